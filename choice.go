@@ -1,0 +1,98 @@
+package vitrine
+
+import "math"
+
+// LogSumExp1 returns log(1 + Σ_i exp(u_i)), the log of the MNL denominator,
+// without overflow or underflow:
+//
+//	m + log(exp(-m) + Σ_i exp(u_i - m)),  m = max(0, max_i u_i)
+//
+// It is 0 for no items.
+func LogSumExp1(u []float64) float64 {
+	m := 0.0
+	for _, v := range u {
+		m = max(m, v)
+	}
+	sum := 0.0
+	for _, v := range u {
+		sum += math.Exp(v - m)
+	}
+	if m == 0 {
+		return math.Log1p(sum)
+	}
+	return m + math.Log(math.Exp(-m)+sum)
+}
+
+// Probabilities stores in dst the MNL choice probabilities of an assortment
+// whose items have the utilities u:
+//
+//	dst[0] = 1        / (1 + Σ_j exp(u_j))   the outside option
+//	dst[k] = exp(u_k) / (1 + Σ_j exp(u_j))   the k-th item, k = 1, …, len(u)
+//
+// It panics unless len(dst) = len(u) + 1.
+func Probabilities(dst, u []float64) {
+	if len(dst) != len(u)+1 {
+		panic("vitrine: Probabilities needs len(dst) = len(u) + 1")
+	}
+	m := 0.0
+	for _, v := range u {
+		m = max(m, v)
+	}
+	dst[0] = math.Exp(-m)
+	sum := dst[0]
+	for k, v := range u {
+		e := math.Exp(v - m)
+		dst[k+1] = e
+		sum += e
+	}
+	for k := range dst {
+		dst[k] /= sum
+	}
+}
+
+// ExpectedRevenue returns the expected revenue of offering s to a customer
+// with the utilities u, where r are the revenues and nil means 1 for every
+// item (u and r have one entry per item, N):
+//
+//	R(S) = Σ_{i∈S} p(i | S) r_i = Σ_{i∈S} exp(u_i) r_i / (1 + Σ_{j∈S} exp(u_j))
+//
+// It is 0 for the empty assortment.
+func ExpectedRevenue(s Assortment, u, r []float64) float64 {
+	m := 0.0
+	for _, i := range s {
+		m = max(m, u[i])
+	}
+	num, sum := 0.0, math.Exp(-m)
+	for _, i := range s {
+		e := math.Exp(u[i] - m)
+		sum += e
+		if r == nil {
+			num += e
+		} else {
+			num += e * r[i]
+		}
+	}
+	return num / sum
+}
+
+// Choose returns what a customer of random utilities takes from s (McFadden
+// 1974): with independent standard Gumbel shocks, shock[0] for the outside
+// option and shock[i+1] for item i, the choice
+//
+//	argmax over {0}∪S of shock[0] and u_i + shock[i+1], i ∈ S
+//
+// follows the MNL probabilities. The shocks belong to the items, not to the
+// positions, so customers are common to all policies that meet them. It panics
+// unless len(shock) = len(u) + 1.
+func Choose(s Assortment, u, shock []float64) Choice {
+	if len(shock) != len(u)+1 {
+		panic("vitrine: Choose needs len(shock) = len(u) + 1")
+	}
+	choice, best := Outside, shock[0]
+	for k, i := range s {
+		if v := u[i] + shock[i+1]; v > best {
+			choice, best = Choice(k+1), v
+		}
+	}
+	return choice
+}

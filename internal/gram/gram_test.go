@@ -1,0 +1,233 @@
+package gram_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"vitrine/internal/gram"
+	"vitrine/internal/state"
+)
+
+// naive is V and its inverse by gonum, from the definition.
+type naive struct{ v *mat.SymDense }
+
+func (n naive) norm(t *testing.T, g []float64) float64 {
+	var inv mat.Dense
+	if err := inv.Inverse(n.v); err != nil {
+		t.Fatal(err)
+	}
+	x := mat.NewVecDense(len(g), g)
+	var y mat.VecDense
+	y.MulVec(&inv, x)
+	return math.Sqrt(mat.Dot(x, &y))
+}
+
+func TestMatrixAgreesWithADenseInverse(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for _, d := range []int{1, 2, 3, 7, 16} {
+		const lambda = 0.5
+		m := gram.New(d, lambda)
+		want := naive{mat.NewSymDense(d, nil)}
+		for i := range d {
+			want.v.SetSym(i, i, lambda)
+		}
+		rows := mat.NewDense(6, d, nil)
+		for range 50 {
+			g, c := normals(rng, d), rng.Float64()
+			m.Add(c, g)
+			want.v.SymRankOne(want.v, c, mat.NewVecDense(d, g))
+		}
+		for i := range 6 {
+			rows.SetRow(i, normals(rng, d))
+		}
+		norms := make([]float64, 6)
+		m.Inverse().Norms(norms, rows)
+		for i, got := range norms {
+			if w := want.norm(t, rows.RawRowView(i)); math.Abs(got-w) > 1e-10*w {
+				t.Errorf("d = %d: ‖g_%d‖ = %v, want %v", d, i, got, w)
+			}
+		}
+		if !mat.EqualApprox(m.Sym(nil), want.v, 1e-12) {
+			t.Errorf("d = %d: V differs from its definition", d)
+		}
+		x := make([]float64, d)
+		m.Solve(x, rows.RawRowView(0))
+		var y mat.VecDense
+		y.MulVec(want.v, mat.NewVecDense(d, x))
+		for j, v := range rows.RawRowView(0) {
+			if math.Abs(y.AtVec(j)-v) > 1e-9 {
+				t.Errorf("d = %d: V(V⁻¹g) = %v, want g = %v", d, y.AtVec(j), v)
+			}
+		}
+	}
+}
+
+// 40 000 updates cross the refresh twice; the inverse stays one.
+func TestInverseDoesNotDrift(t *testing.T) {
+	rng := rand.New(rand.NewPCG(2, 2))
+	const d = 16
+	m := gram.New(d, 1)
+	for range 40_000 {
+		m.Add(1, normals(rng, d))
+	}
+	var chol mat.Cholesky
+	if !chol.Factorize(m.Sym(nil)) {
+		t.Fatal("V is not positive definite")
+	}
+	g := normals(rng, d)
+	var want mat.VecDense
+	if err := chol.SolveVecTo(&want, mat.NewVecDense(d, g)); err != nil {
+		t.Fatal(err)
+	}
+	got := make([]float64, d)
+	m.Solve(got, g)
+	for j := range got {
+		if math.Abs(got[j]-want.AtVec(j)) > 1e-10*mat.Norm(&want, 2) {
+			t.Errorf("(V⁻¹g)_%d = %v, want %v", j, got[j], want.AtVec(j))
+		}
+	}
+}
+
+func TestInverseIsACopy(t *testing.T) {
+	m := gram.New(2, 1)
+	inv := m.Inverse()
+	m.Add(1, []float64{1, 1})
+	norm := make([]float64, 1)
+	inv.Norms(norm, mat.NewDense(1, 2, []float64{3, 4}))
+	if norm[0] != 5 {
+		t.Errorf("a frozen inverse moved: ‖(3, 4)‖ = %v under I, want 5", norm[0])
+	}
+}
+
+func TestCholeskyOfTheInverse(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 2))
+	m := gram.New(3, 2)
+	for range 10 {
+		m.Add(1, normals(rng, 3))
+	}
+	l, err := m.Inverse().Cholesky()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lt, prod mat.Dense
+	lt.Mul(l, l.T())
+	prod.Mul(&lt, m.Sym(nil))
+	for i := range 3 {
+		for j := range 3 {
+			want := 0.0
+			if i == j {
+				want = 1
+			}
+			if math.Abs(prod.At(i, j)-want) > 1e-12 {
+				t.Errorf("(LLᵀV)_%d%d = %v, want %v", i, j, prod.At(i, j), want)
+			}
+		}
+	}
+}
+
+func TestSetRefusesAnIndefiniteMatrix(t *testing.T) {
+	m := gram.New(2, 1)
+	if err := m.Set([]float64{1, 2, 1}); err == nil {
+		t.Error("no error for the matrix (1 2; 2 1)")
+	}
+	if got := m.Sym(nil).At(0, 0); got != 1 {
+		t.Errorf("a refused Set changed V to %v", got)
+	}
+	if err := m.Set([]float64{2, 1, 2}); err != nil {
+		t.Error(err)
+	}
+	x := make([]float64, 2)
+	m.Solve(x, []float64{3, 3})
+	if math.Abs(x[0]-1) > 1e-15 || math.Abs(x[1]-1) > 1e-15 {
+		t.Errorf("V⁻¹(3, 3) = %v, want (1, 1)", x)
+	}
+}
+
+func TestNewRefusesWhatIsNotAMatrix(t *testing.T) {
+	for _, bad := range []struct {
+		d      int
+		lambda float64
+	}{{0, 1}, {2, 0}, {2, -1}, {2, math.NaN()}} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("New(%d, %v) did not panic", bad.d, bad.lambda)
+				}
+			}()
+			gram.New(bad.d, bad.lambda)
+		}()
+	}
+}
+
+func TestSnapshotOfAMatrix(t *testing.T) {
+	rng := rand.New(rand.NewPCG(4, 2))
+	m := gram.New(5, 1)
+	for range 9 {
+		m.Add(1, normals(rng, 5))
+	}
+	e := state.NewEncoder("gram")
+	m.Encode(e)
+	data := e.Bytes()
+	d, err := state.NewDecoder("gram", data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same := gram.New(5, 7)
+	same.Decode(d)
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if !mat.Equal(same.Sym(nil), m.Sym(nil)) {
+		t.Error("V changed in a snapshot")
+	}
+	d, _ = state.NewDecoder("gram", data)
+	gram.New(4, 1).Decode(d)
+	if d.Close() == nil {
+		t.Error("no error for a matrix of another order")
+	}
+}
+
+func normals(rng *rand.Rand, n int) []float64 {
+	v := make([]float64, n)
+	for i := range v {
+		v[i] = rng.NormFloat64()
+	}
+	return v
+}
+
+func BenchmarkNorms(b *testing.B) {
+	rng := rand.New(rand.NewPCG(5, 2))
+	for _, shape := range []struct {
+		name string
+		n, d int
+	}{{"N=100,d=16", 100, 16}, {"N=100,d=76", 100, 76}, {"N=1000,d=76", 1000, 76}} {
+		b.Run(shape.name, func(b *testing.B) {
+			m := gram.New(shape.d, 1)
+			for range 100 {
+				m.Add(1, normals(rng, shape.d))
+			}
+			g := mat.NewDense(shape.n, shape.d, normals(rng, shape.n*shape.d))
+			dst, inv := make([]float64, shape.n), m.Inverse()
+			b.ReportAllocs()
+			for b.Loop() {
+				inv.Norms(dst, g)
+			}
+		})
+	}
+}
+
+func BenchmarkAdd(b *testing.B) {
+	rng := rand.New(rand.NewPCG(6, 2))
+	for _, d := range []int{16, 76} {
+		m, g := gram.New(d, 1), normals(rng, d)
+		b.Run(map[int]string{16: "d=16", 76: "d=76"}[d], func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				m.Add(1, g)
+			}
+		})
+	}
+}

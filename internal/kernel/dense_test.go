@@ -1,0 +1,158 @@
+package kernel_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"vitrine/internal/kernel"
+)
+
+// integers draws n small integers, whose sums of products are exact in any
+// order.
+func integers(t *rapid.T, name string, n int) []float64 {
+	v := make([]float64, n)
+	for i, k := range rapid.SliceOfN(rapid.IntRange(-99, 99), n, n).Draw(t, name) {
+		v[i] = float64(k)
+	}
+	return v
+}
+
+func TestDotSumMulAxpy(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(0, 23).Draw(t, "n")
+		a, b := integers(t, "a", n), integers(t, "b", n)
+		alpha := integers(t, "alpha", 1)[0]
+
+		dot, sum := 0.0, 0.0
+		mul, axpy := make([]float64, n), make([]float64, n)
+		for i := range n {
+			dot += a[i] * b[i]
+			sum += a[i]
+			mul[i] = a[i] * b[i]
+			axpy[i] = a[i] + alpha*b[i]
+		}
+
+		if got := kernel.Dot(a, b); got != dot {
+			t.Errorf("Dot = %v, want %v", got, dot)
+		}
+		if got := kernel.Sum(a); got != sum {
+			t.Errorf("Sum = %v, want %v", got, sum)
+		}
+		got := slices.Clone(a)
+		kernel.Mul(got, b)
+		if diff := cmp.Diff(mul, got); diff != "" {
+			t.Errorf("Mul (-want +got):\n%s", diff)
+		}
+		got = slices.Clone(a)
+		kernel.Axpy(got, alpha, b)
+		if diff := cmp.Diff(axpy, got); diff != "" {
+			t.Errorf("Axpy (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// The rows of W X + c 1ᵀ and of WᵀY are combinations of the rows of X and Y
+// with the rows and columns of W.
+func TestCombine(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		h := rapid.IntRange(1, 9).Draw(t, "h")
+		d := rapid.IntRange(1, 9).Draw(t, "d")
+		n := rapid.IntRange(0, 12).Draw(t, "n")
+		w, x, y := integers(t, "w", h*d), integers(t, "x", d*n), integers(t, "y", h*n)
+		c := integers(t, "c", h)
+
+		for j := range h {
+			want := make([]float64, n)
+			for i := range want {
+				want[i] = c[j]
+				for k := range d {
+					want[i] += w[j*d+k] * x[k*n+i]
+				}
+			}
+			got := make([]float64, n)
+			kernel.Combine(got, c[j], w[j*d:(j+1)*d], 1, x, d)
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("row %d of W X + c (-want +got):\n%s", j, diff)
+			}
+		}
+		for k := range d {
+			want := make([]float64, n)
+			for i := range want {
+				for j := range h {
+					want[i] += w[j*d+k] * y[j*n+i]
+				}
+			}
+			got := make([]float64, n)
+			kernel.Combine(got, 0, w[k:], d, y, h)
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("row %d of WᵀY (-want +got):\n%s", k, diff)
+			}
+		}
+	})
+}
+
+// A sum over one item does not depend on the other items of the batch.
+func TestCombinePosition(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d := rapid.IntRange(1, 9).Draw(t, "d")
+		n := rapid.IntRange(1, 12).Draw(t, "n")
+		real := rapid.Float64Range(-10, 10)
+		w := rapid.SliceOfN(real, d, d).Draw(t, "w")
+		x := rapid.SliceOfN(real, d*n, d*n).Draw(t, "x")
+		batch := make([]float64, n)
+		kernel.Combine(batch, 0.1, w, 1, x, d)
+		for i := range n {
+			column, alone := make([]float64, d), make([]float64, 1)
+			for k := range d {
+				column[k] = x[k*n+i]
+			}
+			kernel.Combine(alone, 0.1, w, 1, column, d)
+			if batch[i] != alone[0] {
+				t.Errorf("item %d: %v in the batch, %v alone", i, batch[i], alone[0])
+			}
+		}
+	})
+}
+
+func TestDensePanics(t *testing.T) {
+	for name, f := range map[string]func(){
+		"Dot of a shorter b":             func() { kernel.Dot(make([]float64, 5), make([]float64, 4)) },
+		"Axpy on a shorter dst":          func() { kernel.Axpy(make([]float64, 4), 1, make([]float64, 5)) },
+		"Mul on a shorter dst":           func() { kernel.Mul(make([]float64, 4), make([]float64, 5)) },
+		"Combine of too few rows":        func() { kernel.Combine(make([]float64, 2), 0, make([]float64, 5), 1, make([]float64, 9), 5) },
+		"Combine of too few multipliers": func() { kernel.Combine(make([]float64, 2), 0, make([]float64, 4), 1, make([]float64, 10), 5) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer func() {
+				if recover() == nil {
+					t.Error("no panic")
+				}
+			}()
+			f()
+		})
+	}
+}
+
+func BenchmarkDot(b *testing.B) {
+	x, y := make([]float64, 128), make([]float64, 128)
+	for b.Loop() {
+		kernel.Dot(x, y)
+	}
+}
+
+func BenchmarkCombine(b *testing.B) {
+	dst, w, x := make([]float64, 128), make([]float64, 15), make([]float64, 15*128)
+	for _, bench := range []struct {
+		name string
+		d    int
+	}{{"d=3", 3}, {"d=15", 15}} {
+		b.Run(bench.name, func(b *testing.B) {
+			for b.Loop() {
+				kernel.Combine(dst, 1, w, 1, x, bench.d)
+			}
+		})
+	}
+}

@@ -1,0 +1,61 @@
+package kernel
+
+// Gemv stores in dst, of length n, the affine map of w by the n×d row-major
+// matrix g:
+//
+//	dst_i = a_i + Σ_j g_ij w_j
+//
+// It panics where a slice is shorter than its shape.
+func Gemv(dst, a, g, w []float64, n, d int) {
+	dst, a, w = dst[:n], a[:n], w[:d]
+	i := 0
+	for ; i+4 <= n; i += 4 {
+		g0 := g[i*d : i*d+d][:len(w)]
+		g1 := g[(i+1)*d : (i+1)*d+d][:len(w)]
+		g2 := g[(i+2)*d : (i+2)*d+d][:len(w)]
+		g3 := g[(i+3)*d : (i+3)*d+d][:len(w)]
+		s0, s1, s2, s3 := a[i], a[i+1], a[i+2], a[i+3]
+		for j, v := range w {
+			s0 += g0[j] * v
+			s1 += g1[j] * v
+			s2 += g2[j] * v
+			s3 += g3[j] * v
+		}
+		dst[i], dst[i+1], dst[i+2], dst[i+3] = s0, s1, s2, s3
+	}
+	for ; i < n; i++ {
+		gi := g[i*d : i*d+d][:len(w)]
+		s := a[i]
+		for j, v := range w {
+			s += gi[j] * v
+		}
+		dst[i] = s
+	}
+}
+
+// GemvTrans adds Gᵀc to dst, of length d, for the n×d row-major matrix g:
+//
+//	dst_j += Σ_i c_i g_ij
+//
+// It panics where a slice is shorter than its shape.
+func GemvTrans(dst, g, c []float64, n, d int) {
+	dst, c = dst[:d], c[:n]
+	i := 0
+	for ; i+4 <= n; i += 4 {
+		g0 := g[i*d : i*d+d][:len(dst)]
+		g1 := g[(i+1)*d : (i+1)*d+d][:len(dst)]
+		g2 := g[(i+2)*d : (i+2)*d+d][:len(dst)]
+		g3 := g[(i+3)*d : (i+3)*d+d][:len(dst)]
+		c0, c1, c2, c3 := c[i], c[i+1], c[i+2], c[i+3]
+		for j := range dst {
+			dst[j] += (c0*g0[j] + c1*g1[j]) + (c2*g2[j] + c3*g3[j])
+		}
+	}
+	for ; i < n; i++ {
+		gi := g[i*d : i*d+d][:len(dst)]
+		ci := c[i]
+		for j := range dst {
+			dst[j] += ci * gi[j]
+		}
+	}
+}

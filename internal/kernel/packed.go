@@ -1,0 +1,110 @@
+package kernel
+
+// A packed symmetric d×d matrix p stores its upper triangle row after row:
+// row i holds the entries (i, i), (i, i+1), …, (i, d-1).
+
+// PackedLen returns the length d(d+1)/2 of a packed symmetric d×d matrix.
+func PackedLen(d int) int { return d * (d + 1) / 2 }
+
+// SymMulVec stores P g in dst for the packed symmetric matrix p. dst and g
+// have length d and may not overlap.
+func SymMulVec(dst, p, g []float64) {
+	clear(dst)
+	for i := range g {
+		row := p[:len(g)-i]
+		p = p[len(g)-i:]
+		gi := g[i]
+		gs := g[i:][:len(row)]
+		ds := dst[i:][:len(row)]
+		s := row[0] * gi
+		for j := 1; j < len(row); j++ {
+			s += row[j] * gs[j]
+			ds[j] += row[j] * gi
+		}
+		ds[0] += s
+	}
+}
+
+// SymRankOne adds c v vᵀ to the packed symmetric matrix p.
+func SymRankOne(p []float64, c float64, v []float64) {
+	for i := range v {
+		row := p[:len(v)-i]
+		p = p[len(v)-i:]
+		vs := v[i:][:len(row)]
+		cv := c * v[i]
+		for j := range row {
+			row[j] += cv * vs[j]
+		}
+	}
+}
+
+// SymRankK adds GᵀWG to the packed symmetric matrix p, for the n×d row-major
+// matrix g and the diagonal W of the n entries of w:
+//
+//	P += Σ_i w_i g_i g_iᵀ
+func SymRankK(p, w, g []float64, n, d int) {
+	i := 0
+	for ; i+4 <= n; i += 4 {
+		g0, g1 := g[i*d:i*d+d], g[(i+1)*d:(i+1)*d+d]
+		g2, g3 := g[(i+2)*d:(i+2)*d+d], g[(i+3)*d:(i+3)*d+d]
+		q := p
+		for r := range d {
+			row := q[:d-r]
+			q = q[d-r:]
+			a0, a1, a2, a3 := w[i]*g0[r], w[i+1]*g1[r], w[i+2]*g2[r], w[i+3]*g3[r]
+			b0, b1, b2, b3 := g0[r:][:len(row)], g1[r:][:len(row)], g2[r:][:len(row)], g3[r:][:len(row)]
+			for j := range row {
+				row[j] += (a0*b0[j] + a1*b1[j]) + (a2*b2[j] + a3*b3[j])
+			}
+		}
+	}
+	for ; i < n; i++ {
+		SymRankOne(p, w[i], g[i*d:i*d+d])
+	}
+}
+
+// SymQuadForms stores g_iᵀ P g_i in dst[i] for the n rows g_i of the n×d
+// row-major matrix g and the packed symmetric matrix p.
+func SymQuadForms(dst, p, g []float64, n, d int) {
+	i := 0
+	for ; i+4 <= n; i += 4 {
+		g0, g1 := g[i*d:i*d+d], g[(i+1)*d:(i+1)*d+d]
+		g2, g3 := g[(i+2)*d:(i+2)*d+d], g[(i+3)*d:(i+3)*d+d]
+		q := p
+		var s0, s1, s2, s3 float64
+		for r := range d {
+			row := q[1 : d-r]
+			b0, b1, b2, b3 := g0[r+1:][:len(row)], g1[r+1:][:len(row)], g2[r+1:][:len(row)], g3[r+1:][:len(row)]
+			var t0, t1, t2, t3 float64
+			for j, v := range row {
+				t0 += v * b0[j]
+				t1 += v * b1[j]
+				t2 += v * b2[j]
+				t3 += v * b3[j]
+			}
+			half := 0.5 * q[0]
+			s0 += g0[r] * (t0 + half*g0[r])
+			s1 += g1[r] * (t1 + half*g1[r])
+			s2 += g2[r] * (t2 + half*g2[r])
+			s3 += g3[r] * (t3 + half*g3[r])
+			q = q[d-r:]
+		}
+		dst[i], dst[i+1], dst[i+2], dst[i+3] = 2*s0, 2*s1, 2*s2, 2*s3
+	}
+	for ; i < n; i++ {
+		gi := g[i*d : i*d+d]
+		q := p
+		s := 0.0
+		for r := range d {
+			row := q[1 : d-r]
+			b := gi[r+1:][:len(row)]
+			t := 0.0
+			for j, v := range row {
+				t += v * b[j]
+			}
+			s += gi[r] * (t + 0.5*q[0]*gi[r])
+			q = q[d-r:]
+		}
+		dst[i] = 2 * s
+	}
+}

@@ -1,0 +1,24 @@
+// Package layers holds the architecture as a test: imports only go down.
+//
+//	6  cmd/vitrine   bench
+//	5  config        figure
+//	4  experiment    server     choicedata   offpolicy
+//	3  bandit        decision
+//	2  assortment    mle   env   eventlog/memlog   eventlog/natslog
+//	1  vitrine       utility   eventlog   internal/gram
+//	0  experiments   internal/kernel   internal/state   internal/stream   internal/layers
+//
+// A package imports packages of lower layers only, none of its own. Two kinds
+// of code stand apart:
+//
+//   - A contract battery x/xtest stands half a layer above x, and only tests
+//     and other batteries import it.
+//   - A _test.go file may import anything but the programs of layer 6, because
+//     tests compare a package with what is built on it.
+//
+// Every directory with Go files has a place in the table of the test: a new
+// package goes to the lowest layer that its imports allow.
+//
+// The test reads the files itself. It does not ask the go command, so that a
+// cached result never hides a file that has changed since.
+package layers

@@ -1,0 +1,213 @@
+package layers_test
+
+import (
+	"fmt"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const module = "vitrine"
+
+// table lists the directories of every layer from 0 on; "." is the root.
+var table = [][]string{
+	{"experiments", "internal/kernel", "internal/layers", "internal/state", "internal/stream"},
+	{".", "utility", "eventlog", "internal/gram"},
+	{"assortment", "mle", "env", "eventlog/memlog", "eventlog/natslog"},
+	{"bandit", "decision"},
+	{"experiment", "server", "choicedata", "offpolicy"},
+	{"config", "figure"},
+	{"cmd/vitrine", "bench"},
+}
+
+// drawers are names that say nothing of what is inside.
+var drawers = []string{"util", "utils", "common", "helpers", "core", "base", "manager", "misc"}
+
+func TestImportsGoDown(t *testing.T) {
+	found, err := violations(os.DirFS("../.."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range found {
+		t.Error(v)
+	}
+}
+
+func TestViolations(t *testing.T) {
+	imports := func(paths ...string) *fstest.MapFile {
+		text := "package p\n"
+		for _, p := range paths {
+			text += fmt.Sprintf("import _ %q\n", p)
+		}
+		return &fstest.MapFile{Data: []byte(text)}
+	}
+	for _, c := range []struct {
+		name, file string
+		imports    []string
+		want       []string
+	}{
+		{"down", "bandit/onl.go", []string{"fmt", "vitrine", "vitrine/mle", "gonum.org/v1/gonum/mat"}, nil},
+		{"up", "vitrine.go", []string{"vitrine/bandit"}, []string{"vitrine.go (layer 1) imports vitrine/bandit (layer 3)"}},
+		{"across", "mle/nll.go", []string{"vitrine/assortment"}, []string{"mle/nll.go (layer 2) imports vitrine/assortment (layer 2)"}},
+		{"a test may look up", "utility/mlp_test.go", []string{"vitrine/bandit", "vitrine/bandit/bandittest"}, nil},
+		{"a test may not import a program", "utility/mlp_test.go", []string{"vitrine/cmd/vitrine"}, []string{"utility/mlp_test.go (layer 1, test) imports vitrine/cmd/vitrine (layer 6)"}},
+		{"a battery imports its package", "utility/utilitytest/t.go", []string{"vitrine/utility"}, nil},
+		{"a battery does not import up", "utility/utilitytest/t.go", []string{"vitrine/mle"}, []string{"utility/utilitytest/t.go (layer 1, battery) imports vitrine/mle (layer 2)"}},
+		{"a battery builds on a battery", "bandit/bandittest/t.go", []string{"vitrine/utility/utilitytest"}, nil},
+		{"a battery is for tests", "bandit/onl.go", []string{"vitrine/utility/utilitytest"}, []string{"bandit/onl.go (layer 3) imports vitrine/utility/utilitytest (layer 1, battery)"}},
+		{"a package without a layer", "pricing/price.go", nil, []string{"pricing has no layer: give it one in the table of internal/layers"}},
+		{"an import without a layer", "bandit/onl.go", []string{"vitrine/pricing"}, []string{"bandit/onl.go (layer 3) imports vitrine/pricing (no layer)"}},
+		{"a drawer", "internal/utils/x.go", nil, []string{"internal/utils: name a package after what it holds"}},
+		{"not Go's business", "figure/testdata/x.go", []string{"vitrine/cmd/vitrine"}, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, err := violations(fstest.MapFS{c.file: imports(c.imports...)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+// kind of code, beside its layer.
+type kind string
+
+const (
+	code    kind = ""
+	battery kind = ", battery"
+	test    kind = ", test"
+)
+
+// place is where a file stands.
+type place struct {
+	layer int // -1 for none
+	kind  kind
+}
+
+func (p place) String() string {
+	if p.layer < 0 {
+		return "no layer"
+	}
+	return fmt.Sprintf("layer %d%s", p.layer, p.kind)
+}
+
+// locate finds a directory in the table, a battery beside what it tests.
+func locate(dir string) place {
+	p := place{kind: code}
+	if dir != "." && strings.HasSuffix(dir, "test") {
+		p.kind, dir = battery, path.Dir(dir)
+	}
+	p.layer = slices.IndexFunc(table, func(dirs []string) bool { return slices.Contains(dirs, dir) })
+	return p
+}
+
+// mayImport is the rule.
+func (p place) mayImport(q place) bool {
+	switch {
+	case q.layer < 0:
+		return false
+	case p.kind == test:
+		return q.layer < len(table)-1
+	case p.kind == battery && q.kind == code:
+		return q.layer <= p.layer
+	case p.kind == code && q.kind == battery:
+		return false
+	default:
+		return q.layer < p.layer
+	}
+}
+
+// violations returns a line for everything in a module that breaks the rule.
+func violations(root fs.FS) (found []string, err error) {
+	report := func(format string, args ...any) {
+		if line := fmt.Sprintf(format, args...); !slices.Contains(found, line) {
+			found = append(found, line)
+		}
+	}
+	err = fs.WalkDir(root, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() {
+			return enter(root, name)
+		}
+		if path.Ext(name) != ".go" {
+			return nil
+		}
+		dir := path.Dir(name)
+		if slices.Contains(drawers, path.Base(dir)) {
+			report("%s: name a package after what it holds", dir)
+			return nil
+		}
+		from := locate(dir)
+		if from.layer < 0 {
+			report("%s has no layer: give it one in the table of internal/layers", dir)
+			return nil
+		}
+		if strings.HasSuffix(name, "_test.go") {
+			from.kind = test
+		}
+		imported, err := importsOf(root, name)
+		if err != nil {
+			return err
+		}
+		for _, i := range imported {
+			if to := locate(i); !from.mayImport(to) && !(from.kind == test && i == dir) {
+				report("%s (%v) imports %s (%v)", name, from, path.Join(module, i), to)
+			}
+		}
+		return nil
+	})
+	return found, err
+}
+
+// enter skips the directories that the go command skips too: those of test
+// data, with a name that starts with a dot or an underscore, or with a module
+// of their own.
+func enter(root fs.FS, dir string) error {
+	if dir == "." {
+		return nil
+	}
+	base := path.Base(dir)
+	_, err := fs.Stat(root, path.Join(dir, "go.mod"))
+	if base == "testdata" || base[0] == '.' || base[0] == '_' || err == nil {
+		return fs.SkipDir
+	}
+	return nil
+}
+
+// importsOf returns the directories of the module that a file imports.
+func importsOf(root fs.FS, name string) (dirs []string, err error) {
+	text, err := fs.ReadFile(root, name)
+	if err != nil {
+		return nil, err
+	}
+	file, err := parser.ParseFile(token.NewFileSet(), name, text, parser.ImportsOnly)
+	if err != nil {
+		return nil, err
+	}
+	for _, spec := range file.Imports {
+		imported, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			return nil, err
+		}
+		if imported == module {
+			dirs = append(dirs, ".")
+		} else if dir, ok := strings.CutPrefix(imported, module+"/"); ok {
+			dirs = append(dirs, dir)
+		}
+	}
+	return dirs, nil
+}

@@ -1,0 +1,158 @@
+// Package state is the binary encoding of learners' snapshots:
+//
+//	magic    8 bytes   "vitrine" and the format's version, 1
+//	kind     string    what the snapshot is of
+//	fields   integers, 64 bits, little endian; strings and float64 slices
+//	         with their length before them
+//	crc      4 bytes   CRC-32C of all before it
+//
+// The reader of the fields knows their order. Floats are stored bit for bit.
+package state
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"math"
+)
+
+const magic = "vitrine\x01"
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// Encoder writes a snapshot.
+type Encoder struct{ buf []byte }
+
+// NewEncoder begins a snapshot of the given kind.
+func NewEncoder(kind string) *Encoder {
+	e := &Encoder{buf: []byte(magic)}
+	e.string(kind)
+	return e
+}
+
+// Int appends an integer.
+func (e *Encoder) Int(v int) { e.buf = binary.LittleEndian.AppendUint64(e.buf, uint64(v)) }
+
+// Float appends a float64.
+func (e *Encoder) Float(v float64) {
+	e.buf = binary.LittleEndian.AppendUint64(e.buf, math.Float64bits(v))
+}
+
+// Floats appends a slice.
+func (e *Encoder) Floats(v []float64) {
+	e.Int(len(v))
+	for _, f := range v {
+		e.Float(f)
+	}
+}
+
+func (e *Encoder) string(s string) {
+	e.Int(len(s))
+	e.buf = append(e.buf, s...)
+}
+
+// Bytes ends the snapshot and returns it.
+func (e *Encoder) Bytes() []byte {
+	return binary.LittleEndian.AppendUint32(e.buf, crc32.Checksum(e.buf, castagnoli))
+}
+
+// Decoder reads a snapshot. Its first error stays, and every later read
+// returns zeros.
+type Decoder struct {
+	buf []byte
+	err error
+}
+
+// NewDecoder checks data to be an undamaged snapshot of the given kind.
+func NewDecoder(kind string, data []byte) (*Decoder, error) {
+	if len(data) < len(magic)+4 {
+		return nil, fmt.Errorf("snapshot of %d bytes is truncated", len(data))
+	}
+	if string(data[:len(magic)]) != magic {
+		return nil, errors.New("not a snapshot of this version")
+	}
+	body, sum := data[:len(data)-4], binary.LittleEndian.Uint32(data[len(data)-4:])
+	if crc32.Checksum(body, castagnoli) != sum {
+		return nil, errors.New("snapshot is damaged or truncated: its checksum is wrong")
+	}
+	d := &Decoder{buf: body[len(magic):]}
+	if have := d.string(); d.err == nil && have != kind {
+		return nil, fmt.Errorf("snapshot is of %q, want %q", have, kind)
+	}
+	return d, d.err
+}
+
+// Int reads an integer.
+func (d *Decoder) Int() int {
+	if len(d.buf) < 8 {
+		d.Fail(errors.New("snapshot ends early"))
+		return 0
+	}
+	v := binary.LittleEndian.Uint64(d.buf)
+	d.buf = d.buf[8:]
+	return int(v)
+}
+
+// Float reads a float64.
+func (d *Decoder) Float() float64 { return math.Float64frombits(uint64(d.Int())) }
+
+// Floats reads a slice of exactly the length of dst into it.
+func (d *Decoder) Floats(dst []float64) {
+	if n := d.length(8); d.err == nil && n != len(dst) {
+		d.Fail(fmt.Errorf("snapshot has %d numbers where this learner has %d: it is of another configuration", n, len(dst)))
+	}
+	for i := range dst {
+		if d.err != nil {
+			return
+		}
+		dst[i] = d.Float()
+	}
+}
+
+// FloatSlice reads a slice of any length.
+func (d *Decoder) FloatSlice() []float64 {
+	v := make([]float64, d.length(8))
+	for i := range v {
+		v[i] = d.Float()
+	}
+	return v
+}
+
+func (d *Decoder) string() string {
+	n := d.length(1)
+	s := string(d.buf[:n])
+	d.buf = d.buf[n:]
+	return s
+}
+
+// length reads the number of elements of a field, each of size bytes, and
+// checks that they are there.
+func (d *Decoder) length(size int) int {
+	n := d.Int()
+	if d.err == nil && (n < 0 || n > len(d.buf)/size) {
+		d.Fail(errors.New("snapshot ends early"))
+	}
+	if d.err != nil {
+		return 0
+	}
+	return n
+}
+
+// Fail records err, where no earlier error stands.
+func (d *Decoder) Fail(err error) {
+	if d.err == nil {
+		d.err, d.buf = err, nil
+	}
+}
+
+// Err returns the first error.
+func (d *Decoder) Err() error { return d.err }
+
+// Close reports the first error, or that something is left unread.
+func (d *Decoder) Close() error {
+	if d.err == nil && len(d.buf) > 0 {
+		d.Fail(fmt.Errorf("snapshot has %d bytes too many", len(d.buf)))
+	}
+	return d.err
+}

@@ -1,0 +1,161 @@
+// Package vitrine states the problem that the rest of the module solves: the
+// multinomial-logit (MNL) contextual bandit of Section 2 of the ONL-MNL paper
+// (Hwang, Kim and Oh, NeurIPS 2025).
+//
+// In round t a customer arrives with a [Context]: N items with features x_ti
+// and revenues r_ti. A [Policy] offers an [Assortment] S_t of some of them.
+// The customer takes one item of S_t or walks away, which is the outside
+// option; that is the [Choice]. A [Learner] observes the [Round] and moves.
+// The customer's law is the MNL model with utilities u_i = f_w*(x_ti),
+//
+//	p(i | S) = exp(u_i) / (1 + Σ_{j∈S} exp(u_j))   i in S
+//	p(0 | S) = 1        / (1 + Σ_{j∈S} exp(u_j))   the outside option
+//
+// There are only a few types here: Context, Constraint, Assortment, Choice,
+// Offer, Round, Policy and Learner. The functions are the choice kernel.
+//
+// Utilities cross the borders of packages, their exponentials never do: every
+// function takes u and stays finite for |u| up to 700.
+package vitrine
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// Context is what is known before an assortment is offered: X_t and r_t.
+type Context struct {
+	Features *mat.Dense // N×d, row i is x_ti
+	Revenue  []float64  // N, r_ti ≥ 0; nil means 1 for every item; the outside option earns 0
+	Feasible Constraint // the feasible family of this very request; nil means the learner's own
+}
+
+// NumItems returns N. A context without features has no items.
+func (x *Context) NumItems() int {
+	if x.Features == nil {
+		return 0
+	}
+	n, _ := x.Features.Dims()
+	return n
+}
+
+// Check reports the first feature that is not finite or revenue that is not
+// finite and non-negative, or a number of features other than d. Policies and
+// learners assume a context that passes.
+func (x *Context) Check(d int) error {
+	n := x.NumItems()
+	if n > 0 {
+		if _, have := x.Features.Dims(); have != d {
+			return fmt.Errorf("context has %d features an item, want %d", have, d)
+		}
+	}
+	for i := range n {
+		for j, v := range x.Features.RawRowView(i) {
+			if math.IsNaN(v) || math.IsInf(v, 0) {
+				return fmt.Errorf("feature %d of item %d is %v: features must be finite", j, i, v)
+			}
+		}
+	}
+	if x.Revenue != nil && len(x.Revenue) != n {
+		return fmt.Errorf("context has %d revenues for %d items", len(x.Revenue), n)
+	}
+	for i, r := range x.Revenue {
+		if !(r >= 0) || math.IsInf(r, 1) {
+			return fmt.Errorf("revenue of item %d is %v: revenues must be finite and not negative", i, r)
+		}
+	}
+	return nil
+}
+
+// Constraint is a feasible family 𝒮 of assortments, seen as a linear oracle.
+// The empty assortment belongs to a family unless its documentation says
+// otherwise.
+type Constraint interface {
+	// Contains reports whether s belongs to the family.
+	Contains(s Assortment) bool
+
+	// MaxGain returns argmax over S in the family of Σ_{i∈S} gain_i, where
+	// gain has one entry per item, using dst's storage where it suffices. No
+	// item of gain 0 or less is in the answer unless the family demands it.
+	MaxGain(dst Assortment, gain []float64) Assortment
+}
+
+// Assortment lists the items that are shown, strictly increasing in [0, N).
+// The empty assortment is legal.
+type Assortment []int
+
+// Check reports the first entry that is not strictly increasing in [0, n).
+func (s Assortment) Check(n int) error {
+	last := -1
+	for k, i := range s {
+		if i < 0 || i >= n {
+			return fmt.Errorf("assortment has item %d at position %d, outside [0, %d)", i, k, n)
+		}
+		if i <= last {
+			return fmt.Errorf("assortment has item %d after item %d: items must be strictly increasing", i, last)
+		}
+		last = i
+	}
+	return nil
+}
+
+// Choice is a position in S∪{0}: 0 is the outside option, k is the k-th item
+// of S, so that S[k-1] was taken.
+type Choice int
+
+// Outside is the choice of the outside option: nothing was taken.
+const Outside Choice = 0
+
+// Offer is an assortment and the probability with which the policy drew it.
+type Offer struct {
+	Assortment Assortment
+	Propensity float64 // π_t(S_t | X_t) in (0, 1]; 0 where it has no closed form
+}
+
+// Round is what happened: a context, what was offered and what was chosen.
+type Round struct {
+	Context *Context
+	Offer   Offer
+	Choice  Choice
+}
+
+// Check reports what is wrong with the round for a learner of d features:
+// a bad context, an assortment that is not one of its items, or a choice that
+// is not a position in S∪{0}.
+func (r Round) Check(d int) error {
+	if r.Context == nil {
+		return fmt.Errorf("round has no context")
+	}
+	if err := r.Context.Check(d); err != nil {
+		return err
+	}
+	s := r.Offer.Assortment
+	if err := s.Check(r.Context.NumItems()); err != nil {
+		return err
+	}
+	if r.Choice < Outside || int(r.Choice) > len(s) {
+		return fmt.Errorf("choice %d is not a position in an assortment of %d items (0 is the outside option)", r.Choice, len(s))
+	}
+	return nil
+}
+
+// Policy is a frozen rule π_t. It is safe for concurrent use, and all its
+// randomness comes from rng.
+type Policy interface {
+	Offer(x *Context, rng *rand.Rand) Offer
+}
+
+// Learner turns rounds into policies. It has one writer: Observe and Policy
+// are not safe for concurrent use, the policies returned are.
+type Learner interface {
+	// Policy returns π_{t+1}, which later calls of Observe do not change.
+	Policy() Policy
+
+	// Observe learns from one round. It is the only method that changes
+	// state, and it changes none where it returns an error. Rounds may come
+	// late, in another order than they were offered, or never.
+	Observe(Round) error
+}
