@@ -1,0 +1,231 @@
+package assortment_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"vitrine"
+	"vitrine/assortment"
+	"vitrine/assortment/assortmenttest"
+)
+
+func TestAtMost(t *testing.T) {
+	for _, k := range []int{0, 1, 2, 3, 5, 8, 20} {
+		t.Run(fmt.Sprint(k), func(t *testing.T) { assortmenttest.TestConstraint(t, assortment.AtMost(k)) })
+	}
+}
+
+// plain hides that AtMost can rank, so that the general way is judged too.
+type plain struct{ vitrine.Constraint }
+
+func TestAtMostAsAPlainOracle(t *testing.T) {
+	assortmenttest.TestConstraint(t, plain{assortment.AtMost(3)})
+}
+
+// exactly demands sets of n items where there are so many: a family without
+// the empty set, in which items of negative gain are taken.
+type exactly int
+
+func (k exactly) Contains(s vitrine.Assortment) bool { return len(s) == int(k) }
+func (k exactly) MaxGain(dst vitrine.Assortment, gain []float64) vitrine.Assortment {
+	order := make(vitrine.Assortment, len(gain))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		switch {
+		case gain[a] > gain[b]:
+			return -1
+		case gain[a] < gain[b]:
+			return 1
+		}
+		return 0
+	})
+	dst = append(dst[:0], order[:k]...)
+	slices.Sort(dst)
+	return dst
+}
+
+// Davis, Gallego and Topaloglu (2013): the iteration does not need the empty
+// set, only the oracle. Utilities further apart than 30 are left out: see
+// Maximize.
+func TestMaximizeWithDemandedItems(t *testing.T) {
+	const n, k = 6, 3
+	sets := assortmenttest.Sets(exactly(k), n)
+	assortmenttest.Instances(n, 20, func(name string, u, r []float64) {
+		if slices.Max(u)-slices.Min(u) > 30 {
+			return
+		}
+		s, value := assortment.Maximize(nil, exactly(k), u, r)
+		if len(s) != k {
+			t.Fatalf("%s: %v has not %d items", name, s, k)
+		}
+		if best := assortmenttest.Best(sets, u, r); value < best*(1-1e-13) {
+			t.Fatalf("%s: %v earns %v, the best set %v", name, s, value, best)
+		}
+	})
+}
+
+// By hand, with exp(u) = (1, 2) and r = (3, 1):
+// R{0} = 3/2, R{1} = 2/3, R{0,1} = (3+2)/4 = 5/4.
+func TestMaximizeByHand(t *testing.T) {
+	u, r := []float64{0, math.Ln2}, []float64{3, 1}
+	s, value := assortment.Maximize(nil, assortment.AtMost(2), u, r)
+	if !slices.Equal(s, vitrine.Assortment{0}) || math.Abs(value-1.5) > 1e-15 {
+		t.Errorf("S = %v, R = %v, want [0], 1.5", s, value)
+	}
+}
+
+// Talluri and van Ryzin (2004): without a limit on size an optimal assortment
+// holds the items of the largest revenues.
+func TestUnconstrainedOptimumIsRevenueOrdered(t *testing.T) {
+	assortmenttest.Instances(8, 10, func(name string, u, r []float64) {
+		if r == nil {
+			return
+		}
+		order := []int{0, 1, 2, 3, 4, 5, 6, 7}
+		slices.SortFunc(order, func(a, b int) int { return int(math.Copysign(1, r[b]-r[a])) })
+		best := 0.0
+		for l := range order {
+			s := vitrine.Assortment(slices.Clone(order[:l+1]))
+			slices.Sort(s)
+			best = max(best, vitrine.ExpectedRevenue(s, u, r))
+		}
+		if _, value := assortment.Maximize(nil, assortment.AtMost(8), u, r); value < best*(1-1e-13) || value > best*(1+1e-13) {
+			t.Fatalf("%s: R = %v, the best revenue-ordered set earns %v", name, value, best)
+		}
+	})
+}
+
+// No swap, addition or removal improves, at sizes that cannot be enumerated.
+func TestNoPerturbationImproves(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n, k := rapid.IntRange(1, 60).Draw(t, "N"), rapid.IntRange(1, 12).Draw(t, "K")
+		u := rapid.SliceOfN(rapid.Float64Range(-30, 30), n, n).Draw(t, "u")
+		r := rapid.SliceOfN(rapid.Float64Range(0, 10), n, n).Draw(t, "r")
+		s, value := assortment.Maximize(nil, assortment.AtMost(k), u, r)
+		improves := func(other vitrine.Assortment) {
+			slices.Sort(other)
+			if v := vitrine.ExpectedRevenue(other, u, r); v > value*(1+1e-12) {
+				t.Fatalf("%v earns %v, %v earns %v", s, value, other, v)
+			}
+		}
+		for pos := range s {
+			improves(slices.Delete(slices.Clone(s), pos, pos+1))
+		}
+		for i := range n {
+			if slices.Contains(s, i) {
+				continue
+			}
+			if len(s) < k {
+				improves(append(slices.Clone(s), i))
+			}
+			for pos := range s {
+				other := slices.Clone(s)
+				other[pos] = i
+				improves(other)
+			}
+		}
+	})
+}
+
+// An item that is worth nothing must not push the others out of the range of
+// floating point by its utility.
+func TestWorthlessItemsDoNotCauseUnderflow(t *testing.T) {
+	u, r := []float64{700, -700, -650}, []float64{0, 4, 3}
+	s, value := assortment.Maximize(nil, assortment.AtMost(1), u, r)
+	if !slices.Equal(s, vitrine.Assortment{2}) || value <= 0 {
+		t.Errorf("S = %v, R = %v, want [2] and a positive value", s, value)
+	}
+}
+
+// Where r_i equals the optimum up to rounding the item is no gain; with a large
+// exp(u_i) its rounding error would outweigh the item that is one.
+func TestRoundingDoesNotDisplaceAGain(t *testing.T) {
+	u := []float64{30, 30, 30, -4}
+	r := []float64{0.1, 0.1, 0.1 * (1 + 1e-16), 0.7}
+	sets := assortmenttest.Sets(assortment.AtMost(2), 4)
+	_, value := assortment.Maximize(nil, assortment.AtMost(2), u, r)
+	if best := assortmenttest.Best(sets, u, r); value < best*(1-1e-15) {
+		t.Errorf("R = %v, the best set earns %v", value, best)
+	}
+}
+
+func TestMaximizeRefusesOtherLengths(t *testing.T) {
+	defer func() {
+		if recover() == nil {
+			t.Error("no panic for 1 revenue and 2 utilities")
+		}
+	}()
+	assortment.Maximize(nil, assortment.AtMost(1), []float64{1, 2}, []float64{1})
+}
+
+// NaN utilities are the caller's mistake, but they end.
+func TestMaximizeEndsOnNaN(t *testing.T) {
+	nan := math.NaN()
+	assortment.Maximize(nil, assortment.AtMost(2), []float64{nan, 1, 2}, []float64{1, 2, 3})
+	assortment.Maximize(nil, assortment.AtMost(2), []float64{0, 1, 2}, []float64{nan, 2, 3})
+}
+
+func TestSampleOfManyItems(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	for _, c := range []struct{ n, k int }{{1_000_000, 10}, {5000, 3000}, {3, 100}, {0, 5}} {
+		s := assortment.AtMost(c.k).Sample(nil, c.n, rng)
+		if err := s.Check(c.n); err != nil || len(s) > c.k {
+			t.Errorf("N = %d, K = %d: %d items, %v", c.n, c.k, len(s), err)
+		}
+	}
+	// C(100,1) + … + C(100,5) = 79 375 495, 95 % of them of 5 items.
+	if got := assortment.AtMost(5).Propensity(100); math.Abs(got*79375495-1) > 1e-12 {
+		t.Errorf("propensity %v, want 1/79375495", got)
+	}
+	dst := make(vitrine.Assortment, 0, 5)
+	if got := testing.AllocsPerRun(100, func() { assortment.AtMost(5).Sample(dst, 100, rng) }); got > 0 {
+		t.Errorf("Sample allocates %v times with a destination", got)
+	}
+}
+
+func FuzzMaximize(f *testing.F) {
+	f.Add(uint64(1), uint8(4), uint8(2), 1.0, 1.0)
+	f.Add(uint64(7), uint8(6), uint8(3), 300.0, 0.0)
+	f.Fuzz(func(t *testing.T, seed uint64, n, k uint8, scale, spread float64) {
+		if n > 8 || math.Abs(scale) > 700 || math.IsNaN(scale) || !(math.Abs(spread) <= 50) {
+			return
+		}
+		rng := rand.New(rand.NewPCG(seed, 3))
+		u, r := make([]float64, n), make([]float64, n)
+		for i := range u {
+			u[i] = scale * (2*rng.Float64() - 1)
+			r[i] = math.Exp(spread * rng.NormFloat64())
+		}
+		c := assortment.AtMost(k)
+		s, value := assortment.Maximize(nil, c, u, r)
+		if best := assortmenttest.Best(assortmenttest.Sets(c, int(n)), u, r); value < best*(1-1e-12) {
+			t.Fatalf("u = %v, r = %v: %v earns %v, the best set %v", u, r, s, value, best)
+		}
+	})
+}
+
+func BenchmarkMaximize(b *testing.B) {
+	for _, shape := range []struct{ n, k int }{{100, 5}, {1_000_000, 10}} {
+		rng := rand.New(rand.NewPCG(2, 2))
+		u, r := make([]float64, shape.n), make([]float64, shape.n)
+		for i := range u {
+			u[i], r[i] = rng.NormFloat64(), rng.Float64()
+		}
+		for name, revenue := range map[string][]float64{"equal": nil, "unequal": r} {
+			b.Run(fmt.Sprintf("%s,N=%d,K=%d", name, shape.n, shape.k), func(b *testing.B) {
+				dst := make(vitrine.Assortment, 0, shape.k)
+				b.ReportAllocs()
+				for b.Loop() {
+					assortment.Maximize(dst, assortment.AtMost(shape.k), u, revenue)
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,144 @@
+package assortment
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"vitrine"
+)
+
+// AtMost is the family of the sets of at most K items, {S : |S| ≤ K}, the 𝒮 of
+// the paper. AtMost(0) has the empty set alone.
+type AtMost int
+
+// Contains implements vitrine.Constraint.
+func (k AtMost) Contains(s vitrine.Assortment) bool { return len(s) <= int(k) }
+
+// MaxGain implements vitrine.Constraint: it returns the K largest gains that
+// are positive, in O(N log K), and the lower item where two gains are equal.
+func (k AtMost) MaxGain(dst vitrine.Assortment, gain []float64) vitrine.Assortment {
+	return largest(dst, int(k), gain, 0)
+}
+
+// top returns the K items of the largest utilities above −∞.
+func (k AtMost) top(dst vitrine.Assortment, u []float64) vitrine.Assortment {
+	return largest(dst, int(k), u, math.Inf(-1))
+}
+
+// largest returns the items of the k largest values above least, in
+// increasing order. dst is a heap on the way, with the item to be displaced
+// first at its root.
+func largest(dst vitrine.Assortment, k int, value []float64, least float64) vitrine.Assortment {
+	k = min(k, len(value))
+	dst = slices.Grow(dst[:0], max(k, 0))
+	if k < 1 {
+		return dst
+	}
+	threshold := least
+	for i, v := range value {
+		if !(v > threshold) {
+			continue
+		}
+		if len(dst) < k {
+			dst = append(dst, i)
+			if len(dst) < k {
+				continue
+			}
+			for j := k/2 - 1; j >= 0; j-- {
+				siftDown(dst, value, j)
+			}
+		} else {
+			dst[0] = i
+			siftDown(dst, value, 0)
+		}
+		threshold = value[dst[0]]
+	}
+	slices.Sort(dst)
+	return dst
+}
+
+// siftDown restores the heap below j.
+func siftDown(heap vitrine.Assortment, value []float64, j int) {
+	for {
+		child := 2*j + 1
+		if child >= len(heap) {
+			return
+		}
+		if child+1 < len(heap) && displacedBefore(heap[child+1], heap[child], value) {
+			child++
+		}
+		if !displacedBefore(heap[child], heap[j], value) {
+			return
+		}
+		heap[j], heap[child] = heap[child], heap[j]
+		j = child
+	}
+}
+
+// displacedBefore reports whether item a gives way before item b: the smaller
+// value does, and of equal values the later item.
+func displacedBefore(a, b int, value []float64) bool {
+	return value[a] < value[b] || value[a] == value[b] && a > b
+}
+
+// Sample implements [Sampler]: a size l in proportion to C(n, l), then a set
+// of that size by the algorithm of Floyd (Bentley and Floyd 1987).
+func (k AtMost) Sample(dst vitrine.Assortment, n int, rng *rand.Rand) vitrine.Assortment {
+	size := k.sampleSize(n, rng)
+	dst = slices.Grow(dst[:0], size)
+	for j := n - size; j < n; j++ {
+		i := rng.IntN(j + 1)
+		at, found := slices.BinarySearch(dst, i)
+		if found { // j itself is new, and the largest so far
+			dst = append(dst, j)
+		} else {
+			dst = slices.Insert(dst, at, i)
+		}
+	}
+	return dst
+}
+
+// sampleSize draws l in [1, min(K, n)] in proportion to C(n, l).
+func (k AtMost) sampleSize(n int, rng *rand.Rand) int {
+	most := min(int(k), n)
+	if most < 1 {
+		return 0
+	}
+	logTotal := k.logCount(n)
+	left, logC := rng.Float64(), 0.0
+	for l := 1; l < most; l++ {
+		logC += logRatio(n, l)
+		if left -= math.Exp(logC - logTotal); left < 0 {
+			return l
+		}
+	}
+	return most
+}
+
+// Propensity implements [Sampler]:
+//
+//	1 / Σ_{l=1}^{min(K, n)} C(n, l)
+func (k AtMost) Propensity(n int) float64 { return math.Exp(-k.logCount(n)) }
+
+// logCount returns the log of the number of nonempty sets, 0 where there are
+// none.
+func (k AtMost) logCount(n int) float64 {
+	most := min(int(k), n)
+	if most < 1 {
+		return 0
+	}
+	sum, logC := math.Log(float64(n)), math.Log(float64(n))
+	for l := 2; l <= most; l++ {
+		logC += logRatio(n, l)
+		if logC > sum {
+			sum = logC + math.Log1p(math.Exp(sum-logC))
+		} else {
+			sum += math.Log1p(math.Exp(logC - sum))
+		}
+	}
+	return sum
+}
+
+// logRatio returns log(C(n, l) / C(n, l−1)).
+func logRatio(n, l int) float64 { return math.Log(float64(n-l+1) / float64(l)) }

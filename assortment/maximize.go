@@ -1,0 +1,168 @@
+// Package assortment finds the assortment of the largest expected revenue
+// under the MNL model, exactly, over a feasible family, and holds the families.
+//
+// A family is a [vitrine.Constraint], a linear oracle: it knows which of its
+// sets has the largest sum of given gains. [Maximize] turns the fractional
+// problem into a few of those, so a new family never touches the optimiser.
+package assortment
+
+import (
+	"fmt"
+	"math"
+	"sync"
+
+	"vitrine"
+	"vitrine/internal/kernel"
+)
+
+// Maximize returns the assortment S of the family c with the largest expected
+// revenue under the utilities u and the revenues r ≥ 0 (nil means 1 for all),
+//
+//	R(S) = Σ_{i∈S} exp(u_i) r_i / (1 + Σ_{j∈S} exp(u_j)),
+//
+// and R(S), which is [vitrine.ExpectedRevenue] of S bit for bit. S is stored in
+// dst where it suffices; nil allocates S and nothing else. Where all revenues
+// are zero S earns 0, and is empty unless the family demands items.
+//
+// It is Dinkelbach's iteration (1967) for fractional programs. R(S) > z holds
+// for some S exactly if Σ_{i∈S} v_i (r_i − z) > v_0 z does, with v ∝ exp(u), so
+// from z = 0 on
+//
+//	S ← argmax over the family of Σ_{i∈S} v_i (r_i − z),   z ← R(S)
+//
+// until z does not grow, which takes a handful of calls of the oracle.
+// For sets of at most K items it is the problem of Rusmevichientong, Shen and
+// Shmoys (2010). Where revenues are equal R grows with Σ v_i alone, and one
+// call suffices.
+//
+// Where the family demands items, utilities should lie within 30 of each other
+// (exp(30) is 1e13): beside a demanded item that outweighs all others by more
+// than the precision of a float64, what the others earn cannot be seen.
+//
+// It panics unless r is nil or as long as u. Utilities may be −∞, for items
+// that nobody takes, but must not be NaN or +∞: then S is some set of the
+// family, not the best.
+func Maximize(dst vitrine.Assortment, c vitrine.Constraint, u, r []float64) (vitrine.Assortment, float64) {
+	if r != nil && len(r) != len(u) {
+		panic(fmt.Sprintf("assortment: Maximize has %d revenues for %d utilities", len(r), len(u)))
+	}
+	w := workspaces.Get().(*workspace)
+	defer workspaces.Put(w)
+	var s vitrine.Assortment
+	if equal(r) {
+		s = w.maximizeSales(c, u, r)
+	} else {
+		s = w.maximizeRevenue(c, u, r)
+	}
+	if dst == nil {
+		dst = make(vitrine.Assortment, 0, len(s))
+	}
+	dst = append(dst[:0], s...)
+	return dst, vitrine.ExpectedRevenue(dst, u, r)
+}
+
+// workspace is the scratch of one call.
+type workspace struct {
+	v, gain    []float64          // N: exp(u − shift), and the oracle's question
+	best, next vitrine.Assortment // the answers
+}
+
+var workspaces = sync.Pool{New: func() any { return new(workspace) }}
+
+// ranker is a family whose sets of the largest Σ exp(u_i) can be told from the
+// order of the utilities alone.
+type ranker interface {
+	top(dst vitrine.Assortment, u []float64) vitrine.Assortment
+}
+
+// maximizeSales solves for equal revenues.
+func (w *workspace) maximizeSales(c vitrine.Constraint, u, r []float64) vitrine.Assortment {
+	worthless := len(r) > 0 && r[0] == 0
+	if k, ok := c.(ranker); ok && !worthless {
+		w.best = k.top(w.best, u)
+		return w.best
+	}
+	w.resize(len(u))
+	if !worthless {
+		shift := math.Inf(-1)
+		for _, v := range u {
+			shift = max(shift, v)
+		}
+		w.weigh(u, shift)
+		copy(w.gain, w.v)
+	} else {
+		clear(w.gain)
+	}
+	w.best = c.MaxGain(w.best, w.gain)
+	return w.best
+}
+
+// maximizeRevenue is Dinkelbach's iteration.
+func (w *workspace) maximizeRevenue(c vitrine.Constraint, u, r []float64) vitrine.Assortment {
+	w.resize(len(u))
+	z, shift := -1.0, math.NaN()
+	for bound := 0.0; ; bound = z {
+		// The gains may be scaled by any factor, so v is taken relative to the
+		// largest utility among the items that still can gain: an item of low
+		// utility and high revenue must not underflow because of one of high
+		// utility that is worth nothing.
+		top := math.Inf(-1)
+		for i, ri := range r {
+			if exceeds(ri, bound) {
+				top = max(top, u[i])
+			}
+		}
+		if top != shift {
+			shift = top
+			w.weigh(u, shift)
+		}
+		for i, ri := range r {
+			if d := ri - bound; d < 0 || exceeds(ri, bound) {
+				w.gain[i] = w.v[i] * d
+			} else {
+				w.gain[i] = 0
+			}
+		}
+		w.next = c.MaxGain(w.next, w.gain)
+		revenue := vitrine.ExpectedRevenue(w.next, u, r)
+		if !(revenue > z) {
+			return w.best
+		}
+		z = revenue
+		w.best, w.next = w.next, w.best
+	}
+}
+
+// exceeds reports whether the revenue r is above z by more than the rounding
+// of z, an expected revenue. A difference within rounding is no gain, and must
+// not displace one: multiplied by a large v it would.
+func exceeds(r, z float64) bool { return r-z > 16*0x1p-52*z }
+
+// weigh stores exp(u_i − shift) in v, at most 1e260, which only an item that
+// cannot gain exceeds.
+func (w *workspace) weigh(u []float64, shift float64) {
+	if math.IsInf(shift, 0) {
+		shift = 0
+	}
+	for i, ui := range u {
+		w.v[i] = min(ui-shift, 600)
+	}
+	kernel.Exp(w.v, w.v)
+}
+
+func (w *workspace) resize(n int) {
+	if cap(w.v) < n {
+		w.v, w.gain = make([]float64, n), make([]float64, n)
+	}
+	w.v, w.gain = w.v[:n], w.gain[:n]
+}
+
+// equal reports whether all revenues are the same.
+func equal(r []float64) bool {
+	for _, v := range r {
+		if v != r[0] {
+			return false
+		}
+	}
+	return true
+}

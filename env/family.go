@@ -1,0 +1,34 @@
+package env
+
+import (
+	"math/rand/v2"
+
+	"gonum.org/v1/gonum/mat"
+
+	"vitrine/utility"
+)
+
+// Family is a truth that is a member f_w* of a utility family. With the
+// learner's own family it is the realizable setting.
+type Family struct {
+	model utility.Model
+	w     []float64
+}
+
+// NewFamily draws each entry of w* from U[low, high]; the paper has [−1, 1].
+func NewFamily(m utility.Model, low, high float64, rng *rand.Rand) *Family {
+	f := &Family{model: m, w: make([]float64, m.NumParams())}
+	for j := range f.w {
+		f.w[j] = uniform(low, high, rng)
+	}
+	return f
+}
+
+// NumFeatures implements Truth.
+func (f *Family) NumFeatures() int { return f.model.NumFeatures() }
+
+// Utilities implements Truth.
+func (f *Family) Utilities(dst []float64, x *mat.Dense) { f.model.Utilities(dst, f.w, x) }
+
+// Params implements Truth.
+func (f *Family) Params() []float64 { return f.w }
