@@ -1,0 +1,178 @@
+package mle
+
+import (
+	"fmt"
+
+	"gonum.org/v1/gonum/mat"
+
+	"vitrine"
+	"vitrine/internal/gram"
+	"vitrine/internal/kernel"
+	"vitrine/internal/state"
+)
+
+// Affine is the regularised negative log-likelihood of utilities that are
+// affine in the parameters, u_si(w) = a_si + g_siᵀ w, around a centre c:
+//
+//	ℓ(w) = − Σ_s log p̂(i_s | S_s, w) + (λ/2) ‖w − c‖²
+//	p̂(i | S_s, w) = exp(u_si(w)) / (1 + Σ_{j∈S_s} exp(u_sj(w)))
+//
+// i_s ranges over S_s ∪ {0}: the rounds in which nobody buys are in the sum.
+// (The paper prints ℓ_t as a sum over i ∈ S_s, but the stationarity condition
+// in its proof of the confidence set holds only with the outside option.)
+//
+// It is Equation (2) of the paper with a_si = f_ŵs(x_si) − ∇f_ŵs(x_si)ᵀŵ_s,
+// g_si = ∇f_ŵs(x_si) and c = ŵ_0, and linear MNL regression with a_si = 0,
+// g_si = x_si and c = 0. It is convex, and strongly so for λ > 0.
+//
+// An Affine is not safe for concurrent use: evaluations share scratch.
+type Affine struct {
+	lambda float64
+	center []float64 // d
+	offset []float64 // n, a
+	g      []float64 // n×d, row-major
+	outcomes
+	u, out, mean []float64
+}
+
+// NewAffine returns the loss of no rounds, of dimension len(center). It panics
+// unless λ > 0.
+func NewAffine(lambda float64, center []float64) *Affine {
+	if !(lambda > 0) {
+		panic(fmt.Sprintf("mle: NewAffine needs λ > 0, not %v", lambda))
+	}
+	return &Affine{lambda: lambda, center: append([]float64(nil), center...), mean: make([]float64, len(center))}
+}
+
+// Dim returns the number of parameters d.
+func (l *Affine) Dim() int { return len(l.center) }
+
+// Append adds a round: items with the utilities a_k + g_kᵀw were offered, g is
+// len(a)×d, and y was chosen.
+func (l *Affine) Append(a []float64, g *mat.Dense, y vitrine.Choice) {
+	l.offset = append(l.offset, a...)
+	for k := range a {
+		l.g = append(l.g, g.RawRowView(k)...)
+	}
+	l.append(len(a), y)
+}
+
+// Value returns ℓ(w).
+func (l *Affine) Value(w []float64) float64 {
+	loss := l.ridge(nil, w)
+	l.blocks(func(from, to int, a, g, u, out []float64) {
+		kernel.Gemv(u, a, g, w, len(u), l.Dim())
+		loss += l.probabilities(u, out, from, to)
+	})
+	return loss
+}
+
+// Gradient stores in dst, of length d,
+//
+//	∇ℓ(w) = Σ_s Σ_{i∈S_s} (p̂_si(w) − y_si) g_si + λ(w − c)
+//
+// and returns ℓ(w).
+func (l *Affine) Gradient(dst, w []float64) float64 {
+	loss := l.ridge(dst, w)
+	l.blocks(func(from, to int, a, g, u, out []float64) {
+		kernel.Gemv(u, a, g, w, len(u), l.Dim())
+		loss += l.residuals(u, out, from, to)
+		kernel.GemvTrans(dst, g, u, len(u), l.Dim())
+	})
+	return loss
+}
+
+// Hessian stores in dst, nil allocates, the d×d matrix
+//
+//	∇²ℓ(w) = Σ_s (Σ_{i∈S_s} p̂_si g_si g_siᵀ − ḡ_s ḡ_sᵀ) + λI,  ḡ_s = Σ_{i∈S_s} p̂_si g_si
+//
+// and returns it.
+func (l *Affine) Hessian(dst *mat.SymDense, w []float64) *mat.SymDense {
+	p := make([]float64, kernel.PackedLen(l.Dim()))
+	l.hessian(p, w)
+	return gram.Unpack(dst, p, l.Dim())
+}
+
+// hessian stores the packed upper triangle of ∇²ℓ(w) in p.
+func (l *Affine) hessian(p, w []float64) {
+	clear(p)
+	for i, k := 0, 0; i < l.Dim(); i++ {
+		p[k] = l.lambda
+		k += l.Dim() - i
+	}
+	l.blocks(func(from, to int, a, g, u, out []float64) {
+		kernel.Gemv(u, a, g, w, len(u), l.Dim())
+		l.probabilities(u, out, from, to)
+		l.addFisher(p, u, g, l.mean, from, to)
+	})
+}
+
+// ridge returns (λ/2)‖w − c‖² and stores its gradient in dst, if that is not
+// nil.
+func (l *Affine) ridge(dst, w []float64) float64 {
+	sum := 0.0
+	for j, c := range l.center {
+		diff := w[j] - c
+		sum += diff * diff
+		if dst != nil {
+			dst[j] = l.lambda * diff
+		}
+	}
+	return 0.5 * l.lambda * sum
+}
+
+// blockRows is the number of rows after which a block of rounds ends: a block
+// of gradients is read twice, and should stay in the nearest cache.
+const blockRows = 192
+
+// blocks calls f for consecutive blocks of rounds [from, to), with their rows
+// of a and g and with scratch for their utilities and outside probabilities.
+func (l *Affine) blocks(f func(from, to int, a, g, u, out []float64)) {
+	d := l.Dim()
+	for from := 0; from < l.Rounds(); {
+		lo, to := l.start(from), from+1
+		for to < l.Rounds() && l.end[to]-lo <= blockRows {
+			to++
+		}
+		hi := l.end[to-1]
+		l.u, l.out = grow(l.u, hi-lo), grow(l.out, to-from)
+		f(from, to, l.offset[lo:hi], l.g[lo*d:hi*d], l.u, l.out)
+		from = to
+	}
+}
+
+// last calls f for the newest round alone.
+func (l *Affine) last(f func(from, to int, a, g, u, out []float64)) {
+	d, from := l.Dim(), l.Rounds()-1
+	lo, hi := l.start(from), l.end[from]
+	l.u, l.out = grow(l.u, hi-lo), grow(l.out, 1)
+	f(from, from+1, l.offset[lo:hi], l.g[lo*d:hi*d], l.u, l.out)
+}
+
+// Encode appends the rounds to a snapshot.
+func (l *Affine) Encode(e *state.Encoder) {
+	e.Floats(l.center)
+	e.Floats(l.offset)
+	e.Floats(l.g)
+	l.outcomes.encode(e)
+}
+
+// Decode reads what Encode wrote for a loss of the same dimension. Errors are
+// the decoder's.
+func (l *Affine) Decode(d *state.Decoder) {
+	d.Floats(l.center)
+	l.offset = d.FloatSlice()
+	l.g = d.FloatSlice()
+	l.outcomes.decode(d, len(l.g), l.Dim())
+	if len(l.offset) != l.Rows() {
+		d.Fail(fmt.Errorf("snapshot has %d offsets for %d rows", len(l.offset), l.Rows()))
+	}
+}
+
+// grow returns a slice of length n, in v's storage where that suffices.
+func grow(v []float64, n int) []float64 {
+	if cap(v) < n {
+		return make([]float64, n, 2*n)
+	}
+	return v[:n]
+}

@@ -1,0 +1,194 @@
+// Package mle holds the likelihoods of observed choices under the MNL model
+// and their minimisers.
+//
+// There are two likelihoods: [NLL], of a utility family f_w as it is, and
+// [Affine], of utilities that are affine in w, which is what both a linear
+// model and a linearised network are. Both run over S ∪ {0}: a round in which
+// nobody buys counts. The minimisers are [Adam] and [LevenbergMarquardt] for
+// the first, [Newton] and [OnlineNewton] for the second.
+package mle
+
+import (
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+
+	"vitrine"
+	"vitrine/internal/kernel"
+	"vitrine/internal/state"
+)
+
+// Choices are observed choices for a model of d features: the feature rows of
+// the items that were offered, stacked round after round.
+type Choices struct {
+	d        int
+	features []float64 // n×d
+	outcomes
+}
+
+// NewChoices returns no choices, for items of d features.
+func NewChoices(d int) *Choices { return &Choices{d: d} }
+
+// Append adds a round: the rows of x in s were offered and y was chosen.
+func (c *Choices) Append(x *mat.Dense, s vitrine.Assortment, y vitrine.Choice) {
+	for _, i := range s {
+		c.features = append(c.features, x.RawRowView(i)...)
+	}
+	c.append(len(s), y)
+}
+
+// Reset forgets all rounds.
+func (c *Choices) Reset() {
+	c.features = c.features[:0]
+	c.outcomes.reset()
+}
+
+// Encode appends the choices to a snapshot.
+func (c *Choices) Encode(e *state.Encoder) {
+	e.Floats(c.features)
+	c.outcomes.encode(e)
+}
+
+// Decode reads what Encode wrote. Errors are the decoder's.
+func (c *Choices) Decode(d *state.Decoder) {
+	c.features = d.FloatSlice()
+	c.outcomes.decode(d, len(c.features), c.d)
+}
+
+// outcomes say how stacked rows fall into rounds and what was chosen.
+type outcomes struct {
+	end    []int // end[s] is one past the last row of round s
+	choice []vitrine.Choice
+}
+
+// Rounds returns the number of rounds.
+func (o *outcomes) Rounds() int { return len(o.end) }
+
+// Rows returns the number n of items offered in all rounds together.
+func (o *outcomes) Rows() int {
+	if len(o.end) == 0 {
+		return 0
+	}
+	return o.end[len(o.end)-1]
+}
+
+func (o *outcomes) append(size int, y vitrine.Choice) {
+	o.end = append(o.end, o.Rows()+size)
+	o.choice = append(o.choice, y)
+}
+
+func (o *outcomes) reset() { o.end, o.choice = o.end[:0], o.choice[:0] }
+
+// start returns the first row of round s.
+func (o *outcomes) start(s int) int {
+	if s == 0 {
+		return 0
+	}
+	return o.end[s-1]
+}
+
+// probabilities turns the utilities u of the rows of the rounds [from, to)
+// into the choice probabilities p(i | S_s), in place, stores p(0 | S_s) in
+// out, of length to − from, and returns −Σ_s log p(i_s | S_s).
+func (o *outcomes) probabilities(u, out []float64, from, to int) float64 {
+	base := o.start(from)
+	loss := 0.0
+	lo := 0
+	for s := from; s < to; s++ {
+		us := u[lo : o.end[s]-base]
+		lo += len(us)
+		if y := o.choice[s]; y != vitrine.Outside {
+			loss -= us[y-1]
+		}
+		m := 0.0
+		for _, v := range us {
+			m = max(m, v)
+		}
+		for k := range us {
+			us[k] -= m
+		}
+		out[s-from] = -m
+		loss += m
+	}
+	kernel.Exp(u[:lo], u[:lo])
+	kernel.Exp(out, out)
+	lo = 0
+	for s := from; s < to; s++ {
+		ps := u[lo : o.end[s]-base]
+		lo += len(ps)
+		sum := out[s-from]
+		for _, v := range ps {
+			sum += v
+		}
+		scale := 1 / sum
+		for k := range ps {
+			ps[k] *= scale
+		}
+		out[s-from] *= scale
+		loss += math.Log(sum)
+	}
+	return loss
+}
+
+// residuals does as probabilities, and then takes the indicator of the choice
+// from them: u becomes p − y, the gradient of the loss in the utilities.
+func (o *outcomes) residuals(u, out []float64, from, to int) float64 {
+	loss := o.probabilities(u, out, from, to)
+	base := o.start(from)
+	for s := from; s < to; s++ {
+		if y := o.choice[s]; y != vitrine.Outside {
+			u[o.start(s)-base+int(y)-1]--
+		}
+	}
+	return loss
+}
+
+// addFisher adds the information of the rounds [from, to) to the packed d×d
+// matrix h, where g holds the gradients of the rows' utilities and p their
+// choice probabilities:
+//
+//	Σ_s (Σ_{i∈S_s} p_i g_i g_iᵀ − ḡ_s ḡ_sᵀ),  ḡ_s = Σ_{i∈S_s} p_i g_i
+//
+// mean is scratch of length d.
+func (o *outcomes) addFisher(h, p, g, mean []float64, from, to int) {
+	base, d := o.start(from), len(mean)
+	rows := o.end[to-1] - base
+	kernel.SymRankK(h, p, g, rows, d)
+	for s := from; s < to; s++ {
+		lo, hi := o.start(s)-base, o.end[s]-base
+		clear(mean)
+		kernel.GemvTrans(mean, g[lo*d:hi*d], p[lo:hi], hi-lo, d)
+		kernel.SymRankOne(h, -1, mean)
+	}
+}
+
+// encode and decode keep the outcomes in a snapshot.
+func (o *outcomes) encode(e *state.Encoder) {
+	e.Int(len(o.end))
+	for s, end := range o.end {
+		e.Int(end)
+		e.Int(int(o.choice[s]))
+	}
+}
+
+// decode reads what encode wrote and checks it against the length of the data
+// of the rows, of which each has the given width.
+func (o *outcomes) decode(d *state.Decoder, length, width int) {
+	o.reset()
+	for range d.Int() {
+		end, y := d.Int(), d.Int()
+		if d.Err() != nil {
+			return
+		}
+		if last := o.Rows(); end < last || end*width > length || y < 0 || y > end-last {
+			d.Fail(fmt.Errorf("snapshot has a round that ends at row %d with choice %d, after row %d", end, y, last))
+			return
+		}
+		o.end = append(o.end, end)
+		o.choice = append(o.choice, vitrine.Choice(y))
+	}
+	if o.Rows()*width != length {
+		d.Fail(fmt.Errorf("snapshot has %d numbers for %d rows of %d", length, o.Rows(), width))
+	}
+}

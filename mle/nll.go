@@ -1,0 +1,123 @@
+package mle
+
+import (
+	"gonum.org/v1/gonum/mat"
+
+	"vitrine/internal/gram"
+	"vitrine/internal/kernel"
+	"vitrine/utility"
+)
+
+// NLL is the negative log-likelihood of choices under a utility family, with a
+// ridge penalty of precision ρ ≥ 0:
+//
+//	L(w) = − Σ_s log p(i_s | S_s, w) + (ρ/2) ‖w‖²
+//	p(i | S_s, w) = exp(f_w(x_si)) / (1 + Σ_{j∈S_s} exp(f_w(x_sj)))
+//
+// With ρ = 0 it is the loss of line 5 of Algorithm 1. It is not convex unless
+// f is affine in w, and its unpenalised minimiser makes a poor pilot: networks
+// then give utilities of 10² to 10⁴ on fresh contexts.
+//
+// The choices may grow between evaluations. An NLL is not safe for concurrent
+// use: evaluations share scratch.
+type NLL struct {
+	Model   utility.Model
+	Choices *Choices
+	Ridge   float64 // ρ
+
+	u, out, mean []float64
+	g            *mat.Dense
+}
+
+// Dim returns the number of parameters d_w.
+func (l *NLL) Dim() int { return l.Model.NumParams() }
+
+// Value returns L(w).
+func (l *NLL) Value(w []float64) float64 {
+	loss := l.ridge(nil, w)
+	if x := l.features(); x != nil {
+		l.u, l.out = grow(l.u, l.Choices.Rows()), grow(l.out, l.Choices.Rounds())
+		l.Model.Utilities(l.u, w, x)
+		loss += l.Choices.probabilities(l.u, l.out, 0, l.Choices.Rounds())
+	}
+	return loss
+}
+
+// Gradient stores in dst, of length d_w,
+//
+//	∇L(w) = Σ_s Σ_{i∈S_s} (p_si(w) − y_si) ∇f_w(x_si) + ρw
+//
+// and returns L(w).
+func (l *NLL) Gradient(dst, w []float64) float64 {
+	x := l.features()
+	if x == nil {
+		return l.ridge(dst, w)
+	}
+	l.out = grow(l.out, l.Choices.Rounds())
+	residuals := func(cotangent, u []float64) float64 {
+		copy(cotangent, u)
+		return l.Choices.residuals(cotangent, l.out, 0, l.Choices.Rounds())
+	}
+	var loss float64
+	if m, ok := l.Model.(utility.Backpropagator); ok {
+		loss = m.Backpropagate(dst, w, x, residuals)
+	} else {
+		l.linearize(w, x)
+		loss = residuals(l.u, l.u)
+		clear(dst)
+		kernel.GemvTrans(dst, l.g.RawMatrix().Data, l.u, len(l.u), l.Dim())
+	}
+	for j, v := range w {
+		dst[j] += l.Ridge * v
+	}
+	return loss + l.ridge(nil, w)
+}
+
+// Fisher stores in dst, nil allocates, the Fisher information of the choices
+// at w plus that of the penalty,
+//
+//	Σ_s (Σ_{i∈S_s} p_si ∇f_si ∇f_siᵀ − ḡ_s ḡ_sᵀ) + ρI,  ḡ_s = Σ_{i∈S_s} p_si ∇f_si
+//
+// and returns it. It is the Hessian of L but for the curvature of f, and
+// positive semi-definite.
+func (l *NLL) Fisher(dst *mat.SymDense, w []float64) *mat.SymDense {
+	d := l.Dim()
+	p := make([]float64, kernel.PackedLen(d))
+	if x := l.features(); x != nil {
+		l.linearize(w, x)
+		l.out, l.mean = grow(l.out, l.Choices.Rounds()), grow(l.mean, d)
+		l.Choices.probabilities(l.u, l.out, 0, l.Choices.Rounds())
+		l.Choices.addFisher(p, l.u, l.g.RawMatrix().Data, l.mean, 0, l.Choices.Rounds())
+	}
+	dst = gram.Unpack(dst, p, d)
+	for i := range d {
+		dst.SetSym(i, i, dst.At(i, i)+l.Ridge)
+	}
+	return dst
+}
+
+// linearize leaves f_w and ∇f_w of all rows in l.u and l.g.
+func (l *NLL) linearize(w []float64, x *mat.Dense) {
+	n := l.Choices.Rows()
+	l.u = grow(l.u, n)
+	if l.g == nil || l.g.RawMatrix().Rows != n {
+		l.g = mat.NewDense(n, l.Dim(), nil)
+	}
+	utility.Linearize(l.Model, l.u, l.g, w, x)
+}
+
+// features returns the n×d matrix of all rows, nil where there are none.
+func (l *NLL) features() *mat.Dense {
+	if l.Choices.Rows() == 0 {
+		return nil
+	}
+	return mat.NewDense(l.Choices.Rows(), l.Choices.d, l.Choices.features)
+}
+
+// ridge returns (ρ/2)‖w‖² and stores its gradient in dst, if that is not nil.
+func (l *NLL) ridge(dst, w []float64) float64 {
+	for j := range dst {
+		dst[j] = l.Ridge * w[j]
+	}
+	return 0.5 * l.Ridge * kernel.Dot(w, w)
+}

@@ -1,0 +1,96 @@
+package mle
+
+import (
+	"gonum.org/v1/gonum/mat"
+
+	"vitrine"
+	"vitrine/internal/gram"
+	"vitrine/internal/kernel"
+	"vitrine/internal/state"
+)
+
+// Online estimates the parameters of affine utilities u_k(w) = a_k + g_kᵀw in
+// one step a round, by the online mirror descent of OFU-MNL+ (Lee and Oh 2024,
+// Algorithm 1). With the loss ℓ_t of round t alone, G_t(w) = ∇²ℓ_t(w) and
+// H_1 = λI,
+//
+//	H̃_t     = H_t + η G_t(w_t)
+//	w_{t+1} = argmin_w ⟨∇ℓ_t(w_t), w⟩ + ‖w − w_t‖²_{H̃_t} / (2σ)
+//	        = w_t − σ H̃_t⁻¹ ∇ℓ_t(w_t)
+//	H_{t+1} = H_t + G_t(w_{t+1})
+//
+// The paper has σ = η. Its cost does not grow with t: O(K d²) a round.
+type Online struct {
+	// Eta is η > 0, Sigma is σ > 0.
+	Eta, Sigma float64
+
+	w        []float64
+	h, tilde *gram.Matrix
+
+	u, p, flat, grad, step, mean, centered []float64 // scratch
+}
+
+// NewOnline starts at w_1, of dimension d, with H_1 = λI.
+func NewOnline(lambda float64, w1 []float64, eta, sigma float64) *Online {
+	d := len(w1)
+	return &Online{
+		Eta: eta, Sigma: sigma,
+		w: append([]float64(nil), w1...),
+		h: gram.New(d, lambda), tilde: gram.New(d, lambda),
+		grad: make([]float64, d), step: make([]float64, d),
+		mean: make([]float64, d), centered: make([]float64, d),
+	}
+}
+
+// Params returns the current estimate. The slice is Online's own: read it, or
+// copy it to keep it.
+func (o *Online) Params() []float64 { return o.w }
+
+// Hessian returns H_t. It is Online's own.
+func (o *Online) Hessian() *gram.Matrix { return o.h }
+
+// Update makes the step of one round: items with the utilities a_k + g_kᵀw
+// were offered, g is len(a)×d, and y was chosen.
+func (o *Online) Update(a []float64, g *mat.Dense, y vitrine.Choice) {
+	if len(a) == 0 {
+		return
+	}
+	d := len(o.w)
+	o.flat = o.flat[:0]
+	for k := range a {
+		o.flat = append(o.flat, g.RawRowView(k)...)
+	}
+	o.tilde.CopyFrom(o.h)
+	o.addHessian(o.tilde, o.Eta, a)
+	if y != vitrine.Outside {
+		o.p[y]--
+	}
+	clear(o.grad)
+	kernel.GemvTrans(o.grad, o.flat, o.p[1:], len(a), d)
+	o.tilde.Solve(o.step, o.grad)
+	for j := range o.w {
+		o.w[j] -= o.Sigma * o.step[j]
+	}
+	o.addHessian(o.h, 1, a)
+}
+
+// addHessian adds c G_t(w) to h and leaves the probabilities at w in o.p.
+func (o *Online) addHessian(h *gram.Matrix, c float64, a []float64) {
+	o.u, o.p = grow(o.u, len(a)), grow(o.p, len(a)+1)
+	kernel.Gemv(o.u, a, o.flat, o.w, len(a), len(o.w))
+	vitrine.Probabilities(o.p, o.u)
+	addRound(h, c, o.p[1:], o.p[0], o.flat, o.mean, o.centered)
+}
+
+// Encode appends the estimate to a snapshot.
+func (o *Online) Encode(e *state.Encoder) {
+	e.Floats(o.w)
+	o.h.Encode(e)
+}
+
+// Decode reads what Encode wrote for an Online of the same dimension. Errors
+// are the decoder's.
+func (o *Online) Decode(d *state.Decoder) {
+	d.Floats(o.w)
+	o.h.Decode(d)
+}

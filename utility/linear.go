@@ -1,0 +1,103 @@
+package utility
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"gonum.org/v1/gonum/mat"
+
+	"vitrine/internal/kernel"
+)
+
+// Linear is the family of linear utilities, with or without an intercept,
+//
+//	f_w(x) = θᵀx      w = [θ_1, …, θ_d]
+//	f_w(x) = θᵀx + b  w = [θ_1, …, θ_d, b]
+//
+// on which the linear MNL bandits rest.
+type Linear struct {
+	d         int
+	intercept bool
+	scratch   scratch
+}
+
+// NewLinear returns the linear family of d features. It panics where d < 1.
+func NewLinear(d int, intercept bool) *Linear {
+	if d < 1 {
+		panic(fmt.Sprintf("utility: linear utility of %d features, want at least 1", d))
+	}
+	return &Linear{d: d, intercept: intercept}
+}
+
+// NumFeatures returns d.
+func (m *Linear) NumFeatures() int { return m.d }
+
+// NumParams returns d_w, which is d, or d+1 with an intercept.
+func (m *Linear) NumParams() int {
+	if m.intercept {
+		return m.d + 1
+	}
+	return m.d
+}
+
+// Init draws the initial parameters of PyTorch's nn.Linear, in the order of w:
+//
+//	θ, b ~ U(-1/√d, 1/√d)
+//
+// It panics unless len(w) = d_w.
+func (m *Linear) Init(w []float64, rng *rand.Rand) {
+	checkParams(m, w)
+	initUniform(w, m.d, rng)
+}
+
+// Utilities implements [Model].
+func (m *Linear) Utilities(dst, w []float64, x *mat.Dense) {
+	checkUtilities(m, dst, w, x)
+	b := 0.0
+	if m.intercept {
+		b = w[m.d]
+	}
+	for i := range dst {
+		dst[i] = kernel.Dot(w[:m.d], x.RawRowView(i)) + b
+	}
+}
+
+// Gradients implements [Model]. They do not depend on w.
+func (m *Linear) Gradients(dst *mat.Dense, w []float64, x *mat.Dense) {
+	n := checkGradients(m, dst, w, x)
+	for i := range n {
+		g := dst.RawRowView(i)
+		copy(g, x.RawRowView(i))
+		if m.intercept {
+			g[m.d] = 1
+		}
+	}
+}
+
+// Backpropagate implements [Backpropagator].
+func (m *Linear) Backpropagate(dst, w []float64, x *mat.Dense, loss func(cotangent, u []float64) float64) float64 {
+	n := checkBackpropagate(m, dst, w, x)
+	buf := m.scratch.get(2 * n)
+	defer m.scratch.put(buf)
+	u, cotangent := (*buf)[:n], (*buf)[n:]
+	m.Utilities(u, w, x)
+	l := loss(cotangent, u)
+	clear(dst)
+	for i, c := range cotangent {
+		kernel.Axpy(dst, c, x.RawRowView(i))
+	}
+	if m.intercept {
+		dst[m.d] = kernel.Sum(cotangent)
+	}
+	return l
+}
+
+// initUniform draws U(-1/√in, 1/√in) into w, the initial parameters of a
+// linear map of in inputs.
+func initUniform(w []float64, in int, rng *rand.Rand) {
+	bound := 1 / math.Sqrt(float64(in))
+	for i := range w {
+		w[i] = bound * (2*rng.Float64() - 1)
+	}
+}

@@ -1,0 +1,64 @@
+// Package utility holds the parametric families F = {f_w} of utility
+// functions, batched over items, with their gradients in w.
+//
+// A [Model] holds no parameters: w is always an argument, because Algorithm 1
+// evaluates one family at the pilot ŵ_0, at past estimates ŵ_s and at ŵ_t.
+package utility
+
+import (
+	"math/rand/v2"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// Model is a family of utility functions f_w : R^d → R, differentiable in
+// w ∈ R^{d_w}. A model is safe for concurrent use.
+type Model interface {
+	// NumFeatures returns d.
+	NumFeatures() int
+
+	// NumParams returns d_w.
+	NumParams() int
+
+	// Init draws initial parameters into w, of length d_w.
+	Init(w []float64, rng *rand.Rand)
+
+	// Utilities stores f_w(x_i) in dst[i] for every row i of the N×d matrix
+	// x. It panics unless len(dst) = N, len(w) = d_w and x has d columns. It
+	// does not allocate in steady state.
+	Utilities(dst, w []float64, x *mat.Dense)
+
+	// Gradients stores ∇_w f_w(x_i) in row i of the N×d_w matrix dst, under
+	// the conditions of Utilities. dst must not be a view of x.
+	Gradients(dst *mat.Dense, w []float64, x *mat.Dense)
+}
+
+// Linearizer is implemented by models that compute utilities and gradients
+// together for less than the two apart.
+type Linearizer interface {
+	// Linearize stores f_w(x_i) in u[i] and ∇_w f_w(x_i) in row i of g.
+	Linearize(u []float64, g *mat.Dense, w []float64, x *mat.Dense)
+}
+
+// Linearize stores f_w(x_i) in u[i] and ∇_w f_w(x_i) in row i of g, by the
+// model's [Linearizer] where it has one.
+func Linearize(m Model, u []float64, g *mat.Dense, w []float64, x *mat.Dense) {
+	if l, ok := m.(Linearizer); ok {
+		l.Linearize(u, g, w, x)
+		return
+	}
+	m.Utilities(u, w, x)
+	m.Gradients(g, w, x)
+}
+
+// Backpropagator is implemented by models that compute the gradient of a loss
+// of their utilities without forming the N×d_w Jacobian.
+type Backpropagator interface {
+	// Backpropagate evaluates L(w) = loss(u), u_i = f_w(x_i), and stores
+	//
+	//	∇_w L = Σ_i (∂L/∂u_i) ∇_w f_w(x_i)
+	//
+	// in dst, of length d_w. It calls loss once; loss must store ∂L/∂u_i in
+	// cotangent[i], and may not keep either slice.
+	Backpropagate(dst, w []float64, x *mat.Dense, loss func(cotangent, u []float64) float64) float64
+}

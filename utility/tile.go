@@ -1,0 +1,112 @@
+package utility
+
+import (
+	"gonum.org/v1/gonum/mat"
+
+	"vitrine/internal/kernel"
+)
+
+// tileRows is the number of items that go through a network together: enough
+// to amortise the loops over units, few enough to stay in the first cache.
+const tileRows = 128
+
+// tile is a block of n items on its way through the layers of an [MLP]. Its
+// matrices have a row for each unit (the d features, then the hidden units)
+// and a column for each item, so that the inner loops run over items, however
+// narrow the layers are.
+type tile struct {
+	n     int
+	value []float64 // x, then a(z)
+	slope []float64 // a'(z), after backward ∂L/∂z; nil where not wanted
+}
+
+// rows returns count consecutive rows of a matrix of the tile.
+func (t tile) rows(of []float64, first, count int) []float64 {
+	return of[first*t.n : (first+count)*t.n]
+}
+
+// forward stores the values and slopes of the items from row first of x on in
+// t, and their utilities in u.
+func (m *MLP) forward(t tile, u, w []float64, x *mat.Dense, first int) {
+	for i := range t.n {
+		for k, v := range x.RawRowView(first + i) {
+			t.value[k*t.n+i] = v
+		}
+	}
+	for _, l := range m.layers {
+		in := t.rows(t.value, l.input, l.in)
+		if l.last {
+			kernel.Combine(u[:t.n], w[l.bias], w[l.weight:], 1, in, l.in)
+			break
+		}
+		for j := range l.out {
+			z := t.rows(t.value, l.output()+j, 1)
+			kernel.Combine(z, w[l.bias+j], w[l.weight+j*l.in:], 1, in, l.in)
+		}
+		var slope []float64
+		if t.slope != nil {
+			slope = t.rows(t.slope, l.output(), l.out)
+		}
+		m.activation.apply(t.rows(t.value, l.output(), l.out), slope)
+	}
+}
+
+// backward turns the slopes of t into ∂L/∂z, from the cotangent ∂L/∂u. work
+// has room for a row.
+func (m *MLP) backward(t tile, cotangent, w, work []float64) {
+	delta := cotangent
+	for i := len(m.layers) - 1; i > 0; i-- {
+		l := m.layers[i]
+		for k := range l.in {
+			kernel.Combine(work[:t.n], 0, w[l.weight+k:], l.in, delta, l.out)
+			kernel.Mul(t.rows(t.slope, l.input+k, 1), work[:t.n])
+		}
+		delta = t.rows(t.slope, l.input, l.in)
+	}
+}
+
+// delta returns ∂L/∂z of the output units of l, after backward.
+func (t tile) delta(l layer, cotangent []float64) []float64 {
+	if l.last {
+		return cotangent
+	}
+	return t.rows(t.slope, l.output(), l.out)
+}
+
+// accumulate adds ∇_w L over the items of t to dst, after backward.
+func (m *MLP) accumulate(dst []float64, t tile, cotangent []float64) {
+	for _, l := range m.layers {
+		delta := t.delta(l, cotangent)
+		for j := range l.out {
+			d := t.rows(delta, j, 1)
+			dst[l.bias+j] += kernel.Sum(d)
+			for k := range l.in {
+				dst[l.weight+j*l.in+k] += kernel.Dot(d, t.rows(t.value, l.input+k, 1))
+			}
+		}
+	}
+}
+
+// jacobian stores ∇_w L of each item of t in its own row of g, from row first
+// on, after backward. work has room for a column.
+func (m *MLP) jacobian(g *mat.Dense, first int, t tile, cotangent, work []float64) {
+	for _, l := range m.layers {
+		value, delta := t.rows(t.value, l.input, l.in), t.delta(l, cotangent)
+		in := work[:l.in]
+		for i := range t.n {
+			for k := range in {
+				in[k] = value[k*t.n+i]
+			}
+			row := g.RawRowView(first + i)
+			weight, bias := row[l.weight:l.bias], row[l.bias:][:l.out]
+			for j := range bias {
+				d := delta[j*t.n+i]
+				bias[j] = d
+				for k, v := range in {
+					weight[k] = d * v
+				}
+				weight = weight[len(in):]
+			}
+		}
+	}
+}
