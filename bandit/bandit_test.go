@@ -1,0 +1,226 @@
+package bandit
+
+import (
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"vitrine"
+	"vitrine/bandit/bandittest"
+	"vitrine/env"
+	"vitrine/utility"
+)
+
+func newRand() *rand.Rand { return rand.New(rand.NewPCG(11, 5)) }
+
+// must is for learners whose options are legal.
+func must[L vitrine.Learner](l L, err error) vitrine.Learner {
+	if err != nil {
+		panic(err)
+	}
+	return l
+}
+
+// learners are all of the package, with a Phase I short enough for the
+// battery.
+func learners() map[string]func(p Problem) vitrine.Learner {
+	onl := func(change func(o *ONLOptions)) func(p Problem) vitrine.Learner {
+		return func(p Problem) vitrine.Learner {
+			o := DefaultONLOptions()
+			o.Warmup, o.PilotSteps = 12, 50
+			change(&o)
+			return must(NewONL(p, paperModel(), o, newRand()))
+		}
+	}
+	return map[string]func(p Problem) vitrine.Learner{
+		"onl-mnl":        onl(func(o *ONLOptions) {}),
+		"onl-mnl online": onl(func(o *ONLOptions) { o.Update, o.Pilot = "online", "map" }),
+		"onl-mnl linear": func(p Problem) vitrine.Learner {
+			o := DefaultONLOptions()
+			o.Warmup = 0
+			return must(NewONL(p, utility.NewLinear(p.Features, true), o, newRand()))
+		},
+		"greedy": func(p Problem) vitrine.Learner {
+			o := DefaultGreedyOptions()
+			o.Warmup, o.PilotSteps = 12, 50
+			return must(NewGreedy(p, paperModel(), o, newRand()))
+		},
+		"ucb-mnl": func(p Problem) vitrine.Learner { return must(NewUCB(p, DefaultUCBOptions())) },
+		"ts-mnl":  func(p Problem) vitrine.Learner { return must(NewTS(p, DefaultTSOptions())) },
+		"ofu-mnl-plus": func(p Problem) vitrine.Learner {
+			return must(NewOFU(p, DefaultOFUOptions()))
+		},
+		"eps-greedy-mnl": func(p Problem) vitrine.Learner {
+			o := DefaultEpsGreedyOptions()
+			o.Steps = 20
+			return must(NewEpsGreedy(p, paperModel(), o, newRand()))
+		},
+		"uniform": func(p Problem) vitrine.Learner { return must(NewUniform(p)) },
+		"oracle":  func(p Problem) vitrine.Learner { return must(NewOracle(p, firstFeature{})) },
+	}
+}
+
+// firstFeature is a world in which an item's utility is its first feature.
+type firstFeature struct{ env.Environment }
+
+func (firstFeature) Utilities(dst []float64, x *vitrine.Context) {
+	for i := range dst {
+		dst[i] = x.Features.At(i, 0)
+	}
+}
+
+func TestLearnersKeepTheContract(t *testing.T) {
+	for name, learner := range learners() {
+		t.Run(name, func(t *testing.T) {
+			bandittest.TestLearner(t, paperFeatures, paperSize, 60, func() vitrine.Learner { return learner(paperProblem()) })
+		})
+	}
+}
+
+// Offer allocates the assortment that it returns and nothing else, Observe
+// nothing but the log of a likelihood over all rounds as it grows.
+func TestSteadyStateAllocations(t *testing.T) {
+	for name, learner := range learners() {
+		t.Run(name, func(t *testing.T) {
+			p := paperProblem()
+			p.Rounds = 1 << 20
+			l := learner(p)
+			rng := newRand()
+			x := paperContext(0)
+			for s := range 400 {
+				offer := l.Policy().Offer(x, rng)
+				if err := l.Observe(vitrine.Round{Context: x, Offer: offer, Choice: vitrine.Choice(s % 2)}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			pi := l.Policy()
+			offer := pi.Offer(x, rng)
+			if got := testing.AllocsPerRun(200, func() { pi.Offer(x, rng) }); got > 1 {
+				t.Errorf("Offer allocates %v times, want once", got)
+			}
+			r := vitrine.Round{Context: x, Offer: offer, Choice: vitrine.Outside}
+			if got := testing.AllocsPerRun(100, func() {
+				if err := l.Observe(r); err != nil {
+					t.Fatal(err)
+				}
+			}); got > 0 {
+				t.Errorf("Observe allocates %v times, want none", got)
+			}
+		})
+	}
+}
+
+func TestOptionsAreChecked(t *testing.T) {
+	p := paperProblem()
+	onl := func(change func(o *ONLOptions)) error {
+		o := DefaultONLOptions()
+		change(&o)
+		_, err := NewONL(p, paperModel(), o, newRand())
+		return err
+	}
+	ucb := func(change func(o *UCBOptions)) error {
+		o := DefaultUCBOptions()
+		change(&o)
+		_, err := NewUCB(p, o)
+		return err
+	}
+	eps := func(change func(o *EpsGreedyOptions)) error {
+		o := DefaultEpsGreedyOptions()
+		change(&o)
+		_, err := NewEpsGreedy(p, paperModel(), o, newRand())
+		return err
+	}
+	problem := func(change func(p *Problem)) error {
+		p := paperProblem()
+		change(&p)
+		_, err := NewUniform(p)
+		return err
+	}
+	for want, err := range map[string]error{
+		"lambda = -1":                onl(func(o *ONLOptions) { o.Lambda = -1 }),
+		"lambda = NaN":               onl(func(o *ONLOptions) { o.Lambda = math.NaN() }),
+		"beta = +Inf":                onl(func(o *ONLOptions) { o.Beta = math.Inf(1) }),
+		"beta = -0.5":                onl(func(o *ONLOptions) { o.Beta = -0.5 }),
+		"curvature = -1":             onl(func(o *ONLOptions) { o.Curvature = -1 }),
+		"warmup = -1":                onl(func(o *ONLOptions) { o.Warmup = -1 }),
+		"warmup = 120: must be less": onl(func(o *ONLOptions) { o.Warmup = paperRounds }),
+		`pilot = "sgd": must be one`: onl(func(o *ONLOptions) { o.Pilot = "sgd" }),
+		"pilot_rate = 0":             onl(func(o *ONLOptions) { o.PilotRate = 0 }),
+		"pilot_ridge = 0":            onl(func(o *ONLOptions) { o.PilotRidge = 0 }),
+		"pilot_steps = -1":           onl(func(o *ONLOptions) { o.PilotSteps = -1 }),
+		`update = "": must be one`:   onl(func(o *ONLOptions) { o.Update = "" }),
+		"step = 0":                   onl(func(o *ONLOptions) { o.Step = 0 }),
+		"tolerance = 0":              onl(func(o *ONLOptions) { o.Tolerance = 0 }),
+		`constants = "guess"`:        ucb(func(o *UCBOptions) { o.Constants = "guess" }),
+		"radius = -1":                ucb(func(o *UCBOptions) { o.Radius = -1 }),
+		"lambda = 0":                 ucb(func(o *UCBOptions) { o.Lambda = 0 }),
+		"epsilon = 1.5":              eps(func(o *EpsGreedyOptions) { o.Epsilon = 1.5 }),
+		"decay = NaN":                eps(func(o *EpsGreedyOptions) { o.Decay = math.NaN() }),
+		"floor = -1":                 eps(func(o *EpsGreedyOptions) { o.Floor = -1 }),
+		"rate = 0":                   eps(func(o *EpsGreedyOptions) { o.Rate = 0 }),
+		"steps = -5":                 eps(func(o *EpsGreedyOptions) { o.Steps = -5 }),
+		"features = 0":               problem(func(p *Problem) { p.Features = 0 }),
+		"size = 0":                   problem(func(p *Problem) { p.Size = 0 }),
+		"rounds = 0":                 problem(func(p *Problem) { p.Rounds = 0 }),
+		"no constraint":              problem(func(p *Problem) { p.Constraint = nil }),
+		"the utility is of 5 features": func() error {
+			_, err := NewONL(p, utility.NewLinear(5, false), DefaultONLOptions(), newRand())
+			return err
+		}(),
+		"samples = -1": func() error { o := DefaultTSOptions(); o.Samples = -1; _, err := NewTS(p, o); return err }(),
+		"eta = -1":     func() error { o := DefaultOFUOptions(); o.Eta = -1; _, err := NewOFU(p, o); return err }(),
+	} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one that says %q", err, want)
+		}
+	}
+}
+
+// Features so large that the utility overflows are refused, and nothing is
+// learned from them.
+func TestOverflowIsRefused(t *testing.T) {
+	o := DefaultONLOptions()
+	o.Warmup = 0
+	l, err := NewONL(paperProblem(), utility.NewLinear(paperFeatures, false), o, newRand())
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := paperContext(0)
+	for j := range paperFeatures {
+		x.Features.Set(2, j, math.Copysign(math.MaxFloat64, l.w0[j]))
+	}
+	before, _ := l.MarshalBinary()
+	err = l.Observe(vitrine.Round{Context: x, Offer: vitrine.Offer{Assortment: vitrine.Assortment{1, 2}}, Choice: 1})
+	if l.w0[0] == 0 || err == nil || !strings.Contains(err.Error(), "scale the features") {
+		t.Errorf("error %v, want one that says to scale the features", err)
+	}
+	if after, _ := l.MarshalBinary(); string(after) != string(before) {
+		t.Error("a refused round changed the learner")
+	}
+}
+
+// A snapshot of one configuration is not read by another.
+func TestSnapshotsNameTheirConfiguration(t *testing.T) {
+	p := paperProblem()
+	all := learners()
+	for name := range all {
+		saved, ok := all[name](p).(bandittest.Snapshotter)
+		if !ok {
+			continue
+		}
+		data, err := saved.MarshalBinary()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for other := range all {
+			l, ok := all[other](p).(bandittest.Snapshotter)
+			if !ok || name == other || name == "greedy" && other == "onl-mnl" || name == "onl-mnl" && other == "greedy" {
+				continue
+			}
+			if err := l.UnmarshalBinary(data); err == nil {
+				t.Errorf("%s read a snapshot of %s", other, name)
+			}
+		}
+	}
+}

@@ -1,0 +1,416 @@
+// Package bandittest holds the contract battery of learners.
+package bandittest
+
+import (
+	"bytes"
+	"encoding"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"gonum.org/v1/gonum/mat"
+
+	"vitrine"
+)
+
+// numProbes is the number of contexts on which policies are compared. A policy
+// that shares memory with its learner passes one probe easily.
+const numProbes = 40
+
+// TestLearner judges a learner of items with the given number of features,
+// which offers at most size of them. newLearner must return a new learner at
+// its first round, the same each time it is called; steps is a number of
+// rounds that takes it through all its phases.
+func TestLearner(t *testing.T, features, size, steps int, newLearner func() vitrine.Learner) {
+	b := battery{features: features, size: size, newLearner: newLearner}
+	b.rounds = b.play(newLearner(), steps)
+
+	t.Run("offers are feasible", b.offersAreFeasible)
+	t.Run("decisions are repeatable", b.decisionsAreRepeatable)
+	t.Run("policies are frozen", b.policiesAreFrozen)
+	t.Run("policies serve concurrently", b.policiesServeConcurrently)
+	t.Run("only Observe learns", b.onlyObserveLearns)
+	t.Run("rounds may be late or missing", b.roundsMayBeLateOrMissing)
+	t.Run("a request may narrow the family", b.requestMayNarrowTheFamily)
+	t.Run("bad rounds are refused", b.badRoundsAreRefused)
+	t.Run("snapshots continue", b.snapshotsContinue)
+	t.Run("damaged snapshots are refused", b.damagedSnapshotsAreRefused)
+}
+
+// Snapshotter is a learner that can be saved and restored.
+type Snapshotter interface {
+	vitrine.Learner
+	encoding.BinaryMarshaler
+	encoding.BinaryUnmarshaler
+}
+
+type battery struct {
+	features, size int
+	newLearner     func() vitrine.Learner
+	rounds         []vitrine.Round // a history that newLearner's learner lived through
+}
+
+// context draws n items with standard normal features; every other context has
+// unequal revenues, some of them 0.
+func (b battery) context(n int, rng *rand.Rand) *vitrine.Context {
+	x := &vitrine.Context{}
+	if n > 0 {
+		x.Features = mat.NewDense(n, b.features, nil)
+		for i := range n {
+			for j := range b.features {
+				x.Features.Set(i, j, rng.NormFloat64())
+			}
+		}
+	}
+	if rng.IntN(2) == 0 {
+		x.Revenue = make([]float64, n)
+		for i := range x.Revenue {
+			x.Revenue[i] = math.Floor(4*rng.Float64()) / 2
+		}
+	}
+	return x
+}
+
+// customer chooses from s by a utility that is not linear.
+func (b battery) customer(x *vitrine.Context, s vitrine.Assortment, rng *rand.Rand) vitrine.Choice {
+	n := x.NumItems()
+	u, shock := make([]float64, n), make([]float64, n+1)
+	for i := range u {
+		row := x.Features.RawRowView(i)
+		u[i] = math.Cos(3*row[0]) + row[len(row)-1]/2
+	}
+	for i := range shock {
+		shock[i] = -math.Log(rng.ExpFloat64())
+	}
+	return vitrine.Choose(s, u, shock)
+}
+
+func rngAt(parts ...uint64) *rand.Rand {
+	h := uint64(14695981039346656037)
+	for _, p := range parts {
+		h = (h ^ p) * 1099511628211
+	}
+	return rand.New(rand.NewPCG(h, 7))
+}
+
+// play lets the learner decide and learn for the given number of rounds.
+func (b battery) play(l vitrine.Learner, steps int) []vitrine.Round {
+	rounds := make([]vitrine.Round, steps)
+	for t := range rounds {
+		rng := rngAt(1, uint64(t))
+		x := b.context(12, rng)
+		offer := l.Policy().Offer(x, rng)
+		rounds[t] = vitrine.Round{Context: x, Offer: offer, Choice: b.customer(x, offer.Assortment, rng)}
+		if err := l.Observe(rounds[t]); err != nil {
+			panic(fmt.Sprintf("bandittest: round %d of a lawful history: %v", t, err))
+		}
+	}
+	return rounds
+}
+
+// replay shows the learner the rounds from..to of the history.
+func (b battery) replay(t *testing.T, l vitrine.Learner, from, to int) {
+	t.Helper()
+	for s := from; s < to; s++ {
+		if err := l.Observe(b.rounds[s]); err != nil {
+			t.Fatalf("round %d: %v", s, err)
+		}
+	}
+}
+
+// offers returns what the policy offers on the probes.
+func (b battery) offers(p vitrine.Policy) []vitrine.Offer {
+	offers := make([]vitrine.Offer, numProbes)
+	for k := range offers {
+		rng := rngAt(2, uint64(k))
+		offers[k] = p.Offer(b.context(12, rng), rng)
+	}
+	return offers
+}
+
+// stations are the moments of the history at which policies are looked at:
+// nearly every round at first, then now and then.
+func (b battery) stations() []int {
+	var s []int
+	for t := 0; t <= len(b.rounds); t += 1 + t/8 {
+		s = append(s, t)
+	}
+	return append(s, len(b.rounds))
+}
+
+func (b battery) offersAreFeasible(t *testing.T) {
+	l := b.newLearner()
+	done := 0
+	for _, at := range b.stations() {
+		b.replay(t, l, done, at)
+		done = at
+		for _, n := range []int{0, 1, b.size - 1, b.size, b.size + 1, 30} {
+			rng := rngAt(3, uint64(at), uint64(n))
+			offer := l.Policy().Offer(b.context(n, rng), rng)
+			if err := offer.Assortment.Check(n); err != nil {
+				t.Fatalf("after %d rounds, N = %d: %v", at, n, err)
+			}
+			if len(offer.Assortment) > b.size {
+				t.Fatalf("after %d rounds, N = %d: %d items offered, K is %d", at, n, len(offer.Assortment), b.size)
+			}
+			if !(offer.Propensity >= 0 && offer.Propensity <= 1) {
+				t.Fatalf("after %d rounds, N = %d: propensity %v", at, n, offer.Propensity)
+			}
+		}
+	}
+}
+
+func (b battery) decisionsAreRepeatable(t *testing.T) {
+	one, two := b.newLearner(), b.newLearner()
+	done := 0
+	for _, at := range b.stations() {
+		b.replay(t, one, done, at)
+		b.replay(t, two, done, at)
+		done = at
+		first := b.offers(one.Policy())
+		if diff := cmp.Diff(first, b.offers(one.Policy()), cmpopts.EquateEmpty()); diff != "" {
+			t.Fatalf("after %d rounds the same policy and draws gave other offers (-first +second):\n%s", at, diff)
+		}
+		if diff := cmp.Diff(first, b.offers(two.Policy()), cmpopts.EquateEmpty()); diff != "" {
+			t.Fatalf("after %d rounds a learner with the same history differs (-one +two):\n%s", at, diff)
+		}
+	}
+}
+
+func (b battery) policiesAreFrozen(t *testing.T) {
+	l := b.newLearner()
+	var policies []vitrine.Policy
+	var want [][]vitrine.Offer
+	done := 0
+	for _, at := range b.stations() {
+		b.replay(t, l, done, at)
+		done = at
+		p := l.Policy()
+		policies, want = append(policies, p), append(want, b.offers(p))
+	}
+	b.replay(t, l, 0, len(b.rounds)/2) // and learn some more
+	for k, p := range policies {
+		if diff := cmp.Diff(want[k], b.offers(p), cmpopts.EquateEmpty()); diff != "" {
+			t.Fatalf("the policy after %d rounds changed while its learner learned (-then +now):\n%s", b.stations()[k], diff)
+		}
+	}
+}
+
+// Under the race detector this also shows that policies and their learner
+// share nothing that is written.
+func (b battery) policiesServeConcurrently(t *testing.T) {
+	l := b.newLearner()
+	var wg sync.WaitGroup
+	errs := make(chan string, 8)
+	for k := 0; k <= 3; k++ {
+		from, to := (k-1)*len(b.rounds)/3, k*len(b.rounds)/3
+		b.replay(t, l, max(from, 0), max(to, 0))
+		p := l.Policy()
+		want := b.offers(p)
+		for range 2 {
+			wg.Go(func() {
+				if diff := cmp.Diff(want, b.offers(p), cmpopts.EquateEmpty()); diff != "" {
+					errs <- diff
+				}
+			})
+		}
+	}
+	wg.Wait()
+	close(errs)
+	for diff := range errs {
+		t.Errorf("a policy served another offer concurrently (-alone +together):\n%s", diff)
+	}
+}
+
+func (b battery) onlyObserveLearns(t *testing.T) {
+	busy, idle := b.newLearner(), b.newLearner()
+	for at := range b.rounds {
+		if at%5 == 0 {
+			b.offers(busy.Policy())
+		}
+		b.replay(t, busy, at, at+1)
+		b.replay(t, idle, at, at+1)
+	}
+	if diff := cmp.Diff(b.offers(idle.Policy()), b.offers(busy.Policy()), cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("deciding changed the learner (-idle +busy):\n%s", diff)
+	}
+}
+
+func (b battery) roundsMayBeLateOrMissing(t *testing.T) {
+	l := b.newLearner()
+	rng := rngAt(4)
+	for _, s := range rng.Perm(len(b.rounds)) {
+		if s%7 == 0 {
+			continue // never reported
+		}
+		r := b.rounds[s]
+		if s%11 == 0 { // shown nothing
+			r.Offer, r.Choice = vitrine.Offer{Propensity: 1}, vitrine.Outside
+		}
+		if err := l.Observe(r); err != nil {
+			t.Fatalf("round %d out of order: %v", s, err)
+		}
+	}
+	for _, o := range b.offers(l.Policy()) {
+		if err := o.Assortment.Check(12); err != nil || len(o.Assortment) > b.size {
+			t.Fatalf("offer %v after a disordered history", o)
+		}
+	}
+}
+
+// only is the family of the sets of some items.
+type only struct{ items map[int]bool }
+
+func (o only) Contains(s vitrine.Assortment) bool {
+	for _, i := range s {
+		if !o.items[i] {
+			return false
+		}
+	}
+	return true
+}
+
+func (o only) MaxGain(dst vitrine.Assortment, gain []float64) vitrine.Assortment {
+	dst = dst[:0]
+	for i, g := range gain {
+		if o.items[i] && g > 0 {
+			dst = append(dst, i)
+		}
+	}
+	return dst
+}
+
+func (b battery) requestMayNarrowTheFamily(t *testing.T) {
+	family := only{map[int]bool{2: true, 5: true}}
+	l := b.newLearner()
+	done := 0
+	for _, at := range b.stations() {
+		b.replay(t, l, done, at)
+		done = at
+		rng := rngAt(5, uint64(at))
+		x := b.context(12, rng)
+		x.Feasible = family
+		if o := l.Policy().Offer(x, rng); !family.Contains(o.Assortment) {
+			t.Fatalf("after %d rounds: offered %v where only items 2 and 5 are eligible", at, o.Assortment)
+		}
+	}
+}
+
+func (b battery) badRoundsAreRefused(t *testing.T) {
+	good := b.rounds[0]
+	with := func(change func(r *vitrine.Round, x *vitrine.Context)) vitrine.Round {
+		r, x := good, *good.Context
+		x.Features = mat.DenseCopyOf(x.Features)
+		x.Revenue = make([]float64, x.NumItems())
+		r.Context = &x
+		change(&r, &x)
+		return r
+	}
+	bad := map[string]vitrine.Round{
+		"no context":          with(func(r *vitrine.Round, x *vitrine.Context) { r.Context = nil }),
+		"a NaN feature":       with(func(r *vitrine.Round, x *vitrine.Context) { x.Features.Set(3, 0, math.NaN()) }),
+		"an infinite feature": with(func(r *vitrine.Round, x *vitrine.Context) { x.Features.Set(3, 0, math.Inf(1)) }),
+		"too many features": with(func(r *vitrine.Round, x *vitrine.Context) {
+			x.Features = mat.NewDense(12, b.features+1, nil)
+		}),
+		"a negative revenue":    with(func(r *vitrine.Round, x *vitrine.Context) { x.Revenue[1] = -1 }),
+		"a NaN revenue":         with(func(r *vitrine.Round, x *vitrine.Context) { x.Revenue[1] = math.NaN() }),
+		"too few revenues":      with(func(r *vitrine.Round, x *vitrine.Context) { x.Revenue = x.Revenue[:5] }),
+		"an item out of range":  with(func(r *vitrine.Round, x *vitrine.Context) { r.Offer.Assortment = vitrine.Assortment{12} }),
+		"a repeated item":       with(func(r *vitrine.Round, x *vitrine.Context) { r.Offer.Assortment = vitrine.Assortment{1, 1} }),
+		"items out of order":    with(func(r *vitrine.Round, x *vitrine.Context) { r.Offer.Assortment = vitrine.Assortment{2, 1} }),
+		"a choice not offered":  with(func(r *vitrine.Round, x *vitrine.Context) { r.Choice = vitrine.Choice(len(r.Offer.Assortment) + 1) }),
+		"a negative choice":     with(func(r *vitrine.Round, x *vitrine.Context) { r.Choice = -1 }),
+		"a choice of no offers": with(func(r *vitrine.Round, x *vitrine.Context) { r.Offer.Assortment, r.Choice = nil, 1 }),
+	}
+	l := b.newLearner()
+	done := 0
+	for _, at := range []int{0, len(b.rounds) / 2, len(b.rounds)} {
+		b.replay(t, l, done, at)
+		done = at
+		before := b.offers(l.Policy())
+		for name, r := range bad {
+			if err := l.Observe(r); err == nil {
+				t.Errorf("after %d rounds: no error for %s", at, name)
+			}
+		}
+		if diff := cmp.Diff(before, b.offers(l.Policy()), cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("after %d rounds: refused rounds changed the learner (-before +after):\n%s", at, diff)
+		}
+	}
+}
+
+func (b battery) snapshotsContinue(t *testing.T) {
+	l, ok := b.newLearner().(Snapshotter)
+	if !ok {
+		t.Skip("the learner has no snapshots")
+	}
+	done := 0
+	for _, at := range b.stations() {
+		b.replay(t, l, done, at)
+		done = at
+		data := b.marshal(t, l)
+		twin := b.newLearner().(Snapshotter)
+		if err := twin.UnmarshalBinary(data); err != nil {
+			t.Fatalf("after %d rounds: %v", at, err)
+		}
+		if !bytes.Equal(b.marshal(t, twin), data) {
+			t.Fatalf("after %d rounds: the snapshot of a restored learner differs from its own", at)
+		}
+		if diff := cmp.Diff(b.offers(l.Policy()), b.offers(twin.Policy()), cmpopts.EquateEmpty()); diff != "" {
+			t.Fatalf("after %d rounds: a restored learner decides differently (-saved +restored):\n%s", at, diff)
+		}
+	}
+	half := b.newLearner().(Snapshotter)
+	b.replay(t, half, 0, len(b.rounds)/2)
+	twin := b.newLearner().(Snapshotter)
+	if err := twin.UnmarshalBinary(b.marshal(t, half)); err != nil {
+		t.Fatal(err)
+	}
+	b.replay(t, twin, len(b.rounds)/2, len(b.rounds))
+	if !bytes.Equal(b.marshal(t, twin), b.marshal(t, l)) {
+		t.Error("a snapshot and the rounds after it do not equal a replay from the first")
+	}
+}
+
+func (b battery) damagedSnapshotsAreRefused(t *testing.T) {
+	l, ok := b.newLearner().(Snapshotter)
+	if !ok {
+		t.Skip("the learner has no snapshots")
+	}
+	b.replay(t, l, 0, len(b.rounds))
+	data := b.marshal(t, l)
+	for name, bad := range map[string][]byte{
+		"nothing":          nil,
+		"a truncated one":  data[:len(data)/2],
+		"one with a bit":   flipped(data),
+		"one with a tail":  append(append([]byte(nil), data...), 0),
+		"something random": []byte("this is no snapshot of any learner"),
+	} {
+		if err := l.UnmarshalBinary(bad); err == nil {
+			t.Errorf("no error for %s", name)
+		}
+	}
+	if !bytes.Equal(b.marshal(t, l), data) {
+		t.Error("refused snapshots changed the learner")
+	}
+}
+
+func flipped(data []byte) []byte {
+	bad := append([]byte(nil), data...)
+	bad[len(bad)/2] ^= 4
+	return bad
+}
+
+func (b battery) marshal(t *testing.T, l Snapshotter) []byte {
+	t.Helper()
+	data, err := l.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}

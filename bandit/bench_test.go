@@ -1,0 +1,120 @@
+package bandit
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"vitrine"
+	"vitrine/assortment"
+	"vitrine/internal/stream"
+	"vitrine/utility"
+)
+
+// benchContext is a context of the paper's main panels: N = 100, d = 3.
+func benchContext(s int) *vitrine.Context {
+	rng := stream.New(3, s, stream.Contexts)
+	x := mat.NewDense(100, 3, nil)
+	for i := range 100 {
+		for j := range 3 {
+			x.Set(i, j, rng.NormFloat64())
+		}
+	}
+	return &vitrine.Context{Features: x}
+}
+
+// benchONL returns ONL-MNL after t rounds of N = 100, K = 5 and d = 3, with the
+// given number of hidden units.
+func benchONL(b *testing.B, hidden, t int, update string) *ONL {
+	b.Helper()
+	o := DefaultONLOptions()
+	o.Pilot, o.Update = "map", update
+	p := Problem{Features: 3, Size: 5, Rounds: 1 << 20, Constraint: assortment.AtMost(5)}
+	l, err := NewONL(p, utility.NewMLP(3, []int{hidden}, utility.Sigmoid), o, newRand())
+	if err != nil {
+		b.Fatal(err)
+	}
+	for s := range t {
+		if err := l.Observe(benchRound(l, s)); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return l
+}
+
+func benchRound(l *ONL, s int) vitrine.Round {
+	x, rng := benchContext(s), stream.New(3, s, stream.Customers)
+	offer := l.Policy().Offer(x, rng)
+	u, shock := make([]float64, 100), make([]float64, 101)
+	for i := range u {
+		u[i] = math.Sin(x.Features.At(i, 0)) / 2
+	}
+	for i := range shock {
+		shock[i] = -math.Log(rng.ExpFloat64())
+	}
+	return vitrine.Round{Context: x, Offer: offer, Choice: vitrine.Choose(offer.Assortment, u, shock)}
+}
+
+func BenchmarkONLOffer(b *testing.B) {
+	for _, hidden := range []int{3, 15} {
+		b.Run(fmt.Sprintf("dw=%d", 5*hidden+1), func(b *testing.B) {
+			pi, x := benchONL(b, hidden, 200, "online").Policy(), benchContext(9999)
+			b.ReportAllocs()
+			for b.Loop() {
+				pi.Offer(x, nil)
+			}
+		})
+	}
+}
+
+// BenchmarkONLObserve learns one more round after t of them.
+func BenchmarkONLObserve(b *testing.B) {
+	for _, update := range []string{"online", "mle"} {
+		for _, hidden := range []int{3, 15} {
+			for _, t := range []int{200, 1000} {
+				b.Run(fmt.Sprintf("%s,dw=%d,t=%d", update, 5*hidden+1, t), func(b *testing.B) {
+					l := benchONL(b, hidden, t, update)
+					saved, err := l.MarshalBinary()
+					if err != nil {
+						b.Fatal(err)
+					}
+					rounds := make([]vitrine.Round, 64)
+					for s := range rounds {
+						rounds[s] = benchRound(l, t+s)
+					}
+					b.ReportAllocs()
+					s := 0
+					for b.Loop() {
+						if s == len(rounds) { // back to t rounds
+							b.StopTimer()
+							if err := l.UnmarshalBinary(saved); err != nil {
+								b.Fatal(err)
+							}
+							s = 0
+							b.StartTimer()
+						}
+						if err := l.Observe(rounds[s]); err != nil {
+							b.Fatal(err)
+						}
+						s++
+					}
+				})
+			}
+		}
+	}
+}
+
+func BenchmarkONLPublish(b *testing.B) {
+	for _, hidden := range []int{3, 15} {
+		b.Run(fmt.Sprintf("dw=%d", 5*hidden+1), func(b *testing.B) {
+			l := benchONL(b, hidden, 200, "online")
+			b.ReportAllocs()
+			for b.Loop() {
+				l.policy = nil
+				l.Policy()
+			}
+		})
+	}
+}

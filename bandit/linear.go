@@ -1,0 +1,135 @@
+package bandit
+
+import (
+	"fmt"
+	"math"
+
+	"vitrine"
+	"vitrine/internal/gram"
+	"vitrine/internal/state"
+	"vitrine/utility"
+)
+
+// LinearOptions are common to the baselines of linear utilities.
+type LinearOptions struct {
+	// Constants choose the confidence radius: "theory" is the formula of the
+	// baseline's paper, growing with t; "frozen" is its value at t = 1 for all
+	// rounds, as published code has it and published figures show it; "tuned"
+	// is Radius.
+	Constants string `toml:"constants"`
+	// Radius ≥ 0 is the confidence radius of "tuned".
+	Radius float64 `toml:"radius"`
+	// Intercept gives the utility a constant term, u = xᵀθ + b. The outside
+	// option has utility 0, so without it the model cannot say that customers
+	// buy much or little.
+	Intercept bool `toml:"intercept"`
+	// Lambda is λ > 0, of the Gram matrix and of the penalty (λ/2)‖θ‖².
+	Lambda float64 `toml:"lambda"`
+}
+
+func (o LinearOptions) check() error {
+	for _, err := range []error{
+		oneOf("constants", o.Constants, "theory", "frozen", "tuned"),
+		atLeast("radius", o.Radius, 0),
+		positive("lambda", o.Lambda),
+	} {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// radiusAt returns the confidence radius for round t, given its formula.
+func (o LinearOptions) radiusAt(t int, formula func(t float64) float64) float64 {
+	switch o.Constants {
+	case "theory":
+		return formula(float64(t))
+	case "frozen":
+		return formula(1)
+	default:
+		return o.Radius
+	}
+}
+
+// leastKappa returns the lower bound on p(0 | S) p(i | S) over all sets of at
+// most K items of utilities in [−1, 1] with which published code sets its
+// radii:
+//
+//	κ = e⁻¹ / (1 + K e)²
+func leastKappa(size int) float64 {
+	return math.Exp(-1) / math.Pow(1+float64(size)*math.E, 2)
+}
+
+// selfNormalized returns the radius of UCB-MNL and TS-MNL,
+//
+//	α_t = (1/2κ) √(2 d log(1 + t/d) + 2 log t)
+//
+// (Oh and Iyengar 2021, Theorem 1; 2019, Theorem 2).
+func selfNormalized(t float64, d, size int) float64 {
+	dim := float64(d)
+	return math.Sqrt(2*dim*math.Log(1+t/dim)+2*math.Log(t)) / (2 * leastKappa(size))
+}
+
+// linear is what the baselines of linear utilities share: rounds go to an
+// estimator as affine utilities with a = 0 and G = X.
+type linear struct {
+	p      Problem
+	model  *utility.Linear
+	est    estimator
+	v      *gram.Matrix // λI + Σ x xᵀ; nil where the learner has no use for it
+	rounds int          // observed so far, t − 1
+
+	x, g matrix // scratch: the offered items' features and gradients
+	a    []float64
+}
+
+// observe adds a round to the estimator and to the Gram matrix.
+func (l *linear) observe(r vitrine.Round) error {
+	if err := r.Check(l.p.Features); err != nil {
+		return err
+	}
+	if s := r.Offer.Assortment; len(s) > 0 {
+		g := l.g.reshape(len(s), l.model.NumParams())
+		l.model.Gradients(g, l.est.Params(), l.x.rows(r.Context.Features, s))
+		l.a = grow(l.a, len(s))
+		clear(l.a)
+		if l.v != nil {
+			for k := range s {
+				l.v.Add(1, g.RawRowView(k))
+			}
+		}
+		l.est.observe(l.a, g, r.Choice)
+	}
+	l.rounds++
+	return nil
+}
+
+func (l *linear) snapshot(kind string) ([]byte, error) {
+	e := state.NewEncoder(kind)
+	e.Int(l.rounds)
+	l.est.Encode(e)
+	if l.v != nil {
+		l.v.Encode(e)
+	}
+	return e.Bytes(), nil
+}
+
+// restore reads a snapshot into est and v, which are new, and moves l to them
+// where all of it is sound.
+func (l *linear) restore(kind string, data []byte, est estimator, v *gram.Matrix) error {
+	d, err := state.NewDecoder(kind, data)
+	if err != nil {
+		return err
+	}
+	rounds := d.Int()
+	est.Decode(d)
+	if v != nil {
+		v.Decode(d)
+	}
+	if err := d.Close(); err != nil {
+		return fmt.Errorf("%s: %w", kind, err)
+	}
+	l.rounds, l.est, l.v = rounds, est, v
+	return nil
+}

@@ -1,0 +1,322 @@
+package bandit
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"gonum.org/v1/gonum/mat"
+
+	"vitrine"
+	"vitrine/internal/gram"
+	"vitrine/internal/kernel"
+	"vitrine/internal/state"
+	"vitrine/mle"
+	"vitrine/utility"
+)
+
+// ONLOptions are the inputs of Algorithm 1 and what the paper leaves open.
+type ONLOptions struct {
+	// Warmup is t_0 ≥ 0, the number of rounds of Phase I.
+	Warmup int `toml:"warmup"`
+	// Lambda is λ > 0. The paper has λ = c_λ κ^(-5/2) d_w √T with c_λ from a
+	// grid search; configure the product.
+	Lambda float64 `toml:"lambda"`
+	// Beta is β_T ≥ 0, the squared confidence radius at the horizon:
+	// β_t = β_T · t/T. The paper has β_t = c_β κ⁻⁴ d_w t/T with c_β from a grid
+	// search; configure the product.
+	Beta float64 `toml:"beta"`
+	// Curvature is C_h ≥ 0, the bound on ‖∇²f‖. The term β_t C_h/λ is the same
+	// for all items and moves an offer only where revenues differ.
+	Curvature float64 `toml:"curvature"`
+	// Pilot says how ŵ_0 is computed: "adam" as printed, or "map", the ridge
+	// penalised maximum by Levenberg–Marquardt.
+	Pilot string `toml:"pilot"`
+	// PilotRate and PilotSteps are Adam's.
+	PilotRate  float64 `toml:"pilot_rate"`
+	PilotSteps int     `toml:"pilot_steps"`
+	// PilotRidge is the precision ρ > 0 of the penalty (ρ/2)‖w‖² of "map".
+	PilotRidge float64 `toml:"pilot_ridge"`
+	// Update says how ŵ_t is computed: "mle" minimises ℓ_t as printed, "online"
+	// takes one step a round at a cost that does not grow with t.
+	Update string `toml:"update"`
+	// Step is η > 0 of "online".
+	Step float64 `toml:"step"`
+	// Tolerance is the decrement² at which the minimisation of "mle" stops.
+	Tolerance float64 `toml:"tolerance"`
+}
+
+// DefaultONLOptions returns the options of the paper's panels.
+func DefaultONLOptions() ONLOptions {
+	return ONLOptions{
+		Warmup: 50, Lambda: 10, Beta: 10,
+		Pilot: "adam", PilotRate: 1e-4, PilotSteps: 2000, PilotRidge: 1,
+		Update: "mle", Step: 1, Tolerance: 1e-6,
+	}
+}
+
+func (o ONLOptions) check(p Problem) error {
+	if o.Warmup < 0 {
+		return fmt.Errorf("warmup = %d: must not be negative", o.Warmup)
+	}
+	if o.Warmup >= p.Rounds {
+		return fmt.Errorf("warmup = %d: must be less than rounds = %d, or Phase II never begins", o.Warmup, p.Rounds)
+	}
+	if o.PilotSteps < 0 {
+		return fmt.Errorf("pilot_steps = %d: must not be negative", o.PilotSteps)
+	}
+	for _, err := range []error{
+		positive("lambda", o.Lambda),
+		atLeast("beta", o.Beta, 0),
+		atLeast("curvature", o.Curvature, 0),
+		oneOf("pilot", o.Pilot, "adam", "map"),
+		positive("pilot_rate", o.PilotRate),
+		positive("pilot_ridge", o.PilotRidge),
+		oneOf("update", o.Update, "mle", "online"),
+		positive("step", o.Step),
+		positive("tolerance", o.Tolerance),
+	} {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ONL is ONL-MNL, Algorithm 1 of Hwang, Kim and Oh (2025): optimistic
+// non-linear utilities. After a warm-up of uniform assortments it linearises
+// the family around its estimates and is optimistic in that linear model.
+// Comments of the form "line n" name the lines of Algorithm 1.
+type ONL struct {
+	p     Problem
+	o     ONLOptions
+	model utility.Model
+
+	rounds int          // observed so far, t − 1
+	phase1 *mle.Choices // lines 2–4, until the pilot is computed
+	w0     []float64    // the initial weights, then the pilot ŵ_0
+	v      *gram.Matrix // V_t
+	est    estimator    // ŵ_t, nil in Phase I
+	kappa  float64      // plug-in κ of the data of Phase II
+
+	x, g   matrix // scratch: the offered items' features and gradients
+	a      []float64
+	probs  []float64
+	policy vitrine.Policy // nil where it must be made again
+	pool   *indexPool
+}
+
+// estimator follows the parameters of affine utilities u(w) = a + Gw.
+type estimator interface {
+	Params() []float64
+	observe(a []float64, g *mat.Dense, y vitrine.Choice)
+	Encode(*state.Encoder)
+	Decode(*state.Decoder)
+}
+
+// NewONL returns a learner at its first round, with initial weights from rng.
+func NewONL(p Problem, m utility.Model, o ONLOptions, rng *rand.Rand) (*ONL, error) {
+	if err := p.check(); err != nil {
+		return nil, err
+	}
+	if err := o.check(p); err != nil {
+		return nil, err
+	}
+	if m.NumFeatures() != p.Features {
+		return nil, fmt.Errorf("the utility is of %d features, the problem has %d", m.NumFeatures(), p.Features)
+	}
+	l := &ONL{
+		p: p, o: o, model: m,
+		phase1: mle.NewChoices(p.Features),
+		w0:     make([]float64, m.NumParams()),
+		v:      gram.New(m.NumParams(), o.Lambda), // line 6
+		kappa:  math.Inf(1),
+		pool:   new(indexPool),
+	}
+	m.Init(l.w0, rng)
+	if o.Warmup == 0 {
+		l.est = l.newEstimator()
+	}
+	return l, nil
+}
+
+// Observe implements vitrine.Learner. Under delay a round is linearised at the
+// estimate of the time at which it is observed.
+func (l *ONL) Observe(r vitrine.Round) error {
+	if err := r.Check(l.p.Features); err != nil {
+		return err
+	}
+	if l.rounds < l.o.Warmup {
+		return l.explore(r)
+	}
+	return l.learn(r)
+}
+
+// explore collects a round of Phase I, and computes the pilot after the last.
+func (l *ONL) explore(r vitrine.Round) error {
+	l.phase1.Append(r.Context.Features, r.Offer.Assortment, r.Choice)
+	l.rounds++
+	l.policy = nil
+	if l.rounds == l.o.Warmup {
+		l.fitPilot() // line 5
+		l.phase1 = nil
+		l.est = l.newEstimator()
+	}
+	return nil
+}
+
+// fitPilot minimises the negative log-likelihood of Phase I from the initial
+// weights.
+func (l *ONL) fitPilot() {
+	nll := &mle.NLL{Model: l.model, Choices: l.phase1}
+	if l.o.Pilot == "adam" {
+		mle.Adam{Rate: l.o.PilotRate, Steps: l.o.PilotSteps}.Minimize(nll, l.w0)
+		return
+	}
+	nll.Ridge = l.o.PilotRidge
+	mle.LevenbergMarquardt{Steps: 100, Tolerance: 1e-6}.Minimize(nll, l.w0)
+}
+
+// learn updates V and ŵ with a round of Phase II.
+func (l *ONL) learn(r vitrine.Round) error {
+	s := r.Offer.Assortment
+	if len(s) > 0 {
+		w := l.est.Params()
+		x, g := l.x.rows(r.Context.Features, s), l.g.reshape(len(s), len(w))
+		l.a = grow(l.a, len(s))
+		utility.Linearize(l.model, l.a, g, w, x)
+		if err := finite(l.a, g); err != nil {
+			return err
+		}
+		l.measureKappa(l.a)
+		for k := range s {
+			gk := g.RawRowView(k)
+			l.a[k] -= kernel.Dot(gk, w) // a = f_ŵ − ∇fᵀŵ
+			l.v.Add(1, gk)              // line 12
+		}
+		l.est.observe(l.a, g, r.Choice) // line 9
+	}
+	l.rounds++
+	l.policy = nil
+	return nil
+}
+
+// measureKappa lowers the plug-in κ = min p(0 | S) p(i | S) by the items of an
+// offered set of utilities u.
+func (l *ONL) measureKappa(u []float64) {
+	l.probs = grow(l.probs, len(u)+1)
+	vitrine.Probabilities(l.probs, u)
+	for _, p := range l.probs[1:] {
+		l.kappa = min(l.kappa, l.probs[0]*p)
+	}
+}
+
+// Policy implements vitrine.Learner: π_t, line 3 in Phase I and lines 10 and
+// 11 in Phase II.
+func (l *ONL) Policy() vitrine.Policy {
+	if l.policy == nil {
+		l.policy = l.freeze()
+	}
+	return l.policy
+}
+
+func (l *ONL) freeze() vitrine.Policy {
+	if l.est == nil {
+		return &uniform{l.p}
+	}
+	beta := l.beta()
+	pi := &optimistic{
+		p: l.p, model: l.model,
+		w:      append([]float64(nil), l.est.Params()...),
+		radius: math.Sqrt(beta),
+		slack:  beta * l.o.Curvature / l.o.Lambda,
+		pool:   l.pool,
+	}
+	if beta > 0 {
+		pi.inv = l.v.Inverse()
+	}
+	return pi
+}
+
+// beta returns β_t = β_T · t/T for the coming round t.
+func (l *ONL) beta() float64 {
+	return l.o.Beta * float64(l.rounds+1) / float64(l.p.Rounds)
+}
+
+// Diagnostics returns kappa, the plug-in κ of Phase II: the least p(0|S)p(i|S)
+// at the estimate of its time over the items of the sets offered. The paper's
+// κ is a minimum over all sets and parameters.
+func (l *ONL) Diagnostics() map[string]float64 {
+	if math.IsInf(l.kappa, 1) {
+		return nil
+	}
+	return map[string]float64{"kappa": l.kappa}
+}
+
+func (l *ONL) newEstimator() estimator {
+	if l.o.Update == "online" {
+		return online{mle.NewOnline(l.o.Lambda, l.w0, l.o.Step, 2*l.o.Step)}
+	}
+	return newton{mle.NewNewton(l.o.Lambda, l.w0, l.o.Tolerance)}
+}
+
+// newton computes ŵ_t = argmin ℓ_t.
+type newton struct{ *mle.Newton }
+
+func (n newton) observe(a []float64, g *mat.Dense, y vitrine.Choice) {
+	n.Append(a, g, y)
+	n.Minimize()
+}
+
+// online takes one step a round,
+//
+//	ŵ_{t+1} = ŵ_t − (H_t/(2η) + G_t/2)⁻¹ ∇_t = ŵ_t − 2η (H_t + η G_t)⁻¹ ∇_t
+type online struct{ *mle.Online }
+
+func (o online) observe(a []float64, g *mat.Dense, y vitrine.Choice) { o.Update(a, g, y) }
+
+// MarshalBinary implements encoding.BinaryMarshaler.
+func (l *ONL) MarshalBinary() ([]byte, error) {
+	e := state.NewEncoder("onl-mnl " + l.o.Update)
+	e.Int(l.rounds)
+	e.Floats(l.w0)
+	e.Float(l.kappa)
+	l.v.Encode(e)
+	if l.est == nil {
+		l.phase1.Encode(e)
+	} else {
+		l.est.Encode(e)
+	}
+	return e.Bytes(), nil
+}
+
+// UnmarshalBinary implements encoding.BinaryUnmarshaler, for a learner made
+// with the same problem, utility and options. A learner that returns an error
+// is unchanged.
+func (l *ONL) UnmarshalBinary(data []byte) error {
+	d, err := state.NewDecoder("onl-mnl "+l.o.Update, data)
+	if err != nil {
+		return err
+	}
+	n := &ONL{
+		p: l.p, o: l.o, model: l.model, pool: l.pool,
+		rounds: d.Int(),
+		w0:     make([]float64, len(l.w0)),
+		v:      gram.New(len(l.w0), l.o.Lambda),
+	}
+	d.Floats(n.w0)
+	n.kappa = d.Float()
+	n.v.Decode(d)
+	if n.rounds < n.o.Warmup {
+		n.phase1 = mle.NewChoices(n.p.Features)
+		n.phase1.Decode(d)
+	} else {
+		n.est = n.newEstimator()
+		n.est.Decode(d)
+	}
+	if err := d.Close(); err != nil {
+		return err
+	}
+	*l = *n
+	return nil
+}

@@ -1,0 +1,181 @@
+package bandit
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"sync"
+
+	"gonum.org/v1/gonum/mat"
+
+	"vitrine"
+	"vitrine/assortment"
+	"vitrine/internal/gram"
+	"vitrine/mle"
+	"vitrine/utility"
+)
+
+// TSOptions are the options of TS-MNL.
+type TSOptions struct {
+	LinearOptions
+	// Samples is M ≥ 0, the number of parameters drawn a round; 0 is the
+	// paper's M(K).
+	Samples int `toml:"samples"`
+}
+
+// DefaultTSOptions returns λ = 1, the radius of the paper and its M(K).
+func DefaultTSOptions() TSOptions {
+	return TSOptions{LinearOptions: LinearOptions{Constants: "theory", Lambda: 1}}
+}
+
+// TS is TS-MNL with optimistic sampling (Oh and Iyengar 2019, Algorithm 2): it
+// draws M parameters and takes the largest utility of each item,
+//
+//	θ̃_t^(j) ~ N(θ̂_t, α_t² V_t⁻¹),   j = 1, …, M
+//	z_ti    = max_j x_tiᵀ θ̃_t^(j)
+//	M       = ⌈1 − log K / log(1 − 1/(4√(eπ)))⌉
+//
+// with θ̂_t, V_t and α_t as in [UCB].
+type TS struct {
+	linear
+	o      TSOptions
+	policy vitrine.Policy // nil where it must be made again
+	pool   *sync.Pool
+}
+
+// NewTS returns a learner at its first round.
+func NewTS(p Problem, o TSOptions) (*TS, error) {
+	if err := p.check(); err != nil {
+		return nil, err
+	}
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	if o.Samples < 0 {
+		return nil, fmt.Errorf("samples = %d: must not be negative (0 is the paper's number)", o.Samples)
+	}
+	l := &TS{o: o, pool: new(sync.Pool)}
+	l.p, l.model = p, utility.NewLinear(p.Features, o.Intercept)
+	l.est, l.v = l.start()
+	return l, nil
+}
+
+// start returns the estimator and the Gram matrix of no rounds.
+func (l *TS) start() (estimator, *gram.Matrix) {
+	d := l.model.NumParams()
+	return newton{mle.NewNewton(l.o.Lambda, make([]float64, d), 1e-6)}, gram.New(d, l.o.Lambda)
+}
+
+// OptimisticSamples returns M(K), the number of samples with which the largest
+// is optimistic for all K items of the best assortment at once with constant
+// probability (Oh and Iyengar 2019, Theorem 2).
+func OptimisticSamples(size int) int {
+	return int(math.Ceil(1 - math.Log(float64(size))/math.Log(1-1/(4*math.Sqrt(math.E*math.Pi)))))
+}
+
+// Observe implements vitrine.Learner.
+func (l *TS) Observe(r vitrine.Round) error {
+	if err := l.observe(r); err != nil {
+		return err
+	}
+	l.policy = nil
+	return nil
+}
+
+// Policy implements vitrine.Learner.
+func (l *TS) Policy() vitrine.Policy {
+	if l.policy == nil {
+		l.policy = l.freeze()
+	}
+	return l.policy
+}
+
+func (l *TS) freeze() vitrine.Policy {
+	d := l.model.NumParams()
+	pi := &sampling{
+		p: l.p, model: l.model, pool: l.pool, samples: l.o.Samples,
+		mean: append([]float64(nil), l.est.Params()...),
+	}
+	if pi.samples == 0 {
+		pi.samples = OptimisticSamples(l.p.Size)
+	}
+	radius := l.o.radiusAt(l.rounds+1, func(t float64) float64 { return selfNormalized(t, d, l.p.Size) })
+	root, err := l.v.Inverse().Cholesky()
+	if err != nil {
+		// V ⪰ λI is definite; this far from it only rounding can bring it, and
+		// then the greedy rule is what is left.
+		root, radius = mat.NewTriDense(d, mat.Lower, nil), 0
+	}
+	pi.root = root
+	pi.radius = radius
+	return pi
+}
+
+// sampling is TS-MNL's policy.
+type sampling struct {
+	p       Problem
+	model   *utility.Linear
+	mean    []float64     // θ̂, owned
+	root    *mat.TriDense // L with LLᵀ = V⁻¹, owned
+	radius  float64       // α
+	samples int           // M
+	pool    *sync.Pool    // of *samplingScratch
+}
+
+type samplingScratch struct{ z, u, theta, xi []float64 }
+
+// Offer implements vitrine.Policy. The propensity has no closed form.
+func (o *sampling) Offer(x *vitrine.Context, rng *rand.Rand) vitrine.Offer {
+	scratch, ok := o.pool.Get().(*samplingScratch)
+	if !ok {
+		scratch = new(samplingScratch)
+	}
+	defer o.pool.Put(scratch)
+	s, _ := assortment.Maximize(nil, o.p.family(x), o.index(scratch, x, rng), x.Revenue)
+	return vitrine.Offer{Assortment: s}
+}
+
+// index returns the largest sampled utility of each item, in scratch.
+func (o *sampling) index(scratch *samplingScratch, x *vitrine.Context, rng *rand.Rand) []float64 {
+	n, d := x.NumItems(), len(o.mean)
+	scratch.z, scratch.u = grow(scratch.z, n), grow(scratch.u, n)
+	scratch.theta, scratch.xi = grow(scratch.theta, d), grow(scratch.xi, d)
+	z, u, theta, xi := scratch.z, scratch.u, scratch.theta, scratch.xi
+	if n == 0 {
+		return z
+	}
+	for i := range z {
+		z[i] = math.Inf(-1)
+	}
+	raw := o.root.RawTriangular()
+	for range o.samples {
+		for j := range xi {
+			xi[j] = rng.NormFloat64()
+		}
+		for j := range theta {
+			theta[j] = o.mean[j]
+			for k, l := range raw.Data[j*raw.Stride : j*raw.Stride+j+1] {
+				theta[j] += o.radius * l * xi[k]
+			}
+		}
+		o.model.Utilities(u, theta, x.Features)
+		for i, v := range u {
+			z[i] = max(z[i], v)
+		}
+	}
+	return z
+}
+
+// MarshalBinary implements encoding.BinaryMarshaler.
+func (l *TS) MarshalBinary() ([]byte, error) { return l.snapshot("ts-mnl") }
+
+// UnmarshalBinary implements encoding.BinaryUnmarshaler. A learner that
+// returns an error is unchanged.
+func (l *TS) UnmarshalBinary(data []byte) error {
+	est, v := l.start()
+	if err := l.restore("ts-mnl", data, est, v); err != nil {
+		return err
+	}
+	l.policy = nil
+	return nil
+}

@@ -1,0 +1,93 @@
+package bandit
+
+import (
+	"vitrine"
+	"vitrine/internal/gram"
+	"vitrine/mle"
+	"vitrine/utility"
+)
+
+// UCBOptions are the options of UCB-MNL.
+type UCBOptions struct {
+	LinearOptions
+}
+
+// DefaultUCBOptions returns λ = 1 and the radius of the paper.
+func DefaultUCBOptions() UCBOptions {
+	return UCBOptions{LinearOptions{Constants: "theory", Lambda: 1}}
+}
+
+// UCB is UCB-MNL (Oh and Iyengar 2021, Algorithm 1): the maximum likelihood
+// estimate θ̂_t of linear utilities, ridge-penalised, and the index
+//
+//	z_ti = x_tiᵀ θ̂_t + α_t ‖x_ti‖_{V_t⁻¹},   V_t = λI + Σ_{s<t} Σ_{i∈S_s} x_si x_siᵀ
+//	α_t  = (1/2κ) √(2 d log(1 + t/d) + 2 log t)
+type UCB struct {
+	linear
+	o      UCBOptions
+	policy vitrine.Policy // nil where it must be made again
+	pool   *indexPool
+}
+
+// NewUCB returns a learner at its first round.
+func NewUCB(p Problem, o UCBOptions) (*UCB, error) {
+	if err := p.check(); err != nil {
+		return nil, err
+	}
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	l := &UCB{o: o, pool: new(indexPool)}
+	l.p, l.model = p, utility.NewLinear(p.Features, o.Intercept)
+	l.est, l.v = l.start()
+	return l, nil
+}
+
+// start returns the estimator and the Gram matrix of no rounds.
+func (l *UCB) start() (estimator, *gram.Matrix) {
+	d := l.model.NumParams()
+	return newton{mle.NewNewton(l.o.Lambda, make([]float64, d), 1e-6)}, gram.New(d, l.o.Lambda)
+}
+
+// Observe implements vitrine.Learner.
+func (l *UCB) Observe(r vitrine.Round) error {
+	if err := l.observe(r); err != nil {
+		return err
+	}
+	l.policy = nil
+	return nil
+}
+
+// Policy implements vitrine.Learner.
+func (l *UCB) Policy() vitrine.Policy {
+	if l.policy == nil {
+		l.policy = &optimistic{
+			p: l.p, model: l.model, pool: l.pool,
+			w:      append([]float64(nil), l.est.Params()...),
+			inv:    l.v.Inverse(),
+			radius: l.radius(),
+		}
+	}
+	return l.policy
+}
+
+// radius returns α_t for the coming round t.
+func (l *UCB) radius() float64 {
+	return l.o.radiusAt(l.rounds+1, func(t float64) float64 {
+		return selfNormalized(t, l.model.NumParams(), l.p.Size)
+	})
+}
+
+// MarshalBinary implements encoding.BinaryMarshaler.
+func (l *UCB) MarshalBinary() ([]byte, error) { return l.snapshot("ucb-mnl") }
+
+// UnmarshalBinary implements encoding.BinaryUnmarshaler. A learner that
+// returns an error is unchanged.
+func (l *UCB) UnmarshalBinary(data []byte) error {
+	est, v := l.start()
+	if err := l.restore("ucb-mnl", data, est, v); err != nil {
+		return err
+	}
+	l.policy = nil
+	return nil
+}

@@ -1,0 +1,61 @@
+package bandit
+
+import (
+	"math/rand/v2"
+
+	"vitrine"
+	"vitrine/assortment"
+	"vitrine/internal/state"
+)
+
+// Uniform offers assortments drawn uniformly from the nonempty sets of the
+// feasible family, forever. It is Phase I of Algorithm 1 without an end.
+type Uniform struct {
+	p      Problem
+	policy vitrine.Policy
+}
+
+// NewUniform returns a learner that learns nothing.
+func NewUniform(p Problem) (*Uniform, error) {
+	if err := p.check(); err != nil {
+		return nil, err
+	}
+	return &Uniform{p: p, policy: &uniform{p}}, nil
+}
+
+// Policy implements vitrine.Learner.
+func (l *Uniform) Policy() vitrine.Policy { return l.policy }
+
+// Observe implements vitrine.Learner.
+func (l *Uniform) Observe(r vitrine.Round) error { return r.Check(l.p.Features) }
+
+// MarshalBinary implements encoding.BinaryMarshaler.
+func (l *Uniform) MarshalBinary() ([]byte, error) {
+	return state.NewEncoder("uniform").Bytes(), nil
+}
+
+// UnmarshalBinary implements encoding.BinaryUnmarshaler.
+func (l *Uniform) UnmarshalBinary(data []byte) error {
+	d, err := state.NewDecoder("uniform", data)
+	if err != nil {
+		return err
+	}
+	return d.Close()
+}
+
+// uniform is the policy S ~ Unif(𝒮 \ {∅}).
+type uniform struct{ p Problem }
+
+// Offer implements vitrine.Policy. A family that cannot be sampled uniformly
+// is sampled by random gains, with no closed form for the propensity.
+func (u *uniform) Offer(x *vitrine.Context, rng *rand.Rand) vitrine.Offer {
+	family, n := u.p.family(x), x.NumItems()
+	if f, ok := family.(assortment.Sampler); ok {
+		return vitrine.Offer{Assortment: f.Sample(nil, n, rng), Propensity: f.Propensity(n)}
+	}
+	gain := make([]float64, n)
+	for i := range gain {
+		gain[i] = 1 - rng.Float64()
+	}
+	return vitrine.Offer{Assortment: family.MaxGain(nil, gain)}
+}
