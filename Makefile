@@ -1,0 +1,30 @@
+# Habits. Everything here is a go command, or a step of .ci/run.
+
+FUZZTIME ?= 30s
+COUNT ?= 6
+
+.PHONY: test race lint bench fuzz golden ci
+
+test: ## what a newcomer runs
+	go test ./...
+
+race:
+	.ci/run race
+
+lint:
+	.ci/run format vet lint
+
+bench: ## compare two outputs with benchstat
+	go test -run '^$$' -bench . -benchmem -count $(COUNT) ./...
+
+fuzz: ## every fuzz target in turn
+	@grep -rE --include='*_test.go' -o '^func Fuzz[A-Za-z0-9_]*' . | while IFS=: read -r file func; do \
+		go test -run '^$$' -fuzz "^$${func#func }$$" -fuzztime $(FUZZTIME) "$${file%/*}" || exit 1; \
+	done
+
+golden: ## rewrite the golden files, then read the diff
+	go test $$(grep -rlE --include='*_test.go' 'flag\.Bool\("rewrite"' . | xargs -n 1 dirname | sort -u) -rewrite
+	git diff --stat
+
+ci:
+	.ci/run

@@ -1,0 +1,251 @@
+package figure_test
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"gonum.org/v1/gonum/stat"
+	"pgregory.net/rapid"
+
+	"vitrine/figure"
+)
+
+const header = "experiment,policy,seed,round,regret\n"
+
+// Small enough to verify by hand: the seeds of onl-mnl end at 1, 2 and 4, mean
+// 7/3, squared deviations 16/9 + 1/9 + 25/9 = 14/3, variance 7/3.
+func TestReadPanel(t *testing.T) {
+	got, err := figure.ReadPanel(filepath.Join("testdata", "regret.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := figure.Panel{
+		Name: "three-seeds",
+		Curves: []figure.Curve{
+			{Policy: "onl-mnl", Seeds: 3, Mean: []float64{0.5, 1, 7. / 3}, SD: []float64{0, 0.25, math.Sqrt(7. / 3)}},
+			{Policy: "uniform", Seeds: 3, Mean: []float64{2, 4, 6}, SD: []float64{1, 2, 3}},
+			{Policy: "oracle", Seeds: 3, Mean: []float64{0, 0, 0}, SD: []float64{0, 0, 0}},
+		},
+	}
+	if diff := cmp.Diff(want, got, cmpopts.EquateApprox(1e-14, 0)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestReadPanelNamesAMissingFile(t *testing.T) {
+	_, err := figure.ReadPanel("nowhere/regret.csv")
+	if err == nil || !strings.Contains(err.Error(), "nowhere/regret.csv") {
+		t.Errorf("error %v does not name the file", err)
+	}
+}
+
+func TestDecodeASingleSeedHasNoBand(t *testing.T) {
+	got, err := figure.Decode(strings.NewReader(header+"e,greedy,7,1,0.25\n"), "regret.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := figure.Panel{Name: "e", Curves: []figure.Curve{{Policy: "greedy", Seeds: 1, Mean: []float64{0.25}}}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestDecodeTakesRoundingBelowZeroAsZero(t *testing.T) {
+	got, err := figure.Decode(strings.NewReader(header+"e,oracle,0,1,-1e-16\n"), "regret.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if mean := got.Curves[0].Mean[0]; mean != 0 {
+		t.Errorf("regret -1e-16 was read as %v, want 0", mean)
+	}
+}
+
+// The one-pass moments agree with gonum's two-pass ones.
+func TestDecodeMoments(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		seeds := rapid.IntRange(2, 12).Draw(t, "seeds")
+		rounds := rapid.IntRange(1, 6).Draw(t, "rounds")
+		offset := rapid.Float64Range(0, 1e6).Draw(t, "offset")
+		regret := make([][]float64, rounds)
+		var file strings.Builder
+		file.WriteString(header)
+		for s := range seeds {
+			for r := range rounds {
+				v := offset + rapid.Float64Range(0, 100).Draw(t, "regret")
+				regret[r] = append(regret[r], v)
+				fmt.Fprintf(&file, "e,p,%d,%d,%v\n", s, r+1, v)
+			}
+		}
+		got, err := figure.Decode(strings.NewReader(file.String()), "regret.csv")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for r := range rounds {
+			mean, sd := stat.MeanStdDev(regret[r], nil)
+			c := got.Curves[0]
+			if math.Abs(c.Mean[r]-mean) > 1e-12*(1+mean) || math.Abs(c.SD[r]-sd) > 1e-9*(1+sd) {
+				t.Errorf("round %d: %v ± %v, want %v ± %v", r+1, c.Mean[r], c.SD[r], mean, sd)
+			}
+		}
+	})
+}
+
+func TestDecodeErrors(t *testing.T) {
+	const (
+		again  = "; run the experiment again, it continues where it stopped"
+		remove = "; delete the file and run the experiment again"
+	)
+	for _, test := range []struct{ name, file, want string }{
+		{
+			"an empty file", "",
+			"out.csv: truncated: no rounds" + again,
+		}, {
+			"only a header", header,
+			"out.csv: truncated: no rounds" + again,
+		}, {
+			"another header", "policy,seed\n",
+			`out.csv:1: the header is "policy,seed", want "experiment,policy,seed,round,regret"` + remove,
+		}, {
+			"a short row", header + "e,p,0,1,1\ne,p,0\n",
+			`out.csv:3: row has 3 fields, want the 5 of "experiment,policy,seed,round,regret"` + remove,
+		}, {
+			"a long row", header + "e,p,0,1,1,1\n",
+			`out.csv:2: row has 6 fields, want the 5 of "experiment,policy,seed,round,regret"` + remove,
+		}, {
+			"a broken quote", header + "e,p,0,1,1\ne,\"p,0,2,1\n",
+			`out.csv:3: extraneous or missing " in quoted-field` + remove,
+		}, {
+			"a seed that is no number", header + "e,p,one,1,1\n",
+			`out.csv:2: seed "one" is not a whole number from 0` + remove,
+		}, {
+			"a round that is no number", header + "e,p,0,1.5,1\n",
+			`out.csv:2: round "1.5" is not a whole number` + remove,
+		}, {
+			"a regret that is no number", header + "e,p,0,1,much\n",
+			`out.csv:2: regret "much" is not a finite number from 0` + remove,
+		}, {
+			"NaN", header + "e,p,0,1,NaN\n",
+			`out.csv:2: regret "NaN" is not a finite number from 0` + remove,
+		}, {
+			"infinity", header + "e,p,0,1,+Inf\n",
+			`out.csv:2: regret "+Inf" is not a finite number from 0` + remove,
+		}, {
+			"a negative regret", header + "e,p,0,1,-3\n",
+			`out.csv:2: regret "-3" is not a finite number from 0` + remove,
+		}, {
+			"no policy", header + "e,,0,1,1\n",
+			`out.csv:2: policy "" is not a printable name` + remove,
+		}, {
+			"a control character", header + "e\x00,p,0,1,1\n",
+			`out.csv:2: experiment "e\x00" is not a printable name` + remove,
+		}, {
+			"two experiments", header + "e,p,0,1,1\nf,p,0,2,1\n",
+			`out.csv:3: experiment "f" follows rows of "e": a file holds one experiment` + remove,
+		}, {
+			"a first round other than 1", header + "e,p,0,0,1\n",
+			"out.csv:2: round 0 of seed 0 of policy p follows round 0: rounds must count 1, 2, 3, …" + remove,
+		}, {
+			"a round left out", header + "e,p,0,1,1\ne,p,0,3,1\n",
+			"out.csv:3: round 3 of seed 0 of policy p follows round 1: rounds must count 1, 2, 3, …" + remove,
+		}, {
+			"a policy in two places", header + "e,p,0,1,1\ne,q,0,1,1\ne,p,1,1,1\n",
+			"out.csv:4: policy p comes back after q: rows must be grouped by policy, then by seed" + remove,
+		}, {
+			"a seed in two places", header + "e,p,0,1,1\ne,p,1,1,1\ne,p,0,2,1\n",
+			"out.csv:4: seed 0 of policy p comes back after seed 1: rows must be grouped by policy, then by seed" + remove,
+		}, {
+			"the last seed ends early", header + "e,p,0,1,1\ne,p,0,2,1\ne,p,4,1,1\n",
+			"out.csv:4: truncated: seed 4 of policy p ends at round 1 of 2" + again,
+		}, {
+			"the first seed ends early", header + "e,p,0,1,1\ne,p,1,1,1\ne,p,1,2,1\n",
+			"out.csv:2: truncated: seed 0 of policy p ends at round 1 of 2" + again,
+		}, {
+			"a seed is missing", header + "e,p,0,1,1\ne,p,1,1,1\ne,q,0,1,1\n",
+			"out.csv: truncated: policy q has other seeds (1) than policy p (2)" + again,
+		}, {
+			"a row cut short", header + "e,p,0,1,1\ne,p,1",
+			"out.csv:3: truncated: the last line is not complete" + again,
+		}, {
+			"a number cut short", header + "e,p,0,1,1\ne,p,1,1,1",
+			"out.csv:3: truncated: the last line is not complete" + again,
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			_, err := figure.Decode(strings.NewReader(test.file), "out.csv")
+			if err == nil || err.Error() != test.want {
+				t.Errorf("\n got %v\nwant %s", err, test.want)
+			}
+		})
+	}
+}
+
+func TestDecodePassesReadErrorsOn(t *testing.T) {
+	unplugged := errors.New("disk unplugged")
+	_, err := figure.Decode(iotest.ErrReader(unplugged), "out.csv")
+	if !errors.Is(err, unplugged) || !strings.HasPrefix(err.Error(), "out.csv: ") {
+		t.Errorf("error %v, want the reader's behind the name of the file", err)
+	}
+}
+
+// Whatever the bytes, Decode answers with an error or with curves that can be
+// drawn.
+func FuzzDecode(f *testing.F) {
+	whole, err := os.ReadFile(filepath.Join("testdata", "regret.csv"))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(string(whole))
+	f.Add(string(whole[:len(whole)/2]))
+	f.Add(header + "e,\"p,\n\",18446744073709551615,1,1e99\r\n")
+	f.Fuzz(func(t *testing.T, file string) {
+		p, err := figure.Decode(strings.NewReader(file), "regret.csv")
+		if err != nil {
+			return
+		}
+		if len(p.Curves) == 0 {
+			t.Fatal("a panel without curves and without an error")
+		}
+		for _, c := range p.Curves {
+			if len(c.Mean) == 0 || len(c.Mean) != len(p.Curves[0].Mean) {
+				t.Errorf("curve %q has %d rounds, the first has %d", c.Policy, len(c.Mean), len(p.Curves[0].Mean))
+			}
+			if hasBand := c.SD != nil; hasBand != (c.Seeds > 1) || hasBand && len(c.SD) != len(c.Mean) {
+				t.Errorf("curve %q over %d seeds has %d standard deviations", c.Policy, c.Seeds, len(c.SD))
+			}
+			for i := range c.Mean {
+				if math.IsNaN(c.Mean[i]) || math.IsInf(c.Mean[i], 0) {
+					t.Errorf("curve %q is %v in round %d", c.Policy, c.Mean[i], i+1)
+				}
+			}
+		}
+	})
+}
+
+// BenchmarkDecode reads what one panel of the main figure writes: 8 policies,
+// 30 seeds, 1000 rounds.
+func BenchmarkDecode(b *testing.B) {
+	var file strings.Builder
+	file.WriteString(header)
+	for p := range 8 {
+		for s := range 30 {
+			for t := range 1000 {
+				fmt.Fprintf(&file, "main-gaussian-realizable,policy-%d,%d,%d,%.6f\n", p, s, t+1, float64(t)/float64(p+s+1))
+			}
+		}
+	}
+	b.SetBytes(int64(file.Len()))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := figure.Decode(strings.NewReader(file.String()), "regret.csv"); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

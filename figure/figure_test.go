@@ -1,0 +1,220 @@
+package figure_test
+
+import (
+	"bytes"
+	"encoding/xml"
+	"flag"
+	"image/png"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"vitrine/figure"
+)
+
+var rewrite = flag.Bool("rewrite", false, "rewrite the golden files in testdata, then read the diff")
+
+// grow is a curve of T rounds that ends near slope·T.
+func grow(policy string, seeds, rounds int, slope float64) figure.Curve {
+	c := figure.Curve{Policy: policy, Seeds: seeds, Mean: make([]float64, rounds)}
+	if seeds > 1 {
+		c.SD = make([]float64, rounds)
+	}
+	for i := range c.Mean {
+		t := float64(i + 1)
+		c.Mean[i] = slope * t * (1 - t/float64(3*rounds))
+		if seeds > 1 {
+			c.SD[i] = c.Mean[i] / 3
+		}
+	}
+	return c
+}
+
+// four are panels as different as panels can be.
+func four() []figure.Panel {
+	return []figure.Panel{{
+		Name:  "main-gaussian-realizable",
+		Title: "Gaussian contexts, realizable",
+		Curves: []figure.Curve{
+			grow("onl-mnl", 30, 8, 1), grow("ucb-mnl", 30, 8, 5), grow("ucb-mnl-tuned", 30, 8, 1.2),
+			grow("uniform", 30, 8, 9), grow("oracle", 30, 8, 0),
+		},
+	}, {
+		Name:   "single-seed",
+		Curves: []figure.Curve{grow("onl-mnl", 1, 3, 1), grow("my <own> & only", 1, 3, 2)},
+	}, {
+		Name:   "one-round",
+		Curves: []figure.Curve{grow("greedy", 2, 1, 0.5)},
+	}, {
+		Name:   "no-regret",
+		Curves: []figure.Curve{grow("oracle", 5, 1000, 0)},
+	}}
+}
+
+func TestWriteSVGGolden(t *testing.T) {
+	read, err := figure.ReadPanel(filepath.Join("testdata", "regret.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		golden string
+		panels []figure.Panel
+	}{
+		{"panel_golden.svg", []figure.Panel{read}},
+		{"grid_golden.svg", four()},
+	} {
+		t.Run(test.golden, func(t *testing.T) {
+			got := svg(t, test.panels...)
+			path := filepath.Join("testdata", test.golden)
+			if *rewrite {
+				if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
+				t.Errorf("the picture has changed; look at it, and run the test with -rewrite where that is meant\n-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestWriteSVGIsWellFormed(t *testing.T) {
+	for _, p := range four() {
+		var text strings.Builder
+		decoder := xml.NewDecoder(strings.NewReader(svg(t, p)))
+		for {
+			token, err := decoder.Token()
+			if err == io.EOF {
+				break
+			}
+			if err != nil {
+				t.Fatalf("panel %s: %v", p.Name, err)
+			}
+			if characters, ok := token.(xml.CharData); ok {
+				text.Write(characters)
+				text.WriteByte('\n')
+			}
+		}
+		for _, c := range p.Curves {
+			if !strings.Contains(text.String(), "\n"+c.Policy+"\n") {
+				t.Errorf("panel %s does not name %s", p.Name, c.Policy)
+			}
+		}
+		if strings.Contains(text.String(), "NaN") {
+			t.Errorf("panel %s has no place for something", p.Name)
+		}
+	}
+}
+
+// A policy looks the same whatever stands beside it.
+func TestWriteSVGStylesDoNotDependOnTheOthers(t *testing.T) {
+	alone := figure.Panel{Name: "alone", Curves: []figure.Curve{grow("ts-mnl", 1, 2, 1)}}
+	among := figure.Panel{Name: "among", Curves: []figure.Curve{grow("x", 1, 2, 2), grow("onl-mnl", 1, 2, 3), grow("ts-mnl", 1, 2, 1)}}
+	const skyBlueDashes = "stroke:#56B4E9;stroke-width:1.6;stroke-dasharray:5,2"
+	for _, p := range []figure.Panel{alone, among} {
+		if n := strings.Count(svg(t, p), skyBlueDashes); n != 2 {
+			t.Errorf("panel %s draws %d lines in the style of ts-mnl, want the curve and its label", p.Name, n)
+		}
+	}
+}
+
+func TestWriteSVGThinsLongCurves(t *testing.T) {
+	long := figure.Panel{Name: "long", Curves: []figure.Curve{grow("onl-mnl", 30, 100_000, 0.1)}}
+	if size := len(svg(t, long)); size > 30_000 {
+		t.Errorf("a curve of 100000 rounds takes %d bytes", size)
+	}
+}
+
+func TestWritePNGAtPrintResolution(t *testing.T) {
+	for _, test := range []struct {
+		name     string
+		panels   []figure.Panel
+		min, max int
+	}{
+		{"one panel", four()[:1], 1500, 2000},
+		{"two by two", four(), 2000, 2600},
+	} {
+		var picture bytes.Buffer
+		if err := figure.WritePNG(&picture, test.panels...); err != nil {
+			t.Fatal(err)
+		}
+		size, err := png.DecodeConfig(&picture)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if size.Width < test.min || size.Width > test.max {
+			t.Errorf("%s is %d dots wide, want %d to %d", test.name, size.Width, test.min, test.max)
+		}
+	}
+}
+
+func TestWriteLeavesBothPicturesAndNothingElse(t *testing.T) {
+	dir := t.TempDir()
+	for range 2 { // the second time over the first
+		if err := figure.Write(filepath.Join(dir, "regret"), four()[2]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	if diff := cmp.Diff([]string{"regret.png", "regret.svg"}, names); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	written, err := os.ReadFile(filepath.Join(dir, "regret.svg"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := svg(t, four()[2]); string(written) != want {
+		t.Error("regret.svg is not what WriteSVG writes")
+	}
+}
+
+func TestWriteNamesThePathThatItCannotWrite(t *testing.T) {
+	stem := filepath.Join(t.TempDir(), "missing", "regret")
+	err := figure.Write(stem, four()[2])
+	if err == nil || !strings.Contains(err.Error(), stem+".svg") {
+		t.Errorf("error %v does not name %s.svg", err, stem)
+	}
+}
+
+func TestWriteSVGPanicsWithNothingToDraw(t *testing.T) {
+	for _, panels := range [][]figure.Panel{
+		nil,
+		{{Name: "no curves"}},
+		{{Name: "no rounds", Curves: []figure.Curve{{Policy: "greedy", Seeds: 1}}}},
+		{{Name: "twice", Curves: []figure.Curve{grow("greedy", 1, 3, 1), grow("greedy", 1, 3, 1)}}},
+		{{Name: "uneven", Curves: []figure.Curve{grow("greedy", 1, 3, 1), grow("uniform", 1, 4, 1)}}},
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%v: no panic", panels)
+				}
+			}()
+			svg(t, panels...)
+		}()
+	}
+}
+
+func svg(t *testing.T, panels ...figure.Panel) string {
+	t.Helper()
+	var text strings.Builder
+	if err := figure.WriteSVG(&text, panels...); err != nil {
+		t.Fatal(err)
+	}
+	return text.String()
+}
