@@ -13,11 +13,12 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"os"
 
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgimg"
 	"gonum.org/v1/plot/vg/vgsvg"
+
+	"vitrine/internal/replace"
 )
 
 // Panel is one plot: the policies that were played in one experiment.
@@ -54,7 +55,7 @@ func Write(stem string, panels ...Panel) error {
 		if err := format.write(&picture, panels...); err != nil {
 			return fmt.Errorf("%s%s: %w", stem, format.extension, err)
 		}
-		if err := replace(stem+format.extension, picture.Bytes()); err != nil {
+		if err := replace.File(stem+format.extension, picture.Bytes()); err != nil {
 			return err
 		}
 	}
@@ -94,13 +95,4 @@ func WritePNG(w io.Writer, panels ...Panel) error {
 	f.draw(draw.New(canvas))
 	_, err := vgimg.PngCanvas{Canvas: canvas}.WriteTo(w)
 	return err
-}
-
-// replace puts a complete file at path in one step.
-func replace(path string, content []byte) error {
-	beside := path + ".tmp"
-	if err := os.WriteFile(beside, content, 0o666); err != nil {
-		return err
-	}
-	return os.Rename(beside, path)
 }

@@ -6,7 +6,7 @@
 //	3  bandit        decision
 //	2  assortment    mle   env   eventlog/memlog   eventlog/natslog
 //	1  vitrine       utility   eventlog   internal/gram
-//	0  experiments   internal/kernel   internal/state   internal/stream   internal/layers
+//	0  experiments   internal/kernel   internal/layers   internal/replace   internal/state   internal/stream
 //
 // A package imports packages of lower layers only, none of its own. Two kinds
 // of code stand apart:

@@ -1,0 +1,152 @@
+// Package experiment plays learners on simulated worlds and writes down their
+// regret. It draws nothing.
+//
+// A unit is one policy on one seed. Under one seed all policies meet the same
+// truth, the same contexts and the same customers: every draw has the address
+// (seed, round, purpose). So units are independent, regret curves are paired,
+// and results are the same bytes with any number of workers.
+package experiment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"runtime"
+	"sync"
+
+	"vitrine"
+	"vitrine/env"
+)
+
+// Experiment is a world, the policies that are played in it, and the seeds.
+type Experiment struct {
+	Name       string
+	Rounds     int // T
+	Constraint vitrine.Constraint
+	// World makes the environment of a seed, its truth drawn from rng.
+	World    func(rng *rand.Rand) env.Environment
+	Policies []Policy
+	Seeds    []uint64
+
+	// Settings describe the world and the rounds: what run.json says and, with
+	// the policy's own and Build, what makes a finished unit one of this
+	// experiment. They must marshal to JSON.
+	Settings any
+	// Build identifies the program: units of another are not continued.
+	Build string
+}
+
+// Policy is a competitor.
+type Policy struct {
+	Label    string // unique; what the files say
+	Settings any    // what determines it; must marshal to JSON
+	// New makes the learner for a unit, at its first round. rng is its own.
+	New func(world env.Environment, rng *rand.Rand) (vitrine.Learner, error)
+}
+
+// Options say how an experiment is run.
+type Options struct {
+	Dir     string // the files go to Dir/Name
+	Workers int    // units played at a time; 0 is one for each processor
+	// Progress, if not nil, is told of further rounds that are done, those of
+	// units found finished included. It is called concurrently.
+	Progress func(rounds int)
+	// Warn, if not nil, is told what was found wrong with earlier results and
+	// what is done about it.
+	Warn func(message string)
+}
+
+// ErrInterrupted reports an experiment that was stopped before its end. What
+// is finished is kept, and running it again continues.
+var ErrInterrupted = errors.New("interrupted")
+
+// Run plays the units that Dir/Name/runs.jsonl does not hold, adds each to it
+// when it is finished, writes regret.csv, summary.csv and run.json from it,
+// and returns the summary, a row a policy. Units are played until ctx is done,
+// in which case the error is ErrInterrupted, or until one fails, in which case
+// the error names its policy, seed and round; no files but runs.jsonl are then
+// written.
+func Run(ctx context.Context, e *Experiment, o Options) ([]Summary, error) {
+	if o.Progress == nil {
+		o.Progress = func(int) {}
+	}
+	if o.Warn == nil {
+		o.Warn = func(string) {}
+	}
+	dir := filepath.Join(o.Dir, e.Name)
+	j, err := openJournal(dir, o.Warn)
+	if err != nil {
+		return nil, err
+	}
+	defer j.close()
+
+	results := make([]*unit, 0, len(e.Policies)*len(e.Seeds)) // policy by policy, seed by seed
+	var missing []*unit
+	for _, p := range e.Policies {
+		print, err := fingerprint(e, p)
+		if err != nil {
+			return nil, err
+		}
+		for _, seed := range e.Seeds {
+			u := j.find(print, p.Label, seed)
+			if u != nil {
+				o.Progress(e.Rounds)
+			} else {
+				u = &unit{Fingerprint: print, Policy: p.Label, Seed: seed, policy: p}
+				missing = append(missing, u)
+			}
+			results = append(results, u)
+		}
+	}
+	if err := e.playAll(ctx, missing, j, o); err != nil {
+		return nil, err
+	}
+	if err := j.close(); err != nil {
+		return nil, err
+	}
+	return e.write(dir, results)
+}
+
+// playAll plays units on o.Workers goroutines.
+func (e *Experiment) playAll(ctx context.Context, units []*unit, j *journal, o Options) error {
+	workers := o.Workers
+	if workers < 1 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	next := make(chan *unit)
+	var wg sync.WaitGroup
+	for range min(workers, len(units)) {
+		wg.Go(func() {
+			for u := range next {
+				err := e.play(ctx, u, o.Progress)
+				if err == nil {
+					err = j.append(u)
+				}
+				if err != nil {
+					stop(err)
+				}
+			}
+		})
+	}
+	for _, u := range units {
+		select {
+		case next <- u:
+			continue
+		case <-ctx.Done():
+		}
+		break
+	}
+	close(next)
+	wg.Wait()
+	if ctx.Err() == nil {
+		return nil
+	}
+	if err := context.Cause(ctx); !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return fmt.Errorf("%s: %w", e.Name, ErrInterrupted)
+}

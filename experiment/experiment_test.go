@@ -1,0 +1,348 @@
+package experiment_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"vitrine"
+	"vitrine/assortment"
+	"vitrine/env"
+	"vitrine/experiment"
+	"vitrine/utility"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// rule is a learner that only counts, and a policy.
+type rule struct {
+	offer func(x *vitrine.Context, rng *rand.Rand) vitrine.Assortment
+	seen  func(r vitrine.Round) error
+}
+
+func (l *rule) Policy() vitrine.Policy { return l }
+func (l *rule) Offer(x *vitrine.Context, rng *rand.Rand) vitrine.Offer {
+	return vitrine.Offer{Assortment: l.offer(x, rng)}
+}
+func (l *rule) Observe(r vitrine.Round) error {
+	if l.seen == nil {
+		return nil
+	}
+	return l.seen(r)
+}
+
+func (l *rule) Diagnostics() map[string]float64 { return map[string]float64{"answer": 42} }
+
+const size = 3
+
+func policy(label string, l rule) experiment.Policy {
+	return experiment.Policy{Label: label, Settings: label, New: func(env.Environment, *rand.Rand) (vitrine.Learner, error) {
+		return &l, nil
+	}}
+}
+
+// random draws with the policy's own generator; first shows the same items.
+func random() rule {
+	return rule{offer: func(x *vitrine.Context, rng *rand.Rand) vitrine.Assortment {
+		return assortment.AtMost(size).Sample(nil, x.NumItems(), rng)
+	}}
+}
+
+func first() rule {
+	return rule{offer: func(*vitrine.Context, *rand.Rand) vitrine.Assortment { return vitrine.Assortment{0, 1} }}
+}
+
+// best knows the world.
+func best() experiment.Policy {
+	return experiment.Policy{Label: "best", Settings: "best", New: func(w env.Environment, _ *rand.Rand) (vitrine.Learner, error) {
+		return &rule{offer: func(x *vitrine.Context, _ *rand.Rand) vitrine.Assortment {
+			u := make([]float64, x.NumItems())
+			w.Utilities(u, x)
+			s, _ := assortment.Maximize(nil, assortment.AtMost(size), u, x.Revenue)
+			return s
+		}}, nil
+	}}
+}
+
+func small(policies ...experiment.Policy) *experiment.Experiment {
+	return &experiment.Experiment{
+		Name: "small", Rounds: 120, Constraint: assortment.AtMost(size),
+		World: func(rng *rand.Rand) env.Environment {
+			return &env.World{
+				Items: 8, Contexts: env.Gaussian{}, Revenues: env.UniformRevenue{High: 1},
+				Truth: env.NewFamily(utility.NewLinear(2, true), -1, 1, rng),
+			}
+		},
+		Policies: policies, Seeds: []uint64{0, 1, 2, 3}, Settings: "small",
+	}
+}
+
+func run(t *testing.T, e *experiment.Experiment, o experiment.Options) []experiment.Summary {
+	t.Helper()
+	s, err := experiment.Run(t.Context(), e, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func read(t *testing.T, parts ...string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(parts...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func TestBytesDoNotDependOnWorkers(t *testing.T) {
+	var want []byte
+	for _, workers := range []int{1, 2, 8} {
+		dir := t.TempDir()
+		run(t, small(policy("random", random()), policy("first", first()), best()), experiment.Options{Dir: dir, Workers: workers})
+		got := read(t, dir, "small", "regret.csv")
+		if want == nil {
+			want = got
+		}
+		if !bytes.Equal(got, want) {
+			t.Errorf("regret.csv differs with %d workers", workers)
+		}
+	}
+}
+
+// All policies of a seed meet the same truth, contexts, revenues and customers.
+func TestPoliciesArePaired(t *testing.T) {
+	type meeting struct {
+		features []float64
+		revenue  []float64
+		choice   vitrine.Choice
+	}
+	met := map[string][]meeting{}
+	recorder := func(label string) experiment.Policy {
+		l := first()
+		l.seen = func(r vitrine.Round) error {
+			met[label] = append(met[label], meeting{r.Context.Features.RawMatrix().Data, r.Context.Revenue, r.Choice})
+			return nil
+		}
+		return policy(label, l)
+	}
+	run(t, small(recorder("one"), recorder("two")), experiment.Options{Dir: t.TempDir(), Workers: 1})
+	if diff := cmp.Diff(met["one"], met["two"], cmp.AllowUnexported(meeting{})); diff != "" || len(met["one"]) != 480 {
+		t.Errorf("two policies of the same rule met different worlds (-one +two):\n%s", diff)
+	}
+}
+
+// The regret is against the optimum: the policy that knows it has 0 exactly,
+// and nobody less.
+func TestRegretIsAgainstTheOptimum(t *testing.T) {
+	dir := t.TempDir()
+	summaries := run(t, small(best(), policy("random", random())), experiment.Options{Dir: dir})
+	if s := summaries[0]; s.FinalMean != 0 || s.FinalSD != 0 {
+		t.Errorf("the optimum has regret %v ± %v", s.FinalMean, s.FinalSD)
+	}
+	rows, err := csv.NewReader(bytes.NewReader(read(t, dir, "small", "regret.csv"))).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"experiment", "policy", "seed", "round", "regret"}, rows[0]); diff != "" {
+		t.Errorf("header (-want +got):\n%s", diff)
+	}
+	if len(rows) != 1+2*4*120 {
+		t.Fatalf("%d rows, want %d", len(rows), 1+2*4*120)
+	}
+	last := 0.0
+	for _, row := range rows[1:] {
+		v, err := strconv.ParseFloat(row[4], 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch {
+		case row[1] == "best" && v != 0:
+			t.Fatalf("the optimum has regret %v in round %s", v, row[3])
+		case row[3] == "1":
+		case v < last:
+			t.Fatalf("cumulative regret falls from %v to %v in round %s", last, v, row[3])
+		}
+		last = v
+	}
+}
+
+func TestSummaryByHand(t *testing.T) {
+	dir := t.TempDir()
+	summaries := run(t, small(policy("first", first())), experiment.Options{Dir: dir})
+	var final []float64
+	rows, _ := csv.NewReader(bytes.NewReader(read(t, dir, "small", "regret.csv"))).ReadAll()
+	for _, row := range rows {
+		if row[3] == "120" {
+			v, _ := strconv.ParseFloat(row[4], 64)
+			final = append(final, v)
+		}
+	}
+	mean := (final[0] + final[1] + final[2] + final[3]) / 4
+	ss := 0.0
+	for _, v := range final {
+		ss += (v - mean) * (v - mean)
+	}
+	if s := summaries[0]; math.Abs(s.FinalMean-mean) > 1e-7 || math.Abs(s.FinalSD-math.Sqrt(ss/3)) > 1e-7 || s.Seeds != 4 || s.Rounds != 120 {
+		t.Errorf("summary %+v, want mean %v and sd %v of 4 seeds", s, mean, math.Sqrt(ss/3))
+	}
+	head, _, _ := strings.Cut(string(read(t, dir, "small", "summary.csv")), "\n")
+	if head != "experiment,policy,seeds,rounds,final_mean,final_sd,seconds_per_run" {
+		t.Errorf("header of summary.csv: %s", head)
+	}
+	if !bytes.Contains(read(t, dir, "small", "run.json"), []byte(`"answer": 42`)) {
+		t.Error("run.json lacks the diagnostics")
+	}
+	one := small(policy("first", first()))
+	one.Seeds = one.Seeds[:1]
+	if s := run(t, one, experiment.Options{Dir: t.TempDir()})[0]; !math.IsNaN(s.FinalSD) {
+		t.Errorf("the standard deviation of one seed is %v", s.FinalSD)
+	}
+}
+
+// counting is a policy that counts its learners.
+func counting(label string, played *atomic.Int64, l rule) experiment.Policy {
+	return experiment.Policy{Label: label, Settings: label, New: func(env.Environment, *rand.Rand) (vitrine.Learner, error) {
+		played.Add(1)
+		return &l, nil
+	}}
+}
+
+func TestFinishedUnitsAreNotPlayedAgain(t *testing.T) {
+	dir := t.TempDir()
+	var played atomic.Int64
+	few := small(counting("random", &played, random()))
+	few.Seeds = few.Seeds[:2]
+	var rounds atomic.Int64
+	options := experiment.Options{Dir: dir, Progress: func(n int) { rounds.Add(int64(n)) }}
+	run(t, few, options)
+	run(t, small(counting("random", &played, random())), options)
+	if played.Load() != 4 {
+		t.Errorf("%d units were played for 4 seeds", played.Load())
+	}
+	if rounds.Load() != (2+4)*120 {
+		t.Errorf("progress of %d rounds, want %d", rounds.Load(), (2+4)*120)
+	}
+	fresh := t.TempDir()
+	run(t, small(policy("random", random())), experiment.Options{Dir: fresh})
+	if !bytes.Equal(read(t, dir, "small", "regret.csv"), read(t, fresh, "small", "regret.csv")) {
+		t.Error("regret.csv of a continued experiment differs")
+	}
+	// Other settings are another experiment.
+	other := small(counting("random", &played, random()))
+	other.Settings = "other"
+	run(t, other, options)
+	if played.Load() != 8 {
+		t.Errorf("units of other settings were taken for finished")
+	}
+}
+
+func TestInterruptedExperimentContinues(t *testing.T) {
+	dir := t.TempDir()
+	ctx, stop := context.WithCancel(t.Context())
+	l, rounds := random(), 0
+	l.seen = func(vitrine.Round) error {
+		if rounds++; rounds == 2*120+60 { // in the middle of the third unit
+			stop()
+		}
+		return nil
+	}
+	_, err := experiment.Run(ctx, small(policy("random", l)), experiment.Options{Dir: dir, Workers: 1})
+	if !errors.Is(err, experiment.ErrInterrupted) {
+		t.Fatalf("error %v, want ErrInterrupted", err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "small", "regret.csv")); err == nil {
+		t.Error("an interrupted experiment left a regret.csv")
+	}
+	if n := bytes.Count(read(t, dir, "small", "runs.jsonl"), []byte("\n")); n != 2 {
+		t.Fatalf("%d finished units are kept, want 2", n)
+	}
+	run(t, small(policy("random", random())), experiment.Options{Dir: dir})
+	fresh := t.TempDir()
+	run(t, small(policy("random", random())), experiment.Options{Dir: fresh})
+	if !bytes.Equal(read(t, dir, "small", "regret.csv"), read(t, fresh, "small", "regret.csv")) {
+		t.Error("regret.csv after an interruption differs")
+	}
+}
+
+func TestDamagedJournalIsRepaired(t *testing.T) {
+	for name, damage := range map[string]func(data []byte) []byte{
+		"torn at the end": func(data []byte) []byte { return data[:len(data)-100] },
+		"wrong checksum": func(data []byte) []byte {
+			at := bytes.Index(data, []byte(`"regret":[`)) + 12
+			data[at] ^= 1
+			return data
+		},
+		"too short": func(data []byte) []byte { return append([]byte("{}\n"), data...) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			run(t, small(policy("random", random())), experiment.Options{Dir: dir})
+			want := read(t, dir, "small", "regret.csv")
+			path := filepath.Join(dir, "small", "runs.jsonl")
+			if err := os.WriteFile(path, damage(read(t, path)), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			var warnings []string
+			o := experiment.Options{Dir: dir, Warn: func(m string) { warnings = append(warnings, m) }}
+			run(t, small(policy("random", random())), o)
+			if !bytes.Equal(read(t, dir, "small", "regret.csv"), want) {
+				t.Error("regret.csv differs after the repair")
+			}
+			if len(warnings) != 1 || !strings.Contains(warnings[0], "runs.jsonl, line") || !strings.Contains(warnings[0], name) {
+				t.Errorf("warnings %q, want one that names the line and says %q", warnings, name)
+			}
+		})
+	}
+}
+
+func TestErrorsNameTheUnit(t *testing.T) {
+	broken := first()
+	broken.seen = func(vitrine.Round) error { return errors.New("no ink") }
+	for want, p := range map[string]experiment.Policy{
+		"small: policy broken, seed 0, round 1: no ink":                      policy("broken", broken),
+		"policy big, seed 0, round 1: unlawful offer: [0 1 2 3] is not in":   policy("big", rule{offer: func(*vitrine.Context, *rand.Rand) vitrine.Assortment { return vitrine.Assortment{0, 1, 2, 3} }}),
+		"policy far, seed 0, round 1: unlawful offer: assortment has item 8": policy("far", rule{offer: func(*vitrine.Context, *rand.Rand) vitrine.Assortment { return vitrine.Assortment{8} }}),
+		"policy unborn, seed 0: cannot be":                                   {Label: "unborn", New: func(env.Environment, *rand.Rand) (vitrine.Learner, error) { return nil, errors.New("cannot be") }},
+		"policy unsaid: json: unsupported value":                             {Label: "unsaid", Settings: math.NaN()},
+	} {
+		_, err := experiment.Run(t.Context(), small(p), experiment.Options{Dir: t.TempDir(), Workers: 1})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one that says %q", err, want)
+		}
+	}
+	file := filepath.Join(t.TempDir(), "a file")
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := experiment.Run(t.Context(), small(best()), experiment.Options{Dir: file}); err == nil || !strings.Contains(err.Error(), file) {
+		t.Errorf("error %v, want one that names %s", err, file)
+	}
+}
+
+func ExampleRun() {
+	dir, err := os.MkdirTemp("", "")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	summaries, err := experiment.Run(context.Background(), small(best()), experiment.Options{Dir: dir})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(summaries[0].Policy, summaries[0].FinalMean)
+	// Output: best 0
+}

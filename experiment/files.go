@@ -1,0 +1,134 @@
+package experiment
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"path/filepath"
+	"runtime"
+	"strconv"
+
+	"gonum.org/v1/gonum/stat"
+
+	"vitrine/internal/replace"
+)
+
+// Summary is a row of summary.csv.
+type Summary struct {
+	Experiment, Policy string
+	Seeds, Rounds      int
+	FinalMean          float64 // mean over the seeds of the regret after the last round
+	FinalSD            float64 // its sample standard deviation; NaN for a single seed
+	SecondsPerRun      float64 // mean over the seeds
+}
+
+// write makes the files of a complete experiment from its units, which come
+// policy by policy and seed by seed.
+func (e *Experiment) write(dir string, units []*unit) ([]Summary, error) {
+	summaries := e.summarize(units)
+	record, err := e.record(units)
+	if err != nil {
+		return nil, err
+	}
+	for _, file := range []struct {
+		name    string
+		content []byte
+	}{
+		{"regret.csv", e.regretCSV(units)},
+		{"summary.csv", summaryCSV(summaries)},
+		{"run.json", record},
+	} {
+		if err := replace.File(filepath.Join(dir, file.name), file.content); err != nil {
+			return nil, err
+		}
+	}
+	return summaries, nil
+}
+
+// regretCSV has nine significant digits, more than the mean of thirty seeds
+// can use.
+func (e *Experiment) regretCSV(units []*unit) []byte {
+	out := []byte("experiment,policy,seed,round,regret\n")
+	for _, u := range units {
+		for t, regret := range u.Regret {
+			out = append(out, e.Name...)
+			out = append(out, ',')
+			out = append(out, u.Policy...)
+			out = append(out, ',')
+			out = strconv.AppendUint(out, u.Seed, 10)
+			out = append(out, ',')
+			out = strconv.AppendInt(out, int64(t+1), 10)
+			out = append(out, ',')
+			out = strconv.AppendFloat(out, regret, 'g', 9, 64)
+			out = append(out, '\n')
+		}
+	}
+	return out
+}
+
+func (e *Experiment) summarize(units []*unit) []Summary {
+	summaries := make([]Summary, len(e.Policies))
+	for p, policy := range e.Policies {
+		var final, seconds []float64
+		for _, u := range units[p*len(e.Seeds) : (p+1)*len(e.Seeds)] {
+			final, seconds = append(final, u.Regret[e.Rounds-1]), append(seconds, u.Seconds)
+		}
+		mean, sd := stat.MeanStdDev(final, nil)
+		if len(final) == 1 {
+			sd = math.NaN()
+		}
+		summaries[p] = Summary{
+			Experiment: e.Name, Policy: policy.Label, Seeds: len(e.Seeds), Rounds: e.Rounds,
+			FinalMean: mean, FinalSD: sd, SecondsPerRun: stat.Mean(seconds, nil),
+		}
+	}
+	return summaries
+}
+
+func summaryCSV(summaries []Summary) []byte {
+	var out bytes.Buffer
+	out.WriteString("experiment,policy,seeds,rounds,final_mean,final_sd,seconds_per_run\n")
+	for _, s := range summaries {
+		fmt.Fprintf(&out, "%s,%s,%d,%d,%.6g,%.6g,%.4g\n", s.Experiment, s.Policy, s.Seeds, s.Rounds, s.FinalMean, s.FinalSD, s.SecondsPerRun)
+	}
+	return out.Bytes()
+}
+
+// record is run.json: what was run, where, and what the learners say of it.
+func (e *Experiment) record(units []*unit) ([]byte, error) {
+	type run struct {
+		Seed        uint64             `json:"seed"`
+		Seconds     float64            `json:"seconds"`
+		Regret      float64            `json:"regret"`
+		Diagnostics map[string]float64 `json:"diagnostics,omitempty"`
+	}
+	type policy struct {
+		Label    string `json:"label"`
+		Settings any    `json:"settings"`
+		Runs     []run  `json:"runs"`
+	}
+	policies := make([]policy, len(e.Policies))
+	for p := range policies {
+		policies[p] = policy{Label: e.Policies[p].Label, Settings: e.Policies[p].Settings}
+		for _, u := range units[p*len(e.Seeds) : (p+1)*len(e.Seeds)] {
+			policies[p].Runs = append(policies[p].Runs, run{u.Seed, u.Seconds, u.Regret[e.Rounds-1], u.Diagnostics})
+		}
+	}
+	data, err := json.MarshalIndent(struct {
+		Experiment string         `json:"experiment"`
+		Settings   any            `json:"settings"`
+		Seeds      []uint64       `json:"seeds"`
+		Build      string         `json:"build"`
+		Machine    map[string]any `json:"machine"`
+		Policies   []policy       `json:"policies"`
+	}{
+		e.Name, e.Settings, e.Seeds, e.Build,
+		map[string]any{"os": runtime.GOOS, "arch": runtime.GOARCH, "processors": runtime.NumCPU(), "go": runtime.Version()},
+		policies,
+	}, "", "  ")
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", e.Name, err)
+	}
+	return append(data, '\n'), nil
+}

@@ -1,0 +1,49 @@
+package experiment
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+func TestUnitRoundTrip(t *testing.T) {
+	u := &unit{Fingerprint: "f", Policy: "p", Seed: 1<<63 + 1, Seconds: 0.25, Diagnostics: map[string]float64{"kappa": 1e-9}, Regret: []float64{0, 0.1, 1.0 / 3}}
+	line, err := encodeUnit(u)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := decodeUnit(bytes.TrimSuffix(line, []byte("\n")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(u, got, cmp.AllowUnexported(unit{}), cmpopts.IgnoreFields(unit{}, "policy")); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// Reading never panics, and never takes a damaged line for a unit.
+func FuzzReadJournal(f *testing.F) {
+	line, err := encodeUnit(&unit{Fingerprint: "f", Policy: "p", Regret: []float64{1, 2}})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(line)
+	f.Add(append(bytes.Repeat(line, 2), line[:10]...))
+	f.Add([]byte("{}\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		units, whole, err := readJournal(bytes.NewReader(data), func(int, string) {})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if whole > int64(len(data)) || whole > 0 && data[whole-1] != '\n' {
+			t.Fatalf("%d whole bytes of %d", whole, len(data))
+		}
+		for _, u := range units {
+			if _, err := encodeUnit(u); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}

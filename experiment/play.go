@@ -1,0 +1,112 @@
+package experiment
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"time"
+
+	"vitrine"
+	"vitrine/assortment"
+	"vitrine/internal/stream"
+)
+
+// unit is a policy on a seed and, once it is played, what became of it.
+type unit struct {
+	Fingerprint string             `json:"fingerprint"`
+	Policy      string             `json:"policy"`
+	Seed        uint64             `json:"seed"`
+	Seconds     float64            `json:"seconds"`
+	Diagnostics map[string]float64 `json:"diagnostics,omitempty"`
+	Regret      []float64          `json:"regret"` // cumulative, entry t−1 after round t
+
+	policy Policy
+}
+
+// Diagnoser is a learner that has something to say about a finished run, by
+// name: ONL-MNL reports the κ of its data.
+type Diagnoser interface {
+	Diagnostics() map[string]float64
+}
+
+// progressRounds is how often play reports progress and looks for the end of
+// its context.
+const progressRounds = 50
+
+// play lives through the rounds of a unit and stores its regret,
+//
+//	Regret_t = Σ_{s≤t} (R_s(S*_s) − R_s(S_s)),
+//
+// with the exact optimum S*_s under the true utilities. It returns
+// ctx's error where that is done first.
+func (e *Experiment) play(ctx context.Context, u *unit, progress func(int)) error {
+	start := time.Now()
+	var contexts, customers, draws stream.Stream
+	world := e.World(stream.New(u.Seed, 0, stream.World))
+	learner, err := u.policy.New(world, stream.New(u.Seed, 0, stream.Learner))
+	if err != nil {
+		return fmt.Errorf("%s: policy %s, seed %d: %w", e.Name, u.Policy, u.Seed, err)
+	}
+	var utilities, shock []float64
+	var best vitrine.Assortment
+	regret, total := make([]float64, e.Rounds), 0.0
+	for t := 1; t <= e.Rounds; t++ {
+		if t%progressRounds == 0 {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			progress(progressRounds)
+		}
+		x := world.Context(contexts.At(u.Seed, t, stream.Contexts))
+		n := x.NumItems()
+		utilities, shock = grow(utilities, n), grow(shock, n+1)
+		world.Utilities(utilities, x)
+		gumbel(shock, customers.At(u.Seed, t, stream.Customers))
+
+		offer := learner.Policy().Offer(x, draws.At(u.Seed, t, stream.Policy))
+		s := offer.Assortment
+		if err := e.check(s, n); err != nil {
+			return fmt.Errorf("%s: policy %s, seed %d, round %d: %w", e.Name, u.Policy, u.Seed, t, err)
+		}
+		var optimum float64
+		best, optimum = assortment.Maximize(best, e.Constraint, utilities, x.Revenue)
+		total += optimum - vitrine.ExpectedRevenue(s, utilities, x.Revenue)
+		regret[t-1] = total
+
+		round := vitrine.Round{Context: x, Offer: offer, Choice: vitrine.Choose(s, utilities, shock)}
+		if err := learner.Observe(round); err != nil {
+			return fmt.Errorf("%s: policy %s, seed %d, round %d: %w", e.Name, u.Policy, u.Seed, t, err)
+		}
+	}
+	progress(e.Rounds % progressRounds)
+	if d, ok := learner.(Diagnoser); ok {
+		u.Diagnostics = d.Diagnostics()
+	}
+	u.Regret, u.Seconds = regret, time.Since(start).Seconds()
+	return nil
+}
+
+func (e *Experiment) check(s vitrine.Assortment, n int) error {
+	if err := s.Check(n); err != nil {
+		return fmt.Errorf("unlawful offer: %w", err)
+	}
+	if !e.Constraint.Contains(s) {
+		return fmt.Errorf("unlawful offer: %v is not in the feasible family", s)
+	}
+	return nil
+}
+
+// gumbel draws independent standard Gumbel shocks.
+func gumbel(shock []float64, rng *rand.Rand) {
+	for i := range shock {
+		shock[i] = -math.Log(rng.ExpFloat64())
+	}
+}
+
+func grow(v []float64, n int) []float64 {
+	if cap(v) < n {
+		return make([]float64, n)
+	}
+	return v[:n]
+}

@@ -1,0 +1,43 @@
+// Package replace writes files whole: a reader, or a crash, sees the old
+// content or the new, never a part.
+package replace
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// File puts content at path in one step: it is written and synced beside its
+// place, and then renamed. Where that fails path is as it was, and the error
+// names the file.
+func File(path string, content []byte) error {
+	if err := file(path, content); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
+
+func file(path string, content []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name()) // fails after the rename
+	if _, err := f.Write(content); err != nil {
+		f.Close()
+		return err
+	}
+	if err := f.Chmod(0o644); err != nil {
+		f.Close()
+		return err
+	}
+	if err := f.Sync(); err != nil {
+		f.Close()
+		return err
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}

@@ -1,0 +1,42 @@
+package replace_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"vitrine/internal/replace"
+)
+
+func TestFileReplacesWhole(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "a.csv")
+	for _, content := range []string{"first, and longer", "second"} {
+		if err := replace.File(path, []byte(content)); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(path); err != nil || string(got) != content {
+			t.Errorf("%q, %v, want %q", got, err, content)
+		}
+	}
+	if entries, _ := os.ReadDir(dir); len(entries) != 1 {
+		t.Errorf("%d files are left, want one", len(entries))
+	}
+}
+
+func TestFileLeavesNothingBehindWhereItFails(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "taken")
+	if err := os.MkdirAll(filepath.Join(path, "by a directory"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := replace.File(path, []byte("x")); err == nil {
+		t.Error("no error for a path that is a directory")
+	}
+	if entries, _ := os.ReadDir(dir); len(entries) != 1 {
+		t.Errorf("%d files are left, want the directory alone", len(entries))
+	}
+	if err := replace.File(filepath.Join(dir, "missing", "a"), nil); err == nil {
+		t.Error("no error for a directory that is not there")
+	}
+}
