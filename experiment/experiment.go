@@ -23,7 +23,8 @@ import (
 // Experiment is a world, the policies that are played in it, and the seeds.
 type Experiment struct {
 	Name       string
-	Rounds     int // T
+	Title      string // for pictures; run.json keeps it
+	Rounds     int    // T
 	Constraint vitrine.Constraint
 	// World makes the environment of a seed, its truth drawn from rng.
 	World    func(rng *rand.Rand) env.Environment

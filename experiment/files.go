@@ -117,13 +117,14 @@ func (e *Experiment) record(units []*unit) ([]byte, error) {
 	}
 	data, err := json.MarshalIndent(struct {
 		Experiment string         `json:"experiment"`
+		Title      string         `json:"title"`
 		Settings   any            `json:"settings"`
 		Seeds      []uint64       `json:"seeds"`
 		Build      string         `json:"build"`
 		Machine    map[string]any `json:"machine"`
 		Policies   []policy       `json:"policies"`
 	}{
-		e.Name, e.Settings, e.Seeds, e.Build,
+		e.Name, e.Title, e.Settings, e.Seeds, e.Build,
 		map[string]any{"os": runtime.GOOS, "arch": runtime.GOARCH, "processors": runtime.NumCPU(), "go": runtime.Version()},
 		policies,
 	}, "", "  ")

@@ -1,0 +1,347 @@
+package config
+
+import (
+	"maps"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"vitrine"
+	"vitrine/assortment"
+	"vitrine/bandit"
+	"vitrine/env"
+	"vitrine/utility"
+)
+
+// Entry is a name that a file may use, and a line about it.
+type Entry struct {
+	Name, Doc string
+}
+
+// named is an entry that makes a T from its section, for items of the given
+// number of features.
+type named[T any] struct {
+	Entry
+	build func(s section, features int) (made[T], error)
+}
+
+// made is what an entry made, and the settings that determine it.
+type made[T any] struct {
+	value    T
+	settings any
+}
+
+// policies are the learners. Adding one is its file in bandit and a line here.
+var policies = []struct {
+	Entry
+	build func(s section, p bandit.Problem) (made[newLearner], error)
+}{
+	{Entry{"onl-mnl", "optimistic non-linear utilities, Algorithm 1 (Hwang, Kim and Oh 2025)"}, withUtility(bandit.DefaultONLOptions, bandit.NewONL)},
+	{Entry{"greedy", "onl-mnl without its bonus"}, withUtility(bandit.DefaultGreedyOptions, bandit.NewGreedy)},
+	{Entry{"ucb-mnl", "upper confidence bounds on linear utilities (Oh and Iyengar 2021)"}, withOptions(bandit.DefaultUCBOptions, bandit.NewUCB)},
+	{Entry{"ts-mnl", "Thompson sampling on linear utilities, optimistic sampling (Oh and Iyengar 2019)"}, withOptions(bandit.DefaultTSOptions, bandit.NewTS)},
+	{Entry{"ofu-mnl-plus", "online mirror descent on linear utilities with confidence bounds (Lee and Oh 2024)"}, withOptions(bandit.DefaultOFUOptions, bandit.NewOFU)},
+	{Entry{"eps-greedy-mnl", "ε-greedy with a regression oracle in doubling epochs (Zhang and Luo 2024)"}, withUtility(bandit.DefaultEpsGreedyOptions, bandit.NewEpsGreedy)},
+	{Entry{"uniform", "uniform over the feasible family, learns nothing"}, alone(bandit.NewUniform)},
+	{Entry{"oracle", "knows the truth: regret 0"}, withWorld(bandit.NewOracle)},
+}
+
+// utilities are the families f_w that learners fit.
+var utilities = []named[utility.Model]{
+	{Entry{"linear", "xᵀθ, with intercept = true xᵀθ + b"}, linearUtility},
+	{Entry{"mlp", "a network: hidden = [widths], activation = sigmoid, tanh, relu, softplus or sine"}, mlpUtility},
+}
+
+// contexts are the distributions of features.
+var contexts = []named[env.Contexts]{
+	{Entry{"gaussian", "standard normal features"}, gaussianContexts},
+	{Entry{"uniform", "features uniform on [low, high], default [-3, 3]"}, uniformContexts},
+}
+
+// truths are the true utilities.
+var truths = []named[newTruth]{
+	{Entry{"mlp", "a network with parameters uniform on [low, high], default [-1, 1]"}, mlpTruth},
+	{Entry{"cosine", "cos(2π xᵀw) − ½ xᵀw, w uniform on [-1, 1]; norm > 0 bounds ‖w‖"}, cosineTruth},
+	{Entry{"linear", "xᵀθ with parameters uniform on [low, high], default [-1, 1]; intercept = true adds b"}, linearTruth},
+}
+
+// revenues are what items earn.
+var revenues = []named[env.Revenues]{
+	{Entry{"one", "1 for every item"}, oneRevenue},
+	{Entry{"uniform", "uniform on [low, high] in each round, default [0, 1]"}, uniformRevenue},
+}
+
+// constraints are the feasible families.
+var constraints = []struct {
+	Entry
+	build func(size int) vitrine.Constraint
+}{
+	{Entry{"at-most", "at most size items"}, func(size int) vitrine.Constraint { return assortment.AtMost(size) }},
+}
+
+// Policies, Utilities, Environments and Constraints return what files may
+// name. Environments are named by table and kind.
+func Policies() []Entry {
+	var entries []Entry
+	for _, p := range policies {
+		entries = append(entries, p.Entry)
+	}
+	return entries
+}
+
+// Utilities returns the utility families.
+func Utilities() []Entry { return entries("", utilities) }
+
+// Environments returns the parts of worlds.
+func Environments() []Entry {
+	return slices.Concat(entries("contexts ", contexts), entries("truth ", truths), entries("revenue ", revenues))
+}
+
+// Constraints returns the feasible families.
+func Constraints() []Entry {
+	var entries []Entry
+	for _, c := range constraints {
+		entries = append(entries, c.Entry)
+	}
+	return entries
+}
+
+func entries[T any](prefix string, table []named[T]) []Entry {
+	var list []Entry
+	for _, n := range table {
+		list = append(list, Entry{prefix + n.Name, n.Doc})
+	}
+	return list
+}
+
+// pick makes what the key "kind" of the section names.
+func pick[T any](s section, table []named[T], features int) (made[T], error) {
+	kind, _ := s.values["kind"].(string)
+	var legal []string
+	for _, n := range table {
+		if n.Name == kind {
+			m, err := n.build(s, features)
+			if err != nil {
+				return made[T]{}, err
+			}
+			m.settings = merge(map[string]any{"kind": kind}, m.settings)
+			return m, nil
+		}
+		legal = append(legal, n.Name)
+	}
+	if _, ok := s.values["kind"]; !ok {
+		return made[T]{}, s.errorf("", "kind is missing%s", hint("", legal))
+	}
+	return made[T]{}, s.errorf("kind", "kind = %v: unknown%s", s.values["kind"], hint(kind, legal))
+}
+
+// newLearner makes the learner of a unit.
+type newLearner func(world env.Environment, rng *rand.Rand) (vitrine.Learner, error)
+
+// head are the keys that every policy has.
+var head = []string{"name", "label", "baselines"}
+
+// withUtility is for learners of a utility family.
+func withUtility[O any, L vitrine.Learner](defaults func() O, create func(bandit.Problem, utility.Model, O, *rand.Rand) (L, error)) func(section, bandit.Problem) (made[newLearner], error) {
+	return func(s section, p bandit.Problem) (made[newLearner], error) {
+		t, ok, err := s.table("utility")
+		if err != nil {
+			return made[newLearner]{}, err
+		}
+		if !ok {
+			return made[newLearner]{}, s.errorf("", `utility is missing: give it one, utility = { kind = "mlp", hidden = [3] }`)
+		}
+		m, err := pick(t, utilities, p.Features)
+		if err != nil {
+			return made[newLearner]{}, err
+		}
+		o := defaults()
+		if err := s.bind(&o, append([]string{"utility"}, head...)...); err != nil {
+			return made[newLearner]{}, err
+		}
+		return made[newLearner]{
+			func(_ env.Environment, rng *rand.Rand) (vitrine.Learner, error) {
+				return learner(create(p, m.value, o, rng))
+			},
+			merge(map[string]any{"utility": m.settings}, o),
+		}, nil
+	}
+}
+
+// withOptions is for learners that have their own utility.
+func withOptions[O any, L vitrine.Learner](defaults func() O, create func(bandit.Problem, O) (L, error)) func(section, bandit.Problem) (made[newLearner], error) {
+	return func(s section, p bandit.Problem) (made[newLearner], error) {
+		o := defaults()
+		if err := s.bind(&o, head...); err != nil {
+			return made[newLearner]{}, err
+		}
+		return made[newLearner]{
+			func(env.Environment, *rand.Rand) (vitrine.Learner, error) { return learner(create(p, o)) },
+			merge(nil, o),
+		}, nil
+	}
+}
+
+// alone is for learners without options.
+func alone[L vitrine.Learner](create func(bandit.Problem) (L, error)) func(section, bandit.Problem) (made[newLearner], error) {
+	return withWorld(func(p bandit.Problem, _ env.Environment) (L, error) { return create(p) })
+}
+
+// withWorld is for learners that know the world.
+func withWorld[L vitrine.Learner](create func(bandit.Problem, env.Environment) (L, error)) func(section, bandit.Problem) (made[newLearner], error) {
+	return func(s section, p bandit.Problem) (made[newLearner], error) {
+		if err := s.bind(&struct{}{}, head...); err != nil {
+			return made[newLearner]{}, err
+		}
+		return made[newLearner]{
+			func(w env.Environment, _ *rand.Rand) (vitrine.Learner, error) { return learner(create(p, w)) },
+			map[string]any{},
+		}, nil
+	}
+}
+
+// learner hides a learner that could not be made.
+func learner[L vitrine.Learner](l L, err error) (vitrine.Learner, error) {
+	if err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+type linearOptions struct {
+	Intercept bool `toml:"intercept"`
+}
+
+func linearUtility(s section, features int) (made[utility.Model], error) {
+	var o linearOptions
+	if err := s.bind(&o, "kind"); err != nil {
+		return made[utility.Model]{}, err
+	}
+	return made[utility.Model]{utility.NewLinear(features, o.Intercept), o}, nil
+}
+
+type mlpOptions struct {
+	Hidden     []int  `toml:"hidden"`
+	Activation string `toml:"activation"`
+}
+
+// model checks the options and makes the network.
+func (o mlpOptions) model(s section, features int) (utility.Model, error) {
+	if len(o.Hidden) == 0 {
+		return nil, s.errorf("hidden", "hidden = []: give at least one width (kind = \"linear\" has none)")
+	}
+	for _, h := range o.Hidden {
+		if h < 1 || h > 1<<20 {
+			return nil, s.errorf("hidden", "hidden = %v: widths must be from 1 to %d", o.Hidden, 1<<20)
+		}
+	}
+	a, err := utility.ParseActivation(o.Activation)
+	if err != nil {
+		return nil, s.errorf("activation", "activation = %q: %v", o.Activation, err)
+	}
+	return utility.NewMLP(features, o.Hidden, a), nil
+}
+
+func mlpUtility(s section, features int) (made[utility.Model], error) {
+	o := mlpOptions{Hidden: []int{3}, Activation: "sigmoid"}
+	if err := s.bind(&o, "kind"); err != nil {
+		return made[utility.Model]{}, err
+	}
+	m, err := o.model(s, features)
+	return made[utility.Model]{m, o}, err
+}
+
+func gaussianContexts(s section, _ int) (made[env.Contexts], error) {
+	return made[env.Contexts]{env.Gaussian{}, nil}, s.bind(&struct{}{}, "kind")
+}
+
+type intervalOptions struct {
+	Low  float64 `toml:"low"`
+	High float64 `toml:"high"`
+}
+
+func (o intervalOptions) check(s section) error {
+	if err := env.CheckInterval(o.Low, o.High); err != nil {
+		return s.at(err)
+	}
+	return nil
+}
+
+func uniformContexts(s section, _ int) (made[env.Contexts], error) {
+	o := intervalOptions{-3, 3}
+	if err := s.bind(&o, "kind"); err != nil {
+		return made[env.Contexts]{}, err
+	}
+	return made[env.Contexts]{env.Uniform(o), o}, o.check(s)
+}
+
+// newTruth draws a truth for a seed.
+type newTruth func(rng *rand.Rand) env.Truth
+
+func familyTruth(m utility.Model, o intervalOptions) newTruth {
+	return func(rng *rand.Rand) env.Truth { return env.NewFamily(m, o.Low, o.High, rng) }
+}
+
+func mlpTruth(s section, features int) (made[newTruth], error) {
+	o := struct {
+		mlpOptions
+		intervalOptions
+	}{mlpOptions{[]int{3}, "sigmoid"}, intervalOptions{-1, 1}}
+	if err := s.bind(&o, "kind"); err != nil {
+		return made[newTruth]{}, err
+	}
+	m, err := o.model(s, features)
+	if err != nil {
+		return made[newTruth]{}, err
+	}
+	return made[newTruth]{familyTruth(m, o.intervalOptions), o}, o.check(s)
+}
+
+func linearTruth(s section, features int) (made[newTruth], error) {
+	o := struct {
+		linearOptions
+		intervalOptions
+	}{linearOptions{}, intervalOptions{-1, 1}}
+	if err := s.bind(&o, "kind"); err != nil {
+		return made[newTruth]{}, err
+	}
+	return made[newTruth]{familyTruth(utility.NewLinear(features, o.Intercept), o.intervalOptions), o}, o.check(s)
+}
+
+func cosineTruth(s section, features int) (made[newTruth], error) {
+	var o struct {
+		Norm float64 `toml:"norm"`
+	}
+	if err := s.bind(&o, "kind"); err != nil {
+		return made[newTruth]{}, err
+	}
+	if !(o.Norm >= 0) || math.IsInf(o.Norm, 1) {
+		return made[newTruth]{}, s.errorf("norm", "norm = %v: must be finite and not negative (0 leaves w as drawn)", o.Norm)
+	}
+	return made[newTruth]{func(rng *rand.Rand) env.Truth { return env.NewCosine(features, o.Norm, rng) }, o}, nil
+}
+
+func oneRevenue(s section, _ int) (made[env.Revenues], error) {
+	return made[env.Revenues]{env.One{}, nil}, s.bind(&struct{}{}, "kind")
+}
+
+func uniformRevenue(s section, _ int) (made[env.Revenues], error) {
+	o := intervalOptions{0, 1}
+	if err := s.bind(&o, "kind"); err != nil {
+		return made[env.Revenues]{}, err
+	}
+	if o.Low < 0 {
+		return made[env.Revenues]{}, s.errorf("low", "low = %v: revenues must not be negative", o.Low)
+	}
+	return made[env.Revenues]{env.UniformRevenue(o), o}, o.check(s)
+}
+
+// merge returns the settings and the keys that options have in TOML.
+func merge(settings map[string]any, options any) map[string]any {
+	all := map[string]any{}
+	maps.Copy(all, settings)
+	if options != nil {
+		maps.Copy(all, tomlKeys(options))
+	}
+	return all
+}

@@ -1,0 +1,295 @@
+package config
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2"
+
+	"vitrine/bandit"
+	"vitrine/env"
+	"vitrine/experiment"
+	"vitrine/internal/stream"
+)
+
+// File is an experiment's file.
+type File struct {
+	Name, Title string
+	Seeds       int // how many are played unless the selection says otherwise
+
+	problem    bandit.Problem
+	items      int
+	contexts   made[env.Contexts]
+	truth      made[newTruth]
+	revenue    made[env.Revenues]
+	contenders []contender
+}
+
+// contender is a policy of the file.
+type contender struct {
+	name, label string
+	baselines   string // "theory", "tuned" or "" for both
+	made        made[newLearner]
+}
+
+// keys are the keys of a file outside its tables.
+type keys struct {
+	Name     string `toml:"name"`
+	Title    string `toml:"title"`
+	Rounds   int    `toml:"rounds"`
+	Items    int    `toml:"items"`
+	Size     int    `toml:"size"`
+	Features int    `toml:"features"`
+	Seeds    int    `toml:"seeds"`
+}
+
+var legalName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]*$`)
+
+// Load reads an experiment's file. name is what errors call it.
+func Load(name string, text []byte) (*File, error) {
+	doc, err := parse(name, text)
+	if err != nil {
+		return nil, err
+	}
+	root := doc.root()
+	k := keys{Items: 100, Size: 5, Features: 3, Rounds: 1000, Seeds: 30}
+	if err := root.bind(&k, "contexts", "truth", "revenue", "policy"); err != nil {
+		return nil, err
+	}
+	if err := k.check(root); err != nil {
+		return nil, err
+	}
+	f := &File{
+		Name: k.Name, Title: k.Title, Seeds: k.Seeds, items: k.Items,
+		problem: bandit.Problem{
+			Features: k.Features, Size: k.Size, Rounds: k.Rounds,
+			Constraint: constraints[0].build(k.Size),
+		},
+	}
+	if f.Title == "" {
+		f.Title = f.Name
+	}
+	if err := f.loadWorld(root); err != nil {
+		return nil, err
+	}
+	return f, f.loadPolicies(root)
+}
+
+func (k keys) check(s section) error {
+	if k.Name == "" {
+		return s.errorf("name", "name is missing: it names the directory of the results")
+	}
+	if !legalName.MatchString(k.Name) {
+		return s.errorf("name", "name = %q: use lower-case letters, digits, '.', '_' and '-'", k.Name)
+	}
+	for _, v := range []struct {
+		key   string
+		value int
+	}{{"rounds", k.Rounds}, {"items", k.Items}, {"size", k.Size}, {"features", k.Features}, {"seeds", k.Seeds}} {
+		if v.value < 1 {
+			return s.errorf(v.key, "%s = %d: must be at least 1", v.key, v.value)
+		}
+		if v.value > 1e9 {
+			return s.errorf(v.key, "%s = %d: must be at most a billion", v.key, v.value)
+		}
+	}
+	if k.Size > k.Items {
+		return s.errorf("size", "size = %d: must not exceed items = %d", k.Size, k.Items)
+	}
+	return nil
+}
+
+func (f *File) loadWorld(root section) error {
+	var err error
+	if f.contexts, err = world(root, "contexts", contexts, f.problem.Features); err != nil {
+		return err
+	}
+	if f.truth, err = world(root, "truth", truths, f.problem.Features); err != nil {
+		return err
+	}
+	if _, ok := root.values["revenue"]; !ok {
+		root.values["revenue"] = map[string]any{"kind": "one"}
+	}
+	f.revenue, err = world(root, "revenue", revenues, f.problem.Features)
+	return err
+}
+
+func world[T any](root section, key string, table []named[T], features int) (made[T], error) {
+	s, ok, err := root.table(key)
+	if err != nil {
+		return made[T]{}, err
+	}
+	if !ok {
+		return made[T]{}, root.errorf("", "[%s] is missing", key)
+	}
+	return pick(s, table, features)
+}
+
+func (f *File) loadPolicies(root section) error {
+	sections, err := root.tables("policy")
+	if err != nil {
+		return err
+	}
+	if len(sections) == 0 {
+		return root.errorf("", "there is no [[policy]] to play")
+	}
+	for _, s := range sections {
+		c, err := f.loadPolicy(s)
+		if err != nil {
+			return err
+		}
+		if i := slices.IndexFunc(f.contenders, func(o contender) bool { return o.label == c.label }); i >= 0 {
+			return s.errorf("label", "label = %q: already taken: give this policy a label of its own", c.label)
+		}
+		f.contenders = append(f.contenders, c)
+	}
+	return nil
+}
+
+func (f *File) loadPolicy(s section) (contender, error) {
+	var c contender
+	for key, dst := range map[string]*string{"name": &c.name, "label": &c.label, "baselines": &c.baselines} {
+		v, ok := s.values[key]
+		if !ok {
+			continue
+		}
+		if *dst, ok = v.(string); !ok {
+			return c, s.errorf(key, "%s = %v: wrong type: want a string in quotes", key, v)
+		}
+	}
+	if c.name == "" {
+		return c, s.errorf("name", "name is missing%s", hint("", names(Policies())))
+	}
+	if c.label == "" {
+		c.label = c.name
+	}
+	s.what = fmt.Sprintf("policy %q", c.label)
+	if !legalName.MatchString(c.label) {
+		return c, s.errorf("label", "label = %q: use lower-case letters, digits, '.', '_' and '-'", c.label)
+	}
+	if !slices.Contains([]string{"", "theory", "tuned"}, c.baselines) {
+		return c, s.errorf("baselines", "baselines = %q: must be \"theory\" or \"tuned\", or not be there", c.baselines)
+	}
+	for _, p := range policies {
+		if p.Name != c.name {
+			continue
+		}
+		m, err := p.build(s, f.problem)
+		if err != nil {
+			return c, err
+		}
+		// Options are checked where learners are made: make one.
+		if _, err := m.value(nil, stream.New(0, 0, stream.Learner)); err != nil {
+			return c, s.at(err)
+		}
+		m.settings = merge(map[string]any{"name": c.name}, m.settings)
+		c.made = m
+		return c, nil
+	}
+	return c, s.errorf("name", "name = %q: unknown%s", c.name, hint(c.name, names(Policies())))
+}
+
+func names(entries []Entry) []string {
+	var list []string
+	for _, e := range entries {
+		list = append(list, e.Name)
+	}
+	return list
+}
+
+// Selection says what of a file is played.
+type Selection struct {
+	Seeds     int      // how many; 0 is the file's
+	FirstSeed uint64   // the seeds are FirstSeed, FirstSeed+1, …
+	Policies  []string // labels or names; none is all
+	Baselines string   // "theory", "tuned" or "both"; "" is "theory"
+}
+
+// Experiment makes what the selection asks for. build identifies the program.
+func (f *File) Experiment(sel Selection, build string) (*experiment.Experiment, error) {
+	chosen, err := f.choose(sel)
+	if err != nil {
+		return nil, err
+	}
+	e := &experiment.Experiment{
+		Name: f.Name, Title: f.Title, Rounds: f.problem.Rounds, Constraint: f.problem.Constraint, Build: build,
+		World: func(rng *rand.Rand) env.Environment {
+			return &env.World{Items: f.items, Contexts: f.contexts.value, Truth: f.truth.value(rng), Revenues: f.revenue.value}
+		},
+		Settings: map[string]any{
+			"rounds": f.problem.Rounds, "items": f.items, "size": f.problem.Size, "features": f.problem.Features,
+			"contexts": f.contexts.settings, "truth": f.truth.settings, "revenue": f.revenue.settings,
+		},
+	}
+	for _, c := range chosen {
+		e.Policies = append(e.Policies, experiment.Policy{Label: c.label, Settings: c.made.settings, New: c.made.value})
+	}
+	seeds := sel.Seeds
+	if seeds == 0 {
+		seeds = f.Seeds
+	}
+	for i := range uint64(seeds) {
+		e.Seeds = append(e.Seeds, sel.FirstSeed+i)
+	}
+	return e, nil
+}
+
+// choose returns the contenders of the wanted set of baselines, or those of
+// them that are wanted by label or name. A label of the other set may be
+// wanted explicitly.
+func (f *File) choose(sel Selection) ([]contender, error) {
+	inSet := func(c contender) bool {
+		switch sel.Baselines {
+		case "both":
+			return true
+		case "":
+			return c.baselines != "tuned"
+		default:
+			return c.baselines == "" || c.baselines == sel.Baselines
+		}
+	}
+	if len(sel.Policies) == 0 {
+		return slices.DeleteFunc(slices.Clone(f.contenders), func(c contender) bool { return !inSet(c) }), nil
+	}
+	want := map[string]bool{}
+	for _, word := range sel.Policies {
+		found := false
+		for _, c := range f.contenders {
+			if inSet(c) && (c.label == word || c.name == word) {
+				want[c.label], found = true, true
+			}
+		}
+		if found {
+			continue
+		}
+		for _, c := range f.contenders {
+			if c.label == word {
+				want[c.label], found = true, true
+			}
+		}
+		if !found {
+			var labels []string
+			for _, c := range f.contenders {
+				labels = append(labels, c.label)
+			}
+			return nil, fmt.Errorf("%s has no policy %q: it has %s", f.Name, word, strings.Join(labels, ", "))
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(f.contenders), func(c contender) bool { return !want[c.label] }), nil
+}
+
+// tomlKeys returns the keys and values that a struct has in TOML.
+func tomlKeys(v any) map[string]any {
+	text, err := toml.Marshal(v)
+	if err != nil {
+		panic(fmt.Sprintf("config: options that TOML cannot hold: %v", err))
+	}
+	values := map[string]any{}
+	if err := toml.Unmarshal(text, &values); err != nil {
+		panic(fmt.Sprintf("config: options that TOML cannot read back: %v", err))
+	}
+	return values
+}

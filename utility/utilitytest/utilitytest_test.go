@@ -1,0 +1,148 @@
+package utilitytest
+
+import (
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"vitrine/utility"
+)
+
+// A flawed model breaks one clause of the contract, and the battery says so.
+func TestBatteryFindsFlaws(t *testing.T) {
+	sound := utility.NewMLP(3, []int{4}, utility.Sigmoid)
+	var sink []float64
+	for _, test := range []struct {
+		flaw  string
+		model utility.Model
+		want  string // the clause, and the complaint or its beginning
+	}{
+		{"Init ignores rng", flawed{MLP: sound,
+			init: func(w []float64, _ *rand.Rand) { clear(w) }},
+			"Init: two states of rng gave the same parameters"},
+		{"Init leaves an entry", flawed{MLP: sound,
+			init: func(w []float64, rng *rand.Rand) { sound.Init(w, rng); w[2] = math.NaN() }},
+			"Init: w[2] = NaN"},
+		{"one derivative is wrong", flawed{MLP: sound,
+			gradients: func(g *mat.Dense, w []float64, x *mat.Dense) {
+				sound.Gradients(g, w, x)
+				g.Set(0, 3, g.At(0, 3)+1e-5)
+			}},
+			"GradientsAreDerivatives: item 0: derivative in w[3]"},
+		{"Linearize is of another point", flawed{MLP: sound,
+			linearize: func(u []float64, g *mat.Dense, w []float64, x *mat.Dense) {
+				sound.Linearize(u, g, w, x)
+				u[0]++
+			}},
+			"LinearizeIsUtilitiesAndGradients: 1 items: utilities differ"},
+		{"Backpropagate adds to its destination", flawed{MLP: sound,
+			backpropagate: func(dst, w []float64, x *mat.Dense, loss func(c, u []float64) float64) float64 {
+				g := make([]float64, len(dst))
+				l := sound.Backpropagate(g, w, x, loss)
+				for j, v := range g {
+					dst[j] += v
+				}
+				return l
+			}},
+			"BackpropagateIsGradientsTimesCotangent: 1 items: entry 0 is NaN"},
+		{"utilities depend on the batch", flawed{MLP: sound,
+			utilities: func(u, w []float64, x *mat.Dense) {
+				sound.Utilities(u, w, x)
+				for i := range u {
+					u[i] += 1e-15 * float64(len(u))
+				}
+			}},
+			"BatchIsSingleItems: utility of item 0"},
+		{"the stride is ignored", flawed{MLP: sound,
+			utilities: func(u, w []float64, x *mat.Dense) {
+				n, d := x.Dims()
+				sound.Utilities(u, w, mat.NewDense(n, d, x.RawMatrix().Data[:n*d]))
+			}},
+			"ViewsAreAccepted: Utilities differs on a view"},
+		{"the parameters are normalised in place", flawed{MLP: sound,
+			utilities: func(u, w []float64, x *mat.Dense) {
+				sound.Utilities(u, w, x)
+				w[0] *= 0.5
+			}},
+			"ArgumentsAreKept: Utilities changed its arguments"},
+		{"a long destination is accepted", flawed{MLP: sound,
+			utilities: func(u, w []float64, x *mat.Dense) {
+				n, _ := x.Dims()
+				sound.Utilities(u[:min(n, len(u))], w, x)
+			}},
+			"WrongShapesPanic: Utilities of too many items"},
+		{"every call allocates", flawed{MLP: sound,
+			utilities: func(u, w []float64, x *mat.Dense) {
+				sink = make([]float64, len(u))
+				sound.Utilities(sink, w, x)
+				copy(u, sink)
+			}},
+			"NothingIsAllocated: Utilities allocates 1 times"},
+	} {
+		t.Run(test.flaw, func(t *testing.T) {
+			clause, want, _ := strings.Cut(test.want, ": ")
+			for _, c := range checks {
+				if c.name != clause {
+					continue
+				}
+				if err := c.check(test.model); err == nil || !strings.HasPrefix(err.Error(), want) {
+					t.Errorf("%s: %v, want %s", clause, err, want)
+				}
+				return
+			}
+			t.Errorf("no clause %q", clause)
+		})
+	}
+}
+
+// flawed is an MLP of which some methods are replaced.
+type flawed struct {
+	*utility.MLP
+	init          func(w []float64, rng *rand.Rand)
+	utilities     func(u, w []float64, x *mat.Dense)
+	gradients     func(g *mat.Dense, w []float64, x *mat.Dense)
+	linearize     func(u []float64, g *mat.Dense, w []float64, x *mat.Dense)
+	backpropagate func(dst, w []float64, x *mat.Dense, loss func(cotangent, u []float64) float64) float64
+}
+
+func (m flawed) Init(w []float64, rng *rand.Rand) {
+	if m.init != nil {
+		m.init(w, rng)
+		return
+	}
+	m.MLP.Init(w, rng)
+}
+
+func (m flawed) Utilities(u, w []float64, x *mat.Dense) {
+	if m.utilities != nil {
+		m.utilities(u, w, x)
+		return
+	}
+	m.MLP.Utilities(u, w, x)
+}
+
+func (m flawed) Gradients(g *mat.Dense, w []float64, x *mat.Dense) {
+	if m.gradients != nil {
+		m.gradients(g, w, x)
+		return
+	}
+	m.MLP.Gradients(g, w, x)
+}
+
+func (m flawed) Linearize(u []float64, g *mat.Dense, w []float64, x *mat.Dense) {
+	if m.linearize != nil {
+		m.linearize(u, g, w, x)
+		return
+	}
+	m.MLP.Linearize(u, g, w, x)
+}
+
+func (m flawed) Backpropagate(dst, w []float64, x *mat.Dense, loss func(cotangent, u []float64) float64) float64 {
+	if m.backpropagate != nil {
+		return m.backpropagate(dst, w, x, loss)
+	}
+	return m.MLP.Backpropagate(dst, w, x, loss)
+}
