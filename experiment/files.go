@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"os"
 	"path/filepath"
 	"runtime"
 	"strconv"
@@ -132,4 +133,17 @@ func (e *Experiment) record(units []*unit) ([]byte, error) {
 		return nil, fmt.Errorf("%s: %w", e.Name, err)
 	}
 	return append(data, '\n'), nil
+}
+
+// Title returns the title of the experiment whose files are in dir, or "" where
+// its run.json does not say.
+func Title(dir string) string {
+	var record struct {
+		Title string `json:"title"`
+	}
+	data, err := os.ReadFile(filepath.Join(dir, "run.json"))
+	if err != nil || json.Unmarshal(data, &record) != nil {
+		return ""
+	}
+	return record.Title
 }

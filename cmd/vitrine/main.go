@@ -1,0 +1,125 @@
+// Command vitrine is the workbench: it plays learners of multinomial-logit
+// contextual bandits on the experiments of the ONL-MNL paper and on your own,
+// and draws their regret.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+
+	"vitrine/experiment"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+// cli are the commands.
+type cli struct {
+	Reproduce reproduceCmd `cmd:"" help:"Play panels of the paper and draw their regret."`
+	Run       runCmd       `cmd:"" help:"Play experiments of your own, from TOML files."`
+	Plot      plotCmd      `cmd:"" help:"Draw again from the CSV of earlier runs."`
+	List      listCmd      `cmd:"" help:"List what a file may name, and the experiments there are."`
+	Version   versionCmd   `cmd:"" help:"Print the version."`
+}
+
+const description = `Vitrine learns what to put in the window: at most K of N items, of which a customer takes one or none.
+
+The paper's main figure, 30 seeds of four panels, to ./out:
+
+    vitrine reproduce main
+
+Data goes to standard output, words to standard error. The exit status is 0 if all was done, 1 if something failed, 2 if the command was not understood.`
+
+// terminal is where a command writes.
+type terminal struct {
+	out, err io.Writer
+}
+
+func (t terminal) warn(message string) { fmt.Fprintf(t.err, "vitrine: warning: %s\n", message) }
+
+// usageError is a command that was not understood, exit status 2.
+type usageError struct{ error }
+
+// hinted is an error with a line about what to do.
+type hinted struct {
+	error
+	hint string
+}
+
+func (h hinted) Unwrap() error { return h.error }
+
+// exit ends the parsing of a command line that asks for help.
+type exit int
+
+// run carries out a command line and returns the exit status.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) (code int) {
+	defer func() {
+		switch v := recover().(type) {
+		case nil:
+		case exit:
+			code = int(v)
+		default:
+			panic(v)
+		}
+	}()
+	parser, err := kong.New(&cli{},
+		kong.Name("vitrine"),
+		kong.Description(description),
+		kong.Writers(stdout, stderr),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+		kong.Exit(func(code int) { panic(exit(code)) }),
+	)
+	if err != nil {
+		panic(fmt.Sprintf("vitrine: the command line is ill-formed: %v", err))
+	}
+	if len(args) == 0 {
+		args = []string{"--help"}
+	}
+	command, err := parser.Parse(args)
+	if err != nil {
+		return report(stderr, usageError{err})
+	}
+	command.BindTo(ctx, (*context.Context)(nil))
+	return report(stderr, command.Run(terminal{stdout, stderr}))
+}
+
+// report prints an error, if there is one, and returns the exit status.
+func report(w io.Writer, err error) int {
+	if err == nil {
+		return 0
+	}
+	fmt.Fprintf(w, "vitrine: error: %v\n", err)
+	var usage usageError
+	var hint hinted
+	switch {
+	case errors.As(err, &hint):
+		fmt.Fprintf(w, "vitrine: hint: %s\n", hint.hint)
+	case errors.Is(err, experiment.ErrInterrupted):
+		fmt.Fprintln(w, "vitrine: hint: finished runs are kept; give the same command again to continue")
+	case errors.Is(err, os.ErrPermission):
+		fmt.Fprintln(w, "vitrine: hint: choose a directory that you may write to with --out")
+	case errors.As(err, &usage):
+		fmt.Fprintln(w, "vitrine: hint: see vitrine --help")
+	}
+	if errors.As(err, &usage) {
+		return 2
+	}
+	return 1
+}
+
+// examples is the tail of a command's help.
+func examples(lines ...string) string {
+	return "Examples:\n\n    " + strings.Join(lines, "\n\n    ")
+}
