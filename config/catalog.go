@@ -220,6 +220,9 @@ func linearUtility(s section, features int) (made[utility.Model], error) {
 	return made[utility.Model]{utility.NewLinear(features, o.Intercept), o}, nil
 }
 
+// maxParams bounds d_w, so that a slip in a file does not ask for all memory.
+const maxParams = 10_000
+
 type mlpOptions struct {
 	Hidden     []int  `toml:"hidden"`
 	Activation string `toml:"activation"`
@@ -230,9 +233,16 @@ func (o mlpOptions) model(s section, features int) (utility.Model, error) {
 	if len(o.Hidden) == 0 {
 		return nil, s.errorf("hidden", "hidden = []: give at least one width (kind = \"linear\" has none)")
 	}
+	inputs := features
+	params := 0
 	for _, h := range o.Hidden {
-		if h < 1 || h > 1<<20 {
-			return nil, s.errorf("hidden", "hidden = %v: widths must be from 1 to %d", o.Hidden, 1<<20)
+		if h < 1 || h > maxParams {
+			return nil, s.errorf("hidden", "hidden = %v: widths must be from 1 to %d", o.Hidden, maxParams)
+		}
+		params += h * (inputs + 1)
+		inputs = h
+		if params > maxParams {
+			return nil, s.errorf("hidden", "hidden = %v: more than %d parameters: learners keep a matrix of the square of their number", o.Hidden, maxParams)
 		}
 	}
 	a, err := utility.ParseActivation(o.Activation)

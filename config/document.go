@@ -118,7 +118,11 @@ func (s section) table(key string) (t section, ok bool, err error) {
 	if !isTable {
 		return section{}, false, s.errorf(key, "%s = %v: must be a table", key, v)
 	}
-	return section{doc: s.doc, path: join(s.path, key), what: strings.TrimSpace(s.what + " " + key), values: values}, true, nil
+	what := key
+	if s.what != "" {
+		what = s.what + ": " + key
+	}
+	return section{doc: s.doc, path: join(s.path, key), what: what, values: values}, true, nil
 }
 
 // tables returns the array of tables called key.

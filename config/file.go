@@ -86,14 +86,13 @@ func (k keys) check(s section) error {
 		return s.errorf("name", "name = %q: use lower-case letters, digits, '.', '_' and '-'", k.Name)
 	}
 	for _, v := range []struct {
-		key   string
-		value int
-	}{{"rounds", k.Rounds}, {"items", k.Items}, {"size", k.Size}, {"features", k.Features}, {"seeds", k.Seeds}} {
-		if v.value < 1 {
-			return s.errorf(v.key, "%s = %d: must be at least 1", v.key, v.value)
-		}
-		if v.value > 1e9 {
-			return s.errorf(v.key, "%s = %d: must be at most a billion", v.key, v.value)
+		key         string
+		value, most int
+	}{
+		{"rounds", k.Rounds, 1e8}, {"items", k.Items, 1e7}, {"size", k.Size, 1e7}, {"features", k.Features, 1e4}, {"seeds", k.Seeds, 1e6},
+	} {
+		if v.value < 1 || v.value > v.most {
+			return s.errorf(v.key, "%s = %d: must be from 1 to %d", v.key, v.value, v.most)
 		}
 	}
 	if k.Size > k.Items {
@@ -141,9 +140,6 @@ func (f *File) loadPolicies(root section) error {
 		if err != nil {
 			return err
 		}
-		if i := slices.IndexFunc(f.contenders, func(o contender) bool { return o.label == c.label }); i >= 0 {
-			return s.errorf("label", "label = %q: already taken: give this policy a label of its own", c.label)
-		}
 		f.contenders = append(f.contenders, c)
 	}
 	return nil
@@ -169,6 +165,9 @@ func (f *File) loadPolicy(s section) (contender, error) {
 	s.what = fmt.Sprintf("policy %q", c.label)
 	if !legalName.MatchString(c.label) {
 		return c, s.errorf("label", "label = %q: use lower-case letters, digits, '.', '_' and '-'", c.label)
+	}
+	if slices.ContainsFunc(f.contenders, func(o contender) bool { return o.label == c.label }) {
+		return c, s.errorf("label", "label = %q: already taken: give this policy a label of its own", c.label)
 	}
 	if !slices.Contains([]string{"", "theory", "tuned"}, c.baselines) {
 		return c, s.errorf("baselines", "baselines = %q: must be \"theory\" or \"tuned\", or not be there", c.baselines)

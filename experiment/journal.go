@@ -1,7 +1,6 @@
 package experiment
 
 import (
-	"bufio"
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
@@ -9,10 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
+
+	"vitrine/internal/replace"
 )
 
 // journal is runs.jsonl: a line for each finished unit, its JSON with a last
@@ -32,55 +33,52 @@ type unitKey struct {
 func (u *unit) key() unitKey { return unitKey{u.Fingerprint, u.Policy, u.Seed} }
 
 // openJournal reads the journal in dir, which is made where it is missing, and
-// opens it for appending. Damaged lines are left out, with a warning; what a
-// crash tore from the end is cut off.
+// opens it for appending. Damaged lines are told to warn, and taken out.
 func openJournal(dir string, warn func(string)) (*journal, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
 	path := filepath.Join(dir, "runs.jsonl")
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o644)
-	if err != nil {
+	data, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	units, whole, err := readJournal(file, func(line int, why string) {
+	units, sound := readJournal(data, func(line int, why string) {
 		warn(fmt.Sprintf("%s, line %d: %s: the run is played again", path, line, why))
 	})
-	if err == nil {
-		err = file.Truncate(whole)
+	if len(sound) < len(data) {
+		if err := replace.File(path, sound); err != nil {
+			return nil, err
+		}
 	}
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
 	if err != nil {
-		file.Close()
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, err
 	}
 	return &journal{file: file, units: units}, nil
 }
 
-// readJournal returns the sound units and the length of the whole lines. It
-// tells damaged of the other lines.
-func readJournal(r io.Reader, damaged func(line int, why string)) (map[unitKey]*unit, int64, error) {
-	units := map[unitKey]*unit{}
-	var whole int64
-	in := bufio.NewReaderSize(r, 1<<16)
-	for number := 1; ; number++ {
-		line, err := in.ReadBytes('\n')
-		if errors.Is(err, io.EOF) {
-			if len(line) > 0 {
-				damaged(number, "torn at the end of the file")
-			}
-			return units, whole, nil
+// readJournal returns the units of the sound lines, and these lines. It tells
+// damaged of the others.
+func readJournal(data []byte, damaged func(line int, why string)) (units map[unitKey]*unit, sound []byte) {
+	units = map[unitKey]*unit{}
+	number := 0
+	for line := range bytes.Lines(data) {
+		number++
+		body, whole := bytes.CutSuffix(line, []byte("\n"))
+		if !whole {
+			damaged(number, "torn at the end of the file")
+			break
 		}
-		if err != nil {
-			return nil, 0, err
-		}
-		whole += int64(len(line))
-		u, err := decodeUnit(bytes.TrimSuffix(line, []byte("\n")))
+		u, err := decodeUnit(body)
 		if err != nil {
 			damaged(number, err.Error())
 			continue
 		}
 		units[u.key()] = u
+		sound = append(sound, line...)
 	}
+	return units, sound
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)

@@ -3,7 +3,6 @@ package experiments
 
 import (
 	"embed"
-	"fmt"
 	"slices"
 	"strings"
 )
@@ -11,22 +10,19 @@ import (
 //go:embed *.toml
 var files embed.FS
 
-// Names returns the names of all experiments, sorted.
-func Names() []string {
-	entries, err := files.ReadDir(".")
-	if err != nil {
-		panic(fmt.Sprintf("experiments: the embedded directory cannot be read: %v", err))
-	}
-	var names []string
-	for _, e := range entries {
-		names = append(names, strings.TrimSuffix(e.Name(), ".toml"))
-	}
-	slices.Sort(names)
-	return names
+// order is the paper's: of its figures, and of the panels in them.
+var order = []string{
+	"main-gaussian-realizable",
+	"main-gaussian-misspecified",
+	"main-uniform-realizable",
+	"main-uniform-misspecified",
 }
 
-// Groups returns the names that stand for several experiments, sorted: what
-// comes before the first '-' of more than one name.
+// Names returns the names of all experiments, in the order of the paper.
+func Names() []string { return slices.Clone(order) }
+
+// Groups returns the names that stand for several experiments: what comes
+// before the first '-' of more than one name.
 func Groups() []string {
 	var groups []string
 	for _, n := range Names() {
@@ -38,7 +34,7 @@ func Groups() []string {
 	return groups
 }
 
-// Members returns the experiments of a group, sorted.
+// Members returns the experiments of a group.
 func Members(group string) []string {
 	return slices.DeleteFunc(Names(), func(n string) bool { return !strings.HasPrefix(n, group+"-") })
 }

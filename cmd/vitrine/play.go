@@ -83,9 +83,18 @@ func (c reproduceCmd) resolve() (names, groups []string, err error) {
 			return nil, nil, usageError{fmt.Errorf("there is no experiment %q: there are %s", n, strings.Join(append(known, all...), ", "))}
 		}
 	}
-	slices.Sort(names)
-	slices.Sort(groups)
-	return slices.Compact(names), slices.Compact(groups), nil
+	return unique(names), unique(groups), nil
+}
+
+// unique returns the first of each word.
+func unique(words []string) []string {
+	var list []string
+	for _, w := range words {
+		if !slices.Contains(list, w) {
+			list = append(list, w)
+		}
+	}
+	return list
 }
 
 type runCmd struct {

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"vitrine": main})
+}
+
+// The scripts are the specification of the command line.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script",
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"usage":   usage,
+			"waitfor": waitFor,
+		},
+		Condition: func(condition string) (bool, error) {
+			if condition == "root" {
+				return os.Geteuid() == 0, nil
+			}
+			return false, errors.New("unknown condition")
+		},
+	})
+}
+
+// usage PATTERN ARG... gives vitrine the arguments and wants exit status 2 and
+// an error that matches the pattern.
+func usage(ts *testscript.TestScript, _ bool, args []string) {
+	var stdout, stderr bytes.Buffer
+	code := run(context.Background(), args[1:], &stdout, &stderr)
+	if code != 2 {
+		ts.Fatalf("%s: exit status %d, want 2", strings.Join(args[1:], " "), code)
+	}
+	if !regexp.MustCompile("vitrine: error: .*" + args[0]).MatchString(stderr.String()) {
+		ts.Fatalf("%s: error %q does not match %q", strings.Join(args[1:], " "), stderr.String(), args[0])
+	}
+	if !strings.Contains(stderr.String(), "vitrine: hint: ") || stdout.Len() > 0 {
+		ts.Fatalf("%s: stdout %q, stderr %q: want a hint, and nothing on stdout", strings.Join(args[1:], " "), &stdout, &stderr)
+	}
+}
+
+// waitFor FILE waits until the file has content.
+func waitFor(ts *testscript.TestScript, _ bool, args []string) {
+	for range 3000 {
+		info, err := os.Stat(ts.MkAbs(args[0]))
+		if err == nil && info.Size() > 0 {
+			return
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			ts.Fatalf("%v", err)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	ts.Fatalf("%s does not appear", args[0])
+}

@@ -1,0 +1,123 @@
+package config_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"vitrine/config"
+	"vitrine/experiments"
+)
+
+func TestPanelsOfThePaperLoad(t *testing.T) {
+	for _, name := range experiments.Names() {
+		text, err := experiments.Read(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := config.Load(name+".toml", text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f.Name != name || f.Seeds != 30 {
+			t.Errorf("%s.toml is called %q and has %d seeds", name, f.Name, f.Seeds)
+		}
+		e, err := f.Experiment(config.Selection{}, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Rounds != 1000 || len(e.Seeds) != 30 {
+			t.Errorf("%s has %d rounds and %d seeds", name, e.Rounds, len(e.Seeds))
+		}
+		want := []string{"onl-mnl", "eps-greedy-mnl", "ucb-mnl", "ts-mnl", "ofu-mnl-plus", "greedy", "uniform", "oracle"}
+		if diff := cmp.Diff(want, labels(t, f, config.Selection{})); diff != "" {
+			t.Errorf("%s: policies under theory constants (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func labels(t *testing.T, f *config.File, sel config.Selection) []string {
+	t.Helper()
+	e, err := f.Experiment(sel, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []string
+	for _, p := range e.Policies {
+		list = append(list, p.Label)
+	}
+	return list
+}
+
+func TestSelection(t *testing.T) {
+	text, err := experiments.Read("main-gaussian-realizable")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := config.Load("main.toml", text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		sel  config.Selection
+		want []string
+	}{
+		{config.Selection{Baselines: "tuned"}, []string{"onl-mnl", "eps-greedy-mnl", "ucb-mnl-tuned", "ts-mnl-tuned", "ofu-mnl-plus-tuned", "greedy", "uniform", "oracle"}},
+		{config.Selection{Baselines: "tuned", Policies: []string{"ucb-mnl", "oracle"}}, []string{"ucb-mnl-tuned", "oracle"}},
+		{config.Selection{Baselines: "both", Policies: []string{"ucb-mnl"}}, []string{"ucb-mnl", "ucb-mnl-tuned"}},
+		{config.Selection{Policies: []string{"ucb-mnl-tuned"}}, []string{"ucb-mnl-tuned"}},
+		{config.Selection{Policies: []string{"uniform", "onl-mnl"}}, []string{"onl-mnl", "uniform"}},
+	} {
+		if diff := cmp.Diff(c.want, labels(t, f, c.sel)); diff != "" {
+			t.Errorf("%+v (-want +got):\n%s", c.sel, diff)
+		}
+	}
+	e, err := f.Experiment(config.Selection{Seeds: 3, FirstSeed: 7}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]uint64{7, 8, 9}, e.Seeds); diff != "" {
+		t.Errorf("seeds (-want +got):\n%s", diff)
+	}
+	if _, err := f.Experiment(config.Selection{Policies: []string{"linucb"}}, ""); err == nil || !strings.Contains(err.Error(), "it has onl-mnl, ") {
+		t.Errorf("error %v, want one that lists the policies", err)
+	}
+}
+
+// Settings distinguish runs: every option is in them, with its default.
+func TestSettingsAreResolved(t *testing.T) {
+	f, err := config.Load("x.toml", []byte("name = \"x\"\n"+plainWorld+"[[policy]]\nname = \"ucb-mnl\"\nradius = 2\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := f.Experiment(config.Selection{}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]any{"name": "ucb-mnl", "constants": "theory", "radius": 2.0, "intercept": false, "lambda": 1.0}
+	if diff := cmp.Diff(want, e.Policies[0].Settings); diff != "" {
+		t.Errorf("settings (-want +got):\n%s", diff)
+	}
+}
+
+// Loading never panics, and its errors name the file.
+func FuzzLoad(f *testing.F) {
+	for _, name := range experiments.Names() {
+		text, err := experiments.Read(name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text)
+	}
+	f.Add([]byte("name = \"x\"\npolicy = 3\n[contexts]\nkind = []\n"))
+	f.Add([]byte("contexts = [1]\n[[policy]]\nutility = 3\n[policy.utility.deep]\nx = {a = {b = 1}}\n"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		if len(text) > 1<<12 {
+			return
+		}
+		if _, err := config.Load("fuzz.toml", text); err != nil && !strings.HasPrefix(err.Error(), "fuzz.toml") {
+			t.Errorf("error %q does not begin with the file's name", err)
+		}
+	})
+}
