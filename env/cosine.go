@@ -1,6 +1,7 @@
 package env
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 
@@ -27,11 +28,14 @@ func NewCosine(d int, norm float64, rng *rand.Rand) *Cosine {
 	return c
 }
 
-// NumFeatures implements Truth.
+// NumFeatures implements [Truth].
 func (c *Cosine) NumFeatures() int { return len(c.w) }
 
-// Utilities implements Truth.
+// Utilities implements [Truth].
 func (c *Cosine) Utilities(dst []float64, x *mat.Dense) {
+	if n, d := x.Dims(); len(dst) != n || d != len(c.w) {
+		panic(fmt.Sprintf("env: cosine of %d features and %d utilities of %d×%d features", len(c.w), len(dst), n, d))
+	}
 	for i := range dst {
 		v := 0.0
 		for j, xj := range x.RawRowView(i) {
@@ -41,5 +45,5 @@ func (c *Cosine) Utilities(dst []float64, x *mat.Dense) {
 	}
 }
 
-// Params implements Truth.
+// Params implements [Truth].
 func (c *Cosine) Params() []float64 { return c.w }

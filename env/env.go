@@ -3,8 +3,6 @@
 package env
 
 import (
-	"fmt"
-	"math"
 	"math/rand/v2"
 
 	"gonum.org/v1/gonum/mat"
@@ -15,66 +13,62 @@ import (
 // Environment is a world in which learners are played. It is safe for
 // concurrent use.
 type Environment interface {
-	// Context draws X_t and r_t.
+	// Context draws X_t and r_t. The context is the caller's to keep.
 	Context(rng *rand.Rand) *vitrine.Context
 
-	// Utilities stores the true utilities of the items of x in dst, of length
-	// N. Learners never see them.
+	// Utilities stores the true utilities of the items of x in dst. Learners
+	// never see them. It panics unless len(dst) = N and x has d features an
+	// item; x may have no items. It does not allocate in steady state.
 	Utilities(dst []float64, x *vitrine.Context)
 }
 
-// World is an environment made of independent parts: N items a round.
+// World is an environment made of independent parts.
 type World struct {
-	Items    int // N
+	Items    int // N, at least 1
 	Contexts Contexts
 	Truth    Truth
 	Revenues Revenues
 }
 
-// Contexts is a distribution of features.
+// Contexts is a distribution of features. It is safe for concurrent use.
 type Contexts interface {
 	// Draw fills the N×d matrix x.
 	Draw(x *mat.Dense, rng *rand.Rand)
 }
 
-// Truth is a true utility function, with its parameters.
+// Truth is a true utility function, with its parameters. It is safe for
+// concurrent use.
 type Truth interface {
 	// NumFeatures returns d.
 	NumFeatures() int
-	// Utilities stores the utility of row i of the N×d matrix x in dst[i].
+
+	// Utilities stores the utility of row i of the N×d matrix x in dst[i]. It
+	// panics unless len(dst) = N and x has d columns. It does not allocate in
+	// steady state.
 	Utilities(dst []float64, x *mat.Dense)
+
 	// Params returns the parameters w*. The slice is the truth's own.
 	Params() []float64
 }
 
-// Revenues is a distribution of revenues.
+// Revenues is a distribution of revenues. It is safe for concurrent use.
 type Revenues interface {
 	// Draw returns the revenues of n items; nil means 1 for each.
 	Draw(n int, rng *rand.Rand) []float64
 }
 
-// Context implements Environment.
+// Context implements [Environment]. Features are drawn before revenues, so
+// that worlds of other revenues have the same features under the same rng.
 func (w *World) Context(rng *rand.Rand) *vitrine.Context {
 	x := mat.NewDense(w.Items, w.Truth.NumFeatures(), nil)
 	w.Contexts.Draw(x, rng)
 	return &vitrine.Context{Features: x, Revenue: w.Revenues.Draw(w.Items, rng)}
 }
 
-// Utilities implements Environment.
-func (w *World) Utilities(dst []float64, x *vitrine.Context) { w.Truth.Utilities(dst, x.Features) }
-
-// uniform draws from [low, high).
-func uniform(low, high float64, rng *rand.Rand) float64 { return low + (high-low)*rng.Float64() }
-
-// CheckInterval reports bounds that are not finite or not in order.
-func CheckInterval(low, high float64) error {
-	for key, v := range map[string]float64{"low": low, "high": high} {
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return fmt.Errorf("%s = %v: must be finite", key, v)
-		}
+// Utilities implements [Environment].
+func (w *World) Utilities(dst []float64, x *vitrine.Context) {
+	if len(dst) == 0 && x.NumItems() == 0 {
+		return
 	}
-	if low > high {
-		return fmt.Errorf("low = %v: must not exceed high = %v", low, high)
-	}
-	return nil
+	w.Truth.Utilities(dst, x.Features)
 }

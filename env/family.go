@@ -24,11 +24,11 @@ func NewFamily(m utility.Model, low, high float64, rng *rand.Rand) *Family {
 	return f
 }
 
-// NumFeatures implements Truth.
+// NumFeatures implements [Truth].
 func (f *Family) NumFeatures() int { return f.model.NumFeatures() }
 
-// Utilities implements Truth.
+// Utilities implements [Truth].
 func (f *Family) Utilities(dst []float64, x *mat.Dense) { f.model.Utilities(dst, f.w, x) }
 
-// Params implements Truth.
+// Params implements [Truth].
 func (f *Family) Params() []float64 { return f.w }

@@ -6,14 +6,14 @@ import "math/rand/v2"
 // maximised is the probability of a sale.
 type One struct{}
 
-// Draw implements Revenues.
+// Draw implements [Revenues].
 func (One) Draw(int, *rand.Rand) []float64 { return nil }
 
 // UniformRevenue draws each item's revenue from U[Low, High], 0 ≤ Low, afresh
 // in each round.
 type UniformRevenue struct{ Low, High float64 }
 
-// Draw implements Revenues.
+// Draw implements [Revenues].
 func (r UniformRevenue) Draw(n int, rng *rand.Rand) []float64 {
 	dst := make([]float64, n)
 	for i := range dst {

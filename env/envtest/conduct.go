@@ -1,0 +1,238 @@
+package envtest
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"vitrine"
+	"vitrine/env"
+)
+
+// contexts is how many contexts a check looks at.
+const contexts = 50
+
+// world is the environment that is judged, and the shape of its contexts.
+type world struct {
+	env.Environment
+	n, d int
+}
+
+// draw returns the context of a seed.
+func (w world) draw(seed uint64) *vitrine.Context { return w.Context(newRand(seed)) }
+
+// utilities returns the utilities of the items of x.
+func (w world) utilities(x *vitrine.Context) []float64 {
+	u := make([]float64, x.NumItems())
+	w.Utilities(u, x)
+	return u
+}
+
+func newRand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 1)) }
+
+// clone returns a context that shares no features or revenues with x.
+func clone(x *vitrine.Context) *vitrine.Context {
+	return &vitrine.Context{Features: mat.DenseCopyOf(x.Features), Revenue: slices.Clone(x.Revenue), Feasible: x.Feasible}
+}
+
+// equal reports whether x and y have the same features and revenues.
+func equal(x, y *vitrine.Context) bool {
+	return mat.Equal(x.Features, y.Features) && slices.Equal(x.Revenue, y.Revenue) && (x.Revenue == nil) == (y.Revenue == nil)
+}
+
+// checkLawful requires contexts of n items with d features that learners may
+// be given.
+func checkLawful(w world) error {
+	for seed := range uint64(contexts) {
+		x := w.draw(seed)
+		if x.NumItems() != w.n {
+			return fmt.Errorf("context has %d items, want %d", x.NumItems(), w.n)
+		}
+		if err := x.Check(w.d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkSource requires that contexts are a function of rng, and that rng moves
+// on.
+func checkSource(w world) error {
+	rng := newRand(1)
+	previous := w.Context(rng)
+	if !equal(previous, w.draw(1)) {
+		return fmt.Errorf("one state of rng gave two contexts")
+	}
+	for range contexts {
+		next := w.Context(rng)
+		if equal(next, previous) {
+			return fmt.Errorf("draws in a row gave the same context")
+		}
+		previous = next
+	}
+	return nil
+}
+
+// checkOwnership keeps a context, as learners do, and writes over another.
+func checkOwnership(w world) error {
+	x, other := w.draw(1), w.draw(2)
+	kept, otherKept := clone(x), clone(other)
+	u := w.utilities(other)
+	other.Features.Zero()
+	clear(other.Revenue)
+	if !equal(x, kept) {
+		return fmt.Errorf("two contexts share memory")
+	}
+	if again := w.draw(2); !equal(again, otherKept) || !slices.Equal(w.utilities(again), u) {
+		return fmt.Errorf("the world shares memory with its context")
+	}
+	return nil
+}
+
+// checkFinite requires finite utilities.
+func checkFinite(w world) error {
+	for seed := range uint64(contexts) {
+		for i, v := range w.utilities(w.draw(seed)) {
+			if math.IsNaN(v) || math.IsInf(v, 0) {
+				return fmt.Errorf("utility of item %d is %v", i, v)
+			}
+		}
+	}
+	return nil
+}
+
+// checkRepeatable requires utilities that are a function of the context.
+func checkRepeatable(w world) error {
+	x := w.draw(1)
+	want := w.utilities(x)
+	dst := slices.Repeat([]float64{math.NaN()}, w.n)
+	w.utilities(w.draw(2))
+	w.Utilities(dst, x)
+	if !slices.Equal(dst, want) {
+		return fmt.Errorf("utilities are %v, and later %v", want, dst)
+	}
+	return nil
+}
+
+// checkBatch requires of every item the same utility alone and in a batch.
+func checkBatch(w world) error {
+	x := w.draw(1)
+	for i, want := range w.utilities(x) {
+		alone := &vitrine.Context{Features: mat.NewDense(1, w.d, slices.Clone(x.Features.RawRowView(i)))}
+		if x.Revenue != nil {
+			alone.Revenue = []float64{x.Revenue[i]}
+		}
+		if got := w.utilities(alone)[0]; got != want {
+			return fmt.Errorf("utility of item %d is %v in the batch, %v alone", i, want, got)
+		}
+	}
+	return nil
+}
+
+// checkNoItems requires that contexts without items have no utilities.
+func checkNoItems(w world) error {
+	if panics(func() { w.Utilities(nil, &vitrine.Context{}) }) {
+		return fmt.Errorf("a call of Utilities without items panics")
+	}
+	return nil
+}
+
+// checkArguments requires that Utilities does not change the context.
+func checkArguments(w world) error {
+	x := w.draw(1)
+	before := clone(x)
+	w.utilities(x)
+	if !equal(x, before) {
+		return fmt.Errorf("a call of Utilities changed its context")
+	}
+	return nil
+}
+
+// checkPanics requires a panic for every argument of a wrong shape.
+func checkPanics(w world) error {
+	x := w.draw(1)
+	type misuse struct {
+		name  string
+		items int
+		x     *vitrine.Context
+	}
+	of := func(d int) *vitrine.Context {
+		return &vitrine.Context{Features: mat.NewDense(w.n, d, nil), Revenue: x.Revenue}
+	}
+	wrong := []misuse{
+		{"too few items", w.n - 1, x},
+		{"too many items", w.n + 1, x},
+		{"too many features", w.n, of(w.d + 1)},
+	}
+	if w.d > 1 {
+		wrong = append(wrong, misuse{"too few features", w.n, of(w.d - 1)})
+	}
+	for _, c := range wrong {
+		if !panics(func() { w.Utilities(make([]float64, c.items), c.x) }) {
+			return fmt.Errorf("a call of Utilities with %s does not panic", c.name)
+		}
+	}
+	return nil
+}
+
+// checkAllocations requires a call of Utilities that allocates nothing. One in
+// twenty will do, for the garbage collector and the race detector may empty a
+// pool of scratch at any time.
+func checkAllocations(w world) error {
+	x, u := w.draw(1), make([]float64, w.n)
+	fewest := math.Inf(1)
+	for range 20 {
+		fewest = min(fewest, testing.AllocsPerRun(1, func() { w.Utilities(u, x) }))
+	}
+	if fewest > 0 {
+		return fmt.Errorf("a call of Utilities allocates %v times", fewest)
+	}
+	return nil
+}
+
+// checkConcurrency compares worlds seen side by side with the same world seen
+// alone. The race detector sees more.
+func checkConcurrency(w world) error {
+	const workers, seeds = 8, 4
+	var wantContext [seeds]*vitrine.Context
+	var want [seeds][]float64
+	for seed := range seeds {
+		wantContext[seed] = w.draw(uint64(seed))
+		want[seed] = w.utilities(wantContext[seed])
+	}
+	errs := make([]error, workers)
+	var group sync.WaitGroup
+	for i := range workers {
+		group.Go(func() {
+			for r := range 10 * seeds {
+				seed := (i + r) % seeds
+				x := w.draw(uint64(seed))
+				if !equal(x, wantContext[seed]) {
+					errs[i] = fmt.Errorf("the same rng gave another context beside other calls")
+				}
+				if !slices.Equal(w.utilities(x), want[seed]) {
+					errs[i] = fmt.Errorf("the same context got other utilities beside other calls")
+				}
+			}
+		})
+	}
+	group.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// panics reports whether f panics.
+func panics(f func()) (yes bool) {
+	defer func() { yes = recover() != nil }()
+	f()
+	return
+}

@@ -1,0 +1,111 @@
+package env_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"gonum.org/v1/gonum/mat"
+
+	"vitrine/env"
+	"vitrine/utility"
+)
+
+// utilities returns the truth's utilities of the rows of x.
+func utilities(truth env.Truth, x *mat.Dense) []float64 {
+	n, _ := x.Dims()
+	u := make([]float64, n)
+	truth.Utilities(u, x)
+	return u
+}
+
+// items draws n items with three features.
+func items(n int, seed uint64) *mat.Dense {
+	x := mat.NewDense(n, 3, nil)
+	env.Gaussian{}.Draw(x, newRand(seed))
+	return x
+}
+
+// Section "Numerical Experiments": f(x) = linear2(sigmoid(linear1(x))) with
+// three hidden neurons, written out with w* = [W_1, b_1, W_2, b_2].
+func TestRealizableTruthIsThePapersNetwork(t *testing.T) {
+	truth, x := realizable(1), items(20, 2)
+	w := truth.Params()
+	if len(w) != 16 {
+		t.Fatalf("w* has %d entries, want 16", len(w))
+	}
+	for i, got := range utilities(truth, x) {
+		want := w[15]
+		for k := range 3 {
+			v := w[9+k]
+			for j := range 3 {
+				v += w[3*k+j] * x.At(i, j)
+			}
+			want += w[12+k] / (1 + math.Exp(-v))
+		}
+		if math.Abs(got-want) > 1e-14 {
+			t.Errorf("f(x_%d) = %v, want %v", i, got, want)
+		}
+	}
+}
+
+func TestLinearTruthIsLinear(t *testing.T) {
+	truth, x := env.NewFamily(utility.NewLinear(3, true), -1, 1, newRand(3)), items(20, 4)
+	w := truth.Params()
+	for i, got := range utilities(truth, x) {
+		want := w[0]*x.At(i, 0) + w[1]*x.At(i, 1) + w[2]*x.At(i, 2) + w[3]
+		if math.Abs(got-want) > 1e-15 {
+			t.Errorf("f(x_%d) = %v, want %v", i, got, want)
+		}
+	}
+}
+
+// Section "Numerical Experiments": f(x) = cos(2π xᵀw*) − ½ xᵀw*, at the
+// quarters of its first period, on the ray of w*.
+func TestCosineByHand(t *testing.T) {
+	truth := env.NewCosine(3, 0, newRand(5))
+	w := mat.NewVecDense(3, truth.Params())
+	along := []float64{0, 0.25, 0.5, 0.75, 1, -0.5} // xᵀw*
+	want := []float64{1, -0.125, -1.25, -0.375, 0.5, -0.75}
+	x := mat.NewDense(len(along), 3, nil)
+	x.Outer(1/mat.Dot(w, w), mat.NewVecDense(len(along), along), w)
+	for i, got := range utilities(truth, x) {
+		if math.Abs(got-want[i]) > 1e-14 {
+			t.Errorf("f = %v where xᵀw* = %v, want %v", got, along[i], want[i])
+		}
+	}
+}
+
+// Assumption 2 has ‖w*‖ ≤ 1. The same draw w* becomes w*/√3 at d = 3.
+func TestCosineNormBoundsItsParameters(t *testing.T) {
+	for seed := range uint64(200) {
+		drawn, bounded := env.NewCosine(3, 0, newRand(seed)).Params(), env.NewCosine(3, 1, newRand(seed)).Params()
+		norm := mat.Norm(mat.NewVecDense(3, bounded), 2)
+		if norm > 1 {
+			t.Errorf("seed %d: ‖w*‖ = %v with norm = 1", seed, norm)
+		}
+		for j := range drawn {
+			if math.Abs(bounded[j]-drawn[j]/math.Sqrt(3)) > 1e-15 {
+				t.Errorf("seed %d: w*_%d = %v with norm = 1, want %v/√3", seed, j, bounded[j], drawn[j])
+			}
+		}
+		if twice := mat.Norm(mat.NewVecDense(3, env.NewCosine(3, 2, newRand(seed)).Params()), 2); math.Abs(twice-2*norm) > 1e-15*norm*4 {
+			t.Errorf("seed %d: ‖w*‖ = %v with norm = 2, want twice %v", seed, twice, norm)
+		}
+	}
+}
+
+// A truth is drawn once: the same seed is the same world, another is another.
+func TestTruthsComeFromRng(t *testing.T) {
+	for name, draw := range map[string]func(seed uint64) env.Truth{
+		"mlp":    func(seed uint64) env.Truth { return realizable(seed) },
+		"cosine": func(seed uint64) env.Truth { return env.NewCosine(3, 0, newRand(seed)) },
+	} {
+		if diff := cmp.Diff(draw(1).Params(), draw(1).Params()); diff != "" {
+			t.Errorf("%s: one seed, two truths:\n%s", name, diff)
+		}
+		if cmp.Equal(draw(1).Params(), draw(2).Params()) {
+			t.Errorf("%s: two seeds, one truth", name)
+		}
+	}
+}

@@ -1,0 +1,175 @@
+package vitrine_test
+
+import (
+	"math"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+	"pgregory.net/rapid"
+
+	"vitrine"
+)
+
+var nan, inf = math.NaN(), math.Inf(1)
+
+// complaint returns what err says, "" where there is no error.
+func complaint(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+func TestNumItems(t *testing.T) {
+	if got := new(vitrine.Context).NumItems(); got != 0 {
+		t.Errorf("a context without features has %d items, want 0", got)
+	}
+	if got := (&vitrine.Context{Features: mat.NewDense(4, 2, nil)}).NumItems(); got != 4 {
+		t.Errorf("%d items, want 4", got)
+	}
+}
+
+// Contexts of items with two features.
+func TestContextCheck(t *testing.T) {
+	items := func(features ...float64) *mat.Dense { return mat.NewDense(len(features)/2, 2, features) }
+	for _, c := range []struct {
+		name    string
+		context vitrine.Context
+		want    string
+	}{
+		{"OK", vitrine.Context{Features: items(1, -2, 0, 1e300), Revenue: []float64{0, 3}}, ""},
+		{"revenue 1 for every item", vitrine.Context{Features: items(1, 2)}, ""},
+		{"no items", vitrine.Context{}, ""},
+		{"too few features", vitrine.Context{Features: mat.NewDense(5, 1, nil)}, "context has 1 features an item, want 2"},
+		{"too many features", vitrine.Context{Features: mat.NewDense(5, 3, nil)}, "context has 3 features an item, want 2"},
+		{"feature NaN", vitrine.Context{Features: items(1, 2, 3, nan)}, "feature 1 of item 1 is NaN: features must be finite"},
+		{"feature +Inf", vitrine.Context{Features: items(1, 2, inf, nan)}, "feature 0 of item 1 is +Inf: features must be finite"},
+		{"feature -Inf", vitrine.Context{Features: items(1, -inf, 3, 4)}, "feature 1 of item 0 is -Inf: features must be finite"},
+		{"revenues for fewer items", vitrine.Context{Features: items(1, 2, 3, 4), Revenue: []float64{1}}, "context has 1 revenues for 2 items"},
+		{"revenues that are not nil", vitrine.Context{Features: items(1, 2), Revenue: []float64{}}, "context has 0 revenues for 1 items"},
+		{"revenues for no items", vitrine.Context{Revenue: []float64{1}}, "context has 1 revenues for 0 items"},
+		{"revenue NaN", vitrine.Context{Features: items(1, 2), Revenue: []float64{nan}}, "revenue of item 0 is NaN: revenues must be finite and not negative"},
+		{"revenue +Inf", vitrine.Context{Features: items(1, 2, 3, 4), Revenue: []float64{1, inf}}, "revenue of item 1 is +Inf: revenues must be finite and not negative"},
+		{"revenue below 0", vitrine.Context{Features: items(1, 2), Revenue: []float64{-0.5}}, "revenue of item 0 is -0.5: revenues must be finite and not negative"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := complaint(c.context.Check(2)); got != c.want {
+				t.Errorf("Check says %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+// Only the items of the context are judged, where its features are a part of
+// a wider matrix.
+func TestContextCheckOfAView(t *testing.T) {
+	whole := mat.NewDense(4, 5, nil)
+	whole.Apply(func(_, _ int, _ float64) float64 { return nan }, whole)
+	view := whole.Slice(1, 3, 2, 4).(*mat.Dense)
+	view.Zero()
+	x := vitrine.Context{Features: view}
+	if err := x.Check(2); err != nil {
+		t.Error(err)
+	}
+	view.Set(1, 0, nan)
+	if got, want := complaint(x.Check(2)), "feature 0 of item 1 is NaN: features must be finite"; got != want {
+		t.Errorf("Check says %q, want %q", got, want)
+	}
+}
+
+// Assortments of four items.
+func TestAssortmentCheck(t *testing.T) {
+	for _, c := range []struct {
+		name       string
+		assortment vitrine.Assortment
+		want       string
+	}{
+		{"OK", vitrine.Assortment{0, 2, 3}, ""},
+		{"empty", vitrine.Assortment{}, ""},
+		{"nil", nil, ""},
+		{"below the first", vitrine.Assortment{-1, 2}, "assortment has item -1 at position 0, outside [0, 4)"},
+		{"above the last", vitrine.Assortment{0, 2, 4}, "assortment has item 4 at position 2, outside [0, 4)"},
+		{"twice", vitrine.Assortment{1, 1}, "assortment has item 1 after item 1: items must be strictly increasing"},
+		{"out of order", vitrine.Assortment{0, 3, 2}, "assortment has item 2 after item 3: items must be strictly increasing"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := complaint(c.assortment.Check(4)); got != c.want {
+				t.Errorf("Check says %q, want %q", got, c.want)
+			}
+		})
+	}
+	if got, want := complaint(vitrine.Assortment{0}.Check(0)), "assortment has item 0 at position 0, outside [0, 0)"; got != want {
+		t.Errorf("of no items Check says %q, want %q", got, want)
+	}
+}
+
+// Check accepts exactly the sets: the strictly increasing lists are as many as
+// the subsets.
+func TestAssortmentCheckAcceptsSets(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		const n = 5
+		list := rapid.SliceOfN(rapid.IntRange(-1, n), 0, n+1).Draw(t, "list")
+		lawful := true
+		for k, i := range list {
+			lawful = lawful && 0 <= i && i < n && (k == 0 || list[k-1] < i)
+		}
+		if err := vitrine.Assortment(list).Check(n); (err == nil) != lawful {
+			t.Fatalf("Check(%d) of %v: %v", n, list, err)
+		}
+	})
+}
+
+// Rounds of three items with one feature.
+func TestRoundCheck(t *testing.T) {
+	x := &vitrine.Context{Features: mat.NewDense(3, 1, nil)}
+	round := func(x *vitrine.Context, choice vitrine.Choice, s ...int) vitrine.Round {
+		return vitrine.Round{Context: x, Offer: vitrine.Offer{Assortment: s}, Choice: choice}
+	}
+	for _, c := range []struct {
+		name  string
+		round vitrine.Round
+		want  string
+	}{
+		{"nothing taken", round(x, vitrine.Outside, 0, 2), ""},
+		{"last item taken", round(x, 2, 0, 2), ""},
+		{"nothing offered", round(x, vitrine.Outside), ""},
+		{"nothing to offer", round(&vitrine.Context{}, vitrine.Outside), ""},
+		{"no context", round(nil, vitrine.Outside), "round has no context"},
+		{"bad context", round(&vitrine.Context{Features: mat.NewDense(3, 1, []float64{0, nan, 0})}, vitrine.Outside), "feature 0 of item 1 is NaN: features must be finite"},
+		{"bad assortment", round(x, vitrine.Outside, 1, 3), "assortment has item 3 at position 1, outside [0, 3)"},
+		{"item of no items", round(&vitrine.Context{}, vitrine.Outside, 0), "assortment has item 0 at position 0, outside [0, 0)"},
+		{"choice below 0", round(x, -1, 0, 2), "choice -1 is not a position in an assortment of 2 items (0 is the outside option)"},
+		{"choice beyond the assortment", round(x, 3, 0, 2), "choice 3 is not a position in an assortment of 2 items (0 is the outside option)"},
+		{"choice where nothing was offered", round(x, 1), "choice 1 is not a position in an assortment of 0 items (0 is the outside option)"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := complaint(c.round.Check(1)); got != c.want {
+				t.Errorf("Check says %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+// A choice that nobody made bought nothing.
+func TestZeroChoiceIsOutside(t *testing.T) {
+	var r vitrine.Round
+	if r.Choice != vitrine.Outside {
+		t.Errorf("the zero choice is %d, want Outside", r.Choice)
+	}
+}
+
+// Learners check every round.
+func TestCheckDoesNotAllocate(t *testing.T) {
+	r := vitrine.Round{
+		Context: &vitrine.Context{Features: mat.NewDense(100, 3, nil), Revenue: make([]float64, 100)},
+		Offer:   vitrine.Offer{Assortment: vitrine.Assortment{1, 20, 99}},
+		Choice:  3,
+	}
+	if got := testing.AllocsPerRun(100, func() {
+		if err := r.Check(3); err != nil {
+			t.Fatal(err)
+		}
+	}); got > 0 {
+		t.Errorf("Check allocates %v times", got)
+	}
+}
