@@ -10,6 +10,7 @@ import (
 	"vitrine/assortment"
 	"vitrine/bandit"
 	"vitrine/env"
+	"vitrine/internal/stream"
 	"vitrine/utility"
 )
 
@@ -132,7 +133,7 @@ func pick[T any](s section, table []named[T], features int) (made[T], error) {
 	if _, ok := s.values["kind"]; !ok {
 		return made[T]{}, s.errorf("", "kind is missing%s", hint("", legal))
 	}
-	return made[T]{}, s.errorf("kind", "kind = %v: unknown%s", s.values["kind"], hint(kind, legal))
+	return made[T]{}, s.errorf("kind", "kind = %s: unknown%s", literal(s.values["kind"]), hint(kind, legal))
 }
 
 // newLearner makes the learner of a unit.
@@ -159,6 +160,9 @@ func withUtility[O any, L vitrine.Learner](defaults func() O, create func(bandit
 		if err := s.bind(&o, append([]string{"utility"}, head...)...); err != nil {
 			return made[newLearner]{}, err
 		}
+		if _, err := create(probe(p), utility.NewLinear(1, false), o, stream.New(0, 0, stream.Learner)); err != nil {
+			return made[newLearner]{}, s.at(err)
+		}
 		return made[newLearner]{
 			func(_ env.Environment, rng *rand.Rand) (vitrine.Learner, error) {
 				return learner(create(p, m.value, o, rng))
@@ -175,11 +179,21 @@ func withOptions[O any, L vitrine.Learner](defaults func() O, create func(bandit
 		if err := s.bind(&o, head...); err != nil {
 			return made[newLearner]{}, err
 		}
+		if _, err := create(probe(p), o); err != nil {
+			return made[newLearner]{}, s.at(err)
+		}
 		return made[newLearner]{
 			func(env.Environment, *rand.Rand) (vitrine.Learner, error) { return learner(create(p, o)) },
 			merge(nil, o),
 		}, nil
 	}
+}
+
+// probe is the problem with items of one feature. Options are checked where
+// learners are made, and one of this problem is small whatever the file's.
+func probe(p bandit.Problem) bandit.Problem {
+	p.Features = 1
+	return p
 }
 
 // alone is for learners without options.

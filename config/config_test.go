@@ -85,6 +85,39 @@ func TestSelection(t *testing.T) {
 	}
 }
 
+func TestSelectionOfNothingIsAnError(t *testing.T) {
+	f, err := config.Load("x.toml", []byte("name = \"x\"\n"+plainWorld+"[[policy]]\nname = \"ucb-mnl\"\nbaselines = \"tuned\"\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Experiment(config.Selection{}, ""); err == nil || !strings.Contains(err.Error(), "x has no policy for these baselines") {
+		t.Errorf("error %v, want one that says that nothing is left", err)
+	}
+	if diff := cmp.Diff([]string{"ucb-mnl"}, labels(t, f, config.Selection{Baselines: "tuned"})); diff != "" {
+		t.Errorf("tuned (-want +got):\n%s", diff)
+	}
+}
+
+// A value of the wrong type is shown as the file has it.
+func TestWrongTypes(t *testing.T) {
+	for text, want := range map[string]string{
+		"rounds = \"ten\"":            "x.toml:2: rounds = 'ten': wrong type: want an integer",
+		"rounds = 1e3":                "x.toml:2: rounds = 1000.0: wrong type: want an integer",
+		"title = 3":                   "x.toml:2: title = 3: wrong type: want a string in quotes",
+		"items = [1, 2]":              "x.toml:2: items = [1, 2]: wrong type: want an integer",
+		"items = {a = 1}":             "x.toml:2: items = a table: wrong type: want an integer",
+		"contexts = \"gaussian\"":     "x.toml:2: contexts = 'gaussian': must be a table",
+		"contexts = {kind = true}":    "x.toml:2: contexts: kind = true: unknown: must be one of gaussian, uniform",
+		"policy = [1]\n" + plainWorld: "x.toml:2: policy: must be an array of tables, [[policy]]",
+		"truth.kind = \"mlp\"\ntruth.hidden = [\"3\"]\ncontexts.kind = \"gaussian\"": "x.toml:3: truth: hidden = ['3']: wrong type: want a list of integers",
+	} {
+		_, err := config.Load("x.toml", []byte("name = \"x\"\n"+text+"\n"))
+		if err == nil || err.Error() != want {
+			t.Errorf("%s:\n got %v\nwant %s", text, err, want)
+		}
+	}
+}
+
 // Settings distinguish runs: every option is in them, with its default.
 func TestSettingsAreResolved(t *testing.T) {
 	f, err := config.Load("x.toml", []byte("name = \"x\"\n"+plainWorld+"[[policy]]\nname = \"ucb-mnl\"\nradius = 2\n"))

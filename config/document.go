@@ -116,7 +116,7 @@ func (s section) table(key string) (t section, ok bool, err error) {
 	}
 	values, isTable := v.(map[string]any)
 	if !isTable {
-		return section{}, false, s.errorf(key, "%s = %v: must be a table", key, v)
+		return section{}, false, s.errorf(key, "%s = %s: must be a table", key, literal(v))
 	}
 	what := key
 	if s.what != "" {
@@ -171,23 +171,36 @@ func (s section) bind(dst any, except ...string) error {
 		return s.errorf(key, "unknown key %q%s", key, hint(key, legal))
 	case errors.As(err, &wrong):
 		key := strings.Join(wrong.Key(), ".")
-		return s.errorf(key, "%s = %v: wrong type: %s", key, s.values[key], typeError(wrong))
+		return s.errorf(key, "%s = %s: wrong type: want %s", key, literal(s.values[key]), typeOf(tomlKeys(dst)[key]))
 	default:
 		return s.errorf("", "%v", err)
 	}
 }
 
-// typeError shortens the decoder's message to the types.
-func typeError(err *toml.DecodeError) string {
-	message := strings.TrimPrefix(err.Error(), "toml: ")
-	_, after, ok := strings.Cut(message, " of type ")
-	if !ok {
-		return message
+// literal returns a value as a file would have it, in one line.
+func literal(v any) string {
+	text, err := toml.Marshal(map[string]any{"v": v})
+	value, ok := strings.CutPrefix(strings.TrimSpace(string(text)), "v = ")
+	if err != nil || !ok {
+		return "a table"
 	}
-	return "want " + map[string]string{
-		"float64": "a number", "int": "an integer", "string": "a string in quotes",
-		"bool": "true or false", "[]int": "a list of integers",
-	}[after]
+	return value
+}
+
+// typeOf names the type of a value that a key has by default.
+func typeOf(v any) string {
+	switch v.(type) {
+	case int64:
+		return "an integer"
+	case float64:
+		return "a number"
+	case string:
+		return "a string in quotes"
+	case bool:
+		return "true or false"
+	default:
+		return "a list of integers"
+	}
 }
 
 // errorf makes an error that stands at a key of the section, or at its head

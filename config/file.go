@@ -12,7 +12,6 @@ import (
 	"vitrine/bandit"
 	"vitrine/env"
 	"vitrine/experiment"
-	"vitrine/internal/stream"
 )
 
 // File is an experiment's file.
@@ -45,6 +44,9 @@ type keys struct {
 	Features int    `toml:"features"`
 	Seeds    int    `toml:"seeds"`
 }
+
+// MaxSeeds is the most seeds that an experiment may have.
+const MaxSeeds = 1_000_000
 
 var legalName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]*$`)
 
@@ -89,7 +91,7 @@ func (k keys) check(s section) error {
 		key         string
 		value, most int
 	}{
-		{"rounds", k.Rounds, 1e8}, {"items", k.Items, 1e7}, {"size", k.Size, 1e7}, {"features", k.Features, 1e4}, {"seeds", k.Seeds, 1e6},
+		{"rounds", k.Rounds, 1e8}, {"items", k.Items, 1e7}, {"size", k.Size, 1e7}, {"features", k.Features, 1e4}, {"seeds", k.Seeds, MaxSeeds},
 	} {
 		if v.value < 1 || v.value > v.most {
 			return s.errorf(v.key, "%s = %d: must be from 1 to %d", v.key, v.value, v.most)
@@ -153,7 +155,7 @@ func (f *File) loadPolicy(s section) (contender, error) {
 			continue
 		}
 		if *dst, ok = v.(string); !ok {
-			return c, s.errorf(key, "%s = %v: wrong type: want a string in quotes", key, v)
+			return c, s.errorf(key, "%s = %s: wrong type: want a string in quotes", key, literal(v))
 		}
 	}
 	if c.name == "" {
@@ -180,10 +182,6 @@ func (f *File) loadPolicy(s section) (contender, error) {
 		if err != nil {
 			return c, err
 		}
-		// Options are checked where learners are made: make one.
-		if _, err := m.value(nil, stream.New(0, 0, stream.Learner)); err != nil {
-			return c, s.at(err)
-		}
 		m.settings = merge(map[string]any{"name": c.name}, m.settings)
 		c.made = m
 		return c, nil
@@ -201,20 +199,23 @@ func names(entries []Entry) []string {
 
 // Selection says what of a file is played.
 type Selection struct {
-	Seeds     int      // how many; 0 is the file's
+	Seeds     int      // how many, at most MaxSeeds; 0 is the file's
 	FirstSeed uint64   // the seeds are FirstSeed, FirstSeed+1, …
 	Policies  []string // labels or names; none is all
 	Baselines string   // "theory", "tuned" or "both"; "" is "theory"
 }
 
-// Experiment makes what the selection asks for. build identifies the program.
-func (f *File) Experiment(sel Selection, build string) (*experiment.Experiment, error) {
+// Experiment makes what the selection asks for. version identifies the program.
+func (f *File) Experiment(sel Selection, version string) (*experiment.Experiment, error) {
 	chosen, err := f.choose(sel)
 	if err != nil {
 		return nil, err
 	}
+	if len(chosen) == 0 {
+		return nil, fmt.Errorf("%s has no policy for these baselines: its policies are all of the other set", f.Name)
+	}
 	e := &experiment.Experiment{
-		Name: f.Name, Title: f.Title, Rounds: f.problem.Rounds, Constraint: f.problem.Constraint, Build: build,
+		Name: f.Name, Title: f.Title, Rounds: f.problem.Rounds, Constraint: f.problem.Constraint, Version: version,
 		World: func(rng *rand.Rand) env.Environment {
 			return &env.World{Items: f.items, Contexts: f.contexts.value, Truth: f.truth.value(rng), Revenues: f.revenue.value}
 		},

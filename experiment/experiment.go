@@ -20,7 +20,8 @@ import (
 	"vitrine/env"
 )
 
-// Experiment is a world, the policies that are played in it, and the seeds.
+// Experiment is a world, the policies that are played in it, and the seeds. It
+// has at least one of each, and one round.
 type Experiment struct {
 	Name       string
 	Title      string // for pictures; run.json keeps it
@@ -32,11 +33,11 @@ type Experiment struct {
 	Seeds    []uint64
 
 	// Settings describe the world and the rounds: what run.json says and, with
-	// the policy's own and Build, what makes a finished unit one of this
+	// the policy's own and Version, what makes a finished unit one of this
 	// experiment. They must marshal to JSON.
 	Settings any
-	// Build identifies the program: units of another are not continued.
-	Build string
+	// Version identifies the program: units of another are not continued.
+	Version string
 }
 
 // Policy is a competitor.
@@ -86,16 +87,16 @@ func Run(ctx context.Context, e *Experiment, o Options) ([]Summary, error) {
 	results := make([]*unit, 0, len(e.Policies)*len(e.Seeds)) // policy by policy, seed by seed
 	var missing []*unit
 	for _, p := range e.Policies {
-		print, err := fingerprint(e, p)
+		id, err := fingerprint(e, p)
 		if err != nil {
 			return nil, err
 		}
 		for _, seed := range e.Seeds {
-			u := j.find(print, p.Label, seed)
+			u := j.find(id, p.Label, seed)
 			if u != nil {
 				o.Progress(e.Rounds)
 			} else {
-				u = &unit{Fingerprint: print, Policy: p.Label, Seed: seed, policy: p}
+				u = &unit{Fingerprint: id, Policy: p.Label, Seed: seed, policy: p}
 				missing = append(missing, u)
 			}
 			results = append(results, u)
@@ -110,20 +111,20 @@ func Run(ctx context.Context, e *Experiment, o Options) ([]Summary, error) {
 	return e.write(dir, results)
 }
 
-// playAll plays units on o.Workers goroutines.
+// playAll plays units on o.Workers goroutines, until ctx is done or one fails.
 func (e *Experiment) playAll(ctx context.Context, units []*unit, j *journal, o Options) error {
 	workers := o.Workers
 	if workers < 1 {
 		workers = runtime.GOMAXPROCS(0)
 	}
-	ctx, stop := context.WithCancelCause(ctx)
+	playing, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	next := make(chan *unit)
 	var wg sync.WaitGroup
 	for range min(workers, len(units)) {
 		wg.Go(func() {
 			for u := range next {
-				err := e.play(ctx, u, o.Progress)
+				err := e.play(playing, u, o.Progress)
 				if err == nil {
 					err = j.append(u)
 				}
@@ -137,17 +138,15 @@ func (e *Experiment) playAll(ctx context.Context, units []*unit, j *journal, o O
 		select {
 		case next <- u:
 			continue
-		case <-ctx.Done():
+		case <-playing.Done():
 		}
 		break
 	}
 	close(next)
 	wg.Wait()
-	if ctx.Err() == nil {
-		return nil
+	err := context.Cause(playing) // the first failure, or why ctx is done
+	if err != nil && errors.Is(err, context.Cause(ctx)) {
+		return fmt.Errorf("%s: %w", e.Name, ErrInterrupted)
 	}
-	if err := context.Cause(ctx); !errors.Is(err, context.Canceled) {
-		return err
-	}
-	return fmt.Errorf("%s: %w", e.Name, ErrInterrupted)
+	return err
 }

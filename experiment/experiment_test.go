@@ -14,9 +14,11 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
+	"gonum.org/v1/gonum/mat"
 
 	"vitrine"
 	"vitrine/assortment"
@@ -86,7 +88,7 @@ func small(policies ...experiment.Policy) *experiment.Experiment {
 				Truth: env.NewFamily(utility.NewLinear(2, true), -1, 1, rng),
 			}
 		},
-		Policies: policies, Seeds: []uint64{0, 1, 2, 3}, Settings: "small",
+		Policies: policies, Seeds: []uint64{0, 1, 2, 3}, Settings: "small", Version: "1.2.3",
 	}
 }
 
@@ -142,6 +144,29 @@ func TestPoliciesArePaired(t *testing.T) {
 	run(t, small(recorder("one"), recorder("two")), experiment.Options{Dir: t.TempDir(), Workers: 1})
 	if diff := cmp.Diff(met["one"], met["two"], cmp.AllowUnexported(meeting{})); diff != "" || len(met["one"]) != 480 {
 		t.Errorf("two policies of the same rule met different worlds (-one +two):\n%s", diff)
+	}
+}
+
+// Customers choose by the MNL probabilities: the choices of a fixed set are
+// within five standard errors of theirs.
+func TestCustomersFollowTheModel(t *testing.T) {
+	const utility = 0.5
+	e := small()
+	e.World = func(*rand.Rand) env.Environment { return planted{utility: utility} }
+	var took [3]float64
+	l := first()
+	l.seen = func(r vitrine.Round) error {
+		took[r.Choice]++
+		return nil
+	}
+	e.Policies, e.Rounds = []experiment.Policy{policy("first", l)}, 5000
+	run(t, e, experiment.Options{Dir: t.TempDir(), Workers: 1})
+	n := float64(e.Rounds * len(e.Seeds))
+	for choice, e := range []float64{1, math.Exp(utility), 1} {
+		p := e / (2 + math.Exp(utility))
+		if se := math.Sqrt(p * (1 - p) / n); math.Abs(took[choice]/n-p) > 5*se {
+			t.Errorf("choice %d was taken with frequency %v, want %v ± %v", choice, took[choice]/n, p, se)
+		}
 	}
 }
 
@@ -203,8 +228,10 @@ func TestSummaryByHand(t *testing.T) {
 	if head != "experiment,policy,seeds,rounds,final_mean,final_sd,seconds_per_run" {
 		t.Errorf("header of summary.csv: %s", head)
 	}
-	if !bytes.Contains(read(t, dir, "small", "run.json"), []byte(`"answer": 42`)) {
-		t.Error("run.json lacks the diagnostics")
+	for _, want := range []string{`"answer": 42`, `"version": "1.2.3"`, `"settings": "small"`, `"processors": `} {
+		if !bytes.Contains(read(t, dir, "small", "run.json"), []byte(want)) {
+			t.Errorf("run.json lacks %s", want)
+		}
 	}
 	one := small(policy("first", first()))
 	one.Seeds = one.Seeds[:1]
@@ -241,12 +268,20 @@ func TestFinishedUnitsAreNotPlayedAgain(t *testing.T) {
 	if !bytes.Equal(read(t, dir, "small", "regret.csv"), read(t, fresh, "small", "regret.csv")) {
 		t.Error("regret.csv of a continued experiment differs")
 	}
-	// Other settings are another experiment.
-	other := small(counting("random", &played, random()))
-	other.Settings = "other"
-	run(t, other, options)
-	if played.Load() != 8 {
-		t.Errorf("units of other settings were taken for finished")
+	// Units of other settings, rounds, programs and policies are others.
+	for what, change := range map[string]func(e *experiment.Experiment){
+		"settings": func(e *experiment.Experiment) { e.Settings = "other" },
+		"rounds":   func(e *experiment.Experiment) { e.Rounds = 60 },
+		"version":  func(e *experiment.Experiment) { e.Version = "1.2.4" },
+		"policy":   func(e *experiment.Experiment) { e.Policies[0].Settings = "other" },
+	} {
+		played.Store(0)
+		other := small(counting("random", &played, random()))
+		change(other)
+		run(t, other, options)
+		if played.Load() != 4 {
+			t.Errorf("units of another %s were taken for finished", what)
+		}
 	}
 }
 
@@ -275,6 +310,20 @@ func TestInterruptedExperimentContinues(t *testing.T) {
 	run(t, small(policy("random", random())), experiment.Options{Dir: fresh})
 	if !bytes.Equal(read(t, dir, "small", "regret.csv"), read(t, fresh, "small", "regret.csv")) {
 		t.Error("regret.csv after an interruption differs")
+	}
+}
+
+// A deadline interrupts as Ctrl-C does; a failure is not an interruption.
+func TestWhatEndsAnExperiment(t *testing.T) {
+	late, stop := context.WithDeadline(t.Context(), time.Unix(0, 0))
+	defer stop()
+	if _, err := experiment.Run(late, small(best()), experiment.Options{Dir: t.TempDir()}); !errors.Is(err, experiment.ErrInterrupted) {
+		t.Errorf("error %v after the deadline, want ErrInterrupted", err)
+	}
+	broken := first()
+	broken.seen = func(vitrine.Round) error { return context.Canceled }
+	if _, err := experiment.Run(t.Context(), small(policy("broken", broken)), experiment.Options{Dir: t.TempDir()}); errors.Is(err, experiment.ErrInterrupted) {
+		t.Errorf("error %v for a learner that fails", err)
 	}
 }
 
@@ -309,17 +358,38 @@ func TestDamagedJournalIsRepaired(t *testing.T) {
 	}
 }
 
+// planted is a world of two items with one feature, a revenue or a utility that
+// may be no number.
+type planted struct{ feature, revenue, utility float64 }
+
+func (w planted) Context(*rand.Rand) *vitrine.Context {
+	return &vitrine.Context{Features: mat.NewDense(2, 1, []float64{w.feature, 0}), Revenue: []float64{1, w.revenue}}
+}
+func (w planted) Utilities(dst []float64, _ *vitrine.Context) { dst[0], dst[1] = w.utility, 0 }
+
 func TestErrorsNameTheUnit(t *testing.T) {
 	broken := first()
 	broken.seen = func(vitrine.Round) error { return errors.New("no ink") }
 	for want, p := range map[string]experiment.Policy{
-		"small: policy broken, seed 0, round 1: no ink":                      policy("broken", broken),
-		"policy big, seed 0, round 1: unlawful offer: [0 1 2 3] is not in":   policy("big", rule{offer: func(*vitrine.Context, *rand.Rand) vitrine.Assortment { return vitrine.Assortment{0, 1, 2, 3} }}),
-		"policy far, seed 0, round 1: unlawful offer: assortment has item 8": policy("far", rule{offer: func(*vitrine.Context, *rand.Rand) vitrine.Assortment { return vitrine.Assortment{8} }}),
-		"policy unborn, seed 0: cannot be":                                   {Label: "unborn", New: func(env.Environment, *rand.Rand) (vitrine.Learner, error) { return nil, errors.New("cannot be") }},
-		"policy unsaid: json: unsupported value":                             {Label: "unsaid", Settings: math.NaN()},
+		"small: policy broken, seed 0, round 1: no ink":                        policy("broken", broken),
+		"policy big, seed 0, round 1: infeasible offer: [0 1 2 3] is not in":   policy("big", rule{offer: func(*vitrine.Context, *rand.Rand) vitrine.Assortment { return vitrine.Assortment{0, 1, 2, 3} }}),
+		"policy far, seed 0, round 1: infeasible offer: assortment has item 8": policy("far", rule{offer: func(*vitrine.Context, *rand.Rand) vitrine.Assortment { return vitrine.Assortment{8} }}),
+		"policy unborn, seed 0: cannot be":                                     {Label: "unborn", New: func(env.Environment, *rand.Rand) (vitrine.Learner, error) { return nil, errors.New("cannot be") }},
+		"policy unsaid: json: unsupported value":                               {Label: "unsaid", Settings: math.NaN()},
 	} {
 		_, err := experiment.Run(t.Context(), small(p), experiment.Options{Dir: t.TempDir(), Workers: 1})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one that says %q", err, want)
+		}
+	}
+	for want, w := range map[string]planted{
+		"policy first, seed 0, round 1: feature 0 of item 0 is +Inf: features must be finite":                           {feature: math.Inf(1)},
+		"policy first, seed 0, round 1: revenue of item 1 is NaN: revenues must be finite and not negative":             {revenue: math.NaN()},
+		"policy first, seed 0, round 1: regret is NaN: the true utilities or the revenues are not finite, or too large": {utility: math.NaN()},
+	} {
+		e := small(policy("first", first()))
+		e.World = func(*rand.Rand) env.Environment { return w }
+		_, err := experiment.Run(t.Context(), e, experiment.Options{Dir: t.TempDir(), Workers: 1})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one that says %q", err, want)
 		}

@@ -121,11 +121,11 @@ func (e *Experiment) record(units []*unit) ([]byte, error) {
 		Title      string         `json:"title"`
 		Settings   any            `json:"settings"`
 		Seeds      []uint64       `json:"seeds"`
-		Build      string         `json:"build"`
+		Version    string         `json:"version"`
 		Machine    map[string]any `json:"machine"`
 		Policies   []policy       `json:"policies"`
 	}{
-		e.Name, e.Title, e.Settings, e.Seeds, e.Build,
+		e.Name, e.Title, e.Settings, e.Seeds, e.Version,
 		map[string]any{"os": runtime.GOOS, "arch": runtime.GOARCH, "processors": runtime.NumCPU(), "go": runtime.Version()},
 		policies,
 	}, "", "  ")

@@ -20,9 +20,10 @@ import (
 // member "crc", the CRC-32C in hexadecimal of the object without it. Lines are
 // only ever appended, each in one write that is synced.
 type journal struct {
-	mu    sync.Mutex
-	file  *os.File
-	units map[unitKey]*unit
+	mu     sync.Mutex
+	file   *os.File
+	failed error // of the first append that did; none follows what it tore
+	units  map[unitKey]*unit
 }
 
 type unitKey struct {
@@ -124,10 +125,13 @@ func (j *journal) append(u *unit) error {
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if _, err := j.file.Write(line); err != nil {
-		return err
+	if j.failed != nil {
+		return j.failed
 	}
-	return j.file.Sync()
+	if _, j.failed = j.file.Write(line); j.failed == nil {
+		j.failed = j.file.Sync()
+	}
+	return j.failed
 }
 
 // close closes the file. Later calls do nothing.
@@ -142,7 +146,7 @@ func (j *journal) close() error {
 
 // fingerprint names all that determines a unit but for its seed.
 func fingerprint(e *Experiment, p Policy) (string, error) {
-	data, err := json.Marshal(map[string]any{"build": e.Build, "rounds": e.Rounds, "world": e.Settings, "policy": p.Settings})
+	data, err := json.Marshal(map[string]any{"version": e.Version, "rounds": e.Rounds, "world": e.Settings, "policy": p.Settings})
 	if err != nil {
 		return "", fmt.Errorf("%s: policy %s: %w", e.Name, p.Label, err)
 	}

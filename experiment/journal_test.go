@@ -2,6 +2,10 @@ package experiment
 
 import (
 	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -20,6 +24,30 @@ func TestUnitRoundTrip(t *testing.T) {
 	}
 	if diff := cmp.Diff(u, got, cmp.AllowUnexported(unit{}), cmpopts.IgnoreFields(unit{}, "policy")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// Once an append fails none follows, so that no unit stands behind a torn one.
+func TestJournalStopsAtAFailedAppend(t *testing.T) {
+	dir := t.TempDir()
+	j, err := openJournal(dir, func(string) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.close()
+	whole := j.file
+	path := filepath.Join(dir, "runs.jsonl")
+	if j.file, err = os.Open(path); err != nil { // read-only: appending fails
+		t.Fatal(err)
+	}
+	first := j.append(&unit{Policy: "p"})
+	if first == nil || !strings.Contains(first.Error(), path) {
+		t.Errorf("error %v, want one that names %s", first, path)
+	}
+	j.file.Close()
+	j.file = whole
+	if err := j.append(&unit{Policy: "p"}); !errors.Is(err, first) {
+		t.Errorf("error %v after one that failed with %v", err, first)
 	}
 }
 

@@ -30,8 +30,7 @@ type Diagnoser interface {
 	Diagnostics() map[string]float64
 }
 
-// progressRounds is how often play reports progress and looks for the end of
-// its context.
+// progressRounds is how often play reports progress.
 const progressRounds = 50
 
 // play lives through the rounds of a unit and stores its regret,
@@ -51,15 +50,18 @@ func (e *Experiment) play(ctx context.Context, u *unit, progress func(int)) erro
 	var utilities, shock []float64
 	var best vitrine.Assortment
 	regret, total := make([]float64, e.Rounds), 0.0
+	at := func(t int, err error) error {
+		return fmt.Errorf("%s: policy %s, seed %d, round %d: %w", e.Name, u.Policy, u.Seed, t, err)
+	}
 	for t := 1; t <= e.Rounds; t++ {
-		if t%progressRounds == 0 {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			progress(progressRounds)
+		if err := ctx.Err(); err != nil {
+			return err
 		}
 		x := world.Context(contexts.At(u.Seed, t, stream.Contexts))
-		n := x.NumItems()
+		n, d := x.Features.Dims()
+		if err := x.Check(d); err != nil {
+			return at(t, err)
+		}
 		utilities, shock = grow(utilities, n), grow(shock, n+1)
 		world.Utilities(utilities, x)
 		gumbel(shock, customers.At(u.Seed, t, stream.Customers))
@@ -67,16 +69,22 @@ func (e *Experiment) play(ctx context.Context, u *unit, progress func(int)) erro
 		offer := learner.Policy().Offer(x, draws.At(u.Seed, t, stream.Policy))
 		s := offer.Assortment
 		if err := e.check(s, n); err != nil {
-			return fmt.Errorf("%s: policy %s, seed %d, round %d: %w", e.Name, u.Policy, u.Seed, t, err)
+			return at(t, err)
 		}
 		var optimum float64
 		best, optimum = assortment.Maximize(best, e.Constraint, utilities, x.Revenue)
 		total += optimum - vitrine.ExpectedRevenue(s, utilities, x.Revenue)
+		if math.IsNaN(total) || math.IsInf(total, 0) {
+			return at(t, fmt.Errorf("regret is %v: the true utilities or the revenues are not finite, or too large", total))
+		}
 		regret[t-1] = total
 
 		round := vitrine.Round{Context: x, Offer: offer, Choice: vitrine.Choose(s, utilities, shock)}
 		if err := learner.Observe(round); err != nil {
-			return fmt.Errorf("%s: policy %s, seed %d, round %d: %w", e.Name, u.Policy, u.Seed, t, err)
+			return at(t, err)
+		}
+		if t%progressRounds == 0 {
+			progress(progressRounds)
 		}
 	}
 	progress(e.Rounds % progressRounds)
@@ -89,10 +97,10 @@ func (e *Experiment) play(ctx context.Context, u *unit, progress func(int)) erro
 
 func (e *Experiment) check(s vitrine.Assortment, n int) error {
 	if err := s.Check(n); err != nil {
-		return fmt.Errorf("unlawful offer: %w", err)
+		return fmt.Errorf("infeasible offer: %w", err)
 	}
 	if !e.Constraint.Contains(s) {
-		return fmt.Errorf("unlawful offer: %v is not in the feasible family", s)
+		return fmt.Errorf("infeasible offer: %v is not in the feasible family", s)
 	}
 	return nil
 }

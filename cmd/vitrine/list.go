@@ -9,7 +9,7 @@ import (
 )
 
 type listCmd struct {
-	What string `arg:"" optional:"" enum:",policies,utilities,environments,experiments,constraints" default:"" help:"One of policies, utilities, environments, experiments, constraints; all of them if left out."`
+	What string `arg:"" optional:"" help:"One of policies, utilities, environments, constraints, experiments; all of them if left out."`
 	Show string `help:"Print the file of this experiment." placeholder:"NAME"`
 }
 
@@ -28,27 +28,37 @@ func (c listCmd) Run(t terminal) error {
 		_, err = t.out.Write(text)
 		return err
 	}
-	w := tabwriter.NewWriter(t.out, 0, 0, 2, ' ', 0)
-	print := func(what string, entries []config.Entry) {
-		if c.What != "" && c.What != what {
-			return
-		}
-		if c.What == "" {
-			fmt.Fprintf(w, "%s\n", what)
-		}
-		for _, e := range entries {
-			fmt.Fprintf(w, "  %s\t%s\n", e.Name, e.Doc)
-		}
-	}
-	print("policies", config.Policies())
-	print("utilities", config.Utilities())
-	print("environments", config.Environments())
-	print("constraints", config.Constraints())
 	panels, err := panels()
 	if err != nil {
 		return err
 	}
-	print("experiments", panels)
+	w := tabwriter.NewWriter(t.out, 0, 0, 2, ' ', 0)
+	known := false
+	for _, list := range []struct {
+		what    string
+		entries []config.Entry
+	}{
+		{"policies", config.Policies()},
+		{"utilities", config.Utilities()},
+		{"environments", config.Environments()},
+		{"constraints", config.Constraints()},
+		{"experiments", panels},
+	} {
+		switch c.What {
+		case "":
+			fmt.Fprintf(w, "%s\n", list.what)
+		case list.what:
+		default:
+			continue
+		}
+		known = true
+		for _, e := range list.entries {
+			fmt.Fprintf(w, "  %s\t%s\n", e.Name, e.Doc)
+		}
+	}
+	if !known {
+		return usageError{fmt.Errorf("there is no list of %q: there are policies, utilities, environments, constraints and experiments", c.What)}
+	}
 	return w.Flush()
 }
 

@@ -20,12 +20,12 @@ import (
 
 // playFlags are what reproduce and run have in common.
 type playFlags struct {
-	Seeds     int      `help:"How many seeds to play (default: what the file says, 30 in the paper's panels)." placeholder:"N"`
+	Seeds     *int     `help:"How many seeds to play (default: what the file says, 30 in the paper's panels)." placeholder:"N"`
 	FirstSeed uint64   `help:"The seeds are FIRST, FIRST+1, …" default:"0" placeholder:"FIRST"`
-	Out       string   `help:"Directory of the results: each experiment has its own in it." default:"out" placeholder:"DIR"`
+	Out       string   `help:"Directory of the results (default: out): each experiment has its own in it." default:"out" placeholder:"DIR"`
 	Workers   int      `help:"Runs to play at a time (default: one for each processor). The results do not depend on it." default:"0" placeholder:"N"`
 	Policies  []string `help:"Play only these, by label or name, separated by commas." placeholder:"A,B"`
-	Baselines string   `help:"Constants of the linear baselines: theory, as published figures have them; tuned, with an intercept and a tuned radius; or both." default:"theory" placeholder:"theory|tuned|both"`
+	Baselines string   `help:"Constants of the linear baselines: theory (the default), as published figures have them; tuned, with an intercept and a tuned radius; or both." default:"theory" placeholder:"theory|tuned|both"`
 }
 
 const filesHelp = `For each experiment DIR/NAME/ has regret.csv (cumulative expected regret by policy, seed and round), summary.csv, regret.svg and regret.png (mean with a band of one standard deviation), run.json (the configuration, the machine, the learners' diagnostics), and runs.jsonl, from which an interrupted command continues when it is given again.`
@@ -133,8 +133,12 @@ func (c runCmd) Run(ctx context.Context, t terminal) error {
 // play plays experiments one after the other, prints their summaries and draws
 // them, and then the groups.
 func (c playFlags) play(ctx context.Context, t terminal, files []*config.File, groups []string) error {
-	if c.Seeds < 0 {
-		return usageError{fmt.Errorf("--seeds %d: must be at least 1", c.Seeds)}
+	sel := config.Selection{FirstSeed: c.FirstSeed, Policies: c.Policies, Baselines: c.Baselines}
+	if c.Seeds != nil {
+		if *c.Seeds < 1 || *c.Seeds > config.MaxSeeds {
+			return usageError{fmt.Errorf("--seeds %d: must be from 1 to %d", *c.Seeds, config.MaxSeeds)}
+		}
+		sel.Seeds = *c.Seeds
 	}
 	if c.Workers < 0 {
 		return usageError{fmt.Errorf("--workers %d: must not be negative (0 is one for each processor)", c.Workers)}
@@ -142,13 +146,13 @@ func (c playFlags) play(ctx context.Context, t terminal, files []*config.File, g
 	if !slices.Contains([]string{"theory", "tuned", "both"}, c.Baselines) {
 		return usageError{fmt.Errorf("--baselines %s: must be theory, tuned or both", c.Baselines)}
 	}
-	build, err := buildID()
+	v, err := fullVersion()
 	if err != nil {
 		return err
 	}
 	var chosen []*experiment.Experiment
 	for _, f := range files {
-		e, err := f.Experiment(config.Selection{Seeds: c.Seeds, FirstSeed: c.FirstSeed, Policies: c.Policies, Baselines: c.Baselines}, build)
+		e, err := f.Experiment(sel, v)
 		if err != nil {
 			return usageError{err}
 		}
@@ -210,7 +214,7 @@ func (c plotCmd) Run(t terminal) error {
 			}
 			continue
 		}
-		found, err := filepath.Glob(filepath.Join(dir, "*", "regret.csv"))
+		found, err := fs.Glob(os.DirFS(dir), "*/regret.csv")
 		if err != nil {
 			return err
 		}
@@ -221,7 +225,7 @@ func (c plotCmd) Run(t terminal) error {
 			return hinted{fmt.Errorf("%s: no regret.csv in it or below it", dir), "results come from vitrine reproduce and vitrine run"}
 		}
 		for _, path := range found {
-			if err := draw(filepath.Dir(path)); err != nil {
+			if err := draw(filepath.Join(dir, filepath.Dir(path))); err != nil {
 				return err
 			}
 		}

@@ -14,19 +14,20 @@ const version = "0.1.0-dev"
 
 type versionCmd struct{}
 
-// Run prints the version and what this program was built from.
+// Run prints the version and what this program was built for.
 func (versionCmd) Run(t terminal) error {
-	build, err := buildID()
+	v, err := fullVersion()
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(t.out, "vitrine %s (build %s, %s, %s/%s)\n", version, build, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	fmt.Fprintf(t.out, "vitrine %s (%s, %s/%s)\n", v, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	return nil
 }
 
-// buildID identifies this very program by the checksum of its file: finished
-// runs of another are not continued, so that no figure mixes two programs.
-func buildID() (string, error) {
+// fullVersion is the release and, after a '+', the checksum of this program's
+// own file: finished runs of another are not continued, so that no figure mixes
+// two programs.
+func fullVersion() (string, error) {
 	path, err := os.Executable()
 	if err != nil {
 		return "", fmt.Errorf("cannot find this program's own file: %w", err)
@@ -40,5 +41,5 @@ func buildID() (string, error) {
 	if _, err := io.Copy(h, f); err != nil {
 		return "", err
 	}
-	return hex.EncodeToString(h.Sum(nil)[:6]), nil
+	return version + "+" + hex.EncodeToString(h.Sum(nil)[:6]), nil
 }
