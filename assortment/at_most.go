@@ -83,20 +83,10 @@ func displacedBefore(a, b int, value []float64) bool {
 }
 
 // Sample implements [Sampler]: a size l in proportion to C(n, l), then a set
-// of that size by the algorithm of Floyd (Bentley and Floyd 1987).
+// of that size. The cost beyond that of the size is O(l log l), or O(n) where l
+// is much larger than √n.
 func (k AtMost) Sample(dst vitrine.Assortment, n int, rng *rand.Rand) vitrine.Assortment {
-	size := k.sampleSize(n, rng)
-	dst = slices.Grow(dst[:0], size)
-	for j := n - size; j < n; j++ {
-		i := rng.IntN(j + 1)
-		at, found := slices.BinarySearch(dst, i)
-		if found { // j itself is new, and the largest so far
-			dst = append(dst, j)
-		} else {
-			dst = slices.Insert(dst, at, i)
-		}
-	}
-	return dst
+	return subset(dst, k.sampleSize(n, rng), n, rng)
 }
 
 // sampleSize draws l in [1, min(K, n)] in proportion to C(n, l).

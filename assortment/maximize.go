@@ -30,7 +30,11 @@ import (
 //
 //	S ← argmax over the family of Σ_{i∈S} v_i (r_i − z),   z ← R(S)
 //
-// until z does not grow, which takes a handful of calls of the oracle.
+// until z does not grow, which takes a handful of calls of the oracle. The
+// oracle is asked at z(1+ε), where ε = (|S|+8)2⁻⁵² bounds the rounding error of
+// R(S); so no set of the family earns more than R(S)(1+ε), for utilities in
+// [-700, 700] and revenues that are 0 or in [1e-100, 1e100].
+//
 // For sets of at most K items it is the problem of Rusmevichientong, Shen and
 // Shmoys (2010). Where revenues are equal R grows with Σ v_i alone, and one
 // call suffices.
@@ -63,7 +67,8 @@ func Maximize(dst vitrine.Assortment, c vitrine.Constraint, u, r []float64) (vit
 
 // workspace is the scratch of one call.
 type workspace struct {
-	v, gain    []float64          // N: exp(u − shift), and the oracle's question
+	v, gain    []float64 // N: exp(u − shift), and the oracle's question
+	shift      float64
 	best, next vitrine.Assortment // the answers
 }
 
@@ -84,7 +89,7 @@ func (w *workspace) maximizeSales(c vitrine.Constraint, u, r []float64) vitrine.
 	}
 	w.resize(len(u))
 	if !worthless {
-		shift := math.Inf(-1)
+		shift := -math.MaxFloat64
 		for _, v := range u {
 			shift = max(shift, v)
 		}
@@ -98,32 +103,18 @@ func (w *workspace) maximizeSales(c vitrine.Constraint, u, r []float64) vitrine.
 }
 
 // maximizeRevenue is Dinkelbach's iteration.
+//
+// Asked at z itself, the oracle may see an item with revenue within rounding
+// of z and a large v: it has a gain of the wrong size, takes the place of an
+// item that improves, and z does not grow though it could. Just above z every
+// gain is accurate, and if then z does not grow, no set exceeds z(1+ε).
 func (w *workspace) maximizeRevenue(c vitrine.Constraint, u, r []float64) vitrine.Assortment {
 	w.resize(len(u))
-	z, shift := -1.0, math.NaN()
-	for bound := 0.0; ; bound = z {
-		// The gains may be scaled by any factor, so v is taken relative to the
-		// largest utility among the items that still can gain: an item of low
-		// utility and high revenue must not underflow because of one of high
-		// utility that is worth nothing.
-		top := math.Inf(-1)
-		for i, ri := range r {
-			if exceeds(ri, bound) {
-				top = max(top, u[i])
-			}
-		}
-		if top != shift {
-			shift = top
-			w.weigh(u, shift)
-		}
-		for i, ri := range r {
-			if d := ri - bound; d < 0 || exceeds(ri, bound) {
-				w.gain[i] = w.v[i] * d
-			} else {
-				w.gain[i] = 0
-			}
-		}
-		w.next = c.MaxGain(w.next, w.gain)
+	w.shift = math.Inf(1)
+	w.best = w.maxGain(w.best, c, u, r, 0)
+	z := vitrine.ExpectedRevenue(w.best, u, r)
+	for {
+		w.next = w.maxGain(w.next, c, u, r, z*(1+rounding(len(w.best))))
 		revenue := vitrine.ExpectedRevenue(w.next, u, r)
 		if !(revenue > z) {
 			return w.best
@@ -133,17 +124,40 @@ func (w *workspace) maximizeRevenue(c vitrine.Constraint, u, r []float64) vitrin
 	}
 }
 
-// exceeds reports whether the revenue r is above z by more than the rounding
-// of z, an expected revenue. A difference within rounding is no gain, and must
-// not displace one: multiplied by a large v it would.
-func exceeds(r, z float64) bool { return r-z > 16*0x1p-52*z }
+// rounding bounds the relative error of an expected revenue of n items: of two
+// sums of n terms, and of what comes before and after.
+func rounding(n int) float64 { return float64(n+8) * 0x1p-52 }
+
+// maxGain asks the oracle at z.
+//
+// The gains may be scaled by any factor, so v is taken relative to a utility
+// close to the largest among the items that still can gain: an item of low
+// utility and high revenue must not underflow because of one of high utility
+// that is worth nothing.
+func (w *workspace) maxGain(dst vitrine.Assortment, c vitrine.Constraint, u, r []float64, z float64) vitrine.Assortment {
+	const (
+		vanishing = -750 // exp of less is 0
+		near      = 100
+	)
+	shift := float64(vanishing)
+	for i, ri := range r {
+		if ri > z {
+			shift = max(shift, u[i])
+		}
+	}
+	if !(math.Abs(shift-w.shift) <= near) {
+		w.weigh(u, shift)
+	}
+	for i, v := range w.v {
+		w.gain[i] = v * (r[i] - z)
+	}
+	return c.MaxGain(dst, w.gain)
+}
 
 // weigh stores exp(u_i − shift) in v, at most 1e260, which only an item that
 // cannot gain exceeds.
 func (w *workspace) weigh(u []float64, shift float64) {
-	if math.IsInf(shift, 0) {
-		shift = 0
-	}
+	w.shift = shift
 	for i, ui := range u {
 		w.v[i] = min(ui-shift, 600)
 	}

@@ -1,0 +1,122 @@
+package assortmenttest
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+
+	"vitrine"
+	"vitrine/assortment"
+)
+
+// checkArguments requires that the oracle leaves its arguments as they are.
+func checkArguments(c vitrine.Constraint, items []int) error {
+	for _, n := range items {
+		err := gains(n, 20, func(gain []float64) error {
+			kept := slices.Clone(gain)
+			s := c.MaxGain(nil, gain)
+			if !slices.Equal(gain, kept) {
+				return fmt.Errorf("the gains %v become %v in MaxGain", kept, gain)
+			}
+			set := slices.Clone(s)
+			c.Contains(s)
+			if !slices.Equal(s, set) {
+				return fmt.Errorf("the assortment %v becomes %v in Contains", set, s)
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkDestination requires that the oracle answers in dst's storage, and the
+// same whatever dst held.
+func checkDestination(c vitrine.Constraint, items []int) error {
+	for _, n := range items {
+		err := gains(n, 20, func(gain []float64) error {
+			want := c.MaxGain(nil, gain)
+			dst := make(vitrine.Assortment, n)
+			for i := range dst {
+				dst[i] = -1
+			}
+			got := c.MaxGain(dst, gain)
+			if !slices.Equal(got, want) {
+				return fmt.Errorf("gains %v: MaxGain returns %v without a destination, %v with one", gain, want, got)
+			}
+			if len(got) > 0 && &got[0] != &dst[0] {
+				return fmt.Errorf("for N = %d: MaxGain does not use a destination that suffices", n)
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkConcurrency compares calls side by side with the same calls alone. The
+// race detector sees more.
+func checkConcurrency(c vitrine.Constraint, items []int) error {
+	answers := func() (all []vitrine.Assortment) {
+		for _, n := range items {
+			gains(n, 20, func(gain []float64) error {
+				all = append(all, slices.Clone(c.MaxGain(nil, gain)))
+				return nil
+			})
+		}
+		return all
+	}
+	want := answers()
+	errs := make([]error, 4)
+	var group sync.WaitGroup
+	for i := range errs {
+		group.Go(func() {
+			for k, got := range answers() {
+				if !slices.Equal(got, want[k]) {
+					errs[i] = fmt.Errorf("beside other calls MaxGain returns %v, alone %v", got, want[k])
+				}
+			}
+		})
+	}
+	group.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkAllocations requires that Maximize allocates nothing with a destination
+// and the answer without one. One such call in twenty will do, for the garbage
+// collector and the race detector may empty the pool of scratch at any time.
+func checkAllocations(c vitrine.Constraint, items []int) error {
+	n := slices.Max(items)
+	rng := rand.New(rand.NewPCG(1, 1))
+	u, r := make([]float64, n), make([]float64, n)
+	for i := range u {
+		u[i], r[i] = rng.NormFloat64(), rng.Float64()
+	}
+	for _, revenue := range [][]float64{nil, r} {
+		for _, test := range []struct {
+			dst  vitrine.Assortment
+			want float64
+		}{{make(vitrine.Assortment, 0, n), 0}, {nil, 1}} {
+			fewest := math.Inf(1)
+			for range 20 {
+				fewest = min(fewest, testing.AllocsPerRun(1, func() { assortment.Maximize(test.dst, c, u, revenue) }))
+			}
+			if fewest > test.want {
+				return fmt.Errorf("with a destination of capacity %d, Maximize allocates %v times, want %v", cap(test.dst), fewest, test.want)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,99 @@
+package assortmenttest
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"vitrine"
+	"vitrine/assortment"
+)
+
+// checkMember requires an assortment of n items that is in the family.
+func checkMember(c vitrine.Constraint, s vitrine.Assortment, n int) error {
+	if err := s.Check(n); err != nil {
+		return err
+	}
+	if !c.Contains(s) {
+		return fmt.Errorf("it is not in the family")
+	}
+	return nil
+}
+
+// checkMaxGain requires that the oracle finds the largest sum, and takes no
+// item of gain 0 or less that it could leave out.
+func checkMaxGain(c vitrine.Constraint, items []int) error {
+	for _, n := range items {
+		compare := rivals(c, n)
+		err := gains(n, 300, func(gain []float64) error {
+			sum := func(s vitrine.Assortment) float64 {
+				v := 0.0
+				for _, i := range s {
+					v += gain[i]
+				}
+				return v
+			}
+			got := c.MaxGain(nil, gain)
+			if err := checkMember(c, got, n); err != nil {
+				return fmt.Errorf("gains %v: answer %v: %w", gain, got, err)
+			}
+			for _, s := range compare(got) {
+				// Sums are in order of the items, so that their rounding is
+				// relative to the largest gain.
+				if v := sum(s); v > sum(got)+1e-14*math.Abs(v) {
+					return fmt.Errorf("gains %v: %v gains %v, but %v gains %v", gain, got, sum(got), s, v)
+				}
+			}
+			for at, i := range got {
+				if gain[i] <= 0 && c.Contains(slices.Delete(slices.Clone(got), at, at+1)) {
+					return fmt.Errorf("gains %v: %v has item %d without need", gain, got, i)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkMaximize requires the largest expected revenue up to a relative error of
+// 1e-13, which is some hundred roundings, and the value to be that of
+// vitrine.ExpectedRevenue to the last bit.
+func checkMaximize(c vitrine.Constraint, items []int) (err error) {
+	for _, n := range items {
+		trials := 20
+		if n > largestEnumerated {
+			trials = 2
+		}
+		compare := rivals(c, n)
+		Instances(n, trials, func(name string, u, r []float64) {
+			if err == nil {
+				err = checkOptimum(c, u, r, compare)
+				if err != nil {
+					err = fmt.Errorf("%s: %w", name, err)
+				}
+			}
+		})
+	}
+	return err
+}
+
+func checkOptimum(c vitrine.Constraint, u, r []float64, compare func(vitrine.Assortment) []vitrine.Assortment) error {
+	keptU, keptR := slices.Clone(u), slices.Clone(r)
+	s, value := assortment.Maximize(nil, c, u, r)
+	if err := checkMember(c, s, len(u)); err != nil {
+		return fmt.Errorf("answer %v: %w", s, err)
+	}
+	if !slices.Equal(u, keptU) || !slices.Equal(r, keptR) {
+		return fmt.Errorf("the utilities or the revenues were changed")
+	}
+	if want := vitrine.ExpectedRevenue(s, u, r); value != want {
+		return fmt.Errorf("the value of %v is %v, ExpectedRevenue says %v", s, value, want)
+	}
+	if best := Best(compare(s), u, r); value < best*(1-1e-13) {
+		return fmt.Errorf("%v earns %v, the best set %v", s, value, best)
+	}
+	return nil
+}
