@@ -78,39 +78,6 @@ func TestLearnersKeepTheContract(t *testing.T) {
 	}
 }
 
-// Offer allocates the assortment that it returns and nothing else, Observe
-// nothing but the log of a likelihood over all rounds as it grows.
-func TestSteadyStateAllocations(t *testing.T) {
-	for name, learner := range learners() {
-		t.Run(name, func(t *testing.T) {
-			p := paperProblem()
-			p.Rounds = 1 << 20
-			l := learner(p)
-			rng := newRand()
-			x := paperContext(0)
-			for s := range 400 {
-				offer := l.Policy().Offer(x, rng)
-				if err := l.Observe(vitrine.Round{Context: x, Offer: offer, Choice: vitrine.Choice(s % 2)}); err != nil {
-					t.Fatal(err)
-				}
-			}
-			pi := l.Policy()
-			offer := pi.Offer(x, rng)
-			if got := testing.AllocsPerRun(200, func() { pi.Offer(x, rng) }); got > 1 {
-				t.Errorf("Offer allocates %v times, want once", got)
-			}
-			r := vitrine.Round{Context: x, Offer: offer, Choice: vitrine.Outside}
-			if got := testing.AllocsPerRun(100, func() {
-				if err := l.Observe(r); err != nil {
-					t.Fatal(err)
-				}
-			}); got > 0 {
-				t.Errorf("Observe allocates %v times, want none", got)
-			}
-		})
-	}
-}
-
 func TestOptionsAreChecked(t *testing.T) {
 	p := paperProblem()
 	onl := func(change func(o *ONLOptions)) error {
