@@ -39,12 +39,16 @@ var reference = []struct {
 // difference, with the pooled variance: some 46 comparisons, of which chance
 // alone puts about two beyond two standard errors, and 0.1 beyond three.
 //
-//	go test -tags slow -run Reference -v -timeout 30m ./config
+//	go test -tags slow -run Reference -v -timeout 60m ./config
 func TestReferenceRegrets(t *testing.T) {
-	const seeds, referenceSeeds = 100, 20
-	for panel, name := range []string{
-		"main-gaussian-realizable", "main-uniform-realizable", "main-gaussian-misspecified", "main-uniform-misspecified",
+	const referenceSeeds = 20
+	for panel, play := range []struct {
+		name  string
+		seeds int
+	}{
+		{"main-gaussian-realizable", 200}, {"main-uniform-realizable", 200}, {"main-gaussian-misspecified", 100}, {"main-uniform-misspecified", 100},
 	} {
+		name, seeds := play.name, float64(play.seeds)
 		text, err := experiments.Read(name)
 		if err != nil {
 			t.Fatal(err)
@@ -62,7 +66,7 @@ func TestReferenceRegrets(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e, err := f.Experiment(config.Selection{Seeds: seeds, Policies: append(labels, "oracle")}, "")
+		e, err := f.Experiment(config.Selection{Seeds: play.seeds, Policies: append(labels, "oracle")}, "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -83,7 +87,7 @@ func TestReferenceRegrets(t *testing.T) {
 				continue
 			}
 			pooled := ((seeds-1)*s.FinalSD*s.FinalSD + (referenceSeeds-1)*want[1]*want[1]) / (seeds + referenceSeeds - 2)
-			se := math.Sqrt(pooled * (1.0/seeds + 1.0/referenceSeeds))
+			se := math.Sqrt(pooled * (1/seeds + 1.0/referenceSeeds))
 			z := (s.FinalMean - want[0]) / se
 			t.Logf("%-27s %-19s %6.1f ± %4.1f, reference %6.1f ± %4.1f: %+.1f standard errors", name, r.label, s.FinalMean, s.FinalSD, want[0], want[1], z)
 			if math.Abs(z) > 3 {
