@@ -15,20 +15,13 @@ import (
 	"vitrine/utility"
 )
 
-// ONLOptions are the inputs of Algorithm 1 and what the paper leaves open.
-type ONLOptions struct {
+// FitOptions say how a learner of a non-linear family begins and estimates.
+type FitOptions struct {
 	// Warmup is t_0 ≥ 0, the number of rounds of Phase I.
 	Warmup int `toml:"warmup"`
 	// Lambda is λ > 0. The paper has λ = c_λ κ^(-5/2) d_w √T with c_λ from a
 	// grid search; configure the product.
 	Lambda float64 `toml:"lambda"`
-	// Beta is β_T ≥ 0, the squared confidence radius at the horizon:
-	// β_t = β_T · t/T. The paper has β_t = c_β κ⁻⁴ d_w t/T with c_β from a grid
-	// search; configure the product.
-	Beta float64 `toml:"beta"`
-	// Curvature is C_h ≥ 0, the bound on ‖∇²f‖. The term β_t C_h/λ is the same
-	// for all items and moves an offer only where revenues differ.
-	Curvature float64 `toml:"curvature"`
 	// Pilot says how ŵ_0 is computed: "adam" as printed, or "map", the ridge
 	// penalised maximum by Levenberg–Marquardt.
 	Pilot string `toml:"pilot"`
@@ -46,13 +39,30 @@ type ONLOptions struct {
 	Tolerance float64 `toml:"tolerance"`
 }
 
-// DefaultONLOptions returns the options of the paper's panels.
-func DefaultONLOptions() ONLOptions {
-	return ONLOptions{
-		Warmup: 50, Lambda: 10, Beta: 10,
+// DefaultFitOptions returns those of the paper's panels.
+func DefaultFitOptions() FitOptions {
+	return FitOptions{
+		Warmup: 50, Lambda: 10,
 		Pilot: "adam", PilotRate: 1e-4, PilotSteps: 2000, PilotRidge: 1,
 		Update: "mle", Step: 1, Tolerance: 1e-6,
 	}
+}
+
+// ONLOptions are the inputs of Algorithm 1 and what the paper leaves open.
+type ONLOptions struct {
+	FitOptions
+	// Beta is β_T ≥ 0, the squared confidence radius at the horizon:
+	// β_t = β_T · t/T. The paper has β_t = c_β κ⁻⁴ d_w t/T with c_β from a grid
+	// search; configure the product.
+	Beta float64 `toml:"beta"`
+	// Curvature is C_h ≥ 0, the bound on ‖∇²f‖. The term β_t C_h/λ is the same
+	// for all items and moves an offer only where revenues differ.
+	Curvature float64 `toml:"curvature"`
+}
+
+// DefaultONLOptions returns the options of the paper's panels.
+func DefaultONLOptions() ONLOptions {
+	return ONLOptions{FitOptions: DefaultFitOptions(), Beta: 10}
 }
 
 func (o ONLOptions) check(p Problem) error {

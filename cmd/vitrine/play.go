@@ -183,7 +183,11 @@ func (c playFlags) play(ctx context.Context, t terminal, files []*config.File, g
 }
 
 func printSummary(t terminal, summaries []experiment.Summary) {
-	fmt.Fprintf(t.out, "%s: regret after %d rounds, %d seeds\n", summaries[0].Experiment, summaries[0].Rounds, summaries[0].Seeds)
+	seeds := "seeds"
+	if summaries[0].Seeds == 1 {
+		seeds = "seed"
+	}
+	fmt.Fprintf(t.out, "%s: regret after %d rounds, %d %s\n", summaries[0].Experiment, summaries[0].Rounds, summaries[0].Seeds, seeds)
 	w := tabwriter.NewWriter(t.out, 0, 0, 3, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "policy\tmean\tsd\tseconds a run\t")
 	for _, s := range summaries {
