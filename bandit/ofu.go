@@ -28,7 +28,8 @@ func DefaultOFUOptions() OFUOptions {
 //
 // with H_t and w_t as in [mle.Online], σ = η = ½ log(K+1) + 2 and
 // λ = 84√2 d η. The set ‖w‖ ≤ 1 to which the paper restricts w is not
-// enforced, as in the published experiments.
+// enforced, as in the published experiments; their code also takes twice the
+// step, σ = 2η.
 type OFU struct {
 	linear
 	o           OFUOptions
