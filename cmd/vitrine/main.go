@@ -122,5 +122,5 @@ func report(w io.Writer, err error) int {
 
 // examples is the tail of a command's help.
 func examples(lines ...string) string {
-	return "Examples:\n\n    " + strings.Join(lines, "\n\n    ")
+	return "Examples:\n\n    " + strings.Join(lines, "\n    ")
 }
