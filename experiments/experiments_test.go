@@ -36,13 +36,12 @@ func TestEveryFileHasItsPlace(t *testing.T) {
 }
 
 func TestGroups(t *testing.T) {
-	if diff := cmp.Diff([]string{"main"}, experiments.Groups()); diff != "" {
+	if diff := cmp.Diff([]string{"main", "items", "sweep"}, experiments.Groups()); diff != "" {
 		t.Errorf("groups (-want +got):\n%s", diff)
 	}
-	if n := len(experiments.Members("main")); n != 4 {
-		t.Errorf("main has %d members, want 4", n)
-	}
-	if n := len(experiments.Members("none")); n != 0 {
-		t.Errorf("a group that is not there has %d members", n)
+	for group, want := range map[string]int{"main": 4, "items": 4, "sweep": 16, "none": 0} {
+		if n := len(experiments.Members(group)); n != want {
+			t.Errorf("%s has %d members, want %d", group, n, want)
+		}
 	}
 }

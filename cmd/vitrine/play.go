@@ -69,7 +69,7 @@ func (c reproduceCmd) Run(ctx context.Context, t terminal) error {
 func (c reproduceCmd) resolve() (names, groups []string, err error) {
 	all, known := experiments.Names(), experiments.Groups()
 	if len(c.Names) == 0 {
-		return nil, nil, usageError{fmt.Errorf("reproduce what? name experiments, groups or all: %s", strings.Join(append(known, all...), ", "))}
+		return nil, nil, usageError{fmt.Errorf("reproduce what? name a group (%s), experiments (see vitrine list experiments) or all", strings.Join(known, ", "))}
 	}
 	for _, n := range c.Names {
 		switch {
@@ -80,7 +80,7 @@ func (c reproduceCmd) resolve() (names, groups []string, err error) {
 		case slices.Contains(all, n):
 			names = append(names, n)
 		default:
-			return nil, nil, usageError{fmt.Errorf("there is no experiment %q: there are %s", n, strings.Join(append(known, all...), ", "))}
+			return nil, nil, usageError{fmt.Errorf("there is no experiment %q: there are the groups %s, and what vitrine list experiments names", n, strings.Join(known, ", "))}
 		}
 	}
 	return unique(names), unique(groups), nil
