@@ -42,9 +42,13 @@ func (x *Context) NumItems() int {
 	return n
 }
 
-// Check reports the first feature that is not finite or revenue that is not
-// finite and non-negative, or a number of features other than d. Policies and
-// learners assume a context that passes.
+// Largest bounds the size of a feature and of a revenue. Sums of squares of
+// numbers so large are still finite.
+const Largest = 1e100
+
+// Check reports the first feature that is not a number of size at most
+// [Largest], the first revenue that is not one or is negative, or a number of
+// features other than d. Policies and learners assume a context that passes.
 func (x *Context) Check(d int) error {
 	n := x.NumItems()
 	if n > 0 {
@@ -54,8 +58,8 @@ func (x *Context) Check(d int) error {
 	}
 	for i := range n {
 		for j, v := range x.Features.RawRowView(i) {
-			if math.IsNaN(v) || math.IsInf(v, 0) {
-				return fmt.Errorf("feature %d of item %d is %v: features must be finite", j, i, v)
+			if !(math.Abs(v) <= Largest) {
+				return fmt.Errorf("feature %d of item %d is %v: features must be finite and at most %v in size", j, i, v, Largest)
 			}
 		}
 	}
@@ -63,8 +67,8 @@ func (x *Context) Check(d int) error {
 		return fmt.Errorf("context has %d revenues for %d items", len(x.Revenue), n)
 	}
 	for i, r := range x.Revenue {
-		if !(r >= 0) || math.IsInf(r, 1) {
-			return fmt.Errorf("revenue of item %d is %v: revenues must be finite and not negative", i, r)
+		if !(r >= 0 && r <= Largest) {
+			return fmt.Errorf("revenue of item %d is %v: revenues must be finite, not negative and at most %v", i, r, Largest)
 		}
 	}
 	return nil

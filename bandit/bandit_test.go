@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/mat"
+
 	"vitrine"
 	"vitrine/bandit/bandittest"
 	"vitrine/env"
@@ -144,26 +146,38 @@ func TestOptionsAreChecked(t *testing.T) {
 	}
 }
 
-// Features so large that the utility overflows are refused, and nothing is
-// learned from them.
+// bursting is a family whose utility overflows for a first feature above 100.
+type bursting struct{ sine }
+
+func (m bursting) Utilities(dst, w []float64, x *mat.Dense) {
+	m.sine.Utilities(dst, w, x)
+	for i := range dst {
+		if x.At(i, 0) > 100 {
+			dst[i] = math.Inf(1)
+		}
+	}
+}
+
+// A utility that is not finite is refused, in both phases, and nothing is
+// learned from it.
 func TestOverflowIsRefused(t *testing.T) {
-	o := DefaultONLOptions()
-	o.Warmup = 0
-	l, err := NewONL(paperProblem(), utility.NewLinear(paperFeatures, false), o, newRand())
-	if err != nil {
-		t.Fatal(err)
-	}
-	x := paperContext(0)
-	for j := range paperFeatures {
-		x.Features.Set(2, j, math.Copysign(math.MaxFloat64, l.w0[j]))
-	}
-	before, _ := l.MarshalBinary()
-	err = l.Observe(vitrine.Round{Context: x, Offer: vitrine.Offer{Assortment: vitrine.Assortment{1, 2}}, Choice: 1})
-	if l.w0[0] == 0 || err == nil || !strings.Contains(err.Error(), "scale the features") {
-		t.Errorf("error %v, want one that says to scale the features", err)
-	}
-	if after, _ := l.MarshalBinary(); string(after) != string(before) {
-		t.Error("a refused round changed the learner")
+	for _, warmup := range []int{0, 10} {
+		o := DefaultONLOptions()
+		o.Warmup = warmup
+		l, err := NewONL(paperProblem(), bursting{sine{paperFeatures}}, o, newRand())
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := paperContext(0)
+		x.Features.Set(2, 0, 1000)
+		before, _ := l.MarshalBinary()
+		err = l.Observe(vitrine.Round{Context: x, Offer: vitrine.Offer{Assortment: vitrine.Assortment{1, 2}}, Choice: 1})
+		if err == nil || !strings.Contains(err.Error(), "utility of the item at position 1 is +Inf: scale the features") {
+			t.Errorf("error %v, want one that says to scale the features", err)
+		}
+		if after, _ := l.MarshalBinary(); string(after) != string(before) {
+			t.Error("a refused round changed the learner")
+		}
 	}
 }
 

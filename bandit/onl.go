@@ -164,6 +164,9 @@ func (l *ONL) Observe(r vitrine.Round) error {
 
 // explore collects a round of Phase I, and computes the pilot after the last.
 func (l *ONL) explore(r vitrine.Round) error {
+	if _, err := l.linearize(r, l.w0); err != nil {
+		return err
+	}
 	l.phase1.Append(r.Context.Features, r.Offer.Assortment, r.Choice)
 	l.rounds++
 	l.policy = nil
@@ -189,17 +192,14 @@ func (l *ONL) fitPilot() {
 
 // learn updates V and ŵ with a round of Phase II.
 func (l *ONL) learn(r vitrine.Round) error {
-	s := r.Offer.Assortment
-	if len(s) > 0 {
-		w := l.est.Params()
-		x, g := l.x.rows(r.Context.Features, s), l.g.reshape(len(s), len(w))
-		l.a = grow(l.a, len(s))
-		utility.Linearize(l.model, l.a, g, w, x)
-		if err := finite(l.a, g); err != nil {
-			return err
-		}
+	w := l.est.Params()
+	g, err := l.linearize(r, w)
+	if err != nil {
+		return err
+	}
+	if g != nil {
 		l.measureKappa(l.a)
-		for k := range s {
+		for k := range l.a {
 			gk := g.RawRowView(k)
 			l.a[k] -= kernel.Dot(gk, w) // a = f_ŵ − ∇fᵀŵ
 			l.v.Add(1, gk)              // line 12
@@ -209,6 +209,20 @@ func (l *ONL) learn(r vitrine.Round) error {
 	l.rounds++
 	l.policy = nil
 	return nil
+}
+
+// linearize stores the utilities of the offered items in l.a and returns their
+// gradients, nil where nothing was offered. It reports numbers that are not
+// finite: a round that has them would spoil the estimate.
+func (l *ONL) linearize(r vitrine.Round, w []float64) (*mat.Dense, error) {
+	s := r.Offer.Assortment
+	l.a = grow(l.a, len(s))
+	if len(s) == 0 {
+		return nil, nil
+	}
+	g := l.g.reshape(len(s), len(w))
+	utility.Linearize(l.model, l.a, g, w, l.x.rows(r.Context.Features, s))
+	return g, finite(l.a, g)
 }
 
 // measureKappa lowers the plug-in κ = min p(0 | S) p(i | S) by the items of an

@@ -314,6 +314,7 @@ func (b battery) badRoundsAreRefused(t *testing.T) {
 		"no context":          with(func(r *vitrine.Round, x *vitrine.Context) { r.Context = nil }),
 		"a NaN feature":       with(func(r *vitrine.Round, x *vitrine.Context) { x.Features.Set(3, 0, math.NaN()) }),
 		"an infinite feature": with(func(r *vitrine.Round, x *vitrine.Context) { x.Features.Set(3, 0, math.Inf(1)) }),
+		"a huge feature":      with(func(r *vitrine.Round, x *vitrine.Context) { x.Features.Set(3, 0, 1e200) }),
 		"too many features": with(func(r *vitrine.Round, x *vitrine.Context) {
 			x.Features = mat.NewDense(12, b.features+1, nil)
 		}),
