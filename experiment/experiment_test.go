@@ -383,9 +383,9 @@ func TestErrorsNameTheUnit(t *testing.T) {
 		}
 	}
 	for want, w := range map[string]planted{
-		"policy first, seed 0, round 1: feature 0 of item 0 is +Inf: features must be finite":                           {feature: math.Inf(1)},
-		"policy first, seed 0, round 1: revenue of item 1 is NaN: revenues must be finite, not negative and at most 1e+100":             {revenue: math.NaN()},
-		"policy first, seed 0, round 1: regret is NaN: the true utilities or the revenues are not finite, or too large": {utility: math.NaN()},
+		"policy first, seed 0, round 1: feature 0 of item 0 is +Inf: features must be finite":                               {feature: math.Inf(1)},
+		"policy first, seed 0, round 1: revenue of item 1 is NaN: revenues must be finite, not negative and at most 1e+100": {revenue: math.NaN()},
+		"policy first, seed 0, round 1: regret is NaN: the true utilities or the revenues are not finite, or too large":     {utility: math.NaN()},
 	} {
 		e := small(policy("first", first()))
 		e.World = func(*rand.Rand) env.Environment { return w }
