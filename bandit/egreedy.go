@@ -149,7 +149,9 @@ func (o *epsGreedy) Offer(x *vitrine.Context, rng *rand.Rand) vitrine.Offer {
 	}
 	offer.Propensity = 0
 	if family, ok := o.greedy.p.family(x).(assortment.Sampler); ok {
-		offer.Propensity = o.epsilon * family.Propensity(x.NumItems())
+		if len(offer.Assortment) > 0 || x.NumItems() == 0 {
+			offer.Propensity = o.epsilon * family.Propensity(x.NumItems())
+		}
 		if slices.Equal(offer.Assortment, best.Assortment) {
 			offer.Propensity += 1 - o.epsilon
 		}

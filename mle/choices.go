@@ -181,7 +181,7 @@ func (o *outcomes) decode(d *state.Decoder, length, width int) {
 		if d.Err() != nil {
 			return
 		}
-		if last := o.Rows(); end < last || end*width > length || y < 0 || y > end-last {
+		if last := o.Rows(); end < last || end > length/width || y < 0 || y > end-last {
 			d.Fail(fmt.Errorf("snapshot has a round that ends at row %d with choice %d, after row %d", end, y, last))
 			return
 		}

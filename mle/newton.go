@@ -99,7 +99,7 @@ func (n *Newton) Minimize() int {
 		}
 		value := n.loss.Gradient(n.nextGrad, n.next)
 		rounding := 1e-12 * (1 + n.value)
-		if value > n.value-1e-4*scale*decrement+rounding {
+		if !(value <= n.value-1e-4*scale*decrement+rounding) {
 			if fresh {
 				scale /= 2
 			} else {
