@@ -7,6 +7,7 @@ import (
 	"vitrine"
 	"vitrine/internal/gram"
 	"vitrine/internal/state"
+	"vitrine/mle"
 	"vitrine/utility"
 )
 
@@ -77,15 +78,23 @@ type linear struct {
 	p      Problem
 	model  *utility.Linear
 	est    estimator
-	v      *gram.Matrix // λI + Σ x xᵀ; nil where the learner has no use for it
-	rounds int          // observed so far, t − 1
+	v      *gram.Matrix   // λI + Σ x xᵀ; nil where the learner has no use for it
+	rounds int            // observed so far, t − 1
+	policy vitrine.Policy // nil where it must be made again
 
 	x, g matrix // scratch: the offered items' features and gradients
 	a    []float64
 }
 
-// observe adds a round to the estimator and to the Gram matrix.
-func (l *linear) observe(r vitrine.Round) error {
+// regression returns the estimator of penalised maximum likelihood and the Gram
+// matrix, of no rounds, for UCB-MNL and TS-MNL.
+func regression(d int, lambda float64) (estimator, *gram.Matrix) {
+	return newton{mle.NewNewton(lambda, make([]float64, d), 1e-6)}, gram.New(d, lambda)
+}
+
+// Observe implements vitrine.Learner: it adds a round to the estimator and to
+// the Gram matrix.
+func (l *linear) Observe(r vitrine.Round) error {
 	if err := r.Check(l.p.Features); err != nil {
 		return err
 	}
@@ -102,6 +111,7 @@ func (l *linear) observe(r vitrine.Round) error {
 		l.est.observe(l.a, g, r.Choice)
 	}
 	l.rounds++
+	l.policy = nil
 	return nil
 }
 
@@ -130,6 +140,6 @@ func (l *linear) restore(kind string, data []byte, est estimator, v *gram.Matrix
 	if err := d.Close(); err != nil {
 		return fmt.Errorf("%s: %w", kind, err)
 	}
-	l.rounds, l.est, l.v = rounds, est, v
+	l.rounds, l.est, l.v, l.policy = rounds, est, v, nil
 	return nil
 }

@@ -34,7 +34,6 @@ type OFU struct {
 	linear
 	o           OFUOptions
 	eta, lambda float64
-	policy      vitrine.Policy // nil where it must be made again
 	pool        *indexPool
 }
 
@@ -66,15 +65,6 @@ func NewOFU(p Problem, o OFUOptions) (*OFU, error) {
 // start returns the estimator of no rounds.
 func (l *OFU) start() online {
 	return online{mle.NewOnline(l.lambda, make([]float64, l.model.NumParams()), l.eta, l.eta)}
-}
-
-// Observe implements vitrine.Learner.
-func (l *OFU) Observe(r vitrine.Round) error {
-	if err := l.observe(r); err != nil {
-		return err
-	}
-	l.policy = nil
-	return nil
 }
 
 // Policy implements vitrine.Learner.
@@ -109,9 +99,5 @@ func (l *OFU) MarshalBinary() ([]byte, error) { return l.snapshot("ofu-mnl-plus"
 // UnmarshalBinary implements encoding.BinaryUnmarshaler. A learner that
 // returns an error is unchanged.
 func (l *OFU) UnmarshalBinary(data []byte) error {
-	if err := l.restore("ofu-mnl-plus", data, l.start(), nil); err != nil {
-		return err
-	}
-	l.policy = nil
-	return nil
+	return l.restore("ofu-mnl-plus", data, l.start(), nil)
 }

@@ -10,8 +10,6 @@ import (
 
 	"vitrine"
 	"vitrine/assortment"
-	"vitrine/internal/gram"
-	"vitrine/mle"
 	"vitrine/utility"
 )
 
@@ -38,9 +36,8 @@ func DefaultTSOptions() TSOptions {
 // with θ̂_t, V_t and α_t as in [UCB].
 type TS struct {
 	linear
-	o      TSOptions
-	policy vitrine.Policy // nil where it must be made again
-	pool   *sync.Pool
+	o    TSOptions
+	pool *sync.Pool
 }
 
 // NewTS returns a learner at its first round.
@@ -56,14 +53,8 @@ func NewTS(p Problem, o TSOptions) (*TS, error) {
 	}
 	l := &TS{o: o, pool: new(sync.Pool)}
 	l.p, l.model = p, utility.NewLinear(p.Features, o.Intercept)
-	l.est, l.v = l.start()
+	l.est, l.v = regression(l.model.NumParams(), o.Lambda)
 	return l, nil
-}
-
-// start returns the estimator and the Gram matrix of no rounds.
-func (l *TS) start() (estimator, *gram.Matrix) {
-	d := l.model.NumParams()
-	return newton{mle.NewNewton(l.o.Lambda, make([]float64, d), 1e-6)}, gram.New(d, l.o.Lambda)
 }
 
 // OptimisticSamples returns M(K), the number of samples with which the largest
@@ -71,15 +62,6 @@ func (l *TS) start() (estimator, *gram.Matrix) {
 // probability (Oh and Iyengar 2019, Theorem 2).
 func OptimisticSamples(size int) int {
 	return int(math.Ceil(1 - math.Log(float64(size))/math.Log(1-1/(4*math.Sqrt(math.E*math.Pi)))))
-}
-
-// Observe implements vitrine.Learner.
-func (l *TS) Observe(r vitrine.Round) error {
-	if err := l.observe(r); err != nil {
-		return err
-	}
-	l.policy = nil
-	return nil
 }
 
 // Policy implements vitrine.Learner.
@@ -172,10 +154,6 @@ func (l *TS) MarshalBinary() ([]byte, error) { return l.snapshot("ts-mnl") }
 // UnmarshalBinary implements encoding.BinaryUnmarshaler. A learner that
 // returns an error is unchanged.
 func (l *TS) UnmarshalBinary(data []byte) error {
-	est, v := l.start()
-	if err := l.restore("ts-mnl", data, est, v); err != nil {
-		return err
-	}
-	l.policy = nil
-	return nil
+	est, v := regression(l.model.NumParams(), l.o.Lambda)
+	return l.restore("ts-mnl", data, est, v)
 }

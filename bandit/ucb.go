@@ -2,8 +2,6 @@ package bandit
 
 import (
 	"vitrine"
-	"vitrine/internal/gram"
-	"vitrine/mle"
 	"vitrine/utility"
 )
 
@@ -24,9 +22,8 @@ func DefaultUCBOptions() UCBOptions {
 //	α_t  = (1/2κ) √(2 d log(1 + t/d) + 2 log t)
 type UCB struct {
 	linear
-	o      UCBOptions
-	policy vitrine.Policy // nil where it must be made again
-	pool   *indexPool
+	o    UCBOptions
+	pool *indexPool
 }
 
 // NewUCB returns a learner at its first round.
@@ -39,23 +36,8 @@ func NewUCB(p Problem, o UCBOptions) (*UCB, error) {
 	}
 	l := &UCB{o: o, pool: new(indexPool)}
 	l.p, l.model = p, utility.NewLinear(p.Features, o.Intercept)
-	l.est, l.v = l.start()
+	l.est, l.v = regression(l.model.NumParams(), o.Lambda)
 	return l, nil
-}
-
-// start returns the estimator and the Gram matrix of no rounds.
-func (l *UCB) start() (estimator, *gram.Matrix) {
-	d := l.model.NumParams()
-	return newton{mle.NewNewton(l.o.Lambda, make([]float64, d), 1e-6)}, gram.New(d, l.o.Lambda)
-}
-
-// Observe implements vitrine.Learner.
-func (l *UCB) Observe(r vitrine.Round) error {
-	if err := l.observe(r); err != nil {
-		return err
-	}
-	l.policy = nil
-	return nil
 }
 
 // Policy implements vitrine.Learner.
@@ -84,10 +66,6 @@ func (l *UCB) MarshalBinary() ([]byte, error) { return l.snapshot("ucb-mnl") }
 // UnmarshalBinary implements encoding.BinaryUnmarshaler. A learner that
 // returns an error is unchanged.
 func (l *UCB) UnmarshalBinary(data []byte) error {
-	est, v := l.start()
-	if err := l.restore("ucb-mnl", data, est, v); err != nil {
-		return err
-	}
-	l.policy = nil
-	return nil
+	est, v := regression(l.model.NumParams(), l.o.Lambda)
+	return l.restore("ucb-mnl", data, est, v)
 }
