@@ -42,13 +42,18 @@ func (x *Context) NumItems() int {
 	return n
 }
 
-// Largest bounds the size of a feature and of a revenue. Sums of squares of
-// numbers so large are still finite.
-const Largest = 1e100
+// LargestFeature bounds the size of a feature. Learners keep sums of squares of
+// features beside a λ near 1, and a float64 holds 16 digits: a feature of 10⁸
+// would leave no trace of λ. Features are best near 1.
+const LargestFeature = 1e6
+
+// LargestRevenue bounds a revenue.
+const LargestRevenue = 1e100
 
 // Check reports the first feature that is not a number of size at most
-// [Largest], the first revenue that is not one or is negative, or a number of
-// features other than d. Policies and learners assume a context that passes.
+// [LargestFeature], the first revenue that is not in [0, LargestRevenue], or a
+// number of features other than d. Policies and learners assume a context that
+// passes.
 func (x *Context) Check(d int) error {
 	n := x.NumItems()
 	if n > 0 {
@@ -58,8 +63,8 @@ func (x *Context) Check(d int) error {
 	}
 	for i := range n {
 		for j, v := range x.Features.RawRowView(i) {
-			if !(math.Abs(v) <= Largest) {
-				return fmt.Errorf("feature %d of item %d is %v: features must be finite and at most %v in size", j, i, v, Largest)
+			if !(math.Abs(v) <= LargestFeature) {
+				return fmt.Errorf("feature %d of item %d is %v: features must be finite and at most %v in size: scale them", j, i, v, LargestFeature)
 			}
 		}
 	}
@@ -67,8 +72,8 @@ func (x *Context) Check(d int) error {
 		return fmt.Errorf("context has %d revenues for %d items", len(x.Revenue), n)
 	}
 	for i, r := range x.Revenue {
-		if !(r >= 0 && r <= Largest) {
-			return fmt.Errorf("revenue of item %d is %v: revenues must be finite, not negative and at most %v", i, r, Largest)
+		if !(r >= 0 && r <= LargestRevenue) {
+			return fmt.Errorf("revenue of item %d is %v: revenues must be finite, not negative and at most %v", i, r, LargestRevenue)
 		}
 	}
 	return nil
@@ -116,7 +121,7 @@ const Outside Choice = 0
 // Offer is an assortment and the probability with which the policy drew it.
 type Offer struct {
 	Assortment Assortment
-	Propensity float64 // π_t(S_t | X_t) in (0, 1]; 0 where it has no closed form
+	Propensity float64 // π_t(S_t | X_t) in (0, 1]; 0 where it has no closed form or underflows
 }
 
 // Round is what happened: a context, what was offered and what was chosen.

@@ -1,6 +1,7 @@
 package assortment_test
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -262,5 +263,49 @@ func BenchmarkMaximize(b *testing.B) {
 				}
 			})
 		}
+	}
+}
+
+// menu is a family of given sets, which answers with the sets themselves.
+type menu []vitrine.Assortment
+
+func (m menu) Contains(s vitrine.Assortment) bool {
+	return slices.ContainsFunc(m, func(o vitrine.Assortment) bool { return slices.Equal(o, s) })
+}
+
+func (m menu) MaxGain(_ vitrine.Assortment, gain []float64) vitrine.Assortment {
+	total := func(s vitrine.Assortment) float64 {
+		sum := 0.0
+		for _, i := range s {
+			sum += gain[i]
+		}
+		return sum
+	}
+	return slices.MaxFunc(m, func(a, b vitrine.Assortment) int { return cmp.Compare(total(a), total(b)) })
+}
+
+// What a family answers may be its own: it is not written to, now or later.
+func TestMaximizeLeavesTheFamilysAnswerAlone(t *testing.T) {
+	family := menu{{}, {0, 1, 2}, {3, 4, 5}}
+	u := []float64{1, 1, 1, 0, 0, 0}
+	for _, r := range [][]float64{nil, {1, 2, 3, 1, 1, 1}} {
+		first, _ := assortment.Maximize(nil, family, u, r)
+		for range 3 {
+			assortment.Maximize(nil, assortment.AtMost(3), []float64{0, 0, 0, 2, 2, 2}, r)
+		}
+		if !slices.Equal(first, vitrine.Assortment{0, 1, 2}) || !slices.Equal(family[1], first) {
+			t.Errorf("revenues %v: the best set is %v and the family's is %v, want [0 1 2]", r, first, family[1])
+		}
+		first[0] = 9
+		if family[1][0] != 0 {
+			t.Error("the answer is the family's own memory")
+		}
+	}
+}
+
+func TestAtMostOfANegativeNumberIsTheEmptySet(t *testing.T) {
+	k := assortment.AtMost(-1)
+	if s := k.MaxGain(nil, []float64{1, 2}); len(s) != 0 || !k.Contains(s) || k.Contains(vitrine.Assortment{0}) {
+		t.Errorf("AtMost(-1): best set %v, contains ∅: %v, contains {0}: %v", s, k.Contains(s), k.Contains(vitrine.Assortment{0}))
 	}
 }

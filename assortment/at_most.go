@@ -9,11 +9,11 @@ import (
 )
 
 // AtMost is the family of the sets of at most K items, {S : |S| ≤ K}, the 𝒮 of
-// the paper. AtMost(0) has the empty set alone.
+// the paper. AtMost(0) has the empty set alone, and so has a negative K.
 type AtMost int
 
 // Contains implements vitrine.Constraint.
-func (k AtMost) Contains(s vitrine.Assortment) bool { return len(s) <= int(k) }
+func (k AtMost) Contains(s vitrine.Assortment) bool { return len(s) <= max(int(k), 0) }
 
 // MaxGain implements vitrine.Constraint: it returns the K largest gains that
 // are positive, in O(N log K), and the lower item where two gains are equal.

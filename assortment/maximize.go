@@ -98,8 +98,15 @@ func (w *workspace) maximizeSales(c vitrine.Constraint, u, r []float64) vitrine.
 	} else {
 		clear(w.gain)
 	}
-	w.best = c.MaxGain(w.best, w.gain)
+	w.best = ask(w.best, c, w.gain)
 	return w.best
+}
+
+// ask returns the oracle's answer in dst's storage or in new storage, never in
+// the family's: an answer of its own, which a family may give, must not find
+// its way into the pool.
+func ask(dst vitrine.Assortment, c vitrine.Constraint, gain []float64) vitrine.Assortment {
+	return append(dst[:0], c.MaxGain(dst, gain)...)
 }
 
 // maximizeRevenue is Dinkelbach's iteration.
@@ -151,7 +158,7 @@ func (w *workspace) maxGain(dst vitrine.Assortment, c vitrine.Constraint, u, r [
 	for i, v := range w.v {
 		w.gain[i] = v * (r[i] - z)
 	}
-	return c.MaxGain(dst, w.gain)
+	return ask(dst, c, w.gain)
 }
 
 // weigh stores exp(u_i − shift) in v, at most 1e260, which only an item that

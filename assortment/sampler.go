@@ -17,6 +17,7 @@ type Sampler interface {
 	Sample(dst vitrine.Assortment, n int, rng *rand.Rand) vitrine.Assortment
 
 	// Propensity returns the probability of each nonempty set, one over their
-	// number; 1 where there are none. It is 0 where the number exceeds 1e308.
+	// number; 1 where there are none. It is 0 where that underflows, of more
+	// than about 1e323 sets.
 	Propensity(n int) float64
 }

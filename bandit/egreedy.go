@@ -3,6 +3,7 @@ package bandit
 import (
 	"fmt"
 	"math"
+	"math/bits"
 	"math/rand/v2"
 	"slices"
 
@@ -17,7 +18,7 @@ import (
 // EpsGreedyOptions are the options of ε-greedy-MNL.
 type EpsGreedyOptions struct {
 	// Epsilon in [0, 1] is ε of the first round; it is multiplied by Decay in
-	// (0, 1] after each round until it reaches Floor in [0, 1].
+	// [0, 1] after each round until it reaches Floor in [0, 1].
 	Epsilon float64 `toml:"epsilon"`
 	Decay   float64 `toml:"decay"`
 	Floor   float64 `toml:"floor"`
@@ -99,7 +100,7 @@ func (l *EpsGreedy) Observe(r vitrine.Round) error {
 	}
 	l.epoch.Append(r.Context.Features, r.Offer.Assortment, r.Choice)
 	l.rounds++
-	if n := l.rounds + 1; n&(n-1) == 0 {
+	if l.rounds == l.epochStart() {
 		l.train()
 	}
 	l.policy = nil
@@ -159,33 +160,42 @@ func (o *epsGreedy) Offer(x *vitrine.Context, rng *rand.Rand) vitrine.Offer {
 	return offer
 }
 
+// epochStart returns the number of rounds before the current epoch, the
+// largest 2ᵏ − 1 that is not above those observed.
+func (l *EpsGreedy) epochStart() int { return 1<<(bits.Len(uint(l.rounds)+1)-1) - 1 }
+
+func (l *EpsGreedy) kind() string { return l.p.kind("eps-greedy-mnl", l.model, l.o) }
+
 // MarshalBinary implements encoding.BinaryMarshaler.
 func (l *EpsGreedy) MarshalBinary() ([]byte, error) {
-	e := state.NewEncoder("eps-greedy-mnl")
-	e.Int(l.rounds)
-	e.Int(int(l.seed))
+	e := state.NewEncoder(l.kind())
+	e.Count(l.rounds)
+	e.Uint64(l.seed)
 	e.Floats(l.w)
 	l.epoch.Encode(e)
 	return e.Bytes(), nil
 }
 
-// UnmarshalBinary implements encoding.BinaryUnmarshaler, for a learner made
-// with the same problem, utility and options. A learner that returns an error
-// is unchanged.
+// UnmarshalBinary implements encoding.BinaryUnmarshaler. A learner that
+// returns an error, as it does for a snapshot of another problem, utility or
+// options, is unchanged.
 func (l *EpsGreedy) UnmarshalBinary(data []byte) error {
-	d, err := state.NewDecoder("eps-greedy-mnl", data)
+	d, err := state.NewDecoder(l.kind(), data)
 	if err != nil {
 		return err
 	}
 	n := &EpsGreedy{
 		p: l.p, o: l.o, model: l.model, pool: l.pool,
-		rounds: d.Int(),
-		seed:   uint64(d.Int()),
+		rounds: d.Count(),
+		seed:   d.Uint64(),
 		w:      make([]float64, len(l.w)),
 		epoch:  mle.NewChoices(l.p.Features),
 	}
 	d.Floats(n.w)
 	n.epoch.Decode(d)
+	if have, want := n.epoch.Rounds(), n.rounds-n.epochStart(); have != want {
+		d.Fail(fmt.Errorf("snapshot after %d rounds has %d of the current epoch, want %d", n.rounds, have, want))
+	}
 	if err := d.Close(); err != nil {
 		return err
 	}

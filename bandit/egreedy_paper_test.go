@@ -83,6 +83,30 @@ func TestEpsGreedyPropensity(t *testing.T) {
 	wantNear(t, "the sum of the propensities of the 92 sets", total, 1, 1e-9)
 }
 
+// Where nothing earns, the greedy set is empty, which the uniform policy never
+// draws: its propensity is 1 − ε, and that of the others ε over their number.
+func TestEpsGreedyPropensityOfTheEmptySet(t *testing.T) {
+	o := DefaultEpsGreedyOptions()
+	o.Epsilon, o.Decay = 0.25, 1
+	l := newPaperEpsGreedy(t, o)
+	x, rng, pi := paperContext(3), newRand(), l.Policy()
+	x.Revenue = make([]float64, x.NumItems())
+	const draws = 10_000
+	empty := 0
+	for range draws {
+		offer := pi.Offer(x, rng)
+		if len(offer.Assortment) > 0 {
+			wantNear(t, "the propensity of a set", offer.Propensity, 0.25/92, 1e-12)
+			continue
+		}
+		empty++
+		wantNear(t, "the propensity of the empty set", offer.Propensity, 0.75, 1e-12)
+	}
+	if se := math.Sqrt(0.75 * 0.25 / draws); math.Abs(float64(empty)/draws-0.75) > 5*se {
+		t.Errorf("the empty set has the frequency %v, want 0.75 ± %v", float64(empty)/draws, se)
+	}
+}
+
 func TestEpsGreedyRestartDrawsWeightsAfresh(t *testing.T) {
 	o := DefaultEpsGreedyOptions()
 	o.Steps, o.Restart = 0, true

@@ -24,7 +24,8 @@ type LinearOptions struct {
 	// option has utility 0, so without it the model cannot say that customers
 	// buy much or little.
 	Intercept bool `toml:"intercept"`
-	// Lambda is λ > 0, of the Gram matrix and of the penalty (λ/2)‖θ‖².
+	// Lambda is λ > 0, of the Gram matrix and of the penalty (λ/2)‖θ‖². For
+	// OFU-MNL+ 0 stands for the paper's.
 	Lambda float64 `toml:"lambda"`
 }
 
@@ -115,9 +116,9 @@ func (l *linear) Observe(r vitrine.Round) error {
 	return nil
 }
 
-func (l *linear) snapshot(kind string) ([]byte, error) {
-	e := state.NewEncoder(kind)
-	e.Int(l.rounds)
+func (l *linear) snapshot(name string, options any) ([]byte, error) {
+	e := state.NewEncoder(l.p.kind(name, l.model, options))
+	e.Count(l.rounds)
 	l.est.Encode(e)
 	if l.v != nil {
 		l.v.Encode(e)
@@ -127,18 +128,18 @@ func (l *linear) snapshot(kind string) ([]byte, error) {
 
 // restore reads a snapshot into est and v, which are new, and moves l to them
 // where all of it is sound.
-func (l *linear) restore(kind string, data []byte, est estimator, v *gram.Matrix) error {
-	d, err := state.NewDecoder(kind, data)
+func (l *linear) restore(name string, options any, data []byte, est estimator, v *gram.Matrix) error {
+	d, err := state.NewDecoder(l.p.kind(name, l.model, options), data)
 	if err != nil {
 		return err
 	}
-	rounds := d.Int()
+	rounds := d.Count()
 	est.Decode(d)
 	if v != nil {
 		v.Decode(d)
 	}
 	if err := d.Close(); err != nil {
-		return fmt.Errorf("%s: %w", kind, err)
+		return fmt.Errorf("%s: %w", name, err)
 	}
 	l.rounds, l.est, l.v, l.policy = rounds, est, v, nil
 	return nil

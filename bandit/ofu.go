@@ -94,10 +94,10 @@ func (l *OFU) beta(t float64) float64 {
 }
 
 // MarshalBinary implements encoding.BinaryMarshaler.
-func (l *OFU) MarshalBinary() ([]byte, error) { return l.snapshot("ofu-mnl-plus") }
+func (l *OFU) MarshalBinary() ([]byte, error) { return l.snapshot("ofu-mnl-plus", l.o) }
 
 // UnmarshalBinary implements encoding.BinaryUnmarshaler. A learner that
 // returns an error is unchanged.
 func (l *OFU) UnmarshalBinary(data []byte) error {
-	return l.restore("ofu-mnl-plus", data, l.start(), nil)
+	return l.restore("ofu-mnl-plus", l.o, data, l.start(), nil)
 }

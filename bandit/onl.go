@@ -52,8 +52,9 @@ func DefaultFitOptions() FitOptions {
 type ONLOptions struct {
 	FitOptions
 	// Beta is β_T ≥ 0, the squared confidence radius at the horizon:
-	// β_t = β_T · t/T. The paper has β_t = c_β κ⁻⁴ d_w t/T with c_β from a grid
-	// search; configure the product.
+	// β_t = β_T · t/T, where t counts the rounds observed, and goes on growing
+	// past T. The paper has β_t = c_β κ⁻⁴ d_w t/T with c_β from a grid search;
+	// configure the product.
 	Beta float64 `toml:"beta"`
 	// Curvature is C_h ≥ 0, the bound on ‖∇²f‖. The term β_t C_h/λ is the same
 	// for all items and moves an offer only where revenues differ.
@@ -107,7 +108,7 @@ type ONL struct {
 	w0     []float64    // the initial weights, then the pilot ŵ_0
 	v      *gram.Matrix // V_t
 	est    estimator    // ŵ_t, nil in Phase I
-	kappa  float64      // plug-in κ of the data of Phase II
+	kappa  float64      // plug-in κ of the data of Phase II, 1 before
 
 	x, g   matrix // scratch: the offered items' features and gradients
 	a      []float64
@@ -140,7 +141,7 @@ func NewONL(p Problem, m utility.Model, o ONLOptions, rng *rand.Rand) (*ONL, err
 		phase1: mle.NewChoices(p.Features),
 		w0:     make([]float64, m.NumParams()),
 		v:      gram.New(m.NumParams(), o.Lambda), // line 6
-		kappa:  math.Inf(1),
+		kappa:  1,
 		pool:   new(indexPool),
 	}
 	m.Init(l.w0, rng)
@@ -179,7 +180,8 @@ func (l *ONL) explore(r vitrine.Round) error {
 }
 
 // fitPilot minimises the negative log-likelihood of Phase I from the initial
-// weights.
+// weights, at which explore has found every utility finite: so is the
+// likelihood, and the minimisers have no error to report.
 func (l *ONL) fitPilot() {
 	nll := &mle.NLL{Model: l.model, Choices: l.phase1}
 	if l.o.Pilot == "adam" {
@@ -187,7 +189,7 @@ func (l *ONL) fitPilot() {
 		return
 	}
 	nll.Ridge = l.o.PilotRidge
-	mle.LevenbergMarquardt{Steps: 100, Tolerance: 1e-6}.Minimize(nll, l.w0)
+	_, _ = mle.LevenbergMarquardt{Steps: 100, Tolerance: 1e-6}.Minimize(nll, l.w0)
 }
 
 // learn updates V and ŵ with a round of Phase II.
@@ -212,8 +214,8 @@ func (l *ONL) learn(r vitrine.Round) error {
 }
 
 // linearize stores the utilities of the offered items in l.a and returns their
-// gradients, nil where nothing was offered. It reports numbers that are not
-// finite: a round that has them would spoil the estimate.
+// gradients, nil where nothing was offered. Its errors are those of
+// checkSlopes.
 func (l *ONL) linearize(r vitrine.Round, w []float64) (*mat.Dense, error) {
 	s := r.Offer.Assortment
 	l.a = grow(l.a, len(s))
@@ -222,7 +224,7 @@ func (l *ONL) linearize(r vitrine.Round, w []float64) (*mat.Dense, error) {
 	}
 	g := l.g.reshape(len(s), len(w))
 	utility.Linearize(l.model, l.a, g, w, l.x.rows(r.Context.Features, s))
-	return g, finite(l.a, g)
+	return g, checkSlopes(l.a, g)
 }
 
 // measureKappa lowers the plug-in κ = min p(0 | S) p(i | S) by the items of an
@@ -271,7 +273,7 @@ func (l *ONL) beta() float64 {
 // at the estimate of its time over the items of the sets offered. The paper's
 // κ is a minimum over all sets and parameters.
 func (l *ONL) Diagnostics() map[string]float64 {
-	if math.IsInf(l.kappa, 1) {
+	if l.kappa == 1 {
 		return nil
 	}
 	return map[string]float64{"kappa": l.kappa}
@@ -299,10 +301,12 @@ type online struct{ *mle.Online }
 
 func (o online) observe(a []float64, g *mat.Dense, y vitrine.Choice) { o.Update(a, g, y) }
 
+func (l *ONL) kind() string { return l.p.kind("onl-mnl", l.model, l.o) }
+
 // MarshalBinary implements encoding.BinaryMarshaler.
 func (l *ONL) MarshalBinary() ([]byte, error) {
-	e := state.NewEncoder("onl-mnl " + l.o.Update)
-	e.Int(l.rounds)
+	e := state.NewEncoder(l.kind())
+	e.Count(l.rounds)
 	e.Floats(l.w0)
 	e.Float(l.kappa)
 	l.v.Encode(e)
@@ -314,17 +318,17 @@ func (l *ONL) MarshalBinary() ([]byte, error) {
 	return e.Bytes(), nil
 }
 
-// UnmarshalBinary implements encoding.BinaryUnmarshaler, for a learner made
-// with the same problem, utility and options. A learner that returns an error
-// is unchanged.
+// UnmarshalBinary implements encoding.BinaryUnmarshaler. A learner that
+// returns an error, as it does for a snapshot of another problem, utility or
+// options, is unchanged.
 func (l *ONL) UnmarshalBinary(data []byte) error {
-	d, err := state.NewDecoder("onl-mnl "+l.o.Update, data)
+	d, err := state.NewDecoder(l.kind(), data)
 	if err != nil {
 		return err
 	}
 	n := &ONL{
 		p: l.p, o: l.o, model: l.model, pool: l.pool,
-		rounds: d.Int(),
+		rounds: d.Count(),
 		w0:     make([]float64, len(l.w0)),
 		v:      gram.New(len(l.w0), l.o.Lambda),
 	}
@@ -334,6 +338,9 @@ func (l *ONL) UnmarshalBinary(data []byte) error {
 	if n.rounds < n.o.Warmup {
 		n.phase1 = mle.NewChoices(n.p.Features)
 		n.phase1.Decode(d)
+		if have := n.phase1.Rounds(); have != n.rounds {
+			d.Fail(fmt.Errorf("snapshot after %d rounds of Phase I has %d of them", n.rounds, have))
+		}
 	} else {
 		n.est = n.newEstimator()
 		n.est.Decode(d)

@@ -41,7 +41,7 @@ type history struct {
 }
 
 // live plays a learner against customers of a cosine utility.
-func live(t *testing.T, l *ONL, rounds int, each func(x *vitrine.Context, pi vitrine.Policy)) history {
+func live(t testing.TB, l *ONL, rounds int, each func(x *vitrine.Context, pi vitrine.Policy)) history {
 	t.Helper()
 	var h history
 	for s := range rounds {
@@ -84,7 +84,7 @@ func paperContext(s int) *vitrine.Context {
 	return x
 }
 
-func newPaperONL(t *testing.T, m utility.Model, o ONLOptions) *ONL {
+func newPaperONL(t testing.TB, m utility.Model, o ONLOptions) *ONL {
 	t.Helper()
 	l, err := NewONL(paperProblem(), m, o, stream.New(1, 0, stream.Learner))
 	if err != nil {
@@ -179,7 +179,7 @@ func TestLine6And9PhaseIIBeginsAtThePilot(t *testing.T) {
 			wantNear(t, "ŵ_{t_0+1}", w, l.w0[j], 0)
 		}
 		v := l.v.Sym(nil)
-		for i := range l.v.Order() {
+		for i := range l.model.NumParams() {
 			for j := range i + 1 {
 				want := 0.0
 				if i == j {

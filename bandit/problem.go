@@ -24,6 +24,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"vitrine"
+	"vitrine/assortment"
+	"vitrine/utility"
 )
 
 // Problem is what every learner knows before the first round.
@@ -45,7 +47,20 @@ func (p Problem) check() error {
 	case p.Constraint == nil:
 		return fmt.Errorf("the problem has no constraint")
 	}
+	if k, ok := p.Constraint.(assortment.AtMost); ok && int(k) != p.Size {
+		return fmt.Errorf("size = %d: the constraint allows %d", p.Size, int(k))
+	}
 	return nil
+}
+
+// kind names a learner in its snapshots: what it is, of which problem, utility
+// and options. A snapshot of another one would be read as nonsense.
+func (p Problem) kind(name string, m utility.Model, options any) string {
+	model := any(m)
+	if _, ok := m.(fmt.Stringer); !ok {
+		model = fmt.Sprintf("%T", m)
+	}
+	return fmt.Sprintf("%s d=%d K=%d T=%d %v %+v", name, p.Features, p.Size, p.Rounds, model, options)
 }
 
 // family returns the feasible family of a context.
@@ -82,16 +97,21 @@ func oneOf(key, v string, legal ...string) error {
 	return fmt.Errorf("%s = %q: must be one of %q", key, v, legal)
 }
 
-// finite reports the first utility or gradient that is not finite, which
-// features too large for the family cause.
-func finite(u []float64, g *mat.Dense) error {
+// largestSlope bounds the utilities and the entries of their gradients from
+// which a learner of a non-linear family learns, as
+// [vitrine.LargestFeature] bounds those of a linear one.
+const largestSlope = vitrine.LargestFeature
+
+// checkSlopes reports the first utility or gradient that is not a number of
+// size at most largestSlope: one such round would spoil the estimate for good.
+func checkSlopes(u []float64, g *mat.Dense) error {
 	for k, v := range u {
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return fmt.Errorf("utility of the item at position %d is %v: scale the features", k, v)
+		if !(math.Abs(v) <= largestSlope) {
+			return fmt.Errorf("utility of the item at position %d is %v: must be at most %v in size: scale the features", k, v, largestSlope)
 		}
 		for _, v := range g.RawRowView(k) {
-			if math.IsNaN(v) || math.IsInf(v, 0) {
-				return fmt.Errorf("gradient of the item at position %d is %v: scale the features", k, v)
+			if !(math.Abs(v) <= largestSlope) {
+				return fmt.Errorf("gradient of the item at position %d has %v: must be at most %v in size: scale the features", k, v, largestSlope)
 			}
 		}
 	}

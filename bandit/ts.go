@@ -149,11 +149,11 @@ func (o *sampling) index(scratch *samplingScratch, x *vitrine.Context, rng *rand
 }
 
 // MarshalBinary implements encoding.BinaryMarshaler.
-func (l *TS) MarshalBinary() ([]byte, error) { return l.snapshot("ts-mnl") }
+func (l *TS) MarshalBinary() ([]byte, error) { return l.snapshot("ts-mnl", l.o) }
 
 // UnmarshalBinary implements encoding.BinaryUnmarshaler. A learner that
 // returns an error is unchanged.
 func (l *TS) UnmarshalBinary(data []byte) error {
 	est, v := regression(l.model.NumParams(), l.o.Lambda)
-	return l.restore("ts-mnl", data, est, v)
+	return l.restore("ts-mnl", l.o, data, est, v)
 }

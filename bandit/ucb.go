@@ -61,11 +61,11 @@ func (l *UCB) radius() float64 {
 }
 
 // MarshalBinary implements encoding.BinaryMarshaler.
-func (l *UCB) MarshalBinary() ([]byte, error) { return l.snapshot("ucb-mnl") }
+func (l *UCB) MarshalBinary() ([]byte, error) { return l.snapshot("ucb-mnl", l.o) }
 
 // UnmarshalBinary implements encoding.BinaryUnmarshaler. A learner that
 // returns an error is unchanged.
 func (l *UCB) UnmarshalBinary(data []byte) error {
 	est, v := regression(l.model.NumParams(), l.o.Lambda)
-	return l.restore("ucb-mnl", data, est, v)
+	return l.restore("ucb-mnl", l.o, data, est, v)
 }

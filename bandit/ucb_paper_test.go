@@ -12,7 +12,7 @@ import (
 
 // linearHistory is a run of the uniform policy, for learners of linear
 // utilities to observe.
-func linearHistory(t *testing.T, rounds int) []vitrine.Round {
+func linearHistory(t testing.TB, rounds int) []vitrine.Round {
 	t.Helper()
 	o := paperOptions()
 	o.Warmup = rounds
@@ -25,7 +25,7 @@ func linearHistory(t *testing.T, rounds int) []vitrine.Round {
 	return live(t, l, rounds, nil).rounds
 }
 
-func observeAll(t *testing.T, l vitrine.Learner, rounds []vitrine.Round) {
+func observeAll(t testing.TB, l vitrine.Learner, rounds []vitrine.Round) {
 	t.Helper()
 	for _, r := range rounds {
 		if err := l.Observe(r); err != nil {

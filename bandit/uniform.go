@@ -2,6 +2,7 @@ package bandit
 
 import (
 	"math/rand/v2"
+	"slices"
 
 	"vitrine"
 	"vitrine/assortment"
@@ -57,5 +58,6 @@ func (u *uniform) Offer(x *vitrine.Context, rng *rand.Rand) vitrine.Offer {
 	for i := range gain {
 		gain[i] = 1 - rng.Float64()
 	}
-	return vitrine.Offer{Assortment: family.MaxGain(nil, gain)}
+	// A copy: the answer may be the family's own.
+	return vitrine.Offer{Assortment: slices.Clone(family.MaxGain(nil, gain))}
 }

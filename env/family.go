@@ -15,7 +15,8 @@ type Family struct {
 	w     []float64
 }
 
-// NewFamily draws each entry of w* from U[low, high]; the paper has [−1, 1].
+// NewFamily draws each entry of w* from U[low, high]; the paper has [−1, 1]. The
+// bounds must pass [CheckInterval].
 func NewFamily(m utility.Model, low, high float64, rng *rand.Rand) *Family {
 	f := &Family{model: m, w: make([]float64, m.NumParams())}
 	for j := range f.w {

@@ -10,7 +10,7 @@ type One struct{}
 func (One) Draw(int, *rand.Rand) []float64 { return nil }
 
 // UniformRevenue draws each item's revenue from U[Low, High], 0 ≤ Low, afresh
-// in each round.
+// in each round. The bounds must pass [CheckInterval].
 type UniformRevenue struct{ Low, High float64 }
 
 // Draw implements [Revenues].

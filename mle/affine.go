@@ -141,12 +141,11 @@ func (l *Affine) blocks(f func(from, to int, a, g, u, out []float64)) {
 	}
 }
 
-// last calls f for the newest round alone.
-func (l *Affine) last(f func(from, to int, a, g, u, out []float64)) {
-	d, from := l.Dim(), l.Rounds()-1
-	lo, hi := l.start(from), l.end[from]
+// round calls f for round s alone.
+func (l *Affine) round(s int, f func(from, to int, a, g, u, out []float64)) {
+	d, lo, hi := l.Dim(), l.start(s), l.end[s]
 	l.u, l.out = grow(l.u, hi-lo), grow(l.out, 1)
-	f(from, from+1, l.offset[lo:hi], l.g[lo*d:hi*d], l.u, l.out)
+	f(s, s+1, l.offset[lo:hi], l.g[lo*d:hi*d], l.u, l.out)
 }
 
 // Encode appends the rounds to a snapshot.

@@ -5,7 +5,7 @@
 // [Affine], of utilities that are affine in w, which is what both a linear
 // model and a linearised network are. Both run over S ∪ {0}: a round in which
 // nobody buys counts. The minimisers are [Adam] and [LevenbergMarquardt] for
-// the first, [Newton] and [OnlineNewton] for the second.
+// the first, [Newton] and [Online] for the second.
 package mle
 
 import (
@@ -165,10 +165,10 @@ func (o *outcomes) addFisher(h, p, g, mean []float64, from, to int) {
 
 // encode and decode keep the outcomes in a snapshot.
 func (o *outcomes) encode(e *state.Encoder) {
-	e.Int(len(o.end))
+	e.Count(len(o.end))
 	for s, end := range o.end {
-		e.Int(end)
-		e.Int(int(o.choice[s]))
+		e.Count(end)
+		e.Count(int(o.choice[s]))
 	}
 }
 
@@ -176,12 +176,12 @@ func (o *outcomes) encode(e *state.Encoder) {
 // of the rows, of which each has the given width.
 func (o *outcomes) decode(d *state.Decoder, length, width int) {
 	o.reset()
-	for range d.Int() {
-		end, y := d.Int(), d.Int()
+	for range d.Count() {
+		end, y := d.Count(), d.Count()
 		if d.Err() != nil {
 			return
 		}
-		if last := o.Rows(); end < last || end > length/width || y < 0 || y > end-last {
+		if last := o.Rows(); end < last || end > length/width || y > end-last {
 			d.Fail(fmt.Errorf("snapshot has a round that ends at row %d with choice %d, after row %d", end, y, last))
 			return
 		}

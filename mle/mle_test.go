@@ -3,6 +3,7 @@ package mle_test
 import (
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/diff/fd"
@@ -185,6 +186,63 @@ func TestNewtonConvergesFromAfar(t *testing.T) {
 		n.Minimize()
 	}
 	near(t, "ŵ", n.Params()[0], 0, 0.01)
+}
+
+// A feature that is large and almost constant, as a time in seconds is, leaves
+// the fast sum of the Hessian indefinite by rounding: then it is summed without
+// differences, and the iteration goes on in few steps.
+func TestNewtonSurvivesRoundingInTheHessian(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 1))
+	const d, time = 3, 1.7e9
+	n := mle.NewNewton(1, make([]float64, d), 1e-6)
+	most := 0
+	for range 300 {
+		g := mat.NewDense(4, d, nil)
+		for i := range 4 {
+			g.SetRow(i, []float64{time + 1e3*rng.Float64(), rng.NormFloat64(), rng.NormFloat64()})
+		}
+		n.Append(make([]float64, 4), g, vitrine.Choice(rng.IntN(5)))
+		most = max(most, n.Minimize())
+	}
+	if most > 20 {
+		t.Errorf("a round took %d steps", most)
+	}
+	grad := make([]float64, d)
+	n.Loss().Gradient(grad, n.Params())
+	for _, v := range grad[1:] {
+		if !(math.Abs(v) < 1) {
+			t.Errorf("∇ℓ = %v", grad)
+		}
+	}
+}
+
+// A step that overflows gives no number, and is not taken.
+func TestNewtonRefusesAStepThatOverflows(t *testing.T) {
+	for _, lambda := range []float64{1e-100, 1e-200} {
+		n := mle.NewNewton(lambda, []float64{0}, 1e-6)
+		n.Append([]float64{-1000}, mat.NewDense(1, 1, []float64{1e150}), 1)
+		n.Minimize()
+		if w := n.Params()[0]; w != 0 {
+			t.Errorf("λ = %v: ŵ = %v", lambda, w)
+		}
+	}
+}
+
+// A row count that overflows when it is multiplied by the width is refused.
+func TestSnapshotWithTooManyRowsIsRefused(t *testing.T) {
+	e := state.NewEncoder("test")
+	e.Floats(nil)
+	e.Count(1)
+	e.Count(math.MaxInt/8 + 1)
+	e.Count(0)
+	d, err := state.NewDecoder("test", e.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	mle.NewChoices(8).Decode(d)
+	if err := d.Close(); err == nil || !strings.Contains(err.Error(), "ends at row") {
+		t.Errorf("error %v, want one that names the row", err)
+	}
 }
 
 func TestOnlineIsTheStatedStep(t *testing.T) {

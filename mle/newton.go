@@ -18,8 +18,10 @@ import (
 // ℓ(w) − min ℓ. The gradient of the old rounds at ŵ is kept, so a new round
 // costs its own rows and one pass over the data a step. H is the sum of the
 // rounds' Hessians, each at the estimate of its time, and its inverse is
-// updated with each round; where three steps do not suffice, H is computed
-// afresh at the current w, and where a step does not decrease ℓ it is halved.
+// updated with each round. H is computed afresh at the current w after three
+// steps, and where a step does not decrease ℓ; a step that does not decrease ℓ
+// with H fresh is halved. Rejected steps count: after 100 of both kinds
+// Minimize gives up, with an estimate that is still the best that it met.
 type Newton struct {
 	// Tolerance is the decrement² at which Minimize stops.
 	Tolerance float64
@@ -70,7 +72,7 @@ func (n *Newton) Loss() *Affine { return n.loss }
 func (n *Newton) Append(a []float64, g *mat.Dense, y vitrine.Choice) {
 	n.loss.Append(a, g, y)
 	l, d := n.loss, n.loss.Dim()
-	l.last(func(from, to int, a, g, u, out []float64) {
+	l.round(l.Rounds()-1, func(from, to int, a, g, u, out []float64) {
 		kernel.Gemv(u, a, g, n.w, len(u), d)
 		n.value += l.probabilities(u, out, from, to)
 		addRound(n.h, 1, u, out[0], g, l.mean, n.centered)
@@ -87,11 +89,12 @@ func (n *Newton) Minimize() int {
 	fresh, scale := false, 1.0
 	for steps := range maxSteps {
 		if steps > 0 && steps%lagged == 0 && !fresh {
-			fresh = n.refresh()
+			n.refresh()
+			fresh = true
 		}
 		n.h.Solve(n.step, n.grad)
 		decrement := kernel.Dot(n.grad, n.step)
-		if decrement < n.Tolerance {
+		if !(decrement >= n.Tolerance) {
 			return steps
 		}
 		for j := range n.w {
@@ -103,7 +106,8 @@ func (n *Newton) Minimize() int {
 			if fresh {
 				scale /= 2
 			} else {
-				fresh = n.refresh()
+				n.refresh()
+				fresh = true
 			}
 			continue
 		}
@@ -115,10 +119,24 @@ func (n *Newton) Minimize() int {
 	return maxSteps
 }
 
-// refresh computes the Hessian afresh at the current estimate.
-func (n *Newton) refresh() bool {
+// refresh computes the Hessian afresh at the current estimate. The fast sum
+// over blocks of rounds takes differences, and where gradients are so large
+// beside λ that rounding leaves it indefinite, the sum of positive terms is
+// taken.
+func (n *Newton) refresh() {
 	n.loss.hessian(n.packed, n.w)
-	return n.h.Set(n.packed) == nil
+	if n.h.Set(n.packed) == nil {
+		return
+	}
+	l := n.loss
+	n.h.Reset(l.lambda)
+	for s := range l.Rounds() {
+		l.round(s, func(from, to int, a, g, u, out []float64) {
+			kernel.Gemv(u, a, g, n.w, len(u), l.Dim())
+			l.probabilities(u, out, from, to)
+			addRound(n.h, 1, u, out[0], g, l.mean, n.centered)
+		})
+	}
 }
 
 // addRound adds c times the Hessian of one round to h, as a sum of positive

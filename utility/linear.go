@@ -30,6 +30,14 @@ func NewLinear(d int, intercept bool) *Linear {
 	return &Linear{d: d, intercept: intercept}
 }
 
+// String returns "linear" and whether there is an intercept.
+func (m *Linear) String() string {
+	if m.intercept {
+		return "linear with intercept"
+	}
+	return "linear"
+}
+
 // NumFeatures returns d.
 func (m *Linear) NumFeatures() int { return m.d }
 

@@ -70,6 +70,15 @@ func NewMLP(d int, hidden []int, a Activation) *MLP {
 	return m
 }
 
+// String returns the activation and the widths from d to 1, "sigmoid 3-15-1".
+func (m *MLP) String() string {
+	s := m.activation.String() + " "
+	for _, l := range m.layers {
+		s += fmt.Sprintf("%d-", l.in)
+	}
+	return s + "1"
+}
+
 // NumFeatures returns d.
 func (m *MLP) NumFeatures() int { return m.layers[0].in }
 

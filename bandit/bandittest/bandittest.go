@@ -37,6 +37,7 @@ func TestLearner(t *testing.T, features, size, steps int, newLearner func() vitr
 	t.Run("rounds may be late or missing", b.roundsMayBeLateOrMissing)
 	t.Run("a request may narrow the family", b.requestMayNarrowTheFamily)
 	t.Run("bad rounds are refused", b.badRoundsAreRefused)
+	t.Run("large features do no harm", b.largeFeaturesDoNoHarm)
 	t.Run("snapshots continue", b.snapshotsContinue)
 	t.Run("damaged snapshots are refused", b.damagedSnapshotsAreRefused)
 }
@@ -314,7 +315,7 @@ func (b battery) badRoundsAreRefused(t *testing.T) {
 		"no context":          with(func(r *vitrine.Round, x *vitrine.Context) { r.Context = nil }),
 		"a NaN feature":       with(func(r *vitrine.Round, x *vitrine.Context) { x.Features.Set(3, 0, math.NaN()) }),
 		"an infinite feature": with(func(r *vitrine.Round, x *vitrine.Context) { x.Features.Set(3, 0, math.Inf(1)) }),
-		"a huge feature":      with(func(r *vitrine.Round, x *vitrine.Context) { x.Features.Set(3, 0, 1e200) }),
+		"a feature too large": with(func(r *vitrine.Round, x *vitrine.Context) { x.Features.Set(3, 0, 1.01*vitrine.LargestFeature) }),
 		"too many features": with(func(r *vitrine.Round, x *vitrine.Context) {
 			x.Features = mat.NewDense(12, b.features+1, nil)
 		}),
@@ -341,6 +342,36 @@ func (b battery) badRoundsAreRefused(t *testing.T) {
 		}
 		if diff := cmp.Diff(before, b.offers(l.Policy()), cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("after %d rounds: refused rounds changed the learner (-before +after):\n%s", at, diff)
+		}
+	}
+}
+
+// A round of features as large as they may be is refused, or learned from: the
+// learner stays finite, and decides and learns as before.
+func (b battery) largeFeaturesDoNoHarm(t *testing.T) {
+	l := b.newLearner()
+	for s, r := range b.rounds {
+		if s%3 == 1 {
+			x := *r.Context
+			x.Features = mat.DenseCopyOf(x.Features)
+			x.Features.Scale(vitrine.LargestFeature/mat.Norm(x.Features, math.Inf(1)), x.Features)
+			r.Context = &x
+			_ = l.Observe(r)
+			continue
+		}
+		if err := l.Observe(r); err != nil {
+			t.Fatalf("round %d after rounds of large features: %v", s, err)
+		}
+		for _, o := range b.offers(l.Policy()) {
+			if err := o.Assortment.Check(12); err != nil || len(o.Assortment) > b.size {
+				t.Fatalf("round %d: offer %v after rounds of large features", s, o)
+			}
+		}
+	}
+	if l, ok := l.(Snapshotter); ok {
+		// A snapshot with a number that is not finite is refused.
+		if err := b.newLearner().(Snapshotter).UnmarshalBinary(b.marshal(t, l)); err != nil {
+			t.Error(err)
 		}
 	}
 }

@@ -90,9 +90,6 @@ func (m *Matrix) CopyFrom(o *Matrix) {
 	m.updates = o.updates
 }
 
-// Order returns d.
-func (m *Matrix) Order() int { return m.d }
-
 // Sym stores V in dst, nil allocates, and returns it.
 func (m *Matrix) Sym(dst *mat.SymDense) *mat.SymDense { return Unpack(dst, m.v, m.d) }
 
@@ -106,7 +103,7 @@ func (m *Matrix) Inverse() Inverse {
 
 // Encode appends the matrix to a snapshot.
 func (m *Matrix) Encode(e *state.Encoder) {
-	e.Int(m.updates)
+	e.Count(m.updates)
 	e.Floats(m.v)
 	e.Floats(m.inv.p)
 }
@@ -114,7 +111,7 @@ func (m *Matrix) Encode(e *state.Encoder) {
 // Decode reads what Encode wrote for a matrix of the same order. Errors are
 // the decoder's.
 func (m *Matrix) Decode(d *state.Decoder) {
-	m.updates = d.Int()
+	m.updates = d.Count()
 	d.Floats(m.v)
 	d.Floats(m.inv.p)
 }

@@ -2,11 +2,12 @@
 //
 //	magic    8 bytes   "vitrine" and the format's version, 1
 //	kind     string    what the snapshot is of
-//	fields   integers, 64 bits, little endian; strings and float64 slices
+//	fields   integers and floats, 64 bits, little endian; strings and slices
 //	         with their length before them
 //	crc      4 bytes   CRC-32C of all before it
 //
-// The reader of the fields knows their order. Floats are stored bit for bit.
+// The reader of the fields knows their order. Floats are finite, and stored bit
+// for bit. A snapshot is read by machines of any word length.
 package state
 
 import (
@@ -31,24 +32,25 @@ func NewEncoder(kind string) *Encoder {
 	return e
 }
 
-// Int appends an integer.
-func (e *Encoder) Int(v int) { e.buf = binary.LittleEndian.AppendUint64(e.buf, uint64(v)) }
+// Uint64 appends an unsigned integer.
+func (e *Encoder) Uint64(v uint64) { e.buf = binary.LittleEndian.AppendUint64(e.buf, v) }
+
+// Count appends an integer that is not negative.
+func (e *Encoder) Count(v int) { e.Uint64(uint64(v)) }
 
 // Float appends a float64.
-func (e *Encoder) Float(v float64) {
-	e.buf = binary.LittleEndian.AppendUint64(e.buf, math.Float64bits(v))
-}
+func (e *Encoder) Float(v float64) { e.Uint64(math.Float64bits(v)) }
 
 // Floats appends a slice.
 func (e *Encoder) Floats(v []float64) {
-	e.Int(len(v))
+	e.Count(len(v))
 	for _, f := range v {
 		e.Float(f)
 	}
 }
 
 func (e *Encoder) string(s string) {
-	e.Int(len(s))
+	e.Count(len(s))
 	e.buf = append(e.buf, s...)
 }
 
@@ -83,19 +85,36 @@ func NewDecoder(kind string, data []byte) (*Decoder, error) {
 	return d, d.err
 }
 
-// Int reads an integer.
-func (d *Decoder) Int() int {
+// Uint64 reads an unsigned integer.
+func (d *Decoder) Uint64() uint64 {
 	if len(d.buf) < 8 {
 		d.Fail(errors.New("snapshot ends early"))
 		return 0
 	}
 	v := binary.LittleEndian.Uint64(d.buf)
 	d.buf = d.buf[8:]
+	return v
+}
+
+// Count reads an integer that is not negative.
+func (d *Decoder) Count() int {
+	v := d.Uint64()
+	if v > math.MaxInt {
+		d.Fail(fmt.Errorf("snapshot has a count of %d, which is negative or too large for this machine", int64(v)))
+		return 0
+	}
 	return int(v)
 }
 
-// Float reads a float64.
-func (d *Decoder) Float() float64 { return math.Float64frombits(uint64(d.Int())) }
+// Float reads a float64, which must be finite.
+func (d *Decoder) Float() float64 {
+	v := math.Float64frombits(d.Uint64())
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		d.Fail(fmt.Errorf("snapshot has the number %v", v))
+		return 0
+	}
+	return v
+}
 
 // Floats reads a slice of exactly the length of dst into it.
 func (d *Decoder) Floats(dst []float64) {
@@ -129,8 +148,8 @@ func (d *Decoder) string() string {
 // length reads the number of elements of a field, each of size bytes, and
 // checks that they are there.
 func (d *Decoder) length(size int) int {
-	n := d.Int()
-	if d.err == nil && (n < 0 || n > len(d.buf)/size) {
+	n := d.Count()
+	if d.err == nil && n > len(d.buf)/size {
 		d.Fail(errors.New("snapshot ends early"))
 	}
 	if d.err != nil {

@@ -1,6 +1,9 @@
 package state_test
 
 import (
+	"bytes"
+	"encoding/binary"
+	"hash/crc32"
 	"math"
 	"strings"
 	"testing"
@@ -12,9 +15,10 @@ import (
 
 func sample() []byte {
 	e := state.NewEncoder("sample")
-	e.Int(-7)
+	e.Count(7)
 	e.Float(math.Pi)
-	e.Floats([]float64{1, math.Inf(-1), math.Copysign(0, -1)})
+	e.Floats([]float64{1, -math.MaxFloat64, math.Copysign(0, -1)})
+	e.Uint64(math.MaxUint64)
 	return e.Bytes()
 }
 
@@ -23,14 +27,17 @@ func TestRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := d.Int(); got != -7 {
-		t.Errorf("Int = %d, want -7", got)
+	if got := d.Count(); got != 7 {
+		t.Errorf("Count = %d, want 7", got)
 	}
 	if got := d.Float(); got != math.Pi {
 		t.Errorf("Float = %v, want π", got)
 	}
-	if diff := cmp.Diff([]float64{1, math.Inf(-1), math.Copysign(0, -1)}, d.FloatSlice()); diff != "" {
+	if diff := cmp.Diff([]float64{1, -math.MaxFloat64, math.Copysign(0, -1)}, d.FloatSlice()); diff != "" {
 		t.Errorf("FloatSlice (-want +got):\n%s", diff)
+	}
+	if got := d.Uint64(); got != math.MaxUint64 {
+		t.Errorf("Uint64 = %d, want 2⁶⁴ − 1", got)
 	}
 	if err := d.Close(); err != nil {
 		t.Error(err)
@@ -62,10 +69,12 @@ func TestFieldsAreChecked(t *testing.T) {
 		name, want string
 		read       func(d *state.Decoder)
 	}{
-		{"too few read", "too many", func(d *state.Decoder) { d.Int() }},
-		{"wrong length", "of another configuration", func(d *state.Decoder) { d.Int(); d.Float(); d.Floats(make([]float64, 2)) }},
-		{"past the end", "ends early", func(d *state.Decoder) { d.Int(); d.Float(); d.FloatSlice(); d.Int() }},
-		{"not a length", "ends early", func(d *state.Decoder) { d.FloatSlice() }},
+		{"too few read", "too many", func(d *state.Decoder) { d.Count() }},
+		{"wrong length", "of another configuration", func(d *state.Decoder) { d.Count(); d.Float(); d.Floats(make([]float64, 2)) }},
+		{"past the end", "ends early", func(d *state.Decoder) { d.Count(); d.Float(); d.FloatSlice(); d.Uint64(); d.Count() }},
+		{"a length without its data", "ends early", func(d *state.Decoder) { d.FloatSlice() }},
+		{"not a count", "count of -1", func(d *state.Decoder) { d.Count(); d.Float(); d.FloatSlice(); d.Count() }},
+		{"not a number", "has the number NaN", func(d *state.Decoder) { d.Count(); d.Float(); d.FloatSlice(); d.Float() }},
 	} {
 		d, err := state.NewDecoder("sample", sample())
 		if err != nil {
@@ -78,17 +87,27 @@ func TestFieldsAreChecked(t *testing.T) {
 	}
 }
 
-// A decoder never panics, and never asks for more memory than its input.
+// A decoder never panics, and never asks for more memory than its input. Half
+// of the inputs get a right checksum, or nothing would reach the fields.
 func FuzzDecoder(f *testing.F) {
-	f.Add(sample())
-	f.Add([]byte("vitrine\x01"))
-	f.Fuzz(func(t *testing.T, data []byte) {
+	f.Add(sample(), true)
+	f.Add([]byte("vitrine\x01"), false)
+	f.Fuzz(func(t *testing.T, data []byte, seal bool) {
+		if seal && len(data) >= 4 {
+			body := data[:len(data)-4]
+			data = binary.LittleEndian.AppendUint32(bytes.Clone(body), crc32.Checksum(body, crc32.MakeTable(crc32.Castagnoli)))
+		}
 		d, err := state.NewDecoder("sample", data)
 		if err != nil {
 			return
 		}
-		d.Int()
-		d.FloatSlice()
+		if n := d.Count(); n < 0 {
+			t.Errorf("Count = %d", n)
+		}
+		d.Float()
+		if n := len(d.FloatSlice()); n > len(data)/8 {
+			t.Errorf("%d numbers in %d bytes", n, len(data))
+		}
 		d.Floats(make([]float64, 3))
 		_ = d.Close()
 	})
