@@ -1,0 +1,72 @@
+package env
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat/sampleuv"
+
+	"vitrine/internal/kernel"
+	"vitrine/utility"
+)
+
+// Pool is a set of real items and a utility fitted to real choices: the parts
+// of a semi-synthetic world. As [Contexts] it draws N distinct items.
+type Pool struct {
+	Features *mat.Dense    // M×d
+	Model    utility.Model // of d features
+	Params   []float64     // d_w
+}
+
+// Draw implements [Contexts]: the rows of x are distinct rows of the pool, drawn
+// uniformly. It panics where x has more rows than the pool, or other features.
+func (p *Pool) Draw(x *mat.Dense, rng *rand.Rand) {
+	n, _ := x.Dims()
+	m, _ := p.Features.Dims()
+	items := make([]int, n)
+	sampleuv.WithoutReplacement(items, m, rng)
+	for k, i := range items {
+		x.SetRow(k, p.Features.RawRowView(i))
+	}
+}
+
+// Truth returns the fitted utility f_w.
+func (p *Pool) Truth() *Family { return &Family{model: p.Model, w: p.Params} }
+
+// Checksum tells pools apart: 16 hexadecimal digits of the SHA-256 of the
+// features and the parameters.
+func (p *Pool) Checksum() string {
+	h := sha256.New()
+	var b [8]byte
+	write := func(v float64) {
+		binary.LittleEndian.PutUint64(b[:], math.Float64bits(v))
+		h.Write(b[:])
+	}
+	m, _ := p.Features.Dims()
+	for i := range m {
+		for _, v := range p.Features.RawRowView(i) {
+			write(v)
+		}
+	}
+	for _, v := range p.Params {
+		write(v)
+	}
+	return fmt.Sprintf("%x", h.Sum(nil)[:8])
+}
+
+// Probability is a truth whose utilities are the probabilities
+//
+//	u_i = 1 / (1 + exp(−f_i))
+//
+// of another: they lie in (0, 1), so that no assortment sells for certain.
+type Probability struct{ Truth }
+
+// Utilities implements [Truth].
+func (p Probability) Utilities(dst []float64, x *mat.Dense) {
+	p.Truth.Utilities(dst, x)
+	kernel.Sigmoid(dst, dst)
+}
