@@ -1,6 +1,7 @@
 package config
 
 import (
+	"context"
 	"maps"
 	"math"
 	"math/rand/v2"
@@ -9,6 +10,7 @@ import (
 	"vitrine"
 	"vitrine/assortment"
 	"vitrine/bandit"
+	"vitrine/camera"
 	"vitrine/env"
 	"vitrine/internal/stream"
 	"vitrine/utility"
@@ -54,9 +56,10 @@ var utilities = []named[utility.Model]{
 }
 
 // contexts are the distributions of features.
-var contexts = []named[env.Contexts]{
+var contexts = []named[newContexts]{
 	{Entry{"gaussian", "standard normal features"}, gaussianContexts},
 	{Entry{"uniform", "features uniform on [low, high], default [-3, 3]"}, uniformContexts},
+	{Entry{"pool", "distinct items of the file's pool"}, poolContexts},
 }
 
 // truths are the true utilities.
@@ -64,12 +67,23 @@ var truths = []named[newTruth]{
 	{Entry{"mlp", "a network with parameters uniform on [low, high], default [-1, 1]"}, mlpTruth},
 	{Entry{"cosine", "cos(2π xᵀw) − ½ xᵀw, w uniform on [-1, 1]; norm > 0 bounds ‖w‖"}, cosineTruth},
 	{Entry{"linear", "xᵀθ with parameters uniform on [low, high], default [-1, 1]; intercept = true adds b"}, linearTruth},
+	{Entry{"pool", "what real choices among the pool's items say: utility = \"logit\", the default, or \"probability\""}, poolTruth},
 }
 
 // revenues are what items earn.
 var revenues = []named[env.Revenues]{
 	{Entry{"one", "1 for every item"}, oneRevenue},
 	{Entry{"uniform", "uniform on [low, high] in each round, default [0, 1]"}, uniformRevenue},
+}
+
+// pools are the real items that worlds may be made of. Where their data is to be
+// had is said where it is missing.
+var pools = []struct {
+	Entry
+	source string
+	load   func(ctx context.Context, path string) (*env.Pool, error)
+}{
+	{Entry{"camera", "426 digital cameras of a conjoint study, utilities fitted to its choices"}, camera.Source, camera.Load},
 }
 
 // constraints are the feasible families.
@@ -85,6 +99,15 @@ var constraints = []struct {
 func Policies() []Entry {
 	var entries []Entry
 	for _, p := range policies {
+		entries = append(entries, p.Entry)
+	}
+	return entries
+}
+
+// Pools returns the pools of real items.
+func Pools() []Entry {
+	var entries []Entry
+	for _, p := range pools {
 		entries = append(entries, p.Entry)
 	}
 	return entries
@@ -275,8 +298,15 @@ func mlpUtility(s section, features int) (made[utility.Model], error) {
 	return made[utility.Model]{m, o}, err
 }
 
-func gaussianContexts(s section, _ int) (made[env.Contexts], error) {
-	return made[env.Contexts]{env.Gaussian{}, nil}, s.bind(&struct{}{}, "kind")
+// newContexts makes the distribution of features of a file, whose pool may be
+// nil.
+type newContexts func(pool *env.Pool) env.Contexts
+
+// always is for contexts that need no pool.
+func always(c env.Contexts) newContexts { return func(*env.Pool) env.Contexts { return c } }
+
+func gaussianContexts(s section, _ int) (made[newContexts], error) {
+	return made[newContexts]{always(env.Gaussian{}), nil}, s.bind(&struct{}{}, "kind")
 }
 
 type intervalOptions struct {
@@ -291,19 +321,34 @@ func (o intervalOptions) check(s section) error {
 	return nil
 }
 
-func uniformContexts(s section, _ int) (made[env.Contexts], error) {
+func uniformContexts(s section, _ int) (made[newContexts], error) {
 	o := intervalOptions{-3, 3}
 	if err := s.bind(&o, "kind"); err != nil {
-		return made[env.Contexts]{}, err
+		return made[newContexts]{}, err
 	}
-	return made[env.Contexts]{env.Uniform(o), o}, o.check(s)
+	return made[newContexts]{always(env.Uniform(o)), o}, o.check(s)
 }
 
-// newTruth draws a truth for a seed.
-type newTruth func(rng *rand.Rand) env.Truth
+func poolContexts(s section, _ int) (made[newContexts], error) {
+	if err := s.needPool(); err != nil {
+		return made[newContexts]{}, err
+	}
+	return made[newContexts]{func(p *env.Pool) env.Contexts { return p }, nil}, s.bind(&struct{}{}, "kind")
+}
+
+// needPool reports that the file names no pool.
+func (s section) needPool() error {
+	if _, ok := s.doc.values["pool"]; ok {
+		return nil
+	}
+	return s.errorf("kind", "kind = 'pool': the file names no pool: say pool = %q at its head", pools[0].Name)
+}
+
+// newTruth draws a truth for a seed, or takes that of the file's pool.
+type newTruth func(rng *rand.Rand, pool *env.Pool) env.Truth
 
 func familyTruth(m utility.Model, o intervalOptions) newTruth {
-	return func(rng *rand.Rand) env.Truth { return env.NewFamily(m, o.Low, o.High, rng) }
+	return func(rng *rand.Rand, _ *env.Pool) env.Truth { return env.NewFamily(m, o.Low, o.High, rng) }
 }
 
 func mlpTruth(s section, features int) (made[newTruth], error) {
@@ -342,7 +387,27 @@ func cosineTruth(s section, features int) (made[newTruth], error) {
 	if !(o.Norm >= 0) || math.IsInf(o.Norm, 1) {
 		return made[newTruth]{}, s.errorf("norm", "norm = %v: must be finite and not negative (0 leaves w as drawn)", o.Norm)
 	}
-	return made[newTruth]{func(rng *rand.Rand) env.Truth { return env.NewCosine(features, o.Norm, rng) }, o}, nil
+	return made[newTruth]{func(rng *rand.Rand, _ *env.Pool) env.Truth { return env.NewCosine(features, o.Norm, rng) }, o}, nil
+}
+
+func poolTruth(s section, _ int) (made[newTruth], error) {
+	o := struct {
+		Utility string `toml:"utility"`
+	}{"logit"}
+	if err := s.needPool(); err != nil {
+		return made[newTruth]{}, err
+	}
+	if err := s.bind(&o, "kind"); err != nil {
+		return made[newTruth]{}, err
+	}
+	switch o.Utility {
+	case "logit":
+		return made[newTruth]{func(_ *rand.Rand, p *env.Pool) env.Truth { return p.Truth() }, o}, nil
+	case "probability":
+		return made[newTruth]{func(_ *rand.Rand, p *env.Pool) env.Truth { return env.Probability{Truth: p.Truth()} }, o}, nil
+	default:
+		return made[newTruth]{}, s.errorf("utility", "utility = %q: must be \"logit\" or \"probability\"", o.Utility)
+	}
 }
 
 func oneRevenue(s section, _ int) (made[env.Revenues], error) {

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/mat"
+
 	"vitrine"
 	"vitrine/assortment"
 	"vitrine/assortment/assortmenttest"
@@ -14,6 +16,7 @@ import (
 	"vitrine/env/envtest"
 	"vitrine/experiment"
 	"vitrine/internal/stream"
+	"vitrine/utility"
 	"vitrine/utility/utilitytest"
 )
 
@@ -25,16 +28,24 @@ const features, size = 2, 3
 // load loads a file with the given tables.
 func load(t *testing.T, tables string) *experiment.Experiment {
 	t.Helper()
-	text := fmt.Sprintf("name = \"x\"\nrounds = 100\nitems = 12\nsize = %d\nfeatures = %d\nseeds = 1\n%s", size, features, tables)
+	text := fmt.Sprintf("name = \"x\"\npool = \"camera\"\nrounds = 100\nitems = 12\nsize = %d\nfeatures = %d\nseeds = 1\n%s", size, features, tables)
 	f, err := config.Load("x.toml", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := f.Experiment(config.Selection{}, "")
+	e, err := f.Experiment(config.Selection{Pool: pool()}, "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	return e
+}
+
+// pool stands for the data that worlds of the kind "pool" are made of.
+func pool() *env.Pool {
+	rng := stream.New(2, 0, stream.World)
+	x := mat.NewDense(40, features, nil)
+	env.Gaussian{}.Draw(x, rng)
+	return &env.Pool{Features: x, Model: utility.NewLinear(features, false), Params: []float64{1, -1}}
 }
 
 const plainWorld = "[contexts]\nkind = \"gaussian\"\n[truth]\nkind = \"cosine\"\n"

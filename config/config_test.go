@@ -1,6 +1,7 @@
 package config_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -11,8 +12,8 @@ import (
 )
 
 func TestPanelsOfThePaperLoad(t *testing.T) {
-	rounds := map[string]int{"main": 1000, "items": 500, "sweep": 1000}
-	seeds := map[string]int{"main": 30, "items": 30, "sweep": 10}
+	rounds := map[string]int{"main": 1000, "items": 500, "sweep": 1000, "camera": 1000}
+	seeds := map[string]int{"main": 30, "items": 30, "sweep": 10, "camera": 30}
 	for _, name := range experiments.Names() {
 		text, err := experiments.Read(name)
 		if err != nil {
@@ -26,7 +27,8 @@ func TestPanelsOfThePaperLoad(t *testing.T) {
 			t.Errorf("%s.toml is called %q", name, f.Name)
 		}
 		group, _, _ := strings.Cut(name, "-")
-		e, err := f.Experiment(config.Selection{}, "")
+		sel := config.Selection{Pool: pool()}
+		e, err := f.Experiment(sel, "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -34,7 +36,7 @@ func TestPanelsOfThePaperLoad(t *testing.T) {
 			t.Errorf("%s has %d rounds and %d seeds, want %d and %d", name, e.Rounds, len(e.Seeds), rounds[group], seeds[group])
 		}
 		want := []string{"onl-mnl", "eps-greedy-mnl", "ucb-mnl", "ts-mnl", "ofu-mnl-plus", "greedy", "uniform", "oracle"}
-		if diff := cmp.Diff(want, labels(t, f, config.Selection{})); diff != "" {
+		if diff := cmp.Diff(want, labels(t, f, sel)); diff != "" {
 			t.Errorf("%s: policies under theory constants (-want +got):\n%s", name, diff)
 		}
 	}
@@ -110,7 +112,7 @@ func TestWrongTypes(t *testing.T) {
 		"items = [1, 2]":              "x.toml:2: items = [1, 2]: wrong type: want an integer",
 		"items = {a = 1}":             "x.toml:2: items = a table: wrong type: want an integer",
 		"contexts = \"gaussian\"":     "x.toml:2: contexts = 'gaussian': must be a table",
-		"contexts = {kind = true}":    "x.toml:2: contexts: kind = true: unknown: must be one of gaussian, uniform",
+		"contexts = {kind = true}":    "x.toml:2: contexts: kind = true: unknown: must be one of gaussian, uniform, pool",
 		"policy = [1]\n" + plainWorld: "x.toml:2: policy: must be an array of tables, [[policy]]",
 		"truth.kind = \"mlp\"\ntruth.hidden = [\"3\"]\ncontexts.kind = \"gaussian\"": "x.toml:3: truth: hidden = ['3']: wrong type: want a list of integers",
 	} {
@@ -118,6 +120,29 @@ func TestWrongTypes(t *testing.T) {
 		if err == nil || err.Error() != want {
 			t.Errorf("%s:\n got %v\nwant %s", text, err, want)
 		}
+	}
+}
+
+// What a file says of a pool is checked, and without its data there is no
+// experiment.
+func TestPoolsAreChecked(t *testing.T) {
+	world := "[contexts]\nkind = \"pool\"\n[truth]\nkind = \"pool\"\n%s[[policy]]\nname = \"uniform\"\n"
+	for want, text := range map[string]string{
+		`x.toml:2: pool = "cameras": unknown: did you mean "camera"?`:         "pool = \"cameras\"\n" + fmt.Sprintf(world, ""),
+		`x.toml:3: contexts: kind = 'pool': the file names no pool`:           fmt.Sprintf(world, ""),
+		`x.toml:7: truth: utility = "odds": must be "logit" or "probability"`: "pool = \"camera\"\n" + fmt.Sprintf(world, "utility = \"odds\"\n"),
+		`x.toml:7: truth: unknown key "low": must be one of utility, kind`:    "pool = \"camera\"\n" + fmt.Sprintf(world, "low = 1\n"),
+	} {
+		if _, err := config.Load("x.toml", []byte("name = \"x\"\n"+text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one that says %s", err, want)
+		}
+	}
+	f, err := config.Load("x.toml", []byte("name = \"x\"\npool = \"camera\"\n"+fmt.Sprintf(world, "")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Experiment(config.Selection{}, ""); err == nil || err.Error() != `x needs the data of pool "camera"` {
+		t.Errorf("error %v without the data", err)
 	}
 }
 

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"regexp"
@@ -19,9 +20,14 @@ type File struct {
 	Name, Title string
 	Seeds       int // how many are played unless the selection says otherwise
 
+	// Pool names the real items that the world is made of, and PoolSource says
+	// where their data is to be had; "" for most.
+	Pool, PoolSource string
+
 	problem    bandit.Problem
 	items      int
-	contexts   made[env.Contexts]
+	loadPool   func(ctx context.Context, path string) (*env.Pool, error)
+	contexts   made[newContexts]
 	truth      made[newTruth]
 	revenue    made[env.Revenues]
 	contenders []contender
@@ -43,6 +49,7 @@ type keys struct {
 	Size     int    `toml:"size"`
 	Features int    `toml:"features"`
 	Seeds    int    `toml:"seeds"`
+	Pool     string `toml:"pool"`
 }
 
 // MaxSeeds is the most seeds that an experiment may have.
@@ -74,6 +81,9 @@ func Load(name string, text []byte) (*File, error) {
 	if f.Title == "" {
 		f.Title = f.Name
 	}
+	if err := f.findPool(root, k.Pool); err != nil {
+		return nil, err
+	}
 	if err := f.loadWorld(root); err != nil {
 		return nil, err
 	}
@@ -101,6 +111,37 @@ func (k keys) check(s section) error {
 		return s.errorf("size", "size = %d: must not exceed items = %d", k.Size, k.Items)
 	}
 	return nil
+}
+
+// findPool finds the pool in the catalog.
+func (f *File) findPool(root section, name string) error {
+	if name == "" {
+		return nil
+	}
+	for _, p := range pools {
+		if p.Name == name {
+			f.Pool, f.PoolSource, f.loadPool = name, p.source, p.load
+			return nil
+		}
+	}
+	return root.errorf("pool", "pool = %q: unknown%s", name, hint(name, names(Pools())))
+}
+
+// LoadPool reads the data of the file's pool, and reports a pool that does not
+// fit the file.
+func (f *File) LoadPool(ctx context.Context, path string) (*env.Pool, error) {
+	p, err := f.loadPool(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	m, d := p.Features.Dims()
+	switch {
+	case d != f.problem.Features:
+		return nil, fmt.Errorf("%s: features = %d, and the items of pool %q have %d", f.Name, f.problem.Features, f.Pool, d)
+	case m < f.items:
+		return nil, fmt.Errorf("%s: items = %d, and pool %q has %d", f.Name, f.items, f.Pool, m)
+	}
+	return p, nil
 }
 
 func (f *File) loadWorld(root section) error {
@@ -199,14 +240,18 @@ func names(entries []Entry) []string {
 
 // Selection says what of a file is played.
 type Selection struct {
-	Seeds     int      // how many, at most MaxSeeds; 0 is the file's
-	FirstSeed uint64   // the seeds are FirstSeed, FirstSeed+1, …
-	Policies  []string // labels or names; none is all
-	Baselines string   // "theory", "tuned" or "both"; "" is "theory"
+	Seeds     int       // how many, at most MaxSeeds; 0 is the file's
+	FirstSeed uint64    // the seeds are FirstSeed, FirstSeed+1, …
+	Policies  []string  // labels or names; none is all
+	Baselines string    // "theory", "tuned" or "both"; "" is "theory"
+	Pool      *env.Pool // of files that name one
 }
 
 // Experiment makes what the selection asks for. version identifies the program.
 func (f *File) Experiment(sel Selection, version string) (*experiment.Experiment, error) {
+	if f.Pool != "" && sel.Pool == nil {
+		return nil, fmt.Errorf("%s needs the data of pool %q", f.Name, f.Pool)
+	}
 	chosen, err := f.choose(sel)
 	if err != nil {
 		return nil, err
@@ -214,15 +259,19 @@ func (f *File) Experiment(sel Selection, version string) (*experiment.Experiment
 	if len(chosen) == 0 {
 		return nil, fmt.Errorf("%s has no policy for these baselines: its policies are all of the other set", f.Name)
 	}
+	settings := map[string]any{
+		"rounds": f.problem.Rounds, "items": f.items, "size": f.problem.Size, "features": f.problem.Features,
+		"contexts": f.contexts.settings, "truth": f.truth.settings, "revenue": f.revenue.settings,
+	}
+	if f.Pool != "" {
+		settings["pool"] = map[string]any{"name": f.Pool, "checksum": sel.Pool.Checksum()}
+	}
 	e := &experiment.Experiment{
 		Name: f.Name, Title: f.Title, Rounds: f.problem.Rounds, Constraint: f.problem.Constraint, Version: version,
 		World: func(rng *rand.Rand) env.Environment {
-			return &env.World{Items: f.items, Contexts: f.contexts.value, Truth: f.truth.value(rng), Revenues: f.revenue.value}
+			return &env.World{Items: f.items, Contexts: f.contexts.value(sel.Pool), Truth: f.truth.value(rng, sel.Pool), Revenues: f.revenue.value}
 		},
-		Settings: map[string]any{
-			"rounds": f.problem.Rounds, "items": f.items, "size": f.problem.Size, "features": f.problem.Features,
-			"contexts": f.contexts.settings, "truth": f.truth.settings, "revenue": f.revenue.settings,
-		},
+		Settings: settings,
 	}
 	for _, c := range chosen {
 		e.Policies = append(e.Policies, experiment.Policy{Label: c.label, Settings: c.made.settings, New: c.made.value})

@@ -36,6 +36,7 @@ var order = []string{
 	"sweep-uniform-misspecified-d5-k10",
 	"sweep-uniform-realizable-d10-k10",
 	"sweep-uniform-misspecified-d10-k10",
+	"camera",
 }
 
 // Names returns the names of all experiments, in the order of the paper.

@@ -9,7 +9,7 @@ import (
 )
 
 type listCmd struct {
-	What string `arg:"" optional:"" help:"One of policies, utilities, environments, constraints, experiments; all of them if left out."`
+	What string `arg:"" optional:"" help:"One of policies, utilities, environments, pools, constraints, experiments; all of them if left out."`
 	Show string `help:"Print the file of this experiment." placeholder:"NAME"`
 }
 
@@ -41,6 +41,7 @@ func (c listCmd) Run(t terminal) error {
 		{"policies", config.Policies()},
 		{"utilities", config.Utilities()},
 		{"environments", config.Environments()},
+		{"pools", config.Pools()},
 		{"constraints", config.Constraints()},
 		{"experiments", panels},
 	} {
@@ -57,7 +58,7 @@ func (c listCmd) Run(t terminal) error {
 		}
 	}
 	if !known {
-		return usageError{fmt.Errorf("there is no list of %q: there are policies, utilities, environments, constraints and experiments", c.What)}
+		return usageError{fmt.Errorf("there is no list of %q: there are policies, utilities, environments, pools, constraints and experiments", c.What)}
 	}
 	return w.Flush()
 }

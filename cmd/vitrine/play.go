@@ -13,6 +13,7 @@ import (
 	"text/tabwriter"
 
 	"vitrine/config"
+	"vitrine/env"
 	"vitrine/experiment"
 	"vitrine/experiments"
 	"vitrine/figure"
@@ -23,6 +24,7 @@ type playFlags struct {
 	Seeds     *int     `help:"How many seeds to play (default: what the file says, 30 in the paper's panels)." placeholder:"N"`
 	FirstSeed uint64   `help:"The seeds are FIRST, FIRST+1, …" default:"0" placeholder:"FIRST"`
 	Out       string   `help:"Directory of the results (default: out): each experiment has its own in it." default:"out" placeholder:"DIR"`
+	Data      string   `help:"Where the data of experiments with real items is: its file, or a folder that has it (imdb, camera)." placeholder:"PATH"`
 	Workers   int      `help:"Runs to play at a time (default: one for each processor). The results do not depend on it." default:"0" placeholder:"N"`
 	Policies  []string `help:"Play only these, by label or name, separated by commas." placeholder:"A,B"`
 	Baselines string   `help:"Constants of the linear baselines: theory (the default), as published figures have them; tuned, with an intercept and a tuned radius; or both." default:"theory" placeholder:"theory|tuned|both"`
@@ -59,6 +61,10 @@ func (c reproduceCmd) Run(ctx context.Context, t terminal) error {
 		f, err := config.Load(name+".toml", text)
 		if err != nil {
 			return err
+		}
+		if f.Pool != "" && c.Data == "" && !slices.Contains(c.Names, name) {
+			t.warn(name + " is left out: it needs --data")
+			continue
 		}
 		files = append(files, f)
 	}
@@ -152,6 +158,11 @@ func (c playFlags) play(ctx context.Context, t terminal, files []*config.File, g
 	}
 	var chosen []*experiment.Experiment
 	for _, f := range files {
+		if f.Pool != "" {
+			if sel.Pool, err = c.loadPool(ctx, f); err != nil {
+				return err
+			}
+		}
 		e, err := f.Experiment(sel, v)
 		if err != nil {
 			return usageError{err}
@@ -180,6 +191,29 @@ func (c playFlags) play(ctx context.Context, t terminal, files []*config.File, g
 	}
 	fmt.Fprintf(t.err, "vitrine: results are in %s\n", c.Out)
 	return nil
+}
+
+// loadPool reads the data of the file's pool from --data, or from the folder of
+// the pool's name in it.
+func (c playFlags) loadPool(ctx context.Context, f *config.File) (*env.Pool, error) {
+	hint := fmt.Sprintf("the data is %s", f.PoolSource)
+	if c.Data == "" {
+		return nil, hinted{usageError{fmt.Errorf("%s needs real data: say where it is with --data PATH", f.Name)}, hint}
+	}
+	path := c.Data
+	if inside := filepath.Join(path, f.Pool); isDir(inside) {
+		path = inside
+	}
+	p, err := f.LoadPool(ctx, path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, hinted{err, hint}
+	}
+	return p, err
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
 }
 
 func printSummary(t terminal, summaries []experiment.Summary) {

@@ -23,7 +23,7 @@ var table = [][]string{
 	{"experiments", "internal/kernel", "internal/layers", "internal/replace", "internal/state", "internal/stream"},
 	{".", "utility", "eventlog", "internal/gram"},
 	{"assortment", "mle", "env", "eventlog/memlog", "eventlog/natslog"},
-	{"bandit", "decision"},
+	{"bandit", "camera", "decision"},
 	{"experiment", "server", "choicedata", "offpolicy"},
 	{"config", "figure"},
 	{"cmd/vitrine", "bench"},

@@ -1,0 +1,223 @@
+// Package camera makes a pool of the digital cameras of a conjoint study and of
+// the tastes of the people who were asked (Allenby, Brazell, Howell and Rossi
+// 2014, Quantitative Marketing and Economics 12:421–456; the data set camera of
+// the R package bayesm).
+//
+// In each task four cameras and "none" were shown and one was taken: it is the
+// MNL bandit's form, with an outside option. The tastes are the maximum
+// likelihood estimate of one linear utility for all respondents,
+//
+//	u_i = x_iᵀθ,   u_none = 0,
+//
+// and the pool is the distinct cameras. Their best assortments do not sell for
+// certain, and their worst do sell.
+package camera
+
+import (
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gonum.org/v1/gonum/mat"
+
+	"vitrine"
+	"vitrine/env"
+	"vitrine/mle"
+	"vitrine/utility"
+)
+
+// Source says where the data is to be had.
+const Source = "the data set camera of the R package bayesm, as a file camera.csv with a row for each alternative of each task"
+
+// Attributes are the features of a camera, in the order of its rows: the brand,
+// whether it has more pixels, zoom, video, a swivel screen and wifi, and the
+// price in hundreds of dollars.
+var Attributes = []string{"canon", "sony", "nikon", "panasonic", "pixels", "zoom", "video", "swivel", "wifi", "price"}
+
+// header is the first row of the file.
+var header = append([]string{"respondent", "task", "alt", "choice"}, Attributes...)
+
+// Task is what a respondent was shown and took.
+type Task struct {
+	Respondent int
+	Cameras    *mat.Dense // rows of Attributes
+	Choice     vitrine.Choice
+}
+
+// Load returns the pool of the file, or of camera.csv in the folder, at path.
+// It has no long work to report.
+func Load(_ context.Context, path string) (*env.Pool, error) {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		path = filepath.Join(path, "camera.csv")
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	tasks, err := Read(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	theta, _ := Fit(tasks)
+	return &env.Pool{Features: distinct(tasks), Model: utility.NewLinear(len(Attributes), false), Params: theta}, nil
+}
+
+// Read reads the tasks of a file: CSV with the columns respondent, task, alt,
+// choice and the attributes. Rows of a task are consecutive; one of them has
+// choice 1, and the row without attributes is "none". Errors name the line.
+func Read(r io.Reader) ([]Task, error) {
+	in := csv.NewReader(r)
+	in.ReuseRecord, in.LazyQuotes = true, true
+	switch first, err := in.Read(); {
+	case errors.Is(err, io.EOF):
+		return nil, errors.New("the file is empty")
+	case err != nil:
+		return nil, err
+	case !slices.Equal(first, header):
+		return nil, fmt.Errorf("line 1: the columns are %s: want %s", strings.Join(first, ","), strings.Join(header, ","))
+	}
+	var tasks []Task
+	var open rows
+	for {
+		record, err := in.Read()
+		if err != nil && !errors.Is(err, io.EOF) {
+			return nil, err
+		}
+		end := err != nil
+		if open.started && (end || record[0] != open.respondent || record[1] != open.task) {
+			task, err := open.close()
+			if err != nil {
+				return nil, err
+			}
+			tasks = append(tasks, task)
+		}
+		if end {
+			break
+		}
+		line, _ := in.FieldPos(0)
+		if err := open.add(line, record); err != nil {
+			return nil, fmt.Errorf("line %d: %w", line, err)
+		}
+	}
+	if len(tasks) == 0 {
+		return nil, errors.New("the file has no tasks")
+	}
+	return tasks, nil
+}
+
+// rows are those of a task that is being read.
+type rows struct {
+	started          bool
+	line             int
+	respondent, task string
+	cameras          []float64
+	choice           vitrine.Choice
+	chosen           int
+}
+
+// add reads a row.
+func (t *rows) add(line int, record []string) error {
+	if !t.started {
+		*t = rows{started: true, line: line, respondent: strings.Clone(record[0]), task: strings.Clone(record[1]), cameras: t.cameras[:0]}
+	}
+	camera := false
+	x := make([]float64, len(Attributes))
+	for j, text := range record[4:] {
+		v, err := strconv.ParseFloat(text, 64)
+		if err != nil || math.IsNaN(v) || math.Abs(v) > vitrine.LargestFeature {
+			return fmt.Errorf("%s is %q: want a number of at most %v in size", Attributes[j], text, vitrine.LargestFeature)
+		}
+		x[j] = v
+		camera = camera || v != 0
+	}
+	if camera {
+		t.cameras = append(t.cameras, x...)
+	}
+	switch record[3] {
+	case "0":
+	case "1":
+		t.chosen++
+		if camera {
+			t.choice = vitrine.Choice(len(t.cameras) / len(Attributes))
+		}
+	default:
+		return fmt.Errorf("choice is %q: want 0 or 1", record[3])
+	}
+	return nil
+}
+
+// close returns the task.
+func (t *rows) close() (Task, error) {
+	t.started = false
+	what := fmt.Sprintf("line %d: task %s of respondent %s", t.line, t.task, t.respondent)
+	respondent, err := strconv.Atoi(t.respondent)
+	switch {
+	case err != nil:
+		return Task{}, fmt.Errorf("line %d: respondent is %q: want an integer", t.line, t.respondent)
+	case t.chosen != 1:
+		return Task{}, fmt.Errorf("%s has %d rows with choice 1: want one", what, t.chosen)
+	case len(t.cameras) == 0:
+		return Task{}, fmt.Errorf("%s shows no camera", what)
+	}
+	x := mat.NewDense(len(t.cameras)/len(Attributes), len(Attributes), slices.Clone(t.cameras))
+	return Task{Respondent: respondent, Cameras: x, Choice: t.choice}, nil
+}
+
+// ridge is a penalty that moves the estimate by less than its eighth digit, and
+// leaves an attribute that no task varies at 0.
+const ridge = 1e-8
+
+// Fit returns the maximum likelihood estimate of θ and its log-likelihood.
+func Fit(tasks []Task) (theta []float64, logLikelihood float64) {
+	n := mle.NewNewton(ridge, make([]float64, len(Attributes)), 1e-16)
+	for _, t := range tasks {
+		k, _ := t.Cameras.Dims()
+		n.Append(make([]float64, k), t.Cameras, t.Choice)
+	}
+	n.Minimize()
+	theta = slices.Clone(n.Params())
+	return theta, LogLikelihood(tasks, theta)
+}
+
+// LogLikelihood returns Σ log p(i_s | S_s, θ).
+func LogLikelihood(tasks []Task, theta []float64) float64 {
+	sum := 0.0
+	for _, t := range tasks {
+		k, _ := t.Cameras.Dims()
+		u := make([]float64, k)
+		mat.NewVecDense(k, u).MulVec(t.Cameras, mat.NewVecDense(len(theta), theta))
+		sum -= vitrine.LogSumExp1(u)
+		if t.Choice != vitrine.Outside {
+			sum += u[t.Choice-1]
+		}
+	}
+	return sum
+}
+
+// distinct returns the cameras that the tasks show, once each, in the order of
+// their attributes.
+func distinct(tasks []Task) *mat.Dense {
+	var cameras [][]float64
+	for _, t := range tasks {
+		k, _ := t.Cameras.Dims()
+		for i := range k {
+			cameras = append(cameras, t.Cameras.RawRowView(i))
+		}
+	}
+	slices.SortFunc(cameras, slices.Compare)
+	cameras = slices.CompactFunc(cameras, slices.Equal)
+	x := mat.NewDense(len(cameras), len(Attributes), nil)
+	for i, row := range cameras {
+		x.SetRow(i, row)
+	}
+	return x
+}
