@@ -1,4 +1,5 @@
-// Package experiments embeds the panels of the paper, one TOML file each.
+// Package experiments embeds the panels of the paper, one TOML file each, and
+// says how its figures are made of them.
 package experiments
 
 import (
@@ -6,6 +7,10 @@ import (
 	"slices"
 	"strings"
 )
+
+// GeometricCondition is the figure of the paper that is computed and not
+// played: it has no file.
+const GeometricCondition = "geometric-condition"
 
 //go:embed *.toml
 var files embed.FS
@@ -43,13 +48,22 @@ var order = []string{
 func Names() []string { return slices.Clone(order) }
 
 // Groups returns the names that stand for several experiments: what comes
-// before the first '-' of more than one name.
+// before the first '-' of more than one name, and the names of figures.
 func Groups() []string {
 	var groups []string
-	for _, n := range Names() {
-		prefix, _, _ := strings.Cut(n, "-")
-		if len(Members(prefix)) > 1 && !slices.Contains(groups, prefix) {
-			groups = append(groups, prefix)
+	add := func(group string) {
+		if !slices.Contains(groups, group) {
+			groups = append(groups, group)
+		}
+	}
+	for _, n := range order {
+		if prefix, _, _ := strings.Cut(n, "-"); len(Members(prefix)) > 1 {
+			add(prefix)
+		}
+		for _, f := range figures {
+			if slices.Contains(f.experiments(), n) {
+				add(f.Name)
+			}
 		}
 	}
 	return groups

@@ -1,25 +1,47 @@
-// Package figure turns regret curves into pictures: it reads the regret.csv of
-// an experiment and draws, for every policy, the mean over the seeds with a
-// band of one standard deviation, as SVG and as PNG.
+// Package figure turns results into pictures, as SVG and as PNG: it reads the
+// regret.csv of an experiment and draws, for every policy, the mean over the
+// seeds with a band of one standard deviation.
 //
-// There are only two types: a [Panel] is one plot, a [Curve] one policy in it.
-// [ReadPanel] reads a panel; [Write] draws one panel, or several side by side
-// with one legend. A policy keeps its colour and its line style in every
-// picture (colour-blind safe, and told apart by the dashes when printed in
-// grey).
+// There are three kinds of [Picture]: a [Panel] is one plot, each [Curve] in it
+// one policy; a [Composite] is a figure of the paper, panels in rows over one
+// legend; a [Landscape] is the loss of the geometric condition. [ReadPanel]
+// reads a panel, [Write] draws a picture. A policy keeps its colour and its
+// line style in every picture (colour-blind safe, and told apart by the dashes
+// when printed in grey).
 package figure
 
 import (
 	"bytes"
 	"fmt"
+	"image/color"
 	"io"
 
+	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgimg"
 	"gonum.org/v1/plot/vg/vgsvg"
 
 	"vitrine/internal/replace"
 )
+
+// Picture is what can be drawn: a [Panel], a [Composite] or a [Landscape].
+type Picture interface {
+	compose() page
+}
+
+// page is a picture that is laid out.
+type page struct {
+	width, height vg.Length
+	draw          func(draw.Canvas)
+}
+
+// paint puts the page on a canvas of its size.
+func (p page) paint(c vg.CanvasSizer) {
+	area := draw.New(c)
+	area.SetColor(color.White)
+	area.Fill(area.Rectangle.Path())
+	p.draw(area)
+}
 
 // Panel is one plot: the policies that were played in one experiment.
 type Panel struct {
@@ -37,22 +59,22 @@ type Curve struct {
 	SD     []float64 // T, sample standard deviation over the seeds; nil for a single seed
 }
 
-// resolution of the PNG in dots an inch: a single panel is some 1600 dots wide.
-const resolution = 200
+// resolution of the PNG in dots an inch, that of print.
+const resolution = 300
 
-// Write draws the panels into stem.svg and stem.png. Each file is complete or
+// Write draws the picture into stem.svg and stem.png. Each file is complete or
 // untouched: it is written beside its place and then renamed. The conditions
 // are those of [WriteSVG]; errors name the path.
-func Write(stem string, panels ...Panel) error {
+func Write(stem string, p Picture) error {
 	for _, format := range []struct {
 		extension string
-		write     func(io.Writer, ...Panel) error
+		write     func(io.Writer, Picture) error
 	}{
 		{".svg", WriteSVG},
 		{".png", WritePNG},
 	} {
 		var picture bytes.Buffer
-		if err := format.write(&picture, panels...); err != nil {
+		if err := format.write(&picture, p); err != nil {
 			return fmt.Errorf("%s%s: %w", stem, format.extension, err)
 		}
 		if err := replace.File(stem+format.extension, picture.Bytes()); err != nil {
@@ -62,16 +84,15 @@ func Write(stem string, panels ...Panel) error {
 	return nil
 }
 
-// WriteSVG draws the panels as SVG. One panel has its policies named where
-// their curves end; several are tiled, as near to a square as they go, beside
-// one legend. The text is the same on every machine.
+// WriteSVG draws the picture as SVG. The text is the same on every machine.
 //
-// It panics for no panels, a panel without curves or with two of one policy,
-// and a curve without rounds or with other rounds than its panel.
-func WriteSVG(w io.Writer, panels ...Panel) error {
-	f := compose(panels)
-	canvas := vgsvg.New(f.width, f.height)
-	f.draw(draw.New(canvas))
+// It panics for a composite without panels, a panel without curves or with two
+// of one policy, and a curve without rounds or with other rounds than its
+// panel.
+func WriteSVG(w io.Writer, p Picture) error {
+	page := p.compose()
+	canvas := vgsvg.New(page.width, page.height)
+	page.paint(canvas)
 	var text bytes.Buffer
 	if _, err := canvas.WriteTo(&text); err != nil {
 		return err
@@ -87,12 +108,12 @@ const (
 	families = "font-family:'Liberation Sans',Arial,Helvetica,sans-serif;"
 )
 
-// WritePNG draws the panels as PNG at print resolution, laid out as in
+// WritePNG draws the picture as PNG at print resolution, laid out as in
 // [WriteSVG] and under its conditions.
-func WritePNG(w io.Writer, panels ...Panel) error {
-	f := compose(panels)
-	canvas := vgimg.NewWith(vgimg.UseWH(f.width, f.height), vgimg.UseDPI(resolution))
-	f.draw(draw.New(canvas))
+func WritePNG(w io.Writer, p Picture) error {
+	page := p.compose()
+	canvas := vgimg.NewWith(vgimg.UseWH(page.width, page.height), vgimg.UseDPI(resolution))
+	page.paint(canvas)
 	_, err := vgimg.PngCanvas{Canvas: canvas}.WriteTo(w)
 	return err
 }

@@ -55,20 +55,27 @@ func four() []figure.Panel {
 	}}
 }
 
+// grid has the four panels in two rows under heads.
+func grid() figure.Composite {
+	p := four()
+	return figure.Composite{Heads: []string{"Left", "Right"}, Rows: [][]figure.Panel{p[:2], p[2:]}}
+}
+
 func TestWriteSVGGolden(t *testing.T) {
 	read, err := figure.ReadPanel(filepath.Join("testdata", "regret.csv"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, test := range []struct {
-		golden string
-		panels []figure.Panel
+		golden  string
+		picture figure.Picture
 	}{
-		{"panel_golden.svg", []figure.Panel{read}},
-		{"grid_golden.svg", four()},
+		{"panel_golden.svg", read},
+		{"composite_golden.svg", grid()},
+		{"landscape_golden.svg", landscape()},
 	} {
 		t.Run(test.golden, func(t *testing.T) {
-			got := svg(t, test.panels...)
+			got := svg(t, test.picture)
 			path := filepath.Join("testdata", test.golden)
 			if *rewrite {
 				if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
@@ -136,14 +143,15 @@ func TestWriteSVGThinsLongCurves(t *testing.T) {
 func TestWritePNGAtPrintResolution(t *testing.T) {
 	for _, test := range []struct {
 		name     string
-		panels   []figure.Panel
+		picture  figure.Picture
 		min, max int
 	}{
-		{"one panel", four()[:1], 1500, 2000},
-		{"two by two", four(), 2000, 2600},
+		{"one panel", four()[0], 2300, 3000},
+		{"two by two", grid(), 1800, 2000},
+		{"landscape", landscape(), 1800, 2000},
 	} {
 		var picture bytes.Buffer
-		if err := figure.WritePNG(&picture, test.panels...); err != nil {
+		if err := figure.WritePNG(&picture, test.picture); err != nil {
 			t.Fatal(err)
 		}
 		size, err := png.DecodeConfig(&picture)
@@ -192,28 +200,29 @@ func TestWriteNamesThePathThatItCannotWrite(t *testing.T) {
 }
 
 func TestWriteSVGPanicsWithNothingToDraw(t *testing.T) {
-	for _, panels := range [][]figure.Panel{
-		nil,
-		{{Name: "no curves"}},
-		{{Name: "no rounds", Curves: []figure.Curve{{Policy: "greedy", Seeds: 1}}}},
-		{{Name: "twice", Curves: []figure.Curve{grow("greedy", 1, 3, 1), grow("greedy", 1, 3, 1)}}},
-		{{Name: "uneven", Curves: []figure.Curve{grow("greedy", 1, 3, 1), grow("uniform", 1, 4, 1)}}},
+	for _, p := range []figure.Picture{
+		figure.Composite{},
+		figure.Panel{Name: "no curves"},
+		figure.Panel{Name: "no rounds", Curves: []figure.Curve{{Policy: "greedy", Seeds: 1}}},
+		figure.Panel{Name: "twice", Curves: []figure.Curve{grow("greedy", 1, 3, 1), grow("greedy", 1, 3, 1)}},
+		figure.Panel{Name: "uneven", Curves: []figure.Curve{grow("greedy", 1, 3, 1), grow("uniform", 1, 4, 1)}},
+		figure.Composite{Rows: [][]figure.Panel{{four()[0], {Name: "no curves"}}}},
 	} {
 		func() {
 			defer func() {
 				if recover() == nil {
-					t.Errorf("%v: no panic", panels)
+					t.Errorf("%v: no panic", p)
 				}
 			}()
-			svg(t, panels...)
+			svg(t, p)
 		}()
 	}
 }
 
-func svg(t *testing.T, panels ...figure.Panel) string {
+func svg(t *testing.T, p figure.Picture) string {
 	t.Helper()
 	var text strings.Builder
-	if err := figure.WriteSVG(&text, panels...); err != nil {
+	if err := figure.WriteSVG(&text, p); err != nil {
 		t.Fatal(err)
 	}
 	return text.String()

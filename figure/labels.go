@@ -6,15 +6,10 @@ import (
 	"slices"
 
 	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
 )
 
-// Lengths in points.
-const (
-	labelHeight = 15
-	sample      = 34 // of a policy's line, in its label
-	space       = 6
-)
+// labelHeight is that of a label at the end of a curve, in points.
+const labelHeight = 15
 
 // label names a policy.
 type label struct {
@@ -25,7 +20,7 @@ type label struct {
 
 // labels names every policy once, in the order of the regrets in round T, the
 // largest first, which is how the curves end.
-func labels(panels []Panel) []label {
+func labels(panels ...Panel) []label {
 	var all []label
 	finals := map[string][]float64{}
 	for _, p := range panels {
@@ -71,16 +66,16 @@ func decimals(highest float64) int {
 }
 
 // policyWidth is that of the widest policy name.
-func (f figure) policyWidth() (w vg.Length) {
-	for _, l := range f.labels {
+func policyWidth(labels []label) (w vg.Length) {
+	for _, l := range labels {
 		w = max(w, faces().text.Width(l.policy))
 	}
 	return w
 }
 
 // noteWidth is that of the widest note, with what stands before it.
-func (f figure) noteWidth() (w vg.Length) {
-	for _, l := range f.labels {
+func noteWidth(labels []label) (w vg.Length) {
+	for _, l := range labels {
 		if l.note != "" {
 			w = max(w, 2*space+faces().small.Width(l.note))
 		}
@@ -88,34 +83,21 @@ func (f figure) noteWidth() (w vg.Length) {
 	return w
 }
 
-// labelEnds names the curves of a lone panel where they end.
-func (f figure) labelEnds(a axes) {
-	ends := make([]vg.Length, len(f.labels))
-	for k, l := range f.labels {
-		ends[k] = a.at(a.rounds, l.final).Y
+// ends names the curves of a lone panel where they end.
+func (a axes) ends(labels []label, styles map[string]style) {
+	ends := make([]vg.Length, len(labels))
+	for k, l := range labels {
+		ends[k] = a.at(a.x.high, l.final).Y
 	}
+	notes := sample + space + policyWidth(labels) + noteWidth(labels)
 	for k, y := range spread(ends, labelHeight, a.Min.Y, a.Max.Y) {
+		l := labels[k]
 		a.StrokeLine2(leader, a.Max.X+3, ends[k], a.Max.X+gap-3, y)
-		f.label(a.Canvas, f.labels[k], vg.Point{X: a.Max.X + gap, Y: y})
+		pt := vg.Point{X: a.Max.X + gap, Y: y}
+		entry{line(styles[l.policy].line()), l.policy}.draw(a.Canvas, pt)
+		pt = pt.Add(vg.Point{X: notes, Y: -ascent / 2 * faces().text.Font.Size})
+		write(a, faces().small, faint, pt, fromEnd, l.note)
 	}
-}
-
-// legend lists the policies of several panels, half way up at the right.
-func (f figure) legend(c draw.Canvas) {
-	x := vg.Length(f.columns) * (left + f.plotWidth + gap)
-	y := c.Center().Y + vg.Length(len(f.labels)-1)*labelHeight/2
-	for k, l := range f.labels {
-		f.label(c, l, vg.Point{X: x, Y: y - vg.Length(k)*labelHeight})
-	}
-}
-
-// label draws a label to the right of pt.
-func (f figure) label(c draw.Canvas, l label, pt vg.Point) {
-	c.StrokeLine2(f.styles[l.policy].line(), pt.X, pt.Y, pt.X+sample, pt.Y)
-	pt = pt.Add(vg.Point{X: sample + space, Y: -ascent / 2 * faces().text.Font.Size})
-	write(c, faces().text, ink, pt, fromLeft, l.policy)
-	pt.X += f.policyWidth() + f.noteWidth()
-	write(c, faces().small, faint, pt, fromEnd, l.note)
 }
 
 // spread moves heights, which fall, as little as possible in the sense of

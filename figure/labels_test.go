@@ -88,7 +88,7 @@ func TestLabelsFollowTheEndsOfTheCurves(t *testing.T) {
 		{"two panels", []Panel{one, two}, []label{{"uniform", 60, ""}, {"onl-mnl", 5, ""}, {"greedy", 4, ""}}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, labels(test.panels), cmp.AllowUnexported(label{})); diff != "" {
+			if diff := cmp.Diff(test.want, labels(test.panels...), cmp.AllowUnexported(label{})); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 		})

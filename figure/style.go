@@ -59,7 +59,7 @@ var (
 // styles gives every policy of the panels its style: known names and their
 // tuned variants always the same, other names what the tables hold for them in
 // the order in which they appear.
-func styles(panels []Panel) map[string]style {
+func styles(panels ...Panel) map[string]style {
 	all := map[string]style{}
 	others := 0
 	for _, p := range panels {

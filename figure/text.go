@@ -15,7 +15,7 @@ import (
 
 // faces are the fonts of all pictures, built in so that text has the same
 // width on every machine.
-var faces = sync.OnceValue(func() *struct{ title, text, small font.Face } {
+var faces = sync.OnceValue(func() *struct{ title, caption, text, small font.Face } {
 	face := func(ttf []byte, weight xfont.Weight, size vg.Length) font.Face {
 		parsed, err := opentype.Parse(ttf)
 		if err != nil {
@@ -26,10 +26,11 @@ var faces = sync.OnceValue(func() *struct{ title, text, small font.Face } {
 			Face: parsed,
 		}
 	}
-	return &struct{ title, text, small font.Face }{
-		title: face(liberationsansbold.TTF, xfont.WeightBold, 11.5),
-		text:  face(liberationsansregular.TTF, xfont.WeightNormal, 10),
-		small: face(liberationsansregular.TTF, xfont.WeightNormal, 8.5),
+	return &struct{ title, caption, text, small font.Face }{
+		title:   face(liberationsansbold.TTF, xfont.WeightBold, 11.5),
+		caption: face(liberationsansbold.TTF, xfont.WeightBold, 9),
+		text:    face(liberationsansregular.TTF, xfont.WeightNormal, 10),
+		small:   face(liberationsansregular.TTF, xfont.WeightNormal, 8.5),
 	}
 })
 

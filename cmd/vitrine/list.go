@@ -6,6 +6,7 @@ import (
 
 	"vitrine/config"
 	"vitrine/experiments"
+	"vitrine/geometry"
 )
 
 type listCmd struct {
@@ -20,6 +21,9 @@ func (listCmd) Help() string {
 
 // Run prints the catalog.
 func (c listCmd) Run(t terminal) error {
+	if c.Show == experiments.GeometricCondition {
+		return usageError{fmt.Errorf("%s has no file: it is computed, not played", c.Show)}
+	}
 	if c.Show != "" {
 		text, err := experiments.Read(c.Show)
 		if err != nil {
@@ -69,6 +73,7 @@ func panels() ([]config.Entry, error) {
 	for _, g := range experiments.Groups() {
 		entries = append(entries, config.Entry{Name: g, Doc: fmt.Sprintf("all %d experiments called %s-…", len(experiments.Members(g)), g)})
 	}
+	entries = append(entries, config.Entry{Name: experiments.GeometricCondition, Doc: geometry.Title})
 	for _, name := range experiments.Names() {
 		text, err := experiments.Read(name)
 		if err != nil {

@@ -17,6 +17,7 @@ import (
 	"vitrine/experiment"
 	"vitrine/experiments"
 	"vitrine/figure"
+	"vitrine/geometry"
 )
 
 // playFlags are what reproduce and run have in common.
@@ -48,9 +49,19 @@ func (reproduceCmd) Help() string {
 
 // Run plays the named experiments.
 func (c reproduceCmd) Run(ctx context.Context, t terminal) error {
-	names, groups, err := c.resolve()
+	names, err := c.resolve()
 	if err != nil {
 		return err
+	}
+	if slices.Contains(names, experiments.GeometricCondition) {
+		if err := reproduceGeometricCondition(ctx, t, c.Out); err != nil {
+			return err
+		}
+		names = slices.DeleteFunc(names, func(n string) bool { return n == experiments.GeometricCondition })
+		if len(names) == 0 {
+			return nil
+		}
+		fmt.Fprintln(t.out)
 	}
 	var files []*config.File
 	for _, name := range names {
@@ -68,28 +79,29 @@ func (c reproduceCmd) Run(ctx context.Context, t terminal) error {
 		}
 		files = append(files, f)
 	}
-	return c.play(ctx, t, files, groups)
+	return c.play(ctx, t, files, experiments.Figures(names))
 }
 
-// resolve returns the experiments that are named, once each, and the groups.
-func (c reproduceCmd) resolve() (names, groups []string, err error) {
-	all, known := experiments.Names(), experiments.Groups()
+// resolve returns the experiments that are named, once each.
+func (c reproduceCmd) resolve() (names []string, err error) {
+	all, groups := append([]string{experiments.GeometricCondition}, experiments.Names()...), experiments.Groups()
+	known := strings.Join(groups, ", ")
 	if len(c.Names) == 0 {
-		return nil, nil, usageError{fmt.Errorf("reproduce what? name a group (%s), experiments (see vitrine list experiments) or all", strings.Join(known, ", "))}
+		return nil, usageError{fmt.Errorf("reproduce what? name a group (%s), experiments (see vitrine list experiments) or all", known)}
 	}
 	for _, n := range c.Names {
 		switch {
 		case n == "all":
-			names, groups = append(names, all...), append(groups, known...)
-		case slices.Contains(known, n):
-			names, groups = append(names, experiments.Members(n)...), append(groups, n)
+			names = append(names, all...)
+		case slices.Contains(groups, n):
+			names = append(names, experiments.Members(n)...)
 		case slices.Contains(all, n):
 			names = append(names, n)
 		default:
-			return nil, nil, usageError{fmt.Errorf("there is no experiment %q: there are the groups %s, and what vitrine list experiments names", n, strings.Join(known, ", "))}
+			return nil, usageError{fmt.Errorf("there is no experiment %q: there are the groups %s, and what vitrine list experiments names", n, known)}
 		}
 	}
-	return unique(names), unique(groups), nil
+	return unique(names), nil
 }
 
 // unique returns the first of each word.
@@ -137,8 +149,8 @@ func (c runCmd) Run(ctx context.Context, t terminal) error {
 }
 
 // play plays experiments one after the other, prints their summaries and draws
-// them, and then the groups.
-func (c playFlags) play(ctx context.Context, t terminal, files []*config.File, groups []string) error {
+// them, and then the figures that they make up.
+func (c playFlags) play(ctx context.Context, t terminal, files []*config.File, figures []experiments.Figure) error {
 	sel := config.Selection{FirstSeed: c.FirstSeed, Policies: c.Policies, Baselines: c.Baselines}
 	if c.Seeds != nil {
 		if *c.Seeds < 1 || *c.Seeds > config.MaxSeeds {
@@ -184,8 +196,8 @@ func (c playFlags) play(ctx context.Context, t terminal, files []*config.File, g
 			return err
 		}
 	}
-	for _, g := range groups {
-		if err := drawGroup(c.Out, g); err != nil {
+	for _, f := range figures {
+		if err := drawFigure(c.Out, f); err != nil {
 			return err
 		}
 	}
@@ -240,44 +252,60 @@ type plotCmd struct {
 
 // Help is the tail of the command's help.
 func (plotCmd) Help() string {
-	return examples("vitrine plot out/main-gaussian-realizable", "vitrine plot out        every experiment in it, and the groups that are complete")
+	return examples("vitrine plot out/main-gaussian-realizable", "vitrine plot out        every experiment in it, and the figures that are complete")
 }
 
 // Run draws what the directories hold.
 func (c plotCmd) Run(t terminal) error {
 	for _, dir := range c.Dirs {
-		if _, err := os.Stat(filepath.Join(dir, "regret.csv")); err == nil {
-			if err := draw(dir); err != nil {
-				return err
-			}
-			continue
-		}
-		found, err := fs.Glob(os.DirFS(dir), "*/regret.csv")
-		if err != nil {
+		if err := plot(dir); err != nil {
 			return err
-		}
-		if len(found) == 0 {
-			if _, err := os.Stat(dir); err != nil {
-				return err
-			}
-			return hinted{fmt.Errorf("%s: no regret.csv in it or below it", dir), "results come from vitrine reproduce and vitrine run"}
-		}
-		for _, path := range found {
-			if err := draw(filepath.Join(dir, filepath.Dir(path))); err != nil {
-				return err
-			}
-		}
-		for _, g := range experiments.Groups() {
-			if err := drawGroup(dir, g); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return err
-			}
 		}
 	}
 	return nil
 }
 
-// draw draws the regret of the experiment in dir.
+// plot draws the results in dir or, where it has none, those in the
+// directories below it, and the figures that these make up.
+func plot(dir string) error {
+	if holdsResults(dir) {
+		return draw(dir)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	var found []string
+	for _, e := range entries {
+		if below := filepath.Join(dir, e.Name()); holdsResults(below) {
+			if err := draw(below); err != nil {
+				return err
+			}
+			found = append(found, e.Name())
+		}
+	}
+	if len(found) == 0 {
+		return hinted{fmt.Errorf("%s: no regret.csv in it or below it", dir), "results come from vitrine reproduce and vitrine run"}
+	}
+	for _, f := range experiments.Figures(found) {
+		if err := drawFigure(dir, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// holdsResults reports whether dir has results that can be drawn.
+func holdsResults(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, "regret.csv"))
+	return err == nil || geometry.Exists(dir)
+}
+
+// draw draws the results in dir.
 func draw(dir string) error {
+	if geometry.Exists(dir) {
+		return drawGeometricCondition(dir)
+	}
 	p, err := readPanel(dir)
 	if err != nil {
 		return err
@@ -285,17 +313,22 @@ func draw(dir string) error {
 	return figure.Write(filepath.Join(dir, "regret"), p)
 }
 
-// drawGroup draws the experiments of a group side by side.
-func drawGroup(out, group string) error {
-	var panels []figure.Panel
-	for _, name := range experiments.Members(group) {
-		p, err := readPanel(filepath.Join(out, name))
-		if err != nil {
-			return err
+// drawFigure draws a figure of the paper from the experiments in out.
+func drawFigure(out string, f experiments.Figure) error {
+	composite := figure.Composite{Heads: f.Heads}
+	for _, places := range f.Rows {
+		var row []figure.Panel
+		for _, place := range places {
+			p, err := readPanel(filepath.Join(out, place.Experiment))
+			if err != nil {
+				return err
+			}
+			p.Title = place.Caption
+			row = append(row, p)
 		}
-		panels = append(panels, p)
+		composite.Rows = append(composite.Rows, row)
 	}
-	return figure.Write(filepath.Join(out, group), panels...)
+	return figure.Write(filepath.Join(out, f.Name), composite)
 }
 
 // readPanel reads the regret of an experiment, with the title that it had.

@@ -23,7 +23,7 @@ var table = [][]string{
 	{"experiments", "internal/kernel", "internal/layers", "internal/replace", "internal/state", "internal/stream"},
 	{".", "utility", "eventlog", "internal/gram"},
 	{"assortment", "mle", "env", "eventlog/memlog", "eventlog/natslog"},
-	{"bandit", "camera", "decision"},
+	{"bandit", "camera", "decision", "geometry"},
 	{"experiment", "server", "choicedata", "offpolicy"},
 	{"config", "figure"},
 	{"cmd/vitrine", "bench"},

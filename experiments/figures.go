@@ -1,0 +1,93 @@
+package experiments
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Figure is a figure of the paper that has several panels, laid out as there.
+type Figure struct {
+	Name  string
+	Heads []string  // what stands above each column; nil for nothing
+	Rows  [][]Panel // from top to bottom, each from left to right
+}
+
+// Panel is the place of an experiment in a figure.
+type Panel struct {
+	Experiment string
+	Caption    string
+}
+
+// figures are in the order of the paper, whose main figure comes in two halves.
+var figures = []Figure{
+	{
+		Name: "main-gaussian",
+		Rows: [][]Panel{{
+			{"main-gaussian-realizable", "Realizability (Gaussian)"},
+			{"main-gaussian-misspecified", "Misspecification (Gaussian)"},
+		}},
+	}, {
+		Name: "main-uniform",
+		Rows: [][]Panel{{
+			{"main-uniform-realizable", "Realizability (Uniform)"},
+			{"main-uniform-misspecified", "Misspecification (Uniform)"},
+		}},
+	}, {
+		Name: "main",
+		Rows: [][]Panel{{
+			{"main-gaussian-realizable", "Realizability (Gaussian)"},
+			{"main-gaussian-misspecified", "Misspecification (Gaussian)"},
+		}, {
+			{"main-uniform-realizable", "Realizability (Uniform)"},
+			{"main-uniform-misspecified", "Misspecification (Uniform)"},
+		}},
+	}, {
+		Name:  "items",
+		Heads: []string{"Gaussian", "Uniform"},
+		Rows: [][]Panel{{
+			{"items-gaussian-n100", "N = 100"},
+			{"items-uniform-n100", "N = 100"},
+		}, {
+			{"items-gaussian-n800", "N = 800"},
+			{"items-uniform-n800", "N = 800"},
+		}},
+	},
+	sweep("gaussian", "Gaussian"),
+	sweep("uniform", "Uniform"),
+}
+
+// sweep is the figure of the appendix with varying d and K.
+func sweep(contexts, title string) Figure {
+	f := Figure{
+		Name:  "sweep-" + contexts,
+		Heads: []string{"Realizability (" + title + ")", "Misspecification (" + title + ")"},
+	}
+	for _, v := range []struct{ d, k int }{{3, 10}, {3, 15}, {5, 10}, {10, 10}} {
+		var row []Panel
+		for _, truth := range []string{"realizable", "misspecified"} {
+			row = append(row, Panel{
+				fmt.Sprintf("sweep-%s-%s-d%d-k%d", contexts, truth, v.d, v.k),
+				fmt.Sprintf("N = 100, d = %d, K = %d", v.d, v.k),
+			})
+		}
+		f.Rows = append(f.Rows, row)
+	}
+	return f
+}
+
+// Figures returns the figures all of whose experiments are among the names.
+func Figures(names []string) []Figure {
+	return slices.DeleteFunc(slices.Clone(figures), func(f Figure) bool {
+		return slices.ContainsFunc(f.experiments(), func(n string) bool { return !slices.Contains(names, n) })
+	})
+}
+
+// experiments are those of the panels, row after row.
+func (f Figure) experiments() (names []string) {
+	for _, row := range f.Rows {
+		for _, p := range row {
+			names = append(names, p.Experiment)
+		}
+	}
+	return names
+}

@@ -1,0 +1,174 @@
+package figure
+
+import (
+	"fmt"
+	"image/color"
+	"slices"
+
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+
+	"vitrine/geometry"
+)
+
+// Landscape is a loss under the generalized geometric condition: at the left
+// its slice through the global minima and the lower bound, which is the solid
+// line; at the right the loss over the plane of parameters.
+type Landscape geometry.Landscape
+
+// Lengths of a landscape, in points.
+const (
+	sliceWidth = 196
+	mapLeft    = 46
+	mapWidth   = 132
+	areaHeight = 170
+
+	barGap   = 8 // between the map and its colours
+	barWidth = 9
+	barText  = 22
+)
+
+// The lines and marks of a landscape.
+var (
+	lossLine   = draw.LineStyle{Color: blue, Width: 1.4, Dashes: []vg.Length{5, 2}}
+	boundLine  = draw.LineStyle{Color: black, Width: 1.8}
+	convexLine = draw.LineStyle{Color: orange, Width: 1.2, Dashes: []vg.Length{1.5, 1.5}}
+	growthLine = draw.LineStyle{Color: green, Width: 1.2, Dashes: []vg.Length{7, 2, 1.5, 2}}
+	sliceLine  = draw.LineStyle{Color: vermilion, Width: 1, Dashes: []vg.Length{4, 2}}
+	levelLine  = draw.LineStyle{Color: color.NRGBA{255, 255, 255, 90}, Width: 0.4}
+
+	white        = color.NRGBA{255, 255, 255, 255}
+	globalMark   = vermilion
+	spuriousMark = white
+)
+
+// depths are the colours of the loss, from 0 up: dark where it is low (the
+// blues of ColorBrewer).
+var depths = []color.NRGBA{{8, 48, 107, 255}, {33, 113, 181, 255}, {107, 174, 214, 255}, {198, 219, 239, 255}, {247, 251, 255, 255}}
+
+// compose lays the landscape out.
+func (l Landscape) compose() page {
+	c := l.Condition
+	legend := newLegend([]entry{
+		{line(lossLine), "expected squared loss"},
+		{mark(globalMark), fmt.Sprintf("global minima W* (%d)", len(l.Global))},
+		{line(boundLine), "lower bound, the lesser of these two"},
+		{mark(spuriousMark), fmt.Sprintf("spurious local minima (%d)", len(l.Spurious))},
+		{line(convexLine), fmt.Sprintf("local strong convexity, μ = %v", c.Mu)},
+		{line(sliceLine), "where the slice lies"},
+		{line(growthLine), fmt.Sprintf("growth, τ = %v, γ = %v", c.Tau, c.Gamma)},
+	}, left+sliceWidth+mapLeft+mapWidth)
+	const width = left + sliceWidth + mapLeft + mapWidth + barGap + barWidth + barText
+	foot := bottom + legend.height() + space
+	return page{width, headHeight + areaHeight + foot, func(c draw.Canvas) {
+		l.slice(part(c, left, foot, sliceWidth, areaHeight))
+		l.plane(part(c, left+sliceWidth+mapLeft, foot, mapWidth, areaHeight))
+		legend.draw(c, vg.Point{X: width / 2, Y: legend.height() + space})
+	}}
+}
+
+// slice draws the loss along the line through the global minima, and under it
+// the bound.
+func (l Landscape) slice(c draw.Canvas) {
+	highest := 0.0
+	for _, p := range l.Slice {
+		highest = max(highest, p.Loss)
+	}
+	a := axes{c, span{l.Slice[0].Position, l.Slice[len(l.Slice)-1].Position}, span{0, 1.04 * highest}}
+	a.frame(ticks(a.x, 0), ticks(a.y, 0))
+	a.nameX("position on the line")
+	a.nameY("loss")
+	a.caption("(a) the slice through the global minima")
+	for _, line := range []struct {
+		style  draw.LineStyle
+		height func(geometry.Point) float64
+	}{
+		{convexLine, func(p geometry.Point) float64 { return p.StrongConvexity }},
+		{growthLine, func(p geometry.Point) float64 { return p.Growth }},
+		{boundLine, func(p geometry.Point) float64 { return p.Bound }},
+		{lossLine, func(p geometry.Point) float64 { return p.Loss }},
+	} {
+		points := make([]vg.Point, len(l.Slice))
+		for k, p := range l.Slice {
+			points[k] = a.at(p.Position, line.height(p))
+		}
+		a.StrokeLines(line.style, a.ClipLinesXY(points)...)
+	}
+	half := 0.0
+	if len(l.Global) == 2 {
+		half = l.between() / 2
+	}
+	for _, position := range []float64{-half, half} {
+		a.mark(globalMark, a.at(position, 0))
+	}
+}
+
+// between is the distance of the two global minima.
+func (l Landscape) between() float64 {
+	return geometry.Distance(l.Global[0], l.Global[1:])
+}
+
+// plane draws the loss over the box, in steps, with the slice and the minima.
+func (l Landscape) plane(c draw.Canvas) {
+	box := l.Setting.Box
+	a := axes{c, span{box.Low[0], box.High[0]}, span{box.Low[1], box.High[1]}}
+	levels := ticks(span{0, slices.Max(l.Map.Value)}, 0)
+	bar := part(c, a.Max.X+barGap, a.Min.Y, barWidth, areaHeight)
+	scale := axes{bar, span{0, 1}, span{0, levels[len(levels)-1] + levels[1]}}
+	for k, level := range levels {
+		tone := depth(float64(k) / float64(len(levels)-1))
+		a.SetColor(tone)
+		region := contour(l.Map, level, func(i, j float64) vg.Point {
+			return vg.Point{X: a.X(i / float64(l.Map.N-1)), Y: a.Y(j / float64(l.Map.N-1))}
+		})
+		a.Fill(region)
+		if k > 0 {
+			a.SetLineStyle(levelLine)
+			a.Stroke(region)
+		}
+		low, high := scale.at(0, level).Y, scale.at(0, level+levels[1]).Y
+		a.FillPolygon(tone, []vg.Point{{X: bar.Min.X, Y: low}, {X: bar.Max.X, Y: low}, {X: bar.Max.X, Y: high}, {X: bar.Min.X, Y: high}})
+		write(c, faces().small, faint, vg.Point{X: bar.Max.X + 4, Y: low - ascent/2*faces().small.Font.Size}, fromLeft, number(level))
+	}
+	first, last := l.Slice[0].W, l.Slice[len(l.Slice)-1].W
+	a.StrokeLines(sliceLine, []vg.Point{a.at(first[0], first[1]), a.at(last[0], last[1])})
+	a.frame(nil, nil)
+	a.numbers(ticks(a.x, 0), ticks(a.y, 0))
+	a.nameX("frequency w₁")
+	a.nameY("phase w₂")
+	a.caption("(b) the plane of parameters")
+	for _, m := range l.Spurious {
+		a.mark(spuriousMark, a.at(m.W[0], m.W[1]))
+	}
+	for _, w := range l.Global {
+		a.mark(globalMark, a.at(w[0], w[1]))
+	}
+}
+
+// caption stands above a plot.
+func (a axes) caption(text string) {
+	write(a, faces().caption, ink, vg.Point{X: a.Min.X, Y: a.Max.Y + 6}, fromLeft, text)
+}
+
+// mark puts a dot at pt.
+func (a axes) mark(fill color.Color, pt vg.Point) { dot(a.Canvas, fill, pt) }
+
+// mark is the sample of a dot.
+func mark(fill color.Color) func(draw.Canvas, vg.Point) {
+	return func(c draw.Canvas, at vg.Point) { dot(c, fill, at.Add(vg.Point{X: sample - 5})) }
+}
+
+func dot(c draw.Canvas, fill color.Color, pt vg.Point) {
+	c.DrawGlyph(draw.GlyphStyle{Color: fill, Radius: 2.6, Shape: draw.CircleGlyph{}}, pt)
+	c.DrawGlyph(draw.GlyphStyle{Color: black, Radius: 2.6, Shape: draw.RingGlyph{}}, pt)
+}
+
+// depth is the colour at t in [0, 1] between the first and the last.
+func depth(t float64) color.NRGBA {
+	t *= float64(len(depths) - 1)
+	k := min(int(t), len(depths)-2)
+	t -= float64(k)
+	a, b := depths[k], depths[k+1]
+	mix := func(a, b uint8) uint8 { return uint8((1-t)*float64(a) + t*float64(b) + 0.5) }
+	return color.NRGBA{mix(a.R, b.R), mix(a.G, b.G), mix(a.B, b.B), 255}
+}

@@ -1,0 +1,81 @@
+package figure
+
+import (
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// Lengths in points.
+const (
+	sample    = 34 // of what a legend shows before a name
+	space     = 6
+	rowHeight = 14 // of a legend
+	between   = 16 // two names of a legend
+)
+
+// entry is a name with a sample of what it names.
+type entry struct {
+	sample func(c draw.Canvas, at vg.Point) // from its left end on
+	name   string
+}
+
+// line is the sample of a line.
+func line(s draw.LineStyle) func(draw.Canvas, vg.Point) {
+	return func(c draw.Canvas, at vg.Point) { c.StrokeLine2(s, at.X, at.Y, at.X+sample, at.Y) }
+}
+
+func (e entry) width() vg.Length { return sample + space + faces().text.Width(e.name) }
+
+// draw draws the entry to the right of pt.
+func (e entry) draw(c draw.Canvas, pt vg.Point) {
+	e.sample(c, pt)
+	write(c, faces().text, ink, pt.Add(vg.Point{X: sample + space, Y: -ascent / 2 * faces().text.Font.Size}), fromLeft, e.name)
+}
+
+// legend is a block of entries in columns, row after row.
+type legend struct {
+	entries []entry
+	columns []vg.Length // the width of each
+}
+
+// newLegend sets the entries in as few rows as the width has room for, but at
+// least in one column, and the rows as even as can be.
+func newLegend(entries []entry, width vg.Length) legend {
+	for rows := 1; ; rows++ {
+		l := legend{entries, make([]vg.Length, (len(entries)+rows-1)/rows)}
+		for k, e := range entries {
+			column := &l.columns[k%len(l.columns)]
+			*column = max(*column, e.width())
+		}
+		if l.width() <= width || rows >= len(entries) {
+			return l
+		}
+	}
+}
+
+func (l legend) width() vg.Length {
+	w := vg.Length(len(l.columns)-1) * between
+	for _, c := range l.columns {
+		w += c
+	}
+	return w
+}
+
+func (l legend) height() vg.Length {
+	return vg.Length((len(l.entries)+len(l.columns)-1)/len(l.columns)) * rowHeight
+}
+
+// draw centres the legend under the point top.
+func (l legend) draw(c draw.Canvas, top vg.Point) {
+	pt := vg.Point{Y: top.Y - rowHeight/2}
+	for k, e := range l.entries {
+		if k%len(l.columns) == 0 {
+			pt.X = top.X - l.width()/2
+		}
+		e.draw(c, pt)
+		pt.X += l.columns[k%len(l.columns)] + between
+		if (k+1)%len(l.columns) == 0 {
+			pt.Y -= rowHeight
+		}
+	}
+}

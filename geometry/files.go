@@ -1,0 +1,199 @@
+package geometry
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"vitrine/experiments"
+	"vitrine/internal/replace"
+)
+
+// The files of a landscape.
+const (
+	recordFile = "run.json"
+	sliceFile  = "loss.csv"
+	mapFile    = "map.csv"
+)
+
+var (
+	sliceColumns = []string{"position", "w1", "w2", "loss", "bound", "strong_convexity", "growth"}
+	mapColumns   = []string{"w1", "w2", "loss"}
+)
+
+// Write makes dir and writes run.json, the constants; loss.csv, a row for each
+// point of the slice; and map.csv, a row for each point of the map.
+func (l *Landscape) Write(dir string) error {
+	record, err := json.MarshalIndent(l.Constants, "", "  ")
+	if err != nil {
+		return fmt.Errorf("%s: %w", l.Experiment, err)
+	}
+	slice := line(nil, sliceColumns)
+	for _, p := range l.Slice {
+		slice = numbers(slice, p.Position, p.W[0], p.W[1], p.Loss, p.Bound, p.StrongConvexity, p.Growth)
+	}
+	points := line(nil, mapColumns)
+	for i := range l.Map.N {
+		for j := range l.Map.N {
+			w := l.Map.Params(i, j)
+			points = numbers(points, w[0], w[1], l.Map.At(i, j))
+		}
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	for _, file := range []struct {
+		name    string
+		content []byte
+	}{
+		{sliceFile, slice},
+		{mapFile, points},
+		{recordFile, append(record, '\n')},
+	} {
+		if err := replace.File(filepath.Join(dir, file.name), file.content); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func line(dst []byte, words []string) []byte {
+	return append(append(dst, strings.Join(words, ",")...), '\n')
+}
+
+// numbers appends a row with nine significant digits.
+func numbers(dst []byte, values ...float64) []byte {
+	for _, v := range values {
+		dst = append(strconv.AppendFloat(dst, v, 'g', 9, 64), ',')
+	}
+	dst[len(dst)-1] = '\n'
+	return dst
+}
+
+// Exists reports whether dir holds the slice of a landscape.
+func Exists(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, sliceFile))
+	return err == nil
+}
+
+// Read reads what Write wrote. Errors name the file, and the line where there
+// is one.
+func Read(dir string) (*Landscape, error) {
+	l := &Landscape{}
+	for _, file := range []struct {
+		name   string
+		decode func([]byte, *Landscape) error
+	}{
+		{recordFile, decodeRecord},
+		{sliceFile, decodeSlice},
+		{mapFile, decodeMap},
+	} {
+		path := filepath.Join(dir, file.name)
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		if err := file.decode(text, l); err != nil {
+			return nil, fmt.Errorf("%s: %w; run vitrine reproduce %s again", path, err, experiments.GeometricCondition)
+		}
+	}
+	return l, nil
+}
+
+func decodeRecord(text []byte, l *Landscape) error {
+	if err := json.Unmarshal(text, &l.Constants); err != nil {
+		return err
+	}
+	for axis, low := range l.Setting.Box.Low {
+		if !(low < l.Setting.Box.High[axis]) {
+			return fmt.Errorf("the box of parameters has no inside: %v to %v", l.Setting.Box.Low, l.Setting.Box.High)
+		}
+	}
+	return nil
+}
+
+func decodeSlice(text []byte, l *Landscape) error {
+	rows, err := decode(text, sliceColumns)
+	if err != nil {
+		return err
+	}
+	if len(rows) < 2 {
+		return errors.New("fewer than two points")
+	}
+	l.Slice = nil
+	for k, row := range rows {
+		if k > 0 && !(row[0] > rows[k-1][0]) {
+			return fmt.Errorf("line %d: position %v does not follow %v", k+2, row[0], rows[k-1][0])
+		}
+		l.Slice = append(l.Slice, Point{row[0], Params{row[1], row[2]}, row[3], row[4], row[5], row[6]})
+	}
+	return nil
+}
+
+func decodeMap(text []byte, l *Landscape) error {
+	rows, err := decode(text, mapColumns)
+	if err != nil {
+		return err
+	}
+	n := int(math.Round(math.Sqrt(float64(len(rows)))))
+	if n < 2 || n*n != len(rows) {
+		return fmt.Errorf("%d points are no square grid", len(rows))
+	}
+	l.Map = Grid{Box: l.Setting.Box, N: n}
+	for k, row := range rows {
+		want := l.Map.Params(k/n, k%n)
+		if distance(want, Params{row[0], row[1]}) > 1e-6*(1+math.Hypot(want[0], want[1])) {
+			return fmt.Errorf("line %d: point (%v, %v), want (%.9g, %.9g)", k+2, row[0], row[1], want[0], want[1])
+		}
+		l.Map.Value = append(l.Map.Value, row[2])
+	}
+	return nil
+}
+
+// largest is the size of a number that a file may hold, such that nothing
+// overflows when it is drawn.
+const largest = 1e100
+
+// decode reads rows of numbers under a header.
+func decode(text []byte, columns []string) (rows [][]float64, err error) {
+	if len(text) == 0 || text[len(text)-1] != '\n' {
+		return nil, errors.New("truncated: the last line is not complete")
+	}
+	r := csv.NewReader(bytes.NewReader(text))
+	r.FieldsPerRecord = len(columns)
+	header, err := r.Read()
+	if err != nil {
+		return nil, err
+	}
+	if !slices.Equal(header, columns) {
+		return nil, fmt.Errorf("the header is %q, want %q", strings.Join(header, ","), strings.Join(columns, ","))
+	}
+	for {
+		fields, err := r.Read()
+		if err == io.EOF {
+			return rows, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		row := make([]float64, len(fields))
+		for k, field := range fields {
+			v, err := strconv.ParseFloat(field, 64)
+			if err != nil || !(math.Abs(v) <= largest) {
+				at, _ := r.FieldPos(k)
+				return nil, fmt.Errorf("line %d: %s %q is not a finite number", at, columns[k], field)
+			}
+			row[k] = v
+		}
+		rows = append(rows, row)
+	}
+}
