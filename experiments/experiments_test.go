@@ -1,12 +1,14 @@
 package experiments_test
 
 import (
+	"fmt"
 	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/pelletier/go-toml/v2"
 
 	"vitrine/experiments"
 )
@@ -42,6 +44,96 @@ func TestGroups(t *testing.T) {
 	for group, want := range map[string]int{"main": 4, "main-uniform": 2, "items": 4, "sweep": 16, "sweep-gaussian": 8, "none": 0} {
 		if n := len(experiments.Members(group)); n != want {
 			t.Errorf("%s has %d members, want %d", group, n, want)
+		}
+	}
+}
+
+// Every panel of a figure is an experiment, rows are full, and captions tell
+// them apart with their heads.
+func TestFiguresAreMadeOfExperiments(t *testing.T) {
+	names := experiments.Names()
+	for _, f := range experiments.Figures(names) {
+		seen := map[string]bool{}
+		for _, row := range f.Rows {
+			if len(row) != 2 || f.Heads != nil && len(f.Heads) != 2 {
+				t.Errorf("%s: %d panels in a row under %d heads, want the two columns of the paper", f.Name, len(row), len(f.Heads))
+			}
+			for j, p := range row {
+				if !slices.Contains(names, p.Experiment) {
+					t.Errorf("%s has the panel %s, which is no experiment", f.Name, p.Experiment)
+				}
+				title := p.Caption
+				if f.Heads != nil {
+					title = f.Heads[j] + ": " + title
+				}
+				if seen[title] {
+					t.Errorf("%s has two panels of %q", f.Name, title)
+				}
+				seen[title] = true
+			}
+		}
+	}
+}
+
+// The captions of the sweep and of the items say what the files say.
+func TestCaptionsAreTrue(t *testing.T) {
+	for _, f := range experiments.Figures(experiments.Names()) {
+		for _, row := range f.Rows {
+			for j, p := range row {
+				text, err := experiments.Read(p.Experiment)
+				if err != nil {
+					t.Fatal(err)
+				}
+				var file struct {
+					Title                 string
+					Items, Features, Size int
+					Contexts, Truth       struct{ Kind string }
+				}
+				if err := toml.Unmarshal(text, &file); err != nil {
+					t.Fatal(err)
+				}
+				want := map[string]string{
+					"main":  file.Title,
+					"items": fmt.Sprintf("N = %d", file.Items),
+					"sweep": fmt.Sprintf("N = %d, d = %d, K = %d", file.Items, file.Features, file.Size),
+				}[strings.Split(f.Name, "-")[0]]
+				if p.Caption != want {
+					t.Errorf("%s: caption %q, want %q", p.Experiment, p.Caption, want)
+				}
+				if f.Heads == nil {
+					continue
+				}
+				head := strings.ToLower(f.Heads[j])
+				if !strings.Contains(head, file.Contexts.Kind) {
+					t.Errorf("%s has %s contexts and stands under %q", p.Experiment, file.Contexts.Kind, f.Heads[j])
+				}
+				if truth := map[string]string{"mlp": "realizability", "cosine": "misspecification"}[file.Truth.Kind]; f.Name != "items" && !strings.HasPrefix(head, truth) {
+					t.Errorf("%s has the truth %s and stands under %q", p.Experiment, file.Truth.Kind, f.Heads[j])
+				}
+			}
+		}
+	}
+}
+
+// A figure is there when all of its panels are.
+func TestFiguresOfSomeExperiments(t *testing.T) {
+	main := experiments.Members("main")
+	for _, c := range []struct {
+		names []string
+		want  []string
+	}{
+		{main, []string{"main-gaussian", "main-uniform", "main"}},
+		{main[:3], []string{"main-gaussian"}},
+		{main[1:3], nil},
+		{experiments.Members("sweep"), []string{"sweep-gaussian", "sweep-uniform"}},
+		{nil, nil},
+	} {
+		var got []string
+		for _, f := range experiments.Figures(c.names) {
+			got = append(got, f.Name)
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%v (-want +got):\n%s", c.names, diff)
 		}
 	}
 }

@@ -26,6 +26,8 @@ const (
 	barGap   = 8 // between the map and its colours
 	barWidth = 9
 	barText  = 22
+
+	dotRadius = 2.6
 )
 
 // The lines and marks of a landscape.
@@ -50,7 +52,7 @@ var depths = []color.NRGBA{{8, 48, 107, 255}, {33, 113, 181, 255}, {107, 174, 21
 func (l Landscape) compose() page {
 	c := l.Condition
 	legend := newLegend([]entry{
-		{line(lossLine), "expected squared loss"},
+		{line(lossLine), "loss"},
 		{mark(globalMark), fmt.Sprintf("global minima W* (%d)", len(l.Global))},
 		{line(boundLine), "lower bound, the lesser of these two"},
 		{mark(spuriousMark), fmt.Sprintf("spurious local minima (%d)", len(l.Spurious))},
@@ -77,7 +79,7 @@ func (l Landscape) slice(c draw.Canvas) {
 	a := axes{c, span{l.Slice[0].Position, l.Slice[len(l.Slice)-1].Position}, span{0, 1.04 * highest}}
 	a.frame(ticks(a.x, 0), ticks(a.y, 0))
 	a.nameX("position on the line")
-	a.nameY("loss")
+	a.nameY("expected squared loss")
 	a.caption("(a) the slice through the global minima")
 	for _, line := range []struct {
 		style  draw.LineStyle
@@ -94,41 +96,28 @@ func (l Landscape) slice(c draw.Canvas) {
 		}
 		a.StrokeLines(line.style, a.ClipLinesXY(points)...)
 	}
-	half := 0.0
-	if len(l.Global) == 2 {
-		half = l.between() / 2
-	}
+	half := geometry.Distance(l.Global[0], l.Global[1:]) / 2
 	for _, position := range []float64{-half, half} {
-		a.mark(globalMark, a.at(position, 0))
+		dot(a.Canvas, globalMark, a.at(position, 0))
 	}
-}
-
-// between is the distance of the two global minima.
-func (l Landscape) between() float64 {
-	return geometry.Distance(l.Global[0], l.Global[1:])
 }
 
 // plane draws the loss over the box, in steps, with the slice and the minima.
 func (l Landscape) plane(c draw.Canvas) {
 	box := l.Setting.Box
 	a := axes{c, span{box.Low[0], box.High[0]}, span{box.Low[1], box.High[1]}}
-	levels := ticks(span{0, slices.Max(l.Map.Value)}, 0)
-	bar := part(c, a.Max.X+barGap, a.Min.Y, barWidth, areaHeight)
-	scale := axes{bar, span{0, 1}, span{0, levels[len(levels)-1] + levels[1]}}
+	place := func(i, j float64) vg.Point {
+		return vg.Point{X: a.X(i / float64(l.Map.N-1)), Y: a.Y(j / float64(l.Map.N-1))}
+	}
+	levels, step := levels(slices.Max(l.Map.Value))
 	for k, level := range levels {
-		tone := depth(float64(k) / float64(len(levels)-1))
-		a.SetColor(tone)
-		region := contour(l.Map, level, func(i, j float64) vg.Point {
-			return vg.Point{X: a.X(i / float64(l.Map.N-1)), Y: a.Y(j / float64(l.Map.N-1))}
-		})
+		region := contour(l.Map, level, place)
+		a.SetColor(depth(k, len(levels)))
 		a.Fill(region)
 		if k > 0 {
 			a.SetLineStyle(levelLine)
 			a.Stroke(region)
 		}
-		low, high := scale.at(0, level).Y, scale.at(0, level+levels[1]).Y
-		a.FillPolygon(tone, []vg.Point{{X: bar.Min.X, Y: low}, {X: bar.Max.X, Y: low}, {X: bar.Max.X, Y: high}, {X: bar.Min.X, Y: high}})
-		write(c, faces().small, faint, vg.Point{X: bar.Max.X + 4, Y: low - ascent/2*faces().small.Font.Size}, fromLeft, number(level))
 	}
 	first, last := l.Slice[0].W, l.Slice[len(l.Slice)-1].W
 	a.StrokeLines(sliceLine, []vg.Point{a.at(first[0], first[1]), a.at(last[0], last[1])})
@@ -138,10 +127,35 @@ func (l Landscape) plane(c draw.Canvas) {
 	a.nameY("phase w₂")
 	a.caption("(b) the plane of parameters")
 	for _, m := range l.Spurious {
-		a.mark(spuriousMark, a.at(m.W[0], m.W[1]))
+		dot(a.Canvas, spuriousMark, a.at(m.W[0], m.W[1]))
 	}
 	for _, w := range l.Global {
-		a.mark(globalMark, a.at(w[0], w[1]))
+		dot(a.Canvas, globalMark, a.at(w[0], w[1]))
+	}
+	scale(part(c, a.Max.X+barGap, a.Min.Y, barWidth, areaHeight), levels, step)
+}
+
+// levels are where the colour of the loss changes, from 0 on: two between two
+// ticks.
+func levels(highest float64) (levels []float64, step float64) {
+	ticks := ticks(span{0, highest}, 0)
+	step = ticks[1] / 2
+	for level := 0; float64(level)*step < highest; level++ {
+		levels = append(levels, float64(level)*step)
+	}
+	return levels, step
+}
+
+// scale is the bar of the colours, with a number at every other level.
+func scale(c draw.Canvas, levels []float64, step float64) {
+	a := axes{c, span{0, 1}, span{0, levels[len(levels)-1] + step}}
+	for k, level := range levels {
+		corner, opposite := a.at(0, level), a.at(1, level+step)
+		a.FillPolygon(depth(k, len(levels)), []vg.Point{corner, {X: opposite.X, Y: corner.Y}, opposite, {X: corner.X, Y: opposite.Y}})
+		if k%2 == 0 {
+			f := faces().small
+			write(a, f, faint, vg.Point{X: opposite.X + 4, Y: corner.Y - ascent/2*f.Font.Size}, fromLeft, number(level))
+		}
 	}
 }
 
@@ -150,25 +164,23 @@ func (a axes) caption(text string) {
 	write(a, faces().caption, ink, vg.Point{X: a.Min.X, Y: a.Max.Y + 6}, fromLeft, text)
 }
 
-// mark puts a dot at pt.
-func (a axes) mark(fill color.Color, pt vg.Point) { dot(a.Canvas, fill, pt) }
-
 // mark is the sample of a dot.
 func mark(fill color.Color) func(draw.Canvas, vg.Point) {
-	return func(c draw.Canvas, at vg.Point) { dot(c, fill, at.Add(vg.Point{X: sample - 5})) }
+	return func(c draw.Canvas, at vg.Point) { dot(c, fill, at.Add(vg.Point{X: sample - dotRadius})) }
 }
 
+// dot marks pt.
 func dot(c draw.Canvas, fill color.Color, pt vg.Point) {
-	c.DrawGlyph(draw.GlyphStyle{Color: fill, Radius: 2.6, Shape: draw.CircleGlyph{}}, pt)
-	c.DrawGlyph(draw.GlyphStyle{Color: black, Radius: 2.6, Shape: draw.RingGlyph{}}, pt)
+	c.DrawGlyph(draw.GlyphStyle{Color: fill, Radius: dotRadius, Shape: draw.CircleGlyph{}}, pt)
+	c.DrawGlyph(draw.GlyphStyle{Color: ink, Radius: dotRadius, Shape: draw.RingGlyph{}}, pt)
 }
 
-// depth is the colour at t in [0, 1] between the first and the last.
-func depth(t float64) color.NRGBA {
-	t *= float64(len(depths) - 1)
-	k := min(int(t), len(depths)-2)
-	t -= float64(k)
-	a, b := depths[k], depths[k+1]
+// depth is the colour of step k of n.
+func depth(k, n int) color.NRGBA {
+	t := float64(k) / float64(max(n-1, 1)) * float64(len(depths)-1)
+	i := min(int(t), len(depths)-2)
+	t -= float64(i)
 	mix := func(a, b uint8) uint8 { return uint8((1-t)*float64(a) + t*float64(b) + 0.5) }
+	a, b := depths[i], depths[i+1]
 	return color.NRGBA{mix(a.R, b.R), mix(a.G, b.G), mix(a.B, b.B), 255}
 }

@@ -109,13 +109,33 @@ func Read(dir string) (*Landscape, error) {
 	return l, nil
 }
 
+// A picture needs numbers that do not overflow when they are scaled, and axes
+// with room for their ticks.
+const (
+	largest = 1e9
+	least   = 1e-9
+)
+
 func decodeRecord(text []byte, l *Landscape) error {
 	if err := json.Unmarshal(text, &l.Constants); err != nil {
 		return err
 	}
-	for axis, low := range l.Setting.Box.Low {
-		if !(low < l.Setting.Box.High[axis]) {
-			return fmt.Errorf("the box of parameters has no inside: %v to %v", l.Setting.Box.Low, l.Setting.Box.High)
+	box := l.Setting.Box
+	for axis, low := range box.Low {
+		if high := box.High[axis]; high-low < least || max(-low, high) > largest {
+			return fmt.Errorf("a box of parameters from %v to %v cannot be drawn", box.Low, box.High)
+		}
+	}
+	if len(l.Global) != 2 {
+		return fmt.Errorf("%d global minima, want 2", len(l.Global))
+	}
+	minima := slices.Clone(l.Global)
+	for _, m := range l.Spurious {
+		minima = append(minima, m.W)
+	}
+	for _, w := range minima {
+		if !box.contains(w) {
+			return fmt.Errorf("the minimum %v is outside of the box of parameters", w)
 		}
 	}
 	return nil
@@ -126,17 +146,18 @@ func decodeSlice(text []byte, l *Landscape) error {
 	if err != nil {
 		return err
 	}
-	if len(rows) < 2 {
-		return errors.New("fewer than two points")
-	}
-	l.Slice = nil
+	highest := 0.0
 	for k, row := range rows {
 		if k > 0 && !(row[0] > rows[k-1][0]) {
 			return fmt.Errorf("line %d: position %v does not follow %v", k+2, row[0], rows[k-1][0])
 		}
 		l.Slice = append(l.Slice, Point{row[0], Params{row[1], row[2]}, row[3], row[4], row[5], row[6]})
+		highest = max(highest, row[3])
 	}
-	return nil
+	if len(rows) < 2 || rows[len(rows)-1][0]-rows[0][0] < least {
+		return errors.New("the slice has no length")
+	}
+	return checkLoss(highest)
 }
 
 func decodeMap(text []byte, l *Landscape) error {
@@ -149,19 +170,24 @@ func decodeMap(text []byte, l *Landscape) error {
 		return fmt.Errorf("%d points are no square grid", len(rows))
 	}
 	l.Map = Grid{Box: l.Setting.Box, N: n}
+	highest := 0.0
 	for k, row := range rows {
 		want := l.Map.Params(k/n, k%n)
 		if distance(want, Params{row[0], row[1]}) > 1e-6*(1+math.Hypot(want[0], want[1])) {
 			return fmt.Errorf("line %d: point (%v, %v), want (%.9g, %.9g)", k+2, row[0], row[1], want[0], want[1])
 		}
 		l.Map.Value = append(l.Map.Value, row[2])
+		highest = max(highest, row[2])
+	}
+	return checkLoss(highest)
+}
+
+func checkLoss(highest float64) error {
+	if highest < least {
+		return errors.New("the loss is nowhere above 0")
 	}
 	return nil
 }
-
-// largest is the size of a number that a file may hold, such that nothing
-// overflows when it is drawn.
-const largest = 1e100
 
 // decode reads rows of numbers under a header.
 func decode(text []byte, columns []string) (rows [][]float64, err error) {

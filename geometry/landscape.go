@@ -46,7 +46,7 @@ type Constants struct {
 	ExpectedSize float64   `json:"expected_size"` // E|S|
 	Condition    Condition `json:"condition"`
 	Tight        Params    `json:"tight"`    // where τ is
-	Global       []Params  `json:"global"`   // W*
+	Global       []Params  `json:"global"`   // W*, two
 	Spurious     []Minimum `json:"spurious"` // the other local minima, the lowest first
 }
 

@@ -31,7 +31,7 @@ type playFlags struct {
 	Baselines string   `help:"Constants of the linear baselines: theory (the default), as published figures have them; tuned, with an intercept and a tuned radius; or both." default:"theory" placeholder:"theory|tuned|both"`
 }
 
-const filesHelp = `For each experiment DIR/NAME/ has regret.csv (cumulative expected regret by policy, seed and round), summary.csv, regret.svg and regret.png (mean with a band of one standard deviation), run.json (the configuration, the machine, the learners' diagnostics), and runs.jsonl, from which an interrupted command continues when it is given again.`
+const filesHelp = `For each experiment DIR/NAME/ has regret.csv (cumulative expected regret by policy, seed and round), summary.csv, regret.svg and regret.png (mean with a band of one standard deviation), run.json (the configuration, the machine, the learners' diagnostics), and runs.jsonl, from which an interrupted command continues when it is given again. Panels that make up a figure of the paper are also drawn together, in DIR.`
 
 type reproduceCmd struct {
 	Names []string `arg:"" optional:"" name:"name" help:"Experiments or groups of them (see vitrine list experiments), or all."`
@@ -44,27 +44,20 @@ func (reproduceCmd) Help() string {
 		"vitrine reproduce main                          the main figure, four panels",
 		"vitrine reproduce main --baselines tuned        against baselines that are tuned",
 		"vitrine reproduce main-gaussian-realizable --seeds 5 --policies onl-mnl,uniform",
+		"vitrine reproduce sweep-uniform                 a figure of the appendix, eight panels",
+		"vitrine reproduce geometric-condition           the loss and its lower bound, computed and not played",
 	)
 }
 
-// Run plays the named experiments.
+// Run plays the named experiments, and computes the figure that is not played.
 func (c reproduceCmd) Run(ctx context.Context, t terminal) error {
 	names, err := c.resolve()
 	if err != nil {
 		return err
 	}
-	if slices.Contains(names, experiments.GeometricCondition) {
-		if err := reproduceGeometricCondition(ctx, t, c.Out); err != nil {
-			return err
-		}
-		names = slices.DeleteFunc(names, func(n string) bool { return n == experiments.GeometricCondition })
-		if len(names) == 0 {
-			return nil
-		}
-		fmt.Fprintln(t.out)
-	}
+	played := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == experiments.GeometricCondition })
 	var files []*config.File
-	for _, name := range names {
+	for _, name := range played {
 		text, err := experiments.Read(name)
 		if err != nil {
 			return err
@@ -79,7 +72,15 @@ func (c reproduceCmd) Run(ctx context.Context, t terminal) error {
 		}
 		files = append(files, f)
 	}
-	return c.play(ctx, t, files, experiments.Figures(names))
+	if len(files) > 0 {
+		if err := c.play(ctx, t, files, experiments.Figures(played)); err != nil {
+			return err
+		}
+	}
+	if len(played) < len(names) {
+		return reproduceGeometricCondition(ctx, t, c.Out)
+	}
+	return nil
 }
 
 // resolve returns the experiments that are named, once each.

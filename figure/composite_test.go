@@ -1,0 +1,160 @@
+package figure_test
+
+import (
+	"bytes"
+	"encoding/xml"
+	"fmt"
+	"image/png"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"vitrine/figure"
+)
+
+// appendix is as large as the figures of the paper's appendix: four rows of
+// two panels, with eight policies.
+func appendix() figure.Composite {
+	f := figure.Composite{Heads: []string{"Realizability (Gaussian)", "Misspecification (Gaussian)"}}
+	for i := range 4 {
+		var row []figure.Panel
+		for j := range 2 {
+			p := figure.Panel{Name: fmt.Sprint(i, j), Title: fmt.Sprintf("row %d, column %d", i, j)}
+			for k, policy := range []string{"uniform", "ts-mnl", "ucb-mnl", "ofu-mnl-plus", "onl-mnl", "ofu-mnl-plus-tuned", "ts-mnl-tuned", "ucb-mnl-tuned"} {
+				p.Curves = append(p.Curves, grow(policy, 10, 20, 1/float64(k+1)))
+			}
+			row = append(row, p)
+		}
+		f.Rows = append(f.Rows, row)
+	}
+	return f
+}
+
+// texts are the texts of a picture in the order in which they are written.
+func texts(t *testing.T, picture string) (all []string) {
+	t.Helper()
+	decoder := xml.NewDecoder(strings.NewReader(picture))
+	inside := false
+	for {
+		token, err := decoder.Token()
+		switch token := token.(type) {
+		case xml.StartElement:
+			inside = token.Name.Local == "text"
+		case xml.EndElement:
+			inside = false
+		case xml.CharData:
+			if inside {
+				all = append(all, string(token))
+			}
+		}
+		if err == io.EOF {
+			return all
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func count(all []string, text string) (n int) {
+	for _, s := range all {
+		if s == text {
+			n++
+		}
+	}
+	return n
+}
+
+func TestCompositeLettersItsPanelsRowByRow(t *testing.T) {
+	all := texts(t, svg(t, appendix()))
+	captions := slices.DeleteFunc(slices.Clone(all), func(s string) bool { return !strings.HasPrefix(s, "(") })
+	want := []string{
+		"(a) row 0, column 0", "(b) row 0, column 1", "(c) row 1, column 0", "(d) row 1, column 1",
+		"(e) row 2, column 0", "(f) row 2, column 1", "(g) row 3, column 0", "(h) row 3, column 1",
+	}
+	if diff := cmp.Diff(want, captions); diff != "" {
+		t.Errorf("captions (-want +got):\n%s", diff)
+	}
+}
+
+// What the panels share is said once: heads, policies, seeds, and the axes at
+// the edges.
+func TestCompositeSaysThingsOnce(t *testing.T) {
+	f := appendix()
+	all := texts(t, svg(t, f))
+	want := map[string]int{
+		"round t": 2, "cumulative regret": 4,
+		"mean ± one standard deviation over 10 seeds": 1,
+	}
+	for _, h := range f.Heads {
+		want[h] = 1
+	}
+	for _, c := range f.Rows[0][0].Curves {
+		want[c.Policy] = 1
+	}
+	for text, n := range want {
+		if got := count(all, text); got != n {
+			t.Errorf("%q is written %d times, want %d", text, got, n)
+		}
+	}
+}
+
+// The figures of the appendix have a page for themselves, whose text is 5.5 by
+// 9 inches.
+func TestCompositeFitsAPage(t *testing.T) {
+	var picture bytes.Buffer
+	if err := figure.WritePNG(&picture, appendix()); err != nil {
+		t.Fatal(err)
+	}
+	size, err := png.DecodeConfig(&picture)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ratio := float64(size.Height) / float64(size.Width); ratio > 9/5.5 {
+		t.Errorf("%d by %d dots: %.2f as high as wide, want at most %.2f", size.Width, size.Height, ratio, 9/5.5)
+	}
+}
+
+// Rows may be shorter than others, and there may be one column.
+func TestCompositeOfOtherShapes(t *testing.T) {
+	p := four()
+	for name, rows := range map[string][][]figure.Panel{
+		"one":      {{p[0]}},
+		"a column": {{p[0]}, {p[1]}},
+		"a gap":    {{p[0], p[1]}, {p[2]}},
+		"three":    {p[:3]},
+	} {
+		all := texts(t, svg(t, figure.Composite{Rows: rows}))
+		for _, row := range rows {
+			for _, p := range row {
+				for _, c := range p.Curves {
+					if count(all, c.Policy) != 1 {
+						t.Errorf("%s: the legend does not name %s once", name, c.Policy)
+					}
+				}
+			}
+		}
+		if slices.ContainsFunc(all, func(s string) bool { return strings.Contains(s, "NaN") }) {
+			t.Errorf("%s: something is not a number", name)
+		}
+	}
+}
+
+func TestLandscapeNamesItsConstants(t *testing.T) {
+	picture := svg(t, landscape())
+	all := texts(t, picture)
+	for _, want := range []string{
+		"local strong convexity, μ = 1", "growth, τ = 0.5, γ = 1",
+		"global minima W* (2)", "spurious local minima (1)",
+	} {
+		if count(all, want) != 1 {
+			t.Errorf("%q is not written once", want)
+		}
+	}
+	if strings.Contains(picture, "NaN") || strings.Contains(picture, "Inf") {
+		t.Error("something has no place")
+	}
+}
