@@ -102,16 +102,12 @@ func Survey(ctx context.Context, s Setting) (*Landscape, error) {
 		Constants: Constants{
 			Experiment: experiments.GeometricCondition, Title: Title, Utility: "sin(w_1 x + w_2)",
 			Setting: s, ExpectedSize: size, Condition: condition,
-			Tight: tight, Global: global, Spurious: spurious,
+			Tight: tight.decimals(), Global: global, Spurious: spurious,
 		},
 		Slice: slice(l, condition, s.Box, global),
 		Map:   g.thin(thinned),
 	}, nil
 }
-
-// zero is what the loss is at a global minimum, by rounding and because a
-// search stops a little beside it.
-const zero = 1e-12
 
 // separate returns the minima that are not global, and checks that those with
 // loss 0 are the two of W*.
@@ -119,7 +115,7 @@ func separate(minima []Minimum, global []Params) (spurious []Minimum, err error)
 	found := 0
 	for _, m := range minima {
 		switch {
-		case m.Loss > zero:
+		case m.Loss > 0:
 			spurious = append(spurious, m)
 		case Distance(m.W, global) < spacing:
 			found++

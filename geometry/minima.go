@@ -18,8 +18,8 @@ type Minimum struct {
 // spacing is how far apart two minima are that are not one.
 const spacing = 1e-4
 
-// Minima returns the local minima of l inside the grid's box, the lowest
-// first: BFGS goes down from every point of the grid that is lower than its
+// Minima returns the local minima of l inside the grid's box to six decimals,
+// the lowest first: BFGS goes down from every point of the grid that is lower than its
 // neighbours.
 func Minima(ctx context.Context, l *Loss, g Grid) ([]Minimum, error) {
 	var found []Minimum
@@ -52,7 +52,12 @@ func descend(l *Loss, w Params) (Minimum, bool) {
 	}
 	w = Params(result.X)
 	slope := l.Gradient(w)
-	return Minimum{w, result.F}, math.Hypot(slope[0], slope[1]) < 1e-6
+	return Minimum{w.decimals(), decimals(result.F)}, math.Hypot(slope[0], slope[1]) < 1e-6
 }
+
+// decimals rounds to six decimals, which a search has on every machine.
+func decimals(v float64) float64 { return math.Round(v*1e6) / 1e6 }
+
+func (w Params) decimals() Params { return Params{decimals(w[0]), decimals(w[1])} }
 
 func distance(v, w Params) float64 { return math.Hypot(v[0]-w[0], v[1]-w[1]) }
