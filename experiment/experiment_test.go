@@ -224,6 +224,11 @@ func TestSummaryByHand(t *testing.T) {
 	if s := summaries[0]; math.Abs(s.FinalMean-mean) > 1e-7 || math.Abs(s.FinalSD-math.Sqrt(ss/3)) > 1e-7 || s.Seeds != 4 || s.Rounds != 120 {
 		t.Errorf("summary %+v, want mean %v and sd %v of 4 seeds", s, mean, math.Sqrt(ss/3))
 	}
+	// Against an optimum, whose regret is 0, the paired difference is the regret.
+	beside := run(t, small(best(), policy("first", first())), experiment.Options{Dir: t.TempDir()})[1]
+	if math.Abs(beside.PairedMean-mean) > 1e-7 || math.Abs(beside.PairedSE-math.Sqrt(ss/3/4)) > 1e-7 {
+		t.Errorf("paired difference %v ± %v, want %v ± %v", beside.PairedMean, beside.PairedSE, mean, math.Sqrt(ss/3/4))
+	}
 	head, _, _ := strings.Cut(string(read(t, dir, "small", "summary.csv")), "\n")
 	if head != "experiment,policy,seeds,rounds,final_mean,final_sd,seconds_per_run" {
 		t.Errorf("header of summary.csv: %s", head)
@@ -235,8 +240,8 @@ func TestSummaryByHand(t *testing.T) {
 	}
 	one := small(policy("first", first()))
 	one.Seeds = one.Seeds[:1]
-	if s := run(t, one, experiment.Options{Dir: t.TempDir()})[0]; !math.IsNaN(s.FinalSD) {
-		t.Errorf("the standard deviation of one seed is %v", s.FinalSD)
+	if s := run(t, one, experiment.Options{Dir: t.TempDir()})[0]; !math.IsNaN(s.FinalSD) || !math.IsNaN(s.PairedSE) {
+		t.Errorf("the standard deviation of one seed is %v, the standard error %v", s.FinalSD, s.PairedSE)
 	}
 }
 

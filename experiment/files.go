@@ -15,13 +15,16 @@ import (
 	"vitrine/internal/replace"
 )
 
-// Summary is a row of summary.csv.
+// Summary is a row of summary.csv, and what its policy's regret is beside that of
+// the first policy.
 type Summary struct {
 	Experiment, Policy string
 	Seeds, Rounds      int
 	FinalMean          float64 // mean over the seeds of the regret after the last round
 	FinalSD            float64 // its sample standard deviation; NaN for a single seed
 	SecondsPerRun      float64 // mean over the seeds
+	PairedMean         float64 // mean over the seeds of its final regret minus the first policy's
+	PairedSE           float64 // the standard error of that; NaN for a single seed
 }
 
 // write makes the files of a complete experiment from its units, which come
@@ -70,21 +73,32 @@ func (e *Experiment) regretCSV(units []*unit) []byte {
 
 func (e *Experiment) summarize(units []*unit) []Summary {
 	summaries := make([]Summary, len(e.Policies))
+	n := len(e.Seeds)
 	for p, policy := range e.Policies {
-		var final, seconds []float64
-		for _, u := range units[p*len(e.Seeds) : (p+1)*len(e.Seeds)] {
-			final, seconds = append(final, u.Regret[e.Rounds-1]), append(seconds, u.Seconds)
+		final, paired, seconds := make([]float64, n), make([]float64, n), make([]float64, n)
+		for k, u := range units[p*n : (p+1)*n] {
+			final[k], seconds[k] = u.Regret[e.Rounds-1], u.Seconds
+			paired[k] = final[k] - units[k].Regret[e.Rounds-1]
 		}
-		mean, sd := stat.MeanStdDev(final, nil)
-		if len(final) == 1 {
-			sd = math.NaN()
-		}
+		mean, sd := meanSD(final)
+		difference, sdOfDifferences := meanSD(paired)
 		summaries[p] = Summary{
-			Experiment: e.Name, Policy: policy.Label, Seeds: len(e.Seeds), Rounds: e.Rounds,
+			Experiment: e.Name, Policy: policy.Label, Seeds: n, Rounds: e.Rounds,
 			FinalMean: mean, FinalSD: sd, SecondsPerRun: stat.Mean(seconds, nil),
+			PairedMean: difference, PairedSE: sdOfDifferences / math.Sqrt(float64(n)),
 		}
 	}
 	return summaries
+}
+
+// meanSD returns the mean and the sample standard deviation, which is NaN for a
+// single number.
+func meanSD(v []float64) (mean, sd float64) {
+	mean, sd = stat.MeanStdDev(v, nil)
+	if len(v) == 1 {
+		sd = math.NaN()
+	}
+	return mean, sd
 }
 
 func summaryCSV(summaries []Summary) []byte {

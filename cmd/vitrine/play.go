@@ -236,15 +236,24 @@ func printSummary(t terminal, summaries []experiment.Summary) {
 	}
 	fmt.Fprintf(t.out, "%s: regret after %d rounds, %d %s\n", summaries[0].Experiment, summaries[0].Rounds, summaries[0].Seeds, seeds)
 	w := tabwriter.NewWriter(t.out, 0, 0, 3, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "policy\tmean\tsd\tseconds a run\t")
+	first := summaries[0].Policy
+	fmt.Fprintf(w, "policy\tmean\tsd\tminus %s\tse\tseconds a run\t\n", first)
 	for _, s := range summaries {
-		sd := "–"
-		if !math.IsNaN(s.FinalSD) {
-			sd = fmt.Sprintf("%.1f", s.FinalSD)
+		difference, se := "", ""
+		if s.Policy != first {
+			difference, se = fmt.Sprintf("%+.1f", s.PairedMean), known(s.PairedSE)
 		}
-		fmt.Fprintf(w, "%s\t%.1f\t%s\t%.3f\t\n", s.Policy, s.FinalMean, sd, s.SecondsPerRun)
+		fmt.Fprintf(w, "%s\t%.1f\t%s\t%s\t%s\t%.3f\t\n", s.Policy, s.FinalMean, known(s.FinalSD), difference, se, s.SecondsPerRun)
 	}
 	w.Flush()
+}
+
+// known is a number for a table, or a dash where it is not defined.
+func known(v float64) string {
+	if math.IsNaN(v) {
+		return "–"
+	}
+	return fmt.Sprintf("%.1f", v)
 }
 
 type plotCmd struct {
