@@ -43,9 +43,9 @@ func (x *Context) NumItems() int {
 }
 
 // LargestFeature bounds the size of a feature. Learners keep sums of squares of
-// features beside a λ near 1, and a float64 holds 16 digits: a feature of 10⁸
-// would leave no trace of λ. Features are best near 1.
-const LargestFeature = 1e6
+// features beside a λ near 1, and a float64 holds 16 digits: of 10⁴ squared,
+// summed over a million items, λ is the fourteenth. Features are best near 1.
+const LargestFeature = 1e4
 
 // LargestRevenue bounds a revenue.
 const LargestRevenue = 1e100

@@ -130,6 +130,7 @@ func TestOptionsAreChecked(t *testing.T) {
 		`constants = "guess"`:        ucb(func(o *UCBOptions) { o.Constants = "guess" }),
 		"radius = -1":                ucb(func(o *UCBOptions) { o.Radius = -1 }),
 		"lambda = 0":                 ucb(func(o *UCBOptions) { o.Lambda = 0 }),
+		"lambda = 1e-309":            ucb(func(o *UCBOptions) { o.Lambda = 1e-309 }),
 		"epsilon = 1.5":              eps(func(o *EpsGreedyOptions) { o.Epsilon = 1.5 }),
 		"decay = NaN":                eps(func(o *EpsGreedyOptions) { o.Decay = math.NaN() }),
 		"floor = -1":                 eps(func(o *EpsGreedyOptions) { o.Floor = -1 }),
@@ -168,22 +169,24 @@ func (m bursting) Utilities(dst, w []float64, x *mat.Dense) {
 // A utility that is not finite is refused, in both phases, and nothing is
 // learned from it.
 func TestOverflowIsRefused(t *testing.T) {
-	for _, warmup := range []int{0, 10} {
+	p, m := paperProblem(), bursting{sine{paperFeatures}}
+	onl := func(warmup int) vitrine.Learner {
 		o := DefaultONLOptions()
 		o.Warmup = warmup
-		l, err := NewONL(paperProblem(), bursting{sine{paperFeatures}}, o, newRand())
-		if err != nil {
-			t.Fatal(err)
-		}
+		return must(NewONL(p, m, o, newRand()))
+	}
+	for name, l := range map[string]vitrine.Learner{
+		"Phase I": onl(10), "Phase II": onl(0), "ε-greedy": must(NewEpsGreedy(p, m, DefaultEpsGreedyOptions(), newRand())),
+	} {
 		x := paperContext(0)
 		x.Features.Set(2, 0, 1000)
-		before, _ := l.MarshalBinary()
-		err = l.Observe(vitrine.Round{Context: x, Offer: vitrine.Offer{Assortment: vitrine.Assortment{1, 2}}, Choice: 1})
-		if err == nil || !strings.Contains(err.Error(), "utility of the item at position 1 is +Inf: must be at most 1e+06 in size: scale the features") {
-			t.Errorf("error %v, want one that says to scale the features", err)
+		before, _ := l.(bandittest.Snapshotter).MarshalBinary()
+		err := l.Observe(vitrine.Round{Context: x, Offer: vitrine.Offer{Assortment: vitrine.Assortment{1, 2}}, Choice: 1})
+		if err == nil || !strings.Contains(err.Error(), "utility of the item at position 1 is +Inf: must be at most 10000 in size: scale the features") {
+			t.Errorf("%s: error %v, want one that says to scale the features", name, err)
 		}
-		if after, _ := l.MarshalBinary(); string(after) != string(before) {
-			t.Error("a refused round changed the learner")
+		if after, _ := l.(bandittest.Snapshotter).MarshalBinary(); string(after) != string(before) {
+			t.Errorf("%s: a refused round changed the learner", name)
 		}
 	}
 }
@@ -232,6 +235,43 @@ func TestSnapshotsNameTheirOptions(t *testing.T) {
 		err := l.(bandittest.Snapshotter).UnmarshalBinary(data)
 		if err == nil || !strings.Contains(err.Error(), "snapshot is of \"onl-mnl d=3") {
 			t.Errorf("another %s: error %v, want one that says of what the snapshot is", name, err)
+		}
+	}
+}
+
+// Counts at the ends of their range, and histories shorter than the data, are
+// refused where the checksum is right too.
+func TestForgedCountsAreRefused(t *testing.T) {
+	for name, learner := range learners() {
+		l, ok := learner(paperProblem()).(bandittest.Snapshotter)
+		if !ok || name == "uniform" {
+			continue
+		}
+		for _, r := range linearHistory(t, 30) {
+			if err := l.Observe(r); err != nil {
+				t.Fatal(err)
+			}
+		}
+		data, err := l.MarshalBinary()
+		if err != nil {
+			t.Fatal(err)
+		}
+		kind := int(binary.LittleEndian.Uint64(data[8:]))
+		rounds := data[16+kind:]
+		if n := binary.LittleEndian.Uint64(rounds); n != 30 {
+			t.Fatalf("%s: the first field is %d, want the 30 rounds", name, n)
+		}
+		forged := []uint64{math.MaxInt64, math.MaxInt64 - 1, math.MaxUint64}
+		if !strings.Contains(name, "online") && name != "ofu-mnl-plus" { // these keep no data
+			forged = append(forged, 0, 12, 29)
+		}
+		for _, n := range forged {
+			binary.LittleEndian.PutUint64(rounds, n)
+			body := data[:len(data)-4]
+			sealed := binary.LittleEndian.AppendUint32(bytes.Clone(body), crc32.Checksum(body, crc32.MakeTable(crc32.Castagnoli)))
+			if err := l.UnmarshalBinary(sealed); err == nil {
+				t.Errorf("%s: no error for %d rounds", name, n)
+			}
 		}
 	}
 }

@@ -67,7 +67,9 @@ type EpsGreedy struct {
 	epoch  *mle.Choices // rounds of the current epoch
 	rounds int          // observed so far, t − 1
 	policy vitrine.Policy
-	pool   *indexPool
+
+	tangent tangent // scratch
+	pool    *indexPool
 }
 
 // NewEpsGreedy returns a learner at its first round, with initial weights from
@@ -96,6 +98,9 @@ func NewEpsGreedy(p Problem, m utility.Model, o EpsGreedyOptions, rng *rand.Rand
 // Observe implements vitrine.Learner.
 func (l *EpsGreedy) Observe(r vitrine.Round) error {
 	if err := r.Check(l.p.Features); err != nil {
+		return err
+	}
+	if _, err := l.tangent.at(l.model, l.w, r); err != nil {
 		return err
 	}
 	l.epoch.Append(r.Context.Features, r.Offer.Assortment, r.Choice)
@@ -140,7 +145,8 @@ type epsGreedy struct {
 //
 //	ε / |𝒮 \ {∅}| + (1 − ε) 1{S is the greedy assortment},
 //
-// where the family can be sampled uniformly.
+// where the family can be sampled uniformly; ∅ has the first part only where it
+// is all there is.
 func (o *epsGreedy) Offer(x *vitrine.Context, rng *rand.Rand) vitrine.Offer {
 	explore := rng.Float64() < o.epsilon
 	best := o.greedy.Offer(x, rng)
@@ -150,8 +156,9 @@ func (o *epsGreedy) Offer(x *vitrine.Context, rng *rand.Rand) vitrine.Offer {
 	}
 	offer.Propensity = 0
 	if family, ok := o.greedy.p.family(x).(assortment.Sampler); ok {
-		if len(offer.Assortment) > 0 || x.NumItems() == 0 {
-			offer.Propensity = o.epsilon * family.Propensity(x.NumItems())
+		n := x.NumItems()
+		if len(offer.Assortment) > 0 || len(family.Sample(nil, n, rng)) == 0 {
+			offer.Propensity = o.epsilon * family.Propensity(n)
 		}
 		if slices.Equal(offer.Assortment, best.Assortment) {
 			offer.Propensity += 1 - o.epsilon
@@ -173,7 +180,7 @@ func (l *EpsGreedy) MarshalBinary() ([]byte, error) {
 	e.Uint64(l.seed)
 	e.Floats(l.w)
 	l.epoch.Encode(e)
-	return e.Bytes(), nil
+	return e.Bytes()
 }
 
 // UnmarshalBinary implements encoding.BinaryUnmarshaler. A learner that

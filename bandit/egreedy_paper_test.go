@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"vitrine"
+	"vitrine/assortment"
 	"vitrine/internal/stream"
 	"vitrine/mle"
 )
@@ -104,6 +105,16 @@ func TestEpsGreedyPropensityOfTheEmptySet(t *testing.T) {
 	}
 	if se := math.Sqrt(0.75 * 0.25 / draws); math.Abs(float64(empty)/draws-0.75) > 5*se {
 		t.Errorf("the empty set has the frequency %v, want 0.75 ± %v", float64(empty)/draws, se)
+	}
+}
+
+// Where the family has ∅ alone it is offered for certain.
+func TestEpsGreedyPropensityWhereNothingMayBeShown(t *testing.T) {
+	l := newPaperEpsGreedy(t, DefaultEpsGreedyOptions())
+	x := paperContext(3)
+	x.Feasible = assortment.AtMost(0)
+	if offer := l.Policy().Offer(x, newRand()); len(offer.Assortment) != 0 || offer.Propensity != 1 {
+		t.Errorf("offer %v, want ∅ with propensity 1", offer)
 	}
 }
 

@@ -1,7 +1,6 @@
 package bandit
 
 import (
-	"fmt"
 	"math"
 
 	"vitrine"
@@ -33,7 +32,7 @@ func (o LinearOptions) check() error {
 	for _, err := range []error{
 		oneOf("constants", o.Constants, "theory", "frozen", "tuned"),
 		atLeast("radius", o.Radius, 0),
-		positive("lambda", o.Lambda),
+		atLeast("lambda", o.Lambda, leastLambda),
 	} {
 		if err != nil {
 			return err
@@ -83,6 +82,8 @@ type linear struct {
 	rounds int            // observed so far, t − 1
 	policy vitrine.Policy // nil where it must be made again
 
+	kind string // of snapshots
+
 	x, g matrix // scratch: the offered items' features and gradients
 	a    []float64
 }
@@ -116,30 +117,32 @@ func (l *linear) Observe(r vitrine.Round) error {
 	return nil
 }
 
-func (l *linear) snapshot(name string, options any) ([]byte, error) {
-	e := state.NewEncoder(l.p.kind(name, l.model, options))
+// MarshalBinary implements encoding.BinaryMarshaler.
+func (l *linear) MarshalBinary() ([]byte, error) {
+	e := state.NewEncoder(l.kind)
 	e.Count(l.rounds)
 	l.est.Encode(e)
 	if l.v != nil {
 		l.v.Encode(e)
 	}
-	return e.Bytes(), nil
+	return e.Bytes()
 }
 
 // restore reads a snapshot into est and v, which are new, and moves l to them
 // where all of it is sound.
-func (l *linear) restore(name string, options any, data []byte, est estimator, v *gram.Matrix) error {
-	d, err := state.NewDecoder(l.p.kind(name, l.model, options), data)
+func (l *linear) restore(data []byte, est estimator, v *gram.Matrix) error {
+	d, err := state.NewDecoder(l.kind, data)
 	if err != nil {
 		return err
 	}
 	rounds := d.Count()
 	est.Decode(d)
+	checkRounds(d, est, rounds)
 	if v != nil {
 		v.Decode(d)
 	}
 	if err := d.Close(); err != nil {
-		return fmt.Errorf("%s: %w", name, err)
+		return err
 	}
 	l.rounds, l.est, l.v, l.policy = rounds, est, v, nil
 	return nil

@@ -32,9 +32,8 @@ func DefaultOFUOptions() OFUOptions {
 // step, σ = 2η.
 type OFU struct {
 	linear
-	o           OFUOptions
-	eta, lambda float64
-	pool        *indexPool
+	o    OFUOptions // resolved: no zeros that stand for the paper's values
+	pool *indexPool
 }
 
 // NewOFU returns a learner at its first round.
@@ -42,29 +41,28 @@ func NewOFU(p Problem, o OFUOptions) (*OFU, error) {
 	if err := p.check(); err != nil {
 		return nil, err
 	}
+	model := utility.NewLinear(p.Features, o.Intercept)
+	if o.Eta == 0 {
+		o.Eta = 0.5*math.Log(float64(p.Size+1)) + 2
+	}
+	if err := positive("eta", o.Eta); err != nil {
+		return nil, err
+	}
+	if o.Lambda == 0 {
+		o.Lambda = 84 * math.Sqrt2 * float64(model.NumParams()) * o.Eta
+	}
+	if err := o.check(); err != nil {
+		return nil, err
+	}
 	l := &OFU{o: o, pool: new(indexPool)}
-	l.p, l.model = p, utility.NewLinear(p.Features, o.Intercept)
-	l.eta, l.lambda = o.Eta, o.Lambda
-	if l.eta == 0 {
-		l.eta = 0.5*math.Log(float64(p.Size+1)) + 2
-	}
-	if err := positive("eta", l.eta); err != nil {
-		return nil, err
-	}
-	if l.lambda == 0 {
-		l.lambda = 84 * math.Sqrt2 * float64(l.model.NumParams()) * l.eta
-	}
-	l.o.Lambda = l.lambda
-	if err := l.o.check(); err != nil {
-		return nil, err
-	}
+	l.p, l.model, l.kind = p, model, p.kind("ofu-mnl-plus", model, o)
 	l.est = l.start()
 	return l, nil
 }
 
 // start returns the estimator of no rounds.
 func (l *OFU) start() online {
-	return online{mle.NewOnline(l.lambda, make([]float64, l.model.NumParams()), l.eta, l.eta)}
+	return online{mle.NewOnline(l.o.Lambda, make([]float64, l.model.NumParams()), l.o.Eta, l.o.Eta)}
 }
 
 // Policy implements vitrine.Learner.
@@ -88,16 +86,15 @@ func (l *OFU) Policy() vitrine.Policy {
 //	c_t  = log(2√(1 + 2t))
 func (l *OFU) beta(t float64) float64 {
 	k, d := float64(l.p.Size), float64(l.model.NumParams())
+	eta, lambda := l.o.Eta, l.o.Lambda
 	c := math.Log(2 * math.Sqrt(1+2*t))
-	return math.Sqrt(2*l.eta*((3*math.Log(1+(k+1)*t)+3)*(17.0/16*l.lambda+2*math.Sqrt(l.lambda)*c+16*c*c)+
-		2+7*math.Sqrt(6)/6*d*l.eta*math.Log(1+(t+1)/(2*l.lambda))) + 4*l.lambda)
+	return math.Sqrt(2*eta*((3*math.Log(1+(k+1)*t)+3)*(17.0/16*lambda+2*math.Sqrt(lambda)*c+16*c*c)+
+		2+7*math.Sqrt(6)/6*d*eta*math.Log(1+(t+1)/(2*lambda))) + 4*lambda)
 }
 
-// MarshalBinary implements encoding.BinaryMarshaler.
-func (l *OFU) MarshalBinary() ([]byte, error) { return l.snapshot("ofu-mnl-plus", l.o) }
-
 // UnmarshalBinary implements encoding.BinaryUnmarshaler. A learner that
-// returns an error is unchanged.
+// returns an error, as it does for a snapshot of another problem or options, is
+// unchanged.
 func (l *OFU) UnmarshalBinary(data []byte) error {
-	return l.restore("ofu-mnl-plus", l.o, data, l.start(), nil)
+	return l.restore(data, l.start(), nil)
 }

@@ -29,8 +29,8 @@ func TestOFUConstants(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		wantNear(t, "η", l.eta, c.eta, 1e-14)
-		wantNear(t, "λ", l.lambda, c.lambda, 1e-14)
+		wantNear(t, "η", l.o.Eta, c.eta, 1e-14)
+		wantNear(t, "λ", l.o.Lambda, c.lambda, 1e-14)
 		wantNear(t, "β_t", l.beta(c.at), c.beta, 1e-14)
 	}
 }
@@ -43,7 +43,7 @@ func TestOFUIsOnlineMirrorDescent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := mle.NewOnline(l.lambda, make([]float64, paperFeatures), l.eta, l.eta)
+	want := mle.NewOnline(l.o.Lambda, make([]float64, paperFeatures), l.o.Eta, l.o.Eta)
 	var xs matrix
 	for _, r := range linearHistory(t, 50) {
 		observeAll(t, l, []vitrine.Round{r})
@@ -65,7 +65,7 @@ func TestOFUOptionsOverrideTheFormulas(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantNear(t, "η", l.eta, 0.5, 0)
-	wantNear(t, "λ", l.lambda, 2, 0)
+	wantNear(t, "η", l.o.Eta, 0.5, 0)
+	wantNear(t, "λ", l.o.Lambda, 2, 0)
 	wantNear(t, "the radius", l.Policy().(*optimistic).radius, 1, 0)
 }

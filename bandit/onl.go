@@ -77,7 +77,7 @@ func (o ONLOptions) check(p Problem) error {
 		return fmt.Errorf("pilot_steps = %d: must not be negative", o.PilotSteps)
 	}
 	for _, err := range []error{
-		positive("lambda", o.Lambda),
+		atLeast("lambda", o.Lambda, leastLambda),
 		atLeast("beta", o.Beta, 0),
 		atLeast("curvature", o.Curvature, 0),
 		oneOf("pilot", o.Pilot, "adam", "map"),
@@ -108,13 +108,12 @@ type ONL struct {
 	w0     []float64    // the initial weights, then the pilot ŵ_0
 	v      *gram.Matrix // V_t
 	est    estimator    // ŵ_t, nil in Phase I
-	kappa  float64      // plug-in κ of the data of Phase II, 1 before
+	kappa  float64      // plug-in κ of the data of Phase II; 1 before, for p(0)p(i) ≤ ¼
 
-	x, g   matrix // scratch: the offered items' features and gradients
-	a      []float64
-	probs  []float64
-	policy vitrine.Policy // nil where it must be made again
-	pool   *indexPool
+	tangent tangent        // scratch
+	probs   []float64      // scratch
+	policy  vitrine.Policy // nil where it must be made again
+	pool    *indexPool
 }
 
 // estimator follows the parameters of affine utilities u(w) = a + Gw.
@@ -165,7 +164,7 @@ func (l *ONL) Observe(r vitrine.Round) error {
 
 // explore collects a round of Phase I, and computes the pilot after the last.
 func (l *ONL) explore(r vitrine.Round) error {
-	if _, err := l.linearize(r, l.w0); err != nil {
+	if _, err := l.tangent.at(l.model, l.w0, r); err != nil {
 		return err
 	}
 	l.phase1.Append(r.Context.Features, r.Offer.Assortment, r.Choice)
@@ -195,36 +194,23 @@ func (l *ONL) fitPilot() {
 // learn updates V and ŵ with a round of Phase II.
 func (l *ONL) learn(r vitrine.Round) error {
 	w := l.est.Params()
-	g, err := l.linearize(r, w)
+	g, err := l.tangent.at(l.model, w, r)
 	if err != nil {
 		return err
 	}
 	if g != nil {
-		l.measureKappa(l.a)
-		for k := range l.a {
+		a := l.tangent.u
+		l.measureKappa(a)
+		for k := range a {
 			gk := g.RawRowView(k)
-			l.a[k] -= kernel.Dot(gk, w) // a = f_ŵ − ∇fᵀŵ
-			l.v.Add(1, gk)              // line 12
+			a[k] -= kernel.Dot(gk, w) // a = f_ŵ − ∇fᵀŵ
+			l.v.Add(1, gk)            // line 12
 		}
-		l.est.observe(l.a, g, r.Choice) // line 9
+		l.est.observe(a, g, r.Choice) // line 9
 	}
 	l.rounds++
 	l.policy = nil
 	return nil
-}
-
-// linearize stores the utilities of the offered items in l.a and returns their
-// gradients, nil where nothing was offered. Its errors are those of
-// checkSlopes.
-func (l *ONL) linearize(r vitrine.Round, w []float64) (*mat.Dense, error) {
-	s := r.Offer.Assortment
-	l.a = grow(l.a, len(s))
-	if len(s) == 0 {
-		return nil, nil
-	}
-	g := l.g.reshape(len(s), len(w))
-	utility.Linearize(l.model, l.a, g, w, l.x.rows(r.Context.Features, s))
-	return g, checkSlopes(l.a, g)
 }
 
 // measureKappa lowers the plug-in κ = min p(0 | S) p(i | S) by the items of an
@@ -286,6 +272,13 @@ func (l *ONL) newEstimator() estimator {
 	return newton{mle.NewNewton(l.o.Lambda, l.w0, l.o.Tolerance)}
 }
 
+// checkRounds reports an estimator of more rounds than there were.
+func checkRounds(d *state.Decoder, e estimator, rounds int) {
+	if n, ok := e.(newton); ok && n.Loss().Rounds() > rounds {
+		d.Fail(fmt.Errorf("snapshot has the data of %d rounds, and counts %d", n.Loss().Rounds(), rounds))
+	}
+}
+
 // newton computes ŵ_t = argmin ℓ_t.
 type newton struct{ *mle.Newton }
 
@@ -315,7 +308,7 @@ func (l *ONL) MarshalBinary() ([]byte, error) {
 	} else {
 		l.est.Encode(e)
 	}
-	return e.Bytes(), nil
+	return e.Bytes()
 }
 
 // UnmarshalBinary implements encoding.BinaryUnmarshaler. A learner that
@@ -333,7 +326,9 @@ func (l *ONL) UnmarshalBinary(data []byte) error {
 		v:      gram.New(len(l.w0), l.o.Lambda),
 	}
 	d.Floats(n.w0)
-	n.kappa = d.Float()
+	if n.kappa = d.Float(); !(n.kappa >= 0 && n.kappa <= 1) {
+		d.Fail(fmt.Errorf("snapshot has κ = %v", n.kappa))
+	}
 	n.v.Decode(d)
 	if n.rounds < n.o.Warmup {
 		n.phase1 = mle.NewChoices(n.p.Features)
@@ -344,6 +339,7 @@ func (l *ONL) UnmarshalBinary(data []byte) error {
 	} else {
 		n.est = n.newEstimator()
 		n.est.Decode(d)
+		checkRounds(d, n.est, n.rounds-n.o.Warmup)
 	}
 	if err := d.Close(); err != nil {
 		return err

@@ -31,7 +31,7 @@ import (
 // Problem is what every learner knows before the first round.
 type Problem struct {
 	Features   int                // d, of each item
-	Size       int                // K, the largest assortment that Constraint allows
+	Size       int                // K, the largest assortment that Constraint allows; an AtMost must agree
 	Rounds     int                // T, the horizon
 	Constraint vitrine.Constraint // 𝒮, where a context names no family of its own
 }
@@ -54,13 +54,21 @@ func (p Problem) check() error {
 }
 
 // kind names a learner in its snapshots: what it is, of which problem, utility
-// and options. A snapshot of another one would be read as nonsense.
+// and options. A snapshot of another one would be read as nonsense. A utility
+// family is known by its String, or else by its type alone.
 func (p Problem) kind(name string, m utility.Model, options any) string {
-	model := any(m)
-	if _, ok := m.(fmt.Stringer); !ok {
-		model = fmt.Sprintf("%T", m)
+	kind := fmt.Sprintf("%s d=%d K=%d T=%d", name, p.Features, p.Size, p.Rounds)
+	switch m := m.(type) {
+	case nil:
+	case fmt.Stringer:
+		kind += " " + m.String()
+	default:
+		kind += fmt.Sprintf(" %T", m)
 	}
-	return fmt.Sprintf("%s d=%d K=%d T=%d %v %+v", name, p.Features, p.Size, p.Rounds, model, options)
+	if options != nil {
+		kind += fmt.Sprintf(" %+v", options)
+	}
+	return kind
 }
 
 // family returns the feasible family of a context.
@@ -78,6 +86,9 @@ func atLeast(key string, v, least float64) error {
 	}
 	return nil
 }
+
+// leastLambda bounds λ, whose inverse learners keep beside numbers near 1.
+const leastLambda = 1e-9
 
 // positive reports an option that is not positive, or not finite.
 func positive(key string, v float64) error {
@@ -97,25 +108,36 @@ func oneOf(key, v string, legal ...string) error {
 	return fmt.Errorf("%s = %q: must be one of %q", key, v, legal)
 }
 
-// largestSlope bounds the utilities and the entries of their gradients from
-// which a learner of a non-linear family learns, as
-// [vitrine.LargestFeature] bounds those of a linear one.
-const largestSlope = vitrine.LargestFeature
+// tangent is what the offered items of a round are linearised to.
+type tangent struct {
+	x, g matrix
+	u    []float64
+}
 
-// checkSlopes reports the first utility or gradient that is not a number of
-// size at most largestSlope: one such round would spoil the estimate for good.
-func checkSlopes(u []float64, g *mat.Dense) error {
-	for k, v := range u {
-		if !(math.Abs(v) <= largestSlope) {
-			return fmt.Errorf("utility of the item at position %d is %v: must be at most %v in size: scale the features", k, v, largestSlope)
+// at stores the utilities of the offered items and returns their gradients,
+// nil where nothing was offered. It reports the first number that is not one of
+// size at most [vitrine.LargestFeature]: one such round would spoil the estimate
+// of a non-linear family for good, as a larger feature would that of a linear
+// one.
+func (t *tangent) at(m utility.Model, w []float64, r vitrine.Round) (*mat.Dense, error) {
+	s := r.Offer.Assortment
+	t.u = grow(t.u, len(s))
+	if len(s) == 0 {
+		return nil, nil
+	}
+	g := t.g.reshape(len(s), len(w))
+	utility.Linearize(m, t.u, g, w, t.x.rows(r.Context.Features, s))
+	for k, v := range t.u {
+		if !(math.Abs(v) <= vitrine.LargestFeature) {
+			return nil, fmt.Errorf("utility of the item at position %d is %v: must be at most %v in size: scale the features", k, v, vitrine.LargestFeature)
 		}
 		for _, v := range g.RawRowView(k) {
-			if !(math.Abs(v) <= largestSlope) {
-				return fmt.Errorf("gradient of the item at position %d has %v: must be at most %v in size: scale the features", k, v, largestSlope)
+			if !(math.Abs(v) <= vitrine.LargestFeature) {
+				return nil, fmt.Errorf("gradient of the item at position %d has %v: must be at most %v in size: scale the features", k, v, vitrine.LargestFeature)
 			}
 		}
 	}
-	return nil
+	return g, nil
 }
 
 // matrix is a dense matrix whose storage is reused from shape to shape.

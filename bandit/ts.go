@@ -51,8 +51,12 @@ func NewTS(p Problem, o TSOptions) (*TS, error) {
 	if o.Samples < 0 {
 		return nil, fmt.Errorf("samples = %d: must not be negative (0 is the paper's number)", o.Samples)
 	}
+	if o.Samples == 0 {
+		o.Samples = OptimisticSamples(p.Size)
+	}
 	l := &TS{o: o, pool: new(sync.Pool)}
 	l.p, l.model = p, utility.NewLinear(p.Features, o.Intercept)
+	l.kind = p.kind("ts-mnl", l.model, o)
 	l.est, l.v = regression(l.model.NumParams(), o.Lambda)
 	return l, nil
 }
@@ -77,9 +81,6 @@ func (l *TS) freeze() vitrine.Policy {
 	pi := &sampling{
 		p: l.p, model: l.model, pool: l.pool, samples: l.o.Samples,
 		mean: append([]float64(nil), l.est.Params()...),
-	}
-	if pi.samples == 0 {
-		pi.samples = OptimisticSamples(l.p.Size)
 	}
 	radius := l.o.radiusAt(l.rounds+1, func(t float64) float64 { return selfNormalized(t, d, l.p.Size) })
 	root, err := l.v.Inverse().Cholesky()
@@ -148,12 +149,10 @@ func (o *sampling) index(scratch *samplingScratch, x *vitrine.Context, rng *rand
 	return z
 }
 
-// MarshalBinary implements encoding.BinaryMarshaler.
-func (l *TS) MarshalBinary() ([]byte, error) { return l.snapshot("ts-mnl", l.o) }
-
 // UnmarshalBinary implements encoding.BinaryUnmarshaler. A learner that
-// returns an error is unchanged.
+// returns an error, as it does for a snapshot of another problem or options, is
+// unchanged.
 func (l *TS) UnmarshalBinary(data []byte) error {
 	est, v := regression(l.model.NumParams(), l.o.Lambda)
-	return l.restore("ts-mnl", l.o, data, est, v)
+	return l.restore(data, est, v)
 }

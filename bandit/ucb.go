@@ -36,6 +36,7 @@ func NewUCB(p Problem, o UCBOptions) (*UCB, error) {
 	}
 	l := &UCB{o: o, pool: new(indexPool)}
 	l.p, l.model = p, utility.NewLinear(p.Features, o.Intercept)
+	l.kind = p.kind("ucb-mnl", l.model, o)
 	l.est, l.v = regression(l.model.NumParams(), o.Lambda)
 	return l, nil
 }
@@ -60,12 +61,10 @@ func (l *UCB) radius() float64 {
 	})
 }
 
-// MarshalBinary implements encoding.BinaryMarshaler.
-func (l *UCB) MarshalBinary() ([]byte, error) { return l.snapshot("ucb-mnl", l.o) }
-
 // UnmarshalBinary implements encoding.BinaryUnmarshaler. A learner that
-// returns an error is unchanged.
+// returns an error, as it does for a snapshot of another problem or options, is
+// unchanged.
 func (l *UCB) UnmarshalBinary(data []byte) error {
 	est, v := regression(l.model.NumParams(), l.o.Lambda)
-	return l.restore("ucb-mnl", l.o, data, est, v)
+	return l.restore(data, est, v)
 }

@@ -30,14 +30,16 @@ func (l *Uniform) Policy() vitrine.Policy { return l.policy }
 // Observe implements vitrine.Learner.
 func (l *Uniform) Observe(r vitrine.Round) error { return r.Check(l.p.Features) }
 
+func (l *Uniform) kind() string { return l.p.kind("uniform", nil, nil) }
+
 // MarshalBinary implements encoding.BinaryMarshaler.
 func (l *Uniform) MarshalBinary() ([]byte, error) {
-	return state.NewEncoder("uniform").Bytes(), nil
+	return state.NewEncoder(l.kind()).Bytes()
 }
 
 // UnmarshalBinary implements encoding.BinaryUnmarshaler.
 func (l *Uniform) UnmarshalBinary(data []byte) error {
-	d, err := state.NewDecoder("uniform", data)
+	d, err := state.NewDecoder(l.kind(), data)
 	if err != nil {
 		return err
 	}

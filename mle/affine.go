@@ -72,10 +72,21 @@ func (l *Affine) Value(w []float64) float64 {
 //	∇ℓ(w) = Σ_s Σ_{i∈S_s} (p̂_si(w) − y_si) g_si + λ(w − c)
 //
 // and returns ℓ(w).
-func (l *Affine) Gradient(dst, w []float64) float64 {
+func (l *Affine) Gradient(dst, w []float64) float64 { return l.gradient(dst, w, nil) }
+
+// observer sees the utilities of the rows from one on.
+type observer interface {
+	see(row int, u []float64)
+}
+
+// gradient is Gradient, which shows the utilities to o unless it is nil.
+func (l *Affine) gradient(dst, w []float64, o observer) float64 {
 	loss := l.ridge(dst, w)
 	l.blocks(func(from, to int, a, g, u, out []float64) {
 		kernel.Gemv(u, a, g, w, len(u), l.Dim())
+		if o != nil {
+			o.see(l.start(from), u)
+		}
 		loss += l.residuals(u, out, from, to)
 		kernel.GemvTrans(dst, g, u, len(u), l.Dim())
 	})

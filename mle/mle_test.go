@@ -188,6 +188,30 @@ func TestNewtonConvergesFromAfar(t *testing.T) {
 	near(t, "ŵ", n.Params()[0], 0, 0.01)
 }
 
+// Rounds whose items differ by orders of magnitude saturate each other, so that
+// a Hessian of their time is wrong by more than the loss is. The minima are from
+// a Newton iteration in 400 bits.
+func TestNewtonDoesNotTrustAHessianThatIsOutOfDate(t *testing.T) {
+	for _, c := range []struct {
+		min float64
+		x   [3][2]float64
+		y   [3]vitrine.Choice
+	}{
+		{0.69770, [3][2]float64{{1e3, -1e3}, {-1, 1}, {0, -1e3}}, [3]vitrine.Choice{0, 0, 1}},
+		{0.6932, [3][2]float64{{1e6, 0}, {-1e6, 1e6}, {0, 1}}, [3]vitrine.Choice{0, 0, 1}},
+		{0.6932, [3][2]float64{{-1, 1}, {1e6, 0}, {1e6, -1e6}}, [3]vitrine.Choice{0, 0, 0}},
+	} {
+		n := mle.NewNewton(1, make([]float64, 2), 1e-6)
+		for s, x := range c.x {
+			n.Append([]float64{0}, mat.NewDense(1, 2, x[:]), c.y[s])
+			n.Minimize()
+		}
+		if got := n.Loss().Value(n.Params()); !(got <= c.min+1e-4) {
+			t.Errorf("rounds %v: ℓ = %v at %v, the minimum is %v", c.x, got, n.Params(), c.min)
+		}
+	}
+}
+
 // A feature that is large and almost constant, as a time in seconds is, leaves
 // the fast sum of the Hessian indefinite by rounding: then it is summed without
 // differences, and the iteration goes on in few steps.
@@ -228,18 +252,27 @@ func TestNewtonRefusesAStepThatOverflows(t *testing.T) {
 	}
 }
 
+func bytesOf(t *testing.T, e *state.Encoder) []byte {
+	t.Helper()
+	data, err := e.Bytes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
 // A row count that overflows when it is multiplied by the width is refused.
 func TestSnapshotWithTooManyRowsIsRefused(t *testing.T) {
 	e := state.NewEncoder("test")
 	e.Floats(nil)
 	e.Count(1)
-	e.Count(math.MaxInt/8 + 1)
+	e.Count(min(1<<47, math.MaxInt/4+1))
 	e.Count(0)
-	d, err := state.NewDecoder("test", e.Bytes())
+	d, err := state.NewDecoder("test", bytesOf(t, e))
 	if err != nil {
 		t.Fatal(err)
 	}
-	mle.NewChoices(8).Decode(d)
+	mle.NewChoices(1 << 17).Decode(d)
 	if err := d.Close(); err == nil || !strings.Contains(err.Error(), "ends at row") {
 		t.Errorf("error %v, want one that names the row", err)
 	}
@@ -458,7 +491,7 @@ func TestNewtonAndOnlineSurviveASnapshot(t *testing.T) {
 	e := state.NewEncoder("test")
 	n.Encode(e)
 	o.Encode(e)
-	dec, err := state.NewDecoder("test", e.Bytes())
+	dec, err := state.NewDecoder("test", bytesOf(t, e))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,8 @@
 package mle
 
 import (
+	"math"
+
 	"gonum.org/v1/gonum/mat"
 
 	"vitrine"
@@ -16,12 +18,18 @@ import (
 //
 // The left side of the stopping rule is the decrement²; half of it estimates
 // ℓ(w) − min ℓ. The gradient of the old rounds at ŵ is kept, so a new round
-// costs its own rows and one pass over the data a step. H is the sum of the
-// rounds' Hessians, each at the estimate of its time, and its inverse is
-// updated with each round. H is computed afresh at the current w after three
-// steps, and where a step does not decrease ℓ; a step that does not decrease ℓ
-// with H fresh is halved. Rejected steps count: after 100 of both kinds
-// Minimize gives up, with an estimate that is still the best that it met.
+// costs its own rows and one pass over the data a step.
+//
+// H is the sum of the rounds' Hessians, each at some earlier estimate, and its
+// inverse is updated with each round. Where no utility of a round has moved by
+// more than Δ since, its Hessian is right within a factor exp(2Δ), for the
+// probabilities are and it is a covariance. H is computed afresh at the current
+// w as soon as some utility has moved by more than drift, after every third
+// step, and where a step does not decrease ℓ. A step that does not decrease ℓ
+// with H fresh is halved.
+//
+// In the worst case, gradients of very different sizes, Minimize gives up after
+// a thousand steps, rejected ones included, with the best estimate that it met.
 type Newton struct {
 	// Tolerance is the decrement² at which Minimize stops.
 	Tolerance float64
@@ -31,15 +39,20 @@ type Newton struct {
 	value float64   // ℓ(w)
 	grad  []float64 // ∇ℓ(w)
 	h     *gram.Matrix
+	at    []float64 // n, the utilities at which H was computed
+	moved float64   // how far the utilities at w are from them at most
 
 	step, next, nextGrad, centered, packed []float64 // scratch
+	nextMoved                              float64
 }
 
 // lagged is the number of steps that Minimize takes before it computes the
-// Hessian afresh; maxSteps bounds what it takes in all.
+// Hessian afresh, drift how far utilities may move before it does; maxSteps
+// bounds what it takes in all.
 const (
 	lagged   = 3
-	maxSteps = 100
+	drift    = 2
+	maxSteps = 1000
 )
 
 // NewNewton follows the minimiser of the loss of no rounds, which is its
@@ -71,15 +84,16 @@ func (n *Newton) Loss() *Affine { return n.loss }
 // the gradient and to the Hessian at the current estimate.
 func (n *Newton) Append(a []float64, g *mat.Dense, y vitrine.Choice) {
 	n.loss.Append(a, g, y)
-	l, d := n.loss, n.loss.Dim()
+	l := n.loss
 	l.round(l.Rounds()-1, func(from, to int, a, g, u, out []float64) {
-		kernel.Gemv(u, a, g, n.w, len(u), d)
+		kernel.Gemv(u, a, g, n.w, len(u), l.Dim())
+		n.at = append(n.at, u...)
 		n.value += l.probabilities(u, out, from, to)
 		addRound(n.h, 1, u, out[0], g, l.mean, n.centered)
 		if y != vitrine.Outside {
 			u[y-1]--
 		}
-		kernel.GemvTrans(n.grad, g, u, len(u), d)
+		kernel.GemvTrans(n.grad, g, u, len(u), l.Dim())
 	})
 }
 
@@ -88,35 +102,51 @@ func (n *Newton) Append(a []float64, g *mat.Dense, y vitrine.Choice) {
 func (n *Newton) Minimize() int {
 	fresh, scale := false, 1.0
 	for steps := range maxSteps {
-		if steps > 0 && steps%lagged == 0 && !fresh {
+		if !fresh && (n.moved > drift || steps > 0 && steps%lagged == 0) {
 			n.refresh()
 			fresh = true
 		}
 		n.h.Solve(n.step, n.grad)
 		decrement := kernel.Dot(n.grad, n.step)
-		if !(decrement >= n.Tolerance) {
+		if decrement >= 0 && decrement < n.Tolerance {
 			return steps
 		}
-		for j := range n.w {
-			n.next[j] = n.w[j] - scale*n.step[j]
-		}
-		value := n.loss.Gradient(n.nextGrad, n.next)
-		rounding := 1e-12 * (1 + n.value)
-		if !(value <= n.value-1e-4*scale*decrement+rounding) {
-			if fresh {
-				scale /= 2
-			} else {
-				n.refresh()
-				fresh = true
+		accepted := false
+		if decrement >= 0 {
+			for j := range n.w {
+				n.next[j] = n.w[j] - scale*n.step[j]
 			}
-			continue
+			n.nextMoved = 0
+			value := n.loss.gradient(n.nextGrad, n.next, n)
+			rounding := 1e-12 * (1 + n.value)
+			if accepted = value <= n.value-1e-4*scale*decrement+rounding; accepted {
+				n.w, n.next = n.next, n.w
+				n.grad, n.nextGrad = n.nextGrad, n.grad
+				n.value, n.moved = value, n.nextMoved
+			}
 		}
-		n.w, n.next = n.next, n.w
-		n.grad, n.nextGrad = n.nextGrad, n.grad
-		n.value = value
-		fresh, scale = false, min(1, 2*scale)
+		switch {
+		case accepted:
+			fresh, scale = false, min(1, 2*scale)
+		case !fresh:
+			n.refresh()
+			fresh = true
+		case decrement >= 0:
+			scale /= 2
+		default:
+			return steps // H⁻¹ is beyond the precision of a float64
+		}
 	}
 	return maxSteps
+}
+
+// see implements observer: it measures how far the utilities have moved.
+func (n *Newton) see(row int, u []float64) {
+	moved := n.nextMoved
+	for k, at := range n.at[row : row+len(u)] {
+		moved = max(moved, math.Abs(u[k]-at))
+	}
+	n.nextMoved = moved
 }
 
 // refresh computes the Hessian afresh at the current estimate. The fast sum
@@ -124,11 +154,15 @@ func (n *Newton) Minimize() int {
 // beside λ that rounding leaves it indefinite, the sum of positive terms is
 // taken.
 func (n *Newton) refresh() {
-	n.loss.hessian(n.packed, n.w)
+	l := n.loss
+	l.hessian(n.packed, n.w)
+	l.blocks(func(from, to int, a, g, u, out []float64) {
+		kernel.Gemv(n.at[l.start(from):][:len(u)], a, g, n.w, len(u), l.Dim())
+	})
+	n.moved = 0
 	if n.h.Set(n.packed) == nil {
 		return
 	}
-	l := n.loss
 	n.h.Reset(l.lambda)
 	for s := range l.Rounds() {
 		l.round(s, func(from, to int, a, g, u, out []float64) {
@@ -166,6 +200,8 @@ func (n *Newton) Encode(e *state.Encoder) {
 	e.Float(n.value)
 	e.Floats(n.grad)
 	n.h.Encode(e)
+	e.Floats(n.at)
+	e.Float(n.moved)
 }
 
 // Decode reads what Encode wrote for a Newton of the same dimension. Errors
@@ -176,4 +212,7 @@ func (n *Newton) Decode(d *state.Decoder) {
 	n.value = d.Float()
 	d.Floats(n.grad)
 	n.h.Decode(d)
+	n.at = make([]float64, n.loss.Rows())
+	d.Floats(n.at)
+	n.moved = d.Float()
 }

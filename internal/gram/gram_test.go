@@ -170,7 +170,10 @@ func TestSnapshotOfAMatrix(t *testing.T) {
 	}
 	e := state.NewEncoder("gram")
 	m.Encode(e)
-	data := e.Bytes()
+	data, err := e.Bytes()
+	if err != nil {
+		t.Fatal(err)
+	}
 	d, err := state.NewDecoder("gram", data)
 	if err != nil {
 		t.Fatal(err)

@@ -23,7 +23,10 @@ const magic = "vitrine\x01"
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // Encoder writes a snapshot.
-type Encoder struct{ buf []byte }
+type Encoder struct {
+	buf []byte
+	err error
+}
 
 // NewEncoder begins a snapshot of the given kind.
 func NewEncoder(kind string) *Encoder {
@@ -35,11 +38,16 @@ func NewEncoder(kind string) *Encoder {
 // Uint64 appends an unsigned integer.
 func (e *Encoder) Uint64(v uint64) { e.buf = binary.LittleEndian.AppendUint64(e.buf, v) }
 
-// Count appends an integer that is not negative.
+// Count appends an integer in [0, 2⁴⁸].
 func (e *Encoder) Count(v int) { e.Uint64(uint64(v)) }
 
-// Float appends a float64.
-func (e *Encoder) Float(v float64) { e.Uint64(math.Float64bits(v)) }
+// Float appends a float64. One that is not finite is an error of Bytes.
+func (e *Encoder) Float(v float64) {
+	if e.err == nil && (math.IsNaN(v) || math.IsInf(v, 0)) {
+		e.err = fmt.Errorf("the state has the number %v, and a snapshot of it could not be restored", v)
+	}
+	e.Uint64(math.Float64bits(v))
+}
 
 // Floats appends a slice.
 func (e *Encoder) Floats(v []float64) {
@@ -54,9 +62,12 @@ func (e *Encoder) string(s string) {
 	e.buf = append(e.buf, s...)
 }
 
-// Bytes ends the snapshot and returns it.
-func (e *Encoder) Bytes() []byte {
-	return binary.LittleEndian.AppendUint32(e.buf, crc32.Checksum(e.buf, castagnoli))
+// Bytes ends the snapshot and returns it, or the first error.
+func (e *Encoder) Bytes() ([]byte, error) {
+	if e.err != nil {
+		return nil, e.err
+	}
+	return binary.LittleEndian.AppendUint32(e.buf, crc32.Checksum(e.buf, castagnoli)), nil
 }
 
 // Decoder reads a snapshot. Its first error stays, and every later read
@@ -96,10 +107,13 @@ func (d *Decoder) Uint64() uint64 {
 	return v
 }
 
-// Count reads an integer that is not negative.
+// largestCount leaves room to count on.
+const largestCount = min(1<<48, math.MaxInt/2)
+
+// Count reads an integer in [0, 2⁴⁸], or up to 2³⁰ where an int has 32 bits.
 func (d *Decoder) Count() int {
 	v := d.Uint64()
-	if v > math.MaxInt {
+	if v > largestCount {
 		d.Fail(fmt.Errorf("snapshot has a count of %d, which is negative or too large for this machine", int64(v)))
 		return 0
 	}

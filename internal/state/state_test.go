@@ -14,12 +14,31 @@ import (
 )
 
 func sample() []byte {
+	data, err := encode().Bytes()
+	if err != nil {
+		panic(err)
+	}
+	return data
+}
+
+func encode() *state.Encoder {
 	e := state.NewEncoder("sample")
 	e.Count(7)
 	e.Float(math.Pi)
 	e.Floats([]float64{1, -math.MaxFloat64, math.Copysign(0, -1)})
 	e.Uint64(math.MaxUint64)
-	return e.Bytes()
+	return e
+}
+
+// What a decoder would refuse is not written in the first place.
+func TestNumbersThatAreNotFiniteAreRefused(t *testing.T) {
+	for _, v := range []float64{math.NaN(), math.Inf(1)} {
+		e := state.NewEncoder("sample")
+		e.Floats([]float64{1, v})
+		if _, err := e.Bytes(); err == nil || !strings.Contains(err.Error(), "the state has the number") {
+			t.Errorf("%v: error %v", v, err)
+		}
+	}
 }
 
 func TestRoundTrip(t *testing.T) {
@@ -74,6 +93,7 @@ func TestFieldsAreChecked(t *testing.T) {
 		{"past the end", "ends early", func(d *state.Decoder) { d.Count(); d.Float(); d.FloatSlice(); d.Uint64(); d.Count() }},
 		{"a length without its data", "ends early", func(d *state.Decoder) { d.FloatSlice() }},
 		{"not a count", "count of -1", func(d *state.Decoder) { d.Count(); d.Float(); d.FloatSlice(); d.Count() }},
+		{"a count too large", "too large", func(d *state.Decoder) { d.Count(); d.Count() }},
 		{"not a number", "has the number NaN", func(d *state.Decoder) { d.Count(); d.Float(); d.FloatSlice(); d.Float() }},
 	} {
 		d, err := state.NewDecoder("sample", sample())
