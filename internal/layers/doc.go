@@ -1,6 +1,6 @@
 // Package layers holds the architecture as a test: imports only go down.
 //
-//	6  cmd/vitrine   bench
+//	6  cmd/vitrine   bench   docs
 //	5  config        figure
 //	4  experiment    server     choicedata   offpolicy
 //	3  bandit        decision

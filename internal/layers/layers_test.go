@@ -26,7 +26,7 @@ var table = [][]string{
 	{"bandit", "camera", "decision", "geometry"},
 	{"experiment", "server", "choicedata", "offpolicy"},
 	{"config", "figure"},
-	{"cmd/vitrine", "bench"},
+	{"cmd/vitrine", "bench", "docs"},
 }
 
 // drawers are names that say nothing of what is inside.
