@@ -25,8 +25,8 @@ type EpsGreedyOptions struct {
 	// Rate and Steps are Adam's, at the end of each epoch.
 	Rate  float64 `toml:"rate"`
 	Steps int     `toml:"steps"`
-	// Restart draws the weights afresh before each training. As printed, each
-	// starts from the previous weights.
+	// Restart draws the weights afresh before each training. The paper does not
+	// say where a training starts; by default it is from the previous weights.
 	Restart bool `toml:"restart"`
 }
 

@@ -13,8 +13,8 @@ type GreedyOptions struct{ FitOptions }
 func DefaultGreedyOptions() GreedyOptions { return GreedyOptions{DefaultFitOptions()} }
 
 // NewGreedy returns ONL-MNL with β = 0 and C_h = 0: after the same warm-up it
-// offers what is best under ŵ_t. What ONL-MNL gains over it is what the bonus
-// is worth.
+// offers what is best under ŵ_t. What ONL-MNL of the same λ gains over it is what
+// the bonus is worth.
 func NewGreedy(p Problem, m utility.Model, o GreedyOptions, rng *rand.Rand) (*ONL, error) {
 	return NewONL(p, m, ONLOptions{FitOptions: o.FitOptions}, rng)
 }

@@ -53,12 +53,12 @@ func (o LinearOptions) radiusAt(t int, formula func(t float64) float64) float64 
 	}
 }
 
-// leastKappa returns the lower bound on p(0 | S) p(i | S) over all sets of at
+// kappaBound returns the lower bound on p(0 | S) p(i | S) over all sets of at
 // most K items of utilities in [−1, 1] with which published code sets its
 // radii:
 //
 //	κ = e⁻¹ / (1 + K e)²
-func leastKappa(size int) float64 {
+func kappaBound(size int) float64 {
 	return math.Exp(-1) / math.Pow(1+float64(size)*math.E, 2)
 }
 
@@ -69,7 +69,7 @@ func leastKappa(size int) float64 {
 // (Oh and Iyengar 2021, Theorem 1; 2019, Theorem 2).
 func selfNormalized(t float64, d, size int) float64 {
 	dim := float64(d)
-	return math.Sqrt(2*dim*math.Log(1+t/dim)+2*math.Log(t)) / (2 * leastKappa(size))
+	return math.Sqrt(2*dim*math.Log(1+t/dim)+2*math.Log(t)) / (2 * kappaBound(size))
 }
 
 // linear is what the baselines of linear utilities share: rounds go to an

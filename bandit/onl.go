@@ -39,7 +39,8 @@ type FitOptions struct {
 	Tolerance float64 `toml:"tolerance"`
 }
 
-// DefaultFitOptions returns those of the paper's panels.
+// DefaultFitOptions returns those of our realizable panels. The paper gives t_0
+// and Adam's, and leaves λ to a grid search.
 func DefaultFitOptions() FitOptions {
 	return FitOptions{
 		Warmup: 50, Lambda: 10,

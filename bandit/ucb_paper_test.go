@@ -37,7 +37,7 @@ func observeAll(t testing.TB, l vitrine.Learner, rounds []vitrine.Round) {
 // Oh and Iyengar (2021), Theorem 1, with the κ of published code. The numbers
 // are the formula's, evaluated by another program.
 func TestUCBConfidenceRadius(t *testing.T) {
-	wantNear(t, "κ for K = 5", leastKappa(5), 0.0017278699337772438, 1e-14)
+	wantNear(t, "κ for K = 5", kappaBound(5), 0.0017278699337772438, 1e-14)
 	wantNear(t, "α_1, d = 3, K = 5", selfNormalized(1, 3, 5), 380.1815012047046, 1e-14)
 	wantNear(t, "α_100, d = 3, K = 5", selfNormalized(100, 3, 5), 1596.2055387703324, 1e-14)
 	wantNear(t, "α_1000, d = 5, K = 10", selfNormalized(1000, 5, 10), 8826.313605013895, 1e-14)
