@@ -3,9 +3,9 @@
 //	6  cmd/vitrine   bench   docs
 //	5  config        figure
 //	4  experiment    server     choicedata   offpolicy
-//	3  bandit        decision
-//	2  assortment    mle   env   eventlog/memlog   eventlog/natslog
-//	1  vitrine       utility   eventlog   internal/gram
+//	3  bandit        decision   imdb
+//	2  assortment    mle   env   eventlog/memlog   eventlog/natslog   text
+//	1  vitrine       utility   eventlog   internal/gram   internal/sparse
 //	0  experiments   internal/kernel   internal/layers   internal/replace   internal/state   internal/stream
 //
 // A package imports packages of lower layers only, none of its own. Two kinds

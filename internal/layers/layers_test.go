@@ -21,9 +21,9 @@ const module = "vitrine"
 // table lists the directories of every layer from 0 on; "." is the root.
 var table = [][]string{
 	{"experiments", "internal/kernel", "internal/layers", "internal/replace", "internal/state", "internal/stream"},
-	{".", "utility", "eventlog", "internal/gram"},
-	{"assortment", "mle", "env", "eventlog/memlog", "eventlog/natslog"},
-	{"bandit", "camera", "decision", "geometry"},
+	{".", "utility", "eventlog", "internal/gram", "internal/sparse"},
+	{"assortment", "mle", "env", "eventlog/memlog", "eventlog/natslog", "text"},
+	{"bandit", "camera", "decision", "geometry", "imdb"},
 	{"experiment", "server", "choicedata", "offpolicy"},
 	{"config", "figure"},
 	{"cmd/vitrine", "bench", "docs"},

@@ -1,0 +1,130 @@
+// Package sparse holds matrices most of whose entries are zero, their products
+// with vectors, and their largest singular values.
+package sparse
+
+import (
+	"fmt"
+	"math"
+	"runtime"
+	"sort"
+	"sync"
+)
+
+// Matrix is an m×n matrix in compressed rows: row i has the entries Value[p]
+// in the columns Column[p], for Start[i] ≤ p < Start[i+1].
+type Matrix struct {
+	Columns int       // n
+	Start   []int     // m+1 long, from 0 to the number of entries, not decreasing
+	Column  []int32   // in [0, n)
+	Value   []float64 // as many as columns
+}
+
+// New returns the m×n matrix of the given compressed rows, which it keeps. A
+// column that stands twice in a row counts as the sum. It panics where the
+// slices do not fit each other or a column is outside [0, n).
+func New(n int, start []int, column []int32, value []float64) *Matrix {
+	if len(column) != len(value) || len(start) == 0 || start[0] != 0 || start[len(start)-1] != len(value) {
+		panic(fmt.Sprintf("sparse: %d columns and %d values in %d rows", len(column), len(value), len(start)-1))
+	}
+	for i := range len(start) - 1 {
+		if start[i+1] < start[i] {
+			panic(fmt.Sprintf("sparse: row %d ends at entry %d and begins at %d", i, start[i+1], start[i]))
+		}
+	}
+	for p, j := range column {
+		if j < 0 || int(j) >= n {
+			panic(fmt.Sprintf("sparse: entry %d is in column %d of %d", p, j, n))
+		}
+	}
+	return &Matrix{Columns: n, Start: start, Column: column, Value: value}
+}
+
+// Dims returns m and n.
+func (a *Matrix) Dims() (m, n int) { return len(a.Start) - 1, a.Columns }
+
+// T returns the transposed matrix, a copy. The entries of its rows are in the
+// order of their columns.
+func (a *Matrix) T() *Matrix {
+	m, n := a.Dims()
+	t := &Matrix{
+		Columns: m,
+		Start:   make([]int, n+1),
+		Column:  make([]int32, len(a.Column)),
+		Value:   make([]float64, len(a.Value)),
+	}
+	for _, j := range a.Column {
+		t.Start[j+1]++
+	}
+	for j := range n {
+		t.Start[j+1] += t.Start[j]
+	}
+	next := append([]int(nil), t.Start...)
+	for i := range m {
+		for p := a.Start[i]; p < a.Start[i+1]; p++ {
+			q := &next[a.Column[p]]
+			t.Column[*q], t.Value[*q] = int32(i), a.Value[p]
+			*q++
+		}
+	}
+	return t
+}
+
+// MulVec stores A x in dst, of length m, and returns it; nil allocates. Each
+// entry is summed in the order of its row, so that the result does not depend
+// on the number of processors. It panics unless len(x) = n.
+func (a *Matrix) MulVec(dst, x []float64) []float64 {
+	m, n := a.Dims()
+	if dst == nil {
+		dst = make([]float64, m)
+	}
+	if len(x) != n || len(dst) != m {
+		panic(fmt.Sprintf("sparse: product of a %d×%d matrix, a vector of %d and a result of %d", m, n, len(x), len(dst)))
+	}
+	// The shares have about as many entries each, not rows.
+	inParallel(len(a.Value)+m, func(from, to int) {
+		for i := a.row(from); i < a.row(to); i++ {
+			sum := 0.0
+			for p := a.Start[i]; p < a.Start[i+1]; p++ {
+				sum += a.Value[p] * x[a.Column[p]]
+			}
+			dst[i] = sum
+		}
+	})
+	return dst
+}
+
+// row returns the first row with at least the given number of rows and entries
+// before it.
+func (a *Matrix) row(before int) int {
+	return sort.Search(len(a.Start)-1, func(i int) bool { return a.Start[i]+i >= before })
+}
+
+// RowNorms2 returns the squared Euclidean norm of every row.
+func (a *Matrix) RowNorms2() []float64 {
+	norms := make([]float64, len(a.Start)-1)
+	for i := range norms {
+		for _, v := range a.Value[a.Start[i]:a.Start[i+1]] {
+			norms[i] += v * v
+		}
+	}
+	return norms
+}
+
+// share is the least work that is worth a goroutine.
+const share = 1 << 13
+
+// inParallel calls f for consecutive shares [from, to) of the work [0, n), on
+// as many processors as there are. What f computes must not depend on where
+// the shares begin.
+func inParallel(n int, f func(from, to int)) {
+	workers := min(runtime.GOMAXPROCS(0), int(math.Ceil(float64(n)/share)))
+	if workers <= 1 {
+		f(0, n)
+		return
+	}
+	var wg sync.WaitGroup
+	for k := range workers {
+		wg.Go(func() { f(k*n/workers, (k+1)*n/workers) })
+	}
+	wg.Wait()
+}

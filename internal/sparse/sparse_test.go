@@ -1,0 +1,291 @@
+package sparse
+
+import (
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"gonum.org/v1/gonum/mat"
+	"pgregory.net/rapid"
+)
+
+// fromDense keeps the entries that are not zero.
+func fromDense(x *mat.Dense) *Matrix {
+	m, n := x.Dims()
+	start, column, value := []int{0}, []int32{}, []float64{}
+	for i := range m {
+		for j := range n {
+			if v := x.At(i, j); v != 0 {
+				column, value = append(column, int32(j)), append(value, v)
+			}
+		}
+		start = append(start, len(value))
+	}
+	return New(n, start, column, value)
+}
+
+func toDense(a *Matrix) *mat.Dense {
+	m, n := a.Dims()
+	x := mat.NewDense(m, n, nil)
+	for i := range m {
+		for p := a.Start[i]; p < a.Start[i+1]; p++ {
+			x.Set(i, int(a.Column[p]), x.At(i, int(a.Column[p]))+a.Value[p])
+		}
+	}
+	return x
+}
+
+// random returns a dense m×n matrix with the given share of entries.
+func random(rng *rand.Rand, m, n int, density float64) *mat.Dense {
+	x := mat.NewDense(m, n, nil)
+	x.Apply(func(int, int, float64) float64 {
+		if rng.Float64() < density {
+			return rng.NormFloat64()
+		}
+		return 0
+	}, x)
+	return x
+}
+
+func newRand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0)) }
+
+// withValues returns an m×n matrix with the given singular values.
+func withValues(rng *rand.Rand, m, n int, sigma ...float64) *mat.Dense {
+	orthonormal := func(rows int) *mat.Dense {
+		var qr mat.QR
+		qr.Factorize(random(rng, rows, rows, 1))
+		var q mat.Dense
+		qr.QTo(&q)
+		return mat.DenseCopyOf(q.Slice(0, rows, 0, len(sigma)))
+	}
+	var x mat.Dense
+	x.Product(orthonormal(m), mat.NewDiagDense(len(sigma), sigma), orthonormal(n).T())
+	return &x
+}
+
+// fataler is what a test and a property have in common.
+type fataler interface {
+	Helper()
+	Fatalf(format string, args ...any)
+}
+
+// check compares the k largest triplets of x with gonum's values, and with
+// what defines them.
+func check(t fataler, x *mat.Dense, k int, seed uint64) {
+	t.Helper()
+	s, err := TruncatedSVD(context.Background(), fromDense(x), k, newRand(seed), nil)
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	var want mat.SVD
+	if !want.Factorize(x, mat.SVDNone) {
+		t.Fatalf("gonum's decomposition failed")
+	}
+	sigma := want.Values(nil)
+	const tolerance = 1e-11
+	scale := sigma[0]
+	if scale == 0 {
+		scale = 1
+	}
+	for i, v := range s.Values {
+		if math.Abs(v-sigma[i]) > tolerance*scale {
+			t.Fatalf("singular values %v, want %v", s.Values, sigma[:k])
+		}
+	}
+	near := func(name string, got, want mat.Matrix, scale float64) {
+		t.Helper()
+		var diff mat.Dense
+		diff.Sub(got, want)
+		if d := mat.Max(absolute(&diff)); d > tolerance*scale {
+			t.Fatalf("%s is off by %g, at singular values %v", name, d, s.Values)
+		}
+	}
+	eye := mat.NewDiagDense(k, slices.Repeat([]float64{1}, k))
+	values := mat.NewDiagDense(k, s.Values)
+	var uu, vv, av, us, au, vs mat.Dense
+	uu.Mul(s.U.T(), s.U)
+	near("UᵀU − I", &uu, eye, 1)
+	vv.Mul(s.V.T(), s.V)
+	near("VᵀV − I", &vv, eye, 1)
+	av.Mul(x, s.V)
+	us.Mul(s.U, values)
+	near("AV − UΣ", &av, &us, scale)
+	au.Mul(x.T(), s.U)
+	vs.Mul(s.V, values)
+	near("AᵀU − VΣ", &au, &vs, scale)
+	for i := range k {
+		if largest(mat.Col(nil, i, s.V)) < 0 {
+			t.Fatalf("the largest entry of v_%d is negative", i+1)
+		}
+	}
+}
+
+func absolute(x *mat.Dense) *mat.Dense {
+	x.Apply(func(_, _ int, v float64) float64 { return math.Abs(v) }, x)
+	return x
+}
+
+func TestTruncatedSVD(t *testing.T) {
+	rng := newRand(1)
+	geometric := make([]float64, 40)
+	for i := range geometric {
+		geometric[i] = math.Pow(0.5, float64(i))
+	}
+	empty := random(rng, 30, 20, 0.3)
+	for j := range 20 {
+		empty.Set(0, j, 0)
+		empty.Set(13, j, 0)
+		empty.Set(29, j, 0)
+	}
+	for _, c := range []struct {
+		name string
+		x    *mat.Dense
+		k    []int
+	}{
+		{"tall", random(rng, 60, 20, 0.4), []int{1, 5, 19, 20}},
+		{"wide", random(rng, 20, 60, 0.4), []int{1, 5, 19, 20}},
+		{"square", random(rng, 30, 30, 0.2), []int{3, 30}},
+		{"one row", random(rng, 1, 30, 1), []int{1}},
+		{"one column", random(rng, 30, 1, 1), []int{1}},
+		{"one entry", mat.NewDense(1, 1, []float64{-3}), []int{1}},
+		{"zero", mat.NewDense(7, 5, nil), []int{1, 5}},
+		{"zero but for one entry", withValues(rng, 7, 5, 4), []int{1, 2, 5}},
+		{"empty rows", empty, []int{4, 20}},
+		{"identity", withValues(rng, 12, 12, slices.Repeat([]float64{1}, 12)...), []int{1, 6, 12}},
+		{"repeated", withValues(rng, 40, 30, 5, 5, 4, 3, 3, 3, 2, 1, 1), []int{1, 2, 4, 5, 7, 9, 12, 30}},
+		{"repeated above many others", withValues(rng, 90, 80, append([]float64{7, 7, 7}, geometric...)...), []int{2, 3, 4, 6}},
+		{"nearly repeated", withValues(rng, 40, 30, 5, 5*(1-1e-9), 4, 3, 3*(1-1e-7), 1), []int{1, 2, 5, 6}},
+		{"rank 3", withValues(rng, 40, 30, 3, 2, 1), []int{2, 3, 4, 30}},
+		{"nine decimal orders", withValues(rng, 50, 45, geometric[:30]...), []int{10, 30, 45}},
+		{"tiny", withValues(rng, 20, 20, 3e-150, 2e-150, 1e-150), []int{2, 4}},
+		{"large enough for two processors", random(rng, 400, 300, 0.3), []int{10}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for _, k := range c.k {
+				check(t, c.x, k, uint64(k))
+			}
+		})
+	}
+}
+
+// Small integers make rank deficiency, repeated values and empty rows common.
+func TestTruncatedSVDOfAnyMatrix(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m, n := rapid.IntRange(1, 14).Draw(t, "m"), rapid.IntRange(1, 14).Draw(t, "n")
+		entry := rapid.SampledFrom([]float64{0, 0, 0, 1, 1, -1, 2})
+		x := mat.NewDense(m, n, rapid.SliceOfN(entry, m*n, m*n).Draw(t, "x"))
+		check(t, x, rapid.IntRange(1, min(m, n)).Draw(t, "k"), rapid.Uint64().Draw(t, "seed"))
+	})
+}
+
+func TestProducts(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m, n := rapid.IntRange(0, 9).Draw(t, "m"), rapid.IntRange(1, 9).Draw(t, "n")
+		a := &Matrix{Columns: n, Start: []int{0}}
+		for range m {
+			for _, j := range rapid.SliceOfN(rapid.Int32Range(0, int32(n-1)), 0, 6).Draw(t, "columns") {
+				a.Column = append(a.Column, j)
+				a.Value = append(a.Value, float64(rapid.IntRange(-5, 5).Draw(t, "value")))
+			}
+			a.Start = append(a.Start, len(a.Value))
+		}
+		a = New(n, a.Start, a.Column, a.Value)
+		x, y := make([]float64, n), make([]float64, m)
+		for j := range x {
+			x[j] = float64(rapid.IntRange(-5, 5).Draw(t, "x"))
+		}
+		for i := range y {
+			y[i] = float64(rapid.IntRange(-5, 5).Draw(t, "y"))
+		}
+		ax, ay, norms := make([]float64, m), make([]float64, n), make([]float64, m)
+		for i := range m {
+			for p := a.Start[i]; p < a.Start[i+1]; p++ {
+				ax[i] += a.Value[p] * x[a.Column[p]]
+				ay[a.Column[p]] += a.Value[p] * y[i]
+				norms[i] += a.Value[p] * a.Value[p]
+			}
+		}
+		if diff := cmp.Diff(ax, a.MulVec(nil, x)); diff != "" {
+			t.Fatalf("A x, -want +got:\n%s", diff)
+		}
+		if diff := cmp.Diff(ay, a.T().MulVec(nil, y)); diff != "" {
+			t.Fatalf("Aᵀy, -want +got:\n%s", diff)
+		}
+		if diff := cmp.Diff(norms, a.RowNorms2()); diff != "" {
+			t.Fatalf("squared norms, -want +got:\n%s", diff)
+		}
+		if r, c := a.T().Dims(); r != n || c != m {
+			t.Fatalf("Aᵀ is %d×%d", r, c)
+		}
+		if m > 0 && !mat.Equal(toDense(a), toDense(a.T()).T()) {
+			t.Fatalf("Aᵀ is not A transposed")
+		}
+	})
+}
+
+func TestSameBitsOnAnyNumberOfProcessors(t *testing.T) {
+	a := fromDense(random(newRand(3), 500, 400, 0.3))
+	decompose := func(processors int) *SVD {
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(processors))
+		s, err := TruncatedSVD(context.Background(), a, 8, newRand(4), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	one := decompose(1)
+	for _, processors := range []int{2, 3, 8} {
+		s := decompose(processors)
+		if !slices.Equal(one.Values, s.Values) || !mat.Equal(one.U, s.U) || !mat.Equal(one.V, s.V) {
+			t.Errorf("another result with %d processors", processors)
+		}
+	}
+}
+
+func TestTruncatedSVDReportsAndStops(t *testing.T) {
+	a := fromDense(random(newRand(5), 60, 50, 0.5))
+	heard := -1
+	ctx, cancel := context.WithCancel(context.Background())
+	_, err := TruncatedSVD(ctx, a, 4, newRand(6), func(converged int) {
+		if converged < 0 || converged > 4 {
+			t.Errorf("%d of 4 have converged", converged)
+		}
+		heard = converged
+		if converged == 2 {
+			cancel()
+		}
+	})
+	if !errors.Is(err, context.Canceled) || heard != 2 {
+		t.Errorf("error %v after %d had converged, want a cancelled context after 2", err, heard)
+	}
+}
+
+func TestPanics(t *testing.T) {
+	a := New(2, []int{0, 1}, []int32{1}, []float64{3})
+	for name, f := range map[string]func(){
+		"no rows' ends":   func() { New(2, nil, nil, nil) },
+		"entries left":    func() { New(2, []int{0, 1}, []int32{0, 1}, []float64{1, 2}) },
+		"values missing":  func() { New(2, []int{0, 1}, []int32{0}, nil) },
+		"rows go back":    func() { New(2, []int{0, 2, 1, 2}, []int32{0, 1}, []float64{1, 2}) },
+		"column too high": func() { New(2, []int{0, 1}, []int32{2}, []float64{1}) },
+		"column negative": func() { New(2, []int{0, 1}, []int32{-1}, []float64{1}) },
+		"vector too long": func() { a.MulVec(nil, make([]float64, 3)) },
+		"result too long": func() { a.MulVec(make([]float64, 2), make([]float64, 2)) },
+		"no values":       func() { _, _ = TruncatedSVD(context.Background(), a, 0, newRand(1), nil) },
+		"too many values": func() { _, _ = TruncatedSVD(context.Background(), a, 2, newRand(1), nil) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer func() {
+				if recover() == nil {
+					t.Error("no panic")
+				}
+			}()
+			f()
+		})
+	}
+}
