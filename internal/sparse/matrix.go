@@ -99,17 +99,6 @@ func (a *Matrix) row(before int) int {
 	return sort.Search(len(a.Start)-1, func(i int) bool { return a.Start[i]+i >= before })
 }
 
-// RowNorms2 returns the squared Euclidean norm of every row.
-func (a *Matrix) RowNorms2() []float64 {
-	norms := make([]float64, len(a.Start)-1)
-	for i := range norms {
-		for _, v := range a.Value[a.Start[i]:a.Start[i+1]] {
-			norms[i] += v * v
-		}
-	}
-	return norms
-}
-
 // share is the least work that is worth a goroutine.
 const share = 1 << 13
 

@@ -194,14 +194,6 @@ func (l *lanczos) direction(w []float64, basis [][]float64) float64 {
 	for i := range w {
 		w[i] *= inverse
 	}
-	// The remainder of a near dependence is mostly rounding, in any direction.
-	if length < 1e-6*l.scale {
-		orthogonalize(w, basis)
-		inverse = 1 / norm(w)
-		for i := range w {
-			w[i] *= inverse
-		}
-	}
 	return length
 }
 
@@ -223,7 +215,6 @@ func (l *lanczos) random(n int, basis [][]float64) []float64 {
 			for i := range w {
 				w[i] /= length
 			}
-			orthogonalize(w, basis)
 			return w
 		}
 	}

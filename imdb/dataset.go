@@ -1,0 +1,86 @@
+package imdb
+
+import (
+	"context"
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
+
+	"vitrine/internal/stream"
+	"vitrine/utility"
+)
+
+// Dataset is the world of the experiment: the held-out reviews as items, and
+// their true utility.
+type Dataset struct {
+	Features *mat.Dense    // N×30, an item a row
+	Model    utility.Model // f_w: 30-32-1 with relu
+	Params   []float64     // w
+	Report   Report
+}
+
+// Report is what there is to check of a [Dataset].
+type Report struct {
+	Reviews           int       // in all
+	Terms             int       // in the vocabulary
+	Nonzeros          int       // TF-IDF weights
+	SingularValues    []float64 // the largest 30 of the weights
+	ExplainedVariance float64   // by the 30 features, in [0, 1]
+	Accuracy          float64   // of the sign of f_w on the held-out reviews, in [0, 1]
+	MeanUtility       float64   // of the held-out reviews
+	SDUtility         float64
+}
+
+// compute goes through the stages after the reading.
+func compute(ctx context.Context, reviews []Review, report Reporter) (*Dataset, error) {
+	f, err := reduce(ctx, reviews, stream.New(0, 0, stream.World), report)
+	if err != nil {
+		return nil, err
+	}
+	var rows, items []float64
+	var rowLabels, itemLabels []int
+	for i, held := range HeldOut(reviews) {
+		x, label := f.x.RawRowView(i), reviews[i].Label
+		if held {
+			items, itemLabels = append(items, x...), append(itemLabels, label)
+		} else {
+			rows, rowLabels = append(rows, x...), append(rowLabels, label)
+		}
+	}
+	m := newModel(Dim)
+	w, err := train(ctx, m, mat.NewDense(len(rowLabels), Dim, rows), rowLabels, stream.New(0, 0, stream.Learner),
+		func(epoch int) { report.progress(Training, epoch, epochs) })
+	if err != nil {
+		return nil, err
+	}
+	d := &Dataset{
+		Features: mat.NewDense(len(itemLabels), Dim, items),
+		Model:    m,
+		Params:   w,
+		Report: Report{
+			Reviews:           len(reviews),
+			Terms:             f.terms,
+			Nonzeros:          f.nonzeros,
+			SingularValues:    f.values,
+			ExplainedVariance: f.explained,
+		},
+	}
+	d.judge(itemLabels)
+	return d, nil
+}
+
+// judge reports the utilities of the items, given their labels.
+func (d *Dataset) judge(label []int) {
+	u := make([]float64, len(label))
+	d.Model.Utilities(u, d.Params, d.Features)
+	right := 0
+	for i, v := range u {
+		if (v > 0) == (label[i] == 1) {
+			right++
+		}
+	}
+	d.Report.Accuracy = float64(right) / float64(len(u))
+	mean, variance := stat.PopMeanVariance(u, nil)
+	d.Report.MeanUtility, d.Report.SDUtility = mean, math.Sqrt(variance)
+}

@@ -1,0 +1,106 @@
+package imdb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"vitrine/internal/replace"
+)
+
+// Stage is a part of the work of [Prepare].
+type Stage string
+
+// The stages, in their order.
+const (
+	Reading     Stage = "reading reviews" // bytes, or files
+	Counting    Stage = "counting words"  // reviews
+	Decomposing Stage = "decomposing"     // singular values
+	Training    Stage = "training"        // epochs
+)
+
+// Reporter hears of the work. Its functions may be nil.
+type Reporter struct {
+	Progress func(stage Stage, done, total int)
+	Warn     func(err error) // of what the result does not depend on
+}
+
+func (r Reporter) progress(stage Stage, done, total int) {
+	if r.Progress != nil {
+		r.Progress(stage, done, total)
+	}
+}
+
+func (r Reporter) warn(format string, args ...any) {
+	if r.Warn != nil {
+		r.Warn(fmt.Errorf(format, args...))
+	}
+}
+
+// Prepare returns the world that is made of the reviews at path, which is as
+// in [Read]. The same reviews give the same world, whatever their form and the
+// number of processors.
+//
+// The result is kept in the folder cache, unless that is "", and is taken from
+// there when the same reviews come again. What goes wrong with the cache is a
+// warning and costs time only: a damaged file is replaced.
+//
+// The errors are those of [Read], that the reviews are too few, and that of
+// the context.
+func Prepare(ctx context.Context, path, cache string, report Reporter) (*Dataset, error) {
+	reviews, err := Read(ctx, path, func(done, total int) { report.progress(Reading, done, total) })
+	if err != nil {
+		return nil, err
+	}
+	if len(reviews) != Published {
+		report.warn("%s: %d labelled reviews, where the data set has %d: %s", path, len(reviews), Published, origin)
+	}
+	key := digest(reviews)
+	file := filepath.Join(cache, fmt.Sprintf("imdb-v%d-%.16s.bin", version, key))
+	if cache != "" {
+		d, err := load(file, key)
+		if err == nil {
+			return d, nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			report.warn("%w: computing it again", err)
+		}
+	}
+	d, err := compute(ctx, reviews, report)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if cache != "" {
+		if err := store(file, key, d); err != nil {
+			report.warn("%s: the result is not kept for the next time: %w", cache, err)
+		}
+	}
+	return d, nil
+}
+
+// load reads what store wrote.
+func load(file, key string) (*Dataset, error) {
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	d, err := decode(content, key)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return d, nil
+}
+
+func store(file, key string, d *Dataset) error {
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return err
+	}
+	content, err := d.encode(key)
+	if err != nil {
+		return err
+	}
+	return replace.File(file, content)
+}

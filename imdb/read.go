@@ -1,0 +1,146 @@
+package imdb
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// longest is the number of bytes that a review and its line may have; the
+// longest of the data set has 13,704.
+const longest = 1 << 20
+
+// Read returns the labelled reviews at path: train before test, negative
+// before positive, then by id. The path may be
+//
+//   - the folder aclImdb of the data set, with {train,test}/{pos,neg}/<id>_<rating>.txt,
+//   - aclImdb_v1.tar.gz, the data set as it is distributed,
+//   - imdb.jsonl or imdb.jsonl.zst, a line of JSON a [Review],
+//   - a folder that has one of these in it, by that name.
+//
+// Files are told apart by their content, not by their names. Reviews without
+// a label, and all other files of the data set, are passed over. progress, if
+// it is not nil, hears what part of the whole has been read.
+//
+// An error names the file, and the line or the entry, and says what to do.
+func Read(ctx context.Context, path string, progress func(done, total int)) ([]Review, error) {
+	if progress == nil {
+		progress = func(int, int) {}
+	}
+	path, err := find(path)
+	if err != nil {
+		return nil, err
+	}
+	var reviews []Review
+	if hasLayout(path) {
+		reviews, err = readFolder(ctx, path, progress)
+	} else {
+		reviews, err = readFile(ctx, path, progress)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := complete(reviews); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return reviews, nil
+}
+
+// find returns the file of reviews, or the folder of the layout, that path is
+// or has in it.
+func find(path string) (string, error) {
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("%s does not exist: %s", path, origin)
+	}
+	if err != nil {
+		return "", err
+	}
+	if !info.IsDir() || hasLayout(path) {
+		return path, nil
+	}
+	if inside := filepath.Join(path, "aclImdb"); hasLayout(inside) {
+		return inside, nil
+	}
+	for _, name := range []string{"imdb.jsonl.zst", "imdb.jsonl", "aclImdb_v1.tar.gz"} {
+		inside := filepath.Join(path, name)
+		if info, err := os.Stat(inside); err == nil && !info.IsDir() {
+			return inside, nil
+		}
+	}
+	return "", fmt.Errorf("%s has neither the folders train and test of aclImdb nor imdb.jsonl.zst, imdb.jsonl or aclImdb_v1.tar.gz: %s", path, origin)
+}
+
+// readFile returns the reviews of a file, in any order.
+func readFile(ctx context.Context, path string, progress func(done, total int)) ([]Review, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	r := bufio.NewReaderSize(&watched{ctx, f, func(done int) { progress(done, int(info.Size())) }, 0}, 1<<16)
+	magic, err := r.Peek(4)
+	if err != nil && err != io.EOF {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	switch {
+	case bytes.HasPrefix(magic, []byte{0x1f, 0x8b}):
+		z, err := gzip.NewReader(r)
+		if err != nil {
+			return nil, broken(path, err)
+		}
+		return readTar(z, path)
+	case bytes.HasPrefix(magic, []byte{0x28, 0xb5, 0x2f, 0xfd}):
+		z, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1))
+		if err != nil {
+			return nil, broken(path, err)
+		}
+		defer z.Close()
+		return readLines(z, path)
+	default:
+		return readLines(r, path)
+	}
+}
+
+// broken is the error of a compressed file or archive.
+func broken(path string, err error) error {
+	switch {
+	case errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded):
+		return err
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return fmt.Errorf("%s is truncated: get it again", path)
+	default:
+		return fmt.Errorf("%s is damaged, get it again: %w", path, err)
+	}
+}
+
+// watched is a reader that tells how far it is and ends with its context.
+type watched struct {
+	ctx      context.Context
+	r        io.Reader
+	progress func(done int)
+	done     int
+}
+
+func (w *watched) Read(p []byte) (int, error) {
+	if err := w.ctx.Err(); err != nil {
+		return 0, err
+	}
+	n, err := w.r.Read(p)
+	w.done += n
+	w.progress(w.done)
+	return n, err
+}

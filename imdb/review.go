@@ -1,0 +1,100 @@
+// Package imdb makes the world of the paper's semi-synthetic experiment from
+// the Large Movie Review Dataset (Maas et al. 2011): the held-out reviews are
+// the items, with 30 features each, and a network that was trained to tell
+// positive reviews from negative ones is their true utility.
+//
+// The stages, in their order, are [Read], TF-IDF, a truncated singular value
+// decomposition, [HeldOut] and the training; [Prepare] goes through all of
+// them and keeps the result.
+package imdb
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+)
+
+// origin says where a user finds the data.
+const origin = "the Large Movie Review Dataset v1.0 is at https://ai.stanford.edu/~amaas/data/sentiment/"
+
+// Published is the number of labelled reviews in the data set as published.
+const Published = 50_000
+
+// Review is a labelled review.
+type Review struct {
+	Split  string `json:"split"`  // the data set's own: train or test
+	Label  int    `json:"label"`  // 1 positive, 0 negative
+	ID     int    `json:"id"`     // from 0 on within split and label
+	Rating int    `json:"rating"` // of 10 stars
+	Text   string `json:"text"`   // as the file has it, with its <br />
+}
+
+var (
+	splits = []string{"train", "test"}
+	labels = []string{"neg", "pos"}
+)
+
+// Key names the review as the original folders do, as in train/pos/17.
+func (r Review) Key() string {
+	return fmt.Sprintf("%s/%s/%d", r.Split, labels[r.Label], r.ID)
+}
+
+// complete sorts the reviews: train before test, negative before positive,
+// then by id. It checks that the ids of every split and label are 0, 1, ….
+func complete(reviews []Review) error {
+	slices.SortFunc(reviews, func(a, b Review) int {
+		return cmp.Or(
+			cmp.Compare(slices.Index(splits, a.Split), slices.Index(splits, b.Split)),
+			cmp.Compare(a.Label, b.Label),
+			cmp.Compare(a.ID, b.ID),
+		)
+	})
+	if len(reviews) == 0 {
+		return errors.New("no reviews: " + origin)
+	}
+	rest := reviews
+	for _, split := range splits {
+		for label, name := range labels {
+			n := 0
+			for n < len(rest) && rest[n].Split == split && rest[n].Label == label {
+				switch id := rest[n].ID; {
+				case id > n:
+					return fmt.Errorf("review %s/%s/%d is missing: the data are incomplete, %s", split, name, n, origin)
+				case id < n:
+					return fmt.Errorf("review %s is there twice: remove one", rest[n].Key())
+				}
+				n++
+			}
+			if n == 0 {
+				return fmt.Errorf("no reviews of %s/%s: the data are incomplete, %s", split, name, origin)
+			}
+			rest = rest[n:]
+		}
+	}
+	return nil
+}
+
+// digest returns the sha256 of the reviews as lines of JSON, in hexadecimal.
+// It does not depend on the form in which they were read.
+func digest(reviews []Review) string {
+	h := sha256.New()
+	encode(h, reviews)
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// encode writes the reviews as lines of JSON. Errors are those of w.
+func encode(w io.Writer, reviews []Review) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	for _, r := range reviews {
+		if err := e.Encode(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
