@@ -37,6 +37,7 @@ type File struct {
 type contender struct {
 	name, label string
 	baselines   string // "theory", "tuned" or "" for both
+	section     section
 	made        made[newLearner]
 }
 
@@ -90,12 +91,20 @@ func Load(name string, text []byte) (*File, error) {
 	return f, f.loadPolicies(root)
 }
 
-func (k keys) check(s section) error {
-	if k.Name == "" {
+// checkName checks what names a directory.
+func checkName(s section, name string) error {
+	if name == "" {
 		return s.errorf("name", "name is missing: it names the directory of the results")
 	}
-	if !legalName.MatchString(k.Name) {
-		return s.errorf("name", "name = %q: use lower-case letters, digits, '.', '_' and '-'", k.Name)
+	if !legalName.MatchString(name) {
+		return s.errorf("name", "name = %q: use lower-case letters, digits, '.', '_' and '-'", name)
+	}
+	return nil
+}
+
+func (k keys) check(s section) error {
+	if err := checkName(s, k.Name); err != nil {
+		return err
 	}
 	for _, v := range []struct {
 		key         string
@@ -215,19 +224,26 @@ func (f *File) loadPolicy(s section) (contender, error) {
 	if !slices.Contains([]string{"", "theory", "tuned"}, c.baselines) {
 		return c, s.errorf("baselines", "baselines = %q: must be \"theory\" or \"tuned\", or not be there", c.baselines)
 	}
+	c.section = s
+	var err error
+	c.made, err = f.buildPolicy(c.name, s)
+	return c, err
+}
+
+// buildPolicy makes the learner called name from its section.
+func (f *File) buildPolicy(name string, s section) (made[newLearner], error) {
 	for _, p := range policies {
-		if p.Name != c.name {
+		if p.Name != name {
 			continue
 		}
 		m, err := p.build(s, f.problem)
 		if err != nil {
-			return c, err
+			return made[newLearner]{}, err
 		}
-		m.settings = merge(map[string]any{"name": c.name}, m.settings)
-		c.made = m
-		return c, nil
+		m.settings = merge(map[string]any{"name": name}, m.settings)
+		return m, nil
 	}
-	return c, s.errorf("name", "name = %q: unknown%s", c.name, hint(c.name, names(Policies())))
+	return made[newLearner]{}, s.errorf("name", "name = %q: unknown%s", name, hint(name, names(Policies())))
 }
 
 func names(entries []Entry) []string {
@@ -286,6 +302,15 @@ func (f *File) Experiment(sel Selection, version string) (*experiment.Experiment
 	return e, nil
 }
 
+// labels returns the labels of the policies.
+func (f *File) labels() []string {
+	var labels []string
+	for _, c := range f.contenders {
+		labels = append(labels, c.label)
+	}
+	return labels
+}
+
 // choose returns the contenders of the wanted set of baselines, or those of
 // them that are wanted by label or name. A label of the other set may be
 // wanted explicitly.
@@ -320,11 +345,7 @@ func (f *File) choose(sel Selection) ([]contender, error) {
 			}
 		}
 		if !found {
-			var labels []string
-			for _, c := range f.contenders {
-				labels = append(labels, c.label)
-			}
-			return nil, fmt.Errorf("%s has no policy %q: it has %s", f.Name, word, strings.Join(labels, ", "))
+			return nil, fmt.Errorf("%s has no policy %q: it has %s", f.Name, word, strings.Join(f.labels(), ", "))
 		}
 	}
 	return slices.DeleteFunc(slices.Clone(f.contenders), func(c contender) bool { return !want[c.label] }), nil

@@ -71,20 +71,45 @@ var ErrInterrupted = errors.New("interrupted")
 // the error names its policy, seed and round; no files but runs.jsonl are then
 // written.
 func Run(ctx context.Context, e *Experiment, o Options) ([]Summary, error) {
+	units, err := e.complete(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	return e.write(filepath.Join(o.Dir, e.Name), units)
+}
+
+// Finals plays as [Run] does, under its conditions, and returns the regret
+// after the last round by policy label, an entry for each of e.Seeds. It writes
+// no file but runs.jsonl, which may hold the units of many experiments on one
+// world.
+func Finals(ctx context.Context, e *Experiment, o Options) (map[string][]float64, error) {
+	units, err := e.complete(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	finals := map[string][]float64{}
+	for _, u := range units {
+		finals[u.Policy] = append(finals[u.Policy], u.Regret[e.Rounds-1])
+	}
+	return finals, nil
+}
+
+// complete plays the units that the journal does not hold and returns all,
+// policy by policy and seed by seed.
+func (e *Experiment) complete(ctx context.Context, o Options) ([]*unit, error) {
 	if o.Progress == nil {
 		o.Progress = func(int) {}
 	}
 	if o.Warn == nil {
 		o.Warn = func(string) {}
 	}
-	dir := filepath.Join(o.Dir, e.Name)
-	j, err := openJournal(dir, o.Warn)
+	j, err := openJournal(filepath.Join(o.Dir, e.Name), o.Warn)
 	if err != nil {
 		return nil, err
 	}
 	defer j.close()
 
-	results := make([]*unit, 0, len(e.Policies)*len(e.Seeds)) // policy by policy, seed by seed
+	units := make([]*unit, 0, len(e.Policies)*len(e.Seeds))
 	var missing []*unit
 	for _, p := range e.Policies {
 		id, err := fingerprint(e, p)
@@ -99,16 +124,13 @@ func Run(ctx context.Context, e *Experiment, o Options) ([]Summary, error) {
 				u = &unit{Fingerprint: id, Policy: p.Label, Seed: seed, policy: p}
 				missing = append(missing, u)
 			}
-			results = append(results, u)
+			units = append(units, u)
 		}
 	}
 	if err := e.playAll(ctx, missing, j, o); err != nil {
 		return nil, err
 	}
-	if err := j.close(); err != nil {
-		return nil, err
-	}
-	return e.write(dir, results)
+	return units, j.close()
 }
 
 // playAll plays units on o.Workers goroutines, until ctx is done or one fails.

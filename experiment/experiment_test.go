@@ -290,6 +290,37 @@ func TestFinishedUnitsAreNotPlayedAgain(t *testing.T) {
 	}
 }
 
+// Finals is Run without its files: the last regrets, from a journal that other
+// seeds and policies may share.
+func TestFinals(t *testing.T) {
+	dir := t.TempDir()
+	var played atomic.Int64
+	few := small(counting("random", &played, random()))
+	few.Seeds = few.Seeds[:2]
+	if _, err := experiment.Finals(t.Context(), few, experiment.Options{Dir: dir}); err != nil {
+		t.Fatal(err)
+	}
+	got, err := experiment.Finals(t.Context(), small(counting("random", &played, random()), policy("first", first())), experiment.Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if played.Load() != 4 {
+		t.Errorf("%d units were played for 4 seeds", played.Load())
+	}
+	if _, err := os.Stat(filepath.Join(dir, "small", "regret.csv")); err == nil {
+		t.Error("Finals left a regret.csv")
+	}
+	for _, s := range run(t, small(policy("random", random()), policy("first", first())), experiment.Options{Dir: dir}) {
+		mean := 0.0
+		for _, v := range got[s.Policy] {
+			mean += v / float64(len(got[s.Policy]))
+		}
+		if len(got[s.Policy]) != 4 || math.Abs(mean-s.FinalMean) > 1e-12 {
+			t.Errorf("%s: %v, want four of mean %v", s.Policy, got[s.Policy], s.FinalMean)
+		}
+	}
+}
+
 func TestInterruptedExperimentContinues(t *testing.T) {
 	dir := t.TempDir()
 	ctx, stop := context.WithCancel(t.Context())

@@ -140,13 +140,18 @@ func (e *Experiment) record(units []*unit) ([]byte, error) {
 		Policies   []policy       `json:"policies"`
 	}{
 		e.Name, e.Title, e.Settings, e.Seeds, e.Version,
-		map[string]any{"os": runtime.GOOS, "arch": runtime.GOARCH, "processors": runtime.NumCPU(), "go": runtime.Version()},
+		Machine(),
 		policies,
 	}, "", "  ")
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", e.Name, err)
 	}
 	return append(data, '\n'), nil
+}
+
+// Machine describes the computer and the compiler, for records of results.
+func Machine() map[string]any {
+	return map[string]any{"os": runtime.GOOS, "arch": runtime.GOARCH, "processors": runtime.NumCPU(), "go": runtime.Version()}
 }
 
 // Title returns the title of the experiment whose files are in dir, or "" where

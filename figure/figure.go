@@ -24,7 +24,8 @@ import (
 	"vitrine/internal/replace"
 )
 
-// Picture is what can be drawn: a [Panel], a [Composite] or a [Landscape].
+// Picture is what can be drawn: a [Panel], a [Composite], a [Landscape] or a
+// [Tuning].
 type Picture interface {
 	compose() page
 }

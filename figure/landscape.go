@@ -53,9 +53,9 @@ func (l Landscape) compose() page {
 	c := l.Condition
 	legend := newLegend([]entry{
 		{line(lossLine), "loss"},
-		{mark(globalMark), fmt.Sprintf("global minima W* (%d)", len(l.Global))},
+		{dotSample(globalMark), fmt.Sprintf("global minima W* (%d)", len(l.Global))},
 		{line(boundLine), "lower bound, the lesser of these two"},
-		{mark(spuriousMark), fmt.Sprintf("spurious local minima (%d)", len(l.Spurious))},
+		{dotSample(spuriousMark), fmt.Sprintf("spurious local minima (%d)", len(l.Spurious))},
 		{line(convexLine), fmt.Sprintf("local strong convexity, μ = %v", c.Mu)},
 		{line(sliceLine), "where the slice lies"},
 		{line(growthLine), fmt.Sprintf("growth, τ = %v, γ = %v", c.Tau, c.Gamma)},
@@ -132,7 +132,7 @@ func (l Landscape) plane(c draw.Canvas) {
 	for _, w := range l.Global {
 		dot(a.Canvas, globalMark, a.at(w[0], w[1]))
 	}
-	scale(part(c, a.Max.X+barGap, a.Min.Y, barWidth, areaHeight), levels, step)
+	levelBar(part(c, a.Max.X+barGap, a.Min.Y, barWidth, areaHeight), levels, step)
 }
 
 // levels are where the colour of the loss changes, from 0 on: two between two
@@ -146,8 +146,8 @@ func levels(highest float64) (levels []float64, step float64) {
 	return levels, step
 }
 
-// scale is the bar of the colours, with a number at every other level.
-func scale(c draw.Canvas, levels []float64, step float64) {
+// levelBar is the bar of the colours, with a number at every other level.
+func levelBar(c draw.Canvas, levels []float64, step float64) {
 	a := axes{c, span{0, 1}, span{0, levels[len(levels)-1] + step}}
 	for k, level := range levels {
 		corner, opposite := a.at(0, level), a.at(1, level+step)
@@ -164,8 +164,8 @@ func (a axes) caption(text string) {
 	write(a, faces().caption, ink, vg.Point{X: a.Min.X, Y: a.Max.Y + 6}, fromLeft, text)
 }
 
-// mark is the sample of a dot.
-func mark(fill color.Color) func(draw.Canvas, vg.Point) {
+// dotSample is the sample of a dot.
+func dotSample(fill color.Color) func(draw.Canvas, vg.Point) {
 	return func(c draw.Canvas, at vg.Point) { dot(c, fill, at.Add(vg.Point{X: sample - dotRadius})) }
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 	"text/tabwriter"
 
 	"vitrine/config"
@@ -10,13 +11,13 @@ import (
 )
 
 type listCmd struct {
-	What string `arg:"" optional:"" help:"One of policies, utilities, environments, pools, constraints, experiments; all of them if left out."`
-	Show string `help:"Print the file of this experiment." placeholder:"NAME"`
+	What string `arg:"" optional:"" help:"One of policies, utilities, environments, pools, constraints, experiments, tunings; all of them if left out."`
+	Show string `help:"Print the file of this experiment or tuning." placeholder:"NAME"`
 }
 
 // Help is the tail of the command's help.
 func (listCmd) Help() string {
-	return examples("vitrine list policies", "vitrine list experiments --show main-uniform-misspecified > mine.toml")
+	return examples("vitrine list policies", "vitrine list experiments --show main-uniform-misspecified > mine.toml", "vitrine list tunings --show ucb-mnl-main > my-tuning.toml")
 }
 
 // Run prints the catalog.
@@ -27,12 +28,19 @@ func (c listCmd) Run(t terminal) error {
 	if c.Show != "" {
 		text, err := experiments.Read(c.Show)
 		if err != nil {
-			return hinted{fmt.Errorf("there is no experiment %q", c.Show), "vitrine list experiments names them"}
+			text, err = experiments.ReadTuning(c.Show)
+		}
+		if err != nil {
+			return hinted{fmt.Errorf("there is no experiment %q, and no such tuning", c.Show), "vitrine list experiments and vitrine list tunings name them"}
 		}
 		_, err = t.out.Write(text)
 		return err
 	}
 	panels, err := panels()
+	if err != nil {
+		return err
+	}
+	tunings, err := embeddedTunings()
 	if err != nil {
 		return err
 	}
@@ -48,6 +56,7 @@ func (c listCmd) Run(t terminal) error {
 		{"pools", config.Pools()},
 		{"constraints", config.Constraints()},
 		{"experiments", panels},
+		{"tunings", tunings},
 	} {
 		switch c.What {
 		case "":
@@ -62,7 +71,7 @@ func (c listCmd) Run(t terminal) error {
 		}
 	}
 	if !known {
-		return usageError{fmt.Errorf("there is no list of %q: there are policies, utilities, environments, pools, constraints and experiments", c.What)}
+		return usageError{fmt.Errorf("there is no list of %q: there are policies, utilities, environments, pools, constraints, experiments and tunings", c.What)}
 	}
 	return w.Flush()
 }
@@ -84,6 +93,19 @@ func panels() ([]config.Entry, error) {
 			return nil, err
 		}
 		entries = append(entries, config.Entry{Name: name, Doc: f.Title})
+	}
+	return entries, nil
+}
+
+// embeddedTunings returns the embedded tunings.
+func embeddedTunings() ([]config.Entry, error) {
+	var entries []config.Entry
+	for _, name := range experiments.Tunings() {
+		t, err := loadTuning(name)
+		if err != nil {
+			return nil, err
+		}
+		entries = append(entries, config.Entry{Name: name, Doc: fmt.Sprintf("%s: %s of %s", t.Title, strings.Join(t.Parameters, ", "), t.Policy)})
 	}
 	return entries, nil
 }

@@ -31,6 +31,7 @@ type cli struct {
 	Reproduce reproduceCmd `cmd:"" help:"Play panels of the paper and draw their regret."`
 	Run       runCmd       `cmd:"" help:"Play experiments of your own, from TOML files."`
 	Plot      plotCmd      `cmd:"" help:"Draw again from the CSV of earlier runs."`
+	Tune      tuneCmd      `cmd:"" help:"Search the parameters of a policy, and judge the best on fresh seeds."`
 	List      listCmd      `cmd:"" help:"List what a file may name, and the experiments there are."`
 	Version   versionCmd   `cmd:"" help:"Print the version."`
 }

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"vitrine/config"
 )
 
 func TestMain(m *testing.M) {
@@ -33,6 +35,19 @@ func TestScripts(t *testing.T) {
 			return false, errors.New("unknown condition")
 		},
 	})
+}
+
+// The file in the help of tune is one.
+func TestTuneHelpHasAFile(t *testing.T) {
+	_, file, _ := strings.Cut(tuneCmd{}.Help(), "as here:\n")
+	file, _, _ = strings.Cut(file, "\nDIR/")
+	tuning, err := config.LoadTuning("help.toml", []byte(file), openExperiment(""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if tuning.Settings != 4+30 || len(tuning.Training) != 40 || len(tuning.Fresh) != 100 {
+		t.Errorf("%d settings, %d and %d seeds", tuning.Settings, len(tuning.Training), len(tuning.Fresh))
+	}
 }
 
 // usage PATTERN ARG... gives vitrine the arguments and wants exit status 2 and

@@ -183,7 +183,7 @@ func (c playFlags) play(ctx context.Context, t terminal, files []*config.File, f
 		chosen = append(chosen, e)
 	}
 	for i, e := range chosen {
-		bar := newProgress(t.err, e.Name, len(e.Policies)*len(e.Seeds), e.Rounds)
+		bar := newProgress(t.err, e.Name, len(e.Policies)*len(e.Seeds), len(e.Policies)*len(e.Seeds)*e.Rounds)
 		summaries, err := experiment.Run(ctx, e, experiment.Options{Dir: c.Out, Workers: c.Workers, Progress: bar.add, Warn: t.warn})
 		bar.close()
 		if err != nil {
@@ -257,7 +257,7 @@ func known(v float64) string {
 }
 
 type plotCmd struct {
-	Dirs []string `arg:"" name:"dir" help:"A directory with a regret.csv, or one that holds such directories."`
+	Dirs []string `arg:"" name:"dir" help:"A directory with a regret.csv or a tune.csv, or one that holds such directories."`
 }
 
 // Help is the tail of the command's help.
@@ -294,8 +294,12 @@ func plot(dir string) error {
 			found = append(found, e.Name())
 		}
 	}
-	if len(found) == 0 {
-		return hinted{fmt.Errorf("%s: no regret.csv in it or below it", dir), "results come from vitrine reproduce and vitrine run"}
+	if tunings := filepath.Join(dir, tuningsDir); isDir(tunings) {
+		if err := plot(tunings); err != nil {
+			return err
+		}
+	} else if len(found) == 0 {
+		return hinted{fmt.Errorf("%s: no regret.csv in it or below it, and no tune.csv", dir), "results come from vitrine reproduce, vitrine run and vitrine tune"}
 	}
 	for _, f := range experiments.Figures(found) {
 		if err := drawFigure(dir, f); err != nil {
@@ -308,13 +312,16 @@ func plot(dir string) error {
 // holdsResults reports whether dir has results that can be drawn.
 func holdsResults(dir string) bool {
 	_, err := os.Stat(filepath.Join(dir, "regret.csv"))
-	return err == nil || geometry.Exists(dir)
+	return err == nil || geometry.Exists(dir) || holdsTuning(dir)
 }
 
 // draw draws the results in dir.
 func draw(dir string) error {
 	if geometry.Exists(dir) {
 		return drawGeometricCondition(dir)
+	}
+	if holdsTuning(dir) {
+		return drawTuning(dir)
 	}
 	p, err := readPanel(dir)
 	if err != nil {

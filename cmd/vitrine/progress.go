@@ -17,7 +17,7 @@ import (
 type progress struct {
 	w             io.Writer
 	name          string
-	units, rounds int
+	units, rounds int // rounds of all units together
 
 	container *mpb.Progress // nil but on a terminal
 	bar       *mpb.Bar
@@ -34,7 +34,7 @@ func newProgress(w io.Writer, name string, units, rounds int) *progress {
 	p := &progress{w: w, name: name, units: units, rounds: rounds, last: time.Now()}
 	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		p.container = mpb.New(mpb.WithOutput(w), mpb.WithWidth(40))
-		p.bar = p.container.AddBar(int64(units)*int64(rounds),
+		p.bar = p.container.AddBar(int64(rounds),
 			mpb.PrependDecorators(decor.Name(name+" ")),
 			mpb.AppendDecorators(
 				decor.Percentage(decor.WC{W: 5}),
@@ -56,7 +56,7 @@ func (p *progress) add(rounds int) {
 	p.done += rounds
 	if now := time.Now(); now.Sub(p.last) >= lineEvery {
 		p.last = now
-		fmt.Fprintf(p.w, "vitrine: %s: %d %% of %d runs\n", p.name, 100*p.done/(p.units*p.rounds), p.units)
+		fmt.Fprintf(p.w, "vitrine: %s: %d %% of %d runs\n", p.name, 100*p.done/p.rounds, p.units)
 	}
 }
 

@@ -1,0 +1,561 @@
+package config
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"vitrine/experiment"
+	"vitrine/tune"
+)
+
+// Tuning is a tuning's file: the parameters of a policy that are searched, the
+// panels whose final regrets are averaged, and the seeds. A setting is a choice
+// of the parameters, named by its index.
+type Tuning struct {
+	Name, Title string
+	Policy      string   // its label in the panels
+	Panels      []string // the names of the experiments
+	Parameters  []string // the keys that are searched, nested ones with dots
+	Settings    int      // how many compete
+	Training    []uint64
+	Halving     tune.Halving
+	Fresh       []uint64
+	Best        int // how many of the best play the fresh seeds
+
+	tuned []tunedPanel
+	seen  map[string]bool // settings, in words
+}
+
+// Configured is the index of the setting that the panels' files have. It does
+// not compete.
+const Configured = -1
+
+// tunedPanel is a panel with its policy in every setting.
+type tunedPanel struct {
+	file       *File
+	configured contender
+	settings   []made[newLearner]
+	same       int // the setting that is configured, or Configured
+}
+
+// MaxSettings is the most settings that a tuning may have.
+const MaxSettings = 10_000
+
+type tuningKeys struct {
+	Name   string `toml:"name"`
+	Title  string `toml:"title"`
+	Policy string `toml:"policy"`
+}
+
+type trainingKeys struct {
+	FirstSeed int64 `toml:"first_seed"`
+	Seeds     int64 `toml:"seeds"`
+}
+
+type freshKeys struct {
+	FirstSeed int64 `toml:"first_seed"`
+	Seeds     int64 `toml:"seeds"`
+	Best      int   `toml:"best"`
+}
+
+type halvingKeys struct {
+	First  int `toml:"first"`
+	Factor int `toml:"factor"`
+}
+
+type randomKeys struct {
+	Draws int   `toml:"draws"`
+	Seed  int64 `toml:"seed"`
+}
+
+type rangeKeys struct {
+	Low  float64 `toml:"low"`
+	High float64 `toml:"high"`
+	Log  bool    `toml:"log"`
+}
+
+// LoadTuning reads a tuning's file. name is what errors call it; open loads the
+// experiments that it names.
+func LoadTuning(name string, text []byte, open func(experiment string) (*File, error)) (*Tuning, error) {
+	doc, err := parse(name, text)
+	if err != nil {
+		return nil, err
+	}
+	root := doc.root()
+	var k tuningKeys
+	if err := root.bind(&k, "experiments", "training", "fresh", "halving", "grid", "random"); err != nil {
+		return nil, err
+	}
+	if err := checkName(root, k.Name); err != nil {
+		return nil, err
+	}
+	t := &Tuning{Name: k.Name, Title: k.Title, Policy: k.Policy, seen: map[string]bool{}}
+	if t.Title == "" {
+		t.Title = t.Name
+	}
+	for _, load := range []func(section) error{
+		t.loadSeeds,
+		t.loadHalving,
+		func(s section) error { return t.loadPanels(s, open) },
+		t.loadSpace,
+	} {
+		if err := load(root); err != nil {
+			return nil, err
+		}
+	}
+	return t, nil
+}
+
+// optional binds the table called key and returns it, or the root where there is
+// none.
+func optional(root section, key string, dst any) (section, error) {
+	s, ok, err := root.table(key)
+	if err != nil || !ok {
+		return root, err
+	}
+	return s, s.bind(dst)
+}
+
+func (t *Tuning) loadSeeds(root section) error {
+	training, fresh := trainingKeys{1000, 40}, freshKeys{2000, 100, 1}
+	ts, err := optional(root, "training", &training)
+	if err != nil {
+		return err
+	}
+	fs, err := optional(root, "fresh", &fresh)
+	if err != nil {
+		return err
+	}
+	if t.Training, err = seedsFrom(ts, training.FirstSeed, training.Seeds); err != nil {
+		return err
+	}
+	if t.Fresh, err = seedsFrom(fs, fresh.FirstSeed, fresh.Seeds); err != nil {
+		return err
+	}
+	t.Best = fresh.Best
+	if t.Best < 1 || t.Best > MaxSettings {
+		return fs.errorf("best", "best = %d: must be from 1 to %d", t.Best, MaxSettings)
+	}
+	if t.Fresh[0] <= t.Training[len(t.Training)-1] && t.Training[0] <= t.Fresh[len(t.Fresh)-1] {
+		return fs.errorf("", "the fresh seeds %d to %d overlap the training seeds %d to %d: settings that were chosen on a seed are too good on it",
+			t.Fresh[0], t.Fresh[len(t.Fresh)-1], t.Training[0], t.Training[len(t.Training)-1])
+	}
+	return nil
+}
+
+func seedsFrom(s section, first, n int64) ([]uint64, error) {
+	if first < 0 {
+		return nil, s.errorf("first_seed", "first_seed = %d: must not be negative", first)
+	}
+	if n < 1 || n > MaxSeeds {
+		return nil, s.errorf("seeds", "seeds = %d: must be from 1 to %d", n, MaxSeeds)
+	}
+	seeds := make([]uint64, n)
+	for i := range seeds {
+		seeds[i] = uint64(first) + uint64(i)
+	}
+	return seeds, nil
+}
+
+func (t *Tuning) loadHalving(root section) error {
+	h := halvingKeys{5, 3}
+	s, ok, err := root.table("halving")
+	if err != nil || !ok {
+		return err
+	}
+	if err := s.bind(&h); err != nil {
+		return err
+	}
+	if h.First < 1 || h.First > len(t.Training) {
+		return s.errorf("first", "first = %d: must be from 1 to the %d training seeds", h.First, len(t.Training))
+	}
+	if h.Factor < 2 || h.Factor > MaxSettings {
+		return s.errorf("factor", "factor = %d: must be from 2 to %d", h.Factor, MaxSettings)
+	}
+	t.Halving = tune.Halving(h)
+	return nil
+}
+
+func (t *Tuning) loadPanels(root section, open func(string) (*File, error)) error {
+	if t.Policy == "" {
+		return root.errorf("policy", "policy is missing: the label that it has in the experiments")
+	}
+	list, ok := root.values["experiments"].([]any)
+	if !ok || len(list) == 0 {
+		return root.errorf("experiments", "experiments must be a list of at least one name or path, [\"main-gaussian-realizable\"]")
+	}
+	for _, v := range list {
+		name, ok := v.(string)
+		if !ok {
+			return root.errorf("experiments", "experiments: %s: must be a name or a path in quotes", literal(v))
+		}
+		f, err := open(name)
+		if err != nil {
+			return root.errorf("experiments", "%v", err)
+		}
+		if slices.Contains(t.Panels, f.Name) {
+			return root.errorf("experiments", "experiments: %q stands twice", f.Name)
+		}
+		i := slices.IndexFunc(f.contenders, func(c contender) bool { return c.label == t.Policy })
+		if i < 0 {
+			return root.errorf("policy", "policy = %q: %s has no policy of this label: it has %s", t.Policy, f.Name, strings.Join(f.labels(), ", "))
+		}
+		t.Panels = append(t.Panels, f.Name)
+		t.tuned = append(t.tuned, tunedPanel{file: f, configured: f.contenders[i], same: Configured})
+	}
+	return nil
+}
+
+// parameter is a key that is searched.
+type parameter struct {
+	key   string // of the policy, nested ones with dots
+	at    section
+	value any // a list, or the table of a range
+}
+
+// errorf places an error at the parameter.
+func (p parameter) errorf(format string, args ...any) error {
+	return p.at.errorf(p.key, p.key+" "+format, args...)
+}
+
+// line is where the parameter stands.
+func (p parameter) line() int { return p.at.doc.lines[join(p.at.path, p.key)] }
+
+// parameters returns the keys of a table in the order of the file. Tables in it
+// are of nested keys, but for those that isLeaf knows.
+func parameters(s section, isLeaf func(map[string]any) bool) []parameter {
+	var all []parameter
+	var walk func(prefix string, values map[string]any)
+	walk = func(prefix string, values map[string]any) {
+		for key, v := range values {
+			key = join(prefix, key)
+			if table, ok := v.(map[string]any); ok && !isLeaf(table) {
+				walk(key, table)
+				continue
+			}
+			all = append(all, parameter{key, s, v})
+		}
+	}
+	walk("", s.values)
+	slices.SortFunc(all, func(a, b parameter) int {
+		return cmp.Or(cmp.Compare(a.line(), b.line()), strings.Compare(a.key, b.key))
+	})
+	return all
+}
+
+// loadSpace lists the settings: the points of the grid, and then what is drawn.
+func (t *Tuning) loadSpace(root section) error {
+	grid, hasGrid, err := root.table("grid")
+	if err != nil {
+		return err
+	}
+	random, hasRandom, err := root.table("random")
+	if err != nil {
+		return err
+	}
+	if !hasGrid && !hasRandom {
+		return root.errorf("", "there is nothing to search: give it a [grid] or a [random] of the policy's parameters")
+	}
+	if hasGrid {
+		if err := t.loadGrid(grid); err != nil {
+			return err
+		}
+	}
+	if hasRandom {
+		if err := t.loadRandom(random); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *Tuning) loadGrid(s section) error {
+	list := parameters(s, func(map[string]any) bool { return false })
+	if len(list) == 0 {
+		return s.errorf("", "has no parameter: give it one with a list of values, lambda = [0.1, 1, 10]")
+	}
+	var values [][]any
+	points := 1
+	for _, p := range list {
+		v, err := p.list()
+		if err != nil {
+			return err
+		}
+		values = append(values, v)
+		if points *= len(v); points > MaxSettings {
+			return p.errorf("makes more than %d settings", MaxSettings)
+		}
+		t.Parameters = append(t.Parameters, p.key)
+	}
+	return t.add(s, list, tune.Grid(values))
+}
+
+// list returns the values of a parameter that is a list.
+func (p parameter) list() ([]any, error) {
+	if err := p.check(); err != nil {
+		return nil, err
+	}
+	list, ok := p.value.([]any)
+	if !ok {
+		return nil, p.errorf("= %s: must be a list of values, [%s]", literal(p.value), literal(p.value))
+	}
+	if len(list) == 0 {
+		return nil, p.errorf("= []: give it at least one value")
+	}
+	return list, nil
+}
+
+func (p parameter) check() error {
+	if slices.Contains(head, p.key) {
+		return p.errorf("cannot be searched: it names the policy")
+	}
+	return nil
+}
+
+func (t *Tuning) loadRandom(s section) error {
+	k := randomKeys{Draws: 30}
+	if err := s.bind(&k, "ranges"); err != nil {
+		return err
+	}
+	if k.Draws < 1 || k.Draws > MaxSettings {
+		return s.errorf("draws", "draws = %d: must be from 1 to %d", k.Draws, MaxSettings)
+	}
+	if k.Seed < 0 {
+		return s.errorf("seed", "seed = %d: must not be negative", k.Seed)
+	}
+	rs, ok, err := s.table("ranges")
+	if err != nil {
+		return err
+	}
+	list := parameters(rs, func(table map[string]any) bool {
+		_, low := table["low"]
+		_, high := table["high"]
+		return low || high || len(table) == 0
+	})
+	if !ok || len(list) == 0 {
+		return s.errorf("ranges", "ranges is missing: give it the parameters, lambda = { low = 0.1, high = 10, log = true }")
+	}
+	var keys []string
+	for _, p := range list {
+		keys = append(keys, p.key)
+	}
+	if t.Parameters == nil {
+		t.Parameters = keys
+	}
+	slices.SortFunc(list, func(a, b parameter) int {
+		return cmp.Compare(slices.Index(t.Parameters, a.key), slices.Index(t.Parameters, b.key))
+	})
+	if len(list) != len(t.Parameters) || slices.ContainsFunc(keys, func(k string) bool { return !slices.Contains(t.Parameters, k) }) {
+		return rs.errorf("", "has the parameters %s, and the grid has %s: they must be the same", strings.Join(keys, ", "), strings.Join(t.Parameters, ", "))
+	}
+	var ranges []tune.Range
+	for _, p := range list {
+		r, err := t.loadRange(p)
+		if err != nil {
+			return err
+		}
+		ranges = append(ranges, r)
+	}
+	rng := rand.New(rand.NewPCG(uint64(k.Seed), 0))
+	var points [][]any
+	for range k.Draws {
+		var point []any
+		for _, r := range ranges {
+			point = append(point, r.Draw(rng))
+		}
+		points = append(points, point)
+	}
+	return t.add(rs, list, points)
+}
+
+func (t *Tuning) loadRange(p parameter) (tune.Range, error) {
+	table, ok := p.value.(map[string]any)
+	if !ok {
+		if _, isList := p.value.([]any); !isList {
+			return tune.Range{}, p.errorf("= %s: must be a list of values, [%s], or a range, { low = 0.1, high = 10 }", literal(p.value), literal(p.value))
+		}
+		list, err := p.list()
+		return tune.Range{List: list}, err
+	}
+	if err := p.check(); err != nil {
+		return tune.Range{}, err
+	}
+	s := section{doc: p.at.doc, path: join(p.at.path, p.key), what: "random: " + p.key, values: table}
+	k := rangeKeys{math.NaN(), math.NaN(), false}
+	if err := s.bind(&k); err != nil {
+		return tune.Range{}, err
+	}
+	if table["low"] == nil || table["high"] == nil {
+		return tune.Range{}, s.errorf("", "give it both low and high, { low = 0.1, high = 10 }")
+	}
+	if !(k.Low < k.High) || math.IsInf(k.High-k.Low, 0) {
+		return tune.Range{}, s.errorf("", "low = %v, high = %v: must be finite, low less than high", k.Low, k.High)
+	}
+	if k.Log && k.Low <= 0 {
+		return tune.Range{}, s.errorf("low", "low = %v: must be positive where log = true", k.Low)
+	}
+	r := tune.Range{Low: k.Low, High: k.High, Log: k.Log}
+	if _, whole := lookup(t.tuned[0].configured.made.settings, p.key).(int64); whole {
+		r.Whole = true
+		if k.Low != math.Round(k.Low) || k.High != math.Round(k.High) || math.Abs(k.Low) > 1e15 || math.Abs(k.High) > 1e15 {
+			return tune.Range{}, s.errorf("", "low = %v, high = %v: %s is a whole number", k.Low, k.High, p.key)
+		}
+	}
+	return r, nil
+}
+
+// add makes the policy of every panel at every point, and leaves out points
+// that are there already.
+func (t *Tuning) add(s section, list []parameter, points [][]any) error {
+	for _, point := range points {
+		settings := make([]made[newLearner], len(t.tuned))
+		for i := range t.tuned {
+			p := &t.tuned[i]
+			m, err := p.file.buildPolicy(p.configured.name, p.with(s, list, point))
+			if err != nil {
+				return err
+			}
+			settings[i] = m
+		}
+		key := fmt.Sprint(settings[0].settings)
+		if t.seen[key] {
+			continue
+		}
+		t.seen[key] = true
+		for i := range t.tuned {
+			p := &t.tuned[i]
+			if reflect.DeepEqual(p.configured.made.settings, settings[i].settings) {
+				p.same = len(p.settings)
+			}
+			p.settings = append(p.settings, settings[i])
+		}
+		t.Settings++
+	}
+	return nil
+}
+
+// with returns the policy's section with values at the parameters. What is
+// wrong with it stands at the line of the parameter, or else at that of s.
+func (p *tunedPanel) with(s section, list []parameter, point []any) section {
+	doc := &document{name: s.doc.name, lines: map[string]int{"policy": s.doc.lines[s.path]}}
+	values := p.configured.section.values
+	for i, parameter := range list {
+		keys := strings.Split(parameter.key, ".")
+		for n := range keys {
+			doc.lines[join("policy", strings.Join(keys[:n+1], "."))] = parameter.line()
+		}
+		values = put(values, keys, point[i])
+	}
+	what := fmt.Sprintf("policy %q of %s", p.configured.label, p.file.Name)
+	return section{doc: doc, path: "policy", what: what, values: values}
+}
+
+// put returns a copy of the table with a value at nested keys.
+func put(table map[string]any, keys []string, value any) map[string]any {
+	table = maps.Clone(table)
+	if table == nil {
+		table = map[string]any{}
+	}
+	if len(keys) > 1 {
+		inner, _ := table[keys[0]].(map[string]any)
+		value = put(inner, keys[1:], value)
+	}
+	table[keys[0]] = value
+	return table
+}
+
+// lookup returns the value at a key with dots, or nil.
+func lookup(settings any, key string) any {
+	for _, k := range strings.Split(key, ".") {
+		table, ok := settings.(map[string]any)
+		if !ok {
+			return nil
+		}
+		settings = table[k]
+	}
+	return settings
+}
+
+// Values returns the values of a setting, in the order of the parameters. Of
+// the configured setting, a parameter that differs between panels has the
+// values of all, with '/' between them.
+func (t *Tuning) Values(setting int) []string {
+	var cells []string
+	for _, key := range t.Parameters {
+		var all []string
+		for p := range t.tuned {
+			if v := word(lookup(t.tuned[p].at(setting).settings, key)); !slices.Contains(all, v) {
+				all = append(all, v)
+			}
+		}
+		cells = append(cells, strings.Join(all, "/"))
+	}
+	return cells
+}
+
+// word is a value as tables have it.
+func word(v any) string {
+	switch v := v.(type) {
+	case string:
+		return v
+	case float64:
+		return strconv.FormatFloat(v, 'g', -1, 64)
+	default:
+		return literal(v)
+	}
+}
+
+func (p *tunedPanel) at(setting int) made[newLearner] {
+	if setting == Configured {
+		return p.configured.made
+	}
+	return p.settings[setting]
+}
+
+// Label returns what the runs of a setting are called in a panel. The
+// configured setting has the label of its equal in the search, where there is
+// one, so that it is not played twice.
+func (t *Tuning) Label(panel, setting int) string {
+	p := &t.tuned[panel]
+	if setting == Configured {
+		setting = p.same
+	}
+	if setting == Configured {
+		return t.Policy + " as configured"
+	}
+	label := t.Policy
+	for i, v := range t.Values(setting) {
+		label += " " + t.Parameters[i] + "=" + v
+	}
+	return label
+}
+
+// Experiment makes what plays the settings on the seeds in a panel, each label
+// once. version identifies the program.
+func (t *Tuning) Experiment(panel int, settings []int, seeds []uint64, version string) (*experiment.Experiment, error) {
+	p := &t.tuned[panel]
+	e, err := p.file.Experiment(Selection{Policies: []string{t.Policy}, Baselines: "both"}, version)
+	if err != nil {
+		return nil, err
+	}
+	e.Policies, e.Seeds = nil, seeds
+	for _, s := range settings {
+		label, m := t.Label(panel, s), p.at(s)
+		if !slices.ContainsFunc(e.Policies, func(o experiment.Policy) bool { return o.Label == label }) {
+			e.Policies = append(e.Policies, experiment.Policy{Label: label, Settings: m.settings, New: m.value})
+		}
+	}
+	return e, nil
+}
+
+// IsConfigured reports whether a setting is what every panel's file has.
+func (t *Tuning) IsConfigured(setting int) bool {
+	return !slices.ContainsFunc(t.tuned, func(p tunedPanel) bool { return p.same != setting })
+}

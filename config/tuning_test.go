@@ -1,0 +1,298 @@
+package config_test
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"vitrine/config"
+	"vitrine/experiments"
+	"vitrine/tune"
+)
+
+// embedded opens the experiments of the paper, and two small ones.
+func embedded(name string) (*config.File, error) {
+	if name == "a.toml" || name == "b.toml" {
+		lambda := map[string]string{"a.toml": "1.0", "b.toml": "10.0"}[name]
+		return config.Load(name, []byte("name = \""+strings.TrimSuffix(name, ".toml")+"\"\nrounds = 100\n"+plainWorld+`
+[[policy]]
+name = "ucb-mnl"
+label = "mine"
+constants = "tuned"
+radius = 1.0
+lambda = `+lambda+`
+[[policy]]
+name = "greedy"
+lambda = `+lambda+`
+utility = { kind = "mlp", hidden = [3] }
+`))
+	}
+	text, err := experiments.Read(name)
+	if err != nil {
+		return nil, fmt.Errorf("there is no experiment %q", name)
+	}
+	return config.Load(name+".toml", text)
+}
+
+const tuningHead = "name = \"x\"\nexperiments = [\"a.toml\", \"b.toml\"]\npolicy = \"mine\"\n"
+
+func loadTuning(t *testing.T, text string) *config.Tuning {
+	t.Helper()
+	tuning, err := config.LoadTuning("x.toml", []byte(text), embedded)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tuning
+}
+
+// The embedded tunings load, keep off the seeds of the figures, and search
+// around what the panels have.
+func TestEmbeddedTunings(t *testing.T) {
+	policies := map[string]bool{}
+	for _, name := range experiments.Tunings() {
+		text, err := experiments.ReadTuning(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tuning, err := config.LoadTuning(name+".toml", text, embedded)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if tuning.Name != name {
+			t.Errorf("%s.toml is called %q", name, tuning.Name)
+		}
+		if tuning.Training[0] < 1000 || tuning.Fresh[0] < 2000 {
+			t.Errorf("%s trains on seeds from %d and reports on seeds from %d", name, tuning.Training[0], tuning.Fresh[0])
+		}
+		policies[tuning.Policy] = true
+		configured := -1
+		for i := range tuning.Settings {
+			if tuning.IsConfigured(i) {
+				configured = i
+			}
+		}
+		if configured < 0 {
+			t.Errorf("%s does not search the setting that the panels have", name)
+		}
+	}
+	for _, want := range []string{"onl-mnl", "greedy", "ucb-mnl-tuned", "ts-mnl-tuned", "ofu-mnl-plus-tuned"} {
+		if !policies[want] {
+			t.Errorf("no tuning of %s", want)
+		}
+	}
+}
+
+func TestLoadTuning(t *testing.T) {
+	got := loadTuning(t, tuningHead+`
+training = { first_seed = 7, seeds = 3 }
+fresh = { first_seed = 10, seeds = 2, best = 4 }
+halving = { first = 2, factor = 3 }
+[grid]
+radius = [0, 0.5]
+intercept = [true, false]
+lambda = [1]
+`)
+	if diff := cmp.Diff([]string{"radius", "intercept", "lambda"}, got.Parameters); diff != "" {
+		t.Errorf("parameters, in the order of the file (-want +got):\n%s", diff)
+	}
+	var points [][]string
+	for i := range got.Settings {
+		points = append(points, got.Values(i))
+	}
+	want := [][]string{{"0", "true", "1"}, {"0", "false", "1"}, {"0.5", "true", "1"}, {"0.5", "false", "1"}}
+	if diff := cmp.Diff(want, points); diff != "" {
+		t.Errorf("settings (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"1", "false", "1/10"}, got.Values(config.Configured)); diff != "" {
+		t.Errorf("configured (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([][]uint64{{7, 8, 9}, {10, 11}}, [][]uint64{got.Training, got.Fresh}); diff != "" {
+		t.Errorf("seeds (-want +got):\n%s", diff)
+	}
+	if got.Halving != (tune.Halving{First: 2, Factor: 3}) || got.Best != 4 || got.Title != "x" {
+		t.Errorf("halving %v, best %d, title %q", got.Halving, got.Best, got.Title)
+	}
+}
+
+// A setting has the keys of the panel's policy but for what is searched, and is
+// played as one run where two settings are the same.
+func TestTuningExperiment(t *testing.T) {
+	tuning := loadTuning(t, tuningHead+"[grid]\nlambda = [1.0, 10.0]\n")
+	for panel, same := range []int{0, 1} {
+		if tuning.Label(panel, config.Configured) != tuning.Label(panel, same) {
+			t.Errorf("panel %d: the configured setting is called %q, its equal %q", panel, tuning.Label(panel, config.Configured), tuning.Label(panel, same))
+		}
+		e, err := tuning.Experiment(panel, []int{0, 1, config.Configured}, []uint64{5}, "v")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]uint64{5}, e.Seeds); diff != "" || e.Version != "v" || len(e.Policies) != 2 {
+			t.Errorf("seeds %v, version %q, %d policies", e.Seeds, e.Version, len(e.Policies))
+		}
+		want := map[string]any{"name": "ucb-mnl", "constants": "tuned", "radius": 1.0, "intercept": false, "lambda": 10.0}
+		if diff := cmp.Diff(want, e.Policies[1].Settings); diff != "" || e.Policies[1].Label != "mine lambda=10" {
+			t.Errorf("policy %s (-want +got):\n%s", e.Policies[1].Label, diff)
+		}
+	}
+	if tuning.IsConfigured(0) || tuning.IsConfigured(1) {
+		t.Error("a setting of one panel is taken for that of both")
+	}
+	tuning = loadTuning(t, tuningHead+"[grid]\nradius = [1]\n")
+	if !tuning.IsConfigured(0) {
+		t.Error("the configured setting is not recognised")
+	}
+}
+
+// Nested keys are written with dots, and leave their neighbours.
+func TestTuningNestedKeys(t *testing.T) {
+	for _, text := range []string{
+		"[grid]\nutility.hidden = [[3], [3, 2]]\n",
+		"[grid]\n\"utility.hidden\" = [[3], [3, 2]]\n",
+		"[grid.utility]\nhidden = [[3], [3, 2]]\n",
+	} {
+		tuning := loadTuning(t, strings.Replace(tuningHead, "mine", "greedy", 1)+text)
+		e, err := tuning.Experiment(0, []int{1}, []uint64{0}, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := e.Policies[0].Settings.(map[string]any)["utility"]
+		want := map[string]any{"kind": "mlp", "activation": "sigmoid", "hidden": []any{int64(3), int64(2)}}
+		if diff := cmp.Diff(want, got); diff != "" || e.Policies[0].Label != "greedy utility.hidden=[3, 2]" {
+			t.Errorf("%s%s (-want +got):\n%s", text, e.Policies[0].Label, diff)
+		}
+	}
+}
+
+func TestTuningRandom(t *testing.T) {
+	const random = `
+[random]
+draws = 20
+seed = 3
+[random.ranges]
+warmup = { low = 10, high = 50 }
+lambda = { low = 0.1, high = 10, log = true }
+utility.hidden = [[3], [15]]
+`
+	head := strings.Replace(tuningHead, "mine", "greedy", 1)
+	tuning := loadTuning(t, head+random)
+	if diff := cmp.Diff([]string{"warmup", "lambda", "utility.hidden"}, tuning.Parameters); diff != "" {
+		t.Errorf("parameters (-want +got):\n%s", diff)
+	}
+	if tuning.Settings != 20 {
+		t.Errorf("%d settings, want 20", tuning.Settings)
+	}
+	again, other := loadTuning(t, head+random), loadTuning(t, head+strings.Replace(random, "seed = 3", "seed = 4", 1))
+	if !slices.Equal(again.Values(7), tuning.Values(7)) || slices.Equal(other.Values(7), tuning.Values(7)) {
+		t.Errorf("setting 7 is %v, again %v, of another seed %v", tuning.Values(7), again.Values(7), other.Values(7))
+	}
+	// Over and above a grid; draws that stand there already are left out.
+	both := loadTuning(t, head+"[grid]\nlambda = [1, 2]\nwarmup = [10]\n[random]\ndraws = 50\nranges = { warmup = { low = 10, high = 12 }, lambda = [1.0, 5.0] }\n")
+	var points []string
+	for i := range both.Settings {
+		points = append(points, strings.Join(both.Values(i), " "))
+	}
+	slices.Sort(points[2:])
+	if diff := cmp.Diff([]string{"1 10", "2 10", "1 11", "1 12", "5 10", "5 11", "5 12"}, points); diff != "" {
+		t.Errorf("grid and draws (-want +got):\n%s", diff)
+	}
+}
+
+func TestTuningErrors(t *testing.T) {
+	const head = tuningHead
+	for text, want := range map[string]string{
+		"experiments = [\"a.toml\"]": "x.toml: name is missing: it names the directory",
+		"name = \"X\"":               `x.toml:1: name = "X": use lower-case letters`,
+		"name = \"x\"\nplicy = \"mine\"\nexperiments = [\"a.toml\"]":              `x.toml:2: unknown key "plicy": did you mean "policy"?`,
+		"name = \"x\"\nexperiments = [\"a.toml\"]":                                "x.toml: policy is missing",
+		"name = \"x\"\npolicy = \"mine\"":                                         "x.toml: experiments must be a list of at least one",
+		"name = \"x\"\npolicy = \"mine\"\nexperiments = []":                       "x.toml:3: experiments must be a list of at least one",
+		"name = \"x\"\npolicy = \"mine\"\nexperiments = \"a.toml\"":               "x.toml:3: experiments must be a list of at least one",
+		"name = \"x\"\npolicy = \"mine\"\nexperiments = [1]":                      "x.toml:3: experiments: 1: must be a name or a path in quotes",
+		"name = \"x\"\npolicy = \"mine\"\nexperiments = [\"c\"]":                  `x.toml:3: there is no experiment "c"`,
+		"name = \"x\"\npolicy = \"mine\"\nexperiments = [\"a.toml\", \"a.toml\"]": `x.toml:3: experiments: "a" stands twice`,
+		"name = \"x\"\npolicy = \"ucb\"\nexperiments = [\"a.toml\"]":              `x.toml:2: policy = "ucb": a has no policy of this label: it has mine, greedy`,
+		head:                          "x.toml: there is nothing to search: give it a [grid] or a [random]",
+		head + "grid = 3":             "x.toml:4: grid = 3: must be a table",
+		head + "[grid]":               "x.toml:4: grid: has no parameter",
+		head + "[grid]\nradius = []":  "x.toml:5: grid: radius = []: give it at least one value",
+		head + "[grid]\nradius = 1.0": "x.toml:5: grid: radius = 1.0: must be a list of values, [1.0]",
+		head + "[grid]\nradus = [1]":  `x.toml:5: policy "mine" of a: unknown key "radus": did you mean "radius"?`,
+		head + "[grid]\nlambda = [1]\nmomentum = [1]":                                                     `x.toml:6: policy "mine" of a: unknown key "momentum": must be one of constants, intercept, lambda, radius, name, label, baselines`,
+		head + "[grid]\nutility.hidden = [[3]]":                                                           `x.toml:5: policy "mine" of a: unknown key "utility`,
+		head + "[grid]\nlambda = [1, -2]":                                                                 `x.toml:5: policy "mine" of a: lambda = -2: must be finite and at least 1e-09`,
+		head + "[grid]\nradius = [true]":                                                                  `x.toml:5: policy "mine" of a: radius = true: wrong type: want a number`,
+		head + "[grid]\nlabel = [\"a\"]":                                                                  "x.toml:5: grid: label cannot be searched",
+		head + "training = { first = 3 }\n[grid]":                                                         `x.toml:4: training: unknown key "first"`,
+		head + "training = { seeds = 0 }\n[grid]":                                                         "x.toml:4: training: seeds = 0: must be from 1 to 1000000",
+		head + "training = { first_seed = -1 }\n[grid]":                                                   "x.toml:4: training: first_seed = -1: must not be negative",
+		head + "fresh = { best = 0 }":                                                                     "x.toml:4: fresh: best = 0: must be from 1",
+		head + "fresh = { first_seed = 1039 }":                                                            "x.toml:4: fresh: the fresh seeds 1039 to 1138 overlap the training seeds 1000 to 1039",
+		head + "fresh = { first_seed = 901 }":                                                             "x.toml:4: fresh: the fresh seeds 901 to 1000 overlap the training seeds 1000 to 1039",
+		head + "training = { first_seed = 2000 }":                                                         "x.toml: the fresh seeds 2000 to 2099 overlap the training seeds 2000 to 2039",
+		head + "halving = { first = 41 }":                                                                 "x.toml:4: halving: first = 41: must be from 1 to the 40 training seeds",
+		head + "halving = { factor = 1 }":                                                                 "x.toml:4: halving: factor = 1: must be from 2",
+		head + "[random]\ndraws = 0":                                                                      "x.toml:5: random: draws = 0: must be from 1",
+		head + "[random]\nseed = -1":                                                                      "x.toml:5: random: seed = -1: must not be negative",
+		head + "[random]\ndraw = 3":                                                                       `x.toml:5: random: unknown key "draw": did you mean "draws"?`,
+		head + "[random]":                                                                                 "x.toml:4: random: ranges is missing",
+		head + "[random.ranges]\nlambda = {}":                                                             "x.toml:5: random: lambda: give it both low and high",
+		head + "[random.ranges]\nlambda = { low = 2, high = 1 }":                                          "x.toml:5: random: lambda: low = 2, high = 1: must be finite, low less than high",
+		head + "[random.ranges]\nlambda = { low = 2, hihg = 1 }":                                          `x.toml:5: random: lambda: unknown key "hihg": did you mean "high"?`,
+		head + "[random.ranges]\nlambda = { low = 0, high = 1, log = true }":                              "x.toml:5: random: lambda: low = 0: must be positive where log = true",
+		head + "[random.ranges]\nlambda = 3":                                                              "x.toml:5: random: ranges: lambda = 3: must be a list of values, [3], or a range",
+		head + "[grid]\nlambda = [1]\n[random.ranges]\nradius = [1]":                                      "x.toml:6: random: ranges: has the parameters radius, and the grid has lambda: they must be the same",
+		head + "[random.ranges]\nname = { low = 1, high = 2 }":                                            "x.toml:5: random: ranges: name cannot be searched",
+		head + "[random.ranges]\nradus = { low = 1, high = 2 }":                                           `x.toml:5: policy "mine" of a: unknown key "radus"`,
+		strings.Replace(head, "mine", "greedy", 1) + "[grid]\nwarmup = [100]":                             `x.toml:5: policy "greedy" of a: warmup = 100: must be less than rounds = 100`,
+		strings.Replace(head, "mine", "greedy", 1) + "[grid]\nlambda = [1]\nutility.hidden = [[0]]":       `x.toml:6: policy "greedy" of a: utility: hidden = [0]: widths must be from 1`,
+		strings.Replace(head, "mine", "greedy", 1) + "[random.ranges]\nwarmup = { low = 0.5, high = 10 }": "x.toml:5: random: warmup: low = 0.5, high = 10: warmup is a whole number",
+		"name = = 3": "x.toml:1: ",
+		head + "[grid]\n" + hundred("lambda") + hundred("radius") + "intercept = [true, false]": "x.toml:7: grid: intercept makes more than 10000 settings",
+	} {
+		_, err := config.LoadTuning("x.toml", []byte(text+"\n"), embedded)
+		if err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s:\n got %v\nwant %s", text, err, want)
+		}
+	}
+}
+
+// hundred is a key with a hundred values.
+func hundred(key string) string {
+	var values []string
+	for i := range 100 {
+		values = append(values, fmt.Sprint(i+1))
+	}
+	return key + " = [" + strings.Join(values, ",") + "]\n"
+}
+
+// Loading never panics, and its errors name the file.
+func FuzzLoadTuning(f *testing.F) {
+	for _, name := range experiments.Tunings() {
+		text, err := experiments.ReadTuning(name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text)
+	}
+	f.Add([]byte(tuningHead + "[grid]\nlambda = [1, [2]]\nutility = {hidden = [3], x.y = [{}]}\n"))
+	f.Add([]byte(tuningHead + "[random]\ndraws = 3\n[random.ranges]\nlambda = {low = 1, high = 2, log = true}\nintercept = [true]\na.b = {low = []}\n"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		if len(text) > 1<<11 {
+			return
+		}
+		_, err := config.LoadTuning("fuzz.toml", text, func(name string) (*config.File, error) {
+			if name != "a.toml" && name != "main-uniform-misspecified" {
+				return nil, errors.Join(errors.New(name), fs.ErrNotExist)
+			}
+			return embedded(name)
+		})
+		if err != nil && !strings.HasPrefix(err.Error(), "fuzz.toml") {
+			t.Errorf("error %q does not begin with the file's name", err)
+		}
+	})
+}

@@ -1,0 +1,70 @@
+package tune
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
+)
+
+// Score is what a setting did.
+type Score struct {
+	Setting int
+	Rung    int         // the last that it played, from 1
+	Regret  [][]float64 // by panel and seed, in the order of the seeds
+}
+
+// Estimate is a mean over seeds with its standard error, which is NaN for a
+// single seed.
+type Estimate struct{ Mean, SE float64 }
+
+// Seeds returns how many seeds the setting has played.
+func (s Score) Seeds() int { return len(s.Regret[0]) }
+
+// add appends the regrets of further seeds.
+func (s *Score) add(regret [][]float64) {
+	if s.Regret == nil {
+		s.Regret = make([][]float64, len(regret))
+	}
+	for p := range regret {
+		s.Regret[p] = append(s.Regret[p], regret[p]...)
+	}
+}
+
+// Estimate returns the mean regret over the seeds and over the panels, or over
+// the given ones alone. Panels share their seeds, so the standard error is that
+// of the seeds' means over the panels,
+//
+//	y_s = (1/P) Σ_p regret_ps,   mean = (1/n) Σ_s y_s,   se = sd(y)/√n
+func (s Score) Estimate(panels ...int) Estimate { return estimate(s.bySeed(panels)) }
+
+// Difference returns the estimate of this score less the other, paired by
+// seed, over the seeds that both have played.
+func (s Score) Difference(other Score, panels ...int) Estimate {
+	a, b := s.bySeed(panels), other.bySeed(panels)
+	n := min(len(a), len(b))
+	return estimate(floats.SubTo(make([]float64, n), a[:n], b[:n]))
+}
+
+// bySeed returns the mean over panels, all if none is given, for each seed.
+func (s Score) bySeed(panels []int) []float64 {
+	if len(panels) == 0 {
+		for p := range s.Regret {
+			panels = append(panels, p)
+		}
+	}
+	mean := make([]float64, s.Seeds())
+	for _, p := range panels {
+		floats.Add(mean, s.Regret[p])
+	}
+	floats.Scale(1/float64(len(panels)), mean)
+	return mean
+}
+
+func estimate(y []float64) Estimate {
+	if len(y) == 1 {
+		return Estimate{y[0], math.NaN()}
+	}
+	mean, sd := stat.MeanStdDev(y, nil)
+	return Estimate{mean, sd / math.Sqrt(float64(len(y)))}
+}

@@ -1,0 +1,93 @@
+// Package tune searches the parameters of a policy by successive halving: all
+// settings play a few seeds, the better ones play more, and the best are
+// compared on all. It plays nothing itself and knows settings by their index.
+//
+// The worlds of a seed are the same for every setting, so settings are compared
+// by paired differences. A search chooses among many means, and the least of
+// them is too low: what the winner is worth is measured on fresh seeds.
+package tune
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Play plays settings, by index, on seeds in every panel. Entry [i][p][s] of
+// what it returns is the regret of settings[i] in panel p on seeds[s].
+type Play func(settings []int, seeds []uint64) ([][][]float64, error)
+
+// Halving says how many settings go on from rung to rung:
+//
+//	rung k plays ⌈n_{k−1}/Factor⌉ settings on min(First·Factor^k, N) seeds, k = 0, 1, …
+//
+// from all settings until all N seeds are played, so that no rung costs much
+// more than another (Karnin, Koren and Somekh 2013; Jamieson and Talwalkar
+// 2016).
+// The zero value is one rung, plain search.
+type Halving struct {
+	First  int // seeds of the first rung, from 1
+	Factor int // from 2
+}
+
+// Rung is how many settings play how many seeds, those of earlier rungs
+// included.
+type Rung struct {
+	Settings int `json:"settings"`
+	Seeds    int `json:"seeds"`
+}
+
+// Rungs returns the rungs of a search among some settings on some seeds.
+func (h Halving) Rungs(settings, seeds int) []Rung {
+	if h == (Halving{}) {
+		return []Rung{{settings, seeds}}
+	}
+	r := Rung{settings, min(h.First, seeds)}
+	rungs := []Rung{r}
+	for r.Seeds < seeds {
+		r.Settings = (r.Settings + h.Factor - 1) / h.Factor
+		if r.Seeds > seeds/h.Factor {
+			r.Seeds = seeds
+		} else {
+			r.Seeds *= h.Factor
+		}
+		rungs = append(rungs, r)
+	}
+	return rungs
+}
+
+// Search plays the settings 0, …, n − 1 by successive halving and returns the
+// score of each, the best first: those of a later rung before those of an
+// earlier one, and within a rung by the mean regret over seeds and panels. Of
+// equals the first stays first. A rung plays only the seeds that are new to it.
+//
+// The first is the winner. On the seeds that it shares with any other score
+// its mean is not the larger, because what stops at a rung is not better there
+// than what goes on.
+func Search(n int, seeds []uint64, h Halving, play Play) ([]Score, error) {
+	playing := make([]Score, n)
+	for i := range playing {
+		playing[i].Setting = i
+	}
+	var ranking []Score
+	played := 0
+	for k, rung := range h.Rungs(n, len(seeds)) {
+		ranking = append(slices.Clone(playing[rung.Settings:]), ranking...)
+		playing = playing[:rung.Settings]
+		slices.SortFunc(playing, func(a, b Score) int { return cmp.Compare(a.Setting, b.Setting) })
+		settings := make([]int, len(playing))
+		for i, s := range playing {
+			settings[i] = s.Setting
+		}
+		regret, err := play(settings, seeds[played:rung.Seeds])
+		if err != nil {
+			return nil, err
+		}
+		for i := range playing {
+			playing[i].Rung = k + 1
+			playing[i].add(regret[i])
+		}
+		slices.SortStableFunc(playing, func(a, b Score) int { return cmp.Compare(a.Estimate().Mean, b.Estimate().Mean) })
+		played = rung.Seeds
+	}
+	return append(playing, ranking...), nil
+}

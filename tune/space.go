@@ -1,0 +1,58 @@
+package tune
+
+import (
+	"math"
+	"math/rand/v2"
+	"strconv"
+)
+
+// Grid returns the points of the product of the values of some parameters, the
+// last varying fastest.
+func Grid(values [][]any) [][]any {
+	points := [][]any{nil}
+	for _, list := range values {
+		var longer [][]any
+		for _, p := range points {
+			for _, v := range list {
+				longer = append(longer, append(p[:len(p):len(p)], v))
+			}
+		}
+		points = longer
+	}
+	return points
+}
+
+// Range is what values of a parameter are drawn from: uniformly from a list
+// or, where it is nil, from [Low, High], uniformly or uniformly in the
+// logarithm. Numbers have four significant digits, so that they can be copied,
+// and lie in the range; whole ones are rounded.
+type Range struct {
+	List      []any
+	Low, High float64 // finite, Low < High, and 0 < Low where Log
+	Log       bool
+	Whole     bool
+}
+
+// Draw returns a value: an int64 where it is whole, or else a float64, or an
+// entry of the list.
+func (r Range) Draw(rng *rand.Rand) any {
+	if r.List != nil {
+		return r.List[rng.IntN(len(r.List))]
+	}
+	if r.Whole && !r.Log {
+		return int64(r.Low) + rng.Int64N(int64(r.High)-int64(r.Low)+1)
+	}
+	q := rng.Float64()
+	v := r.Low*(1-q) + r.High*q
+	if r.Log {
+		v = math.Exp(math.Log(r.Low)*(1-q) + math.Log(r.High)*q)
+	}
+	if r.Whole {
+		return int64(min(max(math.Round(v), r.Low), r.High))
+	}
+	v, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 4, 64), 64)
+	if err != nil {
+		panic("tune: " + err.Error()) // it was formatted
+	}
+	return min(max(v, r.Low), r.High)
+}
