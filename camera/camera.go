@@ -14,7 +14,6 @@
 package camera
 
 import (
-	"context"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -52,23 +51,25 @@ type Task struct {
 	Choice     vitrine.Choice
 }
 
-// Load returns the pool of the file, or of camera.csv in the folder, at path.
-// It has no long work to report.
-func Load(_ context.Context, path string) (*env.Pool, error) {
+// Load returns the pool of the file, or of camera.csv in the folder, at path,
+// and what there is to check of it in a line.
+func Load(path string) (p *env.Pool, report string, err error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		path = filepath.Join(path, "camera.csv")
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	defer f.Close()
 	tasks, err := Read(f)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, "", fmt.Errorf("%s: %w", path, err)
 	}
-	theta, _ := Fit(tasks)
-	return &env.Pool{Features: distinct(tasks), Model: utility.NewLinear(len(Attributes), false), Params: theta}, nil
+	theta, ll := Fit(tasks)
+	p = &env.Pool{Features: distinct(tasks), Model: utility.NewLinear(len(Attributes), false), Params: theta}
+	cameras, _ := p.Features.Dims()
+	return p, fmt.Sprintf("%d tasks, %d distinct cameras; log-likelihood %.6f", len(tasks), cameras, ll), nil
 }
 
 // Read reads the tasks of a file: CSV with the columns respondent, task, alt,

@@ -64,7 +64,7 @@ func TestDamageIsNamed(t *testing.T) {
 			t.Errorf("error %v, want one that says %q", err, want)
 		}
 	}
-	if _, err := camera.Load(t.Context(), filepath.Join(t.TempDir(), "none.csv")); !os.IsNotExist(err) {
+	if _, _, err := camera.Load(filepath.Join(t.TempDir(), "none.csv")); !os.IsNotExist(err) {
 		t.Errorf("error %v for a file that does not exist", err)
 	}
 }
@@ -75,12 +75,15 @@ func TestLoad(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "camera.csv"), []byte(table), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	p, err := camera.Load(t.Context(), dir)
+	p, report, err := camera.Load(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if m, d := p.Features.Dims(); m != 3 || d != 10 || len(p.Params) != 10 {
 		t.Errorf("pool of %d×%d with %d parameters, want 3×10 with 10", m, d, len(p.Params))
+	}
+	if !strings.HasPrefix(report, "2 tasks, 3 distinct cameras; log-likelihood -") {
+		t.Errorf("report %q", report)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"vitrine/bandit"
 	"vitrine/camera"
 	"vitrine/env"
+	"vitrine/imdb"
 	"vitrine/internal/stream"
 	"vitrine/utility"
 )
@@ -81,9 +82,40 @@ var revenues = []named[env.Revenues]{
 var pools = []struct {
 	Entry
 	source string
-	load   func(ctx context.Context, path string) (*env.Pool, error)
+	load   func(ctx context.Context, path string, l Loading) (*env.Pool, error)
 }{
-	{Entry{"camera", "426 digital cameras of a conjoint study, utilities fitted to its choices"}, camera.Source, camera.Load},
+	{Entry{"imdb", "10,000 held-out movie reviews with 30 features, utilities of a network that tells good from bad"}, imdb.Source, loadIMDB},
+	{Entry{"camera", "426 digital cameras of a conjoint study, utilities fitted to its choices"}, camera.Source, loadCamera},
+}
+
+// Loading says where the loading of a pool may keep what takes long to compute,
+// and hears of the work. Its functions must not be nil.
+type Loading struct {
+	Cache    string // a folder; "" keeps nothing
+	Progress func(stage string, done, total int)
+	Warn     func(err error)   // of what the result does not depend on
+	Note     func(text string) // what there is to check of the result
+}
+
+func loadIMDB(ctx context.Context, path string, l Loading) (*env.Pool, error) {
+	d, err := imdb.Prepare(ctx, path, l.Cache, imdb.Reporter{
+		Progress: func(s imdb.Stage, done, total int) { l.Progress(string(s), done, total) },
+		Warn:     l.Warn,
+	})
+	if err != nil {
+		return nil, err
+	}
+	l.Note(d.Report.String())
+	return &env.Pool{Features: d.Features, Model: d.Model, Params: d.Params}, nil
+}
+
+func loadCamera(_ context.Context, path string, l Loading) (*env.Pool, error) {
+	p, report, err := camera.Load(path)
+	if err != nil {
+		return nil, err
+	}
+	l.Note(report)
+	return p, nil
 }
 
 // constraints are the feasible families.

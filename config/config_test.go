@@ -12,8 +12,8 @@ import (
 )
 
 func TestPanelsOfThePaperLoad(t *testing.T) {
-	rounds := map[string]int{"main": 1000, "items": 500, "sweep": 1000, "camera": 1000}
-	seeds := map[string]int{"main": 30, "items": 30, "sweep": 10, "camera": 30}
+	rounds := map[string]int{"main": 1000, "items": 500, "sweep": 1000, "imdb": 1000, "camera": 1000}
+	seeds := map[string]int{"main": 30, "items": 30, "sweep": 10, "imdb": 30, "camera": 30}
 	for _, name := range experiments.Names() {
 		text, err := experiments.Read(name)
 		if err != nil {

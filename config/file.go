@@ -26,7 +26,7 @@ type File struct {
 
 	problem    bandit.Problem
 	items      int
-	loadPool   func(ctx context.Context, path string) (*env.Pool, error)
+	loadPool   func(ctx context.Context, path string, l Loading) (*env.Pool, error)
 	contexts   made[newContexts]
 	truth      made[newTruth]
 	revenue    made[env.Revenues]
@@ -138,8 +138,8 @@ func (f *File) findPool(root section, name string) error {
 
 // LoadPool reads the data of the file's pool, and reports a pool that does not
 // fit the file.
-func (f *File) LoadPool(ctx context.Context, path string) (*env.Pool, error) {
-	p, err := f.loadPool(ctx, path)
+func (f *File) LoadPool(ctx context.Context, path string, l Loading) (*env.Pool, error) {
+	p, err := f.loadPool(ctx, path, l)
 	if err != nil {
 		return nil, err
 	}
@@ -148,7 +148,7 @@ func (f *File) LoadPool(ctx context.Context, path string) (*env.Pool, error) {
 	case d != f.problem.Features:
 		return nil, fmt.Errorf("%s: features = %d, and the items of pool %q have %d", f.Name, f.problem.Features, f.Pool, d)
 	case m < f.items:
-		return nil, fmt.Errorf("%s: items = %d, and pool %q has %d", f.Name, f.items, f.Pool, m)
+		return nil, fmt.Errorf("%s: items = %d, and the items of pool %q are %d", f.Name, f.items, f.Pool, m)
 	}
 	return p, nil
 }

@@ -41,6 +41,8 @@ var order = []string{
 	"sweep-uniform-misspecified-d5-k10",
 	"sweep-uniform-realizable-d10-k10",
 	"sweep-uniform-misspecified-d10-k10",
+	"imdb",
+	"imdb-probability",
 	"camera",
 }
 

@@ -25,6 +25,7 @@ func TestEveryFileHasItsPlace(t *testing.T) {
 			files = append(files, name)
 		}
 	}
+	slices.Sort(files)
 	names := experiments.Names()
 	slices.Sort(names)
 	if diff := cmp.Diff(files, names); diff != "" {

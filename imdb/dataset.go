@@ -2,6 +2,7 @@ package imdb
 
 import (
 	"context"
+	"fmt"
 	"math"
 
 	"gonum.org/v1/gonum/mat"
@@ -68,6 +69,12 @@ func compute(ctx context.Context, reviews []Review, report Reporter) (*Dataset, 
 	}
 	d.judge(itemLabels)
 	return d, nil
+}
+
+// String returns the report in a line.
+func (r Report) String() string {
+	return fmt.Sprintf("%d reviews, %d words, %d weights; singular values %.5f … %.4f, explained variance %.4f; held out: accuracy %.4f, utility %+.4f ± %.4f",
+		r.Reviews, r.Terms, r.Nonzeros, r.SingularValues[0], r.SingularValues[len(r.SingularValues)-1], r.ExplainedVariance, r.Accuracy, r.MeanUtility, r.SDUtility)
 }
 
 // judge reports the utilities of the items, given their labels.

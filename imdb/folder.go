@@ -38,7 +38,7 @@ func readFolder(ctx context.Context, root string, progress func(done, total int)
 			dir := filepath.Join(root, split, label)
 			entries, err := os.ReadDir(dir)
 			if err != nil {
-				return nil, fmt.Errorf("%w: %s", err, origin)
+				return nil, fmt.Errorf("%w: the data is %s", err, Source)
 			}
 			for _, e := range entries {
 				name := filepath.Join(dir, e.Name())

@@ -244,8 +244,8 @@ func TestBadInput(t *testing.T) {
 		{"only the head of an archive", archive[:5], []string{"FILE is truncated"}},
 		{"archive with a wrong checksum", wrongSum, []string{"FILE is damaged, get it again", "checksum"}},
 		{"gzip of something else", asGzip(bytes.Repeat([]byte("no archive "), 100)), []string{"FILE is damaged, get it again"}},
-		{"archive without reviews", asGzip(asTar(nil)), []string{"FILE: no reviews", origin}},
-		{"empty file", nil, []string{"FILE: no reviews", origin}},
+		{"archive without reviews", asGzip(asTar(nil)), []string{"FILE: no reviews", Source}},
+		{"empty file", nil, []string{"FILE: no reviews", Source}},
 		{"empty lines", []byte("\n \n"), []string{"FILE: no reviews"}},
 		{"binary file", []byte("\x7fELF\x01\x02\x00\xff"), []string{"FILE:1: not UTF-8"}},
 		{"text", []byte("Dear user\n"), []string{"FILE:1: not a review in JSON"}},
@@ -267,9 +267,9 @@ func TestBadInput(t *testing.T) {
 		{"no text", replace(`"text":`, `"texts":`), []string{"FILE:1: no text"}},
 		{"long line", append(slices.Clone(lines), bytes.Repeat([]byte("x"), longest+1)...), []string{"FILE:13: the line has more than 1048576 bytes"}},
 		{"id twice", asLines(with(good[4])), []string{"FILE: review train/pos/1 is there twice"}},
-		{"id missing", asLines(without(7)), []string{"FILE: review test/neg/1 is missing", origin}},
+		{"id missing", asLines(without(7)), []string{"FILE: review test/neg/1 is missing", Source}},
 		{"first id missing", asLines(without(0)), []string{"FILE: review train/neg/0 is missing"}},
-		{"group missing", asLines(good[:9]), []string{"FILE: no reviews of test/pos", origin}},
+		{"group missing", asLines(good[:9]), []string{"FILE: no reviews of test/pos", Source}},
 		{"first group missing", asLines(good[3:]), []string{"FILE: no reviews of train/neg"}},
 		{"id twice in an archive", asGzip(asTar(with(good[4]))), []string{"FILE: review train/pos/1 is there twice"}},
 		{"broken UTF-8 in an archive", asGzip(asTar(with(Review{"test", 1, 3, 8, "\xff"}))), []string{"FILE: aclImdb/test/pos/3_8.txt: not UTF-8"}},
@@ -314,9 +314,9 @@ func TestBadFolders(t *testing.T) {
 		want []string
 	}{
 		{"does not exist", func(string) {}, []string{"FILE does not exist", "ai.stanford.edu/~amaas/data/sentiment"}},
-		{"empty", func(dir string) { _ = os.MkdirAll(dir, 0o755) }, []string{"FILE has neither the folders train and test", origin}},
+		{"empty", func(dir string) { _ = os.MkdirAll(dir, 0o755) }, []string{"FILE has neither the folders train and test", Source}},
 		{"other files", func(dir string) { write(t, filepath.Join(dir, "train", "0_9.txt"), nil) }, []string{"FILE has neither", "imdb.jsonl.zst"}},
-		{"a part is missing", func(dir string) { asFolder(t, dir, good[:3]) }, []string{filepath.Join("FILE", "test", "pos"), origin}},
+		{"a part is missing", func(dir string) { asFolder(t, dir, good[:3]) }, []string{filepath.Join("FILE", "test", "pos"), Source}},
 		{"no reviews in a part", func(dir string) {
 			asFolder(t, dir, good[:9])
 			_ = os.MkdirAll(filepath.Join(dir, "test", "pos"), 0o755)

@@ -56,7 +56,7 @@ func Prepare(ctx context.Context, path, cache string, report Reporter) (*Dataset
 		return nil, err
 	}
 	if len(reviews) != Published {
-		report.warn("%s: %d labelled reviews, where the data set has %d: %s", path, len(reviews), Published, origin)
+		report.warn("%s: %d labelled reviews, where the data set has %d: the data is %s", path, len(reviews), Published, Source)
 	}
 	key := digest(reviews)
 	file := filepath.Join(cache, fmt.Sprintf("imdb-v%d-%.16s.bin", version, key))

@@ -60,7 +60,7 @@ func Read(ctx context.Context, path string, progress func(done, total int)) ([]R
 func find(path string) (string, error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("%s does not exist: %s", path, origin)
+		return "", fmt.Errorf("%s does not exist: the data is %s", path, Source)
 	}
 	if err != nil {
 		return "", err
@@ -77,7 +77,7 @@ func find(path string) (string, error) {
 			return inside, nil
 		}
 	}
-	return "", fmt.Errorf("%s has neither the folders train and test of aclImdb nor imdb.jsonl.zst, imdb.jsonl or aclImdb_v1.tar.gz: %s", path, origin)
+	return "", fmt.Errorf("%s has neither the folders train and test of aclImdb nor imdb.jsonl.zst, imdb.jsonl or aclImdb_v1.tar.gz: the data is %s", path, Source)
 }
 
 // readFile returns the reviews of a file, in any order.

@@ -19,8 +19,8 @@ import (
 	"slices"
 )
 
-// origin says where a user finds the data.
-const origin = "the Large Movie Review Dataset v1.0 is at https://ai.stanford.edu/~amaas/data/sentiment/"
+// Source says where a user finds the data.
+const Source = "the Large Movie Review Dataset v1.0, https://ai.stanford.edu/~amaas/data/sentiment/"
 
 // Published is the number of labelled reviews in the data set as published.
 const Published = 50_000
@@ -55,7 +55,7 @@ func complete(reviews []Review) error {
 		)
 	})
 	if len(reviews) == 0 {
-		return errors.New("no reviews: " + origin)
+		return errors.New("no reviews: the data is " + Source)
 	}
 	rest := reviews
 	for _, split := range splits {
@@ -64,14 +64,14 @@ func complete(reviews []Review) error {
 			for n < len(rest) && rest[n].Split == split && rest[n].Label == label {
 				switch id := rest[n].ID; {
 				case id > n:
-					return fmt.Errorf("review %s/%s/%d is missing: the data are incomplete, %s", split, name, n, origin)
+					return fmt.Errorf("review %s/%s/%d is missing, the data is incomplete: it is %s", split, name, n, Source)
 				case id < n:
 					return fmt.Errorf("review %s is there twice: remove one", rest[n].Key())
 				}
 				n++
 			}
 			if n == 0 {
-				return fmt.Errorf("no reviews of %s/%s: the data are incomplete, %s", split, name, origin)
+				return fmt.Errorf("no reviews of %s/%s, the data is incomplete: it is %s", split, name, Source)
 			}
 			rest = rest[n:]
 		}

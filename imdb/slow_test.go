@@ -28,7 +28,7 @@ func dataFolder(t *testing.T) string {
 	}
 	dir := filepath.Join(data, "imdb")
 	if _, err := os.Stat(dir); err != nil {
-		t.Skipf("no reviews: set VITRINE_DATA to a folder with imdb/ in it; %s", origin)
+		t.Skipf("no reviews: set VITRINE_DATA to a folder with imdb/ in it; %s", Source)
 	}
 	return dir
 }

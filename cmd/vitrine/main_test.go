@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +16,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"vitrine/config"
+	"vitrine/internal/stream"
 )
 
 func TestMain(m *testing.M) {
@@ -26,6 +29,7 @@ func TestScripts(t *testing.T) {
 		Dir: "testdata/script",
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"usage":   usage,
+			"reviews": reviews,
 			"waitfor": waitFor,
 		},
 		Condition: func(condition string) (bool, error) {
@@ -79,4 +83,29 @@ func waitFor(ts *testscript.TestScript, _ bool, args []string) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	ts.Fatalf("%s does not appear", args[0])
+}
+
+// reviews N FILE writes a data set of 4N short reviews that a network can tell
+// apart, in the form of imdb.jsonl.
+func reviews(ts *testscript.TestScript, _ bool, args []string) {
+	n, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	rng := stream.New(1, 0, stream.World)
+	var text bytes.Buffer
+	for _, split := range []string{"train", "test"} {
+		for label := range 2 {
+			for id := range n {
+				words := make([]string, 12)
+				for k := range words {
+					words[k] = fmt.Sprintf("word%d", rng.IntN(150))
+					if rng.IntN(4) == 0 {
+						words[k] = []string{"dull", "fine"}[label]
+					}
+				}
+				fmt.Fprintf(&text, "{\"split\":%q,\"label\":%d,\"id\":%d,\"rating\":%d,\"text\":%q}\n",
+					split, label, id, 2+6*label, strings.Join(words, " "))
+			}
+		}
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), text.Bytes(), 0o644))
 }

@@ -26,6 +26,7 @@ type playFlags struct {
 	FirstSeed uint64   `help:"The seeds are FIRST, FIRST+1, …" default:"0" placeholder:"FIRST"`
 	Out       string   `help:"Directory of the results (default: out): each experiment has its own in it." default:"out" placeholder:"DIR"`
 	Data      string   `help:"Where the data of experiments with real items is: its file, or a folder that has it (imdb, camera)." placeholder:"PATH"`
+	Cache     string   `help:"Folder in which what was computed from the data is kept (default: vitrine in the user's own)." placeholder:"DIR"`
 	Workers   int      `help:"Runs to play at a time (default: one for each processor). The results do not depend on it." default:"0" placeholder:"N"`
 	Policies  []string `help:"Play only these, by label or name, separated by commas." placeholder:"A,B"`
 	Baselines string   `help:"Constants of the linear baselines: theory (the default), as published figures have them; tuned, with an intercept and a tuned radius; or both." default:"theory" placeholder:"theory|tuned|both"`
@@ -172,7 +173,7 @@ func (c playFlags) play(ctx context.Context, t terminal, files []*config.File, f
 	var chosen []*experiment.Experiment
 	for _, f := range files {
 		if f.Pool != "" {
-			if sel.Pool, err = c.loadPool(ctx, f); err != nil {
+			if sel.Pool, err = c.loadPool(ctx, t, f); err != nil {
 				return err
 			}
 		}
@@ -183,7 +184,7 @@ func (c playFlags) play(ctx context.Context, t terminal, files []*config.File, f
 		chosen = append(chosen, e)
 	}
 	for i, e := range chosen {
-		bar := newProgress(t.err, e.Name, len(e.Policies)*len(e.Seeds), len(e.Policies)*len(e.Seeds)*e.Rounds)
+		bar := newProgress(t.err, e.Name, runs(len(e.Policies)*len(e.Seeds)), len(e.Policies)*len(e.Seeds)*e.Rounds)
 		summaries, err := experiment.Run(ctx, e, experiment.Options{Dir: c.Out, Workers: c.Workers, Progress: bar.add, Warn: t.warn})
 		bar.close()
 		if err != nil {
@@ -208,7 +209,7 @@ func (c playFlags) play(ctx context.Context, t terminal, files []*config.File, f
 
 // loadPool reads the data of the file's pool from --data, or from the folder of
 // the pool's name in it.
-func (c playFlags) loadPool(ctx context.Context, f *config.File) (*env.Pool, error) {
+func (c playFlags) loadPool(ctx context.Context, t terminal, f *config.File) (*env.Pool, error) {
 	hint := fmt.Sprintf("the data is %s", f.PoolSource)
 	if c.Data == "" {
 		return nil, hinted{usageError{fmt.Errorf("%s needs real data: say where it is with --data PATH", f.Name)}, hint}
@@ -217,8 +218,24 @@ func (c playFlags) loadPool(ctx context.Context, f *config.File) (*env.Pool, err
 	if inside := filepath.Join(path, f.Pool); isDir(inside) {
 		path = inside
 	}
-	p, err := f.LoadPool(ctx, path)
-	if errors.Is(err, fs.ErrNotExist) {
+	cache := c.Cache
+	if cache == "" {
+		if own, err := os.UserCacheDir(); err == nil {
+			cache = filepath.Join(own, "vitrine")
+		}
+	}
+	work := stages{w: t.err, name: f.Pool}
+	defer work.close()
+	p, err := f.LoadPool(ctx, path, config.Loading{
+		Cache:    cache,
+		Progress: work.report,
+		Warn:     func(err error) { t.warn(err.Error()) },
+		Note:     func(text string) { fmt.Fprintf(t.err, "vitrine: %s: %s\n", f.Pool, text) },
+	})
+	switch {
+	case errors.Is(err, context.Canceled):
+		return nil, fmt.Errorf("%s: %w", f.Name, experiment.ErrInterrupted)
+	case errors.Is(err, fs.ErrNotExist):
 		return nil, hinted{err, hint}
 	}
 	return p, err

@@ -12,29 +12,30 @@ import (
 	"golang.org/x/term"
 )
 
-// progress shows how far an experiment is: a bar on a terminal, elsewhere a
-// line now and then.
+// progress shows how far some work is: a bar on a terminal, elsewhere a line now
+// and then.
 type progress struct {
-	w             io.Writer
-	name          string
-	units, rounds int // rounds of all units together
+	w     io.Writer
+	name  string
+	of    string // what the work is a part of, " of 30 runs"; may be empty
+	total int
 
 	container *mpb.Progress // nil but on a terminal
 	bar       *mpb.Bar
 
 	mu   sync.Mutex
-	done int // rounds
+	done int
 	last time.Time
 }
 
 // lineEvery is the least time between two lines.
 const lineEvery = 5 * time.Second
 
-func newProgress(w io.Writer, name string, units, rounds int) *progress {
-	p := &progress{w: w, name: name, units: units, rounds: rounds, last: time.Now()}
+func newProgress(w io.Writer, name, of string, total int) *progress {
+	p := &progress{w: w, name: name, of: of, total: total, last: time.Now()}
 	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		p.container = mpb.New(mpb.WithOutput(w), mpb.WithWidth(40))
-		p.bar = p.container.AddBar(int64(rounds),
+		p.bar = p.container.AddBar(int64(total),
 			mpb.PrependDecorators(decor.Name(name+" ")),
 			mpb.AppendDecorators(
 				decor.Percentage(decor.WC{W: 5}),
@@ -45,18 +46,18 @@ func newProgress(w io.Writer, name string, units, rounds int) *progress {
 	return p
 }
 
-// add counts further rounds.
-func (p *progress) add(rounds int) {
-	if p.bar != nil {
-		p.bar.IncrBy(rounds)
-		return
-	}
+// add counts further work.
+func (p *progress) add(n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.done += rounds
+	p.done += n
+	if p.bar != nil {
+		p.bar.IncrBy(n)
+		return
+	}
 	if now := time.Now(); now.Sub(p.last) >= lineEvery {
 		p.last = now
-		fmt.Fprintf(p.w, "vitrine: %s: %d %% of %d runs\n", p.name, 100*p.done/p.rounds, p.units)
+		fmt.Fprintf(p.w, "vitrine: %s: %d %%%s\n", p.name, 100*p.done/p.total, p.of)
 	}
 }
 
@@ -69,4 +70,30 @@ func (p *progress) close() {
 		p.bar.Abort(false)
 	}
 	p.container.Wait()
+}
+
+// runs says of how many runs the work is a part.
+func runs(n int) string { return fmt.Sprintf(" of %d runs", n) }
+
+// stages shows work that goes through several stages.
+type stages struct {
+	w     io.Writer
+	name  string
+	stage string
+	bar   *progress
+}
+
+// report says how much of a stage is done.
+func (s *stages) report(stage string, done, total int) {
+	if stage != s.stage {
+		s.close()
+		s.stage, s.bar = stage, newProgress(s.w, s.name+", "+stage, "", max(total, 1))
+	}
+	s.bar.add(done - s.bar.done)
+}
+
+func (s *stages) close() {
+	if s.bar != nil {
+		s.bar.close()
+	}
 }

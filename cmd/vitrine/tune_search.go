@@ -96,7 +96,7 @@ func (s search) play(ctx context.Context, what string, settings []int, seeds []u
 		units += len(e.Policies) * len(seeds)
 		rounds += len(e.Policies) * len(seeds) * e.Rounds
 	}
-	bar := newProgress(s.err, s.Name+", "+what, units, rounds)
+	bar := newProgress(s.err, s.Name+", "+what, runs(units), rounds)
 	defer bar.close()
 	regret := make([][][]float64, len(settings))
 	for p, e := range panels {
