@@ -2,6 +2,7 @@ package config
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"math"
 	"math/rand/v2"
@@ -95,6 +96,26 @@ type Loading struct {
 	Progress func(stage string, done, total int)
 	Warn     func(err error)   // of what the result does not depend on
 	Note     func(text string) // what there is to check of the result
+}
+
+// LoadPool reads the data of a pool.
+func LoadPool(ctx context.Context, name, path string, l Loading) (*env.Pool, error) {
+	for _, p := range pools {
+		if p.Name == name {
+			return p.load(ctx, path, l)
+		}
+	}
+	return nil, fmt.Errorf("pool %q: unknown%s", name, hint(name, names(Pools())))
+}
+
+// PoolSource says where the data of a pool is to be had.
+func PoolSource(name string) string {
+	for _, p := range pools {
+		if p.Name == name {
+			return p.source
+		}
+	}
+	return ""
 }
 
 func loadIMDB(ctx context.Context, path string, l Loading) (*env.Pool, error) {

@@ -33,7 +33,10 @@ func load(t *testing.T, tables string) *experiment.Experiment {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := f.Experiment(config.Selection{Pool: pool()}, "")
+	if err := f.UsePool(pool(features)); err != nil {
+		t.Fatal(err)
+	}
+	e, err := f.Experiment(config.Selection{}, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,11 +44,11 @@ func load(t *testing.T, tables string) *experiment.Experiment {
 }
 
 // pool stands for the data that worlds of the kind "pool" are made of.
-func pool() *env.Pool {
+func pool(features int) *env.Pool {
 	rng := stream.New(2, 0, stream.World)
-	x := mat.NewDense(40, features, nil)
+	x := mat.NewDense(200, features, nil)
 	env.Gaussian{}.Draw(x, rng)
-	return &env.Pool{Features: x, Model: utility.NewLinear(features, false), Params: []float64{1, -1}}
+	return &env.Pool{Features: x, Model: utility.NewLinear(features, false), Params: mat.Row(nil, 0, x)}
 }
 
 const plainWorld = "[contexts]\nkind = \"gaussian\"\n[truth]\nkind = \"cosine\"\n"

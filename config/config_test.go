@@ -7,7 +7,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"gonum.org/v1/gonum/mat"
+
 	"vitrine/config"
+	"vitrine/env"
 	"vitrine/experiments"
 )
 
@@ -27,8 +30,12 @@ func TestPanelsOfThePaperLoad(t *testing.T) {
 			t.Errorf("%s.toml is called %q", name, f.Name)
 		}
 		group, _, _ := strings.Cut(name, "-")
-		sel := config.Selection{Pool: pool()}
-		e, err := f.Experiment(sel, "")
+		if f.Pool != "" {
+			if err := f.UsePool(pool(map[string]int{"imdb": 30, "camera": 10}[f.Pool])); err != nil {
+				t.Fatal(err)
+			}
+		}
+		e, err := f.Experiment(config.Selection{}, "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -36,7 +43,7 @@ func TestPanelsOfThePaperLoad(t *testing.T) {
 			t.Errorf("%s has %d rounds and %d seeds, want %d and %d", name, e.Rounds, len(e.Seeds), rounds[group], seeds[group])
 		}
 		want := []string{"onl-mnl", "eps-greedy-mnl", "ucb-mnl", "ts-mnl", "ofu-mnl-plus", "greedy", "uniform", "oracle"}
-		if diff := cmp.Diff(want, labels(t, f, sel)); diff != "" {
+		if diff := cmp.Diff(want, labels(t, f, config.Selection{})); diff != "" {
 			t.Errorf("%s: policies under theory constants (-want +got):\n%s", name, diff)
 		}
 	}
@@ -143,6 +150,14 @@ func TestPoolsAreChecked(t *testing.T) {
 	}
 	if _, err := f.Experiment(config.Selection{}, ""); err == nil || err.Error() != `x needs the data of pool "camera"` {
 		t.Errorf("error %v without the data", err)
+	}
+	for want, p := range map[string]*env.Pool{
+		`x: features = 3, and the items of pool "camera" have 2`: pool(2),
+		`x: items = 100, and the items of pool "camera" are 40`:  {Features: mat.NewDense(40, 3, nil)},
+	} {
+		if err := f.UsePool(p); err == nil || err.Error() != want {
+			t.Errorf("error %v, want %s", err, want)
+		}
 	}
 }
 

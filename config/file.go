@@ -1,7 +1,6 @@
 package config
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"regexp"
@@ -20,13 +19,13 @@ type File struct {
 	Name, Title string
 	Seeds       int // how many are played unless the selection says otherwise
 
-	// Pool names the real items that the world is made of, and PoolSource says
-	// where their data is to be had; "" for most.
-	Pool, PoolSource string
+	// Pool names the real items that the world is made of, "" for most. A file
+	// that names one needs [File.UsePool] before it makes an experiment.
+	Pool string
 
 	problem    bandit.Problem
 	items      int
-	loadPool   func(ctx context.Context, path string, l Loading) (*env.Pool, error)
+	pool       *env.Pool
 	contexts   made[newContexts]
 	truth      made[newTruth]
 	revenue    made[env.Revenues]
@@ -129,28 +128,24 @@ func (f *File) findPool(root section, name string) error {
 	}
 	for _, p := range pools {
 		if p.Name == name {
-			f.Pool, f.PoolSource, f.loadPool = name, p.source, p.load
+			f.Pool = name
 			return nil
 		}
 	}
 	return root.errorf("pool", "pool = %q: unknown%s", name, hint(name, names(Pools())))
 }
 
-// LoadPool reads the data of the file's pool, and reports a pool that does not
-// fit the file.
-func (f *File) LoadPool(ctx context.Context, path string, l Loading) (*env.Pool, error) {
-	p, err := f.loadPool(ctx, path, l)
-	if err != nil {
-		return nil, err
-	}
+// UsePool gives the file its pool, and reports one that does not fit.
+func (f *File) UsePool(p *env.Pool) error {
 	m, d := p.Features.Dims()
 	switch {
 	case d != f.problem.Features:
-		return nil, fmt.Errorf("%s: features = %d, and the items of pool %q have %d", f.Name, f.problem.Features, f.Pool, d)
+		return fmt.Errorf("%s: features = %d, and the items of pool %q have %d", f.Name, f.problem.Features, f.Pool, d)
 	case m < f.items:
-		return nil, fmt.Errorf("%s: items = %d, and the items of pool %q are %d", f.Name, f.items, f.Pool, m)
+		return fmt.Errorf("%s: items = %d, and the items of pool %q are %d", f.Name, f.items, f.Pool, m)
 	}
-	return p, nil
+	f.pool = p
+	return nil
 }
 
 func (f *File) loadWorld(root section) error {
@@ -256,16 +251,15 @@ func names(entries []Entry) []string {
 
 // Selection says what of a file is played.
 type Selection struct {
-	Seeds     int       // how many, at most MaxSeeds; 0 is the file's
-	FirstSeed uint64    // the seeds are FirstSeed, FirstSeed+1, …
-	Policies  []string  // labels or names; none is all
-	Baselines string    // "theory", "tuned" or "both"; "" is "theory"
-	Pool      *env.Pool // of files that name one
+	Seeds     int      // how many, at most MaxSeeds; 0 is the file's
+	FirstSeed uint64   // the seeds are FirstSeed, FirstSeed+1, …
+	Policies  []string // labels or names; none is all
+	Baselines string   // "theory", "tuned" or "both"; "" is "theory"
 }
 
 // Experiment makes what the selection asks for. version identifies the program.
 func (f *File) Experiment(sel Selection, version string) (*experiment.Experiment, error) {
-	if f.Pool != "" && sel.Pool == nil {
+	if f.Pool != "" && f.pool == nil {
 		return nil, fmt.Errorf("%s needs the data of pool %q", f.Name, f.Pool)
 	}
 	chosen, err := f.choose(sel)
@@ -280,12 +274,12 @@ func (f *File) Experiment(sel Selection, version string) (*experiment.Experiment
 		"contexts": f.contexts.settings, "truth": f.truth.settings, "revenue": f.revenue.settings,
 	}
 	if f.Pool != "" {
-		settings["pool"] = map[string]any{"name": f.Pool, "checksum": sel.Pool.Checksum()}
+		settings["pool"] = map[string]any{"name": f.Pool, "checksum": f.pool.Checksum()}
 	}
 	e := &experiment.Experiment{
 		Name: f.Name, Title: f.Title, Rounds: f.problem.Rounds, Constraint: f.problem.Constraint, Version: version,
 		World: func(rng *rand.Rand) env.Environment {
-			return &env.World{Items: f.items, Contexts: f.contexts.value(sel.Pool), Truth: f.truth.value(rng, sel.Pool), Revenues: f.revenue.value}
+			return &env.World{Items: f.items, Contexts: f.contexts.value(f.pool), Truth: f.truth.value(rng, f.pool), Revenues: f.revenue.value}
 		},
 		Settings: settings,
 	}

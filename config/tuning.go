@@ -519,6 +519,15 @@ func (p *tunedPanel) at(setting int) made[newLearner] {
 	return p.settings[setting]
 }
 
+// Files returns the experiments that are played, for the pools that they need.
+func (t *Tuning) Files() []*File {
+	var files []*File
+	for _, p := range t.tuned {
+		files = append(files, p.file)
+	}
+	return files
+}
+
 // Label returns what the runs of a setting are called in a panel. The
 // configured setting has the label of its equal in the search, where there is
 // one, so that it is not played twice.

@@ -2,9 +2,7 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -13,7 +11,6 @@ import (
 	"text/tabwriter"
 
 	"vitrine/config"
-	"vitrine/env"
 	"vitrine/experiment"
 	"vitrine/experiments"
 	"vitrine/figure"
@@ -22,12 +19,11 @@ import (
 
 // playFlags are what reproduce and run have in common.
 type playFlags struct {
-	Seeds     *int     `help:"How many seeds to play (default: what the file says, 30 in the paper's panels)." placeholder:"N"`
-	FirstSeed uint64   `help:"The seeds are FIRST, FIRST+1, …" default:"0" placeholder:"FIRST"`
-	Out       string   `help:"Directory of the results (default: out): each experiment has its own in it." default:"out" placeholder:"DIR"`
-	Data      string   `help:"Where the data of experiments with real items is: its file, or a folder that has it (imdb, camera)." placeholder:"PATH"`
-	Cache     string   `help:"Folder in which what was computed from the data is kept (default: vitrine in the user's own)." placeholder:"DIR"`
-	Workers   int      `help:"Runs to play at a time (default: one for each processor). The results do not depend on it." default:"0" placeholder:"N"`
+	Seeds     *int   `help:"How many seeds to play (default: what the file says, 30 in the paper's panels)." placeholder:"N"`
+	FirstSeed uint64 `help:"The seeds are FIRST, FIRST+1, …" default:"0" placeholder:"FIRST"`
+	Out       string `help:"Directory of the results (default: out): each experiment has its own in it." default:"out" placeholder:"DIR"`
+	Workers   int    `help:"Runs to play at a time (default: one for each processor). The results do not depend on it." default:"0" placeholder:"N"`
+	dataFlags
 	Policies  []string `help:"Play only these, by label or name, separated by commas." placeholder:"A,B"`
 	Baselines string   `help:"Constants of the linear baselines: theory (the default), as published figures have them; tuned, with an intercept and a tuned radius; or both." default:"theory" placeholder:"theory|tuned|both"`
 }
@@ -170,13 +166,11 @@ func (c playFlags) play(ctx context.Context, t terminal, files []*config.File, f
 	if err != nil {
 		return err
 	}
+	if err := c.open(ctx, t).supply(files...); err != nil {
+		return err
+	}
 	var chosen []*experiment.Experiment
 	for _, f := range files {
-		if f.Pool != "" {
-			if sel.Pool, err = c.loadPool(ctx, t, f); err != nil {
-				return err
-			}
-		}
 		e, err := f.Experiment(sel, v)
 		if err != nil {
 			return usageError{err}
@@ -205,45 +199,6 @@ func (c playFlags) play(ctx context.Context, t terminal, files []*config.File, f
 	}
 	fmt.Fprintf(t.err, "vitrine: results are in %s\n", c.Out)
 	return nil
-}
-
-// loadPool reads the data of the file's pool from --data, or from the folder of
-// the pool's name in it.
-func (c playFlags) loadPool(ctx context.Context, t terminal, f *config.File) (*env.Pool, error) {
-	hint := fmt.Sprintf("the data is %s", f.PoolSource)
-	if c.Data == "" {
-		return nil, hinted{usageError{fmt.Errorf("%s needs real data: say where it is with --data PATH", f.Name)}, hint}
-	}
-	path := c.Data
-	if inside := filepath.Join(path, f.Pool); isDir(inside) {
-		path = inside
-	}
-	cache := c.Cache
-	if cache == "" {
-		if own, err := os.UserCacheDir(); err == nil {
-			cache = filepath.Join(own, "vitrine")
-		}
-	}
-	work := stages{w: t.err, name: f.Pool}
-	defer work.close()
-	p, err := f.LoadPool(ctx, path, config.Loading{
-		Cache:    cache,
-		Progress: work.report,
-		Warn:     func(err error) { t.warn(err.Error()) },
-		Note:     func(text string) { fmt.Fprintf(t.err, "vitrine: %s: %s\n", f.Pool, text) },
-	})
-	switch {
-	case errors.Is(err, context.Canceled):
-		return nil, fmt.Errorf("%s: %w", f.Name, experiment.ErrInterrupted)
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, hinted{err, hint}
-	}
-	return p, err
-}
-
-func isDir(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.IsDir()
 }
 
 func printSummary(t terminal, summaries []experiment.Summary) {

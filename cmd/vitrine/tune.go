@@ -16,9 +16,10 @@ import (
 )
 
 type tuneCmd struct {
-	Names   []string `arg:"" optional:"" name:"name|config.toml" help:"Tunings (see vitrine list tunings), files that describe one each, or all."`
-	Out     string   `help:"Directory of the results (default: out): each tuning has tune/NAME in it." default:"out" placeholder:"DIR"`
-	Workers int      `help:"Runs to play at a time (default: one for each processor). The results do not depend on it." default:"0" placeholder:"N"`
+	Names []string `arg:"" optional:"" name:"name|config.toml" help:"Tunings (see vitrine list tunings), files that describe one each, or all."`
+	Out   string   `help:"Directory of the results (default: out): each tuning has tune/NAME in it." default:"out" placeholder:"DIR"`
+	dataFlags
+	Workers int `help:"Runs to play at a time (default: one for each processor). The results do not depend on it." default:"0" placeholder:"N"`
 }
 
 // Help is the tail of the command's help.
@@ -61,7 +62,7 @@ func (c tuneCmd) Run(ctx context.Context, t terminal) error {
 	if c.Workers < 0 {
 		return usageError{fmt.Errorf("--workers %d: must not be negative (0 is one for each processor)", c.Workers)}
 	}
-	tunings, err := c.load()
+	tunings, err := c.load(t, c.open(ctx, t))
 	if err != nil {
 		return err
 	}
@@ -82,7 +83,7 @@ func (c tuneCmd) Run(ctx context.Context, t terminal) error {
 	return nil
 }
 
-func (c tuneCmd) load() ([]*config.Tuning, error) {
+func (c tuneCmd) load(terminal terminal, d data) ([]*config.Tuning, error) {
 	if len(c.Names) == 0 {
 		return nil, usageError{errors.New("tune what? name tunings (see vitrine list tunings), files or all")}
 	}
@@ -97,6 +98,14 @@ func (c tuneCmd) load() ([]*config.Tuning, error) {
 	var tunings []*config.Tuning
 	for _, n := range unique(names) {
 		t, err := loadTuning(n)
+		if err != nil {
+			return nil, err
+		}
+		err = d.supply(t.Files()...)
+		if errors.Is(err, errNoData) && !slices.Contains(c.Names, n) {
+			terminal.warn(n + " is left out: it needs --data")
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}

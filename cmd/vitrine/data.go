@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"vitrine/config"
+	"vitrine/env"
+	"vitrine/experiment"
+)
+
+// dataFlags are common to the commands that play experiments with real items.
+type dataFlags struct {
+	Data  string `help:"Where the data of experiments with real items is: its file, or a folder that has it (imdb, camera)." placeholder:"PATH"`
+	Cache string `help:"Folder in which what was computed from the data is kept (default: vitrine in the user's own)." placeholder:"DIR"`
+}
+
+// data reads each pool once.
+type data struct {
+	dataFlags
+	ctx   context.Context
+	t     terminal
+	pools map[string]*env.Pool
+}
+
+func (f dataFlags) open(ctx context.Context, t terminal) data {
+	return data{dataFlags: f, ctx: ctx, t: t, pools: map[string]*env.Pool{}}
+}
+
+// errNoData says that an experiment needs --data.
+var errNoData = errors.New("needs real data: say where it is with --data PATH")
+
+// supply gives the files the pools that they name.
+func (d data) supply(files ...*config.File) error {
+	for _, f := range files {
+		if err := d.supplyOne(f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d data) supplyOne(f *config.File) error {
+	if f.Pool == "" {
+		return nil
+	}
+	hint := "the data is " + config.PoolSource(f.Pool)
+	if d.Data == "" {
+		return hinted{usageError{fmt.Errorf("%s %w", f.Name, errNoData)}, hint}
+	}
+	p, ok := d.pools[f.Pool]
+	if !ok {
+		var err error
+		switch p, err = d.load(f.Pool); {
+		case errors.Is(err, context.Canceled):
+			return fmt.Errorf("%s: %w", f.Name, experiment.ErrInterrupted)
+		case errors.Is(err, fs.ErrNotExist):
+			return hinted{err, hint}
+		case err != nil:
+			return err
+		}
+		d.pools[f.Pool] = p
+	}
+	return f.UsePool(p)
+}
+
+// load reads a pool from --data, or from the folder of its name in it.
+func (d data) load(pool string) (*env.Pool, error) {
+	path := d.Data
+	if inside := filepath.Join(path, pool); isDir(inside) {
+		path = inside
+	}
+	cache := d.Cache
+	if cache == "" {
+		if own, err := os.UserCacheDir(); err == nil {
+			cache = filepath.Join(own, "vitrine")
+		}
+	}
+	work := stages{w: d.t.err, name: pool}
+	defer work.close()
+	return config.LoadPool(d.ctx, pool, path, config.Loading{
+		Cache:    cache,
+		Progress: work.report,
+		Warn:     func(err error) { d.t.warn(err.Error()) },
+		Note:     func(text string) { fmt.Fprintf(d.t.err, "vitrine: %s: %s\n", pool, text) },
+	})
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
