@@ -2,6 +2,7 @@ package config_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -43,6 +44,9 @@ func TestPanelsOfThePaperLoad(t *testing.T) {
 			t.Errorf("%s has %d rounds and %d seeds, want %d and %d", name, e.Rounds, len(e.Seeds), rounds[group], seeds[group])
 		}
 		want := []string{"onl-mnl", "eps-greedy-mnl", "ucb-mnl", "ts-mnl", "ofu-mnl-plus", "greedy", "uniform", "oracle"}
+		if group == "items" {
+			want = slices.Insert(want, 2, "eps-greedy-fixed")
+		}
 		if diff := cmp.Diff(want, labels(t, f, config.Selection{})); diff != "" {
 			t.Errorf("%s: policies under theory constants (-want +got):\n%s", name, diff)
 		}
