@@ -9,7 +9,6 @@ import (
 
 	"vitrine"
 	"vitrine/internal/gram"
-	"vitrine/internal/kernel"
 	"vitrine/internal/state"
 	"vitrine/mle"
 	"vitrine/utility"
@@ -202,10 +201,9 @@ func (l *ONL) learn(r vitrine.Round) error {
 	if g != nil {
 		a := l.tangent.u
 		l.measureKappa(a)
+		utility.Offsets(a, a, g, w) // a = f_ŵ − ∇fᵀŵ
 		for k := range a {
-			gk := g.RawRowView(k)
-			a[k] -= kernel.Dot(gk, w) // a = f_ŵ − ∇fᵀŵ
-			l.v.Add(1, gk)            // line 12
+			l.v.Add(1, g.RawRowView(k)) // line 12
 		}
 		l.est.observe(a, g, r.Choice) // line 9
 	}

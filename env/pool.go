@@ -10,7 +10,6 @@ import (
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat/sampleuv"
 
-	"vitrine/internal/kernel"
 	"vitrine/utility"
 )
 
@@ -68,5 +67,7 @@ type Probability struct{ Truth }
 // Utilities implements [Truth].
 func (p Probability) Utilities(dst []float64, x *mat.Dense) {
 	p.Truth.Utilities(dst, x)
-	kernel.Sigmoid(dst, dst)
+	for i, f := range dst {
+		dst[i] = 1 / (1 + math.Exp(-f))
+	}
 }

@@ -60,9 +60,9 @@ func (l *Affine) Append(a []float64, g *mat.Dense, y vitrine.Choice) {
 // Value returns ℓ(w).
 func (l *Affine) Value(w []float64) float64 {
 	loss := l.ridge(nil, w)
-	l.blocks(func(from, to int, a, g, u, out []float64) {
+	l.blocks(func(from, to int, a, g, u, _ []float64) {
 		kernel.Gemv(u, a, g, w, len(u), l.Dim())
-		loss += l.probabilities(u, out, from, to)
+		loss += l.loss(u, from, to)
 	})
 	return loss
 }

@@ -88,6 +88,21 @@ func (o *outcomes) start(s int) int {
 	return o.end[s-1]
 }
 
+// loss returns −Σ_s log p(i_s | S_s) of the rounds [from, to), for the
+// utilities u of their rows.
+func (o *outcomes) loss(u []float64, from, to int) float64 {
+	loss := 0.0
+	base := o.start(from)
+	for s := from; s < to; s++ {
+		us := u[o.start(s)-base : o.end[s]-base]
+		loss += kernel.LogSumExp1(us)
+		if y := o.choice[s]; y != vitrine.Outside {
+			loss -= us[y-1]
+		}
+	}
+	return loss
+}
+
 // probabilities turns the utilities u of the rows of the rounds [from, to)
 // into the choice probabilities p(i | S_s), in place, stores p(0 | S_s) in
 // out, of length to − from, and returns −Σ_s log p(i_s | S_s).

@@ -36,9 +36,9 @@ func (l *NLL) Dim() int { return l.Model.NumParams() }
 func (l *NLL) Value(w []float64) float64 {
 	loss := l.ridge(nil, w)
 	if x := l.features(); x != nil {
-		l.u, l.out = grow(l.u, l.Choices.Rows()), grow(l.out, l.Choices.Rounds())
+		l.u = grow(l.u, l.Choices.Rows())
 		l.Model.Utilities(l.u, w, x)
-		loss += l.Choices.probabilities(l.u, l.out, 0, l.Choices.Rounds())
+		loss += l.Choices.loss(l.u, 0, l.Choices.Rounds())
 	}
 	return loss
 }

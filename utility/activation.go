@@ -46,8 +46,8 @@ func (a Activation) apply(z, slope []float64) {
 	switch a {
 	case Sigmoid:
 		kernel.Sigmoid(z, z)
-		for i := range slope {
-			slope[i] = z[i] * (1 - z[i])
+		if slope != nil {
+			kernel.MulComplement(slope, z)
 		}
 	case Tanh:
 		kernel.Tanh(z, z)

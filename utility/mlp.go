@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 
 	"gonum.org/v1/gonum/mat"
+
+	"vitrine/internal/kernel"
 )
 
 // MLP is the family of multilayer perceptrons with scalar output,
@@ -22,8 +24,9 @@ import (
 type MLP struct {
 	activation Activation
 	layers     []layer
-	units      int // d + h_1 + … + h_L
-	params     int // d_w
+	units      int     // d + h_1 + … + h_L
+	params     int     // d_w
+	pairs      []int32 // of the gradients of all layers
 	scratch    scratch
 }
 
@@ -66,6 +69,9 @@ func NewMLP(d int, hidden []int, a Activation) *MLP {
 		m.units += in
 		m.params += out * (in + 1)
 		in = out
+	}
+	for _, l := range m.layers {
+		m.pairs = append(m.pairs, m.gradient(l)...)
 	}
 	return m
 }
@@ -122,23 +128,27 @@ func (m *MLP) Linearize(u []float64, g *mat.Dense, w []float64, x *mat.Dense) {
 // linearize is Linearize where u may be nil.
 func (m *MLP) linearize(u []float64, g *mat.Dense, w []float64, x *mat.Dense) {
 	n := checkGradients(m, g, w, x)
-	size := m.units * min(n, tileRows)
-	buf := m.scratch.get(2*size + 2*tileRows + m.units)
+	block := (2*m.units + 1) * min(n, tileRows)
+	buf := m.scratch.get(block + tileRows)
 	defer m.scratch.put(buf)
-	value, slope := (*buf)[:size], (*buf)[size:2*size]
-	ones, work := (*buf)[2*size:][:tileRows], (*buf)[2*size+tileRows:]
-	for i := range ones {
-		ones[i] = 1
-	}
+	work := (*buf)[block:]
+	raw := g.RawMatrix()
 	for i := 0; i < n; i += tileRows {
-		t := tile{n: min(tileRows, n-i), value: value, slope: slope}
+		k := min(tileRows, n-i)
+		// The rows of a tile as m.pairs counts them.
+		rows := (*buf)[:(2*m.units+1)*k]
+		t := tile{n: k, value: rows[:m.units*k], slope: rows[m.units*k : 2*m.units*k]}
+		ones := rows[2*m.units*k:]
+		for c := range ones {
+			ones[c] = 1
+		}
 		out := work
 		if u != nil {
 			out = u[i:]
 		}
 		m.forward(t, out, w, x, i)
 		m.backward(t, ones, w, work)
-		m.jacobian(g, i, t, ones, work)
+		kernel.MulPairs(raw.Data[i*raw.Stride:], raw.Stride, rows, k, m.pairs)
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 	"math/rand/v2"
 
 	"gonum.org/v1/gonum/mat"
+
+	"vitrine/internal/kernel"
 )
 
 // Model is a family of utility functions f_w : R^d → R, differentiable in
@@ -49,6 +51,15 @@ func Linearize(m Model, u []float64, g *mat.Dense, w []float64, x *mat.Dense) {
 	}
 	m.Utilities(u, w, x)
 	m.Gradients(g, w, x)
+}
+
+// Offsets stores u_k − g_kᵀw in dst[k], where u and the rows g_k of g are the
+// utilities and gradients at w: the a of the affine utilities a + Gw that touch
+// f_w there. dst may be u.
+func Offsets(dst, u []float64, g *mat.Dense, w []float64) {
+	for k, v := range u {
+		dst[k] = v - kernel.Dot(g.RawRowView(k), w)
+	}
 }
 
 // Backpropagator is implemented by models that compute the gradient of a loss

@@ -28,9 +28,11 @@ func (t tile) rows(of []float64, first, count int) []float64 {
 // forward stores the values and slopes of the items from row first of x on in
 // t, and their utilities in u.
 func (m *MLP) forward(t tile, u, w []float64, x *mat.Dense, first int) {
-	for i := range t.n {
-		for k, v := range x.RawRowView(first + i) {
-			t.value[k*t.n+i] = v
+	raw := x.RawMatrix()
+	for k := range raw.Cols {
+		value, column := t.rows(t.value, k, 1), raw.Data[first*raw.Stride+k:]
+		for i := range value {
+			value[i] = column[i*raw.Stride]
 		}
 	}
 	for _, l := range m.layers {
@@ -87,26 +89,29 @@ func (m *MLP) accumulate(dst []float64, t tile, cotangent []float64) {
 	}
 }
 
-// jacobian stores ∇_w L of each item of t in its own row of g, from row first
-// on, after backward. work has room for a column.
-func (m *MLP) jacobian(g *mat.Dense, first int, t tile, cotangent, work []float64) {
-	for _, l := range m.layers {
-		value, delta := t.rows(t.value, l.input, l.in), t.delta(l, cotangent)
-		in := work[:l.in]
-		for i := range t.n {
-			for k := range in {
-				in[k] = value[k*t.n+i]
-			}
-			row := g.RawRowView(first + i)
-			weight, bias := row[l.weight:l.bias], row[l.bias:][:l.out]
-			for j := range bias {
-				d := delta[j*t.n+i]
-				bias[j] = d
-				for k, v := range in {
-					weight[k] = d * v
-				}
-				weight = weight[len(in):]
-			}
+// gradient returns, for each parameter of l, two rows of a tile whose product
+// is the derivative of f, after backward with a cotangent of ones: with z the
+// output of l and v its input,
+//
+//	∂f/∂W_jk = (∂f/∂z_j) v_k,  ∂f/∂b_j = (∂f/∂z_j) 1
+//
+// Rows count from 0 for the values, then for the slopes, then there is a row of
+// ones.
+func (m *MLP) gradient(l layer) (pairs []int32) {
+	ones := 2 * m.units
+	delta := func(j int) int32 {
+		if l.last {
+			return int32(ones)
+		}
+		return int32(m.units + l.output() + j)
+	}
+	for j := range l.out {
+		for k := range l.in {
+			pairs = append(pairs, delta(j), int32(l.input+k))
 		}
 	}
+	for j := range l.out {
+		pairs = append(pairs, delta(j), int32(ones))
+	}
+	return pairs
 }

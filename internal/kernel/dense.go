@@ -1,8 +1,14 @@
 package kernel
 
+// worth is the length from which a vector sum beats the loop.
+const worth = 12
+
 // Dot returns Σ_i a_i b_i. It panics where b is shorter than a.
 func Dot(a, b []float64) float64 {
 	b = b[:len(a)]
+	if active != generic && len(a) >= worth {
+		return dotVector(a, b)
+	}
 	var s0, s1, s2, s3 float64
 	for len(a) >= 4 && len(b) >= 4 {
 		s0 += a[0] * b[0]
@@ -20,6 +26,9 @@ func Dot(a, b []float64) float64 {
 
 // Sum returns Σ_i a_i.
 func Sum(a []float64) float64 {
+	if active != generic && len(a) >= worth {
+		return sumVector(a)
+	}
 	var s0, s1, s2, s3 float64
 	for len(a) >= 4 {
 		s0 += a[0]
@@ -37,16 +46,18 @@ func Sum(a []float64) float64 {
 // Axpy adds alpha x to dst. It panics where dst is shorter than x.
 func Axpy(dst []float64, alpha float64, x []float64) {
 	dst = dst[:len(x)]
+	done := axpyVector(dst, alpha, x)
+	dst, x = dst[done:], x[done:]
 	for len(dst) >= 4 && len(x) >= 4 {
-		dst[0] += alpha * x[0]
-		dst[1] += alpha * x[1]
-		dst[2] += alpha * x[2]
-		dst[3] += alpha * x[3]
+		dst[0] += float64(alpha * x[0])
+		dst[1] += float64(alpha * x[1])
+		dst[2] += float64(alpha * x[2])
+		dst[3] += float64(alpha * x[3])
 		dst, x = dst[4:], x[4:]
 	}
 	dst = dst[:len(x)]
 	for i, v := range x {
-		dst[i] += alpha * v
+		dst[i] += float64(alpha * v)
 	}
 }
 
@@ -61,6 +72,13 @@ func Axpy(dst []float64, alpha float64, x []float64) {
 // where a slice is shorter than its shape. dst may not overlap x.
 func Combine(dst []float64, c float64, w []float64, stride int, x []float64, d int) {
 	n := len(dst)
+	if d > 0 {
+		_, _ = w[(d-1)*stride], x[:d*n]
+	}
+	if active != generic {
+		combineVector(dst, c, w, stride, x, d)
+		return
+	}
 	k := d % 4
 	switch k {
 	case 0:
@@ -70,26 +88,26 @@ func Combine(dst []float64, c float64, w []float64, stride int, x []float64, d i
 	case 1:
 		w0, x0 := w[0], x[:n]
 		for i := range dst {
-			dst[i] = c + w0*x0[i]
+			dst[i] = c + float64(w0*x0[i])
 		}
 	case 2:
 		w0, w1 := w[0], w[stride]
 		x0, x1 := x[:n], x[n:][:n]
 		for i := range dst {
-			dst[i] = c + w0*x0[i] + w1*x1[i]
+			dst[i] = c + float64(w0*x0[i]) + float64(w1*x1[i])
 		}
 	case 3:
 		w0, w1, w2 := w[0], w[stride], w[2*stride]
 		x0, x1, x2 := x[:n], x[n:][:n], x[2*n:][:n]
 		for i := range dst {
-			dst[i] = (c + w0*x0[i]) + (w1*x1[i] + w2*x2[i])
+			dst[i] = (c + float64(w0*x0[i])) + (float64(w1*x1[i]) + float64(w2*x2[i]))
 		}
 	}
 	for ; k < d; k += 4 {
 		w0, w1, w2, w3 := w[k*stride], w[(k+1)*stride], w[(k+2)*stride], w[(k+3)*stride]
 		x0, x1, x2, x3 := x[k*n:][:n], x[(k+1)*n:][:n], x[(k+2)*n:][:n], x[(k+3)*n:][:n]
 		for i := range dst {
-			dst[i] += (w0*x0[i] + w1*x1[i]) + (w2*x2[i] + w3*x3[i])
+			dst[i] += (float64(w0*x0[i]) + float64(w1*x1[i])) + (float64(w2*x2[i]) + float64(w3*x3[i]))
 		}
 	}
 }
@@ -98,7 +116,50 @@ func Combine(dst []float64, c float64, w []float64, stride int, x []float64, d i
 // than x.
 func Mul(dst, x []float64) {
 	dst = dst[:len(x)]
+	done := mulVector(dst, x)
+	dst, x = dst[done:], x[done:]
 	for i, v := range x {
 		dst[i] *= v
+	}
+}
+
+// MulComplement stores y_i (1 - y_i) in dst_i, which is the slope of the sigmoid
+// where it has the value y_i. It panics where dst is shorter.
+func MulComplement(dst, y []float64) {
+	dst = dst[:len(y)]
+	done := mulComplementVector(dst, y)
+	dst, y = dst[done:], y[done:]
+	for i, v := range y {
+		dst[i] = v * (1 - v)
+	}
+}
+
+// MulPairs stores the products of pairs of rows of x, each of n entries, in
+// the columns of dst, whose rows are stride apart: for the j-th two numbers a
+// and b of pairs,
+//
+//	dst[i·stride + j] = x_ai x_bi,  i < n
+//
+// It panics where a slice is shorter than its shape. dst may not overlap x.
+func MulPairs(dst []float64, stride int, x []float64, n int, pairs []int32) {
+	count := len(pairs) / 2
+	if n == 0 || count == 0 {
+		return
+	}
+	if stride < count {
+		panic("kernel: MulPairs needs a stride of at least the number of pairs")
+	}
+	_ = dst[(n-1)*stride+count-1]
+	for _, a := range pairs {
+		_ = x[int(a)*n:][:n]
+	}
+	if mulPairsVector(dst, stride, x, n, pairs) {
+		return
+	}
+	for i := range n {
+		row := dst[i*stride:][:count]
+		for j := range row {
+			row[j] = x[int(pairs[2*j])*n+i] * x[int(pairs[2*j+1])*n+i]
+		}
 	}
 }

@@ -21,99 +21,136 @@ func integers(t *rapid.T, name string, n int) []float64 {
 }
 
 func TestDotSumMulAxpy(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		n := rapid.IntRange(0, 23).Draw(t, "n")
-		a, b := integers(t, "a", n), integers(t, "b", n)
-		alpha := integers(t, "alpha", 1)[0]
+	eachPath(t, func(t *testing.T) {
+		rapid.Check(t, func(t *rapid.T) {
+			n := rapid.IntRange(0, 80).Draw(t, "n")
+			a, b := integers(t, "a", n), integers(t, "b", n)
+			alpha := integers(t, "alpha", 1)[0]
 
-		dot, sum := 0.0, 0.0
-		mul, axpy := make([]float64, n), make([]float64, n)
-		for i := range n {
-			dot += a[i] * b[i]
-			sum += a[i]
-			mul[i] = a[i] * b[i]
-			axpy[i] = a[i] + alpha*b[i]
-		}
+			dot, sum := 0.0, 0.0
+			mul, axpy := make([]float64, n), make([]float64, n)
+			for i := range n {
+				dot += a[i] * b[i]
+				sum += a[i]
+				mul[i] = a[i] * b[i]
+				axpy[i] = a[i] + alpha*b[i]
+			}
 
-		if got := kernel.Dot(a, b); got != dot {
-			t.Errorf("Dot = %v, want %v", got, dot)
-		}
-		if got := kernel.Sum(a); got != sum {
-			t.Errorf("Sum = %v, want %v", got, sum)
-		}
-		got := slices.Clone(a)
-		kernel.Mul(got, b)
-		if diff := cmp.Diff(mul, got); diff != "" {
-			t.Errorf("Mul (-want +got):\n%s", diff)
-		}
-		got = slices.Clone(a)
-		kernel.Axpy(got, alpha, b)
-		if diff := cmp.Diff(axpy, got); diff != "" {
-			t.Errorf("Axpy (-want +got):\n%s", diff)
-		}
+			if got := kernel.Dot(a, b); got != dot {
+				t.Errorf("Dot = %v, want %v", got, dot)
+			}
+			if got := kernel.Sum(a); got != sum {
+				t.Errorf("Sum = %v, want %v", got, sum)
+			}
+			got := slices.Clone(a)
+			kernel.Mul(got, b)
+			if diff := cmp.Diff(mul, got); diff != "" {
+				t.Errorf("Mul (-want +got):\n%s", diff)
+			}
+			for i, v := range b {
+				mul[i] = v * (1 - v)
+			}
+			kernel.MulComplement(got, b)
+			if diff := cmp.Diff(mul, got); diff != "" {
+				t.Errorf("MulComplement (-want +got):\n%s", diff)
+			}
+			got = slices.Clone(a)
+			kernel.Axpy(got, alpha, b)
+			if diff := cmp.Diff(axpy, got); diff != "" {
+				t.Errorf("Axpy (-want +got):\n%s", diff)
+			}
+		})
 	})
 }
 
 // The rows of W X + c 1ᵀ and of WᵀY are combinations of the rows of X and Y
 // with the rows and columns of W.
 func TestCombine(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		h := rapid.IntRange(1, 9).Draw(t, "h")
-		d := rapid.IntRange(1, 9).Draw(t, "d")
-		n := rapid.IntRange(0, 12).Draw(t, "n")
-		w, x, y := integers(t, "w", h*d), integers(t, "x", d*n), integers(t, "y", h*n)
-		c := integers(t, "c", h)
+	eachPath(t, func(t *testing.T) {
+		rapid.Check(t, func(t *rapid.T) {
+			h := rapid.IntRange(1, 9).Draw(t, "h")
+			d := rapid.IntRange(1, 9).Draw(t, "d")
+			n := rapid.IntRange(0, 70).Draw(t, "n")
+			w, x, y := integers(t, "w", h*d), integers(t, "x", d*n), integers(t, "y", h*n)
+			c := integers(t, "c", h)
 
-		for j := range h {
-			want := make([]float64, n)
-			for i := range want {
-				want[i] = c[j]
-				for k := range d {
-					want[i] += w[j*d+k] * x[k*n+i]
+			for j := range h {
+				want := make([]float64, n)
+				for i := range want {
+					want[i] = c[j]
+					for k := range d {
+						want[i] += w[j*d+k] * x[k*n+i]
+					}
+				}
+				got := make([]float64, n)
+				kernel.Combine(got, c[j], w[j*d:(j+1)*d], 1, x, d)
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Errorf("row %d of W X + c (-want +got):\n%s", j, diff)
 				}
 			}
-			got := make([]float64, n)
-			kernel.Combine(got, c[j], w[j*d:(j+1)*d], 1, x, d)
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("row %d of W X + c (-want +got):\n%s", j, diff)
-			}
-		}
-		for k := range d {
-			want := make([]float64, n)
-			for i := range want {
-				for j := range h {
-					want[i] += w[j*d+k] * y[j*n+i]
+			for k := range d {
+				want := make([]float64, n)
+				for i := range want {
+					for j := range h {
+						want[i] += w[j*d+k] * y[j*n+i]
+					}
+				}
+				got := make([]float64, n)
+				kernel.Combine(got, 0, w[k:], d, y, h)
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Errorf("row %d of WᵀY (-want +got):\n%s", k, diff)
 				}
 			}
-			got := make([]float64, n)
-			kernel.Combine(got, 0, w[k:], d, y, h)
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("row %d of WᵀY (-want +got):\n%s", k, diff)
-			}
-		}
+		})
 	})
 }
 
 // A sum over one item does not depend on the other items of the batch.
 func TestCombinePosition(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		d := rapid.IntRange(1, 9).Draw(t, "d")
-		n := rapid.IntRange(1, 12).Draw(t, "n")
-		real := rapid.Float64Range(-10, 10)
-		w := rapid.SliceOfN(real, d, d).Draw(t, "w")
-		x := rapid.SliceOfN(real, d*n, d*n).Draw(t, "x")
-		batch := make([]float64, n)
-		kernel.Combine(batch, 0.1, w, 1, x, d)
-		for i := range n {
-			column, alone := make([]float64, d), make([]float64, 1)
-			for k := range d {
-				column[k] = x[k*n+i]
+	eachPath(t, func(t *testing.T) {
+		rapid.Check(t, func(t *rapid.T) {
+			d := rapid.IntRange(1, 9).Draw(t, "d")
+			n := rapid.IntRange(1, 40).Draw(t, "n")
+			real := rapid.Float64Range(-10, 10)
+			w := rapid.SliceOfN(real, d, d).Draw(t, "w")
+			x := rapid.SliceOfN(real, d*n, d*n).Draw(t, "x")
+			batch := make([]float64, n)
+			kernel.Combine(batch, 0.1, w, 1, x, d)
+			for i := range n {
+				column, alone := make([]float64, d), make([]float64, 1)
+				for k := range d {
+					column[k] = x[k*n+i]
+				}
+				kernel.Combine(alone, 0.1, w, 1, column, d)
+				if batch[i] != alone[0] {
+					t.Errorf("item %d: %v in the batch, %v alone", i, batch[i], alone[0])
+				}
 			}
-			kernel.Combine(alone, 0.1, w, 1, column, d)
-			if batch[i] != alone[0] {
-				t.Errorf("item %d: %v in the batch, %v alone", i, batch[i], alone[0])
+		})
+	})
+}
+
+// The columns between the products keep what they hold.
+func TestMulPairs(t *testing.T) {
+	eachPath(t, func(t *testing.T) {
+		rapid.Check(t, func(t *rapid.T) {
+			rows := rapid.IntRange(1, 9).Draw(t, "rows")
+			n := rapid.IntRange(0, 20).Draw(t, "n")
+			pairs := rapid.SliceOfN(rapid.Int32Range(0, int32(rows-1)), 0, 40).Draw(t, "pairs")
+			pairs = pairs[:len(pairs)&^1]
+			stride := len(pairs)/2 + rapid.IntRange(0, 3).Draw(t, "gap")
+			x, want := integers(t, "x", rows*n), integers(t, "dst", n*stride)
+			got := slices.Clone(want)
+			for i := range n {
+				for j := range len(pairs) / 2 {
+					want[i*stride+j] = x[int(pairs[2*j])*n+i] * x[int(pairs[2*j+1])*n+i]
+				}
 			}
-		}
+			kernel.MulPairs(got, stride, x, n, pairs)
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
 	})
 }
 

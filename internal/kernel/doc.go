@@ -1,5 +1,28 @@
 // Package kernel holds the inner loops of the module: plain functions on
 // float64 slices and row-major matrices, which know nothing of choice models.
-// They allocate nothing and keep nothing, and a result depends on the
-// arguments alone, so that runs are repeatable bit for bit.
+// They allocate nothing and keep nothing.
+//
+// A kernel has up to three implementations: in Go, with AVX2 and FMA, and with
+// AVX-512. A process takes one path for all kernels when it starts, the best
+// that the machine has; VITRINE_KERNEL=generic or VITRINE_KERNEL=avx2 asks for
+// another. The vector code is generated: each kernel is written once, in the
+// module of the directory asm.
+//
+// On a given path a result depends on the arguments alone, not on their place
+// in memory, so that runs are repeatable bit for bit and a decision is
+// deterministic. Between the paths:
+//
+//   - Kernels that treat entries apart do the same operations in the same
+//     order, none of them fused, and give the same bits: Exp, Sigmoid, Tanh,
+//     Softplus, Axpy, Mul, MulComplement, Combine, MulPairs, GemvTrans, SymRankOne.
+//   - Kernels that sum along a row sum in another order and with fused
+//     operations: Dot, Sum, LogSumExp1, Gemv, SymMulVec, SymRankK and
+//     SymQuadForms agree to 1e-12 of the sum of the absolute values of their
+//     terms.
 package kernel
+
+//go:generate go run -C asm . -out ../vector_amd64.s -stubs ../vector_amd64.go -pkg kernel
+
+// mulAdd returns a b + c, rounded twice on every machine: the conversion
+// forbids to fuse the two.
+func mulAdd(a, b, c float64) float64 { return float64(a*b) + c }

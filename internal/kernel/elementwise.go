@@ -30,26 +30,42 @@ func reduce(x float64) (p, q, scale float64) {
 		ln2Hi = 6.93147180369123816490e-01
 		ln2Lo = 1.90821492927058770002e-10
 	)
-	t := x*math.Log2E + shift
+	t := mulAdd(x, math.Log2E, shift)
 	k := t - shift
-	r := (x - k*ln2Hi) - k*ln2Lo
+	r := mulAdd(k, -ln2Lo, mulAdd(k, -ln2Hi, x))
 	w := r * r
-	p = r * ((w+420.26645607719024)*w + 15131.192501846297)
-	q = (30.013319066834576*w+3362.3983291287195)*w + 30262.385003692594
+	p = r * mulAdd(w+420.26645607719024, w, 15131.192501846297)
+	q = mulAdd(mulAdd(30.013319066834576, w, 3362.3983291287195), w, 30262.385003692594)
 	return p, q, math.Float64frombits((math.Float64bits(t) + 1023) << 52)
+}
+
+// scalars returns how many of the first entries of x, where the vector code has
+// stopped, to compute one at a time before it may go on.
+func scalars(x []float64) int {
+	if active == generic {
+		return len(x)
+	}
+	return min(len(x), 8)
 }
 
 // Exp stores exp(x_i) in dst_i, with relative error below 3e-16. dst may be x;
 // it panics where dst is shorter.
 func Exp(dst, x []float64) {
 	dst = dst[:len(x)]
-	for i, v := range x {
-		if !(math.Abs(v) <= reach) {
-			dst[i] = math.Exp(v)
-			continue
+	for len(x) > 0 {
+		n := expVector(dst, x)
+		dst, x = dst[n:], x[n:]
+		n = scalars(x)
+		y := dst[:n]
+		for i, v := range x[:n] {
+			if !(math.Abs(v) <= reach) {
+				y[i] = math.Exp(v)
+				continue
+			}
+			p, q, scale := reduce(v)
+			y[i] = (q + p) / (q - p) * scale
 		}
-		p, q, scale := reduce(v)
-		dst[i] = (q + p) / (q - p) * scale
+		dst, x = dst[n:], x[n:]
 	}
 }
 
@@ -57,14 +73,21 @@ func Exp(dst, x []float64) {
 // dst may be x; it panics where dst is shorter.
 func Sigmoid(dst, x []float64) {
 	dst = dst[:len(x)]
-	for i, v := range x {
-		if !(math.Abs(v) <= reach) {
-			dst[i] = math.Exp(min(v, 0))
-			continue
+	for len(x) > 0 {
+		n := sigmoidVector(dst, x)
+		dst, x = dst[n:], x[n:]
+		n = scalars(x)
+		y := dst[:n]
+		for i, v := range x[:n] {
+			if !(math.Abs(v) <= reach) {
+				y[i] = math.Exp(min(v, 0))
+				continue
+			}
+			p, q, scale := reduce(v)
+			e := float64((q + p) * scale)
+			y[i] = e / (q - p + e)
 		}
-		p, q, scale := reduce(v)
-		e := (q + p) * scale
-		dst[i] = e / (q - p + e)
+		dst, x = dst[n:], x[n:]
 	}
 }
 
@@ -73,13 +96,20 @@ func Sigmoid(dst, x []float64) {
 func Tanh(dst, x []float64) {
 	const one = 20 // tanh(20) rounds to 1
 	dst = dst[:len(x)]
-	for i, v := range x {
-		if !(math.Abs(v) <= one) {
-			dst[i] = max(-1, min(1, v))
-			continue
+	for len(x) > 0 {
+		n := tanhVector(dst, x)
+		dst, x = dst[n:], x[n:]
+		n = scalars(x)
+		y := dst[:n]
+		for i, v := range x[:n] {
+			if !(math.Abs(v) <= one) {
+				y[i] = max(-1, min(1, v))
+				continue
+			}
+			p, q, scale := reduce(2 * v)
+			y[i] = mulAdd(scale-1, q, float64((scale+1)*p)) / mulAdd(scale+1, q, float64((scale-1)*p))
 		}
-		p, q, scale := reduce(2 * v)
-		dst[i] = ((scale-1)*q + (scale+1)*p) / ((scale+1)*q + (scale-1)*p)
+		dst, x = dst[n:], x[n:]
 	}
 }
 
@@ -91,19 +121,55 @@ func Tanh(dst, x []float64) {
 // Chebyshev points of z², with relative error below 6e-17.
 func Softplus(dst, x []float64) {
 	dst = dst[:len(x)]
-	for i, v := range x {
-		a := math.Abs(v)
-		if !(a <= reach) {
-			dst[i] = max(v, 0) + math.Exp(-a)
-			continue
+	for len(x) > 0 {
+		n := softplusVector(dst, x)
+		dst, x = dst[n:], x[n:]
+		n = scalars(x)
+		y := dst[:n]
+		for i, v := range x[:n] {
+			a := math.Abs(v)
+			if !(a <= reach) {
+				y[i] = max(v, 0) + math.Exp(-a)
+				continue
+			}
+			p, q, scale := reduce(-a)
+			e := float64((q + p) * scale)
+			z := e / mulAdd(2, q-p, e)
+			w := z * z
+			w2 := w * w
+			even := mulAdd(mulAdd(mulAdd(mulAdd(0.049553757507379496, w2, 0.07682238207026702), w2, 0.11111096669559448), w2, 0.19999999998069787), w2, 1)
+			odd := mulAdd(mulAdd(mulAdd(mulAdd(0.08861876944228127, w2, 0.06792340290615687), w2, 0.09091401228746601), w2, 0.14285714524504955), w2, 0.33333333333338694)
+			y[i] = mulAdd(2*z, mulAdd(w, odd, even), float64(0.5*(v+a)))
 		}
-		p, q, scale := reduce(-a)
-		e := (q + p) * scale
-		z := e / (2*(q-p) + e)
-		w := z * z
-		w2 := w * w
-		even := (((0.049553757507379496*w2+0.07682238207026702)*w2+0.11111096669559448)*w2+0.19999999998069787)*w2 + 1
-		odd := (((0.08861876944228127*w2+0.06792340290615687)*w2+0.09091401228746601)*w2+0.14285714524504955)*w2 + 0.33333333333338694
-		dst[i] = 0.5*(v+a) + 2*z*(even+w*odd)
+		dst, x = dst[n:], x[n:]
 	}
+}
+
+// LogSumExp1 returns log(1 + Σ_i exp(x_i)), without overflow or underflow, with
+// relative error below 1e-14 for up to 4000 entries:
+//
+//	m + log(exp(-m) + Σ_i exp(x_i - m)),  m = max(0, max_i x_i)
+func LogSumExp1(x []float64) float64 {
+	m := 0.0
+	for _, v := range x {
+		m = max(m, v)
+	}
+	if math.IsInf(m, 1) {
+		return m
+	}
+	var block [64]float64
+	sum := 0.0
+	for len(x) > 0 {
+		e := block[:min(len(x), len(block))]
+		for i := range e {
+			e[i] = x[i] - m
+		}
+		Exp(e, e)
+		sum += Sum(e)
+		x = x[len(e):]
+	}
+	if m == 0 {
+		return math.Log1p(sum)
+	}
+	return m + math.Log(math.Exp(-m)+sum)
 }

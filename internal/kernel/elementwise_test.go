@@ -71,66 +71,110 @@ func TestElementwiseAccuracy(t *testing.T) {
 			if !(worst < f.bound) {
 				t.Errorf("relative error %g at %v, want below %g", worst, at, f.bound)
 			}
+			eachPath(t, func(t *testing.T) {
+				again := make([]float64, len(x))
+				f.apply(again, x)
+				wantAgree(t, f.name, again, y, true)
+			})
 		})
 	}
 }
 
 // Where the result is subnormal it is within one unit of the last place.
 func TestElementwiseSubnormal(t *testing.T) {
-	for x := -745.1; x < -708.4; x += 0.0137 {
-		for _, f := range functions {
-			if f.name == "Tanh" {
-				continue
-			}
-			y := []float64{0}
-			f.apply(y, []float64{x})
-			want, _ := exp(x).Float64()
-			if math.Abs(y[0]-want) > 5e-324 {
-				t.Errorf("%s(%v) = %v, want %v", f.name, x, y[0], want)
+	eachPath(t, func(t *testing.T) {
+		for x := -745.1; x < -708.4; x += 0.0137 {
+			for _, f := range functions {
+				if f.name == "Tanh" {
+					continue
+				}
+				y := []float64{0}
+				f.apply(y, []float64{x})
+				want, _ := exp(x).Float64()
+				if math.Abs(y[0]-want) > 5e-324 {
+					t.Errorf("%s(%v) = %v, want %v", f.name, x, y[0], want)
+				}
 			}
 		}
-	}
+	})
 }
 
 func TestElementwiseSpecialValues(t *testing.T) {
-	inf, nan := math.Inf(1), math.NaN()
-	x := []float64{0, 5e-324, -5e-324, 1e-20, 40, 710, math.MaxFloat64, inf, -746, -math.MaxFloat64, -inf, nan}
-	for _, test := range []struct {
-		name  string
-		apply func(dst, x []float64)
-		want  []float64
-	}{
-		{"Exp", kernel.Exp, []float64{1, 1, 1, 1, math.Exp(40), inf, inf, inf, 0, 0, 0, nan}},
-		{"Sigmoid", kernel.Sigmoid, []float64{0.5, 0.5, 0.5, 0.5, 1, 1, 1, 1, 0, 0, 0, nan}},
-		{"Tanh", kernel.Tanh, []float64{0, 5e-324, -5e-324, 1e-20, 1, 1, 1, 1, -1, -1, -1, nan}},
-		{"Softplus", kernel.Softplus, []float64{math.Ln2, math.Ln2, math.Ln2, math.Ln2, 40, 710, math.MaxFloat64, inf, 0, 0, 0, nan}},
-	} {
-		got := make([]float64, len(x))
-		test.apply(got, x)
-		for i, want := range test.want {
-			if !near(got[i], want) {
-				t.Errorf("%s(%v) = %v, want %v", test.name, x[i], got[i], want)
+	eachPath(t, func(t *testing.T) {
+		inf, nan := math.Inf(1), math.NaN()
+		x := []float64{0, 5e-324, -5e-324, 1e-20, 40, 710, math.MaxFloat64, inf, -746, -math.MaxFloat64, -inf, nan}
+		for _, test := range []struct {
+			name  string
+			apply func(dst, x []float64)
+			want  []float64
+		}{
+			{"Exp", kernel.Exp, []float64{1, 1, 1, 1, math.Exp(40), inf, inf, inf, 0, 0, 0, nan}},
+			{"Sigmoid", kernel.Sigmoid, []float64{0.5, 0.5, 0.5, 0.5, 1, 1, 1, 1, 0, 0, 0, nan}},
+			{"Tanh", kernel.Tanh, []float64{0, 5e-324, -5e-324, 1e-20, 1, 1, 1, 1, -1, -1, -1, nan}},
+			{"Softplus", kernel.Softplus, []float64{math.Ln2, math.Ln2, math.Ln2, math.Ln2, 40, 710, math.MaxFloat64, inf, 0, 0, 0, nan}},
+		} {
+			got := make([]float64, len(x))
+			test.apply(got, x)
+			for i, want := range test.want {
+				if !near(got[i], want) {
+					t.Errorf("%s(%v) = %v, want %v", test.name, x[i], got[i], want)
+				}
 			}
 		}
-	}
+	})
 }
 
 // An entry of the result is the same wherever its argument stands, and when
 // the arguments are overwritten.
 func TestElementwisePosition(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		x := rapid.SliceOf(rapid.Float64Range(-800, 800)).Draw(t, "x")
-		for _, f := range functions {
-			y := make([]float64, len(x))
-			f.apply(y, x)
-			inPlace := append([]float64(nil), x...)
-			f.apply(inPlace, inPlace)
-			for i, v := range x {
-				alone := []float64{v}
-				f.apply(alone, alone)
-				if y[i] != alone[0] || y[i] != inPlace[i] {
-					t.Fatalf("%s(%v) = %v at position %d, %v alone, %v in place", f.name, v, y[i], i, alone[0], inPlace[i])
+	eachPath(t, func(t *testing.T) {
+		rapid.Check(t, func(t *rapid.T) {
+			x := rapid.SliceOf(rapid.Float64Range(-800, 800)).Draw(t, "x")
+			for _, f := range functions {
+				y := make([]float64, len(x))
+				f.apply(y, x)
+				inPlace := append([]float64(nil), x...)
+				f.apply(inPlace, inPlace)
+				for i, v := range x {
+					alone := []float64{v}
+					f.apply(alone, alone)
+					if y[i] != alone[0] || y[i] != inPlace[i] {
+						t.Fatalf("%s(%v) = %v at position %d, %v alone, %v in place", f.name, v, y[i], i, alone[0], inPlace[i])
+					}
 				}
+			}
+		})
+	})
+}
+
+// LogSumExp1 agrees with 400-bit arithmetic, whatever the magnitude.
+func TestLogSumExp1Accuracy(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	eachPath(t, func(t *testing.T) {
+		for _, n := range []int{0, 1, 5, 64, 65, 300} {
+			for _, shift := range []float64{-700, -50, -1, 0, 3, 300, 709} {
+				x, sum := make([]float64, n), exact(1)
+				for i := range x {
+					x[i] = shift + 2*rng.NormFloat64()
+					sum.Add(sum, exp(x[i]))
+				}
+				got := kernel.LogSumExp1(x)
+				var wrong float64
+				if excess, _ := add(sum, exact(-1)).Float64(); excess < 1e-10 { // log(1+e) = e - e²/2 up to e³/3
+					e := add(sum, exact(-1))
+					wrong = relative(got, mul(e, add(exact(1), mul(exact(-0.5), e))))
+				} else { // log v - y = v/exp(y) - 1 up to its square
+					wrong = relative(got, add(exact(got), add(quo(sum, exp(got)), exact(-1))))
+				}
+				if !(wrong < 1e-14) {
+					t.Errorf("%d entries around %v: %v has relative error %g", n, shift, got, wrong)
+				}
+			}
+		}
+		inf := math.Inf(1)
+		for _, test := range []struct{ x, want float64 }{{-inf, 0}, {inf, inf}, {math.MaxFloat64, math.MaxFloat64}, {math.NaN(), math.NaN()}} {
+			if got := kernel.LogSumExp1([]float64{1, test.x, 2}[1:2]); !near(got, test.want) {
+				t.Errorf("log(1 + exp(%v)) = %v, want %v", test.x, got, test.want)
 			}
 		}
 	})

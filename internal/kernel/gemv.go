@@ -7,7 +7,11 @@ package kernel
 //
 // It panics where a slice is shorter than its shape.
 func Gemv(dst, a, g, w []float64, n, d int) {
-	dst, a, w = dst[:n], a[:n], w[:d]
+	dst, a, g, w = dst[:n], a[:n], g[:n*d], w[:d]
+	if active != generic && d > 0 {
+		gemvVector(dst, a, g, w, n, d)
+		return
+	}
 	i := 0
 	for ; i+4 <= n; i += 4 {
 		g0 := g[i*d : i*d+d][:len(w)]
@@ -39,7 +43,11 @@ func Gemv(dst, a, g, w []float64, n, d int) {
 //
 // It panics where a slice is shorter than its shape.
 func GemvTrans(dst, g, c []float64, n, d int) {
-	dst, c = dst[:d], c[:n]
+	dst, g, c = dst[:d], g[:n*d], c[:n]
+	if active != generic {
+		gemvTransVector(dst, g, c, n, d)
+		return
+	}
 	i := 0
 	for ; i+4 <= n; i += 4 {
 		g0 := g[i*d : i*d+d][:len(dst)]
@@ -48,14 +56,14 @@ func GemvTrans(dst, g, c []float64, n, d int) {
 		g3 := g[(i+3)*d : (i+3)*d+d][:len(dst)]
 		c0, c1, c2, c3 := c[i], c[i+1], c[i+2], c[i+3]
 		for j := range dst {
-			dst[j] += (c0*g0[j] + c1*g1[j]) + (c2*g2[j] + c3*g3[j])
+			dst[j] += (float64(c0*g0[j]) + float64(c1*g1[j])) + (float64(c2*g2[j]) + float64(c3*g3[j]))
 		}
 	}
 	for ; i < n; i++ {
 		gi := g[i*d : i*d+d][:len(dst)]
 		ci := c[i]
 		for j := range dst {
-			dst[j] += ci * gi[j]
+			dst[j] += float64(ci * gi[j])
 		}
 	}
 }

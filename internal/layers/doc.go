@@ -16,6 +16,9 @@
 //   - A _test.go file may import anything but the programs of layer 6, because
 //     tests compare a package with what is built on it.
 //
+// The vector code of internal/kernel is for the numeric packages alone, which
+// the test names.
+//
 // Every directory with Go files has a place in the table of the test: a new
 // package goes to the lowest layer that its imports allow.
 //

@@ -29,6 +29,11 @@ var table = [][]string{
 	{"cmd/vitrine", "bench", "docs"},
 }
 
+// users lists those who may import a package that is not for everyone above.
+var users = map[string][]string{
+	"internal/kernel": {"assortment", "internal/gram", "internal/sparse", "mle", "utility"},
+}
+
 // drawers are names that say nothing of what is inside.
 var drawers = []string{"util", "utils", "common", "helpers", "core", "base", "manager", "misc"}
 
@@ -64,6 +69,8 @@ func TestViolations(t *testing.T) {
 		{"a battery does not import up", "utility/utilitytest/t.go", []string{"vitrine/mle"}, []string{"utility/utilitytest/t.go (layer 1, battery) imports vitrine/mle (layer 2)"}},
 		{"a battery builds on a battery", "bandit/bandittest/t.go", []string{"vitrine/utility/utilitytest"}, nil},
 		{"a battery is for tests", "bandit/onl.go", []string{"vitrine/utility/utilitytest"}, []string{"bandit/onl.go (layer 3) imports vitrine/utility/utilitytest (layer 1, battery)"}},
+		{"a package that is not for everyone", "geometry/minima.go", []string{"vitrine/internal/kernel"}, []string{"geometry/minima.go imports vitrine/internal/kernel, which is for assortment, internal/gram, internal/sparse, mle, utility alone"}},
+		{"a test may import it", "geometry/minima_test.go", []string{"vitrine/internal/kernel"}, nil},
 		{"a package without a layer", "pricing/price.go", nil, []string{"pricing has no layer: give it one in the table of internal/layers"}},
 		{"an import without a layer", "bandit/onl.go", []string{"vitrine/pricing"}, []string{"bandit/onl.go (layer 3) imports vitrine/pricing (no layer)"}},
 		{"a drawer", "internal/utils/x.go", nil, []string{"internal/utils: name a package after what it holds"}},
@@ -166,6 +173,9 @@ func violations(root fs.FS) (found []string, err error) {
 		for _, i := range imported {
 			if to := locate(i); !from.mayImport(to) && !(from.kind == test && i == dir) {
 				report("%s (%v) imports %s (%v)", name, from, path.Join(module, i), to)
+			}
+			if by, ok := users[i]; ok && from.kind != test && !slices.Contains(by, dir) {
+				report("%s imports %s, which is for %s alone", name, path.Join(module, i), strings.Join(by, ", "))
 			}
 		}
 		return nil

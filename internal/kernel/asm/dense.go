@@ -1,0 +1,341 @@
+package main
+
+import (
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	. "github.com/mmcloughlin/avo/reg"
+)
+
+// dot sums products in four vectors, then what is left of them.
+func (m machine) dot() {
+	m.text("dot", "(a, b *float64, n int) float64", "returns Σ a_i b_i.")
+	a, b, n := arg("a"), arg("b"), arg("n")
+	m.accumulate(n, a, b)
+}
+
+// sum sums numbers in four vectors, then what is left of them.
+func (m machine) sum() {
+	m.text("sum", "(a *float64, n int) float64", "returns Σ a_i.")
+	a, n := arg("a"), arg("n")
+	m.accumulate(n, a, nil)
+}
+
+// accumulate writes the rest of dot, and of sum where b is nil.
+func (m machine) accumulate(n, a GPVirtual, b Register) {
+	acc := m.zeros(4)
+	step := func(acc VecVirtual, v VecVirtual, load func(p Register) Op) {
+		if b == nil {
+			VADDPD(v, acc, acc)
+		} else {
+			VFMADD231PD(load(b), v, acc)
+		}
+	}
+	advance := func(bytes int) {
+		ADDQ(U32(uint32(bytes)), a)
+		if b != nil {
+			ADDQ(U32(uint32(bytes)), b)
+		}
+		SUBQ(U32(uint32(bytes/8)), n)
+	}
+	m.whileAtLeast(n, 4*m.lanes, func() {
+		for v := range acc {
+			step(acc[v], m.load(at(a, v*m.lanes)), func(p Register) Op { return at(p, v*m.lanes) })
+		}
+		advance(4 * m.bytes())
+	})
+	m.whileAtLeast(n, m.lanes, func() {
+		step(acc[0], m.load(at(a, 0)), func(p Register) Op { return at(p, 0) })
+		advance(m.bytes())
+	})
+	last := m.below(n)
+	step(acc[1], last.load(at(a, 0)), func(p Register) Op { return last.load(at(p, 0)) })
+	VADDPD(acc[1], acc[0], acc[0])
+	VADDPD(acc[3], acc[2], acc[2])
+	VADDPD(acc[2], acc[0], acc[0])
+	Store(m.total(acc[0]), ReturnIndex(0))
+	ret()
+}
+
+// whileAtLeast repeats body while n ≥ least.
+func (m machine) whileAtLeast(n Register, least int, body func()) {
+	while(func(done string) {
+		CMPQ(n, U32(uint32(least)))
+		JLT(LabelRef(done))
+	}, body)
+}
+
+// axpy computes the multiple of lanes of the n entries.
+func (m machine) axpy() {
+	m.text("axpy", "(dst *float64, alpha float64, x *float64, n int)", "adds alpha x to dst. n is a multiple of the lanes.")
+	dst, x, n := arg("dst"), arg("x"), arg("n")
+	p, err := Param("alpha").Resolve()
+	if err != nil {
+		panic(err)
+	}
+	alpha := m.broadcast(p.Addr)
+	m.whileAtLeast(n, m.lanes, func() {
+		v := m.mul2(alpha, at(x, 0))
+		VADDPD(at(dst, 0), v, v)
+		VMOVUPD(v, at(dst, 0))
+		ADDQ(U32(uint32(m.bytes())), dst)
+		ADDQ(U32(uint32(m.bytes())), x)
+		SUBQ(U32(uint32(m.lanes)), n)
+	})
+	ret()
+}
+
+// mul computes the multiple of lanes of the n entries.
+func (m machine) mul() {
+	m.text("mul", "(dst, x *float64, n int)", "multiplies dst by x. n is a multiple of the lanes.")
+	dst, x, n := arg("dst"), arg("x"), arg("n")
+	m.whileAtLeast(n, m.lanes, func() {
+		v := m.load(at(dst, 0))
+		VMULPD(at(x, 0), v, v)
+		VMOVUPD(v, at(dst, 0))
+		ADDQ(U32(uint32(m.bytes())), dst)
+		ADDQ(U32(uint32(m.bytes())), x)
+		SUBQ(U32(uint32(m.lanes)), n)
+	})
+	ret()
+}
+
+// mulComplement computes the multiple of lanes of the n entries.
+func (m machine) mulComplement() {
+	m.text("mulComplement", "(dst, y *float64, n int)", "stores y (1 - y). n is a multiple of the lanes.")
+	dst, y, n := arg("dst"), arg("y"), arg("n")
+	one := m.load(m.ones())
+	m.whileAtLeast(n, m.lanes, func() {
+		v := m.load(at(y, 0))
+		m.store(m.mul2(m.sub(one, v), v), at(dst, 0))
+		ADDQ(U32(uint32(m.bytes())), dst)
+		ADDQ(U32(uint32(m.bytes())), y)
+		SUBQ(U32(uint32(m.lanes)), n)
+	})
+	ret()
+}
+
+// combine keeps a strip of four vectors of dst in registers, then of one, and
+// takes the rows of x four at a time.
+func (m machine) combine() {
+	m.text("combine", "(dst *float64, c float64, w *float64, stride int, x *float64, d, n int)",
+		"is Combine for rows of n.")
+	dst, w, stride, x, n, columns := arg("dst"), arg("w"), arg("stride"), arg("x"), arg("n"), arg("n")
+	SHLQ(U8(3), stride)
+	SHLQ(U8(3), n)
+	constant, err := Param("c").Resolve()
+	if err != nil {
+		panic(err)
+	}
+
+	strip := func(count int, load func(p Mem) VecVirtual, store func(v Register, p Mem)) {
+		acc := m.vecs(count)
+		for _, v := range acc {
+			VBROADCASTSD(constant.Addr, v)
+		}
+		wk, xk, k := GP64(), GP64(), GP64()
+		MOVQ(w, wk)
+		MOVQ(x, xk)
+		Load(Param("d"), k)
+		products := func(rows int) [][]VecVirtual {
+			x := make([][]VecVirtual, rows)
+			for r := range rows {
+				weight := m.broadcast(at(wk, 0))
+				for v := range count {
+					x[r] = append(x[r], m.mul2(weight, load(at(xk, v*m.lanes))))
+				}
+				ADDQ(stride, wk)
+				ADDQ(n, xk)
+			}
+			return x
+		}
+		one, two, three, fours, done := label("one"), label("two"), label("three"), label("fours"), label("done")
+		rest := GP64()
+		MOVQ(k, rest)
+		ANDQ(U8(3), rest)
+		SHRQ(U8(2), k)
+		CMPQ(rest, U8(1))
+		JLT(LabelRef(fours))
+		JEQ(LabelRef(one))
+		CMPQ(rest, U8(2))
+		JEQ(LabelRef(two))
+		JMP(LabelRef(three))
+
+		Label(one)
+		p := products(1)
+		for v := range acc {
+			VADDPD(p[0][v], acc[v], acc[v])
+		}
+		JMP(LabelRef(fours))
+
+		Label(two)
+		p = products(2)
+		for v := range acc {
+			VADDPD(p[0][v], acc[v], acc[v])
+			VADDPD(p[1][v], acc[v], acc[v])
+		}
+		JMP(LabelRef(fours))
+
+		Label(three)
+		p = products(3)
+		for v := range acc {
+			VADDPD(p[0][v], acc[v], acc[v])
+			VADDPD(p[2][v], p[1][v], p[1][v])
+			VADDPD(p[1][v], acc[v], acc[v])
+		}
+
+		Label(fours)
+		TESTQ(k, k)
+		JZ(LabelRef(done))
+		repeat(k, func() {
+			p := products(2)
+			for v := range acc {
+				VADDPD(p[1][v], p[0][v], p[0][v])
+			}
+			q := products(2)
+			for v := range acc {
+				VADDPD(q[1][v], q[0][v], q[0][v])
+				VADDPD(q[0][v], p[0][v], p[0][v])
+				VADDPD(p[0][v], acc[v], acc[v])
+			}
+		})
+		Label(done)
+		for v, r := range acc {
+			store(r, at(dst, v*m.lanes))
+		}
+		ADDQ(U32(uint32(count*m.bytes())), dst)
+		ADDQ(U32(uint32(count*m.bytes())), x)
+		SUBQ(U32(uint32(count*m.lanes)), columns)
+	}
+	m.strips(columns, strip)
+	ret()
+}
+
+// strips writes a loop over columns: by strips of several vectors, then of one,
+// then of what is left.
+func (m machine) strips(columns GPVirtual, strip func(count int, load func(p Mem) VecVirtual, store func(v Register, p Mem))) {
+	wide := 4
+	if !m.wide() {
+		wide = 3
+	}
+	m.whileAtLeast(columns, wide*m.lanes, func() { strip(wide, m.load, m.store) })
+	m.whileAtLeast(columns, m.lanes, func() { strip(1, m.load, m.store) })
+	none := label("none")
+	TESTQ(columns, columns)
+	JZ(LabelRef(none))
+	last := m.below(columns)
+	strip(1, last.load, last.store)
+	Label(none)
+}
+
+// rowPointers returns pointers to the first rows of a row-major matrix, of
+// which there are count, a register: those beyond are the last.
+func (m machine) rowPointers(first, stride, count Register) []GPVirtual {
+	rows := make([]GPVirtual, m.rows)
+	for s := range rows {
+		rows[s] = GP64()
+		if s == 0 {
+			MOVQ(first, rows[s])
+			continue
+		}
+		LEAQ(Mem{Base: rows[s-1], Index: stride, Scale: 1}, rows[s])
+		CMPQ(count, U32(uint32(s)))
+		CMOVQLE(rows[s-1], rows[s])
+	}
+	return rows
+}
+
+// gemv multiplies a group of rows.
+func (m machine) gemv() {
+	m.text("gemv", "(q, rows, w *float64, n, d int)",
+		"stores the products of the first rows of g with w, at most n ≥ 1 of\nthem, in q, which has room for the rows of a tile.")
+	g, n, stride := arg("rows"), arg("n"), arg("d")
+	SHLQ(U8(3), stride)
+	rows := m.rowPointers(g, stride, n)
+	w, d := arg("w"), arg("d")
+	acc := m.zeros(m.rows)
+	j := GP64()
+	XORQ(j, j)
+	m.whileAtLeast(d, m.lanes, func() {
+		v := m.load(indexed(w, j, 0))
+		for s, r := range rows {
+			VFMADD231PD(indexed(r, j, 0), v, acc[s])
+		}
+		ADDQ(U32(uint32(m.bytes())), j)
+		SUBQ(U32(uint32(m.lanes)), d)
+	})
+	last := m.below(d)
+	v := last.load(indexed(w, j, 0))
+	for s, r := range rows {
+		VFMADD231PD(last.load(indexed(r, j, 0)), v, acc[s])
+	}
+	q := arg("q")
+	for s := range rows {
+		VMOVSD(m.total(acc[s]).AsX(), at(q, s))
+	}
+	ret()
+}
+
+// gemvTrans keeps a strip of dst in registers and takes the rows four at a
+// time, then one at a time.
+func (m machine) gemvTrans() {
+	m.text("gemvTrans", "(dst, rows, c *float64, n, d int)", "is GemvTrans.")
+	dst, g, stride, columns := arg("dst"), arg("rows"), arg("d"), arg("d")
+	SHLQ(U8(3), stride)
+
+	strip := func(count int, load func(p Mem) VecVirtual, store func(v Register, p Mem)) {
+		acc := make([]VecVirtual, count)
+		for v := range acc {
+			acc[v] = load(at(dst, v*m.lanes))
+		}
+		gi, c, n, fours := GP64(), GP64(), GP64(), GP64()
+		MOVQ(g, gi)
+		Load(Param("c"), c)
+		Load(Param("n"), n)
+		MOVQ(n, fours)
+		SHRQ(U8(2), fours)
+		ANDQ(U8(3), n)
+		product := func() []VecVirtual {
+			p := make([]VecVirtual, count)
+			ci := m.broadcast(at(c, 0))
+			for v := range p {
+				p[v] = m.mul2(ci, load(at(gi, v*m.lanes)))
+			}
+			ADDQ(U8(8), c)
+			ADDQ(stride, gi)
+			return p
+		}
+		ones, done := label("ones"), label("done")
+		TESTQ(fours, fours)
+		JZ(LabelRef(ones))
+		repeat(fours, func() {
+			p0, p1 := product(), product()
+			for v := range acc {
+				VADDPD(p1[v], p0[v], p0[v])
+			}
+			p2, p3 := product(), product()
+			for v := range acc {
+				VADDPD(p3[v], p2[v], p2[v])
+				VADDPD(p2[v], p0[v], p0[v])
+				VADDPD(p0[v], acc[v], acc[v])
+			}
+		})
+		Label(ones)
+		TESTQ(n, n)
+		JZ(LabelRef(done))
+		repeat(n, func() {
+			p := product()
+			for v := range acc {
+				VADDPD(p[v], acc[v], acc[v])
+			}
+		})
+		Label(done)
+		for v, r := range acc {
+			store(r, at(dst, v*m.lanes))
+		}
+		ADDQ(U32(uint32(count*m.bytes())), dst)
+		ADDQ(U32(uint32(count*m.bytes())), g)
+		SUBQ(U32(uint32(count*m.lanes)), columns)
+	}
+	m.strips(columns, strip)
+	ret()
+}

@@ -1,0 +1,27 @@
+// Command asm writes the vector code of package kernel with avo: each kernel
+// once, for AVX-512 and for AVX2 with FMA. It is a module of its own, so that
+// avo is no dependency of the project. Run it by go generate in the package
+// above.
+package main
+
+import . "github.com/mmcloughlin/avo/build"
+
+func main() {
+	for _, m := range []machine{avx512, avx2} {
+		m.elementwise()
+		m.dot()
+		m.sum()
+		m.axpy()
+		m.mul()
+		m.mulComplement()
+		m.combine()
+		m.mulPairs()
+		m.gemv()
+		m.gemvTrans()
+		m.symMulVec()
+		m.symRankOne()
+		m.symRankK()
+		m.symQuadForms()
+	}
+	Generate()
+}

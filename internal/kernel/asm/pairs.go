@@ -1,0 +1,102 @@
+package main
+
+import (
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	. "github.com/mmcloughlin/avo/reg"
+)
+
+// mulPairs multiplies a square of as many pairs as entries, and transposes it
+// in registers. The last squares overlap those before.
+func (m machine) mulPairs() {
+	m.text("mulPairs", "(dst *float64, stride int, x *float64, n int, pairs *int32, count int)",
+		"is MulPairs for n and count that fill a vector.")
+	dst, stride, x, width := arg("dst"), arg("stride"), arg("x"), arg("n")
+	SHLQ(U8(3), stride)
+	SHLQ(U8(3), width)
+	i := GP64() // the first entry of the square
+	XORQ(i, i)
+	entries, entry := label("entries"), label("entry")
+	Label(entries)
+
+	j := GP64() // the first pair of the square
+	XORQ(j, j)
+	pairs, pair := label("pairs"), label("pair")
+	Label(pairs)
+	table := arg("pairs")
+	square := make([]VecVirtual, m.lanes)
+	for s := range square {
+		a, b := GP64(), GP64()
+		MOVLQSX(Mem{Base: table, Index: j, Scale: 8, Disp: 8 * s}, a)
+		MOVLQSX(Mem{Base: table, Index: j, Scale: 8, Disp: 8*s + 4}, b)
+		IMULQ(width, a)
+		IMULQ(width, b)
+		ADDQ(x, a)
+		ADDQ(x, b)
+		square[s] = m.mul2(m.load(Mem{Base: a, Index: i, Scale: 8}), Mem{Base: b, Index: i, Scale: 8})
+	}
+	row := GP64()
+	LEAQ(Mem{Base: dst, Index: j, Scale: 8}, row)
+	for _, v := range m.transpose(square) {
+		m.store(v, Mem{Base: row})
+		ADDQ(stride, row)
+	}
+	next(j, "count", m.lanes, pair)
+	JMP(LabelRef(pairs))
+	Label(pair)
+
+	// dst is the row of entry i.
+	before := GP64()
+	MOVQ(i, before)
+	next(i, "n", m.lanes, entry)
+	NEGQ(before)
+	ADDQ(i, before)
+	IMULQ(stride, before)
+	ADDQ(before, dst)
+	JMP(LabelRef(entries))
+	Label(entry)
+	ret()
+}
+
+// next advances i by a vector, or to the last one of the n, and leaves where i
+// was that one.
+func next(i GPVirtual, n string, lanes int, leave string) {
+	last := arg(n)
+	SUBQ(U32(uint32(lanes)), last)
+	CMPQ(i, last)
+	JGE(LabelRef(leave))
+	ADDQ(U32(uint32(lanes)), i)
+	CMPQ(i, last)
+	CMOVQGT(last, i)
+}
+
+// transpose returns the columns of a square.
+func (m machine) transpose(rows []VecVirtual) []VecVirtual {
+	low, high := make([]VecVirtual, m.lanes/2), make([]VecVirtual, m.lanes/2)
+	for k := range low {
+		low[k], high[k] = m.vec(), m.vec()
+		VUNPCKLPD(rows[2*k+1], rows[2*k], low[k])
+		VUNPCKHPD(rows[2*k+1], rows[2*k], high[k])
+	}
+	// low has the columns 0, 2, … in pairs of rows, high the others.
+	columns := make([]VecVirtual, m.lanes)
+	for odd, half := range [][]VecVirtual{low, high} {
+		if !m.wide() {
+			columns[odd], columns[2+odd] = m.vec(), m.vec()
+			VPERM2F128(U8(0x20), half[1], half[0], columns[odd])
+			VPERM2F128(U8(0x31), half[1], half[0], columns[2+odd])
+			continue
+		}
+		for upper, quarters := range []uint8{0x44, 0xee} {
+			a, b := m.vec(), m.vec()
+			VSHUFF64X2(U8(quarters), half[1], half[0], a)
+			VSHUFF64X2(U8(quarters), half[3], half[2], b)
+			for second, quarters := range []uint8{0x88, 0xdd} {
+				v := m.vec()
+				VSHUFF64X2(U8(quarters), b, a, v)
+				columns[4*upper+2*second+odd] = v
+			}
+		}
+	}
+	return columns
+}

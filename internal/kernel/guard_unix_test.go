@@ -1,0 +1,116 @@
+//go:build unix
+
+package kernel_test
+
+import (
+	"fmt"
+	"runtime/debug"
+	"syscall"
+	"testing"
+	"unsafe"
+)
+
+// No path reads or writes beside its arguments, wherever they begin: each ends
+// at a page that must not be touched, or begins behind one.
+func TestKernelsStayInBounds(t *testing.T) {
+	arena := newArena(t)
+	eachPath(t, func(t *testing.T) {
+		for _, k := range kernels {
+			t.Run(k.name, func(t *testing.T) {
+				allShapes(func(n, d int) {
+					want := k.call(positives(func(n int) []float64 { return make([]float64, n) }), n, d)
+					for _, side := range []struct {
+						name    string
+						storage func(n int) []float64
+					}{{"end", arena.atEnd}, {"beginning", arena.atBeginning}} {
+						what := fmt.Sprintf("n=%d, d=%d, at the %s of pages", n, d, side.name)
+						arena.reset()
+						got := arena.guard(t, what, func() []float64 { return k.call(positives(side.storage), n, d) })
+						wantAgree(t, what, got, want, true)
+					}
+				})
+			})
+		}
+	})
+}
+
+// arena hands out slices in pages of their own, with a page that must not be
+// touched on either side.
+type arena struct {
+	slots    [][]byte
+	used     int
+	canaries []*float64
+}
+
+const canary = 1234.5
+
+func newArena(t *testing.T) *arena {
+	a := new(arena)
+	page := syscall.Getpagesize()
+	for range 5 {
+		slot, err := syscall.Mmap(-1, 0, 66*page, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := syscall.Munmap(slot); err != nil {
+				t.Error(err)
+			}
+		})
+		for _, guard := range [][]byte{slot[:page], slot[len(slot)-page:]} {
+			if err := syscall.Mprotect(guard, syscall.PROT_NONE); err != nil {
+				t.Fatal(err)
+			}
+		}
+		a.slots = append(a.slots, slot[page:len(slot)-page])
+	}
+	return a
+}
+
+// reset takes all slices back.
+func (a *arena) reset() { a.used, a.canaries = 0, a.canaries[:0] }
+
+// next returns the numbers of the next slot.
+func (a *arena) next() []float64 {
+	slot := a.slots[a.used]
+	a.used++
+	return unsafe.Slice((*float64)(unsafe.Pointer(&slot[0])), len(slot)/8)
+}
+
+// watch puts a canary.
+func (a *arena) watch(p *float64) {
+	*p = canary
+	a.canaries = append(a.canaries, p)
+}
+
+// atEnd returns a slice before a guard, behind a canary.
+func (a *arena) atEnd(n int) []float64 {
+	all := a.next()
+	a.watch(&all[len(all)-n-1])
+	return all[len(all)-n : len(all) : len(all)]
+}
+
+// atBeginning returns a slice behind a guard, before a canary.
+func (a *arena) atBeginning(n int) []float64 {
+	all := a.next()
+	a.watch(&all[n])
+	return all[:n:n]
+}
+
+// guard returns what call does, and reports it if it touches a guard or kills
+// a canary.
+func (a *arena) guard(t *testing.T, what string, call func() []float64) []float64 {
+	t.Helper()
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if fault := recover(); fault != nil {
+			t.Fatalf("%s: %v", what, fault)
+		}
+		for _, p := range a.canaries {
+			if *p != canary {
+				t.Fatalf("%s: writes beside its arguments", what)
+			}
+		}
+	}()
+	return call()
+}

@@ -1,0 +1,47 @@
+package kernel
+
+import (
+	"fmt"
+	"os"
+)
+
+// path is one of the implementations of the kernels.
+type path int
+
+const (
+	generic path = iota // Go
+	avx2                // AVX2, FMA and BMI2
+	avx512              // and AVX-512 F, DQ and VL
+)
+
+func (p path) String() string { return [...]string{"generic", "avx2", "avx512"}[p] }
+
+// variable is the environment variable that asks for a path.
+const variable = "VITRINE_KERNEL"
+
+// active is the path of this process.
+var active = func() path {
+	p, err := choose(os.Getenv(variable), best())
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(2)
+	}
+	return p
+}()
+
+// choose returns the path of the given name on a machine with the given best
+// one, which "" stands for.
+func choose(name string, best path) (path, error) {
+	switch name {
+	case "":
+		return best, nil
+	case generic.String():
+		return generic, nil
+	case avx2.String():
+		if best < avx2 {
+			return 0, fmt.Errorf("%s=avx2: this machine has no AVX2 with FMA and BMI2: unset it", variable)
+		}
+		return avx2, nil
+	}
+	return 0, fmt.Errorf("%s=%s: want generic or avx2, or unset it for the best that the machine has", variable, name)
+}

@@ -1,0 +1,275 @@
+package kernel_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"vitrine/internal/kernel"
+)
+
+// eachPath runs a test on every path that the machine has.
+func eachPath(t *testing.T, test func(t *testing.T)) {
+	for _, p := range kernel.Paths() {
+		t.Run(p.String(), func(t *testing.T) {
+			defer kernel.Use(p)()
+			test(t)
+		})
+	}
+}
+
+// kernels are all of them, with arguments of the shape n×d from a source of
+// numbers, and what they change or return.
+var kernels = []struct {
+	name string
+	// exact is whether the paths agree bit for bit.
+	exact bool
+	call  func(of source, n, d int) []float64
+}{
+	{"Exp", true, func(of source, n, d int) []float64 { return entrywise(kernel.Exp, of, n*d) }},
+	{"Sigmoid", true, func(of source, n, d int) []float64 { return entrywise(kernel.Sigmoid, of, n*d) }},
+	{"Tanh", true, func(of source, n, d int) []float64 { return entrywise(kernel.Tanh, of, n*d) }},
+	{"Softplus", true, func(of source, n, d int) []float64 { return entrywise(kernel.Softplus, of, n*d) }},
+	{"LogSumExp1", false, func(of source, n, d int) []float64 { return []float64{kernel.LogSumExp1(of(n * d))} }},
+	{"Dot", false, func(of source, n, d int) []float64 { return []float64{kernel.Dot(of(n*d), of(n*d))} }},
+	{"Sum", false, func(of source, n, d int) []float64 { return []float64{kernel.Sum(of(n * d))} }},
+	{"Axpy", true, func(of source, n, d int) []float64 {
+		dst := of(n * d)
+		kernel.Axpy(dst, 0.7, of(n*d))
+		return dst
+	}},
+	{"Mul", true, func(of source, n, d int) []float64 { return entrywise(kernel.Mul, of, n*d) }},
+	{"MulComplement", true, func(of source, n, d int) []float64 { return entrywise(kernel.MulComplement, of, n*d) }},
+	{"Combine", true, func(of source, n, d int) []float64 {
+		dst := of(n)
+		kernel.Combine(dst, 0.3, of(d), 1, of(d*n), d)
+		return dst
+	}},
+	{"Combine of a column", true, func(of source, n, d int) []float64 {
+		dst := of(n)
+		kernel.Combine(dst, 0.3, of(3*d), 3, of(d*n), d)
+		return dst
+	}},
+	{"MulPairs", true, func(of source, n, d int) []float64 {
+		pairs := make([]int32, 2*d)
+		for j := range pairs {
+			pairs[j] = int32((5*j + 3) % (d + 2))
+		}
+		dst := of(max(0, n*(d+3)-3))
+		kernel.MulPairs(dst, d+3, of((d+2)*n), n, pairs)
+		return dst
+	}},
+	{"Gemv", false, func(of source, n, d int) []float64 {
+		dst := of(n)
+		kernel.Gemv(dst, of(n), of(n*d), of(d), n, d)
+		return dst
+	}},
+	{"GemvTrans", true, func(of source, n, d int) []float64 {
+		dst := of(d)
+		kernel.GemvTrans(dst, of(n*d), of(n), n, d)
+		return dst
+	}},
+	{"SymMulVec", false, func(of source, n, d int) []float64 {
+		dst := of(d)
+		kernel.SymMulVec(dst, of(kernel.PackedLen(d)), of(d))
+		return dst
+	}},
+	{"SymRankOne", true, func(of source, n, d int) []float64 {
+		p := of(kernel.PackedLen(d))
+		kernel.SymRankOne(p, 0.7, of(d))
+		return p
+	}},
+	{"SymRankK", false, func(of source, n, d int) []float64 {
+		p := of(kernel.PackedLen(d))
+		kernel.SymRankK(p, of(n), of(n*d), n, d)
+		return p
+	}},
+	{"SymQuadForms", false, func(of source, n, d int) []float64 {
+		dst := of(n)
+		kernel.SymQuadForms(dst, of(kernel.PackedLen(d)), of(n*d), n, d)
+		return dst
+	}},
+}
+
+// source returns slices of numbers.
+type source func(n int) []float64
+
+func entrywise(f func(dst, x []float64), of source, n int) []float64 {
+	dst := of(n)
+	f(dst, of(n))
+	return dst
+}
+
+// positives is a source of numbers in (0, 1], whose sums do not cancel, in
+// slices of the given storage.
+func positives(storage func(n int) []float64) source {
+	rng := rand.New(rand.NewPCG(1, 2))
+	return func(n int) []float64 {
+		v := storage(n)
+		for i := range v {
+			v[i] = 1 - rng.Float64()
+		}
+		return v
+	}
+}
+
+// allShapes are every d up to 33 and some more, with batches around the sizes
+// of tiles and blocks.
+func allShapes(visit func(n, d int)) {
+	for d := range 34 {
+		for _, n := range []int{0, 1, 2, 3, 4, 5, 7, 8, 9, 12, 17, 31} {
+			visit(n, d)
+		}
+	}
+	for _, d := range []int{40, 47, 76, 121} {
+		for _, n := range []int{3, 100, 193} {
+			visit(n, d)
+		}
+	}
+}
+
+// The paths agree with the generic one: bit for bit where entries are treated
+// apart, to 1e-12 where they are summed.
+func TestPathsAgree(t *testing.T) {
+	for _, k := range kernels {
+		t.Run(k.name, func(t *testing.T) {
+			allShapes(func(n, d int) {
+				call := func(p int) []float64 {
+					defer kernel.Use(kernel.Paths()[p])()
+					return k.call(positives(func(n int) []float64 { return make([]float64, n) }), n, d)
+				}
+				want := call(0)
+				for p := range kernel.Paths() {
+					wantAgree(t, fmt.Sprintf("%v, n=%d, d=%d", kernel.Paths()[p], n, d), call(p), want, k.exact)
+				}
+			})
+		})
+	}
+}
+
+func wantAgree(t *testing.T, what string, got, want []float64, exact bool) {
+	t.Helper()
+	for i, w := range want {
+		if got[i] != w && (exact || !(math.Abs(got[i]-w) <= 1e-12*math.Abs(w))) {
+			t.Fatalf("%s: entry %d is %v, want %v", what, i, got[i], w)
+		}
+	}
+}
+
+// The kernels allocate nothing.
+func TestKernelsDoNotAllocate(t *testing.T) {
+	of := make([][]float64, 4)
+	for i := range of {
+		of[i] = make([]float64, 121*122/2+193*126)
+	}
+	pairs := make([]int32, 2*121)
+	eachPath(t, func(t *testing.T) {
+		if n := testing.AllocsPerRun(10, func() {
+			const n, d = 193, 121
+			x := of[1][:n]
+			for _, f := range functions {
+				f.apply(of[0][:n], x)
+			}
+			kernel.LogSumExp1(x)
+			kernel.Combine(of[0][:n], 1, of[1], 1, of[2], d)
+			kernel.MulPairs(of[0], d+3, of[1], n, pairs)
+			kernel.Gemv(of[0], of[1], of[2], of[3], n, d)
+			kernel.GemvTrans(of[0], of[1], of[2], n, d)
+			kernel.SymMulVec(of[0][:d], of[1], of[2][:d])
+			kernel.SymRankOne(of[0], 1, of[1][:d])
+			kernel.SymRankK(of[0], of[1], of[2], n, d)
+			kernel.SymQuadForms(of[0], of[1], of[2], n, d)
+		}); n != 0 {
+			t.Errorf("%v allocations", n)
+		}
+	})
+}
+
+// Twice the same arguments, twice the same bits, wherever they are in memory.
+func TestKernelsAreDeterministic(t *testing.T) {
+	eachPath(t, func(t *testing.T) {
+		for _, k := range kernels {
+			shifted := 0
+			first := k.call(positives(func(n int) []float64 { return make([]float64, n) }), 31, 76)
+			again := k.call(positives(func(n int) []float64 {
+				shifted = shifted%7 + 1
+				return make([]float64, n+shifted)[shifted:]
+			}), 31, 76)
+			if !slices.Equal(first, again) {
+				t.Errorf("%s differs", k.name)
+			}
+		}
+	})
+}
+
+// Slices that are too short are refused before the vector code reads them.
+func TestKernelsPanicOnEveryPath(t *testing.T) {
+	of := func(n int) []float64 { return make([]float64, n) }
+	eachPath(t, func(t *testing.T) {
+		for name, call := range map[string]func(){
+			"Exp":                        func() { kernel.Exp(of(15), of(16)) },
+			"Gemv with a short matrix":   func() { kernel.Gemv(of(16), of(16), of(255), of(16), 16, 16) },
+			"Gemv with a short offset":   func() { kernel.Gemv(of(16), of(15), of(256), of(16), 16, 16) },
+			"GemvTrans, short weights":   func() { kernel.GemvTrans(of(16), of(256), of(15), 16, 16) },
+			"SymMulVec, short matrix":    func() { kernel.SymMulVec(of(16), of(135), of(16)) },
+			"SymMulVec, short dst":       func() { kernel.SymMulVec(of(15), of(136), of(16)) },
+			"SymRankOne, short matrix":   func() { kernel.SymRankOne(of(135), 1, of(16)) },
+			"SymRankK, short matrix":     func() { kernel.SymRankK(of(135), of(16), of(256), 16, 16) },
+			"SymRankK, short weights":    func() { kernel.SymRankK(of(136), of(15), of(256), 16, 16) },
+			"SymQuadForms, short rows":   func() { kernel.SymQuadForms(of(16), of(136), of(255), 16, 16) },
+			"SymQuadForms, short dst":    func() { kernel.SymQuadForms(of(15), of(136), of(256), 16, 16) },
+			"MulPairs beyond the rows":   func() { kernel.MulPairs(of(256), 16, of(32), 16, append(make([]int32, 31), 2)) },
+			"MulPairs before the rows":   func() { kernel.MulPairs(of(256), 16, of(32), 16, append(make([]int32, 31), -1)) },
+			"MulPairs, short dst":        func() { kernel.MulPairs(of(255), 16, of(32), 16, make([]int32, 32)) },
+			"MulPairs, overlapping rows": func() { kernel.MulPairs(of(256), 15, of(32), 16, make([]int32, 32)) },
+		} {
+			t.Run(name, func(t *testing.T) {
+				defer func() {
+					if recover() == nil {
+						t.Error("no panic")
+					}
+				}()
+				call()
+			})
+		}
+	})
+}
+
+// A process started with a path that there is not says so and ends.
+func TestUnknownPathIsReported(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func(value string) (string, error) {
+		c := exec.Command(self, "-test.run=^$")
+		c.Env = append(os.Environ(), "VITRINE_KERNEL="+value)
+		out, err := c.CombinedOutput()
+		return string(out), err
+	}
+	if out, err := run("generic"); err != nil {
+		t.Errorf("generic: %v, %s", err, out)
+	}
+	out, err := run("sse9")
+	if err == nil || !strings.HasPrefix(out, "VITRINE_KERNEL=sse9: want generic or avx2, or unset it") {
+		t.Errorf("sse9: %v, %s", err, out)
+	}
+}
+
+// A machine without vectors takes the generic path, and does not pretend.
+func TestPathWithoutVectors(t *testing.T) {
+	for _, name := range []string{"", "generic"} {
+		if got, err := kernel.ChooseWithoutVectors(name); got != "generic" || err != nil {
+			t.Errorf("%q: %v, %v", name, got, err)
+		}
+	}
+	_, err := kernel.ChooseWithoutVectors("avx2")
+	if want := "VITRINE_KERNEL=avx2: this machine has no AVX2 with FMA and BMI2: unset it"; err == nil || err.Error() != want {
+		t.Errorf("avx2: %v, want %s", err, want)
+	}
+}
