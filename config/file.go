@@ -257,6 +257,13 @@ type Selection struct {
 	Baselines string   // "theory", "tuned" or "both"; "" is "theory"
 }
 
+// Check reports a selection of policies that the file does not have, before its
+// pool is there.
+func (f *File) Check(sel Selection) error {
+	_, err := f.choose(sel)
+	return err
+}
+
 // Experiment makes what the selection asks for. version identifies the program.
 func (f *File) Experiment(sel Selection, version string) (*experiment.Experiment, error) {
 	if f.Pool != "" && f.pool == nil {
@@ -265,9 +272,6 @@ func (f *File) Experiment(sel Selection, version string) (*experiment.Experiment
 	chosen, err := f.choose(sel)
 	if err != nil {
 		return nil, err
-	}
-	if len(chosen) == 0 {
-		return nil, fmt.Errorf("%s has no policy for these baselines: its policies are all of the other set", f.Name)
 	}
 	settings := map[string]any{
 		"rounds": f.problem.Rounds, "items": f.items, "size": f.problem.Size, "features": f.problem.Features,
@@ -320,7 +324,11 @@ func (f *File) choose(sel Selection) ([]contender, error) {
 		}
 	}
 	if len(sel.Policies) == 0 {
-		return slices.DeleteFunc(slices.Clone(f.contenders), func(c contender) bool { return !inSet(c) }), nil
+		chosen := slices.DeleteFunc(slices.Clone(f.contenders), func(c contender) bool { return !inSet(c) })
+		if len(chosen) == 0 {
+			return nil, fmt.Errorf("%s has no policy for these baselines: its policies are all of the other set", f.Name)
+		}
+		return chosen, nil
 	}
 	want := map[string]bool{}
 	for _, word := range sel.Policies {

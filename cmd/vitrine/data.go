@@ -10,7 +10,6 @@ import (
 
 	"vitrine/config"
 	"vitrine/env"
-	"vitrine/experiment"
 )
 
 // dataFlags are common to the commands that play experiments with real items.
@@ -31,8 +30,11 @@ func (f dataFlags) open(ctx context.Context, t terminal) data {
 	return data{dataFlags: f, ctx: ctx, t: t, pools: map[string]*env.Pool{}}
 }
 
-// errNoData says that an experiment needs --data.
-var errNoData = errors.New("needs real data: say where it is with --data PATH")
+// has reports whether --data is a folder that has one for the pool, as it must
+// be for experiments that are not named one by one. "" is no pool.
+func (f dataFlags) has(pool string) bool {
+	return pool == "" || f.Data != "" && isDir(filepath.Join(f.Data, pool))
+}
 
 // supply gives the files the pools that they name.
 func (d data) supply(files ...*config.File) error {
@@ -50,14 +52,16 @@ func (d data) supplyOne(f *config.File) error {
 	}
 	hint := "the data is " + config.PoolSource(f.Pool)
 	if d.Data == "" {
-		return hinted{usageError{fmt.Errorf("%s %w", f.Name, errNoData)}, hint}
+		return hinted{usageError{fmt.Errorf("%s needs real data: say where it is with --data PATH", f.Name)}, hint}
 	}
 	p, ok := d.pools[f.Pool]
 	if !ok {
 		var err error
 		switch p, err = d.load(f.Pool); {
 		case errors.Is(err, context.Canceled):
-			return fmt.Errorf("%s: %w", f.Name, experiment.ErrInterrupted)
+			return fmt.Errorf("%s: interrupted before its data was ready", f.Name)
+		case errors.Is(err, fs.ErrPermission):
+			return hinted{err, "choose data that you may read with --data"}
 		case errors.Is(err, fs.ErrNotExist):
 			return hinted{err, hint}
 		case err != nil:
@@ -85,8 +89,14 @@ func (d data) load(pool string) (*env.Pool, error) {
 	return config.LoadPool(d.ctx, pool, path, config.Loading{
 		Cache:    cache,
 		Progress: work.report,
-		Warn:     func(err error) { d.t.warn(err.Error()) },
-		Note:     func(text string) { fmt.Fprintf(d.t.err, "vitrine: %s: %s\n", pool, text) },
+		Warn: func(err error) {
+			work.close()
+			d.t.warn(err.Error())
+		},
+		Note: func(text string) {
+			work.close()
+			fmt.Fprintf(d.t.err, "vitrine: %s: %s\n", pool, text)
+		},
 	})
 }
 

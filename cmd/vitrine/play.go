@@ -63,8 +63,8 @@ func (c reproduceCmd) Run(ctx context.Context, t terminal) error {
 		if err != nil {
 			return err
 		}
-		if f.Pool != "" && c.Data == "" && !slices.Contains(c.Names, name) {
-			t.warn(name + " is left out: it needs --data")
+		if !slices.Contains(c.Names, name) && !c.has(f.Pool) {
+			t.warn(fmt.Sprintf("%s is left out: it needs a folder %s in --data", name, f.Pool))
 			continue
 		}
 		files = append(files, f)
@@ -165,6 +165,11 @@ func (c playFlags) play(ctx context.Context, t terminal, files []*config.File, f
 	v, err := fullVersion()
 	if err != nil {
 		return err
+	}
+	for _, f := range files {
+		if err := f.Check(sel); err != nil {
+			return usageError{err}
+		}
 	}
 	if err := c.open(ctx, t).supply(files...); err != nil {
 		return err

@@ -92,8 +92,11 @@ func (s *stages) report(stage string, done, total int) {
 	s.bar.add(done - s.bar.done)
 }
 
+// close ends the bar, so that something may be written: a bar clears what stands
+// under it. The next report opens another.
 func (s *stages) close() {
 	if s.bar != nil {
 		s.bar.close()
+		s.stage, s.bar = "", nil
 	}
 }

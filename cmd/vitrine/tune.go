@@ -101,12 +101,12 @@ func (c tuneCmd) load(terminal terminal, d data) ([]*config.Tuning, error) {
 		if err != nil {
 			return nil, err
 		}
-		err = d.supply(t.Files()...)
-		if errors.Is(err, errNoData) && !slices.Contains(c.Names, n) {
-			terminal.warn(n + " is left out: it needs --data")
+		lacks := func(f *config.File) bool { return !c.has(f.Pool) }
+		if i := slices.IndexFunc(t.Files(), lacks); i >= 0 && !slices.Contains(c.Names, n) {
+			terminal.warn(fmt.Sprintf("%s is left out: it needs a folder %s in --data", n, t.Files()[i].Pool))
 			continue
 		}
-		if err != nil {
+		if err := d.supply(t.Files()...); err != nil {
 			return nil, err
 		}
 		if slices.ContainsFunc(tunings, func(o *config.Tuning) bool { return o.Name == t.Name }) {
