@@ -39,20 +39,29 @@ import (
 // Shmoys (2010). Where revenues are equal R grows with Σ v_i alone, and one
 // call suffices.
 //
-// Where the family demands items, utilities should lie within 30 of each other
-// (exp(30) is 1e13): beside a demanded item that outweighs all others by more
-// than the precision of a float64, what the others earn cannot be seen.
+// Where the family demands items, utilities should lie within 400 of each
+// other, for all of their exponentials must be seen at one scale. And beside a
+// demanded item that outweighs all others by more than the precision of a
+// float64, what the others earn cannot be seen: R(S) is the largest, but S may
+// leave out an item that adds less than that.
 //
 // It panics unless r is nil or as long as u. Utilities may be −∞, for items
 // that nobody takes, but must not be NaN or +∞: then S is some set of the
 // family, not the best.
 func Maximize(dst vitrine.Assortment, c vitrine.Constraint, u, r []float64) (vitrine.Assortment, float64) {
+	s, revenue, _ := MaximizeIterations(dst, c, u, r)
+	return s, revenue
+}
+
+// MaximizeIterations is [Maximize], and returns how often it asked the family's
+// oracle too.
+func MaximizeIterations(dst vitrine.Assortment, c vitrine.Constraint, u, r []float64) (s vitrine.Assortment, revenue float64, iterations int) {
 	if r != nil && len(r) != len(u) {
 		panic(fmt.Sprintf("assortment: Maximize has %d revenues for %d utilities", len(r), len(u)))
 	}
 	w := workspaces.Get().(*workspace)
 	defer workspaces.Put(w)
-	var s vitrine.Assortment
+	w.iterations = 0
 	if equal(r) {
 		s = w.maximizeSales(c, u, r)
 	} else {
@@ -62,7 +71,7 @@ func Maximize(dst vitrine.Assortment, c vitrine.Constraint, u, r []float64) (vit
 		dst = make(vitrine.Assortment, 0, len(s))
 	}
 	dst = append(dst[:0], s...)
-	return dst, vitrine.ExpectedRevenue(dst, u, r)
+	return dst, vitrine.ExpectedRevenue(dst, u, r), w.iterations
 }
 
 // workspace is the scratch of one call.
@@ -70,6 +79,7 @@ type workspace struct {
 	v, gain    []float64 // N: exp(u − shift), and the oracle's question
 	shift      float64
 	best, next vitrine.Assortment // the answers
+	iterations int
 }
 
 var workspaces = sync.Pool{New: func() any { return new(workspace) }}
@@ -80,33 +90,51 @@ type ranker interface {
 	top(dst vitrine.Assortment, u []float64) vitrine.Assortment
 }
 
+// selective is a family in which some items are in no set. They must not set
+// the scale of the others' gains. hides has an entry per item, or is nil where
+// there are none.
+type selective interface{ hides() []bool }
+
+// hides returns the items that are in no set, as far as the family says.
+func hides(c vitrine.Constraint) []bool {
+	if s, ok := c.(selective); ok {
+		return s.hides()
+	}
+	return nil
+}
+
 // maximizeSales solves for equal revenues.
 func (w *workspace) maximizeSales(c vitrine.Constraint, u, r []float64) vitrine.Assortment {
 	worthless := len(r) > 0 && r[0] == 0
 	if k, ok := c.(ranker); ok && !worthless {
 		w.best = k.top(w.best, u)
+		w.iterations++
 		return w.best
 	}
 	w.resize(len(u))
 	if !worthless {
 		shift := -math.MaxFloat64
-		for _, v := range u {
-			shift = max(shift, v)
+		hidden := hides(c)
+		for i, v := range u {
+			if hidden == nil || !hidden[i] {
+				shift = max(shift, v)
+			}
 		}
 		w.weigh(u, shift)
 		copy(w.gain, w.v)
 	} else {
 		clear(w.gain)
 	}
-	w.best = ask(w.best, c, w.gain)
+	w.best = w.ask(w.best, c)
 	return w.best
 }
 
 // ask returns the oracle's answer in dst's storage or in new storage, never in
 // the family's: an answer of its own, which a family may give, must not find
 // its way into the pool.
-func ask(dst vitrine.Assortment, c vitrine.Constraint, gain []float64) vitrine.Assortment {
-	return append(dst[:0], c.MaxGain(dst, gain)...)
+func (w *workspace) ask(dst vitrine.Assortment, c vitrine.Constraint) vitrine.Assortment {
+	w.iterations++
+	return append(dst[:0], c.MaxGain(dst, w.gain)...)
 }
 
 // maximizeRevenue is Dinkelbach's iteration.
@@ -147,8 +175,9 @@ func (w *workspace) maxGain(dst vitrine.Assortment, c vitrine.Constraint, u, r [
 		near      = 100
 	)
 	shift := float64(vanishing)
+	hidden := hides(c)
 	for i, ri := range r {
-		if ri > z {
+		if ri > z && (hidden == nil || !hidden[i]) {
 			shift = max(shift, u[i])
 		}
 	}
@@ -158,7 +187,7 @@ func (w *workspace) maxGain(dst vitrine.Assortment, c vitrine.Constraint, u, r [
 	for i, v := range w.v {
 		w.gain[i] = v * (r[i] - z)
 	}
-	return ask(dst, c, w.gain)
+	return w.ask(dst, c)
 }
 
 // weigh stores exp(u_i − shift) in v, at most 1e260, which only an item that

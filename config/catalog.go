@@ -9,7 +9,6 @@ import (
 	"slices"
 
 	"vitrine"
-	"vitrine/assortment"
 	"vitrine/bandit"
 	"vitrine/camera"
 	"vitrine/env"
@@ -142,9 +141,12 @@ func loadCamera(_ context.Context, path string, l Loading) (*env.Pool, error) {
 // constraints are the feasible families.
 var constraints = []struct {
 	Entry
-	build func(size int) vitrine.Constraint
+	build newConstraint
 }{
-	{Entry{"at-most", "at most size items"}, func(size int) vitrine.Constraint { return assortment.AtMost(size) }},
+	{Entry{"at-most", "at most size items, which is the family of files without [constraint]"}, atMost},
+	{Entry{"between", "at least min and at most size items; include and exclude = [items], numbered from 0"}, between},
+	{Entry{"groups", "also bounds on groups, nested or disjoint: groups = [{ items = [0, 1], at_least = 0, at_most = 1 }]"}, groups},
+	{Entry{"space", "as between, with limited space: sizes = [one whole number an item], space = their largest sum"}, limitedSpace},
 }
 
 // Policies, Utilities, Environments and Constraints return what files may

@@ -104,12 +104,44 @@ func TestEnvironments(t *testing.T) {
 	}
 }
 
+// rules are the keys that a constraint needs, for 12 items.
+var rules = map[string]string{
+	"between": "min = 2\ninclude = [3]\nexclude = [0, 11]\n",
+	"groups":  "min = 1\nexclude = [5]\ngroups = [{ items = [0, 1, 2, 3, 4], at_most = 2 }, { items = [1, 3], at_most = 1 }, { name = \"last\", items = [11, 10], at_least = 1 }]\n",
+	"space":   "sizes = [1, 2, 3, 4, 5, 6, 1, 2, 3, 4, 5, 6]\nspace = 9\n",
+}
+
 func TestConstraints(t *testing.T) {
-	if n := len(config.Constraints()); n != 1 {
-		t.Fatalf("%d constraints: judge the new ones here", n)
+	for _, entry := range config.Constraints() {
+		t.Run(entry.Name, func(t *testing.T) {
+			e := load(t, plainWorld+"[constraint]\nkind = \""+entry.Name+"\"\n"+rules[entry.Name]+"[[policy]]\nname = \"uniform\"\n")
+			assortmenttest.TestConstraint(t, e.Constraint, 12)
+		})
 	}
-	assortmenttest.TestConstraint(t, load(t, plainWorld+"[[policy]]\nname = \"uniform\"\n").Constraint)
 	if c, ok := load(t, plainWorld+"[[policy]]\nname = \"uniform\"\n").Constraint.(assortment.AtMost); !ok || c != size {
 		t.Errorf("the constraint is %v, want at most %d", c, size)
+	}
+}
+
+func TestConstraintsAreChecked(t *testing.T) {
+	for text, want := range map[string]string{
+		"kind = \"some\"":                            `x.toml:5: constraint: kind = 'some': unknown: must be one of at-most, between, groups, space`,
+		"min = 2":                                    `x.toml:4: constraint: kind is missing: must be one of at-most, `,
+		"kind = \"at-most\"\nmin = 2":                `x.toml:6: constraint: unknown key "min"`,
+		"kind = \"between\"\nmin = 2.5":              `x.toml:6: constraint: min = 2.5: wrong type: want an integer`,
+		"kind = \"between\"\nmin = 3":                `x.toml:4: constraint: size: at least 3 and at most 2: no set has both`,
+		"kind = \"between\"\ninclude = [7]":          `x.toml:4: constraint: item 7 is outside [0, 4)`,
+		"kind = \"between\"\ngroups = []":            `x.toml:6: constraint: unknown key "groups"`,
+		"kind = \"groups\"":                          `x.toml:4: constraint: groups is missing: say groups = `,
+		"kind = \"groups\"\ngroups = [1]":            `x.toml:6: constraint: groups[0] = 1: must be a table`,
+		"kind = \"groups\"\ngroups = [{atmost = 1}]": `x.toml:6: constraint: groups[0]: unknown key "atmost": did you mean "at_most"?`,
+		"kind = \"groups\"\ngroups = [{items = [0, 1], at_most = 1}, {items = [1, 2], at_most = 1}]": `x.toml:4: constraint: groups[1] and groups[0] share items and neither holds the other`,
+		"kind = \"space\"\nsizes = [1, 2]\nspace = 3":                                                `x.toml:4: constraint: 2 sizes for 4 items`,
+		"kind = \"space\"\nsizes = [1, 2, 3, -4]":                                                    `x.toml:4: constraint: item 3: space = -4: must not be negative`,
+	} {
+		_, err := config.Load("x.toml", []byte("name = \"x\"\nitems = 4\nsize = 2\n[constraint]\n"+text+"\n"))
+		if err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s:\n got %v\nwant %s", text, err, want)
+		}
 	}
 }

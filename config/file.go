@@ -9,6 +9,7 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 
+	"vitrine"
 	"vitrine/bandit"
 	"vitrine/env"
 	"vitrine/experiment"
@@ -26,6 +27,7 @@ type File struct {
 	problem    bandit.Problem
 	items      int
 	pool       *env.Pool
+	constraint made[vitrine.Constraint]
 	contexts   made[newContexts]
 	truth      made[newTruth]
 	revenue    made[env.Revenues]
@@ -65,17 +67,22 @@ func Load(name string, text []byte) (*File, error) {
 	}
 	root := doc.root()
 	k := keys{Items: 100, Size: 5, Features: 3, Rounds: 1000, Seeds: 30}
-	if err := root.bind(&k, "contexts", "truth", "revenue", "policy"); err != nil {
+	if err := root.bind(&k, "constraint", "contexts", "truth", "revenue", "policy"); err != nil {
 		return nil, err
 	}
 	if err := k.check(root); err != nil {
 		return nil, err
 	}
+	constraint, err := loadConstraint(root, k.Items, k.Size)
+	if err != nil {
+		return nil, err
+	}
 	f := &File{
-		Name: k.Name, Title: k.Title, Seeds: k.Seeds, items: k.Items,
+		constraint: constraint,
+		Name:       k.Name, Title: k.Title, Seeds: k.Seeds, items: k.Items,
 		problem: bandit.Problem{
 			Features: k.Features, Size: k.Size, Rounds: k.Rounds,
-			Constraint: constraints[0].build(k.Size),
+			Constraint: constraint.value,
 		},
 	}
 	if f.Title == "" {
@@ -275,7 +282,7 @@ func (f *File) Experiment(sel Selection, version string) (*experiment.Experiment
 	}
 	settings := map[string]any{
 		"rounds": f.problem.Rounds, "items": f.items, "size": f.problem.Size, "features": f.problem.Features,
-		"contexts": f.contexts.settings, "truth": f.truth.settings, "revenue": f.revenue.settings,
+		"constraint": f.constraint.settings, "contexts": f.contexts.settings, "truth": f.truth.settings, "revenue": f.revenue.settings,
 	}
 	if f.Pool != "" {
 		settings["pool"] = map[string]any{"name": f.Pool, "checksum": f.pool.Checksum()}

@@ -33,9 +33,9 @@ func Best(sets []vitrine.Assortment, u, r []float64) float64 {
 	return best
 }
 
-// neighbours returns the sets of the family that an addition, a removal or a
+// Neighbours returns the sets of the family that an addition, a removal or a
 // swap makes of s.
-func neighbours(c vitrine.Constraint, s vitrine.Assortment, n int) []vitrine.Assortment {
+func Neighbours(c vitrine.Constraint, s vitrine.Assortment, n int) []vitrine.Assortment {
 	var sets []vitrine.Assortment
 	visit := func(other vitrine.Assortment) {
 		if c.Contains(other) {
@@ -67,7 +67,7 @@ func neighbours(c vitrine.Constraint, s vitrine.Assortment, n int) []vitrine.Ass
 // answer's neighbours where there are too many items.
 func rivals(c vitrine.Constraint, n int) func(s vitrine.Assortment) []vitrine.Assortment {
 	if n > largestEnumerated {
-		return func(s vitrine.Assortment) []vitrine.Assortment { return neighbours(c, s, n) }
+		return func(s vitrine.Assortment) []vitrine.Assortment { return Neighbours(c, s, n) }
 	}
 	sets := Sets(c, n)
 	return func(vitrine.Assortment) []vitrine.Assortment { return sets }

@@ -32,6 +32,7 @@ type cli struct {
 	Run       runCmd       `cmd:"" help:"Play experiments of your own, from TOML files."`
 	Plot      plotCmd      `cmd:"" help:"Draw again from the CSV of earlier runs."`
 	Tune      tuneCmd      `cmd:"" help:"Search the parameters of a policy, and judge the best on fresh seeds."`
+	Optimize  optimizeCmd  `cmd:"" help:"Find the best assortment for given utilities, revenues and rules."`
 	List      listCmd      `cmd:"" help:"List what a file may name, and the experiments there are."`
 	Version   versionCmd   `cmd:"" help:"Print the version."`
 }

@@ -1,0 +1,53 @@
+package assortment
+
+import (
+	"fmt"
+
+	"vitrine"
+)
+
+// Floor returns the family c without the items that earn less than least,
+//
+//	{S in c : r_i ≥ least for all i in S}
+//
+// A family knows gains and no revenues, which belong to a request; so a floor
+// makes a family for this very request, the Feasible of its [vitrine.Context].
+// It costs O(N) on top of what the family costs to make, and nothing later.
+//
+// It is exact for the families of this package, and refuses others. It reports
+// a floor that leaves no set, because a demanded item is below it, or because
+// too few are above.
+func Floor(c vitrine.Constraint, revenue []float64, least float64) (vitrine.Constraint, error) {
+	if k, ok := c.(AtMost); ok {
+		l, err := NewLaminar(Rules{Items: len(revenue), Max: max(int(k), 0)})
+		if err != nil {
+			return nil, err
+		}
+		c = l
+	}
+	family, ok := c.(narrower)
+	if !ok {
+		return nil, fmt.Errorf("a floor on the revenue needs a family that items can be taken from, and %T is none", c)
+	}
+	if n := family.Items(); n != len(revenue) {
+		return nil, fmt.Errorf("%d revenues for a family of %d items", len(revenue), n)
+	}
+	var below []int
+	for i, r := range revenue {
+		if !(r >= least) {
+			below = append(below, i)
+		}
+	}
+	narrowed, err := family.without(below)
+	if err != nil {
+		return nil, fmt.Errorf("without the items of revenue below %v: %w", least, err)
+	}
+	return narrowed, nil
+}
+
+// narrower is a family of which items can be taken out.
+type narrower interface {
+	vitrine.Constraint
+	Items() int
+	without(items []int) (vitrine.Constraint, error)
+}

@@ -1,0 +1,167 @@
+package assortment
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"vitrine"
+)
+
+// Sample implements [Sampler]: the number of items of each group is drawn from
+// the root down, in proportion to the number of sets that have it, and then
+// the items. The sets are counted once for a family, in O(N·h) where h is the
+// largest number of items of a set, and a number is kept for each group and
+// each size that it can have. It panics unless n is N.
+func (l *Laminar) Sample(dst vitrine.Assortment, n int, rng *rand.Rand) vitrine.Assortment {
+	c := l.counted(n)
+	dst = dst[:0]
+	root := len(l.nodes) - 1
+	sizes := c.sets[root]
+	if len(sizes) == 1 { // the empty set alone
+		return dst
+	}
+	k := draw(rng, 1, len(sizes), func(k int) float64 { return sizes[k] - c.nonempty })
+	dst = l.sample(dst, c, root, k, rng)
+	slices.Sort(dst)
+	return dst
+}
+
+// Propensity implements [Sampler]. It panics unless n is N.
+func (l *Laminar) Propensity(n int) float64 { return math.Exp(-l.counted(n).nonempty) }
+
+// counts are the logs of numbers of sets, by group and number of items.
+type counts struct {
+	parts [][]int // the groups within a group
+	sets  [][]float64
+	// before[a][j][k] counts the sets of k items of those directly in A and in
+	// its first j groups.
+	before   [][][]float64
+	nonempty float64 // log of the number of nonempty sets; 0 where there is none
+}
+
+// counted counts the sets of the family on the first call, part by part of each
+// group:
+//
+//	n_{A∪B}(k) = Σ_x n_A(k − x) n_B(x)
+func (l *Laminar) counted(n int) *counts {
+	if n != len(l.at) {
+		panic(fmt.Sprintf("assortment: a draw from %d items of a family of %d", n, len(l.at)))
+	}
+	l.counting.Do(func() {
+		c := &counts{parts: make([][]int, len(l.nodes)), sets: make([][]float64, len(l.nodes)), before: make([][][]float64, len(l.nodes))}
+		for k := range l.nodes {
+			a := &l.nodes[k]
+			if a.parent >= 0 {
+				c.parts[a.parent] = append(c.parts[a.parent], k)
+			}
+			sets := choices(len(a.pinned), len(a.free), a.most)
+			for _, b := range c.parts[k] {
+				c.before[k] = append(c.before[k], sets)
+				sets = convolve(sets, c.sets[b], a.most)
+			}
+			sets = slices.Clone(sets)
+			for x := range min(a.Min, len(sets)) {
+				sets[x] = negInf
+			}
+			c.sets[k] = sets
+		}
+		for k, v := range c.sets[len(l.nodes)-1] {
+			if k == 1 {
+				c.nonempty = v
+			} else if k > 1 {
+				c.nonempty = logAdd(c.nonempty, v)
+			}
+		}
+		l.counts = c
+	})
+	return l.counts
+}
+
+// choices returns log C(n, k − forced) for k up to most.
+func choices(forced, n, most int) []float64 {
+	sets := make([]float64, min(forced+n, most)+1)
+	logC := 0.0
+	for k := range sets {
+		switch {
+		case k < forced:
+			sets[k] = negInf
+		case k > forced:
+			logC += logRatio(n, k-forced)
+			fallthrough
+		default:
+			sets[k] = logC
+		}
+	}
+	return sets
+}
+
+// convolve multiplies two polynomials of log coefficients up to a degree.
+func convolve(a, b []float64, most int) []float64 {
+	product := make([]float64, min(len(a)+len(b)-2, most)+1)
+	for k := range product {
+		product[k] = coefficient(a, b, k)
+	}
+	return product
+}
+
+// coefficient returns the log of Σ_x exp(a_{k−x} + b_x).
+func coefficient(a, b []float64, k int) float64 {
+	sum := negInf
+	for x := max(0, k-len(a)+1); x <= min(k, len(b)-1); x++ {
+		sum = logAdd(sum, a[k-x]+b[x])
+	}
+	return sum
+}
+
+// logAdd returns log(exp(a) + exp(b)).
+func logAdd(a, b float64) float64 {
+	if a < b {
+		a, b = b, a
+	}
+	if b == negInf {
+		return a
+	}
+	return a + math.Log1p(math.Exp(b-a))
+}
+
+// sample appends k items of the group a.
+func (l *Laminar) sample(dst vitrine.Assortment, c *counts, a, k int, rng *rand.Rand) vitrine.Assortment {
+	total := c.before[a]
+	for j := len(c.parts[a]) - 1; j >= 0; j-- {
+		b := c.parts[a][j]
+		others, sets := total[j], c.sets[b]
+		sum := coefficient(others, sets, k)
+		x := draw(rng, max(0, k-len(others)+1), min(k+1, len(sets)), func(x int) float64 { return others[k-x] + sets[x] - sum })
+		dst = l.sample(dst, c, b, x, rng)
+		k -= x
+	}
+	node := &l.nodes[a]
+	dst = append(dst, node.pinned...)
+	k -= len(node.pinned)
+	start := len(dst)
+	dst = slices.Grow(dst, k)[:start+k]
+	subset(dst[start:], k, len(node.free), rng)
+	for at, i := range dst[start:] {
+		dst[start+at] = node.free[i]
+	}
+	return dst
+}
+
+// draw draws from [lo, hi) with the given log probabilities, of which one at
+// least is finite.
+func draw(rng *rand.Rand, lo, hi int, logP func(x int) float64) int {
+	left, last := rng.Float64(), lo
+	for x := lo; x < hi; x++ {
+		p := math.Exp(logP(x))
+		if p == 0 {
+			continue
+		}
+		last = x
+		if left -= p; left < 0 {
+			break
+		}
+	}
+	return last
+}

@@ -1,0 +1,369 @@
+package assortment_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"vitrine"
+	"vitrine/assortment"
+	"vitrine/assortment/assortmenttest"
+)
+
+func laminar(t testing.TB, r assortment.Rules) *assortment.Laminar {
+	t.Helper()
+	l, err := assortment.NewLaminar(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func group(name string, least, most int, items ...int) assortment.Group {
+	return assortment.Group{Name: name, Items: items, Min: least, Max: most}
+}
+
+const noLimit = assortment.NoLimit
+
+// families are of 8 items.
+var families = []struct {
+	name  string
+	rules assortment.Rules
+}{
+	{"no rule", assortment.Rules{Max: noLimit}},
+	{"size", assortment.Rules{Min: 2, Max: 4}},
+	{"exact size", assortment.Rules{Min: 3, Max: 3}},
+	{"every item", assortment.Rules{Min: 8, Max: noLimit}},
+	{"nothing", assortment.Rules{}},
+	{"at most of groups", assortment.Rules{Max: noLimit, Groups: []assortment.Group{group("a", 0, 1, 0, 3, 5), group("b", 0, 2, 1, 2, 7, 6)}}},
+	{"at least of groups", assortment.Rules{Max: noLimit, Groups: []assortment.Group{group("a", 2, noLimit, 0, 3, 5), group("b", 1, 2, 1, 2)}}},
+	{"groups and size", assortment.Rules{Min: 2, Max: 3, Groups: []assortment.Group{group("a", 1, 2, 7, 3, 5), group("b", 0, 1, 1, 2, 4)}}},
+	{"nested groups", assortment.Rules{Min: 1, Max: 4, Groups: []assortment.Group{
+		group("department", 2, 3, 0, 1, 2, 3, 4), group("category", 0, 1, 0, 1), group("other", 1, 2, 2, 3), group("far", 0, 1, 6, 7),
+	}}},
+	{"a chain", assortment.Rules{Max: noLimit, Groups: []assortment.Group{
+		group("1", 0, 1, 5), group("3", 1, 2, 5, 1, 0), group("3 again", 1, 3, 0, 1, 5), group("5", 2, 3, 5, 1, 0, 2, 3), group("empty", 0, 0),
+	}}},
+	{"included", assortment.Rules{Max: 4, Include: []int{2, 6}}},
+	{"excluded", assortment.Rules{Max: 2, Exclude: []int{0, 1, 7}}},
+	{"all excluded", assortment.Rules{Max: 3, Exclude: []int{0, 1, 2, 3, 4, 5, 6, 7}}},
+	{"all included", assortment.Rules{Max: noLimit, Include: []int{0, 1, 2, 3, 4, 5, 6, 7}}},
+	{"included and no place left", assortment.Rules{Min: 2, Max: 2, Include: []int{2, 6}}},
+	{"included in full groups", assortment.Rules{Max: noLimit, Include: []int{2, 6}, Exclude: []int{0}, Groups: []assortment.Group{group("a", 1, 1, 2, 3, 4), group("b", 1, 3, 0, 6, 7)}}},
+	{"everything", assortment.Rules{Min: 3, Max: 5, Include: []int{1}, Exclude: []int{4}, Groups: []assortment.Group{
+		group("department", 2, 3, 0, 1, 2, 3, 4), group("category", 1, 1, 3, 4, 2), group("far", 0, 1, 6, 7),
+	}}},
+}
+
+func TestLaminar(t *testing.T) {
+	for _, f := range families {
+		t.Run(f.name, func(t *testing.T) {
+			f.rules.Items = 8
+			assortmenttest.TestConstraint(t, laminar(t, f.rules), 8)
+		})
+	}
+	for _, n := range []int{0, 1, 3, 7, 40} {
+		t.Run(fmt.Sprintf("at most 3 of %d", n), func(t *testing.T) {
+			assortmenttest.TestConstraint(t, laminar(t, assortment.Rules{Items: n, Max: 3}), n)
+		})
+	}
+}
+
+// drawRules draws rules of n items: a tree of groups by cutting intervals of a
+// permutation, and bounds of which many cannot be obeyed.
+func drawRules(t *rapid.T, n int) assortment.Rules {
+	r := assortment.Rules{Items: n, Max: noLimit}
+	items := rapid.Permutation(numbers(n)).Draw(t, "items")
+	bounds := func(size int) (least, most int) {
+		least, most = rapid.IntRange(0, max(0, size-1)).Draw(t, "least"), rapid.IntRange(0, size).Draw(t, "most")
+		return min(least, most), max(most, rapid.IntRange(0, 2).Draw(t, "at least"))
+	}
+	var cut func(items []int, depth int)
+	cut = func(items []int, depth int) {
+		if len(items) == 0 || depth > 3 {
+			return
+		}
+		if depth > 0 && rapid.Bool().Draw(t, "bounded") {
+			least, most := bounds(len(items))
+			r.Groups = append(r.Groups, group(fmt.Sprint("group ", items), least, most, items...))
+		}
+		at := rapid.IntRange(0, len(items)).Draw(t, "cut")
+		cut(items[:at], depth+1)
+		cut(items[at:], depth+1)
+	}
+	cut(items, 0)
+	r.Min, r.Max = bounds(n)
+	for i := range n {
+		switch rapid.IntRange(0, 9).Draw(t, "state") {
+		case 0:
+			r.Include = append(r.Include, i)
+		case 1:
+			r.Exclude = append(r.Exclude, i)
+		}
+	}
+	return r
+}
+
+func numbers(n int) []int {
+	list := make([]int, n)
+	for i := range list {
+		list[i] = i
+	}
+	return list
+}
+
+// obeys is the definition of the family.
+func obeys(r assortment.Rules, s vitrine.Assortment) bool {
+	in := func(items []int) (n int) {
+		for _, i := range items {
+			if slices.Contains(s, i) {
+				n++
+			}
+		}
+		return n
+	}
+	for _, g := range r.Groups {
+		if n := in(g.Items); n < g.Min || n > g.Max {
+			return false
+		}
+	}
+	return len(s) >= r.Min && len(s) <= r.Max && in(r.Include) == len(r.Include) && in(r.Exclude) == 0
+}
+
+// subsets returns all sets of n items.
+func subsets(n int) []vitrine.Assortment { return assortmenttest.Sets(assortment.AtMost(n), n) }
+
+// A family is made exactly where some set obeys the rules, has these sets, and
+// none other; its best is the best of them.
+func TestLaminarIsItsRules(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(0, 7).Draw(t, "N")
+		r := drawRules(t, n)
+		sets := slices.DeleteFunc(subsets(n), func(s vitrine.Assortment) bool { return !obeys(r, s) })
+		l, err := assortment.NewLaminar(r)
+		if err != nil {
+			if len(sets) > 0 {
+				t.Fatalf("refused though %v obeys: %v", sets[0], err)
+			}
+			return
+		}
+		if len(sets) == 0 {
+			t.Fatal("accepted though no set obeys")
+		}
+		for _, s := range subsets(n) {
+			if l.Contains(s) != obeys(r, s) {
+				t.Fatalf("contains %v: %v", s, l.Contains(s))
+			}
+		}
+		judgeOptimum(t, l, sets, n)
+		nonempty := len(sets)
+		if len(sets[0]) == 0 {
+			nonempty--
+		}
+		if p := l.Propensity(n); math.Abs(p*float64(max(nonempty, 1))-1) > 1e-12 {
+			t.Fatalf("propensity %v of %d nonempty sets", p, nonempty)
+		}
+		if s := l.Sample(nil, n, rand.New(rand.NewPCG(1, 1))); nonempty > 0 && (len(s) == 0 || !obeys(r, s)) {
+			t.Fatalf("drew %v", s)
+		}
+	})
+}
+
+// judgeOptimum compares the optimum with the best of the sets.
+func judgeOptimum(t *rapid.T, c vitrine.Constraint, sets []vitrine.Assortment, n int) {
+	widths := []float64{1, 15, 200, 700}
+	if !c.Contains(nil) {
+		widths = widths[:3] // see Maximize
+	}
+	width := rapid.SampledFrom(widths).Draw(t, "width")
+	u := rapid.SliceOfN(rapid.Float64Range(-width, width), n, n).Draw(t, "u")
+	r := rapid.SliceOfN(rapid.OneOf(rapid.Just(0.0), rapid.Just(1.0), rapid.Float64Range(0, 10)), n, n).Draw(t, "r")
+	s, value := assortment.Maximize(nil, c, u, r)
+	if best := assortmenttest.Best(sets, u, r); value < best*(1-1e-13) {
+		t.Fatalf("%v earns %v, the best set %v", s, value, best)
+	}
+}
+
+func TestRulesThatNoSetObeys(t *testing.T) {
+	ids := []string{"ant", "bee", "cat", "dog", "elk"}
+	name := func(i int) string { return fmt.Sprintf("item %q", ids[i]) }
+	shoes, hats := group("group shoes", 0, 2, 0, 1, 2), group("group hats", 0, 1, 3, 4)
+	with := func(g assortment.Group, least, most int) assortment.Group {
+		g.Min, g.Max = least, most
+		return g
+	}
+	groups := func(g ...assortment.Group) []assortment.Group { return g }
+	for want, r := range map[string]assortment.Rules{
+		`size: at least 4 and at most 3: no set has both`:                                                                      {Min: 4, Max: 3},
+		`size: at least -1: must not be negative`:                                                                              {Min: -1, Max: 3},
+		`size: at most -1: must not be negative`:                                                                               {Max: -1},
+		`size: at least 6, but no more than 5 can be shown: it has 5 items`:                                                    {Min: 6, Max: 9},
+		`size: at least 5, but no more than 3 can be shown: it has 5 items, at most 2 of group shoes, at most 1 of group hats`: {Min: 5, Max: 9, Groups: groups(shoes, hats)},
+		`size: at most 2, but 3 items are demanded: item "dog" is included, at least 2 of group shoes`:                         {Max: 2, Include: []int{3}, Groups: groups(with(shoes, 2, 3))},
+		`group shoes: at most 1, but 2 items are demanded: item "ant" is included, item "cat" is included`:                     {Max: 5, Include: []int{2, 0}, Groups: groups(with(shoes, 0, 1))},
+		`group shoes: at least 2, but no more than 1 can be shown: it has 3 items, 2 of them excluded`:                         {Max: 5, Exclude: []int{0, 1}, Groups: groups(with(shoes, 2, 3))},
+		`item "bee" is both included and excluded`:                                                                             {Max: 5, Include: []int{1}, Exclude: []int{0, 1}},
+		`item 5 is outside [0, 5)`:               {Max: 5, Include: []int{5}},
+		`group shoes: item -1 is outside [0, 5)`: {Max: 5, Groups: groups(group("group shoes", 0, 1, -1))},
+		`group shoes has item "cat" twice`:       {Max: 5, Groups: groups(group("group shoes", 0, 1, 2, 3, 2))},
+		`group sale and group shoes share items and neither holds the other: groups must be nested or disjoint`:                                                             {Max: 5, Groups: groups(shoes, group("group sale", 0, 1, 2, 3))},
+		`group sale and group hats share items and neither holds the other`:                                                                                                 {Max: 5, Groups: groups(shoes, hats, group("group sale", 0, 1, 2, 3))},
+		`size: at most 0, but 1 item is demanded: at least 1 of group shoes`:                                                                                                {Max: 0, Groups: groups(with(shoes, 1, 3))},
+		`size: at most 1, but 2 items are demanded: 2 in group shoes`:                                                                                                       {Max: 1, Groups: groups(shoes, group("group ant", 1, 1, 0), group("group bee", 1, 1, 1))},
+		`size: at most 4, but 5 items are demanded: item "ant" is included, item "bee" is included, item "cat" is included, item "dog" is included, item "elk" is included`: {Max: 4, Include: numbers(5)},
+	} {
+		r.Items, r.Name = 5, name
+		if _, err := assortment.NewLaminar(r); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("error %v\n want %s", err, want)
+		}
+	}
+	_, err := assortment.NewLaminar(assortment.Rules{Items: 9, Max: 2, Include: numbers(8)})
+	if want := "size: at most 2, but 8 items are demanded: item 0 is included, item 1 is included, item 2 is included, item 3 is included, item 4 is included, and 3 more"; err == nil || err.Error() != want {
+		t.Errorf("error %v\n want %s", err, want)
+	}
+}
+
+// A million items in a thousand groups within ten departments: every group
+// keeps its bounds, and the answer does not depend on how much is asked at once.
+func TestLaminarOfManyItems(t *testing.T) {
+	const n = 100_000
+	rng := rand.New(rand.NewPCG(3, 3))
+	rules := assortment.Rules{Items: n, Min: 60, Max: 70}
+	for d := range 10 {
+		department := group(fmt.Sprint("department ", d), 3, 9)
+		for i := range n / 10 {
+			department.Items = append(department.Items, 10*i+d)
+		}
+		rules.Groups = append(rules.Groups, department)
+		for c := range 100 {
+			rules.Groups = append(rules.Groups, group(fmt.Sprint("category ", d, c), 0, 1, department.Items[c*100:c*100+100]...))
+		}
+	}
+	l := laminar(t, rules)
+	gain := make([]float64, n)
+	for i := range gain {
+		gain[i] = rng.NormFloat64() - 3
+	}
+	s := l.MaxGain(nil, gain)
+	if err := s.Check(n); err != nil || !l.Contains(s) {
+		t.Fatalf("%d items: %v", len(s), err)
+	}
+	if p := l.Propensity(n); p != 0 && !(p > 0) {
+		t.Errorf("propensity %v", p)
+	}
+	if s := l.Sample(nil, n, rng); s.Check(n) != nil || !l.Contains(s) {
+		t.Errorf("drew %d items", len(s))
+	}
+}
+
+func TestFamiliesRefuseOtherNumbersOfItems(t *testing.T) {
+	l := laminar(t, assortment.Rules{Items: 3, Max: 2})
+	for name, f := range map[string]func(){
+		"MaxGain":    func() { l.MaxGain(nil, []float64{1, 2}) },
+		"Sample":     func() { l.Sample(nil, 4, rand.New(rand.NewPCG(1, 1))) },
+		"Propensity": func() { l.Propensity(2) },
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s of another number of items does not panic", name)
+				}
+			}()
+			f()
+		}()
+	}
+	if l.Contains(vitrine.Assortment{3}) || l.Contains(vitrine.Assortment{-1}) {
+		t.Error("it contains an item that there is not")
+	}
+}
+
+// An item that no set has does not push the others out of the range of floating
+// point.
+func TestHiddenItemsDoNotCauseUnderflow(t *testing.T) {
+	u := []float64{700, -650, -690, 690}
+	size := []int{1, 1, 1, 9}
+	for _, r := range [][]float64{nil, {9, 2, 3, 9}} {
+		l := laminar(t, assortment.Rules{Items: 4, Max: 1, Exclude: []int{0, 3}})
+		if s, value := assortment.Maximize(nil, l, u, r); !slices.Equal(s, vitrine.Assortment{1}) || value <= 0 {
+			t.Errorf("S = %v, R = %v, want [1] and a positive value", s, value)
+		}
+		shelf := space(t, laminar(t, assortment.Rules{Items: 4, Max: noLimit, Exclude: []int{0}}), size, 1)
+		if s, value := assortment.Maximize(nil, shelf, u, r); !slices.Equal(s, vitrine.Assortment{1}) || value <= 0 {
+			t.Errorf("on a shelf S = %v, R = %v, want [1] and a positive value", s, value)
+		}
+	}
+}
+
+func FuzzLaminar(f *testing.F) {
+	f.Add([]byte{1, 3, 2, 0, 1, 2, 4, 5, 255, 0, 1, 6, 7})
+	f.Fuzz(func(t *testing.T, bytes []byte) {
+		next := func() int {
+			if len(bytes) == 0 {
+				return 0
+			}
+			v := int(int8(bytes[0]))
+			bytes = bytes[1:]
+			return v
+		}
+		n := next() & 7
+		r := assortment.Rules{Items: n, Min: next(), Max: next()}
+		for len(bytes) > 0 {
+			g := group(fmt.Sprint("group ", len(r.Groups)), next(), next())
+			for size := next() & 7; size > 0; size-- {
+				g.Items = append(g.Items, next())
+			}
+			switch next() & 3 {
+			case 0:
+				r.Include = append(r.Include, g.Items...)
+			case 1:
+				r.Exclude = append(r.Exclude, g.Items...)
+			default:
+				r.Groups = append(r.Groups, g)
+			}
+		}
+		l, err := assortment.NewLaminar(r)
+		if err != nil {
+			return
+		}
+		s := l.MaxGain(nil, make([]float64, n))
+		if err := s.Check(n); err != nil || !l.Contains(s) || !obeys(r, s) {
+			t.Errorf("%+v: %v: %v", r, s, err)
+		}
+	})
+}
+
+func BenchmarkLaminar(b *testing.B) {
+	const n = 1_000_000
+	rng := rand.New(rand.NewPCG(2, 2))
+	u, r := make([]float64, n), make([]float64, n)
+	groups := make([]assortment.Group, 1000)
+	for g := range groups {
+		groups[g] = group(fmt.Sprint("group ", g), 0, 1)
+	}
+	for i := range u {
+		u[i], r[i] = rng.NormFloat64(), rng.Float64()
+		g := &groups[rng.IntN(len(groups))]
+		g.Items = append(g.Items, i)
+	}
+	for name, rules := range map[string]assortment.Rules{
+		"size":   {Max: 10},
+		"free":   {Max: noLimit},
+		"demand": {Min: 20, Max: 30},
+		"groups": {Max: 30, Groups: groups},
+	} {
+		rules.Items = n
+		l := laminar(b, rules)
+		b.Run(name, func(b *testing.B) {
+			dst := make(vitrine.Assortment, 0, n)
+			b.ReportAllocs()
+			for b.Loop() {
+				assortment.Maximize(dst, l, u, r)
+			}
+		})
+	}
+}

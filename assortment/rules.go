@@ -1,0 +1,44 @@
+package assortment
+
+import (
+	"fmt"
+	"math"
+)
+
+// Rules say how many items of which kind are shown. [NewLaminar] makes them a
+// family.
+type Rules struct {
+	Items    int                // N
+	Min, Max int                // Min ≤ |S| ≤ Max
+	Groups   []Group            // any two of them are disjoint, or one holds the other
+	Include  []int              // pinned items, which every set has
+	Exclude  []int              // items that no set has
+	Name     func(i int) string // what errors call item i; nil is "item 3"
+}
+
+// Group bounds how many of some items are shown,
+//
+//	Min ≤ |S ∩ Items| ≤ Max
+type Group struct {
+	Name     string // what errors call it, such as "group shoes"
+	Items    []int
+	Min, Max int
+}
+
+// NoLimit is a Max that bounds nothing.
+const NoLimit = math.MaxInt
+
+func (r Rules) name(i int) string {
+	if r.Name == nil {
+		return fmt.Sprintf("item %d", i)
+	}
+	return r.Name(i)
+}
+
+// plural returns "1 item" or "2 items".
+func plural(n int) string {
+	if n == 1 {
+		return "1 item"
+	}
+	return fmt.Sprintf("%d items", n)
+}

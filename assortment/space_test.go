@@ -1,0 +1,193 @@
+package assortment_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"vitrine"
+	"vitrine/assortment"
+	"vitrine/assortment/assortmenttest"
+)
+
+func space(t testing.TB, counts *assortment.Laminar, size []int, capacity int) *assortment.Space {
+	t.Helper()
+	s, err := assortment.NewSpace(counts, size, capacity)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestSpace(t *testing.T) {
+	size := []int{3, 1, 4, 0, 5, 9, 2, 0}
+	for _, f := range []struct {
+		name     string
+		rules    assortment.Rules
+		capacity int
+	}{
+		{"space alone", assortment.Rules{Max: noLimit}, 8},
+		{"no space", assortment.Rules{Max: noLimit}, 0},
+		{"all the space", assortment.Rules{Max: noLimit}, 100},
+		{"at most", assortment.Rules{Max: 2}, 8},
+		{"at least", assortment.Rules{Min: 3, Max: noLimit}, 6},
+		{"at least so many that few fit", assortment.Rules{Min: 5, Max: noLimit}, 8},
+		{"between", assortment.Rules{Min: 2, Max: 3}, 7},
+		{"included and excluded", assortment.Rules{Max: 4, Include: []int{2}, Exclude: []int{1}}, 9},
+		{"included, and at least", assortment.Rules{Min: 3, Max: noLimit, Include: []int{0, 3}}, 8},
+		{"included without room for more", assortment.Rules{Min: 1, Max: 3, Include: []int{5}, Exclude: []int{3, 7}}, 9},
+		{"nothing", assortment.Rules{}, 9},
+	} {
+		t.Run(f.name, func(t *testing.T) {
+			f.rules.Items = len(size)
+			assortmenttest.TestConstraint(t, space(t, laminar(t, f.rules), size, f.capacity), len(size))
+		})
+	}
+	t.Run("40 items", func(t *testing.T) {
+		rng := rand.New(rand.NewPCG(4, 4))
+		size := make([]int, 40)
+		for i := range size {
+			size[i] = 6 * rng.IntN(8)
+		}
+		assortmenttest.TestConstraint(t, space(t, laminar(t, assortment.Rules{Items: 40, Min: 2, Max: 7}), size, 100), 40)
+	})
+	t.Run("no items", func(t *testing.T) {
+		assortmenttest.TestConstraint(t, space(t, laminar(t, assortment.Rules{Max: 3}), nil, 5), 0)
+	})
+}
+
+func TestSpaceIsItsRules(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(0, 7).Draw(t, "N")
+		r := drawRules(t, n)
+		r.Groups = nil
+		size := rapid.SliceOfN(rapid.IntRange(0, 6), n, n).Draw(t, "sizes")
+		unit := rapid.SampledFrom([]int{1, 3}).Draw(t, "unit")
+		for i := range size {
+			size[i] *= unit
+		}
+		capacity := rapid.IntRange(0, 20).Draw(t, "capacity")
+		obeys := func(s vitrine.Assortment) bool {
+			total := 0
+			for _, i := range s {
+				total += size[i]
+			}
+			return total <= capacity && obeys(r, s)
+		}
+		sets := slices.DeleteFunc(subsets(n), func(s vitrine.Assortment) bool { return !obeys(s) })
+		var c *assortment.Space
+		counts, err := assortment.NewLaminar(r)
+		if err == nil {
+			c, err = assortment.NewSpace(counts, size, capacity)
+		}
+		if err != nil {
+			if len(sets) > 0 {
+				t.Fatalf("refused though %v obeys: %v", sets[0], err)
+			}
+			return
+		}
+		if len(sets) == 0 {
+			t.Fatal("accepted though no set obeys")
+		}
+		for _, s := range subsets(n) {
+			if c.Contains(s) != obeys(s) {
+				t.Fatalf("contains %v: %v", s, c.Contains(s))
+			}
+		}
+		judgeOptimum(t, c, sets, n)
+	})
+}
+
+func TestSpacesThatAreRefused(t *testing.T) {
+	five := func(r assortment.Rules) assortment.Rules {
+		r.Items = 5
+		r.Name = func(i int) string { return fmt.Sprintf("item %q", "abcde"[i:i+1]) }
+		return r
+	}
+	size := []int{4, 3, 2, 7, 7}
+	for want, c := range map[string]struct {
+		rules    assortment.Rules
+		size     []int
+		capacity int
+	}{
+		"space = -1: must not be negative":                                            {assortment.Rules{Max: 5}, size, -1},
+		`item "c": space = -2: must not be negative`:                                  {assortment.Rules{Max: 5}, []int{1, 1, -2, 1, 1}, 4},
+		"4 sizes for 5 items":                                                         {assortment.Rules{Max: 5}, size[:4], 4},
+		`space = 8: the included items need more: item "a" needs 4, item "d" needs 7`: {assortment.Rules{Max: 5, Include: []int{0, 3}}, size, 8},
+		`space = 8: size: at least 3, but the smallest such set needs more: item "c" needs 2, item "b" needs 3, item "a" needs 4`: {assortment.Rules{Min: 3, Max: 5}, size, 8},
+		`space = 8: size: at least 2, but the smallest such set needs more: item "d" needs 7, item "c" needs 2`:                   {assortment.Rules{Min: 2, Max: 5, Include: []int{3}}, size, 8},
+		`space with group shoes: only the size of the assortment, included and excluded items can be combined with space`:         {assortment.Rules{Max: 5, Groups: []assortment.Group{group("group shoes", 0, 1, 1, 2)}}, size, 9},
+	} {
+		if _, err := assortment.NewSpace(laminar(t, five(c.rules)), c.size, c.capacity); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("error %v\n want %s", err, want)
+		}
+	}
+}
+
+// Tables that would not fit in memory are refused, but not where the space
+// bounds nothing, or where units or the number of items make them small.
+func TestLargeTablesAreRefused(t *testing.T) {
+	const n = 1500
+	rng := rand.New(rand.NewPCG(6, 6))
+	size := make([]int, n)
+	total := 0
+	for i := range size {
+		size[i] = 1_000_003 + rng.IntN(100_000)
+		total += size[i]
+	}
+	all := laminar(t, assortment.Rules{Items: n, Max: noLimit})
+	_, err := assortment.NewSpace(all, size, total/20)
+	want := "space = " + fmt.Sprint(total/20) + ": too large for the exact program: its table would have "
+	if err == nil || !strings.HasPrefix(err.Error(), want) || !strings.HasSuffix(err.Error(), " MB, more than 537: measure sizes in larger units, or bound the number of items") {
+		t.Errorf("error %v, want %s", err, want)
+	}
+	space(t, all, size, total)
+	space(t, laminar(t, assortment.Rules{Items: n, Max: 5}), size, total/20)
+	for i := range size {
+		size[i] = size[i] / 100_000 * 100_000
+	}
+	space(t, all, size, total/20)
+}
+
+// One unit of space more or less changes nothing but what fits; a large shelf
+// of many items is compared with its neighbours.
+func TestSpaceOfManyItems(t *testing.T) {
+	const n, capacity = 100_000, 500
+	rng := rand.New(rand.NewPCG(7, 7))
+	u, r, size := make([]float64, n), make([]float64, n), make([]int, n)
+	for i := range u {
+		u[i], r[i], size[i] = rng.NormFloat64()-4, rng.Float64(), 1+rng.IntN(40)
+	}
+	for _, rules := range []assortment.Rules{{Max: noLimit}, {Max: 20}, {Min: 3, Max: noLimit}} {
+		rules.Items = n
+		c := space(t, laminar(t, rules), size, capacity)
+		s, value := assortment.Maximize(nil, c, u, r)
+		if !c.Contains(s) || value <= 0 {
+			t.Fatalf("%+v: %v earns %v", rules, s, value)
+		}
+	}
+}
+
+func BenchmarkSpace(b *testing.B) {
+	const n = 1_000_000
+	rng := rand.New(rand.NewPCG(2, 2))
+	u, r, size := make([]float64, n), make([]float64, n), make([]int, n)
+	for i := range u {
+		u[i], r[i], size[i] = rng.NormFloat64(), rng.Float64(), 1+rng.IntN(50)
+	}
+	for _, rules := range []assortment.Rules{{Max: noLimit}, {Max: 20}, {Min: 5, Max: noLimit}} {
+		rules.Items = n
+		c := space(b, laminar(b, rules), size, 1000)
+		b.Run(fmt.Sprintf("C=1000,least=%d,capped=%v", rules.Min, rules.Max == 20), func(b *testing.B) {
+			dst := make(vitrine.Assortment, 0, n)
+			b.ReportAllocs()
+			for b.Loop() {
+				assortment.Maximize(dst, c, u, r)
+			}
+		})
+	}
+}

@@ -1,0 +1,171 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"golang.org/x/term"
+
+	"vitrine"
+	"vitrine/assortment"
+)
+
+type optimizeCmd struct {
+	File string `arg:"" optional:"" help:"A JSON request, or a CSV table of items if it ends in .csv; standard input if left out."`
+	CSV  bool   `name:"csv" help:"The input is a CSV table of items, whatever it is called."`
+
+	MinSize    *int           `help:"Show at least so many items." placeholder:"N"`
+	MaxSize    *int           `help:"Show at most so many items." placeholder:"N"`
+	AtLeast    map[string]int `help:"Show at least so many items of a group." placeholder:"GROUP=N" mapsep:","`
+	AtMost     map[string]int `help:"Show at most so many items of a group." placeholder:"GROUP=N" mapsep:","`
+	Include    []string       `help:"Show these items, by id." placeholder:"A,B"`
+	Exclude    []string       `help:"Do not show these items, by id." placeholder:"A,B"`
+	Space      *int           `help:"Show items that take at most so much space together." placeholder:"N"`
+	MinRevenue *float64       `help:"Show no item that earns less." placeholder:"R"`
+}
+
+// Help is the tail of the command's help.
+func (optimizeCmd) Help() string {
+	return `Each customer takes one item of the assortment S or walks away, by the multinomial-logit model: item i with probability exp(utility_i) / (1 + Σ exp(utility_j)), the sum over S. The answer is the S of the largest expected revenue, exactly, among those that obey the rules.
+
+The request is a JSON object. Only items is needed, and of an item id and utility:
+
+    {"items": [{"id": "a", "utility": 1.2, "revenue": 3.0, "group": "shoes/boots", "space": 2}, …],
+     "min_size": 1, "max_size": 5,           how many items
+     "at_least": {}, "at_most": {"shoes": 2, "shoes/boots": 1},   how many of a group
+     "include": ["a"], "exclude": ["b"],     items that must and must not be shown
+     "space": 10,                            the space of all items together, in whole units
+     "min_revenue": 0.5}                     the least revenue of an item that is shown
+
+utility is from -700 to 700. revenue is 1 where it is not given, and never negative. space is a whole number, and needed of every item where the request limits it. A group "shoes/boots" is within the group "shoes": bounds on both hold. Bounds on groups and a limit on space cannot be combined.
+
+A CSV table has a header with id, utility and, if there are such, revenue, group and space; the rules are then given by flags. Flags take the place of what a request says.
+
+The answer is a JSON object: assortment (ids in the order of the items), expected_revenue (of a customer), outside_probability (that the customer takes nothing), choice_probability (by id) and iterations (how often the family of assortments was searched).
+
+` + examples(
+		"vitrine optimize request.json",
+		`echo '{"items":[{"id":"a","utility":1.2,"revenue":3},{"id":"b","utility":2}],"max_size":1}' | vitrine optimize`,
+		"vitrine optimize items.csv --max-size 5 --at-most shoes=2,shoes/boots=1 --include a",
+	)
+}
+
+// Run reads the request, and prints the answer.
+func (c optimizeCmd) Run(ctx context.Context, t terminal) error {
+	done := make(chan error, 1)
+	go func() { done <- c.optimize(t) }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return errors.New("interrupted")
+	}
+}
+
+func (c optimizeCmd) optimize(t terminal) error {
+	name, text, err := c.read(t)
+	if err != nil {
+		return err
+	}
+	text = bytes.TrimPrefix(text, []byte("\ufeff"))
+	var r *request
+	if c.CSV || strings.EqualFold(filepath.Ext(c.File), ".csv") {
+		r, err = decodeCSV(name, text)
+	} else {
+		r, err = decodeJSON(name, text)
+	}
+	if err == nil {
+		c.override(r)
+		err = c.answer(t, r)
+	}
+	var refused *refusal
+	if errors.As(err, &refused) {
+		return hinted{err, "vitrine optimize --help says what a request looks like"}
+	}
+	return err
+}
+
+// read returns the input, and what errors call it.
+func (c optimizeCmd) read(t terminal) (name string, text []byte, err error) {
+	if c.File != "" {
+		text, err = os.ReadFile(c.File)
+		return c.File, text, err
+	}
+	if term.IsTerminal(int(os.Stdin.Fd())) {
+		fmt.Fprintln(t.err, "vitrine: reading the request from the terminal; end it with Ctrl-D")
+	}
+	text, err = io.ReadAll(os.Stdin)
+	return "standard input", text, err
+}
+
+// override lets flags take the place of what the request says.
+func (c optimizeCmd) override(r *request) {
+	if c.MinSize != nil {
+		r.minSize = *c.MinSize
+	}
+	if c.MaxSize != nil {
+		r.maxSize = *c.MaxSize
+	}
+	for group, n := range c.AtLeast {
+		r.atLeast[group] = n
+	}
+	for group, n := range c.AtMost {
+		r.atMost[group] = n
+	}
+	if c.Include != nil {
+		r.include = c.Include
+	}
+	if c.Exclude != nil {
+		r.exclude = c.Exclude
+	}
+	if c.Space != nil {
+		r.space = c.Space
+	}
+	if c.MinRevenue != nil {
+		r.minRevenue = c.MinRevenue
+	}
+}
+
+// answer optimises, and writes the answer.
+func (optimizeCmd) answer(t terminal, r *request) error {
+	family, err := r.family(t.warn)
+	if err != nil {
+		return err
+	}
+	s, revenue, iterations := assortment.MaximizeIterations(nil, family, r.utility, r.revenue)
+	u := make([]float64, len(s))
+	for k, i := range s {
+		u[k] = r.utility[i]
+	}
+	p := make([]float64, len(s)+1)
+	vitrine.Probabilities(p, u)
+
+	buffered := bufio.NewWriter(t.out)
+	out := jsontext.NewEncoder(buffered)
+	tokens := []jsontext.Token{jsontext.BeginObject, jsontext.String("assortment"), jsontext.BeginArray}
+	for _, i := range s {
+		tokens = append(tokens, jsontext.String(r.ids[i]))
+	}
+	tokens = append(tokens, jsontext.EndArray,
+		jsontext.String("expected_revenue"), jsontext.Float(revenue),
+		jsontext.String("outside_probability"), jsontext.Float(p[0]),
+		jsontext.String("choice_probability"), jsontext.BeginObject)
+	for k, i := range s {
+		tokens = append(tokens, jsontext.String(r.ids[i]), jsontext.Float(p[k+1]))
+	}
+	tokens = append(tokens, jsontext.EndObject, jsontext.String("iterations"), jsontext.Int(int64(iterations)), jsontext.EndObject)
+	for _, token := range tokens {
+		if err := out.WriteToken(token); err != nil {
+			return err
+		}
+	}
+	return buffered.Flush()
+}

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"bytes"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// itemKeys are the keys of an item, and the columns of a table of items.
+var itemKeys = []string{"id", "utility", "revenue", "group", "space"}
+
+// decodeCSV reads a table of items with a header.
+func decodeCSV(name string, text []byte) (*request, error) {
+	r := newRequest(name)
+	in := csv.NewReader(bytes.NewReader(text))
+	in.ReuseRecord = true
+	header, err := in.Read()
+	if err == io.EOF {
+		return nil, r.refuse("empty: want a header, such as id,utility,revenue,group,space, and an item a line")
+	}
+	if err != nil {
+		return nil, r.refuseCSV(err)
+	}
+	columns := slices.Clone(header)
+	for at, column := range columns {
+		if !slices.Contains(itemKeys, column) {
+			return nil, r.refuse("unknown column %q: must be one of %s", column, strings.Join(itemKeys, ", "))
+		}
+		if slices.Index(columns, column) < at {
+			return nil, r.refuse("column %q is there twice", column)
+		}
+	}
+	for _, key := range itemKeys[:2] {
+		if !slices.Contains(columns, key) {
+			return nil, r.refuse("column %q is missing", key)
+		}
+	}
+	for {
+		record, err := in.Read()
+		if err == io.EOF {
+			return r, nil
+		}
+		if err != nil {
+			return nil, r.refuseCSV(err)
+		}
+		i := noItem
+		for at, cell := range record {
+			if legal := r.setCell(&i, columns[at], cell); legal != "" {
+				line, _ := in.FieldPos(at)
+				return nil, r.refuseAt(line, csvItem(columns, record, len(r.ids)), fmt.Sprintf("%s = %s: %s", columns[at], cell, legal))
+			}
+		}
+		if key := i.missing(); key != "" {
+			line, _ := in.FieldPos(0)
+			return nil, r.refuseAt(line, csvItem(columns, record, len(r.ids)), key+" is missing")
+		}
+		r.add(&i)
+	}
+}
+
+// setCell stores a cell, or says what is legal. An empty cell is not there.
+func (r *request) setCell(i *item, column, cell string) (legal string) {
+	if cell == "" {
+		return ""
+	}
+	switch column {
+	case "id":
+		return i.setID(strings.Clone(cell))
+	case "group":
+		i.group = r.intern([]byte(cell))
+		return ""
+	case "space":
+		v, err := strconv.Atoi(cell)
+		if err != nil {
+			return "want a whole number"
+		}
+		return i.setSize(v)
+	}
+	v, err := strconv.ParseFloat(cell, 64)
+	switch {
+	case err != nil && !errors.Is(err, strconv.ErrRange):
+		return "want a number"
+	case column == "utility":
+		return i.setUtility(v)
+	default:
+		return i.setRevenue(v)
+	}
+}
+
+// csvItem names the item of a record.
+func csvItem(columns, record []string, number int) string {
+	if id := record[slices.Index(columns, "id")]; id != "" {
+		return fmt.Sprintf("item %q", id)
+	}
+	return fmt.Sprintf("item %d", number+1)
+}
+
+// refuseAt makes an error that stands at a line.
+func (r *request) refuseAt(line int, what, message string) error {
+	return &refusal{fmt.Sprintf("%s:%d: %s: %s", r.name, line, what, message)}
+}
+
+func (r *request) refuseCSV(err error) error {
+	var parse *csv.ParseError
+	if errors.As(err, &parse) {
+		return &refusal{fmt.Sprintf("%s:%d: %v", r.name, parse.Line, parse.Err)}
+	}
+	return r.refuse("%v", err)
+}

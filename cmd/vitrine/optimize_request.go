@@ -1,0 +1,292 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"vitrine"
+	"vitrine/assortment"
+)
+
+// request is what vitrine optimize is asked: items, and rules for what may be
+// shown of them.
+type request struct {
+	name string // of the input, for errors
+
+	ids              []string
+	utility, revenue []float64
+	group            []int32 // in groups; -1 for none
+	size             []int   // -1 where it is not given
+	groups           []string
+	byGroup          map[string]int32
+
+	minSize, maxSize int
+	atLeast, atMost  map[string]int
+	include, exclude []string
+	space            *int
+	minRevenue       *float64
+}
+
+func newRequest(name string) *request {
+	return &request{name: name, byGroup: map[string]int32{}, maxSize: assortment.NoLimit, atLeast: map[string]int{}, atMost: map[string]int{}}
+}
+
+// refusal is an error in a request.
+type refusal struct{ message string }
+
+func (r *refusal) Error() string { return r.message }
+
+func (r *request) refuse(format string, args ...any) error {
+	return &refusal{r.name + ": " + fmt.Sprintf(format, args...)}
+}
+
+// item is an item while it is read.
+type item struct {
+	id               string
+	utility, revenue float64
+	group            int32
+	size             int
+	complete         bool // it has a utility
+}
+
+var noItem = item{revenue: 1, group: -1, size: -1}
+
+const (
+	largestUtility  = 700
+	smallestRevenue = 1e-100 // that is not 0
+)
+
+// The set functions store a value, or say what is legal.
+
+func (i *item) setID(id string) (legal string) {
+	if id == "" {
+		return "must not be empty"
+	}
+	i.id = id
+	return ""
+}
+
+func (i *item) setUtility(v float64) (legal string) {
+	if !(math.Abs(v) <= largestUtility) {
+		return fmt.Sprintf("must be from -%d to %d", largestUtility, largestUtility)
+	}
+	i.utility, i.complete = v, true
+	return ""
+}
+
+func (i *item) setRevenue(v float64) (legal string) {
+	if v != 0 && !(v >= smallestRevenue && v <= vitrine.LargestRevenue) {
+		return fmt.Sprintf("must be 0 or from %v to %v", smallestRevenue, vitrine.LargestRevenue)
+	}
+	i.revenue = v
+	return ""
+}
+
+func (i *item) setSize(v int) (legal string) {
+	if v < 0 {
+		return "must not be negative"
+	}
+	i.size = v
+	return ""
+}
+
+func legalFloor(v float64) string {
+	if !(v >= 0 && v <= vitrine.LargestRevenue) {
+		return fmt.Sprintf("must be from 0 to %v", vitrine.LargestRevenue)
+	}
+	return ""
+}
+
+// missing returns the key that an item lacks.
+func (i *item) missing() string {
+	switch {
+	case i.id == "":
+		return "id"
+	case !i.complete:
+		return "utility"
+	}
+	return ""
+}
+
+// intern returns the number of a group.
+func (r *request) intern(group []byte) int32 {
+	if len(group) == 0 {
+		return -1
+	}
+	k, ok := r.byGroup[string(group)]
+	if !ok {
+		k = int32(len(r.groups))
+		r.groups = append(r.groups, string(group))
+		r.byGroup[r.groups[k]] = k
+	}
+	return k
+}
+
+func (r *request) add(i *item) {
+	r.ids = append(r.ids, i.id)
+	r.utility = append(r.utility, i.utility)
+	r.revenue = append(r.revenue, i.revenue)
+	r.group = append(r.group, i.group)
+	r.size = append(r.size, i.size)
+}
+
+func (r *request) itemName(i int) string { return fmt.Sprintf("item %q", r.ids[i]) }
+
+// family makes the family of the assortments that obey the rules. It warns of
+// excluded items that there are not: a list of what is out of stock may be longer
+// than the catalogue.
+func (r *request) family(warn func(string)) (vitrine.Constraint, error) {
+	index := make(map[string]int, len(r.ids))
+	for i, id := range r.ids {
+		index[id] = i
+	}
+	if len(index) < len(r.ids) {
+		return nil, r.duplicate()
+	}
+	rules := assortment.Rules{Items: len(r.ids), Min: r.minSize, Max: r.maxSize, Name: r.itemName}
+	var err error
+	for _, id := range r.include {
+		i, ok := index[id]
+		if !ok {
+			return nil, r.refuse("include: there is no item %q", id)
+		}
+		rules.Include = append(rules.Include, i)
+	}
+	for _, id := range r.exclude {
+		if i, ok := index[id]; ok {
+			rules.Exclude = append(rules.Exclude, i)
+		} else {
+			warn(fmt.Sprintf("%s: exclude: there is no item %q", r.name, id))
+		}
+	}
+	if rules.Groups, err = r.boundGroups(); err != nil {
+		return nil, err
+	}
+	family, err := r.build(rules)
+	if err != nil {
+		return nil, r.refuse("%v", err)
+	}
+	if !family.Contains(nil) {
+		return family, r.checkSpread()
+	}
+	return family, nil
+}
+
+func (r *request) build(rules assortment.Rules) (vitrine.Constraint, error) {
+	counts, err := assortment.NewLaminar(rules)
+	if err != nil {
+		return nil, err
+	}
+	var family vitrine.Constraint = counts
+	if r.space != nil {
+		if i := slices.Index(r.size, -1); i >= 0 {
+			return nil, fmt.Errorf("%s: space is missing, and the request limits it", r.itemName(i))
+		}
+		if family, err = assortment.NewSpace(counts, r.size, *r.space); err != nil {
+			return nil, err
+		}
+	}
+	if r.minRevenue != nil {
+		if legal := legalFloor(*r.minRevenue); legal != "" {
+			return nil, fmt.Errorf("min_revenue = %v: %s", *r.minRevenue, legal)
+		}
+		return assortment.Floor(family, r.revenue, *r.minRevenue)
+	}
+	return family, nil
+}
+
+// duplicate names the first id that two items have.
+func (r *request) duplicate() error {
+	seen := make(map[string]int, len(r.ids))
+	for i, id := range r.ids {
+		if first, ok := seen[id]; ok {
+			return r.refuse("items %d and %d both have the id %q: every item needs its own", first+1, i+1, id)
+		}
+		seen[id] = i
+	}
+	return nil
+}
+
+// boundGroups returns the groups that have bounds, with the items in them and in
+// the groups within them.
+func (r *request) boundGroups() ([]assortment.Group, error) {
+	var list []assortment.Group
+	place := map[string]int{}
+	for _, name := range slices.Sorted(maps.Keys(r.atMost)) {
+		place[name] = len(list)
+		list = append(list, assortment.Group{Name: fmt.Sprintf("group %q", name), Max: r.atMost[name]})
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.atLeast)) {
+		k, ok := place[name]
+		if !ok {
+			k = len(list)
+			place[name] = k
+			list = append(list, assortment.Group{Name: fmt.Sprintf("group %q", name), Max: assortment.NoLimit})
+		}
+		list[k].Min = r.atLeast[name]
+	}
+	within := make([][]int, len(r.groups)) // the bound groups that a group is in
+	for g, name := range r.groups {
+		for end := range len(name) + 1 {
+			if end < len(name) && name[end] != '/' {
+				continue
+			}
+			if k, ok := place[name[:end]]; ok {
+				within[g] = append(within[g], k)
+			}
+		}
+	}
+	for i, g := range r.group {
+		if g < 0 {
+			continue
+		}
+		for _, k := range within[g] {
+			list[k].Items = append(list[k].Items, i)
+		}
+	}
+	for _, key := range []struct {
+		name   string
+		bounds map[string]int
+	}{{"at_most", r.atMost}, {"at_least", r.atLeast}} {
+		for _, name := range slices.Sorted(maps.Keys(key.bounds)) {
+			if len(list[place[name]].Items) == 0 {
+				return nil, r.refuse("%s: no item is of the group %q%s", key.name, name, r.knownGroups())
+			}
+		}
+	}
+	return list, nil
+}
+
+func (r *request) knownGroups() string {
+	const most = 10
+	switch n := len(r.groups); {
+	case n == 0:
+		return ": items have no groups"
+	case n > most:
+		return fmt.Sprintf(": there are %s and %d more", strings.Join(r.groups[:most], ", "), n-most)
+	default:
+		return ": there are " + strings.Join(r.groups, ", ")
+	}
+}
+
+// checkSpread reports utilities that are too far from each other where items are
+// demanded: see assortment.Maximize.
+func (r *request) checkSpread() error {
+	const most = 400
+	low, high := 0, 0
+	for i, u := range r.utility {
+		if u < r.utility[low] {
+			low = i
+		}
+		if u > r.utility[high] {
+			high = i
+		}
+	}
+	if r.utility[high]-r.utility[low] > most {
+		return r.refuse("%s has utility %v and %s %v: where rules demand items, utilities must lie within %d of each other", r.itemName(low), r.utility[low], r.itemName(high), r.utility[high], most)
+	}
+	return nil
+}
