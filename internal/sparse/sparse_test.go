@@ -285,3 +285,54 @@ func TestPanics(t *testing.T) {
 		})
 	}
 }
+
+// Copies of a singular value that the first run already leaves k values without
+// are found, however quickly the first vectors of another run look small.
+func TestTruncatedSVDFindsEveryCopy(t *testing.T) {
+	for name, c := range map[string]struct {
+		values []float64
+		k      int
+	}{
+		"a pair at the top":       {append([]float64{10, 10, 9, 8}, slices.Repeat([]float64{1}, 996)...), 2},
+		"four values":             {[]float64{10, 10, 9, 8}, 2},
+		"five among many, spread": {spread(400), 30},
+	} {
+		t.Run(name, func(t *testing.T) {
+			want := slices.Clone(c.values)
+			slices.Sort(want)
+			slices.Reverse(want)
+			for seed := range uint64(8) {
+				rng := rand.New(rand.NewPCG(seed, 3))
+				got, err := TruncatedSVD(t.Context(), diagonal(c.values), c.k, rng, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for i, v := range got.Values {
+					if math.Abs(v-want[i]) > 1e-9*want[0] {
+						t.Fatalf("seed %d: σ_%d = %v, want %v", seed, i+1, v, want[i])
+					}
+				}
+			}
+		})
+	}
+}
+
+// spread are five values of 3, 55 from 2.9 down and the rest ½.
+func spread(n int) []float64 {
+	v := []float64{3, 3, 3, 3, 3}
+	for i := range 55 {
+		v = append(v, 2.9-0.04*float64(i))
+	}
+	for len(v) < n {
+		v = append(v, 0.5)
+	}
+	return v
+}
+
+func diagonal(values []float64) *Matrix {
+	start, column := []int{0}, make([]int32, len(values))
+	for i := range values {
+		start, column[i] = append(start, i+1), int32(i)
+	}
+	return New(len(values), start, column, values)
+}

@@ -39,7 +39,9 @@ const (
 // reorthogonalisation, run until the residuals are below 1e-12 σ_1. One Krylov
 // space holds one vector only of a repeated singular value. So the run is
 // repeated in the orthogonal complement of what was found, from another random
-// vector, until nothing above σ_k is left there.
+// vector, until the largest singular value there has converged too, to one that
+// is not above σ_k. (A value that has not converged says that some singular
+// value is near, not that none is above.)
 func TruncatedSVD(ctx context.Context, a *Matrix, k int, rng *rand.Rand, progress func(converged int)) (*SVD, error) {
 	m, n := a.Dims()
 	if k < 1 || k > min(m, n) {
@@ -122,7 +124,7 @@ func (l *lanczos) run(ctx context.Context) (again bool, err error) {
 
 // converged returns how many of the largest singular values of B belong to the
 // k largest, given what was found before, and whether these have converged and
-// the next one is known to be too small.
+// so has the next one, to a value that is too small.
 func (l *lanczos) converged(b *bidiagonal, beta float64) (wanted int, done bool) {
 	sigma, last := b.values()
 	residual := func(i int) float64 { return beta * math.Abs(last[i]) }
@@ -141,7 +143,7 @@ func (l *lanczos) converged(b *bidiagonal, beta float64) (wanted int, done bool)
 	case wanted == len(sigma):
 		return wanted, false
 	default:
-		return wanted, sigma[wanted] <= floor && (settled(wanted) || sigma[wanted]+residual(wanted) <= floor)
+		return wanted, sigma[wanted] <= floor && settled(wanted)
 	}
 }
 
