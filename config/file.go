@@ -97,6 +97,9 @@ func Load(name string, text []byte) (*File, error) {
 	return f, f.loadPolicies(root)
 }
 
+// reserved are names that results use among those of experiments.
+var reserved = []string{"tune", "tune.csv", "tune.json", "tune.svg", "tune.png", "fresh.csv", "geometric-condition"}
+
 // checkName checks what names a directory.
 func checkName(s section, name string) error {
 	if name == "" {
@@ -104,6 +107,9 @@ func checkName(s section, name string) error {
 	}
 	if !legalName.MatchString(name) {
 		return s.errorf("name", "name = %q: use lower-case letters, digits, '.', '_' and '-'", name)
+	}
+	if slices.Contains(reserved, name) {
+		return s.errorf("name", "name = %q: results have something else of this name: choose another", name)
 	}
 	return nil
 }

@@ -309,6 +309,12 @@ func (p parameter) list() ([]any, error) {
 	if len(list) == 0 {
 		return nil, p.errorf("= []: give it at least one value")
 	}
+	for _, v := range list {
+		if table, ok := v.(map[string]any); ok {
+			keys := append(slices.Sorted(maps.Keys(table)), "key")
+			return nil, p.errorf("has a table among its values: search the keys in it, %s.%s = […]", p.key, keys[0])
+		}
+	}
 	return list, nil
 }
 
@@ -503,6 +509,8 @@ func (t *Tuning) Values(setting int) []string {
 // word is a value as tables have it.
 func word(v any) string {
 	switch v := v.(type) {
+	case nil: // the configured setting does not have it
+		return "–"
 	case string:
 		return v
 	case float64:

@@ -18,10 +18,12 @@ import (
 	"vitrine/internal/replace"
 )
 
-// The files of a landscape.
+// Mark is the file by which the directory of a landscape is known: its slice.
+const Mark = "loss.csv"
+
+// Its other files.
 const (
 	recordFile = "run.json"
-	sliceFile  = "loss.csv"
 	mapFile    = "map.csv"
 )
 
@@ -55,7 +57,7 @@ func (l *Landscape) Write(dir string) error {
 		name    string
 		content []byte
 	}{
-		{sliceFile, slice},
+		{Mark, slice},
 		{mapFile, points},
 		{recordFile, append(record, '\n')},
 	} {
@@ -79,12 +81,6 @@ func numbers(dst []byte, values ...float64) []byte {
 	return dst
 }
 
-// Exists reports whether dir holds the slice of a landscape.
-func Exists(dir string) bool {
-	_, err := os.Stat(filepath.Join(dir, sliceFile))
-	return err == nil
-}
-
 // Read reads what Write wrote. Errors name the file, and the line where there
 // is one.
 func Read(dir string) (*Landscape, error) {
@@ -94,7 +90,7 @@ func Read(dir string) (*Landscape, error) {
 		decode func([]byte, *Landscape) error
 	}{
 		{recordFile, decodeRecord},
-		{sliceFile, decodeSlice},
+		{Mark, decodeSlice},
 		{mapFile, decodeMap},
 	} {
 		path := filepath.Join(dir, file.name)

@@ -13,8 +13,6 @@ import (
 	"vitrine/config"
 	"vitrine/experiment"
 	"vitrine/experiments"
-	"vitrine/figure"
-	"vitrine/geometry"
 )
 
 // playFlags are what reproduce and run have in common.
@@ -193,7 +191,7 @@ func (c playFlags) play(ctx context.Context, t terminal, files []*config.File, f
 			fmt.Fprintln(t.out)
 		}
 		printSummary(t, summaries)
-		if err := draw(filepath.Join(c.Out, e.Name)); err != nil {
+		if err := drawRegret(filepath.Join(c.Out, e.Name)); err != nil {
 			return err
 		}
 	}
@@ -231,106 +229,4 @@ func known(v float64) string {
 		return "–"
 	}
 	return fmt.Sprintf("%.1f", v)
-}
-
-type plotCmd struct {
-	Dirs []string `arg:"" name:"dir" help:"A directory with a regret.csv or a tune.csv, or one that holds such directories."`
-}
-
-// Help is the tail of the command's help.
-func (plotCmd) Help() string {
-	return examples("vitrine plot out/main-gaussian-realizable", "vitrine plot out        every experiment in it, and the figures that are complete")
-}
-
-// Run draws what the directories hold.
-func (c plotCmd) Run(t terminal) error {
-	for _, dir := range c.Dirs {
-		if err := plot(dir); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// plot draws the results in dir or, where it has none, those in the
-// directories below it, and the figures that these make up.
-func plot(dir string) error {
-	if holdsResults(dir) {
-		return draw(dir)
-	}
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return err
-	}
-	var found []string
-	for _, e := range entries {
-		if below := filepath.Join(dir, e.Name()); holdsResults(below) {
-			if err := draw(below); err != nil {
-				return err
-			}
-			found = append(found, e.Name())
-		}
-	}
-	if tunings := filepath.Join(dir, tuningsDir); isDir(tunings) {
-		if err := plot(tunings); err != nil {
-			return err
-		}
-	} else if len(found) == 0 {
-		return hinted{fmt.Errorf("%s: no regret.csv in it or below it, and no tune.csv", dir), "results come from vitrine reproduce, vitrine run and vitrine tune"}
-	}
-	for _, f := range experiments.Figures(found) {
-		if err := drawFigure(dir, f); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// holdsResults reports whether dir has results that can be drawn.
-func holdsResults(dir string) bool {
-	_, err := os.Stat(filepath.Join(dir, "regret.csv"))
-	return err == nil || geometry.Exists(dir) || holdsTuning(dir)
-}
-
-// draw draws the results in dir.
-func draw(dir string) error {
-	if geometry.Exists(dir) {
-		return drawGeometricCondition(dir)
-	}
-	if holdsTuning(dir) {
-		return drawTuning(dir)
-	}
-	p, err := readPanel(dir)
-	if err != nil {
-		return err
-	}
-	return figure.Write(filepath.Join(dir, "regret"), p)
-}
-
-// drawFigure draws a figure of the paper from the experiments in out.
-func drawFigure(out string, f experiments.Figure) error {
-	composite := figure.Composite{Heads: f.Heads}
-	for _, places := range f.Rows {
-		var row []figure.Panel
-		for _, place := range places {
-			p, err := readPanel(filepath.Join(out, place.Experiment))
-			if err != nil {
-				return err
-			}
-			p.Title = place.Caption
-			row = append(row, p)
-		}
-		composite.Rows = append(composite.Rows, row)
-	}
-	return figure.Write(filepath.Join(out, f.Name), composite)
-}
-
-// readPanel reads the regret of an experiment, with the title that it had.
-func readPanel(dir string) (figure.Panel, error) {
-	p, err := figure.ReadPanel(filepath.Join(dir, "regret.csv"))
-	if err != nil {
-		return p, err
-	}
-	p.Title = experiment.Title(dir)
-	return p, nil
 }

@@ -178,9 +178,3 @@ func drawTuning(dir string) error {
 // tuningsDir is the directory of the tunings' results among those of
 // experiments.
 const tuningsDir = "tune"
-
-// holdsTuning reports whether dir has the results of a tuning.
-func holdsTuning(dir string) bool {
-	_, err := os.Stat(filepath.Join(dir, "tune.csv"))
-	return err == nil
-}
