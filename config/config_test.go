@@ -119,6 +119,7 @@ func TestWrongTypes(t *testing.T) {
 	for text, want := range map[string]string{
 		"rounds = \"ten\"":            "x.toml:2: rounds = 'ten': wrong type: want an integer",
 		"rounds = 1e3":                "x.toml:2: rounds = 1000.0: wrong type: want an integer",
+		"title = \"a\\u0007b\"":       "x.toml:2: title = \"a\\ab\": must be printable, in one line, and at most 100 bytes long",
 		"title = 3":                   "x.toml:2: title = 3: wrong type: want a string in quotes",
 		"items = [1, 2]":              "x.toml:2: items = [1, 2]: wrong type: want an integer",
 		"items = {a = 1}":             "x.toml:2: items = a table: wrong type: want an integer",

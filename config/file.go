@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/pelletier/go-toml/v2"
 
@@ -100,6 +101,14 @@ func Load(name string, text []byte) (*File, error) {
 // reserved are names that results use among those of experiments.
 var reserved = []string{"tune", "tune.csv", "tune.json", "tune.svg", "tune.png", "fresh.csv", "geometric-condition"}
 
+// checkTitle checks what stands above a figure.
+func checkTitle(s section, title string) error {
+	if i := strings.IndexFunc(title, func(r rune) bool { return !unicode.IsPrint(r) }); i >= 0 || len(title) > 100 {
+		return s.errorf("title", "title = %q: must be printable, in one line, and at most 100 bytes long", title)
+	}
+	return nil
+}
+
 // checkName checks what names a directory.
 func checkName(s section, name string) error {
 	if name == "" {
@@ -116,6 +125,9 @@ func checkName(s section, name string) error {
 
 func (k keys) check(s section) error {
 	if err := checkName(s, k.Name); err != nil {
+		return err
+	}
+	if err := checkTitle(s, k.Title); err != nil {
 		return err
 	}
 	for _, v := range []struct {

@@ -96,6 +96,9 @@ func LoadTuning(name string, text []byte, open func(experiment string) (*File, e
 	if err := checkName(root, k.Name); err != nil {
 		return nil, err
 	}
+	if err := checkTitle(root, k.Title); err != nil {
+		return nil, err
+	}
 	t := &Tuning{Name: k.Name, Title: k.Title, Policy: k.Policy, seen: map[string]bool{}}
 	if t.Title == "" {
 		t.Title = t.Name

@@ -32,7 +32,7 @@ A file looks like this, where what is left out of training and fresh is as here:
     policy = "onl-mnl"                           # its label in the experiments
     experiments = ["main-gaussian-realizable"]   # names, or paths from this file
     training = { first_seed = 1000, seeds = 40 } # not the seeds of the figures, from 0
-    fresh = { first_seed = 2000, seeds = 100, best = 3 } # played by the best 3
+    fresh = { first_seed = 2000, seeds = 100, best = 1 } # best: how many of the settings play them
     halving = { first = 5, factor = 3 }          # on 5, 15, 40 seeds: a third goes on
 
     [grid]

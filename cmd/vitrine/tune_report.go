@@ -8,6 +8,8 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"gonum.org/v1/gonum/stat/distuv"
+
 	"vitrine/tune"
 )
 
@@ -94,6 +96,16 @@ func (s search) rows(t tune.Table, rows []tune.Row) {
 }
 
 // verdict says in a line what the fresh seeds say of the winner.
+// errorsAtLevel returns the number of standard errors that a mean over n seeds
+// exceeds with probability 0.05 where there is no difference: Student's t, which
+// is 1.98 for 100 seeds and 12.7 for two.
+func errorsAtLevel(n int) float64 {
+	if n < 2 {
+		return math.Inf(1)
+	}
+	return distuv.StudentsT{Sigma: 1, Nu: float64(n - 1)}.Quantile(0.975)
+}
+
 func (s search) verdict(fresh tune.Table) string {
 	winner, configured := fresh.Find(tune.Winner), fresh.Find(tune.Configured)
 	if s.IsConfigured(winner.Score.Setting) {
@@ -101,13 +113,13 @@ func (s search) verdict(fresh tune.Table) string {
 	}
 	d := winner.Score.Difference(configured.Score)
 	var says string
-	switch {
-	case !(math.Abs(d.Mean) > 2*d.SE): // so for a single seed, too
-		says = "no difference that these seeds show (within two standard errors)"
+	switch level := errorsAtLevel(len(s.Fresh)); {
+	case !(math.Abs(d.Mean) > level*d.SE): // so for a single seed, too
+		says = "no difference that these seeds show at the level of 5 %"
 	case d.Mean < 0:
-		says = "the winner is better"
+		says = "the winner is better at the level of 5 %"
 	default:
-		says = "the configured setting is better"
+		says = "the configured setting is better at the level of 5 %"
 	}
 	return fmt.Sprintf("On %s the winner has %s and the configured setting %s, a difference of %s: %s.",
 		plural(len(s.Fresh), "fresh seed"), plain(winner.Score.Estimate()), plain(configured.Score.Estimate()), signed(d), says)

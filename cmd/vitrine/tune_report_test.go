@@ -1,12 +1,25 @@
 package main
 
 import (
+	"math"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"vitrine/tune"
 )
+
+// Values of the tables of Student's t.
+func TestErrorsAtLevel(t *testing.T) {
+	for n, want := range map[int]float64{2: 12.706, 10: 2.262, 100: 1.984} {
+		if got := errorsAtLevel(n); math.Abs(got-want) > 5e-4 {
+			t.Errorf("%d seeds: %v, want %v", n, got, want)
+		}
+	}
+	if got := errorsAtLevel(1); !math.IsInf(got, 1) {
+		t.Errorf("one seed: %v, want no verdict", got)
+	}
+}
 
 func TestAtEnd(t *testing.T) {
 	rows := []tune.Row{
