@@ -69,24 +69,33 @@ func Load(path string) (p *env.Pool, report string, err error) {
 	theta, ll := Fit(tasks)
 	p = &env.Pool{Features: distinct(tasks), Model: utility.NewLinear(len(Attributes), false), Params: theta}
 	cameras, _ := p.Features.Dims()
-	return p, fmt.Sprintf("%d tasks, %d distinct cameras; log-likelihood %.6f", len(tasks), cameras, ll), nil
+	report = fmt.Sprintf("%d tasks, %d distinct cameras; log-likelihood %.6f", len(tasks), cameras, ll)
+	if len(tasks) != Published {
+		report += fmt.Sprintf(" (the data set has %d tasks)", Published)
+	}
+	return p, report, nil
 }
 
+// Published is the number of tasks in the data set as published.
+const Published = 5312
+
 // Read reads the tasks of a file: CSV with the columns respondent, task, alt,
-// choice and the attributes. Rows of a task are consecutive; one of them has
-// choice 1, and the row without attributes is "none". Errors name the line.
+// choice and the attributes. Rows of a task are consecutive, with alt 1, 2, …;
+// one of them has choice 1, and one, without attributes, is "none". Errors name
+// the line.
 func Read(r io.Reader) ([]Task, error) {
 	in := csv.NewReader(r)
-	in.ReuseRecord, in.LazyQuotes = true, true
+	in.ReuseRecord = true
 	switch first, err := in.Read(); {
 	case errors.Is(err, io.EOF):
 		return nil, errors.New("the file is empty")
 	case err != nil:
 		return nil, err
 	case !slices.Equal(first, header):
-		return nil, fmt.Errorf("line 1: the columns are %s: want %s", strings.Join(first, ","), strings.Join(header, ","))
+		return nil, fmt.Errorf("line 1: the columns are %.100q: want %s", strings.Join(first, ","), strings.Join(header, ","))
 	}
 	var tasks []Task
+	seen := map[[2]string]bool{} // respondent and task
 	var open rows
 	for {
 		record, err := in.Read()
@@ -99,6 +108,11 @@ func Read(r io.Reader) ([]Task, error) {
 			if err != nil {
 				return nil, err
 			}
+			key := [2]string{open.respondent, open.task}
+			if seen[key] {
+				return nil, fmt.Errorf("line %d: task %.20s of respondent %.20s was there before", open.line, open.task, open.respondent)
+			}
+			seen[key] = true
 			tasks = append(tasks, task)
 		}
 		if end {
@@ -122,7 +136,8 @@ type rows struct {
 	respondent, task string
 	cameras          []float64
 	choice           vitrine.Choice
-	chosen           int
+	alternatives     int
+	none, chosen     int // rows
 }
 
 // add reads a row.
@@ -130,18 +145,24 @@ func (t *rows) add(line int, record []string) error {
 	if !t.started {
 		*t = rows{started: true, line: line, respondent: strings.Clone(record[0]), task: strings.Clone(record[1]), cameras: t.cameras[:0]}
 	}
+	t.alternatives++
+	if record[2] != strconv.Itoa(t.alternatives) {
+		return fmt.Errorf("alt is %.20q: want %d, for the rows of a task count from 1", record[2], t.alternatives)
+	}
 	camera := false
 	x := make([]float64, len(Attributes))
 	for j, text := range record[4:] {
 		v, err := strconv.ParseFloat(text, 64)
-		if err != nil || math.IsNaN(v) || math.Abs(v) > vitrine.LargestFeature {
-			return fmt.Errorf("%s is %q: want a number of at most %v in size", Attributes[j], text, vitrine.LargestFeature)
+		if err != nil || math.IsNaN(v) || math.Abs(v) > vitrine.LargestFeature || strings.Contains(text, "_") {
+			return fmt.Errorf("%s is %.20q: want a number of at most %v in size", Attributes[j], text, vitrine.LargestFeature)
 		}
 		x[j] = v
 		camera = camera || v != 0
 	}
 	if camera {
 		t.cameras = append(t.cameras, x...)
+	} else {
+		t.none++
 	}
 	switch record[3] {
 	case "0":
@@ -151,7 +172,7 @@ func (t *rows) add(line int, record []string) error {
 			t.choice = vitrine.Choice(len(t.cameras) / len(Attributes))
 		}
 	default:
-		return fmt.Errorf("choice is %q: want 0 or 1", record[3])
+		return fmt.Errorf("choice is %.20q: want 0 or 1", record[3])
 	}
 	return nil
 }
@@ -159,13 +180,15 @@ func (t *rows) add(line int, record []string) error {
 // close returns the task.
 func (t *rows) close() (Task, error) {
 	t.started = false
-	what := fmt.Sprintf("line %d: task %s of respondent %s", t.line, t.task, t.respondent)
+	what := fmt.Sprintf("line %d: task %.20s of respondent %.20s", t.line, t.task, t.respondent)
 	respondent, err := strconv.Atoi(t.respondent)
 	switch {
 	case err != nil:
-		return Task{}, fmt.Errorf("line %d: respondent is %q: want an integer", t.line, t.respondent)
+		return Task{}, fmt.Errorf("line %d: respondent is %.20q: want an integer", t.line, t.respondent)
 	case t.chosen != 1:
 		return Task{}, fmt.Errorf("%s has %d rows with choice 1: want one", what, t.chosen)
+	case t.none != 1:
+		return Task{}, fmt.Errorf("%s has %d rows without attributes: want one, none of the cameras", what, t.none)
 	case len(t.cameras) == 0:
 		return Task{}, fmt.Errorf("%s shows no camera", what)
 	}

@@ -50,7 +50,13 @@ func TestDamageIsNamed(t *testing.T) {
 	for want, text := range map[string]string{
 		"the file is empty":                  "",
 		"the file has no tasks":              columns,
-		"line 1: the columns are a,b":        "a,b\n1,2\n",
+		"line 1: the columns are \"a,b\"":    "a,b\n1,2\n",
+		"line 3: alt is \"1\": want 2":       with(2, "1,1,1,1,0,1,0,0,1,1,0,1,1,2.29\n"),
+		"has 0 rows without attributes":      with(3, ""),
+		"has 2 rows without attributes":      with(2, "1,1,2,1,0,0,0,0,0,0,0,0,0,0\n"),
+		"line 8: task 1 of respondent 1 was": table + strings.Join(lines[1:4], ""),
+		"line 3: price is \"1_0\"":           with(2, "1,1,2,1,0,1,0,0,1,1,0,1,1,1_0\n"),
+		"parse error on line 3":              with(2, "1,1,2,1,0,1,0,0,1,1,0,1,1,2\"\n"),
 		"line 3: price is \"dear\"":          with(2, "1,1,2,1,0,1,0,0,1,1,0,1,1,dear\n"),
 		"line 3: price is \"NaN\"":           with(2, "1,1,2,1,0,1,0,0,1,1,0,1,1,NaN\n"),
 		"line 4: choice is \"yes\"":          with(3, "1,1,3,yes,0,0,0,0,0,0,0,0,0,0\n"),
@@ -60,7 +66,7 @@ func TestDamageIsNamed(t *testing.T) {
 		"task 1 of respondent 1 shows no":    columns + "1,1,1,1,0,0,0,0,0,0,0,0,0,0\n",
 		"line 3: wrong number of fields":     with(2, "1,1,2\n"),
 	} {
-		if _, err := camera.Read(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), strings.Replace(want, "line 3: wrong", "record on line 3: wrong", 1)) {
+		if _, err := camera.Read(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one that says %q", err, want)
 		}
 	}
@@ -100,6 +106,7 @@ func TestFitIsTheMaximum(t *testing.T) {
 			text += fmt.Sprintf("%d,1,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%g\n", s, alt, choice,
 				h%2, h/2%2, h/3%2, h/5%2, h/4%2, h/7%2, h/9%2, h/11%2, h/6%2, 1+float64(h%17)/10)
 		}
+		text += fmt.Sprintf("%d,1,4,0,0,0,0,0,0,0,0,0,0,0\n", s)
 	}
 	tasks, err := camera.Read(strings.NewReader(text))
 	if err != nil {

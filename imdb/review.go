@@ -25,6 +25,9 @@ const Source = "the Large Movie Review Dataset v1.0, https://ai.stanford.edu/~am
 // Published is the number of labelled reviews in the data set as published.
 const Published = 50_000
 
+// publishedDigest is the digest of the data set as published.
+const publishedDigest = "30b3da1e177b693c294f74691c316bfec93c1e0d69230e14201469a22432e00d"
+
 // Review is a labelled review.
 type Review struct {
 	Split  string `json:"split"`  // the data set's own: train or test
