@@ -154,15 +154,34 @@ func Machine() map[string]any {
 	return map[string]any{"os": runtime.GOOS, "arch": runtime.GOARCH, "processors": runtime.NumCPU(), "go": runtime.Version()}
 }
 
-// Title returns the title of the experiment whose files are in dir, or "" where
-// its run.json does not say.
-func Title(dir string) string {
+// Played is what run.json says of the files beside it.
+type Played struct {
+	Title    string
+	Policies []string
+	Seeds    int
+	Rounds   int
+}
+
+// ReadPlayed reads the run.json in dir, and reports whether there is one that
+// can be read.
+func ReadPlayed(dir string) (p Played, ok bool) {
 	var record struct {
-		Title string `json:"title"`
+		Title    string   `json:"title"`
+		Seeds    []uint64 `json:"seeds"`
+		Settings struct {
+			Rounds int `json:"rounds"`
+		} `json:"settings"`
+		Policies []struct {
+			Label string `json:"label"`
+		} `json:"policies"`
 	}
 	data, err := os.ReadFile(filepath.Join(dir, "run.json"))
 	if err != nil || json.Unmarshal(data, &record) != nil {
-		return ""
+		return Played{}, false
 	}
-	return record.Title
+	p = Played{Title: record.Title, Seeds: len(record.Seeds), Rounds: record.Settings.Rounds}
+	for _, policy := range record.Policies {
+		p.Policies = append(p.Policies, policy.Label)
+	}
+	return p, true
 }

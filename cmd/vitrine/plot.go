@@ -133,12 +133,26 @@ func drawFigure(out string, f experiments.Figure) error {
 	return figure.Write(filepath.Join(out, f.Name), composite)
 }
 
-// readPanel reads the regret of an experiment, with the title that it had.
+// readPanel reads the regret of an experiment, with the title that it had. A
+// file that has less than was played, as one has that was cut off at the end of
+// a line, is an error.
 func readPanel(dir string) (figure.Panel, error) {
-	p, err := figure.ReadPanel(filepath.Join(dir, "regret.csv"))
+	path := filepath.Join(dir, "regret.csv")
+	p, err := figure.ReadPanel(path)
 	if err != nil {
 		return p, err
 	}
-	p.Title = experiment.Title(dir)
+	played, ok := experiment.ReadPlayed(dir)
+	if !ok {
+		return p, nil
+	}
+	p.Title = played.Title
+	whole := len(p.Curves) == len(played.Policies)
+	for _, c := range p.Curves {
+		whole = whole && c.Seeds == played.Seeds && len(c.Mean) == played.Rounds
+	}
+	if !whole {
+		return p, fmt.Errorf("%s: it is not what run.json says was played, %d policies on %d seeds of %d rounds: give the command again, it continues from the finished runs", path, len(played.Policies), played.Seeds, played.Rounds)
+	}
 	return p, nil
 }
