@@ -108,7 +108,11 @@ func newSearch(t Tuning) search {
 // include widens the range of regrets to a setting.
 func (s *search) include(o Setting) {
 	s.highest = max(s.highest, o.Over)
-	if s.yAt < 0 && !math.IsNaN(o.OverSE) {
+	if s.yAt >= 0 {
+		return
+	}
+	s.lowest = min(s.lowest, o.Over)
+	if !math.IsNaN(o.OverSE) {
 		s.lowest, s.highest = min(s.lowest, o.Over-o.OverSE), max(s.highest, o.Over+o.OverSE)
 	}
 }
@@ -139,6 +143,19 @@ func (s *search) choose() {
 		}
 	}
 	slices.Reverse(s.marks)
+	if s.yAt < 0 {
+		return
+	}
+	// What is configured may be the best of its place, too.
+	if _, _, ok := s.place(s.Configured); !ok {
+		return
+	}
+	for i, m := range s.marks {
+		same := m.Values[s.xAt] == s.Configured.Values[s.xAt] && m.Values[s.yAt] == s.Configured.Values[s.yAt]
+		if same && !m.winner && s.Configured.Over < m.Over {
+			s.marks[i].Setting = s.Configured
+		}
+	}
 }
 
 // others are the parameters of which the best values are shown.
