@@ -9,6 +9,7 @@ package assortment
 import (
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 
 	"vitrine"
@@ -131,10 +132,16 @@ func (w *workspace) maximizeSales(c vitrine.Constraint, u, r []float64) vitrine.
 
 // ask returns the oracle's answer in dst's storage or in new storage, never in
 // the family's: an answer of its own, which a family may give, must not find
-// its way into the pool.
+// its way into the pool. The storage gets the answer's capacity, which is what
+// the family wants to find next time.
 func (w *workspace) ask(dst vitrine.Assortment, c vitrine.Constraint) vitrine.Assortment {
 	w.iterations++
-	return append(dst[:0], c.MaxGain(dst, w.gain)...)
+	return ask(dst, c, w.gain)
+}
+
+func ask(dst vitrine.Assortment, c vitrine.Constraint, gain []float64) vitrine.Assortment {
+	s := c.MaxGain(dst, gain)
+	return append(slices.Grow(dst[:0], cap(s)), s...)
 }
 
 // maximizeRevenue is Dinkelbach's iteration.
@@ -163,6 +170,11 @@ func (w *workspace) maximizeRevenue(c vitrine.Constraint, u, r []float64) vitrin
 // sums of n terms, and of what comes before and after.
 func rounding(n int) float64 { return float64(n+8) * 0x1p-52 }
 
+const (
+	vanishing = -750 // exp of less is 0
+	near      = 100  // shifts for which the same v will do
+)
+
 // maxGain asks the oracle at z.
 //
 // The gains may be scaled by any factor, so v is taken relative to a utility
@@ -170,10 +182,6 @@ func rounding(n int) float64 { return float64(n+8) * 0x1p-52 }
 // utility and high revenue must not underflow because of one of high utility
 // that is worth nothing.
 func (w *workspace) maxGain(dst vitrine.Assortment, c vitrine.Constraint, u, r []float64, z float64) vitrine.Assortment {
-	const (
-		vanishing = -750 // exp of less is 0
-		near      = 100
-	)
 	shift := float64(vanishing)
 	hidden := hides(c)
 	for i, ri := range r {

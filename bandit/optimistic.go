@@ -4,6 +4,8 @@ import (
 	"math/rand/v2"
 	"sync"
 
+	"gonum.org/v1/gonum/mat"
+
 	"vitrine"
 	"vitrine/assortment"
 	"vitrine/internal/gram"
@@ -25,6 +27,7 @@ type optimistic struct {
 	radius float64      // √β_t
 	slack  float64      // β_t C_h / λ
 	pool   *indexPool
+	bound  lazyBound // of the norms
 }
 
 // Offer implements vitrine.Policy. The offer is deterministic, so its
@@ -32,41 +35,63 @@ type optimistic struct {
 func (o *optimistic) Offer(x *vitrine.Context, _ *rand.Rand) vitrine.Offer {
 	scratch := o.pool.get()
 	defer o.pool.put(scratch)
+	if s, ok := o.search(scratch, x); ok {
+		return vitrine.Offer{Assortment: s, Propensity: 1}
+	}
 	z := o.index(scratch, x)
 	s, _ := assortment.Maximize(nil, o.p.family(x), z, x.Revenue)
 	return vitrine.Offer{Assortment: s, Propensity: 1}
 }
+
+// indexRows is the number of items whose gradients are held at a time.
+const indexRows = 256
 
 // index returns the optimistic utilities of all items, in scratch.
 func (o *optimistic) index(scratch *indexScratch, x *vitrine.Context) []float64 {
 	n := x.NumItems()
 	scratch.z = grow(scratch.z, n)
 	z := scratch.z
-	switch {
-	case n == 0:
-		return z
-	case o.radius == 0:
+	if n > 0 && o.radius == 0 {
 		o.model.Utilities(z, o.w, x.Features)
-	default:
-		scratch.norms = grow(scratch.norms, n)
-		g := scratch.g.reshape(n, len(o.w))
-		utility.Linearize(o.model, z, g, o.w, x.Features)
-		o.inv.Norms(scratch.norms, g)
-		for i, norm := range scratch.norms {
-			z[i] += o.radius * norm
+		for i := range z {
+			z[i] += o.slack
 		}
+		return z
 	}
-	for i := range z {
-		z[i] += o.slack
+	for i := 0; i < n; i += indexRows {
+		to := min(i+indexRows, n)
+		o.exact(z[i:to], scratch.items.view(x.Features, i, to), &scratch.g, &scratch.norms)
 	}
 	return z
+}
+
+// exact stores the optimistic utilities of the items x in z. A utility does not
+// depend on the other items of x.
+func (o *optimistic) exact(z []float64, x *mat.Dense, g *matrix, norms *[]float64) {
+	rows := g.reshape(len(z), len(o.w))
+	utility.Linearize(o.model, z, rows, o.w, x)
+	*norms = grow(*norms, len(z))
+	o.inv.Norms(*norms, rows)
+	for i, norm := range *norms {
+		z[i] = o.at(z[i], norm)
+	}
+}
+
+// at returns the optimistic utility for the utility f and its norm, and is
+// increasing in both.
+func (o *optimistic) at(f, norm float64) float64 {
+	f += o.radius * norm
+	return f + o.slack
 }
 
 // indexScratch is what computing an index of N items needs besides memory for
 // its answer.
 type indexScratch struct {
-	z, norms []float64 // N
-	g        matrix    // N×d_w
+	z      []float64 // N
+	norms  []float64 // indexRows
+	g      matrix    // indexRows×d_w
+	items  matrix    // a view of the context
+	search *search
 }
 
 // indexPool hands out scratch to the concurrent callers of a learner's

@@ -23,6 +23,10 @@ func TestConstraint(t *testing.T, c vitrine.Constraint, items ...int) {
 	run(t, "arguments are not changed", func() error { return checkArguments(c, items) })
 	run(t, "the destination is used", func() error { return checkDestination(c, items) })
 	run(t, "calls are concurrent", func() error { return checkConcurrency(c, items) })
+	if assortment.Stable(c) {
+		run(t, "answers are stable", func() error { return checkStability(c, items) })
+		run(t, "bounds suffice", func() error { return checkBounds(c, items) })
+	}
 	t.Run("Maximize", func(t *testing.T) { TestMaximize(t, c, items...) })
 	if s, ok := c.(assortment.Sampler); ok {
 		run(t, "Sample is uniform", func() error { return checkSample(s, items) })

@@ -1,6 +1,7 @@
 package assortmenttest
 
 import (
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -150,6 +151,23 @@ func TestWrongFamiliesAreFound(t *testing.T) {
 		{"allocates", func() error {
 			return checkAllocations(maxGain(func(_ vitrine.Assortment, gain []float64) vitrine.Assortment {
 				return k.MaxGain(nil, gain)
+			}), items)
+		}},
+		{"promises to be stable and is not", func() error {
+			return checkStability(maxGain(func(dst vitrine.Assortment, gain []float64) vitrine.Assortment {
+				if len(gain) > 0 && slices.Min(gain) < 0 {
+					gain = gain[1:]
+				}
+				return k.MaxGain(dst, gain)
+			}), items)
+		}},
+		{"promises to be stable, so that bounds mislead", func() error {
+			return checkBounds(maxGain(func(dst vitrine.Assortment, gain []float64) vitrine.Assortment {
+				sum := 0.0
+				for _, g := range gain {
+					sum += g
+				}
+				return (k - assortment.AtMost(int(math.Abs(sum))%2)).MaxGain(dst, gain)
 			}), items)
 		}},
 		{"embeds AtMost and narrows half of it", func() error {

@@ -1,0 +1,352 @@
+package bandit
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+	"pgregory.net/rapid"
+
+	"vitrine"
+	"vitrine/assortment"
+	"vitrine/internal/gram"
+	"vitrine/utility"
+)
+
+// exhaustive returns all optimistic utilities, from all gradients at once.
+func exhaustive(o *optimistic, x *mat.Dense) []float64 {
+	n, _ := x.Dims()
+	z, norms, g := make([]float64, n), make([]float64, n), mat.NewDense(n, len(o.w), nil)
+	utility.Linearize(o.model, z, g, o.w, x)
+	o.inv.Norms(norms, g)
+	for i := range z {
+		z[i] += o.radius * norms[i]
+		z[i] += o.slack
+	}
+	return z
+}
+
+// pruned returns what a search with any number of workers finds.
+func pruned(o *optimistic, x *mat.Dense, k, workers int) vitrine.Assortment {
+	return new(search).top(o, o.model.(utility.Sketcher), x, k, workers)
+}
+
+// hardItems draws items with equal rows, rows close to each other, and rows of
+// very different size.
+func hardItems(rng *rand.Rand, n, d int) *mat.Dense {
+	x := mat.NewDense(n, d, nil)
+	scale := []float64{1, 1, 1, 1e4, 1e-3, 1e-160, 0}[rng.IntN(7)]
+	distinct := n
+	if rng.IntN(2) == 0 {
+		distinct = 1 + rng.IntN(20)
+	}
+	nearly := rng.IntN(3) == 0
+	sorted := rng.IntN(4)
+	for i := range n {
+		row := x.RawRowView(i)
+		if i >= distinct {
+			copy(row, x.RawRowView(rng.IntN(distinct)))
+			if nearly {
+				row[0] = math.Nextafter(row[0], 2)
+			}
+			continue
+		}
+		for j := range row {
+			row[j] = scale * rng.NormFloat64()
+		}
+		switch sorted {
+		case 1: // every bound is above what was found so far
+			row[0] = scale * float64(i) / float64(n)
+		case 2:
+			row[0] = -scale * float64(i) / float64(n)
+		}
+		if rng.IntN(500) == 0 {
+			for j := range row {
+				row[j] = 1e4 * rng.NormFloat64()
+			}
+		}
+	}
+	return x
+}
+
+// hardPolicy draws a policy whose V is anything from λI to nearly singular.
+func hardPolicy(rng *rand.Rand, m utility.Model) *optimistic {
+	w := make([]float64, m.NumParams())
+	m.Init(w, rng)
+	size := []float64{1, 1, 5, 0, 1e3}[rng.IntN(5)]
+	for i := range w {
+		w[i] *= size
+	}
+	v := gram.New(len(w), []float64{1, 10, 1e-9, 1e-3, 1e6}[rng.IntN(5)])
+	g := mat.NewDense(1, len(w), nil)
+	scale := []float64{1, 1, 1e-3, 1e4}[rng.IntN(4)]
+	for range rng.IntN(3 * len(w)) {
+		m.Gradients(g, w, hardItems(rng, 1, m.NumFeatures()))
+		v.Add(scale*scale, g.RawRowView(0))
+	}
+	return &optimistic{
+		p:     Problem{Features: m.NumFeatures(), Size: 1, Rounds: 1, Constraint: assortment.AtMost(1)},
+		model: m, w: w, inv: v.Inverse(), pool: new(indexPool),
+		radius: []float64{1, 3, 0.01, 1e-12, 1e6}[rng.IntN(5)],
+		slack:  []float64{0, 0.5, 1e6}[rng.IntN(3)],
+	}
+}
+
+func hardModel(rng *rand.Rand) utility.Model {
+	d := 1 + rng.IntN(6)
+	switch rng.IntN(4) {
+	case 0:
+		return utility.NewLinear(d, rng.IntN(2) == 0)
+	case 1:
+		return utility.NewMLP(d, []int{1 + rng.IntN(5), 1 + rng.IntN(4)}, utility.Activation(rng.IntN(5)))
+	}
+	return utility.NewMLP(d, []int{1 + rng.IntN(8)}, utility.Activation(rng.IntN(5)))
+}
+
+// sizes are numbers of items, most of them small, around the borders of blocks
+// and claims, and up to 5000.
+func sizes(rng *rand.Rand) int {
+	switch rng.IntN(60) {
+	case 0:
+		return claimItems + rng.IntN(3) - 1
+	case 1:
+		return rng.IntN(5000)
+	case 2, 3, 4:
+		return indexRows*(1+rng.IntN(3)) + rng.IntN(3) - 1
+	}
+	return rng.IntN(200)
+}
+
+// The search finds the K items that the full computation finds, whatever the
+// items, V and number of workers.
+func TestSearchIsExact(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		for range 10 {
+			rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
+			o := hardPolicy(rng, hardModel(rng))
+			n, k := 1+sizes(rng), 1+rng.IntN(20)
+			x := hardItems(rng, n, o.p.Features)
+			z := exhaustive(o, x)
+			got := o.index(new(indexScratch), &vitrine.Context{Features: x})
+			for i := range z {
+				if math.Float64bits(got[i]) != math.Float64bits(z[i]) {
+					t.Fatalf("z of item %d is %v by blocks, %v all at once", i, got[i], z[i])
+				}
+			}
+			want, _ := assortment.Maximize(nil, assortment.AtMost(k), z, nil)
+			for workers := 1; workers <= 3; workers++ {
+				if got := pruned(o, x, k, workers); !slices.Equal(got, want) {
+					t.Fatalf("%v, N = %d, K = %d, %d workers: %v, want %v", o.model, n, k, workers, got, want)
+				}
+			}
+		}
+	})
+}
+
+// halves allows k items of an even index and as many of an odd one, and is
+// stable or does not say so.
+type halves struct {
+	k      int
+	stable bool
+}
+
+func (c halves) Stable() bool { return c.stable }
+
+func (c halves) Contains(s vitrine.Assortment) bool {
+	odd := 0
+	for _, i := range s {
+		odd += i % 2
+	}
+	return odd <= c.k && len(s)-odd <= c.k
+}
+
+func (c halves) MaxGain(dst vitrine.Assortment, gain []float64) vitrine.Assortment {
+	dst = dst[:0]
+	half := make([]float64, len(gain))
+	for parity := range 2 {
+		for i, g := range gain {
+			half[i] = 0
+			if i%2 == parity {
+				half[i] = g
+			}
+		}
+		dst = append(dst, assortment.AtMost(c.k).MaxGain(nil, half)...)
+	}
+	slices.Sort(dst)
+	return dst
+}
+
+// With unequal revenues and over other families the assortment is that of the
+// full computation too.
+func TestIntervalsAreExact(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		for range 10 {
+			rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 2))
+			o := hardPolicy(rng, hardModel(rng))
+			n, k := 1+sizes(rng), 1+rng.IntN(20)
+			x := &vitrine.Context{Features: hardItems(rng, n, o.p.Features)}
+			switch rng.IntN(6) {
+			case 0:
+				x.Revenue = slices.Repeat([]float64{0.5}, n)
+			case 1:
+				x.Revenue = unequal(rng, n)
+			case 2:
+				x.Revenue = make([]float64, n)
+			default:
+				x.Revenue = make([]float64, n)
+				for i := range x.Revenue {
+					x.Revenue[i] = math.Exp(rng.NormFloat64())
+				}
+			}
+			z := exhaustive(o, x.Features)
+			for _, x.Feasible = range []vitrine.Constraint{assortment.AtMost(k), halves{k, true}} {
+				want, _ := assortment.Maximize(nil, x.Feasible, z, x.Revenue)
+				for workers := 1; workers <= 2; workers++ {
+					got := new(search).maximize(o, o.model.(utility.Sketcher), x, workers)
+					if !slices.Equal(got, want) {
+						t.Fatalf("%v, N = %d, %T of %d, %d workers: %v, want %v", o.model, n, x.Feasible, k, workers, got, want)
+					}
+				}
+			}
+		}
+	})
+}
+
+// Utilities that are not finite neither stop the search nor hide other items.
+func TestSearchAmongUtilitiesThatAreNotFinite(t *testing.T) {
+	rng := newRand()
+	for range 200 {
+		m := utility.NewLinear(3, false)
+		o := hardPolicy(rng, m)
+		x := hardItems(rng, 400, 3)
+		for range 20 {
+			v := []float64{math.NaN(), math.Inf(1), math.Inf(-1), 1e200, -1e200, 1e154, -1e154}[rng.IntN(7)]
+			x.Set(rng.IntN(400), rng.IntN(3), v)
+		}
+		want, _ := assortment.Maximize(nil, assortment.AtMost(10), exhaustive(o, x), nil)
+		if got := pruned(o, x, 10, 2); !slices.Equal(got, want) {
+			t.Fatalf("%v, want %v", got, want)
+		}
+	}
+}
+
+// A view of a wider matrix is searched like its copy.
+func TestSearchOfAView(t *testing.T) {
+	rng := newRand()
+	o := hardPolicy(rng, utility.NewMLP(3, []int{4}, utility.Sigmoid))
+	wide := hardItems(rng, 3000, 7)
+	x := wide.Slice(5, 2900, 2, 5).(*mat.Dense)
+	want := pruned(o, mat.DenseCopyOf(x), 7, 1)
+	if got := pruned(o, x, 7, 2); !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+// All learners that are optimistic offer among thousands of items what the full
+// computation offers.
+func TestLearnersSearchExactly(t *testing.T) {
+	for name, learner := range learners() {
+		t.Run(name, func(t *testing.T) {
+			l := learner(paperProblem())
+			rng := newRand()
+			for s := range 40 {
+				x := paperContext(s)
+				offer := l.Policy().Offer(x, rng)
+				if err := l.Observe(vitrine.Round{Context: x, Offer: offer, Choice: vitrine.Choice(s % 2)}); err != nil {
+					t.Fatal(err)
+				}
+				o, ok := l.Policy().(*optimistic)
+				if !ok || s%5 > 0 {
+					continue
+				}
+				for _, n := range []int{0, 1, 5, 2047, 2048, 5000} {
+					x := &vitrine.Context{}
+					var z []float64
+					if n > 0 {
+						x.Features = hardItems(rng, n, paperFeatures)
+						z = exhaustiveOrGreedy(o, x.Features)
+					}
+					for _, x.Revenue = range [][]float64{nil, slices.Repeat([]float64{2.5}, n), unequal(rng, n), make([]float64, n)} {
+						x.Feasible = []vitrine.Constraint{nil, halves{2, true}, halves{2, false}}[rng.IntN(3)]
+						want, _ := assortment.Maximize(nil, o.p.family(x), z, x.Revenue)
+						if got := o.Offer(x, nil).Assortment; !slices.Equal(got, want) {
+							t.Fatalf("round %d, N = %d: %v, want %v", s, n, got, want)
+						}
+					}
+				}
+			}
+		})
+	}
+}
+
+func exhaustiveOrGreedy(o *optimistic, x *mat.Dense) []float64 {
+	if o.radius > 0 {
+		return exhaustive(o, x)
+	}
+	n, _ := x.Dims()
+	z := make([]float64, n)
+	o.model.Utilities(z, o.w, x)
+	return z
+}
+
+func unequal(rng *rand.Rand, n int) []float64 {
+	r := make([]float64, n)
+	for i := range r {
+		r[i] = math.Floor(8*rng.Float64()) / 2
+	}
+	return r
+}
+
+// One policy serves many searches at a time, the first of which make its bound.
+func TestSearchesAreConcurrent(t *testing.T) {
+	rng := newRand()
+	for range 5 {
+		o := hardPolicy(rng, utility.NewMLP(4, []int{6}, utility.Sigmoid))
+		o.p.Constraint, o.p.Size = assortment.AtMost(9), 9
+		x := hardItems(rng, 3*claimItems, 4)
+		z := exhaustive(o, x)
+		var all sync.WaitGroup
+		for c := range 6 {
+			x := &vitrine.Context{Features: x}
+			if c%2 == 1 {
+				x.Revenue = unequal(rng, 3*claimItems)
+			}
+			want, _ := assortment.Maximize(nil, assortment.AtMost(9), z, x.Revenue)
+			all.Go(func() {
+				if got := o.Offer(x, nil).Assortment; !slices.Equal(got, want) {
+					t.Errorf("call %d: %v, want %v", c, got, want)
+				}
+			})
+		}
+		all.Wait()
+	}
+}
+
+// Bounds leave few norms where V has seen much of what is on offer.
+func TestSearchComputesFewNorms(t *testing.T) {
+	rng := newRand()
+	m := utility.NewMLP(4, []int{5}, utility.Sigmoid)
+	w := make([]float64, m.NumParams())
+	m.Init(w, rng)
+	v := gram.New(len(w), 1)
+	x := mat.NewDense(20000, 4, nil)
+	x.Apply(func(int, int, float64) float64 { return rng.NormFloat64() }, x)
+	g := mat.NewDense(5000, len(w), nil)
+	m.Gradients(g, w, x.Slice(0, 5000, 0, 4).(*mat.Dense))
+	for i := range 5000 {
+		v.Add(1, g.RawRowView(i))
+	}
+	o := &optimistic{p: Problem{Constraint: assortment.AtMost(10)}, model: m, w: w, inv: v.Inverse(), radius: 1}
+	s := new(search)
+	s.top(o, m, x, 10, 1)
+	if n := s.norms.Load(); n > 2000 {
+		t.Errorf("%d norms of 20000 items", n)
+	}
+	s.maximize(o, m, &vitrine.Context{Features: x, Revenue: unequal(rng, 20000)}, 1)
+	if n := s.norms.Load(); n > 2000 {
+		t.Errorf("%d norms of 20000 items of unequal revenues", n)
+	}
+}

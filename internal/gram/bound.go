@@ -1,0 +1,128 @@
+package gram
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+
+	"vitrine/internal/kernel"
+)
+
+// Bound bounds the norms of an [Inverse] from above by what is cheap to know of
+// a vector g: its length, and its components along the m eigenvectors q_k of
+// V⁻¹ with the smallest eigenvalues μ_k, the directions of which the learner
+// knows most. With μ the largest eigenvalue,
+//
+//	‖g‖²_{V⁻¹} ≤ μ ‖g‖² − Σ_{k≤m} (μ − μ_k) (q_kᵀg)²
+//
+// the more components, the less. Gradients lie mostly along a few directions
+// that are well explored, so little is left for the factor μ.
+//
+// The bound is of the number that [Inverse.Norms] computes, rounding included,
+// for any g and any symmetric V⁻¹, definite or not: the eigenvectors are taken
+// as they were computed, with
+//
+//	R = V⁻¹ − QΛQᵀ   η = ‖QᵀQ − I‖_F
+//
+// measured, and (‖R‖_F + ημ + ε‖V⁻¹‖_F)‖g‖² is added, with ε = (d+16)² 2⁻⁵⁰, which
+// is above the sum of all rounding errors: those of a quadratic form of order
+// d, (d+2) 2⁻⁵² ‖V⁻¹‖_F ‖g‖², of d squared components and of measuring R and η,
+// each of no more than that, and those of ‖g‖² and of q_kᵀg, for whose relative
+// errors up to d 2⁻⁵¹ there is room.
+type Bound struct {
+	d     int
+	top   float64   // the factor of ‖g‖²
+	size  float64   // ‖V⁻¹‖_F
+	gap   []float64 // μ − μ_k
+	q     []float64 // m×d, row k is q_k
+	floor float64   // above what underflow can lose
+}
+
+// Bound returns the bound of at most m directions, in O(d³).
+func (v Inverse) Bound(m int) *Bound {
+	p := Unpack(nil, v.p, v.d)
+	size := mat.Norm(p, 2)
+	b := &Bound{d: v.d, top: math.Inf(1), size: size, floor: 1e-290 * (1 + size)}
+	if !(size < 1e150) {
+		return b
+	}
+	rounding := float64(v.d+16) * float64(v.d+16) * 0x1p-50
+	var eigen mat.EigenSym
+	if !eigen.Factorize(p, true) {
+		b.top = size * (1 + rounding)
+		return b
+	}
+	mu := eigen.Values(nil)
+	var q, scaled, r, gram mat.Dense
+	eigen.VectorsTo(&q)
+	scaled.Apply(func(_, k int, e float64) float64 { return e * mu[k] }, &q)
+	r.Mul(&scaled, q.T())
+	r.Sub(p, &r)
+	gram.Mul(q.T(), &q)
+	for i := range v.d {
+		gram.Set(i, i, gram.At(i, i)-1)
+	}
+	largest := max(mu[v.d-1], 0)
+	b.top = largest + mat.Norm(&r, 2) + mat.Norm(&gram, 2)*largest + rounding*size
+	m = min(m, v.d)
+	b.q = make([]float64, m*v.d)
+	for k := range m {
+		if !(mu[k] < largest) {
+			break
+		}
+		mat.Col(b.q[k*v.d:][:v.d], k, &q)
+		b.gap = append(b.gap, largest-mu[k])
+	}
+	b.q = b.q[:len(b.gap)*v.d]
+	return b
+}
+
+// NumDirections returns m, at most what was asked for.
+func (b *Bound) NumDirections() int { return len(b.gap) }
+
+// Directions returns the q_k, from ≤ k < to, one after the other. They must not
+// be changed.
+func (b *Bound) Directions(from, to int) []float64 { return b.q[from*b.d : to*b.d] }
+
+// Of returns the bound of ‖g‖²_{V⁻¹} of a vector of the given ‖g‖² and no known
+// components. It is +Inf where the norm may overflow.
+func (b *Bound) Of(square float64) float64 {
+	if !(b.size*square < 1e290) {
+		return math.Inf(1)
+	}
+	return b.top*square + b.floor
+}
+
+// Less returns the bound once the component q_kᵀg is known too.
+func (b *Bound) Less(bound float64, k int, component float64) float64 {
+	return bound - b.gap[k]*component*component
+}
+
+// Tighten is [Bound.Less] of the directions from ≤ k < to for the n rows of the
+// n×d matrix g.
+func (b *Bound) Tighten(bounds []float64, from, to int, g *mat.Dense) {
+	for i := range bounds {
+		row := g.RawRowView(i)
+		for k := from; k < to; k++ {
+			bounds[i] = b.Less(bounds[i], k, kernel.Dot(b.q[k*b.d:][:b.d], row))
+		}
+	}
+}
+
+// Rows stores the bounds of the n rows of the n×d matrix g by all directions.
+func (b *Bound) Rows(dst []float64, g *mat.Dense) {
+	for i := range dst {
+		row := g.RawRowView(i)
+		dst[i] = b.Of(kernel.Dot(row, row))
+	}
+	b.Tighten(dst, 0, b.NumDirections(), g)
+}
+
+// Norm returns the bound of ‖g‖_{V⁻¹} of a bound of its square, +Inf where that
+// is not a number.
+func Norm(bound float64) float64 {
+	if math.IsNaN(bound) {
+		return math.Inf(1)
+	}
+	return math.Sqrt(max(bound, 0))
+}

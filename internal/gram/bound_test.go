@@ -1,0 +1,185 @@
+package gram_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+	"pgregory.net/rapid"
+
+	"vitrine/internal/gram"
+)
+
+// randomGram draws a V from λI to nearly singular, λ from 1e-9 to 1e6, of
+// vectors of size 1e-3 to 1e4, and the direction that was added most.
+func randomGram(rng *rand.Rand, d int) (*gram.Matrix, []float64) {
+	v := gram.New(d, []float64{1, 10, 1e-9, 1e-4, 1e6}[rng.IntN(5)])
+	size := []float64{1, 1, 1e-3, 1e2, 1e4}[rng.IntN(5)]
+	often := make([]float64, d)
+	for j := range often {
+		often[j] = rng.NormFloat64()
+	}
+	for range rng.IntN(4 * d) {
+		g := make([]float64, d)
+		for j := range g {
+			g[j] = size * (often[j]*float64(rng.IntN(2)) + rng.NormFloat64()*float64(rng.IntN(2)))
+		}
+		v.Add(rng.Float64(), g)
+	}
+	return v, often
+}
+
+// Every bound is above the norm that Norms computes, for vectors of any size
+// and of those directions in which the bound is tight.
+func TestBoundIsAboveTheNorm(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
+		d, n := 1+rng.IntN(24), 64
+		v, often := randomGram(rng, d)
+		inv := v.Inverse()
+		m := rng.IntN(d + 2)
+		b := inv.Bound(m)
+		if b.NumDirections() > m {
+			t.Fatalf("%d directions, want at most %d", b.NumDirections(), m)
+		}
+		var sym mat.EigenSym
+		sym.Factorize(v.Sym(nil), true)
+		var axes mat.Dense
+		sym.VectorsTo(&axes)
+		g := mat.NewDense(n, d, nil)
+		for i := range n {
+			row := g.RawRowView(i)
+			size := math.Pow(10, float64(rng.IntN(9)-4))
+			switch rng.IntN(6) {
+			case 0: // an eigenvector: the bound without components is tight for one
+				mat.Col(row, rng.IntN(d), &axes)
+			case 1:
+				copy(row, often)
+			case 2:
+				row[rng.IntN(d)] = 1
+			case 3: // within the span of a few eigenvectors
+				for range 3 {
+					c, k := rng.NormFloat64(), rng.IntN(d)
+					for j := range row {
+						row[j] += c * axes.At(j, k)
+					}
+				}
+			case 4:
+				size = []float64{0, 1e-160, 1e-165, 1e-300, 1e150, 1e160, 1e300}[rng.IntN(7)]
+				fallthrough
+			default:
+				for j := range row {
+					row[j] = rng.NormFloat64()
+				}
+			}
+			for j := range row {
+				row[j] *= size
+			}
+		}
+		norms := make([]float64, n)
+		inv.Norms(norms, g)
+		bounds := make([]float64, n)
+		for i := range n {
+			row := g.RowView(i)
+			bounds[i] = b.Of(mat.Dot(row, row))
+		}
+		start, rows := append([]float64(nil), bounds...), make([]float64, n)
+		b.Rows(rows, g)
+		check := func(known int) {
+			for i, norm := range norms {
+				if gram.Norm(bounds[i]) < norm {
+					t.Fatalf("d = %d, %d of %d components: bound %v of a norm of %v", d, known, b.NumDirections(), gram.Norm(bounds[i]), norm)
+				}
+			}
+		}
+		check(0)
+		for k := range b.NumDirections() {
+			before := append([]float64(nil), bounds...)
+			b.Tighten(bounds, k, k+1, g)
+			for i := range bounds {
+				q := mat.NewVecDense(d, b.Directions(k, k+1))
+				component := mat.Dot(q, g.RowView(i))
+				want := b.Less(before[i], k, component)
+				if start[i] < 1e280 && math.Abs(bounds[i]-want) > 1e-9*start[i] {
+					t.Fatalf("Tighten gives %v, Less %v", bounds[i], want)
+				}
+				if bounds[i] > before[i] {
+					t.Fatalf("a component raised the bound from %v to %v", before[i], bounds[i])
+				}
+			}
+			check(k + 1)
+		}
+		for i, row := range rows {
+			if start[i] < 1e280 && math.Abs(row-bounds[i]) > 1e-9*start[i] || gram.Norm(row) < norms[i] {
+				t.Fatalf("Rows gives the bound %v, want %v of a norm of %v", row, bounds[i], norms[i])
+			}
+		}
+	})
+}
+
+// With all components but one known the bound is the norm, to the added
+// margin.
+func TestBoundIsTight(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	const d, n = 9, 50
+	v := gram.New(d, 2)
+	g := mat.NewDense(n, d, nil)
+	for i := range n {
+		for j := range d {
+			g.Set(i, j, rng.NormFloat64())
+		}
+		v.Add(1, g.RawRowView(i))
+	}
+	b := v.Inverse().Bound(d)
+	if b.NumDirections() != d-1 {
+		t.Fatalf("%d directions below the largest eigenvalue, want %d", b.NumDirections(), d-1)
+	}
+	norms, bounds := make([]float64, n), make([]float64, n)
+	v.Inverse().Norms(norms, g)
+	for i := range n {
+		bounds[i] = b.Of(mat.Dot(g.RowView(i), g.RowView(i)))
+	}
+	b.Tighten(bounds, 0, d-1, g)
+	for i, norm := range norms {
+		if got := gram.Norm(bounds[i]); got < norm || got > norm*(1+1e-9) {
+			t.Errorf("bound %v, norm %v", got, norm)
+		}
+	}
+}
+
+// The norm of a row does not depend on the other rows: searches compute it among
+// others than the full computation does.
+func TestNormsPosition(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 8))
+	for _, d := range []int{1, 2, 3, 8, 16, 31, 76, 121} {
+		const n = 40
+		v, _ := randomGram(rng, d)
+		inv := v.Inverse()
+		g := mat.NewDense(n, d, nil)
+		g.Apply(func(int, int, float64) float64 { return rng.NormFloat64() }, g)
+		norms := make([]float64, n)
+		inv.Norms(norms, g)
+		for from := range n {
+			to := from + 1 + rng.IntN(n-from)
+			some := make([]float64, to-from)
+			inv.Norms(some, g.Slice(from, to, 0, d).(*mat.Dense))
+			for i, norm := range some {
+				if norm != norms[from+i] {
+					t.Fatalf("d = %d: row %d has norm %v among %d rows, %v among %d", d, from+i, norm, to-from, norms[from+i], n)
+				}
+			}
+		}
+	}
+}
+
+// λI has no direction better known than another.
+func TestBoundOfAMultipleOfTheIdentity(t *testing.T) {
+	b := gram.New(5, 4).Inverse().Bound(5)
+	if b.NumDirections() != 0 {
+		t.Errorf("%d directions, want none", b.NumDirections())
+	}
+	if got := gram.Norm(b.Of(9)); got < 1.5 || got > 1.5*(1+1e-10) {
+		t.Errorf("bound %v of a norm of 1.5", got)
+	}
+}
