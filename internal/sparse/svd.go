@@ -31,17 +31,18 @@ const (
 )
 
 // TruncatedSVD returns the k largest singular values of A with their vectors.
-// It panics unless 1 ≤ k ≤ min(m, n); its error is that of the context.
-// progress, if it is not nil, hears after every step how many of the k have
-// converged.
+// It panics unless 1 ≤ k ≤ min(m, n) and the entries are finite; its error is
+// that of the context. progress, if it is not nil, hears after every step how
+// many of the k have converged.
 //
 // The method is the bidiagonalisation of Golub and Kahan (1965) with full
 // reorthogonalisation, run until the residuals are below 1e-12 σ_1. One Krylov
 // space holds one vector only of a repeated singular value. So the run is
 // repeated in the orthogonal complement of what was found, from another random
-// vector, until the largest singular value there has converged too, to one that
-// is not above σ_k. (A value that has not converged says that some singular
-// value is near, not that none is above.)
+// vector, until the largest singular value there has converged too and is not
+// above σ_k. From a random vector the largest Ritz value converges to the
+// largest singular value with probability one (Kuczyński and Woźniakowski
+// 1992). A value below 1e-10 σ_1 may come as 0: rounding is not told from it.
 func TruncatedSVD(ctx context.Context, a *Matrix, k int, rng *rand.Rand, progress func(converged int)) (*SVD, error) {
 	m, n := a.Dims()
 	if k < 1 || k > min(m, n) {
@@ -50,6 +51,7 @@ func TruncatedSVD(ctx context.Context, a *Matrix, k int, rng *rand.Rand, progres
 	if progress == nil {
 		progress = func(int) {}
 	}
+	a, unit := a.scaled()
 	l := &lanczos{a: a, t: a.T(), k: k, rng: rng, progress: progress}
 	for again := true; again; {
 		var err error
@@ -65,11 +67,31 @@ func TruncatedSVD(ctx context.Context, a *Matrix, k int, rng *rand.Rand, progres
 		if largest(t.v) < 0 {
 			sign = -1
 		}
-		s.Values = append(s.Values, t.sigma)
+		s.Values = append(s.Values, t.sigma*unit)
 		setColumn(s.U, i, sign, t.u)
 		setColumn(s.V, i, sign, t.v)
 	}
 	return s, nil
+}
+
+// scaled returns A/unit, whose largest entry is between 1/2 and 1 in magnitude,
+// so that no square of a number that counts leaves the range. A power of two
+// as the unit costs no digit. It panics where an entry is not finite.
+func (a *Matrix) scaled() (scaled *Matrix, unit float64) {
+	most := 0.0
+	for p, v := range a.Value {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			panic(fmt.Sprintf("sparse: entry %d is %v", p, v))
+		}
+		most = max(most, math.Abs(v))
+	}
+	_, exponent := math.Frexp(most)
+	s := *a
+	s.Value = make([]float64, len(a.Value))
+	for p, v := range a.Value {
+		s.Value[p] = math.Ldexp(v, -exponent)
+	}
+	return &s, math.Ldexp(1, exponent)
 }
 
 // triplet is a singular value with its vectors.
@@ -123,8 +145,11 @@ func (l *lanczos) run(ctx context.Context) (again bool, err error) {
 }
 
 // converged returns how many of the largest singular values of B belong to the
-// k largest, given what was found before, and whether these have converged and
-// so has the next one, to a value that is too small.
+// k largest, given what was found before, and have converged, and whether the
+// run may end. A run that finds some may end early, for another one follows.
+// A run that finds none is the last: it ends only when its largest value has
+// converged, since a residual says that a singular value is near, not that
+// there is none above.
 func (l *lanczos) converged(b *bidiagonal, beta float64) (wanted int, done bool) {
 	sigma, last := b.values()
 	residual := func(i int) float64 { return beta * math.Abs(last[i]) }
@@ -142,8 +167,10 @@ func (l *lanczos) converged(b *bidiagonal, beta float64) (wanted int, done bool)
 		return wanted, true
 	case wanted == len(sigma):
 		return wanted, false
+	case wanted == 0:
+		return 0, sigma[0] <= floor && residual(0) <= min(floor, tolerance*l.scale)
 	default:
-		return wanted, sigma[wanted] <= floor && settled(wanted)
+		return wanted, sigma[wanted]+residual(wanted) <= floor || sigma[wanted] <= floor && settled(wanted)
 	}
 }
 
