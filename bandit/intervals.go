@@ -47,12 +47,12 @@ func (s *search) maximize(o *optimistic, sketcher utility.Sketcher, x *vitrine.C
 // enclose stores the intervals of the items from ≤ i < to.
 func (w *searcher) enclose(from, to int) {
 	s := w.search
-	m := min(1, s.bound.NumDirections())
+	m := s.sketched()
 	w.sketch(from, to, m)
 	for i, u := range w.u {
 		s.index.Lower[from+i] = s.o.at(u, 0)
-		s.index.Upper[from+i] = s.o.at(u, gram.Norm(w.boundOf(i, to-from, m)))
-		s.index.Known[from+i], s.index.sharp[from+i] = false, s.bound.NumDirections() < directionsPerStep
+		s.index.Upper[from+i] = s.o.at(u, gram.Norm(w.upper[i]))
+		s.index.Known[from+i], s.index.sharp[from+i] = false, s.bound.NumDirections() == m
 	}
 }
 

@@ -40,9 +40,11 @@ const (
 	// than an interval and the more questions to the oracle.
 	intervalParams = 24
 
-	// directionsPerStep is the number of directions by which bounds are
-	// tightened at a time.
-	directionsPerStep = 4
+	// sketchDirections is the number of directions along which items are
+	// sketched, and directionsPerStep that by which the bounds of what is left
+	// are tightened at a time.
+	sketchDirections  = 4
+	directionsPerStep = 8
 
 	// resolveItems is the number of items left over that are worth the gradients
 	// of a block.
@@ -185,6 +187,9 @@ func (s *search) each(block func(w *searcher, from, to int), workers int) []*sea
 	return active
 }
 
+// sketched returns the number of directions of a sketch that has any.
+func (s *search) sketched() int { return min(sketchDirections, s.bound.NumDirections()) }
+
 // threshold returns a z that k items are known to reach, −∞ before.
 func (s *search) threshold() float64 { return math.Float64frombits(s.least.Load()) }
 
@@ -207,8 +212,9 @@ type searcher struct {
 	// Of a block:
 	view             matrix
 	u, square, along []float64
-	directions       int // whose components its sketch has: none, or 1 once too many items survive without
-	survived         int // items of the claim
+	upper            []float64 // bounds of the squared norms
+	directions       int       // whose components its sketch has: none, until too many items survive
+	survived         int       // items of the claim
 
 	// Of items that may be among the best:
 	left     []int
@@ -237,7 +243,7 @@ func (w *searcher) work() {
 		}
 		w.resolve()
 		if fair && 16*w.survived > claimItems {
-			w.directions = min(1, s.bound.NumDirections())
+			w.directions = s.sketched()
 		}
 	}
 }
@@ -245,8 +251,8 @@ func (w *searcher) work() {
 // reserve makes room for a block of items of d features and params parameters,
 // so that what a search allocates does not depend on what its workers find.
 func (w *searcher) reserve(d, params int) {
-	w.u, w.square = grow(w.u, indexRows), grow(w.square, indexRows)
-	w.along = grow(w.along, indexRows)
+	w.u, w.square, w.upper = grow(w.u, indexRows), grow(w.square, indexRows), grow(w.upper, indexRows)
+	w.along = grow(w.along, sketchDirections*indexRows)
 	const most = resolveItems + indexRows
 	w.left, w.bounds = slices.Grow(w.left[:0], most), slices.Grow(w.bounds[:0], most)
 	w.f, w.norms = grow(w.f, most), grow(w.norms, most)
@@ -254,25 +260,31 @@ func (w *searcher) reserve(d, params int) {
 	w.g.reshape(most, params)
 }
 
-// sketch sketches the items from ≤ i < to along the first m directions.
+// sketch sketches the items from ≤ i < to along the first m directions, and
+// bounds their norms.
 func (w *searcher) sketch(from, to, m int) {
 	s, n := w.search, to-from
-	w.u, w.square, w.along = grow(w.u, n), grow(w.square, n), grow(w.along, m*n)
+	w.u, w.square, w.along, w.upper = grow(w.u, n), grow(w.square, n), grow(w.along, m*n), grow(w.upper, n)
 	s.sketcher.Sketch(w.u, w.square, w.along, s.o.w, s.bound.Directions(0, m), w.view.view(s.x, from, to))
+	s.bound.Sketches(w.upper, w.square, w.along)
 }
 
 // rank looks for the best among the items from ≤ i < to.
 func (w *searcher) rank(from, to int) {
-	s, n := w.search, to-from
-	m := w.directions
-	w.sketch(from, to, m)
+	s := w.search
+	w.sketch(from, to, w.directions)
 	least := s.threshold()
-	longest := gram.Norm(s.bound.Of(largest(w.square)))
+	// z < least follows, roundings and all, from radius² bound (1+ε) < t² where
+	// t = least − slack − u, less ε times their sizes, is positive. It costs no
+	// root.
+	const margin = 0x1p-40
+	most := s.o.radius * s.o.radius * (1 + margin)
+	gone := least - s.o.slack - margin*(math.Abs(least)+math.Abs(s.o.slack))
 	for i, u := range w.u {
-		if s.o.at(u, longest) < least {
+		bound := w.upper[i]
+		if t := gone - u - margin*math.Abs(u); t > 0 && most*bound < t*t {
 			continue
 		}
-		bound := w.boundOf(i, n, m)
 		if s.o.at(u, gram.Norm(bound)) < least {
 			continue
 		}
@@ -282,30 +294,6 @@ func (w *searcher) rank(from, to int) {
 	if len(w.left) >= resolveItems {
 		w.resolve()
 	}
-}
-
-// boundOf returns the bound of the i-th of n items sketched along m directions.
-func (w *searcher) boundOf(i, n, m int) float64 {
-	b := w.search.bound
-	bound := b.Of(w.square[i])
-	for k := range m {
-		bound = b.Less(bound, k, w.along[k*n+i])
-	}
-	return bound
-}
-
-// largest returns the largest of v ≥ 0, +Inf where one is not a number.
-func largest(v []float64) float64 {
-	most := 0.0
-	for _, a := range v {
-		if !(a <= most) {
-			if math.IsNaN(a) {
-				return math.Inf(1)
-			}
-			most = a
-		}
-	}
-	return most
 }
 
 // resolve ranks the items left, and leaves none.

@@ -61,14 +61,31 @@ func (m *Linear) Init(w []float64, rng *rand.Rand) {
 
 // Utilities implements [Model].
 func (m *Linear) Utilities(dst, w []float64, x *mat.Dense) {
-	checkUtilities(m, dst, w, x)
-	b := 0.0
+	n := checkUtilities(m, dst, w, x)
+	buf := m.scratch.get(m.d * min(n, tileRows))
+	defer m.scratch.put(buf)
+	for i := 0; i < n; i += tileRows {
+		m.combine(dst[i:min(i+tileRows, n)], w, columns(*buf, x, i, min(i+tileRows, n)))
+	}
+}
+
+// combine stores qᵀ∇_w f in dst for the items with the columns t, which for q = w
+// is f_w.
+func (m *Linear) combine(dst, q, t []float64) {
+	c := 0.0
 	if m.intercept {
-		b = w[m.d]
+		c = q[m.d]
 	}
-	for i := range dst {
-		dst[i] = kernel.Dot(w[:m.d], x.RawRowView(i)) + b
-	}
+	kernel.Combine(dst, c, q, 1, t, m.d)
+}
+
+// columns stores the rows from ≤ i < to of x as columns of the matrix with as
+// many columns, in t, which has room, and returns it.
+func columns(t []float64, x *mat.Dense, from, to int) []float64 {
+	raw := x.RawMatrix()
+	t = t[:(to-from)*raw.Cols]
+	kernel.Columns(t, raw.Data[from*raw.Stride:], raw.Stride, to-from, raw.Cols)
+	return t
 }
 
 // Gradients implements [Model]. They do not depend on w.

@@ -32,11 +32,16 @@ type Sketcher interface {
 //	‖∇f‖² = Σ_l ‖δ_l‖² (1 + ‖v_{l-1}‖²)      qᵀ∇f = Σ_l δ_lᵀ (Q_l v_{l-1} + c_l)
 func (m *MLP) Sketch(u, square, along, w, q []float64, x *mat.Dense) {
 	n := checkSketch(m, u, square, along, w, q, x)
-	size := m.units * min(n, tileRows)
-	buf := m.scratch.get(2*size + 3*tileRows)
+	rows, directions := min(n, tileRows), len(q)/len(w)
+	buf := m.scratch.get((2*m.units + 3 + directions) * rows)
 	defer m.scratch.put(buf)
-	value, slope := (*buf)[:size], (*buf)[size:2*size]
-	ones, work, more := (*buf)[2*size:][:tileRows], (*buf)[2*size+tileRows:][:tileRows], (*buf)[2*size+2*tileRows:]
+	rest := *buf
+	row := func(count int) []float64 {
+		part := rest[:count*rows]
+		rest = rest[count*rows:]
+		return part
+	}
+	value, slope, ones, work, more, forms := row(m.units), row(m.units), row(1), row(1), row(1), row(directions)
 	for i := range ones {
 		ones[i] = 1
 	}
@@ -44,9 +49,11 @@ func (m *MLP) Sketch(u, square, along, w, q []float64, x *mat.Dense) {
 		t := tile{n: min(tileRows, n-i), value: value, slope: slope}
 		m.forward(t, u[i:], w, x, i)
 		m.backward(t, ones, w, work)
-		m.squares(square[i:i+t.n], t, ones, work[:t.n], more[:t.n])
-		for k := 0; k*len(w) < len(q); k++ {
-			m.along(along[k*n+i:][:t.n], t, ones, q[k*len(w):][:len(w)], work[:t.n])
+		m.squares(square[i:i+t.n], t, ones[:t.n], work[:t.n], more[:t.n])
+		forms := forms[:directions*t.n]
+		m.along(forms, t, ones[:t.n], q)
+		for k := range directions {
+			copy(along[k*n+i:], forms[k*t.n:][:t.n])
 		}
 	}
 }
@@ -59,34 +66,23 @@ func (m *MLP) squares(dst []float64, t tile, cotangent, in, out []float64) {
 		for i := range in {
 			in[i] = 1
 		}
-		addSquares(in, t.rows(t.value, l.input, l.in))
+		kernel.AddSquares(in, t.rows(t.value, l.input, l.in), l.in)
 		clear(out)
-		addSquares(out, t.rows(t.delta(l, cotangent), 0, l.out))
+		kernel.AddSquares(out, t.rows(t.delta(l, cotangent), 0, l.out), l.out)
 		for i, v := range in {
 			dst[i] += v * out[i]
 		}
 	}
 }
 
-// addSquares adds the squares of the rows of length len(dst) to dst.
-func addSquares(dst, rows []float64) {
-	for ; len(rows) > 0; rows = rows[len(dst):] {
-		for i, v := range rows[:len(dst)] {
-			dst[i] += v * v
-		}
-	}
-}
-
-// along stores qᵀ∇_w f of each item of t in dst, after backward. work has room
-// for a row.
-func (m *MLP) along(dst []float64, t tile, cotangent, q, work []float64) {
+// along stores qᵀ∇_w f of the items of t in the rows of dst, one for each
+// direction of q, after backward.
+func (m *MLP) along(dst []float64, t tile, cotangent, q []float64) {
 	clear(dst)
 	for _, l := range m.layers {
 		in, delta := t.rows(t.value, l.input, l.in), t.delta(l, cotangent)
-		for j := range l.out {
-			kernel.Combine(work, q[l.bias+j], q[l.weight+j*l.in:], 1, in, l.in)
-			kernel.Mul(work, t.rows(delta, j, 1))
-			kernel.Axpy(dst, 1, work)
+		if len(q) > 0 {
+			kernel.Bilinear(dst, t.n, delta, l.out, in, l.in, q[l.weight:], l.bias-l.weight, m.NumParams())
 		}
 	}
 }
@@ -94,32 +90,22 @@ func (m *MLP) along(dst []float64, t tile, cotangent, q, work []float64) {
 // Sketch implements [Sketcher], of the gradients x, or [x, 1] with an intercept.
 func (m *Linear) Sketch(u, square, along, w, q []float64, x *mat.Dense) {
 	n := checkSketch(m, u, square, along, w, q, x)
-	b, one := 0.0, 0.0
+	one := 0.0
 	if m.intercept {
-		b, one = w[m.d], 1
+		one = 1
 	}
-	theta, raw := w[:m.d], x.RawMatrix()
-	for i := range u {
-		row := raw.Data[i*raw.Stride:][:m.d]
-		u[i] = kernel.Dot(theta, row) + b
-		s0, s1 := one, 0.0
-		for ; len(row) >= 2; row = row[2:] {
-			s0 += row[0] * row[0]
-			s1 += row[1] * row[1]
+	buf := m.scratch.get(m.d * min(n, tileRows))
+	defer m.scratch.put(buf)
+	for i := 0; i < n; i += tileRows {
+		to := min(i+tileRows, n)
+		t := columns(*buf, x, i, to)
+		m.combine(u[i:to], w, t)
+		for j := range square[i:to] {
+			square[i+j] = one
 		}
-		for _, v := range row {
-			s0 += v * v
-		}
-		square[i] = s0 + s1
-	}
-	for k := 0; k*len(w) < len(q); k++ {
-		q := q[k*len(w):][:len(w)]
-		c := 0.0
-		if m.intercept {
-			c = q[m.d]
-		}
-		for i := range n {
-			along[k*n+i] = kernel.Dot(q[:m.d], x.RawRowView(i)) + c
+		kernel.AddSquares(square[i:to], t, m.d)
+		for k := 0; k*len(w) < len(q); k++ {
+			m.combine(along[k*n+i:k*n+to], q[k*len(w):][:len(w)], t)
 		}
 	}
 }

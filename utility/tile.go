@@ -28,13 +28,7 @@ func (t tile) rows(of []float64, first, count int) []float64 {
 // forward stores the values and slopes of the items from row first of x on in
 // t, and their utilities in u.
 func (m *MLP) forward(t tile, u, w []float64, x *mat.Dense, first int) {
-	raw := x.RawMatrix()
-	for k := range raw.Cols {
-		value, column := t.rows(t.value, k, 1), raw.Data[first*raw.Stride+k:]
-		for i := range value {
-			value[i] = column[i*raw.Stride]
-		}
-	}
+	columns(t.value, x, first, first+t.n)
 	for _, l := range m.layers {
 		in := t.rows(t.value, l.input, l.in)
 		if l.last {

@@ -13,7 +13,7 @@ import (
 // V⁻¹ with the smallest eigenvalues μ_k, the directions of which the learner
 // knows most. With μ the largest eigenvalue,
 //
-//	‖g‖²_{V⁻¹} ≤ μ ‖g‖² − Σ_{k≤m} (μ − μ_k) (q_kᵀg)²
+//	‖g‖²_{V⁻¹} ≤ μ ‖g‖² − Σ_{k≤m} (d_kᵀg)²,  d_k = √(μ − μ_k) q_k
 //
 // the more components, the less. Gradients lie mostly along a few directions
 // that are well explored, so little is left for the factor μ.
@@ -27,14 +27,13 @@ import (
 // measured, and (‖R‖_F + ημ + ε‖V⁻¹‖_F)‖g‖² is added, with ε = (d+16)² 2⁻⁵⁰, which
 // is above the sum of all rounding errors: those of a quadratic form of order
 // d, (d+2) 2⁻⁵² ‖V⁻¹‖_F ‖g‖², of d squared components and of measuring R and η,
-// each of no more than that, and those of ‖g‖² and of q_kᵀg, for whose relative
+// each of no more than that, and those of ‖g‖² and of d_kᵀg, for whose relative
 // errors up to d 2⁻⁵¹ there is room.
 type Bound struct {
 	d     int
 	top   float64   // the factor of ‖g‖²
 	size  float64   // ‖V⁻¹‖_F
-	gap   []float64 // μ − μ_k
-	q     []float64 // m×d, row k is q_k
+	q     []float64 // m×d, row k is d_k
 	floor float64   // above what underflow can lose
 }
 
@@ -64,23 +63,19 @@ func (v Inverse) Bound(m int) *Bound {
 	}
 	largest := max(mu[v.d-1], 0)
 	b.top = largest + mat.Norm(&r, 2) + mat.Norm(&gram, 2)*largest + rounding*size
-	m = min(m, v.d)
-	b.q = make([]float64, m*v.d)
-	for k := range m {
-		if !(mu[k] < largest) {
-			break
+	for k := 0; k < min(m, v.d) && mu[k] < largest; k++ {
+		length := math.Sqrt(largest - mu[k])
+		for i := range v.d {
+			b.q = append(b.q, length*q.At(i, k))
 		}
-		mat.Col(b.q[k*v.d:][:v.d], k, &q)
-		b.gap = append(b.gap, largest-mu[k])
 	}
-	b.q = b.q[:len(b.gap)*v.d]
 	return b
 }
 
 // NumDirections returns m, at most what was asked for.
-func (b *Bound) NumDirections() int { return len(b.gap) }
+func (b *Bound) NumDirections() int { return len(b.q) / b.d }
 
-// Directions returns the q_k, from ≤ k < to, one after the other. They must not
+// Directions returns the d_k, from ≤ k < to, one after the other. They must not
 // be changed.
 func (b *Bound) Directions(from, to int) []float64 { return b.q[from*b.d : to*b.d] }
 
@@ -93,19 +88,34 @@ func (b *Bound) Of(square float64) float64 {
 	return b.top*square + b.floor
 }
 
-// Less returns the bound once the component q_kᵀg is known too.
-func (b *Bound) Less(bound float64, k int, component float64) float64 {
-	return bound - b.gap[k]*component*component
+// Sketches stores the bounds of n vectors of which ‖g_i‖² and the components
+// along the first m directions are known, along[k·n+i] that of the i-th along
+// the k-th.
+func (b *Bound) Sketches(dst, square, along []float64) {
+	n := len(dst)
+	clear(dst)
+	if n > 0 {
+		kernel.AddSquares(dst, along, len(along)/n)
+	}
+	for i, v := range square {
+		dst[i] = b.Of(v) - dst[i]
+	}
 }
 
-// Tighten is [Bound.Less] of the directions from ≤ k < to for the n rows of the
-// n×d matrix g.
+// Tighten lowers the bounds of the n rows of the n×d matrix g by their
+// components along the directions from ≤ k < to.
 func (b *Bound) Tighten(bounds []float64, from, to int, g *mat.Dense) {
+	var zeros, along [8]float64
 	for i := range bounds {
-		row := g.RawRowView(i)
-		for k := from; k < to; k++ {
-			bounds[i] = b.Less(bounds[i], k, kernel.Dot(b.q[k*b.d:][:b.d], row))
+		row, sum := g.RawRowView(i), 0.0
+		for k := from; k < to; k += len(along) {
+			n := min(len(along), to-k)
+			kernel.Gemv(along[:], zeros[:], b.q[k*b.d:], row, n, b.d)
+			for _, component := range along[:n] {
+				sum += component * component
+			}
 		}
+		bounds[i] -= sum
 	}
 }
 

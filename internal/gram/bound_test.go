@@ -85,6 +85,11 @@ func TestBoundIsAboveTheNorm(t *testing.T) {
 			bounds[i] = b.Of(mat.Dot(row, row))
 		}
 		start, rows := append([]float64(nil), bounds...), make([]float64, n)
+		var squares, along, sketched []float64
+		for i := range n {
+			row := g.RowView(i)
+			squares = append(squares, mat.Dot(row, row))
+		}
 		b.Rows(rows, g)
 		check := func(known int) {
 			for i, norm := range norms {
@@ -100,15 +105,23 @@ func TestBoundIsAboveTheNorm(t *testing.T) {
 			for i := range bounds {
 				q := mat.NewVecDense(d, b.Directions(k, k+1))
 				component := mat.Dot(q, g.RowView(i))
-				want := b.Less(before[i], k, component)
+				along = append(along, component)
+				want := before[i] - component*component
 				if start[i] < 1e280 && math.Abs(bounds[i]-want) > 1e-9*start[i] {
-					t.Fatalf("Tighten gives %v, Less %v", bounds[i], want)
+					t.Fatalf("Tighten gives %v, want %v", bounds[i], want)
 				}
 				if bounds[i] > before[i] {
 					t.Fatalf("a component raised the bound from %v to %v", before[i], bounds[i])
 				}
 			}
 			check(k + 1)
+			sketched = append(sketched[:0], bounds...)
+			b.Sketches(sketched, squares, along)
+			for i, bound := range sketched {
+				if start[i] < 1e280 && math.Abs(bound-bounds[i]) > 1e-9*start[i] || gram.Norm(bound) < norms[i] {
+					t.Fatalf("Sketches gives the bound %v, want %v of a norm of %v", bound, bounds[i], norms[i])
+				}
+			}
 		}
 		for i, row := range rows {
 			if start[i] < 1e280 && math.Abs(row-bounds[i]) > 1e-9*start[i] || gram.Norm(row) < norms[i] {

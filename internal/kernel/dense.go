@@ -163,3 +163,84 @@ func MulPairs(dst []float64, stride int, x []float64, n int, pairs []int32) {
 		}
 	}
 }
+
+// AddSquares adds to dst, of length n, the squares of the rows x_k of the d×n
+// row-major matrix x:
+//
+//	dst_i += Σ_{k<d} x_ki²
+//
+// It panics where x is shorter than its shape.
+func AddSquares(dst, x []float64, d int) {
+	n := len(dst)
+	x = x[:d*n]
+	if len(x) == 0 || addSquaresVector(dst, x, d) {
+		return
+	}
+	for ; len(x) > 0; x = x[n:] {
+		for i, v := range x[:n] {
+			dst[i] += float64(v * v)
+		}
+	}
+}
+
+// Bilinear adds to the m rows of dst, each of n entries, forms of the columns
+// of the h×n matrix y and the d×n matrix x, both row-major:
+//
+//	dst_ki += Σ_{j<h} y_ji (c_kj + Σ_{l<d} W_kjl x_li),  k < m
+//
+// W_k is the h×d row-major matrix that begins at w[k·stride], and c_k begins
+// bias ≥ h·d entries after it. It panics where a slice is shorter than its
+// shape. dst may not overlap the others.
+func Bilinear(dst []float64, n int, y []float64, h int, x []float64, d int, w []float64, bias, stride int) {
+	if n == 0 || h == 0 || len(dst) < n {
+		return
+	}
+	m := len(dst) / n
+	if bias < h*d {
+		panic("kernel: Bilinear needs the constants after the matrices")
+	}
+	dst, y, x = dst[:m*n], y[:h*n], x[:d*n]
+	_ = w[(m-1)*stride+bias+h-1]
+	if d > 0 && bilinearVector(dst, n, y, h, x, d, w, bias, stride) {
+		return
+	}
+	for k := range m {
+		to, w := dst[k*n:][:n], w[k*stride:]
+		for j := range h {
+			c, row := w[bias+j], w[j*d:][:d]
+			for i, yji := range y[j*n:][:n] {
+				sum := c
+				for l, v := range row {
+					sum += v * x[l*n+i]
+				}
+				to[i] += yji * sum
+			}
+		}
+	}
+}
+
+// Columns stores the columns of n rows of d entries, which are stride apart in
+// x, one after the other in dst:
+//
+//	dst[j·n + i] = x[i·stride + j],  i < n, j < d
+//
+// It panics where a slice is shorter than its shape, or stride than d. dst may
+// not overlap x.
+func Columns(dst, x []float64, stride, n, d int) {
+	if n == 0 || d == 0 {
+		return
+	}
+	if stride < d {
+		panic("kernel: Columns needs a stride of at least the number of columns")
+	}
+	dst, x = dst[:n*d], x[:(n-1)*stride+d]
+	if columnsVector(dst, x, stride, n, d) {
+		return
+	}
+	for j := range d {
+		column := dst[j*n:][:n]
+		for i := range column {
+			column[i] = x[i*stride+j]
+		}
+	}
+}

@@ -154,6 +154,74 @@ func TestMulPairs(t *testing.T) {
 	})
 }
 
+func TestAddSquares(t *testing.T) {
+	eachPath(t, func(t *testing.T) {
+		rapid.Check(t, func(t *rapid.T) {
+			n, d := rapid.IntRange(0, 70).Draw(t, "n"), rapid.IntRange(0, 9).Draw(t, "d")
+			got, x := integers(t, "dst", n), integers(t, "x", d*n)
+			want := slices.Clone(got)
+			for i, v := range x {
+				want[i%n] += v * v
+			}
+			kernel.AddSquares(got, x, d)
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	})
+}
+
+func TestBilinear(t *testing.T) {
+	eachPath(t, func(t *testing.T) {
+		rapid.Check(t, func(t *rapid.T) {
+			n := rapid.IntRange(1, 40).Draw(t, "n")
+			m, h, d := rapid.IntRange(0, 9).Draw(t, "m"), rapid.IntRange(0, 4).Draw(t, "h"), rapid.IntRange(0, 9).Draw(t, "d")
+			bias := h*d + rapid.IntRange(0, 2).Draw(t, "gap")
+			stride := bias + h + rapid.IntRange(0, 2).Draw(t, "gap")
+			y, x, w := integers(t, "y", h*n), integers(t, "x", d*n), integers(t, "w", m*stride)
+			got := integers(t, "dst", m*n)
+			want := slices.Clone(got)
+			for k := range m {
+				for j := range h {
+					for i := range n {
+						inner := w[k*stride+bias+j]
+						for l := range d {
+							inner += w[k*stride+j*d+l] * x[l*n+i]
+						}
+						want[k*n+i] += y[j*n+i] * inner
+					}
+				}
+			}
+			kernel.Bilinear(got, n, y, h, x, d, w, bias, stride)
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	})
+}
+
+// The entries between the rows are not touched.
+func TestColumns(t *testing.T) {
+	eachPath(t, func(t *testing.T) {
+		rapid.Check(t, func(t *rapid.T) {
+			n, d := rapid.IntRange(1, 40).Draw(t, "n"), rapid.IntRange(1, 20).Draw(t, "d")
+			stride := d + rapid.IntRange(0, 3).Draw(t, "gap")
+			x := integers(t, "x", (n-1)*stride+d)
+			got := integers(t, "dst", n*d+1)
+			want := slices.Clone(got)
+			for j := range d {
+				for i := range n {
+					want[j*n+i] = x[i*stride+j]
+				}
+			}
+			kernel.Columns(got, x, stride, n, d)
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	})
+}
+
 func TestDensePanics(t *testing.T) {
 	for name, f := range map[string]func(){
 		"Dot of a shorter b":             func() { kernel.Dot(make([]float64, 5), make([]float64, 4)) },

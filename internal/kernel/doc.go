@@ -14,7 +14,8 @@
 //
 //   - Kernels that treat entries apart do the same operations in the same
 //     order, none of them fused, and give the same bits: Exp, Sigmoid, Tanh,
-//     Softplus, Axpy, Mul, MulComplement, Combine, MulPairs, GemvTrans, SymRankOne.
+//     Softplus, Axpy, Mul, MulComplement, AddSquares, Combine, MulPairs, Columns, GemvTrans,
+//     SymRankOne.
 //   - Kernels that sum along a row sum in another order and with fused
 //     operations: Dot, Sum, LogSumExp1, Gemv, SymMulVec, SymRankK and
 //     SymQuadForms agree to 1e-12 of the sum of the absolute values of their

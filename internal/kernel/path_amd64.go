@@ -129,6 +129,51 @@ func mulComplementVector(dst, y []float64) int {
 	return n
 }
 
+func addSquaresVector(dst, x []float64, d int) bool {
+	to, s, n := unsafe.SliceData(dst), unsafe.SliceData(x), len(dst)
+	switch active {
+	case avx512:
+		addSquaresAVX512(to, s, d, n)
+	case avx2:
+		addSquaresAVX2(to, s, d, n)
+	default:
+		return false
+	}
+	return true
+}
+
+func columnsVector(dst, x []float64, stride, n, d int) bool {
+	to, s := unsafe.SliceData(dst), unsafe.SliceData(x)
+	switch {
+	case active == generic || min(n, d) < avx2.lanes():
+		return false
+	case active == avx512 && min(n, d) >= avx512.lanes():
+		columnsAVX512(to, s, stride, n, d)
+	default:
+		columnsAVX2(to, s, stride, n, d)
+	}
+	return true
+}
+
+// forms returns the number of forms that bilinearVector takes at a time.
+func (p path) forms() int { return p.lanes() / 2 }
+
+func bilinearVector(dst []float64, n int, y []float64, h int, x []float64, d int, w []float64, bias, stride int) bool {
+	s, t, u := unsafe.SliceData(y), unsafe.SliceData(x), len(dst)/n
+	if active == generic {
+		return false
+	}
+	for k := 0; k < u; k += active.forms() {
+		to, v := unsafe.SliceData(dst[k*n:]), unsafe.SliceData(w[k*stride:])
+		if active == avx512 {
+			bilinearAVX512(to, n, s, h, t, d, v, bias, stride, u-k)
+		} else {
+			bilinearAVX2(to, n, s, h, t, d, v, bias, stride, u-k)
+		}
+	}
+	return true
+}
+
 func combineVector(dst []float64, c float64, w []float64, stride int, x []float64, d int) {
 	to, v, s, n := unsafe.SliceData(dst), unsafe.SliceData(w), unsafe.SliceData(x), len(dst)
 	if active == avx512 {

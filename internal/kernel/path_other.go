@@ -26,4 +26,9 @@ func gemvTransVector(_, _, _ []float64, _, _ int)                               
 
 func symQuadFormsVector(_, _, _ []float64, _, _ int) { panic(active) }
 
+func bilinearVector(_ []float64, _ int, _ []float64, _ int, _ []float64, _ int, _ []float64, _, _ int) bool {
+	return false
+}
+func addSquaresVector(_, _ []float64, _ int) bool                           { return false }
+func columnsVector(_, _ []float64, _, _, _ int) bool                        { return false }
 func mulPairsVector(_ []float64, _ int, _ []float64, _ int, _ []int32) bool { return false }

@@ -45,6 +45,16 @@ var kernels = []struct {
 	}},
 	{"Mul", true, func(of source, n, d int) []float64 { return entrywise(kernel.Mul, of, n*d) }},
 	{"MulComplement", true, func(of source, n, d int) []float64 { return entrywise(kernel.MulComplement, of, n*d) }},
+	{"AddSquares", true, func(of source, n, d int) []float64 {
+		dst := of(n)
+		kernel.AddSquares(dst, of(d*n), d)
+		return dst
+	}},
+	{"Columns", true, func(of source, n, d int) []float64 {
+		dst := of(n * d)
+		kernel.Columns(dst, of(max(0, n*(d+3)-3)), d+3, n, d)
+		return dst
+	}},
 	{"Combine", true, func(of source, n, d int) []float64 {
 		dst := of(n)
 		kernel.Combine(dst, 0.3, of(d), 1, of(d*n), d)
@@ -53,6 +63,11 @@ var kernels = []struct {
 	{"Combine of a column", true, func(of source, n, d int) []float64 {
 		dst := of(n)
 		kernel.Combine(dst, 0.3, of(3*d), 3, of(d*n), d)
+		return dst
+	}},
+	{"Bilinear", false, func(of source, n, d int) []float64 {
+		dst := of(3 * n)
+		kernel.Bilinear(dst, n, of(5*n), 5, of(d*n), d, of(3*(5*(d+1)+2)), 5*d+1, 5*(d+1)+2)
 		return dst
 	}},
 	{"MulPairs", true, func(of source, n, d int) []float64 {
@@ -176,7 +191,10 @@ func TestKernelsDoNotAllocate(t *testing.T) {
 				f.apply(of[0][:n], x)
 			}
 			kernel.LogSumExp1(x)
+			kernel.AddSquares(of[0][:n], of[2], d)
+			kernel.Columns(of[0], of[1], d+3, n, d)
 			kernel.Combine(of[0][:n], 1, of[1], 1, of[2], d)
+			kernel.Bilinear(of[0][:9*n], n, of[1], 4, of[2], d, of[3], 4*d, 5*d)
 			kernel.MulPairs(of[0], d+3, of[1], n, pairs)
 			kernel.Gemv(of[0], of[1], of[2], of[3], n, d)
 			kernel.GemvTrans(of[0], of[1], of[2], n, d)
@@ -213,6 +231,14 @@ func TestKernelsPanicOnEveryPath(t *testing.T) {
 	eachPath(t, func(t *testing.T) {
 		for name, call := range map[string]func(){
 			"Exp":                        func() { kernel.Exp(of(15), of(16)) },
+			"Bilinear, short weights":    func() { kernel.Bilinear(of(64), 16, of(32), 2, of(48), 3, of(3*9+7), 6, 9) },
+			"Bilinear, short left rows":  func() { kernel.Bilinear(of(64), 16, of(31), 2, of(48), 3, of(3*9+8), 6, 9) },
+			"Bilinear, short rows":       func() { kernel.Bilinear(of(64), 16, of(32), 2, of(47), 3, of(3*9+8), 6, 9) },
+			"Bilinear, mixed weights":    func() { kernel.Bilinear(of(64), 16, of(32), 2, of(48), 3, of(3*9+8), 5, 9) },
+			"AddSquares, short rows":     func() { kernel.AddSquares(of(16), of(255), 16) },
+			"Columns, short rows":        func() { kernel.Columns(of(256), of(15*17+15), 17, 16, 16) },
+			"Columns, short dst":         func() { kernel.Columns(of(255), of(256), 16, 16, 16) },
+			"Columns, overlapping rows":  func() { kernel.Columns(of(256), of(256), 15, 16, 16) },
 			"Gemv with a short matrix":   func() { kernel.Gemv(of(16), of(16), of(255), of(16), 16, 16) },
 			"Gemv with a short offset":   func() { kernel.Gemv(of(16), of(15), of(256), of(16), 16, 16) },
 			"GemvTrans, short weights":   func() { kernel.GemvTrans(of(16), of(256), of(15), 16, 16) },

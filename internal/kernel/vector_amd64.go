@@ -51,15 +51,31 @@ func mulAVX512(dst *float64, x *float64, n int)
 //go:noescape
 func mulComplementAVX512(dst *float64, y *float64, n int)
 
+// addSquaresAVX512 is AddSquares for d ≥ 1 rows of n.
+//
+//go:noescape
+func addSquaresAVX512(dst *float64, x *float64, d int, n int)
+
 // combineAVX512 is Combine for rows of n.
 //
 //go:noescape
 func combineAVX512(dst *float64, c float64, w *float64, stride int, x *float64, d int, n int)
 
+// bilinearAVX512 is Bilinear for the first forms, at most count ≥ 1 of them, where h and d
+// are at least 1 and c begins bias entries after w.
+//
+//go:noescape
+func bilinearAVX512(dst *float64, n int, y *float64, h int, x *float64, d int, w *float64, bias int, stride int, count int)
+
 // mulPairsAVX512 is MulPairs for n and count that fill a vector.
 //
 //go:noescape
 func mulPairsAVX512(dst *float64, stride int, x *float64, n int, pairs *int32, count int)
+
+// columnsAVX512 is Columns for n and d that fill a vector.
+//
+//go:noescape
+func columnsAVX512(dst *float64, x *float64, stride int, n int, d int)
 
 // gemvAVX512 stores the products of the first rows of g with w, at most n ≥ 1 of
 // them, in q, which has room for the rows of a tile.
@@ -144,15 +160,31 @@ func mulAVX2(dst *float64, x *float64, n int)
 //go:noescape
 func mulComplementAVX2(dst *float64, y *float64, n int)
 
+// addSquaresAVX2 is AddSquares for d ≥ 1 rows of n.
+//
+//go:noescape
+func addSquaresAVX2(dst *float64, x *float64, d int, n int)
+
 // combineAVX2 is Combine for rows of n.
 //
 //go:noescape
 func combineAVX2(dst *float64, c float64, w *float64, stride int, x *float64, d int, n int)
 
+// bilinearAVX2 is Bilinear for the first forms, at most count ≥ 1 of them, where h and d
+// are at least 1 and c begins bias entries after w.
+//
+//go:noescape
+func bilinearAVX2(dst *float64, n int, y *float64, h int, x *float64, d int, w *float64, bias int, stride int, count int)
+
 // mulPairsAVX2 is MulPairs for n and count that fill a vector.
 //
 //go:noescape
 func mulPairsAVX2(dst *float64, stride int, x *float64, n int, pairs *int32, count int)
+
+// columnsAVX2 is Columns for n and d that fill a vector.
+//
+//go:noescape
+func columnsAVX2(dst *float64, x *float64, stride int, n int, d int)
 
 // gemvAVX2 stores the products of the first rows of g with w, at most n ≥ 1 of
 // them, in q, which has room for the rows of a tile.

@@ -659,6 +659,97 @@ DATA ones<>+48(SB)/8, $0x3ff0000000000000
 DATA ones<>+56(SB)/8, $0x3ff0000000000000
 GLOBL ones<>(SB), RODATA|NOPTR, $64
 
+// func addSquaresAVX512(dst *float64, x *float64, d int, n int)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2
+TEXT ·addSquaresAVX512(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ n+24(FP), DX
+	MOVQ n+24(FP), BX
+	SHLQ $0x03, DX
+
+loop23:
+	CMPQ    BX, $0x00000020
+	JLT     done24
+	VMOVUPD (AX), Z0
+	VMOVUPD 64(AX), Z1
+	VMOVUPD 128(AX), Z2
+	VMOVUPD 192(AX), Z3
+	MOVQ    d+16(FP), DI
+	MOVQ    CX, SI
+
+loop25:
+	VMOVUPD (SI), Z4
+	VMULPD  Z4, Z4, Z4
+	VADDPD  Z4, Z0, Z0
+	VMOVUPD 64(SI), Z4
+	VMULPD  Z4, Z4, Z4
+	VADDPD  Z4, Z1, Z1
+	VMOVUPD 128(SI), Z4
+	VMULPD  Z4, Z4, Z4
+	VADDPD  Z4, Z2, Z2
+	VMOVUPD 192(SI), Z4
+	VMULPD  Z4, Z4, Z4
+	VADDPD  Z4, Z3, Z3
+	ADDQ    DX, SI
+	DECQ    DI
+	JNZ     loop25
+	VMOVUPD Z0, (AX)
+	VMOVUPD Z1, 64(AX)
+	VMOVUPD Z2, 128(AX)
+	VMOVUPD Z3, 192(AX)
+	ADDQ    $0x00000100, AX
+	ADDQ    $0x00000100, CX
+	SUBQ    $0x00000020, BX
+	JMP     loop23
+
+done24:
+loop26:
+	CMPQ    BX, $0x00000008
+	JLT     done27
+	VMOVUPD (AX), Z0
+	MOVQ    d+16(FP), DI
+	MOVQ    CX, SI
+
+loop28:
+	VMOVUPD (SI), Z1
+	VMULPD  Z1, Z1, Z1
+	VADDPD  Z1, Z0, Z0
+	ADDQ    DX, SI
+	DECQ    DI
+	JNZ     loop28
+	VMOVUPD Z0, (AX)
+	ADDQ    $0x00000040, AX
+	ADDQ    $0x00000040, CX
+	SUBQ    $0x00000008, BX
+	JMP     loop26
+
+done27:
+	TESTQ     BX, BX
+	JZ        none29
+	MOVQ      $0x000000ff, SI
+	BZHIQ     BX, SI, SI
+	KMOVB     SI, K1
+	VMOVUPD.Z (AX), K1, Z0
+	MOVQ      d+16(FP), DI
+	MOVQ      CX, SI
+
+loop30:
+	VMOVUPD.Z (SI), K1, Z1
+	VMULPD    Z1, Z1, Z1
+	VADDPD    Z1, Z0, Z0
+	ADDQ      DX, SI
+	DECQ      DI
+	JNZ       loop30
+	VMOVUPD   Z0, K1, (AX)
+	ADDQ      $0x00000040, AX
+	ADDQ      $0x00000040, CX
+	SUBQ      $0x00000008, BX
+
+none29:
+	VZEROUPPER
+	RET
+
 // func combineAVX512(dst *float64, c float64, w *float64, stride int, x *float64, d int, n int)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2
 TEXT ·combineAVX512(SB), NOSPLIT, $0-56
@@ -671,207 +762,13 @@ TEXT ·combineAVX512(SB), NOSPLIT, $0-56
 	SHLQ $0x03, DX
 	SHLQ $0x03, SI
 
-loop23:
+loop31:
 	CMPQ         DI, $0x00000020
-	JLT          done24
+	JLT          done32
 	VBROADCASTSD c+8(FP), Z0
 	VBROADCASTSD c+8(FP), Z1
 	VBROADCASTSD c+8(FP), Z2
 	VBROADCASTSD c+8(FP), Z3
-	MOVQ         CX, R8
-	MOVQ         BX, R9
-	MOVQ         d+40(FP), R10
-	MOVQ         R10, R11
-	ANDQ         $0x03, R11
-	SHRQ         $0x02, R10
-	CMPQ         R11, $0x01
-	JLT          fours28
-	JEQ          one25
-	CMPQ         R11, $0x02
-	JEQ          two26
-	JMP          three27
-
-one25:
-	VBROADCASTSD (R8), Z4
-	VMOVUPD      (R9), Z5
-	VMULPD       Z5, Z4, Z5
-	VMOVUPD      64(R9), Z6
-	VMULPD       Z6, Z4, Z6
-	VMOVUPD      128(R9), Z7
-	VMULPD       Z7, Z4, Z7
-	VMOVUPD      192(R9), Z8
-	VMULPD       Z8, Z4, Z4
-	ADDQ         DX, R8
-	ADDQ         SI, R9
-	VADDPD       Z5, Z0, Z0
-	VADDPD       Z6, Z1, Z1
-	VADDPD       Z7, Z2, Z2
-	VADDPD       Z4, Z3, Z3
-	JMP          fours28
-
-two26:
-	VBROADCASTSD (R8), Z4
-	VMOVUPD      (R9), Z5
-	VMULPD       Z5, Z4, Z5
-	VMOVUPD      64(R9), Z6
-	VMULPD       Z6, Z4, Z6
-	VMOVUPD      128(R9), Z7
-	VMULPD       Z7, Z4, Z7
-	VMOVUPD      192(R9), Z8
-	VMULPD       Z8, Z4, Z4
-	ADDQ         DX, R8
-	ADDQ         SI, R9
-	VBROADCASTSD (R8), Z8
-	VMOVUPD      (R9), Z9
-	VMULPD       Z9, Z8, Z9
-	VMOVUPD      64(R9), Z10
-	VMULPD       Z10, Z8, Z10
-	VMOVUPD      128(R9), Z11
-	VMULPD       Z11, Z8, Z11
-	VMOVUPD      192(R9), Z12
-	VMULPD       Z12, Z8, Z8
-	ADDQ         DX, R8
-	ADDQ         SI, R9
-	VADDPD       Z5, Z0, Z0
-	VADDPD       Z9, Z0, Z0
-	VADDPD       Z6, Z1, Z1
-	VADDPD       Z10, Z1, Z1
-	VADDPD       Z7, Z2, Z2
-	VADDPD       Z11, Z2, Z2
-	VADDPD       Z4, Z3, Z3
-	VADDPD       Z8, Z3, Z3
-	JMP          fours28
-
-three27:
-	VBROADCASTSD (R8), Z4
-	VMOVUPD      (R9), Z5
-	VMULPD       Z5, Z4, Z5
-	VMOVUPD      64(R9), Z6
-	VMULPD       Z6, Z4, Z6
-	VMOVUPD      128(R9), Z7
-	VMULPD       Z7, Z4, Z7
-	VMOVUPD      192(R9), Z8
-	VMULPD       Z8, Z4, Z4
-	ADDQ         DX, R8
-	ADDQ         SI, R9
-	VBROADCASTSD (R8), Z8
-	VMOVUPD      (R9), Z9
-	VMULPD       Z9, Z8, Z9
-	VMOVUPD      64(R9), Z10
-	VMULPD       Z10, Z8, Z10
-	VMOVUPD      128(R9), Z11
-	VMULPD       Z11, Z8, Z11
-	VMOVUPD      192(R9), Z12
-	VMULPD       Z12, Z8, Z8
-	ADDQ         DX, R8
-	ADDQ         SI, R9
-	VBROADCASTSD (R8), Z12
-	VMOVUPD      (R9), Z13
-	VMULPD       Z13, Z12, Z13
-	VMOVUPD      64(R9), Z14
-	VMULPD       Z14, Z12, Z14
-	VMOVUPD      128(R9), Z15
-	VMULPD       Z15, Z12, Z15
-	VMOVUPD      192(R9), Z16
-	VMULPD       Z16, Z12, Z12
-	ADDQ         DX, R8
-	ADDQ         SI, R9
-	VADDPD       Z5, Z0, Z0
-	VADDPD       Z13, Z9, Z9
-	VADDPD       Z9, Z0, Z0
-	VADDPD       Z6, Z1, Z1
-	VADDPD       Z14, Z10, Z10
-	VADDPD       Z10, Z1, Z1
-	VADDPD       Z7, Z2, Z2
-	VADDPD       Z15, Z11, Z11
-	VADDPD       Z11, Z2, Z2
-	VADDPD       Z4, Z3, Z3
-	VADDPD       Z12, Z8, Z8
-	VADDPD       Z8, Z3, Z3
-
-fours28:
-	TESTQ R10, R10
-	JZ    done29
-
-loop30:
-	VBROADCASTSD (R8), Z4
-	VMOVUPD      (R9), Z5
-	VMULPD       Z5, Z4, Z5
-	VMOVUPD      64(R9), Z6
-	VMULPD       Z6, Z4, Z6
-	VMOVUPD      128(R9), Z7
-	VMULPD       Z7, Z4, Z7
-	VMOVUPD      192(R9), Z8
-	VMULPD       Z8, Z4, Z4
-	ADDQ         DX, R8
-	ADDQ         SI, R9
-	VBROADCASTSD (R8), Z8
-	VMOVUPD      (R9), Z9
-	VMULPD       Z9, Z8, Z9
-	VMOVUPD      64(R9), Z10
-	VMULPD       Z10, Z8, Z10
-	VMOVUPD      128(R9), Z11
-	VMULPD       Z11, Z8, Z11
-	VMOVUPD      192(R9), Z12
-	VMULPD       Z12, Z8, Z8
-	ADDQ         DX, R8
-	ADDQ         SI, R9
-	VADDPD       Z9, Z5, Z5
-	VADDPD       Z10, Z6, Z6
-	VADDPD       Z11, Z7, Z7
-	VADDPD       Z8, Z4, Z4
-	VBROADCASTSD (R8), Z8
-	VMOVUPD      (R9), Z9
-	VMULPD       Z9, Z8, Z9
-	VMOVUPD      64(R9), Z10
-	VMULPD       Z10, Z8, Z10
-	VMOVUPD      128(R9), Z11
-	VMULPD       Z11, Z8, Z11
-	VMOVUPD      192(R9), Z12
-	VMULPD       Z12, Z8, Z8
-	ADDQ         DX, R8
-	ADDQ         SI, R9
-	VBROADCASTSD (R8), Z12
-	VMOVUPD      (R9), Z13
-	VMULPD       Z13, Z12, Z13
-	VMOVUPD      64(R9), Z14
-	VMULPD       Z14, Z12, Z14
-	VMOVUPD      128(R9), Z15
-	VMULPD       Z15, Z12, Z15
-	VMOVUPD      192(R9), Z16
-	VMULPD       Z16, Z12, Z12
-	ADDQ         DX, R8
-	ADDQ         SI, R9
-	VADDPD       Z13, Z9, Z9
-	VADDPD       Z9, Z5, Z5
-	VADDPD       Z5, Z0, Z0
-	VADDPD       Z14, Z10, Z10
-	VADDPD       Z10, Z6, Z6
-	VADDPD       Z6, Z1, Z1
-	VADDPD       Z15, Z11, Z11
-	VADDPD       Z11, Z7, Z7
-	VADDPD       Z7, Z2, Z2
-	VADDPD       Z12, Z8, Z8
-	VADDPD       Z8, Z4, Z4
-	VADDPD       Z4, Z3, Z3
-	DECQ         R10
-	JNZ          loop30
-
-done29:
-	VMOVUPD Z0, (AX)
-	VMOVUPD Z1, 64(AX)
-	VMOVUPD Z2, 128(AX)
-	VMOVUPD Z3, 192(AX)
-	ADDQ    $0x00000100, AX
-	ADDQ    $0x00000100, BX
-	SUBQ    $0x00000020, DI
-	JMP     loop23
-
-done24:
-loop31:
-	CMPQ         DI, $0x00000008
-	JLT          done32
-	VBROADCASTSD c+8(FP), Z0
 	MOVQ         CX, R8
 	MOVQ         BX, R9
 	MOVQ         d+40(FP), R10
@@ -886,15 +783,209 @@ loop31:
 	JMP          three35
 
 one33:
+	VBROADCASTSD (R8), Z4
+	VMOVUPD      (R9), Z5
+	VMULPD       Z5, Z4, Z5
+	VMOVUPD      64(R9), Z6
+	VMULPD       Z6, Z4, Z6
+	VMOVUPD      128(R9), Z7
+	VMULPD       Z7, Z4, Z7
+	VMOVUPD      192(R9), Z8
+	VMULPD       Z8, Z4, Z4
+	ADDQ         DX, R8
+	ADDQ         SI, R9
+	VADDPD       Z5, Z0, Z0
+	VADDPD       Z6, Z1, Z1
+	VADDPD       Z7, Z2, Z2
+	VADDPD       Z4, Z3, Z3
+	JMP          fours36
+
+two34:
+	VBROADCASTSD (R8), Z4
+	VMOVUPD      (R9), Z5
+	VMULPD       Z5, Z4, Z5
+	VMOVUPD      64(R9), Z6
+	VMULPD       Z6, Z4, Z6
+	VMOVUPD      128(R9), Z7
+	VMULPD       Z7, Z4, Z7
+	VMOVUPD      192(R9), Z8
+	VMULPD       Z8, Z4, Z4
+	ADDQ         DX, R8
+	ADDQ         SI, R9
+	VBROADCASTSD (R8), Z8
+	VMOVUPD      (R9), Z9
+	VMULPD       Z9, Z8, Z9
+	VMOVUPD      64(R9), Z10
+	VMULPD       Z10, Z8, Z10
+	VMOVUPD      128(R9), Z11
+	VMULPD       Z11, Z8, Z11
+	VMOVUPD      192(R9), Z12
+	VMULPD       Z12, Z8, Z8
+	ADDQ         DX, R8
+	ADDQ         SI, R9
+	VADDPD       Z5, Z0, Z0
+	VADDPD       Z9, Z0, Z0
+	VADDPD       Z6, Z1, Z1
+	VADDPD       Z10, Z1, Z1
+	VADDPD       Z7, Z2, Z2
+	VADDPD       Z11, Z2, Z2
+	VADDPD       Z4, Z3, Z3
+	VADDPD       Z8, Z3, Z3
+	JMP          fours36
+
+three35:
+	VBROADCASTSD (R8), Z4
+	VMOVUPD      (R9), Z5
+	VMULPD       Z5, Z4, Z5
+	VMOVUPD      64(R9), Z6
+	VMULPD       Z6, Z4, Z6
+	VMOVUPD      128(R9), Z7
+	VMULPD       Z7, Z4, Z7
+	VMOVUPD      192(R9), Z8
+	VMULPD       Z8, Z4, Z4
+	ADDQ         DX, R8
+	ADDQ         SI, R9
+	VBROADCASTSD (R8), Z8
+	VMOVUPD      (R9), Z9
+	VMULPD       Z9, Z8, Z9
+	VMOVUPD      64(R9), Z10
+	VMULPD       Z10, Z8, Z10
+	VMOVUPD      128(R9), Z11
+	VMULPD       Z11, Z8, Z11
+	VMOVUPD      192(R9), Z12
+	VMULPD       Z12, Z8, Z8
+	ADDQ         DX, R8
+	ADDQ         SI, R9
+	VBROADCASTSD (R8), Z12
+	VMOVUPD      (R9), Z13
+	VMULPD       Z13, Z12, Z13
+	VMOVUPD      64(R9), Z14
+	VMULPD       Z14, Z12, Z14
+	VMOVUPD      128(R9), Z15
+	VMULPD       Z15, Z12, Z15
+	VMOVUPD      192(R9), Z16
+	VMULPD       Z16, Z12, Z12
+	ADDQ         DX, R8
+	ADDQ         SI, R9
+	VADDPD       Z5, Z0, Z0
+	VADDPD       Z13, Z9, Z9
+	VADDPD       Z9, Z0, Z0
+	VADDPD       Z6, Z1, Z1
+	VADDPD       Z14, Z10, Z10
+	VADDPD       Z10, Z1, Z1
+	VADDPD       Z7, Z2, Z2
+	VADDPD       Z15, Z11, Z11
+	VADDPD       Z11, Z2, Z2
+	VADDPD       Z4, Z3, Z3
+	VADDPD       Z12, Z8, Z8
+	VADDPD       Z8, Z3, Z3
+
+fours36:
+	TESTQ R10, R10
+	JZ    done37
+
+loop38:
+	VBROADCASTSD (R8), Z4
+	VMOVUPD      (R9), Z5
+	VMULPD       Z5, Z4, Z5
+	VMOVUPD      64(R9), Z6
+	VMULPD       Z6, Z4, Z6
+	VMOVUPD      128(R9), Z7
+	VMULPD       Z7, Z4, Z7
+	VMOVUPD      192(R9), Z8
+	VMULPD       Z8, Z4, Z4
+	ADDQ         DX, R8
+	ADDQ         SI, R9
+	VBROADCASTSD (R8), Z8
+	VMOVUPD      (R9), Z9
+	VMULPD       Z9, Z8, Z9
+	VMOVUPD      64(R9), Z10
+	VMULPD       Z10, Z8, Z10
+	VMOVUPD      128(R9), Z11
+	VMULPD       Z11, Z8, Z11
+	VMOVUPD      192(R9), Z12
+	VMULPD       Z12, Z8, Z8
+	ADDQ         DX, R8
+	ADDQ         SI, R9
+	VADDPD       Z9, Z5, Z5
+	VADDPD       Z10, Z6, Z6
+	VADDPD       Z11, Z7, Z7
+	VADDPD       Z8, Z4, Z4
+	VBROADCASTSD (R8), Z8
+	VMOVUPD      (R9), Z9
+	VMULPD       Z9, Z8, Z9
+	VMOVUPD      64(R9), Z10
+	VMULPD       Z10, Z8, Z10
+	VMOVUPD      128(R9), Z11
+	VMULPD       Z11, Z8, Z11
+	VMOVUPD      192(R9), Z12
+	VMULPD       Z12, Z8, Z8
+	ADDQ         DX, R8
+	ADDQ         SI, R9
+	VBROADCASTSD (R8), Z12
+	VMOVUPD      (R9), Z13
+	VMULPD       Z13, Z12, Z13
+	VMOVUPD      64(R9), Z14
+	VMULPD       Z14, Z12, Z14
+	VMOVUPD      128(R9), Z15
+	VMULPD       Z15, Z12, Z15
+	VMOVUPD      192(R9), Z16
+	VMULPD       Z16, Z12, Z12
+	ADDQ         DX, R8
+	ADDQ         SI, R9
+	VADDPD       Z13, Z9, Z9
+	VADDPD       Z9, Z5, Z5
+	VADDPD       Z5, Z0, Z0
+	VADDPD       Z14, Z10, Z10
+	VADDPD       Z10, Z6, Z6
+	VADDPD       Z6, Z1, Z1
+	VADDPD       Z15, Z11, Z11
+	VADDPD       Z11, Z7, Z7
+	VADDPD       Z7, Z2, Z2
+	VADDPD       Z12, Z8, Z8
+	VADDPD       Z8, Z4, Z4
+	VADDPD       Z4, Z3, Z3
+	DECQ         R10
+	JNZ          loop38
+
+done37:
+	VMOVUPD Z0, (AX)
+	VMOVUPD Z1, 64(AX)
+	VMOVUPD Z2, 128(AX)
+	VMOVUPD Z3, 192(AX)
+	ADDQ    $0x00000100, AX
+	ADDQ    $0x00000100, BX
+	SUBQ    $0x00000020, DI
+	JMP     loop31
+
+done32:
+loop39:
+	CMPQ         DI, $0x00000008
+	JLT          done40
+	VBROADCASTSD c+8(FP), Z0
+	MOVQ         CX, R8
+	MOVQ         BX, R9
+	MOVQ         d+40(FP), R10
+	MOVQ         R10, R11
+	ANDQ         $0x03, R11
+	SHRQ         $0x02, R10
+	CMPQ         R11, $0x01
+	JLT          fours44
+	JEQ          one41
+	CMPQ         R11, $0x02
+	JEQ          two42
+	JMP          three43
+
+one41:
 	VBROADCASTSD (R8), Z1
 	VMOVUPD      (R9), Z2
 	VMULPD       Z2, Z1, Z1
 	ADDQ         DX, R8
 	ADDQ         SI, R9
 	VADDPD       Z1, Z0, Z0
-	JMP          fours36
+	JMP          fours44
 
-two34:
+two42:
 	VBROADCASTSD (R8), Z1
 	VMOVUPD      (R9), Z2
 	VMULPD       Z2, Z1, Z1
@@ -907,9 +998,9 @@ two34:
 	ADDQ         SI, R9
 	VADDPD       Z1, Z0, Z0
 	VADDPD       Z2, Z0, Z0
-	JMP          fours36
+	JMP          fours44
 
-three35:
+three43:
 	VBROADCASTSD (R8), Z1
 	VMOVUPD      (R9), Z2
 	VMULPD       Z2, Z1, Z1
@@ -929,11 +1020,11 @@ three35:
 	VADDPD       Z3, Z2, Z2
 	VADDPD       Z2, Z0, Z0
 
-fours36:
+fours44:
 	TESTQ R10, R10
-	JZ    done37
+	JZ    done45
 
-loop38:
+loop46:
 	VBROADCASTSD (R8), Z1
 	VMOVUPD      (R9), Z2
 	VMULPD       Z2, Z1, Z1
@@ -959,18 +1050,18 @@ loop38:
 	VADDPD       Z2, Z1, Z1
 	VADDPD       Z1, Z0, Z0
 	DECQ         R10
-	JNZ          loop38
+	JNZ          loop46
 
-done37:
+done45:
 	VMOVUPD Z0, (AX)
 	ADDQ    $0x00000040, AX
 	ADDQ    $0x00000040, BX
 	SUBQ    $0x00000008, DI
-	JMP     loop31
+	JMP     loop39
 
-done32:
+done40:
 	TESTQ        DI, DI
-	JZ           none39
+	JZ           none47
 	MOVQ         $0x000000ff, R8
 	BZHIQ        DI, R8, R8
 	KMOVB        R8, K1
@@ -981,22 +1072,22 @@ done32:
 	ANDQ         $0x03, R10
 	SHRQ         $0x02, R9
 	CMPQ         R10, $0x01
-	JLT          fours43
-	JEQ          one40
+	JLT          fours51
+	JEQ          one48
 	CMPQ         R10, $0x02
-	JEQ          two41
-	JMP          three42
+	JEQ          two49
+	JMP          three50
 
-one40:
+one48:
 	VBROADCASTSD (CX), Z1
 	VMOVUPD.Z    (R8), K1, Z2
 	VMULPD       Z2, Z1, Z1
 	ADDQ         DX, CX
 	ADDQ         SI, R8
 	VADDPD       Z1, Z0, Z0
-	JMP          fours43
+	JMP          fours51
 
-two41:
+two49:
 	VBROADCASTSD (CX), Z1
 	VMOVUPD.Z    (R8), K1, Z2
 	VMULPD       Z2, Z1, Z1
@@ -1009,9 +1100,9 @@ two41:
 	ADDQ         SI, R8
 	VADDPD       Z1, Z0, Z0
 	VADDPD       Z2, Z0, Z0
-	JMP          fours43
+	JMP          fours51
 
-three42:
+three50:
 	VBROADCASTSD (CX), Z1
 	VMOVUPD.Z    (R8), K1, Z2
 	VMULPD       Z2, Z1, Z1
@@ -1031,11 +1122,11 @@ three42:
 	VADDPD       Z3, Z2, Z2
 	VADDPD       Z2, Z0, Z0
 
-fours43:
+fours51:
 	TESTQ R9, R9
-	JZ    done44
+	JZ    done52
 
-loop45:
+loop53:
 	VBROADCASTSD (CX), Z1
 	VMOVUPD.Z    (R8), K1, Z2
 	VMULPD       Z2, Z1, Z1
@@ -1061,15 +1152,335 @@ loop45:
 	VADDPD       Z2, Z1, Z1
 	VADDPD       Z1, Z0, Z0
 	DECQ         R9
-	JNZ          loop45
+	JNZ          loop53
 
-done44:
+done52:
 	VMOVUPD Z0, K1, (AX)
 	ADDQ    $0x00000040, AX
 	ADDQ    $0x00000040, BX
 	SUBQ    $0x00000008, DI
 
-none39:
+none47:
+	VZEROUPPER
+	RET
+
+// func bilinearAVX512(dst *float64, n int, y *float64, h int, x *float64, d int, w *float64, bias int, stride int, count int)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV
+TEXT ·bilinearAVX512(SB), NOSPLIT, $0-80
+	MOVQ dst+0(FP), AX
+	MOVQ y+16(FP), CX
+	MOVQ x+32(FP), DX
+	MOVQ n+8(FP), BX
+	MOVQ n+8(FP), SI
+	SHLQ $0x03, SI
+
+loop54:
+	CMPQ    BX, $0x00000010
+	JLT     done55
+	MOVQ    stride+64(FP), DI
+	SHLQ    $0x03, DI
+	MOVQ    w+48(FP), R8
+	MOVQ    count+72(FP), R9
+	LEAQ    (R8)(DI*1), R10
+	CMPQ    R9, $0x00000001
+	CMOVQLE R8, R10
+	LEAQ    (R10)(DI*1), R11
+	CMPQ    R9, $0x00000002
+	CMOVQLE R10, R11
+	LEAQ    (R11)(DI*1), DI
+	CMPQ    R9, $0x00000003
+	CMOVQLE R11, DI
+	MOVQ    bias+56(FP), R9
+	SHLQ    $0x03, R9
+	VXORPD  Z0, Z0, Z0
+	VXORPD  Z1, Z1, Z1
+	VXORPD  Z2, Z2, Z2
+	VXORPD  Z3, Z3, Z3
+	VXORPD  Z4, Z4, Z4
+	VXORPD  Z5, Z5, Z5
+	VXORPD  Z6, Z6, Z6
+	VXORPD  Z7, Z7, Z7
+	MOVQ    h+24(FP), R13
+	MOVQ    CX, R12
+
+loop56:
+	VBROADCASTSD (R8)(R9*1), Z8
+	VBROADCASTSD (R8)(R9*1), Z9
+	VBROADCASTSD (R10)(R9*1), Z10
+	VBROADCASTSD (R10)(R9*1), Z11
+	VBROADCASTSD (R11)(R9*1), Z12
+	VBROADCASTSD (R11)(R9*1), Z13
+	VBROADCASTSD (DI)(R9*1), Z14
+	VBROADCASTSD (DI)(R9*1), Z15
+	MOVQ         d+40(FP), R15
+	MOVQ         DX, R14
+
+loop57:
+	VMOVUPD      (R14), Z16
+	VMOVUPD      64(R14), Z17
+	VBROADCASTSD (R8), Z18
+	VFMADD231PD  Z16, Z18, Z8
+	VFMADD231PD  Z17, Z18, Z9
+	ADDQ         $0x08, R8
+	VBROADCASTSD (R10), Z18
+	VFMADD231PD  Z16, Z18, Z10
+	VFMADD231PD  Z17, Z18, Z11
+	ADDQ         $0x08, R10
+	VBROADCASTSD (R11), Z18
+	VFMADD231PD  Z16, Z18, Z12
+	VFMADD231PD  Z17, Z18, Z13
+	ADDQ         $0x08, R11
+	VBROADCASTSD (DI), Z18
+	VFMADD231PD  Z16, Z18, Z14
+	VFMADD231PD  Z17, Z18, Z15
+	ADDQ         $0x08, DI
+	ADDQ         SI, R14
+	DECQ         R15
+	JNZ          loop57
+	VMOVUPD      (R12), Z16
+	VFMADD231PD  Z16, Z8, Z0
+	VFMADD231PD  Z16, Z10, Z2
+	VFMADD231PD  Z16, Z12, Z4
+	VFMADD231PD  Z16, Z14, Z6
+	VMOVUPD      64(R12), Z8
+	VFMADD231PD  Z8, Z9, Z1
+	VFMADD231PD  Z8, Z11, Z3
+	VFMADD231PD  Z8, Z13, Z5
+	VFMADD231PD  Z8, Z15, Z7
+	ADDQ         SI, R12
+	MOVQ         d+40(FP), R14
+	SHLQ         $0x03, R14
+	SUBQ         R14, R9
+	ADDQ         $0x08, R9
+	DECQ         R13
+	JNZ          loop56
+	MOVQ         count+72(FP), DI
+	MOVQ         AX, R8
+	LEAQ         (R8)(SI*1), R9
+	CMPQ         DI, $0x00000001
+	CMOVQLE      R8, R9
+	LEAQ         (R9)(SI*1), R10
+	CMPQ         DI, $0x00000002
+	CMOVQLE      R9, R10
+	LEAQ         (R10)(SI*1), R11
+	CMPQ         DI, $0x00000003
+	CMOVQLE      R10, R11
+	VMOVUPD      (R8), Z8
+	VADDPD       Z8, Z0, Z0
+	VMOVUPD      64(R8), Z8
+	VADDPD       Z8, Z1, Z1
+	VMOVUPD      (R9), Z8
+	VADDPD       Z8, Z2, Z2
+	VMOVUPD      64(R9), Z8
+	VADDPD       Z8, Z3, Z3
+	VMOVUPD      (R10), Z8
+	VADDPD       Z8, Z4, Z4
+	VMOVUPD      64(R10), Z8
+	VADDPD       Z8, Z5, Z5
+	VMOVUPD      (R11), Z8
+	VADDPD       Z8, Z6, Z6
+	VMOVUPD      64(R11), Z8
+	VADDPD       Z8, Z7, Z7
+	VMOVUPD      Z0, (R8)
+	VMOVUPD      Z1, 64(R8)
+	VMOVUPD      Z2, (R9)
+	VMOVUPD      Z3, 64(R9)
+	VMOVUPD      Z4, (R10)
+	VMOVUPD      Z5, 64(R10)
+	VMOVUPD      Z6, (R11)
+	VMOVUPD      Z7, 64(R11)
+	ADDQ         $0x00000080, AX
+	ADDQ         $0x00000080, DX
+	ADDQ         $0x00000080, CX
+	SUBQ         $0x00000010, BX
+	JMP          loop54
+
+done55:
+loop58:
+	CMPQ    BX, $0x00000008
+	JLT     done59
+	MOVQ    stride+64(FP), DI
+	SHLQ    $0x03, DI
+	MOVQ    w+48(FP), R8
+	MOVQ    count+72(FP), R9
+	LEAQ    (R8)(DI*1), R10
+	CMPQ    R9, $0x00000001
+	CMOVQLE R8, R10
+	LEAQ    (R10)(DI*1), R11
+	CMPQ    R9, $0x00000002
+	CMOVQLE R10, R11
+	LEAQ    (R11)(DI*1), DI
+	CMPQ    R9, $0x00000003
+	CMOVQLE R11, DI
+	MOVQ    bias+56(FP), R9
+	SHLQ    $0x03, R9
+	VXORPD  Z0, Z0, Z0
+	VXORPD  Z1, Z1, Z1
+	VXORPD  Z2, Z2, Z2
+	VXORPD  Z3, Z3, Z3
+	MOVQ    h+24(FP), R13
+	MOVQ    CX, R12
+
+loop60:
+	VBROADCASTSD (R8)(R9*1), Z4
+	VBROADCASTSD (R10)(R9*1), Z5
+	VBROADCASTSD (R11)(R9*1), Z6
+	VBROADCASTSD (DI)(R9*1), Z7
+	MOVQ         d+40(FP), R15
+	MOVQ         DX, R14
+
+loop61:
+	VMOVUPD      (R14), Z8
+	VBROADCASTSD (R8), Z9
+	VFMADD231PD  Z8, Z9, Z4
+	ADDQ         $0x08, R8
+	VBROADCASTSD (R10), Z9
+	VFMADD231PD  Z8, Z9, Z5
+	ADDQ         $0x08, R10
+	VBROADCASTSD (R11), Z9
+	VFMADD231PD  Z8, Z9, Z6
+	ADDQ         $0x08, R11
+	VBROADCASTSD (DI), Z9
+	VFMADD231PD  Z8, Z9, Z7
+	ADDQ         $0x08, DI
+	ADDQ         SI, R14
+	DECQ         R15
+	JNZ          loop61
+	VMOVUPD      (R12), Z8
+	VFMADD231PD  Z8, Z4, Z0
+	VFMADD231PD  Z8, Z5, Z1
+	VFMADD231PD  Z8, Z6, Z2
+	VFMADD231PD  Z8, Z7, Z3
+	ADDQ         SI, R12
+	MOVQ         d+40(FP), R14
+	SHLQ         $0x03, R14
+	SUBQ         R14, R9
+	ADDQ         $0x08, R9
+	DECQ         R13
+	JNZ          loop60
+	MOVQ         count+72(FP), DI
+	MOVQ         AX, R8
+	LEAQ         (R8)(SI*1), R9
+	CMPQ         DI, $0x00000001
+	CMOVQLE      R8, R9
+	LEAQ         (R9)(SI*1), R10
+	CMPQ         DI, $0x00000002
+	CMOVQLE      R9, R10
+	LEAQ         (R10)(SI*1), R11
+	CMPQ         DI, $0x00000003
+	CMOVQLE      R10, R11
+	VMOVUPD      (R8), Z4
+	VADDPD       Z4, Z0, Z0
+	VMOVUPD      (R9), Z4
+	VADDPD       Z4, Z1, Z1
+	VMOVUPD      (R10), Z4
+	VADDPD       Z4, Z2, Z2
+	VMOVUPD      (R11), Z4
+	VADDPD       Z4, Z3, Z3
+	VMOVUPD      Z0, (R8)
+	VMOVUPD      Z1, (R9)
+	VMOVUPD      Z2, (R10)
+	VMOVUPD      Z3, (R11)
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000040, DX
+	ADDQ         $0x00000040, CX
+	SUBQ         $0x00000008, BX
+	JMP          loop58
+
+done59:
+	TESTQ   BX, BX
+	JZ      none62
+	MOVQ    $0x000000ff, DI
+	BZHIQ   BX, DI, DI
+	KMOVB   DI, K1
+	MOVQ    stride+64(FP), DI
+	SHLQ    $0x03, DI
+	MOVQ    w+48(FP), R8
+	MOVQ    count+72(FP), R9
+	LEAQ    (R8)(DI*1), R10
+	CMPQ    R9, $0x00000001
+	CMOVQLE R8, R10
+	LEAQ    (R10)(DI*1), R11
+	CMPQ    R9, $0x00000002
+	CMOVQLE R10, R11
+	LEAQ    (R11)(DI*1), DI
+	CMPQ    R9, $0x00000003
+	CMOVQLE R11, DI
+	MOVQ    bias+56(FP), R9
+	SHLQ    $0x03, R9
+	VXORPD  Z0, Z0, Z0
+	VXORPD  Z1, Z1, Z1
+	VXORPD  Z2, Z2, Z2
+	VXORPD  Z3, Z3, Z3
+	MOVQ    h+24(FP), R13
+	MOVQ    CX, R12
+
+loop63:
+	VBROADCASTSD (R8)(R9*1), Z4
+	VBROADCASTSD (R10)(R9*1), Z5
+	VBROADCASTSD (R11)(R9*1), Z6
+	VBROADCASTSD (DI)(R9*1), Z7
+	MOVQ         d+40(FP), R15
+	MOVQ         DX, R14
+
+loop64:
+	VMOVUPD.Z    (R14), K1, Z8
+	VBROADCASTSD (R8), Z9
+	VFMADD231PD  Z8, Z9, Z4
+	ADDQ         $0x08, R8
+	VBROADCASTSD (R10), Z9
+	VFMADD231PD  Z8, Z9, Z5
+	ADDQ         $0x08, R10
+	VBROADCASTSD (R11), Z9
+	VFMADD231PD  Z8, Z9, Z6
+	ADDQ         $0x08, R11
+	VBROADCASTSD (DI), Z9
+	VFMADD231PD  Z8, Z9, Z7
+	ADDQ         $0x08, DI
+	ADDQ         SI, R14
+	DECQ         R15
+	JNZ          loop64
+	VMOVUPD.Z    (R12), K1, Z8
+	VFMADD231PD  Z8, Z4, Z0
+	VFMADD231PD  Z8, Z5, Z1
+	VFMADD231PD  Z8, Z6, Z2
+	VFMADD231PD  Z8, Z7, Z3
+	ADDQ         SI, R12
+	MOVQ         d+40(FP), R14
+	SHLQ         $0x03, R14
+	SUBQ         R14, R9
+	ADDQ         $0x08, R9
+	DECQ         R13
+	JNZ          loop63
+	MOVQ         count+72(FP), DI
+	MOVQ         AX, R8
+	LEAQ         (R8)(SI*1), R9
+	CMPQ         DI, $0x00000001
+	CMOVQLE      R8, R9
+	LEAQ         (R9)(SI*1), R10
+	CMPQ         DI, $0x00000002
+	CMOVQLE      R9, R10
+	LEAQ         (R10)(SI*1), SI
+	CMPQ         DI, $0x00000003
+	CMOVQLE      R10, SI
+	VMOVUPD.Z    (R8), K1, Z4
+	VADDPD       Z4, Z0, Z0
+	VMOVUPD.Z    (R9), K1, Z4
+	VADDPD       Z4, Z1, Z1
+	VMOVUPD.Z    (R10), K1, Z4
+	VADDPD       Z4, Z2, Z2
+	VMOVUPD.Z    (SI), K1, Z4
+	VADDPD       Z4, Z3, Z3
+	VMOVUPD      Z0, K1, (R8)
+	VMOVUPD      Z1, K1, (R9)
+	VMOVUPD      Z2, K1, (R10)
+	VMOVUPD      Z3, K1, (SI)
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000040, DX
+	ADDQ         $0x00000040, CX
+	SUBQ         $0x00000008, BX
+
+none62:
 	VZEROUPPER
 	RET
 
@@ -1084,10 +1495,10 @@ TEXT ·mulPairsAVX512(SB), NOSPLIT, $0-48
 	SHLQ $0x03, BX
 	XORQ SI, SI
 
-entries46:
+entries65:
 	XORQ DI, DI
 
-pairs48:
+pairs67:
 	MOVQ       pairs+32(FP), R8
 	MOVLQSX    (R8)(DI*8), R9
 	MOVLQSX    4(R8)(DI*8), R10
@@ -1197,18 +1608,18 @@ pairs48:
 	MOVQ       count+40(FP), R8
 	SUBQ       $0x00000008, R8
 	CMPQ       DI, R8
-	JGE        pair49
+	JGE        pair68
 	ADDQ       $0x00000008, DI
 	CMPQ       DI, R8
 	CMOVQGT    R8, DI
-	JMP        pairs48
+	JMP        pairs67
 
-pair49:
+pair68:
 	MOVQ    SI, DI
 	MOVQ    n+24(FP), R8
 	SUBQ    $0x00000008, R8
 	CMPQ    SI, R8
-	JGE     entry47
+	JGE     entry66
 	ADDQ    $0x00000008, SI
 	CMPQ    SI, R8
 	CMOVQGT R8, SI
@@ -1216,9 +1627,109 @@ pair49:
 	ADDQ    SI, DI
 	IMULQ   CX, DI
 	ADDQ    DI, AX
-	JMP     entries46
+	JMP     entries65
 
-entry47:
+entry66:
+	VZEROUPPER
+	RET
+
+// func columnsAVX512(dst *float64, x *float64, stride int, n int, d int)
+// Requires: AVX, AVX512F, CMOV
+TEXT ·columnsAVX512(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ stride+16(FP), DX
+	MOVQ n+24(FP), BX
+	SHLQ $0x03, DX
+	SHLQ $0x03, BX
+	XORQ SI, SI
+
+rows69:
+	XORQ DI, DI
+
+columns71:
+	MOVQ       SI, R8
+	IMULQ      DX, R8
+	ADDQ       CX, R8
+	VMOVUPD    (R8)(DI*8), Z0
+	ADDQ       DX, R8
+	VMOVUPD    (R8)(DI*8), Z1
+	ADDQ       DX, R8
+	VMOVUPD    (R8)(DI*8), Z2
+	ADDQ       DX, R8
+	VMOVUPD    (R8)(DI*8), Z3
+	ADDQ       DX, R8
+	VMOVUPD    (R8)(DI*8), Z4
+	ADDQ       DX, R8
+	VMOVUPD    (R8)(DI*8), Z5
+	ADDQ       DX, R8
+	VMOVUPD    (R8)(DI*8), Z6
+	ADDQ       DX, R8
+	VMOVUPD    (R8)(DI*8), Z7
+	ADDQ       DX, R8
+	MOVQ       DI, R8
+	IMULQ      BX, R8
+	ADDQ       AX, R8
+	VUNPCKLPD  Z1, Z0, Z8
+	VUNPCKHPD  Z1, Z0, Z0
+	VUNPCKLPD  Z3, Z2, Z1
+	VUNPCKHPD  Z3, Z2, Z2
+	VUNPCKLPD  Z5, Z4, Z3
+	VUNPCKHPD  Z5, Z4, Z4
+	VUNPCKLPD  Z7, Z6, Z5
+	VUNPCKHPD  Z7, Z6, Z6
+	VSHUFF64X2 $0x44, Z1, Z8, Z7
+	VSHUFF64X2 $0x44, Z5, Z3, Z9
+	VSHUFF64X2 $0x88, Z9, Z7, Z10
+	VSHUFF64X2 $0xdd, Z9, Z7, Z7
+	VSHUFF64X2 $0xee, Z1, Z8, Z1
+	VSHUFF64X2 $0xee, Z5, Z3, Z3
+	VSHUFF64X2 $0x88, Z3, Z1, Z5
+	VSHUFF64X2 $0xdd, Z3, Z1, Z1
+	VSHUFF64X2 $0x44, Z2, Z0, Z3
+	VSHUFF64X2 $0x44, Z6, Z4, Z8
+	VSHUFF64X2 $0x88, Z8, Z3, Z9
+	VSHUFF64X2 $0xdd, Z8, Z3, Z3
+	VSHUFF64X2 $0xee, Z2, Z0, Z0
+	VSHUFF64X2 $0xee, Z6, Z4, Z2
+	VSHUFF64X2 $0x88, Z2, Z0, Z4
+	VSHUFF64X2 $0xdd, Z2, Z0, Z0
+	VMOVUPD    Z10, (R8)(SI*8)
+	ADDQ       BX, R8
+	VMOVUPD    Z9, (R8)(SI*8)
+	ADDQ       BX, R8
+	VMOVUPD    Z7, (R8)(SI*8)
+	ADDQ       BX, R8
+	VMOVUPD    Z3, (R8)(SI*8)
+	ADDQ       BX, R8
+	VMOVUPD    Z5, (R8)(SI*8)
+	ADDQ       BX, R8
+	VMOVUPD    Z4, (R8)(SI*8)
+	ADDQ       BX, R8
+	VMOVUPD    Z1, (R8)(SI*8)
+	ADDQ       BX, R8
+	VMOVUPD    Z0, (R8)(SI*8)
+	ADDQ       BX, R8
+	MOVQ       d+32(FP), R8
+	SUBQ       $0x00000008, R8
+	CMPQ       DI, R8
+	JGE        column72
+	ADDQ       $0x00000008, DI
+	CMPQ       DI, R8
+	CMOVQGT    R8, DI
+	JMP        columns71
+
+column72:
+	MOVQ    n+24(FP), DI
+	SUBQ    $0x00000008, DI
+	CMPQ    SI, DI
+	JGE     row70
+	ADDQ    $0x00000008, SI
+	CMPQ    SI, DI
+	CMOVQGT DI, SI
+	JMP     rows69
+
+row70:
 	VZEROUPPER
 	RET
 
@@ -1262,9 +1773,9 @@ TEXT ·gemvAVX512(SB), NOSPLIT, $0-40
 	VXORPD  Z7, Z7, Z7
 	XORQ    R12, R12
 
-loop50:
+loop73:
 	CMPQ        R11, $0x00000008
-	JLT         done51
+	JLT         done74
 	VMOVUPD     (CX)(R12*1), Z8
 	VFMADD231PD (AX)(R12*1), Z8, Z0
 	VFMADD231PD (BX)(R12*1), Z8, Z1
@@ -1276,9 +1787,9 @@ loop50:
 	VFMADD231PD (DX)(R12*1), Z8, Z7
 	ADDQ        $0x00000040, R12
 	SUBQ        $0x00000008, R11
-	JMP         loop50
+	JMP         loop73
 
-done51:
+done74:
 	MOVQ          $0x000000ff, R13
 	BZHIQ         R11, R13, R13
 	KMOVB         R13, K1
@@ -1368,9 +1879,9 @@ TEXT ·gemvTransAVX512(SB), NOSPLIT, $0-40
 	MOVQ d+32(FP), BX
 	SHLQ $0x03, DX
 
-loop52:
+loop75:
 	CMPQ    BX, $0x00000020
-	JLT     done53
+	JLT     done76
 	VMOVUPD (AX), Z0
 	VMOVUPD 64(AX), Z1
 	VMOVUPD 128(AX), Z2
@@ -1382,9 +1893,9 @@ loop52:
 	SHRQ    $0x02, R9
 	ANDQ    $0x03, R8
 	TESTQ   R9, R9
-	JZ      ones54
+	JZ      ones77
 
-loop56:
+loop79:
 	VBROADCASTSD (DI), Z4
 	VMOVUPD      (SI), Z5
 	VMULPD       Z5, Z4, Z5
@@ -1446,13 +1957,13 @@ loop56:
 	VADDPD       Z8, Z4, Z4
 	VADDPD       Z4, Z3, Z3
 	DECQ         R9
-	JNZ          loop56
+	JNZ          loop79
 
-ones54:
+ones77:
 	TESTQ R8, R8
-	JZ    done55
+	JZ    done78
 
-loop57:
+loop80:
 	VBROADCASTSD (DI), Z4
 	VMOVUPD      (SI), Z5
 	VMULPD       Z5, Z4, Z5
@@ -1469,9 +1980,9 @@ loop57:
 	VADDPD       Z7, Z2, Z2
 	VADDPD       Z4, Z3, Z3
 	DECQ         R8
-	JNZ          loop57
+	JNZ          loop80
 
-done55:
+done78:
 	VMOVUPD Z0, (AX)
 	VMOVUPD Z1, 64(AX)
 	VMOVUPD Z2, 128(AX)
@@ -1479,12 +1990,12 @@ done55:
 	ADDQ    $0x00000100, AX
 	ADDQ    $0x00000100, CX
 	SUBQ    $0x00000020, BX
-	JMP     loop52
+	JMP     loop75
 
-done53:
-loop58:
+done76:
+loop81:
 	CMPQ    BX, $0x00000008
-	JLT     done59
+	JLT     done82
 	VMOVUPD (AX), Z0
 	MOVQ    CX, SI
 	MOVQ    c+16(FP), DI
@@ -1493,9 +2004,9 @@ loop58:
 	SHRQ    $0x02, R9
 	ANDQ    $0x03, R8
 	TESTQ   R9, R9
-	JZ      ones60
+	JZ      ones83
 
-loop62:
+loop85:
 	VBROADCASTSD (DI), Z1
 	VMOVUPD      (SI), Z2
 	VMULPD       Z2, Z1, Z1
@@ -1521,13 +2032,13 @@ loop62:
 	VADDPD       Z2, Z1, Z1
 	VADDPD       Z1, Z0, Z0
 	DECQ         R9
-	JNZ          loop62
+	JNZ          loop85
 
-ones60:
+ones83:
 	TESTQ R8, R8
-	JZ    done61
+	JZ    done84
 
-loop63:
+loop86:
 	VBROADCASTSD (DI), Z1
 	VMOVUPD      (SI), Z2
 	VMULPD       Z2, Z1, Z1
@@ -1535,18 +2046,18 @@ loop63:
 	ADDQ         DX, SI
 	VADDPD       Z1, Z0, Z0
 	DECQ         R8
-	JNZ          loop63
+	JNZ          loop86
 
-done61:
+done84:
 	VMOVUPD Z0, (AX)
 	ADDQ    $0x00000040, AX
 	ADDQ    $0x00000040, CX
 	SUBQ    $0x00000008, BX
-	JMP     loop58
+	JMP     loop81
 
-done59:
+done82:
 	TESTQ     BX, BX
-	JZ        none64
+	JZ        none87
 	MOVQ      $0x000000ff, SI
 	BZHIQ     BX, SI, SI
 	KMOVB     SI, K1
@@ -1558,9 +2069,9 @@ done59:
 	SHRQ      $0x02, R9
 	ANDQ      $0x03, R8
 	TESTQ     R9, R9
-	JZ        ones65
+	JZ        ones88
 
-loop67:
+loop90:
 	VBROADCASTSD (DI), Z1
 	VMOVUPD.Z    (SI), K1, Z2
 	VMULPD       Z2, Z1, Z1
@@ -1586,13 +2097,13 @@ loop67:
 	VADDPD       Z2, Z1, Z1
 	VADDPD       Z1, Z0, Z0
 	DECQ         R9
-	JNZ          loop67
+	JNZ          loop90
 
-ones65:
+ones88:
 	TESTQ R8, R8
-	JZ    done66
+	JZ    done89
 
-loop68:
+loop91:
 	VBROADCASTSD (DI), Z1
 	VMOVUPD.Z    (SI), K1, Z2
 	VMULPD       Z2, Z1, Z1
@@ -1600,15 +2111,15 @@ loop68:
 	ADDQ         DX, SI
 	VADDPD       Z1, Z0, Z0
 	DECQ         R8
-	JNZ          loop68
+	JNZ          loop91
 
-done66:
+done89:
 	VMOVUPD Z0, K1, (AX)
 	ADDQ    $0x00000040, AX
 	ADDQ    $0x00000040, CX
 	SUBQ    $0x00000008, BX
 
-none64:
+none87:
 	VZEROUPPER
 	RET
 
@@ -1619,9 +2130,9 @@ TEXT ·symMulVecAVX512(SB), NOSPLIT, $0-32
 	MOVQ d+24(FP), CX
 	XORQ DX, DX
 
-loop69:
+loop92:
 	CMPQ         CX, $0x00000008
-	JLT          done70
+	JLT          done93
 	MOVQ         rows+16(FP), BX
 	VXORPD       Z0, Z0, Z0
 	VXORPD       Z1, Z1, Z1
@@ -1728,9 +2239,9 @@ loop69:
 	LEAQ         -8(CX), R13
 	ADDQ         $0x00000040, BX
 
-loop72:
+loop95:
 	CMPQ        R13, $0x00000008
-	JLT         done73
+	JLT         done96
 	MOVQ        rows+16(FP), R14
 	MOVQ        dst+0(FP), R15
 	VMOVUPD     (R14)(BX*1), Z16
@@ -1762,11 +2273,11 @@ loop72:
 	VMOVUPD     Z17, (R15)(BX*1)
 	ADDQ        $0x00000040, BX
 	SUBQ        $0x00000008, R13
-	JMP         loop72
+	JMP         loop95
 
-done73:
+done96:
 	TESTQ       R13, R13
-	JZ          full71
+	JZ          full94
 	MOVQ        $0x000000ff, R14
 	BZHIQ       R13, R14, R14
 	KMOVB       R14, K1
@@ -1800,7 +2311,7 @@ done73:
 	VFMADD231PD Z8, Z15, Z17
 	VMOVUPD     Z17, K1, (R14)(BX*1)
 
-full71:
+full94:
 	MOVQ          dst+0(FP), AX
 	VEXTRACTF64X4 $0x01, Z0, Y8
 	VADDPD        Y8, Y0, Y0
@@ -1870,9 +2381,9 @@ full71:
 	ADDQ          DX, AX
 	ADDQ          $0x00000040, DX
 	SUBQ          $0x00000008, CX
-	JMP           loop69
+	JMP           loop92
 
-done70:
+done93:
 	VZEROUPPER
 	RET
 
@@ -1884,9 +2395,9 @@ TEXT ·symRankOneAVX512(SB), NOSPLIT, $0-32
 	MOVQ  d+24(FP), DX
 	MOVSD c+8(FP), X0
 
-loop74:
+loop97:
 	CMPQ         DX, $0x00000008
-	JLT          done75
+	JLT          done98
 	VMULSD       (CX), X0, X1
 	VBROADCASTSD X1, Z1
 	VMULPD       -64(CX)(DX*8), Z1, Z2
@@ -1896,25 +2407,25 @@ loop74:
 	LEAQ         -64(AX)(DX*8), DI
 	MOVQ         DX, AX
 
-loop76:
+loop99:
 	CMPQ    AX, $0x00000009
-	JLT     done77
+	JLT     done100
 	VMULPD  (SI), Z1, Z3
 	VADDPD  (BX), Z3, Z3
 	VMOVUPD Z3, (BX)
 	ADDQ    $0x00000040, BX
 	ADDQ    $0x00000040, SI
 	SUBQ    $0x00000008, AX
-	JMP     loop76
+	JMP     loop99
 
-done77:
+done100:
 	VMOVUPD Z2, (DI)
 	LEAQ    64(DI), AX
 	ADDQ    $0x08, CX
 	DECQ    DX
-	JMP     loop74
+	JMP     loop97
 
-done75:
+done98:
 	VZEROUPPER
 	RET
 
@@ -1925,23 +2436,23 @@ TEXT ·symRankKAVX512(SB), NOSPLIT, $0-40
 	MOVQ rows+16(FP), CX
 	MOVQ d+32(FP), DX
 
-loop78:
+loop101:
 	CMPQ DX, $0x00000008
-	JLT  done79
+	JLT  done102
 	XORQ BX, BX
 	MOVQ DX, SI
 
-columns80:
+columns103:
 	CMPQ SI, $0x00000010
-	JGT  three83
+	JGT  three106
 	CMPQ SI, $0x00000008
-	JGT  two82
+	JGT  two105
 	SUBQ $0x00000000, SI
 	CMPQ SI, $0x00000008
-	JLE  whole84
+	JLE  whole107
 	MOVQ $0x00000008, SI
 
-whole84:
+whole107:
 	MOVQ   $0x000000ff, DI
 	BZHIQ  SI, DI, DI
 	KMOVB  DI, K1
@@ -1959,7 +2470,7 @@ whole84:
 	MOVQ   CX, SI
 	SHLQ   $0x03, R9
 
-loop85:
+loop108:
 	VBROADCASTSD (DI), Z8
 	VMOVUPD.Z    (SI)(BX*1), K1, Z9
 	VMULPD       Z8, Z9, Z9
@@ -1982,7 +2493,7 @@ loop85:
 	ADDQ         $0x08, DI
 	ADDQ         R9, SI
 	DECQ         R8
-	JNZ          loop85
+	JNZ          loop108
 	LEAQ         (AX)(BX*1), SI
 	LEAQ         -1(DX), DI
 	XORQ         R8, R8
@@ -2069,15 +2580,15 @@ loop85:
 	ADDQ         R9, R8
 	LEAQ         (SI)(DI*8), SI
 	DECQ         DI
-	JMP          next81
+	JMP          next104
 
-two82:
+two105:
 	SUBQ $0x00000008, SI
 	CMPQ SI, $0x00000008
-	JLE  whole86
+	JLE  whole109
 	MOVQ $0x00000008, SI
 
-whole86:
+whole109:
 	MOVQ   $0x000000ff, DI
 	BZHIQ  SI, DI, DI
 	KMOVB  DI, K1
@@ -2103,7 +2614,7 @@ whole86:
 	MOVQ   CX, SI
 	SHLQ   $0x03, R9
 
-loop87:
+loop110:
 	VBROADCASTSD (DI), Z16
 	VMULPD       (SI)(BX*1), Z16, Z17
 	VMOVUPD.Z    64(SI)(BX*1), K1, Z18
@@ -2135,7 +2646,7 @@ loop87:
 	ADDQ         $0x08, DI
 	ADDQ         R9, SI
 	DECQ         R8
-	JNZ          loop87
+	JNZ          loop110
 	LEAQ         (AX)(BX*1), SI
 	LEAQ         -1(DX), DI
 	XORQ         R8, R8
@@ -2238,16 +2749,16 @@ loop87:
 	ADDQ         R9, R8
 	LEAQ         (SI)(DI*8), SI
 	DECQ         DI
-	JMP          next81
+	JMP          next104
 
-three83:
+three106:
 	MOVQ SI, DI
 	SUBQ $0x00000010, DI
 	CMPQ DI, $0x00000008
-	JLE  whole88
+	JLE  whole111
 	MOVQ $0x00000008, DI
 
-whole88:
+whole111:
 	MOVQ   $0x000000ff, R8
 	BZHIQ  DI, R8, R8
 	KMOVB  R8, K1
@@ -2281,7 +2792,7 @@ whole88:
 	MOVQ   CX, DI
 	SHLQ   $0x03, R10
 
-loop89:
+loop112:
 	VBROADCASTSD (R8), Z24
 	VMULPD       (DI)(BX*1), Z24, Z25
 	VMULPD       64(DI)(BX*1), Z24, Z26
@@ -2322,7 +2833,7 @@ loop89:
 	ADDQ         $0x08, R8
 	ADDQ         R10, DI
 	DECQ         R9
-	JNZ          loop89
+	JNZ          loop112
 	LEAQ         (AX)(BX*1), DI
 	LEAQ         -1(DX), R8
 	XORQ         R9, R9
@@ -2443,9 +2954,9 @@ loop89:
 	DECQ         R8
 	ADDQ         $0x000000c0, BX
 	SUBQ         $0x00000018, SI
-	JG           columns80
+	JG           columns103
 
-next81:
+next104:
 	ADDQ $0x00000040, CX
 	LEAQ (AX)(DX*8), AX
 	DECQ DX
@@ -2463,9 +2974,9 @@ next81:
 	DECQ DX
 	LEAQ (AX)(DX*8), AX
 	DECQ DX
-	JMP  loop78
+	JMP  loop101
 
-done79:
+done102:
 	VZEROUPPER
 	RET
 
@@ -2509,7 +3020,7 @@ TEXT ·symQuadFormsAVX512(SB), NOSPLIT, $512-40
 	XORQ    CX, CX
 	MOVQ    d+32(FP), R11
 	ANDQ    $0x00000007, R11
-	JZ      vectors90
+	JZ      vectors113
 	MOVQ    $0x000000ff, R12
 	BZHIQ   R11, R12, R12
 	KMOVB   R12, K1
@@ -2530,7 +3041,7 @@ TEXT ·symQuadFormsAVX512(SB), NOSPLIT, $512-40
 	LEAQ    halfAVX512<>+64(SB), R15
 	LEAQ    (R14)(R11*8), R11
 
-diagonal91:
+diagonal114:
 	VMOVUPD.Z    (R12), K1, Z8
 	VMULPD       (R15), Z8, Z8
 	VBROADCASTSD (AX)(R14*1), Z9
@@ -2554,7 +3065,7 @@ diagonal91:
 	ADDQ         $0x08, R14
 	SUBQ         $0x08, R15
 	CMPQ         R14, R11
-	JLT          diagonal91
+	JLT          diagonal114
 	VMOVUPD      (SP), Z8
 	VMOVUPD.Z    (AX)(CX*1), K1, Z9
 	VFMADD231PD  Z9, Z0, Z8
@@ -2591,12 +3102,12 @@ diagonal91:
 	ANDQ         $0x00000007, R11
 	LEAQ         (CX)(R11*8), CX
 
-vectors90:
-strip92:
+vectors113:
+strip115:
 	MOVQ   d+32(FP), R11
 	SHLQ   $0x03, R11
 	SUBQ   CX, R11
-	JZ     done96
+	JZ     done119
 	SHRQ   $0x06, R11
 	MOVQ   $0x55555556, R12
 	MOVQ   R11, R13
@@ -2604,9 +3115,9 @@ strip92:
 	SHRQ   $0x20, R13
 	LEAQ   (R13)(R13*2), R13
 	SUBQ   R13, R11
-	JZ     three94
+	JZ     three117
 	CMPQ   R11, $0x01
-	JEQ    one93
+	JEQ    one116
 	VXORPD Z0, Z0, Z0
 	VXORPD Z1, Z1, Z1
 	VXORPD Z2, Z2, Z2
@@ -2630,9 +3141,9 @@ strip92:
 	SHLQ   $0x03, R12
 	XORQ   R13, R13
 
-loop97:
+loop120:
 	CMPQ         R13, CX
-	JGE          done98
+	JGE          done121
 	VMOVUPD      (R11), Z16
 	VMOVUPD      64(R11), Z17
 	VBROADCASTSD (AX)(R13*1), Z18
@@ -2662,13 +3173,13 @@ loop97:
 	ADDQ         R12, R11
 	SUBQ         $0x08, R12
 	ADDQ         $0x08, R13
-	JMP          loop97
+	JMP          loop120
 
-done98:
+done121:
 	LEAQ halfAVX512<>+64(SB), R14
 	LEAQ 64(R13), R15
 
-diagonal99:
+diagonal122:
 	VMOVUPD      (R11), Z16
 	VMULPD       (R14), Z16, Z16
 	VMOVUPD      64(R11), Z17
@@ -2701,11 +3212,11 @@ diagonal99:
 	ADDQ         $0x08, R13
 	SUBQ         $0x08, R14
 	CMPQ         R13, R15
-	JLT          diagonal99
+	JLT          diagonal122
 	LEAQ         halfAVX512<>+64(SB), R14
 	LEAQ         64(R13), R15
 
-diagonal100:
+diagonal123:
 	VMOVUPD      64(R11), Z16
 	VMULPD       (R14), Z16, Z16
 	VBROADCASTSD (AX)(R13*1), Z17
@@ -2729,7 +3240,7 @@ diagonal100:
 	ADDQ         $0x08, R13
 	SUBQ         $0x08, R14
 	CMPQ         R13, R15
-	JLT          diagonal100
+	JLT          diagonal123
 	VMOVUPD      (SP), Z16
 	VMOVUPD      (AX)(CX*1), Z17
 	VFMADD231PD  Z17, Z0, Z16
@@ -2779,9 +3290,9 @@ diagonal100:
 	VFMADD231PD  Z1, Z15, Z0
 	VMOVUPD      Z0, 448(SP)
 	ADDQ         $0x00000080, CX
-	JMP          next95
+	JMP          next118
 
-one93:
+one116:
 	VXORPD Z0, Z0, Z0
 	VXORPD Z1, Z1, Z1
 	VXORPD Z2, Z2, Z2
@@ -2797,9 +3308,9 @@ one93:
 	SHLQ   $0x03, R12
 	XORQ   R13, R13
 
-loop101:
+loop124:
 	CMPQ         R13, CX
-	JGE          done102
+	JGE          done125
 	VMOVUPD      (R11), Z8
 	VBROADCASTSD (AX)(R13*1), Z9
 	VFMADD231PD  Z8, Z9, Z0
@@ -2820,13 +3331,13 @@ loop101:
 	ADDQ         R12, R11
 	SUBQ         $0x08, R12
 	ADDQ         $0x08, R13
-	JMP          loop101
+	JMP          loop124
 
-done102:
+done125:
 	LEAQ halfAVX512<>+64(SB), R14
 	LEAQ 64(R13), R15
 
-diagonal103:
+diagonal126:
 	VMOVUPD      (R11), Z8
 	VMULPD       (R14), Z8, Z8
 	VBROADCASTSD (AX)(R13*1), Z9
@@ -2850,7 +3361,7 @@ diagonal103:
 	ADDQ         $0x08, R13
 	SUBQ         $0x08, R14
 	CMPQ         R13, R15
-	JLT          diagonal103
+	JLT          diagonal126
 	VMOVUPD      (SP), Z8
 	VMOVUPD      (AX)(CX*1), Z9
 	VFMADD231PD  Z9, Z0, Z8
@@ -2884,9 +3395,9 @@ diagonal103:
 	VFMADD231PD  Z1, Z7, Z0
 	VMOVUPD      Z0, 448(SP)
 	ADDQ         $0x00000040, CX
-	JMP          next95
+	JMP          next118
 
-three94:
+three117:
 	VXORPD Z0, Z0, Z0
 	VXORPD Z1, Z1, Z1
 	VXORPD Z2, Z2, Z2
@@ -2918,9 +3429,9 @@ three94:
 	SHLQ   $0x03, R12
 	XORQ   R13, R13
 
-loop104:
+loop127:
 	CMPQ         R13, CX
-	JGE          done105
+	JGE          done128
 	VMOVUPD      (R11), Z24
 	VMOVUPD      64(R11), Z25
 	VMOVUPD      128(R11), Z26
@@ -2959,13 +3470,13 @@ loop104:
 	ADDQ         R12, R11
 	SUBQ         $0x08, R12
 	ADDQ         $0x08, R13
-	JMP          loop104
+	JMP          loop127
 
-done105:
+done128:
 	LEAQ halfAVX512<>+64(SB), R14
 	LEAQ 64(R13), R15
 
-diagonal106:
+diagonal129:
 	VMOVUPD      (R11), Z24
 	VMULPD       (R14), Z24, Z24
 	VMOVUPD      64(R11), Z25
@@ -3007,11 +3518,11 @@ diagonal106:
 	ADDQ         $0x08, R13
 	SUBQ         $0x08, R14
 	CMPQ         R13, R15
-	JLT          diagonal106
+	JLT          diagonal129
 	LEAQ         halfAVX512<>+64(SB), R14
 	LEAQ         64(R13), R15
 
-diagonal107:
+diagonal130:
 	VMOVUPD      64(R11), Z24
 	VMULPD       (R14), Z24, Z24
 	VMOVUPD      128(R11), Z25
@@ -3044,11 +3555,11 @@ diagonal107:
 	ADDQ         $0x08, R13
 	SUBQ         $0x08, R14
 	CMPQ         R13, R15
-	JLT          diagonal107
+	JLT          diagonal130
 	LEAQ         halfAVX512<>+64(SB), R14
 	LEAQ         64(R13), R15
 
-diagonal108:
+diagonal131:
 	VMOVUPD      128(R11), Z24
 	VMULPD       (R14), Z24, Z24
 	VBROADCASTSD (AX)(R13*1), Z25
@@ -3072,7 +3583,7 @@ diagonal108:
 	ADDQ         $0x08, R13
 	SUBQ         $0x08, R14
 	CMPQ         R13, R15
-	JLT          diagonal108
+	JLT          diagonal131
 	VMOVUPD      (SP), Z24
 	VMOVUPD      (AX)(CX*1), Z25
 	VFMADD231PD  Z25, Z0, Z24
@@ -3139,10 +3650,10 @@ diagonal108:
 	VMOVUPD      Z0, 448(SP)
 	ADDQ         $0x000000c0, CX
 
-next95:
-	JMP strip92
+next118:
+	JMP strip115
 
-done96:
+done119:
 	MOVQ          q+0(FP), AX
 	VMOVUPD       (SP), Z0
 	VEXTRACTF64X4 $0x01, Z0, Y1
@@ -3246,9 +3757,9 @@ TEXT ·expAVX2(SB), NOSPLIT, $0-32
 	XORQ BX, BX
 	SUBQ $0x00000004, DX
 
-loop109:
+loop132:
 	CMPQ      BX, DX
-	JGT       done110
+	JGT       done133
 	VMOVUPD   (CX)(BX*8), Y0
 	VANDPD    positive<>+0(SB), Y0, Y1
 	VCMPPD    $0x12, expReach<>+0(SB), Y1, Y1
@@ -3279,9 +3790,9 @@ loop109:
 	VMULPD    Y1, Y0, Y0
 	VMOVUPD   Y0, (AX)(BX*8)
 	ADDQ      $0x00000004, BX
-	JMP       loop109
+	JMP       loop132
 
-done110:
+done133:
 expOut:
 	MOVQ BX, ret+24(FP)
 	VZEROUPPER
@@ -3296,9 +3807,9 @@ TEXT ·sigmoidAVX2(SB), NOSPLIT, $0-32
 	XORQ BX, BX
 	SUBQ $0x00000004, DX
 
-loop111:
+loop134:
 	CMPQ      BX, DX
-	JGT       done112
+	JGT       done135
 	VMOVUPD   (CX)(BX*8), Y0
 	VANDPD    positive<>+0(SB), Y0, Y1
 	VCMPPD    $0x12, sigmoidReach<>+0(SB), Y1, Y1
@@ -3330,9 +3841,9 @@ loop111:
 	VDIVPD    Y0, Y1, Y0
 	VMOVUPD   Y0, (AX)(BX*8)
 	ADDQ      $0x00000004, BX
-	JMP       loop111
+	JMP       loop134
 
-done112:
+done135:
 sigmoidOut:
 	MOVQ BX, ret+24(FP)
 	VZEROUPPER
@@ -3347,9 +3858,9 @@ TEXT ·tanhAVX2(SB), NOSPLIT, $0-32
 	XORQ BX, BX
 	SUBQ $0x00000004, DX
 
-loop113:
+loop136:
 	CMPQ      BX, DX
-	JGT       done114
+	JGT       done137
 	VMOVUPD   (CX)(BX*8), Y0
 	VANDPD    positive<>+0(SB), Y0, Y1
 	VCMPPD    $0x12, tanhReach<>+0(SB), Y1, Y1
@@ -3386,9 +3897,9 @@ loop113:
 	VDIVPD    Y0, Y4, Y0
 	VMOVUPD   Y0, (AX)(BX*8)
 	ADDQ      $0x00000004, BX
-	JMP       loop113
+	JMP       loop136
 
-done114:
+done137:
 tanhOut:
 	MOVQ BX, ret+24(FP)
 	VZEROUPPER
@@ -3403,9 +3914,9 @@ TEXT ·softplusAVX2(SB), NOSPLIT, $0-32
 	XORQ BX, BX
 	SUBQ $0x00000004, DX
 
-loop115:
+loop138:
 	CMPQ      BX, DX
-	JGT       done116
+	JGT       done139
 	VMOVUPD   (CX)(BX*8), Y0
 	VANDPD    positive<>+0(SB), Y0, Y1
 	VCMPPD    $0x12, softplusReach<>+0(SB), Y1, Y1
@@ -3465,9 +3976,9 @@ loop115:
 	VADDPD    Y1, Y0, Y0
 	VMOVUPD   Y0, (AX)(BX*8)
 	ADDQ      $0x00000004, BX
-	JMP       loop115
+	JMP       loop138
 
-done116:
+done139:
 softplusOut:
 	MOVQ BX, ret+24(FP)
 	VZEROUPPER
@@ -3484,9 +3995,9 @@ TEXT ·dotAVX2(SB), NOSPLIT, $0-32
 	VXORPD Y2, Y2, Y2
 	VXORPD Y3, Y3, Y3
 
-loop117:
+loop140:
 	CMPQ        DX, $0x00000010
-	JLT         done118
+	JLT         done141
 	VMOVUPD     (AX), Y4
 	VFMADD231PD (CX), Y4, Y0
 	VMOVUPD     32(AX), Y4
@@ -3498,20 +4009,20 @@ loop117:
 	ADDQ        $0x00000080, AX
 	ADDQ        $0x00000080, CX
 	SUBQ        $0x00000010, DX
-	JMP         loop117
+	JMP         loop140
 
-done118:
-loop119:
+done141:
+loop142:
 	CMPQ        DX, $0x00000004
-	JLT         done120
+	JLT         done143
 	VMOVUPD     (AX), Y4
 	VFMADD231PD (CX), Y4, Y0
 	ADDQ        $0x00000020, AX
 	ADDQ        $0x00000020, CX
 	SUBQ        $0x00000004, DX
-	JMP         loop119
+	JMP         loop142
 
-done120:
+done143:
 	LEAQ         window<>+128(SB), BX
 	NEGQ         DX
 	VMOVUPD      (BX)(DX*8), Y4
@@ -3566,9 +4077,9 @@ TEXT ·sumAVX2(SB), NOSPLIT, $0-24
 	VXORPD Y2, Y2, Y2
 	VXORPD Y3, Y3, Y3
 
-loop121:
+loop144:
 	CMPQ    CX, $0x00000010
-	JLT     done122
+	JLT     done145
 	VMOVUPD (AX), Y4
 	VADDPD  Y4, Y0, Y0
 	VMOVUPD 32(AX), Y4
@@ -3579,19 +4090,19 @@ loop121:
 	VADDPD  Y4, Y3, Y3
 	ADDQ    $0x00000080, AX
 	SUBQ    $0x00000010, CX
-	JMP     loop121
+	JMP     loop144
 
-done122:
-loop123:
+done145:
+loop146:
 	CMPQ    CX, $0x00000004
-	JLT     done124
+	JLT     done147
 	VMOVUPD (AX), Y4
 	VADDPD  Y4, Y0, Y0
 	ADDQ    $0x00000020, AX
 	SUBQ    $0x00000004, CX
-	JMP     loop123
+	JMP     loop146
 
-done124:
+done147:
 	LEAQ         window<>+128(SB), DX
 	NEGQ         CX
 	VMOVUPD      (DX)(CX*8), Y4
@@ -3617,18 +4128,18 @@ TEXT ·axpyAVX2(SB), NOSPLIT, $0-32
 	MOVQ         n+24(FP), DX
 	VBROADCASTSD alpha+8(FP), Y0
 
-loop125:
+loop148:
 	CMPQ    DX, $0x00000004
-	JLT     done126
+	JLT     done149
 	VMULPD  (CX), Y0, Y1
 	VADDPD  (AX), Y1, Y1
 	VMOVUPD Y1, (AX)
 	ADDQ    $0x00000020, AX
 	ADDQ    $0x00000020, CX
 	SUBQ    $0x00000004, DX
-	JMP     loop125
+	JMP     loop148
 
-done126:
+done149:
 	VZEROUPPER
 	RET
 
@@ -3639,18 +4150,18 @@ TEXT ·mulAVX2(SB), NOSPLIT, $0-24
 	MOVQ x+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop127:
+loop150:
 	CMPQ    DX, $0x00000004
-	JLT     done128
+	JLT     done151
 	VMOVUPD (AX), Y0
 	VMULPD  (CX), Y0, Y0
 	VMOVUPD Y0, (AX)
 	ADDQ    $0x00000020, AX
 	ADDQ    $0x00000020, CX
 	SUBQ    $0x00000004, DX
-	JMP     loop127
+	JMP     loop150
 
-done128:
+done151:
 	VZEROUPPER
 	RET
 
@@ -3662,9 +4173,9 @@ TEXT ·mulComplementAVX2(SB), NOSPLIT, $0-24
 	MOVQ    n+16(FP), DX
 	VMOVUPD ones<>+0(SB), Y0
 
-loop129:
+loop152:
 	CMPQ    DX, $0x00000004
-	JLT     done130
+	JLT     done153
 	VMOVUPD (CX), Y1
 	VSUBPD  Y1, Y0, Y2
 	VMULPD  Y1, Y2, Y1
@@ -3672,9 +4183,96 @@ loop129:
 	ADDQ    $0x00000020, AX
 	ADDQ    $0x00000020, CX
 	SUBQ    $0x00000004, DX
-	JMP     loop129
+	JMP     loop152
 
-done130:
+done153:
+	VZEROUPPER
+	RET
+
+// func addSquaresAVX2(dst *float64, x *float64, d int, n int)
+// Requires: AVX
+TEXT ·addSquaresAVX2(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ n+24(FP), DX
+	MOVQ n+24(FP), BX
+	SHLQ $0x03, DX
+
+loop154:
+	CMPQ    BX, $0x0000000c
+	JLT     done155
+	VMOVUPD (AX), Y0
+	VMOVUPD 32(AX), Y1
+	VMOVUPD 64(AX), Y2
+	MOVQ    d+16(FP), DI
+	MOVQ    CX, SI
+
+loop156:
+	VMOVUPD (SI), Y3
+	VMULPD  Y3, Y3, Y3
+	VADDPD  Y3, Y0, Y0
+	VMOVUPD 32(SI), Y3
+	VMULPD  Y3, Y3, Y3
+	VADDPD  Y3, Y1, Y1
+	VMOVUPD 64(SI), Y3
+	VMULPD  Y3, Y3, Y3
+	VADDPD  Y3, Y2, Y2
+	ADDQ    DX, SI
+	DECQ    DI
+	JNZ     loop156
+	VMOVUPD Y0, (AX)
+	VMOVUPD Y1, 32(AX)
+	VMOVUPD Y2, 64(AX)
+	ADDQ    $0x00000060, AX
+	ADDQ    $0x00000060, CX
+	SUBQ    $0x0000000c, BX
+	JMP     loop154
+
+done155:
+loop157:
+	CMPQ    BX, $0x00000004
+	JLT     done158
+	VMOVUPD (AX), Y0
+	MOVQ    d+16(FP), DI
+	MOVQ    CX, SI
+
+loop159:
+	VMOVUPD (SI), Y1
+	VMULPD  Y1, Y1, Y1
+	VADDPD  Y1, Y0, Y0
+	ADDQ    DX, SI
+	DECQ    DI
+	JNZ     loop159
+	VMOVUPD Y0, (AX)
+	ADDQ    $0x00000020, AX
+	ADDQ    $0x00000020, CX
+	SUBQ    $0x00000004, BX
+	JMP     loop157
+
+done158:
+	TESTQ      BX, BX
+	JZ         none160
+	LEAQ       window<>+128(SB), SI
+	NEGQ       BX
+	VMOVUPD    (SI)(BX*8), Y0
+	NEGQ       BX
+	VMASKMOVPD (AX), Y0, Y1
+	MOVQ       d+16(FP), DI
+	MOVQ       CX, SI
+
+loop161:
+	VMASKMOVPD (SI), Y0, Y2
+	VMULPD     Y2, Y2, Y2
+	VADDPD     Y2, Y1, Y1
+	ADDQ       DX, SI
+	DECQ       DI
+	JNZ        loop161
+	VMASKMOVPD Y1, Y0, (AX)
+	ADDQ       $0x00000020, AX
+	ADDQ       $0x00000020, CX
+	SUBQ       $0x00000004, BX
+
+none160:
 	VZEROUPPER
 	RET
 
@@ -3690,9 +4288,9 @@ TEXT ·combineAVX2(SB), NOSPLIT, $0-56
 	SHLQ $0x03, DX
 	SHLQ $0x03, SI
 
-loop131:
+loop162:
 	CMPQ         DI, $0x0000000c
-	JLT          done132
+	JLT          done163
 	VBROADCASTSD c+8(FP), Y0
 	VBROADCASTSD c+8(FP), Y1
 	VBROADCASTSD c+8(FP), Y2
@@ -3703,13 +4301,13 @@ loop131:
 	ANDQ         $0x03, R11
 	SHRQ         $0x02, R10
 	CMPQ         R11, $0x01
-	JLT          fours136
-	JEQ          one133
+	JLT          fours167
+	JEQ          one164
 	CMPQ         R11, $0x02
-	JEQ          two134
-	JMP          three135
+	JEQ          two165
+	JMP          three166
 
-one133:
+one164:
 	VBROADCASTSD (R8), Y3
 	VMOVUPD      (R9), Y4
 	VMULPD       Y4, Y3, Y4
@@ -3722,9 +4320,9 @@ one133:
 	VADDPD       Y4, Y0, Y0
 	VADDPD       Y5, Y1, Y1
 	VADDPD       Y3, Y2, Y2
-	JMP          fours136
+	JMP          fours167
 
-two134:
+two165:
 	VBROADCASTSD (R8), Y3
 	VMOVUPD      (R9), Y4
 	VMULPD       Y4, Y3, Y4
@@ -3749,9 +4347,9 @@ two134:
 	VADDPD       Y8, Y1, Y1
 	VADDPD       Y3, Y2, Y2
 	VADDPD       Y6, Y2, Y2
-	JMP          fours136
+	JMP          fours167
 
-three135:
+three166:
 	VBROADCASTSD (R8), Y3
 	VMOVUPD      (R9), Y4
 	VMULPD       Y4, Y3, Y4
@@ -3789,11 +4387,11 @@ three135:
 	VADDPD       Y9, Y6, Y6
 	VADDPD       Y6, Y2, Y2
 
-fours136:
+fours167:
 	TESTQ R10, R10
-	JZ    done137
+	JZ    done168
 
-loop138:
+loop169:
 	VBROADCASTSD (R8), Y3
 	VMOVUPD      (R9), Y4
 	VMULPD       Y4, Y3, Y4
@@ -3843,21 +4441,21 @@ loop138:
 	VADDPD       Y6, Y3, Y3
 	VADDPD       Y3, Y2, Y2
 	DECQ         R10
-	JNZ          loop138
+	JNZ          loop169
 
-done137:
+done168:
 	VMOVUPD Y0, (AX)
 	VMOVUPD Y1, 32(AX)
 	VMOVUPD Y2, 64(AX)
 	ADDQ    $0x00000060, AX
 	ADDQ    $0x00000060, BX
 	SUBQ    $0x0000000c, DI
-	JMP     loop131
+	JMP     loop162
 
-done132:
-loop139:
+done163:
+loop170:
 	CMPQ         DI, $0x00000004
-	JLT          done140
+	JLT          done171
 	VBROADCASTSD c+8(FP), Y0
 	MOVQ         CX, R8
 	MOVQ         BX, R9
@@ -3866,22 +4464,22 @@ loop139:
 	ANDQ         $0x03, R11
 	SHRQ         $0x02, R10
 	CMPQ         R11, $0x01
-	JLT          fours144
-	JEQ          one141
+	JLT          fours175
+	JEQ          one172
 	CMPQ         R11, $0x02
-	JEQ          two142
-	JMP          three143
+	JEQ          two173
+	JMP          three174
 
-one141:
+one172:
 	VBROADCASTSD (R8), Y1
 	VMOVUPD      (R9), Y2
 	VMULPD       Y2, Y1, Y1
 	ADDQ         DX, R8
 	ADDQ         SI, R9
 	VADDPD       Y1, Y0, Y0
-	JMP          fours144
+	JMP          fours175
 
-two142:
+two173:
 	VBROADCASTSD (R8), Y1
 	VMOVUPD      (R9), Y2
 	VMULPD       Y2, Y1, Y1
@@ -3894,9 +4492,9 @@ two142:
 	ADDQ         SI, R9
 	VADDPD       Y1, Y0, Y0
 	VADDPD       Y2, Y0, Y0
-	JMP          fours144
+	JMP          fours175
 
-three143:
+three174:
 	VBROADCASTSD (R8), Y1
 	VMOVUPD      (R9), Y2
 	VMULPD       Y2, Y1, Y1
@@ -3916,11 +4514,11 @@ three143:
 	VADDPD       Y3, Y2, Y2
 	VADDPD       Y2, Y0, Y0
 
-fours144:
+fours175:
 	TESTQ R10, R10
-	JZ    done145
+	JZ    done176
 
-loop146:
+loop177:
 	VBROADCASTSD (R8), Y1
 	VMOVUPD      (R9), Y2
 	VMULPD       Y2, Y1, Y1
@@ -3946,18 +4544,18 @@ loop146:
 	VADDPD       Y2, Y1, Y1
 	VADDPD       Y1, Y0, Y0
 	DECQ         R10
-	JNZ          loop146
+	JNZ          loop177
 
-done145:
+done176:
 	VMOVUPD Y0, (AX)
 	ADDQ    $0x00000020, AX
 	ADDQ    $0x00000020, BX
 	SUBQ    $0x00000004, DI
-	JMP     loop139
+	JMP     loop170
 
-done140:
+done171:
 	TESTQ        DI, DI
-	JZ           none147
+	JZ           none178
 	LEAQ         window<>+128(SB), R8
 	NEGQ         DI
 	VMOVUPD      (R8)(DI*8), Y0
@@ -3969,22 +4567,22 @@ done140:
 	ANDQ         $0x03, R10
 	SHRQ         $0x02, R9
 	CMPQ         R10, $0x01
-	JLT          fours151
-	JEQ          one148
+	JLT          fours182
+	JEQ          one179
 	CMPQ         R10, $0x02
-	JEQ          two149
-	JMP          three150
+	JEQ          two180
+	JMP          three181
 
-one148:
+one179:
 	VBROADCASTSD (CX), Y2
 	VMASKMOVPD   (R8), Y0, Y3
 	VMULPD       Y3, Y2, Y2
 	ADDQ         DX, CX
 	ADDQ         SI, R8
 	VADDPD       Y2, Y1, Y1
-	JMP          fours151
+	JMP          fours182
 
-two149:
+two180:
 	VBROADCASTSD (CX), Y2
 	VMASKMOVPD   (R8), Y0, Y3
 	VMULPD       Y3, Y2, Y2
@@ -3997,9 +4595,9 @@ two149:
 	ADDQ         SI, R8
 	VADDPD       Y2, Y1, Y1
 	VADDPD       Y3, Y1, Y1
-	JMP          fours151
+	JMP          fours182
 
-three150:
+three181:
 	VBROADCASTSD (CX), Y2
 	VMASKMOVPD   (R8), Y0, Y3
 	VMULPD       Y3, Y2, Y2
@@ -4019,11 +4617,11 @@ three150:
 	VADDPD       Y4, Y3, Y3
 	VADDPD       Y3, Y1, Y1
 
-fours151:
+fours182:
 	TESTQ R9, R9
-	JZ    done152
+	JZ    done183
 
-loop153:
+loop184:
 	VBROADCASTSD (CX), Y2
 	VMASKMOVPD   (R8), Y0, Y3
 	VMULPD       Y3, Y2, Y2
@@ -4049,15 +4647,232 @@ loop153:
 	VADDPD       Y3, Y2, Y2
 	VADDPD       Y2, Y1, Y1
 	DECQ         R9
-	JNZ          loop153
+	JNZ          loop184
 
-done152:
+done183:
 	VMASKMOVPD Y1, Y0, (AX)
 	ADDQ       $0x00000020, AX
 	ADDQ       $0x00000020, BX
 	SUBQ       $0x00000004, DI
 
-none147:
+none178:
+	VZEROUPPER
+	RET
+
+// func bilinearAVX2(dst *float64, n int, y *float64, h int, x *float64, d int, w *float64, bias int, stride int, count int)
+// Requires: AVX, CMOV, FMA3
+TEXT ·bilinearAVX2(SB), NOSPLIT, $0-80
+	MOVQ dst+0(FP), AX
+	MOVQ y+16(FP), CX
+	MOVQ x+32(FP), DX
+	MOVQ n+8(FP), BX
+	MOVQ n+8(FP), SI
+	SHLQ $0x03, SI
+
+loop185:
+	CMPQ    BX, $0x00000008
+	JLT     done186
+	MOVQ    stride+64(FP), DI
+	SHLQ    $0x03, DI
+	MOVQ    w+48(FP), R8
+	MOVQ    count+72(FP), R9
+	LEAQ    (R8)(DI*1), DI
+	CMPQ    R9, $0x00000001
+	CMOVQLE R8, DI
+	MOVQ    bias+56(FP), R9
+	SHLQ    $0x03, R9
+	VXORPD  Y0, Y0, Y0
+	VXORPD  Y1, Y1, Y1
+	VXORPD  Y2, Y2, Y2
+	VXORPD  Y3, Y3, Y3
+	MOVQ    h+24(FP), R11
+	MOVQ    CX, R10
+
+loop187:
+	VBROADCASTSD (R8)(R9*1), Y4
+	VBROADCASTSD (R8)(R9*1), Y5
+	VBROADCASTSD (DI)(R9*1), Y6
+	VBROADCASTSD (DI)(R9*1), Y7
+	MOVQ         d+40(FP), R13
+	MOVQ         DX, R12
+
+loop188:
+	VMOVUPD      (R12), Y8
+	VMOVUPD      32(R12), Y9
+	VBROADCASTSD (R8), Y10
+	VFMADD231PD  Y8, Y10, Y4
+	VFMADD231PD  Y9, Y10, Y5
+	ADDQ         $0x08, R8
+	VBROADCASTSD (DI), Y10
+	VFMADD231PD  Y8, Y10, Y6
+	VFMADD231PD  Y9, Y10, Y7
+	ADDQ         $0x08, DI
+	ADDQ         SI, R12
+	DECQ         R13
+	JNZ          loop188
+	VMOVUPD      (R10), Y8
+	VFMADD231PD  Y8, Y4, Y0
+	VFMADD231PD  Y8, Y6, Y2
+	VMOVUPD      32(R10), Y4
+	VFMADD231PD  Y4, Y5, Y1
+	VFMADD231PD  Y4, Y7, Y3
+	ADDQ         SI, R10
+	MOVQ         d+40(FP), R12
+	SHLQ         $0x03, R12
+	SUBQ         R12, R9
+	ADDQ         $0x08, R9
+	DECQ         R11
+	JNZ          loop187
+	MOVQ         count+72(FP), DI
+	MOVQ         AX, R8
+	LEAQ         (R8)(SI*1), R9
+	CMPQ         DI, $0x00000001
+	CMOVQLE      R8, R9
+	VMOVUPD      (R8), Y4
+	VADDPD       Y4, Y0, Y0
+	VMOVUPD      32(R8), Y4
+	VADDPD       Y4, Y1, Y1
+	VMOVUPD      (R9), Y4
+	VADDPD       Y4, Y2, Y2
+	VMOVUPD      32(R9), Y4
+	VADDPD       Y4, Y3, Y3
+	VMOVUPD      Y0, (R8)
+	VMOVUPD      Y1, 32(R8)
+	VMOVUPD      Y2, (R9)
+	VMOVUPD      Y3, 32(R9)
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000040, DX
+	ADDQ         $0x00000040, CX
+	SUBQ         $0x00000008, BX
+	JMP          loop185
+
+done186:
+loop189:
+	CMPQ    BX, $0x00000004
+	JLT     done190
+	MOVQ    stride+64(FP), DI
+	SHLQ    $0x03, DI
+	MOVQ    w+48(FP), R8
+	MOVQ    count+72(FP), R9
+	LEAQ    (R8)(DI*1), DI
+	CMPQ    R9, $0x00000001
+	CMOVQLE R8, DI
+	MOVQ    bias+56(FP), R9
+	SHLQ    $0x03, R9
+	VXORPD  Y0, Y0, Y0
+	VXORPD  Y1, Y1, Y1
+	MOVQ    h+24(FP), R11
+	MOVQ    CX, R10
+
+loop191:
+	VBROADCASTSD (R8)(R9*1), Y2
+	VBROADCASTSD (DI)(R9*1), Y3
+	MOVQ         d+40(FP), R13
+	MOVQ         DX, R12
+
+loop192:
+	VMOVUPD      (R12), Y4
+	VBROADCASTSD (R8), Y5
+	VFMADD231PD  Y4, Y5, Y2
+	ADDQ         $0x08, R8
+	VBROADCASTSD (DI), Y5
+	VFMADD231PD  Y4, Y5, Y3
+	ADDQ         $0x08, DI
+	ADDQ         SI, R12
+	DECQ         R13
+	JNZ          loop192
+	VMOVUPD      (R10), Y4
+	VFMADD231PD  Y4, Y2, Y0
+	VFMADD231PD  Y4, Y3, Y1
+	ADDQ         SI, R10
+	MOVQ         d+40(FP), R12
+	SHLQ         $0x03, R12
+	SUBQ         R12, R9
+	ADDQ         $0x08, R9
+	DECQ         R11
+	JNZ          loop191
+	MOVQ         count+72(FP), DI
+	MOVQ         AX, R8
+	LEAQ         (R8)(SI*1), R9
+	CMPQ         DI, $0x00000001
+	CMOVQLE      R8, R9
+	VMOVUPD      (R8), Y2
+	VADDPD       Y2, Y0, Y0
+	VMOVUPD      (R9), Y2
+	VADDPD       Y2, Y1, Y1
+	VMOVUPD      Y0, (R8)
+	VMOVUPD      Y1, (R9)
+	ADDQ         $0x00000020, AX
+	ADDQ         $0x00000020, DX
+	ADDQ         $0x00000020, CX
+	SUBQ         $0x00000004, BX
+	JMP          loop189
+
+done190:
+	TESTQ   BX, BX
+	JZ      none193
+	LEAQ    window<>+128(SB), DI
+	NEGQ    BX
+	VMOVUPD (DI)(BX*8), Y0
+	NEGQ    BX
+	MOVQ    stride+64(FP), DI
+	SHLQ    $0x03, DI
+	MOVQ    w+48(FP), R8
+	MOVQ    count+72(FP), R9
+	LEAQ    (R8)(DI*1), DI
+	CMPQ    R9, $0x00000001
+	CMOVQLE R8, DI
+	MOVQ    bias+56(FP), R9
+	SHLQ    $0x03, R9
+	VXORPD  Y1, Y1, Y1
+	VXORPD  Y2, Y2, Y2
+	MOVQ    h+24(FP), R11
+	MOVQ    CX, R10
+
+loop194:
+	VBROADCASTSD (R8)(R9*1), Y3
+	VBROADCASTSD (DI)(R9*1), Y4
+	MOVQ         d+40(FP), R13
+	MOVQ         DX, R12
+
+loop195:
+	VMASKMOVPD   (R12), Y0, Y5
+	VBROADCASTSD (R8), Y6
+	VFMADD231PD  Y5, Y6, Y3
+	ADDQ         $0x08, R8
+	VBROADCASTSD (DI), Y6
+	VFMADD231PD  Y5, Y6, Y4
+	ADDQ         $0x08, DI
+	ADDQ         SI, R12
+	DECQ         R13
+	JNZ          loop195
+	VMASKMOVPD   (R10), Y0, Y5
+	VFMADD231PD  Y5, Y3, Y1
+	VFMADD231PD  Y5, Y4, Y2
+	ADDQ         SI, R10
+	MOVQ         d+40(FP), R12
+	SHLQ         $0x03, R12
+	SUBQ         R12, R9
+	ADDQ         $0x08, R9
+	DECQ         R11
+	JNZ          loop194
+	MOVQ         count+72(FP), DI
+	MOVQ         AX, R8
+	LEAQ         (R8)(SI*1), SI
+	CMPQ         DI, $0x00000001
+	CMOVQLE      R8, SI
+	VMASKMOVPD   (R8), Y0, Y3
+	VADDPD       Y3, Y1, Y1
+	VMASKMOVPD   (SI), Y0, Y3
+	VADDPD       Y3, Y2, Y2
+	VMASKMOVPD   Y1, Y0, (R8)
+	VMASKMOVPD   Y2, Y0, (SI)
+	ADDQ         $0x00000020, AX
+	ADDQ         $0x00000020, DX
+	ADDQ         $0x00000020, CX
+	SUBQ         $0x00000004, BX
+
+none193:
 	VZEROUPPER
 	RET
 
@@ -4072,10 +4887,10 @@ TEXT ·mulPairsAVX2(SB), NOSPLIT, $0-48
 	SHLQ $0x03, BX
 	XORQ SI, SI
 
-entries154:
+entries196:
 	XORQ DI, DI
 
-pairs156:
+pairs198:
 	MOVQ       pairs+32(FP), R8
 	MOVLQSX    (R8)(DI*8), R9
 	MOVLQSX    4(R8)(DI*8), R10
@@ -4129,18 +4944,18 @@ pairs156:
 	MOVQ       count+40(FP), R8
 	SUBQ       $0x00000004, R8
 	CMPQ       DI, R8
-	JGE        pair157
+	JGE        pair199
 	ADDQ       $0x00000004, DI
 	CMPQ       DI, R8
 	CMOVQGT    R8, DI
-	JMP        pairs156
+	JMP        pairs198
 
-pair157:
+pair199:
 	MOVQ    SI, DI
 	MOVQ    n+24(FP), R8
 	SUBQ    $0x00000004, R8
 	CMPQ    SI, R8
-	JGE     entry155
+	JGE     entry197
 	ADDQ    $0x00000004, SI
 	CMPQ    SI, R8
 	CMOVQGT R8, SI
@@ -4148,9 +4963,77 @@ pair157:
 	ADDQ    SI, DI
 	IMULQ   CX, DI
 	ADDQ    DI, AX
-	JMP     entries154
+	JMP     entries196
 
-entry155:
+entry197:
+	VZEROUPPER
+	RET
+
+// func columnsAVX2(dst *float64, x *float64, stride int, n int, d int)
+// Requires: AVX, CMOV
+TEXT ·columnsAVX2(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ stride+16(FP), DX
+	MOVQ n+24(FP), BX
+	SHLQ $0x03, DX
+	SHLQ $0x03, BX
+	XORQ SI, SI
+
+rows200:
+	XORQ DI, DI
+
+columns202:
+	MOVQ       SI, R8
+	IMULQ      DX, R8
+	ADDQ       CX, R8
+	VMOVUPD    (R8)(DI*8), Y0
+	ADDQ       DX, R8
+	VMOVUPD    (R8)(DI*8), Y1
+	ADDQ       DX, R8
+	VMOVUPD    (R8)(DI*8), Y2
+	ADDQ       DX, R8
+	VMOVUPD    (R8)(DI*8), Y3
+	ADDQ       DX, R8
+	MOVQ       DI, R8
+	IMULQ      BX, R8
+	ADDQ       AX, R8
+	VUNPCKLPD  Y1, Y0, Y4
+	VUNPCKHPD  Y1, Y0, Y0
+	VUNPCKLPD  Y3, Y2, Y1
+	VUNPCKHPD  Y3, Y2, Y2
+	VPERM2F128 $0x20, Y1, Y4, Y3
+	VPERM2F128 $0x31, Y1, Y4, Y1
+	VPERM2F128 $0x20, Y2, Y0, Y4
+	VPERM2F128 $0x31, Y2, Y0, Y0
+	VMOVUPD    Y3, (R8)(SI*8)
+	ADDQ       BX, R8
+	VMOVUPD    Y4, (R8)(SI*8)
+	ADDQ       BX, R8
+	VMOVUPD    Y1, (R8)(SI*8)
+	ADDQ       BX, R8
+	VMOVUPD    Y0, (R8)(SI*8)
+	ADDQ       BX, R8
+	MOVQ       d+32(FP), R8
+	SUBQ       $0x00000004, R8
+	CMPQ       DI, R8
+	JGE        column203
+	ADDQ       $0x00000004, DI
+	CMPQ       DI, R8
+	CMOVQGT    R8, DI
+	JMP        columns202
+
+column203:
+	MOVQ    n+24(FP), DI
+	SUBQ    $0x00000004, DI
+	CMPQ    SI, DI
+	JGE     row201
+	ADDQ    $0x00000004, SI
+	CMPQ    SI, DI
+	CMOVQGT DI, SI
+	JMP     rows200
+
+row201:
 	VZEROUPPER
 	RET
 
@@ -4178,9 +5061,9 @@ TEXT ·gemvAVX2(SB), NOSPLIT, $0-40
 	VXORPD  Y3, Y3, Y3
 	XORQ    R8, R8
 
-loop158:
+loop204:
 	CMPQ        DI, $0x00000004
-	JLT         done159
+	JLT         done205
 	VMOVUPD     (CX)(R8*1), Y4
 	VFMADD231PD (AX)(R8*1), Y4, Y0
 	VFMADD231PD (BX)(R8*1), Y4, Y1
@@ -4188,9 +5071,9 @@ loop158:
 	VFMADD231PD (DX)(R8*1), Y4, Y3
 	ADDQ        $0x00000020, R8
 	SUBQ        $0x00000004, DI
-	JMP         loop158
+	JMP         loop204
 
-done159:
+done205:
 	LEAQ         window<>+128(SB), R9
 	NEGQ         DI
 	VMOVUPD      (R9)(DI*8), Y4
@@ -4237,9 +5120,9 @@ TEXT ·gemvTransAVX2(SB), NOSPLIT, $0-40
 	MOVQ d+32(FP), BX
 	SHLQ $0x03, DX
 
-loop160:
+loop206:
 	CMPQ    BX, $0x0000000c
-	JLT     done161
+	JLT     done207
 	VMOVUPD (AX), Y0
 	VMOVUPD 32(AX), Y1
 	VMOVUPD 64(AX), Y2
@@ -4250,9 +5133,9 @@ loop160:
 	SHRQ    $0x02, R9
 	ANDQ    $0x03, R8
 	TESTQ   R9, R9
-	JZ      ones162
+	JZ      ones208
 
-loop164:
+loop210:
 	VBROADCASTSD (DI), Y3
 	VMOVUPD      (SI), Y4
 	VMULPD       Y4, Y3, Y4
@@ -4302,13 +5185,13 @@ loop164:
 	VADDPD       Y6, Y3, Y3
 	VADDPD       Y3, Y2, Y2
 	DECQ         R9
-	JNZ          loop164
+	JNZ          loop210
 
-ones162:
+ones208:
 	TESTQ R8, R8
-	JZ    done163
+	JZ    done209
 
-loop165:
+loop211:
 	VBROADCASTSD (DI), Y3
 	VMOVUPD      (SI), Y4
 	VMULPD       Y4, Y3, Y4
@@ -4322,21 +5205,21 @@ loop165:
 	VADDPD       Y5, Y1, Y1
 	VADDPD       Y3, Y2, Y2
 	DECQ         R8
-	JNZ          loop165
+	JNZ          loop211
 
-done163:
+done209:
 	VMOVUPD Y0, (AX)
 	VMOVUPD Y1, 32(AX)
 	VMOVUPD Y2, 64(AX)
 	ADDQ    $0x00000060, AX
 	ADDQ    $0x00000060, CX
 	SUBQ    $0x0000000c, BX
-	JMP     loop160
+	JMP     loop206
 
-done161:
-loop166:
+done207:
+loop212:
 	CMPQ    BX, $0x00000004
-	JLT     done167
+	JLT     done213
 	VMOVUPD (AX), Y0
 	MOVQ    CX, SI
 	MOVQ    c+16(FP), DI
@@ -4345,9 +5228,9 @@ loop166:
 	SHRQ    $0x02, R9
 	ANDQ    $0x03, R8
 	TESTQ   R9, R9
-	JZ      ones168
+	JZ      ones214
 
-loop170:
+loop216:
 	VBROADCASTSD (DI), Y1
 	VMOVUPD      (SI), Y2
 	VMULPD       Y2, Y1, Y1
@@ -4373,13 +5256,13 @@ loop170:
 	VADDPD       Y2, Y1, Y1
 	VADDPD       Y1, Y0, Y0
 	DECQ         R9
-	JNZ          loop170
+	JNZ          loop216
 
-ones168:
+ones214:
 	TESTQ R8, R8
-	JZ    done169
+	JZ    done215
 
-loop171:
+loop217:
 	VBROADCASTSD (DI), Y1
 	VMOVUPD      (SI), Y2
 	VMULPD       Y2, Y1, Y1
@@ -4387,18 +5270,18 @@ loop171:
 	ADDQ         DX, SI
 	VADDPD       Y1, Y0, Y0
 	DECQ         R8
-	JNZ          loop171
+	JNZ          loop217
 
-done169:
+done215:
 	VMOVUPD Y0, (AX)
 	ADDQ    $0x00000020, AX
 	ADDQ    $0x00000020, CX
 	SUBQ    $0x00000004, BX
-	JMP     loop166
+	JMP     loop212
 
-done167:
+done213:
 	TESTQ      BX, BX
-	JZ         none172
+	JZ         none218
 	LEAQ       window<>+128(SB), SI
 	NEGQ       BX
 	VMOVUPD    (SI)(BX*8), Y0
@@ -4411,9 +5294,9 @@ done167:
 	SHRQ       $0x02, R9
 	ANDQ       $0x03, R8
 	TESTQ      R9, R9
-	JZ         ones173
+	JZ         ones219
 
-loop175:
+loop221:
 	VBROADCASTSD (DI), Y2
 	VMASKMOVPD   (SI), Y0, Y3
 	VMULPD       Y3, Y2, Y2
@@ -4439,13 +5322,13 @@ loop175:
 	VADDPD       Y3, Y2, Y2
 	VADDPD       Y2, Y1, Y1
 	DECQ         R9
-	JNZ          loop175
+	JNZ          loop221
 
-ones173:
+ones219:
 	TESTQ R8, R8
-	JZ    done174
+	JZ    done220
 
-loop176:
+loop222:
 	VBROADCASTSD (DI), Y2
 	VMASKMOVPD   (SI), Y0, Y3
 	VMULPD       Y3, Y2, Y2
@@ -4453,15 +5336,15 @@ loop176:
 	ADDQ         DX, SI
 	VADDPD       Y2, Y1, Y1
 	DECQ         R8
-	JNZ          loop176
+	JNZ          loop222
 
-done174:
+done220:
 	VMASKMOVPD Y1, Y0, (AX)
 	ADDQ       $0x00000020, AX
 	ADDQ       $0x00000020, CX
 	SUBQ       $0x00000004, BX
 
-none172:
+none218:
 	VZEROUPPER
 	RET
 
@@ -4472,9 +5355,9 @@ TEXT ·symMulVecAVX2(SB), NOSPLIT, $0-32
 	MOVQ d+24(FP), CX
 	XORQ DX, DX
 
-loop177:
+loop223:
 	CMPQ         CX, $0x00000004
-	JLT          done178
+	JLT          done224
 	MOVQ         rows+16(FP), BX
 	VXORPD       Y0, Y0, Y0
 	VXORPD       Y1, Y1, Y1
@@ -4525,9 +5408,9 @@ loop177:
 	LEAQ         -4(CX), R9
 	ADDQ         $0x00000020, BX
 
-loop180:
+loop226:
 	CMPQ        R9, $0x00000004
-	JLT         done181
+	JLT         done227
 	MOVQ        rows+16(FP), R10
 	MOVQ        dst+0(FP), R11
 	VMOVUPD     (R10)(BX*1), Y8
@@ -4547,11 +5430,11 @@ loop180:
 	VMOVUPD     Y9, (R11)(BX*1)
 	ADDQ        $0x00000020, BX
 	SUBQ        $0x00000004, R9
-	JMP         loop180
+	JMP         loop226
 
-done181:
+done227:
 	TESTQ       R9, R9
-	JZ          full179
+	JZ          full225
 	LEAQ        window<>+128(SB), R10
 	NEGQ        R9
 	VMOVUPD     (R10)(R9*8), Y8
@@ -4574,7 +5457,7 @@ done181:
 	VFMADD231PD Y4, Y7, Y10
 	VMASKMOVPD  Y10, Y8, (R10)(BX*1)
 
-full179:
+full225:
 	MOVQ         dst+0(FP), AX
 	VEXTRACTF128 $0x01, Y0, X4
 	VADDPD       X4, X0, X0
@@ -4604,9 +5487,9 @@ full179:
 	ADDQ         DX, AX
 	ADDQ         $0x00000020, DX
 	SUBQ         $0x00000004, CX
-	JMP          loop177
+	JMP          loop223
 
-done178:
+done224:
 	VZEROUPPER
 	RET
 
@@ -4618,9 +5501,9 @@ TEXT ·symRankOneAVX2(SB), NOSPLIT, $0-32
 	MOVQ  d+24(FP), DX
 	MOVSD c+8(FP), X0
 
-loop182:
+loop228:
 	CMPQ         DX, $0x00000004
-	JLT          done183
+	JLT          done229
 	VMULSD       (CX), X0, X1
 	VBROADCASTSD X1, Y1
 	VMULPD       -32(CX)(DX*8), Y1, Y2
@@ -4630,25 +5513,25 @@ loop182:
 	LEAQ         -32(AX)(DX*8), DI
 	MOVQ         DX, AX
 
-loop184:
+loop230:
 	CMPQ    AX, $0x00000005
-	JLT     done185
+	JLT     done231
 	VMULPD  (SI), Y1, Y3
 	VADDPD  (BX), Y3, Y3
 	VMOVUPD Y3, (BX)
 	ADDQ    $0x00000020, BX
 	ADDQ    $0x00000020, SI
 	SUBQ    $0x00000004, AX
-	JMP     loop184
+	JMP     loop230
 
-done185:
+done231:
 	VMOVUPD Y2, (DI)
 	LEAQ    32(DI), AX
 	ADDQ    $0x08, CX
 	DECQ    DX
-	JMP     loop182
+	JMP     loop228
 
-done183:
+done229:
 	VZEROUPPER
 	RET
 
@@ -4659,23 +5542,23 @@ TEXT ·symRankKAVX2(SB), NOSPLIT, $0-40
 	MOVQ rows+16(FP), CX
 	MOVQ d+32(FP), DX
 
-loop186:
+loop232:
 	CMPQ DX, $0x00000004
-	JLT  done187
+	JLT  done233
 	XORQ BX, BX
 	MOVQ DX, SI
 
-columns188:
+columns234:
 	CMPQ SI, $0x00000008
-	JGT  three191
+	JGT  three237
 	CMPQ SI, $0x00000004
-	JGT  two190
+	JGT  two236
 	SUBQ $0x00000000, SI
 	CMPQ SI, $0x00000004
-	JLE  whole192
+	JLE  whole238
 	MOVQ $0x00000004, SI
 
-whole192:
+whole238:
 	VXORPD Y0, Y0, Y0
 	VXORPD Y1, Y1, Y1
 	VXORPD Y2, Y2, Y2
@@ -4686,7 +5569,7 @@ whole192:
 	MOVQ   CX, DI
 	SHLQ   $0x03, R10
 
-loop193:
+loop239:
 	VBROADCASTSD (R8), Y4
 	LEAQ         window<>+128(SB), R11
 	NEGQ         SI
@@ -4705,7 +5588,7 @@ loop193:
 	ADDQ         $0x08, R8
 	ADDQ         R10, DI
 	DECQ         R9
-	JNZ          loop193
+	JNZ          loop239
 	LEAQ         window<>+128(SB), DI
 	NEGQ         SI
 	VMOVUPD      (DI)(SI*8), Y4
@@ -4760,15 +5643,15 @@ loop193:
 	ADDQ         R9, R8
 	LEAQ         (SI)(DI*8), SI
 	DECQ         DI
-	JMP          next189
+	JMP          next235
 
-two190:
+two236:
 	SUBQ $0x00000004, SI
 	CMPQ SI, $0x00000004
-	JLE  whole194
+	JLE  whole240
 	MOVQ $0x00000004, SI
 
-whole194:
+whole240:
 	VXORPD Y0, Y0, Y0
 	VXORPD Y1, Y1, Y1
 	VXORPD Y2, Y2, Y2
@@ -4783,7 +5666,7 @@ whole194:
 	MOVQ   CX, DI
 	SHLQ   $0x03, R10
 
-loop195:
+loop241:
 	VBROADCASTSD (R8), Y8
 	VMULPD       (DI)(BX*1), Y8, Y9
 	LEAQ         window<>+128(SB), R11
@@ -4807,7 +5690,7 @@ loop195:
 	ADDQ         $0x08, R8
 	ADDQ         R10, DI
 	DECQ         R9
-	JNZ          loop195
+	JNZ          loop241
 	LEAQ         window<>+128(SB), DI
 	NEGQ         SI
 	VMOVUPD      (DI)(SI*8), Y8
@@ -4870,16 +5753,16 @@ loop195:
 	ADDQ         R9, R8
 	LEAQ         (SI)(DI*8), SI
 	DECQ         DI
-	JMP          next189
+	JMP          next235
 
-three191:
+three237:
 	MOVQ SI, DI
 	SUBQ $0x00000008, DI
 	CMPQ DI, $0x00000004
-	JLE  whole196
+	JLE  whole242
 	MOVQ $0x00000004, DI
 
-whole196:
+whole242:
 	VXORPD Y0, Y0, Y0
 	VXORPD Y1, Y1, Y1
 	VXORPD Y2, Y2, Y2
@@ -4898,7 +5781,7 @@ whole196:
 	MOVQ   CX, R8
 	SHLQ   $0x03, R11
 
-loop197:
+loop243:
 	VBROADCASTSD (R9), Y12
 	VMULPD       (R8)(BX*1), Y12, Y13
 	VMULPD       32(R8)(BX*1), Y12, Y14
@@ -4927,7 +5810,7 @@ loop197:
 	ADDQ         $0x08, R9
 	ADDQ         R11, R8
 	DECQ         R10
-	JNZ          loop197
+	JNZ          loop243
 	LEAQ         window<>+128(SB), R8
 	NEGQ         DI
 	VMOVUPD      (R8)(DI*8), Y12
@@ -5000,9 +5883,9 @@ loop197:
 	DECQ         R8
 	ADDQ         $0x00000060, BX
 	SUBQ         $0x0000000c, SI
-	JG           columns188
+	JG           columns234
 
-next189:
+next235:
 	ADDQ $0x00000020, CX
 	LEAQ (AX)(DX*8), AX
 	DECQ DX
@@ -5012,9 +5895,9 @@ next189:
 	DECQ DX
 	LEAQ (AX)(DX*8), AX
 	DECQ DX
-	JMP  loop186
+	JMP  loop232
 
-done187:
+done233:
 	VZEROUPPER
 	RET
 
@@ -5042,7 +5925,7 @@ TEXT ·symQuadFormsAVX2(SB), NOSPLIT, $128-40
 	XORQ    CX, CX
 	MOVQ    d+32(FP), DI
 	ANDQ    $0x00000003, DI
-	JZ      vectors198
+	JZ      vectors244
 	LEAQ    window<>+128(SB), R8
 	NEGQ    DI
 	VMOVUPD (R8)(DI*8), Y0
@@ -5060,7 +5943,7 @@ TEXT ·symQuadFormsAVX2(SB), NOSPLIT, $128-40
 	LEAQ    halfAVX2<>+32(SB), R11
 	LEAQ    (R10)(DI*8), DI
 
-diagonal199:
+diagonal245:
 	VMASKMOVPD   (R8), Y0, Y5
 	VMULPD       (R11), Y5, Y5
 	VBROADCASTSD (AX)(R10*1), Y6
@@ -5076,7 +5959,7 @@ diagonal199:
 	ADDQ         $0x08, R10
 	SUBQ         $0x08, R11
 	CMPQ         R10, DI
-	JLT          diagonal199
+	JLT          diagonal245
 	VMOVUPD      (SP), Y5
 	VMASKMOVPD   (AX)(CX*1), Y0, Y6
 	VFMADD231PD  Y6, Y1, Y5
@@ -5097,12 +5980,12 @@ diagonal199:
 	ANDQ         $0x00000003, DI
 	LEAQ         (CX)(DI*8), CX
 
-vectors198:
-strip200:
+vectors244:
+strip246:
 	MOVQ   d+32(FP), DI
 	SHLQ   $0x03, DI
 	SUBQ   CX, DI
-	JZ     done204
+	JZ     done250
 	SHRQ   $0x05, DI
 	MOVQ   $0x55555556, R8
 	MOVQ   DI, R9
@@ -5110,9 +5993,9 @@ strip200:
 	SHRQ   $0x20, R9
 	LEAQ   (R9)(R9*2), R9
 	SUBQ   R9, DI
-	JZ     three202
+	JZ     three248
 	CMPQ   DI, $0x01
-	JEQ    one201
+	JEQ    one247
 	VXORPD Y0, Y0, Y0
 	VXORPD Y1, Y1, Y1
 	VXORPD Y2, Y2, Y2
@@ -5128,9 +6011,9 @@ strip200:
 	SHLQ   $0x03, R8
 	XORQ   R9, R9
 
-loop205:
+loop251:
 	CMPQ         R9, CX
-	JGE          done206
+	JGE          done252
 	VMOVUPD      (DI), Y8
 	VMOVUPD      32(DI), Y9
 	VBROADCASTSD (AX)(R9*1), Y10
@@ -5148,13 +6031,13 @@ loop205:
 	ADDQ         R8, DI
 	SUBQ         $0x08, R8
 	ADDQ         $0x08, R9
-	JMP          loop205
+	JMP          loop251
 
-done206:
+done252:
 	LEAQ halfAVX2<>+32(SB), R10
 	LEAQ 32(R9), R11
 
-diagonal207:
+diagonal253:
 	VMOVUPD      (DI), Y8
 	VMULPD       (R10), Y8, Y8
 	VMOVUPD      32(DI), Y9
@@ -5175,11 +6058,11 @@ diagonal207:
 	ADDQ         $0x08, R9
 	SUBQ         $0x08, R10
 	CMPQ         R9, R11
-	JLT          diagonal207
+	JLT          diagonal253
 	LEAQ         halfAVX2<>+32(SB), R10
 	LEAQ         32(R9), R11
 
-diagonal208:
+diagonal254:
 	VMOVUPD      32(DI), Y8
 	VMULPD       (R10), Y8, Y8
 	VBROADCASTSD (AX)(R9*1), Y9
@@ -5195,7 +6078,7 @@ diagonal208:
 	ADDQ         $0x08, R9
 	SUBQ         $0x08, R10
 	CMPQ         R9, R11
-	JLT          diagonal208
+	JLT          diagonal254
 	VMOVUPD      (SP), Y8
 	VMOVUPD      (AX)(CX*1), Y9
 	VFMADD231PD  Y9, Y0, Y8
@@ -5221,9 +6104,9 @@ diagonal208:
 	VFMADD231PD  Y1, Y7, Y0
 	VMOVUPD      Y0, 96(SP)
 	ADDQ         $0x00000040, CX
-	JMP          next203
+	JMP          next249
 
-one201:
+one247:
 	VXORPD Y0, Y0, Y0
 	VXORPD Y1, Y1, Y1
 	VXORPD Y2, Y2, Y2
@@ -5235,9 +6118,9 @@ one201:
 	SHLQ   $0x03, R8
 	XORQ   R9, R9
 
-loop209:
+loop255:
 	CMPQ         R9, CX
-	JGE          done210
+	JGE          done256
 	VMOVUPD      (DI), Y4
 	VBROADCASTSD (AX)(R9*1), Y5
 	VFMADD231PD  Y4, Y5, Y0
@@ -5250,13 +6133,13 @@ loop209:
 	ADDQ         R8, DI
 	SUBQ         $0x08, R8
 	ADDQ         $0x08, R9
-	JMP          loop209
+	JMP          loop255
 
-done210:
+done256:
 	LEAQ halfAVX2<>+32(SB), R10
 	LEAQ 32(R9), R11
 
-diagonal211:
+diagonal257:
 	VMOVUPD      (DI), Y4
 	VMULPD       (R10), Y4, Y4
 	VBROADCASTSD (AX)(R9*1), Y5
@@ -5272,7 +6155,7 @@ diagonal211:
 	ADDQ         $0x08, R9
 	SUBQ         $0x08, R10
 	CMPQ         R9, R11
-	JLT          diagonal211
+	JLT          diagonal257
 	VMOVUPD      (SP), Y4
 	VMOVUPD      (AX)(CX*1), Y5
 	VFMADD231PD  Y5, Y0, Y4
@@ -5290,9 +6173,9 @@ diagonal211:
 	VFMADD231PD  Y1, Y3, Y0
 	VMOVUPD      Y0, 96(SP)
 	ADDQ         $0x00000020, CX
-	JMP          next203
+	JMP          next249
 
-three202:
+three248:
 	VXORPD Y0, Y0, Y0
 	VXORPD Y1, Y1, Y1
 	VXORPD Y2, Y2, Y2
@@ -5312,9 +6195,9 @@ three202:
 	SHLQ   $0x03, R8
 	XORQ   R9, R9
 
-loop212:
+loop258:
 	CMPQ         R9, CX
-	JGE          done213
+	JGE          done259
 	VMOVUPD      (DI), Y12
 	VMOVUPD      32(DI), Y13
 	VMOVUPD      64(DI), Y14
@@ -5337,13 +6220,13 @@ loop212:
 	ADDQ         R8, DI
 	SUBQ         $0x08, R8
 	ADDQ         $0x08, R9
-	JMP          loop212
+	JMP          loop258
 
-done213:
+done259:
 	LEAQ halfAVX2<>+32(SB), R10
 	LEAQ 32(R9), R11
 
-diagonal214:
+diagonal260:
 	VMOVUPD      (DI), Y12
 	VMULPD       (R10), Y12, Y12
 	VMOVUPD      32(DI), Y13
@@ -5369,11 +6252,11 @@ diagonal214:
 	ADDQ         $0x08, R9
 	SUBQ         $0x08, R10
 	CMPQ         R9, R11
-	JLT          diagonal214
+	JLT          diagonal260
 	LEAQ         halfAVX2<>+32(SB), R10
 	LEAQ         32(R9), R11
 
-diagonal215:
+diagonal261:
 	VMOVUPD      32(DI), Y12
 	VMULPD       (R10), Y12, Y12
 	VMOVUPD      64(DI), Y13
@@ -5394,11 +6277,11 @@ diagonal215:
 	ADDQ         $0x08, R9
 	SUBQ         $0x08, R10
 	CMPQ         R9, R11
-	JLT          diagonal215
+	JLT          diagonal261
 	LEAQ         halfAVX2<>+32(SB), R10
 	LEAQ         32(R9), R11
 
-diagonal216:
+diagonal262:
 	VMOVUPD      64(DI), Y12
 	VMULPD       (R10), Y12, Y12
 	VBROADCASTSD (AX)(R9*1), Y13
@@ -5414,7 +6297,7 @@ diagonal216:
 	ADDQ         $0x08, R9
 	SUBQ         $0x08, R10
 	CMPQ         R9, R11
-	JLT          diagonal216
+	JLT          diagonal262
 	VMOVUPD      (SP), Y12
 	VMOVUPD      (AX)(CX*1), Y13
 	VFMADD231PD  Y13, Y0, Y12
@@ -5449,10 +6332,10 @@ diagonal216:
 	VMOVUPD      Y0, 96(SP)
 	ADDQ         $0x00000060, CX
 
-next203:
-	JMP strip200
+next249:
+	JMP strip246
 
-done204:
+done250:
 	MOVQ         q+0(FP), AX
 	VMOVUPD      (SP), Y0
 	VEXTRACTF128 $0x01, Y0, X1

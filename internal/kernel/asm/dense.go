@@ -114,6 +114,35 @@ func (m machine) mulComplement() {
 	ret()
 }
 
+// addSquares keeps a strip of dst in registers.
+func (m machine) addSquares() {
+	m.text("addSquares", "(dst, x *float64, d, n int)", "is AddSquares for d ≥ 1 rows of n.")
+	dst, x, stride, columns := arg("dst"), arg("x"), arg("n"), arg("n")
+	SHLQ(U8(3), stride)
+	m.strips(columns, m.widest(), func(count int, load func(p Mem) VecVirtual, store func(v Register, p Mem)) {
+		acc := make([]VecVirtual, count)
+		for v := range acc {
+			acc[v] = load(at(dst, v*m.lanes))
+		}
+		row, k := GP64(), arg("d")
+		MOVQ(x, row)
+		repeat(k, func() {
+			for v := range acc {
+				entry := load(at(row, v*m.lanes))
+				VADDPD(m.mul2(entry, entry), acc[v], acc[v])
+			}
+			ADDQ(stride, row)
+		})
+		for v, r := range acc {
+			store(r, at(dst, v*m.lanes))
+		}
+		ADDQ(U32(uint32(count*m.bytes())), dst)
+		ADDQ(U32(uint32(count*m.bytes())), x)
+		SUBQ(U32(uint32(count*m.lanes)), columns)
+	})
+	ret()
+}
+
 // combine keeps a strip of four vectors of dst in registers, then of one, and
 // takes the rows of x four at a time.
 func (m machine) combine() {
@@ -206,17 +235,22 @@ func (m machine) combine() {
 		ADDQ(U32(uint32(count*m.bytes())), x)
 		SUBQ(U32(uint32(count*m.lanes)), columns)
 	}
-	m.strips(columns, strip)
+	m.strips(columns, m.widest(), strip)
 	ret()
 }
 
-// strips writes a loop over columns: by strips of several vectors, then of one,
-// then of what is left.
-func (m machine) strips(columns GPVirtual, strip func(count int, load func(p Mem) VecVirtual, store func(v Register, p Mem))) {
-	wide := 4
-	if !m.wide() {
-		wide = 3
+// widest returns how many vectors of a row a strip may have beside the products
+// of four rows.
+func (m machine) widest() int {
+	if m.wide() {
+		return 4
 	}
+	return 3
+}
+
+// strips writes a loop over columns: by strips of so many vectors, then of one,
+// then of what is left.
+func (m machine) strips(columns GPVirtual, wide int, strip func(count int, load func(p Mem) VecVirtual, store func(v Register, p Mem))) {
 	m.whileAtLeast(columns, wide*m.lanes, func() { strip(wide, m.load, m.store) })
 	m.whileAtLeast(columns, m.lanes, func() { strip(1, m.load, m.store) })
 	none := label("none")
@@ -227,10 +261,89 @@ func (m machine) strips(columns GPVirtual, strip func(count int, load func(p Mem
 	Label(none)
 }
 
-// rowPointers returns pointers to the first rows of a row-major matrix, of
+// bilinear keeps the sums of a strip of two vectors and of several forms in
+// registers.
+func (m machine) bilinear() {
+	m.text("bilinear", "(dst *float64, n int, y *float64, h int, x *float64, d int, w *float64, bias, stride, count int)",
+		"is Bilinear for the first forms, at most count ≥ 1 of them, where h and d\nare at least 1 and c begins bias entries after w.")
+	dst, y, x, columns, row := arg("dst"), arg("y"), arg("x"), arg("n"), arg("n")
+	SHLQ(U8(3), row)
+	forms := 4
+	if !m.wide() {
+		forms = 2
+	}
+	m.strips(columns, 2, func(vectors int, load func(p Mem) VecVirtual, store func(v Register, p Mem)) {
+		stride := arg("stride")
+		SHLQ(U8(3), stride)
+		w := rowPointers(forms, arg("w"), stride, arg("count"))
+		bias := arg("bias") // from the weights of a row of W_k to its c_k
+		SHLQ(U8(3), bias)
+		sums := make([][]VecVirtual, forms)
+		for k := range sums {
+			sums[k] = m.zeros(vectors)
+		}
+		yj, j := GP64(), arg("h")
+		MOVQ(y, yj)
+		repeat(j, func() {
+			inner := make([][]VecVirtual, forms)
+			for k := range inner {
+				inner[k] = m.vecs(vectors)
+				for v := range inner[k] {
+					VBROADCASTSD(Mem{Base: w[k], Index: bias, Scale: 1}, inner[k][v])
+				}
+			}
+			xl, l := GP64(), arg("d")
+			MOVQ(x, xl)
+			repeat(l, func() {
+				var entries []VecVirtual
+				for v := range vectors {
+					entries = append(entries, load(at(xl, v*m.lanes)))
+				}
+				for k := range forms {
+					weight := m.broadcast(at(w[k], 0))
+					for v := range vectors {
+						VFMADD231PD(entries[v], weight, inner[k][v])
+					}
+					ADDQ(U8(8), w[k])
+				}
+				ADDQ(row, xl)
+			})
+			for v := range vectors {
+				entry := load(at(yj, v*m.lanes))
+				for k := range forms {
+					VFMADD231PD(entry, inner[k][v], sums[k][v])
+				}
+			}
+			ADDQ(row, yj)
+			width := arg("d")
+			SHLQ(U8(3), width)
+			SUBQ(width, bias)
+			ADDQ(U8(8), bias)
+		})
+		// A form beyond the last is the last once more: all read before any writes.
+		to := rowPointers(forms, dst, row, arg("count"))
+		for k := range forms {
+			for v, sum := range sums[k] {
+				VADDPD(load(at(to[k], v*m.lanes)), sum, sum)
+			}
+		}
+		for k := range forms {
+			for v, sum := range sums[k] {
+				store(sum, at(to[k], v*m.lanes))
+			}
+		}
+		ADDQ(U32(uint32(vectors*m.bytes())), dst)
+		ADDQ(U32(uint32(vectors*m.bytes())), x)
+		ADDQ(U32(uint32(vectors*m.bytes())), y)
+		SUBQ(U32(uint32(vectors*m.lanes)), columns)
+	})
+	ret()
+}
+
+// rowPointers returns pointers to the first n rows of a row-major matrix, of
 // which there are count, a register: those beyond are the last.
-func (m machine) rowPointers(first, stride, count Register) []GPVirtual {
-	rows := make([]GPVirtual, m.rows)
+func rowPointers(n int, first, stride, count Register) []GPVirtual {
+	rows := make([]GPVirtual, n)
 	for s := range rows {
 		rows[s] = GP64()
 		if s == 0 {
@@ -250,7 +363,7 @@ func (m machine) gemv() {
 		"stores the products of the first rows of g with w, at most n ≥ 1 of\nthem, in q, which has room for the rows of a tile.")
 	g, n, stride := arg("rows"), arg("n"), arg("d")
 	SHLQ(U8(3), stride)
-	rows := m.rowPointers(g, stride, n)
+	rows := rowPointers(m.rows, g, stride, n)
 	w, d := arg("w"), arg("d")
 	acc := m.zeros(m.rows)
 	j := GP64()
@@ -336,6 +449,6 @@ func (m machine) gemvTrans() {
 		ADDQ(U32(uint32(count*m.bytes())), g)
 		SUBQ(U32(uint32(count*m.lanes)), columns)
 	}
-	m.strips(columns, strip)
+	m.strips(columns, m.widest(), strip)
 	ret()
 }

@@ -29,7 +29,7 @@ func (m machine) symQuadForms() {
 
 	g, n, stride := arg("rows"), arg("n"), arg("d")
 	SHLQ(U8(3), stride)
-	rows := m.rowPointers(g, stride, n)
+	rows := rowPointers(m.rows, g, stride, n)
 	r := GP64() // the strip's first column, in bytes
 	XORQ(r, r)
 

@@ -58,6 +58,49 @@ func (m machine) mulPairs() {
 	ret()
 }
 
+// columns transposes squares in registers. The last squares overlap those
+// before.
+func (m machine) columns() {
+	m.text("columns", "(dst, x *float64, stride, n, d int)", "is Columns for n and d that fill a vector.")
+	dst, x, stride, height := arg("dst"), arg("x"), arg("stride"), arg("n")
+	SHLQ(U8(3), stride)
+	SHLQ(U8(3), height)
+	i := GP64() // the first row of the square
+	XORQ(i, i)
+	rows, row := label("rows"), label("row")
+	Label(rows)
+
+	j := GP64() // the first column of the square
+	XORQ(j, j)
+	columns, column := label("columns"), label("column")
+	Label(columns)
+	from := GP64()
+	MOVQ(i, from)
+	IMULQ(stride, from)
+	ADDQ(x, from)
+	square := make([]VecVirtual, m.lanes)
+	for s := range square {
+		square[s] = m.load(Mem{Base: from, Index: j, Scale: 8})
+		ADDQ(stride, from)
+	}
+	to := GP64()
+	MOVQ(j, to)
+	IMULQ(height, to)
+	ADDQ(dst, to)
+	for _, v := range m.transpose(square) {
+		m.store(v, Mem{Base: to, Index: i, Scale: 8})
+		ADDQ(height, to)
+	}
+	next(j, "d", m.lanes, column)
+	JMP(LabelRef(columns))
+	Label(column)
+
+	next(i, "n", m.lanes, row)
+	JMP(LabelRef(rows))
+	Label(row)
+	ret()
+}
+
 // next advances i by a vector, or to the last one of the n, and leaves where i
 // was that one.
 func next(i GPVirtual, n string, lanes int, leave string) {
