@@ -118,7 +118,9 @@ func (o *outcomes) probabilities(u, out []float64, from, to int) float64 {
 		}
 		m := 0.0
 		for _, v := range us {
-			m = max(m, v)
+			if v > m {
+				m = v
+			}
 		}
 		for k := range us {
 			us[k] -= m
@@ -128,6 +130,9 @@ func (o *outcomes) probabilities(u, out []float64, from, to int) float64 {
 	}
 	kernel.Exp(u[:lo], u[:lo])
 	kernel.Exp(out, out)
+	// A logarithm of a product of sums, each between 1 and 1 + |S_s|, costs less
+	// than one of each.
+	product := 1.0
 	lo = 0
 	for s := from; s < to; s++ {
 		ps := u[lo : o.end[s]-base]
@@ -141,9 +146,12 @@ func (o *outcomes) probabilities(u, out []float64, from, to int) float64 {
 			ps[k] *= scale
 		}
 		out[s-from] *= scale
-		loss += math.Log(sum)
+		if product *= sum; product > 1e150 {
+			loss += math.Log(product)
+			product = 1
+		}
 	}
-	return loss
+	return loss + math.Log(product)
 }
 
 // residuals does as probabilities, and then takes the indicator of the choice

@@ -144,7 +144,9 @@ func (n *Newton) Minimize() int {
 func (n *Newton) see(row int, u []float64) {
 	moved := n.nextMoved
 	for k, at := range n.at[row : row+len(u)] {
-		moved = max(moved, math.Abs(u[k]-at))
+		if d := math.Abs(u[k] - at); d > moved {
+			moved = d
+		}
 	}
 	n.nextMoved = moved
 }
