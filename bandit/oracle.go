@@ -10,10 +10,13 @@ import (
 )
 
 // Oracle knows the truth: it offers the optimal assortment under the true
-// utilities, so its regret is 0 exactly.
+// utilities, so its regret is 0 exactly. In a world that moves it takes the
+// round to be the one after those it has observed.
 type Oracle struct {
-	p      Problem
-	policy *oracle
+	p       Problem
+	env     env.Environment
+	rounds  int       // observed
+	scratch sync.Pool // of *[]float64
 }
 
 // NewOracle returns the oracle of a world.
@@ -21,28 +24,36 @@ func NewOracle(p Problem, e env.Environment) (*Oracle, error) {
 	if err := p.check(); err != nil {
 		return nil, err
 	}
-	return &Oracle{p: p, policy: &oracle{p: p, env: e}}, nil
+	return &Oracle{p: p, env: e}, nil
 }
 
 // Policy implements vitrine.Learner.
-func (l *Oracle) Policy() vitrine.Policy { return l.policy }
+func (l *Oracle) Policy() vitrine.Policy {
+	return &oracle{p: l.p, env: env.At(l.env, l.rounds+1), scratch: &l.scratch}
+}
 
 // Observe implements vitrine.Learner.
-func (l *Oracle) Observe(r vitrine.Round) error { return r.Check(l.p.Features) }
+func (l *Oracle) Observe(r vitrine.Round) error {
+	if err := r.Check(l.p.Features); err != nil {
+		return err
+	}
+	l.rounds++
+	return nil
+}
 
 type oracle struct {
-	p    Problem
-	env  env.Environment
-	pool sync.Pool // of *[]float64
+	p       Problem
+	env     env.Environment // of the round
+	scratch *sync.Pool
 }
 
 // Offer implements vitrine.Policy.
 func (o *oracle) Offer(x *vitrine.Context, _ *rand.Rand) vitrine.Offer {
-	u, ok := o.pool.Get().(*[]float64)
+	u, ok := o.scratch.Get().(*[]float64)
 	if !ok {
 		u = new([]float64)
 	}
-	defer o.pool.Put(u)
+	defer o.scratch.Put(u)
 	*u = grow(*u, x.NumItems())
 	o.env.Utilities(*u, x)
 	s, _ := assortment.Maximize(nil, o.p.family(x), *u, x.Revenue)

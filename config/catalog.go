@@ -68,6 +68,9 @@ var truths = []named[newTruth]{
 	{Entry{"mlp", "a network with parameters uniform on [low, high], default [-1, 1]"}, mlpTruth},
 	{Entry{"cosine", "cos(2π xᵀw) − ½ xᵀw, w uniform on [-1, 1]; norm > 0 bounds ‖w‖"}, cosineTruth},
 	{Entry{"linear", "xᵀθ with parameters uniform on [low, high], default [-1, 1]; intercept = true adds b"}, linearTruth},
+	{Entry{"product", "(xᵀq₁)(xᵀq₂) − ½ xᵀq₃, q₁, q₂, q₃ orthonormal; 3 features or more"}, productTruth},
+	{Entry{"threshold", "2 where 0.5 < xᵀw < 1.2, less ½, w uniform on [-1, 1]"}, drawnTruth(env.NewThreshold)},
+	{Entry{"radial", "2 exp(−‖x − w‖²) − ½, w uniform on [-1, 1]"}, drawnTruth(env.NewRadial)},
 	{Entry{"pool", "what real choices among the pool's items say: utility = \"logit\", the default, or \"probability\""}, poolTruth},
 }
 
@@ -75,6 +78,12 @@ var truths = []named[newTruth]{
 var revenues = []named[env.Revenues]{
 	{Entry{"one", "1 for every item"}, oneRevenue},
 	{Entry{"uniform", "uniform on [low, high] in each round, default [0, 1]"}, uniformRevenue},
+}
+
+// drifts are how a truth moves during the horizon.
+var drifts = []named[newDrift]{
+	{Entry{"rotation", "tastes turn by angle degrees over the horizon, default 90"}, rotationDrift},
+	{Entry{"switches", "the truth is drawn afresh at each of rounds = [...], default the middle of the horizon"}, switchesDrift},
 }
 
 // pools are the real items that worlds may be made of. Where their data is to be
@@ -173,7 +182,7 @@ func Utilities() []Entry { return entries("", utilities) }
 
 // Environments returns the parts of worlds.
 func Environments() []Entry {
-	return slices.Concat(entries("contexts ", contexts), entries("truth ", truths), entries("revenue ", revenues))
+	return slices.Concat(entries("contexts ", contexts), entries("truth ", truths), entries("revenue ", revenues), entries("drift ", drifts))
 }
 
 // Constraints returns the feasible families.
@@ -443,6 +452,68 @@ func cosineTruth(s section, features int) (made[newTruth], error) {
 		return made[newTruth]{}, s.errorf("norm", "norm = %v: must be finite and not negative (0 leaves w as drawn)", o.Norm)
 	}
 	return made[newTruth]{func(rng *rand.Rand, _ *env.Pool) env.Truth { return env.NewCosine(features, o.Norm, rng) }, o}, nil
+}
+
+// drawnTruth is for truths without options.
+func drawnTruth[T env.Truth](draw func(d int, rng *rand.Rand) T) func(section, int) (made[newTruth], error) {
+	return func(s section, features int) (made[newTruth], error) {
+		return made[newTruth]{func(rng *rand.Rand, _ *env.Pool) env.Truth { return draw(features, rng) }, nil}, s.bind(&struct{}{}, "kind")
+	}
+}
+
+func productTruth(s section, features int) (made[newTruth], error) {
+	if features < 3 {
+		return made[newTruth]{}, s.errorf("kind", "kind = 'product': needs features = 3 or more, and the file has %d", features)
+	}
+	return drawnTruth(env.NewProduct)(s, features)
+}
+
+// newDrift makes a truth move in the given number of rounds. draw draws the
+// file's truth. What it draws of rng first is the truth of the first round, so
+// that worlds with and without drift begin alike.
+type newDrift func(draw func() env.Truth, rounds int, rng *rand.Rand) env.Truth
+
+func rotationDrift(s section, features int) (made[newDrift], error) {
+	o := struct {
+		Angle float64 `toml:"angle"`
+	}{90}
+	if err := s.bind(&o, "kind"); err != nil {
+		return made[newDrift]{}, err
+	}
+	if features < 2 {
+		return made[newDrift]{}, s.errorf("kind", "kind = 'rotation': needs features = 2 or more, and the file has %d", features)
+	}
+	if !(math.Abs(o.Angle) <= 1e6) {
+		return made[newDrift]{}, s.errorf("angle", "angle = %v: must be from -1e6 to 1e6 (degrees)", o.Angle)
+	}
+	return made[newDrift]{func(draw func() env.Truth, rounds int, rng *rand.Rand) env.Truth {
+		return env.NewRotation(draw(), o.Angle*math.Pi/180/float64(rounds), rng)
+	}, o}, nil
+}
+
+func switchesDrift(s section, _ int) (made[newDrift], error) {
+	var o struct {
+		Rounds []int `toml:"rounds"`
+	}
+	if err := s.bind(&o, "kind"); err != nil {
+		return made[newDrift]{}, err
+	}
+	for i, t := range o.Rounds {
+		if t < 2 || i > 0 && t <= o.Rounds[i-1] {
+			return made[newDrift]{}, s.errorf("rounds", "rounds = %v: must increase, from 2 on", o.Rounds)
+		}
+	}
+	return made[newDrift]{func(draw func() env.Truth, rounds int, _ *rand.Rand) env.Truth {
+		at := o.Rounds
+		if len(at) == 0 {
+			at = []int{rounds/2 + 1}
+		}
+		truths := []env.Truth{draw()}
+		for range at {
+			truths = append(truths, draw())
+		}
+		return env.NewSwitches(at, truths)
+	}, o}, nil
 }
 
 func poolTruth(s section, _ int) (made[newTruth], error) {

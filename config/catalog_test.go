@@ -23,7 +23,7 @@ import (
 // The tests of this file run the contract batteries over the catalog: a new
 // line in it is tested without a new test.
 
-const features, size = 2, 3
+const features, size = 3, 3
 
 // load loads a file with the given tables.
 func load(t *testing.T, tables string) *experiment.Experiment {

@@ -13,11 +13,12 @@ import (
 	"vitrine/config"
 	"vitrine/env"
 	"vitrine/experiments"
+	"vitrine/internal/stream"
 )
 
 func TestPanelsOfThePaperLoad(t *testing.T) {
-	rounds := map[string]int{"main": 1000, "items": 500, "sweep": 1000, "imdb": 1000, "camera": 1000}
-	seeds := map[string]int{"main": 30, "items": 30, "sweep": 10, "imdb": 30, "camera": 30}
+	rounds := map[string]int{"main": 1000, "items": 500, "sweep": 1000, "imdb": 1000, "camera": 1000, "worlds": 1000}
+	seeds := map[string]int{"main": 30, "items": 30, "sweep": 10, "imdb": 30, "camera": 30, "worlds": 30}
 	for _, name := range experiments.Names() {
 		text, err := experiments.Read(name)
 		if err != nil {
@@ -202,4 +203,75 @@ func FuzzLoad(f *testing.F) {
 			t.Errorf("error %q does not begin with the file's name", err)
 		}
 	})
+}
+
+func TestDriftIsChecked(t *testing.T) {
+	const world = "name = \"x\"\nfeatures = %d\ncontexts.kind = \"gaussian\"\ntruth.kind = \"radial\"\n[drift]\n%s\n[[policy]]\nname = \"uniform\"\n"
+	for _, c := range []struct {
+		features   int
+		text, want string
+	}{
+		{3, `kind = "rotation"`, ""},
+		{3, "kind = \"switches\"\nrounds = [2, 900]", ""},
+		{3, `kind = "turn"`, "x.toml:6: drift: kind = 'turn': unknown: must be one of rotation, switches"},
+		{3, "kind = \"rotation\"\nangle = 1e9", "x.toml:7: drift: angle = 1e+09: must be from -1e6 to 1e6 (degrees)"},
+		{3, "kind = \"rotation\"\nangle = nan", "x.toml:7: drift: angle = NaN: must be from -1e6 to 1e6 (degrees)"},
+		{1, `kind = "rotation"`, "x.toml:6: drift: kind = 'rotation': needs features = 2 or more, and the file has 1"},
+		{3, "kind = \"switches\"\nrounds = [1]", "x.toml:7: drift: rounds = [1]: must increase, from 2 on"},
+		{3, "kind = \"switches\"\nrounds = [5, 5]", "x.toml:7: drift: rounds = [5 5]: must increase, from 2 on"},
+		{3, "kind = \"switches\"\nangle = 5", `x.toml:7: drift: unknown key "angle": must be one of rounds, kind`},
+	} {
+		_, err := config.Load("x.toml", fmt.Appendf(nil, world, c.features, c.text))
+		if got := fmt.Sprint(err); got != c.want && (c.want != "" || err != nil) {
+			t.Errorf("%s:\n got %v\nwant %s", c.text, err, c.want)
+		}
+	}
+	for text, want := range map[string]string{
+		"pool = \"camera\"\nfeatures = 10\ncontexts.kind = \"pool\"\ntruth.kind = \"pool\"\ndrift.kind = \"switches\"\n": "x.toml:6: drift: kind = 'switches': the truth of a pool is not drawn",
+		"features = 2\ncontexts.kind = \"gaussian\"\ntruth.kind = \"product\"\n":                                         "x.toml:4: truth: kind = 'product': needs features = 3 or more, and the file has 2",
+	} {
+		_, err := config.Load("x.toml", []byte("name = \"x\"\n"+text))
+		if err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: got %v, want %s", text, err, want)
+		}
+	}
+}
+
+// A world with drift begins as the same world without it, and moves by default:
+// under rotation all the time, under switches from the middle on.
+func TestDriftBeginsWithTheSameTruth(t *testing.T) {
+	const world = "name = \"x\"\nrounds = 10\nitems = 20\ncontexts.kind = \"gaussian\"\ntruth.kind = \"mlp\"\n"
+	utilities := func(drift string, round int) []float64 {
+		f, err := config.Load("x.toml", []byte(world+drift+"[[policy]]\nname = \"uniform\"\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := f.Experiment(config.Selection{}, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := e.World(stream.New(1, 0, stream.World))
+		if round > 0 {
+			w = env.At(w, round)
+		}
+		u := make([]float64, 20)
+		w.Utilities(u, w.Context(stream.New(1, 1, stream.Contexts)))
+		return u
+	}
+	still := utilities("", 1)
+	for _, c := range []struct {
+		drift string
+		round int
+		same  bool
+	}{
+		{"drift.kind = \"rotation\"\n", 0, true},
+		{"drift.kind = \"rotation\"\n", 1, false},
+		{"drift.kind = \"switches\"\n", 5, true},
+		{"drift.kind = \"switches\"\n", 6, false},
+		{"drift.kind = \"switches\"\ndrift.rounds = [2, 9]\n", 2, false},
+	} {
+		if same := cmp.Equal(still, utilities(c.drift, c.round)); same != c.same {
+			t.Errorf("%s round %d: the truth is the first: %v, want %v", c.drift, c.round, same, c.same)
+		}
+	}
 }

@@ -32,6 +32,7 @@ type File struct {
 	contexts   made[newContexts]
 	truth      made[newTruth]
 	revenue    made[env.Revenues]
+	drift      made[newDrift] // nil for a truth that stays
 	contenders []contender
 }
 
@@ -68,7 +69,7 @@ func Load(name string, text []byte) (*File, error) {
 	}
 	root := doc.root()
 	k := keys{Items: 100, Size: 5, Features: 3, Rounds: 1000, Seeds: 30}
-	if err := root.bind(&k, "constraint", "contexts", "truth", "revenue", "policy"); err != nil {
+	if err := root.bind(&k, "constraint", "contexts", "truth", "revenue", "drift", "policy"); err != nil {
 		return nil, err
 	}
 	if err := k.check(root); err != nil {
@@ -184,8 +185,27 @@ func (f *File) loadWorld(root section) error {
 	if _, ok := root.values["revenue"]; !ok {
 		root.values["revenue"] = map[string]any{"kind": "one"}
 	}
-	f.revenue, err = world(root, "revenue", revenues, f.problem.Features)
+	if f.revenue, err = world(root, "revenue", revenues, f.problem.Features); err != nil {
+		return err
+	}
+	drift, ok, err := root.table("drift")
+	if err != nil || !ok {
+		return err
+	}
+	if truth, _, _ := root.table("truth"); truth.values["kind"] == "pool" && drift.values["kind"] == "switches" {
+		return drift.errorf("kind", "kind = 'switches': the truth of a pool is not drawn, so there is no other to switch to")
+	}
+	f.drift, err = pick(drift, drifts, f.problem.Features)
 	return err
+}
+
+// drawTruth draws the truth of a seed.
+func (f *File) drawTruth(rng *rand.Rand) env.Truth {
+	draw := func() env.Truth { return f.truth.value(rng, f.pool) }
+	if f.drift.value == nil {
+		return draw()
+	}
+	return f.drift.value(draw, f.problem.Rounds, rng)
 }
 
 func world[T any](root section, key string, table []named[T], features int) (made[T], error) {
@@ -305,10 +325,13 @@ func (f *File) Experiment(sel Selection, version string) (*experiment.Experiment
 	if f.Pool != "" {
 		settings["pool"] = map[string]any{"name": f.Pool, "checksum": f.pool.Checksum()}
 	}
+	if f.drift.value != nil {
+		settings["drift"] = f.drift.settings
+	}
 	e := &experiment.Experiment{
 		Name: f.Name, Title: f.Title, Rounds: f.problem.Rounds, Constraint: f.problem.Constraint, Version: version,
 		World: func(rng *rand.Rand) env.Environment {
-			return &env.World{Items: f.items, Contexts: f.contexts.value(f.pool), Truth: f.truth.value(rng, f.pool), Revenues: f.revenue.value}
+			return &env.World{Items: f.items, Contexts: f.contexts.value(f.pool), Truth: f.drawTruth(rng), Revenues: f.revenue.value}
 		},
 		Settings: settings,
 	}

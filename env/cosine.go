@@ -1,10 +1,10 @@
 package env
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -17,15 +17,20 @@ type Cosine struct{ w []float64 }
 // norm/√d, so that ‖w*‖ ≤ norm: with norm = 1 it keeps Assumption 2 of the
 // paper, which its experiments do not.
 func NewCosine(d int, norm float64, rng *rand.Rand) *Cosine {
-	c := &Cosine{w: make([]float64, d)}
-	scale := 1.0
+	c := &Cosine{direction(d, rng)}
 	if norm > 0 {
-		scale = norm / math.Sqrt(float64(d))
-	}
-	for j := range c.w {
-		c.w[j] = scale * uniform(-1, 1, rng)
+		floats.Scale(norm/math.Sqrt(float64(d)), c.w)
 	}
 	return c
+}
+
+// direction draws w* from U[−1, 1]^d.
+func direction(d int, rng *rand.Rand) []float64 {
+	w := make([]float64, d)
+	for j := range w {
+		w[j] = uniform(-1, 1, rng)
+	}
+	return w
 }
 
 // NumFeatures implements [Truth].
@@ -33,9 +38,7 @@ func (c *Cosine) NumFeatures() int { return len(c.w) }
 
 // Utilities implements [Truth].
 func (c *Cosine) Utilities(dst []float64, x *mat.Dense) {
-	if n, d := x.Dims(); len(dst) != n || d != len(c.w) {
-		panic(fmt.Sprintf("env: cosine of %d features and %d utilities of %d×%d features", len(c.w), len(dst), n, d))
-	}
+	checkShape("cosine", len(c.w), dst, x)
 	for i := range dst {
 		v := 0.0
 		for j, xj := range x.RawRowView(i) {

@@ -3,6 +3,7 @@
 package env
 
 import (
+	"fmt"
 	"math/rand/v2"
 
 	"gonum.org/v1/gonum/mat"
@@ -22,7 +23,25 @@ type Environment interface {
 	Utilities(dst []float64, x *vitrine.Context)
 }
 
-// World is an environment made of independent parts.
+// Moving is an environment whose customers change their minds. Its own
+// utilities are those before the first round; contexts do not move.
+type Moving interface {
+	Environment
+
+	// At returns the environment of round t ≥ 1, a function of t alone.
+	At(t int) Environment
+}
+
+// At returns the environment of round t ≥ 1, which is e unless e is [Moving].
+func At(e Environment, t int) Environment {
+	if m, ok := e.(Moving); ok {
+		return m.At(t)
+	}
+	return e
+}
+
+// World is an environment made of independent parts. It is [Moving], as its
+// truth is.
 type World struct {
 	Items    int // N, at least 1
 	Contexts Contexts
@@ -51,6 +70,15 @@ type Truth interface {
 	Params() []float64
 }
 
+// MovingTruth is a truth that changes from round to round. Its own utilities
+// are those before the first round.
+type MovingTruth interface {
+	Truth
+
+	// At returns the truth of round t ≥ 1, a function of t alone.
+	At(t int) Truth
+}
+
 // Revenues is a distribution of revenues. It is safe for concurrent use.
 type Revenues interface {
 	// Draw returns the revenues of n items; nil means 1 for each.
@@ -71,4 +99,23 @@ func (w *World) Utilities(dst []float64, x *vitrine.Context) {
 		return
 	}
 	w.Truth.Utilities(dst, x.Features)
+}
+
+// At implements [Moving]. A world whose truth does not move is the same in every
+// round.
+func (w *World) At(t int) Environment {
+	m, ok := w.Truth.(MovingTruth)
+	if !ok {
+		return w
+	}
+	now := *w
+	now.Truth = m.At(t)
+	return &now
+}
+
+// checkShape panics unless x has d columns and a row for each utility.
+func checkShape(truth string, d int, dst []float64, x *mat.Dense) {
+	if n, c := x.Dims(); len(dst) != n || c != d {
+		panic(fmt.Sprintf("env: %s of %d features and %d utilities of %d×%d features", truth, d, len(dst), n, c))
+	}
 }

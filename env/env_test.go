@@ -32,6 +32,17 @@ func TestWorldsKeepTheContract(t *testing.T) {
 			Contexts: env.Gaussian{}, Revenues: env.One{},
 			Truth: env.NewFamily(utility.NewMLP(3, []int{7, 5}, utility.Tanh), -1, 1, newRand(4)),
 		},
+		"product":   {Contexts: env.Gaussian{}, Revenues: env.One{}, Truth: env.NewProduct(3, newRand(5))},
+		"threshold": {Contexts: env.Gaussian{}, Revenues: env.One{}, Truth: env.NewThreshold(3, newRand(6))},
+		"radial":    {Contexts: env.Gaussian{}, Revenues: env.One{}, Truth: env.NewRadial(3, newRand(7))},
+		"rotation": {
+			Contexts: env.Gaussian{}, Revenues: env.One{},
+			Truth: env.NewRotation(env.NewCosine(3, 0, newRand(8)), 0.01, newRand(9)),
+		},
+		"switches": {
+			Contexts: env.Gaussian{}, Revenues: env.One{},
+			Truth: env.NewSwitches([]int{5}, []env.Truth{realizable(1), env.NewRadial(3, newRand(10))}),
+		},
 	} {
 		w.Items = 100
 		t.Run(name, func(t *testing.T) { envtest.TestEnvironment(t, w, 100, 3) })

@@ -2,6 +2,7 @@ package env_test
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -95,11 +96,66 @@ func TestCosineNormBoundsItsParameters(t *testing.T) {
 	}
 }
 
+// The frame of a product is orthonormal, and on its axes the truth is
+// x_1 x_2 − ½ x_3 of the coordinates.
+func TestProductByHand(t *testing.T) {
+	const d = 5
+	truth := env.NewProduct(d, newRand(5))
+	q := mat.NewDense(3, d, truth.Params())
+	var gram mat.Dense
+	gram.Mul(q, q.T())
+	if eye := mat.NewDiagDense(3, []float64{1, 1, 1}); !mat.EqualApprox(&gram, eye, 1e-15) {
+		t.Errorf("the frame has the Gram matrix\n%v", mat.Formatted(&gram))
+	}
+	along := mat.NewDense(4, 3, []float64{1, 0, 0, 2, 3, 0, -1, 2, 4, 0.5, 0.5, -1}) // coordinates
+	want := []float64{0, 6, -4, 0.75}
+	var x mat.Dense
+	x.Mul(along, q)
+	for i, got := range utilities(truth, &x) {
+		if math.Abs(got-want[i]) > 1e-13 {
+			t.Errorf("f = %v at the coordinates %v, want %v", got, along.RawRowView(i), want[i])
+		}
+	}
+}
+
+// f = 3/2 strictly inside (0.5, 1.2), on the ray of w*, and −½ elsewhere.
+func TestThresholdByHand(t *testing.T) {
+	truth := env.NewThreshold(3, newRand(5))
+	w := mat.NewVecDense(3, truth.Params())
+	along := []float64{-1, 0.49, 0.51, 1, 1.19, 1.21, 5} // xᵀw*
+	x := mat.NewDense(len(along), 3, nil)
+	x.Outer(1/mat.Dot(w, w), mat.NewVecDense(len(along), along), w)
+	if diff := cmp.Diff([]float64{-0.5, -0.5, 1.5, 1.5, 1.5, -0.5, -0.5}, utilities(truth, x)); diff != "" {
+		t.Errorf("f at xᵀw* = %v (-want +got):\n%s", along, diff)
+	}
+	edge := env.NewThreshold(1, newRand(5))
+	if u := utilities(edge, mat.NewDense(1, 1, []float64{0.5 / edge.Params()[0]})); u[0] != -0.5 {
+		t.Errorf("f = %v at the edge", u[0])
+	}
+}
+
+// f = 3/2 at w*, 2/e − ½ at distance 1, and −½ far away.
+func TestRadialByHand(t *testing.T) {
+	truth := env.NewRadial(3, newRand(5))
+	x := mat.NewDense(3, 3, slices.Repeat(truth.Params(), 3))
+	x.Set(1, 1, x.At(1, 1)-1)
+	x.Set(2, 2, 1e4)
+	want := []float64{1.5, 2/math.E - 0.5, -0.5}
+	for i, got := range utilities(truth, x) {
+		if math.Abs(got-want[i]) > 1e-14 {
+			t.Errorf("f(x_%d) = %v, want %v", i, got, want[i])
+		}
+	}
+}
+
 // A truth is drawn once: the same seed is the same world, another is another.
 func TestTruthsComeFromRng(t *testing.T) {
 	for name, draw := range map[string]func(seed uint64) env.Truth{
-		"mlp":    func(seed uint64) env.Truth { return realizable(seed) },
-		"cosine": func(seed uint64) env.Truth { return env.NewCosine(3, 0, newRand(seed)) },
+		"mlp":       func(seed uint64) env.Truth { return realizable(seed) },
+		"cosine":    func(seed uint64) env.Truth { return env.NewCosine(3, 0, newRand(seed)) },
+		"product":   func(seed uint64) env.Truth { return env.NewProduct(4, newRand(seed)) },
+		"threshold": func(seed uint64) env.Truth { return env.NewThreshold(3, newRand(seed)) },
+		"radial":    func(seed uint64) env.Truth { return env.NewRadial(3, newRand(seed)) },
 	} {
 		if diff := cmp.Diff(draw(1).Params(), draw(1).Params()); diff != "" {
 			t.Errorf("%s: one seed, two truths:\n%s", name, diff)

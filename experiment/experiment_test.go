@@ -22,6 +22,7 @@ import (
 
 	"vitrine"
 	"vitrine/assortment"
+	"vitrine/bandit"
 	"vitrine/env"
 	"vitrine/experiment"
 	"vitrine/utility"
@@ -89,6 +90,35 @@ func small(policies ...experiment.Policy) *experiment.Experiment {
 			}
 		},
 		Policies: policies, Seeds: []uint64{0, 1, 2, 3}, Settings: "small", Version: "1.2.3",
+	}
+}
+
+// In a world that moves, regret is against the best of the round: the oracle has
+// none, and who knows the truth of before has some from the switch on.
+func TestRegretIsAgainstTheRoundsOwnOptimum(t *testing.T) {
+	oracle := experiment.Policy{Label: "oracle", Settings: "oracle", New: func(w env.Environment, _ *rand.Rand) (vitrine.Learner, error) {
+		return bandit.NewOracle(bandit.Problem{Features: 2, Size: size, Rounds: 120, Constraint: assortment.AtMost(size)}, w)
+	}}
+	e := small(oracle, best())
+	e.World = func(rng *rand.Rand) env.Environment {
+		draw := func() env.Truth { return env.NewFamily(utility.NewLinear(2, true), -1, 1, rng) }
+		return &env.World{
+			Items: 8, Contexts: env.Gaussian{}, Revenues: env.UniformRevenue{High: 1},
+			Truth: env.NewSwitches([]int{61}, []env.Truth{draw(), draw()}),
+		}
+	}
+	dir := t.TempDir()
+	s := run(t, e, experiment.Options{Dir: dir})
+	if s[0].FinalMean != 0 || s[0].FinalSD != 0 {
+		t.Errorf("the oracle has regret %v ± %v", s[0].FinalMean, s[0].FinalSD)
+	}
+	if s[1].FinalMean < 0.1 {
+		t.Errorf("the truth of before has regret %v", s[1].FinalMean)
+	}
+	for _, seed := range e.Seeds {
+		if line := fmt.Sprintf("small,best,%d,60,0\n", seed); !strings.Contains(string(read(t, dir, "small", "regret.csv")), line) {
+			t.Errorf("seed %d: the truth of before has regret before the switch", seed)
+		}
 	}
 }
 

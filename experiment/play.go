@@ -9,6 +9,7 @@ import (
 
 	"vitrine"
 	"vitrine/assortment"
+	"vitrine/env"
 	"vitrine/internal/stream"
 )
 
@@ -63,7 +64,7 @@ func (e *Experiment) play(ctx context.Context, u *unit, progress func(int)) erro
 			return at(t, err)
 		}
 		utilities, shock = grow(utilities, n), grow(shock, n+1)
-		world.Utilities(utilities, x)
+		env.At(world, t).Utilities(utilities, x)
 		gumbel(shock, customers.At(u.Seed, t, stream.Customers))
 
 		offer := learner.Policy().Offer(x, draws.At(u.Seed, t, stream.Policy))

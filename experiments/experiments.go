@@ -15,7 +15,8 @@ const GeometricCondition = "geometric-condition"
 //go:embed *.toml
 var files embed.FS
 
-// order is the paper's: of its figures, and of the panels in them.
+// order is the paper's: of its figures, and of the panels in them. The worlds
+// outside the paper stand before those that need data.
 var order = []string{
 	"main-gaussian-realizable",
 	"main-gaussian-misspecified",
@@ -41,6 +42,18 @@ var order = []string{
 	"sweep-uniform-misspecified-d5-k10",
 	"sweep-uniform-realizable-d10-k10",
 	"sweep-uniform-misspecified-d10-k10",
+	"worlds-product",
+	"worlds-product-revenue",
+	"worlds-product-drift",
+	"worlds-threshold",
+	"worlds-threshold-revenue",
+	"worlds-threshold-drift",
+	"worlds-radial",
+	"worlds-radial-revenue",
+	"worlds-radial-drift",
+	"worlds-linear",
+	"worlds-linear-revenue",
+	"worlds-linear-drift",
 	"imdb",
 	"imdb-probability",
 	"camera",

@@ -39,10 +39,10 @@ func TestEveryFileHasItsPlace(t *testing.T) {
 }
 
 func TestGroups(t *testing.T) {
-	if diff := cmp.Diff([]string{"main", "main-gaussian", "main-uniform", "items", "sweep", "sweep-gaussian", "sweep-uniform"}, experiments.Groups()); diff != "" {
+	if diff := cmp.Diff([]string{"main", "main-gaussian", "main-uniform", "items", "sweep", "sweep-gaussian", "sweep-uniform", "worlds"}, experiments.Groups()); diff != "" {
 		t.Errorf("groups (-want +got):\n%s", diff)
 	}
-	for group, want := range map[string]int{"main": 4, "main-uniform": 2, "items": 4, "sweep": 16, "sweep-gaussian": 8, "none": 0} {
+	for group, want := range map[string]int{"main": 4, "main-uniform": 2, "items": 4, "sweep": 16, "sweep-gaussian": 8, "worlds": 12, "none": 0} {
 		if n := len(experiments.Members(group)); n != want {
 			t.Errorf("%s has %d members, want %d", group, n, want)
 		}
@@ -56,8 +56,12 @@ func TestFiguresAreMadeOfExperiments(t *testing.T) {
 	for _, f := range experiments.Figures(names) {
 		seen := map[string]bool{}
 		for _, row := range f.Rows {
-			if len(row) != 2 || f.Heads != nil && len(f.Heads) != 2 {
-				t.Errorf("%s: %d panels in a row under %d heads, want the two columns of the paper", f.Name, len(row), len(f.Heads))
+			columns := 2 // the paper's
+			if f.Name == "worlds" {
+				columns = 3
+			}
+			if len(row) != columns || f.Heads != nil && len(f.Heads) != columns {
+				t.Errorf("%s: %d panels in a row under %d heads, want %d columns", f.Name, len(row), len(f.Heads), columns)
 			}
 			for j, p := range row {
 				if !slices.Contains(names, p.Experiment) {
@@ -94,9 +98,10 @@ func TestCaptionsAreTrue(t *testing.T) {
 					t.Fatal(err)
 				}
 				want := map[string]string{
-					"main":  file.Title,
-					"items": fmt.Sprintf("N = %d", file.Items),
-					"sweep": fmt.Sprintf("N = %d, d = %d, K = %d", file.Items, file.Features, file.Size),
+					"main":   file.Title,
+					"worlds": file.Title,
+					"items":  fmt.Sprintf("N = %d", file.Items),
+					"sweep":  fmt.Sprintf("N = %d, d = %d, K = %d", file.Items, file.Features, file.Size),
 				}[strings.Split(f.Name, "-")[0]]
 				if p.Caption != want {
 					t.Errorf("%s: caption %q, want %q", p.Experiment, p.Caption, want)

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Figure is a figure of the paper that has several panels, laid out as there.
+// Figure is a figure of several panels: those of the paper laid out as there.
 type Figure struct {
 	Name  string
 	Heads []string  // what stands above each column; nil for nothing
@@ -18,7 +18,8 @@ type Panel struct {
 	Caption    string
 }
 
-// figures are in the order of the paper, whose main figure comes in two halves.
+// figures are in the order of the paper, whose main figure comes in two halves,
+// and then those outside it.
 var figures = []Figure{
 	{
 		Name: "main-gaussian",
@@ -54,6 +55,7 @@ var figures = []Figure{
 	},
 	sweep("gaussian", "Gaussian"),
 	sweep("uniform", "Uniform"),
+	worlds(),
 }
 
 // sweep is the figure of the appendix with varying d and K.
@@ -71,6 +73,21 @@ func sweep(contexts, title string) Figure {
 			})
 		}
 		f.Rows = append(f.Rows, row)
+	}
+	return f
+}
+
+// worlds is the figure of truths outside the paper, each as it is, with unequal
+// revenues, and turning.
+func worlds() Figure {
+	f := Figure{Name: "worlds"}
+	for _, truth := range []struct{ name, title string }{
+		{"product", "Product"}, {"threshold", "Threshold"}, {"radial", "Radial"}, {"linear", "Linear"},
+	} {
+		name := "worlds-" + truth.name
+		f.Rows = append(f.Rows, []Panel{
+			{name, truth.title}, {name + "-revenue", truth.title + ", revenues U[0, 1]"}, {name + "-drift", truth.title + ", drift"},
+		})
 	}
 	return f
 }

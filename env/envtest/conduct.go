@@ -236,3 +236,32 @@ func panics(f func()) (yes bool) {
 	f()
 	return
 }
+
+// checkRounds looks at rounds of an environment that moves, there and back: each
+// is the same whenever it is asked for, and keeps the rest of the contract.
+func checkRounds(w world) error {
+	if _, ok := w.Environment.(env.Moving); !ok {
+		return nil
+	}
+	x := w.draw(1)
+	at := func(t int) world { return world{env.At(w.Environment, t), w.n, w.d} }
+	first := at(1).utilities(x)
+	for _, t := range []int{2, 50, 1000} {
+		now := at(t)
+		want := now.utilities(x)
+		if !slices.Equal(at(1).utilities(x), first) || !slices.Equal(now.utilities(x), want) || !slices.Equal(at(t).utilities(x), want) {
+			return fmt.Errorf("the utilities of a round are not always the same")
+		}
+		if !equal(now.draw(2), w.draw(2)) {
+			return fmt.Errorf("contexts move")
+		}
+		for _, check := range []func(world) error{
+			checkFinite, checkRepeatable, checkBatch, checkNoItems, checkArguments, checkPanics, checkAllocations, checkConcurrency,
+		} {
+			if err := check(now); err != nil {
+				return fmt.Errorf("round %d: %w", t, err)
+			}
+		}
+	}
+	return nil
+}

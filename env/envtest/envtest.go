@@ -26,6 +26,7 @@ var contract = []clause{
 	{"WrongShapesPanic", checkPanics},
 	{"NothingIsAllocated", checkAllocations},
 	{"ConcurrentCallsAgree", checkConcurrency},
+	{"RoundsAreRepeatable", checkRounds},
 }
 
 // TestEnvironment tests that e keeps the contract of [env.Environment], with n
@@ -42,7 +43,9 @@ var contract = []clause{
 //     and a context may have no items;
 //   - a wrong length or number of features panics;
 //   - Utilities allocates nothing in steady state;
-//   - concurrent calls return what a single one does.
+//   - concurrent calls return what a single one does;
+//   - the environment of a round, where e moves, is a function of the round and
+//     keeps the contract.
 //
 // It may not run beside parallel tests, because it counts allocations.
 func TestEnvironment(t *testing.T, e env.Environment, n, d int) {

@@ -150,6 +150,7 @@ func TestBatteryFindsFlaws(t *testing.T) {
 				dst[0]++
 			}
 		}}, "ConcurrentCallsAgree: the same context got other utilities"},
+		{"the round is drawn", unsteady{sound(), &calls}, "RoundsAreRepeatable: the utilities of a round are not always the same"},
 	} {
 		t.Run(c.flaw, func(t *testing.T) {
 			name, want, _ := strings.Cut(c.want, ": ")
@@ -162,4 +163,16 @@ func TestBatteryFindsFlaws(t *testing.T) {
 			}
 		})
 	}
+}
+
+// unsteady moves by itself, not with the round.
+type unsteady struct {
+	*env.World
+	calls *atomic.Int64
+}
+
+func (w unsteady) At(int) env.Environment {
+	now := *w.World
+	now.Truth = env.NewFamily(utility.NewLinear(features, true), -1, 1, newRand(uint64(w.calls.Add(1))))
+	return &now
 }

@@ -1,0 +1,136 @@
+package env_test
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+
+	"vitrine/env"
+	"vitrine/utility"
+)
+
+// direction returns w of a linear truth, from its utilities of the axes.
+func direction(truth env.Truth) []float64 {
+	d := truth.NumFeatures()
+	axes := mat.NewDense(d, d, nil)
+	for j := range d {
+		axes.Set(j, j, 1)
+	}
+	return utilities(truth, axes)
+}
+
+// With an even number of features w* keeps its length and turns by the pace in
+// each round, back to itself after a whole turn.
+func TestRotationTurnsEveryDirection(t *testing.T) {
+	const pace = 2 * math.Pi / 12
+	for _, d := range []int{2, 4, 6} {
+		r := env.NewRotation(env.NewFamily(utility.NewLinear(d, false), -1, 1, newRand(3)), pace, newRand(4))
+		w := direction(r)
+		for round := range 13 {
+			turned := direction(r.At(round))
+			if got, want := floats.Norm(turned, 2), floats.Norm(w, 2); math.Abs(got-want) > 1e-13 {
+				t.Errorf("d = %d, round %d: ‖w‖ = %v, want %v", d, round, got, want)
+			}
+			cos := floats.Dot(turned, w) / floats.Dot(w, w)
+			if want := math.Cos(float64(round) * pace); math.Abs(cos-want) > 1e-13 {
+				t.Errorf("d = %d, round %d: the cosine of the angle is %v, want %v", d, round, cos, want)
+			}
+			before := direction(r.At(round + 1))
+			if cos := floats.Dot(turned, before) / floats.Dot(w, w); math.Abs(cos-math.Cos(pace)) > 1e-13 {
+				t.Errorf("d = %d, round %d: the next is not a pace away", d, round)
+			}
+		}
+	}
+}
+
+// With three features one axis stays: the turned truth agrees with the first on
+// it, and w* never turns by more than the angle.
+func TestRotationKeepsTheOddAxis(t *testing.T) {
+	r := env.NewRotation(env.NewFamily(utility.NewLinear(3, false), -1, 1, newRand(3)), 0.1, newRand(4))
+	w := direction(r)
+	one, two, other := direction(r.At(10)), direction(r.At(20)), direction(r.At(7))
+	// w_t − w lies in the plane, so the differences are coplanar.
+	m := mat.NewDense(3, 3, nil)
+	for i, v := range [][]float64{one, two, other} {
+		floats.SubTo(m.RawRowView(i), v, w)
+	}
+	if det := mat.Det(m); math.Abs(det) > 1e-13 {
+		t.Errorf("w moves outside a plane: det = %v", det)
+	}
+	if cos := floats.Dot(one, w) / floats.Dot(w, w); cos < math.Cos(1) {
+		t.Errorf("after 1 radian the angle is %v", math.Acos(cos))
+	}
+}
+
+// f_t(R_t x) = f(x), whatever f: the truth of a round is the first, seen turned.
+func TestRotationIsOfTheFeatures(t *testing.T) {
+	cosine := env.NewCosine(4, 0, newRand(3))
+	line := env.NewFamily(utility.NewLinear(4, false), 0, 0, newRand(3))
+	copy(line.Params(), cosine.Params())
+	x := mat.NewDense(30, 4, nil)
+	env.Gaussian{}.Draw(x, newRand(5))
+	turned := utilities(env.NewRotation(cosine, 0.2, newRand(4)).At(3), x)
+	along := utilities(env.NewRotation(line, 0.2, newRand(4)).At(3), x) // (R_tᵀx)ᵀw*
+	for i, v := range along {
+		if want := math.Cos(2*math.Pi*v) - v/2; math.Abs(turned[i]-want) > 1e-12 {
+			t.Errorf("item %d: %v, want %v", i, turned[i], want)
+		}
+	}
+}
+
+func TestSwitchesHappenAtTheirRounds(t *testing.T) {
+	truths := []env.Truth{realizable(1), realizable(2), realizable(3)}
+	s := env.NewSwitches([]int{4, 6}, truths)
+	for round, want := range []int{0, 0, 0, 0, 1, 1, 2, 2} {
+		if got := s.At(round); got != truths[want] {
+			t.Errorf("round %d has another truth than number %d", round, want)
+		}
+	}
+	for name, make := range map[string]func(){
+		"too few truths": func() { env.NewSwitches([]int{4}, truths[:1]) },
+		"no order":       func() { env.NewSwitches([]int{6, 4}, truths) },
+	} {
+		if !panics(make) {
+			t.Errorf("%s: no panic", name)
+		}
+	}
+}
+
+// A world moves as its truth does, and one that does not is itself in every round.
+func TestAtIsTheWorldOfARound(t *testing.T) {
+	still := &env.World{Items: 5, Contexts: env.Gaussian{}, Truth: realizable(1), Revenues: env.One{}}
+	if env.At(still, 7) != env.Environment(still) {
+		t.Error("a world that stays is another in round 7")
+	}
+	moving := *still
+	moving.Truth = env.NewSwitches([]int{7}, []env.Truth{realizable(1), realizable(2)})
+	x := moving.Context(newRand(3))
+	u := make([]float64, 5)
+	for round, want := range map[int]env.Truth{6: realizable(1), 7: realizable(2)} {
+		env.At(&moving, round).Utilities(u, x)
+		if diff := cmp.Diff(utilities(want, x.Features), slices.Clone(u)); diff != "" {
+			t.Errorf("round %d (-want +got):\n%s", round, diff)
+		}
+	}
+}
+
+func TestTruthsNeedFeatures(t *testing.T) {
+	for name, make := range map[string]func(){
+		"a product of two":  func() { env.NewProduct(2, newRand(1)) },
+		"a rotation of one": func() { env.NewRotation(env.NewRadial(1, newRand(1)), 1, newRand(1)) },
+	} {
+		if !panics(make) {
+			t.Errorf("%s: no panic", name)
+		}
+	}
+}
+
+func panics(f func()) (yes bool) {
+	defer func() { yes = recover() != nil }()
+	f()
+	return false
+}

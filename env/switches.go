@@ -1,0 +1,29 @@
+package env
+
+import "slices"
+
+// Switches is a truth that is replaced at once: f_t is Truths[k] after k of the
+// rounds in Rounds have begun. Truths has one more entry than Rounds.
+type Switches struct {
+	Truth        // Truths[0]: before the first round
+	rounds []int // increasing
+	truths []Truth
+}
+
+// NewSwitches returns truths[0] until round rounds[0], truths[1] from then on,
+// and so on. It panics unless the rounds increase and there is one truth more.
+func NewSwitches(rounds []int, truths []Truth) *Switches {
+	if len(truths) != len(rounds)+1 || !slices.IsSorted(rounds) {
+		panic("env: switches need increasing rounds, and one truth more than rounds")
+	}
+	return &Switches{truths[0], rounds, truths}
+}
+
+// At implements [MovingTruth].
+func (s *Switches) At(t int) Truth {
+	k := 0
+	for k < len(s.rounds) && s.rounds[k] <= t {
+		k++
+	}
+	return s.truths[k]
+}
