@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // itemKeys are the keys of an item, and the columns of a table of items.
@@ -52,7 +53,7 @@ func decodeCSV(name string, text []byte) (*request, error) {
 		for at, cell := range record {
 			if legal := r.setCell(&i, columns[at], cell); legal != "" {
 				line, _ := in.FieldPos(at)
-				return nil, r.refuseAt(line, csvItem(columns, record, len(r.ids)), fmt.Sprintf("%s = %s: %s", columns[at], cell, legal))
+				return nil, r.refuseAt(line, csvItem(columns, record, len(r.ids)), fmt.Sprintf("%s = %s: %s", columns[at], shortened(cell), legal))
 			}
 		}
 		if key := i.missing(); key != "" {
@@ -67,6 +68,16 @@ func decodeCSV(name string, text []byte) (*request, error) {
 func (r *request) setCell(i *item, column, cell string) (legal string) {
 	if cell == "" {
 		return ""
+	}
+	switch column {
+	case "id", "group":
+		if !utf8.ValidString(cell) {
+			return "want text in UTF-8"
+		}
+	default:
+		if strings.ContainsAny(cell, "_xX") { // a number of Go's, and of no table's
+			return "want a number"
+		}
 	}
 	switch column {
 	case "id":
@@ -94,7 +105,7 @@ func (r *request) setCell(i *item, column, cell string) (legal string) {
 
 // csvItem names the item of a record.
 func csvItem(columns, record []string, number int) string {
-	if id := record[slices.Index(columns, "id")]; id != "" {
+	if id := record[slices.Index(columns, "id")]; id != "" && utf8.ValidString(id) {
 		return fmt.Sprintf("item %q", id)
 	}
 	return fmt.Sprintf("item %d", number+1)

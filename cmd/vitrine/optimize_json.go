@@ -293,15 +293,12 @@ func (d *requestDecoder) wrong(key string, v jsontext.Value, want string) error 
 }
 
 func (d *requestDecoder) illegal(key string, v jsontext.Value, legal string) error {
-	const most = 40
-	shown := string(v)
-	switch {
-	case v.Kind() == '{':
+	shown := shortened(string(v))
+	switch v.Kind() {
+	case '{':
 		shown = "an object"
-	case v.Kind() == '[':
+	case '[':
 		shown = "an array"
-	case len(v) > most:
-		shown = strings.ToValidUTF8(shown[:most], "") + "…"
 	}
 	if key != "" {
 		shown = key + " = " + shown

@@ -43,6 +43,19 @@ func (r *request) refuse(format string, args ...any) error {
 	return &refusal{r.name + ": " + fmt.Sprintf(format, args...)}
 }
 
+// shortened returns a value as an error shows it: the beginning of one line.
+func shortened(value string) string {
+	const most = 40
+	short := value[:min(most, len(value))]
+	if end := strings.IndexAny(short, "\r\n"); end >= 0 {
+		short = short[:end]
+	}
+	if len(short) < len(value) {
+		short += "…"
+	}
+	return strings.ToValidUTF8(short, "")
+}
+
 // item is an item while it is read.
 type item struct {
 	id               string
@@ -155,12 +168,19 @@ func (r *request) family(warn func(string)) (vitrine.Constraint, error) {
 		}
 		rules.Include = append(rules.Include, i)
 	}
+	var unknown []string
 	for _, id := range r.exclude {
 		if i, ok := index[id]; ok {
 			rules.Exclude = append(rules.Exclude, i)
 		} else {
-			warn(fmt.Sprintf("%s: exclude: there is no item %q", r.name, id))
+			unknown = append(unknown, id)
 		}
+	}
+	switch n := len(unknown); {
+	case n == 1:
+		warn(fmt.Sprintf("%s: exclude: there is no item %q", r.name, unknown[0]))
+	case n > 1:
+		warn(fmt.Sprintf("%s: exclude: %d of its ids are of no item, the first is %q", r.name, n, unknown[0]))
 	}
 	if rules.Groups, err = r.boundGroups(); err != nil {
 		return nil, err
@@ -228,10 +248,14 @@ func (r *request) boundGroups() ([]assortment.Group, error) {
 		}
 		list[k].Min = r.atLeast[name]
 	}
+	lengths := map[int]bool{} // of the names, lest a long name be looked up by all its beginnings
+	for name := range place {
+		lengths[len(name)] = true
+	}
 	within := make([][]int, len(r.groups)) // the bound groups that a group is in
 	for g, name := range r.groups {
 		for end := range len(name) + 1 {
-			if end < len(name) && name[end] != '/' {
+			if !lengths[end] || end < len(name) && name[end] != '/' {
 				continue
 			}
 			if k, ok := place[name[:end]]; ok {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -63,6 +64,20 @@ func TestRequestsThatAreRefused(t *testing.T) {
 		var refused *refusal
 		if !errors.As(err, &refused) {
 			t.Errorf("%s: %v is no refusal", text, err)
+		}
+	}
+}
+
+// A table in another encoding is refused where it is read, before an answer
+// would have to be written in it.
+func TestTablesInOtherEncodings(t *testing.T) {
+	for text, want := range map[string]string{
+		"id,utility\na,1\ngr\xfcn,1\n":       `x:3: item 2: id = grn: want text in UTF-8`,
+		"id,utility,group\na,1,gr\xfcn\n":    `x:2: item "a": group = grn: want text in UTF-8`,
+		"id,utility,group\ngrün,1,gr\xfcn\n": `x:2: item "grün": group = grn: want text in UTF-8`,
+	} {
+		if _, err := decodeCSV("x", []byte(text)); err == nil || err.Error() != want {
+			t.Errorf("%q\n got %v\nwant %s", text, err, want)
 		}
 	}
 }
@@ -132,6 +147,33 @@ func FuzzRequest(f *testing.F) {
 			t.Errorf("%s: probabilities sum to %v, the best set earns %v", &out, sum, best)
 		}
 	})
+}
+
+// A group within many others, of which few have bounds, is within these.
+func TestGroupsWithinGroups(t *testing.T) {
+	const depth = 200_000
+	name := "g" + strings.Repeat("/g", depth)
+	items := `{"items":[{"id":"a","utility":1,"group":"` + name + `"},{"id":"b","utility":1,"group":"gg"}],"at_most":{"g":0`
+	for n := range 20 {
+		items += fmt.Sprintf(`,"g%s":1`, strings.Repeat("/g", n+1))
+	}
+	r, err := decodeJSON("x", []byte(items+`,"gg":1}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	groups, err := r.boundGroups()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, g := range groups {
+		want := []int{0}
+		if g.Name == `group "gg"` {
+			want = []int{1}
+		}
+		if !slices.Equal(g.Items, want) {
+			t.Errorf("%s holds %v, want %v", g.Name, g.Items, want)
+		}
+	}
 }
 
 func BenchmarkDecode(b *testing.B) {
