@@ -6,151 +6,237 @@ import (
 	"vitrine"
 )
 
-// program is the dynamic program of a [Space],
+// program is the dynamic program of a [Space]. It passes the candidates from the
+// last to the first, with
 //
-//	best_k(c) = max Σ gain_i over sets of k items of at most c units
+//	V_i(k, c) = max(V_{i+1}(k, c), gain_i + V_{i+1}(k + 1, c + a_i))
 //
-// item by item, with a bit for each item, number and space: whether the item is
-// in the set that attains it so far. Where only the least number of items
-// matters, the last k stands for that number or more, and one more row of bits
-// says whether the set had so many without the item.
+// the largest gain of the candidates from i on where c units are taken, and k_A
+// places of each group A around i; and a bit for each, whether i is taken. At the
+// end of a group V is −∞ where k_A is below its least, and at its beginning k_A
+// is 0. So groups side by side share the table, and those within each other
+// multiply it. Where only the least of a group matters, k_A stops there, and
+// stands for that number or more. Then the bits are followed from the first
+// candidate on.
 type program struct {
 	relaxed vitrine.Assortment // the best set that disregards the space
-	items   []int              // the candidates
+	groups  []stage
+	items   []int // the candidates, by group
 	units   []int
-	best    []float64 // by k and c
-	taken   []uint64  // by item, k and c
+	best    []float64 // V, by row and c; a row is the numbers k, that of the innermost group last
+	taken   []uint64  // by candidate, row and c
+}
+
+// stage is what a call knows of a group.
+type stage struct {
+	least  int // how many items it needs beside those that every best set has
+	demand int // the largest least of it and of the groups around it
+	extent int // how many k_A there are
+	rows   int // how many rows there are within it
+	first  int // its candidates are those from here to the next group's
+	bits   int // where theirs begin
 }
 
 var programs = sync.Pool{New: func() any { return new(program) }}
 
 // solve appends the items of the best set to dst.
 func (p *program) solve(dst vitrine.Assortment, s *Space, gain []float64) vitrine.Assortment {
-	dst, least := p.choose(dst, s, gain)
-	last := s.most
-	if !s.capped {
-		last = least
-	}
-	width := s.room + 1
-	words := (width + 63) / 64
-	open := !s.capped && last > 0 // the last row means "or more"
-	rows := last + 1
-	if open {
-		rows++
-	}
-	p.best = grow(p.best, (last+1)*width)
-	p.taken = grow(p.taken, len(p.items)*rows*words)
-	clear(p.taken)
-	clear(p.best[:width])
-	for c := width; c < len(p.best); c++ {
-		p.best[c] = negInf
-	}
+	dst = p.choose(dst, s, gain)
+	p.layOut(s)
+	p.evaluate(s, gain)
+	return p.follow(dst, s)
+}
 
-	for at, i := range p.items {
-		units, g := p.units[at], gain[i]
-		if !(g > -1e300) { // or NaN
-			g = -1e300
-		}
-		taken := p.taken[at*rows*words:][:rows*words]
-		closed := last
-		if !s.capped {
-			p.addToLast(taken, last, width, units, g)
-			closed--
-		}
-		for k := closed; k > 0; k-- {
-			fewer, row, bits := p.best[(k-1)*width:], p.best[k*width:], taken[k*words:]
-			for c := units; c < width; c++ {
-				if v := fewer[c-units] + g; v > row[c] {
-					row[c] = v
-					bits[c>>6] |= 1 << (c & 63)
+// choose appends to dst the items that cost nothing and gain, and makes the best
+// of each class the candidates.
+func (p *program) choose(dst vitrine.Assortment, s *Space, gain []float64) vitrine.Assortment {
+	p.groups = grow(p.groups, len(s.groups)+1)
+	for k := range s.groups {
+		p.groups[k].least = s.groups[k].least
+	}
+	for k := range s.groups {
+		for _, class := range s.groups[k].classes {
+			if !class.free {
+				continue
+			}
+			before := len(dst)
+			for _, i := range class.items {
+				if gain[i] > 0 {
+					dst = append(dst, i)
 				}
 			}
-		}
-	}
-
-	k := last
-	if s.capped {
-		k = least
-		for more := k + 1; more <= last; more++ {
-			if p.best[more*width+width-1] > p.best[k*width+width-1] {
-				k = more
+			for a := k; a >= 0; a = s.groups[a].parent {
+				p.groups[a].least = max(0, p.groups[a].least-(len(dst)-before))
 			}
 		}
 	}
-	c := width - 1
-	for at := len(p.items) - 1; at >= 0; at-- {
-		taken := p.taken[at*rows*words:][:rows*words]
-		in := func(row int) bool { return taken[row*words+c>>6]>>(c&63)&1 == 1 }
-		if !in(k) {
-			continue
+	for k := len(s.groups) - 1; k >= 0; k-- {
+		g := &p.groups[k]
+		g.demand = g.least
+		if a := s.groups[k].parent; a >= 0 {
+			g.demand = max(g.demand, p.groups[a].demand)
 		}
-		dst = append(dst, p.items[at])
-		if s.capped || open && !in(last+1) || k < last {
-			k--
-		}
-		c -= p.units[at]
 	}
+
+	p.items, p.units = p.items[:0], p.units[:0]
+	for k := range s.groups {
+		p.groups[k].first = len(p.items)
+		for _, class := range s.groups[k].classes {
+			start, most := len(p.items), class.cap
+			for _, i := range class.items {
+				gains := gain[i] > 0
+				if gains && !class.free || !gains && p.groups[k].demand > 0 {
+					p.items = append(p.items, i)
+				}
+			}
+			if class.free {
+				most = min(most, p.groups[k].demand)
+			}
+			if len(p.items)-start > most {
+				selectLargest(p.items[start:], most, gain)
+				p.items = p.items[:start+most]
+			}
+			for range len(p.items) - start {
+				p.units = append(p.units, class.units)
+			}
+		}
+	}
+	p.groups[len(s.groups)].first = len(p.items)
 	return dst
 }
 
-// addToLast tries the item of the taken bits in the sets of last items or more:
-// beside one item fewer, or beside as many. Of equal sums the smaller set is
-// kept, so that no item of gain 0 stays without need.
-func (p *program) addToLast(taken []uint64, last, width, units int, gain float64) {
-	words := (width + 63) / 64
-	row, bits := p.best[last*width:], taken[last*words:]
-	if last == 0 {
-		for c := width - 1; c >= units; c-- {
-			if v := row[c-units] + gain; v > row[c] {
-				row[c] = v
-				bits[c>>6] |= 1 << (c & 63)
-			}
+// layOut finds the rows of every group, and the places of its bits.
+func (p *program) layOut(s *Space) {
+	largest := 1
+	for k := len(s.groups) - 1; k >= 0; k-- {
+		g := &p.groups[k]
+		g.extent = g.least + 1
+		if s.groups[k].capped {
+			g.extent = s.groups[k].most + 1
 		}
-		return
+		g.rows = g.extent
+		if a := s.groups[k].parent; a >= 0 {
+			g.rows *= p.groups[a].rows
+		}
+		largest = max(largest, g.rows)
 	}
-	fewer, stays := p.best[(last-1)*width:], bits[words:]
-	for c := width - 1; c >= units; c-- {
-		one, more := fewer[c-units]+gain, row[c-units]+gain
-		if v := max(one, more); v > row[c] {
-			row[c] = v
-			bits[c>>6] |= 1 << (c & 63)
-			if more > one {
-				stays[c>>6] |= 1 << (c & 63)
+	bits := 0
+	for k := range s.groups {
+		p.groups[k].bits = bits
+		bits += (p.groups[k+1].first - p.groups[k].first) * p.groups[k].rows * s.words()
+	}
+	p.best = grow(p.best, largest*s.width())
+	p.taken = grow(p.taken, bits)
+	clear(p.taken)
+}
+
+// bitsOf returns the bits of a candidate of group k.
+func (p *program) bitsOf(s *Space, k, at int) []uint64 {
+	g, size := &p.groups[k], p.groups[k].rows*s.words()
+	return p.taken[g.bits+(at-g.first)*size:][:size]
+}
+
+// evaluate finds V and the bits, from the last candidate to the first.
+func (p *program) evaluate(s *Space, gain []float64) {
+	clear(p.best[:s.width()])
+	for k := len(s.groups) - 1; k >= 0; k-- {
+		p.end(s, k)
+		for at := p.groups[k+1].first - 1; at >= p.groups[k].first; at-- {
+			g := gain[p.items[at]]
+			if !(g > -1e300) { // or NaN
+				g = -1e300
+			}
+			p.try(s, k, p.units[at], g, p.bitsOf(s, k, at))
+		}
+		for a := k; a >= 0 && s.groups[a].first == k; a = s.groups[a].parent {
+			p.begin(s, a)
+		}
+	}
+}
+
+// try finds where an item of group k is taken. A row is followed by rows that
+// are larger, or itself, so that their V is still that of the items after it.
+func (p *program) try(s *Space, k, units int, gain float64, taken []uint64) {
+	width, words := s.width(), s.words()
+	for row := range p.groups[k].rows {
+		next := p.next(s, k, row)
+		if next < 0 {
+			continue
+		}
+		without, with, bits := p.best[row*width:][:width-units], p.best[next*width+units:][:width-units], taken[row*words:][:words]
+		for c, v := range with {
+			if v += gain; v > without[c] {
+				without[c] = v
+				bits[c>>6] |= 1 << (c & 63)
 			}
 		}
 	}
 }
 
-// choose appends to dst the items that cost no space and gain, where their
-// number is not capped, and makes the best of each class the candidates. It
-// returns how many items remain to be demanded.
-func (p *program) choose(dst vitrine.Assortment, s *Space, gain []float64) (vitrine.Assortment, int) {
-	least := s.least
-	p.items, p.units = p.items[:0], p.units[:0]
-	for _, class := range s.classes {
-		start, most := len(p.items), class.cap
-		free := class.units == 0 && !s.capped
-		for _, i := range class.items {
-			switch {
-			case free && gain[i] > 0:
-				dst = append(dst, i)
-				least = max(0, least-1)
-			case least > 0 || gain[i] > 0:
-				p.items = append(p.items, i)
-			}
+// next returns the row after an item of group k is taken, or -1 where a group is
+// full.
+func (p *program) next(s *Space, k, row int) int {
+	next, stride := row, 1
+	for ; k >= 0; k = s.groups[k].parent {
+		extent := p.groups[k].extent
+		if row%extent < extent-1 {
+			next += stride
+		} else if s.groups[k].capped {
+			return -1
 		}
-		if free {
-			most = min(most, least)
+		row /= extent
+		stride *= extent
+	}
+	return next
+}
+
+// end splits every row by the number of items of group k, all of which are
+// before.
+func (p *program) end(s *Space, k int) {
+	g, width := &p.groups[k], s.width()
+	if g.extent == 1 {
+		return
+	}
+	for row := g.rows - 1; row >= 0; row-- {
+		dst := p.best[row*width:][:width]
+		if row%g.extent >= g.least {
+			copy(dst, p.best[row/g.extent*width:])
+			continue
 		}
-		if len(p.items)-start > most {
-			selectLargest(p.items[start:], most, gain)
-			p.items = p.items[:start+most]
-		}
-		for range len(p.items) - start {
-			p.units = append(p.units, class.units)
+		for c := range dst {
+			dst[c] = negInf
 		}
 	}
-	return dst, least
+}
+
+// begin joins what end has split: at first there is no item of group k.
+func (p *program) begin(s *Space, k int) {
+	g, width := &p.groups[k], s.width()
+	if g.extent == 1 {
+		return
+	}
+	for row := range g.rows / g.extent {
+		copy(p.best[row*width:][:width], p.best[row*g.extent*width:])
+	}
+}
+
+// follow appends the items that the bits tell, from the first candidate on.
+func (p *program) follow(dst vitrine.Assortment, s *Space) vitrine.Assortment {
+	row, c := 0, 0
+	for k := range s.groups {
+		for a := k; a >= 0 && s.groups[a].first == k; a = s.groups[a].parent {
+			row *= p.groups[a].extent
+		}
+		for at := p.groups[k].first; at < p.groups[k+1].first; at++ {
+			if p.bitsOf(s, k, at)[row*s.words()+c>>6]>>(c&63)&1 == 1 {
+				dst = append(dst, p.items[at])
+				row = p.next(s, k, row)
+				c += p.units[at]
+			}
+		}
+		row /= p.groups[k].extent
+	}
+	return dst
 }
 
 // grow returns a slice of length n, in the storage of v where it suffices.

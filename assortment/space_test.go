@@ -41,6 +41,11 @@ func TestSpace(t *testing.T) {
 		{"included, and at least", assortment.Rules{Min: 3, Max: noLimit, Include: []int{0, 3}}, 8},
 		{"included without room for more", assortment.Rules{Min: 1, Max: 3, Include: []int{5}, Exclude: []int{3, 7}}, 9},
 		{"nothing", assortment.Rules{}, 9},
+		{"groups side by side", assortment.Rules{Max: noLimit, Groups: []assortment.Group{group("a", 0, 1, 0, 1, 3), group("b", 1, 2, 4, 6, 7)}}, 8},
+		{"groups within groups", assortment.Rules{Min: 2, Max: 4, Groups: []assortment.Group{
+			group("department", 1, 3, 0, 1, 2, 3, 4), group("category", 0, 1, 0, 1), group("other", 1, 2, 2, 3), group("far", 0, 1, 6, 7),
+		}}, 9},
+		{"included and excluded in groups", assortment.Rules{Max: 4, Include: []int{2}, Exclude: []int{6}, Groups: []assortment.Group{group("a", 1, 2, 0, 1, 2), group("b", 1, 1, 6, 4, 5)}}, 12},
 	} {
 		t.Run(f.name, func(t *testing.T) {
 			f.rules.Items = len(size)
@@ -64,7 +69,6 @@ func TestSpaceIsItsRules(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(0, 7).Draw(t, "N")
 		r := drawRules(t, n)
-		r.Groups = nil
 		size := rapid.SliceOfN(rapid.IntRange(0, 6), n, n).Draw(t, "sizes")
 		unit := rapid.SampledFrom([]int{1, 3}).Draw(t, "unit")
 		for i := range size {
@@ -114,13 +118,13 @@ func TestSpacesThatAreRefused(t *testing.T) {
 		size     []int
 		capacity int
 	}{
-		"space = -1: must not be negative":                                            {assortment.Rules{Max: 5}, size, -1},
-		`item "c": space = -2: must not be negative`:                                  {assortment.Rules{Max: 5}, []int{1, 1, -2, 1, 1}, 4},
-		"4 sizes for 5 items":                                                         {assortment.Rules{Max: 5}, size[:4], 4},
-		`space = 8: the included items need more: item "a" needs 4, item "d" needs 7`: {assortment.Rules{Max: 5, Include: []int{0, 3}}, size, 8},
-		`space = 8: size: at least 3, but the smallest such set needs more: item "c" needs 2, item "b" needs 3, item "a" needs 4`: {assortment.Rules{Min: 3, Max: 5}, size, 8},
-		`space = 8: size: at least 2, but the smallest such set needs more: item "d" needs 7, item "c" needs 2`:                   {assortment.Rules{Min: 2, Max: 5, Include: []int{3}}, size, 8},
-		`space with group shoes: only the size of the assortment, included and excluded items can be combined with space`:         {assortment.Rules{Max: 5, Groups: []assortment.Group{group("group shoes", 0, 1, 1, 2)}}, size, 9},
+		"space = -1: must not be negative":           {assortment.Rules{Max: 5}, size, -1},
+		`item "c": space = -2: must not be negative`: {assortment.Rules{Max: 5}, []int{1, 1, -2, 1, 1}, 4},
+		"4 sizes for 5 items":                        {assortment.Rules{Max: 5}, size[:4], 4},
+		`space = 8: the smallest set that the other rules allow needs more: item "a" needs 4, item "d" needs 7`:                   {assortment.Rules{Max: 5, Include: []int{0, 3}}, size, 8},
+		`space = 8: the smallest set that the other rules allow needs more: item "a" needs 4, item "b" needs 3, item "c" needs 2`: {assortment.Rules{Min: 3, Max: 5}, size, 8},
+		`space = 8: the smallest set that the other rules allow needs more: item "c" needs 2, item "d" needs 7`:                   {assortment.Rules{Min: 2, Max: 5, Include: []int{3}}, size, 8},
+		`space = 9: the smallest set that the other rules allow needs more: item "c" needs 2, item "d" needs 7, item "e" needs 7`: {assortment.Rules{Max: 5, Include: []int{3}, Groups: []assortment.Group{group("group d and e", 2, 2, 3, 4), group("group shoes", 1, 2, 1, 2)}}, size, 9},
 	} {
 		if _, err := assortment.NewSpace(laminar(t, five(c.rules)), c.size, c.capacity); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("error %v\n want %s", err, want)
@@ -142,8 +146,12 @@ func TestLargeTablesAreRefused(t *testing.T) {
 	all := laminar(t, assortment.Rules{Items: n, Max: noLimit})
 	_, err := assortment.NewSpace(all, size, total/20)
 	want := "space = " + fmt.Sprint(total/20) + ": too large for the exact program: its table would have "
-	if err == nil || !strings.HasPrefix(err.Error(), want) || !strings.HasSuffix(err.Error(), " MB, more than 537: measure sizes in larger units, or bound the number of items") {
+	if err == nil || !strings.HasPrefix(err.Error(), want) || !strings.HasSuffix(err.Error(), " MB, more than 537: measure sizes in larger units") {
 		t.Errorf("error %v, want %s", err, want)
+	}
+	numbered := laminar(t, assortment.Rules{Items: n, Min: 3, Max: noLimit})
+	if _, err := assortment.NewSpace(numbered, size, total/20); err == nil || !strings.HasSuffix(err.Error(), ", or bound fewer numbers of items, which multiply it by up to 4") {
+		t.Errorf("error %v, want what multiplies the table", err)
 	}
 	space(t, all, size, total)
 	space(t, laminar(t, assortment.Rules{Items: n, Max: 5}), size, total/20)
@@ -162,7 +170,11 @@ func TestSpaceOfManyItems(t *testing.T) {
 	for i := range u {
 		u[i], r[i], size[i] = rng.NormFloat64()-4, rng.Float64(), 1+rng.IntN(40)
 	}
-	for _, rules := range []assortment.Rules{{Max: noLimit}, {Max: 20}, {Min: 3, Max: noLimit}} {
+	brands := make([]assortment.Group, 100)
+	for b := range brands {
+		brands[b] = group(fmt.Sprint("brand ", b), b/98, 1, numbers(n)[1000*b:][:1000]...)
+	}
+	for _, rules := range []assortment.Rules{{Max: noLimit}, {Max: 20}, {Min: 3, Max: noLimit}, {Max: noLimit, Groups: brands}} {
 		rules.Items = n
 		c := space(t, laminar(t, rules), size, capacity)
 		s, value := assortment.Maximize(nil, c, u, r)
@@ -179,10 +191,16 @@ func BenchmarkSpace(b *testing.B) {
 	for i := range u {
 		u[i], r[i], size[i] = rng.NormFloat64(), rng.Float64(), 1+rng.IntN(50)
 	}
-	for _, rules := range []assortment.Rules{{Max: noLimit}, {Max: 20}, {Min: 5, Max: noLimit}} {
+	brands := make([]assortment.Group, 1000)
+	for k := range brands {
+		brands[k] = group(fmt.Sprint("brand ", k), 0, 1, numbers(n)[1000*k:][:1000]...)
+	}
+	for name, rules := range map[string]assortment.Rules{
+		"free": {Max: noLimit}, "at most 20": {Max: 20}, "at least 5": {Min: 5, Max: noLimit}, "1 of a brand": {Max: noLimit, Groups: brands},
+	} {
 		rules.Items = n
 		c := space(b, laminar(b, rules), size, 1000)
-		b.Run(fmt.Sprintf("C=1000,least=%d,capped=%v", rules.Min, rules.Max == 20), func(b *testing.B) {
+		b.Run("C=1000,"+name, func(b *testing.B) {
 			dst := make(vitrine.Assortment, 0, n)
 			b.ReportAllocs()
 			for b.Loop() {
