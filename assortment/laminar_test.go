@@ -299,6 +299,27 @@ func TestHiddenItemsDoNotCauseUnderflow(t *testing.T) {
 	}
 }
 
+// Included items are demanded without a choice, so that utilities may be as far
+// apart as they are.
+func TestIncludedItemsOfAnyUtility(t *testing.T) {
+	for _, rules := range []assortment.Rules{
+		{Max: 4, Include: []int{2, 6}},
+		{Max: noLimit, Include: []int{1}, Groups: []assortment.Group{group("a", 0, 1, 0, 1, 4), group("b", 0, 1, 3, 5, 6)}},
+	} {
+		rules.Items = 7
+		l := laminar(t, rules)
+		for _, c := range []vitrine.Constraint{l, space(t, l, []int{1, 2, 3, 4, 5, 6, 7}, 17)} {
+			sets := assortmenttest.Sets(c, 7)
+			assortmenttest.Instances(7, 20, func(name string, u, r []float64) {
+				s, value := assortment.Maximize(nil, c, u, r)
+				if best := assortmenttest.Best(sets, u, r); value < best*(1-1e-13) {
+					t.Errorf("%s: %v earns %v, the best set %v", name, s, value, best)
+				}
+			})
+		}
+	}
+}
+
 func FuzzLaminar(f *testing.F) {
 	f.Add([]byte{1, 3, 2, 0, 1, 2, 4, 5, 255, 0, 1, 6, 7})
 	f.Fuzz(func(t *testing.T, bytes []byte) {

@@ -40,8 +40,9 @@ import (
 // Shmoys (2010). Where revenues are equal R grows with Σ v_i alone, and one
 // call suffices.
 //
-// Where the family demands items, utilities should lie within 400 of each
-// other, for all of their exponentials must be seen at one scale. And beside a
+// Where the family demands items and leaves open which, the utilities of those
+// that are not [Hidden] should lie within 400 of each other, for all of their
+// exponentials must be seen at one scale. And beside a
 // demanded item that outweighs all others by more than the precision of a
 // float64, what the others earn cannot be seen: R(S) is the largest, but S may
 // leave out an item that adds less than that.
@@ -96,8 +97,9 @@ type ranker interface {
 // there are none.
 type selective interface{ hides() []bool }
 
-// hides returns the items that are in no set, as far as the family says.
-func hides(c vitrine.Constraint) []bool {
+// Hidden returns which items are in no set of the family, as far as it says; nil
+// where it says nothing.
+func Hidden(c vitrine.Constraint) []bool {
 	if s, ok := c.(selective); ok {
 		return s.hides()
 	}
@@ -115,7 +117,7 @@ func (w *workspace) maximizeSales(c vitrine.Constraint, u, r []float64) vitrine.
 	w.resize(len(u))
 	if !worthless {
 		shift := -math.MaxFloat64
-		hidden := hides(c)
+		hidden := Hidden(c)
 		for i, v := range u {
 			if hidden == nil || !hidden[i] {
 				shift = max(shift, v)
@@ -183,7 +185,7 @@ const (
 // that is worth nothing.
 func (w *workspace) maxGain(dst vitrine.Assortment, c vitrine.Constraint, u, r []float64, z float64) vitrine.Assortment {
 	shift := float64(vanishing)
-	hidden := hides(c)
+	hidden := Hidden(c)
 	for i, ri := range r {
 		if ri > z && (hidden == nil || !hidden[i]) {
 			shift = max(shift, u[i])

@@ -45,7 +45,7 @@ The request is a JSON object. Only items is needed, and of an item id and utilit
      "space": 10,                            the space of all items together, in whole units
      "min_revenue": 0.5}                     the least revenue of an item that is shown
 
-utility is from -700 to 700. revenue is 1 where it is not given, and never negative. space is a whole number, and needed of every item where the request limits it. A group "shoes/boots" is within the group "shoes": bounds on both hold.
+utility is from -700 to 700; where items are demanded by number, not all by id, those of all items must lie within 400 of each other. revenue is 1 where it is not given, and never negative. space is a whole number, and needed of every item where the request limits it. A group "shoes/boots" is within the group "shoes": bounds on both hold.
 
 A CSV table has a header with id, utility and, if there are such, revenue, group and space; the rules are then given by flags. Flags take the place of what a request says.
 

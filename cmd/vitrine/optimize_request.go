@@ -189,8 +189,9 @@ func (r *request) family(warn func(string)) (vitrine.Constraint, error) {
 	if err != nil {
 		return nil, r.refuse("%v", err)
 	}
-	if !family.Contains(nil) {
-		return family, r.checkSpread()
+	included := vitrine.Assortment(slices.Compact(slices.Sorted(slices.Values(rules.Include))))
+	if !family.Contains(included) {
+		return family, r.checkSpread(assortment.Hidden(family))
 	}
 	return family, nil
 }
@@ -296,21 +297,24 @@ func (r *request) knownGroups() string {
 	}
 }
 
-// checkSpread reports utilities that are too far from each other where items are
-// demanded: see assortment.Maximize.
-func (r *request) checkSpread() error {
+// checkSpread reports utilities that are too far from each other where more
+// items are demanded than are included: see assortment.Maximize.
+func (r *request) checkSpread(hidden []bool) error {
 	const most = 400
-	low, high := 0, 0
+	low, high := -1, -1
 	for i, u := range r.utility {
-		if u < r.utility[low] {
+		if hidden != nil && hidden[i] {
+			continue
+		}
+		if low < 0 || u < r.utility[low] {
 			low = i
 		}
-		if u > r.utility[high] {
+		if high < 0 || u > r.utility[high] {
 			high = i
 		}
 	}
 	if r.utility[high]-r.utility[low] > most {
-		return r.refuse("%s has utility %v and %s %v: where rules demand items, utilities must lie within %d of each other", r.itemName(low), r.utility[low], r.itemName(high), r.utility[high], most)
+		return r.refuse("%s has utility %v and %s %v: where rules demand items, and leave open which, utilities must lie within %d of each other", r.itemName(low), r.utility[low], r.itemName(high), r.utility[high], most)
 	}
 	return nil
 }
