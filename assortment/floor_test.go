@@ -79,6 +79,12 @@ func TestNoPerturbationImprovesUnderRules(t *testing.T) {
 		var c vitrine.Constraint
 		var err error
 		if rapid.Bool().Draw(t, "shelf") {
+			if rapid.Bool().Draw(t, "groups") {
+				rules.Max = noLimit
+				for at := 0; at+20 <= n; at += 20 {
+					rules.Groups = append(rules.Groups, group("department", rapid.IntRange(0, 1).Draw(t, "department"), 3, numbers(n)[at:at+20]...))
+				}
+			}
 			size := rapid.SliceOfN(rapid.IntRange(0, 20), n, n).Draw(t, "sizes")
 			var counts *assortment.Laminar
 			if counts, err = assortment.NewLaminar(rules); err == nil {
