@@ -174,15 +174,20 @@ func (p *program) try(s *Space, k, units int, gain float64, taken []uint64) {
 }
 
 // next returns the row after an item of group k is taken, or -1 where a group is
-// full.
+// full, or has fewer items than one within it.
 func (p *program) next(s *Space, k, row int) int {
-	next, stride := row, 1
+	next, stride, within := row, 1, 0
 	for ; k >= 0; k = s.groups[k].parent {
 		extent := p.groups[k].extent
-		if row%extent < extent-1 {
-			next += stride
-		} else if s.groups[k].capped {
+		number := row % extent
+		switch open := number < extent-1; {
+		case !open && s.groups[k].capped:
 			return -1
+		case open && number < within:
+			return -1
+		case open:
+			next += stride
+			within = number
 		}
 		row /= extent
 		stride *= extent
