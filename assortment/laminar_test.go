@@ -161,6 +161,7 @@ func TestLaminarIsItsRules(t *testing.T) {
 			}
 		}
 		judgeOptimum(t, l, sets, n)
+		judgeHidden(t, l, sets, n)
 		nonempty := len(sets)
 		if len(sets[0]) == 0 {
 			nonempty--
@@ -186,6 +187,17 @@ func judgeOptimum(t *rapid.T, c vitrine.Constraint, sets []vitrine.Assortment, n
 	s, value := assortment.Maximize(nil, c, u, r)
 	if best := assortmenttest.Best(sets, u, r); value < best*(1-1e-13) {
 		t.Fatalf("%v earns %v, the best set %v", s, value, best)
+	}
+}
+
+// judgeHidden compares the items that are in no set with the sets.
+func judgeHidden(t *rapid.T, c vitrine.Constraint, sets []vitrine.Assortment, n int) {
+	hidden := assortment.Hidden(c)
+	for i := range n {
+		shown := slices.ContainsFunc(sets, func(s vitrine.Assortment) bool { return slices.Contains(s, i) })
+		if said := hidden != nil && hidden[i]; said == shown {
+			t.Fatalf("item %d: hidden %v, in a set %v", i, said, shown)
+		}
 	}
 }
 

@@ -103,6 +103,7 @@ func TestSpaceIsItsRules(t *testing.T) {
 			}
 		}
 		judgeOptimum(t, c, sets, n)
+		judgeHidden(t, c, sets, n)
 	})
 }
 
