@@ -112,7 +112,7 @@ func (l *Laminar) plant() error {
 		}
 	}
 	// What bounds nothing crosses nothing.
-	groups := slices.DeleteFunc(slices.Clone(l.rules.Groups), func(g Group) bool { return g.Min == 0 && g.Max >= len(g.Items) })
+	groups := slices.DeleteFunc(slices.Clone(l.rules.Groups), func(g Group) bool { return g.Min == 0 && g.Max >= min(len(g.Items), l.rules.Max) })
 	slices.SortStableFunc(groups, func(a, b Group) int { return len(b.Items) - len(a.Items) })
 
 	tree := []node{{Group: root, parent: -1}}

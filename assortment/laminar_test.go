@@ -190,6 +190,11 @@ func judgeOptimum(t *rapid.T, c vitrine.Constraint, sets []vitrine.Assortment, n
 	}
 }
 
+// A bound that the size implies crosses nothing.
+func TestBoundsThatTheSizeImplies(t *testing.T) {
+	laminar(t, assortment.Rules{Items: 5, Max: 2, Groups: []assortment.Group{group("a", 0, 1, 0, 1, 2), group("b", 0, 2, 2, 3, 4)}})
+}
+
 // judgeHidden compares the items that are in no set with the sets.
 func judgeHidden(t *rapid.T, c vitrine.Constraint, sets []vitrine.Assortment, n int) {
 	hidden := assortment.Hidden(c)
@@ -226,7 +231,7 @@ func TestRulesThatNoSetObeys(t *testing.T) {
 		`group sale and group shoes share items and neither holds the other: groups must be nested or disjoint`:                                                             {Max: 5, Groups: groups(shoes, group("group sale", 0, 1, 2, 3))},
 		`group sale and group hats share items and neither holds the other`:                                                                                                 {Max: 5, Groups: groups(shoes, hats, group("group sale", 0, 1, 2, 3))},
 		`size: at most 0, but 1 item is demanded: at least 1 of group shoes`:                                                                                                {Max: 0, Groups: groups(with(shoes, 1, 3))},
-		`size: at most 1, but 2 items are demanded: 2 in group shoes`:                                                                                                       {Max: 1, Groups: groups(shoes, group("group ant", 1, 1, 0), group("group bee", 1, 1, 1))},
+		`size: at most 1, but 2 items are demanded: 2 in group shoes`:                                                                                                       {Max: 1, Groups: groups(with(shoes, 1, 3), group("group ant", 1, 1, 0), group("group bee", 1, 1, 1))},
 		`size: at most 4, but 5 items are demanded: item "ant" is included, item "bee" is included, item "cat" is included, item "dog" is included, item "elk" is included`: {Max: 4, Include: numbers(5)},
 	} {
 		r.Items, r.Name = 5, name

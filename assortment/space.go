@@ -52,7 +52,7 @@ type Space struct {
 type shelf struct {
 	parent, first int
 	least, most   int
-	capped        bool    // most keeps out items that fit
+	capped        bool    // most keeps out items that fit, and that the groups around it have places for
 	classes       []class // of the items that are in no group within
 }
 
@@ -235,13 +235,14 @@ func (s *Space) plan(order []int) {
 	counted := make([]bool, len(nodes)) // whether the group, or one around it, is capped
 	for k := len(nodes) - 1; k >= 0; k-- {
 		g := &s.groups[k]
-		g.capped = g.most < fit[k]
-		g.most = min(g.most, fit[k])
-		counted[k] = g.capped
+		most := fit[k]
 		if g.parent >= 0 {
-			g.most = min(g.most, s.groups[g.parent].most)
-			counted[k] = counted[k] || counted[g.parent]
+			most = min(most, s.groups[g.parent].most)
+			counted[k] = counted[g.parent]
 		}
+		g.capped = g.most < most
+		g.most = min(g.most, most)
+		counted[k] = counted[k] || g.capped
 		slices.Reverse(g.classes) // the program, which passes the last first, improves less often by large ones
 		for at := range g.classes {
 			c := &g.classes[at]

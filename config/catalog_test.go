@@ -108,7 +108,7 @@ func TestEnvironments(t *testing.T) {
 var rules = map[string]string{
 	"between": "min = 2\ninclude = [3]\nexclude = [0, 11]\n",
 	"groups":  "min = 1\nexclude = [5]\ngroups = [{ items = [0, 1, 2, 3, 4], at_most = 2 }, { items = [1, 3], at_most = 1 }, { name = \"last\", items = [11, 10], at_least = 1 }]\n",
-	"space":   "sizes = [1, 2, 3, 4, 5, 6, 1, 2, 3, 4, 5, 6]\nspace = 9\n",
+	"space":   "sizes = [1, 2, 3, 4, 5, 6, 1, 2, 3, 4, 5, 6]\nspace = 9\nmin = 1\ngroups = [{ items = [0, 1, 2, 3], at_most = 1 }, { items = [6, 7], at_least = 1 }]\n",
 }
 
 func TestConstraints(t *testing.T) {
@@ -118,6 +118,8 @@ func TestConstraints(t *testing.T) {
 			assortmenttest.TestConstraint(t, e.Constraint, 12)
 		})
 	}
+	shelf := load(t, plainWorld+"[constraint]\nkind = \"space\"\nsizes = [1, 2, 3, 4, 5, 6, 1, 2, 3, 4, 5, 6]\nspace = 9\n[[policy]]\nname = \"uniform\"\n")
+	assortmenttest.TestConstraint(t, shelf.Constraint, 12)
 	if c, ok := load(t, plainWorld+"[[policy]]\nname = \"uniform\"\n").Constraint.(assortment.AtMost); !ok || c != size {
 		t.Errorf("the constraint is %v, want at most %d", c, size)
 	}
@@ -136,8 +138,11 @@ func TestConstraintsAreChecked(t *testing.T) {
 		"kind = \"groups\"\ngroups = [1]":            `x.toml:6: constraint: groups[0] = 1: must be a table`,
 		"kind = \"groups\"\ngroups = [{atmost = 1}]": `x.toml:6: constraint: groups[0]: unknown key "atmost": did you mean "at_most"?`,
 		"kind = \"groups\"\ngroups = [{items = [0, 1], at_most = 1}, {items = [1, 2], at_most = 1}]": `x.toml:4: constraint: groups[1] and groups[0] share items and neither holds the other`,
-		"kind = \"space\"\nsizes = [1, 2]\nspace = 3":                                                `x.toml:4: constraint: 2 sizes for 4 items`,
-		"kind = \"space\"\nsizes = [1, 2, 3, -4]":                                                    `x.toml:4: constraint: item 3: space = -4: must not be negative`,
+		"kind = \"groups\"\ngroups = []":                                      `x.toml:6: constraint: groups = []: say groups = [{ items = `,
+		"kind = \"space\"\ngroups = 3":                                        `x.toml:6: constraint: groups = 3: say groups = [{ items = `,
+		"kind = \"space\"\ngroups = [{items = [0, 9]}]\nsizes = [1, 2, 3, 4]": `x.toml:4: constraint: groups[0]: item 9 is outside [0, 4)`,
+		"kind = \"space\"\nsizes = [1, 2]\nspace = 3":                         `x.toml:4: constraint: 2 sizes for 4 items`,
+		"kind = \"space\"\nsizes = [1, 2, 3, -4]":                             `x.toml:4: constraint: item 3: space = -4: must not be negative`,
 	} {
 		_, err := config.Load("x.toml", []byte("name = \"x\"\nitems = 4\nsize = 2\n[constraint]\n"+text+"\n"))
 		if err == nil || !strings.HasPrefix(err.Error(), want) {

@@ -65,29 +65,44 @@ func groups(s section, items, size int) (made[vitrine.Constraint], error) {
 	if err := s.bind(&o, "kind", "groups"); err != nil {
 		return made[vitrine.Constraint]{}, err
 	}
-	list, ok := s.values["groups"].([]any)
-	if !ok || len(list) == 0 {
-		return made[vitrine.Constraint]{}, s.errorf("groups", "groups is missing: say groups = [{ items = [0, 1, 2], at_most = 1 }]")
+	if s.values["groups"] == nil {
+		return made[vitrine.Constraint]{}, s.errorf("groups", "groups is missing: say "+groupsExample)
 	}
 	rules := o.rules(items, size)
-	var settings []groupOptions
+	settings, err := s.groups(&rules)
+	if err != nil {
+		return made[vitrine.Constraint]{}, err
+	}
+	return family(s, merge(merge(nil, o), settings), func() (vitrine.Constraint, error) { return assortment.NewLaminar(rules) })
+}
+
+const groupsExample = "groups = [{ items = [0, 1, 2], at_most = 1 }]"
+
+// groupList is what run.json says of groups.
+type groupList struct {
+	Groups []groupOptions `toml:"groups"`
+}
+
+// groups reads the groups of a table into rules.
+func (s section) groups(rules *assortment.Rules) (settings groupList, err error) {
+	list, ok := s.values["groups"].([]any)
+	if !ok || len(list) == 0 {
+		return settings, s.errorf("groups", "groups = %s: say "+groupsExample, literal(s.values["groups"]))
+	}
 	for i, v := range list {
 		values, ok := v.(map[string]any)
 		if !ok {
-			return made[vitrine.Constraint]{}, s.errorf("groups", "groups[%d] = %s: must be a table, such as { items = [0, 1, 2], at_most = 1 }", i, literal(v))
+			return settings, s.errorf("groups", "groups[%d] = %s: must be a table, such as { items = [0, 1, 2], at_most = 1 }", i, literal(v))
 		}
-		g := groupOptions{Name: fmt.Sprintf("groups[%d]", i), AtMost: size}
+		g := groupOptions{Name: fmt.Sprintf("groups[%d]", i), AtMost: rules.Max}
 		in := section{doc: s.doc, path: join(s.path, "groups"), what: fmt.Sprintf("%s: groups[%d]", s.what, i), values: values}
 		if err := in.bind(&g); err != nil {
-			return made[vitrine.Constraint]{}, err
+			return settings, err
 		}
-		settings = append(settings, g)
+		settings.Groups = append(settings.Groups, g)
 		rules.Groups = append(rules.Groups, assortment.Group{Name: g.Name, Items: g.Items, Min: g.AtLeast, Max: g.AtMost})
 	}
-	all := merge(merge(nil, o), struct {
-		Groups []groupOptions `toml:"groups"`
-	}{settings})
-	return family(s, all, func() (vitrine.Constraint, error) { return assortment.NewLaminar(rules) })
+	return settings, nil
 }
 
 func limitedSpace(s section, items, size int) (made[vitrine.Constraint], error) {
@@ -96,11 +111,20 @@ func limitedSpace(s section, items, size int) (made[vitrine.Constraint], error) 
 		Sizes []int `toml:"sizes"`
 		Space int   `toml:"space"`
 	}
-	if err := s.bind(&o, "kind"); err != nil {
+	if err := s.bind(&o, "kind", "groups"); err != nil {
 		return made[vitrine.Constraint]{}, err
 	}
-	return family(s, o, func() (vitrine.Constraint, error) {
-		counts, err := assortment.NewLaminar(o.rules(items, size))
+	rules := o.rules(items, size)
+	all := merge(nil, o)
+	if s.values["groups"] != nil {
+		settings, err := s.groups(&rules)
+		if err != nil {
+			return made[vitrine.Constraint]{}, err
+		}
+		all = merge(all, settings)
+	}
+	return family(s, all, func() (vitrine.Constraint, error) {
+		counts, err := assortment.NewLaminar(rules)
 		if err != nil {
 			return nil, err
 		}

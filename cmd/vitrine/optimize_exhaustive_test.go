@@ -45,7 +45,7 @@ func drawRequest(rng *rand.Rand) *asked {
 		return &n
 	}
 	n := rng.IntN(10)
-	unit := []int{1, 1, 7, 1_000_000_007}[rng.IntN(4)]
+	unit := []int{1, 1, 7, 10_000_019}[rng.IntN(4)]
 	width := []float64{1, 10, 190}[rng.IntN(3)]
 	coarse := rng.IntN(2) == 0
 	r.Items = make([]askedItem, n)
