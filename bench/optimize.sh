@@ -35,4 +35,5 @@ run() {
 run items.json
 run items.csv --max-size 10
 run items.csv --space 1000
+run items.csv --space 1000 --at-most g1=1,g2=1,g3=1 --max-size 30
 run items.csv
