@@ -24,6 +24,8 @@ const reach = 690
 // parts (Cody and Waite 1980). p/q interpolates tanh(r/2) at r = 0 and at
 // Chebyshev points of r², with relative error below 6e-18; its coefficients
 // are close to those of the Padé approximant, 15120, 420, 30240, 3360 and 30.
+// Conversions round the products: without them a compiler may fuse one with what
+// is added to it, here or in the caller.
 func reduce(x float64) (p, q, scale float64) {
 	const (
 		shift = 0x1.8p52 // adding it rounds to an integer, kept in the low bits
@@ -33,8 +35,8 @@ func reduce(x float64) (p, q, scale float64) {
 	t := mulAdd(x, math.Log2E, shift)
 	k := t - shift
 	r := mulAdd(k, -ln2Lo, mulAdd(k, -ln2Hi, x))
-	w := r * r
-	p = r * mulAdd(w+420.26645607719024, w, 15131.192501846297)
+	w := float64(r * r)
+	p = float64(r * mulAdd(w+420.26645607719024, w, 15131.192501846297))
 	q = mulAdd(mulAdd(30.013319066834576, w, 3362.3983291287195), w, 30262.385003692594)
 	return p, q, math.Float64frombits((math.Float64bits(t) + 1023) << 52)
 }
