@@ -78,9 +78,11 @@ func (o *optimistic) exact(z []float64, x *mat.Dense, g *matrix, norms *[]float6
 }
 
 // at returns the optimistic utility for the utility f and its norm, and is
-// increasing in both.
+// increasing in both. The conversion keeps compilers from fusing the product
+// and the sum in some places and not in others: bounds are compared with
+// utilities from elsewhere.
 func (o *optimistic) at(f, norm float64) float64 {
-	f += o.radius * norm
+	f += float64(o.radius * norm)
 	return f + o.slack
 }
 
