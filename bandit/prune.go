@@ -127,6 +127,7 @@ type search struct {
 	next     atomic.Int64 // the first item that no worker has claimed
 	norms    atomic.Int64 // computed
 	done     sync.WaitGroup
+	failure  atomic.Pointer[any] // what a worker panicked with
 	workers  []*searcher
 
 	k     int
@@ -168,7 +169,8 @@ func (s *search) begin(o *optimistic, sketcher utility.Sketcher, x *mat.Dense) {
 func (s *search) end() { s.o, s.sketcher, s.bound, s.x = nil, nil, nil, nil }
 
 // each calls block for all blocks of items, by the given number of workers,
-// and returns these.
+// and returns these. Where one panics, each does, once all have ended: a panic
+// of a goroutine of its own would end the process, whatever the caller recovers.
 func (s *search) each(block func(w *searcher, from, to int), workers int) []*searcher {
 	s.block = block
 	s.next.Store(0)
@@ -184,6 +186,9 @@ func (s *search) each(block func(w *searcher, from, to int), workers int) []*sea
 	}
 	active[0].run()
 	s.done.Wait()
+	if p := s.failure.Swap(nil); p != nil {
+		panic(*p)
+	}
 	return active
 }
 
@@ -226,6 +231,12 @@ type searcher struct {
 func (w *searcher) work() {
 	s := w.search
 	defer s.done.Done()
+	defer func() {
+		if p := recover(); p != nil {
+			failure := p // allocated here, and not where nothing fails
+			s.failure.CompareAndSwap(nil, &failure)
+		}
+	}()
 	n, d := s.x.Dims()
 	w.reserve(d, len(s.o.w))
 	w.best.reset(s.k)

@@ -23,7 +23,7 @@ func exhaustive(o *optimistic, x *mat.Dense) []float64 {
 	utility.Linearize(o.model, z, g, o.w, x)
 	o.inv.Norms(norms, g)
 	for i := range z {
-		z[i] += o.radius * norms[i]
+		z[i] += float64(o.radius * norms[i])
 		z[i] += o.slack
 	}
 	return z
@@ -322,6 +322,39 @@ func TestSearchesAreConcurrent(t *testing.T) {
 			})
 		}
 		all.Wait()
+	}
+}
+
+// A panic of a worker is the caller's, who may recover and search again.
+func TestSearchPanics(t *testing.T) {
+	rng := newRand()
+	const n = 3 * claimItems
+	o := hardPolicy(rng, utility.NewMLP(3, []int{4}, utility.Sigmoid))
+	wrong, x := hardItems(rng, n, 4), hardItems(rng, n, 3)
+	sketcher, s := o.model.(utility.Sketcher), new(search)
+	for name, call := range map[string]func(x *mat.Dense) vitrine.Assortment{
+		"equal revenues": func(x *mat.Dense) vitrine.Assortment { return s.top(o, sketcher, x, 5, 3) },
+		"unequal revenues": func(x *mat.Dense) vitrine.Assortment {
+			r := unequal(newRand(), n)
+			return s.maximize(o, sketcher, &vitrine.Context{Features: x, Revenue: r}, 3)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			want := call(x)
+			for range 20 {
+				func() {
+					defer func() {
+						if got, want := recover(), "utility: 4 features an item, want 3"; got != want {
+							t.Errorf("panic of %v, want %q", got, want)
+						}
+					}()
+					call(wrong)
+				}()
+				if got := call(x); !slices.Equal(got, want) {
+					t.Fatalf("after a panic %v, want %v", got, want)
+				}
+			}
+		})
 	}
 }
 
