@@ -4,8 +4,8 @@
 //
 // A kernel has up to three implementations: in Go, with AVX2 and FMA, and with
 // AVX-512. A process takes one path for all kernels when it starts, the best
-// that the machine has; VITRINE_KERNEL=generic or VITRINE_KERNEL=avx2 asks for
-// another. The vector code is generated: each kernel is written once, in the
+// that the machine has; VITRINE_KERNEL=generic, avx2 or avx512 asks for one by
+// name. The vector code is generated: each kernel is written once, in the
 // module of the directory asm.
 //
 // On a given path a result depends on the arguments alone, not on their place

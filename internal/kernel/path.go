@@ -32,16 +32,17 @@ var active = func() path {
 // choose returns the path of the given name on a machine with the given best
 // one, which "" stands for.
 func choose(name string, best path) (path, error) {
-	switch name {
-	case "":
+	if name == "" {
 		return best, nil
-	case generic.String():
-		return generic, nil
-	case avx2.String():
-		if best < avx2 {
-			return 0, fmt.Errorf("%s=avx2: this machine has no AVX2 with FMA and BMI2: unset it", variable)
-		}
-		return avx2, nil
 	}
-	return 0, fmt.Errorf("%s=%s: want generic or avx2, or unset it for the best that the machine has", variable, name)
+	for p, needs := range []string{generic: "", avx2: "AVX2 with FMA and BMI2", avx512: "AVX-512 F, DQ and VL"} {
+		switch p := path(p); {
+		case name != p.String():
+		case p > best:
+			return 0, fmt.Errorf("%s=%v: this machine has no %s: unset it", variable, p, needs)
+		default:
+			return p, nil
+		}
+	}
+	return 0, fmt.Errorf("%s=%s: want generic, avx2 or avx512, or unset it for the best that the machine has", variable, name)
 }

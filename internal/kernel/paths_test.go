@@ -278,11 +278,13 @@ func TestUnknownPathIsReported(t *testing.T) {
 		out, err := c.CombinedOutput()
 		return string(out), err
 	}
-	if out, err := run("generic"); err != nil {
-		t.Errorf("generic: %v, %s", err, out)
+	for _, p := range kernel.Paths() {
+		if out, err := run(p.String()); err != nil {
+			t.Errorf("%v: %v, %s", p, err, out)
+		}
 	}
 	out, err := run("sse9")
-	if err == nil || !strings.HasPrefix(out, "VITRINE_KERNEL=sse9: want generic or avx2, or unset it") {
+	if err == nil || !strings.HasPrefix(out, "VITRINE_KERNEL=sse9: want generic, avx2 or avx512, or unset it") {
 		t.Errorf("sse9: %v, %s", err, out)
 	}
 }
@@ -294,8 +296,10 @@ func TestPathWithoutVectors(t *testing.T) {
 			t.Errorf("%q: %v, %v", name, got, err)
 		}
 	}
-	_, err := kernel.ChooseWithoutVectors("avx2")
-	if want := "VITRINE_KERNEL=avx2: this machine has no AVX2 with FMA and BMI2: unset it"; err == nil || err.Error() != want {
-		t.Errorf("avx2: %v, want %s", err, want)
+	for name, lack := range map[string]string{"avx2": "AVX2 with FMA and BMI2", "avx512": "AVX-512 F, DQ and VL"} {
+		_, err := kernel.ChooseWithoutVectors(name)
+		if want := "VITRINE_KERNEL=" + name + ": this machine has no " + lack + ": unset it"; err == nil || err.Error() != want {
+			t.Errorf("%s: %v, want %s", name, err, want)
+		}
 	}
 }
