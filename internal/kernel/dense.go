@@ -72,6 +72,9 @@ func Axpy(dst []float64, alpha float64, x []float64) {
 // where a slice is shorter than its shape. dst may not overlap x.
 func Combine(dst []float64, c float64, w []float64, stride int, x []float64, d int) {
 	n := len(dst)
+	if d < 0 {
+		panic("kernel: Combine of fewer than 0 rows")
+	}
 	if d > 0 {
 		_, _ = w[(d-1)*stride], x[:d*n]
 	}

@@ -19,7 +19,12 @@
 //   - Kernels that sum along a row sum in another order and with fused
 //     operations: Dot, Sum, LogSumExp1, Gemv, SymMulVec, SymRankK and
 //     SymQuadForms agree to 1e-12 of the sum of the absolute values of their
-//     terms.
+//     terms, where these and the sums are finite. Of infinite arguments one
+//     path may have an infinity and another a NaN.
+//
+// No kernel leaves the memory of its arguments. A slice that a kernel is said
+// to panic for is one whose capacity is too short; within it, a short slice is
+// extended, as by slicing.
 package kernel
 
 //go:generate go run -C asm . -out ../vector_amd64.s -stubs ../vector_amd64.go -pkg kernel

@@ -176,6 +176,67 @@ func wantAgree(t *testing.T, what string, got, want []float64, exact bool) {
 	}
 }
 
+// They agree on numbers of either sign and of very different size: bit for bit,
+// or to 1e-12 of what the sums of the absolute values are.
+func TestPathsAgreeOnSums(t *testing.T) {
+	for _, k := range kernels {
+		t.Run(k.name, func(t *testing.T) {
+			allShapes(func(n, d int) {
+				call := func(p int, of func(v float64) float64) []float64 {
+					defer kernel.Use(kernel.Paths()[p])()
+					rng := rand.New(rand.NewPCG(uint64(n), uint64(d)))
+					return k.call(func(n int) []float64 {
+						v := make([]float64, n)
+						for i := range v {
+							v[i] = of(rng.NormFloat64() * math.Exp(2*rng.NormFloat64()))
+						}
+						return v
+					}, n, d)
+				}
+				same := func(v float64) float64 { return v }
+				want, size := call(0, same), call(0, math.Abs)
+				for p := range kernel.Paths() {
+					for i, got := range call(p, same) {
+						if got != want[i] && (k.exact || !(math.Abs(got-want[i]) <= 1e-12*size[i])) {
+							t.Fatalf("%v, n=%d, d=%d: entry %d is %v, want %v", kernel.Paths()[p], n, d, i, got, want[i])
+						}
+					}
+				}
+			})
+		})
+	}
+}
+
+// Functions of any float64, and of a dense sweep, have the same bits on all
+// paths.
+func TestFunctionsAgreeOnAnyBits(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	var x []float64
+	for range 8000 {
+		x = append(x, math.Float64frombits(rng.Uint64()), 1500*(rng.Float64()-0.5), 3*rng.NormFloat64())
+	}
+	for _, edge := range []float64{0, 20, 690, 708.3964185322641, 709.782712893384, 745.1332191019411, math.Inf(1)} {
+		for _, v := range []float64{edge, math.Nextafter(edge, -1), math.Nextafter(edge, 1000)} {
+			x = append(x, v, -v)
+		}
+	}
+	for _, f := range functions {
+		var want []float64
+		eachPath(t, func(t *testing.T) {
+			y := make([]float64, len(x))
+			f.apply(y, x)
+			if want == nil {
+				want = y
+			}
+			for i, v := range y {
+				if math.Float64bits(v) != math.Float64bits(want[i]) && !(math.IsNaN(v) && math.IsNaN(want[i])) {
+					t.Fatalf("%s(%v) = %x, want %x", f.name, x[i], v, want[i])
+				}
+			}
+		})
+	}
+}
+
 // The kernels allocate nothing.
 func TestKernelsDoNotAllocate(t *testing.T) {
 	of := make([][]float64, 4)
@@ -249,6 +310,7 @@ func TestKernelsPanicOnEveryPath(t *testing.T) {
 			"SymRankK, short weights":    func() { kernel.SymRankK(of(136), of(15), of(256), 16, 16) },
 			"SymQuadForms, short rows":   func() { kernel.SymQuadForms(of(16), of(136), of(255), 16, 16) },
 			"SymQuadForms, short dst":    func() { kernel.SymQuadForms(of(15), of(136), of(256), 16, 16) },
+			"Combine of -1 rows":         func() { kernel.Combine(of(16), 0, of(16), 1, of(16), -1) },
 			"MulPairs beyond the rows":   func() { kernel.MulPairs(of(256), 16, of(32), 16, append(make([]int32, 31), 2)) },
 			"MulPairs before the rows":   func() { kernel.MulPairs(of(256), 16, of(32), 16, append(make([]int32, 31), -1)) },
 			"MulPairs, short dst":        func() { kernel.MulPairs(of(255), 16, of(32), 16, make([]int32, 32)) },
