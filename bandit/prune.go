@@ -41,10 +41,12 @@ const (
 	intervalParams = 24
 
 	// sketchDirections is the number of directions along which items are
-	// sketched, and directionsPerStep that by which the bounds of what is left
-	// are tightened at a time.
-	sketchDirections  = 4
-	directionsPerStep = 8
+	// sketched, resketchDirections that of the next ones for what is left, and
+	// directionsPerStep that by which bounds are tightened at a time once there
+	// are gradients.
+	sketchDirections   = 4
+	resketchDirections = 8
+	directionsPerStep  = 8
 
 	// resolveItems is the number of items left over that are worth the gradients
 	// of a block.
@@ -263,8 +265,8 @@ func (w *searcher) work() {
 // so that what a search allocates does not depend on what its workers find.
 func (w *searcher) reserve(d, params int) {
 	w.u, w.square, w.upper = grow(w.u, indexRows), grow(w.square, indexRows), grow(w.upper, indexRows)
-	w.along = grow(w.along, sketchDirections*indexRows)
 	const most = resolveItems + indexRows
+	w.along = grow(w.along, max(sketchDirections*indexRows, resketchDirections*most))
 	w.left, w.bounds = slices.Grow(w.left[:0], most), slices.Grow(w.bounds[:0], most)
 	w.f, w.norms = grow(w.f, most), grow(w.norms, most)
 	w.x.reshape(most, d)
@@ -307,6 +309,24 @@ func (w *searcher) rank(from, to int) {
 	}
 }
 
+// resketch sketches the items left along the directions from ≤ k < to, and
+// leaves those that still may be among the best.
+func (w *searcher) resketch(from, to int) {
+	s, n := w.search, len(w.left)
+	w.f, w.norms, w.along = grow(w.f, n), grow(w.norms, n), grow(w.along, (to-from)*n)
+	s.sketcher.Sketch(w.f, w.norms, w.along, s.o.w, s.bound.Directions(from, to), w.x.rows(s.x, w.left))
+	s.bound.Less(w.bounds, w.along)
+	least, kept := s.threshold(), 0
+	for i, item := range w.left {
+		if s.o.at(w.f[i], gram.Norm(w.bounds[i])) < least {
+			continue
+		}
+		w.left[kept], w.bounds[kept] = item, w.bounds[i]
+		kept++
+	}
+	w.left, w.bounds = w.left[:kept], w.bounds[:kept]
+}
+
 // resolve ranks the items left, and leaves none.
 func (w *searcher) resolve() {
 	if len(w.left) == 0 {
@@ -314,10 +334,18 @@ func (w *searcher) resolve() {
 	}
 	s := w.search
 	b := s.bound
+	known := w.directions
+	if most := min(known+resketchDirections, b.NumDirections()); known > 0 && known < most {
+		w.resketch(known, most)
+		known = most
+	}
+	if len(w.left) == 0 {
+		return
+	}
 	g := w.g.reshape(len(w.left), len(s.o.w))
 	w.f = grow(w.f, len(w.left))
 	utility.Linearize(s.o.model, w.f, g, s.o.w, w.x.rows(s.x, w.left))
-	for m := w.directions; m < b.NumDirections() && len(w.left) > 0; m += directionsPerStep {
+	for m := known; m < b.NumDirections() && len(w.left) > 0; m += directionsPerStep {
 		b.Tighten(w.bounds, m, min(m+directionsPerStep, b.NumDirections()), g)
 		least, kept := s.threshold(), 0
 		for i, item := range w.left {

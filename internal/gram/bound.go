@@ -102,6 +102,17 @@ func (b *Bound) Sketches(dst, square, along []float64) {
 	}
 }
 
+// Less lowers the bounds of n vectors by their components along further
+// directions, in the order of [Bound.Sketches].
+func (b *Bound) Less(bounds, along []float64) {
+	n := len(bounds)
+	for ; len(along) > 0; along = along[n:] {
+		for i, component := range along[:n] {
+			bounds[i] -= component * component
+		}
+	}
+}
+
 // Tighten lowers the bounds of the n rows of the n×d matrix g by their
 // components along the directions from ≤ k < to.
 func (b *Bound) Tighten(bounds []float64, from, to int, g *mat.Dense) {
