@@ -59,11 +59,58 @@ type ONLOptions struct {
 	// Curvature is C_h ≥ 0, the bound on ‖∇²f‖. The term β_t C_h/λ is the same
 	// for all items and moves an offer only where revenues differ.
 	Curvature float64 `toml:"curvature"`
+	// Schedule says where t_0, λ and β_t come from: "configured", or "theory",
+	// the [TheorySchedule] of Kappa, Mu, Delta, UtilityBound (C_f),
+	// GradientBound (C_g) and Curvature (C_h), in the place of Warmup, Lambda
+	// and Beta.
+	Schedule      string  `toml:"schedule"`
+	Kappa         float64 `toml:"kappa"`
+	Mu            float64 `toml:"mu"`
+	Delta         float64 `toml:"delta"`
+	UtilityBound  float64 `toml:"utility_bound"`
+	GradientBound float64 `toml:"gradient_bound"`
 }
 
 // DefaultONLOptions returns the options of the paper's panels.
 func DefaultONLOptions() ONLOptions {
-	return ONLOptions{FitOptions: DefaultFitOptions(), Beta: 10}
+	return ONLOptions{
+		FitOptions: DefaultFitOptions(), Beta: 10,
+		Schedule: "configured", Delta: 0.05, UtilityBound: 1, GradientBound: 1,
+	}
+}
+
+// theory returns the schedule of the theorem for a problem and d_w parameters.
+func (o ONLOptions) theory(p Problem, params int) TheorySchedule {
+	return TheorySchedule{
+		Rounds: p.Rounds, Size: p.Size, Params: params,
+		Kappa: o.Kappa, Mu: o.Mu, Delta: o.Delta,
+		Cf: o.UtilityBound, Cg: o.GradientBound, Ch: o.Curvature,
+	}
+}
+
+// Check reports options that no learner of the problem with params parameters
+// can have.
+func (o ONLOptions) Check(p Problem, params int) error {
+	_, err := o.resolve(p, params)
+	return err
+}
+
+// resolve checks the options and sets those that the schedule determines.
+func (o ONLOptions) resolve(p Problem, params int) (ONLOptions, error) {
+	if err := oneOf("schedule", o.Schedule, "configured", "theory"); err != nil {
+		return o, err
+	}
+	if o.Schedule == "theory" {
+		s := o.theory(p, params)
+		if err := s.check(); err != nil {
+			return o, err
+		}
+		if t0 := s.Warmup(); t0 >= float64(p.Rounds) {
+			return o, fmt.Errorf("schedule = \"theory\": asks for t_0 = %.4g rounds of Phase I, which must be less than rounds = %d: give it more than %.4g rounds, or a smaller utility", t0, p.Rounds, s.LeastRounds())
+		}
+		o.Warmup, o.Lambda, o.Beta = int(s.Warmup()), s.Lambda(), s.Radius(p.Rounds)
+	}
+	return o, o.check(p)
 }
 
 func (o ONLOptions) check(p Problem) error {
@@ -129,11 +176,12 @@ func NewONL(p Problem, m utility.Model, o ONLOptions, rng *rand.Rand) (*ONL, err
 	if err := p.check(); err != nil {
 		return nil, err
 	}
-	if err := o.check(p); err != nil {
-		return nil, err
-	}
 	if m.NumFeatures() != p.Features {
 		return nil, fmt.Errorf("the utility is of %d features, the problem has %d", m.NumFeatures(), p.Features)
+	}
+	o, err := o.resolve(p, m.NumParams())
+	if err != nil {
+		return nil, err
 	}
 	l := &ONL{
 		p: p, o: o, model: m,
@@ -249,8 +297,11 @@ func (l *ONL) freeze() vitrine.Policy {
 	return pi
 }
 
-// beta returns β_t = β_T · t/T for the coming round t.
+// beta returns β_t for the coming round t: that of the theory, or β_T · t/T.
 func (l *ONL) beta() float64 {
+	if l.o.Schedule == "theory" {
+		return l.o.theory(l.p, l.model.NumParams()).Radius(l.rounds + 1)
+	}
 	return l.o.Beta * float64(l.rounds+1) / float64(l.p.Rounds)
 }
 
@@ -262,6 +313,26 @@ func (l *ONL) Diagnostics() map[string]float64 {
 		return nil
 	}
 	return map[string]float64{"kappa": l.kappa}
+}
+
+// Ellipsoid is the confidence set of a round without its radius,
+//
+//	C_t = {w : ‖w − ŵ_t‖²_{V_t} ≤ β_t}
+type Ellipsoid struct {
+	Pilot  []float64    // ŵ_0
+	Center []float64    // ŵ_t
+	Gram   *gram.Matrix // V_t
+	Beta   float64      // β_t
+	Lambda float64      // λ
+}
+
+// Ellipsoid returns the confidence set of the coming round t; ok is false in
+// Phase I. It is the learner's own: read it before the next Observe.
+func (l *ONL) Ellipsoid() (e Ellipsoid, ok bool) {
+	if l.est == nil {
+		return e, false
+	}
+	return Ellipsoid{l.w0, l.est.Params(), l.v, l.beta(), l.o.Lambda}, true
 }
 
 func (l *ONL) newEstimator() estimator {

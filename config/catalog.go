@@ -247,7 +247,12 @@ func withUtility[O any, L vitrine.Learner](defaults func() O, create func(bandit
 		if err := s.bind(&o, append([]string{"utility"}, head...)...); err != nil {
 			return made[newLearner]{}, err
 		}
-		if _, err := create(probe(p), utility.NewLinear(1, false), o, stream.New(0, 0, stream.Learner)); err != nil {
+		if c, ok := any(o).(checker); ok {
+			err = c.Check(p, m.value.NumParams())
+		} else {
+			_, err = create(probe(p), utility.NewLinear(1, false), o, stream.New(0, 0, stream.Learner))
+		}
+		if err != nil {
 			return made[newLearner]{}, s.at(err)
 		}
 		return made[newLearner]{
@@ -257,6 +262,11 @@ func withUtility[O any, L vitrine.Learner](defaults func() O, create func(bandit
 			merge(map[string]any{"utility": m.settings}, o),
 		}, nil
 	}
+}
+
+// checker are options that the number of parameters decides on.
+type checker interface {
+	Check(p bandit.Problem, params int) error
 }
 
 // withOptions is for learners that have their own utility.

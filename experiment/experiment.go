@@ -83,15 +83,37 @@ func Run(ctx context.Context, e *Experiment, o Options) ([]Summary, error) {
 // no file but runs.jsonl, which may hold the units of many experiments on one
 // world.
 func Finals(ctx context.Context, e *Experiment, o Options) (map[string][]float64, error) {
-	units, err := e.complete(ctx, o)
+	results, err := Results(ctx, e, o)
 	if err != nil {
 		return nil, err
 	}
 	finals := map[string][]float64{}
-	for _, u := range units {
-		finals[u.Policy] = append(finals[u.Policy], u.Regret[e.Rounds-1])
+	for _, r := range results {
+		finals[r.Policy] = append(finals[r.Policy], r.Regret[e.Rounds-1])
 	}
 	return finals, nil
+}
+
+// Result is a finished unit.
+type Result struct {
+	Policy      string
+	Seed        uint64
+	Regret      []float64 // cumulative, entry t−1 after round t
+	Diagnostics map[string]float64
+}
+
+// Results is [Finals] with all there is of a unit, policy by policy and seed by
+// seed.
+func Results(ctx context.Context, e *Experiment, o Options) ([]Result, error) {
+	units, err := e.complete(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	results := make([]Result, len(units))
+	for i, u := range units {
+		results[i] = Result{u.Policy, u.Seed, u.Regret, u.Diagnostics}
+	}
+	return results, nil
 }
 
 // complete plays the units that the journal does not hold and returns all,

@@ -12,6 +12,9 @@ import (
 // played: it has no file.
 const GeometricCondition = "geometric-condition"
 
+// Theory is the study of the theory, which plays what no file says.
+const Theory = "theory"
+
 //go:embed *.toml
 var files embed.FS
 

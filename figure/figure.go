@@ -2,10 +2,10 @@
 // regret.csv of an experiment and draws, for every policy, the mean over the
 // seeds with a band of one standard deviation.
 //
-// There are three kinds of [Picture]: a [Panel] is one plot, each [Curve] in it
+// There are five kinds of [Picture]: a [Panel] is one plot, each [Curve] in it
 // one policy; a [Composite] is a figure of the paper, panels in rows over one
-// legend; a [Landscape] is the loss of the geometric condition. [ReadPanel]
-// reads a panel, [Write] draws a picture. A policy keeps its colour and its
+// legend; a [Landscape] is the loss of the geometric condition; a [Tuning] and
+// [Theory] are what they say. [ReadPanel] reads a panel, [Write] draws a picture. A policy keeps its colour and its
 // line style in every picture (colour-blind safe, and told apart by the dashes
 // when printed in grey).
 package figure
@@ -24,8 +24,8 @@ import (
 	"vitrine/internal/replace"
 )
 
-// Picture is what can be drawn: a [Panel], a [Composite], a [Landscape] or a
-// [Tuning].
+// Picture is what can be drawn: a [Panel], a [Composite], a [Landscape], a
+// [Tuning] or a [Theory].
 type Picture interface {
 	compose() page
 }

@@ -73,6 +73,7 @@ func TestWriteSVGGolden(t *testing.T) {
 		{"panel_golden.svg", read},
 		{"composite_golden.svg", grid()},
 		{"landscape_golden.svg", landscape()},
+		{"theory_golden.svg", study()},
 	} {
 		t.Run(test.golden, func(t *testing.T) {
 			got := svg(t, test.picture)

@@ -8,6 +8,7 @@ import (
 	"vitrine/config"
 	"vitrine/experiments"
 	"vitrine/geometry"
+	"vitrine/theory"
 )
 
 type listCmd struct {
@@ -24,6 +25,9 @@ func (listCmd) Help() string {
 func (c listCmd) Run(t terminal) error {
 	if c.Show == experiments.GeometricCondition {
 		return usageError{fmt.Errorf("%s has no file: it is computed, not played", c.Show)}
+	}
+	if c.Show == experiments.Theory {
+		return usageError{fmt.Errorf("%s has no file: what it plays is part of the program", c.Show)}
 	}
 	if c.Show != "" {
 		text, err := experiments.Read(c.Show)
@@ -83,6 +87,7 @@ func panels() ([]config.Entry, error) {
 		entries = append(entries, config.Entry{Name: g, Doc: fmt.Sprintf("all %d experiments called %s-…", len(experiments.Members(g)), g)})
 	}
 	entries = append(entries, config.Entry{Name: experiments.GeometricCondition, Doc: geometry.Title})
+	entries = append(entries, config.Entry{Name: experiments.Theory, Doc: theory.Title})
 	for _, name := range experiments.Names() {
 		text, err := experiments.Read(name)
 		if err != nil {

@@ -41,16 +41,17 @@ func (reproduceCmd) Help() string {
 		"vitrine reproduce main-gaussian-realizable --seeds 5 --policies onl-mnl,uniform",
 		"vitrine reproduce sweep-uniform                 a figure of the appendix, eight panels",
 		"vitrine reproduce geometric-condition           the loss and its lower bound, computed and not played",
+		"vitrine reproduce theory                        coverage, optimism, constants and growth, against the paper's theory",
 	)
 }
 
-// Run plays the named experiments, and computes the figure that is not played.
+// Run plays the named experiments, and then what has no file.
 func (c reproduceCmd) Run(ctx context.Context, t terminal) error {
 	names, err := c.resolve()
 	if err != nil {
 		return err
 	}
-	played := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == experiments.GeometricCondition })
+	played := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == experiments.GeometricCondition || n == experiments.Theory })
 	var files []*config.File
 	for _, name := range played {
 		text, err := experiments.Read(name)
@@ -72,15 +73,20 @@ func (c reproduceCmd) Run(ctx context.Context, t terminal) error {
 			return err
 		}
 	}
-	if len(played) < len(names) {
-		return reproduceGeometricCondition(ctx, t, c.Out)
+	if slices.Contains(names, experiments.GeometricCondition) {
+		if err := reproduceGeometricCondition(ctx, t, c.Out); err != nil {
+			return err
+		}
+	}
+	if slices.Contains(names, experiments.Theory) {
+		return c.reproduceTheory(ctx, t)
 	}
 	return nil
 }
 
 // resolve returns the experiments that are named, once each.
 func (c reproduceCmd) resolve() (names []string, err error) {
-	all, groups := append([]string{experiments.GeometricCondition}, experiments.Names()...), experiments.Groups()
+	all, groups := append([]string{experiments.GeometricCondition, experiments.Theory}, experiments.Names()...), experiments.Groups()
 	known := strings.Join(groups, ", ")
 	if len(c.Names) == 0 {
 		return nil, usageError{fmt.Errorf("reproduce what? name a group (%s), experiments (see vitrine list experiments) or all", known)}
@@ -147,18 +153,12 @@ func (c runCmd) Run(ctx context.Context, t terminal) error {
 // play plays experiments one after the other, prints their summaries and draws
 // them, and then the figures that they make up.
 func (c playFlags) play(ctx context.Context, t terminal, files []*config.File, figures []experiments.Figure) error {
+	if err := c.check(); err != nil {
+		return err
+	}
 	sel := config.Selection{FirstSeed: c.FirstSeed, Policies: c.Policies, Baselines: c.Baselines}
 	if c.Seeds != nil {
-		if *c.Seeds < 1 || *c.Seeds > config.MaxSeeds {
-			return usageError{fmt.Errorf("--seeds %d: must be from 1 to %d", *c.Seeds, config.MaxSeeds)}
-		}
 		sel.Seeds = *c.Seeds
-	}
-	if c.Workers < 0 {
-		return usageError{fmt.Errorf("--workers %d: must not be negative (0 is one for each processor)", c.Workers)}
-	}
-	if !slices.Contains([]string{"theory", "tuned", "both"}, c.Baselines) {
-		return usageError{fmt.Errorf("--baselines %s: must be theory, tuned or both", c.Baselines)}
 	}
 	v, err := fullVersion()
 	if err != nil {
@@ -201,6 +201,19 @@ func (c playFlags) play(ctx context.Context, t terminal, files []*config.File, f
 		}
 	}
 	fmt.Fprintf(t.err, "vitrine: results are in %s\n", c.Out)
+	return nil
+}
+
+// check reports flags that no experiment can be played with.
+func (c playFlags) check() error {
+	switch {
+	case c.Seeds != nil && (*c.Seeds < 1 || *c.Seeds > config.MaxSeeds):
+		return usageError{fmt.Errorf("--seeds %d: must be from 1 to %d", *c.Seeds, config.MaxSeeds)}
+	case c.Workers < 0:
+		return usageError{fmt.Errorf("--workers %d: must not be negative (0 is one for each processor)", c.Workers)}
+	case !slices.Contains([]string{"theory", "tuned", "both"}, c.Baselines):
+		return usageError{fmt.Errorf("--baselines %s: must be theory, tuned or both", c.Baselines)}
+	}
 	return nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"vitrine/experiments"
 	"vitrine/figure"
 	"vitrine/geometry"
+	"vitrine/theory"
 )
 
 type plotCmd struct {
@@ -40,6 +41,7 @@ var results = []struct {
 	{"regret.csv", drawRegret},
 	{"tune.csv", drawTuning},
 	{geometry.Mark, drawGeometricCondition},
+	{theory.Mark, drawTheory},
 }
 
 // draw draws the results that dir itself holds, and reports whether it does.

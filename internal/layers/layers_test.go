@@ -23,8 +23,8 @@ var table = [][]string{
 	{"experiments", "internal/kernel", "internal/layers", "internal/replace", "internal/state", "internal/stream"},
 	{".", "utility", "eventlog", "internal/gram", "internal/sparse"},
 	{"assortment", "mle", "env", "eventlog/memlog", "eventlog/natslog", "text"},
-	{"bandit", "camera", "decision", "geometry", "imdb"},
-	{"experiment", "tune", "server", "choicedata", "offpolicy"},
+	{"bandit", "camera", "decision", "experiment", "geometry", "imdb"},
+	{"theory", "tune", "server", "choicedata", "offpolicy"},
 	{"config", "figure"},
 	{"cmd/vitrine", "bench", "docs"},
 }

@@ -17,6 +17,7 @@ const (
 	Customers Purpose = 3 // the Gumbel shocks of round t
 	Policy    Purpose = 4 // the policy's own draws in round t
 	Learner   Purpose = 5 // the learner's initial weights (round 0)
+	Theory    Purpose = 6 // estimates of what the theory names (round 0), and of intervals (round 1)
 )
 
 // Stream is a generator that can be moved to any address without allocating.

@@ -1,0 +1,84 @@
+package bandit
+
+import (
+	"fmt"
+	"math"
+)
+
+// TheorySchedule is the schedule of Theorem "Regret Bound of ONL-MNL": t_0, λ
+// and β_t from the constants of the problem. The theorem hides constants and
+// logarithms, so these are the last displays of its proof, with C_0 =
+// 4(1+6√2)² as there and the absolute constants that have no value there (C̃ and
+// C̃_α) equal to 1:
+//
+//	t_0 = ⌈κ^(−3/2) d_w √T⌉
+//	ζ   = log K · log(t_0 C_g) · log(1/δ)                     not below 0
+//	ζ_1 = log(1 + T/d_w) · log(T²π²/δ)                        at λ = C_g², the least there
+//	C_λ = 2 C_0 C_h d_w κ^(−5/2) (C_0 C_f² C_h ζ + √(C_0² C_f⁴ C_h² κ⁴ ζ² + κ⁷ μ² ζ_1)) / μ
+//	λ   = max(C_λ √T, C_g²)
+//	α_t = d_w log(1 + T C_g²/(d_w λ)) log(t²π²/δ)
+//	β_t = C_0/κ (α_t + C_h² κ⁻⁴ d_w³ C_f⁴ ζ² t/(μ t_0)² + λ κ⁻² d_w C_f² ζ/(μ t_0))
+//
+// These are Appendix "Proof of Lemma (Confidence set)", lines 596 (ζ), 968
+// (C_λ), 1093 (λ ≥ C_g²), 754 (α_t) and 1004 (β_t) of the paper's source.
+type TheorySchedule struct {
+	Rounds, Size, Params int     // T, K, d_w
+	Kappa, Mu, Delta     float64 // κ ∈ (0, ¼], μ > 0, δ ∈ (0, 1)
+	Cf, Cg, Ch           float64 // bounds on |f|, ‖∇f‖ and ‖∇²f‖; C_h may be 0
+}
+
+func (s TheorySchedule) check() error {
+	if !(s.Kappa > 0 && s.Kappa <= 0.25) {
+		return fmt.Errorf("kappa = %v: must be above 0 and at most 0.25, which no p(0)p(i) exceeds, under schedule = \"theory\"", s.Kappa)
+	}
+	if !(s.Delta > 0 && s.Delta < 1) {
+		return fmt.Errorf("delta = %v: must be between 0 and 1", s.Delta)
+	}
+	for _, err := range []error{
+		positive("mu", s.Mu), positive("utility_bound", s.Cf), positive("gradient_bound", s.Cg), atLeast("curvature", s.Ch, 0),
+	} {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// confidence0 is C_0.
+var confidence0 = 4 * math.Pow(1+6*math.Sqrt2, 2)
+
+// Warmup returns t_0, which is a whole number however large.
+func (s TheorySchedule) Warmup() float64 {
+	return math.Ceil(math.Pow(s.Kappa, -1.5) * float64(s.Params) * math.Sqrt(float64(s.Rounds)))
+}
+
+// LeastRounds returns the horizon that t_0 equals: a longer one has a Phase II,
+//
+//	t_0 < T  ⟺  T > κ⁻³ d_w²    (up to rounding)
+func (s TheorySchedule) LeastRounds() float64 {
+	return math.Pow(s.Kappa, -3) * float64(s.Params) * float64(s.Params)
+}
+
+// zeta returns ζ.
+func (s TheorySchedule) zeta() float64 {
+	return max(math.Log(float64(s.Size))*math.Log(s.Warmup()*s.Cg)*math.Log(1/s.Delta), 0)
+}
+
+// Lambda returns λ.
+func (s TheorySchedule) Lambda() float64 {
+	t, d := float64(s.Rounds), float64(s.Params)
+	zeta1 := math.Log(1+t/d) * math.Log(t*t*math.Pi*math.Pi/s.Delta)
+	c := confidence0 * s.Cf * s.Cf * s.Ch * s.zeta()
+	root := math.Sqrt(c*c*math.Pow(s.Kappa, 4) + math.Pow(s.Kappa, 7)*s.Mu*s.Mu*zeta1)
+	scale := 2 * confidence0 * s.Ch * d * math.Pow(s.Kappa, -2.5) * (c + root) / s.Mu
+	return max(scale*math.Sqrt(t), s.Cg*s.Cg)
+}
+
+// Radius returns β_t.
+func (s TheorySchedule) Radius(t int) float64 {
+	d, lambda, t0, zeta := float64(s.Params), s.Lambda(), s.Warmup(), s.zeta()
+	alpha := d * math.Log(1+float64(s.Rounds)*s.Cg*s.Cg/(d*lambda)) * math.Log(float64(t)*float64(t)*math.Pi*math.Pi/s.Delta)
+	linearised := math.Pow(s.Ch*s.Cf*s.Cf*zeta/(s.Mu*t0), 2) * math.Pow(s.Kappa, -4) * d * d * d * float64(t)
+	pilot := lambda * math.Pow(s.Kappa, -2) * d * s.Cf * s.Cf * zeta / (s.Mu * t0)
+	return confidence0 / s.Kappa * (alpha + linearised + pilot)
+}

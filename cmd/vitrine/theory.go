@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"text/tabwriter"
+
+	"vitrine/experiment"
+	"vitrine/experiments"
+	"vitrine/figure"
+	"vitrine/theory"
+)
+
+// theorySeeds is how many seeds the study has unless --seeds says otherwise.
+const theorySeeds = 30
+
+// reproduceTheory plays the study of the theory, writes and draws it, and prints
+// its tables.
+func (c playFlags) reproduceTheory(ctx context.Context, t terminal) error {
+	if err := c.check(); err != nil {
+		return err
+	}
+	n := theorySeeds
+	if c.Seeds != nil {
+		n = *c.Seeds
+	}
+	seeds := make([]uint64, n)
+	for i := range seeds {
+		seeds[i] = c.FirstSeed + uint64(i)
+	}
+	v, err := fullVersion()
+	if err != nil {
+		return err
+	}
+	study, dir := theory.Default(seeds), filepath.Join(c.Out, experiments.Theory)
+	bar := newProgress(t.err, experiments.Theory, "", study.Rounds())
+	r, err := study.Run(ctx, v, experiment.Options{Dir: dir, Workers: c.Workers, Progress: bar.add, Warn: t.warn})
+	bar.close()
+	if err != nil {
+		return err
+	}
+	if err := r.Write(dir); err != nil {
+		return err
+	}
+	if err := drawTheory(dir); err != nil {
+		return err
+	}
+	printTheory(t, r)
+	fmt.Fprintf(t.err, "vitrine: results are in %s\n", dir)
+	return nil
+}
+
+func drawTheory(dir string) error {
+	r, err := theory.Read(dir)
+	if err != nil {
+		return err
+	}
+	return figure.Write(filepath.Join(dir, experiments.Theory), figure.Theory(*r))
+}
+
+func printTheory(t terminal, r *theory.Report) {
+	fmt.Fprintf(t.out, "theory: ONL-MNL where w* is known, %d seeds, T = %d\n", len(r.Study.Seeds), r.Study.Setting.Rounds)
+	w := tabwriter.NewWriter(t.out, 0, 0, 3, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(w, "β_T\trounds covered\tseeds covered\tβ needed\tz ≥ f*\tin S*\tR̃ ≥ R*\tregret\t")
+	for _, c := range r.Coverage {
+		fmt.Fprintf(w, "%g\t%.2f\t%.2f\t%.0f\t%.2f\t%.2f\t%.2f\t%.1f\t\n", c.Beta, c.Covered, c.Always, c.Needed, c.Optimistic, c.Best, c.Revenue, c.Regret)
+	}
+	fmt.Fprintln(w, "\nconstants\tκ\tμ\tt_0\tλ\tβ_T\tleast T\tregret\t")
+	for _, s := range r.Schedule {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", s.Constants,
+			orDash("%.2g", s.Kappa), orDash("%.2g", s.Mu), orDash("%.3g", s.Warmup), orDash("%.2g", s.Lambda), orDash("%.2g", s.Beta), orDash("%.2g", s.LeastRounds), orDash("%.1f", s.Regret))
+	}
+	fmt.Fprintln(w, "\nregret grows along\tpolicy\texponent\t95 % from\tto\t")
+	for _, s := range r.Slopes {
+		fmt.Fprintf(w, "%s\t%s\t%.2f\t%.2f\t%.2f\t\n", s.Along, s.Policy, s.Estimate, s.Low, s.High)
+	}
+	w.Flush()
+}
+
+// orDash is a number of the schedule, or a dash for what it does not have.
+func orDash(format string, v float64) string {
+	if v == 0 {
+		return "–"
+	}
+	return fmt.Sprintf(format, v)
+}

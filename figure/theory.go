@@ -1,0 +1,123 @@
+package figure
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+
+	"vitrine/theory"
+)
+
+// Theory is the study of the theory: coverage and optimism as the confidence
+// radius grows, the distance from the truth and the potential over the rounds,
+// and the growth of regret with T, N and K.
+type Theory theory.Report
+
+// The lines of the study.
+var (
+	theoryColors = []draw.LineStyle{
+		{Color: black, Width: 1.4},
+		{Color: vermilion, Width: 1.4, Dashes: []vg.Length{5, 2}},
+		{Color: blue, Width: 1.4, Dashes: []vg.Length{8, 2, 2, 2}},
+		{Color: green, Width: 1.4, Dashes: []vg.Length{2, 2}},
+		{Color: orange, Width: 1.4, Dashes: []vg.Length{10, 3}},
+	}
+	theoryBound = draw.LineStyle{Color: grey, Width: 1.2, Dashes: []vg.Length{3, 2}}
+)
+
+// compose lays the study out.
+func (r Theory) compose() page {
+	growth := []chart{
+		r.growth("rounds", "growth with the horizon", "horizon T"),
+		r.growth("items", "growth with the items", "items N"),
+		r.growth("sizes", "growth with the size of a set", "size K"),
+	}
+	note := fmt.Sprintf("%d seeds of the realizable panel; bars are standard errors, in (b) from the 10 %% to the 90 %% point", len(r.Study.Seeds))
+	return composeCharts([][]chart{{r.coverage(), r.distance(), r.potential()}, growth}, note)
+}
+
+// coverage is the share of what the theory says is always so.
+func (r Theory) coverage() chart {
+	c := chart{caption: "coverage and optimism", x: "β_T", y: "share", logX: true}
+	for k, l := range []struct {
+		name  string
+		value func(theory.Coverage) float64
+	}{
+		{"rounds in which the set has w*", func(c theory.Coverage) float64 { return c.Covered }},
+		{"seeds in which it always has", func(c theory.Coverage) float64 { return c.Always }},
+		{"z ≥ f*, all items", func(c theory.Coverage) float64 { return c.Optimistic }},
+		{"z ≥ f*, the optimal set", func(c theory.Coverage) float64 { return c.Best }},
+		{"optimistic revenue ≥ R(S*)", func(c theory.Coverage) float64 { return c.Revenue }},
+	} {
+		s := series{name: l.name, style: theoryColors[k]}
+		for _, row := range r.Coverage {
+			s.x, s.y = append(s.x, row.Beta), append(s.y, l.value(row))
+		}
+		c.lines = append(c.lines, s)
+	}
+	return c
+}
+
+// beta is the β_T whose rounds are drawn, the middle one.
+func (r Theory) beta() float64 { return r.Coverage[len(r.Coverage)/2].Beta }
+
+// shown are its rounds.
+func (r Theory) shown() (path []theory.Path) {
+	for _, p := range r.Path {
+		if p.Beta == r.beta() {
+			path = append(path, p)
+		}
+	}
+	return path
+}
+
+func (r Theory) distance() chart {
+	d := series{name: "‖ŵ − w*‖² in the norm of V", style: theoryColors[0]}
+	radius := series{name: fmt.Sprintf("β_t, where β_T = %g", r.beta()), style: theoryBound, bare: true}
+	for _, p := range r.shown() {
+		t := float64(p.Round)
+		d.x, d.y, d.low, d.high = append(d.x, t), append(d.y, p.Distance), append(d.low, p.Low), append(d.high, p.High)
+		radius.x, radius.y = append(radius.x, t), append(radius.y, p.Radius)
+	}
+	return chart{caption: "how far the truth is from the centre", x: "round t", y: "squared distance", logY: true, lines: []series{d, radius}}
+}
+
+func (r Theory) potential() chart {
+	sum := series{name: "elliptical-potential sum", style: theoryColors[0]}
+	bound := series{name: "its bound", style: theoryBound, bare: true}
+	for _, p := range r.shown() {
+		t := float64(p.Round)
+		sum.x, sum.y = append(sum.x, t), append(sum.y, p.Potential)
+		bound.x, bound.y = append(bound.x, t), append(bound.y, p.Bound)
+	}
+	return chart{caption: "the potential", x: "round t", y: "sum", lines: []series{sum, bound}}
+}
+
+// growth is the regret along an axis, on logarithmic scales.
+func (r Theory) growth(along, caption, x string) chart {
+	c := chart{caption: caption, x: x, y: "regret", logX: true, logY: true}
+	for _, e := range r.Slopes {
+		if e.Along != along {
+			continue
+		}
+		name := fmt.Sprintf("exponent %s (%s to %s)", two(e.Estimate), two(e.Low), two(e.High))
+		if e.Policy == theory.Scaled {
+			name += ", t_0 and λ as √T"
+		}
+		s := series{name: name, style: theoryColors[len(c.lines)]}
+		for _, g := range r.Growth {
+			if g.Along == along && g.Policy == e.Policy {
+				s.x, s.y = append(s.x, float64(g.Value)), append(s.y, g.Regret)
+				s.low, s.high = append(s.low, g.Regret-g.SE), append(s.high, g.Regret+g.SE)
+			}
+		}
+		c.lines = append(c.lines, s)
+	}
+	return c
+}
+
+// two writes a number with two decimals.
+func two(v float64) string { return strings.Replace(strconv.FormatFloat(v, 'f', 2, 64), "-", "−", 1) }

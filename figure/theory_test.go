@@ -1,0 +1,43 @@
+package figure_test
+
+import (
+	"math"
+
+	"vitrine/figure"
+	"vitrine/theory"
+)
+
+// study is a small one that is made up.
+func study() figure.Theory {
+	r := figure.Theory{Study: theory.Study{Seeds: []uint64{0, 1}}}
+	for _, beta := range []float64{0, 1, 10, 100, 1000} {
+		share := beta / (10 + beta)
+		r.Coverage = append(r.Coverage, theory.Coverage{
+			Beta: beta, Covered: share, Always: share * share, Optimistic: math.Sqrt(share), Best: share, Revenue: 1 - (1-share)/2,
+		})
+		for t := 100; t <= 1000; t += 100 {
+			x := float64(t)
+			r.Path = append(r.Path, theory.Path{
+				Beta: beta, Round: t, Radius: beta * x / 1000, Low: 20, Distance: 30 + x/10, High: 100 + x,
+				Potential: math.Sqrt(x), Bound: 10 * math.Log(x),
+			})
+		}
+	}
+	for _, g := range []struct {
+		along, policy string
+		values        []int
+		exponent      float64
+	}{
+		{"rounds", theory.Scaled, []int{250, 1000, 4000, 16_000}, 0.5},
+		{"rounds", theory.Fixed, []int{250, 1000, 4000, 16_000}, 0.4},
+		{"items", theory.Fixed, []int{25, 100, 400, 1600}, 0.1},
+		{"sizes", theory.Fixed, []int{1, 3, 20}, -1},
+	} {
+		for _, v := range g.values {
+			regret := 5 * math.Pow(float64(v), g.exponent)
+			r.Growth = append(r.Growth, theory.Growth{Along: g.along, Policy: g.policy, Value: v, Regret: regret, SE: regret / 10})
+		}
+		r.Slopes = append(r.Slopes, theory.Exponent{Along: g.along, Policy: g.policy, Slope: theory.Slope{Estimate: g.exponent, Low: g.exponent - 0.1, High: g.exponent + 0.1}})
+	}
+	return r
+}

@@ -1,0 +1,45 @@
+package theory
+
+import "math"
+
+// Potential is the elliptical-potential sum of Lemma sub_lemma:gradient
+// elliptical,
+//
+//	Σ_s min{1, max_{i∈S_s} ‖∇f_ŵs(x_si)‖²_{V_s⁻¹}} ≤ 2 d_w log(1 + t C_g²/(d_w λ))
+//
+// over the rounds of Phase II. The zero value is an empty sum.
+type Potential struct {
+	Sum      float64
+	Gradient float64 // the largest ‖∇f_ŵs(x_si)‖: C_g of what was offered
+	Rounds   int
+	Terms    int // Σ_s |S_s|
+}
+
+// Add adds a round: norms are ‖∇f‖_{V⁻¹} of the items of S_s, gradients ‖∇f‖.
+func (p *Potential) Add(norms, gradients []float64) {
+	largest := 0.0
+	for k, n := range norms {
+		largest = max(largest, n*n)
+		p.Gradient = max(p.Gradient, gradients[k])
+	}
+	p.Sum += min(1, largest)
+	p.Rounds++
+	p.Terms += len(norms)
+}
+
+// Bound returns the lemma's right side with C_g the largest gradient so far and
+// t the rounds of Phase II.
+func (p *Potential) Bound(params int, lambda float64) float64 {
+	return p.bound(params, lambda, p.Rounds)
+}
+
+// BoundOfTerms returns the bound with the number of terms of V in the place of
+// t, at most K a round: the lemma's proof leaves the factor out.
+func (p *Potential) BoundOfTerms(params int, lambda float64) float64 {
+	return p.bound(params, lambda, p.Terms)
+}
+
+func (p *Potential) bound(params int, lambda float64, t int) float64 {
+	d := float64(params)
+	return 2 * d * math.Log(1+float64(t)*p.Gradient*p.Gradient/(d*lambda))
+}

@@ -1,0 +1,224 @@
+package theory
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strconv"
+
+	"vitrine/internal/replace"
+)
+
+// Report is what a study measured. Shares are of rounds, or of rounds and items,
+// averaged over the seeds.
+type Report struct {
+	Study     Study      `json:"study"`
+	Coverage  []Coverage `json:"coverage"`
+	Path      []Path     `json:"path"`
+	Constants []World    `json:"constants"`
+	Growth    []Growth   `json:"growth"`
+	Slopes    []Exponent `json:"slopes"`
+	Schedule  []Asked    `json:"schedule"`
+}
+
+// Coverage is what the witnesses of one β_T saw; see [Witness].
+type Coverage struct {
+	Beta            float64 `json:"beta"`
+	Covered         float64 `json:"covered"`
+	Always          float64 `json:"always"` // share of the seeds
+	Needed          float64 `json:"needed"` // median over the seeds, and so are the next two
+	Pilot           float64 `json:"pilot"`
+	Final           float64 `json:"final"`
+	Optimistic      float64 `json:"optimistic"`
+	OptimisticSlack float64 `json:"optimistic_slack"`
+	Best            float64 `json:"optimistic_best"`
+	BestSlack       float64 `json:"optimistic_best_slack"`
+	Revenue         float64 `json:"revenue"`
+	Potential       float64 `json:"potential"`
+	Bound           float64 `json:"potential_bound"`
+	BoundOfTerms    float64 `json:"potential_terms"`
+	Trace           float64 `json:"trace"`
+	Gradient        float64 `json:"gradient"`
+	Kappa           float64 `json:"kappa"` // median
+	Regret          float64 `json:"regret"`
+	SE              float64 `json:"se"`
+}
+
+// Path is a round of the witnesses of one β_T: the median and the 10 % and 90 %
+// points of ‖ŵ_t − w̃*‖²_{V_t}, β_t, and the mean potential with its bound.
+type Path struct {
+	Beta      float64 `json:"beta"`
+	Round     int     `json:"round"`
+	Radius    float64 `json:"radius"` // β_t
+	Low       float64 `json:"low"`
+	Distance  float64 `json:"distance"`
+	High      float64 `json:"high"`
+	Potential float64 `json:"potential"`
+	Bound     float64 `json:"bound"`
+}
+
+// World has the constants of a seed's world.
+type World struct {
+	Seed uint64  `json:"seed"`
+	Norm float64 `json:"norm"` // ‖w*‖
+	Constants
+	KappaData float64 `json:"kappa_data"` // the learner's, of the sets that it offered
+	KappaUnit float64 `json:"kappa_unit"` // over all networks with ‖w‖ ≤ 1
+	KappaNorm float64 `json:"kappa_norm"` // over all networks with ‖w‖ ≤ ‖w*‖
+	MuLeast   float64 `json:"mu_least"`   // the least over W*
+}
+
+// Growth is the mean regret at the horizon for a value of T, N or K.
+type Growth struct {
+	Along  string  `json:"along"` // rounds, items or sizes
+	Policy string  `json:"policy"`
+	Value  int     `json:"value"`
+	Regret float64 `json:"regret"`
+	SE     float64 `json:"se"`
+}
+
+// Exponent is the slope of a growth.
+type Exponent struct {
+	Along  string `json:"along"`
+	Policy string `json:"policy"`
+	Slope
+}
+
+// Asked is what the theorem's schedule asks for with the constants, or what was
+// configured, and the regret where it was played.
+type Asked struct {
+	Constants   string  `json:"constants"`
+	Rounds      int     `json:"rounds"`
+	Params      int     `json:"params"`
+	Kappa       float64 `json:"kappa"`
+	Mu          float64 `json:"mu"`
+	Cf          float64 `json:"c_f"`
+	Cg          float64 `json:"c_g"`
+	Ch          float64 `json:"c_h"`
+	Warmup      float64 `json:"warmup"`
+	Lambda      float64 `json:"lambda"`
+	Beta        float64 `json:"beta"`
+	LeastRounds float64 `json:"least_rounds"`
+	Regret      float64 `json:"regret"`
+	SE          float64 `json:"se"`
+}
+
+// Title says what a report is about.
+const Title = "Theory against experience: coverage, optimism, constants, growth"
+
+// Mark is the file by which the directory of a report is known.
+const Mark = "coverage.csv"
+
+const recordFile = "run.json"
+
+// Write makes dir and writes run.json, which has all of the report, and its
+// tables as CSV.
+func (r *Report) Write(dir string) error {
+	record, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return fmt.Errorf("theory: %w", err)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	for _, file := range []struct {
+		name    string
+		content []byte
+	}{
+		{recordFile, append(record, '\n')},
+		{Mark, table(r.Coverage)},
+		{"path.csv", table(r.Path)},
+		{"constants.csv", table(r.Constants)},
+		{"growth.csv", table(r.Growth)},
+		{"slopes.csv", table(r.Slopes)},
+		{"schedule.csv", table(r.Schedule)},
+	} {
+		if err := replace.File(filepath.Join(dir, file.name), file.content); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Read reads what Write wrote. Errors name the file.
+func Read(dir string) (*Report, error) {
+	path := filepath.Join(dir, recordFile)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	r := &Report{}
+	if err := json.Unmarshal(text, r); err != nil {
+		return nil, fmt.Errorf("%s: %w; run vitrine reproduce theory again", path, err)
+	}
+	if len(r.Coverage) == 0 || len(r.Path) == 0 || len(r.Growth) == 0 {
+		return nil, fmt.Errorf("%s: a table is missing; run vitrine reproduce theory again", path)
+	}
+	for _, v := range r.drawn() {
+		if !(math.Abs(v) <= largest) {
+			return nil, fmt.Errorf("%s: %g is too large to be drawn; run vitrine reproduce theory again", path, v)
+		}
+	}
+	return r, nil
+}
+
+// largest is the largest number that a picture can have without overflow.
+const largest = 1e100
+
+// drawn are the numbers of a picture.
+func (r *Report) drawn() (all []float64) {
+	for _, c := range r.Coverage {
+		all = append(all, c.Beta, c.Covered, c.Always, c.Optimistic, c.Best, c.Revenue)
+	}
+	for _, p := range r.Path {
+		all = append(all, p.Beta, p.Radius, p.Low, p.Distance, p.High, p.Potential, p.Bound)
+	}
+	for _, g := range r.Growth {
+		all = append(all, g.Regret, g.SE)
+	}
+	return all
+}
+
+// table writes the rows, structs with JSON names, as CSV with nine significant
+// digits.
+func table[T any](rows []T) []byte {
+	var out bytes.Buffer
+	line := func(v reflect.Value, cell func(reflect.StructField, reflect.Value) string) {
+		first := true
+		var walk func(v reflect.Value)
+		walk = func(v reflect.Value) {
+			for i := range v.NumField() {
+				field := v.Type().Field(i)
+				if field.Anonymous {
+					walk(v.Field(i))
+					continue
+				}
+				if !first {
+					out.WriteByte(',')
+				}
+				first = false
+				out.WriteString(cell(field, v.Field(i)))
+			}
+		}
+		walk(v)
+		out.WriteByte('\n')
+	}
+	line(reflect.ValueOf(*new(T)), func(f reflect.StructField, _ reflect.Value) string { return f.Tag.Get("json") })
+	for _, row := range rows {
+		line(reflect.ValueOf(row), func(_ reflect.StructField, v reflect.Value) string {
+			switch v.Kind() {
+			case reflect.Float64:
+				return strconv.FormatFloat(v.Float(), 'g', 9, 64)
+			case reflect.String:
+				return strconv.Quote(v.String())
+			default:
+				return fmt.Sprint(v.Interface())
+			}
+		})
+	}
+	return out.Bytes()
+}

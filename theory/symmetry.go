@@ -1,0 +1,186 @@
+// Package theory holds the paper's theory against what happens: how near
+// ONL-MNL's estimates are to the equivalence set, whether its confidence set
+// covers and its utilities are optimistic, the sums and constants that the
+// proofs bound, and how regret grows.
+package theory
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+
+	"vitrine/utility"
+)
+
+// Symmetries are those of the networks of one hidden layer of m units,
+//
+//	f_w(x) = Σ_k v_k a(θ_kᵀx + b_k) + c,   w = [θ, b, v, c] in the order of utility.MLP
+//
+// that leave f_w as it is: the permutations of the units and, unit by unit, the
+// sign, because tanh(−z) = −tanh(z) and sigmoid(−z) = 1 − sigmoid(z),
+//
+//	(θ_k, b_k, v_k) → −(θ_k, b_k, v_k)   and, for sigmoid, c → c + v_k
+//
+// For networks that no smaller one equals there are no others (Sussmann 1992),
+// so that the 2^m m! images of w* are the equivalence set W*.
+type Symmetries struct {
+	Features, Hidden int
+	Activation       utility.Activation // Sigmoid or Tanh
+}
+
+// maxHidden bounds the enumeration of the signs.
+const maxHidden = 16
+
+func (s Symmetries) check() error {
+	if s.Features < 1 || s.Hidden < 1 || s.Hidden > maxHidden {
+		return fmt.Errorf("theory: a hidden layer of %d units on %d features: want 1 to %d units and a feature", s.Hidden, s.Features, maxHidden)
+	}
+	if s.Activation != utility.Sigmoid && s.Activation != utility.Tanh {
+		return fmt.Errorf("theory: the symmetries of activation %v are not known here: want sigmoid or tanh", s.Activation)
+	}
+	return nil
+}
+
+// NumParams returns d_w.
+func (s Symmetries) NumParams() int { return s.Hidden*(s.Features+2) + 1 }
+
+// unit copies (θ_k, b_k, v_k) to dst, of length d + 2.
+func (s Symmetries) unit(dst, w []float64, k int) {
+	d, m := s.Features, s.Hidden
+	copy(dst, w[k*d:(k+1)*d])
+	dst[d], dst[d+1] = w[m*d+k], w[m*(d+1)+k]
+}
+
+// Image returns the image of w whose unit k is the unit order[k] of w, with the
+// other sign where bit order[k] of flips is set.
+func (s Symmetries) Image(w []float64, order []int, flips uint) []float64 {
+	d, m := s.Features, s.Hidden
+	image, u := make([]float64, len(w)), make([]float64, d+2)
+	for k, j := range order {
+		s.unit(u, w, j)
+		if flips>>j&1 == 1 {
+			for i := range u {
+				u[i] = -u[i]
+			}
+		}
+		copy(image[k*d:], u[:d])
+		image[m*d+k], image[m*(d+1)+k] = u[d], u[d+1]
+	}
+	image[len(w)-1] = s.output(w, flips)
+	return image
+}
+
+// output returns c of the image of w.
+func (s Symmetries) output(w []float64, flips uint) float64 {
+	c := w[len(w)-1]
+	if s.Activation == utility.Sigmoid {
+		for f := flips; f != 0; f &= f - 1 {
+			c += w[s.Hidden*(s.Features+1)+bits.TrailingZeros(f)]
+		}
+	}
+	return c
+}
+
+// Nearest returns w̃ = argmin ‖w − w̃‖ over the images w̃ of star, and the
+// distance. For each choice of signs the best permutation is an assignment of
+// units to units, so it takes 2^m m³ steps. Errors are of shapes that are not
+// covered.
+func (s Symmetries) Nearest(w, star []float64) (nearest []float64, distance float64, err error) {
+	if err := s.check(); err != nil {
+		return nil, 0, err
+	}
+	if d := s.NumParams(); len(w) != d || len(star) != d {
+		return nil, 0, fmt.Errorf("theory: %d and %d parameters, want %d", len(w), len(star), d)
+	}
+	m := s.Hidden
+	// kept[k][j] and flipped[k][j] are ‖unit k of w ∓ unit j of star‖².
+	kept, flipped, cost := square(m), square(m), square(m)
+	a, b := make([]float64, s.Features+2), make([]float64, s.Features+2)
+	for k := range m {
+		s.unit(a, w, k)
+		for j := range m {
+			s.unit(b, star, j)
+			for i := range a {
+				kept[k][j] += (a[i] - b[i]) * (a[i] - b[i])
+				flipped[k][j] += (a[i] + b[i]) * (a[i] + b[i])
+			}
+		}
+	}
+	best := math.Inf(1)
+	var order []int
+	var flips uint
+	for f := range uint(1) << m {
+		offset := w[len(w)-1] - s.output(star, f)
+		for k := range m {
+			for j := range m {
+				cost[k][j] = kept[k][j]
+				if f>>j&1 == 1 {
+					cost[k][j] = flipped[k][j]
+				}
+			}
+		}
+		if o, sum := assign(cost); sum+offset*offset < best {
+			best, order, flips = sum+offset*offset, o, f
+		}
+	}
+	return s.Image(star, order, flips), math.Sqrt(best), nil
+}
+
+func square(n int) [][]float64 {
+	m := make([][]float64, n)
+	for i := range m {
+		m[i] = make([]float64, n)
+	}
+	return m
+}
+
+// assign returns the permutation of least Σ_k cost[k][order[k]], and that sum,
+// by the Hungarian method with potentials (Kuhn 1955; Jonker and Volgenant
+// 1987), in O(n³). Row and column 0 stand for none.
+func assign(cost [][]float64) (order []int, sum float64) {
+	n := len(cost)
+	u, v := make([]float64, n+1), make([]float64, n+1)
+	row, way := make([]int, n+1), make([]int, n+1)
+	for i := 1; i <= n; i++ {
+		row[0] = i
+		j0 := 0
+		slack, done := make([]float64, n+1), make([]bool, n+1)
+		for j := range slack {
+			slack[j] = math.Inf(1)
+		}
+		for row[j0] != 0 {
+			done[j0] = true
+			delta, next := math.Inf(1), 0
+			for j := 1; j <= n; j++ {
+				if done[j] {
+					continue
+				}
+				if c := cost[row[j0]-1][j-1] - u[row[j0]] - v[j]; c < slack[j] {
+					slack[j], way[j] = c, j0
+				}
+				if slack[j] < delta {
+					delta, next = slack[j], j
+				}
+			}
+			for j := range done {
+				if done[j] {
+					u[row[j]] += delta
+					v[j] -= delta
+				} else {
+					slack[j] -= delta
+				}
+			}
+			j0 = next
+		}
+		for j0 != 0 {
+			row[j0] = row[way[j0]]
+			j0 = way[j0]
+		}
+	}
+	order = make([]int, n)
+	for j := 1; j <= n; j++ {
+		order[row[j]-1] = j - 1
+		sum += cost[row[j]-1][j-1]
+	}
+	return order, sum
+}
