@@ -64,6 +64,23 @@ func learners() map[string]func(p Problem) vitrine.Learner {
 			o.Steps = 20
 			return must(NewEpsGreedy(p, paperModel(), o, newRand()))
 		},
+		"eps-greedy-mnl online": func(p Problem) vitrine.Learner {
+			o := DefaultEpsGreedyOptions()
+			o.Oracle = "online"
+			return must(NewEpsGreedy(p, paperModel(), o, newRand()))
+		},
+		"log-barrier-mnl": func(p Problem) vitrine.Learner {
+			o := DefaultLogBarrierOptions()
+			o.Steps, o.Limit = 20, 100 // the battery asks for 30 items, too
+			p.Size, p.Constraint = 2, assortment.AtMost(2)
+			return must(NewLogBarrier(p, paperModel(), o, newRand()))
+		},
+		"log-barrier-mnl online": func(p Problem) vitrine.Learner {
+			o := DefaultLogBarrierOptions()
+			o.Oracle = "online"
+			p.Size, p.Constraint = 2, assortment.AtMost(2)
+			return must(NewLogBarrier(p, paperModel(), o, newRand()))
+		},
 		"uniform": func(p Problem) vitrine.Learner { return must(NewUniform(p)) },
 		"oracle":  func(p Problem) vitrine.Learner { return must(NewOracle(p, firstFeature{})) },
 	}

@@ -6,6 +6,8 @@
 //	ts.go         TS-MNL with optimistic sampling (Oh and Iyengar 2019)
 //	ofu.go        OFU-MNL+ (Lee and Oh 2024)
 //	egreedy.go    ε-greedy-MNL (Zhang and Luo 2024)
+//	log_barrier.go the log-barrier strategy (Zhang and Luo 2024)
+//	feel_good.go  Feel-Good Thompson sampling (Zhang 2022; Zhang and Luo 2024)
 //	uniform.go    uniform over the feasible family
 //	oracle.go     the optimum under the true utilities
 //
@@ -31,6 +33,7 @@ import (
 // Problem is what every learner knows before the first round.
 type Problem struct {
 	Features   int                // d, of each item
+	Items      int                // N, the most items of a request; 0 where it is not known. A learner may refuse too many
 	Size       int                // K, the largest assortment that Constraint allows; an AtMost must agree
 	Rounds     int                // T, the horizon
 	Constraint vitrine.Constraint // 𝒮, where a context names no family of its own
@@ -40,6 +43,8 @@ func (p Problem) check() error {
 	switch {
 	case p.Features < 1:
 		return fmt.Errorf("features = %d: must be at least 1", p.Features)
+	case p.Items < 0:
+		return fmt.Errorf("items = %d: must not be negative (0 is unknown)", p.Items)
 	case p.Size < 1:
 		return fmt.Errorf("size = %d: must be at least 1", p.Size)
 	case p.Rounds < 1:

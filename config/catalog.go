@@ -46,6 +46,7 @@ var policies = []struct {
 	{Entry{"ts-mnl", "Thompson sampling on linear utilities, optimistic sampling (Oh and Iyengar 2019)"}, withOptions(bandit.DefaultTSOptions, bandit.NewTS)},
 	{Entry{"ofu-mnl-plus", "online mirror descent on linear utilities with confidence bounds (Lee and Oh 2024)"}, withOptions(bandit.DefaultOFUOptions, bandit.NewOFU)},
 	{Entry{"eps-greedy-mnl", "ε-greedy with a regression oracle in doubling epochs (Zhang and Luo 2024)"}, withUtility(bandit.DefaultEpsGreedyOptions, bandit.NewEpsGreedy)},
+	{Entry{"log-barrier-mnl", "the distribution over all assortments that solves a program with a log barrier (Zhang and Luo 2024)"}, withUtility(bandit.DefaultLogBarrierOptions, bandit.NewLogBarrier)},
 	{Entry{"uniform", "uniform over the feasible family, learns nothing"}, alone(bandit.NewUniform)},
 	{Entry{"oracle", "knows the truth: regret 0"}, withWorld(bandit.NewOracle)},
 }

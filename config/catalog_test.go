@@ -55,9 +55,10 @@ const plainWorld = "[contexts]\nkind = \"gaussian\"\n[truth]\nkind = \"cosine\"\
 
 // short makes the phases of a learner short enough for the battery.
 var short = map[string]string{
-	"onl-mnl":        "warmup = 12\npilot_steps = 50\n",
-	"greedy":         "warmup = 12\npilot_steps = 50\n",
-	"eps-greedy-mnl": "steps = 20\n",
+	"onl-mnl":         "warmup = 12\npilot_steps = 50\n",
+	"greedy":          "warmup = 12\npilot_steps = 50\n",
+	"eps-greedy-mnl":  "steps = 20\n",
+	"log-barrier-mnl": "steps = 20\nlimit = 300\n",
 }
 
 func TestPolicies(t *testing.T) {

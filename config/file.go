@@ -83,7 +83,7 @@ func Load(name string, text []byte) (*File, error) {
 		constraint: constraint,
 		Name:       k.Name, Title: k.Title, Seeds: k.Seeds, items: k.Items,
 		problem: bandit.Problem{
-			Features: k.Features, Size: k.Size, Rounds: k.Rounds,
+			Features: k.Features, Items: k.Items, Size: k.Size, Rounds: k.Rounds,
 			Constraint: constraint.value,
 		},
 	}

@@ -183,7 +183,7 @@ func TestOptionsAreTheCatalogs(t *testing.T) {
 func defaults(t *testing.T, policy string) map[string]any {
 	t.Helper()
 	load := func(utility string) (*config.File, error) {
-		return config.Load("x.toml", []byte("name = \"x\"\ncontexts.kind = \"gaussian\"\ntruth.kind = \"linear\"\n"+
+		return config.Load("x.toml", []byte("name = \"x\"\nitems = 20\ncontexts.kind = \"gaussian\"\ntruth.kind = \"linear\"\n"+
 			"[[policy]]\nname = \""+policy+"\"\n"+utility))
 	}
 	f, err := load("")

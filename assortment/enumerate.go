@@ -1,0 +1,106 @@
+package assortment
+
+import (
+	"fmt"
+	"math"
+	"math/big"
+	"slices"
+
+	"vitrine"
+)
+
+// Sets are the nonempty sets of a family, one after the other.
+type Sets struct {
+	items []int
+	end   []int // end[m] is one past the last item of set m
+	next  vitrine.Assortment
+}
+
+// Len returns how many they are.
+func (s *Sets) Len() int { return len(s.end) }
+
+// At returns set m. It is not a copy.
+func (s *Sets) At(m int) vitrine.Assortment {
+	start := 0
+	if m > 0 {
+		start = s.end[m-1]
+	}
+	return s.items[start:s.end[m]:s.end[m]]
+}
+
+// Enumerate lists in dst, nil allocates, the nonempty sets of the family c of at
+// most k of n items, the small ones first. They are found among all sets of at
+// most k items, so those are what limit bounds, and what the error of more
+// counts: that of [AtMost.CheckCount].
+func Enumerate(dst *Sets, c vitrine.Constraint, k, n, limit int) (*Sets, error) {
+	if err := AtMost(k).CheckCount(n, limit); err != nil {
+		return dst, err
+	}
+	if dst == nil {
+		dst = new(Sets)
+	}
+	dst.items, dst.end = dst.items[:0], dst.end[:0]
+	dst.next = slices.Grow(dst.next[:0], max(min(k, n), 0))
+	for size := 1; size <= min(k, n); size++ {
+		s := dst.next[:size]
+		for j := range s {
+			s[j] = j
+		}
+		for more := true; more; more = next(s, n) {
+			if c.Contains(s) {
+				dst.items = append(dst.items, s...)
+				dst.end = append(dst.end, len(dst.items))
+			}
+		}
+	}
+	return dst, nil
+}
+
+// next makes s the set of as many of n items that follows it in lexicographic
+// order, and reports whether there is one.
+func next(s vitrine.Assortment, n int) bool {
+	for j := len(s) - 1; j >= 0; j-- {
+		if s[j] == n-len(s)+j {
+			continue
+		}
+		s[j]++
+		for i := j + 1; i < len(s); i++ {
+			s[i] = s[i-1] + 1
+		}
+		return true
+	}
+	return false
+}
+
+// CheckCount reports that the family has more than limit nonempty sets of n
+// items, and how many: exactly, or to four digits where they are more than e⁶⁰.
+func (k AtMost) CheckCount(n, limit int) error {
+	const exact = 60
+	log := k.logCount(n)
+	if log < math.Log(float64(limit))-1e-6 {
+		return nil // beyond the doubt of rounding
+	}
+	if log > exact {
+		return fmt.Errorf("there are about %s assortments of at most %d of %d items, more than limit = %d", power(log), int(k), n, limit)
+	}
+	if count := k.count(n); count.Cmp(big.NewInt(int64(limit))) > 0 {
+		return fmt.Errorf("there are %v assortments of at most %d of %d items, more than limit = %d", count, int(k), n, limit)
+	}
+	return nil
+}
+
+// count returns the number of nonempty sets, Σ_{l=1}^{min(K, n)} C(n, l).
+func (k AtMost) count(n int) *big.Int {
+	sum, term := new(big.Int), new(big.Int)
+	for l := 1; l <= min(int(k), n); l++ {
+		sum.Add(sum, term.Binomial(int64(n), int64(l)))
+	}
+	return sum
+}
+
+// power writes exp(log) to four digits, however large it is.
+func power(log float64) string {
+	exponent := math.Floor(log / math.Ln2)
+	mantissa := big.NewFloat(math.Exp(log - exponent*math.Ln2))
+	return mantissa.SetMantExp(mantissa, int(exponent)).Text('g', 4)
+}

@@ -1,0 +1,106 @@
+package assortment
+
+import (
+	"math/bits"
+	"slices"
+	"strings"
+	"testing"
+
+	"vitrine"
+)
+
+// The sets are those of all 2ⁿ that the family contains and that are neither
+// empty nor larger than k, each of them once.
+func TestEnumerateIsExhaustive(t *testing.T) {
+	laminar, err := NewLaminar(Rules{Items: 7, Min: 1, Max: 3, Groups: []Group{{Items: []int{1, 2, 4}, Max: 1}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sets *Sets
+	for _, c := range []vitrine.Constraint{AtMost(0), AtMost(1), AtMost(3), AtMost(9), laminar} {
+		for k := range 9 {
+			const n = 7
+			sets, err = Enumerate(sets, c, k, n, 200)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := map[string]bool{}
+			for mask := uint(1); mask < 1<<n; mask++ {
+				var s vitrine.Assortment
+				for i := range n {
+					if mask>>i&1 == 1 {
+						s = append(s, i)
+					}
+				}
+				if bits.OnesCount(mask) <= k && c.Contains(s) {
+					want[key(s)] = true
+				}
+			}
+			if sets.Len() != len(want) {
+				t.Fatalf("%T, k = %d: %d sets, want %d", c, k, sets.Len(), len(want))
+			}
+			for m := range sets.Len() {
+				if s := sets.At(m); !want[key(s)] || s.Check(n) != nil {
+					t.Fatalf("%T, k = %d: set %v is none of the family, or is there twice", c, k, s)
+				} else {
+					delete(want, key(s))
+				}
+			}
+		}
+	}
+}
+
+func key(s vitrine.Assortment) string {
+	var b strings.Builder
+	for _, i := range s {
+		b.WriteByte(byte('a' + i))
+	}
+	return b.String()
+}
+
+func TestEnumerateCountsWhatItRefuses(t *testing.T) {
+	for _, c := range []struct {
+		k, n, limit int
+		want        string
+	}{
+		{3, 10, 175, ""},
+		{3, 10, 174, "there are 175 assortments of at most 3 of 10 items, more than limit = 174"},
+		{5, 100, 100_000, "there are 79375495 assortments of at most 5 of 100 items, more than limit = 100000"},
+		// Σ_{l≤15} C(100, l) in integers, by another program.
+		{15, 100, 1, "there are 305847423291009575 assortments of"},
+		{40, 40, 1, "there are 1099511627775 assortments of at most 40 of 40 items"},
+		{500, 1000, 1, "there are about 5.493e+300 assortments of at most 500 of 1000 items"},
+		{5000, 10_000, 1, "there are about 1.005e+3010 assortments of"},
+		{0, 10, 0, ""},
+		{-2, 10, 0, ""},
+		{3, 0, 0, ""},
+	} {
+		sets, err := Enumerate(&Sets{end: []int{1}}, AtMost(c.k), c.k, c.n, c.limit)
+		if c.want == "" {
+			if err != nil {
+				t.Errorf("%d of %d: %v", c.k, c.n, err)
+			}
+			continue
+		}
+		if err == nil || !strings.HasPrefix(err.Error(), c.want) {
+			t.Errorf("%d of %d: error %v, want %s", c.k, c.n, err, c.want)
+		}
+		if len(sets.end) != 1 {
+			t.Error("a refused enumeration changed its destination")
+		}
+	}
+}
+
+func TestEnumerateReusesItsDestination(t *testing.T) {
+	sets, err := Enumerate(nil, AtMost(3), 3, 12, 1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := slices.Clone(sets.At(200))
+	if n := testing.AllocsPerRun(10, func() { _, _ = Enumerate(sets, AtMost(3), 3, 12, 1000) }); n > 20 {
+		t.Errorf("%v allocations", n) // of the exact count, and of one set
+	}
+	if !slices.Equal(first, sets.At(200)) {
+		t.Error("the second enumeration differs")
+	}
+}

@@ -1,0 +1,179 @@
+package bandit
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"sync"
+
+	"vitrine"
+	"vitrine/assortment"
+	"vitrine/utility"
+)
+
+// LogBarrierOptions are the options of the log-barrier strategy.
+type LogBarrierOptions struct {
+	// Gamma is γ > 0: in round t the barrier weighs 1/(γ√t). It is in units of
+	// one over the revenue.
+	Gamma float64 `toml:"gamma"`
+	// Limit is the most assortments that a decision may enumerate, at least 1.
+	Limit int `toml:"limit"`
+	RegressionOptions
+}
+
+// DefaultLogBarrierOptions returns an offline oracle, and at most 100,000
+// assortments.
+func DefaultLogBarrierOptions() LogBarrierOptions {
+	return LogBarrierOptions{Gamma: 10, Limit: 100_000, RegressionOptions: DefaultRegressionOptions()}
+}
+
+func (o LogBarrierOptions) check(p Problem) error {
+	if o.Limit < 1 {
+		return fmt.Errorf("limit = %d: must be at least 1", o.Limit)
+	}
+	if err := positive("gamma", o.Gamma); err != nil {
+		return err
+	}
+	if err := assortment.AtMost(p.Size).CheckCount(p.Items, o.Limit); err != nil {
+		return fmt.Errorf("%w: the log-barrier strategy weighs every one of them in every round: show fewer items, raise the limit, or choose another policy", err)
+	}
+	return nil
+}
+
+// LogBarrier is the log-barrier strategy (Zhang and Luo 2024): in round t it
+// draws S_t from the distribution q on the family that solves
+//
+//	maximise  Σ_S q_S R_S(ŵ_t) + (1/γ_t) Σ_i log Σ_{S∋i} q_S,   γ_t = γ√t
+//
+// where R_S(w) is the expected revenue of S under f_w, and ŵ_t the estimate of a
+// regression oracle. The items of good assortments are seen often, and every
+// item is seen.
+//
+// The program is solved exactly, over all assortments: of at most K of N items
+// there are Σ_l C(N, l), which is why the strategy is not tractable.
+type LogBarrier struct {
+	*regressor
+	o      LogBarrierOptions
+	policy vitrine.Policy
+	pool   *barrierPool
+}
+
+// NewLogBarrier returns a learner at its first round, with initial weights from
+// rng. It refuses a problem whose items have more assortments than the limit.
+func NewLogBarrier(p Problem, m utility.Model, o LogBarrierOptions, rng *rand.Rand) (*LogBarrier, error) {
+	if err := o.check(p); err != nil {
+		return nil, err
+	}
+	oracle, err := newRegressor(p, m, o.RegressionOptions, rng)
+	if err != nil {
+		return nil, err
+	}
+	return &LogBarrier{regressor: oracle, o: o, pool: &barrierPool{index: new(indexPool)}}, nil
+}
+
+// Observe implements vitrine.Learner.
+func (l *LogBarrier) Observe(r vitrine.Round) error {
+	if err := l.observe(r); err != nil {
+		return err
+	}
+	l.policy = nil
+	return nil
+}
+
+// Policy implements vitrine.Learner.
+func (l *LogBarrier) Policy() vitrine.Policy {
+	if l.policy == nil {
+		l.policy = &logBarrier{
+			gamma:  l.o.Gamma * math.Sqrt(float64(l.rounds+1)),
+			limit:  l.o.Limit,
+			greedy: optimistic{p: l.p, model: l.model, w: l.params(), pool: l.pool.index},
+			pool:   l.pool,
+		}
+	}
+	return l.policy
+}
+
+// logBarrier is the policy of a round.
+type logBarrier struct {
+	gamma  float64
+	limit  int
+	greedy optimistic
+	pool   *barrierPool
+}
+
+// Offer implements vitrine.Policy. The propensity is q_S. A request of more
+// items than the problem announced, of which there are more assortments than
+// the limit, is offered the best one under f_ŵ, and so is one whose family has
+// the empty set alone.
+func (o *logBarrier) Offer(x *vitrine.Context, rng *rand.Rand) vitrine.Offer {
+	scratch := o.pool.get()
+	defer o.pool.barriers.Put(scratch)
+	q := o.distribution(scratch, x)
+	if q == nil {
+		return o.greedy.Offer(x, rng)
+	}
+	last := len(q) - 1
+	left := rng.Float64()
+	for s, p := range q {
+		if left -= p; left < 0 || s == last {
+			return vitrine.Offer{Assortment: append(vitrine.Assortment(nil), scratch.sets.At(s)...), Propensity: p}
+		}
+	}
+	panic("bandit: a distribution on no sets")
+}
+
+// distribution returns q, nil where the family is not enumerated or has no
+// nonempty set.
+func (o *logBarrier) distribution(scratch *barrierScratch, x *vitrine.Context) []float64 {
+	n := x.NumItems()
+	if _, err := assortment.Enumerate(&scratch.sets, o.greedy.p.family(x), o.greedy.p.Size, n, o.limit); err != nil || scratch.sets.Len() == 0 {
+		return nil
+	}
+	index := o.pool.index.get()
+	defer o.pool.index.put(index)
+	u := o.greedy.index(index, x)
+	scratch.revenue = grow(scratch.revenue, scratch.sets.Len())
+	for s := range scratch.revenue {
+		scratch.revenue[s] = vitrine.ExpectedRevenue(scratch.sets.At(s), u, x.Revenue)
+	}
+	q, _ := scratch.barrier.solve(&scratch.sets, scratch.revenue, n, o.gamma)
+	return q
+}
+
+// barrierScratch is what a decision needs besides memory for its answer.
+type barrierScratch struct {
+	sets    assortment.Sets
+	revenue []float64
+	barrier barrier
+}
+
+// barrierPool hands out scratch to the concurrent callers of a learner's
+// policies.
+type barrierPool struct {
+	barriers sync.Pool // of *barrierScratch
+	index    *indexPool
+}
+
+func (p *barrierPool) get() *barrierScratch {
+	if s, ok := p.barriers.Get().(*barrierScratch); ok {
+		return s
+	}
+	return new(barrierScratch)
+}
+
+func (l *LogBarrier) kind() string { return l.p.kind("log-barrier-mnl", l.model, l.o) }
+
+// MarshalBinary implements encoding.BinaryMarshaler.
+func (l *LogBarrier) MarshalBinary() ([]byte, error) { return l.marshal(l.kind()) }
+
+// UnmarshalBinary implements encoding.BinaryUnmarshaler. A learner that
+// returns an error, as it does for a snapshot of another problem, utility or
+// options, is unchanged.
+func (l *LogBarrier) UnmarshalBinary(data []byte) error {
+	oracle, err := l.unmarshal(l.kind(), data)
+	if err != nil {
+		return err
+	}
+	l.regressor, l.policy = oracle, nil
+	return nil
+}

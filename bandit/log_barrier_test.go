@@ -1,0 +1,131 @@
+package bandit
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"vitrine"
+	"vitrine/assortment"
+	"vitrine/mle"
+)
+
+func newLogBarrier(t *testing.T, change func(p *Problem, o *LogBarrierOptions)) *LogBarrier {
+	t.Helper()
+	p, o := paperProblem(), DefaultLogBarrierOptions()
+	change(&p, &o)
+	l, err := NewLogBarrier(p, paperModel(), o, newRand())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// An offer is drawn from q, whose probability is its propensity: they sum to 1,
+// and each set's frequency is its own.
+func TestLogBarrierPropensity(t *testing.T) {
+	l := newLogBarrier(t, func(_ *Problem, o *LogBarrierOptions) { o.Gamma = 5 })
+	x, rng, pi := paperContext(3), newRand(), l.Policy()
+	const draws = 8000
+	count, propensity := map[string]int{}, map[string]float64{}
+	for range draws {
+		offer := pi.Offer(x, rng)
+		key := fmt.Sprint(offer.Assortment)
+		count[key]++
+		propensity[key] = offer.Propensity
+	}
+	total := 0.0
+	for key, p := range propensity {
+		total += p
+		if se := math.Sqrt(p * (1 - p) / draws); math.Abs(float64(count[key])/draws-p) > 5*se+1e-4 {
+			t.Errorf("set %s: frequency %v, propensity %v", key, float64(count[key])/draws, p)
+		}
+	}
+	wantNear(t, "the sum of the propensities that were met", total, 1, 1e-3)
+}
+
+// q is the solution of the program of the estimate, with γ_t = γ√t.
+func TestLogBarrierWeighsByTheSquareRootOfTime(t *testing.T) {
+	l := newLogBarrier(t, func(_ *Problem, o *LogBarrierOptions) { o.Steps = 0 })
+	for s, r := range linearHistory(t, 20) {
+		wantNear(t, "γ_t", l.Policy().(*logBarrier).gamma, 10*math.Sqrt(float64(s+1)), 1e-12)
+		observeAll(t, l, []vitrine.Round{r})
+	}
+}
+
+// Whose family is narrower, or has nothing to show, is served from it.
+func TestLogBarrierOfARequestsOwnFamily(t *testing.T) {
+	pi := newLogBarrier(t, func(*Problem, *LogBarrierOptions) {}).Policy()
+	x := paperContext(3)
+	x.Feasible = assortment.AtMost(0)
+	if offer := pi.Offer(x, newRand()); len(offer.Assortment) != 0 || offer.Propensity != 1 {
+		t.Errorf("offer %v, want ∅ with propensity 1", offer)
+	}
+	family, err := assortment.NewLaminar(assortment.Rules{Items: x.NumItems(), Min: 2, Max: 2, Include: []int{1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.Feasible = family
+	for range 20 {
+		if offer := pi.Offer(x, newRand()); !family.Contains(offer.Assortment) {
+			t.Errorf("offer %v is not in the request's family", offer)
+		}
+	}
+}
+
+// A problem of too many assortments is refused, by their number; a request that
+// no problem announced is served by the greedy rule.
+func TestLogBarrierRefusesWhatItCannotEnumerate(t *testing.T) {
+	p := paperProblem()
+	p.Items, p.Size, p.Constraint = 100, 5, assortment.AtMost(5)
+	_, err := NewLogBarrier(p, paperModel(), DefaultLogBarrierOptions(), newRand())
+	if err == nil || !strings.HasPrefix(err.Error(), "there are 79375495 assortments of at most 5 of 100 items, more than limit = 100000") {
+		t.Errorf("error %v", err)
+	}
+	l := newLogBarrier(t, func(_ *Problem, o *LogBarrierOptions) { o.Limit = 10 })
+	x := paperContext(3)
+	want, _ := assortment.Maximize(nil, l.p.Constraint, l.policyUtilities(x), x.Revenue)
+	offer := l.Policy().Offer(x, newRand())
+	if fmt.Sprint(offer.Assortment) != fmt.Sprint(want) || offer.Propensity != 1 {
+		t.Errorf("offer %v, want the best set %v", offer, want)
+	}
+}
+
+// policyUtilities are f_ŵ of all items.
+func (l *LogBarrier) policyUtilities(x *vitrine.Context) []float64 {
+	u := make([]float64, x.NumItems())
+	l.model.Utilities(u, l.params(), x.Features)
+	return u
+}
+
+// The first step of the online oracle is ŵ − 2η (λI + ηG)⁻¹ ∇, with the gradient
+// and the information of the round's own likelihood.
+func TestOnlineOracleSteps(t *testing.T) {
+	o := DefaultEpsGreedyOptions()
+	o.Oracle, o.Lambda, o.Step = "online", 3, 0.7
+	for _, r := range linearHistory(t, 10) {
+		l := newPaperEpsGreedy(t, o)
+		w := l.params()
+		round := mle.NewChoices(paperFeatures)
+		round.Append(r.Context.Features, r.Offer.Assortment, r.Choice)
+		nll := &mle.NLL{Model: l.model, Choices: round}
+		grad := mat.NewVecDense(len(w), nil)
+		nll.Gradient(grad.RawVector().Data, w)
+		var h mat.Dense
+		h.Scale(o.Step, nll.Fisher(nil, w))
+		for j := range w {
+			h.Set(j, j, h.At(j, j)+o.Lambda)
+		}
+		var step mat.VecDense
+		if err := step.SolveVec(&h, grad); err != nil {
+			t.Fatal(err)
+		}
+		observeAll(t, l, []vitrine.Round{r})
+		for j, got := range l.params() {
+			wantNear(t, "ŵ", got, w[j]-2*o.Step*step.AtVec(j), 1e-10)
+		}
+	}
+}

@@ -1,0 +1,189 @@
+package bandit
+
+import (
+	"fmt"
+	"math/bits"
+	"math/rand/v2"
+
+	"vitrine"
+	"vitrine/internal/state"
+	"vitrine/internal/stream"
+	"vitrine/mle"
+	"vitrine/utility"
+)
+
+// RegressionOptions choose the regression oracle of Zhang and Luo (2024): how
+// the utilities are estimated from the rounds so far.
+type RegressionOptions struct {
+	// Oracle is "offline", an empirical risk minimiser at the end of epochs of
+	// the lengths 1, 2, 4, …; or "online", one step a round.
+	Oracle string `toml:"oracle"`
+	// Rate and Steps are those of Adam, the offline oracle.
+	Rate  float64 `toml:"rate"`
+	Steps int     `toml:"steps"`
+	// Restart draws the weights afresh before each training of the offline
+	// oracle. The paper does not say where a training starts; by default it is
+	// from the previous weights.
+	Restart bool `toml:"restart"`
+	// Lambda is λ > 0 and Step is η > 0 of the online oracle.
+	Lambda float64 `toml:"lambda"`
+	Step   float64 `toml:"step"`
+}
+
+// DefaultRegressionOptions returns those of the paper's appendix for the offline
+// oracle, and those of ONL-MNL for the online one.
+func DefaultRegressionOptions() RegressionOptions {
+	return RegressionOptions{Oracle: "offline", Rate: 1e-4, Steps: 2000, Lambda: 1, Step: 1}
+}
+
+func (o RegressionOptions) check() error {
+	if o.Steps < 0 {
+		return fmt.Errorf("steps = %d: must not be negative", o.Steps)
+	}
+	for _, err := range []error{
+		oneOf("oracle", o.Oracle, "offline", "online"),
+		positive("rate", o.Rate),
+		atLeast("lambda", o.Lambda, leastLambda),
+		positive("step", o.Step),
+	} {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// regressor is the regression oracle of log loss. Offline, the epochs end after
+// the rounds 2ᵏ − 1, and at the end of each
+//
+//	ŵ ← Adam on −Σ_{s in the epoch} log p(i_s | S_s, w)
+//
+// Online, each round is linearised at ŵ_t and takes the step of [mle.Online],
+//
+//	ŵ_{t+1} = ŵ_t − 2η (H_t + η G_t)⁻¹ ∇_t,   H_1 = λI
+type regressor struct {
+	p      Problem
+	o      RegressionOptions
+	model  utility.Model
+	seed   uint64       // of the weights of later epochs
+	rounds int          // observed so far, t − 1
+	w      []float64    // ŵ, of the offline oracle; the initial weights of the online one
+	epoch  *mle.Choices // rounds of the current epoch; none online
+	online *mle.Online  // nil offline
+
+	tangent tangent // scratch
+}
+
+func newRegressor(p Problem, m utility.Model, o RegressionOptions, rng *rand.Rand) (*regressor, error) {
+	if err := p.check(); err != nil {
+		return nil, err
+	}
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	if m.NumFeatures() != p.Features {
+		return nil, fmt.Errorf("the utility is of %d features, the problem has %d", m.NumFeatures(), p.Features)
+	}
+	l := &regressor{p: p, o: o, model: m, w: make([]float64, m.NumParams())}
+	m.Init(l.w, rng)
+	l.seed = rng.Uint64()
+	l.start()
+	return l, nil
+}
+
+// start makes what the oracle needs besides its weights.
+func (l *regressor) start() {
+	l.epoch = mle.NewChoices(l.p.Features)
+	if l.o.Oracle == "online" {
+		l.online = mle.NewOnline(l.o.Lambda, l.w, l.o.Step, 2*l.o.Step)
+	}
+}
+
+// params returns a copy of ŵ.
+func (l *regressor) params() []float64 {
+	w := l.w
+	if l.online != nil {
+		w = l.online.Params()
+	}
+	return append([]float64(nil), w...)
+}
+
+// observe learns from a round.
+func (l *regressor) observe(r vitrine.Round) error {
+	if err := r.Check(l.p.Features); err != nil {
+		return err
+	}
+	w := l.w
+	if l.online != nil {
+		w = l.online.Params()
+	}
+	g, err := l.tangent.at(l.model, w, r)
+	if err != nil {
+		return err
+	}
+	l.rounds++
+	if l.online == nil {
+		l.epoch.Append(r.Context.Features, r.Offer.Assortment, r.Choice)
+		if l.rounds == l.epochStart() {
+			l.train()
+		}
+	} else if g != nil {
+		a := l.tangent.u
+		utility.Offsets(a, a, g, w) // a = f_ŵ − ∇fᵀŵ
+		l.online.Update(a, g, r.Choice)
+	}
+	return nil
+}
+
+// train fits the utility to the epoch that ends, and begins the next.
+func (l *regressor) train() {
+	if l.o.Restart {
+		l.model.Init(l.w, stream.New(l.seed, l.rounds, stream.Learner))
+	}
+	nll := &mle.NLL{Model: l.model, Choices: l.epoch}
+	mle.Adam{Rate: l.o.Rate, Steps: l.o.Steps}.Minimize(nll, l.w)
+	l.epoch.Reset()
+}
+
+// epochStart returns the number of rounds before the current epoch, the
+// largest 2ᵏ − 1 that is not above those observed.
+func (l *regressor) epochStart() int { return 1<<(bits.Len(uint(l.rounds)+1)-1) - 1 }
+
+// marshal returns a snapshot of the given kind.
+func (l *regressor) marshal(kind string) ([]byte, error) {
+	e := state.NewEncoder(kind)
+	e.Count(l.rounds)
+	e.Uint64(l.seed)
+	e.Floats(l.w)
+	if l.online != nil {
+		l.online.Encode(e)
+	} else {
+		l.epoch.Encode(e)
+	}
+	return e.Bytes()
+}
+
+// unmarshal returns the oracle that a snapshot of the given kind is of.
+func (l *regressor) unmarshal(kind string, data []byte) (*regressor, error) {
+	d, err := state.NewDecoder(kind, data)
+	if err != nil {
+		return nil, err
+	}
+	n := &regressor{
+		p: l.p, o: l.o, model: l.model,
+		rounds: d.Count(),
+		seed:   d.Uint64(),
+		w:      make([]float64, len(l.w)),
+	}
+	d.Floats(n.w)
+	n.start()
+	if n.online != nil {
+		n.online.Decode(d)
+	} else {
+		n.epoch.Decode(d)
+		if have, want := n.epoch.Rounds(), n.rounds-n.epochStart(); have != want {
+			d.Fail(fmt.Errorf("snapshot after %d rounds has %d of the current epoch, want %d", n.rounds, have, want))
+		}
+	}
+	return n, d.Close()
+}
