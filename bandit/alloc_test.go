@@ -34,6 +34,9 @@ func TestSteadyStateAllocations(t *testing.T) {
 			if got := testing.AllocsPerRun(200, func() { pi.Offer(x, rng) }); got > 1 {
 				t.Errorf("Offer allocates %v times, want once", got)
 			}
+			if _, ok := l.(*FeelGood); ok {
+				return // it keeps every round and factors a matrix in each
+			}
 			r := vitrine.Round{Context: x, Offer: offer, Choice: vitrine.Outside}
 			if got := testing.AllocsPerRun(100, func() {
 				if err := l.Observe(r); err != nil {

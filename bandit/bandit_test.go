@@ -81,6 +81,16 @@ func learners() map[string]func(p Problem) vitrine.Learner {
 			p.Size, p.Constraint = 2, assortment.AtMost(2)
 			return must(NewLogBarrier(p, paperModel(), o, newRand()))
 		},
+		"feel-good-ts": func(p Problem) vitrine.Learner {
+			o := DefaultFeelGoodOptions()
+			o.Moves = 3
+			return must(NewFeelGood(p, paperModel(), o, newRand()))
+		},
+		"feel-good-ts linear": func(p Problem) vitrine.Learner {
+			o := DefaultFeelGoodOptions()
+			o.Moves, o.FeelGood = 3, 0
+			return must(NewFeelGood(p, utility.NewLinear(p.Features, true), o, newRand()))
+		},
 		"uniform": func(p Problem) vitrine.Learner { return must(NewUniform(p)) },
 		"oracle":  func(p Problem) vitrine.Learner { return must(NewOracle(p, firstFeature{})) },
 	}

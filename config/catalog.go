@@ -43,13 +43,33 @@ var policies = []struct {
 	{Entry{"onl-mnl", "optimistic non-linear utilities, Algorithm 1 (Hwang, Kim and Oh 2025)"}, withUtility(bandit.DefaultONLOptions, bandit.NewONL)},
 	{Entry{"greedy", "onl-mnl without its bonus"}, withUtility(bandit.DefaultGreedyOptions, bandit.NewGreedy)},
 	{Entry{"ucb-mnl", "upper confidence bounds on linear utilities (Oh and Iyengar 2021)"}, withOptions(bandit.DefaultUCBOptions, bandit.NewUCB)},
-	{Entry{"ts-mnl", "Thompson sampling on linear utilities, optimistic sampling (Oh and Iyengar 2019)"}, withOptions(bandit.DefaultTSOptions, bandit.NewTS)},
-	{Entry{"ofu-mnl-plus", "online mirror descent on linear utilities with confidence bounds (Lee and Oh 2024)"}, withOptions(bandit.DefaultOFUOptions, bandit.NewOFU)},
-	{Entry{"eps-greedy-mnl", "ε-greedy with a regression oracle in doubling epochs (Zhang and Luo 2024)"}, withUtility(bandit.DefaultEpsGreedyOptions, bandit.NewEpsGreedy)},
-	{Entry{"log-barrier-mnl", "the distribution over all assortments that solves a program with a log barrier (Zhang and Luo 2024)"}, withUtility(bandit.DefaultLogBarrierOptions, bandit.NewLogBarrier)},
+	{Entry{"ts-mnl", "Thompson sampling on linear utilities, optimistic (Oh and Iyengar 2019)"}, withOptions(bandit.DefaultTSOptions, bandit.NewTS)},
+	{Entry{"ofu-mnl-plus", "linear utilities, online mirror descent, confidence bounds (Lee and Oh 2024)"}, withOptions(bandit.DefaultOFUOptions, bandit.NewOFU)},
+	{Entry{"eps-greedy-mnl", "ε-greedy with an offline or online regression oracle (Zhang and Luo 2024)"}, withUtility(bandit.DefaultEpsGreedyOptions, bandit.NewEpsGreedy)},
+	{Entry{"log-barrier-mnl", "draws from a distribution over all assortments (log barrier, Zhang and Luo 2024)"}, withUtility(bandit.DefaultLogBarrierOptions, bandit.NewLogBarrier)},
+	{Entry{"feel-good-ts", "Feel-Good Thompson sampling by a Langevin chain (Zhang 2022, Zhang and Luo 2024)"}, withUtility(bandit.DefaultFeelGoodOptions, bandit.NewFeelGood)},
 	{Entry{"uniform", "uniform over the feasible family, learns nothing"}, alone(bandit.NewUniform)},
 	{Entry{"oracle", "knows the truth: regret 0"}, withWorld(bandit.NewOracle)},
 }
+
+// guides say of each policy when to choose it, and what it costs in the rounds
+// t, the items N, the largest assortment K and the parameters d_w. A training at
+// the end of an epoch is shared among the epoch's rounds.
+var guides = map[string]struct{ choose, offer, round string }{
+	"onl-mnl":         {"for utilities that are not linear", "N d_w²", "(d_w + t) K d_w"},
+	"greedy":          {"the control of onl-mnl", "N d_w", "(d_w + t) K d_w"},
+	"ucb-mnl":         {"for utilities that are linear", "N d_w²", "(d_w + t) K d_w"},
+	"ts-mnl":          {"for offers that vary, linear", "N d_w log K", "(d_w + t) K d_w"},
+	"ofu-mnl-plus":    {"for rounds without end, linear", "N d_w²", "K d_w²"},
+	"eps-greedy-mnl":  {"for logs with propensities", "N d_w", "steps K d_w"},
+	"log-barrier-mnl": {"for logs of few items", "C(N, ≤K) K²", "steps K d_w"},
+	"feel-good-ts":    {"for few items and few rounds", "N d_w", "moves t N d_w"},
+	"uniform":         {"for unbiased logs, the ceiling of regret", "K", "nothing"},
+	"oracle":          {"for simulations, the floor of regret", "N", "nothing"},
+}
+
+// CostLegend says what the costs of [Policies] are in.
+const CostLegend = "costs are orders in t rounds so far, N items, at most K of them offered, d_w parameters"
 
 // utilities are the families f_w that learners fit.
 var utilities = []named[utility.Model]{
@@ -160,10 +180,13 @@ var constraints = []struct {
 }
 
 // Policies, Utilities, Environments and Constraints return what files may
-// name. Environments are named by table and kind.
+// name. Environments are named by table and kind. A policy has a second
+// line, of its use and its cost.
 func Policies() []Entry {
 	var entries []Entry
 	for _, p := range policies {
+		g := guides[p.Name]
+		p.Doc += fmt.Sprintf("\n%s; an offer costs %s, a round %s", g.choose, g.offer, g.round)
 		entries = append(entries, p.Entry)
 	}
 	return entries

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -58,6 +59,7 @@ var short = map[string]string{
 	"onl-mnl":         "warmup = 12\npilot_steps = 50\n",
 	"greedy":          "warmup = 12\npilot_steps = 50\n",
 	"eps-greedy-mnl":  "steps = 20\n",
+	"feel-good-ts":    "moves = 3\n",
 	"log-barrier-mnl": "steps = 20\nlimit = 300\n",
 }
 
@@ -77,6 +79,23 @@ func TestPolicies(t *testing.T) {
 				return l
 			})
 		})
+	}
+}
+
+// Every policy says in two lines of a terminal what it is, what it costs and when
+// to choose it.
+func TestPoliciesAreExplained(t *testing.T) {
+	const columns, names = 100, len("  log-barrier-mnl  ")
+	for _, entry := range config.Policies() {
+		lines := strings.Split(entry.Doc, "\n")
+		if len(lines) != 2 || !strings.Contains(lines[1], "; an offer costs ") || strings.HasPrefix(lines[1], ";") {
+			t.Errorf("%s is explained by %q", entry.Name, lines)
+		}
+		for _, line := range lines {
+			if n := names + utf8.RuneCountInString(line); n > columns {
+				t.Errorf("%s has a line of %d columns: %s", entry.Name, n, line)
+			}
+		}
 	}
 }
 

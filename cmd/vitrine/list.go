@@ -71,7 +71,10 @@ func (c listCmd) Run(t terminal) error {
 		}
 		known = true
 		for _, e := range list.entries {
-			fmt.Fprintf(w, "  %s\t%s\n", e.Name, e.Doc)
+			fmt.Fprintf(w, "  %s\t%s\n", e.Name, strings.ReplaceAll(e.Doc, "\n", "\n  \t"))
+		}
+		if list.what == "policies" {
+			fmt.Fprintf(w, "  \t(%s)\n", config.CostLegend)
 		}
 	}
 	if !known {

@@ -1,0 +1,254 @@
+package bandit
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"gonum.org/v1/gonum/mat"
+
+	"vitrine"
+	"vitrine/internal/gram"
+	"vitrine/internal/state"
+	"vitrine/internal/stream"
+	"vitrine/mle"
+	"vitrine/utility"
+)
+
+// FeelGoodOptions are the options of Feel-Good Thompson sampling.
+type FeelGoodOptions struct {
+	// Ridge is ρ > 0, the precision of the prior w ~ N(0, I/ρ).
+	Ridge float64 `toml:"ridge"`
+	// Eta is η > 0, the weight of the log loss: 1 is the likelihood.
+	Eta float64 `toml:"eta"`
+	// FeelGood is λ ≥ 0, the weight of the largest expected revenue of each
+	// round, in units of one over the revenue; 0 is Thompson sampling.
+	FeelGood float64 `toml:"feel_good"`
+	// Moves is how many moves the chain makes a round, at least 1.
+	Moves int `toml:"moves"`
+}
+
+// DefaultFeelGoodOptions returns a standard normal prior, the likelihood and a
+// chain of 10 moves a round.
+func DefaultFeelGoodOptions() FeelGoodOptions {
+	return FeelGoodOptions{Ridge: 1, Eta: 1, FeelGood: 0.1, Moves: 10}
+}
+
+func (o FeelGoodOptions) check() error {
+	if o.Moves < 1 {
+		return fmt.Errorf("moves = %d: must be at least 1", o.Moves)
+	}
+	for _, err := range []error{
+		atLeast("ridge", o.Ridge, leastLambda),
+		positive("eta", o.Eta),
+		atLeast("feel_good", o.FeelGood, 0),
+	} {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// FeelGood is Feel-Good Thompson sampling (Zhang 2022; for assortments Zhang and
+// Luo 2024): it offers what is best under one draw of the parameters,
+//
+//	w_t ~ π_t(w) ∝ exp(−(ρ/2)‖w‖² − Σ_{s<t} (η ℓ_s(w) − λ max_S R_s(S; w)))
+//	S_t = argmax_S R_t(S; w_t)
+//
+// where ℓ_s is the log loss of round s. The term of λ favours parameters that
+// promise much.
+//
+// The draws come from a chain of [mle.Langevin] that is run for a number of moves
+// after each round, from where it was, with V⁻¹ as the guess of the covariance,
+//
+//	V = ρI + η Σ_s Σ_{i∈S_s} p(i | S_s, w_s) ∇f_{w_s}(x_si) ∇f_{w_s}(x_si)ᵀ
+//
+// and a step size that is adapted towards [mle.TargetAcceptance]. A move costs a
+// pass over the items of all rounds, which is why the method is not tractable;
+// and no number of moves is known to suffice for a network. Diagnostics says how
+// well the chain moved.
+type FeelGood struct {
+	p     Problem
+	o     FeelGoodOptions
+	model utility.Model
+
+	seed     uint64 // of the chain's draws
+	rounds   int    // observed so far, t − 1
+	w        []float64
+	past     *posterior
+	v        *gram.Matrix
+	step     float64 // h
+	accepted float64 // the sum of the rounds' mean probabilities of acceptance
+
+	tangent tangent // scratch
+	probs   []float64
+	policy  vitrine.Policy
+	pool    *indexPool
+}
+
+// NewFeelGood returns a learner at its first round, with its chain at initial
+// weights from rng.
+func NewFeelGood(p Problem, m utility.Model, o FeelGoodOptions, rng *rand.Rand) (*FeelGood, error) {
+	if err := p.check(); err != nil {
+		return nil, err
+	}
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	if m.NumFeatures() != p.Features {
+		return nil, fmt.Errorf("the utility is of %d features, the problem has %d", m.NumFeatures(), p.Features)
+	}
+	l := &FeelGood{p: p, o: o, model: m, step: 1, pool: new(indexPool)}
+	l.w = make([]float64, m.NumParams())
+	m.Init(l.w, rng)
+	l.seed = rng.Uint64()
+	l.start()
+	return l, nil
+}
+
+// start makes the posterior and V of no rounds.
+func (l *FeelGood) start() {
+	l.past = &posterior{
+		model: l.model, family: l.p.Constraint, d: l.p.Features,
+		ridge: l.o.Ridge, eta: l.o.Eta, feel: l.o.FeelGood,
+	}
+	l.v = gram.New(l.model.NumParams(), l.o.Ridge)
+}
+
+// Observe implements vitrine.Learner.
+func (l *FeelGood) Observe(r vitrine.Round) error {
+	if err := r.Check(l.p.Features); err != nil {
+		return err
+	}
+	if err := l.past.check(r); err != nil {
+		return err
+	}
+	g, err := l.tangent.at(l.model, l.w, r)
+	if err != nil {
+		return err
+	}
+	if g != nil {
+		l.probs = grow(l.probs, len(l.tangent.u)+1)
+		vitrine.Probabilities(l.probs, l.tangent.u)
+		for k, p := range l.probs[1:] {
+			l.v.Add(l.o.Eta*p, g.RawRowView(k))
+		}
+	}
+	l.past.add(r)
+	l.rounds++
+	l.move()
+	l.policy = nil
+	return nil
+}
+
+// move runs the chain of a round, and adapts its step for the next.
+func (l *FeelGood) move() {
+	rate := l.chain().Run(l.past, l.w, l.o.Moves, stream.New(l.seed, l.rounds, stream.Learner), nil)
+	l.accepted += rate
+	l.step *= math.Exp((rate - mle.TargetAcceptance) / math.Sqrt(float64(l.rounds)))
+}
+
+func (l *FeelGood) chain() *mle.Langevin {
+	root, err := l.v.Inverse().Cholesky()
+	if err != nil {
+		// V ⪰ ρI is definite; this far from it only rounding can bring it, and
+		// then the prior's covariance is what is left.
+		root = mat.NewTriDense(len(l.w), mat.Lower, nil)
+		for j := range l.w {
+			root.SetTri(j, j, 1/math.Sqrt(l.o.Ridge))
+		}
+	}
+	return &mle.Langevin{Root: root, Step: l.step}
+}
+
+// Diagnostics returns acceptance, the mean probability with which the chain
+// accepted a move so far; step, its step size; and effective_size, how many
+// independent draws the moves of a round are worth at the end, for the worst of
+// the parameters and the potential: [mle.EffectiveSize] over 20 rounds' moves
+// beyond the last. Below 1 a round's draw depends on that of the round before.
+func (l *FeelGood) Diagnostics() map[string]float64 {
+	if l.rounds == 0 {
+		return nil
+	}
+	const rounds = 20
+	draws := make([][]float64, len(l.w)+1)
+	rng := stream.New(l.seed, l.rounds+1, stream.Learner)
+	l.chain().Run(l.past, append([]float64(nil), l.w...), rounds*l.o.Moves, rng, func(w []float64, u float64) {
+		for j, v := range w {
+			draws[j] = append(draws[j], v)
+		}
+		draws[len(w)] = append(draws[len(w)], u)
+	})
+	least := math.Inf(1)
+	for _, x := range draws {
+		least = min(least, mle.EffectiveSize(x))
+	}
+	return map[string]float64{"acceptance": l.accepted / float64(l.rounds), "step": l.step, "effective_size": least / rounds}
+}
+
+// Policy implements vitrine.Learner.
+func (l *FeelGood) Policy() vitrine.Policy {
+	if l.policy == nil {
+		l.policy = &drawn{optimistic{p: l.p, model: l.model, w: append([]float64(nil), l.w...), pool: l.pool}}
+	}
+	return l.policy
+}
+
+// drawn is the greedy policy of drawn parameters.
+type drawn struct{ greedy optimistic }
+
+// Offer implements vitrine.Policy. The propensity is an integral over the
+// posterior, and has no closed form.
+func (o *drawn) Offer(x *vitrine.Context, rng *rand.Rand) vitrine.Offer {
+	offer := o.greedy.Offer(x, rng)
+	offer.Propensity = 0
+	return offer
+}
+
+func (l *FeelGood) kind() string { return l.p.kind("feel-good-ts", l.model, l.o) }
+
+// MarshalBinary implements encoding.BinaryMarshaler.
+func (l *FeelGood) MarshalBinary() ([]byte, error) {
+	e := state.NewEncoder(l.kind())
+	e.Count(l.rounds)
+	e.Uint64(l.seed)
+	e.Floats(l.w)
+	e.Float(l.step)
+	e.Float(l.accepted)
+	l.v.Encode(e)
+	l.past.encode(e)
+	return e.Bytes()
+}
+
+// UnmarshalBinary implements encoding.BinaryUnmarshaler. A learner that
+// returns an error, as it does for a snapshot of another problem, utility or
+// options, is unchanged.
+func (l *FeelGood) UnmarshalBinary(data []byte) error {
+	d, err := state.NewDecoder(l.kind(), data)
+	if err != nil {
+		return err
+	}
+	n := &FeelGood{
+		p: l.p, o: l.o, model: l.model, pool: l.pool,
+		rounds: d.Count(),
+		seed:   d.Uint64(),
+		w:      make([]float64, len(l.w)),
+	}
+	n.start()
+	d.Floats(n.w)
+	n.step, n.accepted = d.Float(), d.Float()
+	n.v.Decode(d)
+	n.past.decode(d)
+	if have := len(n.past.rounds); have != n.rounds {
+		d.Fail(fmt.Errorf("snapshot after %d rounds has %d of them", n.rounds, have))
+	}
+	if !(n.step > 0) {
+		d.Fail(fmt.Errorf("snapshot has the step %v", n.step))
+	}
+	if err := d.Close(); err != nil {
+		return err
+	}
+	*l = *n
+	return nil
+}

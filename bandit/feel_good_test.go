@@ -1,0 +1,217 @@
+package bandit
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/diff/fd"
+	"gonum.org/v1/gonum/mat"
+
+	"vitrine"
+	"vitrine/assortment"
+	"vitrine/internal/stream"
+	"vitrine/utility"
+)
+
+func newFeelGood(t *testing.T, p Problem, m utility.Model, change func(o *FeelGoodOptions)) *FeelGood {
+	t.Helper()
+	o := DefaultFeelGoodOptions()
+	change(&o)
+	l, err := NewFeelGood(p, m, o, newRand())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// naivePotential is U(w) from its definition: max R over all sets by
+// enumeration, all rounds anew.
+func naivePotential(l *FeelGood, rounds []vitrine.Round, w []float64) float64 {
+	total := 0.0
+	for _, v := range w {
+		total += l.o.Ridge / 2 * v * v
+	}
+	for _, r := range rounds {
+		n := r.Context.NumItems()
+		u := make([]float64, n)
+		l.model.Utilities(u, w, r.Context.Features)
+		sum, chosen := 1.0, 1.0
+		for k, i := range r.Offer.Assortment {
+			sum += math.Exp(u[i])
+			if int(r.Choice) == k+1 {
+				chosen = math.Exp(u[i])
+			}
+		}
+		total -= l.o.Eta * math.Log(chosen/sum)
+		if r.Context.Feasible != nil {
+			continue
+		}
+		sets, err := assortment.Enumerate(nil, l.p.Constraint, l.p.Size, n, 1000)
+		if err != nil {
+			panic(err)
+		}
+		best := 0.0
+		for m := range sets.Len() {
+			best = max(best, vitrine.ExpectedRevenue(sets.At(m), u, r.Context.Revenue))
+		}
+		total -= l.o.FeelGood * best
+	}
+	return total
+}
+
+// jacobianOnly hides a model's optional interfaces.
+type jacobianOnly struct{ utility.Model }
+
+// U is its definition, with its gradient, for any model; a round of its own
+// feasible family and one in which nothing was shown are in the likelihood.
+func TestFeelGoodPotential(t *testing.T) {
+	rounds := linearHistory(t, 12)
+	own := *rounds[3].Context
+	own.Feasible = assortment.AtMost(paperSize)
+	rounds[3].Context = &own
+	rounds[5].Offer, rounds[5].Choice = vitrine.Offer{}, vitrine.Outside
+	plain := *rounds[7].Context
+	plain.Revenue = nil
+	rounds[7].Context = &plain
+	for _, m := range []utility.Model{paperModel(), jacobianOnly{paperModel()}, utility.NewLinear(paperFeatures, true)} {
+		for _, feel := range []float64{0, 0.7} {
+			l := newFeelGood(t, paperProblem(), m, func(o *FeelGoodOptions) { o.Ridge, o.Eta, o.FeelGood = 0.4, 1.3, feel })
+			observeAll(t, l, rounds)
+			rng := newRand()
+			w, grad := make([]float64, m.NumParams()), make([]float64, m.NumParams())
+			for j := range w {
+				w[j] = rng.NormFloat64()
+			}
+			f := func(w []float64) float64 { return naivePotential(l, rounds, w) }
+			wantNear(t, "U", l.past.Gradient(grad, w), f(w), 1e-12)
+			for j, want := range fd.Gradient(nil, f, w, &fd.Settings{Formula: fd.Central}) {
+				wantNear(t, "∇U", grad[j], want, 1e-6)
+			}
+		}
+	}
+}
+
+// The draws have the mean and the variance of the posterior on a grid, and so
+// has how often each set of the next round is best.
+func TestFeelGoodChainAgainstAGrid(t *testing.T) {
+	const d, n, feel = 2, 5, 2
+	p := Problem{Features: d, Size: 2, Rounds: 100, Constraint: assortment.AtMost(2)}
+	l := newFeelGood(t, p, utility.NewLinear(d, false), func(o *FeelGoodOptions) { o.FeelGood, o.Moves = feel, 200 })
+	rng := newRand()
+	context := func() *vitrine.Context {
+		x := &vitrine.Context{Features: mat.NewDense(n, d, nil), Revenue: make([]float64, n)}
+		for i := range n {
+			x.Revenue[i] = rng.Float64()
+			for j := range d {
+				x.Features.Set(i, j, rng.NormFloat64())
+			}
+		}
+		return x
+	}
+	var rounds []vitrine.Round
+	for s := range 15 {
+		r := vitrine.Round{Context: context(), Offer: vitrine.Offer{Assortment: vitrine.Assortment{s % 4, 4}}, Choice: vitrine.Choice(s % 3)}
+		rounds = append(rounds, r)
+	}
+	observeAll(t, l, rounds)
+
+	var mass, mean, square [d]float64
+	const side, step = 4.0, 0.04
+	for a := -side; a <= side; a += step {
+		for b := -side; b <= side; b += step {
+			w := []float64{a, b}
+			density := math.Exp(-naivePotential(l, rounds, w))
+			for j, v := range w {
+				mass[j] += density
+				mean[j] += density * v
+				square[j] += density * v * v
+			}
+		}
+	}
+	const moves = 30_000
+	var got, got2 [d]float64
+	rate := l.chain().Run(l.past, l.w, moves, stream.New(9, 9, stream.Learner), func(w []float64, _ float64) {
+		for j, v := range w {
+			got[j] += v / moves
+			got2[j] += v * v / moves
+		}
+	})
+	for j := range d {
+		m := mean[j] / mass[j]
+		sd := math.Sqrt(square[j]/mass[j] - m*m)
+		if math.Abs(got[j]-m) > 0.06*sd {
+			t.Errorf("mean of w_%d: %v, on the grid %v of standard deviation %v", j, got[j], m, sd)
+		}
+		wantNear(t, "standard deviation", math.Sqrt(got2[j]-got[j]*got[j]), sd, 0.05)
+	}
+	if math.Abs(rate-0.574) > 0.2 {
+		t.Errorf("acceptance %v after adaptation, want about 0.574", rate)
+	}
+	diagnostics := l.Diagnostics()
+	if a, e := diagnostics["acceptance"], diagnostics["effective_size"]; !(a > 0.2 && a < 1) || !(e > 10 && e <= 200) {
+		t.Errorf("diagnostics %v", diagnostics)
+	}
+}
+
+// The term of λ draws parameters that promise more.
+func TestFeelGoodFeelsGood(t *testing.T) {
+	promise := func(feel float64) float64 {
+		l := newFeelGood(t, paperProblem(), utility.NewLinear(paperFeatures, true), func(o *FeelGoodOptions) { o.FeelGood = feel })
+		total := 0.0
+		for s, r := range linearHistory(t, 60) {
+			observeAll(t, l, []vitrine.Round{r})
+			u := make([]float64, paperItems)
+			l.model.Utilities(u, l.w, paperContext(s).Features)
+			_, best := assortment.Maximize(nil, l.p.Constraint, u, paperContext(s).Revenue)
+			total += best
+		}
+		return total
+	}
+	if with, without := promise(20), promise(0); with < 1.05*without {
+		t.Errorf("max R summed over the draws is %v, and %v without the term", with, without)
+	}
+}
+
+func TestFeelGoodDiagnosticsChangeNothing(t *testing.T) {
+	l := newFeelGood(t, paperProblem(), paperModel(), func(*FeelGoodOptions) {})
+	if l.Diagnostics() != nil {
+		t.Error("diagnostics of no rounds")
+	}
+	observeAll(t, l, linearHistory(t, 5))
+	before, err := l.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Diagnostics()
+	if after, _ := l.MarshalBinary(); string(after) != string(before) {
+		t.Error("diagnostics moved the chain")
+	}
+}
+
+func TestFeelGoodOffersHaveNoPropensity(t *testing.T) {
+	l := newFeelGood(t, paperProblem(), paperModel(), func(*FeelGoodOptions) {})
+	if offer := l.Policy().Offer(paperContext(1), newRand()); offer.Propensity != 0 {
+		t.Errorf("propensity %v", offer.Propensity)
+	}
+}
+
+// A round of other items than the family's is refused, unless it has a family
+// of its own.
+func TestFeelGoodRefusesRoundsOfAnotherFamily(t *testing.T) {
+	family, err := assortment.NewLaminar(assortment.Rules{Items: 5, Max: paperSize})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := paperProblem()
+	p.Constraint = family
+	l := newFeelGood(t, p, paperModel(), func(*FeelGoodOptions) {})
+	r := linearHistory(t, 1)[0]
+	if err := l.Observe(r); err == nil || !strings.Contains(err.Error(), "the round has 8 items, and the feasible family is of 5") {
+		t.Errorf("error %v", err)
+	}
+	x := *r.Context
+	x.Feasible = assortment.AtMost(paperSize)
+	r.Context = &x
+	observeAll(t, l, []vitrine.Round{r})
+}

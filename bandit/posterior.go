@@ -1,0 +1,223 @@
+package bandit
+
+import (
+	"fmt"
+
+	"gonum.org/v1/gonum/mat"
+
+	"vitrine"
+	"vitrine/assortment"
+	"vitrine/internal/state"
+	"vitrine/utility"
+)
+
+// posterior is the density of Feel-Good Thompson sampling, of potential
+//
+//	U(w) = (ρ/2) ‖w‖² + Σ_s (η ℓ_s(w) − λ max_{S∈𝒮} R_s(S; w))
+//	ℓ_s(w) = −log p(i_s | S_s, w)
+//
+// up to a constant. It needs the items of all rounds, offered or not: a value
+// and its gradient cost Σ_s N_s d_w and an optimisation a round. max R_s is
+// differentiable but where two sets tie, with the gradient of the best of them,
+//
+//	∇_w R_s(S; w) = Σ_{i∈S} p(i | S, w) (r_i − R_s(S; w)) ∇f_w(x_i)
+type posterior struct {
+	model            utility.Model
+	family           vitrine.Constraint // 𝒮
+	ridge, eta, feel float64            // ρ, η, λ
+
+	d        int
+	features []float64 // of all rows
+	rows     *mat.Dense
+	rounds   []pastRound
+
+	u, p []float64 // scratch, of a set
+	best vitrine.Assortment
+}
+
+// pastRound is what the posterior keeps of a round: its items or, where it does
+// not enter max R, the offered ones alone.
+type pastRound struct {
+	items    int
+	feelGood bool
+	revenue  []float64 // of feelGood; nil is 1 for all
+	offered  vitrine.Assortment
+	choice   vitrine.Choice
+}
+
+// check reports a round of which max R cannot be computed.
+func (p *posterior) check(r vitrine.Round) error {
+	family, ok := p.family.(interface{ Items() int })
+	if n := r.Context.NumItems(); ok && r.Context.Feasible == nil && family.Items() != n {
+		return fmt.Errorf("the round has %d items, and the feasible family is of %d", n, family.Items())
+	}
+	return nil
+}
+
+// add adds a round that passes check. A round whose context names its own
+// feasible family is counted in the likelihood alone.
+func (p *posterior) add(r vitrine.Round) {
+	past := pastRound{choice: r.Choice, feelGood: p.feel > 0 && r.Context.Feasible == nil}
+	items := r.Offer.Assortment
+	if past.feelGood {
+		items = make(vitrine.Assortment, r.Context.NumItems())
+		for i := range items {
+			items[i] = i
+		}
+		past.revenue = append([]float64(nil), r.Context.Revenue...)
+		past.offered = append(past.offered, r.Offer.Assortment...)
+	} else {
+		for k := range items {
+			past.offered = append(past.offered, k)
+		}
+	}
+	past.items = len(items)
+	for _, i := range items {
+		p.features = append(p.features, r.Context.Features.RawRowView(i)...)
+	}
+	p.rounds = append(p.rounds, past)
+	p.stack()
+}
+
+// stack makes rows a view of the features.
+func (p *posterior) stack() {
+	if n := len(p.features) / p.d; n > 0 {
+		p.rows = mat.NewDense(n, p.d, p.features)
+	}
+}
+
+// Gradient implements mle.Target.
+func (p *posterior) Gradient(dst, w []float64) float64 {
+	u := 0.0
+	clear(dst)
+	if p.rows != nil {
+		u = backpropagate(p.model, dst, w, p.rows, p.cotangents)
+	}
+	for j, v := range w {
+		dst[j] += p.ridge * v
+		u += p.ridge / 2 * v * v
+	}
+	return u
+}
+
+// cotangents returns the potential without the penalty as a function of the
+// utilities of all rows, and its derivatives in them.
+func (p *posterior) cotangents(cotangent, u []float64) float64 {
+	clear(cotangent)
+	total := 0.0
+	for _, r := range p.rounds {
+		us, cs := u[:r.items], cotangent[:r.items]
+		u, cotangent = u[r.items:], cotangent[r.items:]
+
+		p.choose(r.offered, us)
+		total += p.eta * vitrine.LogSumExp1(p.u)
+		for k, i := range r.offered {
+			cs[i] += p.eta * p.p[k+1]
+		}
+		if r.choice != vitrine.Outside {
+			i := r.offered[r.choice-1]
+			total -= p.eta * us[i]
+			cs[i] -= p.eta
+		}
+		if !r.feelGood {
+			continue
+		}
+		var best float64
+		p.best, best = assortment.Maximize(p.best, p.family, us, r.revenue)
+		total -= p.feel * best
+		p.choose(p.best, us)
+		for k, i := range p.best {
+			earns := 1.0
+			if r.revenue != nil {
+				earns = r.revenue[i]
+			}
+			cs[i] -= p.feel * p.p[k+1] * (earns - best)
+		}
+	}
+	return total
+}
+
+// choose leaves the utilities of a set and its choice probabilities in p.u, p.p.
+func (p *posterior) choose(s vitrine.Assortment, u []float64) {
+	p.u, p.p = grow(p.u, len(s)), grow(p.p, len(s)+1)
+	for k, i := range s {
+		p.u[k] = u[i]
+	}
+	vitrine.Probabilities(p.p, p.u)
+}
+
+// backpropagate is [utility.Backpropagator], of any model.
+func backpropagate(m utility.Model, dst, w []float64, x *mat.Dense, loss func(cotangent, u []float64) float64) float64 {
+	if b, ok := m.(utility.Backpropagator); ok {
+		return b.Backpropagate(dst, w, x, loss)
+	}
+	n, _ := x.Dims()
+	u, cotangent, g := make([]float64, n), mat.NewVecDense(n, nil), mat.NewDense(n, len(w), nil)
+	utility.Linearize(m, u, g, w, x)
+	value := loss(cotangent.RawVector().Data, u)
+	mat.NewVecDense(len(w), dst).MulVec(g.T(), cotangent)
+	return value
+}
+
+// encode appends the rounds to a snapshot.
+func (p *posterior) encode(e *state.Encoder) {
+	e.Floats(p.features)
+	e.Count(len(p.rounds))
+	for _, r := range p.rounds {
+		e.Count(r.items)
+		e.Count(int(r.choice))
+		e.Count(len(r.offered))
+		for _, i := range r.offered {
+			e.Count(i)
+		}
+		kind := 0
+		if r.feelGood {
+			kind++
+		}
+		if r.revenue != nil {
+			kind++
+		}
+		e.Count(kind)
+		if kind == 2 {
+			e.Floats(r.revenue)
+		}
+	}
+}
+
+// decode reads what encode wrote. Errors are the decoder's.
+func (p *posterior) decode(d *state.Decoder) {
+	p.features = d.FloatSlice()
+	rows := 0
+	for range d.Count() {
+		r := pastRound{items: d.Count(), choice: vitrine.Choice(d.Count())}
+		for range d.Count() {
+			if d.Err() != nil {
+				return
+			}
+			r.offered = append(r.offered, d.Count())
+		}
+		kind := d.Count()
+		if d.Err() != nil {
+			return
+		}
+		if rows += r.items; r.items > len(p.features) || rows > len(p.features)/p.d {
+			d.Fail(fmt.Errorf("snapshot has %d items, and the features of %d", rows, len(p.features)/p.d))
+			return
+		}
+		if err := r.offered.Check(r.items); err != nil || int(r.choice) > len(r.offered) || kind > 2 {
+			d.Fail(fmt.Errorf("snapshot has a round of %d items, choice %d and kind %d: %v", r.items, r.choice, kind, err))
+			return
+		}
+		r.feelGood = kind > 0
+		if kind == 2 {
+			r.revenue = make([]float64, r.items)
+			d.Floats(r.revenue)
+		}
+		p.rounds = append(p.rounds, r)
+	}
+	if rows*p.d != len(p.features) {
+		d.Fail(fmt.Errorf("snapshot has %d numbers for %d items of %d features", len(p.features), rows, p.d))
+		return
+	}
+	p.stack()
+}
