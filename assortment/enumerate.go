@@ -73,20 +73,39 @@ func next(s vitrine.Assortment, n int) bool {
 }
 
 // CheckCount reports that the family has more than limit nonempty sets of n
-// items, and how many: exactly, or to four digits where they are more than e⁶⁰.
+// items: the error is a [*TooManyError].
 func (k AtMost) CheckCount(n, limit int) error {
-	const exact = 60
-	log := k.logCount(n)
-	if log < math.Log(float64(limit))-1e-6 {
-		return nil // beyond the doubt of rounding
+	const doubt = 1e-6 // of a sum of rounded logarithms
+	if log := k.logCount(n); log < math.Log(float64(limit))-doubt {
+		return nil
+	} else if log <= largestExact && k.count(n).Cmp(big.NewInt(int64(limit))) <= 0 {
+		return nil
 	}
-	if log > exact {
-		return fmt.Errorf("there are about %s assortments of at most %d of %d items, more than limit = %d", power(log), int(k), n, limit)
+	return &TooManyError{Count: k.Count(n), Size: int(k), Items: n, Limit: limit}
+}
+
+// TooManyError reports more sets than can be enumerated.
+type TooManyError struct {
+	Count       string // as [AtMost.Count] has it
+	Size, Items int    // of sets of at most Size of Items items
+	Limit       int
+}
+
+// Error implements error.
+func (e *TooManyError) Error() string {
+	return fmt.Sprintf("there are %s assortments of at most %d of %d items, more than limit = %d", e.Count, e.Size, e.Items, e.Limit)
+}
+
+// largestExact is the logarithm up to which sets are counted exactly.
+const largestExact = 60
+
+// Count returns the number of nonempty sets of n items in digits: all of them
+// or, where it is more than e⁶⁰, four.
+func (k AtMost) Count(n int) string {
+	if log := k.logCount(n); log > largestExact {
+		return "about " + power(log)
 	}
-	if count := k.count(n); count.Cmp(big.NewInt(int64(limit))) > 0 {
-		return fmt.Errorf("there are %v assortments of at most %d of %d items, more than limit = %d", count, int(k), n, limit)
-	}
-	return nil
+	return k.count(n).String()
 }
 
 // count returns the number of nonempty sets, Σ_{l=1}^{min(K, n)} C(n, l).

@@ -2,6 +2,7 @@ package config_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -17,6 +18,7 @@ import (
 	"vitrine/env/envtest"
 	"vitrine/experiment"
 	"vitrine/internal/stream"
+	"vitrine/tractability"
 	"vitrine/utility"
 	"vitrine/utility/utilitytest"
 )
@@ -95,6 +97,16 @@ func TestPoliciesAreExplained(t *testing.T) {
 			if n := names + utf8.RuneCountInString(line); n > columns {
 				t.Errorf("%s has a line of %d columns: %s", entry.Name, n, line)
 			}
+		}
+	}
+}
+
+// The figure of what algorithms take has them all, but for the oracle.
+func TestPoliciesAreMeasured(t *testing.T) {
+	for _, entry := range config.Policies() {
+		measured := slices.ContainsFunc(tractability.Algorithms(), func(a tractability.Algorithm) bool { return a.Policy == entry.Name })
+		if !measured && entry.Name != "oracle" {
+			t.Errorf("tractability.Algorithms has no %s", entry.Name)
 		}
 	}
 }

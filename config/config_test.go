@@ -17,8 +17,8 @@ import (
 )
 
 func TestPanelsOfThePaperLoad(t *testing.T) {
-	rounds := map[string]int{"main": 1000, "items": 500, "sweep": 1000, "imdb": 1000, "camera": 1000, "worlds": 1000}
-	seeds := map[string]int{"main": 30, "items": 30, "sweep": 10, "imdb": 30, "camera": 30, "worlds": 30}
+	rounds := map[string]int{"main": 1000, "items": 500, "sweep": 1000, "imdb": 1000, "camera": 1000, "worlds": 1000, "table1": 1000}
+	seeds := map[string]int{"main": 30, "items": 30, "sweep": 10, "imdb": 30, "camera": 30, "worlds": 30, "table1": 30}
 	for _, name := range experiments.Names() {
 		text, err := experiments.Read(name)
 		if err != nil {
@@ -47,6 +47,9 @@ func TestPanelsOfThePaperLoad(t *testing.T) {
 		want := []string{"onl-mnl", "eps-greedy-mnl", "ucb-mnl", "ts-mnl", "ofu-mnl-plus", "greedy", "uniform", "oracle"}
 		if group == "items" {
 			want = slices.Insert(want, 2, "eps-greedy-fixed")
+		}
+		if group == "table1" {
+			want = []string{"onl-mnl", "eps-greedy-mnl", "eps-greedy-online", "log-barrier-mnl", "log-barrier-online", "feel-good-ts", "ucb-mnl", "ts-mnl", "ofu-mnl-plus", "greedy", "uniform", "oracle"}
 		}
 		if diff := cmp.Diff(want, labels(t, f, config.Selection{})); diff != "" {
 			t.Errorf("%s: policies under theory constants (-want +got):\n%s", name, diff)

@@ -100,7 +100,7 @@ func Load(name string, text []byte) (*File, error) {
 }
 
 // reserved are names that results use among those of experiments.
-var reserved = []string{"tune", "tune.csv", "tune.json", "tune.svg", "tune.png", "fresh.csv", "geometric-condition", "theory"}
+var reserved = []string{"tune", "tune.csv", "tune.json", "tune.svg", "tune.png", "fresh.csv", "geometric-condition", "theory", "tractability"}
 
 // checkTitle checks what stands above a figure.
 func checkTitle(s section, title string) error {

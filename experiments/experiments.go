@@ -15,6 +15,12 @@ const GeometricCondition = "geometric-condition"
 // Theory is the study of the theory, which plays what no file says.
 const Theory = "theory"
 
+// Tractability is what algorithms take, measured: it has no file either.
+const Tractability = "tractability"
+
+// WithoutFile returns the names of those that have none.
+func WithoutFile() []string { return []string{GeometricCondition, Theory, Tractability} }
+
 //go:embed *.toml
 var files embed.FS
 
@@ -57,6 +63,7 @@ var order = []string{
 	"worlds-linear",
 	"worlds-linear-revenue",
 	"worlds-linear-drift",
+	"table1",
 	"imdb",
 	"imdb-probability",
 	"camera",

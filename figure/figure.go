@@ -25,7 +25,7 @@ import (
 )
 
 // Picture is what can be drawn: a [Panel], a [Composite], a [Landscape], a
-// [Tuning] or a [Theory].
+// [Tuning], a [Theory] or a [Tractability].
 type Picture interface {
 	compose() page
 }

@@ -35,14 +35,18 @@ var (
 
 // known styles: where two colours are equally dark, the dashes differ.
 var known = map[string]style{
-	"onl-mnl":        {black, nil},
-	"ucb-mnl":        {blue, []vg.Length{8, 3}},
-	"ts-mnl":         {skyBlue, []vg.Length{5, 2}},
-	"ofu-mnl-plus":   {green, []vg.Length{2.5, 1.8}},
-	"eps-greedy-mnl": {vermilion, []vg.Length{16, 3}},
-	"greedy":         {orange, []vg.Length{8, 2, 3, 2}},
-	"uniform":        {grey, nil},
-	"oracle":         {black, []vg.Length{1.2, 2.4}},
+	"onl-mnl":            {black, nil},
+	"ucb-mnl":            {blue, []vg.Length{8, 3}},
+	"ts-mnl":             {skyBlue, []vg.Length{5, 2}},
+	"ofu-mnl-plus":       {green, []vg.Length{2.5, 1.8}},
+	"eps-greedy-mnl":     {vermilion, []vg.Length{16, 3}},
+	"log-barrier-mnl":    {purple, []vg.Length{14, 2, 1.5, 2}},
+	"log-barrier-online": {purple, []vg.Length{3.5, 3.5}},
+	"eps-greedy-online":  {vermilion, []vg.Length{5, 1.5, 1.5, 1.5}},
+	"feel-good-ts":       {green, []vg.Length{12, 2, 4, 2}},
+	"greedy":             {orange, []vg.Length{8, 2, 3, 2}},
+	"uniform":            {grey, nil},
+	"oracle":             {black, []vg.Length{1.2, 2.4}},
 }
 
 // tuned is the suffix of a policy with another policy's algorithm, and

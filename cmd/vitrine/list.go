@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -9,6 +10,7 @@ import (
 	"vitrine/experiments"
 	"vitrine/geometry"
 	"vitrine/theory"
+	"vitrine/tractability"
 )
 
 type listCmd struct {
@@ -23,11 +25,11 @@ func (listCmd) Help() string {
 
 // Run prints the catalog.
 func (c listCmd) Run(t terminal) error {
-	if c.Show == experiments.GeometricCondition {
-		return usageError{fmt.Errorf("%s has no file: it is computed, not played", c.Show)}
-	}
 	if c.Show == experiments.Theory {
 		return usageError{fmt.Errorf("%s has no file: what it plays is part of the program", c.Show)}
+	}
+	if slices.Contains(experiments.WithoutFile(), c.Show) {
+		return usageError{fmt.Errorf("%s has no file: it is computed, not played", c.Show)}
 	}
 	if c.Show != "" {
 		text, err := experiments.Read(c.Show)
@@ -89,8 +91,11 @@ func panels() ([]config.Entry, error) {
 	for _, g := range experiments.Groups() {
 		entries = append(entries, config.Entry{Name: g, Doc: fmt.Sprintf("all %d experiments called %s-…", len(experiments.Members(g)), g)})
 	}
-	entries = append(entries, config.Entry{Name: experiments.GeometricCondition, Doc: geometry.Title})
-	entries = append(entries, config.Entry{Name: experiments.Theory, Doc: theory.Title})
+	entries = append(entries,
+		config.Entry{Name: experiments.GeometricCondition, Doc: geometry.Title},
+		config.Entry{Name: experiments.Theory, Doc: theory.Title},
+		config.Entry{Name: experiments.Tractability, Doc: tractability.Title},
+	)
 	for _, name := range experiments.Names() {
 		text, err := experiments.Read(name)
 		if err != nil {

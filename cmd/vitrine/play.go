@@ -42,6 +42,7 @@ func (reproduceCmd) Help() string {
 		"vitrine reproduce sweep-uniform                 a figure of the appendix, eight panels",
 		"vitrine reproduce geometric-condition           the loss and its lower bound, computed and not played",
 		"vitrine reproduce theory                        coverage, optimism, constants and growth, against the paper's theory",
+		"vitrine reproduce table1 tractability           the algorithms of Table 1: their regret, and what they take",
 	)
 }
 
@@ -51,7 +52,7 @@ func (c reproduceCmd) Run(ctx context.Context, t terminal) error {
 	if err != nil {
 		return err
 	}
-	played := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == experiments.GeometricCondition || n == experiments.Theory })
+	played := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return slices.Contains(experiments.WithoutFile(), n) })
 	var files []*config.File
 	for _, name := range played {
 		text, err := experiments.Read(name)
@@ -73,20 +74,26 @@ func (c reproduceCmd) Run(ctx context.Context, t terminal) error {
 			return err
 		}
 	}
-	if slices.Contains(names, experiments.GeometricCondition) {
-		if err := reproduceGeometricCondition(ctx, t, c.Out); err != nil {
-			return err
+	for _, other := range []struct {
+		name      string
+		reproduce func(ctx context.Context, t terminal) error
+	}{
+		{experiments.GeometricCondition, func(ctx context.Context, t terminal) error { return reproduceGeometricCondition(ctx, t, c.Out) }},
+		{experiments.Theory, c.reproduceTheory},
+		{experiments.Tractability, func(ctx context.Context, t terminal) error { return reproduceTractability(ctx, t, c.Out) }},
+	} {
+		if slices.Contains(names, other.name) {
+			if err := other.reproduce(ctx, t); err != nil {
+				return err
+			}
 		}
-	}
-	if slices.Contains(names, experiments.Theory) {
-		return c.reproduceTheory(ctx, t)
 	}
 	return nil
 }
 
 // resolve returns the experiments that are named, once each.
 func (c reproduceCmd) resolve() (names []string, err error) {
-	all, groups := append([]string{experiments.GeometricCondition, experiments.Theory}, experiments.Names()...), experiments.Groups()
+	all, groups := append(experiments.WithoutFile(), experiments.Names()...), experiments.Groups()
 	known := strings.Join(groups, ", ")
 	if len(c.Names) == 0 {
 		return nil, usageError{fmt.Errorf("reproduce what? name a group (%s), experiments (see vitrine list experiments) or all", known)}

@@ -11,6 +11,7 @@ import (
 	"vitrine/figure"
 	"vitrine/geometry"
 	"vitrine/theory"
+	"vitrine/tractability"
 )
 
 type plotCmd struct {
@@ -42,6 +43,7 @@ var results = []struct {
 	{"tune.csv", drawTuning},
 	{geometry.Mark, drawGeometricCondition},
 	{theory.Mark, drawTheory},
+	{tractability.Mark, drawTractability},
 }
 
 // draw draws the results that dir itself holds, and reports whether it does.

@@ -24,7 +24,7 @@ var table = [][]string{
 	{".", "utility", "eventlog", "internal/gram", "internal/sparse"},
 	{"assortment", "mle", "env", "eventlog/memlog", "eventlog/natslog", "text"},
 	{"bandit", "camera", "decision", "experiment", "geometry", "imdb"},
-	{"theory", "tune", "server", "choicedata", "offpolicy"},
+	{"theory", "tractability", "tune", "server", "choicedata", "offpolicy"},
 	{"config", "figure"},
 	{"cmd/vitrine", "bench", "docs"},
 }

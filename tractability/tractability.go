@@ -1,0 +1,185 @@
+// Package tractability measures what the † column of the paper's Table 1 claims:
+// how long each algorithm takes for an offer and for the learning of a round,
+// against the number N of items and the size K of an assortment.
+//
+// The times are of one machine, at its load of the moment. What does not depend
+// on it is how they grow, and which sizes an algorithm refuses.
+package tractability
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"vitrine"
+	"vitrine/assortment"
+	"vitrine/bandit"
+	"vitrine/env"
+	"vitrine/internal/stream"
+	"vitrine/utility"
+)
+
+// Title is what stands above the figure.
+const Title = "What an offer and a round take"
+
+// Setting says what is measured.
+type Setting struct {
+	Items    []int // N, with Size items offered
+	Size     int
+	Sizes    []int // K, of Among items
+	Among    int
+	Features int // d
+	Rounds   int // t, learned before the offers that are timed
+	// Offers and Passes through the rounds are timed until there are so many, or
+	// until they took Spend; but a pass and LeastOffers in any case.
+	Offers, LeastOffers, Passes int
+	Spend                       time.Duration
+}
+
+// Figure is the setting of the figure. After 2⁷ − 1 rounds all algorithms are
+// past their warm-up, and at the end of an epoch.
+var Figure = Setting{
+	Items: []int{5, 10, 20, 50, 100, 200, 500, 1000, 2000}, Size: 3,
+	Sizes: []int{1, 2, 3, 4, 5, 6, 7, 8, 10}, Among: 20,
+	Features: 3, Rounds: 127,
+	Offers: 400, LeastOffers: 5, Passes: 5, Spend: 200 * time.Millisecond,
+}
+
+// Cell is a size of the problem.
+type Cell struct{ Items, Size int }
+
+// Cells returns the sizes, first those of growing N and then those of growing K
+// that are not among them.
+func (s Setting) Cells() []Cell {
+	var cells []Cell
+	for _, n := range s.Items {
+		cells = append(cells, Cell{n, s.Size})
+	}
+	for _, k := range s.Sizes {
+		if c := (Cell{s.Among, k}); !slices.Contains(cells, c) {
+			cells = append(cells, c)
+		}
+	}
+	return cells
+}
+
+// Point is what an algorithm takes at a size.
+type Point struct {
+	Policy string
+	Cell
+	Offer   float64 // seconds, the median
+	Offers  int     // that were timed
+	Round   float64 // seconds, the mean over the rounds, trainings included; the median of the passes
+	Refused string  // how many assortments there are, where they are too many; "" else
+}
+
+// Algorithm makes a learner, or reports a problem that is too large for it.
+type Algorithm struct {
+	Policy string
+	New    func(p bandit.Problem, rng *rand.Rand) (vitrine.Learner, error)
+}
+
+// Measure measures the algorithms at all sizes but those that have is told of,
+// one after the other, and hands each point to done, whose error ends it. The
+// clock tells the time from some moment on.
+func Measure(ctx context.Context, s Setting, algorithms []Algorithm, clock func() time.Duration, have func(policy string, c Cell) bool, done func(Point) error) error {
+	for _, c := range s.Cells() {
+		for _, a := range algorithms {
+			if have(a.Policy, c) {
+				continue
+			}
+			p, err := s.measure(ctx, a, c, clock)
+			if err != nil {
+				return err
+			}
+			if err := done(p); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// measure lets learners live through s.Rounds rounds of a world, in which sets
+// are offered uniformly, and then times the last one's offers.
+func (s Setting) measure(ctx context.Context, a Algorithm, c Cell, clock func() time.Duration) (Point, error) {
+	point := Point{Policy: a.Policy, Cell: c}
+	fail := func(err error) (Point, error) {
+		return point, fmt.Errorf("%s of N = %d, K = %d: %w", a.Policy, c.Items, c.Size, err)
+	}
+	family := assortment.AtMost(c.Size)
+	p := bandit.Problem{Features: s.Features, Items: c.Items, Size: c.Size, Rounds: 1000, Constraint: family}
+	rounds := s.history(c)
+	var learner vitrine.Learner
+	passes, spent := []float64(nil), time.Duration(0)
+	for len(passes) == 0 || len(passes) < s.Passes && spent < s.Spend {
+		var err error
+		learner, err = a.New(p, stream.New(0, 0, stream.Learner))
+		if many, ok := errors.AsType[*assortment.TooManyError](err); ok {
+			point.Refused = many.Count
+			return point, nil
+		}
+		if err != nil {
+			return fail(err)
+		}
+		start := clock()
+		for _, r := range rounds {
+			if err := ctx.Err(); err != nil {
+				return point, err
+			}
+			if err := learner.Observe(r); err != nil {
+				return fail(err)
+			}
+			learner.Policy()
+		}
+		took := clock() - start
+		spent += took
+		passes = append(passes, took.Seconds()/float64(s.Rounds))
+	}
+	policy := learner.Policy()
+	offers := []float64(nil)
+	spent = 0
+	for len(offers) < s.LeastOffers || len(offers) < s.Offers && spent < s.Spend {
+		if err := ctx.Err(); err != nil {
+			return point, err
+		}
+		x, rng := rounds[len(offers)%len(rounds)].Context, stream.New(0, len(offers), stream.Policy)
+		start := clock()
+		policy.Offer(x, rng)
+		took := clock() - start
+		spent += took
+		offers = append(offers, took.Seconds())
+	}
+	point.Round, point.Offer, point.Offers = median(passes), median(offers), len(offers)
+	return point, nil
+}
+
+func median(x []float64) float64 {
+	slices.Sort(x)
+	return x[len(x)/2]
+}
+
+// history returns rounds of a world like the paper's, with unequal revenues.
+func (s Setting) history(c Cell) []vitrine.Round {
+	world := &env.World{
+		Items: c.Items, Contexts: env.Gaussian{}, Revenues: env.UniformRevenue{Low: 0, High: 1},
+		Truth: env.NewFamily(utility.NewMLP(s.Features, []int{3}, utility.Sigmoid), -1, 1, stream.New(0, 0, stream.World)),
+	}
+	rounds := make([]vitrine.Round, s.Rounds)
+	u, shock := make([]float64, c.Items), make([]float64, c.Items+1)
+	for t := range rounds {
+		x := world.Context(stream.New(0, t+1, stream.Contexts))
+		world.Utilities(u, x)
+		rng := stream.New(0, t+1, stream.Customers)
+		for i := range shock {
+			shock[i] = -math.Log(rng.ExpFloat64())
+		}
+		set := assortment.AtMost(c.Size).Sample(nil, c.Items, stream.New(0, t+1, stream.Policy))
+		rounds[t] = vitrine.Round{Context: x, Offer: vitrine.Offer{Assortment: set}, Choice: vitrine.Choose(set, u, shock)}
+	}
+	return rounds
+}
