@@ -133,6 +133,18 @@ func TestOptionsAreChecked(t *testing.T) {
 		_, err := NewEpsGreedy(p, paperModel(), o, newRand())
 		return err
 	}
+	barrier := func(change func(o *LogBarrierOptions)) error {
+		o := DefaultLogBarrierOptions()
+		change(&o)
+		_, err := NewLogBarrier(p, paperModel(), o, newRand())
+		return err
+	}
+	good := func(change func(o *FeelGoodOptions)) error {
+		o := DefaultFeelGoodOptions()
+		change(&o)
+		_, err := NewFeelGood(p, paperModel(), o, newRand())
+		return err
+	}
 	problem := func(change func(p *Problem)) error {
 		p := paperProblem()
 		change(&p)
@@ -163,6 +175,16 @@ func TestOptionsAreChecked(t *testing.T) {
 		"floor = -1":                 eps(func(o *EpsGreedyOptions) { o.Floor = -1 }),
 		"rate = 0":                   eps(func(o *EpsGreedyOptions) { o.Rate = 0 }),
 		"steps = -5":                 eps(func(o *EpsGreedyOptions) { o.Steps = -5 }),
+		`oracle = "on": must be one`: eps(func(o *EpsGreedyOptions) { o.Oracle = "on" }),
+		"lambda = +Inf":              eps(func(o *EpsGreedyOptions) { o.Lambda = math.Inf(1) }),
+		"step = -1":                  eps(func(o *EpsGreedyOptions) { o.Step = -1 }),
+		"gamma = 0":                  barrier(func(o *LogBarrierOptions) { o.Gamma = 0 }),
+		"limit = 0":                  barrier(func(o *LogBarrierOptions) { o.Limit = 0 }),
+		"ridge = 0":                  good(func(o *FeelGoodOptions) { o.Ridge = 0 }),
+		"eta = 0":                    good(func(o *FeelGoodOptions) { o.Eta = 0 }),
+		"feel_good = -1":             good(func(o *FeelGoodOptions) { o.FeelGood = -1 }),
+		"moves = 0":                  good(func(o *FeelGoodOptions) { o.Moves = 0 }),
+		"items = -1":                 problem(func(p *Problem) { p.Items = -1 }),
 		"features = 0":               problem(func(p *Problem) { p.Features = 0 }),
 		"size = 0":                   problem(func(p *Problem) { p.Size = 0 }),
 		"rounds = 0":                 problem(func(p *Problem) { p.Rounds = 0 }),
