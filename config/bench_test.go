@@ -6,25 +6,38 @@ import (
 
 	"vitrine/config"
 	"vitrine/experiment"
+	"vitrine/experiments"
 )
 
-// BenchmarkRun is a run of bench/race.toml on one core: worlds, customers,
-// learning and all.
+// BenchmarkRun is a run of ONL-MNL on one core, worlds, customers, learning and
+// all: as printed and fast in a realizable panel (d_w = 16), as printed in a
+// misspecified one (d_w = 76). docs/performance.md has its profile.
 //
-//	go test -run xxx -bench Run -cpuprofile run.prof ./config
+//	go test -run xxx -bench Run/d_w=16/printed -cpuprofile run.prof ./config
 func BenchmarkRun(b *testing.B) {
-	const name = "../bench/race.toml"
-	text, err := os.ReadFile(name)
+	race, err := os.ReadFile("../bench/race.toml")
 	if err != nil {
 		b.Fatal(err)
 	}
-	f, err := config.Load(name, text)
+	misspecified, err := experiments.Read("main-gaussian-misspecified")
 	if err != nil {
 		b.Fatal(err)
 	}
-	for _, policy := range []string{"onl-mnl-printed", "onl-mnl-fast"} {
-		b.Run(policy, func(b *testing.B) {
-			e, err := f.Experiment(config.Selection{Seeds: 10, Policies: []string{policy}}, "")
+	for _, run := range []struct {
+		name   string
+		text   []byte
+		policy string
+	}{
+		{"d_w=16/printed", race, "onl-mnl-printed"},
+		{"d_w=16/fast", race, "onl-mnl-fast"},
+		{"d_w=76/printed", misspecified, "onl-mnl"},
+	} {
+		b.Run(run.name, func(b *testing.B) {
+			f, err := config.Load(run.name, run.text)
+			if err != nil {
+				b.Fatal(err)
+			}
+			e, err := f.Experiment(config.Selection{Seeds: 10, Policies: []string{run.policy}}, "")
 			if err != nil {
 				b.Fatal(err)
 			}

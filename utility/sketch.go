@@ -58,20 +58,17 @@ func (m *MLP) Sketch(u, square, along, w, q []float64, x *mat.Dense) {
 	}
 }
 
-// squares stores ‖∇_w f‖² of each item of t in dst, after backward. in and out
-// have room for a row.
-func (m *MLP) squares(dst []float64, t tile, cotangent, in, out []float64) {
+// squares stores ‖∇_w f‖² of each item of t in dst, after backward with a
+// cotangent of ones. in and out have room for a row.
+func (m *MLP) squares(dst []float64, t tile, ones, in, out []float64) {
 	clear(dst)
 	for _, l := range m.layers {
-		for i := range in {
-			in[i] = 1
-		}
+		copy(in, ones)
 		kernel.AddSquares(in, t.rows(t.value, l.input, l.in), l.in)
 		clear(out)
-		kernel.AddSquares(out, t.rows(t.delta(l, cotangent), 0, l.out), l.out)
-		for i, v := range in {
-			dst[i] += v * out[i]
-		}
+		kernel.AddSquares(out, t.rows(t.delta(l, ones), 0, l.out), l.out)
+		kernel.Mul(in, out)
+		kernel.Axpy(dst, 1, in)
 	}
 }
 

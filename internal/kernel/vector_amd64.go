@@ -72,7 +72,8 @@ func bilinearAVX512(dst *float64, n int, y *float64, h int, x *float64, d int, w
 //go:noescape
 func mulPairsAVX512(dst *float64, stride int, x *float64, n int, pairs *int32, count int)
 
-// columnsAVX512 is Columns for n and d that fill a vector.
+// columnsAVX512 is Columns for n and d that fill a vector. It asks for the n rows after
+// those of x, which callers often want next.
 //
 //go:noescape
 func columnsAVX512(dst *float64, x *float64, stride int, n int, d int)
@@ -181,7 +182,8 @@ func bilinearAVX2(dst *float64, n int, y *float64, h int, x *float64, d int, w *
 //go:noescape
 func mulPairsAVX2(dst *float64, stride int, x *float64, n int, pairs *int32, count int)
 
-// columnsAVX2 is Columns for n and d that fill a vector.
+// columnsAVX2 is Columns for n and d that fill a vector. It asks for the n rows after
+// those of x, which callers often want next.
 //
 //go:noescape
 func columnsAVX2(dst *float64, x *float64, stride int, n int, d int)

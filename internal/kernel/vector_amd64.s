@@ -1634,42 +1634,60 @@ entry66:
 	RET
 
 // func columnsAVX512(dst *float64, x *float64, stride int, n int, d int)
-// Requires: AVX, AVX512F, CMOV
+// Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·columnsAVX512(SB), NOSPLIT, $0-40
-	MOVQ dst+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ stride+16(FP), DX
-	MOVQ n+24(FP), BX
-	SHLQ $0x03, DX
-	SHLQ $0x03, BX
-	XORQ SI, SI
+	MOVQ  dst+0(FP), AX
+	MOVQ  x+8(FP), CX
+	MOVQ  stride+16(FP), DX
+	MOVQ  n+24(FP), BX
+	MOVQ  n+24(FP), SI
+	SHLQ  $0x03, DX
+	SHLQ  $0x03, BX
+	IMULQ DX, SI
+	XORQ  DI, DI
 
 rows69:
-	XORQ DI, DI
+	XORQ R8, R8
 
 columns71:
-	MOVQ       SI, R8
-	IMULQ      DX, R8
-	ADDQ       CX, R8
-	VMOVUPD    (R8)(DI*8), Z0
-	ADDQ       DX, R8
-	VMOVUPD    (R8)(DI*8), Z1
-	ADDQ       DX, R8
-	VMOVUPD    (R8)(DI*8), Z2
-	ADDQ       DX, R8
-	VMOVUPD    (R8)(DI*8), Z3
-	ADDQ       DX, R8
-	VMOVUPD    (R8)(DI*8), Z4
-	ADDQ       DX, R8
-	VMOVUPD    (R8)(DI*8), Z5
-	ADDQ       DX, R8
-	VMOVUPD    (R8)(DI*8), Z6
-	ADDQ       DX, R8
-	VMOVUPD    (R8)(DI*8), Z7
-	ADDQ       DX, R8
-	MOVQ       DI, R8
-	IMULQ      BX, R8
-	ADDQ       AX, R8
+	MOVQ       DI, R9
+	IMULQ      DX, R9
+	ADDQ       CX, R9
+	VMOVUPD    (R9)(R8*8), Z0
+	LEAQ       (R9)(SI*1), R10
+	PREFETCHT0 56(R10)(R8*8)
+	ADDQ       DX, R9
+	VMOVUPD    (R9)(R8*8), Z1
+	LEAQ       (R9)(SI*1), R10
+	PREFETCHT0 56(R10)(R8*8)
+	ADDQ       DX, R9
+	VMOVUPD    (R9)(R8*8), Z2
+	LEAQ       (R9)(SI*1), R10
+	PREFETCHT0 56(R10)(R8*8)
+	ADDQ       DX, R9
+	VMOVUPD    (R9)(R8*8), Z3
+	LEAQ       (R9)(SI*1), R10
+	PREFETCHT0 56(R10)(R8*8)
+	ADDQ       DX, R9
+	VMOVUPD    (R9)(R8*8), Z4
+	LEAQ       (R9)(SI*1), R10
+	PREFETCHT0 56(R10)(R8*8)
+	ADDQ       DX, R9
+	VMOVUPD    (R9)(R8*8), Z5
+	LEAQ       (R9)(SI*1), R10
+	PREFETCHT0 56(R10)(R8*8)
+	ADDQ       DX, R9
+	VMOVUPD    (R9)(R8*8), Z6
+	LEAQ       (R9)(SI*1), R10
+	PREFETCHT0 56(R10)(R8*8)
+	ADDQ       DX, R9
+	VMOVUPD    (R9)(R8*8), Z7
+	LEAQ       (R9)(SI*1), R10
+	PREFETCHT0 56(R10)(R8*8)
+	ADDQ       DX, R9
+	MOVQ       R8, R9
+	IMULQ      BX, R9
+	ADDQ       AX, R9
 	VUNPCKLPD  Z1, Z0, Z8
 	VUNPCKHPD  Z1, Z0, Z0
 	VUNPCKLPD  Z3, Z2, Z1
@@ -1694,39 +1712,39 @@ columns71:
 	VSHUFF64X2 $0xee, Z6, Z4, Z2
 	VSHUFF64X2 $0x88, Z2, Z0, Z4
 	VSHUFF64X2 $0xdd, Z2, Z0, Z0
-	VMOVUPD    Z10, (R8)(SI*8)
-	ADDQ       BX, R8
-	VMOVUPD    Z9, (R8)(SI*8)
-	ADDQ       BX, R8
-	VMOVUPD    Z7, (R8)(SI*8)
-	ADDQ       BX, R8
-	VMOVUPD    Z3, (R8)(SI*8)
-	ADDQ       BX, R8
-	VMOVUPD    Z5, (R8)(SI*8)
-	ADDQ       BX, R8
-	VMOVUPD    Z4, (R8)(SI*8)
-	ADDQ       BX, R8
-	VMOVUPD    Z1, (R8)(SI*8)
-	ADDQ       BX, R8
-	VMOVUPD    Z0, (R8)(SI*8)
-	ADDQ       BX, R8
-	MOVQ       d+32(FP), R8
-	SUBQ       $0x00000008, R8
-	CMPQ       DI, R8
+	VMOVUPD    Z10, (R9)(DI*8)
+	ADDQ       BX, R9
+	VMOVUPD    Z9, (R9)(DI*8)
+	ADDQ       BX, R9
+	VMOVUPD    Z7, (R9)(DI*8)
+	ADDQ       BX, R9
+	VMOVUPD    Z3, (R9)(DI*8)
+	ADDQ       BX, R9
+	VMOVUPD    Z5, (R9)(DI*8)
+	ADDQ       BX, R9
+	VMOVUPD    Z4, (R9)(DI*8)
+	ADDQ       BX, R9
+	VMOVUPD    Z1, (R9)(DI*8)
+	ADDQ       BX, R9
+	VMOVUPD    Z0, (R9)(DI*8)
+	ADDQ       BX, R9
+	MOVQ       d+32(FP), R9
+	SUBQ       $0x00000008, R9
+	CMPQ       R8, R9
 	JGE        column72
-	ADDQ       $0x00000008, DI
-	CMPQ       DI, R8
-	CMOVQGT    R8, DI
+	ADDQ       $0x00000008, R8
+	CMPQ       R8, R9
+	CMOVQGT    R9, R8
 	JMP        columns71
 
 column72:
-	MOVQ    n+24(FP), DI
-	SUBQ    $0x00000008, DI
-	CMPQ    SI, DI
+	MOVQ    n+24(FP), R8
+	SUBQ    $0x00000008, R8
+	CMPQ    DI, R8
 	JGE     row70
-	ADDQ    $0x00000008, SI
-	CMPQ    SI, DI
-	CMOVQGT DI, SI
+	ADDQ    $0x00000008, DI
+	CMPQ    DI, R8
+	CMOVQGT R8, DI
 	JMP     rows69
 
 row70:
@@ -4970,34 +4988,44 @@ entry197:
 	RET
 
 // func columnsAVX2(dst *float64, x *float64, stride int, n int, d int)
-// Requires: AVX, CMOV
+// Requires: AVX, CMOV, MMX+
 TEXT ·columnsAVX2(SB), NOSPLIT, $0-40
-	MOVQ dst+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ stride+16(FP), DX
-	MOVQ n+24(FP), BX
-	SHLQ $0x03, DX
-	SHLQ $0x03, BX
-	XORQ SI, SI
+	MOVQ  dst+0(FP), AX
+	MOVQ  x+8(FP), CX
+	MOVQ  stride+16(FP), DX
+	MOVQ  n+24(FP), BX
+	MOVQ  n+24(FP), SI
+	SHLQ  $0x03, DX
+	SHLQ  $0x03, BX
+	IMULQ DX, SI
+	XORQ  DI, DI
 
 rows200:
-	XORQ DI, DI
+	XORQ R8, R8
 
 columns202:
-	MOVQ       SI, R8
-	IMULQ      DX, R8
-	ADDQ       CX, R8
-	VMOVUPD    (R8)(DI*8), Y0
-	ADDQ       DX, R8
-	VMOVUPD    (R8)(DI*8), Y1
-	ADDQ       DX, R8
-	VMOVUPD    (R8)(DI*8), Y2
-	ADDQ       DX, R8
-	VMOVUPD    (R8)(DI*8), Y3
-	ADDQ       DX, R8
-	MOVQ       DI, R8
-	IMULQ      BX, R8
-	ADDQ       AX, R8
+	MOVQ       DI, R9
+	IMULQ      DX, R9
+	ADDQ       CX, R9
+	VMOVUPD    (R9)(R8*8), Y0
+	LEAQ       (R9)(SI*1), R10
+	PREFETCHT0 24(R10)(R8*8)
+	ADDQ       DX, R9
+	VMOVUPD    (R9)(R8*8), Y1
+	LEAQ       (R9)(SI*1), R10
+	PREFETCHT0 24(R10)(R8*8)
+	ADDQ       DX, R9
+	VMOVUPD    (R9)(R8*8), Y2
+	LEAQ       (R9)(SI*1), R10
+	PREFETCHT0 24(R10)(R8*8)
+	ADDQ       DX, R9
+	VMOVUPD    (R9)(R8*8), Y3
+	LEAQ       (R9)(SI*1), R10
+	PREFETCHT0 24(R10)(R8*8)
+	ADDQ       DX, R9
+	MOVQ       R8, R9
+	IMULQ      BX, R9
+	ADDQ       AX, R9
 	VUNPCKLPD  Y1, Y0, Y4
 	VUNPCKHPD  Y1, Y0, Y0
 	VUNPCKLPD  Y3, Y2, Y1
@@ -5006,31 +5034,31 @@ columns202:
 	VPERM2F128 $0x31, Y1, Y4, Y1
 	VPERM2F128 $0x20, Y2, Y0, Y4
 	VPERM2F128 $0x31, Y2, Y0, Y0
-	VMOVUPD    Y3, (R8)(SI*8)
-	ADDQ       BX, R8
-	VMOVUPD    Y4, (R8)(SI*8)
-	ADDQ       BX, R8
-	VMOVUPD    Y1, (R8)(SI*8)
-	ADDQ       BX, R8
-	VMOVUPD    Y0, (R8)(SI*8)
-	ADDQ       BX, R8
-	MOVQ       d+32(FP), R8
-	SUBQ       $0x00000004, R8
-	CMPQ       DI, R8
+	VMOVUPD    Y3, (R9)(DI*8)
+	ADDQ       BX, R9
+	VMOVUPD    Y4, (R9)(DI*8)
+	ADDQ       BX, R9
+	VMOVUPD    Y1, (R9)(DI*8)
+	ADDQ       BX, R9
+	VMOVUPD    Y0, (R9)(DI*8)
+	ADDQ       BX, R9
+	MOVQ       d+32(FP), R9
+	SUBQ       $0x00000004, R9
+	CMPQ       R8, R9
 	JGE        column203
-	ADDQ       $0x00000004, DI
-	CMPQ       DI, R8
-	CMOVQGT    R8, DI
+	ADDQ       $0x00000004, R8
+	CMPQ       R8, R9
+	CMOVQGT    R9, R8
 	JMP        columns202
 
 column203:
-	MOVQ    n+24(FP), DI
-	SUBQ    $0x00000004, DI
-	CMPQ    SI, DI
+	MOVQ    n+24(FP), R8
+	SUBQ    $0x00000004, R8
+	CMPQ    DI, R8
 	JGE     row201
-	ADDQ    $0x00000004, SI
-	CMPQ    SI, DI
-	CMOVQGT DI, SI
+	ADDQ    $0x00000004, DI
+	CMPQ    DI, R8
+	CMOVQGT R8, DI
 	JMP     rows200
 
 row201:

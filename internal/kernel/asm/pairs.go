@@ -61,10 +61,11 @@ func (m machine) mulPairs() {
 // columns transposes squares in registers. The last squares overlap those
 // before.
 func (m machine) columns() {
-	m.text("columns", "(dst, x *float64, stride, n, d int)", "is Columns for n and d that fill a vector.")
-	dst, x, stride, height := arg("dst"), arg("x"), arg("stride"), arg("n")
+	m.text("columns", "(dst, x *float64, stride, n, d int)", "is Columns for n and d that fill a vector. It asks for the n rows after\nthose of x, which callers often want next.")
+	dst, x, stride, height, after := arg("dst"), arg("x"), arg("stride"), arg("n"), arg("n")
 	SHLQ(U8(3), stride)
 	SHLQ(U8(3), height)
+	IMULQ(stride, after)
 	i := GP64() // the first row of the square
 	XORQ(i, i)
 	rows, row := label("rows"), label("row")
@@ -81,6 +82,9 @@ func (m machine) columns() {
 	square := make([]VecVirtual, m.lanes)
 	for s := range square {
 		square[s] = m.load(Mem{Base: from, Index: j, Scale: 8})
+		ahead := GP64()
+		LEAQ(Mem{Base: from, Index: after, Scale: 1}, ahead)
+		PREFETCHT0(Mem{Base: ahead, Index: j, Scale: 8, Disp: m.bytes() - 8})
 		ADDQ(stride, from)
 	}
 	to := GP64()
