@@ -1,0 +1,207 @@
+package eventlog
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Event is a fact of the decision service. One event is one entry of the log.
+type Event struct {
+	Time      int64  // Unix nanoseconds
+	Placement string // where offers are shown; every placement has a learner of its own
+	Body      Body
+}
+
+// Body is what happened: one of the types of this file, as a pointer.
+type Body interface {
+	kind() kind
+	check() error
+	encode(*encoder)
+	decode(*decoder)
+}
+
+// PlacementPut creates a placement or changes it.
+type PlacementPut struct {
+	Config []byte // canonical JSON
+}
+
+// PlacementDeleted ends a placement and all that it has learned.
+type PlacementDeleted struct{}
+
+// Offered is a decision, written before it is answered. It has what is needed to
+// learn from it, to judge other policies by it, and to give the same
+// answer to the same request again.
+type Offered struct {
+	Decision      string    // its identity, unique within the placement
+	Request       [32]byte  // SHA-256 of the canonical request
+	Candidates    int       // N, the items of the request
+	ItemIDs       []string  // n rows: all N candidates, or those of them that the engine keeps
+	Width         int       // d, the features of an item
+	Features      []float64 // n×d by rows, row i of ItemIDs[i]; finite
+	Revenue       []float64 // n, finite and ≥ 0; nil means 1 for every item
+	Shown         []int32   // positions in ItemIDs, in display order, each once
+	Propensity    float64   // of the assortment, in (0, 1]; 0 where it has no closed form
+	PolicyVersion uint64    // counts the rounds or snapshots that the policy has seen, as the engine defines
+	Mode          uint8     // how the assortment was found, as the engine defines
+	Answer        []byte    // what else the answer had, as the engine encodes it
+}
+
+// Chosen is a decision's outcome.
+type Chosen struct {
+	Decision string
+	Choice   int32 // 0 for the outside option, k for the k-th of Offered.Shown
+}
+
+// Expired ends the wait for a decision's outcome.
+type Expired struct {
+	Decision string
+}
+
+// SnapshotTaken is a learner's state in a file: the fold of all entries up to a sequence.
+type SnapshotTaken struct {
+	Version uint64
+	UpTo    uint64
+	Name    string
+	SHA256  [32]byte
+}
+
+// PolicyRolledBack returns to the state of a snapshot.
+type PolicyRolledBack struct {
+	Version uint64
+}
+
+// kind is the byte of a type of events. Kinds are never reused.
+type kind uint8
+
+const (
+	placementPut kind = 1 + iota
+	placementDeleted
+	offered
+	chosen
+	expired
+	snapshotTaken
+	policyRolledBack
+)
+
+func (*PlacementPut) kind() kind     { return placementPut }
+func (*PlacementDeleted) kind() kind { return placementDeleted }
+func (*Offered) kind() kind          { return offered }
+func (*Chosen) kind() kind           { return chosen }
+func (*Expired) kind() kind          { return expired }
+func (*SnapshotTaken) kind() kind    { return snapshotTaken }
+func (*PolicyRolledBack) kind() kind { return policyRolledBack }
+
+// newBody returns an empty body of a kind, or nil.
+func newBody(k kind) Body {
+	switch k {
+	case placementPut:
+		return new(PlacementPut)
+	case placementDeleted:
+		return new(PlacementDeleted)
+	case offered:
+		return new(Offered)
+	case chosen:
+		return new(Chosen)
+	case expired:
+		return new(Expired)
+	case snapshotTaken:
+		return new(SnapshotTaken)
+	case policyRolledBack:
+		return new(PolicyRolledBack)
+	}
+	return nil
+}
+
+// Check reports what makes the event one that must not stand in a log. Encode
+// and Decode call it.
+func (e *Event) Check() error {
+	if e.Placement == "" {
+		return errors.New("an event without a placement")
+	}
+	if e.Body == nil {
+		return errors.New("an event without a body")
+	}
+	return e.Body.check()
+}
+
+func (p *PlacementPut) check() error {
+	if len(p.Config) == 0 {
+		return errors.New("a placement without its configuration")
+	}
+	return nil
+}
+
+func (*PlacementDeleted) check() error { return nil }
+
+// largestSide bounds N and d, so that their product does not overflow.
+const largestSide = math.MaxInt32
+
+func (o *Offered) check() error {
+	n := len(o.ItemIDs)
+	switch {
+	case o.Decision == "":
+		return errors.New("an offer without a decision's identity")
+	case o.Candidates < n || o.Candidates > largestSide:
+		return fmt.Errorf("offer %q has %d rows of %d candidates", o.Decision, n, o.Candidates)
+	case o.Width < 0 || o.Width > largestSide || int64(len(o.Features)) != int64(n)*int64(o.Width):
+		return fmt.Errorf("offer %q has %d features, want %d rows of %d", o.Decision, len(o.Features), n, o.Width)
+	case o.Revenue != nil && (len(o.Revenue) != n || n == 0):
+		return fmt.Errorf("offer %q has %d revenues of %d items", o.Decision, len(o.Revenue), n)
+	case !(o.Propensity >= 0 && o.Propensity <= 1):
+		return fmt.Errorf("offer %q has the propensity %v, want one in [0, 1]", o.Decision, o.Propensity)
+	}
+	for i, x := range o.Features {
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			return fmt.Errorf("offer %q, item %d: feature %d is %v", o.Decision, i/o.Width, i%o.Width, x)
+		}
+	}
+	for i, r := range o.Revenue {
+		if !(r >= 0 && r <= math.MaxFloat64) {
+			return fmt.Errorf("offer %q, item %d: revenue is %v, want a finite one of at least 0", o.Decision, i, r)
+		}
+	}
+	return o.checkShown()
+}
+
+// checkShown looks for repetitions without a map where few are shown.
+func (o *Offered) checkShown() error {
+	seen := slices.Clone(o.Shown)
+	slices.Sort(seen)
+	for i, p := range seen {
+		if p < 0 || int(p) >= len(o.ItemIDs) {
+			return fmt.Errorf("offer %q shows item %d of %d", o.Decision, p, len(o.ItemIDs))
+		}
+		if i > 0 && p == seen[i-1] {
+			return fmt.Errorf("offer %q shows item %d twice", o.Decision, p)
+		}
+	}
+	return nil
+}
+
+func (c *Chosen) check() error {
+	if c.Decision == "" {
+		return errors.New("a choice without a decision's identity")
+	}
+	if c.Choice < 0 {
+		return fmt.Errorf("the choice of decision %q is %d, want 0 for the outside option or the place of an item, from 1 on", c.Decision, c.Choice)
+	}
+	return nil
+}
+
+func (e *Expired) check() error {
+	if e.Decision == "" {
+		return errors.New("an expiry without a decision's identity")
+	}
+	return nil
+}
+
+func (s *SnapshotTaken) check() error {
+	if s.Name == "" {
+		return errors.New("a snapshot without a name")
+	}
+	return nil
+}
+
+func (*PolicyRolledBack) check() error { return nil }

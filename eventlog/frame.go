@@ -1,0 +1,141 @@
+package eventlog
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"math/bits"
+)
+
+// MaxFrame is the most bytes of a frame. It leaves room for headers in the
+// 1 MiB that a message may have by default.
+const MaxFrame = 1_000_000
+
+const (
+	frameMagic   = "VLOG"
+	frameVersion = 1
+	headerSize   = 32
+	sumSize      = 4
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// Frame is a commit group, the unit that is written, acknowledged and verified:
+//
+//	magic     4 bytes   "VLOG"
+//	version   1 byte    1
+//	reserved  3 bytes   0
+//	epoch     8 bytes   of the writer; it never decreases along a log
+//	first     8 bytes   the sequence of the first entry
+//	count     4 bytes   entries
+//	length    4 bytes   of all that follows but the checksum
+//	entries   each a length as an unsigned varint, and so many bytes
+//	crc       4 bytes   CRC-32C of all before
+//
+// Integers are little endian. A frame without entries opens an epoch, and its
+// first is the sequence that comes next.
+type Frame struct {
+	Epoch, First uint64
+	Entries      [][]byte
+}
+
+// Next is the sequence after the frame.
+func (f *Frame) Next() uint64 { return f.First + uint64(len(f.Entries)) }
+
+// EmptyFrame is the size of a frame without entries, and EntrySize what an entry adds.
+const EmptyFrame = headerSize + sumSize
+
+// EntrySize returns the bytes that an entry takes in a frame.
+func EntrySize(entry []byte) int {
+	return max(1, (bits.Len(uint(len(entry)))+6)/7) + len(entry)
+}
+
+// EntriesSize returns the bytes that entries take in a frame, or ErrTooLarge
+// where one frame cannot hold them.
+func EntriesSize(entries ...[]byte) (int, error) {
+	size := 0
+	for _, e := range entries {
+		size += EntrySize(e)
+	}
+	if size > MaxFrame-EmptyFrame {
+		return 0, fmt.Errorf("%w: %d entries take %d bytes, at most %d fit", ErrTooLarge, len(entries), size, MaxFrame-EmptyFrame)
+	}
+	return size, nil
+}
+
+// Encode appends the frame to dst. Frames over MaxFrame panic.
+func (f *Frame) Encode(dst []byte) []byte {
+	size, err := EntriesSize(f.Entries...)
+	if err != nil {
+		panic(err)
+	}
+	start := len(dst)
+	dst = append(dst, frameMagic...)
+	dst = append(dst, frameVersion, 0, 0, 0)
+	dst = binary.LittleEndian.AppendUint64(dst, f.Epoch)
+	dst = binary.LittleEndian.AppendUint64(dst, f.First)
+	dst = binary.LittleEndian.AppendUint32(dst, uint32(len(f.Entries)))
+	dst = binary.LittleEndian.AppendUint32(dst, uint32(size))
+	for _, e := range f.Entries {
+		dst = binary.AppendUvarint(dst, uint64(len(e)))
+		dst = append(dst, e...)
+	}
+	return binary.LittleEndian.AppendUint32(dst, crc32.Checksum(dst[start:], castagnoli))
+}
+
+// DecodeFrame reads a frame that is all of data. Its entries share the memory
+// of data.
+func DecodeFrame(data []byte) (Frame, error) {
+	if len(data) < EmptyFrame {
+		return Frame{}, fmt.Errorf("a frame of %d bytes is truncated", len(data))
+	}
+	if string(data[:4]) != frameMagic {
+		return Frame{}, errors.New("not a frame of an event log")
+	}
+	if data[4] != frameVersion {
+		return Frame{}, fmt.Errorf("the frame has version %d, this program reads %d: use a newer one", data[4], frameVersion)
+	}
+	body, sum := data[:len(data)-sumSize], binary.LittleEndian.Uint32(data[len(data)-sumSize:])
+	if have := crc32.Checksum(body, castagnoli); have != sum {
+		return Frame{}, fmt.Errorf("the frame's checksum is %08x, its bytes have %08x", sum, have)
+	}
+	f := Frame{Epoch: binary.LittleEndian.Uint64(data[8:]), First: binary.LittleEndian.Uint64(data[16:])}
+	count, length := binary.LittleEndian.Uint32(data[24:]), binary.LittleEndian.Uint32(data[28:])
+	rest := body[headerSize:]
+	switch {
+	case data[5] != 0 || data[6] != 0 || data[7] != 0:
+		return Frame{}, errors.New("the frame's reserved bytes are not 0")
+	case uint64(length) != uint64(len(rest)):
+		return Frame{}, fmt.Errorf("the frame's length is %d, it has %d bytes", length, len(rest))
+	case uint64(count) > uint64(len(rest)):
+		return Frame{}, fmt.Errorf("the frame counts %d entries in %d bytes", count, len(rest))
+	case f.First == 0 || f.First+uint64(count) < f.First:
+		return Frame{}, fmt.Errorf("the frame's first sequence is %d", f.First)
+	}
+	if count > 0 {
+		f.Entries = make([][]byte, count)
+	}
+	for i := range f.Entries {
+		n, size, err := uvarint(rest)
+		if err != nil || n > uint64(len(rest)-size) {
+			return Frame{}, fmt.Errorf("entry %d of the frame ends early", i)
+		}
+		end := size + int(n)
+		f.Entries[i], rest = rest[size:end:end], rest[end:]
+	}
+	if len(rest) > 0 {
+		return Frame{}, fmt.Errorf("the frame has %d bytes too many", len(rest))
+	}
+	return f, nil
+}
+
+// uvarint reads an unsigned varint in its shortest form, the only one that is
+// written, and its size.
+func uvarint(data []byte) (value uint64, size int, err error) {
+	value, size = binary.Uvarint(data)
+	if size <= 0 || size > 1 && data[size-1] == 0 {
+		return 0, 0, errors.New("not an unsigned varint in its shortest form")
+	}
+	return value, size, nil
+}

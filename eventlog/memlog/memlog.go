@@ -1,0 +1,128 @@
+// Package memlog keeps an event log in memory. Nothing of it survives the
+// process: it is for tests and demonstrations.
+package memlog
+
+import (
+	"context"
+	"iter"
+	"slices"
+	"sync"
+
+	"vitrine/eventlog"
+)
+
+// Store is an eventlog.Store in memory. The zero value is an empty log.
+type Store struct {
+	mu      sync.RWMutex
+	removed uint64 // entries before entries[0]
+	entries [][]byte
+	bytes   uint64
+	closed  bool
+}
+
+var (
+	_ eventlog.Store     = (*Store)(nil)
+	_ eventlog.Bounded   = (*Store)(nil)
+	_ eventlog.Truncater = (*Store)(nil)
+)
+
+// Append implements eventlog.Store. A nil error does not survive the process.
+func (s *Store) Append(ctx context.Context, entries ...[]byte) (last uint64, err error) {
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	if _, err := eventlog.EntriesSize(entries...); err != nil {
+		return 0, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return 0, eventlog.ErrClosed
+	}
+	for _, e := range entries {
+		s.entries = append(s.entries, slices.Clone(e))
+		s.bytes += uint64(len(e))
+	}
+	return s.extent().Last, nil
+}
+
+// Entries implements eventlog.Store.
+func (s *Store) Entries(ctx context.Context, from uint64) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		entries, err := s.tail(from)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		for _, e := range entries {
+			if err := ctx.Err(); err != nil {
+				yield(nil, err)
+				return
+			}
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}
+}
+
+// tail returns the entries from a sequence on. Later appends do not change it.
+func (s *Store) tail(from uint64) ([][]byte, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.closed {
+		return nil, eventlog.ErrClosed
+	}
+	x := s.extent()
+	if err := x.CheckFrom(from); err != nil {
+		return nil, err
+	}
+	return s.entries[from-x.First:], nil
+}
+
+// Extent implements eventlog.Bounded.
+func (s *Store) Extent(ctx context.Context) (eventlog.Extent, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.closed {
+		return eventlog.Extent{}, eventlog.ErrClosed
+	}
+	return s.extent(), ctx.Err()
+}
+
+func (s *Store) extent() eventlog.Extent {
+	return eventlog.Extent{First: s.removed + 1, Last: s.removed + uint64(len(s.entries)), Bytes: s.bytes}
+}
+
+// TruncateBefore implements eventlog.Truncater.
+func (s *Store) TruncateBefore(ctx context.Context, sequence uint64) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return eventlog.ErrClosed
+	}
+	x := s.extent()
+	if sequence > x.Last+1 {
+		return x.CheckFrom(sequence)
+	}
+	if sequence <= x.First {
+		return nil
+	}
+	n := sequence - x.First
+	for _, e := range s.entries[:n] {
+		s.bytes -= uint64(len(e))
+	}
+	s.entries, s.removed = slices.Clone(s.entries[n:]), sequence-1
+	return nil
+}
+
+// Close implements eventlog.Store, and forgets the entries.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed, s.entries = true, nil
+	return nil
+}

@@ -1,0 +1,64 @@
+package natslog
+
+import (
+	"fmt"
+	"log/slog"
+	"math"
+	"os"
+	"path/filepath"
+
+	"github.com/nats-io/nats-server/v2/server"
+
+	"vitrine/eventlog"
+)
+
+// embed starts a server in the process: no port, files in the directory, and
+// every message synced to disk before it is acknowledged.
+func (s *Store) embed() (err error) {
+	dir := s.options.Dir
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	if s.lock, err = lockDir(dir); err != nil {
+		return err
+	}
+	if s.mark, err = openMark(filepath.Join(dir, "mark")); err != nil {
+		return err
+	}
+	s.server, err = server.NewServer(&server.Options{
+		ServerName:         "vitrine",
+		DontListen:         true,
+		NoSigs:             true,
+		JetStream:          true,
+		StoreDir:           dir,
+		SyncAlways:         syncAlways,
+		JetStreamMaxStore:  math.MaxInt64 / 2, // the disk is the limit
+		JetStreamMaxMemory: 1 << 20,
+		NoSystemAccount:    true,
+	})
+	if err != nil {
+		return fmt.Errorf("natslog: %s: %w", dir, err)
+	}
+	s.server.SetLoggerV2(logger{s.options.Logger}, false, false, false)
+	s.server.Start()
+	if !s.server.ReadyForConnections(s.options.Patience) {
+		return fmt.Errorf("natslog: the server of %s is not ready after %v", dir, s.options.Patience)
+	}
+	if !s.server.JetStreamEnabled() {
+		return fmt.Errorf("natslog: the files in %s cannot be opened: %w", dir, eventlog.ErrReopen)
+	}
+	return nil
+}
+
+// syncAlways is false only where the cost of syncing is measured.
+var syncAlways = true
+
+// logger passes a server's warnings and errors on.
+type logger struct{ *slog.Logger }
+
+func (logger) Noticef(string, ...any)              {}
+func (logger) Debugf(string, ...any)               {}
+func (logger) Tracef(string, ...any)               {}
+func (l logger) Warnf(format string, args ...any)  { l.Warn(fmt.Sprintf(format, args...)) }
+func (l logger) Errorf(format string, args ...any) { l.Error(fmt.Sprintf(format, args...)) }
+func (l logger) Fatalf(format string, args ...any) { l.Error(fmt.Sprintf(format, args...)) }

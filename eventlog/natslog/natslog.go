@@ -1,0 +1,270 @@
+// Package natslog keeps an event log in a stream of NATS JetStream: by default
+// of a server inside the process, which listens on no port and has its files
+// in a directory, or of an external server or cluster. The code is the same.
+//
+// A message of the stream is an eventlog.Frame: the entries of the callers of Append
+// that waited while the frame before was written. One frame is under way at a time.
+//
+// One writer. Opening a log reads the last frame and writes an empty one with the next
+// epoch. Every message names the sequence that the stream's last message must
+// have, so that a writer that is not the last to have opened the log is
+// refused by the server, whatever it still believes: eventlog.ErrFenced.
+package natslog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"vitrine/eventlog"
+)
+
+// Options of a log. One of Dir and URL is given.
+type Options struct {
+	Dir      string        // of the server in the process; made where it is missing
+	URL      string        // of external servers, nats://host:4222, comma separated
+	Connect  []nats.Option // credentials and the like for URL
+	Stream   string        // "vitrine" where empty
+	Replicas int           // of a stream that is created on external servers; 1 where 0
+	First    uint64        // the sequence of the first entry of a log that is created; 1 where 0
+	ReadOnly bool          // do not take the log over; Append is refused
+	Patience time.Duration // for an answer of the server, over several attempts; 30 s where 0
+	Logger   *slog.Logger  // of the server's warnings; nil discards them
+}
+
+// Store is an eventlog.Store in a JetStream stream.
+type Store struct {
+	options Options
+	server  *server.Server // nil where it is external
+	lock    *dirLock
+	mark    *mark // nil where the server is external
+	conn    *nats.Conn
+	js      jetstream.JetStream
+	stream  jetstream.Stream
+
+	queue   chan *request
+	closing chan struct{} // closed by Close
+	done    chan struct{} // closed when the writer has ended
+	close   func() error
+
+	mu  sync.RWMutex
+	end tail
+}
+
+// tail is where the log ends, as far as it is acknowledged.
+type tail struct {
+	message uint64 // the stream's last sequence
+	epoch   uint64
+	next    uint64 // the sequence of the next entry
+}
+
+var (
+	_ eventlog.Store     = (*Store)(nil)
+	_ eventlog.Bounded   = (*Store)(nil)
+	_ eventlog.Truncater = (*Store)(nil)
+)
+
+// Open opens a log, creates it where there is none, and takes it over from its
+// last writer. Errors are those of the directory or the connection, ErrFenced
+// where somebody else opens it at the same moment, and a *eventlog.DamageError where
+// acknowledged entries are missing at its end.
+func Open(ctx context.Context, o Options) (_ *Store, err error) {
+	if (o.Dir == "") == (o.URL == "") {
+		return nil, errors.New("natslog: want a directory or the URL of a server, one of them")
+	}
+	if o.Stream == "" {
+		o.Stream = "vitrine"
+	}
+	o.Replicas, o.First = max(o.Replicas, 1), max(o.First, 1)
+	if o.Patience == 0 {
+		o.Patience = 30 * time.Second
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	s := &Store{options: o, queue: make(chan *request), closing: make(chan struct{}), done: make(chan struct{})}
+	s.close = sync.OnceValue(s.shut)
+	if err := s.open(ctx); err != nil {
+		close(s.done)
+		s.Close()
+		return nil, err
+	}
+	go s.write()
+	return s, nil
+}
+
+func (s *Store) open(ctx context.Context) (err error) {
+	o := s.options
+	if o.Dir != "" {
+		if err := s.embed(); err != nil {
+			return err
+		}
+		s.conn, err = nats.Connect("", nats.InProcessServer(s.server), nats.Name("vitrine"))
+	} else {
+		options := append([]nats.Option{nats.Name("vitrine"), nats.MaxReconnects(-1), nats.ReconnectWait(100 * time.Millisecond)}, o.Connect...)
+		s.conn, err = nats.Connect(o.URL, options...)
+	}
+	if err != nil {
+		return fmt.Errorf("natslog: connecting to %s: %w", s.where(), err)
+	}
+	if s.js, err = jetstream.New(s.conn); err != nil {
+		return fmt.Errorf("natslog: %s: %w", s.where(), err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, o.Patience)
+	defer cancel()
+	if err := s.findStream(ctx); err != nil {
+		return fmt.Errorf("natslog: stream %q of %s: %w", o.Stream, s.where(), err)
+	}
+	if err := s.findEnd(ctx); err != nil {
+		return err
+	}
+	if s.mark != nil {
+		if err := s.mark.check(s.end); err != nil {
+			return err
+		}
+	}
+	if o.ReadOnly {
+		return nil
+	}
+	s.end.epoch++
+	if err := s.commit(ctx, nil); err != nil || s.mark == nil {
+		return err
+	}
+	return s.mark.file.Sync()
+}
+
+func (s *Store) where() string {
+	if s.server != nil {
+		return s.options.Dir
+	}
+	return s.options.URL
+}
+
+// subject is that of the log's messages.
+func (s *Store) subject() string { return s.options.Stream + ".log" }
+
+// findStream opens the stream or creates it.
+func (s *Store) findStream(ctx context.Context) (err error) {
+	s.stream, err = s.js.Stream(ctx, s.options.Stream)
+	if !errors.Is(err, jetstream.ErrStreamNotFound) || s.options.ReadOnly {
+		return err
+	}
+	s.stream, err = s.js.CreateStream(ctx, jetstream.StreamConfig{
+		Name:       s.options.Stream,
+		Subjects:   []string{s.subject()},
+		Storage:    jetstream.FileStorage,
+		Retention:  jetstream.LimitsPolicy,
+		Discard:    jetstream.DiscardNew,
+		Replicas:   s.options.Replicas,
+		DenyDelete: true,
+	})
+	return err
+}
+
+// findEnd reads the last frame.
+func (s *Store) findEnd(ctx context.Context) error {
+	info, err := s.stream.Info(ctx)
+	if err != nil {
+		return fmt.Errorf("natslog: %s: %w", s.where(), err)
+	}
+	s.end = tail{message: info.State.LastSeq, next: s.options.First}
+	if info.State.Msgs == 0 {
+		return nil
+	}
+	f, err := s.frame(ctx, info.State.LastSeq)
+	if err != nil {
+		return fmt.Errorf("natslog: the last message, %d, of %s: %w", info.State.LastSeq, s.where(), err)
+	}
+	s.end.epoch, s.end.next = f.Epoch, f.Next()
+	return nil
+}
+
+// acknowledged returns the log's end: of a log open for reading, where it was
+// when it was opened.
+func (s *Store) acknowledged() tail {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.end
+}
+
+// Extent implements eventlog.Bounded. Bytes are those of the stream.
+func (s *Store) Extent(ctx context.Context) (eventlog.Extent, error) {
+	if s.isClosed() {
+		return eventlog.Extent{}, eventlog.ErrClosed
+	}
+	end := s.acknowledged()
+	info, err := s.stream.Info(ctx)
+	if err != nil {
+		return eventlog.Extent{}, fmt.Errorf("natslog: %s: %w", s.where(), err)
+	}
+	x := eventlog.Extent{First: end.next, Last: end.next - 1, Bytes: info.State.Bytes}
+	if info.State.Msgs > 0 {
+		f, err := s.frame(ctx, info.State.FirstSeq)
+		if err != nil {
+			return x, fmt.Errorf("natslog: the first message, %d, of %s: %w", info.State.FirstSeq, s.where(), err)
+		}
+		x.First = f.First
+	}
+	return x, nil
+}
+
+// TruncateBefore implements eventlog.Truncater. It removes whole frames, and
+// leaves the last one, which has the numbers.
+func (s *Store) TruncateBefore(ctx context.Context, sequence uint64) error {
+	if s.isClosed() {
+		return eventlog.ErrClosed
+	}
+	if s.options.ReadOnly {
+		return eventlog.ErrReadOnly
+	}
+	x, err := s.Extent(ctx)
+	if err != nil {
+		return err
+	}
+	if sequence > x.Last+1 {
+		return x.CheckFrom(sequence)
+	}
+	if sequence <= x.First {
+		return nil
+	}
+	message, err := s.find(ctx, sequence, s.acknowledged())
+	if err != nil {
+		return err
+	}
+	if err := s.stream.Purge(ctx, jetstream.WithPurgeSequence(message)); err != nil {
+		return fmt.Errorf("natslog: removing the messages before %d of %s: %w", message, s.where(), err)
+	}
+	return nil
+}
+
+func (s *Store) isClosed() bool {
+	select {
+	case <-s.closing:
+		return true
+	default:
+		return false
+	}
+}
+
+// Close implements eventlog.Store.
+func (s *Store) Close() error { return s.close() }
+
+func (s *Store) shut() error {
+	close(s.closing)
+	<-s.done
+	if s.conn != nil {
+		s.conn.Close()
+	}
+	if s.server != nil {
+		s.server.Shutdown()
+		s.server.WaitForShutdown()
+	}
+	return errors.Join(s.mark.close(), s.lock.release())
+}

@@ -1,0 +1,222 @@
+package natslog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"vitrine/eventlog"
+)
+
+// Entries implements eventlog.Store. It verifies that the messages from that of
+// the first entry on are all there, each an undamaged frame, with entries and
+// epochs that go on where the frame before ends.
+func (s *Store) Entries(ctx context.Context, from uint64) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		err := s.entries(ctx, from, func(e []byte) bool { return yield(e, nil) })
+		if err != nil {
+			yield(nil, err)
+		}
+	}
+}
+
+// entries yields entries until yield returns false, or with an error.
+func (s *Store) entries(ctx context.Context, from uint64, yield func([]byte) bool) error {
+	end := s.acknowledged()
+	x, err := s.Extent(ctx)
+	if err != nil {
+		return err
+	}
+	x.Last = end.next - 1
+	if err := x.CheckFrom(from); err != nil {
+		return err
+	}
+	if from == end.next {
+		return nil
+	}
+	first, err := s.find(ctx, from, end)
+	if err != nil {
+		return err
+	}
+	next := from // the entry to be yielded
+	var before *eventlog.Frame
+	for m, err := range s.messages(ctx, first, end.message) {
+		if err != nil {
+			return s.explain(ctx, next, err)
+		}
+		f, err := decodeAfter(before, m.data)
+		if err != nil {
+			return &eventlog.DamageError{Sequence: next, Err: fmt.Errorf("message %d: %w", m.sequence, err)}
+		}
+		if before == nil && f.First > from {
+			return &eventlog.DamageError{Sequence: next, Err: fmt.Errorf("message %d begins with entry %d", m.sequence, f.First)}
+		}
+		for i, e := range f.Entries {
+			if f.First+uint64(i) < next {
+				continue
+			}
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if !yield(e) {
+				return nil
+			}
+			next++
+		}
+		before = &f
+	}
+	if next != end.next {
+		return &eventlog.DamageError{Sequence: next, Err: fmt.Errorf("entries up to %d were acknowledged", end.next-1)}
+	}
+	return nil
+}
+
+// explain turns an error of reading an entry's message into what it means.
+func (s *Store) explain(ctx context.Context, entry uint64, err error) error {
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case s.isClosed():
+		return eventlog.ErrClosed
+	case errors.Is(err, errUnreadable):
+		return &eventlog.DamageError{Sequence: entry, Err: err}
+	}
+	return fmt.Errorf("natslog: reading entry %d of %s: %w", entry, s.where(), err)
+}
+
+// decodeAfter reads a frame and checks that it follows on one, where there is one.
+func decodeAfter(before *eventlog.Frame, data []byte) (eventlog.Frame, error) {
+	f, err := eventlog.DecodeFrame(data)
+	switch {
+	case err != nil || before == nil:
+		return f, err
+	case f.First != before.Next():
+		return f, fmt.Errorf("it begins with entry %d where %d follows", f.First, before.Next())
+	case f.Epoch < before.Epoch:
+		return f, fmt.Errorf("it is of epoch %d after one of epoch %d", f.Epoch, before.Epoch)
+	}
+	return f, nil
+}
+
+// message is one of the stream, with its own sequence there.
+type message struct {
+	sequence uint64
+	data     []byte
+}
+
+// messages yields those of the stream from first to last, without a hole, or
+// an error.
+func (s *Store) messages(ctx context.Context, first, last uint64) iter.Seq2[message, error] {
+	return func(yield func(message, error) bool) {
+		consumer, err := s.stream.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{
+			DeliverPolicy: jetstream.DeliverByStartSequencePolicy,
+			OptStartSeq:   first,
+		})
+		if err != nil {
+			yield(message{}, err)
+			return
+		}
+		incoming, err := consumer.Messages(jetstream.PullMaxMessagesWithBytesLimit(4096, 16*eventlog.MaxFrame))
+		if err != nil {
+			yield(message{}, err)
+			return
+		}
+		defer incoming.Stop()
+		for want := first; want <= last; want++ {
+			m, err := s.next(ctx, incoming, want)
+			if !yield(m, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// errUnreadable is of messages that the stream should have, and does not give.
+var errUnreadable = errors.New("it cannot be read")
+
+// next returns the message of a sequence, the next of those that come in.
+func (s *Store) next(ctx context.Context, incoming jetstream.MessagesContext, want uint64) (message, error) {
+	for {
+		m, err := nextWithin(ctx, incoming, attempt)
+		if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+			if err := s.lookUp(ctx, want); err != nil { // it is not just slow
+				return message{}, err
+			}
+			continue
+		}
+		if err != nil {
+			return message{}, err
+		}
+		meta, err := m.Metadata()
+		if err != nil {
+			return message{}, err
+		}
+		if meta.Sequence.Stream == want {
+			return message{want, m.Data()}, nil
+		}
+		if err := s.lookUp(ctx, want); err != nil {
+			return message{}, err
+		}
+		return message{}, fmt.Errorf("message %d: %w: the server leaves it out", want, errUnreadable)
+	}
+}
+
+func nextWithin(ctx context.Context, incoming jetstream.MessagesContext, wait time.Duration) (jetstream.Msg, error) {
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	return incoming.Next(jetstream.NextContext(ctx))
+}
+
+// lookUp tells why a message does not come: it was removed, or is damaged. Nil
+// says that it is there.
+func (s *Store) lookUp(ctx context.Context, sequence uint64) error {
+	_, err := s.stream.GetMsg(ctx, sequence)
+	var refused *jetstream.APIError
+	if !errors.As(err, &refused) {
+		return err
+	}
+	if info, err := s.stream.Info(ctx); err == nil && sequence < info.State.FirstSeq {
+		return fmt.Errorf("%w: message %d, the first one left is %d", eventlog.ErrRemoved, sequence, info.State.FirstSeq)
+	}
+	return fmt.Errorf("message %d: %w: %w", sequence, errUnreadable, err)
+}
+
+// frame reads one message of the stream.
+func (s *Store) frame(ctx context.Context, sequence uint64) (eventlog.Frame, error) {
+	m, err := s.stream.GetMsg(ctx, sequence)
+	if err != nil {
+		return eventlog.Frame{}, err
+	}
+	return eventlog.DecodeFrame(m.Data)
+}
+
+// find returns the message with an entry, or one before it, by bisection: no
+// index is kept. Where a message on the way cannot be read it is the
+// first of the stream, from which a reader finds where exactly the damage is.
+func (s *Store) find(ctx context.Context, entry uint64, end tail) (uint64, error) {
+	info, err := s.stream.Info(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("natslog: %s: %w", s.where(), err)
+	}
+	low, high := info.State.FirstSeq, end.message+1
+	for high-low > 1 { // the frame of low begins at or before the entry, that of high after it
+		middle := low + (high-low)/2
+		f, err := s.frame(ctx, middle)
+		if ctx.Err() != nil {
+			return 0, ctx.Err()
+		}
+		if err != nil {
+			return info.State.FirstSeq, nil
+		}
+		if f.First <= entry {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	return low, nil
+}

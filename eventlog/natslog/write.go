@@ -1,0 +1,243 @@
+package natslog
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"vitrine/eventlog"
+)
+
+// request is a call of Append.
+type request struct {
+	entries [][]byte
+	size    int // in a frame
+	done    chan answer
+}
+
+type answer struct {
+	last uint64
+	err  error
+}
+
+// Append implements eventlog.Store. A caller waits until the writer takes its
+// entries, which it does when the frame before is acknowledged: so the bytes
+// under way are those of one frame, whatever the number of callers.
+func (s *Store) Append(ctx context.Context, entries ...[]byte) (last uint64, err error) {
+	size, err := eventlog.EntriesSize(entries...)
+	if err != nil {
+		return 0, err
+	}
+	if s.options.ReadOnly {
+		return 0, eventlog.ErrReadOnly
+	}
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	if s.isClosed() {
+		return 0, eventlog.ErrClosed
+	}
+	r := &request{entries: entries, size: size, done: make(chan answer, 1)}
+	select {
+	case s.queue <- r:
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	case <-s.closing:
+		return 0, eventlog.ErrClosed
+	}
+	select {
+	case a := <-r.done:
+		return a.last, a.err
+	case <-ctx.Done():
+		return 0, fmt.Errorf("%w: %w", eventlog.ErrUnknown, ctx.Err())
+	}
+}
+
+// write is the writer: it packs the requests that wait into a frame, commits
+// it, and answers them. After a failure it answers all with that.
+func (s *Store) write() {
+	defer close(s.done)
+	var failed error
+	var late *request // did not fit into the frame before
+	for {
+		first := late
+		if late = nil; first == nil {
+			select {
+			case first = <-s.queue:
+			case <-s.closing:
+				return
+			}
+		}
+		group := []*request{first}
+		for size := first.size; late == nil; {
+			r := s.waiting()
+			if r == nil {
+				break
+			}
+			if size += r.size; size > eventlog.MaxFrame-eventlog.EmptyFrame {
+				late = r
+			} else {
+				group = append(group, r)
+			}
+		}
+		if failed == nil {
+			failed = s.commitGroup(group)
+		} else {
+			refuse(group, failed)
+		}
+	}
+}
+
+// waiting returns a request that waits, or nil.
+func (s *Store) waiting() *request {
+	select {
+	case r := <-s.queue:
+		return r
+	default:
+		return nil
+	}
+}
+
+// commitGroup writes the entries of some requests and answers them. The error
+// is what all later requests are answered with.
+func (s *Store) commitGroup(group []*request) (failed error) {
+	var entries [][]byte
+	for _, r := range group {
+		entries = append(entries, r.entries...)
+	}
+	last := s.acknowledged().next - 1
+	if len(entries) > 0 {
+		ctx, cancel := context.WithTimeout(context.Background(), s.options.Patience)
+		defer cancel()
+		if err := s.commit(ctx, entries); err != nil {
+			refuse(group, err)
+			return fmt.Errorf("an earlier append failed: %w", err)
+		}
+	}
+	for _, r := range group {
+		last += uint64(len(r.entries))
+		r.done <- answer{last: last}
+	}
+	return nil
+}
+
+func refuse(group []*request, err error) {
+	for _, r := range group {
+		r.done <- answer{err: err}
+	}
+}
+
+// commit writes a frame with the entries after the log's end, and moves the
+// end. None open the epoch.
+func (s *Store) commit(ctx context.Context, entries [][]byte) error {
+	end := s.acknowledged()
+	f := eventlog.Frame{Epoch: end.epoch, First: end.next, Entries: entries}
+	data := f.Encode(make([]byte, 0, frameSize(entries)))
+	end.next = f.Next()
+	end.message++
+	err := s.publish(ctx, data, end.message)
+	if errors.Is(err, errTaken) {
+		if err = s.compare(ctx, f, data, end.message); err == nil {
+			end.message++
+			err = s.confirm(ctx, end)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if s.mark != nil {
+		if err := s.mark.set(end); err != nil {
+			return fmt.Errorf("%w: %w", eventlog.ErrReopen, err)
+		}
+	}
+	s.mu.Lock()
+	s.end = end
+	s.mu.Unlock()
+	return nil
+}
+
+func frameSize(entries [][]byte) int {
+	size := eventlog.EmptyFrame
+	for _, e := range entries {
+		size += eventlog.EntrySize(e)
+	}
+	return size
+}
+
+// attempt is how long an answer of the server is waited for before the message
+// is sent again, after a pause.
+const (
+	attempt = 2 * time.Second
+	pause   = 50 * time.Millisecond
+)
+
+// errTaken says that the stream has a message where ours was to be.
+var errTaken = errors.New("the place in the stream is taken")
+
+// publish sends a message for a place in the stream, and waits for its
+// acknowledgement. A message that is not answered is sent again: at most one of the
+// copies gets the place.
+func (s *Store) publish(ctx context.Context, data []byte, place uint64) error {
+	for {
+		ack, err := s.send(ctx, data, place)
+		var refused *jetstream.APIError
+		switch {
+		case err == nil && ack.Stream == s.options.Stream && ack.Sequence == place && !ack.Duplicate:
+			return nil
+		case err == nil:
+			return fmt.Errorf("%w: message %d was acknowledged as %d of stream %q", eventlog.ErrReopen, place, ack.Sequence, ack.Stream)
+		case errors.As(err, &refused) && isWrongLast(refused):
+			return errTaken
+		case errors.As(err, &refused):
+			return fmt.Errorf("%w: %w", eventlog.ErrReopen, err)
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%w: no answer within %v: %w", eventlog.ErrReopen, s.options.Patience, err)
+		case <-time.After(pause):
+		}
+	}
+}
+
+func (s *Store) send(ctx context.Context, data []byte, place uint64) (*jetstream.PubAck, error) {
+	ctx, cancel := context.WithTimeout(ctx, attempt)
+	defer cancel()
+	return s.js.PublishMsg(ctx, &nats.Msg{Subject: s.subject(), Data: data},
+		jetstream.WithExpectLastSequence(place-1), jetstream.WithExpectStream(s.options.Stream), jetstream.WithRetryAttempts(0))
+}
+
+// isWrongLast tells whether a message was refused for the sequence that it
+// named.
+func isWrongLast(err *jetstream.APIError) bool {
+	return err.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence || err.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant
+}
+
+// compare looks whether the message at our place is ours, whose acknowledgement was
+// lost. One that opens an epoch may equal that of a writer that opens the log at the
+// same moment, and is not taken for ours.
+func (s *Store) compare(ctx context.Context, f eventlog.Frame, data []byte, place uint64) error {
+	m, err := s.stream.GetMsg(ctx, place)
+	switch {
+	case err == nil && bytes.Equal(m.Data, data) && len(f.Entries) > 0:
+		return nil
+	case err == nil || errors.Is(err, jetstream.ErrMsgNotFound):
+		return fmt.Errorf("%w: message %d is not of epoch %d", eventlog.ErrFenced, place, f.Epoch)
+	}
+	return fmt.Errorf("%w: message %d: %w", eventlog.ErrReopen, place, err)
+}
+
+// confirm makes sure of a message that was read, not acknowledged, by an empty one
+// after it: a server that failed to write a message accepts no more.
+func (s *Store) confirm(ctx context.Context, end tail) error {
+	f := eventlog.Frame{Epoch: end.epoch, First: end.next}
+	if err := s.publish(ctx, f.Encode(nil), end.message); errors.Is(err, errTaken) {
+		return fmt.Errorf("%w: message %d does not confirm the one before", eventlog.ErrReopen, end.message)
+	} else {
+		return err
+	}
+}
