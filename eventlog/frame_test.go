@@ -1,0 +1,157 @@
+package eventlog_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/hex"
+	"hash/crc32"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"vitrine/eventlog"
+)
+
+// The CRC-32C of this frame is from another implementation: the bitwise
+// division by the reversed polynomial 0x82f63b78, below.
+func TestFrameBytes(t *testing.T) {
+	f := eventlog.Frame{Epoch: 3, First: 258, Entries: [][]byte{[]byte("ab"), {}, bytes.Repeat([]byte{'z'}, 128)}}
+	want, _ := hex.DecodeString("564c4f47" + "01" + "000000" + "0300000000000000" + "0201000000000000" + "03000000" + "86000000" +
+		"026162" + "00" + "8001" + strings.Repeat("7a", 128))
+	want = binary.LittleEndian.AppendUint32(want, bitwiseCRC(want))
+	if have := f.Encode(nil); !bytes.Equal(have, want) {
+		t.Errorf("frame is\n%x, want\n%x", have, want)
+	}
+	if f.Next() != 261 {
+		t.Errorf("after 3 entries from 258 on comes %d", f.Next())
+	}
+}
+
+func bitwiseCRC(data []byte) uint32 {
+	crc := ^uint32(0)
+	for _, b := range data {
+		crc ^= uint32(b)
+		for range 8 {
+			crc = crc>>1 ^ 0x82f63b78*(crc&1)
+		}
+	}
+	return ^crc
+}
+
+func TestBitwiseCRC(t *testing.T) { // RFC 3720, appendix B.4: 32 bytes of 0
+	if have := bitwiseCRC(make([]byte, 32)); have != 0x8a9136aa {
+		t.Errorf("%08x", have)
+	}
+}
+
+func TestFramesComeBack(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		f := eventlog.Frame{
+			Epoch:   rapid.Uint64().Draw(t, "epoch"),
+			First:   rapid.Uint64Range(1, 1<<63).Draw(t, "first"),
+			Entries: rapid.SliceOfN(rapid.SliceOfN(rapid.Byte(), 0, 300), 1, 10).Draw(t, "entries"),
+		}
+		data := f.Encode(nil)
+		have, err := eventlog.DecodeFrame(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(f, have); diff != "" {
+			t.Fatalf("-want +got:\n%s", diff)
+		}
+		size, err := eventlog.EntriesSize(f.Entries...)
+		if err != nil || size+eventlog.EmptyFrame != len(data) {
+			t.Fatalf("entries take %d bytes (%v) of a frame of %d", size, err, len(data))
+		}
+		if _, err := eventlog.DecodeFrame(data[:rapid.IntRange(0, len(data)-1).Draw(t, "cut")]); err == nil {
+			t.Fatal("a truncated frame is accepted")
+		}
+		// CRC-32C detects every burst of up to 32 bits.
+		damaged := slices.Clone(data)
+		damaged[rapid.IntRange(0, len(data)-1).Draw(t, "where")] ^= rapid.ByteRange(1, 255).Draw(t, "bits")
+		if _, err := eventlog.DecodeFrame(damaged); err == nil {
+			t.Fatal("a damaged frame is accepted")
+		}
+	})
+}
+
+func TestFrameOfNoEntries(t *testing.T) {
+	want := eventlog.Frame{Epoch: 2, First: 1}
+	data := want.Encode([]byte("prefix"))[6:]
+	if len(data) != eventlog.EmptyFrame {
+		t.Errorf("%d bytes", len(data))
+	}
+	have, err := eventlog.DecodeFrame(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, have); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Frames with a right checksum and wrong content are refused too.
+func TestUnlawfulFrames(t *testing.T) {
+	good := (&eventlog.Frame{Epoch: 1, First: 5, Entries: [][]byte{[]byte("ab"), []byte("c")}}).Encode(nil)
+	for _, c := range []struct {
+		name   string
+		change func([]byte) []byte
+		want   string
+	}{
+		{"another file", func(b []byte) []byte { b[0] = 'X'; return b }, "not a frame"},
+		{"a later version", func(b []byte) []byte { b[4] = 2; return b }, "version 2, this program reads 1"},
+		{"reserved", func(b []byte) []byte { b[6] = 1; return b }, "reserved"},
+		{"sequence 0", func(b []byte) []byte { clear(b[16:24]); return b }, "first sequence is 0"},
+		{"sequence overflow", func(b []byte) []byte { binary.LittleEndian.PutUint64(b[16:], ^uint64(1)); return b }, "first sequence"},
+		{"fewer entries", func(b []byte) []byte { b[24] = 1; return b }, "2 bytes too many"},
+		{"more entries", func(b []byte) []byte { b[24] = 3; return b }, "entry 2 of the frame ends early"},
+		{"a billion entries", func(b []byte) []byte { b[27] = 0x40; return b }, "counts 1073741826 entries in 5 bytes"},
+		{"length", func(b []byte) []byte { b[28]++; return b }, "length is 6, it has 5"},
+		{"entry too long", func(b []byte) []byte { b[35] = 100; return b }, "entry 1 of the frame ends early"},
+	} {
+		data := c.change(slices.Clone(good[:len(good)-4]))
+		data = binary.LittleEndian.AppendUint32(data, crc32.Checksum(data, crc32.MakeTable(crc32.Castagnoli)))
+		if _, err := eventlog.DecodeFrame(data); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want an error with %q", c.name, err, c.want)
+		}
+	}
+	bad := slices.Clone(good)
+	bad[33] ^= 1
+	if _, err := eventlog.DecodeFrame(bad); err == nil || !strings.Contains(err.Error(), "checksum") {
+		t.Errorf("a flipped bit: %v", err)
+	}
+}
+
+func TestFrameTooLargePanics(t *testing.T) {
+	defer func() {
+		if recover() == nil {
+			t.Error("a frame over MaxFrame is encoded")
+		}
+	}()
+	(&eventlog.Frame{First: 1, Entries: [][]byte{make([]byte, eventlog.MaxFrame)}}).Encode(nil)
+}
+
+func FuzzDecodeFrame(f *testing.F) {
+	f.Add((&eventlog.Frame{Epoch: 1, First: 5, Entries: [][]byte{[]byte("ab"), {}}}).Encode(nil))
+	f.Add((&eventlog.Frame{Epoch: 1, First: 5}).Encode(nil))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		// With a checksum put right, so that what lies behind it is reached.
+		if len(data) > 4 {
+			body := data[:len(data)-4]
+			data = binary.LittleEndian.AppendUint32(slices.Clone(body), crc32.Checksum(body, crc32.MakeTable(crc32.Castagnoli)))
+		}
+		frame, err := eventlog.DecodeFrame(data)
+		if err != nil {
+			return
+		}
+		if len(data) > eventlog.MaxFrame {
+			return
+		}
+		if have := frame.Encode(nil); !bytes.Equal(have, data) {
+			t.Errorf("%x is encoded as %x", data, have)
+		}
+	})
+}
