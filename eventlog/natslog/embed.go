@@ -1,7 +1,9 @@
 package natslog
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"math"
 	"os"
@@ -23,6 +25,9 @@ func (s *Store) embed() (err error) {
 		return err
 	}
 	if s.mark, err = openMark(filepath.Join(dir, "mark")); err != nil {
+		return err
+	}
+	if err := dropIndexes(dir); err != nil {
 		return err
 	}
 	s.server, err = server.NewServer(&server.Options{
@@ -48,6 +53,18 @@ func (s *Store) embed() (err error) {
 		return fmt.Errorf("natslog: the files in %s cannot be opened: %w", dir, eventlog.ErrReopen)
 	}
 	return nil
+}
+
+// dropIndexes removes the server's summaries of its files, so that it reads the files
+// and verifies every record when it starts. With a summary it would
+// believe a record's sequence before it looks at the checksum, and fill memory
+// with the numbers up to it: a flipped bit would take the machine down.
+func dropIndexes(dir string) error {
+	paths, err := fs.Glob(os.DirFS(dir), "jetstream/*/streams/*/msgs/index.db")
+	for _, path := range paths {
+		err = errors.Join(err, os.Remove(filepath.Join(dir, path)))
+	}
+	return err
 }
 
 // syncAlways is false only where the cost of syncing is measured.

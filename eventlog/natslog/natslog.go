@@ -180,7 +180,10 @@ func (s *Store) findEnd(ctx context.Context) error {
 	}
 	f, err := s.frame(ctx, info.State.LastSeq)
 	if err != nil {
-		return fmt.Errorf("natslog: the last message, %d, of %s: %w", info.State.LastSeq, s.where(), err)
+		if damage := s.locate(ctx, info.State); damage != nil {
+			return damage
+		}
+		return fmt.Errorf("natslog: the end of %s: %w", s.where(), err)
 	}
 	s.end.epoch, s.end.next = f.Epoch, f.Next()
 	return nil
@@ -208,7 +211,7 @@ func (s *Store) Extent(ctx context.Context) (eventlog.Extent, error) {
 	if info.State.Msgs > 0 {
 		f, err := s.frame(ctx, info.State.FirstSeq)
 		if err != nil {
-			return x, fmt.Errorf("natslog: the first message, %d, of %s: %w", info.State.FirstSeq, s.where(), err)
+			return x, s.explain(ctx, s.options.First, err)
 		}
 		x.First = f.First
 	}

@@ -43,17 +43,12 @@ func (s *Store) entries(ctx context.Context, from uint64, yield func([]byte) boo
 		return err
 	}
 	next := from // the entry to be yielded
-	var before *eventlog.Frame
-	for m, err := range s.messages(ctx, first, end.message) {
+	for f, err := range s.frames(ctx, first, end.message) {
+		if err == nil && f.First > next {
+			err = fmt.Errorf("%w: the frame begins with entry %d", errUnreadable, f.First)
+		}
 		if err != nil {
 			return s.explain(ctx, next, err)
-		}
-		f, err := decodeAfter(before, m.data)
-		if err != nil {
-			return &eventlog.DamageError{Sequence: next, Err: fmt.Errorf("message %d: %w", m.sequence, err)}
-		}
-		if before == nil && f.First > from {
-			return &eventlog.DamageError{Sequence: next, Err: fmt.Errorf("message %d begins with entry %d", m.sequence, f.First)}
 		}
 		for i, e := range f.Entries {
 			if f.First+uint64(i) < next {
@@ -67,10 +62,21 @@ func (s *Store) entries(ctx context.Context, from uint64, yield func([]byte) boo
 			}
 			next++
 		}
-		before = &f
 	}
 	if next != end.next {
-		return &eventlog.DamageError{Sequence: next, Err: fmt.Errorf("entries up to %d were acknowledged", end.next-1)}
+		return s.explain(ctx, next, fmt.Errorf("%w: entries up to %d were acknowledged", errUnreadable, end.next-1))
+	}
+	return nil
+}
+
+// locate returns the first damage of the stream, or nil.
+func (s *Store) locate(ctx context.Context, state jetstream.StreamState) error {
+	next := s.options.First
+	for f, err := range s.frames(ctx, state.FirstSeq, state.LastSeq) {
+		if err != nil {
+			return s.explain(ctx, next, err)
+		}
+		next = f.Next()
 	}
 	return nil
 }
@@ -88,7 +94,28 @@ func (s *Store) explain(ctx context.Context, entry uint64, err error) error {
 	return fmt.Errorf("natslog: reading entry %d of %s: %w", entry, s.where(), err)
 }
 
-// decodeAfter reads a frame and checks that it follows on one, where there is one.
+// frames yields those of messages first to last, each of which goes on where
+// the one before ends, or an error.
+func (s *Store) frames(ctx context.Context, first, last uint64) iter.Seq2[eventlog.Frame, error] {
+	return func(yield func(eventlog.Frame, error) bool) {
+		var before *eventlog.Frame
+		for m, err := range s.messages(ctx, first, last) {
+			var f eventlog.Frame
+			if err == nil {
+				if f, err = decodeAfter(before, m.data); err != nil {
+					err = fmt.Errorf("message %d: %w: %w", m.sequence, errUnreadable, err)
+				}
+			}
+			if !yield(f, err) || err != nil {
+				return
+			}
+			before = &f
+		}
+	}
+}
+
+// decodeAfter reads a frame and checks that it follows on one, where there is
+// one.
 func decodeAfter(before *eventlog.Frame, data []byte) (eventlog.Frame, error) {
 	f, err := eventlog.DecodeFrame(data)
 	switch {
@@ -188,10 +215,18 @@ func (s *Store) lookUp(ctx context.Context, sequence uint64) error {
 // frame reads one message of the stream.
 func (s *Store) frame(ctx context.Context, sequence uint64) (eventlog.Frame, error) {
 	m, err := s.stream.GetMsg(ctx, sequence)
-	if err != nil {
+	var refused *jetstream.APIError
+	switch {
+	case errors.As(err, &refused):
+		return eventlog.Frame{}, fmt.Errorf("message %d: %w: %w", sequence, errUnreadable, err)
+	case err != nil:
 		return eventlog.Frame{}, err
 	}
-	return eventlog.DecodeFrame(m.Data)
+	f, err := eventlog.DecodeFrame(m.Data)
+	if err != nil {
+		return f, fmt.Errorf("message %d: %w: %w", sequence, errUnreadable, err)
+	}
+	return f, nil
 }
 
 // find returns the message with an entry, or one before it, by bisection: no

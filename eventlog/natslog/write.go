@@ -171,10 +171,9 @@ func frameSize(entries [][]byte) int {
 
 // attempt is how long an answer of the server is waited for before the message
 // is sent again, after a pause.
-const (
-	attempt = 2 * time.Second
-	pause   = 50 * time.Millisecond
-)
+var attempt = 2 * time.Second
+
+const pause = 50 * time.Millisecond
 
 // errTaken says that the stream has a message where ours was to be.
 var errTaken = errors.New("the place in the stream is taken")

@@ -1,0 +1,12 @@
+package natslog_test
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"vitrine/eventlog/logtest"
+)
+
+func TestCrash(t *testing.T) {
+	logtest.Crash(t, crashes, rand.New(rand.NewPCG(40, 1)), open)
+}

@@ -1,0 +1,14 @@
+package natslog_test
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"vitrine/eventlog/natslog"
+)
+
+func TestMain(m *testing.M) {
+	natslog.SetAttempt(200 * time.Millisecond)
+	os.Exit(m.Run())
+}
