@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -15,8 +16,8 @@ import (
 )
 
 // appendUntilFull appends entries and returns how many are acknowledged before
-// one is refused.
-func appendUntilFull(t *testing.T, s eventlog.Store) (acknowledged int) {
+// one is refused, and why.
+func appendUntilFull(t *testing.T, s eventlog.Store, why string) (acknowledged int) {
 	t.Helper()
 	for {
 		_, err := s.Append(t.Context(), entry(acknowledged+1))
@@ -24,8 +25,8 @@ func appendUntilFull(t *testing.T, s eventlog.Store) (acknowledged int) {
 			acknowledged++
 			continue
 		}
-		if !errors.Is(err, eventlog.ErrReopen) {
-			t.Fatalf("on a full disk: %v, want ErrReopen", err)
+		if !errors.Is(err, eventlog.ErrReopen) || !strings.Contains(err.Error(), why) {
+			t.Fatalf("on a full disk: %v, want ErrReopen with %q", err, why)
 		}
 		if _, err := s.Append(t.Context(), entry(1)); !errors.Is(err, eventlog.ErrReopen) {
 			t.Fatalf("after a full disk: %v, want ErrReopen", err)
@@ -66,7 +67,7 @@ func TestFileLimit(t *testing.T) {
 	if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &limit); err != nil {
 		t.Fatal(err)
 	}
-	acknowledged := appendUntilFull(t, s)
+	acknowledged := appendUntilFull(t, s, "file too large")
 	s.Close()
 	if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &before); err != nil {
 		t.Fatal(err)
@@ -90,7 +91,7 @@ func TestDiskFull(t *testing.T) {
 	}
 	dir := filepath.Join(disk, "log")
 	s := open(t, dir)
-	acknowledged := appendUntilFull(t, s)
+	acknowledged := appendUntilFull(t, s, "no space left")
 	s.Close()
 	if err := os.Remove(ballast); err != nil {
 		t.Fatal(err)

@@ -8,10 +8,9 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 
 	"github.com/nats-io/nats-server/v2/server"
-
-	"vitrine/eventlog"
 )
 
 // embed starts a server in the process: no port, files in the directory, and
@@ -44,13 +43,14 @@ func (s *Store) embed() (err error) {
 	if err != nil {
 		return fmt.Errorf("natslog: %s: %w", dir, err)
 	}
-	s.server.SetLoggerV2(logger{s.options.Logger}, false, false, false)
+	s.complaints = &complaints{to: s.options.Logger}
+	s.server.SetLoggerV2(s.complaints, false, false, false)
 	s.server.Start()
 	if !s.server.ReadyForConnections(s.options.Patience) {
 		return fmt.Errorf("natslog: the server of %s is not ready after %v", dir, s.options.Patience)
 	}
 	if !s.server.JetStreamEnabled() {
-		return fmt.Errorf("natslog: the files in %s cannot be opened: %w", dir, eventlog.ErrReopen)
+		return fmt.Errorf("natslog: the files in %s cannot be opened: %s", dir, s.complaints.last())
 	}
 	return nil
 }
@@ -70,12 +70,30 @@ func dropIndexes(dir string) error {
 // syncAlways is false only where the cost of syncing is measured.
 var syncAlways = true
 
-// logger passes a server's warnings and errors on.
-type logger struct{ *slog.Logger }
+// complaints passes a server's warnings and errors on, and remembers the last
+// error.
+type complaints struct {
+	to    *slog.Logger
+	error atomic.Pointer[string]
+}
 
-func (logger) Noticef(string, ...any)              {}
-func (logger) Debugf(string, ...any)               {}
-func (logger) Tracef(string, ...any)               {}
-func (l logger) Warnf(format string, args ...any)  { l.Warn(fmt.Sprintf(format, args...)) }
-func (l logger) Errorf(format string, args ...any) { l.Error(fmt.Sprintf(format, args...)) }
-func (l logger) Fatalf(format string, args ...any) { l.Error(fmt.Sprintf(format, args...)) }
+func (*complaints) Noticef(string, ...any) {}
+func (*complaints) Debugf(string, ...any)  {}
+func (*complaints) Tracef(string, ...any)  {}
+
+func (c *complaints) Warnf(format string, args ...any) { c.to.Warn(fmt.Sprintf(format, args...)) }
+
+func (c *complaints) Errorf(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	c.error.Store(&text)
+	c.to.Error(text)
+}
+
+func (c *complaints) Fatalf(format string, args ...any) { c.Errorf(format, args...) }
+
+func (c *complaints) last() string {
+	if text := c.error.Load(); text != nil {
+		return *text
+	}
+	return "it gives no reason"
+}

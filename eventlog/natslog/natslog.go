@@ -41,13 +41,14 @@ type Options struct {
 
 // Store is an eventlog.Store in a JetStream stream.
 type Store struct {
-	options Options
-	server  *server.Server // nil where it is external
-	lock    *dirLock
-	mark    *mark // nil where the server is external
-	conn    *nats.Conn
-	js      jetstream.JetStream
-	stream  jetstream.Stream
+	options    Options
+	server     *server.Server // in the process; nil where it is external
+	complaints *complaints    // of the server in the process
+	lock       *dirLock
+	mark       *mark // nil where the server is external
+	conn       *nats.Conn
+	js         jetstream.JetStream
+	stream     jetstream.Stream
 
 	queue   chan *request
 	closing chan struct{} // closed by Close

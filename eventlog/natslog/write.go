@@ -195,12 +195,31 @@ func (s *Store) publish(ctx context.Context, data []byte, place uint64) error {
 		case errors.As(err, &refused):
 			return fmt.Errorf("%w: %w", eventlog.ErrReopen, err)
 		}
+		if err := s.silence(ctx, place); err != nil {
+			return err
+		}
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("%w: no answer within %v: %w", eventlog.ErrReopen, s.options.Patience, err)
 		case <-time.After(pause):
 		}
 	}
+}
+
+// silence reports that the server in the process did not write a message and says nothing
+// of it, which is what it does when the disk is full. Nothing is lost on the way
+// there: a server that answers, and does not have the message, has failed to write it.
+func (s *Store) silence(ctx context.Context, place uint64) error {
+	if s.server == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, attempt)
+	defer cancel()
+	info, err := s.stream.Info(ctx)
+	if err != nil || info.State.LastSeq >= place {
+		return nil
+	}
+	return fmt.Errorf("%w: the server did not write message %d: %s", eventlog.ErrReopen, place, s.complaints.last())
 }
 
 func (s *Store) send(ctx context.Context, data []byte, place uint64) (*jetstream.PubAck, error) {
