@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"vitrine/eventlog"
 )
 
 // BenchmarkAppend measures appends of 1 KB entries by 1, 64 and 256 callers.
@@ -36,21 +38,42 @@ func BenchmarkAppend(b *testing.B, open Open) {
 	}
 }
 
-// BenchmarkEntries measures reading a log of 100 000 entries of 1 KB, written
-// by 8 at a time: a pass is an operation.
+// BenchmarkEntries measures reading a log of 1 KB entries, in large frames and
+// in frames of 3, as at 3000 a second with a commit each millisecond. A pass
+// is an operation.
 func BenchmarkEntries(b *testing.B, open Open) {
-	const entries, group = 100_000, 8
-	s := open(b, b.TempDir())
-	defer s.Close()
-	var writers sync.WaitGroup
-	for range 64 {
-		writers.Go(func() {
-			e := make([][]byte, group)
-			for i := range e {
-				e[i] = make([]byte, 1024)
+	for _, c := range []struct {
+		callers, each, group int
+	}{{64, 1500, 8}, {1, 3000, 3}} {
+		b.Run(fmt.Sprintf("callers=%d/group=%d", c.callers, c.group), func(b *testing.B) {
+			s := open(b, b.TempDir())
+			defer s.Close()
+			fill(b, s, c.callers, c.each/c.group, c.group)
+			n := 0
+			for b.Loop() {
+				for _, err := range s.Entries(b.Context(), 1) {
+					if err != nil {
+						b.Fatal(err)
+					}
+					n++
+				}
 			}
-			for range entries / group / 64 {
-				if _, err := s.Append(b.Context(), e...); err != nil {
+			b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "entries/s")
+		})
+	}
+}
+
+// fill has callers append groups of entries of 1 KB, each so many times.
+func fill(b *testing.B, s eventlog.Store, callers, times, group int) {
+	var writers sync.WaitGroup
+	for range callers {
+		writers.Go(func() {
+			entries := make([][]byte, group)
+			for i := range entries {
+				entries[i] = make([]byte, 1024)
+			}
+			for range times {
+				if _, err := s.Append(b.Context(), entries...); err != nil {
 					b.Error(err)
 					return
 				}
@@ -58,16 +81,6 @@ func BenchmarkEntries(b *testing.B, open Open) {
 		})
 	}
 	writers.Wait()
-	n := 0
-	for b.Loop() {
-		for _, err := range s.Entries(b.Context(), 1) {
-			if err != nil {
-				b.Fatal(err)
-			}
-			n++
-		}
-	}
-	b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "entries/s")
 }
 
 // BenchmarkSync measures what a disk needs for the smallest commit: a write of
