@@ -52,6 +52,7 @@ func connect(t testing.TB, o natslog.Options) *natslog.Store {
 
 // The contract on an external server, one stream a directory.
 func TestExternal(t *testing.T) {
+	t.Parallel()
 	url := external(t)
 	open := func(t testing.TB, dir string) eventlog.Store {
 		stream := strings.NewReplacer("/", "_", ".", "_", " ", "_", ",", "_").Replace(dir)
@@ -88,6 +89,7 @@ func TestZombieIsFenced(t *testing.T) {
 // Of those that open a log at one moment at most one writes at any time, and what
 // is acknowledged to any of them is there.
 func TestManyOpenAtOnce(t *testing.T) {
+	t.Parallel()
 	o := natslog.Options{URL: external(t)}
 	connect(t, o).Close()
 	var mu sync.Mutex
@@ -166,18 +168,20 @@ func (f *faults) Dial(network, address string) (net.Conn, error) {
 // An acknowledgement is lost with the connection. The message is sent again, refused,
 // recognised as the one that is there, and confirmed: once in the log.
 func TestLostAcknowledgement(t *testing.T) {
+	t.Parallel()
 	f := new(faults)
 	s := connect(t, natslog.Options{URL: external(t), Connect: []nats.Option{nats.SetCustomDialer(f), nats.ReconnectWait(time.Millisecond)}})
-	for i := 1; i <= 12; i++ {
+	for i := 1; i <= 6; i++ {
 		f.lose.Store(i%3 == 0)
 		fill(t, s, i, i)
 	}
-	logtest.Want(t, s, 1, numbered(1, 12)...)
+	logtest.Want(t, s, 1, numbered(1, 6)...)
 }
 
 // While answers are slow callers share frames, and one that gives up learns that
 // the outcome is open.
 func TestSlowDisk(t *testing.T) {
+	t.Parallel()
 	url, f := external(t), new(faults)
 	s := connect(t, natslog.Options{URL: url, Connect: []nats.Option{nats.SetCustomDialer(f)}})
 	f.delay.Store(int64(30 * time.Millisecond))
@@ -229,6 +233,7 @@ func messages(t *testing.T, url string) uint64 {
 // The server is gone: appends fail within the store's patience, and say that
 // it must be opened again.
 func TestServerGone(t *testing.T) {
+	t.Parallel()
 	srv, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoSigs: true, NoLog: true})
 	if err != nil {
 		t.Fatal(err)
