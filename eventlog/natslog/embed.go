@@ -71,7 +71,7 @@ func dropIndexes(dir string) error {
 var syncAlways = true
 
 // complaints passes a server's warnings and errors on, and remembers the last
-// error.
+// error until it is told to forget.
 type complaints struct {
 	to    *slog.Logger
 	error atomic.Pointer[string]
@@ -91,9 +91,12 @@ func (c *complaints) Errorf(format string, args ...any) {
 
 func (c *complaints) Fatalf(format string, args ...any) { c.Errorf(format, args...) }
 
+func (c *complaints) forget() { c.error.Store(nil) }
+
+// last returns the last error, or "".
 func (c *complaints) last() string {
 	if text := c.error.Load(); text != nil {
 		return *text
 	}
-	return "it gives no reason"
+	return ""
 }

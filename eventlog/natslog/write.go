@@ -182,6 +182,9 @@ var errTaken = errors.New("the place in the stream is taken")
 // acknowledgement. A message that is not answered is sent again: at most one of the
 // copies gets the place.
 func (s *Store) publish(ctx context.Context, data []byte, place uint64) error {
+	if s.server != nil {
+		s.complaints.forget()
+	}
 	for {
 		ack, err := s.send(ctx, data, place)
 		var refused *jetstream.APIError
@@ -206,11 +209,12 @@ func (s *Store) publish(ctx context.Context, data []byte, place uint64) error {
 	}
 }
 
-// silence reports that the server in the process did not write a message and says nothing
-// of it, which is what it does when the disk is full. Nothing is lost on the way
-// there: a server that answers, and does not have the message, has failed to write it.
+// silence reports that the server in the process failed to write a message and does
+// not answer, which is what it does when the disk is full: it answers other requests, does
+// not have the message, and has complained since it was sent. Without a
+// complaint it may be slow, and have the message before it yet.
 func (s *Store) silence(ctx context.Context, place uint64) error {
-	if s.server == nil {
+	if s.server == nil || s.complaints.last() == "" {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, attempt)
