@@ -59,6 +59,12 @@ func (m *Linear) Init(w []float64, rng *rand.Rand) {
 	initUniform(w, m.d, rng)
 }
 
+// Precisions implements [Prior]: θ ~ N(0, 1/4) and b ~ N(0, 9).
+func (m *Linear) Precisions(dst []float64) {
+	checkParams(m, dst)
+	linearPrecisions(dst, m.d)
+}
+
 // Utilities implements [Model].
 func (m *Linear) Utilities(dst, w []float64, x *mat.Dense) {
 	n := checkUtilities(m, dst, w, x)

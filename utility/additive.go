@@ -1,0 +1,273 @@
+package utility
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"gonum.org/v1/gonum/mat"
+
+	"vitrine/internal/kernel"
+)
+
+// Additive is a linear utility plus units, each a function of one projection,
+//
+//	f_w(x) = aᵀx + b + Σ_k γ_kᵀ h(θ_kᵀψ(x))
+//
+// so that the linear family is nested in it, at γ = 0. The unit says what ψ and
+// h are: see [NewWide], [NewSpectral] and [NewRadial]. The parameters are
+//
+//	w = [a, b, γ_1, …, γ_m, θ_1, …, θ_m]
+type Additive struct {
+	d, units int
+	unit     unit
+	pairs    []int32 // of the gradients
+	scratch  scratch
+}
+
+// unit is what the units of an [Additive] are.
+type unit interface {
+	name() string
+	// outputs returns the length of h and γ_k.
+	outputs() int
+	// inputs says which of the rows ‖x‖², x_1, …, x_d, 1 ψ has.
+	inputs(d int) (first, count int)
+	// apply turns z = θᵀψ, in the first row of h, into the outputs, each a row
+	// of n.
+	apply(h []float64, n int)
+	// slope stores ∂f/∂z = γᵀh'(z) in dst, given h.
+	slope(dst, h, gamma []float64)
+	// precisions stores those of γ_k and θ_k, for m units.
+	precisions(gamma, theta []float64, m int)
+}
+
+func newAdditive(d, units int, u unit) *Additive {
+	if d < 1 || units < 1 {
+		panic(fmt.Sprintf("utility: %d %s units of %d features, want at least 1 of both", units, u.name(), d))
+	}
+	m := &Additive{d: d, units: units, unit: u}
+	m.pairs = m.gradient()
+	return m
+}
+
+// String returns the unit's name, d and the number of units, "wide 3-4".
+func (m *Additive) String() string { return fmt.Sprintf("%s %d-%d", m.unit.name(), m.d, m.units) }
+
+// NumFeatures returns d.
+func (m *Additive) NumFeatures() int { return m.d }
+
+// NumParams returns d_w.
+func (m *Additive) NumParams() int { return m.Linear() + m.units*(m.Outputs()+m.Inputs()) }
+
+// Linear returns d+1, the number of parameters of the linear part.
+func (m *Additive) Linear() int { return m.d + 1 }
+
+// Units returns m, the number of units.
+func (m *Additive) Units() int { return m.units }
+
+// Outputs returns the length of h, and of the γ of a unit.
+func (m *Additive) Outputs() int { return m.unit.outputs() }
+
+// Inputs returns the length of ψ, and of the θ of a unit.
+func (m *Additive) Inputs() int {
+	_, count := m.unit.inputs(m.d)
+	return count
+}
+
+// Gamma returns γ_k, a part of w.
+func (m *Additive) Gamma(w []float64, k int) []float64 {
+	o := m.Outputs()
+	return w[m.Linear()+k*o:][:o:o]
+}
+
+// Theta returns θ_k, a part of w.
+func (m *Additive) Theta(w []float64, k int) []float64 {
+	i := m.Inputs()
+	return w[m.Linear()+m.units*m.Outputs()+k*i:][:i:i]
+}
+
+// Precisions implements [Prior].
+func (m *Additive) Precisions(dst []float64) {
+	checkParams(m, dst)
+	linearPrecisions(dst[:m.Linear()], m.d)
+	for k := range m.units {
+		m.unit.precisions(m.Gamma(dst, k), m.Theta(dst, k), m.units)
+	}
+}
+
+// Init draws the parameters of the units at 0.7 standard deviations of the
+// prior, and sets a and b to 0. It panics unless len(w) = d_w.
+func (m *Additive) Init(w []float64, rng *rand.Rand) {
+	m.Precisions(w)
+	for j, p := range w {
+		w[j] = 0
+		if j >= m.Linear() {
+			w[j] = 0.7 * rng.NormFloat64() / math.Sqrt(p)
+		}
+	}
+}
+
+// The rows of a tile: ‖x‖², the features, ones, the outputs of the units and
+// their slopes. That of ones follows the features, so that aᵀx + b + γᵀh is one
+// combination of rows.
+func (m *Additive) rowOutput(k int) int { return 2 + m.d + k*m.Outputs() }
+func (m *Additive) rowSlope(k int) int  { return m.rowOutput(m.units) + k }
+func (m *Additive) numRows() int        { return m.rowSlope(m.units) }
+
+// gradient returns, for each parameter, the two rows whose product is the
+// derivative of f.
+func (m *Additive) gradient() (pairs []int32) {
+	ones := int32(1 + m.d)
+	for j := range m.Linear() {
+		pairs = append(pairs, int32(1+j), ones)
+	}
+	for j := range m.units * m.Outputs() {
+		pairs = append(pairs, int32(m.rowOutput(0)+j), ones)
+	}
+	first, count := m.unit.inputs(m.d)
+	for k := range m.units {
+		for j := range count {
+			pairs = append(pairs, int32(m.rowSlope(k)), int32(first+j))
+		}
+	}
+	return pairs
+}
+
+// inputs stores ‖x‖², x and 1 of the n items from row from of x on, in the first
+// rows.
+func (m *Additive) inputs(rows []float64, n int, x *mat.Dense, from int) {
+	raw := x.RawMatrix()
+	radius := rows[:n]
+	for j := range m.d {
+		row, column := rows[(1+j)*n:][:n], raw.Data[from*raw.Stride+j:]
+		for i := range row {
+			row[i] = column[i*raw.Stride]
+		}
+	}
+	if first, _ := m.unit.inputs(m.d); first == 0 {
+		clear(radius)
+		for j := range m.d {
+			for i, v := range rows[(1+j)*n:][:n] {
+				radius[i] += float64(v * v)
+			}
+		}
+	}
+	ones := rows[(1+m.d)*n:][:n]
+	for i := range ones {
+		ones[i] = 1
+	}
+}
+
+// forward stores the outputs of the units of n items in their rows, after
+// inputs, and the utilities in u.
+func (m *Additive) forward(u, rows []float64, n int, w []float64) {
+	first, count := m.unit.inputs(m.d)
+	for k := range m.units {
+		h := rows[m.rowOutput(k)*n:][:m.Outputs()*n]
+		kernel.Combine(h[:n], 0, m.Theta(w, k), 1, rows[first*n:], count)
+		m.unit.apply(h, n)
+	}
+	kernel.Combine(u[:n], 0, w, 1, rows[n:], m.Linear()+m.units*m.Outputs())
+}
+
+// slopes stores the slopes of the units in their rows, after forward.
+func (m *Additive) slopes(rows []float64, n int, w []float64) {
+	for k := range m.units {
+		m.unit.slope(rows[m.rowSlope(k)*n:][:n], rows[m.rowOutput(k)*n:], m.Gamma(w, k))
+	}
+}
+
+// Utilities implements [Model].
+func (m *Additive) Utilities(dst, w []float64, x *mat.Dense) {
+	n := checkUtilities(m, dst, w, x)
+	buf := m.scratch.get(m.rowSlope(0) * min(n, tileRows))
+	defer m.scratch.put(buf)
+	for i := 0; i < n; i += tileRows {
+		k := min(tileRows, n-i)
+		m.inputs(*buf, k, x, i)
+		m.forward(dst[i:], *buf, k, w)
+	}
+}
+
+// Gradients implements [Model].
+func (m *Additive) Gradients(dst *mat.Dense, w []float64, x *mat.Dense) {
+	m.linearize(nil, dst, w, x)
+}
+
+// Linearize implements [Linearizer].
+func (m *Additive) Linearize(u []float64, g *mat.Dense, w []float64, x *mat.Dense) {
+	checkUtilities(m, u, w, x)
+	m.linearize(u, g, w, x)
+}
+
+// linearize is Linearize where u may be nil.
+func (m *Additive) linearize(u []float64, g *mat.Dense, w []float64, x *mat.Dense) {
+	n := checkGradients(m, g, w, x)
+	buf := m.scratch.get((m.numRows() + 1) * min(n, tileRows))
+	defer m.scratch.put(buf)
+	raw := g.RawMatrix()
+	for i := 0; i < n; i += tileRows {
+		k := min(tileRows, n-i)
+		rows := (*buf)[:m.numRows()*k]
+		out := (*buf)[len(rows):]
+		if u != nil {
+			out = u[i:]
+		}
+		m.inputs(rows, k, x, i)
+		m.forward(out, rows, k, w)
+		m.slopes(rows, k, w)
+		kernel.MulPairs(raw.Data[i*raw.Stride:], raw.Stride, rows, k, m.pairs)
+	}
+}
+
+// Backpropagate implements [Backpropagator].
+func (m *Additive) Backpropagate(dst, w []float64, x *mat.Dense, loss func(cotangent, u []float64) float64) float64 {
+	n := checkBackpropagate(m, dst, w, x)
+	size := m.numRows()
+	buf := m.scratch.get((size + 2) * n)
+	defer m.scratch.put(buf)
+	u, cotangent := (*buf)[size*n:][:n], (*buf)[(size+1)*n:][:n]
+	for i := 0; i < n; i += tileRows {
+		k := min(tileRows, n-i)
+		rows := (*buf)[i*size:]
+		m.inputs(rows, k, x, i)
+		m.forward(u[i:], rows, k, w)
+	}
+	l := loss(cotangent, u)
+	clear(dst)
+	first, count := m.unit.inputs(m.d)
+	for i := 0; i < n; i += tileRows {
+		k := min(tileRows, n-i)
+		rows, c := (*buf)[i*size:], cotangent[i:][:k]
+		for j := range m.Linear() + m.units*m.Outputs() {
+			dst[j] += kernel.Dot(c, rows[(1+j)*k:][:k])
+		}
+		m.slopes(rows, k, w)
+		for unit := range m.units {
+			slope, theta := rows[m.rowSlope(unit)*k:][:k], m.Theta(dst, unit)
+			kernel.Mul(slope, c)
+			for j := range count {
+				theta[j] += kernel.Dot(slope, rows[(first+j)*k:][:k])
+			}
+		}
+	}
+	return l
+}
+
+// Psi returns the inputs ψ(x_i) of a unit at the items x, an Inputs()×n matrix
+// row after row.
+func (m *Additive) Psi(x *mat.Dense) []float64 {
+	n, _ := x.Dims()
+	rows := make([]float64, (2+m.d)*n)
+	m.inputs(rows, n, x, 0)
+	first, count := m.unit.inputs(m.d)
+	return rows[first*n:][:count*n]
+}
+
+// Unit stores in dst, an Outputs()×n matrix row after row, the outputs h(θᵀψ) of
+// one unit at the n items whose inputs are psi.
+func (m *Additive) Unit(dst, theta, psi []float64) {
+	n := len(psi) / len(theta)
+	kernel.Combine(dst[:n], 0, theta, 1, psi, len(theta))
+	m.unit.apply(dst, n)
+}

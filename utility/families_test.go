@@ -1,0 +1,147 @@
+package utility_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"gonum.org/v1/gonum/mat"
+
+	"vitrine/utility"
+	"vitrine/utility/utilitytest"
+)
+
+var additive = []func(d, units int) *utility.Additive{utility.NewWide, utility.NewSpectral, utility.NewRadial}
+
+func TestNestedFamiliesKeepTheContract(t *testing.T) {
+	for _, d := range []int{1, 3} {
+		for _, create := range additive {
+			for _, units := range []int{1, 3} {
+				m := create(d, units)
+				t.Run(m.String(), func(t *testing.T) { utilitytest.TestModel(t, m) })
+			}
+		}
+		t.Run(fmt.Sprintf("quadratic d=%d", d), func(t *testing.T) { utilitytest.TestModel(t, utility.NewQuadratic(d)) })
+	}
+}
+
+// At x = (1, 2) with a = (3, 4), b = 5 and one unit of amplitude 2 (and 7, of a
+// cosine): the linear part is 16.
+func TestUnitsByHand(t *testing.T) {
+	x := mat.NewDense(1, 2, []float64{1, 2})
+	odd := func(z float64) float64 { return 2/(1+math.Exp(-z)) - 1 }
+	for _, c := range []struct {
+		m    utility.Model
+		w    []float64
+		want float64
+	}{
+		{utility.NewWide(2, 1), []float64{3, 4, 5, 2, 0.1, -0.2, 0.5}, 16 + 2*odd(0.1-0.4+0.5)},
+		{utility.NewSpectral(2, 1), []float64{3, 4, 5, 2, 7, 0.1, 0.2}, 16 + 2*math.Sin(0.5) + 7*math.Cos(0.5)},
+		{utility.NewRadial(2, 1), []float64{3, 4, 5, 2, -0.1, 0.1, 0.2, 0.3}, 16 + 2*odd(-0.5+0.5+0.3)},
+		{utility.NewQuadratic(2), []float64{3, 4, 5, 0.1, 0.2, 0.3}, 16 + 0.1*1 + 0.2*2 + 0.3*4},
+	} {
+		u := make([]float64, 1)
+		c.m.Utilities(u, c.w, x)
+		if math.Abs(u[0]-c.want) > 1e-14*c.want {
+			t.Errorf("%v: utility %v, want %v", c.m, u[0], c.want)
+		}
+	}
+}
+
+// At amplitude 0 every one of them is linear.
+func TestTheLinearFamilyIsNested(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 5))
+	x := mat.NewDense(20, 3, nil)
+	for i := range x.RawMatrix().Data {
+		x.RawMatrix().Data[i] = rng.NormFloat64()
+	}
+	linear := []float64{0.3, -1, 0.2, 0.7}
+	want, got := make([]float64, 20), make([]float64, 20)
+	utility.NewLinear(3, true).Utilities(want, linear, x)
+	for _, create := range additive {
+		m := create(3, 2)
+		w := make([]float64, m.NumParams())
+		m.Init(w, rng)
+		copy(w, linear)
+		for k := range m.Units() {
+			clear(m.Gamma(w, k))
+		}
+		m.Utilities(got, w, x)
+		for i := range want {
+			if math.Abs(got[i]-want[i]) > 1e-14 {
+				t.Fatalf("%v: utility %v of item %d, want %v", m, got[i], i, want[i])
+			}
+		}
+	}
+}
+
+// Unit and Psi are what the utilities are made of.
+func TestUnitsAreOutputs(t *testing.T) {
+	rng := rand.New(rand.NewPCG(6, 6))
+	x := mat.NewDense(300, 2, nil)
+	for i := range x.RawMatrix().Data {
+		x.RawMatrix().Data[i] = rng.NormFloat64()
+	}
+	for _, create := range additive {
+		m := create(2, 1)
+		w := make([]float64, m.NumParams())
+		m.Init(w, rng)
+		u := make([]float64, 300)
+		m.Utilities(u, w, x)
+		h := make([]float64, m.Outputs()*300)
+		m.Unit(h, m.Theta(w, 0), m.Psi(x))
+		for i := range u {
+			want := 0.0
+			for o, gamma := range m.Gamma(w, 0) {
+				want += gamma * h[o*300+i]
+			}
+			if math.Abs(u[i]-want) > 1e-13 {
+				t.Fatalf("%v: utility %v of item %d, its unit has %v", m, u[i], i, want)
+			}
+		}
+	}
+}
+
+// Slopes have the standard deviation ½, the intercept 3; a family without a
+// prior has 1 everywhere.
+func TestPriors(t *testing.T) {
+	for _, c := range []struct {
+		m    utility.Model
+		want []float64
+	}{
+		{utility.NewLinear(2, true), []float64{4, 4, 1.0 / 9}},
+		{utility.NewLinear(2, false), []float64{4, 4}},
+		{utility.NewWide(1, 2), []float64{4, 1.0 / 9, 2, 2, 1, 1, 1, 1}},
+		{utility.NewSpectral(1, 2), []float64{4, 1.0 / 9, 2, 2, 2, 2, 1.0 / 9, 1.0 / 9}},
+		{utility.NewRadial(1, 1), []float64{4, 1.0 / 9, 1, 1, 1, 1}},
+		{utility.NewQuadratic(1), []float64{4, 1.0 / 9, 4}},
+		{utility.NewQuadratic(3), []float64{4, 4, 4, 1.0 / 9, 8, 8, 8, 8, 8, 8}},
+		{utility.NewMLP(1, []int{1}, utility.Sigmoid), []float64{1, 1, 1, 1}},
+	} {
+		got := make([]float64, c.m.NumParams())
+		utility.Precisions(c.m, got)
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%v (-want +got):\n%s", c.m, diff)
+		}
+	}
+}
+
+func TestFamiliesOfNothingPanic(t *testing.T) {
+	for name, create := range map[string]func(){
+		"no features":           func() { utility.NewWide(0, 1) },
+		"no units":              func() { utility.NewSpectral(1, 0) },
+		"products of nothing":   func() { utility.NewQuadratic(0) },
+		"a prior of wrong size": func() { utility.Precisions(utility.NewQuadratic(2), make([]float64, 2)) },
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s: no panic", name)
+				}
+			}()
+			create()
+		}()
+	}
+}

@@ -1,0 +1,42 @@
+package utility
+
+// Prior is implemented by families that have a Gaussian prior of their
+// parameters, independent and with mean 0, for features of mean 0 and standard
+// deviation 1.
+type Prior interface {
+	// Precisions stores the inverse variances ρ_j > 0 of the parameters in dst,
+	// of length d_w.
+	Precisions(dst []float64)
+}
+
+// Precisions stores in dst the precisions of the model's [Prior], or 1 for
+// every parameter where it has none.
+func Precisions(m Model, dst []float64) {
+	if p, ok := m.(Prior); ok {
+		p.Precisions(dst)
+		return
+	}
+	for j := range dst {
+		dst[j] = 1
+	}
+}
+
+// Standard deviations of the parameters of a linear part aᵀx + b: slopes of
+// about one half, and an intercept wide enough that a level is not taken for a
+// slope.
+const (
+	slopeSD     = 0.5
+	interceptSD = 3
+)
+
+// linearPrecisions stores the precisions of a, of length d, and b in dst.
+func linearPrecisions(dst []float64, d int) {
+	for j := range d {
+		dst[j] = precision(slopeSD)
+	}
+	for j := d; j < len(dst); j++ {
+		dst[j] = precision(interceptSD)
+	}
+}
+
+func precision(sd float64) float64 { return 1 / (sd * sd) }
