@@ -5,7 +5,9 @@
 // [Affine], of utilities that are affine in w, which is what both a linear
 // model and a linearised network are. Both run over S ∪ {0}: a round in which
 // nobody buys counts. The minimisers are [Adam] and [LevenbergMarquardt] for
-// the first, [Newton] and [Online] for the second.
+// the first, [Newton] and [Online] for the second. Around a minimum of the first
+// [Laplace] has the posterior and the evidence, and a [ScoreTest] looks for what
+// would add to them.
 package mle
 
 import (
@@ -36,6 +38,19 @@ func (c *Choices) Append(x *mat.Dense, s vitrine.Assortment, y vitrine.Choice) {
 		c.features = append(c.features, x.RawRowView(i)...)
 	}
 	c.append(len(s), y)
+}
+
+// AppendRows adds a round in which all rows of x were offered, none where x is
+// nil.
+func (c *Choices) AppendRows(x *mat.Dense, y vitrine.Choice) {
+	n := 0
+	if x != nil {
+		n, _ = x.Dims()
+	}
+	for i := range n {
+		c.features = append(c.features, x.RawRowView(i)...)
+	}
+	c.append(n, y)
 }
 
 // Reset forgets all rounds.

@@ -8,10 +8,11 @@ import (
 	"vitrine/utility"
 )
 
-// NLL is the negative log-likelihood of choices under a utility family, with a
-// ridge penalty of precision ρ ≥ 0:
+// NLL is the negative log-likelihood of choices under a utility family, with
+// penalties: a ridge of precision ρ ≥ 0, and one of precision ρ_j ≥ 0 for each
+// parameter, that of a Gaussian prior.
 //
-//	L(w) = − Σ_s log p(i_s | S_s, w) + (ρ/2) ‖w‖²
+//	L(w) = − Σ_s log p(i_s | S_s, w) + ½ Σ_j (ρ + ρ_j) w_j²
 //	p(i | S_s, w) = exp(f_w(x_si)) / (1 + Σ_{j∈S_s} exp(f_w(x_sj)))
 //
 // With ρ = 0 it is the loss of line 5 of Algorithm 1. It is not convex unless
@@ -23,7 +24,8 @@ import (
 type NLL struct {
 	Model   utility.Model
 	Choices *Choices
-	Ridge   float64 // ρ
+	Ridge   float64   // ρ
+	Prior   []float64 // ρ_j; nil is 0 for all
 
 	u, out, mean []float64
 	g            *mat.Dense
@@ -34,7 +36,7 @@ func (l *NLL) Dim() int { return l.Model.NumParams() }
 
 // Value returns L(w).
 func (l *NLL) Value(w []float64) float64 {
-	loss := l.ridge(nil, w)
+	loss := l.penalty(nil, w)
 	if x := l.features(); x != nil {
 		l.u = grow(l.u, l.Choices.Rows())
 		l.Model.Utilities(l.u, w, x)
@@ -45,13 +47,13 @@ func (l *NLL) Value(w []float64) float64 {
 
 // Gradient stores in dst, of length d_w,
 //
-//	∇L(w) = Σ_s Σ_{i∈S_s} (p_si(w) − y_si) ∇f_w(x_si) + ρw
+//	∇L(w) = Σ_s Σ_{i∈S_s} (p_si(w) − y_si) ∇f_w(x_si) + Pw,  P = ρI + diag(ρ_j)
 //
 // and returns L(w).
 func (l *NLL) Gradient(dst, w []float64) float64 {
 	x := l.features()
 	if x == nil {
-		return l.ridge(dst, w)
+		return l.penalty(dst, w)
 	}
 	l.out = grow(l.out, l.Choices.Rounds())
 	residuals := func(cotangent, u []float64) float64 {
@@ -68,15 +70,15 @@ func (l *NLL) Gradient(dst, w []float64) float64 {
 		kernel.GemvTrans(dst, l.g.RawMatrix().Data, l.u, len(l.u), l.Dim())
 	}
 	for j, v := range w {
-		dst[j] += l.Ridge * v
+		dst[j] += l.precision(j) * v
 	}
-	return loss + l.ridge(nil, w)
+	return loss + l.penalty(nil, w)
 }
 
 // Fisher stores in dst, nil allocates, the Fisher information of the choices
 // at w plus that of the penalty,
 //
-//	Σ_s (Σ_{i∈S_s} p_si ∇f_si ∇f_siᵀ − ḡ_s ḡ_sᵀ) + ρI,  ḡ_s = Σ_{i∈S_s} p_si ∇f_si
+//	Σ_s (Σ_{i∈S_s} p_si ∇f_si ∇f_siᵀ − ḡ_s ḡ_sᵀ) + P,  ḡ_s = Σ_{i∈S_s} p_si ∇f_si
 //
 // and returns it. It is the Hessian of L but for the curvature of f, and
 // positive semi-definite.
@@ -91,7 +93,7 @@ func (l *NLL) Fisher(dst *mat.SymDense, w []float64) *mat.SymDense {
 	}
 	dst = gram.Unpack(dst, p, d)
 	for i := range d {
-		dst.SetSym(i, i, dst.At(i, i)+l.Ridge)
+		dst.SetSym(i, i, dst.At(i, i)+l.precision(i))
 	}
 	return dst
 }
@@ -114,10 +116,23 @@ func (l *NLL) features() *mat.Dense {
 	return mat.NewDense(l.Choices.Rows(), l.Choices.d, l.Choices.features)
 }
 
-// ridge returns (ρ/2)‖w‖² and stores its gradient in dst, if that is not nil.
-func (l *NLL) ridge(dst, w []float64) float64 {
-	for j := range dst {
-		dst[j] = l.Ridge * w[j]
+// precision returns ρ + ρ_j.
+func (l *NLL) precision(j int) float64 {
+	if l.Prior == nil {
+		return l.Ridge
 	}
-	return 0.5 * l.Ridge * kernel.Dot(w, w)
+	return l.Ridge + l.Prior[j]
+}
+
+// penalty returns ½ wᵀPw and stores its gradient in dst, if that is not nil.
+func (l *NLL) penalty(dst, w []float64) float64 {
+	sum := 0.0
+	for j, v := range w {
+		p := l.precision(j)
+		sum += float64(p * v * v)
+		if dst != nil {
+			dst[j] = p * v
+		}
+	}
+	return sum / 2
 }

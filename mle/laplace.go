@@ -1,0 +1,175 @@
+package mle
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/lapack/lapack64"
+	"gonum.org/v1/gonum/mat"
+
+	"vitrine/internal/state"
+)
+
+// Laplace is Laplace's approximation of the posterior of the parameters of a
+// utility family, for the penalties of an [NLL] as the prior:
+//
+//	w ~ N(ŵ, H⁻¹),  H the Fisher information at ŵ, penalty included
+//	log ∫ exp(−NLL(w)) dN(w; 0, P⁻¹) ≈ −L(ŵ) + ½ log det P − ½ log det H
+//
+// It is frozen: no method changes it.
+type Laplace struct {
+	Mode        []float64 // ŵ
+	LogEvidence float64
+
+	h    *mat.SymDense
+	root *mat.TriDense // U with UᵀU = H
+}
+
+// ErrSingular reports an information matrix that is not positive definite to
+// the precision of a float64.
+var ErrSingular = errors.New("mle: the Fisher information is singular: give every parameter a prior, and scale the features")
+
+// NewLaplace returns the approximation at ŵ = w, which should minimise l and
+// is copied. Every parameter needs a positive penalty. It returns ErrSingular,
+// or ErrNotFinite.
+func NewLaplace(l *NLL, w []float64) (*Laplace, error) {
+	value := l.Value(w)
+	if !finite(value) {
+		return nil, ErrNotFinite
+	}
+	p, err := newLaplace(append([]float64(nil), w...), l.Fisher(nil, w))
+	if err != nil {
+		return nil, err
+	}
+	p.LogEvidence = -value - p.logDetRoot()
+	for j := range w {
+		p.LogEvidence += math.Log(l.precision(j)) / 2
+	}
+	if !finite(p.LogEvidence) {
+		return nil, ErrNotFinite
+	}
+	return p, nil
+}
+
+func newLaplace(w []float64, h *mat.SymDense) (*Laplace, error) {
+	root := mat.NewTriDense(len(w), mat.Upper, nil)
+	for i := range w {
+		copy(root.RawTriangular().Data[i*len(w)+i:][:len(w)-i], h.RawSymmetric().Data[i*len(w)+i:])
+	}
+	if _, ok := lapack64.Potrf(blas64.Symmetric{N: len(w), Stride: len(w), Data: root.RawTriangular().Data, Uplo: blas.Upper}); !ok {
+		return nil, ErrSingular
+	}
+	return &Laplace{Mode: w, h: h, root: root}, nil
+}
+
+// logDetRoot returns ½ log det H.
+func (p *Laplace) logDetRoot() float64 {
+	sum := 0.0
+	for j := range p.Mode {
+		sum += math.Log(p.root.At(j, j))
+	}
+	return sum
+}
+
+// Deviation stores in dst a draw of scale · N(0, H⁻¹).
+func (p *Laplace) Deviation(dst []float64, scale float64, rng *rand.Rand) {
+	for j := range dst {
+		dst[j] = scale * rng.NormFloat64()
+	}
+	blas64.Trsv(blas.NoTrans, p.root.RawTriangular(), blas64.Vector{N: len(dst), Data: dst, Inc: 1})
+}
+
+// Step returns the approximation after one more round, by one step of the
+// extended Kalman filter at a cost that does not grow with the rounds before,
+//
+//	H' = H + G(ŵ),  ŵ' = ŵ − H'⁻¹ ∇ℓ(ŵ)
+//	log evidence' = log evidence − ℓ(ŵ') − ½ ‖ŵ' − ŵ‖²_H − ½ log det H' + ½ log det H
+//
+// where ℓ is the loss of the round, without penalties, and G its information.
+// round is the loss of the round alone. Errors are those of NewLaplace.
+func (p *Laplace) Step(round *NLL) (*Laplace, error) {
+	w := append([]float64(nil), p.Mode...)
+	grad := make([]float64, len(w))
+	if !finite(round.Gradient(grad, w)) {
+		return nil, ErrNotFinite
+	}
+	h := round.Fisher(nil, w)
+	h.AddSym(h, p.h)
+	next, err := newLaplace(w, h)
+	if err != nil {
+		return nil, err
+	}
+	next.solve(grad)
+	for j, s := range grad {
+		w[j] -= s
+	}
+	moved := mat.NewVecDense(len(grad), grad)
+	next.LogEvidence = p.LogEvidence - round.Value(w) - mat.Inner(moved, p.h, moved)/2 - next.logDetRoot() + p.logDetRoot()
+	if !finite(next.LogEvidence) {
+		return nil, ErrNotFinite
+	}
+	return next, nil
+}
+
+// Forget returns the approximation with the share 1−λ of its information
+// replaced by that of the prior, N(0, P⁻¹) with P = diag(prior):
+//
+//	H' = λH + (1−λ)P,  ŵ' = H'⁻¹ λHŵ
+//
+// which is the posterior to the power λ times the prior to the power 1−λ. The
+// evidence stays. It returns ErrSingular where H' is.
+func (p *Laplace) Forget(lambda float64, prior []float64) (*Laplace, error) {
+	d := len(p.Mode)
+	w := make([]float64, d)
+	var pull mat.VecDense
+	pull.MulVec(p.h, mat.NewVecDense(d, p.Mode))
+	h := mat.NewSymDense(d, nil)
+	h.ScaleSym(lambda, p.h)
+	for j, rho := range prior {
+		h.SetSym(j, j, h.At(j, j)+(1-lambda)*rho)
+		w[j] = lambda * pull.AtVec(j)
+	}
+	next, err := newLaplace(w, h)
+	if err != nil {
+		return nil, err
+	}
+	next.solve(w)
+	next.LogEvidence = p.LogEvidence
+	return next, nil
+}
+
+// solve replaces v by H⁻¹v.
+func (p *Laplace) solve(v []float64) {
+	x := blas64.Vector{N: len(v), Data: v, Inc: 1}
+	blas64.Trsv(blas.Trans, p.root.RawTriangular(), x)
+	blas64.Trsv(blas.NoTrans, p.root.RawTriangular(), x)
+}
+
+// Encode appends the approximation to a snapshot.
+func (p *Laplace) Encode(e *state.Encoder) {
+	e.Floats(p.Mode)
+	e.Float(p.LogEvidence)
+	e.Floats(p.h.RawSymmetric().Data)
+}
+
+// DecodeLaplace reads what Encode wrote of d parameters. Errors are the
+// decoder's.
+func DecodeLaplace(d *state.Decoder, dim int) *Laplace {
+	w, data := make([]float64, dim), make([]float64, dim*dim)
+	d.Floats(w)
+	evidence := d.Float()
+	d.Floats(data)
+	if d.Err() != nil {
+		return nil
+	}
+	p, err := newLaplace(w, mat.NewSymDense(dim, data))
+	if err != nil {
+		d.Fail(err)
+		return nil
+	}
+	p.LogEvidence = evidence
+	return p
+}

@@ -1,0 +1,266 @@
+package mle_test
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/optimize"
+
+	"vitrine"
+	"vitrine/internal/state"
+	"vitrine/mle"
+	"vitrine/utility"
+)
+
+// manyChoices draws rounds of three items whose utilities are w, in a linear
+// family of d features without intercept.
+func manyChoices(rng *rand.Rand, rounds int, w []float64) *mle.Choices {
+	c := mle.NewChoices(len(w))
+	m := utility.NewLinear(len(w), false)
+	for range rounds {
+		x := mat.NewDense(3, len(w), normals(rng, 3*len(w)))
+		u, shock := make([]float64, 3), make([]float64, 4)
+		m.Utilities(u, w, x)
+		for i := range shock {
+			shock[i] = -math.Log(rng.ExpFloat64())
+		}
+		c.AppendRows(x, vitrine.Choose(vitrine.Assortment{0, 1, 2}, u, shock))
+	}
+	return c
+}
+
+func fitted(t *testing.T, l *mle.NLL, w []float64) *mle.Laplace {
+	t.Helper()
+	if _, err := (mle.LevenbergMarquardt{Steps: 200, Tolerance: 1e-14}).Minimize(l, w); err != nil {
+		t.Fatal(err)
+	}
+	p, err := mle.NewLaplace(l, w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// The evidence is log ∫ p(y | w) N(w; 0, P⁻¹) dw, by the rule of the trapezium
+// on a fine grid, in one dimension and in two. Laplace's error falls with the
+// rounds, and is small at these.
+func TestEvidenceByNumericalIntegration(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	for _, truth := range [][]float64{{0.7}, {-0.4, 0.9}} {
+		d := len(truth)
+		l := &mle.NLL{Model: utility.NewLinear(d, false), Choices: manyChoices(rng, 60, truth), Prior: []float64{4, 0.5}[:d]}
+		p := fitted(t, l, make([]float64, d))
+
+		const half, step = 2.0, 0.02
+		var logs []float64
+		axis := int(2*half/step) + 1
+		cells := 1
+		for range d {
+			cells *= axis
+		}
+		w := make([]float64, d)
+		for cell := range cells {
+			logPrior := 0.0
+			for j, k := 0, cell; j < d; j, k = j+1, k/axis {
+				w[j] = p.Mode[j] - half + step*float64(k%axis)
+				logPrior += 0.5*math.Log(l.Prior[j]/(2*math.Pi)) - l.Prior[j]*w[j]*w[j]/2
+			}
+			likelihood := &mle.NLL{Model: l.Model, Choices: l.Choices}
+			logs = append(logs, logPrior-likelihood.Value(w))
+			if d == 2 && cell > 1<<17 {
+				t.Fatal("the grid is too fine")
+			}
+		}
+		most := logs[0]
+		for _, v := range logs {
+			most = max(most, v)
+		}
+		sum := 0.0
+		for _, v := range logs {
+			sum += math.Exp(v - most)
+		}
+		want := most + math.Log(sum) + float64(d)*math.Log(step)
+		if math.Abs(p.LogEvidence-want) > 0.02*float64(d) {
+			t.Errorf("d = %d: log evidence %v, by integration %v", d, p.LogEvidence, want)
+		}
+	}
+}
+
+// The mode under a prior, found by another minimiser.
+func TestModeAgreesWithBFGS(t *testing.T) {
+	rng := rand.New(rand.NewPCG(2, 1))
+	for _, m := range []utility.Model{utility.NewLinear(2, true), utility.NewQuadratic(2), utility.NewWide(2, 2)} {
+		c := manyChoices(rng, 80, []float64{1, -0.5})
+		l := &mle.NLL{Model: m, Choices: c, Prior: make([]float64, m.NumParams())}
+		utility.Precisions(m, l.Prior)
+		start := make([]float64, m.NumParams())
+		m.Init(start, rng)
+		p := fitted(t, l, append([]float64(nil), start...))
+		result, err := optimize.Minimize(optimize.Problem{
+			Func: l.Value, Grad: func(grad, w []float64) { l.Gradient(grad, w) },
+		}, start, &optimize.Settings{GradientThreshold: 1e-9}, &optimize.BFGS{})
+		if result == nil {
+			t.Fatal(err)
+		}
+		near(t, "the penalised loss", l.Value(p.Mode), result.F, 1e-8)
+	}
+}
+
+// A prior of precision ρ for all is a ridge.
+func TestEqualPrecisionsAreARidge(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 1))
+	m := utility.NewLinear(3, true)
+	c := choicesOf(rng, 20, 3)
+	prior := &mle.NLL{Model: m, Choices: c, Prior: []float64{2, 2, 2, 2}}
+	ridge := &mle.NLL{Model: m, Choices: c, Ridge: 2}
+	w := normals(rng, 4)
+	a, b := make([]float64, 4), make([]float64, 4)
+	near(t, "value", prior.Gradient(a, w), ridge.Gradient(b, w), 1e-14)
+	nearAll(t, "gradient", a, b, 1e-14)
+	if !mat.EqualApprox(prior.Fisher(nil, w), ridge.Fisher(nil, w), 1e-12) {
+		t.Error("the information differs")
+	}
+}
+
+// Steps of the filter add up to what a fit to all rounds has, where the family
+// is linear and the rounds are many.
+func TestStepsFollowTheFit(t *testing.T) {
+	rng := rand.New(rand.NewPCG(4, 1))
+	truth := []float64{0.6, -0.3}
+	m, prior := utility.NewLinear(2, false), []float64{4, 4}
+	c := manyChoices(rng, 400, truth)
+	all := fitted(t, &mle.NLL{Model: m, Choices: c, Prior: prior}, make([]float64, 2))
+
+	rng = rand.New(rand.NewPCG(4, 1)) // the same rounds, one by one
+	p, err := mle.NewLaplace(&mle.NLL{Model: m, Choices: mle.NewChoices(2), Prior: prior}, make([]float64, 2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.LogEvidence != 0 {
+		t.Errorf("the evidence of nothing is exp(%v), want 1", p.LogEvidence)
+	}
+	for range 400 {
+		if p, err = p.Step(&mle.NLL{Model: m, Choices: manyChoices(rng, 1, truth)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	nearAll(t, "the mode", p.Mode, all.Mode, 0.02)
+	near(t, "the log evidence", p.LogEvidence, all.LogEvidence, 0.005)
+}
+
+// H' = λH + (1−λ)P and H'ŵ' = λHŵ, by the draws of the deviation and by hand in
+// one dimension.
+func TestForgetByHand(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 1))
+	l := &mle.NLL{Model: utility.NewLinear(1, false), Choices: manyChoices(rng, 30, []float64{1}), Prior: []float64{2}}
+	p := fitted(t, l, []float64{0})
+	h := l.Fisher(nil, p.Mode).At(0, 0)
+	got, err := p.Forget(0.9, l.Prior)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := 0.9*h + 0.1*2
+	near(t, "the mode", got.Mode[0], 0.9*h*p.Mode[0]/want, 1e-12)
+	near(t, "H'", precisionOf(got), want, 1e-12)
+	near(t, "H, unchanged", precisionOf(p), h, 1e-12)
+	same, err := p.Forget(1, l.Prior)
+	if err != nil {
+		t.Fatal(err)
+	}
+	near(t, "the mode with λ = 1", same.Mode[0], p.Mode[0], 1e-12)
+}
+
+// precisionOf returns H of an approximation in one dimension, from a deviation
+// and the draw that makes it.
+func precisionOf(p *mle.Laplace) float64 {
+	dst := make([]float64, 1)
+	p.Deviation(dst, 1, rand.New(rand.NewPCG(1, 1)))
+	xi := rand.New(rand.NewPCG(1, 1)).NormFloat64()
+	return xi * xi / (dst[0] * dst[0])
+}
+
+// Deviations have the covariance scale² H⁻¹, within four standard errors.
+func TestDeviationsHaveTheCovariance(t *testing.T) {
+	rng := rand.New(rand.NewPCG(6, 1))
+	l := &mle.NLL{Model: utility.NewLinear(2, false), Choices: manyChoices(rng, 40, []float64{1, 0}), Prior: []float64{1, 3}}
+	p := fitted(t, l, make([]float64, 2))
+	var inv mat.Dense
+	if err := inv.Inverse(l.Fisher(nil, p.Mode)); err != nil {
+		t.Fatal(err)
+	}
+	const draws, scale = 20000, 0.5
+	var sum [2][2]float64
+	delta := make([]float64, 2)
+	for range draws {
+		p.Deviation(delta, scale, rng)
+		for i := range 2 {
+			for j := range 2 {
+				sum[i][j] += delta[i] * delta[j] / draws
+			}
+		}
+	}
+	for i := range 2 {
+		for j := range 2 {
+			want := scale * scale * inv.At(i, j)
+			se := scale * scale * math.Sqrt((inv.At(i, i)*inv.At(j, j)+inv.At(i, j)*inv.At(i, j))/draws)
+			if math.Abs(sum[i][j]-want) > 4*se {
+				t.Errorf("covariance [%d %d] = %v, want %v ± %v", i, j, sum[i][j], want, se)
+			}
+		}
+	}
+}
+
+// A family with two parameters for one thing, and no prior, has no
+// approximation; with a prior it has.
+func TestSingularInformationIsNamed(t *testing.T) {
+	twice := utility.NewLinear(2, false)
+	c := mle.NewChoices(2)
+	for s := range 10 {
+		v := float64(s%3) - 1
+		c.AppendRows(mat.NewDense(2, 2, []float64{v, v, 1, 1}), vitrine.Choice(s%3))
+	}
+	w := []float64{0.1, 0.2}
+	if _, err := mle.NewLaplace(&mle.NLL{Model: twice, Choices: c}, w); !errors.Is(err, mle.ErrSingular) {
+		t.Errorf("error %v, want ErrSingular", err)
+	}
+	p, err := mle.NewLaplace(&mle.NLL{Model: twice, Choices: c, Prior: []float64{1, 1}}, w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Forget(0, []float64{1, 0}); !errors.Is(err, mle.ErrSingular) {
+		t.Errorf("error %v, want ErrSingular", err)
+	}
+	w[0] = math.Inf(1)
+	if _, err := mle.NewLaplace(&mle.NLL{Model: twice, Choices: c, Ridge: 1}, w); !errors.Is(err, mle.ErrNotFinite) {
+		t.Errorf("error %v, want ErrNotFinite", err)
+	}
+}
+
+func TestLaplaceSurvivesASnapshot(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 1))
+	l := &mle.NLL{Model: utility.NewLinear(2, false), Choices: manyChoices(rng, 20, []float64{1, 0}), Ridge: 1}
+	p := fitted(t, l, make([]float64, 2))
+	e := state.NewEncoder("x")
+	p.Encode(e)
+	data := bytesOf(t, e)
+	d, err := state.NewDecoder("x", data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := mle.DecodeLaplace(d, 2)
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	e = state.NewEncoder("x")
+	q.Encode(e)
+	if string(bytesOf(t, e)) != string(data) {
+		t.Error("the snapshot of a restored approximation differs")
+	}
+	d, _ = state.NewDecoder("x", data)
+	if mle.DecodeLaplace(d, 3); d.Err() == nil {
+		t.Error("no error for a snapshot of two parameters read as three")
+	}
+}

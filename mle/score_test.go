@@ -1,0 +1,129 @@
+package mle_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"vitrine/mle"
+	"vitrine/utility"
+)
+
+// pinned is a family of one unit whose θ stands: linear in a, b and γ.
+type pinned struct {
+	*utility.Additive
+	theta []float64
+}
+
+func (p pinned) full(w []float64) []float64 { return append(append([]float64(nil), w...), p.theta...) }
+
+func (p pinned) NumParams() int { return p.Linear() + p.Outputs() }
+
+func (p pinned) Utilities(dst, w []float64, x *mat.Dense) {
+	p.Additive.Utilities(dst, p.full(w), x)
+}
+
+func (p pinned) Linearize(u []float64, g *mat.Dense, w []float64, x *mat.Dense) {
+	p.Utilities(u, w, x)
+	p.Gradients(g, w, x)
+}
+
+func (p pinned) Gradients(dst *mat.Dense, w []float64, x *mat.Dense) {
+	n, d := dst.Dims()
+	whole := mat.NewDense(n, d+len(p.theta), nil)
+	p.Additive.Gradients(whole, p.full(w), x)
+	dst.Copy(whole.Slice(0, n, 0, d))
+}
+
+func (p pinned) Backpropagate(dst, w []float64, x *mat.Dense, loss func(cotangent, u []float64) float64) float64 {
+	whole := make([]float64, len(dst)+len(p.theta))
+	l := p.Additive.Backpropagate(whole, p.full(w), x, loss)
+	copy(dst, whole)
+	return l
+}
+
+// The gain of a unit is that of one Newton step from the linear fit in a, b and
+// γ at once, up to the information at the end of which it has none; and it ranks
+// units as fits to all of them do.
+func TestGainIsALaplaceEvidence(t *testing.T) {
+	rng := rand.New(rand.NewPCG(8, 1))
+	for _, m := range []*utility.Additive{utility.NewSpectral(2, 1), utility.NewRadial(2, 1)} {
+		c := manyChoices(rng, 150, []float64{1, -0.5})
+		linear := utility.NewLinear(2, true)
+		l := &mle.NLL{Model: linear, Choices: c, Prior: make([]float64, 3)}
+		utility.Precisions(linear, l.Prior)
+		fit := fitted(t, l, make([]float64, 3))
+		prior := make([]float64, m.NumParams())
+		m.Precisions(prior)
+		test := mle.NewScoreTest(m, c, fit, 1000, 0)
+
+		best, bestGain := math.Inf(-1), math.Inf(-1)
+		var ofBestGain float64
+		for range 40 {
+			theta := normals(rng, m.Inputs())
+			gamma := make([]float64, m.Outputs())
+			gain := test.Gain(gamma, theta)
+
+			// By hand: the dense Newton step from γ = 0.
+			family := pinned{m, theta}
+			n := family.NumParams()
+			one := &mle.NLL{Model: family, Choices: c, Prior: prior[:n]}
+			w := make([]float64, n)
+			copy(w, fit.Mode)
+			grad := make([]float64, n)
+			value := one.Gradient(grad, w)
+			h := one.Fisher(nil, w)
+			var chol mat.Cholesky
+			chol.Factorize(h)
+			step := mat.NewVecDense(n, nil)
+			if err := chol.SolveVecTo(step, mat.NewVecDense(n, grad)); err != nil {
+				t.Fatal(err)
+			}
+			inner := mat.Dot(step, mat.NewVecDense(n, grad)) / 2
+			logPrior := 0.0
+			for _, rho := range prior[:n] {
+				logPrior += math.Log(rho) / 2
+			}
+			ofTheta := 0.0
+			for j, v := range theta {
+				ofTheta += m.Theta(prior, 0)[j] * v * v / 2
+			}
+			want := -value + inner + logPrior - chol.LogDet()/2 - ofTheta - fit.LogEvidence
+			near(t, m.String()+": gain", gain, want, 1e-6)
+			for o, v := range gamma {
+				near(t, m.String()+": γ", v, -step.AtVec(m.Linear()+o), 1e-6)
+			}
+
+			brute := fitted(t, one, w).LogEvidence - ofTheta
+			if brute > best {
+				best = brute
+			}
+			if gain > bestGain {
+				bestGain, ofBestGain = gain, brute
+			}
+		}
+		if best-ofBestGain > 0.5 {
+			t.Errorf("%v: the unit of the largest gain has a log evidence of %v, the best has %v", m, ofBestGain, best)
+		}
+	}
+}
+
+// A sample of the rounds stands for all of them, within its noise; no rounds
+// make no test.
+func TestScoreTestOnASample(t *testing.T) {
+	rng := rand.New(rand.NewPCG(9, 1))
+	m := utility.NewSpectral(1, 1)
+	linear := utility.NewLinear(1, true)
+	l := &mle.NLL{Model: linear, Choices: manyChoices(rng, 3000, []float64{1}), Prior: []float64{4, 0.1}}
+	fit := fitted(t, l, make([]float64, 2))
+	all, some := mle.NewScoreTest(m, l.Choices, fit, 3000, 0), mle.NewScoreTest(m, l.Choices, fit, 1500, 7)
+	gamma, theta := make([]float64, 2), []float64{2}
+	if a, b := all.Gain(gamma, theta), some.Gain(gamma, theta); math.Abs(a-b) > 4 {
+		t.Errorf("gain %v on all rounds, %v on half of them", a, b)
+	}
+	if mle.NewScoreTest(m, mle.NewChoices(1), fit, 10, 0) != nil {
+		t.Error("a test of no rounds")
+	}
+}
