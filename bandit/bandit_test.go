@@ -91,6 +91,14 @@ func learners() map[string]func(p Problem) vitrine.Learner {
 			o.Moves, o.FeelGood = 3, 0
 			return must(NewFeelGood(p, utility.NewLinear(p.Features, true), o, newRand()))
 		},
+		"bma-mnl": func(p Problem) vitrine.Learner {
+			o := DefaultBMAOptions()
+			o.Candidates = 20
+			return must(NewBMA(p, DefaultExperts(p.Features), o, newRand()))
+		},
+		"bma-mnl mlp": func(p Problem) vitrine.Learner {
+			return must(NewBMA(p, []Expert{{Model: paperModel()}, {Model: paperModel(), Memory: 30}}, DefaultBMAOptions(), newRand()))
+		},
 		"uniform": func(p Problem) vitrine.Learner { return must(NewUniform(p)) },
 		"oracle":  func(p Problem) vitrine.Learner { return must(NewOracle(p, firstFeature{})) },
 	}
@@ -145,6 +153,12 @@ func TestOptionsAreChecked(t *testing.T) {
 		_, err := NewFeelGood(p, paperModel(), o, newRand())
 		return err
 	}
+	bma := func(change func(o *BMAOptions)) error {
+		o := DefaultBMAOptions()
+		change(&o)
+		_, err := NewBMA(p, DefaultExperts(p.Features), o, newRand())
+		return err
+	}
 	problem := func(change func(p *Problem)) error {
 		p := paperProblem()
 		change(&p)
@@ -194,8 +208,13 @@ func TestOptionsAreChecked(t *testing.T) {
 			_, err := NewONL(p, utility.NewLinear(5, false), DefaultONLOptions(), newRand())
 			return err
 		}(),
-		"samples = -1": func() error { o := DefaultTSOptions(); o.Samples = -1; _, err := NewTS(p, o); return err }(),
-		"eta = -1":     func() error { o := DefaultOFUOptions(); o.Eta = -1; _, err := NewOFU(p, o); return err }(),
+		"width = -1":      bma(func(o *BMAOptions) { o.Width = -1 }),
+		"anneal = NaN":    bma(func(o *BMAOptions) { o.Anneal = math.NaN() }),
+		"growth = 1":      bma(func(o *BMAOptions) { o.Growth = 1 }),
+		"candidates = -1": bma(func(o *BMAOptions) { o.Candidates = -1 }),
+		"sample = 0":      bma(func(o *BMAOptions) { o.Sample = 0 }),
+		"samples = -1":    func() error { o := DefaultTSOptions(); o.Samples = -1; _, err := NewTS(p, o); return err }(),
+		"eta = -1":        func() error { o := DefaultOFUOptions(); o.Eta = -1; _, err := NewOFU(p, o); return err }(),
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one that says %q", err, want)

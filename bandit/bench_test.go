@@ -44,7 +44,7 @@ func benchONL(b *testing.B, hidden, t int, update string) *ONL {
 	return l
 }
 
-func benchRound(l *ONL, s int) vitrine.Round {
+func benchRound(l vitrine.Learner, s int) vitrine.Round {
 	x, rng := benchContext(s), stream.New(3, s, stream.Customers)
 	offer := l.Policy().Offer(x, rng)
 	u, shock := make([]float64, 100), make([]float64, 101)
@@ -116,5 +116,37 @@ func BenchmarkONLPublish(b *testing.B) {
 				l.Policy()
 			}
 		})
+	}
+}
+
+// benchBMA returns the recommended BMA-MNL after t rounds of N = 100, K = 5 and
+// d = 3, of customers that no expert knows.
+func benchBMA(b *testing.B, t int) *BMA {
+	b.Helper()
+	p := Problem{Features: 3, Size: 5, Rounds: 1 << 20, Constraint: assortment.AtMost(5)}
+	l, err := NewBMA(p, DefaultExperts(3), DefaultBMAOptions(), newRand())
+	if err != nil {
+		b.Fatal(err)
+	}
+	for s := range t {
+		if err := l.Observe(benchRound(l, s)); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return l
+}
+
+func BenchmarkBMAOffer(b *testing.B) {
+	pi, x, rng := benchBMA(b, 200).Policy(), benchContext(9999), newRand()
+	b.ReportAllocs()
+	for b.Loop() {
+		pi.Offer(x, rng)
+	}
+}
+
+// BenchmarkBMARun is a run of T = 1000 rounds, offers and fits and all.
+func BenchmarkBMARun(b *testing.B) {
+	for b.Loop() {
+		benchBMA(b, 1000)
 	}
 }

@@ -8,6 +8,7 @@
 //	egreedy.go    ε-greedy-MNL (Zhang and Luo 2024)
 //	log_barrier.go the log-barrier strategy (Zhang and Luo 2024)
 //	feel_good.go  Feel-Good Thompson sampling (Zhang 2022; Zhang and Luo 2024)
+//	bma.go        BMA-MNL: families averaged by evidence, slots sampled
 //	uniform.go    uniform over the feasible family
 //	oracle.go     the optimum under the true utilities
 //
@@ -119,19 +120,25 @@ type tangent struct {
 	u    []float64
 }
 
-// at stores the utilities of the offered items and returns their gradients,
-// nil where nothing was offered. It reports the first number that is not one of
+// at is of for the offered items of a round; it returns nil where nothing was
+// offered.
+func (t *tangent) at(m utility.Model, w []float64, r vitrine.Round) (*mat.Dense, error) {
+	t.u = t.u[:0]
+	if len(r.Offer.Assortment) == 0 {
+		return nil, nil
+	}
+	return t.of(m, w, t.x.rows(r.Context.Features, r.Offer.Assortment))
+}
+
+// of stores the utilities of the items x and returns their gradients. It reports the first number that is not one of
 // size at most [vitrine.LargestFeature]: one such round would spoil the estimate
 // of a non-linear family for good, as a larger feature would that of a linear
 // one.
-func (t *tangent) at(m utility.Model, w []float64, r vitrine.Round) (*mat.Dense, error) {
-	s := r.Offer.Assortment
-	t.u = grow(t.u, len(s))
-	if len(s) == 0 {
-		return nil, nil
-	}
-	g := t.g.reshape(len(s), len(w))
-	utility.Linearize(m, t.u, g, w, t.x.rows(r.Context.Features, s))
+func (t *tangent) of(m utility.Model, w []float64, x *mat.Dense) (*mat.Dense, error) {
+	n, _ := x.Dims()
+	t.u = grow(t.u, n)
+	g := t.g.reshape(n, len(w))
+	utility.Linearize(m, t.u, g, w, x)
 	for k, v := range t.u {
 		if !(math.Abs(v) <= vitrine.LargestFeature) {
 			return nil, fmt.Errorf("utility of the item at position %d is %v: must be at most %v in size: scale the features", k, v, vitrine.LargestFeature)

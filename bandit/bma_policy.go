@@ -1,0 +1,242 @@
+package bandit
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"sync"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+
+	"vitrine"
+	"vitrine/assortment"
+	"vitrine/mle"
+	"vitrine/utility"
+)
+
+// belief is a family and its posterior, frozen.
+type belief struct {
+	model     utility.Model
+	posterior *mle.Laplace
+}
+
+// mixture is BMA-MNL's policy: for each slot a family and a parameter.
+type mixture struct {
+	p            Problem
+	experts      []belief
+	weights      []float64 // π
+	width        float64   // b_t
+	shift, scale []float64 // of the features; nil takes those of the context
+	pool         *mixturePool
+}
+
+// Offer implements vitrine.Policy. The propensity has no closed form;
+// [Propensity] estimates it.
+func (o *mixture) Offer(x *vitrine.Context, rng *rand.Rand) vitrine.Offer {
+	if x.NumItems() == 0 {
+		return vitrine.Offer{Assortment: vitrine.Assortment{}}
+	}
+	scratch := o.pool.get()
+	defer o.pool.pool.Put(scratch)
+	o.sample(scratch, x, rng)
+	family := o.p.family(x)
+	if k, ok := family.(assortment.AtMost); ok && equalRevenues(x.Revenue) {
+		return vitrine.Offer{Assortment: scratch.best(int(k))}
+	}
+	return vitrine.Offer{Assortment: scratch.fill(family, x.Revenue)}
+}
+
+// equalRevenues reports whether all revenues are equal and positive.
+func equalRevenues(r []float64) bool {
+	for _, v := range r {
+		if v != r[0] || v == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// sample leaves in scratch the sampled utilities of each slot.
+func (o *mixture) sample(scratch *mixtureScratch, x *vitrine.Context, rng *rand.Rand) {
+	n, slots := x.NumItems(), min(o.p.Size, x.NumItems())
+	scratch.z = grow(scratch.z, slots*n)
+	scratch.n = n
+	scratch.expert = slices.Grow(scratch.expert[:0], slots)[:slots]
+	most := 0
+	for _, e := range o.experts {
+		most = max(most, e.model.NumParams())
+	}
+	scratch.delta = grow(scratch.delta, slots*most)
+	for k := range slots {
+		e := o.draw(rng)
+		scratch.expert[k] = e
+		o.experts[e].posterior.Deviation(scratch.delta[k*most:][:o.experts[e].model.NumParams()], o.width, rng)
+	}
+	shift, scale := o.shift, o.scale
+	if shift == nil {
+		shift, scale = moments(x.Features)
+	}
+	for from := 0; from < n; from += indexRows {
+		to := min(from+indexRows, n)
+		items := scratch.items.reshape(to-from, o.p.Features)
+		standardise(items, scratch.view.view(x.Features, from, to), shift, scale)
+		for i, e := range o.experts {
+			if !slices.Contains(scratch.expert, i) {
+				continue
+			}
+			d := e.model.NumParams()
+			g := scratch.g.reshape(to-from, d)
+			scratch.u = grow(scratch.u, to-from)
+			utility.Linearize(e.model, scratch.u, g, e.posterior.Mode, items)
+			for k, which := range scratch.expert {
+				if which == i {
+					z := scratch.z[k*n+from:][:to-from]
+					copy(z, scratch.u)
+					blas64.Gemv(blas.NoTrans, 1, g.RawMatrix(), vector(scratch.delta[k*most:][:d]), 1, vector(z))
+				}
+			}
+		}
+	}
+}
+
+func vector(v []float64) blas64.Vector { return blas64.Vector{N: len(v), Data: v, Inc: 1} }
+
+// draw returns an expert e ~ π.
+func (o *mixture) draw(rng *rand.Rand) int {
+	v := rng.Float64()
+	for i, p := range o.weights {
+		if v -= p; v < 0 {
+			return i
+		}
+	}
+	return len(o.weights) - 1
+}
+
+// mixtureScratch is what an offer needs besides memory for its answer.
+type mixtureScratch struct {
+	n      int
+	z      []float64 // slots×n
+	expert []int     // of each slot
+	delta  []float64
+	u      []float64
+	gain   []float64
+	taken  vitrine.Assortment
+	answer vitrine.Assortment
+	whole  vitrine.Assortment
+	g      matrix
+	items  matrix
+	view   matrix
+}
+
+// best returns, for each slot but those beyond the limit, the item of the
+// largest sampled utility that no slot before it took.
+func (s *mixtureScratch) best(limit int) vitrine.Assortment {
+	slots := max(0, min(limit, len(s.expert)))
+	answer := make(vitrine.Assortment, 0, slots)
+	for k := range slots {
+		z := s.z[k*s.n:][:s.n]
+		best := -1
+		for i, v := range z {
+			if (best < 0 || v > z[best]) && !slices.Contains(answer, i) {
+				best = i
+			}
+		}
+		answer = append(answer, best)
+	}
+	slices.Sort(answer)
+	return answer
+}
+
+// largestUtility is the size beyond which [assortment.Maximize] is not exact.
+const largestUtility = 200
+
+// fill gives each slot the first item left of the best assortment under its
+// sampled utilities, and returns a set of the family that has all of these
+// items: one is passed over where no set of the family has it and those before
+// it. So the answer is the oracle's own, whatever the family is. What the family
+// demands besides is the best under the last slot's sample.
+func (s *mixtureScratch) fill(family vitrine.Constraint, r []float64) vitrine.Assortment {
+	n := s.n
+	s.gain = grow(s.gain, n)
+	s.taken = s.taken[:0]
+	for k := range s.expert {
+		z := s.z[k*n:][:n]
+		for i := range z {
+			z[i] = max(-largestUtility, min(largestUtility, z[i]))
+		}
+		var revenue float64
+		s.answer, revenue = assortment.Maximize(s.answer, family, z, r)
+		s.take(family, z, r, revenue)
+	}
+	z := s.z[(len(s.expert)-1)*n:][:n]
+	for i := range s.gain {
+		s.gain[i] = z[i] - 3*largestUtility
+	}
+	for _, i := range s.taken {
+		s.gain[i] = 1
+	}
+	s.whole = family.MaxGain(s.whole, s.gain)
+	return slices.Clone(s.whole)
+}
+
+// take adds to s.taken the item of s.answer that gains most, v_i (r_i − R), of
+// those that the family lets stand beside it.
+func (s *mixtureScratch) take(family vitrine.Constraint, z, r []float64, revenue float64) {
+	left := s.answer
+	for len(left) > 0 {
+		best, most := 0, math.Inf(-1)
+		for k, i := range left {
+			gain := math.Exp(z[i]) * (at(r, i) - revenue)
+			if gain > most {
+				best, most = k, gain
+			}
+		}
+		i := left[best]
+		left = slices.Delete(left, best, best+1)
+		if slices.Contains(s.taken, i) {
+			continue
+		}
+		s.taken = append(s.taken, i)
+		if s.stands(family) {
+			return
+		}
+		s.taken = s.taken[:len(s.taken)-1]
+	}
+}
+
+// stands reports whether a set of the family has all items taken.
+func (s *mixtureScratch) stands(family vitrine.Constraint) bool {
+	if k, ok := family.(assortment.AtMost); ok {
+		return len(s.taken) <= int(k)
+	}
+	clear(s.gain)
+	for _, i := range s.taken {
+		s.gain[i] = 1
+	}
+	s.whole = family.MaxGain(s.whole, s.gain)
+	for _, i := range s.taken {
+		if !slices.Contains(s.whole, i) {
+			return false
+		}
+	}
+	return true
+}
+
+func at(r []float64, i int) float64 {
+	if r == nil {
+		return 1
+	}
+	return r[i]
+}
+
+// mixturePool hands out scratch to the concurrent callers of a learner's
+// policies.
+type mixturePool struct{ pool sync.Pool }
+
+func (p *mixturePool) get() *mixtureScratch {
+	if s, ok := p.pool.Get().(*mixtureScratch); ok {
+		return s
+	}
+	return new(mixtureScratch)
+}

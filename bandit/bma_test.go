@@ -1,0 +1,398 @@
+package bandit
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"vitrine"
+	"vitrine/assortment"
+	"vitrine/utility"
+)
+
+func newBMA(t testing.TB, p Problem, experts []Expert) *BMA {
+	t.Helper()
+	o := DefaultBMAOptions()
+	o.Candidates = 40
+	l, err := NewBMA(p, experts, o, newRand())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// play lets the learner meet customers of the given utility in rounds from..to.
+func play(t testing.TB, l vitrine.Learner, truth func(x []float64) float64, from, to int) {
+	t.Helper()
+	for s := from; s < to; s++ {
+		rng := rand.New(rand.NewPCG(21, uint64(s)))
+		x := mat.NewDense(30, paperFeatures, nil)
+		u, shock := make([]float64, 30), make([]float64, 31)
+		for i := range u {
+			for j := range paperFeatures {
+				x.Set(i, j, rng.NormFloat64())
+			}
+			u[i] = truth(x.RawRowView(i))
+		}
+		for i := range shock {
+			shock[i] = -math.Log(rng.ExpFloat64())
+		}
+		context := &vitrine.Context{Features: x}
+		offer := l.Policy().Offer(context, rng)
+		if err := l.Observe(vitrine.Round{Context: context, Offer: offer, Choice: vitrine.Choose(offer.Assortment, u, shock)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func product(x []float64) float64 { return 2*x[0]*x[1] - 0.5*x[2] }
+
+// nothing is a family without parameters.
+type nothing struct{ utility.Model }
+
+func (nothing) NumFeatures() int { return paperFeatures }
+func (nothing) NumParams() int   { return 0 }
+func (nothing) String() string   { return "nothing" }
+
+// improper is a family with a prior that is none.
+type improper struct{ *utility.Linear }
+
+func (improper) Precisions(dst []float64) { clear(dst) }
+
+func TestBadExpertsAreNamed(t *testing.T) {
+	d := paperFeatures
+	for want, experts := range map[string][]Expert{
+		"there are no experts":                                                      nil,
+		"expert 2, nothing, has no parameters":                                      {{Model: utility.NewQuadratic(d)}, {Model: nothing{}}},
+		"expert 1, quadratic, is of 5 features, the problem has 3":                  {{Model: utility.NewQuadratic(5)}},
+		"experts 1 and 3 are both quadratic":                                        {{Model: utility.NewQuadratic(d)}, {Model: utility.NewLinear(d, true)}, {Model: utility.NewQuadratic(d)}},
+		"expert 1, linear of memory 0.5: memory = 0.5: must be finite and at least": {{Model: utility.NewLinear(d, false), Memory: 0.5}},
+		"memory = -1":  {{Model: utility.NewLinear(d, false), Memory: -1}},
+		"memory = NaN": {{Model: utility.NewLinear(d, false), Memory: math.NaN()}},
+		"expert 1, linear: mle: the Fisher information is singular: give every parameter a prior": {{Model: improper{utility.NewLinear(d, false)}}},
+	} {
+		_, err := NewBMA(paperProblem(), experts, DefaultBMAOptions(), newRand())
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one that says %q", err, want)
+		}
+	}
+	// The same family with a memory is another expert.
+	newBMA(t, paperProblem(), []Expert{{Model: utility.NewLinear(d, true)}, {Model: utility.NewLinear(d, true), Memory: 50}})
+}
+
+// A round under which the information is no longer definite is refused, the
+// expert named, and nothing is learned from it.
+func TestSingularInformationLosesNothing(t *testing.T) {
+	l := newBMA(t, paperProblem(), []Expert{{Model: utility.NewLinear(paperFeatures, true)}, {Model: poisoned{utility.NewLinear(paperFeatures, true)}}})
+	play(t, l, product, 0, 30) // no full fit is due after the next round
+	before, err := l.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := paperContext(1)
+	x.Features.Set(2, 0, 123)
+	err = l.Observe(vitrine.Round{Context: x, Offer: vitrine.Offer{Assortment: vitrine.Assortment{1, 2}}, Choice: 1})
+	if err == nil || !strings.Contains(err.Error(), "expert 2, poisoned") {
+		t.Errorf("error %v, want one that names the expert", err)
+	}
+	after, err := l.MarshalBinary()
+	if err != nil || !bytes.Equal(before, after) {
+		t.Errorf("a refused round changed the learner (%v)", err)
+	}
+}
+
+// poisoned is a family with gradients that are not numbers where the first
+// feature, standardised, is beyond 40.
+type poisoned struct{ *utility.Linear }
+
+func (poisoned) String() string { return "poisoned" }
+
+func (m poisoned) Gradients(g *mat.Dense, w []float64, x *mat.Dense) {
+	m.Linear.Gradients(g, w, x)
+	for i := range x.RawMatrix().Rows {
+		if x.At(i, 0) > 40 {
+			g.Set(i, 0, math.NaN())
+		}
+	}
+}
+
+// The evidence finds the family that has the truth, and the offers follow.
+func TestEvidenceFindsTheFamily(t *testing.T) {
+	d := paperFeatures
+	for name, c := range map[string]struct {
+		truth func(x []float64) float64
+		want  string
+	}{
+		"product": {product, "quadratic"},
+		"wave":    {func(x []float64) float64 { return 2 * math.Cos(3*x[0]-2*x[1]) }, "spectral 3-1"},
+	} {
+		l := newBMA(t, paperProblem(), []Expert{{Model: utility.NewLinear(d, true)}, {Model: utility.NewQuadratic(d)}, {Model: utility.NewSpectral(d, 1)}})
+		play(t, l, c.truth, 0, 250)
+		if got := l.Diagnostics()[c.want]; got < 0.99 {
+			t.Errorf("%s: the weight of %s is %v: %v", name, c.want, got, l.Diagnostics())
+		}
+	}
+}
+
+// Weights are the evidences' and sum to one; an expert of no account rests, and
+// is asked again when the rounds have doubled.
+func TestWeightsAreEvidences(t *testing.T) {
+	d := paperFeatures
+	l := newBMA(t, paperProblem(), []Expert{{Model: utility.NewLinear(d, true)}, {Model: utility.NewQuadratic(d)}})
+	if got := l.weights(); math.Abs(got[0]-0.5) > 1e-12 || math.Abs(got[1]-0.5) > 1e-12 {
+		t.Errorf("weights %v before the first round, want equal ones", got)
+	}
+	play(t, l, product, 0, 12)
+	ratio := math.Exp(l.experts[1].posterior.LogEvidence - l.experts[0].posterior.LogEvidence)
+	if got := l.weights(); math.Abs(got[1]/got[0]-ratio) > 1e-9*ratio || math.Abs(got[0]+got[1]-1) > 1e-12 {
+		t.Errorf("weights %v, want the ratio %v", got, ratio)
+	}
+	for s := 12; s < 400 && l.experts[0].wake == 0; s++ {
+		play(t, l, product, s, s+1)
+	}
+	rested, wake := l.rounds, l.experts[0].wake
+	if wake != 2*rested || l.weights()[0] != 0 {
+		t.Fatalf("after %d rounds: the linear expert wakes at %d with the weight %v, want it to rest", rested, wake, l.weights()[0])
+	}
+	frozen := l.experts[0].posterior
+	play(t, l, product, rested, wake-1)
+	if l.experts[0].posterior != frozen {
+		t.Error("a resting expert moved")
+	}
+	play(t, l, product, wake-1, 2*wake)
+	if l.experts[0].posterior == frozen {
+		t.Error("an expert never woke")
+	}
+}
+
+// An expert that cannot be fitted has no weight until it can, and where none can
+// all have the same.
+func TestExpertsThatCannotBeFittedRest(t *testing.T) {
+	l := newBMA(t, paperProblem(), []Expert{{Model: utility.NewLinear(paperFeatures, true)}, {Model: poisoned{utility.NewLinear(paperFeatures, true)}}})
+	play(t, l, product, 0, 20)
+	x := mat.NewDense(1, paperFeatures, []float64{1000, 0, 0}) // where the second has no gradient
+	l.history.AppendRows(x, vitrine.Outside)
+	l.fit()
+	if got := l.weights(); got[0] != 1 || got[1] != 0 {
+		t.Errorf("weights %v, want all on the first", got)
+	}
+	l.experts[0].wake = 1 << 20
+	if got := l.weights(); got[0] != 0.5 || got[1] != 0.5 {
+		t.Errorf("weights %v of experts that all rest, want equal ones", got)
+	}
+}
+
+// An expert with a memory follows tastes that turn, and outweighs the same
+// family without.
+func TestMemoryFollowsTastesThatTurn(t *testing.T) {
+	d := paperFeatures
+	l := newBMA(t, paperProblem(), []Expert{{Model: utility.NewLinear(d, true)}, {Model: utility.NewLinear(d, true), Memory: 40}})
+	first := func(x []float64) float64 { return 2 * x[0] }
+	second := func(x []float64) float64 { return 2 * x[1] }
+	play(t, l, first, 0, 200)
+	still := l.weights()
+	play(t, l, second, 200, 400)
+	turned := l.weights()
+	if !(still[0] > 0.5 && turned[1] > 0.99) {
+		t.Errorf("the weight of the family that stands is %v while it does, that of the one that moves %v after the turn", still[0], turned[1])
+	}
+	if w := l.experts[1].posterior.Mode; !(w[1] > 2*math.Abs(w[0])) {
+		t.Errorf("the slopes are %v after the turn, want those of the second feature", w[:d])
+	}
+}
+
+// Fits run side by side, and their bytes do not depend on how many processors
+// there are.
+func TestBytesDoNotDependOnProcessors(t *testing.T) {
+	run := func(processors int) []byte {
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(processors))
+		l := newBMA(t, paperProblem(), DefaultExperts(paperFeatures))
+		play(t, l, product, 0, 60)
+		data, err := l.MarshalBinary()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return data
+	}
+	if !bytes.Equal(run(1), run(8)) {
+		t.Error("one processor and eight learn differently")
+	}
+}
+
+// With a width of 0 and one expert each slot has the best item left, so the
+// offer is the best assortment under the mode.
+func TestNoWidthIsGreedy(t *testing.T) {
+	o := DefaultBMAOptions()
+	o.Width, o.Anneal = 0, 0
+	m := utility.NewQuadratic(paperFeatures)
+	l, err := NewBMA(paperProblem(), []Expert{{Model: m}}, o, newRand())
+	if err != nil {
+		t.Fatal(err)
+	}
+	play(t, l, product, 0, 40)
+	x := paperContext(3)
+	n := x.NumItems()
+	rng := newRand()
+	for _, revenue := range [][]float64{nil, unequal(rng, n)} {
+		x.Revenue = revenue
+		items := mat.DenseCopyOf(x.Features)
+		standardise(items, items, l.shift, l.scale)
+		u := make([]float64, n)
+		m.Utilities(u, l.experts[0].posterior.Mode, items)
+		want, _ := assortment.Maximize(nil, paperProblem().Constraint, u, revenue)
+		if got := l.Policy().Offer(x, rng).Assortment; !slices.Equal(got, want) {
+			t.Errorf("revenues %v: offered %v, want %v", revenue, got, want)
+		}
+	}
+}
+
+// Every offer is of the family, whatever it is: bounds from below, groups,
+// pins, exclusions and space.
+func TestOffersAreOfAnyFamily(t *testing.T) {
+	const n = 12
+	laminar := func(r assortment.Rules) vitrine.Constraint {
+		r.Items = n
+		c, err := assortment.NewLaminar(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	space := func(size []int, capacity int) vitrine.Constraint {
+		counts, err := assortment.NewLaminar(assortment.Rules{Items: n, Max: 3})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := assortment.NewSpace(counts, size, capacity)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	for name, c := range map[string]vitrine.Constraint{
+		"at least":     laminar(assortment.Rules{Min: 2, Max: 3}),
+		"exactly":      laminar(assortment.Rules{Min: 3, Max: 3}),
+		"pins":         laminar(assortment.Rules{Max: 3, Include: []int{4, 7}, Exclude: []int{0, 1}}),
+		"groups":       laminar(assortment.Rules{Max: 3, Groups: []assortment.Group{{Items: []int{0, 1, 2, 3, 4, 5}, Max: 1}, {Items: []int{6, 7}, Min: 1, Max: 1}}}),
+		"space":        space([]int{1, 2, 3, 4, 1, 2, 3, 4, 1, 2, 3, 4}, 5),
+		"nothing fits": space([]int{9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9}, 5),
+		"at most one":  assortment.AtMost(1),
+	} {
+		p := paperProblem()
+		p.Constraint = c
+		if k, ok := c.(assortment.AtMost); ok {
+			p.Size = int(k)
+		}
+		l := newBMA(t, p, []Expert{{Model: utility.NewLinear(paperFeatures, true)}, {Model: utility.NewQuadratic(paperFeatures)}})
+		full := 0
+		for s := range 60 {
+			rng := rand.New(rand.NewPCG(31, uint64(s)))
+			x := &vitrine.Context{Features: mat.NewDense(n, paperFeatures, nil)}
+			for i := range x.Features.RawMatrix().Data {
+				x.Features.RawMatrix().Data[i] = rng.NormFloat64()
+			}
+			if s%2 == 1 {
+				x.Revenue = unequal(rng, n)
+			}
+			offer := l.Policy().Offer(x, rng)
+			if err := offer.Assortment.Check(n); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			if !c.Contains(offer.Assortment) {
+				t.Fatalf("%s: %v is not of the family", name, offer.Assortment)
+			}
+			if len(offer.Assortment) > 0 {
+				full++
+			}
+			if err := l.Observe(vitrine.Round{Context: x, Offer: offer, Choice: vitrine.Choice(s % (len(offer.Assortment) + 1))}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if name != "nothing fits" && full < 60 {
+			t.Errorf("%s: %d of 60 offers are empty", name, 60-full)
+		}
+	}
+}
+
+// A request may allow fewer items than the learner's family, or none.
+func TestRequestsMayAllowFewer(t *testing.T) {
+	l := newBMA(t, paperProblem(), DefaultExperts(paperFeatures))
+	x := paperContext(0)
+	for _, revenue := range [][]float64{nil, x.Revenue} {
+		for k := range paperSize + 2 {
+			x.Revenue, x.Feasible = revenue, assortment.AtMost(k)
+			if got := len(l.Policy().Offer(x, newRand()).Assortment); got != min(k, paperSize) && (revenue == nil || got > k) {
+				t.Errorf("%d items offered where at most %d are allowed", got, k)
+			}
+		}
+	}
+	x.Revenue, x.Feasible = make([]float64, x.NumItems()), nil
+	if got := l.Policy().Offer(x, newRand()).Assortment; len(got) != 0 {
+		t.Errorf("offered %v where nothing earns", got)
+	}
+}
+
+// The estimate of the propensity agrees with the frequencies of many offers,
+// and with the closed form of a policy that has one.
+func TestPropensityIsAFrequency(t *testing.T) {
+	l := newBMA(t, paperProblem(), DefaultExperts(paperFeatures))
+	play(t, l, product, 0, 20)
+	x, pi := paperContext(5), l.Policy()
+	counts := map[string]int{}
+	rng := newRand()
+	const n = 4000
+	for range n {
+		counts[fmt.Sprint(pi.Offer(x, rng).Assortment)]++
+	}
+	offer := pi.Offer(x, rng)
+	if offer.Propensity != 0 {
+		t.Errorf("propensity %v, want 0 for none in closed form", offer.Propensity)
+	}
+	share := float64(counts[fmt.Sprint(offer.Assortment)]) / n
+	p, se := Propensity(pi, x, offer.Assortment, n, rng)
+	if math.Abs(p-share) > 4*math.Sqrt(2*max(share, 1.0/n)/n) || math.Abs(se-math.Sqrt(p*(1-p)/n)) > 1e-15 {
+		t.Errorf("propensity %v ± %v, the share of other draws is %v", p, se, share)
+	}
+	small := paperProblem()
+	uniform := must(NewUniform(small)).Policy()
+	x.Features = mat.DenseCopyOf(x.Features.Slice(0, 3, 0, paperFeatures))
+	x.Revenue = nil
+	want := uniform.Offer(x, rng)
+	if p, se := Propensity(uniform, x, want.Assortment, n, rng); math.Abs(p-want.Propensity) > 4*se {
+		t.Errorf("propensity %v ± %v, want %v", p, se, want.Propensity)
+	}
+}
+
+// The search returns units that fits then keep: with the wave it must find, the
+// first start is near it or its mirror.
+func TestSearchFindsTheWave(t *testing.T) {
+	m := utility.NewSpectral(paperFeatures, 1)
+	l := newBMA(t, paperProblem(), []Expert{{Model: utility.NewLinear(paperFeatures, true)}})
+	l.o.Candidates = 400
+	play(t, l, func(x []float64) float64 { return 2 * math.Sin(2*x[0]) }, 0, 200)
+	e, err := newExpert(Expert{Model: m}, newRand())
+	if err != nil {
+		t.Fatal(err)
+	}
+	starts := l.search(e, m, newRand())
+	if len(starts) != searchStarts || len(e.units) != searchMemory {
+		t.Fatalf("%d starts and %d units kept, want %d and %d", len(starts), len(e.units), searchStarts, searchMemory)
+	}
+	e.fit(l.history, starts)
+	theta := m.Theta(e.posterior.Mode, 0)
+	want := 2 * l.scale[0]
+	if math.Abs(math.Abs(theta[0])-want) > 0.3 || math.Abs(theta[1])+math.Abs(theta[2]) > 0.5 {
+		t.Errorf("the frequency is %v, want (±%.2f, 0, 0)", theta, want)
+	}
+	empty := newBMA(t, paperProblem(), []Expert{{Model: m}})
+	if starts := empty.search(empty.experts[0], m, newRand()); starts != nil {
+		t.Errorf("%d starts without a round", len(starts))
+	}
+}
