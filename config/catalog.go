@@ -48,6 +48,7 @@ var policies = []struct {
 	{Entry{"eps-greedy-mnl", "ε-greedy with an offline or online regression oracle (Zhang and Luo 2024)"}, withUtility(bandit.DefaultEpsGreedyOptions, bandit.NewEpsGreedy)},
 	{Entry{"log-barrier-mnl", "draws from a distribution over all assortments (log barrier, Zhang and Luo 2024)"}, withUtility(bandit.DefaultLogBarrierOptions, bandit.NewLogBarrier)},
 	{Entry{"feel-good-ts", "Feel-Good Thompson sampling by a Langevin chain (Zhang 2022, Zhang and Luo 2024)"}, withUtility(bandit.DefaultFeelGoodOptions, bandit.NewFeelGood)},
+	{Entry{"bma-mnl", "families of utilities averaged by their evidence, one posterior sample a slot"}, withExperts},
 	{Entry{"uniform", "uniform over the feasible family, learns nothing"}, alone(bandit.NewUniform)},
 	{Entry{"oracle", "knows the truth: regret 0"}, withWorld(bandit.NewOracle)},
 }
@@ -64,6 +65,7 @@ var guides = map[string]struct{ choose, offer, round string }{
 	"eps-greedy-mnl":  {"for logs with propensities", "N d_w", "steps K d_w"},
 	"log-barrier-mnl": {"for logs of few items", "C(N, ≤K) K²", "steps K d_w"},
 	"feel-good-ts":    {"for few items and few rounds", "N d_w", "moves t N d_w"},
+	"bma-mnl":         {"where utilities are not known", "K N d_w", "d_w³ + K d_w²"},
 	"uniform":         {"for unbiased logs, the ceiling of regret", "K", "nothing"},
 	"oracle":          {"for simulations, the floor of regret", "N", "nothing"},
 }
@@ -75,6 +77,10 @@ const CostLegend = "costs are orders in t rounds so far, N items, at most K of t
 var utilities = []named[utility.Model]{
 	{Entry{"linear", "xᵀθ, with intercept = true xᵀθ + b"}, linearUtility},
 	{Entry{"mlp", "a network: hidden = [widths], activation = sigmoid, tanh, relu, softplus or sine"}, mlpUtility},
+	{Entry{"wide", "linear plus odd sigmoids, units = 4 of them"}, unitsUtility(utility.NewWide, 4)},
+	{Entry{"spectral", "linear plus waves sin(ωᵀx) and cos(ωᵀx), units = 1"}, unitsUtility(utility.NewSpectral, 1)},
+	{Entry{"radial", "linear plus bumps, sigmoids of ‖x‖², x and 1, units = 1"}, unitsUtility(utility.NewRadial, 1)},
+	{Entry{"quadratic", "linear plus all products of two features"}, quadraticUtility},
 }
 
 // contexts are the distributions of features.
@@ -293,6 +299,51 @@ type checker interface {
 	Check(p bandit.Problem, params int) error
 }
 
+// withExperts is for the learner of several utility families.
+func withExperts(s section, p bandit.Problem) (made[newLearner], error) {
+	tables, err := s.tables("experts")
+	if err != nil {
+		return made[newLearner]{}, err
+	}
+	experts := bandit.DefaultExperts(p.Features)
+	if len(tables) > 0 {
+		experts = nil
+	}
+	for _, t := range tables {
+		var o struct {
+			Memory float64 `toml:"memory"`
+		}
+		if err := t.only("memory").bind(&o); err != nil {
+			return made[newLearner]{}, err
+		}
+		m, err := pick(t.without("memory"), utilities, p.Features)
+		if err != nil {
+			return made[newLearner]{}, err
+		}
+		experts = append(experts, bandit.Expert{Model: m.value, Memory: o.Memory})
+	}
+	var settings []any
+	for _, e := range experts {
+		settings = append(settings, e.String())
+	}
+	o := bandit.DefaultBMAOptions()
+	if err := s.bind(&o, append([]string{"experts"}, head...)...); err != nil {
+		return made[newLearner]{}, err
+	}
+	if err := bandit.CheckExperts(p.Features, experts); err != nil {
+		return made[newLearner]{}, s.at(err)
+	}
+	if _, err := bandit.NewBMA(probe(p), bandit.DefaultExperts(1), o, stream.New(0, 0, stream.Learner)); err != nil {
+		return made[newLearner]{}, s.at(err)
+	}
+	return made[newLearner]{
+		func(_ env.Environment, rng *rand.Rand) (vitrine.Learner, error) {
+			return learner(bandit.NewBMA(p, experts, o, rng))
+		},
+		merge(map[string]any{"experts": settings}, o),
+	}, nil
+}
+
 // withOptions is for learners that have their own utility.
 func withOptions[O any, L vitrine.Learner](defaults func() O, create func(bandit.Problem, O) (L, error)) func(section, bandit.Problem) (made[newLearner], error) {
 	return func(s section, p bandit.Problem) (made[newLearner], error) {
@@ -394,6 +445,32 @@ func mlpUtility(s section, features int) (made[utility.Model], error) {
 	}
 	m, err := o.model(s, features)
 	return made[utility.Model]{m, o}, err
+}
+
+// unitsUtility is for families of a linear part and units.
+func unitsUtility(create func(d, units int) *utility.Additive, units int) func(section, int) (made[utility.Model], error) {
+	return func(s section, features int) (made[utility.Model], error) {
+		o := struct {
+			Units int `toml:"units"`
+		}{units}
+		if err := s.bind(&o, "kind"); err != nil {
+			return made[utility.Model]{}, err
+		}
+		if o.Units < 1 || o.Units*(features+2)+features+1 > maxParams {
+			return made[utility.Model]{}, s.errorf("units", "units = %d: must be at least 1, with at most %d parameters", o.Units, maxParams)
+		}
+		return made[utility.Model]{create(features, o.Units), o}, nil
+	}
+}
+
+func quadraticUtility(s section, features int) (made[utility.Model], error) {
+	if err := s.bind(&struct{}{}, "kind"); err != nil {
+		return made[utility.Model]{}, err
+	}
+	if (features+1)*(features+2)/2 > maxParams {
+		return made[utility.Model]{}, s.errorf("kind", "kind = \"quadratic\": %d features make more than %d parameters", features, maxParams)
+	}
+	return made[utility.Model]{utility.NewQuadratic(features), nil}, nil
 }
 
 // newContexts makes the distribution of features of a file, whose pool may be

@@ -83,7 +83,7 @@ func TestSelection(t *testing.T) {
 		sel  config.Selection
 		want []string
 	}{
-		{config.Selection{Baselines: "tuned"}, []string{"onl-mnl", "eps-greedy-mnl", "ucb-mnl-tuned", "ts-mnl-tuned", "ofu-mnl-plus-tuned", "greedy", "uniform", "oracle"}},
+		{config.Selection{Baselines: "tuned"}, []string{"onl-mnl", "eps-greedy-mnl", "ucb-mnl-tuned", "ts-mnl-tuned", "ofu-mnl-plus-tuned", "bma-mnl", "greedy", "uniform", "oracle"}},
 		{config.Selection{Baselines: "tuned", Policies: []string{"ucb-mnl", "oracle"}}, []string{"ucb-mnl-tuned", "oracle"}},
 		{config.Selection{Baselines: "both", Policies: []string{"ucb-mnl"}}, []string{"ucb-mnl", "ucb-mnl-tuned"}},
 		{config.Selection{Policies: []string{"ucb-mnl-tuned"}}, []string{"ucb-mnl-tuned"}},
@@ -275,6 +275,41 @@ func TestDriftBeginsWithTheSameTruth(t *testing.T) {
 	} {
 		if same := cmp.Equal(still, utilities(c.drift, c.round)); same != c.same {
 			t.Errorf("%s round %d: the truth is the first: %v, want %v", c.drift, c.round, same, c.same)
+		}
+	}
+}
+
+func TestExperts(t *testing.T) {
+	const linear = "[[policy.experts]]\nkind = \"linear\"\n"
+	f, err := config.Load("x.toml", []byte("name = \"x\"\n"+plainWorld+"[[policy]]\nname = \"bma-mnl\"\n"+linear+linear+"memory = 50.0\nintercept = true\n[[policy.experts]]\nkind = \"wide\"\nunits = 2\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := f.Experiment(config.Selection{}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []any{"linear", "linear with intercept of memory 50", "wide 3-2"}
+	if diff := cmp.Diff(want, e.Policies[0].Settings.(map[string]any)["experts"]); diff != "" {
+		t.Errorf("experts (-want +got):\n%s", diff)
+	}
+	for text, want := range map[string]string{
+		linear + "[[policy.experts]]\nkind = \"cubic\"\n":                `x.toml:11: policy "bma-mnl": experts[1]: kind = 'cubic': unknown`,
+		linear + "[[policy.experts]]\nmemory = 3\n":                      `x.toml:10: policy "bma-mnl": experts[1]: kind is missing`,
+		linear + "memory = \"long\"\n":                                   `x.toml:10: policy "bma-mnl": experts[0]: memory = 'long': wrong type: want a number`,
+		linear + "memory = 0.5\n":                                        `x.toml:6: policy "bma-mnl": expert 1, linear of memory 0.5: memory = 0.5: must be finite and at least 1 round`,
+		linear + "units = 3\n":                                           `x.toml:10: policy "bma-mnl": experts[0]: unknown key "units"`,
+		linear + linear:                                                  `x.toml:6: policy "bma-mnl": experts 1 and 2 are both linear: an expert counts once`,
+		"[[policy.experts]]\nkind = \"wide\"\nunits = 0\n":               `x.toml:10: policy "bma-mnl": experts[0]: units = 0: must be at least 1, with at most 10000 parameters`,
+		"[[policy.experts]]\nkind = \"quadratic\"\n[policy.experts.x]\n": `x.toml:8: policy "bma-mnl": experts[0]: unknown key "x"`,
+		"experts = 3\n":                                                  `x.toml:8: policy "bma-mnl": experts: must be an array of tables, [[experts]]`,
+		"width = -1.0\n":                                                 `x.toml:8: policy "bma-mnl": width = -1: must be finite and at least 0`,
+		"growth = 1.0\n":                                                 `x.toml:8: policy "bma-mnl": growth = 1: must be finite and above 1`,
+		"utility = \"a\"":                                                `x.toml:8: policy "bma-mnl": unknown key "utility"`,
+	} {
+		_, err := config.Load("x.toml", []byte("name = \"x\"\n"+plainWorld+"[[policy]]\nname = \"bma-mnl\"\n"+text))
+		if err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s:\n got %v\nwant %s", text, err, want)
 		}
 	}
 }

@@ -58,6 +58,9 @@ func (d *document) index(text []byte) {
 		switch e.Kind {
 		case unstable.ArrayTable:
 			path, line := keyPath(&p, e.Key())
+			if first, rest, nested := strings.Cut(path, "."); nested && elements[first] > 0 {
+				path = fmt.Sprintf("%s[%d].%s", first, elements[first]-1, rest)
+			}
 			table = fmt.Sprintf("%s[%d]", path, elements[path])
 			elements[path]++
 			d.lines[table] = line
@@ -141,9 +144,30 @@ func (s section) tables(key string) ([]section, error) {
 		if !ok {
 			return nil, s.errorf(key, "%s: must be an array of tables, [[%s]]", key, key)
 		}
-		sections = append(sections, section{doc: s.doc, path: fmt.Sprintf("%s[%d]", key, i), what: key, values: values})
+		what := key
+		if s.what != "" {
+			what = fmt.Sprintf("%s: %s[%d]", s.what, key, i)
+		}
+		sections = append(sections, section{doc: s.doc, path: fmt.Sprintf("%s[%d]", join(s.path, key), i), what: what, values: values})
 	}
 	return sections, nil
+}
+
+// only returns the section with no key but this one, and without that without
+// it.
+func (s section) only(key string) section {
+	values := map[string]any{}
+	if v, ok := s.values[key]; ok {
+		values[key] = v
+	}
+	s.values = values
+	return s
+}
+
+func (s section) without(key string) section {
+	s.values = maps.Clone(s.values)
+	delete(s.values, key)
+	return s
 }
 
 // bind stores the keys of the section in the struct that dst points to, by its

@@ -24,6 +24,9 @@ func Algorithms() []Algorithm {
 		{"eps-greedy-online", family(bandit.NewEpsGreedy, online)},
 		{"log-barrier-mnl", family(bandit.NewLogBarrier, bandit.DefaultLogBarrierOptions())},
 		{"feel-good-ts", family(bandit.NewFeelGood, bandit.DefaultFeelGoodOptions())},
+		{"bma-mnl", func(p bandit.Problem, rng *rand.Rand) (vitrine.Learner, error) {
+			return learner(bandit.NewBMA(p, bandit.DefaultExperts(p.Features), bandit.DefaultBMAOptions(), rng))
+		}},
 		{"uniform", func(p bandit.Problem, _ *rand.Rand) (vitrine.Learner, error) { return learner(bandit.NewUniform(p)) }},
 	}
 }
