@@ -222,6 +222,27 @@ func TestOptionsAreChecked(t *testing.T) {
 	}
 }
 
+// constant is a family without parameters.
+type constant struct{ utility.Model }
+
+func (constant) NumFeatures() int           { return paperFeatures }
+func (constant) NumParams() int             { return 0 }
+func (constant) Init([]float64, *rand.Rand) {}
+
+func TestFamiliesWithoutParametersAreRefused(t *testing.T) {
+	p, m := paperProblem(), constant{}
+	_, onl := NewONL(p, m, DefaultONLOptions(), newRand())
+	_, greedy := NewGreedy(p, m, DefaultGreedyOptions(), newRand())
+	_, eps := NewEpsGreedy(p, m, DefaultEpsGreedyOptions(), newRand())
+	_, barrier := NewLogBarrier(p, m, DefaultLogBarrierOptions(), newRand())
+	_, good := NewFeelGood(p, m, DefaultFeelGoodOptions(), newRand())
+	for name, err := range map[string]error{"onl-mnl": onl, "greedy": greedy, "eps-greedy-mnl": eps, "log-barrier-mnl": barrier, "feel-good-ts": good} {
+		if err == nil || !strings.Contains(err.Error(), "the utility has no parameters") {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+}
+
 // bursting is a family whose utility overflows for a first feature above 100.
 type bursting struct{ sine }
 

@@ -96,8 +96,8 @@ func NewFeelGood(p Problem, m utility.Model, o FeelGoodOptions, rng *rand.Rand) 
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	if m.NumFeatures() != p.Features {
-		return nil, fmt.Errorf("the utility is of %d features, the problem has %d", m.NumFeatures(), p.Features)
+	if err := p.checkModel(m); err != nil {
+		return nil, err
 	}
 	l := &FeelGood{p: p, o: o, model: m, step: 1, pool: new(indexPool)}
 	l.w = make([]float64, m.NumParams())

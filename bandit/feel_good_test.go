@@ -215,3 +215,27 @@ func TestFeelGoodRefusesRoundsOfAnotherFamily(t *testing.T) {
 	r.Context = &x
 	observeAll(t, l, []vitrine.Round{r})
 }
+
+// The feasible family is not in a snapshot's name: rounds of another one are
+// refused with the snapshot, and not where max R is first computed.
+func TestFeelGoodRefusesSnapshotsOfAnotherFamily(t *testing.T) {
+	learner := func(items int) *FeelGood {
+		family, err := assortment.NewLaminar(assortment.Rules{Items: items, Max: paperSize})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := paperProblem()
+		p.Constraint = family
+		return newFeelGood(t, p, paperModel(), func(*FeelGoodOptions) {})
+	}
+	history := linearHistory(t, 2)
+	l := learner(history[0].Context.NumItems())
+	observeAll(t, l, history)
+	data, err := l.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := learner(5).UnmarshalBinary(data); err == nil || !strings.Contains(err.Error(), "the round has 8 items, and the feasible family is of 5") {
+		t.Errorf("error %v", err)
+	}
+}

@@ -176,8 +176,8 @@ func NewONL(p Problem, m utility.Model, o ONLOptions, rng *rand.Rand) (*ONL, err
 	if err := p.check(); err != nil {
 		return nil, err
 	}
-	if m.NumFeatures() != p.Features {
-		return nil, fmt.Errorf("the utility is of %d features, the problem has %d", m.NumFeatures(), p.Features)
+	if err := p.checkModel(m); err != nil {
+		return nil, err
 	}
 	o, err := o.resolve(p, m.NumParams())
 	if err != nil {

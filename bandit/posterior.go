@@ -47,8 +47,15 @@ type pastRound struct {
 
 // check reports a round of which max R cannot be computed.
 func (p *posterior) check(r vitrine.Round) error {
-	family, ok := p.family.(interface{ Items() int })
-	if n := r.Context.NumItems(); ok && r.Context.Feasible == nil && family.Items() != n {
+	if r.Context.Feasible != nil {
+		return nil
+	}
+	return p.checkItems(r.Context.NumItems())
+}
+
+// checkItems reports a number of items that the feasible family is not of.
+func (p *posterior) checkItems(n int) error {
+	if family, ok := p.family.(interface{ Items() int }); ok && family.Items() != n {
 		return fmt.Errorf("the round has %d items, and the feasible family is of %d", n, family.Items())
 	}
 	return nil
@@ -208,7 +215,12 @@ func (p *posterior) decode(d *state.Decoder) {
 			d.Fail(fmt.Errorf("snapshot has a round of %d items, choice %d and kind %d: %v", r.items, r.choice, kind, err))
 			return
 		}
-		r.feelGood = kind > 0
+		if r.feelGood = kind > 0; r.feelGood {
+			if err := p.checkItems(r.items); err != nil {
+				d.Fail(fmt.Errorf("snapshot of another feasible family: %w", err))
+				return
+			}
+		}
 		if kind == 2 {
 			r.revenue = make([]float64, r.items)
 			d.Floats(r.revenue)

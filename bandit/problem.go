@@ -59,6 +59,17 @@ func (p Problem) check() error {
 	return nil
 }
 
+// checkModel reports a utility family that cannot be fitted to the problem.
+func (p Problem) checkModel(m utility.Model) error {
+	if m.NumFeatures() != p.Features {
+		return fmt.Errorf("the utility is of %d features, the problem has %d", m.NumFeatures(), p.Features)
+	}
+	if m.NumParams() < 1 {
+		return fmt.Errorf("the utility has no parameters: there is nothing to learn, give it a family that has some")
+	}
+	return nil
+}
+
 // kind names a learner in its snapshots: what it is, of which problem, utility
 // and options. A snapshot of another one would be read as nonsense. A utility
 // family is known by its String, or else by its type alone.

@@ -81,8 +81,8 @@ func newRegressor(p Problem, m utility.Model, o RegressionOptions, rng *rand.Ran
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	if m.NumFeatures() != p.Features {
-		return nil, fmt.Errorf("the utility is of %d features, the problem has %d", m.NumFeatures(), p.Features)
+	if err := p.checkModel(m); err != nil {
+		return nil, err
 	}
 	l := &regressor{p: p, o: o, model: m, w: make([]float64, m.NumParams())}
 	m.Init(l.w, rng)
