@@ -107,7 +107,7 @@ func (r Theory) growth(along, caption, x string) chart {
 		if e.Policy == theory.Scaled {
 			name += ", t_0 and λ as √T"
 		}
-		s := series{name: name, style: theoryColors[len(c.lines)]}
+		s := series{name: name, style: theoryColors[len(c.lines)%len(theoryColors)]}
 		for _, g := range r.Growth {
 			if g.Along == along && g.Policy == e.Policy {
 				s.x, s.y = append(s.x, float64(g.Value)), append(s.y, g.Regret)

@@ -2,6 +2,8 @@ package figure_test
 
 import (
 	"math"
+	"path/filepath"
+	"testing"
 
 	"vitrine/figure"
 	"vitrine/theory"
@@ -40,4 +42,15 @@ func study() figure.Theory {
 		r.Slopes = append(r.Slopes, theory.Exponent{Along: g.along, Policy: g.policy, Slope: theory.Slope{Estimate: g.exponent, Low: g.exponent - 0.1, High: g.exponent + 0.1}})
 	}
 	return r
+}
+
+// A report that was edited may have more lines than there are styles.
+func TestTheoryOfManyPolicies(t *testing.T) {
+	r := study()
+	for range 9 {
+		r.Slopes = append(r.Slopes, r.Slopes[0])
+	}
+	if err := figure.Write(filepath.Join(t.TempDir(), "theory"), r); err != nil {
+		t.Error(err)
+	}
 }
