@@ -195,6 +195,7 @@ func TestOptionsAreChecked(t *testing.T) {
 		"gamma = 0":                  barrier(func(o *LogBarrierOptions) { o.Gamma = 0 }),
 		"limit = 0":                  barrier(func(o *LogBarrierOptions) { o.Limit = 0 }),
 		"ridge = 0":                  good(func(o *FeelGoodOptions) { o.Ridge = 0 }),
+		"at least 1e-06":             good(func(o *FeelGoodOptions) { o.Ridge = 1e-8 }),
 		"eta = 0":                    good(func(o *FeelGoodOptions) { o.Eta = 0 }),
 		"feel_good = -1":             good(func(o *FeelGoodOptions) { o.FeelGood = -1 }),
 		"moves = 0":                  good(func(o *FeelGoodOptions) { o.Moves = 0 }),

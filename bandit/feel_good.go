@@ -17,7 +17,7 @@ import (
 
 // FeelGoodOptions are the options of Feel-Good Thompson sampling.
 type FeelGoodOptions struct {
-	// Ridge is ρ > 0, the precision of the prior w ~ N(0, I/ρ).
+	// Ridge is ρ ≥ 10⁻⁶, the precision of the prior w ~ N(0, I/ρ).
 	Ridge float64 `toml:"ridge"`
 	// Eta is η > 0, the weight of the log loss: 1 is the likelihood.
 	Eta float64 `toml:"eta"`
@@ -34,12 +34,17 @@ func DefaultFeelGoodOptions() FeelGoodOptions {
 	return FeelGoodOptions{Ridge: 1, Eta: 1, FeelGood: 0.1, Moves: 10}
 }
 
+// leastRidge keeps the parameters that are drawn near 10³: rounds at which they
+// give a utility beyond [vitrine.LargestFeature] cannot be learned from, and the
+// chain moves only when a round is.
+const leastRidge = 1e-6
+
 func (o FeelGoodOptions) check() error {
 	if o.Moves < 1 {
 		return fmt.Errorf("moves = %d: must be at least 1", o.Moves)
 	}
 	for _, err := range []error{
-		atLeast("ridge", o.Ridge, leastLambda),
+		atLeast("ridge", o.Ridge, leastRidge),
 		positive("eta", o.Eta),
 		atLeast("feel_good", o.FeelGood, 0),
 	} {

@@ -239,3 +239,9 @@ func TestFeelGoodRefusesSnapshotsOfAnotherFamily(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// At the flattest prior there is no round that a draw from it makes unlearnable.
+func TestFeelGoodLearnsAtTheFlattestPrior(t *testing.T) {
+	l := newFeelGood(t, paperProblem(), paperModel(), func(o *FeelGoodOptions) { o.Ridge = leastRidge })
+	observeAll(t, l, linearHistory(t, 40))
+}
