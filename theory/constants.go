@@ -63,8 +63,8 @@ func convexity(g *mat.Dense, expected float64) float64 {
 	return max(eigenvalues(&second)[0], 0)
 }
 
-// kappa returns the least p(0|S) p(i|S) of sets of the utilities u, drawn
-// uniformly from those of the size.
+// kappa returns the least p(0|S) p(i|S) of sets of the size, of utilities drawn
+// from u.
 func kappa(u []float64, size, sets int, rng *rand.Rand) float64 {
 	least := 1.0
 	set, p := make([]float64, size), make([]float64, size+1)
@@ -80,16 +80,27 @@ func kappa(u []float64, size, sets int, rng *rand.Rand) float64 {
 	return least
 }
 
-// KappaOfBall returns min p(0|S) p(i|S) over sets of size K whose utilities are
-// anything in [−bound, bound],
+// KappaOfNetworks returns the infimum of p(0|S) p(i|S) over sets of size K, of
+// whatever items, and networks of one layer of m sigmoids with ‖w‖ ≤ norm,
 //
-//	κ = e^−C / (1 + e^−C + (K−1) e^C)²
+//	κ = min e^a / (1 + e^a + (K−1) e^b)²,   a = c + Σ_k min(v_k, 0),  b = c + Σ_k max(v_k, 0)
 //
-// which is where one item is liked least and all others most. It is the κ of
-// the assumptions where |f_w| reaches C_f for some w ∈ 𝒲 at some items.
-func KappaOfBall(bound float64, size int) float64 {
-	sum := 1 + math.Exp(-bound) + float64(size-1)*math.Exp(bound)
-	return math.Exp(-bound) / (sum * sum)
+// over ‖(v, c)‖ = norm: one item is where the network is least, and all others
+// where it is most, which unbounded features come near at any weights of the
+// hidden layer. −log κ is convex in (a, b), so that the v_k of a minimum are
+// equal, and one angle is left, which is tried in steps that are right to six
+// digits.
+func KappaOfNetworks(norm float64, hidden, size int) float64 {
+	const steps = 1 << 14
+	least := 1.0
+	for k := range steps {
+		sin, cos := math.Sincos(2 * math.Pi * float64(k) / steps)
+		c, v := norm*cos, norm*sin*math.Sqrt(float64(hidden))
+		a, b := c+min(v, 0), c+max(v, 0)
+		sum := 1 + math.Exp(a) + float64(size-1)*math.Exp(b)
+		least = min(least, math.Exp(a)/(sum*sum))
+	}
+	return least
 }
 
 // hessians returns ∇²f_w at each row of x.

@@ -12,28 +12,36 @@ import (
 	"vitrine/utility"
 )
 
-// The least p(0)p(i) of utilities in [−C, C] is found on a grid, at a corner.
-func TestKappaOfBallAgainstAGrid(t *testing.T) {
-	for _, bound := range []float64{0, 0.5, 2} {
-		const steps = 8
-		least := 1.0
-		u := make([]float64, 3)
-		for k := range (steps + 1) * (steps + 1) * (steps + 1) {
-			sum := 1.0
-			for j := range u {
-				u[j] = bound * (2*float64(k%(steps+1))/steps - 1)
-				sum += math.Exp(u[j])
-				k /= steps + 1
+// No output weights that are drawn, and no units that are on or off for each of
+// three items, have less p(0)p(i), and the least that is found comes near.
+func TestKappaOfNetworksAgainstRandomSearch(t *testing.T) {
+	const hidden, draws = 2, 40_000
+	rng := newRand(5)
+	for _, norm := range []float64{0.3, 1, 3} {
+		for size := 1; size <= 3; size++ {
+			want, least := theory.KappaOfNetworks(norm, hidden, size), 1.0
+			u := make([]float64, size)
+			for range draws {
+				w := normal(hidden+1, rng)
+				floats.Scale(norm/floats.Norm(w, 2), w)
+				sum := 1.0
+				for j := range u {
+					u[j] = w[hidden]
+					for _, v := range w[:hidden] {
+						u[j] += v * float64(rng.IntN(2))
+					}
+					sum += math.Exp(u[j])
+				}
+				for _, v := range u {
+					least = min(least, math.Exp(v)/(sum*sum))
+				}
 			}
-			for _, v := range u {
-				least = min(least, math.Exp(v)/(sum*sum))
+			if !(least > want*(1-1e-6) && least < want*1.1) {
+				t.Errorf("‖w‖ = %v, K = %d: κ = %v, and %v among those drawn", norm, size, want, least)
 			}
-		}
-		if got := theory.KappaOfBall(bound, 3); math.Abs(got-least) > 1e-15 {
-			t.Errorf("C = %v: κ = %v, on the grid %v", bound, got, least)
 		}
 	}
-	if got := theory.KappaOfBall(0, 1); got != 0.25 {
+	if got := theory.KappaOfNetworks(0, hidden, 1); got != 0.25 {
 		t.Errorf("κ = %v for one item of utility 0, want 1/4", got)
 	}
 }
@@ -62,7 +70,7 @@ func TestConstantsOfALinearUtility(t *testing.T) {
 	if want := 2 * n.Expected; math.Abs(c.Mu/want-1) > 0.05 {
 		t.Errorf("μ = %v, want %v", c.Mu, want)
 	}
-	if !(c.Kappa > theory.KappaOfBall(cf, 5) && c.Kappa < 0.25) {
+	if bound := 1 + math.Exp(-cf) + 4*math.Exp(cf); !(c.Kappa > math.Exp(-cf)/(bound*bound) && c.Kappa < 0.25) {
 		t.Errorf("κ = %v is not above that of |u| ≤ %v", c.Kappa, cf)
 	}
 }

@@ -67,8 +67,8 @@ type World struct {
 	Norm float64 `json:"norm"` // ‖w*‖
 	Constants
 	KappaData float64 `json:"kappa_data"` // the learner's, of the sets that it offered
-	KappaUnit float64 `json:"kappa_unit"` // over all networks with ‖w‖ ≤ 1
-	KappaNorm float64 `json:"kappa_norm"` // over all networks with ‖w‖ ≤ ‖w*‖
+	KappaUnit float64 `json:"kappa_unit"` // over all networks with ‖w‖ ≤ 1 and all items
+	KappaNorm float64 `json:"kappa_norm"` // over those with ‖w‖ ≤ ‖w*‖
 	MuLeast   float64 `json:"mu_least"`   // the least over W*
 }
 

@@ -288,11 +288,10 @@ func (s Study) measure(ctx context.Context, r *Report, results []experiment.Resu
 		rng := stream.New(seed, 0, stream.Theory)
 		c := Measure(m, star, env.Gaussian{}, s.Setting.Size, s.Setting.sample(20_000), rng)
 		norm := mat.Norm(mat.NewVecDense(len(star), star), 2)
-		bound := math.Sqrt(float64(s.Setting.Hidden + 1)) // of |f| for ‖w‖ ≤ 1, whatever x
 		r.Constants = append(r.Constants, World{
 			Seed: seed, Norm: norm, Constants: c,
 			KappaData: results[k*len(s.Seeds)+i].Diagnostics["kappa"],
-			KappaUnit: KappaOfBall(bound, s.Setting.Size), KappaNorm: KappaOfBall(norm*bound, s.Setting.Size),
+			KappaUnit: KappaOfNetworks(1, s.Setting.Hidden, s.Setting.Size), KappaNorm: KappaOfNetworks(norm, s.Setting.Hidden, s.Setting.Size),
 			MuLeast: s.leastMu(m, symmetries, star, rng),
 		})
 	}
