@@ -222,6 +222,8 @@ func TestDriftIsChecked(t *testing.T) {
 		{1, `kind = "rotation"`, "x.toml:6: drift: kind = 'rotation': needs features = 2 or more, and the file has 1"},
 		{3, "kind = \"switches\"\nrounds = [1]", "x.toml:7: drift: rounds = [1]: must increase, from 2 on"},
 		{3, "kind = \"switches\"\nrounds = [5, 5]", "x.toml:7: drift: rounds = [5 5]: must increase, from 2 on"},
+		{3, "kind = \"switches\"\nrounds = [2, 1001]", "x.toml:7: drift: rounds = [2, 1001]: the last is beyond the horizon, rounds = 1000"},
+		{3, "kind = \"switches\"\nrounds = [1000]", ""},
 		{3, "kind = \"switches\"\nangle = 5", `x.toml:7: drift: unknown key "angle": must be one of rounds, kind`},
 	} {
 		_, err := config.Load("x.toml", fmt.Appendf(nil, world, c.features, c.text))

@@ -195,8 +195,13 @@ func (f *File) loadWorld(root section) error {
 	if truth, _, _ := root.table("truth"); truth.values["kind"] == "pool" && drift.values["kind"] == "switches" {
 		return drift.errorf("kind", "kind = 'switches': the truth of a pool is not drawn, so there is no other to switch to")
 	}
-	f.drift, err = pick(drift, drifts, f.problem.Features)
-	return err
+	if f.drift, err = pick(drift, drifts, f.problem.Features); err != nil {
+		return err
+	}
+	if at, _ := drift.values["rounds"].([]any); len(at) > 0 && at[len(at)-1].(int64) > int64(f.problem.Rounds) {
+		return drift.errorf("rounds", "rounds = %s: the last is beyond the horizon, rounds = %d", literal(drift.values["rounds"]), f.problem.Rounds)
+	}
+	return nil
 }
 
 // drawTruth draws the truth of a seed.
