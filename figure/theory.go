@@ -103,7 +103,10 @@ func (r Theory) growth(along, caption, x string) chart {
 		if e.Along != along {
 			continue
 		}
-		name := fmt.Sprintf("exponent %s (%s to %s)", two(e.Estimate), two(e.Low), two(e.High))
+		name := "exponent " + two(e.Estimate)
+		if len(r.Study.Seeds) > 1 { // one says nothing of an interval
+			name += fmt.Sprintf(" (%s to %s)", two(e.Low), two(e.High))
+		}
 		if e.Policy == theory.Scaled {
 			name += ", t_0 and λ as √T"
 		}

@@ -2,7 +2,9 @@ package figure_test
 
 import (
 	"math"
+	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"vitrine/figure"
@@ -52,5 +54,24 @@ func TestTheoryOfManyPolicies(t *testing.T) {
 	}
 	if err := figure.Write(filepath.Join(t.TempDir(), "theory"), r); err != nil {
 		t.Error(err)
+	}
+}
+
+// One seed has no interval.
+func TestTheoryOfOneSeed(t *testing.T) {
+	for seeds, want := range map[int]bool{1: false, 2: true} {
+		r := study()
+		r.Study.Seeds = r.Study.Seeds[:seeds]
+		path := filepath.Join(t.TempDir(), "theory")
+		if err := figure.Write(path, r); err != nil {
+			t.Fatal(err)
+		}
+		svg, err := os.ReadFile(path + ".svg")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(svg), "exponent 0.50") || strings.Contains(string(svg), "0.40 to 0.60") != want {
+			t.Errorf("%d seeds: an interval is drawn, or none", seeds)
+		}
 	}
 }

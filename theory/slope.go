@@ -22,7 +22,8 @@ const resamples = 2000
 //
 // where y[i][s] is what seed s has at x_i. Seeds are paired over i. Low and High
 // are the 2.5 % and 97.5 % points of the slope over bootstrap draws of whole
-// seeds from rng (Efron 1979). It panics for fewer than two points, and where a
+// seeds from rng (Efron 1979); one seed says nothing of them, and they are the
+// estimate. It panics for fewer than two points, and where a
 // mean is not positive the slope is NaN.
 func FitSlope(x []float64, y [][]float64, rng *rand.Rand) Slope {
 	if len(x) < 2 || len(x) != len(y) {

@@ -73,7 +73,11 @@ func printTheory(t terminal, r *theory.Report) {
 	}
 	fmt.Fprintln(w, "\nregret grows along\tpolicy\texponent\t95 % from\tto\t")
 	for _, s := range r.Slopes {
-		fmt.Fprintf(w, "%s\t%s\t%.2f\t%.2f\t%.2f\t\n", s.Along, s.Policy, s.Estimate, s.Low, s.High)
+		low, high := "–", "–" // of one seed
+		if len(r.Study.Seeds) > 1 {
+			low, high = fmt.Sprintf("%.2f", s.Low), fmt.Sprintf("%.2f", s.High)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%.2f\t%s\t%s\t\n", s.Along, s.Policy, s.Estimate, low, high)
 	}
 	w.Flush()
 }
