@@ -223,15 +223,8 @@ func TestOptionsAreChecked(t *testing.T) {
 	}
 }
 
-// constant is a family without parameters.
-type constant struct{ utility.Model }
-
-func (constant) NumFeatures() int           { return paperFeatures }
-func (constant) NumParams() int             { return 0 }
-func (constant) Init([]float64, *rand.Rand) {}
-
 func TestFamiliesWithoutParametersAreRefused(t *testing.T) {
-	p, m := paperProblem(), constant{}
+	p, m := paperProblem(), nothing{}
 	_, onl := NewONL(p, m, DefaultONLOptions(), newRand())
 	_, greedy := NewGreedy(p, m, DefaultGreedyOptions(), newRand())
 	_, eps := NewEpsGreedy(p, m, DefaultEpsGreedyOptions(), newRand())
