@@ -104,20 +104,20 @@ func TestUnitsAreOutputs(t *testing.T) {
 	}
 }
 
-// Slopes have the standard deviation ½, the intercept 3; a family without a
+// Slopes have the standard deviation ½, the intercept 1; a family without a
 // prior has 1 everywhere.
 func TestPriors(t *testing.T) {
 	for _, c := range []struct {
 		m    utility.Model
 		want []float64
 	}{
-		{utility.NewLinear(2, true), []float64{4, 4, 1.0 / 9}},
+		{utility.NewLinear(2, true), []float64{4, 4, 1}},
 		{utility.NewLinear(2, false), []float64{4, 4}},
-		{utility.NewWide(1, 2), []float64{4, 1.0 / 9, 2, 2, 1, 1, 1, 1}},
-		{utility.NewSpectral(1, 2), []float64{4, 1.0 / 9, 2, 2, 2, 2, 1.0 / 9, 1.0 / 9}},
-		{utility.NewRadial(1, 1), []float64{4, 1.0 / 9, 1, 1, 1, 1}},
-		{utility.NewQuadratic(1), []float64{4, 1.0 / 9, 4}},
-		{utility.NewQuadratic(3), []float64{4, 4, 4, 1.0 / 9, 8, 8, 8, 8, 8, 8}},
+		{utility.NewWide(1, 2), []float64{4, 1, 2, 2, 1, 1, 1, 1}},
+		{utility.NewSpectral(1, 2), []float64{4, 1, 2, 2, 2, 2, 1.0 / 9, 1.0 / 9}},
+		{utility.NewRadial(1, 1), []float64{4, 1, 1, 1, 1, 1}},
+		{utility.NewQuadratic(1), []float64{4, 1, 4}},
+		{utility.NewQuadratic(3), []float64{4, 4, 4, 1, 8, 8, 8, 8, 8, 8}},
 		{utility.NewMLP(1, []int{1}, utility.Sigmoid), []float64{1, 1, 1, 1}},
 	} {
 		got := make([]float64, c.m.NumParams())

@@ -21,12 +21,11 @@ func Precisions(m Model, dst []float64) {
 	}
 }
 
-// Standard deviations of the parameters of a linear part aᵀx + b: slopes of
-// about one half, and an intercept wide enough that a level is not taken for a
-// slope.
+// Standard deviations of the parameters of a linear part aᵀx + b. The intercept
+// is wider than a slope, so that a level is not taken for one.
 const (
 	slopeSD     = 0.5
-	interceptSD = 3
+	interceptSD = 1
 )
 
 // linearPrecisions stores the precisions of a, of length d, and b in dst.
