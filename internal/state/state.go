@@ -31,7 +31,7 @@ type Encoder struct {
 // NewEncoder begins a snapshot of the given kind.
 func NewEncoder(kind string) *Encoder {
 	e := &Encoder{buf: []byte(magic)}
-	e.string(kind)
+	e.String(kind)
 	return e
 }
 
@@ -57,7 +57,8 @@ func (e *Encoder) Floats(v []float64) {
 	}
 }
 
-func (e *Encoder) string(s string) {
+// String appends a string, of any bytes.
+func (e *Encoder) String(s string) {
 	e.Count(len(s))
 	e.buf = append(e.buf, s...)
 }
@@ -90,7 +91,7 @@ func NewDecoder(kind string, data []byte) (*Decoder, error) {
 		return nil, errors.New("snapshot is damaged or truncated: its checksum is wrong")
 	}
 	d := &Decoder{buf: body[len(magic):]}
-	if have := d.string(); d.err == nil && have != kind {
+	if have := d.String(); d.err == nil && have != kind {
 		return nil, fmt.Errorf("snapshot is of %q, want %q", have, kind)
 	}
 	return d, d.err
@@ -152,7 +153,8 @@ func (d *Decoder) FloatSlice() []float64 {
 	return v
 }
 
-func (d *Decoder) string() string {
+// String reads a string.
+func (d *Decoder) String() string {
 	n := d.length(1)
 	s := string(d.buf[:n])
 	d.buf = d.buf[n:]

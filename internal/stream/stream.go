@@ -12,12 +12,13 @@ type Purpose uint64
 // The purposes. Their values are part of every published figure: append, never
 // renumber.
 const (
-	World     Purpose = 1 // the truth of a seed (round 0)
-	Contexts  Purpose = 2 // X_t and r_t
-	Customers Purpose = 3 // the Gumbel shocks of round t
-	Policy    Purpose = 4 // the policy's own draws in round t
-	Learner   Purpose = 5 // the learner's initial weights (round 0)
-	Theory    Purpose = 6 // estimates of what the theory names (round 0), and of intervals (round 1)
+	World       Purpose = 1 // the truth of a seed (round 0)
+	Contexts    Purpose = 2 // X_t and r_t
+	Customers   Purpose = 3 // the Gumbel shocks of round t
+	Policy      Purpose = 4 // the policy's own draws in round t
+	Learner     Purpose = 5 // the learner's initial weights (round 0)
+	Theory      Purpose = 6 // estimates of what the theory names (round 0), and of intervals (round 1)
+	Exploration Purpose = 7 // whether a decision of the service explores, and its uniformly drawn set
 )
 
 // Stream is a generator that can be moved to any address without allocating.

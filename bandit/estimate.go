@@ -1,0 +1,24 @@
+package bandit
+
+import "vitrine"
+
+// Policies of learners that have an estimate ŵ tell it: Utilities stores
+// f_ŵ(x_i) of each item in dst, without optimism and without draws. Callers find
+// it by a type assertion. Uniform policies, those of Phase I among them, have none,
+// and Feel-Good Thompson sampling has draws alone.
+
+// Utilities stores the estimated utilities in dst.
+func (o *optimistic) Utilities(dst []float64, x *vitrine.Context) {
+	o.model.Utilities(dst, o.w, x.Features)
+}
+
+// Utilities stores those of the mean parameters in dst.
+func (o *sampling) Utilities(dst []float64, x *vitrine.Context) {
+	o.model.Utilities(dst, o.mean, x.Features)
+}
+
+// Utilities stores the estimated utilities in dst.
+func (o *epsGreedy) Utilities(dst []float64, x *vitrine.Context) { o.greedy.Utilities(dst, x) }
+
+// Utilities stores the estimated utilities in dst.
+func (o *logBarrier) Utilities(dst []float64, x *vitrine.Context) { o.greedy.Utilities(dst, x) }
