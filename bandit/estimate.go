@@ -5,7 +5,7 @@ import "vitrine"
 // Policies of learners that have an estimate ŵ tell it: Utilities stores
 // f_ŵ(x_i) of each item in dst, without optimism and without draws. Callers find
 // it by a type assertion. Uniform policies, those of Phase I among them, have none,
-// and Feel-Good Thompson sampling has draws alone.
+// Feel-Good Thompson sampling has draws alone, and BMA-MNL many families.
 
 // Utilities stores the estimated utilities in dst.
 func (o *optimistic) Utilities(dst []float64, x *vitrine.Context) {

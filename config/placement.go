@@ -1,0 +1,141 @@
+package config
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"maps"
+	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"vitrine"
+	"vitrine/assortment"
+	"vitrine/bandit"
+	"vitrine/decision"
+	"vitrine/internal/stream"
+)
+
+// placementDefaults are what a placement's policy has where files demand it, or
+// where a service that never ends needs another value than a figure: linear
+// utilities, whose constant says how many customers buy at all, and
+// updates whose cost and memory do not grow with the rounds where there is a choice.
+var placementDefaults = map[string]map[string]any{
+	"onl-mnl":         {"utility": linearByDefault, "update": "online"},
+	"greedy":          {"utility": linearByDefault, "update": "online"},
+	"eps-greedy-mnl":  {"utility": linearByDefault, "oracle": "online"},
+	"log-barrier-mnl": {"utility": linearByDefault, "oracle": "online"},
+	"feel-good-ts":    {"utility": linearByDefault},
+	"ucb-mnl":         {"intercept": true},
+	"ts-mnl":          {"intercept": true},
+	"ofu-mnl-plus":    {"intercept": true},
+}
+
+var linearByDefault = map[string]any{"kind": "linear", "intercept": true}
+
+// NewLearner builds the learner of a placement. Its policy is a table
+// [[policy]] of a file as a JSON object, {"name": "onl-mnl", "lambda": 3, …}, and
+// is read as strictly.
+func NewLearner(s decision.Spec) (vitrine.Learner, error) {
+	in := jsontext.NewDecoder(bytes.NewReader(s.Policy))
+	v, err := plain(in)
+	if err == nil {
+		if _, more := in.ReadToken(); more != io.EOF {
+			err = fmt.Errorf("there is more after the object")
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	given, ok := v.(map[string]any)
+	if !ok {
+		return nil, fmt.Errorf("must be an object")
+	}
+	name, ok := given["name"].(string)
+	if !ok {
+		return nil, fmt.Errorf("name is missing%s", hint("", placementPolicies()))
+	}
+	values := maps.Clone(placementDefaults[name])
+	if values == nil {
+		values = map[string]any{}
+	}
+	maps.Copy(values, given)
+	table := section{doc: &document{name: name, values: values}, values: values}
+	for _, key := range head[1:] {
+		if _, ok := values[key]; ok {
+			return nil, table.errorf(key, "unknown key %q: it is for files of experiments", key)
+		}
+	}
+	if name == "oracle" {
+		return nil, table.errorf("", "knows the truth, which only simulated worlds have")
+	}
+	f := &File{problem: bandit.Problem{
+		Features: s.Features, Items: s.Items, Size: s.Size, Rounds: s.Rounds, Constraint: assortment.AtMost(s.Size),
+	}}
+	made, err := f.buildPolicy(name, table)
+	if err != nil {
+		return nil, err
+	}
+	return made.value(nil, stream.New(s.Seed, 0, stream.Learner))
+}
+
+// placementPolicies are those that a placement can have.
+func placementPolicies() []string {
+	var list []string
+	for _, p := range policies {
+		if p.Name != "oracle" {
+			list = append(list, p.Name)
+		}
+	}
+	return list
+}
+
+// plain reads a JSON value into what TOML has: whole numbers are integers, and
+// there is no null.
+func plain(in *jsontext.Decoder) (any, error) {
+	t, err := in.ReadToken()
+	if err != nil {
+		return nil, err
+	}
+	switch t.Kind() {
+	case '{':
+		values := map[string]any{}
+		for in.PeekKind() != '}' {
+			key, err := in.ReadToken()
+			if err != nil {
+				return nil, err
+			}
+			name := key.String()
+			if values[name], err = plain(in); err != nil {
+				return nil, err
+			}
+		}
+		_, err = in.ReadToken()
+		return values, err
+	case '[':
+		list := []any{}
+		for in.PeekKind() != ']' {
+			v, err := plain(in)
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, v)
+		}
+		_, err = in.ReadToken()
+		return list, err
+	case '"':
+		return t.String(), nil
+	case 't', 'f':
+		return t.Bool(), nil
+	case '0':
+		if v, err := strconv.ParseInt(t.String(), 10, 64); err == nil {
+			return v, nil
+		}
+		v, err := strconv.ParseFloat(t.String(), 64)
+		if err != nil {
+			return nil, fmt.Errorf("%s: the number %s is out of range", in.StackPointer(), t)
+		}
+		return v, nil
+	}
+	return nil, fmt.Errorf("%s: null is not a value: leave the key out", in.StackPointer())
+}

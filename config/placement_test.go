@@ -1,0 +1,124 @@
+package config_test
+
+import (
+	"encoding"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"vitrine"
+	"vitrine/assortment"
+	"vitrine/bandit"
+	"vitrine/config"
+	"vitrine/decision"
+	"vitrine/eventlog/memlog"
+	"vitrine/internal/stream"
+	"vitrine/utility"
+)
+
+func specOf(policy string) decision.Spec {
+	return decision.Spec{Policy: []byte(policy), Features: features, Items: 12, Size: size, Rounds: 100, Seed: 4}
+}
+
+// A placement's learner is what the library makes of the same options.
+func TestNewLearner(t *testing.T) {
+	have, err := config.NewLearner(specOf(`{"name":"onl-mnl","lambda":3,"beta":1.5,"warmup":20,"utility":{"kind":"mlp","hidden":[4,2],"activation":"tanh"}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := bandit.DefaultONLOptions()
+	o.Lambda, o.Beta, o.Warmup, o.Update = 3, 1.5, 20, "online"
+	want, err := bandit.NewONL(bandit.Problem{Features: features, Size: size, Rounds: 100, Constraint: assortment.AtMost(size)},
+		utility.NewMLP(features, []int{4, 2}, utility.Tanh), o, stream.New(4, 0, stream.Learner))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(saved(t, want), saved(t, have)); diff != "" {
+		t.Errorf("the learner (-library +placement):\n%s", diff)
+	}
+}
+
+func saved(t *testing.T, l vitrine.Learner) []byte {
+	t.Helper()
+	data, err := l.(encoding.BinaryMarshaler).MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// Every policy but the one that knows the truth serves by its name alone.
+func TestEveryPolicyServes(t *testing.T) {
+	for _, entry := range config.Policies() {
+		l, err := config.NewLearner(specOf(`{"name":"` + entry.Name + `"}`))
+		if entry.Name == "oracle" {
+			if err == nil {
+				t.Error("the oracle serves")
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", entry.Name, err)
+			continue
+		}
+		if _, ok := l.(encoding.BinaryUnmarshaler); !ok {
+			t.Errorf("%s cannot be restored", entry.Name)
+		}
+	}
+}
+
+func TestBadPolicies(t *testing.T) {
+	for text, want := range map[string]string{
+		``:                                  `EOF`,
+		`[]`:                                `must be an object`,
+		`{} {}`:                             `there is more after the object`,
+		`{"name":"ucb-mnl"`:                 `jsontext: unexpected EOF`,
+		`{}`:                                `name is missing: must be one of onl-mnl, greedy, `,
+		`{"name":3}`:                        `name is missing`,
+		`{"name":"ucb-mln"}`:                `ucb-mln: name = "ucb-mln": unknown: did you mean "ucb-mnl"?`,
+		`{"name":"oracle"}`:                 `oracle: knows the truth, which only simulated worlds have`,
+		`{"name":"ucb-mnl","lamda":1}`:      `ucb-mnl: unknown key "lamda": did you mean "lambda"?`,
+		`{"name":"ucb-mnl","lambda":-1}`:    `ucb-mnl: lambda = -1: must be finite and at least 1e-09`,
+		`{"name":"ucb-mnl","lambda":"a"}`:   `ucb-mnl: lambda = 'a': wrong type: want a number`,
+		`{"name":"ucb-mnl","lambda":null}`:  `/lambda: null is not a value: leave the key out`,
+		`{"name":"ucb-mnl","lambda":1e999}`: `/lambda: the number 1e999 is out of range`,
+		`{"name":"ucb-mnl","label":"x"}`:    `ucb-mnl: unknown key "label": it is for files of experiments`,
+		`{"name":"onl-mnl","warmup":100}`:   `onl-mnl: warmup = 100: must be less than rounds = 100`,
+		`{"name":"onl-mnl","warmup":1.5}`:   `onl-mnl: warmup = 1.5: wrong type: want an integer`,
+		`{"name":"onl-mnl","utility":3}`:    `onl-mnl: utility = 3: must be a table`,
+		`{"name":"onl-mnl","utility":{"kind":"mpl"}}`:               `onl-mnl: utility: kind = 'mpl': unknown: did you mean "mlp"?`,
+		`{"name":"onl-mnl","utility":{"kind":"mlp","hidden":[-1]}}`: `onl-mnl: utility: hidden = [-1]: widths must be from 1 to 10000`,
+		`{"name":"onl-mnl","utility":{"kind":"mlp","widths":[1]}}`:  `onl-mnl: utility: unknown key "widths"`,
+		`{"name":"ucb-mnl","name":"ucb-mnl"}`:                       `jsontext: duplicate object member name "name"`,
+	} {
+		_, err := config.NewLearner(specOf(text))
+		if err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s:\n got %v\nwant %s", text, err, want)
+		}
+	}
+}
+
+// The errors come out of the engine with the field that they are about.
+func TestBadPolicyOfAPlacement(t *testing.T) {
+	e, err := decision.Open(t.Context(), decision.Options{Store: new(memlog.Store), Build: config.NewLearner})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	_, err = e.Put(t.Context(), "home", []byte(`{"max_size":3,"features":[{"name":"price","kind":"number"}],"policy":{"name":"onl-mnl","lamda":3}}`), 0)
+	if want := `/policy: onl-mnl: unknown key "lamda": did you mean "lambda"?`; err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
+	}
+	if _, err = e.Put(t.Context(), "home", []byte(`{"max_size":3,"features":[{"name":"price","kind":"number"},{"name":"brand","kind":"category"}],"policy":{"name":"onl-mnl","lambda":3,"beta":1,"warmup":20},"attribution_window":"30m","mode":"learn"}`), 0); err != nil {
+		t.Error(err)
+	}
+}
+
+func FuzzNewLearner(f *testing.F) {
+	f.Add([]byte(`{"name":"onl-mnl","lambda":3,"utility":{"kind":"mlp","hidden":[2]}}`))
+	f.Add([]byte(`{"name":"ts-mnl","samples":[{"a":null}],"x":{"y":[1,2.5,"z",true]}}`))
+	f.Fuzz(func(t *testing.T, policy []byte) {
+		_, _ = config.NewLearner(decision.Spec{Policy: policy, Features: 2, Size: 2, Rounds: 100})
+	})
+}

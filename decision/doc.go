@@ -1,0 +1,20 @@
+// Package decision is the engine of the decision service: it decides, records
+// and learns, for many placements in one process.
+//
+//	placement.go  what a placement is: its configuration
+//	schema.go     features → a row of fixed width
+//	request.go    what a caller asks
+//	decide.go     a request → an offer
+//	outcome.go    what became of an offer
+//	apply.go      the one function that applies an entry of the log
+//	record.go     decisions that are remembered
+//	learn.go      a learner on its own goroutine
+//	engine.go     one writer: proposals → commit groups → state
+//	snapshot.go   the whole state as bytes
+//	stats.go      what it says of itself
+//
+// It has no clock, no socket and no file: time is an argument, in Unix
+// nanoseconds, the log is an [eventlog.Store], and all randomness is a stream at
+// the address (placement's seed, number of the decision, purpose). State is a
+// fold of the log. docs/adr/0041-decision-engine.md says why it is built this way.
+package decision

@@ -1,0 +1,10 @@
+package decision
+
+// Estimates reads the estimates of an offer and writes them again.
+func Estimates(data []byte, shown int) ([]byte, error) {
+	e, err := decodeEstimates(data, shown)
+	if err != nil {
+		return nil, err
+	}
+	return e.encode(nil), nil
+}

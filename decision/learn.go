@@ -1,0 +1,304 @@
+package decision
+
+import (
+	"encoding"
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"vitrine"
+)
+
+// snapshotter is a learner that can be saved, as all that decide here must.
+type snapshotter interface {
+	vitrine.Learner
+	encoding.BinaryMarshaler
+	encoding.BinaryUnmarshaler
+}
+
+// buildLearner builds a learner, and hides its panics.
+func buildLearner(build func(Spec) (vitrine.Learner, error), s Spec) (l snapshotter, err error) {
+	err, _ = safely(func() error {
+		learner, err := build(s)
+		if err != nil {
+			return err
+		}
+		var ok bool
+		if l, ok = learner.(snapshotter); !ok {
+			return errors.New("the learner cannot be saved, so it cannot serve")
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fieldf("/policy", "%v", err)
+	}
+	return l, nil
+}
+
+// safely calls f and turns a panic into an error.
+func safely(f func() error) (err error, panicked bool) {
+	defer func() {
+		if v := recover(); v != nil {
+			err, panicked = fmt.Errorf("panic: %v", v), true
+		}
+	}()
+	return f(), false
+}
+
+// task is what a worker does next: observe a round, or else a call.
+type task struct {
+	sequence uint64 // the entry with the round's outcome
+	round    vitrine.Round
+	bytes    int           // of the round
+	call     func(*worker) // when the policy of all before it decides
+}
+
+// published is a policy, and the last entry that it has learned from.
+type published struct {
+	policy  vitrine.Policy
+	version uint64
+}
+
+// worker is a learner on its own goroutine. Tasks come in the order of the log.
+//
+// A round that the learner refuses, or on which it panics, is skipped: after a
+// panic the learner is built anew, from a checkpoint and the rounds since. So its
+// state does not depend on when checkpoints were made. Where that fails
+// too the learner has broken: it learns no more, and its last good policy stays.
+type worker struct {
+	build   func(Spec) (vitrine.Learner, error)
+	spec    Spec
+	queue   *queue
+	given   atomic.Uint64 // rounds sent
+	done    atomic.Uint64 // and done
+	stopped atomic.Bool
+	current atomic.Pointer[published]
+	fault   atomic.Pointer[string] // why the current policy could not be replaced; nil if it could
+
+	learner    snapshotter
+	checkpoint []byte
+	journal    []vitrine.Round // since the checkpoint
+	noted      int             // its bytes
+	behind     int             // rounds since a policy was published
+
+	progress
+	kept []keptState
+
+	seen atomic.Pointer[progress]
+}
+
+// progress is how far a learner is.
+type progress struct {
+	version  uint64 // the last entry that it was given
+	observed uint64 // rounds learned
+	skipped  uint64 // rounds that it refused, or on which it panicked
+	broken   bool
+	problem  string // the last one
+}
+
+// keptState is a state to roll back to.
+type keptState struct {
+	version uint64
+	data    []byte
+}
+
+const (
+	checkpointRounds = 256 // so many rounds are learned anew after a panic, at most
+	publishRounds    = 64  // after so many rounds at most a policy is published
+	largestProblem   = 500 // bytes of an error's text
+)
+
+// share is the part of a placement's memory that the rounds in the learner's
+// queue may take, and those in its journal.
+func (c *Config) share() int { return c.Memory / 4 }
+
+// Bound returns the bytes that a placement's decisions and rounds take at most,
+// whatever the traffic: Memory for the decisions that are remembered, and a
+// quarter of it each for the rounds that wait for the learner and for those since its last
+// checkpoint. The learner itself and its kept states come on top, and are as large as
+// the policy makes them: some policies keep all rounds.
+func (c *Config) Bound() int { return c.Memory + 2*c.share() }
+
+func newWorker(build func(Spec) (vitrine.Learner, error), c *Config, sequence uint64) (*worker, error) {
+	w := &worker{build: build, spec: c.spec(), queue: newQueue(c.share())}
+	var err error
+	if w.learner, err = buildLearner(build, w.spec); err != nil {
+		return nil, err
+	}
+	w.version = sequence
+	if err := w.mark(); err != nil {
+		return nil, fieldf("/policy", "%v", err)
+	}
+	if w.publish(); w.current.Load() == nil {
+		return nil, fieldf("/policy", "the learner has no first policy: %s", *w.fault.Load())
+	}
+	return w, nil
+}
+
+// mark makes a checkpoint of the learner.
+func (w *worker) mark() error {
+	var data []byte
+	err, _ := safely(func() (err error) { data, err = w.learner.MarshalBinary(); return err })
+	if err != nil {
+		return fmt.Errorf("the learner cannot be saved: %w", err)
+	}
+	w.checkpoint = data
+	clear(w.journal)
+	w.journal, w.noted = w.journal[:0], 0
+	return nil
+}
+
+// publish makes the learner's policy the current one. A panic leaves the last.
+func (w *worker) publish() {
+	w.behind = 0
+	seen := w.progress
+	w.seen.Store(&seen)
+	if w.broken {
+		return
+	}
+	var policy vitrine.Policy
+	err, _ := safely(func() error { policy = w.learner.Policy(); return nil })
+	if err == nil && policy == nil {
+		err = errors.New("the learner has no policy")
+	}
+	if err != nil {
+		text := err.Error()
+		w.fault.Store(&text)
+		return
+	}
+	w.fault.Store(nil)
+	w.current.Store(&published{policy, w.version})
+}
+
+func (w *worker) send(t task) {
+	if t.call == nil {
+		w.given.Add(1)
+	}
+	w.queue.push(t)
+}
+
+// stop makes the worker end without learning what is still in its queue.
+func (w *worker) stop() {
+	w.stopped.Store(true)
+	w.queue.close()
+}
+
+// run does the tasks until stop.
+func (w *worker) run() {
+	for {
+		t, last, ok := w.queue.pop()
+		if !ok {
+			return
+		}
+		if t.call != nil {
+			w.call(t.call)
+			continue
+		}
+		if !w.stopped.Load() {
+			w.observe(t)
+			if w.behind++; last || w.behind >= publishRounds {
+				w.publish()
+			}
+		}
+		w.done.Add(1)
+	}
+}
+
+func (w *worker) call(f func(*worker)) {
+	w.publish()
+	f(w)
+	w.publish()
+}
+
+func (w *worker) observe(t task) {
+	w.version = t.sequence
+	if w.broken {
+		w.skipped++
+		return
+	}
+	err, panicked := safely(func() error { return w.learner.Observe(t.round) })
+	if err != nil {
+		w.skipped++
+		w.report(err)
+		if panicked {
+			w.rebuild()
+		}
+		return
+	}
+	w.observed++
+	w.journal = append(w.journal, t.round)
+	if w.noted += t.bytes; len(w.journal) == checkpointRounds || w.noted > w.queue.bound() {
+		if err := w.mark(); err != nil {
+			w.fail(err)
+		}
+	}
+}
+
+func (w *worker) report(err error) {
+	w.problem = err.Error()
+	if len(w.problem) > largestProblem {
+		w.problem = w.problem[:largestProblem]
+	}
+}
+
+// fail stops the learning.
+func (w *worker) fail(err error) {
+	w.broken = true
+	w.report(err)
+}
+
+// rebuild brings the learner back to where it was before it panicked.
+func (w *worker) rebuild() {
+	l, err := w.restored(w.checkpoint)
+	for _, r := range w.journal {
+		if err == nil {
+			err, _ = safely(func() error { return l.Observe(r) })
+		}
+	}
+	if err == nil {
+		w.learner = l
+		err = w.mark()
+	}
+	if err != nil {
+		w.fail(fmt.Errorf("after %s the learner could not be restored: %w", w.problem, err))
+	}
+}
+
+func (w *worker) restored(data []byte) (snapshotter, error) {
+	l, err := buildLearner(w.build, w.spec)
+	if err != nil {
+		return nil, err
+	}
+	err, _ = safely(func() error { return l.UnmarshalBinary(data) })
+	return l, err
+}
+
+// keep remembers the learner's state, and the most last ones of them.
+func (w *worker) keep(version uint64, most int) {
+	if !w.broken {
+		if err := w.mark(); err != nil {
+			w.fail(err)
+		}
+	}
+	w.kept = append(w.kept, keptState{version, w.checkpoint})
+	w.kept = w.kept[max(0, len(w.kept)-most):]
+}
+
+// rollBack returns to a kept state. A broken learner learns again.
+func (w *worker) rollBack(sequence, version uint64) {
+	w.version = sequence
+	for _, k := range w.kept {
+		if k.version != version {
+			continue
+		}
+		l, err := w.restored(k.data)
+		if err == nil {
+			w.learner, w.broken = l, false
+			err = w.mark()
+		}
+		if err != nil {
+			w.fail(err)
+		}
+		return
+	}
+}

@@ -1,0 +1,273 @@
+package decision_test
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"vitrine/decision"
+	"vitrine/eventlog/memlog"
+)
+
+// machine drives an engine and a model of it that a page holds: what each
+// decision was asked, when, and what became of it.
+type machine struct {
+	store    *memlog.Store
+	engine   *decision.Engine
+	now      int64
+	places   map[string]*modelPlace
+	asked    map[string]*modelDecision
+	snapshot []byte // of some time; nil is none
+}
+
+type modelPlace struct {
+	window                   int64
+	decided, closed, learner int // learner counts the learners it has had
+	stale                    int
+	kept                     []uint64
+}
+
+type modelDecision struct {
+	place   string
+	items   []float64
+	learner int
+	shown   []string
+	time    int64
+	status  string
+	choice  string
+}
+
+func (m *machine) open(t *rapid.T, snapshot []byte) {
+	e, err := decision.Open(t.Context(), decision.Options{Store: m.store, Build: buildToy, Snapshot: snapshot})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.engine = e
+}
+
+func want(t *rapid.T, what string, err, want error) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Fatalf("%s: error %v, want %v", what, err, want)
+	}
+}
+
+var (
+	placeNames    = []string{"home", "cart"}
+	decisionNames = []string{"a", "b", "c", "d", "e", "f"}
+)
+
+func (m *machine) Put(t *rapid.T) {
+	name := rapid.SampledFrom(placeNames).Draw(t, "placement")
+	minutes := rapid.IntRange(1, 3).Draw(t, "window")
+	seed := rapid.IntRange(0, 1).Draw(t, "seed")
+	config := fmt.Sprintf(`{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{},"attribution_window":"%dm","seed":%d,"keep":2}`, minutes, seed)
+	before, _ := m.engine.Config(name)
+	created, err := m.engine.Put(t.Context(), name, []byte(config), m.now)
+	want(t, "put", err, nil)
+	p := m.places[name]
+	if created != (p == nil) {
+		t.Fatalf("created: %v", created)
+	}
+	if p == nil {
+		p = new(modelPlace)
+		m.places[name] = p
+	} else if before.Seed != uint64(seed) {
+		p.learner++
+		p.kept = nil
+	}
+	p.window = int64(minutes) * minute
+}
+
+func (m *machine) Delete(t *rapid.T) {
+	if rapid.IntRange(0, 3).Draw(t, "really") > 0 {
+		t.Skip("seldom")
+	}
+	name := rapid.SampledFrom(placeNames).Draw(t, "placement")
+	err := m.engine.Delete(t.Context(), name, m.now)
+	if m.places[name] == nil {
+		want(t, "delete", err, decision.ErrNotFound)
+		return
+	}
+	want(t, "delete", err, nil)
+	delete(m.places, name)
+	maps.DeleteFunc(m.asked, func(_ string, d *modelDecision) bool { return d.place == name })
+}
+
+func (m *machine) Decide(t *rapid.T) {
+	name := rapid.SampledFrom(placeNames).Draw(t, "placement")
+	id := rapid.SampledFrom(decisionNames).Draw(t, "id")
+	items := rapid.SliceOfN(rapid.SampledFrom([]float64{0, 1, 2, poison, sour}), 1, 3).Draw(t, "items")
+	r := &decision.Request{Decision: id}
+	for i, x := range items {
+		r.Items = append(r.Items, decision.Item{ID: itemID(i), Features: []decision.Value{decision.Number(x)}})
+	}
+	a, err := m.engine.Decide(t.Context(), name, r, m.now)
+	d, p := m.asked[id], m.places[name]
+	switch {
+	case d != nil && (d.place != name || !slices.Equal(d.items, items)):
+		want(t, "decide", err, decision.ErrConflict)
+	case d != nil:
+		want(t, "decide", err, nil)
+		if !a.Repeated || !slices.Equal(a.Shown, d.shown) {
+			t.Fatalf("answer %+v, it was %v", a, d.shown)
+		}
+	case p == nil:
+		want(t, "decide", err, decision.ErrNotFound)
+	default:
+		want(t, "decide", err, nil)
+		if a.Repeated || len(a.Shown) != min(2, len(items)) {
+			t.Fatalf("answer %+v", a)
+		}
+		m.asked[id] = &modelDecision{name, items, p.learner, a.Shown, m.now, "open", ""}
+		p.decided++
+	}
+}
+
+func (m *machine) Outcome(t *rapid.T) {
+	id := rapid.SampledFrom(decisionNames).Draw(t, "id")
+	item := rapid.SampledFrom([]string{"", "sku0", "sku1", "sku2", "sku99"}).Draw(t, "item")
+	err := m.engine.Outcome(t.Context(), id, item, m.now)
+	d := m.asked[id]
+	switch {
+	case d == nil:
+		want(t, "outcome", err, decision.ErrNotFound)
+		return
+	case item != "" && !slices.Contains(d.shown, item):
+		want(t, "outcome", err, decision.ErrNotShown)
+		return
+	}
+	if d.status == "open" && m.now-d.time > m.places[d.place].window {
+		m.close(d, "expired", "")
+	}
+	switch {
+	case d.status == "open":
+		want(t, "outcome", err, nil)
+		m.close(d, "chosen", item)
+	case d.status == "expired" && item != "":
+		want(t, "outcome", err, decision.ErrLate)
+	case d.choice != item:
+		want(t, "outcome", err, decision.ErrConflict)
+	default:
+		want(t, "outcome", err, nil)
+	}
+}
+
+func (m *machine) close(d *modelDecision, status, choice string) {
+	d.status, d.choice = status, choice
+	p := m.places[d.place]
+	p.closed++
+	if d.learner != p.learner {
+		p.stale++
+	}
+}
+
+func (m *machine) Expire(t *rapid.T) {
+	m.now += rapid.Int64Range(0, 2*minute).Draw(t, "later")
+	n, err := m.engine.Expire(t.Context(), m.now)
+	want(t, "expire", err, nil)
+	due := 0
+	for _, d := range m.asked {
+		if d.status == "open" && m.now-d.time > m.places[d.place].window {
+			m.close(d, "expired", "")
+			due++
+		}
+	}
+	if n != due {
+		t.Fatalf("%d expired, want %d", n, due)
+	}
+}
+
+func (m *machine) Keep(t *rapid.T) {
+	name := rapid.SampledFrom(placeNames).Draw(t, "placement")
+	version, err := m.engine.Keep(t.Context(), name, m.now)
+	p := m.places[name]
+	if p == nil {
+		want(t, "keep", err, decision.ErrNotFound)
+		return
+	}
+	want(t, "keep", err, nil)
+	p.kept = append(p.kept, version)
+	p.kept = p.kept[max(0, len(p.kept)-2):]
+}
+
+func (m *machine) RollBack(t *rapid.T) {
+	name := rapid.SampledFrom(placeNames).Draw(t, "placement")
+	p := m.places[name]
+	if p == nil || len(p.kept) == 0 {
+		want(t, "roll back", m.engine.RollBack(t.Context(), name, 1<<40, m.now), decision.ErrNotFound)
+		return
+	}
+	want(t, "roll back", m.engine.RollBack(t.Context(), name, rapid.SampledFrom(p.kept).Draw(t, "version"), m.now), nil)
+}
+
+func (m *machine) Snapshot(t *rapid.T) {
+	data, upTo, err := m.engine.Snapshot(t.Context())
+	want(t, "snapshot", err, nil)
+	if upTo != m.engine.Sequence() {
+		t.Fatalf("a snapshot up to %d, at %d", upTo, m.engine.Sequence())
+	}
+	m.snapshot = data
+}
+
+// Restart goes on from the log, whole or after the last snapshot.
+func (m *machine) Restart(t *rapid.T) {
+	m.engine.Close()
+	var from []byte
+	if rapid.Bool().Draw(t, "from snapshot") {
+		from = m.snapshot
+	}
+	m.open(t, from)
+}
+
+// Check compares all that can be seen.
+func (m *machine) Check(t *rapid.T) {
+	for id, d := range m.asked {
+		have, err := m.engine.Decision(id)
+		want(t, "decision", err, nil)
+		if have.Status != d.status || have.Choice != d.choice || have.Time != d.time {
+			t.Fatalf("decision %s is %+v, want %+v", id, have, d)
+		}
+	}
+	if have := m.engine.Placements(); !slices.Equal(have, slices.Sorted(maps.Keys(m.places))) {
+		t.Fatalf("placements %v", have)
+	}
+	for name, p := range m.places {
+		s, err := m.engine.Stats(name)
+		want(t, "stats", err, nil)
+		if int(s.Decisions) != p.decided || int(s.Outcomes+s.Expired) != p.closed || s.Pending != p.decided-p.closed || int(s.Stale) != p.stale || !slices.Equal(s.Versions, p.kept) {
+			t.Fatalf("%s: %+v, want %+v", name, s, p)
+		}
+	}
+}
+
+// Whatever happens, the engine is what the model says, no round is learned
+// twice, and a snapshot with the tail of the log gives the state that the
+// whole log gives, which is the one that lives.
+func TestMachine(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := &machine{store: new(memlog.Store), places: map[string]*modelPlace{}, asked: map[string]*modelDecision{}}
+		m.open(t, nil)
+		defer func() { m.engine.Close() }()
+		m.Put(t)
+		actions := rapid.StateMachineActions(m)
+		actions["More"], actions["Most"] = m.Decide, m.Outcome
+		t.Repeat(actions)
+
+		live, _, err := m.engine.Snapshot(t.Context())
+		want(t, "snapshot", err, nil)
+		for what, from := range map[string][]byte{"the whole log": nil, "a snapshot and the tail": m.snapshot, "the last snapshot": live} {
+			m.engine.Close()
+			m.open(t, from)
+			again, _, err := m.engine.Snapshot(t.Context())
+			want(t, "snapshot", err, nil)
+			if string(again) != string(live) {
+				t.Fatalf("%s gives another state", what)
+			}
+		}
+	})
+}

@@ -1,0 +1,96 @@
+package decision
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"vitrine/eventlog"
+)
+
+// Outcome says what became of a decision: the id of the item that was taken, or
+// "" for none. Once it is in the log it returns, before it is learned.
+//
+// The same outcome again is nil again, and another one is ErrConflict. After the
+// attribution window the round has counted as the outside option, and an item
+// is ErrLate. Other errors are ErrNotFound, ErrNotShown, ErrBehind, ErrStopped or that of ctx,
+// after which it is to be told again.
+func (e *Engine) Outcome(ctx context.Context, decision, item string, now int64) error {
+	return e.submit(ctx, func(b *batch) error { return b.outcome(decision, item, now) })
+}
+
+func (b *batch) outcome(decision, item string, now int64) error {
+	if b.touched[decision] {
+		return errLater
+	}
+	r := b.state.decisions[decision]
+	if r == nil {
+		return fmt.Errorf("decision %q: %w", decision, ErrNotFound)
+	}
+	choice := int32(0)
+	if item != "" {
+		choice = int32(slices.Index(r.shown, item) + 1)
+		if choice == 0 {
+			return fmt.Errorf("item %q: %w in decision %q", item, ErrNotShown, decision)
+		}
+	}
+	switch {
+	case r.status == chosen && r.choice != choice:
+		return fmt.Errorf("decision %q: %w: it has another outcome already", decision, ErrConflict)
+	case r.status == expired && item != "":
+		return fmt.Errorf("decision %q: %w: its outcome came too late", decision, ErrLate)
+	case r.status != open:
+		return nil
+	case !b.room(r):
+		return behind(r.placement)
+	case now-r.time > int64(r.placement.config.window):
+		b.expire(r, now)
+		if item == "" {
+			return nil
+		}
+		return fmt.Errorf("decision %q: %w: its outcome came too late", decision, ErrLate)
+	}
+	b.close(r, now, &eventlog.Chosen{Decision: decision, Choice: choice})
+	return nil
+}
+
+// largestExpiry is how many decisions expire in one proposal.
+const largestExpiry = 1000
+
+// Expire ends the wait for outcomes whose attribution window is over, in all
+// placements, and returns their number. Call it now and then. Decisions of a
+// learner without room wait for the next call.
+func (e *Engine) Expire(ctx context.Context, now int64) (int, error) {
+	total := 0
+	for {
+		n := 0 // the writer's until submit has its answer
+		err := e.submit(ctx, func(b *batch) error { n = b.expireDue(now); return nil })
+		if err != nil {
+			return total, err
+		}
+		if total += n; n < largestExpiry {
+			return total, nil
+		}
+	}
+}
+
+// expireDue looks at the oldest decisions of each placement first, and no
+// further than the first that is not due.
+func (b *batch) expireDue(now int64) int {
+	n := 0
+	for _, name := range slices.Sorted(maps.Keys(b.state.placements)) {
+		p := b.state.placements[name]
+		for r := p.open.first; r != nil && n < largestExpiry; r = r.next {
+			if b.touched[r.id] {
+				continue
+			}
+			if now-r.time <= int64(p.config.window) || !b.room(r) {
+				break
+			}
+			b.expire(r, now)
+			n++
+		}
+	}
+	return n
+}

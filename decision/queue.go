@@ -1,0 +1,80 @@
+package decision
+
+import "sync"
+
+// queue are the tasks that wait for a learner, the oldest first. It is bounded
+// by the bytes of its rounds.
+type queue struct {
+	mu      sync.Mutex
+	changed sync.Cond // of anything; its lock is mu
+	tasks   []task
+	bytes   int
+	limit   int
+	closed  bool
+}
+
+func newQueue(limit int) *queue {
+	q := &queue{limit: limit}
+	q.changed.L = &q.mu
+	return q
+}
+
+// push adds a task. It waits while there is no room for it, unless it is alone.
+func (q *queue) push(t task) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for q.bytes > 0 && t.bytes > 0 && q.bytes+t.bytes > q.limit {
+		q.changed.Wait()
+	}
+	q.tasks = append(q.tasks, t)
+	q.bytes += t.bytes
+	q.changed.Broadcast()
+}
+
+// pop takes the oldest task, and waits while there is none; ok is false after the
+// last of a closed queue. last reports that there is none after it.
+func (q *queue) pop() (t task, last, ok bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for len(q.tasks) == 0 && !q.closed {
+		q.changed.Wait()
+	}
+	if len(q.tasks) == 0 {
+		return task{}, true, false
+	}
+	t = q.tasks[0]
+	q.tasks[0] = task{}
+	q.tasks = q.tasks[1:]
+	q.bytes -= t.bytes
+	q.changed.Broadcast()
+	return t, len(q.tasks) == 0, true
+}
+
+// room reports whether a round of so many bytes can be pushed without waiting
+// after rounds of the bytes before it. There is always room for one.
+func (q *queue) room(before, bytes int) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	before += q.bytes
+	return before == 0 || before+bytes <= q.limit
+}
+
+func (q *queue) bound() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.limit
+}
+
+func (q *queue) setBound(bytes int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.limit = bytes
+	q.changed.Broadcast()
+}
+
+func (q *queue) close() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.closed = true
+	q.changed.Broadcast()
+}
