@@ -1,0 +1,21 @@
+// Package server is the HTTP API of the decision service: routes over an engine
+// of package decision.
+//
+//	server.go      the handler, and what every request passes through
+//	routes.go      the table of routes
+//	placements.go  placements, their statistics and versions
+//	decisions.go   decisions and outcomes
+//	wire.go        decisions in the protocol buffer wire format
+//	events.go      what happens, as server-sent events
+//	problem.go     errors as problem details (RFC 9457)
+//	keys.go        API keys and their scopes
+//	watch.go       files that are read again when they change
+//	limits.go      how much is let in
+//	metrics.go     what Prometheus is told
+//	openapi.go     the OpenAPI document and its page
+//	listen.go      sockets, TLS, timeouts, the end
+//
+// It decodes nothing that the engine decodes: bodies reach decision.ParseConfig
+// and decision.ParseRequest as they are. docs/adr/0042-http-api.md says why it
+// is built this way.
+package server

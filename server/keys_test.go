@@ -1,0 +1,267 @@
+package server_test
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"vitrine/decision"
+	"vitrine/server"
+)
+
+// stored is a key as a file has it.
+func stored(k server.Key) string {
+	var scopes []string
+	for _, s := range k.Scopes {
+		scopes = append(scopes, fmt.Sprintf("%q", s))
+	}
+	return fmt.Sprintf("[[key]]\nname = %q\nsha256 = %q\nscopes = [%s]\n", k.Name, k.SHA256, strings.Join(scopes, ", "))
+}
+
+// locked is a service that asks for the keys of a file.
+func locked(t testing.TB, text string) (s *service, path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "keys.toml")
+	write(t, path, text)
+	s = started(t, func(o *server.Options, _ *decision.Options) {
+		var err error
+		if o.Keys, err = server.OpenKeys(path, o.Clock, o.Logger); err != nil {
+			t.Fatal(err)
+		}
+	})
+	return s, path
+}
+
+func write(t testing.TB, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Every route asks for its scope, and for no other.
+func TestScopes(t *testing.T) {
+	routes := []struct {
+		method, path string
+		scope        server.Scope
+	}{
+		{"PUT", "/v1/placements/home", server.ScopeAdmin},
+		{"GET", "/v1/placements/home", server.ScopeRead},
+		{"DELETE", "/v1/placements/home", server.ScopeAdmin},
+		{"GET", "/v1/placements", server.ScopeRead},
+		{"POST", "/v1/placements/home/decisions", server.ScopeDecide},
+		{"POST", "/v1/decisions/abc/outcome", server.ScopeOutcome},
+		{"GET", "/v1/decisions/abc", server.ScopeRead},
+		{"GET", "/v1/placements/home/stats", server.ScopeRead},
+		{"POST", "/v1/placements/home/rollback", server.ScopeAdmin},
+		{"GET", "/metrics", server.ScopeRead},
+	}
+	tokens := map[server.Scope]string{}
+	text := ""
+	for _, scope := range server.Scopes {
+		token, key := server.NewKey("for "+string(scope), scope)
+		tokens[scope] = token
+		text += stored(key)
+	}
+	s, _ := locked(t, text)
+	for _, r := range routes {
+		s.token = ""
+		s.problem(401, "unauthorized", "", r.method, r.path, "")
+		for scope, token := range tokens {
+			s.token = token
+			if scope != r.scope {
+				s.problem(403, "forbidden", "", r.method, r.path, "")
+			} else if a := s.ask(r.method, r.path, ""); a.status == 401 || a.status == 403 {
+				t.Errorf("%s %s with the scope %q: %d", r.method, r.path, scope, a.status)
+			}
+		}
+	}
+	s.token = tokens[server.ScopeDecide]
+	s.problem(403, "forbidden", "", "GET", "/v1/events", "")
+	s.token = ""
+	for _, open := range []string{"/healthz", "/readyz", "/openapi.json", "/docs"} {
+		s.want(200, "GET", open, "")
+	}
+}
+
+func TestWrongTokens(t *testing.T) {
+	token, key := server.NewKey("shop", server.ScopeRead)
+	s, _ := locked(t, stored(key))
+	for _, header := range []string{
+		"", token, "Basic " + token, "Bearer", "Bearer ", "Bearer " + token[:len(token)-1], "Bearer " + token + "A", "Bearer  " + token,
+		"Bearer " + key.SHA256, "Bearer " + strings.ToUpper(token),
+	} {
+		s.problem(401, "unauthorized", "", "GET", "/v1/placements", "", "Authorization", header)
+	}
+	s.want(200, "GET", "/v1/placements", "", "Authorization", "bearer "+token)
+}
+
+// A key is added and withdrawn by changing the file. A file that is spoilt
+// changes nothing.
+func TestRotation(t *testing.T) {
+	old, oldKey := server.NewKey("old", server.ScopeRead)
+	fresh, freshKey := server.NewKey("fresh", server.ScopeRead)
+	s, path := locked(t, stored(oldKey))
+	try := func(token string, want int) {
+		t.Helper()
+		s.want(want, "GET", "/v1/placements", "", "Authorization", "Bearer "+token)
+	}
+	change := func(text string) {
+		t.Helper()
+		write(t, path, text)
+		s.clock.advance(time.Minute)
+	}
+	try(old, 200)
+	try(fresh, 401)
+	change(stored(oldKey) + stored(freshKey))
+	try(old, 200)
+	try(fresh, 200)
+	change(stored(freshKey))
+	try(old, 401)
+	try(fresh, 200)
+	change("[[key]")
+	try(fresh, 200)
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	s.clock.advance(time.Minute)
+	try(fresh, 200)
+	if n := strings.Count(s.log.String(), "a changed file cannot be read"); n != 2 {
+		t.Errorf("%d complaints, want 2:\n%s", n, s.log)
+	}
+}
+
+func TestKeyFiles(t *testing.T) {
+	_, key := server.NewKey("shop", server.ScopeRead)
+	good := stored(key)
+	for text, want := range map[string]string{
+		"":                                   "there is no [[key]]",
+		"key = 3":                            "line 1: not TOML, or a value of the wrong type",
+		"[[key]]\nnam=''":                    "line 2: unknown key",
+		strings.Replace(good, "shop", "", 1): "key 1: the name",
+		good + good:                          "key 2: the name",
+		strings.Replace(good, key.SHA256, key.SHA256[1:], 1):           `key "shop": sha256 must have`,
+		strings.Replace(good, `["read"]`, `[]`, 1):                     `key "shop": scopes is missing`,
+		strings.Replace(good, `["read"]`, `["read", "everything"]`, 1): `key "shop": scope "everything": must be one of`,
+	} {
+		path := filepath.Join(t.TempDir(), "keys.toml")
+		write(t, path, text)
+		_, err := server.OpenKeys(path, time.Now, slog.New(slog.DiscardHandler))
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), path) {
+			t.Errorf("%q: %v, want %s", text, err, want)
+		}
+	}
+	if _, err := server.OpenKeys("there is none", time.Now, slog.New(slog.DiscardHandler)); err == nil {
+		t.Error("a file that is not there has keys")
+	}
+}
+
+// Nothing that a caller sends is logged, in whatever place a secret is sent: not the
+// token that is right, nor one that was typed into the wrong field.
+func TestNoSecretIsLogged(t *testing.T) {
+	token, key := server.NewKey("shop", server.Scopes...)
+	s, path := locked(t, stored(key))
+	s.token = token
+	s.want(201, "PUT", "/v1/placements/home", home)
+	s.want(201, "POST", "/v1/placements/home/decisions", `{`+items+`}`)
+	for _, place := range []string{"/v1/placements/" + token, "/" + token, "/v1/placements?key=" + token, "/v1/decisions/" + token} {
+		for _, method := range []string{"GET", "POST", "PUT", "DELETE"} {
+			s.ask(method, place, token)
+			s.ask(method, place, token, "Authorization", token)
+			s.ask(method, place, token, "Authorization", "Basic "+token, "X-Request-Id", token, "Content-Type", token)
+			s.ask(method, place, token, "Authorization", "Bearer x"+token, token, token, "User-Agent", token, "Referer", token)
+		}
+	}
+	for _, body := range []string{`{"` + token + `":1}`, `{"choice":"` + token + `"}`, `{"items":[{"id":"a","features":{"price":"` + token + `"}}]}`} {
+		for _, path := range []string{"/v1/placements/home/decisions", "/v1/decisions/abc/outcome", "/v1/placements/home/rollback"} {
+			s.ask("POST", path, body)
+		}
+		s.ask("PUT", "/v1/placements/home", body)
+	}
+	write(t, path, token+"\n[[key]]\n"+token+" = 1")
+	s.clock.advance(time.Minute)
+	s.ask("GET", "/v1/placements", "")
+	write(t, path, strings.Replace(stored(key), key.SHA256, token, 1))
+	s.clock.advance(time.Minute)
+	s.ask("GET", "/v1/placements", "")
+	log := s.log.String()
+	if !strings.Contains(log, `"key":"shop"`) || !strings.Contains(log, `"status":401`) {
+		t.Errorf("the log has not what it should:\n%s", log)
+	}
+	for _, secret := range []string{token, token[len("vitrine_"):], key.SHA256} {
+		if i := strings.Index(log, secret); i >= 0 {
+			t.Errorf("a secret is logged: %s", log[max(0, i-200):min(len(log), i+100)])
+		}
+	}
+}
+
+func TestTokensDiffer(t *testing.T) {
+	var seen []string
+	for range 10 {
+		token, key := server.NewKey("k", server.ScopeRead)
+		if len(token) < 43 || slices.Contains(seen, token) || slices.Contains(seen, key.SHA256) {
+			t.Fatalf("the token %q", token)
+		}
+		seen = append(seen, token, key.SHA256)
+	}
+}
+
+// Without keys a page of another site, in a browser on this machine, gets nothing.
+func TestOwnPages(t *testing.T) {
+	s := started(t, nil)
+	s.want(200, "GET", "/v1/placements", "", "Origin", "http://localhost", "Sec-Fetch-Site", "same-origin")
+	s.want(403, "PUT", "/v1/placements/home", home, "Origin", "http://evil.example", "Sec-Fetch-Site", "cross-site")
+	s.want(403, "PUT", "/v1/placements/home", home, "Origin", "http://evil.example")
+	s.want(201, "PUT", "/v1/placements/home", home)
+	for host, want := range map[string]int{
+		"localhost:8080": 200, "127.0.0.1": 200, "[::1]:80": 200, "[::1]": 200, "evil.example": 403, "localhost.evil.example:80": 403, "10.0.0.1": 403,
+	} {
+		if got := s.askHost(host, "/v1/placements"); got != want {
+			t.Errorf("Host %s: %d, want %d", host, got, want)
+		}
+	}
+}
+
+func TestRates(t *testing.T) {
+	a, aKey := server.NewKey("a", server.ScopeRead)
+	b, bKey := server.NewKey("b", server.ScopeRead)
+	path := filepath.Join(t.TempDir(), "keys.toml")
+	write(t, path, stored(aKey)+stored(bKey))
+	s := started(t, func(o *server.Options, _ *decision.Options) {
+		o.Keys, _ = server.OpenKeys(path, o.Clock, o.Logger)
+		o.Limits.Rate, o.Limits.Burst = 2, 3
+	})
+	for _, token := range []string{a, b} {
+		s.token = token
+		for range 3 {
+			s.want(200, "GET", "/v1/placements", "")
+		}
+		s.problem(429, "rate", "", "GET", "/v1/placements", "")
+	}
+	if got := s.ask("GET", "/v1/placements", "").header.Get("Retry-After"); got != "1" {
+		t.Errorf("Retry-After: %q", got)
+	}
+	s.clock.advance(500 * time.Millisecond)
+	s.want(200, "GET", "/v1/placements", "")
+	s.problem(429, "rate", "", "GET", "/v1/placements", "")
+	s.want(200, "GET", "/healthz", "")
+}
+
+func FuzzKeyFile(f *testing.F) {
+	_, key := server.NewKey("shop", server.ScopeRead)
+	f.Add(stored(key))
+	f.Add("[[key]]\nname = 3")
+	path := filepath.Join(f.TempDir(), "keys.toml")
+	f.Fuzz(func(t *testing.T, text string) {
+		write(t, path, text)
+		k, err := server.OpenKeys(path, time.Now, slog.New(slog.DiscardHandler))
+		if (k == nil) == (err == nil) {
+			t.Errorf("keys %v and error %v", k, err)
+		}
+	})
+}

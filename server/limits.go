@@ -1,0 +1,122 @@
+package server
+
+import (
+	"net"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+// Limits bound what is let in. 0 is the value in parentheses. How many items a
+// decision may have is for each placement to say, in its max_items.
+type Limits struct {
+	Body        int64         // bytes of a body (4 MiB)
+	Concurrent  int           // requests under way (256): with Body, what bodies take of memory
+	Rate        float64       // requests a second of each key, or of all without keys (no limit)
+	Burst       int           // of them at once (a second's)
+	Subscribers int           // of /v1/events (64)
+	Answer      time.Duration // for an answer, once its body is read (10 s)
+}
+
+func (l Limits) withDefaults() Limits {
+	if l.Body == 0 {
+		l.Body = 4 << 20
+	}
+	if l.Concurrent == 0 {
+		l.Concurrent = 256
+	}
+	if l.Burst == 0 {
+		l.Burst = max(int(l.Rate), 1)
+	}
+	if l.Subscribers == 0 {
+		l.Subscribers = 64
+	}
+	if l.Answer == 0 {
+		l.Answer = 10 * time.Second
+	}
+	return l
+}
+
+// rates are the buckets of the keys, by name.
+type rates struct {
+	limits Limits
+	mu     sync.Mutex
+	of     map[string]*rate.Limiter
+}
+
+// wait returns how long a key must wait for its next request; 0 lets it in.
+func (r *rates) wait(key string, now time.Time) time.Duration {
+	if r.limits.Rate == 0 {
+		return 0
+	}
+	r.mu.Lock()
+	l := r.of[key]
+	if l == nil {
+		if r.of == nil {
+			r.of = map[string]*rate.Limiter{}
+		}
+		l = rate.NewLimiter(rate.Limit(r.limits.Rate), r.limits.Burst)
+		r.of[key] = l
+	}
+	r.mu.Unlock()
+	reservation := l.ReserveN(now, 1)
+	delay := reservation.DelayFrom(now)
+	if delay > 0 {
+		reservation.CancelAt(now)
+	}
+	return delay
+}
+
+// enter takes a place among the requests under way.
+func (s *Server) enter(c *call) (leave func(), err error) {
+	if wait := s.rates.wait(c.key, time.Unix(0, c.now)); wait > 0 {
+		p := problemf(http.StatusTooManyRequests, "rate", "more than %v requests a second", s.limits.Rate)
+		p.retry = strconv.Itoa(int(wait/time.Second) + 1)
+		return nil, p
+	}
+	select {
+	case s.places <- struct{}{}:
+		return func() { <-s.places }, nil
+	default:
+		p := problemf(http.StatusServiceUnavailable, "busy", "%d requests are under way, which is the most", s.limits.Concurrent)
+		p.retry = "1"
+		return nil, p
+	}
+}
+
+// ownPages keeps the pages of other sites, which a browser on this machine may
+// show, from a service that asks for no key: their requests name another origin,
+// or another host where a name of theirs was made to mean this machine.
+func ownPages(next http.Handler) http.Handler {
+	checked := http.NewCrossOriginProtection().Handler(next)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Host != "" && !isLoopback(r.Host) {
+			http.Error(w, "without API keys only requests to localhost are answered", http.StatusForbidden)
+			return
+		}
+		checked.ServeHTTP(w, r)
+	})
+}
+
+// isLoopback reports an address, with a port or without, of this machine alone.
+func isLoopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		host = address
+	}
+	if host == "localhost" {
+		return true
+	}
+	ip := net.ParseIP(trimBrackets(host))
+	return ip != nil && ip.IsLoopback()
+}
+
+func trimBrackets(host string) string {
+	if len(host) > 1 && host[0] == '[' && host[len(host)-1] == ']' {
+		return host[1 : len(host)-1]
+	}
+	return host
+}

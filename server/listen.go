@@ -1,0 +1,162 @@
+package server
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+)
+
+// Listen says where a server listens, and for how long it waits. 0 is the value in
+// parentheses.
+type Listen struct {
+	Address     string        // "127.0.0.1:8080"
+	Certificate string        // PEM files of TLS, read again when they change; "" is no TLS
+	Key         string        //
+	Header      time.Duration // for the header of a request (5 s)
+	Read        time.Duration // for all of it (30 s)
+	Write       time.Duration // from the header of a request to the end of its answer (60 s)
+	Idle        time.Duration // for the next request of a connection (2 m)
+	Drain       time.Duration // for the requests under way at the end (15 s)
+	Maintain    time.Duration // between looks for decisions whose window is over (1 s)
+
+	Ready func(net.Addr) // told once connections are taken
+}
+
+const largestHeader = 16 << 10
+
+func (l Listen) withDefaults() Listen {
+	for _, d := range []struct {
+		of *time.Duration
+		to time.Duration
+	}{
+		{&l.Header, 5 * time.Second}, {&l.Read, 30 * time.Second}, {&l.Write, time.Minute}, {&l.Idle, 2 * time.Minute},
+		{&l.Drain, 15 * time.Second}, {&l.Maintain, time.Second},
+	} {
+		if *d.of == 0 {
+			*d.of = d.to
+		}
+	}
+	return l
+}
+
+// ErrOpen is of a server that would be open to others without asking for keys.
+var ErrOpen = errors.New("without API keys the service listens on loopback alone")
+
+// MayListen reports ErrOpen for an address that others reach, without keys.
+func MayListen(address string, keys *Keys) error {
+	if keys == nil && !isLoopback(address) {
+		return fmt.Errorf("listening on %q: %w", address, ErrOpen)
+	}
+	return nil
+}
+
+// Run listens until ctx ends, or the engine has stopped. Then it takes no more requests and
+// answers those under way. Errors are ErrOpen, decision.ErrStopped and those of
+// files and sockets.
+func (s *Server) Run(ctx context.Context, l Listen) error {
+	l = l.withDefaults()
+	if err := MayListen(l.Address, s.keys); err != nil {
+		return err
+	}
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", l.Address)
+	if err != nil {
+		return err
+	}
+	if l.Certificate != "" || l.Key != "" {
+		if listener, err = s.withTLS(listener, l); err != nil {
+			return err
+		}
+	} else if !isLoopback(l.Address) {
+		s.log.Warn("API keys and decisions travel without encryption: configure TLS here, or a proxy that has it", "address", l.Address)
+	}
+	h := &http.Server{
+		Handler: s, MaxHeaderBytes: largestHeader,
+		ReadHeaderTimeout: l.Header, ReadTimeout: l.Read, WriteTimeout: l.Write, IdleTimeout: l.Idle,
+		ErrorLog: log.New(connections{s.log}, "", 0),
+	}
+	served, maintained := make(chan error, 1), make(chan error, 1)
+	maintaining, stop := context.WithCancel(ctx)
+	defer stop()
+	go func() { served <- h.Serve(listener) }()
+	go func() { maintained <- s.maintain(maintaining, l.Maintain) }()
+	if l.Ready != nil {
+		l.Ready(listener.Addr())
+	}
+	select {
+	case err := <-served:
+		stop()
+		return errors.Join(err, <-maintained)
+	case err = <-maintained: // nil where ctx has ended
+	}
+	return errors.Join(err, s.drain(h, l.Drain))
+}
+
+// drain ends a server: readiness first, then listeners to events, then the requests under way.
+func (s *Server) drain(h *http.Server, most time.Duration) error {
+	s.draining.Store(true)
+	if s.feed != nil {
+		s.feed.Close()
+	}
+	ctx, cancel := timeout(most)
+	defer cancel()
+	if err := h.Shutdown(ctx); err != nil {
+		h.Close()
+		return fmt.Errorf("requests were cut off that had no answer within %v: %w", most, err)
+	}
+	return nil
+}
+
+// maintain ends the wait for outcomes whose window is over, now and then, until
+// ctx ends or the engine has stopped.
+func (s *Server) maintain(ctx context.Context, every time.Duration) error {
+	ticker := time.NewTicker(every)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+		if _, err := s.engine.Expire(ctx, s.clock().UnixNano()); err != nil && ctx.Err() == nil {
+			s.log.Error("the engine has stopped", "cause", err.Error())
+			return err
+		}
+	}
+}
+
+// withTLS wraps a listener. The certificate is read again when its files change.
+func (s *Server) withTLS(listener net.Listener, l Listen) (net.Listener, error) {
+	load := func() (*tls.Certificate, error) {
+		c, err := tls.LoadX509KeyPair(l.Certificate, l.Key)
+		return &c, err
+	}
+	certificate, err := watch(load, s.clock, s.log, l.Certificate, l.Key)
+	if err != nil {
+		listener.Close()
+		return nil, fmt.Errorf("TLS: %w", err)
+	}
+	return tls.NewListener(listener, &tls.Config{
+		MinVersion:     tls.VersionTLS12,
+		NextProtos:     []string{"http/1.1"},
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return certificate.get(), nil },
+	}), nil
+}
+
+// connections logs what http.Server says of connections, which is nothing of
+// what they carry.
+type connections struct{ to *slog.Logger }
+
+func (c connections) Write(b []byte) (int, error) {
+	c.to.Warn("connection", "cause", string(b))
+	return len(b), nil
+}
+
+func timeout(d time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.Background(), d)
+}

@@ -1,0 +1,367 @@
+package server_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"vitrine/decision"
+	"vitrine/server"
+)
+
+// run makes the service listen until stop, which returns what Run does.
+func (s *service) run(l server.Listen) (address string, stop func() error) {
+	s.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	at, ended := make(chan net.Addr, 1), make(chan error, 1)
+	if l.Address == "" {
+		l.Address = "127.0.0.1:0"
+	}
+	l.Ready = func(a net.Addr) { at <- a }
+	go func() { ended <- s.Run(ctx, l) }()
+	select {
+	case a := <-at:
+		address = a.String()
+	case err := <-ended:
+		s.Fatal(err)
+	}
+	done := false
+	stop = func() error { cancel(); done = true; return <-ended }
+	s.Cleanup(func() {
+		if !done {
+			if err := stop(); err != nil {
+				s.Error(err)
+			}
+		}
+	})
+	return address, stop
+}
+
+// client keeps no connections.
+func client(c *tls.Config) *http.Client {
+	return &http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: c}, Timeout: 10 * time.Second}
+}
+
+func TestRefusesToBeOpen(t *testing.T) {
+	s := started(t, nil)
+	for _, address := range []string{":0", "0.0.0.0:0", "[::]:0", "192.0.2.1:0", "localhost.example:0"} {
+		if err := s.Run(t.Context(), server.Listen{Address: address}); !errors.Is(err, server.ErrOpen) {
+			t.Errorf("listening on %q without keys: %v", address, err)
+		}
+	}
+	for _, address := range []string{"127.0.0.1:0", "localhost:0", "127.1.2.3:0"} {
+		_, stop := s.run(server.Listen{Address: address})
+		if err := stop(); err != nil {
+			t.Errorf("%q: %v", address, err)
+		}
+	}
+	_, key := server.NewKey("k", server.ScopeRead)
+	keyed, _ := locked(t, stored(key))
+	_, stop := keyed.run(server.Listen{Address: ":0"})
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+	if !strings.Contains(keyed.log.String(), "without encryption") {
+		t.Error("nobody is warned of keys in the clear")
+	}
+}
+
+// A request under way when the service is stopped gets its answer, new ones are not taken,
+// and who listens to events is told that it is the end.
+func TestDrain(t *testing.T) {
+	store := &gatedStore{waiting: make(chan struct{})}
+	s := started(t, func(o *server.Options, e *decision.Options) { e.Store, o.Log = store, nil })
+	s.want(201, "PUT", "/v1/placements/home", home)
+	store.gate = make(chan struct{})
+	address, stop := s.run(server.Listen{})
+	events, err := client(nil).Get("http://" + address + "/v1/events")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer events.Body.Close()
+	answered := make(chan int, 1)
+	go func() {
+		r, err := client(nil).Post("http://"+address+"/v1/placements/home/decisions", "application/json", strings.NewReader(`{`+items+`}`))
+		if err != nil {
+			t.Error(err)
+			answered <- 0
+			return
+		}
+		r.Body.Close()
+		answered <- r.StatusCode
+	}()
+	<-store.waiting
+	stopped := make(chan error, 1)
+	go func() { stopped <- stop() }()
+	if text, err := io.ReadAll(events.Body); err != nil || !strings.HasSuffix(string(text), "event: end\ndata: {}\n\n") {
+		t.Errorf("events ended with %q, %v", text, err)
+	}
+	s.problem(503, "draining", "", "GET", "/readyz", "")
+	s.want(200, "GET", "/healthz", "")
+	select {
+	case err := <-stopped:
+		t.Fatalf("the service stopped over a request, %v", err)
+	default:
+	}
+	close(store.gate)
+	if status := <-answered; status != 201 {
+		t.Errorf("the request under way was answered with %d", status)
+	}
+	if err := <-stopped; err != nil {
+		t.Error(err)
+	}
+	if c, err := net.Dial("tcp", address); err == nil {
+		c.Close()
+		t.Error("a connection is taken after the end")
+	}
+}
+
+// A request that has no answer when draining takes too long is cut off, and it is said.
+func TestDrainEnds(t *testing.T) {
+	store := &gatedStore{waiting: make(chan struct{})}
+	s := started(t, func(o *server.Options, e *decision.Options) { e.Store, o.Log = store, nil })
+	s.want(201, "PUT", "/v1/placements/home", home)
+	store.gate = make(chan struct{})
+	address, stop := s.run(server.Listen{Drain: 10 * time.Millisecond})
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		r, err := client(nil).Post("http://"+address+"/v1/placements/home/decisions", "application/json", strings.NewReader(`{`+items+`}`))
+		if err == nil {
+			r.Body.Close()
+		}
+	}()
+	<-store.waiting
+	if err := stop(); err == nil || !strings.Contains(err.Error(), "cut off") {
+		t.Errorf("stopped with %v", err)
+	}
+	close(store.gate)
+	<-ended
+}
+
+// Callers that send slowly, or nothing, lose their connection, and others are served
+// meanwhile.
+func TestSlowClients(t *testing.T) {
+	s := started(t, nil)
+	s.want(201, "PUT", "/v1/placements/home", home)
+	address, _ := s.run(server.Listen{Header: 50 * time.Millisecond, Read: 100 * time.Millisecond, Idle: 50 * time.Millisecond})
+	for _, begin := range []string{
+		"", "POST /v1/placements/home/decisions HTTP/1.1\r\nHost: localhost\r\n",
+		"POST /v1/placements/home/decisions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n{\"items\":",
+		"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n",
+	} {
+		c, err := net.Dial("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(c, begin); err != nil {
+			t.Fatal(err)
+		}
+		if r, err := client(nil).Get("http://" + address + "/healthz"); err != nil || r.StatusCode != 200 {
+			t.Errorf("another caller: %v", err)
+		} else {
+			r.Body.Close()
+		}
+		c.SetReadDeadline(time.Now().Add(10 * time.Second))
+		text, err := io.ReadAll(c) // until the server closes
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("after %q the connection stays open", begin)
+		}
+		if strings.Contains(begin, "Content-Length") && !strings.Contains(string(text), "408 Request Timeout") {
+			t.Errorf("a body that does not come is answered with %q", text)
+		}
+		c.Close()
+	}
+}
+
+func TestLargeHeader(t *testing.T) {
+	s := started(t, nil)
+	address, _ := s.run(server.Listen{})
+	r, _ := http.NewRequest("GET", "http://"+address+"/healthz", nil)
+	r.Header.Set("X-Large", strings.Repeat("a", 40_000))
+	answer, err := client(nil).Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer.Body.Close()
+	if answer.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
+		t.Errorf("status %d", answer.StatusCode)
+	}
+}
+
+// No more requests are under way than there are places.
+func TestBusy(t *testing.T) {
+	store := &gatedStore{waiting: make(chan struct{})}
+	s := started(t, func(o *server.Options, e *decision.Options) { e.Store, o.Log, o.Limits.Concurrent = store, nil, 1 })
+	s.want(201, "PUT", "/v1/placements/home", home)
+	store.gate = make(chan struct{})
+	done := make(chan answer)
+	go func() { done <- s.ask("POST", "/v1/placements/home/decisions", `{`+items+`}`) }()
+	<-store.waiting
+	s.problem(503, "busy", "", "GET", "/v1/placements", "")
+	s.want(200, "GET", "/healthz", "")
+	close(store.gate)
+	if a := <-done; a.status != 201 {
+		t.Errorf("the first request: %d", a.status)
+	}
+	s.want(200, "GET", "/v1/placements", "")
+}
+
+// An answer that takes too long is refused with the advice to ask again.
+func TestSlowLog(t *testing.T) {
+	store := &gatedStore{waiting: make(chan struct{}, 10)}
+	s := started(t, func(o *server.Options, e *decision.Options) {
+		e.Store, o.Log, o.Limits.Answer = store, nil, 20*time.Millisecond
+	})
+	s.want(201, "PUT", "/v1/placements/home", home)
+	store.gate = make(chan struct{})
+	s.problem(503, "slow", "", "POST", "/v1/placements/home/decisions", `{"decision_id":"a",`+items+`}`)
+	close(store.gate)
+	if err := s.engine.Wait(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.want(200, "POST", "/v1/placements/home/decisions", `{"decision_id":"a",`+items+`}`) // it was made all the same
+}
+
+// Windows end without anybody asking.
+func TestMaintenance(t *testing.T) {
+	s := started(t, nil)
+	s.want(201, "PUT", "/v1/placements/home", home)
+	s.want(201, "POST", "/v1/placements/home/decisions", `{"decision_id":"a",`+items+`}`)
+	address, _ := s.run(server.Listen{Maintain: time.Millisecond})
+	r, err := client(nil).Get("http://" + address + "/v1/events")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	s.clock.advance(31 * time.Minute)
+	for in := bufio.NewScanner(r.Body); in.Scan(); {
+		if in.Text() == "event: expired" {
+			return
+		}
+	}
+	t.Error("the decision did not expire")
+}
+
+// A service whose engine has stopped ends, so that whatever watches over it can start
+// another.
+func TestEndsWithTheEngine(t *testing.T) {
+	s := started(t, nil)
+	s.engine.Close()
+	err := s.Run(t.Context(), server.Listen{Address: "127.0.0.1:0", Maintain: time.Millisecond})
+	if !errors.Is(err, decision.ErrStopped) {
+		t.Errorf("ended with %v", err)
+	}
+	s.problem(503, "draining", "", "GET", "/readyz", "")
+}
+
+// certify writes a certificate with a serial number, and its key.
+func certify(t testing.TB, dir string, serial int64) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(serial), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+	}
+	certificate, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, block := range map[string]*pem.Block{"cert.pem": {Type: "CERTIFICATE", Bytes: certificate}, "key.pem": {Type: "PRIVATE KEY", Bytes: private}} {
+		write(t, filepath.Join(dir, name), string(pem.EncodeToMemory(block)))
+	}
+}
+
+func TestTLS(t *testing.T) {
+	dir := t.TempDir()
+	certify(t, dir, 1)
+	s := started(t, nil)
+	address, _ := s.run(server.Listen{Certificate: filepath.Join(dir, "cert.pem"), Key: filepath.Join(dir, "key.pem")})
+	serial := func() int64 {
+		t.Helper()
+		r, err := client(&tls.Config{InsecureSkipVerify: true}).Get("https://" + address + "/healthz")
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Body.Close()
+		return r.TLS.PeerCertificates[0].SerialNumber.Int64()
+	}
+	if n := serial(); n != 1 {
+		t.Errorf("certificate %d, want 1", n)
+	}
+	certify(t, dir, 2)
+	s.clock.advance(time.Minute)
+	if n := serial(); n != 2 {
+		t.Errorf("certificate %d after it was replaced by 2", n)
+	}
+	write(t, filepath.Join(dir, "key.pem"), "not a key")
+	s.clock.advance(time.Minute)
+	if n := serial(); n != 2 {
+		t.Errorf("certificate %d after its key was spoilt", n)
+	}
+	if r, err := client(nil).Get("http://" + address + "/healthz"); err == nil {
+		if r.Body.Close(); r.StatusCode == 200 {
+			t.Error("what is not encrypted is answered")
+		}
+	}
+	err := started(t, nil).Run(t.Context(), server.Listen{Address: "127.0.0.1:0", Certificate: filepath.Join(dir, "cert.pem"), Key: filepath.Join(dir, "key.pem")})
+	if err == nil || !strings.Contains(err.Error(), "TLS") {
+		t.Errorf("a key that is none: %v", err)
+	}
+}
+
+// Requests one after the other on a connection, and what is not HTTP.
+func TestConnections(t *testing.T) {
+	s := started(t, nil)
+	s.want(201, "PUT", "/v1/placements/home", plain)
+	address, _ := s.run(server.Listen{})
+	c, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	var both bytes.Buffer
+	for i := range 2 {
+		body := fmt.Sprintf(`{"decision_id":"%d","items":[{"id":"a","features":{"x":1}}]}`, i)
+		fmt.Fprintf(&both, "POST /v1/placements/home/decisions HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+	}
+	c.Write(both.Bytes())
+	in := bufio.NewReader(c)
+	for i := range 2 {
+		r, err := http.ReadResponse(in, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, _ := io.ReadAll(r.Body)
+		if r.StatusCode != 201 || !strings.Contains(string(text), fmt.Sprintf(`"decision_id":"%d"`, i)) {
+			t.Errorf("answer %d: %d %s", i, r.StatusCode, text)
+		}
+	}
+	io.WriteString(c, "\x16\x03\x01 this is not HTTP\r\n\r\n")
+	if r, err := http.ReadResponse(in, nil); err == nil && r.StatusCode != 400 {
+		t.Errorf("what is not HTTP is answered with %d", r.StatusCode)
+	}
+}

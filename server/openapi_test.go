@@ -1,0 +1,111 @@
+package server_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// openAPI is what of the document the tests look at.
+type openAPI struct {
+	OpenAPI string `json:"openapi"`
+	Paths   map[string]map[string]struct {
+		RequestBody struct {
+			Content map[string]struct {
+				Schema  jsontext.Value
+				Example jsontext.Value
+			}
+		} `json:"requestBody"`
+		Responses map[string]struct {
+			Content map[string]struct {
+				Schema struct {
+					Ref string `json:"$ref"`
+				}
+			}
+		}
+	} `json:"paths"`
+	Components struct {
+		Schemas map[string]struct {
+			Properties map[string]jsontext.Value
+			Required   []string
+		}
+	} `json:"components"`
+}
+
+func documentOf(s *service) (d openAPI) {
+	s.Helper()
+	if err := json.Unmarshal([]byte(s.want(200, "GET", "/openapi.json", "").body), &d, json.MatchCaseInsensitiveNames(true)); err != nil {
+		s.Fatal(err)
+	}
+	return d
+}
+
+// The document has every route, and what is sent and answered is what it says: the
+// examples are asked as they stand, and their answers have the properties of their schemas.
+func TestDocumentIsTrue(t *testing.T) {
+	s := started(t, nil)
+	d := documentOf(s)
+	if d.OpenAPI != "3.1.0" {
+		t.Errorf("OpenAPI %q", d.OpenAPI)
+	}
+	for _, want := range []string{
+		"put /v1/placements/{name}", "get /v1/placements/{name}", "delete /v1/placements/{name}", "get /v1/placements", "post /v1/placements/{name}/decisions",
+		"post /v1/decisions/{id}/outcome", "get /v1/decisions/{id}", "get /v1/placements/{name}/stats", "get /v1/events", "post /v1/placements/{name}/rollback",
+	} {
+		method, path, _ := strings.Cut(want, " ")
+		if _, ok := d.Paths[path][method]; !ok {
+			t.Errorf("%s is missing", want)
+		}
+	}
+	ask := func(status, method, path string) {
+		t.Helper()
+		op := d.Paths[path][strings.ToLower(method)]
+		where := strings.NewReplacer("{name}", "home", "{id}", "abc").Replace(path)
+		a := s.ask(method, where, string(op.RequestBody.Content["application/json"].Example))
+		response, ok := op.Responses[status]
+		if !ok || status != string([]byte{byte('0' + a.status/100), byte('0' + a.status/10%10), byte('0' + a.status%10)}) {
+			t.Fatalf("%s %s: %d %s, want the documented %s", method, path, a.status, a.body, status)
+		}
+		if a.status == 204 {
+			return
+		}
+		content, ok := response.Content[a.header.Get("Content-Type")]
+		if !ok {
+			t.Errorf("%s %s: the type %q is not documented", method, path, a.header.Get("Content-Type"))
+		}
+		schema, ok := d.Components.Schemas[strings.TrimPrefix(content.Schema.Ref, "#/components/schemas/")]
+		if !ok {
+			t.Fatalf("%s %s: no schema %q", method, path, content.Schema.Ref)
+		}
+		var got map[string]any
+		if err := json.Unmarshal([]byte(a.body), &got); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range schema.Required {
+			if _, ok := got[name]; !ok {
+				t.Errorf("%s %s: %q is required and not in %s", method, path, name, a.body)
+			}
+		}
+		for name := range got {
+			if _, ok := schema.Properties[name]; !ok {
+				t.Errorf("%s %s: %q is not documented", method, path, name)
+			}
+		}
+	}
+	ask("404", "GET", "/v1/placements/{name}")
+	ask("201", "PUT", "/v1/placements/{name}")
+	ask("200", "PUT", "/v1/placements/{name}")
+	ask("200", "GET", "/v1/placements/{name}")
+	ask("200", "GET", "/v1/placements")
+	ask("201", "POST", "/v1/placements/{name}/decisions")
+	ask("200", "POST", "/v1/placements/{name}/decisions")
+	if a := s.ask("POST", "/v1/decisions/abc/outcome", `{"choice":"sku1"}`); a.status != 204 && a.status != 422 {
+		t.Errorf("the outcome: %d %s", a.status, a.body)
+	}
+	ask("200", "GET", "/v1/decisions/{id}")
+	ask("200", "GET", "/v1/placements/{name}/stats")
+	ask("404", "POST", "/v1/placements/{name}/rollback")
+	ask("204", "DELETE", "/v1/placements/{name}")
+}

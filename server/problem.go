@@ -1,0 +1,157 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"vitrine/decision"
+)
+
+// Problem is an error as its caller sees it, in application/problem+json (RFC 9457).
+type Problem struct {
+	Type      string       `json:"type" doc:"what kind of problem it is" example:"urn:vitrine:problem:invalid"`
+	Title     string       `json:"title" doc:"the status in words"`
+	Status    int          `json:"status"`
+	Detail    string       `json:"detail" doc:"what is wrong, and what to do"`
+	Errors    []FieldError `json:"errors,omitempty" doc:"the field that is wrong"`
+	RequestID string       `json:"request_id" doc:"what the log of the service calls the request"`
+
+	cause string // for the log alone
+	retry string // Retry-After
+}
+
+// FieldError is where in a body a problem is.
+type FieldError struct {
+	Pointer string `json:"pointer" doc:"a JSON pointer in the body" example:"#/items/3/id"`
+	Detail  string `json:"detail"`
+}
+
+// Error implements error.
+func (p *Problem) Error() string { return p.Detail }
+
+const problemType = "urn:vitrine:problem:"
+
+func problemf(status int, kind, format string, args ...any) *Problem {
+	return &Problem{Type: problemType + kind, Title: http.StatusText(status), Status: status, Detail: fmt.Sprintf(format, args...)}
+}
+
+var errPanic = errors.New("panic")
+
+// known are the errors of the engine, and what they are to a caller.
+var known = []struct {
+	err    error
+	status int
+	kind   string
+}{
+	{decision.ErrNotFound, http.StatusNotFound, "not-found"},
+	{decision.ErrConflict, http.StatusConflict, "conflict"},
+	{decision.ErrLate, http.StatusConflict, "late"},
+	{decision.ErrNotShown, http.StatusUnprocessableEntity, "not-shown"},
+	{decision.ErrBehind, http.StatusServiceUnavailable, "behind"},
+}
+
+// problemOf says what an error is to a caller. What the service itself got wrong is for the log.
+func problemOf(err error) *Problem {
+	var p *Problem
+	if errors.As(err, &p) {
+		return p
+	}
+	var field *decision.FieldError
+	if errors.As(err, &field) {
+		p := problemf(http.StatusUnprocessableEntity, "invalid", "%s", field.Error())
+		p.Errors = []FieldError{{Pointer: "#" + field.Field, Detail: field.Message}}
+		return p
+	}
+	for _, k := range known {
+		if errors.Is(err, k.err) {
+			p := problemf(k.status, k.kind, "%s", err)
+			if k.status == http.StatusServiceUnavailable {
+				p.retry = "1"
+			}
+			return p
+		}
+	}
+	switch {
+	case errors.Is(err, decision.ErrPolicy):
+		p = problemf(http.StatusInternalServerError, "policy", "the policy of the placement failed on this request")
+	case errors.Is(err, decision.ErrStopped):
+		p = problemf(http.StatusServiceUnavailable, "stopped", "the service has stopped to decide: what was not acknowledged may be lost")
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		p = problemf(http.StatusServiceUnavailable, "slow", "the answer took too long: ask again, under the same decision_id")
+		p.retry = "1"
+	default:
+		p = problemf(http.StatusInternalServerError, "internal", "the service failed on this request")
+	}
+	p.cause = err.Error()
+	return p
+}
+
+// fail answers with a problem, if nothing was answered yet.
+func (c *call) fail(err error) {
+	p := *problemOf(err)
+	p.RequestID = c.id
+	c.problem = &p
+	if c.w.status != 0 {
+		return
+	}
+	if p.retry != "" {
+		c.w.Header().Set("Retry-After", p.retry)
+	}
+	p.Detail = strings.ToValidUTF8(p.Detail, "\uFFFD")
+	for i := range p.Errors {
+		p.Errors[i].Pointer = strings.ToValidUTF8(p.Errors[i].Pointer, "\uFFFD")
+		p.Errors[i].Detail = strings.ToValidUTF8(p.Errors[i].Detail, "\uFFFD")
+	}
+	body, err := json.Marshal(p)
+	if err != nil {
+		panic(fmt.Sprintf("server: a problem does not marshal: %v", err))
+	}
+	_ = c.answer(p.Status, "application/problem+json", body)
+}
+
+// read decodes a small body strictly.
+func (c *call) read(dst any) error {
+	if _, err := c.mediaType(asJSON); err != nil {
+		return err
+	}
+	body, err := c.body()
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(body, dst, json.RejectUnknownMembers(true)); err != nil {
+		return malformed(body, jsonError(err))
+	}
+	return nil
+}
+
+// malformed tells a body that is no JSON at all from one that says something wrong.
+func malformed(body []byte, err error) error {
+	var field *decision.FieldError
+	if !errors.As(err, &field) || jsontext.Value(body).IsValid() {
+		return err
+	}
+	p := problemOf(err)
+	p.Type, p.Status, p.Title = problemType+"malformed", http.StatusBadRequest, http.StatusText(http.StatusBadRequest)
+	return p
+}
+
+// jsonError names the field.
+func jsonError(err error) error {
+	var semantic *json.SemanticError
+	var syntactic *jsontext.SyntacticError
+	switch {
+	case errors.As(err, &semantic) && errors.Is(err, json.ErrUnknownName):
+		return &decision.FieldError{Field: string(semantic.JSONPointer), Message: "unknown key"}
+	case errors.As(err, &semantic):
+		return &decision.FieldError{Field: string(semantic.JSONPointer), Message: "wrong type"}
+	case errors.As(err, &syntactic):
+		return &decision.FieldError{Field: string(syntactic.JSONPointer), Message: "not JSON: " + syntactic.Err.Error()}
+	}
+	return &decision.FieldError{Message: "the JSON ends early"}
+}

@@ -1,0 +1,143 @@
+package server
+
+import (
+	"net/http"
+	"reflect"
+)
+
+// route is what is done at a path, and what the OpenAPI document says of it.
+type route struct {
+	method, path string
+	scope        Scope // "" needs no key
+	handle       func(*call) error
+	stream       bool // answers for as long as it is listened to
+	free         bool // takes no place among the requests under way, and no rate
+
+	id, summary string
+	query       []parameter
+	body        []content
+	answers     map[int][]content // by status; none is an empty body
+	errors      []int
+}
+
+// parameter is one of a query.
+type parameter struct{ name, doc string }
+
+// content is a body in one media type.
+type content struct {
+	mediaType string
+	of        reflect.Type // nil where only the type is known
+	example   string       // JSON
+}
+
+func jsonOf[T any](example string) content { return content{asJSON, reflect.TypeFor[T](), example} }
+
+const (
+	examplePlacement = `{"max_size":3,"features":[{"name":"price","kind":"number"},{"name":"brand","kind":"category"}],"policy":{"name":"onl-mnl","lambda":3,"beta":1,"warmup":20},"attribution_window":"30m","mode":"learn"}`
+	exampleRequest   = `{"decision_id":"abc","items":[{"id":"sku1","features":{"price":1.2,"brand":"acme"},"revenue":2.5},{"id":"sku2","features":{"price":0.7,"brand":"zenith"},"revenue":1.5}]}`
+	exampleAnswer    = `{"decision_id":"abc","assortment":[{"id":"sku1","position":1,"choice_probability":0.2}],"outside_probability":0.8,"expected_revenue":0.5,"propensity":null,"policy_version":17}`
+)
+
+// routes are all there are.
+func (s *Server) routes() []route {
+	list := []route{
+		{
+			method: "PUT", path: "/v1/placements/{name}", scope: ScopeAdmin, handle: s.putPlacement,
+			id: "putPlacement", summary: "Create a placement, or change it. What it has learned stays unless its features, size, policy, horizon or seed change.",
+			body:    []content{jsonOf[placementDocument](examplePlacement)},
+			answers: map[int][]content{200: {jsonOf[placementDocument]("")}, 201: {jsonOf[placementDocument]("")}}, errors: []int{400, 413, 415, 422},
+		},
+		{
+			method: "GET", path: "/v1/placements/{name}", scope: ScopeRead, handle: s.getPlacement,
+			id: "getPlacement", summary: "The configuration of a placement, with all its values.",
+			answers: map[int][]content{200: {jsonOf[placementDocument]("")}}, errors: []int{404},
+		},
+		{
+			method: "DELETE", path: "/v1/placements/{name}", scope: ScopeAdmin, handle: s.deletePlacement,
+			id: "deletePlacement", summary: "End a placement. Its decisions are forgotten.",
+			answers: map[int][]content{204: nil}, errors: []int{404},
+		},
+		{
+			method: "GET", path: "/v1/placements", scope: ScopeRead, handle: s.listPlacements,
+			id: "listPlacements", summary: "All placements, by name.",
+			answers: map[int][]content{200: {jsonOf[placementList]("")}},
+		},
+		{
+			method: "POST", path: "/v1/placements/{name}/decisions", scope: ScopeDecide, handle: s.decide,
+			id:      "decide",
+			summary: "Choose what to show. The same decision_id and request again have the same answer again, with the status 200.",
+			body:    []content{jsonOf[requestDocument](exampleRequest), {mediaType: asBinary}},
+			answers: map[int][]content{
+				200: {jsonOf[answerDocument](""), {mediaType: asBinary}},
+				201: {jsonOf[answerDocument](exampleAnswer), {mediaType: asBinary}},
+			},
+			errors: []int{400, 404, 409, 413, 415, 422},
+		},
+		{
+			method: "POST", path: "/v1/decisions/{id}/outcome", scope: ScopeOutcome, handle: s.outcome,
+			id: "outcome", summary: "Tell what became of a decision: the id of the item that was taken, or null for none. Telling it again changes nothing.",
+			body:    []content{jsonOf[outcomeDocument](`{"choice":"sku1"}`)},
+			answers: map[int][]content{204: nil}, errors: []int{400, 404, 409, 413, 415, 422},
+		},
+		{
+			method: "GET", path: "/v1/decisions/{id}", scope: ScopeRead, handle: s.getDecision,
+			id: "getDecision", summary: "A decision that is remembered, and its outcome.",
+			answers: map[int][]content{200: {jsonOf[decisionDocument]("")}}, errors: []int{404},
+		},
+		{
+			method: "GET", path: "/v1/placements/{name}/stats", scope: ScopeRead, handle: s.stats,
+			id: "stats", summary: "The counters of a placement: decisions, outcomes, learning, calibration, revenue.",
+			answers: map[int][]content{200: {jsonOf[statsDocument]("")}}, errors: []int{404},
+		},
+		{
+			method: "POST", path: "/v1/placements/{name}/rollback", scope: ScopeAdmin, handle: s.rollBack,
+			id: "rollBack", summary: "Make a placement forget what it has learned since a version was kept: one of the versions of its statistics.",
+			body:    []content{jsonOf[rollbackDocument](`{"version":17}`)},
+			answers: map[int][]content{204: nil}, errors: []int{400, 404, 413, 415, 422},
+		},
+		{method: "GET", path: "/metrics", scope: ScopeRead, handle: s.tellMetrics},
+		{method: "GET", path: "/healthz", handle: s.healthy, free: true},
+		{method: "GET", path: "/readyz", handle: s.ready, free: true},
+		{method: "GET", path: "/openapi.json", handle: s.openAPI},
+		{method: "GET", path: "/docs", handle: s.docs},
+	}
+	if s.feed != nil {
+		list = append(list, route{
+			method: "GET", path: "/v1/events", scope: ScopeRead, handle: s.listen, stream: true, free: true,
+			id: "events", summary: "What happens from now on, as server-sent events. The id of an event is its entry in the log: where one is missing, it was of a placement not asked for, or the stream broke off.",
+			query:   []parameter{{"placement", "only what is of this placement"}},
+			answers: map[int][]content{200: {{mediaType: "text/event-stream"}}},
+		})
+	}
+	return list
+}
+
+// unknown answers what no route does: another method of a path there is, or
+// nothing.
+func (s *Server) unknown(mux *http.ServeMux) func(*call) error {
+	return func(c *call) error {
+		var allowed []string
+		for _, method := range []string{"GET", "PUT", "POST", "DELETE"} {
+			other := *c.Request
+			other.Method = method
+			if _, pattern := mux.Handler(&other); pattern != "/" {
+				allowed = append(allowed, method)
+			}
+		}
+		if allowed == nil {
+			return problemf(http.StatusNotFound, "no-route", "there is nothing at this path: see /docs")
+		}
+		c.w.Header()["Allow"] = allowed
+		return problemf(http.StatusMethodNotAllowed, "method", "the method must be one of %q", allowed)
+	}
+}
+
+func (s *Server) healthy(c *call) error { return c.answer(http.StatusOK, "text/plain", []byte("ok\n")) }
+
+// ready reports whether requests are taken: not once the server drains.
+func (s *Server) ready(c *call) error {
+	if s.draining.Load() {
+		return problemf(http.StatusServiceUnavailable, "draining", "the service is being stopped")
+	}
+	return c.answer(http.StatusOK, "text/plain", []byte("ready\n"))
+}

@@ -1,0 +1,415 @@
+package server_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"vitrine/config"
+	"vitrine/decision"
+	"vitrine/eventlog"
+	"vitrine/eventlog/memlog"
+	"vitrine/server"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// service is a server on an engine with a log in memory, asked without a network.
+type service struct {
+	testing.TB
+	*server.Server
+	engine *decision.Engine
+	store  eventlog.Store
+	feed   *server.Feed
+	clock  *clock
+	log    *lines
+	token  string
+}
+
+// clock is a time that tests move.
+type clock struct{ ns atomic.Int64 }
+
+func (c *clock) now() time.Time          { return time.Unix(0, c.ns.Load()) }
+func (c *clock) advance(d time.Duration) { c.ns.Add(int64(d)) }
+
+// lines is what was logged.
+type lines struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *lines) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(b)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// started makes a service. change may be nil.
+func started(t testing.TB, change func(o *server.Options, e *decision.Options)) *service {
+	t.Helper()
+	s := &service{TB: t, feed: new(server.Feed), clock: new(clock), log: new(lines)}
+	s.clock.advance(time.Hour)
+	store := new(memlog.Store)
+	eo := decision.Options{Store: store, Build: config.NewLearner, Applied: s.feed.Applied}
+	so := server.Options{
+		Clock: s.clock.now, Feed: s.feed, Log: store, Version: "test",
+		Logger: slog.New(slog.NewJSONHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+	}
+	if change != nil {
+		change(&so, &eo)
+	}
+	var err error
+	if s.engine, err = decision.Open(context.Background(), eo); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.engine.Close)
+	t.Cleanup(s.feed.Close)
+	s.store, so.Engine = eo.Store, s.engine
+	s.Server = server.New(so)
+	return s
+}
+
+// answer is what came back.
+type answer struct {
+	status int
+	header http.Header
+	body   string
+}
+
+func (s *service) ask(method, path, body string, headers ...string) answer {
+	r := httptest.NewRequest(method, "http://localhost"+path, strings.NewReader(body))
+	if s.token != "" {
+		r.Header.Set("Authorization", "Bearer "+s.token)
+	}
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, r)
+	return answer{w.Code, w.Result().Header, w.Body.String()}
+}
+
+// askHost asks under a name of the server's.
+func (s *service) askHost(host, path string) int {
+	r := httptest.NewRequest("GET", "http://"+host+path, nil)
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, r)
+	return w.Code
+}
+
+// want asks, and expects a status.
+func (s *service) want(status int, method, path, body string, headers ...string) answer {
+	s.Helper()
+	a := s.ask(method, path, body, headers...)
+	if a.status != status {
+		s.Fatalf("%s %s %s: status %d, want %d: %s", method, path, body, a.status, status, a.body)
+	}
+	return a
+}
+
+// problem asks, and expects a problem of a kind at a field.
+func (s *service) problem(status int, kind, pointer, method, path, body string, headers ...string) {
+	s.Helper()
+	a := s.want(status, method, path, body, headers...)
+	if got := a.header.Get("Content-Type"); got != "application/problem+json" {
+		s.Errorf("%s %s: a problem of the type %q", method, path, got)
+	}
+	var p server.Problem
+	if err := json.Unmarshal([]byte(a.body), &p); err != nil {
+		s.Fatalf("%s %s: %v: %s", method, path, err, a.body)
+	}
+	if p.Type != "urn:vitrine:problem:"+kind || p.Status != status || p.Title != http.StatusText(status) || p.Detail == "" || p.RequestID != a.header.Get("X-Request-Id") {
+		s.Errorf("%s %s %s: %s, want a problem of the kind %q", method, path, body, a.body, kind)
+	}
+	if pointer != "" && (len(p.Errors) != 1 || p.Errors[0].Pointer != pointer) {
+		s.Errorf("%s %s %s: %s, want the field %s", method, path, body, a.body, pointer)
+	}
+}
+
+func same(t testing.TB, got, want string) {
+	t.Helper()
+	var a, b any
+	if err := json.Unmarshal([]byte(got), &a); err != nil {
+		t.Fatalf("%v: %s", err, got)
+	}
+	if err := json.Unmarshal([]byte(want), &b); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(b, a); d != "" {
+		t.Errorf("-want +got\n%s", d)
+	}
+}
+
+const (
+	home  = `{"max_size":3,"features":[{"name":"price","kind":"number"},{"name":"brand","kind":"category"}],"policy":{"name":"onl-mnl","lambda":3,"beta":1,"warmup":20},"attribution_window":"30m","mode":"learn"}`
+	plain = `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl"}}`
+	items = `"items":[{"id":"sku1","features":{"price":1.2,"brand":"acme"},"revenue":2.5},{"id":"sku2","features":{"price":0.7,"brand":"zenith"}}]`
+)
+
+// told is an answer as its caller reads it.
+type told struct {
+	Decision   string `json:"decision_id"`
+	Assortment []struct {
+		ID          string   `json:"id"`
+		Position    int      `json:"position"`
+		Probability *float64 `json:"choice_probability"`
+	} `json:"assortment"`
+	Outside    *float64 `json:"outside_probability"`
+	Revenue    *float64 `json:"expected_revenue"`
+	Propensity *float64 `json:"propensity"`
+	Version    uint64   `json:"policy_version"`
+}
+
+func parsed(t testing.TB, body string) (a told) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(body), &a, json.RejectUnknownMembers(true)); err != nil {
+		t.Fatalf("%v: %s", err, body)
+	}
+	return a
+}
+
+// Where the policy has estimates the probabilities are those of a choice, and the
+// revenue is what they expect.
+func TestEstimates(t *testing.T) {
+	s := started(t, nil)
+	s.want(201, "PUT", "/v1/placements/home", strings.Replace(home, `{"name":"onl-mnl","lambda":3,"beta":1,"warmup":20}`, `{"name":"ucb-mnl"}`, 1))
+	a := parsed(t, s.want(201, "POST", "/v1/placements/home/decisions", `{`+items+`}`).body)
+	total, revenue := *a.Outside, 0.0
+	for _, i := range a.Assortment {
+		total += *i.Probability
+		revenue += *i.Probability * map[string]float64{"sku1": 2.5, "sku2": 1}[i.ID]
+	}
+	if math.Abs(total-1) > 1e-12 || math.Abs(revenue-*a.Revenue) > 1e-12 || revenue == 0 {
+		t.Errorf("the probabilities sum to %v, the expected revenue is %v: %+v", total, revenue, a)
+	}
+}
+
+// The shapes of the API, in the order of a first use.
+func TestExamples(t *testing.T) {
+	s := started(t, nil)
+	created := s.want(201, "PUT", "/v1/placements/home", home)
+	if again := s.want(200, "PUT", "/v1/placements/home", home); again.body != created.body {
+		t.Errorf("the same placement again: %s, was %s", again.body, created.body)
+	}
+	got := s.want(200, "GET", "/v1/placements/home", "")
+	same(t, got.body, created.body)
+	s.want(200, "PUT", "/v1/placements/home", got.body) // what is told can be put
+	same(t, s.want(200, "GET", "/v1/placements", "").body, `{"placements":[{"name":"home","config":`+got.body+`}]}`)
+
+	request := `{"decision_id":"abc",` + items + `}`
+	first := s.want(201, "POST", "/v1/placements/home/decisions", request)
+	a := parsed(t, first.body)
+	for k, i := range a.Assortment {
+		if i.Position != k+1 {
+			t.Errorf("position %d of %s", i.Position, first.body)
+		}
+	}
+	if a.Decision != "abc" || len(a.Assortment) == 0 || a.Outside != nil { // in its warm-up the policy has no estimate
+		t.Errorf("the answer %s", first.body)
+	}
+	if again := s.want(200, "POST", "/v1/placements/home/decisions", request); again.body != first.body {
+		t.Errorf("the same request again: %s, was %s", again.body, first.body)
+	}
+	s.problem(409, "conflict", "", "POST", "/v1/placements/home/decisions", strings.Replace(request, "1.2", "1.3", 1))
+
+	shown := a.Assortment[0].ID
+	s.problem(422, "not-shown", "", "POST", "/v1/decisions/abc/outcome", `{"choice":"sku9"}`)
+	s.want(204, "POST", "/v1/decisions/abc/outcome", `{"choice":"`+shown+`"}`)
+	s.want(204, "POST", "/v1/decisions/abc/outcome", `{"choice":"`+shown+`"}`)
+	s.problem(409, "conflict", "", "POST", "/v1/decisions/abc/outcome", `{"choice":null}`)
+	s.problem(404, "not-found", "", "POST", "/v1/decisions/abd/outcome", `{"choice":null}`)
+	same(t, s.want(200, "GET", "/v1/decisions/abc", "").body,
+		strings.TrimSuffix(first.body, "}")+`,"placement":"home","by":"policy","time":"1970-01-01T01:00:00Z","status":"chosen","choice":"`+shown+`"}`)
+
+	made := s.want(201, "POST", "/v1/placements/home/decisions", `{`+items+`}`)
+	if a = parsed(t, made.body); a.Decision == "abc" {
+		t.Fatal(made.body)
+	}
+	s.want(204, "POST", "/v1/decisions/"+a.Decision+"/outcome", `{"choice":null}`)
+
+	if err := s.engine.Wait(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var stats decision.Stats
+	if err := json.Unmarshal([]byte(s.want(200, "GET", "/v1/placements/home/stats", "").body), &stats); err != nil || stats.Decisions != 2 || stats.Outcomes != 2 || stats.Learned != 2 {
+		t.Errorf("%+v, %v", stats, err)
+	}
+
+	version, err := s.engine.Keep(t.Context(), "home", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.want(204, "POST", "/v1/placements/home/rollback", fmt.Sprintf(`{"version":%d}`, version))
+	s.problem(404, "not-found", "", "POST", "/v1/placements/home/rollback", `{"version":1000}`)
+
+	s.want(204, "DELETE", "/v1/placements/home", "")
+	s.problem(404, "not-found", "", "DELETE", "/v1/placements/home", "")
+	s.problem(404, "not-found", "", "GET", "/v1/decisions/abc", "")
+	same(t, s.want(200, "GET", "/v1/placements", "").body, `{"placements":[]}`)
+}
+
+func TestBadInput(t *testing.T) {
+	s := started(t, func(o *server.Options, _ *decision.Options) { o.Limits.Body = 100_000 })
+	s.want(201, "PUT", "/v1/placements/home", home)
+	decide := func(status int, kind, pointer, body string, headers ...string) {
+		t.Helper()
+		s.problem(status, kind, pointer, "POST", "/v1/placements/home/decisions", body, headers...)
+	}
+	decide(422, "invalid", "#/items/0/features/price", `{"items":[{"id":"a","features":{"price":"cheap","brand":"b"}}]}`)
+	decide(422, "invalid", "#/items/0/features/price", `{"items":[{"id":"a","features":{"price":true,"brand":"b"}}]}`)
+	decide(422, "invalid", "#/items/0/features/colour", `{"items":[{"id":"a","features":{"colour":"red"}}]}`)
+	decide(422, "invalid", "#/items/0/features/price", `{"items":[{"id":"a","features":{"brand":"b"}}]}`)
+	decide(422, "invalid", "#/items/0/features/price", `{"items":[{"id":"a","features":{"price":1e999,"brand":"b"}}]}`)
+	decide(422, "invalid", "#/items/0/revenue", `{"items":[{"id":"a","features":{"price":1,"brand":"b"},"revenue":-1}]}`)
+	decide(422, "invalid", "#/items", `{"items":[]}`)
+	decide(422, "invalid", "#/items", `{}`)
+	decide(422, "invalid", "#/size", `{"size":9,`+items+`}`)
+	decide(422, "invalid", "#/include/0", `{"include":["sku3"],`+items+`}`)
+	decide(422, "invalid", "#/exclude", `{"exclude":{},`+items+`}`)
+	decide(422, "invalid", "#/at_most/0/most", `{"at_most":[{"items":["sku1"],"most":-1}],`+items+`}`)
+	decide(422, "invalid", "#/decision_id", `{"decision_id":"a b",`+items+`}`)
+	decide(422, "invalid", "#/baseline", `{"baseline":["sku1"],`+items+`}`)
+	decide(422, "invalid", "", `[]`)
+	decide(422, "invalid", "", strings.Repeat("[", 9000)+strings.Repeat("]", 9000))
+	decide(400, "malformed", "", strings.Repeat(`{"items":`, 5000))
+	decide(400, "malformed", "", strings.Repeat("[", 50_000))
+	decide(400, "malformed", "#/items/0/features/price", `{"items":[{"id":"a","features":{"price":NaN,"brand":"b"}}]}`)
+	decide(400, "malformed", "", ``)
+	decide(400, "malformed", "", `{"items":[`)
+	decide(400, "malformed", "", "{\"items\":[{\"id\":\"\xff\"}]}")
+	decide(413, "too-large", "", `{"items":[`+strings.Repeat(`{"id":"a"},`, 10_000)+`]}`)
+	decide(415, "media-type", "", `{}`, "Content-Type", "text/xml")
+	decide(415, "media-type", "", `{}`, "Content-Encoding", "gzip")
+	var many []string
+	for i := range 1001 {
+		many = append(many, fmt.Sprintf(`{"id":"%d","features":{"price":1,"brand":"b"}}`, i))
+	}
+	decide(422, "invalid", "#/items", `{"items":[`+strings.Join(many, ",")+`]}`)
+	s.problem(404, "not-found", "", "POST", "/v1/placements/hom/decisions", `{`+items+`}`)
+
+	s.want(201, "POST", "/v1/placements/home/decisions", `{"decision_id":"d",`+items+`}`)
+	for body, status := range map[string]int{
+		`{"choice":1}`: 422, `{"choice":""}`: 422, `{}`: 422, `{"choise":null}`: 422, `[]`: 422, `{`: 400, ``: 400, `{"choice":null}{}`: 400,
+		`{"choice":null,"choice":null}`: 400, `null`: 422,
+	} {
+		if a := s.ask("POST", "/v1/decisions/d/outcome", body); a.status != status {
+			t.Errorf("outcome %s: %d, want %d: %s", body, a.status, status, a.body)
+		}
+	}
+	s.problem(422, "invalid", "#/choice", "POST", "/v1/decisions/d/outcome", `{"choice":["sku1"]}`)
+	s.problem(404, "not-found", "", "POST", "/v1/decisions/%2e%2e%2fd/outcome", `{"choice":null}`)
+
+	put := func(status int, kind, pointer, name, body string) {
+		t.Helper()
+		s.problem(status, kind, pointer, "PUT", "/v1/placements/"+name, body)
+	}
+	put(422, "invalid", "#/name", "a%20b", home)
+	put(422, "invalid", "#/name", strings.Repeat("a", 65), home)
+	put(422, "invalid", "#/max_size", "p", `{"max_size":"3"}`)
+	put(422, "invalid", "#/max_sise", "p", `{"max_sise":3}`)
+	put(422, "invalid", "#/features/0/kind", "p", strings.Replace(home, `"number"`, `"numbr"`, 1))
+	put(422, "invalid", "#/policy", "p", strings.Replace(home, "onl-mnl", "onl-mln", 1))
+	put(422, "invalid", "#/policy", "p", strings.Replace(home, `"lambda":3`, `"lamda":3`, 1))
+	put(422, "invalid", "#/attribution_window", "p", strings.Replace(home, "30m", "soon", 1))
+	put(422, "invalid", "#/mode", "p", strings.Replace(home, `"learn"`, `"guess"`, 1))
+	put(400, "malformed", "", "p", `{"max_size":3`)
+	put(400, "malformed", "", "p", `{"max_size":3,"max_size":3}`)
+
+	s.problem(422, "invalid", "#/version", "POST", "/v1/placements/home/rollback", `{}`)
+	s.problem(422, "invalid", "#/version", "POST", "/v1/placements/home/rollback", `{"version":-1}`)
+	s.problem(404, "no-route", "", "GET", "/v2/placements", "")
+	s.problem(405, "method", "", "DELETE", "/v1/placements", "")
+	if allow := s.ask("POST", "/v1/placements/home", "").header["Allow"]; !cmp.Equal(allow, []string{"GET", "PUT", "DELETE"}) {
+		t.Errorf("Allow: %q", allow)
+	}
+	s.want(201, "POST", "/v1/placements/home/decisions", `{`+items+`}`) // it still decides
+	s.want(201, "POST", "/v1/placements/home/decisions", `{`+items+`}`, "Content-Type", "application/json; charset=utf-8")
+	s.want(201, "POST", "/v1/placements/home/decisions", `{`+items+`}`, "Content-Type", "application/x-www-form-urlencoded")
+}
+
+// An outcome after the window is refused, unless it is what the round counted as.
+func TestLateOutcomes(t *testing.T) {
+	s := started(t, nil)
+	s.want(201, "PUT", "/v1/placements/home", home)
+	for _, id := range []string{"a", "b"} {
+		s.want(201, "POST", "/v1/placements/home/decisions", `{"decision_id":"`+id+`","include":["sku1"],`+items+`}`)
+	}
+	s.clock.advance(31 * time.Minute)
+	s.problem(409, "late", "", "POST", "/v1/decisions/a/outcome", `{"choice":"sku1"}`)
+	s.want(204, "POST", "/v1/decisions/a/outcome", `{"choice":null}`)
+	s.want(204, "POST", "/v1/decisions/b/outcome", `{"choice":null}`)
+}
+
+// A failure of the service is not the caller's business in detail, but the
+// log's, and other placements go on.
+func TestFailures(t *testing.T) {
+	s := started(t, func(_ *server.Options, o *decision.Options) { o.Build = brokenUnder("broken") })
+	s.want(201, "PUT", "/v1/placements/broken", strings.Replace(plain, "ucb-mnl", "broken", 1))
+	s.want(201, "PUT", "/v1/placements/sound", plain)
+	const body = `{"items":[{"id":"a","features":{"x":1}}]}`
+	s.problem(500, "policy", "", "POST", "/v1/placements/broken/decisions", body)
+	if a := s.ask("POST", "/v1/placements/broken/decisions", body); strings.Contains(a.body, "boom") {
+		t.Errorf("the caller is told %s", a.body)
+	}
+	if !strings.Contains(s.log.String(), "boom") {
+		t.Errorf("the log does not say why:\n%s", s.log)
+	}
+	s.want(201, "POST", "/v1/placements/sound/decisions", body)
+
+	s.engine.Close()
+	s.problem(503, "stopped", "", "POST", "/v1/placements/sound/decisions", body)
+}
+
+func TestStandingPages(t *testing.T) {
+	s := started(t, nil)
+	s.want(200, "GET", "/healthz", "")
+	s.want(200, "GET", "/readyz", "")
+	page := s.want(200, "GET", "/docs", "")
+	if strings.Contains(page.body, "//") {
+		t.Error("the page of the API is not whole by itself")
+	}
+}
+
+func TestMetrics(t *testing.T) {
+	s := started(t, nil)
+	s.want(201, "PUT", "/v1/placements/home", strings.Replace(home, `"learn"`, `"explore"`, 1))
+	for i := range 20 {
+		s.want(201, "POST", "/v1/placements/home/decisions", fmt.Sprintf(`{"decision_id":"%d",%s}`, i, items))
+	}
+	s.want(204, "POST", "/v1/decisions/3/outcome", `{"choice":null}`)
+	s.want(404, "POST", "/v1/decisions/33/outcome", `{"choice":null}`)
+	if err := s.engine.Wait(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	text := s.want(200, "GET", "/metrics", "").body
+	for _, line := range []string{
+		`vitrine_decisions_total{placement="home"} 20`, `vitrine_outcomes_total{placement="home"} 1`, `vitrine_pending{placement="home"} 19`,
+		`vitrine_learner_lag_rounds{placement="home"} 0`, `vitrine_log_lag_entries 0`, `vitrine_log_entries 22`, `vitrine_exploration_share{placement="home"} `,
+		`vitrine_calibration_foretold_total{placement="home"} `, `vitrine_revenue_total{by="policy",placement="home"} 0`,
+		`vitrine_request_seconds_count{method="POST",route="/v1/placements/{name}/decisions",status="2xx"} 20`,
+		`vitrine_request_seconds_count{method="POST",route="/v1/decisions/{id}/outcome",status="4xx"} 1`,
+	} {
+		if !strings.Contains(text, "\n"+line) {
+			t.Errorf("%s is missing", line)
+		}
+	}
+}

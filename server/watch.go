@@ -1,0 +1,73 @@
+package server
+
+import (
+	"log/slog"
+	"os"
+	"slices"
+	"sync"
+	"time"
+)
+
+// watched is a value read from files, and read again when one of them changes.
+type watched[T any] struct {
+	paths  []string
+	load   func() (T, error)
+	clock  func() time.Time
+	logger *slog.Logger
+
+	mu     sync.Mutex
+	looked time.Time
+	stamps []stamp
+	value  T
+}
+
+// stamp is how a file is told to have changed.
+type stamp struct {
+	modified int64 // Unix nanoseconds
+	size     int64
+}
+
+// watchEvery is how often files are looked at.
+const watchEvery = time.Second
+
+func watch[T any](load func() (T, error), clock func() time.Time, logger *slog.Logger, paths ...string) (*watched[T], error) {
+	w := &watched[T]{paths: paths, load: load, clock: clock, logger: logger, looked: clock()}
+	w.stamps = w.look()
+	var err error
+	w.value, err = load()
+	return w, err
+}
+
+// get returns the value. Where the files cannot be read it is the last one.
+func (w *watched[T]) get() T {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := w.clock()
+	if now.Sub(w.looked) < watchEvery {
+		return w.value
+	}
+	w.looked = now
+	stamps := w.look()
+	if slices.Equal(stamps, w.stamps) {
+		return w.value
+	}
+	w.stamps = stamps
+	v, err := w.load()
+	if err != nil {
+		w.logger.Error("a changed file cannot be read: what it said before holds", "cause", err.Error())
+		return w.value
+	}
+	w.logger.Info("a changed file was read", "files", w.paths)
+	w.value = v
+	return v
+}
+
+func (w *watched[T]) look() []stamp {
+	stamps := make([]stamp, len(w.paths))
+	for i, path := range w.paths {
+		if info, err := os.Stat(path); err == nil {
+			stamps[i] = stamp{info.ModTime().UnixNano(), info.Size()}
+		}
+	}
+	return stamps
+}
