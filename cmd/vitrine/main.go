@@ -34,6 +34,7 @@ type cli struct {
 	Tune      tuneCmd      `cmd:"" help:"Search the parameters of a policy, and judge the best on fresh seeds."`
 	Optimize  optimizeCmd  `cmd:"" help:"Find the best assortment for given utilities, revenues and rules."`
 	List      listCmd      `cmd:"" help:"List what a file may name, and the experiments there are."`
+	Serve     serveCmd     `cmd:"" help:"Serve decisions over HTTP, and learn from their outcomes."`
 	Version   versionCmd   `cmd:"" help:"Print the version."`
 }
 

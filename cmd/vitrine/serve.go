@@ -1,0 +1,195 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+
+	"vitrine/config"
+	"vitrine/decision"
+	"vitrine/eventlog"
+	"vitrine/eventlog/natslog"
+	"vitrine/internal/replace"
+	"vitrine/server"
+)
+
+type serveCmd struct {
+	Config string `placeholder:"FILE" help:"TOML file: listen, data, log, keys, [tls], [limits], [timeouts], [snapshots]."`
+	Listen string `placeholder:"ADDRESS" help:"Where to listen (127.0.0.1:8080). Elsewhere than on loopback only with keys."`
+	Data   string `placeholder:"DIR" help:"Where the log and the snapshots are (vitrine-data)."`
+}
+
+func (serveCmd) Help() string {
+	return "The decision service: decide, be told what became of it, learn. Its API is at /docs.\n\n" +
+		examples("vitrine serve", "vitrine serve --config service.toml")
+}
+
+func (c serveCmd) Run(ctx context.Context, t terminal) (err error) {
+	s, err := readService(c.Config)
+	if err != nil {
+		return err
+	}
+	if c.Listen != "" {
+		s.Listen = c.Listen
+	}
+	if c.Data != "" {
+		s.Data = c.Data
+	}
+	logger := slog.New(slog.NewJSONHandler(t.err, &slog.HandlerOptions{Level: s.LogLevel}))
+	return s.run(ctx, logger)
+}
+
+// run is the service, from the log's opening to its closing.
+func (s *service) run(ctx context.Context, logger *slog.Logger) (err error) {
+	var keys *server.Keys
+	if s.Keys != "" {
+		if keys, err = server.OpenKeys(s.Keys, time.Now, logger); err != nil {
+			return fmt.Errorf("keys: %w", err)
+		}
+	}
+	if err := server.MayListen(s.Listen, keys); err != nil {
+		return hinted{err, "name a file of keys in the configuration, keys = \"keys.toml\", or listen on 127.0.0.1"}
+	}
+	if err := os.MkdirAll(s.Data, 0o700); err != nil {
+		return err
+	}
+	store, err := s.openLog(ctx, logger)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	feed := new(server.Feed)
+	engine, err := s.openEngine(ctx, store, feed, logger)
+	if err != nil {
+		return err
+	}
+	defer engine.Close()
+	api := server.New(server.Options{
+		Engine: engine, Keys: keys, Feed: feed, Log: store, Limits: s.limits(), Logger: logger, Version: version,
+	})
+	k := keeper{engine: engine, path: s.snapshot(), logger: logger}
+	keeping, stop := context.WithCancel(ctx)
+	kept := make(chan struct{})
+	go func() { defer close(kept); k.run(keeping, s.Snapshots.Every.Duration, s.Snapshots.KeepEvery.Duration) }()
+	listen := s.listen()
+	listen.Ready = func(a net.Addr) { logger.Info("listening", "address", a.String(), "data", s.Data) }
+	err = api.Run(ctx, listen)
+	stop()
+	<-kept
+	if !errors.Is(err, decision.ErrStopped) {
+		k.last()
+	}
+	logger.Info("stopped", "entry", engine.Sequence())
+	return err
+}
+
+// boundedStore is a log that knows its extent: all are.
+type boundedStore interface {
+	eventlog.Store
+	eventlog.Bounded
+}
+
+func (s *service) openLog(ctx context.Context, logger *slog.Logger) (boundedStore, error) {
+	o := natslog.Options{Dir: filepath.Join(s.Data, "log"), Logger: logger}
+	if s.Log != "" {
+		o.Dir, o.URL = "", s.Log
+	}
+	return natslog.Open(ctx, o)
+}
+
+func (s *service) snapshot() string { return filepath.Join(s.Data, "state.snapshot") }
+
+// openEngine makes the state from the snapshot and the log after it, or where that cannot be
+// from the whole log.
+func (s *service) openEngine(ctx context.Context, store eventlog.Store, feed *server.Feed, logger *slog.Logger) (*decision.Engine, error) {
+	o := decision.Options{
+		Store: store, Build: config.NewLearner, Applied: feed.Applied,
+		Progress: func(entries int) { logger.Info("replaying", "entries", entries) },
+	}
+	snapshot, err := os.ReadFile(s.snapshot())
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	if err == nil {
+		o.Snapshot = snapshot
+		e, err := decision.Open(ctx, o)
+		if err == nil || ctx.Err() != nil || errors.Is(err, eventlog.ErrBeyond) {
+			return e, err
+		}
+		logger.Warn("the snapshot is of no use: the whole log is replayed", "cause", err.Error())
+		o.Snapshot = nil
+	}
+	return decision.Open(ctx, o)
+}
+
+// keeper writes snapshots, and keeps versions to roll back to.
+type keeper struct {
+	engine *decision.Engine
+	path   string
+	logger *slog.Logger
+	upTo   uint64 // of the last snapshot
+}
+
+func (k *keeper) run(ctx context.Context, every, keepEvery time.Duration) {
+	snapshots, versions := time.NewTicker(every), time.NewTicker(keepEvery)
+	defer snapshots.Stop()
+	defer versions.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-snapshots.C:
+			k.write(ctx)
+		case <-versions.C:
+			k.keep(ctx)
+		}
+	}
+}
+
+// largestWait bounds the wait for the learners at the end. Without a last snapshot the
+// next start replays more.
+const largestWait = 30 * time.Second
+
+func (k *keeper) last() {
+	ctx, cancel := context.WithTimeout(context.Background(), largestWait)
+	defer cancel()
+	k.write(ctx)
+}
+
+func (k *keeper) write(ctx context.Context) {
+	if k.engine.Sequence() == k.upTo {
+		return
+	}
+	data, upTo, err := k.engine.Snapshot(ctx)
+	if err == nil {
+		err = replace.File(k.path, data)
+	}
+	if err != nil {
+		k.logger.Warn("no snapshot was written", "cause", err.Error())
+		return
+	}
+	k.upTo = upTo
+	k.logger.Info("snapshot", "entry", upTo, "bytes", len(data))
+}
+
+// keep keeps the versions of the placements that have learned since the last one.
+func (k *keeper) keep(ctx context.Context) {
+	for _, name := range k.engine.Placements() {
+		s, err := k.engine.Stats(name)
+		if err != nil || len(s.Versions) > 0 && s.Versions[len(s.Versions)-1] >= s.PolicyVersion {
+			continue
+		}
+		version, err := k.engine.Keep(ctx, name, time.Now().UnixNano())
+		if err != nil {
+			k.logger.Warn("no version was kept", "placement", name, "cause", err.Error())
+			continue
+		}
+		k.logger.Info("version kept", "placement", name, "version", version)
+	}
+}

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/pelletier/go-toml/v2"
+
+	"vitrine/server"
+)
+
+// service is the configuration of the decision service. Paths are relative to its file.
+type service struct {
+	Listen   string     `toml:"listen"`
+	Data     string     `toml:"data"`
+	Log      string     `toml:"log"`  // nats://host:4222; "" is a log in Data
+	Keys     string     `toml:"keys"` // a file of API keys
+	LogLevel slog.Level `toml:"log_level"`
+	TLS      struct {
+		Certificate string `toml:"certificate"`
+		Key         string `toml:"key"`
+	} `toml:"tls"`
+	Limits struct {
+		Body        int64   `toml:"body"`
+		Concurrent  int     `toml:"concurrent"`
+		Rate        float64 `toml:"rate"`
+		Burst       int     `toml:"burst"`
+		Subscribers int     `toml:"subscribers"`
+		Answer      span    `toml:"answer"`
+	} `toml:"limits"`
+	Timeouts struct {
+		Header span `toml:"header"`
+		Read   span `toml:"read"`
+		Write  span `toml:"write"`
+		Idle   span `toml:"idle"`
+		Drain  span `toml:"drain"`
+	} `toml:"timeouts"`
+	Snapshots struct {
+		Every     span `toml:"every"`      // between snapshots of the state
+		KeepEvery span `toml:"keep_every"` // between versions to roll back to
+	} `toml:"snapshots"`
+}
+
+// span is a positive time.Duration, in a file a string.
+type span struct{ time.Duration }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (d *span) UnmarshalText(text []byte) (err error) {
+	if d.Duration, err = time.ParseDuration(string(text)); err != nil || d.Duration <= 0 {
+		return fmt.Errorf("%q: must be a positive duration such as \"30s\"", text)
+	}
+	return nil
+}
+
+// readService reads a configuration strictly. No path is one that says nothing.
+func readService(path string) (*service, error) {
+	s := &service{Listen: "127.0.0.1:8080", Data: "vitrine-data"}
+	s.Snapshots.Every.Duration, s.Snapshots.KeepEvery.Duration = 5*time.Minute, time.Hour
+	if path == "" {
+		return s, nil
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.parse(text); err != nil {
+		return nil, fmt.Errorf("%s:%w", path, err)
+	}
+	for _, p := range []*string{&s.Data, &s.Keys, &s.TLS.Certificate, &s.TLS.Key} {
+		if *p != "" && !filepath.IsAbs(*p) {
+			*p = filepath.Join(filepath.Dir(path), *p)
+		}
+	}
+	return s, nil
+}
+
+func (s *service) parse(text []byte) error {
+	d := toml.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	err := d.Decode(s)
+	var strict *toml.StrictMissingError
+	var at *toml.DecodeError
+	switch {
+	case errors.As(err, &strict):
+		first := strict.Errors[0]
+		line, _ := first.Position()
+		return fmt.Errorf("%d: unknown key %q", line, strings.Join(first.Key(), "."))
+	case errors.As(err, &at):
+		line, _ := at.Position()
+		return fmt.Errorf("%d: %s", line, strings.TrimPrefix(at.Error(), "toml: "))
+	case err != nil:
+		return fmt.Errorf(" %w", err)
+	}
+	for _, l := range []struct {
+		key      string
+		negative bool
+	}{
+		{"body", s.Limits.Body < 0}, {"concurrent", s.Limits.Concurrent < 0}, {"rate", s.Limits.Rate < 0},
+		{"burst", s.Limits.Burst < 0}, {"subscribers", s.Limits.Subscribers < 0},
+	} {
+		if l.negative {
+			return fmt.Errorf(" limits.%s must not be negative", l.key)
+		}
+	}
+	if (s.TLS.Certificate == "") != (s.TLS.Key == "") {
+		return errors.New(" [tls] needs both certificate and key")
+	}
+	return nil
+}
+
+func (s *service) limits() server.Limits {
+	l := s.Limits
+	return server.Limits{Body: l.Body, Concurrent: l.Concurrent, Rate: l.Rate, Burst: l.Burst, Subscribers: l.Subscribers, Answer: l.Answer.Duration}
+}
+
+func (s *service) listen() server.Listen {
+	t := s.Timeouts
+	return server.Listen{
+		Address: s.Listen, Certificate: s.TLS.Certificate, Key: s.TLS.Key,
+		Header: t.Header.Duration, Read: t.Read.Duration, Write: t.Write.Duration, Idle: t.Idle.Duration, Drain: t.Drain.Duration,
+	}
+}

@@ -1,0 +1,168 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"vitrine/server"
+)
+
+// watchedLog is what a service logs, of which tests wait for a message.
+type watchedLog struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+	more chan struct{}
+}
+
+func (w *watchedLog) Write(b []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.text.Write(b)
+	select {
+	case w.more <- struct{}{}:
+	default:
+	}
+	return len(b), nil
+}
+
+// line returns the first line with a message.
+func (w *watchedLog) line(message string) (map[string]any, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, text := range strings.Split(w.text.String(), "\n") {
+		var line map[string]any
+		if json.Unmarshal([]byte(text), &line) == nil && line["msg"] == message {
+			return line, true
+		}
+	}
+	return nil, false
+}
+
+// serving is a service that runs until stop, which returns what it does.
+func serving(t *testing.T, s *service) (url string, log *watchedLog, stop func() error) {
+	t.Helper()
+	log = &watchedLog{more: make(chan struct{}, 1)}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- s.run(ctx, slog.New(slog.NewJSONHandler(log, nil))) }()
+	stop = func() error { cancel(); return <-ended }
+	for {
+		select {
+		case err := <-ended:
+			t.Fatalf("the service ended: %v\n%s", err, &log.text)
+		case <-log.more:
+		}
+		if line, ok := log.line("listening"); ok {
+			return "http://" + line["address"].(string), log, stop
+		}
+	}
+}
+
+func ask(t *testing.T, status int, method, url, body string) string {
+	t.Helper()
+	r, err := http.NewRequest(method, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil || answer.StatusCode != status {
+		t.Fatalf("%s %s: %d %s, %v; want %d", method, url, answer.StatusCode, text, err, status)
+	}
+	return string(text)
+}
+
+// What was acknowledged is there after a restart: with the snapshot, without it, and with one that
+// is spoilt.
+func TestServeRestarts(t *testing.T) {
+	s, err := readService("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Listen, s.Data = "127.0.0.1:0", filepath.Join(t.TempDir(), "data")
+	url, _, stop := serving(t, s)
+	ask(t, 201, "PUT", url+"/v1/placements/home", `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl"}}`)
+	for i := range 10 {
+		ask(t, 201, "POST", url+"/v1/placements/home/decisions", fmt.Sprintf(`{"decision_id":"d%d","items":[{"id":"a","features":{"x":%d}},{"id":"b","features":{"x":1}}]}`, i, i))
+		ask(t, 204, "POST", fmt.Sprintf("%s/v1/decisions/d%d/outcome", url, i), `{"choice":null}`)
+	}
+	decision := ask(t, 200, "GET", url+"/v1/decisions/d7", "")
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	snapshot := filepath.Join(s.Data, "state.snapshot")
+	for _, prepare := range []struct {
+		name string
+		do   func() error
+		warn bool
+	}{
+		{"with the snapshot", func() error { return nil }, false},
+		{"without it", func() error { return os.Remove(snapshot) }, false},
+		{"with a spoilt one", func() error { return os.WriteFile(snapshot, []byte("spoilt"), 0o600) }, true},
+	} {
+		if err := prepare.do(); err != nil {
+			t.Fatal(err)
+		}
+		url, log, stop := serving(t, s)
+		if got := ask(t, 200, "GET", url+"/v1/decisions/d7", ""); got != decision {
+			t.Errorf("%s: %s, was %s", prepare.name, got, decision)
+		}
+		if _, warned := log.line("the snapshot is of no use: the whole log is replayed"); warned != prepare.warn {
+			t.Errorf("%s: warned %v", prepare.name, warned)
+		}
+		if err := stop(); err != nil {
+			t.Errorf("%s: %v", prepare.name, err)
+		}
+		if _, err := os.Stat(snapshot); err != nil {
+			t.Errorf("%s: %v", prepare.name, err)
+		}
+	}
+}
+
+func TestServiceFile(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "service.toml")
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(`listen = ":8443"
+data = "d"
+log = "nats://host:4222"
+keys = "k.toml"
+log_level = "debug"
+tls = {certificate = "/c.pem", key = "p.pem"}
+limits = {body = 1, concurrent = 2, rate = 3, burst = 4, subscribers = 5, answer = "6s"}
+timeouts = {header = "1s", read = "2s", write = "3s", idle = "4s", drain = "5s"}
+snapshots = {every = "1m", keep_every = "2m"}
+`)
+	s, err := readService(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Data != filepath.Join(dir, "d") || s.Keys != filepath.Join(dir, "k.toml") || s.TLS.Certificate != "/c.pem" || s.TLS.Key != filepath.Join(dir, "p.pem") || s.LogLevel != slog.LevelDebug {
+		t.Errorf("%+v", s)
+	}
+	if got, want := s.limits(), (server.Limits{Body: 1, Concurrent: 2, Rate: 3, Burst: 4, Subscribers: 5, Answer: 6e9}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	if l := s.listen(); l.Address != ":8443" || l.Header != 1e9 || l.Read != 2e9 || l.Write != 3e9 || l.Idle != 4e9 || l.Drain != 5e9 {
+		t.Errorf("%+v", l)
+	}
+}
