@@ -12,7 +12,8 @@
 //	watch.go       files that are read again when they change
 //	limits.go      how much is let in
 //	metrics.go     what Prometheus is told
-//	openapi.go     the OpenAPI document and its page
+//	openapi.go     the OpenAPI document
+//	pages.go       the page of counters, and that of the API
 //	listen.go      sockets, TLS, timeouts, the end
 //
 // It decodes nothing that the engine decodes: bodies reach decision.ParseConfig

@@ -1,7 +1,6 @@
 package server
 
 import (
-	_ "embed"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -9,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -105,7 +105,9 @@ var pathParameter = regexp.MustCompile(`\{(\w+)\}`)
 
 // document makes the OpenAPI document of the routes.
 func document(routes []route, version string) []byte {
-	registry := huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer)
+	registry := huma.NewMapRegistry("#/components/schemas/", func(t reflect.Type, hint string) string {
+		return strings.TrimSuffix(huma.DefaultSchemaNamer(t, hint), "Document")
+	})
 	api := &huma.OpenAPI{
 		OpenAPI: "3.1.0",
 		Info: &huma.Info{
@@ -177,13 +179,4 @@ func contents(list []content, registry huma.Registry) map[string]*huma.MediaType
 	return types
 }
 
-//go:embed docs.html
-var docsPage []byte
-
 func (s *Server) openAPI(c *call) error { return c.answer(http.StatusOK, asJSON, s.document) }
-
-// docs is a page that reads the document, and needs nothing else.
-func (s *Server) docs(c *call) error {
-	c.w.Header().Set("Content-Security-Policy", "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'")
-	return c.answer(http.StatusOK, "text/html; charset=utf-8", docsPage)
-}

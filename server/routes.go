@@ -99,7 +99,8 @@ func (s *Server) routes() []route {
 		{method: "GET", path: "/healthz", handle: s.healthy, free: true},
 		{method: "GET", path: "/readyz", handle: s.ready, free: true},
 		{method: "GET", path: "/openapi.json", handle: s.openAPI},
-		{method: "GET", path: "/docs", handle: s.docs},
+		{method: "GET", path: "/docs", handle: page(docsPage)},
+		{method: "GET", path: "/{$}", handle: page(frontPage)},
 	}
 	if s.feed != nil {
 		list = append(list, route{

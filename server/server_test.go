@@ -383,9 +383,11 @@ func TestStandingPages(t *testing.T) {
 	s := started(t, nil)
 	s.want(200, "GET", "/healthz", "")
 	s.want(200, "GET", "/readyz", "")
-	page := s.want(200, "GET", "/docs", "")
-	if strings.Contains(page.body, "//") {
-		t.Error("the page of the API is not whole by itself")
+	for _, path := range []string{"/", "/docs"} {
+		page := s.want(200, "GET", path, "")
+		if strings.Contains(page.body, "//") || !strings.Contains(page.header.Get("Content-Security-Policy"), "default-src 'none'") {
+			t.Errorf("the page at %s is not whole by itself", path)
+		}
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"vitrine/config"
@@ -22,12 +23,13 @@ import (
 type serveCmd struct {
 	Config string `placeholder:"FILE" help:"TOML file: listen, data, log, keys, [tls], [limits], [timeouts], [snapshots]."`
 	Listen string `placeholder:"ADDRESS" help:"Where to listen (127.0.0.1:8080). Elsewhere than on loopback only with keys."`
+	Demo   bool   `help:"Simulated shoppers, in a directory that is thrown away unless --data names one."`
 	Data   string `placeholder:"DIR" help:"Where the log and the snapshots are (vitrine-data)."`
 }
 
 func (serveCmd) Help() string {
 	return "The decision service: decide, be told what became of it, learn. Its API is at /docs.\n\n" +
-		examples("vitrine serve", "vitrine serve --config service.toml")
+		examples("vitrine serve --demo", "vitrine serve", "vitrine serve --config service.toml")
 }
 
 func (c serveCmd) Run(ctx context.Context, t terminal) (err error) {
@@ -40,6 +42,15 @@ func (c serveCmd) Run(ctx context.Context, t terminal) (err error) {
 	}
 	if c.Data != "" {
 		s.Data = c.Data
+	}
+	if s.demo = c.Demo; s.demo && (s.Keys != "" || s.TLS.Key != "") {
+		return usageError{errors.New("--demo: its shoppers have no API key and no TLS: leave keys and [tls] out")}
+	}
+	if s.demo && c.Data == "" {
+		if s.Data, err = os.MkdirTemp("", "vitrine-demo-"); err != nil {
+			return err
+		}
+		defer os.RemoveAll(s.Data)
 	}
 	logger := slog.New(slog.NewJSONHandler(t.err, &slog.HandlerOptions{Level: s.LogLevel}))
 	return s.run(ctx, logger)
@@ -75,13 +86,18 @@ func (s *service) run(ctx context.Context, logger *slog.Logger) (err error) {
 	})
 	k := keeper{engine: engine, path: s.snapshot(), logger: logger}
 	keeping, stop := context.WithCancel(ctx)
-	kept := make(chan struct{})
-	go func() { defer close(kept); k.run(keeping, s.Snapshots.Every.Duration, s.Snapshots.KeepEvery.Duration) }()
+	var beside sync.WaitGroup
+	beside.Go(func() { k.run(keeping, s.Snapshots.Every.Duration, s.Snapshots.KeepEvery.Duration) })
 	listen := s.listen()
-	listen.Ready = func(a net.Addr) { logger.Info("listening", "address", a.String(), "data", s.Data) }
+	listen.Ready = func(a net.Addr) {
+		logger.Info("listening", "address", a.String(), "data", s.Data)
+		if s.demo {
+			beside.Go(func() { demonstrate(keeping, "http://"+a.String(), logger) })
+		}
+	}
 	err = api.Run(ctx, listen)
 	stop()
-	<-kept
+	beside.Wait()
 	if !errors.Is(err, decision.ErrStopped) {
 		k.last()
 	}

@@ -45,6 +45,8 @@ type service struct {
 		Every     span `toml:"every"`      // between snapshots of the state
 		KeepEvery span `toml:"keep_every"` // between versions to roll back to
 	} `toml:"snapshots"`
+
+	demo bool
 }
 
 // span is a positive time.Duration, in a file a string.

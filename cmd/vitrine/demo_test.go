@@ -1,0 +1,109 @@
+package main
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"vitrine"
+	"vitrine/assortment"
+	"vitrine/config"
+	"vitrine/decision"
+	"vitrine/env"
+	"vitrine/eventlog/memlog"
+	"vitrine/experiment"
+	"vitrine/server"
+)
+
+// The regret of the demonstration, through HTTP, is that of an experiment with the same seed and
+// learner, in every round.
+func TestDemoIsTheExperiment(t *testing.T) {
+	const rounds = 150
+	policy := demoPolicies["home"]
+	e := experiment.Experiment{
+		Name: "demo", Rounds: rounds, Constraint: assortment.AtMost(demoSize), World: func(*rand.Rand) env.Environment { return demoWorld() }, Seeds: []uint64{demoSeed},
+		Policies: []experiment.Policy{{Label: "home", New: func(env.Environment, *rand.Rand) (vitrine.Learner, error) {
+			return config.NewLearner(decision.Spec{Policy: []byte(policy), Features: demoWidth, Items: 1000, Size: demoSize, Rounds: 100_000, Seed: demoSeed})
+		}}},
+	}
+	dir := t.TempDir()
+	if _, err := experiment.Run(t.Context(), &e, experiment.Options{Dir: dir}); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "demo", "runs.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var unit struct {
+		Regret []float64 `json:"regret"`
+	}
+	if err := json.Unmarshal(text, &unit); err != nil || len(unit.Regret) != rounds {
+		t.Fatalf("%d rounds, %v", len(unit.Regret), err)
+	}
+
+	engine, err := decision.Open(t.Context(), decision.Options{Store: new(memlog.Store), Build: config.NewLearner})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer engine.Close()
+	api := httptest.NewServer(server.New(server.Options{Engine: engine}))
+	defer api.Close()
+	s := newShoppers(api.URL, demoSeed, demoWorld())
+	defer s.client.CloseIdleConnections()
+	if _, err := s.open(t.Context(), "home", policy, demoSize, demoWidth); err != nil {
+		t.Fatal(err)
+	}
+	total := 0.0
+	for round := 1; round <= rounds; round++ {
+		x, u, shown, err := s.visit(t.Context(), "home", round)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, optimum := assortment.Maximize(nil, assortment.AtMost(demoSize), u, x.Revenue)
+		if total += optimum - vitrine.ExpectedRevenue(shown, u, x.Revenue); total != unit.Regret[round-1] {
+			t.Fatalf("regret %v in round %d, the experiment has %v", total, round, unit.Regret[round-1])
+		}
+		if err := engine.Wait(t.Context()); err != nil { // an experiment waits for its learner
+			t.Fatal(err)
+		}
+	}
+	if met, err := s.open(t.Context(), "home", policy, demoSize, demoWidth); met != rounds || err != nil {
+		t.Errorf("%d shoppers after a restart, %v", met, err)
+	}
+}
+
+// The demonstration runs in a service of its own.
+func TestServeDemo(t *testing.T) {
+	s, err := readService("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Listen, s.Data, s.demo = "127.0.0.1:0", filepath.Join(t.TempDir(), "data"), true
+	url, _, stop := serving(t, s)
+	if page := ask(t, 200, "GET", url+"/", ""); !strings.Contains(page, "revenue a decision") {
+		t.Error("the page says nothing of revenue")
+	}
+	for placement := range demoPolicies {
+		for stats := new(decision.Stats); stats.Outcomes < 3; time.Sleep(10 * time.Millisecond) {
+			answer, err := http.Get(url + "/v1/placements/" + placement + "/stats")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if answer.StatusCode == http.StatusOK { // the placement is there soon
+				err = json.NewDecoder(answer.Body).Decode(stats)
+			}
+			if answer.Body.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+}
