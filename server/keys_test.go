@@ -215,8 +215,8 @@ func TestTokensDiffer(t *testing.T) {
 func TestOwnPages(t *testing.T) {
 	s := started(t, nil)
 	s.want(200, "GET", "/v1/placements", "", "Origin", "http://localhost", "Sec-Fetch-Site", "same-origin")
-	s.want(403, "PUT", "/v1/placements/home", home, "Origin", "http://evil.example", "Sec-Fetch-Site", "cross-site")
-	s.want(403, "PUT", "/v1/placements/home", home, "Origin", "http://evil.example")
+	s.problem(403, "forbidden", "", "PUT", "/v1/placements/home", home, "Origin", "http://evil.example", "Sec-Fetch-Site", "cross-site")
+	s.problem(403, "forbidden", "", "PUT", "/v1/placements/home", home, "Origin", "http://evil.example")
 	s.want(201, "PUT", "/v1/placements/home", home)
 	for host, want := range map[string]int{
 		"localhost:8080": 200, "127.0.0.1": 200, "[::1]:80": 200, "[::1]": 200, "evil.example": 403, "localhost.evil.example:80": 403, "10.0.0.1": 403,

@@ -87,18 +87,17 @@ func (s *Server) enter(c *call) (leave func(), err error) {
 	}
 }
 
-// ownPages keeps the pages of other sites, which a browser on this machine may
+// checkOrigin keeps the pages of other sites, which a browser on this machine may
 // show, from a service that asks for no key: their requests name another origin,
 // or another host where a name of theirs was made to mean this machine.
-func ownPages(next http.Handler) http.Handler {
-	checked := http.NewCrossOriginProtection().Handler(next)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Host != "" && !isLoopback(r.Host) {
-			http.Error(w, "without API keys only requests to localhost are answered", http.StatusForbidden)
-			return
-		}
-		checked.ServeHTTP(w, r)
-	})
+func (s *Server) checkOrigin(c *call) error {
+	if s.keys != nil {
+		return nil
+	}
+	if c.Host != "" && !isLoopback(c.Host) || s.origin.Check(c.Request) != nil {
+		return problemf(http.StatusForbidden, "forbidden", "without API keys only requests to localhost, and from its own pages, are answered")
+	}
+	return nil
 }
 
 // isLoopback reports an address, with a port or without, of this machine alone.

@@ -46,6 +46,7 @@ type Server struct {
 	metrics  *metrics
 	document []byte // OpenAPI
 
+	origin   *http.CrossOriginProtection
 	handler  http.Handler
 	process  string // what the request ids of this process begin with
 	requests atomic.Uint64
@@ -59,7 +60,7 @@ func New(o Options) *Server {
 	}
 	s := &Server{
 		engine: o.Engine, clock: o.Clock, keys: o.Keys, feed: o.Feed, limits: o.Limits.withDefaults(), log: o.Logger,
-		process: rand.Text()[:8],
+		origin: http.NewCrossOriginProtection(), process: rand.Text()[:8],
 	}
 	if s.clock == nil {
 		s.clock = time.Now
@@ -78,9 +79,6 @@ func New(o Options) *Server {
 	}
 	mux.HandleFunc("/", s.pass(&route{path: "/", handle: s.unknown(mux), free: true}))
 	s.handler = mux
-	if o.Keys == nil {
-		s.handler = ownPages(mux)
-	}
 	return s
 }
 
@@ -155,6 +153,9 @@ func (s *Server) do(c *call, rt *route) (err error) {
 			s.log.Error("panic", "request_id", c.id, "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
 		}
 	}()
+	if err := s.checkOrigin(c); err != nil {
+		return err
+	}
 	if err := s.authorize(c, rt.scope); err != nil {
 		return err
 	}

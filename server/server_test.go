@@ -346,6 +346,30 @@ func TestBadInput(t *testing.T) {
 	s.want(201, "POST", "/v1/placements/home/decisions", `{`+items+`}`, "Content-Type", "application/x-www-form-urlencoded")
 }
 
+// Ids of items are any text, and come back as they were given.
+func TestItemIDs(t *testing.T) {
+	s := started(t, nil)
+	s.want(201, "PUT", "/v1/placements/home", plain)
+	for i, id := range []string{`"`, `\`, "a\nb\x00", "<script>", "été 🛍", "\u2028", " "} {
+		quoted, err := json.Marshal(id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		decision := fmt.Sprintf("d%d", i)
+		a := parsed(t, s.want(201, "POST", "/v1/placements/home/decisions", fmt.Sprintf(`{"decision_id":%q,"items":[{"id":%s,"features":{"x":1}}]}`, decision, quoted)).body)
+		if len(a.Assortment) != 1 || a.Assortment[0].ID != id {
+			t.Errorf("%q came back as %+v", id, a)
+		}
+		s.want(204, "POST", "/v1/decisions/"+decision+"/outcome", `{"choice":`+string(quoted)+`}`)
+		var d struct {
+			Choice string `json:"choice"`
+		}
+		if err := json.Unmarshal([]byte(s.want(200, "GET", "/v1/decisions/"+decision, "").body), &d); err != nil || d.Choice != id {
+			t.Errorf("%q was taken, told is %q, %v", id, d.Choice, err)
+		}
+	}
+}
+
 // An outcome after the window is refused, unless it is what the round counted as.
 func TestLateOutcomes(t *testing.T) {
 	s := started(t, nil)

@@ -73,7 +73,7 @@ func message(t testing.TB, name, text string) string {
 	if err := protojson.Unmarshal([]byte(text), m); err != nil {
 		t.Fatal(err)
 	}
-	b, err := proto.Marshal(m)
+	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(m) // fields in order
 	if err != nil {
 		t.Fatal(err)
 	}
