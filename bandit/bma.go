@@ -94,8 +94,8 @@ func (o BMAOptions) check() error {
 // BMA is BMA-MNL: Bayesian model averaging of utility families, the experts, and
 // posterior sampling for each slot of the assortment. Features are standardised
 // by the mean and the standard deviation of each coordinate over the items of
-// the first context. An expert e has the posterior mode ŵ_e, its precision H_e
-// and its evidence by [mle.Laplace], and the weight
+// the first context that has any. An expert e has the posterior mode ŵ_e, its
+// precision H_e and its evidence by [mle.Laplace], and the weight
 //
 //	π_e ∝ evidence_e
 //
@@ -113,7 +113,7 @@ type BMA struct {
 	seed    uint64
 	experts []*expert
 
-	shift, scale []float64 // of the features; nil before the first round
+	shift, scale []float64 // of the features; nil before the first items
 	rounds       int
 	nextFit      int
 	nextSearch   int
@@ -213,6 +213,10 @@ func newExpert(x Expert, rng *rand.Rand) (*expert, error) {
 	if err != nil {
 		return nil, err
 	}
+	if x.Memory != 0 {
+		// Never fitted, it would keep the prior's verdict on where it starts.
+		e.posterior.LogEvidence = 0
+	}
 	return e, nil
 }
 
@@ -222,7 +226,7 @@ func (l *BMA) Observe(r vitrine.Round) error {
 		return err
 	}
 	shift, scale := l.shift, l.scale
-	if shift == nil {
+	if shift == nil && r.Context.NumItems() > 0 {
 		shift, scale = moments(r.Context.Features)
 	}
 	round := mle.NewChoices(l.p.Features)
@@ -271,10 +275,10 @@ func (l *BMA) Observe(r vitrine.Round) error {
 
 // fit fits all experts to the history, side by side.
 func (l *BMA) fit() {
-	l.nextFit = max(l.rounds+1, int(l.o.Growth*float64(l.rounds)))
+	l.nextFit = l.later(1)
 	search := l.rounds >= l.nextSearch
 	if search {
-		l.nextSearch = max(l.rounds+3, int(l.o.Growth*float64(l.rounds)))
+		l.nextSearch = l.later(3)
 	}
 	l.base.fit(l.history, nil)
 	var group sync.WaitGroup
@@ -299,6 +303,12 @@ func (l *BMA) fit() {
 			e.wake = 2 * l.rounds
 		}
 	}
+}
+
+// later returns the round Growth times as late as now, at least so many rounds
+// from now, and within what an int and a snapshot hold.
+func (l *BMA) later(least int) int {
+	return max(l.rounds+least, int(min(l.o.Growth*float64(l.rounds), 1<<40)))
 }
 
 // negligible is the weight below which an expert rests until the rounds have
@@ -393,20 +403,18 @@ func (l *BMA) Policy() vitrine.Policy {
 	return l.policy
 }
 
-// moments returns the mean and the standard deviation of each column of x, the
-// latter 1 where it is next to nothing.
+// moments returns the mean and the standard deviation of each column of x. Where
+// the latter is next to nothing, as it is of a single item, the size of the mean
+// or 1 stands for it.
 func moments(x *mat.Dense) (mean, sd []float64) {
-	n, d := 0, 0
-	if x != nil {
-		n, d = x.Dims()
-	}
+	n, d := x.Dims()
 	mean, sd = make([]float64, d), make([]float64, d)
 	column := make([]float64, n)
 	for j := range d {
 		m, v := stat.PopMeanVariance(mat.Col(column, j, x), nil)
 		mean[j], sd[j] = m, math.Sqrt(v)
-		if !(sd[j] > 1e-6*max(1, math.Abs(m))) {
-			sd[j] = 1
+		if size := max(1, math.Abs(m)); !(sd[j] > 1e-6*size) {
+			sd[j] = size
 		}
 	}
 	return mean, sd
@@ -465,8 +473,8 @@ func (l *BMA) UnmarshalBinary(data []byte) error {
 	n.rounds, n.nextFit, n.nextSearch = d.Count(), d.Count(), d.Count()
 	n.seed = d.Uint64()
 	n.shift, n.scale = d.FloatSlice(), d.FloatSlice()
-	if n.rounds == 0 {
-		n.shift, n.scale = nil, nil
+	if len(n.shift) == 0 && len(n.scale) == 0 {
+		n.shift, n.scale = nil, nil // no items before the snapshot
 	} else if len(n.shift) != l.p.Features || len(n.scale) != l.p.Features {
 		d.Fail(fmt.Errorf("snapshot has the moments of %d features, want %d", len(n.shift), l.p.Features))
 	}
@@ -476,8 +484,11 @@ func (l *BMA) UnmarshalBinary(data []byte) error {
 		}
 	}
 	n.history.Decode(d)
-	if have := n.history.Rounds(); have > n.rounds {
+	if have := n.history.Rounds(); have != n.rounds {
 		d.Fail(fmt.Errorf("snapshot has the data of %d rounds, and counts %d", have, n.rounds))
+	}
+	if n.shift == nil && n.history.Rows() > 0 {
+		d.Fail(fmt.Errorf("snapshot has the data of %d items, and no moments of their features", n.history.Rows()))
 	}
 	n.base = &expert{Expert: l.base.Expert, prior: l.base.prior, posterior: mle.DecodeLaplace(d, len(l.base.prior))}
 	for _, x := range l.experts {

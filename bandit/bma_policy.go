@@ -155,7 +155,8 @@ const largestUtility = 200
 // sampled utilities, and returns a set of the family that has all of these
 // items: one is passed over where no set of the family has it and those before
 // it. So the answer is the oracle's own, whatever the family is. What the family
-// demands besides is the best under the last slot's sample.
+// demands beside them, whose loss one of them outweighs, is the best under the
+// last slot's sample.
 func (s *mixtureScratch) fill(family vitrine.Constraint, r []float64) vitrine.Assortment {
 	n := s.n
 	s.gain = grow(s.gain, n)
@@ -174,10 +175,17 @@ func (s *mixtureScratch) fill(family vitrine.Constraint, r []float64) vitrine.As
 		s.gain[i] = z[i] - 3*largestUtility
 	}
 	for _, i := range s.taken {
-		s.gain[i] = 1
+		s.gain[i] = 4 * largestUtility * float64(n)
 	}
-	s.whole = family.MaxGain(s.whole, s.gain)
-	return slices.Clone(s.whole)
+	return append(vitrine.Assortment{}, s.ask(family)...)
+}
+
+// ask returns the family's answer to s.gain in the storage of s.whole: one that
+// is the family's own must not find its way into the pool.
+func (s *mixtureScratch) ask(family vitrine.Constraint) vitrine.Assortment {
+	answer := family.MaxGain(s.whole, s.gain)
+	s.whole = append(slices.Grow(s.whole[:0], cap(answer)), answer...)
+	return s.whole
 }
 
 // take adds to s.taken the item of s.answer that gains most, v_i (r_i − R), of
@@ -214,9 +222,9 @@ func (s *mixtureScratch) stands(family vitrine.Constraint) bool {
 	for _, i := range s.taken {
 		s.gain[i] = 1
 	}
-	s.whole = family.MaxGain(s.whole, s.gain)
+	whole := s.ask(family)
 	for _, i := range s.taken {
-		if !slices.Contains(s.whole, i) {
+		if !slices.Contains(whole, i) {
 			return false
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"gonum.org/v1/gonum/mat"
 
 	"vitrine"
@@ -318,6 +319,110 @@ func TestOffersAreOfAnyFamily(t *testing.T) {
 		if name != "nothing fits" && full < 60 {
 			t.Errorf("%s: %d of 60 offers are empty", name, 60-full)
 		}
+	}
+}
+
+// menu is a family of given sets, which answers with the sets themselves.
+type menu []vitrine.Assortment
+
+func (m menu) Contains(s vitrine.Assortment) bool {
+	return slices.ContainsFunc(m, func(o vitrine.Assortment) bool { return slices.Equal(o, s) })
+}
+
+func (m menu) MaxGain(_ vitrine.Assortment, gain []float64) vitrine.Assortment {
+	best, most := 0, math.Inf(-1)
+	for k, s := range m {
+		sum := 0.0
+		for _, i := range s {
+			sum += gain[i]
+		}
+		if sum > most {
+			best, most = k, sum
+		}
+	}
+	return m[best]
+}
+
+// Of a family of whole sets the offer is one that is not empty, although most of
+// its items have a loss; and the family's own sets stay as they are.
+func TestOffersOfWholeSets(t *testing.T) {
+	sets := func() menu { return menu{{}, {0, 1, 2}, {3, 4, 5}} }
+	family := sets()
+	l := newBMA(t, paperProblem(), DefaultExperts(paperFeatures))
+	for s := range 40 {
+		x := paperContext(s)
+		x.Feasible = family
+		if got := l.Policy().Offer(x, newRand()).Assortment; len(got) == 0 || !family.Contains(got) {
+			t.Fatalf("offered %v, want one of %v", got, family[1:])
+		}
+		x.Feasible = nil
+		l.Policy().Offer(x, newRand())
+	}
+	if diff := cmp.Diff(sets(), family); diff != "" {
+		t.Errorf("the family changed (-want +got):\n%s", diff)
+	}
+}
+
+// A first round without items has no moments; the next one has. A first round
+// of one item has no standard deviations, and its size stands for them: features
+// far from 1 are learned from all the same.
+func TestTheFirstRoundMayBeSmall(t *testing.T) {
+	for _, items := range []int{0, 1} {
+		for _, scale := range []float64{0.01, 1, 300, 4000} {
+			l := newBMA(t, paperProblem(), DefaultExperts(paperFeatures))
+			for s := range 30 {
+				rng := rand.New(rand.NewPCG(4, uint64(s)))
+				n := 10
+				if s == 0 {
+					n = items
+				}
+				x := &vitrine.Context{}
+				if n > 0 {
+					x.Features = mat.NewDense(n, paperFeatures, nil)
+					for i := range n * paperFeatures {
+						x.Features.RawMatrix().Data[i] = scale * (1 + rng.Float64())
+					}
+				}
+				offer := l.Policy().Offer(x, rng)
+				r := vitrine.Round{Context: x, Offer: offer, Choice: vitrine.Choice(rng.IntN(len(offer.Assortment) + 1))}
+				if err := l.Observe(r); err != nil {
+					t.Fatalf("%d items at first, features of %v, round %d: %v", items, scale, s, err)
+				}
+				data, err := l.MarshalBinary()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := newBMA(t, paperProblem(), DefaultExperts(paperFeatures)).UnmarshalBinary(data); err != nil {
+					t.Fatalf("%d items at first, round %d: %v", items, s, err)
+				}
+			}
+		}
+	}
+}
+
+// A growth that no run lives to see the second fit of leaves a learner that can
+// be saved.
+func TestLargestGrowth(t *testing.T) {
+	o := DefaultBMAOptions()
+	o.Growth = 1e300
+	create := func() *BMA { return must(NewBMA(paperProblem(), DefaultExperts(paperFeatures), o, newRand())).(*BMA) }
+	l := create()
+	play(t, l, product, 0, 20)
+	data, err := l.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := create().UnmarshalBinary(data); err != nil || l.nextFit < 1<<30 {
+		t.Errorf("the next fit is after round %d; restored: %v", l.nextFit, err)
+	}
+}
+
+// The evidence of no rounds is 1 for an expert that is never fitted, wherever it
+// starts.
+func TestNoRoundsSayNothingOfAMemory(t *testing.T) {
+	l := newBMA(t, paperProblem(), []Expert{{Model: utility.NewLinear(paperFeatures, true)}, {Model: paperModel(), Memory: 50}})
+	if got := l.weights(); math.Abs(got[0]-got[1]) > 1e-12 {
+		t.Errorf("weights %v before the first round, want equal ones", got)
 	}
 }
 

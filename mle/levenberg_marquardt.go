@@ -27,7 +27,7 @@ type LevenbergMarquardt struct {
 var ErrNotFinite = errors.New("mle: the likelihood is not finite at the starting point: scale the features")
 
 // Minimize moves w, the starting point, in place and returns L(w). The
-// objective should be penalised (Ridge > 0): the unpenalised minimiser may lie
+// objective should be penalised (Ridge or Prior): the unpenalised minimiser may lie
 // at infinity.
 func (o LevenbergMarquardt) Minimize(l *NLL, w []float64) (float64, error) {
 	d := l.Dim()

@@ -59,7 +59,7 @@ func (m *Linear) Init(w []float64, rng *rand.Rand) {
 	initUniform(w, m.d, rng)
 }
 
-// Precisions implements [Prior]: θ ~ N(0, 1/4) and b ~ N(0, 9).
+// Precisions implements [Prior]: θ ~ N(0, 1/4) and b ~ N(0, 1).
 func (m *Linear) Precisions(dst []float64) {
 	checkParams(m, dst)
 	linearPrecisions(dst, m.d)
