@@ -7,6 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/lapack/lapack64"
 	"gonum.org/v1/gonum/mat"
 
@@ -88,12 +89,16 @@ func (p *Laplace) Deviation(dst []float64, scale float64, rng *rand.Rand) {
 //	H' = H + G(ŵ),  ŵ' = ŵ − H'⁻¹ ∇ℓ(ŵ)
 //	log evidence' = log evidence − ℓ(ŵ') − ½ ‖ŵ' − ŵ‖²_H − ½ log det H' + ½ log det H
 //
-// where ℓ is the loss of the round, without penalties, and G its information.
+// where ℓ is the loss of the round, without penalties, and G its information. A
+// step after which ℓ(ŵ') + ½ ‖ŵ' − ŵ‖²_H is more than 1 above ℓ(ŵ) is halved, and
+// again: where choice probabilities are next to 0 or 1, G says nothing of how far
+// to go.
 // round is the loss of the round alone. Errors are those of NewLaplace.
 func (p *Laplace) Step(round *NLL) (*Laplace, error) {
 	w := append([]float64(nil), p.Mode...)
-	grad := make([]float64, len(w))
-	if !finite(round.Gradient(grad, w)) {
+	step := make([]float64, len(w))
+	before := round.Gradient(step, w)
+	if !finite(before) {
 		return nil, ErrNotFinite
 	}
 	h := round.Fisher(nil, w)
@@ -102,12 +107,18 @@ func (p *Laplace) Step(round *NLL) (*Laplace, error) {
 	if err != nil {
 		return nil, err
 	}
-	next.solve(grad)
-	for j, s := range grad {
-		w[j] -= s
+	next.solve(step)
+	moved := mat.NewVecDense(len(step), step)
+	var after, strain float64
+	for range 50 {
+		floats.SubTo(w, p.Mode, step)
+		after, strain = round.Value(w), mat.Inner(moved, p.h, moved)/2
+		if after+strain <= before+1 {
+			break
+		}
+		floats.Scale(0.5, step)
 	}
-	moved := mat.NewVecDense(len(grad), grad)
-	next.LogEvidence = p.LogEvidence - round.Value(w) - mat.Inner(moved, p.h, moved)/2 - next.logDetRoot() + p.logDetRoot()
+	next.LogEvidence = p.LogEvidence - after - strain - next.logDetRoot() + p.logDetRoot()
 	if !finite(next.LogEvidence) {
 		return nil, ErrNotFinite
 	}

@@ -151,6 +151,32 @@ func TestStepsFollowTheFit(t *testing.T) {
 	near(t, "the log evidence", p.LogEvidence, all.LogEvidence, 0.005)
 }
 
+// A round that a belief held to be all but impossible has next to no information
+// there, and a whole step would leave for utilities of 10⁶. It is cut short where
+// the round and the belief together would be no likelier after it.
+func TestStepsIntoTheUnlikelyAreCutShort(t *testing.T) {
+	m, prior := utility.NewLinear(1, false), []float64{4}
+	p, err := mle.NewLaplace(&mle.NLL{Model: m, Choices: mle.NewChoices(1), Prior: prior}, []float64{0.5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range []float64{20, 500, 9000} {
+		c := mle.NewChoices(1)
+		c.AppendRows(mat.NewDense(1, 1, []float64{x}), vitrine.Outside)
+		next, err := p.Step(&mle.NLL{Model: m, Choices: c})
+		if err != nil {
+			t.Fatal(err)
+		}
+		joint := func(w float64) float64 { // by hand
+			u := w * x
+			return max(u, 0) + math.Log1p(math.Exp(-math.Abs(u))) + 2*(w-0.5)*(w-0.5)
+		}
+		if got, before := joint(next.Mode[0]), joint(0.5); !(got < before) {
+			t.Errorf("x = %v: the mode is %v, where the loss is %v, from %v", x, next.Mode[0], got, before)
+		}
+	}
+}
+
 // H' = λH + (1−λ)P and H'ŵ' = λHŵ, by the draws of the deviation and by hand in
 // one dimension.
 func TestForgetByHand(t *testing.T) {
