@@ -25,8 +25,8 @@ type BMAOptions struct {
 	Anneal float64 `toml:"anneal"`
 	// Growth > 1 is the factor between the rounds of full fits.
 	Growth float64 `toml:"growth"`
-	// Candidates ≥ 0 is the number of random units that a search looks at, on at
-	// most Sample ≥ 1 rounds.
+	// Candidates in [0, 10⁶] is the number of random units that a search looks at,
+	// on at most Sample ≥ 1 rounds.
 	Candidates int `toml:"candidates"`
 	Sample     int `toml:"sample"`
 }
@@ -75,12 +75,15 @@ func DefaultExperts(d int) []Expert {
 	return experts
 }
 
+// mostCandidates bounds what a search keeps in memory.
+const mostCandidates = 1_000_000
+
 func (o BMAOptions) check() error {
 	if !(o.Growth > 1) || math.IsInf(o.Growth, 0) {
 		return fmt.Errorf("growth = %v: must be finite and above 1", o.Growth)
 	}
-	if o.Candidates < 0 {
-		return fmt.Errorf("candidates = %d: must not be negative", o.Candidates)
+	if o.Candidates < 0 || o.Candidates > mostCandidates {
+		return fmt.Errorf("candidates = %d: must be in [0, %d]", o.Candidates, mostCandidates)
 	}
 	if o.Sample < 1 {
 		return fmt.Errorf("sample = %d: must be at least 1", o.Sample)

@@ -400,6 +400,37 @@ func TestTheFirstRoundMayBeSmall(t *testing.T) {
 	}
 }
 
+// Snapshots whose parts do not belong together are refused where the checksum is
+// right too.
+func TestForgedPartsAreRefused(t *testing.T) {
+	for want, forge := range map[string]func(l *BMA){
+		"the data of 20 rounds, and counts 21":          func(l *BMA) { l.rounds++ },
+		"the data of 20 rounds, and counts 19":          func(l *BMA) { l.rounds-- },
+		"and no moments of their features":              func(l *BMA) { l.shift, l.scale = nil, nil },
+		"the moments of 0 features, want 3":             func(l *BMA) { l.shift = nil },
+		"the standard deviation 0":                      func(l *BMA) { l.scale[1] = 0 },
+		"4 numbers where this learner has 10: it is of": func(l *BMA) { l.experts[4].posterior = l.experts[0].posterior },
+		"1 numbers where this learner has 3: it is of":  func(l *BMA) { l.experts[3].units = [][]float64{{1}} },
+		"with choice 100":                               func(l *BMA) { l.history.AppendRows(nil, 100) },
+	} {
+		l := newBMA(t, paperProblem(), DefaultExperts(paperFeatures))
+		play(t, l, product, 0, 20)
+		forge(l)
+		data, err := l.MarshalBinary()
+		if err != nil {
+			t.Fatal(err)
+		}
+		fresh := newBMA(t, paperProblem(), DefaultExperts(paperFeatures))
+		before, _ := fresh.MarshalBinary()
+		if err := fresh.UnmarshalBinary(data); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one that says %q", err, want)
+		}
+		if after, _ := fresh.MarshalBinary(); !bytes.Equal(before, after) {
+			t.Errorf("%s: the refused snapshot changed the learner", want)
+		}
+	}
+}
+
 // A growth that no run lives to see the second fit of leaves a learner that can
 // be saved.
 func TestLargestGrowth(t *testing.T) {
