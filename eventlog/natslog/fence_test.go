@@ -146,14 +146,15 @@ type link struct {
 }
 
 type faults struct {
-	lose  atomic.Bool  // the next answer, and the connection with it
-	delay atomic.Int64 // of every answer, nanoseconds
+	lose      atomic.Bool  // the next answer, and the connection with it
+	loseAfter atomic.Int64 // as lose, of so many answers from now
+	delay     atomic.Int64 // of every answer, nanoseconds
 }
 
 func (l link) Read(b []byte) (int, error) {
 	n, err := l.Conn.Read(b)
 	time.Sleep(time.Duration(l.faults.delay.Load()))
-	if l.faults.lose.CompareAndSwap(true, false) {
+	if l.faults.lose.CompareAndSwap(true, false) || l.faults.loseAfter.Add(-1) == 0 {
 		l.Conn.Close()
 		return 0, net.ErrClosed
 	}
@@ -176,6 +177,25 @@ func TestLostAcknowledgement(t *testing.T) {
 		fill(t, s, i, i)
 	}
 	logtest.Want(t, s, 1, numbered(1, 6)...)
+}
+
+// The answer to a message that opens a log is lost, or another answer before it:
+// no writer takes itself for another.
+func TestLostAnswersOfOpening(t *testing.T) {
+	t.Parallel()
+	url, f := external(t), new(faults)
+	for k := range int64(12) {
+		f.loseAfter.Store(k + 1)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		s, err := natslog.Open(ctx, natslog.Options{URL: url, Connect: []nats.Option{nats.SetCustomDialer(f), nats.ReconnectWait(time.Millisecond)}})
+		cancel()
+		if errors.Is(err, eventlog.ErrFenced) {
+			t.Errorf("without answer %d: %v", k, err)
+		}
+		if err == nil {
+			s.Close()
+		}
+	}
 }
 
 // While answers are slow callers share frames, and one that gives up learns that

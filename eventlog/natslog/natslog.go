@@ -13,6 +13,7 @@ package natslog
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -44,6 +45,7 @@ type Store struct {
 	options    Options
 	server     *server.Server // in the process; nil where it is external
 	complaints *complaints    // of the server in the process
+	writer     string         // names this store among all that open the log
 	lock       *dirLock
 	mark       *mark // nil where the server is external
 	conn       *nats.Conn
@@ -90,7 +92,7 @@ func Open(ctx context.Context, o Options) (_ *Store, err error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	s := &Store{options: o, queue: make(chan *request), closing: make(chan struct{}), done: make(chan struct{})}
+	s := &Store{options: o, writer: rand.Text(), queue: make(chan *request), closing: make(chan struct{}), done: make(chan struct{})}
 	s.close = sync.OnceValue(s.shut)
 	if err := s.open(ctx); err != nil {
 		close(s.done)

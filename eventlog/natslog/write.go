@@ -229,7 +229,7 @@ func (s *Store) silence(ctx context.Context, place uint64) error {
 func (s *Store) send(ctx context.Context, data []byte, place uint64) (*jetstream.PubAck, error) {
 	ctx, cancel := context.WithTimeout(ctx, attempt)
 	defer cancel()
-	return s.js.PublishMsg(ctx, &nats.Msg{Subject: s.subject(), Data: data},
+	return s.js.PublishMsg(ctx, &nats.Msg{Subject: s.subject(), Header: nats.Header{writerHeader: {s.writer}}, Data: data},
 		jetstream.WithExpectLastSequence(place-1), jetstream.WithExpectStream(s.options.Stream), jetstream.WithRetryAttempts(0))
 }
 
@@ -239,13 +239,16 @@ func isWrongLast(err *jetstream.APIError) bool {
 	return err.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence || err.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant
 }
 
+// writerHeader names the writer of a message: of two that open a log at the same
+// moment the first messages have the same data.
+const writerHeader = "Vitrine-Writer"
+
 // compare looks whether the message at our place is ours, whose acknowledgement was
-// lost. One that opens an epoch may equal that of a writer that opens the log at the
-// same moment, and is not taken for ours.
+// lost.
 func (s *Store) compare(ctx context.Context, f eventlog.Frame, data []byte, place uint64) error {
 	m, err := s.stream.GetMsg(ctx, place)
 	switch {
-	case err == nil && bytes.Equal(m.Data, data) && len(f.Entries) > 0:
+	case err == nil && bytes.Equal(m.Data, data) && m.Header.Get(writerHeader) == s.writer:
 		return nil
 	case err == nil || errors.Is(err, jetstream.ErrMsgNotFound):
 		return fmt.Errorf("%w: message %d is not of epoch %d", eventlog.ErrFenced, place, f.Epoch)
