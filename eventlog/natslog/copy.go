@@ -1,0 +1,117 @@
+package natslog
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Copy copies the log of a directory to another one, which is made. The log is
+// not opened, so nothing of it is changed or repaired, and it may be in use: the copy has
+// every entry that was acknowledged before Copy was called. Progress, if not nil,
+// is told the bytes that were copied, of so many.
+//
+// Errors are those of the file system or ctx, and fs.ErrNotExist where there is no log.
+func Copy(ctx context.Context, to, from string, progress func(done, total int64)) error {
+	if info, err := os.Stat(filepath.Join(from, "jetstream")); err != nil || !info.IsDir() {
+		return fmt.Errorf("natslog: %s: %w: it has no log, which is a directory %q and what is in it", from, fs.ErrNotExist, "jetstream")
+	}
+	if err := os.MkdirAll(to, 0o700); err != nil {
+		return err
+	}
+	// The mark comes first: what it guards is in the files already.
+	if err := copyFile(to, from, "mark", func(int) error { return ctx.Err() }); err != nil {
+		return err
+	}
+	files, total, err := logFiles(from)
+	if err != nil {
+		return err
+	}
+	done := int64(0)
+	for _, name := range files {
+		err := copyFile(to, from, name, func(n int) error {
+			if done += int64(n); progress != nil {
+				progress(min(done, total), total)
+			}
+			return ctx.Err()
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// logFiles lists the server's files, but for its summaries. The last block of messages,
+// the only one that grows, is before the others: a block that is begun while they are
+// copied leaves no hole between them.
+func logFiles(dir string) (files []string, total int64, err error) {
+	err = filepath.WalkDir(filepath.Join(dir, "jetstream"), func(path string, entry fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) || err == nil && (!entry.Type().IsRegular() || entry.Name() == "index.db") {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if info, err := entry.Info(); err == nil {
+			total += info.Size()
+		}
+		name, err := filepath.Rel(dir, path)
+		files = append(files, name)
+		return err
+	})
+	slices.SortStableFunc(files, func(a, b string) int { return cmp.Compare(block(b), block(a)) })
+	return files, total, err
+}
+
+// block returns the number of a block of messages, 0 of another file.
+func block(name string) uint64 {
+	number, ok := strings.CutSuffix(filepath.Base(name), ".blk")
+	if !ok {
+		return 0
+	}
+	n, _ := strconv.ParseUint(number, 10, 64)
+	return n
+}
+
+// copyFile copies a file to its place in another directory, and tells how many bytes came.
+// One that has gone meanwhile is left out.
+func copyFile(to, from, name string, copied func(n int) error) error {
+	in, err := os.Open(filepath.Join(from, name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	path := filepath.Join(to, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	out, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	buffer := make([]byte, 1<<20)
+	for err == nil {
+		var n int
+		n, err = in.Read(buffer)
+		if n > 0 {
+			_, failed := out.Write(buffer[:n])
+			err = cmp.Or(failed, copied(n), err)
+		}
+	}
+	if errors.Is(err, io.EOF) {
+		err = out.Sync()
+	}
+	return errors.Join(err, out.Close())
+}
