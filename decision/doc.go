@@ -12,6 +12,8 @@
 //	engine.go     one writer: proposals → commit groups → state
 //	snapshot.go   the whole state as bytes
 //	stats.go      what it says of itself
+//	audit.go      a log held to the rules, without learning
+//	named.go      a row → values by the features' names
 //
 // It has no clock, no socket and no file: time is an argument, in Unix
 // nanoseconds, the log is an [eventlog.Store], and all randomness is a stream at

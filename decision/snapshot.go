@@ -48,6 +48,16 @@ func (e *Engine) Snapshot(ctx context.Context) (data []byte, upTo uint64, err er
 	return data, sequence, err
 }
 
+// SnapshotSequence returns the last entry that is in a snapshot.
+func SnapshotSequence(data []byte) (uint64, error) {
+	d, err := state.NewDecoder(snapshotKind, data)
+	if err != nil {
+		return 0, err
+	}
+	sequence := d.Uint64()
+	return sequence, d.Err()
+}
+
 // frozen is a placement at an entry.
 type frozen struct {
 	name                   string

@@ -1,0 +1,81 @@
+package decision
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+
+	"vitrine"
+	"vitrine/eventlog"
+)
+
+// Audit holds the entries of a log to the rules of the state: each must be one
+// that an engine can have written there. It is a replay that learns nothing, and
+// that goes on after an unlawful entry, as if it were not there. Not safe for concurrent use.
+type Audit struct{ state *fold }
+
+// NewAudit begins before the first entry, or with a snapshot after the last one
+// that is in it. Policies are built, to see that they can be.
+func NewAudit(build func(Spec) (vitrine.Learner, error), snapshot []byte) (*Audit, error) {
+	onlyBuilt := func(s Spec) (vitrine.Learner, error) {
+		l, err := build(s)
+		if _, ok := l.(snapshotter); err != nil || !ok {
+			return l, err
+		}
+		return idle{}, nil
+	}
+	a := &Audit{&fold{build: onlyBuilt, placements: map[string]*placement{}, decisions: map[string]*record{}}}
+	if snapshot != nil {
+		if err := a.state.restore(snapshot); err != nil {
+			a.Close()
+			return nil, fmt.Errorf("snapshot: %w", err)
+		}
+	}
+	return a, nil
+}
+
+// Sequence returns that of the last entry.
+func (a *Audit) Sequence() uint64 { return a.state.sequence }
+
+// Entry takes the next entry and returns its event, nil where it is none, and
+// what is unlawful about it.
+func (a *Audit) Entry(entry []byte) (*eventlog.Event, error) {
+	next := a.state.sequence + 1
+	defer func() { a.state.sequence = next }()
+	event, err := eventlog.Decode(entry)
+	if err != nil {
+		return nil, fmt.Errorf("entry %d: %w", next, err)
+	}
+	return &event, a.state.apply(next, &event)
+}
+
+// Tally counts the decisions of a placement, by what became of them.
+type Tally struct {
+	Placement                  string
+	Decisions, Chosen, Expired uint64
+	Open                       int
+}
+
+// Tallies returns those of the placements that there are, sorted by name.
+func (a *Audit) Tallies() []Tally {
+	var tallies []Tally
+	for _, name := range slices.Sorted(maps.Keys(a.state.placements)) {
+		p := a.state.placements[name]
+		tallies = append(tallies, Tally{name, p.counts.Offered, p.counts.Chosen, p.counts.Expired, p.open.len})
+	}
+	return tallies
+}
+
+// Close ends the audit.
+func (a *Audit) Close() { a.state.end() }
+
+// idle has the place of a learner that is not needed.
+type idle struct{}
+
+func (idle) Policy() vitrine.Policy            { return idle{} }
+func (idle) Observe(vitrine.Round) error       { return nil }
+func (idle) MarshalBinary() ([]byte, error)    { return nil, nil }
+func (idle) UnmarshalBinary(data []byte) error { return nil }
+
+func (idle) Offer(*vitrine.Context, *rand.Rand) vitrine.Offer { return vitrine.Offer{} }
