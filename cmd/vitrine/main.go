@@ -33,6 +33,9 @@ type cli struct {
 	Plot      plotCmd      `cmd:"" help:"Draw again from the CSV of earlier runs."`
 	Tune      tuneCmd      `cmd:"" help:"Search the parameters of a policy, and judge the best on fresh seeds."`
 	Optimize  optimizeCmd  `cmd:"" help:"Find the best assortment for given utilities, revenues and rules."`
+	Check     checkCmd     `cmd:"" help:"Verify the log of a decision service."`
+	Replay    replayCmd    `cmd:"" help:"Replay the log of a decision service, and compare with its snapshots."`
+	Export    exportCmd    `cmd:"" help:"Write the decisions of a decision service as lines of JSON."`
 	List      listCmd      `cmd:"" help:"List what a file may name, and the experiments there are."`
 	Serve     serveCmd     `cmd:"" help:"Serve decisions over HTTP, and learn from their outcomes."`
 	Version   versionCmd   `cmd:"" help:"Print the version."`

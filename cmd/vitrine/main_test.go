@@ -31,6 +31,11 @@ func TestScripts(t *testing.T) {
 			"usage":   usage,
 			"reviews": reviews,
 			"waitfor": waitFor,
+
+			"servicelog": serviceLog,
+			"unlawful":   unlawful,
+			"removed":    removed,
+			"damage":     damage,
 		},
 		Condition: func(condition string) (bool, error) {
 			if condition == "root" {

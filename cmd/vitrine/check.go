@@ -1,0 +1,181 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"text/tabwriter"
+
+	"vitrine/config"
+	"vitrine/decision"
+	"vitrine/eventlog"
+)
+
+type checkCmd struct {
+	logArg
+}
+
+// Help is the tail of the command's help.
+func (checkCmd) Help() string {
+	return `Every entry of the log is read and held to its checksum, its place in the sequence, and to what the service can have written there: an outcome is of a decision that is open and of an item that it showed, a decision of a placement that exists. Policies are built, and learn nothing: vitrine replay is the check of what was learned. A log whose first entries were removed is checked from the service's snapshot on.
+
+It prints how many entries there are of each kind, what became of the decisions of each placement, and every fault with its entry. The exit status is 1 where there is one.
+
+` + aboutLog + "\n\n" + examples("vitrine check vitrine-data", "vitrine check nats://127.0.0.1:4222")
+}
+
+// kinds are the events, in the order of their numbers.
+var kinds = []eventlog.Body{
+	new(eventlog.PlacementPut), new(eventlog.PlacementDeleted), new(eventlog.Offered), new(eventlog.Chosen),
+	new(eventlog.Expired), new(eventlog.SnapshotTaken), new(eventlog.PolicyRolledBack),
+}
+
+func kindOf(body eventlog.Body) string {
+	return strings.TrimPrefix(fmt.Sprintf("%T", body), "*eventlog.")
+}
+
+// Run checks the log.
+func (c checkCmd) Run(ctx context.Context, t terminal) (err error) {
+	log, err := c.open(ctx, t)
+	var damage *eventlog.DamageError
+	if errors.As(err, &damage) {
+		fmt.Fprintf(t.out, "fault: %v\n", err)
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, log.close()) }()
+	k := check{terminal: t, log: log, kinds: map[string]int{}}
+	if err := k.run(ctx); err != nil {
+		return err
+	}
+	switch k.faults {
+	case 0:
+		return nil
+	case 1:
+		return fmt.Errorf("%s has a fault", c.Log)
+	}
+	return fmt.Errorf("%s has %d faults", c.Log, k.faults)
+}
+
+// check is the checking of a log.
+type check struct {
+	terminal
+	log    *logReader
+	audit  *decision.Audit
+	read   int
+	kinds  map[string]int
+	faults int
+}
+
+// mostFaults is how many are printed: one may bring others with it.
+const mostFaults = 50
+
+func (k *check) fault(err error) {
+	if k.faults++; k.faults <= mostFaults {
+		fmt.Fprintf(k.out, "fault: %v\n", err)
+	}
+}
+
+func (k *check) run(ctx context.Context) (err error) {
+	if k.audit, err = k.begin(); err != nil {
+		return err
+	}
+	defer k.audit.Close()
+	from := k.log.First
+	next := from
+	for entry, err := range k.log.entries(ctx, k.terminal, "checking", from) {
+		var damage *eventlog.DamageError
+		switch {
+		case errors.As(err, &damage):
+			k.fault(err)
+			continue
+		case err != nil:
+			return err
+		}
+		k.entry(next, entry)
+		next++
+	}
+	if n := k.faults - mostFaults; n > 0 {
+		fmt.Fprintf(k.out, "and %d faults more\n", n)
+	}
+	return k.report(from, next-1)
+}
+
+// begin finds the state before the entries that are checked, and checks the snapshot for that.
+func (k *check) begin() (*decision.Audit, error) {
+	removed := k.log.First > 1
+	var snapshot []byte
+	var upTo uint64
+	if k.log.snapshot != "" {
+		var err error
+		if snapshot, err = os.ReadFile(k.log.snapshot); err != nil {
+			return nil, err
+		}
+		upTo, err = decision.SnapshotSequence(snapshot)
+		switch {
+		case err != nil:
+			k.fault(fmt.Errorf("%s: %w", k.log.snapshot, err))
+			snapshot = nil
+		case upTo > k.log.Last:
+			k.fault(fmt.Errorf("%s is of entry %d, the last one of the log is %d", k.log.snapshot, upTo, k.log.Last))
+		}
+	}
+	if !removed {
+		return decision.NewAudit(config.NewLearner, nil)
+	}
+	if snapshot == nil || upTo+1 < k.log.First {
+		k.fault(fmt.Errorf("entries before %d were removed, and no snapshot has them: what is after them cannot be held to them", k.log.First))
+		return decision.NewAudit(config.NewLearner, nil)
+	}
+	return decision.NewAudit(config.NewLearner, snapshot)
+}
+
+// entry checks one entry. Those that a snapshot has are only decoded.
+func (k *check) entry(sequence uint64, entry []byte) {
+	k.read++
+	var event *eventlog.Event
+	var err error
+	switch {
+	case sequence == k.audit.Sequence()+1:
+		event, err = k.audit.Entry(entry)
+	default:
+		var e eventlog.Event
+		if e, err = eventlog.Decode(entry); err == nil {
+			event = &e
+		} else {
+			err = fmt.Errorf("entry %d: %w", sequence, err)
+		}
+	}
+	if event != nil {
+		k.kinds[kindOf(event.Body)]++
+	}
+	if err != nil {
+		k.fault(err)
+	}
+}
+
+func (k *check) report(first, last uint64) error {
+	if k.read == 0 {
+		fmt.Fprintf(k.out, "%s has no entries\n", k.log.name)
+		return nil
+	}
+	fmt.Fprintf(k.out, "%s has %d entries, %d to %d, in %d bytes\n\n", k.log.name, k.read, first, last, k.log.Bytes)
+	w := tabwriter.NewWriter(k.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "event\tentries")
+	for _, body := range kinds {
+		if n := k.kinds[kindOf(body)]; n > 0 {
+			fmt.Fprintf(w, "%s\t%d\n", kindOf(body), n)
+		}
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintln(w, "\nplacement\tdecisions\tchosen\texpired\topen")
+	for _, p := range k.audit.Tallies() {
+		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\n", p.Placement, p.Decisions, p.Chosen, p.Expired, p.Open)
+	}
+	return w.Flush()
+}

@@ -1,0 +1,289 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"vitrine/decision"
+	"vitrine/eventlog"
+)
+
+type exportCmd struct {
+	logArg
+	Placement string  `help:"Export the decisions of this placement alone." placeholder:"NAME"`
+	From      *uint64 `help:"Export the decisions from this entry of the log on." placeholder:"ENTRY"`
+}
+
+// Help is the tail of the command's help.
+func (exportCmd) Help() string {
+	return `One line of JSON a decision, in the order of their outcomes, which is that in which they were learned; those without an outcome come last. Decisions wait for their outcome in memory, which has as many as the placements' own memory.
+
+    {"placement":"home","decision_id":"abc","entry":7,"time":"2026-01-02T15:04:05.5Z","candidates":100,"user":{…},
+     "items":[{"id":"sku1","features":{"price":1.2,"brand":"acme"},"revenue":2.5},…],
+     "shown":["sku1",…],"propensity":null,"policy_version":3,"by":"policy",
+     "status":"chosen","choice":"sku1","outcome_entry":9,"outcome_time":"2026-01-02T15:05:00Z"}
+
+items are those that the log has: the ones shown, or of a placement with "record": "all" all candidates. Features are those of the request as far as the log has them: numbers after scaling and back, which may change the last digit; hashed categories and texts are lists of columns; crosses, which follow from others, are left out. Where the configuration is no longer in the log an item has the columns of all features, "row". by is policy, chance or baseline: how the set was found. status is chosen, expired or open; choice is null for the outside option and after expiry, and left out while the decision is open. An unknown propensity is null.
+
+` + aboutLog + "\n\n" + examples("vitrine export vitrine-data > decisions.jsonl", "vitrine export vitrine-data --placement home --from 100000 > new.jsonl")
+}
+
+// Run exports the decisions.
+func (c exportCmd) Run(ctx context.Context, t terminal) (err error) {
+	log, err := c.open(ctx, t)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, log.close()) }()
+	x := &export{
+		placement: c.Placement, from: log.First,
+		schemas: map[string]*decision.Schema{}, open: map[string]*offered{}, names: map[string]bool{},
+	}
+	if c.From != nil {
+		x.from = *c.From
+		if err := log.CheckFrom(x.from); err != nil {
+			return err
+		}
+	}
+	buffered := bufio.NewWriterSize(t.out, 1<<16)
+	x.out = jsontext.NewEncoder(buffered, jsontext.AllowInvalidUTF8(true))
+	err = x.run(ctx, t, log)
+	if err := errors.Join(err, buffered.Flush()); err != nil {
+		return err
+	}
+	if c.Placement != "" && !x.names[c.Placement] {
+		return fmt.Errorf("%s has no placement %q%s", c.Log, c.Placement, theseAre(slices.Sorted(maps.Keys(x.names))))
+	}
+	return nil
+}
+
+func theseAre(names []string) string {
+	if len(names) == 0 {
+		return ", and no other"
+	}
+	return ": there are " + strings.Join(names, ", ")
+}
+
+// export writes decisions as lines of JSON.
+type export struct {
+	placement string // the only one; "" is all
+	from      uint64
+	out       *jsontext.Encoder
+	names     map[string]bool // of placements
+	schemas   map[string]*decision.Schema
+	open      map[string]*offered // by decision
+}
+
+// offered is a decision that waits for its outcome.
+type offered struct {
+	*eventlog.Offered
+	placement string
+	schema    *decision.Schema // nil where it is not known
+	sequence  uint64
+	time      int64
+}
+
+// outcome is what became of a decision.
+type outcome struct {
+	status   string
+	choice   int32
+	sequence uint64
+	time     int64
+}
+
+func (x *export) run(ctx context.Context, t terminal, log *logReader) error {
+	sequence := log.First - 1
+	for entry, err := range log.entries(ctx, t, "exporting", log.First) {
+		sequence++
+		var event eventlog.Event
+		if err == nil {
+			if event, err = eventlog.Decode(entry); err != nil {
+				err = fmt.Errorf("entry %d: %w", sequence, err)
+			}
+		}
+		if err == nil {
+			err = x.event(sequence, &event)
+		}
+		if err != nil {
+			if n := len(x.open); n > 0 && ctx.Err() == nil {
+				t.warn(fmt.Sprintf("decisions without an outcome by then: %d; they are left out, because theirs may be in what cannot be read", n))
+			}
+			return err
+		}
+	}
+	return x.rest(func(*offered) bool { return true })
+}
+
+func (x *export) event(sequence uint64, e *eventlog.Event) error {
+	x.names[e.Placement] = true
+	if x.placement != "" && e.Placement != x.placement {
+		return nil
+	}
+	switch b := e.Body.(type) {
+	case *eventlog.PlacementPut:
+		c, err := decision.ParseConfig(b.Config)
+		if err != nil {
+			return fmt.Errorf("entry %d, placement %q: %w", sequence, e.Placement, err)
+		}
+		x.schemas[e.Placement] = c.Schema()
+	case *eventlog.PlacementDeleted:
+		return x.rest(func(o *offered) bool { return o.placement == e.Placement })
+	case *eventlog.Offered:
+		if sequence >= x.from {
+			x.open[b.Decision] = &offered{b, e.Placement, x.schemas[e.Placement], sequence, e.Time}
+		}
+	case *eventlog.Chosen:
+		return x.close(b.Decision, outcome{"chosen", b.Choice, sequence, e.Time})
+	case *eventlog.Expired:
+		return x.close(b.Decision, outcome{"expired", 0, sequence, e.Time})
+	}
+	return nil
+}
+
+// rest writes the open decisions of which, in their order.
+func (x *export) rest(which func(*offered) bool) error {
+	var rest []*offered
+	for _, o := range x.open {
+		if which(o) {
+			rest = append(rest, o)
+		}
+	}
+	slices.SortFunc(rest, func(a, b *offered) int { return cmp.Compare(a.sequence, b.sequence) })
+	for _, o := range rest {
+		if err := x.close(o.Decision, outcome{status: "open"}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// close writes a decision. One from before the first that is asked for is none of ours.
+func (x *export) close(id string, end outcome) error {
+	o := x.open[id]
+	if o == nil {
+		return nil
+	}
+	delete(x.open, id)
+	if int(end.choice) > len(o.Shown) {
+		return fmt.Errorf("entry %d: decision %q showed %d items, and item %d was chosen", end.sequence, id, len(o.Shown), end.choice)
+	}
+	l := line{out: x.out}
+	l.decision(o)
+	l.outcome(o, end)
+	l.token(jsontext.EndObject)
+	return l.err
+}
+
+// line writes JSON up to the first error.
+type line struct {
+	out *jsontext.Encoder
+	err error
+}
+
+func (l *line) token(tokens ...jsontext.Token) {
+	for _, t := range tokens {
+		if l.err == nil {
+			l.err = l.out.WriteToken(t)
+		}
+	}
+}
+
+func (l *line) value(v jsontext.Value) {
+	if l.err == nil {
+		l.err = l.out.WriteValue(v)
+	}
+}
+
+func (l *line) member(name string, value jsontext.Token) { l.token(jsontext.String(name), value) }
+
+func (l *line) time(name string, nanoseconds int64) {
+	l.member(name, jsontext.String(time.Unix(0, nanoseconds).UTC().Format(time.RFC3339Nano)))
+}
+
+// by are the words for how a set was found.
+var foundBy = map[uint8]string{decision.ByPolicy: "policy", decision.ByChance: "chance", decision.ByBaseline: "baseline"}
+
+// decision begins the line.
+func (l *line) decision(o *offered) {
+	l.token(jsontext.BeginObject)
+	l.member("placement", jsontext.String(o.placement))
+	l.member("decision_id", jsontext.String(o.Decision))
+	l.member("entry", jsontext.Uint(o.sequence))
+	l.time("time", o.time)
+	l.member("candidates", jsontext.Int(int64(o.Candidates)))
+	named := o.schema != nil && o.schema.Width() == o.Width
+	if named && len(o.ItemIDs) > 0 && o.schema.NumUser() > 0 {
+		l.features("user", o, 0, true)
+	}
+	l.member("items", jsontext.BeginArray)
+	for i := range o.ItemIDs {
+		l.item(o, i, named)
+	}
+	l.token(jsontext.EndArray)
+	l.member("shown", jsontext.BeginArray)
+	for _, i := range o.Shown {
+		l.token(jsontext.String(o.ItemIDs[i]))
+	}
+	l.token(jsontext.EndArray)
+	propensity := jsontext.Null
+	if o.Propensity > 0 {
+		propensity = jsontext.Float(o.Propensity)
+	}
+	l.member("propensity", propensity)
+	l.member("policy_version", jsontext.Uint(o.PolicyVersion))
+	l.member("by", jsontext.String(foundBy[o.Mode]))
+}
+
+func (l *line) item(o *offered, i int, named bool) {
+	l.token(jsontext.BeginObject)
+	l.member("id", jsontext.String(o.ItemIDs[i]))
+	if named {
+		l.features("features", o, i, false)
+	} else {
+		l.member("row", jsontext.BeginArray)
+		for _, v := range o.Features[i*o.Width : (i+1)*o.Width] {
+			l.token(jsontext.Float(v))
+		}
+		l.token(jsontext.EndArray)
+	}
+	revenue := 1.0
+	if o.Revenue != nil {
+		revenue = o.Revenue[i]
+	}
+	l.member("revenue", jsontext.Float(revenue))
+	l.token(jsontext.EndObject)
+}
+
+// features writes those of an item, or of the user.
+func (l *line) features(name string, o *offered, item int, user bool) {
+	l.member(name, jsontext.BeginObject)
+	o.schema.Named(o.Features[item*o.Width:(item+1)*o.Width], user, func(feature string, v jsontext.Value) {
+		l.token(jsontext.String(feature))
+		l.value(v)
+	})
+	l.token(jsontext.EndObject)
+}
+
+// outcome ends it.
+func (l *line) outcome(o *offered, end outcome) {
+	l.member("status", jsontext.String(end.status))
+	if end.status == "open" {
+		return
+	}
+	choice := jsontext.Null
+	if end.choice > 0 {
+		choice = jsontext.String(o.ItemIDs[o.Shown[end.choice-1]])
+	}
+	l.member("choice", choice)
+	l.member("outcome_entry", jsontext.Uint(end.sequence))
+	l.time("outcome_time", end.time)
+}

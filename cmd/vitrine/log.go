@@ -1,0 +1,144 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"vitrine/eventlog"
+	"vitrine/eventlog/natslog"
+)
+
+// logArg is the log that a command reads.
+type logArg struct {
+	Log string `arg:"" help:"The data directory of the service, the log in it, or nats://host:4222."`
+}
+
+const aboutLog = `The log is not changed, and may be in use: what is read is a copy of it, in the directory for temporary files (TMPDIR), which is removed at the end. Of a server of NATS the log itself is read.`
+
+// logReader reads a log that it does not change.
+type logReader struct {
+	*natslog.Store
+	eventlog.Extent
+	snapshot string // the service's, beside the log; "" where there is none
+	lost     error  // acknowledged entries that are missing at the end; nil where all are there
+	name     string // as it was given
+	dir      string // the log's directory; "" on a server
+	scratch  string // that of the copy
+}
+
+// open opens a log for reading. Its errors speak of the log, not of the copy.
+func (a logArg) open(ctx context.Context, t terminal) (_ *logReader, err error) {
+	r := &logReader{name: a.Log}
+	defer func() {
+		if err != nil {
+			err = errors.Join(r.explain(err), r.close())
+		}
+	}()
+	o := natslog.Options{URL: a.Log, ReadOnly: true}
+	if !strings.Contains(a.Log, "://") {
+		if err := r.copy(ctx, t); err != nil {
+			return nil, err
+		}
+		o.Dir, o.URL = r.scratch, ""
+	}
+	r.Store, err = natslog.Open(ctx, o)
+	var damage *eventlog.DamageError
+	if errors.As(err, &damage) && o.Dir != "" {
+		// What is left is read nevertheless: the copy need not be guarded.
+		r.lost = r.explain(err)
+		if err := os.Remove(filepath.Join(o.Dir, "mark")); err != nil {
+			return nil, err
+		}
+		r.Store, err = natslog.Open(ctx, o)
+	}
+	if err != nil {
+		return nil, err
+	}
+	r.Extent, err = r.Store.Extent(ctx)
+	return r, err
+}
+
+// copy copies the log to a directory of its own.
+func (r *logReader) copy(ctx context.Context, t terminal) (err error) {
+	r.dir = r.name
+	if inside := filepath.Join(r.dir, "log"); isDir(filepath.Join(inside, "jetstream")) {
+		if snapshot := filepath.Join(r.dir, "state.snapshot"); isFile(snapshot) {
+			r.snapshot = snapshot
+		}
+		r.dir = inside
+	}
+	if !isDir(filepath.Join(r.dir, "jetstream")) {
+		return hinted{fmt.Errorf("%s has no log", r.dir), "give the data directory of the service, or the directory log in it"}
+	}
+	if r.scratch, err = os.MkdirTemp("", "vitrine-log-"); err != nil {
+		return err
+	}
+	s := stages{w: t.err, name: r.name}
+	defer s.close()
+	return natslog.Copy(ctx, r.scratch, r.dir, func(done, total int64) { s.report("copying", int(done>>10), int(total>>10)) })
+}
+
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}
+
+// explained is an error of the copy, told of the log.
+type explained struct {
+	error
+	text string
+}
+
+func (e explained) Error() string { return e.text }
+func (e explained) Unwrap() error { return e.error }
+
+func (r *logReader) explain(err error) error {
+	switch {
+	case errors.Is(err, context.Canceled):
+		return errors.New("interrupted")
+	case err == nil || r.scratch == "":
+		return err
+	}
+	return explained{err, strings.ReplaceAll(err.Error(), r.scratch, r.dir)}
+}
+
+// entries yields the entries from a sequence on, with progress. Where some are missing at
+// the end the last thing is that error.
+func (r *logReader) entries(ctx context.Context, t terminal, what string, from uint64) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		bar := newProgress(t.err, what+" "+r.name, "", max(int(r.Last+1-from), 1))
+		defer bar.close()
+		n := 0
+		for entry, err := range r.Entries(ctx, from) {
+			if !yield(entry, r.explain(err)) || err != nil {
+				return
+			}
+			if n++; n%progressEntries == 0 {
+				bar.add(progressEntries)
+			}
+		}
+		bar.add(n % progressEntries)
+		if r.lost != nil {
+			yield(nil, r.lost)
+		}
+	}
+}
+
+// progressEntries is how many entries are between two reports.
+const progressEntries = 1000
+
+// close closes the copy and removes it.
+func (r *logReader) close() (err error) {
+	if r.Store != nil {
+		err = r.Store.Close()
+	}
+	if r.scratch != "" {
+		err = errors.Join(err, os.RemoveAll(r.scratch))
+	}
+	return err
+}

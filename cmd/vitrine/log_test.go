@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"vitrine/config"
+	"vitrine/decision"
+	"vitrine/eventlog"
+	"vitrine/eventlog/natslog"
+)
+
+// shop is the placement of the logs of the tests.
+const shop = `{"max_size":2,"record":"all","policy":{"name":"onl-mnl","warmup":2},"features":[
+	{"name":"price","kind":"number","center":2,"scale":4},
+	{"name":"brand","kind":"category","values":["acme","zeta"],"other":true},
+	{"name":"title","kind":"text","buckets":3},
+	{"name":"age","kind":"number","from":"user","default":30,"scale":10},
+	{"name":"price by age","kind":"cross","of":["price","age"]}]}`
+
+// serviceLog DIR ROUNDS makes what the service leaves in its data directory after so many
+// decisions: a log, and a snapshot of the middle. One in three decisions
+// has no outcome in time, the last one none yet.
+func serviceLog(ts *testscript.TestScript, _ bool, args []string) {
+	dir := ts.MkAbs(args[0])
+	rounds, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	ts.Check(withLog(dir, func(ctx context.Context, store *natslog.Store) error {
+		e, err := decision.Open(ctx, decision.Options{Store: store, Build: config.NewLearner})
+		if err != nil {
+			return err
+		}
+		defer e.Close()
+		return trade(ctx, e, filepath.Join(dir, "state.snapshot"), rounds)
+	}))
+}
+
+// withLog opens the log of a data directory for writing.
+func withLog(dir string, f func(context.Context, *natslog.Store) error) error {
+	ctx := context.Background()
+	store, err := natslog.Open(ctx, natslog.Options{Dir: filepath.Join(dir, "log")})
+	if err != nil {
+		return err
+	}
+	return errors.Join(f(ctx, store), store.Close())
+}
+
+// trade is one decision a minute from noon of 2026-01-01 on.
+func trade(ctx context.Context, e *decision.Engine, snapshot string, rounds int) error {
+	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC).UnixNano()
+	if rounds == 0 {
+		return nil
+	}
+	if _, err := e.Put(ctx, "home", []byte(shop), now); err != nil {
+		return err
+	}
+	if _, err := e.Put(ctx, "cart", []byte(`{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"uniform"}}`), now); err != nil {
+		return err
+	}
+	rng := rand.New(rand.NewPCG(1, uint64(rounds)))
+	for i := 1; i <= rounds; i++ {
+		now += int64(time.Minute)
+		r := &decision.Request{Decision: fmt.Sprint("d", i), User: []decision.Value{decision.Number(float64(20 + i))}}
+		for k, brand := range []string{"acme", "zeta", "none"} {
+			r.Items = append(r.Items, decision.Item{ID: fmt.Sprint("sku", k), Features: []decision.Value{
+				decision.Number(float64(k) + 0.5), decision.Text(brand), decision.Text("blue coat"),
+			}})
+			r.Revenue = append(r.Revenue, float64(k+1))
+		}
+		a, err := e.Decide(ctx, "home", r, now)
+		if err != nil {
+			return err
+		}
+		if i%3 > 0 && i < rounds {
+			item := append(a.Shown, "")[rng.IntN(len(a.Shown)+1)]
+			if err := e.Outcome(ctx, a.Decision, item, now+int64(time.Second)); err != nil {
+				return err
+			}
+		}
+		if err := e.Wait(ctx); err != nil { // so that all runs make the same log
+			return err
+		}
+		if i != rounds/2 {
+			continue
+		}
+		data, _, err := e.Snapshot(ctx)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(snapshot, data, 0o644); err != nil {
+			return err
+		}
+	}
+	_, err := e.Expire(ctx, now+int64(28*time.Minute)) // of the window of 30
+	return err
+}
+
+// unlawful DIR appends to a log what no service writes: an outcome twice, one of a
+// decision that is not there, and what is no event.
+func unlawful(ts *testscript.TestScript, _ bool, args []string) {
+	ts.Check(withLog(ts.MkAbs(args[0]), func(ctx context.Context, store *natslog.Store) error {
+		var entries [][]byte
+		for _, body := range []eventlog.Body{
+			&eventlog.Chosen{Decision: "d1"},
+			&eventlog.Chosen{Decision: "nobody"},
+			&eventlog.PolicyRolledBack{Version: 12345},
+		} {
+			entry, err := (&eventlog.Event{Placement: "home", Body: body}).Encode(nil)
+			if err != nil {
+				return err
+			}
+			entries = append(entries, entry)
+		}
+		_, err := store.Append(ctx, append(entries, []byte("no event"))...)
+		return err
+	}))
+}
+
+// removed DIR ENTRY removes the entries before one.
+func removed(ts *testscript.TestScript, _ bool, args []string) {
+	entry, err := strconv.ParseUint(args[1], 10, 64)
+	ts.Check(err)
+	ts.Check(withLog(ts.MkAbs(args[0]), func(ctx context.Context, store *natslog.Store) error {
+		return store.TruncateBefore(ctx, entry)
+	}))
+}
+
+// damage DIR cut|flip BYTES cuts bytes off a log, or flips a bit so far from its end.
+func damage(ts *testscript.TestScript, _ bool, args []string) {
+	path := filepath.Join(ts.MkAbs(args[0]), "log", "jetstream", "$G", "streams", "vitrine", "msgs", "1.blk")
+	n, err := strconv.Atoi(args[2])
+	ts.Check(err)
+	data, err := os.ReadFile(path)
+	ts.Check(err)
+	switch args[1] {
+	case "cut":
+		data = data[:len(data)-n]
+	case "flip":
+		data[len(data)-n] ^= 16
+	default:
+		ts.Fatalf("damage %s: want cut or flip", args[1])
+	}
+	ts.Check(os.WriteFile(path, data, 0o644))
+}

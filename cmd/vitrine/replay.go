@@ -1,0 +1,183 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"os"
+	"slices"
+	"text/tabwriter"
+
+	"vitrine/config"
+	"vitrine/decision"
+	"vitrine/eventlog"
+)
+
+type replayCmd struct {
+	logArg
+	Snapshots []string `arg:"" optional:"" help:"Snapshots to compare with, beside the one in the data directory."`
+}
+
+// Help is the tail of the command's help.
+func (replayCmd) Help() string {
+	return `The log is replayed from its first entry on, and learned from as when it was written: what the service does when it starts without a snapshot. The state after the last entry of a snapshot must be the snapshot, byte for byte.
+
+It prints for each snapshot whether it is equal or different, and what each placement has learned. The exit status is 1 where one is different, or where the log cannot be replayed to its end. Replaying needs the memory that the service has.
+
+` + aboutLog + "\n\n" + examples("vitrine replay vitrine-data", "vitrine replay vitrine-data /backup/state.snapshot")
+}
+
+// savedState is a snapshot in a file.
+type savedState struct {
+	path string
+	data []byte
+	upTo uint64
+}
+
+// Run replays the log.
+func (c replayCmd) Run(ctx context.Context, t terminal) (err error) {
+	log, err := c.open(ctx, t)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, log.close()) }()
+	if log.First > 1 {
+		return fmt.Errorf("%s cannot be replayed: entries before %d were removed", c.Log, log.First)
+	}
+	paths := c.Snapshots
+	if log.snapshot != "" {
+		paths = append([]string{log.snapshot}, paths...)
+	}
+	r := replay{terminal: t, log: log}
+	for _, path := range paths {
+		if err := r.read(path); err != nil {
+			return err
+		}
+	}
+	slices.SortStableFunc(r.saved, func(a, b savedState) int { return cmp.Compare(a.upTo, b.upTo) })
+	if err := r.run(ctx); err != nil {
+		return err
+	}
+	if r.different > 0 {
+		return fmt.Errorf("%s: %d of %d snapshots cannot be of this log", c.Log, r.different, len(paths))
+	}
+	return nil
+}
+
+// replay is the replaying of a log.
+type replay struct {
+	terminal
+	log       *logReader
+	saved     []savedState // by their entries
+	different int
+}
+
+func (r *replay) differs(path, why string) {
+	r.different++
+	fmt.Fprintf(r.out, "%s: different: %s\n", path, why)
+}
+
+// read reads a snapshot to compare with.
+func (r *replay) read(path string) error {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	upTo, err := decision.SnapshotSequence(data)
+	switch {
+	case err != nil:
+		r.differs(path, err.Error())
+	case upTo > r.log.Last:
+		r.differs(path, fmt.Sprintf("it is of entry %d, the last one of the log is %d", upTo, r.log.Last))
+	default:
+		r.saved = append(r.saved, savedState{path, data, upTo})
+	}
+	return nil
+}
+
+// run replays from snapshot to snapshot, those that it makes itself.
+func (r *replay) run(ctx context.Context) error {
+	source := &section{logReader: r.log, terminal: r.terminal}
+	var state []byte
+	for _, s := range r.saved {
+		e, err := r.open(ctx, source, s.upTo, state)
+		if err != nil {
+			return err
+		}
+		state, _, err = e.Snapshot(ctx)
+		e.Close()
+		switch {
+		case err != nil:
+			return r.log.explain(err)
+		case bytes.Equal(state, s.data):
+			fmt.Fprintf(r.out, "%s: equal, at entry %d\n", s.path, s.upTo)
+		default:
+			r.differs(s.path, fmt.Sprintf("the state at entry %d is another one", s.upTo))
+		}
+	}
+	e, err := r.open(ctx, source, r.log.Last, state)
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	if err := e.Wait(ctx); err != nil {
+		return r.log.explain(err)
+	}
+	return r.report(e)
+}
+
+// open makes the engine at an entry.
+func (r *replay) open(ctx context.Context, source *section, last uint64, state []byte) (*decision.Engine, error) {
+	source.last = last
+	e, err := decision.Open(ctx, decision.Options{Store: source, Build: config.NewLearner, Snapshot: state})
+	if err != nil {
+		return nil, r.log.explain(err)
+	}
+	return e, nil
+}
+
+func (r *replay) report(e *decision.Engine) error {
+	fmt.Fprintf(r.out, "%s: replayed up to entry %d\n", r.log.name, e.Sequence())
+	w := tabwriter.NewWriter(r.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "\nplacement\tdecisions\tchosen\texpired\topen\tlearned\tskipped\tpolicy version")
+	for _, name := range e.Placements() {
+		s, err := e.Stats(name)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\n", name, s.Decisions, s.Outcomes, s.Expired, s.Pending, s.Learned, s.Skipped, s.PolicyVersion)
+		if s.Problem != "" {
+			r.warn(fmt.Sprintf("placement %q: %s", name, s.Problem))
+		}
+	}
+	return w.Flush()
+}
+
+// section is a log up to some entry.
+type section struct {
+	*logReader
+	terminal
+	last uint64
+}
+
+var _ eventlog.Store = (*section)(nil)
+
+// Entries implements eventlog.Store. That entries are missing after the last of the log
+// is told where they would be.
+func (s *section) Entries(ctx context.Context, from uint64) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		next := from
+		for entry, err := range s.entries(ctx, s.terminal, "replaying", from) {
+			if next > s.last && s.last < s.logReader.Last {
+				return
+			}
+			if !yield(entry, err) {
+				return
+			}
+			next++
+		}
+	}
+}
