@@ -65,22 +65,39 @@ func (a logArg) open(ctx context.Context, t terminal) (_ *logReader, err error) 
 
 // copy copies the log to a directory of its own.
 func (r *logReader) copy(ctx context.Context, t terminal) (err error) {
-	r.dir = r.name
-	if inside := filepath.Join(r.dir, "log"); isDir(filepath.Join(inside, "jetstream")) {
-		if snapshot := filepath.Join(r.dir, "state.snapshot"); isFile(snapshot) {
-			r.snapshot = snapshot
-		}
-		r.dir = inside
-	}
-	if !isDir(filepath.Join(r.dir, "jetstream")) {
-		return hinted{fmt.Errorf("%s has no log", r.dir), "give the data directory of the service, or the directory log in it"}
+	if r.dir, r.snapshot, err = findLog(r.name); err != nil {
+		return err
 	}
 	if r.scratch, err = os.MkdirTemp("", "vitrine-log-"); err != nil {
 		return err
 	}
-	s := stages{w: t.err, name: r.name}
+	return copyLog(ctx, t, r.scratch, r.dir)
+}
+
+// findLog returns the directory of the log in a data directory, or that is one
+// itself, and the snapshot beside it, "" where there is none.
+func findLog(name string) (dir, snapshot string, err error) {
+	dir = filepath.Join(name, "log")
+	if snapshot = filepath.Join(name, snapshotName); !isFile(snapshot) {
+		snapshot = ""
+	}
+	if !isDir(filepath.Join(dir, "jetstream")) {
+		dir, snapshot = name, ""
+	}
+	if !isDir(filepath.Join(dir, "jetstream")) {
+		return "", "", hinted{fmt.Errorf("%s has no log", name), "give the data directory of the service, or the directory log in it"}
+	}
+	return dir, snapshot, nil
+}
+
+// snapshotName is the service's snapshot in its data directory.
+const snapshotName = "state.snapshot"
+
+// copyLog copies a log with progress.
+func copyLog(ctx context.Context, t terminal, to, from string) error {
+	s := stages{w: t.err, name: from}
 	defer s.close()
-	return natslog.Copy(ctx, r.scratch, r.dir, func(done, total int64) { s.report("copying", int(done>>10), int(total>>10)) })
+	return natslog.Copy(ctx, to, from, func(done, total int64) { s.report("copying", int(done>>10), int(total>>10)) })
 }
 
 func isFile(path string) bool {

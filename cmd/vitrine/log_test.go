@@ -1,15 +1,20 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
+	"testing"
 	"time"
 
+	"github.com/nats-io/nats-server/v2/server"
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"vitrine/config"
@@ -149,4 +154,57 @@ func damage(ts *testscript.TestScript, _ bool, args []string) {
 		ts.Fatalf("damage %s: want cut or flip", args[1])
 	}
 	ts.Check(os.WriteFile(path, data, 0o644))
+}
+
+// servingLog DIR TO backs DIR up while its log is open for writing.
+func servingLog(ts *testscript.TestScript, _ bool, args []string) {
+	ts.Check(withLog(ts.MkAbs(args[0]), func(ctx context.Context, _ *natslog.Store) error {
+		return backupCmd{ts.MkAbs(args[0]), ts.MkAbs(args[1])}.Run(ctx, terminal{io.Discard, io.Discard})
+	}))
+}
+
+// The log on a server is read in its place.
+func TestLogOnServer(t *testing.T) {
+	srv, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoSigs: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv.Start()
+	defer srv.WaitForShutdown()
+	defer srv.Shutdown()
+	if !srv.ReadyForConnections(10 * time.Second) {
+		t.Fatal("the server is not ready")
+	}
+	store, err := natslog.Open(t.Context(), natslog.Options{URL: srv.ClientURL()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	e, err := decision.Open(t.Context(), decision.Options{Store: store, Build: config.NewLearner})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	snapshot := filepath.Join(t.TempDir(), "snapshot")
+	if err := trade(t.Context(), e, snapshot, 12); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ args, want string }{
+		{"check", "has 25 entries, 1 to 25"},
+		{"replay", "snapshot: equal, at entry 12"},
+		{"export", `"decision_id":"d12"`},
+	} {
+		args := []string{c.args, srv.ClientURL()}
+		if c.args == "replay" {
+			args = append(args, snapshot)
+		}
+		var stdout, stderr bytes.Buffer
+		if code := run(t.Context(), args, &stdout, &stderr); code != 0 || !strings.Contains(stdout.String(), c.want) {
+			t.Errorf("%s: exit status %d, %s%s", args, code, &stdout, &stderr)
+		}
+	}
+	// The writer is still the writer.
+	if _, err := e.Keep(t.Context(), "home", 0); err != nil {
+		t.Error(err)
+	}
 }

@@ -34,6 +34,7 @@ type cli struct {
 	Tune      tuneCmd      `cmd:"" help:"Search the parameters of a policy, and judge the best on fresh seeds."`
 	Optimize  optimizeCmd  `cmd:"" help:"Find the best assortment for given utilities, revenues and rules."`
 	Check     checkCmd     `cmd:"" help:"Verify the log of a decision service."`
+	Backup    backupCmd    `cmd:"" help:"Copy the log of a decision service, which may be running, and its snapshot."`
 	Replay    replayCmd    `cmd:"" help:"Replay the log of a decision service, and compare with its snapshots."`
 	Export    exportCmd    `cmd:"" help:"Write the decisions of a decision service as lines of JSON."`
 	List      listCmd      `cmd:"" help:"List what a file may name, and the experiments there are."`

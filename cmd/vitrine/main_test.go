@@ -33,6 +33,7 @@ func TestScripts(t *testing.T) {
 			"waitfor": waitFor,
 
 			"servicelog": serviceLog,
+			"servinglog": servingLog,
 			"unlawful":   unlawful,
 			"removed":    removed,
 			"damage":     damage,
