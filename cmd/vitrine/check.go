@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"text/tabwriter"
 
@@ -106,31 +105,22 @@ func (k *check) run(ctx context.Context) (err error) {
 
 // begin finds the state before the entries that are checked, and checks the snapshot for that.
 func (k *check) begin() (*decision.Audit, error) {
-	removed := k.log.First > 1
-	var snapshot []byte
-	var upTo uint64
-	if k.log.snapshot != "" {
-		var err error
-		if snapshot, err = os.ReadFile(k.log.snapshot); err != nil {
-			return nil, err
-		}
-		upTo, err = decision.SnapshotSequence(snapshot)
-		switch {
-		case err != nil:
-			k.fault(fmt.Errorf("%s: %w", k.log.snapshot, err))
-			snapshot = nil
-		case upTo > k.log.Last:
-			k.fault(fmt.Errorf("%s is of entry %d, the last one of the log is %d", k.log.snapshot, upTo, k.log.Last))
+	var before []byte
+	if s := k.log.snapshot; s != nil {
+		upTo, err := s.entry(k.log)
+		if err != nil {
+			k.fault(fmt.Errorf("%s: %w", s.path, err))
+		} else if upTo+1 >= k.log.First {
+			before = s.data
 		}
 	}
-	if !removed {
-		return decision.NewAudit(config.NewLearner, nil)
-	}
-	if snapshot == nil || upTo+1 < k.log.First {
+	switch {
+	case k.log.First == 1:
+		before = nil
+	case before == nil:
 		k.fault(fmt.Errorf("entries before %d were removed, and no snapshot has them: what is after them cannot be held to them", k.log.First))
-		return decision.NewAudit(config.NewLearner, nil)
 	}
-	return decision.NewAudit(config.NewLearner, snapshot)
+	return decision.NewAudit(config.NewLearner, before)
 }
 
 // entry checks one entry. Those that a snapshot has are only decoded.

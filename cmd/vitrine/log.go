@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"vitrine/decision"
 	"vitrine/eventlog"
 	"vitrine/eventlog/natslog"
 )
@@ -24,11 +25,11 @@ const aboutLog = `The log is not changed, and may be in use: what is read is a c
 type logReader struct {
 	*natslog.Store
 	eventlog.Extent
-	snapshot string // the service's, beside the log; "" where there is none
-	lost     error  // acknowledged entries that are missing at the end; nil where all are there
-	name     string // as it was given
-	dir      string // the log's directory; "" on a server
-	scratch  string // that of the copy
+	snapshot *snapshotFile // the service's, beside the log; nil where there is none
+	lost     error         // acknowledged entries that are missing at the end; nil where all are there
+	name     string        // as it was given
+	dir      string        // the log's directory; "" on a server
+	scratch  string        // that of the copy
 }
 
 // open opens a log for reading. Its errors speak of the log, not of the copy.
@@ -65,8 +66,14 @@ func (a logArg) open(ctx context.Context, t terminal) (_ *logReader, err error) 
 
 // copy copies the log to a directory of its own.
 func (r *logReader) copy(ctx context.Context, t terminal) (err error) {
-	if r.dir, r.snapshot, err = findLog(r.name); err != nil {
+	var snapshot string
+	if r.dir, snapshot, err = findLog(r.name); err != nil {
 		return err
+	}
+	if snapshot != "" { // before the log, which then has all that is in it
+		if r.snapshot, err = readSnapshot(snapshot); err != nil {
+			return err
+		}
 	}
 	if r.scratch, err = os.MkdirTemp("", "vitrine-log-"); err != nil {
 		return err
@@ -88,6 +95,26 @@ func findLog(name string) (dir, snapshot string, err error) {
 		return "", "", hinted{fmt.Errorf("%s has no log", name), "give the data directory of the service, or the directory log in it"}
 	}
 	return dir, snapshot, nil
+}
+
+// snapshotFile is a snapshot of the state.
+type snapshotFile struct {
+	path string
+	data []byte
+}
+
+func readSnapshot(path string) (*snapshotFile, error) {
+	data, err := os.ReadFile(path)
+	return &snapshotFile{path, data}, err
+}
+
+// entry returns the last entry that is in it, and reports one that the log does not have.
+func (s *snapshotFile) entry(log *logReader) (uint64, error) {
+	upTo, err := decision.SnapshotSequence(s.data)
+	if err == nil && upTo > log.Last {
+		err = fmt.Errorf("it is of entry %d, the last one of the log is %d", upTo, log.Last)
+	}
+	return upTo, err
 }
 
 // snapshotName is the service's snapshot in its data directory.

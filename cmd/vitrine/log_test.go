@@ -208,3 +208,39 @@ func TestLogOnServer(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A service is backed up, checked and replayed while it runs, and another goes on from
+// the backup.
+func TestBackupOfService(t *testing.T) {
+	s, err := readService("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Listen, s.Data = "127.0.0.1:0", filepath.Join(t.TempDir(), "data")
+	s.Snapshots.Every.Duration = 10 * time.Millisecond
+	url, _, stop := serving(t, s)
+	ask(t, 201, "PUT", url+"/v1/placements/home", `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl"}}`)
+	for i := range 10 {
+		ask(t, 201, "POST", url+"/v1/placements/home/decisions", fmt.Sprintf(`{"decision_id":"d%d","items":[{"id":"a","features":{"x":%d}},{"id":"b","features":{"x":1}}]}`, i, i))
+		ask(t, 204, "POST", fmt.Sprintf("%s/v1/decisions/d%d/outcome", url, i), `{"choice":"a"}`)
+	}
+	decision := ask(t, 200, "GET", url+"/v1/decisions/d7", "")
+	backup := filepath.Join(t.TempDir(), "backup")
+	for _, args := range [][]string{{"backup", s.Data, backup}, {"check", s.Data}, {"check", backup}, {"replay", s.Data}, {"replay", backup}} {
+		var stdout, stderr bytes.Buffer
+		if code := run(t.Context(), args, &stdout, &stderr); code != 0 {
+			t.Errorf("%s: exit status %d: %s%s", args, code, &stdout, &stderr)
+		}
+	}
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	s.Data = backup
+	url, _, stop = serving(t, s)
+	if got := ask(t, 200, "GET", url+"/v1/decisions/d7", ""); got != decision {
+		t.Errorf("restored: %s, was %s", got, decision)
+	}
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+}

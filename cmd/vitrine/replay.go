@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"os"
 	"slices"
 	"text/tabwriter"
 
@@ -30,10 +29,9 @@ It prints for each snapshot whether it is equal or different, and what each plac
 ` + aboutLog + "\n\n" + examples("vitrine replay vitrine-data", "vitrine replay vitrine-data /backup/state.snapshot")
 }
 
-// savedState is a snapshot in a file.
+// savedState is a snapshot to compare with.
 type savedState struct {
-	path string
-	data []byte
+	*snapshotFile
 	upTo uint64
 }
 
@@ -47,22 +45,23 @@ func (c replayCmd) Run(ctx context.Context, t terminal) (err error) {
 	if log.First > 1 {
 		return fmt.Errorf("%s cannot be replayed: entries before %d were removed", c.Log, log.First)
 	}
-	paths := c.Snapshots
-	if log.snapshot != "" {
-		paths = append([]string{log.snapshot}, paths...)
-	}
 	r := replay{terminal: t, log: log}
-	for _, path := range paths {
-		if err := r.read(path); err != nil {
+	if log.snapshot != nil {
+		r.add(log.snapshot)
+	}
+	for _, path := range c.Snapshots {
+		s, err := readSnapshot(path)
+		if err != nil {
 			return err
 		}
+		r.add(s)
 	}
 	slices.SortStableFunc(r.saved, func(a, b savedState) int { return cmp.Compare(a.upTo, b.upTo) })
 	if err := r.run(ctx); err != nil {
 		return err
 	}
 	if r.different > 0 {
-		return fmt.Errorf("%s: %d of %d snapshots cannot be of this log", c.Log, r.different, len(paths))
+		return fmt.Errorf("%s: %d of %d snapshots cannot be of this log", c.Log, r.different, r.compared)
 	}
 	return nil
 }
@@ -72,6 +71,7 @@ type replay struct {
 	terminal
 	log       *logReader
 	saved     []savedState // by their entries
+	compared  int          // and those that cannot be of the log
 	different int
 }
 
@@ -80,22 +80,14 @@ func (r *replay) differs(path, why string) {
 	fmt.Fprintf(r.out, "%s: different: %s\n", path, why)
 }
 
-// read reads a snapshot to compare with.
-func (r *replay) read(path string) error {
-	data, err := os.ReadFile(path)
+func (r *replay) add(s *snapshotFile) {
+	r.compared++
+	upTo, err := s.entry(r.log)
 	if err != nil {
-		return err
+		r.differs(s.path, err.Error())
+		return
 	}
-	upTo, err := decision.SnapshotSequence(data)
-	switch {
-	case err != nil:
-		r.differs(path, err.Error())
-	case upTo > r.log.Last:
-		r.differs(path, fmt.Sprintf("it is of entry %d, the last one of the log is %d", upTo, r.log.Last))
-	default:
-		r.saved = append(r.saved, savedState{path, data, upTo})
-	}
-	return nil
+	r.saved = append(r.saved, savedState{s, upTo})
 }
 
 // run replays from snapshot to snapshot, those that it makes itself.
