@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"iter"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"vitrine/decision"
 	"vitrine/eventlog"
@@ -75,6 +77,7 @@ func (r *logReader) copy(ctx context.Context, t terminal) (err error) {
 			return err
 		}
 	}
+	signal.Ignore(syscall.SIGPIPE) // so that the copy is removed, whoever stops reading
 	if r.scratch, err = os.MkdirTemp("", "vitrine-log-"); err != nil {
 		return err
 	}
