@@ -88,7 +88,7 @@ func (k *check) run(ctx context.Context) (err error) {
 	for entry, err := range k.log.entries(ctx, k.terminal, "checking", from) {
 		var damage *eventlog.DamageError
 		switch {
-		case errors.As(err, &damage):
+		case err != nil && (errors.As(err, &damage) || errors.Is(err, k.log.lost)):
 			k.fault(err)
 			continue
 		case err != nil:

@@ -28,7 +28,7 @@ type logReader struct {
 	*natslog.Store
 	eventlog.Extent
 	snapshot *snapshotFile // the service's, beside the log; nil where there is none
-	lost     error         // acknowledged entries that are missing at the end; nil where all are there
+	lost     error         // why the log cannot be trusted to end where it ends; nil where it can
 	name     string        // as it was given
 	dir      string        // the log's directory; "" on a server
 	scratch  string        // that of the copy
@@ -50,14 +50,15 @@ func (a logArg) open(ctx context.Context, t terminal) (_ *logReader, err error) 
 		o.Dir, o.URL = r.scratch, ""
 	}
 	r.Store, err = natslog.Open(ctx, o)
-	var damage *eventlog.DamageError
-	if errors.As(err, &damage) && o.Dir != "" {
+	if err != nil && o.Dir != "" && ctx.Err() == nil {
 		// What is left is read nevertheless: the copy need not be guarded.
-		r.lost = r.explain(err)
+		why := r.explain(err)
 		if err := os.Remove(filepath.Join(o.Dir, "mark")); err != nil {
-			return nil, err
+			return nil, why
 		}
-		r.Store, err = natslog.Open(ctx, o)
+		if r.Store, err = natslog.Open(ctx, o); err == nil {
+			r.lost = why
+		}
 	}
 	if err != nil {
 		return nil, err
@@ -154,8 +155,8 @@ func (r *logReader) explain(err error) error {
 	return explained{err, strings.ReplaceAll(err.Error(), r.scratch, r.dir)}
 }
 
-// entries yields the entries from a sequence on, with progress. Where some are missing at
-// the end the last thing is that error.
+// entries yields the entries from a sequence on, with progress. What is wrong with
+// the log's end comes last.
 func (r *logReader) entries(ctx context.Context, t terminal, what string, from uint64) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		bar := newProgress(t.err, what+" "+r.name, "", max(int(r.Last+1-from), 1))

@@ -24,11 +24,8 @@ func Copy(ctx context.Context, to, from string, progress func(done, total int64)
 	if info, err := os.Stat(filepath.Join(from, "jetstream")); err != nil || !info.IsDir() {
 		return fmt.Errorf("natslog: %s: %w: it has no log, which is a directory %q and what is in it", from, fs.ErrNotExist, "jetstream")
 	}
-	if err := os.MkdirAll(to, 0o700); err != nil {
-		return err
-	}
 	// The mark comes first: what it guards is in the files already.
-	if err := copyFile(to, from, "mark", func(int) error { return ctx.Err() }); err != nil {
+	if err := copyMark(to, from); err != nil {
 		return err
 	}
 	files, total, err := logFiles(from)
@@ -48,6 +45,28 @@ func Copy(ctx context.Context, to, from string, progress func(done, total int64)
 		}
 	}
 	return nil
+}
+
+// copyMark copies the mark. One that is being written may look damaged for a moment.
+func copyMark(to, from string) error {
+	var data []byte
+	for range 10 {
+		var err error
+		if data, err = os.ReadFile(filepath.Join(from, "mark")); errors.Is(err, fs.ErrNotExist) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		if _, err := decodeMark(data); err == nil {
+			break
+		}
+	}
+	out, err := create(to, "mark")
+	if err != nil {
+		return err
+	}
+	_, err = out.Write(data)
+	return errors.Join(err, out.Sync(), out.Close())
 }
 
 // logFiles lists the server's files, but for its summaries. The last block of messages,
@@ -82,6 +101,15 @@ func block(name string) uint64 {
 	return n
 }
 
+// create makes a file that is not there yet, and its directory.
+func create(dir, name string) (*os.File, error) {
+	path := filepath.Join(dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, err
+	}
+	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+}
+
 // copyFile copies a file to its place in another directory, and tells how many bytes came.
 // One that has gone meanwhile is left out.
 func copyFile(to, from, name string, copied func(n int) error) error {
@@ -93,11 +121,7 @@ func copyFile(to, from, name string, copied func(n int) error) error {
 		return err
 	}
 	defer in.Close()
-	path := filepath.Join(to, name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
-	}
-	out, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	out, err := create(to, name)
 	if err != nil {
 		return err
 	}

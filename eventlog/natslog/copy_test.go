@@ -127,6 +127,13 @@ func TestCopyRefuses(t *testing.T) {
 			t.Errorf("%v, want %v", err, want)
 		}
 	}
+	mark := filepath.Join(to, "mark")
+	if err := os.WriteFile(mark, []byte("another"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := natslog.Copy(t.Context(), to, dir, nil); !errors.Is(err, fs.ErrExist) || contents(t, to)["mark"] != "another" {
+		t.Errorf("%v: the mark of another log is overwritten", err)
+	}
 	if files := slices.Collect(maps.Keys(contents(t, to))); slices.Contains(files, "lock") {
 		t.Errorf("the lock is copied: %v", files)
 	}
