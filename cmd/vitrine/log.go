@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/nats-io/nats.go/jetstream"
+
 	"vitrine/decision"
 	"vitrine/eventlog"
 	"vitrine/eventlog/natslog"
@@ -59,6 +61,9 @@ func (a logArg) open(ctx context.Context, t terminal) (_ *logReader, err error) 
 		if r.Store, err = natslog.Open(ctx, o); err == nil {
 			r.lost = why
 		}
+	}
+	if errors.Is(err, jetstream.ErrStreamNotFound) && o.Dir != "" {
+		return nil, hinted{err, "the stream's description, meta.inf or meta.sum below jetstream/, is damaged or missing: restore these files from a backup"}
 	}
 	if err != nil {
 		return nil, err

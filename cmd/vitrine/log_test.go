@@ -138,20 +138,22 @@ func removed(ts *testscript.TestScript, _ bool, args []string) {
 	}))
 }
 
-// damage DIR cut|flip BYTES cuts bytes off a log, or flips a bit so far from its end.
+// damage DIR cut|flip|meta BYTES cuts bytes off a log, or flips a bit so far from its end, or
+// from that of the server's description of it.
 func damage(ts *testscript.TestScript, _ bool, args []string) {
-	path := filepath.Join(ts.MkAbs(args[0]), "log", "jetstream", "$G", "streams", "vitrine", "msgs", "1.blk")
+	stream := filepath.Join(ts.MkAbs(args[0]), "log", "jetstream", "$G", "streams", "vitrine")
+	path := filepath.Join(stream, "msgs", "1.blk")
+	if args[1] == "meta" {
+		path = filepath.Join(stream, "meta.inf")
+	}
 	n, err := strconv.Atoi(args[2])
 	ts.Check(err)
 	data, err := os.ReadFile(path)
 	ts.Check(err)
-	switch args[1] {
-	case "cut":
+	if args[1] == "cut" {
 		data = data[:len(data)-n]
-	case "flip":
+	} else {
 		data[len(data)-n] ^= 16
-	default:
-		ts.Fatalf("damage %s: want cut or flip", args[1])
 	}
 	ts.Check(os.WriteFile(path, data, 0o644))
 }
