@@ -49,7 +49,7 @@ func (c backupCmd) Run(ctx context.Context, t terminal) (err error) {
 			return err
 		}
 	}
-	if err := copyLog(ctx, t, filepath.Join(c.To, "log"), log); err != nil {
+	if err := copyLog(ctx, t, filepath.Join(c.To, logName), log); err != nil {
 		if ctx.Err() != nil {
 			return errors.New("interrupted")
 		}

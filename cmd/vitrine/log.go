@@ -93,7 +93,7 @@ func (r *logReader) copy(ctx context.Context, t terminal) (err error) {
 // findLog returns the directory of the log in a data directory, or that is one
 // itself, and the snapshot beside it, "" where there is none.
 func findLog(name string) (dir, snapshot string, err error) {
-	dir = filepath.Join(name, "log")
+	dir = filepath.Join(name, logName)
 	if snapshot = filepath.Join(name, snapshotName); !isFile(snapshot) {
 		snapshot = ""
 	}
@@ -126,8 +126,11 @@ func (s *snapshotFile) entry(log *logReader) (uint64, error) {
 	return upTo, err
 }
 
-// snapshotName is the service's snapshot in its data directory.
-const snapshotName = "state.snapshot"
+// What a data directory has: the log, and the snapshot that serve starts from.
+const (
+	logName      = "log"
+	snapshotName = "state.snapshot"
+)
 
 // copyLog copies a log with progress.
 func copyLog(ctx context.Context, t terminal, to, from string) error {

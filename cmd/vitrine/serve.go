@@ -112,14 +112,14 @@ type boundedStore interface {
 }
 
 func (s *service) openLog(ctx context.Context, logger *slog.Logger) (boundedStore, error) {
-	o := natslog.Options{Dir: filepath.Join(s.Data, "log"), Logger: logger}
+	o := natslog.Options{Dir: filepath.Join(s.Data, logName), Logger: logger}
 	if s.Log != "" {
 		o.Dir, o.URL = "", s.Log
 	}
 	return natslog.Open(ctx, o)
 }
 
-func (s *service) snapshot() string { return filepath.Join(s.Data, "state.snapshot") }
+func (s *service) snapshot() string { return filepath.Join(s.Data, snapshotName) }
 
 // openEngine makes the state from the snapshot and the log after it, or where that cannot be
 // from the whole log.
