@@ -38,6 +38,11 @@ func TestScripts(t *testing.T) {
 			"removed":    removed,
 			"damage":     damage,
 		},
+		Setup: func(e *testscript.Env) error {
+			// What the commands of a script and the test itself compute has the same bits.
+			e.Setenv("VITRINE_KERNEL", os.Getenv("VITRINE_KERNEL"))
+			return nil
+		},
 		Condition: func(condition string) (bool, error) {
 			if condition == "root" {
 				return os.Geteuid() == 0, nil
