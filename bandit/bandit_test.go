@@ -213,7 +213,7 @@ func TestOptionsAreChecked(t *testing.T) {
 		"anneal = NaN":    bma(func(o *BMAOptions) { o.Anneal = math.NaN() }),
 		"growth = 1":      bma(func(o *BMAOptions) { o.Growth = 1 }),
 		"candidates = -1": bma(func(o *BMAOptions) { o.Candidates = -1 }),
-		"candidates = 10": bma(func(o *BMAOptions) { o.Candidates = 1e12 }),
+		"candidates = 10": bma(func(o *BMAOptions) { o.Candidates = 10_000_000 }),
 		"sample = 0":      bma(func(o *BMAOptions) { o.Sample = 0 }),
 		"samples = -1":    func() error { o := DefaultTSOptions(); o.Samples = -1; _, err := NewTS(p, o); return err }(),
 		"eta = -1":        func() error { o := DefaultOFUOptions(); o.Eta = -1; _, err := NewOFU(p, o); return err }(),
