@@ -311,7 +311,7 @@ func (l *BMA) fit() {
 // later returns the round Growth times as late as now, at least so many rounds
 // from now, and within what an int and a snapshot hold.
 func (l *BMA) later(least int) int {
-	return max(l.rounds+least, int(min(l.o.Growth*float64(l.rounds), 1<<30)))
+	return max(l.rounds+least, int(min(l.o.Growth*float64(l.rounds), 1<<30-1)))
 }
 
 // negligible is the weight below which an expert rests until the rounds have

@@ -443,7 +443,7 @@ func TestLargestGrowth(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := create().UnmarshalBinary(data); err != nil || l.nextFit < 1<<30 {
+	if err := create().UnmarshalBinary(data); err != nil || l.nextFit < 1<<29 {
 		t.Errorf("the next fit is after round %d; restored: %v", l.nextFit, err)
 	}
 }
