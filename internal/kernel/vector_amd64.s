@@ -1495,76 +1495,79 @@ TEXT ·mulPairsAVX512(SB), NOSPLIT, $0-48
 	SHLQ $0x03, BX
 	XORQ SI, SI
 
-entries65:
-	XORQ DI, DI
+loop65:
+	MOVQ  pairs+32(FP), DI
+	MOVQ  SI, R8
+	IMULQ CX, R8
+	ADDQ  AX, R8
+	XORQ  R9, R9
 
-pairs67:
-	MOVQ       pairs+32(FP), R8
-	MOVLQSX    (R8)(DI*8), R9
-	MOVLQSX    4(R8)(DI*8), R10
-	IMULQ      BX, R9
+loop67:
+	MOVLQSX    (DI)(R9*8), R10
+	MOVLQSX    4(DI)(R9*8), R11
 	IMULQ      BX, R10
-	ADDQ       DX, R9
+	IMULQ      BX, R11
 	ADDQ       DX, R10
-	VMOVUPD    (R9)(SI*8), Z0
-	VMULPD     (R10)(SI*8), Z0, Z0
-	MOVLQSX    8(R8)(DI*8), R9
-	MOVLQSX    12(R8)(DI*8), R10
-	IMULQ      BX, R9
+	ADDQ       DX, R11
+	VMOVUPD    (R10)(SI*8), Z0
+	VMULPD     (R11)(SI*8), Z0, Z0
+	MOVLQSX    8(DI)(R9*8), R10
+	MOVLQSX    12(DI)(R9*8), R11
 	IMULQ      BX, R10
-	ADDQ       DX, R9
+	IMULQ      BX, R11
 	ADDQ       DX, R10
-	VMOVUPD    (R9)(SI*8), Z1
-	VMULPD     (R10)(SI*8), Z1, Z1
-	MOVLQSX    16(R8)(DI*8), R9
-	MOVLQSX    20(R8)(DI*8), R10
-	IMULQ      BX, R9
+	ADDQ       DX, R11
+	VMOVUPD    (R10)(SI*8), Z1
+	VMULPD     (R11)(SI*8), Z1, Z1
+	MOVLQSX    16(DI)(R9*8), R10
+	MOVLQSX    20(DI)(R9*8), R11
 	IMULQ      BX, R10
-	ADDQ       DX, R9
+	IMULQ      BX, R11
 	ADDQ       DX, R10
-	VMOVUPD    (R9)(SI*8), Z2
-	VMULPD     (R10)(SI*8), Z2, Z2
-	MOVLQSX    24(R8)(DI*8), R9
-	MOVLQSX    28(R8)(DI*8), R10
-	IMULQ      BX, R9
+	ADDQ       DX, R11
+	VMOVUPD    (R10)(SI*8), Z2
+	VMULPD     (R11)(SI*8), Z2, Z2
+	MOVLQSX    24(DI)(R9*8), R10
+	MOVLQSX    28(DI)(R9*8), R11
 	IMULQ      BX, R10
-	ADDQ       DX, R9
+	IMULQ      BX, R11
 	ADDQ       DX, R10
-	VMOVUPD    (R9)(SI*8), Z3
-	VMULPD     (R10)(SI*8), Z3, Z3
-	MOVLQSX    32(R8)(DI*8), R9
-	MOVLQSX    36(R8)(DI*8), R10
-	IMULQ      BX, R9
+	ADDQ       DX, R11
+	VMOVUPD    (R10)(SI*8), Z3
+	VMULPD     (R11)(SI*8), Z3, Z3
+	MOVLQSX    32(DI)(R9*8), R10
+	MOVLQSX    36(DI)(R9*8), R11
 	IMULQ      BX, R10
-	ADDQ       DX, R9
+	IMULQ      BX, R11
 	ADDQ       DX, R10
-	VMOVUPD    (R9)(SI*8), Z4
-	VMULPD     (R10)(SI*8), Z4, Z4
-	MOVLQSX    40(R8)(DI*8), R9
-	MOVLQSX    44(R8)(DI*8), R10
-	IMULQ      BX, R9
+	ADDQ       DX, R11
+	VMOVUPD    (R10)(SI*8), Z4
+	VMULPD     (R11)(SI*8), Z4, Z4
+	MOVLQSX    40(DI)(R9*8), R10
+	MOVLQSX    44(DI)(R9*8), R11
 	IMULQ      BX, R10
-	ADDQ       DX, R9
+	IMULQ      BX, R11
 	ADDQ       DX, R10
-	VMOVUPD    (R9)(SI*8), Z5
-	VMULPD     (R10)(SI*8), Z5, Z5
-	MOVLQSX    48(R8)(DI*8), R9
-	MOVLQSX    52(R8)(DI*8), R10
-	IMULQ      BX, R9
+	ADDQ       DX, R11
+	VMOVUPD    (R10)(SI*8), Z5
+	VMULPD     (R11)(SI*8), Z5, Z5
+	MOVLQSX    48(DI)(R9*8), R10
+	MOVLQSX    52(DI)(R9*8), R11
 	IMULQ      BX, R10
-	ADDQ       DX, R9
+	IMULQ      BX, R11
 	ADDQ       DX, R10
-	VMOVUPD    (R9)(SI*8), Z6
-	VMULPD     (R10)(SI*8), Z6, Z6
-	MOVLQSX    56(R8)(DI*8), R9
-	MOVLQSX    60(R8)(DI*8), R8
-	IMULQ      BX, R9
-	IMULQ      BX, R8
-	ADDQ       DX, R9
-	ADDQ       DX, R8
-	VMOVUPD    (R9)(SI*8), Z7
-	VMULPD     (R8)(SI*8), Z7, Z7
-	LEAQ       (AX)(DI*8), R8
+	ADDQ       DX, R11
+	VMOVUPD    (R10)(SI*8), Z6
+	VMULPD     (R11)(SI*8), Z6, Z6
+	MOVLQSX    56(DI)(R9*8), R10
+	MOVLQSX    60(DI)(R9*8), R11
+	IMULQ      BX, R10
+	IMULQ      BX, R11
+	ADDQ       DX, R10
+	ADDQ       DX, R11
+	VMOVUPD    (R10)(SI*8), Z7
+	VMULPD     (R11)(SI*8), Z7, Z7
+	LEAQ       (R8)(R9*8), R10
 	VUNPCKLPD  Z1, Z0, Z8
 	VUNPCKHPD  Z1, Z0, Z0
 	VUNPCKLPD  Z3, Z2, Z1
@@ -1589,47 +1592,42 @@ pairs67:
 	VSHUFF64X2 $0xee, Z6, Z4, Z2
 	VSHUFF64X2 $0x88, Z2, Z0, Z4
 	VSHUFF64X2 $0xdd, Z2, Z0, Z0
-	VMOVUPD    Z10, (R8)
-	ADDQ       CX, R8
-	VMOVUPD    Z9, (R8)
-	ADDQ       CX, R8
-	VMOVUPD    Z7, (R8)
-	ADDQ       CX, R8
-	VMOVUPD    Z3, (R8)
-	ADDQ       CX, R8
-	VMOVUPD    Z5, (R8)
-	ADDQ       CX, R8
-	VMOVUPD    Z4, (R8)
-	ADDQ       CX, R8
-	VMOVUPD    Z1, (R8)
-	ADDQ       CX, R8
-	VMOVUPD    Z0, (R8)
-	ADDQ       CX, R8
-	MOVQ       count+40(FP), R8
-	SUBQ       $0x00000008, R8
-	CMPQ       DI, R8
-	JGE        pair68
-	ADDQ       $0x00000008, DI
-	CMPQ       DI, R8
-	CMOVQGT    R8, DI
-	JMP        pairs67
+	VMOVUPD    Z10, (R10)
+	ADDQ       CX, R10
+	VMOVUPD    Z9, (R10)
+	ADDQ       CX, R10
+	VMOVUPD    Z7, (R10)
+	ADDQ       CX, R10
+	VMOVUPD    Z3, (R10)
+	ADDQ       CX, R10
+	VMOVUPD    Z5, (R10)
+	ADDQ       CX, R10
+	VMOVUPD    Z4, (R10)
+	ADDQ       CX, R10
+	VMOVUPD    Z1, (R10)
+	ADDQ       CX, R10
+	VMOVUPD    Z0, (R10)
+	ADDQ       CX, R10
+	MOVQ       count+40(FP), R10
+	SUBQ       $0x00000008, R10
+	CMPQ       R9, R10
+	JGE        done68
+	ADDQ       $0x00000008, R9
+	CMPQ       R9, R10
+	CMOVQGT    R10, R9
+	JMP        loop67
 
-pair68:
-	MOVQ    SI, DI
-	MOVQ    n+24(FP), R8
-	SUBQ    $0x00000008, R8
-	CMPQ    SI, R8
-	JGE     entry66
+done68:
+	MOVQ    n+24(FP), DI
+	SUBQ    $0x00000008, DI
+	CMPQ    SI, DI
+	JGE     done66
 	ADDQ    $0x00000008, SI
-	CMPQ    SI, R8
-	CMOVQGT R8, SI
-	NEGQ    DI
-	ADDQ    SI, DI
-	IMULQ   CX, DI
-	ADDQ    DI, AX
-	JMP     entries65
+	CMPQ    SI, DI
+	CMOVQGT DI, SI
+	JMP     loop65
 
-entry66:
+done66:
 	VZEROUPPER
 	RET
 
@@ -1646,10 +1644,10 @@ TEXT ·columnsAVX512(SB), NOSPLIT, $0-40
 	IMULQ DX, SI
 	XORQ  DI, DI
 
-rows69:
+loop69:
 	XORQ R8, R8
 
-columns71:
+loop71:
 	MOVQ       DI, R9
 	IMULQ      DX, R9
 	ADDQ       CX, R9
@@ -1731,23 +1729,23 @@ columns71:
 	MOVQ       d+32(FP), R9
 	SUBQ       $0x00000008, R9
 	CMPQ       R8, R9
-	JGE        column72
+	JGE        done72
 	ADDQ       $0x00000008, R8
 	CMPQ       R8, R9
 	CMOVQGT    R9, R8
-	JMP        columns71
+	JMP        loop71
 
-column72:
+done72:
 	MOVQ    n+24(FP), R8
 	SUBQ    $0x00000008, R8
 	CMPQ    DI, R8
-	JGE     row70
+	JGE     done70
 	ADDQ    $0x00000008, DI
 	CMPQ    DI, R8
 	CMOVQGT R8, DI
-	JMP     rows69
+	JMP     loop69
 
-row70:
+done70:
 	VZEROUPPER
 	RET
 
@@ -4905,44 +4903,47 @@ TEXT ·mulPairsAVX2(SB), NOSPLIT, $0-48
 	SHLQ $0x03, BX
 	XORQ SI, SI
 
-entries196:
-	XORQ DI, DI
+loop196:
+	MOVQ  pairs+32(FP), DI
+	MOVQ  SI, R8
+	IMULQ CX, R8
+	ADDQ  AX, R8
+	XORQ  R9, R9
 
-pairs198:
-	MOVQ       pairs+32(FP), R8
-	MOVLQSX    (R8)(DI*8), R9
-	MOVLQSX    4(R8)(DI*8), R10
-	IMULQ      BX, R9
+loop198:
+	MOVLQSX    (DI)(R9*8), R10
+	MOVLQSX    4(DI)(R9*8), R11
 	IMULQ      BX, R10
-	ADDQ       DX, R9
+	IMULQ      BX, R11
 	ADDQ       DX, R10
-	VMOVUPD    (R9)(SI*8), Y0
-	VMULPD     (R10)(SI*8), Y0, Y0
-	MOVLQSX    8(R8)(DI*8), R9
-	MOVLQSX    12(R8)(DI*8), R10
-	IMULQ      BX, R9
+	ADDQ       DX, R11
+	VMOVUPD    (R10)(SI*8), Y0
+	VMULPD     (R11)(SI*8), Y0, Y0
+	MOVLQSX    8(DI)(R9*8), R10
+	MOVLQSX    12(DI)(R9*8), R11
 	IMULQ      BX, R10
-	ADDQ       DX, R9
+	IMULQ      BX, R11
 	ADDQ       DX, R10
-	VMOVUPD    (R9)(SI*8), Y1
-	VMULPD     (R10)(SI*8), Y1, Y1
-	MOVLQSX    16(R8)(DI*8), R9
-	MOVLQSX    20(R8)(DI*8), R10
-	IMULQ      BX, R9
+	ADDQ       DX, R11
+	VMOVUPD    (R10)(SI*8), Y1
+	VMULPD     (R11)(SI*8), Y1, Y1
+	MOVLQSX    16(DI)(R9*8), R10
+	MOVLQSX    20(DI)(R9*8), R11
 	IMULQ      BX, R10
-	ADDQ       DX, R9
+	IMULQ      BX, R11
 	ADDQ       DX, R10
-	VMOVUPD    (R9)(SI*8), Y2
-	VMULPD     (R10)(SI*8), Y2, Y2
-	MOVLQSX    24(R8)(DI*8), R9
-	MOVLQSX    28(R8)(DI*8), R8
-	IMULQ      BX, R9
-	IMULQ      BX, R8
-	ADDQ       DX, R9
-	ADDQ       DX, R8
-	VMOVUPD    (R9)(SI*8), Y3
-	VMULPD     (R8)(SI*8), Y3, Y3
-	LEAQ       (AX)(DI*8), R8
+	ADDQ       DX, R11
+	VMOVUPD    (R10)(SI*8), Y2
+	VMULPD     (R11)(SI*8), Y2, Y2
+	MOVLQSX    24(DI)(R9*8), R10
+	MOVLQSX    28(DI)(R9*8), R11
+	IMULQ      BX, R10
+	IMULQ      BX, R11
+	ADDQ       DX, R10
+	ADDQ       DX, R11
+	VMOVUPD    (R10)(SI*8), Y3
+	VMULPD     (R11)(SI*8), Y3, Y3
+	LEAQ       (R8)(R9*8), R10
 	VUNPCKLPD  Y1, Y0, Y4
 	VUNPCKHPD  Y1, Y0, Y0
 	VUNPCKLPD  Y3, Y2, Y1
@@ -4951,39 +4952,34 @@ pairs198:
 	VPERM2F128 $0x31, Y1, Y4, Y1
 	VPERM2F128 $0x20, Y2, Y0, Y4
 	VPERM2F128 $0x31, Y2, Y0, Y0
-	VMOVUPD    Y3, (R8)
-	ADDQ       CX, R8
-	VMOVUPD    Y4, (R8)
-	ADDQ       CX, R8
-	VMOVUPD    Y1, (R8)
-	ADDQ       CX, R8
-	VMOVUPD    Y0, (R8)
-	ADDQ       CX, R8
-	MOVQ       count+40(FP), R8
-	SUBQ       $0x00000004, R8
-	CMPQ       DI, R8
-	JGE        pair199
-	ADDQ       $0x00000004, DI
-	CMPQ       DI, R8
-	CMOVQGT    R8, DI
-	JMP        pairs198
+	VMOVUPD    Y3, (R10)
+	ADDQ       CX, R10
+	VMOVUPD    Y4, (R10)
+	ADDQ       CX, R10
+	VMOVUPD    Y1, (R10)
+	ADDQ       CX, R10
+	VMOVUPD    Y0, (R10)
+	ADDQ       CX, R10
+	MOVQ       count+40(FP), R10
+	SUBQ       $0x00000004, R10
+	CMPQ       R9, R10
+	JGE        done199
+	ADDQ       $0x00000004, R9
+	CMPQ       R9, R10
+	CMOVQGT    R10, R9
+	JMP        loop198
 
-pair199:
-	MOVQ    SI, DI
-	MOVQ    n+24(FP), R8
-	SUBQ    $0x00000004, R8
-	CMPQ    SI, R8
-	JGE     entry197
+done199:
+	MOVQ    n+24(FP), DI
+	SUBQ    $0x00000004, DI
+	CMPQ    SI, DI
+	JGE     done197
 	ADDQ    $0x00000004, SI
-	CMPQ    SI, R8
-	CMOVQGT R8, SI
-	NEGQ    DI
-	ADDQ    SI, DI
-	IMULQ   CX, DI
-	ADDQ    DI, AX
-	JMP     entries196
+	CMPQ    SI, DI
+	CMOVQGT DI, SI
+	JMP     loop196
 
-entry197:
+done197:
 	VZEROUPPER
 	RET
 
@@ -5000,10 +4996,10 @@ TEXT ·columnsAVX2(SB), NOSPLIT, $0-40
 	IMULQ DX, SI
 	XORQ  DI, DI
 
-rows200:
+loop200:
 	XORQ R8, R8
 
-columns202:
+loop202:
 	MOVQ       DI, R9
 	IMULQ      DX, R9
 	ADDQ       CX, R9
@@ -5045,23 +5041,23 @@ columns202:
 	MOVQ       d+32(FP), R9
 	SUBQ       $0x00000004, R9
 	CMPQ       R8, R9
-	JGE        column203
+	JGE        done203
 	ADDQ       $0x00000004, R8
 	CMPQ       R8, R9
 	CMOVQGT    R9, R8
-	JMP        columns202
+	JMP        loop202
 
-column203:
+done203:
 	MOVQ    n+24(FP), R8
 	SUBQ    $0x00000004, R8
 	CMPQ    DI, R8
-	JGE     row201
+	JGE     done201
 	ADDQ    $0x00000004, DI
 	CMPQ    DI, R8
 	CMOVQGT R8, DI
-	JMP     rows200
+	JMP     loop200
 
-row201:
+done201:
 	VZEROUPPER
 	RET
 

@@ -64,6 +64,16 @@ func (m machine) whileAtLeast(n Register, least int, body func()) {
 	}, body)
 }
 
+// along runs body with dst and x at each vector of their first n numbers.
+func (m machine) along(n, dst, x Register, body func()) {
+	m.whileAtLeast(n, m.lanes, func() {
+		body()
+		ADDQ(U32(uint32(m.bytes())), dst)
+		ADDQ(U32(uint32(m.bytes())), x)
+		SUBQ(U32(uint32(m.lanes)), n)
+	})
+}
+
 // axpy computes the multiple of lanes of the n entries.
 func (m machine) axpy() {
 	m.text("axpy", "(dst *float64, alpha float64, x *float64, n int)", "adds alpha x to dst. n is a multiple of the lanes.")
@@ -73,13 +83,10 @@ func (m machine) axpy() {
 		panic(err)
 	}
 	alpha := m.broadcast(p.Addr)
-	m.whileAtLeast(n, m.lanes, func() {
+	m.along(n, dst, x, func() {
 		v := m.mul2(alpha, at(x, 0))
 		VADDPD(at(dst, 0), v, v)
 		VMOVUPD(v, at(dst, 0))
-		ADDQ(U32(uint32(m.bytes())), dst)
-		ADDQ(U32(uint32(m.bytes())), x)
-		SUBQ(U32(uint32(m.lanes)), n)
 	})
 	ret()
 }
@@ -88,13 +95,10 @@ func (m machine) axpy() {
 func (m machine) mul() {
 	m.text("mul", "(dst, x *float64, n int)", "multiplies dst by x. n is a multiple of the lanes.")
 	dst, x, n := arg("dst"), arg("x"), arg("n")
-	m.whileAtLeast(n, m.lanes, func() {
+	m.along(n, dst, x, func() {
 		v := m.load(at(dst, 0))
 		VMULPD(at(x, 0), v, v)
 		VMOVUPD(v, at(dst, 0))
-		ADDQ(U32(uint32(m.bytes())), dst)
-		ADDQ(U32(uint32(m.bytes())), x)
-		SUBQ(U32(uint32(m.lanes)), n)
 	})
 	ret()
 }
@@ -104,12 +108,9 @@ func (m machine) mulComplement() {
 	m.text("mulComplement", "(dst, y *float64, n int)", "stores y (1 - y). n is a multiple of the lanes.")
 	dst, y, n := arg("dst"), arg("y"), arg("n")
 	one := m.load(m.ones())
-	m.whileAtLeast(n, m.lanes, func() {
+	m.along(n, dst, y, func() {
 		v := m.load(at(y, 0))
 		m.store(m.mul2(m.sub(one, v), v), at(dst, 0))
-		ADDQ(U32(uint32(m.bytes())), dst)
-		ADDQ(U32(uint32(m.bytes())), y)
-		SUBQ(U32(uint32(m.lanes)), n)
 	})
 	ret()
 }

@@ -138,32 +138,26 @@ func window() Mem {
 
 // below selects the lanes below n, a register from 0 to lanes.
 func (m machine) below(n Register) mask {
-	if m.wide() {
-		bits, k := GP64(), K()
-		MOVQ(U32(0xff), bits)
-		BZHIQ(n, bits, bits)
-		KMOVB(bits.As32(), k)
-		return mask{m, k}
-	}
-	at, v := GP64(), m.vec()
-	LEAQ(window().Offset(8*16), at)
-	NEGQ(n)
-	VMOVUPD(Mem{Base: at, Index: n, Scale: 8}, v)
-	NEGQ(n)
-	return mask{m, v}
+	return m.lanesBy(n, 16, func(bits GPVirtual) { BZHIQ(n, bits, bits) })
 }
 
 // from selects the lanes from n on, a register from 0 to lanes.
 func (m machine) from(n GPVirtual) mask {
+	return m.lanesBy(n, 8, func(bits GPVirtual) { SHLXQ(n, bits, bits) })
+}
+
+// lanesBy selects lanes by a register: those that cut leaves of all, or those of the
+// window whose first word is n before the given one.
+func (m machine) lanesBy(n Register, word int, cut func(bits GPVirtual)) mask {
 	if m.wide() {
 		bits, k := GP64(), K()
 		MOVQ(U32(0xff), bits)
-		SHLXQ(n, bits, bits)
+		cut(bits)
 		KMOVB(bits.As32(), k)
 		return mask{m, k}
 	}
 	at, v := GP64(), m.vec()
-	LEAQ(window().Offset(8*8), at)
+	LEAQ(window().Offset(8*word), at)
 	NEGQ(n)
 	VMOVUPD(Mem{Base: at, Index: n, Scale: 8}, v)
 	NEGQ(n)

@@ -14,47 +14,32 @@ func (m machine) mulPairs() {
 	dst, stride, x, width := arg("dst"), arg("stride"), arg("x"), arg("n")
 	SHLQ(U8(3), stride)
 	SHLQ(U8(3), width)
-	i := GP64() // the first entry of the square
-	XORQ(i, i)
-	entries, entry := label("entries"), label("entry")
-	Label(entries)
-
-	j := GP64() // the first pair of the square
-	XORQ(j, j)
-	pairs, pair := label("pairs"), label("pair")
-	Label(pairs)
-	table := arg("pairs")
-	square := make([]VecVirtual, m.lanes)
-	for s := range square {
-		a, b := GP64(), GP64()
-		MOVLQSX(Mem{Base: table, Index: j, Scale: 8, Disp: 8 * s}, a)
-		MOVLQSX(Mem{Base: table, Index: j, Scale: 8, Disp: 8*s + 4}, b)
-		IMULQ(width, a)
-		IMULQ(width, b)
-		ADDQ(x, a)
-		ADDQ(x, b)
-		square[s] = m.mul2(m.load(Mem{Base: a, Index: i, Scale: 8}), Mem{Base: b, Index: i, Scale: 8})
-	}
-	row := GP64()
-	LEAQ(Mem{Base: dst, Index: j, Scale: 8}, row)
-	for _, v := range m.transpose(square) {
-		m.store(v, Mem{Base: row})
-		ADDQ(stride, row)
-	}
-	next(j, "count", m.lanes, pair)
-	JMP(LabelRef(pairs))
-	Label(pair)
-
-	// dst is the row of entry i.
-	before := GP64()
-	MOVQ(i, before)
-	next(i, "n", m.lanes, entry)
-	NEGQ(before)
-	ADDQ(i, before)
-	IMULQ(stride, before)
-	ADDQ(before, dst)
-	JMP(LabelRef(entries))
-	Label(entry)
+	m.overlapping("n", func(i GPVirtual) {
+		table := arg("pairs")
+		column := GP64()
+		MOVQ(i, column)
+		IMULQ(stride, column)
+		ADDQ(dst, column)
+		m.overlapping("count", func(j GPVirtual) {
+			square := make([]VecVirtual, m.lanes)
+			for s := range square {
+				a, b := GP64(), GP64()
+				MOVLQSX(Mem{Base: table, Index: j, Scale: 8, Disp: 8 * s}, a)
+				MOVLQSX(Mem{Base: table, Index: j, Scale: 8, Disp: 8*s + 4}, b)
+				IMULQ(width, a)
+				IMULQ(width, b)
+				ADDQ(x, a)
+				ADDQ(x, b)
+				square[s] = m.mul2(m.load(Mem{Base: a, Index: i, Scale: 8}), Mem{Base: b, Index: i, Scale: 8})
+			}
+			row := GP64()
+			LEAQ(Mem{Base: column, Index: j, Scale: 8}, row)
+			for _, v := range m.transpose(square) {
+				m.store(v, Mem{Base: row})
+				ADDQ(stride, row)
+			}
+		})
+	})
 	ret()
 }
 
@@ -66,55 +51,50 @@ func (m machine) columns() {
 	SHLQ(U8(3), stride)
 	SHLQ(U8(3), height)
 	IMULQ(stride, after)
-	i := GP64() // the first row of the square
-	XORQ(i, i)
-	rows, row := label("rows"), label("row")
-	Label(rows)
-
-	j := GP64() // the first column of the square
-	XORQ(j, j)
-	columns, column := label("columns"), label("column")
-	Label(columns)
-	from := GP64()
-	MOVQ(i, from)
-	IMULQ(stride, from)
-	ADDQ(x, from)
-	square := make([]VecVirtual, m.lanes)
-	for s := range square {
-		square[s] = m.load(Mem{Base: from, Index: j, Scale: 8})
-		ahead := GP64()
-		LEAQ(Mem{Base: from, Index: after, Scale: 1}, ahead)
-		PREFETCHT0(Mem{Base: ahead, Index: j, Scale: 8, Disp: m.bytes() - 8})
-		ADDQ(stride, from)
-	}
-	to := GP64()
-	MOVQ(j, to)
-	IMULQ(height, to)
-	ADDQ(dst, to)
-	for _, v := range m.transpose(square) {
-		m.store(v, Mem{Base: to, Index: i, Scale: 8})
-		ADDQ(height, to)
-	}
-	next(j, "d", m.lanes, column)
-	JMP(LabelRef(columns))
-	Label(column)
-
-	next(i, "n", m.lanes, row)
-	JMP(LabelRef(rows))
-	Label(row)
+	m.overlapping("n", func(i GPVirtual) {
+		m.overlapping("d", func(j GPVirtual) {
+			from := GP64()
+			MOVQ(i, from)
+			IMULQ(stride, from)
+			ADDQ(x, from)
+			square := make([]VecVirtual, m.lanes)
+			for s := range square {
+				square[s] = m.load(Mem{Base: from, Index: j, Scale: 8})
+				ahead := GP64()
+				LEAQ(Mem{Base: from, Index: after, Scale: 1}, ahead)
+				PREFETCHT0(Mem{Base: ahead, Index: j, Scale: 8, Disp: m.bytes() - 8})
+				ADDQ(stride, from)
+			}
+			to := GP64()
+			MOVQ(j, to)
+			IMULQ(height, to)
+			ADDQ(dst, to)
+			for _, v := range m.transpose(square) {
+				m.store(v, Mem{Base: to, Index: i, Scale: 8})
+				ADDQ(height, to)
+			}
+		})
+	})
 	ret()
 }
 
-// next advances i by a vector, or to the last one of the n, and leaves where i
-// was that one.
-func next(i GPVirtual, n string, lanes int, leave string) {
+// overlapping runs body at the first index of each vector of n numbers, n at least a
+// vector. The last vector overlaps the one before it, so that all are whole.
+func (m machine) overlapping(n string, body func(i GPVirtual)) {
+	i := GP64()
+	XORQ(i, i)
+	top, done := label("loop"), label("done")
+	Label(top)
+	body(i)
 	last := arg(n)
-	SUBQ(U32(uint32(lanes)), last)
+	SUBQ(U32(uint32(m.lanes)), last)
 	CMPQ(i, last)
-	JGE(LabelRef(leave))
-	ADDQ(U32(uint32(lanes)), i)
+	JGE(LabelRef(done))
+	ADDQ(U32(uint32(m.lanes)), i)
 	CMPQ(i, last)
 	CMOVQGT(last, i)
+	JMP(LabelRef(top))
+	Label(done)
 }
 
 // transpose returns the columns of a square.
