@@ -1,18 +1,15 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
 	"math"
-	"net/http"
+	"slices"
 	"time"
 
-	"github.com/go-json-experiment/json"
-
 	"vitrine"
+	"vitrine/client"
 	"vitrine/env"
 	"vitrine/internal/stream"
 	"vitrine/utility"
@@ -28,16 +25,15 @@ const (
 	demoPace  = 50 * time.Millisecond // between shoppers
 )
 
-var demoPolicies = map[string]string{
-	"home":    `{"name":"onl-mnl","warmup":100}`,
-	"uniform": `{"name":"uniform"}`,
+var demoPolicies = map[string]map[string]any{
+	"home":    {"name": "onl-mnl", "warmup": 100},
+	"uniform": {"name": "uniform"},
 }
 
 // shoppers are customers who come over HTTP. They draw by the addresses of an
 // experiment: with the same seed, world and learner, regret is that of the figures.
 type shoppers struct {
-	url       string
-	client    *http.Client
+	service   *client.Client
 	seed      uint64
 	world     env.Environment
 	contexts  stream.Stream
@@ -45,7 +41,7 @@ type shoppers struct {
 }
 
 func newShoppers(url string, seed uint64, world env.Environment) *shoppers {
-	return &shoppers{url: url, client: &http.Client{Timeout: 10 * time.Second}, seed: seed, world: world}
+	return &shoppers{service: &client.Client{Base: url}, seed: seed, world: world}
 }
 
 func demoWorld() env.Environment {
@@ -55,37 +51,23 @@ func demoWorld() env.Environment {
 	}
 }
 
-type demoFeature struct {
-	Name string `json:"name"`
-	Kind string `json:"kind"`
-}
-
 // open makes a placement, unless it is there already, and returns how many shoppers it has had.
-func (s *shoppers) open(ctx context.Context, name, policy string, size, width int) (met int, err error) {
-	config := struct {
-		Size     int           `json:"max_size"`
-		Features []demoFeature `json:"features"`
-		Policy   rawJSON       `json:"policy"`
-		Seed     uint64        `json:"seed"`
-	}{Size: size, Policy: rawJSON(policy), Seed: s.seed}
+func (s *shoppers) open(ctx context.Context, name string, policy map[string]any, size, width int) (met int, err error) {
+	config := &client.Config{MaxSize: size, Policy: policy, Seed: s.seed}
 	for j := range width {
-		config.Features = append(config.Features, demoFeature{fmt.Sprintf("x%d", j), "number"})
+		config.Features = append(config.Features, client.Feature{Name: featureName(j), Kind: "number"})
 	}
-	if err := s.ask(ctx, "PUT", "/v1/placements/"+name, config, nil); err != nil {
+	if _, err := s.service.Put(ctx, name, config); err != nil {
 		return 0, err
 	}
-	var stats struct {
-		Decisions int `json:"decisions"`
+	stats, err := s.service.Stats(ctx, name)
+	if err != nil {
+		return 0, err
 	}
-	err = s.ask(ctx, "GET", "/v1/placements/"+name+"/stats", nil, &stats)
-	return stats.Decisions, err
+	return int(stats.Decisions), nil
 }
 
-// rawJSON is JSON as it stands.
-type rawJSON string
-
-// MarshalJSON implements json.Marshaler.
-func (r rawJSON) MarshalJSON() ([]byte, error) { return []byte(r), nil }
+func featureName(j int) string { return fmt.Sprintf("x%d", j) }
 
 // visit has the shopper of a round come to a placement, and returns what was shown and
 // the world's utilities.
@@ -98,88 +80,38 @@ func (s *shoppers) visit(ctx context.Context, placement string, round int) (x *v
 	for i := range shock {
 		shock[i] = -math.Log(rng.ExpFloat64())
 	}
-	type item struct {
-		ID       string             `json:"id"`
-		Features map[string]float64 `json:"features,omitempty"`
-		Revenue  float64            `json:"revenue"`
-	}
-	request := struct {
-		Decision string `json:"decision_id"`
-		Items    []item `json:"items"`
-	}{Decision: fmt.Sprintf("%s-%d", placement, round)}
+	request := &client.Request{Decision: fmt.Sprintf("%s-%d", placement, round)}
 	at := map[string]int{}
 	for i := range u {
-		it := item{ID: fmt.Sprintf("sku%d", i), Features: map[string]float64{}, Revenue: 1}
+		item := client.Item{ID: fmt.Sprintf("sku%d", i), Features: map[string]any{}}
 		for j, v := range x.Features.RawRowView(i) {
-			it.Features[fmt.Sprintf("x%d", j)] = v
+			item.Features[featureName(j)] = v
 		}
 		if x.Revenue != nil {
-			it.Revenue = x.Revenue[i]
+			item.Revenue = &x.Revenue[i]
 		}
-		at[it.ID] = i
-		request.Items = append(request.Items, it)
+		at[item.ID] = i
+		request.Items = append(request.Items, item)
 	}
-	var answer struct {
-		Assortment []struct {
-			ID string `json:"id"`
-		} `json:"assortment"`
-	}
-	if err := s.ask(ctx, "POST", "/v1/placements/"+placement+"/decisions", request, &answer); err != nil {
+	answer, err := s.service.Decide(ctx, placement, request)
+	if err != nil {
 		return nil, nil, nil, err
 	}
-	is := make([]bool, len(u))
-	for _, a := range answer.Assortment {
-		is[at[a.ID]] = true
+	for _, id := range answer.Shown {
+		shown = append(shown, at[id])
 	}
-	for i := range is {
-		if is[i] {
-			shown = append(shown, i)
-		}
-	}
-	outcome := struct {
-		Choice *string `json:"choice"`
-	}{}
+	slices.Sort(shown)
+	taken := ""
 	if c := vitrine.Choose(shown, u, shock); c > 0 {
-		outcome.Choice = &request.Items[shown[c-1]].ID
+		taken = request.Items[shown[c-1]].ID
 	}
-	return x, u, shown, s.ask(ctx, "POST", "/v1/decisions/"+request.Decision+"/outcome", outcome, nil)
-}
-
-// ask sends JSON and reads JSON.
-func (s *shoppers) ask(ctx context.Context, method, path string, body, into any) error {
-	text := []byte(nil)
-	if body != nil {
-		var err error
-		if text, err = json.Marshal(body); err != nil {
-			return err
-		}
-	}
-	r, err := http.NewRequestWithContext(ctx, method, s.url+path, bytes.NewReader(text))
-	if err != nil {
-		return err
-	}
-	r.Header.Set("Content-Type", "application/json")
-	answer, err := s.client.Do(r)
-	if err != nil {
-		return err
-	}
-	defer answer.Body.Close()
-	text, err = io.ReadAll(answer.Body)
-	switch {
-	case err != nil:
-		return err
-	case answer.StatusCode >= 300:
-		return fmt.Errorf("%s %s: %s: %s", method, path, answer.Status, text)
-	case into != nil:
-		return json.Unmarshal(text, into)
-	}
-	return nil
+	return x, u, shown, s.service.Outcome(ctx, answer.Decision, taken)
 }
 
 // demonstrate sends shoppers until ctx ends.
 func demonstrate(ctx context.Context, url string, logger *slog.Logger) {
 	s := newShoppers(url, demoSeed, demoWorld())
-	defer s.client.CloseIdleConnections()
+	defer s.service.CloseIdleConnections()
 	round := 0
 	for name, policy := range demoPolicies {
 		met, err := s.open(ctx, name, policy, demoSize, demoWidth)

@@ -26,17 +26,21 @@ import (
 func TestDemoIsTheExperiment(t *testing.T) {
 	const rounds = 150
 	policy := demoPolicies["home"]
+	text, err := json.Marshal(policy)
+	if err != nil {
+		t.Fatal(err)
+	}
 	e := experiment.Experiment{
 		Name: "demo", Rounds: rounds, Constraint: assortment.AtMost(demoSize), World: func(*rand.Rand) env.Environment { return demoWorld() }, Seeds: []uint64{demoSeed},
 		Policies: []experiment.Policy{{Label: "home", New: func(env.Environment, *rand.Rand) (vitrine.Learner, error) {
-			return config.NewLearner(decision.Spec{Policy: []byte(policy), Features: demoWidth, Items: 1000, Size: demoSize, Rounds: 100_000, Seed: demoSeed})
+			return config.NewLearner(decision.Spec{Policy: text, Features: demoWidth, Items: 1000, Size: demoSize, Rounds: 100_000, Seed: demoSeed})
 		}}},
 	}
 	dir := t.TempDir()
 	if _, err := experiment.Run(t.Context(), &e, experiment.Options{Dir: dir}); err != nil {
 		t.Fatal(err)
 	}
-	text, err := os.ReadFile(filepath.Join(dir, "demo", "runs.jsonl"))
+	text, err = os.ReadFile(filepath.Join(dir, "demo", "runs.jsonl"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +59,7 @@ func TestDemoIsTheExperiment(t *testing.T) {
 	api := httptest.NewServer(server.New(server.Options{Engine: engine}))
 	defer api.Close()
 	s := newShoppers(api.URL, demoSeed, demoWorld())
-	defer s.client.CloseIdleConnections()
+	defer s.service.CloseIdleConnections()
 	if _, err := s.open(t.Context(), "home", policy, demoSize, demoWidth); err != nil {
 		t.Fatal(err)
 	}
