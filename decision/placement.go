@@ -141,12 +141,13 @@ func (c *Config) check() error {
 	if c.schema, err = newSchema(c.Features); err != nil {
 		return err
 	}
+	limited := map[string]bool{}
 	for i, l := range c.AtMost {
 		field := fmt.Sprintf("/at_most/%d", i)
 		if l.Items != nil {
 			return fieldf(field+"/items", "items are known to requests alone: name a feature")
 		}
-		if err := c.schema.checkLimit(field, l); err != nil {
+		if err := c.schema.checkLimit(field, l, limited); err != nil {
 			return err
 		}
 	}

@@ -112,10 +112,11 @@ func (r *Request) family(c *Config, index map[string]int) (vitrine.Constraint, e
 	for _, l := range c.AtMost {
 		rules.Groups = append(rules.Groups, r.byCategory(c.schema, l)...)
 	}
+	limited := map[string]bool{}
 	for i, l := range r.AtMost {
 		field := fmt.Sprintf("/at_most/%d", i)
 		if l.Items == nil {
-			if err := c.schema.checkLimit(field, l); err != nil {
+			if err := c.schema.checkLimit(field, l, limited); err != nil {
 				return nil, err
 			}
 			rules.Groups = append(rules.Groups, r.byCategory(c.schema, l)...)
@@ -171,8 +172,9 @@ func (r *Request) byCategory(s *Schema, l Limit) []assortment.Group {
 	return groups
 }
 
-// checkLimit checks the limit of each category of a feature.
-func (s *Schema) checkLimit(field string, l Limit) error {
+// checkLimit checks the limit of each category of a feature. A feature has one: each makes
+// as many groups as there are items.
+func (s *Schema) checkLimit(field string, l Limit, limited map[string]bool) error {
 	i := s.find(l.Feature)
 	if i < 0 || s.columns[i].Kind != "category" || s.columns[i].From != "item" {
 		return fieldf(field+"/feature", "%q: must be a category of items", l.Feature)
@@ -180,6 +182,10 @@ func (s *Schema) checkLimit(field string, l Limit) error {
 	if l.Most < 0 {
 		return fieldf(field+"/most", "%d: must not be negative", l.Most)
 	}
+	if limited[l.Feature] {
+		return fieldf(field+"/feature", "%q has a limit already", l.Feature)
+	}
+	limited[l.Feature] = true
 	return nil
 }
 
