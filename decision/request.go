@@ -89,6 +89,9 @@ func checkDecision(id string) error {
 			return fieldf("/decision_id", "%q: must be of letters, digits, '.', '_', '-' and ':'", id)
 		}
 	}
+	if id == "." || id == ".." {
+		return fieldf("/decision_id", "%q: is no name in a URL", id)
+	}
 	return nil
 }
 

@@ -226,6 +226,7 @@ func TestBadRequests(t *testing.T) {
 		`{"items":[` + item + `],"at_most":[{"feature":"brand","most":1},{"feature":"brand","most":1}]}`: `/at_most/1/feature: "brand" has a limit already`,
 		`{"items":[` + item + `],"at_most":[{"brand":1}]}`:                                               `/at_most/0/brand: unknown key`,
 		`{"items":[` + item + `],"baseline":["i"]}`:                                                      `/baseline: is for placements of the mode "shadow"`,
+		`{"items":[` + item + `],"decision_id":".."}`:                                                    `/decision_id: "..": is no name in a URL`,
 		`{"items":[` + item + `],"decision_id":"a b"}`:                                                   `/decision_id: "a b": must be of letters`,
 		`{"items":[` + item + `],"decision_id":"` + strings.Repeat("a", 129) + `"}`:                      `/decision_id: must have at most 128 bytes`,
 		`{"items":` + strings.Repeat("[", 20000):                                                         `/items/0/0`,
