@@ -72,7 +72,9 @@ const (
 	largestRounds = 100_000_000
 	largestKeep   = 1000
 	largestWindow = 366 * 24 * time.Hour
-	leastMemory   = 16 // decisions of the largest size
+	largestRows   = 1 << 26 // numbers: 512 MiB in each request under way
+	leastMemory   = 16      // decisions of the largest size
+	largestMemory = min(1<<40, math.MaxInt/2)
 )
 
 // ParseConfig reads the JSON of a placement, strictly: unknown keys, keys
@@ -150,6 +152,12 @@ func (c *Config) check() error {
 		if err := c.schema.checkLimit(field, l, limited); err != nil {
 			return err
 		}
+	}
+	if most := largestRows / c.schema.Width(); c.MaxItems > most {
+		return fieldf("/max_items", "%d: must be at most %d of %d columns each", c.MaxItems, most, c.schema.Width())
+	}
+	if c.Memory > largestMemory {
+		return fieldf("/memory", "%d: must be at most %d bytes", c.Memory, int64(largestMemory))
 	}
 	if least := leastMemory * c.largestRecord(); c.Memory < least {
 		return fieldf("/memory", "%d: must be at least %d bytes, %d decisions of the largest size", c.Memory, least, leastMemory)
