@@ -333,10 +333,7 @@ func (b *batch) offer(v view, e *eventlog.Event, o *eventlog.Offered, entry []by
 	case b.state.placements[p.name] != p, p.changed != v.changed, b.state.decisions[o.Decision] != nil:
 		return errMoved
 	}
-	size := recordBytes + 2*len(o.Decision) + 8*len(o.Features) + 8*len(o.Revenue) + 4*len(o.Shown)
-	for _, i := range o.Shown {
-		size += shownSize(len(o.ItemIDs[i]))
-	}
+	size := offeredSize(o)
 	over := p.open.bytes + b.open[p] + size - p.config.Memory
 	for r := p.open.first; over > 0 && r != nil; r = r.next {
 		if b.touched[r.id] {

@@ -61,8 +61,20 @@ func recordSize(id string, shown []string) int {
 // and its probability.
 func shownSize(id int) int { return 2*id + 24 + 16 + 8 }
 
-// rowBytes is what an open record has more.
-func (r *record) rowBytes() int { return 8*len(r.rows) + 8*len(r.revenues) + 4*len(r.place) }
+// rowBytes is what an open record has more: so many numbers, and the places of what is shown.
+// An allocator rounds up by a quarter at most.
+func rowBytes(numbers, shown int) int { return 5 * (8*numbers + 4*shown) / 4 }
+
+func (r *record) rowBytes() int { return rowBytes(len(r.rows)+len(r.revenues), len(r.place)) }
+
+// offeredSize returns what the open record of an offer counts for.
+func offeredSize(o *eventlog.Offered) int {
+	size := recordBytes + 2*len(o.Decision) + rowBytes(len(o.Features)+len(o.Revenue), len(o.Shown))
+	for _, i := range o.Shown {
+		size += shownSize(len(o.ItemIDs[i]))
+	}
+	return size
+}
 
 // roundBytes is what its round takes, once it waits for the learner.
 func (r *record) roundBytes() int { return 400 + r.rowBytes() + 8*len(r.place) }
@@ -74,7 +86,7 @@ func (c *Config) largestRecord() int {
 	if c.Record == "all" {
 		rows = c.MaxItems
 	}
-	return recordBytes + 2*largestID + c.MaxSize*(shownSize(largestID)+4) + min(8*rows*(c.schema.Width()+1), largestBatch)
+	return recordBytes + 2*largestID + c.MaxSize*shownSize(largestID) + rowBytes(min(rows*(c.schema.Width()+1), largestBatch/8), c.MaxSize)
 }
 
 // newRecord keeps of an offer what its outcome will need. It shares no memory with it.
@@ -99,7 +111,7 @@ func newRecord(p *placement, time int64, o *eventlog.Offered) (*record, error) {
 	for j, i := range o.Shown {
 		r.shown[j] = strings.Clone(o.ItemIDs[i])
 	}
-	r.size = recordSize(r.id, r.shown) + r.rowBytes()
+	r.size = offeredSize(o)
 	return r, nil
 }
 
