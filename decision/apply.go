@@ -105,6 +105,7 @@ func (s *fold) put(sequence uint64, name string, config []byte) error {
 	if p != nil && p.config.sameLearner(c) {
 		p.config, p.canonical, p.changed = c, c.Canonical(), sequence
 		p.worker.queue.setBound(c.share())
+		s.forget(p)
 		return nil
 	}
 	w, err := newWorker(s.build, c, sequence)
@@ -120,6 +121,7 @@ func (s *fold) put(sequence uint64, name string, config []byte) error {
 	p.config, p.canonical, p.changed = c, c.Canonical(), sequence
 	p.learner, p.learned, p.kept, p.worker = sequence, sequence, nil, w
 	s.workers.Go(w.run)
+	s.forget(p)
 	return nil
 }
 

@@ -227,7 +227,7 @@ func (w *worker) observe(t task) {
 	}
 	w.observed++
 	w.journal = append(w.journal, t.round)
-	if w.noted += t.bytes; len(w.journal) == checkpointRounds || w.noted > w.queue.bound() {
+	if w.noted += t.bytes; len(w.journal) == checkpointRounds || w.noted > w.queue.bound()*3/4 { // the next round is up to a quarter of it
 		if err := w.mark(); err != nil {
 			w.fail(err)
 		}

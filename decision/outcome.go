@@ -58,9 +58,9 @@ func (b *batch) outcome(decision, item string, now int64) error {
 // largestExpiry is how many decisions expire in one proposal.
 const largestExpiry = 1000
 
-// Expire ends the wait for outcomes whose attribution window is over, in all
-// placements, and returns their number. Call it now and then. Decisions of a
-// learner without room wait for the next call.
+// Expire ends the wait for outcomes whose attribution window is over, or that a placement
+// whose memory was made smaller has no room for, in all placements, and returns their number.
+// Call it now and then. Decisions of a learner without room wait for the next call.
 func (e *Engine) Expire(ctx context.Context, now int64) (int, error) {
 	total := 0
 	for {
@@ -85,7 +85,8 @@ func (b *batch) expireDue(now int64) int {
 			if b.touched[r.id] {
 				continue
 			}
-			if now-r.time <= int64(p.config.window) || !b.room(r) {
+			due := now-r.time > int64(p.config.window) || p.open.bytes+b.open[p] > p.config.Memory
+			if !due || !b.room(r) {
 				break
 			}
 			b.expire(r, now)

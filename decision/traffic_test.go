@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"vitrine"
 	"vitrine/decision"
 	"vitrine/eventlog"
 	"vitrine/eventlog/memlog"
@@ -335,6 +336,96 @@ func TestMemoryIsWhatItCounts(t *testing.T) {
 			t.Fatal(err)
 		}
 		check("closed")
+	}
+}
+
+// A placement whose memory becomes smaller forgets, and expires what is open, until it fits.
+func TestMemoryShrinks(t *testing.T) {
+	store := new(memlog.Store)
+	e := opened(t, decision.Options{Store: store, Build: buildToy})
+	place := func(memory int) string {
+		return fmt.Sprintf(`{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{},"memory":%d}`, memory)
+	}
+	const small = 40_000
+	for _, closed := range []bool{true, false} {
+		put(t, e, "home", place(1_000_000))
+		for i := range 200 {
+			id := fmt.Sprintf("%v-%d", closed, i)
+			if _, err := e.Decide(t.Context(), "home", stock(id, 1), 0); err != nil {
+				t.Fatal(err)
+			}
+			if closed {
+				if err := e.Outcome(t.Context(), id, "", 1); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		wait(t, e)
+		put(t, e, "home", place(small))
+		for !closed {
+			n, err := e.Expire(t.Context(), 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if wait(t, e); n == 0 {
+				break
+			}
+		}
+		if s, _ := e.Stats("home"); s.Memory > small || s.Memory < small/2 {
+			t.Errorf("closed %v: %d bytes", closed, s.Memory)
+		}
+	}
+	if string(snapshot(t, e)) != string(replayed(t, decision.Options{Store: store, Build: buildToy})) {
+		t.Error("a replay has another state")
+	}
+}
+
+// counting counts the rounds since it was saved.
+type counting struct {
+	toy
+	rounds, most *int
+}
+
+func (l counting) Observe(r vitrine.Round) error {
+	*l.rounds++
+	*l.most = max(*l.most, *l.rounds)
+	return l.toy.Observe(r)
+}
+
+func (l counting) MarshalBinary() ([]byte, error) {
+	*l.rounds = 0
+	return l.toy.MarshalBinary()
+}
+
+// The round that is learned and those since the checkpoint have their quarter of the
+// memory together, of the largest rounds too.
+func TestRoundsSinceTheCheckpoint(t *testing.T) {
+	const items, columns = 8, 2000
+	rounds, most := 0, 0
+	e := opened(t, decision.Options{Store: new(memlog.Store), Build: func(s decision.Spec) (vitrine.Learner, error) {
+		return &counting{toy{size: s.Size}, &rounds, &most}, nil
+	}})
+	put(t, e, "home", fmt.Sprintf(`{"max_size":1,"max_items":%d,"features":[{"name":"x","kind":"text","buckets":%d}],"policy":{},"record":"all","memory":2700000}`, items, columns))
+	c, err := e.Config("home")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &decision.Request{Revenue: make([]float64, items)}
+	for i := range items {
+		r.Items = append(r.Items, decision.Item{ID: itemID(i), Features: []decision.Value{decision.Text("a")}})
+	}
+	for range 12 {
+		a, err := e.Decide(t.Context(), "home", r, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := e.Outcome(t.Context(), a.Decision, "", 1); err != nil {
+			t.Fatal(err)
+		}
+		wait(t, e)
+	}
+	if quarter, each := (c.Bound()-c.Memory)/2, 10*items*(columns+1); most*each > quarter || most < 2 {
+		t.Errorf("%d rounds of %d bytes have %d", most, each, quarter)
 	}
 }
 
