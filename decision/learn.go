@@ -228,9 +228,17 @@ func (w *worker) observe(t task) {
 	w.observed++
 	w.journal = append(w.journal, t.round)
 	if w.noted += t.bytes; len(w.journal) == checkpointRounds || w.noted > w.queue.bound()*3/4 { // the next round is up to a quarter of it
-		if err := w.mark(); err != nil {
-			w.fail(err)
-		}
+		w.save()
+	}
+}
+
+// save makes a checkpoint. A learner that cannot be saved has broken.
+func (w *worker) save() {
+	if w.broken {
+		return
+	}
+	if err := w.mark(); err != nil {
+		w.fail(err)
 	}
 }
 
@@ -275,11 +283,7 @@ func (w *worker) restored(data []byte) (snapshotter, error) {
 
 // keep remembers the learner's state, and the most last ones of them.
 func (w *worker) keep(version uint64, most int) {
-	if !w.broken {
-		if err := w.mark(); err != nil {
-			w.fail(err)
-		}
-	}
+	w.save()
 	w.kept = append(w.kept, keptState{version, w.checkpoint})
 	w.kept = w.kept[max(0, len(w.kept)-most):]
 }

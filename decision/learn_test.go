@@ -142,6 +142,44 @@ func TestBrokenLearner(t *testing.T) {
 	}
 }
 
+// unsaved is a learner that cannot be saved after its first round.
+type unsaved struct{ toy }
+
+func (l *unsaved) MarshalBinary() ([]byte, error) {
+	if l.level != 0 {
+		return nil, errors.New("not this one")
+	}
+	return l.toy.MarshalBinary()
+}
+
+// A learner that cannot be saved has broken, and the others' snapshots are made.
+func TestUnsavedLearner(t *testing.T) {
+	store := new(memlog.Store)
+	build := func(s decision.Spec) (vitrine.Learner, error) {
+		if s.Seed == 1 {
+			return &unsaved{toy{size: s.Size}}, nil
+		}
+		return buildToy(s)
+	}
+	e := opened(t, decision.Options{Store: store, Build: build})
+	put(t, e, "home", toys)
+	put(t, e, "other", strings.Replace(toys, `"policy"`, `"seed":1,"policy"`, 1))
+	one(t, e, "home", "a", 1)
+	one(t, e, "other", "b", 1)
+	data := snapshot(t, e)
+	wait(t, e)
+	if s, _ := e.Stats("other"); !s.Broken || !strings.Contains(s.Problem, "not this one") {
+		t.Errorf("stats %+v", s)
+	}
+	if s, _ := e.Stats("home"); s.Broken || s.Learned != 1 {
+		t.Errorf("the other placement: %+v", s)
+	}
+	again := opened(t, decision.Options{Store: store, Build: build, Snapshot: data})
+	if s, _ := again.Stats("home"); s.Learned != 1 {
+		t.Errorf("restored: %+v", s)
+	}
+}
+
 // An outcome does not wait for a learner that takes its time. When its queue is
 // full outcomes are refused before they are written, other placements go on, and
 // nothing is lost.

@@ -99,11 +99,7 @@ func (w *worker) freeze() (frozenWorker, error) {
 	if w.stopped.Load() {
 		return frozenWorker{}, errors.New("its learner has ended meanwhile")
 	}
-	if !w.broken {
-		if err := w.mark(); err != nil {
-			return frozenWorker{}, err
-		}
-	}
+	w.save()
 	return frozenWorker{w.progress, w.checkpoint, slices.Clone(w.kept)}, nil
 }
 
