@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"slices"
 	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -32,6 +33,9 @@ var placementDefaults = map[string]map[string]any{
 }
 
 var linearByDefault = map[string]any{"kind": "linear", "intercept": true}
+
+// observeAll are the policies that learn from the items that were not shown, too.
+var observeAll = []string{"bma-mnl", "feel-good-ts"}
 
 // NewLearner builds the learner of a placement. Its policy is a table
 // [[policy]] of a file as a JSON object, {"name": "onl-mnl", "lambda": 3, …}, and
@@ -68,6 +72,9 @@ func NewLearner(s decision.Spec) (vitrine.Learner, error) {
 	}
 	if name == "oracle" {
 		return nil, table.errorf("", "knows the truth, which only simulated worlds have")
+	}
+	if !s.All && slices.Contains(observeAll, name) {
+		return nil, table.errorf("", `learns from the items that were not shown, too: the placement must have "record": "all"`)
 	}
 	f := &File{problem: bandit.Problem{
 		Features: s.Features, Items: s.Items, Size: s.Size, Rounds: s.Rounds, Constraint: assortment.AtMost(s.Size),

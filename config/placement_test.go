@@ -18,7 +18,7 @@ import (
 )
 
 func specOf(policy string) decision.Spec {
-	return decision.Spec{Policy: []byte(policy), Features: features, Items: 12, Size: size, Rounds: 100, Seed: 4}
+	return decision.Spec{Policy: []byte(policy), Features: features, Items: 12, All: true, Size: size, Rounds: 100, Seed: 4}
 }
 
 // A placement's learner is what the library makes of the same options.
@@ -48,7 +48,7 @@ func saved(t *testing.T, l vitrine.Learner) []byte {
 	return data
 }
 
-// Every policy but the one that knows the truth serves by its name alone.
+// Every policy but the one that knows the truth serves by its name alone, where all rows are recorded.
 func TestEveryPolicyServes(t *testing.T) {
 	for _, entry := range config.Policies() {
 		l, err := config.NewLearner(specOf(`{"name":"` + entry.Name + `"}`))
@@ -106,6 +106,10 @@ func TestBadPolicyOfAPlacement(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer e.Close()
+	_, err = e.Put(t.Context(), "home", []byte(`{"max_size":3,"features":[{"name":"price","kind":"number"}],"policy":{"name":"feel-good-ts"}}`), 0)
+	if want := `/policy: feel-good-ts: learns from the items that were not shown, too: the placement must have "record": "all"`; err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
+	}
 	_, err = e.Put(t.Context(), "home", []byte(`{"max_size":3,"features":[{"name":"price","kind":"number"}],"policy":{"name":"onl-mnl","lamda":3}}`), 0)
 	if want := `/policy: onl-mnl: unknown key "lamda": did you mean "lambda"?`; err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)

@@ -175,7 +175,7 @@ func TestRegretIsTheExperiments(t *testing.T) {
 			e := experiment.Experiment{
 				Name: "x", Rounds: rounds, Constraint: assortment.AtMost(size), World: newWorld(items, d), Seeds: []uint64{seed},
 				Policies: []experiment.Policy{{Label: "p", New: func(env.Environment, *rand.Rand) (vitrine.Learner, error) {
-					return config.NewLearner(decision.Spec{Policy: []byte(policy), Features: d, Items: items, Size: size, Rounds: rounds, Seed: seed})
+					return config.NewLearner(decision.Spec{Policy: []byte(policy), Features: d, Items: items, All: true, Size: size, Rounds: rounds, Seed: seed})
 				}}},
 			}
 			want := played(t, &e)

@@ -40,7 +40,7 @@ type Config struct {
 	ExploreShare float64 `json:"explore_share,omitzero"`
 	// Record says which items' rows the log keeps, and the learner observes: those
 	// "shown" ("shown"), or "all" candidates' ("all" in the mode "explore"). Most
-	// learners look at the shown rows alone, feel-good-ts and bma-mnl at all; the evaluation of other policies needs all of them.
+	// learners look at the shown rows alone; the others, and the evaluation of other policies, need all of them.
 	Record string `json:"record"`
 	// Memory bounds the bytes of remembered decisions (64 MiB), see [Config.Bound].
 	Memory int `json:"memory"`
@@ -198,12 +198,13 @@ type Spec struct {
 	Features int    // d, the width of a row
 	Size     int    // K
 	Items    int    // the largest N of a request
+	All      bool   // rounds have the rows of all N items, not of those shown alone
 	Rounds   int    // T
 	Seed     uint64
 }
 
 func (c *Config) spec() Spec {
-	return Spec{Policy: c.Policy, Features: c.schema.Width(), Size: c.MaxSize, Items: c.MaxItems, Rounds: c.Rounds, Seed: c.Seed}
+	return Spec{Policy: c.Policy, Features: c.schema.Width(), Size: c.MaxSize, Items: c.MaxItems, All: c.Record == "all", Rounds: c.Rounds, Seed: c.Seed}
 }
 
 // sameLearner reports whether a learner of one configuration can go on under
