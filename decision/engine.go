@@ -361,7 +361,10 @@ func (b *batch) only(e *eventlog.Event) error {
 	return nil
 }
 
-const largestPlacement = 64 // bytes of its name
+const (
+	largestPlacement = 64   // bytes of its name
+	mostPlacements   = 1000 // each has a learner, a goroutine and memory of its own
+)
 
 // Put creates a placement or changes it; its decisions stay. Its learner begins anew
 // where the policy, the features, the size, the horizon or the seed change, and
@@ -390,6 +393,9 @@ func (e *Engine) Put(ctx context.Context, name string, config []byte, now int64)
 		p := b.state.placements[name]
 		if isNew = p == nil; p != nil && string(p.canonical) == string(canonical) {
 			return nil
+		}
+		if p == nil && len(b.state.placements) >= mostPlacements {
+			return fieldf("/name", "%q would be one more than %d placements: delete one", name, mostPlacements)
 		}
 		return b.only(&eventlog.Event{Time: now, Placement: name, Body: &eventlog.PlacementPut{Config: canonical}})
 	})

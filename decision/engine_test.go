@@ -311,6 +311,21 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
+// The number of placements is bounded. What there is can be changed, and gives its place away.
+func TestMostPlacements(t *testing.T) {
+	e := opened(t, decision.Options{Store: new(memlog.Store), Build: buildToy})
+	for i := range 1000 {
+		put(t, e, fmt.Sprint(i), toys)
+	}
+	_, err := e.Put(t.Context(), "more", []byte(toys), 0)
+	is(t, "one more", err, decision.ErrInvalid)
+	put(t, e, "7", strings.Replace(toys, `"max_size"`, `"keep":3,"max_size"`, 1))
+	if err := e.Delete(t.Context(), "7", 0); err != nil {
+		t.Fatal(err)
+	}
+	put(t, e, "more", toys)
+}
+
 // An id that the engine makes is new, whatever was deleted and created.
 func TestMadeIDs(t *testing.T) {
 	e := opened(t, decision.Options{Store: new(memlog.Store)})
