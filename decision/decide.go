@@ -242,6 +242,7 @@ func (d *decider) explore(o *eventlog.Offered, own vitrine.Offer, x *vitrine.Con
 	}
 	mine := 0.0
 	switch same := slices.Equal(shown, own.Assortment); {
+	case c.ExploreShare == 1: // and π_policy has no part in it
 	case own.Propensity == 0, own.Propensity < 1 && !same:
 		o.Propensity = 0
 		return shown

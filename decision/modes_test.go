@@ -85,6 +85,27 @@ func TestExplorePropensityOfRandomPolicies(t *testing.T) {
 	}
 }
 
+// Where every set is drawn uniformly its propensity is known, whatever the policy's.
+func TestUniformPropensity(t *testing.T) {
+	for _, own := range []float64{0, 0.5, 1} {
+		e := opened(t, decision.Options{Store: new(memlog.Store), Build: func(decision.Spec) (vitrine.Learner, error) {
+			return &always{offer: func(*vitrine.Context) vitrine.Offer {
+				return vitrine.Offer{Assortment: vitrine.Assortment{0}, Propensity: own}
+			}}, nil
+		}})
+		put(t, e, "home", `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{},"mode":"explore","explore_share":1}`)
+		for range 20 {
+			a, err := e.Decide(t.Context(), "home", stock("", 4), 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if math.Abs(a.Propensity-0.1) > 1e-12 || a.By != decision.ByChance {
+				t.Errorf("propensity %v of %v, the policy's is %v", a.Propensity, a.Shown, own)
+			}
+		}
+	}
+}
+
 // With outcomes of both ways the uplift is a difference of means.
 func TestUplift(t *testing.T) {
 	e := opened(t, decision.Options{Store: new(memlog.Store), Build: buildToy})
