@@ -1,11 +1,15 @@
 package decision_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"slices"
+	"sync"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -270,4 +274,77 @@ func TestMachine(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Everything at once, on little memory and with callers that give up: what comes of it is
+// what the log says, from its beginning and from any snapshot that was taken meanwhile.
+func TestEverythingAtOnce(t *testing.T) {
+	store := &faultyStore{fails: func(int64) error { time.Sleep(20 * time.Microsecond); return nil }}
+	e := opened(t, decision.Options{Store: store, Build: buildToy})
+	names := []string{"a", "b", "c"}
+	place := func(rng *rand.Rand) []byte {
+		mode := []string{decision.Learn, decision.Explore, decision.Shadow}[rng.IntN(3)]
+		return fmt.Appendf(nil, `{"max_size":%d,"max_items":8,"features":[{"name":"x","kind":"number"}],"policy":{},"mode":%q,"memory":%d,"keep":%d,"seed":%d,"attribution_window":"%dns"}`,
+			1+rng.IntN(3), mode, 60_000+rng.IntN(50_000), 1+rng.IntN(3), rng.IntN(2), 10+rng.IntN(1000))
+	}
+	var mu sync.Mutex
+	snapshots := [][]byte{nil}
+	var wg sync.WaitGroup
+	for c := range 8 {
+		wg.Go(func() {
+			rng := rand.New(rand.NewPCG(1, uint64(c)))
+			for i := range int64(150) {
+				ctx, cancel := context.WithCancel(t.Context())
+				if rng.IntN(10) == 0 {
+					time.AfterFunc(time.Duration(rng.IntN(60))*time.Microsecond, cancel)
+				}
+				name := names[rng.IntN(len(names))]
+				switch rng.IntN(40) { // errors are part of it
+				case 0:
+					_, _ = e.Put(ctx, name, place(rng), i)
+				case 1:
+					_ = e.Delete(ctx, name, i)
+				case 2:
+					_, _ = e.Keep(ctx, name, i)
+				case 3:
+					if s, err := e.Stats(name); err == nil && len(s.Versions) > 0 {
+						_ = e.RollBack(ctx, name, s.Versions[rng.IntN(len(s.Versions))], i)
+					}
+				case 4:
+					_, _ = e.Expire(ctx, i)
+				case 5:
+					if data, _, err := e.Snapshot(ctx); err == nil && rng.IntN(4) == 0 {
+						mu.Lock()
+						snapshots = append(snapshots, data)
+						mu.Unlock()
+					}
+				default:
+					r := stock([]string{"", fmt.Sprint(rng.IntN(60))}[rng.IntN(2)], 3+rng.IntN(4))
+					if config, err := e.Config(name); err != nil {
+						_, _ = e.Put(ctx, name, place(rng), i)
+					} else if config.Mode == decision.Shadow {
+						r.Baseline = []string{"sku1"}
+					}
+					if rng.IntN(9) == 0 {
+						r.Items[0].Features[0] = decision.Number([]float64{poison, sour}[rng.IntN(2)])
+					}
+					a, err := e.Decide(ctx, name, r, i)
+					if err == nil && rng.IntN(3) > 0 {
+						_ = e.Outcome(ctx, a.Decision, append(a.Shown, "")[rng.IntN(len(a.Shown)+1)], i+rng.Int64N(100))
+					}
+				}
+				cancel()
+			}
+		})
+	}
+	wg.Wait()
+	live := snapshot(t, e)
+	for i, from := range append(snapshots, live) {
+		if string(replayed(t, decision.Options{Store: store, Build: buildToy, Snapshot: from})) != string(live) {
+			t.Errorf("snapshot %d of %d gives another state", i, len(snapshots))
+		}
+	}
+	if e.Sequence() < 500 || len(snapshots) < 3 {
+		t.Errorf("%d entries and %d snapshots prove nothing", e.Sequence(), len(snapshots))
+	}
 }
