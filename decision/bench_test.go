@@ -79,7 +79,7 @@ func BenchmarkParseRequest(b *testing.B) {
 	b.SetBytes(int64(len(text)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := decision.ParseRequest(text, c.Schema()); err != nil {
+		if _, err := decision.ParseRequest(text, c); err != nil {
 			b.Fatal(err)
 		}
 	}

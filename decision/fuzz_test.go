@@ -48,7 +48,7 @@ func FuzzRequest(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		r, err := decision.ParseRequest(text, c.Schema())
+		r, err := decision.ParseRequest(text, c)
 		if err != nil {
 			if len(err.Error()) > 2000 {
 				t.Fatalf("an error of %d bytes", len(err.Error()))

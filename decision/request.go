@@ -38,6 +38,15 @@ type Item struct {
 
 const largestID = 200 // bytes
 
+// CheckLength reports a list of a request that is longer than MaxItems. Whoever decodes requests
+// asks it before there is memory for what the list has.
+func (c *Config) CheckLength(field string, length int) error {
+	if length > c.MaxItems {
+		return fieldf(field, "has more than %d elements: the placement takes at most %d items", c.MaxItems, c.MaxItems)
+	}
+	return nil
+}
+
 // check reports what is wrong before the features are looked at, and returns
 // where the ids are.
 func (r *Request) check(c *Config, index map[string]int) error {
@@ -47,8 +56,15 @@ func (r *Request) check(c *Config, index map[string]int) error {
 	if len(r.Items) == 0 {
 		return fieldf("/items", "must have at least one item")
 	}
-	if len(r.Items) > c.MaxItems {
-		return fieldf("/items", "%d items, the placement takes at most %d", len(r.Items), c.MaxItems)
+	for _, list := range []struct {
+		field  string
+		length int
+	}{
+		{"/items", len(r.Items)}, {"/include", len(r.Include)}, {"/exclude", len(r.Exclude)}, {"/at_most", len(r.AtMost)}, {"/baseline", len(r.Baseline)},
+	} {
+		if err := c.CheckLength(list.field, list.length); err != nil {
+			return err
+		}
 	}
 	if r.Revenue != nil && len(r.Revenue) != len(r.Items) {
 		return fieldf("/items", "%d items and %d revenues", len(r.Items), len(r.Revenue))
@@ -255,16 +271,16 @@ func appendValues(b []byte, values []Value) []byte {
 	return b
 }
 
-// ParseRequest reads a request in JSON for a placement of the given schema:
+// ParseRequest reads a request in JSON for a placement:
 //
 //	{"decision_id": "abc", "items": [{"id": "sku1", "features": {"price": 1.2, "brand": "acme"}, "revenue": 2.5}, …],
 //	 "user": {…}, "size": 2, "include": ["sku1"], "exclude": ["sku2"],
 //	 "at_most": [{"items": ["sku3", "sku4"], "most": 1}, {"feature": "brand", "most": 2}], "baseline": ["sku1"]}
 //
 // Only items is needed, and of an item its id. Unknown keys, keys that are there
-// twice and wrong types are errors, of type *FieldError as all are.
-func ParseRequest(text []byte, s *Schema) (*Request, error) {
-	p := &requestParser{Request: new(Request), schema: s, in: jsontext.NewDecoder(bytes.NewBuffer(text))}
+// twice, wrong types and lists longer than MaxItems are errors, of type *FieldError as all are.
+func ParseRequest(text []byte, c *Config) (*Request, error) {
+	p := &requestParser{Request: new(Request), config: c, schema: c.schema, in: jsontext.NewDecoder(bytes.NewBuffer(text))}
 	err := p.object(p.member)
 	if err == nil {
 		if _, trailing := p.in.ReadToken(); trailing != io.EOF {
@@ -283,6 +299,7 @@ func ParseRequest(text []byte, s *Schema) (*Request, error) {
 // requestParser reads a request value by value.
 type requestParser struct {
 	*Request
+	config *Config
 	schema *Schema
 	in     *jsontext.Decoder
 	values []Value // storage of coming items
@@ -404,7 +421,10 @@ func (p *requestParser) array(element func() error) error {
 	if err := p.skip(); err != nil {
 		return err
 	}
-	for p.in.PeekKind() != ']' {
+	for n := 1; p.in.PeekKind() != ']'; n++ {
+		if err := p.config.CheckLength(string(p.in.StackPointer().Parent()), n); err != nil {
+			return err
+		}
 		if err := element(); err != nil {
 			return err
 		}

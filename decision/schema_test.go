@@ -233,7 +233,7 @@ func TestBadRequests(t *testing.T) {
 		`{"items":[` + item + `],"decision_id":"` + strings.Repeat("a", 129) + `"}`:                      `/decision_id: must have at most 128 bytes`,
 		`{"items":` + strings.Repeat("[", 20000):                                                         `/items/0/0`,
 	} {
-		r, err := decision.ParseRequest([]byte(text), c.Schema())
+		r, err := decision.ParseRequest([]byte(text), c)
 		if err == nil {
 			_, err = e.Decide(t.Context(), "home", r, 0)
 		}
@@ -247,7 +247,7 @@ func TestBadRequests(t *testing.T) {
 		`{"items":[` + item + `],"baseline":["i","i"]}`:     `/baseline/1: "i" is there twice`,
 		`{"items":[` + item + `],"baseline":["i","i","i"]}`: `/baseline: has 3 items, the placement shows at most 2`,
 	} {
-		r, err := decision.ParseRequest([]byte(text), c.Schema())
+		r, err := decision.ParseRequest([]byte(text), c)
 		if err == nil {
 			_, err = e.Decide(t.Context(), "shadow", r, 0)
 		}
@@ -271,8 +271,11 @@ func TestBadRequests(t *testing.T) {
 // Revenues are 1 where they are left out, and a request says the same in any
 // order of its keys.
 func TestRequestsInJSON(t *testing.T) {
-	s := parse(t, `[{"name":"price","kind":"number"},{"name":"brand","kind":"category"}]`)
-	a, err := decision.ParseRequest([]byte(`{"decision_id":"x","items":[{"id":"i","features":{"price":1,"brand":"\u0061"}},{"features":{},"revenue":2.5,"id":"j"},{"id":"k"}],"size":1,"include":["i"],"exclude":[],"at_most":[{"items":["i","j"],"most":1}]}`), s)
+	c, err := decision.ParseConfig([]byte(`{"max_size":1,"policy":{},"features":[{"name":"price","kind":"number"},{"name":"brand","kind":"category"}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := decision.ParseRequest([]byte(`{"decision_id":"x","items":[{"id":"i","features":{"price":1,"brand":"\u0061"}},{"features":{},"revenue":2.5,"id":"j"},{"id":"k"}],"size":1,"include":["i"],"exclude":[],"at_most":[{"items":["i","j"],"most":1}]}`), c)
 	if err != nil {
 		t.Fatal(err)
 	}

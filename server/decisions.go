@@ -33,7 +33,7 @@ func (s *Server) decide(c *call) error {
 	if mediaType == asBinary {
 		memory = binaryRequests.Get().(*binaryRequest)
 		r, err = memory.parse(body, config)
-	} else if r, err = decision.ParseRequest(body, config.Schema()); err != nil {
+	} else if r, err = decision.ParseRequest(body, config); err != nil {
 		err = malformed(body, err)
 	}
 	if err != nil {

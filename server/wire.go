@@ -26,6 +26,7 @@ type binaryRequest struct {
 	size                       uint32
 	include, exclude, baseline []string
 	atMost                     []decision.Limit
+	most                       int // elements of a list
 
 	values  []decision.Value
 	items   []decision.Item
@@ -167,7 +168,29 @@ func consumeWhole(dst *uint32, t protowire.Type, b []byte) int {
 	return size
 }
 
+// full reports whether there is one more in the list of a field than may be: what comes still would
+// take memory alone.
+func (r *binaryRequest) full(n protowire.Number) bool {
+	length := 0
+	switch n {
+	case 2:
+		length = r.ids.len()
+	case 9:
+		length = len(r.include)
+	case 10:
+		length = len(r.exclude)
+	case 11:
+		length = len(r.atMost)
+	case 12:
+		length = len(r.baseline)
+	}
+	return length > r.most
+}
+
 func (r *binaryRequest) read(n protowire.Number, t protowire.Type, b []byte) int {
+	if r.full(n) {
+		return protowire.ConsumeFieldValue(n, t, b)
+	}
 	switch n {
 	case 1:
 		return consumeText(&r.decision, t, b)
@@ -229,11 +252,15 @@ func consumeLimit(dst *[]decision.Limit, t protowire.Type, b []byte) int {
 // parse reads a request in the wire format. Errors of values name the field as it is called
 // in JSON. The request shares memory with r.
 func (r *binaryRequest) parse(body []byte, c *decision.Config) (*decision.Request, error) {
+	r.most = c.MaxItems
 	if err := fields(body, r.read); err != nil {
 		return nil, err
 	}
 	items, users := slotsOf(c)
 	n := r.ids.len()
+	if err := c.CheckLength("/items", n); err != nil {
+		return nil, err
+	}
 	if err := items.check("/items", "numbers", "texts", n, len(r.numbers), r.texts.len()); err != nil {
 		return nil, err
 	}
