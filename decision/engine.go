@@ -372,7 +372,7 @@ const (
 // again changes nothing. Errors are *FieldError, ErrStopped or that of ctx.
 func (e *Engine) Put(ctx context.Context, name string, config []byte, now int64) (created bool, err error) {
 	if name == "" || len(name) > largestPlacement || checkDecision(name) != nil {
-		return false, fieldf("/name", "%q: must have from 1 to %d letters, digits, '.', '_', '-' and ':'", name, largestPlacement)
+		return false, fieldf("/name", "%q: must have from 1 to %d letters, digits, '.', '_', '-' and ':', and be no step of a path", name, largestPlacement)
 	}
 	c, err := ParseConfig(config)
 	if err != nil {

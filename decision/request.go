@@ -98,6 +98,9 @@ func checkDecision(id string) error {
 	if len(id) > 128 {
 		return fieldf("/decision_id", "must have at most 128 bytes")
 	}
+	if id == "." || id == ".." {
+		return fieldf("/decision_id", "%q: is a step of a path", id)
+	}
 	for _, c := range []byte(id) {
 		switch {
 		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '.', c == '_', c == '-', c == ':':

@@ -288,6 +288,7 @@ func TestBadInput(t *testing.T) {
 	decide(422, "invalid", "#/exclude", `{"exclude":{},`+items+`}`)
 	decide(422, "invalid", "#/at_most/0/most", `{"at_most":[{"items":["sku1"],"most":-1}],`+items+`}`)
 	decide(422, "invalid", "#/decision_id", `{"decision_id":"a b",`+items+`}`)
+	decide(422, "invalid", "#/decision_id", `{"decision_id":"..",`+items+`}`) // no path leads to it
 	decide(422, "invalid", "#/baseline", `{"baseline":["sku1"],`+items+`}`)
 	decide(422, "invalid", "", `[]`)
 	decide(422, "invalid", "", strings.Repeat("[", 9000)+strings.Repeat("]", 9000))
@@ -317,6 +318,9 @@ func TestBadInput(t *testing.T) {
 		}
 	}
 	s.problem(422, "invalid", "#/choice", "POST", "/v1/decisions/d/outcome", `{"choice":["sku1"]}`)
+	if a := s.want(422, "POST", "/v1/decisions/d/outcome", `{"choice":"`+strings.Repeat("a", 90_000)+`"}`); len(a.body) > 1000 {
+		t.Errorf("an outcome of 90 KB is told again in %d bytes", len(a.body))
+	}
 	s.problem(404, "not-found", "", "POST", "/v1/decisions/%2e%2e%2fd/outcome", `{"choice":null}`)
 
 	put := func(status int, kind, pointer, name, body string) {
@@ -325,6 +329,7 @@ func TestBadInput(t *testing.T) {
 	}
 	put(422, "invalid", "#/name", "a%20b", home)
 	put(422, "invalid", "#/name", strings.Repeat("a", 65), home)
+	put(422, "invalid", "#/name", "%2e%2e", home)
 	put(422, "invalid", "#/max_size", "p", `{"max_size":"3"}`)
 	put(422, "invalid", "#/max_sise", "p", `{"max_sise":3}`)
 	put(422, "invalid", "#/features/0/kind", "p", strings.Replace(home, `"number"`, `"numbr"`, 1))
