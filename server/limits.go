@@ -81,9 +81,7 @@ func (s *Server) enter(c *call) (leave func(), err error) {
 	case s.places <- struct{}{}:
 		return func() { <-s.places }, nil
 	default:
-		p := problemf(http.StatusServiceUnavailable, "busy", "%d requests are under way, which is the most", s.limits.Concurrent)
-		p.retry = "1"
-		return nil, p
+		return nil, problemf(http.StatusServiceUnavailable, "busy", "%d requests are under way, which is the most", s.limits.Concurrent)
 	}
 }
 

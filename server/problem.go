@@ -23,7 +23,7 @@ type Problem struct {
 	RequestID string       `json:"request_id" doc:"what the log of the service calls the request"`
 
 	cause string // for the log alone
-	retry string // Retry-After
+	retry string // Retry-After; "" is "1" of the status 503
 }
 
 // FieldError is where in a body a problem is.
@@ -70,11 +70,7 @@ func problemOf(err error) *Problem {
 	}
 	for _, k := range known {
 		if errors.Is(err, k.err) {
-			p := problemf(k.status, k.kind, "%s", err)
-			if k.status == http.StatusServiceUnavailable {
-				p.retry = "1"
-			}
-			return p
+			return problemf(k.status, k.kind, "%s", err)
 		}
 	}
 	switch {
@@ -84,7 +80,6 @@ func problemOf(err error) *Problem {
 		p = problemf(http.StatusServiceUnavailable, "stopped", "the service has stopped to decide: what was not acknowledged may be lost")
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		p = problemf(http.StatusServiceUnavailable, "slow", "the answer took too long: ask again, under the same decision_id")
-		p.retry = "1"
 	default:
 		p = problemf(http.StatusInternalServerError, "internal", "the service failed on this request")
 	}
@@ -99,6 +94,9 @@ func (c *call) fail(err error) {
 	c.problem = &p
 	if c.w.status != 0 {
 		return
+	}
+	if p.retry == "" && p.Status == http.StatusServiceUnavailable {
+		p.retry = "1"
 	}
 	if p.retry != "" {
 		c.w.Header().Set("Retry-After", p.retry)

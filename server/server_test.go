@@ -141,6 +141,9 @@ func (s *service) problem(status int, kind, pointer, method, path, body string, 
 	if p.Type != "urn:vitrine:problem:"+kind || p.Status != status || p.Title != http.StatusText(status) || p.Detail == "" || p.RequestID != a.header.Get("X-Request-Id") {
 		s.Errorf("%s %s %s: %s, want a problem of the kind %q", method, path, body, a.body, kind)
 	}
+	if status == http.StatusServiceUnavailable && a.header.Get("Retry-After") == "" {
+		s.Errorf("%s %s: a 503 without Retry-After", method, path)
+	}
 	if pointer != "" && (len(p.Errors) != 1 || p.Errors[0].Pointer != pointer) {
 		s.Errorf("%s %s %s: %s, want the field %s", method, path, body, a.body, pointer)
 	}
