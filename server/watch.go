@@ -15,10 +15,11 @@ type watched[T any] struct {
 	clock  func() time.Time
 	logger *slog.Logger
 
-	mu     sync.Mutex
-	looked time.Time
-	stamps []stamp
-	value  T
+	mu        sync.Mutex
+	looked    time.Time
+	stamps    []stamp // of what value was read from
+	value     T
+	complaint string // why the files cannot be read now
 }
 
 // stamp is how a file is told to have changed.
@@ -38,7 +39,8 @@ func watch[T any](load func() (T, error), clock func() time.Time, logger *slog.L
 	return w, err
 }
 
-// get returns the value. Where the files cannot be read it is the last one.
+// get returns the value. Where the files cannot be read it is the last one, and they
+// are tried again.
 func (w *watched[T]) get() T {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -49,16 +51,19 @@ func (w *watched[T]) get() T {
 	w.looked = now
 	stamps := w.look()
 	if slices.Equal(stamps, w.stamps) {
+		w.complaint = ""
 		return w.value
 	}
-	w.stamps = stamps
 	v, err := w.load()
 	if err != nil {
-		w.logger.Error("a changed file cannot be read: what it said before holds", "cause", err.Error())
+		if why := err.Error(); why != w.complaint {
+			w.complaint = why
+			w.logger.Error("a changed file cannot be read: what it said before holds", "cause", why)
+		}
 		return w.value
 	}
 	w.logger.Info("a changed file was read", "files", w.paths)
-	w.value = v
+	w.value, w.stamps, w.complaint = v, stamps, ""
 	return v
 }
 
