@@ -161,7 +161,7 @@ const (
 	eventWrite = 10 * time.Second // for a listener to take what it was sent
 )
 
-// listen answers with events until the listener leaves or does not keep up.
+// listen answers with events until the listener leaves, does not keep up, or has lost its key.
 func (s *Server) listen(c *call) error {
 	sub, ok := s.feed.subscribe(c.URL.Query().Get("placement"), s.limits.Subscribers)
 	if !ok {
@@ -194,7 +194,7 @@ func (s *Server) listen(c *call) error {
 				return nil
 			}
 		case message, ok := <-sub.messages:
-			if !ok {
+			if !ok || s.authorize(c, ScopeRead) != nil { // a key may be withdrawn
 				_ = send([]byte("event: end\ndata: {}\n\n"))
 				_ = control.Flush()
 				return nil
