@@ -2,7 +2,9 @@ package server_test
 
 import (
 	"fmt"
+	"io"
 	"log/slog"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -134,6 +136,72 @@ func TestRotation(t *testing.T) {
 	if n := strings.Count(s.log.String(), "a changed file cannot be read"); n != 2 {
 		t.Errorf("%d complaints, want 2:\n%s", n, s.log)
 	}
+}
+
+// Who listens under a key that is withdrawn hears no more.
+func TestWithdrawnListener(t *testing.T) {
+	token, key := server.NewKey("gone", server.ScopeRead)
+	_, other := server.NewKey("other", server.ScopeRead)
+	s, path := locked(t, stored(key)+stored(other))
+	address, _ := s.run(server.Listen{})
+	r, err := http.NewRequest("GET", "http://"+address+"/v1/events", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+token)
+	events, err := client(nil).Do(r)
+	if err != nil || events.StatusCode != 200 {
+		t.Fatalf("%v, %v", events, err)
+	}
+	defer events.Body.Close()
+	write(t, path, stored(other))
+	s.clock.advance(time.Minute)
+	if _, err := s.engine.Put(t.Context(), "secret", []byte(plain), 0); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := io.ReadAll(events.Body); err != nil || strings.Contains(string(text), "secret") {
+		t.Errorf("the withdrawn key hears %q, %v", text, err)
+	}
+}
+
+// A file that cannot be read for a while is read as soon as it can be, though it has not changed
+// since, and is complained about once.
+func TestUnreadableForAWhile(t *testing.T) {
+	old, oldKey := server.NewKey("old", server.ScopeRead)
+	fresh, freshKey := server.NewKey("fresh", server.ScopeRead)
+	s, path := locked(t, stored(oldKey))
+	if err := os.Rename(path, path+".old"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(path, 0o700); err != nil { // which opens, and does not read
+		t.Fatal(err)
+	}
+	when := time.Unix(1e9, 0)
+	stamp := func() {
+		t.Helper()
+		if err := os.Chtimes(path, when, when); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 3 {
+		s.clock.advance(time.Minute)
+		s.want(200, "GET", "/v1/placements", "", "Authorization", "Bearer "+old)
+	}
+	if n := strings.Count(s.log.String(), "a changed file cannot be read"); n != 1 {
+		t.Errorf("%d complaints:\n%s", n, s.log)
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	write(t, path, strings.Replace(stored(freshKey), "name", "nam=", 1))
+	stamp()
+	s.clock.advance(time.Minute)
+	s.want(401, "GET", "/v1/placements", "", "Authorization", "Bearer "+fresh)
+	write(t, path, stored(freshKey)) // of the same size, at the same time
+	stamp()
+	s.clock.advance(time.Minute)
+	s.want(200, "GET", "/v1/placements", "", "Authorization", "Bearer "+fresh)
+	s.want(401, "GET", "/v1/placements", "", "Authorization", "Bearer "+old)
 }
 
 func TestKeyFiles(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 	"math/big"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -222,6 +223,37 @@ func TestBusy(t *testing.T) {
 		t.Errorf("the first request: %d", a.status)
 	}
 	s.want(200, "GET", "/v1/placements", "")
+}
+
+// Pages that are for everybody, without a key, are no means to take the places of those who have one.
+func TestNobodyTakesPlaces(t *testing.T) {
+	s := started(t, func(o *server.Options, _ *decision.Options) { o.Limits.Concurrent = 1 })
+	for _, path := range []string{"/", "/docs", "/openapi.json", "/nothing"} {
+		slow := heldWriter{httptest.NewRecorder(), make(chan struct{}), make(chan struct{})}
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			s.ServeHTTP(slow, httptest.NewRequest("GET", "http://localhost"+path, nil))
+		}()
+		<-slow.writing
+		if a := s.ask("GET", "/v1/placements", ""); a.status != 200 {
+			t.Errorf("while %s is read slowly: %d %s", path, a.status, a.body)
+		}
+		close(slow.gate)
+		<-ended
+	}
+}
+
+// heldWriter is of a caller that does not read its answer until the gate opens.
+type heldWriter struct {
+	http.ResponseWriter
+	writing, gate chan struct{}
+}
+
+func (w heldWriter) Write(b []byte) (int, error) {
+	close(w.writing)
+	<-w.gate
+	return len(b), nil
 }
 
 // An answer that takes too long is refused with the advice to ask again.

@@ -11,7 +11,7 @@ type route struct {
 	scope        Scope // "" needs no key
 	handle       func(*call) error
 	stream       bool // answers for as long as it is listened to
-	free         bool // takes no place among the requests under way, and no rate
+	free         bool // takes no place among the requests under way, and no rate: as all that needs no key, or anybody could take all places
 
 	id, summary string
 	query       []parameter
@@ -98,9 +98,9 @@ func (s *Server) routes() []route {
 		{method: "GET", path: "/metrics", scope: ScopeRead, handle: s.tellMetrics},
 		{method: "GET", path: "/healthz", handle: s.healthy, free: true},
 		{method: "GET", path: "/readyz", handle: s.ready, free: true},
-		{method: "GET", path: "/openapi.json", handle: s.openAPI},
-		{method: "GET", path: "/docs", handle: page(docsPage)},
-		{method: "GET", path: "/{$}", handle: page(frontPage)},
+		{method: "GET", path: "/openapi.json", handle: s.openAPI, free: true},
+		{method: "GET", path: "/docs", handle: page(docsPage), free: true},
+		{method: "GET", path: "/{$}", handle: page(frontPage), free: true},
 	}
 	if s.feed != nil {
 		list = append(list, route{
