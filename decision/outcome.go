@@ -32,7 +32,7 @@ func (b *batch) outcome(decision, item string, now int64) error {
 	if item != "" {
 		choice = int32(slices.Index(r.shown, item) + 1)
 		if choice == 0 {
-			return fmt.Errorf("item %q: %w in decision %q", abbreviate(item, largestID), ErrNotShown, decision)
+			return fmt.Errorf("item %q: %w in decision %q", item, ErrNotShown, decision)
 		}
 	}
 	switch {

@@ -59,6 +59,11 @@ func TestDocumentIsTrue(t *testing.T) {
 			t.Errorf("%s is missing", want)
 		}
 	}
+	for _, r := range s.Routes() {
+		if _, ok := d.Paths[r.Path][strings.ToLower(r.Method)]; ok != strings.HasPrefix(r.Path, "/v1/") {
+			t.Errorf("%s %s is in the document: %v", r.Method, r.Path, ok)
+		}
+	}
 	ask := func(status, method, path string) {
 		t.Helper()
 		op := d.Paths[path][strings.ToLower(method)]

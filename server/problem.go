@@ -101,16 +101,24 @@ func (c *call) fail(err error) {
 	if p.retry != "" {
 		c.w.Header().Set("Retry-After", p.retry)
 	}
-	p.Detail = strings.ToValidUTF8(p.Detail, "\uFFFD")
+	p.Detail = readable(p.Detail)
 	for i := range p.Errors {
-		p.Errors[i].Pointer = strings.ToValidUTF8(p.Errors[i].Pointer, "\uFFFD")
-		p.Errors[i].Detail = strings.ToValidUTF8(p.Errors[i].Detail, "\uFFFD")
+		p.Errors[i].Pointer, p.Errors[i].Detail = readable(p.Errors[i].Pointer), readable(p.Errors[i].Detail)
 	}
 	body, err := json.Marshal(p)
 	if err != nil {
 		panic(fmt.Sprintf("server: a problem does not marshal: %v", err))
 	}
 	_ = c.answer(p.Status, "application/problem+json", body)
+}
+
+// readable is a text that may quote the caller at any length, as a problem has it.
+func readable(text string) string {
+	const most = 1000 // bytes
+	if len(text) > most {
+		text = text[:most] + "…"
+	}
+	return strings.ToValidUTF8(text, "\uFFFD")
 }
 
 // read decodes a small body strictly.

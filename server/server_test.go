@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -321,7 +322,7 @@ func TestBadInput(t *testing.T) {
 		}
 	}
 	s.problem(422, "invalid", "#/choice", "POST", "/v1/decisions/d/outcome", `{"choice":["sku1"]}`)
-	if a := s.want(422, "POST", "/v1/decisions/d/outcome", `{"choice":"`+strings.Repeat("a", 90_000)+`"}`); len(a.body) > 1000 {
+	if a := s.want(422, "POST", "/v1/decisions/d/outcome", `{"choice":"`+strings.Repeat("a", 90_000)+`"}`); len(a.body) > 2000 {
 		t.Errorf("an outcome of 90 KB is told again in %d bytes", len(a.body))
 	}
 	s.problem(404, "not-found", "", "POST", "/v1/decisions/%2e%2e%2fd/outcome", `{"choice":null}`)
@@ -353,6 +354,57 @@ func TestBadInput(t *testing.T) {
 	s.want(201, "POST", "/v1/placements/home/decisions", `{`+items+`}`) // it still decides
 	s.want(201, "POST", "/v1/placements/home/decisions", `{`+items+`}`, "Content-Type", "application/json; charset=utf-8")
 	s.want(201, "POST", "/v1/placements/home/decisions", `{`+items+`}`, "Content-Type", "application/x-www-form-urlencoded")
+}
+
+// Whatever comes to a route of the table, it is a problem of the caller that says what is wrong, and the
+// service goes on. Names in a path that cannot be are not found, or refused.
+func TestGarbageOnEveryRoute(t *testing.T) {
+	s := started(t, nil)
+	bodies := []string{
+		"", "null", "true", "0", `""`, "[]", "{", "}", `{"a"`, "{}{}", "\x00", "\xff\xfe", `{"a":NaN}`, `{"\xff":1}`, `{"items":1e999}`, `{"a":1,"a":1}`, "\xef\xbb\xbf{}",
+		strings.Repeat("[", 20_000), strings.Repeat(`{"a":`, 20_000), `{"items":[` + strings.Repeat("{},", 1_000_000) + `{}]}`, strings.Repeat("\x0a", 10_000),
+		`{"` + strings.Repeat("a", 100_000) + `":1}`, `{"choice":{},"version":"1","items":{},"max_size":[],"user":1}`, strings.Repeat(" ", 5<<20),
+	}
+	names := []string{
+		"home", "%2e%2e", "a%2Fb", "%2F", "a%00b", "%ff", "%C3%A9", "%20", "a%0d%0ab", strings.Repeat("a", 15_000), "%25", "-", "*",
+	}
+	document := documentOf(s)
+	check := func(r server.Route, path, mediaType, body string) {
+		t.Helper()
+		a := s.ask(r.Method, path, body, "Content-Type", mediaType)
+		var p server.Problem
+		err := json.Unmarshal([]byte(a.body), &p)
+		if a.status < 400 || a.status >= 500 || err != nil || p.Status != a.status || p.Detail == "" || len(a.body) > 5000 {
+			t.Errorf("%s %.60s, %s %.60q: %d %.300s, %v", r.Method, path, mediaType, body, a.status, a.body, err)
+		}
+		if _, ok := document.Paths[r.Path][strings.ToLower(r.Method)].Responses[strconv.Itoa(a.status)]; !ok && p.Type != "urn:vitrine:problem:no-route" {
+			t.Errorf("%s %.60s, %s %.60q: the status %d is not in the OpenAPI document", r.Method, path, mediaType, body, a.status)
+		}
+	}
+	for _, r := range s.Routes() {
+		if !strings.Contains(r.Path, "{") || r.Path == "/{$}" {
+			continue
+		}
+		for i, name := range names {
+			path := strings.NewReplacer("{name}", name, "{id}", name).Replace(r.Path)
+			if i > 0 {
+				check(r, path, "", "{}")
+				continue
+			}
+			if r.Bodies == nil {
+				continue
+			}
+			s.ask("PUT", "/v1/placements/home", home)
+			s.ask("POST", "/v1/placements/home/decisions", `{"decision_id":"home",`+items+`}`)
+			for _, body := range bodies {
+				for _, mediaType := range append(r.Bodies, "text/xml", "application/json; charset", "a/b/c; =") {
+					check(r, path, mediaType, body)
+				}
+			}
+		}
+	}
+	s.want(200, "PUT", "/v1/placements/home", home)
+	s.want(201, "POST", "/v1/placements/home/decisions", `{`+items+`}`)
 }
 
 // Lists that are longer than a placement takes are refused before there is memory for what
