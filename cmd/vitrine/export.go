@@ -57,7 +57,10 @@ func (c exportCmd) Run(ctx context.Context, t terminal) (err error) {
 	buffered := bufio.NewWriterSize(t.out, 1<<16)
 	x.out = jsontext.NewEncoder(buffered, jsontext.AllowInvalidUTF8(true))
 	err = x.run(ctx, t, log)
-	if err := errors.Join(err, buffered.Flush()); err != nil {
+	if flushed := buffered.Flush(); err == nil {
+		err = flushed
+	}
+	if err != nil {
 		return err
 	}
 	if c.Placement != "" && !x.names[c.Placement] {
@@ -114,7 +117,7 @@ func (x *export) run(ctx context.Context, t terminal, log *logReader) error {
 			err = x.event(sequence, &event)
 		}
 		if err != nil {
-			if n := len(x.open); n > 0 && ctx.Err() == nil {
+			if n := len(x.open); n > 0 && ctx.Err() == nil && !nobodyReads(err) {
 				t.warn(fmt.Sprintf("decisions without an outcome by then: %d; they are left out, because theirs may be in what cannot be read", n))
 			}
 			return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"iter"
 	"os"
 	"os/signal"
@@ -93,17 +94,19 @@ func (r *logReader) copy(ctx context.Context, t terminal) (err error) {
 // findLog returns the directory of the log in a data directory, or that is one
 // itself, and the snapshot beside it, "" where there is none.
 func findLog(name string) (dir, snapshot string, err error) {
-	dir = filepath.Join(name, logName)
-	if snapshot = filepath.Join(name, snapshotName); !isFile(snapshot) {
-		snapshot = ""
+	for _, dir := range []string{filepath.Join(name, logName), name} {
+		switch info, err := os.Stat(filepath.Join(dir, "jetstream")); {
+		case errors.Is(err, fs.ErrPermission):
+			return "", "", err
+		case err != nil || !info.IsDir():
+			continue
+		}
+		if snapshot = filepath.Join(name, snapshotName); dir == name || !isFile(snapshot) {
+			snapshot = ""
+		}
+		return dir, snapshot, nil
 	}
-	if !isDir(filepath.Join(dir, "jetstream")) {
-		dir, snapshot = name, ""
-	}
-	if !isDir(filepath.Join(dir, "jetstream")) {
-		return "", "", hinted{fmt.Errorf("%s has no log", name), "give the data directory of the service, or the directory log in it"}
-	}
-	return dir, snapshot, nil
+	return "", "", hinted{fmt.Errorf("%s has no log", name), "give the data directory of the service, or the directory log in it"}
 }
 
 // snapshotFile is a snapshot of the state.
@@ -157,6 +160,8 @@ func (r *logReader) explain(err error) error {
 	switch {
 	case errors.Is(err, context.Canceled):
 		return errors.New("interrupted")
+	case errors.Is(err, syscall.ENOSPC):
+		return hinted{err, "the copy takes as much as the log has: name a directory with room for it, with TMPDIR"}
 	case err == nil || r.scratch == "":
 		return err
 	}

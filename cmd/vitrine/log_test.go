@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -208,6 +209,42 @@ func TestLogOnServer(t *testing.T) {
 	// The writer is still the writer.
 	if _, err := e.Keep(t.Context(), "home", 0); err != nil {
 		t.Error(err)
+	}
+}
+
+// What may not be read is not taken for what is not there, and no flag is advised that the command has not.
+func TestLogOfSomebodyElse(t *testing.T) {
+	if os.Getuid() == 0 {
+		t.Skip("root may read everything")
+	}
+	data := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(data, "log", "jetstream"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, closed := range []string{data, filepath.Join(data, "log"), filepath.Join(data, "log", "jetstream")} {
+		if err := os.Chmod(closed, 0); err != nil {
+			t.Fatal(err)
+		}
+		for _, args := range [][]string{{"check", data}, {"replay", data}, {"export", data}, {"backup", data, filepath.Join(t.TempDir(), "to")}} {
+			var stdout, stderr bytes.Buffer
+			code := run(t.Context(), args, &stdout, &stderr)
+			if code != 1 || !strings.Contains(stderr.String(), "permission denied") || strings.Contains(stderr.String(), "--out") {
+				t.Errorf("%s without permission for %s: exit status %d, %s", args, closed, code, &stderr)
+			}
+		}
+		if err := os.Chmod(closed, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Where there is no room for the copy it is not the log's fault.
+func TestNoRoomForCopy(t *testing.T) {
+	r := logReader{dir: "data/log", scratch: "/tmp/vitrine-log-1"}
+	err := r.explain(&os.PathError{Op: "write", Path: "/tmp/vitrine-log-1/mark", Err: syscall.ENOSPC})
+	var hint hinted
+	if !errors.As(err, &hint) || !strings.Contains(hint.hint, "TMPDIR") || strings.Contains(err.Error(), "data/log") {
+		t.Errorf("%v, hint %q", err, hint.hint)
 	}
 }
 

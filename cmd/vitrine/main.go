@@ -8,8 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -100,13 +102,22 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (code int
 		return report(stderr, usageError{err})
 	}
 	command.BindTo(ctx, (*context.Context)(nil))
-	return report(stderr, command.Run(terminal{stdout, stderr}))
+	err = command.Run(terminal{stdout, stderr})
+	writes := slices.ContainsFunc(command.Selected().Flags, func(f *kong.Flag) bool { return f.Name == "out" })
+	var hint hinted
+	if writes && errors.Is(err, fs.ErrPermission) && !errors.As(err, &hint) {
+		err = hinted{err, "choose a directory that you may write to with --out"}
+	}
+	return report(stderr, err)
 }
 
 // report prints an error, if there is one, and returns the exit status.
 func report(w io.Writer, err error) int {
-	if err == nil {
+	switch {
+	case err == nil:
 		return 0
+	case nobodyReads(err):
+		return 1
 	}
 	fmt.Fprintf(w, "vitrine: error: %v\n", err)
 	var usage usageError
@@ -116,8 +127,6 @@ func report(w io.Writer, err error) int {
 		fmt.Fprintf(w, "vitrine: hint: %s\n", hint.hint)
 	case errors.Is(err, experiment.ErrInterrupted):
 		fmt.Fprintln(w, "vitrine: hint: finished runs are kept; give the same command again to continue")
-	case errors.Is(err, os.ErrPermission):
-		fmt.Fprintln(w, "vitrine: hint: choose a directory that you may write to with --out")
 	case errors.As(err, &usage):
 		fmt.Fprintln(w, "vitrine: hint: see vitrine --help")
 	}
@@ -125,6 +134,12 @@ func report(w io.Writer, err error) int {
 		return 2
 	}
 	return 1
+}
+
+// nobodyReads reports that whoever read standard output has had enough, as head has.
+func nobodyReads(err error) bool {
+	var path *fs.PathError
+	return errors.As(err, &path) && path.Path == os.Stdout.Name() && errors.Is(path, syscall.EPIPE)
 }
 
 // examples is the tail of a command's help.
