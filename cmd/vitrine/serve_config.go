@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -99,15 +100,16 @@ func (s *service) parse(text []byte) error {
 	case err != nil:
 		return fmt.Errorf(" %w", err)
 	}
+	const most = math.MaxInt32
 	for _, l := range []struct {
-		key      string
-		negative bool
+		key   string
+		value float64
 	}{
-		{"body", s.Limits.Body < 0}, {"concurrent", s.Limits.Concurrent < 0}, {"rate", s.Limits.Rate < 0},
-		{"burst", s.Limits.Burst < 0}, {"subscribers", s.Limits.Subscribers < 0},
+		{"body", float64(s.Limits.Body)}, {"concurrent", float64(s.Limits.Concurrent)}, {"rate", s.Limits.Rate},
+		{"burst", float64(s.Limits.Burst)}, {"subscribers", float64(s.Limits.Subscribers)},
 	} {
-		if l.negative {
-			return fmt.Errorf(" limits.%s must not be negative", l.key)
+		if !(l.value >= 0 && l.value <= most) {
+			return fmt.Errorf(" limits.%s = %v: must be from 0, which is the default, to %d", l.key, l.value, most)
 		}
 	}
 	if (s.TLS.Certificate == "") != (s.TLS.Key == "") {

@@ -8,12 +8,16 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 
+	"vitrine/config"
+	"vitrine/decision"
+	"vitrine/eventlog/memlog"
 	"vitrine/server"
 )
 
@@ -165,4 +169,49 @@ snapshots = {every = "1m", keep_every = "2m"}
 	if l := s.listen(); l.Address != ":8443" || l.Header != 1e9 || l.Read != 2e9 || l.Write != 3e9 || l.Idle != 4e9 || l.Drain != 5e9 {
 		t.Errorf("%+v", l)
 	}
+}
+
+func TestBadServiceFile(t *testing.T) {
+	for text, want := range map[string]string{
+		"listen = 3":                      "1: ",
+		"[limits]\nrates = 1":             "2: unknown key \"limits.rates\"",
+		"limits = {rate = nan}":           " limits.rate = NaN: must be from 0",
+		"limits = {rate = inf}":           " limits.rate = +Inf: must be from 0",
+		"limits = {rate = -1.5}":          " limits.rate = -1.5: must be from 0",
+		"limits = {concurrent = -1}":      " limits.concurrent = -1: must be from 0",
+		"limits = {concurrent = 1e3}":     "1: ",
+		"limits = {body = 9999999999999}": " limits.body = 9.999999999999e+12: must be from 0",
+		"limits = {answer = \"0s\"}":      "1: ",
+		"tls = {key = \"k.pem\"}":         " [tls] needs both certificate and key",
+	} {
+		s, err := readService("")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.parse([]byte(text)); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%q: %v, want %s", text, err, want)
+		}
+	}
+}
+
+// Whatever stands in a configuration, a server can be made of what is read from it.
+func FuzzServiceFile(f *testing.F) {
+	f.Add("listen = \":8443\"\ntls = {certificate = \"c\", key = \"k\"}\nlimits = {rate = 3, burst = 4, answer = \"6s\"}")
+	f.Add("limits = {rate = nan}")
+	engine, err := decision.Open(f.Context(), decision.Options{Store: new(memlog.Store), Build: config.NewLearner})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Cleanup(engine.Close)
+	f.Fuzz(func(t *testing.T, text string) {
+		s := new(service)
+		if s.parse([]byte(text)) != nil || s.Limits.Concurrent > 1000 {
+			return
+		}
+		w := httptest.NewRecorder()
+		server.New(server.Options{Engine: engine, Limits: s.limits()}).ServeHTTP(w, httptest.NewRequest("GET", "http://localhost/v1/placements", nil))
+		if w.Code != http.StatusOK {
+			t.Errorf("the first request: %d %s", w.Code, w.Body)
+		}
+	})
 }
