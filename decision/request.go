@@ -98,9 +98,6 @@ func checkDecision(id string) error {
 	if len(id) > 128 {
 		return fieldf("/decision_id", "must have at most 128 bytes")
 	}
-	if id == "." || id == ".." {
-		return fieldf("/decision_id", "%q: is a step of a path", id)
-	}
 	for _, c := range []byte(id) {
 		switch {
 		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '.', c == '_', c == '-', c == ':':
@@ -425,8 +422,8 @@ func (p *requestParser) array(element func() error) error {
 		return err
 	}
 	for n := 1; p.in.PeekKind() != ']'; n++ {
-		if err := p.config.CheckLength(string(p.in.StackPointer().Parent()), n); err != nil {
-			return err
+		if n > p.config.MaxItems {
+			return p.config.CheckLength(string(p.in.StackPointer().Parent()), n)
 		}
 		if err := element(); err != nil {
 			return err
