@@ -17,6 +17,7 @@ type Limits struct {
 	Concurrent  int           // requests under way (256): with Body, what bodies take of memory
 	Rate        float64       // requests a second of each key, or of all without keys (no limit)
 	Burst       int           // of them at once (a second's)
+	Connections int           // open at once, each with a file descriptor that the log may need (4096)
 	Subscribers int           // of /v1/events (64)
 	Answer      time.Duration // for an answer, once its body is read (10 s)
 }
@@ -30,6 +31,9 @@ func (l Limits) withDefaults() Limits {
 	}
 	if l.Burst == 0 {
 		l.Burst = max(int(l.Rate), 1)
+	}
+	if l.Connections == 0 {
+		l.Connections = 4096
 	}
 	if l.Subscribers == 0 {
 		l.Subscribers = 64

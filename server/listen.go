@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 )
 
@@ -68,6 +70,8 @@ func (s *Server) Run(ctx context.Context, l Listen) error {
 	if err != nil {
 		return err
 	}
+	few := &fewer{Listener: listener, places: make(chan struct{}, s.limits.Connections), closed: make(chan struct{})}
+	listener = few
 	if l.Certificate != "" || l.Key != "" {
 		if listener, err = s.withTLS(listener, l); err != nil {
 			return err
@@ -77,7 +81,7 @@ func (s *Server) Run(ctx context.Context, l Listen) error {
 	}
 	h := &http.Server{
 		Handler: s, MaxHeaderBytes: largestHeader,
-		ReadHeaderTimeout: l.Header, ReadTimeout: l.Read, WriteTimeout: l.Write, IdleTimeout: l.Idle,
+		ReadHeaderTimeout: l.Header, ReadTimeout: l.Read, WriteTimeout: l.Write, IdleTimeout: l.Idle, ConnState: few.state,
 		ErrorLog: log.New(connections{s.log}, "", 0),
 	}
 	served, maintained := make(chan error, 1), make(chan error, 1)
@@ -148,12 +152,47 @@ func (s *Server) withTLS(listener net.Listener, l Listen) (net.Listener, error) 
 	}), nil
 }
 
+// fewer is a listener with so many connections at once: the next ones wait until one ends.
+type fewer struct {
+	net.Listener
+	places chan struct{}
+	once   sync.Once
+	closed chan struct{}
+}
+
+// Accept implements net.Listener.
+func (f *fewer) Accept() (net.Conn, error) {
+	select {
+	case f.places <- struct{}{}:
+	case <-f.closed:
+		return nil, net.ErrClosed
+	}
+	c, err := f.Listener.Accept()
+	if err != nil {
+		<-f.places
+	}
+	return c, err
+}
+
+// state takes the place back of a connection that has ended. It is http.Server's ConnState.
+func (f *fewer) state(_ net.Conn, now http.ConnState) {
+	if now == http.StateClosed {
+		<-f.places
+	}
+}
+
+// Close implements net.Listener.
+func (f *fewer) Close() error {
+	f.once.Do(func() { close(f.closed) })
+	return f.Listener.Close()
+}
+
 // connections logs what http.Server says of connections, which is nothing of
 // what they carry.
 type connections struct{ to *slog.Logger }
 
 func (c connections) Write(b []byte) (int, error) {
-	c.to.Warn("connection", "cause", string(b))
+	c.to.Warn("connection", "cause", string(bytes.TrimSpace(b)))
 	return len(b), nil
 }
 

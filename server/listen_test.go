@@ -192,6 +192,44 @@ func TestSlowClients(t *testing.T) {
 	}
 }
 
+// No more connections are open than may be; who comes then waits for one to end, and the end of the
+// service is not held up.
+func TestMostConnections(t *testing.T) {
+	s := started(t, func(o *server.Options, _ *decision.Options) { o.Limits.Connections = 2 })
+	address, stop := s.run(server.Listen{})
+	var open []net.Conn
+	for range 3 {
+		c, err := net.Dial("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		io.WriteString(c, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+		open = append(open, c)
+	}
+	answered := func(c net.Conn) error {
+		c.SetReadDeadline(time.Now().Add(10 * time.Second))
+		_, err := http.ReadResponse(bufio.NewReader(c), nil)
+		return err
+	}
+	for _, c := range open[:2] {
+		if err := answered(c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	open[2].SetReadDeadline(time.Now().Add(50 * time.Millisecond))
+	if n, err := open[2].Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("of two connections at most the third has %d bytes, %v", n, err)
+	}
+	open[0].Close()
+	if err := answered(open[2]); err != nil {
+		t.Errorf("once the first has ended, the third: %v", err)
+	}
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestLargeHeader(t *testing.T) {
 	s := started(t, nil)
 	address, _ := s.run(server.Listen{})

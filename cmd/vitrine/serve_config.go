@@ -32,6 +32,7 @@ type service struct {
 		Concurrent  int     `toml:"concurrent"`
 		Rate        float64 `toml:"rate"`
 		Burst       int     `toml:"burst"`
+		Connections int     `toml:"connections"`
 		Subscribers int     `toml:"subscribers"`
 		Answer      span    `toml:"answer"`
 	} `toml:"limits"`
@@ -106,7 +107,7 @@ func (s *service) parse(text []byte) error {
 		value float64
 	}{
 		{"body", float64(s.Limits.Body)}, {"concurrent", float64(s.Limits.Concurrent)}, {"rate", s.Limits.Rate},
-		{"burst", float64(s.Limits.Burst)}, {"subscribers", float64(s.Limits.Subscribers)},
+		{"burst", float64(s.Limits.Burst)}, {"connections", float64(s.Limits.Connections)}, {"subscribers", float64(s.Limits.Subscribers)},
 	} {
 		if !(l.value >= 0 && l.value <= most) {
 			return fmt.Errorf(" limits.%s = %v: must be from 0, which is the default, to %d", l.key, l.value, most)
@@ -120,7 +121,9 @@ func (s *service) parse(text []byte) error {
 
 func (s *service) limits() server.Limits {
 	l := s.Limits
-	return server.Limits{Body: l.Body, Concurrent: l.Concurrent, Rate: l.Rate, Burst: l.Burst, Subscribers: l.Subscribers, Answer: l.Answer.Duration}
+	return server.Limits{
+		Body: l.Body, Concurrent: l.Concurrent, Rate: l.Rate, Burst: l.Burst, Connections: l.Connections, Subscribers: l.Subscribers, Answer: l.Answer.Duration,
+	}
 }
 
 func (s *service) listen() server.Listen {

@@ -152,7 +152,7 @@ log = "nats://host:4222"
 keys = "k.toml"
 log_level = "debug"
 tls = {certificate = "/c.pem", key = "p.pem"}
-limits = {body = 1, concurrent = 2, rate = 3, burst = 4, subscribers = 5, answer = "6s"}
+limits = {body = 1, concurrent = 2, rate = 3, burst = 4, subscribers = 5, answer = "6s", connections = 7}
 timeouts = {header = "1s", read = "2s", write = "3s", idle = "4s", drain = "5s"}
 snapshots = {every = "1m", keep_every = "2m"}
 `)
@@ -163,7 +163,7 @@ snapshots = {every = "1m", keep_every = "2m"}
 	if s.Data != filepath.Join(dir, "d") || s.Keys != filepath.Join(dir, "k.toml") || s.TLS.Certificate != "/c.pem" || s.TLS.Key != filepath.Join(dir, "p.pem") || s.LogLevel != slog.LevelDebug {
 		t.Errorf("%+v", s)
 	}
-	if got, want := s.limits(), (server.Limits{Body: 1, Concurrent: 2, Rate: 3, Burst: 4, Subscribers: 5, Answer: 6e9}); got != want {
+	if got, want := s.limits(), (server.Limits{Body: 1, Concurrent: 2, Rate: 3, Burst: 4, Subscribers: 5, Answer: 6e9, Connections: 7}); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 	if l := s.listen(); l.Address != ":8443" || l.Header != 1e9 || l.Read != 2e9 || l.Write != 3e9 || l.Idle != 4e9 || l.Drain != 5e9 {
