@@ -28,7 +28,7 @@ type serveCmd struct {
 }
 
 func (serveCmd) Help() string {
-	return "The decision service: decide, be told what became of it, learn. Its API is at /docs.\n\n" +
+	return "The decision service: decide, be told what became of it, learn. Its API is at /docs; docs/operations.md has the configuration.\n\n" +
 		examples("vitrine serve --demo", "vitrine serve", "vitrine serve --config service.toml")
 }
 

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"vitrine/config"
 	"vitrine/decision"
@@ -168,6 +169,36 @@ snapshots = {every = "1m", keep_every = "2m"}
 	}
 	if l := s.listen(); l.Address != ":8443" || l.Header != 1e9 || l.Read != 2e9 || l.Write != 3e9 || l.Idle != 4e9 || l.Drain != 5e9 {
 		t.Errorf("%+v", l)
+	}
+}
+
+// The configuration in docs/operations.md is the one without a file, and its keys are keys.
+func TestServiceFileOfTheDocs(t *testing.T) {
+	page, err := os.ReadFile("../../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, _ := strings.Cut(string(page), "\n    listen = ")
+	text, rest, _ := strings.Cut("listen = "+text, "\n\nA file of keys")
+	got := new(service)
+	if err := got.parse([]byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	want, err := readService("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Listen != want.Listen || got.Data != want.Data || got.Snapshots != want.Snapshots || got.LogLevel != want.LogLevel {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	_, keys, _ := strings.Cut(rest, "    [[key]]")
+	keys, _, _ = strings.Cut("[[key]]"+keys, "\n\n")
+	path := filepath.Join(t.TempDir(), "keys.toml")
+	if err := os.WriteFile(path, []byte(keys), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := server.OpenKeys(path, time.Now, slog.New(slog.DiscardHandler)); err != nil {
+		t.Error(err)
 	}
 }
 
