@@ -514,7 +514,7 @@ func (e *Engine) Decision(id string) (Decision, error) {
 	defer e.mu.RUnlock()
 	r := e.state.decisions[id]
 	if r == nil {
-		return Decision{}, fmt.Errorf("decision %q: %w", id, ErrNotFound)
+		return Decision{}, unknownDecision(id)
 	}
 	d := Decision{Answer: r.answer(), Time: r.time, Status: [...]string{"open", "chosen", "expired"}[r.status]}
 	if r.choice > 0 {

@@ -263,6 +263,11 @@ func TestOutcomes(t *testing.T) {
 	}
 	is(t, "not shown", e.Outcome(ctx, "a", "sku77", 1), decision.ErrNotShown)
 	is(t, "unknown", e.Outcome(ctx, "b", "", 1), decision.ErrNotFound)
+	for _, err := range []error{e.Outcome(ctx, "a", strings.Repeat("x", 1<<20), 1), e.Outcome(ctx, strings.Repeat("x", 1<<20), "", 1)} {
+		if err == nil || len(err.Error()) > 1000 {
+			t.Errorf("an error of %d bytes", len(fmt.Sprint(err)))
+		}
+	}
 	is(t, "first", e.Outcome(ctx, "a", a.Shown[1], 1), nil)
 	before := e.Sequence()
 	is(t, "again", e.Outcome(ctx, "a", a.Shown[1], 2), nil)

@@ -26,13 +26,13 @@ func (b *batch) outcome(decision, item string, now int64) error {
 	}
 	r := b.state.decisions[decision]
 	if r == nil {
-		return fmt.Errorf("decision %q: %w", decision, ErrNotFound)
+		return unknownDecision(decision)
 	}
 	choice := int32(0)
 	if item != "" {
 		choice = int32(slices.Index(r.shown, item) + 1)
 		if choice == 0 {
-			return fmt.Errorf("item %q: %w in decision %q", item, ErrNotShown, decision)
+			return fmt.Errorf("item %q: %w in decision %q", abbreviate(item, largestID), ErrNotShown, decision)
 		}
 	}
 	switch {
@@ -53,6 +53,10 @@ func (b *batch) outcome(decision, item string, now int64) error {
 	}
 	b.close(r, now, &eventlog.Chosen{Decision: decision, Choice: choice})
 	return nil
+}
+
+func unknownDecision(id string) error {
+	return fmt.Errorf("decision %q: %w", abbreviate(id, largestDecision), ErrNotFound)
 }
 
 // largestExpiry is how many decisions expire in one proposal.

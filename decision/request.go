@@ -36,7 +36,10 @@ type Item struct {
 	Features []Value // by [Schema.Item]
 }
 
-const largestID = 200 // bytes
+const (
+	largestID       = 200 // bytes
+	largestDecision = 128
+)
 
 // CheckLength reports a list of a request that is longer than MaxItems. Whoever decodes requests
 // asks it before there is memory for what the list has.
@@ -95,8 +98,8 @@ func (r *Request) check(c *Config, index map[string]int) error {
 // checkDecision reports an id that cannot stand in a URL as it is. Ids that the engine
 // makes have a ~.
 func checkDecision(id string) error {
-	if len(id) > 128 {
-		return fieldf("/decision_id", "must have at most 128 bytes")
+	if len(id) > largestDecision {
+		return fieldf("/decision_id", "must have at most %d bytes", largestDecision)
 	}
 	for _, c := range []byte(id) {
 		switch {
