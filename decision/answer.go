@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"vitrine"
 	"vitrine/eventlog"
 )
 
@@ -138,7 +139,8 @@ func (e *estimates) valid() bool {
 			return false
 		}
 	}
-	return e.outside >= 0 && e.outside <= 1 && e.revenue >= 0 && e.revenue <= math.MaxFloat64 && e.shadow >= 0 && e.shadow <= math.MaxFloat64
+	const most = 2 * vitrine.LargestRevenue // of a mean of revenues, and of what rounding adds
+	return e.outside >= 0 && e.outside <= 1 && e.revenue >= 0 && e.revenue <= most && e.shadow >= 0 && e.shadow <= most
 }
 
 // answer returns what the caller of a decision is told, and may change.

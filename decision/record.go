@@ -102,6 +102,11 @@ func newRecord(p *placement, time int64, o *eventlog.Offered) (*record, error) {
 	if o.Mode < ByPolicy || o.Mode > ByBaseline {
 		return nil, fmt.Errorf("the offer was found in way %d, which this program does not know", o.Mode)
 	}
+	for i, v := range o.Revenue {
+		if v > vitrine.LargestRevenue {
+			return nil, fmt.Errorf("item %d has the revenue %v, the largest is %v", i, v, vitrine.LargestRevenue)
+		}
+	}
 	r := &record{
 		placement: p, id: strings.Clone(o.Decision), request: o.Request, time: time, learner: p.learner,
 		shown: make([]string, k), n: len(o.ItemIDs),

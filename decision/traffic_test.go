@@ -244,7 +244,10 @@ func TestUnlawfulLogs(t *testing.T) {
 	wide.Width, wide.Features = 2, []float64{1, 2}
 	modeless := *offer
 	modeless.Mode = 0
+	dear := *offer
+	dear.Revenue = []float64{1e308} // whose square is not finite
 	for want, bodies := range map[string][]eventlog.Body{
+		`entry 2, placement "home": item 0 has the revenue 1e+308`:                           {place, &dear},
 		`entry 1, placement "home": the placement: not found`:                                {offer},
 		`entry 2, placement "home": the offer is of 1 items of 2 features`:                   {place, &wide},
 		`entry 2, placement "home": the offer was found in way 0`:                            {place, &modeless},
