@@ -287,6 +287,7 @@ func TestUnlawfulLogs(t *testing.T) {
 // What a placement counts for its decisions is at least what they take of the
 // heap, open and closed.
 func TestMemoryIsWhatItCounts(t *testing.T) {
+	const noise = 200_000 // that was there before, and is gone
 	heap := func() int {
 		var m runtime.MemStats
 		runtime.GC()
@@ -298,9 +299,9 @@ func TestMemoryIsWhatItCounts(t *testing.T) {
 		record              string
 		features, decisions int
 	}{
-		{"shown", 5, 20_000},
-		{"all", 5, 20_000},
-		{"all", 520, 500}, // 33 KB of rows, for which the allocator takes 40 KB
+		{"shown", 5, 10_000},
+		{"all", 5, 10_000},
+		{"all", 520, 200}, // 33 KB of rows, for which the allocator takes 40 KB
 	} {
 		e := opened(t, decision.Options{Store: &devNull{Store: new(memlog.Store)}, Build: buildToy})
 		put(t, e, "home", fmt.Sprintf(`{"max_size":4,"max_items":8,"features":%s,"policy":{},"memory":200000000,"record":%q}`, numbers(of.features), of.record))
@@ -325,7 +326,7 @@ func TestMemoryIsWhatItCounts(t *testing.T) {
 			t.Helper()
 			wait(t, e)
 			s, _ := e.Stats("home")
-			if takes := heap() - before; takes > s.Memory || takes < s.Memory/4 {
+			if takes := heap() - before; takes > s.Memory || takes < s.Memory/4-noise {
 				t.Errorf("record %s: %d %s decisions of %d features take %d bytes, and are counted as %d", of.record, of.decisions, what, of.features, takes, s.Memory)
 			}
 		}
