@@ -77,10 +77,13 @@ const (
 	largestMemory = min(1<<40, math.MaxInt/2)
 )
 
+// leftOut is an ExploreShare that is left out: JSON has no infinities.
+var leftOut = math.Inf(-1)
+
 // ParseConfig reads the JSON of a placement, strictly: unknown keys, keys
 // that are there twice and wrong types are errors that name the field.
 func ParseConfig(text []byte) (*Config, error) {
-	c := &Config{MaxItems: 1000, Rounds: 100_000, AttributionWindow: "30m", Mode: Learn, Memory: 64 << 20, Keep: 8}
+	c := &Config{MaxItems: 1000, Rounds: 100_000, AttributionWindow: "30m", Mode: Learn, Memory: 64 << 20, Keep: 8, ExploreShare: leftOut}
 	if err := json.Unmarshal(text, c, json.RejectUnknownMembers(true)); err != nil {
 		return nil, jsonError(err)
 	}
@@ -168,11 +171,12 @@ func (c *Config) check() error {
 func (c *Config) checkMode() error {
 	switch c.Mode {
 	case Learn, Shadow:
-		if c.ExploreShare != 0 {
+		if c.ExploreShare != 0 && c.ExploreShare != leftOut {
 			return fieldf("/explore_share", "%v: is for the mode %q", c.ExploreShare, Explore)
 		}
+		c.ExploreShare = 0
 	case Explore:
-		if c.ExploreShare == 0 {
+		if c.ExploreShare == leftOut {
 			c.ExploreShare = 0.05
 		}
 		if !(c.ExploreShare > 0 && c.ExploreShare <= 1) {

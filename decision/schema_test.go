@@ -120,6 +120,7 @@ func TestBadConfigs(t *testing.T) {
 		`{` + fine + `,"mode":"lern"}`:                                                 `/mode: "lern": must be one of ["learn" "shadow" "explore"]`,
 		`{` + fine + `,"record":"some"}`:                                               `/record: "some": must be one of ["shown" "all"]`,
 		`{` + fine + `,"explore_share":0.1}`:                                           `/explore_share: 0.1: is for the mode "explore"`,
+		`{` + fine + `,"mode":"explore","explore_share":0}`:                            `/explore_share: 0: must be in (0, 1]`,
 		`{` + fine + `,"mode":"explore","explore_share":2}`:                            `/explore_share: 2: must be in (0, 1]`,
 		`{` + fine + `,"attribution_window":"soon"}`:                                   `/attribution_window: "soon": must be a duration such as "30m"`,
 		`{` + fine + `,"attribution_window":"-1s"}`:                                    `/attribution_window: "-1s": must be`,
