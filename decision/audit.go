@@ -10,9 +10,9 @@ import (
 	"vitrine/eventlog"
 )
 
-// Audit holds the entries of a log to the rules of the state: each must be one
-// that an engine can have written there. It is a replay that learns nothing, and
-// that goes on after an unlawful entry, as if it were not there. Not safe for concurrent use.
+// Audit holds the entries of a log to the rules of the state, those of a replay: a decision is
+// made once, of its placement's features, and has one outcome, of what it showed. It is a replay
+// that learns nothing, and goes on after an unlawful entry as if it were not there. Not safe for concurrent use.
 type Audit struct{ state *fold }
 
 // NewAudit begins before the first entry, or with a snapshot after the last one

@@ -28,7 +28,8 @@ type Estimator interface {
 // Decide answers a request at a time, once the decision is in the log.
 //
 // A request with an id of its own that was answered before has the same answer
-// again; another request under that id is ErrConflict. Other errors are
+// again; another request under that id is ErrConflict, and so is the same one where the
+// placement's features have changed. Other errors are
 // *FieldError, ErrNotFound, ErrBehind, ErrPolicy, ErrStopped or that of ctx, after which
 // the decision may or may not have been made: ask again, under the same id.
 func (e *Engine) Decide(ctx context.Context, name string, r *Request, now int64) (*Answer, error) {

@@ -28,8 +28,8 @@ type Stats struct {
 	ByPolicy         Arm     `json:"by_policy"`
 	ByChance         Arm     `json:"by_chance"`
 	ByBaseline       Arm     `json:"by_baseline"`
-	// Uplift is what the policy earns more a decision than uniformly drawn sets do, by
-	// the outcomes of the mode "explore"; nil before there are two of each.
+	// Uplift is ByPolicy's revenue a decision beyond ByChance's, which the mode "explore" has;
+	// nil before there are two rounds of each. ByPolicy's are of all times, also of the mode "learn".
 	Uplift *Uplift `json:"uplift,omitempty"`
 
 	Calibration Calibration `json:"calibration"`
