@@ -405,7 +405,7 @@ func (e *Engine) Put(ctx context.Context, name string, config []byte, now int64)
 	return isNew, nil
 }
 
-// about proposes an event about a placement.
+// about proposes an event about a placement; none where body returns nil.
 func (e *Engine) about(ctx context.Context, name string, now int64, body func(p *placement) (eventlog.Body, error)) error {
 	return e.submit(ctx, func(b *batch) error {
 		if len(b.events) > 0 {
@@ -416,7 +416,7 @@ func (e *Engine) about(ctx context.Context, name string, now int64, body func(p 
 			return fmt.Errorf("placement %q: %w", name, ErrNotFound)
 		}
 		what, err := body(p)
-		if err != nil {
+		if what == nil || err != nil {
 			return err
 		}
 		return b.only(&eventlog.Event{Time: now, Placement: name, Body: what})
@@ -429,11 +429,14 @@ func (e *Engine) Delete(ctx context.Context, name string, now int64) error {
 }
 
 // Keep keeps what a placement's learner has learned from all outcomes so far,
-// and returns its version to roll back to. The last few are kept.
+// and returns its version to roll back to. The last few are kept; what is kept already has its version again.
 func (e *Engine) Keep(ctx context.Context, name string, now int64) (version uint64, err error) {
 	taken := new(eventlog.SnapshotTaken) // the writer's until it has answered
 	err = e.about(ctx, name, now, func(p *placement) (eventlog.Body, error) {
 		*taken = eventlog.SnapshotTaken{Version: p.learned, UpTo: e.state.sequence, Name: fmt.Sprintf("%s@%d", name, p.learned)}
+		if slices.Contains(p.kept, p.learned) {
+			return nil, nil
+		}
 		return taken, nil
 	})
 	if err != nil {

@@ -195,8 +195,10 @@ func (m *machine) Keep(t *rapid.T) {
 		return
 	}
 	want(t, "keep", err, nil)
-	p.kept = append(p.kept, version)
-	p.kept = p.kept[max(0, len(p.kept)-2):]
+	if !slices.Contains(p.kept, version) {
+		p.kept = append(p.kept, version)
+		p.kept = p.kept[max(0, len(p.kept)-2):]
+	}
 }
 
 func (m *machine) RollBack(t *rapid.T) {
