@@ -75,6 +75,9 @@ func (s *service) run(ctx context.Context, logger *slog.Logger) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
+	if err := replace.Clean(s.snapshot()); err != nil {
+		return err
+	}
 	feed := new(server.Feed)
 	engine, err := s.openEngine(ctx, store, feed, logger)
 	if err != nil {

@@ -3,6 +3,7 @@
 package replace
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -19,7 +20,7 @@ func File(path string, content []byte) error {
 }
 
 func file(path string, content []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	f, err := os.CreateTemp(filepath.Dir(path), unfinished(path))
 	if err != nil {
 		return err
 	}
@@ -40,4 +41,21 @@ func file(path string, content []byte) error {
 		return err
 	}
 	return os.Rename(f.Name(), path)
+}
+
+// unfinished matches the names beside path under which its content is written.
+func unfinished(path string) string { return "." + filepath.Base(path) + ".*" }
+
+// Clean removes what processes that were killed in File have left beside path. Nobody may be in File.
+func Clean(path string) error {
+	entries, err := os.ReadDir(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if left, _ := filepath.Match(unfinished(path), e.Name()); left {
+			err = errors.Join(err, os.Remove(filepath.Join(filepath.Dir(path), e.Name())))
+		}
+	}
+	return err
 }

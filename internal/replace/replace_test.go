@@ -40,3 +40,22 @@ func TestFileLeavesNothingBehindWhereItFails(t *testing.T) {
 		t.Error("no error for a directory that is not there")
 	}
 }
+
+func TestCleanRemovesWhatAKilledProcessLeft(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"state", ".state.123", ".state.x", "other", ".other.1", ".state"} {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := replace.Clean(filepath.Join(dir, "state")); err != nil {
+		t.Fatal(err)
+	}
+	left, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil || len(left) != 4 {
+		t.Errorf("%v are left, %v", left, err)
+	}
+	if err := replace.Clean(filepath.Join(dir, "missing", "state")); err == nil {
+		t.Error("no error for a directory that is not there")
+	}
+}

@@ -1,0 +1,183 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"vitrine/eventlog/natslog"
+)
+
+var (
+	kills    = flag.Int("kills", 3, "how often TestKill kills the service")
+	killSeed = flag.Uint64("kill-seed", 1, "of the moments at which it does")
+)
+
+// The ways to die.
+const (
+	atWork     = iota // some time after it listens
+	inStart           // while it starts
+	inReplay          // while it replays the whole log, its snapshot is gone
+	inSnapshot        // while a snapshot is written
+	atTheEnd          // while it ends
+	deaths
+)
+
+var deathNames = [deaths]string{"at work", "at start", "in a replay", "in a snapshot", "at its end"}
+
+// victim is a service that is killed and started again.
+type victim struct {
+	*testing.T
+	file, data string
+	rng        *rand.Rand
+	ledger     *ledger
+	starting   time.Duration // about what a start takes
+	died       [deaths]int   // ways
+	copies     []string      // of snapshots
+}
+
+// What was acknowledged survives SIGKILL at any moment, as often as it comes: every decision and outcome is
+// in the log, once, as it was answered; nothing is learned twice; a service that has come through all of it is
+// in the state that a replay from zero gives, bit for bit.
+func TestKill(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the service is not killed in short tests")
+	}
+	file, data := serviceFile(t, "[snapshots]\nevery = \"30ms\"\nkeep_every = \"250ms\"\n")
+	v := &victim{T: t, file: file, data: data, rng: rand.New(rand.NewPCG(*killSeed, 0)), ledger: newLedger(t)}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute+time.Duration(*kills)*10*time.Second)
+	defer cancel()
+	p := v.live(ctx)
+	v.ledger.open(ctx)
+	wait := v.ledger.shop(ctx, 8, *killSeed)
+	for n := range *kills {
+		v.die(p, n)
+		p = v.live(ctx)
+		if t.Failed() {
+			t.Fatalf("after %d kills, -kill-seed %d:\n%s", n+1, *killSeed, p.said())
+		}
+	}
+	v.ledger.leaving.Store(true)
+	wait()
+	v.ledger.holds(ctx, v.ledger.all())
+	home, brief := v.ledger.settled(ctx, "home"), v.ledger.settled(ctx, "brief")
+	p.stop(t)
+
+	sound(t, data, v.copies...)
+	decisions, of := readLog(t, natslog.Options{Dir: filepath.Join(data, "log")})
+	v.ledger.isIn(decisions)
+	for name, s := range map[string]struct {
+		tally
+		Pending, Learned, Skipped, Stale, Lag uint64
+	}{"home": home, "brief": brief} {
+		if s.tally != of[name] || s.Learned != s.Outcomes+s.Expired || s.Skipped+s.Stale != 0 {
+			t.Errorf("%s: the service has %+v, the log %+v", name, s, of[name])
+		}
+	}
+	if left, _ := filepath.Glob(filepath.Join(data, ".*")); left != nil {
+		t.Errorf("left behind: %v", left)
+	}
+	report := fmt.Sprintf("-kill-seed %d: %d kills:", *killSeed, *kills)
+	for death, n := range v.died {
+		report += fmt.Sprintf(" %d %s,", n, deathNames[death])
+	}
+	t.Logf("%s %d decisions and %d outcomes acknowledged, %d twins, %d retries, %d expired, the longest wait %d ms, %d snapshots compared",
+		report, len(v.ledger.rounds), v.ledger.told, v.ledger.twins, v.ledger.retries.Load(), brief.Expired, v.ledger.slowest.Load(), len(v.copies)+1)
+}
+
+// live starts the service, and asks it for some of what it has answered before.
+func (v *victim) live(ctx context.Context) *process {
+	v.Helper()
+	begin := time.Now()
+	p := serve(v.T, v.file)
+	url := p.listening(v.T)
+	v.starting = time.Since(begin)
+	v.ledger.url.Store(&url)
+	rounds := v.ledger.all()
+	var some []*acknowledged
+	for range min(len(rounds), 20) {
+		some = append(some, rounds[v.rng.IntN(len(rounds))])
+	}
+	if n := len(rounds); n > 0 { // and the last one, which was answered just before the end
+		some = append(some, rounds[n-1])
+	}
+	v.ledger.holds(ctx, some)
+	return p
+}
+
+// die kills a service that listens; the later deaths of a start and of a replay need one of their own.
+func (v *victim) die(p *process, n int) {
+	v.Helper()
+	time.Sleep(within(v.rng, 150*time.Millisecond))
+	death := n % deaths
+	v.died[death]++
+	switch death {
+	case inSnapshot:
+		v.awaitSnapshot()
+	case atTheEnd:
+		if err := p.Process.Signal(syscall.SIGTERM); err != nil {
+			v.Fatal(err)
+		}
+		time.Sleep(within(v.rng, 20*time.Millisecond))
+	}
+	p.kill()
+	v.checkDeath(p, death)
+	v.copySnapshot(n)
+	if death == inReplay {
+		if err := os.Remove(v.snapshot()); err != nil {
+			v.Fatal(err)
+		}
+	}
+	if death == inStart || death == inReplay {
+		p := serve(v.T, v.file)
+		time.Sleep(within(v.rng, v.starting))
+		p.kill()
+		v.checkDeath(p, death)
+	}
+}
+
+// checkDeath holds that nothing but the kill has ended the process.
+func (v *victim) checkDeath(p *process, death int) {
+	v.Helper()
+	if !p.killed() && (death != atTheEnd || p.ProcessState.ExitCode() != 0) {
+		v.Fatalf("the service ended by itself, %v:\n%s", p.ProcessState, p.said())
+	}
+}
+
+func (v *victim) snapshot() string { return filepath.Join(v.data, "state.snapshot") }
+
+// awaitSnapshot waits until a snapshot is being written.
+func (v *victim) awaitSnapshot() {
+	v.Helper()
+	for deadline := time.Now().Add(5 * time.Second); ; {
+		if unfinished, _ := filepath.Glob(filepath.Join(v.data, ".state.snapshot.*")); unfinished != nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			v.Fatal("no snapshot is written")
+		}
+	}
+}
+
+// copySnapshot keeps some of the snapshots that a killed service leaves.
+func (v *victim) copySnapshot(n int) {
+	v.Helper()
+	if n%max(*kills/5, 1) != 0 {
+		return
+	}
+	data, err := os.ReadFile(v.snapshot())
+	if err != nil {
+		v.Fatal(err)
+	}
+	to := filepath.Join(v.TempDir(), "state.snapshot")
+	if err := os.WriteFile(to, data, 0o600); err != nil {
+		v.Fatal(err)
+	}
+	v.copies = append(v.copies, to)
+}

@@ -1,0 +1,396 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"vitrine/eventlog"
+	"vitrine/eventlog/natslog"
+)
+
+// The placements of the tests that kill the service. Outcomes of the brief one come late, or never.
+var killedPlacements = map[string]string{
+	"home":  `{"max_size":3,"policy":{"name":"onl-mnl","warmup":20},"attribution_window":"8h","memory":500000000,"features":[{"name":"x","kind":"number"},{"name":"y","kind":"number"}]}`,
+	"brief": `{"max_size":2,"policy":{"name":"ucb-mnl"},"mode":"explore","attribution_window":"300ms","memory":500000000,"features":[{"name":"x","kind":"number"}]}`,
+}
+
+const briefWindow = 300 * time.Millisecond
+
+// ledger has what a service acknowledged to the shoppers who ask it, over all its restarts.
+type ledger struct {
+	*testing.T
+	client  *http.Client
+	url     atomic.Pointer[string] // of the service, of this life of it
+	leaving atomic.Bool            // no new rounds
+	retries atomic.Int64
+	slowest atomic.Int64 // milliseconds that a shopper has waited for an answer
+
+	mu     sync.Mutex
+	rounds []*acknowledged
+	twins  int
+	told   int // outcomes
+}
+
+// acknowledged is a round as far as the service has answered.
+type acknowledged struct {
+	placement, id, body string
+	answer              string
+	shown               []string
+	told                bool   // the outcome
+	item                string // of it
+	late                bool   // the outcome was refused: it came too late
+}
+
+func newLedger(t *testing.T) *ledger {
+	return &ledger{T: t, client: &http.Client{
+		Timeout:   15 * time.Second,
+		Transport: &http.Transport{MaxIdleConnsPerHost: 64},
+	}}
+}
+
+// once asks once.
+func (l *ledger) once(ctx context.Context, method, path, body string) (status int, answer string, err error) {
+	r, err := http.NewRequestWithContext(ctx, method, *l.url.Load()+path, strings.NewReader(body))
+	if err != nil {
+		return 0, "", err
+	}
+	a, err := l.client.Do(r)
+	if err != nil {
+		return 0, "", err
+	}
+	defer a.Body.Close()
+	text, err := io.ReadAll(a.Body)
+	return a.StatusCode, string(text), err
+}
+
+// ask asks in the same words until there is an answer other than 503. It gives up with ctx.
+func (l *ledger) ask(ctx context.Context, method, path, body string) (status int, answer string, ok bool) {
+	for begin := time.Now(); ; time.Sleep(2 * time.Millisecond) {
+		status, answer, err := l.once(ctx, method, path, body)
+		if err == nil && status != http.StatusServiceUnavailable {
+			waited := time.Since(begin).Milliseconds()
+			for most := l.slowest.Load(); waited > most && !l.slowest.CompareAndSwap(most, waited); most = l.slowest.Load() {
+			}
+			return status, answer, true
+		}
+		if ctx.Err() != nil {
+			return 0, "", false
+		}
+		l.retries.Add(1)
+	}
+}
+
+// open makes the placements.
+func (l *ledger) open(ctx context.Context) {
+	l.Helper()
+	for _, name := range slices.Sorted(maps.Keys(killedPlacements)) {
+		if status, answer, _ := l.ask(ctx, "PUT", "/v1/placements/"+name, killedPlacements[name]); status/100 != 2 {
+			l.Fatalf("placement %q: %d %s", name, status, answer)
+		}
+	}
+}
+
+// shop sends shoppers until the ledger is told that they leave. Those who wait for an answer
+// get it before, or ctx ends.
+func (l *ledger) shop(ctx context.Context, shoppers int, seed uint64) (wait func()) {
+	var all sync.WaitGroup
+	for n := range shoppers {
+		all.Go(func() {
+			rng := rand.New(rand.NewPCG(seed, uint64(n)))
+			for i := 0; !l.leaving.Load() && ctx.Err() == nil; i++ {
+				l.round(ctx, fmt.Sprintf("s%d-%d", n, i), rng)
+				time.Sleep(within(rng, 4*time.Millisecond))
+			}
+		})
+	}
+	return all.Wait
+}
+
+// round is one decision, and what becomes of it.
+func (l *ledger) round(ctx context.Context, id string, rng *rand.Rand) {
+	a := &acknowledged{placement: "home", id: id}
+	if rng.IntN(4) == 0 {
+		a.placement = "brief"
+	}
+	a.body = fmt.Sprintf(`{"decision_id":%q,"items":[`, id)
+	for i := range 4 {
+		if i > 0 {
+			a.body += ","
+		}
+		y := ""
+		if a.placement == "home" {
+			y = fmt.Sprintf(`,"y":%.3f`, rng.Float64())
+		}
+		a.body += fmt.Sprintf(`{"id":"i%d","features":{"x":%.3f%s}}`, i, rng.Float64(), y)
+	}
+	a.body += "]}"
+	twin := make(chan string, 1)
+	if rng.IntN(8) > 0 {
+		twin = nil
+	} else {
+		go func() {
+			_, answer, _ := l.ask(ctx, "POST", "/v1/placements/"+a.placement+"/decisions", a.body)
+			twin <- answer
+		}()
+	}
+	status, answer, ok := l.ask(ctx, "POST", "/v1/placements/"+a.placement+"/decisions", a.body)
+	if !ok {
+		return
+	}
+	if status != 201 && status != 200 {
+		l.Errorf("decision %s: %d %s", id, status, answer)
+		return
+	}
+	a.answer, a.shown = answer, shownIn(l.T, answer)
+	l.mu.Lock()
+	l.rounds = append(l.rounds, a)
+	l.mu.Unlock()
+	if twin != nil {
+		if other := <-twin; other != answer && ctx.Err() == nil {
+			l.Errorf("decision %s: %s and %s", id, answer, other)
+		}
+		l.mu.Lock()
+		l.twins++
+		l.mu.Unlock()
+	}
+	l.outcome(ctx, a, rng)
+}
+
+func shownIn(t *testing.T, answer string) (ids []string) {
+	var document struct{ Assortment []struct{ ID string } }
+	if err := json.Unmarshal([]byte(answer), &document); err != nil {
+		t.Errorf("%q: %v", answer, err)
+	}
+	for _, i := range document.Assortment {
+		ids = append(ids, i.ID)
+	}
+	return ids
+}
+
+// outcome tells what became of a decision, or not: too late, again, or another thing.
+func (l *ledger) outcome(ctx context.Context, a *acknowledged, rng *rand.Rand) {
+	fate := rng.IntN(10)
+	item := append(slices.Clone(a.shown), "")[rng.IntN(len(a.shown)+1)]
+	switch {
+	case fate == 0:
+		return
+	case fate == 1 && a.placement == "brief":
+		time.Sleep(briefWindow * 5 / 4)
+	}
+	if !l.tell(ctx, a, item) {
+		return
+	}
+	if fate == 2 { // again
+		l.tell(ctx, a, item)
+	}
+	if fate == 3 && a.told && len(a.shown) > 0 {
+		other := a.shown[0]
+		if item == other {
+			other = ""
+		}
+		status, answer, ok := l.ask(ctx, "POST", "/v1/decisions/"+a.id+"/outcome", choice(other))
+		expired := item == "" && strings.Contains(answer, "too late") // told none after the end of the window
+		if ok && status != 409 && !(expired && status == 409) {
+			l.Errorf("outcome %q of %s after %q: %d %s", other, a.id, item, status, answer)
+		}
+	}
+}
+
+func choice(item string) string {
+	if item == "" {
+		return `{"choice":null}`
+	}
+	return fmt.Sprintf(`{"choice":%q}`, item)
+}
+
+// tell tells an outcome and notes what is answered.
+func (l *ledger) tell(ctx context.Context, a *acknowledged, item string) bool {
+	status, answer, ok := l.ask(ctx, "POST", "/v1/decisions/"+a.id+"/outcome", choice(item))
+	if !ok {
+		return false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case status == 204 && !a.late:
+		if !a.told {
+			l.told++
+		}
+		a.told, a.item = true, item
+	case status == 409 && strings.Contains(answer, "too late") && a.placement == "brief" && !a.told:
+		a.late = true
+	default:
+		l.Errorf("outcome %q of %s: %d %s; told %v, late %v", item, a.id, status, answer, a.told, a.late)
+	}
+	return true
+}
+
+// all returns the rounds so far.
+func (l *ledger) all() []*acknowledged {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.rounds)
+}
+
+// holds asks the service again what it has answered: some rounds, or all.
+func (l *ledger) holds(ctx context.Context, rounds []*acknowledged) {
+	l.Helper()
+	var asking sync.WaitGroup
+	next := make(chan *acknowledged)
+	for range 8 {
+		asking.Go(func() {
+			for a := range next {
+				status, answer, ok := l.ask(ctx, "POST", "/v1/placements/"+a.placement+"/decisions", a.body)
+				if ok && (status != 200 || answer != a.answer) {
+					l.Errorf("decision %s: %d %s, was %s", a.id, status, answer, a.answer)
+				}
+				l.mu.Lock()
+				told, item := a.told, a.item
+				l.mu.Unlock()
+				if !told {
+					continue
+				}
+				if status, answer, ok := l.ask(ctx, "POST", "/v1/decisions/"+a.id+"/outcome", choice(item)); ok && status != 204 {
+					l.Errorf("outcome %q of %s: %d %s", item, a.id, status, answer)
+				}
+			}
+		})
+	}
+	for _, a := range rounds {
+		next <- a
+	}
+	close(next)
+	asking.Wait()
+}
+
+// inLog is what the log has of a decision.
+type inLog struct {
+	entry    uint64
+	offered  int
+	shown    []string
+	outcomes int
+	choice   string
+	expired  bool
+}
+
+// tally counts the entries of a placement.
+type tally struct{ Decisions, Outcomes, Expired uint64 }
+
+// readLog reads what a log has of all decisions. Nothing else may have it open.
+func readLog(t *testing.T, o natslog.Options) (decisions map[string]*inLog, of map[string]tally) {
+	t.Helper()
+	o.ReadOnly = true
+	store, err := natslog.Open(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	decisions, of = map[string]*inLog{}, map[string]tally{}
+	sequence := uint64(0)
+	for entry, err := range store.Entries(t.Context(), 1) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		sequence++
+		e, err := eventlog.Decode(entry)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := of[e.Placement]
+		switch b := e.Body.(type) {
+		case *eventlog.Offered:
+			n.Decisions++
+			d := decisions[b.Decision]
+			if d == nil {
+				d = &inLog{entry: sequence}
+				decisions[b.Decision] = d
+			}
+			d.offered++
+			for _, i := range b.Shown {
+				d.shown = append(d.shown, b.ItemIDs[i])
+			}
+		case *eventlog.Chosen:
+			n.Outcomes++
+			d := decisions[b.Decision]
+			if d.outcomes++; b.Choice > 0 {
+				d.choice = d.shown[b.Choice-1]
+			}
+		case *eventlog.Expired:
+			n.Expired++
+			d := decisions[b.Decision]
+			d.outcomes++
+			d.expired = true
+		}
+		of[e.Placement] = n
+	}
+	return decisions, of
+}
+
+// isIn holds a round against the log.
+func (a *acknowledged) isIn(decisions map[string]*inLog) error {
+	d := decisions[a.id]
+	switch {
+	case d == nil:
+		return errors.New("is not in the log")
+	case d.offered != 1:
+		return fmt.Errorf("is %d times in the log", d.offered)
+	case !slices.Equal(d.shown, a.shown):
+		return fmt.Errorf("shows %v in the log, was answered with %v", d.shown, a.shown)
+	case d.outcomes > 1:
+		return fmt.Errorf("has %d outcomes in the log", d.outcomes)
+	case a.told && (d.outcomes != 1 || d.choice != a.item):
+		return fmt.Errorf("has %d outcomes in the log, %q, and %q was told", d.outcomes, d.choice, a.item)
+	case a.told && a.item != "" && d.expired, a.late && !d.expired:
+		return fmt.Errorf("has expired in the log: %v, and was told %v, %q", d.expired, a.told, a.item)
+	}
+	return nil
+}
+
+// isIn holds all that was acknowledged against the log, and says what else is there.
+func (l *ledger) isIn(decisions map[string]*inLog) {
+	l.Helper()
+	for _, a := range l.all() {
+		if err := a.isIn(decisions); err != nil {
+			l.Errorf("decision %s %v", a.id, err)
+		}
+	}
+	if len(decisions) != len(l.rounds) {
+		l.Errorf("the log has %d decisions, %d were acknowledged, and all were asked for until they were", len(decisions), len(l.rounds))
+	}
+}
+
+// settled waits until nothing is on its way, and returns the counters of a placement.
+func (l *ledger) settled(ctx context.Context, placement string) (s struct {
+	tally
+	Pending, Learned, Skipped, Stale, Lag uint64
+}) {
+	l.Helper()
+	for {
+		_, answer, _ := l.ask(ctx, "GET", "/v1/placements/"+placement+"/stats", "")
+		if err := json.NewDecoder(bytes.NewReader([]byte(answer))).Decode(&s); err != nil {
+			l.Fatalf("%q: %v", answer, err)
+		}
+		if s.Lag == 0 && s.Decisions == s.Outcomes+s.Expired+s.Pending && (placement != "brief" || s.Pending == 0) {
+			return s
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// within draws a time below d.
+func within(rng *rand.Rand, d time.Duration) time.Duration {
+	return time.Duration(rng.Int64N(int64(d)))
+}

@@ -1,0 +1,154 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// process is a program that a test starts, kills and starts again.
+type process struct {
+	*exec.Cmd
+	ready chan string   // gets what the program said when it was ready
+	ended chan struct{} // closed after it
+
+	mu     sync.Mutex
+	stderr bytes.Buffer
+}
+
+// launch starts a program. ready reads its address in a line of its standard error, "" where there
+// is none.
+func launch(t *testing.T, cmd *exec.Cmd, ready func(line []byte) string) *process {
+	t.Helper()
+	p := &process{Cmd: cmd, ready: make(chan string, 1), ended: make(chan struct{})}
+	pipe, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		defer close(p.ended)
+		lines := bufio.NewScanner(pipe)
+		for lines.Scan() {
+			if at := ready(lines.Bytes()); at != "" {
+				p.ready <- at
+			}
+			p.mu.Lock()
+			fmt.Fprintf(&p.stderr, "%s\n", lines.Bytes())
+			p.mu.Unlock()
+		}
+		_ = cmd.Wait() // the state says how it ended
+	}()
+	t.Cleanup(func() { p.kill() })
+	return p
+}
+
+// said is the standard error so far.
+func (p *process) said() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.stderr.String()
+}
+
+// kill ends the process at once, and waits for that.
+func (p *process) kill() {
+	_ = p.Process.Kill() // it may have ended by itself
+	<-p.ended
+}
+
+// wait returns the exit status of a process that ends by itself.
+func (p *process) wait(t *testing.T) int {
+	t.Helper()
+	select {
+	case <-p.ended:
+	case <-time.After(time.Minute):
+		t.Fatalf("%s does not end:\n%s", p.Path, p.said())
+	}
+	return p.ProcessState.ExitCode()
+}
+
+// stop ends a process as an operator does.
+func (p *process) stop(t *testing.T) {
+	t.Helper()
+	if err := p.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if code := p.wait(t); code != 0 {
+		t.Fatalf("exit status %d:\n%s", code, p.said())
+	}
+}
+
+// listening waits until the process is ready.
+func (p *process) listening(t *testing.T) string {
+	t.Helper()
+	select {
+	case at := <-p.ready:
+		return at
+	case <-p.ended:
+	case <-time.After(time.Minute):
+	}
+	t.Fatalf("%s is not ready:\n%s", p.Path, p.said())
+	return ""
+}
+
+// killed tells whether SIGKILL ended the process.
+func (p *process) killed() bool {
+	status, ok := p.ProcessState.Sys().(syscall.WaitStatus)
+	return ok && status.Signaled() && status.Signal() == syscall.SIGKILL
+}
+
+// serviceFile writes a configuration in a directory of its own, and returns it and the data directory
+// that it names.
+func serviceFile(t *testing.T, more string) (file, data string) {
+	t.Helper()
+	dir := t.TempDir()
+	file, data = filepath.Join(dir, "service.toml"), filepath.Join(dir, "data")
+	text := "listen = \"127.0.0.1:0\"\ndata = \"data\"\n" + more
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file, data
+}
+
+// serve starts vitrine serve.
+func serve(t *testing.T, file string) *process {
+	t.Helper()
+	return launch(t, exec.Command("vitrine", "serve", "--config", file), func(text []byte) string {
+		var line struct{ Msg, Address string }
+		if json.Unmarshal(text, &line) != nil || line.Msg != "listening" {
+			return ""
+		}
+		return "http://" + line.Address
+	})
+}
+
+// command gives vitrine arguments, and returns what it prints and its exit status.
+func command(t *testing.T, args ...string) (output string, code int) {
+	t.Helper()
+	var both bytes.Buffer
+	code = run(t.Context(), args, &both, &both)
+	return both.String(), code
+}
+
+// sound has check find no fault in a log, and replay its snapshots in it.
+func sound(t *testing.T, data string, snapshots ...string) {
+	t.Helper()
+	if output, code := command(t, "check", data); code != 0 {
+		t.Errorf("check: %s", output)
+	}
+	output, code := command(t, append([]string{"replay", data}, snapshots...)...)
+	if equal := strings.Count(output, ": equal, at entry"); code != 0 || equal < len(snapshots) {
+		t.Errorf("replay: %d of %d snapshots are equal: %s", equal, len(snapshots), output)
+	}
+}
