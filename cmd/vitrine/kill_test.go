@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -15,8 +17,9 @@ import (
 )
 
 var (
-	kills    = flag.Int("kills", 3, "how often TestKill kills the service")
-	killSeed = flag.Uint64("kill-seed", 1, "of the moments at which it does")
+	kills     = flag.Int("kills", 2, "how often TestKill kills the service")
+	natsKills = flag.Int("nats-kills", 0, "how often TestKillNATS kills the server that has the log")
+	killSeed  = flag.Uint64("kill-seed", 1, "of the moments at which they do")
 )
 
 // The ways to die.
@@ -46,16 +49,17 @@ type victim struct {
 // in the log, once, as it was answered; nothing is learned twice; a service that has come through all of it is
 // in the state that a replay from zero gives, bit for bit.
 func TestKill(t *testing.T) {
-	if testing.Short() {
-		t.Skip("the service is not killed in short tests")
+	if testing.Short() || *kills == 0 {
+		t.Skip("the service is not killed in short tests, nor with -kills 0")
 	}
+	t.Parallel()
 	file, data := serviceFile(t, "[snapshots]\nevery = \"30ms\"\nkeep_every = \"250ms\"\n")
 	v := &victim{T: t, file: file, data: data, rng: rand.New(rand.NewPCG(*killSeed, 0)), ledger: newLedger(t)}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute+time.Duration(*kills)*10*time.Second)
 	defer cancel()
 	p := v.live(ctx)
 	v.ledger.open(ctx)
-	wait := v.ledger.shop(ctx, 8, *killSeed)
+	wait := v.ledger.shop(ctx, 16, *killSeed)
 	for n := range *kills {
 		v.die(p, n)
 		p = v.live(ctx)
@@ -115,7 +119,7 @@ func (v *victim) live(ctx context.Context) *process {
 func (v *victim) die(p *process, n int) {
 	v.Helper()
 	time.Sleep(within(v.rng, 150*time.Millisecond))
-	death := n % deaths
+	death := (n + int(*killSeed)) % deaths
 	v.died[death]++
 	switch death {
 	case inSnapshot:
@@ -130,7 +134,7 @@ func (v *victim) die(p *process, n int) {
 	v.checkDeath(p, death)
 	v.copySnapshot(n)
 	if death == inReplay {
-		if err := os.Remove(v.snapshot()); err != nil {
+		if err := os.RemoveAll(v.snapshot()); err != nil {
 			v.Fatal(err)
 		}
 	}
@@ -172,6 +176,9 @@ func (v *victim) copySnapshot(n int) {
 		return
 	}
 	data, err := os.ReadFile(v.snapshot())
+	if errors.Is(err, fs.ErrNotExist) { // it has not lived long enough
+		return
+	}
 	if err != nil {
 		v.Fatal(err)
 	}

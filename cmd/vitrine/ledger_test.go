@@ -36,6 +36,7 @@ type ledger struct {
 	url     atomic.Pointer[string] // of the service, of this life of it
 	leaving atomic.Bool            // no new rounds
 	retries atomic.Int64
+	refused atomic.Int64 // with 503
 	slowest atomic.Int64 // milliseconds that a shopper has waited for an answer
 
 	mu     sync.Mutex
@@ -89,7 +90,9 @@ func (l *ledger) ask(ctx context.Context, method, path, body string) (status int
 		if ctx.Err() != nil {
 			return 0, "", false
 		}
-		l.retries.Add(1)
+		if l.retries.Add(1); err == nil {
+			l.refused.Add(1)
+		}
 	}
 }
 
@@ -111,7 +114,7 @@ func (l *ledger) shop(ctx context.Context, shoppers int, seed uint64) (wait func
 		all.Go(func() {
 			rng := rand.New(rand.NewPCG(seed, uint64(n)))
 			for i := 0; !l.leaving.Load() && ctx.Err() == nil; i++ {
-				l.round(ctx, fmt.Sprintf("s%d-%d", n, i), rng)
+				l.round(ctx, fmt.Sprintf("%d-%d-%d", seed, n, i), rng)
 				time.Sleep(within(rng, 4*time.Millisecond))
 			}
 		})
@@ -178,6 +181,16 @@ func shownIn(t *testing.T, answer string) (ids []string) {
 		ids = append(ids, i.ID)
 	}
 	return ids
+}
+
+// flows waits until rounds that begin now are acknowledged.
+func (l *ledger) flows(ctx context.Context) {
+	l.Helper()
+	for n := len(l.all()); len(l.all()) < n+20; time.Sleep(time.Millisecond) {
+		if ctx.Err() != nil {
+			l.Fatal("nothing is acknowledged any more")
+		}
+	}
 }
 
 // outcome tells what became of a decision, or not: too late, again, or another thing.
@@ -278,7 +291,8 @@ func (l *ledger) holds(ctx context.Context, rounds []*acknowledged) {
 
 // inLog is what the log has of a decision.
 type inLog struct {
-	entry    uint64
+	entry    uint64 // of the offer
+	closed   uint64 // of the outcome
 	offered  int
 	shown    []string
 	outcomes int
@@ -325,6 +339,7 @@ func readLog(t *testing.T, o natslog.Options) (decisions map[string]*inLog, of m
 		case *eventlog.Chosen:
 			n.Outcomes++
 			d := decisions[b.Decision]
+			d.closed = sequence
 			if d.outcomes++; b.Choice > 0 {
 				d.choice = d.shown[b.Choice-1]
 			}
@@ -332,7 +347,7 @@ func readLog(t *testing.T, o natslog.Options) (decisions map[string]*inLog, of m
 			n.Expired++
 			d := decisions[b.Decision]
 			d.outcomes++
-			d.expired = true
+			d.closed, d.expired = sequence, true
 		}
 		of[e.Placement] = n
 	}

@@ -20,7 +20,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"vitrine": main})
+	testscript.Main(m, map[string]func(){"vitrine": main, "nats-server": natsServer})
 }
 
 // The scripts are the specification of the command line.

@@ -48,7 +48,8 @@ type service struct {
 		KeepEvery span `toml:"keep_every"` // between versions to roll back to
 	} `toml:"snapshots"`
 
-	demo bool
+	demo     bool
+	patience time.Duration // with the log; 0 is natslog's
 }
 
 // span is a positive time.Duration, in a file a string.

@@ -1,0 +1,252 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+
+	"vitrine/eventlog"
+	"vitrine/eventlog/natslog"
+)
+
+// natsServer is a server of NATS as a process of its own, as its configuration should have it for a log:
+// nats-server PORT DIR.
+func natsServer() {
+	err := func() error {
+		port, err := strconv.Atoi(os.Args[1])
+		if err != nil {
+			return err
+		}
+		s, err := server.NewServer(&server.Options{
+			Host: "127.0.0.1", Port: port, JetStream: true, StoreDir: os.Args[2], SyncAlways: true, NoSigs: true, NoSystemAccount: true,
+		})
+		if err != nil {
+			return err
+		}
+		s.Start()
+		if !s.ReadyForConnections(10 * time.Second) {
+			return errors.New("it is not ready after 10 s")
+		}
+		fmt.Fprintln(os.Stderr, s.ClientURL())
+		s.WaitForShutdown()
+		return nil
+	}()
+	fmt.Fprintln(os.Stderr, err)
+	os.Exit(1)
+}
+
+// external is a server of NATS that is killed and started again, at one address.
+type external struct {
+	*testing.T
+	port, dir string
+	*process
+}
+
+func startNATS(t *testing.T) *external {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, port, _ := net.SplitHostPort(listener.Addr().String())
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	e := &external{T: t, port: port, dir: t.TempDir()}
+	e.start()
+	return e
+}
+
+func (e *external) start() {
+	e.Helper()
+	e.process = launch(e.T, exec.Command("nats-server", e.port, e.dir), func(line []byte) string {
+		if text := string(line); strings.HasPrefix(text, "nats://") {
+			return text
+		}
+		return ""
+	})
+	e.listening(e.T)
+}
+
+func (e *external) url() string { return "nats://127.0.0.1:" + e.port }
+
+// The server of NATS that has the log is killed under the service, and now and then both are. The service waits
+// for the server and goes on; nothing is lost.
+func TestKillNATS(t *testing.T) {
+	if *natsKills == 0 {
+		t.Skip("-nats-kills is 0")
+	}
+	t.Parallel()
+	nats := startNATS(t)
+	file, data := serviceFile(t, fmt.Sprintf("log = %q\n[snapshots]\nevery = \"50ms\"\n", nats.url()))
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute+time.Duration(*natsKills)*10*time.Second)
+	defer cancel()
+	rng := rand.New(rand.NewPCG(*killSeed, 1))
+	ledger := newLedger(t)
+	p := serve(t, file)
+	url := p.listening(t)
+	ledger.url.Store(&url)
+	ledger.open(ctx)
+	wait := ledger.shop(ctx, 8, *killSeed)
+	var away time.Duration
+	both := 0
+	for n := range *natsKills {
+		time.Sleep(within(rng, 150*time.Millisecond))
+		begin := time.Now()
+		nats.kill()
+		together := n%4 == 3
+		if together {
+			p.kill()
+			both++
+		}
+		time.Sleep(within(rng, 200*time.Millisecond))
+		nats.start()
+		if together {
+			p = serve(t, file)
+			url := p.listening(t)
+			ledger.url.Store(&url)
+		}
+		ledger.flows(ctx)
+		away += time.Since(begin)
+		if t.Failed() {
+			t.Fatalf("after %d kills, -kill-seed %d:\n%s", n+1, *killSeed, p.said())
+		}
+	}
+	ledger.leaving.Store(true)
+	wait()
+	ledger.holds(ctx, ledger.all())
+	ledger.settled(ctx, "brief")
+	p.stop(t)
+	sound(t, nats.url(), filepath.Join(data, "state.snapshot"))
+	decisions, _ := readLog(t, natslog.Options{URL: nats.url()})
+	ledger.isIn(decisions)
+	t.Logf("-kill-seed %d: %d kills, %d of them with the service: %d decisions and %d outcomes acknowledged, %d retries, %v a kill until it works again",
+		*killSeed, *natsKills, both, len(ledger.rounds), ledger.told, ledger.retries.Load(), away/time.Duration(*natsKills))
+}
+
+// served is a service in this process whose log is on a server of NATS, with shoppers.
+type served struct {
+	*ledger
+	log   *watchedLog
+	stop  context.CancelFunc // stops it, and sends shoppers who wait away
+	ended chan error         // gets what the service ends with
+	leave func()             // waits until the shoppers have gone
+}
+
+func servedFrom(t *testing.T, nats *external) *served {
+	t.Helper()
+	s, err := readService("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Listen, s.Data, s.Log, s.patience = "127.0.0.1:0", t.TempDir(), nats.url(), 300*time.Millisecond
+	s.Limits.Answer.Duration = 100 * time.Millisecond
+	v := &served{ledger: newLedger(t), log: &watchedLog{more: make(chan struct{}, 1)}, ended: make(chan error, 1)}
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	v.stop = stop
+	t.Cleanup(stop)
+	go func() { v.ended <- s.run(ctx, slog.New(slog.NewJSONHandler(v.log, nil))) }()
+	url := "http://" + v.await("listening")["address"].(string)
+	v.url.Store(&url)
+	v.open(ctx)
+	wait := v.shop(ctx, 4, 1)
+	v.leave = func() { v.leaving.Store(true); wait() }
+	v.flows(ctx)
+	return v
+}
+
+// await waits for a message in the log.
+func (v *served) await(message string) map[string]any {
+	v.Helper()
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(2 * time.Millisecond) {
+		if line, ok := v.log.line(message); ok {
+			return line
+		}
+		if time.Now().After(deadline) {
+			v.Fatalf("the service does not say %q:\n%s", message, &v.log.text)
+		}
+	}
+}
+
+const reopening = "the log will be opened again"
+
+// The server of NATS is away for longer than the service waits for an answer: callers are told 503, the engine
+// stops, and the service opens the log again by itself once the server is back.
+func TestLogIsAway(t *testing.T) {
+	t.Parallel()
+	nats := startNATS(t)
+	v := servedFrom(t, nats)
+	nats.kill()
+	v.await(reopening)
+	if v.refused.Load() == 0 {
+		t.Error("nobody was told 503")
+	}
+	nats.start()
+	v.flows(t.Context())
+	v.leave()
+	v.holds(t.Context(), v.all())
+	v.stop()
+	if err := <-v.ended; err != nil {
+		t.Fatal(err)
+	}
+	decisions, _ := readLog(t, natslog.Options{URL: nats.url()})
+	v.isIn(decisions)
+}
+
+// The server comes back without what the service has acknowledged: the service says so, and ends.
+func TestLogComesBackEmpty(t *testing.T) {
+	t.Parallel()
+	nats := startNATS(t)
+	v := servedFrom(t, nats)
+	nats.kill()
+	v.await(reopening)
+	if err := os.RemoveAll(nats.dir); err != nil {
+		t.Fatal(err)
+	}
+	nats.start()
+	v.ends(func(err error) bool {
+		var damage *eventlog.DamageError
+		return errors.As(err, &damage) && damage.Sequence == 1 && strings.Contains(err.Error(), "were acknowledged")
+	})
+}
+
+// Another service takes the log over: this one ends, and does not take it back.
+func TestLogIsTakenOver(t *testing.T) {
+	t.Parallel()
+	nats := startNATS(t)
+	v := servedFrom(t, nats)
+	heir, err := natslog.Open(t.Context(), natslog.Options{URL: nats.url()})
+	for errors.Is(err, eventlog.ErrFenced) { // the service has written between its reading the end and its taking over
+		heir, err = natslog.Open(t.Context(), natslog.Options{URL: nats.url()})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer heir.Close()
+	v.ends(func(err error) bool { return errors.Is(err, eventlog.ErrFenced) })
+	if _, reopened := v.log.line(reopening); reopened {
+		t.Error("the log is opened again")
+	}
+}
+
+// ends waits until the service has ended by itself, with an error that is wanted.
+func (v *served) ends(want func(error) bool) {
+	v.Helper()
+	if err := <-v.ended; !want(err) {
+		v.Errorf("the service ended with %v", err)
+	}
+	v.stop()
+	v.leave()
+}
