@@ -1,0 +1,218 @@
+// Command replay times the replay of a long log; bench/replay.sh runs it.
+//
+// Where the data directory has no log it writes one, as the service does: through the engine, of many callers at
+// once, each of whom tells the outcome before the next decision. Then it times, each from the first entry on: opening
+// the log, in which the server verifies its files; reading it; reading and decoding it; and opening the engine,
+// which applies all entries and learns from every round.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"vitrine/config"
+	"vitrine/decision"
+	"vitrine/eventlog"
+	"vitrine/eventlog/natslog"
+)
+
+const (
+	items   = 20
+	width   = 10
+	shown   = 5
+	callers = 256
+	target  = 20 * 3000 // rounds a second: 20 times real time at 3000
+)
+
+func main() {
+	data := flag.String("data", "", "the data directory")
+	rounds := flag.Int("rounds", 1_000_000, "of the log")
+	program := flag.String("time", "", "a program to time, with the arguments, instead")
+	flag.Parse()
+	ctx := context.Background()
+	var err error
+	if *program != "" {
+		err = command(*program, flag.Args())
+	} else {
+		err = run(ctx, *data, *rounds)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "replay:", err)
+		os.Exit(1)
+	}
+}
+
+// command times a program.
+func command(name string, args []string) error {
+	cmd := exec.Command(name, args...)
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	begin := time.Now()
+	err := cmd.Run()
+	usage := cmd.ProcessState.SysUsage().(*syscall.Rusage)
+	fmt.Printf("%.1f s, %.1f s of processor time, %d MB resident at the peak\n",
+		time.Since(begin).Seconds(), (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds(), usage.Maxrss>>10)
+	return err
+}
+
+func run(ctx context.Context, data string, rounds int) error {
+	log := filepath.Join(data, "log")
+	if _, err := os.Stat(log); err != nil {
+		if err := write(ctx, log, rounds); err != nil {
+			return err
+		}
+	}
+	var store *natslog.Store
+	err := timed("opening the log", 0, func() (err error) {
+		store, err = natslog.Open(ctx, natslog.Options{Dir: log})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	x, err := store.Extent(ctx)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("%d entries, %d MB\n", x.Last+1-x.First, x.Bytes>>20)
+	read := func(use func([]byte) error) func() error {
+		return func() error {
+			for entry, err := range store.Entries(ctx, 1) {
+				if err == nil {
+					err = use(entry)
+				}
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	}
+	decode := func(entry []byte) error { _, err := eventlog.Decode(entry); return err }
+	return errors.Join(
+		timed("reading", rounds, read(func([]byte) error { return nil })),
+		timed("reading and decoding", rounds, read(decode)),
+		timed("opening the engine", rounds, func() error { return replay(ctx, store) }),
+	)
+}
+
+// replay makes the state from the log, as a start without a snapshot does.
+func replay(ctx context.Context, store *natslog.Store) error {
+	e, err := decision.Open(ctx, decision.Options{Store: store, Build: config.NewLearner})
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	return e.Wait(ctx)
+}
+
+// timed tells how long something takes, and how many rounds that is a second.
+func timed(what string, rounds int, f func() error) error {
+	cpu, begin := used(), time.Now()
+	if err := f(); err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	took := time.Since(begin).Seconds()
+	fmt.Printf("%-22s %6.1f s, %6.1f s of processor time", what, took, (used() - cpu).Seconds())
+	if rounds > 0 {
+		fmt.Printf(", %7.0f rounds a second, %.2f of the target", float64(rounds)/took, float64(rounds)/took/target)
+	}
+	fmt.Printf(", %d MB resident at the peak so far\n", peak()>>20)
+	return nil
+}
+
+func usage() (u syscall.Rusage) {
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		panic(err)
+	}
+	return u
+}
+
+// used is the processor time so far.
+func used() time.Duration {
+	u := usage()
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// peak is the largest resident set so far, in bytes.
+func peak() int64 {
+	u := usage()
+	return u.Maxrss << 10
+}
+
+// write makes a log of rounds.
+func write(ctx context.Context, log string, rounds int) error {
+	store, err := natslog.Open(ctx, natslog.Options{Dir: log})
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	e, err := decision.Open(ctx, decision.Options{Store: store, Build: config.NewLearner})
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	var features []string
+	for j := range width {
+		features = append(features, fmt.Sprintf(`{"name":"x%d","kind":"number"}`, j))
+	}
+	placement := fmt.Sprintf(`{"max_size":%d,"max_items":%d,"rounds":%d,"policy":{"name":"onl-mnl"},"features":[%s]}`, shown, items, rounds, strings.Join(features, ","))
+	if _, err := e.Put(ctx, "home", []byte(placement), 1); err != nil {
+		return err
+	}
+	var next atomic.Int64
+	failures := make(chan error, callers)
+	var all sync.WaitGroup
+	begin := time.Now()
+	for c := range callers {
+		all.Go(func() {
+			rng := rand.New(rand.NewPCG(1, uint64(c)))
+			for n := next.Add(1); n <= int64(rounds); n = next.Add(1) {
+				if err := round(ctx, e, rng, n); err != nil {
+					failures <- err
+					return
+				}
+				if n%100_000 == 0 {
+					fmt.Printf("%d rounds are written, %.0f a second\n", n, float64(n)/time.Since(begin).Seconds())
+				}
+			}
+		})
+	}
+	all.Wait()
+	close(failures)
+	return <-failures
+}
+
+// round is a decision and its outcome.
+func round(ctx context.Context, e *decision.Engine, rng *rand.Rand, n int64) error {
+	r := &decision.Request{Decision: fmt.Sprintf("decision-%d", n)}
+	for i := range items {
+		item := decision.Item{ID: fmt.Sprintf("item-%d", i)}
+		for range width {
+			item.Features = append(item.Features, decision.Number(rng.NormFloat64()))
+		}
+		r.Items = append(r.Items, item)
+	}
+	a, err := e.Decide(ctx, "home", r, n)
+	if err != nil {
+		return err
+	}
+	for {
+		err := e.Outcome(ctx, a.Decision, append(a.Shown, "")[rng.IntN(len(a.Shown)+1)], n)
+		if !errors.Is(err, decision.ErrBehind) {
+			return err
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
