@@ -136,8 +136,8 @@ func TestKillNATS(t *testing.T) {
 		*killSeed, *natsKills, both, len(ledger.rounds), ledger.told, ledger.retries.Load(), away/time.Duration(*natsKills))
 }
 
-// served is a service in this process whose log is on a server of NATS, with shoppers.
-type served struct {
+// busy is a service in this process with shoppers.
+type busy struct {
 	*ledger
 	log   *watchedLog
 	stop  context.CancelFunc // stops it, and sends shoppers who wait away
@@ -145,15 +145,12 @@ type served struct {
 	leave func()             // waits until the shoppers have gone
 }
 
-func servedFrom(t *testing.T, nats *external) *served {
+// served starts a service, and returns once it has work.
+func served(t *testing.T, s *service) *busy {
 	t.Helper()
-	s, err := readService("")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.Listen, s.Data, s.Log, s.patience = "127.0.0.1:0", t.TempDir(), nats.url(), 300*time.Millisecond
+	s.Listen = "127.0.0.1:0"
 	s.Limits.Answer.Duration = 100 * time.Millisecond
-	v := &served{ledger: newLedger(t), log: &watchedLog{more: make(chan struct{}, 1)}, ended: make(chan error, 1)}
+	v := &busy{ledger: newLedger(t), log: &watchedLog{more: make(chan struct{}, 1)}, ended: make(chan error, 1)}
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	v.stop = stop
 	t.Cleanup(stop)
@@ -167,8 +164,19 @@ func servedFrom(t *testing.T, nats *external) *served {
 	return v
 }
 
+// servedFrom is a service whose log is on a server of NATS.
+func servedFrom(t *testing.T, nats *external) *busy {
+	t.Helper()
+	s, err := readService("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Data, s.Log, s.patience = t.TempDir(), nats.url(), time.Second
+	return served(t, s)
+}
+
 // await waits for a message in the log.
-func (v *served) await(message string) map[string]any {
+func (v *busy) await(message string) map[string]any {
 	v.Helper()
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(2 * time.Millisecond) {
 		if line, ok := v.log.line(message); ok {
@@ -242,7 +250,7 @@ func TestLogIsTakenOver(t *testing.T) {
 }
 
 // ends waits until the service has ended by itself, with an error that is wanted.
-func (v *served) ends(want func(error) bool) {
+func (v *busy) ends(want func(error) bool) {
 	v.Helper()
 	if err := <-v.ended; !want(err) {
 		v.Errorf("the service ended with %v", err)
