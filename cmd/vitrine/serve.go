@@ -70,23 +70,23 @@ func (s *service) run(ctx context.Context, logger *slog.Logger) (err error) {
 	if err := os.MkdirAll(s.Data, 0o700); err != nil {
 		return err
 	}
-	known, err := s.live(ctx, keys, 0, logger)
-	if !errors.Is(err, eventlog.ErrReopen) {
-		return err
-	}
-	for pause := leastPause; mends(err); pause = min(2*pause, largestPause) {
+	known, begun, pause := uint64(0), false, leastPause
+	for {
+		last, served, err := s.live(ctx, keys, known, logger)
+		if served {
+			known, begun, pause = last, true, leastPause
+		}
+		if ctx.Err() != nil || !errors.Is(err, eventlog.ErrReopen) && (served || !begun || !mends(err)) {
+			return err
+		}
 		logger.Error("the log will be opened again", "in", pause.String(), "cause", err.Error())
 		select {
 		case <-ctx.Done():
 			return err
 		case <-time.After(pause):
 		}
-		var last uint64
-		if last, err = s.live(ctx, keys, known, logger); last > 0 {
-			known, pause = last, leastPause
-		}
+		pause = min(2*pause, largestPause)
 	}
-	return err
 }
 
 // Between two openings of a log that could not be written.
@@ -95,32 +95,32 @@ const (
 	largestPause = 30 * time.Second
 )
 
-// mends tells whether an error of a service that has served may go away by itself. A log that
-// another service has taken over, or that has lost entries, is for its operator.
+// mends tells whether an error of opening a log again may go away by itself. A log that another service has
+// taken over, or that has lost entries, is for its operator.
 func mends(err error) bool {
 	var damage *eventlog.DamageError
 	return err != nil && !errors.Is(err, eventlog.ErrFenced) && !errors.Is(err, eventlog.ErrBeyond) && !errors.As(err, &damage)
 }
 
-// live is the service from an opening of its log to the closing. It returns the last entry, 0 where it has
-// not come to serve. Entries up to known were in the log before.
-func (s *service) live(ctx context.Context, keys *server.Keys, known uint64, logger *slog.Logger) (last uint64, err error) {
+// live is the service from an opening of its log to the closing. Entries up to known were in the log before. It returns
+// the last entry at its end, and whether it has come to serve.
+func (s *service) live(ctx context.Context, keys *server.Keys, known uint64, logger *slog.Logger) (last uint64, served bool, err error) {
 	store, err := s.openLog(ctx, logger)
 	if err != nil {
-		return 0, err
+		return 0, false, err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
 	if err := replace.Clean(s.snapshot()); err != nil {
-		return 0, err
+		return 0, false, err
 	}
 	feed := new(server.Feed)
 	engine, err := s.openEngine(ctx, store, feed, logger)
 	if err != nil {
-		return 0, err
+		return 0, false, err
 	}
 	defer engine.Close()
 	if at := engine.Sequence(); at < known {
-		return 0, &eventlog.DamageError{Sequence: at + 1, Err: fmt.Errorf("it ends there, and entries up to %d were acknowledged", known)}
+		return 0, false, &eventlog.DamageError{Sequence: at + 1, Err: fmt.Errorf("it ends there, and entries up to %d were acknowledged", known)}
 	}
 	api := server.New(server.Options{
 		Engine: engine, Keys: keys, Feed: feed, Log: store, Limits: s.limits(), Logger: logger, Version: version,
@@ -131,7 +131,7 @@ func (s *service) live(ctx context.Context, keys *server.Keys, known uint64, log
 	beside.Go(func() { k.run(keeping, s.Snapshots.Every.Duration, s.Snapshots.KeepEvery.Duration) })
 	listen := s.listen()
 	listen.Ready = func(a net.Addr) {
-		s.Listen = a.String() // where the next life listens, too
+		s.Listen, served = a.String(), true // the next life listens there, too
 		logger.Info("listening", "address", a.String(), "data", s.Data)
 		if s.demo {
 			beside.Go(func() { demonstrate(keeping, "http://"+a.String(), logger) })
@@ -144,7 +144,7 @@ func (s *service) live(ctx context.Context, keys *server.Keys, known uint64, log
 		k.last()
 	}
 	logger.Info("stopped", "entry", engine.Sequence())
-	return engine.Sequence(), err
+	return engine.Sequence(), served, err
 }
 
 // boundedStore is a log that knows its extent: all are.
