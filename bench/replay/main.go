@@ -59,9 +59,9 @@ func command(name string, args []string) error {
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	begin := time.Now()
 	err := cmd.Run()
-	usage := cmd.ProcessState.SysUsage().(*syscall.Rusage)
+	usage := *cmd.ProcessState.SysUsage().(*syscall.Rusage)
 	fmt.Printf("%.1f s, %.1f s of processor time, %d MB resident at the peak\n",
-		time.Since(begin).Seconds(), (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds(), usage.Maxrss>>10)
+		time.Since(begin).Seconds(), (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds(), megabytes(usage))
 	return err
 }
 
@@ -128,7 +128,7 @@ func timed(what string, rounds int, f func() error) error {
 	if rounds > 0 {
 		fmt.Printf(", %7.0f rounds a second, %.2f of the target", float64(rounds)/took, float64(rounds)/took/target)
 	}
-	fmt.Printf(", %d MB resident at the peak so far\n", peak()>>20)
+	fmt.Printf(", %d MB resident at the peak so far\n", megabytes(usage()))
 	return nil
 }
 
@@ -145,11 +145,8 @@ func used() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// peak is the largest resident set so far, in bytes.
-func peak() int64 {
-	u := usage()
-	return u.Maxrss << 10
-}
+// megabytes are those of a resident set, which Linux counts in KB.
+func megabytes(u syscall.Rusage) int64 { return int64(u.Maxrss) >> 10 }
 
 // write makes a log of rounds.
 func write(ctx context.Context, log string, rounds int) error {
