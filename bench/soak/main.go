@@ -2,10 +2,11 @@
 // runs it. Placements have little memory, so that their bounds are reached in seconds; outcomes come
 // at once, later, twice, too late or never.
 //
-// The rule: over the second half of the samples the least-squares line through the live heap (half of the
-// next collection's goal) rises by less than 8 MB an hour, that through the resident set by less
-// than 16 MB an hour; no sample of the last quarter has more goroutines or open files than the most of the second and third
-// quarters and 16 more; and all requests were answered as they should be.
+// The rule: the median of the last quarter of the samples is at most a tenth above that of the second quarter, and 2 MB
+// or 8 pieces, for the live heap (half of the next collection's goal), the resident set, goroutines and
+// open files; all requests were answered as they should be; and no learner has refused a round. The first quarter is
+// for warming up. Medians, because the log's server keeps what it has written of a file in memory until the
+// file is full, 8 MB.
 package main
 
 import (
@@ -116,7 +117,7 @@ func (s *soak) start() (*exec.Cmd, error) {
 		return nil, err
 	}
 	file := filepath.Join(s.data, "service.toml")
-	text := "listen = \"127.0.0.1:0\"\ndata = \".\"\n[snapshots]\nevery = \"30s\"\nkeep_every = \"2m\"\n"
+	text := "listen = \"127.0.0.1:0\"\ndata = \".\"\n[snapshots]\nevery = \"30s\"\nkeep_every = \"20s\"\n"
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		return nil, err
 	}
@@ -361,22 +362,16 @@ func (s *soak) judge(samples [][]float64) error {
 	last := samples[n-1]
 	fmt.Printf("%.0f decisions, %.0f outcomes, %.0f expired, %d told, %d refused as late or forgotten, %d not sent in time; %.0f µs of processor time a decision\n",
 		last[decisions], last[outcomes], last[expired], s.told.Load(), s.late.Load(), s.skipped.Load(), last[cpu]/last[decisions]*1e6)
-	half := samples[n/2:]
 	for _, m := range []struct {
-		name   string
-		column int
-		scale  float64
-		most   float64 // MB an hour
-	}{{"live heap", nextGC, 0.5, 8}, {"resident set", resident, 1, 16}} {
-		rise := m.scale * slope(half, m.column) * float64(time.Hour/s.every) / 1e6
-		check(rise < m.most, "the %s rises by %.2f MB an hour, less than %.0f are wanted", m.name, rise, m.most)
-	}
-	for _, m := range []struct {
-		name   string
-		column int
-	}{{"goroutines", goroutines}, {"open files", files}} {
-		before, after := most(samples[n/4:3*n/4], m.column), most(samples[3*n/4:], m.column)
-		check(after <= before+16, "%s: at most %.0f in the last quarter, %.0f before", m.name, after, before)
+		name         string
+		column       int
+		scale, grace float64
+		unit         string
+	}{
+		{"live heap", nextGC, 2e6, 2, " MB"}, {"resident set", resident, 1e6, 2, " MB"}, {"goroutines", goroutines, 1, 8, ""}, {"open files", files, 1, 8, ""},
+	} {
+		before, after := median(samples[n/4:n/2], m.column)/m.scale, median(samples[3*n/4:], m.column)/m.scale
+		check(after <= 1.1*before+m.grace, "%s: %.1f%s in the last quarter, %.1f in the second", m.name, after, m.unit, before)
 	}
 	check(s.wrong.Load() == 0, "%d requests were not answered as they should be", s.wrong.Load())
 	check(last[skippedRounds] == 0, "%.0f rounds were refused by the learners", last[skippedRounds])
@@ -386,25 +381,11 @@ func (s *soak) judge(samples [][]float64) error {
 	return nil
 }
 
-// slope is that of the least-squares line through a column, a sample.
-func slope(samples [][]float64, column int) float64 {
-	middle, mean := float64(len(samples)-1)/2, 0.0
+func median(samples [][]float64, column int) float64 {
+	var all []float64
 	for _, v := range samples {
-		mean += v[column] / float64(len(samples))
+		all = append(all, v[column])
 	}
-	xy, xx := 0.0, 0.0
-	for i, v := range samples {
-		x := float64(i) - middle
-		xy += x * (v[column] - mean)
-		xx += x * x
-	}
-	return xy / xx
-}
-
-func most(samples [][]float64, column int) float64 {
-	m := 0.0
-	for _, v := range samples {
-		m = max(m, v[column])
-	}
-	return m
+	slices.Sort(all)
+	return all[len(all)/2]
 }
