@@ -5,8 +5,8 @@
 // The rule: the median of the last quarter of the samples is at most a tenth above that of the second quarter, and 2 MB
 // or 8 pieces, for the live heap (half of the next collection's goal), the resident set, goroutines and
 // open files; all requests were answered as they should be; and no learner has refused a round. The first quarter is
-// for warming up. Medians, because the log's server keeps what it has written of a file in memory until the
-// file is full, 8 MB.
+// for warming up. Medians, because the log's server has one or two buffers of 8 MB for the file that it writes, and
+// gives them back now and then.
 package main
 
 import (

@@ -2,13 +2,11 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -115,7 +113,15 @@ func (l *ledger) recover(ctx context.Context, file, data string, before map[stri
 	if err := os.Remove(filepath.Join(data, "log", "mark")); err != nil {
 		l.Fatal(err)
 	}
-	l.removeSnapshotOf(data, first)
+	if snapshot := filepath.Join(data, "state.snapshot"); isOf(l.T, snapshot) >= first {
+		p := serve(l.T, file)
+		if code := p.wait(l.T); code != 1 || !strings.Contains(p.said(), "the log ends before") {
+			l.Errorf("with a snapshot of what is lost: exit status %d:\n%s", code, p.said())
+		}
+		if err := os.Remove(snapshot); err != nil {
+			l.Fatal(err)
+		}
+	}
 
 	p := serve(l.T, file)
 	url := p.listening(l.T)
@@ -161,25 +167,16 @@ func (l *ledger) again(ctx context.Context) {
 	wait()
 }
 
-// removeSnapshotOf removes a snapshot that has entries which are lost.
-func (l *ledger) removeSnapshotOf(data string, first uint64) {
-	l.Helper()
-	path := filepath.Join(data, "state.snapshot")
+// isOf returns the last entry that is in a snapshot.
+func isOf(t *testing.T, path string) uint64 {
+	t.Helper()
 	snapshot, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return
-	}
 	if err != nil {
-		l.Fatal(err)
+		t.Fatal(err)
 	}
 	upTo, err := decision.SnapshotSequence(snapshot)
 	if err != nil {
-		l.Fatal(err)
+		t.Fatal(err)
 	}
-	if upTo < first {
-		return
-	}
-	if err := os.Remove(path); err != nil {
-		l.Fatal(fmt.Errorf("the snapshot: %w", err))
-	}
+	return upTo
 }
