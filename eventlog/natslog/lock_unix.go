@@ -29,9 +29,11 @@ func lockDir(dir string) (*dirLock, error) {
 	return &dirLock{file}, nil
 }
 
+// release unlocks, and does not leave that to the closing: a process that another goroutine is starting
+// has the file open, too, until it runs its program.
 func (l *dirLock) release() error {
 	if l == nil {
 		return nil
 	}
-	return l.file.Close()
+	return errors.Join(unix.Flock(int(l.file.Fd()), unix.LOCK_UN), l.file.Close())
 }
