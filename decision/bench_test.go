@@ -54,7 +54,8 @@ func BenchmarkDecide(b *testing.B) {
 	}
 }
 
-// BenchmarkParseRequest reads the JSON of such a request.
+// BenchmarkParseRequest reads the JSON of such a request, in memory of its own and in that of the
+// one before.
 func BenchmarkParseRequest(b *testing.B) {
 	text := []byte(`{"items":[`)
 	rng := stream.New(1, 1, stream.Contexts)
@@ -76,13 +77,17 @@ func BenchmarkParseRequest(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	b.SetBytes(int64(len(text)))
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := decision.ParseRequest(text, c); err != nil {
-			b.Fatal(err)
+	parse := func(b *testing.B, parse func([]byte, *decision.Config) (*decision.Request, error)) {
+		b.SetBytes(int64(len(text)))
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := parse(text, c); err != nil {
+				b.Fatal(err)
+			}
 		}
 	}
+	b.Run("anew", func(b *testing.B) { parse(b, decision.ParseRequest) })
+	b.Run("again", func(b *testing.B) { parse(b, new(decision.RequestParser).Parse) })
 }
 
 // BenchmarkReplay replays rounds of 5 shown items of 10 features, each two entries, and

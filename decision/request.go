@@ -1,17 +1,13 @@
 package decision
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
-	"io"
 	"math"
-	"strconv"
+	"slices"
 	"sync"
 	"unicode/utf8"
-
-	"github.com/go-json-experiment/json/jsontext"
 
 	"vitrine"
 	"vitrine/assortment"
@@ -283,237 +279,189 @@ func appendValues(b []byte, values []Value) []byte {
 // Only items is needed, and of an item its id. Unknown keys, keys that are there
 // twice, wrong types and lists longer than MaxItems are errors, of type *FieldError as all are.
 func ParseRequest(text []byte, c *Config) (*Request, error) {
-	p := &requestParser{Request: new(Request), config: c, schema: c.schema, in: jsontext.NewDecoder(bytes.NewBuffer(text))}
-	err := p.object(p.member)
-	if err == nil {
-		if _, trailing := p.in.ReadToken(); trailing != io.EOF {
-			err = fieldf("", "there is more after the request")
-		}
-	}
-	if err != nil {
+	return new(RequestParser).Parse(text, c)
+}
+
+// RequestParser reads requests as [ParseRequest] does, each into the memory of the one
+// before. The zero value is ready.
+type RequestParser struct {
+	reader
+	out     Request
+	config  *Config
+	items   []Item // memory of the requests before
+	values  []Value
+	revenue []float64
+
+	request, item, itemFeatures, userFeatures, limit keys
+}
+
+// Parse reads a request, which is good until the next one: the engine must have answered it. Its
+// strings are good for ever.
+func (p *RequestParser) Parse(text []byte, c *Config) (*Request, error) {
+	p.begin(text, c)
+	p.read()
+	if err := p.end(); err != nil {
 		return nil, err
 	}
-	if p.Revenue != nil {
+	if p.out.Revenue != nil {
 		p.revenues()
+		p.revenue = p.out.Revenue
 	}
-	return p.Request, nil
+	p.items = p.out.Items
+	return &p.out, nil
 }
 
-// requestParser reads a request value by value.
-type requestParser struct {
-	*Request
-	config *Config
-	schema *Schema
-	in     *jsontext.Decoder
-	values []Value // storage of coming items
+func (p *RequestParser) begin(text []byte, c *Config) {
+	if p.config == nil {
+		p.request = keysOf("decision_id", "items", "user", "size", "include", "exclude", "at_most", "baseline")
+		p.item = keysOf("id", "features", "revenue")
+		p.limit = keysOf("items", "feature", "most")
+	}
+	if s := c.schema; p.config != c {
+		p.config = c
+		p.itemFeatures = keys{find: s.Item, legal: func() string { return s.names("item") }, many: s.NumItem()}
+		p.userFeatures = keys{find: s.User, legal: func() string { return s.names("user") }, many: s.NumUser()}
+	}
+	for _, k := range []*keys{&p.request, &p.item, &p.itemFeatures, &p.userFeatures, &p.limit} {
+		k.before = k.before[:0] // it stands in another text
+	}
+	clear(p.items)
+	clear(p.values)
+	p.values = p.values[:0]
+	p.out = Request{}
+	p.reader = reader{in: text, steps: p.steps[:0]}
 }
 
-func (p *requestParser) member(key []byte) error {
-	switch string(key) {
-	case "decision_id":
-		return p.text(&p.Decision)
-	case "items":
-		p.Items = []Item{}
-		return p.array(p.item)
-	case "user":
-		p.User = make([]Value, p.schema.NumUser())
-		return p.object(func(key []byte) error { return p.feature(p.User, key, "user") })
-	case "size":
-		return p.whole(&p.Size)
-	case "include":
-		return p.list(&p.Include)
-	case "exclude":
-		return p.list(&p.Exclude)
-	case "at_most":
-		return p.array(p.limit)
-	case "baseline":
-		return p.list(&p.Baseline)
+func (p *RequestParser) read() {
+	r := &p.out
+	for p.object(&p.request); p.more(); {
+		switch p.key().name {
+		case "decision_id":
+			r.Decision = p.text()
+		case "items":
+			r.Items = slices.Grow(p.items[:0], 1)
+			for p.list(); p.another(); {
+				p.readItem()
+			}
+		case "user":
+			r.User = make([]Value, p.config.schema.NumUser())
+			p.features(r.User, &p.userFeatures)
+		case "size":
+			r.Size = p.whole()
+		case "include":
+			r.Include = p.texts(nil)
+		case "exclude":
+			r.Exclude = p.texts(nil)
+		case "at_most":
+			for p.list(); p.another(); {
+				r.AtMost = append(r.AtMost, p.readLimit())
+			}
+		case "baseline":
+			r.Baseline = p.texts(nil)
+		}
 	}
-	return p.unknown(key, "decision_id, items, user, size, include, exclude, at_most, baseline")
 }
 
-func (p *requestParser) item() error {
-	n := p.schema.NumItem()
-	if len(p.values) < n {
-		p.values = make([]Value, 32*n)
+func (p *RequestParser) readItem() {
+	r := &p.out
+	i, n := len(r.Items), p.config.schema.NumItem()
+	if i == cap(r.Items) {
+		r.Items = slices.Grow(r.Items, p.coming())
 	}
-	p.Items = append(p.Items, Item{Features: p.values[:n:n]})
-	p.values = p.values[n:]
-	item := &p.Items[len(p.Items)-1]
-	return p.object(func(key []byte) error {
-		switch string(key) {
+	if len(p.values)+n > cap(p.values) {
+		p.values = make([]Value, 0, n*(i+p.coming()))
+	}
+	from := len(p.values)
+	p.values = p.values[:from+n]
+	item := Item{Features: p.values[from : from+n : from+n]}
+	r.Items = append(r.Items, item)
+	for p.object(&p.item); p.more(); {
+		switch p.key().name {
 		case "id":
-			return p.text(&item.ID)
+			r.Items[i].ID = p.text()
 		case "features":
-			return p.object(func(key []byte) error { return p.feature(item.Features, key, "item") })
+			p.features(item.Features, &p.itemFeatures)
 		case "revenue":
 			p.revenues()
-			return p.number(&p.Revenue[len(p.Items)-1])
+			r.Revenue[i] = p.number()
 		}
-		return p.unknown(key, "id, features, revenue")
-	})
+	}
+}
+
+// another reports whether a list has another element. A list has no more elements than the
+// placement takes items, as short ones would take much more memory than their text.
+func (p *RequestParser) another() bool {
+	if !p.more() {
+		return false
+	}
+	if n := p.steps[len(p.steps)-1].members; n > p.config.MaxItems {
+		p.aside = true
+		p.fail(p.config.CheckLength(p.pointer(), n))
+	}
+	return p.err == nil
+}
+
+// texts reads a list of strings, and appends them.
+func (p *RequestParser) texts(dst []string) []string {
+	for p.list(); p.another(); {
+		dst = append(dst, p.text())
+	}
+	return dst
+}
+
+// coming is how many more items to make room for: as many as there would be if they took as
+// much of the text as those so far, but not many times those.
+func (p *RequestParser) coming() int {
+	n, most := len(p.out.Items), 16
+	if n > 0 {
+		most = min(16*n, (len(p.in)-p.at)/(p.at/n)+1)
+	}
+	return min(most, p.config.MaxItems-n)
 }
 
 // revenues makes room for the revenues of the items so far.
-func (p *requestParser) revenues() {
-	for len(p.Revenue) < len(p.Items) {
-		p.Revenue = append(p.Revenue, 1)
+func (p *RequestParser) revenues() {
+	r := &p.out
+	if r.Revenue == nil {
+		r.Revenue = p.revenue[:0]
+	}
+	r.Revenue = slices.Grow(r.Revenue, cap(r.Items)-len(r.Revenue))
+	for len(r.Revenue) < len(r.Items) {
+		r.Revenue = append(r.Revenue, 1)
 	}
 }
 
-func (p *requestParser) feature(values []Value, name []byte, from string) error {
-	slot, ok := p.schema.slotOf(name, from)
-	if !ok {
-		return p.unknown(name, p.schema.names(from))
+func (p *RequestParser) features(dst []Value, k *keys) {
+	for p.object(k); p.more(); {
+		if key := p.key(); p.err == nil {
+			p.value(&dst[key.number])
+		}
 	}
-	switch p.in.PeekKind() {
+}
+
+func (p *RequestParser) value(v *Value) {
+	switch p.kind() {
 	case '0':
-		values[slot].Kind = IsNumber
-		return p.number(&values[slot].Number)
+		v.Kind, v.Number = IsNumber, p.number()
 	case '"':
-		values[slot].Kind = IsText
-		return p.text(&values[slot].Text)
+		v.Kind, v.Text = IsText, p.text()
 	case 'n':
-		return p.skip()
+		p.literal("null")
+	default:
+		p.wrong("a number or a string")
 	}
-	return p.wrong("a number or a string")
 }
 
-func (p *requestParser) limit() error {
-	p.AtMost = append(p.AtMost, Limit{})
-	l := &p.AtMost[len(p.AtMost)-1]
-	return p.object(func(key []byte) error {
-		switch string(key) {
+func (p *RequestParser) readLimit() (l Limit) {
+	for p.object(&p.limit); p.more(); {
+		switch p.key().name {
 		case "items":
-			l.Items = []string{}
-			return p.list(&l.Items)
+			l.Items = p.texts([]string{})
 		case "feature":
-			return p.text(&l.Feature)
+			l.Feature = p.text()
 		case "most":
-			return p.whole(&l.Most)
-		}
-		return p.unknown(key, "items, feature, most")
-	})
-}
-
-// object reads an object, and calls member for each key, which is good until it
-// reads the key's value.
-func (p *requestParser) object(member func(key []byte) error) error {
-	if p.in.PeekKind() != '{' {
-		return p.wrong("an object")
-	}
-	if err := p.skip(); err != nil {
-		return err
-	}
-	for p.in.PeekKind() != '}' {
-		name, err := p.in.ReadValue()
-		if err != nil {
-			return jsonError(err)
-		}
-		if err := member(unquote(name)); err != nil {
-			return err
+			l.Most = p.whole()
 		}
 	}
-	return p.skip()
-}
-
-func (p *requestParser) array(element func() error) error {
-	if p.in.PeekKind() != '[' {
-		return p.wrong("a list")
-	}
-	if err := p.skip(); err != nil {
-		return err
-	}
-	for n := 1; p.in.PeekKind() != ']'; n++ {
-		if n > p.config.MaxItems {
-			return p.config.CheckLength(string(p.in.StackPointer().Parent()), n)
-		}
-		if err := element(); err != nil {
-			return err
-		}
-	}
-	return p.skip()
-}
-
-func (p *requestParser) list(dst *[]string) error {
-	return p.array(func() error {
-		*dst = append(*dst, "")
-		return p.text(&(*dst)[len(*dst)-1])
-	})
-}
-
-func (p *requestParser) text(dst *string) error {
-	if p.in.PeekKind() != '"' {
-		return p.wrong("a string")
-	}
-	raw, err := p.in.ReadValue()
-	if err != nil {
-		return jsonError(err)
-	}
-	*dst = string(unquote(raw))
-	return nil
-}
-
-// unquote returns what a string of valid JSON holds.
-func unquote(v jsontext.Value) []byte {
-	if bytes.IndexByte(v, '\\') < 0 {
-		return v[1 : len(v)-1]
-	}
-	s, _ := jsontext.AppendUnquote(nil, v)
-	return s
-}
-
-func (p *requestParser) number(dst *float64) error {
-	if p.in.PeekKind() != '0' {
-		return p.wrong("a number")
-	}
-	raw, err := p.in.ReadValue()
-	if err != nil {
-		return jsonError(err)
-	}
-	if *dst, err = strconv.ParseFloat(string(raw), 64); err != nil {
-		return p.errorf("%s: out of range", abbreviate(string(raw), 40))
-	}
-	return nil
-}
-
-func (p *requestParser) whole(dst *int) error {
-	if p.in.PeekKind() != '0' {
-		return p.wrong("a whole number")
-	}
-	raw, err := p.in.ReadValue()
-	if err != nil {
-		return jsonError(err)
-	}
-	v, err := strconv.ParseInt(string(raw), 10, 32)
-	if err != nil || v < 0 {
-		return p.errorf("%s: want a whole number that is not negative", abbreviate(string(raw), 40))
-	}
-	*dst = int(v)
-	return nil
-}
-
-func (p *requestParser) skip() error {
-	if _, err := p.in.ReadToken(); err != nil {
-		return jsonError(err)
-	}
-	return nil
-}
-
-// wrong reports the coming value to be of another type.
-func (p *requestParser) wrong(want string) error {
-	v, err := p.in.ReadValue()
-	if err != nil {
-		return jsonError(err)
-	}
-	return p.errorf("%s where %s is wanted", kindName(v.Kind()), want)
-}
-
-func (p *requestParser) unknown(key []byte, legal string) error {
-	return p.errorf("unknown key %q: must be one of %s", abbreviate(string(key), 40), legal)
-}
-
-// errorf makes an error at the value that was read last.
-func (p *requestParser) errorf(format string, args ...any) error {
-	return fieldf(string(p.in.StackPointer()), format, args...)
+	return l
 }

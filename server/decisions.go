@@ -3,6 +3,7 @@ package server
 import (
 	"net/http"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -29,12 +30,17 @@ func (s *Server) decide(c *call) error {
 		return err
 	}
 	var r *decision.Request
-	var memory *binaryRequest
+	var release func()
 	if mediaType == asBinary {
-		memory = binaryRequests.Get().(*binaryRequest)
+		memory := binaryRequests.Get().(*binaryRequest)
 		r, err = memory.parse(body, config)
-	} else if r, err = decision.ParseRequest(body, config); err != nil {
-		err = malformed(body, err)
+		release = memory.release
+	} else {
+		parser := parsers.Get().(*decision.RequestParser)
+		if r, err = parser.Parse(body, config); err != nil {
+			err = malformed(body, err)
+		}
+		release = func() { parsers.Put(parser) }
 	}
 	if err != nil {
 		return err
@@ -43,9 +49,7 @@ func (s *Server) decide(c *call) error {
 	if err != nil {
 		return err
 	}
-	if memory != nil {
-		memory.release()
-	}
+	release()
 	status := http.StatusCreated
 	if a.Repeated {
 		status = http.StatusOK
@@ -56,6 +60,8 @@ func (s *Server) decide(c *call) error {
 	}
 	return c.answer(status, asJSON, append(appendAnswer(append(b, '{'), a), '}'))
 }
+
+var parsers = sync.Pool{New: func() any { return new(decision.RequestParser) }}
 
 // appendAnswer appends the members of an answer as JSON. What the policy has no
 // estimate of, and a propensity without a closed form, is null.
