@@ -9,6 +9,7 @@
 //	events.go      what happens, as server-sent events
 //	problem.go     errors as problem details (RFC 9457)
 //	keys.go        API keys and their scopes
+//	keyfile.go     keys added to their file, and taken from it
 //	watch.go       files that are read again when they change
 //	limits.go      how much is let in
 //	metrics.go     what Prometheus is told

@@ -92,8 +92,25 @@ func readKeys(path string) ([]storedKey, error) {
 	return keys, nil
 }
 
-// parseKeys says what is wrong by key and never by the text of the file.
+var errNoKeys = errors.New("there is no [[key]]")
+
 func parseKeys(text []byte) ([]storedKey, error) {
+	keys, err := decodeKeys(text)
+	if err != nil {
+		return nil, err
+	}
+	stored := make([]storedKey, len(keys))
+	for i, k := range keys {
+		stored[i] = storedKey{name: k.Name, scopes: k.Scopes}
+		if _, err := hex.Decode(stored[i].sum[:], []byte(k.SHA256)); err != nil {
+			return nil, err
+		}
+	}
+	return stored, nil
+}
+
+// decodeKeys says what is wrong by key and never by the text of the file.
+func decodeKeys(text []byte) ([]Key, error) {
 	var file struct {
 		Keys []Key `toml:"key"`
 	}
@@ -113,21 +130,17 @@ func parseKeys(text []byte) ([]storedKey, error) {
 		return nil, errors.New("not a file of keys")
 	}
 	if len(file.Keys) == 0 {
-		return nil, errors.New("there is no [[key]]")
+		return nil, errNoKeys
 	}
 	names := map[string]bool{}
-	var keys []storedKey
 	for i, k := range file.Keys {
 		if k.Name == "" || len(k.Name) > 64 || names[k.Name] {
 			return nil, fmt.Errorf("key %d: the name must have from 1 to 64 bytes and be no other key's", i+1)
 		}
 		names[k.Name] = true
-		stored := storedKey{name: k.Name, scopes: k.Scopes}
-		sum, err := hex.DecodeString(k.SHA256)
-		if err != nil || len(sum) != len(stored.sum) {
+		if sum, err := hex.DecodeString(k.SHA256); err != nil || len(sum) != sha256.Size {
 			return nil, fmt.Errorf("key %q: sha256 must have 64 hexadecimal digits", k.Name)
 		}
-		copy(stored.sum[:], sum)
 		if len(k.Scopes) == 0 {
 			return nil, fmt.Errorf("key %q: scopes is missing: of %q", k.Name, Scopes)
 		}
@@ -136,9 +149,8 @@ func parseKeys(text []byte) ([]storedKey, error) {
 				return nil, fmt.Errorf("key %q: scope %q: must be one of %q", k.Name, scope, Scopes)
 			}
 		}
-		keys = append(keys, stored)
 	}
-	return keys, nil
+	return file.Keys, nil
 }
 
 // find returns the key of a token. How long it takes tells nothing of how much of a

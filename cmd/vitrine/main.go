@@ -39,6 +39,7 @@ type cli struct {
 	Backup    backupCmd    `cmd:"" help:"Copy the log of a decision service, which may be running, and its snapshot."`
 	Replay    replayCmd    `cmd:"" help:"Replay the log of a decision service, and compare with its snapshots."`
 	Export    exportCmd    `cmd:"" help:"Write the decisions of a decision service as lines of JSON."`
+	Keys      keysCmd      `cmd:"" help:"Make and withdraw the API keys of a decision service."`
 	List      listCmd      `cmd:"" help:"List what a file may name, and the experiments there are."`
 	Serve     serveCmd     `cmd:"" help:"Serve decisions over HTTP, and learn from their outcomes."`
 	Version   versionCmd   `cmd:"" help:"Print the version."`

@@ -12,14 +12,19 @@ import (
 // File puts content at path in one step: it is written and synced beside its
 // place, and then renamed. Where that fails path is as it was, and the error
 // names the file.
-func File(path string, content []byte) error {
-	if err := file(path, content); err != nil {
+func File(path string, content []byte) error { return named(path, content, 0o644) }
+
+// Private is File for content that is its owner's alone.
+func Private(path string, content []byte) error { return named(path, content, 0o600) }
+
+func named(path string, content []byte, mode os.FileMode) error {
+	if err := file(path, content, mode); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	return nil
 }
 
-func file(path string, content []byte) error {
+func file(path string, content []byte, mode os.FileMode) error {
 	f, err := os.CreateTemp(filepath.Dir(path), unfinished(path))
 	if err != nil {
 		return err
@@ -29,7 +34,7 @@ func file(path string, content []byte) error {
 		f.Close()
 		return err
 	}
-	if err := f.Chmod(0o644); err != nil {
+	if err := f.Chmod(mode); err != nil {
 		f.Close()
 		return err
 	}

@@ -1,0 +1,169 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"vitrine/server"
+)
+
+type keysCmd struct {
+	Add    keysAddCmd    `cmd:"" help:"Make a key, and print its token, which is stored nowhere."`
+	List   keysListCmd   `cmd:"" help:"List the keys of a file."`
+	Remove keysRemoveCmd `cmd:"" help:"Withdraw a key."`
+	Rotate keysRotateCmd `cmd:"" help:"Make a key beside another one, with its scopes, so that callers can change over."`
+}
+
+// Help is the tail of the command's help.
+func (keysCmd) Help() string {
+	return `The keys of a service are in a file, of which it reads every change within a second. The file has no token, and who has only the file can ask for nothing.
+
+` + examples("vitrine keys add keys.toml shop --scopes decide,outcome > shop.token", "vitrine keys rotate keys.toml shop > shop-2.token", "vitrine keys remove keys.toml shop")
+}
+
+type keyFileArg struct {
+	File string `arg:"" help:"The file of keys."`
+}
+
+type keysAddCmd struct {
+	keyFileArg
+	Name   string   `arg:"" help:"The name by which the service's log calls the key."`
+	Scopes []string `required:"" placeholder:"SCOPE,…" help:"What it is for: decide, outcome, read, admin."`
+}
+
+// Run adds a key.
+func (c keysAddCmd) Run(t terminal) error {
+	var scopes []server.Scope
+	for _, name := range c.Scopes {
+		scope := server.Scope(strings.TrimSpace(name))
+		if !slices.Contains(server.Scopes, scope) {
+			return usageError{fmt.Errorf("--scopes %s: must be of %s", name, words(server.Scopes))}
+		}
+		if !slices.Contains(scopes, scope) {
+			scopes = append(scopes, scope)
+		}
+	}
+	f, err := server.ReadKeyFile(c.File)
+	if err != nil {
+		return err
+	}
+	return addKey(t, f, c.Name, scopes)
+}
+
+// addKey prints the token once the key is in its file.
+func addKey(t terminal, f *server.KeyFile, name string, scopes []server.Scope) error {
+	token, key := server.NewKey(name, scopes...)
+	err := f.Add(key)
+	switch {
+	case errors.Is(err, server.ErrKeyTaken):
+		return hinted{err, "vitrine keys rotate makes a second one beside it, vitrine keys remove withdraws it"}
+	case err != nil:
+		return err
+	}
+	if _, err := fmt.Fprintln(t.out, token); err != nil {
+		return hinted{fmt.Errorf("the token of %q could not be printed: %w", name, err), "the key is in the file and of no use: remove it"}
+	}
+	fmt.Fprintf(t.err, "vitrine: key %q is for %s; its token is printed this once\n", name, words(scopes))
+	return nil
+}
+
+func words(scopes []server.Scope) string {
+	var names []string
+	for _, s := range scopes {
+		names = append(names, string(s))
+	}
+	return strings.Join(names, ", ")
+}
+
+type keysListCmd struct{ keyFileArg }
+
+// Run lists the keys.
+func (c keysListCmd) Run(t terminal) error {
+	f, err := server.ReadKeyFile(c.File)
+	if err != nil {
+		return err
+	}
+	if len(f.Keys()) == 0 {
+		return hinted{fmt.Errorf("%s has no key", c.File), "vitrine keys add makes one"}
+	}
+	width := 0
+	for _, k := range f.Keys() {
+		width = max(width, len(k.Name))
+	}
+	for _, k := range f.Keys() {
+		fmt.Fprintf(t.out, "%-*s  %s\n", width, k.Name, words(k.Scopes))
+	}
+	return nil
+}
+
+type keysRemoveCmd struct {
+	keyFileArg
+	Name string `arg:"" help:"The key."`
+}
+
+// Run removes a key.
+func (c keysRemoveCmd) Run(t terminal) error {
+	f, err := server.ReadKeyFile(c.File)
+	if err == nil {
+		err = f.Remove(c.Name)
+	}
+	if errors.Is(err, server.ErrLastKey) {
+		return hinted{err, "add another one first; to shut out everybody, add one and throw its token away"}
+	}
+	return hintOfNames(err, f)
+}
+
+type keysRotateCmd struct {
+	keyFileArg
+	Name string `arg:"" help:"The key."`
+}
+
+// Run adds a key with the scopes of another one.
+func (c keysRotateCmd) Run(t terminal) error {
+	f, err := server.ReadKeyFile(c.File)
+	if err != nil {
+		return err
+	}
+	key, err := f.Find(c.Name)
+	if err != nil {
+		return hintOfNames(err, f)
+	}
+	if err := addKey(t, f, successor(f, c.Name), key.Scopes); err != nil {
+		return err
+	}
+	fmt.Fprintf(t.err, "vitrine: once no caller has the token of %q any more: vitrine keys remove %s %s\n", c.Name, c.File, c.Name)
+	return nil
+}
+
+var numbered = regexp.MustCompile(`^(.*)-(\d{1,6})$`)
+
+// successor returns the next free name: shop, shop-2, shop-3.
+func successor(f *server.KeyFile, name string) string {
+	stem, n := name, 1
+	if m := numbered.FindStringSubmatch(name); m != nil {
+		stem = m[1]
+		n, _ = strconv.Atoi(m[2])
+	}
+	for {
+		n++
+		next := fmt.Sprintf("%s-%d", stem, n)
+		if _, err := f.Find(next); err != nil {
+			return next
+		}
+	}
+}
+
+func hintOfNames(err error, f *server.KeyFile) error {
+	if !errors.Is(err, server.ErrNoKey) {
+		return err
+	}
+	var names []string
+	for _, k := range f.Keys() {
+		names = append(names, k.Name)
+	}
+	return hinted{err, "there are: " + strings.Join(names, ", ")}
+}

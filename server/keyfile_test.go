@@ -1,0 +1,113 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// Keys come and go, and every comment stays.
+func TestKeyFileKeepsWhatItIsNotAskedAbout(t *testing.T) {
+	dir := t.TempDir()
+	rapid.Check(t, func(t *rapid.T) {
+		path := filepath.Join(dir, "keys.toml")
+		text := "# head\n\n"
+		var names []string
+		for i := range rapid.IntRange(1, 4).Draw(t, "keys") {
+			_, k := NewKey(fmt.Sprintf("k%d", i), ScopeRead)
+			names = append(names, k.Name)
+			text += fmt.Sprintf("# above %d\n[[key]]%s\nscopes = [ # s\n 'read']\nname = %q\n%s sha256 = '%s'%s",
+				i, rapid.SampledFrom([]string{"", " # x"}).Draw(t, "beside"), k.Name, rapid.SampledFrom([]string{"", "\n\t"}).Draw(t, "indent"), k.SHA256,
+				rapid.SampledFrom([]string{"\n", "\n\n", "\n# below\n\n"}).Draw(t, "after"))
+		}
+		if rapid.Bool().Draw(t, "cut") {
+			text = strings.TrimRight(text, "\n")
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		comments := whole.FindAllString(text, -1)
+		for n := range rapid.IntRange(1, 5).Draw(t, "changes") {
+			f, err := ReadKeyFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if i := rapid.IntRange(-1, len(names)-1).Draw(t, "which"); i < 0 || len(names) == 1 {
+				name := fmt.Sprintf("n%d", n)
+				_, k := NewKey(name, ScopeDecide, ScopeOutcome)
+				err, names = f.Add(k), append(names, name)
+			} else {
+				err, names = f.Remove(names[i]), slices.Delete(names, i, i+1)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		keys, err := readKeys(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, k := range keys {
+			got = append(got, k.name)
+		}
+		after, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(got, names) || !slices.Equal(whole.FindAllString(string(after), -1), comments) {
+			t.Fatalf("keys %q, want %q, in\n%s\nof\n%s", got, names, after, text)
+		}
+	})
+}
+
+// whole are the lines of a comment alone.
+var whole = regexp.MustCompile(`(?m)^#.*$`)
+
+func TestKeyFileBehindALink(t *testing.T) {
+	dir := t.TempDir()
+	path, link := filepath.Join(dir, "real.toml"), filepath.Join(dir, "keys.toml")
+	f, err := ReadKeyFile(path)
+	if err != nil || len(f.Keys()) != 0 {
+		t.Fatal(err)
+	}
+	add := func(f *KeyFile, name string) {
+		t.Helper()
+		_, k := NewKey(name, ScopeRead)
+		if err := f.Add(k); err != nil {
+			t.Fatal(err)
+		}
+	}
+	add(f, "a")
+	if err := os.Symlink(path, link); err != nil {
+		t.Skip(err)
+	}
+	if f, err = ReadKeyFile(link); err != nil {
+		t.Fatal(err)
+	}
+	add(f, "b")
+	info, err := os.Lstat(link)
+	if err != nil || info.Mode()&fs.ModeSymlink == 0 {
+		t.Errorf("%v, %v: the link is gone", info.Mode(), err)
+	}
+	if keys, err := readKeys(path); err != nil || len(keys) != 2 {
+		t.Errorf("%d keys, %v", len(keys), err)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", info.Mode(), err)
+	}
+	if _, err := f.Find("c"); !errors.Is(err, ErrNoKey) {
+		t.Error(err)
+	}
+	if _, err := ReadKeyFile(dir); err == nil {
+		t.Error("a directory is no file")
+	}
+}
