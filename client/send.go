@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	largestAnswer = 64 << 20 // bytes
+	largestAnswer = 16 << 20 // bytes
 	firstWait     = 50 * time.Millisecond
 	largestWait   = 5 * time.Second
 )

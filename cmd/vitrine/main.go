@@ -41,6 +41,7 @@ type cli struct {
 	Export    exportCmd    `cmd:"" help:"Write the decisions of a decision service as lines of JSON."`
 	Keys      keysCmd      `cmd:"" help:"Make and withdraw the API keys of a decision service."`
 	List      listCmd      `cmd:"" help:"List what a file may name, and the experiments there are."`
+	Load      loadCmd      `cmd:"" help:"Send simulated shoppers to a decision service, and measure how long they wait."`
 	Serve     serveCmd     `cmd:"" help:"Serve decisions over HTTP, and learn from their outcomes."`
 	Version   versionCmd   `cmd:"" help:"Print the version."`
 }

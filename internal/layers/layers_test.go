@@ -23,7 +23,7 @@ var table = [][]string{
 	{"client", "experiments", "internal/kernel", "internal/layers", "internal/replace", "internal/state", "internal/stream"},
 	{".", "utility", "eventlog", "internal/gram", "internal/sparse"},
 	{"assortment", "mle", "env", "eventlog/memlog", "eventlog/natslog", "text"},
-	{"bandit", "camera", "decision", "experiment", "geometry", "imdb"},
+	{"bandit", "camera", "decision", "experiment", "geometry", "imdb", "load"},
 	{"theory", "tractability", "tune", "server", "choicedata", "offpolicy"},
 	{"config", "figure"},
 	{"cmd/vitrine", "bench", "bench/replay", "bench/soak", "docs"},

@@ -1,0 +1,267 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/url"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/term"
+
+	"vitrine/load"
+)
+
+type loadCmd struct {
+	URL          string        `arg:"" help:"The service, http://127.0.0.1:8080."`
+	Rate         string        `default:"1000" help:"Decisions a second, or max: as fast as the connections go, which is a closed loop."`
+	Arrivals     string        `default:"poisson" help:"poisson: shoppers come independently of each other; constant: with equal gaps."`
+	Duration     time.Duration `help:"End after so long (10s, without --decisions)."`
+	Decisions    int           `placeholder:"N" help:"End after so many decisions."`
+	Connections  int           `default:"64" help:"The most requests under way."`
+	Items        int           `default:"100" help:"Candidates of a decision."`
+	Features     int           `default:"10" help:"Numbers of an item."`
+	Size         int           `default:"5" help:"The most items that are shown."`
+	Binary       bool          `help:"Ask in the binary form."`
+	Placement    string        `default:"load" placeholder:"NAME" help:"Where the shoppers come to. It is made where it is missing."`
+	Policy       string        `default:"onl-mnl" placeholder:"NAME" help:"The policy of a placement that is made: a name, or JSON with its parameters."`
+	Outcomes     float64       `default:"0.9" placeholder:"SHARE" help:"Share of decisions whose outcome is told; of the others it never is."`
+	OutcomeDelay time.Duration `help:"How long after the decision it is told (0s)."`
+	Retry        time.Duration `help:"Try requests that fail again for so long (0s: they are counted as errors)."`
+	Seed         uint64        `default:"1" help:"Of the items and the shoppers."`
+	KeyFile      string        `placeholder:"FILE" help:"File with the token of an API key."`
+	Acknowledged string        `placeholder:"FILE" help:"Append a line of JSON for every decision and outcome that was acknowledged."`
+	JSON         bool          `name:"json" help:"Print the result as JSON."`
+	Anywhere     bool          `help:"Load a service on another machine too."`
+}
+
+// Help is the tail of the command's help.
+func (loadCmd) Help() string {
+	return `Simulated shoppers come to a running service: each asks for a decision, takes one of the items by a hidden linear utility, or none, and tells.
+
+The loop is open: shoppers come at the stated rate whether or not the service keeps up, and latency is counted from the time a request was due, so it has the wait for a free connection in it. What the generator itself was late by is told, and is part of latencies too. An outcome is due when its decision was answered, or --outcome-delay later.
+
+Ctrl-C prints what was measured so far.
+
+` + examples("vitrine load http://127.0.0.1:8080 --rate 3000 --duration 30s", "vitrine load http://127.0.0.1:8080 --binary --rate max", "vitrine load http://127.0.0.1:8080 --rate 200 --duration 30m --retry 1m --acknowledged acknowledged.jsonl")
+}
+
+// Run loads a service.
+func (c loadCmd) Run(ctx context.Context, t terminal) (err error) {
+	o, err := c.options()
+	if err != nil {
+		return err
+	}
+	if c.Acknowledged != "" {
+		f, err := os.OpenFile(c.Acknowledged, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		o.Acknowledged = f
+	}
+	pace := newPace(t.err)
+	o.Progress, o.Note = pace.report, func(message string) { fmt.Fprintf(t.err, "vitrine: %s\n", message) }
+	result, err := load.Run(ctx, *o)
+	pace.close()
+	if result != nil {
+		if c.JSON {
+			printJSON(t.out, result)
+		} else {
+			printLoad(t.out, result, c)
+		}
+		warnOfLoad(t, result)
+	}
+	switch {
+	case errors.Is(err, load.ErrPlacement):
+		return hinted{err, "name another one with --placement: one that is not there is made"}
+	case err != nil && result == nil:
+		return hinted{err, "is this the URL of vitrine serve? With API keys, --key-file names a file with a token of the scopes decide, outcome, read and admin"}
+	case err != nil:
+		return err
+	case result.Decisions.Count == 0:
+		return errors.New("no decision was answered")
+	}
+	return nil
+}
+
+// options checks the flags.
+func (c loadCmd) options() (*load.Options, error) {
+	wrong := func(format string, args ...any) (*load.Options, error) {
+		return nil, usageError{fmt.Errorf(format, args...)}
+	}
+	u, err := url.Parse(c.URL)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return wrong("%q: must be a URL such as http://127.0.0.1:8080", c.URL)
+	}
+	if ip := net.ParseIP(u.Hostname()); !c.Anywhere && u.Hostname() != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return nil, hinted{usageError{fmt.Errorf("%s is not on this machine", c.URL)}, "load is for a service of your own, which it may stop from serving others: --anywhere if you mean it"}
+	}
+	o := &load.Options{
+		Base: c.URL, Placement: c.Placement, Decisions: c.Decisions, Duration: c.Duration, Connections: c.Connections,
+		Items: c.Items, Features: c.Features, Size: c.Size, Binary: c.Binary, Outcomes: c.Outcomes, Delay: c.OutcomeDelay, Patience: c.Retry, Seed: c.Seed,
+	}
+	if c.Rate != "max" {
+		if o.Rate, err = strconv.ParseFloat(c.Rate, 64); err != nil || !(o.Rate > 0 && o.Rate <= 1e6) {
+			return wrong("--rate %s: must be a number above 0 and at most 1000000, or max", c.Rate)
+		}
+	}
+	switch c.Arrivals {
+	case "poisson", "constant":
+		o.Poisson = c.Arrivals == "poisson"
+	default:
+		return wrong("--arrivals %s: must be poisson or constant", c.Arrivals)
+	}
+	for _, n := range []struct {
+		flag        string
+		value, most int
+	}{{"connections", c.Connections, 10_000}, {"items", c.Items, 100_000}, {"features", c.Features, 1000}, {"size", c.Size, c.Items}} {
+		if n.value < 1 || n.value > n.most {
+			return wrong("--%s %d: must be from 1 to %d", n.flag, n.value, n.most)
+		}
+	}
+	for _, d := range []struct {
+		flag  string
+		value time.Duration
+	}{{"duration", c.Duration}, {"outcome-delay", c.OutcomeDelay}, {"retry", c.Retry}, {"decisions", time.Duration(c.Decisions)}} {
+		if d.value < 0 {
+			return wrong("--%s: must not be negative", d.flag)
+		}
+	}
+	if !(c.Outcomes >= 0 && c.Outcomes <= 1) {
+		return wrong("--outcomes %v: must be from 0 to 1", c.Outcomes)
+	}
+	if o.Duration == 0 && o.Decisions == 0 {
+		o.Duration = 10 * time.Second
+	}
+	o.Policy = map[string]any{"name": c.Policy}
+	if strings.HasPrefix(c.Policy, "{") {
+		o.Policy = nil
+		if err := json.Unmarshal([]byte(c.Policy), &o.Policy); err != nil {
+			return wrong("--policy: not JSON: %v", err)
+		}
+	}
+	if c.KeyFile != "" {
+		text, err := os.ReadFile(c.KeyFile)
+		if err != nil {
+			return nil, err
+		}
+		if o.Key = strings.TrimSpace(string(text)); o.Key == "" || strings.ContainsFunc(o.Key, func(r rune) bool { return r <= ' ' || r > '~' }) {
+			return nil, hinted{fmt.Errorf("%s is not a file with one token", c.KeyFile), "vitrine keys add prints a token: it goes there, alone"}
+		}
+	}
+	return o, nil
+}
+
+// pace shows how a run goes: on a terminal each second on one line, elsewhere a line now and then.
+type pace struct {
+	w        io.Writer
+	terminal bool
+	last     time.Duration
+}
+
+func newPace(w io.Writer) *pace {
+	f, ok := w.(*os.File)
+	return &pace{w: w, terminal: ok && term.IsTerminal(int(f.Fd()))}
+}
+
+func (p *pace) report(g load.Progress) {
+	text := fmt.Sprintf("vitrine: %v: %d decisions, %.0f a second, p99 %s ms, %d failed", g.Elapsed.Round(time.Second), g.Decisions, float64(g.Decisions)/g.Elapsed.Seconds(), milliseconds(g.P99), g.Failed)
+	switch {
+	case p.terminal:
+		fmt.Fprintf(p.w, "\r\x1b[K%s", text)
+	case g.Elapsed-p.last >= lineEvery:
+		p.last = g.Elapsed
+		fmt.Fprintln(p.w, text)
+	}
+}
+
+func (p *pace) close() {
+	if p.terminal {
+		fmt.Fprint(p.w, "\r\x1b[K")
+	}
+}
+
+func printJSON(w io.Writer, v any) {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	_ = e.Encode(v) // of numbers
+}
+
+func printLoad(w io.Writer, r *load.Result, c loadCmd) {
+	form := "JSON"
+	if c.Binary {
+		form = "binary"
+	}
+	loop := fmt.Sprintf("open loop, %v a second asked, %s arrivals", r.Asked, c.Arrivals)
+	if r.Asked == 0 {
+		loop = "closed loop, as fast as it goes: latencies are those of callers who wait for each other"
+	}
+	fmt.Fprintf(w, "%s, %d items × %d features, %d connections, %s\n", form, c.Items, c.Features, c.Connections, loop)
+	fmt.Fprintf(w, "%.1f decisions a second in %.1f s\n\n", r.Achieved, r.Seconds)
+	fmt.Fprintf(w, "%-10s %9s %9s %9s %9s %9s %9s  milliseconds\n", "", "count", "p50", "p90", "p99", "p99.9", "max")
+	for _, l := range []struct {
+		name string
+		of   load.Latency
+	}{{"decisions", r.Decisions}, {"outcomes", r.Outcomes}} {
+		fmt.Fprintf(w, "%-10s %9d", l.name, l.of.Count)
+		for _, v := range []float64{l.of.P50, l.of.P90, l.of.P99, l.of.P999, l.of.Max} {
+			fmt.Fprintf(w, " %9s", milliseconds(v))
+		}
+		fmt.Fprintln(w)
+	}
+	fmt.Fprintln(w)
+	if r.Outcomes.Count > 0 {
+		fmt.Fprintf(w, "purchases: %.1f %% of outcomes\n", 100*float64(r.Purchases)/float64(r.Outcomes.Count))
+	}
+	if r.ServerCPU > 0 {
+		fmt.Fprintf(w, "server: %.0f µs of processor time a decision, with its outcomes and learning\n", r.ServerCPU)
+	}
+	fmt.Fprintf(w, "generator: %.0f µs a decision; sent late by p99 %s ms, at most %s ms\n", r.GeneratorCPU, milliseconds(r.Late.P99), milliseconds(r.Late.Max))
+	for _, n := range []struct {
+		count int
+		what  string
+	}{
+		{r.Retries, "requests were tried again"}, {r.Repeated, "decisions had been made by an attempt whose answer was lost"},
+		{r.Untold, "outcomes were not told before the end"},
+	} {
+		if n.count > 0 {
+			fmt.Fprintf(w, "%d %s\n", n.count, n.what)
+		}
+	}
+	for _, kind := range slices.Sorted(maps.Keys(r.Errors)) {
+		fmt.Fprintf(w, "failed: %d × %s\n", r.Errors[kind], kind)
+	}
+}
+
+// milliseconds prints three digits.
+func milliseconds(v float64) string {
+	switch {
+	case v >= 100:
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	case v >= 10:
+		return strconv.FormatFloat(v, 'f', 1, 64)
+	}
+	return strconv.FormatFloat(v, 'f', 2, 64)
+}
+
+// warnOfLoad says in which way the figures are not what was asked for.
+func warnOfLoad(t terminal, r *load.Result) {
+	if r.Interrupted {
+		t.warn("interrupted: this is what was measured until then")
+	}
+	if r.Unsent > 0 {
+		t.warn(fmt.Sprintf("%d decisions that were due were never sent, as all connections were busy: the service did not keep up, and latencies would have grown on", r.Unsent))
+	}
+	if r.Late.P99 > 1 {
+		t.warn(fmt.Sprintf("the generator itself fell behind: 1 %% of the requests were sent %s ms late or more, and this is part of latencies: give it more of the processor, or ask for less", milliseconds(r.Late.P99)))
+	}
+}

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"vitrine/load"
+)
+
+func loaded(t *testing.T, code int, args ...string) (stdout, stderr string) {
+	t.Helper()
+	var out, err bytes.Buffer
+	if got := run(t.Context(), append([]string{"load"}, args...), &out, &err); got != code {
+		t.Fatalf("load %q: exit status %d, want %d: %s", args, got, code, &err)
+	}
+	return out.String(), err.String()
+}
+
+// A service that asks for keys is loaded with one, which stands in a file.
+func TestLoad(t *testing.T) {
+	dir := t.TempDir()
+	path := func(name string) string { return filepath.Join(dir, name) }
+	tokens := map[string]string{}
+	for name, scopes := range map[string]string{"all": "decide,outcome,read,admin", "blind": "decide,outcome"} {
+		var out, errs bytes.Buffer
+		if code := run(t.Context(), []string{"keys", "add", path("keys.toml"), name, "--scopes", scopes}, &out, &errs); code != 0 {
+			t.Fatal(errs.String())
+		}
+		tokens[name] = strings.TrimSpace(out.String())
+		if err := os.WriteFile(path(name), out.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s, err := readService("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Listen, s.Data, s.Keys = "127.0.0.1:0", path("data"), path("keys.toml")
+	url, log, stop := serving(t, s)
+	few := []string{url, "--items", "10", "--features", "2", "--size", "3", "--connections", "4", "--decisions", "50"}
+
+	_, errs := loaded(t, 1, few...)
+	if !strings.Contains(errs, "unauthorized") || !strings.Contains(errs, "--key-file") {
+		t.Error(errs)
+	}
+	_, errs = loaded(t, 1, append(few, "--key-file", path("blind"))...)
+	if !strings.Contains(errs, "forbidden") {
+		t.Error(errs)
+	}
+	few = append(few, "--key-file", path("all"))
+	out, errs := loaded(t, 0, append(few, "--rate", "max", "--acknowledged", path("told"))...)
+	for _, want := range []string{
+		`^JSON, 10 items × 2 features, 4 connections, closed loop, as fast as it goes: latencies are those of callers who wait for each other\n`,
+		`\n[\d.]+ decisions a second in [\d.]+ s\n`, `\ndecisions +50( +[\d.]+){5}\n`, `\noutcomes +\d+( +[\d.]+){5}\n`, `\npurchases: [\d.]+ % of outcomes\n`, `\ngenerator: \d+ µs a decision; sent late`,
+	} {
+		if !regexp.MustCompile(want).MatchString(out) {
+			t.Errorf("%q is not in\n%s", want, out)
+		}
+	}
+	if !strings.Contains(errs, `placement "load" was not there: it is made, with the policy onl-mnl`) {
+		t.Error(errs)
+	}
+	out, errs2 := loaded(t, 0, append(few, "--rate", "500", "--arrivals", "constant", "--binary", "--json", "--acknowledged", path("told"))...)
+	var r load.Result
+	if err := json.Unmarshal([]byte(out), &r); err != nil || r.Decisions.Count != 50 || r.Asked != 500 || strings.Contains(errs2, "was not there") {
+		t.Errorf("%+v, %v, %s", r, err, errs2)
+	}
+	told, err := os.ReadFile(path("told"))
+	if n := strings.Count(string(told), `"shown"`); err != nil || n != 100 {
+		t.Errorf("%d decisions were appended, %v", n, err)
+	}
+	_, errs3 := loaded(t, 1, append(few, "--features", "3")...)
+	if !strings.Contains(errs3, "the placement is for other requests") || !strings.Contains(errs3, "--placement") {
+		t.Error(errs3)
+	}
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+	for _, token := range tokens {
+		if strings.Contains(out+errs+errs2+errs3+log.text.String(), token) {
+			t.Error("a token was printed or logged")
+		}
+	}
+}

@@ -1,0 +1,49 @@
+package load
+
+import (
+	"encoding/json"
+	"io"
+	"sync"
+)
+
+// journal writes a line of JSON for everything that was acknowledged, when it was: each in one write.
+type journal struct {
+	mu sync.Mutex
+	to io.Writer // nil writes nothing
+}
+
+type decided struct {
+	Decision string   `json:"decision_id"`
+	Shown    []string `json:"shown"`
+}
+
+type told struct {
+	Decision string  `json:"decision_id"`
+	Choice   *string `json:"choice"`
+}
+
+func (j *journal) write(line any) error {
+	if j.to == nil {
+		return nil
+	}
+	text, err := json.Marshal(line)
+	if err != nil {
+		return err
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	_, err = j.to.Write(append(text, '\n'))
+	return err
+}
+
+func (j *journal) decided(id string, shown []string) error {
+	return j.write(decided{id, append([]string{}, shown...)})
+}
+
+func (j *journal) told(id, choice string) error {
+	line := told{Decision: id}
+	if choice != "" {
+		line.Choice = &choice
+	}
+	return j.write(line)
+}

@@ -1,0 +1,97 @@
+package load
+
+import (
+	"math/rand/v2"
+	"sync"
+	"time"
+)
+
+// task is a request that is due.
+type task struct {
+	due   time.Time
+	round int // of the decision, from 0 on
+
+	decision, choice string // of an outcome; "" for a decision, and for none
+}
+
+// schedule hands out what is due, in order of time.
+type schedule struct {
+	rate    float64   // decisions a second; 0 is always one at once
+	poisson bool      // gaps are drawn from the exponential distribution
+	most    int       // decisions; 0 is no bound
+	end     time.Time // of decisions; zero is none
+	rng     *rand.Rand
+
+	mu       sync.Mutex
+	round    int       // of the next decision
+	at       time.Time // when it is due
+	outcomes []task    // in order of time
+	over     bool
+	unsent   int
+}
+
+func newSchedule(o *Options, start time.Time, rng *rand.Rand) *schedule {
+	s := &schedule{rate: o.Rate, poisson: o.Poisson, most: o.Decisions, rng: rng, at: start}
+	if o.Duration > 0 {
+		s.end = start.Add(o.Duration)
+	}
+	return s
+}
+
+// gap draws the time between two decisions.
+func (s *schedule) gap() time.Duration {
+	g := 1 / s.rate
+	if s.poisson {
+		g *= s.rng.ExpFloat64()
+	}
+	return time.Duration(g * float64(time.Second))
+}
+
+// next returns what is due next, maybe not yet. There is nothing more for whoever is told so: only those who
+// decide add outcomes, and they come for them.
+func (s *schedule) next(now time.Time) (t task, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.rate == 0 {
+		s.at = now
+	}
+	if !s.over && s.done(now) {
+		s.over = true
+	}
+	if len(s.outcomes) > 0 && (s.over || !s.outcomes[0].due.After(s.at)) {
+		t = s.outcomes[0]
+		s.outcomes = s.outcomes[1:]
+		return t, true
+	}
+	if s.over {
+		return t, false
+	}
+	t = task{due: s.at, round: s.round}
+	s.round++
+	if s.rate > 0 {
+		s.at = s.at.Add(s.gap())
+	}
+	return t, true
+}
+
+// done reports whether there are no more decisions. Those that were due and found no connection are counted.
+func (s *schedule) done(now time.Time) bool {
+	if s.most > 0 && s.round >= s.most {
+		return true
+	}
+	if s.end.IsZero() || s.at.Before(s.end) && now.Before(s.end) {
+		return false
+	}
+	for s.rate > 0 && s.at.Before(s.end) && (s.most == 0 || s.round+s.unsent < s.most) {
+		s.unsent++
+		s.at = s.at.Add(s.gap())
+	}
+	return true
+}
+
+// add has an outcome told later.
+func (s *schedule) add(t task) {
+	s.mu.Lock()
+	s.outcomes = append(s.outcomes, t)
+	s.mu.Unlock()
+}
