@@ -32,9 +32,36 @@ type payload struct {
 	rest      []byte
 }
 
-func (p payload) open() io.ReadCloser {
-	return io.NopCloser(io.MultiReader(strings.NewReader(p.head), bytes.NewReader(p.rest)))
+func (p payload) open() io.ReadCloser { return &p }
+
+// Read implements io.Reader.
+func (p *payload) Read(b []byte) (int, error) {
+	n := copy(b, p.head)
+	p.head = p.head[n:]
+	if n == 0 {
+		n = copy(b, p.rest)
+		p.rest = p.rest[n:]
+	}
+	if n == 0 && len(b) > 0 {
+		return 0, io.EOF
+	}
+	return n, nil
 }
+
+// WriteTo implements io.WriterTo, without a buffer between.
+func (p *payload) WriteTo(w io.Writer) (int64, error) {
+	n, err := io.WriteString(w, p.head)
+	p.head = p.head[n:]
+	if err != nil {
+		return int64(n), err
+	}
+	m, err := w.Write(p.rest)
+	p.rest = p.rest[m:]
+	return int64(n + m), err
+}
+
+// Close implements io.Closer.
+func (*payload) Close() error { return nil }
 
 // answered is what came back.
 type answered struct {

@@ -1,8 +1,11 @@
 package client
 
 import (
+	"bytes"
 	"errors"
+	"io"
 	"testing"
+	"testing/iotest"
 )
 
 func FuzzBinaryAnswer(f *testing.F) {
@@ -26,5 +29,18 @@ func TestBadBinaryAnswers(t *testing.T) {
 	var a Answer
 	if err := a.unmarshalBinary([]byte(good + "\x42\x03new\x19\x00\x00\x00\x00\x00\x00\xe0\x3f")); err != nil || a.Decision != "d" || a.PolicyVersion != 7 || a.Probability[0] != 0.5 {
 		t.Errorf("%+v, %v", a, err) // a field of a later service is skipped
+	}
+}
+
+func TestPayload(t *testing.T) {
+	for _, p := range []payload{{}, {head: "head"}, {rest: []byte("rest")}, {head: "head", rest: []byte("rest")}} {
+		want := []byte(p.head + string(p.rest))
+		if err := iotest.TestReader(p.open(), want); err != nil {
+			t.Error(err)
+		}
+		var b bytes.Buffer
+		if n, err := io.Copy(&b, p.open()); err != nil || n != int64(len(want)) || b.String() != string(want) {
+			t.Errorf("%q, %d, %v, want %q", b.String(), n, err, want)
+		}
 	}
 }
