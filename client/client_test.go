@@ -406,3 +406,32 @@ func keys(v any) (names []string) {
 	}
 	return names
 }
+
+// BenchmarkPrepare encodes a request of 100 items with 10 features.
+func BenchmarkPrepare(b *testing.B) {
+	var r client.Request
+	var f client.Flat
+	for i := range 100 {
+		item := client.Item{ID: fmt.Sprintf("item-%d", i), Features: map[string]any{}}
+		for j := range 10 {
+			v := float64(1000*i+j) / 1e6
+			item.Features[fmt.Sprintf("x%d", j)] = v
+			f.Numbers = append(f.Numbers, v)
+		}
+		r.Items, f.Items = append(r.Items, item), append(f.Items, item.ID)
+	}
+	b.Run("JSON", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := r.Prepare(); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("binary", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			f.Prepare()
+		}
+	})
+}

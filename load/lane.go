@@ -21,11 +21,12 @@ type lane struct {
 
 	in    *bufio.Reader
 	out   *bufio.Writer
-	whole bool // the last answer was read to its end
+	whole bool   // the last answer was read to its end
+	again func() // told of a request that goes over a second connection; may be nil
 }
 
-// RoundTrip implements http.RoundTripper. Where the service has closed an idle connection the request goes over
-// a new one.
+// RoundTrip implements http.RoundTripper. Where a connection that was used before ends without an answer the request
+// goes over a new one: the service closes idle ones.
 func (l *lane) RoundTrip(r *http.Request) (*http.Response, error) {
 	for {
 		fresh, err := l.open(r)
@@ -39,6 +40,9 @@ func (l *lane) RoundTrip(r *http.Request) (*http.Response, error) {
 		l.close()
 		if fresh || begun || r.Context().Err() != nil {
 			return nil, err
+		}
+		if l.again != nil {
+			l.again()
 		}
 		if r.GetBody != nil {
 			again := *r

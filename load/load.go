@@ -159,7 +159,7 @@ func (r *run) report(ended <-chan struct{}, start time.Time) {
 
 // work is one connection. It ends with an error where what was acknowledged cannot be written.
 func (r *run) work(ctx context.Context) error {
-	l := new(lane)
+	l := &lane{again: r.counts.retried}
 	defer l.close()
 	defer context.AfterFunc(ctx, l.stop)()
 	c := &client.Client{Base: r.Base, Key: r.Key, HTTP: l, Patience: r.Patience, Retrying: func(error, time.Duration) { r.counts.retried() }}

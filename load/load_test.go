@@ -6,9 +6,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	neturl "net/url"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -199,5 +203,38 @@ func TestFailures(t *testing.T) {
 	r, err := load.Run(t.Context(), o)
 	if err != nil || r.Errors["404 not-found"] == 0 || len(r.Errors) != 1 || r.Decisions.Count >= 300 {
 		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// Answers that are lost on their way are asked for again, and no decision is made twice.
+func TestRetries(t *testing.T) {
+	engine, url := service(t)
+	behind, err := neturl.Parse(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var n atomic.Int64
+	proxy := &httputil.ReverseProxy{
+		Rewrite:   func(r *httputil.ProxyRequest) { r.SetURL(behind) },
+		Transport: &http.Transport{MaxIdleConnsPerHost: 8},
+		ModifyResponse: func(*http.Response) error {
+			if n.Add(1)%5 == 0 {
+				panic(http.ErrAbortHandler)
+			}
+			return nil
+		},
+	}
+	defer proxy.Transport.(*http.Transport).CloseIdleConnections()
+	losing := httptest.NewServer(proxy)
+	defer losing.Close()
+	o := small(losing.URL)
+	o.Policy, o.Patience, o.Decisions = map[string]any{"name": "uniform"}, time.Minute, 100
+	r, err := load.Run(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stats, err := engine.Stats("p")
+	if err != nil || stats.Decisions != 100 || r.Decisions.Count != 100 || r.Repeated == 0 || r.Retries < r.Repeated || len(r.Errors) > 0 || uint64(r.Outcomes.Count) != stats.Outcomes {
+		t.Errorf("%+v, the service has %+v, %v", r, stats, err)
 	}
 }
