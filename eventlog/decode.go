@@ -162,7 +162,9 @@ func (r *decoder) strings(n int) []string {
 	v := make([]string, n)
 	lengths, total := decoder{buf: r.buf}, 0
 	for range n {
-		total += r.count(len(r.buf))
+		if total += r.count(len(r.buf)); total > len(r.buf) {
+			r.fail(errEarly)
+		}
 	}
 	all := string(r.take(total))
 	if r.err != nil {

@@ -3,6 +3,7 @@ package eventlog_test
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"math"
@@ -262,5 +263,23 @@ func BenchmarkDecode(b *testing.B) {
 		if _, err := eventlog.Decode(entry); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// Lengths whose sum is beyond 32 bits.
+func TestLongIdentities(t *testing.T) {
+	const n = 1 << 16
+	entry := append([]byte{1, 3}, make([]byte, 8)...) // version, kind, time
+	entry = append(entry, 1, 'p', 1, 'd')             // placement, decision
+	entry = append(entry, make([]byte, 32)...)        // request
+	entry = binary.AppendUvarint(entry, n)            // candidates
+	entry = binary.AppendUvarint(entry, n)            // rows
+	entry = append(entry, 0, 0, 0)                    // width, revenues, shown
+	for range n {
+		entry = binary.AppendUvarint(entry, 1<<15+1) // 2³¹ + 2¹⁶ of them
+	}
+	entry = append(entry, make([]byte, 1<<16)...)
+	if _, err := eventlog.Decode(entry); err == nil || !strings.Contains(err.Error(), "ends early") {
+		t.Errorf("%v, want that it ends early", err)
 	}
 }

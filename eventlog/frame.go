@@ -55,11 +55,10 @@ func EntrySize(entry []byte) int {
 // where one frame cannot hold them.
 func EntriesSize(entries ...[]byte) (int, error) {
 	size := 0
-	for _, e := range entries {
-		size += EntrySize(e)
-	}
-	if size > MaxFrame-EmptyFrame {
-		return 0, fmt.Errorf("%w: %d entries take %d bytes, at most %d fit", ErrTooLarge, len(entries), size, MaxFrame-EmptyFrame)
+	for i, e := range entries {
+		if size += EntrySize(e); size > MaxFrame-EmptyFrame {
+			return 0, fmt.Errorf("%w: the first %d of %d take %d bytes, at most %d fit", ErrTooLarge, i+1, len(entries), size, MaxFrame-EmptyFrame)
+		}
 	}
 	return size, nil
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"hash/crc32"
 	"slices"
 	"strings"
@@ -154,4 +155,12 @@ func FuzzDecodeFrame(f *testing.F) {
 			t.Errorf("%x is encoded as %x", data, have)
 		}
 	})
+}
+
+// The sum of many sizes is beyond 32 bits.
+func TestManyLargeEntriesAreTooLarge(t *testing.T) {
+	e := make([]byte, eventlog.MaxFrame/2)
+	if size, err := eventlog.EntriesSize(slices.Repeat([][]byte{e}, 5000)...); !errors.Is(err, eventlog.ErrTooLarge) {
+		t.Errorf("%d bytes, %v, want ErrTooLarge", size, err)
+	}
 }
