@@ -46,6 +46,9 @@ func (s *Store) embed() (err error) {
 	s.complaints = &complaints{to: s.options.Logger}
 	s.server.SetLoggerV2(s.complaints, false, false, false)
 	s.server.Start()
+	if s.complaints.fatal.Load() {
+		return fmt.Errorf("natslog: the server of %s does not start: %s", dir, s.complaints.last())
+	}
 	if !s.server.ReadyForConnections(s.options.Patience) {
 		return fmt.Errorf("natslog: the server of %s is not ready after %v", dir, s.options.Patience)
 	}
@@ -75,6 +78,7 @@ var syncAlways = true
 type complaints struct {
 	to    *slog.Logger
 	error atomic.Pointer[string]
+	fatal atomic.Bool // it has given up
 }
 
 func (*complaints) Noticef(string, ...any) {}
@@ -89,7 +93,10 @@ func (c *complaints) Errorf(format string, args ...any) {
 	c.to.Error(text)
 }
 
-func (c *complaints) Fatalf(format string, args ...any) { c.Errorf(format, args...) }
+func (c *complaints) Fatalf(format string, args ...any) {
+	c.Errorf(format, args...)
+	c.fatal.Store(true)
+}
 
 func (c *complaints) forget() { c.error.Store(nil) }
 

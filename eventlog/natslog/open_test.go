@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -33,6 +34,18 @@ func TestOptions(t *testing.T) {
 		if s, err := natslog.Open(t.Context(), c.options); err == nil || s != nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v, want an error with %q", c.options, err, c.want)
 		}
+	}
+}
+
+// A server that cannot start is not waited for, and says why.
+func TestSpoiltDirectory(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "jetstream"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := natslog.Open(t.Context(), natslog.Options{Dir: dir, Patience: time.Hour})
+	if err == nil || !strings.Contains(err.Error(), dir) || !strings.Contains(err.Error(), "is not a directory") {
+		t.Errorf("%v, want what the server says", err)
 	}
 }
 
