@@ -59,12 +59,12 @@ type Expired struct {
 	Decision string
 }
 
-// SnapshotTaken is a learner's state in a file: the fold of all entries up to a sequence.
+// SnapshotTaken makes a learner remember its state, a version to roll back to.
 type SnapshotTaken struct {
 	Version uint64
-	UpTo    uint64
-	Name    string
-	SHA256  [32]byte
+	UpTo    uint64   // the last entry that is in it
+	Name    string   // of the version
+	SHA256  [32]byte // of the state; zero where it is not known yet, as the engine writes it: the learner may be behind the log
 }
 
 // PolicyRolledBack returns to the state of a snapshot.

@@ -55,7 +55,8 @@ type Bounded interface {
 // Truncater is a store that forgets its oldest entries.
 type Truncater interface {
 	// TruncateBefore removes entries before a sequence, which is at most that
-	// after the last. A store may keep some of them, never remove one more.
+	// after the last. A store may keep some of them, never remove one more, and one
+	// that has been fenced removes none: ErrFenced.
 	TruncateBefore(ctx context.Context, sequence uint64) error
 }
 

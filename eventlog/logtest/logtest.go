@@ -35,6 +35,7 @@ func Run(t *testing.T, open Open) {
 		{"caller's memory", testCallersMemory},
 		{"extent", testExtent},
 		{"truncate", testTruncate},
+		{"truncate while reading", testTruncateWhileReading},
 		{"closed", testClosed},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -371,6 +372,43 @@ func testTruncate(t *testing.T, s eventlog.Store) {
 		t.Errorf("the entry after 20 removed ones has the sequence %d", last)
 	}
 	Want(t, s, 21, entry(21))
+}
+
+// Who reads meanwhile has all entries from where it began up to the end, or learns
+// that they were removed; nobody takes it for damage.
+func testTruncateWhileReading(t *testing.T, s eventlog.Store) {
+	appendAll(t, s, entry(1))
+	truncate(t, s, 1)
+	ctx, stop := context.WithCancel(t.Context())
+	var readers sync.WaitGroup
+	defer readers.Wait()
+	defer stop()
+	for range 3 {
+		readers.Go(func() {
+			for ctx.Err() == nil {
+				x, err := s.(eventlog.Bounded).Extent(t.Context())
+				if err != nil || x.First > x.Last+1 {
+					t.Errorf("[%d, %d], %v", x.First, x.Last, err)
+					return
+				}
+				have, err := Read(s, x.First)
+				if err != nil && !errors.Is(err, eventlog.ErrRemoved) {
+					t.Errorf("reading from %d on: %v", x.First, err)
+					return
+				}
+				for i := range have {
+					if want := entry(int(x.First) + i); !bytes.Equal(have[i], want) {
+						t.Errorf("from %d on: %q, want %q", x.First, have[i], want)
+						return
+					}
+				}
+			}
+		})
+	}
+	for i := 2; i <= 100 && !t.Failed(); i++ {
+		appendAll(t, s, entry(i))
+		truncate(t, s, uint64(i))
+	}
 }
 
 func testClosed(t *testing.T, s eventlog.Store) {

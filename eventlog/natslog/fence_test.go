@@ -13,6 +13,7 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"vitrine/eventlog"
 	"vitrine/eventlog/logtest"
@@ -84,6 +85,90 @@ func TestZombieIsFenced(t *testing.T) {
 	refused(zombie)
 	fill(t, third, 5, 6)
 	logtest.Want(t, third, 1, numbered(1, 6)...)
+}
+
+// A zombie removes nothing: it does not know what its heir needs.
+func TestZombieDoesNotTruncate(t *testing.T) {
+	o := natslog.Options{URL: external(t)}
+	zombie := connect(t, o)
+	fill(t, zombie, 1, 5)
+	heir := connect(t, o)
+	for range 2 {
+		if err := zombie.TruncateBefore(t.Context(), 4); !errors.Is(err, eventlog.ErrFenced) {
+			t.Fatalf("%v, want ErrFenced", err)
+		}
+	}
+	logtest.Want(t, heir, 1, numbered(1, 5)...)
+	if err := heir.TruncateBefore(t.Context(), 4); err != nil {
+		t.Fatal(err)
+	}
+	logtest.Want(t, heir, 4, numbered(4, 5)...)
+	fill(t, heir, 6, 6)
+}
+
+// A stream that somebody has made otherwise may not keep what it acknowledges.
+func TestUnfitStream(t *testing.T) {
+	t.Parallel()
+	o := natslog.Options{URL: external(t)}
+	c, err := nats.Connect(o.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	js, err := jetstream.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, test := range []struct {
+		change func(*jetstream.StreamConfig)
+		want   string
+	}{
+		{func(c *jetstream.StreamConfig) { c.Storage = jetstream.MemoryStorage }, "storage is Memory"},
+		{func(c *jetstream.StreamConfig) { c.Retention = jetstream.InterestPolicy }, "retention is Interest"},
+		{func(c *jetstream.StreamConfig) { c.MaxAge = time.Hour }, "max_age"},
+		{func(c *jetstream.StreamConfig) { c.MaxMsgsPerSubject = 10 }, "max_msgs_per_subject"},
+		{func(c *jetstream.StreamConfig) { c.MaxBytes = 1 << 20 }, "discard is old"},
+		{func(c *jetstream.StreamConfig) { c.NoAck = true }, "no_ack"},
+		{func(c *jetstream.StreamConfig) { c.PersistMode = jetstream.AsyncPersistMode }, "persist_mode"},
+		{func(c *jetstream.StreamConfig) { c.AllowDirect = true }, "allow_direct"},
+		{func(c *jetstream.StreamConfig) { c.MaxMsgSize = 1000 }, "max_msg_size is 1000"},
+		{func(c *jetstream.StreamConfig) { c.MaxBytes, c.Discard = 1<<20, jetstream.DiscardNew }, ""},
+	} {
+		o.Stream = fmt.Sprint("s", i)
+		config := jetstream.StreamConfig{Name: o.Stream, Subjects: []string{o.Stream + ".log"}, Storage: jetstream.FileStorage}
+		test.change(&config)
+		if _, err := js.CreateStream(t.Context(), config); err != nil {
+			t.Fatal(err)
+		}
+		s, err := natslog.Open(t.Context(), o)
+		switch {
+		case err == nil:
+			s.Close()
+			if test.want != "" {
+				t.Errorf("a stream is taken whose %s", test.want)
+			}
+		case test.want == "" || !strings.Contains(err.Error(), test.want):
+			t.Errorf("%v, want %q", err, test.want)
+		}
+	}
+}
+
+// A server that takes only small messages would stop the first large frame.
+func TestSmallMessages(t *testing.T) {
+	t.Parallel()
+	srv, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), MaxPayload: 1 << 18, NoSigs: true, NoLog: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv.Start()
+	defer srv.WaitForShutdown()
+	defer srv.Shutdown()
+	if !srv.ReadyForConnections(10 * time.Second) {
+		t.Fatal("the server does not start")
+	}
+	if _, err := natslog.Open(t.Context(), natslog.Options{URL: srv.ClientURL()}); err == nil || !strings.Contains(err.Error(), "max_payload") {
+		t.Errorf("%v, want that max_payload is too small", err)
+	}
 }
 
 // Of those that open a log at one moment at most one writes at any time, and what

@@ -35,7 +35,7 @@ type Options struct {
 	Stream   string        // "vitrine" where empty
 	Replicas int           // of a stream that is created on external servers; 1 where 0
 	First    uint64        // the sequence of the first entry of a log that is created; 1 where 0
-	ReadOnly bool          // do not take the log over; Append is refused
+	ReadOnly bool          // do not take the log over; Append is refused. A server in the process may mend files all the same: open a Copy
 	Patience time.Duration // for an answer of the server, over several attempts; 30 s where 0
 	Logger   *slog.Logger  // of the server's warnings; nil discards them
 }
@@ -153,24 +153,6 @@ func (s *Store) where() string {
 // subject is that of the log's messages.
 func (s *Store) subject() string { return s.options.Stream + ".log" }
 
-// findStream opens the stream or creates it.
-func (s *Store) findStream(ctx context.Context) (err error) {
-	s.stream, err = s.js.Stream(ctx, s.options.Stream)
-	if !errors.Is(err, jetstream.ErrStreamNotFound) || s.options.ReadOnly {
-		return err
-	}
-	s.stream, err = s.js.CreateStream(ctx, jetstream.StreamConfig{
-		Name:       s.options.Stream,
-		Subjects:   []string{s.subject()},
-		Storage:    jetstream.FileStorage,
-		Retention:  jetstream.LimitsPolicy,
-		Discard:    jetstream.DiscardNew,
-		Replicas:   s.options.Replicas,
-		DenyDelete: true,
-	})
-	return err
-}
-
 // findEnd reads the last frame.
 func (s *Store) findEnd(ctx context.Context) error {
 	info, err := s.stream.Info(ctx)
@@ -198,56 +180,6 @@ func (s *Store) acknowledged() tail {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.end
-}
-
-// Extent implements eventlog.Bounded. Bytes are those of the stream.
-func (s *Store) Extent(ctx context.Context) (eventlog.Extent, error) {
-	if s.isClosed() {
-		return eventlog.Extent{}, eventlog.ErrClosed
-	}
-	end := s.acknowledged()
-	info, err := s.stream.Info(ctx)
-	if err != nil {
-		return eventlog.Extent{}, fmt.Errorf("natslog: %s: %w", s.where(), err)
-	}
-	x := eventlog.Extent{First: end.next, Last: end.next - 1, Bytes: info.State.Bytes}
-	if info.State.Msgs > 0 {
-		f, err := s.frame(ctx, info.State.FirstSeq)
-		if err != nil {
-			return x, s.explain(ctx, s.options.First, err)
-		}
-		x.First = f.First
-	}
-	return x, nil
-}
-
-// TruncateBefore implements eventlog.Truncater. It removes whole frames, and
-// leaves the last one, which has the numbers.
-func (s *Store) TruncateBefore(ctx context.Context, sequence uint64) error {
-	if s.isClosed() {
-		return eventlog.ErrClosed
-	}
-	if s.options.ReadOnly {
-		return eventlog.ErrReadOnly
-	}
-	x, err := s.Extent(ctx)
-	if err != nil {
-		return err
-	}
-	if sequence > x.Last+1 {
-		return x.CheckFrom(sequence)
-	}
-	if sequence <= x.First {
-		return nil
-	}
-	message, err := s.find(ctx, sequence, s.acknowledged())
-	if err != nil {
-		return err
-	}
-	if err := s.stream.Purge(ctx, jetstream.WithPurgeSequence(message)); err != nil {
-		return fmt.Errorf("natslog: removing the messages before %d of %s: %w", message, s.where(), err)
-	}
-	return nil
 }
 
 func (s *Store) isClosed() bool {

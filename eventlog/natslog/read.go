@@ -48,7 +48,7 @@ func (s *Store) entries(ctx context.Context, from uint64, yield func([]byte) boo
 			err = fmt.Errorf("%w: the frame begins with entry %d", errUnreadable, f.First)
 		}
 		if err != nil {
-			return s.explain(ctx, next, err)
+			return s.missing(ctx, next, err)
 		}
 		for i, e := range f.Entries {
 			if f.First+uint64(i) < next {
@@ -64,9 +64,17 @@ func (s *Store) entries(ctx context.Context, from uint64, yield func([]byte) boo
 		}
 	}
 	if next != end.next {
-		return s.explain(ctx, next, fmt.Errorf("%w: entries up to %d were acknowledged", errUnreadable, end.next-1))
+		return s.missing(ctx, next, fmt.Errorf("%w: entries up to %d were acknowledged", errUnreadable, end.next-1))
 	}
 	return nil
+}
+
+// missing tells whether an entry that was there is damaged, or was removed meanwhile.
+func (s *Store) missing(ctx context.Context, entry uint64, err error) error {
+	if x, err := s.Extent(ctx); err == nil && entry < x.First {
+		return x.CheckFrom(entry)
+	}
+	return s.explain(ctx, entry, err)
 }
 
 // locate returns the first damage of the stream, or nil.

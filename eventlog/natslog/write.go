@@ -13,10 +13,11 @@ import (
 	"vitrine/eventlog"
 )
 
-// request is a call of Append.
+// request is a call of Append or TruncateBefore.
 type request struct {
 	entries [][]byte
-	size    int // in a frame
+	size    int  // in a frame
+	confirm bool // commit a frame even without entries
 	done    chan answer
 }
 
@@ -36,13 +37,18 @@ func (s *Store) Append(ctx context.Context, entries ...[]byte) (last uint64, err
 	if s.options.ReadOnly {
 		return 0, eventlog.ErrReadOnly
 	}
+	return s.submit(ctx, &request{entries: entries, size: size})
+}
+
+// submit hands a request to the writer, and waits for the answer.
+func (s *Store) submit(ctx context.Context, r *request) (last uint64, err error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
 	if s.isClosed() {
 		return 0, eventlog.ErrClosed
 	}
-	r := &request{entries: entries, size: size, done: make(chan answer, 1)}
+	r.done = make(chan answer, 1)
 	select {
 	case s.queue <- r:
 	case <-ctx.Done():
@@ -107,11 +113,13 @@ func (s *Store) waiting() *request {
 // is what all later requests are answered with.
 func (s *Store) commitGroup(group []*request) (failed error) {
 	var entries [][]byte
+	confirm := false
 	for _, r := range group {
 		entries = append(entries, r.entries...)
+		confirm = confirm || r.confirm
 	}
 	last := s.acknowledged().next - 1
-	if len(entries) > 0 {
+	if len(entries) > 0 || confirm {
 		ctx, cancel := context.WithTimeout(context.Background(), s.options.Patience)
 		defer cancel()
 		if err := s.commit(ctx, entries); err != nil {
