@@ -58,6 +58,15 @@ type Truncater interface {
 	// after the last. A store may keep some of them, never remove one more, and one
 	// that has been fenced removes none: ErrFenced.
 	TruncateBefore(ctx context.Context, sequence uint64) error
+
+	// FirstSince returns a sequence, all entries before which come before the first that is new.
+	// Entries are asked by bisection: once one is new, later ones are taken to be. A store may
+	// answer with an entry that comes some before the first new one.
+	FirstSince(ctx context.Context, isNew func(entry []byte) (bool, error)) (sequence uint64, err error)
+
+	// FirstWithin returns the sequence of the first entry from which on the log has at most so many
+	// bytes, by the measure of Extent. It reads what comes before.
+	FirstWithin(ctx context.Context, bytes uint64) (sequence uint64, err error)
 }
 
 var (

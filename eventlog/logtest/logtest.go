@@ -35,6 +35,8 @@ func Run(t *testing.T, open Open) {
 		{"caller's memory", testCallersMemory},
 		{"extent", testExtent},
 		{"truncate", testTruncate},
+		{"first since", testFirstSince},
+		{"first within", testFirstWithin},
 		{"truncate while reading", testTruncateWhileReading},
 		{"closed", testClosed},
 	} {
@@ -372,6 +374,79 @@ func testTruncate(t *testing.T, s eventlog.Store) {
 		t.Errorf("the entry after 20 removed ones has the sequence %d", last)
 	}
 	Want(t, s, 21, entry(21))
+}
+
+// Entries are numbered by their first byte. No new one is before what is returned, and not many
+// old ones are after it.
+func testFirstSince(t *testing.T, s eventlog.Store) {
+	cut, ok := s.(eventlog.Truncater)
+	if !ok {
+		t.Skip("not a Truncater")
+	}
+	since := func(n int) (sequence uint64, asked int) {
+		sequence, err := cut.FirstSince(t.Context(), func(e []byte) (bool, error) { asked++; return int(e[0]) >= n, nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		return sequence, asked
+	}
+	if first, asked := since(0); first != 1 || asked != 0 {
+		t.Errorf("of no entries the first is %d, after asking %d", first, asked)
+	}
+	for i := 1; i <= 199; i += 2 {
+		appendAll(t, s, []byte{byte(i)}, []byte{byte(i + 1)})
+	}
+	truncate(t, s, 41)
+	first := extent(t, s).First
+	for n := 30; n <= 202; n++ {
+		have, asked := since(n)
+		want := min(max(uint64(n), first), 201)
+		if have > want || have < first || want-have > 2 {
+			t.Errorf("of [%d, 200] the first since %d is %d", first, n, have)
+		}
+		if asked > 10 {
+			t.Errorf("%d entries are asked of 160", asked)
+		}
+	}
+	broken := errors.New("broken")
+	if _, err := cut.FirstSince(t.Context(), func([]byte) (bool, error) { return false, broken }); !errors.Is(err, broken) {
+		t.Errorf("%v, want %v", err, broken)
+	}
+}
+
+// What is left after the cut is within the bytes, and would not be with one append more.
+func testFirstWithin(t *testing.T, s eventlog.Store) {
+	cut, ok := s.(eventlog.Truncater)
+	if !ok {
+		t.Skip("not a Truncater")
+	}
+	within := func(bytes uint64) uint64 {
+		sequence, err := cut.FirstWithin(t.Context(), bytes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return sequence
+	}
+	if first := within(0); first != 1 {
+		t.Errorf("of no entries the first is %d", first)
+	}
+	for i := 1; i <= 60; i++ {
+		appendAll(t, s, make([]byte, 100*i))
+	}
+	whole := extent(t, s).Bytes
+	if first := within(whole); first != 1 {
+		t.Errorf("%d bytes from %d on, in a log of as many", whole, first)
+	}
+	for _, bytes := range []uint64{whole - 1, whole / 2, whole / 4, 10_000} {
+		first := within(bytes)
+		truncate(t, s, first)
+		left := extent(t, s).Bytes
+		if more := left + 100*(first-1); left > bytes || more+500 < bytes {
+			t.Errorf("from %d on the log has %d bytes, want at most %d and not much less", first, left, bytes)
+		}
+	}
+	truncate(t, s, within(0))
+	Want(t, s, 61)
 }
 
 // Who reads meanwhile has all entries from where it began up to the end, or learns

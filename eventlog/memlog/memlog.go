@@ -6,6 +6,7 @@ import (
 	"context"
 	"iter"
 	"slices"
+	"sort"
 	"sync"
 
 	"vitrine/eventlog"
@@ -117,6 +118,40 @@ func (s *Store) TruncateBefore(ctx context.Context, sequence uint64) error {
 	}
 	s.entries, s.removed = slices.Clone(s.entries[n:]), sequence-1
 	return nil
+}
+
+// FirstSince implements eventlog.Truncater.
+func (s *Store) FirstSince(ctx context.Context, isNew func(entry []byte) (bool, error)) (uint64, error) {
+	entries, x, err := s.all(ctx)
+	n := sort.Search(len(entries), func(i int) bool {
+		if err != nil {
+			return true
+		}
+		var found bool
+		found, err = isNew(entries[i])
+		return found
+	})
+	return x.First + uint64(n), err
+}
+
+// FirstWithin implements eventlog.Truncater.
+func (s *Store) FirstWithin(ctx context.Context, bytes uint64) (uint64, error) {
+	entries, x, err := s.all(ctx)
+	n := 0
+	for ; n < len(entries) && x.Bytes > bytes; n++ {
+		x.Bytes -= uint64(len(entries[n]))
+	}
+	return x.First + uint64(n), err
+}
+
+// all returns the entries that there are. Later appends do not change them.
+func (s *Store) all(ctx context.Context) ([][]byte, eventlog.Extent, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.closed {
+		return nil, eventlog.Extent{}, eventlog.ErrClosed
+	}
+	return s.entries, s.extent(), ctx.Err()
 }
 
 // Close implements eventlog.Store, and forgets the entries.

@@ -140,6 +140,7 @@ func decodeAfter(before *eventlog.Frame, data []byte) (eventlog.Frame, error) {
 // message is one of the stream, with its own sequence there.
 type message struct {
 	sequence uint64
+	size     uint64 // that the server counts for it
 	data     []byte
 }
 
@@ -191,13 +192,25 @@ func (s *Store) next(ctx context.Context, incoming jetstream.MessagesContext, wa
 			return message{}, err
 		}
 		if meta.Sequence.Stream == want {
-			return message{want, m.Data()}, nil
+			return message{want, stored(m), m.Data()}, nil
 		}
 		if err := s.lookUp(ctx, want); err != nil {
 			return message{}, err
 		}
 		return message{}, fmt.Errorf("message %d: %w: the server leaves it out", want, errUnreadable)
 	}
+}
+
+// stored returns the bytes that a message takes in a file of the server: its own, those of its
+// subject and its headers as text, and 34 of the record.
+func stored(m jetstream.Msg) uint64 {
+	size := 34 + len(m.Subject()) + len(m.Data()) + len("NATS/1.0\r\n\r\n")
+	for name, values := range m.Headers() {
+		for _, v := range values {
+			size += len(name) + len(": \r\n") + len(v)
+		}
+	}
+	return uint64(size)
 }
 
 func nextWithin(ctx context.Context, incoming jetstream.MessagesContext, wait time.Duration) (jetstream.Msg, error) {
@@ -230,11 +243,15 @@ func (s *Store) frame(ctx context.Context, sequence uint64) (eventlog.Frame, err
 	case err != nil:
 		return eventlog.Frame{}, err
 	}
-	f, err := eventlog.DecodeFrame(m.Data)
+	return s.decode(sequence, m.Data)
+}
+
+func (s *Store) decode(sequence uint64, data []byte) (eventlog.Frame, error) {
+	f, err := eventlog.DecodeFrame(data)
 	if err != nil {
-		return f, fmt.Errorf("message %d: %w: %w", sequence, errUnreadable, err)
+		err = fmt.Errorf("message %d: %w: %w", sequence, errUnreadable, err)
 	}
-	return f, nil
+	return f, err
 }
 
 // find returns the message with an entry, or one before it, by bisection: no

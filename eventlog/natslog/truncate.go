@@ -42,6 +42,83 @@ func (s *Store) first(ctx context.Context) (eventlog.Frame, jetstream.StreamStat
 	}
 }
 
+// FirstSince implements eventlog.Truncater, by the first entries of frames: it returns that of
+// the last frame that does not begin with a new one.
+func (s *Store) FirstSince(ctx context.Context, isNew func(entry []byte) (bool, error)) (uint64, error) {
+	end := s.acknowledged()
+	f, state, err := s.first(ctx)
+	if err != nil {
+		return 0, s.explain(ctx, s.options.First, err)
+	}
+	if state.Msgs == 0 {
+		return end.next, nil
+	}
+	old := f.First                             // entries before it are old
+	low, high := state.FirstSeq, end.message+1 // old frames end before high
+	for low < high {
+		middle := low + (high-low)/2
+		f, at, err := s.filled(ctx, middle, high)
+		if err != nil {
+			return 0, s.missing(ctx, old, err)
+		}
+		if at == high {
+			high = middle
+			continue
+		}
+		found, err := isNew(f.Entries[0])
+		switch {
+		case err != nil:
+			return 0, fmt.Errorf("entry %d: %w", f.First, err)
+		case found:
+			high = middle
+		default:
+			old, low = f.First, at+1
+		}
+	}
+	return old, nil
+}
+
+// filled returns the first frame with entries of messages from first on, or last where there is
+// none before that.
+func (s *Store) filled(ctx context.Context, first, last uint64) (f eventlog.Frame, at uint64, err error) {
+	for at = first; at < last; at++ {
+		if f, err = s.frame(ctx, at); err != nil || len(f.Entries) > 0 {
+			return f, at, err
+		}
+	}
+	return f, at, nil
+}
+
+// FirstWithin implements eventlog.Truncater.
+func (s *Store) FirstWithin(ctx context.Context, bytes uint64) (uint64, error) {
+	end := s.acknowledged()
+	first, state, err := s.first(ctx)
+	if err != nil {
+		return 0, s.explain(ctx, s.options.First, err)
+	}
+	if state.Msgs == 0 {
+		return end.next, nil
+	}
+	next, left := first.First, state.Bytes
+	if left <= bytes {
+		return next, nil
+	}
+	for m, err := range s.messages(ctx, state.FirstSeq, end.message) {
+		var f eventlog.Frame
+		if err == nil {
+			f, err = s.decode(m.sequence, m.data)
+		}
+		if err != nil {
+			return 0, s.missing(ctx, next, err)
+		}
+		next, left = f.Next(), left-min(left, m.size)
+		if left <= bytes && next > first.First { // not by a frame without entries
+			break
+		}
+	}
+	return next, nil
+}
+
 // TruncateBefore implements eventlog.Truncater. It removes whole frames, and
 // leaves the last one, which has the numbers. A writer that another one has followed is
 // refused: it has a frame acknowledged first.
