@@ -305,7 +305,7 @@ func TestSlowDisk(t *testing.T) {
 	if have, err := logtest.Read(s, 1); err != nil || len(have) != 3*64 {
 		t.Errorf("%d entries of %d, %v", len(have), 3*64, err)
 	}
-	if n := messages(t, url); n > 64 {
+	if n := stateOf(t, url).Msgs; n > 64 {
 		t.Errorf("%d messages for %d appends of 64 callers", n, 3*64)
 	}
 	f.delay.Store(int64(150 * time.Millisecond))
@@ -316,8 +316,8 @@ func TestSlowDisk(t *testing.T) {
 	}
 }
 
-// messages counts those of the stream.
-func messages(t *testing.T, url string) uint64 {
+// stateOf is what the server says of the stream.
+func stateOf(t *testing.T, url string) nats.StreamState {
 	t.Helper()
 	c, err := nats.Connect(url)
 	if err != nil {
@@ -332,7 +332,7 @@ func messages(t *testing.T, url string) uint64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return info.State.Msgs
+	return info.State
 }
 
 // The server is gone: appends fail within the store's patience, and say that
@@ -362,6 +362,23 @@ func TestServerGone(t *testing.T) {
 		if err == nil || errors.As(err, new(*eventlog.DamageError)) {
 			t.Errorf("reading without a server: %v, want an error that is not of damage", err)
 		}
+	}
+}
+
+// Readers leave nothing on the server, however far they have come.
+func TestReadersLeaveNothing(t *testing.T) {
+	t.Parallel()
+	o := natslog.Options{URL: external(t)}
+	s := connect(t, o)
+	fill(t, s, 1, 5)
+	for range 5 {
+		for range s.Entries(t.Context(), 1) {
+			break
+		}
+		logtest.Want(t, s, 1, numbered(1, 5)...)
+	}
+	if n := stateOf(t, o.URL).Consumers; n > 0 {
+		t.Errorf("%d consumers are left", n)
 	}
 }
 

@@ -156,6 +156,7 @@ func (s *Store) messages(ctx context.Context, first, last uint64) iter.Seq2[mess
 			yield(message{}, err)
 			return
 		}
+		defer s.discard(ctx, consumer)
 		incoming, err := consumer.Messages(jetstream.PullMaxMessagesWithBytesLimit(4096, 16*eventlog.MaxFrame))
 		if err != nil {
 			yield(message{}, err)
@@ -168,6 +169,15 @@ func (s *Store) messages(ctx context.Context, first, last uint64) iter.Seq2[mess
 				return
 			}
 		}
+	}
+}
+
+// discard ends a consumer. The server would keep it for minutes, and has room for some only.
+func (s *Store) discard(ctx context.Context, c jetstream.Consumer) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), attempt)
+	defer cancel()
+	if info := c.CachedInfo(); info != nil {
+		s.stream.DeleteConsumer(ctx, info.Name) // it ends by itself otherwise
 	}
 }
 
