@@ -82,6 +82,8 @@ var (
 	ErrRemoved = errors.New("eventlog: entries were removed")
 	// ErrBeyond is of entries that the log does not have yet.
 	ErrBeyond = errors.New("eventlog: the log ends before")
+	// ErrHeld is of a removal while somebody copies the log.
+	ErrHeld = errors.New("eventlog: a copy of the log is being made")
 	// ErrReadOnly is of an append to a log opened for reading.
 	ErrReadOnly = errors.New("eventlog: the log is open for reading only")
 	// ErrClosed is of a closed store.

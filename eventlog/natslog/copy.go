@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"vitrine/internal/replace"
 )
 
 // Copy copies the log of a directory to another one, which is made. The log is
@@ -24,8 +26,10 @@ func Copy(ctx context.Context, to, from string, progress func(done, total int64)
 	if info, err := os.Stat(filepath.Join(from, "jetstream")); err != nil || !info.IsDir() {
 		return fmt.Errorf("natslog: %s: %w: it has no log, which is a directory %q and what is in it", from, fs.ErrNotExist, "jetstream")
 	}
-	// The mark comes first: what it guards is in the files already.
-	if err := copyMark(to, from); err != nil {
+	// The mark comes first: the end that it guards is in the files already. Where it begins is
+	// read again after the files.
+	before, err := copyMark(to, from)
+	if err != nil {
 		return err
 	}
 	files, total, err := logFiles(from)
@@ -44,29 +48,54 @@ func Copy(ctx context.Context, to, from string, progress func(done, total int64)
 			return err
 		}
 	}
+	if _, after, err := readMark(from); err == nil && before.first > 0 && after.first > before.first {
+		return replace.File(filepath.Join(to, "mark"), bounds{before.next, after.first}.encode())
+	}
 	return nil
 }
 
-// copyMark copies the mark. One that is being written may look damaged for a moment.
-func copyMark(to, from string) error {
-	var data []byte
-	for range 10 {
-		var err error
-		if data, err = os.ReadFile(filepath.Join(from, "mark")); errors.Is(err, fs.ErrNotExist) {
-			return nil
-		} else if err != nil {
-			return err
-		}
-		if _, err := decodeMark(data); err == nil {
-			break
-		}
+// copyMark copies the mark, and returns what it guards.
+func copyMark(to, from string) (bounds, error) {
+	data, b, err := readMark(from)
+	if err != nil || data == nil {
+		return bounds{}, err
 	}
 	out, err := create(to, "mark")
 	if err != nil {
-		return err
+		return bounds{}, err
 	}
 	_, err = out.Write(data)
-	return errors.Join(err, out.Sync(), out.Close())
+	return b, errors.Join(err, out.Sync(), out.Close())
+}
+
+// readMark reads the mark of a directory, nil where there is none. One that is being written may
+// look damaged for a moment; one that is damaged guards nothing.
+func readMark(dir string) (data []byte, b bounds, err error) {
+	for range 10 {
+		if data, err = os.ReadFile(filepath.Join(dir, "mark")); errors.Is(err, fs.ErrNotExist) {
+			return nil, bounds{}, nil
+		} else if err != nil {
+			return nil, bounds{}, err
+		}
+		if b, err = decodeMark(data); err == nil {
+			break
+		}
+	}
+	return data, b, nil
+}
+
+// Hold keeps the entries of a directory's log, which may be in use, until release: TruncateBefore
+// is refused with eventlog.ErrHeld. So a snapshot that is read before the log is copied has all that the
+// copy lacks.
+func Hold(dir string) (release func() error, err error) {
+	l, err := hold(dir)
+	if errors.Is(err, fs.ErrNotExist) { // nobody has the log open
+		return func() error { return nil }, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return l.release, nil
 }
 
 // logFiles lists the server's files, but for its summaries. The last block of messages,

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"vitrine/eventlog"
 	"vitrine/eventlog/logtest"
 	"vitrine/eventlog/natslog"
 )
@@ -102,6 +103,37 @@ func TestCopyInUse(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// While a log is held nothing of it is removed.
+func TestHold(t *testing.T) {
+	dir := t.TempDir()
+	if release, err := natslog.Hold(dir); err != nil || release() != nil {
+		t.Errorf("a directory without a log: %v", err)
+	}
+	s := connect(t, natslog.Options{Dir: dir})
+	fill(t, s, 1, 5)
+	var releases []func() error
+	for range 2 {
+		release, err := natslog.Hold(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		releases = append(releases, release)
+	}
+	for _, release := range releases {
+		if err := s.TruncateBefore(t.Context(), 4); !errors.Is(err, eventlog.ErrHeld) {
+			t.Errorf("%v, want ErrHeld", err)
+		}
+		if err := release(); err != nil {
+			t.Error(err)
+		}
+	}
+	logtest.Want(t, s, 1, numbered(1, 5)...)
+	if err := s.TruncateBefore(t.Context(), 4); err != nil {
+		t.Fatal(err)
+	}
+	logtest.Want(t, s, 4, numbered(4, 5)...)
 }
 
 func TestCopyRefuses(t *testing.T) {

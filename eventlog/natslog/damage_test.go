@@ -2,8 +2,10 @@ package natslog_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -178,6 +180,62 @@ func TestLostTail(t *testing.T) {
 	defer s.Close()
 	logtest.Want(t, s, 1, numbered(1, 58)...)
 	fill(t, s, 59, 60)
+}
+
+// The first file is missing: that looks like a log whose oldest entries were removed, and was not.
+func TestLostHead(t *testing.T) {
+	dir := t.TempDir()
+	s := connect(t, natslog.Options{Dir: dir})
+	for range 40 {
+		if _, err := s.Append(t.Context(), make([]byte, 500_000)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.TruncateBefore(t.Context(), 5); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	connect(t, natslog.Options{Dir: dir}).Close()
+	if err := os.Remove(inMsgs(dir, "1.blk")); err != nil {
+		t.Fatal(err)
+	}
+	_, err := natslog.Open(t.Context(), natslog.Options{Dir: dir})
+	var damage *eventlog.DamageError
+	if !errors.As(err, &damage) || damage.Sequence != 5 || !strings.Contains(err.Error(), "begin with entry 17") {
+		t.Fatalf("%v, want a DamageError of entry 5", err)
+	}
+	if err := os.Remove(filepath.Join(dir, "mark")); err != nil {
+		t.Fatal(err)
+	}
+	s = connect(t, natslog.Options{Dir: dir})
+	if x, err := s.Extent(t.Context()); err != nil || x.First != 17 || x.Last != 40 {
+		t.Errorf("[%d, %d], %v", x.First, x.Last, err)
+	}
+}
+
+// Marks of before had no beginning.
+func TestEarlierMark(t *testing.T) {
+	dir, _ := filled(t, false)
+	path := filepath.Join(dir, "mark")
+	mark := func(next uint64) []byte {
+		data := binary.LittleEndian.AppendUint64([]byte("VLOGMARK"), next)
+		return binary.LittleEndian.AppendUint32(data, crc32.Checksum(data, crc32.MakeTable(crc32.Castagnoli)))
+	}
+	if err := os.WriteFile(path, mark(entries+2), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := natslog.Open(t.Context(), natslog.Options{Dir: dir}); !errors.As(err, new(*eventlog.DamageError)) {
+		t.Errorf("%v, want a DamageError", err)
+	}
+	if err := os.WriteFile(path, mark(entries+1), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	open(t, dir).Close()
+	if data, err := os.ReadFile(path); err != nil || len(data) != 28 || data[16] != 1 {
+		t.Errorf("the mark is %x, %v, want one of 28 bytes that begins with entry 1", data, err)
+	}
 }
 
 func TestDamagedMark(t *testing.T) {

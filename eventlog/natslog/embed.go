@@ -23,6 +23,9 @@ func (s *Store) embed() (err error) {
 	if s.lock, err = lockDir(dir); err != nil {
 		return err
 	}
+	if err := keepHolds(dir); err != nil {
+		return err
+	}
 	if s.mark, err = openMark(filepath.Join(dir, "mark")); err != nil {
 		return err
 	}

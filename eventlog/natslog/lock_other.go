@@ -4,13 +4,19 @@ package natslog
 
 import (
 	"fmt"
+	"io/fs"
 	"runtime"
 )
 
-type dirLock struct{}
+type fileLock struct{}
 
-func lockDir(dir string) (*dirLock, error) {
+func lockDir(dir string) (*fileLock, error) {
 	return nil, fmt.Errorf("natslog: a log in a directory needs a file lock, which %s lacks: give the URL of a server", runtime.GOOS)
 }
 
-func (*dirLock) release() error { return nil }
+func keepHolds(dir string) error { return nil }
+
+func hold(dir string) (*fileLock, error)    { return nil, fs.ErrNotExist }
+func noHolds(dir string) (*fileLock, error) { return nil, fs.ErrNotExist }
+
+func (*fileLock) release() error { return nil }

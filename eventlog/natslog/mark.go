@@ -7,28 +7,36 @@ import (
 	"hash/crc32"
 	"io"
 	"os"
+	"sync"
 
 	"vitrine/eventlog"
 )
 
-// mark is a file beside the server's with the last sequence that was
-// acknowledged. The server cuts off what it finds damaged at the end of its
-// files, and what is left looks like a shorter log; the mark tells.
+// mark is a file beside the server's with where the log begins and ends. The server cuts off
+// what it finds damaged at the end of its files, and what is left looks like a shorter log;
+// without its first file it looks like one whose oldest entries were removed. The mark tells.
 //
 // It is written after every frame and not synced: it outlives the process, and after a
-// power failure may be older than the log, which it then guards that much less.
+// power failure may be older than the log, which it then guards that much less. Before entries
+// are removed it is synced.
 //
 //	magic  8 bytes   "VLOGMARK"
 //	next   8 bytes   the sequence after the last acknowledged, little endian
+//	first  8 bytes   entries before it may have been removed; left out in earlier logs
 //	crc    4 bytes   CRC-32C of all before
 type mark struct {
 	file *os.File
-	next uint64
+	mu   sync.Mutex
+	bounds
 }
 
+// bounds are what a mark guards; zeros are nothing.
+type bounds struct{ next, first uint64 }
+
 const (
-	markMagic = "VLOGMARK"
-	markSize  = len(markMagic) + 8 + 4
+	markMagic   = "VLOGMARK"
+	markSize    = len(markMagic) + 8 + 8 + 4
+	oldMarkSize = markSize - 8
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -43,7 +51,7 @@ func openMark(path string) (*mark, error) {
 	m := &mark{file: file}
 	data, err := io.ReadAll(io.LimitReader(file, int64(markSize)+1))
 	if err == nil && len(data) > 0 {
-		m.next, err = decodeMark(data)
+		m.bounds, err = decodeMark(data)
 	}
 	if err != nil {
 		file.Close()
@@ -52,32 +60,63 @@ func openMark(path string) (*mark, error) {
 	return m, nil
 }
 
-func encodeMark(next uint64) []byte {
-	data := binary.LittleEndian.AppendUint64([]byte(markMagic), next)
+func (b bounds) encode() []byte {
+	data := binary.LittleEndian.AppendUint64([]byte(markMagic), b.next)
+	data = binary.LittleEndian.AppendUint64(data, b.first)
 	return binary.LittleEndian.AppendUint32(data, crc32.Checksum(data, castagnoli))
 }
 
-func decodeMark(data []byte) (next uint64, err error) {
-	if len(data) != markSize || string(data[:len(markMagic)]) != markMagic ||
-		binary.LittleEndian.Uint32(data[markSize-4:]) != crc32.Checksum(data[:markSize-4], castagnoli) {
-		return 0, errors.New("the mark of the last acknowledged entry is damaged: verify the log, then remove the file")
+func decodeMark(data []byte) (b bounds, err error) {
+	size := len(data)
+	if size != markSize && size != oldMarkSize || string(data[:len(markMagic)]) != markMagic ||
+		binary.LittleEndian.Uint32(data[size-4:]) != crc32.Checksum(data[:size-4], castagnoli) {
+		return bounds{}, errors.New("the mark of the first and the last entry is damaged: verify the log, then remove the file")
 	}
-	return binary.LittleEndian.Uint64(data[len(markMagic):]), nil
+	b.next = binary.LittleEndian.Uint64(data[len(markMagic):])
+	if size == markSize {
+		b.first = binary.LittleEndian.Uint64(data[len(markMagic)+8:])
+	}
+	return b, nil
 }
 
+// set moves the end.
 func (m *mark) set(end tail) error {
-	_, err := m.file.WriteAt(encodeMark(end.next), 0)
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	m.next = end.next
+	return m.write()
+}
+
+// cut moves the beginning, on the disk too: what removes entries comes after it.
+func (m *mark) cut(first uint64) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.first = max(m.first, first)
+	return errors.Join(m.write(), m.file.Sync())
+}
+
+func (m *mark) write() error {
+	_, err := m.file.WriteAt(m.encode(), 0)
 	return err
 }
 
-// check compares the mark with where the log ends.
-func (m *mark) check(end tail) error {
-	if end.next >= m.next {
-		return nil
+// check compares the mark with where the log begins and ends. One that does not know the
+// beginning learns it.
+func (m *mark) check(first uint64, end tail) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.first == 0 {
+		m.first = first
 	}
-	return &eventlog.DamageError{Sequence: end.next, Err: fmt.Errorf(
-		"its files end there, and entries up to %d were acknowledged: restore a backup, or remove %s to go on without them", m.next-1, m.file.Name())}
+	switch {
+	case end.next < m.next:
+		return &eventlog.DamageError{Sequence: end.next, Err: fmt.Errorf(
+			"its files end there, and entries up to %d were acknowledged: restore a backup, or remove %s to go on without them", m.next-1, m.file.Name())}
+	case first > m.first:
+		return &eventlog.DamageError{Sequence: m.first, Err: fmt.Errorf(
+			"its files begin with entry %d, and those from %d on were not removed: restore a backup, or remove %s to go on without them", first, m.first, m.file.Name())}
+	}
+	return nil
 }
 
 func (m *mark) close() error {

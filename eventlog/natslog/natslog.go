@@ -46,7 +46,7 @@ type Store struct {
 	server     *server.Server // in the process; nil where it is external
 	complaints *complaints    // of the server in the process
 	writer     string         // names this store among all that open the log
-	lock       *dirLock
+	lock       *fileLock
 	mark       *mark // nil where the server is external
 	conn       *nats.Conn
 	js         jetstream.JetStream
@@ -129,7 +129,11 @@ func (s *Store) open(ctx context.Context) (err error) {
 		return err
 	}
 	if s.mark != nil {
-		if err := s.mark.check(s.end); err != nil {
+		x, err := s.Extent(ctx)
+		if err != nil {
+			return err
+		}
+		if err := s.mark.check(x.First, s.end); err != nil {
 			return err
 		}
 	}

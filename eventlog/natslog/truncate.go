@@ -121,7 +121,7 @@ func (s *Store) FirstWithin(ctx context.Context, bytes uint64) (uint64, error) {
 
 // TruncateBefore implements eventlog.Truncater. It removes whole frames, and
 // leaves the last one, which has the numbers. A writer that another one has followed is
-// refused: it has a frame acknowledged first.
+// refused: it has a frame acknowledged first. So is one whose directory is held: ErrHeld.
 func (s *Store) TruncateBefore(ctx context.Context, sequence uint64) error {
 	if s.options.ReadOnly {
 		return eventlog.ErrReadOnly
@@ -140,8 +140,22 @@ func (s *Store) TruncateBefore(ctx context.Context, sequence uint64) error {
 	if err != nil {
 		return err
 	}
+	f, err := s.frame(ctx, message)
+	if err != nil {
+		return s.missing(ctx, x.First, err)
+	}
 	if _, err := s.submit(ctx, &request{confirm: true}); err != nil {
 		return err
+	}
+	if s.mark != nil {
+		alone, err := noHolds(s.options.Dir)
+		if err != nil {
+			return err
+		}
+		defer alone.release()
+		if err := s.mark.cut(f.First); err != nil {
+			return fmt.Errorf("natslog: %w", err)
+		}
 	}
 	if err := s.stream.Purge(ctx, jetstream.WithPurgeSequence(message)); err != nil {
 		return fmt.Errorf("natslog: removing the messages before %d of %s: %w", message, s.where(), err)
