@@ -50,4 +50,51 @@ func BenchmarkOpen(b *testing.B) {
 	}
 }
 
+// BenchmarkTruncate measures how a log of so many frames of 3 entries of 1 KB is cut: where, by a time
+// and by a size with 10 MB before it, and removing them.
+func BenchmarkTruncate(b *testing.B) {
+	natslog.SetSync(false)
+	s := connect(b, natslog.Options{Dir: b.TempDir()})
+	natslog.SetSync(true)
+	e := make([]byte, 1024)
+	for range 60_000 {
+		if _, err := s.Append(b.Context(), e, e, e); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.Run("since", func(b *testing.B) {
+		for b.Loop() {
+			asked := 0
+			if _, err := s.FirstSince(b.Context(), func([]byte) (bool, error) { asked++; return asked%2 == 0, nil }); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	within := func() (first uint64) {
+		x, err := s.Extent(b.Context())
+		if err == nil {
+			first, err = s.FirstWithin(b.Context(), x.Bytes-min(x.Bytes, 10e6))
+		}
+		if err != nil {
+			b.Fatal(err)
+		}
+		return first
+	}
+	b.Run("within", func(b *testing.B) {
+		for b.Loop() {
+			within()
+		}
+	})
+	b.Run("remove", func(b *testing.B) {
+		for b.Loop() {
+			b.StopTimer()
+			first := within()
+			b.StartTimer()
+			if err := s.TruncateBefore(b.Context(), first); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
 func BenchmarkEntries(b *testing.B) { logtest.BenchmarkEntries(b, open) }

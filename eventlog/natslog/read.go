@@ -7,6 +7,7 @@ import (
 	"iter"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"vitrine/eventlog"
@@ -107,7 +108,7 @@ func (s *Store) explain(ctx context.Context, entry uint64, err error) error {
 func (s *Store) frames(ctx context.Context, first, last uint64) iter.Seq2[eventlog.Frame, error] {
 	return func(yield func(eventlog.Frame, error) bool) {
 		var before *eventlog.Frame
-		for m, err := range s.messages(ctx, first, last) {
+		for m, err := range s.messages(ctx, first, last, true) {
 			var f eventlog.Frame
 			if err == nil {
 				if f, err = decodeAfter(before, m.data); err != nil {
@@ -140,17 +141,18 @@ func decodeAfter(before *eventlog.Frame, data []byte) (eventlog.Frame, error) {
 // message is one of the stream, with its own sequence there.
 type message struct {
 	sequence uint64
-	size     uint64 // that the server counts for it
 	data     []byte
+	headers  nats.Header
 }
 
 // messages yields those of the stream from first to last, without a hole, or
-// an error.
-func (s *Store) messages(ctx context.Context, first, last uint64) iter.Seq2[message, error] {
+// an error. Those without data are cheaper.
+func (s *Store) messages(ctx context.Context, first, last uint64, data bool) iter.Seq2[message, error] {
 	return func(yield func(message, error) bool) {
 		consumer, err := s.stream.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{
 			DeliverPolicy: jetstream.DeliverByStartSequencePolicy,
 			OptStartSeq:   first,
+			HeadersOnly:   !data,
 		})
 		if err != nil {
 			yield(message{}, err)
@@ -202,25 +204,13 @@ func (s *Store) next(ctx context.Context, incoming jetstream.MessagesContext, wa
 			return message{}, err
 		}
 		if meta.Sequence.Stream == want {
-			return message{want, stored(m), m.Data()}, nil
+			return message{want, m.Data(), m.Headers()}, nil
 		}
 		if err := s.lookUp(ctx, want); err != nil {
 			return message{}, err
 		}
 		return message{}, fmt.Errorf("message %d: %w: the server leaves it out", want, errUnreadable)
 	}
-}
-
-// stored returns the bytes that a message takes in a file of the server: its own, those of its
-// subject and its headers as text, and 34 of the record.
-func stored(m jetstream.Msg) uint64 {
-	size := 34 + len(m.Subject()) + len(m.Data()) + len("NATS/1.0\r\n\r\n")
-	for name, values := range m.Headers() {
-		for _, v := range values {
-			size += len(name) + len(": \r\n") + len(v)
-		}
-	}
-	return uint64(size)
 }
 
 func nextWithin(ctx context.Context, incoming jetstream.MessagesContext, wait time.Duration) (jetstream.Msg, error) {

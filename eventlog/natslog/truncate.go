@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"vitrine/eventlog"
@@ -99,24 +101,43 @@ func (s *Store) FirstWithin(ctx context.Context, bytes uint64) (uint64, error) {
 	if state.Msgs == 0 {
 		return end.next, nil
 	}
-	next, left := first.First, state.Bytes
-	if left <= bytes {
-		return next, nil
+	if state.Bytes <= bytes {
+		return first.First, nil
 	}
-	for m, err := range s.messages(ctx, state.FirstSeq, end.message) {
-		var f eventlog.Frame
-		if err == nil {
-			f, err = s.decode(m.sequence, m.data)
-		}
+	left := state.Bytes
+	for m, err := range s.messages(ctx, state.FirstSeq, end.message, false) {
 		if err != nil {
-			return 0, s.missing(ctx, next, err)
+			return 0, s.missing(ctx, first.First, err)
 		}
-		next, left = f.Next(), left-min(left, m.size)
-		if left <= bytes && next > first.First { // not by a frame without entries
-			break
+		if left -= min(left, s.stored(m.headers)); left > bytes {
+			continue
+		}
+		f, err := s.frame(ctx, m.sequence)
+		if err != nil {
+			return 0, s.missing(ctx, first.First, err)
+		}
+		if f.Next() > first.First { // more than a frame without entries
+			return f.Next(), nil
 		}
 	}
-	return next, nil
+	return end.next, nil
+}
+
+// stored returns the bytes that a message takes in a file of the server: those of its data, whose
+// size comes with the headers, of its subject and its headers as text, and 34 of the record.
+func (s *Store) stored(headers nats.Header) uint64 {
+	size := 34 + len(s.subject()) + len("NATS/1.0\r\n\r\n")
+	for name, values := range headers {
+		for _, v := range values {
+			if name == nats.MsgSize {
+				data, _ := strconv.Atoi(v)
+				size += data
+			} else {
+				size += len(name) + len(": \r\n") + len(v)
+			}
+		}
+	}
+	return uint64(size)
 }
 
 // TruncateBefore implements eventlog.Truncater. It removes whole frames, and
@@ -144,15 +165,17 @@ func (s *Store) TruncateBefore(ctx context.Context, sequence uint64) error {
 	if err != nil {
 		return s.missing(ctx, x.First, err)
 	}
-	if _, err := s.submit(ctx, &request{confirm: true}); err != nil {
-		return err
-	}
 	if s.mark != nil {
 		alone, err := noHolds(s.options.Dir)
 		if err != nil {
 			return err
 		}
 		defer alone.release()
+	}
+	if _, err := s.submit(ctx, &request{confirm: true}); err != nil {
+		return err
+	}
+	if s.mark != nil {
 		if err := s.mark.cut(f.First); err != nil {
 			return fmt.Errorf("natslog: %w", err)
 		}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 )
 
 // File puts content at path in one step: it is written and synced beside its
@@ -22,6 +23,19 @@ func named(path string, content []byte, mode os.FileMode) error {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	return nil
+}
+
+// Sync makes the names in a directory survive a loss of power, those of new files and of replaced
+// ones. Windows cannot, and has no need to.
+func Sync(dir string) error {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
 }
 
 func file(path string, content []byte, mode os.FileMode) error {

@@ -3,6 +3,7 @@ package replace_test
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 
 	"vitrine/internal/replace"
@@ -56,6 +57,16 @@ func TestCleanRemovesWhatAKilledProcessLeft(t *testing.T) {
 		t.Errorf("%v are left, %v", left, err)
 	}
 	if err := replace.Clean(filepath.Join(dir, "missing", "state")); err == nil {
+		t.Error("no error for a directory that is not there")
+	}
+}
+
+func TestSync(t *testing.T) {
+	dir := t.TempDir()
+	if err := replace.Sync(dir); err != nil {
+		t.Error(err)
+	}
+	if err := replace.Sync(filepath.Join(dir, "missing")); err == nil && runtime.GOOS != "windows" {
 		t.Error("no error for a directory that is not there")
 	}
 }
