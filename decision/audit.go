@@ -67,6 +67,17 @@ func (a *Audit) Tallies() []Tally {
 	return tallies
 }
 
+// Unchanged returns the configurations of the placements that have had them since before an entry.
+func (a *Audit) Unchanged(before uint64) map[string]*Config {
+	configs := map[string]*Config{}
+	for name, p := range a.state.placements {
+		if p.changed < before {
+			configs[name] = p.config
+		}
+	}
+	return configs
+}
+
 // Close ends the audit.
 func (a *Audit) Close() { a.state.end() }
 

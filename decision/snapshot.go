@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 
+	"vitrine"
 	"vitrine/internal/state"
 )
 
@@ -56,6 +57,15 @@ func SnapshotSequence(data []byte) (uint64, error) {
 	}
 	sequence := d.Uint64()
 	return sequence, d.Err()
+}
+
+// VerifySnapshot reads a snapshot as Open does, learners and all, and returns the last entry that is in
+// it. It takes the memory of the state meanwhile.
+func VerifySnapshot(build func(Spec) (vitrine.Learner, error), data []byte) (uint64, error) {
+	s := &fold{build: build, placements: map[string]*placement{}, decisions: map[string]*record{}}
+	defer s.end()
+	err := s.restore(data)
+	return s.sequence, err
 }
 
 // frozen is a placement at an entry.

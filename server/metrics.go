@@ -93,6 +93,7 @@ var (
 	upliftError = about("uplift_standard_error", "Standard error of vitrine_uplift.", "placement")
 	appliedDesc = about("applied_entries", "The last entry of the log that is part of the state.")
 	logLag      = about("log_lag_entries", "Entries that are in the log and not yet part of the state.")
+	logFirst    = about("log_first_entry", "The first entry that the log has: those before it were removed.")
 	logEntries  = about("log_entries", "Entries in the log.")
 	logBytes    = about("log_bytes", "Bytes of the log.")
 )
@@ -102,7 +103,7 @@ func (engineCollector) Describe(to chan<- *prometheus.Desc) {
 	for _, m := range ofPlacement {
 		to <- m.desc
 	}
-	for _, d := range []*prometheus.Desc{revenueDesc, roundsDesc, upliftDesc, upliftError, appliedDesc, logLag, logEntries, logBytes} {
+	for _, d := range []*prometheus.Desc{revenueDesc, roundsDesc, upliftDesc, upliftError, appliedDesc, logLag, logFirst, logEntries, logBytes} {
 		to <- d
 	}
 }
@@ -138,6 +139,7 @@ func (c engineCollector) Collect(to chan<- prometheus.Metric) {
 	defer cancel()
 	if x, err := c.log.Extent(ctx); err == nil {
 		gauge(logLag, max(float64(x.Last)-float64(applied), 0))
+		gauge(logFirst, float64(x.First))
 		gauge(logEntries, float64(x.Last+1-x.First))
 		gauge(logBytes, float64(x.Bytes))
 	}

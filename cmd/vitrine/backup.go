@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"vitrine/eventlog/natslog"
 	"vitrine/internal/replace"
 )
 
@@ -25,7 +26,7 @@ func (backupCmd) Help() string {
 
 // Run copies the data directory. What cannot be copied whole is removed.
 func (c backupCmd) Run(ctx context.Context, t terminal) (err error) {
-	log, snapshot, err := findLog(c.Data)
+	log, data, err := findLog(c.Data)
 	if err != nil {
 		return err
 	}
@@ -40,12 +41,13 @@ func (c backupCmd) Run(ctx context.Context, t terminal) (err error) {
 			err = errors.Join(err, os.RemoveAll(c.To))
 		}
 	}()
-	if snapshot != "" { // before the log, which then has all that is in it
-		data, err := os.ReadFile(snapshot)
-		if err == nil {
-			err = replace.File(filepath.Join(c.To, snapshotName), data)
-		}
-		if err != nil {
+	release, err := natslog.Hold(log)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, release()) }()
+	if data != "" { // before the log, which then has all that is in them
+		if err := copySnapshots(c.To, data); err != nil {
 			return err
 		}
 	}
@@ -56,5 +58,34 @@ func (c backupCmd) Run(ctx context.Context, t terminal) (err error) {
 		return err
 	}
 	fmt.Fprintf(t.err, "vitrine: %s is a copy of %s: vitrine check verifies it\n", c.To, c.Data)
+	return nil
+}
+
+// copySnapshots copies those of a data directory to another one.
+func copySnapshots(to, data string) error {
+	paths, err := snapshotsIn(data)
+	if err != nil {
+		return err
+	}
+	for _, path := range paths {
+		content, err := os.ReadFile(path)
+		if errors.Is(err, fs.ErrNotExist) { // not needed any more
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(data, path)
+		if err != nil {
+			return err
+		}
+		copied := filepath.Join(to, name)
+		if err := os.MkdirAll(filepath.Dir(copied), 0o700); err != nil {
+			return err
+		}
+		if err := replace.File(copied, content); err != nil {
+			return err
+		}
+	}
 	return nil
 }

@@ -18,7 +18,7 @@ type checkCmd struct {
 
 // Help is the tail of the command's help.
 func (checkCmd) Help() string {
-	return `Every entry of the log is read and held to its checksum, its place in the sequence, and to what the service can have written there: an outcome is of a decision that is open and of an item that it showed, a decision of a placement that exists. Policies are built, and learn nothing: vitrine replay is the check of what was learned. A log whose first entries were removed is checked from the service's snapshot on.
+	return `Every entry of the log is read and held to its checksum, its place in the sequence, and to what the service can have written there: an outcome is of a decision that is open and of an item that it showed, a decision of a placement that exists. Policies are built, and learn nothing: vitrine replay is the check of what was learned. A log whose first entries were removed is held to the earliest snapshot that has them; up to that one its entries are decoded alone.
 
 It prints how many entries there are of each kind, what became of the decisions of each placement, and every fault with its entry. The exit status is 1 where there is one.
 
@@ -105,22 +105,21 @@ func (k *check) run(ctx context.Context) (err error) {
 
 // begin finds the state before the entries that are checked, and checks the snapshot for that.
 func (k *check) begin() (*decision.Audit, error) {
-	var before []byte
-	if s := k.log.snapshot; s != nil {
-		upTo, err := s.entry(k.log)
-		if err != nil {
+	for _, s := range k.log.snapshots {
+		if _, err := s.entry(k.log); err != nil {
 			k.fault(fmt.Errorf("%s: %w", s.path, err))
-		} else if upTo+1 >= k.log.First {
-			before = s.data
 		}
 	}
-	switch {
-	case k.log.First == 1:
-		before = nil
-	case before == nil:
-		k.fault(fmt.Errorf("entries before %d were removed, and no snapshot has them: what is after them cannot be held to them", k.log.First))
+	if k.log.First == 1 {
+		return decision.NewAudit(config.NewLearner, nil)
 	}
-	return decision.NewAudit(config.NewLearner, before)
+	base, upTo := k.log.base()
+	if base == nil {
+		k.fault(fmt.Errorf("entries before %d were removed, and no snapshot has them: what is after them cannot be held to them", k.log.First))
+		return decision.NewAudit(config.NewLearner, nil)
+	}
+	fmt.Fprintf(k.out, "entries before %d were removed: those after %d are held to %s\n", k.log.First, upTo, base.path)
+	return decision.NewAudit(config.NewLearner, base.data)
 }
 
 // entry checks one entry. Those that a snapshot has are only decoded.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"vitrine/config"
 	"vitrine/decision"
 	"vitrine/eventlog"
 )
@@ -32,7 +33,7 @@ func (exportCmd) Help() string {
      "shown":["sku1",…],"propensity":null,"policy_version":3,"by":"policy",
      "status":"chosen","choice":"sku1","outcome_entry":9,"outcome_time":"2026-01-02T15:05:00Z"}
 
-items are those that the log has: the ones shown, or of a placement with "record": "all" all candidates. Features are those of the request as far as the log has them: numbers after scaling and back, which may change the last digit; hashed categories and texts are lists of columns; crosses, which follow from others, are left out. Where the configuration is no longer in the log an item has the columns of all features, "row". by is policy, chance or baseline: how the set was found. status is chosen, expired or open; choice is null for the outside option and after expiry, and left out while the decision is open. An unknown propensity is null.
+items are those that the log has: the ones shown, or of a placement with "record": "all" all candidates. Features are those of the request as far as the log has them: numbers after scaling and back, which may change the last digit; hashed categories and texts are lists of columns; crosses, which follow from others, are left out. Where the configuration is neither in the log nor in a snapshot an item has the columns of all features, "row". Decisions whose entry was removed are left out, though their outcome is in the log. by is policy, chance or baseline: how the set was found. status is chosen, expired or open; choice is null for the outside option and after expiry, and left out while the decision is open. An unknown propensity is null.
 
 ` + aboutLog + "\n\n" + examples("vitrine export vitrine-data > decisions.jsonl", "vitrine export vitrine-data --placement home --from 100000 > new.jsonl")
 }
@@ -54,6 +55,9 @@ func (c exportCmd) Run(ctx context.Context, t terminal) (err error) {
 			return err
 		}
 	}
+	if err := x.begin(log); err != nil {
+		return err
+	}
 	buffered := bufio.NewWriterSize(t.out, 1<<16)
 	x.out = jsontext.NewEncoder(buffered, jsontext.AllowInvalidUTF8(true))
 	err = x.run(ctx, t, log)
@@ -65,6 +69,23 @@ func (c exportCmd) Run(ctx context.Context, t terminal) (err error) {
 	}
 	if c.Placement != "" && !x.names[c.Placement] {
 		return fmt.Errorf("%s has no placement %q%s", c.Log, c.Placement, theseAre(slices.Sorted(maps.Keys(x.names))))
+	}
+	return nil
+}
+
+// begin finds the configurations that were in entries that have been removed.
+func (x *export) begin(log *logReader) error {
+	base, _ := log.base()
+	if log.First == 1 || base == nil {
+		return nil
+	}
+	audit, err := decision.NewAudit(config.NewLearner, base.data)
+	if err != nil {
+		return fmt.Errorf("%s: %w", base.path, err)
+	}
+	defer audit.Close()
+	for name, c := range audit.Unchanged(log.First) {
+		x.names[name], x.schemas[name] = true, c.Schema()
 	}
 	return nil
 }

@@ -21,7 +21,8 @@ import (
 
 // logArg is the log that a command reads.
 type logArg struct {
-	Log string `arg:"" help:"The data directory of the service, the log in it, or nats://host:4222."`
+	Log  string `arg:"" help:"The data directory of the service, the log in it, or nats://host:4222."`
+	Data string `placeholder:"DIR" help:"Of a log on a server: the data directory, where the snapshots are."`
 }
 
 const aboutLog = `The log is not changed, and may be in use: what is read is a copy of it, in the directory for temporary files (TMPDIR), which is removed at the end. Of a server of NATS the log itself is read.`
@@ -30,11 +31,11 @@ const aboutLog = `The log is not changed, and may be in use: what is read is a c
 type logReader struct {
 	*natslog.Store
 	eventlog.Extent
-	snapshot *snapshotFile // the service's, beside the log; nil where there is none
-	lost     error         // why the log cannot be trusted to end where it ends; nil where it can
-	name     string        // as it was given
-	dir      string        // the log's directory; "" on a server
-	scratch  string        // that of the copy
+	snapshots []*snapshotFile // beside the log: the service's, and bases
+	lost      error           // why the log cannot be trusted to begin or end where it does; nil where it can
+	name      string          // as it was given
+	dir       string          // the log's directory; "" on a server
+	scratch   string          // that of the copy
 }
 
 // open opens a log for reading. Its errors speak of the log, not of the copy.
@@ -46,11 +47,14 @@ func (a logArg) open(ctx context.Context, t terminal) (_ *logReader, err error) 
 		}
 	}()
 	o := natslog.Options{URL: a.Log, ReadOnly: true}
-	if !strings.Contains(a.Log, "://") {
-		if err := r.copy(ctx, t); err != nil {
-			return nil, err
-		}
+	if strings.Contains(a.Log, "://") {
+		err = r.readSnapshots(a.Data)
+	} else {
+		err = r.copy(ctx, t)
 		o.Dir, o.URL = r.scratch, ""
+	}
+	if err != nil {
+		return nil, err
 	}
 	r.Store, err = natslog.Open(ctx, o)
 	if err != nil && o.Dir != "" && ctx.Err() == nil {
@@ -75,14 +79,17 @@ func (a logArg) open(ctx context.Context, t terminal) (_ *logReader, err error) 
 
 // copy copies the log to a directory of its own.
 func (r *logReader) copy(ctx context.Context, t terminal) (err error) {
-	var snapshot string
-	if r.dir, snapshot, err = findLog(r.name); err != nil {
+	var data string
+	if r.dir, data, err = findLog(r.name); err != nil {
 		return err
 	}
-	if snapshot != "" { // before the log, which then has all that is in it
-		if r.snapshot, err = readSnapshot(snapshot); err != nil {
-			return err
-		}
+	release, err := natslog.Hold(r.dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, release()) }()
+	if err := r.readSnapshots(data); err != nil { // before the log, which then has all that is in them
+		return err
 	}
 	signal.Ignore(syscall.SIGPIPE) // so that the copy is removed, whoever stops reading
 	if r.scratch, err = os.MkdirTemp("", "vitrine-log-"); err != nil {
@@ -91,20 +98,52 @@ func (r *logReader) copy(ctx context.Context, t terminal) (err error) {
 	return copyLog(ctx, t, r.scratch, r.dir)
 }
 
-// findLog returns the directory of the log in a data directory, or that is one
-// itself, and the snapshot beside it, "" where there is none.
-func findLog(name string) (dir, snapshot string, err error) {
+// readSnapshots reads those of a data directory, "" of none.
+func (r *logReader) readSnapshots(data string) error {
+	if data == "" {
+		return nil
+	}
+	paths, err := snapshotsIn(data)
+	if err != nil {
+		return err
+	}
+	for _, path := range paths {
+		s, err := readSnapshot(path)
+		if errors.Is(err, fs.ErrNotExist) { // not needed any more
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		r.snapshots = append(r.snapshots, s)
+	}
+	return nil
+}
+
+// base returns the earliest snapshot that the log can begin with, nil where there is none.
+func (r *logReader) base() (base *snapshotFile, upTo uint64) {
+	for _, s := range r.snapshots {
+		n, err := s.entry(r)
+		if err == nil && n+1 >= r.First && (base == nil || n < upTo) {
+			base, upTo = s, n
+		}
+	}
+	return base, upTo
+}
+
+// findLog returns the directory of the log, and the data directory that it is in, "" where the log
+// itself is named.
+func findLog(name string) (dir, data string, err error) {
 	for _, dir := range []string{filepath.Join(name, logName), name} {
 		switch info, err := os.Stat(filepath.Join(dir, "jetstream")); {
 		case errors.Is(err, fs.ErrPermission):
 			return "", "", err
 		case err != nil || !info.IsDir():
 			continue
+		case dir == name:
+			return dir, "", nil
 		}
-		if snapshot = filepath.Join(name, snapshotName); dir == name || !isFile(snapshot) {
-			snapshot = ""
-		}
-		return dir, snapshot, nil
+		return dir, name, nil
 	}
 	return "", "", hinted{fmt.Errorf("%s has no log", name), "give the data directory of the service, or the directory log in it"}
 }
@@ -129,10 +168,13 @@ func (s *snapshotFile) entry(log *logReader) (uint64, error) {
 	return upTo, err
 }
 
-// What a data directory has: the log, and the snapshot that serve starts from.
+// What a data directory has: the log, the snapshot that serve starts from, and those that
+// a log begins with whose first entries were removed.
 const (
 	logName      = "log"
 	snapshotName = "state.snapshot"
+	basesName    = "bases"
+	baseSuffix   = ".snapshot"
 )
 
 // copyLog copies a log with progress.

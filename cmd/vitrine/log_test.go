@@ -206,6 +206,25 @@ func TestLogOnServer(t *testing.T) {
 			t.Errorf("%s: exit status %d, %s%s", args, code, &stdout, &stderr)
 		}
 	}
+	// Without its first entries it is held to what the data directory has.
+	data := t.TempDir()
+	if err := os.Rename(snapshot, filepath.Join(data, snapshotName)); err != nil {
+		t.Fatal(err)
+	}
+	limits := retention{size: 1, log: store, data: data}
+	if removed, err := limits.apply(t.Context(), 12, time.Now()); err != nil || removed.to != 12 {
+		t.Errorf("removed %+v, %v", removed, err)
+	}
+	for _, c := range []struct{ args, want string }{
+		{"check", "those after 12 are held to " + data},
+		{"replay", "equal, at entry 12"},
+		{"export", `"decision_id":"d12"`},
+	} {
+		var stdout, stderr bytes.Buffer
+		if code := run(t.Context(), []string{c.args, srv.ClientURL(), "--data", data}, &stdout, &stderr); code != 0 || !strings.Contains(stdout.String(), c.want) {
+			t.Errorf("%s: exit status %d, %s%s", c.args, code, &stdout, &stderr)
+		}
+	}
 	// The writer is still the writer.
 	if _, err := e.Keep(t.Context(), "home", 0); err != nil {
 		t.Error(err)

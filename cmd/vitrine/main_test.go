@@ -81,11 +81,11 @@ func usage(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// waitFor FILE waits until the file has content.
+// waitFor FILE [TEXT] waits until the file has content, or a text.
 func waitFor(ts *testscript.TestScript, _ bool, args []string) {
 	for range 3000 {
-		info, err := os.Stat(ts.MkAbs(args[0]))
-		if err == nil && info.Size() > 0 {
+		content, err := os.ReadFile(ts.MkAbs(args[0]))
+		if err == nil && len(content) > 0 && (len(args) == 1 || bytes.Contains(content, []byte(args[1]))) {
 			return
 		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -93,7 +93,7 @@ func waitFor(ts *testscript.TestScript, _ bool, args []string) {
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	ts.Fatalf("%s does not appear", args[0])
+	ts.Fatalf("%s does not appear", strings.Join(args, ": "))
 }
 
 // reviews N FILE writes a data set of 4N short reviews that a network can tell

@@ -22,7 +22,7 @@ type replayCmd struct {
 
 // Help is the tail of the command's help.
 func (replayCmd) Help() string {
-	return `The log is replayed from its first entry on, and learned from as when it was written: what the service does when it starts without a snapshot. The state after the last entry of a snapshot must be the snapshot, byte for byte.
+	return `The log is replayed from its first entry on, and learned from as when it was written: what the service does when it starts without a snapshot. The state after the last entry of a snapshot must be the snapshot, byte for byte. A log whose first entries were removed is replayed from the earliest snapshot on that has them.
 
 It prints for each snapshot whether it is equal or different, and what each placement has learned. The exit status is 1 where one is different, or where the log cannot be replayed to its end. Replaying needs the memory that the service has.
 
@@ -42,19 +42,26 @@ func (c replayCmd) Run(ctx context.Context, t terminal) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, log.close()) }()
-	if log.First > 1 {
-		return fmt.Errorf("%s cannot be replayed: entries before %d were removed", c.Log, log.First)
-	}
-	r := replay{terminal: t, log: log}
-	if log.snapshot != nil {
-		r.add(log.snapshot)
-	}
 	for _, path := range c.Snapshots {
 		s, err := readSnapshot(path)
 		if err != nil {
 			return err
 		}
-		r.add(s)
+		log.snapshots = append(log.snapshots, s)
+	}
+	r := replay{terminal: t, log: log}
+	var base *snapshotFile
+	if log.First > 1 {
+		if base, r.base = log.base(); base == nil {
+			return fmt.Errorf("%s cannot be replayed: entries before %d were removed, and no snapshot has them", c.Log, log.First)
+		}
+		r.state = base.data
+		fmt.Fprintf(t.out, "%s: the replay begins with it, after entry %d\n", base.path, r.base)
+	}
+	for _, s := range log.snapshots {
+		if s != base {
+			r.add(s)
+		}
 	}
 	slices.SortStableFunc(r.saved, func(a, b savedState) int { return cmp.Compare(a.upTo, b.upTo) })
 	if err := r.run(ctx); err != nil {
@@ -70,6 +77,8 @@ func (c replayCmd) Run(ctx context.Context, t terminal) (err error) {
 type replay struct {
 	terminal
 	log       *logReader
+	state     []byte       // to go on from
+	base      uint64       // the last entry of that at the beginning
 	saved     []savedState // by their entries
 	compared  int          // and those that cannot be of the log
 	different int
@@ -81,8 +90,12 @@ func (r *replay) differs(path, why string) {
 }
 
 func (r *replay) add(s *snapshotFile) {
-	r.compared++
 	upTo, err := s.entry(r.log)
+	if err == nil && upTo < r.base {
+		fmt.Fprintf(r.out, "%s: not compared: entries after %d were removed\n", s.path, upTo)
+		return
+	}
+	r.compared++
 	if err != nil {
 		r.differs(s.path, err.Error())
 		return
@@ -93,24 +106,23 @@ func (r *replay) add(s *snapshotFile) {
 // run replays from snapshot to snapshot, those that it makes itself.
 func (r *replay) run(ctx context.Context) error {
 	source := &section{logReader: r.log, terminal: r.terminal}
-	var state []byte
 	for _, s := range r.saved {
-		e, err := r.open(ctx, source, s.upTo, state)
+		e, err := r.open(ctx, source, s.upTo)
 		if err != nil {
 			return err
 		}
-		state, _, err = e.Snapshot(ctx)
+		r.state, _, err = e.Snapshot(ctx)
 		e.Close()
 		switch {
 		case err != nil:
 			return r.log.explain(err)
-		case bytes.Equal(state, s.data):
+		case bytes.Equal(r.state, s.data):
 			fmt.Fprintf(r.out, "%s: equal, at entry %d\n", s.path, s.upTo)
 		default:
 			r.differs(s.path, fmt.Sprintf("the state at entry %d is another one", s.upTo))
 		}
 	}
-	e, err := r.open(ctx, source, r.log.Last, state)
+	e, err := r.open(ctx, source, r.log.Last)
 	if err != nil {
 		return err
 	}
@@ -122,9 +134,9 @@ func (r *replay) run(ctx context.Context) error {
 }
 
 // open makes the engine at an entry.
-func (r *replay) open(ctx context.Context, source *section, last uint64, state []byte) (*decision.Engine, error) {
+func (r *replay) open(ctx context.Context, source *section, last uint64) (*decision.Engine, error) {
 	source.last = last
-	e, err := decision.Open(ctx, decision.Options{Store: source, Build: config.NewLearner, Snapshot: state})
+	e, err := decision.Open(ctx, decision.Options{Store: source, Build: config.NewLearner, Snapshot: r.state})
 	if err != nil {
 		return nil, r.log.explain(err)
 	}

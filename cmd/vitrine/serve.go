@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"net"
 	"os"
@@ -21,7 +20,7 @@ import (
 )
 
 type serveCmd struct {
-	Config string `placeholder:"FILE" help:"TOML file: listen, data, log, keys, [tls], [limits], [timeouts], [snapshots]."`
+	Config string `placeholder:"FILE" help:"TOML file: listen, data, log, keys, [tls], [limits], [timeouts], [snapshots], [retention]."`
 	Listen string `placeholder:"ADDRESS" help:"Where to listen (127.0.0.1:8080). Elsewhere than on loopback only with keys."`
 	Demo   bool   `help:"Simulated shoppers, in a directory that is thrown away unless --data names one."`
 	Data   string `placeholder:"DIR" help:"Where the log and the snapshots are (vitrine-data)."`
@@ -122,10 +121,14 @@ func (s *service) live(ctx context.Context, keys *server.Keys, known uint64, log
 	if at := engine.Sequence(); at < known {
 		return 0, false, &eventlog.DamageError{Sequence: at + 1, Err: fmt.Errorf("it ends there, and entries up to %d were acknowledged", known)}
 	}
+	limits := &retention{age: s.Retention.Age.Duration, size: uint64(s.Retention.Size), log: store, data: s.Data}
+	if err := limits.begin(ctx); err != nil {
+		return 0, false, err
+	}
 	api := server.New(server.Options{
 		Engine: engine, Keys: keys, Feed: feed, Log: store, Limits: s.limits(), Logger: logger, Version: version,
 	})
-	k := keeper{engine: engine, path: s.snapshot(), logger: logger}
+	k := keeper{engine: engine, path: s.snapshot(), retention: limits, logger: logger}
 	keeping, stop := context.WithCancel(ctx)
 	var beside sync.WaitGroup
 	beside.Go(func() { k.run(keeping, s.Snapshots.Every.Duration, s.Snapshots.KeepEvery.Duration) })
@@ -147,13 +150,7 @@ func (s *service) live(ctx context.Context, keys *server.Keys, known uint64, log
 	return engine.Sequence(), served, err
 }
 
-// boundedStore is a log that knows its extent: all are.
-type boundedStore interface {
-	eventlog.Store
-	eventlog.Bounded
-}
-
-func (s *service) openLog(ctx context.Context, logger *slog.Logger) (boundedStore, error) {
+func (s *service) openLog(ctx context.Context, logger *slog.Logger) (shrinkable, error) {
 	o := natslog.Options{Dir: filepath.Join(s.Data, logName), Patience: s.patience, Logger: logger}
 	if s.Log != "" {
 		o.Dir, o.URL = "", s.Log
@@ -163,35 +160,43 @@ func (s *service) openLog(ctx context.Context, logger *slog.Logger) (boundedStor
 
 func (s *service) snapshot() string { return filepath.Join(s.Data, snapshotName) }
 
-// openEngine makes the state from the snapshot and the log after it, or where that cannot be
-// from the whole log.
+// openEngine makes the state from the newest snapshot and the log after it; where that cannot be
+// from an earlier snapshot, or the whole log.
 func (s *service) openEngine(ctx context.Context, store eventlog.Store, feed *server.Feed, logger *slog.Logger) (*decision.Engine, error) {
 	o := decision.Options{
 		Store: store, Build: config.NewLearner, Applied: feed.Applied,
 		Progress: func(entries int) { logger.Info("replaying", "entries", entries) },
 	}
-	snapshot, err := os.ReadFile(s.snapshot())
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	paths, err := snapshotsIn(s.Data)
+	if err != nil {
 		return nil, err
 	}
-	if err == nil {
-		o.Snapshot = snapshot
+	for _, path := range paths {
+		if o.Snapshot, err = os.ReadFile(path); err != nil {
+			return nil, err
+		}
 		e, err := decision.Open(ctx, o)
 		if err == nil || ctx.Err() != nil || errors.Is(err, eventlog.ErrBeyond) {
 			return e, err
 		}
-		logger.Warn("the snapshot is of no use: the whole log is replayed", "cause", err.Error())
-		o.Snapshot = nil
+		logger.Warn("a snapshot is of no use: more of the log is replayed", "snapshot", path, "cause", err.Error())
 	}
-	return decision.Open(ctx, o)
+	o.Snapshot = nil
+	e, err := decision.Open(ctx, o)
+	if errors.Is(err, eventlog.ErrRemoved) {
+		return nil, hinted{err, "the log begins with what a snapshot has: put state.snapshot or bases/ of the data directory that it had, or of its backup, into " + s.Data}
+	}
+	return e, err
 }
 
-// keeper writes snapshots, and keeps versions to roll back to.
+// keeper writes snapshots, removes what the log need not have after them, and keeps versions to roll
+// back to.
 type keeper struct {
-	engine *decision.Engine
-	path   string
-	logger *slog.Logger
-	upTo   uint64 // of the last snapshot
+	engine    *decision.Engine
+	path      string
+	retention *retention
+	logger    *slog.Logger
+	upTo      uint64 // of the last snapshot
 }
 
 func (k *keeper) run(ctx context.Context, every, keepEvery time.Duration) {
@@ -204,6 +209,7 @@ func (k *keeper) run(ctx context.Context, every, keepEvery time.Duration) {
 			return
 		case <-snapshots.C:
 			k.write(ctx)
+			k.shrink(ctx)
 		case <-versions.C:
 			k.keep(ctx)
 		}
@@ -234,6 +240,20 @@ func (k *keeper) write(ctx context.Context) {
 	}
 	k.upTo = upTo
 	k.logger.Info("snapshot", "entry", upTo, "bytes", len(data))
+}
+
+// shrink removes the entries beyond the limits.
+func (k *keeper) shrink(ctx context.Context) {
+	if k.upTo == 0 || !k.retention.limits() {
+		return
+	}
+	removed, err := k.retention.apply(ctx, k.upTo, time.Now())
+	switch {
+	case err != nil:
+		k.logger.Warn("retention", "cause", err.Error())
+	case removed.to >= removed.from:
+		k.logger.Info("removed", "entries", removed)
+	}
 }
 
 // keep keeps the versions of the placements that have learned since the last one.

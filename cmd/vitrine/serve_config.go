@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -47,19 +48,47 @@ type service struct {
 		Every     span `toml:"every"`      // between snapshots of the state
 		KeepEvery span `toml:"keep_every"` // between versions to roll back to
 	} `toml:"snapshots"`
+	Retention struct { // of the log; what is left out is no limit
+		Age  span      `toml:"age"`
+		Size byteCount `toml:"size"`
+	} `toml:"retention"`
 
 	demo     bool
 	patience time.Duration // with the log; 0 is natslog's
 }
 
-// span is a positive time.Duration, in a file a string.
+// span is a positive time.Duration, in a file a string; "90d" are days of 24 hours.
 type span struct{ time.Duration }
 
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (d *span) UnmarshalText(text []byte) (err error) {
-	if d.Duration, err = time.ParseDuration(string(text)); err != nil || d.Duration <= 0 {
-		return fmt.Errorf("%q: must be a positive duration such as \"30s\"", text)
+	if days, ok := strings.CutSuffix(string(text), "d"); ok {
+		var n uint64
+		n, err = strconv.ParseUint(days, 10, 16)
+		d.Duration = time.Duration(n) * 24 * time.Hour
+	} else {
+		d.Duration, err = time.ParseDuration(string(text))
 	}
+	if err != nil || d.Duration <= 0 {
+		return fmt.Errorf("%q: must be a positive duration such as \"30s\" or \"90d\"", text)
+	}
+	return nil
+}
+
+// byteCount is a positive number of bytes, in a file a string such as "10GB".
+type byteCount uint64
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (b *byteCount) UnmarshalText(text []byte) error {
+	number := strings.TrimRight(string(text), "kKMGTiB")
+	unit, ok := map[string]uint64{
+		"B": 1, "kB": 1e3, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40,
+	}[string(text[len(number):])]
+	n, err := strconv.ParseUint(number, 10, 64)
+	if err != nil || !ok || n == 0 || n > math.MaxInt64/unit {
+		return fmt.Errorf("%q: must be a positive size such as \"500MB\" or \"10GB\"", text)
+	}
+	*b = byteCount(n * unit)
 	return nil
 }
 

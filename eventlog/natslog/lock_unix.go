@@ -18,7 +18,7 @@ type fileLock struct{ file *os.File }
 
 // lockDir keeps a directory for one store at a time.
 func lockDir(dir string) (*fileLock, error) {
-	l, err := lock(filepath.Join(dir, "lock"), os.O_CREATE, unix.LOCK_EX|unix.LOCK_NB)
+	l, err := lock(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, unix.LOCK_EX|unix.LOCK_NB)
 	if errors.Is(err, unix.EWOULDBLOCK) {
 		return nil, fmt.Errorf("natslog: %s is open in another process", dir)
 	}
@@ -36,12 +36,12 @@ func keepHolds(dir string) error {
 
 // hold locks out those who remove entries, and waits for the one who does.
 func hold(dir string) (*fileLock, error) {
-	return lock(filepath.Join(dir, "hold"), 0, unix.LOCK_SH)
+	return lock(filepath.Join(dir, "hold"), os.O_RDONLY, unix.LOCK_SH)
 }
 
 // noHolds locks out those who hold them.
 func noHolds(dir string) (*fileLock, error) {
-	l, err := lock(filepath.Join(dir, "hold"), 0, unix.LOCK_EX|unix.LOCK_NB)
+	l, err := lock(filepath.Join(dir, "hold"), os.O_RDWR, unix.LOCK_EX|unix.LOCK_NB)
 	if errors.Is(err, unix.EWOULDBLOCK) {
 		return nil, fmt.Errorf("%w: of %s", eventlog.ErrHeld, dir)
 	}
@@ -49,7 +49,7 @@ func noHolds(dir string) (*fileLock, error) {
 }
 
 func lock(path string, flag, how int) (*fileLock, error) {
-	file, err := os.OpenFile(path, os.O_RDONLY|flag, 0o644)
+	file, err := os.OpenFile(path, flag, 0o644)
 	if err != nil {
 		return nil, err
 	}
