@@ -1,0 +1,376 @@
+package assortment
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"vitrine"
+)
+
+// Slot is a place for one item.
+type Slot struct {
+	Name    string // what errors call it
+	Exclude []int  // the items that it does not take
+}
+
+// Transversal is the family of the sets of at least so many items that can be
+// put into slots, each item into one that takes it and each slot with one item
+// at most:
+//
+//	𝒮 = {S : |S| ≥ least, there is an injection σ: S → slots with i ∉ Exclude_σ(i)}
+//
+// They are the independent sets of a transversal matroid (Edmonds and Fulkerson
+// 1965), those of at least so many items. So the greedy algorithm is exact
+// (Edmonds 1971): it takes the items in the order of their gains, each that can
+// be placed beside those before it, which an augmenting path decides. The sets
+// that it passes are the best of their sizes, and their gains are concave in
+// the size, so it goes on below 0 until there are enough. It takes O(N log K)
+// to find what of each kind can be in question, and O(K) augmenting paths of
+// O(K²).
+//
+// Items that fit the same slots are of one kind, and the family knows kinds alone.
+type Transversal struct {
+	slots int
+	least int
+	rank  int     // the most items of a set
+	kind  []int   // N; none is of items that fit no slot
+	kinds []kinds // by kind
+	never []bool  // N; nil where every item fits a slot
+
+	counting sync.Once
+	counts   *transversalCounts
+}
+
+// kinds are the items that fit the same slots.
+type kinds struct {
+	slots []int
+	items []int
+}
+
+const none = -1
+
+// NewTransversal returns the family over so many items. It reports slots that too few items
+// fit for there to be a set.
+func NewTransversal(items int, slots []Slot, least int) (*Transversal, error) {
+	t := &Transversal{slots: len(slots), least: max(least, 0), kind: make([]int, items)}
+	taken := make([][]byte, items) // whether the slot excludes the item
+	blank := make([]byte, len(slots))
+	for j, s := range slots {
+		for _, i := range s.Exclude {
+			if i < 0 || i >= items {
+				return nil, fmt.Errorf("%s: item %d is outside [0, %d)", s.Name, i, items)
+			}
+			if taken[i] == nil {
+				taken[i] = slices.Clone(blank)
+			}
+			taken[i][j] = 1
+		}
+	}
+	of := map[string]int{}
+	for i := range items {
+		excluded := taken[i]
+		if excluded == nil {
+			excluded = blank
+		}
+		k, ok := of[string(excluded)]
+		if !ok {
+			k = none
+			if fits := zeros(excluded); len(fits) > 0 {
+				k = len(t.kinds)
+				t.kinds = append(t.kinds, kinds{slots: fits})
+			}
+			of[string(excluded)] = k
+		}
+		if t.kind[i] = k; k == none {
+			if t.never == nil {
+				t.never = make([]bool, items)
+			}
+			t.never[i] = true
+			continue
+		}
+		t.kinds[k].items = append(t.kinds[k].items, i)
+	}
+	short := t.fill()
+	if t.rank < t.least {
+		return nil, t.shortage(slots, short)
+	}
+	return t, nil
+}
+
+func zeros(b []byte) (at []int) {
+	for j, v := range b {
+		if v == 0 {
+			at = append(at, j)
+		}
+	}
+	return at
+}
+
+// fill finds the rank by a largest matching of slots, and returns slots that have more
+// members than items fit them, where the matching leaves one empty.
+func (t *Transversal) fill() (short []int) {
+	match := make([]int, t.slots) // the kinds in the slots
+	used := make([]int, len(t.kinds))
+	by := make([][]int, t.slots) // the kinds that fit a slot
+	for k := range t.kinds {
+		for _, j := range t.kinds[k].slots {
+			by[j] = append(by[j], k)
+		}
+	}
+	seen := make([]bool, len(t.kinds))
+	var find func(j int) bool
+	find = func(j int) bool {
+		for _, k := range by[j] {
+			if seen[k] {
+				continue
+			}
+			seen[k] = true
+			if used[k] < len(t.kinds[k].items) {
+				used[k]++
+				match[j] = k
+				return true
+			}
+			for other, its := range match {
+				if its == k && find(other) {
+					match[j] = k
+					return true
+				}
+			}
+		}
+		return false
+	}
+	for j := range match {
+		match[j] = none
+	}
+	for j := range match {
+		clear(seen)
+		if find(j) {
+			t.rank++
+			continue
+		}
+		if short == nil {
+			short = []int{j}
+			for other, k := range match {
+				if k != none && seen[k] {
+					short = append(short, other)
+				}
+			}
+			slices.Sort(short)
+		}
+	}
+	return short
+}
+
+func (t *Transversal) shortage(slots []Slot, short []int) error {
+	if t.least > t.slots {
+		return fmt.Errorf("at least %s, and there are %d slots", plural(t.least), t.slots)
+	}
+	var names []string
+	for _, j := range short {
+		names = append(names, slots[j].Name)
+	}
+	if len(short) == 1 {
+		return fmt.Errorf("%s takes none of the %s", names[0], plural(len(t.kind)))
+	}
+	const most = 5
+	if len(names) > most {
+		names = append(names[:most:most], fmt.Sprintf("%d more", len(short)-most))
+	}
+	last := len(names) - 1
+	return fmt.Errorf("%s and %s: between them they take %s, and each needs one", strings.Join(names[:last], ", "), names[last], plural(len(short)-1))
+}
+
+// matching puts kinds into slots.
+type matching struct {
+	at    []int  // by slot: what is in it, or none
+	seen  []bool // by slot
+	order []int
+}
+
+var matchings = sync.Pool{New: func() any { return new(matching) }}
+
+// reset empties the slots.
+func (m *matching) reset(slots int) {
+	if cap(m.at) < slots {
+		m.at, m.seen = make([]int, slots), make([]bool, slots)
+	}
+	m.at, m.seen = m.at[:slots], m.seen[:slots]
+	for j := range m.at {
+		m.at[j] = none
+	}
+}
+
+// place puts one more item of kind k into the slots, and reports whether there
+// is room.
+func (m *matching) place(t *Transversal, k int) bool {
+	if k == none {
+		return false
+	}
+	clear(m.seen)
+	return m.augment(t, k)
+}
+
+// augment is Kuhn's search (1955) for an augmenting path.
+func (m *matching) augment(t *Transversal, k int) bool {
+	for _, j := range t.kinds[k].slots {
+		if m.at[j] == none {
+			m.at[j] = k
+			return true
+		}
+	}
+	for _, j := range t.kinds[k].slots {
+		if m.seen[j] {
+			continue
+		}
+		m.seen[j] = true
+		if m.augment(t, m.at[j]) {
+			m.at[j] = k
+			return true
+		}
+	}
+	return false
+}
+
+// Items returns N.
+func (t *Transversal) Items() int { return len(t.kind) }
+
+// Stable implements [Stabler]: the greedy algorithm is stable. A demanded item may
+// outweigh others by more than a float64 tells apart, and bounds then see other
+// differences than utilities do.
+func (t *Transversal) Stable() bool { return t.least == 0 }
+
+// hides implements selective.
+func (t *Transversal) hides() []bool { return t.never }
+
+// Contains implements vitrine.Constraint.
+func (t *Transversal) Contains(s vitrine.Assortment) bool {
+	if len(s) < t.least || len(s) > t.rank {
+		return false
+	}
+	m := matchings.Get().(*matching)
+	defer matchings.Put(m)
+	m.reset(t.slots)
+	for _, i := range s {
+		if i < 0 || i >= len(t.kind) || !m.place(t, t.kind[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// MaxGain implements vitrine.Constraint. It panics unless there are N gains.
+func (t *Transversal) MaxGain(dst vitrine.Assortment, gain []float64) vitrine.Assortment {
+	return t.best(dst, gain, 0)
+}
+
+// top implements ranker.
+func (t *Transversal) top(dst vitrine.Assortment, u []float64) vitrine.Assortment {
+	return t.best(dst, u, negInf)
+}
+
+// best returns the set of the largest values, of which those beyond the demanded
+// number are above least.
+func (t *Transversal) best(dst vitrine.Assortment, value []float64, least float64) vitrine.Assortment {
+	if len(value) != len(t.kind) {
+		panic(fmt.Sprintf("assortment: %d gains for a family of %d items", len(value), len(t.kind)))
+	}
+	m := matchings.Get().(*matching)
+	defer matchings.Put(m)
+	m.reset(t.slots)
+	order := m.order[:0]
+	for k := range t.kinds {
+		order = appendLargest(order, t.kinds[k].items, min(len(t.kinds[k].slots), len(t.kinds[k].items)), value, least, t.least > 0)
+	}
+	slices.SortFunc(order, func(a, b int) int {
+		if c := cmp.Compare(value[b], value[a]); c != 0 {
+			return c
+		}
+		return cmp.Compare(a, b)
+	})
+	m.order = order
+	dst = slices.Grow(dst[:0], t.rank)
+	for _, i := range order {
+		if len(dst) == t.rank || !(value[i] > least) && len(dst) >= t.least {
+			break
+		}
+		if m.place(t, t.kind[i]) {
+			dst = append(dst, i)
+		}
+	}
+	slices.Sort(dst)
+	return dst
+}
+
+// Assign puts the items of a set of the family into slots, and stores which
+// item each slot has in dst, −1 for one that has none. Slot by slot it takes the
+// first item, in the given order, with which the others can still be placed. It
+// panics where they cannot be placed at all.
+func (t *Transversal) Assign(dst []int, items []int) []int {
+	dst = slices.Grow(dst[:0], t.slots)[:t.slots]
+	for j := range dst {
+		dst[j] = none
+	}
+	a := assignment{t, dst, make([]bool, t.slots)}
+	for _, i := range items {
+		clear(a.seen)
+		if i < 0 || i >= len(t.kind) || !a.augment(i, 0) {
+			panic(fmt.Sprintf("assortment: %v cannot be put into the slots", items))
+		}
+	}
+	for j := range dst {
+		for _, i := range items {
+			at := slices.Index(dst, i)
+			if at < j || !a.fits(i, j) {
+				continue
+			}
+			if at == j {
+				break
+			}
+			displaced := dst[j]
+			dst[at], dst[j] = none, i
+			clear(a.seen)
+			if displaced == none || a.augment(displaced, j+1) {
+				break
+			}
+			dst[at], dst[j] = i, displaced
+		}
+	}
+	return dst
+}
+
+// assignment puts items into slots.
+type assignment struct {
+	*Transversal
+	at   []int
+	seen []bool
+}
+
+func (a *assignment) fits(i, j int) bool {
+	k := a.kind[i]
+	if k == none {
+		return false
+	}
+	_, ok := slices.BinarySearch(a.kinds[k].slots, j)
+	return ok
+}
+
+// augment places item i into a slot from so many on, moving others there.
+func (a *assignment) augment(i, from int) bool {
+	if a.kind[i] == none {
+		return false
+	}
+	for _, j := range a.kinds[a.kind[i]].slots {
+		if j < from || a.seen[j] {
+			continue
+		}
+		a.seen[j] = true
+		if a.at[j] == none || a.augment(a.at[j], from) {
+			a.at[j] = i
+			return true
+		}
+	}
+	return false
+}

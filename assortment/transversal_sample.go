@@ -1,0 +1,141 @@
+package assortment
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"vitrine"
+)
+
+// Uniform reports whether [Transversal.Sample] draws uniformly: where there are no
+// more than 2¹⁴ ways to make a set of so many items of each kind. The sets of a transversal
+// matroid are counted by ways alone: without bound it is #P-complete (Colbourn,
+// Provan and Vertigan 1995).
+func (t *Transversal) Uniform() bool { return !t.counted(len(t.kind)).unknown }
+
+// Sample implements [Sampler]: how many items of each kind in proportion to the
+// number of sets that have them, and then the items. Where it is not
+// [Transversal.Uniform] it adds one random item after the other that can be
+// placed, as long as there are any. It panics unless n is N.
+func (t *Transversal) Sample(dst vitrine.Assortment, n int, rng *rand.Rand) vitrine.Assortment {
+	c := t.counted(n)
+	dst = dst[:0]
+	if c.unknown {
+		return t.sampleAny(dst, rng)
+	}
+	if len(c.of) == 0 { // the empty set alone
+		return dst
+	}
+	at, _ := slices.BinarySearch(c.until, rng.Float64())
+	for k, have := range c.of[min(at, len(c.of)-1)] {
+		start, items := len(dst), t.kinds[k].items
+		dst = slices.Grow(dst, int(have))[:start+int(have)]
+		subset(dst[start:], int(have), len(items), rng)
+		for at, i := range dst[start:] {
+			dst[start+at] = items[i]
+		}
+	}
+	slices.Sort(dst)
+	return dst
+}
+
+func (t *Transversal) sampleAny(dst vitrine.Assortment, rng *rand.Rand) vitrine.Assortment {
+	var m matching
+	m.reset(t.slots)
+	for _, i := range rng.Perm(len(t.kind)) {
+		if len(dst) < t.rank && m.place(t, t.kind[i]) {
+			dst = append(dst, i)
+		}
+	}
+	slices.Sort(dst)
+	return dst
+}
+
+// Propensity implements [Sampler]. It is 0 where it is not [Transversal.Uniform], and panics
+// unless n is N.
+func (t *Transversal) Propensity(n int) float64 {
+	c := t.counted(n)
+	if c.unknown {
+		return 0
+	}
+	return math.Exp(-c.log)
+}
+
+// largestCount bounds in how many ways a set can be made of kinds, for there to be counts.
+const largestCount = 1 << 14
+
+// transversalCounts are the numbers of sets by how many items of each kind they have.
+type transversalCounts struct {
+	of      [][]int32
+	until   []float64 // until[m] is the share of the sets before of[m] and in it
+	log     float64   // of the number of nonempty sets
+	unknown bool      // there are too many ways
+}
+
+// logChoose returns log C(n, k).
+func logChoose(n, k int) float64 {
+	logC := 0.0
+	for l := 1; l <= k; l++ {
+		logC += logRatio(n, l)
+	}
+	return logC
+}
+
+// counted counts the sets on the first call. Those of n_k items of kind k are
+// Π_k C(N_k, n_k), and there are such sets if n can be matched.
+func (t *Transversal) counted(n int) *transversalCounts {
+	if n != len(t.kind) {
+		panic(fmt.Sprintf("assortment: a draw from %d items of a family of %d", n, len(t.kind)))
+	}
+	t.counting.Do(func() {
+		c := &transversalCounts{}
+		t.counts = c
+		supply := make([]int, len(t.kinds)+1) // of the kinds from k on
+		for k := len(t.kinds) - 1; k >= 0; k-- {
+			supply[k] = supply[k+1] + min(len(t.kinds[k].items), len(t.kinds[k].slots))
+		}
+		var logs []float64
+		vector, steps := make([]int32, len(t.kinds)), 0
+		var visit func(k, size int, log float64, at []int)
+		visit = func(k, size int, log float64, at []int) {
+			steps++
+			if c.unknown = c.unknown || steps > 16*largestCount || len(logs) > largestCount; c.unknown || size+supply[k] < t.least {
+				return
+			}
+			if k == len(t.kinds) {
+				if size > 0 {
+					c.of, logs = append(c.of, slices.Clone(vector)), append(logs, log)
+				}
+				return
+			}
+			m := matching{at: slices.Clone(at), seen: make([]bool, t.slots)}
+			items := len(t.kinds[k].items)
+			for have := 0; ; {
+				vector[k] = int32(have)
+				visit(k+1, size+have, log+logChoose(items, have), m.at)
+				if have++; have > items || !m.place(t, k) {
+					break
+				}
+			}
+			vector[k] = 0
+		}
+		var empty matching
+		empty.reset(t.slots)
+		visit(0, 0, 0, empty.at)
+		if c.unknown || len(logs) == 0 {
+			return
+		}
+		c.log = negInf
+		for _, v := range logs {
+			c.log = logAdd(c.log, v)
+		}
+		sum := 0.0
+		for _, v := range logs {
+			sum += math.Exp(v - c.log)
+			c.until = append(c.until, sum)
+		}
+	})
+	return t.counts
+}

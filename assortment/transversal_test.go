@@ -1,0 +1,217 @@
+package assortment_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"vitrine"
+	"vitrine/assortment"
+	"vitrine/assortment/assortmenttest"
+)
+
+func slots(exclude ...[]int) []assortment.Slot {
+	list := make([]assortment.Slot, len(exclude))
+	for j := range list {
+		list[j] = assortment.Slot{Name: fmt.Sprintf("slot %d", j), Exclude: exclude[j]}
+	}
+	return list
+}
+
+func transversal(t testing.TB, items int, s []assortment.Slot, least int) *assortment.Transversal {
+	t.Helper()
+	f, err := assortment.NewTransversal(items, s, least)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func TestTransversal(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		items int
+		slots []assortment.Slot
+		least int
+	}{
+		{"no slot", 7, nil, 0},
+		{"one slot", 7, slots(nil), 0},
+		{"one slot that is filled", 7, slots([]int{2, 5}), 1},
+		{"alike", 7, slots(nil, nil, nil), 0},
+		{"alike and filled", 7, slots(nil, nil, nil), 3},
+		{"one of two", 7, slots([]int{0, 1}, []int{2, 3}), 1},
+		{"exclusive", 7, slots([]int{0, 1, 2, 3}, []int{2, 3, 4}, []int{0, 6}), 0},
+		{"exclusive and filled", 7, slots([]int{0, 1, 2, 3}, []int{2, 3, 4}, []int{0, 6}), 3},
+		{"one item for a slot", 7, slots([]int{0, 1, 2, 3, 4, 5}, nil, nil), 3},
+		{"a chain", 7, slots([]int{2, 3, 4, 5, 6}, []int{3, 4, 5, 6, 0}, []int{4, 5, 6, 0, 1}), 3},
+		{"a slot that takes none", 7, slots([]int{0, 1, 2, 3, 4, 5, 6}, []int{6}), 0},
+		{"an item that no slot takes", 7, slots([]int{6}, []int{6, 0}), 2},
+		{"more slots than items", 2, slots(nil, []int{0}, nil), 0},
+		{"many items", 40, slots([]int{1, 2, 3}, []int{5, 39}, nil, []int{0}), 4},
+		{"nothing", 0, nil, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			assortmenttest.TestConstraint(t, transversal(t, c.items, c.slots, c.least), c.items)
+		})
+	}
+}
+
+// placed reports whether items have places, by trying all.
+func placed(s []assortment.Slot, items []int, taken int) bool {
+	if len(items) == 0 {
+		return true
+	}
+	for j := range s {
+		if taken>>j&1 == 0 && !slices.Contains(s[j].Exclude, items[0]) && placed(s, items[1:], taken|1<<j) {
+			return true
+		}
+	}
+	return false
+}
+
+// drawSlots draws slots of n items that exclude some of them.
+func drawSlots(t *rapid.T, n int) []assortment.Slot {
+	list := make([][]int, rapid.IntRange(0, 4).Draw(t, "slots"))
+	for j := range list {
+		for i := range n {
+			if rapid.IntRange(0, 2).Draw(t, "excluded") == 0 {
+				list[j] = append(list[j], i)
+			}
+		}
+	}
+	return slots(list...)
+}
+
+// The family is what its definition says, by trying every way to place every
+// set, and no family where the slots cannot be filled. Its optimum is that of all sets.
+func TestTransversalIsItsDefinition(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(0, 6).Draw(t, "items")
+		s := drawSlots(t, n)
+		least := rapid.IntRange(0, len(s)).Draw(t, "least")
+		var legal []vitrine.Assortment
+		for _, set := range subsets(n) {
+			if len(set) >= least && placed(s, set, 0) {
+				legal = append(legal, set)
+			}
+		}
+		f, err := assortment.NewTransversal(n, s, least)
+		if (err == nil) != (len(legal) > 0) {
+			t.Fatalf("%v, and there are %d sets", err, len(legal))
+		}
+		if err != nil {
+			return
+		}
+		u, r := make([]float64, n), make([]float64, n)
+		for i := range n {
+			u[i], r[i] = rapid.Float64Range(-3, 3).Draw(t, "u"), rapid.Float64Range(0, 2).Draw(t, "r")
+		}
+		if _, revenue := assortment.Maximize(nil, f, u, r); math.Abs(revenue-assortmenttest.Best(legal, u, r)) > 1e-12 {
+			t.Fatalf("earns %v, the best is %v", revenue, assortmenttest.Best(legal, u, r))
+		}
+		for _, set := range subsets(n) {
+			if have, want := f.Contains(set), len(set) >= least && placed(s, set, 0); have != want {
+				t.Fatalf("contains %v: %v, want %v", set, have, want)
+			}
+		}
+		if want := len(legal); want > 0 && f.Uniform() {
+			if f.Contains(nil) {
+				want--
+			}
+			if have := 1 / f.Propensity(n); want > 0 && math.Abs(have-float64(want)) > 1e-9*float64(want) {
+				t.Fatalf("counts %v sets, there are %d", have, want)
+			}
+		}
+	})
+}
+
+// Every item is in a slot that takes it, and each slot has the first item of the
+// order with which the others can be placed, by trying all.
+func TestAssign(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, 6).Draw(t, "items")
+		s := drawSlots(t, n)
+		f, err := assortment.NewTransversal(n, s, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var legal []vitrine.Assortment
+		for _, set := range subsets(n) {
+			if f.Contains(set) {
+				legal = append(legal, set)
+			}
+		}
+		order := rapid.Permutation(rapid.SampledFrom(legal).Draw(t, "set")).Draw(t, "order")
+		rest, want := slices.Clone(order), make([]int, len(s))
+		for j := range s {
+			want[j] = -1
+			for at, i := range rest {
+				others := slices.Delete(slices.Clone(rest), at, at+1)
+				if !slices.Contains(s[j].Exclude, i) && placed(s, others, 1<<(j+1)-1) {
+					want[j], rest = i, others
+					break
+				}
+			}
+		}
+		if have := f.Assign(nil, order); !slices.Equal(have, want) {
+			t.Fatalf("slots %+v, items %v: assigned %v, want %v", s, order, have, want)
+		}
+	})
+}
+
+func TestTransversalErrors(t *testing.T) {
+	for _, c := range []struct {
+		items int
+		slots []assortment.Slot
+		least int
+		want  string
+	}{
+		{2, slots(nil), 2, "at least 2 items, and there are 1 slots"},
+		{3, slots([]int{3}), 0, "slot 0: item 3 is outside [0, 3)"},
+		{3, slots(nil, []int{0, 1, 2}), 2, "slot 1 takes none of the 3 items"},
+		{3, slots(nil, []int{0, 1}, []int{1, 0}), 3, "slot 1 and slot 2: between them they take 1 item, and each needs one"},
+		{2, slots(nil, nil, nil), 3, "slot 0, slot 1 and slot 2: between them they take 2 items, and each needs one"},
+		{1, slots(nil, nil, nil, nil, nil, nil, nil, nil), 8, "and"},
+	} {
+		if _, err := assortment.NewTransversal(c.items, c.slots, c.least); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v, want %s", err, c.want)
+		}
+	}
+}
+
+// Where there are too many ways to count the draws are of the family all the same, and the
+// propensity is not known.
+func TestTransversalThatIsNotCounted(t *testing.T) {
+	const n, k = 64, 8
+	exclude := make([][]int, k)
+	rng := rand.New(rand.NewPCG(1, 1))
+	for j := range exclude {
+		for i := range n {
+			if rng.IntN(2) == 0 {
+				exclude[j] = append(exclude[j], i)
+			}
+		}
+	}
+	f := transversal(t, n, slots(exclude...), k)
+	if f.Uniform() || f.Propensity(n) != 0 {
+		t.Errorf("uniform: %v, propensity %v", f.Uniform(), f.Propensity(n))
+	}
+	for range 100 {
+		if s := f.Sample(nil, n, rng); s.Check(n) != nil || !f.Contains(s) {
+			t.Fatalf("drew %v", s)
+		}
+	}
+	// Fifty slots, each of which leaves out one item of its own, are counted.
+	most := make([][]int, 8)
+	for j := range most {
+		most[j] = []int{j}
+	}
+	if f := transversal(t, 50, slots(most...), 8); !f.Uniform() {
+		t.Error("eight slots that exclude an item each are not counted")
+	}
+}
