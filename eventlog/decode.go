@@ -81,6 +81,19 @@ func (s *SnapshotTaken) decode(r *decoder) {
 
 func (p *PolicyRolledBack) decode(r *decoder) { p.Version = r.uvarint() }
 
+func (a *Activated) decode(r *decoder) { a.Decision = r.string() }
+
+func (p *Passed) decode(r *decoder) {
+	p.Decision = r.string()
+	if n := r.count(len(r.buf)); n > 0 {
+		p.Items = make([]int32, n)
+	}
+	for k := range p.Items {
+		p.Items[k] = int32(r.count(math.MaxInt32))
+	}
+	p.Reward = r.float()
+}
+
 var errEarly = errors.New("the entry ends early")
 
 // decoder takes fields off a buffer. Its first error stays, and every later

@@ -66,6 +66,17 @@ func (s *SnapshotTaken) encode(w *encoder) {
 
 func (p *PolicyRolledBack) encode(w *encoder) { w.uvarint(p.Version) }
 
+func (a *Activated) encode(w *encoder) { w.string(a.Decision) }
+
+func (p *Passed) encode(w *encoder) {
+	w.string(p.Decision)
+	w.uvarint(uint64(len(p.Items)))
+	for _, i := range p.Items {
+		w.uvarint(uint64(i))
+	}
+	w.float(p.Reward)
+}
+
 // encoder appends fields.
 type encoder struct{ buf []byte }
 

@@ -72,6 +72,19 @@ type PolicyRolledBack struct {
 	Version uint64
 }
 
+// Activated tells that what a deferred decision offered was shown: from then on
+// its outcome is waited for.
+type Activated struct {
+	Decision string
+}
+
+// Passed tells that some of the items shown were not taken, while others still may be.
+type Passed struct {
+	Decision string
+	Items    []int32 // places in Offered.Shown, from 1 on, in increasing order
+	Reward   float64 // the sum of the rewards that were told of them, in [0, 1]
+}
+
 // kind is the byte of a type of events. Kinds are never reused.
 type kind uint8
 
@@ -83,6 +96,8 @@ const (
 	expired
 	snapshotTaken
 	policyRolledBack
+	activated
+	passed
 )
 
 func (*PlacementPut) kind() kind     { return placementPut }
@@ -92,6 +107,8 @@ func (*Chosen) kind() kind           { return chosen }
 func (*Expired) kind() kind          { return expired }
 func (*SnapshotTaken) kind() kind    { return snapshotTaken }
 func (*PolicyRolledBack) kind() kind { return policyRolledBack }
+func (*Activated) kind() kind        { return activated }
+func (*Passed) kind() kind           { return passed }
 
 // newBody returns an empty body of a kind, or nil.
 func newBody(k kind) Body {
@@ -110,6 +127,10 @@ func newBody(k kind) Body {
 		return new(SnapshotTaken)
 	case policyRolledBack:
 		return new(PolicyRolledBack)
+	case activated:
+		return new(Activated)
+	case passed:
+		return new(Passed)
 	}
 	return nil
 }
@@ -205,3 +226,29 @@ func (s *SnapshotTaken) check() error {
 }
 
 func (*PolicyRolledBack) check() error { return nil }
+
+func (a *Activated) check() error {
+	if a.Decision == "" {
+		return errors.New("an activation without a decision's identity")
+	}
+	return nil
+}
+
+func (p *Passed) check() error {
+	switch {
+	case p.Decision == "":
+		return errors.New("passed items without a decision's identity")
+	case len(p.Items) == 0:
+		return fmt.Errorf("no items of decision %q are passed", p.Decision)
+	case !(p.Reward >= 0 && p.Reward <= 1):
+		return fmt.Errorf("passed items of decision %q have the reward %v, want one in [0, 1]", p.Decision, p.Reward)
+	}
+	last := int32(0)
+	for _, i := range p.Items {
+		if i <= last {
+			return fmt.Errorf("the passed items of decision %q are %v, want places from 1 on that increase", p.Decision, p.Items)
+		}
+		last = i
+	}
+	return nil
+}

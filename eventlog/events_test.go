@@ -37,6 +37,8 @@ func examples() []eventlog.Event {
 		at(&eventlog.Expired{Decision: "d1"}),
 		at(&eventlog.SnapshotTaken{Version: 7, UpTo: 1000, Name: "home-7.state", SHA256: sha256.Sum256([]byte("state"))}),
 		at(&eventlog.PolicyRolledBack{Version: 6}),
+		at(&eventlog.Activated{Decision: "d1"}),
+		at(&eventlog.Passed{Decision: "d1", Items: []int32{1, 300}, Reward: 0.25}),
 	}
 }
 
@@ -110,7 +112,7 @@ func drawEvent(t *rapid.T) eventlog.Event {
 	}
 	sum := [32]byte(rapid.SliceOfN(rapid.Byte(), 32, 32).Draw(t, "sum"))
 	e := eventlog.Event{Time: rapid.Int64().Draw(t, "time"), Placement: name.Draw(t, "placement")}
-	switch rapid.IntRange(1, 7).Draw(t, "kind") {
+	switch rapid.IntRange(1, 9).Draw(t, "kind") {
 	case 1:
 		e.Body = &eventlog.PlacementPut{Config: append([]byte("{"), bytesOrNil("config")...)}
 	case 2:
@@ -147,6 +149,12 @@ func drawEvent(t *rapid.T) eventlog.Event {
 		e.Body = &eventlog.SnapshotTaken{Version: rapid.Uint64().Draw(t, "version"), UpTo: rapid.Uint64().Draw(t, "up to"), Name: name.Draw(t, "name"), SHA256: sum}
 	case 7:
 		e.Body = &eventlog.PolicyRolledBack{Version: rapid.Uint64().Draw(t, "version")}
+	case 8:
+		e.Body = &eventlog.Activated{Decision: name.Draw(t, "decision")}
+	case 9:
+		items := rapid.SliceOfNDistinct(rapid.Int32Range(1, math.MaxInt32), 1, 5, rapid.ID[int32]).Draw(t, "passed")
+		slices.Sort(items)
+		e.Body = &eventlog.Passed{Decision: name.Draw(t, "decision"), Items: items, Reward: rapid.Float64Range(0, 1).Draw(t, "reward")}
 	}
 	return e
 }
@@ -171,6 +179,13 @@ func TestUnlawfulEvents(t *testing.T) {
 		{at(&eventlog.Chosen{Decision: "d", Choice: -1}), "is -1, want 0 for the outside option"},
 		{at(&eventlog.Expired{}), "without a decision"},
 		{at(&eventlog.SnapshotTaken{}), "without a name"},
+		{at(&eventlog.Activated{}), "without a decision"},
+		{at(&eventlog.Passed{Items: []int32{1}}), "without a decision"},
+		{at(&eventlog.Passed{Decision: "d"}), "no items"},
+		{at(&eventlog.Passed{Decision: "d", Items: []int32{0}}), "places from 1 on"},
+		{at(&eventlog.Passed{Decision: "d", Items: []int32{2, 2}}), "that increase"},
+		{at(&eventlog.Passed{Decision: "d", Items: []int32{1}, Reward: math.NaN()}), "the reward NaN"},
+		{at(&eventlog.Passed{Decision: "d", Items: []int32{1}, Reward: 1.5}), "the reward 1.5"},
 		{offer(func(o *eventlog.Offered) { o.Decision = "" }), "without a decision"},
 		{offer(func(o *eventlog.Offered) { o.Candidates = 2 }), "3 rows of 2 candidates"},
 		{offer(func(o *eventlog.Offered) { o.Candidates = math.MinInt }), "candidates"},
@@ -208,7 +223,7 @@ func TestUnreadableEntries(t *testing.T) {
 		{nil, "truncated"},
 		{change(0, 2), "version 2, this program reads 1"},
 		{change(1, 0), "kind 0"},
-		{change(1, 8), "kind 8"},
+		{change(1, 10), "kind 10"},
 		{change(10, 0x7f), "counts 127"},
 		{slices.Concat(chosen[:10], []byte{0x84, 0x00}, chosen[11:]), "shortest form"},
 		{append(slices.Clone(chosen[:len(chosen)-1]), 0x80, 0x80, 0x80, 0x80, 0x10), "counts 4294967296"},

@@ -19,6 +19,7 @@ const (
 	Learner     Purpose = 5 // the learner's initial weights (round 0)
 	Theory      Purpose = 6 // estimates of what the theory names (round 0), and of intervals (round 1)
 	Exploration Purpose = 7 // whether a decision of the service explores, and its uniformly drawn set
+	Rewards     Purpose = 8 // which choice the rewards of a decision of the service become
 )
 
 // Stream is a generator that can be moved to any address without allocating.

@@ -13,7 +13,7 @@ import (
 	"vitrine/internal/stream"
 )
 
-var purposes = []stream.Purpose{stream.World, stream.Contexts, stream.Customers, stream.Policy, stream.Learner, stream.Theory, stream.Exploration}
+var purposes = []stream.Purpose{stream.World, stream.Contexts, stream.Customers, stream.Policy, stream.Learner, stream.Theory, stream.Exploration, stream.Rewards}
 
 // address names a stream.
 type address struct {
