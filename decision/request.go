@@ -263,7 +263,7 @@ func appendValues(b []byte, values []Value) []byte {
 		switch v.Kind {
 		case IsNumber:
 			b = appendFloat(b, v.Number)
-		case IsText:
+		case IsText, IsObject:
 			b = appendString(b, v.Text)
 		}
 	}

@@ -22,8 +22,15 @@ import (
 //	category            e_b of ℝ^B, b = h(v) mod B
 //	text                z / ‖z‖ of ℝ^B, z_b = Σ_w σ(w) 1{h(w) mod B = b} over the
 //	                    words w of the text ([text.Tokens]); 0 of no words
+//	object              z / max(1, ‖z‖) of ℝ^B, z_b = Σ σ(v) x(v) 1{h(v) mod B = b} over the
+//	                    values of a JSON object; 0 of no values, and where it is missing
 //	cross               vec(x yᵀ), x and y the columns of two earlier features
 //
+// A value of an object has a name, those of the members that lead to it with dots
+// between them. A string, true or false is v = "name=value" with x = 1, a number v = "name"
+// with x = asinh of it, and null nothing. The k-th element of a list, from 0 on, has the
+// list's name, and where it is a number ".k" after it: so the objects of a
+// list are as one. All
 // with h = mix(FNV-1a(name, 0, v)) in 64 bits, mix the finaliser of SplitMix64,
 // and the sign σ = ±1 the uppermost bit of h. The features of a user are
 // columns of every item's row: they tell users who buy from those who do not,
@@ -36,7 +43,7 @@ type Feature struct {
 	Scale   float64        `json:"scale,omitzero"`   // number, 1 by default
 	Values  []string       `json:"values,omitempty"` // category
 	Other   bool           `json:"other,omitzero"`   // category with values
-	Buckets int            `json:"buckets,omitzero"` // B: 16 of a category, 64 of a text by default
+	Buckets int            `json:"buckets,omitzero"` // B: 16 of a category, 64 of a text or an object by default
 	Of      []string       `json:"of,omitempty"`     // cross
 	Default jsontext.Value `json:"default,omitzero"` // what a missing value stands for; without one it is an error
 }
@@ -62,6 +69,7 @@ const (
 	Missing ValueKind = iota
 	IsNumber
 	IsText
+	IsObject
 )
 
 // Number and Text make values.
@@ -155,11 +163,12 @@ func (c *column) measure(s *Schema, field string, f *Feature) error {
 		"number":   {"from", "center", "scale", "default"},
 		"category": {"from", "values", "other", "buckets", "default"},
 		"text":     {"from", "buckets", "default"},
+		"object":   {"from", "buckets"},
 		"cross":    {"of"},
 	}
 	keys, ok := legal[f.Kind]
 	if !ok {
-		return oneOf(field+"/kind", f.Kind, "number", "category", "text", "cross")
+		return oneOf(field+"/kind", f.Kind, "number", "category", "text", "object", "cross")
 	}
 	for _, has := range []struct {
 		key string
@@ -183,7 +192,7 @@ func (c *column) measure(s *Schema, field string, f *Feature) error {
 			return fieldf(field+"/other", "is for a category with values")
 		}
 		return c.buckets(field, f, 16)
-	case "text":
+	case "text", "object":
 		return c.buckets(field, f, 64)
 	default:
 		return c.cross(s, field, f)
@@ -376,12 +385,21 @@ func (s *Schema) outer(to, row []float64, c *column) {
 
 // encode adds a value to columns that are 0, or says what is wrong with it.
 func (c *column) encode(to []float64, v Value) (message string) {
+	if v.Kind == Missing && c.Kind == "object" {
+		return ""
+	}
 	if v.Kind == Missing {
 		if v = c.missing; v.Kind == Missing {
 			return "is missing, and the feature has no default"
 		}
 	}
 	switch {
+	case c.Kind == "object" && v.Kind != IsObject:
+		return "want an object or a list of objects"
+	case c.Kind == "object":
+		return c.object(to, v.Text)
+	case v.Kind == IsObject:
+		return "want a number or a string"
 	case c.Kind == "number" && v.Kind != IsNumber:
 		return fmt.Sprintf("%q: want a number", v.Text)
 	case c.Kind == "number":
@@ -436,9 +454,14 @@ func (c *column) words(to []float64, s string) {
 
 // hash is h of [Feature].
 func (c *column) hash(value string) uint64 {
-	h := fnv1a(14695981039346656037, c.Name)
-	h = fnv1a(h, "\x00")
-	z := fnv1a(h, value)
+	return mixed(fnv1a(c.hashed(), value))
+}
+
+// hashed is the hash of what is before a value.
+func (c *column) hashed() uint64 { return fnv1a(fnv1a(14695981039346656037, c.Name), "\x00") }
+
+// mixed is mix of [Feature].
+func mixed(z uint64) uint64 {
 	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9
 	z = (z ^ (z >> 27)) * 0x94d049bb133111eb
 	return z ^ (z >> 31)

@@ -141,7 +141,7 @@ func TestBadConfigs(t *testing.T) {
 	for feature, want := range map[string]string{
 		`{"kind":"number"}`:                                                `/name: must have from 1 to 100 bytes`,
 		`{"name":"first","kind":"number"}`:                                 `/name: "first" is there twice`,
-		`{"name":"x","kind":"numbr"}`:                                      `/kind: "numbr": must be one of ["number" "category" "text" "cross"]`,
+		`{"name":"x","kind":"numbr"}`:                                      `/kind: "numbr": must be one of ["number" "category" "text" "object" "cross"]`,
 		`{"name":"x","kind":"number","buckets":3}`:                         `/buckets: a feature of kind "number" does not have it`,
 		`{"name":"x","kind":"number","scale":-1}`:                          `/scale: -1: must be positive`,
 		`{"name":"x","kind":"number","from":"shop"}`:                       `/from: "shop": must be one of ["item" "user"]`,

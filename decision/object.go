@@ -1,0 +1,140 @@
+package decision
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+const (
+	deepestObject = 16   // objects and lists within each other
+	largestObject = 1000 // values
+)
+
+// Object makes the value of an object: the JSON of an object, or of a list of
+// objects, as it came.
+func Object(json string) Value { return Value{Kind: IsObject, Text: json} }
+
+// object adds the values of a JSON object to columns that are 0, or says what is
+// wrong with it.
+func (c *column) object(to []float64, text string) (message string) {
+	o := objectReader{column: c, to: to, in: jsontext.NewDecoder(bytes.NewBufferString(text))}
+	if err := o.value(c.hashed(), 0, false); err != nil {
+		return err.Error()
+	}
+	if _, err := o.in.ReadToken(); err != io.EOF {
+		return "has more than one value"
+	}
+	shorten(to, 1)
+	return ""
+}
+
+// shorten scales columns to a norm of most, where theirs is larger.
+func shorten(to []float64, most float64) {
+	sum := 0.0
+	for _, v := range to {
+		sum += v * v
+	}
+	if norm := math.Sqrt(sum); norm > most {
+		for b := range to {
+			to[b] *= most / norm
+		}
+	}
+}
+
+// objectReader hashes the values of an object as it reads them. A name is known
+// by its hash alone.
+type objectReader struct {
+	*column
+	to     []float64
+	in     *jsontext.Decoder
+	values int
+}
+
+// value reads one whose name has the hash h. It is a list or an object at depth 0.
+func (o *objectReader) value(h uint64, depth int, named bool) error {
+	kind := o.in.PeekKind()
+	if depth == 0 && kind != '{' && kind != '[' {
+		return fmt.Errorf("want an object or a list of objects")
+	}
+	if (kind == '{' || kind == '[') && depth == deepestObject {
+		return fmt.Errorf("has objects and lists within each other deeper than %d", deepestObject)
+	}
+	switch kind {
+	case '{':
+		return o.members(h, depth, named)
+	case '[':
+		return o.elements(h, depth, named)
+	}
+	token, err := o.in.ReadToken()
+	if err != nil {
+		return jsonError(err)
+	}
+	if o.values++; o.values > largestObject {
+		return fmt.Errorf("has more than %d values", largestObject)
+	}
+	switch kind {
+	case '0':
+		v, err := strconv.ParseFloat(token.String(), 64)
+		if err != nil {
+			return fmt.Errorf("%s: out of range", abbreviate(token.String(), 40))
+		}
+		o.add(h, math.Asinh(v))
+	case 'n':
+	default:
+		o.add(fnv1a(fnv1a(h, "="), token.String()), 1)
+	}
+	return nil
+}
+
+func (o *objectReader) add(h uint64, x float64) {
+	h = mixed(h)
+	if h>>63 == 1 {
+		x = -x
+	}
+	o.to[h%uint64(len(o.to))] += x
+}
+
+func (o *objectReader) members(h uint64, depth int, named bool) error {
+	if _, err := o.in.ReadToken(); err != nil {
+		return jsonError(err)
+	}
+	if named {
+		h = fnv1a(h, ".")
+	}
+	for o.in.PeekKind() != '}' {
+		name, err := o.in.ReadToken()
+		if err != nil {
+			return jsonError(err)
+		}
+		if err := o.value(fnv1a(h, name.String()), depth+1, true); err != nil {
+			return err
+		}
+	}
+	_, err := o.in.ReadToken()
+	return err
+}
+
+func (o *objectReader) elements(h uint64, depth int, named bool) error {
+	if _, err := o.in.ReadToken(); err != nil {
+		return jsonError(err)
+	}
+	for k := 0; o.in.PeekKind() != ']'; k++ {
+		at := h
+		switch kind := o.in.PeekKind(); {
+		case !named && kind != '{' && kind > 0:
+			return fmt.Errorf("want an object or a list of objects")
+		case kind == '0':
+			at = fnv1a(h, "."+strconv.Itoa(k))
+		}
+		if err := o.value(at, depth+1, named); err != nil {
+			return err
+		}
+	}
+	_, err := o.in.ReadToken()
+	return err
+}
