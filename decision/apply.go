@@ -77,6 +77,9 @@ func (s *fold) applyBody(sequence uint64, e *eventlog.Event) error {
 		if int(b.Choice) > len(r.shown) {
 			return fmt.Errorf("decision %q showed %d items, and item %d was chosen", r.id, len(r.shown), b.Choice)
 		}
+		if b.Choice > 0 && r.hasPassed(b.Choice) {
+			return fmt.Errorf("item %d of decision %q was chosen after it was passed", b.Choice, r.id)
+		}
 		s.close(sequence, r, chosen, b.Choice)
 		return nil
 	case *eventlog.Expired:
@@ -84,8 +87,24 @@ func (s *fold) applyBody(sequence uint64, e *eventlog.Event) error {
 		if err != nil {
 			return err
 		}
+		if r.status == deferred {
+			s.withdraw(r)
+			return nil
+		}
 		s.close(sequence, r, expired, 0)
 		return nil
+	case *eventlog.Activated:
+		r, err := s.openRecord(p, b.Decision)
+		if err != nil {
+			return err
+		}
+		return r.activate()
+	case *eventlog.Passed:
+		r, err := s.openRecord(p, b.Decision)
+		if err != nil {
+			return err
+		}
+		return r.pass(b)
 	case *eventlog.SnapshotTaken:
 		return p.keep(b.Version)
 	case *eventlog.PolicyRolledBack:
@@ -165,7 +184,7 @@ func (s *fold) openRecord(p *placement, decision string) (*record, error) {
 	if r == nil || r.placement != p {
 		return nil, fmt.Errorf("decision %q: %w", decision, ErrNotFound)
 	}
-	if r.status != open {
+	if !r.status.waits() {
 		return nil, fmt.Errorf("decision %q has its outcome already", decision)
 	}
 	return r, nil
@@ -183,10 +202,15 @@ func (s *fold) close(sequence uint64, r *record, to status, choice int32) {
 	} else {
 		p.counts.Stale++
 	}
+	s.shelve(r)
+}
+
+// shelve keeps of a decision what its repetition needs.
+func (s *fold) shelve(r *record) {
 	r.size -= r.rowBytes()
-	r.rows, r.revenues, r.place = nil, nil, nil
-	p.closed.push(r)
-	s.forget(p)
+	r.rows, r.revenues, r.place, r.passed, r.told = nil, nil, nil, nil, 0
+	r.placement.closed.push(r)
+	s.forget(r.placement)
 }
 
 // keep makes the learner remember its state, to roll back to.

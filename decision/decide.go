@@ -57,7 +57,7 @@ func (e *Engine) Decide(ctx context.Context, name string, r *Request, now int64)
 		if size := eventlog.EntrySize(d.entry); size > largestBatch {
 			return nil, fieldf("/items", "the decision takes %d bytes of the log, at most %d fit: send fewer items, or record the shown ones alone", size, largestBatch)
 		}
-		err = e.submit(ctx, func(b *batch) error { return b.offer(v, event, offered, d.entry) })
+		err = e.submit(ctx, func(b *batch) error { return b.offer(v, event, offered, d.estimates.extraBytes(), d.entry) })
 		switch {
 		case err == nil:
 			return answerOf(name, offered, &d.estimates), nil
@@ -152,7 +152,7 @@ func (d *decider) decide(v view, r *Request) (*eventlog.Offered, error) {
 		return nil, err
 	}
 	x := &vitrine.Context{Features: mat.NewDense(n, width, d.rows), Revenue: r.Revenue, Feasible: family}
-	d.estimates = estimates{number: v.upcoming.Add(1)}
+	d.estimates = estimates{number: v.upcoming.Add(1), deferred: r.Defer, note: string(r.Note)}
 	current := v.worker.current.Load()
 	own, err := d.ask(current.policy, x, v.config.Seed)
 	if err != nil {
@@ -174,6 +174,10 @@ func (d *decider) decide(v view, r *Request) (*eventlog.Offered, error) {
 		d.estimates.shadowed = true
 	}
 	order := d.estimate(current.policy, x, shown, own.Assortment, o.Mode == ByBaseline)
+	if slots, ok := family.(*assortment.Transversal); ok && o.Mode != ByBaseline {
+		d.certain(r, own, shown, o.Mode == ByChance)
+		d.assign(slots, order)
+	}
 	d.fill(o, r, order, v.config.Record == "all")
 	o.Answer = d.estimates.encode(nil)
 	return o, nil
@@ -231,7 +235,8 @@ func (d *decider) ask(pi vitrine.Policy, x *vitrine.Context, seed uint64) (vitri
 //	π(S) = ε/|𝒮 \ {∅}| + (1 − ε) π_policy(S)
 //
 // where it is known: π_policy of the set drawn is, unless the policy is random
-// and would have shown another one. Then it is 0.
+// and would have shown another one, and |𝒮| is, unless [assortment.Transversal.Uniform]
+// is false. Then it is 0.
 func (d *decider) explore(o *eventlog.Offered, own vitrine.Offer, x *vitrine.Context, c *Config) vitrine.Assortment {
 	family, n := x.Feasible.(assortment.Sampler), x.NumItems()
 	rng := d.coin.At(c.Seed, int(d.estimates.number), stream.Exploration)
@@ -242,7 +247,11 @@ func (d *decider) explore(o *eventlog.Offered, own vitrine.Offer, x *vitrine.Con
 		shown, o.Mode = drawn, ByChance
 	}
 	mine := 0.0
+	slots, ok := family.(*assortment.Transversal)
 	switch same := slices.Equal(shown, own.Assortment); {
+	case ok && !slots.Uniform():
+		o.Propensity = 0
+		return shown
 	case c.ExploreShare == 1: // and π_policy has no part in it
 	case own.Propensity == 0, own.Propensity < 1 && !same:
 		o.Propensity = 0
@@ -297,7 +306,7 @@ func (d *decider) estimate(pi vitrine.Policy, x *vitrine.Context, shown, own vit
 	if e.shadowed {
 		u, ok := d.utilities(estimator, x, own)
 		if !ok {
-			*e = estimates{number: e.number, shadowed: true, agrees: e.agrees}
+			e.probability, e.outside, e.revenue = nil, 0, 0
 			return order
 		}
 		p := make([]float64, len(u)+1)

@@ -309,6 +309,9 @@ func (b *batch) room(r *record) bool {
 	return r.learner != p.learner || p.worker.queue.room(b.rounds[p], r.roundBytes())
 }
 
+// canExpire reports the same of a decision that expires. There is no round of one that is deferred.
+func (b *batch) canExpire(r *record) bool { return r.status == deferred || b.room(r) }
+
 func behind(p *placement) error {
 	return fmt.Errorf("placement %q: %w by %d rounds: try again later", p.name, ErrBehind, p.worker.given.Load()-p.worker.done.Load())
 }
@@ -319,13 +322,15 @@ func (b *batch) close(r *record, now int64, body eventlog.Body) {
 	p := r.placement
 	b.touched[r.id] = true
 	b.open[p] -= r.size
-	b.rounds[p] += r.roundBytes()
+	if _, ends := body.(*eventlog.Expired); !ends || r.status != deferred {
+		b.rounds[p] += r.roundBytes()
+	}
 	b.encode(&eventlog.Event{Time: now, Placement: p.name, Body: body})
 }
 
 // offer adds a decision. Where open decisions would exceed the placement's
 // memory, the oldest expire before their time.
-func (b *batch) offer(v view, e *eventlog.Event, o *eventlog.Offered, entry []byte) error {
+func (b *batch) offer(v view, e *eventlog.Event, o *eventlog.Offered, extra int, entry []byte) error {
 	p := v.placement
 	switch {
 	case b.touched[o.Decision]:
@@ -333,13 +338,16 @@ func (b *batch) offer(v view, e *eventlog.Event, o *eventlog.Offered, entry []by
 	case b.state.placements[p.name] != p, p.changed != v.changed, b.state.decisions[o.Decision] != nil:
 		return errMoved
 	}
-	size := offeredSize(o)
+	size := offeredSize(o, extra)
+	if size > p.config.Memory {
+		return fieldf("", "the decision takes %d bytes, the placement's memory has %d", size, p.config.Memory)
+	}
 	over := p.open.bytes + b.open[p] + size - p.config.Memory
 	for r := p.open.first; over > 0 && r != nil; r = r.next {
 		if b.touched[r.id] {
 			continue
 		}
-		if !b.room(r) {
+		if !b.canExpire(r) {
 			return behind(p)
 		}
 		b.expire(r, e.Time)
@@ -507,7 +515,7 @@ func (e *Engine) Config(name string) (*Config, error) {
 type Decision struct {
 	Answer *Answer
 	Time   int64
-	Status string // "open", "chosen" or "expired"
+	Status string // "open", "chosen", "expired", "deferred" or "withdrawn"
 	Choice string // the item that was taken, "" for none
 }
 
@@ -519,7 +527,7 @@ func (e *Engine) Decision(id string) (Decision, error) {
 	if r == nil {
 		return Decision{}, unknownDecision(id)
 	}
-	d := Decision{Answer: r.answer(), Time: r.time, Status: [...]string{"open", "chosen", "expired"}[r.status]}
+	d := Decision{Answer: r.answer(), Time: r.time, Status: [...]string{"open", "chosen", "expired", "deferred", "withdrawn"}[r.status]}
 	if r.choice > 0 {
 		d.Choice = r.shown[r.choice-1]
 	}

@@ -13,8 +13,8 @@ import (
 // "" for none. Once it is in the log it returns, before it is learned.
 //
 // The same outcome again is nil again, and another one is ErrConflict. After the
-// attribution window the round has counted as the outside option, and an item
-// is ErrLate. Other errors are ErrNotFound, ErrNotShown, ErrBehind, ErrStopped or that of ctx,
+// attribution window the round has counted as the outside option, or for nothing where
+// the decision was deferred, and an item is ErrLate. Other errors are ErrNotFound, ErrNotShown, ErrBehind, ErrStopped or that of ctx,
 // after which it is to be told again.
 func (e *Engine) Outcome(ctx context.Context, decision, item string, now int64) error {
 	return e.submit(ctx, func(b *batch) error { return b.outcome(decision, item, now) })
@@ -38,13 +38,15 @@ func (b *batch) outcome(decision, item string, now int64) error {
 	switch {
 	case r.status == chosen && r.choice != choice:
 		return fmt.Errorf("decision %q: %w: it has another outcome already", decision, ErrConflict)
-	case r.status == expired && item != "":
+	case (r.status == expired || r.status == withdrawn) && item != "":
 		return fmt.Errorf("decision %q: %w: its outcome came too late", decision, ErrLate)
-	case r.status != open:
+	case !r.status.waits():
 		return nil
-	case !b.room(r):
+	case choice > 0 && r.hasPassed(choice):
+		return fmt.Errorf("decision %q: %w: a reward told that item %q was not taken", decision, ErrConflict, item)
+	case r.isLate(now) && !b.canExpire(r), !r.isLate(now) && !b.room(r):
 		return behind(r.placement)
-	case now-r.time > int64(r.placement.config.window):
+	case r.isLate(now):
 		b.expire(r, now)
 		if item == "" {
 			return nil
@@ -89,8 +91,8 @@ func (b *batch) expireDue(now int64) int {
 			if b.touched[r.id] {
 				continue
 			}
-			due := now-r.time > int64(p.config.window) || p.open.bytes+b.open[p] > p.config.Memory
-			if !due || !b.room(r) {
+			due := r.isLate(now) || p.open.bytes+b.open[p] > p.config.Memory
+			if !due || !b.canExpire(r) {
 				break
 			}
 			b.expire(r, now)

@@ -12,7 +12,7 @@ import (
 )
 
 // record is what is remembered of a decision. Once it has its outcome it loses
-// rows, revenues and place.
+// rows, revenues, place and passed.
 type record struct {
 	placement *placement
 	id        string
@@ -30,8 +30,10 @@ type record struct {
 	propensity float64
 
 	status     status
-	choice     int32 // 0 or a position in shown, from 1 on
-	size       int   // bytes
+	choice     int32   // 0 or a position in shown, from 1 on
+	passed     []bool  // which of shown were not taken, as far as was told; nil where nothing was
+	told       float64 // the sum of their rewards
+	size       int     // bytes
 	prev, next *record
 }
 
@@ -41,7 +43,12 @@ const (
 	open status = iota
 	chosen
 	expired
+	deferred  // waits to be activated
+	withdrawn // and was not in time: nothing is learned from it
 )
+
+// waits reports whether an outcome may come.
+func (s status) waits() bool { return s == open || s == deferred }
 
 // recordBytes is what a record takes beside its slices, with its place in the
 // map of decisions.
@@ -67,9 +74,10 @@ func rowBytes(numbers, shown int) int { return 5 * (8*numbers + 4*shown) / 4 }
 
 func (r *record) rowBytes() int { return rowBytes(len(r.rows)+len(r.revenues), len(r.place)) }
 
-// offeredSize returns what the open record of an offer counts for.
-func offeredSize(o *eventlog.Offered) int {
-	size := recordBytes + 2*len(o.Decision) + rowBytes(len(o.Features)+len(o.Revenue), len(o.Shown))
+// offeredSize returns what the open record of an offer counts for, with what only
+// some decisions have.
+func offeredSize(o *eventlog.Offered, extra int) int {
+	size := recordBytes + extra + 2*len(o.Decision) + rowBytes(len(o.Features)+len(o.Revenue), len(o.Shown))
 	for _, i := range o.Shown {
 		size += shownSize(len(o.ItemIDs[i]))
 	}
@@ -116,7 +124,10 @@ func newRecord(p *placement, time int64, o *eventlog.Offered) (*record, error) {
 	for j, i := range o.Shown {
 		r.shown[j] = strings.Clone(o.ItemIDs[i])
 	}
-	r.size = offeredSize(o)
+	if e.deferred {
+		r.status = deferred
+	}
+	r.size = offeredSize(o, e.extraBytes())
 	return r, nil
 }
 

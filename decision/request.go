@@ -24,6 +24,9 @@ type Request struct {
 	Exclude  []string  // and that are not
 	AtMost   []Limit   // beside those of the placement
 	Baseline []string  // what is shown in the mode "shadow", in display order
+	Slots    []Slot    // what is shown fills these; nil where there are none
+	Defer    bool      // the outcome is waited for once it is activated: [Engine.Activate]
+	Note     []byte    // kept with the decision, and part of its answer
 }
 
 // Item is a candidate.
@@ -83,6 +86,9 @@ func (r *Request) check(c *Config, index map[string]int) error {
 		}
 		index[id] = i
 	}
+	if len(r.Note) > largestNote {
+		return fieldf("/note", "must have at most %d bytes", largestNote)
+	}
 	if r.Size != 0 {
 		if err := inRange("/size", r.Size, 1, c.MaxSize); err != nil {
 			return err
@@ -112,6 +118,9 @@ func checkDecision(id string) error {
 
 // family returns the sets that may be shown.
 func (r *Request) family(c *Config, index map[string]int) (vitrine.Constraint, error) {
+	if r.Slots != nil {
+		return r.transversal(c, index)
+	}
 	size := r.Size
 	if size == 0 {
 		size = c.MaxSize
@@ -235,8 +244,24 @@ func (r *Request) sum() [32]byte {
 		b = binary.AppendUvarint(b, uint64(l.Most))
 	}
 	b = appendStrings(b, r.Baseline)
+	if r.Slots != nil || r.Defer || r.Note != nil { // sums of what has none of these stay as they were
+		b = appendFlag(b, r.Defer)
+		b = appendString(b, string(r.Note))
+		b = appendFlag(b, r.Slots != nil)
+		b = binary.AppendUvarint(b, uint64(len(r.Slots)))
+		for _, s := range r.Slots {
+			b = appendStrings(b, s.Exclude)
+		}
+	}
 	*buf = b
 	return sha256.Sum256(b)
+}
+
+func appendFlag(b []byte, v bool) []byte {
+	if v {
+		return append(b, 1)
+	}
+	return append(b, 0)
 }
 
 func appendString(b []byte, s string) []byte {

@@ -12,8 +12,21 @@ import (
 	"vitrine/internal/state"
 )
 
-// snapshotKind names the encoding: change it with the fields.
-const snapshotKind = "decision engine 1"
+// snapshotKind names the encoding: change it with the fields. Snapshots of the kind before
+// are read too: it knew no decisions that wait to be activated, and no outcomes told in parts.
+const (
+	snapshotKind       = "decision engine 2"
+	snapshotKindBefore = "decision engine 1"
+)
+
+// newDecoder begins to read a snapshot of either kind.
+func newDecoder(data []byte) (d *state.Decoder, before bool, err error) {
+	if d, err := state.NewDecoder(snapshotKindBefore, data); err == nil {
+		return d, true, nil
+	}
+	d, err = state.NewDecoder(snapshotKind, data)
+	return d, false, err
+}
 
 // Snapshot returns the state after some entry of the log, and the entry. An engine that is opened with it
 // replays only what came after. Equal states have equal bytes: a snapshot
@@ -51,7 +64,7 @@ func (e *Engine) Snapshot(ctx context.Context) (data []byte, upTo uint64, err er
 
 // SnapshotSequence returns the last entry that is in a snapshot.
 func SnapshotSequence(data []byte) (uint64, error) {
-	d, err := state.NewDecoder(snapshotKind, data)
+	d, _, err := newDecoder(data)
 	if err != nil {
 		return 0, err
 	}
@@ -179,7 +192,7 @@ func (r *record) encode(e *state.Encoder) {
 	e.String(string(r.estimates.encode(nil)))
 	e.Count(int(r.status))
 	e.Count(int(r.choice))
-	if r.status != open {
+	if !r.status.waits() {
 		return
 	}
 	e.Count(r.n)
@@ -191,11 +204,18 @@ func (r *record) encode(e *state.Encoder) {
 	for _, i := range r.place {
 		e.Count(int(i))
 	}
+	e.Count(r.countPassed())
+	for k, passed := range r.passed {
+		if passed {
+			e.Count(k)
+		}
+	}
+	e.Float(r.told)
 }
 
 // restore makes the state what a snapshot says.
 func (s *fold) restore(data []byte) error {
-	d, err := state.NewDecoder(snapshotKind, data)
+	d, before, err := newDecoder(data)
 	if err != nil {
 		return err
 	}
@@ -210,7 +230,7 @@ func (s *fold) restore(data []byte) error {
 			d.Fail(fmt.Errorf("placement %q comes after placement %q", name, last))
 			break
 		}
-		if err := s.restorePlacement(d, name); err != nil {
+		if err := s.restorePlacement(d, name, before); err != nil {
 			d.Fail(err)
 		}
 		last = name
@@ -218,7 +238,7 @@ func (s *fold) restore(data []byte) error {
 	return d.Close()
 }
 
-func (s *fold) restorePlacement(d *state.Decoder, name string) error {
+func (s *fold) restorePlacement(d *state.Decoder, name string, before bool) error {
 	p := &placement{name: name}
 	for _, v := range []*uint64{&p.born, &p.changed, &p.learner, &p.numbers, &p.learned} {
 		*v = d.Uint64()
@@ -230,7 +250,7 @@ func (s *fold) restorePlacement(d *state.Decoder, name string) error {
 		}
 		p.kept = append(p.kept, d.Uint64())
 	}
-	p.counts.decode(d)
+	p.counts.decode(d, before)
 	if d.Err() != nil {
 		return d.Err()
 	}
@@ -246,11 +266,11 @@ func (s *fold) restorePlacement(d *state.Decoder, name string) error {
 			if d.Err() != nil {
 				return d.Err()
 			}
-			r, err := p.restoreRecord(d)
+			r, err := p.restoreRecord(d, before)
 			if err != nil {
 				return err
 			}
-			if (r.status == open) != (l == &p.open) || s.decisions[r.id] != nil {
+			if r.status.waits() != (l == &p.open) || s.decisions[r.id] != nil {
 				return fmt.Errorf("decision %q is out of place", r.id)
 			}
 			s.decisions[r.id] = r
@@ -301,7 +321,7 @@ func (s *fold) restoreWorker(d *state.Decoder, p *placement) error {
 	return nil
 }
 
-func (p *placement) restoreRecord(d *state.Decoder) (*record, error) {
+func (p *placement) restoreRecord(d *state.Decoder, before bool) (*record, error) {
 	r := &record{placement: p, id: d.String()}
 	if sum := d.String(); len(sum) == len(r.request) {
 		copy(r.request[:], sum)
@@ -328,15 +348,20 @@ func (p *placement) restoreRecord(d *state.Decoder) (*record, error) {
 	r.estimates = estimates
 	r.status = status(min(d.Count(), 255))
 	r.choice = int32(min(d.Count(), n+1))
-	if r.mode < ByPolicy || r.mode > ByBaseline || r.status > expired || int(r.choice) > n || r.choice > 0 && r.status != chosen {
+	if r.mode < ByPolicy || r.mode > ByBaseline || r.status > withdrawn || (r.status >= deferred) && !r.deferred || int(r.choice) > n || r.choice > 0 && r.status != chosen {
 		return nil, cmp.Or(d.Err(), fmt.Errorf("decision %q has mode %d, status %d and choice %d", r.id, r.mode, r.status, r.choice))
 	}
-	if r.status == open {
+	if r.status.waits() {
 		if err := r.restoreRows(d); err != nil {
 			return nil, cmp.Or(d.Err(), err)
 		}
+		if !before {
+			if err := r.restorePassed(d); err != nil {
+				return nil, cmp.Or(d.Err(), err)
+			}
+		}
 	}
-	r.size = recordSize(r.id, r.shown) + r.rowBytes()
+	r.size = recordSize(r.id, r.shown) + r.extraBytes() + r.rowBytes()
 	return r, d.Err()
 }
 
@@ -361,10 +386,30 @@ func (r *record) restoreRows(d *state.Decoder) error {
 	return nil
 }
 
+func (r *record) restorePassed(d *state.Decoder) error {
+	n, last := d.Count(), -1
+	if n > 0 && n < len(r.shown) {
+		r.passed = make([]bool, len(r.shown))
+	} else if n > 0 {
+		return fmt.Errorf("decision %q has %d items of %d passed", r.id, n, len(r.shown))
+	}
+	for range n {
+		k := d.Count()
+		if k <= last || k >= len(r.shown) {
+			return fmt.Errorf("decision %q has item %d of %d passed after item %d", r.id, k, len(r.shown), last)
+		}
+		r.passed[k], last = true, k
+	}
+	if r.told = d.Float(); !(r.told >= 0 && r.told <= 1) || n == 0 && r.told != 0 || n > 0 && r.status == deferred {
+		return fmt.Errorf("decision %q has %d items passed with a reward of %v", r.id, n, r.told)
+	}
+	return nil
+}
+
 // all lists the counters, for encode and decode.
 func (c *counts) all() (integers []*uint64, floats []*float64) {
 	integers = []*uint64{
-		&c.Offered, &c.Chosen, &c.Expired, &c.Stale, &c.Chance,
+		&c.Withdrawn, &c.Offered, &c.Chosen, &c.Expired, &c.Stale, &c.Chance,
 		&c.Shadow.Rounds, &c.Shadow.Agreements, &c.Shadow.Estimated,
 	}
 	floats = []*float64{&c.Shadow.Policy, &c.Shadow.Baseline, &c.Calibration.Revenue, &c.Calibration.Foretold}
@@ -391,8 +436,11 @@ func (c *counts) encode(e *state.Encoder) {
 	}
 }
 
-func (c *counts) decode(d *state.Decoder) {
+func (c *counts) decode(d *state.Decoder, before bool) {
 	integers, floats := c.all()
+	if before {
+		integers = integers[1:]
+	}
 	for _, v := range integers {
 		*v = d.Uint64()
 	}

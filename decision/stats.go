@@ -9,8 +9,9 @@ type Stats struct {
 	Mode      string `json:"mode"`
 
 	Decisions uint64 `json:"decisions"`
-	Outcomes  uint64 `json:"outcomes"` // told in time
-	Expired   uint64 `json:"expired"`  // counted as the outside option
+	Outcomes  uint64 `json:"outcomes"`  // told in time
+	Expired   uint64 `json:"expired"`   // counted as the outside option
+	Withdrawn uint64 `json:"withdrawn"` // deferred, and not activated in time
 	Pending   int    `json:"pending"`
 	Memory    int    `json:"memory"` // bytes of decisions, of Config.Memory
 
@@ -91,6 +92,7 @@ type Comparison struct {
 // counts are the counters that are part of the state.
 type counts struct {
 	Offered, Chosen, Expired, Stale uint64
+	Withdrawn                       uint64
 	Chance                          uint64
 	Arms                            [3]Arm // ByPolicy, ByChance, ByBaseline
 	Calibration                     Calibration
@@ -156,7 +158,7 @@ func (e *Engine) Stats(name string) (Stats, error) {
 	seen, current := v.worker.seen.Load(), v.worker.current.Load()
 	s := Stats{
 		Placement: name, Mode: v.config.Mode,
-		Decisions: c.Offered, Outcomes: c.Chosen, Expired: c.Expired, Pending: v.open.len, Memory: v.open.bytes + v.closed.bytes,
+		Decisions: c.Offered, Outcomes: c.Chosen, Expired: c.Expired, Withdrawn: c.Withdrawn, Pending: v.open.len, Memory: v.open.bytes + v.closed.bytes,
 		PolicyVersion: current.version, Lag: v.worker.given.Load() - done,
 		Learned: seen.observed, Skipped: seen.skipped, Stale: c.Stale, Broken: seen.broken, Problem: seen.problem,
 		Versions: append([]uint64{}, v.kept...),
