@@ -1,6 +1,7 @@
 package decision_test
 
 import (
+	"bytes"
 	"encoding/binary"
 	"hash/crc32"
 	"strings"
@@ -39,6 +40,7 @@ func FuzzRequest(f *testing.F) {
 	for _, text := range []string{
 		`{"items":[{"id":"i","features":{"price":1,"brand":"a"},"revenue":2},{"id":"j","features":{"price":3,"brand":"b"}}],"user":{"age":3},"size":1,"include":["i"],"exclude":["j"],"at_most":[{"feature":"brand","most":1},{"items":["i"],"most":1}],"decision_id":"x"}`,
 		`{"items":[{"id":"i","features":{"price":1e5,"brand":null}}],"baseline":["i"]}`,
+		`{"items":[{"id":"i","features":{"price":1,"brand":"a","more":{"a":[1,{"b":null}]}}}],"defer":true}`,
 		`{`, `[]`, `{"items":[[]]}`, `{"items":[{"features":{"price":"a"}}]}`,
 	} {
 		f.Add([]byte(text))
@@ -81,6 +83,8 @@ func FuzzEstimates(f *testing.F) {
 	f.Add([]byte{1, 0, 1}, 0)
 	f.Add([]byte{1, 6, 1}, 2)
 	f.Add(append([]byte{1, 1, 9}, make([]byte, 24)...), 1)
+	f.Add([]byte{2, 8, 1}, 0)
+	f.Add([]byte("\x02\x70\x01\x02\x01i\x02jj\x04note"), 1)
 	f.Fuzz(func(t *testing.T, data []byte, shown int) {
 		if shown < 0 || shown > 100 {
 			return
@@ -115,6 +119,19 @@ func busy(t testing.TB, store *memlog.Store) []byte {
 			t.Fatal(err)
 		}
 	}
+	for _, id := range []string{"f", "g"} {
+		r := stock(id, 3)
+		r.Defer, r.Slots, r.Note = true, []decision.Slot{{Exclude: []string{"sku0"}}, {}}, []byte("note")
+		a, err := e.Decide(t.Context(), "home", r, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if id == "g" {
+			if err := e.Reward(t.Context(), "g", []decision.Reward{{Item: a.Shown[0], Value: 0.1}}, 1); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
 	if _, err := e.Keep(t.Context(), "home", 1); err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +139,7 @@ func busy(t testing.TB, store *memlog.Store) []byte {
 }
 
 // busyEntries is how many there are after busy.
-const busyEntries = 10
+const busyEntries = 13
 
 // withoutSum and withSum take a snapshot's checksum off, and put one on, so that fuzzing comes past it.
 func withoutSum(data []byte) []byte { return data[:len(data)-4] }
@@ -149,7 +166,7 @@ func restoreAny(t *testing.T, body []byte) (taken bool) {
 		return false
 	}
 	defer e.Close()
-	if again := snapshot(t, e); string(again) != string(data) {
+	if again := snapshot(t, e); string(again) != string(data) && !bytes.Contains(data, []byte("decision engine 1")) {
 		t.Fatalf("%x\nis written as\n%x", data, again)
 	}
 	for _, name := range e.Placements() {

@@ -31,6 +31,7 @@ type machine struct {
 type modelPlace struct {
 	window                   int64
 	decided, closed, learner int // learner counts the learners it has had
+	withdrawn                int
 	stale                    int
 	kept                     []uint64
 }
@@ -38,8 +39,10 @@ type modelPlace struct {
 type modelDecision struct {
 	place   string
 	items   []float64
+	defers  bool
 	learner int
 	shown   []string
+	passed  []string
 	time    int64
 	status  string
 	choice  string
@@ -106,14 +109,14 @@ func (m *machine) Decide(t *rapid.T) {
 	name := rapid.SampledFrom(placeNames).Draw(t, "placement")
 	id := rapid.SampledFrom(decisionNames).Draw(t, "id")
 	items := rapid.SliceOfN(rapid.SampledFrom([]float64{0, 1, 2, poison, sour}), 1, 3).Draw(t, "items")
-	r := &decision.Request{Decision: id}
+	r := &decision.Request{Decision: id, Defer: rapid.IntRange(0, 2).Draw(t, "defer") == 0}
 	for i, x := range items {
 		r.Items = append(r.Items, decision.Item{ID: itemID(i), Features: []decision.Value{decision.Number(x)}})
 	}
 	a, err := m.engine.Decide(t.Context(), name, r, m.now)
 	d, p := m.asked[id], m.places[name]
 	switch {
-	case d != nil && (d.place != name || !slices.Equal(d.items, items)):
+	case d != nil && (d.place != name || !slices.Equal(d.items, items) || d.defers != r.Defer):
 		want(t, "decide", err, decision.ErrConflict)
 	case d != nil:
 		want(t, "decide", err, nil)
@@ -127,7 +130,10 @@ func (m *machine) Decide(t *rapid.T) {
 		if a.Repeated || len(a.Shown) != min(2, len(items)) {
 			t.Fatalf("answer %+v", a)
 		}
-		m.asked[id] = &modelDecision{name, items, p.learner, a.Shown, m.now, "open", ""}
+		m.asked[id] = &modelDecision{place: name, items: items, defers: r.Defer, learner: p.learner, shown: a.Shown, time: m.now, status: "open"}
+		if r.Defer {
+			m.asked[id].status = "deferred"
+		}
 		p.decided++
 	}
 }
@@ -145,19 +151,111 @@ func (m *machine) Outcome(t *rapid.T) {
 		want(t, "outcome", err, decision.ErrNotShown)
 		return
 	}
-	if d.status == "open" && m.now-d.time > m.places[d.place].window {
-		m.close(d, "expired", "")
+	switch {
+	case d.waits() && slices.Contains(d.passed, item):
+		want(t, "outcome", err, decision.ErrConflict)
+		return
+	case m.late(d):
+		m.expire(d)
 	}
 	switch {
-	case d.status == "open":
+	case d.waits():
 		want(t, "outcome", err, nil)
 		m.close(d, "chosen", item)
-	case d.status == "expired" && item != "":
+	case (d.status == "expired" || d.status == "withdrawn") && item != "":
 		want(t, "outcome", err, decision.ErrLate)
 	case d.choice != item:
 		want(t, "outcome", err, decision.ErrConflict)
 	default:
 		want(t, "outcome", err, nil)
+	}
+}
+
+func (d *modelDecision) waits() bool { return d.status == "open" || d.status == "deferred" }
+
+func (m *machine) late(d *modelDecision) bool {
+	return d.waits() && m.now-d.time > m.places[d.place].window
+}
+
+func (m *machine) expire(d *modelDecision) {
+	if d.status == "deferred" {
+		d.status = "withdrawn"
+		m.places[d.place].withdrawn++
+		return
+	}
+	m.close(d, "expired", "")
+}
+
+func (m *machine) Activate(t *rapid.T) {
+	id := rapid.SampledFrom(decisionNames).Draw(t, "id")
+	err := m.engine.Activate(t.Context(), id, m.now)
+	d := m.asked[id]
+	if d == nil {
+		want(t, "activate", err, decision.ErrNotFound)
+		return
+	}
+	if d.status == "deferred" && m.late(d) {
+		m.expire(d)
+	}
+	switch d.status {
+	case "withdrawn":
+		want(t, "activate", err, decision.ErrLate)
+		return
+	case "deferred":
+		d.status = "open"
+	}
+	want(t, "activate", err, nil)
+}
+
+// Reward tells rewards of 0 and 1, which are exact.
+func (m *machine) Reward(t *rapid.T) {
+	id := rapid.SampledFrom(decisionNames).Draw(t, "id")
+	var rewards []decision.Reward
+	for _, item := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"sku0", "sku1", "sku2"}), 0, 2, rapid.ID[string]).Draw(t, "items") {
+		rewards = append(rewards, decision.Reward{Item: item, Value: float64(rapid.IntRange(0, 3).Draw(t, "value") / 3)})
+	}
+	err := m.engine.Reward(t.Context(), id, rewards, m.now)
+	d := m.asked[id]
+	if d == nil {
+		want(t, "reward", err, decision.ErrNotFound)
+		return
+	}
+	rewards = slices.DeleteFunc(rewards, func(r decision.Reward) bool { return slices.Contains(d.passed, r.Item) })
+	for _, r := range rewards {
+		if !slices.Contains(d.shown, r.Item) {
+			want(t, "reward", err, decision.ErrNotShown)
+			return
+		}
+	}
+	want(t, "reward", err, nil)
+	switch {
+	case !d.waits() || len(rewards) == 0:
+		return
+	case m.late(d):
+		m.expire(d)
+		return
+	}
+	var taken []string
+	for _, r := range rewards {
+		if r.Value == 1 {
+			taken = append(taken, r.Item)
+		}
+	}
+	for _, r := range rewards {
+		d.passed = append(d.passed, r.Item)
+	}
+	switch {
+	case len(taken) > 0:
+		have, err := m.engine.Decision(id)
+		want(t, "decision", err, nil)
+		if !slices.Contains(taken, have.Choice) {
+			t.Fatalf("%s was chosen, with rewards of %v", have.Choice, rewards)
+		}
+		m.close(d, "chosen", have.Choice)
+	case len(d.passed) == len(d.shown):
+		m.close(d, "chosen", "")
+	default:
+		d.status = "open"
 	}
 }
 
@@ -176,8 +274,8 @@ func (m *machine) Expire(t *rapid.T) {
 	want(t, "expire", err, nil)
 	due := 0
 	for _, d := range m.asked {
-		if d.status == "open" && m.now-d.time > m.places[d.place].window {
-			m.close(d, "expired", "")
+		if m.late(d) {
+			m.expire(d)
 			due++
 		}
 	}
@@ -245,7 +343,7 @@ func (m *machine) Check(t *rapid.T) {
 	for name, p := range m.places {
 		s, err := m.engine.Stats(name)
 		want(t, "stats", err, nil)
-		if int(s.Decisions) != p.decided || int(s.Outcomes+s.Expired) != p.closed || s.Pending != p.decided-p.closed || int(s.Stale) != p.stale || !slices.Equal(s.Versions, p.kept) {
+		if int(s.Decisions) != p.decided || int(s.Outcomes+s.Expired) != p.closed || s.Pending != p.decided-p.closed-p.withdrawn || int(s.Withdrawn) != p.withdrawn || int(s.Stale) != p.stale || !slices.Equal(s.Versions, p.kept) {
 			t.Fatalf("%s: %+v, want %+v", name, s, p)
 		}
 	}

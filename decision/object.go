@@ -92,7 +92,7 @@ func (o *objectReader) value(h uint64, depth int, named bool) error {
 }
 
 func (o *objectReader) add(h uint64, x float64) {
-	h = mixed(h)
+	h = splitMix(h)
 	if h>>63 == 1 {
 		x = -x
 	}

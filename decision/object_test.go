@@ -137,3 +137,23 @@ func FuzzObject(f *testing.F) {
 		}
 	})
 }
+
+// In a request an object is the JSON that it has.
+func TestObjectsOfRequests(t *testing.T) {
+	c, err := decision.ParseConfig([]byte(`{"max_size":1,"policy":{},"features":[{"name":"o","kind":"object"},{"name":"u","kind":"object","from":"user"}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := decision.ParseRequest([]byte(`{"items":[{"id":"i","features":{"o":{"a": [1]}}},{"id":"j","features":{"o":[{"a":"b"}]}},{"id":"k"}],"user":{"u":{}},"defer":true}`), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var have []decision.Value
+	for _, i := range r.Items {
+		have = append(have, i.Features...)
+	}
+	want := []decision.Value{decision.Object(`{"a": [1]}`), decision.Object(`[{"a":"b"}]`), {}}
+	if diff := cmp.Diff(want, have); diff != "" || !r.Defer || r.User[0] != decision.Object("{}") {
+		t.Errorf("request %+v (-want +got):\n%s", r, diff)
+	}
+}

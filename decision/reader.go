@@ -276,6 +276,20 @@ func (r *reader) literal(name string) {
 	}
 }
 
+// truth reads true or false.
+func (r *reader) truth() bool {
+	switch r.kind() {
+	case 't':
+		r.literal("true")
+		return r.err == nil
+	case 'f':
+		r.literal("false")
+	default:
+		r.wrong("true or false")
+	}
+	return false
+}
+
 // text reads a string.
 func (r *reader) text() string {
 	if r.peek() != '"' {

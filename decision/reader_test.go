@@ -17,7 +17,7 @@ import (
 	"vitrine/internal/stream"
 )
 
-const mixed = `{"max_size":2,"features":[{"name":"price","kind":"number"},{"name":"a/b~ü","kind":"category"},{"name":"t","kind":"text"},{"name":"age","kind":"number","from":"user"},{"name":"place","kind":"category","from":"user"}],"policy":{}}`
+const mixed = `{"max_size":2,"features":[{"name":"price","kind":"number"},{"name":"a/b~ü","kind":"category"},{"name":"t","kind":"text"},{"name":"age","kind":"number","from":"user"},{"name":"place","kind":"category","from":"user"},{"name":"o","kind":"object"}],"policy":{}}`
 
 func mixedConfig(t testing.TB) *Config {
 	c, err := ParseConfig([]byte(mixed))
@@ -55,7 +55,7 @@ func around(outer, inner string) bool {
 }
 
 var requests = []string{
-	`{"items":[{"id":"i","features":{"price":1,"a/b~ü":"a","t":"x y"},"revenue":2},{"id":"j","features":{"price":-3.25e-2,"a\/b~\u00fc":"\ud83d\ude00"}}, {"revenue":3, "features":{ "t" :"\n", "price":null } , "id":"k"}],"user":{"age":3,"place":"Trier"},"size":1,"include":["i"],"exclude":["j"],"at_most":[{"feature":"a/b~ü","most":1},{"items":["i"],"most":1}],"decision_id":"x","baseline":[]}`,
+	`{"items":[{"id":"i","features":{"price":1,"a/b~ü":"a","t":"x y"},"revenue":2},{"id":"j","features":{"price":-3.25e-2,"a\/b~\u00fc":"\ud83d\ude00","o":{"x":[1,{"y": null}]}}}, {"revenue":3, "features":{ "t" :"\n", "price":null } , "id":"k"}],"user":{"age":3,"place":"Trier"},"size":1,"include":["i"],"exclude":["j"],"at_most":[{"feature":"a/b~ü","most":1},{"items":["i"],"most":1}],"decision_id":"x","baseline":[],"defer":true}`,
 	`{"items":[]}`, `{"items":[{}]}`, `{"items":[{"features":{"price":[{"a":{"b":[1,"x",true,false,null,1e9,{}]}}]}}]}`,
 	`{"items":[{"features":{"price":[{"a":1,"\u0061":2}]}}]}`, `{"user":{"age":true}}`, `{"size":-0}`, `{"size":1e0}`, `{"size":2147483648}`,
 	`{"items":[{"features":{"price":1e999}}]}`, ` [1]`, `"x"`, "\ufeff{}", `{} x`, `{"items":[{"id":"\ud800"}]}`, `{"a":1}`, `{"items":[{"features":{"age":1}}]}`,
@@ -103,7 +103,7 @@ func TestParserKeepsStrings(t *testing.T) {
 		t.Errorf("%q, %q and %q are left of the first", id, brand, words)
 	}
 	want := &Request{
-		Items: []Item{{ID: "other", Features: make([]Value, 3)}, {Features: []Value{{}, {}, Text("xxx")}}, {Features: make([]Value, 3)}},
+		Items: []Item{{ID: "other", Features: make([]Value, 4)}, {Features: []Value{{}, {}, Text("xxx"), {}}}, {Features: make([]Value, 4)}},
 		User:  []Value{Number(1), {}},
 	}
 	if diff := cmp.Diff(want, r); diff != "" {
@@ -304,8 +304,10 @@ func (p *tokenParser) member(key []byte) error {
 		return p.array(p.limit)
 	case "baseline":
 		return p.list(&p.Baseline)
+	case "defer":
+		return p.truth(&p.Defer)
 	}
-	return p.unknown(key, "decision_id, items, user, size, include, exclude, at_most, baseline")
+	return p.unknown(key, "decision_id, items, user, size, include, exclude, at_most, baseline, defer")
 }
 
 func (p *tokenParser) item() error {
@@ -351,8 +353,29 @@ func (p *tokenParser) feature(values []Value, name []byte, from string) error {
 		return p.text(&values[slot].Text)
 	case 'n':
 		return p.skip()
+	case '{', '[':
+		if p.schema.columns[p.schema.index[string(name)]].Kind == "object" {
+			raw, err := p.in.ReadValue()
+			if err != nil {
+				return jsonError(err)
+			}
+			values[slot] = Object(string(raw))
+			return nil
+		}
 	}
 	return p.wrong("a number or a string")
+}
+
+func (p *tokenParser) truth(dst *bool) error {
+	if kind := p.in.PeekKind(); kind != 't' && kind != 'f' {
+		return p.wrong("true or false")
+	}
+	token, err := p.in.ReadToken()
+	if err != nil {
+		return jsonError(err)
+	}
+	*dst = token.Bool()
+	return nil
 }
 
 func (p *tokenParser) limit() error {

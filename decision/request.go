@@ -299,7 +299,7 @@ func appendValues(b []byte, values []Value) []byte {
 //
 //	{"decision_id": "abc", "items": [{"id": "sku1", "features": {"price": 1.2, "brand": "acme"}, "revenue": 2.5}, …],
 //	 "user": {…}, "size": 2, "include": ["sku1"], "exclude": ["sku2"],
-//	 "at_most": [{"items": ["sku3", "sku4"], "most": 1}, {"feature": "brand", "most": 2}], "baseline": ["sku1"]}
+//	 "at_most": [{"items": ["sku3", "sku4"], "most": 1}, {"feature": "brand", "most": 2}], "baseline": ["sku1"], "defer": true}
 //
 // Only items is needed, and of an item its id. Unknown keys, keys that are there
 // twice, wrong types and lists longer than MaxItems are errors, of type *FieldError as all are.
@@ -338,7 +338,7 @@ func (p *RequestParser) Parse(text []byte, c *Config) (*Request, error) {
 
 func (p *RequestParser) begin(text []byte, c *Config) {
 	if p.config == nil {
-		p.request = keysOf("decision_id", "items", "user", "size", "include", "exclude", "at_most", "baseline")
+		p.request = keysOf("decision_id", "items", "user", "size", "include", "exclude", "at_most", "baseline", "defer")
 		p.item = keysOf("id", "features", "revenue")
 		p.limit = keysOf("items", "feature", "most")
 	}
@@ -370,7 +370,7 @@ func (p *RequestParser) read() {
 			}
 		case "user":
 			r.User = make([]Value, p.config.schema.NumUser())
-			p.features(r.User, &p.userFeatures)
+			p.features(r.User, &p.userFeatures, p.config.schema.user)
 		case "size":
 			r.Size = p.whole()
 		case "include":
@@ -383,6 +383,8 @@ func (p *RequestParser) read() {
 			}
 		case "baseline":
 			r.Baseline = p.texts(nil)
+		case "defer":
+			r.Defer = p.truth()
 		}
 	}
 }
@@ -405,7 +407,7 @@ func (p *RequestParser) readItem() {
 		case "id":
 			r.Items[i].ID = p.text()
 		case "features":
-			p.features(item.Features, &p.itemFeatures)
+			p.features(item.Features, &p.itemFeatures, p.config.schema.item)
 		case "revenue":
 			p.revenues()
 			r.Revenue[i] = p.number()
@@ -456,22 +458,25 @@ func (p *RequestParser) revenues() {
 	}
 }
 
-func (p *RequestParser) features(dst []Value, k *keys) {
+// features reads values, of the columns at these places of the schema.
+func (p *RequestParser) features(dst []Value, k *keys, columns []int) {
 	for p.object(k); p.more(); {
 		if key := p.key(); p.err == nil {
-			p.value(&dst[key.number])
+			p.value(&dst[key.number], p.config.schema.columns[columns[key.number]].Kind == "object")
 		}
 	}
 }
 
-func (p *RequestParser) value(v *Value) {
-	switch p.kind() {
-	case '0':
+func (p *RequestParser) value(v *Value, object bool) {
+	switch kind := p.kind(); {
+	case kind == '0':
 		v.Kind, v.Number = IsNumber, p.number()
-	case '"':
+	case kind == '"':
 		v.Kind, v.Text = IsText, p.text()
-	case 'n':
+	case kind == 'n':
 		p.literal("null")
+	case object && (kind == '{' || kind == '['):
+		v.Kind, v.Text = IsObject, string(p.raw())
 	default:
 		p.wrong("a number or a string")
 	}

@@ -454,14 +454,14 @@ func (c *column) words(to []float64, s string) {
 
 // hash is h of [Feature].
 func (c *column) hash(value string) uint64 {
-	return mixed(fnv1a(c.hashed(), value))
+	return splitMix(fnv1a(c.hashed(), value))
 }
 
 // hashed is the hash of what is before a value.
 func (c *column) hashed() uint64 { return fnv1a(fnv1a(14695981039346656037, c.Name), "\x00") }
 
-// mixed is mix of [Feature].
-func mixed(z uint64) uint64 {
+// splitMix is mix of [Feature].
+func splitMix(z uint64) uint64 {
 	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9
 	z = (z ^ (z >> 27)) * 0x94d049bb133111eb
 	return z ^ (z >> 31)

@@ -233,6 +233,7 @@ func TestBadRequests(t *testing.T) {
 		`{"items":[` + item + `],"decision_id":"a b"}`:                                                   `/decision_id: "a b": must be of letters`,
 		`{"items":[` + item + `],"decision_id":"` + strings.Repeat("a", 129) + `"}`:                      `/decision_id: must have at most 128 bytes`,
 		`{"items":` + strings.Repeat("[", 20000):                                                         `/items/0/0`,
+		`{"items":[` + item + `],"defer":"yes"}`:                                                         `/defer: a string where true or false is wanted`,
 	} {
 		r, err := decision.ParseRequest([]byte(text), c)
 		if err == nil {

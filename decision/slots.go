@@ -31,6 +31,9 @@ func (r *Request) transversal(c *Config, index map[string]int) (vitrine.Constrai
 			return nil, fieldf(other.field, "does not go together with slots")
 		}
 	}
+	if len(r.Slots) == 0 {
+		return nil, fieldf("/slots", "must have at least one slot")
+	}
 	if len(r.Slots) > c.MaxSize {
 		return nil, fieldf("/slots", "%d slots, the placement shows at most %d items", len(r.Slots), c.MaxSize)
 	}

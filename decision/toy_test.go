@@ -32,11 +32,13 @@ func (l *toy) Observe(r vitrine.Round) error {
 	if l.before != nil {
 		l.before(r.Context)
 	}
+	for _, i := range r.Offer.Assortment {
+		if r.Context.Features.At(i, 0) == sour {
+			return errSour // and has changed nothing
+		}
+	}
 	for k, i := range r.Offer.Assortment {
 		x := r.Context.Features.At(i, 0)
-		if x == sour {
-			return errSour
-		}
 		l.level = 0.75*l.level + x // half done when it panics
 		if x == poison {
 			panic(fmt.Sprint("poison at position ", k))
