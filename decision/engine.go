@@ -379,6 +379,16 @@ const (
 // open decisions of before then teach it nothing. The same configuration
 // again changes nothing. Errors are *FieldError, ErrStopped or that of ctx.
 func (e *Engine) Put(ctx context.Context, name string, config []byte, now int64) (created bool, err error) {
+	return e.put(ctx, name, config, now, true)
+}
+
+// Create is Put of a placement that is not there. One that is stays as it is.
+func (e *Engine) Create(ctx context.Context, name string, config []byte, now int64) error {
+	_, err := e.put(ctx, name, config, now, false)
+	return err
+}
+
+func (e *Engine) put(ctx context.Context, name string, config []byte, now int64, change bool) (created bool, err error) {
 	if name == "" || len(name) > largestPlacement || checkDecision(name) != nil {
 		return false, fieldf("/name", "%q: must have from 1 to %d letters, digits, '.', '_', '-' and ':', and be no step of a path", name, largestPlacement)
 	}
@@ -399,7 +409,7 @@ func (e *Engine) Put(ctx context.Context, name string, config []byte, now int64)
 			return errLater
 		}
 		p := b.state.placements[name]
-		if isNew = p == nil; p != nil && string(p.canonical) == string(canonical) {
+		if isNew = p == nil; p != nil && (!change || string(p.canonical) == string(canonical)) {
 			return nil
 		}
 		if p == nil && len(b.state.placements) >= mostPlacements {

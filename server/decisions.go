@@ -136,6 +136,13 @@ func (s *Server) outcome(c *call) error {
 	return c.nothing()
 }
 
+func (s *Server) activate(c *call) error {
+	if err := s.engine.Activate(c.Context(), c.PathValue("id"), c.now); err != nil {
+		return err
+	}
+	return c.nothing()
+}
+
 var choiceError = &decision.FieldError{Field: "/choice", Message: "must be the id of an item that was shown, or null for none"}
 
 // by names how an assortment was found.

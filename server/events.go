@@ -150,6 +150,23 @@ func appendEvent(b []byte, sequence uint64, e *eventlog.Event) []byte {
 		head("rolled-back")
 		member("version")
 		b = strconv.AppendUint(b, body.Version, 10)
+	case *eventlog.Activated:
+		head("activated")
+		member("decision_id")
+		b = appendText(b, body.Decision)
+	case *eventlog.Passed:
+		head("passed")
+		member("decision_id")
+		b = appendText(b, body.Decision)
+		member("positions")
+		b = append(b, '[')
+		for k, i := range body.Items {
+			if k > 0 {
+				b = append(b, ',')
+			}
+			b = strconv.AppendInt(b, int64(i), 10)
+		}
+		b = append(b, ']')
 	default:
 		panic(fmt.Sprintf("server: an event of type %T", body))
 	}

@@ -170,12 +170,18 @@ func (k *Keys) find(token string) (storedKey, bool) {
 	return keys[found], true
 }
 
+// subscriptionKey is the header that Personalizer had its keys in.
+const subscriptionKey = "Ocp-Apim-Subscription-Key"
+
 // authorize finds out who asks, and whether they may.
 func (s *Server) authorize(c *call, scope Scope) error {
 	if s.keys == nil || scope == "" {
 		return nil
 	}
 	scheme, token, _ := strings.Cut(c.Header.Get("Authorization"), " ")
+	if key := c.Header.Get(subscriptionKey); key != "" && c.invalid != "" {
+		scheme, token = "Bearer", key
+	}
 	if !strings.EqualFold(scheme, "Bearer") || token == "" {
 		c.w.Header().Set("WWW-Authenticate", `Bearer realm="vitrine"`)
 		return problemf(http.StatusUnauthorized, "unauthorized", "an API key is needed, in the header Authorization: Bearer KEY")

@@ -36,13 +36,13 @@ type placementDocument struct {
 
 type featureDocument struct {
 	Name    string   `json:"name"`
-	Kind    string   `json:"kind" enum:"number,category,text,cross"`
+	Kind    string   `json:"kind" enum:"number,category,text,object,cross"`
 	From    string   `json:"from,omitempty" enum:"item,user" default:"item"`
 	Center  float64  `json:"center,omitempty"`
 	Scale   float64  `json:"scale,omitempty" default:"1"`
 	Values  []string `json:"values,omitempty" doc:"of a category that is not hashed"`
 	Other   bool     `json:"other,omitempty" doc:"whether a category may have other values too"`
-	Buckets int      `json:"buckets,omitempty" doc:"columns of a hashed category or a text"`
+	Buckets int      `json:"buckets,omitempty" doc:"columns of a hashed category, a text or an object"`
 	Of      []string `json:"of,omitempty" doc:"the two features of a cross"`
 	Default any      `json:"default,omitempty" doc:"what a missing value stands for"`
 }
@@ -62,11 +62,12 @@ type requestDocument struct {
 	Exclude  []string        `json:"exclude,omitempty" doc:"and that are not"`
 	AtMost   []limitDocument `json:"at_most,omitempty"`
 	Baseline []string        `json:"baseline,omitempty" doc:"what is shown in the mode shadow, in display order"`
+	Defer    bool            `json:"defer,omitempty" doc:"whether the outcome is waited for only once the decision is activated"`
 }
 
 type itemDocument struct {
 	ID       string         `json:"id" maxLength:"200"`
-	Features map[string]any `json:"features,omitempty" doc:"numbers and strings by the features' names"`
+	Features map[string]any `json:"features,omitempty" doc:"numbers, strings and objects by the features' names"`
 	Revenue  float64        `json:"revenue,omitempty" minimum:"0" default:"1"`
 }
 
@@ -95,7 +96,7 @@ type decisionDocument struct {
 	PolicyVersion uint64          `json:"policy_version"`
 	By            string          `json:"by" enum:"policy,chance,baseline" doc:"how the set was found"`
 	Time          string          `json:"time" format:"date-time"`
-	Status        string          `json:"status" enum:"open,chosen,expired"`
+	Status        string          `json:"status" enum:"open,chosen,expired,deferred,withdrawn"`
 	Choice        *string         `json:"choice" doc:"the item that was taken, null for none"`
 }
 
@@ -117,7 +118,8 @@ func document(routes []route, version string) []byte {
 		Components: &huma.Components{
 			Schemas: registry,
 			SecuritySchemes: map[string]*huma.SecurityScheme{
-				"key": {Type: "http", Scheme: "bearer", Description: "An API key. On loopback without configured keys none is asked for."},
+				"subscription": {Type: "apiKey", In: "header", Name: subscriptionKey, Description: "An API key, on the routes of Personalizer."},
+				"key":          {Type: "http", Scheme: "bearer", Description: "An API key. On loopback without configured keys none is asked for."},
 			},
 		},
 	}
@@ -153,6 +155,10 @@ func operation(rt *route, registry huma.Registry) *huma.Operation {
 		op.Responses[strconv.Itoa(status)] = &huma.Response{Description: http.StatusText(status), Content: contents(body, registry)}
 	}
 	problem := contents([]content{{"application/problem+json", reflect.TypeFor[Problem](), ""}}, registry)
+	if rt.invalid != "" {
+		problem = contents([]content{jsonOf[errorDocument]("")}, registry)
+		op.Security = append(op.Security, map[string][]string{"subscription": {}})
+	}
 	for _, status := range append(slices.Clone(rt.errors), 401, 403, 429, 503) {
 		op.Responses[strconv.Itoa(status)] = &huma.Response{Description: http.StatusText(status), Content: problem}
 	}

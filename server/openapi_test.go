@@ -52,7 +52,7 @@ func TestDocumentIsTrue(t *testing.T) {
 	}
 	for _, want := range []string{
 		"put /v1/placements/{name}", "get /v1/placements/{name}", "delete /v1/placements/{name}", "get /v1/placements", "post /v1/placements/{name}/decisions",
-		"post /v1/decisions/{id}/outcome", "get /v1/decisions/{id}", "get /v1/placements/{name}/stats", "get /v1/events", "post /v1/placements/{name}/rollback",
+		"post /v1/decisions/{id}/outcome", "get /v1/decisions/{id}", "get /v1/placements/{name}/stats", "get /v1/events", "post /v1/placements/{name}/rollback", "post /v1/decisions/{id}/activate",
 	} {
 		method, path, _ := strings.Cut(want, " ")
 		if _, ok := d.Paths[path][method]; !ok {
@@ -67,7 +67,7 @@ func TestDocumentIsTrue(t *testing.T) {
 	ask := func(status, method, path string) {
 		t.Helper()
 		op := d.Paths[path][strings.ToLower(method)]
-		where := strings.NewReplacer("{name}", "home", "{id}", "abc").Replace(path)
+		where := strings.NewReplacer("{name}", "home", "{id}", "abc", "{version}", "v1.1-preview.3", "{event}", map[bool]string{false: "abc", true: "def"}[strings.Contains(path, "multislot")]).Replace(path)
 		a := s.ask(method, where, string(op.RequestBody.Content["application/json"].Example))
 		response, ok := op.Responses[status]
 		if !ok || status != string([]byte{byte('0' + a.status/100), byte('0' + a.status/10%10), byte('0' + a.status%10)}) {
@@ -110,7 +110,19 @@ func TestDocumentIsTrue(t *testing.T) {
 		t.Errorf("the outcome: %d %s", a.status, a.body)
 	}
 	ask("200", "GET", "/v1/decisions/{id}")
+	ask("204", "POST", "/v1/decisions/{id}/activate")
 	ask("200", "GET", "/v1/placements/{name}/stats")
 	ask("404", "POST", "/v1/placements/{name}/rollback")
 	ask("204", "DELETE", "/v1/placements/{name}")
+	ask("404", "POST", "/v1/placements/{name}/personalizer/{version}/rank")
+	for _, at := range []string{"", "/v1/placements/{name}"} {
+		if at != "" {
+			s.want(201, "PUT", "/v1/placements/home", s.want(200, "GET", "/v1/placements/personalizer", "").body)
+		}
+		for _, slots := range []string{"", "/multislot"} {
+			ask("201", "POST", at+"/personalizer/{version}"+slots+"/rank")
+			ask("204", "POST", at+"/personalizer/{version}"+slots+"/events/{event}/activate")
+			ask("204", "POST", at+"/personalizer/{version}"+slots+"/events/{event}/reward")
+		}
+	}
 }

@@ -105,6 +105,10 @@ func (c *call) fail(err error) {
 	for i := range p.Errors {
 		p.Errors[i].Pointer, p.Errors[i].Detail = readable(p.Errors[i].Pointer), readable(p.Errors[i].Detail)
 	}
+	if c.invalid != "" {
+		c.failAsPersonalizer(&p)
+		return
+	}
 	body, err := json.Marshal(p)
 	if err != nil {
 		panic(fmt.Sprintf("server: a problem does not marshal: %v", err))

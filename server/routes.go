@@ -13,6 +13,8 @@ type route struct {
 	stream       bool // answers for as long as it is listened to
 	free         bool // takes no place among the requests under way, and no rate: as all that needs no key, or anybody could take all places
 
+	invalid string // the code of invalid requests where errors and keys are Personalizer's; "" is elsewhere
+
 	id, summary string
 	query       []parameter
 	body        []content
@@ -80,6 +82,11 @@ func (s *Server) routes() []route {
 			answers: map[int][]content{204: nil}, errors: []int{400, 404, 409, 413, 415, 422},
 		},
 		{
+			method: "POST", path: "/v1/decisions/{id}/activate", scope: ScopeOutcome, handle: s.activate,
+			id: "activate", summary: "Tell that what a deferred decision offered was shown, so that its outcome is waited for. Its outcome tells that too.",
+			answers: map[int][]content{204: nil}, errors: []int{404, 409},
+		},
+		{
 			method: "GET", path: "/v1/decisions/{id}", scope: ScopeRead, handle: s.getDecision,
 			id: "getDecision", summary: "A decision that is remembered, and its outcome.",
 			answers: map[int][]content{200: {jsonOf[decisionDocument]("")}}, errors: []int{404},
@@ -102,6 +109,7 @@ func (s *Server) routes() []route {
 		{method: "GET", path: "/docs", handle: page(docsPage), free: true},
 		{method: "GET", path: "/{$}", handle: page(frontPage), free: true},
 	}
+	list = append(list, s.personalizerRoutes()...)
 	if s.feed != nil {
 		list = append(list, route{
 			method: "GET", path: "/v1/events", scope: ScopeRead, handle: s.listen, stream: true, free: true,

@@ -95,6 +95,7 @@ type call struct {
 	key     string // the name of its key
 	buffer  *bytes.Buffer
 	problem *Problem // that it was answered with
+	invalid string   // the route's
 }
 
 // recorder remembers what was answered.
@@ -126,7 +127,7 @@ func (s *Server) pass(rt *route) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		start := s.clock()
 		c := &call{
-			Request: r, server: s, w: recorder{ResponseWriter: w}, now: start.UnixNano(),
+			Request: r, server: s, w: recorder{ResponseWriter: w}, now: start.UnixNano(), invalid: rt.invalid,
 			id: s.process + "-" + strconv.FormatUint(s.requests.Add(1), 10),
 		}
 		w.Header().Set("X-Request-Id", c.id)

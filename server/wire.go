@@ -23,7 +23,7 @@ type binaryRequest struct {
 	numbers, revenues          []float64
 	userNumbers                []float64
 	userTexts                  list
-	size                       uint32
+	size, deferred             uint32
 	include, exclude, baseline []string
 	atMost                     []decision.Limit
 	most                       int // elements of a list
@@ -216,6 +216,8 @@ func (r *binaryRequest) read(n protowire.Number, t protowire.Type, b []byte) int
 		return consumeLimit(&r.atMost, t, b)
 	case 12:
 		return consumeTexts(&r.baseline, t, b)
+	case 13:
+		return consumeWhole(&r.deferred, t, b)
 	}
 	return unknownField
 }
@@ -273,6 +275,7 @@ func (r *binaryRequest) parse(body []byte, c *decision.Config) (*decision.Reques
 	items.fill(r.values, r.numbers, &r.texts)
 	r.request = decision.Request{
 		Decision: r.decision, Items: r.items, Size: int(r.size), Include: r.include, Exclude: r.exclude, AtMost: r.atMost, Baseline: r.baseline,
+		Defer: r.deferred != 0,
 	}
 	if len(r.revenues) > 0 {
 		r.request.Revenue = r.revenues
@@ -287,15 +290,19 @@ func (r *binaryRequest) parse(body []byte, c *decision.Config) (*decision.Reques
 	return &r.request, nil
 }
 
-// slots are where the numbers and the texts of a row belong among its values.
-type slots struct{ number, text []int }
+// slots are where the numbers and the texts of a row belong among its values, and
+// which of the texts are objects.
+type slots struct {
+	number, text []int
+	object       []bool
+}
 
 func slotsOf(c *decision.Config) (items, users slots) {
 	at := func(s *slots, kind string, slot int) {
 		if kind == "number" {
 			s.number = append(s.number, slot)
 		} else {
-			s.text = append(s.text, slot)
+			s.text, s.object = append(s.text, slot), append(s.object, kind == "object")
 		}
 	}
 	schema := c.Schema()
@@ -333,7 +340,11 @@ func (s *slots) fill(rows []decision.Value, numbers []float64, texts *list) {
 		}
 	}
 	for i, text := range texts.each() {
-		rows[i/len(s.text)*width+s.text[i%len(s.text)]] = decision.Text(text)
+		of, value := i%len(s.text), decision.Text(text)
+		if s.object[of] {
+			value = decision.Object(text)
+		}
+		rows[i/len(s.text)*width+s.text[of]] = value
 	}
 }
 

@@ -29,6 +29,7 @@ func described(t testing.TB) map[string]protoreflect.MessageDescriptor {
 	types := map[string]descriptorpb.FieldDescriptorProto_Type{
 		"string": descriptorpb.FieldDescriptorProto_TYPE_STRING, "double": descriptorpb.FieldDescriptorProto_TYPE_DOUBLE,
 		"uint32": descriptorpb.FieldDescriptorProto_TYPE_UINT32, "uint64": descriptorpb.FieldDescriptorProto_TYPE_UINT64,
+		"bool": descriptorpb.FieldDescriptorProto_TYPE_BOOL,
 	}
 	file := &descriptorpb.FileDescriptorProto{Name: proto.String("decision.proto"), Package: proto.String("vitrine.v1"), Syntax: proto.String("proto3")}
 	field := regexp.MustCompile(`^  (repeated )?(\w+) (\w+) = (\d+);`)
@@ -102,6 +103,9 @@ func TestBinaryIsJSON(t *testing.T) {
 		{"a baseline", strings.Replace(plain, `"max_size"`, `"mode":"shadow","max_size"`, 1),
 			`{"decision_id":"a","items":[{"id":"p","features":{"x":1}},{"id":"q","features":{"x":0}}],"baseline":["q"]}`,
 			`{"decision_id":"a","item_ids":["p","q"],"numbers":[1,0],"baseline":["q"]}`},
+		{"objects and deferral", `{"max_size":2,"features":[{"name":"o","kind":"object","buckets":3},{"name":"brand","kind":"category"}],"policy":{"name":"ucb-mnl"}}`,
+			`{"decision_id":"a","items":[{"id":"p","features":{"o":{"a":1},"brand":"x"}},{"id":"q","features":{"o":[{"b":"c"}],"brand":"y"}}],"defer":true}`,
+			`{"decision_id":"a","item_ids":["p","q"],"texts":["{\"a\":1}","x","[{\"b\":\"c\"}]","y"],"defer":true}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := started(t, nil)

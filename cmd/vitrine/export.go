@@ -33,7 +33,7 @@ func (exportCmd) Help() string {
      "shown":["sku1",…],"propensity":null,"policy_version":3,"by":"policy",
      "status":"chosen","choice":"sku1","outcome_entry":9,"outcome_time":"2026-01-02T15:05:00Z"}
 
-items are those that the log has: the ones shown, or of a placement with "record": "all" all candidates. Features are those of the request as far as the log has them: numbers after scaling and back, which may change the last digit; hashed categories and texts are lists of columns; crosses, which follow from others, are left out. Where the configuration is neither in the log nor in a snapshot an item has the columns of all features, "row". Decisions whose entry was removed are left out, though their outcome is in the log. by is policy, chance or baseline: how the set was found. status is chosen, expired or open; choice is null for the outside option and after expiry, and left out while the decision is open. An unknown propensity is null.
+items are those that the log has: the ones shown, or of a placement with "record": "all" all candidates. Features are those of the request as far as the log has them: numbers after scaling and back, which may change the last digit; hashed categories and texts are lists of columns; crosses, which follow from others, are left out. Where the configuration is neither in the log nor in a snapshot an item has the columns of all features, "row". Decisions whose entry was removed are left out, though their outcome is in the log. by is policy, chance or baseline: how the set was found. status is chosen, expired, open, deferred (not shown yet, as far as is known) or withdrawn (deferred to the end: nothing was learned from it); choice is null for the outside option and after expiry, and left out while the decision is open. An unknown propensity is null.
 
 ` + aboutLog + "\n\n" + examples("vitrine export vitrine-data > decisions.jsonl", "vitrine export vitrine-data --placement home --from 100000 > new.jsonl")
 }
@@ -114,6 +114,7 @@ type offered struct {
 	schema    *decision.Schema // nil where it is not known
 	sequence  uint64
 	time      int64
+	deferred  bool // and not activated
 }
 
 // outcome is what became of a decision.
@@ -163,14 +164,24 @@ func (x *export) event(sequence uint64, e *eventlog.Event) error {
 		return x.rest(func(o *offered) bool { return o.placement == e.Placement })
 	case *eventlog.Offered:
 		if sequence >= x.from {
-			x.open[b.Decision] = &offered{b, e.Placement, x.schemas[e.Placement], sequence, e.Time}
+			x.open[b.Decision] = &offered{b, e.Placement, x.schemas[e.Placement], sequence, e.Time, decision.Deferred(b)}
 		}
 	case *eventlog.Chosen:
 		return x.close(b.Decision, outcome{"chosen", b.Choice, sequence, e.Time})
 	case *eventlog.Expired:
 		return x.close(b.Decision, outcome{"expired", 0, sequence, e.Time})
+	case *eventlog.Activated:
+		x.activate(b.Decision)
+	case *eventlog.Passed:
+		x.activate(b.Decision)
 	}
 	return nil
+}
+
+func (x *export) activate(id string) {
+	if o := x.open[id]; o != nil {
+		o.deferred = false
+	}
 }
 
 // rest writes the open decisions of which, in their order.
@@ -199,6 +210,12 @@ func (x *export) close(id string, end outcome) error {
 	delete(x.open, id)
 	if int(end.choice) > len(o.Shown) {
 		return fmt.Errorf("entry %d: decision %q showed %d items, and item %d was chosen", end.sequence, id, len(o.Shown), end.choice)
+	}
+	switch {
+	case o.deferred && end.status == "expired":
+		end.status = "withdrawn"
+	case o.deferred && end.status == "open":
+		end.status = "deferred"
 	}
 	l := line{out: x.out}
 	l.decision(o)
@@ -300,7 +317,7 @@ func (l *line) features(name string, o *offered, item int, user bool) {
 // outcome ends it.
 func (l *line) outcome(o *offered, end outcome) {
 	l.member("status", jsontext.String(end.status))
-	if end.status == "open" {
+	if end.status == "open" || end.status == "deferred" {
 		return
 	}
 	choice := jsontext.Null
