@@ -79,7 +79,7 @@ const personalizerConfig = `{
 		{"name": "context", "kind": "object", "from": "user", "buckets": 16},
 		{"name": "action in context", "kind": "cross", "of": ["action", "context"]}
 	],
-	"policy": {"name": "ucb-mnl"}
+	"policy": {"name": "eps-greedy-mnl", "epsilon": 0, "floor": 0}
 }`
 
 var personalizerVersions = []string{"v1.0", "v1.1-preview.1", "v1.1-preview.2", "v1.1-preview.3"}
