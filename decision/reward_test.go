@@ -114,8 +114,8 @@ func TestRewardsThatChangeNothing(t *testing.T) {
 	if d, _ := e.Decision("a"); d.Choice != a.Shown[1] || e.Sequence() != before+2 {
 		t.Errorf("decision %+v, %d entries", d, e.Sequence()-before)
 	}
-	decided(t, e, "c")
-	is(t, "late", tell("c", 31*minute, decision.Reward{Item: a.Shown[0], Value: 1}), nil)
+	c := decided(t, e, "c")
+	is(t, "late", tell("c", 31*minute, decision.Reward{Item: c.Shown[0], Value: 1}), nil)
 	if d, _ := e.Decision("c"); d.Status != "expired" {
 		t.Errorf("decision %+v", d)
 	}

@@ -7,13 +7,14 @@ type Route struct {
 	Stream       bool
 	Documented   bool
 	Bodies       []string // their media types
+	Personalizer bool     // errors are in that service's shape
 }
 
 // Routes are all there are.
 func (s *Server) Routes() []Route {
 	var list []Route
 	for _, rt := range s.routes() {
-		r := Route{Method: rt.method, Path: rt.path, Scope: rt.scope, Stream: rt.stream, Documented: rt.id != ""}
+		r := Route{Method: rt.method, Path: rt.path, Scope: rt.scope, Stream: rt.stream, Documented: rt.id != "", Personalizer: rt.invalid != ""}
 		for _, c := range rt.body {
 			r.Bodies = append(r.Bodies, c.mediaType)
 		}

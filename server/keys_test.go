@@ -63,7 +63,7 @@ func TestScopes(t *testing.T) {
 		"POST /v1/placements/{name}/decisions": server.ScopeDecide, "POST /v1/decisions/{id}/outcome": server.ScopeOutcome,
 	}
 	for _, r := range s.Routes() {
-		path := strings.NewReplacer("{name}", "home", "{id}", "abc", "{$}", "").Replace(r.Path)
+		path := strings.NewReplacer("{name}", "home", "{id}", "abc", "{$}", "", "{version}", "v1.1-preview.3", "{event}", "e").Replace(r.Path)
 		if slices.Contains(free, r.Path) {
 			s.token = ""
 			s.want(200, r.Method, path, "")
@@ -77,10 +77,16 @@ func TestScopes(t *testing.T) {
 			t.Errorf("%s %s has the scope %q, want %q", r.Method, r.Path, r.Scope, want)
 		}
 		s.token = ""
-		s.problem(401, "unauthorized", "", r.Method, path, "")
+		if r.Personalizer {
+			s.refused(401, "401", "", path, "")
+		} else {
+			s.problem(401, "unauthorized", "", r.Method, path, "")
+		}
 		for scope, token := range tokens {
 			s.token = token
-			if scope != r.Scope {
+			if scope != r.Scope && r.Personalizer {
+				s.refused(403, "403", "", path, "")
+			} else if scope != r.Scope {
 				s.problem(403, "forbidden", "", r.Method, path, "")
 			} else if r.Stream {
 				continue

@@ -230,6 +230,8 @@ func TestRanksThatAreRefused(t *testing.T) {
 		{at, `{` + pair + `,"eventId":3}`, "InvalidRankRequest", "/eventId"},
 		{at, `{` + pair + `,"deferActivation":"yes"}`, "InvalidRankRequest", "/deferActivation"},
 		{at, `{` + pair + `,` + pair + `}`, "BadRequest", "/actions"},
+		{at, `{"actions":[` + strings.Repeat("{},", 1_000_000) + `{}]}`, "InvalidRankRequest", "/actions"},
+		{at, `{"actions":[{"id":"a","features":[` + strings.Repeat("{},", 20_000) + `{}]}]}`, "InvalidRankRequest", "/actions/0/features"},
 		{atSlots, `{` + pair + `}`, "InvalidRankRequest", "/slots"},
 		{atSlots, `{` + pair + `,"slots":[]}`, "InvalidRankRequest", "/slots"},
 		{atSlots, `{` + pair + `,"slots":[{"baselineAction":"a"}]}`, "InvalidRankRequest", "/slots/0/id"},

@@ -3,6 +3,7 @@ package server
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -83,24 +84,54 @@ type slotReward struct {
 
 // rankQuery is a Rank of either kind, with its features as they came.
 type rankQuery struct {
-	ContextFeatures []jsontext.Value `json:"contextFeatures"`
-	Actions         []rankAction     `json:"actions"`
-	ExcludedActions []string         `json:"excludedActions"`
-	Slots           []rankSlot       `json:"slots"`
-	EventID         string           `json:"eventId"`
-	DeferActivation bool             `json:"deferActivation"`
+	ContextFeatures bounded[jsontext.Value] `json:"contextFeatures"`
+	Actions         bounded[rankAction]     `json:"actions"`
+	ExcludedActions bounded[string]         `json:"excludedActions"`
+	Slots           bounded[rankSlot]       `json:"slots"`
+	EventID         string                  `json:"eventId"`
+	DeferActivation bool                    `json:"deferActivation"`
 }
 
 type rankAction struct {
-	ID       string           `json:"id"`
-	Features []jsontext.Value `json:"features"`
+	ID       string                  `json:"id"`
+	Features bounded[jsontext.Value] `json:"features"`
 }
 
 type rankSlot struct {
-	ID              string           `json:"id"`
-	Features        []jsontext.Value `json:"features"`
-	ExcludedActions []string         `json:"excludedActions"`
-	BaselineAction  string           `json:"baselineAction"`
+	ID              string                  `json:"id"`
+	Features        bounded[jsontext.Value] `json:"features"`
+	ExcludedActions bounded[string]         `json:"excludedActions"`
+	BaselineAction  string                  `json:"baselineAction"`
+}
+
+// bounded is a list that is refused before there is memory for much more than a
+// placement would take.
+type bounded[T any] []T
+
+const largestList = 10_000
+
+// UnmarshalJSONFrom implements json.UnmarshalerFrom.
+func (l *bounded[T]) UnmarshalJSONFrom(in *jsontext.Decoder) error {
+	switch token, err := in.ReadToken(); {
+	case err != nil:
+		return err
+	case token.Kind() == 'n':
+		return nil
+	case token.Kind() != '[':
+		return errors.New("wrong type: want a list")
+	}
+	for in.PeekKind() != ']' {
+		if len(*l) == largestList {
+			return invalidf(string(in.StackPointer().Parent()), "has more than %d elements", largestList)
+		}
+		var v T
+		if err := json.UnmarshalDecode(in, &v); err != nil {
+			return err
+		}
+		*l = append(*l, v)
+	}
+	_, err := in.ReadToken()
+	return err
 }
 
 const largestEvent = 256 // characters of the id of an event or a slot
@@ -109,6 +140,10 @@ const largestEvent = 256 // characters of the id of an event or a slot
 func parseRank(body []byte, slots bool) (*rankQuery, error) {
 	q := new(rankQuery)
 	if err := json.Unmarshal(body, q); err != nil {
+		var long *decision.FieldError
+		if errors.As(err, &long) {
+			return nil, long
+		}
 		return nil, jsonError(err)
 	}
 	if utf8.RuneCountInString(q.EventID) > largestEvent {
