@@ -158,6 +158,10 @@ func (d *decider) decide(v view, r *Request) (*eventlog.Offered, error) {
 	if err != nil {
 		return nil, err
 	}
+	slots, hasSlots := family.(*assortment.Transversal)
+	if hasSlots && own.Propensity < 1 && !slots.Uniform() {
+		own.Propensity = 0 // of a policy that took its draws for uniform
+	}
 	o := &eventlog.Offered{
 		Decision: r.Decision, Candidates: n, Width: width,
 		Propensity: own.Propensity, PolicyVersion: current.version, Mode: ByPolicy,
@@ -174,7 +178,7 @@ func (d *decider) decide(v view, r *Request) (*eventlog.Offered, error) {
 		d.estimates.shadowed = true
 	}
 	order := d.estimate(current.policy, x, shown, own.Assortment, o.Mode == ByBaseline)
-	if slots, ok := family.(*assortment.Transversal); ok && o.Mode != ByBaseline {
+	if hasSlots && o.Mode != ByBaseline {
 		d.certain(r, own, shown, o.Mode == ByChance)
 		d.assign(slots, order)
 	}

@@ -24,7 +24,7 @@ func (b *batch) activate(decision string, now int64) error {
 	}
 	r := b.state.decisions[decision]
 	if r == nil {
-		return fmt.Errorf("decision %q: %w", decision, ErrNotFound)
+		return unknownDecision(decision)
 	}
 	late := fmt.Errorf("decision %q: %w: it was activated too late", decision, ErrLate)
 	switch {

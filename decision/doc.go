@@ -3,9 +3,13 @@
 //
 //	placement.go  what a placement is: its configuration
 //	schema.go     features → a row of fixed width
+//	object.go     any JSON → columns
 //	request.go    what a caller asks
 //	decide.go     a request → an offer
+//	slots.go      a set that fills places
 //	outcome.go    what became of an offer
+//	reward.go     the same, told by rewards
+//	defer.go      decisions that wait to be shown
 //	apply.go      the one function that applies an entry of the log
 //	record.go     decisions that are remembered
 //	learn.go      a learner on its own goroutine

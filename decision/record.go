@@ -31,7 +31,7 @@ type record struct {
 
 	status     status
 	choice     int32   // 0 or a position in shown, from 1 on
-	passed     []bool  // which of shown were not taken, as far as was told; nil where nothing was
+	passed     []bool  // which of shown were not taken, as far as was told; nil where nothing was; shownSize has room for it
 	told       float64 // the sum of their rewards
 	size       int     // bytes
 	prev, next *record

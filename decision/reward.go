@@ -46,14 +46,14 @@ func (b *batch) reward(decision string, rewards []Reward, now int64) error {
 	}
 	r := b.state.decisions[decision]
 	if r == nil {
-		return fmt.Errorf("decision %q: %w", decision, ErrNotFound)
+		return unknownDecision(decision)
 	}
 	value := make([]float64, len(r.shown)) // by place
 	told := &eventlog.Passed{Decision: decision}
 	for _, w := range rewards {
 		at := slices.Index(r.shown, w.Item)
 		if at < 0 {
-			return fmt.Errorf("item %q: %w in decision %q", w.Item, ErrNotShown, decision)
+			return fmt.Errorf("item %q: %w in decision %q", abbreviate(w.Item, largestID), ErrNotShown, decision)
 		}
 		if place := int32(at + 1); !r.hasPassed(place) && !slices.Contains(told.Items, place) {
 			value[at] = w.Value

@@ -165,7 +165,7 @@ func TestSlotsWithoutPropensity(t *testing.T) {
 	exclude := make([][]string, 8)
 	for j := range exclude {
 		for i := range 60 {
-			if i*(j+7)*2654435761>>(j+3)&1 == 1 {
+			if uint64(i*(j+7))*2654435761>>(j+3)&1 == 1 {
 				exclude[j] = append(exclude[j], itemID(i))
 			}
 		}

@@ -72,10 +72,15 @@ func TestEvents(t *testing.T) {
 	if _, err := s.engine.Expire(t.Context(), s.clock.now().UnixNano()); err != nil {
 		t.Fatal(err)
 	}
+	s.want(201, "POST", "/v1/placements/home/decisions", `{"decision_id":"c","defer":true,"include":["sku1","sku2"],`+items+`}`)
+	s.want(204, "POST", "/v1/decisions/c/activate", "")
+	if err := s.engine.Reward(t.Context(), "c", []decision.Reward{{Item: "sku1"}}, s.clock.now().UnixNano()); err != nil {
+		t.Fatal(err)
+	}
 	s.want(204, "DELETE", "/v1/placements/home", "")
 	want := []string{
 		"2 placement-put home", "3 placement-put other", "4 offered home", "5 chosen home", "6 version-kept home", "7 rolled-back home", "8 offered home",
-		"9 expired home", "10 placement-deleted home",
+		"9 expired home", "10 offered home", "11 activated home", "12 passed home", "13 placement-deleted home",
 	}
 	for _, w := range want {
 		e := nextEvent(t, all)

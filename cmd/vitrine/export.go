@@ -317,7 +317,7 @@ func (l *line) features(name string, o *offered, item int, user bool) {
 // outcome ends it.
 func (l *line) outcome(o *offered, end outcome) {
 	l.member("status", jsontext.String(end.status))
-	if end.status == "open" || end.status == "deferred" {
+	if end.sequence == 0 {
 		return
 	}
 	choice := jsontext.Null

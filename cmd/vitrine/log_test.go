@@ -109,6 +109,35 @@ func trade(ctx context.Context, e *decision.Engine, snapshot string, rounds int)
 	return err
 }
 
+// deferred DIR makes a log of deferred decisions about two items: one whose wait for an outcome is over, one
+// with a reward of an item, one that was taken, one that was not activated in time, and one that may yet be.
+func deferred(ts *testscript.TestScript, _ bool, args []string) {
+	ts.Check(withLog(ts.MkAbs(args[0]), func(ctx context.Context, store *natslog.Store) error {
+		e, err := decision.Open(ctx, decision.Options{Store: store, Build: config.NewLearner})
+		if err != nil {
+			return err
+		}
+		defer e.Close()
+		_, err = e.Put(ctx, "home", []byte(`{"max_size":2,"features":[{"name":"o","kind":"object","buckets":2}],"policy":{"name":"ucb-mnl"}}`), 0)
+		decide := func(id string, now time.Duration) {
+			r := &decision.Request{Decision: id, Defer: true, Note: []byte("note"), Slots: []decision.Slot{{Exclude: []string{"b"}}, {}}}
+			for _, item := range []string{"a", "b"} {
+				r.Items = append(r.Items, decision.Item{ID: item, Features: []decision.Value{decision.Object(`{"x":1}`)}})
+			}
+			if err == nil {
+				_, err = e.Decide(ctx, "home", r, int64(now))
+			}
+		}
+		for _, id := range []string{"activated", "in-parts", "taken", "late"} {
+			decide(id, 0)
+		}
+		err = errors.Join(err, e.Activate(ctx, "activated", 1), e.Reward(ctx, "in-parts", []decision.Reward{{Item: "a"}}, 1), e.Outcome(ctx, "taken", "b", 1))
+		decide("left", time.Hour)
+		_, expired := e.Expire(ctx, int64(time.Hour))
+		return errors.Join(err, expired)
+	}))
+}
+
 // unlawful DIR appends to a log what no service writes: an outcome twice, one of a
 // decision that is not there, and what is no event.
 func unlawful(ts *testscript.TestScript, _ bool, args []string) {

@@ -35,6 +35,7 @@ func TestScripts(t *testing.T) {
 			"servicelog": serviceLog,
 			"servinglog": servingLog,
 			"unlawful":   unlawful,
+			"deferred":   deferred,
 			"removed":    removed,
 			"damage":     damage,
 		},
