@@ -83,6 +83,13 @@ func (c *Client) Outcome(ctx context.Context, decision, item string) error {
 	return err
 }
 
+// Activate tells that what a deferred decision offered was shown. After the attribution window it
+// is the problem "late".
+func (c *Client) Activate(ctx context.Context, decision string) error {
+	_, err := c.send(ctx, "POST", decisionPath(decision)+"/activate", payload{asJSON, "", nil})
+	return err
+}
+
 // Decision returns a decision that the service remembers.
 func (c *Client) Decision(ctx context.Context, id string) (*Decision, error) {
 	return get[Decision](ctx, c, decisionPath(id))

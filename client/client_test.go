@@ -346,6 +346,17 @@ func TestRefusals(t *testing.T) {
 	check(t, c.Outcome(ctx, "one", "b"))
 	refused(t, c.Outcome(ctx, "one", ""), 409, "conflict")
 	refused(t, c.RollBack(ctx, "home", 99), 404, "not-found")
+	refused(t, c.Activate(ctx, "none"), 404, "not-found")
+	check(t, c.Activate(ctx, "one"))
+	check(t, ask(func(r *client.Request) { r.Decision, r.Defer = "deferred", true }))
+	d, err := c.Decision(ctx, "deferred")
+	if err != nil || d.Status != "deferred" {
+		t.Errorf("%+v, %v", d, err)
+	}
+	check(t, c.Activate(ctx, "deferred"))
+	if d, err = c.Decision(ctx, "deferred"); err != nil || d.Status != "open" {
+		t.Errorf("activated: %+v, %v", d, err)
+	}
 	if err := ask(func(r *client.Request) { r.User["age"] = func() {} }); err == nil {
 		t.Error("a function is no feature")
 	}

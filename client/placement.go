@@ -37,8 +37,9 @@ type Stats struct {
 	Mode      string `json:"mode"`
 
 	Decisions uint64 `json:"decisions"`
-	Outcomes  uint64 `json:"outcomes"` // told in time
-	Expired   uint64 `json:"expired"`  // counted as the outside option
+	Outcomes  uint64 `json:"outcomes"`  // told in time
+	Expired   uint64 `json:"expired"`   // counted as the outside option
+	Withdrawn uint64 `json:"withdrawn"` // deferred, and not activated in time
 	Pending   int    `json:"pending"`
 	Memory    int    `json:"memory"` // bytes of decisions, of Config.Memory
 

@@ -12,6 +12,7 @@ type Request struct {
 	Exclude  []string       `json:"exclude,omitempty"`  // and that are not
 	AtMost   []Limit        `json:"at_most,omitempty"`  // beside those of the placement
 	Baseline []string       `json:"baseline,omitempty"` // what is shown in the mode "shadow", in display order
+	Defer    bool           `json:"defer,omitempty"`    // the outcome is waited for once it is activated: Client.Activate
 }
 
 // Item is a candidate.

@@ -27,11 +27,11 @@ import (
 //	cross               vec(x yᵀ), x and y the columns of two earlier features
 //
 // A value of an object has a name, those of the members that lead to it with dots
-// between them. A string, true or false is v = "name=value" with x = 1, a number v = "name"
-// with x = asinh of it, and null nothing. The k-th element of a list, from 0 on, has the
-// list's name, and where it is a number ".k" after it: so the objects of a
-// list are as one. All
-// with h = mix(FNV-1a(name, 0, v)) in 64 bits, mix the finaliser of SplitMix64,
+// between them. A string, true or false is v = "name=value" with x = 1, a number is v = "name"
+// with x = asinh of it, and null is nothing. The k-th element of a list, from 0 on, has the
+// list's name, with ".k" after it where it is a number: so the objects of a list are as one.
+//
+// Hashed are all with h = mix(FNV-1a(name, 0, v)) in 64 bits, mix the finaliser of SplitMix64,
 // and the sign σ = ±1 the uppermost bit of h. The features of a user are
 // columns of every item's row: they tell users who buy from those who do not,
 // and by crosses which items they buy.
