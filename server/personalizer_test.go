@@ -264,13 +264,15 @@ func TestRanksThatAreRefused(t *testing.T) {
 	s.refused(404, "ResourceNotFound", "", "/v1/placements/nowhere"+at+"/rank", `{`+pair+`}`)
 }
 
-// Slots that no actions are left for are named: the baselines of all are, which is a rule of that service, so that
-// only lists of what is excluded can leave too few.
-func TestSlotsWithoutActions(t *testing.T) {
+// By the rules of baselines every slot can have its own, whatever the slots exclude: where nothing
+// else is left, that is the answer.
+func TestSlotsOfBaselines(t *testing.T) {
 	s := started(t, nil)
-	a := s.ask("POST", atSlots+"/rank", `{`+trio+`,"slots":[{"id":"s","baselineAction":"a","excludedActions":["b","c"]},{"id":"t","baselineAction":"b","excludedActions":["c"]},{"id":"u","baselineAction":"c","excludedActions":["a"]}]}`)
-	if a.status != 201 {
-		t.Errorf("each slot has its baseline: %s", a.body)
+	r := s.rank(atSlots, `{`+trio+`,"slots":[{"id":"s","baselineAction":"a","excludedActions":["b","c"]},{"id":"t","baselineAction":"b","excludedActions":["a","c"]},{"id":"u","baselineAction":"c","excludedActions":["a"]}]}`)
+	for k, want := range []string{"a", "b", "c"} {
+		if r.Slots[k].RewardActionID != want {
+			t.Errorf("slots %+v", r.Slots)
+		}
 	}
 }
 
@@ -423,7 +425,7 @@ func TestEventsOfPlacements(t *testing.T) {
 		t.Errorf("decision %+v", d)
 	}
 	// A configuration that is there is not replaced by the defaults.
-	s.want(200, "PUT", "/v1/placements/personalizer", strings.Replace(config, `"mode":"explore"`, `"mode":"learn"`, 1)[:0]+strings.Replace(strings.Replace(config, `"mode":"explore"`, `"mode":"learn"`, 1), `"explore_share":0.2,`, ``, 1))
+	s.want(200, "PUT", "/v1/placements/personalizer", strings.NewReplacer(`"mode":"explore"`, `"mode":"learn"`, `"explore_share":0.2,`, ``).Replace(config))
 	if r := s.rank(at, `{`+pair+`}`); *r.Ranking[0].Probability != 1 {
 		t.Errorf("answer %+v", r)
 	}
