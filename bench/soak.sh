@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Has the decision service serve at a stated rate for a long time, samples what it takes every 10 s, and fails
-# where memory, goroutines or open files grow once it has warmed up: bench/soak has the rule.
+# where memory, goroutines or open files grow once it has warmed up: bench/soak has the rule. Less than ten minutes
+# are too few, buffers still fill.
 #
 #   bench/soak.sh [DURATION [RATE [CSV]]]       default 30m at 200 decisions a second, to soak.csv
 set -euo pipefail
