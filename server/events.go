@@ -3,6 +3,7 @@ package server
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -25,8 +26,9 @@ type Feed struct {
 }
 
 type subscriber struct {
-	placement string // "" is every one
-	messages  chan []byte
+	placement  string   // "" is every one
+	placements []string // of the listener's key; nil is all
+	messages   chan []byte
 }
 
 // backlog is how many events a listener may be behind.
@@ -41,7 +43,7 @@ func (f *Feed) Applied(sequence uint64, e *eventlog.Event) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for s := range f.to {
-		if s.placement != "" && s.placement != e.Placement {
+		if s.placement != "" && s.placement != e.Placement || !covers(s.placements, e.Placement) {
 			continue
 		}
 		select {
@@ -62,7 +64,7 @@ func (f *Feed) drop(s *subscriber) {
 }
 
 // subscribe adds a listener, if there are less than most.
-func (f *Feed) subscribe(placement string, most int) (*subscriber, bool) {
+func (f *Feed) subscribe(placement string, placements []string, most int) (*subscriber, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closed || len(f.to) >= most {
@@ -71,7 +73,7 @@ func (f *Feed) subscribe(placement string, most int) (*subscriber, bool) {
 	if f.to == nil {
 		f.to = map[*subscriber]struct{}{}
 	}
-	s := &subscriber{placement, make(chan []byte, backlog)}
+	s := &subscriber{placement, placements, make(chan []byte, backlog)}
 	f.to[s] = struct{}{}
 	f.listening.Add(1)
 	return s, true
@@ -180,7 +182,7 @@ const (
 
 // listen answers with events until the listener leaves, does not keep up, or has lost its key.
 func (s *Server) listen(c *call) error {
-	sub, ok := s.feed.subscribe(c.URL.Query().Get("placement"), s.limits.Subscribers)
+	sub, ok := s.feed.subscribe(c.URL.Query().Get("placement"), c.placements, s.limits.Subscribers)
 	if !ok {
 		p := problemf(http.StatusServiceUnavailable, "busy", "no more than %d may listen at once", s.limits.Subscribers)
 		p.retry = "5"
@@ -211,7 +213,7 @@ func (s *Server) listen(c *call) error {
 				return nil
 			}
 		case message, ok := <-sub.messages:
-			if !ok || s.authorize(c, ScopeRead) != nil { // a key may be withdrawn
+			if !ok || s.authorize(c, ScopeRead) != nil || !slices.Equal(c.placements, sub.placements) { // a key may be withdrawn or changed
 				_ = send([]byte("event: end\ndata: {}\n\n"))
 				_ = control.Flush()
 				return nil

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -16,6 +17,8 @@ import (
 	"time"
 
 	"github.com/pelletier/go-toml/v2"
+
+	"vitrine/decision"
 )
 
 // Scope is what a key is for. None implies another.
@@ -37,9 +40,10 @@ var Scopes = []Scope{ScopeDecide, ScopeOutcome, ScopeRead, ScopeAdmin}
 // that a slow hash, made for passwords that people choose, would add nothing but
 // its cost to each request.
 type Key struct {
-	Name   string  `toml:"name"`
-	SHA256 string  `toml:"sha256"`
-	Scopes []Scope `toml:"scopes"`
+	Name       string   `toml:"name"`
+	SHA256     string   `toml:"sha256"`
+	Scopes     []Scope  `toml:"scopes"`
+	Placements []string `toml:"placements"` // that it is limited to, whether they exist or not; nil is all
 }
 
 const tokenPrefix = "vitrine_"
@@ -60,14 +64,16 @@ func NewKey(name string, scopes ...Scope) (token string, k Key) {
 //	name = "shop"
 //	sha256 = "9f86d081…"
 //	scopes = ["decide", "outcome"]
+//	placements = ["home"]
 type Keys struct {
 	file *watched[[]storedKey]
 }
 
 type storedKey struct {
-	name   string
-	sum    [sha256.Size]byte
-	scopes []Scope
+	name       string
+	sum        [sha256.Size]byte
+	scopes     []Scope
+	placements []string
 }
 
 // OpenKeys reads the keys of a file, of which there must be one at least. Later, a
@@ -101,7 +107,7 @@ func parseKeys(text []byte) ([]storedKey, error) {
 	}
 	stored := make([]storedKey, len(keys))
 	for i, k := range keys {
-		stored[i] = storedKey{name: k.Name, scopes: k.Scopes}
+		stored[i] = storedKey{name: k.Name, scopes: k.Scopes, placements: k.Placements}
 		if _, err := hex.Decode(stored[i].sum[:], []byte(k.SHA256)); err != nil {
 			return nil, err
 		}
@@ -122,7 +128,7 @@ func decodeKeys(text []byte) ([]Key, error) {
 		switch {
 		case errors.As(err, &strict):
 			line, _ := strict.Errors[0].Position()
-			return nil, fmt.Errorf("line %d: unknown key: a [[key]] has name, sha256 and scopes", line)
+			return nil, fmt.Errorf("line %d: unknown key: a [[key]] has name, sha256, scopes and placements", line)
 		case errors.As(err, &at):
 			line, _ := at.Position()
 			return nil, fmt.Errorf("line %d: not TOML, or a value of the wrong type", line)
@@ -148,6 +154,9 @@ func decodeKeys(text []byte) ([]Key, error) {
 			if !slices.Contains(Scopes, scope) {
 				return nil, fmt.Errorf("key %q: scope %q: must be one of %q", k.Name, scope, Scopes)
 			}
+		}
+		if k.Placements != nil && len(k.Placements) == 0 || slices.Contains(k.Placements, "") {
+			return nil, fmt.Errorf("key %q: placements must be names of placements: leave it out for all", k.Name)
 		}
 	}
 	return file.Keys, nil
@@ -191,10 +200,38 @@ func (s *Server) authorize(c *call, scope Scope) error {
 		c.w.Header().Set("WWW-Authenticate", `Bearer realm="vitrine", error="invalid_token"`)
 		return problemf(http.StatusUnauthorized, "unauthorized", "there is no such API key, or there no longer is")
 	}
-	c.key = key.name
+	c.key, c.placements = key.name, key.placements
 	if !slices.Contains(key.scopes, scope) {
 		c.w.Header().Set("WWW-Authenticate", fmt.Sprintf(`Bearer realm="vitrine", error="insufficient_scope", scope=%q`, scope))
 		return problemf(http.StatusForbidden, "forbidden", "the API key is not for this: it lacks the scope %q", scope)
+	}
+	return nil
+}
+
+// mine reports a placement that the caller's key is for.
+func (c *call) mine(placement string) bool { return covers(c.placements, placement) }
+
+// covers reports a placement that a key is for, which is limited to some or, nil, to none.
+func covers(placements []string, placement string) bool {
+	return placements == nil || slices.Contains(placements, placement)
+}
+
+// confine keeps a key that is limited to placements to what is of them. The answer about anything else
+// is the same whether it is there or not.
+func (s *Server) confine(c *call, rt *route) error {
+	if c.placements == nil || rt.chooses {
+		return nil
+	}
+	name, id := cmp.Or(c.PathValue("name"), rt.placement), c.PathValue("id")
+	switch {
+	case id != "":
+		if d, err := s.engine.Decision(id); err != nil || !c.mine(d.Answer.Placement) {
+			return fmt.Errorf("decision %q: %w", id, decision.ErrNotFound)
+		}
+	case name == "":
+		return problemf(http.StatusForbidden, "forbidden", "the API key is limited to placements, and this is of the whole service")
+	case !c.mine(name):
+		return fmt.Errorf("placement %q: %w", name, decision.ErrNotFound)
 	}
 	return nil
 }

@@ -22,7 +22,11 @@ func stored(k server.Key) string {
 	for _, s := range k.Scopes {
 		scopes = append(scopes, fmt.Sprintf("%q", s))
 	}
-	return fmt.Sprintf("[[key]]\nname = %q\nsha256 = %q\nscopes = [%s]\n", k.Name, k.SHA256, strings.Join(scopes, ", "))
+	text := fmt.Sprintf("[[key]]\nname = %q\nsha256 = %q\nscopes = [%s]\n", k.Name, k.SHA256, strings.Join(scopes, ", "))
+	if k.Placements != nil {
+		text += fmt.Sprintf("placements = [\"%s\"]\n", strings.Join(k.Placements, `", "`))
+	}
+	return text
 }
 
 // locked is a service that asks for the keys of a file.
@@ -222,6 +226,9 @@ func TestKeyFiles(t *testing.T) {
 		strings.Replace(good, key.SHA256, key.SHA256[1:], 1):           `key "shop": sha256 must have`,
 		strings.Replace(good, `["read"]`, `[]`, 1):                     `key "shop": scopes is missing`,
 		strings.Replace(good, `["read"]`, `["read", "everything"]`, 1): `key "shop": scope "everything": must be one of`,
+		good + "placements = []":                                       `key "shop": placements must be`,
+		good + `placements = ["a",""]`:                                 `key "shop": placements must be`,
+		good + `placements = "a"`:                                      "line 5: not TOML",
 	} {
 		path := filepath.Join(t.TempDir(), "keys.toml")
 		write(t, path, text)
@@ -330,6 +337,7 @@ func FuzzKeyFile(f *testing.F) {
 	_, key := server.NewKey("shop", server.ScopeRead)
 	f.Add(stored(key))
 	f.Add("[[key]]\nname = 3")
+	f.Add(stored(key) + "placements = [\"home\"]")
 	path := filepath.Join(f.TempDir(), "keys.toml")
 	f.Fuzz(func(t *testing.T, text string) {
 		write(t, path, text)

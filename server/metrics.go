@@ -84,6 +84,9 @@ var ofPlacement = []struct {
 	{about("exploration_share", "Share of uniformly drawn sets among the decisions.", "placement"), prometheus.GaugeValue, func(s *decision.Stats) float64 { return s.ExplorationShare }},
 	{about("calibration_earned_total", "Revenue of the decisions whose revenue was foretold.", "placement"), prometheus.CounterValue, func(s *decision.Stats) float64 { return s.Calibration.Revenue }},
 	{about("calibration_foretold_total", "Revenue that was foretold of the same decisions: well calibrated estimates have as much as is earned.", "placement"), prometheus.CounterValue, func(s *decision.Stats) float64 { return s.Calibration.Foretold }},
+	{about("shadow_rounds_total", "Decisions in the mode shadow with an estimated revenue.", "placement"), prometheus.CounterValue, func(s *decision.Stats) float64 { return float64(s.Shadow.Estimated) }},
+	{about("shadow_policy_total", "Estimated revenue of the policy's own sets in these decisions.", "placement"), prometheus.CounterValue, func(s *decision.Stats) float64 { return s.Shadow.Policy }},
+	{about("shadow_baseline_total", "Estimated revenue of the baselines that were shown in these decisions.", "placement"), prometheus.CounterValue, func(s *decision.Stats) float64 { return s.Shadow.Baseline }},
 }
 
 var (

@@ -119,7 +119,7 @@ func document(routes []route, version string) []byte {
 			Schemas: registry,
 			SecuritySchemes: map[string]*huma.SecurityScheme{
 				"subscription": {Type: "apiKey", In: "header", Name: subscriptionKey, Description: "An API key, on the routes of Personalizer."},
-				"key":          {Type: "http", Scheme: "bearer", Description: "An API key. On loopback without configured keys none is asked for."},
+				"key":          {Type: "http", Scheme: "bearer", Description: "An API key. One that is limited to placements has 404 as the answer about others, whether they are there or not, and 403 about the whole service. On loopback without configured keys none is asked for."},
 			},
 		},
 	}

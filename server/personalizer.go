@@ -59,7 +59,7 @@ func (s *Server) personalizerRoutes() []route {
 	}
 	for i := range list {
 		list[i].method, list[i].errors = "POST", []int{400, 404, 413, 415}
-		list[i].handle = ofVersion(list[i].handle)
+		list[i].handle, list[i].placement = ofVersion(list[i].handle), personalizerName
 	}
 	return list
 }

@@ -66,8 +66,8 @@ func (s *Server) listPlacements(c *call) error {
 	list := placementList{Placements: []placementEntry{}}
 	for _, name := range s.engine.Placements() {
 		config, err := s.engine.Config(name)
-		if err != nil {
-			continue // deleted meanwhile
+		if err != nil || !c.mine(name) {
+			continue // deleted meanwhile, or another's
 		}
 		list.Placements = append(list.Placements, placementEntry{name, config.Canonical()})
 	}

@@ -10,8 +10,10 @@ type route struct {
 	method, path string
 	scope        Scope // "" needs no key
 	handle       func(*call) error
-	stream       bool // answers for as long as it is listened to
-	free         bool // takes no place among the requests under way, and no rate: as all that needs no key, or anybody could take all places
+	stream       bool   // answers for as long as it is listened to
+	free         bool   // takes no place among the requests under way, and no rate: as all that needs no key, or anybody could take all places
+	placement    string // of a path that names none
+	chooses      bool   // is of all placements, and picks those that the key is for
 
 	invalid string // the code of invalid requests where errors and keys are Personalizer's; "" is elsewhere
 
@@ -47,7 +49,7 @@ func (s *Server) routes() []route {
 			method: "PUT", path: "/v1/placements/{name}", scope: ScopeAdmin, handle: s.putPlacement,
 			id: "putPlacement", summary: "Create a placement, or change it. What it has learned stays unless its features, size, policy, horizon or seed change.",
 			body:    []content{jsonOf[placementDocument](examplePlacement)},
-			answers: map[int][]content{200: {jsonOf[placementDocument]("")}, 201: {jsonOf[placementDocument]("")}}, errors: []int{400, 413, 415, 422},
+			answers: map[int][]content{200: {jsonOf[placementDocument]("")}, 201: {jsonOf[placementDocument]("")}}, errors: []int{400, 404, 413, 415, 422},
 		},
 		{
 			method: "GET", path: "/v1/placements/{name}", scope: ScopeRead, handle: s.getPlacement,
@@ -60,8 +62,8 @@ func (s *Server) routes() []route {
 			answers: map[int][]content{204: nil}, errors: []int{404},
 		},
 		{
-			method: "GET", path: "/v1/placements", scope: ScopeRead, handle: s.listPlacements,
-			id: "listPlacements", summary: "All placements, by name.",
+			method: "GET", path: "/v1/placements", scope: ScopeRead, handle: s.listPlacements, chooses: true,
+			id: "listPlacements", summary: "The placements that the key is for, by name.",
 			answers: map[int][]content{200: {jsonOf[placementList]("")}},
 		},
 		{
@@ -112,14 +114,16 @@ func (s *Server) routes() []route {
 	list = append(list, s.personalizerRoutes()...)
 	if s.feed != nil {
 		list = append(list, route{
-			method: "GET", path: "/v1/events", scope: ScopeRead, handle: s.listen, stream: true, free: true,
-			id: "events", summary: "What happens from now on, as server-sent events. The id of an event is its entry in the log: where one is missing, it was of a placement not asked for, or the stream broke off.",
+			method: "GET", path: "/v1/events", scope: ScopeRead, handle: s.listen, stream: true, free: true, chooses: true,
+			id: "events", summary: "What happens from now on, as server-sent events. The id of an event is its entry in the log: where one is missing, it was of a placement not asked for or not the key's, or the stream broke off.",
 			query:   []parameter{{"placement", "only what is of this placement"}},
 			answers: map[int][]content{200: {{mediaType: "text/event-stream"}}},
 		})
 	}
 	return list
 }
+
+var noRoute = problemf(http.StatusNotFound, "no-route", "there is nothing at this path: see /docs")
 
 // unknown answers what no route does: another method of a path there is, or
 // nothing.
@@ -134,7 +138,7 @@ func (s *Server) unknown(mux *http.ServeMux) func(*call) error {
 			}
 		}
 		if allowed == nil {
-			return problemf(http.StatusNotFound, "no-route", "there is nothing at this path: see /docs")
+			return noRoute
 		}
 		c.w.Header()["Allow"] = allowed
 		return problemf(http.StatusMethodNotAllowed, "method", "the method must be one of %q", allowed)

@@ -11,6 +11,7 @@ import (
 	"mime"
 	"net/http"
 	"os"
+	"path"
 	"runtime/debug"
 	"strconv"
 	"sync"
@@ -47,7 +48,7 @@ type Server struct {
 	document []byte // OpenAPI
 
 	origin   *http.CrossOriginProtection
-	handler  http.Handler
+	handler  http.HandlerFunc
 	process  string // what the request ids of this process begin with
 	requests atomic.Uint64
 	draining atomic.Bool
@@ -78,12 +79,19 @@ func New(o Options) *Server {
 		mux.HandleFunc(routes[i].method+" "+routes[i].path, s.pass(&routes[i]))
 	}
 	mux.HandleFunc("/", s.pass(&route{path: "/", handle: s.unknown(mux), free: true}))
-	s.handler = mux
+	nowhere := s.pass(&route{path: "/", handle: func(*call) error { return noRoute }, free: true})
+	s.handler = func(w http.ResponseWriter, r *http.Request) {
+		if at := r.URL.EscapedPath(); at == "" || at[0] != '/' || path.Clean(at) != at { // the mux would redirect
+			nowhere(w, r)
+			return
+		}
+		mux.ServeHTTP(w, r)
+	}
 	return s
 }
 
 // ServeHTTP implements http.Handler.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler(w, r) }
 
 // call is a request on its way.
 type call struct {
@@ -96,6 +104,8 @@ type call struct {
 	buffer  *bytes.Buffer
 	problem *Problem // that it was answered with
 	invalid string   // the route's
+
+	placements []string // that its key is limited to; nil is all
 }
 
 // recorder remembers what was answered.
@@ -166,6 +176,9 @@ func (s *Server) do(c *call, rt *route) (err error) {
 			return err
 		}
 		defer leave()
+	}
+	if err := s.confine(c, rt); err != nil {
+		return err
 	}
 	if rt.stream {
 		return rt.handle(c)

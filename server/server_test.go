@@ -541,3 +541,41 @@ func TestMetrics(t *testing.T) {
 		}
 	}
 }
+
+// In the mode shadow the estimates of the policy's sets stand beside those of the baselines.
+func TestShadowMetrics(t *testing.T) {
+	s := started(t, nil)
+	s.want(201, "PUT", "/v1/placements/home", strings.Replace(plain, `"max_size"`, `"mode":"shadow","max_size"`, 1))
+	for range 3 {
+		s.want(201, "POST", "/v1/placements/home/decisions", `{"items":[{"id":"a","features":{"x":0}},{"id":"b","features":{"x":0}}],"baseline":["a"]}`)
+	}
+	text := s.want(200, "GET", "/metrics", "").body
+	for _, line := range []string{ // utilities of 0: p(a|{a}) = 1/2, and of two items 1/3 each
+		`vitrine_shadow_rounds_total{placement="home"} 3`, `vitrine_shadow_policy_total{placement="home"} 2`, `vitrine_shadow_baseline_total{placement="home"} 1.5`,
+	} {
+		if !strings.Contains(text, "\n"+line+"\n") {
+			t.Errorf("%s is missing", line)
+		}
+	}
+}
+
+// A path that is not clean is nowhere, and not somewhere else, and is answered as all that is nowhere.
+func TestUncleanPaths(t *testing.T) {
+	s := started(t, nil)
+	s.want(201, "PUT", "/v1/placements/home", home)
+	for _, path := range []string{"//", "//v1/placements", "/v1//placements", "/v1/./placements", "/v1/x/../placements", "/../healthz", "/healthz/", "/v1/placements/home/"} {
+		for _, method := range []string{"GET", "POST"} {
+			before := len(s.log.String())
+			s.problem(404, "no-route", "", method, path, "")
+			if line := s.log.String()[before:]; !strings.Contains(line, `"status":404`) || strings.Contains(line, path) && path != "//" {
+				t.Errorf("%s %s is logged as %q", method, path, line)
+			}
+		}
+	}
+	w := httptest.NewRecorder()
+	r := httptest.NewRequest("OPTIONS", "*", nil)
+	r.Host = "localhost"
+	if s.ServeHTTP(w, r); w.Code != 404 || w.Header().Get("X-Request-Id") == "" {
+		t.Errorf("OPTIONS *: %d %v", w.Code, w.Header())
+	}
+}
