@@ -60,7 +60,7 @@ func FuzzBodies(f *testing.F) {
 
 // Whatever the path is, it is answered.
 func FuzzPaths(f *testing.F) {
-	for _, path := range []string{"/v1/placements/home", "/v1/decisions/a/outcome", "/v1/placements/../x", "/%00", "/v1/decisions/%ff"} {
+	for _, path := range []string{"/v1/placements/home", "/v1/decisions/a/outcome", "/v1/placements/../x", "/%00", "/v1/decisions/%ff", "//", "/v1//x", "*"} {
 		f.Add("GET", path)
 	}
 	s := started(f, nil)
@@ -75,5 +75,8 @@ func FuzzPaths(f *testing.F) {
 		w := &stuckWriter{header: http.Header{}, first: true, gate: make(chan struct{})}
 		close(w.gate)
 		s.ServeHTTP(w, r)
+		if w.header.Get("X-Request-Id") == "" {
+			t.Errorf("%s %q passes beside", method, path)
+		}
 	})
 }

@@ -3,6 +3,7 @@ package server
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -58,47 +60,95 @@ func MayListen(address string, keys *Keys) error {
 	return nil
 }
 
-// Run listens until ctx ends, or the engine has stopped. Then it takes no more requests and
-// answers those under way. Errors are ErrOpen, decision.ErrStopped and those of
-// files and sockets.
-func (s *Server) Run(ctx context.Context, l Listen) error {
-	l = l.withDefaults()
-	if err := MayListen(l.Address, s.keys); err != nil {
-		return err
+// Socket is where a server will answer. Until it does, while it reads its log, requests are
+// answered with 503, but for /healthz.
+type Socket struct {
+	listen  Listen
+	at      net.Addr
+	http    http.Server
+	server  atomic.Pointer[Server] // nil until it answers
+	process string
+	served  chan error
+}
+
+// Bind takes the address, and reads the certificate. Of the options it needs those that are not of an engine. Errors are ErrOpen and those
+// of files and sockets. The socket is closed by Close, or at the end of Serve.
+func Bind(ctx context.Context, l Listen, o Options) (*Socket, error) {
+	l, o = l.withDefaults(), o.withDefaults()
+	if err := MayListen(l.Address, o.Keys); err != nil {
+		return nil, err
 	}
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", l.Address)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	few := &fewer{Listener: listener, places: make(chan struct{}, s.limits.Connections), closed: make(chan struct{})}
+	few := &fewer{Listener: listener, places: make(chan struct{}, o.Limits.Connections), closed: make(chan struct{})}
 	listener = few
 	if l.Certificate != "" || l.Key != "" {
-		if listener, err = s.withTLS(listener, l); err != nil {
-			return err
+		if listener, err = withTLS(listener, l, o); err != nil {
+			return nil, err
 		}
 	} else if !isLoopback(l.Address) {
-		s.log.Warn("API keys and decisions travel without encryption: configure TLS here, or a proxy that has it", "address", l.Address)
+		o.Logger.Warn("API keys and decisions travel without encryption: configure TLS here, or a proxy that has it", "address", l.Address)
 	}
-	h := &http.Server{
-		Handler: s, MaxHeaderBytes: largestHeader,
+	s := &Socket{listen: l, at: listener.Addr(), process: rand.Text()[:8], served: make(chan error, 1)}
+	s.http = http.Server{
+		Handler: http.HandlerFunc(s.answer), MaxHeaderBytes: largestHeader,
 		ReadHeaderTimeout: l.Header, ReadTimeout: l.Read, WriteTimeout: l.Write, IdleTimeout: l.Idle, ConnState: few.state,
-		ErrorLog: log.New(connections{s.log}, "", 0),
+		ErrorLog: log.New(connections{o.Logger}, "", 0),
 	}
-	served, maintained := make(chan error, 1), make(chan error, 1)
+	go func() { s.served <- s.http.Serve(listener) }()
+	return s, nil
+}
+
+// Addr returns where the socket is.
+func (s *Socket) Addr() net.Addr { return s.at }
+
+// Close ends a socket, where Serve has not.
+func (s *Socket) Close() error { return s.http.Close() }
+
+func (s *Socket) answer(w http.ResponseWriter, r *http.Request) {
+	if server := s.server.Load(); server != nil {
+		server.ServeHTTP(w, r)
+		return
+	}
+	c := &call{Request: r, w: recorder{ResponseWriter: w}, id: s.process}
+	w.Header().Set("X-Request-Id", c.id)
+	if r.URL.Path == "/healthz" {
+		_ = c.healthy()
+		return
+	}
+	c.fail(problemf(http.StatusServiceUnavailable, "starting", "the service reads its log: ask again"))
+}
+
+// Run is Bind and Serve.
+func (s *Server) Run(ctx context.Context, l Listen) error {
+	socket, err := Bind(ctx, l, s.options)
+	if err != nil {
+		return err
+	}
+	return s.Serve(ctx, socket)
+}
+
+// Serve answers at a socket until ctx ends, or the engine has stopped. Then it takes no more requests and
+// answers those under way. Errors are decision.ErrStopped and those of sockets.
+func (s *Server) Serve(ctx context.Context, socket *Socket) error {
+	l := socket.listen
+	maintained := make(chan error, 1)
 	maintaining, stop := context.WithCancel(ctx)
 	defer stop()
-	go func() { served <- h.Serve(listener) }()
+	socket.server.Store(s)
 	go func() { maintained <- s.maintain(maintaining, l.Maintain) }()
 	if l.Ready != nil {
-		l.Ready(listener.Addr())
+		l.Ready(socket.at)
 	}
 	select {
-	case err := <-served:
+	case err := <-socket.served:
 		stop()
 		return errors.Join(err, <-maintained)
-	case err = <-maintained: // nil where ctx has ended
+	case err := <-maintained: // nil where ctx has ended
+		return errors.Join(err, s.drain(&socket.http, l.Drain))
 	}
-	return errors.Join(err, s.drain(h, l.Drain))
 }
 
 // drain ends a server: readiness first, then listeners to events, then the requests under way.
@@ -135,12 +185,12 @@ func (s *Server) maintain(ctx context.Context, every time.Duration) error {
 }
 
 // withTLS wraps a listener. The certificate is read again when its files change.
-func (s *Server) withTLS(listener net.Listener, l Listen) (net.Listener, error) {
+func withTLS(listener net.Listener, l Listen, o Options) (net.Listener, error) {
 	load := func() (*tls.Certificate, error) {
 		c, err := tls.LoadX509KeyPair(l.Certificate, l.Key)
 		return &c, err
 	}
-	certificate, err := watch(load, s.clock, s.log, l.Certificate, l.Key)
+	certificate, err := watch(load, o.Clock, o.Logger, l.Certificate, l.Key)
 	if err != nil {
 		listener.Close()
 		return nil, fmt.Errorf("TLS: %w", err)

@@ -435,3 +435,76 @@ func TestConnections(t *testing.T) {
 		t.Errorf("what is not HTTP is answered with %d", r.StatusCode)
 	}
 }
+
+// While there is no state yet a socket answers that it is alive and not ready, and then as the service does, on the same
+// connection.
+func TestSocket(t *testing.T) {
+	s := started(t, nil)
+	socket, err := server.Bind(t.Context(), server.Listen{Address: "127.0.0.1:0"}, server.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer socket.Close()
+	at := "http://" + socket.Addr().String()
+	kept := &http.Client{Transport: &http.Transport{MaxConnsPerHost: 1}}
+	defer kept.CloseIdleConnections()
+	try := func(path string, want int) (header http.Header, text string) {
+		t.Helper()
+		r, err := kept.Get(at + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Body.Close()
+		body, err := io.ReadAll(r.Body)
+		if err != nil || r.StatusCode != want {
+			t.Errorf("%s: %d %s, %v, want %d", path, r.StatusCode, body, err, want)
+		}
+		return r.Header, string(body)
+	}
+	try("/healthz", 200)
+	for _, path := range []string{"/readyz", "/v1/placements", "//", "/nothing"} {
+		if header, text := try(path, 503); header.Get("Retry-After") != "1" || header.Get("X-Request-Id") == "" || !strings.Contains(text, `"urn:vitrine:problem:starting"`) {
+			t.Errorf("%s: %v %s", path, header, text)
+		}
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Serve(ctx, socket) }()
+	for { // until it serves
+		r, err := kept.Get(at + "/readyz")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Body.Close(); r.StatusCode == 200 {
+			break
+		}
+	}
+	try("/v1/placements", 200)
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if c, err := net.Dial("tcp", socket.Addr().String()); err == nil {
+		c.Close()
+		t.Error("a connection is taken after the end")
+	}
+}
+
+// What is wrong with an address or a certificate is said before there is an engine.
+func TestBindRefuses(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	dir := t.TempDir()
+	for name, l := range map[string]server.Listen{
+		"in use":  {Address: taken.Addr().String()},
+		"TLS":     {Address: "127.0.0.1:0", Certificate: filepath.Join(dir, "cert.pem"), Key: filepath.Join(dir, "key.pem")},
+		"without": {Address: ":0"},
+	} {
+		if _, err := server.Bind(t.Context(), l, server.Options{}); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

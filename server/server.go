@@ -34,8 +34,20 @@ type Options struct {
 	Version string
 }
 
+func (o Options) withDefaults() Options {
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	o.Limits = o.Limits.withDefaults()
+	return o
+}
+
 // Server is the handler of all routes. It is safe for concurrent use.
 type Server struct {
+	options  Options
 	engine   *decision.Engine
 	clock    func() time.Time
 	keys     *Keys
@@ -59,15 +71,10 @@ func New(o Options) *Server {
 	if o.Engine == nil {
 		panic("server: New needs an engine")
 	}
+	o = o.withDefaults()
 	s := &Server{
-		engine: o.Engine, clock: o.Clock, keys: o.Keys, feed: o.Feed, limits: o.Limits.withDefaults(), log: o.Logger,
+		options: o, engine: o.Engine, clock: o.Clock, keys: o.Keys, feed: o.Feed, limits: o.Limits, log: o.Logger,
 		origin: http.NewCrossOriginProtection(), process: rand.Text()[:8],
-	}
-	if s.clock == nil {
-		s.clock = time.Now
-	}
-	if s.log == nil {
-		s.log = slog.New(slog.DiscardHandler)
 	}
 	s.rates.limits = s.limits
 	s.places = make(chan struct{}, s.limits.Concurrent)

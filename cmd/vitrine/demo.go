@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"math"
@@ -10,6 +12,7 @@ import (
 
 	"vitrine"
 	"vitrine/client"
+	"vitrine/decision"
 	"vitrine/env"
 	"vitrine/internal/stream"
 	"vitrine/utility"
@@ -53,11 +56,7 @@ func demoWorld() env.Environment {
 
 // open makes a placement, unless it is there already, and returns how many shoppers it has had.
 func (s *shoppers) open(ctx context.Context, name string, policy map[string]any, size, width int) (met int, err error) {
-	config := &client.Config{MaxSize: size, Policy: policy, Seed: s.seed}
-	for j := range width {
-		config.Features = append(config.Features, client.Feature{Name: featureName(j), Kind: "number"})
-	}
-	if _, err := s.service.Put(ctx, name, config); err != nil {
+	if _, err := s.service.Put(ctx, name, shopConfig(s.seed, policy, size, width)); err != nil {
 		return 0, err
 	}
 	stats, err := s.service.Stats(ctx, name)
@@ -65,6 +64,14 @@ func (s *shoppers) open(ctx context.Context, name string, policy map[string]any,
 		return 0, err
 	}
 	return int(stats.Decisions), nil
+}
+
+func shopConfig(seed uint64, policy map[string]any, size, width int) *client.Config {
+	config := &client.Config{MaxSize: size, Policy: policy, Seed: seed}
+	for j := range width {
+		config.Features = append(config.Features, client.Feature{Name: featureName(j), Kind: "number"})
+	}
+	return config
 }
 
 func featureName(j int) string { return fmt.Sprintf("x%d", j) }
@@ -106,6 +113,28 @@ func (s *shoppers) visit(ctx context.Context, placement string, round int) (x *v
 		taken = request.Items[shown[c-1]].ID
 	}
 	return x, u, shown, s.service.Outcome(ctx, answer.Decision, taken)
+}
+
+// mayDemonstrate refuses to overwrite placements that are not from an earlier demonstration.
+func mayDemonstrate(engine *decision.Engine, data string) error {
+	for name, policy := range demoPolicies {
+		there, err := engine.Config(name)
+		if err != nil {
+			continue // it is not there
+		}
+		text, err := json.Marshal(shopConfig(demoSeed, policy, demoSize, demoWidth))
+		if err != nil {
+			return err
+		}
+		ours, err := decision.ParseConfig(text)
+		if err != nil {
+			return err
+		}
+		if !bytes.Equal(there.Canonical(), ours.Canonical()) {
+			return hinted{fmt.Errorf("--demo: %s has a placement %q that is not the demonstration's, which would overwrite it", data, name), "leave --data out, or name another directory"}
+		}
+	}
+	return nil
 }
 
 // demonstrate sends shoppers until ctx ends.

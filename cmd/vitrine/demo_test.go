@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"log/slog"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -106,6 +107,38 @@ func TestServeDemo(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+	}
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+	s.Listen = "127.0.0.1:0"
+	_, _, stop = serving(t, s) // over what it has left itself
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+}
+
+// The demonstration does not overwrite a placement.
+func TestDemoOverwritesNothing(t *testing.T) {
+	s, err := readService("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Listen, s.Data = "127.0.0.1:0", filepath.Join(t.TempDir(), "data")
+	url, _, stop := serving(t, s)
+	ask(t, 201, "PUT", url+"/v1/placements/home", `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl"}}`)
+	before := ask(t, 200, "GET", url+"/v1/placements", "")
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	s.demo = true
+	if err := s.run(t.Context(), slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), `a placement "home"`) {
+		t.Fatalf("the demonstration over a placement of that name: %v", err)
+	}
+	s.demo = false
+	url, _, stop = serving(t, s)
+	if after := ask(t, 200, "GET", url+"/v1/placements", ""); after != before {
+		t.Errorf("the placements are %s, were %s", after, before)
 	}
 	if err := stop(); err != nil {
 		t.Error(err)

@@ -104,6 +104,22 @@ func mends(err error) bool {
 // live is the service from an opening of its log to the closing. Entries up to known were in the log before. It returns
 // the last entry at its end, and whether it has come to serve.
 func (s *service) live(ctx context.Context, keys *server.Keys, known uint64, logger *slog.Logger) (last uint64, served bool, err error) {
+	keeping, stop := context.WithCancel(ctx)
+	defer stop()
+	var beside sync.WaitGroup
+	listen, options := s.listen(), server.Options{Keys: keys, Feed: new(server.Feed), Limits: s.limits(), Logger: logger, Version: version}
+	listen.Ready = func(a net.Addr) {
+		s.Listen, served = a.String(), true // the next life listens there, too
+		logger.Info("listening", "address", a.String(), "data", s.Data)
+		if s.demo {
+			beside.Go(func() { demonstrate(keeping, "http://"+a.String(), logger) })
+		}
+	}
+	socket, err := server.Bind(ctx, listen, options) // what is wrong with it is known before a long replay
+	if err != nil {
+		return 0, false, err
+	}
+	defer socket.Close()
 	store, err := s.openLog(ctx, logger)
 	if err != nil {
 		return 0, false, err
@@ -112,8 +128,7 @@ func (s *service) live(ctx context.Context, keys *server.Keys, known uint64, log
 	if err := replace.Clean(s.snapshot()); err != nil {
 		return 0, false, err
 	}
-	feed := new(server.Feed)
-	engine, err := s.openEngine(ctx, store, feed, logger)
+	engine, err := s.openEngine(ctx, store, options.Feed, logger)
 	if err != nil {
 		return 0, false, err
 	}
@@ -121,26 +136,19 @@ func (s *service) live(ctx context.Context, keys *server.Keys, known uint64, log
 	if at := engine.Sequence(); at < known {
 		return 0, false, &eventlog.DamageError{Sequence: at + 1, Err: fmt.Errorf("it ends there, and entries up to %d were acknowledged", known)}
 	}
+	if s.demo {
+		if err := mayDemonstrate(engine, s.Data); err != nil {
+			return 0, false, err
+		}
+	}
 	limits := &retention{age: s.Retention.Age.Duration, size: uint64(s.Retention.Size), log: store, data: s.Data}
 	if err := limits.begin(ctx); err != nil {
 		return 0, false, err
 	}
-	api := server.New(server.Options{
-		Engine: engine, Keys: keys, Feed: feed, Log: store, Limits: s.limits(), Logger: logger, Version: version,
-	})
+	options.Engine, options.Log = engine, store
 	k := keeper{engine: engine, path: s.snapshot(), retention: limits, logger: logger}
-	keeping, stop := context.WithCancel(ctx)
-	var beside sync.WaitGroup
 	beside.Go(func() { k.run(keeping, s.Snapshots.Every.Duration, s.Snapshots.KeepEvery.Duration) })
-	listen := s.listen()
-	listen.Ready = func(a net.Addr) {
-		s.Listen, served = a.String(), true // the next life listens there, too
-		logger.Info("listening", "address", a.String(), "data", s.Data)
-		if s.demo {
-			beside.Go(func() { demonstrate(keeping, "http://"+a.String(), logger) })
-		}
-	}
-	err = api.Run(ctx, listen)
+	err = server.New(options).Serve(ctx, socket)
 	stop()
 	beside.Wait()
 	if !errors.Is(err, decision.ErrStopped) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -89,6 +90,32 @@ func ask(t *testing.T, status int, method, url, body string) string {
 		t.Fatalf("%s %s: %d %s, %v; want %d", method, url, answer.StatusCode, text, err, status)
 	}
 	return string(text)
+}
+
+// A port in use and a broken certificate are told before the log is opened.
+func TestServeSaysItFirst(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	for want, change := range map[string]func(*service){
+		"in use": func(s *service) { s.Listen = taken.Addr().String() },
+		"TLS":    func(s *service) { s.TLS.Certificate, s.TLS.Key = "none.pem", "none.pem" },
+	} {
+		s, err := readService("")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Listen, s.Data = "127.0.0.1:0", filepath.Join(t.TempDir(), "data")
+		change(s)
+		if err := s.run(t.Context(), slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+		if _, err := os.Stat(filepath.Join(s.Data, logName)); err == nil {
+			t.Errorf("%s: the log was opened", want)
+		}
+	}
 }
 
 // What was acknowledged is there after a restart: with the snapshot, without it, and with one that
