@@ -8,7 +8,7 @@
 //	wire.go        decisions in the protocol buffer wire format
 //	events.go      what happens, as server-sent events
 //	problem.go     errors as problem details (RFC 9457)
-//	keys.go        API keys and their scopes
+//	keys.go        API keys, their scopes and placements
 //	keyfile.go     keys added to their file, and taken from it
 //	watch.go       files that are read again when they change
 //	limits.go      how much is let in
