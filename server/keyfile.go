@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"vitrine/internal/replace"
@@ -75,14 +76,19 @@ func (f *KeyFile) Add(k Key) error {
 	if text != "" {
 		text = strings.TrimRight(text, "\n") + "\n\n"
 	}
-	text += fmt.Sprintf("[[key]]\nname = %q\nsha256 = %q\nscopes = [", k.Name, k.SHA256)
-	for i, scope := range k.Scopes {
-		if i > 0 {
-			text += ", "
-		}
-		text += fmt.Sprintf("%q", scope)
+	text += fmt.Sprintf("[[key]]\nname = %q\nsha256 = %q\nscopes = %s\n", k.Name, k.SHA256, listed(k.Scopes))
+	if k.Placements != nil {
+		text += fmt.Sprintf("placements = %s\n", listed(k.Placements))
 	}
-	return f.write(text+"]\n", append(slices.Clone(f.keys), k))
+	return f.write(text, append(slices.Clone(f.keys), k))
+}
+
+func listed[T ~string](names []T) string {
+	quoted := make([]string, len(names))
+	for i, name := range names {
+		quoted[i] = strconv.Quote(string(name))
+	}
+	return "[" + strings.Join(quoted, ", ") + "]"
 }
 
 // Remove writes the file without a key. The last one stays, ErrLastKey: without keys the file is

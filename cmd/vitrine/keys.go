@@ -15,7 +15,7 @@ type keysCmd struct {
 	Add    keysAddCmd    `cmd:"" help:"Make a key, and print its token, which is stored nowhere."`
 	List   keysListCmd   `cmd:"" help:"List the keys of a file."`
 	Remove keysRemoveCmd `cmd:"" help:"Withdraw a key."`
-	Rotate keysRotateCmd `cmd:"" help:"Make a key beside another one, with its scopes, so that callers can change over."`
+	Rotate keysRotateCmd `cmd:"" help:"Make a key beside another one, with its scopes and placements, so that callers can change over."`
 }
 
 // Help is the tail of the command's help.
@@ -33,7 +33,11 @@ type keysAddCmd struct {
 	keyFileArg
 	Name   string   `arg:"" help:"The name by which the service's log calls the key."`
 	Scopes []string `required:"" placeholder:"SCOPE,…" help:"What it is for: decide, outcome, read, admin."`
+
+	Placements []string `placeholder:"NAME,…" help:"The placements that it is for, whether they exist or not (all)."`
 }
+
+var placementName = regexp.MustCompile(`^[A-Za-z0-9._:-]{1,64}$`)
 
 // Run adds a key.
 func (c keysAddCmd) Run(t terminal) error {
@@ -47,16 +51,25 @@ func (c keysAddCmd) Run(t terminal) error {
 			scopes = append(scopes, scope)
 		}
 	}
+	if c.Placements != nil && len(c.Placements) == 0 {
+		return usageError{errors.New("--placements: names no placement: leave it out for all")}
+	}
+	for _, name := range c.Placements {
+		if !placementName.MatchString(name) {
+			return usageError{fmt.Errorf("--placements %q: a placement's name has from 1 to 64 letters, digits, '.', '_', '-' and ':'", name)}
+		}
+	}
 	f, err := server.ReadKeyFile(c.File)
 	if err != nil {
 		return err
 	}
-	return addKey(t, f, c.Name, scopes)
+	return addKey(t, f, c.Name, scopes, c.Placements)
 }
 
 // addKey prints the token once the key is in its file.
-func addKey(t terminal, f *server.KeyFile, name string, scopes []server.Scope) error {
+func addKey(t terminal, f *server.KeyFile, name string, scopes []server.Scope, placements []string) error {
 	token, key := server.NewKey(name, scopes...)
+	key.Placements = placements
 	err := f.Add(key)
 	switch {
 	case errors.Is(err, server.ErrKeyTaken):
@@ -67,7 +80,7 @@ func addKey(t terminal, f *server.KeyFile, name string, scopes []server.Scope) e
 	if _, err := fmt.Fprintln(t.out, token); err != nil {
 		return hinted{fmt.Errorf("the token of %q could not be printed: %w", name, err), "the key is in the file and of no use: remove it"}
 	}
-	fmt.Fprintf(t.err, "vitrine: key %q is for %s; its token is printed this once\n", name, words(scopes))
+	fmt.Fprintf(t.err, "vitrine: key %q is for %s; its token is printed this once\n", name, reach(key))
 	return nil
 }
 
@@ -77,6 +90,14 @@ func words(scopes []server.Scope) string {
 		names = append(names, string(s))
 	}
 	return strings.Join(names, ", ")
+}
+
+// reach says what a key is for, and where.
+func reach(k server.Key) string {
+	if k.Placements == nil {
+		return words(k.Scopes)
+	}
+	return words(k.Scopes) + " at " + strings.Join(k.Placements, ", ")
 }
 
 type keysListCmd struct{ keyFileArg }
@@ -95,7 +116,7 @@ func (c keysListCmd) Run(t terminal) error {
 		width = max(width, len(k.Name))
 	}
 	for _, k := range f.Keys() {
-		fmt.Fprintf(t.out, "%-*s  %s\n", width, k.Name, words(k.Scopes))
+		fmt.Fprintf(t.out, "%-*s  %s\n", width, k.Name, reach(k))
 	}
 	return nil
 }
@@ -122,7 +143,7 @@ type keysRotateCmd struct {
 	Name string `arg:"" help:"The key."`
 }
 
-// Run adds a key with the scopes of another one.
+// Run adds a key with the scopes and placements of another one.
 func (c keysRotateCmd) Run(t terminal) error {
 	f, err := server.ReadKeyFile(c.File)
 	if err != nil {
@@ -132,7 +153,7 @@ func (c keysRotateCmd) Run(t terminal) error {
 	if err != nil {
 		return hintOfNames(err, f)
 	}
-	if err := addKey(t, f, successor(f, c.Name), key.Scopes); err != nil {
+	if err := addKey(t, f, successor(f, c.Name), key.Scopes, key.Placements); err != nil {
 		return err
 	}
 	fmt.Fprintf(t.err, "vitrine: once no caller has the token of %q any more: vitrine keys remove %s %s\n", c.Name, c.File, c.Name)
