@@ -10,7 +10,7 @@ import (
 )
 
 // Uniform reports whether [Transversal.Sample] draws uniformly: where there are no
-// more than 2¹⁴ ways to make a set of so many items of each kind. The sets of a transversal
+// more than 2¹² ways to make a set of so many items of each kind. The sets of a transversal
 // matroid are counted by ways alone: without bound it is #P-complete (Colbourn,
 // Provan and Vertigan 1995).
 func (t *Transversal) Uniform() bool { return !t.counted(len(t.kind)).unknown }
@@ -25,11 +25,12 @@ func (t *Transversal) Sample(dst vitrine.Assortment, n int, rng *rand.Rand) vitr
 	if c.unknown {
 		return t.sampleAny(dst, rng)
 	}
-	if len(c.of) == 0 { // the empty set alone
+	if len(c.until) == 0 { // the empty set alone
 		return dst
 	}
-	at, _ := slices.BinarySearch(c.until, rng.Float64())
-	for k, have := range c.of[min(at, len(c.of)-1)] {
+	way, _ := slices.BinarySearch(c.until, rng.Float64())
+	way = min(way, len(c.until)-1)
+	for k, have := range c.of[way*len(t.kinds):][:len(t.kinds)] {
 		start, items := len(dst), t.kinds[k].items
 		dst = slices.Grow(dst, int(have))[:start+int(have)]
 		subset(dst[start:], int(have), len(items), rng)
@@ -64,12 +65,12 @@ func (t *Transversal) Propensity(n int) float64 {
 }
 
 // largestCount bounds in how many ways a set can be made of kinds, for there to be counts.
-const largestCount = 1 << 14
+const largestCount = 1 << 12
 
 // transversalCounts are the numbers of sets by how many items of each kind they have.
 type transversalCounts struct {
-	of      [][]int32
-	until   []float64 // until[m] is the share of the sets before of[m] and in it
+	of      []int32   // ways by kinds
+	until   []float64 // until[m] is the share of the sets of the ways up to m
 	log     float64   // of the number of nonempty sets
 	unknown bool      // there are too many ways
 }
@@ -98,33 +99,39 @@ func (t *Transversal) counted(n int) *transversalCounts {
 		}
 		var logs []float64
 		vector, steps := make([]int32, len(t.kinds)), 0
-		var visit func(k, size int, log float64, at []int)
-		visit = func(k, size int, log float64, at []int) {
+		at, seen := make([]int, (len(t.kinds)+1)*t.slots), make([]bool, t.slots) // after each kind, what is in the slots
+		for j := range t.slots {
+			at[j] = none
+		}
+		var visit func(k, size int, log float64)
+		visit = func(k, size int, log float64) {
 			steps++
-			if c.unknown = c.unknown || steps > 16*largestCount || len(logs) > largestCount; c.unknown || size+supply[k] < t.least {
+			if c.unknown = c.unknown || steps > 16*largestCount || len(logs) == largestCount; c.unknown {
 				return
 			}
-			if k == len(t.kinds) {
+			if k == len(t.kinds) || size == t.rank {
+				clear(vector[k:])
 				if size > 0 {
-					c.of, logs = append(c.of, slices.Clone(vector)), append(logs, log)
+					c.of, logs = append(c.of, vector...), append(logs, log)
 				}
 				return
 			}
-			m := matching{at: slices.Clone(at), seen: make([]bool, t.slots)}
+			m := matching{at: at[(k+1)*t.slots:][:t.slots], seen: seen}
+			copy(m.at, at[k*t.slots:])
 			items := len(t.kinds[k].items)
 			for have := 0; ; {
-				vector[k] = int32(have)
-				visit(k+1, size+have, log+logChoose(items, have), m.at)
+				if size+have+supply[k+1] >= t.least {
+					vector[k] = int32(have)
+					visit(k+1, size+have, log+logChoose(items, have))
+				}
 				if have++; have > items || !m.place(t, k) {
 					break
 				}
 			}
-			vector[k] = 0
 		}
-		var empty matching
-		empty.reset(t.slots)
-		visit(0, 0, 0, empty.at)
+		visit(0, 0, 0)
 		if c.unknown || len(logs) == 0 {
+			c.of = nil
 			return
 		}
 		c.log = negInf

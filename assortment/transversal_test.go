@@ -206,7 +206,16 @@ func TestTransversalThatIsNotCounted(t *testing.T) {
 			t.Fatalf("drew %v", s)
 		}
 	}
-	// Fifty slots, each of which leaves out one item of its own, are counted.
+	// A request pays for a family that cannot be counted, too.
+	allocs := testing.AllocsPerRun(1, func() {
+		if transversal(t, n, slots(exclude...), k).Uniform() {
+			t.Error("it is counted")
+		}
+	})
+	if allocs > 1000 {
+		t.Errorf("to find that there are too many ways takes %v allocations", allocs)
+	}
+	// Eight slots, each of which leaves out one item of its own, are counted.
 	most := make([][]int, 8)
 	for j := range most {
 		most[j] = []int{j}
