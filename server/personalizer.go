@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -62,6 +63,21 @@ func (s *Server) personalizerRoutes() []route {
 		list[i].handle, list[i].placement = ofVersion(list[i].handle), personalizerName
 	}
 	return list
+}
+
+// joined returns a request as if the endpoint before Personalizer's path had no slash at its
+// end. That service's portal gave it with one, and clients put another one after it.
+func joined(r *http.Request) *http.Request {
+	const twice = "//personalizer/"
+	if !strings.Contains(r.URL.Path, twice) {
+		return r
+	}
+	at := *r.URL
+	at.RawPath = strings.Replace(at.EscapedPath(), twice, twice[1:], 1)
+	at.Path, _ = url.PathUnescape(at.RawPath) // which was escaped well
+	again := *r
+	again.URL = &at
+	return &again
 }
 
 // personalizerName is the placement of the routes at the root. The first Rank

@@ -431,6 +431,15 @@ func TestEventsOfPlacements(t *testing.T) {
 	}
 }
 
+// An endpoint may end with a slash, and clients put one after it.
+func TestEndpointsWithASlash(t *testing.T) {
+	s := started(t, nil)
+	s.rank("/"+at, `{`+pair+`,"eventId":"a//personalizer/b"}`)
+	s.want(204, "POST", "/"+at+"/events/a%2F%2Fpersonalizer%2Fb/reward", `{"value":1}`)
+	s.want(204, "POST", at+"/events/a%2F%2Fpersonalizer%2Fb/activate", "")
+	s.rank("/v1/placements/personalizer/"+at, `{`+pair+`}`)
+}
+
 // What the engine fails with has a code of that service too.
 func TestPersonalizerFailures(t *testing.T) {
 	s := started(t, func(_ *server.Options, e *decision.Options) { e.Build = brokenUnder("uniform") })
