@@ -174,10 +174,10 @@ func (s *Server) rank(slots bool) func(*call) error {
 
 // decisionOf returns the id of an event's decision. Events of two placements
 // are different ones, and may have ids that a decision cannot: these stand as their
-// SHA-256.
+// SHA-256. So do those with a ':', which would be that of another placement: "a:b" has one in its name.
 func decisionOf(placement, event string) string {
 	plain := func(c rune) bool {
-		return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.ContainsRune("._-:", c)
+		return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.ContainsRune("._-", c)
 	}
 	const most = 128 // of a decision's id
 	if len(placement)+1+len(event) > most || strings.ContainsFunc(event, func(c rune) bool { return !plain(c) }) {

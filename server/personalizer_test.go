@@ -424,6 +424,10 @@ func TestEventsOfPlacements(t *testing.T) {
 	if d, _ := s.engine.Decision("personalizer:1"); d.Status != "open" {
 		t.Errorf("decision %+v", d)
 	}
+	s.want(201, "PUT", "/v1/placements/shop", config)
+	s.want(201, "PUT", "/v1/placements/shop:de", config)
+	s.rank("/v1/placements/shop"+at, `{`+pair+`,"eventId":"de:1"}`)
+	s.rank("/v1/placements/shop:de"+at, `{`+trio+`,"eventId":"1"}`)
 	// A configuration that is there is not replaced by the defaults.
 	s.want(200, "PUT", "/v1/placements/personalizer", strings.NewReplacer(`"mode":"explore"`, `"mode":"learn"`, `"explore_share":0.2,`, ``).Replace(config))
 	if r := s.rank(at, `{`+pair+`}`); *r.Ranking[0].Probability != 1 {
