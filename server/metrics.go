@@ -69,6 +69,7 @@ var ofPlacement = []struct {
 	{about("decisions_total", "Decisions.", "placement"), prometheus.CounterValue, func(s *decision.Stats) float64 { return float64(s.Decisions) }},
 	{about("outcomes_total", "Outcomes told in time.", "placement"), prometheus.CounterValue, func(s *decision.Stats) float64 { return float64(s.Outcomes) }},
 	{about("expired_total", "Decisions whose outcome never came in time.", "placement"), prometheus.CounterValue, func(s *decision.Stats) float64 { return float64(s.Expired) }},
+	{about("withdrawn_total", "Deferred decisions that were not activated in time.", "placement"), prometheus.CounterValue, func(s *decision.Stats) float64 { return float64(s.Withdrawn) }},
 	{about("pending", "Decisions that wait for an outcome.", "placement"), prometheus.GaugeValue, func(s *decision.Stats) float64 { return float64(s.Pending) }},
 	{about("remembered_bytes", "Memory of remembered decisions.", "placement"), prometheus.GaugeValue, func(s *decision.Stats) float64 { return float64(s.Memory) }},
 	{about("learner_lag_rounds", "Outcomes that the learner has not come to.", "placement"), prometheus.GaugeValue, func(s *decision.Stats) float64 { return float64(s.Lag) }},

@@ -342,6 +342,9 @@ func TestDeferredEvents(t *testing.T) {
 			t.Errorf("%s: %+v, %v, want %s", id, d, err, want)
 		}
 	}
+	if a := s.want(200, "GET", "/metrics", ""); !strings.Contains(a.body, `vitrine_withdrawn_total{placement="personalizer"} 2`) {
+		t.Error(a.body)
+	}
 }
 
 // A decision of /v1 can be deferred as well.
