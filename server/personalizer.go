@@ -207,7 +207,7 @@ func (s *Server) event(c *call) (*decision.Answer, error) {
 
 func (s *Server) reward(c *call) error {
 	var q rewardDocument
-	if err := c.readLoosely(&q); err != nil {
+	if err := c.read(&q); err != nil {
 		return err
 	}
 	value, err := rewardOf("/value", q.Value)
@@ -226,7 +226,7 @@ func (s *Server) reward(c *call) error {
 
 func (s *Server) rewardSlots(c *call) error {
 	var q slotRewardsDocument
-	if err := c.readLoosely(&q); err != nil {
+	if err := c.read(&q); err != nil {
 		return err
 	}
 	if len(q.Reward) == 0 {

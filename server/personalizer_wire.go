@@ -469,18 +469,3 @@ func (q *rankQuery) appendSlots(b []byte, event string, a *decision.Answer) []by
 	b = append(b, `],"eventId":`...)
 	return append(appendText(b, event), '}')
 }
-
-// readLoosely decodes a small body and passes over keys that it does not know.
-func (c *call) readLoosely(dst any) error {
-	if _, err := c.mediaType(asJSON); err != nil {
-		return err
-	}
-	body, err := c.body()
-	if err != nil {
-		return err
-	}
-	if err := json.Unmarshal(body, dst); err != nil {
-		return malformed(body, jsonError(err))
-	}
-	return nil
-}

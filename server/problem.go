@@ -125,7 +125,8 @@ func readable(text string) string {
 	return strings.ToValidUTF8(text, "\uFFFD")
 }
 
-// read decodes a small body strictly.
+// read decodes a small body, strictly but for the keys that Personalizer's routes do not know: that
+// service passed over them.
 func (c *call) read(dst any) error {
 	if _, err := c.mediaType(asJSON); err != nil {
 		return err
@@ -134,7 +135,7 @@ func (c *call) read(dst any) error {
 	if err != nil {
 		return err
 	}
-	if err := json.Unmarshal(body, dst, json.RejectUnknownMembers(true)); err != nil {
+	if err := json.Unmarshal(body, dst, json.RejectUnknownMembers(c.invalid == "")); err != nil {
 		return malformed(body, jsonError(err))
 	}
 	return nil
