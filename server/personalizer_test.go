@@ -231,7 +231,6 @@ func TestRanksThatAreRefused(t *testing.T) {
 		{at, `{` + pair + `,"deferActivation":"yes"}`, "InvalidRankRequest", "/deferActivation"},
 		{at, `{` + pair + `,` + pair + `}`, "BadRequest", "/actions"},
 		{at, `{"actions":[` + strings.Repeat("{},", 1_000_000) + `{}]}`, "InvalidRankRequest", "/actions"},
-		{at, `{"actions":[{"id":"a","features":[` + strings.Repeat("{},", 20_000) + `{}]}]}`, "InvalidRankRequest", "/actions/0/features"},
 		{atSlots, `{` + pair + `}`, "InvalidRankRequest", "/slots"},
 		{atSlots, `{` + pair + `,"slots":[]}`, "InvalidRankRequest", "/slots"},
 		{atSlots, `{` + pair + `,"slots":[{"baselineAction":"a"}]}`, "InvalidRankRequest", "/slots/0/id"},
@@ -262,6 +261,16 @@ func TestRanksThatAreRefused(t *testing.T) {
 	s.refused(404, "404", "", "/personalizer/v2.0/rank", `{`+pair+`}`)
 	s.refused(404, "404", "", "/personalizer/v1.0/multislot/rank", `{`+pair+`}`)
 	s.refused(404, "ResourceNotFound", "", "/v1/placements/nowhere"+at+"/rank", `{`+pair+`}`)
+}
+
+// Features take the memory of their text, however small they are.
+func TestSmallFeatures(t *testing.T) {
+	s := started(t, nil)
+	body := `{"actions":[` + strings.Repeat(`{"features":[`+strings.Repeat("{},", 9_999)+`{}]},`, 10) + `{}]}`
+	allocs := testing.AllocsPerRun(1, func() { s.refused(400, "InvalidRankRequest", "/actions/0/id", at+"/rank", body) })
+	if allocs > 10_000 {
+		t.Errorf("%v allocations for a body of %d bytes", allocs, len(body))
+	}
 }
 
 // By the rules of baselines every slot can have its own, whatever the slots exclude: where nothing
@@ -306,6 +315,7 @@ func TestRewardsOfEvents(t *testing.T) {
 		{400, two + "/reward", `{"reward":[{"slotId":"s","value":1},{"slotId":"t"}]}`, "InvalidRewardRequest", "/reward/1/value"},
 		{400, two + "/reward", `{"reward":[{"slotId":"s","value":7}]}`, "InvalidRewardRequest", "/reward/0/value"},
 		{400, two + "/reward", `{"reward":3}`, "InvalidRewardRequest", "/reward"},
+		{400, two + "/reward", `{"reward":[` + strings.Repeat("{},", 10_000) + `{}]}`, "InvalidRewardRequest", "/reward"},
 	} {
 		s.refused(c.status, c.code, c.target, c.path, c.body)
 	}

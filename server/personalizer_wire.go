@@ -74,7 +74,7 @@ type rewardDocument struct {
 }
 
 type slotRewardsDocument struct {
-	Reward []slotReward `json:"reward"`
+	Reward bounded[slotReward] `json:"reward"`
 }
 
 type slotReward struct {
@@ -84,24 +84,23 @@ type slotReward struct {
 
 // rankQuery is a Rank of either kind, with its features as they came.
 type rankQuery struct {
-	ContextFeatures bounded[jsontext.Value] `json:"contextFeatures"`
-	Actions         bounded[rankAction]     `json:"actions"`
-	ExcludedActions bounded[string]         `json:"excludedActions"`
-	Slots           bounded[rankSlot]       `json:"slots"`
-	EventID         string                  `json:"eventId"`
-	DeferActivation bool                    `json:"deferActivation"`
+	ContextFeatures jsontext.Value      `json:"contextFeatures"`
+	Actions         bounded[rankAction] `json:"actions"`
+	ExcludedActions bounded[string]     `json:"excludedActions"`
+	Slots           bounded[rankSlot]   `json:"slots"`
+	EventID         string              `json:"eventId"`
+	DeferActivation bool                `json:"deferActivation"`
 }
 
 type rankAction struct {
-	ID       string                  `json:"id"`
-	Features bounded[jsontext.Value] `json:"features"`
+	ID       string         `json:"id"`
+	Features jsontext.Value `json:"features"`
 }
 
 type rankSlot struct {
-	ID              string                  `json:"id"`
-	Features        bounded[jsontext.Value] `json:"features"`
-	ExcludedActions bounded[string]         `json:"excludedActions"`
-	BaselineAction  string                  `json:"baselineAction"`
+	ID              string          `json:"id"`
+	ExcludedActions bounded[string] `json:"excludedActions"`
+	BaselineAction  string          `json:"baselineAction"`
 }
 
 // bounded is a list that is refused before there is memory for much more than a
@@ -140,10 +139,6 @@ const largestEvent = 256 // characters of the id of an event or a slot
 func parseRank(body []byte, slots bool) (*rankQuery, error) {
 	q := new(rankQuery)
 	if err := json.Unmarshal(body, q); err != nil {
-		var long *decision.FieldError
-		if errors.As(err, &long) {
-			return nil, long
-		}
 		return nil, jsonError(err)
 	}
 	if utf8.RuneCountInString(q.EventID) > largestEvent {
@@ -288,19 +283,27 @@ func featuresOf(c *decision.Config, item bool) rankFeatures {
 // values returns those that a list of objects has. A member of the objects is
 // the feature of its name, and else part of the rest. An action's id is the feature "id"
 // where there is one of words.
-func (f *rankFeatures) values(features []jsontext.Value, id, field string) ([]decision.Value, error) {
+func (f *rankFeatures) values(features jsontext.Value, id, field string) ([]decision.Value, error) {
 	values := make([]decision.Value, len(f.of))
 	rest := []byte{'['}
-	for k, object := range features {
-		at := fmt.Sprintf("%s/%d", field, k)
-		if object.Kind() != '{' {
-			return nil, invalidf(at, "must be an object")
+	switch kind := features.Kind(); {
+	case features == nil, kind == 'n':
+		features = jsontext.Value("[]")
+	case kind != '[':
+		return nil, invalidf(field, "must be a list")
+	}
+	in := jsontext.NewDecoder(bytes.NewBuffer(features)) // the list is JSON: rankQuery has read it
+	_, _ = in.ReadToken()
+	for in.PeekKind() != ']' {
+		if in.PeekKind() != '{' {
+			_ = in.SkipValue()
+			return nil, invalidf(field+string(in.StackPointer()), "must be an object")
 		}
 		if len(rest) > 1 {
 			rest = append(rest, ',')
 		}
 		var err error
-		if rest, err = f.members(values, rest, object, at); err != nil {
+		if rest, err = f.members(values, rest, in, field); err != nil {
 			return nil, err
 		}
 	}
@@ -313,35 +316,27 @@ func (f *rankFeatures) values(features []jsontext.Value, id, field string) ([]de
 	return values, nil
 }
 
-func (f *rankFeatures) members(values []decision.Value, rest []byte, object jsontext.Value, at string) ([]byte, error) {
-	in := jsontext.NewDecoder(bytes.NewBuffer(object))
-	if _, err := in.ReadToken(); err != nil {
-		return nil, jsonError(err)
-	}
+// members takes an object off a list.
+func (f *rankFeatures) members(values []decision.Value, rest []byte, in *jsontext.Decoder, field string) ([]byte, error) {
+	_, _ = in.ReadToken()
 	rest = append(rest, '{')
-	for first := true; in.PeekKind() != '}'; {
-		quoted, err := in.ReadValue()
-		if err != nil {
-			return nil, jsonError(err)
-		}
+	for first := true; in.PeekKind() == '"'; {
+		quoted, _ := in.ReadValue()
 		quoted = slices.Clone(quoted)
-		value, err := in.ReadValue()
-		if err != nil {
-			return nil, jsonError(err)
-		}
+		value, _ := in.ReadValue()
 		text, _ := jsontext.AppendUnquote(nil, quoted)
 		name := string(text)
 		its, ok := f.of[name]
 		switch {
 		case ok && name != f.rest && (name != "id" || !f.item):
 			if values[its.slot].Kind != decision.Missing {
-				return nil, invalidf(at+"/"+name, "is in an earlier object too")
+				return nil, invalidf(field+string(in.StackPointer()), "is in an earlier object too")
 			}
 			if values[its.slot], ok = its.value(value); !ok {
-				return nil, invalidf(at+"/"+name, "is of another type than the placement's feature, which is of the kind %q", its.kind)
+				return nil, invalidf(field+string(in.StackPointer()), "is of another type than the placement's feature, which is of the kind %q", its.kind)
 			}
 		case f.rest == "":
-			return nil, invalidf(at+"/"+name, "the placement has no such feature, and no object %q or %q for others", restOfActions, restOfContext)
+			return nil, invalidf(field+string(in.StackPointer()), "the placement has no such feature, and no object %q or %q for others", restOfActions, restOfContext)
 		default:
 			if !first {
 				rest = append(rest, ',')
@@ -350,6 +345,7 @@ func (f *rankFeatures) members(values []decision.Value, rest []byte, object json
 			rest = append(append(append(rest, quoted...), ':'), value...)
 		}
 	}
+	_, _ = in.ReadToken()
 	return append(rest, '}'), nil
 }
 

@@ -154,9 +154,12 @@ func malformed(body []byte, err error) error {
 
 // jsonError names the field.
 func jsonError(err error) error {
+	var field *decision.FieldError
 	var semantic *json.SemanticError
 	var syntactic *jsontext.SyntacticError
 	switch {
+	case errors.As(err, &field):
+		return field
 	case errors.As(err, &semantic) && errors.Is(err, json.ErrUnknownName):
 		return &decision.FieldError{Field: string(semantic.JSONPointer), Message: "unknown key"}
 	case errors.As(err, &semantic):
