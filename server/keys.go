@@ -188,12 +188,16 @@ func (s *Server) authorize(c *call, scope Scope) error {
 		return nil
 	}
 	scheme, token, _ := strings.Cut(c.Header.Get("Authorization"), " ")
-	if key := c.Header.Get(subscriptionKey); key != "" && c.invalid != "" {
-		scheme, token = "Bearer", key
+	where := "Authorization: Bearer KEY"
+	if c.invalid != "" {
+		where = subscriptionKey + ": KEY"
+		if key := c.Header.Get(subscriptionKey); key != "" {
+			scheme, token = "Bearer", key
+		}
 	}
 	if !strings.EqualFold(scheme, "Bearer") || token == "" {
 		c.w.Header().Set("WWW-Authenticate", `Bearer realm="vitrine"`)
-		return problemf(http.StatusUnauthorized, "unauthorized", "an API key is needed, in the header Authorization: Bearer KEY")
+		return problemf(http.StatusUnauthorized, "unauthorized", "an API key is needed, in the header %s", where)
 	}
 	key, ok := s.keys.find(token)
 	if !ok {

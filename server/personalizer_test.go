@@ -253,6 +253,13 @@ func TestRanksThatAreRefused(t *testing.T) {
 		return `{` + trio + `,"slots":[` + strings.Join(list, ",") + `]}`
 	}
 	s.refused(400, "InvalidRankRequest", "/slots", two, slots("", "", ""))
+	s.want(201, "PUT", "/v1/placements/many", `{"max_size":30,"features":[{"name":"action","kind":"object"}],"policy":{"name":"ucb-mnl"}}`)
+	var actions, long []string
+	for i := range 30 {
+		actions = append(actions, fmt.Sprintf(`{"id":"%d"}`, i))
+		long = append(long, fmt.Sprintf(`{"id":"%d%s","baselineAction":"%d"}`, i, strings.Repeat("😀", 250), i))
+	}
+	s.refused(400, "InvalidRankRequest", "/slots", "/v1/placements/many"+atSlots+"/rank", `{"actions":[`+strings.Join(actions, ",")+`],"slots":[`+strings.Join(long, ",")+`]}`)
 	s.want(201, "POST", two, slots(`"b","c"`, `"a","c"`))
 	s.want(201, "POST", two, `{`+pair+`,"slots":[{"id":"s","baselineAction":"a"},{"id":"t","baselineAction":"b"}]}`)
 
@@ -410,6 +417,9 @@ func TestPersonalizerKeys(t *testing.T) {
 	body := `{` + pair + `,"eventId":"e"}`
 	const header = "Ocp-Apim-Subscription-Key"
 	s.refused(401, "401", "", at+"/rank", body)
+	if a := s.ask("POST", at+"/rank", body); !strings.Contains(a.body, header) {
+		t.Errorf("%s names no header", a.body)
+	}
 	s.refused(401, "401", "", at+"/rank", body, header, "wrong")
 	s.refused(403, "403", "", at+"/rank", body, header, reader)
 	s.refused(401, "401", "", at+"/events/e/reward", `{"value":1}`)
