@@ -165,6 +165,7 @@ func (l *ledger) again(ctx context.Context) {
 	more.flows(ctx)
 	more.leaving.Store(true)
 	wait()
+	more.hangUp()
 }
 
 // isOf returns the last entry that is in a snapshot.

@@ -287,7 +287,12 @@ func (l *ledger) holds(ctx context.Context, rounds []*acknowledged) {
 	}
 	close(next)
 	asking.Wait()
+	l.hangUp()
 }
+
+// hangUp closes the connections that no request uses. A service that ends waits 5 s for one that was
+// opened and never used, as http.Transport opens some.
+func (l *ledger) hangUp() { l.client.CloseIdleConnections() }
 
 // inLog is what the log has of a decision.
 type inLog struct {
@@ -399,6 +404,7 @@ func (l *ledger) settled(ctx context.Context, placement string) (s struct {
 			l.Fatalf("%q: %v", answer, err)
 		}
 		if s.Lag == 0 && s.Decisions == s.Outcomes+s.Expired+s.Pending && (placement != "brief" || s.Pending == 0) {
+			l.hangUp()
 			return s
 		}
 		time.Sleep(20 * time.Millisecond)
