@@ -224,18 +224,24 @@ func (r *run) tell(ctx context.Context, c *client.Client, t task) error {
 	return r.journal.told(t.decision, t.choice)
 }
 
-// failed counts a request that failed, unless by the end of the run.
+// failed counts a request that failed, by itself or by the end of the run.
 func (r *run) failed(ctx context.Context, err error) {
 	if ctx.Err() == nil {
 		r.counts.failed(err)
+	} else {
+		r.counts.brokenOff()
 	}
 }
 
 func (r *run) result(start time.Time, interrupted bool) *Result {
 	t := r.counts
+	if interrupted {
+		r.schedule.stop(time.Now())
+	}
 	result := &Result{
 		Asked: r.Rate, Decisions: t.decisions.latency(), Outcomes: t.outcomes.latency(), Purchases: t.purchases, Repeated: t.repeated, Retries: t.retries,
-		Unsent: r.schedule.unsent, Untold: len(r.schedule.outcomes), Errors: t.errors, Late: t.late.latency(), Interrupted: interrupted,
+		Unsent: r.schedule.unsent, Untold: len(r.schedule.outcomes), Errors: t.errors, Late: t.late.latency(),
+		Unanswered: t.unanswered, Interrupted: interrupted,
 	}
 	if result.Decisions.Count > 0 {
 		result.Seconds = t.last.Sub(start).Seconds()

@@ -6,12 +6,15 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	neturl "net/url"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -180,6 +183,68 @@ func TestInterrupted(t *testing.T) {
 	full := errors.New("full")
 	o.Acknowledged = writer(func([]byte) (int, error) { return 0, full })
 	if r, err := load.Run(t.Context(), o); !errors.Is(err, full) || r.Decisions.Count == 0 {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// standing is a service behind what stands still, once, when a decision comes: for good, or for a time.
+func standing(t *testing.T, before int64, still func()) string {
+	t.Helper()
+	_, url := service(t)
+	behind, err := neturl.Parse(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var n atomic.Int64
+	var gate sync.RWMutex
+	transport := &http.Transport{MaxIdleConnsPerHost: 8}
+	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(behind) }, Transport: transport, ErrorLog: log.New(io.Discard, "", 0)}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/decisions") {
+			if n.Add(1) == before+1 {
+				gate.Lock()
+				still()
+				gate.Unlock()
+			}
+			gate.RLock()
+			defer gate.RUnlock()
+		}
+		proxy.ServeHTTP(w, r)
+	}))
+	t.Cleanup(func() { s.Close(); transport.CloseIdleConnections() })
+	return s.URL
+}
+
+// A service that stands still has kept all waiting who came meanwhile, and not just the one whom it was asked by: of
+// 100 who come every 5 ms 50 come within 250 ms, and 10 of them within the first 50 ms.
+func TestStandstillIsToldOfAll(t *testing.T) {
+	const still = 250 * time.Millisecond
+	for _, connections := range []int{1, 8} {
+		o := small(standing(t, 20, func() { time.Sleep(still) }))
+		o.Rate, o.Decisions, o.Outcomes, o.Connections = 200, 100, 0, connections
+		r, err := load.Run(t.Context(), o)
+		if err != nil || r.Decisions.Count != 100 || len(r.Errors) > 0 {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		if most := still.Seconds() * 1000; r.Decisions.Max < most || r.Decisions.P90 < most-52 {
+			t.Errorf("%d connections: %+v", connections, r.Decisions)
+		}
+	}
+}
+
+// Whoever interrupts a run while the service stands still is told of those who wait.
+func TestInterruptedAtAStandstill(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	over := make(chan struct{})
+	defer close(over)
+	o := small(standing(t, 20, func() {
+		time.Sleep(200 * time.Millisecond)
+		cancel()
+		<-over
+	}))
+	o.Rate, o.Decisions, o.Outcomes, o.Connections = 200, 0, 0, 4
+	r, err := load.Run(ctx, o)
+	if err != nil || !r.Interrupted || r.Decisions.Count != 20 || r.Unanswered != 4 || r.Unsent < 30 || len(r.Errors) > 0 {
 		t.Errorf("%+v, %v", r, err)
 	}
 }

@@ -25,11 +25,12 @@ type Result struct {
 	Purchases   int     `json:"purchases"` // among the outcomes
 	Repeated    int     `json:"repeated"`  // decisions that were answered before, to an attempt whose answer was lost
 	Retries     int     `json:"retries"`
-	Unsent      int     `json:"unsent"` // decisions that were due before the end, and found no connection
-	Untold      int     `json:"untold"` // outcomes that the end came before
+	Unsent      int     `json:"unsent"`     // decisions that were due before the end, and found no connection
+	Untold      int     `json:"untold"`     // outcomes that the end came before
+	Unanswered  int     `json:"unanswered"` // requests that were under way when the run was interrupted
 	Interrupted bool    `json:"interrupted"`
 
-	Errors map[string]int `json:"errors"` // requests that failed, by kind
+	Errors map[string]int `json:"errors"` // requests that failed, by kind: latencies are without them
 
 	Late         Latency `json:"late"`                          // how late requests were sent for which a connection waited: the generator's own part of latencies
 	GeneratorCPU float64 `json:"generator_cpu_us_per_decision"` // microseconds, with all that is asked beside; 0 where it is not known
@@ -69,6 +70,7 @@ type tally struct {
 	mu                           sync.Mutex
 	decisions, outcomes, late    histogram
 	purchases, repeated, retries int
+	unanswered                   int
 	errors                       map[string]int
 	last                         time.Time // answer
 }
@@ -111,6 +113,12 @@ func (t *tally) retried() {
 func (t *tally) failed(err error) {
 	t.mu.Lock()
 	t.errors[kindOf(err)]++
+	t.mu.Unlock()
+}
+
+func (t *tally) brokenOff() {
+	t.mu.Lock()
+	t.unanswered++
 	t.mu.Unlock()
 }
 

@@ -89,6 +89,16 @@ func (s *schedule) done(now time.Time) bool {
 	return true
 }
 
+// stop ends a run that is interrupted.
+func (s *schedule) stop(now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.end.IsZero() || now.Before(s.end) {
+		s.end = now
+	}
+	s.over = s.over || s.done(now)
+}
+
 // add has an outcome told later.
 func (s *schedule) add(t task) {
 	s.mu.Lock()

@@ -232,7 +232,7 @@ func printLoad(w io.Writer, r *load.Result, c loadCmd) {
 	}{
 		{r.Retries, "requests were tried again"}, {r.Repeated, "decisions had been made by an attempt whose answer was lost"},
 		{r.Untold, "outcomes were not told before the end"},
-		{r.Unsent, "decisions were due before the end and not sent"},
+		{r.Unsent, "decisions were due before the end and not sent"}, {r.Unanswered, "requests had no answer when the run was interrupted"},
 	} {
 		if n.count > 0 {
 			fmt.Fprintf(w, "%d %s\n", n.count, n.what)
@@ -258,6 +258,13 @@ func milliseconds(v float64) string {
 func warnOfLoad(t terminal, r *load.Result) {
 	if r.Interrupted {
 		t.warn("interrupted: this is what was measured until then")
+	}
+	failed := 0
+	for _, n := range r.Errors {
+		failed += n
+	}
+	if failed > 0 {
+		t.warn(fmt.Sprintf("%d requests failed: how long they took is not in latencies", failed))
 	}
 	if float64(r.Unsent) > 0.01*float64(r.Decisions.Count) {
 		t.warn(fmt.Sprintf("%d decisions that were due were never sent, as all connections were busy: the service did not keep up, and latencies would have grown on", r.Unsent))
