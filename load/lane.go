@@ -4,9 +4,11 @@ import (
 	"bufio"
 	"context"
 	"crypto/tls"
+	"errors"
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"strconv"
 	"sync"
 	"time"
@@ -26,7 +28,7 @@ type lane struct {
 }
 
 // RoundTrip implements http.RoundTripper. Where a connection that was used before ends without an answer the request
-// goes over a new one: the service closes idle ones.
+// goes over a new one: the service closes idle ones. Interim answers (1xx) are passed over.
 func (l *lane) RoundTrip(r *http.Request) (*http.Response, error) {
 	for {
 		fresh, err := l.open(r)
@@ -38,7 +40,7 @@ func (l *lane) RoundTrip(r *http.Request) (*http.Response, error) {
 			return answer, nil
 		}
 		l.close()
-		if fresh || begun || r.Context().Err() != nil {
+		if fresh || begun || r.Context().Err() != nil || errors.Is(err, os.ErrDeadlineExceeded) {
 			return nil, err
 		}
 		if l.again != nil {
@@ -57,7 +59,7 @@ func (l *lane) RoundTrip(r *http.Request) (*http.Response, error) {
 // open connects, unless there is a connection that can be used.
 func (l *lane) open(r *http.Request) (fresh bool, err error) {
 	if l.conn != nil {
-		if l.whole {
+		if l.whole && l.in.Buffered() == 0 { // what came without being asked for answers nothing
 			return false, nil
 		}
 		l.close()
@@ -105,8 +107,10 @@ func (l *lane) exchange(r *http.Request) (answer *http.Response, begun bool, err
 	if _, err := l.in.Peek(1); err != nil {
 		return nil, false, err
 	}
-	if answer, err = http.ReadResponse(l.in, r); err != nil {
-		return nil, true, err
+	for interim := true; interim; interim = answer.StatusCode < 200 && answer.StatusCode != http.StatusSwitchingProtocols {
+		if answer, err = http.ReadResponse(l.in, r); err != nil {
+			return nil, true, err
+		}
 	}
 	l.whole = false
 	answer.Body = body{answer.Body, l, !answer.Close}

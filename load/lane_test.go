@@ -112,6 +112,48 @@ func TestLaneAfterFailures(t *testing.T) {
 	}
 }
 
+// An answer is of its request, whatever else the other side says.
+func TestLaneAndOddAnswers(t *testing.T) {
+	const ok = "HTTP/1.1 200 OK\r\nX-Method: GET / extra\r\nContent-Length: 1\r\n\r\n"
+	for name, c := range map[string]struct {
+		said   []string // to each request, over all connections
+		opened int64
+	}{
+		"interim answers": {[]string{"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n" + ok + "a", ok + "b"}, 1},
+		"two at once":     {[]string{ok + "a" + ok + "x", ok + "b"}, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var n, opened atomic.Int64
+			s := echoing(t, &opened, func(w http.ResponseWriter, _ *http.Request) bool {
+				conn, in, err := http.NewResponseController(w).Hijack()
+				if err != nil {
+					t.Error(err)
+					return true
+				}
+				defer conn.Close()
+				for {
+					if _, err := io.WriteString(conn, c.said[n.Add(1)-1]); err != nil {
+						t.Error(err)
+					}
+					if _, err := http.ReadRequest(in.Reader); err != nil {
+						return true
+					}
+				}
+			})
+			l := new(lane)
+			defer l.close()
+			for _, want := range []string{"a", "b"} {
+				if got, err := exchange(t, l, "GET", s.URL+"/", ""); err != nil || got != want {
+					t.Errorf("%q, %v, want %q", got, err, want)
+				}
+			}
+			if opened.Load() != c.opened {
+				t.Errorf("%d connections, want %d", opened.Load(), c.opened)
+			}
+		})
+	}
+}
+
 // Stopping ends a request that waits for its answer, and all later ones.
 func TestLaneStops(t *testing.T) {
 	var opened atomic.Int64
