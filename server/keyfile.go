@@ -15,11 +15,12 @@ import (
 	"vitrine/internal/replace"
 )
 
-// KeyFile is a file of keys that is being changed. Whatever else is in it, comments too, stays.
+// KeyFile is a file of keys. Whatever else is in it, comments too, stays when it is changed.
 type KeyFile struct {
-	path string
-	text string
-	keys []Key
+	path   string
+	text   string
+	keys   []Key
+	unlock func() error // of one that is to be changed
 }
 
 // Errors of a change.
@@ -46,6 +47,24 @@ func ReadKeyFile(path string) (*KeyFile, error) {
 	}
 	return f, nil
 }
+
+// EditKeyFile is ReadKeyFile for who changes the file until Close: others who do so wait for that.
+// It locks the directory that the file is in, which must be there.
+func EditKeyFile(path string) (*KeyFile, error) {
+	unlock, err := lockDir(filepath.Dir(behind(path)))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	f, err := ReadKeyFile(path)
+	if err != nil {
+		return nil, errors.Join(err, unlock())
+	}
+	f.unlock = unlock
+	return f, nil
+}
+
+// Close lets others change the file.
+func (f *KeyFile) Close() error { return f.unlock() }
 
 // Keys returns them, in the order of the file.
 func (f *KeyFile) Keys() []Key { return f.keys }
@@ -138,13 +157,17 @@ func (f *KeyFile) write(text string, keys []Key) error {
 	if got, err := decodeKeys([]byte(text)); err != nil || !reflect.DeepEqual(got, keys) {
 		return fmt.Errorf("%s: its keys do not stand in lines below a [[key]] each: change it by hand", f.path)
 	}
-	path := f.path
-	if to, err := filepath.EvalSymlinks(path); err == nil {
-		path = to
-	}
-	if err := replace.Private(path, []byte(text)); err != nil {
+	if err := replace.Private(behind(f.path), []byte(text)); err != nil {
 		return err
 	}
 	f.text, f.keys = text, keys
 	return nil
+}
+
+// behind returns the file that a path stands for, through symbolic links.
+func behind(path string) string {
+	if to, err := filepath.EvalSymlinks(path); err == nil {
+		return to
+	}
+	return path
 }

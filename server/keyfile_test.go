@@ -7,12 +7,45 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"pgregory.net/rapid"
 )
+
+// Changes that are made at once are all made.
+func TestKeyFileIsChangedByOneAtATime(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("files are not locked")
+	}
+	path := filepath.Join(t.TempDir(), "keys.toml")
+	const n = 20
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() {
+			f, err := EditKeyFile(path)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer f.Close()
+			_, k := NewKey(fmt.Sprintf("k%d", i), ScopeRead)
+			if err := f.Add(k); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if f, err := ReadKeyFile(path); err != nil || len(f.Keys()) != n {
+		t.Errorf("%d keys of %d, %v", len(f.Keys()), n, err)
+	}
+	if _, err := EditKeyFile(filepath.Join(filepath.Dir(path), "missing", "keys.toml")); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
+}
 
 // Keys come and go, and every comment stays.
 func TestKeyFileKeepsWhatItIsNotAskedAbout(t *testing.T) {

@@ -59,10 +59,11 @@ func (c keysAddCmd) Run(t terminal) error {
 			return usageError{fmt.Errorf("--placements %q: a placement's name has from 1 to 64 letters, digits, '.', '_', '-' and ':'", name)}
 		}
 	}
-	f, err := server.ReadKeyFile(c.File)
+	f, err := server.EditKeyFile(c.File)
 	if err != nil {
 		return err
 	}
+	defer f.Close()
 	return addKey(t, f, c.Name, scopes, c.Placements)
 }
 
@@ -128,10 +129,12 @@ type keysRemoveCmd struct {
 
 // Run removes a key.
 func (c keysRemoveCmd) Run(t terminal) error {
-	f, err := server.ReadKeyFile(c.File)
-	if err == nil {
-		err = f.Remove(c.Name)
+	f, err := server.EditKeyFile(c.File)
+	if err != nil {
+		return err
 	}
+	defer f.Close()
+	err = f.Remove(c.Name)
 	if errors.Is(err, server.ErrLastKey) {
 		return hinted{err, "add another one first; to shut out everybody, add one and throw its token away"}
 	}
@@ -145,10 +148,11 @@ type keysRotateCmd struct {
 
 // Run adds a key with the scopes and placements of another one.
 func (c keysRotateCmd) Run(t terminal) error {
-	f, err := server.ReadKeyFile(c.File)
+	f, err := server.EditKeyFile(c.File)
 	if err != nil {
 		return err
 	}
+	defer f.Close()
 	key, err := f.Find(c.Name)
 	if err != nil {
 		return hintOfNames(err, f)
