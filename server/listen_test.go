@@ -297,12 +297,13 @@ func (w heldWriter) Write(b []byte) (int, error) {
 // An answer that takes too long is refused with the advice to ask again.
 func TestSlowLog(t *testing.T) {
 	store := &gatedStore{waiting: make(chan struct{}, 10)}
-	s := started(t, func(o *server.Options, e *decision.Options) {
-		e.Store, o.Log, o.Limits.Answer = store, nil, 20*time.Millisecond
-	})
+	s := started(t, func(o *server.Options, e *decision.Options) { e.Store, o.Log = store, nil })
 	s.want(201, "PUT", "/v1/placements/home", home)
 	store.gate = make(chan struct{})
+	patient := s.Server
+	s.Server = server.New(server.Options{Engine: s.engine, Clock: s.clock.now, Limits: server.Limits{Answer: 200 * time.Millisecond}})
 	s.problem(503, "slow", "", "POST", "/v1/placements/home/decisions", `{"decision_id":"a",`+items+`}`)
+	s.Server = patient
 	close(store.gate)
 	if err := s.engine.Wait(t.Context()); err != nil {
 		t.Fatal(err)
