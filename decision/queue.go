@@ -44,7 +44,9 @@ func (q *queue) pop() (t task, last, ok bool) {
 	}
 	t = q.tasks[0]
 	q.tasks[0] = task{}
-	q.tasks = q.tasks[1:]
+	if q.tasks = q.tasks[1:]; len(q.tasks) == 0 {
+		q.tasks = nil // or what they lay in would stay
+	}
 	q.bytes -= t.bytes
 	q.changed.Broadcast()
 	return t, len(q.tasks) == 0, true
