@@ -20,13 +20,13 @@ type Config struct {
 // Feature is something known of an item or a user.
 type Feature struct {
 	Name    string   `json:"name"`
-	Kind    string   `json:"kind"`              // "number", "category", "text" or "cross"
+	Kind    string   `json:"kind"`              // "number", "category", "text", "object" or "cross"
 	From    string   `json:"from,omitempty"`    // "item" or "user" ("item")
 	Center  float64  `json:"center,omitempty"`  // of a number
 	Scale   float64  `json:"scale,omitempty"`   // of a number (1)
 	Values  []string `json:"values,omitempty"`  // of a category that is not hashed
 	Other   bool     `json:"other,omitempty"`   // whether such a category may have other values too
-	Buckets int      `json:"buckets,omitempty"` // columns of a hashed category (16) or a text (64)
+	Buckets int      `json:"buckets,omitempty"` // columns of a hashed category (16), a text or an object (64)
 	Of      []string `json:"of,omitempty"`      // the two features of a cross
 	Default any      `json:"default,omitempty"` // what a missing value stands for; without one it is refused
 }

@@ -18,7 +18,7 @@ type Request struct {
 // Item is a candidate.
 type Item struct {
 	ID       string         `json:"id"`
-	Features map[string]any `json:"features,omitempty"` // numbers and strings by name
+	Features map[string]any `json:"features,omitempty"` // numbers, strings and objects by name
 	Revenue  *float64       `json:"revenue,omitempty"`  // nil is 1
 }
 
