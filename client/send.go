@@ -145,6 +145,9 @@ func (c *Client) request(ctx context.Context, method, path string, body payload)
 	if err != nil || r.URL.Host == "" || r.URL.Scheme != "http" && r.URL.Scheme != "https" {
 		return nil, fmt.Errorf("client: Base %q: must be a URL such as %q", c.Base, "http://127.0.0.1:8080")
 	}
+	if strings.ContainsFunc(c.Key, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return nil, errors.New("client: Key has a character that no token has: there may be a line break at its end")
+	}
 	r.Header["Idempotency-Key"] = nil // is not sent, and tells net/http that it may send again
 	if c.Key != "" {
 		r.Header["Authorization"] = []string{"Bearer " + c.Key}

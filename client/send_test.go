@@ -173,6 +173,9 @@ func TestNotWorthwhile(t *testing.T) {
 			t.Errorf("%q: %v", base, err)
 		}
 	}
+	if err := ask(&client.Client{Base: "http://127.0.0.1:1", Key: "secret\n"}); err == nil || !strings.Contains(err.Error(), "line break") || strings.Contains(err.Error(), "secret") {
+		t.Error(err)
+	}
 	long := reply(200, "application/json", "")
 	long.ContentLength = 1 << 40
 	for name, answer := range map[string]*http.Response{
