@@ -113,6 +113,8 @@ type decider struct {
 	rows      []float64 // N×d
 	u         []float64
 	part      []float64 // rows of some items
+	recorded  []float64 // rows and revenues of those in the log
+	answer    []byte
 	entry     []byte
 	draws     stream.Stream
 	coin      stream.Stream
@@ -183,7 +185,8 @@ func (d *decider) decide(v view, r *Request) (*eventlog.Offered, error) {
 		d.assign(slots, order)
 	}
 	d.fill(o, r, order, v.config.Record == "all")
-	o.Answer = d.estimates.encode(nil)
+	d.answer = d.estimates.encode(d.answer[:0])
+	o.Answer = d.answer
 	return o, nil
 }
 
@@ -376,12 +379,16 @@ func (d *decider) fill(o *eventlog.Offered, r *Request, order []int32, all bool)
 	sorted := slices.Clone(order)
 	slices.Sort(sorted)
 	o.ItemIDs, o.Shown = make([]string, k), make([]int32, k)
-	o.Features = make([]float64, 0, k*width)
+	d.recorded = resize(d.recorded, k*(width+1))
+	o.Features = d.recorded[:k*width]
+	if r.Revenue != nil && k > 0 {
+		o.Revenue = d.recorded[k*width:]
+	}
 	for j, i := range sorted {
 		o.ItemIDs[j] = r.Items[i].ID
-		o.Features = append(o.Features, d.rows[int(i)*width:(int(i)+1)*width]...)
+		copy(o.Features[j*width:], d.rows[int(i)*width:(int(i)+1)*width])
 		if r.Revenue != nil {
-			o.Revenue = append(o.Revenue, r.Revenue[i])
+			o.Revenue[j] = r.Revenue[i]
 		}
 	}
 	for j, i := range order {

@@ -261,3 +261,17 @@ func TestChanges(t *testing.T) {
 		t.Error("a replay has another state")
 	}
 }
+
+// The log has no revenues of a baseline without items, whatever was decided before it.
+func TestEmptyBaseline(t *testing.T) {
+	e := opened(t, decision.Options{Store: new(memlog.Store)})
+	put(t, e, "home", `{"max_size":2,"mode":"shadow","features":`+numbers(1)+`,"policy":{"name":"uniform"}}`)
+	for _, baseline := range [][]string{{itemID(0), itemID(1)}, {}} {
+		r := stock("", 4)
+		r.Revenue, r.Baseline = []float64{1, 2, 3, 4}, baseline
+		a, err := e.Decide(t.Context(), "home", r, 0)
+		if err != nil || len(a.Shown) != len(baseline) {
+			t.Errorf("of the baseline %q are shown %+v, error %v", baseline, a, err)
+		}
+	}
+}

@@ -90,8 +90,9 @@ type Schema struct {
 // column is a feature with its place.
 type column struct {
 	Feature
-	slot       int // of its value
-	from, size int // its columns in a row
+	slot       int  // of its value
+	isNumber   bool // of an item
+	from, size int  // its columns in a row
 	byValue    map[string]int
 	missing    Value
 	left       int // of a cross: the features, by index
@@ -143,6 +144,7 @@ func (s *Schema) add(i int, f *Feature) error {
 		*slots = append(*slots, i)
 	}
 	c.Feature = *f
+	c.isNumber = f.Kind == "number" && f.From == "item"
 	if f.Default != nil {
 		if err := c.parseDefault(field + "/default"); err != nil {
 			return err
@@ -345,6 +347,13 @@ func (s *Schema) Rows(dst []float64, user []Value, items []Item) error {
 		for k := range s.columns {
 			c := &s.columns[k]
 			to := row[c.from : c.from+c.size]
+			if c.isNumber {
+				v := &items[i].Features[c.slot]
+				if x := (v.Number - c.Center) / c.Scale; v.Kind == IsNumber && isFinite(x) {
+					to[0] = x
+					continue
+				}
+			}
 			switch {
 			case c.Kind == "cross":
 				s.outer(to, row, c)

@@ -13,6 +13,7 @@ import (
 	"os"
 	"path"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -147,8 +148,9 @@ func (s *Server) pass(rt *route) http.HandlerFunc {
 			Request: r, server: s, w: recorder{ResponseWriter: w}, now: start.UnixNano(), invalid: rt.invalid,
 			id: s.process + "-" + strconv.FormatUint(s.requests.Add(1), 10),
 		}
-		w.Header().Set("X-Request-Id", c.id)
-		w.Header().Set("X-Content-Type-Options", "nosniff")
+		h := w.Header()
+		h["X-Request-Id"] = []string{c.id}
+		h["X-Content-Type-Options"] = noSniff
 		if err := s.do(c, rt); err != nil {
 			c.fail(err)
 		}
@@ -287,6 +289,9 @@ func (c *call) mediaType(legal ...string) (string, error) {
 	if given == "" || given == asForm {
 		return asJSON, nil
 	}
+	if slices.Contains(legal, given) {
+		return given, nil
+	}
 	t, _, err := mime.ParseMediaType(given)
 	for _, l := range legal {
 		if err == nil && t == l {
@@ -307,4 +312,8 @@ func (c *call) answer(status int, mediaType string, body []byte) error {
 	return nil
 }
 
-var noStore = []string{"no-store"}
+// Headers that are the same in every answer, in the canonical form of http.Header.
+var (
+	noStore = []string{"no-store"}
+	noSniff = []string{"nosniff"}
+)

@@ -31,6 +31,9 @@ type binaryRequest struct {
 	values  []decision.Value
 	items   []decision.Item
 	request decision.Request
+
+	config               *decision.Config // of the slots
+	itemSlots, userSlots slots
 }
 
 var binaryRequests = sync.Pool{New: func() any { return new(binaryRequest) }}
@@ -43,6 +46,7 @@ func (r *binaryRequest) release() {
 	*r = binaryRequest{
 		ids: r.ids.empty(), texts: r.texts.empty(), numbers: r.numbers[:0], revenues: r.revenues[:0], userNumbers: r.userNumbers[:0],
 		userTexts: r.userTexts.empty(), values: r.values[:0], items: r.items[:0],
+		config: r.config, itemSlots: r.itemSlots, userSlots: r.userSlots,
 	}
 	binaryRequests.Put(r)
 }
@@ -147,9 +151,11 @@ func consumeNumbers(dst *[]float64, t protowire.Type, b []byte) int {
 		if size < 0 || len(packed)%8 != 0 {
 			return -1
 		}
-		*dst = slices.Grow(*dst, len(packed)/8)
-		for ; len(packed) > 0; packed = packed[8:] {
-			*dst = append(*dst, math.Float64frombits(binary.LittleEndian.Uint64(packed)))
+		had, n := len(*dst), len(packed)/8
+		*dst = slices.Grow(*dst, n)[:had+n]
+		to := (*dst)[had:]
+		for i := range to {
+			to[i] = math.Float64frombits(binary.LittleEndian.Uint64(packed[8*i:]))
 		}
 		return size
 	}
@@ -258,7 +264,11 @@ func (r *binaryRequest) parse(body []byte, c *decision.Config) (*decision.Reques
 	if err := fields(body, r.read); err != nil {
 		return nil, err
 	}
-	items, users := slotsOf(c)
+	if r.config != c {
+		r.config = c
+		r.itemSlots, r.userSlots = slotsOf(c)
+	}
+	items, users := &r.itemSlots, &r.userSlots
 	n := r.ids.len()
 	if err := c.CheckLength("/items", n); err != nil {
 		return nil, err
