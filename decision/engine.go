@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"vitrine"
 	"vitrine/eventlog"
@@ -18,6 +19,10 @@ type Options struct {
 	Build func(Spec) (vitrine.Learner, error)
 
 	Snapshot []byte // of [Engine.Snapshot]; nil replays the log from its first entry
+
+	// Gather is how long the writer waits for more to append, where it had several callers
+	// the last time: fewer appends take less of the processor. A caller alone does not wait.
+	Gather time.Duration
 
 	// Applied, if not nil, is told of every entry after it is durable and part of the
 	// state, in their order, on the writer's goroutine; not of those replayed.
@@ -37,6 +42,7 @@ type Options struct {
 type Engine struct {
 	store   eventlog.Store
 	applied func(uint64, *eventlog.Event)
+	gather  time.Duration
 
 	mu    sync.RWMutex // the writer's, for changes of state
 	state *fold
@@ -68,7 +74,7 @@ const largestBatch = eventlog.MaxFrame - eventlog.EmptyFrame
 func Open(ctx context.Context, o Options) (*Engine, error) {
 	s := &fold{build: o.Build, placements: map[string]*placement{}, decisions: map[string]*record{}}
 	e := &Engine{
-		store: o.Store, applied: o.Applied, state: s,
+		store: o.Store, applied: o.Applied, gather: o.Gather, state: s,
 		proposals: make(chan *proposal, 256), quit: make(chan struct{}), stopped: make(chan struct{}),
 	}
 	err := e.replay(ctx, o)
@@ -180,6 +186,9 @@ func (e *Engine) write(ctx context.Context) {
 				return
 			case carried = <-e.proposals:
 			}
+		}
+		if len(b.waiting) > 1 {
+			time.Sleep(e.gather)
 		}
 		b.reset()
 		carried = e.collect(b, carried)

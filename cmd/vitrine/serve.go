@@ -168,11 +168,14 @@ func (s *service) openLog(ctx context.Context, logger *slog.Logger) (shrinkable,
 
 func (s *service) snapshot() string { return filepath.Join(s.Data, snapshotName) }
 
+// gather is how long a caller may wait for others, for one append of all. docs/adr/0041 has what it saves.
+const gather = 200 * time.Microsecond
+
 // openEngine makes the state from the newest snapshot and the log after it; where that cannot be
 // from an earlier snapshot, or the whole log.
 func (s *service) openEngine(ctx context.Context, store eventlog.Store, feed *server.Feed, logger *slog.Logger) (*decision.Engine, error) {
 	o := decision.Options{
-		Store: store, Build: config.NewLearner, Applied: feed.Applied,
+		Store: store, Build: config.NewLearner, Gather: gather, Applied: feed.Applied,
 		Progress: func(entries int) { logger.Info("replaying", "entries", entries) },
 	}
 	paths, err := snapshotsIn(s.Data)
