@@ -20,6 +20,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -309,6 +310,26 @@ func TestSlowLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.want(200, "POST", "/v1/placements/home/decisions", `{"decision_id":"a",`+items+`}`) // it was made all the same
+}
+
+// A caller who hangs up is no fault of the service.
+func TestCallerWentAway(t *testing.T) {
+	store := &gatedStore{waiting: make(chan struct{}, 10)}
+	s := started(t, func(o *server.Options, e *decision.Options) { e.Store, o.Log = store, nil })
+	s.want(201, "PUT", "/v1/placements/home", home)
+	store.gate = make(chan struct{})
+	defer close(store.gate)
+	ctx, hangUp := context.WithCancel(t.Context())
+	answer := httptest.NewRecorder()
+	request := httptest.NewRequestWithContext(ctx, "POST", "http://localhost/v1/placements/home/decisions", strings.NewReader(`{"decision_id":"a",`+items+`}`))
+	var under sync.WaitGroup
+	under.Go(func() { s.ServeHTTP(answer, request) })
+	<-store.waiting
+	hangUp()
+	under.Wait()
+	if answer.Code != 499 {
+		t.Errorf("status %d, want 499", answer.Code)
+	}
 }
 
 // Windows end without anybody asking.

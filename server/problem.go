@@ -43,6 +43,9 @@ func problemf(status int, kind, format string, args ...any) *Problem {
 
 var errPanic = errors.New("panic")
 
+// statusGone is of requests whose caller has hung up, as other servers log them.
+const statusGone = 499
+
 // known are the errors of the engine, and what they are to a caller.
 var known = []struct {
 	err    error
@@ -78,7 +81,9 @@ func problemOf(err error) *Problem {
 		p = problemf(http.StatusInternalServerError, "policy", "the policy of the placement failed on this request")
 	case errors.Is(err, decision.ErrStopped):
 		p = problemf(http.StatusServiceUnavailable, "stopped", "the service has stopped to decide: what was not acknowledged may be lost")
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+	case errors.Is(err, context.Canceled): // nobody reads this answer, but the service's log
+		p = problemf(statusGone, "gone", "the caller went away")
+	case errors.Is(err, context.DeadlineExceeded):
 		p = problemf(http.StatusServiceUnavailable, "slow", "the answer took too long: ask again, under the same decision_id")
 	default:
 		p = problemf(http.StatusInternalServerError, "internal", "the service failed on this request")
