@@ -130,7 +130,11 @@ func (s *Server) outcome(c *call) error {
 	default:
 		return choiceError
 	}
-	if err := s.engine.Outcome(c.Context(), c.PathValue("id"), item, c.now); err != nil {
+	id := c.PathValue("id")
+	if err := c.reaches(id); err != nil {
+		return err
+	}
+	if err := s.engine.Outcome(c.Context(), id, item, c.now); err != nil {
 		return err
 	}
 	return c.nothing()

@@ -4,11 +4,13 @@ import (
 	"bufio"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"vitrine/decision"
 	"vitrine/server"
 )
 
@@ -117,6 +119,42 @@ func TestTakenIDs(t *testing.T) {
 	}
 	if got, want := conflict("vault:gem-1"), conflict("mine"); got != want {
 		t.Errorf("%s, and of an id of its own %s", got, want)
+	}
+}
+
+// laterBody is a body of which something happens before it is sent.
+type laterBody struct {
+	before func()
+	*strings.Reader
+}
+
+func (b *laterBody) Read(p []byte) (int, error) {
+	if b.before != nil {
+		b.before()
+		b.before = nil
+	}
+	return b.Reader.Read(p)
+}
+
+// A decision that goes over to another placement while its outcome is on its way is out of reach of a limited key.
+func TestLimitedSlowOutcome(t *testing.T) {
+	s, _, _ := vaulted(t)
+	moves := func() {
+		if err := s.engine.Delete(t.Context(), "home", 0); err != nil {
+			t.Fatal(err)
+		}
+		r := &decision.Request{Decision: "mine", Items: []decision.Item{{ID: "jewel", Features: []decision.Value{decision.Number(3)}}}}
+		if _, err := s.engine.Decide(t.Context(), "vault", r, s.clock.now().UnixNano()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := httptest.NewRequestWithContext(t.Context(), "POST", "http://localhost/v1/decisions/mine/outcome", &laterBody{moves, strings.NewReader(`{"choice":"jewel"}`)})
+	r.Header.Set("Authorization", "Bearer "+s.token)
+	answer := httptest.NewRecorder()
+	s.ServeHTTP(answer, r)
+	d, err := s.engine.Decision("mine")
+	if err != nil || answer.Code != 404 || d.Status != "open" {
+		t.Errorf("the outcome has the status %d, and the decision of the vault is %q, %v", answer.Code, d.Status, err)
 	}
 }
 
