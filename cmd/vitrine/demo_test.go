@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"log/slog"
 	"math/rand/v2"
@@ -142,5 +143,41 @@ func TestDemoOverwritesNothing(t *testing.T) {
 	}
 	if err := stop(); err != nil {
 		t.Error(err)
+	}
+}
+
+// A log that was opened again is served without the demonstration, where one of its placements was changed meanwhile.
+func TestDemoOfChangedPlacement(t *testing.T) {
+	s, err := readService("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Listen, s.Data = "127.0.0.1:0", filepath.Join(t.TempDir(), "data")
+	url, _, stop := serving(t, s)
+	ask(t, 201, "PUT", url+"/v1/placements/home", `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl"}}`)
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	s.demo = true
+	log := &watchedLog{more: make(chan struct{}, 1)}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		_, _, err := s.live(ctx, nil, 1, slog.New(slog.NewJSONHandler(log, nil)))
+		ended <- err
+	}()
+	for listening := false; !listening; _, listening = log.line("listening") {
+		select {
+		case err := <-ended:
+			t.Fatalf("the service ended: %v", err)
+		case <-log.more:
+		}
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if _, ok := log.line("the demonstration is over"); !ok || s.demo {
+		t.Errorf("the demonstration goes on: %s", &log.text)
 	}
 }

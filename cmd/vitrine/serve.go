@@ -137,8 +137,12 @@ func (s *service) live(ctx context.Context, keys *server.Keys, known uint64, log
 		return 0, false, &eventlog.DamageError{Sequence: at + 1, Err: fmt.Errorf("it ends there, and entries up to %d were acknowledged", known)}
 	}
 	if s.demo {
-		if err := mayDemonstrate(engine, s.Data); err != nil {
+		switch err := mayDemonstrate(engine, s.Data); {
+		case err != nil && known == 0:
 			return 0, false, err
+		case err != nil: // changed since it began: what was served is served again
+			logger.Warn("the demonstration is over", "cause", err.Error())
+			s.demo = false
 		}
 	}
 	limits := &retention{age: s.Retention.Age.Duration, size: uint64(s.Retention.Size), log: store, data: s.Data}
