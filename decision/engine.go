@@ -21,7 +21,8 @@ type Options struct {
 	Snapshot []byte // of [Engine.Snapshot]; nil replays the log from its first entry
 
 	// Gather is how long the writer waits for more to append, where it had several callers
-	// the last time: fewer appends take less of the processor. A caller alone does not wait.
+	// the last time: fewer appends take less of the processor. A caller alone does not wait. On
+	// Linux a process with nothing else to do wakes up to a millisecond late.
 	Gather time.Duration
 
 	// Applied, if not nil, is told of every entry after it is durable and part of the
