@@ -64,7 +64,7 @@ func MayListen(address string, keys *Keys) error {
 // answered with 503, but for /healthz.
 type Socket struct {
 	listen  Listen
-	at      net.Addr
+	at      net.Listener
 	http    http.Server
 	server  atomic.Pointer[Server] // nil until it answers
 	process string
@@ -91,7 +91,7 @@ func Bind(ctx context.Context, l Listen, o Options) (*Socket, error) {
 	} else if !isLoopback(l.Address) {
 		o.Logger.Warn("API keys and decisions travel without encryption: configure TLS here, or a proxy that has it", "address", l.Address)
 	}
-	s := &Socket{listen: l, at: listener.Addr(), process: rand.Text()[:8], served: make(chan error, 1)}
+	s := &Socket{listen: l, at: listener, process: rand.Text()[:8], served: make(chan error, 1)}
 	s.http = http.Server{
 		Handler: http.HandlerFunc(s.answer), MaxHeaderBytes: largestHeader,
 		ReadHeaderTimeout: l.Header, ReadTimeout: l.Read, WriteTimeout: l.Write, IdleTimeout: l.Idle, ConnState: few.state,
@@ -102,10 +102,14 @@ func Bind(ctx context.Context, l Listen, o Options) (*Socket, error) {
 }
 
 // Addr returns where the socket is.
-func (s *Socket) Addr() net.Addr { return s.at }
+func (s *Socket) Addr() net.Addr { return s.at.Addr() }
 
-// Close ends a socket, where Serve has not.
-func (s *Socket) Close() error { return s.http.Close() }
+// Close ends a socket, where Serve has not. The address is free then.
+func (s *Socket) Close() error {
+	err := s.http.Close()
+	_ = s.at.Close() // which the goroutine that accepts may not have come to
+	return err
+}
 
 func (s *Socket) answer(w http.ResponseWriter, r *http.Request) {
 	if server := s.server.Load(); server != nil {
@@ -140,7 +144,7 @@ func (s *Server) Serve(ctx context.Context, socket *Socket) error {
 	socket.server.Store(s)
 	go func() { maintained <- s.maintain(maintaining, l.Maintain) }()
 	if l.Ready != nil {
-		l.Ready(socket.at)
+		l.Ready(socket.Addr())
 	}
 	select {
 	case err := <-socket.served:

@@ -332,6 +332,21 @@ func TestCallerWentAway(t *testing.T) {
 	}
 }
 
+// The address of a socket that was closed is free at once.
+func TestSocketCloses(t *testing.T) {
+	l := server.Listen{Address: "127.0.0.1:0"}
+	for range 50 {
+		socket, err := server.Bind(t.Context(), l, server.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.Address = socket.Addr().String()
+		if err := socket.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // Windows end without anybody asking.
 func TestMaintenance(t *testing.T) {
 	s := started(t, nil)
