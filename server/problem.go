@@ -83,6 +83,7 @@ func problemOf(err error) *Problem {
 		p = problemf(http.StatusServiceUnavailable, "stopped", "the service has stopped to decide: what was not acknowledged may be lost")
 	case errors.Is(err, context.Canceled): // nobody reads this answer, but the service's log
 		p = problemf(statusGone, "gone", "the caller went away")
+		p.Title = "Client Closed Request"
 	case errors.Is(err, context.DeadlineExceeded):
 		p = problemf(http.StatusServiceUnavailable, "slow", "the answer took too long: ask again, under the same decision_id")
 	default:
