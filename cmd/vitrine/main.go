@@ -52,6 +52,10 @@ The paper's main figure, 30 seeds of four panels, to ./out:
 
     vitrine reproduce main
 
+The decision service, with simulated shoppers, at http://127.0.0.1:8080:
+
+    vitrine serve --demo
+
 Data goes to standard output, words to standard error. The exit status is 0 if all was done, 1 if something failed, 2 if the command was not understood.`
 
 // terminal is where a command writes.
