@@ -19,6 +19,11 @@ type fold struct {
 	workers    sync.WaitGroup
 }
 
+// newFold is the state before the first entry.
+func newFold(build func(Spec) (vitrine.Learner, error)) *fold {
+	return &fold{build: build, placements: map[string]*placement{}, decisions: map[string]*record{}}
+}
+
 // placement is where a learner shows assortments.
 type placement struct {
 	name      string

@@ -25,7 +25,7 @@ func NewAudit(build func(Spec) (vitrine.Learner, error), snapshot []byte) (*Audi
 		}
 		return idle{}, nil
 	}
-	a := &Audit{&fold{build: onlyBuilt, placements: map[string]*placement{}, decisions: map[string]*record{}}}
+	a := &Audit{newFold(onlyBuilt)}
 	if snapshot != nil {
 		if err := a.state.restore(snapshot); err != nil {
 			a.Close()

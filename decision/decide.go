@@ -295,8 +295,8 @@ func (d *decider) estimate(pi vitrine.Policy, x *vitrine.Context, shown, own vit
 	if !ok {
 		return order
 	}
-	byItem := slices.Clone(u)
 	if !ordered {
+		byItem := slices.Clone(u)
 		at := make([]int, len(shown))
 		for k := range at {
 			at[k] = k
@@ -318,14 +318,12 @@ func (d *decider) estimate(pi vitrine.Policy, x *vitrine.Context, shown, own vit
 		}
 		p := make([]float64, len(u)+1)
 		vitrine.Probabilities(p, u)
-		for k, i := range own {
-			e.shadow += p[k+1] * revenueOf(x.Revenue, i)
-		}
+		e.shadow = expectedRevenue(p[1:], own, x.Revenue)
 	}
 	return order
 }
 
-func expectedRevenue(p []float64, items []int32, r []float64) float64 {
+func expectedRevenue[I int | int32](p []float64, items []I, r []float64) float64 {
 	sum := 0.0
 	for k, i := range items {
 		sum += p[k] * revenueOf(r, int(i))

@@ -19,26 +19,23 @@ func (e *Engine) Activate(ctx context.Context, decision string, now int64) error
 }
 
 func (b *batch) activate(decision string, now int64) error {
-	if b.touched[decision] {
-		return errLater
+	r, err := b.decision(decision)
+	if err != nil {
+		return err
 	}
-	r := b.state.decisions[decision]
-	if r == nil {
-		return unknownDecision(decision)
-	}
-	late := fmt.Errorf("decision %q: %w: it was activated too late", decision, ErrLate)
-	switch {
-	case r.status == withdrawn:
-		return late
-	case r.status != deferred:
+	if r.status == deferred && !r.isLate(now) {
+		b.touched[decision] = true
+		b.encode(&eventlog.Event{Time: now, Placement: r.placement.name, Body: &eventlog.Activated{Decision: decision}})
 		return nil
-	case r.isLate(now):
-		b.expire(r, now)
-		return late
 	}
-	b.touched[decision] = true
-	b.encode(&eventlog.Event{Time: now, Placement: r.placement.name, Body: &eventlog.Activated{Decision: decision}})
-	return nil
+	switch r.status {
+	case deferred:
+		b.expire(r, now)
+	case withdrawn:
+	default:
+		return nil
+	}
+	return fmt.Errorf("decision %q: %w: it was activated too late", decision, ErrLate)
 }
 
 // isLate reports whether the attribution window is over.

@@ -5,21 +5,24 @@
 //	schema.go     features → a row of fixed width
 //	object.go     any JSON → columns
 //	request.go    what a caller asks
+//	reader.go     JSON in one pass
 //	decide.go     a request → an offer
 //	slots.go      a set that fills places
 //	outcome.go    what became of an offer
 //	reward.go     the same, told by rewards
 //	defer.go      decisions that wait to be shown
 //	apply.go      the one function that applies an entry of the log
+//	answer.go     what a caller is told, and what the log has of it
 //	record.go     decisions that are remembered
 //	learn.go      a learner on its own goroutine
+//	queue.go      the rounds that wait for it
 //	engine.go     one writer: proposals → commit groups → state
 //	snapshot.go   the whole state as bytes
 //	stats.go      what it says of itself
 //	audit.go      a log held to the rules, without learning
 //	named.go      a row → values by the features' names
 //
-// It has no clock, no socket and no file: time is an argument, in Unix
+// It asks no clock what time it is, and has no socket and no file: time is an argument, in Unix
 // nanoseconds, the log is an [eventlog.Store], and all randomness is a stream at
 // the address (placement's seed, number of the decision, purpose). State is a
 // fold of the log. docs/adr/0041-decision-engine.md says why it is built this way.

@@ -73,7 +73,7 @@ const largestBatch = eventlog.MaxFrame - eventlog.EmptyFrame
 
 // Open makes the state from a snapshot and the entries of the log after it.
 func Open(ctx context.Context, o Options) (*Engine, error) {
-	s := &fold{build: o.Build, placements: map[string]*placement{}, decisions: map[string]*record{}}
+	s := newFold(o.Build)
 	e := &Engine{
 		store: o.Store, applied: o.Applied, gather: o.Gather, state: s,
 		proposals: make(chan *proposal, 256), quit: make(chan struct{}), stopped: make(chan struct{}),

@@ -18,8 +18,8 @@ var (
 	ErrConflict = errors.New("conflict")
 	// ErrNotShown is of an outcome that names an item that the decision did not show.
 	ErrNotShown = errors.New("the item was not shown")
-	// ErrLate is of an outcome after the attribution window: the round has counted as
-	// the outside option.
+	// ErrLate is of an outcome or an activation after the attribution window: the round has
+	// counted as the outside option, or for nothing where the decision was deferred.
 	ErrLate = errors.New("the decision has expired")
 	// ErrBehind is of what a learner that lags has no room for. Nothing has
 	// changed, and trying again later may succeed.

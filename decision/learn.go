@@ -91,7 +91,7 @@ type worker struct {
 type progress struct {
 	version  uint64 // the last entry that it was given
 	observed uint64 // rounds learned
-	skipped  uint64 // rounds that it refused, or on which it panicked
+	skipped  uint64 // rounds that it refused, on which it panicked, or that came after it broke
 	broken   bool
 	problem  string // the last one
 }

@@ -21,12 +21,9 @@ func (e *Engine) Outcome(ctx context.Context, decision, item string, now int64) 
 }
 
 func (b *batch) outcome(decision, item string, now int64) error {
-	if b.touched[decision] {
-		return errLater
-	}
-	r := b.state.decisions[decision]
-	if r == nil {
-		return unknownDecision(decision)
+	r, err := b.decision(decision)
+	if err != nil {
+		return err
 	}
 	choice := int32(0)
 	if item != "" {
@@ -55,6 +52,17 @@ func (b *batch) outcome(decision, item string, now int64) error {
 	}
 	b.close(r, now, &eventlog.Chosen{Decision: decision, Choice: choice})
 	return nil
+}
+
+// decision returns a decision that is remembered, and that nothing in the batch is about.
+func (b *batch) decision(id string) (*record, error) {
+	if b.touched[id] {
+		return nil, errLater
+	}
+	if r := b.state.decisions[id]; r != nil {
+		return r, nil
+	}
+	return nil, unknownDecision(id)
 }
 
 func unknownDecision(id string) error {

@@ -113,9 +113,6 @@ func (c *Config) Canonical() []byte {
 // Schema returns how the placement's features become rows.
 func (c *Config) Schema() *Schema { return c.schema }
 
-// Window returns the attribution window.
-func (c *Config) Window() time.Duration { return c.window }
-
 func (c *Config) check() error {
 	if err := inRange("/max_size", c.MaxSize, 1, largestSize); err != nil {
 		return err

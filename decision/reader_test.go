@@ -340,7 +340,7 @@ func (p *tokenParser) revenues() {
 }
 
 func (p *tokenParser) feature(values []Value, name []byte, from string) error {
-	slot, ok := p.schema.slotOf(name, from)
+	slot, ok := p.schema.slotOf(string(name), from)
 	if !ok {
 		return p.unknown(name, p.schema.names(from))
 	}

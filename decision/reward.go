@@ -41,12 +41,9 @@ func (e *Engine) Reward(ctx context.Context, decision string, rewards []Reward, 
 }
 
 func (b *batch) reward(decision string, rewards []Reward, now int64) error {
-	if b.touched[decision] {
-		return errLater
-	}
-	r := b.state.decisions[decision]
-	if r == nil {
-		return unknownDecision(decision)
+	r, err := b.decision(decision)
+	if err != nil {
+		return err
 	}
 	value := make([]float64, len(r.shown)) // by place
 	told := &eventlog.Passed{Decision: decision}

@@ -295,13 +295,13 @@ func (s *Schema) find(name string) int {
 func (s *Schema) Width() int { return s.width }
 
 // Item returns where an item's values have a feature: Item.Features[slot].
-func (s *Schema) Item(name string) (slot int, ok bool) { return s.slotOf([]byte(name), "item") }
+func (s *Schema) Item(name string) (slot int, ok bool) { return s.slotOf(name, "item") }
 
 // User returns where a user's values have a feature.
-func (s *Schema) User(name string) (slot int, ok bool) { return s.slotOf([]byte(name), "user") }
+func (s *Schema) User(name string) (slot int, ok bool) { return s.slotOf(name, "user") }
 
-func (s *Schema) slotOf(name []byte, from string) (int, bool) {
-	i, ok := s.index[string(name)]
+func (s *Schema) slotOf(name, from string) (int, bool) {
+	i, ok := s.index[name]
 	if !ok || s.columns[i].From != from {
 		return 0, false
 	}

@@ -21,10 +21,12 @@ const (
 
 // newDecoder begins to read a snapshot of either kind.
 func newDecoder(data []byte) (d *state.Decoder, before bool, err error) {
-	if d, err := state.NewDecoder(snapshotKindBefore, data); err == nil {
-		return d, true, nil
+	if d, err = state.NewDecoder(snapshotKind, data); err == nil {
+		return d, false, nil
 	}
-	d, err = state.NewDecoder(snapshotKind, data)
+	if old, failed := state.NewDecoder(snapshotKindBefore, data); failed == nil {
+		return old, true, nil
+	}
 	return d, false, err
 }
 
@@ -75,7 +77,7 @@ func SnapshotSequence(data []byte) (uint64, error) {
 // VerifySnapshot reads a snapshot as Open does, learners and all, and returns the last entry that is in
 // it. It takes the memory of the state meanwhile.
 func VerifySnapshot(build func(Spec) (vitrine.Learner, error), data []byte) (uint64, error) {
-	s := &fold{build: build, placements: map[string]*placement{}, decisions: map[string]*record{}}
+	s := newFold(build)
 	defer s.end()
 	err := s.restore(data)
 	return s.sequence, err

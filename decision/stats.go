@@ -18,7 +18,7 @@ type Stats struct {
 	PolicyVersion uint64   `json:"policy_version"`
 	Lag           uint64   `json:"lag"`               // outcomes that the learner has not yet come to
 	Learned       uint64   `json:"learned"`           // rounds
-	Skipped       uint64   `json:"skipped"`           // that the learner refused, or on which it panicked
+	Skipped       uint64   `json:"skipped"`           // that the learner refused, on which it panicked, or that came after it broke
 	Stale         uint64   `json:"stale"`             // that were of an earlier learner
 	Broken        bool     `json:"broken"`            // it learns no more, and its last good policy decides
 	Problem       string   `json:"problem,omitempty"` // the last one of the learner

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"math/bits"
+	"slices"
 )
 
 // MaxFrame is the most bytes of a frame. It leaves room for headers in the
@@ -33,7 +34,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 //	entries   each a length as an unsigned varint, and so many bytes
 //	crc       4 bytes   CRC-32C of all before
 //
-// Integers are little endian. A frame without entries opens an epoch, and its
+// Integers are little endian. A frame without entries opens an epoch, or confirms the frame before it, and its
 // first is the sequence that comes next.
 type Frame struct {
 	Epoch, First uint64
@@ -70,6 +71,7 @@ func (f *Frame) Encode(dst []byte) []byte {
 		panic(err)
 	}
 	start := len(dst)
+	dst = slices.Grow(dst, EmptyFrame+size)
 	dst = append(dst, frameMagic...)
 	dst = append(dst, frameVersion, 0, 0, 0)
 	dst = binary.LittleEndian.AppendUint64(dst, f.Epoch)

@@ -24,7 +24,7 @@ type Store interface {
 	// the sequence of the last. After a nil error they survive a crash. No
 	// entries append nothing and return the sequence of the last entry there is.
 	//
-	// Errors are ErrTooLarge, ErrFenced, ErrReopen, ErrClosed, or that of ctx:
+	// Errors are ErrTooLarge, ErrFenced, ErrReadOnly, ErrReopen, ErrClosed, or that of ctx:
 	// one that wraps ErrUnknown or ErrReopen leaves open whether the entries
 	// are in the log, after all others they are not.
 	Append(ctx context.Context, entries ...[]byte) (last uint64, err error)
@@ -56,7 +56,7 @@ type Bounded interface {
 type Truncater interface {
 	// TruncateBefore removes entries before a sequence, which is at most that
 	// after the last. A store may keep some of them, never remove one more, and one
-	// that has been fenced removes none: ErrFenced.
+	// that has been fenced removes none: ErrFenced. Others are ErrHeld and ErrReadOnly.
 	TruncateBefore(ctx context.Context, sequence uint64) error
 
 	// FirstSince returns a sequence, all entries before which come before the first that is new.

@@ -243,11 +243,7 @@ func (s *Store) frame(ctx context.Context, sequence uint64) (eventlog.Frame, err
 	case err != nil:
 		return eventlog.Frame{}, err
 	}
-	return s.decode(sequence, m.Data)
-}
-
-func (s *Store) decode(sequence uint64, data []byte) (eventlog.Frame, error) {
-	f, err := eventlog.DecodeFrame(data)
+	f, err := eventlog.DecodeFrame(m.Data)
 	if err != nil {
 		err = fmt.Errorf("message %d: %w: %w", sequence, errUnreadable, err)
 	}

@@ -141,11 +141,11 @@ func refuse(group []*request, err error) {
 }
 
 // commit writes a frame with the entries after the log's end, and moves the
-// end. None open the epoch.
+// end. None open the epoch, or confirm the frame before.
 func (s *Store) commit(ctx context.Context, entries [][]byte) error {
 	end := s.acknowledged()
 	f := eventlog.Frame{Epoch: end.epoch, First: end.next, Entries: entries}
-	data := f.Encode(make([]byte, 0, frameSize(entries)))
+	data := f.Encode(nil)
 	end.next = f.Next()
 	end.message++
 	err := s.publish(ctx, data, end.message)
@@ -167,14 +167,6 @@ func (s *Store) commit(ctx context.Context, entries [][]byte) error {
 	s.end = end
 	s.mu.Unlock()
 	return nil
-}
-
-func frameSize(entries [][]byte) int {
-	size := eventlog.EmptyFrame
-	for _, e := range entries {
-		size += eventlog.EntrySize(e)
-	}
-	return size
 }
 
 // attempt is how long an answer of the server is waited for before the message
