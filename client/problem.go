@@ -8,7 +8,7 @@ import (
 
 // Problem is an answer that refuses (RFC 9457).
 type Problem struct {
-	Type      string // "urn:vitrine:problem:conflict"; "" where something other than the service answered
+	Type      string // "urn:vitrine:problem:conflict"; others, and "", are of something other than the service
 	Title     string // the status in words
 	Status    int
 	Detail    string // what is wrong, and what to do
@@ -18,8 +18,8 @@ type Problem struct {
 
 const problemType = "urn:vitrine:problem:"
 
-// Kind is what tells problems apart: "conflict", "late", "not-found", …; "" where something other
-// than the service answered.
+// Kind is what tells problems apart: "conflict", "late", "not-found", …. What something other
+// than the service answered has its whole Type.
 func (p *Problem) Kind() string {
 	kind, _ := strings.CutPrefix(p.Type, problemType)
 	return kind

@@ -2,6 +2,7 @@ package client
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/tls"
@@ -95,7 +96,7 @@ func (c *Client) send(ctx context.Context, method, path string, body payload) (a
 			return a, err
 		}
 		wait := after + time.Duration(c.jitter()*float64(ceiling))
-		if time.Since(began)+wait > orElse(c.Patience, 30*time.Second) {
+		if time.Since(began)+wait > cmp.Or(c.Patience, 30*time.Second) {
 			return a, fmt.Errorf("after %d attempts: %w", a.attempts, err)
 		}
 		if c.Retrying != nil {
@@ -114,7 +115,7 @@ const never = -1
 
 // attempt asks once. Where it fails, after is for how long not to ask again.
 func (c *Client) attempt(ctx context.Context, method, path string, body payload, a *answered) (after time.Duration, err error) {
-	trying, cancel := context.WithTimeout(ctx, orElse(c.Timeout, 10*time.Second))
+	trying, cancel := context.WithTimeout(ctx, cmp.Or(c.Timeout, 10*time.Second))
 	defer cancel()
 	r, err := c.request(trying, method, path, body)
 	if err != nil {
@@ -234,11 +235,4 @@ func (c *Client) jitter() float64 {
 	var b [8]byte
 	rand.Read(b[:])
 	return float64(binary.LittleEndian.Uint64(b[:])>>11) / (1 << 53)
-}
-
-func orElse(d, otherwise time.Duration) time.Duration {
-	if d == 0 {
-		return otherwise
-	}
-	return d
 }

@@ -384,6 +384,11 @@ const (
 	mostPlacements   = 1000 // each has a learner, a goroutine and memory of its own
 )
 
+// IsPlacementName reports whether a placement may have a name.
+func IsPlacementName(name string) bool {
+	return name != "" && len(name) <= largestPlacement && checkDecision(name) == nil
+}
+
 // Put creates a placement or changes it; its decisions stay. Its learner begins anew
 // where the policy, the features, the size, the horizon or the seed change, and
 // open decisions of before then teach it nothing. The same configuration
@@ -399,7 +404,7 @@ func (e *Engine) Create(ctx context.Context, name string, config []byte, now int
 }
 
 func (e *Engine) put(ctx context.Context, name string, config []byte, now int64, change bool) (created bool, err error) {
-	if name == "" || len(name) > largestPlacement || checkDecision(name) != nil {
+	if !IsPlacementName(name) {
 		return false, fieldf("/name", "%q: must have from 1 to %d letters, digits, '.', '_', '-' and ':', and be no step of a path", name, largestPlacement)
 	}
 	c, err := ParseConfig(config)

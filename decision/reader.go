@@ -368,7 +368,7 @@ func (r *reader) escape(b []byte) []byte {
 	return utf8.AppendRune(b, c)
 }
 
-// unit returns the unit of UTF-16 that \uXXXX stands for, and -1 of anything else.
+// unit returns the unit of UTF-16 that \u with four digits stands for, and -1 of anything else.
 func unit(s []byte) rune {
 	if len(s) < 6 || s[0] != '\\' || s[1] != 'u' {
 		return -1

@@ -17,7 +17,7 @@ import (
 	"vitrine/internal/stream"
 )
 
-// Options say who comes to which service. All but the last two are needed; a run ends with Decisions
+// Options say who comes to which service. What may be left out says what it then is; a run ends with Decisions
 // or Duration, whichever comes first.
 type Options struct {
 	Base, Key   string
@@ -123,7 +123,11 @@ func (r *run) all(ctx context.Context, start time.Time) error {
 	defer stop(nil)
 	var workers, reporting sync.WaitGroup
 	for range r.Connections {
-		workers.Go(func() { stopWith(stop, r.work(ctx)) })
+		workers.Go(func() {
+			if err := r.work(ctx); err != nil {
+				stop(err)
+			}
+		})
 	}
 	ended := make(chan struct{})
 	if r.Progress != nil {
@@ -136,12 +140,6 @@ func (r *run) all(ctx context.Context, start time.Time) error {
 		return err
 	}
 	return nil
-}
-
-func stopWith(stop context.CancelCauseFunc, err error) {
-	if err != nil {
-		stop(err)
-	}
 }
 
 func (r *run) report(ended <-chan struct{}, start time.Time) {

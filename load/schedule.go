@@ -25,7 +25,7 @@ type schedule struct {
 	mu       sync.Mutex
 	round    int       // of the next decision
 	at       time.Time // when it is due
-	outcomes []task    // in order of time
+	outcomes []task    // about in order of time
 	over     bool
 	unsent   int
 }

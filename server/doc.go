@@ -6,6 +6,8 @@
 //	placements.go  placements, their statistics and versions
 //	decisions.go   decisions and outcomes
 //	wire.go        decisions in the protocol buffer wire format
+//	personalizer.go, personalizer_wire.go, personalizer_error.go
+//	               the contract of Azure Personalizer, its bodies, its errors
 //	events.go      what happens, as server-sent events
 //	problem.go     errors as problem details (RFC 9457)
 //	keys.go        API keys, their scopes and placements
@@ -17,7 +19,7 @@
 //	pages.go       the page of counters, and that of the API
 //	listen.go      sockets, TLS, timeouts, the end
 //
-// It decodes nothing that the engine decodes: bodies reach decision.ParseConfig
-// and decision.ParseRequest as they are. docs/adr/0042-http-api.md says why it
-// is built this way.
+// The JSON of placements and decisions is the engine's to read, Engine.Put and
+// decision.RequestParser; wire.go and personalizer_wire.go read the other forms
+// of a request. docs/adr/0042-http-api.md says why it is built this way.
 package server

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/rand"
 	"crypto/sha256"
@@ -120,7 +121,7 @@ func decodeKeys(text []byte) ([]Key, error) {
 	var file struct {
 		Keys []Key `toml:"key"`
 	}
-	d := toml.NewDecoder(strings.NewReader(string(text)))
+	d := toml.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&file); err != nil {
 		var at *toml.DecodeError

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
@@ -113,10 +114,7 @@ func ofVersion(handle func(*call) error) func(*call) error {
 
 // placementOf returns the placement of a path.
 func placementOf(c *call) string {
-	if name := c.PathValue("name"); name != "" {
-		return name
-	}
-	return personalizerName
+	return cmp.Or(c.PathValue("name"), personalizerName)
 }
 
 // personalizer returns the placement of a Rank and its configuration.
@@ -136,10 +134,7 @@ func (s *Server) personalizer(c *call) (name string, config *decision.Config, er
 // rank answers both kinds of Rank. One without slots has a single one.
 func (s *Server) rank(slots bool) func(*call) error {
 	return func(c *call) error {
-		if _, err := c.mediaType(asJSON); err != nil {
-			return err
-		}
-		body, err := c.body()
+		body, err := c.jsonBody()
 		if err != nil {
 			return err
 		}
@@ -260,9 +255,9 @@ func (s *Server) rewardSlots(c *call) error {
 func rewardOf(field string, v *float64) (float64, error) {
 	switch {
 	case v == nil:
-		return 0, &decision.FieldError{Field: field, Message: "is missing"}
+		return 0, invalidf(field, "is missing")
 	case !(*v >= -1 && *v <= 1):
-		return 0, &decision.FieldError{Field: field, Message: fmt.Sprintf("%v: must be in [-1, 1]", *v)}
+		return 0, invalidf(field, "%v: must be in [-1, 1]", *v)
 	}
 	return max(*v, 0), nil
 }

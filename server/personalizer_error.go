@@ -1,12 +1,9 @@
 package server
 
 import (
-	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
-
-	"github.com/go-json-experiment/json"
 )
 
 // errorDocument is an error in the shape of that service.
@@ -74,14 +71,4 @@ func inRank(pointer string) string {
 		}
 	}
 	return pointer
-}
-
-// failAsPersonalizer answers with a problem in that shape.
-func (c *call) failAsPersonalizer(p *Problem) {
-	status, document := p.asPersonalizer(c.invalid)
-	body, err := json.Marshal(document)
-	if err != nil {
-		panic(fmt.Sprintf("server: an error does not marshal: %v", err))
-	}
-	_ = c.answer(status, asJSON, body)
 }

@@ -165,10 +165,6 @@ func parseRank(body []byte, slots bool) (*rankQuery, error) {
 	return q, nil
 }
 
-func invalidf(field, format string, args ...any) error {
-	return &decision.FieldError{Field: field, Message: fmt.Sprintf(format, args...)}
-}
-
 func (q *rankQuery) checkSlots(actions map[string]bool) error {
 	if len(q.Slots) == 0 {
 		return invalidf("/slots", "must have at least one slot")

@@ -24,10 +24,7 @@ type rollbackDocument struct {
 }
 
 func (s *Server) putPlacement(c *call) error {
-	if _, err := c.mediaType(asJSON); err != nil {
-		return err
-	}
-	body, err := c.body()
+	body, err := c.jsonBody()
 	if err != nil {
 		return err
 	}

@@ -41,6 +41,11 @@ func problemf(status int, kind, format string, args ...any) *Problem {
 	return &Problem{Type: problemType + kind, Title: http.StatusText(status), Status: status, Detail: fmt.Sprintf(format, args...)}
 }
 
+// invalidf is of a field of a request that the engine does not see as it came.
+func invalidf(field, format string, args ...any) error {
+	return &decision.FieldError{Field: field, Message: fmt.Sprintf(format, args...)}
+}
+
 var errPanic = errors.New("panic")
 
 // statusGone is of requests whose caller has hung up, as other servers log them.
@@ -111,15 +116,16 @@ func (c *call) fail(err error) {
 	for i := range p.Errors {
 		p.Errors[i].Pointer, p.Errors[i].Detail = readable(p.Errors[i].Pointer), readable(p.Errors[i].Detail)
 	}
+	status, mediaType, document := p.Status, "application/problem+json", any(p)
 	if c.invalid != "" {
-		c.failAsPersonalizer(&p)
-		return
+		mediaType = asJSON
+		status, document = p.asPersonalizer(c.invalid)
 	}
-	body, err := json.Marshal(p)
+	body, err := json.Marshal(document)
 	if err != nil {
 		panic(fmt.Sprintf("server: a problem does not marshal: %v", err))
 	}
-	_ = c.answer(p.Status, "application/problem+json", body)
+	_ = c.answer(status, mediaType, body)
 }
 
 // readable is a text that may quote the caller at any length, as a problem has it.
@@ -134,10 +140,7 @@ func readable(text string) string {
 // read decodes a small body, strictly but for the keys that Personalizer's routes do not know: that
 // service passed over them.
 func (c *call) read(dst any) error {
-	if _, err := c.mediaType(asJSON); err != nil {
-		return err
-	}
-	body, err := c.body()
+	body, err := c.jsonBody()
 	if err != nil {
 		return err
 	}

@@ -272,6 +272,14 @@ func (c *call) body() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
+// jsonBody is body for one that must be JSON.
+func (c *call) jsonBody() ([]byte, error) {
+	if _, err := c.mediaType(asJSON); err != nil {
+		return nil, err
+	}
+	return c.body()
+}
+
 func tooLarge(most int64) error {
 	return problemf(http.StatusRequestEntityTooLarge, "too-large", "the body has more than %d bytes", most)
 }

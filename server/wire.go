@@ -333,7 +333,7 @@ func (s *slots) check(field, numbersField, textsField string, rows, numbers, tex
 		have, each int
 	}{{numbersField, numbers, len(s.number)}, {textsField, texts, len(s.text)}} {
 		if c.have != rows*c.each {
-			return &decision.FieldError{Field: field, Message: fmt.Sprintf("%d %s, want %d of each of %d rows", c.have, c.name, c.each, rows)}
+			return invalidf(field, "%d %s, want %d of each of %d rows", c.have, c.name, c.each, rows)
 		}
 	}
 	return nil

@@ -63,19 +63,11 @@ func (c backupCmd) Run(ctx context.Context, t terminal) (err error) {
 
 // copySnapshots copies those of a data directory to another one.
 func copySnapshots(to, data string) error {
-	paths, err := snapshotsIn(data)
-	if err != nil {
-		return err
-	}
-	for _, path := range paths {
-		content, err := os.ReadFile(path)
-		if errors.Is(err, fs.ErrNotExist) { // not needed any more
-			continue
-		}
+	for s, err := range snapshotsOf(data) {
 		if err != nil {
 			return err
 		}
-		name, err := filepath.Rel(data, path)
+		name, err := filepath.Rel(data, s.path)
 		if err != nil {
 			return err
 		}
@@ -83,7 +75,7 @@ func copySnapshots(to, data string) error {
 		if err := os.MkdirAll(filepath.Dir(copied), 0o700); err != nil {
 			return err
 		}
-		if err := replace.File(copied, content); err != nil {
+		if err := replace.File(copied, s.data); err != nil {
 			return err
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"vitrine/decision"
 	"vitrine/server"
 )
 
@@ -37,8 +38,6 @@ type keysAddCmd struct {
 	Placements []string `placeholder:"NAME,…" help:"The placements that it is for, whether they exist or not (all)."`
 }
 
-var placementName = regexp.MustCompile(`^[A-Za-z0-9._:-]{1,64}$`)
-
 // Run adds a key.
 func (c keysAddCmd) Run(t terminal) error {
 	var scopes []server.Scope
@@ -55,7 +54,7 @@ func (c keysAddCmd) Run(t terminal) error {
 		return usageError{errors.New("--placements: names no placement: leave it out for all")}
 	}
 	for _, name := range c.Placements {
-		if !placementName.MatchString(name) {
+		if !decision.IsPlacementName(name) {
 			return usageError{fmt.Errorf("--placements %q: a placement's name has from 1 to 64 letters, digits, '.', '_', '-' and ':'", name)}
 		}
 	}

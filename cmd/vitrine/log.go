@@ -103,21 +103,33 @@ func (r *logReader) readSnapshots(data string) error {
 	if data == "" {
 		return nil
 	}
-	paths, err := snapshotsIn(data)
-	if err != nil {
-		return err
-	}
-	for _, path := range paths {
-		s, err := readSnapshot(path)
-		if errors.Is(err, fs.ErrNotExist) { // not needed any more
-			continue
-		}
+	for s, err := range snapshotsOf(data) {
 		if err != nil {
 			return err
 		}
 		r.snapshots = append(r.snapshots, s)
 	}
 	return nil
+}
+
+// snapshotsOf yields the snapshots of a data directory that a service may be changing meanwhile.
+func snapshotsOf(data string) iter.Seq2[*snapshotFile, error] {
+	return func(yield func(*snapshotFile, error) bool) {
+		paths, err := snapshotsIn(data)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		for _, path := range paths {
+			s, err := readSnapshot(path)
+			if errors.Is(err, fs.ErrNotExist) { // not needed any more
+				continue
+			}
+			if !yield(s, err) {
+				return
+			}
+		}
+	}
 }
 
 // base returns the earliest snapshot that the log can begin with, nil where there is none.
