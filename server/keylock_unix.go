@@ -5,21 +5,14 @@ package server
 import (
 	"os"
 
-	"golang.org/x/sys/unix"
+	"vitrine/internal/flock"
 )
 
-// lockDir waits until nobody else has the directory locked. The system releases a lock when its process ends.
+// lockDir waits until nobody else has the directory locked.
 func lockDir(path string) (unlock func() error, err error) {
-	dir, err := os.Open(path)
+	l, err := flock.Take(path, os.O_RDONLY, flock.Exclusive)
 	if err != nil {
 		return nil, err
 	}
-	for err = unix.EINTR; err == unix.EINTR; {
-		err = unix.Flock(int(dir.Fd()), unix.LOCK_EX)
-	}
-	if err != nil {
-		dir.Close()
-		return nil, &os.PathError{Op: "lock", Path: path, Err: err}
-	}
-	return dir.Close, nil
+	return l.Release, nil
 }

@@ -8,18 +8,17 @@ import (
 	"os"
 	"path/filepath"
 
-	"golang.org/x/sys/unix"
-
 	"vitrine/eventlog"
+	"vitrine/internal/flock"
 )
 
-// fileLock is a lock on a file. The system releases it when the process ends.
-type fileLock struct{ file *os.File }
+// fileLock is a lock on a file, nil on none.
+type fileLock struct{ *flock.Lock }
 
 // lockDir keeps a directory for one store at a time.
 func lockDir(dir string) (*fileLock, error) {
-	l, err := lock(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, unix.LOCK_EX|unix.LOCK_NB)
-	if errors.Is(err, unix.EWOULDBLOCK) {
+	l, err := lock(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, flock.TryExclusive)
+	if errors.Is(err, flock.ErrTaken) {
 		return nil, fmt.Errorf("natslog: %s is open in another process", dir)
 	}
 	return l, err
@@ -36,38 +35,29 @@ func keepHolds(dir string) error {
 
 // hold locks out those who remove entries, and waits for the one who does.
 func hold(dir string) (*fileLock, error) {
-	return lock(filepath.Join(dir, "hold"), os.O_RDONLY, unix.LOCK_SH)
+	return lock(filepath.Join(dir, "hold"), os.O_RDONLY, flock.Shared)
 }
 
 // noHolds locks out those who hold them.
 func noHolds(dir string) (*fileLock, error) {
-	l, err := lock(filepath.Join(dir, "hold"), os.O_RDWR, unix.LOCK_EX|unix.LOCK_NB)
-	if errors.Is(err, unix.EWOULDBLOCK) {
+	l, err := lock(filepath.Join(dir, "hold"), os.O_RDWR, flock.TryExclusive)
+	if errors.Is(err, flock.ErrTaken) {
 		return nil, fmt.Errorf("%w: of %s", eventlog.ErrHeld, dir)
 	}
 	return l, err
 }
 
 func lock(path string, flag, how int) (*fileLock, error) {
-	file, err := os.OpenFile(path, flag, 0o644)
+	l, err := flock.Take(path, flag, how)
 	if err != nil {
 		return nil, err
 	}
-	for err = unix.EINTR; err == unix.EINTR; {
-		err = unix.Flock(int(file.Fd()), how)
-	}
-	if err != nil {
-		file.Close()
-		return nil, fmt.Errorf("natslog: locking %s: %w", path, err)
-	}
-	return &fileLock{file}, nil
+	return &fileLock{l}, nil
 }
 
-// release unlocks, and does not leave that to the closing: a process that another goroutine is starting
-// has the file open, too, until it runs its program.
 func (l *fileLock) release() error {
 	if l == nil {
 		return nil
 	}
-	return errors.Join(unix.Flock(int(l.file.Fd()), unix.LOCK_UN), l.file.Close())
+	return l.Release()
 }

@@ -6,7 +6,7 @@
 //	3  bandit        decision   imdb
 //	2  assortment    mle   env   eventlog/memlog   eventlog/natslog   text
 //	1  vitrine       utility   eventlog   internal/gram   internal/sparse
-//	0  client   experiments   internal/kernel   internal/layers   internal/replace   internal/state   internal/stream
+//	0  client   experiments   internal/flock   internal/kernel   internal/layers   internal/replace   internal/state   internal/stream
 //
 // A package imports packages of lower layers only, none of its own. Two kinds
 // of code stand apart:

@@ -1,0 +1,47 @@
+//go:build unix
+
+// Package flock locks files and directories. The system releases a lock when its
+// process ends.
+package flock
+
+import (
+	"errors"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// How a lock is taken.
+const (
+	Shared       = unix.LOCK_SH                // waits for who has it exclusively
+	Exclusive    = unix.LOCK_EX                // waits for all others
+	TryExclusive = unix.LOCK_EX | unix.LOCK_NB // ErrTaken where others have it
+)
+
+// ErrTaken is of a lock that others have.
+var ErrTaken = unix.EWOULDBLOCK
+
+// Lock is a lock that was taken.
+type Lock struct{ file *os.File }
+
+// Take opens a file or a directory, with the flags of [os.OpenFile], and locks it.
+func Take(path string, flag, how int) (*Lock, error) {
+	file, err := os.OpenFile(path, flag, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	for err = unix.EINTR; err == unix.EINTR; {
+		err = unix.Flock(int(file.Fd()), how)
+	}
+	if err != nil {
+		file.Close()
+		return nil, &os.PathError{Op: "lock", Path: path, Err: err}
+	}
+	return &Lock{file}, nil
+}
+
+// Release unlocks, and does not leave that to the closing: a process that another goroutine is starting
+// has the file open, too, until it runs its program.
+func (l *Lock) Release() error {
+	return errors.Join(unix.Flock(int(l.file.Fd()), unix.LOCK_UN), l.file.Close())
+}

@@ -1,0 +1,40 @@
+//go:build unix
+
+package flock
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// A file is free once its lock is released, though a child that is being started has it open.
+func TestReleaseBesideAChild(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	take := func() (*Lock, error) { return Take(path, os.O_RDWR|os.O_CREATE, TryExclusive) }
+	l, err := take()
+	if err != nil {
+		t.Fatal(err)
+	}
+	child, err := unix.Dup(int(l.file.Fd()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(child)
+	if _, err := take(); !errors.Is(err, ErrTaken) {
+		t.Errorf("it is locked twice: %v", err)
+	}
+	if err := l.Release(); err != nil {
+		t.Fatal(err)
+	}
+	again, err := take()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := again.Release(); err != nil {
+		t.Error(err)
+	}
+}
