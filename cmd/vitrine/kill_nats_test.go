@@ -213,6 +213,26 @@ func TestLogIsAway(t *testing.T) {
 	v.isIn(decisions)
 }
 
+// The server of NATS starts after the service, which waits for it.
+func TestServerComesLater(t *testing.T) {
+	t.Parallel()
+	nats := startNATS(t)
+	nats.kill()
+	back := make(chan struct{})
+	go func() {
+		defer close(back)
+		time.Sleep(300 * time.Millisecond)
+		nats.start()
+	}()
+	v := servedFrom(t, nats)
+	<-back
+	v.leave()
+	v.stop()
+	if err := <-v.ended; err != nil {
+		t.Fatal(err)
+	}
+}
+
 // The server comes back without what the service has acknowledged: the service says so, and ends.
 func TestLogComesBackEmpty(t *testing.T) {
 	t.Parallel()

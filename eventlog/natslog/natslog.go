@@ -17,6 +17,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"sync"
 	"time"
 
@@ -103,7 +104,17 @@ func Open(ctx context.Context, o Options) (_ *Store, err error) {
 	return s, nil
 }
 
-func (s *Store) open(ctx context.Context) (err error) {
+// open reports a server that is away as ErrReopen.
+func (s *Store) open(ctx context.Context) error {
+	err := s.connect(ctx)
+	var network net.Error
+	if errors.Is(err, errUnanswered) || errors.Is(err, nats.ErrNoServers) || errors.As(err, &network) && ctx.Err() == nil {
+		return fmt.Errorf("%w: %w", eventlog.ErrReopen, err)
+	}
+	return err
+}
+
+func (s *Store) connect(ctx context.Context) (err error) {
 	o := s.options
 	if o.Dir != "" {
 		if err := s.embed(); err != nil {
@@ -120,8 +131,6 @@ func (s *Store) open(ctx context.Context) (err error) {
 	if s.js, err = jetstream.New(s.conn); err != nil {
 		return fmt.Errorf("natslog: %s: %w", s.where(), err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, o.Patience)
-	defer cancel()
 	if err := s.findStream(ctx); err != nil {
 		return fmt.Errorf("natslog: stream %q of %s: %w", o.Stream, s.where(), err)
 	}
@@ -159,17 +168,17 @@ func (s *Store) subject() string { return s.options.Stream + ".log" }
 
 // findEnd reads the last frame.
 func (s *Store) findEnd(ctx context.Context) error {
-	info, err := s.stream.Info(ctx)
+	state, err := s.info(ctx)
 	if err != nil {
 		return fmt.Errorf("natslog: %s: %w", s.where(), err)
 	}
-	s.end = tail{message: info.State.LastSeq, next: s.options.First}
-	if info.State.Msgs == 0 {
+	s.end = tail{message: state.LastSeq, next: s.options.First}
+	if state.Msgs == 0 {
 		return nil
 	}
-	f, err := s.frame(ctx, info.State.LastSeq)
+	f, err := s.frame(ctx, state.LastSeq)
 	if err != nil {
-		if damage := s.locate(ctx, info.State); damage != nil {
+		if damage := s.locate(ctx, state); damage != nil {
 			return damage
 		}
 		return fmt.Errorf("natslog: the end of %s: %w", s.where(), err)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -149,10 +148,12 @@ type message struct {
 // an error. Those without data are cheaper.
 func (s *Store) messages(ctx context.Context, first, last uint64, data bool) iter.Seq2[message, error] {
 	return func(yield func(message, error) bool) {
-		consumer, err := s.stream.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{
-			DeliverPolicy: jetstream.DeliverByStartSequencePolicy,
-			OptStartSeq:   first,
-			HeadersOnly:   !data,
+		consumer, err := ask(ctx, s, func(ctx context.Context) (jetstream.Consumer, error) {
+			return s.stream.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{
+				DeliverPolicy: jetstream.DeliverByStartSequencePolicy,
+				OptStartSeq:   first,
+				HeadersOnly:   !data,
+			})
 		})
 		if err != nil {
 			yield(message{}, err)
@@ -189,7 +190,7 @@ var errUnreadable = errors.New("it cannot be read")
 // next returns the message of a sequence, the next of those that come in.
 func (s *Store) next(ctx context.Context, incoming jetstream.MessagesContext, want uint64) (message, error) {
 	for {
-		m, err := nextWithin(ctx, incoming, attempt)
+		m, err := within(ctx, attempt, func(ctx context.Context) (jetstream.Msg, error) { return incoming.Next(jetstream.NextContext(ctx)) })
 		if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 			if err := s.lookUp(ctx, want); err != nil { // it is not just slow
 				return message{}, err
@@ -213,29 +214,23 @@ func (s *Store) next(ctx context.Context, incoming jetstream.MessagesContext, wa
 	}
 }
 
-func nextWithin(ctx context.Context, incoming jetstream.MessagesContext, wait time.Duration) (jetstream.Msg, error) {
-	ctx, cancel := context.WithTimeout(ctx, wait)
-	defer cancel()
-	return incoming.Next(jetstream.NextContext(ctx))
-}
-
 // lookUp tells why a message does not come: it was removed, or is damaged. Nil
 // says that it is there.
 func (s *Store) lookUp(ctx context.Context, sequence uint64) error {
-	_, err := s.stream.GetMsg(ctx, sequence)
+	_, err := s.get(ctx, sequence)
 	var refused *jetstream.APIError
 	if !errors.As(err, &refused) {
 		return err
 	}
-	if info, err := s.stream.Info(ctx); err == nil && sequence < info.State.FirstSeq {
-		return fmt.Errorf("%w: message %d, the first one left is %d", eventlog.ErrRemoved, sequence, info.State.FirstSeq)
+	if state, err := s.info(ctx); err == nil && sequence < state.FirstSeq {
+		return fmt.Errorf("%w: message %d, the first one left is %d", eventlog.ErrRemoved, sequence, state.FirstSeq)
 	}
 	return fmt.Errorf("message %d: %w: %w", sequence, errUnreadable, err)
 }
 
 // frame reads one message of the stream.
 func (s *Store) frame(ctx context.Context, sequence uint64) (eventlog.Frame, error) {
-	m, err := s.stream.GetMsg(ctx, sequence)
+	m, err := s.get(ctx, sequence)
 	var refused *jetstream.APIError
 	switch {
 	case errors.As(err, &refused):
@@ -254,11 +249,11 @@ func (s *Store) frame(ctx context.Context, sequence uint64) (eventlog.Frame, err
 // index is kept. Where a message on the way cannot be read it is the
 // first of the stream, from which a reader finds where exactly the damage is.
 func (s *Store) find(ctx context.Context, entry uint64, end tail) (uint64, error) {
-	info, err := s.stream.Info(ctx)
+	state, err := s.info(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("natslog: %s: %w", s.where(), err)
 	}
-	low, high := info.State.FirstSeq, end.message+1
+	low, high := state.FirstSeq, end.message+1
 	for high-low > 1 { // the frame of low begins at or before the entry, that of high after it
 		middle := low + (high-low)/2
 		f, err := s.frame(ctx, middle)
@@ -266,7 +261,7 @@ func (s *Store) find(ctx context.Context, entry uint64, end tail) (uint64, error
 			return 0, ctx.Err()
 		}
 		if err != nil {
-			return info.State.FirstSeq, nil
+			return state.FirstSeq, nil
 		}
 		if f.First <= entry {
 			low = middle

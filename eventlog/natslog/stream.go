@@ -13,19 +13,21 @@ import (
 // findStream opens the stream or creates it. A writer refuses one that would not
 // keep what it acknowledges.
 func (s *Store) findStream(ctx context.Context) (err error) {
-	s.stream, err = s.js.Stream(ctx, s.options.Stream)
+	s.stream, err = ask(ctx, s, func(ctx context.Context) (jetstream.Stream, error) { return s.js.Stream(ctx, s.options.Stream) })
 	if s.options.ReadOnly {
 		return err
 	}
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		s.stream, err = s.js.CreateStream(ctx, jetstream.StreamConfig{
-			Name:       s.options.Stream,
-			Subjects:   []string{s.subject()},
-			Storage:    jetstream.FileStorage,
-			Retention:  jetstream.LimitsPolicy,
-			Discard:    jetstream.DiscardNew,
-			Replicas:   s.options.Replicas,
-			DenyDelete: true,
+		s.stream, err = ask(ctx, s, func(ctx context.Context) (jetstream.Stream, error) {
+			return s.js.CreateStream(ctx, jetstream.StreamConfig{
+				Name:       s.options.Stream,
+				Subjects:   []string{s.subject()},
+				Storage:    jetstream.FileStorage,
+				Retention:  jetstream.LimitsPolicy,
+				Discard:    jetstream.DiscardNew,
+				Replicas:   s.options.Replicas,
+				DenyDelete: true,
+			})
 		})
 	}
 	if err != nil {

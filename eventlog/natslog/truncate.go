@@ -32,15 +32,15 @@ func (s *Store) Extent(ctx context.Context) (eventlog.Extent, error) {
 // first reads the first frame, where there is one. It may be removed meanwhile.
 func (s *Store) first(ctx context.Context) (eventlog.Frame, jetstream.StreamState, error) {
 	for before := uint64(0); ; {
-		info, err := s.stream.Info(ctx)
-		if err != nil || info.State.Msgs == 0 {
+		state, err := s.info(ctx)
+		if err != nil || state.Msgs == 0 {
 			return eventlog.Frame{}, jetstream.StreamState{}, err
 		}
-		f, err := s.frame(ctx, info.State.FirstSeq)
-		if !errors.Is(err, errUnreadable) || info.State.FirstSeq == before {
-			return f, info.State, err
+		f, err := s.frame(ctx, state.FirstSeq)
+		if !errors.Is(err, errUnreadable) || state.FirstSeq == before {
+			return f, state, err
 		}
-		before = info.State.FirstSeq
+		before = state.FirstSeq
 	}
 }
 

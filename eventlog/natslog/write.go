@@ -120,9 +120,7 @@ func (s *Store) commitGroup(group []*request) (failed error) {
 	}
 	last := s.acknowledged().next - 1
 	if len(entries) > 0 || confirm {
-		ctx, cancel := context.WithTimeout(context.Background(), s.options.Patience)
-		defer cancel()
-		if err := s.commit(ctx, entries); err != nil {
+		if err := s.commit(context.Background(), entries); err != nil {
 			refuse(group, err)
 			return fmt.Errorf("an earlier append failed: %w", err)
 		}
@@ -143,20 +141,19 @@ func refuse(group []*request, err error) {
 // commit writes a frame with the entries after the log's end, and moves the
 // end. None open the epoch, or confirm the frame before.
 func (s *Store) commit(ctx context.Context, entries [][]byte) error {
+	ctx, cancel := context.WithTimeout(ctx, s.options.Patience)
+	defer cancel()
 	end := s.acknowledged()
-	f := eventlog.Frame{Epoch: end.epoch, First: end.next, Entries: entries}
-	data := f.Encode(nil)
-	end.next = f.Next()
-	end.message++
-	err := s.publish(ctx, data, end.message)
-	if errors.Is(err, errTaken) {
-		if err = s.compare(ctx, f, data, end.message); err == nil {
-			end.message++
-			err = s.confirm(ctx, end)
+	for acknowledged := false; !acknowledged; entries = nil {
+		f := eventlog.Frame{Epoch: end.epoch, First: end.next, Entries: entries}
+		end.next = f.Next()
+		end.message++
+		var err error
+		if acknowledged, err = s.place(ctx, f.Encode(nil), end); err != nil {
+			return err
 		}
-	}
-	if err != nil {
-		return err
+		// A frame that was read back is not acknowledged: a server that failed to write it may
+		// show it all the same, and accepts no more. An empty frame after it makes sure.
 	}
 	if s.mark != nil {
 		if err := s.mark.set(end); err != nil {
@@ -175,8 +172,34 @@ var attempt = 2 * time.Second
 
 const pause = 50 * time.Millisecond
 
-// errTaken says that the stream has a message where ours was to be.
+// errTaken means that the stream has a message where ours was to be, or is about to have one: a
+// leader that waits for its replicas refuses a copy of what it has not yet stored.
 var errTaken = errors.New("the place in the stream is taken")
+
+// place puts a message at the end of the stream. It reports whether the server acknowledged the
+// message; if not, the message is ours and can be read back.
+func (s *Store) place(ctx context.Context, data []byte, end tail) (acknowledged bool, err error) {
+	for {
+		err := s.publish(ctx, data, end.message)
+		if !errors.Is(err, errTaken) {
+			return err == nil, err
+		}
+		m, err := s.get(ctx, end.message)
+		switch {
+		case err == nil && bytes.Equal(m.Data, data) && m.Header.Get(writerHeader) == s.writer:
+			return false, nil
+		case err == nil:
+			return false, fmt.Errorf("%w: message %d is not of epoch %d", eventlog.ErrFenced, end.message, end.epoch)
+		case !errors.Is(err, jetstream.ErrMsgNotFound):
+			return false, fmt.Errorf("%w: message %d: %w", eventlog.ErrReopen, end.message, err)
+		}
+		select {
+		case <-ctx.Done():
+			return false, fmt.Errorf("%w: message %d is neither stored nor refused within %v", eventlog.ErrReopen, end.message, s.options.Patience)
+		case <-time.After(pause):
+		}
+	}
+}
 
 // publish sends a message for a place in the stream, and waits for its
 // acknowledgement. A message that is not answered is sent again: at most one of the
@@ -217,9 +240,7 @@ func (s *Store) silence(ctx context.Context, place uint64) error {
 	if s.server == nil || s.complaints.last() == "" {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, attempt)
-	defer cancel()
-	info, err := s.stream.Info(ctx)
+	info, err := within(ctx, attempt, func(ctx context.Context) (*jetstream.StreamInfo, error) { return s.stream.Info(ctx) })
 	if err != nil || info.State.LastSeq >= place {
 		return nil
 	}
@@ -227,10 +248,11 @@ func (s *Store) silence(ctx context.Context, place uint64) error {
 }
 
 func (s *Store) send(ctx context.Context, data []byte, place uint64) (*jetstream.PubAck, error) {
-	ctx, cancel := context.WithTimeout(ctx, attempt)
-	defer cancel()
-	return s.js.PublishMsg(ctx, &nats.Msg{Subject: s.subject(), Header: nats.Header{writerHeader: {s.writer}}, Data: data},
-		jetstream.WithExpectLastSequence(place-1), jetstream.WithExpectStream(s.options.Stream), jetstream.WithRetryAttempts(0))
+	message := &nats.Msg{Subject: s.subject(), Header: nats.Header{writerHeader: {s.writer}}, Data: data}
+	return within(ctx, attempt, func(ctx context.Context) (*jetstream.PubAck, error) {
+		return s.js.PublishMsg(ctx, message,
+			jetstream.WithExpectLastSequence(place-1), jetstream.WithExpectStream(s.options.Stream), jetstream.WithRetryAttempts(0))
+	})
 }
 
 // isWrongLast tells whether a message was refused for the sequence that it
@@ -242,27 +264,3 @@ func isWrongLast(err *jetstream.APIError) bool {
 // writerHeader names the writer of a message: of two that open a log at the same
 // moment the first messages have the same data.
 const writerHeader = "Vitrine-Writer"
-
-// compare looks whether the message at our place is ours, whose acknowledgement was
-// lost.
-func (s *Store) compare(ctx context.Context, f eventlog.Frame, data []byte, place uint64) error {
-	m, err := s.stream.GetMsg(ctx, place)
-	switch {
-	case err == nil && bytes.Equal(m.Data, data) && m.Header.Get(writerHeader) == s.writer:
-		return nil
-	case err == nil || errors.Is(err, jetstream.ErrMsgNotFound):
-		return fmt.Errorf("%w: message %d is not of epoch %d", eventlog.ErrFenced, place, f.Epoch)
-	}
-	return fmt.Errorf("%w: message %d: %w", eventlog.ErrReopen, place, err)
-}
-
-// confirm makes sure of a message that was read, not acknowledged, by an empty one
-// after it: a server that failed to write a message accepts no more.
-func (s *Store) confirm(ctx context.Context, end tail) error {
-	f := eventlog.Frame{Epoch: end.epoch, First: end.next}
-	if err := s.publish(ctx, f.Encode(nil), end.message); errors.Is(err, errTaken) {
-		return fmt.Errorf("%w: message %d does not confirm the one before", eventlog.ErrReopen, end.message)
-	} else {
-		return err
-	}
-}

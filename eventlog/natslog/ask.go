@@ -1,0 +1,74 @@
+package natslog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// ask sends a request that may be repeated, until it is answered or the store's patience ends. A
+// server never answers a request that came while its cluster had no leader, so one long wait would
+// outlast the election for nothing.
+func ask[T any](ctx context.Context, s *Store, request func(context.Context) (T, error)) (T, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.options.Patience)
+	defer cancel()
+	for {
+		answer, err := within(ctx, min(attempt, shortAttempt), request)
+		if err == nil || !isUnanswered(err) || s.isClosed() {
+			return answer, err
+		}
+		select {
+		case <-ctx.Done():
+			return answer, fmt.Errorf("%w within %v: %v", errUnanswered, s.options.Patience, err)
+		case <-time.After(pause):
+		}
+	}
+}
+
+// errUnanswered means that a server or its cluster was away.
+var errUnanswered = errors.New("no answer")
+
+// shortAttempt is how long the answer to a request that changes nothing is waited for.
+const shortAttempt = 500 * time.Millisecond
+
+// within sends a request once.
+func within[T any](ctx context.Context, wait time.Duration, request func(context.Context) (T, error)) (T, error) {
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	return request(ctx)
+}
+
+// Error codes of a server that cannot reach the leader of its cluster, of errors.json in
+// nats-server.
+const (
+	clusterNotAvailable = 10008
+	clusterNotLeader    = 10009
+)
+
+// isUnanswered reports whether the same request may be answered later.
+func isUnanswered(err error) bool {
+	var refused *jetstream.APIError
+	if errors.As(err, &refused) {
+		return refused.ErrorCode == clusterNotAvailable || refused.ErrorCode == clusterNotLeader
+	}
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout) ||
+		errors.Is(err, nats.ErrNoResponders) || errors.Is(err, nats.ErrDisconnected)
+}
+
+// info asks for the state of the stream.
+func (s *Store) info(ctx context.Context) (jetstream.StreamState, error) {
+	info, err := ask(ctx, s, func(ctx context.Context) (*jetstream.StreamInfo, error) { return s.stream.Info(ctx) })
+	if err != nil {
+		return jetstream.StreamState{}, err
+	}
+	return info.State, nil
+}
+
+// get asks for a message of the stream.
+func (s *Store) get(ctx context.Context, sequence uint64) (*jetstream.RawStreamMsg, error) {
+	return ask(ctx, s, func(ctx context.Context) (*jetstream.RawStreamMsg, error) { return s.stream.GetMsg(ctx, sequence) })
+}
