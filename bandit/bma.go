@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"vitrine"
+	"vitrine/internal/panics"
 	"vitrine/internal/state"
 	"vitrine/mle"
 	"vitrine/utility"
@@ -276,7 +277,8 @@ func (l *BMA) Observe(r vitrine.Round) error {
 	return nil
 }
 
-// fit fits all experts to the history, side by side.
+// fit fits all experts to the history, side by side. A panic of a model is the
+// caller's.
 func (l *BMA) fit() {
 	l.nextFit = l.later(1)
 	search := l.rounds >= l.nextSearch
@@ -285,12 +287,14 @@ func (l *BMA) fit() {
 	}
 	l.base.fit(l.history, nil)
 	var group sync.WaitGroup
+	var fits panics.Catcher
 	for i, e := range l.experts {
 		if e.Memory > 0 || l.rounds < e.wake {
 			continue
 		}
 		e.wake = 0
 		group.Go(func() {
+			defer fits.Catch()
 			var starts [][]float64
 			if search {
 				starts = l.starts(e, streamOf(l.seed, i, l.rounds))
@@ -301,6 +305,7 @@ func (l *BMA) fit() {
 		})
 	}
 	group.Wait()
+	fits.Repanic()
 	for i, p := range l.weights() {
 		if e := l.experts[i]; p < negligible && e.Memory == 0 && e.wake == 0 {
 			e.wake = 2 * l.rounds

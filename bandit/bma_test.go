@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -122,6 +123,46 @@ func (m poisoned) Gradients(g *mat.Dense, w []float64, x *mat.Dense) {
 			g.Set(i, 0, math.NaN())
 		}
 	}
+}
+
+// A panic of a model in a full fit is the caller's, who may recover: one that no
+// goroutine of its own recovers would end the process.
+func TestPanicOfAModelInAFit(t *testing.T) {
+	for _, many := range []int{1, 3} {
+		experts := []Expert{{Model: utility.NewLinear(paperFeatures, false)}}
+		var armed atomic.Bool
+		for k := range many {
+			experts = append(experts, Expert{Model: &exploding{utility.NewLinear(paperFeatures, true), k, &armed}})
+		}
+		l := newBMA(t, paperProblem(), experts)
+		play(t, l, product, 0, 2)
+		armed.Store(true)
+		func() {
+			defer func() {
+				if got := recover(); got != "no ink" {
+					t.Errorf("%d models panic, and Observe with %v, want no ink", many, got)
+				}
+			}()
+			err := l.Observe(vitrine.Round{Context: paperContext(0), Offer: vitrine.Offer{Assortment: vitrine.Assortment{1}}, Choice: 1})
+			t.Errorf("%d models panic in a fit, and Observe returns %v", many, err)
+		}()
+	}
+}
+
+// exploding is a family that panics in a fit, once it is told to.
+type exploding struct {
+	*utility.Linear
+	number int
+	now    *atomic.Bool
+}
+
+func (m *exploding) String() string { return fmt.Sprintf("exploding %d", m.number) }
+
+func (m *exploding) Utilities(u, w []float64, x *mat.Dense) {
+	if n, _ := x.Dims(); n > 1 && m.now.Load() { // more rows than the round has
+		panic("no ink")
+	}
+	m.Linear.Utilities(u, w, x)
 }
 
 // The evidence finds the family that has the truth, and the offers follow.

@@ -13,6 +13,7 @@ import (
 	"vitrine"
 	"vitrine/assortment"
 	"vitrine/internal/gram"
+	"vitrine/internal/panics"
 	"vitrine/utility"
 )
 
@@ -129,7 +130,7 @@ type search struct {
 	next     atomic.Int64 // the first item that no worker has claimed
 	norms    atomic.Int64 // computed
 	done     sync.WaitGroup
-	failure  atomic.Pointer[any] // what a worker panicked with
+	panics   panics.Catcher // of the workers
 	workers  []*searcher
 
 	k     int
@@ -171,8 +172,7 @@ func (s *search) begin(o *optimistic, sketcher utility.Sketcher, x *mat.Dense) {
 func (s *search) end() { s.o, s.sketcher, s.bound, s.x = nil, nil, nil, nil }
 
 // each calls block for all blocks of items, by the given number of workers,
-// and returns these. Where one panics, each does, once all have ended: a panic
-// of a goroutine of its own would end the process, whatever the caller recovers.
+// and returns these. If one panics, each does, once all have ended.
 func (s *search) each(block func(w *searcher, from, to int), workers int) []*searcher {
 	s.block = block
 	s.next.Store(0)
@@ -188,9 +188,7 @@ func (s *search) each(block func(w *searcher, from, to int), workers int) []*sea
 	}
 	active[0].run()
 	s.done.Wait()
-	if p := s.failure.Swap(nil); p != nil {
-		panic(*p)
-	}
+	s.panics.Repanic()
 	return active
 }
 
@@ -233,12 +231,7 @@ type searcher struct {
 func (w *searcher) work() {
 	s := w.search
 	defer s.done.Done()
-	defer func() {
-		if p := recover(); p != nil {
-			failure := p // allocated here, and not where nothing fails
-			s.failure.CompareAndSwap(nil, &failure)
-		}
-	}()
+	defer s.panics.Catch()
 	n, d := s.x.Dims()
 	w.reserve(d, len(s.o.w))
 	w.best.reset(s.k)

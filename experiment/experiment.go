@@ -21,7 +21,7 @@ import (
 )
 
 // Experiment is a world, the policies that are played in it, and the seeds. It
-// has at least one of each, and one round.
+// has at least one policy, one seed and one round; labels and seeds differ.
 type Experiment struct {
 	Name       string
 	Title      string // for pictures; run.json keeps it
@@ -69,7 +69,8 @@ var ErrInterrupted = errors.New("interrupted")
 // and returns the summary, a row a policy. Units are played until ctx is done,
 // in which case the error is ErrInterrupted, or until one fails, in which case
 // the error names its policy, seed and round; no files but runs.jsonl are then
-// written.
+// written. A unit that panics fails too, with a *[PanicError]: finished units are
+// kept, and the caller's program goes on.
 func Run(ctx context.Context, e *Experiment, o Options) ([]Summary, error) {
 	units, err := e.complete(ctx, o)
 	if err != nil {
@@ -119,6 +120,9 @@ func Results(ctx context.Context, e *Experiment, o Options) ([]Result, error) {
 // complete plays the units that the journal does not hold and returns all,
 // policy by policy and seed by seed.
 func (e *Experiment) complete(ctx context.Context, o Options) ([]*unit, error) {
+	if err := e.validate(); err != nil {
+		return nil, err
+	}
 	if o.Progress == nil {
 		o.Progress = func(int) {}
 	}
@@ -153,6 +157,43 @@ func (e *Experiment) complete(ctx context.Context, o Options) ([]*unit, error) {
 		return nil, err
 	}
 	return units, j.close()
+}
+
+// validate reports an experiment that cannot be played.
+func (e *Experiment) validate() error {
+	fail := func(format string, args ...any) error {
+		return fmt.Errorf("experiment %q: "+format, append([]any{e.Name}, args...)...)
+	}
+	switch {
+	case e.Rounds < 1:
+		return fail("rounds = %d: must be at least 1", e.Rounds)
+	case e.World == nil:
+		return fail("the world is nil: set World")
+	case e.Constraint == nil:
+		return fail("the constraint is nil: set Constraint")
+	case len(e.Policies) == 0:
+		return fail("there are no policies: name at least one")
+	case len(e.Seeds) == 0:
+		return fail("there are no seeds: name at least one")
+	}
+	labels := map[string]bool{}
+	for i, p := range e.Policies {
+		switch {
+		case p.New == nil:
+			return fail("policy %d, %q: the constructor is nil: set New", i+1, p.Label)
+		case labels[p.Label]:
+			return fail("policy %d, %q: the label is a duplicate: give each policy its own", i+1, p.Label)
+		}
+		labels[p.Label] = true
+	}
+	seeds := map[uint64]bool{}
+	for _, seed := range e.Seeds {
+		if seeds[seed] {
+			return fail("seed %d is a duplicate: a seed counts once", seed)
+		}
+		seeds[seed] = true
+	}
+	return nil
 }
 
 // playAll plays units on o.Workers goroutines, until ctx is done or one fails.

@@ -441,7 +441,7 @@ func TestErrorsNameTheUnit(t *testing.T) {
 		"policy big, seed 0, round 1: infeasible offer: [0 1 2 3] is not in":   policy("big", rule{offer: func(*vitrine.Context, *rand.Rand) vitrine.Assortment { return vitrine.Assortment{0, 1, 2, 3} }}),
 		"policy far, seed 0, round 1: infeasible offer: assortment has item 8": policy("far", rule{offer: func(*vitrine.Context, *rand.Rand) vitrine.Assortment { return vitrine.Assortment{8} }}),
 		"policy unborn, seed 0: cannot be":                                     {Label: "unborn", New: func(env.Environment, *rand.Rand) (vitrine.Learner, error) { return nil, errors.New("cannot be") }},
-		"policy unsaid: json: unsupported value":                               {Label: "unsaid", Settings: math.NaN()},
+		"policy unsaid: json: unsupported value":                               {Label: "unsaid", Settings: math.NaN(), New: best().New},
 	} {
 		_, err := experiment.Run(t.Context(), small(p), experiment.Options{Dir: t.TempDir(), Workers: 1})
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -468,6 +468,93 @@ func TestErrorsNameTheUnit(t *testing.T) {
 		t.Errorf("error %v, want one that names %s", err, file)
 	}
 }
+
+// What cannot be played is refused by name, before any file is written.
+func TestExperimentsThatCannotBePlayed(t *testing.T) {
+	for want, change := range map[string]func(e *experiment.Experiment){
+		`experiment "small": there are no seeds`:                         func(e *experiment.Experiment) { e.Seeds = nil },
+		`experiment "small": seed 2 is a duplicate`:                      func(e *experiment.Experiment) { e.Seeds = []uint64{2, 0, 2} },
+		`experiment "small": there are no policies`:                      func(e *experiment.Experiment) { e.Policies = nil },
+		`experiment "small": policy 2, "best": the label is a duplicate`: func(e *experiment.Experiment) { e.Policies = append(e.Policies, e.Policies[0]) },
+		`experiment "small": policy 1, "unmade": the constructor is nil`: func(e *experiment.Experiment) { e.Policies = []experiment.Policy{{Label: "unmade"}} },
+		`experiment "small": rounds = 0: must be at least 1`:             func(e *experiment.Experiment) { e.Rounds = 0 },
+		`experiment "small": the world is nil`:                           func(e *experiment.Experiment) { e.World = nil },
+		`experiment "small": the constraint is nil`:                      func(e *experiment.Experiment) { e.Constraint = nil },
+	} {
+		e, dir := small(best()), filepath.Join(t.TempDir(), "out")
+		change(e)
+		if _, err := experiment.Run(t.Context(), e, experiment.Options{Dir: dir}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one that says %q", err, want)
+		}
+		if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s: the directory was made (%v)", want, err)
+		}
+	}
+}
+
+// dreamt is a world without contexts.
+type dreamt struct{ env.Environment }
+
+// A panic on a goroutine of Run would end the program: it is an error that names
+// the unit, with the value and the stack, and what was finished is kept.
+func TestPanicsNameTheUnit(t *testing.T) {
+	ink := errors.New("no ink")
+	broken := first()
+	broken.seen = func(vitrine.Round) error { panic(ink) }
+	created := func(l vitrine.Learner, panics any) experiment.Policy {
+		return experiment.Policy{Label: "made", New: func(env.Environment, *rand.Rand) (vitrine.Learner, error) {
+			if panics != nil {
+				panic(panics)
+			}
+			return l, nil
+		}}
+	}
+	for want, p := range map[string]experiment.Policy{
+		"policy learner, seed 0, round 1: panic: no ink":            policy("learner", broken),
+		"policy offer, seed 0, round 1: panic: no glue":             policy("offer", rule{offer: func(*vitrine.Context, *rand.Rand) vitrine.Assortment { panic("no glue") }}),
+		"policy made, seed 0: panic: no pen":                        created(nil, "no pen"),
+		"policy made, seed 0: the learner is nil":                   created(nil, nil),
+		"policy made, seed 0, round 1: the learner's policy is nil": created(speechless{}, nil),
+	} {
+		_, err := experiment.Run(t.Context(), small(p), experiment.Options{Dir: t.TempDir(), Workers: 1})
+		if err == nil || !strings.Contains(err.Error(), "small: "+want) {
+			t.Errorf("error %v, want one that says %q", err, want)
+		}
+		var panicked *experiment.PanicError
+		if got := errors.As(err, &panicked); got != strings.Contains(want, "panic: ") {
+			t.Errorf("%s: %t that it is a PanicError", want, got)
+		}
+		if panicked != nil && !bytes.Contains(panicked.Stack, []byte("experiment_test.go")) {
+			t.Errorf("%s: the stack does not lead to the panic:\n%s", want, panicked.Stack)
+		}
+		if strings.Contains(want, "learner, seed") && !errors.Is(err, ink) {
+			t.Errorf("%s: the error is not what the learner panicked with", want)
+		}
+	}
+	for want, w := range map[string]env.Environment{
+		"small: policy first, seed 0, round 1: panic: runtime error": dreamt{},
+		"small: policy first, seed 0: the world is nil":              nil,
+	} {
+		e := small(policy("first", first()))
+		e.World = func(*rand.Rand) env.Environment { return w }
+		if _, err := experiment.Run(t.Context(), e, experiment.Options{Dir: t.TempDir(), Workers: 2}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one that says %q", err, want)
+		}
+	}
+
+	dir := t.TempDir()
+	if _, err := experiment.Run(t.Context(), small(best(), policy("broken", broken)), experiment.Options{Dir: dir, Workers: 1}); err == nil {
+		t.Error("no error of a policy that panics")
+	}
+	if n := bytes.Count(read(t, dir, "small", "runs.jsonl"), []byte("\n")); n != 4 {
+		t.Errorf("%d finished units are kept beside one that panics, want 4", n)
+	}
+}
+
+// speechless is a learner without a policy.
+type speechless struct{ vitrine.Learner }
+
+func (speechless) Policy() vitrine.Policy { return nil }
 
 func ExampleRun() {
 	dir, err := os.MkdirTemp("", "")

@@ -2,9 +2,11 @@ package experiment
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"runtime/debug"
 	"time"
 
 	"vitrine"
@@ -31,6 +33,22 @@ type Diagnoser interface {
 	Diagnostics() map[string]float64
 }
 
+// PanicError reports a panic of a world, a learner or a policy.
+type PanicError struct {
+	Value any    // what it panicked with
+	Stack []byte // of the goroutine
+}
+
+// Error returns the value and the stack: a panic is a mistake in a program, and
+// the stack says where.
+func (p *PanicError) Error() string { return fmt.Sprintf("panic: %v\n\n%s", p.Value, p.Stack) }
+
+// Unwrap returns the value if it is an error.
+func (p *PanicError) Unwrap() error {
+	err, _ := p.Value.(error)
+	return err
+}
+
 // progressRounds is how often play reports progress.
 const progressRounds = 50
 
@@ -39,22 +57,38 @@ const progressRounds = 50
 //	Regret_t = Σ_{s≤t} (R_s(S*_s) − R_s(S_s)),
 //
 // with the exact optimum S*_s under the true utilities. It returns
-// ctx's error where that is done first.
-func (e *Experiment) play(ctx context.Context, u *unit, progress func(int)) error {
+// ctx's error if that is done first, and a *PanicError if the world, the learner
+// or its policy panics.
+func (e *Experiment) play(ctx context.Context, u *unit, progress func(int)) (err error) {
 	start := time.Now()
+	at := func(t int, err error) error {
+		if t == 0 {
+			return fmt.Errorf("%s: policy %s, seed %d: %w", e.Name, u.Policy, u.Seed, err)
+		}
+		return fmt.Errorf("%s: policy %s, seed %d, round %d: %w", e.Name, u.Policy, u.Seed, t, err)
+	}
+	t := 0
+	defer func() {
+		if v := recover(); v != nil {
+			err = at(t, &PanicError{v, debug.Stack()})
+		}
+	}()
 	var contexts, customers, draws stream.Stream
 	world := e.World(stream.New(u.Seed, 0, stream.World))
+	if world == nil {
+		return at(t, errors.New("the world is nil"))
+	}
 	learner, err := u.policy.New(world, stream.New(u.Seed, 0, stream.Learner))
 	if err != nil {
-		return fmt.Errorf("%s: policy %s, seed %d: %w", e.Name, u.Policy, u.Seed, err)
+		return at(t, err)
+	}
+	if learner == nil {
+		return at(t, errors.New("the learner is nil: Policy.New must return a learner or an error"))
 	}
 	var utilities, shock []float64
 	var best vitrine.Assortment
 	regret, total := make([]float64, e.Rounds), 0.0
-	at := func(t int, err error) error {
-		return fmt.Errorf("%s: policy %s, seed %d, round %d: %w", e.Name, u.Policy, u.Seed, t, err)
-	}
-	for t := 1; t <= e.Rounds; t++ {
+	for t = 1; t <= e.Rounds; t++ {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -67,7 +101,11 @@ func (e *Experiment) play(ctx context.Context, u *unit, progress func(int)) erro
 		env.At(world, t).Utilities(utilities, x)
 		gumbel(shock, customers.At(u.Seed, t, stream.Customers))
 
-		offer := learner.Policy().Offer(x, draws.At(u.Seed, t, stream.Policy))
+		policy := learner.Policy()
+		if policy == nil {
+			return at(t, errors.New("the learner's policy is nil"))
+		}
+		offer := policy.Offer(x, draws.At(u.Seed, t, stream.Policy))
 		s := offer.Assortment
 		if err := e.check(s, n); err != nil {
 			return at(t, err)
