@@ -1,0 +1,415 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"vitrine/config"
+	"vitrine/decision"
+	"vitrine/eventlog"
+	"vitrine/eventlog/natslog"
+	"vitrine/internal/replace"
+	"vitrine/server"
+)
+
+// testdata/data-v1, data-v2, … are data directories as the programs of each format left them. Every
+// later program must open them. In each:
+//
+//	whole/       a log from its first entry on, with a snapshot of the middle
+//	cut/         the same log after retention: without its beginning, with a base and a snapshot
+//	state.json   what the engine knows after the last entry, and what its policies decide then
+//
+// A program that changes the format adds a directory: raise dataFormat, and run
+//
+//	go test ./cmd/vitrine -run TestDataFormats -rewrite
+//
+// which writes the directory of dataFormat. The earlier ones stay as they are.
+const dataFormat = 1
+
+var rewrite = flag.Bool("rewrite", false, "write testdata/data-vN of the present format, then read the diff")
+
+// formatPlacements have every policy that a placement can have, and every mode.
+var formatPlacements = map[string]string{
+	"bma":       `"policy":{"name":"bma-mnl"}`,
+	"eps":       `"policy":{"name":"eps-greedy-mnl"},"mode":"explore","explore_share":0.3`,
+	"feel-good": `"policy":{"name":"feel-good-ts"}`,
+	"greedy":    `"policy":{"name":"greedy","warmup":3}`,
+	"barrier":   `"policy":{"name":"log-barrier-mnl"}`,
+	"ofu":       `"policy":{"name":"ofu-mnl-plus"},"mode":"shadow"`,
+	"onl":       `"policy":{"name":"onl-mnl","warmup":3}`,
+	"onl-mlp":   `"policy":{"name":"onl-mnl","warmup":3,"update":"mle","pilot":"map","utility":{"kind":"mlp","hidden":[2]}}`,
+	"ts":        `"policy":{"name":"ts-mnl"}`,
+	"ucb":       `"policy":{"name":"ucb-mnl"}`,
+	"uniform":   `"policy":{"name":"uniform"}`,
+}
+
+// formatTrade is a service's life. Half and late are called on the way.
+func formatTrade(ctx context.Context, e *decision.Engine, half, late func() error) error {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).UnixNano()
+	const features = `"features":[{"name":"a","kind":"number"},{"name":"b","kind":"category","values":["x","y"],"other":true},{"name":"u","kind":"number","from":"user"}]`
+	names := []string{"gone"}
+	for name := range formatPlacements {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for i, name := range names {
+		policy := formatPlacements[name]
+		if name == "gone" {
+			policy = `"policy":{"name":"uniform"}`
+		}
+		if _, err := e.Put(ctx, name, fmt.Appendf(nil, `{"max_size":2,"max_items":4,"record":"all","rounds":1000,"seed":%d,%s,%s}`, i, features, policy), now); err != nil {
+			return err
+		}
+	}
+	const rounds = 24
+	rng := rand.New(rand.NewPCG(13, 1))
+	for i := range rounds {
+		for _, name := range names {
+			now += int64(time.Second)
+			if name == "gone" && i >= rounds/4 {
+				continue
+			}
+			id := fmt.Sprint(name, "-", i)
+			r := formatRequest(name, rng)
+			r.Decision, r.Defer = id, i%8 == 5
+			a, err := e.Decide(ctx, name, r, now)
+			if err != nil {
+				return err
+			}
+			item := append(a.Shown, "")[rng.IntN(len(a.Shown)+1)]
+			switch {
+			case i%8 == 5 && name != "onl": // those of onl are withdrawn
+				err = e.Activate(ctx, id, now)
+			case i%8 == 6:
+				err = e.Reward(ctx, id, []decision.Reward{{Item: a.Shown[0], Value: 0}}, now)
+			case i%8 != 7: // these expire
+				err = e.Outcome(ctx, id, item, now)
+			}
+			if err := errors.Join(err, e.Wait(ctx)); err != nil { // so that all runs make the same log
+				return err
+			}
+		}
+		now += int64(6 * time.Minute)
+		_, err := e.Expire(ctx, now)
+		err = errors.Join(err, e.Wait(ctx))
+		switch i {
+		case rounds / 4:
+			err = errors.Join(err, e.Delete(ctx, "gone", now))
+			names = slices.DeleteFunc(names, func(name string) bool { return name == "gone" })
+		case rounds / 3, rounds - 3:
+			for _, name := range names {
+				_, kept := e.Keep(ctx, name, now)
+				err = errors.Join(err, kept)
+			}
+		case rounds / 2:
+			err = errors.Join(err, half())
+		case rounds * 5 / 8:
+			s, failed := e.Stats("onl")
+			err = errors.Join(err, failed, e.RollBack(ctx, "onl", s.Versions[0], now))
+		case rounds * 3 / 4:
+			err = errors.Join(err, late())
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func formatRequest(placement string, rng *rand.Rand) *decision.Request {
+	r := &decision.Request{User: []decision.Value{decision.Number(rng.NormFloat64())}}
+	for k := range 4 {
+		r.Items = append(r.Items, decision.Item{ID: fmt.Sprint("i", k), Features: []decision.Value{
+			decision.Number(rng.NormFloat64()), decision.Text([]string{"x", "y", "z"}[rng.IntN(3)]),
+		}})
+		r.Revenue = append(r.Revenue, 1+float64(rng.IntN(3)))
+	}
+	if placement == "ofu" {
+		r.Baseline = []string{"i2", "i0"}
+	}
+	return r
+}
+
+// formatData makes the data directory of a service.
+func formatData(ctx context.Context, data string, cut bool) error {
+	return withLog(data, func(ctx context.Context, store *natslog.Store) error {
+		e, err := decision.Open(ctx, decision.Options{Store: store, Build: config.NewLearner})
+		if err != nil {
+			return err
+		}
+		defer e.Close()
+		snapshot := func() (upTo uint64, err error) {
+			bytes, upTo, err := e.Snapshot(ctx)
+			return upTo, errors.Join(err, replace.File(filepath.Join(data, snapshotName), bytes))
+		}
+		half := func() error {
+			upTo, err := snapshot()
+			if err != nil || !cut {
+				return err
+			}
+			limits := retention{size: 1 << 16, log: store, data: data}
+			removed, err := limits.apply(ctx, upTo, time.Time{})
+			if err == nil && removed.to < removed.from {
+				err = errors.New("nothing was removed")
+			}
+			return err
+		}
+		late := func() error {
+			if !cut {
+				return nil
+			}
+			_, err := snapshot()
+			return err
+		}
+		return formatTrade(ctx, e, half, late)
+	})
+}
+
+// knowledge is what an engine knows of a placement, and what it decides next.
+type knowledge struct {
+	Decisions, Outcomes, Expired, Withdrawn, Learned, Skipped, Stale uint64
+	Pending                                                          int
+	PolicyVersion                                                    uint64
+	Versions                                                         []uint64
+	Problem                                                          string
+	Revenue, Agreements                                              []float64
+	Decided                                                          [][]string
+	Probability                                                      [][]float64
+}
+
+func knowledgeOf(ctx context.Context, e *decision.Engine) (map[string]knowledge, error) {
+	all := map[string]knowledge{}
+	for _, name := range e.Placements() {
+		if err := e.Wait(ctx); err != nil {
+			return nil, err
+		}
+		s, err := e.Stats(name)
+		if err != nil {
+			return nil, err
+		}
+		k := knowledge{
+			s.Decisions, s.Outcomes, s.Expired, s.Withdrawn, s.Learned, s.Skipped, s.Stale, s.Pending, s.PolicyVersion, s.Versions, s.Problem,
+			[]float64{s.ByPolicy.Revenue, s.ByChance.Revenue, s.ByBaseline.Revenue, s.Calibration.Revenue, s.Calibration.Foretold},
+			[]float64{float64(s.Shadow.Rounds), float64(s.Shadow.Agreements), s.Shadow.Policy, s.Shadow.Baseline}, nil, nil,
+		}
+		rng := rand.New(rand.NewPCG(13, 2))
+		for range 3 {
+			a, err := e.Decide(ctx, name, formatRequest(name, rng), time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC).UnixNano())
+			if err != nil {
+				return nil, err
+			}
+			k.Decided = append(k.Decided, a.Shown)
+			k.Probability = append(k.Probability, append(a.Probability, a.Outside, a.Revenue, a.Propensity))
+		}
+		all[name] = k
+	}
+	return all, nil
+}
+
+// reopen opens the engine of a data directory as serve does.
+func reopen(ctx context.Context, data string, logger *slog.Logger, f func(*decision.Engine) error) (err error) {
+	s, err := readService("")
+	if err != nil {
+		return err
+	}
+	s.Data = data
+	store, err := s.openLog(ctx, logger)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	e, err := s.openEngine(ctx, store, new(server.Feed), logger)
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	return f(e)
+}
+
+func rewriteDataFormat(t *testing.T) {
+	dir := fmt.Sprintf("testdata/data-v%d", dataFormat)
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"whole", "cut"} {
+		if err := formatData(t.Context(), filepath.Join(dir, name), name == "cut"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// What git does not keep, or nobody needs: empty directories, locks and the server's summaries.
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && slices.Contains([]string{"index.db", "lock", "hold"}, d.Name()) {
+			err = os.Remove(path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := copyOf(t, filepath.Join(dir, "whole"))
+	err = reopen(t.Context(), data, slog.New(slog.DiscardHandler), func(e *decision.Engine) error {
+		known, err := knowledgeOf(t.Context(), e)
+		if err != nil {
+			return err
+		}
+		text, err := json.MarshalIndent(known, "", "\t")
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(filepath.Join(dir, "state.json"), append(text, '\n'), 0o644)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func copyOf(t *testing.T, dir string) string {
+	t.Helper()
+	data := filepath.Join(t.TempDir(), "data")
+	if err := os.CopyFS(data, os.DirFS(dir)); err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// Data directories of every format are opened, with their snapshots and without, and give the
+// state that they had.
+func TestDataFormats(t *testing.T) {
+	if *rewrite {
+		rewriteDataFormat(t)
+	}
+	for v := 1; v <= dataFormat; v++ {
+		dir := fmt.Sprintf("testdata/data-v%d", v)
+		text, err := os.ReadFile(filepath.Join(dir, "state.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want any
+		if err := json.Unmarshal(text, &want); err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range []struct{ data, without string }{
+			{"whole", ""}, {"whole", snapshotName}, {"cut", ""}, {"cut", snapshotName}, {"cut", basesName},
+		} {
+			t.Run(fmt.Sprintf("data-v%d/%s without %q", v, c.data, c.without), func(t *testing.T) {
+				data := copyOf(t, filepath.Join(dir, c.data))
+				if c.without != "" {
+					if err := os.RemoveAll(filepath.Join(data, c.without)); err != nil {
+						t.Fatal(err)
+					}
+				}
+				var stdout, stderr bytes.Buffer
+				if code := run(t.Context(), []string{"check", data}, &stdout, &stderr); code != 0 {
+					t.Errorf("check: exit status %d: %s%s", code, &stdout, &stderr)
+				}
+				stdout.Reset()
+				// The last digits of a state are those of the machine's vector code.
+				if code := run(t.Context(), []string{"replay", data}, &stdout, &stderr); !strings.Contains(stdout.String(), "replayed up to entry 601") ||
+					code != 0 && !strings.Contains(stdout.String(), "is another one") {
+					t.Errorf("replay: exit status %d: %s%s", code, &stdout, &stderr)
+				}
+				log := &watchedLog{more: make(chan struct{}, 1)}
+				err := reopen(t.Context(), data, slog.New(slog.NewJSONHandler(log, nil)), func(e *decision.Engine) error {
+					known, err := knowledgeOf(t.Context(), e)
+					if err != nil {
+						return err
+					}
+					text, err := json.Marshal(known)
+					if err != nil {
+						return err
+					}
+					var have any
+					if err := json.Unmarshal(text, &have); err != nil {
+						return err
+					}
+					wantAlike(t, "", have, want)
+					return nil
+				})
+				if err != nil {
+					t.Error(err)
+				}
+				if text := log.text.String(); strings.Contains(text, `"WARN"`) || strings.Contains(text, `"ERROR"`) {
+					t.Errorf("the service complains: %s", text)
+				}
+				if slices.Contains([]string{snapshotName, basesName}, c.without) {
+					return
+				}
+				// And it serves: what was decided before is known, and its writer goes on.
+				s, err := readService("")
+				if err != nil {
+					t.Fatal(err)
+				}
+				s.Listen, s.Data = "127.0.0.1:0", data
+				url, _, stop := serving(t, s)
+				ask(t, 200, "GET", url+"/v1/decisions/onl-12", "")
+				ask(t, 204, "POST", url+"/v1/decisions/ucb-22/outcome", `{"choice":null}`)
+				if err := stop(); err != nil {
+					t.Error(err)
+				}
+				if code := run(t.Context(), []string{"check", data}, &stdout, &stderr); code != 0 {
+					t.Errorf("check after serve: exit status %d: %s%s", code, &stdout, &stderr)
+				}
+			})
+		}
+	}
+}
+
+// Every kind of event is in the log of the present format.
+func TestDataFormatIsWhole(t *testing.T) {
+	var stdout, stderr bytes.Buffer
+	if code := run(t.Context(), []string{"check", fmt.Sprintf("testdata/data-v%d/whole", dataFormat)}, &stdout, &stderr); code != 0 {
+		t.Fatalf("exit status %d: %s%s", code, &stdout, &stderr)
+	}
+	for _, body := range []eventlog.Body{
+		new(eventlog.PlacementPut), new(eventlog.PlacementDeleted), new(eventlog.Offered), new(eventlog.Chosen), new(eventlog.Expired),
+		new(eventlog.SnapshotTaken), new(eventlog.PolicyRolledBack), new(eventlog.Activated), new(eventlog.Passed),
+	} {
+		if !strings.Contains(stdout.String(), "\n"+kindOf(body)+" ") {
+			t.Errorf("no %s in\n%s", kindOf(body), &stdout)
+		}
+	}
+}
+
+// wantAlike compares JSON values. The last digits of learned numbers may differ from machine to
+// machine.
+func wantAlike(t *testing.T, at string, have, want any) {
+	t.Helper()
+	switch want := want.(type) {
+	case map[string]any:
+		have, _ := have.(map[string]any)
+		for key := range want {
+			wantAlike(t, at+"/"+key, have[key], want[key])
+		}
+	case []any:
+		have, _ := have.([]any)
+		if len(have) != len(want) {
+			t.Errorf("%s: %v, want %v", at, have, want)
+			return
+		}
+		for i := range want {
+			wantAlike(t, fmt.Sprint(at, "/", i), have[i], want[i])
+		}
+	case float64:
+		if have, ok := have.(float64); !ok || math.Abs(have-want) > 1e-6*max(1, math.Abs(want)) {
+			t.Errorf("%s: %v, want %v", at, have, want)
+		}
+	default:
+		if have != want {
+			t.Errorf("%s: %v, want %v", at, have, want)
+		}
+	}
+}
