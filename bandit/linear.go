@@ -1,6 +1,7 @@
 package bandit
 
 import (
+	"fmt"
 	"math"
 
 	"vitrine"
@@ -10,7 +11,10 @@ import (
 	"vitrine/utility"
 )
 
-// LinearOptions are common to the baselines of linear utilities.
+// LinearOptions are common to the baselines of linear utilities. These learn
+// u = xᵀθ, or u = θᵀφ(x) with the basis φ of a family that is linear in its
+// parameters; what their papers say of x holds of φ(x) then, and d is the number
+// of parameters.
 type LinearOptions struct {
 	// Constants choose the confidence radius: "theory" is the formula of the
 	// baseline's paper, growing with t; "frozen" is its value at t = 1 for all
@@ -21,7 +25,7 @@ type LinearOptions struct {
 	Radius float64 `toml:"radius"`
 	// Intercept gives the utility a constant term, u = xᵀθ + b. The outside
 	// option has utility 0, so without it the model cannot say that customers
-	// buy much or little.
+	// buy much or little. A basis has its own or none: it takes no intercept.
 	Intercept bool `toml:"intercept"`
 	// Lambda is λ > 0, of the Gram matrix and of the penalty (λ/2)‖θ‖². For
 	// OFU-MNL+ 0 stands for the paper's.
@@ -39,6 +43,21 @@ func (o LinearOptions) check() error {
 		}
 	}
 	return nil
+}
+
+// basis returns the family of a learner of the problem: m, or where it is nil
+// the linear utilities of the features.
+func (o LinearOptions) basis(p Problem, m utility.LinearInParams) (utility.LinearInParams, error) {
+	if err := p.check(); err != nil {
+		return nil, err
+	}
+	if m == nil {
+		return utility.NewLinear(p.Features, o.Intercept), nil
+	}
+	if o.Intercept {
+		return nil, fmt.Errorf("intercept = true: the learner has a utility of its own, which has a constant term or none: leave intercept out")
+	}
+	return m, p.checkModel(m)
 }
 
 // radiusAt returns the confidence radius for round t, given its formula.
@@ -73,19 +92,20 @@ func selfNormalized(t float64, d, size int) float64 {
 }
 
 // linear is what the baselines of linear utilities share: rounds go to an
-// estimator as affine utilities with a = 0 and G = X.
+// estimator as affine utilities with a = 0 and G = φ(X), which is X without a
+// basis.
 type linear struct {
 	p      Problem
-	model  *utility.Linear
+	model  utility.LinearInParams
 	est    estimator
-	v      *gram.Matrix   // λI + Σ x xᵀ; nil where the learner has no use for it
+	v      *gram.Matrix   // λI + Σ φ(x) φ(x)ᵀ; nil where the learner has no use for it
 	rounds int            // observed so far, t − 1
 	policy vitrine.Policy // nil where it must be made again
 
 	kind string // of snapshots
 
-	x, g matrix // scratch: the offered items' features and gradients
-	a    []float64
+	tangent tangent // scratch
+	a       []float64
 }
 
 // regression returns the estimator of penalised maximum likelihood and the Gram
@@ -101,8 +121,10 @@ func (l *linear) Observe(r vitrine.Round) error {
 		return err
 	}
 	if s := r.Offer.Assortment; len(s) > 0 {
-		g := l.g.reshape(len(s), l.model.NumParams())
-		l.model.Gradients(g, l.est.Params(), l.x.rows(r.Context.Features, s))
+		g, err := l.tangent.basis(l.model, l.est.Params(), r)
+		if err != nil {
+			return err
+		}
 		l.a = grow(l.a, len(s))
 		clear(l.a)
 		if l.v != nil {

@@ -36,12 +36,16 @@ type OFU struct {
 	pool *indexPool
 }
 
-// NewOFU returns a learner at its first round.
-func NewOFU(p Problem, o OFUOptions) (*OFU, error) {
-	if err := p.check(); err != nil {
+// NewOFU returns a learner of linear utilities at its first round.
+func NewOFU(p Problem, o OFUOptions) (*OFU, error) { return NewOFUOn(p, nil, o) }
+
+// NewOFUOn returns a learner of the utilities wᵀφ(x) at its first round, where φ
+// is the basis of m; nil is [NewOFU].
+func NewOFUOn(p Problem, m utility.LinearInParams, o OFUOptions) (*OFU, error) {
+	model, err := o.basis(p, m)
+	if err != nil {
 		return nil, err
 	}
-	model := utility.NewLinear(p.Features, o.Intercept)
 	if o.Eta == 0 {
 		o.Eta = 0.5*math.Log(float64(p.Size+1)) + 2
 	}

@@ -154,13 +154,32 @@ func (t *tangent) of(m utility.Model, w []float64, x *mat.Dense) (*mat.Dense, er
 		if !(math.Abs(v) <= vitrine.LargestFeature) {
 			return nil, fmt.Errorf("utility of the item at position %d is %v: must be at most %v in size: scale the features", k, v, vitrine.LargestFeature)
 		}
+	}
+	return g, checkGradients(g)
+}
+
+// basis returns the gradients φ(x) of the offered items, which there must be, for
+// a family in which they do not depend on w. It reports the first number beyond
+// [vitrine.LargestFeature] in size, as an item with such a feature is reported.
+func (t *tangent) basis(m utility.LinearInParams, w []float64, r vitrine.Round) (*mat.Dense, error) {
+	s := r.Offer.Assortment
+	g := t.g.reshape(len(s), len(w))
+	m.Gradients(g, w, t.x.rows(r.Context.Features, s))
+	return g, checkGradients(g)
+}
+
+// checkGradients reports the first number of the gradients that is not one of
+// size at most [vitrine.LargestFeature].
+func checkGradients(g *mat.Dense) error {
+	n, _ := g.Dims()
+	for k := range n {
 		for _, v := range g.RawRowView(k) {
 			if !(math.Abs(v) <= vitrine.LargestFeature) {
-				return nil, fmt.Errorf("gradient of the item at position %d has %v: must be at most %v in size: scale the features", k, v, vitrine.LargestFeature)
+				return fmt.Errorf("gradient of the item at position %d has %v: must be at most %v in size: scale the features", k, v, vitrine.LargestFeature)
 			}
 		}
 	}
-	return g, nil
+	return nil
 }
 
 // matrix is a dense matrix whose storage is reused from shape to shape.

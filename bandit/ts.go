@@ -40,9 +40,14 @@ type TS struct {
 	pool *sync.Pool
 }
 
-// NewTS returns a learner at its first round.
-func NewTS(p Problem, o TSOptions) (*TS, error) {
-	if err := p.check(); err != nil {
+// NewTS returns a learner of linear utilities at its first round.
+func NewTS(p Problem, o TSOptions) (*TS, error) { return NewTSOn(p, nil, o) }
+
+// NewTSOn returns a learner of the utilities θᵀφ(x) at its first round, where φ
+// is the basis of m; nil is [NewTS].
+func NewTSOn(p Problem, m utility.LinearInParams, o TSOptions) (*TS, error) {
+	model, err := o.basis(p, m)
+	if err != nil {
 		return nil, err
 	}
 	if err := o.check(); err != nil {
@@ -55,7 +60,7 @@ func NewTS(p Problem, o TSOptions) (*TS, error) {
 		o.Samples = OptimisticSamples(p.Size)
 	}
 	l := &TS{o: o, pool: new(sync.Pool)}
-	l.p, l.model = p, utility.NewLinear(p.Features, o.Intercept)
+	l.p, l.model = p, model
 	l.kind = p.kind("ts-mnl", l.model, o)
 	l.est, l.v = regression(l.model.NumParams(), o.Lambda)
 	return l, nil
@@ -97,7 +102,7 @@ func (l *TS) freeze() vitrine.Policy {
 // sampling is TS-MNL's policy.
 type sampling struct {
 	p       Problem
-	model   *utility.Linear
+	model   utility.Model
 	mean    []float64     // θ̂, owned
 	root    *mat.TriDense // L with LLᵀ = V⁻¹, owned
 	radius  float64       // α

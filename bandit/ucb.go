@@ -26,16 +26,21 @@ type UCB struct {
 	pool *indexPool
 }
 
-// NewUCB returns a learner at its first round.
-func NewUCB(p Problem, o UCBOptions) (*UCB, error) {
-	if err := p.check(); err != nil {
+// NewUCB returns a learner of linear utilities at its first round.
+func NewUCB(p Problem, o UCBOptions) (*UCB, error) { return NewUCBOn(p, nil, o) }
+
+// NewUCBOn returns a learner of the utilities θᵀφ(x) at its first round, where φ
+// is the basis of m; nil is [NewUCB].
+func NewUCBOn(p Problem, m utility.LinearInParams, o UCBOptions) (*UCB, error) {
+	model, err := o.basis(p, m)
+	if err != nil {
 		return nil, err
 	}
 	if err := o.check(); err != nil {
 		return nil, err
 	}
 	l := &UCB{o: o, pool: new(indexPool)}
-	l.p, l.model = p, utility.NewLinear(p.Features, o.Intercept)
+	l.p, l.model = p, model
 	l.kind = p.kind("ucb-mnl", l.model, o)
 	l.est, l.v = regression(l.model.NumParams(), o.Lambda)
 	return l, nil

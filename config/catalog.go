@@ -42,9 +42,9 @@ var policies = []struct {
 }{
 	{Entry{"onl-mnl", "optimistic non-linear utilities, Algorithm 1 (Hwang, Kim and Oh 2025)"}, withUtility(bandit.DefaultONLOptions, bandit.NewONL)},
 	{Entry{"greedy", "onl-mnl without its bonus"}, withUtility(bandit.DefaultGreedyOptions, bandit.NewGreedy)},
-	{Entry{"ucb-mnl", "upper confidence bounds on linear utilities (Oh and Iyengar 2021)"}, withOptions(bandit.DefaultUCBOptions, bandit.NewUCB)},
-	{Entry{"ts-mnl", "Thompson sampling on linear utilities, optimistic (Oh and Iyengar 2019)"}, withOptions(bandit.DefaultTSOptions, bandit.NewTS)},
-	{Entry{"ofu-mnl-plus", "linear utilities, online mirror descent, confidence bounds (Lee and Oh 2024)"}, withOptions(bandit.DefaultOFUOptions, bandit.NewOFU)},
+	{Entry{"ucb-mnl", "upper confidence bounds on linear utilities (Oh and Iyengar 2021)"}, withBasis(bandit.DefaultUCBOptions, bandit.NewUCBOn)},
+	{Entry{"ts-mnl", "Thompson sampling on linear utilities, optimistic (Oh and Iyengar 2019)"}, withBasis(bandit.DefaultTSOptions, bandit.NewTSOn)},
+	{Entry{"ofu-mnl-plus", "linear utilities, online mirror descent, confidence bounds (Lee and Oh 2024)"}, withBasis(bandit.DefaultOFUOptions, bandit.NewOFUOn)},
 	{Entry{"eps-greedy-mnl", "ε-greedy with an offline or online regression oracle (Zhang and Luo 2024)"}, withUtility(bandit.DefaultEpsGreedyOptions, bandit.NewEpsGreedy)},
 	{Entry{"log-barrier-mnl", "draws from a distribution over all assortments (log barrier, Zhang and Luo 2024)"}, withUtility(bandit.DefaultLogBarrierOptions, bandit.NewLogBarrier)},
 	{Entry{"feel-good-ts", "Feel-Good Thompson sampling by a Langevin chain (Zhang 2022, Zhang and Luo 2024)"}, withUtility(bandit.DefaultFeelGoodOptions, bandit.NewFeelGood)},
@@ -344,21 +344,49 @@ func withExperts(s section, p bandit.Problem) (made[newLearner], error) {
 	}, nil
 }
 
-// withOptions is for learners that have their own utility.
-func withOptions[O any, L vitrine.Learner](defaults func() O, create func(bandit.Problem, O) (L, error)) func(section, bandit.Problem) (made[newLearner], error) {
+// withBasis is for learners of utilities that are linear in their parameters:
+// xᵀθ, unless the section has another family of the kind.
+func withBasis[O any, L vitrine.Learner](defaults func() O, create func(bandit.Problem, utility.LinearInParams, O) (L, error)) func(section, bandit.Problem) (made[newLearner], error) {
 	return func(s section, p bandit.Problem) (made[newLearner], error) {
-		o := defaults()
-		if err := s.bind(&o, head...); err != nil {
+		var basis, small utility.LinearInParams
+		settings := map[string]any{}
+		t, ok, err := s.table("utility")
+		if err != nil {
 			return made[newLearner]{}, err
 		}
-		if _, err := create(probe(p), o); err != nil {
+		if ok {
+			m, err := pick(t, utilities, p.Features)
+			if err != nil {
+				return made[newLearner]{}, err
+			}
+			if basis, ok = m.value.(utility.LinearInParams); !ok {
+				return made[newLearner]{}, t.errorf("kind", "kind = %s: is not linear in its parameters, and this policy learns only such utilities%s", literal(t.values["kind"]), hint("", linearFamilies()))
+			}
+			settings["utility"], small = m.settings, utility.NewLinear(1, false)
+		}
+		o := defaults()
+		if err := s.bind(&o, append([]string{"utility"}, head...)...); err != nil {
+			return made[newLearner]{}, err
+		}
+		if _, err := create(probe(p), small, o); err != nil {
 			return made[newLearner]{}, s.at(err)
 		}
 		return made[newLearner]{
-			func(env.Environment, *rand.Rand) (vitrine.Learner, error) { return learner(create(p, o)) },
-			merge(nil, o),
+			func(env.Environment, *rand.Rand) (vitrine.Learner, error) { return learner(create(p, basis, o)) },
+			merge(settings, o),
 		}, nil
 	}
+}
+
+// linearFamilies are the utilities that are linear in their parameters.
+func linearFamilies() (list []string) {
+	for _, u := range utilities {
+		m, err := u.build(section{doc: new(document), values: map[string]any{}}, 1)
+		if _, ok := m.value.(utility.LinearInParams); ok && err == nil {
+			list = append(list, u.Name)
+		}
+	}
+	return list
 }
 
 // probe is the problem with items of one feature. Options are checked where

@@ -70,6 +70,20 @@ func labels(t *testing.T, f *config.File, sel config.Selection) []string {
 	return list
 }
 
+// What a run is known by has the basis of a linear learner, and of one without a
+// basis it is what it was before there were any.
+func TestSettingsHaveTheBasis(t *testing.T) {
+	e := load(t, plainWorld+"[[policy]]\nname = \"ucb-mnl\"\n[[policy]]\nname = \"ucb-mnl\"\nlabel = \"quadratic\"\nutility = { kind = \"quadratic\" }\n")
+	plain := map[string]any{"name": "ucb-mnl", "constants": "theory", "radius": 0.0, "intercept": false, "lambda": 1.0}
+	if diff := cmp.Diff(plain, e.Policies[0].Settings); diff != "" {
+		t.Errorf("settings (-want +got):\n%s", diff)
+	}
+	plain["utility"] = map[string]any{"kind": "quadratic"}
+	if diff := cmp.Diff(plain, e.Policies[1].Settings); diff != "" {
+		t.Errorf("settings on a basis (-want +got):\n%s", diff)
+	}
+}
+
 func TestSelection(t *testing.T) {
 	text, err := experiments.Read("main-gaussian-realizable")
 	if err != nil {

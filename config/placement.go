@@ -63,6 +63,9 @@ func NewLearner(s decision.Spec) (vitrine.Learner, error) {
 	if values == nil {
 		values = map[string]any{}
 	}
+	if _, ok := given["utility"]; ok {
+		delete(values, "intercept") // the utility has a constant term or none
+	}
 	maps.Copy(values, given)
 	table := section{doc: &document{name: name, values: values}, values: values}
 	for _, key := range head[1:] {

@@ -68,6 +68,29 @@ func TestEveryPolicyServes(t *testing.T) {
 	}
 }
 
+// Learners of linear utilities take a basis, which brings its own constant term.
+func TestNewLearnerOnABasis(t *testing.T) {
+	p := bandit.Problem{Features: features, Size: size, Rounds: 100, Constraint: assortment.AtMost(size)}
+	have, err := config.NewLearner(specOf(`{"name":"ucb-mnl","lambda":3,"utility":{"kind":"quadratic"}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := bandit.DefaultUCBOptions()
+	o.Lambda = 3
+	want, err := bandit.NewUCBOn(p, utility.NewQuadratic(features), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(saved(t, want), saved(t, have)); diff != "" {
+		t.Errorf("the learner (-library +placement):\n%s", diff)
+	}
+	for _, name := range []string{"ts-mnl", "ofu-mnl-plus"} {
+		if _, err := config.NewLearner(specOf(`{"name":"` + name + `","utility":{"kind":"linear","intercept":true}}`)); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 func TestBadPolicies(t *testing.T) {
 	for text, want := range map[string]string{
 		``:                                  `EOF`,
@@ -87,10 +110,16 @@ func TestBadPolicies(t *testing.T) {
 		`{"name":"onl-mnl","warmup":100}`:   `onl-mnl: warmup = 100: must be less than rounds = 100`,
 		`{"name":"onl-mnl","warmup":1.5}`:   `onl-mnl: warmup = 1.5: wrong type: want an integer`,
 		`{"name":"onl-mnl","utility":3}`:    `onl-mnl: utility = 3: must be a table`,
-		`{"name":"onl-mnl","utility":{"kind":"mpl"}}`:               `onl-mnl: utility: kind = 'mpl': unknown: did you mean "mlp"?`,
-		`{"name":"onl-mnl","utility":{"kind":"mlp","hidden":[-1]}}`: `onl-mnl: utility: hidden = [-1]: widths must be from 1 to 10000`,
-		`{"name":"onl-mnl","utility":{"kind":"mlp","widths":[1]}}`:  `onl-mnl: utility: unknown key "widths"`,
-		`{"name":"ucb-mnl","name":"ucb-mnl"}`:                       `jsontext: duplicate object member name "name"`,
+		`{"name":"onl-mnl","utility":{"kind":"mpl"}}`:                        `onl-mnl: utility: kind = 'mpl': unknown: did you mean "mlp"?`,
+		`{"name":"onl-mnl","utility":{"kind":"mlp","hidden":[-1]}}`:          `onl-mnl: utility: hidden = [-1]: widths must be from 1 to 10000`,
+		`{"name":"onl-mnl","utility":{"kind":"mlp","widths":[1]}}`:           `onl-mnl: utility: unknown key "widths"`,
+		`{"name":"ucb-mnl","utility":{"kind":"mlp","hidden":[2]}}`:           `ucb-mnl: utility: kind = 'mlp': is not linear in its parameters, and this policy learns only such utilities: must be one of linear, quadratic`,
+		`{"name":"ts-mnl","utility":{"kind":"radial"}}`:                      `ts-mnl: utility: kind = 'radial': is not linear in its parameters`,
+		`{"name":"ofu-mnl-plus","utility":{"kind":"wide"}}`:                  `ofu-mnl-plus: utility: kind = 'wide': is not linear in its parameters`,
+		`{"name":"ucb-mnl","utility":{"kind":"qadratic"}}`:                   `ucb-mnl: utility: kind = 'qadratic': unknown: did you mean "quadratic"?`,
+		`{"name":"ucb-mnl","utility":{"kind":"quadratic"},"intercept":true}`: `ucb-mnl: intercept = true: the learner has a utility of its own, `,
+		`{"name":"ucb-mnl","utility":"quadratic"}`:                           `ucb-mnl: utility = 'quadratic': must be a table`,
+		`{"name":"ucb-mnl","name":"ucb-mnl"}`:                                `jsontext: duplicate object member name "name"`,
 	} {
 		_, err := config.NewLearner(specOf(text))
 		if err == nil || !strings.HasPrefix(err.Error(), want) {

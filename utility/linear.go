@@ -49,6 +49,9 @@ func (m *Linear) NumParams() int {
 	return m.d
 }
 
+// LinearInParams implements [LinearInParams], with φ(x) = x, or [x, 1].
+func (m *Linear) LinearInParams() {}
+
 // Init draws the initial parameters of PyTorch's nn.Linear, in the order of w:
 //
 //	θ, b ~ U(-1/√d, 1/√d)

@@ -53,6 +53,19 @@ func Linearize(m Model, u []float64, g *mat.Dense, w []float64, x *mat.Dense) {
 	m.Gradients(g, w, x)
 }
 
+// LinearInParams marks the families that are linear in their parameters,
+//
+//	f_w(x) = wᵀφ(x)    φ(x) = ∇_w f_w(x), the same for every w
+//
+// which learners of linear utilities can have in the place of xᵀθ: φ is their
+// basis. A family with f_0 ≠ 0 is none.
+type LinearInParams interface {
+	Model
+
+	// LinearInParams does nothing: having it is the statement.
+	LinearInParams()
+}
+
 // Offsets stores u_k − g_kᵀw in dst[k], where u and the rows g_k of g are the
 // utilities and gradients at w: the a of the affine utilities a + Gw that touch
 // f_w there. dst may be u.

@@ -38,6 +38,10 @@ func (m *Quadratic) NumFeatures() int { return m.d }
 // NumParams returns d_w = (d+1)(d+2)/2.
 func (m *Quadratic) NumParams() int { return (m.d + 1) * (m.d + 2) / 2 }
 
+// LinearInParams implements [LinearInParams]: φ(x) are the monomials of x up to
+// degree 2.
+func (m *Quadratic) LinearInParams() {}
+
 // Precisions implements [Prior].
 func (m *Quadratic) Precisions(dst []float64) {
 	checkParams(m, dst)

@@ -123,3 +123,35 @@ func checkBackpropagate(m utility.Model) error {
 	}
 	return nil
 }
+
+// checkLinearInParams requires of a model that says it is linear in its
+// parameters that ∇f is the same at every w, and f = wᵀ∇f.
+func checkLinearInParams(m utility.Model) error {
+	if _, ok := m.(utility.LinearInParams); !ok {
+		return nil
+	}
+	const items, tolerance = 20, 1e-12
+	w, x := draw(m, items)
+	_, at := evaluate(m, w, x)
+	for _, scale := range []float64{0, -3, 100} {
+		v := slices.Clone(w)
+		for j := range v {
+			v[j] *= scale * float64(j+1)
+		}
+		u, g := evaluate(m, v, x)
+		if !mat.Equal(g, at) {
+			return fmt.Errorf("the gradients depend on w: the model is not linear in its parameters")
+		}
+		for i, got := range u {
+			want, size := 0.0, 0.0
+			for j, c := range v {
+				want += c * g.At(i, j)
+				size += math.Abs(c * g.At(i, j))
+			}
+			if !(math.Abs(got-want) <= tolerance*size) {
+				return fmt.Errorf("item %d: utility %v, and wᵀ∇f = %v: the model is not linear in its parameters", i, got, want)
+			}
+		}
+	}
+	return nil
+}

@@ -20,6 +20,7 @@ var checks = []struct {
 	{"GradientsAreDerivatives", checkGradients},
 	{"LinearizeIsUtilitiesAndGradients", checkLinearize},
 	{"BackpropagateIsGradientsTimesCotangent", checkBackpropagate},
+	{"LinearInParamsIsTrue", checkLinearInParams},
 	{"BatchIsSingleItems", checkBatch},
 	{"ViewsAreAccepted", checkViews},
 	{"ArgumentsAreKept", checkArguments},
@@ -29,7 +30,8 @@ var checks = []struct {
 }
 
 // TestModel tests that m keeps the contract of [utility.Model], and those of
-// [utility.Linearizer] and [utility.Backpropagator] where it implements them:
+// [utility.Linearizer], [utility.Backpropagator] and [utility.LinearInParams]
+// where it implements them:
 //
 //   - Init fills w, repeatably, with finite numbers from rng;
 //   - Gradients agree with central differences of Utilities, to 1e-7 of the
@@ -37,6 +39,8 @@ var checks = []struct {
 //     step sizes disagree, are left out, and may not be more than a tenth;
 //   - Linearize agrees with Utilities and Gradients exactly, Backpropagate
 //     with Gᵀc to 1e-12 of Σ_i |g_ij c_i|;
+//   - a model that says it is linear in its parameters has gradients that do not
+//     depend on w, and Utilities that are wᵀ∇f, to 1e-12 of Σ_j |w_j g_ij|;
 //   - an item's results are the same alone and in a batch, bit for bit;
 //   - views with a stride are accepted, and the arguments left as they were;
 //   - wrong lengths and shapes panic;

@@ -48,6 +48,16 @@ func TestBatteryFindsFlaws(t *testing.T) {
 				return l
 			}},
 			"BackpropagateIsGradientsTimesCotangent: 1 items: entry 0 is NaN"},
+		{"a network says it is linear", claims{flawed{MLP: sound}},
+			"LinearInParamsIsTrue: the gradients depend on w"},
+		{"a line with a constant says it is linear", claims{flawed{MLP: sound,
+			utilities: func(u, _ []float64, x *mat.Dense) {
+				for i := range u {
+					u[i] = 1
+				}
+			},
+			gradients: func(g *mat.Dense, _ []float64, _ *mat.Dense) { g.Zero() }}},
+			"LinearInParamsIsTrue: item 0: utility 1, and wᵀ∇f = 0"},
 		{"utilities depend on the batch", flawed{MLP: sound,
 			utilities: func(u, w []float64, x *mat.Dense) {
 				sound.Utilities(u, w, x)
@@ -107,6 +117,11 @@ type flawed struct {
 	linearize     func(u []float64, g *mat.Dense, w []float64, x *mat.Dense)
 	backpropagate func(dst, w []float64, x *mat.Dense, loss func(cotangent, u []float64) float64) float64
 }
+
+// claims is a model that says it is linear in its parameters.
+type claims struct{ flawed }
+
+func (claims) LinearInParams() {}
 
 func (m flawed) Init(w []float64, rng *rand.Rand) {
 	if m.init != nil {

@@ -1,0 +1,206 @@
+package bandit
+
+import (
+	"bytes"
+	"encoding"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"vitrine"
+	"vitrine/utility"
+	"vitrine/utility/utilitytest"
+)
+
+// hinges is a basis of a user: (1, x_j, max(x_j, 0)).
+type hinges struct{ d int }
+
+func (hinges) LinearInParams()    {}
+func (hinges) String() string     { return "hinges" }
+func (h hinges) NumFeatures() int { return h.d }
+func (h hinges) NumParams() int   { return 1 + 2*h.d }
+
+func (h hinges) Init(w []float64, rng *rand.Rand) {
+	utility.NewLinear(h.NumParams(), false).Init(w, rng)
+}
+
+func (h hinges) Utilities(dst, w []float64, x *mat.Dense) {
+	if n, d := x.Dims(); len(dst) != n || d != h.d || len(w) != h.NumParams() {
+		panic("shape")
+	}
+	for i := range dst {
+		dst[i] = w[0]
+		for j, v := range x.RawRowView(i) {
+			dst[i] += w[1+2*j]*v + w[2+2*j]*max(v, 0)
+		}
+	}
+}
+
+func (h hinges) Gradients(dst *mat.Dense, w []float64, x *mat.Dense) {
+	n, d := x.Dims()
+	if r, c := dst.Dims(); r != n || d != h.d || c != h.NumParams() || len(w) != c {
+		panic("shape")
+	}
+	for i := range n {
+		g := dst.RawRowView(i)
+		g[0] = 1
+		for j, v := range x.RawRowView(i) {
+			g[1+2*j], g[2+2*j] = v, max(v, 0)
+		}
+	}
+}
+
+// on are the learners that take a basis; those of nil have none.
+var on = map[string]func(p Problem, m utility.LinearInParams) (vitrine.Learner, error){
+	"ucb-mnl": func(p Problem, m utility.LinearInParams) (vitrine.Learner, error) {
+		return NewUCBOn(p, m, UCBOptions{LinearOptions{Constants: "theory", Lambda: 2}})
+	},
+	"ts-mnl": func(p Problem, m utility.LinearInParams) (vitrine.Learner, error) {
+		return NewTSOn(p, m, TSOptions{LinearOptions: LinearOptions{Constants: "theory", Lambda: 2}})
+	},
+	"ofu-mnl-plus": func(p Problem, m utility.LinearInParams) (vitrine.Learner, error) {
+		return NewOFUOn(p, m, DefaultOFUOptions())
+	},
+}
+
+// expanded returns the round whose features are the basis.
+func expanded(m utility.LinearInParams, r vitrine.Round) vitrine.Round {
+	n, w := r.Context.NumItems(), make([]float64, m.NumParams())
+	g := mat.NewDense(n, len(w), nil)
+	m.Gradients(g, w, r.Context.Features)
+	x := *r.Context
+	x.Features = g
+	r.Context = &x
+	return r
+}
+
+// A learner of the basis φ is the linear learner of the items φ(x), with the
+// radius and the λ of their number of features.
+func TestABasisIsLinearInItsFeatures(t *testing.T) {
+	for name, learner := range on {
+		for _, m := range []utility.LinearInParams{utility.NewQuadratic(paperFeatures), hinges{paperFeatures}, utility.NewLinear(paperFeatures, true)} {
+			p := paperProblem()
+			q := p
+			q.Features = m.NumParams()
+			have, err := learner(p, m)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, err := learner(q, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range linearHistory(t, 60) {
+				observeAll(t, have, []vitrine.Round{r})
+				observeAll(t, want, []vitrine.Round{expanded(m, r)})
+			}
+			x := paperContext(7)
+			wide := expanded(m, vitrine.Round{Context: x}).Context
+			got, ref := indexOf(have, x), indexOf(want, wide)
+			for i := range got {
+				wantNear(t, name, got[i], ref[i], 1e-9)
+			}
+		}
+	}
+}
+
+// indexOf returns the optimistic or sampled utilities of a learner's policy.
+func indexOf(l vitrine.Learner, x *vitrine.Context) []float64 {
+	switch pi := l.Policy().(type) {
+	case *optimistic:
+		return pi.index(new(indexScratch), x)
+	case *sampling:
+		return pi.index(new(samplingScratch), x, newRand())
+	}
+	panic("a policy without an index")
+}
+
+func TestTheBasisOfTheTestIsOne(t *testing.T) { utilitytest.TestModel(t, hinges{2}) }
+
+// A snapshot is of its basis, and that of a learner without one is what it was
+// before there were any.
+func TestSnapshotsAreOfTheirBasis(t *testing.T) {
+	p := paperProblem()
+	for name, learner := range on {
+		linear, err := learner(p, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plain, err := linear.(encoding.BinaryMarshaler).MarshalBinary()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range []utility.LinearInParams{utility.NewQuadratic(paperFeatures), hinges{paperFeatures}} {
+			l, err := learner(p, m)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := l.(encoding.BinaryUnmarshaler).UnmarshalBinary(plain); err == nil {
+				t.Errorf("%s on %v takes the snapshot of the linear learner", name, m)
+			}
+			data, err := l.(encoding.BinaryMarshaler).MarshalBinary()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := linear.(encoding.BinaryUnmarshaler).UnmarshalBinary(data); err == nil {
+				t.Errorf("%s takes the snapshot of a learner on %v", name, m)
+			}
+		}
+	}
+	l, err := NewUCB(p, DefaultUCBOptions())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "ucb-mnl d=3 K=3 T=120 linear {LinearOptions:{Constants:theory Radius:0 Intercept:false Lambda:1}}"; l.kind != want {
+		t.Errorf("snapshots are called %q, and were %q", l.kind, want)
+	}
+}
+
+func TestBasesAreChecked(t *testing.T) {
+	p := paperProblem()
+	for name, learner := range on {
+		if _, err := learner(p, utility.NewQuadratic(5)); err == nil || !strings.Contains(err.Error(), "the utility is of 5 features") {
+			t.Errorf("%s: a basis of other features: %v", name, err)
+		}
+		if _, err := learner(Problem{}, utility.NewQuadratic(5)); err == nil || !strings.Contains(err.Error(), "features = 0") {
+			t.Errorf("%s: no problem: %v", name, err)
+		}
+	}
+	o := DefaultUCBOptions()
+	o.Intercept = true
+	if _, err := NewUCBOn(p, utility.NewQuadratic(paperFeatures), o); err == nil || !strings.HasPrefix(err.Error(), "intercept = true: the learner has a utility of its own,") {
+		t.Errorf("an intercept beside a basis: %v", err)
+	}
+}
+
+// A legal feature whose product is beyond the bound is refused by its number, and
+// the learner stays what it was.
+func TestLargeGradientsOfABasisAreRefused(t *testing.T) {
+	for name, learner := range on {
+		l, err := learner(paperProblem(), utility.NewQuadratic(paperFeatures))
+		if err != nil {
+			t.Fatal(err)
+		}
+		history := linearHistory(t, 5)
+		observeAll(t, l, history[:4])
+		before, err := l.(encoding.BinaryMarshaler).MarshalBinary()
+		if err != nil {
+			t.Fatal(err)
+		}
+		bad := history[4]
+		bad.Context = &vitrine.Context{Features: mat.DenseCopyOf(bad.Context.Features)}
+		bad.Context.Features.Set(bad.Offer.Assortment[0], 1, 101)
+		if err := l.Observe(bad); err == nil || !strings.Contains(err.Error(), "gradient of the item at position 0 has 10201: must be at most 10000 in size: scale the features") {
+			t.Errorf("%s: error %v", name, err)
+		}
+		after, err := l.(encoding.BinaryMarshaler).MarshalBinary()
+		if err != nil || !bytes.Equal(before, after) {
+			t.Errorf("%s: a round that was refused changed the learner", name)
+		}
+		if err := l.Observe(history[4]); err != nil {
+			t.Error(err)
+		}
+	}
+}
