@@ -74,6 +74,10 @@ var (
 	ErrTooLarge = errors.New("eventlog: entries are too large for one append")
 	// ErrFenced is of a writer after another one has taken the log over.
 	ErrFenced = errors.New("eventlog: another writer has taken the log over")
+	// ErrAlive is returned when a log is opened while another process writes it.
+	ErrAlive = errors.New("eventlog: another process writes the log")
+	// ErrLost is returned by a writer whose log was moved or removed.
+	ErrLost = errors.New("eventlog: the log is not where it was opened")
 	// ErrReopen is of a writer that does not know where the log ends.
 	ErrReopen = errors.New("eventlog: the log must be opened again")
 	// ErrUnknown is of an append given up while it was under way.

@@ -54,9 +54,9 @@ func (c checkCmd) Run(ctx context.Context, t terminal) (err error) {
 	case 0:
 		return nil
 	case 1:
-		return fmt.Errorf("%s has a fault", c.Log)
+		return fmt.Errorf("%s has a fault", log.name)
 	}
-	return fmt.Errorf("%s has %d faults", c.Log, k.faults)
+	return fmt.Errorf("%s has %d faults", log.name, k.faults)
 }
 
 // check is the checking of a log.

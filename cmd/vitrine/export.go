@@ -68,7 +68,7 @@ func (c exportCmd) Run(ctx context.Context, t terminal) (err error) {
 		return err
 	}
 	if c.Placement != "" && !x.names[c.Placement] {
-		return fmt.Errorf("%s has no placement %q%s", c.Log, c.Placement, theseAre(slices.Sorted(maps.Keys(x.names))))
+		return fmt.Errorf("%s has no placement %q%s", log.name, c.Placement, theseAre(slices.Sorted(maps.Keys(x.names))))
 	}
 	return nil
 }

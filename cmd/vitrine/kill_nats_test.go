@@ -171,7 +171,7 @@ func servedFrom(t *testing.T, nats *external) *busy {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Data, s.Log, s.patience = t.TempDir(), nats.url(), time.Second
+	s.Data, s.Log.URL, s.patience = t.TempDir(), nats.url(), time.Second
 	return served(t, s)
 }
 
@@ -255,9 +255,10 @@ func TestLogIsTakenOver(t *testing.T) {
 	t.Parallel()
 	nats := startNATS(t)
 	v := servedFrom(t, nats)
-	heir, err := natslog.Open(t.Context(), natslog.Options{URL: nats.url()})
+	o := natslog.Options{URL: nats.url(), TakeOver: true}
+	heir, err := natslog.Open(t.Context(), o)
 	for errors.Is(err, eventlog.ErrFenced) { // the service has written between its reading the end and its taking over
-		heir, err = natslog.Open(t.Context(), natslog.Options{URL: nats.url()})
+		heir, err = natslog.Open(t.Context(), o)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -267,6 +268,30 @@ func TestLogIsTakenOver(t *testing.T) {
 	if _, reopened := v.log.line(reopening); reopened {
 		t.Error("the log is opened again")
 	}
+}
+
+// A second service does not take the log of one that is alive, but by request. The first one ends then, though nobody asks
+// it for anything, and writes no snapshot.
+func TestSecondService(t *testing.T) {
+	t.Parallel()
+	nats := startNATS(t)
+	first := servedFrom(t, nats)
+	first.leave()
+	file, data := serviceFile(t, fmt.Sprintf("[log]\nurl = %q\n", nats.url()))
+	if said, code := command(t, "serve", "--config", file); code != 1 || !strings.Contains(said, fmt.Sprint("process ", os.Getpid())) || !strings.Contains(said, "--take-over") {
+		t.Errorf("exit status %d, want 1 and the process that writes the log:\n%s", code, said)
+	}
+	if said, code := command(t, "serve", "--data", data, "--take-over"); code != 2 {
+		t.Errorf("--take-over of a directory: exit status %d\n%s", code, said)
+	}
+	second := launch(t, exec.Command("vitrine", "serve", "--config", file, "--take-over"), isListening)
+	second.listening(t)
+	if err := <-first.ended; !errors.Is(err, eventlog.ErrFenced) {
+		t.Errorf("the first service ended with %v, want ErrFenced", err)
+	}
+	second.stop(t)
+	decisions, _ := readLog(t, natslog.Options{URL: nats.url()})
+	first.isIn(decisions)
 }
 
 // ends waits until the service has ended by itself, with an error that is wanted.

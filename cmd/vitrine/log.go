@@ -21,7 +21,7 @@ import (
 
 // logArg is the log that a command reads.
 type logArg struct {
-	Log  string `arg:"" help:"The data directory of the service, the log in it, or nats://host:4222."`
+	Log  string `arg:"" help:"The data directory of the service, the log in it, nats://host:4222, or the configuration file of the service."`
 	Data string `placeholder:"DIR" help:"Of a log on a server: the data directory, where the snapshots are."`
 }
 
@@ -41,17 +41,20 @@ type logReader struct {
 // open opens a log for reading. Its errors speak of the log, not of the copy.
 func (a logArg) open(ctx context.Context, t terminal) (_ *logReader, err error) {
 	r := &logReader{name: a.Log}
+	o, err := r.source(a)
+	if err != nil {
+		return nil, err
+	}
 	defer func() {
 		if err != nil {
 			err = errors.Join(r.explain(err), r.close())
 		}
 	}()
-	o := natslog.Options{URL: a.Log, ReadOnly: true}
-	if strings.Contains(a.Log, "://") {
+	if o.ReadOnly = true; o.URL != "" {
 		err = r.readSnapshots(a.Data)
 	} else {
 		err = r.copy(ctx, t)
-		o.Dir, o.URL = r.scratch, ""
+		o.Dir = r.scratch
 	}
 	if err != nil {
 		return nil, err
@@ -75,6 +78,27 @@ func (a logArg) open(ctx context.Context, t terminal) (_ *logReader, err error) 
 	}
 	r.Extent, err = r.Store.Extent(ctx)
 	return r, err
+}
+
+// source returns the options of a log on external servers, none of one in a directory.
+func (r *logReader) source(a logArg) (natslog.Options, error) {
+	if strings.Contains(a.Log, "://") {
+		hosts, _, err := natslog.SplitURL(a.Log)
+		r.name = hosts
+		return natslog.Options{URL: a.Log}, err
+	}
+	if !strings.HasSuffix(a.Log, ".toml") {
+		return natslog.Options{}, nil
+	}
+	s, err := readService(a.Log)
+	if err != nil {
+		return natslog.Options{}, err
+	}
+	if s.Log.URL == "" {
+		r.name = s.Data
+		return natslog.Options{}, nil
+	}
+	return s.Log.options()
 }
 
 // copy copies the log to a directory of its own.

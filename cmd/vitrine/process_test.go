@@ -124,13 +124,16 @@ func serviceFile(t *testing.T, more string) (file, data string) {
 // serve starts vitrine serve.
 func serve(t *testing.T, file string) *process {
 	t.Helper()
-	return launch(t, exec.Command("vitrine", "serve", "--config", file), func(text []byte) string {
-		var line struct{ Msg, Address string }
-		if json.Unmarshal(text, &line) != nil || line.Msg != "listening" {
-			return ""
-		}
-		return "http://" + line.Address
-	})
+	return launch(t, exec.Command("vitrine", "serve", "--config", file), isListening)
+}
+
+// isListening reads the address from a line of a service's log.
+func isListening(text []byte) string {
+	var line struct{ Msg, Address string }
+	if json.Unmarshal(text, &line) != nil || line.Msg != "listening" {
+		return ""
+	}
+	return "http://" + line.Address
 }
 
 // command gives vitrine arguments, and returns what it prints and its exit status.

@@ -53,7 +53,7 @@ func (c replayCmd) Run(ctx context.Context, t terminal) (err error) {
 	var base *snapshotFile
 	if log.First > 1 {
 		if base, r.base = log.base(); base == nil {
-			return fmt.Errorf("%s cannot be replayed: entries before %d were removed, and no snapshot has them", c.Log, log.First)
+			return fmt.Errorf("%s cannot be replayed: entries before %d were removed, and no snapshot has them", log.name, log.First)
 		}
 		r.state = base.data
 		fmt.Fprintf(t.out, "%s: the replay begins with it, after entry %d\n", base.path, r.base)
@@ -68,7 +68,7 @@ func (c replayCmd) Run(ctx context.Context, t terminal) (err error) {
 		return err
 	}
 	if r.different > 0 {
-		return fmt.Errorf("%s: %d of %d snapshots cannot be of this log", c.Log, r.different, r.compared)
+		return fmt.Errorf("%s: %d of %d snapshots cannot be of this log", log.name, r.different, r.compared)
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -20,10 +21,12 @@ import (
 )
 
 type serveCmd struct {
-	Config string `placeholder:"FILE" help:"TOML file: listen, data, log, keys, [tls], [limits], [timeouts], [snapshots], [retention]."`
+	Config string `placeholder:"FILE" help:"TOML file: listen, data, keys, [log], [tls], [limits], [timeouts], [snapshots], [retention]."`
 	Listen string `placeholder:"ADDRESS" help:"Where to listen (127.0.0.1:8080). Elsewhere than on loopback only with keys."`
 	Demo   bool   `help:"Simulated shoppers, in a directory that is thrown away unless --data names one."`
 	Data   string `placeholder:"DIR" help:"Where the log and the snapshots are (vitrine-data)."`
+
+	TakeOver bool `help:"Take a log on external servers from another service that is alive; that one ends."`
 }
 
 func (serveCmd) Help() string {
@@ -41,6 +44,9 @@ func (c serveCmd) Run(ctx context.Context, t terminal) (err error) {
 	}
 	if c.Data != "" {
 		s.Data = c.Data
+	}
+	if s.takeOver = c.TakeOver; s.takeOver && s.Log.URL == "" {
+		return usageError{errors.New("--take-over: the log is in a directory, which one process has at a time: stop that process")}
 	}
 	if s.demo = c.Demo; s.demo && (s.Keys != "" || s.TLS.Key != "") {
 		return usageError{errors.New("--demo: its shoppers have no API key and no TLS: leave keys and [tls] out")}
@@ -69,6 +75,7 @@ func (s *service) run(ctx context.Context, logger *slog.Logger) (err error) {
 	if err := os.MkdirAll(s.Data, 0o700); err != nil {
 		return err
 	}
+	s.process = rand.Text()
 	known, begun, pause := uint64(0), false, leastPause
 	for {
 		last, served, err := s.live(ctx, keys, known, logger)
@@ -94,17 +101,22 @@ const (
 	largestPause = 30 * time.Second
 )
 
-// mends tells whether an error of opening a log again may go away by itself. A log that another service has
-// taken over, or that has lost entries, is for its operator.
+// mends reports whether an error of opening a log again may go away by itself. A log that another service has
+// taken over, that was moved, or that has lost entries is for its operator.
 func mends(err error) bool {
+	for _, final := range []error{eventlog.ErrFenced, eventlog.ErrAlive, eventlog.ErrLost, eventlog.ErrBeyond} {
+		if errors.Is(err, final) {
+			return false
+		}
+	}
 	var damage *eventlog.DamageError
-	return err != nil && !errors.Is(err, eventlog.ErrFenced) && !errors.Is(err, eventlog.ErrBeyond) && !errors.As(err, &damage)
+	return err != nil && !errors.As(err, &damage)
 }
 
 // live is the service from an opening of its log to the closing. Entries up to known were in the log before. It returns
 // the last entry at its end, and whether it has come to serve.
 func (s *service) live(ctx context.Context, keys *server.Keys, known uint64, logger *slog.Logger) (last uint64, served bool, err error) {
-	keeping, stop := context.WithCancel(ctx)
+	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	var beside sync.WaitGroup
 	listen, options := s.listen(), server.Options{Keys: keys, Feed: new(server.Feed), Limits: s.limits(), Logger: logger, Version: version}
@@ -112,7 +124,7 @@ func (s *service) live(ctx context.Context, keys *server.Keys, known uint64, log
 		s.Listen, served = a.String(), true // the next life listens there, too
 		logger.Info("listening", "address", a.String(), "data", s.Data)
 		if s.demo {
-			beside.Go(func() { demonstrate(keeping, "http://"+a.String(), logger) })
+			beside.Go(func() { demonstrate(ctx, "http://"+a.String(), logger) })
 		}
 	}
 	socket, err := server.Bind(ctx, listen, options) // what is wrong with it is known before a long replay
@@ -125,6 +137,7 @@ func (s *service) live(ctx context.Context, keys *server.Keys, known uint64, log
 		return 0, false, err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
+	s.takeOver = false // only the first time: from then on the log is this service's, or lost
 	if err := replace.Clean(s.snapshot()); err != nil {
 		return 0, false, err
 	}
@@ -150,11 +163,22 @@ func (s *service) live(ctx context.Context, keys *server.Keys, known uint64, log
 		return 0, false, err
 	}
 	options.Engine, options.Log = engine, store
-	k := keeper{engine: engine, path: s.snapshot(), retention: limits, logger: logger}
-	beside.Go(func() { k.run(keeping, s.Snapshots.Every.Duration, s.Snapshots.KeepEvery.Duration) })
+	k := keeper{engine: engine, log: store, path: s.snapshot(), retention: limits, logger: logger}
+	beside.Go(func() { k.run(ctx, s.Snapshots.Every.Duration, s.Snapshots.KeepEvery.Duration) })
+	beside.Go(func() {
+		select {
+		case <-store.Lost():
+			logger.Error("the log is lost: nothing more is decided", "cause", store.Loss().Error())
+			stop()
+		case <-ctx.Done():
+		}
+	})
 	err = server.New(options).Serve(ctx, socket)
 	stop()
 	beside.Wait()
+	if loss := store.Loss(); loss != nil {
+		return engine.Sequence(), served, loss
+	}
 	if !errors.Is(err, decision.ErrStopped) {
 		k.last()
 	}
@@ -162,12 +186,25 @@ func (s *service) live(ctx context.Context, keys *server.Keys, known uint64, log
 	return engine.Sequence(), served, err
 }
 
-func (s *service) openLog(ctx context.Context, logger *slog.Logger) (shrinkable, error) {
-	o := natslog.Options{Dir: filepath.Join(s.Data, logName), Patience: s.patience, Logger: logger}
-	if s.Log != "" {
-		o.Dir, o.URL = "", s.Log
+func (s *service) openLog(ctx context.Context, logger *slog.Logger) (*natslog.Store, error) {
+	o, err := s.logOptions()
+	if err != nil {
+		return nil, err
 	}
-	return natslog.Open(ctx, o)
+	o.Patience, o.Logger, o.Process, o.TakeOver = s.patience, logger, s.process, s.takeOver
+	store, err := natslog.Open(ctx, o)
+	if errors.Is(err, eventlog.ErrAlive) {
+		return nil, hinted{err, "stop it, or start with --take-over, which ends it"}
+	}
+	return store, err
+}
+
+// logOptions are those of the log in the data directory, or on external servers.
+func (s *service) logOptions() (natslog.Options, error) {
+	if s.Log.URL == "" {
+		return natslog.Options{Dir: filepath.Join(s.Data, logName)}, nil
+	}
+	return s.Log.options()
 }
 
 func (s *service) snapshot() string { return filepath.Join(s.Data, snapshotName) }
@@ -208,6 +245,7 @@ func (s *service) openEngine(ctx context.Context, store eventlog.Store, feed *se
 // back to.
 type keeper struct {
 	engine    *decision.Engine
+	log       *natslog.Store
 	path      string
 	retention *retention
 	logger    *slog.Logger
@@ -246,6 +284,9 @@ func (k *keeper) write(ctx context.Context) {
 		return
 	}
 	data, upTo, err := k.engine.Snapshot(ctx)
+	if err == nil {
+		err = k.log.Loss() // the directory may be another log's by now
+	}
 	if err == nil {
 		err = replace.File(k.path, data)
 	}

@@ -21,7 +21,7 @@ import (
 type service struct {
 	Listen   string     `toml:"listen"`
 	Data     string     `toml:"data"`
-	Log      string     `toml:"log"`  // nats://host:4222; "" is a log in Data
+	Log      logSource  `toml:"log"`
 	Keys     string     `toml:"keys"` // a file of API keys
 	LogLevel slog.Level `toml:"log_level"`
 	TLS      struct {
@@ -54,6 +54,8 @@ type service struct {
 	} `toml:"retention"`
 
 	demo     bool
+	takeOver bool          // the log, from a process that is alive
+	process  string        // names this process among those that write the log
 	patience time.Duration // with the log; 0 is natslog's
 }
 
@@ -106,7 +108,7 @@ func readService(path string) (*service, error) {
 	if err := s.parse(text); err != nil {
 		return nil, fmt.Errorf("%s:%w", path, err)
 	}
-	for _, p := range []*string{&s.Data, &s.Keys, &s.TLS.Certificate, &s.TLS.Key} {
+	for _, p := range append(s.Log.files(), &s.Data, &s.Keys, &s.TLS.Certificate, &s.TLS.Key) {
 		if *p != "" && !filepath.IsAbs(*p) {
 			*p = filepath.Join(filepath.Dir(path), *p)
 		}
@@ -146,7 +148,7 @@ func (s *service) parse(text []byte) error {
 	if (s.TLS.Certificate == "") != (s.TLS.Key == "") {
 		return errors.New(" [tls] needs both certificate and key")
 	}
-	return nil
+	return s.Log.check()
 }
 
 func (s *service) limits() server.Limits {

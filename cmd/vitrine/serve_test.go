@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -17,9 +18,13 @@ import (
 	"testing"
 	"time"
 
+	natsserver "github.com/nats-io/nats-server/v2/server"
+
 	"vitrine/config"
 	"vitrine/decision"
+	"vitrine/eventlog"
 	"vitrine/eventlog/memlog"
+	"vitrine/eventlog/natslog"
 	"vitrine/server"
 )
 
@@ -165,6 +170,30 @@ func TestServeRestarts(t *testing.T) {
 	}
 }
 
+// The data directory is moved under a service, and another one begins at its place: the first decides nothing more and
+// writes nothing there.
+func TestDirectoryIsMoved(t *testing.T) {
+	t.Parallel()
+	s, err := readService("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Data = filepath.Join(t.TempDir(), "data")
+	first := served(t, s)
+	if err := os.Rename(s.Data, s.Data+"-moved"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(s.Data, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	first.ends(func(err error) bool { return errors.Is(err, eventlog.ErrLost) && strings.Contains(err.Error(), s.Data) })
+	if left, err := os.ReadDir(s.Data); err != nil || len(left) > 0 {
+		t.Errorf("%v, %v are in the new directory", left, err)
+	}
+	decisions, _ := readLog(t, natslog.Options{Dir: filepath.Join(s.Data+"-moved", logName)})
+	first.isIn(decisions)
+}
+
 func TestServiceFile(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "service.toml")
@@ -188,7 +217,7 @@ snapshots = {every = "1m", keep_every = "2m"}
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.Data != filepath.Join(dir, "d") || s.Keys != filepath.Join(dir, "k.toml") || s.TLS.Certificate != "/c.pem" || s.TLS.Key != filepath.Join(dir, "p.pem") || s.LogLevel != slog.LevelDebug {
+	if s.Log.URL != "nats://host:4222" || s.Data != filepath.Join(dir, "d") || s.Keys != filepath.Join(dir, "k.toml") || s.TLS.Certificate != "/c.pem" || s.TLS.Key != filepath.Join(dir, "p.pem") || s.LogLevel != slog.LevelDebug {
 		t.Errorf("%+v", s)
 	}
 	if got, want := s.limits(), (server.Limits{Body: 1, Concurrent: 2, Rate: 3, Burst: 4, Subscribers: 5, Answer: 6e9, Connections: 7}); got != want {
@@ -206,7 +235,7 @@ func TestServiceFileOfTheDocs(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, text, _ := strings.Cut(string(page), "\n    listen = ")
-	text, rest, _ := strings.Cut("listen = "+text, "\n\nA file of keys")
+	text, rest, _ := strings.Cut("listen = "+text, "\n\nThe log on external servers")
 	got := new(service)
 	if err := got.parse([]byte(text)); err != nil {
 		t.Fatal(err)
@@ -231,16 +260,23 @@ func TestServiceFileOfTheDocs(t *testing.T) {
 
 func TestBadServiceFile(t *testing.T) {
 	for text, want := range map[string]string{
-		"listen = 3":                      "1: ",
-		"[limits]\nrates = 1":             "2: unknown key \"limits.rates\"",
-		"limits = {rate = nan}":           " limits.rate = NaN: must be from 0",
-		"limits = {rate = inf}":           " limits.rate = +Inf: must be from 0",
-		"limits = {rate = -1.5}":          " limits.rate = -1.5: must be from 0",
-		"limits = {concurrent = -1}":      " limits.concurrent = -1: must be from 0",
-		"limits = {concurrent = 1e3}":     "1: ",
-		"limits = {body = 9999999999999}": " limits.body = 9.999999999999e+12: must be from 0",
-		"limits = {answer = \"0s\"}":      "1: ",
-		"tls = {key = \"k.pem\"}":         " [tls] needs both certificate and key",
+		"listen = 3":                                       "1: ",
+		"[limits]\nrates = 1":                              "2: unknown key \"limits.rates\"",
+		"limits = {rate = nan}":                            " limits.rate = NaN: must be from 0",
+		"limits = {rate = inf}":                            " limits.rate = +Inf: must be from 0",
+		"limits = {rate = -1.5}":                           " limits.rate = -1.5: must be from 0",
+		"limits = {concurrent = -1}":                       " limits.concurrent = -1: must be from 0",
+		"limits = {concurrent = 1e3}":                      "1: ",
+		"limits = {body = 9999999999999}":                  " limits.body = 9.999999999999e+12: must be from 0",
+		"limits = {answer = \"0s\"}":                       "1: ",
+		"tls = {key = \"k.pem\"}":                          " [tls] needs both certificate and key",
+		"log = \"nats://u:p@:x%\"":                         " log.url: ",
+		"[log]\nurls = \"nats://h\"":                       "2: unknown key \"log.urls\"",
+		"log = {stream = \"s\"}":                           " [log] has no url",
+		"log = {url = \"h\", replicas = 6}":                " log.replicas = 6: must be from 1 to 5",
+		"log = {url = \"h\", stream = \"a.b\"}":            " log.stream = \"a.b\": must have no",
+		"log = {url = \"h\", nkey = \"n\", token = \"t\"}": " [log] has more than one of credentials, nkey and token",
+		"log = {url = \"h\", certificate = \"c\"}":         " [log] needs both certificate and key",
 	} {
 		s, err := readService("")
 		if err != nil {
@@ -272,4 +308,54 @@ func FuzzServiceFile(f *testing.F) {
 			t.Errorf("the first request: %d %s", w.Code, w.Body)
 		}
 	})
+}
+
+// A service reaches its log by a token in a file, and commands do by the service's configuration. None of them prints
+// the token, nor a password that a URL has.
+func TestSecretsOfTheLog(t *testing.T) {
+	t.Parallel()
+	const secret = "s3cr3t-t0k3n"
+	srv, err := natsserver.NewServer(&natsserver.Options{
+		Host: "127.0.0.1", Port: natsserver.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoSigs: true, NoLog: true, Authorization: secret,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv.Start()
+	defer srv.WaitForShutdown()
+	defer srv.Shutdown()
+	if !srv.ReadyForConnections(10 * time.Second) {
+		t.Fatal("the server does not start")
+	}
+	host := srv.Addr().String()
+	file, data := serviceFile(t, fmt.Sprintf("[log]\nurl = %q\ntoken = \"token\"\nstream = \"shop\"\n", "nats://"+host))
+	if err := os.WriteFile(filepath.Join(filepath.Dir(file), "token"), []byte(secret+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := serve(t, file)
+	url := p.listening(t)
+	ask(t, 201, "PUT", url+"/v1/placements/home", `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{"name":"onl-mnl"}}`)
+	p.stop(t)
+	all := p.said()
+	for _, c := range []struct {
+		args []string
+		want int
+	}{
+		{[]string{"check", file}, 0},
+		{[]string{"replay", file, "--data", data}, 0},
+		{[]string{"export", file}, 0},
+		{[]string{"check", "nats://" + secret + "@" + host}, 1}, // it has another stream
+		{[]string{"check", "nats://u:" + secret + "@" + host}, 1},
+		{[]string{"replay", "nats://u:" + secret + "@127.0.0.1:1"}, 1},
+		{[]string{"export", "nats://" + secret + "%@" + host}, 1},
+	} {
+		said, code := command(t, c.args...)
+		if code != c.want {
+			t.Errorf("%v: exit status %d, want %d:\n%s", c.args, code, c.want, said)
+		}
+		all += said
+	}
+	if strings.Contains(all, secret) {
+		t.Errorf("the token is printed:\n%s", all)
+	}
 }

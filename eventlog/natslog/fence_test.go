@@ -66,7 +66,7 @@ func TestExternal(t *testing.T) {
 // The last to open the log writes it. The one before is refused, for good, and
 // leaves nothing.
 func TestZombieIsFenced(t *testing.T) {
-	o := natslog.Options{URL: external(t)}
+	o := natslog.Options{URL: external(t), TakeOver: true}
 	zombie := connect(t, o)
 	fill(t, zombie, 1, 3)
 	heir := connect(t, o)
@@ -89,7 +89,7 @@ func TestZombieIsFenced(t *testing.T) {
 
 // A zombie removes nothing: it does not know what its heir needs.
 func TestZombieDoesNotTruncate(t *testing.T) {
-	o := natslog.Options{URL: external(t)}
+	o := natslog.Options{URL: external(t), TakeOver: true}
 	zombie := connect(t, o)
 	fill(t, zombie, 1, 5)
 	heir := connect(t, o)
@@ -175,7 +175,7 @@ func TestSmallMessages(t *testing.T) {
 // is acknowledged to any of them is there.
 func TestManyOpenAtOnce(t *testing.T) {
 	t.Parallel()
-	o := natslog.Options{URL: external(t)}
+	o := natslog.Options{URL: external(t), TakeOver: true}
 	connect(t, o).Close()
 	var mu sync.Mutex
 	acknowledged := map[uint64]string{}
@@ -384,7 +384,7 @@ func TestReadersLeaveNothing(t *testing.T) {
 
 // Somebody publishes to the stream by hand: reading stops there.
 func TestForeignMessage(t *testing.T) {
-	o := natslog.Options{URL: external(t)}
+	o := natslog.Options{URL: external(t), TakeOver: true}
 	s := connect(t, o)
 	fill(t, s, 1, 3)
 	c, err := nats.Connect(o.URL)

@@ -55,6 +55,9 @@ func lock(path string, flag, how int) (*fileLock, error) {
 	return &fileLock{l}, nil
 }
 
+// held reports whether the locked file is still where it was.
+func (l *fileLock) held() bool { return l.Held() }
+
 func (l *fileLock) release() error {
 	if l == nil {
 		return nil

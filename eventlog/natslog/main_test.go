@@ -10,5 +10,6 @@ import (
 
 func TestMain(m *testing.M) {
 	natslog.SetAttempt(200 * time.Millisecond)
+	natslog.SetLease(50*time.Millisecond, 500*time.Millisecond)
 	os.Exit(m.Run())
 }

@@ -18,6 +18,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/url"
 	"sync"
 	"time"
 
@@ -34,7 +35,9 @@ type Options struct {
 	URL      string        // of external servers, nats://host:4222, comma separated
 	Connect  []nats.Option // credentials and the like for URL
 	Stream   string        // "vitrine" where empty
-	Replicas int           // of a stream that is created on external servers; 1 where 0
+	Replicas int           // of a stream that is created; if 0, 3 on a cluster of three or more servers, else 1
+	Process  string        // names the process among those that open a log at URL; drawn if empty. See TakeOver
+	TakeOver bool          // take a log at URL from a process that is alive, instead of ErrAlive
 	First    uint64        // the sequence of the first entry of a log that is created; 1 where 0
 	ReadOnly bool          // do not take the log over; Append is refused. A server in the process may mend files all the same: open a Copy
 	Patience time.Duration // for an answer of the server, over several attempts; 30 s where 0
@@ -43,7 +46,8 @@ type Options struct {
 
 // Store is an eventlog.Store in a JetStream stream.
 type Store struct {
-	options    Options
+	options    Options        // URL without its user
+	user       *url.Userinfo  // of URL; nil if it has none
 	server     *server.Server // in the process; nil where it is external
 	complaints *complaints    // of the server in the process
 	writer     string         // names this store among all that open the log
@@ -52,10 +56,15 @@ type Store struct {
 	conn       *nats.Conn
 	js         jetstream.JetStream
 	stream     jetstream.Stream
+	replicas   int    // of the stream
+	lease      *lease // nil of a log in a directory, or open for reading
 
 	queue   chan *request
 	closing chan struct{} // closed by Close
 	done    chan struct{} // closed when the writer has ended
+	lost    chan struct{} // closed when the log is not this store's any more
+	loss    error         // why; set before lost is closed
+	watched chan struct{} // closed when nobody looks any more
 	close   func() error
 
 	mu  sync.RWMutex
@@ -76,31 +85,46 @@ var (
 )
 
 // Open opens a log, creates it where there is none, and takes it over from its
-// last writer. Errors are those of the directory or the connection, ErrFenced
+// last writer. Errors are those of the directory or the connection, ErrReopen if the server or its
+// cluster is away, ErrAlive if another process writes the log, ErrFenced
 // where somebody else opens it at the same moment, and a *eventlog.DamageError where
 // acknowledged entries are missing at its end.
 func Open(ctx context.Context, o Options) (_ *Store, err error) {
 	if (o.Dir == "") == (o.URL == "") {
 		return nil, errors.New("natslog: want a directory or the URL of a server, one of them")
 	}
+	var user *url.Userinfo
+	if o.URL != "" {
+		if o.URL, user, err = SplitURL(o.URL); err != nil {
+			return nil, err
+		}
+	}
 	if o.Stream == "" {
 		o.Stream = "vitrine"
 	}
-	o.Replicas, o.First = max(o.Replicas, 1), max(o.First, 1)
+	if o.Process == "" {
+		o.Process = rand.Text()
+	}
+	o.First = max(o.First, 1)
 	if o.Patience == 0 {
 		o.Patience = 30 * time.Second
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	s := &Store{options: o, writer: rand.Text(), queue: make(chan *request), closing: make(chan struct{}), done: make(chan struct{})}
+	s := &Store{
+		options: o, user: user, writer: rand.Text(), queue: make(chan *request),
+		closing: make(chan struct{}), done: make(chan struct{}), lost: make(chan struct{}), watched: make(chan struct{}),
+	}
 	s.close = sync.OnceValue(s.shut)
 	if err := s.open(ctx); err != nil {
 		close(s.done)
+		close(s.watched)
 		s.Close()
 		return nil, err
 	}
 	go s.write()
+	go s.watch()
 	return s, nil
 }
 
@@ -122,8 +146,7 @@ func (s *Store) connect(ctx context.Context) (err error) {
 		}
 		s.conn, err = nats.Connect("", nats.InProcessServer(s.server), nats.Name("vitrine"))
 	} else {
-		options := append([]nats.Option{nats.Name("vitrine"), nats.MaxReconnects(-1), nats.ReconnectWait(100 * time.Millisecond)}, o.Connect...)
-		s.conn, err = nats.Connect(o.URL, options...)
+		s.conn, err = s.dial()
 	}
 	if err != nil {
 		return fmt.Errorf("natslog: connecting to %s: %w", s.where(), err)
@@ -133,6 +156,11 @@ func (s *Store) connect(ctx context.Context) (err error) {
 	}
 	if err := s.findStream(ctx); err != nil {
 		return fmt.Errorf("natslog: stream %q of %s: %w", o.Stream, s.where(), err)
+	}
+	if s.server == nil && !o.ReadOnly {
+		if err := s.takeLease(ctx); err != nil {
+			return err
+		}
 	}
 	if err := s.findEnd(ctx); err != nil {
 		return err
@@ -210,6 +238,10 @@ func (s *Store) Close() error { return s.close() }
 func (s *Store) shut() error {
 	close(s.closing)
 	<-s.done
+	<-s.watched
+	if s.lease != nil && s.conn.IsConnected() {
+		s.lease.release()
+	}
 	if s.conn != nil {
 		s.conn.Close()
 	}

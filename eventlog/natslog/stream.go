@@ -25,7 +25,7 @@ func (s *Store) findStream(ctx context.Context) (err error) {
 				Storage:    jetstream.FileStorage,
 				Retention:  jetstream.LimitsPolicy,
 				Discard:    jetstream.DiscardNew,
-				Replicas:   s.options.Replicas,
+				Replicas:   s.newReplicas(),
 				DenyDelete: true,
 			})
 		})
@@ -33,9 +33,12 @@ func (s *Store) findStream(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if fault := unfit(s.stream.CachedInfo().Config); fault != "" {
+	config := s.stream.CachedInfo().Config
+	if fault := unfit(config); fault != "" {
 		return fmt.Errorf("it would lose entries: %s: change that, or name another stream", fault)
 	}
+	s.replicas = config.Replicas
+	s.checkReplicas(ctx)
 	if most := s.conn.MaxPayload(); most < largestMessage {
 		return fmt.Errorf("the server takes messages of %d bytes: set its max_payload to at least %d", most, largestMessage)
 	}

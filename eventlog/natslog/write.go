@@ -48,6 +48,9 @@ func (s *Store) submit(ctx context.Context, r *request) (last uint64, err error)
 	if s.isClosed() {
 		return 0, eventlog.ErrClosed
 	}
+	if err := s.Loss(); err != nil {
+		return 0, err
+	}
 	r.done = make(chan answer, 1)
 	select {
 	case s.queue <- r:

@@ -40,6 +40,20 @@ func Take(path string, flag, how int) (*Lock, error) {
 	return &Lock{file}, nil
 }
 
+// Held reports whether the path still names the locked file, which nobody has moved or removed. If the
+// path cannot be read, it does not know better.
+func (l *Lock) Held() bool {
+	locked, err := l.file.Stat()
+	if err != nil {
+		return true
+	}
+	named, err := os.Stat(l.file.Name())
+	if err != nil {
+		return !errors.Is(err, os.ErrNotExist)
+	}
+	return os.SameFile(locked, named)
+}
+
 // Release unlocks, and does not leave that to the closing: a process that another goroutine is starting
 // has the file open, too, until it runs its program.
 func (l *Lock) Release() error {

@@ -1,0 +1,99 @@
+package natslog
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+// SplitURL splits comma separated addresses of servers, such as nats://user:password@host:4222 or
+// nats://token@host:4222, into what may be shown and the one user of all. Errors show no secret.
+func SplitURL(urls string) (hosts string, user *url.Userinfo, err error) {
+	var list []string
+	for i, text := range strings.Split(urls, ",") {
+		text = strings.TrimSpace(text)
+		if !strings.Contains(text, "://") {
+			text = "nats://" + text
+		}
+		u, err := url.Parse(text)
+		if err != nil || u.Host == "" {
+			return "", nil, fmt.Errorf("natslog: address %d of the log's server is not a URL such as nats://host:4222", i+1)
+		}
+		if u.User != nil {
+			if user != nil && user.String() != u.User.String() {
+				return "", nil, fmt.Errorf("natslog: address %d of the log's server names another user than those before: give one user for all", i+1)
+			}
+			user, u.User = u.User, nil
+		}
+		list = append(list, u.String())
+	}
+	return strings.Join(list, ","), user, nil
+}
+
+// login is an option that authorises a user, or the bearer of a token; nil is nobody.
+func login(user *url.Userinfo) nats.Option {
+	if user == nil {
+		return func(*nats.Options) error { return nil }
+	}
+	if password, ok := user.Password(); ok {
+		return nats.UserInfo(user.Username(), password)
+	}
+	return nats.Token(user.Username())
+}
+
+// dial connects to external servers, and reconnects as often as it takes.
+func (s *Store) dial() (*nats.Conn, error) {
+	options := append([]nats.Option{
+		nats.Name("vitrine"), nats.MaxReconnects(-1), nats.ReconnectWait(100 * time.Millisecond), login(s.user),
+		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
+			if err != nil { // nil when we close it
+				s.options.Logger.Warn("disconnected from the log's server", "cause", err.Error())
+			}
+		}),
+		nats.ReconnectHandler(func(c *nats.Conn) {
+			s.options.Logger.Info("connected to the log's server again", "server", c.ConnectedUrlRedacted())
+		}),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+			s.options.Logger.Warn("the log's server", "cause", err.Error())
+		}),
+	}, s.options.Connect...)
+	conn, err := nats.Connect(s.options.URL, options...)
+	if err != nil {
+		return nil, err
+	}
+	if v := conn.ConnectedServerVersion(); !syncsAlways(v) {
+		conn.Close()
+		return nil, fmt.Errorf("it has version %s, which cannot sync each write before it acknowledges it: use 2.10 or later", v)
+	}
+	return conn, nil
+}
+
+// syncsAlways reports whether a server of a version has the option sync: always.
+func syncsAlways(version string) bool {
+	var major, minor int
+	_, err := fmt.Sscanf(version, "%d.%d", &major, &minor)
+	return err == nil && (major > 2 || major == 2 && minor >= 10)
+}
+
+// newReplicas returns how many replicas a new stream has.
+func (s *Store) newReplicas() int {
+	switch {
+	case s.options.Replicas > 0:
+		return s.options.Replicas
+	case s.server == nil && s.conn.ConnectedClusterName() != "" && len(s.conn.Servers()) >= 3:
+		return 3
+	}
+	return 1
+}
+
+// checkReplicas warns if the stream has fewer replicas than a new one would have.
+func (s *Store) checkReplicas(ctx context.Context) {
+	if want := s.newReplicas(); s.replicas < want {
+		s.options.Logger.WarnContext(ctx, "the log has fewer replicas than its cluster allows: an entry that one server lost may be gone",
+			"replicas", s.replicas, "want", want, "change", fmt.Sprintf("nats stream edit %s --replicas %d", s.options.Stream, want))
+	}
+}
