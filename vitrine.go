@@ -51,9 +51,10 @@ const LargestFeature = 1e4
 const LargestRevenue = 1e100
 
 // Check reports the first feature that is not a number of size at most
-// [LargestFeature], the first revenue that is not in [0, LargestRevenue], or a
-// number of features other than d. Policies and learners assume a context that
-// passes.
+// [LargestFeature], the first revenue that is not in [0, LargestRevenue], a
+// number of features other than d, or a feasible family of another number of
+// items, if it has a method Items() int that says so. Policies and learners
+// assume a context that passes.
 func (x *Context) Check(d int) error {
 	n := x.NumItems()
 	if n > 0 {
@@ -67,6 +68,9 @@ func (x *Context) Check(d int) error {
 				return fmt.Errorf("feature %d of item %d is %v: features must be finite and at most %v in size: scale them", j, i, v, LargestFeature)
 			}
 		}
+	}
+	if family, ok := x.Feasible.(interface{ Items() int }); ok && family.Items() != n {
+		return fmt.Errorf("context has %d items, and its feasible family is of %d", n, family.Items())
 	}
 	if x.Revenue != nil && len(x.Revenue) != n {
 		return fmt.Errorf("context has %d revenues for %d items", len(x.Revenue), n)

@@ -52,6 +52,10 @@ func TestContextCheck(t *testing.T) {
 		{"revenue NaN", vitrine.Context{Features: items(1, 2), Revenue: []float64{nan}}, "revenue of item 0 is NaN: revenues must be finite, not negative and at most 1e+100"},
 		{"revenue +Inf", vitrine.Context{Features: items(1, 2, 3, 4), Revenue: []float64{1, inf}}, "revenue of item 1 is +Inf: revenues must be finite, not negative and at most 1e+100"},
 		{"revenue below 0", vitrine.Context{Features: items(1, 2), Revenue: []float64{-0.5}}, "revenue of item 0 is -0.5: revenues must be finite, not negative and at most 1e+100"},
+		{"a family of as many items", vitrine.Context{Features: items(1, 2, 3, 4), Feasible: familyOf(2)}, ""},
+		{"a family of any number of items", vitrine.Context{Features: items(1, 2, 3, 4), Feasible: struct{ vitrine.Constraint }{}}, ""},
+		{"a family of fewer items", vitrine.Context{Features: items(1, 2, 3, 4), Feasible: familyOf(1)}, "context has 2 items, and its feasible family is of 1"},
+		{"a family of more items", vitrine.Context{Feasible: familyOf(3)}, "context has 0 items, and its feasible family is of 3"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := complaint(c.context.Check(2)); got != c.want {
@@ -60,6 +64,16 @@ func TestContextCheck(t *testing.T) {
 		})
 	}
 }
+
+// sized is a feasible family of so many items.
+type sized struct {
+	vitrine.Constraint
+	items int
+}
+
+func (f sized) Items() int { return f.items }
+
+func familyOf(items int) vitrine.Constraint { return sized{items: items} }
 
 // Only the items of the context are judged, where its features are a part of
 // a wider matrix.

@@ -21,6 +21,9 @@ func (k AtMost) MaxGain(dst vitrine.Assortment, gain []float64) vitrine.Assortme
 	return largest(dst, int(k), gain, 0)
 }
 
+// Limit implements [Limiter].
+func (k AtMost) Limit(most int) (vitrine.Constraint, error) { return min(k, AtMost(most)), nil }
+
 // top returns the K items of the largest utilities above −∞.
 func (k AtMost) top(dst vitrine.Assortment, u []float64) vitrine.Assortment {
 	return largest(dst, int(k), u, math.Inf(-1))

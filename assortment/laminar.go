@@ -61,8 +61,10 @@ type node struct {
 }
 
 // NewLaminar returns the family of sets that obey the rules. It reports groups
-// that cross, of those that bound something, and rules that no set obeys.
+// that cross, of those that bound something, and rules that no set obeys. It keeps
+// no slice of r.
 func NewLaminar(r Rules) (*Laminar, error) {
+	r = r.clone()
 	l := &Laminar{rules: r, at: make([]int, r.Items), state: make([]byte, r.Items)}
 	if err := l.mark(r.Include, pinned); err != nil {
 		return nil, err
@@ -391,6 +393,16 @@ func (w *laminarScratch) resize(nodes int) {
 // without implements narrower.
 func (l *Laminar) without(items []int) (vitrine.Constraint, error) {
 	return NewLaminar(l.rules.without(items))
+}
+
+// Limit implements [Limiter].
+func (l *Laminar) Limit(most int) (vitrine.Constraint, error) {
+	if l.nodes[len(l.nodes)-1].most <= most {
+		return l, nil
+	}
+	rules := l.rules
+	rules.Max = max(most, 0)
+	return NewLaminar(rules)
 }
 
 func (r Rules) without(items []int) Rules {

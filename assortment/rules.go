@@ -3,6 +3,7 @@ package assortment
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // Rules say how many items of which kind are shown. [NewLaminar] makes them a
@@ -27,6 +28,15 @@ type Group struct {
 
 // NoLimit is a Max that bounds nothing.
 const NoLimit = math.MaxInt
+
+// clone returns rules that share no slice with r.
+func (r Rules) clone() Rules {
+	r.Include, r.Exclude, r.Groups = slices.Clone(r.Include), slices.Clone(r.Exclude), slices.Clone(r.Groups)
+	for k := range r.Groups {
+		r.Groups[k].Items = slices.Clone(r.Groups[k].Items)
+	}
+	return r
+}
 
 func (r Rules) name(i int) string {
 	if r.Name == nil {

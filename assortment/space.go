@@ -2,6 +2,7 @@ package assortment
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -70,9 +71,12 @@ const largestTable = 1 << 32
 // NewSpace returns the family of those sets of counts whose sizes, one for each
 // item, sum to at most the capacity. It reports sizes that are negative, a
 // capacity that no set keeps, and one with a table of more than 2³² bits, 537
-// megabytes.
+// megabytes. It keeps no slice of the caller's.
 func NewSpace(counts *Laminar, size []int, capacity int) (*Space, error) {
-	rules := counts.rules
+	if counts == nil {
+		return nil, errors.New("NewSpace: the family counts is nil: make it by NewLaminar")
+	}
+	rules, size := counts.rules, slices.Clone(size)
 	switch {
 	case len(size) != counts.Items():
 		return nil, fmt.Errorf("%d sizes for %d items", len(size), counts.Items())
@@ -323,6 +327,18 @@ func (s *Space) without(items []int) (vitrine.Constraint, error) {
 		return nil, err
 	}
 	return NewSpace(counts, s.size, s.capacity)
+}
+
+// Limit implements [Limiter].
+func (s *Space) Limit(most int) (vitrine.Constraint, error) {
+	counts, err := s.counts.Limit(most)
+	if err != nil {
+		return nil, err
+	}
+	if counts == vitrine.Constraint(s.counts) {
+		return s, nil
+	}
+	return NewSpace(counts.(*Laminar), s.size, s.capacity)
 }
 
 // Contains implements vitrine.Constraint.

@@ -237,6 +237,19 @@ func (m *matching) augment(t *Transversal, k int) bool {
 // Items returns N.
 func (t *Transversal) Items() int { return len(t.kind) }
 
+// Limit implements [Limiter]. The sets of at most so many items of a matroid are
+// one too, its truncation, so that the greedy algorithm stays exact.
+func (t *Transversal) Limit(most int) (vitrine.Constraint, error) {
+	most = max(most, 0)
+	if t.rank <= most {
+		return t, nil
+	}
+	if most < t.least {
+		return nil, fmt.Errorf("at most %d, but at least %s are demanded", most, plural(t.least))
+	}
+	return &Transversal{slots: t.slots, least: t.least, rank: most, kind: t.kind, kinds: t.kinds, never: t.never}, nil
+}
+
 // Stable implements [Stabler]: the greedy algorithm is stable. A demanded item may
 // outweigh others by more than a float64 tells apart, and bounds then see other
 // differences than utilities do.

@@ -124,7 +124,7 @@ func (t *Transversal) counted(n int) *transversalCounts {
 					vector[k] = int32(have)
 					visit(k+1, size+have, log+logChoose(items, have))
 				}
-				if have++; have > items || !m.place(t, k) {
+				if have++; have > items || size+have > t.rank || !m.place(t, k) {
 					break
 				}
 			}

@@ -48,14 +48,18 @@ type Expert struct {
 
 // String returns how the expert is called.
 func (e Expert) String() string {
-	name := fmt.Sprintf("%T", e.Model)
 	if s, ok := e.Model.(fmt.Stringer); ok {
-		name = s.String()
+		return e.called(s.String())
 	}
-	if e.Memory != 0 {
-		name += fmt.Sprintf(" of memory %v", e.Memory)
+	return e.called(fmt.Sprintf("%T", e.Model))
+}
+
+// called returns the name of an expert whose family has the given one.
+func (e Expert) called(family string) string {
+	if e.Memory == 0 {
+		return family
 	}
-	return name
+	return family + fmt.Sprintf(" of memory %v", e.Memory)
 }
 
 // mostProducts is the largest d with which products are among the defaults.
@@ -179,6 +183,9 @@ func CheckExperts(d int, experts []Expert) error {
 	}
 	known := map[string]int{}
 	for i, x := range experts {
+		if isNil(x.Model) {
+			return fmt.Errorf("NewBMA: the model of expert %d is nil: give it a family, such as utility.NewLinear(%d, true)", i+1, d)
+		}
 		name := x.String()
 		first, twice := known[name]
 		known[name] = i
@@ -442,7 +449,7 @@ func standardise(dst, x *mat.Dense, shift, scale []float64) {
 func (l *BMA) kind() string {
 	kind := l.p.kind("bma-mnl", nil, l.o)
 	for _, e := range l.experts {
-		kind += " " + e.String()
+		kind += " " + e.called(utility.Identity(e.Model))
 	}
 	return kind
 }

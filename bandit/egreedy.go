@@ -59,7 +59,7 @@ func NewEpsGreedy(p Problem, m utility.Model, o EpsGreedyOptions, rng *rand.Rand
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	oracle, err := newRegressor(p, m, o.RegressionOptions, rng)
+	oracle, err := newRegressor("NewEpsGreedy", p, m, o.RegressionOptions, rng)
 	if err != nil {
 		return nil, err
 	}

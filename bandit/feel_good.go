@@ -101,7 +101,7 @@ func NewFeelGood(p Problem, m utility.Model, o FeelGoodOptions, rng *rand.Rand) 
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	if err := p.checkModel(m); err != nil {
+	if err := p.checkModel("NewFeelGood", m); err != nil {
 		return nil, err
 	}
 	l := &FeelGood{p: p, o: o, model: m, step: 1, pool: new(indexPool)}

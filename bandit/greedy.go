@@ -16,5 +16,8 @@ func DefaultGreedyOptions() GreedyOptions { return GreedyOptions{DefaultFitOptio
 // offers what is best under ŵ_t. What ONL-MNL of the same λ gains over it is what
 // the bonus is worth.
 func NewGreedy(p Problem, m utility.Model, o GreedyOptions, rng *rand.Rand) (*ONL, error) {
+	if err := p.checkModel("NewGreedy", m); err != nil {
+		return nil, err
+	}
 	return NewONL(p, m, ONLOptions{FitOptions: o.FitOptions, Schedule: "configured"}, rng)
 }

@@ -45,9 +45,9 @@ func (o LinearOptions) check() error {
 	return nil
 }
 
-// basis returns the family of a learner of the problem: m, or where it is nil
-// the linear utilities of the features.
-func (o LinearOptions) basis(p Problem, m utility.LinearInParams) (utility.LinearInParams, error) {
+// basis returns the family of a learner of the problem, which the named
+// constructor makes: m, or where it is nil the linear utilities of the features.
+func (o LinearOptions) basis(constructor string, p Problem, m utility.LinearInParams) (utility.LinearInParams, error) {
 	if err := p.check(); err != nil {
 		return nil, err
 	}
@@ -57,7 +57,7 @@ func (o LinearOptions) basis(p Problem, m utility.LinearInParams) (utility.Linea
 	if o.Intercept {
 		return nil, fmt.Errorf("intercept = true: the learner has a utility of its own, which has a constant term or none: leave intercept out")
 	}
-	return m, p.checkModel(m)
+	return m, p.checkModel(constructor, m)
 }
 
 // radiusAt returns the confidence radius for round t, given its formula.

@@ -176,7 +176,7 @@ func NewONL(p Problem, m utility.Model, o ONLOptions, rng *rand.Rand) (*ONL, err
 	if err := p.check(); err != nil {
 		return nil, err
 	}
-	if err := p.checkModel(m); err != nil {
+	if err := p.checkModel("NewONL", m); err != nil {
 		return nil, err
 	}
 	o, err := o.resolve(p, m.NumParams())

@@ -1,6 +1,7 @@
 package bandit
 
 import (
+	"errors"
 	"math/rand/v2"
 	"sync"
 
@@ -23,6 +24,9 @@ type Oracle struct {
 func NewOracle(p Problem, e env.Environment) (*Oracle, error) {
 	if err := p.check(); err != nil {
 		return nil, err
+	}
+	if isNil(e) {
+		return nil, errors.New("NewOracle: the environment is nil: give it the world that the learner is played in")
 	}
 	return &Oracle{p: p, env: e}, nil
 }

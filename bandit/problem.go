@@ -22,6 +22,7 @@ package bandit
 import (
 	"fmt"
 	"math"
+	"reflect"
 
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
@@ -32,10 +33,15 @@ import (
 )
 
 // Problem is what every learner knows before the first round.
+//
+// No policy shows more than Size items. The family of a context that has larger
+// sets is limited to it if it is an [assortment.Limiter], as those of the package
+// are; policies panic if it demands more items. A family of your own must keep
+// to Size.
 type Problem struct {
 	Features   int                // d, of each item
 	Items      int                // N, the most items of a request; 0 where it is not known. A learner may refuse too many
-	Size       int                // K, the largest assortment that Constraint allows; an AtMost must agree
+	Size       int                // K, the most items that are shown; an AtMost must agree
 	Rounds     int                // T, the horizon
 	Constraint vitrine.Constraint // 𝒮, where a context names no family of its own
 }
@@ -59,8 +65,11 @@ func (p Problem) check() error {
 	return nil
 }
 
-// checkModel reports a utility family that cannot be fitted to the problem.
-func (p Problem) checkModel(m utility.Model) error {
+// checkModel reports a utility family that the named constructor cannot take.
+func (p Problem) checkModel(constructor string, m utility.Model) error {
+	if isNil(m) {
+		return fmt.Errorf("%s: the utility model is nil: give it a family, such as utility.NewLinear(%d, true)", constructor, p.Features)
+	}
 	if m.NumFeatures() != p.Features {
 		return fmt.Errorf("the utility is of %d features, the problem has %d", m.NumFeatures(), p.Features)
 	}
@@ -71,16 +80,11 @@ func (p Problem) checkModel(m utility.Model) error {
 }
 
 // kind names a learner in its snapshots: what it is, of which problem, utility
-// and options. A snapshot of another one would be read as nonsense. A utility
-// family is known by its String, or else by its type alone.
+// and options. A snapshot of another one would be read as nonsense.
 func (p Problem) kind(name string, m utility.Model, options any) string {
 	kind := fmt.Sprintf("%s d=%d K=%d T=%d", name, p.Features, p.Size, p.Rounds)
-	switch m := m.(type) {
-	case nil:
-	case fmt.Stringer:
-		kind += " " + m.String()
-	default:
-		kind += fmt.Sprintf(" %T", m)
+	if m != nil {
+		kind += " " + utility.Identity(m)
 	}
 	if options != nil {
 		kind += fmt.Sprintf(" %+v", options)
@@ -88,12 +92,30 @@ func (p Problem) kind(name string, m utility.Model, options any) string {
 	return kind
 }
 
-// family returns the feasible family of a context.
-func (p Problem) family(x *vitrine.Context) vitrine.Constraint {
-	if x.Feasible != nil {
-		return x.Feasible
+// isNil reports an interface that is nil or has a nil pointer.
+func isNil(v any) bool {
+	if v == nil {
+		return true
 	}
-	return p.Constraint
+	r := reflect.ValueOf(v)
+	return r.Kind() == reflect.Pointer && r.IsNil()
+}
+
+// family returns the feasible family of a context, without sets of more than
+// Size items. It panics if no other sets are left.
+func (p Problem) family(x *vitrine.Context) vitrine.Constraint {
+	switch c := x.Feasible.(type) {
+	case nil:
+		return p.Constraint
+	case assortment.Limiter:
+		limited, err := c.Limit(p.Size)
+		if err != nil {
+			panic(fmt.Sprintf("bandit: the feasible family of a context has no set of at most %d items, the size of the problem: %v", p.Size, err))
+		}
+		return limited
+	default:
+		return c
+	}
 }
 
 // atLeast reports an option that is below its least value, or not finite.

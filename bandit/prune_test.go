@@ -187,6 +187,7 @@ func TestIntervalsAreExact(t *testing.T) {
 			rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 2))
 			o := hardPolicy(rng, hardModel(rng))
 			n, k := 1+sizes(rng), 1+rng.IntN(20)
+			o.p.Size = k
 			x := &vitrine.Context{Features: hardItems(rng, n, o.p.Features)}
 			switch rng.IntN(6) {
 			case 0:

@@ -74,14 +74,15 @@ type regressor struct {
 	tangent tangent // scratch
 }
 
-func newRegressor(p Problem, m utility.Model, o RegressionOptions, rng *rand.Rand) (*regressor, error) {
+// newRegressor returns the oracle of a learner that the named constructor makes.
+func newRegressor(constructor string, p Problem, m utility.Model, o RegressionOptions, rng *rand.Rand) (*regressor, error) {
 	if err := p.check(); err != nil {
 		return nil, err
 	}
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	if err := p.checkModel(m); err != nil {
+	if err := p.checkModel(constructor, m); err != nil {
 		return nil, err
 	}
 	l := &regressor{p: p, o: o, model: m, w: make([]float64, m.NumParams())}

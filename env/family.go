@@ -16,8 +16,11 @@ type Family struct {
 }
 
 // NewFamily draws each entry of w* from U[low, high]; the paper has [−1, 1]. The
-// bounds must pass [CheckInterval].
+// bounds must pass [CheckInterval]. It panics if m is nil.
 func NewFamily(m utility.Model, low, high float64, rng *rand.Rand) *Family {
+	if m == nil {
+		panic("env: NewFamily: the utility model is nil")
+	}
 	f := &Family{model: m, w: make([]float64, m.NumParams())}
 	for j := range f.w {
 		f.w[j] = uniform(low, high, rng)

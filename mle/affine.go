@@ -48,8 +48,9 @@ func NewAffine(lambda float64, center []float64) *Affine {
 func (l *Affine) Dim() int { return len(l.center) }
 
 // Append adds a round: items with the utilities a_k + g_kᵀw were offered, g is
-// len(a)×d, and y was chosen.
+// len(a)×d, and y was chosen. It panics unless y is a position in S∪{0}.
 func (l *Affine) Append(a []float64, g *mat.Dense, y vitrine.Choice) {
+	checkChoice(len(a), y)
 	l.offset = append(l.offset, a...)
 	for k := range a {
 		l.g = append(l.g, g.RawRowView(k)...)

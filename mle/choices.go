@@ -32,8 +32,13 @@ type Choices struct {
 // NewChoices returns no choices, for items of d features.
 func NewChoices(d int) *Choices { return &Choices{d: d} }
 
-// Append adds a round: the rows of x in s were offered and y was chosen.
+// Append adds a round: the rows of x in s were offered and y was chosen. It
+// panics unless the rows have d features and y is a position in S∪{0}.
 func (c *Choices) Append(x *mat.Dense, s vitrine.Assortment, y vitrine.Choice) {
+	if len(s) > 0 {
+		c.checkWidth(x)
+	}
+	checkChoice(len(s), y)
 	for _, i := range s {
 		c.features = append(c.features, x.RawRowView(i)...)
 	}
@@ -41,16 +46,32 @@ func (c *Choices) Append(x *mat.Dense, s vitrine.Assortment, y vitrine.Choice) {
 }
 
 // AppendRows adds a round in which all rows of x were offered, none where x is
-// nil.
+// nil. It panics as Append does.
 func (c *Choices) AppendRows(x *mat.Dense, y vitrine.Choice) {
 	n := 0
 	if x != nil {
+		c.checkWidth(x)
 		n, _ = x.Dims()
 	}
+	checkChoice(n, y)
 	for i := range n {
 		c.features = append(c.features, x.RawRowView(i)...)
 	}
 	c.append(n, y)
+}
+
+// checkWidth panics unless the rows of x have d features.
+func (c *Choices) checkWidth(x *mat.Dense) {
+	if _, d := x.Dims(); d != c.d {
+		panic(fmt.Sprintf("mle: a round of %d features an item for choices of %d", d, c.d))
+	}
+}
+
+// checkChoice panics unless y is a position in S∪{0} of a set of the given size.
+func checkChoice(size int, y vitrine.Choice) {
+	if y < vitrine.Outside || int(y) > size {
+		panic(fmt.Sprintf("mle: choice %d is not a position in an assortment of %d items (0 is the outside option)", y, size))
+	}
 }
 
 // Reset forgets all rounds.

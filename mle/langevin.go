@@ -38,7 +38,7 @@ const TargetAcceptance = 0.574
 
 // Run makes a number of moves from w, in place, and returns their mean
 // probability of acceptance. It calls visit, if not nil, with w and U(w) after
-// each of them. U(w) must be a number at the start.
+// each of them. U(w) must be a number at the start. Of no moves the mean is 0.
 func (l *Langevin) Run(target Target, w []float64, moves int, rng *rand.Rand, visit func(w []float64, u float64)) float64 {
 	d := len(w)
 	for _, v := range []**mat.VecDense{&l.grad, &l.next, &l.nextGrad, &l.drift, &l.nextDrift, &l.noise, &l.move} {
@@ -83,7 +83,7 @@ func (l *Langevin) Run(target Target, w []float64, moves int, rng *rand.Rand, vi
 			visit(w, u)
 		}
 	}
-	return accepted / float64(moves)
+	return accepted / float64(max(moves, 1))
 }
 
 // EffectiveSize returns how many independent draws tell as much of the mean as

@@ -104,3 +104,14 @@ func TestEffectiveSizeOfAnAutoregression(t *testing.T) {
 		}
 	}
 }
+
+// Of no moves there is no mean, and nothing moves.
+func TestNoMoves(t *testing.T) {
+	w := []float64{1, 2}
+	l := &mle.Langevin{Root: identity(2), Step: 1}
+	visit := func([]float64, float64) { t.Error("a visit without a move") }
+	rate := l.Run(normal{precision: [2]float64{1, 1}}, w, 0, rand.New(rand.NewPCG(1, 1)), visit)
+	if rate != 0 || w[0] != 1 || w[1] != 2 {
+		t.Errorf("rate %v and w = %v after no moves", rate, w)
+	}
+}

@@ -2,6 +2,7 @@ package mle
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 
@@ -31,12 +32,17 @@ type Laplace struct {
 
 // ErrSingular reports an information matrix that is not positive definite to
 // the precision of a float64.
-var ErrSingular = errors.New("mle: the Fisher information is singular: give every parameter a prior, and scale the features")
+var ErrSingular = errors.New("mle: the Fisher information is singular: scale the features")
 
 // NewLaplace returns the approximation at ŵ = w, which should minimise l and
-// is copied. Every parameter needs a positive penalty. It returns ErrSingular,
-// or ErrNotFinite.
+// is copied. Every parameter needs a positive penalty: the first that has none is
+// an error that names it. Other errors are ErrSingular and ErrNotFinite.
 func NewLaplace(l *NLL, w []float64) (*Laplace, error) {
+	for j := range w {
+		if p := l.precision(j); !(p > 0) {
+			return nil, fmt.Errorf("mle: parameter %d has a prior of precision %v: must be positive: set Ridge, or Prior for every parameter", j, p)
+		}
+	}
 	value := l.Value(w)
 	if !finite(value) {
 		return nil, ErrNotFinite

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -249,7 +250,16 @@ func TestSingularInformationIsNamed(t *testing.T) {
 		c.AppendRows(mat.NewDense(2, 2, []float64{v, v, 1, 1}), vitrine.Choice(s%3))
 	}
 	w := []float64{0.1, 0.2}
-	if _, err := mle.NewLaplace(&mle.NLL{Model: twice, Choices: c}, w); !errors.Is(err, mle.ErrSingular) {
+	for want, l := range map[string]*mle.NLL{
+		"parameter 0 has a prior of precision 0: must be positive":   {Model: twice, Choices: c},
+		"parameter 1 has a prior of precision 0: must be positive":   {Model: twice, Choices: c, Prior: []float64{1, 0}},
+		"parameter 0 has a prior of precision NaN: must be positive": {Model: twice, Choices: c, Ridge: math.NaN()},
+	} {
+		if _, err := mle.NewLaplace(l, w); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one that says %q", err, want)
+		}
+	}
+	if _, err := mle.NewLaplace(&mle.NLL{Model: twice, Choices: c, Ridge: 1e-300}, w); !errors.Is(err, mle.ErrSingular) {
 		t.Errorf("error %v, want ErrSingular", err)
 	}
 	p, err := mle.NewLaplace(&mle.NLL{Model: twice, Choices: c, Prior: []float64{1, 1}}, w)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"vitrine"
 	"vitrine/experiment"
 )
 
@@ -99,6 +100,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (code int
 	)
 	if err != nil {
 		panic(fmt.Sprintf("vitrine: the command line is ill-formed: %v", err))
+	}
+	if _, err := vitrine.KernelPath(); err != nil {
+		return report(stderr, hinted{usageError{err}, "the paths are in docs/adr/0021-vector-code.md"})
 	}
 	if len(args) == 0 {
 		args = []string{"--help"}

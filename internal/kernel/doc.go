@@ -5,7 +5,8 @@
 // A kernel has up to three implementations: in Go, with AVX2 and FMA, and with
 // AVX-512. A process takes one path for all kernels when it starts, the best
 // that the machine has; VITRINE_KERNEL=generic, avx2 or avx512 asks for one by
-// name. The vector code is generated: each kernel is written once, in the
+// name. Where that cannot be had, the best path is taken and Path reports it: a
+// package does not end its host program. The vector code is generated: each kernel is written once, in the
 // module of the directory asm.
 //
 // On a given path a result depends on the arguments alone, not on their place

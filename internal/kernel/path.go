@@ -19,18 +19,16 @@ func (p path) String() string { return [...]string{"generic", "avx2", "avx512"}[
 // variable is the environment variable that asks for a path.
 const variable = "VITRINE_KERNEL"
 
-// active is the path of this process.
-var active = func() path {
-	p, err := choose(os.Getenv(variable), best())
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(2)
-	}
-	return p
-}()
+// active is the path of this process, and refused why it is not the one that
+// the variable asks for.
+var active, refused = choose(os.Getenv(variable), best())
+
+// Path returns the name of the path of this process. The error says why it is
+// the best path of the machine and not the one that the environment asks for.
+func Path() (name string, err error) { return active.String(), refused }
 
 // choose returns the path of the given name on a machine with the given best
-// one, which "" stands for.
+// one, which "" stands for. With an error it returns the best one too.
 func choose(name string, best path) (path, error) {
 	if name == "" {
 		return best, nil
@@ -39,10 +37,10 @@ func choose(name string, best path) (path, error) {
 		switch p := path(p); {
 		case name != p.String():
 		case p > best:
-			return 0, fmt.Errorf("%s=%v: this machine has no %s: unset it", variable, p, needs)
+			return best, fmt.Errorf("%s=%v: this machine has no %s: unset it", variable, p, needs)
 		default:
 			return p, nil
 		}
 	}
-	return 0, fmt.Errorf("%s=%s: want generic, avx2 or avx512, or unset it for the best that the machine has", variable, name)
+	return best, fmt.Errorf("%s=%s: want generic, avx2 or avx512, or unset it for the best that the machine has", variable, name)
 }

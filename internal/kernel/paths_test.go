@@ -328,25 +328,40 @@ func TestKernelsPanicOnEveryPath(t *testing.T) {
 	})
 }
 
-// A process started with a path that there is not says so and ends.
+// Results of a path are not taken for those of another that was asked for.
+func TestPathIsTheOneAskedFor(t *testing.T) {
+	name, err := kernel.Path()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := os.Getenv("VITRINE_KERNEL"); want != "" && name != want {
+		t.Errorf("the path is %s, want %s", name, want)
+	}
+}
+
+// A process that asks for an unknown path goes on with the best one, and can see
+// that: the test above does.
 func TestUnknownPathIsReported(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	run := func(value string) (string, error) {
-		c := exec.Command(self, "-test.run=^$")
+	run := func(value, test string) (string, error) {
+		c := exec.Command(self, "-test.run=^"+test+"$")
 		c.Env = append(os.Environ(), "VITRINE_KERNEL="+value)
 		out, err := c.CombinedOutput()
 		return string(out), err
 	}
 	for _, p := range kernel.Paths() {
-		if out, err := run(p.String()); err != nil {
+		if out, err := run(p.String(), "TestPathIsTheOneAskedFor"); err != nil {
 			t.Errorf("%v: %v, %s", p, err, out)
 		}
 	}
-	out, err := run("sse9")
-	if err == nil || !strings.HasPrefix(out, "VITRINE_KERNEL=sse9: want generic, avx2 or avx512, or unset it") {
+	if out, err := run("sse9", "TestPathsAgree"); err != nil {
+		t.Errorf("sse9 ends the process or changes what it computes: %v, %s", err, out)
+	}
+	out, err := run("sse9", "TestPathIsTheOneAskedFor")
+	if err == nil || !strings.Contains(out, "VITRINE_KERNEL=sse9: want generic, avx2 or avx512, or unset it") {
 		t.Errorf("sse9: %v, %s", err, out)
 	}
 }
@@ -359,9 +374,9 @@ func TestPathWithoutVectors(t *testing.T) {
 		}
 	}
 	for name, lack := range map[string]string{"avx2": "AVX2 with FMA and BMI2", "avx512": "AVX-512 F, DQ and VL"} {
-		_, err := kernel.ChooseWithoutVectors(name)
-		if want := "VITRINE_KERNEL=" + name + ": this machine has no " + lack + ": unset it"; err == nil || err.Error() != want {
-			t.Errorf("%s: %v, want %s", name, err, want)
+		got, err := kernel.ChooseWithoutVectors(name)
+		if want := "VITRINE_KERNEL=" + name + ": this machine has no " + lack + ": unset it"; err == nil || err.Error() != want || got != "generic" {
+			t.Errorf("%s: %s, %v, want generic and %s", name, got, err, want)
 		}
 	}
 }

@@ -31,7 +31,7 @@ var table = [][]string{
 
 // users lists those who may import a package that is not for everyone above.
 var users = map[string][]string{
-	"internal/kernel": {"assortment", "internal/gram", "internal/sparse", "mle", "utility"},
+	"internal/kernel": {".", "assortment", "internal/gram", "internal/sparse", "mle", "utility"},
 }
 
 // drawers are names that say nothing of what is inside.
@@ -69,7 +69,7 @@ func TestViolations(t *testing.T) {
 		{"a battery does not import up", "utility/utilitytest/t.go", []string{"vitrine/mle"}, []string{"utility/utilitytest/t.go (layer 1, battery) imports vitrine/mle (layer 2)"}},
 		{"a battery builds on a battery", "bandit/bandittest/t.go", []string{"vitrine/utility/utilitytest"}, nil},
 		{"a battery is for tests", "bandit/onl.go", []string{"vitrine/utility/utilitytest"}, []string{"bandit/onl.go (layer 3) imports vitrine/utility/utilitytest (layer 1, battery)"}},
-		{"a package that is not for everyone", "geometry/minima.go", []string{"vitrine/internal/kernel"}, []string{"geometry/minima.go imports vitrine/internal/kernel, which is for assortment, internal/gram, internal/sparse, mle, utility alone"}},
+		{"a package that is not for everyone", "geometry/minima.go", []string{"vitrine/internal/kernel"}, []string{"geometry/minima.go imports vitrine/internal/kernel, which is for ., assortment, internal/gram, internal/sparse, mle, utility alone"}},
 		{"a test may import it", "geometry/minima_test.go", []string{"vitrine/internal/kernel"}, nil},
 		{"a package without a layer", "pricing/price.go", nil, []string{"pricing has no layer: give it one in the table of internal/layers"}},
 		{"an import without a layer", "bandit/onl.go", []string{"vitrine/pricing"}, []string{"bandit/onl.go (layer 3) imports vitrine/pricing (no layer)"}},

@@ -1,0 +1,131 @@
+package assortment_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"vitrine"
+	"vitrine/assortment"
+	"vitrine/assortment/assortmenttest"
+)
+
+// limited checks Limit against its definition: the sets of the family that have
+// at most so many items, or an error where there are none.
+func limited(t interface {
+	Fatalf(format string, args ...any)
+}, c assortment.Limiter, n, most int) vitrine.Constraint {
+	all, least := assortmenttest.Sets(c, n), max(most, 0)
+	want := slices.DeleteFunc(slices.Clone(all), func(s vitrine.Assortment) bool { return len(s) > least })
+	l, err := c.Limit(most)
+	if (err != nil) != (len(want) == 0) {
+		t.Fatalf("at most %d of %d sets: error %v, and %d are left", most, len(all), err, len(want))
+	}
+	if err != nil {
+		return nil
+	}
+	if got := assortmenttest.Sets(l, n); !slices.EqualFunc(got, want, func(a, b vitrine.Assortment) bool { return slices.Equal(a, b) }) {
+		t.Fatalf("at most %d: the sets %v, want %v", most, got, want)
+	}
+	if _, fits := c.(*assortment.Space); !fits && len(want) == len(all) && most >= 0 && l != vitrine.Constraint(c) {
+		t.Fatalf("at most %d leaves no set out, and makes another family", most)
+	}
+	return l
+}
+
+func TestLimit(t *testing.T) {
+	const n = 6
+	size := []int{3, 1, 4, 0, 5, 2}
+	rules := func(least int) assortment.Rules {
+		return assortment.Rules{Items: n, Min: least, Max: noLimit, Include: []int{5}, Groups: []assortment.Group{group("a", 1, 2, 0, 1, 2)}}
+	}
+	for name, c := range map[string]assortment.Limiter{
+		"AtMost":                     assortment.AtMost(4),
+		"Laminar":                    laminar(t, rules(0)),
+		"Laminar, at least":          laminar(t, rules(3)),
+		"Space":                      space(t, laminar(t, rules(0)), size, 9),
+		"Space, at least":            space(t, laminar(t, rules(3)), size, 9),
+		"Transversal":                transversal(t, n, slots(nil, []int{0, 1}, []int{2, 3, 4}, nil), 0),
+		"Transversal, all different": transversal(t, n, slots([]int{0}, []int{1}, []int{2}, []int{3}), 0),
+		"Transversal, at least":      transversal(t, n, slots(nil, []int{0, 1}, []int{2, 3, 4}), 2),
+		"slots for one kind":         transversal(t, n, slots(nil, nil, nil, nil, nil), 1),
+	} {
+		t.Run(name, func(t *testing.T) {
+			for most := -1; most <= n+1; most++ {
+				if l := limited(t, c, n, most); l != nil && most > 0 {
+					assortmenttest.TestConstraint(t, l, n)
+				}
+			}
+		})
+	}
+	for want, c := range map[string]assortment.Limiter{
+		"size: at most 1, but 2 items are demanded":    laminar(t, rules(0)),
+		"at most 1, but at least 2 items are demanded": transversal(t, n, slots(nil, nil), 2),
+	} {
+		if _, err := c.Limit(1); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one that says %q", err, want)
+		}
+	}
+}
+
+func TestLimitOfAnyRules(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(0, 6).Draw(t, "N")
+		c, err := assortment.NewLaminar(drawRules(t, n))
+		if err != nil {
+			return
+		}
+		limited(t, c, n, rapid.IntRange(0, n).Draw(t, "most"))
+	})
+}
+
+// A family is what it was made of: the caller's slices are the caller's.
+func TestFamiliesKeepNoSlices(t *testing.T) {
+	const n = 6
+	rules := assortment.Rules{
+		Items: n, Max: 4, Include: []int{5}, Exclude: []int{0},
+		Groups: []assortment.Group{group("a", 0, 1, 1, 2, 3), group("b", 0, 1, 2, 3)},
+	}
+	size := []int{3, 1, 4, 0, 5, 2}
+	l := laminar(t, rules)
+	for name, c := range map[string]vitrine.Constraint{"Laminar": l, "Space": space(t, l, size, 7)} {
+		revenue := []float64{1, 1, 1, 1, 1, 1}
+		before := assortmenttest.Sets(c, n)
+		floored, err := assortment.Floor(c, revenue, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := assortmenttest.Sets(floored, n); len(got) != len(before) {
+			t.Fatalf("%s: a floor below all revenues leaves %d sets of %d", name, len(got), len(before))
+		}
+		scribble := func(lists ...[]int) {
+			for _, list := range lists {
+				for k := range list {
+					list[k] = 4
+				}
+			}
+		}
+		scribble(rules.Include, rules.Exclude, rules.Groups[0].Items, rules.Groups[1].Items, size)
+		rules.Groups[0].Max = 0
+		after := assortmenttest.Sets(c, n)
+		if !slices.EqualFunc(before, after, func(a, b vitrine.Assortment) bool { return slices.Equal(a, b) }) {
+			t.Errorf("%s: its sets change with the caller's slices, from %v to %v", name, before, after)
+		}
+		floored, err = assortment.Floor(c, revenue, 1)
+		if err != nil {
+			t.Fatalf("%s: its rules change with the caller's slices: %v", name, err)
+		}
+		if got := assortmenttest.Sets(floored, n); len(got) != len(before) {
+			t.Errorf("%s: its rules change with the caller's slices: %d sets of %d", name, len(got), len(before))
+		}
+		rules = assortment.Rules{
+			Items: n, Max: 4, Include: []int{5}, Exclude: []int{0},
+			Groups: []assortment.Group{group("a", 0, 1, 1, 2, 3), group("b", 0, 1, 2, 3)},
+		}
+	}
+	if _, err := assortment.NewSpace(nil, size, 7); err == nil || !strings.Contains(err.Error(), "NewSpace: the family counts is nil") {
+		t.Errorf("error %v, want one that says what is nil", err)
+	}
+}

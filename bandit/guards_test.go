@@ -1,0 +1,182 @@
+package bandit
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"vitrine"
+	"vitrine/assortment"
+	"vitrine/bandit/bandittest"
+	"vitrine/env"
+	"vitrine/utility"
+)
+
+// A family of a request that has larger sets does not make any policy show more
+// than Size items; a smaller one is kept to.
+func TestNoPolicyShowsMoreThanSize(t *testing.T) {
+	size := []int{1, 1, 1, 1, 1, 1, 1, 1}
+	slots := make([]assortment.Slot, paperSize+3)
+	rules := func(least, most int) *assortment.Laminar {
+		l, err := assortment.NewLaminar(assortment.Rules{Items: paperItems, Min: least, Max: most})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	shelf, err := assortment.NewSpace(rules(0, assortment.NoLimit), size, paperSize+2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	places, err := assortment.NewTransversal(paperItems, slots, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, learner := range learners() {
+		t.Run(name, func(t *testing.T) {
+			p := paperProblem()
+			l := learner(p)
+			bound := paperSize
+			if strings.HasPrefix(name, "log-barrier") {
+				bound = 2 // its table's
+			}
+			for s := range 30 { // both phases, and random policies
+				for what, family := range map[string]vitrine.Constraint{
+					"AtMost": assortment.AtMost(paperSize + 5), "all": rules(0, assortment.NoLimit), "at least": rules(2, 7), "space": shelf, "slots": places,
+					"one": assortment.AtMost(1), "two": rules(2, 2),
+				} {
+					x := paperContext(s)
+					x.Feasible = family
+					got := l.Policy().Offer(x, newRand()).Assortment
+					if len(got) > bound || !family.Contains(got) {
+						t.Fatalf("round %d, %s: %v is shown, at most %d items may be, and those of the family", s, what, got, bound)
+					}
+				}
+				x := paperContext(s)
+				if err := l.Observe(vitrine.Round{Context: x, Offer: l.Policy().Offer(x, newRand())}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			x := paperContext(0)
+			x.Feasible = rules(paperSize+1, paperSize+2)
+			func() {
+				defer func() {
+					if got, want := fmt.Sprint(recover()), "the feasible family of a context has no set of at most"; !strings.Contains(got, want) {
+						t.Errorf("panic of %s, want one that says %q", got, want)
+					}
+				}()
+				l.Policy().Offer(x, newRand())
+			}()
+		})
+	}
+}
+
+// A round whose feasible family is of another number of items is refused by
+// name.
+func TestFamilyOfAnotherNumberOfItemsIsRefused(t *testing.T) {
+	family, err := assortment.NewLaminar(assortment.Rules{Items: paperItems + 1, Max: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, learner := range learners() {
+		x := paperContext(0)
+		x.Feasible = family
+		err := learner(paperProblem()).Observe(vitrine.Round{Context: x, Offer: vitrine.Offer{Assortment: vitrine.Assortment{1}}})
+		if err == nil || !strings.Contains(err.Error(), "context has 8 items, and its feasible family is of 9") {
+			t.Errorf("%s: error %v, want one that names both numbers", name, err)
+		}
+	}
+}
+
+// A nil model is an error that names the constructor.
+func TestNilModelsAreNamed(t *testing.T) {
+	p := paperProblem()
+	var typed *utility.MLP
+	for _, m := range []utility.Model{nil, typed} {
+		_, onl := NewONL(p, m, DefaultONLOptions(), newRand())
+		_, greedy := NewGreedy(p, m, DefaultGreedyOptions(), newRand())
+		_, eps := NewEpsGreedy(p, m, DefaultEpsGreedyOptions(), newRand())
+		_, barrier := NewLogBarrier(p, m, DefaultLogBarrierOptions(), newRand())
+		_, good := NewFeelGood(p, m, DefaultFeelGoodOptions(), newRand())
+		_, bma := NewBMA(p, []Expert{{Model: utility.NewLinear(paperFeatures, true)}, {Model: m}}, DefaultBMAOptions(), newRand())
+		for want, err := range map[string]error{
+			"NewONL: the utility model is nil": onl, "NewGreedy: the utility model is nil": greedy, "NewEpsGreedy: the utility model is nil": eps,
+			"NewLogBarrier: the utility model is nil": barrier, "NewFeelGood: the utility model is nil": good, "NewBMA: the model of expert 2 is nil": bma,
+		} {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("error %v, want one that says %q", err, want)
+			}
+		}
+	}
+	var basis *utility.Quadratic
+	_, ucb := NewUCBOn(p, basis, DefaultUCBOptions())
+	_, ts := NewTSOn(p, basis, DefaultTSOptions())
+	_, ofu := NewOFUOn(p, basis, DefaultOFUOptions())
+	for want, err := range map[string]error{"NewUCBOn": ucb, "NewTSOn": ts, "NewOFUOn": ofu} {
+		if err == nil || !strings.Contains(err.Error(), want+": the utility model is nil") {
+			t.Errorf("error %v, want one that names %s", err, want)
+		}
+	}
+	var world *env.World
+	for _, e := range []env.Environment{nil, world} {
+		if _, err := NewOracle(p, e); err == nil || !strings.Contains(err.Error(), "NewOracle: the environment is nil") {
+			t.Errorf("error %v, want one that says what is nil", err)
+		}
+	}
+}
+
+// tilted is a family without a String, one for each tilt.
+type tilted struct {
+	sine
+	tilt float64
+}
+
+func (m tilted) Utilities(dst, w []float64, x *mat.Dense) {
+	m.sine.Utilities(dst, w, x)
+	for i := range dst {
+		dst[i] += m.tilt * x.At(i, 0)
+	}
+}
+
+// A snapshot is not read by a family of the same type and dimensions that
+// computes something else.
+func TestSnapshotsOfAnotherFamilyAreRefused(t *testing.T) {
+	p := paperProblem()
+	for name, learner := range map[string]func(m utility.Model) vitrine.Learner{
+		"onl-mnl": func(m utility.Model) vitrine.Learner { return must(NewONL(p, m, DefaultONLOptions(), newRand())) },
+		"eps-greedy-mnl": func(m utility.Model) vitrine.Learner {
+			return must(NewEpsGreedy(p, m, DefaultEpsGreedyOptions(), newRand()))
+		},
+		"feel-good-ts": func(m utility.Model) vitrine.Learner {
+			return must(NewFeelGood(p, m, DefaultFeelGoodOptions(), newRand()))
+		},
+		"bma-mnl": func(m utility.Model) vitrine.Learner {
+			return must(NewBMA(p, []Expert{{Model: m}, {Model: m, Memory: 30}}, DefaultBMAOptions(), newRand()))
+		},
+	} {
+		data, err := learner(tilted{sine{paperFeatures}, 1}).(bandittest.Snapshotter).MarshalBinary()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := learner(tilted{sine{paperFeatures}, 1}).(bandittest.Snapshotter).UnmarshalBinary(data); err != nil {
+			t.Errorf("%s: a snapshot of the same family: %v", name, err)
+		}
+		err = learner(tilted{sine{paperFeatures}, 1.5}).(bandittest.Snapshotter).UnmarshalBinary(data)
+		if err == nil || !strings.Contains(err.Error(), "bandit.tilted d_w=3 fingerprint=") {
+			t.Errorf("%s: a snapshot of another family: error %v, want one that names both", name, err)
+		}
+	}
+}
+
+// No draws say nothing of a propensity, and say that.
+func TestPropensityOfNoDraws(t *testing.T) {
+	l := learners()["uniform"](paperProblem())
+	for _, n := range []int{0, -1} {
+		if p, se := Propensity(l.Policy(), paperContext(0), vitrine.Assortment{1}, n, newRand()); p != 0 || !math.IsInf(se, 1) {
+			t.Errorf("%d draws: %v ± %v, want 0 ± +Inf", n, p, se)
+		}
+	}
+}

@@ -1,0 +1,70 @@
+package mle_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"vitrine"
+	"vitrine/internal/state"
+	"vitrine/mle"
+)
+
+// Rounds that cannot be are a programmer's mistake, and say so: of a wrong width
+// they would shift the rows of all later rounds, and a choice beyond the set
+// would be one of the next round's items.
+func TestChoicesRefuseRoundsThatCannotBe(t *testing.T) {
+	x := mat.NewDense(2, 3, nil)
+	for want, call := range map[string]func(c *mle.Choices){
+		"a round of 3 features an item for choices of 2":          func(*mle.Choices) { mle.NewChoices(2).AppendRows(x, 0) },
+		"a round of 3 features an item for choices of 4":          func(*mle.Choices) { mle.NewChoices(4).Append(x, vitrine.Assortment{1}, 0) },
+		"choice 3 is not a position in an assortment of 2 items":  func(c *mle.Choices) { c.AppendRows(x, 3) },
+		"choice 2 is not a position in an assortment of 1 items":  func(c *mle.Choices) { c.Append(x, vitrine.Assortment{1}, 2) },
+		"choice -1 is not a position in an assortment of 1 items": func(c *mle.Choices) { c.Append(x, vitrine.Assortment{1}, -1) },
+		"choice 1 is not a position in an assortment of 0 items":  func(c *mle.Choices) { c.AppendRows(nil, 1) },
+		"choice 4 is not a position in an assortment of 2 items":  func(*mle.Choices) { mle.NewAffine(1, make([]float64, 3)).Append([]float64{0, 0}, x, 4) },
+	} {
+		c := mle.NewChoices(3)
+		func() {
+			defer func() {
+				if got := fmt.Sprint(recover()); !strings.Contains(got, want) {
+					t.Errorf("panic of %s, want %s", got, want)
+				}
+			}()
+			call(c)
+		}()
+		if c.Rounds() != 0 || c.Rows() != 0 {
+			t.Errorf("%s: the round was added", want)
+		}
+	}
+	c := mle.NewChoices(3)
+	c.AppendRows(x, 2)
+	c.Append(x, vitrine.Assortment{1}, 1)
+	c.Append(nil, nil, 0)
+	if c.Rounds() != 3 || c.Rows() != 3 {
+		t.Errorf("%d rounds of %d items, want 3 of 3", c.Rounds(), c.Rows())
+	}
+}
+
+// A snapshot with a choice beyond its set is refused where the checksum is right.
+func TestSnapshotWithAChoiceOfNothingIsRefused(t *testing.T) {
+	e := state.NewEncoder("choices")
+	e.Floats(nil)
+	for _, n := range []int{1, 0, 100} { // a round, that ends at row 0, with choice 100
+		e.Count(n)
+	}
+	data, err := e.Bytes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := state.NewDecoder("choices", data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mle.NewChoices(3).Decode(d)
+	if err := d.Close(); err == nil || !strings.Contains(err.Error(), "with choice 100") {
+		t.Errorf("error %v, want one that names the choice", err)
+	}
+}

@@ -1,0 +1,75 @@
+package utility
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"hash"
+	"math"
+	"math/rand/v2"
+	"strconv"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// Identity returns what a snapshot knows a family of d features by: families of
+// equal identities compute the same utilities. That of a family of this package
+// is its String. Any other has its type, its String if it has one, its
+// dimensions and a fingerprint of what it computes:
+//
+//	main.Cubic d_w=7 fingerprint=5a0e…
+//
+// The fingerprint is of the prior's precisions and of the utilities and gradients
+// of fixed items at fixed parameters, to four digits, so that machines agree. A
+// family that differs from another only elsewhere needs a String that says so.
+func Identity(m Model) string {
+	name := fmt.Sprintf("%T", m)
+	if s, ok := m.(fmt.Stringer); ok {
+		switch m.(type) {
+		case *Linear, *Quadratic, *MLP, *Additive:
+			return s.String()
+		}
+		name += fmt.Sprintf(" %q", s.String())
+	}
+	return fmt.Sprintf("%s d_w=%d fingerprint=%x", name, m.NumParams(), fingerprint(m)[:8])
+}
+
+// fingerprint returns a checksum of what a family computes.
+func fingerprint(m Model) []byte {
+	const items = 6
+	sum := sha256.New()
+	rng := rand.New(rand.NewPCG(0x7669747269, 0x6e65))
+	w := make([]float64, m.NumParams())
+	Precisions(m, w)
+	digest(sum, w)
+	x, u, g := mat.NewDense(items, m.NumFeatures(), nil), make([]float64, items), mat.NewDense(items, len(w), nil)
+	for _, scale := range []float64{1, 3} {
+		for j := range w {
+			w[j] = rng.Float64() - 0.5
+		}
+		x.Apply(func(int, int, float64) float64 { return scale * (2*rng.Float64() - 1) }, x)
+		Linearize(m, u, g, w, x)
+		digest(sum, u)
+		for i := range items {
+			digest(sum, g.RawRowView(i))
+		}
+	}
+	return sum.Sum(nil)
+}
+
+// digest adds numbers to four digits, and as 0 what is left of larger ones that
+// cancel.
+func digest(sum hash.Hash, v []float64) {
+	size := 0.0
+	for _, e := range v {
+		size = max(size, math.Abs(e))
+	}
+	var text []byte
+	for _, e := range v {
+		if math.Abs(e) <= 1e-9*size {
+			e = 0
+		}
+		text = strconv.AppendFloat(text, e, 'e', 3, 64)
+		text = append(text, ' ')
+	}
+	sum.Write(text)
+}

@@ -1,0 +1,133 @@
+package utility_test
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"vitrine/utility"
+)
+
+// own is a family of a user: a linear one, changed at will.
+type own struct {
+	*utility.Linear
+	scale, slope float64
+}
+
+func (m own) Utilities(dst, w []float64, x *mat.Dense) {
+	m.Linear.Utilities(dst, w, x)
+	for i := range dst {
+		dst[i] *= m.scale
+	}
+}
+
+func (m own) Gradients(dst *mat.Dense, w []float64, x *mat.Dense) {
+	m.Linear.Gradients(dst, w, x)
+	dst.Scale(m.slope, dst)
+}
+
+// named is own with a String that says too little.
+type named struct{ own }
+
+func (named) String() string { return "mine" }
+
+// believed is own with a prior.
+type believed struct {
+	own
+	precision float64
+}
+
+func (m believed) Precisions(dst []float64) {
+	for j := range dst {
+		dst[j] = m.precision
+	}
+}
+
+// Families that compute different things have different identities, whatever
+// their types and their Strings say; a family has the same in every process.
+func TestIdentityTellsFamiliesApart(t *testing.T) {
+	linear := func(d int) own { return own{utility.NewLinear(d, true), 1, 1} }
+	scaled := func(scale, slope float64) own { return own{utility.NewLinear(2, true), scale, slope} }
+	families := map[string]utility.Model{
+		"the first":          linear(2),
+		"of more features":   linear(3),
+		"no intercept":       own{utility.NewLinear(2, false), 1, 1},
+		"other utilities":    scaled(1.01, 1),
+		"other gradients":    scaled(1, 1.01),
+		"no utilities":       scaled(0, 1),
+		"no gradients":       scaled(1, 0),
+		"tiny":               scaled(1e-12, 1e-12),
+		"tinier":             scaled(1e-13, 1e-13),
+		"another sign":       scaled(-1, -1),
+		"named":              named{linear(2)},
+		"named, and other":   named{scaled(2, 2)},
+		"of a prior":         believed{linear(2), 3},
+		"of another prior":   believed{linear(2), 4},
+		"linear":             utility.NewLinear(2, true),
+		"linear, and scaled": own{utility.NewLinear(2, true), 2, 2},
+	}
+	of := map[string]string{}
+	for name, m := range families {
+		id := utility.Identity(m)
+		if other, twice := of[id]; twice {
+			t.Errorf("%s and %s are both %s", name, other, id)
+		}
+		of[id] = name
+		if again := utility.Identity(m); again != id {
+			t.Errorf("%s is %s, and then %s", name, id, again)
+		}
+	}
+	if got, want := utility.Identity(named{linear(2)}), `utility_test.named "mine" d_w=3 fingerprint=`; !strings.HasPrefix(got, want) {
+		t.Errorf("identity %s, want one that begins with %s", got, want)
+	}
+}
+
+// The families of the package keep the names that snapshots have of them.
+func TestIdentityOfThePackagesFamilies(t *testing.T) {
+	for want, m := range map[string]utility.Model{
+		"linear":                utility.NewLinear(3, false),
+		"linear with intercept": utility.NewLinear(3, true),
+		"quadratic":             utility.NewQuadratic(3),
+		"sigmoid 3-15-1":        utility.NewMLP(3, []int{15}, utility.Sigmoid),
+		"wide 3-4":              utility.NewWide(3, 4),
+		"radial 3-1":            utility.NewRadial(3, 1),
+		"spectral 3-2":          utility.NewSpectral(3, 2),
+	} {
+		if got := utility.Identity(m); got != want {
+			t.Errorf("identity %q, want %q", got, want)
+		}
+	}
+}
+
+// The last digits, in which machines differ, are no part of a fingerprint: of a
+// network, the terms of which are summed in another order.
+func TestIdentityIgnoresRounding(t *testing.T) {
+	m := utility.NewMLP(5, []int{20, 20}, utility.ReLU)
+	want := utility.Identity(rounded{m, 0})
+	for seed := range uint64(50) {
+		if got := utility.Identity(rounded{m, seed}); got != want {
+			t.Errorf("identity %s, and %s with other last digits", want, got)
+		}
+	}
+}
+
+// rounded is a family with other last digits for every seed but 0.
+type rounded struct {
+	*utility.MLP
+	seed uint64
+}
+
+func (m rounded) Linearize(u []float64, g *mat.Dense, w []float64, x *mat.Dense) {
+	m.MLP.Linearize(u, g, w, x)
+	if m.seed == 0 {
+		return
+	}
+	rng := rand.New(rand.NewPCG(m.seed, 1))
+	noise := func(v float64) float64 { return v + 1e-14*rng.NormFloat64()*max(v, -v, 1e-4) }
+	for i := range u {
+		u[i] = noise(u[i])
+	}
+	g.Apply(func(_, _ int, v float64) float64 { return noise(v) }, g)
+}
