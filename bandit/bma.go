@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"vitrine"
+	"vitrine/internal/option"
 	"vitrine/internal/panics"
 	"vitrine/internal/state"
 	"vitrine/mle"
@@ -19,17 +20,14 @@ import (
 
 // BMAOptions are the options of BMA-MNL.
 type BMAOptions struct {
-	// Width ≥ 0 and Anneal ≥ 0 set the width of the draws in round t,
+	// The width of the draws in round t is
 	//
 	//	b_t = max(Width, min(1, √(Anneal/(d t))))
-	Width  float64 `toml:"width"`
-	Anneal float64 `toml:"anneal"`
-	// Growth > 1 is the factor between the rounds of full fits.
-	Growth float64 `toml:"growth"`
-	// Candidates in [0, 10⁶] is the number of random units that a search looks at,
-	// on at most Sample ≥ 1 rounds.
-	Candidates int `toml:"candidates"`
-	Sample     int `toml:"sample"`
+	Width      float64 `toml:"width" range:"[0, inf)" doc:"the least width of the draws, in posterior standard deviations"`
+	Anneal     float64 `toml:"anneal" range:"[0, inf)" doc:"a: in round t the width of the draws is √(a/(d t)), at most 1"`
+	Growth     float64 `toml:"growth" range:"(1, inf)" doc:"the factor between the rounds of full fits"`
+	Candidates int     `toml:"candidates" range:"[0, 1e6]" doc:"the random units that a search for a new unit looks at"`
+	Sample     int     `toml:"sample" range:"[1, inf)" doc:"the most rounds on which a search compares its candidates"`
 }
 
 // DefaultBMAOptions returns the recommended setting.
@@ -78,25 +76,6 @@ func DefaultExperts(d int) []Expert {
 		experts = append(experts, Expert{Model: utility.NewQuadratic(d)})
 	}
 	return experts
-}
-
-// mostCandidates bounds what a search keeps in memory.
-const mostCandidates = 1_000_000
-
-func (o BMAOptions) check() error {
-	if !(o.Growth > 1) || math.IsInf(o.Growth, 0) {
-		return fmt.Errorf("growth = %v: must be finite and above 1", o.Growth)
-	}
-	if o.Candidates < 0 || o.Candidates > mostCandidates {
-		return fmt.Errorf("candidates = %d: must be in [0, %d]", o.Candidates, mostCandidates)
-	}
-	if o.Sample < 1 {
-		return fmt.Errorf("sample = %d: must be at least 1", o.Sample)
-	}
-	if err := atLeast("width", o.Width, 0); err != nil {
-		return err
-	}
-	return atLeast("anneal", o.Anneal, 0)
 }
 
 // BMA is BMA-MNL: Bayesian model averaging of utility families, the experts, and
@@ -148,7 +127,7 @@ func NewBMA(p Problem, experts []Expert, o BMAOptions, rng *rand.Rand) (*BMA, er
 	if err := p.check(); err != nil {
 		return nil, err
 	}
-	if err := o.check(); err != nil {
+	if err := option.Check(o); err != nil {
 		return nil, err
 	}
 	if err := CheckExperts(p.Features, experts); err != nil {

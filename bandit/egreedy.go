@@ -1,41 +1,27 @@
 package bandit
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
 
 	"vitrine"
 	"vitrine/assortment"
+	"vitrine/internal/option"
 	"vitrine/utility"
 )
 
 // EpsGreedyOptions are the options of ε-greedy-MNL.
 type EpsGreedyOptions struct {
-	// Epsilon in [0, 1] is ε of the first round; it is multiplied by Decay in
-	// [0, 1] after each round until it reaches Floor in [0, 1].
-	Epsilon float64 `toml:"epsilon"`
-	Decay   float64 `toml:"decay"`
-	Floor   float64 `toml:"floor"`
+	Epsilon float64 `toml:"epsilon" range:"[0, 1]" doc:"ε of the first round, the probability of a uniform offer"`
+	Decay   float64 `toml:"decay" range:"[0, 1]" doc:"the factor by which ε shrinks after each round"`
+	Floor   float64 `toml:"floor" range:"[0, 1]" doc:"the least ε"`
 	RegressionOptions
 }
 
 // DefaultEpsGreedyOptions returns those of the paper's appendix.
 func DefaultEpsGreedyOptions() EpsGreedyOptions {
 	return EpsGreedyOptions{Epsilon: 0.1, Decay: 0.995, Floor: 0.001, RegressionOptions: DefaultRegressionOptions()}
-}
-
-func (o EpsGreedyOptions) check() error {
-	for _, v := range []struct {
-		key   string
-		value float64
-	}{{"epsilon", o.Epsilon}, {"decay", o.Decay}, {"floor", o.Floor}} {
-		if !(v.value >= 0 && v.value <= 1) {
-			return fmt.Errorf("%s = %v: must be in [0, 1]", v.key, v.value)
-		}
-	}
-	return o.RegressionOptions.check()
 }
 
 // EpsGreedy is ε-greedy-MNL (Zhang and Luo 2024, Equation 4) as the paper's
@@ -56,7 +42,7 @@ type EpsGreedy struct {
 // NewEpsGreedy returns a learner at its first round, with initial weights from
 // rng.
 func NewEpsGreedy(p Problem, m utility.Model, o EpsGreedyOptions, rng *rand.Rand) (*EpsGreedy, error) {
-	if err := o.check(); err != nil {
+	if err := option.Check(o); err != nil {
 		return nil, err
 	}
 	oracle, err := newRegressor("NewEpsGreedy", p, m, o.RegressionOptions, rng)

@@ -9,6 +9,7 @@ import (
 
 	"vitrine"
 	"vitrine/internal/gram"
+	"vitrine/internal/option"
 	"vitrine/internal/state"
 	"vitrine/internal/stream"
 	"vitrine/mle"
@@ -17,42 +18,19 @@ import (
 
 // FeelGoodOptions are the options of Feel-Good Thompson sampling.
 type FeelGoodOptions struct {
-	// Ridge is ρ ≥ 10⁻⁶, the precision of the prior w ~ N(0, I/ρ).
-	Ridge float64 `toml:"ridge"`
-	// Eta is η > 0, the weight of the log loss: 1 is the likelihood.
-	Eta float64 `toml:"eta"`
-	// FeelGood is λ ≥ 0, the weight of the largest expected revenue of each
-	// round, in units of one over the revenue; 0 is Thompson sampling.
-	FeelGood float64 `toml:"feel_good"`
-	// Moves is how many moves the chain makes a round, at least 1.
-	Moves int `toml:"moves"`
+	// A smaller ρ would draw parameters beyond some 10³: rounds at which they
+	// give a utility beyond [vitrine.LargestFeature] cannot be learned from, and the
+	// chain moves only when a round is.
+	Ridge    float64 `toml:"ridge" range:"[1e-6, inf)" doc:"ρ, the precision of the prior w ~ N(0, I/ρ)"`
+	Eta      float64 `toml:"eta" range:"(0, inf)" doc:"η, the weight of the log loss: 1 is the likelihood"`
+	FeelGood float64 `toml:"feel_good" range:"[0, inf)" doc:"λ, the weight of the largest expected revenue; 0 is Thompson sampling"`
+	Moves    int     `toml:"moves" range:"[1, inf)" doc:"the moves of the chain each round"`
 }
 
 // DefaultFeelGoodOptions returns a standard normal prior, the likelihood and a
 // chain of 10 moves a round.
 func DefaultFeelGoodOptions() FeelGoodOptions {
 	return FeelGoodOptions{Ridge: 1, Eta: 1, FeelGood: 0.1, Moves: 10}
-}
-
-// leastRidge keeps the parameters that are drawn near 10³: rounds at which they
-// give a utility beyond [vitrine.LargestFeature] cannot be learned from, and the
-// chain moves only when a round is.
-const leastRidge = 1e-6
-
-func (o FeelGoodOptions) check() error {
-	if o.Moves < 1 {
-		return fmt.Errorf("moves = %d: must be at least 1", o.Moves)
-	}
-	for _, err := range []error{
-		atLeast("ridge", o.Ridge, leastRidge),
-		positive("eta", o.Eta),
-		atLeast("feel_good", o.FeelGood, 0),
-	} {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // FeelGood is Feel-Good Thompson sampling (Zhang 2022; for assortments Zhang and
@@ -98,7 +76,7 @@ func NewFeelGood(p Problem, m utility.Model, o FeelGoodOptions, rng *rand.Rand) 
 	if err := p.check(); err != nil {
 		return nil, err
 	}
-	if err := o.check(); err != nil {
+	if err := option.Check(o); err != nil {
 		return nil, err
 	}
 	if err := p.checkModel("NewFeelGood", m); err != nil {

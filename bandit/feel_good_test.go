@@ -242,6 +242,6 @@ func TestFeelGoodRefusesSnapshotsOfAnotherFamily(t *testing.T) {
 
 // At the flattest prior there is no round that a draw from it makes unlearnable.
 func TestFeelGoodLearnsAtTheFlattestPrior(t *testing.T) {
-	l := newFeelGood(t, paperProblem(), paperModel(), func(o *FeelGoodOptions) { o.Ridge = leastRidge })
+	l := newFeelGood(t, paperProblem(), paperModel(), func(o *FeelGoodOptions) { o.Ridge = 1e-6 })
 	observeAll(t, l, linearHistory(t, 40))
 }

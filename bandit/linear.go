@@ -16,33 +16,14 @@ import (
 // parameters; what their papers say of x holds of φ(x) then, and d is the number
 // of parameters.
 type LinearOptions struct {
-	// Constants choose the confidence radius: "theory" is the formula of the
-	// baseline's paper, growing with t; "frozen" is its value at t = 1 for all
-	// rounds, as published code has it and published figures show it; "tuned"
-	// is Radius.
-	Constants string `toml:"constants"`
-	// Radius ≥ 0 is the confidence radius of "tuned".
-	Radius float64 `toml:"radius"`
-	// Intercept gives the utility a constant term, u = xᵀθ + b. The outside
-	// option has utility 0, so without it the model cannot say that customers
-	// buy much or little. A basis has its own or none: it takes no intercept.
-	Intercept bool `toml:"intercept"`
-	// Lambda is λ > 0, of the Gram matrix and of the penalty (λ/2)‖θ‖². For
-	// OFU-MNL+ 0 stands for the paper's.
-	Lambda float64 `toml:"lambda"`
-}
-
-func (o LinearOptions) check() error {
-	for _, err := range []error{
-		oneOf("constants", o.Constants, "theory", "frozen", "tuned"),
-		atLeast("radius", o.Radius, 0),
-		atLeast("lambda", o.Lambda, leastLambda),
-	} {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	// "theory" is the formula of the baseline's paper, which grows with t; "frozen" is its value at
+	// t = 1, as published code has it and published figures show it; "tuned" is Radius.
+	Constants string  `toml:"constants" range:"theory|frozen|tuned" doc:"the confidence radius: the paper's formula, its value at t = 1, or radius"`
+	Radius    float64 `toml:"radius" range:"[0, inf)" doc:"the confidence radius of constants = tuned"`
+	// The outside option has utility 0, so without an intercept the model cannot
+	// say that customers buy much or little. A basis has its own or none: it takes no intercept.
+	Intercept bool    `toml:"intercept" doc:"whether the utility has a constant term, u = xᵀθ + b"`
+	Lambda    float64 `toml:"lambda" range:"[1e-9, inf)" doc:"λ of the Gram matrix and of the penalty (λ/2)‖θ‖²"`
 }
 
 // basis returns the family of a learner of the problem, which the named

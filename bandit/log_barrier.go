@@ -8,16 +8,14 @@ import (
 
 	"vitrine"
 	"vitrine/assortment"
+	"vitrine/internal/option"
 	"vitrine/utility"
 )
 
 // LogBarrierOptions are the options of the log-barrier strategy.
 type LogBarrierOptions struct {
-	// Gamma is γ > 0: in round t the barrier weighs 1/(γ√t). It is in units of
-	// one over the revenue.
-	Gamma float64 `toml:"gamma"`
-	// Limit is the most assortments that a decision may enumerate, at least 1.
-	Limit int `toml:"limit"`
+	Gamma float64 `toml:"gamma" range:"(0, inf)" doc:"γ, over revenue: in round t the barrier weighs 1/(γ√t)"`
+	Limit int     `toml:"limit" range:"[1, inf)" doc:"the most assortments that a decision may enumerate"`
 	RegressionOptions
 }
 
@@ -28,10 +26,7 @@ func DefaultLogBarrierOptions() LogBarrierOptions {
 }
 
 func (o LogBarrierOptions) check(p Problem) error {
-	if o.Limit < 1 {
-		return fmt.Errorf("limit = %d: must be at least 1", o.Limit)
-	}
-	if err := positive("gamma", o.Gamma); err != nil {
+	if err := option.Check(o); err != nil {
 		return err
 	}
 	if err := assortment.AtMost(p.Size).CheckCount(p.Items, o.Limit); err != nil {

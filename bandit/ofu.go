@@ -4,16 +4,15 @@ import (
 	"math"
 
 	"vitrine"
+	"vitrine/internal/option"
 	"vitrine/mle"
 	"vitrine/utility"
 )
 
-// OFUOptions are the options of OFU-MNL+. Lambda = 0 and Eta = 0 are the
-// paper's values.
+// OFUOptions are the options of OFU-MNL+.
 type OFUOptions struct {
-	LinearOptions
-	// Eta is η ≥ 0, the step size; 0 is the paper's ½ log(K+1) + 2.
-	Eta float64 `toml:"eta"`
+	LinearOptions `zero:"lambda: the paper's 84√2 d η"`
+	Eta           float64 `toml:"eta" range:"(0, inf)" zero:"the paper's ½ log(K+1) + 2" doc:"η, the step size"`
 }
 
 // DefaultOFUOptions returns the constants of the paper.
@@ -46,17 +45,14 @@ func NewOFUOn(p Problem, m utility.LinearInParams, o OFUOptions) (*OFU, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := option.Check(o); err != nil {
+		return nil, err
+	}
 	if o.Eta == 0 {
 		o.Eta = 0.5*math.Log(float64(p.Size+1)) + 2
 	}
-	if err := positive("eta", o.Eta); err != nil {
-		return nil, err
-	}
 	if o.Lambda == 0 {
 		o.Lambda = 84 * math.Sqrt2 * float64(model.NumParams()) * o.Eta
-	}
-	if err := o.check(); err != nil {
-		return nil, err
 	}
 	l := &OFU{o: o, pool: new(indexPool)}
 	l.p, l.model, l.kind = p, model, p.kind("ofu-mnl-plus", model, o)

@@ -9,6 +9,7 @@ import (
 
 	"vitrine"
 	"vitrine/internal/gram"
+	"vitrine/internal/option"
 	"vitrine/internal/state"
 	"vitrine/mle"
 	"vitrine/utility"
@@ -16,26 +17,18 @@ import (
 
 // FitOptions say how a learner of a non-linear family begins and estimates.
 type FitOptions struct {
-	// Warmup is t_0 ≥ 0, the number of rounds of Phase I.
-	Warmup int `toml:"warmup"`
-	// Lambda is λ > 0. The paper has λ = c_λ κ^(-5/2) d_w √T with c_λ from a
-	// grid search; configure the product.
-	Lambda float64 `toml:"lambda"`
-	// Pilot says how ŵ_0 is computed: "adam" as printed, or "map", the ridge
-	// penalised maximum by Levenberg–Marquardt.
-	Pilot string `toml:"pilot"`
-	// PilotRate and PilotSteps are Adam's.
-	PilotRate  float64 `toml:"pilot_rate"`
-	PilotSteps int     `toml:"pilot_steps"`
-	// PilotRidge is the precision ρ > 0 of the penalty (ρ/2)‖w‖² of "map".
-	PilotRidge float64 `toml:"pilot_ridge"`
-	// Update says how ŵ_t is computed: "mle" minimises ℓ_t as printed, "online"
-	// takes one step a round at a cost that does not grow with t.
-	Update string `toml:"update"`
-	// Step is η > 0 of "online".
-	Step float64 `toml:"step"`
-	// Tolerance is the decrement² at which the minimisation of "mle" stops.
-	Tolerance float64 `toml:"tolerance"`
+	Warmup int `toml:"warmup" range:"[0, inf)" doc:"t_0, the rounds of Phase I, whose offers are uniform; fewer than rounds"`
+	// The paper has λ = c_λ κ^(-5/2) d_w √T with c_λ from a grid search; configure the product.
+	Lambda float64 `toml:"lambda" range:"[1e-9, inf)" doc:"λ, the precision of the penalty around the pilot and of V_0"`
+	// "adam" is as printed, "map" is by Levenberg–Marquardt.
+	Pilot      string  `toml:"pilot" range:"adam|map" doc:"how the pilot is estimated: by Adam, or as the ridge-penalised maximum"`
+	PilotRate  float64 `toml:"pilot_rate" range:"(0, inf)" doc:"the step size of pilot = adam"`
+	PilotSteps int     `toml:"pilot_steps" range:"[0, inf)" doc:"the number of steps of pilot = adam"`
+	PilotRidge float64 `toml:"pilot_ridge" range:"(0, inf)" doc:"ρ of the penalty (ρ/2)‖w‖² of pilot = map"`
+	// "mle" is as printed; "online" costs the same in every round.
+	Update    string  `toml:"update" range:"mle|online" doc:"how ŵ moves each round: to the minimum of the loss, or by one step"`
+	Step      float64 `toml:"step" range:"(0, inf)" doc:"η, the step size of update = online"`
+	Tolerance float64 `toml:"tolerance" range:"(0, inf)" doc:"the squared Newton decrement at which update = mle stops"`
 }
 
 // DefaultFitOptions returns those of our realizable panels. The paper gives t_0
@@ -51,24 +44,19 @@ func DefaultFitOptions() FitOptions {
 // ONLOptions are the inputs of Algorithm 1 and what the paper leaves open.
 type ONLOptions struct {
 	FitOptions
-	// Beta is β_T ≥ 0, the squared confidence radius at the horizon:
 	// β_t = β_T · t/T, where t counts the rounds observed, and goes on growing
 	// past T. The paper has β_t = c_β κ⁻⁴ d_w t/T with c_β from a grid search;
 	// configure the product.
-	Beta float64 `toml:"beta"`
-	// Curvature is C_h ≥ 0, the bound on ‖∇²f‖. The term β_t C_h/λ is the same
-	// for all items and moves an offer only where revenues differ.
-	Curvature float64 `toml:"curvature"`
-	// Schedule says where t_0, λ and β_t come from: "configured", or "theory",
-	// the [TheorySchedule] of Kappa, Mu, Delta, UtilityBound (C_f),
-	// GradientBound (C_g) and Curvature (C_h), in the place of Warmup, Lambda
-	// and Beta.
-	Schedule      string  `toml:"schedule"`
-	Kappa         float64 `toml:"kappa"`
-	Mu            float64 `toml:"mu"`
-	Delta         float64 `toml:"delta"`
-	UtilityBound  float64 `toml:"utility_bound"`
-	GradientBound float64 `toml:"gradient_bound"`
+	Beta float64 `toml:"beta" range:"[0, inf)" doc:"β_T, the squared confidence radius at the horizon; β_t = β_T t/T"`
+	// The term β_t C_h/λ is the same for all items and moves an offer only where revenues differ.
+	Curvature float64 `toml:"curvature" range:"[0, inf)" doc:"C_h, the bound on ‖∇²f‖"`
+	// "theory" is the [TheorySchedule], in the place of Warmup, Lambda and Beta.
+	Schedule      string  `toml:"schedule" range:"configured|theory" doc:"whether t_0, λ and β_t are the options above or the theorem's"`
+	Kappa         float64 `toml:"kappa" range:"(0, 0.25]" when:"schedule=theory" doc:"κ of schedule = theory; no p(0)p(i) exceeds 0.25"`
+	Mu            float64 `toml:"mu" range:"(0, inf)" when:"schedule=theory" doc:"μ of schedule = theory"`
+	Delta         float64 `toml:"delta" range:"(0, 1)" when:"schedule=theory" doc:"δ of schedule = theory, the probability of failure"`
+	UtilityBound  float64 `toml:"utility_bound" range:"(0, inf)" when:"schedule=theory" doc:"C_f of schedule = theory, the bound on |f|"`
+	GradientBound float64 `toml:"gradient_bound" range:"(0, inf)" when:"schedule=theory" doc:"C_g of schedule = theory, the bound on ‖∇f‖"`
 }
 
 // DefaultONLOptions returns the options of the paper's panels.
@@ -97,48 +85,20 @@ func (o ONLOptions) Check(p Problem, params int) error {
 
 // resolve checks the options and sets those that the schedule determines.
 func (o ONLOptions) resolve(p Problem, params int) (ONLOptions, error) {
-	if err := oneOf("schedule", o.Schedule, "configured", "theory"); err != nil {
+	if err := option.Check(o); err != nil {
 		return o, err
 	}
 	if o.Schedule == "theory" {
 		s := o.theory(p, params)
-		if err := s.check(); err != nil {
-			return o, err
-		}
 		if t0 := s.Warmup(); t0 >= float64(p.Rounds) {
 			return o, fmt.Errorf("schedule = \"theory\": asks for t_0 = %.4g rounds of Phase I, which must be less than rounds = %d: give it more than %.4g rounds, or a smaller utility", t0, p.Rounds, s.LeastRounds())
 		}
 		o.Warmup, o.Lambda, o.Beta = int(s.Warmup()), s.Lambda(), s.Radius(p.Rounds)
 	}
-	return o, o.check(p)
-}
-
-func (o ONLOptions) check(p Problem) error {
-	if o.Warmup < 0 {
-		return fmt.Errorf("warmup = %d: must not be negative", o.Warmup)
-	}
 	if o.Warmup >= p.Rounds {
-		return fmt.Errorf("warmup = %d: must be less than rounds = %d, or Phase II never begins", o.Warmup, p.Rounds)
+		return o, fmt.Errorf("warmup = %d: must be less than rounds = %d, or Phase II never begins", o.Warmup, p.Rounds)
 	}
-	if o.PilotSteps < 0 {
-		return fmt.Errorf("pilot_steps = %d: must not be negative", o.PilotSteps)
-	}
-	for _, err := range []error{
-		atLeast("lambda", o.Lambda, leastLambda),
-		atLeast("beta", o.Beta, 0),
-		atLeast("curvature", o.Curvature, 0),
-		oneOf("pilot", o.Pilot, "adam", "map"),
-		positive("pilot_rate", o.PilotRate),
-		positive("pilot_ridge", o.PilotRidge),
-		oneOf("update", o.Update, "mle", "online"),
-		positive("step", o.Step),
-		positive("tolerance", o.Tolerance),
-	} {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return o, nil
 }
 
 // ONL is ONL-MNL, Algorithm 1 of Hwang, Kim and Oh (2025): optimistic

@@ -118,35 +118,6 @@ func (p Problem) family(x *vitrine.Context) vitrine.Constraint {
 	}
 }
 
-// atLeast reports an option that is below its least value, or not finite.
-func atLeast(key string, v, least float64) error {
-	if !(v >= least) || math.IsInf(v, 0) {
-		return fmt.Errorf("%s = %v: must be finite and at least %v", key, v, least)
-	}
-	return nil
-}
-
-// leastLambda bounds λ, whose inverse learners keep beside numbers near 1.
-const leastLambda = 1e-9
-
-// positive reports an option that is not positive, or not finite.
-func positive(key string, v float64) error {
-	if !(v > 0) || math.IsInf(v, 0) {
-		return fmt.Errorf("%s = %v: must be finite and positive", key, v)
-	}
-	return nil
-}
-
-// oneOf reports an option that is not one of the legal words.
-func oneOf(key, v string, legal ...string) error {
-	for _, l := range legal {
-		if v == l {
-			return nil
-		}
-	}
-	return fmt.Errorf("%s = %q: must be one of %q", key, v, legal)
-}
-
 // tangent is what the offered items of a round are linearised to.
 type tangent struct {
 	x, g matrix

@@ -15,42 +15,19 @@ import (
 // RegressionOptions choose the regression oracle of Zhang and Luo (2024): how
 // the utilities are estimated from the rounds so far.
 type RegressionOptions struct {
-	// Oracle is "offline", an empirical risk minimiser at the end of epochs of
-	// the lengths 1, 2, 4, …; or "online", one step a round.
-	Oracle string `toml:"oracle"`
-	// Rate and Steps are those of Adam, the offline oracle.
-	Rate  float64 `toml:"rate"`
-	Steps int     `toml:"steps"`
-	// Restart draws the weights afresh before each training of the offline
-	// oracle. The paper does not say where a training starts; by default it is
-	// from the previous weights.
-	Restart bool `toml:"restart"`
-	// Lambda is λ > 0 and Step is η > 0 of the online oracle.
-	Lambda float64 `toml:"lambda"`
-	Step   float64 `toml:"step"`
+	Oracle string  `toml:"oracle" range:"offline|online" doc:"training at the end of epochs of 1, 2, 4, … rounds, or one step a round"`
+	Rate   float64 `toml:"rate" range:"(0, inf)" doc:"the step size of Adam, the offline oracle"`
+	Steps  int     `toml:"steps" range:"[0, inf)" doc:"the number of steps of Adam at each training"`
+	// The paper does not say where a training starts.
+	Restart bool    `toml:"restart" doc:"whether an offline training starts from new random weights, not the last ones"`
+	Lambda  float64 `toml:"lambda" range:"[1e-9, inf)" doc:"λ of the online oracle, the precision of the penalty"`
+	Step    float64 `toml:"step" range:"(0, inf)" doc:"η of the online oracle, the step size"`
 }
 
 // DefaultRegressionOptions returns those of the paper's appendix for the offline
 // oracle, and those of ONL-MNL for the online one.
 func DefaultRegressionOptions() RegressionOptions {
 	return RegressionOptions{Oracle: "offline", Rate: 1e-4, Steps: 2000, Lambda: 1, Step: 1}
-}
-
-func (o RegressionOptions) check() error {
-	if o.Steps < 0 {
-		return fmt.Errorf("steps = %d: must not be negative", o.Steps)
-	}
-	for _, err := range []error{
-		oneOf("oracle", o.Oracle, "offline", "online"),
-		positive("rate", o.Rate),
-		atLeast("lambda", o.Lambda, leastLambda),
-		positive("step", o.Step),
-	} {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // regressor is the regression oracle of log loss. Offline, the epochs end after
@@ -77,9 +54,6 @@ type regressor struct {
 // newRegressor returns the oracle of a learner that the named constructor makes.
 func newRegressor(constructor string, p Problem, m utility.Model, o RegressionOptions, rng *rand.Rand) (*regressor, error) {
 	if err := p.check(); err != nil {
-		return nil, err
-	}
-	if err := o.check(); err != nil {
 		return nil, err
 	}
 	if err := p.checkModel(constructor, m); err != nil {

@@ -1,9 +1,6 @@
 package bandit
 
-import (
-	"fmt"
-	"math"
-)
+import "math"
 
 // TheorySchedule is the schedule of Theorem "Regret Bound of ONL-MNL": t_0, λ
 // and β_t from the constants of the problem. The theorem hides constants and
@@ -25,23 +22,6 @@ type TheorySchedule struct {
 	Rounds, Size, Params int     // T, K, d_w
 	Kappa, Mu, Delta     float64 // κ ∈ (0, ¼], μ > 0, δ ∈ (0, 1)
 	Cf, Cg, Ch           float64 // bounds on |f|, ‖∇f‖ and ‖∇²f‖; C_h may be 0
-}
-
-func (s TheorySchedule) check() error {
-	if !(s.Kappa > 0 && s.Kappa <= 0.25) {
-		return fmt.Errorf("kappa = %v: must be above 0 and at most 0.25, which no p(0)p(i) exceeds, under schedule = \"theory\"", s.Kappa)
-	}
-	if !(s.Delta > 0 && s.Delta < 1) {
-		return fmt.Errorf("delta = %v: must be between 0 and 1", s.Delta)
-	}
-	for _, err := range []error{
-		positive("mu", s.Mu), positive("utility_bound", s.Cf), positive("gradient_bound", s.Cg), atLeast("curvature", s.Ch, 0),
-	} {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // confidence0 is C_0.

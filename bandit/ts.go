@@ -1,7 +1,6 @@
 package bandit
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"sync"
@@ -10,15 +9,14 @@ import (
 
 	"vitrine"
 	"vitrine/assortment"
+	"vitrine/internal/option"
 	"vitrine/utility"
 )
 
 // TSOptions are the options of TS-MNL.
 type TSOptions struct {
 	LinearOptions
-	// Samples is M ≥ 0, the number of parameters drawn a round; 0 is the
-	// paper's M(K).
-	Samples int `toml:"samples"`
+	Samples int `toml:"samples" range:"[1, inf)" zero:"the paper's M(K)" doc:"M, the parameters drawn for each offer"`
 }
 
 // DefaultTSOptions returns λ = 1, the radius of the paper and its M(K).
@@ -50,11 +48,8 @@ func NewTSOn(p Problem, m utility.LinearInParams, o TSOptions) (*TS, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := o.check(); err != nil {
+	if err := option.Check(o); err != nil {
 		return nil, err
-	}
-	if o.Samples < 0 {
-		return nil, fmt.Errorf("samples = %d: must not be negative (0 is the paper's number)", o.Samples)
 	}
 	if o.Samples == 0 {
 		o.Samples = OptimisticSamples(p.Size)

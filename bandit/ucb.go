@@ -2,6 +2,7 @@ package bandit
 
 import (
 	"vitrine"
+	"vitrine/internal/option"
 	"vitrine/utility"
 )
 
@@ -36,7 +37,7 @@ func NewUCBOn(p Problem, m utility.LinearInParams, o UCBOptions) (*UCB, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := o.check(); err != nil {
+	if err := option.Check(o); err != nil {
 		return nil, err
 	}
 	l := &UCB{o: o, pool: new(indexPool)}

@@ -2,6 +2,7 @@ package config
 
 import (
 	"context"
+	"encoding"
 	"fmt"
 	"maps"
 	"math"
@@ -13,6 +14,7 @@ import (
 	"vitrine/camera"
 	"vitrine/env"
 	"vitrine/imdb"
+	"vitrine/internal/option"
 	"vitrine/internal/stream"
 	"vitrine/utility"
 )
@@ -22,11 +24,47 @@ type Entry struct {
 	Name, Doc string
 }
 
-// named is an entry that makes a T from its section, for items of the given
-// number of features.
+// named is an entry that makes a T from its section.
 type named[T any] struct {
 	Entry
-	build func(s section, features int) (made[T], error)
+	maker[T]
+}
+
+// maker makes a T from a section, for items of the given number of features.
+type maker[T any] struct {
+	options any // the defaults, a struct; nil for none
+	build   func(s section, features int) (made[T], error)
+}
+
+// withDefaults is for what has options, whose tags say what they are.
+func withDefaults[O, T any](defaults func() O, create func(s section, o O, features int) (T, error)) maker[T] {
+	return maker[T]{defaults(), func(s section, features int) (made[T], error) {
+		o := defaults()
+		if err := s.bind(&o, "kind"); err != nil {
+			return made[T]{}, err
+		}
+		if err := option.Check(o); err != nil {
+			return made[T]{}, s.at(err)
+		}
+		v, err := create(s, o, features)
+		return made[T]{v, o}, err
+	}}
+}
+
+// bare is for what has no options.
+func bare[T any](create func(s section, features int) (T, error)) maker[T] {
+	return maker[T]{nil, func(s section, features int) (made[T], error) {
+		if err := s.bind(&struct{}{}, "kind"); err != nil {
+			return made[T]{}, err
+		}
+		v, err := create(s, features)
+		return made[T]{v, nil}, err
+	}}
+}
+
+// fixed is for what nothing determines.
+func fixed[T any](v T) maker[T] {
+	return bare(func(section, int) (T, error) { return v, nil })
 }
 
 // made is what an entry made, and the settings that determine it.
@@ -36,81 +74,73 @@ type made[T any] struct {
 }
 
 // policies are the learners. Adding one is its file in bandit and a line here.
-var policies = []struct {
+var policies = []policy{
+	{Entry{"onl-mnl", "optimism on non-linear utilities, Algorithm 1 of the paper"}, guide{"for utilities that are not linear", "N d_w²", "(d_w + t) K d_w", "onl-mnl"}, withUtility(bandit.DefaultONLOptions, bandit.NewONL)},
+	{Entry{"greedy", "onl-mnl without its bonus"}, guide{"as the control of onl-mnl", "N d_w", "(d_w + t) K d_w", "onl-mnl"}, withUtility(bandit.DefaultGreedyOptions, bandit.NewGreedy)},
+	{Entry{"ucb-mnl", "confidence bounds on linear utilities (Oh and Iyengar 2021)"}, guide{"for utilities that are linear", "N d_w²", "(d_w + t) K d_w", "ucb-mnl"}, withBasis(bandit.DefaultUCBOptions, bandit.NewUCBOn)},
+	{Entry{"ts-mnl", "optimistic Thompson sampling, linear (Oh and Iyengar 2019)"}, guide{"for offers that vary, with linear utilities", "N d_w log K", "(d_w + t) K d_w", "ts-mnl"}, withBasis(bandit.DefaultTSOptions, bandit.NewTSOn)},
+	{Entry{"ofu-mnl-plus", "linear, one mirror-descent step a round (Lee and Oh 2024)"}, guide{"for rounds without end, with linear utilities", "N d_w²", "K d_w²", "ofu-mnl-plus"}, withBasis(bandit.DefaultOFUOptions, bandit.NewOFUOn)},
+	{Entry{"eps-greedy-mnl", "ε-greedy with a regression oracle (Zhang and Luo 2024)"}, guide{"for logs with propensities", "N d_w", "steps K d_w", "eps-greedy-mnl"}, withUtility(bandit.DefaultEpsGreedyOptions, bandit.NewEpsGreedy)},
+	{Entry{"log-barrier-mnl", "draws from all assortments, log barrier (Zhang and Luo 2024)"}, guide{"for logs of few items", "C(N, ≤K) K²", "steps K d_w", "log-barrier-mnl"}, withUtility(bandit.DefaultLogBarrierOptions, bandit.NewLogBarrier)},
+	{Entry{"feel-good-ts", "Feel-Good Thompson sampling by a Langevin chain (Zhang 2022)"}, guide{"for few items and few rounds", "N d_w", "moves t N d_w", "feel-good-ts"}, withUtility(bandit.DefaultFeelGoodOptions, bandit.NewFeelGood)},
+	{Entry{"bma-mnl", "utility families averaged by evidence, one sample a slot"}, guide{"if it is not known what utilities look like", "K N d_w", "d_w³ + K d_w²", "bma-mnl"}, withExperts},
+	{Entry{"uniform", "uniform over the feasible family, learns nothing"}, guide{"for unbiased logs, and as the ceiling of regret", "K", "nothing", "uniform-and-oracle"}, alone(bandit.NewUniform)},
+	{Entry{"oracle", "knows the truth: regret 0"}, guide{"for simulations, as the floor of regret", "N", "nothing", "uniform-and-oracle"}, withWorld(bandit.NewOracle)},
+}
+
+// policy is an entry that makes learners.
+type policy struct {
 	Entry
-	build func(s section, p bandit.Problem) (made[newLearner], error)
-}{
-	{Entry{"onl-mnl", "optimistic non-linear utilities, Algorithm 1 (Hwang, Kim and Oh 2025)"}, withUtility(bandit.DefaultONLOptions, bandit.NewONL)},
-	{Entry{"greedy", "onl-mnl without its bonus"}, withUtility(bandit.DefaultGreedyOptions, bandit.NewGreedy)},
-	{Entry{"ucb-mnl", "upper confidence bounds on linear utilities (Oh and Iyengar 2021)"}, withBasis(bandit.DefaultUCBOptions, bandit.NewUCBOn)},
-	{Entry{"ts-mnl", "Thompson sampling on linear utilities, optimistic (Oh and Iyengar 2019)"}, withBasis(bandit.DefaultTSOptions, bandit.NewTSOn)},
-	{Entry{"ofu-mnl-plus", "linear utilities, online mirror descent, confidence bounds (Lee and Oh 2024)"}, withBasis(bandit.DefaultOFUOptions, bandit.NewOFUOn)},
-	{Entry{"eps-greedy-mnl", "ε-greedy with an offline or online regression oracle (Zhang and Luo 2024)"}, withUtility(bandit.DefaultEpsGreedyOptions, bandit.NewEpsGreedy)},
-	{Entry{"log-barrier-mnl", "draws from a distribution over all assortments (log barrier, Zhang and Luo 2024)"}, withUtility(bandit.DefaultLogBarrierOptions, bandit.NewLogBarrier)},
-	{Entry{"feel-good-ts", "Feel-Good Thompson sampling by a Langevin chain (Zhang 2022, Zhang and Luo 2024)"}, withUtility(bandit.DefaultFeelGoodOptions, bandit.NewFeelGood)},
-	{Entry{"bma-mnl", "families of utilities averaged by their evidence, one posterior sample a slot"}, withExperts},
-	{Entry{"uniform", "uniform over the feasible family, learns nothing"}, alone(bandit.NewUniform)},
-	{Entry{"oracle", "knows the truth: regret 0"}, withWorld(bandit.NewOracle)},
+	guide
+	recipe
 }
 
-// guides say of each policy when to choose it, and what it costs in the rounds
-// t, the items N, the largest assortment K and the parameters d_w. A training at
-// the end of an epoch is shared among the epoch's rounds.
-var guides = map[string]struct{ choose, offer, round string }{
-	"onl-mnl":         {"for utilities that are not linear", "N d_w²", "(d_w + t) K d_w"},
-	"greedy":          {"the control of onl-mnl", "N d_w", "(d_w + t) K d_w"},
-	"ucb-mnl":         {"for utilities that are linear", "N d_w²", "(d_w + t) K d_w"},
-	"ts-mnl":          {"for offers that vary, linear", "N d_w log K", "(d_w + t) K d_w"},
-	"ofu-mnl-plus":    {"for rounds without end, linear", "N d_w²", "K d_w²"},
-	"eps-greedy-mnl":  {"for logs with propensities", "N d_w", "steps K d_w"},
-	"log-barrier-mnl": {"for logs of few items", "C(N, ≤K) K²", "steps K d_w"},
-	"feel-good-ts":    {"for few items and few rounds", "N d_w", "moves t N d_w"},
-	"bma-mnl":         {"where utilities are not known", "K N d_w", "d_w³ + K d_w²"},
-	"uniform":         {"for unbiased logs, the ceiling of regret", "K", "nothing"},
-	"oracle":          {"for simulations, the floor of regret", "N", "nothing"},
-}
+// guide says when to choose a policy, and what an offer and a round observed cost in the rounds t,
+// the items N, the largest assortment K and the parameters d_w. A training at the end of an epoch is
+// shared among the epoch's rounds. page is the policy's page in docs/algorithms, "" for none.
+type guide struct{ choose, offer, round, page string }
 
-// CostLegend says what the costs of [Policies] are in.
-const CostLegend = "costs are orders in t rounds so far, N items, at most K of them offered, d_w parameters"
+// CostLegend says what the costs of [Description] are in.
+const CostLegend = "orders in t rounds so far, N items, at most K of them offered, d_w parameters"
 
 // utilities are the families f_w that learners fit.
 var utilities = []named[utility.Model]{
-	{Entry{"linear", "xᵀθ, with intercept = true xᵀθ + b"}, linearUtility},
-	{Entry{"mlp", "a network: hidden = [widths], activation = sigmoid, tanh, relu, softplus or sine"}, mlpUtility},
+	{Entry{"linear", "xᵀθ, with intercept = true xᵀθ + b"}, withDefaults(noIntercept, linearUtility)},
+	{Entry{"mlp", "a network: hidden = [widths], activation = sigmoid, tanh, relu, softplus or sine"}, withDefaults(oneLayer, mlpUtility)},
 	{Entry{"wide", "linear plus odd sigmoids, units = 4 of them"}, unitsUtility(utility.NewWide, 4)},
 	{Entry{"spectral", "linear plus waves sin(ωᵀx) and cos(ωᵀx), units = 1"}, unitsUtility(utility.NewSpectral, 1)},
 	{Entry{"radial", "linear plus bumps, sigmoids of ‖x‖², x and 1, units = 1"}, unitsUtility(utility.NewRadial, 1)},
-	{Entry{"quadratic", "linear plus all products of two features"}, quadraticUtility},
+	{Entry{"quadratic", "linear plus all products of two features"}, bare(quadraticUtility)},
 }
 
 // contexts are the distributions of features.
 var contexts = []named[newContexts]{
-	{Entry{"gaussian", "standard normal features"}, gaussianContexts},
-	{Entry{"uniform", "features uniform on [low, high], default [-3, 3]"}, uniformContexts},
-	{Entry{"pool", "distinct items of the file's pool"}, poolContexts},
+	{Entry{"gaussian", "standard normal features"}, fixed(always(env.Gaussian{}))},
+	{Entry{"uniform", "features uniform on [low, high], default [-3, 3]"}, withDefaults(interval(-3, 3), uniformContexts)},
+	{Entry{"pool", "distinct items of the file's pool"}, bare(poolContexts)},
 }
 
 // truths are the true utilities.
 var truths = []named[newTruth]{
-	{Entry{"mlp", "a network with parameters uniform on [low, high], default [-1, 1]"}, mlpTruth},
-	{Entry{"cosine", "cos(2π xᵀw) − ½ xᵀw, w uniform on [-1, 1]; norm > 0 bounds ‖w‖"}, cosineTruth},
-	{Entry{"linear", "xᵀθ with parameters uniform on [low, high], default [-1, 1]; intercept = true adds b"}, linearTruth},
-	{Entry{"product", "(xᵀq₁)(xᵀq₂) − ½ xᵀq₃, q₁, q₂, q₃ orthonormal; 3 features or more"}, productTruth},
-	{Entry{"threshold", "2 where 0.5 < xᵀw < 1.2, less ½, w uniform on [-1, 1]"}, drawnTruth(env.NewThreshold)},
-	{Entry{"radial", "2 exp(−‖x − w‖²) − ½, w uniform on [-1, 1]"}, drawnTruth(env.NewRadial)},
-	{Entry{"pool", "what real choices among the pool's items say: utility = \"logit\", the default, or \"probability\""}, poolTruth},
+	{Entry{"mlp", "a network with parameters uniform on [low, high], default [-1, 1]"}, withDefaults(defaultMLPTruth, mlpTruth)},
+	{Entry{"cosine", "cos(2π xᵀw) − ½ xᵀw, w uniform on [-1, 1]; norm > 0 bounds ‖w‖"}, withDefaults(noBound, cosineTruth)},
+	{Entry{"linear", "xᵀθ with parameters uniform on [low, high], default [-1, 1]; intercept = true adds b"}, withDefaults(defaultLinearTruth, linearTruth)},
+	{Entry{"product", "(xᵀq₁)(xᵀq₂) − ½ xᵀq₃, q₁, q₂, q₃ orthonormal; 3 features or more"}, bare(productTruth)},
+	{Entry{"threshold", "2 where 0.5 < xᵀw < 1.2, less ½, w uniform on [-1, 1]"}, bare(drawnTruth(env.NewThreshold))},
+	{Entry{"radial", "2 exp(−‖x − w‖²) − ½, w uniform on [-1, 1]"}, bare(drawnTruth(env.NewRadial))},
+	{Entry{"pool", "what real choices among the pool's items say: utility = \"logit\", the default, or \"probability\""}, withDefaults(logit, poolTruth)},
 }
 
 // revenues are what items earn.
 var revenues = []named[env.Revenues]{
-	{Entry{"one", "1 for every item"}, oneRevenue},
-	{Entry{"uniform", "uniform on [low, high] in each round, default [0, 1]"}, uniformRevenue},
+	{Entry{"one", "1 for every item"}, fixed[env.Revenues](env.One{})},
+	{Entry{"uniform", "uniform on [low, high] in each round, default [0, 1]"}, withDefaults(interval(0, 1), uniformRevenue)},
 }
 
 // drifts are how a truth moves during the horizon.
 var drifts = []named[newDrift]{
-	{Entry{"rotation", "tastes turn by angle degrees over the horizon, default 90"}, rotationDrift},
-	{Entry{"switches", "the truth is drawn afresh at each of rounds = [...], default the middle of the horizon"}, switchesDrift},
+	{Entry{"rotation", "tastes turn by angle degrees over the horizon, default 90"}, withDefaults(rightAngle, rotationDrift)},
+	{Entry{"switches", "the truth is drawn afresh at each of rounds = [...], default the middle of the horizon"}, withDefaults(middle, switchesDrift)},
 }
 
 // pools are the real items that worlds may be made of. Where their data is to be
@@ -177,22 +207,20 @@ func loadCamera(_ context.Context, path string, l Loading) (*env.Pool, error) {
 // constraints are the feasible families.
 var constraints = []struct {
 	Entry
-	build newConstraint
+	options any // the defaults, a struct; nil for none
+	build   newConstraint
 }{
-	{Entry{"at-most", "at most size items, which is the family of files without [constraint]"}, atMost},
-	{Entry{"between", "at least min and at most size items; include and exclude = [items], numbered from 0"}, between},
-	{Entry{"groups", "also bounds on groups, nested or disjoint: groups = [{ items = [0, 1], at_least = 0, at_most = 1 }]"}, groups},
-	{Entry{"space", "as groups, which may be left out, with limited space: sizes = [one whole number an item], space = their largest sum"}, limitedSpace},
+	{Entry{"at-most", "at most size items, which is the family of files without [constraint]"}, nil, atMost},
+	{Entry{"between", "at least min and at most size items; include and exclude = [items], numbered from 0"}, countOptions{}, between},
+	{Entry{"groups", "also bounds on groups, nested or disjoint: groups = [{ items = [0, 1], at_least = 0, at_most = 1 }]"}, countOptions{}, groups},
+	{Entry{"space", "as groups, which may be left out, with limited space: sizes = [one whole number an item], space = their largest sum"}, spaceOptions{}, limitedSpace},
 }
 
 // Policies, Utilities, Environments and Constraints return what files may
-// name. Environments are named by table and kind. A policy has a second
-// line, of its use and its cost.
+// name. Environments are named by table and kind.
 func Policies() []Entry {
 	var entries []Entry
 	for _, p := range policies {
-		g := guides[p.Name]
-		p.Doc += fmt.Sprintf("\n%s; an offer costs %s, a round %s", g.choose, g.offer, g.round)
 		entries = append(entries, p.Entry)
 	}
 	return entries
@@ -259,9 +287,28 @@ type newLearner func(world env.Environment, rng *rand.Rand) (vitrine.Learner, er
 // head are the keys that every policy has.
 var head = []string{"name", "label", "baselines"}
 
+// recipe makes a learner from a policy's section.
+type recipe struct {
+	options []option.Option // with their defaults
+	unfit   string          // why the learner cannot serve; "" if it can
+	build   func(s section, p bandit.Problem) (made[newLearner], error)
+}
+
+// unsaved says of a learner that has no snapshots why it cannot serve. A service
+// saves its learners.
+func unsaved[L vitrine.Learner]() string {
+	var l L
+	_, saves := any(l).(encoding.BinaryMarshaler)
+	_, restores := any(l).(encoding.BinaryUnmarshaler)
+	if saves && restores {
+		return ""
+	}
+	return "cannot serve, because it cannot be saved: it has no MarshalBinary and UnmarshalBinary"
+}
+
 // withUtility is for learners of a utility family.
-func withUtility[O any, L vitrine.Learner](defaults func() O, create func(bandit.Problem, utility.Model, O, *rand.Rand) (L, error)) func(section, bandit.Problem) (made[newLearner], error) {
-	return func(s section, p bandit.Problem) (made[newLearner], error) {
+func withUtility[O any, L vitrine.Learner](defaults func() O, create func(bandit.Problem, utility.Model, O, *rand.Rand) (L, error)) recipe {
+	build := func(s section, p bandit.Problem) (made[newLearner], error) {
 		t, ok, err := s.table("utility")
 		if err != nil {
 			return made[newLearner]{}, err
@@ -292,6 +339,8 @@ func withUtility[O any, L vitrine.Learner](defaults func() O, create func(bandit
 			merge(map[string]any{"utility": m.settings}, o),
 		}, nil
 	}
+	family := option.Option{Key: "utility", Type: "table", Required: true, Doc: `the family f_w, { kind = "mlp", hidden = [3] }; vitrine list utilities has all`}
+	return recipe{append([]option.Option{family}, option.List(defaults())...), unsaved[L](), build}
 }
 
 // checker are options that the number of parameters decides on.
@@ -300,7 +349,15 @@ type checker interface {
 }
 
 // withExperts is for the learner of several utility families.
-func withExperts(s section, p bandit.Problem) (made[newLearner], error) {
+var withExperts = recipe{
+	options: append([]option.Option{
+		{Key: "experts", Type: "list of tables", Doc: "the families, each with its kind, its options and a memory in rounds"},
+	}, option.List(bandit.DefaultBMAOptions())...),
+	unfit: unsaved[*bandit.BMA](),
+	build: buildExperts,
+}
+
+func buildExperts(s section, p bandit.Problem) (made[newLearner], error) {
 	tables, err := s.tables("experts")
 	if err != nil {
 		return made[newLearner]{}, err
@@ -346,8 +403,8 @@ func withExperts(s section, p bandit.Problem) (made[newLearner], error) {
 
 // withBasis is for learners of utilities that are linear in their parameters:
 // xᵀθ, unless the section has another family of the kind.
-func withBasis[O any, L vitrine.Learner](defaults func() O, create func(bandit.Problem, utility.LinearInParams, O) (L, error)) func(section, bandit.Problem) (made[newLearner], error) {
-	return func(s section, p bandit.Problem) (made[newLearner], error) {
+func withBasis[O any, L vitrine.Learner](defaults func() O, create func(bandit.Problem, utility.LinearInParams, O) (L, error)) recipe {
+	build := func(s section, p bandit.Problem) (made[newLearner], error) {
 		var basis, small utility.LinearInParams
 		settings := map[string]any{}
 		t, ok, err := s.table("utility")
@@ -376,6 +433,8 @@ func withBasis[O any, L vitrine.Learner](defaults func() O, create func(bandit.P
 			merge(settings, o),
 		}, nil
 	}
+	family := option.Option{Key: "utility", Type: "table", Doc: `the basis φ, { kind = "quadratic" }, of u = θᵀφ(x); xᵀθ if left out`}
+	return recipe{append([]option.Option{family}, option.List(defaults())...), unsaved[L](), build}
 }
 
 // linearFamilies are the utilities that are linear in their parameters.
@@ -397,13 +456,15 @@ func probe(p bandit.Problem) bandit.Problem {
 }
 
 // alone is for learners without options.
-func alone[L vitrine.Learner](create func(bandit.Problem) (L, error)) func(section, bandit.Problem) (made[newLearner], error) {
-	return withWorld(func(p bandit.Problem, _ env.Environment) (L, error) { return create(p) })
+func alone[L vitrine.Learner](create func(bandit.Problem) (L, error)) recipe {
+	r := withWorld(func(p bandit.Problem, _ env.Environment) (L, error) { return create(p) })
+	r.unfit = unsaved[L]()
+	return r
 }
 
 // withWorld is for learners that know the world.
-func withWorld[L vitrine.Learner](create func(bandit.Problem, env.Environment) (L, error)) func(section, bandit.Problem) (made[newLearner], error) {
-	return func(s section, p bandit.Problem) (made[newLearner], error) {
+func withWorld[L vitrine.Learner](create func(bandit.Problem, env.Environment) (L, error)) recipe {
+	build := func(s section, p bandit.Problem) (made[newLearner], error) {
 		if err := s.bind(&struct{}{}, head...); err != nil {
 			return made[newLearner]{}, err
 		}
@@ -412,6 +473,7 @@ func withWorld[L vitrine.Learner](create func(bandit.Problem, env.Environment) (
 			map[string]any{},
 		}, nil
 	}
+	return recipe{unfit: "knows the truth, which only simulated worlds have", build: build}
 }
 
 // learner hides a learner that could not be made.
@@ -423,36 +485,32 @@ func learner[L vitrine.Learner](l L, err error) (vitrine.Learner, error) {
 }
 
 type linearOptions struct {
-	Intercept bool `toml:"intercept"`
+	Intercept bool `toml:"intercept" doc:"whether there is a constant term b"`
 }
 
-func linearUtility(s section, features int) (made[utility.Model], error) {
-	var o linearOptions
-	if err := s.bind(&o, "kind"); err != nil {
-		return made[utility.Model]{}, err
-	}
-	return made[utility.Model]{utility.NewLinear(features, o.Intercept), o}, nil
+func noIntercept() linearOptions { return linearOptions{} }
+
+func linearUtility(_ section, o linearOptions, features int) (utility.Model, error) {
+	return utility.NewLinear(features, o.Intercept), nil
 }
 
 // maxParams bounds d_w, so that a slip in a file does not ask for all memory.
 const maxParams = 10_000
 
 type mlpOptions struct {
-	Hidden     []int  `toml:"hidden"`
-	Activation string `toml:"activation"`
+	Hidden     []int  `toml:"hidden" range:"[1, 10000]" doc:"the widths of the hidden layers; at most 10000 parameters in all"`
+	Activation string `toml:"activation" range:"sigmoid|tanh|relu|softplus|sine" doc:"the activation of the hidden units"`
 }
 
-// model checks the options and makes the network.
-func (o mlpOptions) model(s section, features int) (utility.Model, error) {
+func oneLayer() mlpOptions { return mlpOptions{Hidden: []int{3}, Activation: "sigmoid"} }
+
+func mlpUtility(s section, o mlpOptions, features int) (utility.Model, error) {
 	if len(o.Hidden) == 0 {
 		return nil, s.errorf("hidden", "hidden = []: give at least one width (kind = \"linear\" has none)")
 	}
 	inputs := features
 	params := 0
 	for _, h := range o.Hidden {
-		if h < 1 || h > maxParams {
-			return nil, s.errorf("hidden", "hidden = %v: widths must be from 1 to %d", o.Hidden, maxParams)
-		}
 		params += h * (inputs + 1)
 		inputs = h
 		if params > maxParams {
@@ -466,39 +524,25 @@ func (o mlpOptions) model(s section, features int) (utility.Model, error) {
 	return utility.NewMLP(features, o.Hidden, a), nil
 }
 
-func mlpUtility(s section, features int) (made[utility.Model], error) {
-	o := mlpOptions{Hidden: []int{3}, Activation: "sigmoid"}
-	if err := s.bind(&o, "kind"); err != nil {
-		return made[utility.Model]{}, err
-	}
-	m, err := o.model(s, features)
-	return made[utility.Model]{m, o}, err
+type unitsOptions struct {
+	Units int `toml:"units" range:"[1, inf)" doc:"how many units; at most 10000 parameters in all"`
 }
 
 // unitsUtility is for families of a linear part and units.
-func unitsUtility(create func(d, units int) *utility.Additive, units int) func(section, int) (made[utility.Model], error) {
-	return func(s section, features int) (made[utility.Model], error) {
-		o := struct {
-			Units int `toml:"units"`
-		}{units}
-		if err := s.bind(&o, "kind"); err != nil {
-			return made[utility.Model]{}, err
+func unitsUtility(create func(d, units int) *utility.Additive, units int) maker[utility.Model] {
+	return withDefaults(func() unitsOptions { return unitsOptions{units} }, func(s section, o unitsOptions, features int) (utility.Model, error) {
+		if o.Units > maxParams || o.Units*(features+2)+features+1 > maxParams {
+			return nil, s.errorf("units", "units = %d: more than %d parameters", o.Units, maxParams)
 		}
-		if o.Units < 1 || o.Units*(features+2)+features+1 > maxParams {
-			return made[utility.Model]{}, s.errorf("units", "units = %d: must be at least 1, with at most %d parameters", o.Units, maxParams)
-		}
-		return made[utility.Model]{create(features, o.Units), o}, nil
-	}
+		return create(features, o.Units), nil
+	})
 }
 
-func quadraticUtility(s section, features int) (made[utility.Model], error) {
-	if err := s.bind(&struct{}{}, "kind"); err != nil {
-		return made[utility.Model]{}, err
-	}
+func quadraticUtility(s section, features int) (utility.Model, error) {
 	if (features+1)*(features+2)/2 > maxParams {
-		return made[utility.Model]{}, s.errorf("kind", "kind = \"quadratic\": %d features make more than %d parameters", features, maxParams)
+		return nil, s.errorf("kind", "kind = \"quadratic\": %d features make more than %d parameters", features, maxParams)
 	}
-	return made[utility.Model]{utility.NewQuadratic(features), nil}, nil
+	return utility.NewQuadratic(features), nil
 }
 
 // newContexts makes the distribution of features of a file, whose pool may be
@@ -508,13 +552,13 @@ type newContexts func(pool *env.Pool) env.Contexts
 // always is for contexts that need no pool.
 func always(c env.Contexts) newContexts { return func(*env.Pool) env.Contexts { return c } }
 
-func gaussianContexts(s section, _ int) (made[newContexts], error) {
-	return made[newContexts]{always(env.Gaussian{}), nil}, s.bind(&struct{}{}, "kind")
+type intervalOptions struct {
+	Low  float64 `toml:"low" doc:"the least value"`
+	High float64 `toml:"high" doc:"the largest value"`
 }
 
-type intervalOptions struct {
-	Low  float64 `toml:"low"`
-	High float64 `toml:"high"`
+func interval(low, high float64) func() intervalOptions {
+	return func() intervalOptions { return intervalOptions{low, high} }
 }
 
 func (o intervalOptions) check(s section) error {
@@ -524,19 +568,12 @@ func (o intervalOptions) check(s section) error {
 	return nil
 }
 
-func uniformContexts(s section, _ int) (made[newContexts], error) {
-	o := intervalOptions{-3, 3}
-	if err := s.bind(&o, "kind"); err != nil {
-		return made[newContexts]{}, err
-	}
-	return made[newContexts]{always(env.Uniform(o)), o}, o.check(s)
+func uniformContexts(s section, o intervalOptions, _ int) (newContexts, error) {
+	return always(env.Uniform(o)), o.check(s)
 }
 
-func poolContexts(s section, _ int) (made[newContexts], error) {
-	if err := s.needPool(); err != nil {
-		return made[newContexts]{}, err
-	}
-	return made[newContexts]{func(p *env.Pool) env.Contexts { return p }, nil}, s.bind(&struct{}{}, "kind")
+func poolContexts(s section, _ int) (newContexts, error) {
+	return func(p *env.Pool) env.Contexts { return p }, s.needPool()
 }
 
 // needPool reports that the file names no pool.
@@ -554,55 +591,54 @@ func familyTruth(m utility.Model, o intervalOptions) newTruth {
 	return func(rng *rand.Rand, _ *env.Pool) env.Truth { return env.NewFamily(m, o.Low, o.High, rng) }
 }
 
-func mlpTruth(s section, features int) (made[newTruth], error) {
-	o := struct {
-		mlpOptions
-		intervalOptions
-	}{mlpOptions{[]int{3}, "sigmoid"}, intervalOptions{-1, 1}}
-	if err := s.bind(&o, "kind"); err != nil {
-		return made[newTruth]{}, err
-	}
-	m, err := o.model(s, features)
+type mlpTruthOptions struct {
+	mlpOptions
+	intervalOptions
+}
+
+func defaultMLPTruth() mlpTruthOptions { return mlpTruthOptions{oneLayer(), intervalOptions{-1, 1}} }
+
+func mlpTruth(s section, o mlpTruthOptions, features int) (newTruth, error) {
+	m, err := mlpUtility(s, o.mlpOptions, features)
 	if err != nil {
-		return made[newTruth]{}, err
+		return nil, err
 	}
-	return made[newTruth]{familyTruth(m, o.intervalOptions), o}, o.check(s)
+	return familyTruth(m, o.intervalOptions), o.check(s)
 }
 
-func linearTruth(s section, features int) (made[newTruth], error) {
-	o := struct {
-		linearOptions
-		intervalOptions
-	}{linearOptions{}, intervalOptions{-1, 1}}
-	if err := s.bind(&o, "kind"); err != nil {
-		return made[newTruth]{}, err
-	}
-	return made[newTruth]{familyTruth(utility.NewLinear(features, o.Intercept), o.intervalOptions), o}, o.check(s)
+type linearTruthOptions struct {
+	linearOptions
+	intervalOptions
 }
 
-func cosineTruth(s section, features int) (made[newTruth], error) {
-	var o struct {
-		Norm float64 `toml:"norm"`
-	}
-	if err := s.bind(&o, "kind"); err != nil {
-		return made[newTruth]{}, err
-	}
-	if !(o.Norm >= 0) || math.IsInf(o.Norm, 1) {
-		return made[newTruth]{}, s.errorf("norm", "norm = %v: must be finite and not negative (0 leaves w as drawn)", o.Norm)
-	}
-	return made[newTruth]{func(rng *rand.Rand, _ *env.Pool) env.Truth { return env.NewCosine(features, o.Norm, rng) }, o}, nil
+func defaultLinearTruth() linearTruthOptions {
+	return linearTruthOptions{linearOptions{}, intervalOptions{-1, 1}}
+}
+
+func linearTruth(s section, o linearTruthOptions, features int) (newTruth, error) {
+	return familyTruth(utility.NewLinear(features, o.Intercept), o.intervalOptions), o.check(s)
+}
+
+type cosineOptions struct {
+	Norm float64 `toml:"norm" range:"(0, inf)" zero:"w as drawn" doc:"the bound on ‖w‖"`
+}
+
+func noBound() cosineOptions { return cosineOptions{} }
+
+func cosineTruth(_ section, o cosineOptions, features int) (newTruth, error) {
+	return func(rng *rand.Rand, _ *env.Pool) env.Truth { return env.NewCosine(features, o.Norm, rng) }, nil
 }
 
 // drawnTruth is for truths without options.
-func drawnTruth[T env.Truth](draw func(d int, rng *rand.Rand) T) func(section, int) (made[newTruth], error) {
-	return func(s section, features int) (made[newTruth], error) {
-		return made[newTruth]{func(rng *rand.Rand, _ *env.Pool) env.Truth { return draw(features, rng) }, nil}, s.bind(&struct{}{}, "kind")
+func drawnTruth[T env.Truth](draw func(d int, rng *rand.Rand) T) func(section, int) (newTruth, error) {
+	return func(_ section, features int) (newTruth, error) {
+		return func(rng *rand.Rand, _ *env.Pool) env.Truth { return draw(features, rng) }, nil
 	}
 }
 
-func productTruth(s section, features int) (made[newTruth], error) {
+func productTruth(s section, features int) (newTruth, error) {
 	if features < 3 {
-		return made[newTruth]{}, s.errorf("kind", "kind = 'product': needs features = 3 or more, and the file has %d", features)
+		return nil, s.errorf("kind", "kind = 'product': needs features = 3 or more, and the file has %d", features)
 	}
 	return drawnTruth(env.NewProduct)(s, features)
 }
@@ -612,37 +648,34 @@ func productTruth(s section, features int) (made[newTruth], error) {
 // that worlds with and without drift begin alike.
 type newDrift func(draw func() env.Truth, rounds int, rng *rand.Rand) env.Truth
 
-func rotationDrift(s section, features int) (made[newDrift], error) {
-	o := struct {
-		Angle float64 `toml:"angle"`
-	}{90}
-	if err := s.bind(&o, "kind"); err != nil {
-		return made[newDrift]{}, err
-	}
-	if features < 2 {
-		return made[newDrift]{}, s.errorf("kind", "kind = 'rotation': needs features = 2 or more, and the file has %d", features)
-	}
-	if !(math.Abs(o.Angle) <= 1e6) {
-		return made[newDrift]{}, s.errorf("angle", "angle = %v: must be from -1e6 to 1e6 (degrees)", o.Angle)
-	}
-	return made[newDrift]{func(draw func() env.Truth, rounds int, rng *rand.Rand) env.Truth {
-		return env.NewRotation(draw(), o.Angle*math.Pi/180/float64(rounds), rng)
-	}, o}, nil
+type rotationOptions struct {
+	Angle float64 `toml:"angle" range:"[-1e6, 1e6]" doc:"the degrees by which tastes turn over the horizon"`
 }
 
-func switchesDrift(s section, _ int) (made[newDrift], error) {
-	var o struct {
-		Rounds []int `toml:"rounds"`
+func rightAngle() rotationOptions { return rotationOptions{90} }
+
+func rotationDrift(s section, o rotationOptions, features int) (newDrift, error) {
+	if features < 2 {
+		return nil, s.errorf("kind", "kind = 'rotation': needs features = 2 or more, and the file has %d", features)
 	}
-	if err := s.bind(&o, "kind"); err != nil {
-		return made[newDrift]{}, err
-	}
+	return func(draw func() env.Truth, rounds int, rng *rand.Rand) env.Truth {
+		return env.NewRotation(draw(), o.Angle*math.Pi/180/float64(rounds), rng)
+	}, nil
+}
+
+type switchesOptions struct {
+	Rounds []int `toml:"rounds" range:"[2, inf)" doc:"the rounds before which a truth is drawn; none is the middle of the horizon"`
+}
+
+func middle() switchesOptions { return switchesOptions{} }
+
+func switchesDrift(s section, o switchesOptions, _ int) (newDrift, error) {
 	for i, t := range o.Rounds {
-		if t < 2 || i > 0 && t <= o.Rounds[i-1] {
-			return made[newDrift]{}, s.errorf("rounds", "rounds = %v: must increase, from 2 on", o.Rounds)
+		if i > 0 && t <= o.Rounds[i-1] {
+			return nil, s.errorf("rounds", "rounds = %v: must increase", o.Rounds)
 		}
 	}
-	return made[newDrift]{func(draw func() env.Truth, rounds int, _ *rand.Rand) env.Truth {
+	return func(draw func() env.Truth, rounds int, _ *rand.Rand) env.Truth {
 		at := o.Rounds
 		if len(at) == 0 {
 			at = []int{rounds/2 + 1}
@@ -652,42 +685,32 @@ func switchesDrift(s section, _ int) (made[newDrift], error) {
 			truths = append(truths, draw())
 		}
 		return env.NewSwitches(at, truths)
-	}, o}, nil
+	}, nil
 }
 
-func poolTruth(s section, _ int) (made[newTruth], error) {
-	o := struct {
-		Utility string `toml:"utility"`
-	}{"logit"}
+type poolOptions struct {
+	Utility string `toml:"utility" range:"logit|probability" doc:"what of the pool's model is the utility: log-odds, or probability"`
+}
+
+func logit() poolOptions { return poolOptions{"logit"} }
+
+func poolTruth(s section, o poolOptions, _ int) (newTruth, error) {
 	if err := s.needPool(); err != nil {
-		return made[newTruth]{}, err
+		return nil, err
 	}
-	if err := s.bind(&o, "kind"); err != nil {
-		return made[newTruth]{}, err
-	}
-	switch o.Utility {
-	case "logit":
-		return made[newTruth]{func(_ *rand.Rand, p *env.Pool) env.Truth { return p.Truth() }, o}, nil
-	case "probability":
-		return made[newTruth]{func(_ *rand.Rand, p *env.Pool) env.Truth { return env.Probability{Truth: p.Truth()} }, o}, nil
-	default:
-		return made[newTruth]{}, s.errorf("utility", "utility = %q: must be \"logit\" or \"probability\"", o.Utility)
-	}
+	return func(_ *rand.Rand, p *env.Pool) env.Truth {
+		if o.Utility == "probability" {
+			return env.Probability{Truth: p.Truth()}
+		}
+		return p.Truth()
+	}, nil
 }
 
-func oneRevenue(s section, _ int) (made[env.Revenues], error) {
-	return made[env.Revenues]{env.One{}, nil}, s.bind(&struct{}{}, "kind")
-}
-
-func uniformRevenue(s section, _ int) (made[env.Revenues], error) {
-	o := intervalOptions{0, 1}
-	if err := s.bind(&o, "kind"); err != nil {
-		return made[env.Revenues]{}, err
-	}
+func uniformRevenue(s section, o intervalOptions, _ int) (env.Revenues, error) {
 	if o.Low < 0 {
-		return made[env.Revenues]{}, s.errorf("low", "low = %v: revenues must not be negative", o.Low)
+		return nil, s.errorf("low", "low = %v: revenues must not be negative", o.Low)
 	}
-	return made[env.Revenues]{env.UniformRevenue(o), o}, o.check(s)
+	return env.UniformRevenue(o), o.check(s)
 }
 
 // merge returns the settings and the keys that options have in TOML.

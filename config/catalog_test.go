@@ -7,6 +7,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/pelletier/go-toml/v2"
 	"gonum.org/v1/gonum/mat"
 
 	"vitrine"
@@ -17,6 +18,7 @@ import (
 	"vitrine/env"
 	"vitrine/env/envtest"
 	"vitrine/experiment"
+	"vitrine/internal/option"
 	"vitrine/internal/stream"
 	"vitrine/tractability"
 	"vitrine/utility"
@@ -54,6 +56,11 @@ func pool(features int) *env.Pool {
 	return &env.Pool{Features: x, Model: utility.NewLinear(features, false), Params: mat.Row(nil, 0, x)}
 }
 
+// described returns the descriptions of a table.
+func described(table string) []config.Description {
+	return slices.DeleteFunc(config.Descriptions(), func(d config.Description) bool { return d.Table != table })
+}
+
 const plainWorld = "[contexts]\nkind = \"gaussian\"\n[truth]\nkind = \"cosine\"\n"
 
 // short makes the phases of a learner short enough for the battery.
@@ -66,10 +73,10 @@ var short = map[string]string{
 }
 
 func TestPolicies(t *testing.T) {
-	for _, entry := range config.Policies() {
+	for _, entry := range described("policy") {
 		t.Run(entry.Name, func(t *testing.T) {
 			table := "[[policy]]\nname = \"" + entry.Name + "\"\n" + short[entry.Name]
-			if short[entry.Name] != "" {
+			if slices.ContainsFunc(entry.Options, func(o option.Option) bool { return o.Key == "utility" && o.Required }) {
 				table += "utility = { kind = \"mlp\", hidden = [2] }\n"
 			}
 			e := load(t, plainWorld+table)
@@ -84,29 +91,100 @@ func TestPolicies(t *testing.T) {
 	}
 }
 
-// Every policy says in two lines of a terminal what it is, what it costs and when
+// Every policy says in a line of a terminal what it is, and further what it costs and when
 // to choose it.
 func TestPoliciesAreExplained(t *testing.T) {
-	const columns, names = 100, len("  log-barrier-mnl  ")
-	for _, entry := range config.Policies() {
-		lines := strings.Split(entry.Doc, "\n")
-		if len(lines) != 2 || !strings.Contains(lines[1], "; an offer costs ") || strings.HasPrefix(lines[1], ";") {
-			t.Errorf("%s is explained by %q", entry.Name, lines)
+	const columns, names = 80, len("  log-barrier-mnl  ")
+	for _, d := range described("policy") {
+		if d.Doc == "" || d.Choose == "" || d.Offer == "" || d.Round == "" {
+			t.Errorf("%s: its line in the catalog lacks something: %q", d.Name, []string{d.Doc, d.Choose, d.Offer, d.Round})
 		}
-		for _, line := range lines {
-			if n := names + utf8.RuneCountInString(line); n > columns {
-				t.Errorf("%s has a line of %d columns: %s", entry.Name, n, line)
+		if n := names + utf8.RuneCountInString(d.Doc); n > columns || strings.Contains(d.Doc, "\n") {
+			t.Errorf("%s: %d columns with the name, at most %d fit a terminal: %s", d.Name, n, columns, d.Doc)
+		}
+	}
+}
+
+// Every option has a line that says what it is: give the field a tag doc:"…".
+func TestOptionsAreExplained(t *testing.T) {
+	for _, d := range config.Descriptions() {
+		for _, o := range d.Options {
+			words := len(strings.Fields(o.Doc))
+			switch {
+			case o.Doc == "":
+				t.Errorf("%s %s: option %s has no doc tag beside its field", d.Table, d.Name, o.Key)
+			case utf8.RuneCountInString(o.Doc) > 80 || strings.ContainsAny(o.Doc, "\n") || strings.HasSuffix(o.Doc, ".") || words < 2:
+				t.Errorf("%s %s: option %s: its doc must be a line of at most 80 columns without a full stop: %q", d.Table, d.Name, o.Key, o.Doc)
 			}
 		}
 	}
 }
 
-// The figure of what algorithms take has them all, but for the oracle.
-func TestPoliciesAreMeasured(t *testing.T) {
+// Values just outside the range that an option states are refused, and name it. Its default is
+// inside.
+func TestRangesAreEnforced(t *testing.T) {
+	tried := 0
+	for _, d := range described("policy") {
+		for _, o := range d.Options {
+			for _, v := range o.Outside() {
+				if err := loadOption(t, d, o, v); err == nil || !strings.Contains(err.Error(), o.Key+" = ") || !strings.Contains(err.Error(), ": must be ") {
+					t.Errorf("%s: %s = %v is outside %s, and the error is %v", d.Name, o.Key, v, o.Range(), err)
+				}
+				tried++
+			}
+			if o.Default == nil {
+				continue
+			}
+			if key, _ := o.When(); key == "" {
+				if err := loadOption(t, d, o, o.Default); err != nil {
+					t.Errorf("%s: the default %s = %v is refused: %v", d.Name, o.Key, o.Default, err)
+				}
+			}
+		}
+	}
+	if tried < 100 {
+		t.Errorf("only %d values were outside a range", tried)
+	}
+}
+
+// loadOption loads a file with a policy of which an option has the value v.
+func loadOption(t *testing.T, d config.Description, o option.Option, v any) error {
+	t.Helper()
+	policy := map[string]any{"name": d.Name, o.Key: v}
+	for _, other := range d.Options {
+		if other.Required {
+			policy["utility"] = map[string]any{"kind": "linear"}
+		}
+	}
+	if key, value := o.When(); key != "" {
+		policy[key] = value
+		for _, other := range d.Options { // the first outside its range is reported
+			if k, _ := other.When(); k != "" && other.Key != o.Key {
+				policy[other.Key] = 0.1
+			}
+		}
+	}
+	text, err := toml.Marshal(map[string]any{
+		"name": "x", "items": 8, "size": size, "features": features,
+		"contexts": map[string]any{"kind": "gaussian"}, "truth": map[string]any{"kind": "cosine"},
+		"policy": []any{policy},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = config.Load("x.toml", text)
+	return err
+}
+
+// The figure of what algorithms take has policies of the catalog, and ε-greedy twice.
+func TestMeasuredAlgorithmsArePolicies(t *testing.T) {
+	var known []string
 	for _, entry := range config.Policies() {
-		measured := slices.ContainsFunc(tractability.Algorithms(), func(a tractability.Algorithm) bool { return a.Policy == entry.Name })
-		if !measured && entry.Name != "oracle" {
-			t.Errorf("tractability.Algorithms has no %s", entry.Name)
+		known = append(known, entry.Name)
+	}
+	for _, a := range tractability.Algorithms() {
+		if !slices.Contains(known, a.Policy) && a.Policy != "eps-greedy-online" {
+			t.Errorf("tractability.Algorithms has %s, which is no policy", a.Policy)
 		}
 	}
 }

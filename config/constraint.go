@@ -23,9 +23,9 @@ func loadConstraint(root section, items, size int) (made[vitrine.Constraint], er
 	}
 	var table []named[vitrine.Constraint]
 	for _, c := range constraints {
-		table = append(table, named[vitrine.Constraint]{c.Entry, func(s section, _ int) (made[vitrine.Constraint], error) {
+		table = append(table, named[vitrine.Constraint]{c.Entry, maker[vitrine.Constraint]{c.options, func(s section, _ int) (made[vitrine.Constraint], error) {
 			return c.build(s, items, size)
-		}})
+		}}})
 	}
 	return pick(s, table, 0)
 }
@@ -36,9 +36,9 @@ func atMost(s section, _, size int) (made[vitrine.Constraint], error) {
 
 // countOptions are what all families of bounded numbers have.
 type countOptions struct {
-	Min     int   `toml:"min"`
-	Include []int `toml:"include"`
-	Exclude []int `toml:"exclude"`
+	Min     int   `toml:"min" range:"[0, inf)" doc:"the fewest items; the most is the file's size"`
+	Include []int `toml:"include" range:"[0, inf)" doc:"items, numbered from 0, that every assortment has"`
+	Exclude []int `toml:"exclude" range:"[0, inf)" doc:"items that no assortment has"`
 }
 
 func (o countOptions) rules(items, size int) assortment.Rules {
@@ -105,12 +105,14 @@ func (s section) groups(rules *assortment.Rules) (settings groupList, err error)
 	return settings, nil
 }
 
+type spaceOptions struct {
+	countOptions
+	Sizes []int `toml:"sizes" range:"[0, inf)" doc:"the space that each item takes, one whole number an item"`
+	Space int   `toml:"space" range:"[0, inf)" doc:"the most space that an assortment may take"`
+}
+
 func limitedSpace(s section, items, size int) (made[vitrine.Constraint], error) {
-	var o struct {
-		countOptions
-		Sizes []int `toml:"sizes"`
-		Space int   `toml:"space"`
-	}
+	var o spaceOptions
 	if err := s.bind(&o, "kind", "groups"); err != nil {
 		return made[vitrine.Constraint]{}, err
 	}

@@ -73,8 +73,8 @@ func NewLearner(s decision.Spec) (vitrine.Learner, error) {
 			return nil, table.errorf(key, "unknown key %q: it is for files of experiments", key)
 		}
 	}
-	if name == "oracle" {
-		return nil, table.errorf("", "knows the truth, which only simulated worlds have")
+	if i := slices.IndexFunc(policies, func(p policy) bool { return p.Name == name }); i >= 0 && policies[i].unfit != "" {
+		return nil, table.errorf("", "%s", policies[i].unfit)
 	}
 	if !s.All && slices.Contains(observeAll, name) {
 		return nil, table.errorf("", `learns from the items that were not shown, too: the placement must have "record": "all"`)
@@ -93,7 +93,7 @@ func NewLearner(s decision.Spec) (vitrine.Learner, error) {
 func placementPolicies() []string {
 	var list []string
 	for _, p := range policies {
-		if p.Name != "oracle" {
+		if p.unfit == "" {
 			list = append(list, p.Name)
 		}
 	}

@@ -249,7 +249,7 @@ func TestTuningErrors(t *testing.T) {
 		head + "[random.ranges]\nname = { low = 1, high = 2 }":                                            "x.toml:5: random: ranges: name cannot be searched",
 		head + "[random.ranges]\nradus = { low = 1, high = 2 }":                                           `x.toml:5: policy "mine" of a: unknown key "radus"`,
 		strings.Replace(head, "mine", "greedy", 1) + "[grid]\nwarmup = [100]":                             `x.toml:5: policy "greedy" of a: warmup = 100: must be less than rounds = 100`,
-		strings.Replace(head, "mine", "greedy", 1) + "[grid]\nlambda = [1]\nutility.hidden = [[0]]":       `x.toml:6: policy "greedy" of a: utility: hidden = [0]: widths must be from 1`,
+		strings.Replace(head, "mine", "greedy", 1) + "[grid]\nlambda = [1]\nutility.hidden = [[0]]":       `x.toml:6: policy "greedy" of a: utility: hidden = [0]: must be from 1`,
 		strings.Replace(head, "mine", "greedy", 1) + "[random.ranges]\nwarmup = { low = 0.5, high = 10 }": "x.toml:5: random: warmup: low = 0.5, high = 10: warmup is a whole number",
 		"name = = 3": "x.toml:1: ",
 		head + "[grid]\n" + hundred("lambda") + hundred("radius") + "intercept = [true, false]": "x.toml:7: grid: intercept makes more than 10000 settings",

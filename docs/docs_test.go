@@ -15,6 +15,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 
 	"vitrine/config"
+	"vitrine/docs/algorithms"
 )
 
 // pages returns the Markdown files below a directory, by path.
@@ -139,7 +140,8 @@ func members(e ast.Expr) []*ast.Field {
 }
 
 // Under a heading "Options of `a` and `b`" each row of the table is an option
-// of a and of b, with its default as a file would have it.
+// of a and of b, with its default as a file would have it. A policy has one if the
+// catalog gives it a page, which must exist.
 func TestOptionsAreTheCatalogs(t *testing.T) {
 	documented := map[string]map[string]any{}
 	for page, text := range pages(t, "algorithms") {
@@ -170,8 +172,14 @@ func TestOptionsAreTheCatalogs(t *testing.T) {
 		}
 	}
 	catalog := map[string]map[string]any{}
-	for _, entry := range config.Policies() {
-		catalog[entry.Name] = defaults(t, entry.Name)
+	for _, d := range config.Descriptions() {
+		if d.Page == "" {
+			continue
+		}
+		if _, err := algorithms.Page(d.Page); err != nil {
+			t.Errorf("%s: %v", d.Name, err)
+		}
+		catalog[d.Name] = defaults(t, d.Name)
 	}
 	if diff := cmp.Diff(catalog, documented); diff != "" {
 		t.Errorf("options (-catalog +pages):\n%s", diff)

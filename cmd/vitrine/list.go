@@ -73,10 +73,10 @@ func (c listCmd) Run(t terminal) error {
 		}
 		known = true
 		for _, e := range list.entries {
-			fmt.Fprintf(w, "  %s\t%s\n", e.Name, strings.ReplaceAll(e.Doc, "\n", "\n  \t"))
+			fmt.Fprintf(w, "  %s\t%s\n", e.Name, e.Doc)
 		}
 		if list.what == "policies" {
-			fmt.Fprintf(w, "  \t(%s)\n", config.CostLegend)
+			fmt.Fprintln(w, "(vitrine describe NAME has its options, when to choose it, and what it costs)")
 		}
 	}
 	if !known {

@@ -41,6 +41,7 @@ type cli struct {
 	Replay    replayCmd    `cmd:"" help:"Replay the log of a decision service, and compare with its snapshots."`
 	Export    exportCmd    `cmd:"" help:"Write the decisions of a decision service as lines of JSON."`
 	Keys      keysCmd      `cmd:"" help:"Make and withdraw the API keys of a decision service."`
+	Describe  describeCmd  `cmd:"" help:"Describe a policy or another name of a file: its options, their defaults and ranges."`
 	List      listCmd      `cmd:"" help:"List what a file may name, and the experiments there are."`
 	Load      loadCmd      `cmd:"" help:"Send simulated shoppers to a decision service, and measure how long they wait."`
 	Serve     serveCmd     `cmd:"" help:"Serve decisions over HTTP, and learn from their outcomes."`

@@ -20,7 +20,7 @@ const module = "vitrine"
 
 // table lists the directories of every layer from 0 on; "." is the root.
 var table = [][]string{
-	{"client", "experiments", "internal/flock", "internal/kernel", "internal/layers", "internal/panics", "internal/replace", "internal/state", "internal/stream"},
+	{"client", "docs/algorithms", "experiments", "internal/flock", "internal/kernel", "internal/layers", "internal/option", "internal/panics", "internal/replace", "internal/state", "internal/stream"},
 	{".", "utility", "eventlog", "internal/gram", "internal/sparse"},
 	{"assortment", "mle", "env", "eventlog/memlog", "eventlog/natslog", "text"},
 	{"bandit", "camera", "decision", "experiment", "geometry", "imdb", "load"},

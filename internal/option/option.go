@@ -1,0 +1,278 @@
+// Package option reads what the tags of a struct of options say about its fields, so that the
+// description and the legal range of an option stand in one place, beside the field:
+//
+//	Lambda float64 `toml:"lambda" doc:"precision λ of the penalty" range:"[1e-9, inf)"`
+//
+// The tags are
+//
+//	toml   the key in files
+//	doc    one line in plain English
+//	range  the legal numbers as an interval, "[0, 1)" or "(0, inf)", or the legal words, "adam|map";
+//	       of a list it holds for every element
+//	zero   what the number 0 stands for; 0 is then legal, whatever the range
+//	when   "schedule=theory": the range is demanded only if the option schedule is theory
+//
+// The fields of an embedded struct are options too. The tag zero of an embedded struct is that of
+// one of its options, "lambda: the paper's value".
+package option
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Option is an option and its default.
+type Option struct {
+	Key      string
+	Type     string // "integer", "number", "string", "true or false", "list of integers" or "table"
+	Default  any    // nil for a table
+	Required bool   // a file must give it
+	Doc      string
+
+	words []string  // the legal ones; nil for all, and for numbers
+	legal *interval // nil for all numbers
+	zero  string
+	when  [2]string // key and value; "" for always
+	value reflect.Value
+}
+
+// List returns the options of a struct, in the order of its fields. The values of the struct are
+// the defaults. It panics if a tag is ill-formed, or on a field that files cannot hold.
+func List(defaults any) []Option {
+	if defaults == nil {
+		return nil
+	}
+	return list(reflect.ValueOf(defaults))
+}
+
+func list(v reflect.Value) []Option {
+	var all []Option
+	for i := range v.NumField() {
+		f := v.Type().Field(i)
+		if f.Anonymous {
+			embedded := list(v.Field(i))
+			if key, meaning, ok := strings.Cut(f.Tag.Get("zero"), ": "); ok {
+				at := slices.IndexFunc(embedded, func(o Option) bool { return o.Key == key })
+				if at < 0 {
+					panic(fmt.Sprintf("option: %v: %s has no option %q", v.Type(), f.Name, key))
+				}
+				embedded[at].zero = meaning
+			}
+			all = append(all, embedded...)
+			continue
+		}
+		if key := f.Tag.Get("toml"); key != "" {
+			all = append(all, field(f, v.Field(i), key))
+		}
+	}
+	return all
+}
+
+func field(f reflect.StructField, v reflect.Value, key string) Option {
+	o := Option{Key: key, Default: v.Interface(), Doc: f.Tag.Get("doc"), zero: f.Tag.Get("zero"), value: v}
+	element := f.Type.Kind()
+	if element == reflect.Slice {
+		element = f.Type.Elem().Kind()
+	}
+	switch element {
+	case reflect.Int, reflect.Int64:
+		o.Type = "integer"
+	case reflect.Float64:
+		o.Type = "number"
+	case reflect.String:
+		o.Type = "string"
+	case reflect.Bool:
+		o.Type = "true or false"
+	default:
+		panic(fmt.Sprintf("option: %s is a %v, which files cannot hold", f.Name, f.Type))
+	}
+	if f.Type.Kind() == reflect.Slice {
+		o.Type = "list of " + o.Type + "s"
+	}
+	if key, value, ok := strings.Cut(f.Tag.Get("when"), "="); ok {
+		o.when = [2]string{key, value}
+	}
+	switch legal := f.Tag.Get("range"); {
+	case legal == "":
+	case element == reflect.String:
+		o.words = strings.Split(legal, "|")
+	default:
+		o.legal = parseInterval(legal, element == reflect.Float64)
+	}
+	return o
+}
+
+// Check reports the first option of a struct that is outside its range, as "key = value: must be …".
+// It panics as [List] does.
+func Check(options any) error {
+	all := List(options)
+	for _, o := range all {
+		if !o.demanded(all) {
+			continue
+		}
+		if err := o.check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (o Option) demanded(all []Option) bool {
+	return o.when[0] == "" || slices.ContainsFunc(all, func(p Option) bool {
+		return p.Key == o.when[0] && fmt.Sprint(p.Default) == o.when[1]
+	})
+}
+
+func (o Option) check() error {
+	if o.value.Kind() != reflect.Slice {
+		return o.checkOne(o.value)
+	}
+	for i := range o.value.Len() {
+		if err := o.checkOne(o.value.Index(i)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (o Option) checkOne(v reflect.Value) error {
+	switch {
+	case o.words != nil:
+		if !slices.Contains(o.words, v.String()) {
+			return fmt.Errorf("%s = %q: must be one of %q", o.Key, v.String(), o.words)
+		}
+	case o.legal != nil:
+		number := 0.0
+		if v.CanInt() {
+			number = float64(v.Int())
+		} else {
+			number = v.Float()
+		}
+		if !o.legal.contains(number) && !(number == 0 && o.zero != "") {
+			return fmt.Errorf("%s = %v: must be %s", o.Key, o.Default, o.legal.demand()+o.orZero())
+		}
+	}
+	return nil
+}
+
+func (o Option) orZero() string {
+	if o.zero == "" {
+		return ""
+	}
+	return ", or 0 for " + o.zero
+}
+
+// Range says in words what the option may be: "at least 0", "positive", "adam, map". It is "" for
+// an option that may have any value of its type.
+func (o Option) Range() string {
+	if o.legal != nil {
+		return o.legal.String() + o.orZero()
+	}
+	return strings.Join(o.words, ", ")
+}
+
+// When returns the option and the value of it under which the range is demanded, "" for always.
+func (o Option) When() (key, value string) { return o.when[0], o.when[1] }
+
+// Outside returns values just outside the range, none if every value is legal.
+func (o Option) Outside() []any {
+	if o.words != nil {
+		return []any{strings.Join(o.words, "")}
+	}
+	if o.legal == nil {
+		return nil
+	}
+	var values []any
+	for _, edge := range []struct {
+		at, beyond float64
+		open       bool
+	}{{o.legal.low, -1, o.legal.openLow}, {o.legal.high, 1, o.legal.openHigh}} {
+		if math.IsInf(edge.at, 0) {
+			continue
+		}
+		v := edge.at
+		switch {
+		case edge.open:
+		case o.legal.float:
+			v = math.Nextafter(v, math.Inf(int(edge.beyond)))
+		default:
+			v += edge.beyond
+		}
+		if v == 0 && o.zero != "" {
+			v = edge.beyond
+		}
+		if o.legal.float {
+			values = append(values, v)
+		} else {
+			values = append(values, int(v))
+		}
+	}
+	if o.legal.float {
+		values = append(values, math.NaN(), math.Inf(1), math.Inf(-1))
+	}
+	return values
+}
+
+// interval is a range of numbers. Its float ones are finite.
+type interval struct {
+	low, high         float64
+	openLow, openHigh bool
+	float             bool
+}
+
+func parseInterval(text string, float bool) *interval {
+	r := &interval{float: float}
+	low, high, ok := strings.Cut(strings.Trim(text, "[]()"), ", ")
+	var errLow, errHigh error
+	r.low, errLow = strconv.ParseFloat(low, 64)
+	r.high, errHigh = strconv.ParseFloat(high, 64)
+	if !ok || errLow != nil || errHigh != nil || !(r.low < r.high) {
+		panic(fmt.Sprintf("option: range %q: want an interval such as [0, 1) or (0, inf)", text))
+	}
+	r.openLow, r.openHigh = text[0] == '(', text[len(text)-1] == ')'
+	return r
+}
+
+func (r *interval) contains(v float64) bool {
+	return !math.IsInf(v, 0) && (v > r.low || v == r.low && !r.openLow) && (v < r.high || v == r.high && !r.openHigh)
+}
+
+// demand is what an error says of a number.
+func (r *interval) demand() string {
+	if r.float && math.IsInf(r.high, 1) {
+		return "finite and " + r.String()
+	}
+	return r.String()
+}
+
+// String returns the range in words.
+func (r *interval) String() string {
+	switch {
+	case math.IsInf(r.high, 1) && r.openLow && r.low == 0:
+		return "positive"
+	case math.IsInf(r.high, 1) && r.openLow:
+		return fmt.Sprintf("above %v", r.low)
+	case math.IsInf(r.high, 1):
+		return fmt.Sprintf("at least %v", r.low)
+	case r.openLow && r.openHigh:
+		return fmt.Sprintf("between %v and %v", r.low, r.high)
+	case r.openLow:
+		return fmt.Sprintf("above %v and at most %v", r.low, r.high)
+	case r.openHigh:
+		return fmt.Sprintf("at least %v and below %v", r.low, r.high)
+	default:
+		return fmt.Sprintf("from %s to %s", whole(r.low), whole(r.high))
+	}
+}
+
+// whole writes a number without an exponent where it is a whole number of everyday size.
+func whole(v float64) string {
+	if v == math.Trunc(v) && math.Abs(v) < 1e9 {
+		return strconv.FormatFloat(v, 'f', -1, 64)
+	}
+	return strconv.FormatFloat(v, 'g', -1, 64)
+}
