@@ -13,7 +13,6 @@ import (
 	"vitrine"
 	"vitrine/internal/option"
 	"vitrine/internal/panics"
-	"vitrine/internal/state"
 	"vitrine/mle"
 	"vitrine/utility"
 )
@@ -425,17 +424,17 @@ func standardise(dst, x *mat.Dense, shift, scale []float64) {
 	}
 }
 
-func (l *BMA) kind() string {
-	kind := l.p.kind("bma-mnl", nil, l.o)
+func (l *BMA) kind() kind {
+	k := l.p.kind("bma-mnl", 1, nil, l.o, DefaultBMAOptions())
 	for _, e := range l.experts {
-		kind += " " + e.called(utility.Identity(e.Model))
+		k.tail += " " + e.called(utility.Identity(e.Model))
 	}
-	return kind
+	return k
 }
 
 // MarshalBinary implements encoding.BinaryMarshaler.
 func (l *BMA) MarshalBinary() ([]byte, error) {
-	e := state.NewEncoder(l.kind())
+	e := l.kind().encoder()
 	for _, n := range []int{l.rounds, l.nextFit, l.nextSearch} {
 		e.Count(n)
 	}
@@ -459,7 +458,7 @@ func (l *BMA) MarshalBinary() ([]byte, error) {
 // returns an error, as it does for a snapshot of another problem, experts or
 // options, is unchanged.
 func (l *BMA) UnmarshalBinary(data []byte) error {
-	d, err := state.NewDecoder(l.kind(), data)
+	d, err := l.kind().decoder(data)
 	if err != nil {
 		return err
 	}

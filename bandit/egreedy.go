@@ -106,7 +106,9 @@ func (o *epsGreedy) Offer(x *vitrine.Context, rng *rand.Rand) vitrine.Offer {
 	return offer
 }
 
-func (l *EpsGreedy) kind() string { return l.p.kind("eps-greedy-mnl", l.model, l.o) }
+func (l *EpsGreedy) kind() kind {
+	return l.p.kind("eps-greedy-mnl", 1, l.model, l.o, DefaultEpsGreedyOptions())
+}
 
 // MarshalBinary implements encoding.BinaryMarshaler.
 func (l *EpsGreedy) MarshalBinary() ([]byte, error) { return l.marshal(l.kind()) }

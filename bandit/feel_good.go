@@ -10,7 +10,6 @@ import (
 	"vitrine"
 	"vitrine/internal/gram"
 	"vitrine/internal/option"
-	"vitrine/internal/state"
 	"vitrine/internal/stream"
 	"vitrine/mle"
 	"vitrine/utility"
@@ -189,11 +188,13 @@ func (o *drawn) Offer(x *vitrine.Context, rng *rand.Rand) vitrine.Offer {
 	return offer
 }
 
-func (l *FeelGood) kind() string { return l.p.kind("feel-good-ts", l.model, l.o) }
+func (l *FeelGood) kind() kind {
+	return l.p.kind("feel-good-ts", 1, l.model, l.o, DefaultFeelGoodOptions())
+}
 
 // MarshalBinary implements encoding.BinaryMarshaler.
 func (l *FeelGood) MarshalBinary() ([]byte, error) {
-	e := state.NewEncoder(l.kind())
+	e := l.kind().encoder()
 	e.Count(l.rounds)
 	e.Uint64(l.seed)
 	e.Floats(l.w)
@@ -208,7 +209,7 @@ func (l *FeelGood) MarshalBinary() ([]byte, error) {
 // returns an error, as it does for a snapshot of another problem, utility or
 // options, is unchanged.
 func (l *FeelGood) UnmarshalBinary(data []byte) error {
-	d, err := state.NewDecoder(l.kind(), data)
+	d, err := l.kind().decoder(data)
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,6 @@ import (
 
 	"vitrine"
 	"vitrine/internal/gram"
-	"vitrine/internal/state"
 	"vitrine/mle"
 	"vitrine/utility"
 )
@@ -83,7 +82,7 @@ type linear struct {
 	rounds int            // observed so far, t − 1
 	policy vitrine.Policy // nil where it must be made again
 
-	kind string // of snapshots
+	kind kind // of snapshots
 
 	tangent tangent // scratch
 	a       []float64
@@ -122,7 +121,7 @@ func (l *linear) Observe(r vitrine.Round) error {
 
 // MarshalBinary implements encoding.BinaryMarshaler.
 func (l *linear) MarshalBinary() ([]byte, error) {
-	e := state.NewEncoder(l.kind)
+	e := l.kind.encoder()
 	e.Count(l.rounds)
 	l.est.Encode(e)
 	if l.v != nil {
@@ -134,7 +133,7 @@ func (l *linear) MarshalBinary() ([]byte, error) {
 // restore reads a snapshot into est and v, which are new, and moves l to them
 // where all of it is sound.
 func (l *linear) restore(data []byte, est estimator, v *gram.Matrix) error {
-	d, err := state.NewDecoder(l.kind, data)
+	d, err := l.kind.decoder(data)
 	if err != nil {
 		return err
 	}

@@ -156,7 +156,9 @@ func (p *barrierPool) get() *barrierScratch {
 	return new(barrierScratch)
 }
 
-func (l *LogBarrier) kind() string { return l.p.kind("log-barrier-mnl", l.model, l.o) }
+func (l *LogBarrier) kind() kind {
+	return l.p.kind("log-barrier-mnl", 1, l.model, l.o, DefaultLogBarrierOptions())
+}
 
 // MarshalBinary implements encoding.BinaryMarshaler.
 func (l *LogBarrier) MarshalBinary() ([]byte, error) { return l.marshal(l.kind()) }

@@ -55,7 +55,7 @@ func NewOFUOn(p Problem, m utility.LinearInParams, o OFUOptions) (*OFU, error) {
 		o.Lambda = 84 * math.Sqrt2 * float64(model.NumParams()) * o.Eta
 	}
 	l := &OFU{o: o, pool: new(indexPool)}
-	l.p, l.model, l.kind = p, model, p.kind("ofu-mnl-plus", model, o)
+	l.p, l.model, l.kind = p, model, p.kind("ofu-mnl-plus", 1, model, o, DefaultOFUOptions())
 	l.est = l.start()
 	return l, nil
 }

@@ -324,11 +324,11 @@ type online struct{ *mle.Online }
 
 func (o online) observe(a []float64, g *mat.Dense, y vitrine.Choice) { o.Update(a, g, y) }
 
-func (l *ONL) kind() string { return l.p.kind("onl-mnl", l.model, l.o) }
+func (l *ONL) kind() kind { return l.p.kind("onl-mnl", 1, l.model, l.o, DefaultONLOptions()) }
 
 // MarshalBinary implements encoding.BinaryMarshaler.
 func (l *ONL) MarshalBinary() ([]byte, error) {
-	e := state.NewEncoder(l.kind())
+	e := l.kind().encoder()
 	e.Count(l.rounds)
 	e.Floats(l.w0)
 	e.Float(l.kappa)
@@ -345,7 +345,7 @@ func (l *ONL) MarshalBinary() ([]byte, error) {
 // returns an error, as it does for a snapshot of another problem, utility or
 // options, is unchanged.
 func (l *ONL) UnmarshalBinary(data []byte) error {
-	d, err := state.NewDecoder(l.kind(), data)
+	d, err := l.kind().decoder(data)
 	if err != nil {
 		return err
 	}

@@ -79,19 +79,6 @@ func (p Problem) checkModel(constructor string, m utility.Model) error {
 	return nil
 }
 
-// kind names a learner in its snapshots: what it is, of which problem, utility
-// and options. A snapshot of another one would be read as nonsense.
-func (p Problem) kind(name string, m utility.Model, options any) string {
-	kind := fmt.Sprintf("%s d=%d K=%d T=%d", name, p.Features, p.Size, p.Rounds)
-	if m != nil {
-		kind += " " + utility.Identity(m)
-	}
-	if options != nil {
-		kind += fmt.Sprintf(" %+v", options)
-	}
-	return kind
-}
-
 // isNil reports an interface that is nil or has a nil pointer.
 func isNil(v any) bool {
 	if v == nil {

@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 
 	"vitrine"
-	"vitrine/internal/state"
 	"vitrine/internal/stream"
 	"vitrine/mle"
 	"vitrine/utility"
@@ -125,8 +124,8 @@ func (l *regressor) train() {
 func (l *regressor) epochStart() int { return 1<<(bits.Len(uint(l.rounds)+1)-1) - 1 }
 
 // marshal returns a snapshot of the given kind.
-func (l *regressor) marshal(kind string) ([]byte, error) {
-	e := state.NewEncoder(kind)
+func (l *regressor) marshal(k kind) ([]byte, error) {
+	e := k.encoder()
 	e.Count(l.rounds)
 	e.Uint64(l.seed)
 	e.Floats(l.w)
@@ -139,8 +138,8 @@ func (l *regressor) marshal(kind string) ([]byte, error) {
 }
 
 // unmarshal returns the oracle that a snapshot of the given kind is of.
-func (l *regressor) unmarshal(kind string, data []byte) (*regressor, error) {
-	d, err := state.NewDecoder(kind, data)
+func (l *regressor) unmarshal(k kind, data []byte) (*regressor, error) {
+	d, err := k.decoder(data)
 	if err != nil {
 		return nil, err
 	}

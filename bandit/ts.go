@@ -56,7 +56,7 @@ func NewTSOn(p Problem, m utility.LinearInParams, o TSOptions) (*TS, error) {
 	}
 	l := &TS{o: o, pool: new(sync.Pool)}
 	l.p, l.model = p, model
-	l.kind = p.kind("ts-mnl", l.model, o)
+	l.kind = p.kind("ts-mnl", 1, l.model, o, DefaultTSOptions())
 	l.est, l.v = regression(l.model.NumParams(), o.Lambda)
 	return l, nil
 }

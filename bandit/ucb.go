@@ -42,7 +42,7 @@ func NewUCBOn(p Problem, m utility.LinearInParams, o UCBOptions) (*UCB, error) {
 	}
 	l := &UCB{o: o, pool: new(indexPool)}
 	l.p, l.model = p, model
-	l.kind = p.kind("ucb-mnl", l.model, o)
+	l.kind = p.kind("ucb-mnl", 1, l.model, o, DefaultUCBOptions())
 	l.est, l.v = regression(l.model.NumParams(), o.Lambda)
 	return l, nil
 }

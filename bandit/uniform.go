@@ -6,7 +6,6 @@ import (
 
 	"vitrine"
 	"vitrine/assortment"
-	"vitrine/internal/state"
 )
 
 // Uniform offers assortments drawn uniformly from the nonempty sets of the
@@ -30,16 +29,16 @@ func (l *Uniform) Policy() vitrine.Policy { return l.policy }
 // Observe implements vitrine.Learner.
 func (l *Uniform) Observe(r vitrine.Round) error { return r.Check(l.p.Features) }
 
-func (l *Uniform) kind() string { return l.p.kind("uniform", nil, nil) }
+func (l *Uniform) kind() kind { return l.p.kind("uniform", 1, nil, nil, nil) }
 
 // MarshalBinary implements encoding.BinaryMarshaler.
 func (l *Uniform) MarshalBinary() ([]byte, error) {
-	return state.NewEncoder(l.kind()).Bytes()
+	return l.kind().encoder().Bytes()
 }
 
 // UnmarshalBinary implements encoding.BinaryUnmarshaler.
 func (l *Uniform) UnmarshalBinary(data []byte) error {
-	d, err := state.NewDecoder(l.kind(), data)
+	d, err := l.kind().decoder(data)
 	if err != nil {
 		return err
 	}

@@ -80,21 +80,31 @@ type Decoder struct {
 
 // NewDecoder checks data to be an undamaged snapshot of the given kind.
 func NewDecoder(kind string, data []byte) (*Decoder, error) {
+	have, d, err := Read(data)
+	if err == nil && have != kind {
+		err = fmt.Errorf("snapshot is of %q, want %q", have, kind)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+// Read checks data to be an undamaged snapshot, and returns its kind.
+func Read(data []byte) (kind string, d *Decoder, err error) {
 	if len(data) < len(magic)+4 {
-		return nil, fmt.Errorf("snapshot of %d bytes is truncated", len(data))
+		return "", nil, fmt.Errorf("snapshot of %d bytes is truncated", len(data))
 	}
 	if string(data[:len(magic)]) != magic {
-		return nil, errors.New("not a snapshot of this version")
+		return "", nil, errors.New("not a snapshot of this version")
 	}
 	body, sum := data[:len(data)-4], binary.LittleEndian.Uint32(data[len(data)-4:])
 	if crc32.Checksum(body, castagnoli) != sum {
-		return nil, errors.New("snapshot is damaged or truncated: its checksum is wrong")
+		return "", nil, errors.New("snapshot is damaged or truncated: its checksum is wrong")
 	}
-	d := &Decoder{buf: body[len(magic):]}
-	if have := d.String(); d.err == nil && have != kind {
-		return nil, fmt.Errorf("snapshot is of %q, want %q", have, kind)
-	}
-	return d, d.err
+	d = &Decoder{buf: body[len(magic):]}
+	kind = d.String()
+	return kind, d, d.err
 }
 
 // Uint64 reads an unsigned integer.
