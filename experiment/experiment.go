@@ -123,6 +123,9 @@ func (e *Experiment) complete(ctx context.Context, o Options) ([]*unit, error) {
 	if err := e.validate(); err != nil {
 		return nil, err
 	}
+	if len(e.Policies) == 0 {
+		return nil, fmt.Errorf("experiment %q: there are no policies: name at least one", e.Name)
+	}
 	if o.Progress == nil {
 		o.Progress = func(int) {}
 	}
@@ -171,8 +174,6 @@ func (e *Experiment) validate() error {
 		return fail("the world is nil: set World")
 	case e.Constraint == nil:
 		return fail("the constraint is nil: set Constraint")
-	case len(e.Policies) == 0:
-		return fail("there are no policies: name at least one")
 	case len(e.Seeds) == 0:
 		return fail("there are no seeds: name at least one")
 	}
@@ -198,40 +199,47 @@ func (e *Experiment) validate() error {
 
 // playAll plays units on o.Workers goroutines, until ctx is done or one fails.
 func (e *Experiment) playAll(ctx context.Context, units []*unit, j *journal, o Options) error {
-	workers := o.Workers
+	err := forEach(ctx, o.Workers, units, func(ctx context.Context, u *unit) error {
+		if err := e.play(ctx, u, o.Progress, func(vitrine.Round) {}); err != nil {
+			return err
+		}
+		return j.append(u)
+	})
+	if err != nil && errors.Is(err, context.Cause(ctx)) {
+		return fmt.Errorf("%s: %w", e.Name, ErrInterrupted)
+	}
+	return err
+}
+
+// forEach does something with every item on a number of goroutines, 0 being one
+// for each processor, until ctx is done or one fails. It returns the first
+// failure, or why ctx is done.
+func forEach[T any](ctx context.Context, workers int, items []T, do func(context.Context, T) error) error {
 	if workers < 1 {
 		workers = runtime.GOMAXPROCS(0)
 	}
-	playing, stop := context.WithCancelCause(ctx)
+	doing, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	next := make(chan *unit)
+	next := make(chan T)
 	var wg sync.WaitGroup
-	for range min(workers, len(units)) {
+	for range min(workers, len(items)) {
 		wg.Go(func() {
-			for u := range next {
-				err := e.play(playing, u, o.Progress)
-				if err == nil {
-					err = j.append(u)
-				}
-				if err != nil {
+			for item := range next {
+				if err := do(doing, item); err != nil {
 					stop(err)
 				}
 			}
 		})
 	}
-	for _, u := range units {
+	for _, item := range items {
 		select {
-		case next <- u:
+		case next <- item:
 			continue
-		case <-playing.Done():
+		case <-doing.Done():
 		}
 		break
 	}
 	close(next)
 	wg.Wait()
-	err := context.Cause(playing) // the first failure, or why ctx is done
-	if err != nil && errors.Is(err, context.Cause(ctx)) {
-		return fmt.Errorf("%s: %w", e.Name, ErrInterrupted)
-	}
-	return err
+	return context.Cause(doing)
 }

@@ -5,13 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"runtime/debug"
 	"time"
 
 	"vitrine"
-	"vitrine/assortment"
-	"vitrine/env"
 	"vitrine/internal/stream"
 )
 
@@ -56,10 +53,10 @@ const progressRounds = 50
 //
 //	Regret_t = Σ_{s≤t} (R_s(S*_s) − R_s(S_s)),
 //
-// with the exact optimum S*_s under the true utilities. It returns
-// ctx's error if that is done first, and a *PanicError if the world, the learner
-// or its policy panics.
-func (e *Experiment) play(ctx context.Context, u *unit, progress func(int)) (err error) {
+// with the exact optimum S*_s under the true utilities. It gives each round to
+// watch before the learner observes it. It returns ctx's error if that is done
+// first, and a *PanicError if the world, the learner or its policy panics.
+func (e *Experiment) play(ctx context.Context, u *unit, progress func(int), watch func(vitrine.Round)) (err error) {
 	start := time.Now()
 	at := func(t int, err error) error {
 		if t == 0 {
@@ -73,52 +70,43 @@ func (e *Experiment) play(ctx context.Context, u *unit, progress func(int)) (err
 			err = at(t, &PanicError{v, debug.Stack()})
 		}
 	}()
-	var contexts, customers, draws stream.Stream
-	world := e.World(stream.New(u.Seed, 0, stream.World))
-	if world == nil {
-		return at(t, errors.New("the world is nil"))
+	rounds, err := e.rounds(u.Seed)
+	if err != nil {
+		return at(t, err)
 	}
-	learner, err := u.policy.New(world, stream.New(u.Seed, 0, stream.Learner))
+	var draws stream.Stream
+	learner, err := u.policy.New(rounds.world, stream.New(u.Seed, 0, stream.Learner))
 	if err != nil {
 		return at(t, err)
 	}
 	if learner == nil {
 		return at(t, errors.New("the learner is nil: Policy.New must return a learner or an error"))
 	}
-	var utilities, shock []float64
-	var best vitrine.Assortment
 	regret, total := make([]float64, e.Rounds), 0.0
 	for t = 1; t <= e.Rounds; t++ {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		x := world.Context(contexts.At(u.Seed, t, stream.Contexts))
-		n, d := x.Features.Dims()
-		if err := x.Check(d); err != nil {
+		if err := rounds.next(); err != nil {
 			return at(t, err)
 		}
-		utilities, shock = grow(utilities, n), grow(shock, n+1)
-		env.At(world, t).Utilities(utilities, x)
-		gumbel(shock, customers.At(u.Seed, t, stream.Customers))
-
 		policy := learner.Policy()
 		if policy == nil {
 			return at(t, errors.New("the learner's policy is nil"))
 		}
-		offer := policy.Offer(x, draws.At(u.Seed, t, stream.Policy))
+		offer := policy.Offer(rounds.context, draws.At(u.Seed, t, stream.Policy))
 		s := offer.Assortment
-		if err := e.check(s, n); err != nil {
+		if err := e.check(s, len(rounds.utilities)); err != nil {
 			return at(t, err)
 		}
-		var optimum float64
-		best, optimum = assortment.Maximize(best, e.Constraint, utilities, x.Revenue)
-		total += optimum - vitrine.ExpectedRevenue(s, utilities, x.Revenue)
+		total += rounds.optimum - vitrine.ExpectedRevenue(s, rounds.utilities, rounds.context.Revenue)
 		if math.IsNaN(total) || math.IsInf(total, 0) {
 			return at(t, fmt.Errorf("regret is %v: the true utilities or the revenues are not finite, or too large", total))
 		}
 		regret[t-1] = total
 
-		round := vitrine.Round{Context: x, Offer: offer, Choice: vitrine.Choose(s, utilities, shock)}
+		round := vitrine.Round{Context: rounds.context, Offer: offer, Choice: vitrine.Choose(s, rounds.utilities, rounds.shock)}
+		watch(round)
 		if err := learner.Observe(round); err != nil {
 			return at(t, err)
 		}
@@ -142,18 +130,4 @@ func (e *Experiment) check(s vitrine.Assortment, n int) error {
 		return fmt.Errorf("infeasible offer: %v is not in the feasible family", s)
 	}
 	return nil
-}
-
-// gumbel draws independent standard Gumbel shocks.
-func gumbel(shock []float64, rng *rand.Rand) {
-	for i := range shock {
-		shock[i] = -math.Log(rng.ExpFloat64())
-	}
-}
-
-func grow(v []float64, n int) []float64 {
-	if cap(v) < n {
-		return make([]float64, n)
-	}
-	return v[:n]
 }

@@ -34,6 +34,7 @@ type cli struct {
 	Reproduce reproduceCmd `cmd:"" help:"Play panels of the paper and draw their regret."`
 	Run       runCmd       `cmd:"" help:"Play experiments of your own, from TOML files."`
 	Plot      plotCmd      `cmd:"" help:"Draw again from the CSV of earlier runs."`
+	Dump      dumpCmd      `cmd:"" help:"Write worlds and their customers as NumPy arrays, for learners in other languages."`
 	Tune      tuneCmd      `cmd:"" help:"Search the parameters of a policy, and judge the best on fresh seeds."`
 	Optimize  optimizeCmd  `cmd:"" help:"Find the best assortment for given utilities, revenues and rules."`
 	Check     checkCmd     `cmd:"" help:"Verify the log of a decision service."`

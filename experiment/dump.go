@@ -1,0 +1,198 @@
+package experiment
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+
+	"vitrine"
+	"vitrine/internal/replace"
+)
+
+// errDumpInterrupted is not [ErrInterrupted]: the same command does not continue.
+var errDumpInterrupted = errors.New("interrupted: the dump is not complete, and begins again the next time")
+
+// Dump writes the rounds of every seed to Dir/Name, so that learners in other
+// languages meet the customers that policies meet in [Run], and lose to the same
+// optimum. Dir/Name/seed-S.npz, a NumPy archive, has these arrays of float64,
+// entry t−1 of each for round t:
+//
+//	features   T×N×d    X_t
+//	revenues   T×N      r_t
+//	utilities  T×N      the true utilities of all items
+//	shocks     T×(N+1)  Gumbel shocks, of the outside option and then of all items
+//	optimum    T        R_t(S*_t), the largest expected revenue
+//
+// A customer takes what [vitrine.Choose] says. A policy P of the experiment is
+// played, and adds
+//
+//	P.offers      T×m int64    S_t, filled up with −1; m is the size of the largest
+//	P.choices     T   int64    the position in S_t that was chosen, from 1, or 0 for none
+//	P.propensity  T   float64  π_t(S_t | X_t), 0 where it is not known
+//	P.regret      T   float64  cumulative
+//
+// world.json, written last, describes the world and names seeds and policies. An
+// experiment without policies will do. Earlier files are replaced, and none of
+// them is read. The bytes do not depend on o.Workers.
+func Dump(ctx context.Context, e *Experiment, o Options) error {
+	if err := e.validate(); err != nil {
+		return err
+	}
+	if o.Progress == nil {
+		o.Progress = func(int) {}
+	}
+	dir := filepath.Join(o.Dir, e.Name)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	description := filepath.Join(dir, "world.json")
+	if err := os.Remove(description); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	err := forEach(ctx, o.Workers, e.Seeds, func(ctx context.Context, seed uint64) error {
+		content, err := e.dumpSeed(ctx, seed, o.Progress)
+		if err != nil {
+			return err
+		}
+		return replace.File(filepath.Join(dir, fmt.Sprintf("seed-%d.npz", seed)), content)
+	})
+	if err != nil && errors.Is(err, context.Cause(ctx)) {
+		return fmt.Errorf("%s: %w", e.Name, errDumpInterrupted)
+	}
+	if err != nil {
+		return err
+	}
+	content, err := e.describe()
+	if err != nil {
+		return err
+	}
+	return replace.File(description, content)
+}
+
+// dumpSeed returns the archive of a seed.
+func (e *Experiment) dumpSeed(ctx context.Context, seed uint64, progress func(int)) ([]byte, error) {
+	z := newNPZ()
+	if err := e.dumpWorld(ctx, z, seed); err != nil {
+		return nil, err
+	}
+	progress(e.Rounds)
+	for _, p := range e.Policies {
+		if err := e.dumpPolicy(ctx, z, p, seed, progress); err != nil {
+			return nil, err
+		}
+	}
+	return z.bytes()
+}
+
+// dumpWorld adds what every policy meets. It returns a *PanicError if the world
+// panics.
+func (e *Experiment) dumpWorld(ctx context.Context, z *npz, seed uint64) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("%s: seed %d: %w", e.Name, seed, &PanicError{v, debug.Stack()})
+		}
+	}()
+	r, err := e.rounds(seed)
+	if err != nil {
+		return fmt.Errorf("%s: seed %d: %w", e.Name, seed, err)
+	}
+	at := func(err error) error { return fmt.Errorf("%s: seed %d, round %d: %w", e.Name, seed, r.t, err) }
+	var features, revenues, utilities, shocks, optimum []float64
+	var items, width int
+	for range e.Rounds {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := r.next(); err != nil {
+			return at(err)
+		}
+		n, d := r.context.Features.Dims()
+		if r.t == 1 {
+			items, width = n, d
+		}
+		if n != items || d != width {
+			return at(fmt.Errorf("the context is %d×%d, that of round 1 was %d×%d: a dump needs one shape", n, d, items, width))
+		}
+		for i, u := range r.utilities {
+			if math.IsNaN(u) || math.IsInf(u, 0) {
+				return at(fmt.Errorf("the true utility of item %d is %v: it must be finite", i, u))
+			}
+			features = append(features, r.context.Features.RawRowView(i)...)
+			revenue := 1.0
+			if r.context.Revenue != nil {
+				revenue = r.context.Revenue[i]
+			}
+			revenues = append(revenues, revenue)
+		}
+		utilities = append(utilities, r.utilities...)
+		shocks = append(shocks, r.shock...)
+		optimum = append(optimum, r.optimum)
+	}
+	return errors.Join(
+		z.floats("features", features, e.Rounds, items, width),
+		z.floats("revenues", revenues, e.Rounds, items),
+		z.floats("utilities", utilities, e.Rounds, items),
+		z.floats("shocks", shocks, e.Rounds, items+1),
+		z.floats("optimum", optimum, e.Rounds),
+	)
+}
+
+// dumpPolicy plays a policy and adds what it offered and what was chosen.
+func (e *Experiment) dumpPolicy(ctx context.Context, z *npz, p Policy, seed uint64, progress func(int)) error {
+	var offers []vitrine.Assortment
+	var choices []int64
+	var propensity []float64
+	largest := 0
+	u := &unit{Policy: p.Label, Seed: seed, policy: p}
+	err := e.play(ctx, u, progress, func(r vitrine.Round) {
+		s := append(vitrine.Assortment(nil), r.Offer.Assortment...)
+		offers, choices = append(offers, s), append(choices, int64(r.Choice))
+		propensity = append(propensity, r.Offer.Propensity)
+		largest = max(largest, len(s))
+	})
+	if err != nil {
+		return err
+	}
+	rows := make([]int64, 0, e.Rounds*largest)
+	for _, s := range offers {
+		for k := range largest {
+			item := int64(-1)
+			if k < len(s) {
+				item = int64(s[k])
+			}
+			rows = append(rows, item)
+		}
+	}
+	return errors.Join(
+		z.integers(p.Label+".offers", rows, e.Rounds, largest),
+		z.integers(p.Label+".choices", choices, e.Rounds),
+		z.floats(p.Label+".propensity", propensity, e.Rounds),
+		z.floats(p.Label+".regret", u.Regret, e.Rounds),
+	)
+}
+
+// describe is world.json.
+func (e *Experiment) describe() ([]byte, error) {
+	policies := map[string]any{}
+	for _, p := range e.Policies {
+		policies[p.Label] = p.Settings
+	}
+	data, err := json.MarshalIndent(struct {
+		Experiment string         `json:"experiment"`
+		Title      string         `json:"title"`
+		Settings   any            `json:"settings"`
+		Seeds      []uint64       `json:"seeds"`
+		Version    string         `json:"version"`
+		Policies   map[string]any `json:"policies"`
+	}{e.Name, e.Title, e.Settings, e.Seeds, e.Version, policies}, "", "  ")
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", e.Name, err)
+	}
+	return append(data, '\n'), nil
+}
