@@ -9,6 +9,7 @@ import (
 	"vitrine"
 	"vitrine/assortment"
 	"vitrine/assortment/assortmenttest"
+	"vitrine/internal/kernel"
 )
 
 // The families of this file promise to be stable.
@@ -175,4 +176,73 @@ func TestMaximizeBoundsPanics(t *testing.T) {
 			f()
 		})
 	}
+}
+
+// The exponential of a larger utility may be the smaller one, by a rounding: the
+// upper bound of an item must then be above its own weight all the same, and the
+// lower one below.
+func TestBoundsWhereTheExponentialFalls(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 1))
+	found, told := 0, map[string]int{}
+	for range 200_000 {
+		low := -0.1 - rng.Float64()
+		high := low + 0x1p-52*rng.Float64()
+		var e [2]float64
+		if kernel.Exp(e[:], []float64{low, high}); !(low < high && e[0] > e[1]) {
+			continue
+		}
+		found++
+		// Item 2 has the utility of which all exponentials are taken relative, and of
+		// the others one is shown. Where gains grow with the utility, item 1 has the
+		// largest gain, and its upper bound is the utility of item 0. Where they fall,
+		// as they do once item 2 earns more than the others, its lower bound is: item 3
+		// is the answer before.
+		for name, c := range map[string]struct{ u, lower, upper, r []float64 }{
+			"upper": {[]float64{high, low, 0, -5}, []float64{high, low - 1, 0, -5}, []float64{high, high, 0, -5}, nil},
+			"lower": {[]float64{low, high, 0, -0.01}, []float64{low, low, 0, -0.01}, []float64{low, high, 0, -0.01}, []float64{0.1, 0.1, 5, 0.1}},
+		} {
+			b := &assortment.Bounds{Lower: c.lower, Upper: c.upper, Known: []bool{true, false, true, true}}
+			b.Tighten = func(items []int) {
+				for _, i := range items {
+					b.Lower[i], b.Upper[i], b.Known[i] = c.u[i], c.u[i], true
+				}
+			}
+			want, value := assortment.Maximize(nil, pairs{}, c.u, c.r)
+			if slices.Equal(want, vitrine.Assortment{1, 2}) { // unless the product with the revenue rounds the difference away
+				told[name]++
+			}
+			if got, bounded := assortment.MaximizeBounds(nil, pairs{}, b, c.r); !slices.Equal(got, want) || bounded != value {
+				t.Fatalf("%s: u = %v: %v and %v within bounds, want %v and %v", name, c.u, got, bounded, want, value)
+			}
+		}
+	}
+	if found > 0 && (told["upper"] == 0 || told["lower"] == 0) {
+		t.Errorf("of %d pairs that the exponential puts in the wrong order these matter: %v", found, told)
+	}
+	if found == 0 {
+		t.Skip("this exponential never falls: there is nothing to hold apart")
+	}
+}
+
+// pairs has one of the items 0, 1 and 3, and allows item 2 beside it.
+type pairs struct{}
+
+func (pairs) Stable() bool { return true }
+
+func (pairs) Contains(s vitrine.Assortment) bool {
+	return len(s) == 1 && s[0] != 2 || len(s) == 2 && slices.Contains(s, 2)
+}
+
+func (pairs) MaxGain(dst vitrine.Assortment, gain []float64) vitrine.Assortment {
+	dst = append(dst[:0], 0)
+	for _, i := range []int{1, 3} {
+		if gain[i] > gain[dst[0]] {
+			dst[0] = i
+		}
+	}
+	if gain[2] > 0 {
+		dst = append(dst, 2)
+	}
+	slices.Sort(dst)
+	return dst
 }

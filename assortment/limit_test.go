@@ -84,48 +84,46 @@ func TestLimitOfAnyRules(t *testing.T) {
 // A family is what it was made of: the caller's slices are the caller's.
 func TestFamiliesKeepNoSlices(t *testing.T) {
 	const n = 6
-	rules := assortment.Rules{
-		Items: n, Max: 4, Include: []int{5}, Exclude: []int{0},
-		Groups: []assortment.Group{group("a", 0, 1, 1, 2, 3), group("b", 0, 1, 2, 3)},
+	revenue := []float64{1, 1, 1, 1, 1, 1}
+	// number returns how many sets a family has, and how many a family made from it.
+	number := func(c vitrine.Constraint) [2]int {
+		floored, err := assortment.Floor(c, revenue, 1) // above which all items are
+		if err != nil {
+			return [2]int{-1, -1}
+		}
+		return [2]int{len(assortmenttest.Sets(c, n)), len(assortmenttest.Sets(floored, n))}
 	}
-	size := []int{3, 1, 4, 0, 5, 2}
-	l := laminar(t, rules)
-	for name, c := range map[string]vitrine.Constraint{"Laminar": l, "Space": space(t, l, size, 7)} {
-		revenue := []float64{1, 1, 1, 1, 1, 1}
-		before := assortmenttest.Sets(c, n)
-		floored, err := assortment.Floor(c, revenue, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := assortmenttest.Sets(floored, n); len(got) != len(before) {
-			t.Fatalf("%s: a floor below all revenues leaves %d sets of %d", name, len(got), len(before))
-		}
-		scribble := func(lists ...[]int) {
-			for _, list := range lists {
-				for k := range list {
-					list[k] = 4
-				}
-			}
-		}
-		scribble(rules.Include, rules.Exclude, rules.Groups[0].Items, rules.Groups[1].Items, size)
-		rules.Groups[0].Max = 0
-		after := assortmenttest.Sets(c, n)
-		if !slices.EqualFunc(before, after, func(a, b vitrine.Assortment) bool { return slices.Equal(a, b) }) {
-			t.Errorf("%s: its sets change with the caller's slices, from %v to %v", name, before, after)
-		}
-		floored, err = assortment.Floor(c, revenue, 1)
-		if err != nil {
-			t.Fatalf("%s: its rules change with the caller's slices: %v", name, err)
-		}
-		if got := assortmenttest.Sets(floored, n); len(got) != len(before) {
-			t.Errorf("%s: its rules change with the caller's slices: %d sets of %d", name, len(got), len(before))
-		}
-		rules = assortment.Rules{
+	for changed := range 6 {
+		rules := assortment.Rules{
 			Items: n, Max: 4, Include: []int{5}, Exclude: []int{0},
 			Groups: []assortment.Group{group("a", 0, 1, 1, 2, 3), group("b", 0, 1, 2, 3)},
 		}
+		size := []int{3, 1, 4, 0, 5, 2}
+		l := laminar(t, rules)
+		s := space(t, l, size, 7)
+		before := [2][2]int{number(l), number(s)}
+		if before[0][0] != before[0][1] || before[1][0] != before[1][1] || before[1][0] >= before[0][0] {
+			t.Fatalf("the test's families have %v sets", before)
+		}
+		switch changed {
+		case 0:
+			rules.Include[0] = 4
+		case 1:
+			rules.Exclude[0] = 1
+		case 2:
+			rules.Groups[0].Items[0] = 4
+		case 3:
+			rules.Groups[0].Max = 0
+		case 4:
+			size[1] = 100
+		case 5:
+			size[4] = 0
+		}
+		if after := [2][2]int{number(l), number(s)}; after != before {
+			t.Errorf("change %d of the caller's slices: %v sets become %v", changed, before, after)
+		}
 	}
-	if _, err := assortment.NewSpace(nil, size, 7); err == nil || !strings.Contains(err.Error(), "NewSpace: the family counts is nil") {
+	if _, err := assortment.NewSpace(nil, make([]int, n), 7); err == nil || !strings.Contains(err.Error(), "NewSpace: the family counts is nil") {
 		t.Errorf("error %v, want one that says what is nil", err)
 	}
 }

@@ -2,6 +2,7 @@ package bandit
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,6 +12,7 @@ import (
 	"vitrine"
 	"vitrine/assortment"
 	"vitrine/internal/stream"
+	"vitrine/mle"
 	"vitrine/utility"
 )
 
@@ -151,6 +153,20 @@ func TestFeelGoodChainAgainstAGrid(t *testing.T) {
 	diagnostics := l.Diagnostics()
 	if a, e := diagnostics["acceptance"], diagnostics["effective_size"]; !(a > 0.2 && a < 1) || !(e > 10 && e <= 200) {
 		t.Errorf("diagnostics %v", diagnostics)
+	}
+}
+
+// The step finds the scale of the posterior however far from it it begins: its
+// changes sum up without bound.
+func TestFeelGoodStepAdaptsFromAfar(t *testing.T) {
+	for _, factor := range []float64{math.Exp(6), math.Exp(-6)} {
+		l := newFeelGood(t, paperProblem(), utility.NewLinear(paperFeatures, true), func(o *FeelGoodOptions) { o.FeelGood = 0 })
+		l.step *= factor
+		observeAll(t, l, linearHistory(t, 100))
+		rate := l.chain().Run(l.past, slices.Clone(l.w), 2000, stream.New(9, 9, stream.Learner), nil)
+		if math.Abs(rate-mle.TargetAcceptance) > 0.2 {
+			t.Errorf("a step that begins %v times too large is %v after 100 rounds, with the acceptance %v", factor, l.step, rate)
+		}
 	}
 }
 

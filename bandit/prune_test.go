@@ -326,6 +326,34 @@ func TestSearchesAreConcurrent(t *testing.T) {
 	}
 }
 
+// Items whose utilities differ in their last digits are told apart: the margin
+// that stands for roundings keeps what may be better, and never drops it. Under
+// V = I the bounds are the norms, up to that margin.
+func TestSearchTellsLastDigitsApart(t *testing.T) {
+	const n = 3 * claimItems
+	for _, step := range []float64{0x1p-52, 0x1p-50, 0x1p-46} {
+		for _, slack := range []float64{0, 0.5} {
+			for _, w := range []float64{0, 0.5, -0.5} {
+				m := utility.NewLinear(1, false)
+				o := &optimistic{
+					p:     Problem{Features: 1, Size: 5, Rounds: 1, Constraint: assortment.AtMost(5)},
+					model: m, w: []float64{w}, inv: gram.New(1, 1).Inverse(), pool: new(indexPool), radius: 1, slack: slack,
+				}
+				x := mat.NewDense(n, 1, nil)
+				for i := range n {
+					x.Set(i, 0, 1+step*float64(i)) // each is a little better than all before it
+				}
+				for workers := 1; workers <= 2; workers++ {
+					want, _ := assortment.Maximize(nil, assortment.AtMost(5), exhaustive(o, x), nil)
+					if got := pruned(o, x, 5, workers); !slices.Equal(got, want) {
+						t.Errorf("steps of %v, slack %v, w = %v, %d workers: %v, want %v", step, slack, w, workers, got, want)
+					}
+				}
+			}
+		}
+	}
+}
+
 // A panic of a worker is the caller's, who may recover and search again.
 func TestSearchPanics(t *testing.T) {
 	rng := newRand()

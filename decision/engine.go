@@ -239,11 +239,7 @@ func (e *Engine) collect(b *batch, p *proposal) (carried *proposal) {
 // the log.
 func (e *Engine) commit(ctx context.Context, b *batch) error {
 	for from := 0; from < len(b.entries); {
-		to, size := from, 0
-		for to < len(b.entries) && size+eventlog.EntrySize(b.entries[to]) <= largestBatch {
-			size += eventlog.EntrySize(b.entries[to])
-			to++
-		}
+		to := from + fitting(b.entries[from:])
 		last, err := e.store.Append(ctx, b.entries[from:to]...)
 		if err != nil {
 			return err
@@ -263,6 +259,17 @@ func (e *Engine) commit(ctx context.Context, b *batch) error {
 		}
 	}
 	return nil
+}
+
+// fitting returns how many entries, from the first, one append takes.
+func fitting(entries [][]byte) int {
+	size := 0
+	for i, entry := range entries {
+		if size += eventlog.EntrySize(entry); size > largestBatch {
+			return i
+		}
+	}
+	return len(entries)
 }
 
 func (e *Engine) apply(b *batch) error {

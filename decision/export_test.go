@@ -8,3 +8,6 @@ func Estimates(data []byte, shown int) ([]byte, error) {
 	}
 	return e.encode(nil), nil
 }
+
+// Fitting returns how many entries, from the first, one append takes.
+func Fitting(entries [][]byte) int { return fitting(entries) }

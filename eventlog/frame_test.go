@@ -126,6 +126,26 @@ func TestUnlawfulFrames(t *testing.T) {
 	}
 }
 
+// A frame is filled to its last byte, and not beyond.
+func TestFrameCanBeFilled(t *testing.T) {
+	for _, entries := range [][][]byte{
+		{make([]byte, eventlog.MaxFrame-eventlog.EmptyFrame-3)}, // a length of three bytes
+		{make([]byte, 100), make([]byte, eventlog.MaxFrame-eventlog.EmptyFrame-101-3)},
+	} {
+		f := eventlog.Frame{Epoch: 1, First: 1, Entries: entries}
+		if size, err := eventlog.EntriesSize(entries...); err != nil || size != eventlog.MaxFrame-eventlog.EmptyFrame {
+			t.Fatalf("%d entries take %d bytes (%v)", len(entries), size, err)
+		}
+		data := f.Encode(nil)
+		if have, err := eventlog.DecodeFrame(data); err != nil || len(data) != eventlog.MaxFrame || len(have.Entries) != len(entries) {
+			t.Errorf("a frame of %d bytes has %d entries (%v), want %d bytes and %d", len(data), len(have.Entries), err, eventlog.MaxFrame, len(entries))
+		}
+		if _, err := eventlog.EntriesSize(append(entries, nil)...); !errors.Is(err, eventlog.ErrTooLarge) {
+			t.Errorf("one more entry of no bytes: error %v, want ErrTooLarge", err)
+		}
+	}
+}
+
 func TestFrameTooLargePanics(t *testing.T) {
 	defer func() {
 		if recover() == nil {

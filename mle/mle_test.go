@@ -177,6 +177,27 @@ func TestNewtonStopsAtTheStatedDecrement(t *testing.T) {
 	}
 }
 
+// A decrease that is below the rounding of ℓ cannot be seen, and does not keep
+// the iteration from its minimum: where ℓ is large it takes as few steps as where
+// it is small, whatever the tolerance.
+func TestNewtonGoesOnBelowTheRoundingOfTheLoss(t *testing.T) {
+	rng := rand.New(rand.NewPCG(8, 1))
+	const d = 4
+	n := mle.NewNewton(1, make([]float64, d), 1e-22)
+	for s, r := range randomRounds(rng, 2400, d) {
+		n.Append(r.a, r.g, r.y)
+		if s < 2000 {
+			continue
+		}
+		if steps := n.Minimize(); steps > 30 {
+			t.Fatalf("round %d took %d steps", s, steps)
+		}
+	}
+	if value := n.Loss().Value(n.Params()); value < 1e3 {
+		t.Fatalf("ℓ = %v: too small to have roundings above the tolerance", value)
+	}
+}
+
 // Far from the minimiser full Newton steps overshoot; the safeguards bring
 // the iteration back.
 func TestNewtonConvergesFromAfar(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"vitrine"
 	"vitrine/mle"
 	"vitrine/utility"
 )
@@ -125,5 +126,36 @@ func TestScoreTestOnASample(t *testing.T) {
 	}
 	if mle.NewScoreTest(m, mle.NewChoices(1), fit, 10, 0) != nil {
 		t.Error("a test of no rounds")
+	}
+}
+
+// The offset says which rounds the sample has: of one round, the one at the
+// offset, which counts as often as there are rounds.
+func TestScoreTestSamplesFromTheOffset(t *testing.T) {
+	rng := rand.New(rand.NewPCG(12, 1))
+	const n = 5
+	m := utility.NewSpectral(1, 1)
+	linear := utility.NewLinear(1, true)
+	var rounds [n]*mat.Dense
+	all := mle.NewChoices(1)
+	for s := range rounds {
+		rounds[s] = mat.NewDense(3, 1, normals(rng, 3))
+		all.AppendRows(rounds[s], vitrine.Choice(s%4))
+	}
+	fit := fitted(t, &mle.NLL{Model: linear, Choices: all, Prior: []float64{4, 0.1}}, make([]float64, 2))
+	gamma, theta := make([]float64, 2), []float64{2}
+	gains := map[float64]bool{}
+	for offset := range 2 * n {
+		repeated := mle.NewChoices(1)
+		for range n {
+			repeated.AppendRows(rounds[offset%n], vitrine.Choice(offset%n%4))
+		}
+		want := mle.NewScoreTest(m, repeated, fit, n, 0).Gain(gamma, theta)
+		got := mle.NewScoreTest(m, all, fit, 1, offset).Gain(gamma, theta)
+		near(t, "gain on the round at the offset", got, want, 1e-12)
+		gains[got] = true
+	}
+	if len(gains) != n {
+		t.Errorf("%d offsets make %d samples, want one for each of %d rounds", 2*n, len(gains), n)
 	}
 }

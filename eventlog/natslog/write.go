@@ -82,23 +82,29 @@ func (s *Store) write() {
 				return
 			}
 		}
-		group := []*request{first}
-		for size := first.size; late == nil; {
-			r := s.waiting()
-			if r == nil {
-				break
-			}
-			if size += r.size; size > eventlog.MaxFrame-eventlog.EmptyFrame {
-				late = r
-			} else {
-				group = append(group, r)
-			}
-		}
+		var group []*request
+		group, late = s.gather(first)
 		if failed == nil {
 			failed = s.commitGroup(group)
 		} else {
 			refuse(group, failed)
 		}
+	}
+}
+
+// gather returns a request with those that wait and fit into a frame beside it,
+// and the first that does not fit, or nil.
+func (s *Store) gather(first *request) (group []*request, late *request) {
+	group = []*request{first}
+	for size := first.size; ; {
+		r := s.waiting()
+		if r == nil {
+			return group, nil
+		}
+		if size += r.size; size > eventlog.MaxFrame-eventlog.EmptyFrame {
+			return group, r
+		}
+		group = append(group, r)
 	}
 }
 

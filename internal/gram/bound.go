@@ -40,32 +40,42 @@ type Bound struct {
 // Bound returns the bound of at most m directions, in O(d³).
 func (v Inverse) Bound(m int) *Bound {
 	p := Unpack(nil, v.p, v.d)
-	size := mat.Norm(p, 2)
-	b := &Bound{d: v.d, top: math.Inf(1), size: size, floor: 1e-290 * (1 + size)}
+	var eigen mat.EigenSym
+	if !(mat.Norm(p, 2) < 1e150) || !eigen.Factorize(p, true) {
+		return newBound(p, nil, nil, 0)
+	}
+	var q mat.Dense
+	eigen.VectorsTo(&q)
+	return newBound(p, eigen.Values(nil), &q, m)
+}
+
+// newBound returns the bound of V⁻¹ = p by at most m of the vectors in the columns
+// of q, with values in increasing order. It holds for any values and vectors, and
+// is as tight as they are near to the eigenvectors; q is nil where there are none.
+func newBound(p *mat.SymDense, mu []float64, q *mat.Dense, m int) *Bound {
+	d, size := p.SymmetricDim(), mat.Norm(p, 2)
+	b := &Bound{d: d, top: math.Inf(1), size: size, floor: 1e-290 * (1 + size)}
 	if !(size < 1e150) {
 		return b
 	}
-	rounding := float64(v.d+16) * float64(v.d+16) * 0x1p-50
-	var eigen mat.EigenSym
-	if !eigen.Factorize(p, true) {
+	rounding := float64(d+16) * float64(d+16) * 0x1p-50
+	if q == nil {
 		b.top = size * (1 + rounding)
 		return b
 	}
-	mu := eigen.Values(nil)
-	var q, scaled, r, gram mat.Dense
-	eigen.VectorsTo(&q)
-	scaled.Apply(func(_, k int, e float64) float64 { return e * mu[k] }, &q)
+	var scaled, r, gram mat.Dense
+	scaled.Apply(func(_, k int, e float64) float64 { return e * mu[k] }, q)
 	r.Mul(&scaled, q.T())
 	r.Sub(p, &r)
-	gram.Mul(q.T(), &q)
-	for i := range v.d {
+	gram.Mul(q.T(), q)
+	for i := range d {
 		gram.Set(i, i, gram.At(i, i)-1)
 	}
-	largest := max(mu[v.d-1], 0)
+	largest := max(mu[d-1], 0)
 	b.top = largest + mat.Norm(&r, 2) + mat.Norm(&gram, 2)*largest + rounding*size
-	for k := 0; k < min(m, v.d) && mu[k] < largest; k++ {
+	for k := 0; k < min(m, d) && mu[k] < largest; k++ {
 		length := math.Sqrt(largest - mu[k])
-		for i := range v.d {
+		for i := range d {
 			b.q = append(b.q, length*q.At(i, k))
 		}
 	}

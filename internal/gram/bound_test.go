@@ -197,3 +197,71 @@ func TestBoundOfAMultipleOfTheIdentity(t *testing.T) {
 		t.Errorf("bound %v of a norm of 1.5", got)
 	}
 }
+
+// The bound holds however wrong the eigenvectors and the eigenvalues are that it
+// is given: what they leave of V⁻¹, and how far they are from orthonormal, is
+// measured and added.
+func TestBoundOfWrongEigenvectors(t *testing.T) {
+	rng := rand.New(rand.NewPCG(9, 8))
+	wrong := map[string]func(mu []float64, q *mat.Dense){
+		"values":         func(mu []float64, _ *mat.Dense) { mu[len(mu)-1] *= 0.9 },
+		"all values":     func(mu []float64, _ *mat.Dense) { clear(mu) },
+		"small values":   func(mu []float64, _ *mat.Dense) { mu[0] = -mu[len(mu)-1] },
+		"turned vectors": func(_ []float64, q *mat.Dense) { turn(q, 0.1) },
+		"short vectors":  func(_ []float64, q *mat.Dense) { q.Scale(0.9, q) },
+		"long vectors":   func(_ []float64, q *mat.Dense) { q.Scale(1.1, q) },
+		"noise": func(_ []float64, q *mat.Dense) {
+			q.Apply(func(_, _ int, v float64) float64 { return v + 0.01*rng.NormFloat64() }, q)
+		},
+	}
+	for name, change := range wrong {
+		for range 50 {
+			d := 2 + rng.IntN(8)
+			v, often := randomGram(rng, d)
+			p := mat.NewSymDense(d, nil)
+			var inverse mat.Dense
+			if inverse.Inverse(v.Sym(nil)) != nil {
+				continue
+			}
+			for i := range d {
+				for j := range i + 1 {
+					p.SetSym(i, j, (inverse.At(i, j)+inverse.At(j, i))/2)
+				}
+			}
+			var eigen mat.EigenSym
+			if !eigen.Factorize(p, true) {
+				t.Fatal("no eigenvectors")
+			}
+			mu, axes, q := eigen.Values(nil), new(mat.Dense), new(mat.Dense)
+			eigen.VectorsTo(axes)
+			q.CloneFrom(axes)
+			change(mu, q)
+			b := gram.NewBound(p, mu, q, d)
+			g := mat.NewDense(d+2, d, nil)
+			for i := range d {
+				g.SetRow(i, mat.Col(nil, i, axes))
+			}
+			g.SetRow(d, often)
+			g.SetRow(d+1, normals(rng, d))
+			bounds := make([]float64, d+2)
+			b.Rows(bounds, g)
+			for i, bound := range bounds {
+				x := g.RowView(i)
+				if want := math.Sqrt(max(mat.Inner(x, p, x), 0)); gram.Norm(bound) < want*(1-1e-9) {
+					t.Fatalf("%s, d = %d, row %d: bound %v of a norm of %v", name, d, i, gram.Norm(bound), want)
+				}
+			}
+		}
+	}
+}
+
+// turn turns the first and the last vector towards each other's place.
+func turn(q *mat.Dense, angle float64) {
+	d, _ := q.Dims()
+	sin, cos := math.Sincos(angle)
+	for i := range d {
+		a, b := q.At(i, 0), q.At(i, d-1)
+		q.Set(i, 0, cos*a-sin*b)
+		q.Set(i, d-1, sin*a+cos*b)
+	}
+}

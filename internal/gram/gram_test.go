@@ -91,6 +91,37 @@ func TestInverseDoesNotDrift(t *testing.T) {
 	}
 }
 
+// The formula of Sherman and Morrison loses all digits where λ is tiny beside
+// large vectors; the inverse that is computed afresh has them again.
+func TestInverseIsComputedAfresh(t *testing.T) {
+	rng := rand.New(rand.NewPCG(2, 9))
+	const d, updates = 6, 1<<14 + 50
+	m := gram.New(d, 1e-9)
+	for range updates {
+		g := normals(rng, d)
+		for j := range g {
+			g[j] *= 1e4
+		}
+		m.Add(1, g)
+	}
+	var chol mat.Cholesky
+	if !chol.Factorize(m.Sym(nil)) {
+		t.Fatal("V is not positive definite")
+	}
+	g := normals(rng, d)
+	var want mat.VecDense
+	if err := chol.SolveVecTo(&want, mat.NewVecDense(d, g)); err != nil {
+		t.Fatal(err)
+	}
+	got := make([]float64, d)
+	m.Solve(got, g)
+	for j := range got {
+		if math.Abs(got[j]-want.AtVec(j)) > 1e-10*mat.Norm(&want, 2) {
+			t.Errorf("(V⁻¹g)_%d = %v after %d updates, want %v", j, got[j], updates, want.AtVec(j))
+		}
+	}
+}
+
 func TestInverseIsACopy(t *testing.T) {
 	m := gram.New(2, 1)
 	inv := m.Inverse()

@@ -5,9 +5,10 @@ func Paths() []path {
 	return []path{generic, avx2, avx512}[:best()+1]
 }
 
-// ChooseWithoutVectors chooses on a machine that has the generic path alone.
-func ChooseWithoutVectors(name string) (string, error) {
-	p, err := choose(name, generic)
+// Choose chooses on a machine that has the first paths only: generic, avx2 and
+// avx512.
+func Choose(name string, paths int) (string, error) {
+	p, err := choose(name, path(paths-1))
 	return p.String(), err
 }
 

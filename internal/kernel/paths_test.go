@@ -366,17 +366,29 @@ func TestUnknownPathIsReported(t *testing.T) {
 	}
 }
 
-// A machine without vectors takes the generic path, and does not pretend.
-func TestPathWithoutVectors(t *testing.T) {
-	for _, name := range []string{"", "generic"} {
-		if got, err := kernel.ChooseWithoutVectors(name); got != "generic" || err != nil {
-			t.Errorf("%q: %v, %v", name, got, err)
-		}
-	}
-	for name, lack := range map[string]string{"avx2": "AVX2 with FMA and BMI2", "avx512": "AVX-512 F, DQ and VL"} {
-		got, err := kernel.ChooseWithoutVectors(name)
-		if want := "VITRINE_KERNEL=" + name + ": this machine has no " + lack + ": unset it"; err == nil || err.Error() != want || got != "generic" {
-			t.Errorf("%s: %s, %v, want generic and %s", name, got, err, want)
+// A machine that lacks a path takes the best one that it has, and does not
+// pretend.
+func TestPathOfALesserMachine(t *testing.T) {
+	const lackAVX2, lackAVX512 = ": this machine has no AVX2 with FMA and BMI2: unset it", ": this machine has no AVX-512 F, DQ and VL: unset it"
+	for _, c := range []struct {
+		name        string
+		paths       int
+		want, error string
+	}{
+		{"", 1, "generic", ""},
+		{"generic", 1, "generic", ""},
+		{"avx2", 1, "generic", "VITRINE_KERNEL=avx2" + lackAVX2},
+		{"avx512", 1, "generic", "VITRINE_KERNEL=avx512" + lackAVX512},
+		{"", 2, "avx2", ""},
+		{"generic", 2, "generic", ""},
+		{"avx512", 2, "avx2", "VITRINE_KERNEL=avx512" + lackAVX512},
+		{"sse9", 2, "avx2", "VITRINE_KERNEL=sse9: want generic, avx2 or avx512, or unset it for the best that the machine has"},
+		{"avx2", 3, "avx2", ""},
+		{"", 3, "avx512", ""},
+	} {
+		got, err := kernel.Choose(c.name, c.paths)
+		if got != c.want || fmt.Sprint(err) != c.error && (err != nil || c.error != "") {
+			t.Errorf("%q of %d paths: %s and the error %v, want %s and %s", c.name, c.paths, got, err, c.want, c.error)
 		}
 	}
 }

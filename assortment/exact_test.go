@@ -1,0 +1,101 @@
+package assortment_test
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"vitrine"
+	"vitrine/assortment"
+	"vitrine/assortment/assortmenttest"
+)
+
+// At the ends of the range that Maximize promises, utilities of ±700 and
+// revenues from 1e-100 to 1e100, no set earns more than its answer, with bounds
+// and without: an item that hardly anybody takes is not lost beside one that is
+// worth nothing.
+func TestMaximizeAtTheEndsOfItsRange(t *testing.T) {
+	check := func(t interface {
+		Fatalf(format string, args ...any)
+	}, u, r []float64, k int) {
+		c := assortment.AtMost(k)
+		best := assortmenttest.Best(assortmenttest.Sets(c, len(u)), u, r)
+		s, value := assortment.Maximize(nil, c, u, r)
+		if value < best*(1-1e-13) {
+			t.Fatalf("u = %v, r = %v: %v earns %v, the best set %v", u, r, s, value, best)
+		}
+		b := &assortment.Bounds{Lower: slices.Clone(u), Upper: slices.Clone(u), Known: make([]bool, len(u))}
+		b.Tighten = func(items []int) {
+			for _, i := range items {
+				b.Lower[i], b.Upper[i], b.Known[i] = u[i], u[i], true
+			}
+		}
+		for i := range u {
+			b.Lower[i], b.Upper[i] = u[i]-1, u[i]+1
+		}
+		if got, bounded := assortment.MaximizeBounds(nil, c, b, r); !slices.Equal(got, s) || bounded != value {
+			t.Fatalf("u = %v, r = %v: %v and %v within bounds, want %v and %v", u, r, got, bounded, s, value)
+		}
+	}
+	check(t, []float64{600, -50}, []float64{1e-90, 1e-60}, 2)
+	check(t, []float64{-50, 600, 3}, []float64{1e-60, 1e-90, 1e-95}, 2)
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, 5).Draw(t, "N")
+		u := rapid.SliceOfN(rapid.OneOf(rapid.SampledFrom([]float64{-700, -400, 0, 400, 700}), rapid.Float64Range(-700, 700)), n, n).Draw(t, "u")
+		exponent := rapid.SliceOfN(rapid.Float64Range(-100, 100), n, n).Draw(t, "log r")
+		r := make([]float64, n)
+		for i, e := range exponent {
+			r[i] = math.Pow(10, e)
+		}
+		check(t, u, r, rapid.IntRange(1, n).Draw(t, "K"))
+	})
+}
+
+// Of equal gains the lower items are taken, by every family and however they are
+// found: so families that have the same sets give the same answer.
+func TestTiesGoToTheLowerItem(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, 60).Draw(t, "N")
+		k := rapid.IntRange(1, n).Draw(t, "K")
+		gain := rapid.SliceOfN(rapid.SampledFrom([]float64{0, 1, 1, 1, 2}), n, n).Draw(t, "gains")
+		want := byHand(gain, k)
+		l, err := assortment.NewLaminar(assortment.Rules{Items: n, Max: k})
+		if err != nil {
+			t.Fatal(err)
+		}
+		demanding, err := assortment.NewLaminar(assortment.Rules{Items: n, Min: min(k, len(want)), Max: k})
+		if err != nil {
+			t.Fatal(err)
+		}
+		slots, err := assortment.NewTransversal(n, make([]assortment.Slot, k), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, c := range map[string]vitrine.Constraint{"AtMost": assortment.AtMost(k), "Laminar": l, "Laminar, at least": demanding, "Transversal": slots} {
+			if got := c.MaxGain(nil, gain); !slices.Equal(got, want) {
+				t.Fatalf("%s of %d: gains %v: %v, want %v", name, k, gain, got, want)
+			}
+		}
+	})
+}
+
+// byHand returns the k largest positive gains, the first of equal ones.
+func byHand(gain []float64, k int) vitrine.Assortment {
+	s := vitrine.Assortment{}
+	for range k {
+		best := -1
+		for i, g := range gain {
+			if g > 0 && !slices.Contains(s, i) && (best < 0 || g > gain[best]) {
+				best = i
+			}
+		}
+		if best < 0 {
+			break
+		}
+		s = append(s, best)
+	}
+	slices.Sort(s)
+	return s
+}
