@@ -73,6 +73,11 @@ func learners() map[string]func(p Problem) vitrine.Learner {
 			o.Steps = 20
 			return must(NewEpsGreedy(p, paperModel(), o, newRand()))
 		},
+		"eps-greedy-mnl sets": func(p Problem) vitrine.Learner {
+			o := DefaultEpsGreedyOptions()
+			o.Steps, o.Explore, o.Schedule = 20, "set", "theory"
+			return must(NewEpsGreedy(p, paperModel(), o, newRand()))
+		},
 		"eps-greedy-mnl online": func(p Problem) vitrine.Learner {
 			o := DefaultEpsGreedyOptions()
 			o.Oracle = "online"
@@ -81,6 +86,12 @@ func learners() map[string]func(p Problem) vitrine.Learner {
 		"log-barrier-mnl": func(p Problem) vitrine.Learner {
 			o := DefaultLogBarrierOptions()
 			o.Steps, o.Limit = 20, 100 // the battery asks for 30 items, too
+			p.Size, p.Constraint = 2, assortment.AtMost(2)
+			return must(NewLogBarrier(p, paperModel(), o, newRand()))
+		},
+		"log-barrier-mnl theory": func(p Problem) vitrine.Learner {
+			o := DefaultLogBarrierOptions()
+			o.Steps, o.Limit, o.Constants = 20, 100, "theory"
 			p.Size, p.Constraint = 2, assortment.AtMost(2)
 			return must(NewLogBarrier(p, paperModel(), o, newRand()))
 		},
@@ -175,45 +186,50 @@ func TestOptionsAreChecked(t *testing.T) {
 		return err
 	}
 	for want, err := range map[string]error{
-		"lambda = -1":                onl(func(o *ONLOptions) { o.Lambda = -1 }),
-		"lambda = NaN":               onl(func(o *ONLOptions) { o.Lambda = math.NaN() }),
-		"beta = +Inf":                onl(func(o *ONLOptions) { o.Beta = math.Inf(1) }),
-		"beta = -0.5":                onl(func(o *ONLOptions) { o.Beta = -0.5 }),
-		"curvature = -1":             onl(func(o *ONLOptions) { o.Curvature = -1 }),
-		"warmup = -1":                onl(func(o *ONLOptions) { o.Warmup = -1 }),
-		"warmup = 120: must be less": onl(func(o *ONLOptions) { o.Warmup = paperRounds }),
-		`pilot = "sgd": must be one`: onl(func(o *ONLOptions) { o.Pilot = "sgd" }),
-		"pilot_rate = 0":             onl(func(o *ONLOptions) { o.PilotRate = 0 }),
-		"pilot_ridge = 0":            onl(func(o *ONLOptions) { o.PilotRidge = 0 }),
-		"pilot_steps = -1":           onl(func(o *ONLOptions) { o.PilotSteps = -1 }),
-		`update = "": must be one`:   onl(func(o *ONLOptions) { o.Update = "" }),
-		"step = 0":                   onl(func(o *ONLOptions) { o.Step = 0 }),
-		"tolerance = 0":              onl(func(o *ONLOptions) { o.Tolerance = 0 }),
-		`constants = "guess"`:        ucb(func(o *UCBOptions) { o.Constants = "guess" }),
-		"radius = -1":                ucb(func(o *UCBOptions) { o.Radius = -1 }),
-		"lambda = 0":                 ucb(func(o *UCBOptions) { o.Lambda = 0 }),
-		"lambda = 1e-309":            ucb(func(o *UCBOptions) { o.Lambda = 1e-309 }),
-		"epsilon = 1.5":              eps(func(o *EpsGreedyOptions) { o.Epsilon = 1.5 }),
-		"decay = NaN":                eps(func(o *EpsGreedyOptions) { o.Decay = math.NaN() }),
-		"floor = -1":                 eps(func(o *EpsGreedyOptions) { o.Floor = -1 }),
-		"rate = 0":                   eps(func(o *EpsGreedyOptions) { o.Rate = 0 }),
-		"steps = -5":                 eps(func(o *EpsGreedyOptions) { o.Steps = -5 }),
-		`oracle = "on": must be one`: eps(func(o *EpsGreedyOptions) { o.Oracle = "on" }),
-		"lambda = +Inf":              eps(func(o *EpsGreedyOptions) { o.Lambda = math.Inf(1) }),
-		"step = -1":                  eps(func(o *EpsGreedyOptions) { o.Step = -1 }),
-		"gamma = 0":                  barrier(func(o *LogBarrierOptions) { o.Gamma = 0 }),
-		"limit = 0":                  barrier(func(o *LogBarrierOptions) { o.Limit = 0 }),
-		"ridge = 0":                  good(func(o *FeelGoodOptions) { o.Ridge = 0 }),
-		"at least 1e-06":             good(func(o *FeelGoodOptions) { o.Ridge = 1e-8 }),
-		"eta = 0":                    good(func(o *FeelGoodOptions) { o.Eta = 0 }),
-		"feel_good = -1":             good(func(o *FeelGoodOptions) { o.FeelGood = -1 }),
-		"moves = 0":                  good(func(o *FeelGoodOptions) { o.Moves = 0 }),
-		"items = -1":                 problem(func(p *Problem) { p.Items = -1 }),
-		"features = 0":               problem(func(p *Problem) { p.Features = 0 }),
-		"size = 0":                   problem(func(p *Problem) { p.Size = 0 }),
-		"rounds = 0":                 problem(func(p *Problem) { p.Rounds = 0 }),
-		"no constraint":              problem(func(p *Problem) { p.Constraint = nil }),
-		"size = 3: the constraint":   problem(func(p *Problem) { p.Constraint = assortment.AtMost(2) }),
+		"lambda = -1":                   onl(func(o *ONLOptions) { o.Lambda = -1 }),
+		"lambda = NaN":                  onl(func(o *ONLOptions) { o.Lambda = math.NaN() }),
+		"beta = +Inf":                   onl(func(o *ONLOptions) { o.Beta = math.Inf(1) }),
+		"beta = -0.5":                   onl(func(o *ONLOptions) { o.Beta = -0.5 }),
+		"curvature = -1":                onl(func(o *ONLOptions) { o.Curvature = -1 }),
+		"warmup = -1":                   onl(func(o *ONLOptions) { o.Warmup = -1 }),
+		"warmup = 120: must be less":    onl(func(o *ONLOptions) { o.Warmup = paperRounds }),
+		`pilot = "sgd": must be one`:    onl(func(o *ONLOptions) { o.Pilot = "sgd" }),
+		"pilot_rate = 0":                onl(func(o *ONLOptions) { o.PilotRate = 0 }),
+		"pilot_ridge = 0":               onl(func(o *ONLOptions) { o.PilotRidge = 0 }),
+		"pilot_steps = -1":              onl(func(o *ONLOptions) { o.PilotSteps = -1 }),
+		`update = "": must be one`:      onl(func(o *ONLOptions) { o.Update = "" }),
+		"step = 0":                      onl(func(o *ONLOptions) { o.Step = 0 }),
+		"tolerance = 0":                 onl(func(o *ONLOptions) { o.Tolerance = 0 }),
+		`constants = "guess"`:           ucb(func(o *UCBOptions) { o.Constants = "guess" }),
+		"radius = -1":                   ucb(func(o *UCBOptions) { o.Radius = -1 }),
+		"lambda = 0":                    ucb(func(o *UCBOptions) { o.Lambda = 0 }),
+		"lambda = 1e-309":               ucb(func(o *UCBOptions) { o.Lambda = 1e-309 }),
+		`explore = "all": must be`:      eps(func(o *EpsGreedyOptions) { o.Explore = "all" }),
+		`schedule = "ours": must be`:    eps(func(o *EpsGreedyOptions) { o.Schedule = "ours" }),
+		"err_constant = 0":              eps(func(o *EpsGreedyOptions) { o.ErrConstant = 0 }),
+		"err_rate = NaN":                eps(func(o *EpsGreedyOptions) { o.ErrRate = math.NaN() }),
+		"epsilon = 1.5":                 eps(func(o *EpsGreedyOptions) { o.Epsilon = 1.5 }),
+		"decay = NaN":                   eps(func(o *EpsGreedyOptions) { o.Decay = math.NaN() }),
+		"floor = -1":                    eps(func(o *EpsGreedyOptions) { o.Floor = -1 }),
+		"rate = 0":                      eps(func(o *EpsGreedyOptions) { o.Rate = 0 }),
+		"steps = -5":                    eps(func(o *EpsGreedyOptions) { o.Steps = -5 }),
+		`oracle = "on": must be one`:    eps(func(o *EpsGreedyOptions) { o.Oracle = "on" }),
+		"lambda = +Inf":                 eps(func(o *EpsGreedyOptions) { o.Lambda = math.Inf(1) }),
+		"step = -1":                     eps(func(o *EpsGreedyOptions) { o.Step = -1 }),
+		`constants = "frozen": must be`: barrier(func(o *LogBarrierOptions) { o.Constants = "frozen" }),
+		"gamma = 0":                     barrier(func(o *LogBarrierOptions) { o.Gamma = 0 }),
+		"limit = 0":                     barrier(func(o *LogBarrierOptions) { o.Limit = 0 }),
+		"ridge = 0":                     good(func(o *FeelGoodOptions) { o.Ridge = 0 }),
+		"at least 1e-06":                good(func(o *FeelGoodOptions) { o.Ridge = 1e-8 }),
+		"eta = 0":                       good(func(o *FeelGoodOptions) { o.Eta = 0 }),
+		"feel_good = -1":                good(func(o *FeelGoodOptions) { o.FeelGood = -1 }),
+		"moves = 0":                     good(func(o *FeelGoodOptions) { o.Moves = 0 }),
+		"items = -1":                    problem(func(p *Problem) { p.Items = -1 }),
+		"features = 0":                  problem(func(p *Problem) { p.Features = 0 }),
+		"size = 0":                      problem(func(p *Problem) { p.Size = 0 }),
+		"rounds = 0":                    problem(func(p *Problem) { p.Rounds = 0 }),
+		"no constraint":                 problem(func(p *Problem) { p.Constraint = nil }),
+		"size = 3: the constraint":      problem(func(p *Problem) { p.Constraint = assortment.AtMost(2) }),
 		"the utility is of 5 features": func() error {
 			_, err := NewONL(p, utility.NewLinear(5, false), DefaultONLOptions(), newRand())
 			return err

@@ -6,32 +6,44 @@ import (
 	"slices"
 
 	"vitrine"
-	"vitrine/assortment"
 	"vitrine/internal/option"
 	"vitrine/utility"
 )
 
 // EpsGreedyOptions are the options of ε-greedy-MNL.
 type EpsGreedyOptions struct {
-	Epsilon float64 `toml:"epsilon" range:"[0, 1]" doc:"ε of the first round, the probability of a uniform offer"`
-	Decay   float64 `toml:"decay" range:"[0, 1]" doc:"the factor by which ε shrinks after each round"`
-	Floor   float64 `toml:"floor" range:"[0, 1]" doc:"the least ε"`
+	// "item" is Equation 4 of Zhang and Luo (2024).
+	Explore  string  `toml:"explore" range:"item|set" doc:"an exploring round shows one item, or a set of the family, drawn uniformly"`
+	Schedule string  `toml:"schedule" range:"configured|theory" doc:"ε by epsilon, decay and floor, or by the theory and the oracle's error"`
+	Epsilon  float64 `toml:"epsilon" range:"[0, 1]" doc:"ε of the first round, the probability of exploring (configured)"`
+	Decay    float64 `toml:"decay" range:"[0, 1]" doc:"the factor by which ε shrinks after each round (configured)"`
+	Floor    float64 `toml:"floor" range:"[0, 1]" doc:"the least ε (configured)"`
+	ErrorOptions
 	RegressionOptions
 }
 
-// DefaultEpsGreedyOptions returns those of the paper's appendix.
+// DefaultEpsGreedyOptions returns those of the paper's appendix, and the exploration of
+// the article that it cites.
 func DefaultEpsGreedyOptions() EpsGreedyOptions {
-	return EpsGreedyOptions{Epsilon: 0.1, Decay: 0.995, Floor: 0.001, RegressionOptions: DefaultRegressionOptions()}
+	return EpsGreedyOptions{
+		Explore: "item", Schedule: "configured", Epsilon: 0.1, Decay: 0.995, Floor: 0.001,
+		ErrorOptions: DefaultErrorOptions(), RegressionOptions: DefaultRegressionOptions(),
+	}
 }
 
-// EpsGreedy is ε-greedy-MNL (Zhang and Luo 2024, Equation 4) as the paper's
-// appendix implements it with an offline regression oracle, or with an online
-// one. In round t the offer is uniform with probability
+// EpsGreedy is ε-greedy-MNL (Zhang and Luo 2024, Equations 4 and 9) with an offline regression
+// oracle, as the paper's appendix implements it, or with an online one. In round t the offer
+// explores with probability ε_t, and is otherwise the best assortment under f_ŵ,
+//
+//	q(S) = (1 − ε_t) 1{S = argmax_S R(S; ŵ)} + (ε_t/N) Σ_i 1{S = {i}}
+//
+// With the schedule of the appendix, and with that of the theory, for Err the error of
+// the oracle and m the epoch of round t (online, the horizon T takes the place of 2^{m−2}),
 //
 //	ε_t = max(floor, ε · decayᵗ⁻¹)
+//	ε_t = min(1, (N K Err(2^{m−2}))^{1/3})
 //
-// and otherwise the best assortment under f_ŵ. ŵ is the oracle's:
-// [RegressionOptions].
+// ŵ is the oracle's, [RegressionOptions], and Err its error, [ErrorOptions].
 type EpsGreedy struct {
 	*regressor
 	o      EpsGreedyOptions
@@ -64,50 +76,72 @@ func (l *EpsGreedy) Observe(r vitrine.Round) error {
 // Policy implements vitrine.Learner.
 func (l *EpsGreedy) Policy() vitrine.Policy {
 	if l.policy == nil {
-		l.policy = &epsGreedy{
-			epsilon: max(l.o.Floor, l.o.Epsilon*math.Pow(l.o.Decay, float64(l.rounds))),
-			uniform: uniform{l.p},
-			greedy:  optimistic{p: l.p, model: l.model, w: l.params(), pool: l.pool},
+		pi := &epsGreedy{
+			explorer: items{l.p},
+			greedy:   optimistic{p: l.p, model: l.model, w: l.params(), pool: l.pool},
 		}
+		if l.o.Explore == "set" {
+			pi.explorer = sets{uniform{l.p}}
+		}
+		if l.o.Schedule == "theory" {
+			pi.perItem = float64(l.p.Size) * l.err(l.o.ErrorOptions)
+		} else {
+			pi.epsilon = max(l.o.Floor, l.o.Epsilon*math.Pow(l.o.Decay, float64(l.rounds)))
+		}
+		l.policy = pi
 	}
 	return l.policy
 }
 
-// epsGreedy mixes the uniform and the greedy policy.
+// epsGreedy mixes an exploring and the greedy policy.
 type epsGreedy struct {
-	epsilon float64
-	uniform uniform
-	greedy  optimistic
+	epsilon  float64 // where perItem is 0
+	perItem  float64 // K Err, where ε = (N K Err)^{1/3} for the N of the request
+	explorer explorer
+	greedy   optimistic
+}
+
+// share returns ε for n items.
+func (o *epsGreedy) share(n int) float64 {
+	if o.perItem == 0 {
+		return o.epsilon
+	}
+	return min(math.Cbrt(float64(max(n, 1))*o.perItem), 1)
 }
 
 // Offer implements vitrine.Policy. The propensity is that of the mixture,
 //
-//	ε / |𝒮 \ {∅}| + (1 − ε) 1{S is the greedy assortment},
+//	ε · P(the exploration draws S) + (1 − ε) 1{S is the greedy assortment},
 //
-// where the family can be sampled uniformly; ∅ has the first part only where it
-// is all there is.
+// and 0 where the first part has no closed form: of sets of a family that cannot be sampled
+// uniformly.
 func (o *epsGreedy) Offer(x *vitrine.Context, rng *rand.Rand) vitrine.Offer {
-	explore := rng.Float64() < o.epsilon
-	best := o.greedy.Offer(x, rng)
-	offer := best
+	epsilon := o.share(x.NumItems())
+	explore := rng.Float64() < epsilon
+	offer := o.greedy.Offer(x, rng)
+	greedy := 1 - epsilon // where the set is the greedy one
 	if explore {
-		offer = o.uniform.Offer(x, rng)
+		drawn := assortments.Get().(*vitrine.Assortment)
+		defer assortments.Put(drawn)
+		*drawn = o.explorer.draw(*drawn, x, rng)
+		if !slices.Equal(*drawn, offer.Assortment) {
+			greedy = 0
+		}
+		offer.Assortment = append(offer.Assortment[:0], *drawn...)
 	}
-	offer.Propensity = 0
-	if family, ok := o.greedy.p.family(x).(assortment.Sampler); ok {
-		n := x.NumItems()
-		if len(offer.Assortment) > 0 || len(family.Sample(nil, n, rng)) == 0 {
-			offer.Propensity = o.epsilon * family.Propensity(n)
-		}
-		if slices.Equal(offer.Assortment, best.Assortment) {
-			offer.Propensity += 1 - o.epsilon
-		}
+	explored, known := o.explorer.probability(x, offer.Assortment, rng)
+	if !known && epsilon > 0 {
+		offer.Propensity = 0
+	} else {
+		offer.Propensity = epsilon*explored + greedy
 	}
 	return offer
 }
 
 func (l *EpsGreedy) kind() kind {
-	return l.p.kind("eps-greedy-mnl", 1, l.model, l.o, DefaultEpsGreedyOptions())
+	earlier := DefaultEpsGreedyOptions()
+	earlier.Explore = "set" // by which all explored before there was a choice
+	return l.p.kind("eps-greedy-mnl", 1, l.model, l.o, earlier)
 }
 
 // MarshalBinary implements encoding.BinaryMarshaler.

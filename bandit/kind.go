@@ -17,7 +17,8 @@ import (
 // Two rules keep the snapshots of earlier programs readable:
 //
 //   - An option that a snapshot does not name is newer than the snapshot. The state is the same where the option
-//     has its zero value or its default. So a new option has a default that changes nothing. Fields of
+//     has its zero value or its default. So a new option has a default that changes nothing, or its
+//     learner gives what it did before in the place of the default. Fields of
 //     options are never renamed or removed.
 //   - Where the meaning of the saved fields changes, or the default of an option, the learner's version is raised.
 //     The first version has no number in the name.

@@ -18,7 +18,9 @@ func TestKinds(t *testing.T) {
 	m := utility.NewLinear(3, true)
 	const regression = "RegressionOptions:{Oracle:offline Rate:0.0001 Steps:2000 Restart:false Lambda:1 Step:1}}"
 	onl, err := NewONL(p, m, DefaultONLOptions(), rng)
-	eps, err1 := NewEpsGreedy(p, m, DefaultEpsGreedyOptions(), rng)
+	sets := DefaultEpsGreedyOptions()
+	sets.Explore = "set"
+	eps, err1 := NewEpsGreedy(p, m, sets, rng)
 	barrier, err2 := NewLogBarrier(p, m, DefaultLogBarrierOptions(), rng)
 	feel, err3 := NewFeelGood(p, m, DefaultFeelGoodOptions(), rng)
 	ts, err4 := NewTS(p, DefaultTSOptions())

@@ -14,15 +14,17 @@ import (
 
 // LogBarrierOptions are the options of the log-barrier strategy.
 type LogBarrierOptions struct {
-	Gamma float64 `toml:"gamma" range:"(0, inf)" doc:"γ, over revenue: in round t the barrier weighs 1/(γ√t)"`
-	Limit int     `toml:"limit" range:"[1, inf)" doc:"the most assortments that a decision may enumerate"`
+	Constants string  `toml:"constants" range:"theory|tuned" doc:"γ_t of the theory, from err_constant and err_rate, or γ√t"`
+	Gamma     float64 `toml:"gamma" range:"(0, inf)" doc:"γ of constants = tuned, over revenue: in round t the barrier weighs 1/(γ√t)"`
+	Limit     int     `toml:"limit" range:"[1, inf)" doc:"the most assortments that a decision may enumerate"`
+	ErrorOptions
 	RegressionOptions
 }
 
 // DefaultLogBarrierOptions returns an offline oracle, and at most 100,000
 // assortments.
 func DefaultLogBarrierOptions() LogBarrierOptions {
-	return LogBarrierOptions{Gamma: 10, Limit: 100_000, RegressionOptions: DefaultRegressionOptions()}
+	return LogBarrierOptions{Constants: "tuned", Gamma: 10, Limit: 100_000, ErrorOptions: DefaultErrorOptions(), RegressionOptions: DefaultRegressionOptions()}
 }
 
 func (o LogBarrierOptions) check(p Problem) error {
@@ -38,11 +40,20 @@ func (o LogBarrierOptions) check(p Problem) error {
 // LogBarrier is the log-barrier strategy (Zhang and Luo 2024): in round t it
 // draws S_t from the distribution q on the family that solves
 //
-//	maximise  Σ_S q_S R_S(ŵ_t) + (1/γ_t) Σ_i log Σ_{S∋i} q_S,   γ_t = γ√t
+//	maximise  Σ_S q_S R_S(ŵ_t) + (1/γ_t) Σ_i log Σ_{S∋i} q_S
 //
 // where R_S(w) is the expected revenue of S under f_w, and ŵ_t the estimate of a
 // regression oracle. The items of good assortments are seen often, and every
-// item is seen.
+// item is seen. With tuned constants, and with those of the theory for an offline oracle in
+// epoch m and for an online one, γ_t is
+//
+//	γ √t
+//	max{1, √(N (K+1)⁴ / Err(2^{m−2}))} / (K+1)⁴
+//	K² √(N / Err(T)) / (K+1)⁴
+//
+// The last two are γ of Zhang and Luo's Equations 5 and 10, whose barrier weighs (K+1)⁴/γ.
+// They take exp(u) ≤ 1, and utilities here are not bounded so. Err is the oracle's
+// error, [ErrorOptions].
 //
 // The program is solved exactly, over all assortments: of at most K of N items
 // there are Σ_l C(N, l), which is why the strategy is not tractable.
@@ -79,7 +90,7 @@ func (l *LogBarrier) Observe(r vitrine.Round) error {
 func (l *LogBarrier) Policy() vitrine.Policy {
 	if l.policy == nil {
 		l.policy = &logBarrier{
-			gamma:  l.o.Gamma * math.Sqrt(float64(l.rounds+1)),
+			gamma:  l.gamma(),
 			limit:  l.o.Limit,
 			greedy: optimistic{p: l.p, model: l.model, w: l.params(), pool: l.pool.index},
 			pool:   l.pool,
@@ -88,9 +99,23 @@ func (l *LogBarrier) Policy() vitrine.Policy {
 	return l.policy
 }
 
+// gamma returns γ_t of the coming round for N items.
+func (l *LogBarrier) gamma() func(n int) float64 {
+	k, root := float64(l.p.Size), math.Sqrt(float64(l.rounds+1))
+	squared, err := (k+1)*(k+1), l.err(l.o.ErrorOptions)
+	switch {
+	case l.o.Constants == "tuned":
+		return func(int) float64 { return l.o.Gamma * root }
+	case l.online != nil:
+		return func(n int) float64 { return k * k * math.Sqrt(float64(n)/err) / (squared * squared) }
+	default:
+		return func(n int) float64 { return max(1, squared*math.Sqrt(float64(n)/err)) / (squared * squared) }
+	}
+}
+
 // logBarrier is the policy of a round.
 type logBarrier struct {
-	gamma  float64
+	gamma  func(n int) float64
 	limit  int
 	greedy optimistic
 	pool   *barrierPool
@@ -131,7 +156,7 @@ func (o *logBarrier) distribution(scratch *barrierScratch, x *vitrine.Context) [
 	for s := range scratch.revenue {
 		scratch.revenue[s] = vitrine.ExpectedRevenue(scratch.sets.At(s), u, x.Revenue)
 	}
-	q, _ := scratch.barrier.solve(&scratch.sets, scratch.revenue, n, o.gamma)
+	q, _ := scratch.barrier.solve(&scratch.sets, scratch.revenue, n, o.gamma(n))
 	return q
 }
 

@@ -51,7 +51,37 @@ func TestLogBarrierPropensity(t *testing.T) {
 func TestLogBarrierWeighsByTheSquareRootOfTime(t *testing.T) {
 	l := newLogBarrier(t, func(_ *Problem, o *LogBarrierOptions) { o.Steps = 0 })
 	for s, r := range linearHistory(t, 20) {
-		wantNear(t, "γ_t", l.Policy().(*logBarrier).gamma, 10*math.Sqrt(float64(s+1)), 1e-12)
+		wantNear(t, "γ_t", l.Policy().(*logBarrier).gamma(paperItems), 10*math.Sqrt(float64(s+1)), 1e-12)
+		observeAll(t, l, []vitrine.Round{r})
+	}
+}
+
+// Zhang and Luo (2024), Equation 5: in epoch m the barrier weighs (K+1)⁴/γ_m with
+// γ_m = max{1, √(N (K+1)⁴ / Err(2^{m−2}))}. At K = 3 and N = 8, with Err(n) = 21c/n for
+// d_w = 21, the root is √(2048 n/(21c)); nothing is known in the first epoch.
+func TestLogBarrierConstantsOfTheTheory(t *testing.T) {
+	for _, c := range []float64{0.01, 1, 1000} {
+		l := newLogBarrier(t, func(_ *Problem, o *LogBarrierOptions) { o.Steps, o.Constants, o.ErrConstant = 0, "theory", c })
+		for s, r := range linearHistory(t, 20) {
+			want := 1.0
+			if s > 0 {
+				epoch := 1 + int(math.Log2(float64(s+1)))
+				want = max(1, math.Sqrt(2048*math.Pow(2, float64(epoch-2))/(21*c)))
+			}
+			wantNear(t, "γ_m", 256*l.Policy().(*logBarrier).gamma(8), want, 1e-12)
+			observeAll(t, l, []vitrine.Round{r})
+		}
+	}
+}
+
+// Equation 10: the online oracle has one γ = K² √(N T / Reg(T)) for all rounds.
+func TestLogBarrierConstantsOfTheTheoryOnline(t *testing.T) {
+	l := newLogBarrier(t, func(_ *Problem, o *LogBarrierOptions) {
+		o.Constants, o.Oracle, o.ErrConstant, o.ErrRate = "theory", "online", 0.1, 0.5
+	})
+	regret := 2.1 * math.Sqrt(paperRounds) // 21 · 0.1 · √T
+	for _, r := range linearHistory(t, 10) {
+		wantNear(t, "γ", 256*l.Policy().(*logBarrier).gamma(8), 9*math.Sqrt(8*paperRounds/regret), 1e-12)
 		observeAll(t, l, []vitrine.Round{r})
 	}
 }
@@ -126,6 +156,18 @@ func TestOnlineOracleSteps(t *testing.T) {
 		observeAll(t, l, []vitrine.Round{r})
 		for j, got := range l.params() {
 			wantNear(t, "ŵ", got, w[j]-2*o.Step*step.AtVec(j), 1e-10)
+		}
+	}
+}
+
+// A snapshot from before there was a choice is of a learner with tuned constants.
+func TestLogBarrierReadsEarlierSnapshots(t *testing.T) {
+	const before = "log-barrier-mnl d=3 K=3 T=120 sigmoid 3-4-1 {Gamma:10 Limit:100000 " +
+		"RegressionOptions:{Oracle:offline Rate:0.0001 Steps:2000 Restart:false Lambda:1 Step:1}}"
+	for constants, want := range map[string]bool{"tuned": true, "theory": false} {
+		l := newLogBarrier(t, func(_ *Problem, o *LogBarrierOptions) { o.Constants = constants })
+		if have := l.kind().reads(before); have != want {
+			t.Errorf("constants = %q: the earlier snapshot is read: %v", constants, have)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package bandit
 
 import (
 	"fmt"
+	"math"
 	"math/bits"
 	"math/rand/v2"
 
@@ -28,6 +29,18 @@ type RegressionOptions struct {
 func DefaultRegressionOptions() RegressionOptions {
 	return RegressionOptions{Oracle: "offline", Rate: 1e-4, Steps: 2000, Lambda: 1, Step: 1}
 }
+
+// ErrorOptions are the error of a regression oracle as the schedules of the theory take it: a
+// bound on its excess log loss after n rounds,
+//
+//	Err(n) = c d_w n^(−a)
+type ErrorOptions struct {
+	ErrConstant float64 `toml:"err_constant" range:"(0, inf)" doc:"c of the oracle's error Err(n) = c d_w n^(−a) (theory)"`
+	ErrRate     float64 `toml:"err_rate" range:"(0, inf)" doc:"a of the oracle's error (theory)"`
+}
+
+// DefaultErrorOptions returns the order of the error of maximum likelihood, d_w/n.
+func DefaultErrorOptions() ErrorOptions { return ErrorOptions{ErrConstant: 1, ErrRate: 1} }
 
 // regressor is the regression oracle of log loss. Offline, the epochs end after
 // the rounds 2ᵏ − 1, and at the end of each
@@ -122,6 +135,21 @@ func (l *regressor) train() {
 // epochStart returns the number of rounds before the current epoch, the
 // largest 2ᵏ − 1 that is not above those observed.
 func (l *regressor) epochStart() int { return 1<<(bits.Len(uint(l.rounds)+1)-1) - 1 }
+
+// err returns the error that the schedules of the theory take the oracle to have in the coming
+// round, from the rounds that it has learned from: offline those of the epoch before, 2^{m−2},
+// and in the first epoch none, so that there it is infinite; online Err(T), the mean over the
+// horizon of its regret in log loss.
+func (l *regressor) err(o ErrorOptions) float64 {
+	n := float64(l.p.Rounds)
+	if l.online == nil {
+		if l.epochStart() == 0 {
+			return math.Inf(1)
+		}
+		n = float64(l.epochStart()+1) / 2
+	}
+	return o.ErrConstant * float64(len(l.w)) * math.Pow(n, -o.ErrRate)
+}
 
 // marshal returns a snapshot of the given kind.
 func (l *regressor) marshal(k kind) ([]byte, error) {

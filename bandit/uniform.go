@@ -2,7 +2,6 @@ package bandit
 
 import (
 	"math/rand/v2"
-	"slices"
 
 	"vitrine"
 	"vitrine/assortment"
@@ -50,15 +49,24 @@ type uniform struct{ p Problem }
 
 // Offer implements vitrine.Policy. A family that cannot be sampled uniformly
 // is sampled by random gains, with no closed form for the propensity.
-func (u *uniform) Offer(x *vitrine.Context, rng *rand.Rand) vitrine.Offer {
+func (u uniform) Offer(x *vitrine.Context, rng *rand.Rand) vitrine.Offer {
+	offer := vitrine.Offer{Assortment: u.draw(nil, x, rng)}
+	if f, ok := u.p.family(x).(assortment.Sampler); ok {
+		offer.Propensity = f.Propensity(x.NumItems())
+	}
+	return offer
+}
+
+// draw returns the set of an offer, in dst's storage where it suffices.
+func (u uniform) draw(dst vitrine.Assortment, x *vitrine.Context, rng *rand.Rand) vitrine.Assortment {
 	family, n := u.p.family(x), x.NumItems()
 	if f, ok := family.(assortment.Sampler); ok {
-		return vitrine.Offer{Assortment: f.Sample(nil, n, rng), Propensity: f.Propensity(n)}
+		return f.Sample(dst, n, rng)
 	}
 	gain := make([]float64, n)
 	for i := range gain {
 		gain[i] = 1 - rng.Float64()
 	}
 	// A copy: the answer may be the family's own.
-	return vitrine.Offer{Assortment: slices.Clone(family.MaxGain(nil, gain))}
+	return append(dst[:0], family.MaxGain(nil, gain)...)
 }

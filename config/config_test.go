@@ -44,12 +44,12 @@ func TestPanelsOfThePaperLoad(t *testing.T) {
 		if e.Rounds != rounds[group] || len(e.Seeds) != seeds[group] {
 			t.Errorf("%s has %d rounds and %d seeds, want %d and %d", name, e.Rounds, len(e.Seeds), rounds[group], seeds[group])
 		}
-		want := []string{"onl-mnl", "eps-greedy-mnl", "ucb-mnl", "ts-mnl", "ofu-mnl-plus", "greedy", "uniform", "oracle"}
+		want := []string{"onl-mnl", "eps-greedy-mnl", "eps-greedy-sets", "ucb-mnl", "ts-mnl", "ofu-mnl-plus", "greedy", "uniform", "oracle"}
 		if group == "items" {
-			want = slices.Insert(want, 2, "eps-greedy-fixed")
+			want = slices.Insert(want, 3, "eps-greedy-fixed")
 		}
 		if group == "table1" {
-			want = []string{"onl-mnl", "eps-greedy-mnl", "eps-greedy-online", "log-barrier-mnl", "log-barrier-online", "feel-good-ts", "ucb-mnl", "ts-mnl", "ofu-mnl-plus", "greedy", "uniform", "oracle"}
+			want = []string{"onl-mnl", "eps-greedy-mnl", "eps-greedy-sets", "eps-greedy-online", "log-barrier-mnl", "log-barrier-online", "feel-good-ts", "ucb-mnl", "ts-mnl", "ofu-mnl-plus", "greedy", "uniform", "oracle"}
 		}
 		if diff := cmp.Diff(want, labels(t, f, config.Selection{})); diff != "" {
 			t.Errorf("%s: policies under theory constants (-want +got):\n%s", name, diff)
@@ -97,7 +97,7 @@ func TestSelection(t *testing.T) {
 		sel  config.Selection
 		want []string
 	}{
-		{config.Selection{Baselines: "tuned"}, []string{"onl-mnl", "eps-greedy-mnl", "ucb-mnl-tuned", "ts-mnl-tuned", "ofu-mnl-plus-tuned", "bma-mnl", "greedy", "uniform", "oracle"}},
+		{config.Selection{Baselines: "tuned"}, []string{"onl-mnl", "eps-greedy-mnl", "eps-greedy-sets", "ucb-mnl-tuned", "ts-mnl-tuned", "ofu-mnl-plus-tuned", "bma-mnl", "greedy", "uniform", "oracle"}},
 		{config.Selection{Baselines: "tuned", Policies: []string{"ucb-mnl", "oracle"}}, []string{"ucb-mnl-tuned", "oracle"}},
 		{config.Selection{Baselines: "both", Policies: []string{"ucb-mnl"}}, []string{"ucb-mnl", "ucb-mnl-tuned"}},
 		{config.Selection{Policies: []string{"ucb-mnl-tuned"}}, []string{"ucb-mnl-tuned"}},

@@ -20,11 +20,12 @@ import (
 // placementDefaults are what a placement's policy has where files demand it, or
 // where a service that never ends needs another value than a figure: linear
 // utilities, whose constant says how many customers buy at all, and
-// updates whose cost and memory do not grow with the rounds where there is a choice.
+// updates whose cost and memory do not grow with the rounds where there is a choice. Who explores
+// fills the page: a customer who is shown one item is worth less.
 var placementDefaults = map[string]map[string]any{
 	"onl-mnl":         {"utility": linearByDefault, "update": "online"},
 	"greedy":          {"utility": linearByDefault, "update": "online"},
-	"eps-greedy-mnl":  {"utility": linearByDefault, "oracle": "online"},
+	"eps-greedy-mnl":  {"utility": linearByDefault, "oracle": "online", "explore": "set"},
 	"log-barrier-mnl": {"utility": linearByDefault, "oracle": "online"},
 	"feel-good-ts":    {"utility": linearByDefault},
 	"ucb-mnl":         {"intercept": true},

@@ -161,9 +161,6 @@ func (d *decider) decide(v view, r *Request) (*eventlog.Offered, error) {
 		return nil, err
 	}
 	slots, hasSlots := family.(*assortment.Transversal)
-	if hasSlots && own.Propensity < 1 && !slots.Uniform() {
-		own.Propensity = 0 // of a policy that took its draws for uniform
-	}
 	o := &eventlog.Offered{
 		Decision: r.Decision, Candidates: n, Width: width,
 		Propensity: own.Propensity, PolicyVersion: current.version, Mode: ByPolicy,

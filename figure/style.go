@@ -40,6 +40,7 @@ var known = map[string]style{
 	"ts-mnl":             {skyBlue, []vg.Length{5, 2}},
 	"ofu-mnl-plus":       {green, []vg.Length{2.5, 1.8}},
 	"eps-greedy-mnl":     {vermilion, []vg.Length{16, 3}},
+	"eps-greedy-sets":    {vermilion, []vg.Length{10, 4, 2, 4}},
 	"log-barrier-mnl":    {purple, []vg.Length{14, 2, 1.5, 2}},
 	"log-barrier-online": {purple, []vg.Length{3.5, 3.5}},
 	"eps-greedy-online":  {vermilion, []vg.Length{5, 1.5, 1.5, 1.5}},

@@ -26,7 +26,7 @@ var table = [][]string{
 	{"bandit", "camera", "decision", "experiment", "geometry", "imdb", "load"},
 	{"theory", "tractability", "tune", "server", "choicedata", "offpolicy"},
 	{"config", "figure"},
-	{"cmd/vitrine", "bench", "bench/replay", "bench/soak", "docs"},
+	{"cmd/vitrine", "bench", "bench/exponent", "bench/replay", "bench/soak", "docs"},
 }
 
 // users lists those who may import a package that is not for everyone above.
