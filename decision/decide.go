@@ -29,7 +29,8 @@ type Estimator interface {
 //
 // A request with an id of its own that was answered before has the same answer
 // again; another request under that id is ErrConflict, and so is the same one where the
-// placement's features have changed. Other errors are
+// placement's features have changed. A request that was made by another schema than the placement has
+// now is ErrSchema: make it again. Other errors are
 // *FieldError, ErrNotFound, ErrBehind, ErrPolicy, ErrStopped or that of ctx, after which
 // the decision may or may not have been made: ask again, under the same id.
 func (e *Engine) Decide(ctx context.Context, name string, r *Request, now int64) (*Answer, error) {
@@ -43,6 +44,9 @@ func (e *Engine) Decide(ctx context.Context, name string, r *Request, now int64)
 		v, err := e.view(name)
 		if err != nil {
 			return nil, err
+		}
+		if r.Schema != nil && !r.Schema.equal(v.config.schema) {
+			return nil, fmt.Errorf("placement %q: %w", name, ErrSchema)
 		}
 		event := &eventlog.Event{Time: now, Placement: name}
 		offered, err := d.decide(v, r)

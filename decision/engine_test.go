@@ -353,3 +353,31 @@ func TestMadeIDs(t *testing.T) {
 	_, err := e.Decide(t.Context(), "home", stock("home~1.9", 3), 0)
 	is(t, "an id like those", err, decision.ErrInvalid)
 }
+
+// A request is decided only by the schema that it was made by: two numbers that a change exchanges would else
+// stand in each other's column.
+func TestRequestOfAnotherSchema(t *testing.T) {
+	e := opened(t, decision.Options{Store: new(memlog.Store)})
+	shop := func(features, mode string) string {
+		return fmt.Sprintf(`{"max_size":1,"features":[%s],"policy":{"name":"onl-mnl"},"attribution_window":%q}`, features, mode)
+	}
+	const price, stock = `{"name":"price","kind":"number"}`, `{"name":"stock","kind":"number"}`
+	put(t, e, "home", shop(price+","+stock, "1h"))
+	old, err := e.Config("home")
+	if err != nil {
+		t.Fatal(err)
+	}
+	request := &decision.Request{Schema: old.Schema(), Items: []decision.Item{{ID: "a", Features: []decision.Value{decision.Number(9.5), decision.Number(3)}}}}
+	put(t, e, "home", shop(price+","+stock, "2h")) // the same features
+	if _, err := e.Decide(t.Context(), "home", request, 0); err != nil {
+		t.Errorf("after a change of the window: %v", err)
+	}
+	put(t, e, "home", shop(stock+","+price, "2h"))
+	if _, err := e.Decide(t.Context(), "home", request, 0); !errors.Is(err, decision.ErrSchema) {
+		t.Errorf("after price and stock have changed places: %v, want ErrSchema", err)
+	}
+	request.Schema = nil
+	if _, err := e.Decide(t.Context(), "home", request, 0); err != nil {
+		t.Errorf("without a schema: %v", err)
+	}
+}

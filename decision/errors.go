@@ -16,6 +16,8 @@ var (
 	// ErrConflict is of a decision's id that has stood for another request, and of
 	// an outcome other than the one there is.
 	ErrConflict = errors.New("conflict")
+	// ErrSchema is returned for a request that was made by another schema than the placement has now.
+	ErrSchema = errors.New("the placement's features have changed meanwhile")
 	// ErrNotShown is of an outcome that names an item that the decision did not show.
 	ErrNotShown = errors.New("the item was not shown")
 	// ErrLate is of an outcome or an activation after the attribution window: the round has

@@ -27,6 +27,10 @@ type Request struct {
 	Slots    []Slot    // what is shown fills these; nil where there are none
 	Defer    bool      // the outcome is waited for once it is activated: [Engine.Activate]
 	Note     []byte    // kept with the decision, and part of its answer
+
+	// Schema is that by which Items and User were made. If the placement has another one by the time the
+	// request is decided, Decide returns ErrSchema. Nil is not compared.
+	Schema *Schema
 }
 
 // Item is a candidate.
@@ -353,7 +357,7 @@ func (p *RequestParser) begin(text []byte, c *Config) {
 	clear(p.items)
 	clear(p.values)
 	p.values = p.values[:0]
-	p.out = Request{}
+	p.out = Request{Schema: c.schema}
 	p.reader = reader{in: text, steps: p.steps[:0]}
 }
 

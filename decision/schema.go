@@ -99,6 +99,11 @@ type column struct {
 	right      int
 }
 
+// equal reports whether two schemas make the same rows.
+func (s *Schema) equal(o *Schema) bool {
+	return s == o || slices.EqualFunc(s.columns, o.columns, func(a, b column) bool { return a.Feature.equal(b.Feature) })
+}
+
 const (
 	largestWidth = 4096
 	largestName  = 100

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"errors"
 	"net/http"
 	"strconv"
 	"sync"
@@ -21,13 +22,36 @@ func (s *Server) decide(c *call) error {
 		return err
 	}
 	name := c.PathValue("name")
-	config, err := s.engine.Config(name)
-	if err != nil {
+	if _, err := s.engine.Config(name); err != nil { // before a body that is of no use
 		return err
 	}
 	body, err := c.body()
 	if err != nil {
 		return err
+	}
+	a, err := s.decideBody(c, name, mediaType, body)
+	for errors.Is(err, decision.ErrSchema) {
+		a, err = s.decideBody(c, name, mediaType, body)
+	}
+	if err != nil {
+		return err
+	}
+	status := http.StatusCreated
+	if a.Repeated {
+		status = http.StatusOK
+	}
+	b := c.scratch().AvailableBuffer()
+	if mediaType == asBinary {
+		return c.answer(status, asBinary, appendBinary(b, a))
+	}
+	return c.answer(status, asJSON, append(appendAnswer(append(b, '{'), a), '}'))
+}
+
+// decideBody reads a request by the schema that the placement has now, and decides it.
+func (s *Server) decideBody(c *call, name, mediaType string, body []byte) (*decision.Answer, error) {
+	config, err := s.engine.Config(name)
+	if err != nil {
+		return nil, err
 	}
 	var r *decision.Request
 	var release func()
@@ -43,22 +67,13 @@ func (s *Server) decide(c *call) error {
 		release = func() { parsers.Put(parser) }
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	a, err := s.engine.Decide(c.Context(), name, r, c.now)
-	if err != nil {
-		return err
+	if err == nil {
+		release()
 	}
-	release()
-	status := http.StatusCreated
-	if a.Repeated {
-		status = http.StatusOK
-	}
-	b := c.scratch().AvailableBuffer()
-	if mediaType == asBinary {
-		return c.answer(status, asBinary, appendBinary(b, a))
-	}
-	return c.answer(status, asJSON, append(appendAnswer(append(b, '{'), a), '}'))
+	return a, err
 }
 
 var parsers = sync.Pool{New: func() any { return new(decision.RequestParser) }}

@@ -26,6 +26,7 @@ type Feed struct {
 }
 
 type subscriber struct {
+	key        string   // the listener's
 	placement  string   // "" is every one
 	placements []string // of the listener's key; nil is all
 	messages   chan []byte
@@ -63,17 +64,23 @@ func (f *Feed) drop(s *subscriber) {
 	}
 }
 
-// subscribe adds a listener, if there are less than most.
-func (f *Feed) subscribe(placement string, placements []string, most int) (*subscriber, bool) {
+// subscribe adds a listener, unless there are as many as may be, of all keys or of this one.
+func (f *Feed) subscribe(c *call, most, each int) (*subscriber, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.closed || len(f.to) >= most {
+	same := 0
+	for s := range f.to {
+		if s.key == c.key {
+			same++
+		}
+	}
+	if f.closed || len(f.to) >= most || same >= each {
 		return nil, false
 	}
 	if f.to == nil {
 		f.to = map[*subscriber]struct{}{}
 	}
-	s := &subscriber{placement, placements, make(chan []byte, backlog)}
+	s := &subscriber{c.key, c.URL.Query().Get("placement"), c.placements, make(chan []byte, backlog)}
 	f.to[s] = struct{}{}
 	f.listening.Add(1)
 	return s, true
@@ -182,9 +189,10 @@ const (
 
 // listen answers with events until the listener leaves, does not keep up, or has lost its key.
 func (s *Server) listen(c *call) error {
-	sub, ok := s.feed.subscribe(c.URL.Query().Get("placement"), c.placements, s.limits.Subscribers)
+	each := s.share(s.limits.KeySubscribers, s.limits.Subscribers)
+	sub, ok := s.feed.subscribe(c, s.limits.Subscribers, each)
 	if !ok {
-		p := problemf(http.StatusServiceUnavailable, "busy", "no more than %d may listen at once", s.limits.Subscribers)
+		p := problemf(http.StatusServiceUnavailable, "busy", "no more than %d may listen at once, and no more than %d with one key", s.limits.Subscribers, each)
 		p.retry = "5"
 		return p
 	}

@@ -188,6 +188,11 @@ func (s *Server) authorize(c *call, scope Scope) error {
 	if s.keys == nil || scope == "" {
 		return nil
 	}
+	for _, name := range []string{"Authorization", subscriptionKey} {
+		if len(c.Header[name]) > 1 {
+			return problemf(http.StatusBadRequest, "header", "the header %s is there more than once: send one key", name)
+		}
+	}
 	scheme, token, _ := strings.Cut(c.Header.Get("Authorization"), " ")
 	where := "Authorization: Bearer KEY"
 	if c.invalid != "" {

@@ -5,6 +5,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -331,6 +332,67 @@ func TestRates(t *testing.T) {
 	s.want(200, "GET", "/v1/placements", "")
 	s.problem(429, "rate", "", "GET", "/v1/placements", "")
 	s.want(200, "GET", "/healthz", "")
+}
+
+// One key does not take the places of all, by requests that are slow or by listening to events.
+func TestPlacesOfAKey(t *testing.T) {
+	a, aKey := server.NewKey("a", server.ScopeDecide, server.ScopeRead, server.ScopeAdmin)
+	b, bKey := server.NewKey("b", server.ScopeRead)
+	path := filepath.Join(t.TempDir(), "keys.toml")
+	write(t, path, stored(aKey)+stored(bKey))
+	store := &gatedStore{waiting: make(chan struct{})}
+	s := started(t, func(o *server.Options, e *decision.Options) {
+		e.Store, o.Log = store, nil
+		o.Keys, _ = server.OpenKeys(path, o.Clock, o.Logger)
+		o.Limits.Concurrent, o.Limits.Subscribers = 2, 2 // of which one key may take one
+	})
+	s.token = a
+	s.want(201, "PUT", "/v1/placements/home", home)
+	store.gate = make(chan struct{})
+	done := make(chan answer)
+	go func() { done <- s.ask("POST", "/v1/placements/home/decisions", `{`+items+`}`) }()
+	<-store.waiting
+	s.problem(503, "busy", "", "GET", "/v1/placements", "")
+	s.token = b
+	s.want(200, "GET", "/v1/placements", "")
+	close(store.gate)
+	if got := <-done; got.status != 201 {
+		t.Errorf("the first request: %d", got.status)
+	}
+	s.token = a
+	s.want(200, "GET", "/v1/placements", "")
+
+	address, _ := s.run(server.Listen{})
+	listen := func(token string) int {
+		r, _ := http.NewRequest("GET", "http://"+address+"/v1/events", nil)
+		r.Header.Set("Authorization", "Bearer "+token)
+		got, err := client(nil).Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { got.Body.Close() })
+		return got.StatusCode
+	}
+	if first, second, other := listen(a), listen(a), listen(b); first != 200 || second != 503 || other != 200 {
+		t.Errorf("who listens: %d, again with the same key %d, with another one %d", first, second, other)
+	}
+}
+
+// A second key in a request might be taken for the first by something before the service.
+func TestTwoKeysInARequest(t *testing.T) {
+	token, key := server.NewKey("shop", server.ScopeRead)
+	s, _ := locked(t, stored(key))
+	for _, name := range []string{"Authorization", "Ocp-Apim-Subscription-Key"} {
+		r := httptest.NewRequest("GET", "http://localhost/v1/placements", nil)
+		r.Header.Set("Authorization", "Bearer "+token)
+		r.Header.Add(name, "Bearer "+token)
+		r.Header.Add(name, "Bearer "+token)
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, r)
+		if w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), name) {
+			t.Errorf("two of %s: %d %s", name, w.Code, w.Body)
+		}
+	}
 }
 
 func FuzzKeyFile(f *testing.F) {

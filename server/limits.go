@@ -20,6 +20,9 @@ type Limits struct {
 	Connections int           // open at once, each with a file descriptor that the log may need (4096)
 	Subscribers int           // of /v1/events (64)
 	Answer      time.Duration // for an answer, once its body is read (10 s)
+
+	// Of these one key may take so many, where there are several keys (three quarters)
+	KeyConcurrent, KeySubscribers int
 }
 
 func (l Limits) withDefaults() Limits {
@@ -37,6 +40,12 @@ func (l Limits) withDefaults() Limits {
 	}
 	if l.Subscribers == 0 {
 		l.Subscribers = 64
+	}
+	if l.KeyConcurrent == 0 {
+		l.KeyConcurrent = max(l.Concurrent*3/4, 1)
+	}
+	if l.KeySubscribers == 0 {
+		l.KeySubscribers = max(l.Subscribers*3/4, 1)
 	}
 	if l.Answer == 0 {
 		l.Answer = 10 * time.Second
@@ -81,12 +90,45 @@ func (s *Server) enter(c *call) (leave func(), err error) {
 		p.retry = strconv.Itoa(int(wait/time.Second) + 1)
 		return nil, p
 	}
-	select {
-	case s.places <- struct{}{}:
-		return func() { <-s.places }, nil
-	default:
-		return nil, problemf(http.StatusServiceUnavailable, "busy", "%d requests are under way, which is the most", s.limits.Concurrent)
+	return s.places.take(c.key, s.limits.Concurrent, s.share(s.limits.KeyConcurrent, s.limits.Concurrent))
+}
+
+// share returns how much of a limit one key may take.
+func (s *Server) share(each, all int) int {
+	if s.keys == nil || len(s.keys.file.get()) == 1 {
+		return all
 	}
+	return min(each, all)
+}
+
+// places are taken by the requests under way.
+type places struct {
+	mu    sync.Mutex
+	taken int
+	of    map[string]int // by key
+}
+
+// take takes a place for a key, unless all have been taken, or as many as one key may take.
+func (p *places) take(key string, all, each int) (leave func(), err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case p.taken >= all:
+		return nil, problemf(http.StatusServiceUnavailable, "busy", "%d requests are under way, which is the most", all)
+	case p.of[key] >= each:
+		return nil, problemf(http.StatusServiceUnavailable, "busy", "%d requests of this key are under way, which is the most of one", each)
+	}
+	if p.of == nil {
+		p.of = map[string]int{}
+	}
+	p.taken++
+	p.of[key]++
+	return func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.taken--
+		p.of[key]--
+	}, nil
 }
 
 // checkOrigin keeps the pages of other sites, which a browser on this machine may

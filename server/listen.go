@@ -11,7 +11,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"sync"
+	"strings"
 	"sync/atomic"
 	"time"
 )
@@ -20,6 +20,7 @@ import (
 // parentheses.
 type Listen struct {
 	Address     string        // "127.0.0.1:8080"
+	Health      string        // where /healthz and /readyz are as well, apart from callers and their connections; "" is nowhere
 	Certificate string        // PEM files of TLS, read again when they change; "" is no TLS
 	Key         string        //
 	Header      time.Duration // for the header of a request (5 s)
@@ -66,6 +67,7 @@ type Socket struct {
 	listen  Listen
 	at      net.Listener
 	http    http.Server
+	health  *http.Server           // nil without an address of its own
 	server  atomic.Pointer[Server] // nil until it answers
 	process string
 	served  chan error
@@ -82,8 +84,8 @@ func Bind(ctx context.Context, l Listen, o Options) (*Socket, error) {
 	if err != nil {
 		return nil, err
 	}
-	few := &fewer{Listener: listener, places: make(chan struct{}, o.Limits.Connections), closed: make(chan struct{})}
-	listener = few
+	limited := limitConnections(listener, o.Limits.Connections)
+	listener = limited
 	if l.Certificate != "" || l.Key != "" {
 		if listener, err = withTLS(listener, l, o); err != nil {
 			return nil, err
@@ -94,11 +96,35 @@ func Bind(ctx context.Context, l Listen, o Options) (*Socket, error) {
 	s := &Socket{listen: l, at: listener, process: rand.Text()[:8], served: make(chan error, 1)}
 	s.http = http.Server{
 		Handler: http.HandlerFunc(s.answer), MaxHeaderBytes: largestHeader,
-		ReadHeaderTimeout: l.Header, ReadTimeout: l.Read, WriteTimeout: l.Write, IdleTimeout: l.Idle, ConnState: few.state,
+		ReadHeaderTimeout: l.Header, ReadTimeout: l.Read, WriteTimeout: l.Write, IdleTimeout: l.Idle, ConnState: limited.state,
 		ErrorLog: log.New(connections{o.Logger}, "", 0),
+	}
+	if l.Health != "" {
+		if err := s.bindHealth(ctx); err != nil {
+			listener.Close()
+			return nil, err
+		}
 	}
 	go func() { s.served <- s.http.Serve(listener) }()
 	return s, nil
+}
+
+// bindHealth answers /healthz and /readyz at an address of their own.
+func (s *Socket) bindHealth(ctx context.Context) error {
+	at, err := new(net.ListenConfig).Listen(ctx, "tcp", s.listen.Health)
+	if err != nil {
+		return err
+	}
+	mux := http.NewServeMux()
+	for _, path := range []string{"/healthz", "/readyz"} {
+		mux.HandleFunc("GET "+path, s.answer)
+	}
+	s.health = &http.Server{
+		Handler: mux, MaxHeaderBytes: largestHeader, ReadHeaderTimeout: s.listen.Header, ReadTimeout: s.listen.Read, WriteTimeout: s.listen.Write,
+		IdleTimeout: s.listen.Idle, ErrorLog: s.http.ErrorLog,
+	}
+	go func() { _ = s.health.Serve(at) }() // until it is closed
+	return nil
 }
 
 // Addr returns where the socket is.
@@ -107,6 +133,9 @@ func (s *Socket) Addr() net.Addr { return s.at.Addr() }
 // Close ends a socket, where Serve has not. The address is free then.
 func (s *Socket) Close() error {
 	err := s.http.Close()
+	if s.health != nil {
+		err = errors.Join(err, s.health.Close())
+	}
 	_ = s.at.Close() // which the goroutine that accepts may not have come to
 	return err
 }
@@ -141,6 +170,9 @@ func (s *Server) Serve(ctx context.Context, socket *Socket) error {
 	maintained := make(chan error, 1)
 	maintaining, stop := context.WithCancel(ctx)
 	defer stop()
+	if socket.health != nil {
+		defer socket.health.Close()
+	}
 	socket.server.Store(s)
 	go func() { maintained <- s.maintain(maintaining, l.Maintain) }()
 	if l.Ready != nil {
@@ -201,44 +233,21 @@ func withTLS(listener net.Listener, l Listen, o Options) (net.Listener, error) {
 	}
 	return tls.NewListener(listener, &tls.Config{
 		MinVersion:     tls.VersionTLS12,
+		CipherSuites:   authenticated(),
 		NextProtos:     []string{"http/1.1"},
 		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return certificate.get(), nil },
 	}), nil
 }
 
-// fewer is a listener with so many connections at once: the next ones wait until one ends.
-type fewer struct {
-	net.Listener
-	places chan struct{}
-	once   sync.Once
-	closed chan struct{}
-}
-
-// Accept implements net.Listener.
-func (f *fewer) Accept() (net.Conn, error) {
-	select {
-	case f.places <- struct{}{}:
-	case <-f.closed:
-		return nil, net.ErrClosed
+// authenticated returns the suites of TLS 1.2 with forward secrecy and authenticated encryption: none with CBC.
+func authenticated() []uint16 {
+	var suites []uint16
+	for _, s := range tls.CipherSuites() {
+		if strings.HasPrefix(s.Name, "TLS_ECDHE_") && !strings.Contains(s.Name, "_CBC_") {
+			suites = append(suites, s.ID)
+		}
 	}
-	c, err := f.Listener.Accept()
-	if err != nil {
-		<-f.places
-	}
-	return c, err
-}
-
-// state takes the place back of a connection that has ended. It is http.Server's ConnState.
-func (f *fewer) state(_ net.Conn, now http.ConnState) {
-	if now == http.StateClosed {
-		<-f.places
-	}
-}
-
-// Close implements net.Listener.
-func (f *fewer) Close() error {
-	f.once.Do(func() { close(f.closed) })
-	return f.Listener.Close()
+	return suites
 }
 
 // connections logs what http.Server says of connections, which is nothing of

@@ -193,42 +193,100 @@ func TestSlowClients(t *testing.T) {
 	}
 }
 
-// No more connections are open than may be; who comes then waits for one to end, and the end of the
-// service is not held up.
+// No more connections are open than may be. Who comes then takes the place of the connection that has been idle the longest.
 func TestMostConnections(t *testing.T) {
 	s := started(t, func(o *server.Options, _ *decision.Options) { o.Limits.Connections = 2 })
 	address, stop := s.run(server.Listen{})
 	var open []net.Conn
 	for range 3 {
-		c, err := net.Dial("tcp", address)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer c.Close()
+		c := dial(t, address)
 		io.WriteString(c, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
-		open = append(open, c)
-	}
-	answered := func(c net.Conn) error {
-		c.SetReadDeadline(time.Now().Add(10 * time.Second))
-		_, err := http.ReadResponse(bufio.NewReader(c), nil)
-		return err
-	}
-	for _, c := range open[:2] {
 		if err := answered(c); err != nil {
 			t.Fatal(err)
 		}
+		open = append(open, c)
 	}
-	open[2].SetReadDeadline(time.Now().Add(50 * time.Millisecond))
-	if n, err := open[2].Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("of two connections at most the third has %d bytes, %v", n, err)
+	if n, err := open[0].Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("of two connections at most the first of three has %d bytes, %v", n, err)
 	}
-	open[0].Close()
-	if err := answered(open[2]); err != nil {
-		t.Errorf("once the first has ended, the third: %v", err)
+	for _, c := range open[1:] {
+		io.WriteString(c, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+		if err := answered(c); err != nil {
+			t.Errorf("one of the last two: %v", err)
+		}
 	}
 	if err := stop(); err != nil {
 		t.Error(err)
 	}
+}
+
+// While all connections have a request the next one waits until a request has its answer. It holds up neither health at
+// an address of its own nor the end of the service.
+func TestMostConnectionsBusy(t *testing.T) {
+	store := &gatedStore{waiting: make(chan struct{})}
+	s := started(t, func(o *server.Options, e *decision.Options) { e.Store, o.Log, o.Limits.Connections = store, nil, 1 })
+	s.want(201, "PUT", "/v1/placements/home", home)
+	store.gate = make(chan struct{})
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	health := free.Addr().String()
+	free.Close()
+	address, stop := s.run(server.Listen{Health: health})
+	body := `{` + items + `}`
+	busy, next, last := dial(t, address), dial(t, address), dial(t, address)
+	fmt.Fprintf(busy, "POST /v1/placements/home/decisions HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+	<-store.waiting
+	for _, c := range []net.Conn{next, last} {
+		io.WriteString(c, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+	}
+	next.SetReadDeadline(time.Now().Add(50 * time.Millisecond))
+	if n, err := next.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("of one connection at most the second has %d bytes, %v", n, err)
+	}
+	for path, want := range map[string]int{"/healthz": 200, "/readyz": 200, "/metrics": 404, "/v1/placements": 404} {
+		r, err := client(nil).Get("http://" + health + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Body.Close(); r.StatusCode != want {
+			t.Errorf("%s at the address of health: %d, want %d", path, r.StatusCode, want)
+		}
+	}
+	close(store.gate)
+	for i, c := range []net.Conn{busy, next} {
+		if err := answered(c); err != nil {
+			t.Errorf("connection %d: %v", i, err)
+		}
+	}
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+	if _, err := client(nil).Get("http://" + health + "/healthz"); err == nil {
+		t.Error("health is answered after the end")
+	}
+}
+
+func dial(t *testing.T, address string) net.Conn {
+	t.Helper()
+	c, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// answered reads an answer.
+func answered(c net.Conn) error {
+	c.SetReadDeadline(time.Now().Add(10 * time.Second))
+	r, err := http.ReadResponse(bufio.NewReader(c), nil)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(io.Discard, r.Body)
+	return err
 }
 
 func TestLargeHeader(t *testing.T) {
@@ -399,6 +457,28 @@ func certify(t testing.TB, dir string, serial int64) {
 	}
 	for name, block := range map[string]*pem.Block{"cert.pem": {Type: "CERTIFICATE", Bytes: certificate}, "key.pem": {Type: "PRIVATE KEY", Bytes: private}} {
 		write(t, filepath.Join(dir, name), string(pem.EncodeToMemory(block)))
+	}
+}
+
+// TLS 1.2 without forward secrecy or with CBC is refused.
+func TestTLSSuites(t *testing.T) {
+	dir := t.TempDir()
+	certify(t, dir, 1)
+	s := started(t, nil)
+	address, _ := s.run(server.Listen{Certificate: filepath.Join(dir, "cert.pem"), Key: filepath.Join(dir, "key.pem")})
+	for suite, want := range map[uint16]bool{
+		tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256:       true,
+		tls.TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256: true,
+		tls.TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA:          false,
+		tls.TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA256:       false,
+	} {
+		c, err := tls.Dial("tcp", address, &tls.Config{InsecureSkipVerify: true, MaxVersion: tls.VersionTLS12, CipherSuites: []uint16{suite}})
+		if err == nil {
+			c.Close()
+		}
+		if (err == nil) != want {
+			t.Errorf("%s: %v", tls.CipherSuiteName(suite), err)
+		}
 	}
 }
 

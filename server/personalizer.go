@@ -142,20 +142,14 @@ func (s *Server) rank(slots bool) func(*call) error {
 		if err != nil {
 			return malformed(body, err)
 		}
-		name, config, err := s.personalizer(c)
-		if err != nil {
-			return err
-		}
-		r, err := q.request(config)
-		if err != nil {
-			return err
-		}
 		event := q.EventID
 		if event == "" {
 			event = newEvent()
 		}
-		r.Decision = decisionOf(name, event)
-		a, err := s.engine.Decide(c.Context(), name, r, c.now)
+		a, err := s.decideRank(c, q, event)
+		for errors.Is(err, decision.ErrSchema) {
+			a, err = s.decideRank(c, q, event)
+		}
 		if err != nil {
 			return err
 		}
@@ -165,6 +159,20 @@ func (s *Server) rank(slots bool) func(*call) error {
 		}
 		return c.answer(http.StatusCreated, asJSON, q.appendRanking(b, event, a))
 	}
+}
+
+// decideRank decides a Rank by the schema that the placement has now.
+func (s *Server) decideRank(c *call, q *rankQuery, event string) (*decision.Answer, error) {
+	name, config, err := s.personalizer(c)
+	if err != nil {
+		return nil, err
+	}
+	r, err := q.request(config)
+	if err != nil {
+		return nil, err
+	}
+	r.Decision = decisionOf(name, event)
+	return s.engine.Decide(c.Context(), name, r, c.now)
 }
 
 // decisionOf returns the id of an event's decision. Events of two placements

@@ -194,7 +194,7 @@ func (q *rankQuery) checkSlots(actions map[string]bool) error {
 // request returns what is asked of the engine, but for the decision's id.
 func (q *rankQuery) request(c *decision.Config) (*decision.Request, error) {
 	items, users := featuresOf(c, true), featuresOf(c, false)
-	r := &decision.Request{Items: make([]decision.Item, len(q.Actions)), Defer: q.DeferActivation}
+	r := &decision.Request{Items: make([]decision.Item, len(q.Actions)), Defer: q.DeferActivation, Schema: c.Schema()}
 	var err error
 	if r.User, err = users.values(q.ContextFeatures, "", "/contextFeatures"); err != nil {
 		return nil, err

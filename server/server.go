@@ -55,7 +55,7 @@ type Server struct {
 	feed     *Feed
 	limits   Limits
 	rates    rates
-	places   chan struct{} // taken by the requests under way
+	places   places
 	log      *slog.Logger
 	metrics  *metrics
 	document []byte // OpenAPI
@@ -78,7 +78,6 @@ func New(o Options) *Server {
 		origin: http.NewCrossOriginProtection(), process: rand.Text()[:8],
 	}
 	s.rates.limits = s.limits
-	s.places = make(chan struct{}, s.limits.Concurrent)
 	s.metrics = newMetrics(o.Engine, o.Log)
 	routes := s.routes()
 	s.document = document(routes, o.Version)

@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"math"
 	"net/http"
 	"net/http/httptest"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -578,4 +580,54 @@ func TestUncleanPaths(t *testing.T) {
 	if s.ServeHTTP(w, r); w.Code != 404 || w.Header().Get("X-Request-Id") == "" {
 		t.Errorf("OPTIONS *: %d %v", w.Code, w.Header())
 	}
+}
+
+// The features of a placement change while a body comes: it is read by those that the placement has when it is decided.
+func TestFeaturesChangeWhileABodyComes(t *testing.T) {
+	shop := func(features string) string {
+		return `{"max_size":1,"features":[` + features + `],"policy":{"name":"onl-mnl"}}`
+	}
+	const price, stock = `{"name":"price","kind":"number"}`, `{"name":"stock","kind":"number"}`
+	store := new(memlog.Store)
+	s := started(t, func(o *server.Options, e *decision.Options) { e.Store, o.Log = store, nil })
+	s.want(201, "PUT", "/v1/placements/home", shop(price+","+stock))
+	body := &lateBody{text: `{"decision_id":"late","items":[{"id":"a","features":{"price":9.5,"stock":3}}]}`, before: func() {
+		s.want(200, "PUT", "/v1/placements/home", shop(stock+","+price))
+	}}
+	r := httptest.NewRequest("POST", "http://localhost/v1/placements/home/decisions", body)
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, r)
+	if w.Code != http.StatusCreated {
+		t.Fatalf("%d %s", w.Code, w.Body)
+	}
+	for entry, err := range store.Entries(t.Context(), 1) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := eventlog.Decode(entry)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if o, ok := e.Body.(*eventlog.Offered); ok && !slices.Equal(o.Features, []float64{3, 9.5}) {
+			t.Errorf("stock and price are in the log as %v", o.Features)
+		}
+	}
+}
+
+// lateBody is a body before which something happens.
+type lateBody struct {
+	text   string
+	before func()
+}
+
+func (b *lateBody) Read(p []byte) (int, error) {
+	if b.before != nil {
+		b.before()
+		b.before = nil
+	}
+	n := copy(p, b.text)
+	if b.text = b.text[n:]; n == 0 {
+		return 0, io.EOF
+	}
+	return n, nil
 }

@@ -285,7 +285,7 @@ func (r *binaryRequest) parse(body []byte, c *decision.Config) (*decision.Reques
 	items.fill(r.values, r.numbers, &r.texts)
 	r.request = decision.Request{
 		Decision: r.decision, Items: r.items, Size: int(r.size), Include: r.include, Exclude: r.exclude, AtMost: r.atMost, Baseline: r.baseline,
-		Defer: r.deferred != 0,
+		Defer: r.deferred != 0, Schema: c.Schema(),
 	}
 	if len(r.revenues) > 0 {
 		r.request.Revenue = r.revenues

@@ -3,6 +3,8 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
+	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -81,7 +83,18 @@ func addKey(t terminal, f *server.KeyFile, name string, scopes []server.Scope, p
 		return hinted{fmt.Errorf("the token of %q could not be printed: %w", name, err), "the key is in the file and of no use: remove it"}
 	}
 	fmt.Fprintf(t.err, "vitrine: key %q is for %s; its token is printed this once\n", name, reach(key))
+	if file, ok := t.out.(*os.File); ok {
+		warnReadable(t.err, file)
+	}
 	return nil
+}
+
+// warnReadable warns if the file that a token was printed to can be read by other users.
+func warnReadable(w io.Writer, file *os.File) {
+	info, err := file.Stat()
+	if err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o077 != 0 {
+		fmt.Fprintf(w, "vitrine: warning: other users can read the file that has the token (mode %v): chmod 600 it, or make a new key after umask 077\n", info.Mode().Perm())
+	}
 }
 
 func words(scopes []server.Scope) string {

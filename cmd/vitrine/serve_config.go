@@ -20,6 +20,7 @@ import (
 // service is the configuration of the decision service. Paths are relative to its file.
 type service struct {
 	Listen   string     `toml:"listen"`
+	Health   string     `toml:"health"` // of /healthz and /readyz; "" is at Listen only
 	Data     string     `toml:"data"`
 	Log      logSource  `toml:"log"`
 	Keys     string     `toml:"keys"` // a file of API keys
@@ -35,7 +36,11 @@ type service struct {
 		Burst       int     `toml:"burst"`
 		Connections int     `toml:"connections"`
 		Subscribers int     `toml:"subscribers"`
-		Answer      span    `toml:"answer"`
+
+		KeyConcurrent  int `toml:"key_concurrent"`
+		KeySubscribers int `toml:"key_subscribers"`
+
+		Answer span `toml:"answer"`
 	} `toml:"limits"`
 	Timeouts struct {
 		Header span `toml:"header"`
@@ -140,6 +145,7 @@ func (s *service) parse(text []byte) error {
 	}{
 		{"body", float64(s.Limits.Body)}, {"concurrent", float64(s.Limits.Concurrent)}, {"rate", s.Limits.Rate},
 		{"burst", float64(s.Limits.Burst)}, {"connections", float64(s.Limits.Connections)}, {"subscribers", float64(s.Limits.Subscribers)},
+		{"key_concurrent", float64(s.Limits.KeyConcurrent)}, {"key_subscribers", float64(s.Limits.KeySubscribers)},
 	} {
 		if !(l.value >= 0 && l.value <= most) {
 			return fmt.Errorf(" limits.%s = %v: must be from 0, which is the default, to %d", l.key, l.value, most)
@@ -155,13 +161,14 @@ func (s *service) limits() server.Limits {
 	l := s.Limits
 	return server.Limits{
 		Body: l.Body, Concurrent: l.Concurrent, Rate: l.Rate, Burst: l.Burst, Connections: l.Connections, Subscribers: l.Subscribers, Answer: l.Answer.Duration,
+		KeyConcurrent: l.KeyConcurrent, KeySubscribers: l.KeySubscribers,
 	}
 }
 
 func (s *service) listen() server.Listen {
 	t := s.Timeouts
 	return server.Listen{
-		Address: s.Listen, Certificate: s.TLS.Certificate, Key: s.TLS.Key,
+		Address: s.Listen, Health: s.Health, Certificate: s.TLS.Certificate, Key: s.TLS.Key,
 		Header: t.Header.Duration, Read: t.Read.Duration, Write: t.Write.Duration, Idle: t.Idle.Duration, Drain: t.Drain.Duration,
 	}
 }

@@ -17,7 +17,7 @@ import (
 // every message synced to disk before it is acknowledged.
 func (s *Store) embed() (err error) {
 	dir := s.options.Dir
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
 	if s.lock, err = lockDir(dir); err != nil {
