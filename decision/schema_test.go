@@ -289,6 +289,7 @@ func TestRequestsInJSON(t *testing.T) {
 			{ID: "k", Features: make([]decision.Value, 2)},
 		},
 	}
+	a.Schema = nil // which is not of the text
 	if diff := cmp.Diff(want, a); diff != "" {
 		t.Errorf("request (-want +got):\n%s", diff)
 	}

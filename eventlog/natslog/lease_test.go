@@ -275,3 +275,114 @@ func TestReplicas(t *testing.T) {
 		t.Errorf("no warning of one replica on a cluster:\n%s", text)
 	}
 }
+
+// Who takes a log over has it, however fast the writer before appends: 20 of 20.
+func TestTakeOverUnderLoad(t *testing.T) {
+	t.Parallel()
+	o := natslog.Options{URL: external(t), TakeOver: true}
+	var mu sync.Mutex
+	acknowledged := map[uint64]string{}
+	var group sync.WaitGroup
+	load := func(name string, s *natslog.Store) {
+		for caller := range 8 {
+			group.Go(func() {
+				for n := 0; ; n++ {
+					e := fmt.Sprintf("%s/%d/%d", name, caller, n)
+					last, err := s.Append(t.Context(), []byte(e))
+					if err != nil {
+						if !errors.Is(err, eventlog.ErrFenced) {
+							t.Errorf("%s: %v", name, err)
+						}
+						return
+					}
+					mu.Lock()
+					if before, ok := acknowledged[last]; ok {
+						t.Errorf("entry %d is %s and %s", last, before, e)
+					}
+					acknowledged[last] = e
+					mu.Unlock()
+				}
+			})
+		}
+	}
+	for n := range 21 {
+		s := connect(t, o)
+		load(fmt.Sprint(n), s)
+		for range 3 { // the load has come up
+			if _, err := s.Append(t.Context(), []byte("own")); err != nil {
+				t.Fatalf("who has taken the log over: %v", err)
+			}
+		}
+	}
+	s := connect(t, o)
+	group.Wait()
+	have, err := logtest.Read(s, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for last, e := range acknowledged {
+		if last > uint64(len(have)) || string(have[last-1]) != e {
+			t.Fatalf("entry %d was acknowledged as %s, and is not there", last, e)
+		}
+	}
+}
+
+// Claims whose writers died before they wrote anything, at the beginning, in a row and at the end of a log: they change nothing.
+func TestClaimsWithoutFrames(t *testing.T) {
+	t.Parallel()
+	o := natslog.Options{URL: external(t), TakeOver: true}
+	connect(t, natslog.Options{URL: o.URL, Stream: "another"}).Close()
+	c, err := nats.Connect(o.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	js, err := c.JetStream()
+	if err != nil {
+		t.Fatal(err)
+	}
+	claim := func(n int) {
+		t.Helper()
+		for range n {
+			if _, err := js.Publish("vitrine.log", []byte("VLOGCLAIM")); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if _, err := js.AddStream(&nats.StreamConfig{Name: "vitrine", Subjects: []string{"vitrine.log"}, Storage: nats.FileStorage, Discard: nats.DiscardNew}); err != nil {
+		t.Fatal(err)
+	}
+	claim(3)
+	s := connect(t, o)
+	logtest.Want(t, s, 1)
+	for i := range 5 {
+		fill(t, s, 4*i+1, 4*i+4)
+		claim(3)
+		if _, err := s.Append(t.Context(), entry(0)); !errors.Is(err, eventlog.ErrFenced) {
+			t.Fatalf("after a claim: %v, want ErrFenced", err)
+		}
+		s = connect(t, o)
+	}
+	for from := 1; from <= 20; from++ {
+		logtest.Want(t, s, uint64(from), numbered(from, 20)...)
+	}
+	since, err := s.FirstSince(t.Context(), func(e []byte) (bool, error) { return bytes.Compare(e, entry(10)) >= 0, nil })
+	if err != nil || since > 10 || since < 9 {
+		t.Errorf("entries from 10 on are new: FirstSince says %d, %v", since, err)
+	}
+	x, err := s.Extent(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if within, err := s.FirstWithin(t.Context(), x.Bytes/2); err != nil || within < 8 || within > 14 {
+		t.Errorf("half of the bytes begin at entry %d, %v", within, err)
+	}
+	if err := s.TruncateBefore(t.Context(), 9); err != nil {
+		t.Fatal(err)
+	}
+	logtest.Want(t, s, 9, numbered(9, 20)...)
+	s.Close()
+	s = connect(t, o)
+	fill(t, s, 21, 22)
+	logtest.Want(t, s, 9, numbered(9, 22)...)
+}

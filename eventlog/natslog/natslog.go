@@ -6,8 +6,8 @@
 // that waited while the frame before was written. One frame is under way at a time.
 //
 // One writer. Opening a log reads the last frame and writes an empty one with the next
-// epoch. Every message names the sequence that the stream's last message must
-// have, so that a writer that is not the last to have opened the log is
+// epoch; a log on external servers is claimed first. Every frame names the sequence that the
+// stream's last message must have, so that a writer that is not the last to have opened the log is
 // refused by the server, whatever it still believes: eventlog.ErrFenced.
 package natslog
 
@@ -162,8 +162,20 @@ func (s *Store) connect(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if err := s.findEnd(ctx); err != nil {
+	state, err := s.info(ctx)
+	if err != nil {
+		return fmt.Errorf("natslog: %s: %w", s.where(), err)
+	}
+	if err := s.findEnd(ctx, state); err != nil {
 		return err
+	}
+	if s.server == nil && !o.ReadOnly { // a log whose end can be read
+		if state.LastSeq, err = s.claim(ctx); err != nil {
+			return err
+		}
+		if err := s.findEnd(ctx, state); err != nil {
+			return err
+		}
 	}
 	if s.mark != nil {
 		x, err := s.Extent(ctx)
@@ -194,17 +206,17 @@ func (s *Store) where() string {
 // subject is that of the log's messages.
 func (s *Store) subject() string { return s.options.Stream + ".log" }
 
-// findEnd reads the last frame.
-func (s *Store) findEnd(ctx context.Context) error {
-	state, err := s.info(ctx)
-	if err != nil {
-		return fmt.Errorf("natslog: %s: %w", s.where(), err)
-	}
+// findEnd reads the last frame of a stream in a state.
+func (s *Store) findEnd(ctx context.Context, state jetstream.StreamState) error {
 	s.end = tail{message: state.LastSeq, next: s.options.First}
-	if state.Msgs == 0 {
-		return nil
+	var f eventlog.Frame
+	err := errClaim
+	for at := state.LastSeq; errors.Is(err, errClaim); at-- {
+		if at < max(state.FirstSeq, 1) {
+			return nil // no frame yet
+		}
+		f, err = s.frame(ctx, at)
 	}
-	f, err := s.frame(ctx, state.LastSeq)
 	if err != nil {
 		if damage := s.locate(ctx, state); damage != nil {
 			return damage

@@ -109,6 +109,9 @@ func (s *Store) frames(ctx context.Context, first, last uint64) iter.Seq2[eventl
 		var before *eventlog.Frame
 		for m, err := range s.messages(ctx, first, last, true) {
 			var f eventlog.Frame
+			if err == nil && isClaim(m.data) {
+				continue
+			}
 			if err == nil {
 				if f, err = decodeAfter(before, m.data); err != nil {
 					err = fmt.Errorf("message %d: %w: %w", m.sequence, errUnreadable, err)
@@ -228,7 +231,7 @@ func (s *Store) lookUp(ctx context.Context, sequence uint64) error {
 	return fmt.Errorf("message %d: %w: %w", sequence, errUnreadable, err)
 }
 
-// frame reads one message of the stream.
+// frame reads one message of the stream. One that is not a frame is errClaim.
 func (s *Store) frame(ctx context.Context, sequence uint64) (eventlog.Frame, error) {
 	m, err := s.get(ctx, sequence)
 	var refused *jetstream.APIError
@@ -238,11 +241,25 @@ func (s *Store) frame(ctx context.Context, sequence uint64) (eventlog.Frame, err
 	case err != nil:
 		return eventlog.Frame{}, err
 	}
+	if isClaim(m.Data) {
+		return eventlog.Frame{}, errClaim
+	}
 	f, err := eventlog.DecodeFrame(m.Data)
 	if err != nil {
 		err = fmt.Errorf("message %d: %w: %w", sequence, errUnreadable, err)
 	}
 	return f, err
+}
+
+// frameFrom reads the first frame of messages from first on, before last, and returns its message: last where
+// there are only claims.
+func (s *Store) frameFrom(ctx context.Context, first, last uint64) (f eventlog.Frame, at uint64, err error) {
+	for at = first; at < last; at++ {
+		if f, err = s.frame(ctx, at); !errors.Is(err, errClaim) {
+			return f, at, err
+		}
+	}
+	return eventlog.Frame{}, last, nil
 }
 
 // find returns the message with an entry, or one before it, by bisection: no
@@ -256,15 +273,15 @@ func (s *Store) find(ctx context.Context, entry uint64, end tail) (uint64, error
 	low, high := state.FirstSeq, end.message+1
 	for high-low > 1 { // the frame of low begins at or before the entry, that of high after it
 		middle := low + (high-low)/2
-		f, err := s.frame(ctx, middle)
+		f, at, err := s.frameFrom(ctx, middle, high)
 		if ctx.Err() != nil {
 			return 0, ctx.Err()
 		}
 		if err != nil {
 			return state.FirstSeq, nil
 		}
-		if f.First <= entry {
-			low = middle
+		if at < high && f.First <= entry {
+			low = at
 		} else {
 			high = middle
 		}

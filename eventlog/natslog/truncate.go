@@ -29,14 +29,18 @@ func (s *Store) Extent(ctx context.Context) (eventlog.Extent, error) {
 	return x, nil
 }
 
-// first reads the first frame, where there is one. It may be removed meanwhile.
+// first reads the first frame, and the state of the stream; that of an empty one if there is none. The frame may be
+// removed meanwhile.
 func (s *Store) first(ctx context.Context) (eventlog.Frame, jetstream.StreamState, error) {
 	for before := uint64(0); ; {
 		state, err := s.info(ctx)
 		if err != nil || state.Msgs == 0 {
 			return eventlog.Frame{}, jetstream.StreamState{}, err
 		}
-		f, err := s.frame(ctx, state.FirstSeq)
+		f, at, err := s.frameFrom(ctx, state.FirstSeq, state.LastSeq+1)
+		if err == nil && at > state.LastSeq {
+			return f, jetstream.StreamState{}, nil
+		}
 		if !errors.Is(err, errUnreadable) || state.FirstSeq == before {
 			return f, state, err
 		}
@@ -84,11 +88,11 @@ func (s *Store) FirstSince(ctx context.Context, isNew func(entry []byte) (bool, 
 // none before that.
 func (s *Store) filled(ctx context.Context, first, last uint64) (f eventlog.Frame, at uint64, err error) {
 	for at = first; at < last; at++ {
-		if f, err = s.frame(ctx, at); err != nil || len(f.Entries) > 0 {
+		if f, at, err = s.frameFrom(ctx, at, last); err != nil || len(f.Entries) > 0 {
 			return f, at, err
 		}
 	}
-	return f, at, nil
+	return f, last, nil
 }
 
 // FirstWithin implements eventlog.Truncater.
@@ -113,6 +117,9 @@ func (s *Store) FirstWithin(ctx context.Context, bytes uint64) (uint64, error) {
 			continue
 		}
 		f, err := s.frame(ctx, m.sequence)
+		if errors.Is(err, errClaim) {
+			continue
+		}
 		if err != nil {
 			return 0, s.missing(ctx, first.First, err)
 		}
