@@ -455,11 +455,27 @@ func probe(p bandit.Problem) bandit.Problem {
 	return p
 }
 
+// withOptions is for learners that have their own utility, or none.
+func withOptions[O any, L vitrine.Learner](defaults func() O, create func(bandit.Problem, O) (L, error)) recipe {
+	build := func(s section, p bandit.Problem) (made[newLearner], error) {
+		o := defaults()
+		if err := s.bind(&o, head...); err != nil {
+			return made[newLearner]{}, err
+		}
+		if _, err := create(probe(p), o); err != nil {
+			return made[newLearner]{}, s.at(err)
+		}
+		return made[newLearner]{
+			func(env.Environment, *rand.Rand) (vitrine.Learner, error) { return learner(create(p, o)) },
+			merge(nil, o),
+		}, nil
+	}
+	return recipe{option.List(defaults()), unsaved[L](), build}
+}
+
 // alone is for learners without options.
 func alone[L vitrine.Learner](create func(bandit.Problem) (L, error)) recipe {
-	r := withWorld(func(p bandit.Problem, _ env.Environment) (L, error) { return create(p) })
-	r.unfit = unsaved[L]()
-	return r
+	return withOptions(func() struct{} { return struct{}{} }, func(p bandit.Problem, _ struct{}) (L, error) { return create(p) })
 }
 
 // withWorld is for learners that know the world.

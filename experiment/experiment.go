@@ -72,11 +72,11 @@ var ErrInterrupted = errors.New("interrupted")
 // written. A unit that panics fails too, with a *[PanicError]: finished units are
 // kept, and the caller's program goes on.
 func Run(ctx context.Context, e *Experiment, o Options) ([]Summary, error) {
-	units, err := e.complete(ctx, o)
+	units, err := e.complete(ctx, o, all)
 	if err != nil {
 		return nil, err
 	}
-	return e.write(filepath.Join(o.Dir, e.Name), units)
+	return e.write(filepath.Join(o.Dir, e.Name), units, Machine())
 }
 
 // Finals plays as [Run] does, under its conditions, and returns the regret
@@ -106,7 +106,7 @@ type Result struct {
 // Results is [Finals] with all there is of a unit, policy by policy and seed by
 // seed.
 func Results(ctx context.Context, e *Experiment, o Options) ([]Result, error) {
-	units, err := e.complete(ctx, o)
+	units, err := e.complete(ctx, o, all)
 	if err != nil {
 		return nil, err
 	}
@@ -117,9 +117,12 @@ func Results(ctx context.Context, e *Experiment, o Options) ([]Result, error) {
 	return results, nil
 }
 
-// complete plays the units that the journal does not hold and returns all,
-// policy by policy and seed by seed.
-func (e *Experiment) complete(ctx context.Context, o Options) ([]*unit, error) {
+// all is for the units at all places.
+func all(int) bool { return true }
+
+// complete plays the units that the journal does not hold, of those whose place is
+// in, and returns them, policy by policy and seed by seed.
+func (e *Experiment) complete(ctx context.Context, o Options, in func(place int) bool) ([]*unit, error) {
 	if err := e.validate(); err != nil {
 		return nil, err
 	}
@@ -140,12 +143,16 @@ func (e *Experiment) complete(ctx context.Context, o Options) ([]*unit, error) {
 
 	units := make([]*unit, 0, len(e.Policies)*len(e.Seeds))
 	var missing []*unit
+	place := -1
 	for _, p := range e.Policies {
 		id, err := fingerprint(e, p)
 		if err != nil {
 			return nil, err
 		}
 		for _, seed := range e.Seeds {
+			if place++; !in(place) {
+				continue
+			}
 			u := j.find(id, p.Label, seed)
 			if u != nil {
 				o.Progress(e.Rounds)

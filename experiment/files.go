@@ -29,9 +29,9 @@ type Summary struct {
 
 // write makes the files of a complete experiment from its units, which come
 // policy by policy and seed by seed.
-func (e *Experiment) write(dir string, units []*unit) ([]Summary, error) {
+func (e *Experiment) write(dir string, units []*unit, machine any) ([]Summary, error) {
 	summaries := e.summarize(units)
-	record, err := e.record(units)
+	record, err := e.record(units, machine)
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +111,7 @@ func summaryCSV(summaries []Summary) []byte {
 }
 
 // record is run.json: what was run, where, and what the learners say of it.
-func (e *Experiment) record(units []*unit) ([]byte, error) {
+func (e *Experiment) record(units []*unit, machine any) ([]byte, error) {
 	type run struct {
 		Seed        uint64             `json:"seed"`
 		Seconds     float64            `json:"seconds"`
@@ -131,16 +131,16 @@ func (e *Experiment) record(units []*unit) ([]byte, error) {
 		}
 	}
 	data, err := json.MarshalIndent(struct {
-		Experiment string         `json:"experiment"`
-		Title      string         `json:"title"`
-		Settings   any            `json:"settings"`
-		Seeds      []uint64       `json:"seeds"`
-		Version    string         `json:"version"`
-		Machine    map[string]any `json:"machine"`
-		Policies   []policy       `json:"policies"`
+		Experiment string   `json:"experiment"`
+		Title      string   `json:"title"`
+		Settings   any      `json:"settings"`
+		Seeds      []uint64 `json:"seeds"`
+		Version    string   `json:"version"`
+		Machine    any      `json:"machine"`
+		Policies   []policy `json:"policies"`
 	}{
 		e.Name, e.Title, e.Settings, e.Seeds, e.Version,
-		Machine(),
+		machine,
 		policies,
 	}, "", "  ")
 	if err != nil {

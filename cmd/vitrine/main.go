@@ -33,6 +33,7 @@ func main() {
 type cli struct {
 	Reproduce reproduceCmd `cmd:"" help:"Play panels of the paper and draw their regret."`
 	Run       runCmd       `cmd:"" help:"Play experiments of your own, from TOML files."`
+	Merge     mergeCmd     `cmd:"" help:"Make one run of the shards that were played on many machines."`
 	Plot      plotCmd      `cmd:"" help:"Draw again from the CSV of earlier runs."`
 	Dump      dumpCmd      `cmd:"" help:"Write worlds and their customers as NumPy arrays, for learners in other languages."`
 	Tune      tuneCmd      `cmd:"" help:"Search the parameters of a policy, and judge the best on fresh seeds."`

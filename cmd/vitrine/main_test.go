@@ -38,6 +38,10 @@ func TestScripts(t *testing.T) {
 			"deferred":   deferred,
 			"removed":    removed,
 			"damage":     damage,
+
+			"unseconds":   unseconds,
+			"otherregret": otherregret,
+			"otherbuild":  otherbuild,
 		},
 		Setup: func(e *testscript.Env) error {
 			// What the commands of a script and the test itself compute has the same bits.

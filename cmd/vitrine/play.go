@@ -23,6 +23,7 @@ type playFlags struct {
 	Workers   int    `help:"Runs to play at a time (default: one for each processor). The results do not depend on it." default:"0" placeholder:"N"`
 	dataFlags
 	Policies  []string `help:"Play only these, by label or name, separated by commas." placeholder:"A,B"`
+	Shard     string   `help:"Play only this part of the runs, the third of twenty; vitrine merge makes one of all parts." placeholder:"3/20"`
 	Baselines string   `help:"Constants of the linear baselines: theory (the default), as published figures have them; tuned, with an intercept and a tuned radius; or both." default:"theory" placeholder:"theory|tuned|both"`
 }
 
@@ -52,6 +53,9 @@ func (c reproduceCmd) Run(ctx context.Context, t terminal) error {
 	if err != nil {
 		return err
 	}
+	if err := c.check(); err != nil {
+		return err
+	}
 	played := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return slices.Contains(experiments.WithoutFile(), n) })
 	var files []*config.File
 	for _, name := range played {
@@ -73,6 +77,9 @@ func (c reproduceCmd) Run(ctx context.Context, t terminal) error {
 		if err := c.play(ctx, t, files, experiments.Figures(played)); err != nil {
 			return err
 		}
+	}
+	if c.Shard != "" {
+		return c.leaveOut(t, names)
 	}
 	for _, other := range []struct {
 		name      string
@@ -187,7 +194,17 @@ func (c playFlags) play(ctx context.Context, t terminal, files []*config.File, f
 		}
 		chosen = append(chosen, e)
 	}
+	shard, err := c.shard()
+	if err != nil {
+		return err
+	}
 	for i, e := range chosen {
+		if shard != nil {
+			if err := c.playShard(ctx, t, e, *shard); err != nil {
+				return err
+			}
+			continue
+		}
 		bar := newProgress(t.err, e.Name, runs(len(e.Policies)*len(e.Seeds)), len(e.Policies)*len(e.Seeds)*e.Rounds)
 		summaries, err := experiment.Run(ctx, e, experiment.Options{Dir: c.Out, Workers: c.Workers, Progress: bar.add, Warn: t.warn})
 		bar.close()
@@ -201,6 +218,10 @@ func (c playFlags) play(ctx context.Context, t terminal, files []*config.File, f
 		if err := drawRegret(filepath.Join(c.Out, e.Name)); err != nil {
 			return err
 		}
+	}
+	if shard != nil {
+		fmt.Fprintf(t.err, "vitrine: the results of shard %v are in %s; vitrine merge makes one of all shards\n", *shard, c.shardDir(*shard))
+		return nil
 	}
 	for _, f := range figures {
 		if err := drawFigure(c.Out, f); err != nil {
@@ -221,7 +242,8 @@ func (c playFlags) check() error {
 	case !slices.Contains([]string{"theory", "tuned", "both"}, c.Baselines):
 		return usageError{fmt.Errorf("--baselines %s: must be theory, tuned or both", c.Baselines)}
 	}
-	return nil
+	_, err := c.shard()
+	return err
 }
 
 func printSummary(t terminal, summaries []experiment.Summary) {

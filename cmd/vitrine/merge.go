@@ -1,0 +1,95 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"vitrine/experiment"
+	"vitrine/experiments"
+)
+
+// shard returns the shard that is to be played, nil for all.
+func (c playFlags) shard() (*experiment.Shard, error) {
+	if c.Shard == "" {
+		return nil, nil
+	}
+	s, err := experiment.ParseShard(c.Shard)
+	if err != nil {
+		return nil, usageError{fmt.Errorf("--shard: %w", err)}
+	}
+	return &s, nil
+}
+
+// shardDir is where the results of a shard go: a directory of its own, because shards may be
+// played at the same time on one file system.
+func (c playFlags) shardDir(s experiment.Shard) string {
+	return filepath.Join(c.Out, fmt.Sprintf("shard-%d-of-%d", s.Index, s.Of))
+}
+
+func (c playFlags) playShard(ctx context.Context, t terminal, e *experiment.Experiment, s experiment.Shard) error {
+	units := s.Units(e)
+	bar := newProgress(t.err, e.Name, runs(units), units*e.Rounds)
+	err := experiment.RunShard(ctx, e, s, experiment.Options{Dir: c.shardDir(s), Workers: c.Workers, Progress: bar.add, Warn: t.warn})
+	bar.close()
+	return err
+}
+
+// leaveOut says which of the names a shard has no part of.
+func (c reproduceCmd) leaveOut(t terminal, names []string) error {
+	for _, n := range names {
+		if !slices.Contains(experiments.WithoutFile(), n) {
+			continue
+		}
+		if slices.Contains(c.Names, n) {
+			return usageError{fmt.Errorf("--shard: %s cannot be split: leave --shard out, or leave it out", n)}
+		}
+		t.warn(fmt.Sprintf("%s is left out: it cannot be split; vitrine reproduce %s makes it", n, n))
+	}
+	return nil
+}
+
+type mergeCmd struct {
+	Dirs []string `arg:"" name:"dir" help:"The directories of the shards."`
+	Out  string   `help:"Directory of the results (default: out): each experiment has its own in it." default:"out" placeholder:"DIR"`
+}
+
+// Help is the tail of the command's help.
+func (mergeCmd) Help() string {
+	return "The result is that of one run: regret.csv and the figures have the same bytes. Measured seconds are those of the shards. Shards must be of the same configuration and the same build of vitrine, and every run must be there.\n\n" +
+		examples(
+			"vitrine run mine.toml --shard 1/2        on one machine",
+			"vitrine run mine.toml --shard 2/2        on another",
+			"vitrine merge out/shard-*-of-2",
+		)
+}
+
+// Run merges the shards of every experiment that the directories have.
+func (c mergeCmd) Run(t terminal) error {
+	names, err := experiment.Sharded(c.Dirs)
+	if err != nil {
+		return err
+	}
+	for i, name := range names {
+		summaries, err := experiment.Merge(name, c.Dirs, experiment.Options{Dir: c.Out, Warn: t.warn})
+		if err != nil {
+			return err
+		}
+		if i > 0 {
+			fmt.Fprintln(t.out)
+		}
+		printSummary(t, summaries)
+		if err := drawRegret(filepath.Join(c.Out, name)); err != nil {
+			return err
+		}
+	}
+	for _, f := range experiments.Figures(names) {
+		if err := drawFigure(c.Out, f); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintf(t.err, "vitrine: merged %s: the results are in %s\n", strings.Join(names, ", "), c.Out)
+	return nil
+}

@@ -1,0 +1,174 @@
+package docs_test
+
+import (
+	"bytes"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// readme returns the README of the module.
+func readme(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// command runs a command in a directory, without the network, and returns what it prints. Without
+// paths in them, compiled packages that did not change are found in the cache of an earlier test.
+func command(t *testing.T, dir, name string, args ...string) string {
+	t.Helper()
+	c := exec.CommandContext(t.Context(), name, args...)
+	c.Dir = dir
+	c.Env = append(os.Environ(), "GOPROXY=off", "GOFLAGS=-mod=mod -trimpath", "GOWORK=off")
+	out, err := c.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}
+
+// The README's "Adding a policy" is all that a policy takes: a file in bandit and a line in the
+// catalog, which the README shows. With them, in a copy of the module, the tests that judge all
+// policies pass, the command knows the policy, and an experiment plays it.
+func TestAddingAPolicy(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it compiles a copy of the module")
+	}
+	copied := t.TempDir()
+	copyModule(t, copied)
+	source, err := os.ReadFile("testdata/nearest.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(copied, "bandit", "nearest.go"), source)
+	line := regexp.MustCompile(`(?m)^\{Entry\{"nearest".*\},$`).FindString(readme(t))
+	if line == "" {
+		t.Fatal("README.md shows no line of the catalog for the policy nearest")
+	}
+	catalog := filepath.Join(copied, "config", "catalog.go")
+	text, err := os.ReadFile(catalog)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const table = "var policies = []policy{\n"
+	if bytes.Count(text, []byte(table)) != 1 {
+		t.Fatalf("%s has no table of policies", catalog)
+	}
+	write(t, catalog, bytes.Replace(text, []byte(table), []byte(table+"\t"+line+"\n"), 1))
+
+	command(t, copied, "go", "vet", "./bandit", "./config")
+	command(t, copied, "go", "test", "-short", "./config", "./docs", "./tractability", "./internal/layers", "./internal/option")
+	command(t, copied, "go", "test", "-run", "Style|Legend|Golden", "./figure")
+
+	vitrine := filepath.Join(copied, "vitrine")
+	command(t, copied, "go", "build", "-o", vitrine, "./cmd/vitrine")
+	if out := command(t, copied, vitrine, "list", "policies"); !strings.Contains(out, "  nearest ") || strings.Count(out, "\n") > 24 {
+		t.Errorf("vitrine list policies:\n%s", out)
+	}
+	if out := command(t, copied, vitrine, "describe", "nearest"); !strings.Contains(out, "scale = 1.0   number, positive   how much") || !strings.Contains(out, "It cannot be the policy of a placement: it cannot serve, because") {
+		t.Errorf("vitrine describe nearest:\n%s", out)
+	}
+	write(t, filepath.Join(copied, "mine.toml"), []byte(`name = "mine"
+rounds = 50
+seeds = 2
+contexts.kind = "gaussian"
+truth.kind = "cosine"
+[[policy]]
+name = "nearest"
+scale = 2
+[[policy]]
+name = "uniform"
+`))
+	if out := command(t, copied, vitrine, "run", "mine.toml"); !strings.Contains(out, "nearest") {
+		t.Errorf("vitrine run:\n%s", out)
+	}
+	if _, err := os.Stat(filepath.Join(copied, "out", "mine", "regret.svg")); err != nil {
+		t.Error(err)
+	}
+}
+
+// copyModule copies the module but for its history.
+func copyModule(t *testing.T, to string) {
+	t.Helper()
+	err := filepath.WalkDir("..", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel("..", path)
+		switch {
+		case err != nil:
+			return err
+		case entry.Name() == ".git":
+			if entry.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		case entry.IsDir():
+			return os.MkdirAll(filepath.Join(to, name), 0o755)
+		case !entry.Type().IsRegular():
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(filepath.Join(to, name), text, 0o644)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func write(t *testing.T, path string, text []byte) {
+	t.Helper()
+	if err := os.WriteFile(path, text, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Another module uses the library as the README says: a policy and a world of its own are played
+// by experiment and drawn by figure.
+func TestAnotherModule(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it compiles another module")
+	}
+	dir := t.TempDir()
+	source, err := os.ReadFile("testdata/shop/main.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "main.go"), source)
+	module, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Checksums of what the library needs; go mod tidy would fetch them from the network.
+	sums, err := os.ReadFile("../go.sum")
+	if err != nil {
+		t.Fatal(err)
+	}
+	command(t, dir, "go", "mod", "init", "shop")
+	edit := "go mod edit -require vitrine@v0.0.0 -replace vitrine=../vitrine"
+	if !strings.Contains(readme(t), edit) {
+		t.Fatalf("README.md does not say %s", edit)
+	}
+	command(t, dir, "go", strings.Fields(strings.Replace(edit, "../vitrine", module, 1))[1:]...)
+	write(t, filepath.Join(dir, "go.sum"), sums)
+	out := command(t, dir, "go", "run", ".")
+	if !strings.Contains(out, "bold: regret ") || !strings.Contains(out, "ucb-mnl: regret ") {
+		t.Errorf("it prints %q", out)
+	}
+	for _, name := range []string{"regret.csv", "summary.csv", "run.json", "regret.svg", "regret.png"} {
+		if _, err := os.Stat(filepath.Join(dir, "out", "season", name)); err != nil {
+			t.Error(err)
+		}
+	}
+}

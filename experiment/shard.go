@@ -1,0 +1,382 @@
+package experiment
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"vitrine/internal/replace"
+)
+
+// Shard is a part of the units of an experiment: of the units, policy by policy and seed by seed,
+// it has those at the places Index, Index+Of, Index+2·Of, …, counted from 1. The shards 1/n, …, n/n
+// hold every unit once. A shard may be empty. The zero value is no shard.
+type Shard struct {
+	Index int `json:"index"` // from 1
+	Of    int `json:"of"`
+}
+
+var shardForm = regexp.MustCompile(`^([0-9]+)/([0-9]+)$`)
+
+// ParseShard reads a shard of the form "3/20".
+func ParseShard(text string) (Shard, error) {
+	m := shardForm.FindStringSubmatch(text)
+	if m == nil {
+		return Shard{}, fmt.Errorf("%q is no shard: give it as 3/20, the third of twenty", text)
+	}
+	index, err1 := strconv.Atoi(m[1])
+	of, err2 := strconv.Atoi(m[2])
+	if err1 != nil || err2 != nil || index < 1 || index > of {
+		return Shard{}, fmt.Errorf("%s is no shard: the first of %s is 1/%s, the last %s/%s", text, m[2], m[2], m[2], m[2])
+	}
+	return Shard{index, of}, nil
+}
+
+// String returns the form that [ParseShard] reads.
+func (s Shard) String() string { return fmt.Sprintf("%d/%d", s.Index, s.Of) }
+
+// has reports whether the unit at a place, counted from 0, is in the shard.
+func (s Shard) has(place int) bool { return place%s.Of == s.Index-1 }
+
+// Units returns how many units of an experiment the shard has.
+func (s Shard) Units(e *Experiment) int {
+	return (len(e.Policies)*len(e.Seeds) + s.Of - s.Index) / s.Of
+}
+
+// manifest is shard.json: what was to be played, and which part of it.
+type manifest struct {
+	Experiment string           `json:"experiment"`
+	Title      string           `json:"title"`
+	Version    string           `json:"version"`
+	Rounds     int              `json:"rounds"`
+	Settings   json.RawMessage  `json:"settings"`
+	Seeds      []uint64         `json:"seeds"`
+	Policies   []manifestPolicy `json:"policies"`
+	Machine    map[string]any   `json:"machine"`
+	Shard      Shard            `json:"shard"`
+
+	dir string // that it was read from
+}
+
+type manifestPolicy struct {
+	Label    string          `json:"label"`
+	Settings json.RawMessage `json:"settings"`
+}
+
+// ShardFile is the name of the file that marks the results of a shard.
+const ShardFile = "shard.json"
+
+// RunShard plays the units of a shard under the conditions of [Run], writes runs.jsonl and
+// [ShardFile] to Dir/Name. [Merge] makes the experiment of all its shards.
+func RunShard(ctx context.Context, e *Experiment, s Shard, o Options) error {
+	if s.Of < 1 || s.Index < 1 || s.Index > s.Of {
+		return fmt.Errorf("shard %v: the index must be from 1 to the number of shards", s)
+	}
+	m, err := e.manifest(s)
+	if err != nil {
+		return err
+	}
+	if _, err := e.complete(ctx, o, s.has); err != nil {
+		return err
+	}
+	data, err := json.MarshalIndent(m, "", "  ")
+	if err != nil {
+		return fmt.Errorf("%s: %w", e.Name, err)
+	}
+	return replace.File(filepath.Join(o.Dir, e.Name, ShardFile), append(data, '\n'))
+}
+
+func (e *Experiment) manifest(s Shard) (*manifest, error) {
+	m := &manifest{
+		Experiment: e.Name, Title: e.Title, Version: e.Version, Rounds: e.Rounds, Seeds: e.Seeds,
+		Machine: Machine(), Shard: s,
+	}
+	var err error
+	if m.Settings, err = json.Marshal(e.Settings); err != nil {
+		return nil, fmt.Errorf("%s: %w", e.Name, err)
+	}
+	for _, p := range e.Policies {
+		settings, err := json.Marshal(p.Settings)
+		if err != nil {
+			return nil, fmt.Errorf("%s: policy %s: %w", e.Name, p.Label, err)
+		}
+		m.Policies = append(m.Policies, manifestPolicy{p.Label, settings})
+	}
+	return m, nil
+}
+
+// Sharded returns the names of the experiments that have the results of a shard in one of the
+// directories, sorted.
+func Sharded(dirs []string) ([]string, error) {
+	names := map[string]bool{}
+	for _, dir := range dirs {
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			return nil, err
+		}
+		found := false
+		for _, entry := range entries {
+			if _, err := os.Stat(filepath.Join(dir, entry.Name(), ShardFile)); err == nil {
+				names[entry.Name()], found = true, true
+			}
+		}
+		if !found {
+			return nil, fmt.Errorf("%s: no %s in the directories below it: give the directories that vitrine run --shard named", dir, ShardFile)
+		}
+	}
+	return slices.Sorted(maps.Keys(names)), nil
+}
+
+// Merge makes the experiment called name from its shards, which are in DIR/name of some of the
+// directories, and writes what [Run] writes to o.Dir/name. The bytes are those of one run on one
+// worker, except that seconds are those that the shards measured, and that run.json has a list of
+// machines if the shards were played on different ones. It is an error if the shards are of
+// different configurations or program builds, if a unit is missing, or if two shards have the same
+// unit with different results; nothing is then written. The same unit twice with equal results is
+// told to o.Warn.
+func Merge(name string, dirs []string, o Options) ([]Summary, error) {
+	if o.Warn == nil {
+		o.Warn = func(string) {}
+	}
+	shards, err := readManifests(name, dirs)
+	if err != nil {
+		return nil, err
+	}
+	if len(shards) == 0 {
+		return nil, fmt.Errorf("%s: no %s of it in %s", name, ShardFile, strings.Join(dirs, ", "))
+	}
+	first := shards[0]
+	for _, m := range shards[1:] {
+		if err := first.differs(m); err != nil {
+			return nil, err
+		}
+	}
+	e := &Experiment{Name: name, Title: first.Title, Rounds: first.Rounds, Seeds: first.Seeds, Settings: first.Settings, Version: first.Version}
+	for _, p := range first.Policies {
+		e.Policies = append(e.Policies, Policy{Label: p.Label, Settings: p.Settings})
+	}
+	units, err := e.gather(shards, o.Warn)
+	if err != nil {
+		return nil, err
+	}
+	dir := filepath.Join(o.Dir, name)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	if err := checkFresh(dir, units); err != nil {
+		return nil, err
+	}
+	var journal []byte
+	for _, u := range units {
+		line, err := encodeUnit(u)
+		if err != nil {
+			return nil, err
+		}
+		journal = append(journal, line...)
+	}
+	if err := replace.File(filepath.Join(dir, "runs.jsonl"), journal); err != nil {
+		return nil, err
+	}
+	return e.write(dir, units, machines(shards))
+}
+
+// checkFresh reports runs in the journal of dir that the units do not hold, and that a merged
+// journal would replace.
+func checkFresh(dir string, units []*unit) error {
+	path := filepath.Join(dir, "runs.jsonl")
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	merged := map[unitKey]bool{}
+	for _, u := range units {
+		merged[u.key()] = true
+	}
+	have, _ := readJournal(data, func(int, string) {})
+	for key := range have {
+		if !merged[key] {
+			return fmt.Errorf("%s has other runs, such as %s, seed %d, which the merged ones would replace: choose another directory", path, key.policy, key.seed)
+		}
+	}
+	return nil
+}
+
+// readManifests reads the manifests of the experiment, in the order of the directories.
+func readManifests(name string, dirs []string) ([]*manifest, error) {
+	var shards []*manifest
+	for _, dir := range dirs {
+		path := filepath.Join(dir, name, ShardFile)
+		data, err := os.ReadFile(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		m := &manifest{dir: filepath.Join(dir, name)}
+		if err := json.Unmarshal(data, m); err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		if m.Experiment != name || m.Shard.Of < 1 || m.Shard.Index < 1 || m.Shard.Index > m.Shard.Of || len(m.Seeds) == 0 || len(m.Policies) == 0 {
+			return nil, fmt.Errorf("%s: it is not what a shard of %s writes", path, name)
+		}
+		shards = append(shards, m)
+	}
+	return shards, nil
+}
+
+// differs reports what the shard m has otherwise than the first one.
+func (first *manifest) differs(m *manifest) error {
+	for _, c := range []struct {
+		what string
+		a, b any
+	}{
+		{"by the program", first.Version, m.Version},
+		{"with the rounds", first.Rounds, m.Rounds},
+		{"with the seeds", first.Seeds, m.Seeds},
+		{"with the policies", first.labels(), m.labels()},
+		{"with the world", compact(first.Settings), compact(m.Settings)},
+		{"under the title", first.Title, m.Title},
+	} {
+		if !reflect.DeepEqual(c.a, c.b) {
+			return fmt.Errorf("%s was played %s %v, and %s %s %v: only shards of one configuration and one program build can be merged", first.dir, c.what, c.a, m.dir, c.what, c.b)
+		}
+	}
+	for i, p := range first.Policies {
+		if a, b := compact(p.Settings), compact(m.Policies[i].Settings); a != b {
+			return fmt.Errorf("policy %s of %s has the settings %s, and in %s %s: only shards of one configuration and one program build can be merged", p.Label, first.dir, a, m.dir, b)
+		}
+	}
+	return nil
+}
+
+func (first *manifest) labels() (list []string) {
+	for _, p := range first.Policies {
+		list = append(list, p.Label)
+	}
+	return list
+}
+
+func compact(data json.RawMessage) string {
+	var out bytes.Buffer
+	if err := json.Compact(&out, data); err != nil {
+		return string(data)
+	}
+	return out.String()
+}
+
+// gather returns the units of the experiment, policy by policy and seed by seed.
+func (e *Experiment) gather(shards []*manifest, warn func(string)) ([]*unit, error) {
+	ids := map[string]string{}
+	for _, p := range e.Policies {
+		id, err := fingerprint(e, p)
+		if err != nil {
+			return nil, err
+		}
+		ids[p.Label] = id
+	}
+	found, from := map[unitKey]*unit{}, map[unitKey]string{}
+	for _, m := range shards {
+		path := filepath.Join(m.dir, "runs.jsonl")
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		have, _ := readJournal(data, func(line int, why string) { warn(fmt.Sprintf("%s, line %d: %s: the run is left out", path, line, why)) })
+		twice := 0
+		var example string
+		for _, key := range slices.SortedFunc(maps.Keys(have), compareKeys) {
+			u := have[key]
+			switch old := found[key]; {
+			case ids[key.policy] != key.fingerprint:
+				// A run of an earlier configuration in the same directory, which a run would leave aside too.
+			case old == nil:
+				found[key], from[key] = u, m.dir
+			case !reflect.DeepEqual(old.Regret, u.Regret) || !reflect.DeepEqual(old.Diagnostics, u.Diagnostics):
+				return nil, fmt.Errorf("%s and %s both have policy %s on seed %d, with different results: they cannot be of one experiment and one processor type: play one of them again", from[key], m.dir, key.policy, key.seed)
+			default:
+				if twice++; twice == 1 {
+					example = fmt.Sprintf("policy %s on seed %d of %s", key.policy, key.seed, from[key])
+				}
+			}
+		}
+		if twice > 0 {
+			warn(fmt.Sprintf("%s repeats runs of other shards with equal results, %d in all, such as %s: each is counted once", m.dir, twice, example))
+		}
+	}
+	var units []*unit
+	var lost []int
+	for _, p := range e.Policies {
+		for _, seed := range e.Seeds {
+			u := found[unitKey{ids[p.Label], p.Label, seed}]
+			if u == nil {
+				lost = append(lost, len(units))
+			}
+			units = append(units, u)
+		}
+	}
+	if len(lost) > 0 {
+		return nil, e.missing(shards, lost)
+	}
+	return units, nil
+}
+
+func compareKeys(a, b unitKey) int {
+	return cmp.Or(strings.Compare(a.policy, b.policy), cmp.Compare(a.seed, b.seed), strings.Compare(a.fingerprint, b.fingerprint))
+}
+
+// missing says which shards lack, for want of the units at the lost places.
+func (e *Experiment) missing(shards []*manifest, lost []int) error {
+	name := func(place int) string {
+		return fmt.Sprintf("policy %s on seed %d", e.Policies[place/len(e.Seeds)].Label, e.Seeds[place%len(e.Seeds)])
+	}
+	of := shards[0].Shard.Of
+	here := map[int]string{}
+	for _, m := range shards {
+		if m.Shard.Of != of {
+			return fmt.Errorf("%s: %d of %d runs are in no shard, the first %s; the shards are of different splits, %v in %s and %v in %s",
+				e.Name, len(lost), len(e.Policies)*len(e.Seeds), name(lost[0]), shards[0].Shard, shards[0].dir, m.Shard, m.dir)
+		}
+		here[m.Shard.Index] = m.dir
+	}
+	var absent []string
+	for index := 1; index <= of; index++ {
+		if s := (Shard{index, of}); here[index] == "" && slices.ContainsFunc(lost, s.has) {
+			absent = append(absent, s.String())
+		}
+	}
+	if len(absent) > 0 {
+		return fmt.Errorf("%s: shard %s is missing: play it, and give its directory too", e.Name, strings.Join(absent, ", "))
+	}
+	first := Shard{lost[0]%of + 1, of}
+	return fmt.Errorf("%s: shard %v in %s is not complete: it lacks %s: give its command again", e.Name, first, here[first.Index], name(lost[0]))
+}
+
+// machines returns the machine of the shards, or the different ones.
+func machines(shards []*manifest) any {
+	var list []map[string]any
+	for _, m := range shards {
+		if !slices.ContainsFunc(list, func(o map[string]any) bool { return reflect.DeepEqual(o, m.Machine) }) {
+			list = append(list, m.Machine)
+		}
+	}
+	if len(list) == 1 {
+		return list[0]
+	}
+	return list
+}
