@@ -42,8 +42,10 @@ func learners() map[string]func(p Problem) vitrine.Learner {
 		}
 	}
 	return map[string]func(p Problem) vitrine.Learner{
-		"onl-mnl":        onl(func(o *ONLOptions) {}),
-		"onl-mnl online": onl(func(o *ONLOptions) { o.Update, o.Pilot = "online", "map" }),
+		"onl-mnl":             onl(func(o *ONLOptions) {}),
+		"onl-mnl online":      onl(func(o *ONLOptions) { o.Update, o.Pilot = "online", "map" }),
+		"onl-mnl ball":        onl(func(o *ONLOptions) { o.Ball = 0.5 }),
+		"onl-mnl ball online": onl(func(o *ONLOptions) { o.Ball, o.Update = 0.5, "online" }),
 		"onl-mnl linear": func(p Problem) vitrine.Learner {
 			o := DefaultONLOptions()
 			o.Warmup = 0
@@ -190,6 +192,8 @@ func TestOptionsAreChecked(t *testing.T) {
 		"lambda = NaN":                  onl(func(o *ONLOptions) { o.Lambda = math.NaN() }),
 		"beta = +Inf":                   onl(func(o *ONLOptions) { o.Beta = math.Inf(1) }),
 		"beta = -0.5":                   onl(func(o *ONLOptions) { o.Beta = -0.5 }),
+		"ball = -1":                     onl(func(o *ONLOptions) { o.Ball = -1 }),
+		"ball = +Inf":                   onl(func(o *ONLOptions) { o.Ball = math.Inf(1) }),
 		"curvature = -1":                onl(func(o *ONLOptions) { o.Curvature = -1 }),
 		"warmup = -1":                   onl(func(o *ONLOptions) { o.Warmup = -1 }),
 		"warmup = 120: must be less":    onl(func(o *ONLOptions) { o.Warmup = paperRounds }),
@@ -336,6 +340,7 @@ func TestSnapshotsNameTheirOptions(t *testing.T) {
 	o.Warmup, o.PilotSteps = 12, 50
 	p := paperProblem()
 	for name, l := range map[string]vitrine.Learner{
+		"ball":       func() vitrine.Learner { o := o; o.Ball = 3; return must(NewONL(p, paperModel(), o, newRand())) }(),
 		"λ":          func() vitrine.Learner { o := o; o.Lambda = 3; return must(NewONL(p, paperModel(), o, newRand())) }(),
 		"β_T":        func() vitrine.Learner { o := o; o.Beta = 3; return must(NewONL(p, paperModel(), o, newRand())) }(),
 		"horizon":    func() vitrine.Learner { p := p; p.Rounds++; return must(NewONL(p, paperModel(), o, newRand())) }(),

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"vitrine"
@@ -50,6 +51,9 @@ type ONLOptions struct {
 	Beta float64 `toml:"beta" range:"[0, inf)" doc:"β_T, the squared confidence radius at the horizon; β_t = β_T t/T"`
 	// The term β_t C_h/λ is the same for all items and moves an offer only where revenues differ.
 	Curvature float64 `toml:"curvature" range:"[0, inf)" doc:"C_h, the bound on ‖∇²f‖"`
+	// The pilot is scaled into the ball, and ŵ_t is the minimiser over it. The paper has 𝒲 in the
+	// unit ball, and experiments in which w* is outside.
+	Ball float64 `toml:"ball" range:"(0, inf)" zero:"no bound" doc:"B, of the minimisers over ‖w‖ ≤ B"`
 	// "theory" is the [TheorySchedule], in the place of Warmup, Lambda and Beta.
 	Schedule      string  `toml:"schedule" range:"configured|theory" doc:"whether t_0, λ and β_t are the options above or the theorem's"`
 	Kappa         float64 `toml:"kappa" range:"(0, 0.25]" when:"schedule=theory" doc:"κ of schedule = theory; no p(0)p(i) exceeds 0.25"`
@@ -153,7 +157,7 @@ func NewONL(p Problem, m utility.Model, o ONLOptions, rng *rand.Rand) (*ONL, err
 	}
 	m.Init(l.w0, rng)
 	if o.Warmup == 0 {
-		l.est = l.newEstimator()
+		l.begin()
 	}
 	return l, nil
 }
@@ -181,7 +185,7 @@ func (l *ONL) explore(r vitrine.Round) error {
 	if l.rounds == l.o.Warmup {
 		l.fitPilot() // line 5
 		l.phase1 = nil
-		l.est = l.newEstimator()
+		l.begin()
 	}
 	return nil
 }
@@ -295,11 +299,23 @@ func (l *ONL) Ellipsoid() (e Ellipsoid, ok bool) {
 	return Ellipsoid{l.w0, l.est.Params(), l.v, l.beta(), l.o.Lambda}, true
 }
 
+// begin begins Phase II at the pilot, which it scales into the ball.
+func (l *ONL) begin() {
+	if norm := floats.Norm(l.w0, 2); l.o.Ball > 0 && norm > l.o.Ball {
+		floats.Scale(l.o.Ball/norm, l.w0)
+	}
+	l.est = l.newEstimator()
+}
+
 func (l *ONL) newEstimator() estimator {
 	if l.o.Update == "online" {
-		return online{mle.NewOnline(l.o.Lambda, l.w0, l.o.Step, 2*l.o.Step)}
+		o := mle.NewOnline(l.o.Lambda, l.w0, l.o.Step, 2*l.o.Step)
+		o.Radius = l.o.Ball
+		return online{o}
 	}
-	return newton{mle.NewNewton(l.o.Lambda, l.w0, l.o.Tolerance)}
+	n := mle.NewNewton(l.o.Lambda, l.w0, l.o.Tolerance)
+	n.Radius = l.o.Ball
+	return newton{n}
 }
 
 // checkRounds reports an estimator of more rounds than there were.

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"vitrine"
@@ -499,5 +500,53 @@ func TestOnlineUpdate(t *testing.T) {
 				wantNear(t, "ŵ", v, w.AtVec(j), 1e-9)
 			}
 		}
+	}
+}
+
+// Line 9 with 𝒲 a ball: ŵ_t is in it, and ∇ℓ_t(ŵ_t) + μŵ_t = 0 with μ ≥ 0, and
+// μ = 0 inside (Karush, Kuhn and Tucker). The pilot is in it, too.
+func TestLine9OverABall(t *testing.T) {
+	in, on := 0, 0
+	for _, ball := range []float64{0.3, 1, 50} {
+		for _, warmup := range []int{0, 12} {
+			o := paperOptions()
+			o.Ball, o.Warmup, o.Tolerance, o.Lambda = ball, warmup, 1e-14, 0.3
+			l, err := NewONL(paperProblem(), paperModel(), o, newRand())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range linearHistory(t, 80) {
+				observeAll(t, l, []vitrine.Round{r})
+				if l.est == nil {
+					continue
+				}
+				if norm := floats.Norm(l.est.Params(), 2); norm > ball*(1+1e-12) {
+					t.Fatalf("‖ŵ‖ = %v in the ball %v", norm, ball)
+				}
+			}
+			w := l.est.Params()
+			if norm := floats.Norm(l.w0, 2); norm > ball*(1+1e-12) {
+				t.Errorf("the pilot has the norm %v in the ball %v", norm, ball)
+			}
+			grad := make([]float64, len(w))
+			l.est.(newton).Loss().Gradient(grad, w)
+			inside := floats.Norm(w, 2) < ball*(1-1e-9)
+			if inside {
+				in++
+			} else {
+				on++
+			}
+			mu := 0.0
+			if !inside {
+				mu = -floats.Dot(grad, w) / (ball * ball)
+			}
+			floats.AddScaled(grad, mu, w)
+			if mu < 0 || floats.Norm(grad, 2) > 1e-4 {
+				t.Errorf("ball %v, t_0 = %d: μ = %v and ∇ℓ + μŵ has the norm %v", ball, warmup, mu, floats.Norm(grad, 2))
+			}
+		}
+	}
+	if in < 2 || on < 2 {
+		t.Errorf("%d estimates are inside and %d on the sphere: the test is for both", in, on)
 	}
 }

@@ -116,15 +116,16 @@ var utilities = []named[utility.Model]{
 // contexts are the distributions of features.
 var contexts = []named[newContexts]{
 	{Entry{"gaussian", "standard normal features"}, fixed(always(env.Gaussian{}))},
+	{Entry{"clipped-gaussian", "standard normal features cut off at ±bound, default 1/√d"}, withDefaults(noClip, clippedContexts)},
 	{Entry{"uniform", "features uniform on [low, high], default [-3, 3]"}, withDefaults(interval(-3, 3), uniformContexts)},
 	{Entry{"pool", "distinct items of the file's pool"}, bare(poolContexts)},
 }
 
 // truths are the true utilities.
 var truths = []named[newTruth]{
-	{Entry{"mlp", "a network with parameters uniform on [low, high], default [-1, 1]"}, withDefaults(defaultMLPTruth, mlpTruth)},
+	{Entry{"mlp", "a network with parameters uniform on [low, high], default [-1, 1]; ball > 0 scales w into ‖w‖ ≤ ball"}, withDefaults(defaultMLPTruth, mlpTruth)},
 	{Entry{"cosine", "cos(2π xᵀw) − ½ xᵀw, w uniform on [-1, 1]; norm > 0 bounds ‖w‖"}, withDefaults(noBound, cosineTruth)},
-	{Entry{"linear", "xᵀθ with parameters uniform on [low, high], default [-1, 1]; intercept = true adds b"}, withDefaults(defaultLinearTruth, linearTruth)},
+	{Entry{"linear", "xᵀθ with parameters uniform on [low, high], default [-1, 1]; intercept = true adds b; ball as of mlp"}, withDefaults(defaultLinearTruth, linearTruth)},
 	{Entry{"product", "(xᵀq₁)(xᵀq₂) − ½ xᵀq₃, q₁, q₂, q₃ orthonormal; 3 features or more"}, bare(productTruth)},
 	{Entry{"threshold", "2 where 0.5 < xᵀw < 1.2, less ½, w uniform on [-1, 1]"}, bare(drawnTruth(env.NewThreshold))},
 	{Entry{"radial", "2 exp(−‖x − w‖²) − ½, w uniform on [-1, 1]"}, bare(drawnTruth(env.NewRadial))},
@@ -584,6 +585,19 @@ func (o intervalOptions) check(s section) error {
 	return nil
 }
 
+type clippedOptions struct {
+	Bound float64 `toml:"bound" range:"(0, inf)" zero:"1/√d" doc:"where features are cut off"`
+}
+
+func noClip() clippedOptions { return clippedOptions{} }
+
+func clippedContexts(_ section, o clippedOptions, features int) (newContexts, error) {
+	if o.Bound == 0 {
+		o.Bound = 1 / math.Sqrt(float64(features))
+	}
+	return always(env.ClippedGaussian(o)), nil
+}
+
 func uniformContexts(s section, o intervalOptions, _ int) (newContexts, error) {
 	return always(env.Uniform(o)), o.check(s)
 }
@@ -603,36 +617,50 @@ func (s section) needPool() error {
 // newTruth draws a truth for a seed, or takes that of the file's pool.
 type newTruth func(rng *rand.Rand, pool *env.Pool) env.Truth
 
-func familyTruth(m utility.Model, o intervalOptions) newTruth {
-	return func(rng *rand.Rand, _ *env.Pool) env.Truth { return env.NewFamily(m, o.Low, o.High, rng) }
+// familyOptions say how the parameters of a family are drawn.
+type familyOptions struct {
+	intervalOptions
+	Ball float64 `toml:"ball" range:"(0, inf)" zero:"w as drawn" doc:"the ball into which w is scaled if it is outside"`
+}
+
+func defaultFamily() familyOptions { return familyOptions{intervalOptions: intervalOptions{-1, 1}} }
+
+func familyTruth(m utility.Model, o familyOptions) newTruth {
+	return func(rng *rand.Rand, _ *env.Pool) env.Truth {
+		f := env.NewFamily(m, o.Low, o.High, rng)
+		if o.Ball > 0 {
+			f.Within(o.Ball)
+		}
+		return f
+	}
 }
 
 type mlpTruthOptions struct {
 	mlpOptions
-	intervalOptions
+	familyOptions
 }
 
-func defaultMLPTruth() mlpTruthOptions { return mlpTruthOptions{oneLayer(), intervalOptions{-1, 1}} }
+func defaultMLPTruth() mlpTruthOptions { return mlpTruthOptions{oneLayer(), defaultFamily()} }
 
 func mlpTruth(s section, o mlpTruthOptions, features int) (newTruth, error) {
 	m, err := mlpUtility(s, o.mlpOptions, features)
 	if err != nil {
 		return nil, err
 	}
-	return familyTruth(m, o.intervalOptions), o.check(s)
+	return familyTruth(m, o.familyOptions), o.check(s)
 }
 
 type linearTruthOptions struct {
 	linearOptions
-	intervalOptions
+	familyOptions
 }
 
 func defaultLinearTruth() linearTruthOptions {
-	return linearTruthOptions{linearOptions{}, intervalOptions{-1, 1}}
+	return linearTruthOptions{linearOptions{}, defaultFamily()}
 }
 
 func linearTruth(s section, o linearTruthOptions, features int) (newTruth, error) {
-	return familyTruth(utility.NewLinear(features, o.Intercept), o.intervalOptions), o.check(s)
+	return familyTruth(utility.NewLinear(features, o.Intercept), o.familyOptions), o.check(s)
 }
 
 type cosineOptions struct {

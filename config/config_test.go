@@ -17,8 +17,8 @@ import (
 )
 
 func TestPanelsOfThePaperLoad(t *testing.T) {
-	rounds := map[string]int{"main": 1000, "items": 500, "sweep": 1000, "imdb": 1000, "camera": 1000, "worlds": 1000, "table1": 1000}
-	seeds := map[string]int{"main": 30, "items": 30, "sweep": 10, "imdb": 30, "camera": 30, "worlds": 30, "table1": 30}
+	rounds := map[string]int{"main": 1000, "items": 500, "sweep": 1000, "imdb": 1000, "camera": 1000, "worlds": 1000, "table1": 1000, "warmup": 1000, "unit": 1000, "linear": 3000}
+	seeds := map[string]int{"main": 30, "items": 30, "sweep": 10, "imdb": 30, "camera": 30, "worlds": 30, "table1": 30, "warmup": 30, "unit": 30, "linear": 10}
 	for _, name := range experiments.Names() {
 		text, err := experiments.Read(name)
 		if err != nil {
@@ -51,6 +51,19 @@ func TestPanelsOfThePaperLoad(t *testing.T) {
 		if group == "table1" {
 			want = []string{"onl-mnl", "eps-greedy-mnl", "eps-greedy-sets", "eps-greedy-online", "log-barrier-mnl", "log-barrier-online", "feel-good-ts", "ucb-mnl", "ts-mnl", "ofu-mnl-plus", "greedy", "uniform", "oracle"}
 		}
+		switch group {
+		case "main":
+			want = slices.Insert(want, slices.Index(want, "greedy"), "bma-mnl")
+		case "unit":
+			want = slices.Insert(slices.Insert(want, slices.Index(want, "greedy"), "bma-mnl"), 1, "onl-mnl-ball")
+		case "warmup":
+			want = []string{"onl-mnl", "onl-mnl-t10", "onl-mnl-t25", "onl-mnl-t100"}
+			if strings.HasSuffix(name, "-misspecified") {
+				want[3] = "onl-mnl-t50"
+			}
+		case "linear":
+			want = []string{"onl-mnl", "onl-mnl-linear", "eps-greedy-mnl", "eps-greedy-sets", "ucb-mnl-growing", "ts-mnl-growing", "ofu-mnl-plus-growing", "ucb-mnl", "ts-mnl", "ofu-mnl-plus", "bma-mnl", "uniform", "oracle"}
+		}
 		if diff := cmp.Diff(want, labels(t, f, config.Selection{})); diff != "" {
 			t.Errorf("%s: policies under theory constants (-want +got):\n%s", name, diff)
 		}
@@ -68,6 +81,57 @@ func labels(t *testing.T, f *config.File, sel config.Selection) []string {
 		list = append(list, p.Label)
 	}
 	return list
+}
+
+// Where the assumption ‖w*‖ ≤ 1 is a panel's point its truths keep it, and so do
+// the contexts of the linear benchmark, ‖x‖ ≤ 1.
+func TestUnitPanelsKeepTheAssumption(t *testing.T) {
+	for _, name := range append(experiments.Members("unit"), experiments.Members("linear")...) {
+		text, err := experiments.Read(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := config.Load(name+".toml", text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := f.Experiment(config.Selection{}, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		largest := 0.0
+		for seed := range uint64(50) {
+			w := e.World(stream.New(seed, 0, stream.World)).(*env.World)
+			largest = max(largest, mat.Norm(mat.NewVecDense(len(w.Truth.Params()), w.Truth.Params()), 2))
+			if !strings.HasPrefix(name, "linear") {
+				continue
+			}
+			x := w.Context(stream.New(seed, 1, stream.Contexts)).Features
+			for i := range w.Items {
+				if norm := mat.Norm(x.RowView(i), 2); norm > 1+1e-15 {
+					t.Fatalf("%s: ‖x‖ = %v", name, norm)
+				}
+			}
+		}
+		if largest > 1+1e-15 || largest < 0.7 {
+			t.Errorf("%s: the largest ‖w*‖ of 50 seeds is %v", name, largest)
+		}
+	}
+}
+
+func TestWorldsOfABallAreChecked(t *testing.T) {
+	const text = "name = \"x\"\n[contexts]\nkind = \"clipped-gaussian\"\n%s\n[truth]\nkind = \"linear\"\n%s\n[[policy]]\nname = \"uniform\"\n"
+	for _, c := range []struct{ contexts, truth, want string }{
+		{"", "ball = -1", "x.toml:7: truth: ball = -1: must be finite and positive, or 0 for w as drawn"},
+		{"", "ball = nan", "x.toml:7: truth: ball = NaN: must be finite and positive, or 0 for w as drawn"},
+		{"bound = -1", "", "x.toml:4: contexts: bound = -1: must be finite and positive, or 0 for 1/√d"},
+		{"bound = inf", "", "x.toml:4: contexts: bound = +Inf: must be finite and positive, or 0 for 1/√d"},
+		{"low = 1", "", `x.toml:4: contexts: unknown key "low"`},
+	} {
+		if _, err := config.Load("x.toml", fmt.Appendf(nil, text, c.contexts, c.truth)); err == nil || !strings.HasPrefix(err.Error(), c.want) {
+			t.Errorf("error %v, want %s", err, c.want)
+		}
+	}
 }
 
 // What a run is known by has the basis of a linear learner, and of one without a
@@ -142,7 +206,7 @@ func TestWrongTypes(t *testing.T) {
 		"items = [1, 2]":              "x.toml:2: items = [1, 2]: wrong type: want an integer",
 		"items = {a = 1}":             "x.toml:2: items = a table: wrong type: want an integer",
 		"contexts = \"gaussian\"":     "x.toml:2: contexts = 'gaussian': must be a table",
-		"contexts = {kind = true}":    "x.toml:2: contexts: kind = true: unknown: must be one of gaussian, uniform, pool",
+		"contexts = {kind = true}":    "x.toml:2: contexts: kind = true: unknown: must be one of gaussian, clipped-gaussian, uniform, pool",
 		"policy = [1]\n" + plainWorld: "x.toml:2: policy: must be an array of tables, [[policy]]",
 		"truth.kind = \"mlp\"\ntruth.hidden = [\"3\"]\ncontexts.kind = \"gaussian\"": "x.toml:3: truth: hidden = ['3']: wrong type: want a list of integers",
 	} {

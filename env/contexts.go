@@ -20,6 +20,24 @@ func (Gaussian) Draw(x *mat.Dense, rng *rand.Rand) {
 	}
 }
 
+// ClippedGaussian draws x ~ N(0, I_d) and cuts each feature off at ±Bound > 0.
+// With 1/√d, so that ‖x‖ ≤ 1, it is the law of the experiments of Lee and Oh
+// (2024) and of the code that they published.
+type ClippedGaussian struct{ Bound float64 }
+
+// Draw implements [Contexts]. Its features are those of [Gaussian] under the same
+// rng, cut off.
+func (c ClippedGaussian) Draw(x *mat.Dense, rng *rand.Rand) {
+	Gaussian{}.Draw(x, rng)
+	n, _ := x.Dims()
+	for i := range n {
+		row := x.RawRowView(i)
+		for j, v := range row {
+			row[j] = max(-c.Bound, min(c.Bound, v))
+		}
+	}
+}
+
 // Uniform draws each feature from U[Low, High]; the paper has [−3, 3]. The
 // bounds must pass [CheckInterval].
 type Uniform struct{ Low, High float64 }

@@ -1,6 +1,7 @@
 package env_test
 
 import (
+	"math"
 	"math/rand/v2"
 	"testing"
 
@@ -31,6 +32,10 @@ func TestWorldsKeepTheContract(t *testing.T) {
 		"deep": {
 			Contexts: env.Gaussian{}, Revenues: env.One{},
 			Truth: env.NewFamily(utility.NewMLP(3, []int{7, 5}, utility.Tanh), -1, 1, newRand(4)),
+		},
+		"the linear bandits'": {
+			Contexts: env.ClippedGaussian{Bound: 1 / math.Sqrt(3)}, Revenues: env.UniformRevenue{High: 1},
+			Truth: env.NewFamily(utility.NewLinear(3, false), -1, 1, newRand(11)).Within(1),
 		},
 		"product":   {Contexts: env.Gaussian{}, Revenues: env.One{}, Truth: env.NewProduct(3, newRand(5))},
 		"threshold": {Contexts: env.Gaussian{}, Revenues: env.One{}, Truth: env.NewThreshold(3, newRand(6))},

@@ -3,6 +3,7 @@ package env
 import (
 	"math/rand/v2"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"vitrine/utility"
@@ -24,6 +25,16 @@ func NewFamily(m utility.Model, low, high float64, rng *rand.Rand) *Family {
 	f := &Family{model: m, w: make([]float64, m.NumParams())}
 	for j := range f.w {
 		f.w[j] = uniform(low, high, rng)
+	}
+	return f
+}
+
+// Within scales w* back to the ball ‖w*‖ ≤ radius where it is outside, and returns
+// the truth. It is for a truth that nothing has seen yet. Assumption 2 of the
+// paper has radius 1, which its experiments do not keep.
+func (f *Family) Within(radius float64) *Family {
+	if norm := floats.Norm(f.w, 2); norm > radius {
+		floats.Scale(radius/norm, f.w)
 	}
 	return f
 }

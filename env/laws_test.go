@@ -19,6 +19,22 @@ func uniformLaw(low, high float64) law {
 	return law{(low + high) / 2, (high - low) * (high - low) / 12, 1.8}
 }
 
+// clippedLaw is that of max(−b, min(b, Z)) for a standard normal Z, by
+// integration of its moments.
+func clippedLaw(b float64) law {
+	moment := func(power float64) float64 {
+		const steps = 100_000
+		sum := 0.0
+		for k := range steps {
+			z := b * (float64(k) + 0.5) / steps
+			sum += math.Pow(z, power) * math.Exp(-z*z/2) / math.Sqrt(2*math.Pi) * b / steps
+		}
+		return 2*sum + math.Pow(b, power)*math.Erfc(b/math.Sqrt2)
+	}
+	variance := moment(2)
+	return law{0, variance, moment(4) / (variance * variance)}
+}
+
 // check compares the moments of independent draws with the law, within five
 // standard errors.
 func (l law) check(t *testing.T, draws []float64) {
@@ -50,6 +66,8 @@ func TestContextsFollowTheirLaw(t *testing.T) {
 		law      law
 	}{
 		"Gaussian":           {env.Gaussian{}, law{0, 1, 3}},
+		"clipped":            {env.ClippedGaussian{Bound: 0.5}, clippedLaw(0.5)},
+		"clipped nowhere":    {env.ClippedGaussian{Bound: 50}, law{0, 1, 3}},
 		"the paper's":        {env.Uniform{Low: -3, High: 3}, uniformLaw(-3, 3)},
 		"uniform, shifted":   {env.Uniform{Low: 1, High: 2}, uniformLaw(1, 2)},
 		"uniform on a point": {env.Uniform{Low: 2, High: 2}, uniformLaw(2, 2)},
@@ -62,6 +80,9 @@ func TestContextsFollowTheirLaw(t *testing.T) {
 			c.law.check(t, two)
 			if u, ok := c.contexts.(env.Uniform); ok {
 				checkRange(t, x.RawMatrix().Data, u.Low, u.High)
+			}
+			if c, ok := c.contexts.(env.ClippedGaussian); ok {
+				checkRange(t, x.RawMatrix().Data, -c.Bound, c.Bound)
 			}
 			if covariance, se := stat.Covariance(one, two, nil), c.law.variance/math.Sqrt(n); math.Abs(covariance) > 5*se {
 				t.Errorf("two features of an item have covariance %v, want 0 ± %v", covariance, se)
@@ -84,7 +105,7 @@ func TestGaussianIsNotClipped(t *testing.T) {
 
 // A matrix may be a part of a wider one: the rest of it is not touched.
 func TestContextsFillViews(t *testing.T) {
-	for name, contexts := range map[string]env.Contexts{"Gaussian": env.Gaussian{}, "uniform": env.Uniform{Low: 1, High: 2}} {
+	for name, contexts := range map[string]env.Contexts{"Gaussian": env.Gaussian{}, "clipped": env.ClippedGaussian{Bound: 1}, "uniform": env.Uniform{Low: 1, High: 2}} {
 		whole, want := mat.NewDense(6, 5, nil), mat.NewDense(4, 2, nil)
 		view := whole.Slice(1, 5, 2, 4).(*mat.Dense)
 		contexts.Draw(view, newRand(5))

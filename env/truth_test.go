@@ -96,6 +96,29 @@ func TestCosineNormBoundsItsParameters(t *testing.T) {
 	}
 }
 
+// Assumption 2, of a family: a draw outside the ball goes to its sphere in its
+// direction, one inside stays.
+func TestFamilyWithinABall(t *testing.T) {
+	m := utility.NewMLP(3, []int{3}, utility.Sigmoid)
+	outside := 0
+	for seed := range uint64(200) {
+		drawn := mat.NewVecDense(16, env.NewFamily(m, -0.45, 0.45, newRand(seed)).Params())
+		bounded := mat.NewVecDense(16, env.NewFamily(m, -0.45, 0.45, newRand(seed)).Within(1).Params())
+		want := mat.NewVecDense(16, nil)
+		want.CopyVec(drawn)
+		if norm := mat.Norm(drawn, 2); norm > 1 {
+			outside++
+			want.ScaleVec(1/norm, drawn)
+		}
+		if norm := mat.Norm(bounded, 2); norm > 1+1e-15 || !mat.EqualApprox(bounded, want, 1e-15) {
+			t.Errorf("seed %d: w* = %v of norm %v, want %v", seed, bounded.RawVector().Data, norm, want.RawVector().Data)
+		}
+	}
+	if outside < 50 || outside > 150 {
+		t.Errorf("%d of 200 draws are outside the ball: the test is for both", outside)
+	}
+}
+
 // The frame of a product is orthonormal, and on its axes the truth is
 // x_1 x_2 − ½ x_3 of the coordinates.
 func TestProductByHand(t *testing.T) {

@@ -24,8 +24,9 @@ func WithoutFile() []string { return []string{GeometricCondition, Theory, Tracta
 //go:embed *.toml
 var files embed.FS
 
-// order is the paper's: of its figures, and of the panels in them. The worlds
-// outside the paper stand before those that need data.
+// order is the paper's: of its figures, and of the panels in them. Then come what
+// a reviewer asks of the main panels, the benchmark of the linear baselines, and
+// the worlds outside the paper, before those that need data.
 var order = []string{
 	"main-gaussian-realizable",
 	"main-gaussian-misspecified",
@@ -51,6 +52,22 @@ var order = []string{
 	"sweep-uniform-misspecified-d5-k10",
 	"sweep-uniform-realizable-d10-k10",
 	"sweep-uniform-misspecified-d10-k10",
+	"warmup-gaussian-realizable",
+	"warmup-gaussian-misspecified",
+	"warmup-uniform-realizable",
+	"warmup-uniform-misspecified",
+	"unit-gaussian-realizable",
+	"unit-gaussian-misspecified",
+	"unit-uniform-realizable",
+	"unit-uniform-misspecified",
+	"linear-k5-d5",
+	"linear-k5-d5-revenue",
+	"linear-k5-d3",
+	"linear-k5-d3-revenue",
+	"linear-k10-d5",
+	"linear-k10-d5-revenue",
+	"linear-k15-d5",
+	"linear-k15-d5-revenue",
 	"worlds-product",
 	"worlds-product-revenue",
 	"worlds-product-drift",

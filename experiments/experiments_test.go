@@ -39,10 +39,10 @@ func TestEveryFileHasItsPlace(t *testing.T) {
 }
 
 func TestGroups(t *testing.T) {
-	if diff := cmp.Diff([]string{"main", "main-gaussian", "main-uniform", "items", "sweep", "sweep-gaussian", "sweep-uniform", "worlds"}, experiments.Groups()); diff != "" {
+	if diff := cmp.Diff([]string{"main", "main-gaussian", "main-uniform", "items", "sweep", "sweep-gaussian", "sweep-uniform", "warmup", "unit", "linear", "worlds"}, experiments.Groups()); diff != "" {
 		t.Errorf("groups (-want +got):\n%s", diff)
 	}
-	for group, want := range map[string]int{"main": 4, "main-uniform": 2, "items": 4, "sweep": 16, "sweep-gaussian": 8, "worlds": 12, "none": 0} {
+	for group, want := range map[string]int{"main": 4, "main-uniform": 2, "items": 4, "sweep": 16, "sweep-gaussian": 8, "warmup": 4, "unit": 4, "linear": 8, "worlds": 12, "none": 0} {
 		if n := len(experiments.Members(group)); n != want {
 			t.Errorf("%s has %d members, want %d", group, n, want)
 		}
@@ -93,6 +93,7 @@ func TestCaptionsAreTrue(t *testing.T) {
 					Title                 string
 					Items, Features, Size int
 					Contexts, Truth       struct{ Kind string }
+					Revenue               struct{ Kind string }
 				}
 				if err := toml.Unmarshal(text, &file); err != nil {
 					t.Fatal(err)
@@ -102,6 +103,9 @@ func TestCaptionsAreTrue(t *testing.T) {
 					"worlds": file.Title,
 					"items":  fmt.Sprintf("N = %d", file.Items),
 					"sweep":  fmt.Sprintf("N = %d, d = %d, K = %d", file.Items, file.Features, file.Size),
+					"warmup": map[string]string{"gaussian": "Gaussian", "uniform": "Uniform"}[file.Contexts.Kind],
+					"unit":   map[string]string{"gaussian": "Gaussian", "uniform": "Uniform"}[file.Contexts.Kind],
+					"linear": fmt.Sprintf("K = %d, d = %d", file.Size, file.Features),
 				}[strings.Split(f.Name, "-")[0]]
 				if p.Caption != want {
 					t.Errorf("%s: caption %q, want %q", p.Experiment, p.Caption, want)
@@ -110,11 +114,20 @@ func TestCaptionsAreTrue(t *testing.T) {
 					continue
 				}
 				head := strings.ToLower(f.Heads[j])
-				if !strings.Contains(head, file.Contexts.Kind) {
-					t.Errorf("%s has %s contexts and stands under %q", p.Experiment, file.Contexts.Kind, f.Heads[j])
+				if f.Name == "linear" {
+					if strings.HasPrefix(head, "equal") != (file.Revenue.Kind == "one") {
+						t.Errorf("%s has the revenues %s and stands under %q", p.Experiment, file.Revenue.Kind, f.Heads[j])
+					}
+					continue
 				}
 				if truth := map[string]string{"mlp": "realizability", "cosine": "misspecification"}[file.Truth.Kind]; f.Name != "items" && !strings.HasPrefix(head, truth) {
 					t.Errorf("%s has the truth %s and stands under %q", p.Experiment, file.Truth.Kind, f.Heads[j])
+				}
+				if f.Name == "warmup" || f.Name == "unit" {
+					continue
+				}
+				if !strings.Contains(head, file.Contexts.Kind) {
+					t.Errorf("%s has %s contexts and stands under %q", p.Experiment, file.Contexts.Kind, f.Heads[j])
 				}
 			}
 		}

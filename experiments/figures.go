@@ -55,7 +55,32 @@ var figures = []Figure{
 	},
 	sweep("gaussian", "Gaussian"),
 	sweep("uniform", "Uniform"),
+	likeMain("warmup"),
+	likeMain("unit"),
+	linear(),
 	worlds(),
+}
+
+// likeMain is the figure of a group that has the panels of the main figure.
+func likeMain(name string) Figure {
+	f := Figure{Name: name, Heads: []string{"Realizability", "Misspecification"}}
+	for _, contexts := range []struct{ name, title string }{{"gaussian", "Gaussian"}, {"uniform", "Uniform"}} {
+		f.Rows = append(f.Rows, []Panel{
+			{name + "-" + contexts.name + "-realizable", contexts.title},
+			{name + "-" + contexts.name + "-misspecified", contexts.title},
+		})
+	}
+	return f
+}
+
+// linear is the figure of the benchmark of the linear baselines.
+func linear() Figure {
+	f := Figure{Name: "linear", Heads: []string{"Equal revenues", "Revenues U[0, 1]"}}
+	for _, v := range []struct{ k, d int }{{5, 5}, {5, 3}, {10, 5}, {15, 5}} {
+		name, caption := fmt.Sprintf("linear-k%d-d%d", v.k, v.d), fmt.Sprintf("K = %d, d = %d", v.k, v.d)
+		f.Rows = append(f.Rows, []Panel{{name, caption}, {name + "-revenue", caption}})
+	}
+	return f
 }
 
 // sweep is the figure of the appendix with varying d and K.

@@ -98,21 +98,28 @@ func (r Theory) potential() chart {
 
 // growth is the regret along an axis, on logarithmic scales.
 func (r Theory) growth(along, caption, x string) chart {
-	c := chart{caption: caption, x: x, y: "regret", logX: true, logY: true}
+	c := chart{caption: caption + ": exponents", x: x, y: "regret", logX: true, logY: true}
 	for _, e := range r.Slopes {
 		if e.Along != along {
 			continue
 		}
-		name := "exponent " + two(e.Estimate)
+		name := two(e.Estimate)
 		if len(r.Study.Seeds) > 1 { // one says nothing of an interval
 			name += fmt.Sprintf(" (%s to %s)", two(e.Low), two(e.High))
 		}
-		if e.Policy == theory.Scaled {
+		switch {
+		case e.Policy == theory.Scaled && e.Part == theory.Phase2:
+			name += ", its Phase II"
+		case e.Policy == theory.Scaled:
 			name += ", t_0 and λ as √T"
+		case e.Part == theory.Phase2:
+			name += ", Phase II"
+		default:
+			name += ", t_0 = 50"
 		}
 		s := series{name: name, style: theoryColors[len(c.lines)%len(theoryColors)]}
 		for _, g := range r.Growth {
-			if g.Along == along && g.Policy == e.Policy {
+			if g.Along == along && g.Policy == e.Policy && g.Part == e.Part {
 				s.x, s.y = append(s.x, float64(g.Value)), append(s.y, g.Regret)
 				s.low, s.high = append(s.low, g.Regret-g.SE), append(s.high, g.Regret+g.SE)
 			}

@@ -3,6 +3,7 @@ package mle
 import (
 	"math"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"vitrine"
@@ -28,11 +29,20 @@ import (
 // step, and where a step does not decrease ℓ. A step that does not decrease ℓ
 // with H fresh is halved.
 //
+// Within a ball, ‖w‖ ≤ Radius, the minimiser is that over the ball: a step goes to
+// the projection v of w − H⁻¹∇ℓ(w) in the norm of H, which is where the quadratic
+// model is least in the ball, and the decrement² is ∇ℓ(w)ᵀ(w − v), 0 at the
+// minimiser only.
+//
 // In the worst case, gradients of very different sizes, Minimize gives up after
 // a thousand steps, rejected ones included, with the best estimate that it met.
 type Newton struct {
 	// Tolerance is the decrement² at which Minimize stops.
 	Tolerance float64
+
+	// Radius is B ≥ 0 of the ball that w stays in; 0 is none. The centre must be
+	// inside.
+	Radius float64
 
 	loss  *Affine
 	w     []float64 // d, the current estimate
@@ -44,6 +54,7 @@ type Newton struct {
 
 	step, next, nextGrad, centered, packed []float64 // scratch
 	nextMoved                              float64
+	ball                                   ball
 }
 
 // lagged is the number of steps that Minimize takes before it computes the
@@ -107,7 +118,7 @@ func (n *Newton) Minimize() int {
 			fresh = true
 		}
 		n.h.Solve(n.step, n.grad)
-		decrement := kernel.Dot(n.grad, n.step)
+		decrement := n.constrain()
 		if decrement >= 0 && decrement < n.Tolerance {
 			return steps
 		}
@@ -138,6 +149,22 @@ func (n *Newton) Minimize() int {
 		}
 	}
 	return maxSteps
+}
+
+// constrain shortens the step so that it stays in the ball, and returns the
+// decrement².
+func (n *Newton) constrain() float64 {
+	if n.Radius > 0 {
+		floats.SubTo(n.next, n.w, n.step)
+		if n.ball.project(n.next, n.Radius, n.h) {
+			floats.SubTo(n.step, n.w, n.next)
+			if d := kernel.Dot(n.grad, n.step); d > 0 || d <= -n.Tolerance {
+				return d
+			}
+			return 0 // at the minimiser, where rounding decides on the sign
+		}
+	}
+	return kernel.Dot(n.grad, n.step)
 }
 
 // see implements observer: it measures how far the utilities have moved.

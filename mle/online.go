@@ -24,10 +24,15 @@ type Online struct {
 	// Eta is η > 0, Sigma is σ > 0.
 	Eta, Sigma float64
 
+	// Radius is B ≥ 0 of the ball ‖w‖ ≤ B over which the argmin is, w_1 included:
+	// the step is then projected on it in the norm of H̃_t. 0 is no ball.
+	Radius float64
+
 	w        []float64
 	h, tilde *gram.Matrix
 
 	u, p, flat, grad, step, mean, centered []float64 // scratch
+	ball                                   ball
 }
 
 // NewOnline starts at w_1, of dimension d, with H_1 = λI.
@@ -70,6 +75,9 @@ func (o *Online) Update(a []float64, g *mat.Dense, y vitrine.Choice) {
 	o.tilde.Solve(o.step, o.grad)
 	for j := range o.w {
 		o.w[j] -= o.Sigma * o.step[j]
+	}
+	if o.Radius > 0 {
+		o.ball.project(o.w, o.Radius, o.tilde)
 	}
 	o.addHessian(o.h, 1, a)
 }

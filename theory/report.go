@@ -72,10 +72,19 @@ type World struct {
 	MuLeast   float64 `json:"mu_least"`   // the least over W*
 }
 
+// The regrets of a growth: of all rounds, and of the rounds after t_0. The
+// theorem's t_0 grows as √T and so does the regret of Phase I, whatever is learned
+// in it: only Phase II says what the bonus and the estimate do.
+const (
+	Total  = "total"
+	Phase2 = "phase II"
+)
+
 // Growth is the mean regret at the horizon for a value of T, N or K.
 type Growth struct {
 	Along  string  `json:"along"` // rounds, items or sizes
 	Policy string  `json:"policy"`
+	Part   string  `json:"part"` // Total or Phase2
 	Value  int     `json:"value"`
 	Regret float64 `json:"regret"`
 	SE     float64 `json:"se"`
@@ -85,6 +94,7 @@ type Growth struct {
 type Exponent struct {
 	Along  string `json:"along"`
 	Policy string `json:"policy"`
+	Part   string `json:"part"`
 	Slope
 }
 

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 
@@ -138,10 +139,18 @@ func (s Setting) growing(label string) experiment.Policy {
 	return s.onl(label, func(o *bandit.ONLOptions) {
 		o.Update = "online"
 		if label == Scaled {
-			root := math.Sqrt(float64(s.Rounds) / configuredRounds)
-			o.Warmup, o.Lambda = int(math.Round(configuredWarmup*root)), configuredLambda*root
+			o.Warmup = s.warmup(label)
+			o.Lambda = configuredLambda * math.Sqrt(float64(s.Rounds)/configuredRounds)
 		}
 	})
+}
+
+// warmup returns t_0 of a policy of the growth.
+func (s Setting) warmup(label string) int {
+	if label == Scaled {
+		return int(math.Round(configuredWarmup * math.Sqrt(float64(s.Rounds)/configuredRounds)))
+	}
+	return configuredWarmup
 }
 
 // axis is a direction of the growth.
@@ -317,18 +326,25 @@ func (s Study) leastMu(m utility.Model, symmetries Symmetries, star []float64, r
 	return least
 }
 
-// grow fits the growth along an axis.
+// grow fits the growth along an axis, of all of the regret and of that of Phase II.
 func (s Study) grow(r *Report, a axis, results map[string][]experiment.Result) {
 	for p, label := range a.policies {
-		var x []float64
-		var y [][]float64
-		for _, v := range a.values {
-			runs := results[fmt.Sprintf("%s-%d", a.name, v)]
-			regret := finals(runs[p*len(s.Seeds) : (p+1)*len(s.Seeds)])
-			x, y = append(x, float64(v)), append(y, regret)
-			r.Growth = append(r.Growth, Growth{Along: a.name, Policy: label, Value: v, Regret: stat.Mean(regret, nil), SE: standardError(regret)})
+		for _, part := range []string{Total, Phase2} {
+			var x []float64
+			var y [][]float64
+			for _, v := range a.values {
+				runs := results[fmt.Sprintf("%s-%d", a.name, v)][p*len(s.Seeds) : (p+1)*len(s.Seeds)]
+				regret := finals(runs)
+				if part == Phase2 {
+					setting := s.Setting
+					a.set(&setting, v)
+					floats.Sub(regret, regretsAt(runs, setting.warmup(label)))
+				}
+				x, y = append(x, float64(v)), append(y, regret)
+				r.Growth = append(r.Growth, Growth{Along: a.name, Policy: label, Part: part, Value: v, Regret: stat.Mean(regret, nil), SE: standardError(regret)})
+			}
+			r.Slopes = append(r.Slopes, Exponent{a.name, label, part, FitSlope(x, y, stream.New(0, 1, stream.Theory))})
 		}
-		r.Slopes = append(r.Slopes, Exponent{a.name, label, FitSlope(x, y, stream.New(0, 1, stream.Theory))})
 	}
 }
 
@@ -397,10 +413,13 @@ func diagnostics(runs []experiment.Result, name string) []float64 {
 	return values
 }
 
-func finals(runs []experiment.Result) []float64 {
+func finals(runs []experiment.Result) []float64 { return regretsAt(runs, len(runs[0].Regret)) }
+
+// regretsAt returns the regrets after the first t ≥ 1 rounds.
+func regretsAt(runs []experiment.Result, t int) []float64 {
 	values := make([]float64, len(runs))
 	for i, r := range runs {
-		values[i] = r.Regret[len(r.Regret)-1]
+		values[i] = r.Regret[t-1]
 	}
 	return values
 }

@@ -1,8 +1,12 @@
 package theory_test
 
 import (
+	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -52,7 +56,7 @@ func TestStudy(t *testing.T) {
 	if diff := cmp.Diff(r, run(t, dir, 2)); diff != "" {
 		t.Errorf("continued, it measures something else:\n%s", diff)
 	}
-	if len(r.Coverage) != 3 || len(r.Growth) != 8 || len(r.Slopes) != 4 || len(r.Constants) != 2 || len(r.Schedule) != 7 {
+	if len(r.Coverage) != 3 || len(r.Growth) != 16 || len(r.Slopes) != 8 || len(r.Constants) != 2 || len(r.Schedule) != 7 {
 		t.Fatalf("%d rows of coverage, %d of growth, %d of slopes, %d of constants, %d of the schedule", len(r.Coverage), len(r.Growth), len(r.Slopes), len(r.Constants), len(r.Schedule))
 	}
 	if c := r.Coverage[0]; c.Beta != 0 || c.Covered != 0 || c.Always != 0 || !(c.Needed > 0) {
@@ -85,13 +89,57 @@ func TestStudy(t *testing.T) {
 		"coverage.csv":  "beta,covered,always,needed,",
 		"path.csv":      "beta,round,radius,low,distance,high,potential,bound\n",
 		"constants.csv": "seed,norm,kappa,c_f,c_g,c_h,mu,kappa_data,kappa_unit,kappa_norm,mu_least\n0,",
-		"growth.csv":    "along,policy,value,regret,se\n\"rounds\",\"scaled\",60,",
-		"slopes.csv":    "along,policy,estimate,low,high\n",
+		"growth.csv":    "along,policy,part,value,regret,se\n\"rounds\",\"scaled\",\"total\",60,",
+		"slopes.csv":    "along,policy,part,estimate,low,high\n",
 		"schedule.csv":  "constants,rounds,params,",
 	} {
 		text, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil || !strings.HasPrefix(string(text), head) {
 			t.Errorf("%s: %v, begins with %.80s", name, err, text)
+		}
+	}
+}
+
+// The regret of Phase II is that of the rounds after t_0, which is 50 √(T/1000) for
+// the one policy and 50 for the other; with that of the first t_0 rounds of the
+// runs themselves it is the total.
+func TestGrowthOfPhaseII(t *testing.T) {
+	dir := t.TempDir()
+	r := run(t, dir, 2)
+	for _, c := range []struct {
+		policy string
+		rounds int
+		warmup int
+	}{{theory.Scaled, 60, 12}, {theory.Scaled, 120, 17}, {theory.Fixed, 60, 50}, {theory.Fixed, 120, 50}} {
+		of := func(part string) float64 {
+			for _, g := range r.Growth {
+				if g.Along == "rounds" && g.Policy == c.policy && g.Value == c.rounds && g.Part == part {
+					return g.Regret
+				}
+			}
+			t.Fatalf("no growth of %s, %d rounds, %s", c.policy, c.rounds, part)
+			return 0
+		}
+		f, err := os.Open(filepath.Join(dir, "runs", fmt.Sprintf("rounds-%d", c.rounds), "runs.jsonl"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		first, last, n := 0.0, 0.0, 0.0
+		for lines := bufio.NewScanner(f); lines.Scan(); {
+			var u struct {
+				Policy string
+				Regret []float64
+			}
+			if err := json.Unmarshal(lines.Bytes(), &u); err != nil {
+				t.Fatal(err)
+			}
+			if u.Policy == c.policy {
+				first, last, n = first+u.Regret[c.warmup-1], last+u.Regret[c.rounds-1], n+1
+			}
+		}
+		if n != 2 || math.Abs(of(theory.Total)-last/n) > 1e-12 || math.Abs(of(theory.Phase2)-(last-first)/n) > 1e-12 {
+			t.Errorf("%s, T = %d: total %v and Phase II %v, want %v and %v of %v runs", c.policy, c.rounds, of(theory.Total), of(theory.Phase2), last/n, (last-first)/n, n)
 		}
 	}
 }

@@ -41,6 +41,8 @@ func (reproduceCmd) Help() string {
 		"vitrine reproduce main --baselines tuned        against baselines that are tuned",
 		"vitrine reproduce main-gaussian-realizable --seeds 5 --policies onl-mnl,uniform",
 		"vitrine reproduce sweep-uniform                 a figure of the appendix, eight panels",
+		"vitrine reproduce warmup unit                   the main panels with other t_0, and with ‖w*‖ ≤ 1",
+		"vitrine reproduce linear                        the benchmark of the linear baselines' own papers",
 		"vitrine reproduce geometric-condition           the loss and its lower bound, computed and not played",
 		"vitrine reproduce theory                        coverage, optimism, constants and growth, against the paper's theory",
 		"vitrine reproduce table1 tractability           the algorithms of Table 1: their regret, and what they take",

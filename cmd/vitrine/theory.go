@@ -71,13 +71,13 @@ func printTheory(t terminal, r *theory.Report) {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", s.Constants,
 			orDash("%.2g", s.Kappa), orDash("%.2g", s.Mu), orDash("%.3g", s.Warmup), orDash("%.2g", s.Lambda), orDash("%.2g", s.Beta), orDash("%.2g", s.LeastRounds), orDash("%.1f", s.Regret))
 	}
-	fmt.Fprintln(w, "\nregret grows along\tpolicy\texponent\t95 % from\tto\t")
+	fmt.Fprintln(w, "\nregret grows along\tpolicy\trounds\texponent\t95 % from\tto\t")
 	for _, s := range r.Slopes {
 		low, high := "–", "–" // of one seed
 		if len(r.Study.Seeds) > 1 {
 			low, high = fmt.Sprintf("%.2f", s.Low), fmt.Sprintf("%.2f", s.High)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%.2f\t%s\t%s\t\n", s.Along, s.Policy, s.Estimate, low, high)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%.2f\t%s\t%s\t\n", s.Along, s.Policy, s.Part, s.Estimate, low, high)
 	}
 	w.Flush()
 }
