@@ -3,7 +3,7 @@
 FUZZTIME ?= 30s
 COUNT ?= 6
 
-.PHONY: test race lint bench fuzz golden ci
+.PHONY: test race lint bench fuzz golden man ci
 
 test: ## what a newcomer runs
 	go test ./...
@@ -25,6 +25,9 @@ fuzz: ## every fuzz target in turn
 golden: ## rewrite the golden files, then read the diff
 	go test $$(grep -rlE --include='*_test.go' 'flag\.Bool\("rewrite"' . | xargs -n 1 dirname | sort -u) -rewrite
 	git diff --stat
+
+man: ## the page of the manual, vitrine.1
+	go run ./cmd/vitrine man > vitrine.1
 
 ci:
 	.ci/run

@@ -16,7 +16,7 @@ import (
 )
 
 type describeCmd struct {
-	Name string `arg:"" help:"A policy, a utility family, a part of a world, a constraint or a pool, as vitrine list names it."`
+	Name string `arg:"" help:"A policy, a utility family, a part of a world, a constraint or a pool, as vitrine list names it." complete:"names"`
 	Page bool   `help:"Print the policy's page instead: its equations, and the papers beside the code."`
 }
 

@@ -14,14 +14,17 @@ import (
 )
 
 type listCmd struct {
-	What string `arg:"" optional:"" help:"One of policies, utilities, environments, pools, constraints, experiments, tunings; all of them if left out."`
-	Show string `help:"Print the file of this experiment or tuning." placeholder:"NAME"`
+	What string `arg:"" optional:"" help:"One of policies, utilities, environments, pools, constraints, experiments, tunings; all of them if left out." complete:"lists"`
+	Show string `help:"Print the file of this experiment or tuning." placeholder:"NAME" complete:"files"`
 }
 
 // Help is the tail of the command's help.
 func (listCmd) Help() string {
 	return examples("vitrine list policies", "vitrine list experiments --show main-uniform-misspecified > mine.toml", "vitrine list tunings --show ucb-mnl-main > my-tuning.toml")
 }
+
+// lists are what can be listed.
+var lists = []string{"policies", "utilities", "environments", "pools", "constraints", "experiments", "tunings"}
 
 // Run prints the catalog.
 func (c listCmd) Run(t terminal) error {
@@ -80,7 +83,7 @@ func (c listCmd) Run(t terminal) error {
 		}
 	}
 	if !known {
-		return usageError{fmt.Errorf("there is no list of %q: there are policies, utilities, environments, pools, constraints, experiments and tunings", c.What)}
+		return usageError{fmt.Errorf("there is no list of %q: there are %s", c.What, strings.Join(lists, ", "))}
 	}
 	return w.Flush()
 }

@@ -48,6 +48,11 @@ type cli struct {
 	Load      loadCmd      `cmd:"" help:"Send simulated shoppers to a decision service, and measure how long they wait."`
 	Serve     serveCmd     `cmd:"" help:"Serve decisions over HTTP, and learn from their outcomes."`
 	Version   versionCmd   `cmd:"" help:"Print the version."`
+
+	Help       helpCmd       `cmd:"" help:"Print the help of a command."`
+	Completion completionCmd `cmd:"" help:"Print the completion script of a shell."`
+	Complete   completeCmd   `cmd:"" hidden:""`
+	Man        manCmd        `cmd:"" hidden:"" help:"Print the page of the manual."`
 }
 
 const description = `Vitrine learns what to put in the window: at most K of N items, of which a customer takes one or none.
@@ -115,6 +120,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (code int
 		return report(stderr, usageError{err})
 	}
 	command.BindTo(ctx, (*context.Context)(nil))
+	command.Bind(parser)
 	err = command.Run(terminal{stdout, stderr})
 	writes := slices.ContainsFunc(command.Selected().Flags, func(f *kong.Flag) bool { return f.Name == "out" })
 	var hint hinted

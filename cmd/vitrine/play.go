@@ -22,15 +22,15 @@ type playFlags struct {
 	Out       string `help:"Directory of the results (default: out): each experiment has its own in it." default:"out" placeholder:"DIR"`
 	Workers   int    `help:"Runs to play at a time (default: one for each processor). The results do not depend on it." default:"0" placeholder:"N"`
 	dataFlags
-	Policies  []string `help:"Play only these, by label or name, separated by commas." placeholder:"A,B"`
+	Policies  []string `help:"Play only these, by label or name, separated by commas." placeholder:"A,B" complete:"policies"`
 	Shard     string   `help:"Play only this part of the runs, the third of twenty; vitrine merge makes one of all parts." placeholder:"3/20"`
-	Baselines string   `help:"Constants of the linear baselines: theory (the default), as published figures have them; tuned, with an intercept and a tuned radius; or both." default:"theory" placeholder:"theory|tuned|both"`
+	Baselines string   `help:"Constants of the linear baselines: theory (the default), as published figures have them; tuned, with an intercept and a tuned radius; or both." default:"theory" placeholder:"theory|tuned|both" complete:"baselines"`
 }
 
 const filesHelp = `For each experiment DIR/NAME/ has regret.csv (cumulative expected regret by policy, seed and round), summary.csv, regret.svg and regret.png (mean with a band of one standard deviation), run.json (the configuration, the machine, the learners' diagnostics), and runs.jsonl, from which an interrupted command continues when it is given again. Panels that make up a figure of the paper are also drawn together, in DIR.`
 
 type reproduceCmd struct {
-	Names []string `arg:"" optional:"" name:"name" help:"Experiments or groups of them (see vitrine list experiments), or all."`
+	Names []string `arg:"" optional:"" name:"name" help:"Experiments or groups of them (see vitrine list experiments), or all." complete:"experiments"`
 	playFlags
 }
 

@@ -16,7 +16,7 @@ import (
 )
 
 type tuneCmd struct {
-	Names []string `arg:"" optional:"" name:"name|config.toml" help:"Tunings (see vitrine list tunings), files that describe one each, or all."`
+	Names []string `arg:"" optional:"" name:"name|config.toml" help:"Tunings (see vitrine list tunings), files that describe one each, or all." complete:"tunings"`
 	Out   string   `help:"Directory of the results (default: out): each tuning has tune/NAME in it." default:"out" placeholder:"DIR"`
 	dataFlags
 	Workers int `help:"Runs to play at a time (default: one for each processor). The results do not depend on it." default:"0" placeholder:"N"`

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"bytes"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/alecthomas/kong"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+func complete(t *testing.T, words ...string) []string {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	if code := run(t.Context(), append([]string{"complete", "--"}, words...), &stdout, &stderr); code != 0 || stderr.Len() > 0 {
+		t.Fatalf("%q: exit status %d, %s", words, code, &stderr)
+	}
+	return strings.Fields(stdout.String())
+}
+
+func TestCompletion(t *testing.T) {
+	for _, c := range []struct {
+		words []string
+		want  []string
+	}{
+		{[]string{"rep"}, []string{"reproduce", "replay"}},
+		{[]string{"reproduce", "main-gaussian-"}, []string{"main-gaussian-realizable", "main-gaussian-misspecified"}},
+		{[]string{"reproduce", "main", "tab"}, []string{"table1"}},
+		{[]string{"reproduce", "--see"}, []string{"--seeds"}},
+		{[]string{"run", "mine.toml", "--pol"}, []string{"--policies"}},
+		{[]string{"reproduce", "main", "--policies", "on"}, []string{"onl-mnl"}},
+		{[]string{"reproduce", "main", "--policies", "onl-mnl,u"}, []string{"onl-mnl,ucb-mnl", "onl-mnl,uniform"}},
+		{[]string{"reproduce", "main", "--policies", "uniform,u"}, []string{"uniform,ucb-mnl"}},
+		{[]string{"reproduce", "main", "--policies=greedy,o"}, []string{"--policies=greedy,onl-mnl", "--policies=greedy,ofu-mnl-plus", "--policies=greedy,oracle"}},
+		{[]string{"reproduce", "main", "--policies", "=", "greedy,b"}, []string{"greedy,bma-mnl"}}, // bash
+		{[]string{"reproduce", "--baselines", "t"}, []string{"theory", "tuned"}},
+		{[]string{"reproduce", "--seeds", ""}, nil},
+		{[]string{"run", ""}, nil}, // files
+		{[]string{"describe", "sp"}, []string{"spectral", "space"}},
+		{[]string{"list", "t"}, []string{"tunings"}},
+		{[]string{"list", "--show", "main-uniform-r"}, []string{"main-uniform-realizable"}},
+		{[]string{"completion", ""}, []string{"bash", "zsh", "fish"}},
+		{[]string{"help", "comp"}, []string{"completion"}},
+		{[]string{"nonesuch", "--nothing=x"}, nil},
+	} {
+		if diff := cmp.Diff(c.want, complete(t, c.words...), cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", c.words, diff)
+		}
+	}
+	if all := complete(t); slices.Contains(all, "complete") || !slices.Contains(all, "serve") {
+		t.Errorf("commands: %q", all)
+	}
+	if all := complete(t, ""); !slices.Contains(all, "describe") {
+		t.Errorf("commands: %q", all)
+	}
+}
+
+// Every source has words, and every tag a source.
+func TestCompletionSources(t *testing.T) {
+	parser := kong.Must(&cli{}, kong.Name("vitrine"))
+	for name, source := range sources {
+		if len(source(parser.Model.Node)) == 0 {
+			t.Errorf("source %s has no words", name)
+		}
+	}
+	var walk func(n *kong.Node)
+	walk = func(n *kong.Node) {
+		check := func(v *kong.Value) {
+			if tag := v.Tag.Get("complete"); tag != "" && sources[tag] == nil {
+				t.Errorf("%s %s: there is no source %q", n.Path(), v.Name, tag)
+			}
+		}
+		for _, p := range n.Positional {
+			check(p)
+		}
+		for _, f := range n.Flags {
+			check(f.Value)
+		}
+		for _, c := range n.Children {
+			walk(c)
+		}
+	}
+	walk(parser.Model.Node)
+	for _, what := range lists {
+		var stdout, stderr bytes.Buffer
+		if code := run(t.Context(), []string{"list", what}, &stdout, &stderr); code != 0 || stdout.Len() == 0 {
+			t.Errorf("vitrine list %s: exit status %d, %s", what, code, &stderr)
+		}
+	}
+}
+
+// The scripts are of their shells' grammar, where these are installed.
+func TestCompletionScripts(t *testing.T) {
+	for shell, script := range shells {
+		if _, err := exec.LookPath(shell); err != nil {
+			continue
+		}
+		c := exec.CommandContext(t.Context(), shell, "-n")
+		c.Stdin = strings.NewReader(script)
+		if out, err := c.CombinedOutput(); err != nil {
+			t.Errorf("%s: %v\n%s", shell, err, out)
+		}
+	}
+}
+
+// The manual has every command and flag that help shows.
+func TestManual(t *testing.T) {
+	parser := kong.Must(&cli{}, kong.Name("vitrine"), kong.Description(description))
+	page := string(manual(parser.Model))
+	var walk func(n *kong.Node)
+	walk = func(n *kong.Node) {
+		for _, c := range visible(n) {
+			if !strings.Contains(page, ".SS "+roff(c.Path())) {
+				t.Errorf("the manual has no command %s", c.Path())
+			}
+			for _, f := range c.Flags {
+				if !strings.Contains(page, roff("--"+f.Name)) {
+					t.Errorf("the manual has no %s of %s", f.Name, c.Path())
+				}
+			}
+			walk(c)
+		}
+	}
+	walk(parser.Model.Node)
+	if strings.Contains(page, "complete ") && strings.Contains(page, ".SS complete\n") {
+		t.Error("the manual has the hidden command complete")
+	}
+	if want := "\\&.x \\-\\e"; roff(`.x -\`) != want {
+		t.Errorf("roff gives %q, want %q", roff(`.x -\`), want)
+	}
+}
