@@ -36,7 +36,8 @@ type placement struct {
 	numbers  uint64   // the largest number of a decision
 	learned  uint64   // the last entry that the learner was given
 	kept     []uint64 // versions to roll back to
-	open     list
+	open     list     // by arrival
+	due      due      // the same by time
 	closed   list
 	counts   counts
 	worker   *worker
@@ -169,6 +170,7 @@ func (s *fold) offer(p *placement, time int64, o *eventlog.Offered) error {
 	}
 	s.decisions[r.id] = r
 	p.open.push(r)
+	p.due.add(r)
 	p.numbers = max(p.numbers, r.number)
 	p.counts.offered(r)
 	s.forget(p)
@@ -199,6 +201,7 @@ func (s *fold) openRecord(p *placement, decision string) (*record, error) {
 func (s *fold) close(sequence uint64, r *record, to status, choice int32) {
 	p := r.placement
 	p.open.remove(r)
+	p.due.remove(r)
 	r.status, r.choice = to, choice
 	p.counts.closed(r)
 	if r.learner == p.learner {

@@ -52,6 +52,7 @@ func (r *record) activate() error {
 // withdraw ends a deferred decision of which nothing is learned.
 func (s *fold) withdraw(r *record) {
 	r.placement.open.remove(r)
+	r.placement.due.remove(r)
 	r.status = withdrawn
 	r.placement.counts.Withdrawn++
 	s.shelve(r)

@@ -354,6 +354,37 @@ func TestMadeIDs(t *testing.T) {
 	is(t, "an id like those", err, decision.ErrInvalid)
 }
 
+// A decision that was made while the clock was a year ahead does not hold up the expiry of those after it.
+func TestExpiryAfterAStepOfTheClock(t *testing.T) {
+	store := new(memlog.Store)
+	e := opened(t, decision.Options{Store: store})
+	put(t, e, "home", `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"onl-mnl"},"attribution_window":"30m"}`)
+	const year = 365 * 24 * 60 * minute
+	for i, now := range []int64{year, 0, 2 * minute, minute} {
+		r := &decision.Request{Decision: fmt.Sprint("d", i), Items: []decision.Item{{ID: "a", Features: []decision.Value{decision.Number(1)}}}}
+		if _, err := e.Decide(t.Context(), "home", r, now); err != nil {
+			t.Fatal(err)
+		}
+	}
+	expired := func(now int64, want int) {
+		t.Helper()
+		if n, err := e.Expire(t.Context(), now); n != want || err != nil {
+			t.Errorf("%d expired, %v; want %d", n, err, want)
+		}
+	}
+	expired(30*minute+1, 1)
+	data := snapshot(t, e)
+	e.Close()
+	e = opened(t, decision.Options{Store: store, Snapshot: data})
+	expired(31*minute+1, 1)
+	expired(31*minute+1, 0)
+	if d, err := e.Decision("d2"); err != nil || d.Status != "open" {
+		t.Errorf("the one made last: %+v, %v", d, err)
+	}
+	expired(33*minute, 1)
+	expired(year+31*minute, 1)
+}
+
 // A request is decided only by the schema that it was made by: two numbers that a change exchanges would else
 // stand in each other's column.
 func TestRequestOfAnotherSchema(t *testing.T) {

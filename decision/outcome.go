@@ -89,18 +89,23 @@ func (e *Engine) Expire(ctx context.Context, now int64) (int, error) {
 	}
 }
 
-// expireDue looks at the oldest decisions of each placement first, and no
-// further than the first that is not due.
+// expireDue expires the decisions of each placement whose window is over, and of those that its memory has no room for
+// the oldest.
 func (b *batch) expireDue(now int64) int {
 	n := 0
 	for _, name := range slices.Sorted(maps.Keys(b.state.placements)) {
 		p := b.state.placements[name]
-		for r := p.open.first; r != nil && n < largestExpiry; r = r.next {
+		for _, r := range p.due.late(now, largestExpiry-n) {
+			if !b.touched[r.id] && b.canExpire(r) {
+				b.expire(r, now)
+				n++
+			}
+		}
+		for r := p.open.first; r != nil && n < largestExpiry && p.open.bytes+b.open[p] > p.config.Memory; r = r.next {
 			if b.touched[r.id] {
 				continue
 			}
-			due := r.isLate(now) || p.open.bytes+b.open[p] > p.config.Memory
-			if !due || !b.canExpire(r) {
+			if !b.canExpire(r) {
 				break
 			}
 			b.expire(r, now)

@@ -35,6 +35,7 @@ type record struct {
 	told       float64 // the sum of their rewards
 	size       int     // bytes
 	prev, next *record
+	at         int // in due
 }
 
 type status uint8

@@ -276,7 +276,9 @@ func (s *fold) restorePlacement(d *state.Decoder, name string, before bool) erro
 				return fmt.Errorf("decision %q is out of place", r.id)
 			}
 			s.decisions[r.id] = r
-			l.push(r)
+			if l.push(r); l == &p.open {
+				p.due.add(r)
+			}
 		}
 	}
 	if err := s.restoreWorker(d, p); err != nil {

@@ -158,12 +158,19 @@ func (s *service) live(ctx context.Context, keys *server.Keys, known uint64, log
 			s.demo = false
 		}
 	}
+	begin, err := lastTime(ctx, store, max(engine.Sequence(), 1))
+	if err != nil {
+		return 0, false, err
+	}
+	clock := newClock(begin, logger)
+	options.Clock = clock.now
+	beside.Go(func() { clock.watch(ctx, time.Second, logger) })
 	limits := &retention{age: s.Retention.Age.Duration, size: uint64(s.Retention.Size), log: store, data: s.Data}
 	if err := limits.begin(ctx); err != nil {
 		return 0, false, err
 	}
 	options.Engine, options.Log = engine, store
-	k := keeper{engine: engine, log: store, path: s.snapshot(), retention: limits, logger: logger}
+	k := keeper{engine: engine, log: store, now: clock.now, path: s.snapshot(), retention: limits, logger: logger}
 	beside.Go(func() { k.run(ctx, s.Snapshots.Every.Duration, s.Snapshots.KeepEvery.Duration) })
 	beside.Go(func() {
 		select {
@@ -246,6 +253,7 @@ func (s *service) openEngine(ctx context.Context, store eventlog.Store, feed *se
 type keeper struct {
 	engine    *decision.Engine
 	log       *natslog.Store
+	now       func() time.Time
 	path      string
 	retention *retention
 	logger    *slog.Logger
@@ -303,7 +311,7 @@ func (k *keeper) shrink(ctx context.Context) {
 	if k.upTo == 0 || !k.retention.limits() {
 		return
 	}
-	removed, err := k.retention.apply(ctx, k.upTo, time.Now())
+	removed, err := k.retention.apply(ctx, k.upTo, k.now())
 	switch {
 	case err != nil:
 		k.logger.Warn("retention", "cause", err.Error())
@@ -319,7 +327,7 @@ func (k *keeper) keep(ctx context.Context) {
 		if err != nil || len(s.Versions) > 0 && s.Versions[len(s.Versions)-1] >= s.PolicyVersion {
 			continue
 		}
-		version, err := k.engine.Keep(ctx, name, time.Now().UnixNano())
+		version, err := k.engine.Keep(ctx, name, k.now().UnixNano())
 		if err != nil {
 			k.logger.Warn("no version was kept", "placement", name, "cause", err.Error())
 			continue
