@@ -9,8 +9,9 @@ import (
 
 // Composite is a figure of several panels over one legend. The panels are
 // lettered (a), (b), … row after row, and the axes named at the left and the
-// lower edge alone.
+// lower edge only.
 type Composite struct {
+	Title string    // what stands above the figure; empty for nothing
 	Heads []string  // what stands above each column; nil for nothing
 	Rows  [][]Panel // from top to bottom, each from left to right
 }
@@ -20,9 +21,10 @@ type Composite struct {
 const (
 	tileWidth  = 182 // between the axes
 	tileHeight = 122
+	leastTile  = 84 // a narrower picture has its panels in one column
 
 	tileLeft   = 48 // of the first column: numbers and name of the regret axis
-	tileNumber = 36 // of the others: numbers alone
+	tileNumber = 36 // of the others: numbers only
 	tileTop    = 20 // the caption
 	tileBottom = 18 // numbers of the round axis
 	tileName   = 18 // the name of the round axis, under the last row
@@ -31,51 +33,103 @@ const (
 	noteHeight = 18 // the line under the legend
 )
 
+// compose implements [Picture], with the look that is the default.
+func (f Composite) compose() page { return lookedComposite{f, Look{}}.compose() }
+
 // compose lays the panels out.
-func (f Composite) compose() page {
+func (f lookedComposite) compose() page {
 	panels, columns := f.panels()
-	check(panels...)
-	styles := styles(panels...)
-	var entries []entry
-	for _, l := range labels(panels...) {
-		entries = append(entries, entry{line(styles[l.policy].line()), l.policy})
+	f.look.check(panels...)
+	tile := f.tile(columns)
+	if tile.X < leastTile && columns > 1 {
+		f.Composite = f.stacked()
+		panels, columns = f.panels()
+		tile = f.tile(columns)
+		tile.Y = tile.X / 2 // a column is high enough
 	}
-	width := tileLeft + vg.Length(columns)*tileWidth + vg.Length(columns-1)*tileNumber + edge
+	styles := styles(panels...)
+	var plots []regretPlot
+	for _, p := range panels {
+		plots = append(plots, newRegretPlot(p, f.look))
+	}
+	var entries []entry
+	for _, l := range labels(plots...) {
+		entries = append(entries, entry{line(styles[l.policy].line()), l.name})
+	}
+	width := tileLeft + vg.Length(columns)*tile.X + vg.Length(columns-1)*tileNumber + edge
 	legend := newLegend(entries, width-2*space)
-	width = max(width, legend.width()+2*space)
+	if f.look.Width == 0 {
+		width = max(width, legend.width()+2*space)
+	} else if legend.width() > width-2*space { // one column of long names
+		legend.columns[0] = width - 2*space
+	}
 	foot := tileName + legend.height() + noteHeight
 	head := vg.Length(0)
-	if f.Heads != nil {
-		head = headHeight
+	if f.Title != "" {
+		head += headHeight
 	}
-	const row = tileTop + tileHeight + tileBottom
+	if f.Heads != nil {
+		head += headHeight
+	}
+	row := tileTop + tile.Y + tileBottom
 	height := head + vg.Length(len(f.Rows))*row + foot
 	return page{width, height, func(c draw.Canvas) {
-		letter := 'a'
+		next := 0
 		for i, panels := range f.Rows {
-			for j, p := range panels {
-				x := tileLeft + vg.Length(j)*(tileWidth+tileNumber)
+			for j := range panels {
+				p := plots[next]
+				x := tileLeft + vg.Length(j)*(tile.X+tileNumber)
 				y := height - head - vg.Length(i+1)*row + tileBottom
-				a := regretAxes(p, part(c, x, y, tileWidth, tileHeight))
-				a.frame(a.ticks())
+				a := p.frame(part(c, x, y, tile.X, tile.Y))
 				if i == len(f.Rows)-1 {
 					a.nameX("round t")
 				}
 				if j == 0 {
-					a.nameY("cumulative regret")
+					a.nameY(p.regretName("cumulative"))
 				}
-				a.curves(p, styles)
-				a.caption(fmt.Sprintf("(%c) %s", letter, p.title()))
-				letter++
+				p.curves(a, styles)
+				caption := p.title()
+				if len(plots) > 1 {
+					caption = fmt.Sprintf("(%c) %s", 'a'+next, caption)
+				}
+				writeIn(c, faces().caption, ink, vg.Point{X: x, Y: y + tile.Y + 6}, fromLeft, tile.X+edge, caption)
+				next++
 			}
 		}
+		if f.Title != "" {
+			writeIn(c, faces().title, ink, vg.Point{X: width / 2, Y: height - 15}, centred, width-2*space, f.Title)
+		}
 		for j, h := range f.Heads {
-			x := tileLeft + vg.Length(j)*(tileWidth+tileNumber) + tileWidth/2
-			write(c, faces().title, ink, vg.Point{X: x, Y: height - 15}, centred, h)
+			x := tileLeft + vg.Length(j)*(tile.X+tileNumber) + tile.X/2
+			writeIn(c, faces().title, ink, vg.Point{X: x, Y: height - head + headHeight - 15}, centred, tile.X+edge, h)
 		}
 		legend.draw(c, vg.Point{X: width / 2, Y: legend.height() + noteHeight})
-		write(c, faces().small, faint, vg.Point{X: width / 2, Y: 6}, centred, subtitle(panels...))
+		writeIn(c, faces().small, faint, vg.Point{X: width / 2, Y: 6}, centred, width-2*space, f.look.subtitle(panels...))
 	}}
+}
+
+// tile is the size of a panel of one of so many columns.
+func (f lookedComposite) tile(columns int) vg.Point {
+	width := vg.Length(tileWidth)
+	if f.look.Width > 0 {
+		width = (f.look.Width - tileLeft - vg.Length(columns-1)*tileNumber - edge) / vg.Length(columns)
+	}
+	return vg.Point{X: width, Y: width * tileHeight / tileWidth}
+}
+
+// stacked has the panels in one column, in their order, with the heads of their
+// columns in their titles.
+func (f Composite) stacked() Composite {
+	column := Composite{Title: f.Title}
+	for _, row := range f.Rows {
+		for j, p := range row {
+			if f.Heads != nil {
+				p.Title = f.Heads[j] + ", " + p.title()
+			}
+			column.Rows = append(column.Rows, []Panel{p})
+		}
+	}
+	return column
 }
 
 // panels returns all panels, row after row, and the number of columns.

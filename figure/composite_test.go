@@ -87,7 +87,7 @@ func TestCompositeSaysThingsOnce(t *testing.T) {
 	all := texts(t, svg(t, f))
 	want := map[string]int{
 		"round t": 2, "cumulative regret": 4,
-		"mean ± one standard deviation over 10 seeds": 1,
+		"mean ± 2 standard errors over 10 seeds": 1,
 	}
 	for _, h := range f.Heads {
 		want[h] = 1

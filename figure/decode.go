@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"slices"
 	"strconv"
@@ -112,10 +111,9 @@ type decoder struct {
 
 // policy is a curve in the making.
 type policy struct {
-	name  string
-	seeds []uint64
-	mean  []float64 // T, of the seeds so far
-	m2    []float64 // T, Σ over the seeds of (regret - mean)²
+	name   string
+	seeds  []uint64
+	regret [][]float64 // by seed and round
 }
 
 // run is one policy under one seed: where it ends.
@@ -175,7 +173,7 @@ func (d *decoder) row(row []string) error {
 		return d.wrong("round %d of seed %d of policy %s follows round %d: rounds must count 1, 2, 3, …", round, seed, row[1], current.rounds)
 	}
 	current.rounds, current.line = round, d.line
-	d.policies[len(d.policies)-1].add(round, max(regret, 0))
+	d.policies[len(d.policies)-1].add(max(regret, 0))
 	return nil
 }
 
@@ -206,6 +204,7 @@ func (d *decoder) turn(name string, seed uint64) error {
 		return d.wrong("seed %d of policy %s comes back after seed %d: rows must be grouped by policy, then by seed", seed, name, p.seeds[len(p.seeds)-1])
 	}
 	p.seeds = append(p.seeds, seed)
+	p.regret = append(p.regret, nil)
 	d.runs = append(d.runs, run{policy: p.name, seed: seed})
 	return nil
 }
@@ -214,32 +213,10 @@ func printable(name string) bool {
 	return name != "" && utf8.ValidString(name) && !strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) })
 }
 
-// add takes the regret of the latest seed into the mean and the sum of squares
-// of its round (Welford 1962):
-//
-//	mean ← mean + (x - mean) / n
-//	m2   ← m2 + (x - old mean)(x - new mean)
-func (p *policy) add(round int, x float64) {
-	if round > len(p.mean) {
-		p.mean = append(p.mean, 0)
-		p.m2 = append(p.m2, 0)
-	}
-	mean := &p.mean[round-1]
-	old := x - *mean
-	*mean += old / float64(len(p.seeds))
-	p.m2[round-1] += old * (x - *mean)
-}
-
-func (p *policy) curve() Curve {
-	c := Curve{Policy: p.name, Seeds: len(p.seeds), Mean: p.mean}
-	if c.Seeds == 1 {
-		return c
-	}
-	c.SD = make([]float64, len(p.m2))
-	for t, m2 := range p.m2 {
-		c.SD[t] = math.Sqrt(m2 / float64(c.Seeds-1))
-	}
-	return c
+// add appends the next round of the latest seed.
+func (p *policy) add(regret float64) {
+	run := &p.regret[len(p.regret)-1]
+	*run = append(*run, regret)
 }
 
 // panel checks what only the whole file shows: that no run ends early and no
@@ -264,7 +241,7 @@ func (d *decoder) panel() (Panel, error) {
 			return Panel{}, fmt.Errorf("%s: truncated: policy %s has other seeds (%d) than policy %s (%d); %s",
 				d.file, p.name, len(p.seeds), first.name, len(first.seeds), again)
 		}
-		panel.Curves = append(panel.Curves, p.curve())
+		panel.Curves = append(panel.Curves, Curve{Policy: p.name, Regret: p.regret})
 	}
 	return panel, nil
 }

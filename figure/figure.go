@@ -1,21 +1,31 @@
-// Package figure turns results into pictures, as SVG and as PNG: it reads the
+// Package figure turns results into pictures, as SVG, PNG and PDF: it reads the
 // regret.csv of an experiment and draws, for every policy, the mean over the
-// seeds with a band of one standard deviation.
+// seeds in a [Band].
 //
-// There are five kinds of [Picture]: a [Panel] is one plot, each [Curve] in it
+// There are six kinds of [Picture]. A [Panel] is one plot, each [Curve] in it
 // one policy; a [Composite] is a figure of the paper, panels in rows over one
-// legend; a [Landscape] is the loss of the geometric condition; a [Tuning] and
-// [Theory] are what they say. [ReadPanel] reads a panel, [Write] draws a picture. A policy keeps its colour and its
-// line style in every picture (colour-blind safe, and told apart by the dashes
-// when printed in grey).
+// legend. A [Look] says how these two are drawn, and [Panel.Minus] makes a panel
+// of paired differences. A [Landscape] is the loss of the geometric condition; a
+// [Tuning], [Theory] and [Tractability] are the results of the packages they are
+// named after. [ReadPanel] reads a panel, [Write] draws a picture, and a [Table]
+// is the same regret for LaTeX.
+//
+// A policy keeps its colour and its line style in every picture. They are safe
+// for the colour-blind, and the dashes tell policies apart in grey.
 package figure
 
 import (
 	"bytes"
 	"fmt"
+	"html"
 	"image/color"
 	"io"
+	"regexp"
+	"slices"
+	"strconv"
 
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgimg"
@@ -46,39 +56,81 @@ func (p page) paint(c vg.CanvasSizer) {
 
 // Panel is one plot: the policies that were played in one experiment.
 type Panel struct {
-	Name   string // the experiment
-	Title  string // what stands above the plot; empty means Name
-	Curves []Curve
+	Name    string // the experiment
+	Title   string // what stands above the plot; empty means Name
+	Against string // the policy whose regret is subtracted; empty for none
+	Curves  []Curve
 }
 
-// Curve is the cumulative expected regret of one policy over its seeds, where
-// entry t-1 of a slice belongs to round t = 1, …, T.
+// Curve is the cumulative expected regret of one policy. Regret[k][t−1] is that
+// of seed k after round t = 1, …, T. The policies of a panel have the same seeds
+// in the same order.
 type Curve struct {
 	Policy string
-	Seeds  int
-	Mean   []float64 // T, mean over the seeds
-	SD     []float64 // T, sample standard deviation over the seeds; nil for a single seed
+	Regret [][]float64
+}
+
+func (c Curve) seeds() int  { return len(c.Regret) }
+func (c Curve) rounds() int { return len(c.Regret[0]) }
+
+// after is the regret of every seed after round t, from 1.
+func (c Curve) after(t int) []float64 {
+	values := make([]float64, len(c.Regret))
+	for k, run := range c.Regret {
+		values[k] = run[t-1]
+	}
+	return values
+}
+
+// Minus returns the panel of paired differences: the regret of every policy
+// minus that of one of them, seed by seed. ok is false if the panel lacks it.
+func (p Panel) Minus(policy string) (differences Panel, ok bool) {
+	i := slices.IndexFunc(p.Curves, func(c Curve) bool { return c.Policy == policy })
+	if i < 0 {
+		return Panel{}, false
+	}
+	base := p.Curves[i].Regret
+	differences = Panel{Name: p.Name, Title: p.Title, Against: policy}
+	for _, c := range p.Curves {
+		d := Curve{Policy: c.Policy, Regret: make([][]float64, len(c.Regret))}
+		for k, run := range c.Regret {
+			d.Regret[k] = make([]float64, len(run))
+			floats.SubTo(d.Regret[k], run, base[k])
+		}
+		differences.Curves = append(differences.Curves, d)
+	}
+	return differences, true
 }
 
 // resolution of the PNG in dots an inch, that of print.
 const resolution = 300
 
-// Write draws the picture into stem.svg and stem.png. Each file is complete or
-// untouched: it is written beside its place and then renamed. The conditions
-// are those of [WriteSVG]; errors name the path.
-func Write(stem string, p Picture) error {
-	for _, format := range []struct {
-		extension string
-		write     func(io.Writer, Picture) error
-	}{
-		{".svg", WriteSVG},
-		{".png", WritePNG},
-	} {
+// Format is a kind of file that a picture is drawn to.
+type Format struct {
+	Name  string // and the file's extension
+	Write func(io.Writer, Picture) error
+}
+
+// Formats returns all formats. The first two are those of results.
+func Formats() []Format {
+	return []Format{{"svg", WriteSVG}, {"png", WritePNG}, {"pdf", WritePDF}}
+}
+
+// Write draws the picture into stem.svg and stem.png, or into files of other
+// formats. Each file is complete or untouched: it is written beside its place
+// and then renamed. The conditions are those of [WriteSVG]; errors name the
+// path.
+func Write(stem string, p Picture, formats ...Format) error {
+	if formats == nil {
+		formats = Formats()[:2]
+	}
+	for _, format := range formats {
 		var picture bytes.Buffer
-		if err := format.write(&picture, p); err != nil {
-			return fmt.Errorf("%s%s: %w", stem, format.extension, err)
+		path := stem + "." + format.Name
+		if err := format.Write(&picture, p); err != nil {
+			return fmt.Errorf("%s: %w", path, err)
 		}
-		if err := replace.File(stem+format.extension, picture.Bytes()); err != nil {
+		if err := replace.File(path, picture.Bytes()); err != nil {
 			return err
 		}
 	}
@@ -88,8 +140,9 @@ func Write(stem string, p Picture) error {
 // WriteSVG draws the picture as SVG. The text is the same on every machine.
 //
 // It panics for a composite without panels, a panel without curves or with two
-// of one policy, and a curve without rounds or with other rounds than its
-// panel.
+// of one policy, and a curve without rounds or with other seeds or rounds than
+// its panel. On a logarithmic scale it panics for a panel of differences, and
+// for one that has what [Panel.Zero] names.
 func WriteSVG(w io.Writer, p Picture) error {
 	page := p.compose()
 	canvas := vgsvg.New(page.width, page.height)
@@ -98,23 +151,47 @@ func WriteSVG(w io.Writer, p Picture) error {
 	if _, err := canvas.WriteTo(&text); err != nil {
 		return err
 	}
-	_, err := w.Write(bytes.ReplaceAll(text.Bytes(), []byte(embedded), []byte(families)))
+	_, err := w.Write(svgText.ReplaceAllFunc(text.Bytes(), svgLine))
 	return err
 }
 
-// Where the fonts that the text was measured with are not installed, these
-// have the same metrics, the last excepted.
-const (
-	embedded = "font-family:Liberation Sans;"
-	families = "font-family:'Liberation Sans',Arial,Helvetica,sans-serif;"
-)
+// svgText is a line of text as the canvas writes it: what stands before the font
+// of its style, its size, and the line.
+var svgText = regexp.MustCompile(`(<text [^>]*style=")font-family:Liberation Sans;([^"]*font-size:([0-9.]+)px[^"]*">)([^<]*)</text>`)
+
+// Where the font that the text was measured with is not installed, these have
+// the same metrics, the last excepted.
+const families = "font-family:'Liberation Sans',Arial,Helvetica,sans-serif;"
+
+// svgLine gives a line of text other fonts to choose from, and sets subscripts.
+// They are parts of the line, so that they follow it in any font.
+func svgLine(element []byte) []byte {
+	m := svgText.FindSubmatch(element)
+	var f font.Face
+	size, err := strconv.ParseFloat(string(m[3]), 64)
+	if err != nil {
+		panic(err) // the expression finds only numbers
+	}
+	f.Font.Size = vg.Length(size)
+	line := fmt.Appendf(nil, "%s%s%s", m[1], families, m[2])
+	drop := vg.Length(0)
+	for _, p := range pieces(f, html.UnescapeString(string(m[4]))) {
+		if p.drop == drop {
+			line = append(line, html.EscapeString(p.text)...)
+			continue
+		}
+		line = fmt.Appendf(line, `<tspan xml:space="preserve" dy="%.4g" style="font-size:%.4gpx">%s</tspan>`, p.drop-drop, p.face.Font.Size, html.EscapeString(p.text))
+		drop = p.drop
+	}
+	return append(line, "</text>"...)
+}
 
 // WritePNG draws the picture as PNG at print resolution, laid out as in
 // [WriteSVG] and under its conditions.
 func WritePNG(w io.Writer, p Picture) error {
 	page := p.compose()
 	canvas := vgimg.NewWith(vgimg.UseWH(page.width, page.height), vgimg.UseDPI(resolution))
-	page.paint(canvas)
+	page.paint(typesetter{canvas})
 	_, err := vgimg.PngCanvas{Canvas: canvas}.WriteTo(w)
 	return err
 }

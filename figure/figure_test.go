@@ -12,24 +12,32 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
 
 	"vitrine/figure"
 )
 
 var rewrite = flag.Bool("rewrite", false, "rewrite the golden files in testdata, then read the diff")
 
-// grow is a curve of T rounds that ends near slope·T.
+// grow is a curve of T rounds that ends near slope·T, with a standard deviation
+// over the seeds of a third of the mean.
 func grow(policy string, seeds, rounds int, slope float64) figure.Curve {
-	c := figure.Curve{Policy: policy, Seeds: seeds, Mean: make([]float64, rounds)}
-	if seeds > 1 {
-		c.SD = make([]float64, rounds)
+	deviation := make([]float64, seeds)
+	for k := range deviation {
+		deviation[k] = float64(k) - float64(seeds-1)/2
 	}
-	for i := range c.Mean {
-		t := float64(i + 1)
-		c.Mean[i] = slope * t * (1 - t/float64(3*rounds))
-		if seeds > 1 {
-			c.SD[i] = c.Mean[i] / 3
+	if seeds > 1 {
+		floats.Scale(1/stat.StdDev(deviation, nil), deviation)
+	}
+	c := figure.Curve{Policy: policy}
+	for _, z := range deviation {
+		run := make([]float64, rounds)
+		for i := range run {
+			t := float64(i + 1)
+			run[i] = slope * t * (1 - t/float64(3*rounds)) * (1 + z/3)
 		}
+		c.Regret = append(c.Regret, run)
 	}
 	return c
 }
@@ -165,6 +173,19 @@ func TestWritePNGAtPrintResolution(t *testing.T) {
 	}
 }
 
+// Every kind of picture is drawn in every format.
+func TestFormats(t *testing.T) {
+	for name, picture := range map[string]figure.Picture{
+		"panel": four()[0], "composite": grid(), "landscape": landscape(), "theory": study(), "tuning": searches()["heat-map"],
+	} {
+		for _, f := range figure.Formats() {
+			if err := f.Write(io.Discard, picture); err != nil {
+				t.Errorf("%s as %s: %v", name, f.Name, err)
+			}
+		}
+	}
+}
+
 func TestWriteLeavesBothPicturesAndNothingElse(t *testing.T) {
 	dir := t.TempDir()
 	for range 2 { // the second time over the first
@@ -204,7 +225,7 @@ func TestWriteSVGPanicsWithNothingToDraw(t *testing.T) {
 	for _, p := range []figure.Picture{
 		figure.Composite{},
 		figure.Panel{Name: "no curves"},
-		figure.Panel{Name: "no rounds", Curves: []figure.Curve{{Policy: "greedy", Seeds: 1}}},
+		figure.Panel{Name: "no rounds", Curves: []figure.Curve{{Policy: "greedy"}}},
 		figure.Panel{Name: "twice", Curves: []figure.Curve{grow("greedy", 1, 3, 1), grow("greedy", 1, 3, 1)}},
 		figure.Panel{Name: "uneven", Curves: []figure.Curve{grow("greedy", 1, 3, 1), grow("uniform", 1, 4, 1)}},
 		figure.Composite{Rows: [][]figure.Panel{{four()[0], {Name: "no curves"}}}},

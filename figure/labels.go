@@ -2,9 +2,9 @@ package figure
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 
+	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/plot/vg"
 )
 
@@ -14,43 +14,34 @@ const labelHeight = 15
 // label names a policy.
 type label struct {
 	policy string
+	name   string  // what the picture calls it
 	final  float64 // its mean regret in round T, and of several panels the mean of these
 	note   string  // the same in words, in a lone panel
 }
 
 // labels names every policy once, in the order of the regrets in round T, the
 // largest first, which is how the curves end.
-func labels(panels ...Panel) []label {
+func labels(plots ...regretPlot) []label {
 	var all []label
 	finals := map[string][]float64{}
-	for _, p := range panels {
-		for _, c := range p.Curves {
-			if finals[c.Policy] == nil {
-				all = append(all, label{policy: c.Policy})
+	for _, p := range plots {
+		for _, tr := range p.traces {
+			if finals[tr.policy] == nil {
+				all = append(all, label{policy: tr.policy, name: p.look.name(tr.policy)})
 			}
-			finals[c.Policy] = append(finals[c.Policy], c.Mean[len(c.Mean)-1])
+			finals[tr.policy] = append(finals[tr.policy], tr.last().mean)
 		}
 	}
 	for i := range all {
 		l := &all[i]
-		for _, v := range finals[l.policy] {
-			l.final += v / float64(len(finals[l.policy]))
-		}
-		if len(panels) == 1 {
-			l.note = note(panels[0].Curves[i], decimals(panels[0].highest()))
+		l.final = stat.Mean(finals[l.policy], nil)
+		if len(plots) == 1 {
+			p := plots[0]
+			l.note = p.look.Band.note(p.traces[i].last(), p.Curves[i].seeds(), p.format(), decimals(p.highest()))
 		}
 	}
 	slices.SortStableFunc(all, func(a, b label) int { return cmp.Compare(b.final, a.final) })
 	return all
-}
-
-// note is the regret in round T, with its standard deviation where it has one.
-func note(c Curve, decimals int) string {
-	last := len(c.Mean) - 1
-	if c.SD == nil {
-		return fmt.Sprintf("%.*f", decimals, c.Mean[last])
-	}
-	return fmt.Sprintf("%.*f ± %.*f", decimals, c.Mean[last], decimals, c.SD[last])
 }
 
 // decimals of a note, for regrets up to highest.
@@ -65,10 +56,10 @@ func decimals(highest float64) int {
 	}
 }
 
-// policyWidth is that of the widest policy name.
-func policyWidth(labels []label) (w vg.Length) {
+// nameWidth is that of the widest name.
+func nameWidth(labels []label) (w vg.Length) {
 	for _, l := range labels {
-		w = max(w, faces().text.Width(l.policy))
+		w = max(w, textWidth(faces().text, l.name))
 	}
 	return w
 }
@@ -77,24 +68,25 @@ func policyWidth(labels []label) (w vg.Length) {
 func noteWidth(labels []label) (w vg.Length) {
 	for _, l := range labels {
 		if l.note != "" {
-			w = max(w, 2*space+faces().small.Width(l.note))
+			w = max(w, 2*space+textWidth(faces().small, l.note))
 		}
 	}
 	return w
 }
 
 // ends names the curves of a lone panel where they end.
-func (a axes) ends(labels []label, styles map[string]style) {
+func (p regretPlot) ends(a axes, labels []label, styles map[string]style) {
 	ends := make([]vg.Length, len(labels))
 	for k, l := range labels {
-		ends[k] = a.at(a.x.high, l.final).Y
+		ends[k] = a.at(a.x.high, p.value(a, l.final)).Y
 	}
-	notes := sample + space + policyWidth(labels) + noteWidth(labels)
+	notes := sample + space + nameWidth(labels) + noteWidth(labels)
 	for k, y := range spread(ends, labelHeight, a.Min.Y, a.Max.Y) {
 		l := labels[k]
 		a.StrokeLine2(leader, a.Max.X+3, ends[k], a.Max.X+gap-3, y)
 		pt := vg.Point{X: a.Max.X + gap, Y: y}
-		entry{line(styles[l.policy].line()), l.policy}.draw(a.Canvas, pt)
+		e := entry{line(styles[l.policy].line()), l.name}
+		e.draw(a.Canvas, pt, e.width())
 		pt = pt.Add(vg.Point{X: notes, Y: -ascent / 2 * faces().text.Font.Size})
 		write(a, faces().small, faint, pt, fromEnd, l.note)
 	}

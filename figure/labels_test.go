@@ -72,7 +72,7 @@ func TestLabelsFollowTheEndsOfTheCurves(t *testing.T) {
 		p := Panel{Name: name}
 		for _, policy := range []string{"onl-mnl", "greedy", "uniform"} {
 			if v, ok := finals[policy]; ok {
-				p.Curves = append(p.Curves, Curve{Policy: policy, Seeds: 2, Mean: []float64{v}, SD: []float64{v / 2}})
+				p.Curves = append(p.Curves, Curve{Policy: policy, Regret: [][]float64{{v / 2}, {3 * v / 2}}})
 			}
 		}
 		return p
@@ -84,11 +84,15 @@ func TestLabelsFollowTheEndsOfTheCurves(t *testing.T) {
 		panels []Panel
 		want   []label
 	}{
-		{"one panel", []Panel{one}, []label{{"uniform", 50, "50.0 ± 25.0"}, {"greedy", 4, "4.0 ± 2.0"}, {"onl-mnl", 2, "2.0 ± 1.0"}}},
-		{"two panels", []Panel{one, two}, []label{{"uniform", 60, ""}, {"onl-mnl", 5, ""}, {"greedy", 4, ""}}},
+		{"one panel", []Panel{one}, []label{{"uniform", "uniform", 50, "50.0 ± 50.0"}, {"greedy", "greedy", 4, "4.0 ± 4.0"}, {"onl-mnl", "onl-mnl", 2, "2.0 ± 2.0"}}},
+		{"two panels", []Panel{one, two}, []label{{"uniform", "uniform", 60, ""}, {"onl-mnl", "onl-mnl", 5, ""}, {"greedy", "greedy", 4, ""}}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, labels(test.panels...), cmp.AllowUnexported(label{})); diff != "" {
+			var plots []regretPlot
+			for _, p := range test.panels {
+				plots = append(plots, newRegretPlot(p, Look{}))
+			}
+			if diff := cmp.Diff(test.want, labels(plots...), cmp.AllowUnexported(label{})); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 		})

@@ -161,7 +161,7 @@ func levelBar(c draw.Canvas, levels []float64, step float64) {
 
 // caption stands above a plot.
 func (a axes) caption(text string) {
-	write(a, faces().caption, ink, vg.Point{X: a.Min.X, Y: a.Max.Y + 6}, fromLeft, text)
+	writeIn(a, faces().caption, ink, vg.Point{X: a.Min.X, Y: a.Max.Y + 6}, fromLeft, a.Max.X-a.Min.X+edge, text)
 }
 
 // dotSample is the sample of a dot.

@@ -1,7 +1,6 @@
 package figure
 
 import (
-	"cmp"
 	"slices"
 
 	"gonum.org/v1/plot/vg"
@@ -12,6 +11,7 @@ import (
 const (
 	plotWidth  = 400 // between the axes
 	plotHeight = 270
+	leastPlot  = 190 // its width, where the policies stand at its right
 
 	left   = 52 // around the plot: the regret axis,
 	bottom = 40 // the round axis,
@@ -19,28 +19,40 @@ const (
 	gap    = 26 // and what leads to the labels
 )
 
-// compose lays the panel out, with its policies named where their curves end.
-func (p Panel) compose() page {
-	check(p)
-	labels := labels(p)
-	height := max(plotHeight, vg.Length(len(labels)*labelHeight))
+// compose implements [Picture], with the look that is the default.
+func (p Panel) compose() page { return lookedPanel{p, Look{}}.compose() }
+
+// compose lays the panel out with its policies named where their curves end or,
+// where the picture is too narrow, in a legend below.
+func (p lookedPanel) compose() page {
+	p.look.check(p.Panel)
+	plot := newRegretPlot(p.Panel, p.look)
+	labels := labels(plot)
+	beside := gap + sample + space + nameWidth(labels) + noteWidth(labels) + 2*space
+	width, height := vg.Length(plotWidth), vg.Length(plotHeight)
+	if p.look.Width > 0 {
+		width = p.look.Width - left - beside
+		height = width * plotHeight / plotWidth
+	}
+	if width < leastPlot {
+		return Composite{Rows: [][]Panel{{p.Panel}}}.With(p.look).compose()
+	}
+	height = max(height, vg.Length(len(labels)*labelHeight))
 	return page{
-		width:  left + plotWidth + gap + sample + space + policyWidth(labels) + noteWidth(labels) + 2*space,
+		width:  left + width + beside,
 		height: top + height + bottom,
 		draw: func(c draw.Canvas) {
-			a := regretAxes(p, part(c, left, bottom, plotWidth, height))
-			styles := styles(p)
-			a.head(p)
-			a.frame(a.ticks())
+			styles := styles(p.Panel)
+			a := plot.frame(part(c, left, bottom, width, height))
+			writeIn(c, faces().title, ink, vg.Point{X: a.Min.X, Y: a.Max.Y + 20}, fromLeft, width+beside, p.title())
+			writeIn(c, faces().small, faint, vg.Point{X: a.Min.X, Y: a.Max.Y + 7}, fromLeft, width+beside, p.look.subtitle(p.Panel))
 			a.nameX("round t")
-			a.nameY("cumulative expected regret")
-			a.curves(p, styles)
-			a.ends(labels, styles)
+			a.nameY(plot.regretName("cumulative expected"))
+			plot.curves(a, styles)
+			plot.ends(a, labels, styles)
 		},
 	}
 }
-
-func (p Panel) title() string { return cmp.Or(p.Title, p.Name) }
 
 // part is the rectangle of a plot, by its lower left corner and its size.
 func part(c draw.Canvas, x, y, width, height vg.Length) draw.Canvas {
@@ -50,8 +62,8 @@ func part(c draw.Canvas, x, y, width, height vg.Length) draw.Canvas {
 	}}
 }
 
-// check panics unless the panels can be drawn.
-func check(panels ...Panel) {
+// check panics unless the panels can be drawn with the look.
+func (l Look) check(panels ...Panel) {
 	if len(panels) == 0 {
 		panic("figure: no panels to draw")
 	}
@@ -59,13 +71,24 @@ func check(panels ...Panel) {
 		if len(p.Curves) == 0 {
 			panic("figure: panel " + p.Name + " has no curves")
 		}
+		first := p.Curves[0]
 		for i, c := range p.Curves {
 			if slices.ContainsFunc(p.Curves[:i], func(b Curve) bool { return b.Policy == c.Policy }) {
 				panic("figure: panel " + p.Name + " has two curves of " + c.Policy)
 			}
-			if n := len(c.Mean); n == 0 || n != len(p.Curves[0].Mean) || c.SD != nil && n != len(c.SD) {
-				panic("figure: curve " + c.Policy + " of panel " + p.Name + " has no rounds, or other rounds than its panel")
+			uneven := func(run []float64) bool { return len(run) == 0 || len(run) != first.rounds() }
+			if c.seeds() == 0 || c.seeds() != first.seeds() || slices.ContainsFunc(c.Regret, uneven) {
+				panic("figure: curve " + c.Policy + " of panel " + p.Name + " has no rounds, or other seeds or rounds than its panel")
 			}
+		}
+		if !l.Log {
+			continue
+		}
+		if p.Against != "" {
+			panic("figure: panel " + p.Name + " is of differences, which have no logarithm")
+		}
+		if policy, ok := p.Zero(); ok {
+			panic("figure: " + policy + " of panel " + p.Name + " has regret 0, which has no logarithm")
 		}
 	}
 }

@@ -24,12 +24,13 @@ func line(s draw.LineStyle) func(draw.Canvas, vg.Point) {
 	return func(c draw.Canvas, at vg.Point) { c.StrokeLine2(s, at.X, at.Y, at.X+sample, at.Y) }
 }
 
-func (e entry) width() vg.Length { return sample + space + faces().text.Width(e.name) }
+func (e entry) width() vg.Length { return sample + space + textWidth(faces().text, e.name) }
 
-// draw draws the entry to the right of pt.
-func (e entry) draw(c draw.Canvas, pt vg.Point) {
+// draw draws the entry to the right of pt, in a room of a width.
+func (e entry) draw(c draw.Canvas, pt vg.Point, room vg.Length) {
 	e.sample(c, pt)
-	write(c, faces().text, ink, pt.Add(vg.Point{X: sample + space, Y: -ascent / 2 * faces().text.Font.Size}), fromLeft, e.name)
+	pt = pt.Add(vg.Point{X: sample + space, Y: -ascent / 2 * faces().text.Font.Size})
+	writeIn(c, faces().text, ink, pt, fromLeft, room-sample-space, e.name)
 }
 
 // legend is a block of entries in columns, row after row.
@@ -72,7 +73,7 @@ func (l legend) draw(c draw.Canvas, top vg.Point) {
 		if k%len(l.columns) == 0 {
 			pt.X = top.X - l.width()/2
 		}
-		e.draw(c, pt)
+		e.draw(c, pt, l.columns[k%len(l.columns)])
 		pt.X += l.columns[k%len(l.columns)] + between
 		if (k+1)%len(l.columns) == 0 {
 			pt.Y -= rowHeight

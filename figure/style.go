@@ -55,7 +55,8 @@ var known = map[string]style{
 const tuned = "-tuned"
 
 // The styles of names that are not known: every colour meets every dash before
-// a pair comes back, because the two lengths have no common divisor.
+// a pair comes back, because the two lengths have no common divisor. Then the
+// dashes gain a dot.
 var (
 	otherColors = []color.NRGBA{purple, green, orange, blue}
 	otherDashes = [][]vg.Length{{11, 2, 2, 2, 2, 2}, {6, 4}, {18, 2, 6, 2}, {2, 4}, {4, 1.5, 1.5, 1.5}}
@@ -77,6 +78,9 @@ func styles(panels ...Panel) map[string]style {
 			switch {
 			case !ok:
 				s = style{otherColors[others%len(otherColors)], otherDashes[others%len(otherDashes)]}
+				for range others / (len(otherColors) * len(otherDashes)) {
+					s.dashes = dotted(s.dashes)
+				}
 				others++
 			case isTuned:
 				s.dashes = dotted(s.dashes)

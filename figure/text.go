@@ -3,6 +3,8 @@ package figure
 import (
 	"image/color"
 	"math"
+	"regexp"
+	"strings"
 	"sync"
 
 	"codeberg.org/go-fonts/liberation/liberationsansbold"
@@ -16,8 +18,8 @@ import (
 // faces are the fonts of all pictures, built in so that text has the same
 // width on every machine.
 var faces = sync.OnceValue(func() *struct{ title, caption, text, small font.Face } {
-	face := func(ttf []byte, weight xfont.Weight, size vg.Length) font.Face {
-		parsed, err := opentype.Parse(ttf)
+	face := func(weight xfont.Weight, size vg.Length) font.Face {
+		parsed, err := opentype.Parse(trueType(weight))
 		if err != nil {
 			panic(err) // the font is part of the program
 		}
@@ -27,12 +29,20 @@ var faces = sync.OnceValue(func() *struct{ title, caption, text, small font.Face
 		}
 	}
 	return &struct{ title, caption, text, small font.Face }{
-		title:   face(liberationsansbold.TTF, xfont.WeightBold, 11.5),
-		caption: face(liberationsansbold.TTF, xfont.WeightBold, 9),
-		text:    face(liberationsansregular.TTF, xfont.WeightNormal, 10),
-		small:   face(liberationsansregular.TTF, xfont.WeightNormal, 8.5),
+		title:   face(xfont.WeightBold, 11.5),
+		caption: face(xfont.WeightBold, 9),
+		text:    face(xfont.WeightNormal, 10),
+		small:   face(xfont.WeightNormal, 8.5),
 	}
 })
+
+// trueType is the file of the font of a weight.
+func trueType(weight xfont.Weight) []byte {
+	if weight == xfont.WeightBold {
+		return liberationsansbold.TTF
+	}
+	return liberationsansregular.TTF
+}
 
 // ascent is the part of a font's size that its figures stand above the
 // baseline.
@@ -45,10 +55,67 @@ const (
 	fromEnd  = 1.0
 )
 
+// symbol is one of the papers' with its subscript, as β_T and t_0, between what
+// is no part of a word.
+var symbol = regexp.MustCompile(`(?:^|[^\pL\pN_])((?:[tCw]|ŵ|β|κ|λ)_([0-9A-Za-z]))(?:[^\pL\pN_]|$)`)
+
+// How a subscript is set, as parts of the font's size.
+const (
+	subscriptSize = 0.72
+	subscriptDrop = 0.18
+)
+
+// piece is a part of a line of text in one face.
+type piece struct {
+	face font.Face
+	drop vg.Length // below the baseline
+	text string
+}
+
+// pieces sets a line of text: symbols have their subscripts below the line.
+func pieces(f font.Face, text string) []piece {
+	var all []piece
+	for {
+		m := symbol.FindStringSubmatchIndex(text)
+		if m == nil {
+			break
+		}
+		sub := f
+		sub.Font.Size *= subscriptSize
+		all = append(all,
+			piece{f, 0, text[:m[4]-len("_")]},
+			piece{sub, subscriptDrop * f.Font.Size, text[m[4]:m[5]]})
+		text = text[m[5]:]
+	}
+	if text != "" {
+		all = append(all, piece{f, 0, text})
+	}
+	return all
+}
+
+// textWidth is the width of a line of text as write sets it.
+func textWidth(f font.Face, text string) (w vg.Length) {
+	for _, p := range pieces(f, text) {
+		w += p.face.Width(p.text)
+	}
+	return w
+}
+
 // write puts a line of text with its baseline at pt.
 func write(c vg.Canvas, f font.Face, ink color.Color, pt vg.Point, align vg.Length, text string) {
 	c.SetColor(ink)
-	c.FillString(f, vg.Point{X: pt.X - align*f.Width(text), Y: pt.Y}, text)
+	c.FillString(f, vg.Point{X: pt.X - align*textWidth(f, text), Y: pt.Y}, text)
+}
+
+// typesetter is a canvas that sets subscripts.
+type typesetter struct{ vg.CanvasSizer }
+
+// FillString implements [vg.Canvas].
+func (t typesetter) FillString(f font.Face, pt vg.Point, text string) {
+	for _, p := range pieces(f, text) {
+		t.CanvasSizer.FillString(p.face, vg.Point{X: pt.X, Y: pt.Y - p.drop}, p.text)
+		pt.X += p.face.Width(p.text)
+	}
 }
 
 // writeUp centres a line of text on pt, read from below.
@@ -59,3 +126,29 @@ func writeUp(c vg.Canvas, f font.Face, ink color.Color, pt vg.Point, text string
 	write(c, f, ink, vg.Point{}, centred, text)
 	c.Pop()
 }
+
+// leastText is the smallest size to which a text is set to make it fit.
+const leastText = 6
+
+// fit sets the text smaller where it is wider than the room, and cuts it where
+// it still is.
+func fit(f font.Face, room vg.Length, text string) (font.Face, string) {
+	if w := textWidth(f, text); w > room+1e-6 {
+		f.Font.Size = max(f.Font.Size*room/w, leastText)
+	}
+	cut := []rune(text)
+	for len(cut) > 0 && textWidth(f, text) > room+1e-6 {
+		cut = cut[:len(cut)-1]
+		text = strings.TrimSpace(string(cut)) + "…"
+	}
+	return f, text
+}
+
+// writeIn writes a line of text that fits in the room.
+func writeIn(c vg.Canvas, f font.Face, ink color.Color, pt vg.Point, align, room vg.Length, text string) {
+	f, text = fit(f, room, text)
+	write(c, f, ink, pt, align, text)
+}
+
+// minus writes numbers with the minus of print.
+func minus(number string) string { return strings.ReplaceAll(number, "-", "−") }

@@ -34,12 +34,12 @@ func reproduceGeometricCondition(ctx context.Context, t terminal, out string) er
 	return nil
 }
 
-func drawGeometricCondition(dir string) error {
+func drawGeometricCondition(dir string, formats ...figure.Format) error {
 	l, err := geometry.Read(dir)
 	if err != nil {
 		return err
 	}
-	return figure.Write(filepath.Join(dir, experiments.GeometricCondition), figure.Landscape(*l))
+	return figure.Write(filepath.Join(dir, experiments.GeometricCondition), figure.Landscape(*l), formats...)
 }
 
 func printConstants(t terminal, c geometry.Constants) {

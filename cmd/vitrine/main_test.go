@@ -28,9 +28,10 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"usage":   usage,
-			"reviews": reviews,
-			"waitfor": waitFor,
+			"usage":     usage,
+			"reviews":   reviews,
+			"waitfor":   waitFor,
+			"sametable": sameTable,
 
 			"servicelog": serviceLog,
 			"servinglog": servingLog,

@@ -81,12 +81,12 @@ func (c mergeCmd) Run(t terminal) error {
 			fmt.Fprintln(t.out)
 		}
 		printSummary(t, summaries)
-		if err := drawRegret(filepath.Join(c.Out, name)); err != nil {
+		if err := (drawing{}).draw(t, []drawable{regretOf(filepath.Join(c.Out, name))}); err != nil {
 			return err
 		}
 	}
 	for _, f := range experiments.Figures(names) {
-		if err := drawFigure(c.Out, f); err != nil {
+		if err := (drawing{}).draw(t, []drawable{figureIn(c.Out, f)}); err != nil {
 			return err
 		}
 	}

@@ -27,7 +27,7 @@ type playFlags struct {
 	Baselines string   `help:"Constants of the linear baselines: theory (the default), as published figures have them; tuned, with an intercept and a tuned radius; or both." default:"theory" placeholder:"theory|tuned|both" complete:"baselines"`
 }
 
-const filesHelp = `For each experiment DIR/NAME/ has regret.csv (cumulative expected regret by policy, seed and round), summary.csv, regret.svg and regret.png (mean with a band of one standard deviation), run.json (the configuration, the machine, the learners' diagnostics), and runs.jsonl, from which an interrupted command continues when it is given again. Panels that make up a figure of the paper are also drawn together, in DIR.`
+const filesHelp = `For each experiment DIR/NAME/ has regret.csv (cumulative expected regret by policy, seed and round), summary.csv, regret.svg and regret.png (mean with a band of ± 2 standard errors; vitrine plot draws other bands, formats, scales and widths, paired differences and tables), run.json (the configuration, the machine, the learners' diagnostics), and runs.jsonl, from which an interrupted command continues when it is given again. Panels that make up a figure of the paper are also drawn together, in DIR.`
 
 type reproduceCmd struct {
 	Names []string `arg:"" optional:"" name:"name" help:"Experiments or groups of them (see vitrine list experiments), or all." complete:"experiments"`
@@ -217,7 +217,7 @@ func (c playFlags) play(ctx context.Context, t terminal, files []*config.File, f
 			fmt.Fprintln(t.out)
 		}
 		printSummary(t, summaries)
-		if err := drawRegret(filepath.Join(c.Out, e.Name)); err != nil {
+		if err := (drawing{}).draw(t, []drawable{regretOf(filepath.Join(c.Out, e.Name))}); err != nil {
 			return err
 		}
 	}
@@ -226,7 +226,7 @@ func (c playFlags) play(ctx context.Context, t terminal, files []*config.File, f
 		return nil
 	}
 	for _, f := range figures {
-		if err := drawFigure(c.Out, f); err != nil {
+		if err := (drawing{}).draw(t, []drawable{figureIn(c.Out, f)}); err != nil {
 			return err
 		}
 	}

@@ -1,59 +1,130 @@
 package main
 
 import (
+	"bytes"
+	"cmp"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"vitrine/experiment"
 	"vitrine/experiments"
 	"vitrine/figure"
 	"vitrine/geometry"
+	"vitrine/internal/replace"
 	"vitrine/theory"
 	"vitrine/tractability"
 )
 
 type plotCmd struct {
-	Dirs []string `arg:"" name:"dir" help:"A directory with a regret.csv or a tune.csv, or one that holds such directories."`
+	Dirs []string `arg:"" name:"dir" help:"A directory with a regret.csv or a tune.csv, one that holds such directories, or a figure in one, as out/main."`
+	drawFlags
 }
 
 // Help is the tail of the command's help.
 func (plotCmd) Help() string {
-	return examples("vitrine plot out/main-gaussian-realizable", "vitrine plot out        every experiment in it, and the figures that are complete")
+	return `Pictures stand beside the results: regret.svg, main.svg. With --difference there is also difference.svg or main-difference.svg. A table in LaTeX, --format tex, is regret.tex or main.tex; it has the mean ± the standard deviation, and the paired difference to the first policy, or to that of --difference, ± its standard error. It needs \usepackage{booktabs}.
+
+Tunings and the other results that are not regret have only --format.
+
+` + examples(
+		"vitrine plot out                                every experiment in it, and the figures that are complete",
+		"vitrine plot out/main --format pdf --width 5.5in --names paper",
+		"vitrine plot out/main-gaussian-realizable --difference onl-mnl --band ci",
+		"vitrine plot out --policies onl-mnl,ucb-mnl,uniform --scale log",
+		"vitrine plot out/main --format tex --names paper",
+	)
 }
 
 // Run draws what the directories hold.
 func (c plotCmd) Run(t terminal) error {
+	d, err := c.drawing()
+	if err != nil {
+		return err
+	}
+	var found []drawable
 	for _, dir := range c.Dirs {
-		if err := plot(dir); err != nil {
+		here, err := findDrawables(dir)
+		if err != nil {
 			return err
 		}
+		found = append(found, here...)
 	}
-	return nil
+	return d.draw(t, found)
 }
 
-// results are the kinds of results that a directory may hold: the file that marks
-// them, and how they are drawn.
-var results = []struct {
+// drawable is a result that can be drawn: regret, of one experiment or of several
+// in a figure, or something else.
+type drawable struct {
+	path string // what messages call it
+
+	// Of regret: the files without their extensions, how a figure lays its panels
+	// out, and the directories of the experiments, placed as in the figure.
+	stem, differences string
+	layout            experiments.Figure
+	dirs              [][]string
+
+	// Of something else, in the directory path.
+	other func(dir string, formats ...figure.Format) error
+}
+
+func (f drawable) isRegret() bool { return f.dirs != nil }
+func (f drawable) isFigure() bool { return f.layout.Rows != nil }
+
+// picture is a figure of the panels or, of an experiment, its only one.
+func (f drawable) picture(c figure.Composite, l figure.Look) figure.Picture {
+	if f.isFigure() {
+		return c.With(l)
+	}
+	return c.Rows[0][0].With(l)
+}
+
+// others are the results that are not regret: the files that mark them, and how
+// they are drawn.
+var others = []struct {
 	mark string
-	draw func(dir string) error
+	draw func(dir string, formats ...figure.Format) error
 }{
-	{"regret.csv", drawRegret},
 	{"tune.csv", drawTuning},
 	{geometry.Mark, drawGeometricCondition},
 	{theory.Mark, drawTheory},
 	{tractability.Mark, drawTractability},
 }
 
-// draw draws the results that dir itself holds, and reports whether it does.
-func draw(dir string) (drawn bool, err error) {
-	for _, r := range results {
-		if exists(filepath.Join(dir, r.mark)) {
-			return true, r.draw(dir)
+// regretOf is the regret of the experiment whose results are in dir.
+func regretOf(dir string) drawable {
+	return drawable{path: dir, stem: filepath.Join(dir, "regret"), differences: filepath.Join(dir, "difference"), dirs: [][]string{{dir}}}
+}
+
+// figureIn is a figure from the experiments in out.
+func figureIn(out string, f experiments.Figure) drawable {
+	stem := filepath.Join(out, f.Name)
+	d := drawable{path: stem, stem: stem, differences: stem + "-difference", layout: f}
+	for _, row := range f.Rows {
+		var dirs []string
+		for _, place := range row {
+			dirs = append(dirs, filepath.Join(out, place.Experiment))
+		}
+		d.dirs = append(d.dirs, dirs)
+	}
+	return d
+}
+
+// in returns what dir itself holds.
+func in(dir string) (d drawable, ok bool) {
+	if exists(filepath.Join(dir, "regret.csv")) {
+		return regretOf(dir), true
+	}
+	for _, o := range others {
+		if exists(filepath.Join(dir, o.mark)) {
+			return drawable{path: dir, other: o.draw}, true
 		}
 	}
-	return false, nil
+	return drawable{}, false
 }
 
 func exists(path string) bool {
@@ -61,80 +132,239 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// plot draws the results in dir or, where it has none, those in the
+// The hint where there is nothing to draw.
+const whence = "results come from vitrine reproduce, vitrine run and vitrine tune"
+
+// findDrawables returns the results in dir or, where it has none, those in the
 // directories below it and in its tunings, and the figures that these make up.
-func plot(dir string) error {
-	if drawn, err := draw(dir); drawn || err != nil {
-		return err
+func findDrawables(dir string) ([]drawable, error) {
+	switch info, err := os.Stat(dir); {
+	case errors.Is(err, fs.ErrNotExist):
+		return findFigure(dir)
+	case err != nil:
+		return nil, err
+	case !info.IsDir():
+		return nil, hinted{fmt.Errorf("%s: is a file, not a directory", dir), "name the directory that it is in"}
 	}
-	found, err := plotBelow(dir)
+	if d, ok := in(dir); ok {
+		return []drawable{d}, nil
+	}
+	found, err := below(dir)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	drawn := len(found)
+	var played []string
+	for _, d := range found {
+		if d.isRegret() {
+			played = append(played, filepath.Base(d.path))
+		}
+	}
 	if tunings := filepath.Join(dir, tuningsDir); isDir(tunings) {
-		tuned, err := plotBelow(tunings)
+		tuned, err := below(tunings)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		drawn += len(tuned)
+		found = append(found, tuned...)
 	}
-	if drawn == 0 {
-		return hinted{fmt.Errorf("%s: no regret.csv in it or below it, and no tune.csv", dir), "results come from vitrine reproduce, vitrine run and vitrine tune"}
+	switch {
+	case len(found) > 0:
+	case exists(filepath.Join(dir, "runs.jsonl")):
+		return nil, hinted{fmt.Errorf("%s: no regret.csv: the experiment is not finished", dir), "give its command again, it continues from the finished runs"}
+	default:
+		return nil, hinted{fmt.Errorf("%s: no regret.csv in it or below it, and no tune.csv", dir), whence}
 	}
-	panels := slices.DeleteFunc(found, func(name string) bool { return !exists(filepath.Join(dir, name, "regret.csv")) })
-	for _, f := range experiments.Figures(panels) {
-		if err := drawFigure(dir, f); err != nil {
-			return err
-		}
+	for _, f := range experiments.Figures(played) {
+		found = append(found, figureIn(dir, f))
 	}
-	return nil
+	return found, nil
 }
 
-// plotBelow draws the results in the directories of dir, and returns the names
-// of those that have some.
-func plotBelow(dir string) (found []string, err error) {
+// below returns what the directories of dir hold.
+func below(dir string) (found []drawable, err error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, err
 	}
 	for _, e := range entries {
-		drawn, err := draw(filepath.Join(dir, e.Name()))
-		if err != nil {
-			return nil, err
-		}
-		if drawn {
-			found = append(found, e.Name())
+		if d, ok := in(filepath.Join(dir, e.Name())); ok {
+			found = append(found, d)
 		}
 	}
 	return found, nil
 }
 
-// drawRegret draws the regret of an experiment.
-func drawRegret(dir string) error {
-	p, err := readPanel(dir)
-	if err != nil {
-		return err
+// findFigure returns the figure that path names in a directory of results.
+func findFigure(path string) ([]drawable, error) {
+	out, name := filepath.Split(filepath.Clean(path))
+	out = cmp.Or(filepath.Clean(out), ".")
+	all := experiments.Figures(experiments.Names())
+	i := slices.IndexFunc(all, func(f experiments.Figure) bool { return f.Name == name })
+	if i < 0 || !isDir(out) {
+		return nil, hinted{fmt.Errorf("%s: no such directory", path), whence}
 	}
-	return figure.Write(filepath.Join(dir, "regret"), p)
+	for _, row := range all[i].Rows {
+		for _, place := range row {
+			if !exists(filepath.Join(out, place.Experiment, "regret.csv")) {
+				return nil, hinted{fmt.Errorf("%s: the figure needs %s, and %s has no regret.csv of it", path, place.Experiment, out), "vitrine reproduce " + name + " --out " + out + " plays its experiments"}
+			}
+		}
+	}
+	return []drawable{figureIn(out, all[i])}, nil
 }
 
-// drawFigure draws a figure of the paper from the experiments in out.
-func drawFigure(out string, f experiments.Figure) error {
-	composite := figure.Composite{Heads: f.Heads}
-	for _, places := range f.Rows {
-		var row []figure.Panel
-		for _, place := range places {
-			p, err := readPanel(filepath.Join(out, place.Experiment))
+// draw draws the results. What a flag leaves nothing of is an error or, among
+// several results, a warning.
+func (d drawing) draw(t terminal, found []drawable) error {
+	regret := slices.DeleteFunc(slices.Clone(found), func(f drawable) bool { return !f.isRegret() })
+	if d.title != "" && len(regret) != 1 {
+		return usageError{fmt.Errorf("--title: there are %d pictures of regret here, and a title is for one: name an experiment's directory, or a figure as out/main", len(regret))}
+	}
+	panels := map[string]figure.Panel{}
+	for _, f := range regret {
+		for _, dir := range slices.Concat(f.dirs...) {
+			if _, ok := panels[dir]; ok {
+				continue
+			}
+			p, err := readPanel(dir)
 			if err != nil {
 				return err
 			}
-			p.Title = place.Caption
-			row = append(row, p)
+			panels[dir] = p
 		}
-		composite.Rows = append(composite.Rows, row)
 	}
-	return figure.Write(filepath.Join(out, f.Name), composite)
+	if err := d.known(panels); err != nil {
+		return err
+	}
+	drawn := 0
+	for _, f := range found {
+		var err error
+		if !f.isRegret() {
+			err = d.drawOther(f)
+		} else {
+			err = d.drawRegret(f, panels)
+		}
+		var none nothing
+		switch {
+		case errors.As(err, &none) && len(found) > 1:
+			t.warn(fmt.Sprintf("left as it was: %v", err))
+		case err != nil:
+			return err
+		default:
+			drawn++
+		}
+	}
+	if drawn == 0 {
+		return errors.New("nothing was drawn, for the reasons above")
+	}
+	return nil
+}
+
+// nothing is why a result has no picture with these flags.
+type nothing struct{ error }
+
+func (n nothing) Unwrap() error { return n.error }
+
+// known reports a policy that no panel has.
+func (d drawing) known(panels map[string]figure.Panel) error {
+	if len(panels) == 0 {
+		return nil
+	}
+	var all []string
+	for _, p := range panels {
+		all = append(all, labelsOf(p)...)
+	}
+	slices.Sort(all)
+	all = slices.Compact(all)
+	for _, wanted := range []struct {
+		flag   string
+		labels []string
+	}{{"--policies", d.policies}, {"--difference", slices.DeleteFunc([]string{d.against}, func(s string) bool { return s == "" })}} {
+		for _, label := range wanted.labels {
+			if !slices.Contains(all, label) {
+				return hinted{fmt.Errorf("%s: there is no policy %q in these results", wanted.flag, label), "they have " + strings.Join(all, ", ")}
+			}
+		}
+	}
+	return nil
+}
+
+func labelsOf(p figure.Panel) (labels []string) {
+	for _, c := range p.Curves {
+		labels = append(labels, c.Policy)
+	}
+	return labels
+}
+
+// drawOther draws a result that is not regret.
+func (d drawing) drawOther(f drawable) error {
+	if len(d.regretOnly) > 0 {
+		return nothing{hinted{usageError{fmt.Errorf("%s holds no regret, and only regret has %s", f.path, strings.Join(d.regretOnly, " and "))}, "such results have only --format svg, png and pdf"}}
+	}
+	return f.other(f.path, d.formats...)
+}
+
+// drawRegret draws the regret of an experiment, or of those of a figure.
+func (d drawing) drawRegret(f drawable, panels map[string]figure.Panel) error {
+	regret := figure.Composite{Title: d.title, Heads: f.layout.Heads}
+	differences := regret
+	for i, dirs := range f.dirs {
+		var row, minus []figure.Panel
+		for j, dir := range dirs {
+			p := panels[dir]
+			if f.isFigure() {
+				p.Title = f.layout.Rows[i][j].Caption
+			} else if d.title != "" {
+				p.Title = d.title
+			}
+			kept := d.keep(p)
+			if len(kept.Curves) == 0 {
+				return nothing{fmt.Errorf("%s has none of the policies %s", dir, strings.Join(d.policies, ", "))}
+			}
+			if policy, zero := kept.Zero(); zero && d.look.Log {
+				return nothing{hinted{fmt.Errorf("--scale log: %s has regret 0 in %s, which has no logarithm", policy, dir), "leave it out: --policies with those to be drawn"}}
+			}
+			row = append(row, kept)
+			against := cmp.Or(d.against, kept.Curves[0].Policy)
+			difference, ok := p.Minus(against)
+			if !ok {
+				return nothing{fmt.Errorf("--difference: %s has no policy %s", dir, against)}
+			}
+			minus = append(minus, d.keep(difference))
+		}
+		regret.Rows, differences.Rows = append(regret.Rows, row), append(differences.Rows, minus)
+	}
+	if !d.noPicture {
+		if err := figure.Write(f.stem, f.picture(regret, d.look), d.formats...); err != nil {
+			return err
+		}
+		if d.against != "" {
+			look := d.look
+			look.Log = false // differences have signs
+			if err := figure.Write(f.differences, f.picture(differences, look), d.formats...); err != nil {
+				return err
+			}
+		}
+	}
+	if !d.table {
+		return nil
+	}
+	table := figure.Table{Panels: slices.Concat(regret.Rows...), Differences: slices.Concat(differences.Rows...), Paper: d.look.Paper}
+	if f.isFigure() {
+		table.Title = d.title
+	}
+	var text bytes.Buffer
+	if _, err := table.WriteTo(&text); err != nil {
+		return err
+	}
+	return replace.File(f.stem+".tex", text.Bytes())
+}
+
+// keep returns the panel with the policies that are to be drawn.
+func (d drawing) keep(p figure.Panel) figure.Panel {
+	if d.policies != nil {
+		p.Curves = slices.DeleteFunc(slices.Clone(p.Curves), func(c figure.Curve) bool { return !slices.Contains(d.policies, c.Policy) })
+	}
+	return p
 }
 
 // readPanel reads the regret of an experiment, with the title that it had. A
@@ -153,7 +383,7 @@ func readPanel(dir string) (figure.Panel, error) {
 	p.Title = played.Title
 	whole := len(p.Curves) == len(played.Policies)
 	for _, c := range p.Curves {
-		whole = whole && c.Seeds == played.Seeds && len(c.Mean) == played.Rounds
+		whole = whole && len(c.Regret) == played.Seeds && len(c.Regret[0]) == played.Rounds
 	}
 	if !whole {
 		return p, fmt.Errorf("%s: it is not what run.json says was played, %d policies on %d seeds of %d rounds: give the command again, it continues from the finished runs", path, len(played.Policies), played.Seeds, played.Rounds)

@@ -51,12 +51,12 @@ func (c playFlags) reproduceTheory(ctx context.Context, t terminal) error {
 	return nil
 }
 
-func drawTheory(dir string) error {
+func drawTheory(dir string, formats ...figure.Format) error {
 	r, err := theory.Read(dir)
 	if err != nil {
 		return err
 	}
-	return figure.Write(filepath.Join(dir, experiments.Theory), figure.Theory(*r))
+	return figure.Write(filepath.Join(dir, experiments.Theory), figure.Theory(*r), formats...)
 }
 
 func printTheory(t terminal, r *theory.Report) {

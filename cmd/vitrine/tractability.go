@@ -58,7 +58,7 @@ func machine() string {
 	return fmt.Sprintf("%v/%v, %v processors, %v", m["os"], m["arch"], m["processors"], m["go"])
 }
 
-func drawTractability(dir string) error {
+func drawTractability(dir string, formats ...figure.Format) error {
 	s, err := tractability.Read(dir)
 	if err != nil {
 		return err
@@ -66,7 +66,7 @@ func drawTractability(dir string) error {
 	if len(s.Points) == 0 {
 		return hinted{fmt.Errorf("%s: nothing is measured yet", filepath.Join(dir, tractability.Mark)), "vitrine reproduce tractability measures it"}
 	}
-	return figure.Write(filepath.Join(dir, experiments.Tractability), figure.Tractability(*s))
+	return figure.Write(filepath.Join(dir, experiments.Tractability), figure.Tractability(*s), formats...)
 }
 
 // printTractability prints what algorithms take at the corners of the setting.

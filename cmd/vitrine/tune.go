@@ -160,7 +160,7 @@ func openExperiment(dir string) func(name string) (*config.File, error) {
 }
 
 // drawTuning draws the tuning whose files are in dir.
-func drawTuning(dir string) error {
+func drawTuning(dir string, formats ...figure.Format) error {
 	t, err := figure.ReadTuning(filepath.Join(dir, "tune.csv"))
 	if err != nil {
 		return err
@@ -172,7 +172,7 @@ func drawTuning(dir string) error {
 	if err == nil && json.Unmarshal(data, &record) == nil {
 		t.Title = record.Title
 	}
-	return figure.Write(filepath.Join(dir, "tune"), t)
+	return figure.Write(filepath.Join(dir, "tune"), t, formats...)
 }
 
 // tuningsDir is the directory of the tunings' results among those of

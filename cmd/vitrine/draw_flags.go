@@ -1,0 +1,139 @@
+package main
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gonum.org/v1/plot/vg"
+
+	"vitrine/figure"
+)
+
+// drawFlags say how regret is drawn. A flag that is not given is empty, so that
+// one that has no effect on a result can be named.
+type drawFlags struct {
+	Format     []string `help:"Files to write, of svg, png, pdf and tex (a table in LaTeX), separated by commas (default: svg,png)." placeholder:"A,B"`
+	Band       string   `help:"Around the mean: se, ± 2 standard errors (the default); sd, ± one standard deviation; ci, the 95 % confidence interval; quantiles, from 10 % to 90 % of the seeds; none." placeholder:"se|sd|ci|quantiles|none"`
+	Scale      string   `help:"Scale of regret: linear (the default) or log." placeholder:"linear|log"`
+	Policies   []string `help:"Draw only these, by label, separated by commas." placeholder:"A,B"`
+	Difference string   `help:"Draw also the paired differences to this policy, seed by seed." placeholder:"POLICY"`
+	Width      string   `help:"Width of the picture in in, cm, mm or pt, as 3.3in (default: what its panels ask for). Letters keep their size." placeholder:"LENGTH"`
+	Names      string   `help:"Names of policies: label (the default), as in the files; paper, ONL-MNL and not onl-mnl." placeholder:"label|paper"`
+	Title      string   `help:"Title of the picture, which must be one." placeholder:"TEXT"`
+}
+
+// drawing is what the flags ask for. The zero value is what results come with.
+type drawing struct {
+	formats    []figure.Format // of pictures; nil is SVG and PNG
+	table      bool            // a table in LaTeX, too,
+	noPicture  bool            // or nothing else
+	look       figure.Look
+	policies   []string // nil is all
+	against    string   // whose paired differences are drawn; empty for none
+	title      string
+	regretOnly []string // the flags that were given and are for regret only
+}
+
+// drawing returns what the flags ask for, or an error that names a flag.
+func (f drawFlags) drawing() (drawing, error) {
+	d := drawing{policies: f.Policies, against: f.Difference, title: f.Title}
+	if err := d.setFormats(f.Format); err != nil {
+		return d, err
+	}
+	if f.Band != "" {
+		band, ok := figure.ParseBand(f.Band)
+		if !ok {
+			return d, usageError{fmt.Errorf("--band %s: must be one of %s", f.Band, strings.Join(figure.Bands(), ", "))}
+		}
+		d.look.Band = band
+	}
+	switch f.Scale {
+	case "", "linear":
+	case "log":
+		d.look.Log = true
+	default:
+		return d, usageError{fmt.Errorf("--scale %s: must be linear or log", f.Scale)}
+	}
+	switch f.Names {
+	case "", "label":
+	case "paper":
+		d.look.Paper = true
+	default:
+		return d, usageError{fmt.Errorf("--names %s: must be label or paper", f.Names)}
+	}
+	if f.Width != "" {
+		width, err := parseWidth(f.Width)
+		if err != nil {
+			return d, err
+		}
+		d.look.Width = width
+	}
+	for _, flag := range []struct {
+		name    string
+		given   bool
+		picture bool // a table has nothing of it
+	}{
+		{"--format tex", d.table, false},
+		{"--band", f.Band != "", true},
+		{"--scale", f.Scale != "", true},
+		{"--policies", f.Policies != nil, false},
+		{"--difference", f.Difference != "", false},
+		{"--width", f.Width != "", true},
+		{"--names", f.Names != "", false},
+		{"--title", f.Title != "", false},
+	} {
+		if flag.given && flag.picture && d.noPicture {
+			return d, usageError{fmt.Errorf("%s: a table has none, and --format %s asks for no picture", flag.name, strings.Join(f.Format, ","))}
+		}
+		if flag.given {
+			d.regretOnly = append(d.regretOnly, flag.name)
+		}
+	}
+	return d, nil
+}
+
+func (d *drawing) setFormats(names []string) error {
+	for _, name := range names {
+		all := figure.Formats()
+		i := slices.IndexFunc(all, func(f figure.Format) bool { return f.Name == name })
+		switch {
+		case name == "tex":
+			d.table = true
+		case i < 0:
+			return usageError{fmt.Errorf("--format %s: must be of svg, png, pdf and tex", name)}
+		default:
+			d.formats = append(d.formats, all[i])
+		}
+	}
+	d.noPicture = d.table && d.formats == nil
+	return nil
+}
+
+// units of a width, in points.
+var units = map[string]vg.Length{"in": vg.Inch, "cm": vg.Centimeter, "mm": vg.Millimeter, "pt": 1}
+
+var length = regexp.MustCompile(`^([-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?) *([a-z]*)$`)
+
+// parseWidth reads the width of a picture, as 3.3in.
+func parseWidth(text string) (vg.Length, error) {
+	wrong := func(what string) error {
+		return usageError{fmt.Errorf("--width %s: %s, from %gin to %gin", text, what, figure.LeastWidth/vg.Inch, figure.MostWidth/vg.Inch)}
+	}
+	m := length.FindStringSubmatch(text)
+	if m == nil {
+		return 0, wrong("must be a number with its unit in, cm, mm or pt")
+	}
+	value, err := strconv.ParseFloat(m[1], 64)
+	unit, ok := units[m[2]]
+	if err != nil || !ok {
+		return 0, wrong("must be a number with its unit in, cm, mm or pt")
+	}
+	width := vg.Length(value) * unit
+	if !(width >= figure.LeastWidth && width <= figure.MostWidth) {
+		return 0, wrong("must be a width that a picture can have")
+	}
+	return width, nil
+}

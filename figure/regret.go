@@ -1,0 +1,234 @@
+package figure
+
+import (
+	"cmp"
+	"fmt"
+	"image/color"
+	"math"
+	"slices"
+
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+const (
+	maxPoints = 200 // of a curve
+
+	edgeWidth = 0.5
+	bandAlpha = 20 // of 255, so that a band shows those under it
+	edgeAlpha = 80
+
+	roundTick  = 34 // room of a number under the round axis
+	logMargin  = 0.04
+	settledOff = 50 // a logarithmic axis begins with the regrets of round T/50
+)
+
+// trace is a curve at the rounds that are drawn: a few, evenly spaced, that end
+// with T.
+type trace struct {
+	policy string
+	rounds []int
+	at     []interval
+}
+
+func newTrace(c Curve, b Band) trace {
+	rounds := c.rounds()
+	n := min(rounds, maxPoints)
+	tr := trace{c.Policy, make([]int, n), make([]interval, n)}
+	for i := range n {
+		tr.rounds[i] = (i + 1) * rounds / n
+		tr.at[i] = b.of(c.after(tr.rounds[i]))
+	}
+	return tr
+}
+
+// last is the interval after round T.
+func (tr trace) last() interval { return tr.at[len(tr.at)-1] }
+
+// regretPlot is a panel with a look, ready to be drawn.
+type regretPlot struct {
+	Panel
+	look   Look
+	traces []trace
+}
+
+func newRegretPlot(p Panel, l Look) regretPlot {
+	plot := regretPlot{Panel: p, look: l}
+	for _, c := range p.Curves {
+		plot.traces = append(plot.traces, newTrace(c, l.Band))
+	}
+	return plot
+}
+
+func (p regretPlot) rounds() int { return p.Curves[0].rounds() }
+
+// highest is the largest size of a regret or of a difference in a band, or 1
+// where there is none beyond rounding.
+func (p regretPlot) highest() float64 {
+	span := p.extent()
+	if highest := max(span.high, -span.low); highest >= rounding {
+		return highest
+	}
+	return 1
+}
+
+// extent is what the bands and 0 reach over. Cumulative regret is not negative:
+// a band of regrets that reaches below 0 is cut there.
+func (p regretPlot) extent() (s span) {
+	for _, tr := range p.traces {
+		for _, i := range tr.at {
+			s.low, s.high = min(s.low, i.low, i.mean), max(s.high, i.high, i.mean)
+		}
+	}
+	if p.Against == "" {
+		s.low = 0
+	}
+	return s
+}
+
+// span is what the axis of regret shows, in the logarithm where it is
+// logarithmic.
+func (p regretPlot) span() span {
+	if p.look.Log {
+		return p.logSpan()
+	}
+	if p.Against == "" {
+		return span{0, 1.04 * p.highest()}
+	}
+	s := p.extent()
+	if s.high-s.low < rounding {
+		return span{-1, 1}
+	}
+	margin := 0.04 * (s.high - s.low)
+	return span{s.low - margin, s.high + margin}
+}
+
+// logSpan reaches down to the least mean after the first rounds, in which every
+// regret is small; the curves enter the plot from below.
+func (p regretPlot) logSpan() span {
+	low, high := math.Inf(1), 0.0
+	for _, tr := range p.traces {
+		for i, at := range tr.at {
+			if at.mean >= rounding && tr.rounds[i]*settledOff >= p.rounds() {
+				low = min(low, at.mean)
+			}
+			high = max(high, at.high, at.mean)
+		}
+	}
+	s := span{math.Log10(low), math.Log10(high)}
+	margin := max(logMargin*(s.high-s.low), 0.1)
+	return span{s.low - margin, s.high + margin}
+}
+
+// Zero returns the policy whose regret is 0 in every round, if there is one: it
+// has no place on a logarithmic scale.
+func (p Panel) Zero() (policy string, ok bool) {
+	i := slices.IndexFunc(p.Curves, func(c Curve) bool {
+		return !slices.ContainsFunc(c.Regret, func(run []float64) bool { return slices.Max(run) >= rounding })
+	})
+	if i < 0 {
+		return "", false
+	}
+	return p.Curves[i].Policy, true
+}
+
+// frame is the axes in the rectangle of the canvas, with their grid and numbers.
+func (p regretPlot) frame(c draw.Canvas) axes {
+	a := axes{c, span{0, float64(p.rounds())}, p.span()}
+	xs := sparseTicks(a.x, 1, min(6, max(float64((a.Max.X-a.Min.X)/roundTick), 1)))
+	if p.look.Log {
+		a.frame(xs, nil)
+		a.grid(nil, places(a.y, true), false, true)
+		return a
+	}
+	a.frame(xs, ticks(a.y, 0))
+	if p.Against != "" {
+		y := a.at(0, 0).Y
+		a.StrokeLine2(axisLine, a.Min.X, y, a.Max.X, y)
+	}
+	return a
+}
+
+// regretName is what the axis of regret shows, after an adjective of regret.
+func (p regretPlot) regretName(kind string) string {
+	if p.Against == "" {
+		return kind + " regret"
+	}
+	return "regret minus " + p.look.name(p.Against)
+}
+
+// value is where a regret stands on its axis.
+func (p regretPlot) value(a axes, regret float64) float64 {
+	switch {
+	case p.look.Log && regret <= 0:
+		return a.y.low - 1 // far below, where it is clipped
+	case p.look.Log:
+		return max(math.Log10(regret), a.y.low-1)
+	case p.Against == "":
+		return max(regret, 0)
+	default:
+		return regret
+	}
+}
+
+// curves draws the bands and over them the lines, the first curve on top.
+func (p regretPlot) curves(a axes, styles map[string]style) {
+	line := func(tr trace, of func(interval) float64) []vg.Point {
+		points := []vg.Point{a.at(0, p.value(a, 0))}
+		for i, at := range tr.at {
+			points = append(points, a.at(float64(tr.rounds[i]), p.value(a, of(at))))
+		}
+		return points
+	}
+	for _, tr := range slices.Backward(p.traces) {
+		if last := tr.last(); last.low == last.high {
+			continue
+		}
+		c := styles[tr.policy].color
+		upper := line(tr, func(i interval) float64 { return i.high })
+		lower := line(tr, func(i interval) float64 { return i.low })
+		edge := draw.LineStyle{Color: transparent(c, edgeAlpha), Width: edgeWidth}
+		a.StrokeLines(edge, a.ClipLinesXY(upper, lower)...)
+		slices.Reverse(lower)
+		a.FillPolygon(transparent(c, bandAlpha), a.ClipPolygonXY(append(upper, lower...)))
+	}
+	for _, tr := range slices.Backward(p.traces) {
+		a.StrokeLines(styles[tr.policy].line(), a.ClipLinesXY(line(tr, func(i interval) float64 { return i.mean }))...)
+	}
+}
+
+func transparent(c color.NRGBA, alpha uint8) color.NRGBA {
+	c.A = alpha
+	return c
+}
+
+// format is that of a number with decimals: differences have their sign.
+func (p Panel) format() string {
+	if p.Against == "" {
+		return "%.*f"
+	}
+	return "%+.*f"
+}
+
+func (p Panel) title() string { return cmp.Or(p.Title, p.Name) }
+
+// subtitle says what is drawn in the panels.
+func (l Look) subtitle(panels ...Panel) string {
+	least, most := panels[0].Curves[0].seeds(), 0
+	for _, p := range panels {
+		least, most = min(least, p.Curves[0].seeds()), max(most, p.Curves[0].seeds())
+	}
+	var words string
+	switch {
+	case most == 1:
+		words = "1 seed"
+	case least == most:
+		words = l.Band.words(fmt.Sprintf("%d seeds", most))
+	default:
+		words = l.Band.words(fmt.Sprintf("%d to %d seeds", least, most))
+	}
+	if panels[0].Against != "" {
+		words = "paired differences: " + words
+	}
+	return words
+}
