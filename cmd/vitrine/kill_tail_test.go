@@ -80,7 +80,7 @@ func spoilLast(t *testing.T, data string, spoil func([]byte) []byte) {
 	}
 }
 
-var lostTail = regexp.MustCompile(`the log cannot be read from entry (\d+) on: its files end there, and entries up to (\d+) were acknowledged`)
+var lostTail = regexp.MustCompile(`the log cannot be read from entry (\d+) on: .* entries up to (\d+) were acknowledged`)
 
 // named returns the first and the last of the entries that a message says are lost.
 func named(t *testing.T, text string) (first, last uint64) {

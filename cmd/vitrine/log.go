@@ -6,13 +6,12 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
+	"log/slog"
 	"os"
 	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
-
-	"github.com/nats-io/nats.go/jetstream"
 
 	"vitrine/decision"
 	"vitrine/eventlog"
@@ -50,6 +49,7 @@ func (a logArg) open(ctx context.Context, t terminal) (_ *logReader, err error) 
 			err = errors.Join(r.explain(err), r.close())
 		}
 	}()
+	o.Logger = slog.New(warner{r, t})
 	if o.ReadOnly = true; o.URL != "" {
 		err = r.readSnapshots(a.Data)
 	} else {
@@ -66,12 +66,10 @@ func (a logArg) open(ctx context.Context, t terminal) (_ *logReader, err error) 
 		if err := os.Remove(filepath.Join(o.Dir, "mark")); err != nil {
 			return nil, why
 		}
+		o.Logger = nil // the loss is told
 		if r.Store, err = natslog.Open(ctx, o); err == nil {
 			r.lost = why
 		}
-	}
-	if errors.Is(err, jetstream.ErrStreamNotFound) && o.Dir != "" {
-		return nil, hinted{err, "the stream's description, meta.inf or meta.sum below jetstream/, is damaged or missing: restore these files from a backup"}
 	}
 	if err != nil {
 		return nil, err
@@ -99,6 +97,23 @@ func (r *logReader) source(a logArg) (natslog.Options, error) {
 		return natslog.Options{}, nil
 	}
 	return s.Log.options()
+}
+
+// warner is a slog.Handler that puts what the log warns of on the terminal.
+type warner struct {
+	log *logReader
+	terminal
+}
+
+func (w warner) Enabled(_ context.Context, level slog.Level) bool { return level >= slog.LevelWarn }
+func (w warner) WithAttrs([]slog.Attr) slog.Handler               { return w }
+func (w warner) WithGroup(string) slog.Handler                    { return w }
+
+func (w warner) Handle(_ context.Context, r slog.Record) error {
+	text := r.Message
+	r.Attrs(func(a slog.Attr) bool { text += fmt.Sprintf(": %s %v", a.Key, a.Value); return true })
+	w.warn(w.log.explain(errors.New(text)).Error())
+	return nil
 }
 
 // copy copies the log to a directory of its own.

@@ -41,8 +41,9 @@ type retention struct {
 func (r *retention) limits() bool { return r.age > 0 || r.size > 0 }
 
 // begin forgets the bases of entries that the log has not: they are not of what it will have there. And it
-// removes what a killed process left of one.
-func (r *retention) begin(ctx context.Context) error {
+// removes what a killed process left of one. A base that is damaged is put aside, and warned of: entries would be removed
+// on the strength of it.
+func (r *retention) begin(ctx context.Context, logger *slog.Logger) error {
 	x, err := r.log.Extent(ctx)
 	if err != nil {
 		return err
@@ -51,7 +52,32 @@ func (r *retention) begin(ctx context.Context) error {
 	for _, path := range left {
 		err = errors.Join(err, os.Remove(path))
 	}
+	bases, failed := basesIn(r.data)
+	err = errors.Join(err, failed)
+	for _, upTo := range bases {
+		path := basePath(r.data, upTo)
+		if cause := r.checkBase(path, upTo); cause != nil {
+			logger.Warn("a base is of no use, and is put aside", "base", path, "as", path+asideSuffix, "cause", cause.Error())
+			err = errors.Join(err, os.Rename(path, path+asideSuffix))
+		}
+	}
 	return errors.Join(err, r.tidy(x))
+}
+
+// asideSuffix is added to the name of a base that is of no use.
+const asideSuffix = ".aside"
+
+// checkBase reports a base that is not what its name says.
+func (r *retention) checkBase(path string, upTo uint64) error {
+	s, err := readSnapshot(path)
+	if err != nil {
+		return err
+	}
+	have, err := decision.SnapshotSequence(s.data)
+	if err == nil && have != upTo {
+		err = fmt.Errorf("it is of entry %d", have)
+	}
+	return err
 }
 
 // removal is what was removed.

@@ -5,9 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -259,29 +261,38 @@ func TestRetentionFails(t *testing.T) {
 	}
 }
 
-// A base of entries that are lost is none of the log that goes on without them.
-func TestBasesOfWhatIsLost(t *testing.T) {
+// A base of entries that are lost is none of the log that goes on without them, and one that cannot be
+// read, or is of another entry, is put aside with a warning.
+func TestBasesOfNoUse(t *testing.T) {
 	s := newShrinking(t, new(memlog.Store))
 	s.trade(3)
-	for _, upTo := range []uint64{2, 1000} {
+	sound, upTo := s.snapshot()
+	s.trade(3)
+	for upTo, data := range map[uint64][]byte{upTo: sound, upTo + 1: sound, 2: []byte("damaged")} {
 		path := basePath(s.data, upTo)
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(path, nil, 0o600); err != nil {
+		if err := os.WriteFile(path, data, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if err := os.WriteFile(filepath.Join(s.data, basesName, ".5.snapshot.123"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.begin(t.Context()); err != nil {
+	var log bytes.Buffer
+	if err := s.begin(t.Context(), slog.New(slog.NewTextHandler(&log, nil))); err != nil {
 		t.Fatal(err)
 	}
-	if bases, err := basesIn(s.data); err != nil || !slices.Equal(bases, []uint64{2}) {
+	if bases, err := basesIn(s.data); err != nil || !slices.Equal(bases, []uint64{upTo}) {
 		t.Errorf("bases %v, %v", bases, err)
 	}
-	if files, err := os.ReadDir(filepath.Join(s.data, basesName)); err != nil || len(files) != 1 {
+	for _, aside := range []uint64{2, upTo + 1} {
+		if path := basePath(s.data, aside) + asideSuffix; !isFile(path) || !strings.Contains(log.String(), path) {
+			t.Errorf("%s is not put aside with a warning: %s", path, &log)
+		}
+	}
+	if files, err := os.ReadDir(filepath.Join(s.data, basesName)); err != nil || len(files) != 3 {
 		t.Errorf("%d files, %v", len(files), err)
 	}
 }

@@ -166,7 +166,7 @@ func (s *service) live(ctx context.Context, keys *server.Keys, known uint64, log
 	options.Clock = clock.now
 	beside.Go(func() { clock.watch(ctx, time.Second, logger) })
 	limits := &retention{age: s.Retention.Age.Duration, size: uint64(s.Retention.Size), log: store, data: s.Data}
-	if err := limits.begin(ctx); err != nil {
+	if err := limits.begin(ctx, logger); err != nil {
 		return 0, false, err
 	}
 	options.Engine, options.Log = engine, store

@@ -32,6 +32,9 @@ func (s *Store) embed() (err error) {
 	if err := dropIndexes(dir); err != nil {
 		return err
 	}
+	if err := s.verifyBlocks(); err != nil {
+		return err
+	}
 	s.server, err = server.NewServer(&server.Options{
 		ServerName:         "vitrine",
 		DontListen:         true,

@@ -110,13 +110,17 @@ func (m *mark) check(first uint64, end tail) error {
 	}
 	switch {
 	case end.next < m.next:
-		return &eventlog.DamageError{Sequence: end.next, Err: fmt.Errorf(
-			"its files end there, and entries up to %d were acknowledged: restore a backup, or remove %s to go on without them", m.next-1, m.file.Name())}
+		return &eventlog.DamageError{Sequence: end.next, Err: fmt.Errorf("its files end there, and %s", m.advice())}
 	case first > m.first:
 		return &eventlog.DamageError{Sequence: m.first, Err: fmt.Errorf(
 			"its files begin with entry %d, and those from %d on were not removed: restore a backup, or remove %s to go on without them", first, m.first, m.file.Name())}
 	}
 	return nil
+}
+
+// advice says what to do about acknowledged entries that are missing.
+func (m *mark) advice() string {
+	return fmt.Sprintf("entries up to %d were acknowledged: restore a backup, or remove %s to go on without them", m.next-1, m.file.Name())
 }
 
 func (m *mark) close() error {

@@ -166,6 +166,12 @@ func (s *Store) connect(ctx context.Context) (err error) {
 	if err != nil {
 		return fmt.Errorf("natslog: %s: %w", s.where(), err)
 	}
+	if state.Msgs > 0 && state.Msgs != state.LastSeq-state.FirstSeq+1 {
+		if damage := s.locate(ctx, state); damage != nil {
+			return damage
+		}
+		return fmt.Errorf("natslog: %s has %d messages from %d to %d", s.where(), state.Msgs, state.FirstSeq, state.LastSeq)
+	}
 	if err := s.findEnd(ctx, state); err != nil {
 		return err
 	}

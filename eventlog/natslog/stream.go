@@ -10,14 +10,20 @@ import (
 	"vitrine/eventlog"
 )
 
-// findStream opens the stream or creates it. A writer refuses one that would not
-// keep what it acknowledges.
+// findStream opens the stream, or creates it. A directory's, whose description is damaged or missing, is
+// created over its messages, by a reader too. A writer refuses a stream that would not keep what it
+// acknowledges.
 func (s *Store) findStream(ctx context.Context) (err error) {
 	s.stream, err = ask(ctx, s, func(ctx context.Context) (jetstream.Stream, error) { return s.js.Stream(ctx, s.options.Stream) })
-	if s.options.ReadOnly {
+	missing := errors.Is(err, jetstream.ErrStreamNotFound)
+	isUndescribed := missing && s.mark != nil && hasBlocks(s.options.Dir, s.options.Stream)
+	if isUndescribed {
+		s.options.Logger.Warn("the server's description of the log, meta.inf or meta.sum, is damaged or missing: it is written again")
+	}
+	if s.options.ReadOnly && !isUndescribed {
 		return err
 	}
-	if errors.Is(err, jetstream.ErrStreamNotFound) {
+	if missing {
 		s.stream, err = ask(ctx, s, func(ctx context.Context) (jetstream.Stream, error) {
 			return s.js.CreateStream(ctx, jetstream.StreamConfig{
 				Name:       s.options.Stream,

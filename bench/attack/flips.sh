@@ -1,0 +1,10 @@
+#!/usr/bin/env bash
+# Flips bits in the data directory of a service that has ended: in its log of several files before and after the
+# snapshot, in the mark, the server's description of the log, the snapshot and a base. The next start must be
+# refused with the file or the entry named, or mend it with a warning, and lose nothing: TestFlips of
+# cmd/vitrine, at length.
+#
+#   bench/attack/flips.sh [FLIPS [SEED]]       default 200, and a seed from the clock
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+exec go test ./cmd/vitrine -count=1 -v -timeout 4h -run '^TestFlips$' -flips "${1:-200}" -flip-rounds 1500 -kill-seed "${2:-$(date +%s)}"

@@ -1,0 +1,221 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"vitrine/config"
+	"vitrine/decision"
+	"vitrine/eventlog/natslog"
+	"vitrine/internal/replace"
+)
+
+var (
+	flips      = flag.Int("flips", 12, "how many bits TestFlips flips, one at a time")
+	flipRounds = flag.Int("flip-rounds", 40, "decisions in the log that it flips them in, of 14 KB each")
+)
+
+// stocked makes the data directory of a service that ended: a log, a snapshot of its end, and with cut a log
+// without its beginning and a base.
+func stocked(t *testing.T, rounds int, cut bool) (data string) {
+	t.Helper()
+	data = filepath.Join(t.TempDir(), "data")
+	err := withLog(data, func(ctx context.Context, store *natslog.Store) error {
+		e, err := decision.Open(ctx, decision.Options{Store: store, Build: config.NewLearner})
+		if err != nil {
+			return err
+		}
+		defer e.Close()
+		features := make([]string, 40)
+		for j := range features {
+			features[j] = fmt.Sprintf(`{"name":"f%d","kind":"number"}`, j)
+		}
+		now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).UnixNano()
+		put := fmt.Sprintf(`{"max_size":3,"record":"all","policy":{"name":"uniform"},"memory":7000000,"features":[%s]}`, strings.Join(features, ","))
+		if _, err := e.Put(ctx, "home", []byte(put), now); err != nil {
+			return err
+		}
+		snapshot := func() error {
+			bytes, upTo, err := e.Snapshot(ctx)
+			if err = errors.Join(err, replace.File(filepath.Join(data, snapshotName), bytes)); err != nil || !cut {
+				return err
+			}
+			_, err = (&retention{size: uint64(rounds) * 7000, log: store, data: data}).apply(ctx, upTo, time.Time{})
+			return err
+		}
+		rng := rand.New(rand.NewPCG(13, 3))
+		for i := range rounds {
+			now += int64(time.Second)
+			r := &decision.Request{Decision: fmt.Sprint("d", i)}
+			for k := range 40 {
+				row := make([]decision.Value, len(features))
+				for j := range row {
+					row[j] = decision.Number(rng.NormFloat64())
+				}
+				r.Items = append(r.Items, decision.Item{ID: fmt.Sprint("i", k), Features: row})
+			}
+			a, err := e.Decide(ctx, "home", r, now)
+			if err == nil {
+				err = e.Outcome(ctx, a.Decision, a.Shown[0], now)
+			}
+			if err == nil && i == rounds*3/4 {
+				err = snapshot()
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return snapshot()
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// entriesOf returns what a log has, from its first entry on.
+func entriesOf(t *testing.T, data string) (first uint64, entries [][]byte) {
+	t.Helper()
+	err := withLog(data, func(ctx context.Context, store *natslog.Store) error {
+		x, err := store.Extent(ctx)
+		if err != nil {
+			return err
+		}
+		first = x.First
+		for entry, err := range store.Entries(ctx, first) {
+			if err != nil {
+				return err
+			}
+			entries = append(entries, bytes.Clone(entry))
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return first, entries
+}
+
+// What a refusal must name: a file of the data directory, or an entry.
+var namesIt = regexp.MustCompile(`\.blk is damaged at byte|/mark: the mark of|from entry \d+ on`)
+
+// A bit flips somewhere in the data directory of a service that has ended: in the log before its snapshot or after it,
+// in the mark, the server's description of the log, a snapshot, a base. The next start is refused, with the file
+// or the entry named, or it mends the directory with a warning. Nothing is lost in silence, and what is refused is not changed.
+func TestFlips(t *testing.T) {
+	if testing.Short() {
+		t.Skip("no bits are flipped in short tests")
+	}
+	t.Parallel()
+	sources := map[bool]string{}
+	refused, mended, tried := map[string]int{}, map[string]int{}, map[string]int{}
+	rng := rand.New(rand.NewPCG(*killSeed, 13))
+	for i := range *flips {
+		cut := i%3 == 0
+		if sources[cut] == "" {
+			sources[cut] = stocked(t, *flipRounds, cut)
+		}
+		file, data := serviceFile(t, "")
+		if err := os.CopyFS(data, os.DirFS(sources[cut])); err != nil {
+			t.Fatal(err)
+		}
+		before := filepath.Join(t.TempDir(), "before")
+		if err := os.CopyFS(before, os.DirFS(data)); err != nil {
+			t.Fatal(err)
+		}
+		path, at := flip(t, rng, data, i)
+		name := strings.Trim(filepath.Base(path), "0123456789")
+		tried[name]++
+		said := fmt.Sprintf("flip %d, bit %d of %s (cut %v)", i, at, path, cut)
+		spoilt, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		p := serve(t, file)
+		select {
+		case <-p.ready:
+			p.stop(t)
+			if !strings.Contains(p.said(), `"level":"WARN"`) {
+				t.Errorf("%s: the service starts in silence:\n%s", said, p.said())
+			}
+			mended[name]++
+			wantFirst, want := entriesOf(t, before)
+			first, have := entriesOf(t, data)
+			if first != wantFirst || len(have) < len(want) {
+				t.Errorf("%s: entries %d to %d, and there were %d to %d:\n%s", said, first, first+uint64(len(have))-1, wantFirst, wantFirst+uint64(len(want))-1, p.said())
+				continue
+			}
+			for i := range want {
+				if !bytes.Equal(have[i], want[i]) {
+					t.Fatalf("%s: entry %d is another one", said, first+uint64(i))
+				}
+			}
+			if output, code := command(t, "check", data); code != 0 {
+				t.Errorf("%s: check after it: exit status %d\n%s", said, code, output)
+			}
+			if output, code := command(t, "replay", data); code != 0 {
+				t.Errorf("%s: replay after it: exit status %d\n%s", said, code, output)
+			}
+		case <-p.ended:
+			if code := p.ProcessState.ExitCode(); code != 1 || !namesIt.MatchString(p.said()) {
+				t.Errorf("%s: exit status %d, and nothing is named:\n%s", said, code, p.said())
+			}
+			refused[name]++
+			if now, err := os.ReadFile(path); err != nil || !bytes.Equal(now, spoilt) {
+				t.Errorf("%s: the file was changed, %v", said, err)
+			}
+			if output, code := command(t, "check", data); code != 1 || !namesIt.MatchString(output) {
+				t.Errorf("%s: check: exit status %d\n%s", said, code, output)
+			}
+		}
+		if err := errors.Join(os.RemoveAll(filepath.Dir(file)), os.RemoveAll(before)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, n := range tried {
+		t.Logf("%-12s %3d flips: %d refused, %d mended with a warning", name, n, refused[name], mended[name])
+	}
+}
+
+// flip flips a bit of a data directory: every other time one of the log's messages, else one of any file. The
+// server's summaries are not files of the log: nothing reads them.
+func flip(t *testing.T, rng *rand.Rand, data string, i int) (path string, bit int) {
+	t.Helper()
+	var files []string
+	err := filepath.WalkDir(data, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() || d.Name() == "index.db" {
+			return err
+		}
+		info, err := d.Info()
+		if err == nil && info.Size() > 0 && (i%2 == 1 || strings.HasSuffix(path, ".blk")) {
+			files = append(files, path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path = files[rng.IntN(len(files))]
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bit = rng.IntN(8 * len(content))
+	content[bit/8] ^= 1 << (bit % 8)
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path, bit
+}
