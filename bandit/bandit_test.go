@@ -61,6 +61,11 @@ func learners() map[string]func(p Problem) vitrine.Learner {
 		"ofu-mnl-plus": func(p Problem) vitrine.Learner {
 			return must(NewOFU(p, DefaultOFUOptions()))
 		},
+		"ofu-mnl-plus published": func(p Problem) vitrine.Learner {
+			o := DefaultOFUOptions()
+			o.Constants = "published"
+			return must(NewOFU(p, o))
+		},
 		"ucb-mnl quadratic": func(p Problem) vitrine.Learner {
 			return must(NewUCBOn(p, utility.NewQuadratic(p.Features), DefaultUCBOptions()))
 		},
@@ -110,7 +115,7 @@ func learners() map[string]func(p Problem) vitrine.Learner {
 		},
 		"feel-good-ts linear": func(p Problem) vitrine.Learner {
 			o := DefaultFeelGoodOptions()
-			o.Moves, o.FeelGood = 3, 0
+			o.Loss, o.Moves, o.FeelGood = "log", 3, 0
 			return must(NewFeelGood(p, utility.NewLinear(p.Features, true), o, newRand()))
 		},
 		"bma-mnl": func(p Problem) vitrine.Learner {
@@ -225,6 +230,7 @@ func TestOptionsAreChecked(t *testing.T) {
 		"limit = 0":                     barrier(func(o *LogBarrierOptions) { o.Limit = 0 }),
 		"ridge = 0":                     good(func(o *FeelGoodOptions) { o.Ridge = 0 }),
 		"at least 1e-06":                good(func(o *FeelGoodOptions) { o.Ridge = 1e-8 }),
+		`loss = "hinge": must be`:       good(func(o *FeelGoodOptions) { o.Loss = "hinge" }),
 		"eta = 0":                       good(func(o *FeelGoodOptions) { o.Eta = 0 }),
 		"feel_good = -1":                good(func(o *FeelGoodOptions) { o.FeelGood = -1 }),
 		"moves = 0":                     good(func(o *FeelGoodOptions) { o.Moves = 0 }),

@@ -103,6 +103,28 @@ func TestEpsGreedyTheoryScheduleOnline(t *testing.T) {
 // opaque hides everything of a family but its two methods.
 type opaque struct{ vitrine.Constraint }
 
+// bundle is the family of at most two of the items 3, …, 7, or of 0, 1 and 2 together.
+type bundle struct{}
+
+func (bundle) Contains(s vitrine.Assortment) bool {
+	return slices.Equal(s, []int{0, 1, 2}) || len(s) <= 2 && (len(s) == 0 || s[0] >= 3)
+}
+
+func (bundle) MaxGain(dst vitrine.Assortment, gain []float64) vitrine.Assortment {
+	dst = append(dst[:0], 0, 1, 2)
+	others := slices.Clone(gain)
+	clear(others[:3])
+	rest := assortment.AtMost(2).MaxGain(nil, others)
+	total := 0.0
+	for _, i := range rest {
+		total += gain[i]
+	}
+	if total >= gain[0]+gain[1]+gain[2] {
+		return append(dst[:0], rest...)
+	}
+	return dst
+}
+
 // epsGreedyFamilies are families of 8 items in which single items are feasible, or some of them,
 // or none.
 func epsGreedyFamilies(t *testing.T) map[string]vitrine.Constraint {
@@ -135,6 +157,7 @@ func epsGreedyFamilies(t *testing.T) map[string]vitrine.Constraint {
 		"a demanded one": rules(assortment.Rules{Max: 3, Groups: []assortment.Group{{Name: "g", Items: []int{1, 2, 3}, Min: 1, Max: 2}}}),
 		"space":          space,
 		"slots":          slots,
+		"bundle":         bundle{},
 	}
 }
 

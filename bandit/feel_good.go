@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"vitrine"
@@ -17,19 +18,21 @@ import (
 
 // FeelGoodOptions are the options of Feel-Good Thompson sampling.
 type FeelGoodOptions struct {
+	// "squared" is Equation 29 of Zhang and Luo (2024), with η = 1 and their η as λ.
+	Loss string `toml:"loss" range:"squared|log" doc:"squared error of the choice probabilities over 8K, or the log loss"`
 	// A smaller ρ would draw parameters beyond some 10³: rounds at which they
 	// give a utility beyond [vitrine.LargestFeature] cannot be learned from, and the
 	// chain moves only when a round is.
 	Ridge    float64 `toml:"ridge" range:"[1e-6, inf)" doc:"ρ, the precision of the prior w ~ N(0, I/ρ)"`
-	Eta      float64 `toml:"eta" range:"(0, inf)" doc:"η, the weight of the log loss: 1 is the likelihood"`
+	Eta      float64 `toml:"eta" range:"(0, inf)" doc:"η, the weight of the loss: of the log loss 1 is the likelihood"`
 	FeelGood float64 `toml:"feel_good" range:"[0, inf)" doc:"λ, the weight of the largest expected revenue; 0 is Thompson sampling"`
 	Moves    int     `toml:"moves" range:"[1, inf)" doc:"the moves of the chain each round"`
 }
 
-// DefaultFeelGoodOptions returns a standard normal prior, the likelihood and a
-// chain of 10 moves a round.
+// DefaultFeelGoodOptions returns the loss of Equation 29, a standard normal prior and a chain
+// of 10 moves a round.
 func DefaultFeelGoodOptions() FeelGoodOptions {
-	return FeelGoodOptions{Ridge: 1, Eta: 1, FeelGood: 0.1, Moves: 10}
+	return FeelGoodOptions{Loss: "squared", Ridge: 1, Eta: 1, FeelGood: 0.1, Moves: 10}
 }
 
 // FeelGood is Feel-Good Thompson sampling (Zhang 2022; for assortments Zhang and
@@ -38,13 +41,19 @@ func DefaultFeelGoodOptions() FeelGoodOptions {
 //	w_t ~ π_t(w) ∝ exp(−(ρ/2)‖w‖² − Σ_{s<t} (η ℓ_s(w) − λ max_S R_s(S; w)))
 //	S_t = argmax_S R_t(S; w_t)
 //
-// where ℓ_s is the log loss of round s. The term of λ favours parameters that
-// promise much.
+// where ℓ_s is the loss of round s, over the items that were offered. The term of λ favours
+// parameters that promise much. Zhang and Luo's Equation 29 has the squared error of the choice
+// probabilities, and their bound on the regret holds for it; the log loss makes another algorithm,
+//
+//	ℓ_s(w) = 1/(8K) Σ_{i∈S_s} (p(i | S_s, w) − 1{i = i_s})²    or    −log p(i_s | S_s, w)
+//
+// Their prior is uniform on a class, with η = 1 here.
 //
 // The draws come from a chain of [mle.Langevin] that is run for a number of moves
 // after each round, from where it was, with V⁻¹ as the guess of the covariance,
 //
-//	V = ρI + η Σ_s Σ_{i∈S_s} p(i | S_s, w_s) ∇f_{w_s}(x_si) ∇f_{w_s}(x_si)ᵀ
+//	V = ρI + η Σ_s Σ_{i∈S_s} p(i | S_s, w_s) ∇f_{w_s}(x_si) ∇f_{w_s}(x_si)ᵀ        log loss
+//	V = ρI + η/(4K) Σ_s Σ_{i∈S_s} ∇p(i | S_s, w_s) ∇p(i | S_s, w_s)ᵀ              squared
 //
 // and a step size that is adapted towards [mle.TargetAcceptance]. A move costs a
 // pass over the items of all rounds, which is why the method is not tractable;
@@ -65,6 +74,7 @@ type FeelGood struct {
 
 	tangent tangent // scratch
 	probs   []float64
+	mean    []float64
 	policy  vitrine.Policy
 	pool    *indexPool
 }
@@ -95,6 +105,9 @@ func (l *FeelGood) start() {
 		model: l.model, family: l.p.Constraint, d: l.p.Features,
 		ridge: l.o.Ridge, eta: l.o.Eta, feel: l.o.FeelGood,
 	}
+	if l.o.Loss == "squared" {
+		l.past.squared = 1 / (8 * float64(l.p.Size))
+	}
 	l.v = gram.New(l.model.NumParams(), l.o.Ridge)
 }
 
@@ -113,15 +126,35 @@ func (l *FeelGood) Observe(r vitrine.Round) error {
 	if g != nil {
 		l.probs = grow(l.probs, len(l.tangent.u)+1)
 		vitrine.Probabilities(l.probs, l.tangent.u)
-		for k, p := range l.probs[1:] {
-			l.v.Add(l.o.Eta*p, g.RawRowView(k))
-		}
+		l.inform(g)
 	}
 	l.past.add(r)
 	l.rounds++
 	l.move()
 	l.policy = nil
 	return nil
+}
+
+// inform adds the information of a round, of which g has the gradients of the utilities of the
+// offered items and l.probs their probabilities, to V.
+func (l *FeelGood) inform(g *mat.Dense) {
+	if l.past.squared == 0 {
+		for k, p := range l.probs[1:] {
+			l.v.Add(l.o.Eta*p, g.RawRowView(k))
+		}
+		return
+	}
+	// ∇p_k = p_k (g_k − ḡ)
+	l.mean = grow(l.mean, len(l.w))
+	clear(l.mean)
+	for k, p := range l.probs[1:] {
+		floats.AddScaled(l.mean, p, g.RawRowView(k))
+	}
+	for k, p := range l.probs[1:] {
+		row := g.RawRowView(k)
+		floats.Sub(row, l.mean)
+		l.v.Add(2*l.past.squared*l.o.Eta*p*p, row)
+	}
 }
 
 // move runs the chain of a round, and adapts its step for the next.
@@ -189,7 +222,9 @@ func (o *drawn) Offer(x *vitrine.Context, rng *rand.Rand) vitrine.Offer {
 }
 
 func (l *FeelGood) kind() kind {
-	return l.p.kind("feel-good-ts", 1, l.model, l.o, DefaultFeelGoodOptions())
+	earlier := DefaultFeelGoodOptions()
+	earlier.Loss = "log" // the only one before there was a choice
+	return l.p.kind("feel-good-ts", 1, l.model, l.o, earlier)
 }
 
 // MarshalBinary implements encoding.BinaryMarshaler.

@@ -27,8 +27,8 @@ func newFeelGood(t *testing.T, p Problem, m utility.Model, change func(o *FeelGo
 	return l
 }
 
-// naivePotential is U(w) from its definition: max R over all sets by
-// enumeration, all rounds anew.
+// naivePotential is U(w) from its definition, Equation 29 of Zhang and Luo (2024) or with the log
+// loss: max R over all sets by enumeration, all rounds again.
 func naivePotential(l *FeelGood, rounds []vitrine.Round, w []float64) float64 {
 	total := 0.0
 	for _, v := range w {
@@ -45,7 +45,17 @@ func naivePotential(l *FeelGood, rounds []vitrine.Round, w []float64) float64 {
 				chosen = math.Exp(u[i])
 			}
 		}
-		total -= l.o.Eta * math.Log(chosen/sum)
+		if l.o.Loss == "log" {
+			total -= l.o.Eta * math.Log(chosen/sum)
+		} else {
+			for k, i := range r.Offer.Assortment {
+				e := math.Exp(u[i]) / sum
+				if int(r.Choice) == k+1 {
+					e--
+				}
+				total += l.o.Eta * e * e / (8 * float64(l.p.Size))
+			}
+		}
 		if r.Context.Feasible != nil {
 			continue
 		}
@@ -77,8 +87,13 @@ func TestFeelGoodPotential(t *testing.T) {
 	plain.Revenue = nil
 	rounds[7].Context = &plain
 	for _, m := range []utility.Model{paperModel(), jacobianOnly{paperModel()}, utility.NewLinear(paperFeatures, true)} {
-		for _, feel := range []float64{0, 0.7} {
-			l := newFeelGood(t, paperProblem(), m, func(o *FeelGoodOptions) { o.Ridge, o.Eta, o.FeelGood = 0.4, 1.3, feel })
+		for _, c := range []struct {
+			loss string
+			feel float64
+		}{{"log", 0}, {"log", 0.7}, {"squared", 0}, {"squared", 0.7}} {
+			l := newFeelGood(t, paperProblem(), m, func(o *FeelGoodOptions) {
+				o.Loss, o.Ridge, o.Eta, o.FeelGood = c.loss, 0.4, 1.3, c.feel
+			})
 			observeAll(t, l, rounds)
 			rng := newRand()
 			w, grad := make([]float64, m.NumParams()), make([]float64, m.NumParams())
@@ -97,9 +112,15 @@ func TestFeelGoodPotential(t *testing.T) {
 // The draws have the mean and the variance of the posterior on a grid, and so
 // has how often each set of the next round is best.
 func TestFeelGoodChainAgainstAGrid(t *testing.T) {
+	for _, loss := range []string{"log", "squared"} {
+		t.Run(loss, func(t *testing.T) { chainAgainstAGrid(t, loss) })
+	}
+}
+
+func chainAgainstAGrid(t *testing.T, loss string) {
 	const d, n, feel = 2, 5, 2
 	p := Problem{Features: d, Size: 2, Rounds: 100, Constraint: assortment.AtMost(2)}
-	l := newFeelGood(t, p, utility.NewLinear(d, false), func(o *FeelGoodOptions) { o.FeelGood, o.Moves = feel, 200 })
+	l := newFeelGood(t, p, utility.NewLinear(d, false), func(o *FeelGoodOptions) { o.Loss, o.FeelGood, o.Moves = loss, feel, 200 })
 	rng := newRand()
 	context := func() *vitrine.Context {
 		x := &vitrine.Context{Features: mat.NewDense(n, d, nil), Revenue: make([]float64, n)}
@@ -260,4 +281,48 @@ func TestFeelGoodRefusesSnapshotsOfAnotherFamily(t *testing.T) {
 func TestFeelGoodLearnsAtTheFlattestPrior(t *testing.T) {
 	l := newFeelGood(t, paperProblem(), paperModel(), func(o *FeelGoodOptions) { o.Ridge = 1e-6 })
 	observeAll(t, l, linearHistory(t, 40))
+}
+
+// The shape of the proposal has the information of the loss: with the squared error that of
+// Gauss and Newton, by finite differences of the probabilities.
+func TestFeelGoodInformation(t *testing.T) {
+	const eta = 1.3
+	for _, r := range linearHistory(t, 5) {
+		l := newFeelGood(t, paperProblem(), paperModel(), func(o *FeelGoodOptions) { o.Eta, o.Ridge = eta, 2 })
+		w := append([]float64(nil), l.w...)
+		s := r.Offer.Assortment
+		probabilities := func(y, w []float64) {
+			u, all := make([]float64, paperItems), make([]float64, len(s)+1)
+			l.model.Utilities(u, w, r.Context.Features)
+			offered := make([]float64, len(s))
+			for k, i := range s {
+				offered[k] = u[i]
+			}
+			vitrine.Probabilities(all, offered)
+			copy(y, all[1:])
+		}
+		observeAll(t, l, []vitrine.Round{r})
+		j, want := mat.NewDense(len(s), len(w), nil), mat.NewDense(len(w), len(w), nil)
+		fd.Jacobian(j, probabilities, w, &fd.JacobianSettings{Formula: fd.Central})
+		want.Mul(j.T(), j)
+		want.Scale(eta/(4*paperSize), want)
+		have := l.v.Sym(nil)
+		for a := range w {
+			want.Set(a, a, want.At(a, a)+2)
+			for b := range w {
+				wantNear(t, "V", have.At(a, b), want.At(a, b), 1e-6)
+			}
+		}
+	}
+}
+
+// A snapshot from before there was a choice is of a learner with the log loss.
+func TestFeelGoodReadsEarlierSnapshots(t *testing.T) {
+	const before = "feel-good-ts d=3 K=3 T=120 sigmoid 3-4-1 {Ridge:1 Eta:1 FeelGood:0.1 Moves:10}"
+	for loss, want := range map[string]bool{"log": true, "squared": false} {
+		l := newFeelGood(t, paperProblem(), paperModel(), func(o *FeelGoodOptions) { o.Loss = loss })
+		if have := l.kind().reads(before); have != want {
+			t.Errorf("loss = %q: the earlier snapshot is read: %v", loss, have)
+		}
+	}
 }

@@ -22,7 +22,9 @@ func TestKinds(t *testing.T) {
 	sets.Explore = "set"
 	eps, err1 := NewEpsGreedy(p, m, sets, rng)
 	barrier, err2 := NewLogBarrier(p, m, DefaultLogBarrierOptions(), rng)
-	feel, err3 := NewFeelGood(p, m, DefaultFeelGoodOptions(), rng)
+	log := DefaultFeelGoodOptions()
+	log.Loss = "log"
+	feel, err3 := NewFeelGood(p, m, log, rng)
 	ts, err4 := NewTS(p, DefaultTSOptions())
 	for _, err := range []error{err, err1, err2, err3, err4} {
 		if err != nil {

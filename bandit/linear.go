@@ -45,7 +45,7 @@ func (o LinearOptions) radiusAt(t int, formula func(t float64) float64) float64 
 	switch o.Constants {
 	case "theory":
 		return formula(float64(t))
-	case "frozen":
+	case "frozen", published:
 		return formula(1)
 	default:
 		return o.Radius

@@ -9,9 +9,13 @@ import (
 	"vitrine/utility"
 )
 
+// published are the constants of OFU-MNL+ in the code of its authors: the radius at t = 1 for all
+// rounds, and twice the step of their paper.
+const published = "published"
+
 // OFUOptions are the options of OFU-MNL+.
 type OFUOptions struct {
-	LinearOptions `zero:"lambda: the paper's 84√2 d η"`
+	LinearOptions `zero:"lambda: the paper's 84√2 d η" range:"constants: theory|frozen|published|tuned" doc:"constants: the paper's radius, its value at t = 1 (also with the code's step 2η), or radius"`
 	Eta           float64 `toml:"eta" range:"(0, inf)" zero:"the paper's ½ log(K+1) + 2" doc:"η, the step size"`
 }
 
@@ -28,7 +32,7 @@ func DefaultOFUOptions() OFUOptions {
 // with H_t and w_t as in [mle.Online], σ = η = ½ log(K+1) + 2 and
 // λ = 84√2 d η. The set ‖w‖ ≤ 1 to which the paper restricts w is not
 // enforced, as in the published experiments; their code also takes twice the
-// step, σ = 2η.
+// step, σ = 2η, and so do the constants "published".
 type OFU struct {
 	linear
 	o    OFUOptions // resolved: no zeros that stand for the paper's values
@@ -62,7 +66,11 @@ func NewOFUOn(p Problem, m utility.LinearInParams, o OFUOptions) (*OFU, error) {
 
 // start returns the estimator of no rounds.
 func (l *OFU) start() online {
-	return online{mle.NewOnline(l.o.Lambda, make([]float64, l.model.NumParams()), l.o.Eta, l.o.Eta)}
+	sigma := l.o.Eta
+	if l.o.Constants == published {
+		sigma *= 2
+	}
+	return online{mle.NewOnline(l.o.Lambda, make([]float64, l.model.NumParams()), l.o.Eta, sigma)}
 }
 
 // Policy implements vitrine.Learner.

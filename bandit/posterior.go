@@ -14,7 +14,7 @@ import (
 // posterior is the density of Feel-Good Thompson sampling, of potential
 //
 //	U(w) = (ρ/2) ‖w‖² + Σ_s (η ℓ_s(w) − λ max_{S∈𝒮} R_s(S; w))
-//	ℓ_s(w) = −log p(i_s | S_s, w)
+//	ℓ_s(w) = −log p(i_s | S_s, w)    or    c Σ_{i∈S_s} (p(i | S_s, w) − 1{i = i_s})²
 //
 // up to a constant. It needs the items of all rounds, offered or not: a value
 // and its gradient cost Σ_s N_s d_w and an optimisation a round. max R_s is
@@ -25,6 +25,7 @@ type posterior struct {
 	model            utility.Model
 	family           vitrine.Constraint // 𝒮
 	ridge, eta, feel float64            // ρ, η, λ
+	squared          float64            // c, 0 for the log loss
 
 	d        int
 	features []float64 // of all rows
@@ -117,14 +118,10 @@ func (p *posterior) cotangents(cotangent, u []float64) float64 {
 		u, cotangent = u[r.items:], cotangent[r.items:]
 
 		p.choose(r.offered, us)
-		total += p.eta * vitrine.LogSumExp1(p.u)
-		for k, i := range r.offered {
-			cs[i] += p.eta * p.p[k+1]
-		}
-		if r.choice != vitrine.Outside {
-			i := r.offered[r.choice-1]
-			total -= p.eta * us[i]
-			cs[i] -= p.eta
+		if p.squared > 0 {
+			total = p.addSquaredError(total, cs, r)
+		} else {
+			total = p.addLogLoss(total, cs, us, r)
 		}
 		if !r.feelGood {
 			continue
@@ -142,6 +139,45 @@ func (p *posterior) cotangents(cotangent, u []float64) float64 {
 		}
 	}
 	return total
+}
+
+// addLogLoss returns total + η ℓ_s(w) and adds the derivatives in the utilities to cs, for the
+// offered set that choose has seen.
+func (p *posterior) addLogLoss(total float64, cs, us []float64, r pastRound) float64 {
+	total += p.eta * vitrine.LogSumExp1(p.u)
+	for k, i := range r.offered {
+		cs[i] += p.eta * p.p[k+1]
+	}
+	if r.choice != vitrine.Outside {
+		i := r.offered[r.choice-1]
+		total -= p.eta * us[i]
+		cs[i] -= p.eta
+	}
+	return total
+}
+
+// addSquaredError is addLogLoss of the squared error. With the errors e_i = p_i − 1{i = i_s}
+//
+//	∂/∂u_k Σ_i e_i² = 2 p_k (e_k − Σ_i e_i p_i)
+func (p *posterior) addSquaredError(total float64, cs []float64, r pastRound) float64 {
+	weight, mean := p.eta*p.squared, 0.0
+	for k := range r.offered {
+		e := p.error(k, r.choice)
+		total += weight * e * e
+		mean += e * p.p[k+1]
+	}
+	for k, i := range r.offered {
+		cs[i] += 2 * weight * p.p[k+1] * (p.error(k, r.choice) - mean)
+	}
+	return total
+}
+
+// error returns e of the offered item at position k.
+func (p *posterior) error(k int, choice vitrine.Choice) float64 {
+	if int(choice) == k+1 {
+		return p.p[k+1] - 1
+	}
+	return p.p[k+1]
 }
 
 // choose leaves the utilities of a set and its choice probabilities in p.u, p.p.

@@ -49,7 +49,7 @@ func TestPanelsOfThePaperLoad(t *testing.T) {
 			want = slices.Insert(want, 3, "eps-greedy-fixed")
 		}
 		if group == "table1" {
-			want = []string{"onl-mnl", "eps-greedy-mnl", "eps-greedy-sets", "eps-greedy-online", "log-barrier-mnl", "log-barrier-online", "feel-good-ts", "ucb-mnl", "ts-mnl", "ofu-mnl-plus", "greedy", "uniform", "oracle"}
+			want = []string{"onl-mnl", "eps-greedy-mnl", "eps-greedy-sets", "eps-greedy-online", "log-barrier-mnl", "log-barrier-online", "feel-good-ts", "feel-good-log", "ucb-mnl", "ts-mnl", "ofu-mnl-plus", "greedy", "uniform", "oracle"}
 		}
 		switch group {
 		case "main":

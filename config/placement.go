@@ -21,13 +21,14 @@ import (
 // where a service that never ends needs another value than a figure: linear
 // utilities, whose constant says how many customers buy at all, and
 // updates whose cost and memory do not grow with the rounds where there is a choice. Who explores
-// fills the page: a customer who is shown one item is worth less.
+// fills the page: a customer who is shown one item is worth less. Feel-Good Thompson sampling has
+// the loss that learns.
 var placementDefaults = map[string]map[string]any{
 	"onl-mnl":         {"utility": linearByDefault, "update": "online"},
 	"greedy":          {"utility": linearByDefault, "update": "online"},
 	"eps-greedy-mnl":  {"utility": linearByDefault, "oracle": "online", "explore": "set"},
 	"log-barrier-mnl": {"utility": linearByDefault, "oracle": "online"},
-	"feel-good-ts":    {"utility": linearByDefault},
+	"feel-good-ts":    {"utility": linearByDefault, "loss": "log"},
 	"ucb-mnl":         {"intercept": true},
 	"ts-mnl":          {"intercept": true},
 	"ofu-mnl-plus":    {"intercept": true},

@@ -45,6 +45,7 @@ var known = map[string]style{
 	"log-barrier-online": {purple, []vg.Length{3.5, 3.5}},
 	"eps-greedy-online":  {vermilion, []vg.Length{5, 1.5, 1.5, 1.5}},
 	"feel-good-ts":       {green, []vg.Length{12, 2, 4, 2}},
+	"feel-good-log":      {green, []vg.Length{7, 2, 1.5, 2, 1.5, 2}},
 	"greedy":             {orange, []vg.Length{8, 2, 3, 2}},
 	"uniform":            {grey, nil},
 	"oracle":             {black, []vg.Length{1.2, 2.4}},

@@ -12,8 +12,8 @@
 //	zero   what the number 0 stands for; 0 is then legal, whatever the range
 //	when   "schedule=theory": the range is demanded only if the option schedule is theory
 //
-// The fields of an embedded struct are options too. The tag zero of an embedded struct is that of
-// one of its options, "lambda: the paper's value".
+// The fields of an embedded struct are options too. The tags zero, range and doc of an embedded
+// struct are those of one of its options, "lambda: the paper's value", in the place of its own.
 package option
 
 import (
@@ -55,12 +55,23 @@ func list(v reflect.Value) []Option {
 		f := v.Type().Field(i)
 		if f.Anonymous {
 			embedded := list(v.Field(i))
-			if key, meaning, ok := strings.Cut(f.Tag.Get("zero"), ": "); ok {
+			for _, tag := range []string{"zero", "range", "doc"} {
+				key, text, ok := strings.Cut(f.Tag.Get(tag), ": ")
+				if !ok {
+					continue
+				}
 				at := slices.IndexFunc(embedded, func(o Option) bool { return o.Key == key })
 				if at < 0 {
 					panic(fmt.Sprintf("option: %v: %s has no option %q", v.Type(), f.Name, key))
 				}
-				embedded[at].zero = meaning
+				switch o := &embedded[at]; tag {
+				case "zero":
+					o.zero = text
+				case "range":
+					o.limit(text)
+				case "doc":
+					o.Doc = text
+				}
 			}
 			all = append(all, embedded...)
 			continue
@@ -96,14 +107,23 @@ func field(f reflect.StructField, v reflect.Value, key string) Option {
 	if key, value, ok := strings.Cut(f.Tag.Get("when"), "="); ok {
 		o.when = [2]string{key, value}
 	}
-	switch legal := f.Tag.Get("range"); {
-	case legal == "":
-	case element == reflect.String:
-		o.words = strings.Split(legal, "|")
-	default:
-		o.legal = parseInterval(legal, element == reflect.Float64)
+	if legal := f.Tag.Get("range"); legal != "" {
+		o.limit(legal)
 	}
 	return o
+}
+
+// limit makes the text of a tag the range.
+func (o *Option) limit(legal string) {
+	t := o.value.Type()
+	if t.Kind() == reflect.Slice {
+		t = t.Elem()
+	}
+	if t.Kind() == reflect.String {
+		o.words = strings.Split(legal, "|")
+	} else {
+		o.legal = parseInterval(legal, t.Kind() == reflect.Float64)
+	}
 }
 
 // Check reports the first option of a struct that is outside its range, as "key = value: must be …".

@@ -126,6 +126,27 @@ func TestOutside(t *testing.T) {
 	}
 }
 
+// A struct may say more of an option that it embeds.
+func TestEmbeddedOptionsAreRefined(t *testing.T) {
+	type refined struct {
+		inner `range:"pilot: adam|map|none" doc:"lambda: of this struct"`
+	}
+	o := refined{inner{Lambda: 1, Pilot: "none"}}
+	if err := option.Check(o); err != nil {
+		t.Error(err)
+	}
+	if err := option.Check(o.inner); err == nil {
+		t.Error("the embedded struct takes the word too")
+	}
+	o.Pilot, o.Lambda = "map", 0.1
+	if err := option.Check(o); err == nil || !strings.HasPrefix(err.Error(), "lambda = 0.1: must be") {
+		t.Errorf("error %v", err)
+	}
+	if list := option.List(o); list[0].Doc != "of this struct" || list[1].Doc != "a way" || list[1].Range() != "adam, map, none" {
+		t.Errorf("options %+v", list)
+	}
+}
+
 func TestIllFormedTagsPanic(t *testing.T) {
 	for name, bad := range map[string]any{
 		"range": struct {
@@ -139,6 +160,12 @@ func TestIllFormedTagsPanic(t *testing.T) {
 		}{},
 		"zero": struct {
 			inner `zero:"mu: none"`
+		}{},
+		"embedded range": struct {
+			inner `range:"lambda: 0..1"`
+		}{},
+		"embedded doc": struct {
+			inner `doc:"mu: a mean"`
 		}{},
 	} {
 		func() {
