@@ -29,5 +29,8 @@ golden: ## rewrite the golden files, then read the diff
 man: ## the page of the manual, vitrine.1
 	go run ./cmd/vitrine man > vitrine.1
 
+figures: ## draw the committed figures again, then look at them
+	bench/figures.sh
+
 ci:
 	.ci/run

@@ -1,0 +1,216 @@
+package docs_test
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/pelletier/go-toml/v2"
+	"gonum.org/v1/gonum/mat"
+
+	"vitrine/config"
+	"vitrine/env"
+	"vitrine/experiments"
+	"vitrine/geometry"
+	"vitrine/theory"
+	"vitrine/tractability"
+	"vitrine/utility"
+)
+
+// configuration is what a command plays for one result, without the version of
+// the program: what run.json says of it.
+type configuration struct {
+	Experiment string     `json:"experiment"`
+	Settings   any        `json:"settings"`
+	Seeds      []uint64   `json:"seeds"`
+	Policies   []settings `json:"policies"`
+}
+
+type settings struct {
+	Label    string `json:"label"`
+	Settings any    `json:"settings"`
+}
+
+// labels are those of the policies.
+func (c configuration) labels() (labels []string) {
+	for _, p := range c.Policies {
+		labels = append(labels, p.Label)
+	}
+	return labels
+}
+
+// fingerprint is short, and the same for configurations that are equal in JSON.
+// A pool's checksum is of data that not everyone has.
+func fingerprint(t *testing.T, configurations ...configuration) string {
+	t.Helper()
+	text, err := json.Marshal(configurations)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var values []map[string]any
+	if err := json.Unmarshal(text, &values); err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range values {
+		if s, ok := v["settings"].(map[string]any); ok {
+			if pool, ok := s["pool"].(map[string]any); ok {
+				delete(pool, "checksum")
+			}
+		}
+	}
+	if text, err = json.Marshal(values); err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("%x", sha256.Sum256(text))[:12]
+}
+
+// computed are the results that have no file, and their settings. Their
+// run.json has them under a key of its own.
+var computed = map[string]struct {
+	key      string
+	settings func(seeds []uint64) any
+}{
+	experiments.Theory:             {"study", func(seeds []uint64) any { return theory.Default(seeds) }},
+	experiments.Tractability:       {"setting", func([]uint64) any { return tractability.Figure }},
+	experiments.GeometricCondition: {"setting", func([]uint64) any { return geometry.Figure }},
+}
+
+// theorySeeds is how many seeds the study of the theory has by default.
+const theorySeeds = 30
+
+// configured returns what a command plays today:
+//
+//	vitrine reproduce NAME... [--baselines B] [--policies A,B] [--seeds N] [--first-seed N] [--data PATH]
+func configured(t *testing.T, command string) (all []configuration) {
+	t.Helper()
+	words := strings.Fields(command)
+	if len(words) < 3 || words[0] != "vitrine" || words[1] != "reproduce" {
+		t.Fatalf("%q is not a command vitrine reproduce NAME...", command)
+	}
+	var names []string
+	var sel config.Selection
+	for i := 2; i < len(words); i++ {
+		if !strings.HasPrefix(words[i], "--") {
+			if slices.Contains(experiments.Groups(), words[i]) {
+				names = append(names, experiments.Members(words[i])...)
+			} else {
+				names = append(names, words[i])
+			}
+			continue
+		}
+		if i+1 == len(words) {
+			t.Fatalf("%q: %s has no value", command, words[i])
+		}
+		value, err := words[i+1], error(nil)
+		switch words[i] {
+		case "--baselines":
+			sel.Baselines = value
+		case "--policies":
+			sel.Policies = strings.Split(value, ",")
+		case "--seeds":
+			sel.Seeds, err = strconv.Atoi(value)
+		case "--first-seed":
+			sel.FirstSeed, err = strconv.ParseUint(value, 10, 64)
+		case "--data":
+		default:
+			t.Fatalf("%q: the test does not know %s", command, words[i])
+		}
+		if err != nil {
+			t.Fatalf("%q: %s: %v", command, words[i], err)
+		}
+		i++
+	}
+	for _, name := range names {
+		if c, ok := computed[name]; ok {
+			all = append(all, configuration{Experiment: name, Settings: c.settings(seedsOf(sel))})
+			continue
+		}
+		e, err := experimentFile(t, name).Experiment(sel, "")
+		if err != nil {
+			t.Fatalf("%q: %v", command, err)
+		}
+		c := configuration{Experiment: e.Name, Settings: e.Settings, Seeds: e.Seeds}
+		for _, p := range e.Policies {
+			c.Policies = append(c.Policies, settings{p.Label, p.Settings})
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
+func seedsOf(sel config.Selection) (seeds []uint64) {
+	n := sel.Seeds
+	if n == 0 {
+		n = theorySeeds
+	}
+	for i := range uint64(n) {
+		seeds = append(seeds, sel.FirstSeed+i)
+	}
+	return seeds
+}
+
+// experimentFile loads an embedded experiment. One of real items gets a pool of
+// its shape: nothing is played.
+func experimentFile(t *testing.T, name string) *config.File {
+	t.Helper()
+	text, err := experiments.Read(name)
+	if err != nil {
+		t.Fatalf("there is no experiment %s", name)
+	}
+	f, err := config.Load(name+".toml", text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f.Pool == "" {
+		return f
+	}
+	var shape struct{ Items, Features int }
+	if err := toml.Unmarshal(text, &shape); err != nil {
+		t.Fatal(err)
+	}
+	model := utility.NewLinear(shape.Features, false)
+	pool := &env.Pool{Features: mat.NewDense(shape.Items, shape.Features, nil), Model: model, Params: make([]float64, model.NumParams())}
+	if err := f.UsePool(pool); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// recorded returns what run.json in dir says was played.
+func recorded(t *testing.T, dir, name string) configuration {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(dir, name, "run.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var c configuration
+	if err := json.Unmarshal(text, &c); err != nil {
+		t.Fatal(err)
+	}
+	if other, ok := computed[name]; ok {
+		var record map[string]any
+		if err := json.Unmarshal(text, &record); err != nil {
+			t.Fatal(err)
+		}
+		return configuration{Experiment: name, Settings: record[other.key]}
+	}
+	return c
+}
+
+// union returns the labels of all configurations, each once, in their order.
+func union(configurations []configuration) (labels []string) {
+	for _, c := range configurations {
+		for _, label := range c.labels() {
+			if !slices.Contains(labels, label) {
+				labels = append(labels, label)
+			}
+		}
+	}
+	return labels
+}

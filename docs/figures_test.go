@@ -1,0 +1,199 @@
+package docs_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/pelletier/go-toml/v2"
+)
+
+var redraw = flag.String("draw", "", "draw these committed figures again, or all of them, and write their fingerprints; bench/figures.sh does this")
+
+// provenance is docs/figures/figures.toml: what the committed figures show.
+type provenance struct {
+	// Figures and tables that are known to be of an older configuration, each
+	// until its command is run again, as main-theory.png and
+	// docs/results.md, configuration 0123456789ab; and pages whose tables have no
+	// comment.
+	Waiting []string      `toml:"waiting,multiline"`
+	Figures []drawnFigure `toml:"figure"`
+}
+
+// drawnFigure is a committed figure.
+type drawnFigure struct {
+	File          string   `toml:"file"`
+	Command       string   `toml:"command"`       // what plays and draws it
+	Picture       string   `toml:"picture"`       // the file that it draws, in its --out
+	Panels        []string `toml:"panels"`        // whose results it shows
+	Policies      []string `toml:"policies"`      // of the panels
+	Seeds         int      `toml:"seeds"`         // of each panel
+	Configuration string   `toml:"configuration"` // the fingerprint of what was played
+	Content       string   `toml:"content"`       // the fingerprint of the picture itself
+}
+
+const provenanceFile = "figures/figures.toml"
+
+func readProvenance(t *testing.T) (p provenance) {
+	t.Helper()
+	text, err := os.ReadFile(provenanceFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields().Decode(&p); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// waits reports whether what is named waits for its command. Where it does and
+// is not stale any more, it must leave the list.
+func (p provenance) waits(t *testing.T, name string, stale bool) bool {
+	t.Helper()
+	listed := slices.Contains(p.Waiting, name)
+	if listed && !stale {
+		t.Errorf("%s is of today's configuration: take it out of waiting in docs/%s", name, provenanceFile)
+	}
+	return listed
+}
+
+// describe fills in what was played.
+func (f *drawnFigure) describe(t *testing.T, played []configuration) {
+	f.Panels, f.Policies, f.Seeds = []string{}, union(played), len(played[0].Seeds)
+	for _, c := range played {
+		f.Panels = append(f.Panels, c.Experiment)
+	}
+	f.Configuration = fingerprint(t, played...)
+}
+
+func content(t *testing.T, path string) string {
+	t.Helper()
+	picture, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("%x", sha256.Sum256(picture))[:12]
+}
+
+// Every committed figure is what its command draws: of today's configuration,
+// unless figures.toml lists it as waiting.
+func TestFiguresAreOfTheirConfiguration(t *testing.T) {
+	p := readProvenance(t)
+	if *redraw != "" {
+		p.draw(t, strings.Fields(*redraw))
+	}
+	var files []string
+	for _, f := range p.Figures {
+		files = append(files, f.File)
+		var today drawnFigure
+		today.describe(t, configured(t, f.Command))
+		stale := today.Configuration != f.Configuration
+		name := strings.TrimSuffix(f.File, filepath.Ext(f.File))
+		if !p.waits(t, f.File, stale) && stale {
+			was := drawnFigure{Panels: f.Panels, Policies: f.Policies, Seeds: f.Seeds, Configuration: f.Configuration}
+			t.Errorf("docs/figures/%s is of another configuration than `%s` plays today: run bench/figures.sh %s, or list %q as waiting in docs/%s until it is run\n-drawn +today:\n%s",
+				f.File, f.Command, name, f.File, provenanceFile, cmp.Diff(was, today))
+		}
+		if content(t, filepath.Join("figures", f.File)) != f.Content {
+			t.Errorf("docs/figures/%s is another picture than the one that was drawn: run bench/figures.sh %s", f.File, name)
+		}
+	}
+	entries, err := os.ReadDir("figures")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if e.Name() != filepath.Base(provenanceFile) && !slices.Contains(files, e.Name()) {
+			t.Errorf("docs/figures/%s is not in docs/%s, which says how it is drawn", e.Name(), provenanceFile)
+		}
+	}
+}
+
+// draw draws figures again and writes figures.toml.
+func (p *provenance) draw(t *testing.T, names []string) {
+	dir := t.TempDir()
+	program := filepath.Join(dir, "vitrine")
+	carry := func(name string, args ...string) {
+		t.Logf("%s %s", filepath.Base(name), strings.Join(args, " "))
+		command := exec.Command(name, args...)
+		command.Stderr = os.Stderr
+		if err := command.Run(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	carry("go", "build", "-o", program, "../cmd/vitrine")
+	drawn := 0
+	for i := range p.Figures {
+		f := &p.Figures[i]
+		name := strings.TrimSuffix(f.File, filepath.Ext(f.File))
+		if !slices.Contains(names, "all") && !slices.Contains(names, name) {
+			continue
+		}
+		drawn++
+		out := filepath.Join(dir, name)
+		carry(program, append(strings.Fields(f.Command)[1:], "--out", out)...)
+		var played []configuration
+		for _, c := range configured(t, f.Command) {
+			played = append(played, recorded(t, out, c.Experiment))
+		}
+		picture, err := os.ReadFile(filepath.Join(out, f.Picture))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join("figures", f.File), picture, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		f.describe(t, played)
+		f.Content = content(t, filepath.Join("figures", f.File))
+		p.Waiting = slices.DeleteFunc(p.Waiting, func(w string) bool { return w == f.File })
+	}
+	if drawn == 0 {
+		t.Fatalf("docs/%s has no figure of %s", provenanceFile, strings.Join(names, ", "))
+	}
+	var text bytes.Buffer
+	text.WriteString(provenanceHead)
+	if err := toml.NewEncoder(&text).Encode(p); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(provenanceFile, text.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+const provenanceHead = `# The committed figures: what draws them, and of which configuration they are.
+# bench/figures.sh draws them again and writes this file; a test in docs compares
+# it with the experiments. A figure or a table that is known to be of an older
+# configuration may stand in waiting until its command is run again.
+
+`
+
+// A picture of a page is a committed figure.
+func TestPagesShowCommittedFigures(t *testing.T) {
+	var files []string
+	for _, f := range readProvenance(t).Figures {
+		files = append(files, f.File)
+	}
+	shown := map[string]bool{}
+	for page, text := range committedPages(t) {
+		for _, m := range picture.FindAllStringSubmatch(text, -1) {
+			file := filepath.Base(m[1])
+			shown[file] = true
+			if !slices.Contains(files, file) {
+				t.Errorf("%s shows %s, which docs/%s does not have", page, m[1], provenanceFile)
+			}
+		}
+	}
+	for _, file := range files {
+		if !shown[file] {
+			t.Errorf("no page shows docs/figures/%s", file)
+		}
+	}
+}
