@@ -47,6 +47,7 @@ type Stats struct {
 	Lag           uint64   `json:"lag"`               // outcomes that the learner has not yet come to
 	Learned       uint64   `json:"learned"`           // rounds
 	Skipped       uint64   `json:"skipped"`           // that the learner refused
+	Forgotten     uint64   `json:"forgotten"`         // that were learned before the saved state could not be read
 	Stale         uint64   `json:"stale"`             // that were of an earlier learner
 	Broken        bool     `json:"broken"`            // it learns no more, and its last good policy decides
 	Problem       string   `json:"problem,omitempty"` // the last one of the learner

@@ -13,7 +13,9 @@ import (
 // fold is the state: the fold of the log's entries. It has one writer.
 type fold struct {
 	build      func(Spec) (vitrine.Learner, error)
-	sequence   uint64 // of the last entry applied
+	position   eventlog.Position // after the last entry applied
+	kernels    []string          // that have learned, sorted: the last digits are theirs
+	beginAgain bool              // learners whose saved state cannot be read
 	placements map[string]*placement
 	decisions  map[string]*record // those that are remembered, of all placements
 	workers    sync.WaitGroup
@@ -21,7 +23,13 @@ type fold struct {
 
 // newFold is the state before the first entry.
 func newFold(build func(Spec) (vitrine.Learner, error)) *fold {
-	return &fold{build: build, placements: map[string]*placement{}, decisions: map[string]*record{}}
+	return &fold{build: build, kernels: []string{kernelPath()}, placements: map[string]*placement{}, decisions: map[string]*record{}}
+}
+
+// kernelPath names the vector code of this process.
+func kernelPath() string {
+	name, _ := vitrine.KernelPath() // the command refuses a name that it does not know
+	return name
 }
 
 // placement is where a learner shows assortments.
@@ -44,20 +52,18 @@ type placement struct {
 	upcoming atomic.Uint64 // of live decisions: the largest number given out
 }
 
-// apply makes an entry part of the state. It is the only function that changes
+// apply makes the next entry, which is an event, part of the state. It is the only function that changes
 // it, for live traffic and for replay alike. An event that cannot have happened in this state
 // is an error, and changes nothing.
 //
 // It hands rounds to the placement's learner and does not wait for them to be
 // learned, but for room in the learner's queue.
-func (s *fold) apply(sequence uint64, e *eventlog.Event) error {
-	if sequence != s.sequence+1 {
-		return fmt.Errorf("entry %d after entry %d", sequence, s.sequence)
+func (s *fold) apply(entry []byte, e *eventlog.Event) error {
+	next := s.position.After(entry)
+	if err := s.applyBody(next.Sequence, e); err != nil {
+		return fmt.Errorf("entry %d, placement %q: %w", next.Sequence, e.Placement, err)
 	}
-	if err := s.applyBody(sequence, e); err != nil {
-		return fmt.Errorf("entry %d, placement %q: %w", sequence, e.Placement, err)
-	}
-	s.sequence = sequence
+	s.position = next
 	return nil
 }
 

@@ -36,18 +36,18 @@ func NewAudit(build func(Spec) (vitrine.Learner, error), snapshot []byte) (*Audi
 }
 
 // Sequence returns that of the last entry.
-func (a *Audit) Sequence() uint64 { return a.state.sequence }
+func (a *Audit) Sequence() uint64 { return a.state.position.Sequence }
 
 // Entry takes the next entry and returns its event, nil where it is none, and
 // what is unlawful about it.
 func (a *Audit) Entry(entry []byte) (*eventlog.Event, error) {
-	next := a.state.sequence + 1
-	defer func() { a.state.sequence = next }()
+	next := a.state.position.After(entry)
+	defer func() { a.state.position = next }()
 	event, err := eventlog.Decode(entry)
 	if err != nil {
-		return nil, fmt.Errorf("entry %d: %w", next, err)
+		return nil, fmt.Errorf("entry %d: %w", next.Sequence, err)
 	}
-	return &event, a.state.apply(next, &event)
+	return &event, a.state.apply(entry, &event)
 }
 
 // Tally counts the decisions of a placement, by what became of them.

@@ -88,9 +88,9 @@ func TestAuditOfAnEngine(t *testing.T) {
 			t.Errorf("it ends at entry %d of %d", a.Sequence(), e.Sequence())
 		}
 	}
-	upTo, err := decision.SnapshotSequence(middle)
-	if err != nil || upTo == 0 || upTo >= e.Sequence() {
-		t.Errorf("the snapshot of the middle is of entry %d, %v", upTo, err)
+	at, err := decision.SnapshotPosition(middle)
+	if err != nil || at.Sequence == 0 || at.Sequence >= e.Sequence() {
+		t.Errorf("the snapshot of the middle is of entry %d, %v", at.Sequence, err)
 	}
 }
 
@@ -148,7 +148,7 @@ func TestAuditOfNoSnapshot(t *testing.T) {
 	if _, err := decision.NewAudit(buildToy, []byte("what")); err == nil {
 		t.Error("no error")
 	}
-	if _, err := decision.SnapshotSequence([]byte("what")); err == nil {
+	if _, err := decision.SnapshotPosition([]byte("what")); err == nil {
 		t.Error("no error")
 	}
 }

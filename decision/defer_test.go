@@ -77,10 +77,10 @@ func TestSnapshotsOfBefore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n, err := decision.SnapshotSequence(before); n != 10 || err != nil {
-		t.Errorf("entry %d, %v", n, err)
+	if p, err := decision.SnapshotPosition(before); p.Sequence != 10 || err != nil {
+		t.Errorf("position %+v, %v", p, err)
 	}
-	store := new(memlog.Store)
+	store := unnamed{new(memlog.Store)}
 	for range 10 {
 		store.Append(t.Context(), nil)
 	}

@@ -20,6 +20,10 @@ type Options struct {
 
 	Snapshot []byte // of [Engine.Snapshot]; nil replays the log from its first entry
 
+	// BeginAgain lets a learner begin again whose state in the snapshot cannot be read, where a log without its
+	// first entries leaves nothing else: [Stats.Forgotten] has what it knew. The rest of the state stays.
+	BeginAgain bool
+
 	// Gather is how long the writer waits for more to append, where it had several callers
 	// the last time: fewer appends take less of the processor. A caller alone does not wait. On
 	// Linux a process with nothing else to do wakes up to a millisecond late.
@@ -74,6 +78,7 @@ const largestBatch = eventlog.MaxFrame - eventlog.EmptyFrame
 // Open makes the state from a snapshot and the entries of the log after it.
 func Open(ctx context.Context, o Options) (*Engine, error) {
 	s := newFold(o.Build)
+	s.beginAgain = o.BeginAgain
 	e := &Engine{
 		store: o.Store, applied: o.Applied, gather: o.Gather, state: s,
 		proposals: make(chan *proposal, 256), quit: make(chan struct{}), stopped: make(chan struct{}),
@@ -99,16 +104,20 @@ func (e *Engine) replay(ctx context.Context, o Options) error {
 			return fmt.Errorf("snapshot: %w", err)
 		}
 	}
+	var err error
+	if e.state.position, err = Locate(ctx, o.Store, e.state.position); err != nil {
+		return err
+	}
 	n := 0
-	for entry, err := range o.Store.Entries(ctx, e.state.sequence+1) {
+	for entry, err := range o.Store.Entries(ctx, e.state.position.Sequence+1) {
 		if err != nil {
 			return err
 		}
 		event, err := eventlog.Decode(entry)
 		if err != nil {
-			return fmt.Errorf("entry %d: %w", e.state.sequence+1, err)
+			return fmt.Errorf("entry %d: %w", e.state.position.Sequence+1, err)
 		}
-		if err := e.state.apply(e.state.sequence+1, &event); err != nil {
+		if err := e.state.apply(entry, &event); err != nil {
 			return err
 		}
 		if n++; n%progressEntries == 0 && o.Progress != nil {
@@ -118,7 +127,12 @@ func (e *Engine) replay(ctx context.Context, o Options) error {
 	if o.Progress != nil {
 		o.Progress(n)
 	}
-	return nil
+	end, err := o.Store.Position(ctx, e.state.position.Sequence)
+	if at := e.state.position; err == nil && at != end && !at.Log.IsZero() {
+		err = fmt.Errorf("entries up to %d are not those that the log's running hash is of", at.Sequence)
+	}
+	e.state.position = end
+	return err
 }
 
 // end stops the workers and waits for them.
@@ -244,12 +258,12 @@ func (e *Engine) commit(ctx context.Context, b *batch) error {
 		if err != nil {
 			return err
 		}
-		if want := e.state.sequence + uint64(to); last != want {
+		if want := e.state.position.Sequence + uint64(to); last != want {
 			return fmt.Errorf("the log is at entry %d where this engine is at %d: it has another writer", last, want)
 		}
 		from = to
 	}
-	first := e.state.sequence + 1
+	first := e.state.position.Sequence + 1
 	if err := e.apply(b); err != nil {
 		return err
 	}
@@ -275,8 +289,8 @@ func fitting(entries [][]byte) int {
 func (e *Engine) apply(b *batch) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for _, event := range b.events {
-		if err := e.state.apply(e.state.sequence+1, event); err != nil {
+	for i, event := range b.events {
+		if err := e.state.apply(b.entries[i], event); err != nil {
 			return err
 		}
 	}
@@ -473,7 +487,7 @@ func (e *Engine) Delete(ctx context.Context, name string, now int64) error {
 func (e *Engine) Keep(ctx context.Context, name string, now int64) (version uint64, err error) {
 	taken := new(eventlog.SnapshotTaken) // the writer's until it has answered
 	err = e.about(ctx, name, now, func(p *placement) (eventlog.Body, error) {
-		*taken = eventlog.SnapshotTaken{Version: p.learned, UpTo: e.state.sequence, Name: fmt.Sprintf("%s@%d", name, p.learned)}
+		*taken = eventlog.SnapshotTaken{Version: p.learned, UpTo: e.state.position.Sequence, Name: fmt.Sprintf("%s@%d", name, p.learned)}
 		if slices.Contains(p.kept, p.learned) {
 			return nil, nil
 		}
@@ -570,5 +584,5 @@ func (e *Engine) Decision(id string) (Decision, error) {
 func (e *Engine) Sequence() uint64 {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
-	return e.state.sequence
+	return e.state.position.Sequence
 }

@@ -4,12 +4,15 @@ import (
 	"bytes"
 	"encoding/binary"
 	"hash/crc32"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"vitrine"
 	"vitrine/decision"
+	"vitrine/eventlog"
 	"vitrine/eventlog/memlog"
 )
 
@@ -96,7 +99,7 @@ func FuzzEstimates(f *testing.F) {
 }
 
 // busy is an engine's state with a bit of everything.
-func busy(t testing.TB, store *memlog.Store) []byte {
+func busy(t testing.TB, store eventlog.Store) []byte {
 	e := opened(t, decision.Options{Store: store, Build: buildToy})
 	put(t, e, "home", `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{}}`)
 	put(t, e, "shadow", `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{},"mode":"shadow"}`)
@@ -151,12 +154,12 @@ func withSum(body []byte) []byte {
 
 // A snapshot that is damaged, or made up, is refused, or gives an engine that works and has the same snapshot.
 func FuzzSnapshot(f *testing.F) {
-	f.Add(withoutSum(busy(f, new(memlog.Store))))
+	f.Add(withoutSum(busy(f, unnamed{new(memlog.Store)})))
 	f.Fuzz(func(t *testing.T, body []byte) { restoreAny(t, body) })
 }
 
 func restoreAny(t *testing.T, body []byte) (taken bool) {
-	store := new(memlog.Store)
+	store := unnamed{new(memlog.Store)} // its entries are not those of the snapshot
 	data := withSum(body)
 	for range busyEntries {
 		store.Append(t.Context(), nil)
@@ -166,6 +169,10 @@ func restoreAny(t *testing.T, body []byte) (taken bool) {
 		return false
 	}
 	defer e.Close()
+	here, _ := vitrine.KernelPath()
+	if kernels, err := decision.SnapshotKernels(data); err != nil || !slices.Equal(kernels, []string{here}) {
+		return false // it is written with the name of this one, too
+	}
 	if again := snapshot(t, e); string(again) != string(data) && !bytes.Contains(data, []byte("decision engine 1")) {
 		t.Fatalf("%x\nis written as\n%x", data, again)
 	}
@@ -180,7 +187,7 @@ func restoreAny(t *testing.T, body []byte) (taken bool) {
 
 // A snapshot with one byte changed, and beginnings of it.
 func TestDamagedSnapshots(t *testing.T) {
-	data := busy(t, new(memlog.Store))
+	data := busy(t, unnamed{new(memlog.Store)})
 	body, taken := withoutSum(data), 0
 	for i := 0; i < len(body); i += 3 {
 		changed := append([]byte(nil), body...)

@@ -89,11 +89,12 @@ type worker struct {
 
 // progress is how far a learner is.
 type progress struct {
-	version  uint64 // the last entry that it was given
-	observed uint64 // rounds learned
-	skipped  uint64 // rounds that it refused, on which it panicked, or that came after it broke
-	broken   bool
-	problem  string // the last one
+	version   uint64 // the last entry that it was given
+	observed  uint64 // rounds learned
+	forgotten uint64 // rounds that it had learned before its state could not be read
+	skipped   uint64 // rounds that it refused, on which it panicked, or that came after it broke
+	broken    bool
+	problem   string // the last one
 }
 
 // keptState is a state to roll back to.

@@ -1,33 +1,82 @@
 package decision
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"vitrine"
+	"vitrine/eventlog"
 	"vitrine/internal/state"
 )
 
-// snapshotKind names the encoding: change it with the fields. Snapshots of the kind before
-// are read too: it knew no decisions that wait to be activated, and no outcomes told in parts.
+// snapshotKind and the format after it name the encoding: change the format with the fields. All formats are
+// read:
+//
+//	1  knew no decisions that wait to be activated, and no outcomes told in parts
+//	2  knew not of which log it is, nor which vector code has learned, nor that a learner can begin again
+//	3
 const (
-	snapshotKind       = "decision engine 2"
-	snapshotKindBefore = "decision engine 1"
+	snapshotKind   = "decision engine "
+	snapshotFormat = 3
 )
 
-// newDecoder begins to read a snapshot of either kind.
-func newDecoder(data []byte) (d *state.Decoder, before bool, err error) {
-	if d, err = state.NewDecoder(snapshotKind, data); err == nil {
-		return d, false, nil
+// decoder reads a snapshot of a format.
+type decoder struct {
+	*state.Decoder
+	format int
+}
+
+func newDecoder(data []byte) (decoder, error) {
+	kind, d, err := state.Read(data)
+	if err != nil {
+		return decoder{}, err
 	}
-	if old, failed := state.NewDecoder(snapshotKindBefore, data); failed == nil {
-		return old, true, nil
+	for format := range snapshotFormat {
+		if kind == fmt.Sprint(snapshotKind, format+1) {
+			return decoder{d, format + 1}, nil
+		}
 	}
-	return d, false, err
+	return decoder{}, fmt.Errorf("snapshot is of %q, want %q up to %d", kind, snapshotKind, snapshotFormat)
+}
+
+// position reads where the snapshot is.
+func (d decoder) position() (p eventlog.Position) {
+	p.Sequence = d.Uint64()
+	if d.format >= 3 {
+		d.bytes(p.Log[:])
+		d.bytes(p.Hash[:])
+	}
+	if p.Log.IsZero() && p.Hash != [16]byte{} {
+		d.Fail(errors.New("snapshot names no log, and has a hash of its entries"))
+	}
+	return p
+}
+
+// kernels reads the names of vector code, sorted.
+func (d decoder) kernels() []string {
+	if d.format < 3 {
+		return nil
+	}
+	names := strings.Fields(d.String())
+	if !slices.IsSorted(names) || len(slices.Compact(slices.Clone(names))) != len(names) {
+		d.Fail(fmt.Errorf("snapshot names the vector code %q", names))
+	}
+	return names
+}
+
+// bytes reads a string of the length of dst into it.
+func (d decoder) bytes(dst []byte) {
+	if s := d.String(); len(s) == len(dst) {
+		copy(dst, s)
+	} else {
+		d.Fail(fmt.Errorf("snapshot has %d bytes where there are %d", len(s), len(dst)))
+	}
 }
 
 // Snapshot returns the state after some entry of the log, and the entry. An engine that is opened with it
@@ -38,10 +87,11 @@ func newDecoder(data []byte) (d *state.Decoder, before bool, err error) {
 // they are encoded; the learners go on after they have come to that entry.
 func (e *Engine) Snapshot(ctx context.Context) (data []byte, upTo uint64, err error) {
 	var frozen []*frozen
-	var sequence uint64
+	var at eventlog.Position
+	var kernels []string
 	of := map[*placement]int{}
 	err = e.barrier(ctx, func(s *fold) {
-		sequence = s.sequence
+		at, kernels = s.position, s.kernels
 		for _, name := range slices.Sorted(maps.Keys(s.placements)) {
 			p := s.placements[name]
 			of[p] = len(frozen)
@@ -51,8 +101,11 @@ func (e *Engine) Snapshot(ctx context.Context) (data []byte, upTo uint64, err er
 	if err != nil {
 		return nil, 0, err
 	}
-	enc := state.NewEncoder(snapshotKind)
-	enc.Uint64(sequence)
+	enc := state.NewEncoder(fmt.Sprint(snapshotKind, snapshotFormat))
+	enc.Uint64(at.Sequence)
+	enc.String(string(at.Log[:]))
+	enc.String(string(at.Hash[:]))
+	enc.String(strings.Join(kernels, " "))
 	enc.Count(len(frozen))
 	for _, f := range frozen {
 		if f.err != nil {
@@ -61,17 +114,29 @@ func (e *Engine) Snapshot(ctx context.Context) (data []byte, upTo uint64, err er
 		f.encode(enc)
 	}
 	data, err = enc.Bytes()
-	return data, sequence, err
+	return data, at.Sequence, err
 }
 
-// SnapshotSequence returns the last entry that is in a snapshot.
-func SnapshotSequence(data []byte) (uint64, error) {
-	d, _, err := newDecoder(data)
+// SnapshotPosition returns where in its log a snapshot is. It names no log where an earlier program wrote it.
+func SnapshotPosition(data []byte) (eventlog.Position, error) {
+	d, err := newDecoder(data)
 	if err != nil {
-		return 0, err
+		return eventlog.Position{}, err
 	}
-	sequence := d.Uint64()
-	return sequence, d.Err()
+	p := d.position()
+	return p, d.Err()
+}
+
+// SnapshotKernels names the vector code that has learned what is in a snapshot, nil where it does not say. The last
+// digits of a state are those of the code: see [vitrine.KernelPath].
+func SnapshotKernels(data []byte) ([]string, error) {
+	d, err := newDecoder(data)
+	if err != nil {
+		return nil, err
+	}
+	d.position()
+	kernels := d.kernels()
+	return kernels, d.Err()
 }
 
 // VerifySnapshot reads a snapshot as Open does, learners and all, and returns the last entry that is in
@@ -80,7 +145,7 @@ func VerifySnapshot(build func(Spec) (vitrine.Learner, error), data []byte) (uin
 	s := newFold(build)
 	defer s.end()
 	err := s.restore(data)
-	return s.sequence, err
+	return s.position.Sequence, err
 }
 
 // frozen is a placement at an entry.
@@ -149,7 +214,7 @@ func (f *frozen) encode(e *state.Encoder) {
 }
 
 func (w *frozenWorker) encode(e *state.Encoder) {
-	for _, v := range []uint64{w.version, w.observed, w.skipped} {
+	for _, v := range []uint64{w.version, w.observed, w.skipped, w.forgotten} {
 		e.Uint64(v)
 	}
 	flag(e, w.broken)
@@ -217,11 +282,12 @@ func (r *record) encode(e *state.Encoder) {
 
 // restore makes the state what a snapshot says.
 func (s *fold) restore(data []byte) error {
-	d, before, err := newDecoder(data)
+	d, err := newDecoder(data)
 	if err != nil {
 		return err
 	}
-	s.sequence = d.Uint64()
+	s.position = d.position()
+	s.kernels = slices.Compact(slices.Sorted(slices.Values(append(d.kernels(), s.kernels...))))
 	last := ""
 	for range d.Count() {
 		if d.Err() != nil {
@@ -232,7 +298,7 @@ func (s *fold) restore(data []byte) error {
 			d.Fail(fmt.Errorf("placement %q comes after placement %q", name, last))
 			break
 		}
-		if err := s.restorePlacement(d, name, before); err != nil {
+		if err := s.restorePlacement(d, name); err != nil {
 			d.Fail(err)
 		}
 		last = name
@@ -240,7 +306,7 @@ func (s *fold) restore(data []byte) error {
 	return d.Close()
 }
 
-func (s *fold) restorePlacement(d *state.Decoder, name string, before bool) error {
+func (s *fold) restorePlacement(d decoder, name string) error {
 	p := &placement{name: name}
 	for _, v := range []*uint64{&p.born, &p.changed, &p.learner, &p.numbers, &p.learned} {
 		*v = d.Uint64()
@@ -252,7 +318,7 @@ func (s *fold) restorePlacement(d *state.Decoder, name string, before bool) erro
 		}
 		p.kept = append(p.kept, d.Uint64())
 	}
-	p.counts.decode(d, before)
+	p.counts.decode(d)
 	if d.Err() != nil {
 		return d.Err()
 	}
@@ -268,7 +334,7 @@ func (s *fold) restorePlacement(d *state.Decoder, name string, before bool) erro
 			if d.Err() != nil {
 				return d.Err()
 			}
-			r, err := p.restoreRecord(d, before)
+			r, err := p.restoreRecord(d)
 			if err != nil {
 				return err
 			}
@@ -287,12 +353,15 @@ func (s *fold) restorePlacement(d *state.Decoder, name string, before bool) erro
 	return nil
 }
 
-func (s *fold) restoreWorker(d *state.Decoder, p *placement) error {
+func (s *fold) restoreWorker(d decoder, p *placement) error {
 	var f frozenWorker
 	for _, v := range []*uint64{&f.version, &f.observed, &f.skipped} {
 		*v = d.Uint64()
 	}
-	f.broken = flagged(d)
+	if d.format >= 3 {
+		f.forgotten = d.Uint64()
+	}
+	f.broken = flagged(d.Decoder)
 	f.problem = d.String()
 	f.data = []byte(d.String())
 	for range d.Count() {
@@ -311,10 +380,13 @@ func (s *fold) restoreWorker(d *state.Decoder, p *placement) error {
 	if err != nil {
 		return err
 	}
-	if w.learner, err = w.restored(f.data); err != nil {
+	if err := w.read(&f, s.beginAgain); err != nil {
 		return err
 	}
 	w.progress, w.kept, w.checkpoint = f.progress, f.kept, f.data
+	if err := w.modernise(); err != nil {
+		return err
+	}
 	w.progress.broken = false // so that the policy of its last good state decides
 	w.publish()
 	w.broken = f.broken
@@ -325,13 +397,55 @@ func (s *fold) restoreWorker(d *state.Decoder, p *placement) error {
 	return nil
 }
 
-func (p *placement) restoreRecord(d *state.Decoder, before bool) (*record, error) {
-	r := &record{placement: p, id: d.String()}
-	if sum := d.String(); len(sum) == len(r.request) {
-		copy(r.request[:], sum)
+// read makes the learner what was saved. One that cannot be read begins again if it may, and so do the states
+// to roll back to.
+func (w *worker) read(f *frozenWorker, beginAgain bool) error {
+	l, err := w.restored(f.data)
+	if err == nil {
+		w.learner = l
+	} else if !beginAgain {
+		return err
 	} else {
-		return nil, fmt.Errorf("decision %q has no checksum of its request", r.id)
+		f.forgotten, f.observed, f.broken = f.forgotten+f.observed, 0, false
+		f.problem = abbreviate(fmt.Sprintf("its state could not be read, and it began again: %v", err), largestProblem)
+		f.data = w.checkpoint
 	}
+	for i, k := range f.kept {
+		if !beginAgain {
+			break
+		}
+		if _, err := w.restored(k.data); err != nil {
+			f.kept[i].data = f.data
+		}
+	}
+	return nil
+}
+
+// modernise writes the states that an earlier program has saved as this one does, so that equal states
+// have equal bytes.
+func (w *worker) modernise() error {
+	before := w.checkpoint
+	if w.broken {
+		return nil
+	}
+	if err := w.mark(); err != nil || bytes.Equal(w.checkpoint, before) {
+		return err
+	}
+	for i, k := range w.kept {
+		l, err := w.restored(k.data)
+		if err != nil {
+			continue // rolling back to it breaks the learner, as it would have
+		}
+		if w.kept[i].data, err = l.MarshalBinary(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *placement) restoreRecord(d decoder) (*record, error) {
+	r := &record{placement: p, id: d.String()}
+	d.bytes(r.request[:])
 	r.time = int64(d.Uint64())
 	r.learner = d.Uint64()
 	n := d.Count()
@@ -356,11 +470,11 @@ func (p *placement) restoreRecord(d *state.Decoder, before bool) (*record, error
 		return nil, cmp.Or(d.Err(), fmt.Errorf("decision %q has mode %d, status %d and choice %d", r.id, r.mode, r.status, r.choice))
 	}
 	if r.status.waits() {
-		if err := r.restoreRows(d); err != nil {
+		if err := r.restoreRows(d.Decoder); err != nil {
 			return nil, cmp.Or(d.Err(), err)
 		}
-		if !before {
-			if err := r.restorePassed(d); err != nil {
+		if d.format > 1 {
+			if err := r.restorePassed(d.Decoder); err != nil {
 				return nil, cmp.Or(d.Err(), err)
 			}
 		}
@@ -440,9 +554,9 @@ func (c *counts) encode(e *state.Encoder) {
 	}
 }
 
-func (c *counts) decode(d *state.Decoder, before bool) {
+func (c *counts) decode(d decoder) {
 	integers, floats := c.all()
-	if before {
+	if d.format == 1 {
 		integers = integers[1:]
 	}
 	for _, v := range integers {

@@ -19,6 +19,7 @@ type Stats struct {
 	Lag           uint64   `json:"lag"`               // outcomes that the learner has not yet come to
 	Learned       uint64   `json:"learned"`           // rounds
 	Skipped       uint64   `json:"skipped"`           // that the learner refused, on which it panicked, or that came after it broke
+	Forgotten     uint64   `json:"forgotten"`         // that it had learned before its state could not be read, and it began again
 	Stale         uint64   `json:"stale"`             // that were of an earlier learner
 	Broken        bool     `json:"broken"`            // it learns no more, and its last good policy decides
 	Problem       string   `json:"problem,omitempty"` // the last one of the learner
@@ -160,7 +161,7 @@ func (e *Engine) Stats(name string) (Stats, error) {
 		Placement: name, Mode: v.config.Mode,
 		Decisions: c.Offered, Outcomes: c.Chosen, Expired: c.Expired, Withdrawn: c.Withdrawn, Pending: v.open.len, Memory: v.open.bytes + v.closed.bytes,
 		PolicyVersion: current.version, Lag: v.worker.given.Load() - done,
-		Learned: seen.observed, Skipped: seen.skipped, Stale: c.Stale, Broken: seen.broken, Problem: seen.problem,
+		Learned: seen.observed, Skipped: seen.skipped, Forgotten: seen.forgotten, Stale: c.Stale, Broken: seen.broken, Problem: seen.problem,
 		Versions: append([]uint64{}, v.kept...),
 		ByPolicy: c.Arms[0], ByChance: c.Arms[1], ByBaseline: c.Arms[2],
 		Calibration: c.Calibration, Shadow: c.Shadow,

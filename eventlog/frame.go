@@ -14,10 +14,12 @@ import (
 const MaxFrame = 1_000_000
 
 const (
-	frameMagic   = "VLOG"
-	frameVersion = 1
-	headerSize   = 32
-	sumSize      = 4
+	frameMagic    = "VLOG"
+	frameVersion  = 2
+	headerSize    = 32 // of version 1
+	positionSize  = 32 // what version 2 adds to it
+	sumSize       = 4
+	smallestFrame = headerSize + sumSize
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -25,27 +27,35 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // Frame is a commit group, the unit that is written, acknowledged and verified:
 //
 //	magic     4 bytes   "VLOG"
-//	version   1 byte    1
+//	version   1 byte    2
 //	reserved  3 bytes   0
 //	epoch     8 bytes   of the writer; it never decreases along a log
 //	first     8 bytes   the sequence of the first entry
 //	count     4 bytes   entries
-//	length    4 bytes   of all that follows but the checksum
+//	length    4 bytes   of the entries
+//	log       16 bytes  the log's identity; not in version 1
+//	before    16 bytes  the running hash before the first entry; not in version 1
 //	entries   each a length as an unsigned varint, and so many bytes
 //	crc       4 bytes   CRC-32C of all before
 //
-// Integers are little endian. A frame without entries opens an epoch, or confirms the frame before it, and its
+// Integers are little endian. Version 1 is read, and not written. A frame without entries opens an epoch, or confirms the frame before it, and its
 // first is the sequence that comes next.
 type Frame struct {
 	Epoch, First uint64
+	Log          Identity
+	Before       [16]byte // the running hash before the first entry
 	Entries      [][]byte
 }
+
+// Start is the position before the frame's first entry, and End that after its last.
+func (f *Frame) Start() Position { return Position{f.Log, f.First - 1, f.Before} }
+func (f *Frame) End() Position   { return f.Start().After(f.Entries...) }
 
 // Next is the sequence after the frame.
 func (f *Frame) Next() uint64 { return f.First + uint64(len(f.Entries)) }
 
 // EmptyFrame is the size of a frame without entries, and EntrySize what an entry adds.
-const EmptyFrame = headerSize + sumSize
+const EmptyFrame = headerSize + positionSize + sumSize
 
 // EntrySize returns the bytes that an entry takes in a frame.
 func EntrySize(entry []byte) int {
@@ -64,11 +74,14 @@ func EntriesSize(entries ...[]byte) (int, error) {
 	return size, nil
 }
 
-// Encode appends the frame to dst. Frames over MaxFrame panic.
+// Encode appends the frame to dst. Frames over MaxFrame panic, and those without an identity.
 func (f *Frame) Encode(dst []byte) []byte {
 	size, err := EntriesSize(f.Entries...)
 	if err != nil {
 		panic(err)
+	}
+	if f.Log.IsZero() {
+		panic("eventlog: a frame of a log without identity is encoded")
 	}
 	start := len(dst)
 	dst = slices.Grow(dst, EmptyFrame+size)
@@ -78,6 +91,8 @@ func (f *Frame) Encode(dst []byte) []byte {
 	dst = binary.LittleEndian.AppendUint64(dst, f.First)
 	dst = binary.LittleEndian.AppendUint32(dst, uint32(len(f.Entries)))
 	dst = binary.LittleEndian.AppendUint32(dst, uint32(size))
+	dst = append(dst, f.Log[:]...)
+	dst = append(dst, f.Before[:]...)
 	for _, e := range f.Entries {
 		dst = binary.AppendUvarint(dst, uint64(len(e)))
 		dst = append(dst, e...)
@@ -88,14 +103,15 @@ func (f *Frame) Encode(dst []byte) []byte {
 // DecodeFrame reads a frame that is all of data. Its entries share the memory
 // of data.
 func DecodeFrame(data []byte) (Frame, error) {
-	if len(data) < EmptyFrame {
+	if len(data) < smallestFrame {
 		return Frame{}, fmt.Errorf("a frame of %d bytes is truncated", len(data))
 	}
 	if string(data[:4]) != frameMagic {
 		return Frame{}, errors.New("not a frame of an event log")
 	}
-	if data[4] != frameVersion {
-		return Frame{}, fmt.Errorf("the frame has version %d, this program reads %d: use a newer one", data[4], frameVersion)
+	version := data[4]
+	if version < 1 || version > frameVersion {
+		return Frame{}, fmt.Errorf("the frame has version %d, this program reads up to %d: use a newer one", version, frameVersion)
 	}
 	body, sum := data[:len(data)-sumSize], binary.LittleEndian.Uint32(data[len(data)-sumSize:])
 	if have := crc32.Checksum(body, castagnoli); have != sum {
@@ -104,7 +120,16 @@ func DecodeFrame(data []byte) (Frame, error) {
 	f := Frame{Epoch: binary.LittleEndian.Uint64(data[8:]), First: binary.LittleEndian.Uint64(data[16:])}
 	count, length := binary.LittleEndian.Uint32(data[24:]), binary.LittleEndian.Uint32(data[28:])
 	rest := body[headerSize:]
+	if version > 1 {
+		if len(rest) < positionSize {
+			return Frame{}, fmt.Errorf("a frame of %d bytes is truncated", len(data))
+		}
+		rest = rest[copy(f.Log[:], rest):]
+		rest = rest[copy(f.Before[:], rest):]
+	}
 	switch {
+	case version > 1 && f.Log.IsZero():
+		return Frame{}, errors.New("the frame names no log")
 	case data[5] != 0 || data[6] != 0 || data[7] != 0:
 		return Frame{}, errors.New("the frame's reserved bytes are not 0")
 	case uint64(length) != uint64(len(rest)):

@@ -35,6 +35,10 @@ type Store interface {
 	// *DamageError, or that of ctx.
 	Entries(ctx context.Context, from uint64) iter.Seq2[[]byte, error]
 
+	// Position returns the position after an entry that the log has, or after the one before its first. Its
+	// identity is zero where the entry is older than the log's identity. Other errors are those of Entries.
+	Position(ctx context.Context, sequence uint64) (Position, error)
+
 	// Close waits for the entries under way. Later calls of the other methods
 	// give ErrClosed.
 	Close() error

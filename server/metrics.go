@@ -74,6 +74,7 @@ var ofPlacement = []struct {
 	{about("remembered_bytes", "Memory of remembered decisions.", "placement"), prometheus.GaugeValue, func(s *decision.Stats) float64 { return float64(s.Memory) }},
 	{about("learner_lag_rounds", "Outcomes that the learner has not come to.", "placement"), prometheus.GaugeValue, func(s *decision.Stats) float64 { return float64(s.Lag) }},
 	{about("learned_rounds_total", "Rounds that the learner has learned from.", "placement"), prometheus.CounterValue, func(s *decision.Stats) float64 { return float64(s.Learned) }},
+	{about("forgotten_rounds_total", "Rounds that the learner had learned before its saved state could not be read, and it began again.", "placement"), prometheus.CounterValue, func(s *decision.Stats) float64 { return float64(s.Forgotten) }},
 	{about("skipped_rounds_total", "Rounds that the learner refused.", "placement"), prometheus.CounterValue, func(s *decision.Stats) float64 { return float64(s.Skipped) }},
 	{about("learner_broken", "1 where the learner learns no more.", "placement"), prometheus.GaugeValue, func(s *decision.Stats) float64 {
 		if s.Broken {

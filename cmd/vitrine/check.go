@@ -14,15 +14,18 @@ import (
 
 type checkCmd struct {
 	logArg
+	Against string `placeholder:"LOG" help:"Another copy of the log, such as a backup: say where the two have forked."`
 }
 
 // Help is the tail of the command's help.
 func (checkCmd) Help() string {
 	return `Every entry of the log is read and held to its checksum, its place in the sequence, and to what the service can have written there: an outcome is of a decision that is open and of an item that it showed, a decision of a placement that exists. Policies are built, and learn nothing: vitrine replay is the check of what was learned. A log whose first entries were removed is held to the earliest snapshot that has them; up to that one its entries are decoded alone.
 
+A log has an identity and a running hash of its entries. With --against another copy is read, too: two copies must not both go on, and where they have, it says after which entry they differ.
+
 It prints how many entries there are of each kind, what became of the decisions of each placement, and every fault with its entry. The exit status is 1 where there is one.
 
-` + aboutLog + "\n\n" + examples("vitrine check vitrine-data", "vitrine check nats://127.0.0.1:4222")
+` + aboutLog + "\n\n" + examples("vitrine check vitrine-data", "vitrine check vitrine-data --against /backup/2026-01-02", "vitrine check nats://127.0.0.1:4222")
 }
 
 // kinds are the events, in the order of their numbers.
@@ -49,6 +52,16 @@ func (c checkCmd) Run(ctx context.Context, t terminal) (err error) {
 	k := check{terminal: t, log: log, kinds: map[string]int{}}
 	if err := k.run(ctx); err != nil {
 		return err
+	}
+	if c.Against != "" {
+		other, err := logArg{Log: c.Against}.open(ctx, t)
+		if err != nil {
+			return err
+		}
+		defer other.close()
+		if err := k.against(ctx, other); err != nil {
+			return err
+		}
 	}
 	switch k.faults {
 	case 0:
@@ -79,7 +92,7 @@ func (k *check) fault(err error) {
 }
 
 func (k *check) run(ctx context.Context) (err error) {
-	if k.audit, err = k.begin(); err != nil {
+	if k.audit, err = k.begin(ctx); err != nil {
 		return err
 	}
 	defer k.audit.Close()
@@ -104,16 +117,20 @@ func (k *check) run(ctx context.Context) (err error) {
 }
 
 // begin finds the state before the entries that are checked, and checks the snapshot for that.
-func (k *check) begin() (*decision.Audit, error) {
+func (k *check) begin(ctx context.Context) (*decision.Audit, error) {
 	for _, s := range k.log.snapshots {
-		if _, err := s.entry(k.log); err != nil {
+		_, err := s.entry(ctx, k.log)
+		if err == nil {
+			_, err = decision.VerifySnapshot(config.NewLearner, s.data)
+		}
+		if err != nil {
 			k.fault(fmt.Errorf("%s: %w", s.path, err))
 		}
 	}
 	if k.log.First == 1 {
 		return decision.NewAudit(config.NewLearner, nil)
 	}
-	base, upTo := k.log.base()
+	base, upTo := k.log.base(ctx)
 	if base == nil {
 		k.fault(fmt.Errorf("entries before %d were removed, and no snapshot has them: what is after them cannot be held to them", k.log.First))
 		return decision.NewAudit(config.NewLearner, nil)

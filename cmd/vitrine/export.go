@@ -55,7 +55,7 @@ func (c exportCmd) Run(ctx context.Context, t terminal) (err error) {
 			return err
 		}
 	}
-	if err := x.begin(log); err != nil {
+	if err := x.begin(ctx, log); err != nil {
 		return err
 	}
 	buffered := bufio.NewWriterSize(t.out, 1<<16)
@@ -74,8 +74,8 @@ func (c exportCmd) Run(ctx context.Context, t terminal) (err error) {
 }
 
 // begin finds the configurations that were in entries that have been removed.
-func (x *export) begin(log *logReader) error {
-	base, _ := log.base()
+func (x *export) begin(ctx context.Context, log *logReader) error {
+	base, _ := log.base(ctx)
 	if log.First == 1 || base == nil {
 		return nil
 	}

@@ -38,7 +38,7 @@ import (
 //	go test ./cmd/vitrine -run TestDataFormats -rewrite
 //
 // which writes the directory of dataFormat. The earlier ones stay as they are.
-const dataFormat = 1
+const dataFormat = 2
 
 var rewrite = flag.Bool("rewrite", false, "write testdata/data-vN of the present format, then read the diff")
 

@@ -175,9 +175,9 @@ func isOf(t *testing.T, path string) uint64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	upTo, err := decision.SnapshotSequence(snapshot)
+	at, err := decision.SnapshotPosition(snapshot)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return upTo
+	return at.Sequence
 }

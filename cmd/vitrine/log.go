@@ -172,9 +172,9 @@ func snapshotsOf(data string) iter.Seq2[*snapshotFile, error] {
 }
 
 // base returns the earliest snapshot that the log can begin with, nil where there is none.
-func (r *logReader) base() (base *snapshotFile, upTo uint64) {
+func (r *logReader) base(ctx context.Context) (base *snapshotFile, upTo uint64) {
 	for _, s := range r.snapshots {
-		n, err := s.entry(r)
+		n, err := s.entry(ctx, r)
 		if err == nil && n+1 >= r.First && (base == nil || n < upTo) {
 			base, upTo = s, n
 		}
@@ -210,13 +210,20 @@ func readSnapshot(path string) (*snapshotFile, error) {
 	return &snapshotFile{path, data}, err
 }
 
-// entry returns the last entry that is in it, and reports one that the log does not have.
-func (s *snapshotFile) entry(log *logReader) (uint64, error) {
-	upTo, err := decision.SnapshotSequence(s.data)
-	if err == nil && upTo > log.Last {
-		err = fmt.Errorf("it is of entry %d, the last one of the log is %d", upTo, log.Last)
+// entry returns the last entry that is in it, and reports one that the log does not have, or has with
+// another history. Of entries that were removed it cannot know.
+func (s *snapshotFile) entry(ctx context.Context, log *logReader) (uint64, error) {
+	at, err := decision.SnapshotPosition(s.data)
+	if err != nil {
+		return 0, err
 	}
-	return upTo, err
+	switch _, err = decision.Locate(ctx, log, at); {
+	case errors.Is(err, eventlog.ErrBeyond):
+		err = fmt.Errorf("it is of entry %d, the last one of the log is %d", at.Sequence, log.Last)
+	case errors.Is(err, eventlog.ErrRemoved):
+		err = nil
+	}
+	return at.Sequence, err
 }
 
 // What a data directory has: the log, the snapshot that serve starts from, and those that

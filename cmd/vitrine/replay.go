@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strings"
 	"text/tabwriter"
 
+	"vitrine"
 	"vitrine/config"
 	"vitrine/decision"
 	"vitrine/eventlog"
@@ -52,7 +54,7 @@ func (c replayCmd) Run(ctx context.Context, t terminal) (err error) {
 	r := replay{terminal: t, log: log}
 	var base *snapshotFile
 	if log.First > 1 {
-		if base, r.base = log.base(); base == nil {
+		if base, r.base = log.base(ctx); base == nil {
 			return fmt.Errorf("%s cannot be replayed: entries before %d were removed, and no snapshot has them", log.name, log.First)
 		}
 		r.state = base.data
@@ -60,7 +62,7 @@ func (c replayCmd) Run(ctx context.Context, t terminal) (err error) {
 	}
 	for _, s := range log.snapshots {
 		if s != base {
-			r.add(s)
+			r.add(ctx, s)
 		}
 	}
 	slices.SortStableFunc(r.saved, func(a, b savedState) int { return cmp.Compare(a.upTo, b.upTo) })
@@ -89,8 +91,8 @@ func (r *replay) differs(path, why string) {
 	fmt.Fprintf(r.out, "%s: different: %s\n", path, why)
 }
 
-func (r *replay) add(s *snapshotFile) {
-	upTo, err := s.entry(r.log)
+func (r *replay) add(ctx context.Context, s *snapshotFile) {
+	upTo, err := s.entry(ctx, r.log)
 	if err == nil && upTo < r.base {
 		fmt.Fprintf(r.out, "%s: not compared: entries after %d were removed\n", s.path, upTo)
 		return
@@ -118,8 +120,10 @@ func (r *replay) run(ctx context.Context) error {
 			return r.log.explain(err)
 		case bytes.Equal(r.state, s.data):
 			fmt.Fprintf(r.out, "%s: equal, at entry %d\n", s.path, s.upTo)
+		case r.isEqual(ctx, source, s):
+			fmt.Fprintf(r.out, "%s: equal, at entry %d, in the form of an earlier program\n", s.path, s.upTo)
 		default:
-			r.differs(s.path, fmt.Sprintf("the state at entry %d is another one", s.upTo))
+			r.differs(s.path, fmt.Sprintf("the state at entry %d is another one%s", s.upTo, otherKernels(s.data)))
 		}
 	}
 	e, err := r.open(ctx, source, r.log.Last)
@@ -131,6 +135,33 @@ func (r *replay) run(ctx context.Context) error {
 		return r.log.explain(err)
 	}
 	return r.report(e)
+}
+
+// otherKernels says that a snapshot was learned with other vector code, whose last digits differ.
+func otherKernels(snapshot []byte) string {
+	kernels, err := decision.SnapshotKernels(snapshot)
+	here, _ := vitrine.KernelPath()
+	switch {
+	case err != nil || slices.Equal(kernels, []string{here}):
+		return ""
+	case len(kernels) == 1:
+		return fmt.Sprintf(": it was learned with the vector code %s, and this is %s: compare with VITRINE_KERNEL=%s", kernels[0], here, kernels[0])
+	case len(kernels) > 1:
+		return fmt.Sprintf(": it was learned with several kinds of vector code, %s, whose last digits differ", strings.Join(kernels, " and "))
+	}
+	return ": an earlier program wrote it, which does not say with which vector code: the last digits may differ"
+}
+
+// isEqual reports whether a snapshot of an earlier program has the present state: written by this one it has its bytes.
+func (r *replay) isEqual(ctx context.Context, source *section, s savedState) bool {
+	source.last = s.upTo
+	e, err := decision.Open(ctx, decision.Options{Store: source, Build: config.NewLearner, Snapshot: s.data})
+	if err != nil {
+		return false
+	}
+	defer e.Close()
+	data, _, err := e.Snapshot(ctx)
+	return err == nil && bytes.Equal(data, r.state)
 }
 
 // open makes the engine at an entry.

@@ -56,7 +56,7 @@ func (r *retention) begin(ctx context.Context, logger *slog.Logger) error {
 	err = errors.Join(err, failed)
 	for _, upTo := range bases {
 		path := basePath(r.data, upTo)
-		if cause := r.checkBase(path, upTo); cause != nil {
+		if cause := r.checkBase(ctx, path, upTo); cause != nil {
 			logger.Warn("a base is of no use, and is put aside", "base", path, "as", path+asideSuffix, "cause", cause.Error())
 			err = errors.Join(err, os.Rename(path, path+asideSuffix))
 		}
@@ -67,15 +67,21 @@ func (r *retention) begin(ctx context.Context, logger *slog.Logger) error {
 // asideSuffix is added to the name of a base that is of no use.
 const asideSuffix = ".aside"
 
-// checkBase reports a base that is not what its name says.
-func (r *retention) checkBase(path string, upTo uint64) error {
+// checkBase reports a base that is not what its name says, or is of another log.
+func (r *retention) checkBase(ctx context.Context, path string, upTo uint64) error {
 	s, err := readSnapshot(path)
 	if err != nil {
 		return err
 	}
-	have, err := decision.SnapshotSequence(s.data)
-	if err == nil && have != upTo {
-		err = fmt.Errorf("it is of entry %d", have)
+	at, err := decision.SnapshotPosition(s.data)
+	if err == nil && at.Sequence != upTo {
+		err = fmt.Errorf("it is of entry %d", at.Sequence)
+	}
+	if err != nil {
+		return err
+	}
+	if _, err = decision.Locate(ctx, r.log, at); errors.Is(err, eventlog.ErrRemoved) || errors.Is(err, eventlog.ErrBeyond) {
+		return nil // there is nothing left to compare it with: it is tidied away
 	}
 	return err
 }

@@ -9,9 +9,11 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
+	"vitrine"
 	"vitrine/config"
 	"vitrine/decision"
 	"vitrine/eventlog"
@@ -235,6 +237,9 @@ func (s *service) openEngine(ctx context.Context, store eventlog.Store, feed *se
 			return nil, err
 		}
 		e, err := decision.Open(ctx, o)
+		if err == nil {
+			compareKernels(path, o.Snapshot, logger)
+		}
 		if err == nil || ctx.Err() != nil || errors.Is(err, eventlog.ErrBeyond) {
 			return e, err
 		}
@@ -243,9 +248,45 @@ func (s *service) openEngine(ctx context.Context, store eventlog.Store, feed *se
 	o.Snapshot = nil
 	e, err := decision.Open(ctx, o)
 	if errors.Is(err, eventlog.ErrRemoved) {
+		if e := s.beginAgain(ctx, o, paths, logger); e != nil {
+			return e, nil
+		}
 		return nil, hinted{err, "the log begins with what a snapshot has: put state.snapshot or bases/ of the data directory that it had, or of its backup, into " + s.Data}
 	}
 	return e, err
+}
+
+// beginAgain makes the state from a snapshot whose learners cannot all be read, of a log that cannot be learned from
+// its first entry on: these learners begin again. It returns nil where no snapshot is good for that.
+func (s *service) beginAgain(ctx context.Context, o decision.Options, paths []string, logger *slog.Logger) *decision.Engine {
+	o.BeginAgain = true
+	for _, path := range paths {
+		var err error
+		if o.Snapshot, err = os.ReadFile(path); err != nil {
+			continue
+		}
+		e, err := decision.Open(ctx, o)
+		if err != nil {
+			continue
+		}
+		for _, name := range e.Placements() {
+			if stats, err := e.Stats(name); err == nil && stats.Forgotten > 0 {
+				logger.Warn("a learner begins again: its saved state cannot be read, and the log no longer has what it learned from",
+					"placement", name, "forgotten", stats.Forgotten, "snapshot", path, "cause", stats.Problem)
+			}
+		}
+		return e
+	}
+	return nil
+}
+
+// compareKernels says where a state was learned with other vector code, and differs in the last digits from what a
+// replay gives here.
+func compareKernels(path string, snapshot []byte, logger *slog.Logger) {
+	kernels, err := decision.SnapshotKernels(snapshot)
+	if here, _ := vitrine.KernelPath(); err == nil && kernels != nil && !slices.Equal(kernels, []string{here}) {
+		logger.Info("the state was learned with other vector code, too: a replay of the log differs in the last digits", "snapshot", path, "code", kernels, "here", here)
+	}
 }
 
 // keeper writes snapshots, removes what the log need not have after them, and keeps versions to roll

@@ -37,6 +37,7 @@ func Run(t *testing.T, open Open) {
 		{"truncate", testTruncate},
 		{"first since", testFirstSince},
 		{"first within", testFirstWithin},
+		{"position", testPosition},
 		{"truncate while reading", testTruncateWhileReading},
 		{"closed", testClosed},
 	} {
@@ -63,6 +64,31 @@ func RunDurable(t *testing.T, open Open) {
 			if err := s.Close(); err != nil {
 				t.Fatal(err)
 			}
+		}
+	})
+	t.Run("identity", func(t *testing.T) {
+		dir := t.TempDir()
+		var want, other eventlog.Position
+		for round := range 3 {
+			s := open(t, dir)
+			p, err := s.Position(t.Context(), uint64(round))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if round > 0 && p != want {
+				t.Errorf("opened %d times it is at %+v, and was at %+v", round+1, p, want)
+			}
+			appendAll(t, s, entry(round+1))
+			want = p.After(entry(round + 1))
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s := open(t, t.TempDir())
+		defer s.Close()
+		other, err := s.Position(t.Context(), 0)
+		if err != nil || other.Log == want.Log {
+			t.Errorf("another log is called %v, too, %v", other.Log, err)
 		}
 	})
 	t.Run("reopened after truncation", func(t *testing.T) {
@@ -451,6 +477,53 @@ func testFirstWithin(t *testing.T, s eventlog.Store) {
 
 // Who reads meanwhile has all entries from where it began up to the end, or learns
 // that they were removed; nobody takes it for damage.
+// Positions go on from entry to entry, and stay when entries are removed.
+func testPosition(t *testing.T, s eventlog.Store) {
+	at := func(sequence uint64) eventlog.Position {
+		t.Helper()
+		p, err := s.Position(t.Context(), sequence)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	want := []eventlog.Position{at(0)}
+	if want[0].Log.IsZero() || want[0].Sequence != 0 {
+		t.Errorf("an empty log is at %+v", want[0])
+	}
+	for i := 1; i <= 30; {
+		group := [][]byte{entry(i)}
+		if i%3 == 0 {
+			group = append(group, entry(i+1), entry(i+2))
+		}
+		appendAll(t, s, group...)
+		for range group {
+			want = append(want, want[i-1].After(entry(i)))
+			i++
+		}
+	}
+	check := func(first int) {
+		t.Helper()
+		for i := first - 1; i < len(want); i++ {
+			if have := at(uint64(i)); have != want[i] {
+				t.Errorf("after entry %d: %+v, want %+v", i, have, want[i])
+			}
+		}
+		if _, err := s.Position(t.Context(), uint64(len(want))); !errors.Is(err, eventlog.ErrBeyond) {
+			t.Errorf("after an entry that is not there: %v, want ErrBeyond", err)
+		}
+	}
+	check(1)
+	truncate(t, s, 11)
+	x := extent(t, s)
+	check(int(x.First))
+	if x.First > 1 {
+		if _, err := s.Position(t.Context(), x.First-2); !errors.Is(err, eventlog.ErrRemoved) {
+			t.Errorf("after an entry that was removed: %v, want ErrRemoved", err)
+		}
+	}
+}
+
 func testTruncateWhileReading(t *testing.T, s eventlog.Store) {
 	appendAll(t, s, entry(1))
 	truncate(t, s, 1)

@@ -17,9 +17,13 @@ type Store struct {
 	mu      sync.RWMutex
 	removed uint64 // entries before entries[0]
 	entries [][]byte
+	hashes  [][16]byte // the running hash before each entry, and after the last; nil of an empty log
 	bytes   uint64
 	closed  bool
 }
+
+// identity is that of every log in memory: their hashes tell them apart.
+var identity = eventlog.Identity{'m', 'e', 'm', 'l', 'o', 'g'}
 
 var (
 	_ eventlog.Store     = (*Store)(nil)
@@ -40,7 +44,11 @@ func (s *Store) Append(ctx context.Context, entries ...[]byte) (last uint64, err
 	if s.closed {
 		return 0, eventlog.ErrClosed
 	}
+	if s.hashes == nil {
+		s.hashes = make([][16]byte, 1)
+	}
 	for _, e := range entries {
+		s.hashes = append(s.hashes, s.at(s.extent().Last).After(e).Hash)
 		s.entries = append(s.entries, slices.Clone(e))
 		s.bytes += uint64(len(e))
 	}
@@ -91,6 +99,28 @@ func (s *Store) Extent(ctx context.Context) (eventlog.Extent, error) {
 	return s.extent(), ctx.Err()
 }
 
+// Position implements eventlog.Store.
+func (s *Store) Position(ctx context.Context, sequence uint64) (eventlog.Position, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.closed {
+		return eventlog.Position{}, eventlog.ErrClosed
+	}
+	if err := s.extent().CheckFrom(sequence + 1); err != nil {
+		return eventlog.Position{}, err
+	}
+	return s.at(sequence), ctx.Err()
+}
+
+// at returns the position after an entry that is there.
+func (s *Store) at(sequence uint64) eventlog.Position {
+	p := eventlog.Position{Log: identity, Sequence: sequence}
+	if s.hashes != nil {
+		p.Hash = s.hashes[sequence-s.removed]
+	}
+	return p
+}
+
 func (s *Store) extent() eventlog.Extent {
 	return eventlog.Extent{First: s.removed + 1, Last: s.removed + uint64(len(s.entries)), Bytes: s.bytes}
 }
@@ -116,7 +146,7 @@ func (s *Store) TruncateBefore(ctx context.Context, sequence uint64) error {
 	for _, e := range s.entries[:n] {
 		s.bytes -= uint64(len(e))
 	}
-	s.entries, s.removed = slices.Clone(s.entries[n:]), sequence-1
+	s.entries, s.hashes, s.removed = slices.Clone(s.entries[n:]), slices.Clone(s.hashes[n:]), sequence-1
 	return nil
 }
 
@@ -158,6 +188,6 @@ func (s *Store) all(ctx context.Context) ([][]byte, eventlog.Extent, error) {
 func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.closed, s.entries = true, nil
+	s.closed, s.entries, s.hashes = true, nil, nil
 	return nil
 }

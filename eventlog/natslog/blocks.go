@@ -200,11 +200,11 @@ func (k *scan) record(data []byte, hash *highwayhash.Digest64) (size int, err er
 	if isClaim(hashed) {
 		return size, nil
 	}
-	f, err := decodeAfter(k.before, hashed)
+	f, err := decodeAfter(k.before, hashed) // whose running hash is for who reads the entries
 	if err != nil {
 		return 0, fmt.Errorf("message %d: %w", message, err)
 	}
-	k.before = &eventlog.Frame{Epoch: f.Epoch, First: f.Next()}
+	k.before = &eventlog.Frame{Epoch: f.Epoch, First: f.Next(), Log: f.Log}
 	return size, nil
 }
 

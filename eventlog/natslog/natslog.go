@@ -75,7 +75,24 @@ type Store struct {
 type tail struct {
 	message uint64 // the stream's last sequence
 	epoch   uint64
-	next    uint64 // the sequence of the next entry
+	next    uint64            // the sequence of the next entry
+	log     eventlog.Identity // zero where no frame has one
+	hash    [16]byte
+}
+
+func (t tail) position() eventlog.Position {
+	return eventlog.Position{Log: t.log, Sequence: t.next - 1, Hash: t.hash}
+}
+
+// frame returns a frame that follows.
+func (t tail) frame(entries [][]byte) eventlog.Frame {
+	return eventlog.Frame{Epoch: t.epoch, First: t.next, Log: t.log, Before: t.hash, Entries: entries}
+}
+
+// advance moves the end behind a frame.
+func (t *tail) advance(f *eventlog.Frame) {
+	p := f.End()
+	t.next, t.log, t.hash = p.Sequence+1, p.Log, p.Hash
 }
 
 var (
@@ -195,6 +212,9 @@ func (s *Store) connect(ctx context.Context) (err error) {
 	if o.ReadOnly {
 		return nil
 	}
+	if s.end.log.IsZero() {
+		s.end.log = eventlog.NewIdentity()
+	}
 	s.end.epoch++
 	if err := s.commit(ctx, nil); err != nil || s.mark == nil {
 		return err
@@ -229,7 +249,8 @@ func (s *Store) findEnd(ctx context.Context, state jetstream.StreamState) error 
 		}
 		return fmt.Errorf("natslog: the end of %s: %w", s.where(), err)
 	}
-	s.end.epoch, s.end.next = f.Epoch, f.Next()
+	s.end.epoch = f.Epoch
+	s.end.advance(&f)
 	return nil
 }
 

@@ -107,20 +107,24 @@ func (s *Store) explain(ctx context.Context, entry uint64, err error) error {
 func (s *Store) frames(ctx context.Context, first, last uint64) iter.Seq2[eventlog.Frame, error] {
 	return func(yield func(eventlog.Frame, error) bool) {
 		var before *eventlog.Frame
+		var end eventlog.Position
 		for m, err := range s.messages(ctx, first, last, true) {
 			var f eventlog.Frame
 			if err == nil && isClaim(m.data) {
 				continue
 			}
 			if err == nil {
-				if f, err = decodeAfter(before, m.data); err != nil {
+				if f, err = decodeAfter(before, m.data); err == nil && !end.Log.IsZero() && f.Before != end.Hash {
+					err = errors.New("the entries before it are not those that its running hash is of")
+				}
+				if err != nil {
 					err = fmt.Errorf("message %d: %w: %w", m.sequence, errUnreadable, err)
 				}
 			}
 			if !yield(f, err) || err != nil {
 				return
 			}
-			before = &f
+			before, end = &f, f.End()
 		}
 	}
 }
@@ -134,6 +138,8 @@ func decodeAfter(before *eventlog.Frame, data []byte) (eventlog.Frame, error) {
 		return f, err
 	case f.First != before.Next():
 		return f, fmt.Errorf("it begins with entry %d where %d follows", f.First, before.Next())
+	case f.Log != before.Log && !before.Log.IsZero():
+		return f, fmt.Errorf("it is of the log %v after a frame of %v", f.Log, before.Log)
 	case f.Epoch < before.Epoch:
 		return f, fmt.Errorf("it is of epoch %d after one of epoch %d", f.Epoch, before.Epoch)
 	}
@@ -260,6 +266,32 @@ func (s *Store) frameFrom(ctx context.Context, first, last uint64) (f eventlog.F
 		}
 	}
 	return eventlog.Frame{}, last, nil
+}
+
+// Position implements eventlog.Store.
+func (s *Store) Position(ctx context.Context, sequence uint64) (eventlog.Position, error) {
+	end := s.acknowledged()
+	if sequence+1 == end.next && !s.isClosed() {
+		return end.position(), ctx.Err()
+	}
+	x, err := s.Extent(ctx)
+	if err != nil {
+		return eventlog.Position{}, err
+	}
+	if err := x.CheckFrom(sequence + 1); err != nil {
+		return eventlog.Position{}, err
+	}
+	message, err := s.find(ctx, sequence+1, end)
+	if err != nil {
+		return eventlog.Position{}, err
+	}
+	f, _, err := s.frameFrom(ctx, message, end.message+1)
+	if n := sequence + 1 - f.First; err == nil && n < uint64(len(f.Entries)) {
+		return f.Start().After(f.Entries[:n]...), nil
+	} else if err == nil {
+		err = fmt.Errorf("message %d: %w: it does not have the entry", message, errUnreadable)
+	}
+	return eventlog.Position{}, s.missing(ctx, sequence+1, err)
 }
 
 // find returns the message with an entry, or one before it, by bisection: no

@@ -154,8 +154,8 @@ func (s *Store) commit(ctx context.Context, entries [][]byte) error {
 	defer cancel()
 	end := s.acknowledged()
 	for acknowledged := false; !acknowledged; entries = nil {
-		f := eventlog.Frame{Epoch: end.epoch, First: end.next, Entries: entries}
-		end.next = f.Next()
+		f := end.frame(entries)
+		end.advance(&f)
 		end.message++
 		var err error
 		if acknowledged, err = s.place(ctx, f.Encode(nil), end); err != nil {

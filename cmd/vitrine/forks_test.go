@@ -1,0 +1,254 @@
+package main
+
+import (
+	"context"
+	"encoding"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"vitrine"
+	"vitrine/config"
+	"vitrine/decision"
+	"vitrine/eventlog/natslog"
+)
+
+// tradeOn opens the log of a data directory, makes decisions under ids of their own, and writes a snapshot.
+func tradeOn(t *testing.T, data, name string, decisions int) {
+	t.Helper()
+	err := reopenedFor(data, func(ctx context.Context, e *decision.Engine) error {
+		now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).UnixNano()
+		if err := e.Create(ctx, "home", []byte(`{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl"}}`), now); err != nil {
+			return err
+		}
+		for i := range decisions {
+			r := &decision.Request{Decision: fmt.Sprint(name, i)}
+			for k := range 3 {
+				r.Items = append(r.Items, decision.Item{ID: fmt.Sprint("i", k), Features: []decision.Value{decision.Number(float64((i*k)%5 + len(name)))}})
+			}
+			a, err := e.Decide(ctx, "home", r, now)
+			if err == nil {
+				err = e.Outcome(ctx, a.Decision, a.Shown[i%2], now)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		snapshot, _, err := e.Snapshot(ctx)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(filepath.Join(data, snapshotName), snapshot, 0o600)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// reopenedFor opens the engine of a data directory from its whole log.
+func reopenedFor(data string, f func(context.Context, *decision.Engine) error) error {
+	return withLog(data, func(ctx context.Context, store *natslog.Store) error {
+		e, err := decision.Open(ctx, decision.Options{Store: store, Build: config.NewLearner})
+		if err != nil {
+			return err
+		}
+		defer e.Close()
+		return f(ctx, e)
+	})
+}
+
+// A snapshot of another log, or of a copy that went on by itself, is never believed: the service
+// says so, learns from its own log again, and knows every decision that it has acknowledged.
+func TestForeignSnapshots(t *testing.T) {
+	ours := filepath.Join(t.TempDir(), "ours")
+	tradeOn(t, ours, "ours", 20)
+	fork := copyOf(t, ours)
+	tradeOn(t, fork, "fork", 3)
+	tradeOn(t, ours, "later", 9)
+	other := filepath.Join(t.TempDir(), "other")
+	tradeOn(t, other, "other", 15)
+	long := filepath.Join(t.TempDir(), "long")
+	tradeOn(t, long, "long", 60)
+
+	for _, c := range []struct{ name, data, want string }{
+		{"another log", other, "the snapshot is of another log"},
+		{"another log that is longer", long, "the snapshot is of another log"},
+		{"a fork", fork, "of a copy of"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			data := copyOf(t, ours)
+			foreign, err := os.ReadFile(filepath.Join(c.data, snapshotName))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(data, snapshotName), foreign, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if output, code := command(t, "check", data); code != 1 || !strings.Contains(output, snapshotName+": ") {
+				t.Errorf("check: exit status %d: %s", code, output)
+			}
+			s, err := readService("")
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.Listen, s.Data = "127.0.0.1:0", data
+			url, log, stop := serving(t, s)
+			for id, n := range map[string]int{"ours": 20, "later": 9} {
+				for i := range n {
+					ask(t, 200, "GET", fmt.Sprintf("%s/v1/decisions/%s%d", url, id, i), "")
+				}
+			}
+			ask(t, 404, "GET", url+"/v1/decisions/fork1", "")
+			if line, ok := log.line("a snapshot is of no use: more of the log is replayed"); !ok || line["level"] != "WARN" || !strings.Contains(fmt.Sprint(line["cause"]), c.want) {
+				t.Errorf("the service says %v, want a warning of %q", line, c.want)
+			}
+			if err := stop(); err != nil {
+				t.Error(err)
+			}
+			sound(t, data) // its own snapshot is in the place of the foreign one
+		})
+	}
+}
+
+// Copies that have both gone on are found, with the last entry that they have in common.
+func TestForksAreFound(t *testing.T) {
+	ours := filepath.Join(t.TempDir(), "ours")
+	tradeOn(t, ours, "ours", 20) // 41 entries
+	backup, fork := copyOf(t, ours), copyOf(t, ours)
+	tradeOn(t, ours, "later", 9)
+	tradeOn(t, fork, "fork", 3)
+	other := filepath.Join(t.TempDir(), "other")
+	tradeOn(t, other, "other", 5)
+	for _, c := range []struct {
+		a, b string
+		code int
+		want string
+	}{
+		{ours, ours, 0, "are the same, up to entry 59"},
+		{ours, backup, 0, backup + " is what " + ours + " was after entry 41"},
+		{backup, fork, 0, backup + " is what " + fork + " was after entry 41"},
+		{ours, fork, 1, "have forked: they are the same up to entry 41, and differ from there on: up to entry 59 and 47"},
+		{fork, ours, 1, "have forked: they are the same up to entry 41, and differ from there on: up to entry 47 and 59"},
+		{ours, other, 1, "they are not copies of one log"},
+		{ours, "testdata/data-v1/whole", 1, "cannot be compared"},
+	} {
+		if output, code := command(t, "check", c.a, "--against", c.b); code != c.code || !strings.Contains(output, c.want) {
+			t.Errorf("exit status %d: %s\nwant %d with %q", code, output, c.code, c.want)
+		}
+	}
+}
+
+// The data directory is moved from under a service, and another begins in its place: the first one writes nothing there.
+func TestMovedDirectory(t *testing.T) {
+	root := t.TempDir()
+	s, err := readService("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Listen, s.Data = "127.0.0.1:0", filepath.Join(root, "data")
+	s.Snapshots.Every.Duration = 5 * time.Millisecond
+	url, _, stop := serving(t, s)
+	ask(t, 201, "PUT", url+"/v1/placements/home", `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl"}}`)
+	for i := range 40 {
+		ask(t, 201, "POST", url+"/v1/placements/home/decisions", fmt.Sprintf(`{"decision_id":"a%d","items":[{"id":"a","features":{"x":1}}]}`, i))
+	}
+	if err := os.Rename(s.Data, filepath.Join(root, "moved")); err != nil {
+		t.Fatal(err)
+	}
+	tradeOn(t, s.Data, "new", 35)
+	want, err := os.ReadFile(filepath.Join(s.Data, snapshotName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = stop() // it ends by itself when it sees that
+	if have, err := os.ReadFile(filepath.Join(s.Data, snapshotName)); err != nil || string(have) != string(want) {
+		t.Errorf("the service whose directory was moved wrote into another one, %v", err)
+	}
+	sound(t, s.Data)
+	if output, code := command(t, "check", filepath.Join(root, "moved")); code != 0 {
+		t.Errorf("check: %s", output)
+	}
+}
+
+// altered is a learner of a program that saves states which this one cannot read.
+type altered struct {
+	vitrine.Learner
+}
+
+func (l altered) MarshalBinary() ([]byte, error) {
+	data, err := l.Learner.(encoding.BinaryMarshaler).MarshalBinary()
+	return append(data, 1), err
+}
+
+func (l altered) UnmarshalBinary(data []byte) error {
+	return l.Learner.(encoding.BinaryUnmarshaler).UnmarshalBinary(data[:len(data)-1])
+}
+
+// The learners of a snapshot cannot be read. A service whose log is whole learns from it; where the log has lost its
+// beginning these learners begin again, and the service says so, now and in the statistics.
+func TestServeBeginsAgain(t *testing.T) {
+	for _, cut := range []bool{false, true} {
+		data := filepath.Join(t.TempDir(), "data")
+		tradeOn(t, data, "known", 20)
+		err := withLog(data, func(ctx context.Context, store *natslog.Store) error {
+			e, err := decision.Open(ctx, decision.Options{Store: store, Build: func(s decision.Spec) (vitrine.Learner, error) {
+				l, err := config.NewLearner(s)
+				return altered{l}, err
+			}})
+			if err != nil {
+				return err
+			}
+			defer e.Close()
+			snapshot, _, err := e.Snapshot(ctx)
+			if err != nil {
+				return err
+			}
+			if cut {
+				err = store.TruncateBefore(ctx, 30)
+			}
+			return errors.Join(err, os.WriteFile(filepath.Join(data, snapshotName), snapshot, 0o600))
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if output, code := command(t, "check", data); code != 1 || !strings.Contains(output, "placement \"home\": ") {
+			t.Errorf("cut %v: check: exit status %d: %s", cut, code, output)
+		}
+		s, err := readService("")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Listen, s.Data = "127.0.0.1:0", data
+		url, log, stop := serving(t, s)
+		forgotten := 0.0
+		if cut {
+			forgotten = 20
+		}
+		var stats map[string]any
+		if err := json.Unmarshal([]byte(ask(t, 200, "GET", url+"/v1/placements/home/stats", "")), &stats); err != nil {
+			t.Fatal(err)
+		}
+		if stats["forgotten"] != forgotten || stats["learned"] != 20-forgotten {
+			t.Errorf("cut %v: statistics %v", cut, stats)
+		}
+		if line, ok := log.line("a learner begins again: its saved state cannot be read, and the log no longer has what it learned from"); ok != cut || ok && line["level"] != "WARN" {
+			t.Errorf("cut %v: the service says %v", cut, line)
+		}
+		ask(t, 200, "GET", url+"/v1/decisions/known7", "")
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+		sound := "equal, at entry 41"
+		if cut {
+			sound = "the replay begins with it"
+		}
+		if output, code := command(t, "replay", data); code != 0 || !strings.Contains(output, sound) {
+			t.Errorf("cut %v: replay: exit status %d: %s", cut, code, output)
+		}
+	}
+}
