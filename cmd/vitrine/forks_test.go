@@ -124,6 +124,10 @@ func TestForksAreFound(t *testing.T) {
 	tradeOn(t, fork, "fork", 3)
 	other := filepath.Join(t.TempDir(), "other")
 	tradeOn(t, other, "other", 5)
+	brief := copyOf(t, backup) // one entry after the backup, and another one than ours
+	if err := reopenedFor(brief, func(ctx context.Context, e *decision.Engine) error { return e.Delete(ctx, "home", 1) }); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		a, b string
 		code int
@@ -134,6 +138,7 @@ func TestForksAreFound(t *testing.T) {
 		{backup, fork, 0, backup + " is what " + fork + " was after entry 41"},
 		{ours, fork, 1, "have forked: they are the same up to entry 41, and differ from there on: up to entry 59 and 47"},
 		{fork, ours, 1, "have forked: they are the same up to entry 41, and differ from there on: up to entry 47 and 59"},
+		{ours, brief, 1, "have forked: they are the same up to entry 41, and differ from there on: up to entry 59 and 42"},
 		{ours, other, 1, "they are not copies of one log"},
 		{ours, "testdata/data-v1/whole", 1, "cannot be compared"},
 	} {

@@ -92,7 +92,7 @@ func TestLostBlock(t *testing.T) {
 	}
 	_, err := natslog.Open(t.Context(), natslog.Options{Dir: dir})
 	var damage *eventlog.DamageError
-	if !errors.As(err, &damage) || damage.Sequence != 17 || !strings.Contains(err.Error(), "3.blk is damaged at byte 0") {
+	if !errors.As(err, &damage) || damage.Sequence != 17 || !strings.Contains(err.Error(), "3.blk is damaged at byte 0") || !strings.Contains(err.Error(), "comes after message 17") {
 		t.Fatalf("%v, want a DamageError of entry 17", err)
 	}
 }
@@ -134,5 +134,44 @@ func TestDamagedDescription(t *testing.T) {
 				t.Error(err)
 			}
 		}
+	}
+}
+
+// A copy of a log went on by itself, and a file of it comes into the log: every frame is sound and in its place, and the
+// running hash tells.
+func TestMixedCopies(t *testing.T) {
+	dir := t.TempDir()
+	s := connect(t, natslog.Options{Dir: dir})
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	fork := filepath.Join(t.TempDir(), "fork")
+	if err := os.CopyFS(fork, os.DirFS(dir)); err != nil {
+		t.Fatal(err)
+	}
+	for i, dir := range []string{dir, fork} {
+		s := connect(t, natslog.Options{Dir: dir})
+		for range 40 {
+			if _, err := s.Append(t.Context(), bytes.Repeat([]byte{byte(i)}, 500_000)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	data, err := os.ReadFile(inMsgs(fork, "2.blk"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(inMsgs(dir, "2.blk"), data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s = connect(t, natslog.Options{Dir: dir})
+	defer s.Close()
+	have, err := logtest.Read(s, 1)
+	var damage *eventlog.DamageError
+	if !errors.As(err, &damage) || damage.Sequence != uint64(len(have)+1) || len(have) == 0 || len(have) > 20 || !strings.Contains(err.Error(), "running hash") {
+		t.Errorf("%d entries are read, %v; want a DamageError where the file of the fork begins", len(have), err)
 	}
 }
