@@ -285,27 +285,59 @@ func (m bursting) Utilities(dst, w []float64, x *mat.Dense) {
 	}
 }
 
-// A utility that is not finite is refused, in both phases, and nothing is
-// learned from it.
-func TestOverflowIsRefused(t *testing.T) {
+// A round at which the family's utility is not finite is counted and teaches
+// nothing: the learner has the estimate of one that was shown nothing.
+func TestOverflowTeachesNothing(t *testing.T) {
 	p, m := paperProblem(), bursting{sine{paperFeatures}}
 	onl := func(warmup int) vitrine.Learner {
 		o := DefaultONLOptions()
 		o.Warmup = warmup
 		return must(NewONL(p, m, o, newRand()))
 	}
-	for name, l := range map[string]vitrine.Learner{
-		"Phase I": onl(10), "Phase II": onl(0), "ε-greedy": must(NewEpsGreedy(p, m, DefaultEpsGreedyOptions(), newRand())),
+	eps := func(oracle string) vitrine.Learner {
+		o := DefaultEpsGreedyOptions()
+		o.Oracle = oracle
+		return must(NewEpsGreedy(p, m, o, newRand()))
+	}
+	good := func(weight float64) vitrine.Learner {
+		o := DefaultFeelGoodOptions()
+		o.FeelGood = weight
+		return must(NewFeelGood(p, m, o, newRand()))
+	}
+	for name, create := range map[string]func() vitrine.Learner{
+		"Phase I":               func() vitrine.Learner { return onl(10) },
+		"Phase II":              func() vitrine.Learner { return onl(0) },
+		"ε-greedy":              func() vitrine.Learner { return eps("offline") },
+		"ε-greedy online":       func() vitrine.Learner { return eps("online") },
+		"Feel-Good":             func() vitrine.Learner { return good(0.1) },
+		"Feel-Good of weight 0": func() vitrine.Learner { return good(0) },
 	} {
-		x := paperContext(0)
-		x.Features.Set(2, 0, 1000)
-		before, _ := l.(bandittest.Snapshotter).MarshalBinary()
-		err := l.Observe(vitrine.Round{Context: x, Offer: vitrine.Offer{Assortment: vitrine.Assortment{1, 2}}, Choice: 1})
-		if err == nil || !strings.Contains(err.Error(), "utility of the item at position 1 is +Inf: must be at most 10000 in size: scale the features") {
-			t.Errorf("%s: error %v, want one that says to scale the features", name, err)
+		l, idle := create(), create()
+		for s := range 25 {
+			x := paperContext(s)
+			r := vitrine.Round{Context: x, Offer: vitrine.Offer{Assortment: vitrine.Assortment{1, 2}}, Choice: vitrine.Choice(s % 3)}
+			same := r
+			if s%5 == 2 {
+				x.Features.Set(2, 0, 1000)
+				same.Context = &vitrine.Context{Features: paperContext(s).Features, Revenue: x.Revenue}
+				same.Offer, same.Choice = vitrine.Offer{}, vitrine.Outside
+			}
+			if err := l.Observe(r); err != nil {
+				t.Fatalf("%s: round %d: %v", name, s, err)
+			}
+			if err := idle.Observe(same); err != nil {
+				t.Fatal(err)
+			}
 		}
-		if after, _ := l.(bandittest.Snapshotter).MarshalBinary(); string(after) != string(before) {
-			t.Errorf("%s: a refused round changed the learner", name)
+		saved, err := l.(bandittest.Snapshotter).MarshalBinary()
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if strings.HasPrefix(name, "Feel-Good") {
+			continue // it learns from the items of a round in which none is shown
+		}
+		if want, _ := idle.(bandittest.Snapshotter).MarshalBinary(); !bytes.Equal(saved, want) {
+			t.Errorf("%s: the rounds whose utility is not finite changed the estimate", name)
 		}
 	}
 }

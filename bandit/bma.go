@@ -228,8 +228,8 @@ func (l *BMA) Observe(r vitrine.Round) error {
 			if e.wake > 0 {
 				continue
 			}
-			if _, err := l.tangent.of(e.Model, e.posterior.Mode, x); err != nil {
-				return fmt.Errorf("expert %d, %v: %w", i+1, e, err)
+			if _, size := l.tangent.of(e.Model, e.posterior.Mode, x); !(size <= vitrine.LargestFeature) {
+				return fmt.Errorf("expert %d, %v: a utility or a gradient is beyond %v: scale the features", i+1, e, vitrine.LargestFeature)
 			}
 		}
 		round.AppendRows(x, r.Choice)

@@ -148,8 +148,8 @@ func (s *mixtureScratch) best(limit int) vitrine.Assortment {
 	return answer
 }
 
-// largestUtility is the size beyond which [assortment.Maximize] is not exact.
-const largestUtility = 200
+// largestSample is the size beyond which [assortment.Maximize] is not exact.
+const largestSample = 200
 
 // fill gives each slot the first item left of the best assortment under its
 // sampled utilities, and returns a set of the family that has all of these
@@ -164,7 +164,7 @@ func (s *mixtureScratch) fill(family vitrine.Constraint, r []float64) vitrine.As
 	for k := range s.expert {
 		z := s.z[k*n:][:n]
 		for i := range z {
-			z[i] = max(-largestUtility, min(largestUtility, z[i]))
+			z[i] = max(-largestSample, min(largestSample, z[i]))
 		}
 		var revenue float64
 		s.answer, revenue = assortment.Maximize(s.answer, family, z, r)
@@ -172,10 +172,10 @@ func (s *mixtureScratch) fill(family vitrine.Constraint, r []float64) vitrine.As
 	}
 	z := s.z[(len(s.expert)-1)*n:][:n]
 	for i := range s.gain {
-		s.gain[i] = z[i] - 3*largestUtility
+		s.gain[i] = z[i] - 3*largestSample
 	}
 	for _, i := range s.taken {
-		s.gain[i] = 4 * largestUtility * float64(n)
+		s.gain[i] = 4 * largestSample * float64(n)
 	}
 	return append(vitrine.Assortment{}, s.ask(family)...)
 }

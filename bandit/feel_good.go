@@ -111,7 +111,8 @@ func (l *FeelGood) start() {
 	l.v = gram.New(l.model.NumParams(), l.o.Ridge)
 }
 
-// Observe implements vitrine.Learner.
+// Observe implements vitrine.Learner. A round at which the potential is not finite,
+// where the chain could not go on, is counted as one without items.
 func (l *FeelGood) Observe(r vitrine.Round) error {
 	if err := r.Check(l.p.Features); err != nil {
 		return err
@@ -119,16 +120,17 @@ func (l *FeelGood) Observe(r vitrine.Round) error {
 	if err := l.past.check(r); err != nil {
 		return err
 	}
-	g, err := l.tangent.at(l.model, l.w, r)
-	if err != nil {
-		return err
-	}
+	g := l.tangent.at(l.model, l.w, r)
 	if g != nil {
 		l.probs = grow(l.probs, len(l.tangent.u)+1)
 		vitrine.Probabilities(l.probs, l.tangent.u)
 		l.inform(g)
 	}
-	l.past.add(r)
+	if g == nil && len(r.Offer.Assortment) > 0 || !l.past.finite(r, l.w) {
+		l.past.rounds = append(l.past.rounds, pastRound{})
+	} else {
+		l.past.add(r)
+	}
 	l.rounds++
 	l.move()
 	l.policy = nil

@@ -85,7 +85,6 @@ type linear struct {
 	kind kind // of snapshots
 
 	tangent tangent // scratch
-	a       []float64
 }
 
 // regression returns the estimator of penalised maximum likelihood and the Gram
@@ -100,19 +99,14 @@ func (l *linear) Observe(r vitrine.Round) error {
 	if err := r.Check(l.p.Features); err != nil {
 		return err
 	}
-	if s := r.Offer.Assortment; len(s) > 0 {
-		g, err := l.tangent.basis(l.model, l.est.Params(), r)
-		if err != nil {
-			return err
-		}
-		l.a = grow(l.a, len(s))
-		clear(l.a)
+	if g := l.tangent.basis(l.model, l.est.Params(), r); g != nil {
+		a := l.tangent.u
 		if l.v != nil {
-			for k := range s {
+			for k := range a {
 				l.v.Add(1, g.RawRowView(k))
 			}
 		}
-		l.est.observe(l.a, g, r.Choice)
+		l.est.observe(a, g, r.Choice)
 	}
 	l.rounds++
 	l.policy = nil

@@ -169,25 +169,28 @@ func (l *ONL) Observe(r vitrine.Round) error {
 		return err
 	}
 	if l.rounds < l.o.Warmup {
-		return l.explore(r)
+		l.explore(r)
+	} else {
+		l.learn(r)
 	}
-	return l.learn(r)
+	l.policy = nil
+	return nil
 }
 
-// explore collects a round of Phase I, and computes the pilot after the last.
-func (l *ONL) explore(r vitrine.Round) error {
-	if _, err := l.tangent.at(l.model, l.w0, r); err != nil {
-		return err
+// explore collects a round of Phase I, and computes the pilot after the last. A
+// round whose utilities are not finite is counted as one without items.
+func (l *ONL) explore(r vitrine.Round) {
+	if l.tangent.at(l.model, l.w0, r) != nil {
+		l.phase1.Append(r.Context.Features, r.Offer.Assortment, r.Choice)
+	} else {
+		l.phase1.AppendRows(nil, vitrine.Outside)
 	}
-	l.phase1.Append(r.Context.Features, r.Offer.Assortment, r.Choice)
 	l.rounds++
-	l.policy = nil
 	if l.rounds == l.o.Warmup {
 		l.fitPilot() // line 5
 		l.phase1 = nil
 		l.begin()
 	}
-	return nil
 }
 
 // fitPilot minimises the negative log-likelihood of Phase I from the initial
@@ -204,13 +207,9 @@ func (l *ONL) fitPilot() {
 }
 
 // learn updates V and ŵ with a round of Phase II.
-func (l *ONL) learn(r vitrine.Round) error {
+func (l *ONL) learn(r vitrine.Round) {
 	w := l.est.Params()
-	g, err := l.tangent.at(l.model, w, r)
-	if err != nil {
-		return err
-	}
-	if g != nil {
+	if g := l.tangent.at(l.model, w, r); g != nil {
 		a := l.tangent.u
 		l.measureKappa(a)
 		utility.Offsets(a, a, g, w) // a = f_ŵ − ∇fᵀŵ
@@ -220,8 +219,6 @@ func (l *ONL) learn(r vitrine.Round) error {
 		l.est.observe(a, g, r.Choice) // line 9
 	}
 	l.rounds++
-	l.policy = nil
-	return nil
 }
 
 // measureKappa lowers the plug-in κ = min p(0 | S) p(i | S) by the items of an

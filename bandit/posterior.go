@@ -2,6 +2,7 @@ package bandit
 
 import (
 	"fmt"
+	"math"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -60,6 +61,17 @@ func (p *posterior) checkItems(n int) error {
 		return fmt.Errorf("the round has %d items, and the feasible family is of %d", n, family.Items())
 	}
 	return nil
+}
+
+// finite reports whether all utilities with which a round enters the potential at w
+// are finite.
+func (p *posterior) finite(r vitrine.Round, w []float64) bool {
+	n := r.Context.NumItems()
+	p.u = grow(p.u, n)
+	if n > 0 {
+		p.model.Utilities(p.u, w, r.Context.Features)
+	}
+	return !math.IsInf(largest(0, p.u), 0)
 }
 
 // add adds a round that passes check. A round whose context names its own

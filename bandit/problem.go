@@ -25,6 +25,7 @@ import (
 	"reflect"
 
 	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"vitrine"
@@ -111,55 +112,105 @@ type tangent struct {
 	u    []float64
 }
 
-// at is of for the offered items of a round; it returns nil where nothing was
-// offered.
-func (t *tangent) at(m utility.Model, w []float64, r vitrine.Round) (*mat.Dense, error) {
+// largestUtility bounds the utility of a row that is learned from. Linear
+// utilities do not reach it.
+const largestUtility = vitrine.LargestFeature * vitrine.LargestFeature
+
+// at linearises the offered items of a round at w, for the learner whose
+// estimate w is: it stores their utilities in t.u and returns their gradients.
+// What they are is the learner's own doing, so they are no reason to refuse the
+// round. They are brought within the bounds that keep a learner's sums of squares
+// beside its λ, as [vitrine.LargestFeature] does for features:
+//
+//   - A gradient with an entry beyond [vitrine.LargestFeature] is scaled down to
+//     it. The utility at w stays, so the round teaches the same from a gentler
+//     slope.
+//   - A utility beyond largestUtility is cut off there.
+//
+// It returns nil where nothing was offered, and where a utility or a gradient is
+// not finite: then the round teaches nothing.
+func (t *tangent) at(m utility.Model, w []float64, r vitrine.Round) *mat.Dense {
 	t.u = t.u[:0]
 	if len(r.Offer.Assortment) == 0 {
-		return nil, nil
+		return nil
 	}
-	return t.of(m, w, t.x.rows(r.Context.Features, r.Offer.Assortment))
+	g, size := t.of(m, w, t.x.rows(r.Context.Features, r.Offer.Assortment))
+	if math.IsInf(size, 0) {
+		return nil
+	}
+	for k, u := range t.u {
+		t.u[k] = max(-largestUtility, min(largestUtility, u))
+		gentle(g.RawRowView(k))
+	}
+	return g
 }
 
-// of stores the utilities of the items x and returns their gradients. It reports the first number that is not one of
-// size at most [vitrine.LargestFeature]: one such round would spoil the estimate
-// of a non-linear family for good, as a larger feature would that of a linear
-// one.
-func (t *tangent) of(m utility.Model, w []float64, x *mat.Dense) (*mat.Dense, error) {
-	n, _ := x.Dims()
-	t.u = grow(t.u, n)
-	g := t.g.reshape(n, len(w))
-	utility.Linearize(m, t.u, g, w, x)
-	for k, v := range t.u {
-		if !(math.Abs(v) <= vitrine.LargestFeature) {
-			return nil, fmt.Errorf("utility of the item at position %d is %v: must be at most %v in size: scale the features", k, v, vitrine.LargestFeature)
-		}
+// gentle scales a gradient with an entry beyond [vitrine.LargestFeature] down to it,
+// and returns the factor.
+func gentle(g []float64) float64 {
+	steepest := largest(0, g)
+	if steepest <= vitrine.LargestFeature {
+		return 1
 	}
-	return g, checkGradients(g)
+	factor := vitrine.LargestFeature / steepest
+	floats.Scale(factor, g)
+	return factor
 }
 
-// basis returns the gradients φ(x) of the offered items, which there must be, for
-// a family in which they do not depend on w. It reports the first number beyond
-// [vitrine.LargestFeature] in size, as an item with such a feature is reported.
-func (t *tangent) basis(m utility.LinearInParams, w []float64, r vitrine.Round) (*mat.Dense, error) {
+// basis is at for a family u = wᵀφ(x), whose gradients φ(x) do not depend on w. It
+// stores in t.u the offsets a of the utilities a + gᵀw: 0, but for an item whose
+// gradient is scaled down.
+func (t *tangent) basis(m utility.LinearInParams, w []float64, r vitrine.Round) *mat.Dense {
 	s := r.Offer.Assortment
+	t.u = grow(t.u, len(s))
+	clear(t.u)
+	if len(s) == 0 {
+		return nil
+	}
 	g := t.g.reshape(len(s), len(w))
 	m.Gradients(g, w, t.x.rows(r.Context.Features, s))
-	return g, checkGradients(g)
+	if math.IsInf(largest(0, g.RawMatrix().Data), 0) {
+		return nil
+	}
+	for k := range s {
+		row := g.RawRowView(k)
+		u := floats.Dot(row, w)
+		if factor := gentle(row); factor < 1 {
+			t.u[k] = (1 - factor) * u
+		}
+	}
+	return g
 }
 
-// checkGradients reports the first number of the gradients that is not one of
-// size at most [vitrine.LargestFeature].
-func checkGradients(g *mat.Dense) error {
-	n, _ := g.Dims()
-	for k := range n {
-		for _, v := range g.RawRowView(k) {
-			if !(math.Abs(v) <= vitrine.LargestFeature) {
-				return fmt.Errorf("gradient of the item at position %d has %v: must be at most %v in size: scale the features", k, v, vitrine.LargestFeature)
+// of stores the utilities of the items x in t.u and returns their gradients, with
+// the largest size of an entry of them: +Inf where a gradient or a utility is not
+// finite.
+func (t *tangent) of(m utility.Model, w []float64, x *mat.Dense) (g *mat.Dense, size float64) {
+	n, _ := x.Dims()
+	t.u = grow(t.u, n)
+	g = t.g.reshape(n, len(w))
+	utility.Linearize(m, t.u, g, w, x)
+	for k, v := range t.u {
+		size = largest(size, g.RawRowView(k))
+		if v-v != 0 {
+			size = math.Inf(1)
+		}
+	}
+	return g, size
+}
+
+// largest returns the largest of size and the sizes of v's entries, +Inf where one
+// is not a number.
+func largest(size float64, v []float64) float64 {
+	for _, x := range v {
+		if a := math.Abs(x); !(a <= size) {
+			size = a
+			if a != a {
+				return math.Inf(1)
 			}
 		}
 	}
-	return nil
+	return size
 }
 
 // matrix is a dense matrix whose storage is reused from shape to shape.

@@ -95,7 +95,8 @@ func (l *regressor) params() []float64 {
 	return append([]float64(nil), w...)
 }
 
-// observe learns from a round.
+// observe learns from a round. One whose utilities are not finite is counted as one
+// without items.
 func (l *regressor) observe(r vitrine.Round) error {
 	if err := r.Check(l.p.Features); err != nil {
 		return err
@@ -104,13 +105,14 @@ func (l *regressor) observe(r vitrine.Round) error {
 	if l.online != nil {
 		w = l.online.Params()
 	}
-	g, err := l.tangent.at(l.model, w, r)
-	if err != nil {
-		return err
-	}
+	g := l.tangent.at(l.model, w, r)
 	l.rounds++
 	if l.online == nil {
-		l.epoch.Append(r.Context.Features, r.Offer.Assortment, r.Choice)
+		if g != nil {
+			l.epoch.Append(r.Context.Features, r.Offer.Assortment, r.Choice)
+		} else {
+			l.epoch.AppendRows(nil, vitrine.Outside)
+		}
 		if l.rounds == l.epochStart() {
 			l.train()
 		}

@@ -17,19 +17,31 @@ type Objective interface {
 //
 // At the paper's α = 1e-4 and 2000 steps no coordinate moves by more than
 // about 0.2, so it is an early stopping and not a minimisation.
+//
+// It stops before a point at which the gradient is not finite.
 type Adam struct {
 	Rate  float64 // α
 	Steps int
 }
 
-// Minimize moves w, the starting point, in place.
+// Minimize moves w, the starting point, in place. The gradient must be finite
+// there.
 func (a Adam) Minimize(f Objective, w []float64) {
 	const beta1, beta2, epsilon = 0.9, 0.999, 1e-8
 	d := f.Dim()
 	grad, m, v := make([]float64, d), make([]float64, d), make([]float64, d)
+	last := append([]float64(nil), w...)
 	power1, power2 := 1.0, 1.0
-	for range a.Steps {
+	for step := 0; ; step++ {
 		f.Gradient(grad, w)
+		if !allFinite(grad) {
+			copy(w, last)
+			return
+		}
+		if step == a.Steps {
+			return
+		}
+		copy(last, w)
 		power1 *= beta1
 		power2 *= beta2
 		rate := a.Rate / (1 - power1)
@@ -40,4 +52,13 @@ func (a Adam) Minimize(f Objective, w []float64) {
 			w[j] -= rate * m[j] / (math.Sqrt(v[j]*unbias) + epsilon)
 		}
 	}
+}
+
+func allFinite(v []float64) bool {
+	for _, x := range v {
+		if !finite(x) {
+			return false
+		}
+	}
+	return true
 }

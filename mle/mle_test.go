@@ -3,6 +3,7 @@ package mle_test
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -526,4 +527,72 @@ func TestNewtonAndOnlineSurviveASnapshot(t *testing.T) {
 	play(n2, o2, rounds[30:])
 	nearAll(t, "Newton's ŵ", n2.Params(), n.Params(), 0)
 	nearAll(t, "Online's w", o2.Params(), o.Params(), 0)
+}
+
+// A step that would move a utility of the round by more than 3 goes in the stated
+// direction, just so far that the largest move is 3; and the Hessian stays
+// definite.
+func TestOnlineShortensWhatOvershoots(t *testing.T) {
+	rng := rand.New(rand.NewPCG(14, 1))
+	const d, lambda = 3, 1e-3
+	o := mle.NewOnline(lambda, make([]float64, d), 1, 2)
+	short := 0
+	for s, r := range randomRounds(rng, 400, d) {
+		if len(r.a) == 0 {
+			continue
+		}
+		r.g.Scale(math.Pow(10, float64(s%5)), r.g)
+		w, h := slices.Clone(o.Params()), mat.DenseCopyOf(o.Hessian().Sym(nil))
+		one := mle.NewAffine(1e-300, w)
+		one.Append(r.a, r.g, r.y)
+		grad := mat.NewVecDense(d, nil)
+		one.Gradient(grad.RawVector().Data, w)
+		h.Add(h, one.Hessian(nil, w))
+		var step mat.Dense
+		_ = step.Solve(h, grad)
+
+		o.Update(r.a, r.g, r.y)
+		var full, moved mat.VecDense
+		full.MulVec(r.g, step.ColView(0))
+		most := 2 * mat.Norm(&full, math.Inf(1))
+		factor := 1.0
+		if most > 3 {
+			factor = 3 / most
+			short++
+		}
+		for j, v := range o.Params() {
+			near(t, "w", v, w[j]-2*factor*step.At(j, 0), 1e-6*(1+math.Abs(w[j])))
+			w[j] -= v
+		}
+		moved.MulVec(r.g, mat.NewVecDense(d, w))
+		if got := mat.Norm(&moved, math.Inf(1)); got > 3*(1+1e-6) {
+			t.Fatalf("round %d moves a utility by %v", s, got)
+		}
+	}
+	var chol mat.Cholesky
+	if short < 50 || !chol.Factorize(o.Hessian().Sym(nil)) {
+		t.Errorf("%d steps were shortened; H = %v", short, mat.Formatted(o.Hessian().Sym(nil)))
+	}
+}
+
+// burst is ½ w², without a number beyond 1.
+type burst struct{}
+
+func (burst) Dim() int { return 1 }
+func (burst) Gradient(dst, w []float64) float64 {
+	if dst[0] = w[0] - 3; w[0] > 1 {
+		dst[0] = math.NaN()
+	}
+	return 0
+}
+
+// Adam stops at the last point that has a gradient.
+func TestAdamStopsBeforeWhatIsNotFinite(t *testing.T) {
+	for _, steps := range []int{9, 10, 11, 100} {
+		w := []float64{0}
+		mle.Adam{Rate: 0.11, Steps: steps}.Minimize(burst{}, w)
+		if !(w[0] > 0.9 && w[0] <= 1) {
+			t.Errorf("after %d steps: w = %v, want the last one up to 1", steps, w)
+		}
+	}
 }

@@ -1,6 +1,8 @@
 package mle
 
 import (
+	"math"
+
 	"gonum.org/v1/gonum/mat"
 
 	"vitrine"
@@ -20,6 +22,10 @@ import (
 //	H_{t+1} = H_t + G_t(w_{t+1})
 //
 // The paper has σ = η. Its cost does not grow with t: O(K d²) a round.
+//
+// A step that moves some utility of the round by more than 3 is shortened until
+// it does not: where choice probabilities are near 0 or 1, G_t says nothing about
+// how far to go, and a full step overshoots by far.
 type Online struct {
 	// Eta is η > 0, Sigma is σ > 0.
 	Eta, Sigma float64
@@ -73,13 +79,35 @@ func (o *Online) Update(a []float64, g *mat.Dense, y vitrine.Choice) {
 	clear(o.grad)
 	kernel.GemvTrans(o.grad, o.flat, o.p[1:], len(a), d)
 	o.tilde.Solve(o.step, o.grad)
+	sigma := o.Sigma * o.shortening(len(a))
 	for j := range o.w {
-		o.w[j] -= o.Sigma * o.step[j]
+		o.w[j] -= sigma * o.step[j]
 	}
 	if o.Radius > 0 {
 		o.ball.project(o.w, o.Radius, o.tilde)
 	}
 	o.addHessian(o.h, 1, a)
+}
+
+// largestMove is the largest move of a utility in a step: from even odds to 20 to
+// 1.
+const largestMove = 3
+
+// shortening returns the factor in [0, 1] of a step of n items: 1, or what leaves
+// the largest move of their utilities at largestMove. It is 0 for a step that is
+// not finite, or uphill by rounding.
+func (o *Online) shortening(n int) float64 {
+	d, most := len(o.w), 0.0
+	for k := range n {
+		most = max(most, math.Abs(o.Sigma*kernel.Dot(o.flat[k*d:(k+1)*d], o.step)))
+	}
+	switch {
+	case !finite(most) || !(kernel.Dot(o.grad, o.step) >= 0):
+		return 0
+	case most > largestMove:
+		return largestMove / most
+	}
+	return 1
 }
 
 // addHessian adds c G_t(w) to h and leaves the probabilities at w in o.p.

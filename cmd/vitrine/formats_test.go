@@ -286,6 +286,11 @@ func copyOf(t *testing.T, dir string) string {
 	return data
 }
 
+// relearned are the placements, by the format, whose learners learn otherwise since, and
+// whether that shows in what comes after a snapshot too. Their decisions are not the state's
+// where they learn the log again, in today's way.
+var relearned = map[int]map[string]bool{1: {"barrier": false, "bma": true, "eps": false}}
+
 // Data directories of every format are opened, with their snapshots and without, and give the
 // state that they had.
 func TestDataFormats(t *testing.T) {
@@ -298,14 +303,21 @@ func TestDataFormats(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var want any
-		if err := json.Unmarshal(text, &want); err != nil {
-			t.Fatal(err)
-		}
 		for _, c := range []struct{ data, without string }{
 			{"whole", ""}, {"whole", snapshotName}, {"cut", ""}, {"cut", snapshotName}, {"cut", basesName},
 		} {
 			t.Run(fmt.Sprintf("data-v%d/%s without %q", v, c.data, c.without), func(t *testing.T) {
+				var want map[string]any
+				if err := json.Unmarshal(text, &want); err != nil {
+					t.Fatal(err)
+				}
+				for name, always := range relearned[v] {
+					if always || c.data == "whole" && c.without == snapshotName {
+						known := want[name].(map[string]any)
+						delete(known, "Decided")
+						delete(known, "Probability")
+					}
+				}
 				data := copyOf(t, filepath.Join(dir, c.data))
 				if c.without != "" {
 					if err := os.RemoveAll(filepath.Join(data, c.without)); err != nil {
