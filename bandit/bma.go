@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"sync"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
-	"gonum.org/v1/gonum/stat"
 
 	"vitrine"
 	"vitrine/internal/option"
@@ -78,9 +78,7 @@ func DefaultExperts(d int) []Expert {
 }
 
 // BMA is BMA-MNL: Bayesian model averaging of utility families, the experts, and
-// posterior sampling for each slot of the assortment. Features are standardised
-// by the mean and the standard deviation of each coordinate over the items of
-// the first context that has any. An expert e has the posterior mode ŵ_e, its
+// posterior sampling for each slot of the assortment. An expert e has the posterior mode ŵ_e, its
 // precision H_e and its evidence by [mle.Laplace], and the weight
 //
 //	π_e ∝ evidence_e
@@ -93,18 +91,27 @@ func DefaultExperts(d int) []Expert {
 // Full fits are made after the rounds 1, 2, …, each Growth times the one before;
 // in between each round is a step of a Kalman filter, whose cost does not grow.
 // All rounds are kept for the fits, K·d numbers each.
+//
+// Features are standardised by the mean and the standard deviation of each
+// coordinate over all items of all contexts. Each full fit compares those in use
+// with those of all items so far. Where they no longer stand still all experts are
+// learned from the first round on in the new ones, those with a memory by their
+// filter. In the end they stand still, because moments of more and more items do.
+//
+// An expert that cannot take a round sits it out: see [expert.learn].
 type BMA struct {
 	p       Problem
 	o       BMAOptions
 	seed    uint64
 	experts []*expert
 
-	shift, scale []float64 // of the features; nil before the first items
-	rounds       int
-	nextFit      int
-	nextSearch   int
-	history      *mle.Choices
-	base         *expert // linear: units are searched beside its fit
+	seen       moments         // of the features of all items
+	z          standardisation // in use; none before the first items
+	rounds     int
+	nextFit    int
+	nextSearch int
+	history    *mle.Choices // as they came
+	base       *expert      // linear: units are searched beside its fit
 
 	policy  vitrine.Policy
 	items   matrix // scratch
@@ -116,6 +123,7 @@ type BMA struct {
 type expert struct {
 	Expert
 	prior     []float64    // precisions
+	start     []float64    // where it is before the first round
 	posterior *mle.Laplace // never nil
 	units     [][]float64  // the best of the last search
 	wake      int          // it rests until the first fit after so many rounds, 0 where it does not
@@ -135,6 +143,7 @@ func NewBMA(p Problem, experts []Expert, o BMAOptions, rng *rand.Rand) (*BMA, er
 	l := &BMA{
 		p: p, o: o, seed: rng.Uint64(),
 		nextFit: 1, nextSearch: 8,
+		seen:    newMoments(p.Features),
 		history: mle.NewChoices(p.Features),
 		pool:    new(mixturePool),
 	}
@@ -197,16 +206,22 @@ func newExpert(x Expert, rng *rand.Rand) (*expert, error) {
 			clear(m.Gamma(w, k))
 		}
 	}
-	var err error
-	e.posterior, err = mle.NewLaplace(&mle.NLL{Model: m, Choices: mle.NewChoices(m.NumFeatures()), Prior: e.prior}, w)
+	e.start = w
+	return e, e.restart()
+}
+
+// restart makes the posterior that of no rounds.
+func (e *expert) restart() error {
+	p, err := mle.NewLaplace(&mle.NLL{Model: e.Model, Choices: mle.NewChoices(e.Model.NumFeatures()), Prior: e.prior}, e.start)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if x.Memory != 0 {
+	if e.Memory != 0 {
 		// Never fitted, it would keep the prior's verdict on where it starts.
-		e.posterior.LogEvidence = 0
+		p.LogEvidence = 0
 	}
-	return e, nil
+	e.posterior = p
+	return nil
 }
 
 // Observe implements vitrine.Learner.
@@ -214,77 +229,81 @@ func (l *BMA) Observe(r vitrine.Round) error {
 	if err := r.Check(l.p.Features); err != nil {
 		return err
 	}
-	shift, scale := l.shift, l.scale
-	if shift == nil && r.Context.NumItems() > 0 {
-		shift, scale = moments(r.Context.Features)
-	}
-	round := mle.NewChoices(l.p.Features)
+	l.seen.add(r.Context.Features)
 	var x *mat.Dense
-	s := r.Offer.Assortment
-	if len(s) > 0 {
+	if s := r.Offer.Assortment; len(s) > 0 {
 		x = l.items.rows(r.Context.Features, s)
-		standardise(x, x, shift, scale)
-		for i, e := range l.experts {
-			if e.wake > 0 {
-				continue
-			}
-			if _, size := l.tangent.of(e.Model, e.posterior.Mode, x); !(size <= vitrine.LargestFeature) {
-				return fmt.Errorf("expert %d, %v: a utility or a gradient is beyond %v: scale the features", i+1, e, vitrine.LargestFeature)
-			}
-		}
-		round.AppendRows(x, r.Choice)
 	}
-	if round.Rows() > 0 {
-		steps := make([]*mle.Laplace, len(l.experts))
-		for i, e := range l.experts {
-			if e.wake > 0 || e.Memory == 0 && l.rounds+1 >= l.nextFit {
-				continue
-			}
-			next, err := e.step(round)
-			if err != nil {
-				return fmt.Errorf("expert %d, %v: %w", i+1, e, err)
-			}
-			steps[i] = next
-		}
-		for i, e := range l.experts {
-			if steps[i] != nil {
-				e.posterior = steps[i]
-			}
-		}
-	}
-	l.shift, l.scale = shift, scale
 	l.history.AppendRows(x, r.Choice)
 	l.rounds++
 	l.policy = nil
-	if l.rounds >= l.nextFit {
-		l.fit()
+	full := l.rounds >= l.nextFit
+	moved := (full || l.z.shift == nil) && l.standardise()
+	if x != nil {
+		l.z.of(x, x)
+		round := mle.NewChoices(l.p.Features)
+		round.AppendRows(x, r.Choice)
+		for _, e := range l.experts {
+			if e.wake == 0 && !(full && (moved || e.Memory == 0)) {
+				e.learn(round, &l.tangent)
+			}
+		}
+	}
+	if full {
+		l.fit(moved)
 	}
 	return nil
 }
 
-// fit fits all experts to the history, side by side. A panic of a model is the
-// caller's.
-func (l *BMA) fit() {
+// standardise takes the moments of all items so far where those in use do not stand
+// still, and reports whether rounds were learned from in the latter.
+func (l *BMA) standardise() bool {
+	if l.seen.n == 0 {
+		return false
+	}
+	now, before := l.seen.standardisation(), l.z
+	if before.shift != nil && before.stands(now) {
+		return false
+	}
+	l.z = now
+	return before.shift != nil
+}
+
+// fit fits all experts to the history, side by side. Where the standardisation has
+// moved those with a memory learn it again, and no expert rests. A panic of a model
+// is the caller's.
+func (l *BMA) fit(moved bool) {
 	l.nextFit = l.later(1)
-	search := l.rounds >= l.nextSearch
+	search := moved || l.rounds >= l.nextSearch
 	if search {
 		l.nextSearch = l.later(3)
 	}
-	l.base.fit(l.history, nil)
+	history := l.history
+	if l.z.shift != nil {
+		history = l.history.Standardised(l.z.shift, l.z.scale)
+	}
+	l.base.fit(history, l.origin(l.base, moved))
 	var group sync.WaitGroup
 	var fits panics.Catcher
 	for i, e := range l.experts {
-		if e.Memory > 0 || l.rounds < e.wake {
+		switch {
+		case moved:
+			e.units = nil
+		case e.Memory > 0 || l.rounds < e.wake:
 			continue
 		}
 		e.wake = 0
 		group.Go(func() {
 			defer fits.Catch()
-			var starts [][]float64
-			if search {
-				starts = l.starts(e, streamOf(l.seed, i, l.rounds))
+			if e.Memory > 0 {
+				e.replay(history)
+				return
 			}
-			if !e.fit(l.history, starts) {
+			starts := l.origin(e, moved)
+			if search {
+				starts = append(starts, l.starts(e, history, streamOf(l.seed, i, l.rounds))...)
+			}
+			if !e.fit(history, starts) {
 				e.wake = l.rounds + 1
 			}
 		})
@@ -298,6 +317,15 @@ func (l *BMA) fit() {
 	}
 }
 
+// origin returns where an expert starts as a start of its fit, if the mode that it
+// has is of another standardisation.
+func (l *BMA) origin(e *expert, moved bool) [][]float64 {
+	if !moved {
+		return nil
+	}
+	return [][]float64{e.start}
+}
+
 // later returns the round Growth times as late as now, at least so many rounds
 // from now, and within what an int and a snapshot hold.
 func (l *BMA) later(least int) int {
@@ -308,22 +336,89 @@ func (l *BMA) later(least int) int {
 // doubled: it has no weight, and is neither fitted nor moved.
 const negligible = 1e-6
 
-// step returns the posterior after a round.
-func (e *expert) step(round *mle.Choices) (*mle.Laplace, error) {
-	p := e.posterior
+// learn moves the posterior by a round. An expert that cannot take it, because a
+// utility or a gradient is not finite or a gradient is beyond
+// [vitrine.LargestFeature], sits it out: its parameters stay, and it is held to
+// have guessed,
+//
+//	log evidence ← log evidence − log(|S| + 1)
+//
+// which is as lawful a forecast as any, and wins and loses weight as any does.
+func (e *expert) learn(round *mle.Choices, t *tangent) {
 	if e.Memory > 0 {
-		var err error
-		if p, err = p.Forget(1-1/e.Memory, e.prior); err != nil {
-			return nil, err
+		if p, err := e.posterior.Forget(1-1/e.Memory, e.prior); err == nil {
+			e.posterior = p
 		}
 	}
-	return p.Step(&mle.NLL{Model: e.Model, Choices: round})
+	if takes(e.Model, e.posterior.Mode, round, t) {
+		if p, err := e.posterior.Step(&mle.NLL{Model: e.Model, Choices: round}); err == nil {
+			e.posterior = p
+			return
+		}
+	}
+	p := *e.posterior
+	p.LogEvidence -= guess(round)
+	e.posterior = &p
+}
+
+// takes reports whether a model at w has what a step needs of a round.
+func takes(m utility.Model, w []float64, round *mle.Choices, t *tangent) bool {
+	_, size := t.of(m, w, round.Features())
+	return size <= vitrine.LargestFeature
+}
+
+// guess returns the log loss of one who knows nothing of a round.
+func guess(round *mle.Choices) float64 { return math.Log(float64(round.Rows() + 1)) }
+
+// replay learns a history from its first round on.
+func (e *expert) replay(c *mle.Choices) {
+	if e.restart() != nil {
+		return // as it was made, it cannot be
+	}
+	var t tangent
+	for s := range c.Rounds() {
+		if round := c.Round(s); round.Rows() > 0 {
+			e.learn(round, &t)
+		}
+	}
 }
 
 // fit moves the expert to the start from which the evidence is largest, its
-// present mode among them. One that cannot be fitted from anywhere stays, and
-// false is returned.
+// present mode among them. Where it cannot be fitted from anywhere it sits out the
+// rounds that it cannot take at its mode, as learn has it. Where that does not help
+// it stays, and false is returned.
 func (e *expert) fit(c *mle.Choices, starts [][]float64) bool {
+	best := e.best(c, starts)
+	if best == nil {
+		taken, charge := e.taken(c)
+		if best = e.best(taken, starts); best == nil {
+			return false
+		}
+		best.LogEvidence -= charge
+	}
+	e.posterior = best
+	return true
+}
+
+// taken returns the rounds that the expert can take at its mode, the others without
+// their items, and the log loss of a guess at the others.
+func (e *expert) taken(c *mle.Choices) (taken *mle.Choices, charge float64) {
+	var t tangent
+	taken = mle.NewChoices(e.Model.NumFeatures())
+	for s := range c.Rounds() {
+		round := c.Round(s)
+		if round.Rows() > 0 && !takes(e.Model, e.posterior.Mode, round, &t) {
+			charge += guess(round)
+			taken.AppendRows(nil, vitrine.Outside)
+			continue
+		}
+		taken.AppendRows(round.Features(), c.Choice(s))
+	}
+	return taken, charge
+}
+
+// best returns the posterior of the largest evidence, nil where there is none.
+func (e *expert) best(c *mle.Choices, starts [][]float64) *mle.Laplace {
 	nll := &mle.NLL{Model: e.Model, Choices: c, Prior: e.prior}
 	var best *mle.Laplace
 	for k := -1; k < len(starts); k++ {
@@ -341,10 +436,7 @@ func (e *expert) fit(c *mle.Choices, starts [][]float64) bool {
 			best = p
 		}
 	}
-	if best != nil {
-		e.posterior = best
-	}
-	return best != nil
+	return best
 }
 
 // weights returns the π_e, equal ones where all rest.
@@ -386,7 +478,7 @@ func (l *BMA) Policy() vitrine.Policy {
 	if l.policy == nil {
 		pi := &mixture{
 			p: l.p, weights: l.weights(), width: l.width(),
-			shift: l.shift, scale: l.scale, pool: l.pool,
+			z: l.z, pool: l.pool,
 		}
 		for _, e := range l.experts {
 			pi.experts = append(pi.experts, belief{e.Model, e.posterior})
@@ -396,36 +488,10 @@ func (l *BMA) Policy() vitrine.Policy {
 	return l.policy
 }
 
-// moments returns the mean and the standard deviation of each column of x. Where
-// the latter is next to nothing, as it is of a single item, the size of the mean
-// or 1 stands for it.
-func moments(x *mat.Dense) (mean, sd []float64) {
-	n, d := x.Dims()
-	mean, sd = make([]float64, d), make([]float64, d)
-	column := make([]float64, n)
-	for j := range d {
-		m, v := stat.PopMeanVariance(mat.Col(column, j, x), nil)
-		mean[j], sd[j] = m, math.Sqrt(v)
-		if size := max(1, math.Abs(m)); !(sd[j] > 1e-6*size) {
-			sd[j] = size
-		}
-	}
-	return mean, sd
-}
-
-// standardise stores (x − shift) / scale in dst, which may be x.
-func standardise(dst, x *mat.Dense, shift, scale []float64) {
-	n, _ := x.Dims()
-	for i := range n {
-		to := dst.RawRowView(i)
-		for j, v := range x.RawRowView(i) {
-			to[j] = (v - shift[j]) / scale[j]
-		}
-	}
-}
-
-func (l *BMA) kind() kind {
-	k := l.p.kind("bma-mnl", 1, nil, l.o, DefaultBMAOptions())
+// kind is that of the present snapshots. Those of version 1 have the moments of the
+// first context's items, and the history standardised by them.
+func (l *BMA) kind(version int) kind {
+	k := l.p.kind("bma-mnl", version, nil, l.o, DefaultBMAOptions())
 	for _, e := range l.experts {
 		k.tail += " " + e.called(utility.Identity(e.Model))
 	}
@@ -434,16 +500,18 @@ func (l *BMA) kind() kind {
 
 // MarshalBinary implements encoding.BinaryMarshaler.
 func (l *BMA) MarshalBinary() ([]byte, error) {
-	e := l.kind().encoder()
+	e := l.kind(2).encoder()
 	for _, n := range []int{l.rounds, l.nextFit, l.nextSearch} {
 		e.Count(n)
 	}
 	e.Uint64(l.seed)
-	e.Floats(l.shift)
-	e.Floats(l.scale)
+	e.Floats(l.z.shift)
+	e.Floats(l.z.scale)
+	l.seen.encode(e)
 	l.history.Encode(e)
 	l.base.posterior.Encode(e)
 	for _, x := range l.experts {
+		e.Floats(x.start)
 		x.posterior.Encode(e)
 		e.Count(x.wake)
 		e.Count(len(x.units))
@@ -456,36 +524,52 @@ func (l *BMA) MarshalBinary() ([]byte, error) {
 
 // UnmarshalBinary implements encoding.BinaryUnmarshaler. A learner that
 // returns an error, as it does for a snapshot of another problem, experts or
-// options, is unchanged.
+// options, is unchanged. A snapshot of the first version is read: what it lacks, the
+// moments of all items, is made up from those that were offered.
 func (l *BMA) UnmarshalBinary(data []byte) error {
-	d, err := l.kind().decoder(data)
+	d, err := l.kind(2).decoder(data)
+	first := false
 	if err != nil {
-		return err
+		before, notFirst := l.kind(1).decoder(data)
+		if notFirst != nil {
+			return err
+		}
+		d, first = before, true
 	}
-	n := &BMA{p: l.p, o: l.o, pool: l.pool, history: mle.NewChoices(l.p.Features)}
+	n := &BMA{p: l.p, o: l.o, pool: l.pool, history: mle.NewChoices(l.p.Features), seen: newMoments(l.p.Features)}
 	n.rounds, n.nextFit, n.nextSearch = d.Count(), d.Count(), d.Count()
 	n.seed = d.Uint64()
-	n.shift, n.scale = d.FloatSlice(), d.FloatSlice()
-	if len(n.shift) == 0 && len(n.scale) == 0 {
-		n.shift, n.scale = nil, nil // no items before the snapshot
-	} else if len(n.shift) != l.p.Features || len(n.scale) != l.p.Features {
-		d.Fail(fmt.Errorf("snapshot has the moments of %d features, want %d", len(n.shift), l.p.Features))
+	n.z = standardisation{d.FloatSlice(), d.FloatSlice()}
+	if len(n.z.shift) == 0 && len(n.z.scale) == 0 {
+		n.z = standardisation{} // no items before the snapshot
+	} else if len(n.z.shift) != l.p.Features || len(n.z.scale) != l.p.Features {
+		d.Fail(fmt.Errorf("snapshot has the moments of %d features, want %d", len(n.z.shift), l.p.Features))
 	}
-	for _, v := range n.scale {
+	for _, v := range n.z.scale {
 		if !(v > 0) {
 			d.Fail(fmt.Errorf("snapshot has the standard deviation %v", v))
 		}
+	}
+	if !first {
+		n.seen.decode(d)
 	}
 	n.history.Decode(d)
 	if have := n.history.Rounds(); have != n.rounds {
 		d.Fail(fmt.Errorf("snapshot has the data of %d rounds, and counts %d", have, n.rounds))
 	}
-	if n.shift == nil && n.history.Rows() > 0 {
+	if n.z.shift == nil && n.history.Rows() > 0 {
 		d.Fail(fmt.Errorf("snapshot has the data of %d items, and no moments of their features", n.history.Rows()))
 	}
-	n.base = &expert{Expert: l.base.Expert, prior: l.base.prior, posterior: mle.DecodeLaplace(d, len(l.base.prior))}
+	if !first && (n.seen.n < n.history.Rows() || (n.seen.n > 0) != (n.z.shift != nil)) {
+		d.Fail(fmt.Errorf("snapshot has the moments of %d items, and the data of %d", n.seen.n, n.history.Rows()))
+	}
+	n.base = &expert{Expert: l.base.Expert, prior: l.base.prior, start: l.base.start, posterior: mle.DecodeLaplace(d, len(l.base.prior))}
 	for _, x := range l.experts {
-		restored := &expert{Expert: x.Expert, prior: x.prior, posterior: mle.DecodeLaplace(d, len(x.prior)), wake: d.Count()}
+		restored := &expert{Expert: x.Expert, prior: x.prior, start: slices.Clone(x.start)}
+		if !first {
+			d.Floats(restored.start)
+		}
+		restored.posterior, restored.wake = mle.DecodeLaplace(d, len(x.prior)), d.Count()
 		for range d.Count() {
 			if d.Err() != nil {
 				break
@@ -498,6 +582,11 @@ func (l *BMA) UnmarshalBinary(data []byte) error {
 	}
 	if err := d.Close(); err != nil {
 		return err
+	}
+	if first && n.history.Rows() > 0 {
+		back := n.z.inverse()
+		n.history = n.history.Standardised(back.shift, back.scale)
+		n.seen.add(n.history.Features())
 	}
 	*l = *n
 	return nil

@@ -23,12 +23,12 @@ type belief struct {
 
 // mixture is BMA-MNL's policy: for each slot a family and a parameter.
 type mixture struct {
-	p            Problem
-	experts      []belief
-	weights      []float64 // π
-	width        float64   // b_t
-	shift, scale []float64 // of the features; nil takes those of the context
-	pool         *mixturePool
+	p       Problem
+	experts []belief
+	weights []float64       // π
+	width   float64         // b_t
+	z       standardisation // none takes the moments of the context
+	pool    *mixturePool
 }
 
 // Offer implements vitrine.Policy. The propensity has no closed form;
@@ -37,10 +37,10 @@ func (o *mixture) Offer(x *vitrine.Context, rng *rand.Rand) vitrine.Offer {
 	if x.NumItems() == 0 {
 		return vitrine.Offer{Assortment: vitrine.Assortment{}}
 	}
+	family := o.p.family(x)
 	scratch := o.pool.get()
 	defer o.pool.pool.Put(scratch)
 	o.sample(scratch, x, rng)
-	family := o.p.family(x)
 	if k, ok := family.(assortment.AtMost); ok && equalRevenues(x.Revenue) {
 		return vitrine.Offer{Assortment: scratch.best(int(k))}
 	}
@@ -73,14 +73,16 @@ func (o *mixture) sample(scratch *mixtureScratch, x *vitrine.Context, rng *rand.
 		scratch.expert[k] = e
 		o.experts[e].posterior.Deviation(scratch.delta[k*most:][:o.experts[e].model.NumParams()], o.width, rng)
 	}
-	shift, scale := o.shift, o.scale
-	if shift == nil {
-		shift, scale = moments(x.Features)
+	z := o.z
+	if z.shift == nil {
+		seen := newMoments(o.p.Features)
+		seen.add(x.Features)
+		z = seen.standardisation()
 	}
 	for from := 0; from < n; from += indexRows {
 		to := min(from+indexRows, n)
 		items := scratch.items.reshape(to-from, o.p.Features)
-		standardise(items, scratch.view.view(x.Features, from, to), shift, scale)
+		z.of(items, scratch.view.view(x.Features, from, to))
 		for i, e := range o.experts {
 			if !slices.Contains(scratch.expert, i) {
 				continue

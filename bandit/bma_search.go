@@ -25,12 +25,12 @@ func streamOf(seed uint64, expert, round int) *rand.Rand {
 // starts returns the parameters from which an expert is fitted besides its
 // present mode: one drawn by its family, and for a family of units the linear
 // fit with one of the units that a score test finds best.
-func (l *BMA) starts(e *expert, rng *rand.Rand) [][]float64 {
+func (l *BMA) starts(e *expert, history *mle.Choices, rng *rand.Rand) [][]float64 {
 	if concave(e.Model) {
 		return nil
 	}
 	if m, ok := e.Model.(*utility.Additive); ok {
-		return l.search(e, m, rng)
+		return l.search(e, m, history, rng)
 	}
 	w := make([]float64, e.Model.NumParams())
 	e.Model.Init(w, rng)
@@ -55,8 +55,8 @@ type unitStart struct {
 
 // search returns starts of an expert of units: the linear fit, one of the best
 // units with its amplitudes, and the other units at random with amplitude 0.
-func (l *BMA) search(e *expert, m *utility.Additive, rng *rand.Rand) [][]float64 {
-	test := mle.NewScoreTest(m, l.history, l.base.posterior, l.o.Sample, rng.IntN(1<<30))
+func (l *BMA) search(e *expert, m *utility.Additive, history *mle.Choices, rng *rand.Rand) [][]float64 {
+	test := mle.NewScoreTest(m, history, l.base.posterior, l.o.Sample, rng.IntN(1<<30))
 	if test == nil {
 		return nil
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"vitrine"
@@ -89,24 +90,42 @@ func TestBadExpertsAreNamed(t *testing.T) {
 	newBMA(t, paperProblem(), []Expert{{Model: utility.NewLinear(d, true)}, {Model: utility.NewLinear(d, true), Memory: 50}})
 }
 
-// A round under which the information is no longer definite is refused, the
-// expert named, and nothing is learned from it.
-func TestSingularInformationLosesNothing(t *testing.T) {
-	l := newBMA(t, paperProblem(), []Expert{{Model: utility.NewLinear(paperFeatures, true)}, {Model: poisoned{utility.NewLinear(paperFeatures, true)}}})
-	play(t, l, product, 0, 30) // no full fit is due after the next round
-	before, err := l.MarshalBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
-	x := paperContext(1)
-	x.Features.Set(2, 0, 123)
-	err = l.Observe(vitrine.Round{Context: x, Offer: vitrine.Offer{Assortment: vitrine.Assortment{1, 2}}, Choice: 1})
-	if err == nil || !strings.Contains(err.Error(), "expert 2, poisoned") {
-		t.Errorf("error %v, want one that names the expert", err)
-	}
-	after, err := l.MarshalBinary()
-	if err != nil || !bytes.Equal(before, after) {
-		t.Errorf("a refused round changed the learner (%v)", err)
+// An expert that cannot take a round sits it out: it keeps its parameters, is held to
+// have guessed, and the others learn. At the next full fit it sits out just that
+// round.
+func TestAnExpertSitsOutWhatItCannotTake(t *testing.T) {
+	d := paperFeatures
+	for _, memory := range []float64{0, 1e12} {
+		l := newBMA(t, paperProblem(), []Expert{
+			{Model: utility.NewLinear(d, true)},
+			{Model: poisoned{utility.NewLinear(d, true)}, Memory: memory},
+		})
+		play(t, l, product, 0, 31)
+		if l.nextFit == l.rounds+1 {
+			t.Fatal("a full fit is due after the next round")
+		}
+		mode, evidence, other := l.experts[1].posterior.Mode, l.experts[1].posterior.LogEvidence, l.experts[0].posterior
+		x := paperContext(1)
+		x.Features.Set(2, 0, 123)
+		if err := l.Observe(vitrine.Round{Context: x, Offer: vitrine.Offer{Assortment: vitrine.Assortment{1, 2}}, Choice: 1}); err != nil {
+			t.Fatal(err)
+		}
+		for j, v := range l.experts[1].posterior.Mode {
+			wantNear(t, "the mode of the one that sits out", v, mode[j], 1e-9)
+		}
+		wantNear(t, "its evidence", l.experts[1].posterior.LogEvidence, evidence-math.Log(3), 1e-12)
+		if l.experts[0].posterior == other {
+			t.Error("the other expert did not learn")
+		}
+		played := l.rounds
+		play(t, l, product, played, 80)
+		if w := l.weights(); !(w[1] > 0.01) || l.experts[1].wake != 0 {
+			t.Errorf("memory %v: the weights are %v at the end, and the one that sat out wakes at %d", memory, w, l.experts[1].wake)
+		}
+		// Both are the linear family, so one round is all that they differ by.
+		for j, v := range l.experts[1].posterior.Mode {
+			wantNear(t, "a parameter", v, l.experts[0].posterior.Mode[j], 0.3)
+		}
 	}
 }
 
@@ -217,17 +236,27 @@ func TestWeightsAreEvidences(t *testing.T) {
 // An expert that cannot be fitted has no weight until it can, and where none can
 // all have the same.
 func TestExpertsThatCannotBeFittedRest(t *testing.T) {
-	l := newBMA(t, paperProblem(), []Expert{{Model: utility.NewLinear(paperFeatures, true)}, {Model: poisoned{utility.NewLinear(paperFeatures, true)}}})
-	play(t, l, product, 0, 20)
-	x := mat.NewDense(1, paperFeatures, []float64{1000, 0, 0}) // where the second has no gradient
-	l.history.AppendRows(x, vitrine.Outside)
-	l.fit()
+	l := newBMA(t, paperProblem(), []Expert{{Model: utility.NewLinear(paperFeatures, true)}, {Model: cliffs{utility.NewLinear(paperFeatures, true)}}})
+	play(t, l, product, 0, 1)
 	if got := l.weights(); got[0] != 1 || got[1] != 0 {
 		t.Errorf("weights %v, want all on the first", got)
 	}
 	l.experts[0].wake = 1 << 20
 	if got := l.weights(); got[0] != 0.5 || got[1] != 0.5 {
 		t.Errorf("weights %v of experts that all rest, want equal ones", got)
+	}
+}
+
+// cliffs is a family whose information overflows everywhere but at 0, where it
+// begins.
+type cliffs struct{ *utility.Linear }
+
+func (cliffs) String() string                 { return "cliffs" }
+func (cliffs) Init(w []float64, _ *rand.Rand) { clear(w) }
+func (m cliffs) Gradients(g *mat.Dense, w []float64, x *mat.Dense) {
+	m.Linear.Gradients(g, w, x)
+	if floats.Norm(w, 1) > 0 {
+		g.Scale(1e200, g)
 	}
 }
 
@@ -285,7 +314,7 @@ func TestNoWidthIsGreedy(t *testing.T) {
 	for _, revenue := range [][]float64{nil, unequal(rng, n)} {
 		x.Revenue = revenue
 		items := mat.DenseCopyOf(x.Features)
-		standardise(items, items, l.shift, l.scale)
+		l.z.of(items, items)
 		u := make([]float64, n)
 		m.Utilities(u, l.experts[0].posterior.Mode, items)
 		want, _ := assortment.Maximize(nil, paperProblem().Constraint, u, revenue)
@@ -447,9 +476,10 @@ func TestForgedPartsAreRefused(t *testing.T) {
 	for want, forge := range map[string]func(l *BMA){
 		"the data of 20 rounds, and counts 21":          func(l *BMA) { l.rounds++ },
 		"the data of 20 rounds, and counts 19":          func(l *BMA) { l.rounds-- },
-		"and no moments of their features":              func(l *BMA) { l.shift, l.scale = nil, nil },
-		"the moments of 0 features, want 3":             func(l *BMA) { l.shift = nil },
-		"the standard deviation 0":                      func(l *BMA) { l.scale[1] = 0 },
+		"and no moments of their features":              func(l *BMA) { l.z, l.seen = standardisation{}, newMoments(paperFeatures) },
+		"the moments of 0 features, want 3":             func(l *BMA) { l.z.shift = nil },
+		"the standard deviation 0":                      func(l *BMA) { l.z.scale[1] = 0 },
+		"the moments of 59 items, and the data of 60":   func(l *BMA) { l.seen.n = 59 },
 		"4 numbers where this learner has 10: it is of": func(l *BMA) { l.experts[4].posterior = l.experts[0].posterior },
 		"1 numbers where this learner has 3: it is of":  func(l *BMA) { l.experts[3].units = [][]float64{{1}} },
 	} {
@@ -557,18 +587,19 @@ func TestSearchFindsTheWave(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	starts := l.search(e, m, newRand())
+	history := l.history.Standardised(l.z.shift, l.z.scale)
+	starts := l.search(e, m, history, newRand())
 	if len(starts) != searchStarts || len(e.units) != searchMemory {
 		t.Fatalf("%d starts and %d units kept, want %d and %d", len(starts), len(e.units), searchStarts, searchMemory)
 	}
-	e.fit(l.history, starts)
+	e.fit(history, starts)
 	theta := m.Theta(e.posterior.Mode, 0)
-	want := 2 * l.scale[0]
+	want := 2 * l.z.scale[0]
 	if math.Abs(math.Abs(theta[0])-want) > 0.3 || math.Abs(theta[1])+math.Abs(theta[2]) > 0.5 {
 		t.Errorf("the frequency is %v, want (±%.2f, 0, 0)", theta, want)
 	}
 	empty := newBMA(t, paperProblem(), []Expert{{Model: m}})
-	if starts := empty.search(empty.experts[0], m, newRand()); starts != nil {
+	if starts := empty.search(empty.experts[0], m, empty.history, newRand()); starts != nil {
 		t.Errorf("%d starts without a round", len(starts))
 	}
 }

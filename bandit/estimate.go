@@ -9,11 +9,13 @@ import "vitrine"
 
 // Utilities stores the estimated utilities in dst.
 func (o *optimistic) Utilities(dst []float64, x *vitrine.Context) {
+	o.p.checkWidth(x)
 	o.model.Utilities(dst, o.w, x.Features)
 }
 
 // Utilities stores those of the mean parameters in dst.
 func (o *sampling) Utilities(dst []float64, x *vitrine.Context) {
+	o.p.checkWidth(x)
 	o.model.Utilities(dst, o.mean, x.Features)
 }
 

@@ -33,13 +33,14 @@ type optimistic struct {
 // Offer implements vitrine.Policy. The offer is deterministic, so its
 // propensity is 1.
 func (o *optimistic) Offer(x *vitrine.Context, _ *rand.Rand) vitrine.Offer {
+	family := o.p.family(x)
 	scratch := o.pool.get()
 	defer o.pool.put(scratch)
-	if s, ok := o.search(scratch, x); ok {
+	if s, ok := o.search(scratch, x, family); ok {
 		return vitrine.Offer{Assortment: s, Propensity: 1}
 	}
 	z := o.index(scratch, x)
-	s, _ := assortment.Maximize(nil, o.p.family(x), z, x.Revenue)
+	s, _ := assortment.Maximize(nil, family, z, x.Revenue)
 	return vitrine.Offer{Assortment: s, Propensity: 1}
 }
 

@@ -53,6 +53,7 @@ type oracle struct {
 
 // Offer implements vitrine.Policy.
 func (o *oracle) Offer(x *vitrine.Context, _ *rand.Rand) vitrine.Offer {
+	family := o.p.family(x)
 	u, ok := o.scratch.Get().(*[]float64)
 	if !ok {
 		u = new([]float64)
@@ -60,6 +61,6 @@ func (o *oracle) Offer(x *vitrine.Context, _ *rand.Rand) vitrine.Offer {
 	defer o.scratch.Put(u)
 	*u = grow(*u, x.NumItems())
 	o.env.Utilities(*u, x)
-	s, _ := assortment.Maximize(nil, o.p.family(x), *u, x.Revenue)
+	s, _ := assortment.Maximize(nil, family, *u, x.Revenue)
 	return vitrine.Offer{Assortment: s, Propensity: 1}
 }

@@ -39,6 +39,8 @@ import (
 // sets is limited to it if it is an [assortment.Limiter], as those of the package
 // are; policies panic if it demands more items. A family of your own must keep
 // to Size.
+//
+// Policies panic if the items of a context do not have Features features.
 type Problem struct {
 	Features   int                // d, of each item
 	Items      int                // N, the most items of a request; 0 where it is not known. A learner may refuse too many
@@ -80,6 +82,18 @@ func (p Problem) checkModel(constructor string, m utility.Model) error {
 	return nil
 }
 
+// checkWidth panics unless the items of a context have d features. A policy has no
+// error to return: [vitrine.Context.Check] is for contexts that are not the
+// caller's own.
+func (p Problem) checkWidth(x *vitrine.Context) {
+	if x.NumItems() == 0 {
+		return
+	}
+	if _, have := x.Features.Dims(); have != p.Features {
+		panic(fmt.Sprintf("bandit: a policy for items of %d features is asked about items of %d: Context.Check reports such a context", p.Features, have))
+	}
+}
+
 // isNil reports an interface that is nil or has a nil pointer.
 func isNil(v any) bool {
 	if v == nil {
@@ -90,8 +104,10 @@ func isNil(v any) bool {
 }
 
 // family returns the feasible family of a context, without sets of more than
-// Size items. It panics if no other sets are left.
+// Size items. It panics if no other sets are left, and as checkWidth does. Every
+// policy asks for it before anything else.
 func (p Problem) family(x *vitrine.Context) vitrine.Constraint {
+	p.checkWidth(x)
 	switch c := x.Feasible.(type) {
 	case nil:
 		return p.Constraint

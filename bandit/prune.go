@@ -84,13 +84,12 @@ func (l *lazyBound) of(v gram.Inverse, params int) *gram.Bound {
 
 // search returns the best assortment where bounds find it for less than the
 // utilities of all items, and whether they do.
-func (o *optimistic) search(scratch *indexScratch, x *vitrine.Context) (vitrine.Assortment, bool) {
+func (o *optimistic) search(scratch *indexScratch, x *vitrine.Context, family vitrine.Constraint) (vitrine.Assortment, bool) {
 	n := x.NumItems()
 	sketcher, ok := o.model.(utility.Sketcher)
 	if !ok || o.radius == 0 || n < max(searchItems, searchItemsPerParam*len(o.w)) {
 		return nil, false
 	}
-	family := o.p.family(x)
 	if !assortment.Stable(family) {
 		return nil, false
 	}

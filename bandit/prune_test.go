@@ -401,7 +401,7 @@ func TestSearchComputesFewNorms(t *testing.T) {
 	for i := range 5000 {
 		v.Add(1, g.RawRowView(i))
 	}
-	o := &optimistic{p: Problem{Constraint: assortment.AtMost(10)}, model: m, w: w, inv: v.Inverse(), radius: 1}
+	o := &optimistic{p: Problem{Features: 4, Constraint: assortment.AtMost(10)}, model: m, w: w, inv: v.Inverse(), radius: 1}
 	s := new(search)
 	s.top(o, m, x, 10, 1)
 	if n := s.norms.Load(); n > 2000 {

@@ -74,6 +74,34 @@ func checkChoice(size int, y vitrine.Choice) {
 	}
 }
 
+// Round returns round s alone. It shares the memory of c: read it.
+func (c *Choices) Round(s int) *Choices {
+	from, to := c.start(s), c.end[s]
+	return &Choices{d: c.d, features: c.features[from*c.d : to*c.d], outcomes: outcomes{end: []int{to - from}, choice: c.choice[s : s+1]}}
+}
+
+// Choice returns what was chosen in round s.
+func (c *Choices) Choice(s int) vitrine.Choice { return c.choice[s] }
+
+// Features returns the n×d matrix of all rows, nil where there are none. It shares
+// the memory of c: read it.
+func (c *Choices) Features() *mat.Dense {
+	if c.Rows() == 0 {
+		return nil
+	}
+	return mat.NewDense(c.Rows(), c.d, c.features)
+}
+
+// Standardised returns the choices with the features (x_j − shift_j) / scale_j. They
+// share the outcomes of c: read them.
+func (c *Choices) Standardised(shift, scale []float64) *Choices {
+	z := &Choices{d: c.d, features: make([]float64, len(c.features)), outcomes: c.outcomes}
+	for i, v := range c.features {
+		z.features[i] = (v - shift[i%c.d]) / scale[i%c.d]
+	}
+	return z
+}
+
 // Reset forgets all rounds.
 func (c *Choices) Reset() {
 	c.features = c.features[:0]

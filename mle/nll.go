@@ -37,7 +37,7 @@ func (l *NLL) Dim() int { return l.Model.NumParams() }
 // Value returns L(w).
 func (l *NLL) Value(w []float64) float64 {
 	loss := l.penalty(nil, w)
-	if x := l.features(); x != nil {
+	if x := l.Choices.Features(); x != nil {
 		l.u = grow(l.u, l.Choices.Rows())
 		l.Model.Utilities(l.u, w, x)
 		loss += l.Choices.loss(l.u, 0, l.Choices.Rounds())
@@ -51,7 +51,7 @@ func (l *NLL) Value(w []float64) float64 {
 //
 // and returns L(w).
 func (l *NLL) Gradient(dst, w []float64) float64 {
-	x := l.features()
+	x := l.Choices.Features()
 	if x == nil {
 		return l.penalty(dst, w)
 	}
@@ -85,7 +85,7 @@ func (l *NLL) Gradient(dst, w []float64) float64 {
 func (l *NLL) Fisher(dst *mat.SymDense, w []float64) *mat.SymDense {
 	d := l.Dim()
 	p := make([]float64, kernel.PackedLen(d))
-	if x := l.features(); x != nil {
+	if x := l.Choices.Features(); x != nil {
 		l.linearize(w, x)
 		l.out, l.mean = grow(l.out, l.Choices.Rounds()), grow(l.mean, d)
 		l.Choices.probabilities(l.u, l.out, 0, l.Choices.Rounds())
@@ -106,14 +106,6 @@ func (l *NLL) linearize(w []float64, x *mat.Dense) {
 		l.g = mat.NewDense(n, l.Dim(), nil)
 	}
 	utility.Linearize(l.Model, l.u, l.g, w, x)
-}
-
-// features returns the n×d matrix of all rows, nil where there are none.
-func (l *NLL) features() *mat.Dense {
-	if l.Choices.Rows() == 0 {
-		return nil
-	}
-	return mat.NewDense(l.Choices.Rows(), l.Choices.d, l.Choices.features)
 }
 
 // precision returns ρ + ρ_j.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"testing"
 
@@ -37,6 +38,7 @@ func TestLearner(t *testing.T, features, size, steps int, newLearner func() vitr
 	t.Run("rounds may be late or missing", b.roundsMayBeLateOrMissing)
 	t.Run("a request may narrow the family", b.requestMayNarrowTheFamily)
 	t.Run("bad rounds are refused", b.badRoundsAreRefused)
+	t.Run("a wrong width is named", b.wrongWidthIsNamed)
 	t.Run("large features do no harm", b.largeFeaturesDoNoHarm)
 	t.Run("snapshots continue", b.snapshotsContinue)
 	t.Run("damaged snapshots are refused", b.damagedSnapshotsAreRefused)
@@ -346,8 +348,41 @@ func (b battery) badRoundsAreRefused(t *testing.T) {
 	}
 }
 
-// A round of features as large as they may be is refused, or learned from: the
-// learner stays finite, and decides and learns as before.
+// A policy that is asked about items of more or fewer features than it knows panics
+// before it answers, and says how many there are and how many there must be.
+func (b battery) wrongWidthIsNamed(t *testing.T) {
+	l := b.newLearner()
+	done := 0
+	for _, at := range []int{0, len(b.rounds)} {
+		b.replay(t, l, done, at)
+		done = at
+		p := l.Policy()
+		want := b.offers(p)
+		for _, width := range []int{b.features - 1, b.features + 1} {
+			if width == 0 {
+				continue
+			}
+			func() {
+				defer func() {
+					text := fmt.Sprint(recover())
+					for _, part := range []string{fmt.Sprintf("items of %d features", b.features), fmt.Sprintf("items of %d:", width)} {
+						if !strings.Contains(text, part) {
+							t.Errorf("after %d rounds: asked about items of %d features: %q, want one that says %q", at, width, text, part)
+						}
+					}
+				}()
+				wide := battery{features: width}
+				t.Errorf("after %d rounds: offered %v of items of %d features", at, p.Offer(wide.context(12, rngAt(6)), rngAt(7)), width)
+			}()
+		}
+		if diff := cmp.Diff(want, b.offers(p), cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("after %d rounds: the policy decides differently after such a question (-before +after):\n%s", at, diff)
+		}
+	}
+}
+
+// No round is refused whose features are as large as they may be: the learner stays
+// finite, and decides and learns as before.
 func (b battery) largeFeaturesDoNoHarm(t *testing.T) {
 	l := b.newLearner()
 	for s, r := range b.rounds {
@@ -355,13 +390,11 @@ func (b battery) largeFeaturesDoNoHarm(t *testing.T) {
 			x := *r.Context
 			x.Features = mat.DenseCopyOf(x.Features)
 			largest := max(mat.Max(x.Features), -mat.Min(x.Features))
-			x.Features.Scale(vitrine.LargestFeature/largest, x.Features)
+			x.Features.Scale(0.999*vitrine.LargestFeature/largest, x.Features)
 			r.Context = &x
-			_ = l.Observe(r)
-			continue
 		}
 		if err := l.Observe(r); err != nil {
-			t.Fatalf("round %d after rounds of large features: %v", s, err)
+			t.Fatalf("round %d, among rounds of large features: %v", s, err)
 		}
 		for _, o := range b.offers(l.Policy()) {
 			if err := o.Assortment.Check(12); err != nil || len(o.Assortment) > b.size {

@@ -289,7 +289,10 @@ func copyOf(t *testing.T, dir string) string {
 // relearned are the placements, by the format, whose learners learn otherwise since, and
 // whether that shows in what comes after a snapshot too. Their decisions are not the state's
 // where they learn the log again, in today's way.
-var relearned = map[int]map[string]bool{1: {"barrier": false, "bma": true, "eps": false}}
+var relearned = map[int]map[string]bool{
+	1: {"barrier": false, "bma": true, "eps": false},
+	2: {"barrier": false, "bma": true, "eps": false},
+}
 
 // Data directories of every format are opened, with their snapshots and without, and give the
 // state that they had.

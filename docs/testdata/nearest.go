@@ -71,6 +71,7 @@ type nearest struct {
 
 // Offer implements vitrine.Policy.
 func (o *nearest) Offer(x *vitrine.Context, _ *rand.Rand) vitrine.Offer {
+	family := o.p.family(x) // first: it panics where x has another number of features
 	u := make([]float64, x.NumItems())
 	for i := range u {
 		square := 0.0
@@ -79,6 +80,6 @@ func (o *nearest) Offer(x *vitrine.Context, _ *rand.Rand) vitrine.Offer {
 		}
 		u[i] = -o.scale * math.Sqrt(square)
 	}
-	s, _ := assortment.Maximize(nil, o.p.family(x), u, x.Revenue)
+	s, _ := assortment.Maximize(nil, family, u, x.Revenue)
 	return vitrine.Offer{Assortment: s, Propensity: 1}
 }

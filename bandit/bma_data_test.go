@@ -1,0 +1,302 @@
+package bandit
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"vitrine"
+	"vitrine/assortment"
+	"vitrine/utility"
+)
+
+// data is a world whose features are as shops have them, and not as learners like
+// them.
+type data struct {
+	// draw stores the features of the items of round s in x, and their utilities in u.
+	draw func(x *mat.Dense, u []float64, s int, rng *rand.Rand)
+	// items returns how many items round s has.
+	items    func(s int) int
+	features int
+}
+
+// visit lets a learner live through rounds, of which it must not refuse any, and
+// returns the regret of each.
+func (w data) visit(t *testing.T, l vitrine.Learner, seed uint64, rounds int) (regret []float64) {
+	t.Helper()
+	refused := 0
+	for s := range rounds {
+		rng := rand.New(rand.NewPCG(seed, uint64(s)))
+		n := w.items(s)
+		x, u, shock := mat.NewDense(n, w.features, nil), make([]float64, n), make([]float64, n+1)
+		w.draw(x, u, s, rng)
+		for i := range shock {
+			shock[i] = -math.Log(rng.ExpFloat64())
+		}
+		context := &vitrine.Context{Features: x}
+		offer := l.Policy().Offer(context, rng)
+		if err := l.Observe(vitrine.Round{Context: context, Offer: offer, Choice: vitrine.Choose(offer.Assortment, u, shock)}); err != nil {
+			if refused++; refused == 1 {
+				t.Errorf("seed %d, round %d: %v", seed, s, err)
+			}
+		}
+		_, best := assortment.Maximize(nil, assortment.AtMost(paperSize), u, nil)
+		regret = append(regret, best-vitrine.ExpectedRevenue(offer.Assortment, u, nil))
+	}
+	if refused > 0 {
+		t.Errorf("seed %d: %d of %d rounds were refused", seed, refused, rounds)
+	}
+	return regret
+}
+
+func thirty(int) int { return 30 }
+
+// normal stores n standard normal numbers in row.
+func normal(row []float64, rng *rand.Rand) {
+	for j := range row {
+		row[j] = rng.NormFloat64()
+	}
+}
+
+func logNormal(median, spread float64, rng *rand.Rand) float64 {
+	return median * math.Exp(spread*rng.NormFloat64())
+}
+
+// Whatever the first context is, and whatever finite features are, no round is
+// refused and the learner learns.
+func TestNoFeaturesPoisonBMA(t *testing.T) {
+	for name, w := range map[string]data{
+		"two items of price 2 and 2.5 come first": {
+			features: 2,
+			items: func(s int) int {
+				if s == 0 {
+					return 2
+				}
+				return 30
+			},
+			draw: func(x *mat.Dense, u []float64, s int, rng *rand.Rand) {
+				for i := range u {
+					price := logNormal(33, 1, rng)
+					if s == 0 {
+						price = 2 + 0.5*float64(i)
+					}
+					x.SetRow(i, []float64{price, rng.NormFloat64()})
+					u[i] = 1 - price/30 + x.At(i, 1)
+				}
+			},
+		},
+		"a first context of a hundredth of the spread": {
+			features: 3, items: thirty,
+			draw: func(x *mat.Dense, u []float64, s int, rng *rand.Rand) {
+				for i := range u {
+					row := x.RawRowView(i)
+					normal(row, rng)
+					if s == 0 {
+						for j := range row {
+							row[j] /= 100
+						}
+					}
+					u[i] = 1.5*row[0] - row[1] - 1
+				}
+			},
+		},
+		"what the first customer spends": {
+			features: 3, items: thirty,
+			draw: func(x *mat.Dense, u []float64, s int, rng *rand.Rand) {
+				spends := logNormal(20, 1.5, rng)
+				if s == 0 {
+					spends = 0
+				}
+				for i := range u {
+					row := x.RawRowView(i)
+					normal(row, rng)
+					row[2] = spends
+					u[i] = row[0] - row[1] + math.Log1p(spends)/4 - 2
+				}
+			},
+		},
+		"a constant, and one almost": {
+			features: 4, items: thirty,
+			draw: func(x *mat.Dense, u []float64, s int, rng *rand.Rand) {
+				for i := range u {
+					row := x.RawRowView(i)
+					normal(row, rng)
+					row[2], row[3] = 4000, 1e-3+1e-12*rng.NormFloat64()
+					if s == 100 {
+						row[2] = -1e4 // not so constant
+					}
+					u[i] = 1.5*row[0] - row[1] - 1
+				}
+			},
+		},
+		"heavy tails": {
+			features: 2, items: thirty,
+			draw: func(x *mat.Dense, u []float64, s int, rng *rand.Rand) {
+				for i := range u {
+					row := x.RawRowView(i)
+					row[0] = rng.NormFloat64()
+					row[1] = max(-1e4, min(1e4, rng.NormFloat64()/rng.NormFloat64())) // Cauchy's
+					u[i] = 1.5*row[0] - 1 + math.Tanh(row[1])
+				}
+			},
+		},
+		"units of 1e4 and 1e-3": {
+			features: 2, items: thirty,
+			draw: func(x *mat.Dense, u []float64, s int, rng *rand.Rand) {
+				for i := range u {
+					row := x.RawRowView(i)
+					row[0], row[1] = 2e3*rng.NormFloat64(), 1e-3*rng.NormFloat64()
+					row[0] = max(-1e4, min(1e4, row[0]))
+					u[i] = row[0]/2e3 + 1e3*row[1] - 1
+				}
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			const seeds, rounds = 4, 300
+			late, chance := 0.0, 0.0
+			for seed := range uint64(seeds) {
+				p := Problem{Features: w.features, Size: paperSize, Rounds: rounds, Constraint: assortment.AtMost(paperSize)}
+				l := newBMA(t, p, DefaultExperts(w.features))
+				late += mean(w.visit(t, l, seed, rounds)[rounds/2:]) / seeds
+				chance += mean(w.visit(t, must(NewUniform(p)), seed, rounds)) / seeds
+				saved, err := l.MarshalBinary()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := newBMA(t, p, DefaultExperts(w.features)).UnmarshalBinary(saved); err != nil {
+					t.Error(err)
+				}
+			}
+			if !(late < 0.25*chance) {
+				t.Errorf("a round of the second half has the regret %.4f, a uniform one %.4f", late, chance)
+			}
+			t.Logf("a round of the second half has the regret %.4f, a uniform one %.4f", late, chance)
+		})
+	}
+}
+
+// A first context that is like no other costs a few rounds, and no more: the regret
+// after it is that of a learner which never saw it.
+func TestAFirstContextIsSoonForgotten(t *testing.T) {
+	const rounds, seeds = 400, 6
+	small := func(first bool) data {
+		return data{features: 3, items: thirty, draw: func(x *mat.Dense, u []float64, s int, rng *rand.Rand) {
+			for i := range u {
+				row := x.RawRowView(i)
+				normal(row, rng)
+				if s == 0 && first {
+					for j := range row {
+						row[j] /= 100
+					}
+				}
+				u[i] = 1.5*row[0] - row[1] - 1
+			}
+		}}
+	}
+	sum := map[bool]float64{}
+	for _, first := range []bool{false, true} {
+		for seed := range uint64(seeds) {
+			l := newBMA(t, paperProblem(), DefaultExperts(paperFeatures))
+			sum[first] += mean(small(first).visit(t, l, seed, rounds)) * rounds / seeds
+		}
+	}
+	if !(sum[true] < 1.5*sum[false]+0.5) {
+		t.Errorf("regret %.2f after a first context of a hundredth of the spread, %.2f without", sum[true], sum[false])
+	}
+	t.Logf("regret %.2f after a first context of a hundredth of the spread, %.2f without", sum[true], sum[false])
+}
+
+// The moments are those of all items as they would be computed at once, and the
+// standardisation in use is never far from them at a full fit.
+func TestMomentsAreThoseOfAllItems(t *testing.T) {
+	const d = 3
+	rng := rand.New(rand.NewPCG(8, 8))
+	s := newMoments(d)
+	var all []float64
+	for k := range 40 {
+		n := k % 5
+		if n == 0 {
+			s.add(nil)
+			continue
+		}
+		x := mat.NewDense(n, d, nil)
+		for i := range n {
+			x.SetRow(i, []float64{1e4 - rng.Float64(), 1e-3 * rng.NormFloat64(), 7})
+		}
+		all = append(all, x.RawMatrix().Data...)
+		s.add(x)
+	}
+	rows := mat.NewDense(len(all)/d, d, all)
+	z := s.standardisation()
+	for j := range d {
+		column := mat.Col(nil, j, rows)
+		sum, square := 0.0, 0.0
+		for _, v := range column {
+			sum += v
+		}
+		sum /= float64(len(column))
+		for _, v := range column {
+			square += (v - sum) * (v - sum)
+		}
+		sd := math.Sqrt(square / float64(len(column)))
+		if j == 0 && sd < 1e-6*sum || j == 2 {
+			sd = math.Abs(sum)
+		}
+		wantNear(t, "mean", z.shift[j], sum, 1e-12)
+		wantNear(t, "standard deviation", z.scale[j], sd, 1e-9)
+	}
+	back := mat.DenseCopyOf(rows)
+	z.of(back, back)
+	z.inverse().of(back, back)
+	for i, v := range back.RawMatrix().Data {
+		wantNear(t, "a feature there and back", v, all[i], 1e-12)
+	}
+}
+
+// Moments stand still within a quarter of a standard deviation; a feature that
+// begins to vary is noticed.
+func TestStandstill(t *testing.T) {
+	z := standardisation{[]float64{10, 0}, []float64{4, 1}}
+	for _, c := range []struct {
+		mean, sd float64
+		stands   bool
+	}{{10, 4, true}, {10.99, 4, true}, {11.01, 4, false}, {8.99, 4, false}, {10, 4.99, true}, {10, 5.01, false}, {10, 3.21, true}, {10, 3.19, false}} {
+		if got := z.stands(standardisation{[]float64{c.mean, 0}, []float64{c.sd, 1}}); got != c.stands {
+			t.Errorf("mean 10 → %v, standard deviation 4 → %v: stands %v", c.mean, c.sd, got)
+		}
+	}
+}
+
+// Where the standardisation moves, a learner is what it would be had it had the new
+// one from the first round on: the filter of an expert with a memory is played
+// again, and the linear fit is that of the new prior.
+func TestMovedMomentsAreLearnedFromTheFirstRound(t *testing.T) {
+	d := paperFeatures
+	experts := []Expert{{Model: utility.NewLinear(d, true)}, {Model: utility.NewLinear(d, true), Memory: 40}}
+	l := newBMA(t, paperProblem(), experts)
+	wide := func(x []float64) float64 { return x[0] }
+	play(t, l, wide, 0, 100)
+	before := l.z
+	x := paperContext(0)
+	x.Features.Scale(3000, x.Features)
+	for moved := false; !moved; moved = before.scale[0] != l.z.scale[0] {
+		if l.rounds > 130 {
+			t.Fatal("the standardisation never moved")
+		}
+		if err := l.Observe(vitrine.Round{Context: x, Offer: vitrine.Offer{Assortment: vitrine.Assortment{0, 1}}, Choice: 1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	twin := newBMA(t, paperProblem(), experts)
+	twin.z, twin.history, twin.rounds = l.z, l.history, l.rounds
+	twin.fit(true)
+	for i, e := range l.experts {
+		for j, v := range e.posterior.Mode {
+			wantNear(t, "a parameter", v, twin.experts[i].posterior.Mode[j], 0.02)
+		}
+		wantNear(t, "the evidence", e.posterior.LogEvidence, twin.experts[i].posterior.LogEvidence, 1e-4)
+	}
+}

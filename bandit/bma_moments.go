@@ -1,0 +1,124 @@
+package bandit
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+
+	"vitrine/internal/state"
+)
+
+// moments are the running mean and sum of squared deviations of each feature,
+//
+//	n ← n + m,   mean ← mean + (m/n) δ,   square ← square + square' + δ² (n − m) m/n
+//
+// where a context of m items has the mean mean + δ and the sum square' (Chan, Golub
+// and LeVeque 1983).
+type moments struct {
+	n            int
+	mean, square []float64
+}
+
+func newMoments(d int) moments { return moments{mean: make([]float64, d), square: make([]float64, d)} }
+
+// add counts the items of a context, nil where it has none.
+func (s *moments) add(x *mat.Dense) {
+	if x == nil {
+		return
+	}
+	items, d := x.Dims()
+	mean, square := make([]float64, d), make([]float64, d)
+	for i := range items {
+		for j, v := range x.RawRowView(i) {
+			delta := v - mean[j]
+			mean[j] += delta / float64(i+1)
+			square[j] += float64(delta * (v - mean[j]))
+		}
+	}
+	s.n += items
+	m, n := float64(items), float64(s.n)
+	for j := range d {
+		delta := mean[j] - s.mean[j]
+		s.mean[j] += float64(delta * m / n)
+		s.square[j] += square[j] + float64(delta*delta*(n-m)*m/n)
+	}
+}
+
+// A feature whose standard deviation is at most leastSpread, or that share of its
+// mean, is constant as far as a float64 can tell.
+const (
+	leastShare  = 1e-6
+	leastSpread = 1e-12
+)
+
+// standardisation returns the mean and the standard deviation of each feature. For
+// one that is constant the size of its mean stands for the latter, or 1.
+func (s *moments) standardisation() standardisation {
+	z := standardisation{append([]float64(nil), s.mean...), make([]float64, len(s.mean))}
+	for j, m := range s.mean {
+		sd := math.Sqrt(s.square[j] / float64(s.n))
+		if size := math.Abs(m); !(sd > leastSpread && sd > leastShare*size) {
+			sd = size
+			if !(size > leastSpread) {
+				sd = 1
+			}
+		}
+		z.scale[j] = sd
+	}
+	return z
+}
+
+// standardisation turns features into (x − shift) / scale. The zero value is none.
+type standardisation struct{ shift, scale []float64 }
+
+// of stores the standardised features in dst, which may be x.
+func (z standardisation) of(dst, x *mat.Dense) {
+	n, _ := x.Dims()
+	for i := range n {
+		to := dst.RawRowView(i)
+		for j, v := range x.RawRowView(i) {
+			to[j] = (v - z.shift[j]) / z.scale[j]
+		}
+	}
+}
+
+// inverse returns the standardisation that undoes z.
+func (z standardisation) inverse() standardisation {
+	back := standardisation{make([]float64, len(z.shift)), make([]float64, len(z.scale))}
+	for j, sd := range z.scale {
+		back.shift[j], back.scale[j] = -z.shift[j]/sd, 1/sd
+	}
+	return back
+}
+
+// standstill is the share of a standard deviation by which moments may move and be
+// said to stand still.
+const standstill = 0.25
+
+// stands reports whether the standardisation is as good as a later one: no mean has
+// moved by more than a quarter of the standard deviation, and no standard
+// deviation by more than a quarter of itself, up or down. Priors are not known more
+// closely than that.
+func (z standardisation) stands(later standardisation) bool {
+	for j, sd := range z.scale {
+		moved, ratio := math.Abs(later.shift[j]-z.shift[j]), later.scale[j]/sd
+		if !(moved <= standstill*sd && ratio <= 1+standstill && ratio >= 1/(1+standstill)) {
+			return false
+		}
+	}
+	return true
+}
+
+// encode appends the moments to a snapshot.
+func (s *moments) encode(e *state.Encoder) {
+	e.Count(s.n)
+	e.Floats(s.mean)
+	e.Floats(s.square)
+}
+
+// decode reads what encode wrote. Errors are the decoder's.
+func (s *moments) decode(d *state.Decoder) {
+	s.n = d.Count()
+	d.Floats(s.mean)
+	d.Floats(s.square)
+}
