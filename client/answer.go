@@ -23,7 +23,7 @@ type Decision struct {
 	Placement string
 	By        string // how the set was found: "policy", "chance" or "baseline"
 	Time      time.Time
-	Status    string // "open", "chosen", "expired", "deferred" or "withdrawn"
+	Status    string // "open", "chosen", "expired", "deferred", "withdrawn" or "evicted"
 	Choice    string // the item that was taken, "" for none
 }
 

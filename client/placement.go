@@ -41,7 +41,10 @@ type Stats struct {
 	Expired   uint64 `json:"expired"`   // counted as the outside option
 	Withdrawn uint64 `json:"withdrawn"` // deferred, and not activated in time
 	Pending   int    `json:"pending"`
-	Memory    int    `json:"memory"` // bytes of decisions, of Config.Memory
+	Memory    int    `json:"memory"` // bytes of decisions, of the placement's memory
+
+	ExpiredEarly  uint64  `json:"expired_early"`            // left memory before the attribution window was over, and taught nothing
+	MemorySeconds float64 `json:"memory_seconds,omitempty"` // how long memory holds open decisions at the rate of the last minute
 
 	PolicyVersion uint64   `json:"policy_version"`
 	Lag           uint64   `json:"lag"`               // outcomes that the learner has not yet come to

@@ -18,12 +18,13 @@ type fold struct {
 	beginAgain bool              // learners whose saved state cannot be read
 	placements map[string]*placement
 	decisions  map[string]*record // those that are remembered, of all placements
+	evicted    evictions          // of those that are not
 	workers    sync.WaitGroup
 }
 
 // newFold is the state before the first entry.
 func newFold(build func(Spec) (vitrine.Learner, error)) *fold {
-	return &fold{build: build, kernels: []string{kernelPath()}, placements: map[string]*placement{}, decisions: map[string]*record{}}
+	return &fold{build: build, kernels: []string{kernelPath()}, placements: map[string]*placement{}, decisions: map[string]*record{}, evicted: newEvictions()}
 }
 
 // kernelPath names the vector code of this process.
@@ -48,6 +49,7 @@ type placement struct {
 	due      due      // the same by time
 	closed   list
 	counts   counts
+	pace     pace
 	worker   *worker
 	upcoming atomic.Uint64 // of live decisions: the largest number given out
 }
@@ -100,10 +102,17 @@ func (s *fold) applyBody(sequence uint64, e *eventlog.Event) error {
 			return err
 		}
 		if r.status == deferred {
-			s.withdraw(r)
+			s.abandon(r, withdrawn)
 			return nil
 		}
 		s.close(sequence, r, expired, 0)
+		return nil
+	case *eventlog.Evicted:
+		r, err := s.openRecord(p, b.Decision)
+		if err != nil {
+			return err
+		}
+		s.abandon(r, evicted)
 		return nil
 	case *eventlog.Activated:
 		r, err := s.openRecord(p, b.Decision)
@@ -164,6 +173,7 @@ func (s *fold) delete(p *placement) {
 		}
 	}
 	delete(s.placements, p.name)
+	s.evicted.forget(p)
 }
 
 func (s *fold) offer(p *placement, time int64, o *eventlog.Offered) error {
@@ -179,6 +189,7 @@ func (s *fold) offer(p *placement, time int64, o *eventlog.Offered) error {
 	p.due.add(r)
 	p.numbers = max(p.numbers, r.number)
 	p.counts.offered(r)
+	p.pace.add(time, r.size)
 	s.forget(p)
 	return nil
 }
@@ -189,6 +200,9 @@ func (s *fold) forget(p *placement) {
 		r := p.closed.first
 		p.closed.remove(r)
 		delete(s.decisions, r.id)
+		if r.status == evicted {
+			s.evicted.add(p, r.id)
+		}
 	}
 }
 

@@ -52,9 +52,9 @@ func (a *Audit) Entry(entry []byte) (*eventlog.Event, error) {
 
 // Tally counts the decisions of a placement, by what became of them.
 type Tally struct {
-	Placement                             string
-	Decisions, Chosen, Expired, Withdrawn uint64
-	Open                                  int // deferred ones too
+	Placement                                      string
+	Decisions, Chosen, Expired, Evicted, Withdrawn uint64
+	Open                                           int // deferred ones too
 }
 
 // Tallies returns those of the placements that there are, sorted by name.
@@ -62,7 +62,7 @@ func (a *Audit) Tallies() []Tally {
 	var tallies []Tally
 	for _, name := range slices.Sorted(maps.Keys(a.state.placements)) {
 		p := a.state.placements[name]
-		tallies = append(tallies, Tally{name, p.counts.Offered, p.counts.Chosen, p.counts.Expired, p.counts.Withdrawn, p.open.len})
+		tallies = append(tallies, Tally{name, p.counts.Offered, p.counts.Chosen, p.counts.Expired, p.counts.Evicted, p.counts.Withdrawn, p.open.len})
 	}
 	return tallies
 }

@@ -11,7 +11,7 @@ import (
 // outcome is waited for. A decision that is not deferred, or was activated before, stays as
 // it is. The attribution window is counted from the decision all the same:
 // after it the decision is withdrawn, nothing is learned from it, and the error is ErrLate.
-// Others are ErrNotFound, ErrStopped or that of ctx.
+// Others are ErrEvicted, ErrNotFound, ErrStopped or that of ctx.
 //
 // An outcome of a deferred decision activates it too.
 func (e *Engine) Activate(ctx context.Context, decision string, now int64) error {
@@ -32,6 +32,8 @@ func (b *batch) activate(decision string, now int64) error {
 	case deferred:
 		b.expire(r, now)
 	case withdrawn:
+	case evicted:
+		return tooSmall(r.placement, decision)
 	default:
 		return nil
 	}
@@ -49,12 +51,12 @@ func (r *record) activate() error {
 	return nil
 }
 
-// withdraw ends a deferred decision of which nothing is learned.
-func (s *fold) withdraw(r *record) {
+// abandon ends the wait for the outcome of a decision of which nothing is learned.
+func (s *fold) abandon(r *record, to status) {
 	r.placement.open.remove(r)
 	r.placement.due.remove(r)
-	r.status = withdrawn
-	r.placement.counts.Withdrawn++
+	r.status = to
+	r.placement.counts.abandoned(to)
 	s.shelve(r)
 }
 

@@ -353,14 +353,16 @@ func (b *batch) close(r *record, now int64, body eventlog.Body) {
 	p := r.placement
 	b.touched[r.id] = true
 	b.open[p] -= r.size
-	if _, ends := body.(*eventlog.Expired); !ends || r.status != deferred {
+	_, isEvicted := body.(*eventlog.Evicted)
+	_, isExpired := body.(*eventlog.Expired)
+	if !isEvicted && !(isExpired && r.status == deferred) {
 		b.rounds[p] += r.roundBytes()
 	}
 	b.encode(&eventlog.Event{Time: now, Placement: p.name, Body: body})
 }
 
 // offer adds a decision. Where open decisions would exceed the placement's
-// memory, the oldest expire before their time.
+// memory, the oldest leave it.
 func (b *batch) offer(v view, e *eventlog.Event, o *eventlog.Offered, extra int, entry []byte) error {
 	p := v.placement
 	switch {
@@ -378,10 +380,9 @@ func (b *batch) offer(v view, e *eventlog.Event, o *eventlog.Offered, extra int,
 		if b.touched[r.id] {
 			continue
 		}
-		if !b.canExpire(r) {
+		if !b.makeRoom(r, e.Time) {
 			return behind(p)
 		}
-		b.expire(r, e.Time)
 		over -= r.size
 	}
 	if over > 0 { // the batch itself fills the memory
@@ -561,7 +562,7 @@ func (e *Engine) Config(name string) (*Config, error) {
 type Decision struct {
 	Answer *Answer
 	Time   int64
-	Status string // "open", "chosen", "expired", "deferred" or "withdrawn"
+	Status string // "open", "chosen", "expired", "deferred", "withdrawn" or "evicted"
 	Choice string // the item that was taken, "" for none
 }
 
@@ -573,7 +574,7 @@ func (e *Engine) Decision(id string) (Decision, error) {
 	if r == nil {
 		return Decision{}, unknownDecision(id)
 	}
-	d := Decision{Answer: r.answer(), Time: r.time, Status: [...]string{"open", "chosen", "expired", "deferred", "withdrawn"}[r.status]}
+	d := Decision{Answer: r.answer(), Time: r.time, Status: [...]string{"open", "chosen", "expired", "deferred", "withdrawn", "evicted"}[r.status]}
 	if r.choice > 0 {
 		d.Choice = r.shown[r.choice-1]
 	}

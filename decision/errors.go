@@ -23,6 +23,9 @@ var (
 	// ErrLate is of an outcome or an activation after the attribution window: the round has
 	// counted as the outside option, or for nothing where the decision was deferred.
 	ErrLate = errors.New("the decision has expired")
+	// ErrEvicted is of an outcome or an activation of a decision that left memory before its attribution window
+	// was over: nothing was learned from it.
+	ErrEvicted = errors.New("the placement's memory was too small to wait for the outcome")
 	// ErrBehind is of what a learner that lags has no room for. Nothing has
 	// changed, and trying again later may succeed.
 	ErrBehind = errors.New("the learner is behind")

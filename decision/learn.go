@@ -116,9 +116,9 @@ func (c *Config) share() int { return c.Memory / 4 }
 // Bound returns the bytes that a placement's decisions and rounds take at most,
 // whatever the traffic: Memory for the decisions that are remembered, and a
 // quarter of it each for the rounds that wait for the learner and for those since its last
-// checkpoint. The learner itself and its kept states come on top, and are as large as
+// checkpoint, and a sixteenth for the names of decisions that it was too small for. The learner itself and its kept states come on top, and are as large as
 // the policy makes them: some policies keep all rounds.
-func (c *Config) Bound() int { return c.Memory + 2*c.share() }
+func (c *Config) Bound() int { return c.Memory + 2*c.share() + c.Memory/evictedShare }
 
 func newWorker(build func(Spec) (vitrine.Learner, error), c *Config, sequence uint64) (*worker, error) {
 	w := &worker{build: build, spec: c.spec(), queue: newQueue(c.share())}

@@ -14,7 +14,8 @@ import (
 //
 // The same outcome again is nil again, and another one is ErrConflict. After the
 // attribution window the round has counted as the outside option, or for nothing where
-// the decision was deferred, and an item is ErrLate. Other errors are ErrNotFound, ErrNotShown, ErrBehind, ErrStopped or that of ctx,
+// the decision was deferred, and an item is ErrLate. Of a decision that memory had no room for the error is
+// ErrEvicted. Other errors are ErrNotFound, ErrNotShown, ErrBehind, ErrStopped or that of ctx,
 // after which it is to be told again.
 func (e *Engine) Outcome(ctx context.Context, decision, item string, now int64) error {
 	return e.submit(ctx, func(b *batch) error { return b.outcome(decision, item, now) })
@@ -37,6 +38,8 @@ func (b *batch) outcome(decision, item string, now int64) error {
 		return fmt.Errorf("decision %q: %w: it has another outcome already", decision, ErrConflict)
 	case (r.status == expired || r.status == withdrawn) && item != "":
 		return fmt.Errorf("decision %q: %w: its outcome came too late", decision, ErrLate)
+	case r.status == evicted:
+		return tooSmall(r.placement, decision)
 	case !r.status.waits():
 		return nil
 	case choice > 0 && r.hasPassed(choice):
@@ -62,6 +65,9 @@ func (b *batch) decision(id string) (*record, error) {
 	if r := b.state.decisions[id]; r != nil {
 		return r, nil
 	}
+	if p := b.state.evicted.find(id); p != nil {
+		return nil, tooSmall(p, id)
+	}
 	return nil, unknownDecision(id)
 }
 
@@ -72,7 +78,7 @@ func unknownDecision(id string) error {
 // largestExpiry is how many decisions expire in one proposal.
 const largestExpiry = 1000
 
-// Expire ends the wait for outcomes whose attribution window is over, or that a placement
+// Expire ends the wait for outcomes whose attribution window is over, and of those that a placement
 // whose memory was made smaller has no room for, in all placements, and returns their number.
 // Call it now and then. Decisions of a learner without room wait for the next call.
 func (e *Engine) Expire(ctx context.Context, now int64) (int, error) {
@@ -89,8 +95,8 @@ func (e *Engine) Expire(ctx context.Context, now int64) (int, error) {
 	}
 }
 
-// expireDue expires the decisions of each placement whose window is over, and of those that its memory has no room for
-// the oldest.
+// expireDue ends the wait of the decisions of each placement whose window is over, and of those that its memory has no
+// room for the oldest.
 func (b *batch) expireDue(now int64) int {
 	n := 0
 	for _, name := range slices.Sorted(maps.Keys(b.state.placements)) {
@@ -105,10 +111,9 @@ func (b *batch) expireDue(now int64) int {
 			if b.touched[r.id] {
 				continue
 			}
-			if !b.canExpire(r) {
+			if !b.makeRoom(r, now) {
 				break
 			}
-			b.expire(r, now)
 			n++
 		}
 	}

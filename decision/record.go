@@ -46,6 +46,7 @@ const (
 	expired
 	deferred  // waits to be activated
 	withdrawn // and was not in time: nothing is learned from it
+	evicted   // there was no memory to wait: nothing is learned from it
 )
 
 // waits reports whether an outcome may come.

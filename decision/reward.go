@@ -29,7 +29,7 @@ type Reward struct {
 //
 // with Σ over those of this call. The first reward of an item counts. Those that come
 // after the outcome, or after the attribution window, change nothing. Errors are
-// *FieldError for a value, ErrNotFound, ErrNotShown, ErrBehind, ErrStopped or that of
+// *FieldError for a value, ErrNotFound, ErrNotShown, ErrEvicted, ErrBehind, ErrStopped or that of
 // ctx, after which it is to be told again.
 func (e *Engine) Reward(ctx context.Context, decision string, rewards []Reward, now int64) error {
 	for k, r := range rewards {
@@ -59,6 +59,8 @@ func (b *batch) reward(decision string, rewards []Reward, now int64) error {
 		}
 	}
 	switch {
+	case r.status == evicted:
+		return tooSmall(r.placement, decision)
 	case !r.status.waits(), len(told.Items) == 0:
 		return nil
 	case r.isLate(now) && !b.canExpire(r), !r.isLate(now) && !b.room(r):

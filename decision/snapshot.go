@@ -20,10 +20,11 @@ import (
 //
 //	1  knew no decisions that wait to be activated, and no outcomes told in parts
 //	2  knew not of which log it is, nor which vector code has learned, nor that a learner can begin again
-//	3
+//	3  knew no decisions that memory had no room for
+//	4
 const (
 	snapshotKind   = "decision engine "
-	snapshotFormat = 3
+	snapshotFormat = 4
 )
 
 // decoder reads a snapshot of a format.
@@ -466,7 +467,7 @@ func (p *placement) restoreRecord(d decoder) (*record, error) {
 	r.estimates = estimates
 	r.status = status(min(d.Count(), 255))
 	r.choice = int32(min(d.Count(), n+1))
-	if r.mode < ByPolicy || r.mode > ByBaseline || r.status > withdrawn || (r.status >= deferred) && !r.deferred || int(r.choice) > n || r.choice > 0 && r.status != chosen {
+	if r.mode < ByPolicy || r.mode > ByBaseline || r.status > evicted || (r.status == deferred || r.status == withdrawn) && !r.deferred || int(r.choice) > n || r.choice > 0 && r.status != chosen {
 		return nil, cmp.Or(d.Err(), fmt.Errorf("decision %q has mode %d, status %d and choice %d", r.id, r.mode, r.status, r.choice))
 	}
 	if r.status.waits() {
@@ -527,7 +528,7 @@ func (r *record) restorePassed(d *state.Decoder) error {
 // all lists the counters, for encode and decode.
 func (c *counts) all() (integers []*uint64, floats []*float64) {
 	integers = []*uint64{
-		&c.Withdrawn, &c.Offered, &c.Chosen, &c.Expired, &c.Stale, &c.Chance,
+		&c.Evicted, &c.Withdrawn, &c.Offered, &c.Chosen, &c.Expired, &c.Stale, &c.Chance,
 		&c.Shadow.Rounds, &c.Shadow.Agreements, &c.Shadow.Estimated,
 	}
 	floats = []*float64{&c.Shadow.Policy, &c.Shadow.Baseline, &c.Calibration.Revenue, &c.Calibration.Foretold}
@@ -556,7 +557,10 @@ func (c *counts) encode(e *state.Encoder) {
 
 func (c *counts) decode(d decoder) {
 	integers, floats := c.all()
-	if d.format == 1 {
+	switch {
+	case d.format == 1:
+		integers = integers[2:]
+	case d.format < 4:
 		integers = integers[1:]
 	}
 	for _, v := range integers {

@@ -15,6 +15,12 @@ type Stats struct {
 	Pending   int    `json:"pending"`
 	Memory    int    `json:"memory"` // bytes of decisions, of Config.Memory
 
+	// ExpiredEarly are the decisions that left memory before their attribution window was over. They teach nothing.
+	ExpiredEarly uint64 `json:"expired_early"`
+	// MemorySeconds is how long an open decision stays in memory at the rate of the last minute of decisions, where no
+	// outcome comes. It should be longer than the attribution window. 0 where the rate is not known yet.
+	MemorySeconds float64 `json:"memory_seconds,omitzero"`
+
 	PolicyVersion uint64   `json:"policy_version"`
 	Lag           uint64   `json:"lag"`               // outcomes that the learner has not yet come to
 	Learned       uint64   `json:"learned"`           // rounds
@@ -93,7 +99,7 @@ type Comparison struct {
 // counts are the counters that are part of the state.
 type counts struct {
 	Offered, Chosen, Expired, Stale uint64
-	Withdrawn                       uint64
+	Withdrawn, Evicted              uint64
 	Chance                          uint64
 	Arms                            [3]Arm // ByPolicy, ByChance, ByBaseline
 	Calibration                     Calibration
@@ -116,6 +122,14 @@ func (c *counts) offered(r *record) {
 		c.Shadow.Estimated++
 		c.Shadow.Policy += r.shadow
 		c.Shadow.Baseline += r.revenue
+	}
+}
+
+func (c *counts) abandoned(to status) {
+	if to == evicted {
+		c.Evicted++
+	} else {
+		c.Withdrawn++
 	}
 }
 
@@ -160,6 +174,7 @@ func (e *Engine) Stats(name string) (Stats, error) {
 	s := Stats{
 		Placement: name, Mode: v.config.Mode,
 		Decisions: c.Offered, Outcomes: c.Chosen, Expired: c.Expired, Withdrawn: c.Withdrawn, Pending: v.open.len, Memory: v.open.bytes + v.closed.bytes,
+		ExpiredEarly: c.Evicted, MemorySeconds: v.pace.seconds(v.config.Memory),
 		PolicyVersion: current.version, Lag: v.worker.given.Load() - done,
 		Learned: seen.observed, Skipped: seen.skipped, Forgotten: seen.forgotten, Stale: c.Stale, Broken: seen.broken, Problem: seen.problem,
 		Versions: append([]uint64{}, v.kept...),

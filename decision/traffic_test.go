@@ -179,8 +179,8 @@ func TestClosed(t *testing.T) {
 	}
 }
 
-// Open decisions never exceed the memory: the oldest expire before their time,
-// by entries of the log, and closed ones are forgotten.
+// Open decisions never exceed the memory: the oldest are evicted, by entries of the log, and teach nothing, and closed
+// ones are forgotten. A late outcome is told that the memory was too small.
 func TestMemoryIsBounded(t *testing.T) {
 	store := new(memlog.Store)
 	e := opened(t, decision.Options{Store: store, Build: buildToy})
@@ -205,15 +205,17 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 	wait(t, e)
 	s, _ := e.Stats("home")
-	if s.Expired == 0 || s.Learned != s.Outcomes+s.Expired || s.Decisions != s.Outcomes+s.Expired+uint64(s.Pending) {
+	if s.ExpiredEarly == 0 || s.Expired > 0 || s.Learned != s.Outcomes || s.Decisions != s.Outcomes+s.ExpiredEarly+uint64(s.Pending) {
 		t.Errorf("stats %+v", s)
 	}
 	is(t, "forgotten", e.Outcome(t.Context(), "d000", "", 1000), decision.ErrNotFound)
+	is(t, "too small", e.Outcome(t.Context(), "d290", "sku0", 1000), decision.ErrEvicted)
+	is(t, "too small to be activated", e.Activate(t.Context(), "d290", 1000), decision.ErrEvicted)
 	d, err := e.Decision("d398")
 	if err != nil || d.Status != "open" {
 		t.Errorf("one of the last decisions is %+v, %v", d, err)
 	}
-	expired := 0
+	evicted := 0
 	for entry, err := range store.Entries(t.Context(), 1) {
 		if err != nil {
 			t.Fatal(err)
@@ -222,12 +224,12 @@ func TestMemoryIsBounded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, ok := event.Body.(*eventlog.Expired); ok {
-			expired++
+		if _, ok := event.Body.(*eventlog.Evicted); ok {
+			evicted++
 		}
 	}
-	if uint64(expired) != s.Expired {
-		t.Errorf("%d expired, the log says so of %d", s.Expired, expired)
+	if uint64(evicted) != s.ExpiredEarly {
+		t.Errorf("%d are evicted, the log says so of %d", s.ExpiredEarly, evicted)
 	}
 	if string(snapshot(t, e)) != string(replayed(t, decision.Options{Store: store, Build: buildToy})) {
 		t.Error("a replay has another state")

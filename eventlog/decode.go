@@ -72,6 +72,8 @@ func (c *Chosen) decode(r *decoder) {
 
 func (e *Expired) decode(r *decoder) { e.Decision = r.string() }
 
+func (e *Evicted) decode(r *decoder) { e.Decision = r.string() }
+
 func (s *SnapshotTaken) decode(r *decoder) {
 	s.Version = r.uvarint()
 	s.UpTo = r.uvarint()

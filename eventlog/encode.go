@@ -57,6 +57,8 @@ func (c *Chosen) encode(w *encoder) {
 
 func (e *Expired) encode(w *encoder) { w.string(e.Decision) }
 
+func (e *Evicted) encode(w *encoder) { w.string(e.Decision) }
+
 func (s *SnapshotTaken) encode(w *encoder) {
 	w.uvarint(s.Version)
 	w.uvarint(s.UpTo)

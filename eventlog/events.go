@@ -59,6 +59,12 @@ type Expired struct {
 	Decision string
 }
 
+// Evicted ends the wait for a decision's outcome before its time, because the memory of open
+// decisions is full. It teaches nothing. Early ends in logs of earlier programs are Expired.
+type Evicted struct {
+	Decision string
+}
+
 // SnapshotTaken makes a learner remember its state, a version to roll back to.
 type SnapshotTaken struct {
 	Version uint64
@@ -98,6 +104,7 @@ const (
 	policyRolledBack
 	activated
 	passed
+	evicted
 )
 
 func (*PlacementPut) kind() kind     { return placementPut }
@@ -109,6 +116,7 @@ func (*SnapshotTaken) kind() kind    { return snapshotTaken }
 func (*PolicyRolledBack) kind() kind { return policyRolledBack }
 func (*Activated) kind() kind        { return activated }
 func (*Passed) kind() kind           { return passed }
+func (*Evicted) kind() kind          { return evicted }
 
 // newBody returns an empty body of a kind, or nil.
 func newBody(k kind) Body {
@@ -131,6 +139,8 @@ func newBody(k kind) Body {
 		return new(Activated)
 	case passed:
 		return new(Passed)
+	case evicted:
+		return new(Evicted)
 	}
 	return nil
 }
@@ -214,6 +224,13 @@ func (c *Chosen) check() error {
 func (e *Expired) check() error {
 	if e.Decision == "" {
 		return errors.New("an expiry without a decision's identity")
+	}
+	return nil
+}
+
+func (e *Evicted) check() error {
+	if e.Decision == "" {
+		return errors.New("an eviction without a decision's identity")
 	}
 	return nil
 }

@@ -39,6 +39,7 @@ func examples() []eventlog.Event {
 		at(&eventlog.PolicyRolledBack{Version: 6}),
 		at(&eventlog.Activated{Decision: "d1"}),
 		at(&eventlog.Passed{Decision: "d1", Items: []int32{1, 300}, Reward: 0.25}),
+		at(&eventlog.Evicted{Decision: "d1"}),
 	}
 }
 
@@ -155,6 +156,8 @@ func drawEvent(t *rapid.T) eventlog.Event {
 		items := rapid.SliceOfNDistinct(rapid.Int32Range(1, math.MaxInt32), 1, 5, rapid.ID[int32]).Draw(t, "passed")
 		slices.Sort(items)
 		e.Body = &eventlog.Passed{Decision: name.Draw(t, "decision"), Items: items, Reward: rapid.Float64Range(0, 1).Draw(t, "reward")}
+	case 10:
+		e.Body = &eventlog.Evicted{Decision: name.Draw(t, "decision")}
 	}
 	return e
 }
@@ -178,6 +181,7 @@ func TestUnlawfulEvents(t *testing.T) {
 		{at(&eventlog.Chosen{}), "without a decision"},
 		{at(&eventlog.Chosen{Decision: "d", Choice: -1}), "is -1, want 0 for the outside option"},
 		{at(&eventlog.Expired{}), "without a decision"},
+		{at(&eventlog.Evicted{}), "without a decision"},
 		{at(&eventlog.SnapshotTaken{}), "without a name"},
 		{at(&eventlog.Activated{}), "without a decision"},
 		{at(&eventlog.Passed{Items: []int32{1}}), "without a decision"},
@@ -223,7 +227,7 @@ func TestUnreadableEntries(t *testing.T) {
 		{nil, "truncated"},
 		{change(0, 2), "version 2, this program reads 1"},
 		{change(1, 0), "kind 0"},
-		{change(1, 10), "kind 10"},
+		{change(1, 11), "kind 11"},
 		{change(10, 0x7f), "counts 127"},
 		{slices.Concat(chosen[:10], []byte{0x84, 0x00}, chosen[11:]), "shortest form"},
 		{append(slices.Clone(chosen[:len(chosen)-1]), 0x80, 0x80, 0x80, 0x80, 0x10), "counts 4294967296"},

@@ -151,6 +151,10 @@ func appendEvent(b []byte, sequence uint64, e *eventlog.Event) []byte {
 		head("expired")
 		member("decision_id")
 		b = appendText(b, body.Decision)
+	case *eventlog.Evicted:
+		head("evicted")
+		member("decision_id")
+		b = appendText(b, body.Decision)
 	case *eventlog.SnapshotTaken:
 		head("version-kept")
 		member("version")

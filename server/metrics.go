@@ -69,6 +69,8 @@ var ofPlacement = []struct {
 	{about("decisions_total", "Decisions.", "placement"), prometheus.CounterValue, func(s *decision.Stats) float64 { return float64(s.Decisions) }},
 	{about("outcomes_total", "Outcomes told in time.", "placement"), prometheus.CounterValue, func(s *decision.Stats) float64 { return float64(s.Outcomes) }},
 	{about("expired_total", "Decisions whose outcome never came in time.", "placement"), prometheus.CounterValue, func(s *decision.Stats) float64 { return float64(s.Expired) }},
+	{about("expired_early_total", "Decisions that left memory before their attribution window was over. They teach nothing.", "placement"), prometheus.CounterValue, func(s *decision.Stats) float64 { return float64(s.ExpiredEarly) }},
+	{about("memory_seconds", "How long an open decision stays in the placement's memory at the rate of the last minute. 0 where it is not known.", "placement"), prometheus.GaugeValue, func(s *decision.Stats) float64 { return s.MemorySeconds }},
 	{about("withdrawn_total", "Deferred decisions that were not activated in time.", "placement"), prometheus.CounterValue, func(s *decision.Stats) float64 { return float64(s.Withdrawn) }},
 	{about("pending", "Decisions that wait for an outcome.", "placement"), prometheus.GaugeValue, func(s *decision.Stats) float64 { return float64(s.Pending) }},
 	{about("remembered_bytes", "Memory of remembered decisions.", "placement"), prometheus.GaugeValue, func(s *decision.Stats) float64 { return float64(s.Memory) }},

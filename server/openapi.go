@@ -96,7 +96,7 @@ type decisionDocument struct {
 	PolicyVersion uint64          `json:"policy_version"`
 	By            string          `json:"by" enum:"policy,chance,baseline" doc:"how the set was found"`
 	Time          string          `json:"time" format:"date-time"`
-	Status        string          `json:"status" enum:"open,chosen,expired,deferred,withdrawn"`
+	Status        string          `json:"status" enum:"open,chosen,expired,deferred,withdrawn,evicted"`
 	Choice        *string         `json:"choice" doc:"the item that was taken, null for none"`
 }
 

@@ -46,7 +46,7 @@ func (p *Problem) asPersonalizer(invalid string) (status int, body errorDocument
 	known, ok := personalizerCodes[kind]
 	switch {
 	case kind == "not-found" && invalid == "InvalidEventIdToActivate",
-		kind == "invalid", kind == "conflict", kind == "not-shown", kind == "late":
+		kind == "invalid", kind == "conflict", kind == "not-shown", kind == "late", kind == "evicted":
 		status, e.Code = http.StatusBadRequest, invalid
 	case ok:
 		status, e.Code = known.status, known.code

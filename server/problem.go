@@ -60,6 +60,7 @@ var known = []struct {
 	{decision.ErrNotFound, http.StatusNotFound, "not-found"},
 	{decision.ErrConflict, http.StatusConflict, "conflict"},
 	{decision.ErrLate, http.StatusConflict, "late"},
+	{decision.ErrEvicted, http.StatusConflict, "evicted"},
 	{decision.ErrNotShown, http.StatusUnprocessableEntity, "not-shown"},
 	{decision.ErrBehind, http.StatusServiceUnavailable, "behind"},
 }

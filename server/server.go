@@ -58,6 +58,7 @@ type Server struct {
 	places   places
 	log      *slog.Logger
 	metrics  *metrics
+	early    early
 	document []byte // OpenAPI
 
 	origin   *http.CrossOriginProtection
@@ -78,7 +79,7 @@ func New(o Options) *Server {
 		origin: http.NewCrossOriginProtection(), process: rand.Text()[:8],
 	}
 	s.rates.limits = s.limits
-	s.metrics = newMetrics(o.Engine, o.Log)
+	s.metrics, s.early = newMetrics(o.Engine, o.Log), newEarly(o.Engine)
 	routes := s.routes()
 	s.document = document(routes, o.Version)
 	mux := http.NewServeMux()

@@ -32,6 +32,7 @@ It prints how many entries there are of each kind, what became of the decisions 
 var kinds = []eventlog.Body{
 	new(eventlog.PlacementPut), new(eventlog.PlacementDeleted), new(eventlog.Offered), new(eventlog.Chosen),
 	new(eventlog.Expired), new(eventlog.SnapshotTaken), new(eventlog.PolicyRolledBack), new(eventlog.Activated), new(eventlog.Passed),
+	new(eventlog.Evicted),
 }
 
 func kindOf(body eventlog.Body) string {
@@ -179,9 +180,9 @@ func (k *check) report(first, last uint64) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	fmt.Fprintln(w, "\nplacement\tdecisions\tchosen\texpired\twithdrawn\topen")
+	fmt.Fprintln(w, "\nplacement\tdecisions\tchosen\texpired\tevicted\twithdrawn\topen")
 	for _, p := range k.audit.Tallies() {
-		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%d\n", p.Placement, p.Decisions, p.Chosen, p.Expired, p.Withdrawn, p.Open)
+		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%d\t%d\n", p.Placement, p.Decisions, p.Chosen, p.Expired, p.Evicted, p.Withdrawn, p.Open)
 	}
 	return w.Flush()
 }

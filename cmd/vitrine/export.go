@@ -33,7 +33,7 @@ func (exportCmd) Help() string {
      "shown":["sku1",…],"propensity":null,"policy_version":3,"by":"policy",
      "status":"chosen","choice":"sku1","outcome_entry":9,"outcome_time":"2026-01-02T15:05:00Z"}
 
-items are those that the log has: the ones shown, or of a placement with "record": "all" all candidates. Features are those of the request as far as the log has them: numbers after scaling and back, which may change the last digit; hashed categories and texts are lists of columns; crosses, which follow from others, are left out. Where the configuration is neither in the log nor in a snapshot an item has the columns of all features, "row". Decisions whose entry was removed are left out, though their outcome is in the log. by is policy, chance or baseline: how the set was found. status is chosen, expired, open, deferred (not shown yet, as far as is known) or withdrawn (deferred to the end: nothing was learned from it); choice is null for the outside option and after expiry, and left out while the decision is open. An unknown propensity is null.
+items are those that the log has: the ones shown, or of a placement with "record": "all" all candidates. Features are those of the request as far as the log has them: numbers after scaling and back, which may change the last digit; hashed categories and texts are lists of columns; crosses, which follow from others, are left out. Where the configuration is neither in the log nor in a snapshot an item has the columns of all features, "row". Decisions whose entry was removed are left out, though their outcome is in the log. by is policy, chance or baseline: how the set was found. status is chosen, expired, evicted (the memory was full before its outcome came: nothing was learned from it), open, deferred (not shown yet, as far as is known) or withdrawn (deferred to the end: nothing was learned from it); choice is null for the outside option and where the wait for an outcome ended, and left out while the decision is open. An unknown propensity is null.
 
 ` + aboutLog + "\n\n" + examples("vitrine export vitrine-data > decisions.jsonl", "vitrine export vitrine-data --placement home --from 100000 > new.jsonl")
 }
@@ -170,6 +170,8 @@ func (x *export) event(sequence uint64, e *eventlog.Event) error {
 		return x.close(b.Decision, outcome{"chosen", b.Choice, sequence, e.Time})
 	case *eventlog.Expired:
 		return x.close(b.Decision, outcome{"expired", 0, sequence, e.Time})
+	case *eventlog.Evicted:
+		return x.close(b.Decision, outcome{"evicted", 0, sequence, e.Time})
 	case *eventlog.Activated:
 		x.activate(b.Decision)
 	case *eventlog.Passed:

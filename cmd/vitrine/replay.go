@@ -177,13 +177,13 @@ func (r *replay) open(ctx context.Context, source *section, last uint64) (*decis
 func (r *replay) report(e *decision.Engine) error {
 	fmt.Fprintf(r.out, "%s: replayed up to entry %d\n", r.log.name, e.Sequence())
 	w := tabwriter.NewWriter(r.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "\nplacement\tdecisions\tchosen\texpired\topen\tlearned\tskipped\tpolicy version")
+	fmt.Fprintln(w, "\nplacement\tdecisions\tchosen\texpired\tevicted\topen\tlearned\tskipped\tpolicy version")
 	for _, name := range e.Placements() {
 		s, err := e.Stats(name)
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\n", name, s.Decisions, s.Outcomes, s.Expired, s.Pending, s.Learned, s.Skipped, s.PolicyVersion)
+		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\n", name, s.Decisions, s.Outcomes, s.Expired, s.ExpiredEarly, s.Pending, s.Learned, s.Skipped, s.PolicyVersion)
 		if s.Problem != "" {
 			r.warn(fmt.Sprintf("placement %q: %s", name, s.Problem))
 		}

@@ -1,0 +1,35 @@
+package decision
+
+import "math"
+
+// pace is how many bytes of decisions are made a second,
+//
+//	Σ bytes · exp(−age/τ) / τ(1 − exp(−T/τ)),  τ a minute, T the time since the first one.
+//
+// It is measured by the times in the log, and is no part of the state.
+type pace struct {
+	first, last int64 // Unix nanoseconds
+	bytes       float64
+}
+
+const paceSeconds = 60 // τ
+
+func (p *pace) add(time int64, bytes int) {
+	if p.bytes == 0 {
+		p.first, p.last = time, time
+	}
+	if later := float64(time-p.last) / 1e9; later > 0 {
+		p.bytes *= math.Exp(-later / paceSeconds)
+		p.last = time
+	}
+	p.bytes += float64(bytes)
+}
+
+// seconds returns how long decisions of so many bytes take to come, 0 where that is not known.
+func (p *pace) seconds(bytes int) float64 {
+	age := float64(p.last-p.first) / 1e9
+	if age < 1 {
+		return 0
+	}
+	return float64(bytes) / p.bytes * paceSeconds * -math.Expm1(-age/paceSeconds)
+}
