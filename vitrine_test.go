@@ -65,7 +65,7 @@ func TestContextCheck(t *testing.T) {
 	}
 }
 
-// sized is a feasible family of so many items.
+// sized is a feasible family of a number of items.
 type sized struct {
 	vitrine.Constraint
 	items int

@@ -6,8 +6,8 @@ import "vitrine"
 type Limiter interface {
 	vitrine.Constraint
 
-	// Limit returns the family of those sets that have at most so many items, or none
-	// where that is negative: this one if it has no others. It reports that no set is left, because more
-	// items are demanded.
+	// Limit returns the family of the sets of at most the given number of items; a
+	// negative number is 0. It returns this family if it has no larger sets, and an
+	// error if every set has more items.
 	Limit(most int) (vitrine.Constraint, error)
 }

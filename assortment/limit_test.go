@@ -13,7 +13,7 @@ import (
 )
 
 // limited checks Limit against its definition: the sets of the family that have
-// at most so many items, or an error where there are none.
+// at most the given number of items, or an error if there are none.
 func limited(t interface {
 	Fatalf(format string, args ...any)
 }, c assortment.Limiter, n, most int) vitrine.Constraint {

@@ -237,8 +237,8 @@ func (m *matching) augment(t *Transversal, k int) bool {
 // Items returns N.
 func (t *Transversal) Items() int { return len(t.kind) }
 
-// Limit implements [Limiter]. The sets of at most so many items of a matroid are
-// one too, its truncation, so that the greedy algorithm stays exact.
+// Limit implements [Limiter]. A matroid without its larger sets is a matroid, its
+// truncation, so the greedy algorithm stays exact.
 func (t *Transversal) Limit(most int) (vitrine.Constraint, error) {
 	most = max(most, 0)
 	if t.rank <= most {

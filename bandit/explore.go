@@ -26,8 +26,8 @@ type explorer interface {
 //
 // Where the family forbids {i}, because it demands more items or has pinned ones, S_i is
 // [assortment.Smallest]: item i beside the fewest others. So each item is shown with
-// probability 1/n at least, as the analysis of Equation 4 needs. A family of the empty set only
-// gives the empty set.
+// probability 1/n at least, as the analysis of Equation 4 needs. If the empty set is the only set
+// of the family, it is drawn.
 type items struct{ p Problem }
 
 func (e items) draw(dst vitrine.Assortment, x *vitrine.Context, rng *rand.Rand) vitrine.Assortment {

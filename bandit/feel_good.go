@@ -136,8 +136,8 @@ func (l *FeelGood) Observe(r vitrine.Round) error {
 	return nil
 }
 
-// inform adds the information of a round, of which g has the gradients of the utilities of the
-// offered items and l.probs their probabilities, to V.
+// inform adds the information of a round to V. g has the gradients of the utilities of the offered
+// items, which inform overwrites, and l.probs has their probabilities.
 func (l *FeelGood) inform(g *mat.Dense) {
 	if l.past.squared == 0 {
 		for k, p := range l.probs[1:] {

@@ -9,19 +9,20 @@ import (
 	"vitrine/utility"
 )
 
-// kind names the state of a learner in its snapshots: which learner, the version of what it saves, the problem, the
-// utility family, and the options by their names. A snapshot of another kind would be read as nonsense.
+// kind names the state of a learner in its snapshots: the learner, the version of what it saves,
+// the problem, the utility family, and the options by their names. A snapshot of another kind would
+// be read as nonsense.
 //
 //	ts-mnl d=3 K=2 T=1000 linear {LinearOptions:{Constants:theory Radius:0 Intercept:true Lambda:1} Samples:9}
 //
 // Two rules keep the snapshots of earlier programs readable:
 //
-//   - An option that a snapshot does not name is newer than the snapshot. The state is the same where the option
-//     has its zero value or its default. So a new option has a default that changes nothing, or its
-//     learner gives what it did before in the place of the default. Fields of
+//   - An option that a snapshot does not name is newer than the snapshot. The snapshot is read if the
+//     option has its zero value or its default. So the default of a new option changes nothing, or the
+//     learner passes the value that it behaved by before in the place of the default. Fields of
 //     options are never renamed or removed.
-//   - Where the meaning of the saved fields changes, or the default of an option, the learner's version is raised.
-//     The first version has no number in the name.
+//   - If the meaning of a saved field or the default of an option changes, the learner's version is
+//     raised. The first version has no number in the name.
 type kind struct {
 	head, tail        string
 	options, defaults any // structs of one type; nil where there are none
@@ -71,8 +72,8 @@ func (k kind) reads(name string) bool {
 	return ok && name == k.tail
 }
 
-// cutOptions cuts the text of options off, as %+v writes them, and reports whether they agree. Fields that
-// the text does not name agree where they have their zero value or their default.
+// cutOptions cuts the text of options off, as %+v writes them, and reports whether they agree.
+// Fields that the text does not name agree if they have their zero value or their default.
 func cutOptions(text string, v, standard reflect.Value) (rest string, ok bool) {
 	if v.Kind() != reflect.Struct {
 		return strings.CutPrefix(text, fmt.Sprintf("%+v", v))

@@ -15,7 +15,7 @@ import (
 // LogBarrierOptions are the options of the log-barrier strategy.
 type LogBarrierOptions struct {
 	Constants string  `toml:"constants" range:"theory|tuned" doc:"γ_t of the theory, from err_constant and err_rate, or γ√t"`
-	Gamma     float64 `toml:"gamma" range:"(0, inf)" doc:"γ of constants = tuned, over revenue: in round t the barrier weighs 1/(γ√t)"`
+	Gamma     float64 `toml:"gamma" range:"(0, inf)" doc:"γ of constants = tuned, in 1/revenue: in round t the barrier weighs 1/(γ√t)"`
 	Limit     int     `toml:"limit" range:"[1, inf)" doc:"the most assortments that a decision may enumerate"`
 	ErrorOptions
 	RegressionOptions

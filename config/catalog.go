@@ -84,8 +84,8 @@ var policies = []policy{
 	{Entry{"log-barrier-mnl", "draws from all assortments, log barrier (Zhang and Luo 2024)"}, guide{"for logs of few items", "C(N, ≤K) K²", "steps K d_w", "log-barrier-mnl"}, withUtility(bandit.DefaultLogBarrierOptions, bandit.NewLogBarrier)},
 	{Entry{"feel-good-ts", "Feel-Good Thompson sampling by a Langevin chain (Zhang 2022)"}, guide{"for few items and few rounds", "N d_w", "moves t N d_w", "feel-good-ts"}, withUtility(bandit.DefaultFeelGoodOptions, bandit.NewFeelGood)},
 	{Entry{"bma-mnl", "utility families averaged by evidence, one sample a slot"}, guide{"if it is not known what utilities look like", "K N d_w", "d_w³ + K d_w²", "bma-mnl"}, withExperts},
-	{Entry{"uniform", "uniform over the feasible family, learns nothing"}, guide{"for unbiased logs, and as the ceiling of regret", "K", "nothing", "uniform-and-oracle"}, alone(bandit.NewUniform)},
-	{Entry{"oracle", "knows the truth: regret 0"}, guide{"for simulations, as the floor of regret", "N", "nothing", "uniform-and-oracle"}, withWorld(bandit.NewOracle)},
+	{Entry{"uniform", "uniform over the feasible family, learns nothing"}, guide{"for unbiased logs, and as the ceiling of regret", "K", "1", "uniform-and-oracle"}, alone(bandit.NewUniform)},
+	{Entry{"oracle", "knows the truth: regret 0"}, guide{"for simulations, as the floor of regret", "N", "1", "uniform-and-oracle"}, withWorld(bandit.NewOracle)},
 }
 
 // policy is an entry that makes learners.
@@ -100,8 +100,8 @@ type policy struct {
 // shared among the epoch's rounds. page is the policy's page in docs/algorithms, "" for none.
 type guide struct{ choose, offer, round, page string }
 
-// CostLegend says what the costs of [Description] are in.
-const CostLegend = "orders in t rounds so far, N items, at most K of them offered, d_w parameters"
+// CostLegend says what the letters in the costs of a [Description] are.
+const CostLegend = "after t rounds, with N items, at most K of them offered, and d_w parameters"
 
 // utilities are the families f_w that learners fit.
 var utilities = []named[utility.Model]{

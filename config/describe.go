@@ -12,12 +12,12 @@ type Description struct {
 	Entry
 	Options []option.Option // in the order of their fields, with the defaults of files
 
-	// Policies have more. A placement's default may differ from that of files: Serving has those that do.
-	Choose       string // when to choose it
-	Offer, Round string // the costs of an offer and of a round observed, [CostLegend]
-	Page         string // in docs/algorithms, without its ending; "" for none
-	Unfit        string // why it cannot serve; "" if it can
-	Serving      map[string]any
+	// Only policies have these.
+	Choose       string         // when to choose it
+	Offer, Round string         // the orders of the costs of an offer and of an observed round, [CostLegend]
+	Page         string         // in docs/algorithms, without its ending; "" for none
+	Unfit        string         // why it cannot serve; "" if it can
+	Serving      map[string]any // the defaults of placements that differ from those of files
 	// Source says where the data of a pool is to be had.
 	Source string
 }

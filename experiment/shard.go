@@ -144,8 +144,8 @@ func Sharded(dirs []string) ([]string, error) {
 // worker, except that seconds are those that the shards measured, and that run.json has a list of
 // machines if the shards were played on different ones. It is an error if the shards are of
 // different configurations or program builds, if a unit is missing, or if two shards have the same
-// unit with different results; nothing is then written. The same unit twice with equal results is
-// told to o.Warn.
+// unit with different results; nothing is then written. A unit that two shards have with equal
+// results is counted once, and o.Warn is called.
 func Merge(name string, dirs []string, o Options) ([]Summary, error) {
 	if o.Warn == nil {
 		o.Warn = func(string) {}

@@ -75,7 +75,7 @@ func (a axes) nameY(name string) {
 // least the least, that leave at most six steps.
 func ticks(s span, least float64) []float64 { return sparseTicks(s, least, 6) }
 
-// sparseTicks are ticks that leave at most so many steps.
+// sparseTicks are ticks with at most the given number of steps between them.
 func sparseTicks(s span, least, most float64) []float64 {
 	length := s.high - s.low
 	power := math.Pow10(int(math.Floor(math.Log10(length / most))))

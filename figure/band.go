@@ -63,8 +63,8 @@ func (b Band) of(values []float64) interval {
 	return interval{mean, mean - half, mean + half}
 }
 
-// quantile interpolates between the order statistics, of which k = 0, …, n−1
-// is the quantile k/(n−1) (type 7 of Hyndman and Fan 1996).
+// quantile interpolates between the order statistics: the k-th, from 0, is the
+// quantile k/(n−1) (type 7 of Hyndman and Fan 1996).
 func quantile(p float64, sorted []float64) float64 {
 	h := p * float64(len(sorted)-1)
 	k := min(int(h), len(sorted)-2)
@@ -87,8 +87,8 @@ func (b Band) words(seeds string) string {
 	}
 }
 
-// note writes an interval over a number of seeds as the band is drawn. format is
-// that of its numbers, which have so many decimals.
+// note writes an interval over a number of seeds as the band is drawn. Its
+// numbers are written by format, with the given number of decimals.
 func (b Band) note(i interval, seeds int, format string, decimals int) string {
 	mean := fmt.Sprintf(format, decimals, i.mean)
 	switch {

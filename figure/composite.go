@@ -108,7 +108,7 @@ func (f lookedComposite) compose() page {
 	}}
 }
 
-// tile is the size of a panel of one of so many columns.
+// tile is the size of a panel of a composite with the given number of columns.
 func (f lookedComposite) tile(columns int) vg.Point {
 	width := vg.Length(tileWidth)
 	if f.look.Width > 0 {

@@ -10,6 +10,7 @@ import (
 
 	"vitrine/config"
 	"vitrine/experiments"
+	"vitrine/figure"
 )
 
 type completionCmd struct {
@@ -85,15 +86,19 @@ func (c completeCmd) Run(t terminal, parser *kong.Kong) error {
 
 // sources are what values may be, by the tag complete of a flag or an argument.
 var sources = map[string]func(root *kong.Node) []string{
+	"bands":     func(*kong.Node) []string { return figure.Bands() },
 	"baselines": func(*kong.Node) []string { return []string{"theory", "tuned", "both"} },
 	"commands":  func(root *kong.Node) []string { return nodeNames(visible(root)) },
 	"experiments": func(*kong.Node) []string {
 		return slices.Concat([]string{"all"}, experiments.Groups(), experiments.WithoutFile(), experiments.Names())
 	},
+	"formats":  func(*kong.Node) []string { return []string{"svg", "png", "pdf", "tex"} },
 	"files":    func(*kong.Node) []string { return append(experiments.Names(), experiments.Tunings()...) },
 	"lists":    func(*kong.Node) []string { return lists },
+	"namings":  func(*kong.Node) []string { return []string{"label", "paper"} },
 	"names":    func(*kong.Node) []string { return describable() },
 	"policies": func(*kong.Node) []string { return policyNames() },
+	"scales":   func(*kong.Node) []string { return []string{"linear", "log"} },
 	"shells":   func(*kong.Node) []string { return []string{"bash", "zsh", "fish"} },
 	"tunings":  func(*kong.Node) []string { return experiments.Tunings() },
 }

@@ -37,6 +37,12 @@ func TestCompletion(t *testing.T) {
 		{[]string{"reproduce", "main", "--policies=greedy,o"}, []string{"--policies=greedy,onl-mnl", "--policies=greedy,ofu-mnl-plus", "--policies=greedy,oracle"}},
 		{[]string{"reproduce", "main", "--policies", "=", "greedy,b"}, []string{"greedy,bma-mnl"}}, // bash
 		{[]string{"reproduce", "--baselines", "t"}, []string{"theory", "tuned"}},
+		{[]string{"plot", "out", "--band", "s"}, []string{"se", "sd"}},
+		{[]string{"plot", "out", "--format", "svg,p"}, []string{"svg,png", "svg,pdf"}},
+		{[]string{"plot", "out", "--scale", "l"}, []string{"linear", "log"}},
+		{[]string{"plot", "out", "--names", "p"}, []string{"paper"}},
+		{[]string{"plot", "out", "--policies", "onl-mnl,u"}, []string{"onl-mnl,ucb-mnl", "onl-mnl,uniform"}},
+		{[]string{"plot", "out", "--difference", "on"}, []string{"onl-mnl"}},
 		{[]string{"reproduce", "--seeds", ""}, nil},
 		{[]string{"run", ""}, nil}, // files
 		{[]string{"describe", "sp"}, []string{"spectral", "space"}},

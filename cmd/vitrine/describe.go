@@ -78,7 +78,7 @@ func describable() []string {
 func describe(out io.Writer, d config.Description) error {
 	fmt.Fprintf(out, "%s %s: %s\n", d.Table, d.Name, d.Doc)
 	if d.Table == "policy" {
-		fmt.Fprintf(out, "\nChoose it %s.\nAn offer costs %s and a round observed %s:\n%s.\n", d.Choose, d.Offer, d.Round, config.CostLegend)
+		fmt.Fprintf(out, "\nChoose it %s.\nAn offer costs O(%s) and an observed round O(%s),\n%s.\n", d.Choose, d.Offer, d.Round, config.CostLegend)
 	}
 	if len(d.Options) > 0 {
 		fmt.Fprintln(out)

@@ -15,13 +15,13 @@ import (
 // drawFlags say how regret is drawn. A flag that is not given is empty, so that
 // one that has no effect on a result can be named.
 type drawFlags struct {
-	Format     []string `help:"Files to write, of svg, png, pdf and tex (a table in LaTeX), separated by commas (default: svg,png)." placeholder:"A,B"`
-	Band       string   `help:"Around the mean: se, ± 2 standard errors (the default); sd, ± one standard deviation; ci, the 95 % confidence interval; quantiles, from 10 % to 90 % of the seeds; none." placeholder:"se|sd|ci|quantiles|none"`
-	Scale      string   `help:"Scale of regret: linear (the default) or log." placeholder:"linear|log"`
-	Policies   []string `help:"Draw only these, by label, separated by commas." placeholder:"A,B"`
-	Difference string   `help:"Draw also the paired differences to this policy, seed by seed." placeholder:"POLICY"`
+	Format     []string `help:"Files to write, of svg, png, pdf and tex (a table in LaTeX), separated by commas (default: svg,png)." placeholder:"A,B" complete:"formats"`
+	Band       string   `help:"Around the mean: se, ± 2 standard errors (the default); sd, ± one standard deviation; ci, the 95 % confidence interval; quantiles, from 10 % to 90 % of the seeds; none." placeholder:"se|sd|ci|quantiles|none" complete:"bands"`
+	Scale      string   `help:"Scale of regret: linear (the default) or log." placeholder:"linear|log" complete:"scales"`
+	Policies   []string `help:"Draw only these, by label, separated by commas." placeholder:"A,B" complete:"policies"`
+	Difference string   `help:"Draw also the paired differences to this policy, seed by seed." placeholder:"POLICY" complete:"policies"`
 	Width      string   `help:"Width of the picture in in, cm, mm or pt, as 3.3in (default: what its panels ask for). Letters keep their size." placeholder:"LENGTH"`
-	Names      string   `help:"Names of policies: label (the default), as in the files; paper, ONL-MNL and not onl-mnl." placeholder:"label|paper"`
+	Names      string   `help:"Names of policies: label (the default), as in the files; paper, ONL-MNL and not onl-mnl." placeholder:"label|paper" complete:"namings"`
 	Title      string   `help:"Title of the picture, which must be one." placeholder:"TEXT"`
 }
 
@@ -120,20 +120,20 @@ var length = regexp.MustCompile(`^([-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?) *([a-z]*)$`
 // parseWidth reads the width of a picture, as 3.3in.
 func parseWidth(text string) (vg.Length, error) {
 	wrong := func(what string) error {
-		return usageError{fmt.Errorf("--width %s: %s, from %gin to %gin", text, what, figure.LeastWidth/vg.Inch, figure.MostWidth/vg.Inch)}
+		return usageError{fmt.Errorf("--width %s: %s from %gin to %gin", text, what, figure.LeastWidth/vg.Inch, figure.MostWidth/vg.Inch)}
 	}
 	m := length.FindStringSubmatch(text)
 	if m == nil {
-		return 0, wrong("must be a number with its unit in, cm, mm or pt")
+		return 0, wrong("must be a number and a unit (in, cm, mm or pt),")
 	}
 	value, err := strconv.ParseFloat(m[1], 64)
 	unit, ok := units[m[2]]
 	if err != nil || !ok {
-		return 0, wrong("must be a number with its unit in, cm, mm or pt")
+		return 0, wrong("must be a number and a unit (in, cm, mm or pt),")
 	}
 	width := vg.Length(value) * unit
 	if !(width >= figure.LeastWidth && width <= figure.MostWidth) {
-		return 0, wrong("must be a width that a picture can have")
+		return 0, wrong("must be")
 	}
 	return width, nil
 }

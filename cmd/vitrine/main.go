@@ -110,14 +110,18 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (code int
 		panic(fmt.Sprintf("vitrine: the command line is ill-formed: %v", err))
 	}
 	if _, err := vitrine.KernelPath(); err != nil {
-		return report(stderr, hinted{usageError{err}, "the paths are in docs/adr/0021-vector-code.md"})
+		return report(stderr, hinted{usageError{err}, "the paths are in docs/adr/0021-vector-code.md"}, nil)
 	}
 	if len(args) == 0 {
 		args = []string{"--help"}
 	}
 	command, err := parser.Parse(args)
 	if err != nil {
-		return report(stderr, usageError{err})
+		var parse *kong.ParseError
+		if errors.As(err, &parse) {
+			command = parse.Context
+		}
+		return report(stderr, usageError{err}, command)
 	}
 	command.BindTo(ctx, (*context.Context)(nil))
 	command.Bind(parser)
@@ -127,11 +131,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (code int
 	if writes && errors.Is(err, fs.ErrPermission) && !errors.As(err, &hint) {
 		err = hinted{err, "choose a directory that you may write to with --out"}
 	}
-	return report(stderr, err)
+	return report(stderr, err, command)
 }
 
-// report prints an error, if there is one, and returns the exit status.
-func report(w io.Writer, err error) int {
+// report prints an error of a command, if there is one, and returns the exit status. The command
+// may be nil.
+func report(w io.Writer, err error, command *kong.Context) int {
 	switch {
 	case err == nil:
 		return 0
@@ -147,7 +152,11 @@ func report(w io.Writer, err error) int {
 	case errors.Is(err, experiment.ErrInterrupted):
 		fmt.Fprintln(w, "vitrine: hint: finished runs are kept; give the same command again to continue")
 	case errors.As(err, &usage):
-		fmt.Fprintln(w, "vitrine: hint: see vitrine --help")
+		name := "vitrine"
+		if command != nil && command.Selected() != nil {
+			name = command.Selected().FullPath()
+		}
+		fmt.Fprintf(w, "vitrine: hint: see %s --help\n", name)
 	}
 	if errors.As(err, &usage) {
 		return 2

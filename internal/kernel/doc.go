@@ -5,9 +5,10 @@
 // A kernel has up to three implementations: in Go, with AVX2 and FMA, and with
 // AVX-512. A process takes one path for all kernels when it starts, the best
 // that the machine has; VITRINE_KERNEL=generic, avx2 or avx512 asks for one by
-// name. Where that cannot be had, the best path is taken and Path reports it: a
-// package does not end its host program. The vector code is generated: each kernel is written once, in the
-// module of the directory asm.
+// name. If the machine lacks it or the name is unknown, the process takes the best
+// path and Path returns an error: a package does not end its host program. The
+// vector code is generated: each kernel is written once, in the module of the
+// directory asm.
 //
 // On a given path a result depends on the arguments alone, not on their place
 // in memory, so that runs are repeatable bit for bit and a decision is

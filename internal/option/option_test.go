@@ -21,6 +21,7 @@ type options struct {
 	Warmup  int     `toml:"warmup" range:"[0, inf)"`
 	Rate    float64 `toml:"rate" range:"(0, 1)"`
 	Share   float64 `toml:"share" range:"(0, 0.25]" when:"pilot=map"`
+	Update  string  `toml:"update" range:"mle|map"` // also "map", which demands nothing of share
 	Part    float64 `toml:"part" range:"[0, 1)"`
 	Samples int     `toml:"samples" range:"[1, inf)" zero:"as many as items"`
 	Hidden  []int   `toml:"hidden" range:"[1, 1e4]"`
@@ -32,7 +33,7 @@ type options struct {
 }
 
 func legal() options {
-	return options{inner: inner{Lambda: 1, Pilot: "adam"}, Rate: 0.5, Part: 0, Samples: 1, Hidden: []int{3, 2}, Growth: 2, Step: 1}
+	return options{inner: inner{Lambda: 1, Pilot: "adam"}, Rate: 0.5, Update: "map", Part: 0, Samples: 1, Hidden: []int{3, 2}, Growth: 2, Step: 1}
 }
 
 func TestList(t *testing.T) {
@@ -42,6 +43,7 @@ func TestList(t *testing.T) {
 		{"warmup", "integer", "at least 0", ""},
 		{"rate", "number", "between 0 and 1", ""},
 		{"share", "number", "above 0 and at most 0.25", ""},
+		{"update", "string", "mle, map", ""},
 		{"part", "number", "at least 0 and below 1", ""},
 		{"samples", "integer", "at least 1, or 0 for as many as items", ""},
 		{"hidden", "list of integers", "from 1 to 10000", ""},
@@ -60,8 +62,8 @@ func TestList(t *testing.T) {
 	if l := option.List(nil); l != nil {
 		t.Errorf("no options are %v", l)
 	}
-	if o := option.List(legal()); !reflect.DeepEqual(o[7].Default, []int{3, 2}) || o[1].Default != "adam" {
-		t.Errorf("defaults %v, %v", o[7].Default, o[1].Default)
+	if o := option.List(legal()); !reflect.DeepEqual(o[8].Default, []int{3, 2}) || o[1].Default != "adam" {
+		t.Errorf("defaults %v, %v", o[8].Default, o[1].Default)
 	}
 }
 
@@ -70,7 +72,9 @@ func TestCheck(t *testing.T) {
 		t.Errorf("legal options: %v", err)
 	}
 	for want, change := range map[string]func(*options){
-		"": func(o *options) { *o = options{inner{0, "adam"}, 0, 0.5, -9, 0, 0, nil, 2, 1, math.Inf(1), true, -1} },
+		"": func(o *options) {
+			*o = options{inner{0, "adam"}, 0, 0.5, -9, "map", 0, 0, nil, 2, 1, math.Inf(1), true, -1}
+		},
 		"lambda = 0.4: must be finite and at least 0.5, or 0 for the paper's": func(o *options) { o.Lambda = 0.4 },
 		"lambda = +Inf: must be finite and at least 0.5":                      func(o *options) { o.Lambda = math.Inf(1) },
 		"lambda = NaN: must be":                           func(o *options) { o.Lambda = math.NaN() },
@@ -120,7 +124,7 @@ func TestOutside(t *testing.T) {
 			}
 		}
 	}
-	want := map[string]int{"lambda": 4, "pilot": 1, "warmup": 1, "rate": 5, "share": 5, "part": 5, "samples": 1, "hidden": 2, "growth": 4, "step": 4}
+	want := map[string]int{"lambda": 4, "pilot": 1, "warmup": 1, "rate": 5, "share": 5, "update": 1, "part": 5, "samples": 1, "hidden": 2, "growth": 4, "step": 4}
 	if diff := cmp.Diff(want, count); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

@@ -36,6 +36,19 @@ func TestAPanicIsHandedOver(t *testing.T) {
 	}
 }
 
+func TestTheFirstPanicIsKept(t *testing.T) {
+	var c panics.Catcher
+	for _, v := range []string{"no ink", "no paper"} {
+		func() {
+			defer c.Catch()
+			panic(v)
+		}()
+	}
+	if got := wait(&c); got != "no ink" {
+		t.Errorf("the caller panics with %v, want no ink", got)
+	}
+}
+
 func TestCatchingNothingDoesNotAllocate(t *testing.T) {
 	var c panics.Catcher
 	if n := testing.AllocsPerRun(100, func() {

@@ -1,0 +1,48 @@
+package assortment_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"vitrine"
+	"vitrine/assortment"
+)
+
+// listed is a family by the list of its sets, of which MaxGain prefers the later ones among equal gains.
+type listed []vitrine.Assortment
+
+func (l listed) Contains(s vitrine.Assortment) bool {
+	return slices.ContainsFunc(l, func(t vitrine.Assortment) bool { return slices.Equal(s, t) })
+}
+
+func (l listed) MaxGain(dst vitrine.Assortment, gain []float64) vitrine.Assortment {
+	best, at := 0.0, -1
+	for k, s := range l {
+		total := 0.0
+		for _, i := range s {
+			total += gain[i]
+		}
+		if at < 0 || total >= best {
+			best, at = total, k
+		}
+	}
+	return append(dst[:0], l[at]...)
+}
+
+// In a family of bundles the smallest set with an item has the fewest others, however many these
+// are, and an item that is in no set has none.
+func TestSmallestSetOfABundle(t *testing.T) {
+	family := listed{{}, {0}, {1, 2, 3}, {0, 1, 2, 3}}
+	for i, want := range []vitrine.Assortment{{0}, {1, 2, 3}, {1, 2, 3}, {1, 2, 3}, {}} {
+		if got := assortment.Smallest(nil, family, i, 5); !slices.Equal(got, want) {
+			t.Errorf("item %d: the smallest set is %v, want %v", i, got, want)
+		}
+	}
+	if got, want := assortment.NeverShown(family, 5), []bool{4: true}; !slices.Equal(got, want) {
+		t.Errorf("never shown are %v, want %v", got, want)
+	}
+	if got := fmt.Sprint(assortment.NeverShown(family, 4)); got != "[]" {
+		t.Errorf("never shown of the first four items are %s, want none", got)
+	}
+}
