@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,16 +23,28 @@ import (
 )
 
 // natsServer is a server of NATS as a process of its own, as its configuration should have it for a log:
-// nats-server PORT DIR.
+// nats-server PORT DIR. In a cluster the ports of all servers for each other follow, its own one first.
 func natsServer() {
 	err := func() error {
-		port, err := strconv.Atoi(os.Args[1])
-		if err != nil {
-			return err
+		var ports []int
+		for _, arg := range append(os.Args[1:2:2], os.Args[3:]...) {
+			port, err := strconv.Atoi(arg)
+			if err != nil {
+				return err
+			}
+			ports = append(ports, port)
 		}
-		s, err := server.NewServer(&server.Options{
-			Host: "127.0.0.1", Port: port, JetStream: true, StoreDir: os.Args[2], SyncAlways: true, NoSigs: true, NoSystemAccount: true,
-		})
+		o := &server.Options{
+			Host: "127.0.0.1", Port: ports[0], JetStream: true, StoreDir: os.Args[2], SyncAlways: true, NoSigs: true, NoSystemAccount: len(ports) == 1,
+		}
+		if len(ports) > 1 {
+			o.ServerName = fmt.Sprint("n", ports[1])
+			o.Cluster = server.ClusterOpts{Name: "c", Host: "127.0.0.1", Port: ports[1]}
+		}
+		for _, port := range ports[1:] {
+			o.Routes = append(o.Routes, &url.URL{Scheme: "nats", Host: fmt.Sprintf("127.0.0.1:%d", port)})
+		}
+		s, err := server.NewServer(o)
 		if err != nil {
 			return err
 		}
@@ -51,27 +64,32 @@ func natsServer() {
 type external struct {
 	*testing.T
 	port, dir string
+	routes    []string // ports of its cluster, its own one first
 	*process
 }
 
 func startNATS(t *testing.T) *external {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, port, _ := net.SplitHostPort(listener.Addr().String())
-	if err := listener.Close(); err != nil {
-		t.Fatal(err)
-	}
-	e := &external{T: t, port: port, dir: t.TempDir()}
+	e := &external{T: t, port: freePort(t), dir: t.TempDir()}
 	e.start()
 	return e
 }
 
+// freePort returns a port that nobody listens on.
+func freePort(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	_, port, _ := net.SplitHostPort(listener.Addr().String())
+	return port
+}
+
 func (e *external) start() {
 	e.Helper()
-	e.process = launch(e.T, exec.Command("nats-server", e.port, e.dir), func(line []byte) string {
+	e.process = launch(e.T, exec.Command("nats-server", append([]string{e.port, e.dir}, e.routes...)...), func(line []byte) string {
 		if text := string(line); strings.HasPrefix(text, "nats://") {
 			return text
 		}
@@ -280,7 +298,7 @@ func TestSecondService(t *testing.T) {
 	if said, code := command(t, "serve", "--data", data, "--take-over"); code != 2 {
 		t.Errorf("--take-over of a directory: exit status %d\n%s", code, said)
 	}
-	second := launch(t, exec.Command("vitrine", "serve", "--config", file, "--take-over"), isListening)
+	second := serve(t, file, "--take-over")
 	second.listening(t)
 	if err := <-first.ended; !errors.Is(err, eventlog.ErrFenced) {
 		t.Errorf("the first service ended with %v, want ErrFenced", err)

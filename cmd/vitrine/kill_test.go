@@ -76,14 +76,8 @@ func TestKill(t *testing.T) {
 	sound(t, data, v.copies...)
 	decisions, of := readLog(t, natslog.Options{Dir: filepath.Join(data, "log")})
 	v.ledger.isIn(decisions)
-	for name, s := range map[string]struct {
-		tally
-		Pending, Learned, Skipped, Stale, Lag uint64
-	}{"home": home, "brief": brief} {
-		if s.tally != of[name] || s.Learned != s.Outcomes+s.Expired || s.Skipped+s.Stale != 0 {
-			t.Errorf("%s: the service has %+v, the log %+v", name, s, of[name])
-		}
-	}
+	home.once(t, "home", of["home"])
+	brief.once(t, "brief", of["brief"])
 	if left, _ := filepath.Glob(filepath.Join(data, ".*")); left != nil {
 		t.Errorf("left behind: %v", left)
 	}

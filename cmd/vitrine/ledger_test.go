@@ -392,11 +392,22 @@ func (l *ledger) isIn(decisions map[string]*inLog) {
 	}
 }
 
-// settled waits until nothing is on its way, and returns the counters of a placement.
-func (l *ledger) settled(ctx context.Context, placement string) (s struct {
+// learning are the counters of a placement.
+type learning struct {
 	tally
 	Pending, Learned, Skipped, Stale, Lag uint64
-}) {
+}
+
+// once holds that all of the log's outcomes were learned, once.
+func (l learning) once(t *testing.T, placement string, log tally) {
+	t.Helper()
+	if l.tally != log || l.Learned != l.Outcomes+l.Expired || l.Skipped+l.Stale != 0 {
+		t.Errorf("%s: the service has %+v, the log %+v", placement, l, log)
+	}
+}
+
+// settled waits until nothing is on its way, and returns the counters of a placement.
+func (l *ledger) settled(ctx context.Context, placement string) (s learning) {
 	l.Helper()
 	for {
 		_, answer, _ := l.ask(ctx, "GET", "/v1/placements/"+placement+"/stats", "")

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -121,10 +122,12 @@ func serviceFile(t *testing.T, more string) (file, data string) {
 	return file, data
 }
 
+var program = flag.String("vitrine", "vitrine", "the program that the tests start as the service; by default the test itself")
+
 // serve starts vitrine serve.
-func serve(t *testing.T, file string) *process {
+func serve(t *testing.T, file string, flags ...string) *process {
 	t.Helper()
-	return launch(t, exec.Command("vitrine", "serve", "--config", file), isListening)
+	return launch(t, exec.Command(*program, append([]string{"serve", "--config", file}, flags...)...), isListening)
 }
 
 // isListening reads the address from a line of a service's log.
