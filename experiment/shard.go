@@ -78,8 +78,8 @@ type manifestPolicy struct {
 // ShardFile is the name of the file that marks the results of a shard.
 const ShardFile = "shard.json"
 
-// RunShard plays the units of a shard under the conditions of [Run], writes runs.jsonl and
-// [ShardFile] to Dir/Name. [Merge] makes the experiment of all its shards.
+// RunShard plays the units of a shard under the conditions of [Run], and writes runs.jsonl and
+// [ShardFile] to Dir/Name. [Merge] joins the shards of an experiment.
 func RunShard(ctx context.Context, e *Experiment, s Shard, o Options) error {
 	if s.Of < 1 || s.Index < 1 || s.Index > s.Of {
 		return fmt.Errorf("shard %v: the index must be from 1 to the number of shards", s)
@@ -240,33 +240,33 @@ func readManifests(name string, dirs []string) ([]*manifest, error) {
 	return shards, nil
 }
 
-// differs reports what the shard m has otherwise than the first one.
-func (first *manifest) differs(m *manifest) error {
+// differs reports the first thing in which another shard is not of the same experiment and program.
+func (m *manifest) differs(other *manifest) error {
 	for _, c := range []struct {
 		what string
 		a, b any
 	}{
-		{"by the program", first.Version, m.Version},
-		{"with the rounds", first.Rounds, m.Rounds},
-		{"with the seeds", first.Seeds, m.Seeds},
-		{"with the policies", first.labels(), m.labels()},
-		{"with the world", compact(first.Settings), compact(m.Settings)},
-		{"under the title", first.Title, m.Title},
+		{"by the program", m.Version, other.Version},
+		{"with the rounds", m.Rounds, other.Rounds},
+		{"with the seeds", m.Seeds, other.Seeds},
+		{"with the policies", m.labels(), other.labels()},
+		{"with the world", compact(m.Settings), compact(other.Settings)},
+		{"under the title", m.Title, other.Title},
 	} {
 		if !reflect.DeepEqual(c.a, c.b) {
-			return fmt.Errorf("%s was played %s %v, and %s %s %v: only shards of one configuration and one program build can be merged", first.dir, c.what, c.a, m.dir, c.what, c.b)
+			return fmt.Errorf("%s was played %s %v, and %s %s %v: only shards of one configuration and one program build can be merged", m.dir, c.what, c.a, other.dir, c.what, c.b)
 		}
 	}
-	for i, p := range first.Policies {
-		if a, b := compact(p.Settings), compact(m.Policies[i].Settings); a != b {
-			return fmt.Errorf("policy %s of %s has the settings %s, and in %s %s: only shards of one configuration and one program build can be merged", p.Label, first.dir, a, m.dir, b)
+	for i, p := range m.Policies {
+		if a, b := compact(p.Settings), compact(other.Policies[i].Settings); a != b {
+			return fmt.Errorf("policy %s of %s has the settings %s, and in %s %s: only shards of one configuration and one program build can be merged", p.Label, m.dir, a, other.dir, b)
 		}
 	}
 	return nil
 }
 
-func (first *manifest) labels() (list []string) {
-	for _, p := range first.Policies {
+func (m *manifest) labels() (list []string) {
+	for _, p := range m.Policies {
 		list = append(list, p.Label)
 	}
 	return list

@@ -97,8 +97,7 @@ func read(r io.Reader) (policies []string, curves map[string]curve, err error) {
 		c, ok := curves[row[1]]
 		if !ok {
 			c = curve{}
-			policy := string([]byte(row[1]))
-			policies, curves[policy] = append(policies, policy), c
+			policies, curves[row[1]] = append(policies, row[1]), c
 		}
 		c[t] = append(c[t], regret)
 	}
