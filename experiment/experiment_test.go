@@ -537,7 +537,7 @@ func TestPanicsNameTheUnit(t *testing.T) {
 	} {
 		e := small(policy("first", first()))
 		e.World = func(*rand.Rand) env.Environment { return w }
-		if _, err := experiment.Run(t.Context(), e, experiment.Options{Dir: t.TempDir(), Workers: 2}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := experiment.Run(t.Context(), e, experiment.Options{Dir: t.TempDir(), Workers: 1}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one that says %q", err, want)
 		}
 	}
