@@ -248,8 +248,7 @@ func (p *placement) keep(version uint64) error {
 	}
 	p.kept = append(p.kept, version)
 	p.kept = p.kept[max(0, len(p.kept)-p.config.Keep):]
-	most := p.config.Keep
-	p.worker.send(task{call: func(w *worker) { w.keep(version, most) }})
+	p.worker.send(task{what: toKeep, version: version, most: p.config.Keep})
 	return nil
 }
 
@@ -258,6 +257,6 @@ func (p *placement) rollBack(sequence, version uint64) error {
 		return fmt.Errorf("version %d: %w", version, ErrNotFound)
 	}
 	p.learned = sequence
-	p.worker.send(task{call: func(w *worker) { w.rollBack(sequence, version) }})
+	p.worker.send(task{what: toRollBack, sequence: sequence, version: version})
 	return nil
 }

@@ -135,20 +135,32 @@ func (e *Engine) replay(ctx context.Context, o Options) error {
 	return err
 }
 
-// end stops the workers and waits for them.
+// end stops the workers and waits for them a little.
 func (s *fold) end() {
 	for _, p := range s.placements {
 		p.worker.stop()
 	}
-	s.workers.Wait()
+	s.rest()
 }
 
-// Close waits for the append under way and the rounds being learned. What was
-// not durable by then is refused with ErrStopped.
+// largestRest bounds the wait for workers that were stopped: each ends its task, and nobody needs what it has learned.
+const largestRest = time.Second
+
+func (s *fold) rest() {
+	ended := make(chan struct{})
+	go func() { s.workers.Wait(); close(ended) }()
+	select {
+	case <-ended:
+	case <-time.After(largestRest):
+	}
+}
+
+// Close waits for the append under way. What was not durable by then is refused with ErrStopped.
+// A learner in the middle of a round that takes more than a second ends by itself after it.
 func (e *Engine) Close() {
 	e.closing.Do(func() { close(e.quit) })
 	<-e.stopped
-	e.state.workers.Wait()
+	e.state.rest()
 }
 
 // submit has a proposal written, and waits until it is durable and applied.
@@ -522,7 +534,7 @@ func (e *Engine) barrier(ctx context.Context, at func(*fold), call func(p *place
 		at(b.state)
 		for _, p := range b.state.placements {
 			waiting.Add(1)
-			p.worker.send(task{call: func(w *worker) { defer waiting.Done(); call(p, w) }})
+			p.worker.send(task{what: toCall, call: func(w *worker) { defer waiting.Done(); call(p, w) }})
 		}
 		return nil
 	})

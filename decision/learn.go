@@ -4,6 +4,7 @@ import (
 	"encoding"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 
 	"vitrine"
@@ -45,13 +46,25 @@ func safely(f func() error) (err error, panicked bool) {
 	return f(), false
 }
 
-// task is what a worker does next: observe a round, or else a call.
+// task is what a worker does next.
 type task struct {
-	sequence uint64 // the entry with the round's outcome
+	what     whatTask
+	sequence uint64 // of the entry
 	round    vitrine.Round
 	bytes    int           // of the round
-	call     func(*worker) // when the policy of all before it decides
+	version  uint64        // to keep, or to roll back to
+	most     int           // states that are kept
+	call     func(*worker) // when the policy of all before it decides; no part of the state
 }
+
+type whatTask uint8
+
+const (
+	toObserve whatTask = iota
+	toKeep
+	toRollBack
+	toCall
+)
 
 // published is a policy, and the last entry that it has learned from.
 type published struct {
@@ -77,9 +90,13 @@ type worker struct {
 
 	learner    snapshotter
 	checkpoint []byte
-	journal    []vitrine.Round // since the checkpoint
-	noted      int             // its bytes
-	behind     int             // rounds since a policy was published
+	marked     bool // since it settled
+	noted      int  // bytes of the journal
+	behind     int  // rounds since a policy was published
+
+	saved   frozenWorker // of the checkpoint; the queue's lock is that of both, and only the worker changes them
+	journal []task       // since
+	asked   atomic.Bool  // to save itself for a snapshot that did not wait
 
 	progress
 	kept []keptState
@@ -130,6 +147,7 @@ func newWorker(build func(Spec) (vitrine.Learner, error), c *Config, sequence ui
 	if err := w.mark(); err != nil {
 		return nil, fieldf("/policy", "%v", err)
 	}
+	w.settle(task{what: toCall})
 	if w.publish(); w.current.Load() == nil {
 		return nil, fieldf("/policy", "the learner has no first policy: %s", *w.fault.Load())
 	}
@@ -143,9 +161,7 @@ func (w *worker) mark() error {
 	if err != nil {
 		return fmt.Errorf("the learner cannot be saved: %w", err)
 	}
-	w.checkpoint = data
-	clear(w.journal)
-	w.journal, w.noted = w.journal[:0], 0
+	w.checkpoint, w.marked = data, true
 	return nil
 }
 
@@ -172,7 +188,7 @@ func (w *worker) publish() {
 }
 
 func (w *worker) send(t task) {
-	if t.call == nil {
+	if t.what == toObserve {
 		w.given.Add(1)
 	}
 	w.queue.push(t)
@@ -191,12 +207,20 @@ func (w *worker) run() {
 		if !ok {
 			return
 		}
-		if t.call != nil {
-			w.call(t.call)
+		if t.what != toObserve {
+			w.publish()
+			w.do(t)
+			w.settle(t)
+			w.publish()
 			continue
 		}
 		if !w.stopped.Load() {
 			w.observe(t)
+			w.settle(t)
+			if len(w.journal) == checkpointRounds || w.noted > w.queue.bound()*3/4 { // the next round is up to a quarter of it
+				w.save()
+				w.settle(task{what: toCall})
+			}
 			if w.behind++; last || w.behind >= publishRounds {
 				w.publish()
 			}
@@ -205,10 +229,51 @@ func (w *worker) run() {
 	}
 }
 
-func (w *worker) call(f func(*worker)) {
-	w.publish()
-	f(w)
-	w.publish()
+// do does a task other than a round.
+func (w *worker) do(t task) {
+	switch t.what {
+	case toKeep:
+		w.keep(t.version, t.most)
+	case toRollBack:
+		w.rollBack(t.sequence, t.version)
+	default:
+		t.call(w)
+	}
+}
+
+// settle ends a task: from now on a snapshot need not wait for it. What a checkpoint has is no longer in the
+// journal, and so is what a broken learner does not learn.
+func (w *worker) settle(t task) {
+	w.queue.end(func() {
+		switch {
+		case w.marked || w.broken:
+			w.saved = w.frozen()
+			clear(w.journal)
+			w.journal, w.noted, w.marked = w.journal[:0], 0, false
+		case t.what != toCall:
+			w.journal = append(w.journal, t)
+			w.noted += t.bytes
+		}
+	})
+}
+
+func (w *worker) frozen() frozenWorker {
+	return frozenWorker{progress: w.progress, data: w.checkpoint, kept: slices.Clone(w.kept)}
+}
+
+// view returns the last checkpoint, and all that was to be done after it. It does not wait for the learner.
+func (w *worker) view() (f frozenWorker) {
+	w.queue.look(func(tasks []task) {
+		f = w.saved
+		for _, part := range [][]task{w.journal, tasks} {
+			for _, t := range part {
+				if t.what != toCall {
+					f.since = append(f.since, t)
+				}
+			}
+		}
+	})
+	return f
 }
 
 func (w *worker) observe(t task) {
@@ -227,10 +292,6 @@ func (w *worker) observe(t task) {
 		return
 	}
 	w.observed++
-	w.journal = append(w.journal, t.round)
-	if w.noted += t.bytes; len(w.journal) == checkpointRounds || w.noted > w.queue.bound()*3/4 { // the next round is up to a quarter of it
-		w.save()
-	}
 }
 
 // save makes a checkpoint. A learner that cannot be saved has broken.
@@ -259,9 +320,11 @@ func (w *worker) fail(err error) {
 // rebuild brings the learner back to where it was before it panicked.
 func (w *worker) rebuild() {
 	l, err := w.restored(w.checkpoint)
-	for _, r := range w.journal {
-		if err == nil {
-			err, _ = safely(func() error { return l.Observe(r) })
+	for _, t := range w.journal {
+		if err == nil && t.what == toObserve {
+			if failed, panicked := safely(func() error { return l.Observe(t.round) }); panicked {
+				err = failed
+			}
 		}
 	}
 	if err == nil {

@@ -1,6 +1,7 @@
 package decision_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -311,6 +312,11 @@ func (m *machine) RollBack(t *rapid.T) {
 
 func (m *machine) Snapshot(t *rapid.T) {
 	data, upTo, err := m.engine.Snapshot(t.Context())
+	if rapid.Bool().Draw(t, "without waiting") {
+		var w bytes.Buffer
+		upTo, _, err = m.engine.WriteSnapshot(t.Context(), &w, 0)
+		data = w.Bytes()
+	}
 	want(t, "snapshot", err, nil)
 	if upTo != m.engine.Sequence() {
 		t.Fatalf("a snapshot up to %d, at %d", upTo, m.engine.Sequence())
@@ -413,7 +419,13 @@ func TestEverythingAtOnce(t *testing.T) {
 				case 4:
 					_, _ = e.Expire(ctx, i)
 				case 5:
-					if data, _, err := e.Snapshot(ctx); err == nil && rng.IntN(4) == 0 {
+					data, _, err := e.Snapshot(ctx)
+					if rng.IntN(2) == 0 {
+						var w bytes.Buffer
+						_, _, err = e.WriteSnapshot(ctx, &w, 0)
+						data = w.Bytes()
+					}
+					if err == nil && rng.IntN(4) == 0 {
 						mu.Lock()
 						snapshots = append(snapshots, data)
 						mu.Unlock()

@@ -1,6 +1,9 @@
 package decision
 
-import "sync"
+import (
+	"slices"
+	"sync"
+)
 
 // queue are the tasks that wait for a learner, the oldest first. It is bounded
 // by the bytes of its rounds.
@@ -8,6 +11,7 @@ type queue struct {
 	mu      sync.Mutex
 	changed sync.Cond // of anything; its lock is mu
 	tasks   []task
+	current []task // the one that was taken last, until it ends
 	bytes   int
 	limit   int
 	closed  bool
@@ -47,9 +51,36 @@ func (q *queue) pop() (t task, last, ok bool) {
 	if q.tasks = q.tasks[1:]; len(q.tasks) == 0 {
 		q.tasks = nil // or what they lay in would stay
 	}
+	q.current = append(q.current[:0], t)
 	q.bytes -= t.bytes
 	q.changed.Broadcast()
 	return t, len(q.tasks) == 0, true
+}
+
+// end says that the task that was taken last has ended, and calls f under the lock.
+func (q *queue) end(f func()) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	clear(q.current)
+	q.current = q.current[:0]
+	f()
+}
+
+// look shows the tasks that have not ended.
+func (q *queue) look(f func(tasks []task)) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	f(slices.Concat(q.current, q.tasks))
+}
+
+// refill adds tasks that a snapshot has, without waiting for room.
+func (q *queue) refill(tasks []task) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.tasks = append(q.tasks, tasks...)
+	for _, t := range tasks {
+		q.bytes += t.bytes
+	}
 }
 
 // room reports whether a round of so many bytes can be pushed without waiting

@@ -6,9 +6,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"vitrine"
 	"vitrine/eventlog"
@@ -21,10 +23,11 @@ import (
 //	1  knew no decisions that wait to be activated, and no outcomes told in parts
 //	2  knew not of which log it is, nor which vector code has learned, nor that a learner can begin again
 //	3  knew no decisions that memory had no room for
-//	4
+//	4  had learners that were not behind
+//	5
 const (
 	snapshotKind   = "decision engine "
-	snapshotFormat = 4
+	snapshotFormat = 5
 )
 
 // decoder reads a snapshot of a format.
@@ -87,35 +90,92 @@ func (d decoder) bytes(dst []byte) {
 // The writer stands still while the decisions that are remembered are listed, not while
 // they are encoded; the learners go on after they have come to that entry.
 func (e *Engine) Snapshot(ctx context.Context) (data []byte, upTo uint64, err error) {
-	var frozen []*frozen
-	var at eventlog.Position
-	var kernels []string
-	of := map[*placement]int{}
-	err = e.barrier(ctx, func(s *fold) {
-		at, kernels = s.position, s.kernels
-		for _, name := range slices.Sorted(maps.Keys(s.placements)) {
-			p := s.placements[name]
-			of[p] = len(frozen)
-			frozen = append(frozen, p.freeze())
-		}
-	}, func(p *placement, w *worker) { frozen[of[p]].worker, frozen[of[p]].err = w.freeze() })
+	f, err := e.freeze(ctx, -1)
 	if err != nil {
 		return nil, 0, err
 	}
-	enc := state.NewEncoder(fmt.Sprint(snapshotKind, snapshotFormat))
-	enc.Uint64(at.Sequence)
-	enc.String(string(at.Log[:]))
-	enc.String(string(at.Hash[:]))
-	enc.String(strings.Join(kernels, " "))
-	enc.Count(len(frozen))
-	for _, f := range frozen {
-		if f.err != nil {
-			return nil, 0, fmt.Errorf("placement %q: %w", f.name, f.err)
-		}
-		f.encode(enc)
-	}
+	enc := state.NewEncoder(f.kind())
+	f.encode(enc)
 	data, err = enc.Bytes()
-	return data, at.Sequence, err
+	return data, f.at.Sequence, err
+}
+
+// WriteSnapshot writes the state to w as it is encoded, and waits no longer than it is patient for learners that have not
+// come to the entry. Of those the snapshot has the last checkpoint and the rounds after it, which they learn when
+// an engine is opened with it: the state is the same, its bytes are not. It returns the placements of these learners.
+func (e *Engine) WriteSnapshot(ctx context.Context, w io.Writer, patience time.Duration) (upTo uint64, behind []string, err error) {
+	f, err := e.freeze(ctx, patience)
+	if err != nil {
+		return 0, nil, err
+	}
+	enc := state.NewWriter(f.kind(), w)
+	f.encode(enc)
+	for _, p := range f.placements {
+		if len(p.worker.since) > 0 {
+			behind = append(behind, p.name)
+		}
+	}
+	return f.at.Sequence, behind, enc.End()
+}
+
+// frozenState is the state at an entry.
+type frozenState struct {
+	at         eventlog.Position
+	kernels    []string
+	placements []*frozen
+}
+
+// freeze waits for the learners as long as it is patient, or without end where patience is negative.
+func (e *Engine) freeze(ctx context.Context, patience time.Duration) (*frozenState, error) {
+	f := new(frozenState)
+	var saved []chan frozenWorker
+	err := e.submit(ctx, func(b *batch) error {
+		if len(b.events) > 0 {
+			return errLater
+		}
+		f.at, f.kernels = b.state.position, b.state.kernels
+		for _, name := range slices.Sorted(maps.Keys(b.state.placements)) {
+			p := b.state.placements[name]
+			f.placements = append(f.placements, p.freeze())
+			saved = append(saved, p.worker.freeze(patience >= 0))
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	over := ctx
+	if patience >= 0 {
+		var cancel context.CancelFunc
+		over, cancel = context.WithTimeout(ctx, patience)
+		defer cancel()
+	}
+	for i, p := range f.placements {
+		select {
+		case w, ok := <-saved[i]:
+			if ok {
+				p.worker = w
+			}
+		case <-over.Done():
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+		}
+	}
+	return f, nil
+}
+
+func (f *frozenState) kind() string { return fmt.Sprint(snapshotKind, snapshotFormat) }
+
+func (f *frozenState) encode(e *state.Encoder) {
+	e.Uint64(f.at.Sequence)
+	e.String(string(f.at.Log[:]))
+	e.String(string(f.at.Hash[:]))
+	e.String(strings.Join(f.kernels, " "))
+	e.Count(len(f.placements))
+	for _, p := range f.placements {
+		p.encode(e)
+	}
 }
 
 // SnapshotPosition returns where in its log a snapshot is. It names no log where an earlier program wrote it.
@@ -159,21 +219,21 @@ type frozen struct {
 	counts                 counts
 	open, closed           []record
 	worker                 frozenWorker
-	err                    error
 }
 
 // frozenWorker is a learner at an entry.
 type frozenWorker struct {
 	progress
-	data []byte
-	kept []keptState
+	data  []byte
+	kept  []keptState
+	since []task // that come after it
 }
 
 func (p *placement) freeze() *frozen {
 	return &frozen{
 		name: p.name, born: p.born, changed: p.changed, learner: p.learner, canonical: p.canonical,
 		numbers: p.numbers, learned: p.learned, kept: slices.Clone(p.kept), counts: p.counts,
-		open: p.open.records(), closed: p.closed.records(),
+		open: p.open.records(), closed: p.closed.records(), worker: p.worker.view(),
 	}
 }
 
@@ -185,13 +245,24 @@ func (l *list) records() []record {
 	return records
 }
 
-// freeze is a task of the worker.
-func (w *worker) freeze() (frozenWorker, error) {
-	if w.stopped.Load() {
-		return frozenWorker{}, errors.New("its learner has ended meanwhile")
+// freeze asks the learner to save itself when it comes to this point of the log, for the channel. Meanwhile the snapshot
+// has its last checkpoint, and what it has to do. Of the snapshots that do not wait one asks at a time: what a learner that is behind is
+// asked stays in its queue. From a learner that has ended nothing comes: its placement has changed or is deleted.
+func (w *worker) freeze(once bool) chan frozenWorker {
+	saved := make(chan frozenWorker, 1)
+	if once && w.asked.Swap(true) {
+		close(saved)
+		return saved
 	}
-	w.save()
-	return frozenWorker{w.progress, w.checkpoint, slices.Clone(w.kept)}, nil
+	w.send(task{what: toCall, call: func(w *worker) {
+		defer close(saved)
+		w.asked.Store(false)
+		if !w.stopped.Load() {
+			w.save()
+			saved <- w.frozen()
+		}
+	}})
+	return saved
 }
 
 func (f *frozen) encode(e *state.Encoder) {
@@ -225,6 +296,10 @@ func (w *frozenWorker) encode(e *state.Encoder) {
 	for _, k := range w.kept {
 		e.Uint64(k.version)
 		e.String(string(k.data))
+	}
+	e.Count(len(w.since))
+	for i := range w.since {
+		w.since[i].encode(e)
 	}
 }
 
@@ -371,10 +446,11 @@ func (s *fold) restoreWorker(d decoder, p *placement) error {
 		}
 		f.kept = append(f.kept, keptState{d.Uint64(), []byte(d.String())})
 	}
+	f.restoreSince(d, p.config)
 	if d.Err() != nil {
 		return d.Err()
 	}
-	if !slices.EqualFunc(f.kept, p.kept, func(k keptState, v uint64) bool { return k.version == v }) {
+	if !slices.Equal(f.versions(), p.kept) {
 		return errors.New("the kept states are not those of the versions")
 	}
 	w, err := newWorker(s.build, p.config, f.version)
@@ -392,6 +468,14 @@ func (s *fold) restoreWorker(d decoder, p *placement) error {
 	w.publish()
 	w.broken = f.broken
 	w.seen.Store(&f.progress)
+	w.marked = true
+	w.settle(task{what: toCall})
+	for _, t := range f.since {
+		if t.what == toObserve {
+			w.given.Add(1)
+		}
+	}
+	w.queue.refill(f.since)
 	p.worker = w
 	s.placements[p.name] = p
 	s.workers.Go(w.run)

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"vitrine/decision"
 	"vitrine/server"
 )
 
@@ -50,5 +51,14 @@ func TestMemoryIsTooSmall(t *testing.T) {
 	warnings(2)
 	if text := s.log.String(); !strings.Contains(text, `"level":"WARN"`) || !strings.Contains(text, `"attribution_window":"30m0s"`) {
 		t.Error(text)
+	}
+}
+
+func TestSnapshotAge(t *testing.T) {
+	s := started(t, func(o *server.Options, _ *decision.Options) {
+		o.SnapshotAge = func() time.Duration { return 90 * time.Second }
+	})
+	if a := s.want(200, "GET", "/metrics", ""); !strings.Contains(a.body, "\nvitrine_snapshot_age_seconds 90\n") {
+		t.Error(a.body)
 	}
 }

@@ -20,7 +20,7 @@ type metrics struct {
 	page     http.Handler
 }
 
-func newMetrics(e *decision.Engine, log eventlog.Bounded) *metrics {
+func newMetrics(o Options) *metrics {
 	m := &metrics{
 		registry: prometheus.NewRegistry(),
 		latency: prometheus.NewHistogramVec(prometheus.HistogramOpts{
@@ -28,7 +28,7 @@ func newMetrics(e *decision.Engine, log eventlog.Bounded) *metrics {
 			Buckets: []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10},
 		}, []string{"method", "route", "status"}),
 	}
-	m.registry.MustRegister(m.latency, engineCollector{e, log}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.registry.MustRegister(m.latency, engineCollector{o.Engine, o.Log, o.SnapshotAge}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.page = promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
 	return m
 }
@@ -54,6 +54,7 @@ func (l *routeLatency) observe(status int, took time.Duration) {
 type engineCollector struct {
 	engine *decision.Engine
 	log    eventlog.Bounded
+	age    func() time.Duration
 }
 
 func about(name, help string, labels ...string) *prometheus.Desc {
@@ -99,6 +100,7 @@ var (
 	upliftDesc  = about("uplift", "Revenue a decision of the policy minus that of uniformly drawn sets, estimated in the mode explore.", "placement")
 	upliftError = about("uplift_standard_error", "Standard error of vitrine_uplift.", "placement")
 	appliedDesc = about("applied_entries", "The last entry of the log that is part of the state.")
+	snapshotAge = about("snapshot_age_seconds", "Since when the last snapshot has all that there was; before the first one since the start.")
 	logLag      = about("log_lag_entries", "Entries that are in the log and not yet part of the state.")
 	logFirst    = about("log_first_entry", "The first entry that the log has: those before it were removed.")
 	logEntries  = about("log_entries", "Entries in the log.")
@@ -110,7 +112,7 @@ func (engineCollector) Describe(to chan<- *prometheus.Desc) {
 	for _, m := range ofPlacement {
 		to <- m.desc
 	}
-	for _, d := range []*prometheus.Desc{revenueDesc, roundsDesc, upliftDesc, upliftError, appliedDesc, logLag, logFirst, logEntries, logBytes} {
+	for _, d := range []*prometheus.Desc{revenueDesc, roundsDesc, upliftDesc, upliftError, appliedDesc, snapshotAge, logLag, logFirst, logEntries, logBytes} {
 		to <- d
 	}
 }
@@ -139,6 +141,9 @@ func (c engineCollector) Collect(to chan<- prometheus.Metric) {
 	}
 	applied := c.engine.Sequence()
 	gauge(appliedDesc, float64(applied))
+	if c.age != nil {
+		gauge(snapshotAge, c.age().Seconds())
+	}
 	if c.log == nil {
 		return
 	}

@@ -25,12 +25,15 @@ import (
 
 // Options are what a server is made of.
 type Options struct {
-	Engine  *decision.Engine
-	Clock   func() time.Time // nil is time.Now
-	Keys    *Keys            // nil asks for no key: for loopback alone
-	Feed    *Feed            // whose Applied the engine calls; nil means there is no /v1/events
-	Log     eventlog.Bounded // of which /metrics tells the extent; nil tells nothing
-	Limits  Limits
+	Engine *decision.Engine
+	Clock  func() time.Time // nil is time.Now
+	Keys   *Keys            // nil asks for no key: for loopback alone
+	Feed   *Feed            // whose Applied the engine calls; nil means there is no /v1/events
+	Log    eventlog.Bounded // of which /metrics tells the extent; nil tells nothing
+	Limits Limits
+
+	SnapshotAge func() time.Duration // of the last one, for /metrics; nil tells nothing
+
 	Logger  *slog.Logger // nil discards
 	Version string
 }
@@ -79,7 +82,7 @@ func New(o Options) *Server {
 		origin: http.NewCrossOriginProtection(), process: rand.Text()[:8],
 	}
 	s.rates.limits = s.limits
-	s.metrics, s.early = newMetrics(o.Engine, o.Log), newEarly(o.Engine)
+	s.metrics, s.early = newMetrics(o), newEarly(o.Engine)
 	routes := s.routes()
 	s.document = document(routes, o.Version)
 	mux := http.NewServeMux()

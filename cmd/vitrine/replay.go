@@ -121,7 +121,7 @@ func (r *replay) run(ctx context.Context) error {
 		case bytes.Equal(r.state, s.data):
 			fmt.Fprintf(r.out, "%s: equal, at entry %d\n", s.path, s.upTo)
 		case r.isEqual(ctx, source, s):
-			fmt.Fprintf(r.out, "%s: equal, at entry %d, in the form of an earlier program\n", s.path, s.upTo)
+			fmt.Fprintf(r.out, "%s: equal, at entry %d, in the form of an earlier program, or of a learner that was behind\n", s.path, s.upTo)
 		default:
 			r.differs(s.path, fmt.Sprintf("the state at entry %d is another one%s", s.upTo, otherKernels(s.data)))
 		}

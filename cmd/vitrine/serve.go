@@ -1,16 +1,19 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"vitrine"
@@ -173,6 +176,8 @@ func (s *service) live(ctx context.Context, keys *server.Keys, known uint64, log
 	}
 	options.Engine, options.Log = engine, store
 	k := keeper{engine: engine, log: store, now: clock.now, path: s.snapshot(), retention: limits, logger: logger}
+	k.written.Store(clock.now().UnixNano())
+	options.SnapshotAge = k.age
 	beside.Go(func() { k.run(ctx, s.Snapshots.Every.Duration, s.Snapshots.KeepEvery.Duration) })
 	beside.Go(func() {
 		select {
@@ -298,8 +303,13 @@ type keeper struct {
 	path      string
 	retention *retention
 	logger    *slog.Logger
-	upTo      uint64 // of the last snapshot
+	upTo      uint64       // of the last snapshot
+	written   atomic.Int64 // when it was up to date, Unix nanoseconds
+	behind    []string     // placements whose learner did not keep up with the last one
 }
+
+// age is how old the last snapshot is.
+func (k *keeper) age() time.Duration { return time.Duration(k.now().UnixNano() - k.written.Load()) }
 
 func (k *keeper) run(ctx context.Context, every, keepEvery time.Duration) {
 	snapshots, versions := time.NewTicker(every), time.NewTicker(keepEvery)
@@ -312,40 +322,59 @@ func (k *keeper) run(ctx context.Context, every, keepEvery time.Duration) {
 		case <-snapshots.C:
 			k.write(ctx)
 			k.shrink(ctx)
+			if age := k.age(); age > snapshotsLate*every {
+				k.logger.Warn("the last snapshot is old: the next start replays all since, and no entries are removed", "seconds", int64(age.Seconds()))
+			}
 		case <-versions.C:
 			k.keep(ctx)
 		}
 	}
 }
 
-// largestWait bounds the wait for the learners at the end. Without a last snapshot the
-// next start replays more.
-const largestWait = 30 * time.Second
+const (
+	// learnersPatience is how long a snapshot waits for learners that are behind. Then it has their last
+	// checkpoint and the rounds since.
+	learnersPatience = 2 * time.Second
+	// snapshotDeadline bounds the wait for the engine. Without a last snapshot the next start replays more.
+	snapshotDeadline = 30 * time.Second
+	// snapshotsLate is how many snapshots may be missing without a warning.
+	snapshotsLate = 3
+)
 
-func (k *keeper) last() {
-	ctx, cancel := context.WithTimeout(context.Background(), largestWait)
-	defer cancel()
-	k.write(ctx)
-}
+func (k *keeper) last() { k.write(context.Background()) }
 
 func (k *keeper) write(ctx context.Context) {
 	if k.engine.Sequence() == k.upTo {
+		k.written.Store(k.now().UnixNano())
 		return
 	}
-	data, upTo, err := k.engine.Snapshot(ctx)
-	if err == nil {
-		err = k.log.Loss() // the directory may be another log's by now
-	}
-	if err == nil {
-		err = replace.File(k.path, data)
-	}
+	ctx, cancel := context.WithTimeout(ctx, snapshotDeadline)
+	defer cancel()
+	var upTo uint64
+	var behind []string
+	var size counter
+	begin := k.now()
+	err := replace.Stream(k.path, func(w io.Writer) (err error) {
+		upTo, behind, err = k.engine.WriteSnapshot(ctx, io.MultiWriter(w, &size), learnersPatience)
+		return cmp.Or(err, k.log.Loss()) // the directory may be another log's by now
+	})
 	if err != nil {
 		k.logger.Warn("no snapshot was written", "cause", err.Error())
 		return
 	}
 	k.upTo = upTo
-	k.logger.Info("snapshot", "entry", upTo, "bytes", len(data))
+	k.written.Store(begin.UnixNano())
+	k.logger.Info("snapshot", "entry", upTo, "bytes", int64(size))
+	if len(behind) > 0 && !slices.Equal(behind, k.behind) {
+		k.logger.Warn("learners are behind: a snapshot has their last checkpoint and the rounds since, which the next start learns first", "placements", behind)
+	}
+	k.behind = behind
 }
+
+// counter counts the bytes that are written to it.
+type counter int64
+
+func (c *counter) Write(b []byte) (int, error) { *c += counter(len(b)); return len(b), nil }
 
 // shrink removes the entries beyond the limits.
 func (k *keeper) shrink(ctx context.Context) {

@@ -5,6 +5,7 @@ package replace
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -13,13 +14,39 @@ import (
 // File puts content at path in one step: it is written and synced beside its
 // place, and then renamed. Where that fails path is as it was, and the error
 // names the file.
-func File(path string, content []byte) error { return named(path, content, 0o644) }
+func File(path string, content []byte) error { return named(path, whole(content), 0o644) }
+
+// Stream is File for content that write gives bit by bit. What was written is synced on the way, so that the
+// disk is never kept from others for long. Where write fails path is as it was.
+func Stream(path string, write func(w io.Writer) error) error {
+	return named(path, func(f *os.File) error { return write(&syncing{file: f}) }, 0o644)
+}
+
+// syncing syncs a file after so many bytes.
+type syncing struct {
+	file    *os.File
+	written int
+}
+
+const syncBytes = 1 << 20
+
+func (s *syncing) Write(b []byte) (int, error) {
+	n, err := s.file.Write(b)
+	if s.written += n; err == nil && s.written >= syncBytes {
+		s.written, err = 0, s.file.Sync()
+	}
+	return n, err
+}
 
 // Private is File for content that is its owner's alone.
-func Private(path string, content []byte) error { return named(path, content, 0o600) }
+func Private(path string, content []byte) error { return named(path, whole(content), 0o600) }
 
-func named(path string, content []byte, mode os.FileMode) error {
-	if err := file(path, content, mode); err != nil {
+func whole(content []byte) func(*os.File) error {
+	return func(f *os.File) error { _, err := f.Write(content); return err }
+}
+
+func named(path string, write func(*os.File) error, mode os.FileMode) error {
+	if err := file(path, write, mode); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	return nil
@@ -38,13 +65,13 @@ func Sync(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-func file(path string, content []byte, mode os.FileMode) error {
+func file(path string, write func(*os.File) error, mode os.FileMode) error {
 	f, err := os.CreateTemp(filepath.Dir(path), unfinished(path))
 	if err != nil {
 		return err
 	}
 	defer os.Remove(f.Name()) // fails after the rename
-	if _, err := f.Write(content); err != nil {
+	if err := write(f); err != nil {
 		f.Close()
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"io"
 	"math"
 )
 
@@ -26,7 +27,12 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 type Encoder struct {
 	buf []byte
 	err error
+	out io.Writer // nil keeps all in buf
+	sum uint32    // of what was written
 }
+
+// part is how many bytes are written at a time.
+const part = 1 << 16
 
 // NewEncoder begins a snapshot of the given kind.
 func NewEncoder(kind string) *Encoder {
@@ -35,8 +41,29 @@ func NewEncoder(kind string) *Encoder {
 	return e
 }
 
+// NewWriter begins a snapshot that is written as it is encoded. Close it with End.
+func NewWriter(kind string, w io.Writer) *Encoder {
+	e := NewEncoder(kind)
+	e.out = w
+	return e
+}
+
 // Uint64 appends an unsigned integer.
-func (e *Encoder) Uint64(v uint64) { e.buf = binary.LittleEndian.AppendUint64(e.buf, v) }
+func (e *Encoder) Uint64(v uint64) {
+	e.buf = binary.LittleEndian.AppendUint64(e.buf, v)
+	if e.out != nil && len(e.buf) >= part {
+		e.write()
+	}
+}
+
+// write passes on what is there.
+func (e *Encoder) write() {
+	e.sum = crc32.Update(e.sum, castagnoli, e.buf)
+	if e.err == nil {
+		_, e.err = e.out.Write(e.buf)
+	}
+	e.buf = e.buf[:0]
+}
 
 // Count appends an integer in [0, 2⁴⁸].
 func (e *Encoder) Count(v int) { e.Uint64(uint64(v)) }
@@ -61,6 +88,15 @@ func (e *Encoder) Floats(v []float64) {
 func (e *Encoder) String(s string) {
 	e.Count(len(s))
 	e.buf = append(e.buf, s...)
+}
+
+// End ends a snapshot of NewWriter. Its error is the first one; what was written is then of no use.
+func (e *Encoder) End() error {
+	e.write()
+	if e.err == nil {
+		_, e.err = e.out.Write(binary.LittleEndian.AppendUint32(nil, e.sum))
+	}
+	return e.err
 }
 
 // Bytes ends the snapshot and returns it, or the first error.

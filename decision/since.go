@@ -1,0 +1,112 @@
+package decision
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+
+	"gonum.org/v1/gonum/mat"
+
+	"vitrine"
+	"vitrine/internal/state"
+)
+
+// encode writes a task that came after a learner's checkpoint.
+func (t *task) encode(e *state.Encoder) {
+	e.Count(int(t.what))
+	e.Uint64(t.sequence)
+	if t.what != toObserve {
+		e.Uint64(t.version)
+		e.Count(t.most)
+		return
+	}
+	e.Count(t.bytes)
+	x := t.round.Context
+	if x.Features == nil {
+		e.Count(0)
+		e.Floats(nil)
+	} else {
+		e.Count(x.NumItems())
+		e.Floats(x.Features.RawMatrix().Data)
+	}
+	flag(e, x.Revenue != nil)
+	if x.Revenue != nil {
+		e.Floats(x.Revenue)
+	}
+	e.Count(len(t.round.Offer.Assortment))
+	for _, i := range t.round.Offer.Assortment {
+		e.Count(i)
+	}
+	e.Float(t.round.Offer.Propensity)
+	e.Count(int(t.round.Choice))
+}
+
+// restoreSince reads the tasks after the checkpoint.
+func (f *frozenWorker) restoreSince(d decoder, c *Config) {
+	if d.format < 5 {
+		return
+	}
+	for range d.Count() {
+		t, err := restoreTask(d, c)
+		if err = cmp.Or(d.Err(), err); err != nil {
+			d.Fail(err)
+			return
+		}
+		f.since = append(f.since, t)
+	}
+}
+
+func restoreTask(d decoder, c *Config) (task, error) {
+	t := task{what: whatTask(min(d.Count(), 255)), sequence: d.Uint64()}
+	switch t.what {
+	case toObserve:
+	case toKeep, toRollBack:
+		t.version, t.most = d.Uint64(), d.Count()
+		return t, nil
+	default:
+		return t, fmt.Errorf("snapshot has task %d of a learner", t.what)
+	}
+	t.bytes = d.Count()
+	n, rows := d.Count(), d.FloatSlice()
+	if width := c.schema.Width(); len(rows)%width != 0 || len(rows)/width != n {
+		return t, fmt.Errorf("snapshot has a round of %d items with %d numbers, of %d each", n, len(rows), width)
+	}
+	x := new(vitrine.Context)
+	if n > 0 {
+		x.Features = mat.NewDense(n, len(rows)/n, rows)
+	}
+	if flagged(d.Decoder) {
+		x.Revenue = make([]float64, n)
+		d.Floats(x.Revenue)
+	}
+	k := d.Count()
+	if k > n || k > c.MaxSize {
+		return t, fmt.Errorf("snapshot has a round that shows %d of %d items", k, n)
+	}
+	s := make(vitrine.Assortment, k)
+	for i := range s {
+		if s[i] = d.Count(); s[i] >= n || i > 0 && s[i] <= s[i-1] {
+			return t, fmt.Errorf("snapshot has a round that shows item %d of %d", s[i], n)
+		}
+	}
+	t.round = vitrine.Round{Context: x, Offer: vitrine.Offer{Assortment: s, Propensity: d.Float()}, Choice: vitrine.Choice(d.Count())}
+	if int(t.round.Choice) > k {
+		return t, errors.New("snapshot has a round in which an item was chosen that was not shown")
+	}
+	return t, nil
+}
+
+// versions are those that are kept once nothing is left to do.
+func (f *frozenWorker) versions() []uint64 {
+	var v []uint64
+	for _, k := range f.kept {
+		v = append(v, k.version)
+	}
+	for _, t := range f.since {
+		if t.what == toKeep {
+			v = append(v, t.version)
+			v = v[max(0, len(v)-t.most):]
+		}
+	}
+	return v
+}
