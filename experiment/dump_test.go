@@ -249,6 +249,14 @@ func (s shrinking) Context(rng *rand.Rand) *vitrine.Context {
 
 func (s shrinking) Utilities(dst []float64, _ *vitrine.Context) { clear(dst) }
 
+// widening has a feature more in every round than in the one before.
+type widening struct{ shrinking }
+
+func (w widening) Context(*rand.Rand) *vitrine.Context {
+	*w.round++
+	return &vitrine.Context{Features: mat.NewDense(2, *w.round, nil)}
+}
+
 // A dump that fails says where, and leaves no world.json, an earlier one included.
 func TestDumpErrors(t *testing.T) {
 	cancelled, cancel := context.WithCancel(t.Context())
@@ -259,6 +267,12 @@ func TestDumpErrors(t *testing.T) {
 	}{
 		"small: seed 0, round 1: the true utility of item 0 is NaN: it must be finite": {t.Context(), func(e *experiment.Experiment) {
 			e.World = func(*rand.Rand) env.Environment { return planted{utility: math.NaN()} }
+		}},
+		"small: seed 0, round 1: the true utility of item 0 is -Inf: it must be finite": {t.Context(), func(e *experiment.Experiment) {
+			e.World = func(*rand.Rand) env.Environment { return planted{utility: math.Inf(-1)} }
+		}},
+		"small: seed 0, round 2: the context is 2×2, that of round 1 was 2×1: a dump needs one shape": {t.Context(), func(e *experiment.Experiment) {
+			e.World = func(*rand.Rand) env.Environment { return widening{shrinking{round: new(int)}} }
 		}},
 		"small: seed 0, round 2: the context is 1×1, that of round 1 was 2×1: a dump needs one shape": {t.Context(), func(e *experiment.Experiment) {
 			e.World = func(*rand.Rand) env.Environment { return shrinking{round: new(int)} }
