@@ -98,6 +98,8 @@ func (p *process) listening(t *testing.T) string {
 		return at
 	case <-p.ended:
 	case <-time.After(time.Minute):
+		_ = p.Process.Signal(syscall.SIGQUIT) // so that it says where it stands
+		<-p.ended
 	}
 	t.Fatalf("%s is not ready:\n%s", p.Path, p.said())
 	return ""

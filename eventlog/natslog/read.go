@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -157,6 +158,27 @@ type message struct {
 // an error. Those without data are cheaper.
 func (s *Store) messages(ctx context.Context, first, last uint64, data bool) iter.Seq2[message, error] {
 	return func(yield func(message, error) bool) {
+		for wait := attempt; first <= last; wait *= 2 {
+			for m, err := range s.consume(ctx, first, last, data, wait) {
+				if errors.Is(err, errStalled) {
+					break
+				}
+				if !yield(m, err) || err != nil {
+					return
+				}
+				first, wait = m.sequence+1, attempt
+			}
+		}
+	}
+}
+
+// errStalled means that a consumer gives no messages, though the stream has them. In a cluster whose
+// leader changes a consumer's request for messages can be lost, and nobody repeats it.
+var errStalled = errors.New("no message comes")
+
+// consume yields messages as one consumer gives them, and errStalled if it gives none for some time.
+func (s *Store) consume(ctx context.Context, first, last uint64, data bool, wait time.Duration) iter.Seq2[message, error] {
+	return func(yield func(message, error) bool) {
 		consumer, err := ask(ctx, s, func(ctx context.Context) (jetstream.Consumer, error) {
 			return s.stream.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{
 				DeliverPolicy: jetstream.DeliverByStartSequencePolicy,
@@ -176,7 +198,7 @@ func (s *Store) messages(ctx context.Context, first, last uint64, data bool) ite
 		}
 		defer incoming.Stop()
 		for want := first; want <= last; want++ {
-			m, err := s.next(ctx, incoming, want)
+			m, err := s.next(ctx, incoming, want, wait)
 			if !yield(m, err) || err != nil {
 				return
 			}
@@ -197,30 +219,28 @@ func (s *Store) discard(ctx context.Context, c jetstream.Consumer) {
 var errUnreadable = errors.New("it cannot be read")
 
 // next returns the message of a sequence, the next of those that come in.
-func (s *Store) next(ctx context.Context, incoming jetstream.MessagesContext, want uint64) (message, error) {
-	for {
-		m, err := within(ctx, attempt, func(ctx context.Context) (jetstream.Msg, error) { return incoming.Next(jetstream.NextContext(ctx)) })
-		if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-			if err := s.lookUp(ctx, want); err != nil { // it is not just slow
-				return message{}, err
-			}
-			continue
-		}
-		if err != nil {
+func (s *Store) next(ctx context.Context, incoming jetstream.MessagesContext, want uint64, wait time.Duration) (message, error) {
+	m, err := within(ctx, wait, func(ctx context.Context) (jetstream.Msg, error) { return incoming.Next(jetstream.NextContext(ctx)) })
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		if err := s.lookUp(ctx, want); err != nil { // it is not just slow
 			return message{}, err
 		}
-		meta, err := m.Metadata()
-		if err != nil {
-			return message{}, err
-		}
-		if meta.Sequence.Stream == want {
-			return message{want, m.Data(), m.Headers()}, nil
-		}
-		if err := s.lookUp(ctx, want); err != nil {
-			return message{}, err
-		}
-		return message{}, fmt.Errorf("message %d: %w: the server leaves it out", want, errUnreadable)
+		return message{}, errStalled
 	}
+	if err != nil {
+		return message{}, err
+	}
+	meta, err := m.Metadata()
+	if err != nil {
+		return message{}, err
+	}
+	if meta.Sequence.Stream == want {
+		return message{want, m.Data(), m.Headers()}, nil
+	}
+	if err := s.lookUp(ctx, want); err != nil {
+		return message{}, err
+	}
+	return message{}, fmt.Errorf("message %d: %w: the server leaves it out", want, errUnreadable)
 }
 
 // lookUp tells why a message does not come: it was removed, or is damaged. Nil
