@@ -454,13 +454,13 @@ func TestLevenbergMarquardtFindsAStationaryPoint(t *testing.T) {
 		w := make([]float64, m.NumParams())
 		m.Init(w, rng)
 		start := l.Value(w)
-		value, err := mle.LevenbergMarquardt{Steps: 500, Tolerance: 1e-12}.Minimize(l, w)
+		min, err := mle.LevenbergMarquardt{Steps: 500, Tolerance: 1e-12}.Minimize(l, w)
 		if err != nil {
 			t.Fatal(err)
 		}
-		near(t, "the value returned", value, l.Value(w), 1e-12)
-		if value >= start {
-			t.Errorf("ridge %v: L rose from %v to %v", ridge, start, value)
+		near(t, "the value returned", min.Value, l.Value(w), 1e-12)
+		if min.Value >= start {
+			t.Errorf("ridge %v: L rose from %v to %v", ridge, start, min.Value)
 		}
 		grad := make([]float64, len(w))
 		l.Gradient(grad, w)
@@ -593,6 +593,66 @@ func TestAdamStopsBeforeWhatIsNotFinite(t *testing.T) {
 		mle.Adam{Rate: 0.11, Steps: steps}.Minimize(burst{}, w)
 		if !(w[0] > 0.9 && w[0] <= 1) {
 			t.Errorf("after %d steps: w = %v, want the last one up to 1", steps, w)
+		}
+	}
+}
+
+// In whatever units the features are, the minimum is found: that of features in
+// units of 1e4 and 1e-3 is, rescaled, what BFGS finds for features near 1. And the
+// minimiser says whether it has converged.
+func TestLevenbergMarquardtInAnyUnits(t *testing.T) {
+	rng := rand.New(rand.NewPCG(12, 1))
+	units := []float64{1e4, 1e-3}
+	d := len(units)
+	theta := []float64{-1, 0.5}
+	for _, ridge := range []struct{ rho, unit float64 }{{1, 1}, {1e-6, 0}} {
+		raw, near1 := mle.NewChoices(d), mle.NewChoices(d)
+		raws := &mle.NLL{Model: utility.NewLinear(d, false), Choices: raw, Prior: make([]float64, d)}
+		scaled := &mle.NLL{Model: utility.NewLinear(d, false), Choices: near1, Prior: make([]float64, d)}
+		for j, s := range units {
+			raws.Prior[j] = ridge.rho * math.Pow(s, 2*ridge.unit)
+			scaled.Prior[j] = raws.Prior[j] / (s * s)
+		}
+		for range 400 {
+			x, y := mat.NewDense(3, d, normals(rng, 3*d)), mat.NewDense(3, d, nil)
+			u, shock := make([]float64, 3), make([]float64, 4)
+			for i := range 3 {
+				for j, s := range units {
+					y.Set(i, j, s*x.At(i, j))
+					u[i] += theta[j] * x.At(i, j)
+				}
+			}
+			for i := range shock {
+				shock[i] = -math.Log(rng.ExpFloat64())
+			}
+			s := vitrine.Assortment{0, 1, 2}
+			choice := vitrine.Choose(s, u, shock)
+			near1.Append(x, s, choice)
+			raw.Append(y, s, choice)
+		}
+		best, err := optimize.Minimize(optimize.Problem{
+			Func: scaled.Value,
+			Grad: func(grad, w []float64) { scaled.Gradient(grad, w) },
+		}, make([]float64, d), &optimize.Settings{GradientThreshold: 1e-9}, &optimize.BFGS{})
+		if err != nil && best == nil {
+			t.Fatal(err)
+		}
+		for _, tolerance := range []float64{1e-4, 1e-10} {
+			w := make([]float64, d)
+			min, err := mle.LevenbergMarquardt{Steps: 100, Tolerance: tolerance}.Minimize(raws, w)
+			if err != nil || !min.Converged || min.Steps > 40 {
+				t.Errorf("prior %v, tolerance %v: %+v, error %v", ridge, tolerance, min, err)
+			}
+			if !(min.Value-best.F < 2*tolerance) {
+				t.Errorf("prior %v, tolerance %v: L = %v, the minimum is %v", ridge, tolerance, min.Value, best.F)
+			}
+			for j, s := range units {
+				near(t, "a coefficient in units of the feature", s*w[j], best.X[j], 20*math.Sqrt(tolerance))
+			}
+		}
+		start := []float64{0.01, 1000}
+		if min, err := (mle.LevenbergMarquardt{Steps: 2, Tolerance: 1e-10}).Minimize(raws, start); err != nil || min.Converged || min.Steps != 2 {
+			t.Errorf("two steps from afar: %+v, error %v", min, err)
 		}
 	}
 }
