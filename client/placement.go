@@ -24,6 +24,8 @@ type Feature struct {
 	From    string   `json:"from,omitempty"`    // "item" or "user" ("item")
 	Center  float64  `json:"center,omitempty"`  // of a number
 	Scale   float64  `json:"scale,omitempty"`   // of a number (1)
+	Min     *float64 `json:"min,omitempty"`     // of a number: what is less counts as this
+	Max     *float64 `json:"max,omitempty"`     // and what is more as this
 	Values  []string `json:"values,omitempty"`  // of a category that is not hashed
 	Other   bool     `json:"other,omitempty"`   // whether such a category may have other values too
 	Buckets int      `json:"buckets,omitempty"` // columns of a hashed category (16), a text or an object (64)
@@ -45,6 +47,9 @@ type Stats struct {
 
 	ExpiredEarly  uint64  `json:"expired_early"`            // left memory before the attribution window was over, and taught nothing
 	MemorySeconds float64 `json:"memory_seconds,omitempty"` // how long memory holds open decisions at the rate of the last minute
+
+	Clipped uint64 `json:"clipped"` // values of features beyond their bounds, since the start
+	Unsound bool   `json:"unsound"` // what the policy predicts is no number, or was certain not to come
 
 	PolicyVersion uint64   `json:"policy_version"`
 	Lag           uint64   `json:"lag"`               // outcomes that the learner has not yet come to

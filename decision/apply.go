@@ -50,6 +50,7 @@ type placement struct {
 	closed   list
 	counts   counts
 	pace     pace
+	sound    soundness
 	worker   *worker
 	upcoming atomic.Uint64 // of live decisions: the largest number given out
 }
@@ -160,6 +161,7 @@ func (s *fold) put(sequence uint64, name string, config []byte) error {
 	}
 	p.config, p.canonical, p.changed = c, c.Canonical(), sequence
 	p.learner, p.learned, p.kept, p.worker = sequence, sequence, nil, w
+	p.sound.forget()
 	s.workers.Go(w.run)
 	s.forget(p)
 	return nil
@@ -225,6 +227,7 @@ func (s *fold) close(sequence uint64, r *record, to status, choice int32) {
 	r.status, r.choice = to, choice
 	p.counts.closed(r)
 	if r.learner == p.learner {
+		p.sound.closed(r)
 		p.learned = sequence
 		p.worker.send(task{sequence: sequence, round: r.round(), bytes: r.roundBytes()})
 	} else {
@@ -257,6 +260,7 @@ func (p *placement) rollBack(sequence, version uint64) error {
 		return fmt.Errorf("version %d: %w", version, ErrNotFound)
 	}
 	p.learned = sequence
+	p.sound.forget()
 	p.worker.send(task{what: toRollBack, sequence: sequence, version: version})
 	return nil
 }

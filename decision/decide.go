@@ -146,8 +146,12 @@ func (d *decider) decide(v view, r *Request) (*eventlog.Offered, error) {
 	}
 	n, width := len(r.Items), v.config.schema.Width()
 	d.rows = resize(d.rows, n*width)
-	if err := v.config.schema.Rows(d.rows, r.User, r.Items); err != nil {
+	clipped := 0
+	if err := v.config.schema.rows(d.rows, r.User, r.Items, &clipped); err != nil {
 		return nil, err
+	}
+	if clipped > 0 {
+		v.sound.clipped.Add(uint64(clipped))
 	}
 	family, err := r.family(v.config, d.index)
 	if err != nil {
@@ -180,7 +184,7 @@ func (d *decider) decide(v view, r *Request) (*eventlog.Offered, error) {
 		shown, o.Propensity, o.Mode = baseline, 0, ByBaseline
 		d.estimates.shadowed = true
 	}
-	order := d.estimate(current.policy, x, shown, own.Assortment, o.Mode == ByBaseline)
+	order := d.estimate(current.policy, x, shown, own.Assortment, o.Mode == ByBaseline, &v.sound)
 	if hasSlots && o.Mode != ByBaseline {
 		d.certain(r, own, shown, o.Mode == ByChance)
 		d.assign(slots, order)
@@ -277,7 +281,7 @@ func (d *decider) explore(o *eventlog.Offered, own vitrine.Offer, x *vitrine.Con
 
 // estimate stores the probabilities of what is shown and returns it in display
 // order: by probability where that is ours to say, the largest first.
-func (d *decider) estimate(pi vitrine.Policy, x *vitrine.Context, shown, own vitrine.Assortment, ordered bool) []int32 {
+func (d *decider) estimate(pi vitrine.Policy, x *vitrine.Context, shown, own vitrine.Assortment, ordered bool, sound *soundness) []int32 {
 	order := make([]int32, len(shown))
 	for k, i := range shown {
 		order[k] = int32(i)
@@ -293,6 +297,7 @@ func (d *decider) estimate(pi vitrine.Policy, x *vitrine.Context, shown, own vit
 		return order
 	}
 	u, ok := d.utilities(estimator, x, shown)
+	sound.predicted(ok || u == nil)
 	if !ok {
 		return order
 	}
@@ -339,8 +344,8 @@ func revenueOf(r []float64, i int) float64 {
 	return r[i]
 }
 
-// utilities returns the policy's estimates of some items, in d's memory; ok is false where they
-// are of no use.
+// utilities returns the policy's estimates of some items, in d's memory; ok is false where there are none, nil, or
+// they are of no use.
 func (d *decider) utilities(pi Estimator, x *vitrine.Context, items []int) (u []float64, ok bool) {
 	d.u = resize(d.u, len(items))
 	if len(items) == 0 {
@@ -358,7 +363,7 @@ func (d *decider) utilities(pi Estimator, x *vitrine.Context, items []int) (u []
 	}
 	for _, v := range d.u {
 		if !(math.Abs(v) <= 700) {
-			return nil, false
+			return d.u, false
 		}
 	}
 	return d.u, true

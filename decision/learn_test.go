@@ -204,6 +204,9 @@ func TestSlowLearner(t *testing.T) {
 			break
 		}
 		told++
+		for waiting.Load() == 0 { // it has taken the first one out of its queue
+			time.Sleep(time.Millisecond)
+		}
 	}
 	is(t, "with a full queue", err, decision.ErrBehind)
 	if told < 20 {

@@ -16,7 +16,8 @@ import (
 // Feature is something known of an item or a user. Its kind says which columns
 // of an item's row it becomes:
 //
-//	number              (v − center) / scale
+//	number              (v' − center) / scale, v' = min(max(v, min), max); where a center or a scale is given
+//	                    min and max are center ± 10 scale by default, and elsewhere without bound
 //	category, values    e_k of ℝ^m for the k-th of the m values; with other = true
 //	                    e_{m+1} of ℝ^{m+1} for all other ones, which are errors elsewhere
 //	category            e_b of ℝ^B, b = h(v) mod B
@@ -41,6 +42,8 @@ type Feature struct {
 	From    string         `json:"from,omitzero"`    // "item", the default, or "user"
 	Center  float64        `json:"center,omitzero"`  // number
 	Scale   float64        `json:"scale,omitzero"`   // number, 1 by default
+	Min     *float64       `json:"min,omitzero"`     // number: what is less counts as this
+	Max     *float64       `json:"max,omitzero"`     // and what is more as this
 	Values  []string       `json:"values,omitempty"` // category
 	Other   bool           `json:"other,omitzero"`   // category with values
 	Buckets int            `json:"buckets,omitzero"` // B: 16 of a category, 64 of a text or an object by default
@@ -48,6 +51,7 @@ type Feature struct {
 	Default jsontext.Value `json:"default,omitzero"` // what a missing value stands for; without one it is an error
 }
 
+// equal reports whether two features make rows of the same meaning. Bounds may differ: a learner goes on with new ones.
 func (f Feature) equal(o Feature) bool {
 	return f.Name == o.Name && f.Kind == o.Kind && f.From == o.From && f.Center == o.Center && f.Scale == o.Scale &&
 		slices.Equal(f.Values, o.Values) && f.Other == o.Other && f.Buckets == o.Buckets && slices.Equal(f.Of, o.Of) &&
@@ -95,7 +99,8 @@ type column struct {
 	from, size int  // its columns in a row
 	byValue    map[string]int
 	missing    Value
-	left       int // of a cross: the features, by index
+	low, high  float64 // of a number
+	left       int     // of a cross: the features, by index
 	right      int
 }
 
@@ -167,7 +172,7 @@ func (s *Schema) add(i int, f *Feature) error {
 // measure checks what is particular to a kind, and finds the number of columns.
 func (c *column) measure(s *Schema, field string, f *Feature) error {
 	legal := map[string][]string{
-		"number":   {"from", "center", "scale", "default"},
+		"number":   {"from", "center", "scale", "min", "max", "default"},
 		"category": {"from", "values", "other", "buckets", "default"},
 		"text":     {"from", "buckets", "default"},
 		"object":   {"from", "buckets"},
@@ -181,7 +186,7 @@ func (c *column) measure(s *Schema, field string, f *Feature) error {
 		key string
 		set bool
 	}{
-		{"from", f.From != ""}, {"center", f.Center != 0}, {"scale", f.Scale != 0}, {"values", f.Values != nil}, {"other", f.Other},
+		{"from", f.From != ""}, {"center", f.Center != 0}, {"scale", f.Scale != 0}, {"min", f.Min != nil}, {"max", f.Max != nil}, {"values", f.Values != nil}, {"other", f.Other},
 		{"buckets", f.Buckets != 0}, {"of", f.Of != nil}, {"default", f.Default != nil},
 	} {
 		if has.set && !slices.Contains(keys, has.key) {
@@ -214,8 +219,39 @@ func (c *column) number(field string, f *Feature) error {
 		return fieldf(field+"/scale", "%v: must be positive and finite", f.Scale)
 	}
 	c.size = 1
+	return c.bounds(field, f)
+}
+
+// usualBound is how many scales a number may be from its center, where these are given.
+const usualBound = 10
+
+// bounds finds those of a number, before scaling.
+func (c *column) bounds(field string, f *Feature) error {
+	c.low, c.high = math.Inf(-1), math.Inf(1)
+	if f.Center != 0 || f.Scale != 1 {
+		c.low, c.high = f.Center-usualBound*f.Scale, f.Center+usualBound*f.Scale
+	}
+	for _, b := range []struct {
+		key   string
+		given *float64
+		to    *float64
+	}{{"/min", f.Min, &c.low}, {"/max", f.Max, &c.high}} {
+		if b.given == nil {
+			continue
+		}
+		if scaled := (*b.given - f.Center) / f.Scale; !isFinite(scaled) {
+			return fieldf(field+b.key, "%v: is %v after scaling, which is too large: set center and scale", *b.given, scaled)
+		}
+		*b.to = *b.given
+	}
+	if !(c.low < c.high) {
+		return fieldf(field+"/min", "the bounds are %v and %v: the least must be less than the most", c.low, c.high)
+	}
 	return nil
 }
+
+// clipped returns v within the bounds.
+func (c *column) clipped(v float64) float64 { return min(max(v, c.low), c.high) }
 
 func (c *column) values(field string, f *Feature) error {
 	if len(f.Values) == 0 || f.Buckets != 0 {
@@ -336,6 +372,12 @@ func (s *Schema) NumUser() int { return len(s.user) }
 // Rows stores the rows of items in dst, N×d by rows. Its errors are of type
 // *FieldError.
 func (s *Schema) Rows(dst []float64, user []Value, items []Item) error {
+	var clipped int
+	return s.rows(dst, user, items, &clipped)
+}
+
+// rows is Rows, and counts the values that were beyond their bounds.
+func (s *Schema) rows(dst []float64, user []Value, items []Item, clipped *int) error {
 	d := s.width
 	if len(dst) != len(items)*d {
 		panic("decision: Rows needs len(dst) = N·d")
@@ -354,7 +396,8 @@ func (s *Schema) Rows(dst []float64, user []Value, items []Item) error {
 			to := row[c.from : c.from+c.size]
 			if c.isNumber {
 				v := &items[i].Features[c.slot]
-				if x := (v.Number - c.Center) / c.Scale; v.Kind == IsNumber && isFinite(x) {
+				c.count(v, clipped)
+				if x := (c.clipped(v.Number) - c.Center) / c.Scale; v.Kind == IsNumber && isFinite(x) && !math.IsInf(v.Number, 0) {
 					to[0] = x
 					continue
 				}
@@ -369,6 +412,7 @@ func (s *Schema) Rows(dst []float64, user []Value, items []Item) error {
 				if len(user) > 0 {
 					v = user[c.slot]
 				}
+				c.count(&v, clipped)
 				if message := c.encode(to, v); message != "" {
 					return fieldf("/user/"+pointer(c.Name), "%s", message)
 				}
@@ -385,6 +429,13 @@ func (s *Schema) Rows(dst []float64, user []Value, items []Item) error {
 		}
 	}
 	return nil
+}
+
+// count counts a value beyond the bounds of a number.
+func (c *column) count(v *Value, clipped *int) {
+	if c.Kind == "number" && v.Kind == IsNumber && (v.Number < c.low || v.Number > c.high) {
+		*clipped++
+	}
 }
 
 // outer stores the cross product of two features of the row.
@@ -420,7 +471,7 @@ func (c *column) encode(to []float64, v Value) (message string) {
 		if math.IsNaN(v.Number) || math.IsInf(v.Number, 0) {
 			return fmt.Sprintf("%v: want a finite number", v.Number)
 		}
-		to[0] = (v.Number - c.Center) / c.Scale
+		to[0] = (c.clipped(v.Number) - c.Center) / c.Scale
 		if !isFinite(to[0]) {
 			return fmt.Sprintf("%v: is %v after scaling, which is too large: set center and scale", v.Number, to[0])
 		}

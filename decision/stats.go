@@ -1,6 +1,9 @@
 package decision
 
-import "math"
+import (
+	"cmp"
+	"math"
+)
 
 // Stats are the counters of a placement. Those of decisions are part of the
 // state: they are the same after a replay.
@@ -20,6 +23,9 @@ type Stats struct {
 	// MemorySeconds is how long an open decision stays in memory at the rate of the last minute of decisions, where no
 	// outcome comes. It should be longer than the attribution window. 0 where the rate is not known yet.
 	MemorySeconds float64 `json:"memory_seconds,omitzero"`
+
+	Clipped uint64 `json:"clipped"` // values of features beyond their bounds, since the start
+	Unsound bool   `json:"unsound"` // what the policy predicts is no number, or was certain not to come: see Problem
 
 	PolicyVersion uint64   `json:"policy_version"`
 	Lag           uint64   `json:"lag"`               // outcomes that the learner has not yet come to
@@ -184,6 +190,10 @@ func (e *Engine) Stats(name string) (Stats, error) {
 	if fault := v.worker.fault.Load(); fault != nil {
 		s.Problem = *fault
 	}
+	if text := v.sound.problem(); text != "" {
+		s.Unsound, s.Problem = true, cmp.Or(s.Problem, text)
+	}
+	s.Clipped = v.sound.clipped.Load()
 	if c.Offered > 0 {
 		s.ExplorationShare = float64(c.Chance) / float64(c.Offered)
 	}

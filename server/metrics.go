@@ -85,6 +85,13 @@ var ofPlacement = []struct {
 		}
 		return 0
 	}},
+	{about("clipped_values_total", "Values of features beyond their bounds.", "placement"), prometheus.CounterValue, func(s *decision.Stats) float64 { return float64(s.Clipped) }},
+	{about("policy_unsound", "1 where what the policy predicts is no number, or was certain not to come.", "placement"), prometheus.GaugeValue, func(s *decision.Stats) float64 {
+		if s.Unsound {
+			return 1
+		}
+		return 0
+	}},
 	{about("policy_version", "The last entry of the log that the policy has learned from.", "placement"), prometheus.GaugeValue, func(s *decision.Stats) float64 { return float64(s.PolicyVersion) }},
 	{about("exploration_share", "Share of uniformly drawn sets among the decisions.", "placement"), prometheus.GaugeValue, func(s *decision.Stats) float64 { return s.ExplorationShare }},
 	{about("calibration_earned_total", "Revenue of the decisions whose revenue was foretold.", "placement"), prometheus.CounterValue, func(s *decision.Stats) float64 { return s.Calibration.Revenue }},

@@ -40,6 +40,8 @@ type featureDocument struct {
 	From    string   `json:"from,omitempty" enum:"item,user" default:"item"`
 	Center  float64  `json:"center,omitempty"`
 	Scale   float64  `json:"scale,omitempty" default:"1"`
+	Min     *float64 `json:"min,omitempty" doc:"of a number: what is less counts as this; center − 10 scale where a center or a scale is given"`
+	Max     *float64 `json:"max,omitempty" doc:"of a number: what is more counts as this; center + 10 scale where a center or a scale is given"`
 	Values  []string `json:"values,omitempty" doc:"of a category that is not hashed"`
 	Other   bool     `json:"other,omitempty" doc:"whether a category may have other values too"`
 	Buckets int      `json:"buckets,omitempty" doc:"columns of a hashed category, a text or an object"`

@@ -1,0 +1,67 @@
+package decision
+
+import (
+	"fmt"
+	"sync/atomic"
+)
+
+// soundness is what speaks against the policy of a placement: predictions that are no numbers, and outcomes that it was
+// certain would not come. It counts from the start on, and is no part of the state.
+type soundness struct {
+	clipped   atomic.Uint64 // values of features
+	senseless atomic.Int64  // decisions in a row without predictions
+
+	impossible [surpriseRounds]bool // of the last outcomes: the policy gave it a probability below surprise
+	next       int
+	surprises  int
+}
+
+const (
+	surprise       = 1e-6
+	surpriseRounds = 100
+	mostSurprises  = 5 // of these rounds: with 20 items a policy that is right has as many once in 10¹⁵ times
+	mostSenseless  = 20
+)
+
+func (s *soundness) predicted(ok bool) {
+	if ok {
+		s.senseless.Store(0)
+	} else {
+		s.senseless.Add(1)
+	}
+}
+
+// closed notes the outcome of a decision with predictions.
+func (s *soundness) closed(r *record) {
+	if r.probability == nil {
+		return
+	}
+	p := r.outside
+	if r.choice > 0 {
+		p = r.probability[r.choice-1]
+	}
+	if s.impossible[s.next] {
+		s.surprises--
+	}
+	if s.impossible[s.next] = p < surprise; s.impossible[s.next] {
+		s.surprises++
+	}
+	s.next = (s.next + 1) % surpriseRounds
+}
+
+// forget is for a learner that begins again, or goes back.
+func (s *soundness) forget() {
+	s.senseless.Store(0)
+	s.impossible, s.next, s.surprises = [surpriseRounds]bool{}, 0, 0
+}
+
+func (s *soundness) problem() string {
+	switch {
+	case s.senseless.Load() >= mostSenseless:
+		return "the utilities that the policy predicts are not finite, or beyond ±700: roll back to a version, or put the placement with another seed to begin anew; min and max of its features keep extreme values out"
+	case s.surprises >= mostSurprises:
+		return fmt.Sprintf("%d of the last %d outcomes had a probability below %v by the policy's predictions: roll back to a version, or put the placement with another seed to begin anew; min and max of its features keep extreme values out",
+			s.surprises, surpriseRounds, surprise)
+	}
+	return ""
+}
