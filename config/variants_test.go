@@ -22,7 +22,7 @@ import (
 
 const network = "utility = { kind = \"mlp\", hidden = [3] }\n"
 
-// variants are settings that no panel has and of which the pages give the regret,
+// variants are settings that no panel has, whose regret the pages give,
 // in the realizable panels, and the policy of the panel that they are compared to.
 var variants = []struct {
 	label, to string

@@ -14,7 +14,7 @@ type due []*record
 func (d *due) add(r *record)    { heap.Push(d, r) }
 func (d *due) remove(r *record) { heap.Remove(d, r.at) }
 
-// late returns the decisions whose window is over, at most so many, in their order.
+// late returns the decisions whose window is over, in their order, and no more than most.
 func (d due) late(now int64, most int) []*record {
 	var found []*record
 	var visit func(i int)

@@ -25,7 +25,7 @@ func (p *pace) add(time int64, bytes int) {
 	p.bytes += float64(bytes)
 }
 
-// seconds returns how long decisions of so many bytes take to come, 0 where that is not known.
+// seconds returns how long decisions of the given bytes take to come, 0 if that is not known.
 func (p *pace) seconds(bytes int) float64 {
 	age := float64(p.last-p.first) / 1e9
 	if age < 1 {

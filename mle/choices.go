@@ -74,7 +74,7 @@ func checkChoice(size int, y vitrine.Choice) {
 	}
 }
 
-// Round returns round s alone. It shares the memory of c: read it.
+// Round returns round s only. It shares the memory of c: read it.
 func (c *Choices) Round(s int) *Choices {
 	from, to := c.start(s), c.end[s]
 	return &Choices{d: c.d, features: c.features[from*c.d : to*c.d], outcomes: outcomes{end: []int{to - from}, choice: c.choice[s : s+1]}}

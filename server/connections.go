@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// limitedListener takes at most so many connections. One more closes the connection that has been
+// limitedListener takes at most a number of connections. One more closes the connection that has been
 // idle the longest, and waits only while every connection has a request.
 type limitedListener struct {
 	net.Listener

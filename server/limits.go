@@ -21,7 +21,7 @@ type Limits struct {
 	Subscribers int           // of /v1/events (64)
 	Answer      time.Duration // for an answer, once its body is read (10 s)
 
-	// Of these one key may take so many, where there are several keys (three quarters)
+	// The share of these that one key may take, if there are several keys (three quarters)
 	KeyConcurrent, KeySubscribers int
 }
 

@@ -44,7 +44,7 @@ func (c *steadyClock) after(last int64, logger *slog.Logger) time.Time {
 
 func (c *steadyClock) now() time.Time { return c.begin.Add(c.elapsed()) }
 
-// watch tells of steps of the time of day, until ctx ends.
+// watch warns about steps of the time of day, until ctx ends.
 func (c *steadyClock) watch(ctx context.Context, every time.Duration, logger *slog.Logger) {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()

@@ -29,7 +29,7 @@ func (s stuck) Observe(r vitrine.Round) error {
 func (s stuck) MarshalBinary() ([]byte, error) { return nil, nil }
 func (s stuck) UnmarshalBinary([]byte) error   { return nil }
 
-// A learner that is stuck keeps no snapshot from being written, and is told of once.
+// A learner that is stuck keeps no snapshot from being written, and is reported once.
 func TestSnapshotOfAStuckLearner(t *testing.T) {
 	data := t.TempDir()
 	gate := make(chan struct{})

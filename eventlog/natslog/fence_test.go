@@ -319,16 +319,7 @@ func TestSlowDisk(t *testing.T) {
 // stateOf is what the server says of the stream.
 func stateOf(t *testing.T, url string) nats.StreamState {
 	t.Helper()
-	c, err := nats.Connect(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	js, err := c.JetStream()
-	if err != nil {
-		t.Fatal(err)
-	}
-	info, err := js.StreamInfo("vitrine")
+	info, err := jetStream(t, url).StreamInfo("vitrine")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,6 +21,21 @@ import (
 	"vitrine/eventlog/natslog"
 )
 
+// jetStream is a client of a server, beside the log.
+func jetStream(t *testing.T, url string) nats.JetStreamContext {
+	t.Helper()
+	c, err := nats.Connect(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	js, err := c.JetStream()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return js
+}
+
 // lost waits until a store knows that the log is not its any more.
 func lost(t *testing.T, s *natslog.Store) error {
 	t.Helper()
@@ -95,15 +110,7 @@ func TestLeaseIsRemoved(t *testing.T) {
 	t.Parallel()
 	o := natslog.Options{URL: external(t)}
 	s := connect(t, o)
-	c, err := nats.Connect(o.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	js, err := c.JetStream()
-	if err != nil {
-		t.Fatal(err)
-	}
+	js := jetStream(t, o.URL)
 	if err := js.DeleteKeyValue("vitrine-lease"); err != nil {
 		t.Fatal(err)
 	}
@@ -250,15 +257,7 @@ func TestReplicas(t *testing.T) {
 	c := newCluster(t)
 	s := connect(t, natslog.Options{URL: c.url()})
 	fill(t, s, 1, 2)
-	conn, err := nats.Connect(c.url())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	js, err := conn.JetStream()
-	if err != nil {
-		t.Fatal(err)
-	}
+	js := jetStream(t, c.url())
 	for _, stream := range []string{"vitrine", "KV_vitrine-lease"} {
 		info, err := js.StreamInfo(stream)
 		if err != nil || info.Config.Replicas != 3 {
@@ -332,15 +331,7 @@ func TestClaimsWithoutFrames(t *testing.T) {
 	t.Parallel()
 	o := natslog.Options{URL: external(t), TakeOver: true}
 	connect(t, natslog.Options{URL: o.URL, Stream: "another"}).Close()
-	c, err := nats.Connect(o.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	js, err := c.JetStream()
-	if err != nil {
-		t.Fatal(err)
-	}
+	js := jetStream(t, o.URL)
 	claim := func(n int) {
 		t.Helper()
 		for range n {

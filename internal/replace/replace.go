@@ -22,7 +22,7 @@ func Stream(path string, write func(w io.Writer) error) error {
 	return named(path, func(f *os.File) error { return write(&syncing{file: f}) }, 0o644)
 }
 
-// syncing syncs a file after so many bytes.
+// syncing syncs a file whenever a number of bytes has been written.
 type syncing struct {
 	file    *os.File
 	written int
