@@ -6,7 +6,7 @@ import (
 
 	"vitrine/config"
 	"vitrine/experiment"
-	"vitrine/experiments"
+	"vitrine/paper/experiments"
 )
 
 // BenchmarkRun is a run of ONL-MNL on one core, worlds, customers, learning and

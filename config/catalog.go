@@ -11,11 +11,11 @@ import (
 
 	"vitrine"
 	"vitrine/bandit"
-	"vitrine/camera"
 	"vitrine/env"
-	"vitrine/imdb"
 	"vitrine/internal/option"
 	"vitrine/internal/stream"
+	"vitrine/paper/camera"
+	"vitrine/paper/imdb"
 	"vitrine/utility"
 )
 

@@ -20,7 +20,7 @@ import (
 	"vitrine/experiment"
 	"vitrine/internal/option"
 	"vitrine/internal/stream"
-	"vitrine/tractability"
+	"vitrine/paper/tractability"
 	"vitrine/utility"
 	"vitrine/utility/utilitytest"
 )

@@ -12,8 +12,8 @@ import (
 
 	"vitrine/config"
 	"vitrine/env"
-	"vitrine/experiments"
 	"vitrine/internal/stream"
+	"vitrine/paper/experiments"
 )
 
 func TestPanelsOfThePaperLoad(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"vitrine/config"
-	"vitrine/experiments"
+	"vitrine/paper/experiments"
 )
 
 // The panels and policies that bench/peers/race.sh plays exist.

@@ -13,8 +13,8 @@ import (
 	"vitrine"
 	"vitrine/assortment"
 	"vitrine/bandit"
-	"vitrine/decision"
 	"vitrine/internal/stream"
+	"vitrine/service/decision"
 )
 
 // placementDefaults are what a placement's policy has where files demand it, or

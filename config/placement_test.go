@@ -11,9 +11,9 @@ import (
 	"vitrine/assortment"
 	"vitrine/bandit"
 	"vitrine/config"
-	"vitrine/decision"
-	"vitrine/eventlog/memlog"
 	"vitrine/internal/stream"
+	"vitrine/service/decision"
+	"vitrine/service/eventlog/memlog"
 	"vitrine/utility"
 )
 

@@ -10,7 +10,7 @@ import (
 
 	"vitrine/config"
 	"vitrine/experiment"
-	"vitrine/experiments"
+	"vitrine/paper/experiments"
 )
 
 // reference holds the regrets at T of an independent prototype, mean and

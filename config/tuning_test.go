@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"vitrine/config"
-	"vitrine/experiments"
+	"vitrine/paper/experiments"
 	"vitrine/tune"
 )
 

@@ -17,7 +17,7 @@ import (
 	"vitrine/config"
 	"vitrine/env"
 	"vitrine/experiment"
-	"vitrine/experiments"
+	"vitrine/paper/experiments"
 )
 
 const network = "utility = { kind = \"mlp\", hidden = [3] }\n"

@@ -16,10 +16,10 @@ import (
 
 	"vitrine/config"
 	"vitrine/env"
-	"vitrine/experiments"
-	"vitrine/geometry"
-	"vitrine/theory"
-	"vitrine/tractability"
+	"vitrine/paper/experiments"
+	"vitrine/paper/geometry"
+	"vitrine/paper/theory"
+	"vitrine/paper/tractability"
 	"vitrine/utility"
 )
 

@@ -65,7 +65,7 @@ func TestAddingAPolicy(t *testing.T) {
 	write(t, catalog, bytes.Replace(text, []byte(table), []byte(table+"\t"+line+"\n"), 1))
 
 	command(t, copied, "go", "vet", "./bandit", "./config")
-	command(t, copied, "go", "test", "-short", "./config", "./docs", "./tractability", "./internal/layers", "./internal/option")
+	command(t, copied, "go", "test", "-short", "./config", "./docs", "./paper/tractability", "./internal/layers", "./internal/option")
 	command(t, copied, "go", "test", "-run", "Style|Legend|Golden", "./figure")
 
 	vitrine := filepath.Join(copied, "vitrine")

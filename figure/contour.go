@@ -5,7 +5,7 @@ import (
 
 	"gonum.org/v1/plot/vg"
 
-	"vitrine/geometry"
+	"vitrine/paper/geometry"
 )
 
 // contour returns the edges of {w : f(w) ≥ level} as closed paths with the

@@ -7,7 +7,7 @@ import (
 	"gonum.org/v1/plot/vg"
 	"pgregory.net/rapid"
 
-	"vitrine/geometry"
+	"vitrine/paper/geometry"
 )
 
 func place(i, j float64) vg.Point { return vg.Point{X: vg.Length(i), Y: vg.Length(j)} }

@@ -8,7 +8,7 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
-	"vitrine/geometry"
+	"vitrine/paper/geometry"
 )
 
 // Landscape is a loss under the generalized geometric condition: at the left

@@ -4,7 +4,7 @@ import (
 	"math"
 
 	"vitrine/figure"
-	"vitrine/geometry"
+	"vitrine/paper/geometry"
 )
 
 // landscape is a small one that is made up: two bowls, (x² − 1)² + y².

@@ -10,7 +10,7 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/vgsvg"
 
-	"vitrine/experiments"
+	"vitrine/paper/experiments"
 )
 
 func TestPaperName(t *testing.T) {

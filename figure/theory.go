@@ -8,7 +8,7 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
-	"vitrine/theory"
+	"vitrine/paper/theory"
 )
 
 // Theory is the study of the theory: coverage and optimism as the confidence

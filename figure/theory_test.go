@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"vitrine/figure"
-	"vitrine/theory"
+	"vitrine/paper/theory"
 )
 
 // study is a small one that is made up.

@@ -8,7 +8,7 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
-	"vitrine/tractability"
+	"vitrine/paper/tractability"
 )
 
 // Tractability is what algorithms take, on logarithmic axes: an offer above and

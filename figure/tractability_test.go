@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"vitrine/tractability"
+	"vitrine/paper/tractability"
 )
 
 func surveyed() Tractability {

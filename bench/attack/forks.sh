@@ -6,4 +6,4 @@
 #   bench/attack/forks.sh [TIMES]       default 20
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-exec go test ./cmd/vitrine ./decision -count="${1:-20}" -timeout 1h -run '^(TestForeignSnapshots|TestForksAreFound|TestMovedDirectory|TestLogGetsAnIdentity)$'
+exec go test ./cmd/vitrine ./service/decision -count="${1:-20}" -timeout 1h -run '^(TestForeignSnapshots|TestForksAreFound|TestMovedDirectory|TestLogGetsAnIdentity)$'

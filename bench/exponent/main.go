@@ -14,7 +14,7 @@ import (
 	"os"
 	"strconv"
 
-	"vitrine/theory"
+	"vitrine/paper/theory"
 )
 
 const first = 250

@@ -22,9 +22,9 @@ import (
 	"time"
 
 	"vitrine/config"
-	"vitrine/decision"
-	"vitrine/eventlog"
-	"vitrine/eventlog/natslog"
+	"vitrine/service/decision"
+	"vitrine/service/eventlog"
+	"vitrine/service/eventlog/natslog"
 )
 
 const (

@@ -8,8 +8,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"vitrine/eventlog/natslog"
 	"vitrine/internal/replace"
+	"vitrine/service/eventlog/natslog"
 )
 
 type backupCmd struct {

@@ -8,8 +8,8 @@ import (
 	"text/tabwriter"
 
 	"vitrine/config"
-	"vitrine/decision"
-	"vitrine/eventlog"
+	"vitrine/service/decision"
+	"vitrine/service/eventlog"
 )
 
 type checkCmd struct {

@@ -5,7 +5,7 @@ import (
 	"log/slog"
 	"time"
 
-	"vitrine/eventlog"
+	"vitrine/service/eventlog"
 )
 
 // steadyClock is the service's time. It begins with the time of day, or with that of the log's last event where

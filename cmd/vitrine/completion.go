@@ -9,8 +9,8 @@ import (
 	"github.com/alecthomas/kong"
 
 	"vitrine/config"
-	"vitrine/experiments"
 	"vitrine/figure"
+	"vitrine/paper/experiments"
 )
 
 type completionCmd struct {

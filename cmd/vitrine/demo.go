@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"vitrine"
-	"vitrine/client"
-	"vitrine/decision"
 	"vitrine/env"
 	"vitrine/internal/stream"
+	"vitrine/service/client"
+	"vitrine/service/decision"
 	"vitrine/utility"
 )
 

@@ -16,11 +16,11 @@ import (
 	"vitrine"
 	"vitrine/assortment"
 	"vitrine/config"
-	"vitrine/decision"
 	"vitrine/env"
-	"vitrine/eventlog/memlog"
 	"vitrine/experiment"
-	"vitrine/server"
+	"vitrine/service/decision"
+	"vitrine/service/eventlog/memlog"
+	"vitrine/service/server"
 )
 
 // The regret of the demonstration, through HTTP, is that of an experiment with the same seed and

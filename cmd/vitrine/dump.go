@@ -8,7 +8,7 @@ import (
 
 	"vitrine/config"
 	"vitrine/experiment"
-	"vitrine/experiments"
+	"vitrine/paper/experiments"
 )
 
 type dumpCmd struct {

@@ -14,8 +14,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"vitrine/config"
-	"vitrine/decision"
-	"vitrine/eventlog"
+	"vitrine/service/decision"
+	"vitrine/service/eventlog"
 )
 
 type exportCmd struct {

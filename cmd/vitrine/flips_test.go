@@ -16,9 +16,9 @@ import (
 	"time"
 
 	"vitrine/config"
-	"vitrine/decision"
-	"vitrine/eventlog/natslog"
 	"vitrine/internal/replace"
+	"vitrine/service/decision"
+	"vitrine/service/eventlog/natslog"
 )
 
 var (

@@ -14,8 +14,8 @@ import (
 
 	"vitrine"
 	"vitrine/config"
-	"vitrine/decision"
-	"vitrine/eventlog/natslog"
+	"vitrine/service/decision"
+	"vitrine/service/eventlog/natslog"
 )
 
 // tradeOn opens the log of a data directory, makes decisions under ids of their own, and writes a snapshot.

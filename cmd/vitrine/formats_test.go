@@ -19,11 +19,11 @@ import (
 	"time"
 
 	"vitrine/config"
-	"vitrine/decision"
-	"vitrine/eventlog"
-	"vitrine/eventlog/natslog"
 	"vitrine/internal/replace"
-	"vitrine/server"
+	"vitrine/service/decision"
+	"vitrine/service/eventlog"
+	"vitrine/service/eventlog/natslog"
+	"vitrine/service/server"
 )
 
 // testdata/data-v1, data-v2, … are data directories as the programs of each format left them. Every

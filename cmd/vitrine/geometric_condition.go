@@ -7,9 +7,9 @@ import (
 	"text/tabwriter"
 
 	"vitrine/experiment"
-	"vitrine/experiments"
 	"vitrine/figure"
-	"vitrine/geometry"
+	"vitrine/paper/experiments"
+	"vitrine/paper/geometry"
 )
 
 // reproduceGeometricCondition computes the figure of the geometric condition,

@@ -11,8 +11,8 @@ import (
 
 	"vitrine"
 	"vitrine/config"
-	"vitrine/decision"
-	"vitrine/eventlog/natslog"
+	"vitrine/service/decision"
+	"vitrine/service/eventlog/natslog"
 )
 
 // stuck is a learner that learns nothing before the gate is open.

@@ -10,8 +10,8 @@ import (
 	"strconv"
 	"strings"
 
-	"vitrine/decision"
-	"vitrine/server"
+	"vitrine/service/decision"
+	"vitrine/service/server"
 )
 
 type keysCmd struct {

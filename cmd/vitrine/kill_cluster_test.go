@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"vitrine/eventlog"
-	"vitrine/eventlog/natslog"
+	"vitrine/service/eventlog"
+	"vitrine/service/eventlog/natslog"
 )
 
 var (

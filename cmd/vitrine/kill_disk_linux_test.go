@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"vitrine/eventlog/natslog"
+	"vitrine/service/eventlog/natslog"
 )
 
 // The disk is full for a time: the service refuses what it cannot write, and goes on by itself once there is room.

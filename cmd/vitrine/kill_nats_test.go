@@ -18,8 +18,8 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 
-	"vitrine/eventlog"
-	"vitrine/eventlog/natslog"
+	"vitrine/service/eventlog"
+	"vitrine/service/eventlog/natslog"
 )
 
 // natsServer is a server of NATS as a process of its own, as its configuration should have it for a log:

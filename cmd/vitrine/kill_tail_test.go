@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"vitrine/decision"
-	"vitrine/eventlog/natslog"
+	"vitrine/service/decision"
+	"vitrine/service/eventlog/natslog"
 )
 
 // The log of a killed service is damaged near its end. The service names the first entry that it refuses to read,

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"vitrine/eventlog/natslog"
+	"vitrine/service/eventlog/natslog"
 )
 
 var (

@@ -17,8 +17,8 @@ import (
 	"testing"
 	"time"
 
-	"vitrine/eventlog"
-	"vitrine/eventlog/natslog"
+	"vitrine/service/eventlog"
+	"vitrine/service/eventlog/natslog"
 )
 
 // The placements of the tests that kill the service. Outcomes of the brief one come late, or never.

@@ -7,10 +7,10 @@ import (
 	"text/tabwriter"
 
 	"vitrine/config"
-	"vitrine/experiments"
-	"vitrine/geometry"
-	"vitrine/theory"
-	"vitrine/tractability"
+	"vitrine/paper/experiments"
+	"vitrine/paper/geometry"
+	"vitrine/paper/theory"
+	"vitrine/paper/tractability"
 )
 
 type listCmd struct {

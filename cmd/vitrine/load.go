@@ -17,7 +17,7 @@ import (
 
 	"golang.org/x/term"
 
-	"vitrine/load"
+	"vitrine/service/load"
 )
 
 type loadCmd struct {

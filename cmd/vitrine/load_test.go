@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"vitrine/load"
+	"vitrine/service/load"
 )
 
 func loaded(t *testing.T, code int, args ...string) (stdout, stderr string) {

@@ -13,9 +13,9 @@ import (
 	"strings"
 	"syscall"
 
-	"vitrine/decision"
-	"vitrine/eventlog"
-	"vitrine/eventlog/natslog"
+	"vitrine/service/decision"
+	"vitrine/service/eventlog"
+	"vitrine/service/eventlog/natslog"
 )
 
 // logArg is the log that a command reads.

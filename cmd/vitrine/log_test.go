@@ -19,9 +19,9 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"vitrine/config"
-	"vitrine/decision"
-	"vitrine/eventlog"
-	"vitrine/eventlog/natslog"
+	"vitrine/service/decision"
+	"vitrine/service/eventlog"
+	"vitrine/service/eventlog/natslog"
 )
 
 // shop is the placement of the logs of the tests.

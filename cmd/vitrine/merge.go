@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"vitrine/experiment"
-	"vitrine/experiments"
+	"vitrine/paper/experiments"
 )
 
 // shard returns the shard that is to be played, nil for all.

@@ -12,7 +12,7 @@ import (
 
 	"vitrine/config"
 	"vitrine/experiment"
-	"vitrine/experiments"
+	"vitrine/paper/experiments"
 )
 
 // playFlags are what reproduce and run have in common.

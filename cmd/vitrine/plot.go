@@ -12,12 +12,12 @@ import (
 	"strings"
 
 	"vitrine/experiment"
-	"vitrine/experiments"
 	"vitrine/figure"
-	"vitrine/geometry"
 	"vitrine/internal/replace"
-	"vitrine/theory"
-	"vitrine/tractability"
+	"vitrine/paper/experiments"
+	"vitrine/paper/geometry"
+	"vitrine/paper/theory"
+	"vitrine/paper/tractability"
 )
 
 type plotCmd struct {

@@ -13,8 +13,8 @@ import (
 
 	"vitrine"
 	"vitrine/config"
-	"vitrine/decision"
-	"vitrine/eventlog"
+	"vitrine/service/decision"
+	"vitrine/service/eventlog"
 )
 
 type replayCmd struct {

@@ -15,9 +15,9 @@ import (
 	"time"
 
 	"vitrine/config"
-	"vitrine/decision"
-	"vitrine/eventlog"
 	"vitrine/internal/replace"
+	"vitrine/service/decision"
+	"vitrine/service/eventlog"
 )
 
 // shrinkable is a log that knows its extent, and whose oldest entries can be removed: all are.

@@ -14,11 +14,11 @@ import (
 	"time"
 
 	"vitrine/config"
-	"vitrine/decision"
-	"vitrine/eventlog"
-	"vitrine/eventlog/memlog"
-	"vitrine/eventlog/natslog"
 	"vitrine/internal/replace"
+	"vitrine/service/decision"
+	"vitrine/service/eventlog"
+	"vitrine/service/eventlog/memlog"
+	"vitrine/service/eventlog/natslog"
 )
 
 // shrinking is an engine whose log is kept within limits.

@@ -18,11 +18,11 @@ import (
 
 	"vitrine"
 	"vitrine/config"
-	"vitrine/decision"
-	"vitrine/eventlog"
-	"vitrine/eventlog/natslog"
 	"vitrine/internal/replace"
-	"vitrine/server"
+	"vitrine/service/decision"
+	"vitrine/service/eventlog"
+	"vitrine/service/eventlog/natslog"
+	"vitrine/service/server"
 )
 
 type serveCmd struct {

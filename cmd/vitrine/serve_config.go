@@ -14,7 +14,7 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 
-	"vitrine/server"
+	"vitrine/service/server"
 )
 
 // service is the configuration of the decision service. Paths are relative to its file.

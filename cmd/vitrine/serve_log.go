@@ -8,7 +8,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"vitrine/eventlog/natslog"
+	"vitrine/service/eventlog/natslog"
 )
 
 // logSource says where a log on external servers is. The zero value is a log in the data directory.

@@ -21,11 +21,11 @@ import (
 	natsserver "github.com/nats-io/nats-server/v2/server"
 
 	"vitrine/config"
-	"vitrine/decision"
-	"vitrine/eventlog"
-	"vitrine/eventlog/memlog"
-	"vitrine/eventlog/natslog"
-	"vitrine/server"
+	"vitrine/service/decision"
+	"vitrine/service/eventlog"
+	"vitrine/service/eventlog/memlog"
+	"vitrine/service/eventlog/natslog"
+	"vitrine/service/server"
 )
 
 // watchedLog is what a service logs, of which tests wait for a message.

@@ -7,9 +7,9 @@ import (
 	"text/tabwriter"
 
 	"vitrine/experiment"
-	"vitrine/experiments"
 	"vitrine/figure"
-	"vitrine/theory"
+	"vitrine/paper/experiments"
+	"vitrine/paper/theory"
 )
 
 // theorySeeds is how many seeds the study has unless --seeds says otherwise.

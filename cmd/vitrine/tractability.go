@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"vitrine/experiment"
-	"vitrine/experiments"
 	"vitrine/figure"
-	"vitrine/tractability"
+	"vitrine/paper/experiments"
+	"vitrine/paper/tractability"
 )
 
 // reproduceTractability measures what the algorithms take at the sizes that are

@@ -11,8 +11,8 @@ import (
 	"strings"
 
 	"vitrine/config"
-	"vitrine/experiments"
 	"vitrine/figure"
+	"vitrine/paper/experiments"
 )
 
 type tuneCmd struct {

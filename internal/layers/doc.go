@@ -2,11 +2,11 @@
 //
 //	6  cmd/vitrine   bench   docs
 //	5  config        figure
-//	4  experiment    server     choicedata   offpolicy
-//	3  bandit        decision   imdb
-//	2  assortment    mle   env   eventlog/memlog   eventlog/natslog   text
-//	1  vitrine       utility   eventlog   internal/gram   internal/sparse
-//	0  client   experiments   internal/flock   internal/kernel   internal/layers   internal/replace   internal/state   internal/stream
+//	4  tune          choice   offpolicy   paper/theory   paper/tractability   service/server
+//	3  bandit        experiment   paper/camera   paper/geometry   paper/imdb   service/decision   service/load
+//	2  assortment    mle   env   service/eventlog/memlog   service/eventlog/natslog   internal/text
+//	1  vitrine       utility   service/eventlog   internal/gram   internal/sparse
+//	0  paper/experiments   service/client   internal/flock   internal/kernel   internal/replace   internal/state   internal/stream
 //
 // A package imports packages of lower layers only, none of its own. Two kinds
 // of code stand apart:

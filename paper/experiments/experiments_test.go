@@ -1,0 +1,158 @@
+package experiments_test
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/pelletier/go-toml/v2"
+
+	"vitrine/paper/experiments"
+)
+
+// Every file has its place in the order, and every place its file.
+func TestEveryFileHasItsPlace(t *testing.T) {
+	entries, err := os.ReadDir(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var files []string
+	for _, e := range entries {
+		if name, ok := strings.CutSuffix(e.Name(), ".toml"); ok {
+			files = append(files, name)
+		}
+	}
+	slices.Sort(files)
+	names := experiments.Names()
+	slices.Sort(names)
+	if diff := cmp.Diff(files, names); diff != "" {
+		t.Errorf("files and names differ (-files +names):\n%s", diff)
+	}
+	for _, name := range names {
+		if text, err := experiments.Read(name); err != nil || len(text) == 0 {
+			t.Errorf("%s: %d bytes, %v", name, len(text), err)
+		}
+	}
+}
+
+func TestGroups(t *testing.T) {
+	if diff := cmp.Diff([]string{"main", "main-gaussian", "main-uniform", "items", "sweep", "sweep-gaussian", "sweep-uniform", "warmup", "unit", "linear", "worlds"}, experiments.Groups()); diff != "" {
+		t.Errorf("groups (-want +got):\n%s", diff)
+	}
+	for group, want := range map[string]int{"main": 4, "main-uniform": 2, "items": 4, "sweep": 16, "sweep-gaussian": 8, "warmup": 4, "unit": 4, "linear": 8, "worlds": 12, "none": 0} {
+		if n := len(experiments.Members(group)); n != want {
+			t.Errorf("%s has %d members, want %d", group, n, want)
+		}
+	}
+}
+
+// Every panel of a figure is an experiment, rows are full, and captions tell
+// them apart with their heads.
+func TestFiguresAreMadeOfExperiments(t *testing.T) {
+	names := experiments.Names()
+	for _, f := range experiments.Figures(names) {
+		seen := map[string]bool{}
+		for _, row := range f.Rows {
+			columns := 2 // the paper's
+			if f.Name == "worlds" {
+				columns = 3
+			}
+			if len(row) != columns || f.Heads != nil && len(f.Heads) != columns {
+				t.Errorf("%s: %d panels in a row under %d heads, want %d columns", f.Name, len(row), len(f.Heads), columns)
+			}
+			for j, p := range row {
+				if !slices.Contains(names, p.Experiment) {
+					t.Errorf("%s has the panel %s, which is no experiment", f.Name, p.Experiment)
+				}
+				title := p.Caption
+				if f.Heads != nil {
+					title = f.Heads[j] + ": " + title
+				}
+				if seen[title] {
+					t.Errorf("%s has two panels of %q", f.Name, title)
+				}
+				seen[title] = true
+			}
+		}
+	}
+}
+
+// The captions of the sweep and of the items say what the files say.
+func TestCaptionsAreTrue(t *testing.T) {
+	for _, f := range experiments.Figures(experiments.Names()) {
+		for _, row := range f.Rows {
+			for j, p := range row {
+				text, err := experiments.Read(p.Experiment)
+				if err != nil {
+					t.Fatal(err)
+				}
+				var file struct {
+					Title                 string
+					Items, Features, Size int
+					Contexts, Truth       struct{ Kind string }
+					Revenue               struct{ Kind string }
+				}
+				if err := toml.Unmarshal(text, &file); err != nil {
+					t.Fatal(err)
+				}
+				want := map[string]string{
+					"main":   file.Title,
+					"worlds": file.Title,
+					"items":  fmt.Sprintf("N = %d", file.Items),
+					"sweep":  fmt.Sprintf("N = %d, d = %d, K = %d", file.Items, file.Features, file.Size),
+					"warmup": map[string]string{"gaussian": "Gaussian", "uniform": "Uniform"}[file.Contexts.Kind],
+					"unit":   map[string]string{"gaussian": "Gaussian", "uniform": "Uniform"}[file.Contexts.Kind],
+					"linear": fmt.Sprintf("K = %d, d = %d", file.Size, file.Features),
+				}[strings.Split(f.Name, "-")[0]]
+				if p.Caption != want {
+					t.Errorf("%s: caption %q, want %q", p.Experiment, p.Caption, want)
+				}
+				if f.Heads == nil {
+					continue
+				}
+				head := strings.ToLower(f.Heads[j])
+				if f.Name == "linear" {
+					if strings.HasPrefix(head, "equal") != (file.Revenue.Kind == "one") {
+						t.Errorf("%s has the revenues %s and stands under %q", p.Experiment, file.Revenue.Kind, f.Heads[j])
+					}
+					continue
+				}
+				if truth := map[string]string{"mlp": "realizability", "cosine": "misspecification"}[file.Truth.Kind]; f.Name != "items" && !strings.HasPrefix(head, truth) {
+					t.Errorf("%s has the truth %s and stands under %q", p.Experiment, file.Truth.Kind, f.Heads[j])
+				}
+				if f.Name == "warmup" || f.Name == "unit" {
+					continue
+				}
+				if !strings.Contains(head, file.Contexts.Kind) {
+					t.Errorf("%s has %s contexts and stands under %q", p.Experiment, file.Contexts.Kind, f.Heads[j])
+				}
+			}
+		}
+	}
+}
+
+// A figure is there when all of its panels are.
+func TestFiguresOfSomeExperiments(t *testing.T) {
+	main := experiments.Members("main")
+	for _, c := range []struct {
+		names []string
+		want  []string
+	}{
+		{main, []string{"main-gaussian", "main-uniform", "main"}},
+		{main[:3], []string{"main-gaussian"}},
+		{main[1:3], nil},
+		{experiments.Members("sweep"), []string{"sweep-gaussian", "sweep-uniform"}},
+		{nil, nil},
+	} {
+		var got []string
+		for _, f := range experiments.Figures(c.names) {
+			got = append(got, f.Name)
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%v (-want +got):\n%s", c.names, diff)
+		}
+	}
+}

@@ -1,0 +1,60 @@
+package theory_test
+
+import (
+	"math"
+	"testing"
+
+	"vitrine/paper/theory"
+)
+
+// Values on a power law have its exponent, without an interval to speak of,
+// whatever their constants.
+func TestSlopeOfAPowerLaw(t *testing.T) {
+	x := []float64{250, 500, 1000, 16_000}
+	for _, exponent := range []float64{-1, 0, 0.5, 1} {
+		y := make([][]float64, len(x))
+		for i, v := range x {
+			for _, c := range []float64{0.5, 3, 40} {
+				y[i] = append(y[i], c*math.Pow(v, exponent))
+			}
+		}
+		s := theory.FitSlope(x, y, newRand(1))
+		for _, got := range []float64{s.Estimate, s.Low, s.High} {
+			if math.Abs(got-exponent) > 1e-12 {
+				t.Errorf("slope %+v, want %v", s, exponent)
+			}
+		}
+	}
+}
+
+// With noise of which each seed has its own, intervals have the exponent in
+// them about nineteen times of twenty: here at least 170 of 200, of 190 ± 3.
+func TestSlopeIntervalsCover(t *testing.T) {
+	const exponent, trials = 0.5, 200
+	x := []float64{100, 400, 1600, 6400}
+	covered := 0
+	for trial := range uint64(trials) {
+		rng := newRand(trial)
+		y := make([][]float64, len(x))
+		for i, v := range x {
+			for range 40 {
+				y[i] = append(y[i], math.Pow(v, exponent)*rng.ExpFloat64())
+			}
+		}
+		if s := theory.FitSlope(x, y, rng); s.Low <= exponent && exponent <= s.High {
+			covered++
+		}
+	}
+	if covered < 170 {
+		t.Errorf("%d of %d intervals have the exponent in them", covered, trials)
+	}
+}
+
+func TestSlopeNeedsPoints(t *testing.T) {
+	defer func() {
+		if recover() == nil {
+			t.Error("a slope of one point")
+		}
+	}()
+	theory.FitSlope([]float64{1}, [][]float64{{1}}, newRand(1))
+}

@@ -1,0 +1,443 @@
+package theory
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
+
+	"vitrine"
+	"vitrine/assortment"
+	"vitrine/bandit"
+	"vitrine/env"
+	"vitrine/experiment"
+	"vitrine/internal/stream"
+	"vitrine/paper/geometry"
+	"vitrine/utility"
+)
+
+// Setting is a world of the paper's realizable panel, standard normal contexts
+// and a network with parameters uniform on [−1, 1], and its horizon.
+type Setting struct {
+	Rounds   int `json:"rounds"`   // T
+	Items    int `json:"items"`    // N
+	Size     int `json:"size"`     // K
+	Features int `json:"features"` // d
+	Hidden   int `json:"hidden"`   // m
+}
+
+// Study is what is measured.
+type Study struct {
+	Setting  Setting   `json:"setting"`
+	Betas    []float64 `json:"betas"`    // β_T of the coverage
+	Horizons []int     `json:"horizons"` // T of the growth, along which N and K stand still
+	Items    []int     `json:"items"`    // N of the growth, along which T and K do
+	Sizes    []int     `json:"sizes"`    // K of the growth, along which T and N do
+	Schedule Setting   `json:"schedule"` // in which the theorem's schedule is played
+	Seeds    []uint64  `json:"seeds"`
+}
+
+// Default returns the study of the page docs/algorithms/theory.md, on the given
+// seeds.
+func Default(seeds []uint64) Study {
+	return Study{
+		Setting:  Setting{Rounds: 1000, Items: 100, Size: 5, Features: 3, Hidden: 3},
+		Betas:    []float64{0, 0.1, 1, 10, 100, 1000, 10_000},
+		Horizons: []int{250, 500, 1000, 2000, 4000, 8000, 16_000},
+		Items:    []int{25, 50, 100, 200, 400, 800, 1600},
+		Sizes:    []int{1, 2, 3, 5, 8, 12, 20},
+		Schedule: Setting{Rounds: 4000, Items: 100, Size: 5, Features: 3, Hidden: 1},
+		Seeds:    seeds,
+	}
+}
+
+// Configured are t_0, λ and β_T of the paper's panels here, at T = 1000.
+const (
+	configuredWarmup = 50
+	configuredLambda = 10
+	configuredBeta   = 10
+	configuredRounds = 1000
+)
+
+// model returns the network, and its symmetries.
+func (s Setting) model() (utility.Model, Symmetries) {
+	return utility.NewMLP(s.Features, []int{s.Hidden}, utility.Sigmoid), Symmetries{s.Features, s.Hidden, utility.Sigmoid}
+}
+
+// truth draws w*.
+func (s Setting) truth(rng *rand.Rand) *env.Family {
+	m, _ := s.model()
+	return env.NewFamily(m, -1, 1, rng)
+}
+
+// problem is what learners know.
+func (s Setting) problem() bandit.Problem {
+	return bandit.Problem{Features: s.Features, Size: s.Size, Rounds: s.Rounds, Constraint: assortment.AtMost(s.Size)}
+}
+
+// experiment plays policies in the setting.
+func (s Setting) experiment(name string, seeds []uint64, policies ...experiment.Policy) *experiment.Experiment {
+	return &experiment.Experiment{
+		Name: name, Rounds: s.Rounds, Constraint: assortment.AtMost(s.Size), Seeds: seeds, Settings: s, Policies: policies,
+		World: func(rng *rand.Rand) env.Environment {
+			return &env.World{Items: s.Items, Contexts: env.Gaussian{}, Truth: s.truth(rng), Revenues: env.One{}}
+		},
+	}
+}
+
+// onl is ONL-MNL with the options that change sets.
+func (s Setting) onl(label string, change func(*bandit.ONLOptions)) experiment.Policy {
+	o := s.options(change)
+	return experiment.Policy{Label: label, Settings: o, New: func(_ env.Environment, rng *rand.Rand) (vitrine.Learner, error) {
+		m, _ := s.model()
+		return bandit.NewONL(s.problem(), m, o, rng)
+	}}
+}
+
+func (s Setting) options(change func(*bandit.ONLOptions)) bandit.ONLOptions {
+	o := bandit.DefaultONLOptions()
+	o.Warmup, o.Lambda, o.Beta = configuredWarmup, configuredLambda, configuredBeta
+	change(&o)
+	return o
+}
+
+// witnessed is ONL-MNL with β_T = beta under observation.
+func (s Setting) witnessed(beta float64) experiment.Policy {
+	o := s.options(func(o *bandit.ONLOptions) { o.Beta = beta })
+	return experiment.Policy{Label: fmt.Sprintf("beta-%g", beta), Settings: o, New: func(world env.Environment, rng *rand.Rand) (vitrine.Learner, error) {
+		m, symmetries := s.model()
+		l, err := bandit.NewONL(s.problem(), m, o, rng)
+		if err != nil {
+			return nil, err
+		}
+		w := world.(*env.World)
+		star := w.Truth.Params()
+		c := Measure(m, star, w.Contexts, s.Size, s.sample(500), stream.New(0, 0, stream.Theory))
+		return NewWitness(l, s.problem(), m, symmetries, star, world, c.Ch)
+	}}
+}
+
+// sample is one of n items, a few of them for what takes long.
+func (s Setting) sample(n int) Sample {
+	return Sample{Items: n, Hessians: min(n, 500), Sets: n, Expected: geometry.ExpectedSize(s.Items, s.Size)}
+}
+
+// The policies of the growth: with the theorem's powers of T in t_0 and λ, and
+// with t_0, λ and β_T that stand still.
+const (
+	Scaled = "scaled"
+	Fixed  = "fixed"
+)
+
+func (s Setting) growing(label string) experiment.Policy {
+	return s.onl(label, func(o *bandit.ONLOptions) {
+		o.Update = "online"
+		if label == Scaled {
+			o.Warmup = s.warmup(label)
+			o.Lambda = configuredLambda * math.Sqrt(float64(s.Rounds)/configuredRounds)
+		}
+	})
+}
+
+// warmup returns t_0 of a policy of the growth.
+func (s Setting) warmup(label string) int {
+	if label == Scaled {
+		return int(math.Round(configuredWarmup * math.Sqrt(float64(s.Rounds)/configuredRounds)))
+	}
+	return configuredWarmup
+}
+
+// axis is a direction of the growth.
+type axis struct {
+	name     string
+	values   []int
+	policies []string
+	set      func(*Setting, int)
+}
+
+func (s Study) axes() []axis {
+	return []axis{
+		{"rounds", s.Horizons, []string{Scaled, Fixed}, func(t *Setting, v int) { t.Rounds = v }},
+		{"items", s.Items, []string{Fixed}, func(t *Setting, v int) { t.Items = v }},
+		{"sizes", s.Sizes, []string{Fixed}, func(t *Setting, v int) { t.Size = v }},
+	}
+}
+
+// The policies of the schedule.
+const (
+	byTheory   = "theory"
+	configured = "configured"
+	uniform    = "uniform"
+)
+
+// coverage, growth and scheduled are the experiments of the study.
+func (s Study) coverage() *experiment.Experiment {
+	var policies []experiment.Policy
+	for _, b := range s.Betas {
+		policies = append(policies, s.Setting.witnessed(b))
+	}
+	return s.Setting.experiment("coverage", s.Seeds, policies...)
+}
+
+func (s Study) growth(a axis, value int) *experiment.Experiment {
+	setting := s.Setting
+	a.set(&setting, value)
+	var policies []experiment.Policy
+	for _, label := range a.policies {
+		policies = append(policies, setting.growing(label))
+	}
+	return setting.experiment(fmt.Sprintf("%s-%d", a.name, value), s.Seeds, policies...)
+}
+
+func (s Study) scheduled() *experiment.Experiment {
+	t := s.Schedule
+	return t.experiment("schedule", s.Seeds,
+		t.onl(byTheory, func(o *bandit.ONLOptions) {
+			o.Schedule, o.Kappa, o.Mu, o.Curvature = "theory", 0.25, 1, 1
+		}),
+		t.onl(configured, func(*bandit.ONLOptions) {}),
+		experiment.Policy{Label: uniform, Settings: uniform, New: func(env.Environment, *rand.Rand) (vitrine.Learner, error) {
+			return bandit.NewUniform(t.problem())
+		}},
+	)
+}
+
+// experiments are all of the study, in the order in which they are played.
+func (s Study) experiments() []*experiment.Experiment {
+	all := []*experiment.Experiment{s.coverage(), s.scheduled()}
+	for _, a := range s.axes() {
+		for _, v := range a.values {
+			all = append(all, s.growth(a, v))
+		}
+	}
+	return all
+}
+
+// Rounds returns how many rounds the study plays.
+func (s Study) Rounds() (n int) {
+	for _, e := range s.experiments() {
+		n += e.Rounds * len(e.Policies) * len(e.Seeds)
+	}
+	return n
+}
+
+// Run plays the study and returns what was measured. What is finished is kept
+// in the directories of o.Dir, from which the next Run of the same version
+// continues; where ctx is done first the error is [experiment.ErrInterrupted].
+func (s Study) Run(ctx context.Context, version string, o experiment.Options) (*Report, error) {
+	o.Dir = filepath.Join(o.Dir, "runs")
+	results := map[string][]experiment.Result{}
+	for _, e := range s.experiments() {
+		e.Version = version
+		r, err := experiment.Results(ctx, e, o)
+		if err != nil {
+			return nil, err
+		}
+		results[e.Name] = r
+	}
+	r := &Report{Study: s}
+	s.cover(r, results["coverage"])
+	if err := s.measure(ctx, r, results["coverage"]); err != nil {
+		return nil, err
+	}
+	for _, a := range s.axes() {
+		s.grow(r, a, results)
+	}
+	s.schedule(r, results["schedule"])
+	return r, nil
+}
+
+// cover summarises the witnesses.
+func (s Study) cover(r *Report, results []experiment.Result) {
+	for k, beta := range s.Betas {
+		runs := results[k*len(s.Seeds) : (k+1)*len(s.Seeds)]
+		mean := func(name string) float64 { return stat.Mean(diagnostics(runs, name), nil) }
+		median := func(name string) float64 { return quantile(0.5, diagnostics(runs, name)) }
+		regret := finals(runs)
+		r.Coverage = append(r.Coverage, Coverage{
+			Beta: beta, Covered: mean("covered"), Always: mean("always"), Needed: median("needed"),
+			Pilot: median("pilot"), Final: median("final"),
+			Optimistic: mean("optimistic"), OptimisticSlack: mean("optimistic_slack"),
+			Best: mean("optimistic_best"), BestSlack: mean("optimistic_best_slack"), Revenue: mean("revenue"),
+			Potential: mean("potential"), Bound: mean("potential_bound"), BoundOfTerms: mean("potential_terms"),
+			Trace: mean("trace"), Gradient: mean("gradient"), Kappa: median("kappa"),
+			Regret: stat.Mean(regret, nil), SE: standardError(regret),
+		})
+		for t := 1; t <= s.Setting.Rounds; t++ {
+			name := fmt.Sprintf("distance.%d", t)
+			if _, ok := runs[0].Diagnostics[name]; !ok {
+				continue
+			}
+			d := diagnostics(runs, name)
+			r.Path = append(r.Path, Path{
+				Beta: beta, Round: t, Radius: beta * float64(t) / float64(s.Setting.Rounds),
+				Low: quantile(0.1, d), Distance: quantile(0.5, d), High: quantile(0.9, d),
+				Potential: mean(fmt.Sprintf("potential.%d", t)), Bound: mean(fmt.Sprintf("bound.%d", t)),
+			})
+		}
+	}
+}
+
+// measure estimates the constants of each seed's world. κ of the data is that
+// of the configured β_T, or of the first.
+func (s Study) measure(ctx context.Context, r *Report, results []experiment.Result) error {
+	m, symmetries := s.Setting.model()
+	k := max(slices.Index(s.Betas, configuredBeta), 0)
+	for i, seed := range s.Seeds {
+		if ctx.Err() != nil {
+			return experiment.ErrInterrupted
+		}
+		star := s.Setting.truth(stream.New(seed, 0, stream.World)).Params()
+		rng := stream.New(seed, 0, stream.Theory)
+		c := Measure(m, star, env.Gaussian{}, s.Setting.Size, s.Setting.sample(20_000), rng)
+		norm := mat.Norm(mat.NewVecDense(len(star), star), 2)
+		r.Constants = append(r.Constants, World{
+			Seed: seed, Norm: norm, Constants: c,
+			KappaData: results[k*len(s.Seeds)+i].Diagnostics["kappa"],
+			KappaUnit: KappaOfNetworks(1, s.Setting.Hidden, s.Setting.Size), KappaNorm: KappaOfNetworks(norm, s.Setting.Hidden, s.Setting.Size),
+			MuLeast: s.leastMu(m, symmetries, star, rng),
+		})
+	}
+	return nil
+}
+
+// leastMu returns the least λ_min(∇²ℓ_sq(w̃)) over W*, which the permutations
+// leave and the signs do not.
+func (s Study) leastMu(m utility.Model, symmetries Symmetries, star []float64, rng *rand.Rand) float64 {
+	n := s.Setting.sample(20_000)
+	x := mat.NewDense(n.Items, s.Setting.Features, nil)
+	env.Gaussian{}.Draw(x, rng)
+	g := mat.NewDense(n.Items, len(star), nil)
+	order := make([]int, s.Setting.Hidden)
+	for k := range order {
+		order[k] = k
+	}
+	least := math.Inf(1)
+	for flips := range uint(1) << s.Setting.Hidden {
+		m.Gradients(g, symmetries.Image(star, order, flips), x)
+		least = min(least, convexity(g, n.Expected))
+	}
+	return least
+}
+
+// grow fits the growth along an axis, of all of the regret and of that of Phase II.
+func (s Study) grow(r *Report, a axis, results map[string][]experiment.Result) {
+	for p, label := range a.policies {
+		for _, part := range []string{Total, Phase2} {
+			var x []float64
+			var y [][]float64
+			for _, v := range a.values {
+				runs := results[fmt.Sprintf("%s-%d", a.name, v)][p*len(s.Seeds) : (p+1)*len(s.Seeds)]
+				regret := finals(runs)
+				if part == Phase2 {
+					setting := s.Setting
+					a.set(&setting, v)
+					floats.Sub(regret, regretsAt(runs, setting.warmup(label)))
+				}
+				x, y = append(x, float64(v)), append(y, regret)
+				r.Growth = append(r.Growth, Growth{Along: a.name, Policy: label, Part: part, Value: v, Regret: stat.Mean(regret, nil), SE: standardError(regret)})
+			}
+			r.Slopes = append(r.Slopes, Exponent{a.name, label, part, FitSlope(x, y, stream.New(0, 1, stream.Theory))})
+		}
+	}
+}
+
+// schedule states what the theorem asks for in the panel, with the medians of
+// the measured constants and with the most favourable ones, and what came of it
+// where it can be played.
+func (s Study) schedule(r *Report, results []experiment.Result) {
+	median := func(of func(World) float64) float64 {
+		var v []float64
+		for _, c := range r.Constants {
+			v = append(v, of(c))
+		}
+		return quantile(0.5, v)
+	}
+	m, _ := s.Setting.model()
+	panel := bandit.TheorySchedule{
+		Rounds: s.Setting.Rounds, Size: s.Setting.Size, Params: m.NumParams(), Delta: 0.05,
+		Mu: median(func(w World) float64 { return w.Mu }),
+		Cf: median(func(w World) float64 { return w.Cf }),
+		Cg: median(func(w World) float64 { return w.Cg }),
+		Ch: median(func(w World) float64 { return w.Ch }),
+	}
+	for _, k := range []struct {
+		name  string
+		kappa float64
+	}{
+		{"kappa of the unit ball", median(func(w World) float64 { return w.KappaUnit })},
+		{"kappa of the world", median(func(w World) float64 { return w.Kappa })},
+		{"kappa of the data", median(func(w World) float64 { return w.KappaData })},
+	} {
+		panel.Kappa = k.kappa
+		r.Schedule = append(r.Schedule, asked(k.name, panel))
+	}
+	panel.Kappa, panel.Mu, panel.Cf, panel.Cg, panel.Ch = 0.25, 1, 1, 1, 1
+	r.Schedule = append(r.Schedule, asked("kappa = 1/4, the rest 1", panel))
+
+	small, _ := s.Schedule.model()
+	panel.Rounds, panel.Size, panel.Params = s.Schedule.Rounds, s.Schedule.Size, small.NumParams()
+	for k, label := range []string{byTheory, configured, uniform} {
+		regret := finals(results[k*len(s.Seeds) : (k+1)*len(s.Seeds)])
+		row := Asked{Constants: "played, " + label, Rounds: panel.Rounds, Params: panel.Params, Regret: stat.Mean(regret, nil), SE: standardError(regret)}
+		switch label {
+		case byTheory:
+			regret := row
+			row = asked(regret.Constants, panel)
+			row.Regret, row.SE = regret.Regret, regret.SE
+		case configured:
+			row.Warmup, row.Lambda, row.Beta = configuredWarmup, configuredLambda, configuredBeta
+		}
+		r.Schedule = append(r.Schedule, row)
+	}
+}
+
+func asked(constants string, s bandit.TheorySchedule) Asked {
+	return Asked{
+		Constants: constants, Rounds: s.Rounds, Params: s.Params, Kappa: s.Kappa, Mu: s.Mu, Cf: s.Cf, Cg: s.Cg, Ch: s.Ch,
+		Warmup: s.Warmup(), Lambda: s.Lambda(), Beta: s.Radius(s.Rounds), LeastRounds: s.LeastRounds(),
+	}
+}
+
+func diagnostics(runs []experiment.Result, name string) []float64 {
+	values := make([]float64, len(runs))
+	for i, r := range runs {
+		values[i] = r.Diagnostics[name]
+	}
+	return values
+}
+
+func finals(runs []experiment.Result) []float64 { return regretsAt(runs, len(runs[0].Regret)) }
+
+// regretsAt returns the regrets after the first t ≥ 1 rounds.
+func regretsAt(runs []experiment.Result, t int) []float64 {
+	values := make([]float64, len(runs))
+	for i, r := range runs {
+		values[i] = r.Regret[t-1]
+	}
+	return values
+}
+
+// quantile interpolates between the order statistics, so that the quantile of ½
+// is the median.
+func quantile(p float64, values []float64) float64 {
+	values = slices.Sorted(slices.Values(values))
+	at := p * float64(len(values)-1)
+	i := min(int(at), len(values)-1)
+	j := min(i+1, len(values)-1)
+	return values[i] + (at-float64(i))*(values[j]-values[i])
+}
+
+// standardError is that of the mean; 0 for a single value.
+func standardError(values []float64) float64 {
+	if len(values) < 2 {
+		return 0
+	}
+	return stat.StdDev(values, nil) / math.Sqrt(float64(len(values)))
+}

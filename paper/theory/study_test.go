@@ -1,0 +1,211 @@
+package theory_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"vitrine/bandit"
+	"vitrine/experiment"
+	"vitrine/paper/theory"
+)
+
+// small is a study of a second.
+func small() theory.Study {
+	return theory.Study{
+		Setting:  theory.Setting{Rounds: 80, Items: 8, Size: 3, Features: 2, Hidden: 2},
+		Betas:    []float64{0, 10, 1e6},
+		Horizons: []int{60, 120},
+		Items:    []int{8, 16},
+		Sizes:    []int{1, 3},
+		Schedule: theory.Setting{Rounds: 1100, Items: 8, Size: 2, Features: 1, Hidden: 1},
+		Seeds:    []uint64{0, 1},
+	}
+}
+
+func run(t *testing.T, dir string, workers int) *theory.Report {
+	t.Helper()
+	var played atomic.Int64
+	s := small()
+	r, err := s.Run(t.Context(), "1", experiment.Options{Dir: dir, Workers: workers, Progress: func(n int) { played.Add(int64(n)) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := int(played.Load()); got != s.Rounds() {
+		t.Errorf("progress of %d rounds, want %d", got, s.Rounds())
+	}
+	return r
+}
+
+func TestStudy(t *testing.T) {
+	dir := t.TempDir()
+	r := run(t, dir, 1)
+	if diff := cmp.Diff(r, run(t, t.TempDir(), 8)); diff != "" {
+		t.Errorf("8 workers measure something else:\n%s", diff)
+	}
+	if diff := cmp.Diff(r, run(t, dir, 2)); diff != "" {
+		t.Errorf("continued, it measures something else:\n%s", diff)
+	}
+	if len(r.Coverage) != 3 || len(r.Growth) != 16 || len(r.Slopes) != 8 || len(r.Constants) != 2 || len(r.Schedule) != 7 {
+		t.Fatalf("%d rows of coverage, %d of growth, %d of slopes, %d of constants, %d of the schedule", len(r.Coverage), len(r.Growth), len(r.Slopes), len(r.Constants), len(r.Schedule))
+	}
+	if c := r.Coverage[0]; c.Beta != 0 || c.Covered != 0 || c.Always != 0 || !(c.Needed > 0) {
+		t.Errorf("without a radius: %+v", c)
+	}
+	if c := r.Coverage[2]; c.Covered != 1 || c.Always != 1 || c.BestSlack != 1 || c.Revenue != 1 {
+		t.Errorf("with the largest radius: %+v", c)
+	}
+	for _, c := range r.Constants {
+		if !(c.KappaNorm <= c.KappaUnit && c.KappaUnit < c.Kappa && c.Kappa < 0.25) || !(c.MuLeast > 0) || c.KappaData == 0 {
+			t.Errorf("constants %+v", c)
+		}
+	}
+	// The row that is played asks for ⌈8 d_w √T⌉ rounds of Phase I.
+	if s := r.Schedule[4]; s.Warmup != 1062 || s.LeastRounds != 1024 || !(s.Regret > 0) {
+		t.Errorf("the schedule that is played: %+v", s)
+	}
+
+	if err := r.Write(dir); err != nil {
+		t.Fatal(err)
+	}
+	back, err := theory.Read(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(r, back); diff != "" {
+		t.Errorf("written and read (-want +got):\n%s", diff)
+	}
+	for name, head := range map[string]string{
+		"coverage.csv":  "beta,covered,always,needed,",
+		"path.csv":      "beta,round,radius,low,distance,high,potential,bound\n",
+		"constants.csv": "seed,norm,kappa,c_f,c_g,c_h,mu,kappa_data,kappa_unit,kappa_norm,mu_least\n0,",
+		"growth.csv":    "along,policy,part,value,regret,se\n\"rounds\",\"scaled\",\"total\",60,",
+		"slopes.csv":    "along,policy,part,estimate,low,high\n",
+		"schedule.csv":  "constants,rounds,params,",
+	} {
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil || !strings.HasPrefix(string(text), head) {
+			t.Errorf("%s: %v, begins with %.80s", name, err, text)
+		}
+	}
+}
+
+// The regret of Phase II is that of the rounds after t_0, which is 50 √(T/1000) for
+// the one policy and 50 for the other; with that of the first t_0 rounds of the
+// runs themselves it is the total.
+func TestGrowthOfPhaseII(t *testing.T) {
+	dir := t.TempDir()
+	r := run(t, dir, 2)
+	for _, c := range []struct {
+		policy string
+		rounds int
+		warmup int
+	}{{theory.Scaled, 60, 12}, {theory.Scaled, 120, 17}, {theory.Fixed, 60, 50}, {theory.Fixed, 120, 50}} {
+		of := func(part string) float64 {
+			for _, g := range r.Growth {
+				if g.Along == "rounds" && g.Policy == c.policy && g.Value == c.rounds && g.Part == part {
+					return g.Regret
+				}
+			}
+			t.Fatalf("no growth of %s, %d rounds, %s", c.policy, c.rounds, part)
+			return 0
+		}
+		f, err := os.Open(filepath.Join(dir, "runs", fmt.Sprintf("rounds-%d", c.rounds), "runs.jsonl"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		first, last, n := 0.0, 0.0, 0.0
+		for lines := bufio.NewScanner(f); lines.Scan(); {
+			var u struct {
+				Policy string
+				Regret []float64
+			}
+			if err := json.Unmarshal(lines.Bytes(), &u); err != nil {
+				t.Fatal(err)
+			}
+			if u.Policy == c.policy {
+				first, last, n = first+u.Regret[c.warmup-1], last+u.Regret[c.rounds-1], n+1
+			}
+		}
+		if n != 2 || math.Abs(of(theory.Total)-last/n) > 1e-12 || math.Abs(of(theory.Phase2)-(last-first)/n) > 1e-12 {
+			t.Errorf("%s, T = %d: total %v and Phase II %v, want %v and %v of %v runs", c.policy, c.rounds, of(theory.Total), of(theory.Phase2), last/n, (last-first)/n, n)
+		}
+	}
+}
+
+// A study that is stopped keeps what is finished.
+func TestStudyIsInterrupted(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	dir := t.TempDir()
+	_, err := small().Run(ctx, "1", experiment.Options{Dir: dir, Workers: 1, Progress: func(int) { stop() }})
+	if !errors.Is(err, experiment.ErrInterrupted) {
+		t.Errorf("error %v, want that it was interrupted", err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "runs", "coverage", "runs.jsonl")); err != nil {
+		t.Error(err)
+	}
+}
+
+// A horizon that is too short for the theorem's schedule says so.
+func TestStudyOfAShortHorizon(t *testing.T) {
+	s := small()
+	s.Schedule.Rounds = 1000
+	_, err := s.Run(t.Context(), "1", experiment.Options{Dir: t.TempDir()})
+	if err == nil || !strings.Contains(err.Error(), `schedule: policy theory, seed`) || !strings.Contains(err.Error(), "asks for t_0 = 1012 rounds") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestReportsThatCannotBeRead(t *testing.T) {
+	dir := t.TempDir()
+	for text, want := range map[string]string{
+		"{":                    "unexpected end of JSON input; run vitrine reproduce theory again",
+		"{}":                   "a table is missing; run vitrine reproduce theory again",
+		`{"coverage": "none"}`: "run vitrine reproduce theory again",
+		`{"coverage": [{}], "path": [{}], "growth": [{"regret": 1e200}]}`: "1e+200 is too large to be drawn",
+		`{"coverage": [{}], "path"`:                                       "run vitrine reproduce theory again",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, "run.json"), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := theory.Read(dir); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "run.json") {
+			t.Errorf("%s: error %v, want %q", text, err, want)
+		}
+	}
+	if _, err := theory.Read(t.TempDir()); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("error %v of a report that is not there", err)
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	f.Add([]byte(`{"coverage": [{"beta": 1}], "path": [{}], "growth": [{"along": "rounds", "value": 3}]}`))
+	f.Add([]byte(`{"coverage": [1e999]}`))
+	dir := f.TempDir()
+	f.Fuzz(func(t *testing.T, text []byte) {
+		if err := os.WriteFile(filepath.Join(dir, "run.json"), text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if r, err := theory.Read(dir); err == nil && (len(r.Coverage) == 0 || len(r.Path) == 0 || len(r.Growth) == 0) {
+			t.Error("a report without a table is read")
+		}
+	})
+}
+
+// The panel's own schedule cannot be played at T = 1000, whatever κ.
+func TestTheoryIsBeyondThePanel(t *testing.T) {
+	s := bandit.TheorySchedule{Rounds: 1000, Size: 5, Params: 16, Kappa: 0.25, Mu: 1, Delta: 0.05, Cf: 1, Cg: 1}
+	if s.Warmup() != 4048 || s.LeastRounds() != 16_384 {
+		t.Errorf("t_0 = %v, and T beyond %v", s.Warmup(), s.LeastRounds())
+	}
+}

@@ -1,0 +1,266 @@
+package theory_test
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+
+	"vitrine"
+	"vitrine/assortment"
+	"vitrine/bandit"
+	"vitrine/env"
+	"vitrine/paper/theory"
+	"vitrine/utility"
+)
+
+const (
+	rounds = 120
+	warmup = 20
+	size   = 3
+)
+
+// life is a learner's life in a world whose w* is known, and what an observer
+// of his own kept of it.
+type life struct {
+	witness    *theory.Witness
+	symmetries theory.Symmetries
+	world      *env.World
+	options    bandit.ONLOptions
+	pilot      []float64    // ŵ_0
+	centers    [][]float64  // ŵ_t in the rounds of Phase II
+	gradients  []*mat.Dense // ∇f_ŵt of the items of S_t
+}
+
+// live plays ONL-MNL with the options that change sets.
+func live(t *testing.T, change func(*bandit.ONLOptions)) *life {
+	t.Helper()
+	l := &life{symmetries: theory.Symmetries{Features: 2, Hidden: 2, Activation: utility.Sigmoid}}
+	m := network(l.symmetries)
+	truth := env.NewFamily(m, -1, 1, newRand(1))
+	l.world = &env.World{Items: 8, Contexts: env.Gaussian{}, Truth: truth, Revenues: env.One{}}
+	l.options = bandit.DefaultONLOptions()
+	l.options.Warmup, l.options.PilotSteps, l.options.Lambda = warmup, 200, 2
+	change(&l.options)
+	p := bandit.Problem{Features: 2, Size: size, Rounds: rounds, Constraint: assortment.AtMost(size)}
+	onl, err := bandit.NewONL(p, m, l.options, newRand(2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l.witness, err = theory.NewWitness(onl, p, m, l.symmetries, truth.Params(), l.world, 2); err != nil {
+		t.Fatal(err)
+	}
+	rng, u := newRand(3), make([]float64, 8)
+	for range rounds {
+		x := l.world.Context(rng)
+		l.world.Utilities(u, x)
+		offer := l.witness.Policy().Offer(x, rng)
+		shock := make([]float64, 9)
+		for i := range shock {
+			shock[i] = -math.Log(rng.ExpFloat64())
+		}
+		if e, ok := onl.Ellipsoid(); ok {
+			l.pilot = append([]float64(nil), e.Pilot...)
+			l.centers = append(l.centers, append([]float64(nil), e.Center...))
+			rows := mat.NewDense(len(offer.Assortment), 2, nil)
+			for k, i := range offer.Assortment {
+				rows.SetRow(k, x.Features.RawRowView(i))
+			}
+			g := mat.NewDense(len(offer.Assortment), len(e.Center), nil)
+			m.Gradients(g, e.Center, rows)
+			l.gradients = append(l.gradients, g)
+		}
+		if err := l.witness.Observe(vitrine.Round{Context: x, Offer: offer, Choice: vitrine.Choose(offer.Assortment, u, shock)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return l
+}
+
+// grams are V_t in the rounds of Phase II, and after it, summed afresh.
+func (l *life) grams() []*mat.SymDense {
+	d := len(l.pilot)
+	v := mat.NewSymDense(d, nil)
+	for j := range d {
+		v.SetSym(j, j, l.options.Lambda)
+	}
+	all := []*mat.SymDense{v}
+	for _, g := range l.gradients {
+		next := mat.NewSymDense(d, nil)
+		next.CopySym(all[len(all)-1])
+		for k := range g.RawMatrix().Rows {
+			next.SymRankOne(next, 1, mat.NewVecDense(d, g.RawRowView(k)))
+		}
+		all = append(all, next)
+	}
+	return all
+}
+
+func inverse(t *testing.T, v mat.Matrix) *mat.Dense {
+	t.Helper()
+	var inv mat.Dense
+	if err := inv.Inverse(v); err != nil {
+		t.Fatal(err)
+	}
+	return &inv
+}
+
+func near(t *testing.T, what string, got, want float64) {
+	t.Helper()
+	if !(math.Abs(got-want) <= 1e-9*(1+math.Abs(want))) {
+		t.Errorf("%s = %v, want %v", what, got, want)
+	}
+}
+
+// The potential sum, its bounds and the trace, with dense inverses of matrices
+// summed afresh in every round.
+func TestPotentialAgainstBruteForce(t *testing.T) {
+	l := live(t, func(*bandit.ONLOptions) {})
+	d := l.witness.Diagnostics()
+	grams := l.grams()
+	sum, largest, terms := 0.0, 0.0, 0
+	for s, g := range l.gradients {
+		inv, round := inverse(t, grams[s]), 0.0
+		for k := range g.RawMatrix().Rows {
+			v := mat.NewVecDense(len(l.pilot), g.RawRowView(k))
+			round = max(round, mat.Inner(v, inv, v))
+			largest = max(largest, mat.Norm(v, 2))
+			terms++
+		}
+		sum += min(1, round)
+	}
+	params, lambda := float64(len(l.pilot)), l.options.Lambda
+	near(t, "the potential", d["potential"], sum)
+	near(t, "its bound", d["potential_bound"], 2*params*math.Log(1+float64(rounds-warmup)*largest*largest/(params*lambda)))
+	near(t, "its bound with the terms", d["potential_terms"], 2*params*math.Log(1+float64(terms)*largest*largest/(params*lambda)))
+	if sum > d["potential_terms"] {
+		t.Errorf("the sum %v is above its bound %v", sum, d["potential_terms"])
+	}
+	last, trace := inverse(t, grams[len(grams)-1]), 0.0
+	for _, g := range l.gradients {
+		for k := range g.RawMatrix().Rows {
+			v := mat.NewVecDense(len(l.pilot), g.RawRowView(k))
+			trace += mat.Inner(v, last, v)
+		}
+	}
+	near(t, "the trace", d["trace"], trace)
+	if trace > params {
+		t.Errorf("Σ‖∇f‖² in the norm of V_T⁻¹ is %v, above d_w = %v", trace, params)
+	}
+}
+
+// Coverage is counted as its definition says, with the image of w* that is
+// nearest to the pilot found by exhaustion.
+func TestCoverageAgainstItsDefinition(t *testing.T) {
+	for _, beta := range []float64{0, 3, 30, 1e6} {
+		l := live(t, func(o *bandit.ONLOptions) { o.Beta = beta })
+		star := l.world.Truth.Params()
+		nearest, distance := star, math.Inf(1)
+		permutations(2, func(order []int) {
+			for flips := range uint(4) {
+				image := l.symmetries.Image(star, order, flips)
+				if r := floats.Distance(l.pilot, image, 2); r < distance {
+					nearest, distance = image, r
+				}
+			}
+		})
+		covered, needed := 0.0, 0.0
+		grams := l.grams()
+		for s, center := range l.centers {
+			v := mat.NewVecDense(len(center), nil)
+			v.SubVec(mat.NewVecDense(len(center), center), mat.NewVecDense(len(center), nearest))
+			q := mat.Inner(v, grams[s], v)
+			if q <= beta*float64(warmup+s+1)/rounds {
+				covered++
+			}
+			needed = max(needed, q)
+		}
+		d := l.witness.Diagnostics()
+		near(t, "the distance of the pilot", d["pilot"], distance*distance)
+		near(t, "what is covered", d["covered"], covered/float64(len(l.centers)))
+		near(t, "what is needed", d["needed"], needed)
+		if always := d["always"] == 1; always != (d["covered"] == 1) {
+			t.Errorf("β_T = %v: always = %v with %v covered", beta, d["always"], d["covered"])
+		}
+		for _, round := range []int{36, 120} {
+			if _, ok := d[fmt.Sprintf("distance.%d", round)]; !ok {
+				t.Errorf("no distance in round %d", round)
+			}
+		}
+	}
+}
+
+// Lemma "Optimistic utility": where the set has w̃*, no optimistic utility is
+// below the truth, with the slack of the curvature; and with no radius, no more
+// are than chance has it.
+func TestCoverageMakesOptimism(t *testing.T) {
+	wide := live(t, func(o *bandit.ONLOptions) { o.Beta = 1e6 }).witness.Diagnostics()
+	for _, name := range []string{"covered", "always", "optimistic_slack", "optimistic_best_slack", "revenue"} {
+		if wide[name] != 1 {
+			t.Errorf("β_T = 10⁶: %s = %v, want 1", name, wide[name])
+		}
+	}
+	none := live(t, func(o *bandit.ONLOptions) { o.Beta = 0 }).witness.Diagnostics()
+	if none["covered"] != 0 || none["always"] != 0 {
+		t.Errorf("β_T = 0: %v of the rounds covered", none["covered"])
+	}
+	if none["optimistic"] == 0 || none["optimistic"] == 1 || none["optimistic"] != none["optimistic_slack"] {
+		t.Errorf("β_T = 0: %v of the utilities are optimistic, %v with a slack of 0", none["optimistic"], none["optimistic_slack"])
+	}
+}
+
+// The witness offers and learns as the learner that it watches.
+func TestWitnessChangesNothing(t *testing.T) {
+	l := live(t, func(*bandit.ONLOptions) {})
+	m := network(l.symmetries)
+	p := bandit.Problem{Features: 2, Size: size, Rounds: rounds, Constraint: assortment.AtMost(size)}
+	alone, err := bandit.NewONL(p, m, l.options, newRand(2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rng, u := newRand(3), make([]float64, 8)
+	phase2 := 0
+	for range rounds {
+		x := l.world.Context(rng)
+		l.world.Utilities(u, x)
+		offer := alone.Policy().Offer(x, rng)
+		shock := make([]float64, 9)
+		for i := range shock {
+			shock[i] = -math.Log(rng.ExpFloat64())
+		}
+		if e, ok := alone.Ellipsoid(); ok {
+			if !floats.Equal(e.Center, l.centers[phase2]) {
+				t.Fatalf("round %d of Phase II has another estimate", phase2+1)
+			}
+			phase2++
+		}
+		if err := alone.Observe(vitrine.Round{Context: x, Offer: offer, Choice: vitrine.Choose(offer.Assortment, u, shock)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestWitnessReportsErrors(t *testing.T) {
+	l := live(t, func(*bandit.ONLOptions) {})
+	p := bandit.Problem{Features: 2, Size: size, Rounds: rounds, Constraint: assortment.AtMost(size)}
+	m := network(l.symmetries)
+	onl, err := bandit.NewONL(p, m, l.options, newRand(2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := theory.NewWitness(onl, p, m, theory.Symmetries{Features: 2, Hidden: 3, Activation: utility.Sigmoid}, l.pilot, l.world, 1); err == nil {
+		t.Error("symmetries of another network are accepted")
+	}
+	w, err := theory.NewWitness(onl, p, m, l.symmetries, l.pilot, l.world, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := w.Diagnostics(); d != nil {
+		t.Errorf("diagnostics %v before Phase II", d)
+	}
+	if err := w.Observe(vitrine.Round{Context: &vitrine.Context{Features: mat.NewDense(4, 3, nil)}, Offer: vitrine.Offer{Assortment: vitrine.Assortment{0}}}); err == nil {
+		t.Error("a round of another problem is accepted")
+	}
+}

@@ -1,0 +1,221 @@
+package tractability_test
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"vitrine"
+	"vitrine/assortment"
+	"vitrine/bandit"
+	"vitrine/paper/tractability"
+)
+
+// clock is a time that tests move.
+type clock struct{ now time.Duration }
+
+func (c *clock) read() time.Duration { return c.now }
+
+// slow takes a second an offer for each assortment there is, and a millisecond a
+// round for each item.
+type slow struct {
+	*clock
+	p bandit.Problem
+}
+
+func (s slow) Policy() vitrine.Policy { return s }
+func (s slow) Observe(r vitrine.Round) error {
+	s.now += time.Duration(r.Context.NumItems()) * time.Millisecond
+	return r.Check(s.p.Features)
+}
+func (s slow) Offer(x *vitrine.Context, _ *rand.Rand) vitrine.Offer {
+	sets, err := assortment.Enumerate(nil, s.p.Constraint, s.p.Size, x.NumItems(), 1000)
+	if err != nil {
+		panic(err)
+	}
+	s.now += time.Duration(sets.Len()) * time.Second
+	return vitrine.Offer{}
+}
+
+func algorithm(c *clock, limit int) tractability.Algorithm {
+	return tractability.Algorithm{Policy: "slow", New: func(p bandit.Problem, _ *rand.Rand) (vitrine.Learner, error) {
+		return slow{c, p}, assortment.AtMost(p.Size).CheckCount(p.Items, limit)
+	}}
+}
+
+var setting = tractability.Setting{
+	Items: []int{4, 6}, Size: 2, Sizes: []int{1, 2, 3}, Among: 6, Features: 2,
+	Rounds: 10, Offers: 3, LeastOffers: 2, Passes: 2, Spend: time.Second,
+}
+
+func measure(t *testing.T, ctx context.Context, have func(string, tractability.Cell) bool, done func(tractability.Point) error) error {
+	t.Helper()
+	c := new(clock)
+	return tractability.Measure(ctx, setting, []tractability.Algorithm{algorithm(c, 30)}, c.read, have, done)
+}
+
+func none(string, tractability.Cell) bool { return false }
+
+// By a clock that the algorithm moves, offers and rounds take what it says; a
+// size of which there are too many assortments is refused with their number.
+func TestMeasure(t *testing.T) {
+	var got []tractability.Point
+	err := measure(t, t.Context(), none, func(p tractability.Point) error {
+		got = append(got, p)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cell := func(n, k int) tractability.Cell { return tractability.Cell{Items: n, Size: k} }
+	want := []tractability.Point{
+		{Policy: "slow", Cell: cell(4, 2), Offer: 10, Offers: 2, Round: 0.004},
+		{Policy: "slow", Cell: cell(6, 2), Offer: 21, Offers: 2, Round: 0.006},
+		{Policy: "slow", Cell: cell(6, 1), Offer: 6, Offers: 2, Round: 0.006},
+		{Policy: "slow", Cell: cell(6, 3), Refused: "41"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("points (-want +got):\n%s", diff)
+	}
+}
+
+// What is there is not measured again, and an interruption keeps it.
+func TestMeasurementsContinue(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "x")
+	record := tractability.Record{Experiment: "tractability", Version: "1", Machine: "this one", Setting: setting}
+	s, err := tractability.Open(dir, record)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	keep := func(p tractability.Point) error {
+		s.Points = append(s.Points, p)
+		if len(s.Points) == 2 {
+			stop()
+		}
+		return s.Write(dir)
+	}
+	if err := measure(t, ctx, s.Has, keep); !errors.Is(err, context.Canceled) || len(s.Points) != 2 {
+		t.Fatalf("%d points, error %v", len(s.Points), err)
+	}
+	if s, err = tractability.Open(dir, record); err != nil || len(s.Points) != 2 {
+		t.Fatalf("%v, error %v: want the two points", s, err)
+	}
+	if err := measure(t, t.Context(), s.Has, keep); err != nil || len(s.Points) != 4 {
+		t.Fatalf("%d points, error %v", len(s.Points), err)
+	}
+	read, err := tractability.Read(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(s, read); diff != "" {
+		t.Errorf("what was written and read (-written +read):\n%s", diff)
+	}
+	record.Version = "2"
+	if s, err := tractability.Open(dir, record); err != nil || len(s.Points) != 0 {
+		t.Errorf("%v, error %v: points of another version are not continued", s, err)
+	}
+}
+
+func TestMeasureReportsFailures(t *testing.T) {
+	bad := tractability.Algorithm{Policy: "bad", New: func(bandit.Problem, *rand.Rand) (vitrine.Learner, error) {
+		return nil, errors.New("no luck")
+	}}
+	c := new(clock)
+	err := tractability.Measure(t.Context(), setting, []tractability.Algorithm{bad}, c.read, none, func(tractability.Point) error { return nil })
+	if err == nil || err.Error() != "bad of N = 4, K = 2: no luck" {
+		t.Errorf("error %v", err)
+	}
+	full := errors.New("the disk is full")
+	if err := measure(t, t.Context(), none, func(tractability.Point) error { return full }); !errors.Is(err, full) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// Every algorithm can be made for the least size of the figure, and only the log
+// barrier refuses the largest.
+func TestAlgorithms(t *testing.T) {
+	for _, a := range tractability.Algorithms() {
+		for _, c := range []struct {
+			items, size int
+			refused     bool
+		}{{5, 3, false}, {2000, 3, a.Policy == "log-barrier-mnl"}} {
+			p := bandit.Problem{Features: 3, Items: c.items, Size: c.size, Rounds: 1000, Constraint: assortment.AtMost(c.size)}
+			_, err := a.New(p, rand.New(rand.NewPCG(1, 1)))
+			if _, many := errors.AsType[*assortment.TooManyError](err); many != c.refused || err != nil && !many {
+				t.Errorf("%s of %d items: error %v", a.Policy, c.items, err)
+			}
+		}
+	}
+}
+
+func TestDamagedFilesAreNamed(t *testing.T) {
+	dir := t.TempDir()
+	s, err := tractability.Open(dir, tractability.Record{Setting: setting})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Points = []tractability.Point{{Policy: "a", Cell: tractability.Cell{Items: 3, Size: 2}, Offer: 1e-6, Offers: 9, Round: 1e-3}}
+	if err := s.Write(dir); err != nil {
+		t.Fatal(err)
+	}
+	whole, err := os.ReadFile(filepath.Join(dir, tractability.Mark))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, text := range map[string]string{
+		"the first line must be policy,items":        "policy,seconds\n",
+		"wrong number of fields":                     strings.TrimSuffix(string(whole), ",\n") + "\n",
+		`line 2: items = "three": must be a number`:  strings.Replace(string(whole), "a,3", "a,three", 1),
+		`line 2: offer_seconds = "-1": must be`:      strings.Replace(string(whole), "1e-06", "-1", 1),
+		`line 2: round_seconds = "Inf": must be`:     strings.Replace(string(whole), "0.001", "Inf", 1),
+		"line 2: a policy, items and a size must be": strings.Replace(string(whole), "a,3", ",3", 1),
+		`delete it and run vitrine reproduce`:        "",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, tractability.Mark), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tractability.Read(dir); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), tractability.Mark) {
+			t.Errorf("error %v, want %s", err, want)
+		}
+	}
+	if err := os.Remove(filepath.Join(dir, tractability.Mark)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tractability.Read(dir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("error %v of a file that is gone", err)
+	}
+}
+
+// What can be read can be written and read again.
+func FuzzRead(f *testing.F) {
+	f.Add("policy,items,size,offer_seconds,offers,round_seconds,refused\na,3,2,1e-06,9,0.001,\nb,9,2,0,0,0,41\n")
+	f.Add("policy,items,size,offer_seconds,offers,round_seconds,refused\n\"a\nb\",3,2,1e300,9,0.001,\"1,2\"\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		dir := t.TempDir()
+		if _, err := tractability.Open(dir, tractability.Record{Setting: setting}); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, tractability.Mark), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		s, err := tractability.Read(dir)
+		if err != nil {
+			return
+		}
+		if err := s.Write(dir); err != nil {
+			t.Fatal(err)
+		}
+		again, err := tractability.Read(dir)
+		if err != nil || len(again.Points) != len(s.Points) {
+			t.Errorf("%v, error %v, want %v", again, err, s)
+		}
+	})
+}

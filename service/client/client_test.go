@@ -1,0 +1,448 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"vitrine/config"
+	"vitrine/internal/replace"
+	"vitrine/service/client"
+	"vitrine/service/decision"
+	"vitrine/service/eventlog"
+	"vitrine/service/eventlog/memlog"
+	"vitrine/service/server"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// service is a server that can be stopped and started again on the same log, at the same address.
+type service struct {
+	testing.TB
+	store   eventlog.Store
+	address string
+	engine  *decision.Engine
+	http    *httptest.Server
+	options server.Options
+	opened  atomic.Int64 // connections
+}
+
+func started(t testing.TB) *service {
+	s := &service{TB: t, store: new(memlog.Store), address: "127.0.0.1:0"}
+	s.start()
+	t.Cleanup(s.stop)
+	return s
+}
+
+func (s *service) start() {
+	s.Helper()
+	var err error
+	if s.engine, err = decision.Open(context.Background(), decision.Options{Store: s.store, Build: config.NewLearner}); err != nil {
+		s.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", s.address)
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.address = listener.Addr().String()
+	s.options.Engine = s.engine
+	s.http = &httptest.Server{Listener: listener, Config: &http.Server{Handler: server.New(s.options), ConnState: func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			s.opened.Add(1)
+		}
+	}}}
+	s.http.Start()
+}
+
+func (s *service) stop() {
+	s.http.CloseClientConnections()
+	s.http.Close()
+	s.engine.Close()
+}
+
+// client returns a client whose connections go through a way, nil for none.
+func (s *service) client(way func(http.RoundTripper) http.RoundTripper) *client.Client {
+	transport := &http.Transport{MaxIdleConnsPerHost: 64}
+	s.Cleanup(transport.CloseIdleConnections)
+	c := &client.Client{Base: "http://" + s.address, HTTP: transport, Jitter: func() float64 { return 0 }}
+	if way != nil {
+		c.HTTP = way(transport)
+	}
+	return c
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// losing is a network that loses the answer to every other request, all of which arrive.
+func losing(n *atomic.Int64) func(http.RoundTripper) http.RoundTripper {
+	return func(to http.RoundTripper) http.RoundTripper {
+		return roundTrip(func(r *http.Request) (*http.Response, error) {
+			answer, err := to.RoundTrip(r)
+			if err == nil && n.Add(1)%2 == 1 {
+				io.Copy(io.Discard, answer.Body)
+				answer.Body.Close()
+				return nil, io.EOF
+			}
+			return answer, err
+		})
+	}
+}
+
+// cutting is one that cuts off every other answer within its body.
+func cutting(n *atomic.Int64) func(http.RoundTripper) http.RoundTripper {
+	return func(to http.RoundTripper) http.RoundTripper {
+		return roundTrip(func(r *http.Request) (*http.Response, error) {
+			answer, err := to.RoundTrip(r)
+			if err == nil && n.Add(1)%2 == 1 {
+				answer.Body = struct {
+					io.Reader
+					io.Closer
+				}{io.MultiReader(io.LimitReader(answer.Body, 7), broken{}), answer.Body}
+			}
+			return answer, err
+		})
+	}
+}
+
+type broken struct{}
+
+func (broken) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
+
+var home = &client.Config{
+	MaxSize: 2,
+	Features: []client.Feature{
+		{Name: "price", Kind: "number"}, {Name: "brand", Kind: "category", Values: []string{"acme", "zenith"}},
+		{Name: "age", Kind: "number", From: "user", Scale: 10}, {Name: "place", Kind: "category", From: "user"},
+	},
+	Policy: map[string]any{"name": "ucb-mnl"},
+}
+
+func request() *client.Request {
+	return &client.Request{
+		Items: []client.Item{
+			{ID: "a/ü", Features: map[string]any{"price": 1.5, "brand": "acme"}, Revenue: new(2.5)},
+			{ID: "b", Features: map[string]any{"price": -0.25, "brand": "zenith"}, Revenue: new(0.0)},
+			{ID: "c", Features: map[string]any{"price": 1e-3, "brand": "acme"}, Revenue: new(1.0)},
+		},
+		User: map[string]any{"age": 44, "place": "Trier"}, Size: 2, Include: []string{"b"}, Exclude: []string{"c"},
+		AtMost: []client.Limit{{Items: []string{"a/ü", "c"}, Most: 1}, {Feature: "brand", Most: 1}},
+	}
+}
+
+// flat is the same request.
+func flat() *client.Flat {
+	return &client.Flat{
+		Items: []string{"a/ü", "b", "c"}, Numbers: []float64{1.5, -0.25, 1e-3}, Texts: []string{"acme", "zenith", "acme"}, Revenues: []float64{2.5, 0, 1},
+		UserNumbers: []float64{44}, UserTexts: []string{"Trier"}, Size: 2, Include: []string{"b"}, Exclude: []string{"c"},
+		AtMost: []client.Limit{{Items: []string{"a/ü", "c"}, Most: 1}, {Feature: "brand", Most: 1}},
+	}
+}
+
+func must[T any](t testing.TB) func(T, error) T {
+	return func(v T, err error) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}
+
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// refused wants a problem of a kind.
+func refused(t testing.TB, err error, status int, kind string) *client.Problem {
+	t.Helper()
+	var p *client.Problem
+	if !errors.As(err, &p) {
+		t.Fatalf("%v, want the problem %q", err, kind)
+	}
+	if p.Status != status || p.Kind() != kind || p.Detail == "" || p.RequestID == "" || p.Title != http.StatusText(status) {
+		t.Fatalf("%+v, want the problem %q", p, kind)
+	}
+	return p
+}
+
+// Every call does what it says, whatever the network loses.
+func TestCalls(t *testing.T) {
+	for _, network := range []struct {
+		name string
+		way  func(*atomic.Int64) func(http.RoundTripper) http.RoundTripper
+	}{{"good", nil}, {"losing answers", losing}, {"cutting answers", cutting}} {
+		t.Run(network.name, func(t *testing.T) {
+			s, ctx := started(t), t.Context()
+			c := s.client(nil)
+			if network.way != nil {
+				c = s.client(network.way(new(atomic.Int64)))
+			}
+			created := must[bool](t)(c.Put(ctx, "home", home))
+			if created != (network.way == nil) {
+				t.Errorf("created is %v", created)
+			}
+			if must[bool](t)(c.Put(ctx, "home", home)) {
+				t.Error("created twice")
+			}
+			a := must[*client.Answer](t)(c.Decide(ctx, "home", request()))
+			if diff := cmp.Diff([]string{"a/ü", "b"}, a.Shown); diff != "" || len(a.Decision) < 20 || len(a.Probability) != 2 || a.Outside <= 0 || a.Revenue <= 0 {
+				t.Errorf("%+v %s", a, diff)
+			}
+			// the other form is the same request
+			again := flat()
+			again.Decision = a.Decision
+			b := must[*client.Answer](t)(c.DecideFlat(ctx, "home", again))
+			a.Repeated = true
+			if diff := cmp.Diff(a, b); diff != "" {
+				t.Errorf("-json +binary\n%s", diff)
+			}
+			check(t, c.Outcome(ctx, a.Decision, "a/ü"))
+			check(t, c.Outcome(ctx, a.Decision, "a/ü"))
+			d := must[*client.Decision](t)(c.Decision(ctx, a.Decision))
+			a.Repeated = false
+			if diff := cmp.Diff(*a, d.Answer); diff != "" || d.Placement != "home" || d.By != "policy" || d.Status != "chosen" || d.Choice != "a/ü" || time.Since(d.Time) > time.Hour {
+				t.Errorf("%+v %s", d, diff)
+			}
+			none := must[*client.Answer](t)(c.DecideFlat(ctx, "home", flat()))
+			check(t, c.Outcome(ctx, none.Decision, ""))
+			if d := must[*client.Decision](t)(c.Decision(ctx, none.Decision)); d.Status != "chosen" || d.Choice != "" {
+				t.Errorf("%+v", d)
+			}
+			if names := must[[]string](t)(c.Placements(ctx)); !reflect.DeepEqual(names, []string{"home"}) {
+				t.Errorf("placements %q", names)
+			}
+			version := must[uint64](t)(s.engine.Keep(ctx, "home", 1))
+			stats := must[*client.Stats](t)(c.Stats(ctx, "home"))
+			if stats.Decisions != 2 || stats.Outcomes != 2 || stats.ByPolicy.Purchases != 1 || len(stats.Versions) != 1 {
+				t.Errorf("%+v", stats)
+			}
+			check(t, c.RollBack(ctx, "home", version))
+			full := must[*client.Config](t)(c.Config(ctx, "home"))
+			if full.MaxItems != 1000 || full.AttributionWindow != "30m0s" || len(full.Features) != 4 {
+				t.Errorf("%+v", full)
+			}
+			if must[bool](t)(c.Put(ctx, "home", full)) {
+				t.Error("the placement's own configuration creates one")
+			}
+			check(t, c.Delete(ctx, "home"))
+			if network.way == nil {
+				refused(t, c.Delete(ctx, "home"), 404, "not-found")
+			}
+			if names := must[[]string](t)(c.Placements(ctx)); len(names) != 0 {
+				t.Errorf("placements %q", names)
+			}
+		})
+	}
+}
+
+// Answers that were lost after the decision was made give one decision, with callers at the same time.
+func TestLostAnswersAreOneDecision(t *testing.T) {
+	s, ctx := started(t), t.Context()
+	c := s.client(losing(new(atomic.Int64)))
+	c.Put(ctx, "home", home)
+	const callers, each = 8, 10
+	ended := make(chan error)
+	for range callers {
+		go func() {
+			var err error
+			for range each {
+				var a *client.Answer
+				if a, err = c.Decide(ctx, "home", request()); err != nil {
+					break
+				}
+				if err = c.Outcome(ctx, a.Decision, a.Shown[0]); err != nil {
+					break
+				}
+			}
+			ended <- err
+		}()
+	}
+	for range callers {
+		check(t, <-ended)
+	}
+	stats := must[*client.Stats](t)(c.Stats(ctx, "home"))
+	if stats.Decisions != callers*each || stats.Outcomes != callers*each || stats.Pending != 0 {
+		t.Errorf("%d decisions, %d outcomes, want %d", stats.Decisions, stats.Outcomes, callers*each)
+	}
+}
+
+// A service that is started again answers what was asked meanwhile, and keeps what it answered before.
+func TestServiceRestarts(t *testing.T) {
+	s, ctx := started(t), t.Context()
+	c := s.client(nil)
+	must[bool](t)(c.Put(ctx, "home", home))
+	before := must[*client.Answer](t)(c.Decide(ctx, "home", request()))
+	s.stop()
+	retries := 0
+	c.Retrying = func(err error, _ time.Duration) {
+		if retries++; retries == 3 {
+			s.start()
+		}
+	}
+	a := must[*client.Answer](t)(c.Decide(ctx, "home", request()))
+	if retries < 3 || a.Repeated {
+		t.Errorf("%d retries, %+v", retries, a)
+	}
+	r := request()
+	r.Decision = before.Decision
+	if again := must[*client.Answer](t)(c.Decide(ctx, "home", r)); !again.Repeated || !reflect.DeepEqual(again.Shown, before.Shown) {
+		t.Errorf("%+v, was %+v", again, before)
+	}
+	check(t, c.Outcome(ctx, before.Decision, "b"))
+}
+
+func TestRefusals(t *testing.T) {
+	s, ctx := started(t), t.Context()
+	retries := 0
+	c := s.client(nil)
+	c.Retrying = func(error, time.Duration) { retries++ }
+	must[bool](t)(c.Put(ctx, "home", home))
+	r := request()
+	r.Decision = "one"
+	must[*client.Answer](t)(c.Decide(ctx, "home", r))
+	ask := func(change func(*client.Request)) error {
+		r := request()
+		change(r)
+		_, err := c.Decide(ctx, "home", r)
+		return err
+	}
+	refused(t, ask(func(r *client.Request) { r.Decision, r.Size = "one", 1 }), 409, "conflict")
+	if p := refused(t, ask(func(r *client.Request) { r.Items[1].ID = "" }), 422, "invalid"); p.Pointer != "#/items/1/id" {
+		t.Errorf("%+v", p)
+	}
+	if p := refused(t, ask(func(r *client.Request) { r.Decision = `a"}/` }), 422, "invalid"); p.Pointer != "#/decision_id" {
+		t.Errorf("%+v", p)
+	}
+	wrong := flat()
+	wrong.Numbers = wrong.Numbers[:2]
+	_, err := c.DecideFlat(ctx, "home", wrong)
+	refused(t, err, 422, "invalid")
+	_, err = c.Decide(ctx, "nowhere/..", request())
+	refused(t, err, 404, "not-found")
+	_, err = c.Put(ctx, "bad", &client.Config{})
+	refused(t, err, 422, "invalid")
+	_, err = c.Stats(ctx, "nowhere")
+	refused(t, err, 404, "not-found")
+	refused(t, c.Outcome(ctx, "none", ""), 404, "not-found")
+	refused(t, c.Outcome(ctx, "one", "c"), 422, "not-shown")
+	check(t, c.Outcome(ctx, "one", "b"))
+	refused(t, c.Outcome(ctx, "one", ""), 409, "conflict")
+	refused(t, c.RollBack(ctx, "home", 99), 404, "not-found")
+	refused(t, c.Activate(ctx, "none"), 404, "not-found")
+	check(t, c.Activate(ctx, "one"))
+	check(t, ask(func(r *client.Request) { r.Decision, r.Defer = "deferred", true }))
+	d, err := c.Decision(ctx, "deferred")
+	if err != nil || d.Status != "deferred" {
+		t.Errorf("%+v, %v", d, err)
+	}
+	check(t, c.Activate(ctx, "deferred"))
+	if d, err = c.Decision(ctx, "deferred"); err != nil || d.Status != "open" {
+		t.Errorf("activated: %+v, %v", d, err)
+	}
+	if err := ask(func(r *client.Request) { r.User["age"] = func() {} }); err == nil {
+		t.Error("a function is no feature")
+	}
+	if retries > 0 {
+		t.Errorf("%d retries", retries)
+	}
+	if n := s.opened.Load(); n != 1 {
+		t.Errorf("%d connections for calls one after another", n)
+	}
+}
+
+// The token is sent, and is in no error.
+func TestKey(t *testing.T) {
+	token, key := server.NewKey("shop", server.ScopeDecide)
+	path := filepath.Join(t.TempDir(), "keys.toml")
+	check(t, replace.File(path, fmt.Appendf(nil, "[[key]]\nname = %q\nsha256 = %q\nscopes = [\"decide\"]\n", key.Name, key.SHA256)))
+	s := &service{TB: t, store: new(memlog.Store), address: "127.0.0.1:0"}
+	s.options.Keys = must[*server.Keys](t)(server.OpenKeys(path, time.Now, nil))
+	s.start()
+	t.Cleanup(s.stop)
+	c := s.client(nil)
+	_, err := c.Decide(t.Context(), "home", request())
+	refused(t, err, 401, "unauthorized")
+	c = s.client(nil)
+	c.Key = token
+	_, err = c.Decide(t.Context(), "home", request())
+	refused(t, err, 404, "not-found")
+	_, err = c.Stats(t.Context(), "home")
+	refused(t, err, 403, "forbidden")
+	s.stop()
+	c = s.client(nil)
+	c.Key, c.Patience = token, -1
+	if _, err = c.Decide(t.Context(), "home", request()); err == nil || strings.Contains(err.Error(), token) {
+		t.Error(err)
+	}
+	s.start()
+}
+
+// The client's types have the keys that the service knows.
+func TestTypesAreThoseOfTheService(t *testing.T) {
+	for _, c := range []struct{ mine, theirs any }{
+		{client.Config{}, decision.Config{}}, {client.Feature{}, decision.Feature{}}, {client.Limit{}, decision.Limit{}}, {client.Stats{}, decision.Stats{}},
+		{client.Arm{}, decision.Arm{}}, {client.Uplift{}, decision.Uplift{}}, {client.Calibration{}, decision.Calibration{}}, {client.Bin{}, decision.Bin{}},
+		{client.Comparison{}, decision.Comparison{}},
+	} {
+		if diff := cmp.Diff(keys(c.theirs), keys(c.mine)); diff != "" {
+			t.Errorf("%T: -service +client\n%s", c.mine, diff)
+		}
+	}
+}
+
+func keys(v any) (names []string) {
+	for _, f := range reflect.VisibleFields(reflect.TypeOf(v)) {
+		if f.IsExported() {
+			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// BenchmarkPrepare encodes a request of 100 items with 10 features.
+func BenchmarkPrepare(b *testing.B) {
+	var r client.Request
+	var f client.Flat
+	for i := range 100 {
+		item := client.Item{ID: fmt.Sprintf("item-%d", i), Features: map[string]any{}}
+		for j := range 10 {
+			v := float64(1000*i+j) / 1e6
+			item.Features[fmt.Sprintf("x%d", j)] = v
+			f.Numbers = append(f.Numbers, v)
+		}
+		r.Items, f.Items = append(r.Items, item), append(f.Items, item.ID)
+	}
+	b.Run("JSON", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := r.Prepare(); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("binary", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			f.Prepare()
+		}
+	})
+}

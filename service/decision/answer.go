@@ -1,0 +1,271 @@
+package decision
+
+import (
+	"encoding/binary"
+	"errors"
+	"math"
+	"slices"
+
+	"vitrine"
+	"vitrine/service/eventlog"
+)
+
+// How an assortment was found: [eventlog.Offered.Mode].
+const (
+	ByPolicy   uint8 = 1 + iota
+	ByChance         // drawn uniformly from the nonempty sets
+	ByBaseline       // the caller's
+)
+
+// Answer is what a caller is told of a decision.
+type Answer struct {
+	Decision      string
+	Placement     string
+	Shown         []string  // ids in display order
+	Probability   []float64 // p(i|S) of each, estimated; nil where the policy has no estimate
+	Outside       float64   // p(0|S)
+	Revenue       float64   // the expected revenue R(S)
+	Propensity    float64   // of the set, in (0, 1]; 0 where it has no closed form
+	PolicyVersion uint64    // the last entry of the log that the policy had learned from
+	By            uint8     // ByPolicy, ByChance or ByBaseline
+	Repeated      bool      // the request was answered before, and this is that answer
+
+	Deferred bool     // the request's: see [Engine.Activate]
+	Certain  bool     // of a request with slots: the policy would have had one set alone, without a draw
+	Own      []string // and that set, where chance showed another one
+	Note     []byte   // the request's
+}
+
+// estimates are what the log keeps of an answer beside the offer, the field
+// Answer of an event:
+//
+//	version      1 byte    2 with a flag from 8 on, else 1
+//	flags        1 byte    1: estimated, 2: with the policy's own set, 4: which is the set shown,
+//	                       8: deferred, 16: the policy was certain, 32: of another set, 64: with a note
+//	number       uvarint   of the decision within its placement, from 1 on
+//	where estimated, floats of 8 bytes, little endian
+//	  p(0|S), R(S), p(i|S) of the items shown in display order
+//	  and with the policy's own set S', R(S')
+//	of another set: its number of items as a uvarint, and their ids as strings
+//	with a note: it, as a string
+//
+// A string is its length as a uvarint, and its bytes.
+type estimates struct {
+	number      uint64
+	probability []float64 // nil: not estimated
+	outside     float64
+	revenue     float64
+	shadowed    bool // the policy's own set S' was another question than the set shown
+	agrees      bool // S' = S
+	shadow      float64
+
+	deferred bool
+	certain  bool
+	own      []string
+	note     string
+}
+
+const (
+	flagEstimated = 1 << iota
+	flagShadowed
+	flagAgrees
+	flagDeferred
+	flagCertain
+	flagOwn
+	flagNote
+	unusedFlag
+)
+
+func (e *estimates) encode(dst []byte) []byte {
+	var flags byte
+	if e.probability != nil {
+		flags |= flagEstimated
+	}
+	if e.shadowed {
+		flags |= flagShadowed
+	}
+	if e.agrees {
+		flags |= flagAgrees
+	}
+	if e.deferred {
+		flags |= flagDeferred
+	}
+	if e.certain {
+		flags |= flagCertain
+	}
+	if e.own != nil {
+		flags |= flagOwn
+	}
+	if e.note != "" {
+		flags |= flagNote
+	}
+	dst = append(dst, versionOf(flags), flags)
+	dst = binary.AppendUvarint(dst, e.number)
+	if e.probability != nil {
+		dst = appendFloat(appendFloat(dst, e.outside), e.revenue)
+		for _, p := range e.probability {
+			dst = appendFloat(dst, p)
+		}
+		if e.shadowed {
+			dst = appendFloat(dst, e.shadow)
+		}
+	}
+	if e.own != nil {
+		dst = appendStrings(dst, e.own)
+	}
+	if e.note != "" {
+		dst = appendString(dst, e.note)
+	}
+	return dst
+}
+
+// versionOf returns the version of the encoding: programs that know the first one alone
+// read what needs no other.
+func versionOf(flags byte) byte {
+	if flags >= flagDeferred {
+		return 2
+	}
+	return 1
+}
+
+var errEstimates = errors.New("the estimates of an offer are not those of this version")
+
+// decodeEstimates reads those of an offer of so many items.
+func decodeEstimates(data []byte, shown int) (estimates, error) {
+	var e estimates
+	if len(data) < 3 || data[0] != versionOf(data[1]) || data[1] >= unusedFlag {
+		return e, errEstimates
+	}
+	flags := data[1]
+	e.shadowed, e.agrees = flags&flagShadowed != 0, flags&flagAgrees != 0
+	e.deferred, e.certain = flags&flagDeferred != 0, flags&flagCertain != 0
+	number, rest, ok := cutUvarint(data[2:])
+	if !ok || e.agrees && !e.shadowed {
+		return e, errEstimates
+	}
+	e.number = number
+	floats := 0
+	if flags&flagEstimated != 0 {
+		floats = 2 + shown
+		if e.shadowed {
+			floats++
+		}
+	}
+	if len(rest) < 8*floats {
+		return e, errEstimates
+	}
+	if rest, ok = e.decodeRest(rest, flags, 8*floats); !ok {
+		return estimates{}, errEstimates
+	}
+	if floats == 0 {
+		return e, nil
+	}
+	next := func() float64 {
+		v := math.Float64frombits(binary.LittleEndian.Uint64(rest))
+		rest = rest[8:]
+		return v
+	}
+	e.outside, e.revenue = next(), next()
+	e.probability = make([]float64, shown)
+	for i := range e.probability {
+		e.probability[i] = next()
+	}
+	if e.shadowed {
+		e.shadow = next()
+	}
+	if !e.valid() {
+		return estimates{}, errEstimates
+	}
+	return e, nil
+}
+
+// decodeRest reads what comes after so many bytes of floats, and returns these.
+func (e *estimates) decodeRest(data []byte, flags byte, floats int) ([]byte, bool) {
+	rest, ok := data[floats:], true
+	if flags&flagOwn != 0 {
+		var n uint64
+		if n, rest, ok = cutUvarint(rest); !ok || n > uint64(len(rest)) {
+			return nil, false
+		}
+		e.own = make([]string, n)
+		for k := range e.own {
+			if e.own[k], rest, ok = cutString(rest); !ok {
+				return nil, false
+			}
+		}
+	}
+	if flags&flagNote != 0 {
+		if e.note, rest, ok = cutString(rest); !ok || e.note == "" {
+			return nil, false
+		}
+	}
+	return data[:floats], len(rest) == 0
+}
+
+// cutUvarint takes an integer in its shortest form off the data.
+func cutUvarint(data []byte) (v uint64, rest []byte, ok bool) {
+	v, size := binary.Uvarint(data)
+	if size <= 0 || size > 1 && data[size-1] == 0 {
+		return 0, nil, false
+	}
+	return v, data[size:], true
+}
+
+func cutString(data []byte) (s string, rest []byte, ok bool) {
+	n, rest, ok := cutUvarint(data)
+	if !ok || n > uint64(len(rest)) {
+		return "", nil, false
+	}
+	return string(rest[:n]), rest[n:], true
+}
+
+// extraBytes is what a record takes for what only some decisions have.
+func (e *estimates) extraBytes() int {
+	size := 2 * len(e.note)
+	for _, id := range e.own {
+		size += shownSize(len(id))
+	}
+	return size
+}
+
+// tell adds to an answer what only some decisions have.
+func (e *estimates) tell(a *Answer) *Answer {
+	a.Deferred, a.Certain, a.Own = e.deferred, e.certain, slices.Clone(e.own)
+	if e.note != "" {
+		a.Note = []byte(e.note)
+	}
+	return a
+}
+
+// valid reports whether the numbers can be what they say.
+func (e *estimates) valid() bool {
+	for _, p := range e.probability {
+		if !(p >= 0 && p <= 1) {
+			return false
+		}
+	}
+	const most = 2 * vitrine.LargestRevenue // of a mean of revenues, and of what rounding adds
+	return e.outside >= 0 && e.outside <= 1 && e.revenue >= 0 && e.revenue <= most && e.shadow >= 0 && e.shadow <= most
+}
+
+// answer returns what the caller of a decision is told, and may change.
+func (r *record) answer() *Answer {
+	return r.tell(&Answer{
+		Decision: r.id, Placement: r.placement.name,
+		Shown: slices.Clone(r.shown), Probability: slices.Clone(r.probability), Outside: r.outside, Revenue: r.revenue,
+		Propensity: r.propensity, PolicyVersion: r.version, By: r.mode,
+	})
+}
+
+// answerOf returns the same of an offer that was just written.
+func answerOf(placement string, o *eventlog.Offered, e *estimates) *Answer {
+	a := &Answer{
+		Decision: o.Decision, Placement: placement,
+		Shown: make([]string, len(o.Shown)), Probability: e.probability, Outside: e.outside, Revenue: e.revenue,
+		Propensity: o.Propensity, PolicyVersion: o.PolicyVersion, By: o.Mode,
+	}
+	for k, i := range o.Shown {
+		a.Shown[k] = o.ItemIDs[i]
+	}
+	return e.tell(a)
+}

@@ -1,0 +1,146 @@
+package decision_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"vitrine/config"
+	"vitrine/internal/stream"
+	"vitrine/service/decision"
+	"vitrine/service/eventlog"
+	"vitrine/service/eventlog/memlog"
+)
+
+// devNull is a log that keeps nothing.
+type devNull struct {
+	eventlog.Store
+	last uint64
+}
+
+func (s *devNull) Append(_ context.Context, entries ...[]byte) (uint64, error) {
+	s.last += uint64(len(entries))
+	return s.last, nil
+}
+
+func wide(t testing.TB, policy string, record string) (*decision.Engine, *decision.Request) {
+	store := &devNull{Store: new(memlog.Store)}
+	e := opened(t, decision.Options{Store: store, Build: config.NewLearner})
+	put(t, e, "home", fmt.Sprintf(`{"max_size":5,"features":%s,"policy":%s,"record":%q,"memory":64000000}`, numbers(10), policy, record))
+	s := newSimulator(1, 100, 10)
+	r, _ := s.request(1)
+	return e, r
+}
+
+// BenchmarkDecide is a decision among 100 items of 10 features by ONL-MNL in Phase II, with the
+// writer and a log that costs nothing.
+func BenchmarkDecide(b *testing.B) {
+	for _, record := range []string{"shown", "all"} {
+		b.Run(record, func(b *testing.B) {
+			e, r := wide(b, `{"name":"onl-mnl","warmup":0}`, record)
+			b.ReportAllocs()
+			for b.Loop() {
+				_, err := e.Decide(b.Context(), "home", r, 0)
+				for errors.Is(err, decision.ErrBehind) { // the memory is full, and the learner is to take what expires
+					wait(b, e)
+					_, err = e.Decide(b.Context(), "home", r, 0)
+				}
+				if err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkParseRequest reads the JSON of such a request, in memory of its own and in that of the
+// one before.
+func BenchmarkParseRequest(b *testing.B) {
+	text := []byte(`{"items":[`)
+	rng := stream.New(1, 1, stream.Contexts)
+	for i := range 100 {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		text = fmt.Appendf(text, `{"id":"item-%d","features":{`, i)
+		for j := range 10 {
+			if j > 0 {
+				text = append(text, ',')
+			}
+			text = fmt.Appendf(text, `"x%d":%.6f`, j, rng.NormFloat64())
+		}
+		text = fmt.Appendf(text, `},"revenue":%.2f}`, rng.Float64())
+	}
+	text = append(text, `]}`...)
+	c, err := decision.ParseConfig([]byte(fmt.Sprintf(`{"max_size":5,"features":%s,"policy":{}}`, numbers(10))))
+	if err != nil {
+		b.Fatal(err)
+	}
+	parse := func(b *testing.B, parse func([]byte, *decision.Config) (*decision.Request, error)) {
+		b.SetBytes(int64(len(text)))
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := parse(text, c); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	b.Run("anew", func(b *testing.B) { parse(b, decision.ParseRequest) })
+	b.Run("again", func(b *testing.B) { parse(b, new(decision.RequestParser).Parse) })
+}
+
+// BenchmarkReplay replays rounds of 5 shown items of 10 features, each two entries, and
+// learns from them.
+func BenchmarkReplay(b *testing.B) {
+	const rounds = 20_000
+	for name, policy := range map[string]string{
+		"linear":  `{"name":"onl-mnl"}`,
+		"mlp":     `{"name":"onl-mnl","pilot":"map","utility":{"kind":"mlp","hidden":[3]}}`,
+		"uniform": `{"name":"uniform"}`,
+	} {
+		b.Run(name, func(b *testing.B) {
+			store := new(memlog.Store)
+			e := opened(b, decision.Options{Store: store, Build: config.NewLearner})
+			put(b, e, "home", fmt.Sprintf(`{"max_size":5,"features":%s,"policy":%s}`, numbers(10), policy))
+			s := newSimulator(1, 20, 10)
+			for t := range rounds {
+				r, _ := s.request(t + 1)
+				a, err := e.Decide(b.Context(), "home", r, 0)
+				if err != nil {
+					b.Fatal(err)
+				}
+				item, _ := s.choose(a)
+				for e.Outcome(b.Context(), a.Decision, item, 1) != nil {
+					wait(b, e)
+				}
+			}
+			wait(b, e)
+			b.ResetTimer()
+			for b.Loop() {
+				e, err := decision.Open(b.Context(), decision.Options{Store: store, Build: config.NewLearner})
+				if err != nil {
+					b.Fatal(err)
+				}
+				if err := e.Wait(b.Context()); err != nil {
+					b.Fatal(err)
+				}
+				e.Close()
+			}
+			b.ReportMetric(rounds*float64(b.N)/b.Elapsed().Seconds(), "rounds/s")
+		})
+	}
+}
+
+// What a decision allocates does not grow with the items: 100 of them of 10 features.
+func TestDecideAllocates(t *testing.T) {
+	e, r := wide(t, `{"name":"ucb-mnl"}`, "shown")
+	decide := func() {
+		if _, err := e.Decide(t.Context(), "home", r, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := testing.AllocsPerRun(200, decide); n > 70 {
+		t.Errorf("%v allocations a decision, at most 70 were wanted", n)
+	}
+}

@@ -1,0 +1,409 @@
+package decision
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"sync"
+
+	"gonum.org/v1/gonum/mat"
+
+	"vitrine"
+	"vitrine/assortment"
+	"vitrine/internal/stream"
+	"vitrine/service/eventlog"
+)
+
+// Estimator is a policy that has an estimate of the utilities: it stores f_ŵ(x_i)
+// of each item in dst. The estimate is what probabilities are told by, and not
+// the optimism or the draws that an offer is made by.
+type Estimator interface {
+	Utilities(dst []float64, x *vitrine.Context)
+}
+
+// Decide answers a request at a time, once the decision is in the log.
+//
+// A request with an id of its own that was answered before has the same answer
+// again; another request under that id is ErrConflict, and so is the same one where the
+// placement's features have changed. A request that was made by another schema than the placement has
+// now is ErrSchema: make it again. Other errors are
+// *FieldError, ErrNotFound, ErrBehind, ErrPolicy, ErrStopped or that of ctx, after which
+// the decision may or may not have been made: ask again, under the same id.
+func (e *Engine) Decide(ctx context.Context, name string, r *Request, now int64) (*Answer, error) {
+	d := deciders.Get().(*decider)
+	defer d.release()
+	sum := r.sum()
+	for {
+		if a, err := e.repeat(name, r.Decision, sum); a != nil || err != nil {
+			return a, err
+		}
+		v, err := e.view(name)
+		if err != nil {
+			return nil, err
+		}
+		if r.Schema != nil && !r.Schema.equal(v.config.schema) {
+			return nil, fmt.Errorf("placement %q: %w", name, ErrSchema)
+		}
+		event := &eventlog.Event{Time: now, Placement: name}
+		offered, err := d.decide(v, r)
+		if err != nil {
+			return nil, err
+		}
+		offered.Request = sum
+		event.Body = offered
+		if d.entry, err = event.Encode(d.entry[:0]); err != nil {
+			return nil, fieldf("/items", "%v", err)
+		}
+		if size := eventlog.EntrySize(d.entry); size > largestBatch {
+			return nil, fieldf("/items", "the decision takes %d bytes of the log, at most %d fit: send fewer items, or record the shown ones alone", size, largestBatch)
+		}
+		err = e.submit(ctx, func(b *batch) error { return b.offer(v, event, offered, d.estimates.extraBytes(), d.entry) })
+		switch {
+		case err == nil:
+			return answerOf(name, offered, &d.estimates), nil
+		case errors.Is(err, errMoved): // the placement has changed, or a twin of this request came first
+			continue
+		case ctx.Err() != nil:
+			d.abandoned = true // the writer may still read what is in it
+		}
+		return nil, err
+	}
+}
+
+// repeat returns the answer to a request that has one.
+func (e *Engine) repeat(name, decision string, sum [32]byte) (*Answer, error) {
+	if decision == "" {
+		return nil, nil
+	}
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	r := e.state.decisions[decision]
+	switch {
+	case r == nil:
+		return nil, nil
+	case r.placement.name != name || r.request != sum:
+		return nil, fmt.Errorf("decision id %q: %w: it was given to another request", decision, ErrConflict)
+	}
+	a := r.answer()
+	a.Repeated = true
+	return a, nil
+}
+
+// view is a placement as a decision sees it.
+type view struct {
+	*placement
+	config  *Config
+	changed uint64
+	worker  *worker
+}
+
+func (e *Engine) view(name string) (view, error) {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	p := e.state.placements[name]
+	if p == nil {
+		return view{}, fmt.Errorf("placement %q: %w", name, ErrNotFound)
+	}
+	return view{p, p.config, p.changed, p.worker}, nil
+}
+
+// decider is the scratch of a decision.
+type decider struct {
+	index     map[string]int
+	rows      []float64 // N×d
+	u         []float64
+	part      []float64 // rows of some items
+	recorded  []float64 // rows and revenues of those in the log
+	answer    []byte
+	entry     []byte
+	draws     stream.Stream
+	coin      stream.Stream
+	estimates estimates
+	abandoned bool
+}
+
+var deciders = sync.Pool{New: func() any { return &decider{index: map[string]int{}} }}
+
+func (d *decider) release() {
+	if d.abandoned {
+		return
+	}
+	clear(d.index)
+	d.estimates = estimates{}
+	deciders.Put(d)
+}
+
+// decide finds what is shown, and changes nothing but the number of the
+// placement's next decision. The offer shares memory with d.
+func (d *decider) decide(v view, r *Request) (*eventlog.Offered, error) {
+	clear(d.index)
+	if err := r.check(v.config, d.index); err != nil {
+		return nil, err
+	}
+	n, width := len(r.Items), v.config.schema.Width()
+	d.rows = resize(d.rows, n*width)
+	clipped := 0
+	if err := v.config.schema.rows(d.rows, r.User, r.Items, &clipped); err != nil {
+		return nil, err
+	}
+	if clipped > 0 {
+		v.sound.clipped.Add(uint64(clipped))
+	}
+	family, err := r.family(v.config, d.index)
+	if err != nil {
+		return nil, err
+	}
+	baseline, err := r.baseline(v.config, d.index)
+	if err != nil {
+		return nil, err
+	}
+	x := &vitrine.Context{Features: mat.NewDense(n, width, d.rows), Revenue: r.Revenue, Feasible: family}
+	d.estimates = estimates{number: v.upcoming.Add(1), deferred: r.Defer, note: string(r.Note)}
+	current := v.worker.current.Load()
+	own, err := d.ask(current.policy, x, v.config.Seed)
+	if err != nil {
+		return nil, err
+	}
+	slots, hasSlots := family.(*assortment.Transversal)
+	o := &eventlog.Offered{
+		Decision: r.Decision, Candidates: n, Width: width,
+		Propensity: own.Propensity, PolicyVersion: current.version, Mode: ByPolicy,
+	}
+	if o.Decision == "" {
+		o.Decision = v.name + "~" + strconv.FormatUint(v.born, 10) + "." + strconv.FormatUint(d.estimates.number, 10)
+	}
+	shown := own.Assortment
+	switch v.config.Mode {
+	case Explore:
+		shown = d.explore(o, own, x, v.config)
+	case Shadow:
+		shown, o.Propensity, o.Mode = baseline, 0, ByBaseline
+		d.estimates.shadowed = true
+	}
+	order := d.estimate(current.policy, x, shown, own.Assortment, o.Mode == ByBaseline, &v.sound)
+	if hasSlots && o.Mode != ByBaseline {
+		d.certain(r, own, shown, o.Mode == ByChance)
+		d.assign(slots, order)
+	}
+	d.fill(o, r, order, v.config.Record == "all")
+	d.answer = d.estimates.encode(d.answer[:0])
+	o.Answer = d.answer
+	return o, nil
+}
+
+// baseline returns the items that the caller shows, in display order.
+func (r *Request) baseline(c *Config, index map[string]int) (vitrine.Assortment, error) {
+	if c.Mode != Shadow {
+		if r.Baseline != nil {
+			return nil, fieldf("/baseline", "is for placements of the mode %q, and this one's is %q", Shadow, c.Mode)
+		}
+		return nil, nil
+	}
+	if r.Baseline == nil {
+		return nil, fieldf("/baseline", "is missing: in the mode %q it is what the caller shows", Shadow)
+	}
+	if len(r.Baseline) > c.MaxSize {
+		return nil, fieldf("/baseline", "has %d items, the placement shows at most %d", len(r.Baseline), c.MaxSize)
+	}
+	s, err := find("/baseline", r.Baseline, index)
+	if err != nil {
+		return nil, err
+	}
+	for k, i := range s {
+		if slices.Contains(s[:k], i) {
+			return nil, fieldf(fmt.Sprintf("/baseline/%d", k), "%q is there twice", r.Baseline[k])
+		}
+	}
+	return s, nil
+}
+
+// ask asks the policy for its offer, and checks it.
+func (d *decider) ask(pi vitrine.Policy, x *vitrine.Context, seed uint64) (vitrine.Offer, error) {
+	var offer vitrine.Offer
+	rng := d.draws.At(seed, int(d.estimates.number), stream.Policy)
+	err, _ := safely(func() error { offer = pi.Offer(x, rng); return nil })
+	if err == nil {
+		err = offer.Assortment.Check(x.NumItems())
+	}
+	if err == nil && !x.Feasible.Contains(offer.Assortment) {
+		err = fmt.Errorf("%v breaks the constraints", offer.Assortment)
+	}
+	if err == nil && !(offer.Propensity >= 0 && offer.Propensity <= 1) {
+		err = fmt.Errorf("the propensity is %v", offer.Propensity)
+	}
+	if err != nil {
+		return vitrine.Offer{}, fmt.Errorf("%w: %w", ErrPolicy, err)
+	}
+	return offer, nil
+}
+
+// explore replaces the policy's set by one drawn uniformly, S ~ Unif(𝒮 \ {∅}), with
+// probability ε. The propensity is that of the mixture,
+//
+//	π(S) = ε/|𝒮 \ {∅}| + (1 − ε) π_policy(S)
+//
+// where it is known: π_policy of the set drawn is, unless the policy is random
+// and would have shown another one, and |𝒮| is, unless [assortment.Transversal.Uniform]
+// is false. Then it is 0.
+func (d *decider) explore(o *eventlog.Offered, own vitrine.Offer, x *vitrine.Context, c *Config) vitrine.Assortment {
+	family, n := x.Feasible.(assortment.Sampler), x.NumItems()
+	rng := d.coin.At(c.Seed, int(d.estimates.number), stream.Exploration)
+	byChance := rng.Float64() < c.ExploreShare
+	drawn := family.Sample(nil, n, rng)
+	shown := own.Assortment
+	if byChance {
+		shown, o.Mode = drawn, ByChance
+	}
+	mine := 0.0
+	slots, ok := family.(*assortment.Transversal)
+	switch same := slices.Equal(shown, own.Assortment); {
+	case ok && !slots.Uniform():
+		o.Propensity = 0
+		return shown
+	case c.ExploreShare == 1: // and π_policy has no part in it
+	case own.Propensity == 0, own.Propensity < 1 && !same:
+		o.Propensity = 0
+		return shown
+	case same:
+		mine = own.Propensity
+	}
+	uniform := 0.0
+	if len(shown) > 0 || len(drawn) == 0 {
+		uniform = family.Propensity(n)
+	}
+	o.Propensity = min(c.ExploreShare*uniform+(1-c.ExploreShare)*mine, 1)
+	return shown
+}
+
+// estimate stores the probabilities of what is shown and returns it in display
+// order: by probability where that is ours to say, the largest first.
+func (d *decider) estimate(pi vitrine.Policy, x *vitrine.Context, shown, own vitrine.Assortment, ordered bool, sound *soundness) []int32 {
+	order := make([]int32, len(shown))
+	for k, i := range shown {
+		order[k] = int32(i)
+	}
+	e := &d.estimates
+	if e.shadowed {
+		sorted := slices.Clone(shown)
+		slices.Sort(sorted)
+		e.agrees = slices.Equal(sorted, own)
+	}
+	estimator, ok := pi.(Estimator)
+	if !ok {
+		return order
+	}
+	u, ok := d.utilities(estimator, x, shown)
+	sound.predicted(ok || u == nil)
+	if !ok {
+		return order
+	}
+	if !ordered {
+		byItem := slices.Clone(u)
+		at := make([]int, len(shown))
+		for k := range at {
+			at[k] = k
+		}
+		slices.SortStableFunc(at, func(a, b int) int { return cmp.Compare(byItem[b], byItem[a]) })
+		for j, k := range at {
+			order[j], u[j] = int32(shown[k]), byItem[k]
+		}
+	}
+	p := make([]float64, len(u)+1)
+	vitrine.Probabilities(p, u)
+	e.outside, e.probability = p[0], p[1:]
+	e.revenue = expectedRevenue(p[1:], order, x.Revenue)
+	if e.shadowed {
+		u, ok := d.utilities(estimator, x, own)
+		if !ok {
+			e.probability, e.outside, e.revenue = nil, 0, 0
+			return order
+		}
+		p := make([]float64, len(u)+1)
+		vitrine.Probabilities(p, u)
+		e.shadow = expectedRevenue(p[1:], own, x.Revenue)
+	}
+	return order
+}
+
+func expectedRevenue[I int | int32](p []float64, items []I, r []float64) float64 {
+	sum := 0.0
+	for k, i := range items {
+		sum += p[k] * revenueOf(r, int(i))
+	}
+	return sum
+}
+
+func revenueOf(r []float64, i int) float64 {
+	if r == nil {
+		return 1
+	}
+	return r[i]
+}
+
+// utilities returns the policy's estimates of some items, in d's memory; ok is false where there are none, nil, or
+// they are of no use.
+func (d *decider) utilities(pi Estimator, x *vitrine.Context, items []int) (u []float64, ok bool) {
+	d.u = resize(d.u, len(items))
+	if len(items) == 0 {
+		return d.u, true
+	}
+	_, width := x.Features.Dims()
+	d.part = resize(d.part, len(items)*width)
+	for k, i := range items {
+		copy(d.part[k*width:(k+1)*width], x.Features.RawRowView(i))
+	}
+	part := &vitrine.Context{Features: mat.NewDense(len(items), width, d.part)}
+	err, _ := safely(func() error { pi.Utilities(d.u, part); return nil })
+	if err != nil {
+		return nil, false
+	}
+	for _, v := range d.u {
+		if !(math.Abs(v) <= 700) {
+			return d.u, false
+		}
+	}
+	return d.u, true
+}
+
+// fill stores the rows that the log keeps, of the items in request order.
+func (d *decider) fill(o *eventlog.Offered, r *Request, order []int32, all bool) {
+	if all {
+		o.ItemIDs = make([]string, len(r.Items))
+		for i := range r.Items {
+			o.ItemIDs[i] = r.Items[i].ID
+		}
+		o.Features, o.Revenue, o.Shown = d.rows, slices.Clone(r.Revenue), order
+		return
+	}
+	k, width := len(order), o.Width
+	sorted := slices.Clone(order)
+	slices.Sort(sorted)
+	o.ItemIDs, o.Shown = make([]string, k), make([]int32, k)
+	d.recorded = resize(d.recorded, k*(width+1))
+	o.Features = d.recorded[:k*width]
+	if r.Revenue != nil && k > 0 {
+		o.Revenue = d.recorded[k*width:]
+	}
+	for j, i := range sorted {
+		o.ItemIDs[j] = r.Items[i].ID
+		copy(o.Features[j*width:], d.rows[int(i)*width:(int(i)+1)*width])
+		if r.Revenue != nil {
+			o.Revenue[j] = r.Revenue[i]
+		}
+	}
+	for j, i := range order {
+		at, _ := slices.BinarySearch(sorted, i)
+		o.Shown[j] = int32(at)
+	}
+}
+
+func resize(v []float64, n int) []float64 {
+	if cap(v) < n {
+		return make([]float64, n)
+	}
+	return v[:n]
+}

@@ -1,0 +1,67 @@
+package decision
+
+import (
+	"context"
+	"fmt"
+
+	"vitrine/service/eventlog"
+)
+
+// Activate says that what a deferred decision offered was shown, so that its
+// outcome is waited for. A decision that is not deferred, or was activated before, stays as
+// it is. The attribution window is counted from the decision all the same:
+// after it the decision is withdrawn, nothing is learned from it, and the error is ErrLate.
+// Others are ErrEvicted, ErrNotFound, ErrStopped or that of ctx.
+//
+// An outcome of a deferred decision activates it too.
+func (e *Engine) Activate(ctx context.Context, decision string, now int64) error {
+	return e.submit(ctx, func(b *batch) error { return b.activate(decision, now) })
+}
+
+func (b *batch) activate(decision string, now int64) error {
+	r, err := b.decision(decision)
+	if err != nil {
+		return err
+	}
+	if r.status == deferred && !r.isLate(now) {
+		b.touched[decision] = true
+		b.encode(&eventlog.Event{Time: now, Placement: r.placement.name, Body: &eventlog.Activated{Decision: decision}})
+		return nil
+	}
+	switch r.status {
+	case deferred:
+		b.expire(r, now)
+	case withdrawn:
+	case evicted:
+		return tooSmall(r.placement, decision)
+	default:
+		return nil
+	}
+	return fmt.Errorf("decision %q: %w: it was activated too late", decision, ErrLate)
+}
+
+// isLate reports whether the attribution window is over.
+func (r *record) isLate(now int64) bool { return now-r.time > int64(r.placement.config.window) }
+
+func (r *record) activate() error {
+	if r.status != deferred {
+		return fmt.Errorf("decision %q is activated, and does not wait to be", r.id)
+	}
+	r.status = open
+	return nil
+}
+
+// abandon ends the wait for the outcome of a decision of which nothing is learned.
+func (s *fold) abandon(r *record, to status) {
+	r.placement.open.remove(r)
+	r.placement.due.remove(r)
+	r.status = to
+	r.placement.counts.abandoned(to)
+	s.shelve(r)
+}
+
+// Deferred reports whether an offer of this program waits to be activated.
+func Deferred(o *eventlog.Offered) bool {
+	e, err := decodeEstimates(o.Answer, len(o.Shown))
+	return err == nil && e.deferred
+}

@@ -1,0 +1,92 @@
+package decision_test
+
+import (
+	"encoding/hex"
+	"os"
+	"strings"
+	"testing"
+
+	"vitrine/service/decision"
+	"vitrine/service/eventlog/memlog"
+)
+
+// A deferred decision is learned from once it is activated, or has an outcome.
+func TestDefer(t *testing.T) {
+	store := new(memlog.Store)
+	e := opened(t, decision.Options{Store: store, Build: buildToy})
+	put(t, e, "home", three)
+	ctx := t.Context()
+	var shown string
+	for _, id := range []string{"never", "activated", "activated late", "taken", "rewarded", "passed", "left"} {
+		r := stock(strings.ReplaceAll(id, " ", "-"), 4)
+		r.Defer = true
+		a, err := e.Decide(ctx, "home", r, 0)
+		if err != nil || !a.Deferred {
+			t.Fatalf("%+v, %v", a, err)
+		}
+		shown = a.Shown[0]
+	}
+	status := func(id, want string) {
+		t.Helper()
+		if d, err := e.Decision(id); err != nil || d.Status != want {
+			t.Errorf("%s is %q, %v, want %q", id, d.Status, err, want)
+		}
+	}
+	is(t, "unknown", e.Activate(ctx, "x", 1), decision.ErrNotFound)
+	status("activated", "deferred")
+	for range 2 {
+		is(t, "in time", e.Activate(ctx, "activated", 1), nil)
+		status("activated", "open")
+	}
+	is(t, "an outcome", e.Outcome(ctx, "taken", shown, 1), nil)
+	status("taken", "chosen")
+	is(t, "a reward", e.Reward(ctx, "rewarded", []decision.Reward{{Item: shown, Value: 1}}, 1), nil)
+	status("rewarded", "chosen")
+	is(t, "a part", e.Reward(ctx, "passed", []decision.Reward{{Item: shown}}, 1), nil)
+	status("passed", "open")
+
+	const late = 31 * minute
+	is(t, "too late", e.Activate(ctx, "activated-late", late), decision.ErrLate)
+	is(t, "too late again", e.Activate(ctx, "activated-late", late), decision.ErrLate)
+	is(t, "an outcome too late", e.Outcome(ctx, "never", shown, late), decision.ErrLate)
+	is(t, "none too late", e.Outcome(ctx, "never", "", late), nil)
+	if n, err := e.Expire(ctx, late); n != 3 || err != nil {
+		t.Errorf("%d expired, %v", n, err)
+	}
+	for id, want := range map[string]string{"never": "withdrawn", "activated-late": "withdrawn", "left": "withdrawn", "activated": "expired", "passed": "expired"} {
+		status(id, want)
+	}
+	is(t, "a reward too late", e.Reward(ctx, "left", []decision.Reward{{Item: shown, Value: 1}}, late), nil)
+	wait(t, e)
+	s, err := e.Stats("home")
+	if err != nil || s.Decisions != 7 || s.Withdrawn != 3 || s.Expired != 2 || s.Outcomes != 2 || s.Learned != 4 || s.Pending != 0 {
+		t.Errorf("stats %+v, %v", s, err)
+	}
+	if string(snapshot(t, e)) != string(replayed(t, decision.Options{Store: store, Build: buildToy})) {
+		t.Error("a replay has another state")
+	}
+}
+
+// Snapshots of the kind before are read: this one was written by the program before.
+func TestSnapshotsOfBefore(t *testing.T) {
+	text, err := os.ReadFile("testdata/snapshot-1.hex")
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, err := hex.DecodeString(strings.TrimSpace(string(text)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p, err := decision.SnapshotPosition(before); p.Sequence != 10 || err != nil {
+		t.Errorf("position %+v, %v", p, err)
+	}
+	store := unnamed{new(memlog.Store)}
+	for range 10 {
+		store.Append(t.Context(), nil)
+	}
+	e := opened(t, decision.Options{Store: store, Build: buildToy, Snapshot: before})
+	is(t, "an open decision", e.Outcome(t.Context(), "c", "", 1), nil)
+	if d, err := e.Decision("a"); err != nil || d.Choice != "sku0" {
+		t.Errorf("decision %+v, %v", d, err)
+	}
+}

@@ -1,0 +1,87 @@
+package decision_test
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"vitrine/config"
+	"vitrine/service/decision"
+	"vitrine/service/eventlog/natslog"
+)
+
+// durable opens a log on disk.
+func durable(t testing.TB, dir string) *natslog.Store {
+	t.Helper()
+	s, err := natslog.Open(t.Context(), natslog.Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// After a restart on a log on disk the state is what it was, from the log and
+// from a snapshot.
+func TestRestartOnDisk(t *testing.T) {
+	dir := t.TempDir()
+	store := durable(t, dir)
+	e, err := decision.Open(t.Context(), decision.Options{Store: store, Build: config.NewLearner})
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, e, "home", shop)
+	var early []byte
+	for i := range 5 {
+		if i == 3 {
+			early = snapshot(t, e)
+		}
+		one(t, e, "home", fmt.Sprint(i), 0.5)
+	}
+	live := snapshot(t, e)
+	e.Close()
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	store = durable(t, dir)
+	defer store.Close()
+	for _, from := range [][]byte{nil, early, live} {
+		if string(replayed(t, decision.Options{Store: store, Build: config.NewLearner, Snapshot: from})) != string(live) {
+			t.Error("the state is another one")
+		}
+	}
+}
+
+// BenchmarkDecideOnDisk is decisions and their outcomes by 64 callers, with a log
+// that is synced.
+func BenchmarkDecideOnDisk(b *testing.B) {
+	store := durable(b, b.TempDir())
+	defer store.Close()
+	e, err := decision.Open(b.Context(), decision.Options{Store: store, Build: config.NewLearner})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer e.Close()
+	put(b, e, "home", fmt.Sprintf(`{"max_size":5,"features":%s,"policy":{"name":"onl-mnl","warmup":0}}`, numbers(10)))
+	r, _ := newSimulator(1, 100, 10).request(1)
+	b.ResetTimer()
+	var left atomic.Int64
+	left.Store(int64(b.N))
+	var wg sync.WaitGroup
+	for range 64 {
+		wg.Go(func() {
+			for left.Add(-1) >= 0 {
+				a, err := e.Decide(b.Context(), "home", r, 0)
+				if err == nil {
+					err = e.Outcome(b.Context(), a.Decision, "", 1)
+				}
+				if err != nil {
+					b.Error(err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "decisions/s")
+}

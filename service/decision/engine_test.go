@@ -1,0 +1,414 @@
+package decision_test
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json"
+	"go.uber.org/goleak"
+
+	"vitrine"
+	"vitrine/assortment"
+	"vitrine/config"
+	"vitrine/env"
+	"vitrine/experiment"
+	"vitrine/internal/stream"
+	"vitrine/service/decision"
+	"vitrine/service/eventlog/memlog"
+	"vitrine/utility"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const minute = int64(60e9)
+
+// opened opens an engine over a log, which is closed with the test.
+func opened(t testing.TB, o decision.Options) *decision.Engine {
+	t.Helper()
+	if o.Build == nil {
+		o.Build = config.NewLearner
+	}
+	e, err := decision.Open(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(e.Close)
+	return e
+}
+
+func put(t testing.TB, e *decision.Engine, name, text string) {
+	t.Helper()
+	if _, err := e.Put(t.Context(), name, []byte(text), 0); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func wait(t testing.TB, e *decision.Engine) {
+	t.Helper()
+	if err := e.Wait(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func snapshot(t testing.TB, e *decision.Engine) []byte {
+	t.Helper()
+	data, _, err := e.Snapshot(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// replayed returns the state that a log gives, from a snapshot or from its first entry.
+func replayed(t testing.TB, o decision.Options) []byte {
+	t.Helper()
+	if o.Build == nil {
+		o.Build = config.NewLearner
+	}
+	e, err := decision.Open(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	return snapshot(t, e)
+}
+
+// numbers names d plain features.
+func numbers(d int) string {
+	var list []string
+	for j := range d {
+		list = append(list, fmt.Sprintf(`{"name":"x%d","kind":"number"}`, j))
+	}
+	return "[" + strings.Join(list, ",") + "]"
+}
+
+// simulator is a world of experiments, played through an engine.
+type simulator struct {
+	world     env.Environment
+	seed      uint64
+	contexts  stream.Stream
+	customers stream.Stream
+	utilities []float64
+	shock     []float64
+}
+
+func newSimulator(seed uint64, items, d int) *simulator {
+	world := newWorld(items, d)(stream.New(seed, 0, stream.World))
+	return &simulator{world: world, seed: seed, utilities: make([]float64, items), shock: make([]float64, items+1)}
+}
+
+func newWorld(items, d int) func(*rand.Rand) env.Environment {
+	return func(rng *rand.Rand) env.Environment {
+		return &env.World{
+			Items: items, Contexts: env.Gaussian{},
+			Truth: env.NewFamily(utility.NewLinear(d, false), -1, 1, rng), Revenues: env.UniformRevenue{Low: 0.5, High: 1},
+		}
+	}
+}
+
+// request returns the request of a round.
+func (s *simulator) request(round int) (*decision.Request, *vitrine.Context) {
+	x := s.world.Context(s.contexts.At(s.seed, round, stream.Contexts))
+	s.world.Utilities(s.utilities, x)
+	rng := s.customers.At(s.seed, round, stream.Customers)
+	for i := range s.shock {
+		s.shock[i] = -math.Log(rng.ExpFloat64())
+	}
+	return requestOf(x), x
+}
+
+func requestOf(x *vitrine.Context) *decision.Request {
+	r := &decision.Request{Revenue: x.Revenue}
+	for i := range x.NumItems() {
+		var values []decision.Value
+		for _, v := range x.Features.RawRowView(i) {
+			values = append(values, decision.Number(v))
+		}
+		r.Items = append(r.Items, decision.Item{ID: itemID(i), Features: values})
+	}
+	return r
+}
+
+func itemID(i int) string { return fmt.Sprintf("sku%d", i) }
+
+// choose returns the item that the customer of the round takes.
+func (s *simulator) choose(a *decision.Answer) (item string, set vitrine.Assortment) {
+	for i := range s.utilities {
+		for _, id := range a.Shown {
+			if id == itemID(i) {
+				set = append(set, i)
+			}
+		}
+	}
+	if c := vitrine.Choose(set, s.utilities, s.shock); c > 0 {
+		item = itemID(set[c-1])
+	}
+	return item, set
+}
+
+// The same learner on the same seed meets the same contexts and the same
+// customers through the engine as in an experiment, and its regret is that of
+// the experiment in every round, bit for bit.
+func TestRegretIsTheExperiments(t *testing.T) {
+	const items, d, size, rounds, seed = 12, 3, 3, 150, 5
+	for _, policy := range []string{
+		`{"name":"onl-mnl","lambda":3,"beta":1,"warmup":20,"update":"mle","utility":{"kind":"mlp","hidden":[3]},"pilot_steps":200}`,
+		`{"name":"onl-mnl","lambda":3,"beta":1,"warmup":20,"pilot":"map"}`,
+		`{"name":"ucb-mnl","constants":"tuned","radius":0.1}`,
+		`{"name":"ts-mnl","constants":"tuned","radius":0.1}`,
+		`{"name":"eps-greedy-mnl","steps":20}`,
+		`{"name":"eps-greedy-mnl","oracle":"offline","steps":20}`,
+		`{"name":"log-barrier-mnl","gamma":100}`,
+		`{"name":"feel-good-ts","moves":3}`,
+		`{"name":"bma-mnl"}`,
+	} {
+		for _, record := range []string{"shown", "all"} {
+			if record == "shown" && (strings.Contains(policy, "feel-good") || strings.Contains(policy, "bma")) {
+				continue // they look at the items that were not shown, too
+			}
+			e := experiment.Experiment{
+				Name: "x", Rounds: rounds, Constraint: assortment.AtMost(size), World: newWorld(items, d), Seeds: []uint64{seed},
+				Policies: []experiment.Policy{{Label: "p", New: func(env.Environment, *rand.Rand) (vitrine.Learner, error) {
+					return config.NewLearner(decision.Spec{Policy: []byte(policy), Features: d, Items: items, All: true, Size: size, Rounds: rounds, Seed: seed})
+				}}},
+			}
+			want := played(t, &e)
+
+			engine := opened(t, decision.Options{Store: new(memlog.Store)})
+			put(t, engine, "home", fmt.Sprintf(`{"max_size":%d,"max_items":%d,"features":%s,"policy":%s,"rounds":%d,"seed":%d,"record":%q}`, size, items, numbers(d), policy, rounds, seed, record))
+			s, total := newSimulator(seed, items, d), 0.0
+			for round := 1; round <= rounds; round++ {
+				r, x := s.request(round)
+				a, err := engine.Decide(t.Context(), "home", r, 0)
+				if err != nil {
+					t.Fatal(err)
+				}
+				item, set := s.choose(a)
+				_, optimum := assortment.Maximize(nil, assortment.AtMost(size), s.utilities, x.Revenue)
+				total += optimum - vitrine.ExpectedRevenue(set, s.utilities, x.Revenue)
+				if total != want[round-1] {
+					t.Fatalf("%s, record %s: regret %v in round %d, the experiment has %v", policy, record, total, round, want[round-1])
+				}
+				if err := engine.Outcome(t.Context(), a.Decision, item, 1); err != nil {
+					t.Fatal(err)
+				}
+				wait(t, engine)
+			}
+			if total < 0.1 {
+				t.Errorf("%s: a regret of %v proves nothing", policy, total)
+			}
+		}
+	}
+}
+
+// played returns the regret of an experiment of one policy and one seed, a
+// number a round.
+func played(t *testing.T, e *experiment.Experiment) []float64 {
+	t.Helper()
+	dir := t.TempDir()
+	if _, err := experiment.Run(t.Context(), e, experiment.Options{Dir: dir}); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, e.Name, "runs.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var unit struct {
+		Regret []float64 `json:"regret"`
+	}
+	if err := json.Unmarshal(text, &unit); err != nil {
+		t.Fatal(err)
+	}
+	return unit.Regret
+}
+
+const shop = `{"max_size":2,"features":[{"name":"price","kind":"number"}],"policy":{"name":"ucb-mnl"},"memory":200000}`
+
+// stock is a request of n items.
+func stock(id string, n int) *decision.Request {
+	r := &decision.Request{Decision: id}
+	for i := range n {
+		r.Items = append(r.Items, decision.Item{ID: itemID(i), Features: []decision.Value{decision.Number(float64(i) / 10)}})
+	}
+	return r
+}
+
+func is(t *testing.T, what string, err, want error) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Errorf("%s: error %v, want %v", what, err, want)
+	}
+}
+
+func TestOutcomes(t *testing.T) {
+	store := new(memlog.Store)
+	e := opened(t, decision.Options{Store: store})
+	put(t, e, "home", shop)
+	ctx := t.Context()
+	a, err := e.Decide(ctx, "home", stock("a", 5), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(a.Shown) != 2 || len(a.Probability) != 2 || a.Propensity != 1 || a.By != decision.ByPolicy {
+		t.Fatalf("answer %+v", a)
+	}
+	if sum := a.Outside + a.Probability[0] + a.Probability[1]; math.Abs(sum-1) > 1e-12 || math.Abs(a.Revenue-(1-a.Outside)) > 1e-12 {
+		t.Errorf("probabilities sum to %v, and the revenue is %v", sum, a.Revenue)
+	}
+	is(t, "not shown", e.Outcome(ctx, "a", "sku77", 1), decision.ErrNotShown)
+	is(t, "unknown", e.Outcome(ctx, "b", "", 1), decision.ErrNotFound)
+	for _, err := range []error{e.Outcome(ctx, "a", strings.Repeat("x", 1<<20), 1), e.Outcome(ctx, strings.Repeat("x", 1<<20), "", 1)} {
+		if err == nil || len(err.Error()) > 1000 {
+			t.Errorf("an error of %d bytes", len(fmt.Sprint(err)))
+		}
+	}
+	is(t, "first", e.Outcome(ctx, "a", a.Shown[1], 1), nil)
+	before := e.Sequence()
+	is(t, "again", e.Outcome(ctx, "a", a.Shown[1], 2), nil)
+	is(t, "another", e.Outcome(ctx, "a", a.Shown[0], 2), decision.ErrConflict)
+	is(t, "none", e.Outcome(ctx, "a", "", 2), decision.ErrConflict)
+	if e.Sequence() != before {
+		t.Error("an outcome that is told again is in the log")
+	}
+	d, err := e.Decision("a")
+	if err != nil || d.Status != "chosen" || d.Choice != a.Shown[1] {
+		t.Errorf("decision %+v, %v", d, err)
+	}
+
+	again, err := e.Decide(ctx, "home", stock("a", 5), 3)
+	if err != nil || !again.Repeated || again.Shown[0] != a.Shown[0] || again.PolicyVersion != a.PolicyVersion {
+		t.Errorf("asked again: %+v, %v", again, err)
+	}
+	_, err = e.Decide(ctx, "home", stock("a", 4), 3)
+	is(t, "another request", err, decision.ErrConflict)
+	put(t, e, "other", shop)
+	_, err = e.Decide(ctx, "other", stock("a", 5), 3)
+	is(t, "another placement", err, decision.ErrConflict)
+
+	for _, id := range []string{"late", "lost", "none"} {
+		if a, err = e.Decide(ctx, "home", stock(id, 5), 10); err != nil {
+			t.Fatal(err)
+		}
+	}
+	is(t, "late", e.Outcome(ctx, "late", a.Shown[0], 11+30*minute), decision.ErrLate)
+	is(t, "late again", e.Outcome(ctx, "late", a.Shown[0], 11+30*minute), decision.ErrLate)
+	is(t, "late, but none", e.Outcome(ctx, "late", "", 11+30*minute), nil)
+	is(t, "in time", e.Outcome(ctx, "none", "", 10+30*minute), nil)
+	if n, err := e.Expire(ctx, 10+30*minute); n != 0 || err != nil {
+		t.Errorf("%d expired, %v, before the window is over", n, err)
+	}
+	if n, err := e.Expire(ctx, 11+30*minute); n != 1 || err != nil {
+		t.Errorf("%d expired, %v", n, err)
+	}
+	wait(t, e)
+	s, err := e.Stats("home")
+	if err != nil || s.Decisions != 4 || s.Outcomes != 2 || s.Expired != 2 || s.Pending != 0 || s.Learned != 4 || s.Lag != 0 || s.ByPolicy.Purchases != 1 {
+		t.Errorf("stats %+v, %v", s, err)
+	}
+	if string(snapshot(t, e)) != string(replayed(t, decision.Options{Store: store})) {
+		t.Error("a replay has another state")
+	}
+}
+
+// The number of placements is bounded. What there is can be changed, and gives its place away.
+func TestMostPlacements(t *testing.T) {
+	e := opened(t, decision.Options{Store: new(memlog.Store), Build: buildToy})
+	for i := range 1000 {
+		put(t, e, fmt.Sprint(i), toys)
+	}
+	_, err := e.Put(t.Context(), "more", []byte(toys), 0)
+	is(t, "one more", err, decision.ErrInvalid)
+	put(t, e, "7", strings.Replace(toys, `"max_size"`, `"keep":3,"max_size"`, 1))
+	if err := e.Delete(t.Context(), "7", 0); err != nil {
+		t.Fatal(err)
+	}
+	put(t, e, "more", toys)
+}
+
+// An id that the engine makes is new, whatever was deleted and created.
+func TestMadeIDs(t *testing.T) {
+	e := opened(t, decision.Options{Store: new(memlog.Store)})
+	seen := map[string]bool{}
+	for range 3 {
+		put(t, e, "home", shop)
+		for range 3 {
+			a, err := e.Decide(t.Context(), "home", stock("", 3), 0)
+			if err != nil || seen[a.Decision] {
+				t.Fatalf("decision %+v, %v", a, err)
+			}
+			seen[a.Decision] = true
+		}
+		if err := e.Delete(t.Context(), "home", 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	is(t, "deleted", e.Outcome(t.Context(), "home~1.1", "", 0), decision.ErrNotFound)
+	put(t, e, "home", shop)
+	_, err := e.Decide(t.Context(), "home", stock("home~1.9", 3), 0)
+	is(t, "an id like those", err, decision.ErrInvalid)
+}
+
+// A decision that was made while the clock was a year ahead does not hold up the expiry of those after it.
+func TestExpiryAfterAStepOfTheClock(t *testing.T) {
+	store := new(memlog.Store)
+	e := opened(t, decision.Options{Store: store})
+	put(t, e, "home", `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"onl-mnl"},"attribution_window":"30m"}`)
+	const year = 365 * 24 * 60 * minute
+	for i, now := range []int64{year, 0, 2 * minute, minute} {
+		r := &decision.Request{Decision: fmt.Sprint("d", i), Items: []decision.Item{{ID: "a", Features: []decision.Value{decision.Number(1)}}}}
+		if _, err := e.Decide(t.Context(), "home", r, now); err != nil {
+			t.Fatal(err)
+		}
+	}
+	expired := func(now int64, want int) {
+		t.Helper()
+		if n, err := e.Expire(t.Context(), now); n != want || err != nil {
+			t.Errorf("%d expired, %v; want %d", n, err, want)
+		}
+	}
+	expired(30*minute+1, 1)
+	data := snapshot(t, e)
+	e.Close()
+	e = opened(t, decision.Options{Store: store, Snapshot: data})
+	expired(31*minute+1, 1)
+	expired(31*minute+1, 0)
+	if d, err := e.Decision("d2"); err != nil || d.Status != "open" {
+		t.Errorf("the one made last: %+v, %v", d, err)
+	}
+	expired(33*minute, 1)
+	expired(year+31*minute, 1)
+}
+
+// A request is decided only by the schema that it was made by: two numbers that a change exchanges would else
+// stand in each other's column.
+func TestRequestOfAnotherSchema(t *testing.T) {
+	e := opened(t, decision.Options{Store: new(memlog.Store)})
+	shop := func(features, mode string) string {
+		return fmt.Sprintf(`{"max_size":1,"features":[%s],"policy":{"name":"onl-mnl"},"attribution_window":%q}`, features, mode)
+	}
+	const price, stock = `{"name":"price","kind":"number"}`, `{"name":"stock","kind":"number"}`
+	put(t, e, "home", shop(price+","+stock, "1h"))
+	old, err := e.Config("home")
+	if err != nil {
+		t.Fatal(err)
+	}
+	request := &decision.Request{Schema: old.Schema(), Items: []decision.Item{{ID: "a", Features: []decision.Value{decision.Number(9.5), decision.Number(3)}}}}
+	put(t, e, "home", shop(price+","+stock, "2h")) // the same features
+	if _, err := e.Decide(t.Context(), "home", request, 0); err != nil {
+		t.Errorf("after a change of the window: %v", err)
+	}
+	put(t, e, "home", shop(stock+","+price, "2h"))
+	if _, err := e.Decide(t.Context(), "home", request, 0); !errors.Is(err, decision.ErrSchema) {
+		t.Errorf("after price and stock have changed places: %v, want ErrSchema", err)
+	}
+	request.Schema = nil
+	if _, err := e.Decide(t.Context(), "home", request, 0); err != nil {
+		t.Errorf("without a schema: %v", err)
+	}
+}

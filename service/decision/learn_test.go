@@ -1,0 +1,336 @@
+package decision_test
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"vitrine"
+	"vitrine/config"
+	"vitrine/service/decision"
+	"vitrine/service/eventlog/memlog"
+)
+
+const toys = `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{}}`
+
+// one decides among items with the given features, of which one is shown, and
+// tells that it was taken.
+func one(t *testing.T, e *decision.Engine, placement, id string, x float64) {
+	t.Helper()
+	r := &decision.Request{Decision: id, Items: []decision.Item{{ID: "i", Features: []decision.Value{decision.Number(x)}}}}
+	if _, err := e.Decide(t.Context(), placement, r, 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Outcome(t.Context(), id, "i", 1); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A round on which the learner panics is as if it had not been: the learner is
+// back where it was, half done as it left its state, and goes on.
+func TestPanicSkipsTheRound(t *testing.T) {
+	for _, rounds := range []int{3, 255, 256, 257, 600} { // around checkpoints
+		play := func(with bool) ([]byte, decision.Stats) {
+			e := opened(t, decision.Options{Store: new(memlog.Store), Build: buildToy})
+			put(t, e, "home", toys)
+			put(t, e, "other", toys)
+			for i := range rounds {
+				one(t, e, "home", fmt.Sprint(i), float64(i%7)/10)
+			}
+			if with {
+				one(t, e, "home", "bad", poison)
+				one(t, e, "home", "refused", sour)
+				one(t, e, "home", "worse", poison)
+			}
+			for i := range 5 {
+				one(t, e, "home", fmt.Sprint("after", i), float64(i)/10)
+				one(t, e, "other", fmt.Sprint("other", i), float64(i)/10)
+			}
+			wait(t, e)
+			a, err := e.Decide(t.Context(), "home", stock("", 50), 2)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s, err := e.Stats("home")
+			if err != nil {
+				t.Fatal(err)
+			}
+			return binary.BigEndian.AppendUint64([]byte(a.Shown[0]), math.Float64bits(a.Probability[0])), s
+		}
+		without, _ := play(false)
+		with, s := play(true)
+		if string(with) != string(without) {
+			t.Errorf("after %d rounds, a skipped one changes what is shown", rounds)
+		}
+		if s.Learned != uint64(rounds+5) || s.Skipped != 3 || s.Broken || !strings.HasPrefix(s.Problem, "panic: poison") {
+			t.Errorf("stats %+v", s)
+		}
+	}
+}
+
+// fragile is a learner that cannot be restored once it has panicked.
+type fragile struct {
+	toy
+	broken *atomic.Bool
+}
+
+func (l *fragile) Observe(r vitrine.Round) error {
+	defer func() {
+		if v := recover(); v != nil {
+			l.broken.Store(true)
+			panic(v)
+		}
+	}()
+	return l.toy.Observe(r)
+}
+
+func (l *fragile) UnmarshalBinary(data []byte) error {
+	if l.broken.Load() {
+		return errors.New("no more")
+	}
+	return l.toy.UnmarshalBinary(data)
+}
+
+// Where that fails too its last good policy stays, others go on, and a roll back
+// mends it.
+func TestBrokenLearner(t *testing.T) {
+	var broken atomic.Bool
+	store := new(memlog.Store)
+	build := func(s decision.Spec) (vitrine.Learner, error) {
+		return &fragile{toy{size: s.Size}, &broken}, nil
+	}
+	e := opened(t, decision.Options{Store: store, Build: build})
+	put(t, e, "home", toys)
+	put(t, e, "other", toys)
+	one(t, e, "home", "a", 1)
+	version, err := e.Keep(t.Context(), "home", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	one(t, e, "home", "b", 2)
+	wait(t, e)
+	good, _ := e.Stats("home")
+	one(t, e, "home", "c", poison)
+	one(t, e, "home", "d", 1)
+	wait(t, e)
+	s, _ := e.Stats("home")
+	if !s.Broken || s.PolicyVersion != good.PolicyVersion || s.Skipped != 2 || !strings.Contains(s.Problem, "could not be restored: no more") {
+		t.Errorf("stats %+v", s)
+	}
+	one(t, e, "other", "e", 1)
+	wait(t, e)
+	if s, _ := e.Stats("other"); s.Broken || s.Learned != 1 {
+		t.Errorf("the other placement: %+v", s)
+	}
+	if _, err := e.Decide(t.Context(), "home", stock("f", 5), 0); err != nil {
+		t.Errorf("its last good policy does not serve: %v", err)
+	}
+	broken.Store(false)
+	if err := e.RollBack(t.Context(), "home", version, 0); err != nil {
+		t.Fatal(err)
+	}
+	one(t, e, "home", "g", 1)
+	wait(t, e)
+	if s, _ := e.Stats("home"); s.Broken || s.Learned != 3 {
+		t.Errorf("after the roll back: %+v", s)
+	}
+}
+
+// unsaved is a learner that cannot be saved after its first round.
+type unsaved struct{ toy }
+
+func (l *unsaved) MarshalBinary() ([]byte, error) {
+	if l.level != 0 {
+		return nil, errors.New("not this one")
+	}
+	return l.toy.MarshalBinary()
+}
+
+// A learner that cannot be saved has broken, and the others' snapshots are made.
+func TestUnsavedLearner(t *testing.T) {
+	store := new(memlog.Store)
+	build := func(s decision.Spec) (vitrine.Learner, error) {
+		if s.Seed == 1 {
+			return &unsaved{toy{size: s.Size}}, nil
+		}
+		return buildToy(s)
+	}
+	e := opened(t, decision.Options{Store: store, Build: build})
+	put(t, e, "home", toys)
+	put(t, e, "other", strings.Replace(toys, `"policy"`, `"seed":1,"policy"`, 1))
+	one(t, e, "home", "a", 1)
+	one(t, e, "other", "b", 1)
+	data := snapshot(t, e)
+	wait(t, e)
+	if s, _ := e.Stats("other"); !s.Broken || !strings.Contains(s.Problem, "not this one") {
+		t.Errorf("stats %+v", s)
+	}
+	if s, _ := e.Stats("home"); s.Broken || s.Learned != 1 {
+		t.Errorf("the other placement: %+v", s)
+	}
+	again := opened(t, decision.Options{Store: store, Build: build, Snapshot: data})
+	if s, _ := again.Stats("home"); s.Learned != 1 {
+		t.Errorf("restored: %+v", s)
+	}
+}
+
+// An outcome does not wait for a learner that takes its time. When its queue is
+// full outcomes are refused before they are written, other placements go on, and
+// nothing is lost.
+func TestSlowLearner(t *testing.T) {
+	gate, store := make(chan struct{}), new(memlog.Store)
+	var waiting atomic.Int64
+	e := opened(t, decision.Options{Store: store, Build: func(s decision.Spec) (vitrine.Learner, error) {
+		if s.Seed == 1 {
+			return gated(gate, &waiting)(s)
+		}
+		return buildToy(s)
+	}})
+	put(t, e, "slow", `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{},"seed":1,"memory":100000}`)
+	put(t, e, "fast", toys)
+	told, err := 0, error(nil)
+	for i := range 1000 {
+		id := fmt.Sprint(i)
+		if _, err = e.Decide(t.Context(), "slow", stock(id, 1), 0); err != nil {
+			break
+		}
+		if err = e.Outcome(t.Context(), id, "", 1); err != nil {
+			break
+		}
+		told++
+		for waiting.Load() == 0 { // it has taken the first one out of its queue
+			time.Sleep(time.Millisecond)
+		}
+	}
+	is(t, "with a full queue", err, decision.ErrBehind)
+	if told < 20 {
+		t.Errorf("%d outcomes were told while the learner was at the first", told)
+	}
+	before := e.Sequence()
+	is(t, "again", e.Outcome(t.Context(), fmt.Sprint(told), "", 1), decision.ErrBehind)
+	if n, err := e.Expire(t.Context(), 31*minute); n != 0 || err != nil {
+		t.Errorf("%d expired, %v", n, err)
+	}
+	if e.Sequence() != before {
+		t.Error("what was refused is in the log")
+	}
+	if s, _ := e.Stats("slow"); s.Lag != uint64(told) || s.Pending != 1 {
+		t.Errorf("stats %+v after %d outcomes", s, told)
+	}
+	one(t, e, "fast", "f", 1)
+	close(gate)
+	wait(t, e)
+	is(t, "with room", e.Outcome(t.Context(), fmt.Sprint(told), "", 1), nil)
+	wait(t, e)
+	if s, _ := e.Stats("slow"); s.Learned != uint64(told)+1 || s.Lag != 0 {
+		t.Errorf("stats %+v after %d outcomes", s, told+1)
+	}
+}
+
+// A caller that gives up does not leave the engine hanging.
+func TestWaitIsInterrupted(t *testing.T) {
+	gate := make(chan struct{})
+	var waiting atomic.Int64
+	e := opened(t, decision.Options{Store: new(memlog.Store), Build: gated(gate, &waiting)})
+	put(t, e, "slow", toys)
+	one(t, e, "slow", "a", 1)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	is(t, "wait", e.Wait(ctx), context.DeadlineExceeded)
+	_, _, err := e.Snapshot(ctx)
+	is(t, "snapshot", err, context.DeadlineExceeded)
+	close(gate)
+}
+
+// Policies that panic or break the rules are errors of the request.
+func TestBadPolicies(t *testing.T) {
+	for what, offer := range map[string]func(x *vitrine.Context) vitrine.Offer{
+		"panic: no":              func(*vitrine.Context) vitrine.Offer { panic("no") },
+		"breaks the constraints": func(*vitrine.Context) vitrine.Offer { return vitrine.Offer{Assortment: vitrine.Assortment{0, 1}} },
+		"outside [0, 3)":         func(*vitrine.Context) vitrine.Offer { return vitrine.Offer{Assortment: vitrine.Assortment{9}} },
+		"the propensity is NaN":  func(*vitrine.Context) vitrine.Offer { return vitrine.Offer{Propensity: math.NaN()} },
+	} {
+		e := opened(t, decision.Options{Store: new(memlog.Store), Build: func(decision.Spec) (vitrine.Learner, error) {
+			return &always{offer: offer}, nil
+		}})
+		put(t, e, "home", toys)
+		_, err := e.Decide(t.Context(), "home", stock("a", 3), 0)
+		if !errors.Is(err, decision.ErrPolicy) || !strings.Contains(err.Error(), what) {
+			t.Errorf("error %v, want %s", err, what)
+		}
+	}
+}
+
+// What cannot be built, or not be saved, does not get into the log.
+func TestBuildersAreChecked(t *testing.T) {
+	for want, build := range map[string]func(decision.Spec) (vitrine.Learner, error){
+		"/policy: no":                              func(decision.Spec) (vitrine.Learner, error) { return nil, errors.New("no") },
+		"/policy: panic: oh":                       func(decision.Spec) (vitrine.Learner, error) { panic("oh") },
+		"/policy: the learner cannot be saved":     func(decision.Spec) (vitrine.Learner, error) { return struct{ vitrine.Learner }{&toy{}}, nil },
+		"/policy: the learner has no first policy": func(decision.Spec) (vitrine.Learner, error) { return &policyless{}, nil },
+	} {
+		e := opened(t, decision.Options{Store: new(memlog.Store), Build: build})
+		_, err := e.Put(t.Context(), "home", []byte(toys), 0)
+		if err == nil || !strings.HasPrefix(err.Error(), want) || !errors.Is(err, decision.ErrInvalid) {
+			t.Errorf("error %v, want %s", err, want)
+		}
+		if e.Sequence() != 0 {
+			t.Error("it is in the log")
+		}
+	}
+}
+
+type policyless struct{ toy }
+
+func (*policyless) Policy() vitrine.Policy { return nil }
+
+// Rolling back is a return to what was known: what came between is forgotten, by
+// a replay too.
+func TestRollBack(t *testing.T) {
+	store := new(memlog.Store)
+	e := opened(t, decision.Options{Store: store, Build: config.NewLearner})
+	put(t, e, "home", shop)
+	ask := func() float64 {
+		t.Helper()
+		wait(t, e)
+		a, err := e.Decide(t.Context(), "home", stock("", 4), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a.Outside
+	}
+	for i := range 20 {
+		one(t, e, "home", fmt.Sprint("a", i), 0.5)
+	}
+	before := ask()
+	version, err := e.Keep(t.Context(), "home", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 20 {
+		one(t, e, "home", fmt.Sprint("b", i), -0.5)
+	}
+	if ask() == before {
+		t.Fatal("nothing was learned")
+	}
+	if err := e.RollBack(t.Context(), "home", version, 0); err != nil {
+		t.Fatal(err)
+	}
+	if after := ask(); after != before {
+		t.Errorf("p(0|S) = %v after the roll back, it was %v", after, before)
+	}
+	is(t, "an unknown version", e.RollBack(t.Context(), "home", version+1, 0), decision.ErrNotFound)
+	s, _ := e.Stats("home")
+	if s.PolicyVersion <= version || len(s.Versions) != 1 {
+		t.Errorf("stats %+v", s)
+	}
+	if string(snapshot(t, e)) != string(replayed(t, decision.Options{Store: store})) {
+		t.Error("a replay has another state")
+	}
+}

@@ -1,0 +1,50 @@
+package decision
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"vitrine/service/eventlog"
+)
+
+// ErrForeign is returned for a snapshot of another log, or of a copy of this one that went on by itself.
+var ErrForeign = errors.New("decision: the snapshot is of another log")
+
+// Locate returns the log's own position at the entry of a state, which is a state of this log: it has the same
+// identity and the same entries up to there, or else the error is ErrForeign. A state without an identity, which
+// only an earlier program can have made, is one of entries from before the log had its own.
+func Locate(ctx context.Context, store eventlog.Store, at eventlog.Position) (eventlog.Position, error) {
+	here, err := store.Position(ctx, at.Sequence)
+	if errors.Is(err, eventlog.ErrBeyond) {
+		if id, failed := identity(ctx, store); failed == nil && id != at.Log && !at.Log.IsZero() {
+			return here, fmt.Errorf("%w: of %v, this is %v", ErrForeign, at.Log, id)
+		}
+	}
+	begins := here.Hash == [16]byte{} // the log got its identity there, or has none
+	switch {
+	case err != nil:
+		return here, err
+	case at == here || at.Log.IsZero() && begins:
+		return here, nil
+	case at.Log.IsZero():
+		return here, fmt.Errorf("%w: it is of entry %d and names none, this is %v and was called so before that entry", ErrForeign, at.Sequence, here.Log)
+	case at.Log != here.Log:
+		return here, fmt.Errorf("%w: of %v, this is %v", ErrForeign, at.Log, here.Log)
+	}
+	return here, fmt.Errorf("%w: of a copy of %v that has gone on by itself: up to entry %d they have different entries", ErrForeign, at.Log, at.Sequence)
+}
+
+// identity returns that of a log.
+func identity(ctx context.Context, store eventlog.Store) (eventlog.Identity, error) {
+	bounded, ok := store.(eventlog.Bounded)
+	if !ok {
+		return eventlog.Identity{}, errors.ErrUnsupported
+	}
+	x, err := bounded.Extent(ctx)
+	if err != nil {
+		return eventlog.Identity{}, err
+	}
+	p, err := store.Position(ctx, x.Last)
+	return p.Log, err
+}

@@ -1,0 +1,462 @@
+package decision_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"vitrine/service/decision"
+	"vitrine/service/eventlog/memlog"
+)
+
+// machine drives an engine and a model of it that a page holds: what each
+// decision was asked, when, and what became of it.
+type machine struct {
+	store    *memlog.Store
+	engine   *decision.Engine
+	now      int64
+	places   map[string]*modelPlace
+	asked    map[string]*modelDecision
+	snapshot []byte // of some time; nil is none
+}
+
+type modelPlace struct {
+	window                   int64
+	decided, closed, learner int // learner counts the learners it has had
+	withdrawn                int
+	stale                    int
+	kept                     []uint64
+}
+
+type modelDecision struct {
+	place   string
+	items   []float64
+	defers  bool
+	learner int
+	shown   []string
+	passed  []string
+	time    int64
+	status  string
+	choice  string
+}
+
+func (m *machine) open(t *rapid.T, snapshot []byte) {
+	e, err := decision.Open(t.Context(), decision.Options{Store: m.store, Build: buildToy, Snapshot: snapshot})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.engine = e
+}
+
+func want(t *rapid.T, what string, err, want error) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Fatalf("%s: error %v, want %v", what, err, want)
+	}
+}
+
+var (
+	placeNames    = []string{"home", "cart"}
+	decisionNames = []string{"a", "b", "c", "d", "e", "f"}
+)
+
+func (m *machine) Put(t *rapid.T) {
+	name := rapid.SampledFrom(placeNames).Draw(t, "placement")
+	minutes := rapid.IntRange(1, 3).Draw(t, "window")
+	seed := rapid.IntRange(0, 1).Draw(t, "seed")
+	config := fmt.Sprintf(`{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{},"attribution_window":"%dm","seed":%d,"keep":2}`, minutes, seed)
+	before, _ := m.engine.Config(name)
+	created, err := m.engine.Put(t.Context(), name, []byte(config), m.now)
+	want(t, "put", err, nil)
+	p := m.places[name]
+	if created != (p == nil) {
+		t.Fatalf("created: %v", created)
+	}
+	if p == nil {
+		p = new(modelPlace)
+		m.places[name] = p
+	} else if before.Seed != uint64(seed) {
+		p.learner++
+		p.kept = nil
+	}
+	p.window = int64(minutes) * minute
+}
+
+func (m *machine) Delete(t *rapid.T) {
+	if rapid.IntRange(0, 3).Draw(t, "really") > 0 {
+		t.Skip("seldom")
+	}
+	name := rapid.SampledFrom(placeNames).Draw(t, "placement")
+	err := m.engine.Delete(t.Context(), name, m.now)
+	if m.places[name] == nil {
+		want(t, "delete", err, decision.ErrNotFound)
+		return
+	}
+	want(t, "delete", err, nil)
+	delete(m.places, name)
+	maps.DeleteFunc(m.asked, func(_ string, d *modelDecision) bool { return d.place == name })
+}
+
+func (m *machine) Decide(t *rapid.T) {
+	name := rapid.SampledFrom(placeNames).Draw(t, "placement")
+	id := rapid.SampledFrom(decisionNames).Draw(t, "id")
+	items := rapid.SliceOfN(rapid.SampledFrom([]float64{0, 1, 2, poison, sour}), 1, 3).Draw(t, "items")
+	r := &decision.Request{Decision: id, Defer: rapid.IntRange(0, 2).Draw(t, "defer") == 0}
+	for i, x := range items {
+		r.Items = append(r.Items, decision.Item{ID: itemID(i), Features: []decision.Value{decision.Number(x)}})
+	}
+	a, err := m.engine.Decide(t.Context(), name, r, m.now)
+	d, p := m.asked[id], m.places[name]
+	switch {
+	case d != nil && (d.place != name || !slices.Equal(d.items, items) || d.defers != r.Defer):
+		want(t, "decide", err, decision.ErrConflict)
+	case d != nil:
+		want(t, "decide", err, nil)
+		if !a.Repeated || !slices.Equal(a.Shown, d.shown) {
+			t.Fatalf("answer %+v, it was %v", a, d.shown)
+		}
+	case p == nil:
+		want(t, "decide", err, decision.ErrNotFound)
+	default:
+		want(t, "decide", err, nil)
+		if a.Repeated || len(a.Shown) != min(2, len(items)) {
+			t.Fatalf("answer %+v", a)
+		}
+		m.asked[id] = &modelDecision{place: name, items: items, defers: r.Defer, learner: p.learner, shown: a.Shown, time: m.now, status: "open"}
+		if r.Defer {
+			m.asked[id].status = "deferred"
+		}
+		p.decided++
+	}
+}
+
+func (m *machine) Outcome(t *rapid.T) {
+	id := rapid.SampledFrom(decisionNames).Draw(t, "id")
+	item := rapid.SampledFrom([]string{"", "sku0", "sku1", "sku2", "sku99"}).Draw(t, "item")
+	err := m.engine.Outcome(t.Context(), id, item, m.now)
+	d := m.asked[id]
+	switch {
+	case d == nil:
+		want(t, "outcome", err, decision.ErrNotFound)
+		return
+	case item != "" && !slices.Contains(d.shown, item):
+		want(t, "outcome", err, decision.ErrNotShown)
+		return
+	}
+	switch {
+	case d.waits() && slices.Contains(d.passed, item):
+		want(t, "outcome", err, decision.ErrConflict)
+		return
+	case m.late(d):
+		m.expire(d)
+	}
+	switch {
+	case d.waits():
+		want(t, "outcome", err, nil)
+		m.close(d, "chosen", item)
+	case (d.status == "expired" || d.status == "withdrawn") && item != "":
+		want(t, "outcome", err, decision.ErrLate)
+	case d.choice != item:
+		want(t, "outcome", err, decision.ErrConflict)
+	default:
+		want(t, "outcome", err, nil)
+	}
+}
+
+func (d *modelDecision) waits() bool { return d.status == "open" || d.status == "deferred" }
+
+func (m *machine) late(d *modelDecision) bool {
+	return d.waits() && m.now-d.time > m.places[d.place].window
+}
+
+func (m *machine) expire(d *modelDecision) {
+	if d.status == "deferred" {
+		d.status = "withdrawn"
+		m.places[d.place].withdrawn++
+		return
+	}
+	m.close(d, "expired", "")
+}
+
+func (m *machine) Activate(t *rapid.T) {
+	id := rapid.SampledFrom(decisionNames).Draw(t, "id")
+	err := m.engine.Activate(t.Context(), id, m.now)
+	d := m.asked[id]
+	if d == nil {
+		want(t, "activate", err, decision.ErrNotFound)
+		return
+	}
+	if d.status == "deferred" && m.late(d) {
+		m.expire(d)
+	}
+	switch d.status {
+	case "withdrawn":
+		want(t, "activate", err, decision.ErrLate)
+		return
+	case "deferred":
+		d.status = "open"
+	}
+	want(t, "activate", err, nil)
+}
+
+// Reward tells rewards of 0 and 1, which are exact.
+func (m *machine) Reward(t *rapid.T) {
+	id := rapid.SampledFrom(decisionNames).Draw(t, "id")
+	var rewards []decision.Reward
+	for _, item := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"sku0", "sku1", "sku2"}), 0, 2, rapid.ID[string]).Draw(t, "items") {
+		rewards = append(rewards, decision.Reward{Item: item, Value: float64(rapid.IntRange(0, 3).Draw(t, "value") / 3)})
+	}
+	err := m.engine.Reward(t.Context(), id, rewards, m.now)
+	d := m.asked[id]
+	if d == nil {
+		want(t, "reward", err, decision.ErrNotFound)
+		return
+	}
+	rewards = slices.DeleteFunc(rewards, func(r decision.Reward) bool { return slices.Contains(d.passed, r.Item) })
+	for _, r := range rewards {
+		if !slices.Contains(d.shown, r.Item) {
+			want(t, "reward", err, decision.ErrNotShown)
+			return
+		}
+	}
+	want(t, "reward", err, nil)
+	switch {
+	case !d.waits() || len(rewards) == 0:
+		return
+	case m.late(d):
+		m.expire(d)
+		return
+	}
+	var taken []string
+	for _, r := range rewards {
+		if r.Value == 1 {
+			taken = append(taken, r.Item)
+		}
+	}
+	for _, r := range rewards {
+		d.passed = append(d.passed, r.Item)
+	}
+	switch {
+	case len(taken) > 0:
+		have, err := m.engine.Decision(id)
+		want(t, "decision", err, nil)
+		if !slices.Contains(taken, have.Choice) {
+			t.Fatalf("%s was chosen, with rewards of %v", have.Choice, rewards)
+		}
+		m.close(d, "chosen", have.Choice)
+	case len(d.passed) == len(d.shown):
+		m.close(d, "chosen", "")
+	default:
+		d.status = "open"
+	}
+}
+
+func (m *machine) close(d *modelDecision, status, choice string) {
+	d.status, d.choice = status, choice
+	p := m.places[d.place]
+	p.closed++
+	if d.learner != p.learner {
+		p.stale++
+	}
+}
+
+func (m *machine) Expire(t *rapid.T) {
+	m.now += rapid.Int64Range(0, 2*minute).Draw(t, "later")
+	n, err := m.engine.Expire(t.Context(), m.now)
+	want(t, "expire", err, nil)
+	due := 0
+	for _, d := range m.asked {
+		if m.late(d) {
+			m.expire(d)
+			due++
+		}
+	}
+	if n != due {
+		t.Fatalf("%d expired, want %d", n, due)
+	}
+}
+
+func (m *machine) Keep(t *rapid.T) {
+	name := rapid.SampledFrom(placeNames).Draw(t, "placement")
+	version, err := m.engine.Keep(t.Context(), name, m.now)
+	p := m.places[name]
+	if p == nil {
+		want(t, "keep", err, decision.ErrNotFound)
+		return
+	}
+	want(t, "keep", err, nil)
+	if !slices.Contains(p.kept, version) {
+		p.kept = append(p.kept, version)
+		p.kept = p.kept[max(0, len(p.kept)-2):]
+	}
+}
+
+func (m *machine) RollBack(t *rapid.T) {
+	name := rapid.SampledFrom(placeNames).Draw(t, "placement")
+	p := m.places[name]
+	if p == nil || len(p.kept) == 0 {
+		want(t, "roll back", m.engine.RollBack(t.Context(), name, 1<<40, m.now), decision.ErrNotFound)
+		return
+	}
+	want(t, "roll back", m.engine.RollBack(t.Context(), name, rapid.SampledFrom(p.kept).Draw(t, "version"), m.now), nil)
+}
+
+func (m *machine) Snapshot(t *rapid.T) {
+	data, upTo, err := m.engine.Snapshot(t.Context())
+	if rapid.Bool().Draw(t, "without waiting") {
+		var w bytes.Buffer
+		upTo, _, err = m.engine.WriteSnapshot(t.Context(), &w, 0)
+		data = w.Bytes()
+	}
+	want(t, "snapshot", err, nil)
+	if upTo != m.engine.Sequence() {
+		t.Fatalf("a snapshot up to %d, at %d", upTo, m.engine.Sequence())
+	}
+	m.snapshot = data
+}
+
+// Restart goes on from the log, whole or after the last snapshot.
+func (m *machine) Restart(t *rapid.T) {
+	m.engine.Close()
+	var from []byte
+	if rapid.Bool().Draw(t, "from snapshot") {
+		from = m.snapshot
+	}
+	m.open(t, from)
+}
+
+// Check compares all that can be seen.
+func (m *machine) Check(t *rapid.T) {
+	for id, d := range m.asked {
+		have, err := m.engine.Decision(id)
+		want(t, "decision", err, nil)
+		if have.Status != d.status || have.Choice != d.choice || have.Time != d.time {
+			t.Fatalf("decision %s is %+v, want %+v", id, have, d)
+		}
+	}
+	if have := m.engine.Placements(); !slices.Equal(have, slices.Sorted(maps.Keys(m.places))) {
+		t.Fatalf("placements %v", have)
+	}
+	for name, p := range m.places {
+		s, err := m.engine.Stats(name)
+		want(t, "stats", err, nil)
+		if int(s.Decisions) != p.decided || int(s.Outcomes+s.Expired) != p.closed || s.Pending != p.decided-p.closed-p.withdrawn || int(s.Withdrawn) != p.withdrawn || int(s.Stale) != p.stale || !slices.Equal(s.Versions, p.kept) {
+			t.Fatalf("%s: %+v, want %+v", name, s, p)
+		}
+	}
+}
+
+// Whatever happens, the engine is what the model says, no round is learned
+// twice, and a snapshot with the tail of the log gives the state that the
+// whole log gives, which is the one that lives.
+func TestMachine(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := &machine{store: new(memlog.Store), places: map[string]*modelPlace{}, asked: map[string]*modelDecision{}}
+		m.open(t, nil)
+		defer func() { m.engine.Close() }()
+		m.Put(t)
+		actions := rapid.StateMachineActions(m)
+		actions["More"], actions["Most"] = m.Decide, m.Outcome
+		t.Repeat(actions)
+
+		live, _, err := m.engine.Snapshot(t.Context())
+		want(t, "snapshot", err, nil)
+		for what, from := range map[string][]byte{"the whole log": nil, "a snapshot and the tail": m.snapshot, "the last snapshot": live} {
+			m.engine.Close()
+			m.open(t, from)
+			again, _, err := m.engine.Snapshot(t.Context())
+			want(t, "snapshot", err, nil)
+			if string(again) != string(live) {
+				t.Fatalf("%s gives another state", what)
+			}
+		}
+	})
+}
+
+// Everything at once, on little memory and with callers that give up: what comes of it is
+// what the log says, from its beginning and from any snapshot that was taken meanwhile.
+func TestEverythingAtOnce(t *testing.T) {
+	store := &faultyStore{fails: func(int64) error { time.Sleep(20 * time.Microsecond); return nil }}
+	e := opened(t, decision.Options{Store: store, Build: buildToy})
+	names := []string{"a", "b", "c"}
+	place := func(rng *rand.Rand) []byte {
+		mode := []string{decision.Learn, decision.Explore, decision.Shadow}[rng.IntN(3)]
+		return fmt.Appendf(nil, `{"max_size":%d,"max_items":8,"features":[{"name":"x","kind":"number"}],"policy":{},"mode":%q,"memory":%d,"keep":%d,"seed":%d,"attribution_window":"%dns"}`,
+			1+rng.IntN(3), mode, 60_000+rng.IntN(50_000), 1+rng.IntN(3), rng.IntN(2), 10+rng.IntN(1000))
+	}
+	var mu sync.Mutex
+	snapshots := [][]byte{nil}
+	var wg sync.WaitGroup
+	for c := range 8 {
+		wg.Go(func() {
+			rng := rand.New(rand.NewPCG(1, uint64(c)))
+			for i := range int64(150) {
+				ctx, cancel := context.WithCancel(t.Context())
+				if rng.IntN(10) == 0 {
+					time.AfterFunc(time.Duration(rng.IntN(60))*time.Microsecond, cancel)
+				}
+				name := names[rng.IntN(len(names))]
+				switch rng.IntN(40) { // errors are part of it
+				case 0:
+					_, _ = e.Put(ctx, name, place(rng), i)
+				case 1:
+					_ = e.Delete(ctx, name, i)
+				case 2:
+					_, _ = e.Keep(ctx, name, i)
+				case 3:
+					if s, err := e.Stats(name); err == nil && len(s.Versions) > 0 {
+						_ = e.RollBack(ctx, name, s.Versions[rng.IntN(len(s.Versions))], i)
+					}
+				case 4:
+					_, _ = e.Expire(ctx, i)
+				case 5:
+					data, _, err := e.Snapshot(ctx)
+					if rng.IntN(2) == 0 {
+						var w bytes.Buffer
+						_, _, err = e.WriteSnapshot(ctx, &w, 0)
+						data = w.Bytes()
+					}
+					if err == nil && rng.IntN(4) == 0 {
+						mu.Lock()
+						snapshots = append(snapshots, data)
+						mu.Unlock()
+					}
+				default:
+					r := stock([]string{"", fmt.Sprint(rng.IntN(60))}[rng.IntN(2)], 3+rng.IntN(4))
+					if config, err := e.Config(name); err != nil {
+						_, _ = e.Put(ctx, name, place(rng), i)
+					} else if config.Mode == decision.Shadow {
+						r.Baseline = []string{"sku1"}
+					}
+					if rng.IntN(9) == 0 {
+						r.Items[0].Features[0] = decision.Number([]float64{poison, sour}[rng.IntN(2)])
+					}
+					a, err := e.Decide(ctx, name, r, i)
+					if err == nil && rng.IntN(3) > 0 {
+						_ = e.Outcome(ctx, a.Decision, append(a.Shown, "")[rng.IntN(len(a.Shown)+1)], i+rng.Int64N(100))
+					}
+				}
+				cancel()
+			}
+		})
+	}
+	wg.Wait()
+	live := snapshot(t, e)
+	for i, from := range append(snapshots, live) {
+		if string(replayed(t, decision.Options{Store: store, Build: buildToy, Snapshot: from})) != string(live) {
+			t.Errorf("snapshot %d of %d gives another state", i, len(snapshots))
+		}
+	}
+	if e.Sequence() < 500 || len(snapshots) < 3 {
+		t.Errorf("%d entries and %d snapshots prove nothing", e.Sequence(), len(snapshots))
+	}
+}

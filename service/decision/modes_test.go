@@ -1,0 +1,277 @@
+package decision_test
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"vitrine"
+	"vitrine/config"
+	"vitrine/service/decision"
+	"vitrine/service/eventlog/memlog"
+)
+
+// In the mode "explore" a set is shown as often as its propensity says.
+func TestExplorePropensity(t *testing.T) {
+	const share, n, rounds = 0.3, 4, 4000
+	e := opened(t, decision.Options{Store: new(memlog.Store), Build: buildToy})
+	put(t, e, "home", fmt.Sprintf(`{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{},"mode":"explore","explore_share":%v}`, share))
+	seen, propensity, chance := map[string]float64{}, map[string]float64{}, 0.0
+	for range rounds {
+		a, err := e.Decide(t.Context(), "home", stock("", n), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		slices.Sort(a.Shown)
+		set := fmt.Sprint(a.Shown)
+		seen[set]++
+		propensity[set] = a.Propensity
+		if a.By == decision.ByChance {
+			chance++
+		}
+	}
+	if len(seen) != 4+6 {
+		t.Errorf("%d sets were shown, there are 10 of one or two of four items", len(seen))
+	}
+	total := 0.0
+	for set, p := range propensity {
+		total += p
+		if z := (seen[set] - rounds*p) / math.Sqrt(rounds*p*(1-p)); math.Abs(z) > 4 {
+			t.Errorf("%s: shown %v times of %d, the propensity is %v", set, seen[set], rounds, p)
+		}
+	}
+	if math.Abs(total-1) > 1e-9 {
+		t.Errorf("propensities sum to %v", total)
+	}
+	if z := (chance - rounds*share) / math.Sqrt(rounds*share*(1-share)); math.Abs(z) > 4 {
+		t.Errorf("%v of %d decisions explored, the share is %v", chance, rounds, share)
+	}
+	s, _ := e.Stats("home")
+	if s.ExplorationShare != chance/rounds {
+		t.Errorf("the share is %v, want %v", s.ExplorationShare, chance/rounds)
+	}
+}
+
+// The propensity of random policies is that of the mixture where it is known.
+func TestExplorePropensityOfRandomPolicies(t *testing.T) {
+	for own, want := range map[float64][2]float64{
+		0.5: {0.5*0.1 + 0.5*0.5, 0}, // the set that the policy drew; another
+		0:   {0, 0},
+	} {
+		e := opened(t, decision.Options{Store: new(memlog.Store), Build: func(decision.Spec) (vitrine.Learner, error) {
+			return &always{offer: func(*vitrine.Context) vitrine.Offer {
+				return vitrine.Offer{Assortment: vitrine.Assortment{0}, Propensity: own}
+			}}, nil
+		}})
+		put(t, e, "home", `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{},"mode":"explore","explore_share":0.5}`)
+		for range 50 {
+			a, err := e.Decide(t.Context(), "home", stock("", 4), 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			k := 1
+			if slices.Equal(a.Shown, []string{"sku0"}) {
+				k = 0
+			}
+			if math.Abs(a.Propensity-want[k]) > 1e-12 {
+				t.Errorf("propensity %v of %v, the policy's is %v", a.Propensity, a.Shown, own)
+			}
+			if a.Probability != nil {
+				t.Error("probabilities without an estimate")
+			}
+		}
+	}
+}
+
+// Where every set is drawn uniformly its propensity is known, whatever the policy's.
+func TestUniformPropensity(t *testing.T) {
+	for _, own := range []float64{0, 0.5, 1} {
+		e := opened(t, decision.Options{Store: new(memlog.Store), Build: func(decision.Spec) (vitrine.Learner, error) {
+			return &always{offer: func(*vitrine.Context) vitrine.Offer {
+				return vitrine.Offer{Assortment: vitrine.Assortment{0}, Propensity: own}
+			}}, nil
+		}})
+		put(t, e, "home", `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{},"mode":"explore","explore_share":1}`)
+		for range 20 {
+			a, err := e.Decide(t.Context(), "home", stock("", 4), 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if math.Abs(a.Propensity-0.1) > 1e-12 || a.By != decision.ByChance {
+				t.Errorf("propensity %v of %v, the policy's is %v", a.Propensity, a.Shown, own)
+			}
+		}
+	}
+}
+
+// With outcomes of both ways the uplift is a difference of means.
+func TestUplift(t *testing.T) {
+	e := opened(t, decision.Options{Store: new(memlog.Store), Build: buildToy})
+	put(t, e, "home", `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{},"mode":"explore","explore_share":0.5}`)
+	var earned [2][]float64
+	for i := range 200 {
+		r := stock("", 3)
+		r.Revenue = []float64{1, 2, 4}
+		a, err := e.Decide(t.Context(), "home", r, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		item, revenue := "", 0.0
+		if i%3 > 0 {
+			item = a.Shown[0]
+			revenue = r.Revenue[item[len("sku")]-'0']
+		}
+		if err := e.Outcome(t.Context(), a.Decision, item, 1); err != nil {
+			t.Fatal(err)
+		}
+		earned[a.By-decision.ByPolicy] = append(earned[a.By-decision.ByPolicy], revenue)
+	}
+	var mean, se [2]float64
+	for k, v := range earned {
+		for _, r := range v {
+			mean[k] += r / float64(len(v))
+		}
+		for _, r := range v {
+			se[k] += (r - mean[k]) * (r - mean[k])
+		}
+		se[k] = math.Sqrt(se[k] / float64(len(v)-1) / float64(len(v)))
+	}
+	s, _ := e.Stats("home")
+	if math.Abs(s.Uplift.Estimate-(mean[0]-mean[1])) > 1e-12 || math.Abs(s.Uplift.StandardError-math.Hypot(se[0], se[1])) > 1e-12 {
+		t.Errorf("uplift %+v, want %v ± %v", s.Uplift, mean[0]-mean[1], math.Hypot(se[0], se[1]))
+	}
+	if rounds := s.ByPolicy.Rounds + s.ByChance.Rounds; rounds != 200 {
+		t.Errorf("%d rounds", rounds)
+	}
+}
+
+// In the mode "shadow" the baseline is shown in its order and learned from, and the policy says what it would have earned.
+func TestShadow(t *testing.T) {
+	e := opened(t, decision.Options{Store: new(memlog.Store), Build: buildToy})
+	put(t, e, "home", `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{},"mode":"shadow"}`)
+	r := stock("a", 4) // features 0, 0.1, 0.2, 0.3: the toy would show the first two
+	r.Baseline = []string{"sku3", "sku1"}
+	r.Revenue = []float64{1, 2, 3, 4}
+	a, err := e.Decide(t.Context(), "home", r, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := []float64{1, math.Exp(-0.1), math.Exp(-0.2), math.Exp(-0.3)}
+	revenue := (v[3]*4 + v[1]*2) / (1 + v[3] + v[1])
+	if !slices.Equal(a.Shown, r.Baseline) || a.By != decision.ByBaseline || a.Propensity != 0 || math.Abs(a.Revenue-revenue) > 1e-12 {
+		t.Errorf("answer %+v, the revenue is %v", a, revenue)
+	}
+	if want := v[1] / (1 + v[3] + v[1]); math.Abs(a.Probability[1]-want) > 1e-12 {
+		t.Errorf("p(sku1|S) = %v, want %v", a.Probability[1], want)
+	}
+	if err := e.Outcome(t.Context(), "a", "sku3", 1); err != nil {
+		t.Fatal(err)
+	}
+	wait(t, e)
+	s, _ := e.Stats("home")
+	own := (v[0]*1 + v[1]*2) / (1 + v[0] + v[1])
+	if s.Learned != 1 || s.Shadow.Rounds != 1 || s.Shadow.Agreements != 0 || s.ByBaseline.Revenue != 4 || math.Abs(s.Shadow.Policy-own) > 1e-12 || math.Abs(s.Shadow.Baseline-revenue) > 1e-12 {
+		t.Errorf("stats %+v, the policy's own set is worth %v", s, own)
+	}
+	if b := s.Calibration.Bins[int(10*(1-a.Outside))]; b.Rounds != 1 || b.Purchases != 1 || s.Calibration.Revenue != 4 || s.Calibration.Foretold != a.Revenue {
+		t.Errorf("calibration %+v", s.Calibration)
+	}
+	if again, err := e.Decide(t.Context(), "home", r, 0); err != nil || fmt.Sprint(again.Probability) != fmt.Sprint(a.Probability) {
+		t.Errorf("again: %+v, %v", again, err)
+	}
+}
+
+// A request's rules hold for what the policy shows, and for what is drawn.
+func TestConstraints(t *testing.T) {
+	const place = `{"max_size":3,"features":[{"name":"price","kind":"number"},{"name":"brand","kind":"category"}],"policy":{"name":"onl-mnl","warmup":5},"mode":"explore","explore_share":0.3,"at_most":[{"feature":"brand","most":2}]}`
+	e := opened(t, decision.Options{Store: new(memlog.Store), Build: config.NewLearner})
+	put(t, e, "home", place)
+	brand := []string{"a", "a", "a", "b", "b", "c"}
+	seen := map[int]bool{}
+	for i := range 200 {
+		r := &decision.Request{}
+		for i, b := range brand {
+			r.Items = append(r.Items, decision.Item{ID: itemID(i), Features: []decision.Value{decision.Number(float64(i%3) / 3), decision.Text(b)}})
+		}
+		r.Include, r.Exclude = []string{"sku1"}, []string{"sku5"}
+		r.AtMost = []decision.Limit{{Items: []string{"sku0", "sku2"}, Most: 0}}
+		if i%2 == 0 {
+			r.Size, r.AtMost = 2, []decision.Limit{{Feature: "brand", Most: 1}}
+		}
+		a, err := e.Decide(t.Context(), "home", r, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		shown := " " + strings.Join(a.Shown, " ") + " "
+		brands := map[string]int{}
+		for _, id := range a.Shown {
+			brands[brand[id[3]-'0']]++
+		}
+		most := 2 - (i+1)%2
+		if !strings.Contains(shown, " sku1 ") || strings.Contains(shown, " sku5 ") || strings.Contains(shown, " sku0 ") || strings.Contains(shown, " sku2 ") || brands["a"] > most || brands["b"] > most || len(a.Shown) > 3-(i+1)%2 {
+			t.Fatalf("round %d shows %v", i, a.Shown)
+		}
+		seen[len(a.Shown)] = true
+		if err := e.Outcome(t.Context(), a.Decision, a.Shown[0], 1); err != nil {
+			t.Fatal(err)
+		}
+		if i < 10 {
+			wait(t, e)
+		}
+	}
+	if len(seen) < 2 {
+		t.Errorf("sets of the sizes %v alone were shown", seen)
+	}
+}
+
+// A change of the policy begins a new learner, to which open decisions of
+// before teach nothing; other changes leave it alone.
+func TestChanges(t *testing.T) {
+	store := new(memlog.Store)
+	e := opened(t, decision.Options{Store: store, Build: config.NewLearner})
+	put(t, e, "home", shop)
+	if created, err := e.Put(t.Context(), "home", []byte(" "+shop), 5); created || err != nil || e.Sequence() != 1 {
+		t.Errorf("the same again: %v, %v, at entry %d", created, err, e.Sequence())
+	}
+	one(t, e, "home", "a", 1)
+	if _, err := e.Decide(t.Context(), "home", stock("b", 3), 0); err != nil {
+		t.Fatal(err)
+	}
+	put(t, e, "home", strings.Replace(shop, `"memory":200000`, `"memory":300000,"attribution_window":"1h"`, 1))
+	wait(t, e)
+	if s, _ := e.Stats("home"); s.Learned != 1 {
+		t.Errorf("another window: %+v", s)
+	}
+	put(t, e, "home", `{"max_size":2,"features":[{"name":"price","kind":"number"},{"name":"size","kind":"number","default":0}],"policy":{"name":"ucb-mnl"}}`)
+	if err := e.Outcome(t.Context(), "b", "", 20*minute); err != nil {
+		t.Errorf("an outcome of before: %v", err)
+	}
+	one2 := &decision.Request{Decision: "c", Items: []decision.Item{{ID: "i", Features: []decision.Value{decision.Number(1), {}}}}}
+	if _, err := e.Decide(t.Context(), "home", one2, 0); err != nil {
+		t.Fatal(err)
+	}
+	wait(t, e)
+	if s, _ := e.Stats("home"); s.Learned != 0 || s.Stale != 1 || s.Pending != 1 || s.Decisions != 3 {
+		t.Errorf("another schema: %+v", s)
+	}
+	live := snapshot(t, e)
+	if string(live) != string(replayed(t, decision.Options{Store: store})) || string(live) != string(replayed(t, decision.Options{Store: store, Snapshot: live})) {
+		t.Error("a replay has another state")
+	}
+}
+
+// The log has no revenues of a baseline without items, whatever was decided before it.
+func TestEmptyBaseline(t *testing.T) {
+	e := opened(t, decision.Options{Store: new(memlog.Store)})
+	put(t, e, "home", `{"max_size":2,"mode":"shadow","features":`+numbers(1)+`,"policy":{"name":"uniform"}}`)
+	for _, baseline := range [][]string{{itemID(0), itemID(1)}, {}} {
+		r := stock("", 4)
+		r.Revenue, r.Baseline = []float64{1, 2, 3, 4}, baseline
+		a, err := e.Decide(t.Context(), "home", r, 0)
+		if err != nil || len(a.Shown) != len(baseline) {
+			t.Errorf("of the baseline %q are shown %+v, error %v", baseline, a, err)
+		}
+	}
+}

@@ -1,0 +1,86 @@
+package decision_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"pgregory.net/rapid"
+
+	"vitrine/service/decision"
+)
+
+const exported = `{"max_size":1,"policy":{},"features":[
+	{"name":"plain","kind":"number"},
+	{"name":"scaled","kind":"number","center":3,"scale":7},
+	{"name":"brand","kind":"category","values":["a\"b","é"],"other":true},
+	{"name":"colour","kind":"category","buckets":2},
+	{"name":"age","kind":"number","from":"user"},
+	{"name":"plain by age","kind":"cross","of":["plain","age"]}]}`
+
+// What Named says is what the row was made of, as far as a row has it.
+func TestNamedIsTheRequest(t *testing.T) {
+	c, err := decision.ParseConfig([]byte(exported))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := c.Schema()
+	rapid.Check(t, func(t *rapid.T) {
+		number := rapid.Float64Range(-90, 90)
+		plain, scaled, age := number.Draw(t, "plain"), rapid.Float64Range(-67, 73).Draw(t, "scaled"), number.Draw(t, "age") // within 10 scales
+		brand := rapid.SampledFrom([]string{`a"b`, "é", "other"}).Draw(t, "brand")
+		colour := rapid.SampledFrom([]string{"red", "blue"}).Draw(t, "colour")
+		row := make([]float64, s.Width())
+		err := s.Rows(row, []decision.Value{decision.Number(age)}, []decision.Item{{ID: "i", Features: []decision.Value{
+			decision.Number(plain), decision.Number(scaled), decision.Text(brand), decision.Text(colour),
+		}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		have := map[string]any{}
+		for _, user := range []bool{false, true} {
+			s.Named(row, user, func(name string, v jsontext.Value) {
+				var value any
+				if err := json.Unmarshal(v, &value); err != nil {
+					t.Fatalf("%s: %s: %v", name, v, err)
+				}
+				if user != (name == "age") {
+					t.Errorf("%s of the user: %v", name, user)
+				}
+				have[name] = value
+			})
+		}
+		if len(have) != 5 || have["plain"] != plain || have["age"] != age {
+			t.Errorf("%v of plain %v, age %v", have, plain, age)
+		}
+		if v := have["scaled"].(float64); math.Abs(v-scaled) > 1e-13 {
+			t.Errorf("scaled %v of %v", v, scaled)
+		}
+		if v := have["brand"]; v != brand && !(v == nil && brand == "other") {
+			t.Errorf("brand %v of %s", v, brand)
+		}
+		if v := have["colour"].([]any); len(v) != 2 || v[0].(float64)+v[1].(float64) != 1 {
+			t.Errorf("colour %v", v)
+		}
+	})
+	defer func() {
+		if recover() == nil {
+			t.Error("a row of another width is named")
+		}
+	}()
+	s.Named(nil, false, nil)
+}
+
+// JSON has no infinities.
+func TestNamedIsFinite(t *testing.T) {
+	c, err := decision.ParseConfig([]byte(`{"max_size":1,"policy":{},"features":[{"name":"x","kind":"number","center":1.7e308,"scale":1e304}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Schema().Named([]float64{1e4}, false, func(_ string, v jsontext.Value) {
+		if !v.IsValid() || string(v) != "1.7976931348623157e+308" && string(v) != "1.7976931348623157e308" {
+			t.Errorf("%s", v)
+		}
+	})
+}

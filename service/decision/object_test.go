@@ -1,0 +1,159 @@
+package decision_test
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"vitrine/service/decision"
+)
+
+// summed is z of the tokens of a feature "o", and scaled: see TestRows for h. It takes
+// values apart by name, as the definition has them.
+func summed(buckets int, tokens map[string]float64) []float64 {
+	z := make([]float64, buckets)
+	for v, x := range tokens {
+		h := uint64(14695981039346656037)
+		for _, b := range []byte("o\x00" + v) {
+			h = (h ^ uint64(b)) * 1099511628211
+		}
+		h = (h ^ h>>30) * 0xbf58476d1ce4e5b9
+		h = (h ^ h>>27) * 0x94d049bb133111eb
+		h ^= h >> 31
+		if h>>63 == 1 {
+			x = -x
+		}
+		z[h%uint64(buckets)] += x
+	}
+	norm := 0.0
+	for _, v := range z {
+		norm += v * v
+	}
+	for b := range z {
+		z[b] /= max(1, math.Sqrt(norm))
+	}
+	return z
+}
+
+// The columns of an object, by the definition.
+func TestObject(t *testing.T) {
+	s := parse(t, `[{"name":"o","kind":"object","buckets":13}]`)
+	for _, c := range []struct {
+		text   string
+		tokens map[string]float64
+	}{
+		{`{}`, nil},
+		{`[]`, nil},
+		{`[{},{"a":null}]`, nil},
+		{`{"brand":"acme"}`, map[string]float64{"brand=acme": 1}},
+		{`{"price":2.5}`, map[string]float64{"price": math.Asinh(2.5)}},
+		{`{"price":-0.01}`, map[string]float64{"price": math.Asinh(-0.01)}},
+		{`{"price":1e308}`, map[string]float64{"price": math.Asinh(1e308)}},
+		{`{"sale":true,"new":false}`, map[string]float64{"sale=true": 1, "new=false": 1}},
+		{`[{"a":"x"},{"b":{"c":"y","d":{"e":3}}}]`, map[string]float64{"a=x": 1, "b.c=y": 1, "b.d.e": math.Asinh(3)}},
+		{`{"tags":["x","y"],"size":[1,2]}`, map[string]float64{"tags=x": 1, "tags=y": 1, "size.0": math.Asinh(1), "size.1": math.Asinh(2)}},
+		{`{"l":[{"a":"x"},["y",{"b":"z"}],4]}`, map[string]float64{"l.a=x": 1, "l=y": 1, "l.b=z": 1, "l.2": math.Asinh(4)}},
+		{`{"n\u0061me":"caf\u00e9"}`, map[string]float64{"name=café": 1}},
+	} {
+		got := row(t, s, nil, []decision.Value{decision.Object(c.text)})
+		if diff := cmp.Diff(summed(13, c.tokens), got, cmpopts.EquateApprox(0, 1e-15)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.text, diff)
+		}
+	}
+	if diff := cmp.Diff(make([]float64, 13), row(t, s, nil, []decision.Value{{}})); diff != "" {
+		t.Errorf("missing (-want +got):\n%s", diff)
+	}
+}
+
+func TestObjectsThatAreRefused(t *testing.T) {
+	s := parse(t, `[{"name":"o","kind":"object"},{"name":"x","kind":"text","default":""}]`)
+	many := `{"a":[` + strings.Repeat("1,", 1000) + `1]}`
+	for text, want := range map[string]string{
+		`"a"`:                           "want an object or a list of objects",
+		`3`:                             "want an object or a list of objects",
+		`["a"]`:                         "want an object or a list of objects",
+		`[[{}]]`:                        "want an object or a list of objects",
+		``:                              "want an object or a list of objects",
+		`{"a":1,"a":2}`:                 "the key is there twice",
+		`{"a":1e999}`:                   "1e999: out of range",
+		`{"a":`:                         "ends early",
+		`{"a":x}`:                       "not JSON",
+		`{} {}`:                         "more than one value",
+		many:                            "more than 1000 values",
+		strings.Repeat(`{"a":`, 17):     "deeper than 16",
+		strings.Repeat(`[{"a":`, 10000): "deeper than 16",
+	} {
+		err := s.Rows(make([]float64, s.Width()), nil, []decision.Item{{ID: "i", Features: []decision.Value{decision.Object(text), {}}}})
+		if err == nil || !strings.HasPrefix(err.Error(), "/items/0/features/o: ") || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", text[:min(len(text), 40)], err, want)
+		}
+	}
+	deep := strings.Repeat(`{"a":`, 16) + `1` + strings.Repeat(`}`, 16)
+	for text, values := range map[string][]decision.Value{
+		"":                      {decision.Object(deep), {}},
+		"want an object":        {decision.Text("{}"), {}},
+		"want a number or a st": {{}, decision.Object("{}")},
+	} {
+		err := s.Rows(make([]float64, s.Width()), nil, []decision.Item{{ID: "i", Features: values}})
+		if (err == nil) != (text == "") || err != nil && !strings.Contains(err.Error(), text) {
+			t.Errorf("%v, want %q", err, text)
+		}
+	}
+	for _, features := range []string{
+		`[{"name":"o","kind":"object","default":"x"}]`, `[{"name":"o","kind":"object","scale":2}]`, `[{"name":"o","kind":"object","buckets":` + strconv.Itoa(1<<20) + `}]`,
+	} {
+		if _, err := decision.ParseConfig([]byte(`{"max_size":1,"policy":{},"features":` + features + `}`)); err == nil {
+			t.Errorf("%s is taken", features)
+		}
+	}
+}
+
+// Columns of any object are finite, within the unit ball, and the same again.
+func FuzzObject(f *testing.F) {
+	for _, text := range []string{`{}`, `[{"a":[1,"x",{"b":true}]}]`, `{"a":1e308,"b":-1e308}`, `[`, `{"a":{"a":{"a":null}}}`} {
+		f.Add(text)
+	}
+	c, err := decision.ParseConfig([]byte(`{"max_size":1,"policy":{},"features":[{"name":"o","kind":"object","buckets":7}]}`))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		x := make([]float64, 7)
+		items := []decision.Item{{ID: "i", Features: []decision.Value{decision.Object(text)}}}
+		if c.Schema().Rows(x, nil, items) != nil {
+			return
+		}
+		norm := 0.0
+		for _, v := range x {
+			norm += v * v
+		}
+		again := make([]float64, 7)
+		if err := c.Schema().Rows(again, nil, items); err != nil || !cmp.Equal(x, again) || !(norm <= 1+1e-12) {
+			t.Fatalf("%s: %v, again %v, %v", text, x, again, err)
+		}
+	})
+}
+
+// In a request an object is the JSON that it has.
+func TestObjectsOfRequests(t *testing.T) {
+	c, err := decision.ParseConfig([]byte(`{"max_size":1,"policy":{},"features":[{"name":"o","kind":"object"},{"name":"u","kind":"object","from":"user"}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := decision.ParseRequest([]byte(`{"items":[{"id":"i","features":{"o":{"a": [1]}}},{"id":"j","features":{"o":[{"a":"b"}]}},{"id":"k"}],"user":{"u":{}},"defer":true}`), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var have []decision.Value
+	for _, i := range r.Items {
+		have = append(have, i.Features...)
+	}
+	want := []decision.Value{decision.Object(`{"a": [1]}`), decision.Object(`[{"a":"b"}]`), {}}
+	if diff := cmp.Diff(want, have); diff != "" || !r.Defer || r.User[0] != decision.Object("{}") {
+		t.Errorf("request %+v (-want +got):\n%s", r, diff)
+	}
+}

@@ -1,0 +1,296 @@
+package decision_test
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"vitrine/config"
+	"vitrine/service/decision"
+	"vitrine/service/eventlog/memlog"
+)
+
+func parse(t *testing.T, features string) *decision.Schema {
+	t.Helper()
+	c, err := decision.ParseConfig([]byte(`{"max_size":1,"policy":{},"features":` + features + `}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c.Schema()
+}
+
+// row returns the row of one item.
+func row(t *testing.T, s *decision.Schema, user, item []decision.Value) []float64 {
+	t.Helper()
+	x := make([]float64, s.Width())
+	if err := s.Rows(x, user, []decision.Item{{ID: "i", Features: item}}); err != nil {
+		t.Fatal(err)
+	}
+	return x
+}
+
+// The columns of every kind, by its equation. Buckets and signs are from another
+// implementation of FNV-1a and SplitMix64's finaliser, in Python:
+//
+//	def h(name, v):
+//	    z = 14695981039346656037
+//	    for b in (name + "\0" + v).encode(): z = (z ^ b) * 1099511628211 % 2**64
+//	    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9 % 2**64
+//	    z = (z ^ z >> 27) * 0x94d049bb133111eb % 2**64
+//	    return z ^ z >> 31
+func TestRows(t *testing.T) {
+	num, text := decision.Number, decision.Text
+	half := 1 / math.Sqrt(2)
+	for _, c := range []struct {
+		what, features string
+		user, item     []decision.Value
+		want           []float64
+	}{
+		{"number", `[{"name":"price","kind":"number","center":2,"scale":4}]`, nil, []decision.Value{num(4)}, []float64{0.5}},
+		{"plain number", `[{"name":"price","kind":"number"}]`, nil, []decision.Value{num(-4)}, []float64{-4}},
+		{"default", `[{"name":"price","kind":"number","default":3}]`, nil, []decision.Value{{}}, []float64{3}},
+		{"one of values", `[{"name":"brand","kind":"category","values":["a","b"]}]`, nil, []decision.Value{text("b")}, []float64{0, 1}},
+		{"another value", `[{"name":"brand","kind":"category","values":["a","b"],"other":true}]`, nil, []decision.Value{text("z")}, []float64{0, 0, 1}},
+		{"default value", `[{"name":"brand","kind":"category","values":["a","b"],"default":"a"}]`, nil, []decision.Value{{}}, []float64{1, 0}},
+		{"hashed", `[{"name":"brand","kind":"category","buckets":11}]`, nil, []decision.Value{text("acme")}, hashed},
+		{"hashed empty", `[{"name":"brand","kind":"category","buckets":11}]`, nil, []decision.Value{text("")}, empty},
+		{"text", `[{"name":"title","kind":"text","buckets":6}]`, nil, []decision.Value{text("Red shoes, red!")}, words},
+		{"no words", `[{"name":"title","kind":"text","buckets":2}]`, nil, []decision.Value{text("!")}, []float64{0, 0}},
+		{
+			"cross", `[{"name":"age","kind":"category","from":"user","values":["young","old"]},{"name":"price","kind":"number"},{"name":"x","kind":"cross","of":["age","price"]}]`,
+			[]decision.Value{text("old")}, []decision.Value{num(3)}, []float64{0, 1, 3, 0, 3},
+		},
+		{
+			"square", `[{"name":"price","kind":"number"},{"name":"x","kind":"cross","of":["price","price"]}]`, nil, []decision.Value{num(half)}, []float64{half, half * half},
+		},
+	} {
+		s := parse(t, c.features)
+		if diff := cmp.Diff(c.want, row(t, s, c.user, c.item)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.what, diff)
+		}
+	}
+}
+
+// h("brand", "acme") mod 11 and so on, see TestRows.
+var (
+	hashed = oneHot(11, 6)
+	empty  = oneHot(11, 5)
+	words  = []float64{0, -1 / math.Sqrt(5), 0, 2 / math.Sqrt(5), 0, 0}
+)
+
+func oneHot(n, k int) []float64 {
+	x := make([]float64, n)
+	x[k] = 1
+	return x
+}
+
+// What is known of the user is in every row.
+func TestRowsOfManyItems(t *testing.T) {
+	s := parse(t, `[{"name":"price","kind":"number"},{"name":"age","kind":"number","from":"user"},{"name":"x","kind":"cross","of":["age","price"]}]`)
+	x := make([]float64, 2*s.Width())
+	items := []decision.Item{{ID: "a", Features: []decision.Value{decision.Number(2)}}, {ID: "b", Features: []decision.Value{decision.Number(5)}}}
+	if err := s.Rows(x, []decision.Value{decision.Number(3)}, items); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]float64{2, 3, 6, 5, 3, 15}, x); diff != "" {
+		t.Errorf("rows (-want +got):\n%s", diff)
+	}
+}
+
+func TestBadConfigs(t *testing.T) {
+	const fine = `"max_size":2,"features":[{"name":"a","kind":"number"},{"name":"b","kind":"category"}],"policy":{"name":"uniform"}`
+	for text, want := range map[string]string{
+		``:                                            `the JSON ends early`,
+		`[]`:                                          `wrong type: a list where an object is wanted`,
+		`{` + fine + `,"max_size":3}`:                 `/max_size: the key is there twice`,
+		`{` + fine + `,"sizes":3}`:                    `/sizes: unknown key`,
+		`{` + fine + `} {}`:                           `not JSON: `,
+		`{` + fine + `,"seed":-1}`:                    `/seed: `,
+		`{` + fine + `,"seed":1e300}`:                 `/seed: `,
+		`{` + fine + `,"rounds":"many"}`:              `/rounds: wrong type: a string where a whole number is wanted`,
+		`{` + fine + `,"rounds":0}`:                   `/rounds: 0: must be from 1 to 100000000`,
+		`{` + fine + `,"keep":0}`:                     `/keep: 0: must be from 1 to 1000`,
+		`{` + fine + `,"max_items":0}`:                `/max_items: 0: must be from 1 to 1000000`,
+		`{` + fine + `,"memory":10}`:                  `/memory: 10: must be at least `,
+		`{` + fine + `,"memory":9000000000000000000}`: `/memory: `,
+		`{"max_size":2,"max_items":1000000,"features":[{"name":"a","kind":"text","buckets":4096}],"policy":{}}`: `/max_items: 1000000: must be at most 16384 of 4096 columns each`,
+		`{` + fine + `,"mode":"lern"}`:                                                 `/mode: "lern": must be one of ["learn" "shadow" "explore"]`,
+		`{` + fine + `,"record":"some"}`:                                               `/record: "some": must be one of ["shown" "all"]`,
+		`{` + fine + `,"explore_share":0.1}`:                                           `/explore_share: 0.1: is for the mode "explore"`,
+		`{` + fine + `,"mode":"explore","explore_share":0}`:                            `/explore_share: 0: must be in (0, 1]`,
+		`{` + fine + `,"mode":"explore","explore_share":2}`:                            `/explore_share: 2: must be in (0, 1]`,
+		`{` + fine + `,"attribution_window":"soon"}`:                                   `/attribution_window: "soon": must be a duration such as "30m"`,
+		`{` + fine + `,"attribution_window":"-1s"}`:                                    `/attribution_window: "-1s": must be`,
+		`{` + fine + `,"at_most":[{"feature":"a","most":1}]}`:                          `/at_most/0/feature: "a": must be a category of items`,
+		`{` + fine + `,"at_most":[{"feature":"b","most":-1}]}`:                         `/at_most/0/most: -1: must not be negative`,
+		`{` + fine + `,"at_most":[{"feature":"b","most":2},{"feature":"b","most":1}]}`: `/at_most/1/feature: "b" has a limit already`,
+		`{` + fine + `,"at_most":[{"items":["b"],"most":1}]}`:                          `/at_most/0/items: items are known to requests alone`,
+		`{"max_size":2,"policy":{}}`:                                                   `/features: must name at least one feature`,
+		`{"max_size":2,"features":[{"name":"a","kind":"number"}]}`:                     `/policy: must be an object such as`,
+		`{"max_size":2,"features":[{"name":"a","kind":"number"}],"policy":"x"}`:        `/policy: must be an object such as`,
+		`{"max_size":0,"features":[]}`:                                                 `/max_size: 0: must be from 1 to 1000`,
+	} {
+		_, err := decision.ParseConfig([]byte(text))
+		if err == nil || !strings.HasPrefix(err.Error(), want) || !errors.Is(err, decision.ErrInvalid) {
+			t.Errorf("%s:\n got %v\nwant %s", text, err, want)
+		}
+	}
+	for feature, want := range map[string]string{
+		`{"kind":"number"}`:                                                `/name: must have from 1 to 100 bytes`,
+		`{"name":"first","kind":"number"}`:                                 `/name: "first" is there twice`,
+		`{"name":"x","kind":"numbr"}`:                                      `/kind: "numbr": must be one of ["number" "category" "text" "object" "cross"]`,
+		`{"name":"x","kind":"number","buckets":3}`:                         `/buckets: a feature of kind "number" does not have it`,
+		`{"name":"x","kind":"number","scale":-1}`:                          `/scale: -1: must be positive`,
+		`{"name":"x","kind":"number","from":"shop"}`:                       `/from: "shop": must be one of ["item" "user"]`,
+		`{"name":"x","kind":"number","default":"a"}`:                       `/default: "a": want a number`,
+		`{"name":"x","kind":"number","default":[]}`:                        `/default: must be a number or a string`,
+		`{"name":"x","kind":"number","default":1e9}`:                       `/default: 1e+09: is 1e+09 after scaling`,
+		`{"name":"x","kind":"category","default":3}`:                       `/default: 3: want a string`,
+		`{"name":"x","kind":"category","values":[]}`:                       `/values: a category has values`,
+		`{"name":"x","kind":"category","values":["a","a"]}`:                `/values/1: "a" is there twice`,
+		`{"name":"x","kind":"category","values":["a"],"buckets":2}`:        `/values: a category has values, at least one, or buckets`,
+		`{"name":"x","kind":"category","other":true}`:                      `/other: is for a category with values`,
+		`{"name":"x","kind":"category","values":["a"],"default":"b"}`:      `/default: "b": is not one of the feature's values`,
+		`{"name":"x","kind":"text","buckets":-2}`:                          `/buckets: -2: must be from 1 to 4096`,
+		`{"name":"x","kind":"text","buckets":4096}`:                        `: the row has more than 4096 columns`,
+		`{"name":"x","kind":"cross","of":["first"]}`:                       `/of: must name two features`,
+		`{"name":"x","kind":"cross","of":["first","later"]}`:               `/of/1: "later" is not an earlier feature`,
+		`{"name":"x","kind":"cross","of":["first","first"],"from":"user"}`: `/from: a feature of kind "cross" does not have it`,
+		`{"name":"x","kind":"number","scal":1}`:                            `/scal: unknown key`,
+	} {
+		_, err := decision.ParseConfig([]byte(`{"max_size":1,"policy":{},"features":[{"name":"first","kind":"number"},` + feature + `]}`))
+		if want = "/features/1" + want; err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s:\n got %v\nwant %s", feature, err, want)
+		}
+	}
+}
+
+// A configuration has one canonical form, with all that was left out.
+func TestCanonical(t *testing.T) {
+	a, err := decision.ParseConfig([]byte(`{"policy":{"b":1.0,"a":[ ]}, "attribution_window":"90s", "max_size":3,"features":[{"kind":"number","name":"price","default":1e0}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `{"attribution_window":"1m30s","features":[{"default":1,"from":"item","kind":"number","name":"price","scale":1}],"keep":8,"max_items":1000,"max_size":3,"memory":67108864,"mode":"learn","policy":{"a":[],"b":1},"record":"shown","rounds":100000,"seed":0}`
+	if have := string(a.Canonical()); have != want {
+		t.Errorf("have %s\nwant %s", have, want)
+	}
+	b, err := decision.ParseConfig(a.Canonical())
+	if err != nil || string(b.Canonical()) != want {
+		t.Errorf("read again: %s, %v", b.Canonical(), err)
+	}
+}
+
+const clothes = `{"max_size":2,"features":[{"name":"price","kind":"number"},{"name":"brand","kind":"category","values":["a","b"]},{"name":"age","kind":"number","from":"user","default":0}],"policy":{"name":"uniform"}}`
+
+func TestBadRequests(t *testing.T) {
+	e := opened(t, decision.Options{Store: new(memlog.Store), Build: config.NewLearner})
+	put(t, e, "home", clothes)
+	put(t, e, "shadow", strings.Replace(clothes, `"max_size"`, `"mode":"shadow","max_size"`, 1))
+	c, err := e.Config("home")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const item = `{"id":"i","features":{"price":1,"brand":"a"}}`
+	for text, want := range map[string]string{
+		``:                                      `the JSON ends early`,
+		`{"items":[`:                            `/items: the JSON ends early`,
+		`{"items":[` + item + `]} {}`:           `there is more after the request`,
+		`{"item":[]}`:                           `/item: unknown key "item": must be one of decision_id, items, `,
+		`{}`:                                    `/items: must have at least one item`,
+		`{"items":{}}`:                          `/items: an object where a list is wanted`,
+		`{"items":[3]}`:                         `/items/0: a number where an object is wanted`,
+		`{"items":[` + item + `,` + item + `]}`: `/items/1/id: "i" is the id of item 0 too`,
+		`{"items":[{"id":""}]}`:                 `/items/0/id: must have from 1 to 200 bytes`,
+		`{"items":[{"id":3}]}`:                  `/items/0/id: a number where a string is wanted`,
+		`{"items":[{"id":"i","id":"j"}]}`:       `/items/0/id: the key is there twice`,
+		`{"items":[{"id":"i","features":{"price":1,"colour":2}}]}`:                                       `/items/0/features/colour: unknown key "colour": must be one of price, brand`,
+		`{"items":[{"id":"i","features":{"price":"1"}}]}`:                                                `/items/0/features/price: "1": want a number`,
+		`{"items":[{"id":"i","features":{"price":[1]}}]}`:                                                `/items/0/features/price: a list where a number or a string is wanted`,
+		`{"items":[{"id":"i","features":{"price":1e999}}]}`:                                              `/items/0/features/price: 1e999: out of range`,
+		`{"items":[{"id":"i","features":{"price":1e9,"brand":"a"}}]}`:                                    `/items/0/features/price: 1e+09: is 1e+09 after scaling`,
+		`{"items":[{"id":"i","features":{"price":null,"brand":"a"}}]}`:                                   `/items/0/features/price: is missing, and the feature has no default`,
+		`{"items":[{"id":"i","features":{"brand":"a"}}]}`:                                                `/items/0/features/price: is missing`,
+		`{"items":[{"id":"i","features":{"price":1,"brand":"z"}}]}`:                                      `/items/0/features/brand: "z": is not one of the feature's values`,
+		`{"items":[{"id":"i","revenue":-1}]}`:                                                            `/items/0/revenue: -1: must be finite`,
+		`{"items":[` + item + `],"user":{"price":1}}`:                                                    `/user/price: unknown key "price": must be one of age`,
+		`{"items":[` + item + `],"user":{"age":"old"}}`:                                                  `/user/age: "old": want a number`,
+		`{"items":[` + item + `],"size":3}`:                                                              `/size: 3: must be from 1 to 2`,
+		`{"items":[` + item + `],"size":-3}`:                                                             `/size: -3: want a whole number`,
+		`{"items":[` + item + `],"size":1.5}`:                                                            `/size: 1.5: want a whole number`,
+		`{"items":[` + item + `],"include":["j"]}`:                                                       `/include/0: "j" is not among the items`,
+		`{"items":[` + item + `],"include":["i"],"exclude":["i"]}`:                                       `item "i"`,
+		`{"items":[` + item + `],"at_most":[{"items":["x"],"most":1}]}`:                                  `/at_most/0/items/0: "x" is not among the items`,
+		`{"items":[` + item + `],"at_most":[{"feature":"price","most":1}]}`:                              `/at_most/0/feature: "price": must be a category of items`,
+		`{"items":[` + item + `],"at_most":[{"feature":"brand","items":[]}]}`:                            `/at_most/0: must have items or a feature`,
+		`{"items":[` + item + `],"at_most":[{"feature":"brand","most":1},{"feature":"brand","most":1}]}`: `/at_most/1/feature: "brand" has a limit already`,
+		`{"items":[` + item + `],"at_most":[{"brand":1}]}`:                                               `/at_most/0/brand: unknown key`,
+		`{"items":[` + item + `],"baseline":["i"]}`:                                                      `/baseline: is for placements of the mode "shadow"`,
+		`{"items":[` + item + `],"decision_id":".."}`:                                                    `/decision_id: "..": is no name in a URL`,
+		`{"items":[` + item + `],"decision_id":"a b"}`:                                                   `/decision_id: "a b": must be of letters`,
+		`{"items":[` + item + `],"decision_id":"` + strings.Repeat("a", 129) + `"}`:                      `/decision_id: must have at most 128 bytes`,
+		`{"items":` + strings.Repeat("[", 20000):                                                         `/items/0/0`,
+		`{"items":[` + item + `],"defer":"yes"}`:                                                         `/defer: a string where true or false is wanted`,
+	} {
+		r, err := decision.ParseRequest([]byte(text), c)
+		if err == nil {
+			_, err = e.Decide(t.Context(), "home", r, 0)
+		}
+		if err == nil || !strings.HasPrefix(err.Error(), want) || !errors.Is(err, decision.ErrInvalid) {
+			t.Errorf("%.200s:\n got %v\nwant %s", text, err, want)
+		}
+	}
+	for text, want := range map[string]string{
+		`{"items":[` + item + `]}`:                          `/baseline: is missing`,
+		`{"items":[` + item + `],"baseline":["j"]}`:         `/baseline/0: "j" is not among the items`,
+		`{"items":[` + item + `],"baseline":["i","i"]}`:     `/baseline/1: "i" is there twice`,
+		`{"items":[` + item + `],"baseline":["i","i","i"]}`: `/baseline: has 3 items, the placement shows at most 2`,
+	} {
+		r, err := decision.ParseRequest([]byte(text), c)
+		if err == nil {
+			_, err = e.Decide(t.Context(), "shadow", r, 0)
+		}
+		if err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s:\n got %v\nwant %s", text, err, want)
+		}
+	}
+	before := e.Sequence()
+	_, err = e.Decide(t.Context(), "nowhere", stock("a", 1), 0)
+	is(t, "nowhere", err, decision.ErrNotFound)
+	_, err = e.Decide(t.Context(), "home", stock("a", 1), 0) // of one feature
+	is(t, "another schema", err, decision.ErrInvalid)
+	if e.Sequence() != before {
+		t.Error("a bad request is in the log")
+	}
+	if _, err := e.Put(t.Context(), "a/b", []byte(clothes), 0); !errors.Is(err, decision.ErrInvalid) {
+		t.Errorf("a placement's name: %v", err)
+	}
+}
+
+// Revenues are 1 where they are left out, and a request says the same in any
+// order of its keys.
+func TestRequestsInJSON(t *testing.T) {
+	c, err := decision.ParseConfig([]byte(`{"max_size":1,"policy":{},"features":[{"name":"price","kind":"number"},{"name":"brand","kind":"category"}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := decision.ParseRequest([]byte(`{"decision_id":"x","items":[{"id":"i","features":{"price":1,"brand":"\u0061"}},{"features":{},"revenue":2.5,"id":"j"},{"id":"k"}],"size":1,"include":["i"],"exclude":[],"at_most":[{"items":["i","j"],"most":1}]}`), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &decision.Request{
+		Decision: "x", Revenue: []float64{1, 2.5, 1}, Size: 1, Include: []string{"i"}, AtMost: []decision.Limit{{Items: []string{"i", "j"}, Most: 1}},
+		Items: []decision.Item{
+			{ID: "i", Features: []decision.Value{decision.Number(1), decision.Text("a")}},
+			{ID: "j", Features: make([]decision.Value, 2)},
+			{ID: "k", Features: make([]decision.Value, 2)},
+		},
+	}
+	a.Schema = nil // which is not of the text
+	if diff := cmp.Diff(want, a); diff != "" {
+		t.Errorf("request (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,231 @@
+package decision_test
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"vitrine"
+	"vitrine/service/decision"
+	"vitrine/service/eventlog/memlog"
+)
+
+const three = `{"max_size":3,"features":[{"name":"x","kind":"number"}],"policy":{}}`
+
+// without returns slots that exclude items.
+func without(exclude ...[]string) []decision.Slot {
+	slots := make([]decision.Slot, len(exclude))
+	for k := range slots {
+		slots[k].Exclude = exclude[k]
+	}
+	return slots
+}
+
+// Each slot has an item that it takes, the first ones the most probable items
+// that leave the others theirs.
+func TestSlots(t *testing.T) {
+	e := opened(t, decision.Options{Store: new(memlog.Store), Build: buildToy})
+	put(t, e, "home", three)
+	for _, c := range []struct {
+		slots   []decision.Slot
+		exclude []string
+		want    []string // the toy likes low numbers
+	}{
+		{without(nil), nil, []string{"sku0"}},
+		{without([]string{"sku0"}), nil, []string{"sku1"}},
+		{without(nil, nil, nil), nil, []string{"sku0", "sku1", "sku2"}},
+		{without([]string{"sku0", "sku1"}, nil, nil), nil, []string{"sku2", "sku0", "sku1"}},
+		{without([]string{"sku0"}, []string{"sku0"}), nil, []string{"sku1", "sku2"}},
+		{without(nil, []string{"sku1", "sku2", "sku3"}), nil, []string{"sku1", "sku0"}}, // the second takes sku0 alone
+		{without(nil, nil), []string{"sku0"}, []string{"sku1", "sku2"}},
+	} {
+		r := stock("", 4)
+		r.Slots, r.Exclude = c.slots, c.exclude
+		a, err := e.Decide(t.Context(), "home", r, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(a.Shown, c.want) || !a.Certain || a.Propensity != 1 {
+			t.Errorf("%+v without %v: %+v, want %v", c.slots, c.exclude, a, c.want)
+		}
+		sum, v := 1.0, func(id string) float64 { return math.Exp(-float64(id[3]-'0') / 10) }
+		for _, id := range a.Shown {
+			sum += v(id)
+		}
+		for k, id := range a.Shown {
+			if p := v(id) / sum; math.Abs(a.Probability[k]-p) > 1e-12 {
+				t.Errorf("p(%s) = %v, want %v", id, a.Probability[k], p)
+			}
+		}
+	}
+}
+
+func TestSlotsThatAreRefused(t *testing.T) {
+	e := opened(t, decision.Options{Store: new(memlog.Store), Build: buildToy})
+	put(t, e, "home", three)
+	for want, change := range map[string]func(*decision.Request){
+		"/slots: must have at least one":               func(r *decision.Request) { r.Slots = []decision.Slot{} },
+		"/slots: 4 slots, the placement shows at most": func(r *decision.Request) { r.Slots = without(nil, nil, nil, nil) },
+		"/slots: slot 2 takes none of the 2 items":     func(r *decision.Request) { r.Slots = without(nil, []string{"sku0", "sku1"}) },
+		"/slots: slot 1, slot 2 and slot 3: between them they take 2 items": func(r *decision.Request) {
+			r.Slots = without(nil, nil, nil)
+		},
+		`/slots/1/exclude/0: "x" is not among the items`: func(r *decision.Request) { r.Slots = without(nil, []string{"x"}) },
+		"/size: does not go together":                    func(r *decision.Request) { r.Slots, r.Size = without(nil), 1 },
+		"/include: does not go together":                 func(r *decision.Request) { r.Slots, r.Include = without(nil), []string{"sku0"} },
+		"/at_most: does not go together": func(r *decision.Request) {
+			r.Slots, r.AtMost = without(nil), []decision.Limit{{Items: []string{"sku0"}}}
+		},
+		"/note: must have at most": func(r *decision.Request) { r.Note = make([]byte, 1<<14+1) },
+	} {
+		r := stock("", 2)
+		change(r)
+		if _, err := e.Decide(t.Context(), "home", r, 0); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
+// Sets that fill the slots are shown as often as their propensities say, which sum
+// to 1, and the answer names the policy's own set.
+func TestSlotsExplore(t *testing.T) {
+	const share, rounds = 0.5, 4000
+	e := opened(t, decision.Options{Store: new(memlog.Store), Build: buildToy})
+	put(t, e, "home", fmt.Sprintf(`{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{},"mode":"explore","explore_share":%v}`, share))
+	seen, propensity := map[string]float64{}, map[string]float64{}
+	for i := range rounds {
+		r := stock("", 4)
+		r.Slots = without([]string{"sku0"}, []string{"sku1", "sku2"}) // of the 6 pairs sku1 with sku2 does not fit
+		if i < 20 {
+			r.Decision = fmt.Sprint(i)
+		}
+		a, err := e.Decide(t.Context(), "home", r, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i < 20 {
+			again, err := e.Decide(t.Context(), "home", r, 1)
+			if err != nil || !again.Repeated {
+				t.Fatalf("%+v, %v", again, err)
+			}
+			again.Repeated = false
+			if diff := cmp.Diff(a, again); diff != "" {
+				t.Fatalf("again (-first +again):\n%s", diff)
+			}
+		}
+		if a.Shown[0] == "sku0" || a.Shown[1] == "sku1" || a.Shown[1] == "sku2" || !a.Certain {
+			t.Fatalf("answer %+v", a)
+		}
+		slices.Sort(a.Shown)
+		if byPolicy := slices.Equal(a.Shown, []string{"sku0", "sku1"}); byPolicy && a.Own != nil || !byPolicy && !slices.Equal(a.Own, []string{"sku0", "sku1"}) {
+			t.Fatalf("answer %+v", a)
+		}
+		set := fmt.Sprint(a.Shown)
+		seen[set]++
+		propensity[set] = a.Propensity
+	}
+	if len(seen) != 5 {
+		t.Errorf("%d sets", len(seen))
+	}
+	total := 0.0
+	for set, p := range propensity {
+		total += p
+		if z := (seen[set] - rounds*p) / math.Sqrt(rounds*p*(1-p)); math.Abs(z) > 4 {
+			t.Errorf("%s: shown %v times of %d, the propensity is %v", set, seen[set], rounds, p)
+		}
+	}
+	if math.Abs(total-1) > 1e-9 {
+		t.Errorf("propensities sum to %v", total)
+	}
+}
+
+// A policy that draws is not certain, and slots of too many kinds have no propensity.
+func TestSlotsWithoutPropensity(t *testing.T) {
+	build := func(decision.Spec) (vitrine.Learner, error) {
+		return &always{offer: func(x *vitrine.Context) vitrine.Offer {
+			return vitrine.Offer{Assortment: x.Feasible.MaxGain(nil, make([]float64, x.NumItems())), Propensity: 0.5}
+		}}, nil
+	}
+	e := opened(t, decision.Options{Store: new(memlog.Store), Build: build})
+	put(t, e, "home", `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{},"mode":"explore","explore_share":0.5}`)
+	for range 20 {
+		r := stock("", 4)
+		r.Slots = without(nil)
+		if a, err := e.Decide(t.Context(), "home", r, 0); err != nil || a.Certain || a.Own != nil {
+			t.Fatalf("%+v, %v", a, err)
+		}
+	}
+	e = opened(t, decision.Options{Store: new(memlog.Store), Build: buildToy})
+	put(t, e, "home", `{"max_size":8,"features":[{"name":"x","kind":"number"}],"policy":{},"mode":"explore"}`)
+	r := stock("", 60)
+	exclude := make([][]string, 8)
+	for j := range exclude {
+		for i := range 60 {
+			if uint64(i*(j+7))*2654435761>>(j+3)&1 == 1 {
+				exclude[j] = append(exclude[j], itemID(i))
+			}
+		}
+	}
+	r.Slots = without(exclude...)
+	a, err := e.Decide(t.Context(), "home", r, 0)
+	if err != nil || a.Propensity != 0 || len(a.Shown) != 8 {
+		t.Errorf("%+v, %v", a, err)
+	}
+}
+
+// In the mode "shadow" the baseline is shown, slot by slot.
+func TestSlotsShadow(t *testing.T) {
+	e := opened(t, decision.Options{Store: new(memlog.Store), Build: buildToy})
+	put(t, e, "home", strings.Replace(three, `{}`, `{},"mode":"shadow"`, 1))
+	r := stock("", 4)
+	r.Slots, r.Baseline = without(nil, nil), []string{"sku3", "sku1"}
+	a, err := e.Decide(t.Context(), "home", r, 0)
+	if err != nil || !slices.Equal(a.Shown, r.Baseline) || a.Certain {
+		t.Errorf("%+v, %v", a, err)
+	}
+}
+
+// What is new in a request is part of which request it is, and a note comes back.
+func TestNotes(t *testing.T) {
+	store := new(memlog.Store)
+	e := opened(t, decision.Options{Store: store, Build: buildToy})
+	put(t, e, "home", three)
+	asked := func(change func(*decision.Request)) (*decision.Answer, error) {
+		r := stock("a", 4)
+		r.Slots, r.Note = without(nil, []string{"sku0"}), []byte("left\x00right\xff")
+		change(r)
+		return e.Decide(t.Context(), "home", r, 0)
+	}
+	for range 2 {
+		a, err := asked(func(*decision.Request) {})
+		if err != nil || string(a.Note) != "left\x00right\xff" {
+			t.Errorf("%+v, %v", a, err)
+		}
+	}
+	for what, change := range map[string]func(*decision.Request){
+		"another note": func(r *decision.Request) { r.Note = []byte("left") },
+		"deferred":     func(r *decision.Request) { r.Defer = true },
+		"other slots":  func(r *decision.Request) { r.Slots[1].Exclude = nil },
+		"no slots":     func(r *decision.Request) { r.Slots = nil },
+	} {
+		_, err := asked(change)
+		is(t, what, err, decision.ErrConflict)
+	}
+	if string(snapshot(t, e)) != string(replayed(t, decision.Options{Store: store, Build: buildToy})) {
+		t.Error("a replay has another state")
+	}
+}
+
+// What does not fit into the placement's memory is refused.
+func TestLargeDecisions(t *testing.T) {
+	e := opened(t, decision.Options{Store: new(memlog.Store), Build: buildToy})
+	put(t, e, "home", `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{},"memory":28000}`)
+	r := stock("a", 1)
+	r.Note = make([]byte, 1<<14)
+	_, err := e.Decide(t.Context(), "home", r, 0)
+	is(t, "a large note", err, decision.ErrInvalid)
+}

@@ -1,0 +1,171 @@
+package decision_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"vitrine"
+	"vitrine/config"
+	"vitrine/service/decision"
+	"vitrine/service/eventlog/memlog"
+)
+
+// attacked is what a placement predicts of a usual item, after usual rounds, fifteen lawful ones of an extreme feature, and usual
+// rounds again.
+func attacked(t *testing.T, feature string, extreme float64) (p float64, s decision.Stats) {
+	t.Helper()
+	store := new(memlog.Store)
+	e := opened(t, decision.Options{Store: store, Build: config.NewLearner})
+	put(t, e, "home", `{"max_size":1,"features":[`+feature+`,{"name":"one","kind":"number"}],"policy":{"name":"ucb-mnl"}}`)
+	rng := rand.New(rand.NewPCG(1, 1))
+	round := func(x float64) *decision.Answer {
+		a, err := e.Decide(t.Context(), "home", &decision.Request{Items: []decision.Item{{ID: "a", Features: []decision.Value{decision.Number(x), decision.Number(1)}}}}, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		item := ""
+		if rng.Float64() < 1/(1+math.Exp(-x)) == (math.Abs(x) < 100) { // the extreme ones say the opposite
+			item = "a"
+		}
+		if err := e.Outcome(t.Context(), a.Decision, item, 2); err != nil {
+			t.Fatal(err)
+		}
+		wait(t, e)
+		return a
+	}
+	for i := range 1215 {
+		x := rng.NormFloat64()
+		if i >= 200 && i < 215 {
+			x = extreme * float64(1-2*(i%2))
+		}
+		round(x)
+	}
+	a := round(1)
+	s, err := e.Stats("home")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(snapshot(t, e)) != string(replayed(t, decision.Options{Store: store})) {
+		t.Error("a replay has another state")
+	}
+	return 1 - a.Outside, s
+}
+
+// Fifteen rounds of a feature of 10⁴ ruin a learner without bounds. With bounds it goes on. With the usual ones of a feature with
+// a scale, which are wider, it recovers, by more than a quarter after a thousand rounds.
+func TestExtremeRounds(t *testing.T) {
+	const truth = 0.731 // 1/(1 + e⁻¹)
+	off := map[string]float64{}
+	for _, bounds := range []string{"", `,"min":-3,"max":3`, `,"scale":0.999`} {
+		feature := `{"name":"x","kind":"number"` + bounds + `}`
+		p, s := attacked(t, feature, 1e4)
+		usual, _ := attacked(t, feature, 1)
+		if off[bounds] = math.Abs(p - truth); math.Abs(usual-truth) > 0.05 {
+			t.Errorf("%s: p = %v without extreme rounds, want %v", feature, usual, truth)
+		}
+		if bounds != "" && s.Clipped < 15 || bounds == "" && s.Clipped > 0 {
+			t.Errorf("%s: %d values were clipped", feature, s.Clipped)
+		}
+	}
+	if off[""] < 0.2 || off[`,"min":-3,"max":3`] > 0.1 || off[`,"scale":0.999`] > 0.75*off[""] {
+		t.Errorf("after extreme rounds p is off by %v", off)
+	}
+}
+
+// Bounds are part of the configuration, and a learner goes on under new ones.
+func TestBoundsOfFeatures(t *testing.T) {
+	place := func(feature string) string {
+		return `{"max_size":1,"features":[{"name":"x","kind":` + feature + `}],"policy":{}}`
+	}
+	for feature, want := range map[string]string{
+		`"number","min":1,"max":1`: "/features/0/min", `"number","min":2,"max":1`: "/features/0/min", `"number","center":1,"max":-10`: "/features/0/min",
+		`"number","max":1e9`: "/features/0/max: 1e+09: is 1e+09 after scaling", `"category","min":1`: "/features/0/min: a feature of kind",
+	} {
+		if _, err := decision.ParseConfig([]byte(place(feature))); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", feature, err, want)
+		}
+	}
+	for _, c := range []struct {
+		feature string
+		v, want float64
+	}{
+		{`"number","min":-1,"max":2`, 1e300, 2}, {`"number","min":-1,"max":2`, -5, -1}, {`"number","min":-1`, 5, 5},
+		{`"number","scale":2,"center":10`, 1000, 10}, {`"number","scale":2,"center":10`, -1e6, -10}, {`"number","scale":2,"center":10`, 28, 9}, {`"number"`, 9999, 9999},
+		{`"number","from":"user","max":1`, 3, 1}, {`"number","max":1,"default":7`, math.NaN(), 1},
+	} {
+		config, err := decision.ParseConfig([]byte(place(c.feature)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		row, value := make([]float64, 1), decision.Number(c.v)
+		if math.IsNaN(c.v) {
+			value = decision.Value{}
+		}
+		item := decision.Item{ID: "a", Features: []decision.Value{value}}
+		var user []decision.Value
+		if strings.Contains(c.feature, "user") {
+			item.Features, user = nil, []decision.Value{value}
+		}
+		if err := config.Schema().Rows(row, user, []decision.Item{item}); err != nil || row[0] != c.want {
+			t.Errorf("%s: %v is %v, %v, want %v", c.feature, c.v, row[0], err, c.want)
+		}
+	}
+	for _, v := range []float64{math.Inf(1), math.NaN()} {
+		config, _ := decision.ParseConfig([]byte(place(`"number","max":1`)))
+		if err := config.Schema().Rows(make([]float64, 1), nil, []decision.Item{{ID: "a", Features: []decision.Value{decision.Number(v)}}}); err == nil {
+			t.Errorf("%v is taken", v)
+		}
+	}
+	e := opened(t, decision.Options{Store: new(memlog.Store), Build: buildToy})
+	put(t, e, "home", place(`"number"`))
+	one(t, e, "home", "a", 1)
+	put(t, e, "home", place(`"number","max":1`))
+	one(t, e, "home", "b", 50)
+	wait(t, e)
+	if s, _ := e.Stats("home"); s.Learned != 2 || s.Stale != 0 || s.Clipped == 0 {
+		t.Errorf("after new bounds %+v", s)
+	}
+}
+
+// sure predicts one utility of every item.
+type sure struct {
+	toy
+	u float64
+}
+
+func (l *sure) Policy() vitrine.Policy                      { return l }
+func (l *sure) Utilities(dst []float64, _ *vitrine.Context) { dst[0] = l.u }
+func (l *sure) Offer(*vitrine.Context, *rand.Rand) vitrine.Offer {
+	return vitrine.Offer{Assortment: vitrine.Assortment{0}, Propensity: 1}
+}
+
+// A policy whose predictions are no numbers, or that is certain of what does not come, has a problem.
+func TestUnsoundPolicies(t *testing.T) {
+	for _, c := range []struct {
+		u       float64
+		problem string
+	}{{0, ""}, {math.NaN(), "not finite"}, {math.Inf(1), "not finite"}, {701, "not finite"}, {30, "below 1e-06"}, {10, ""}} {
+		e := opened(t, decision.Options{Store: new(memlog.Store), Build: func(decision.Spec) (vitrine.Learner, error) { return &sure{u: c.u}, nil }})
+		put(t, e, "home", small)
+		for i := range 30 {
+			id := fmt.Sprint("d", i)
+			if _, err := e.Decide(t.Context(), "home", stock(id, 1), 1); err != nil {
+				t.Fatal(err)
+			}
+			if err := e.Outcome(t.Context(), id, "", 2); err != nil {
+				t.Fatal(err)
+			}
+			wait(t, e)
+		}
+		if s, err := e.Stats("home"); err != nil || s.Unsound != (c.problem != "") || !strings.Contains(s.Problem, c.problem) || c.problem == "" && s.Problem != "" {
+			t.Errorf("u = %v: unsound %v, %q, %v", c.u, s.Unsound, s.Problem, err)
+		}
+		put(t, e, "home", strings.Replace(small, `"policy"`, `"seed":3,"policy"`, 1))
+		if s, _ := e.Stats("home"); s.Unsound {
+			t.Errorf("u = %v: a learner that begins again is unsound", c.u)
+		}
+	}
+}

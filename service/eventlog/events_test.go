@@ -1,0 +1,304 @@
+package eventlog_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"vitrine/service/eventlog"
+)
+
+// examples are an event of each kind, in the order of the kinds.
+func examples() []eventlog.Event {
+	at := func(body eventlog.Body) eventlog.Event {
+		return eventlog.Event{Time: 1_700_000_000_123_456_789, Placement: "home", Body: body}
+	}
+	return []eventlog.Event{
+		at(&eventlog.PlacementPut{Config: []byte(`{"policy":"onl-mnl"}`)}),
+		at(&eventlog.PlacementDeleted{}),
+		at(&eventlog.Offered{
+			Decision: "d1", Request: sha256.Sum256([]byte("request")), Candidates: 300,
+			ItemIDs: []string{"tea", "", "Kaffee ☕"}, Width: 2,
+			Features: []float64{1, -0.5, 0, 1e-300, math.Copysign(0, -1), 3}, Revenue: []float64{1, 0, 2.5},
+			Shown: []int32{2, 0}, Propensity: 0.25, PolicyVersion: 1 << 40, Mode: 3, Answer: []byte{1, 2, 3},
+		}),
+		at(&eventlog.Chosen{Decision: "d1", Choice: 2}),
+		at(&eventlog.Expired{Decision: "d1"}),
+		at(&eventlog.SnapshotTaken{Version: 7, UpTo: 1000, Name: "home-7.state", SHA256: sha256.Sum256([]byte("state"))}),
+		at(&eventlog.PolicyRolledBack{Version: 6}),
+		at(&eventlog.Activated{Decision: "d1"}),
+		at(&eventlog.Passed{Decision: "d1", Items: []int32{1, 300}, Reward: 0.25}),
+		at(&eventlog.Evicted{Decision: "d1"}),
+	}
+}
+
+func encode(t rapid.TB, e eventlog.Event) []byte {
+	t.Helper()
+	b, err := e.Encode(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// The bytes of version 1 never change: logs have them. The files are written
+// once, when a kind is added.
+func TestGoldenBytes(t *testing.T) {
+	for i, e := range examples() {
+		path := filepath.Join("testdata", fmt.Sprintf("%d.hex", i+1))
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := hex.DecodeString(strings.Join(strings.Fields(string(text)), ""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if have := encode(t, e); !bytes.Equal(have, want) {
+			t.Errorf("%T is %x, %s has %x", e.Body, have, path, want)
+		}
+		have, err := eventlog.Decode(want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(e, have); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", path, diff)
+		}
+	}
+}
+
+func TestEventsComeBack(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		e := drawEvent(t)
+		entry := encode(t, e)
+		have, err := eventlog.Decode(entry)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(e, have); diff != "" {
+			t.Fatalf("-want +got:\n%s", diff)
+		}
+		prefix := []byte("prefix")
+		if again, err := have.Encode(prefix); err != nil || !bytes.Equal(again, append(prefix, entry...)) {
+			t.Fatalf("encoded again after a prefix: %x, %v", again, err)
+		}
+		// Any part of an entry, and an entry with more, is refused.
+		if _, err := eventlog.Decode(entry[:rapid.IntRange(0, len(entry)-1).Draw(t, "cut")]); err == nil {
+			t.Fatal("a truncated entry is accepted")
+		}
+		if _, err := eventlog.Decode(append(entry, 0)); err == nil {
+			t.Fatal("an entry with a byte too many is accepted")
+		}
+	})
+}
+
+func drawEvent(t *rapid.T) eventlog.Event {
+	name := rapid.StringN(1, 20, -1)
+	bytesOrNil := func(label string) []byte {
+		if b := rapid.SliceOfN(rapid.Byte(), 0, 30).Draw(t, label); len(b) > 0 {
+			return b
+		}
+		return nil
+	}
+	sum := [32]byte(rapid.SliceOfN(rapid.Byte(), 32, 32).Draw(t, "sum"))
+	e := eventlog.Event{Time: rapid.Int64().Draw(t, "time"), Placement: name.Draw(t, "placement")}
+	switch rapid.IntRange(1, 9).Draw(t, "kind") {
+	case 1:
+		e.Body = &eventlog.PlacementPut{Config: append([]byte("{"), bytesOrNil("config")...)}
+	case 2:
+		e.Body = &eventlog.PlacementDeleted{}
+	case 3:
+		o := &eventlog.Offered{
+			Decision: name.Draw(t, "decision"), Request: sum, Width: rapid.IntRange(0, 4).Draw(t, "width"),
+			Propensity:    rapid.Float64Range(0, 1).Draw(t, "propensity"),
+			PolicyVersion: rapid.Uint64().Draw(t, "version"), Mode: rapid.Uint8().Draw(t, "mode"), Answer: bytesOrNil("answer"),
+		}
+		n := rapid.IntRange(0, 5).Draw(t, "items")
+		o.Candidates = n + rapid.IntRange(0, 1000).Draw(t, "more")
+		for range n {
+			o.ItemIDs = append(o.ItemIDs, rapid.String().Draw(t, "item"))
+		}
+		finite := rapid.Float64Range(-math.MaxFloat64, math.MaxFloat64)
+		for range n * o.Width {
+			o.Features = append(o.Features, finite.Draw(t, "feature"))
+		}
+		if rapid.Bool().Draw(t, "revenues") {
+			for range n {
+				o.Revenue = append(o.Revenue, rapid.Float64Range(0, math.MaxFloat64).Draw(t, "revenue"))
+			}
+		}
+		if n > 0 {
+			o.Shown = rapid.SliceOfNDistinct(rapid.Int32Range(0, int32(n-1)), 1, n, rapid.ID[int32]).Draw(t, "shown")
+		}
+		e.Body = o
+	case 4:
+		e.Body = &eventlog.Chosen{Decision: name.Draw(t, "decision"), Choice: rapid.Int32Range(0, math.MaxInt32).Draw(t, "choice")}
+	case 5:
+		e.Body = &eventlog.Expired{Decision: name.Draw(t, "decision")}
+	case 6:
+		e.Body = &eventlog.SnapshotTaken{Version: rapid.Uint64().Draw(t, "version"), UpTo: rapid.Uint64().Draw(t, "up to"), Name: name.Draw(t, "name"), SHA256: sum}
+	case 7:
+		e.Body = &eventlog.PolicyRolledBack{Version: rapid.Uint64().Draw(t, "version")}
+	case 8:
+		e.Body = &eventlog.Activated{Decision: name.Draw(t, "decision")}
+	case 9:
+		items := rapid.SliceOfNDistinct(rapid.Int32Range(1, math.MaxInt32), 1, 5, rapid.ID[int32]).Draw(t, "passed")
+		slices.Sort(items)
+		e.Body = &eventlog.Passed{Decision: name.Draw(t, "decision"), Items: items, Reward: rapid.Float64Range(0, 1).Draw(t, "reward")}
+	case 10:
+		e.Body = &eventlog.Evicted{Decision: name.Draw(t, "decision")}
+	}
+	return e
+}
+
+// offer returns the example of an offer after a change.
+func offer(change func(*eventlog.Offered)) eventlog.Event {
+	e := examples()[2]
+	change(e.Body.(*eventlog.Offered))
+	return e
+}
+
+func TestUnlawfulEvents(t *testing.T) {
+	at := func(body eventlog.Body) eventlog.Event { return eventlog.Event{Placement: "home", Body: body} }
+	for _, c := range []struct {
+		event eventlog.Event
+		want  string
+	}{
+		{eventlog.Event{Body: &eventlog.PlacementDeleted{}}, "without a placement"},
+		{eventlog.Event{Placement: "home"}, "without a body"},
+		{at(&eventlog.PlacementPut{}), "without its configuration"},
+		{at(&eventlog.Chosen{}), "without a decision"},
+		{at(&eventlog.Chosen{Decision: "d", Choice: -1}), "is -1, want 0 for the outside option"},
+		{at(&eventlog.Expired{}), "without a decision"},
+		{at(&eventlog.Evicted{}), "without a decision"},
+		{at(&eventlog.SnapshotTaken{}), "without a name"},
+		{at(&eventlog.Activated{}), "without a decision"},
+		{at(&eventlog.Passed{Items: []int32{1}}), "without a decision"},
+		{at(&eventlog.Passed{Decision: "d"}), "no items"},
+		{at(&eventlog.Passed{Decision: "d", Items: []int32{0}}), "places from 1 on"},
+		{at(&eventlog.Passed{Decision: "d", Items: []int32{2, 2}}), "that increase"},
+		{at(&eventlog.Passed{Decision: "d", Items: []int32{1}, Reward: math.NaN()}), "the reward NaN"},
+		{at(&eventlog.Passed{Decision: "d", Items: []int32{1}, Reward: 1.5}), "the reward 1.5"},
+		{offer(func(o *eventlog.Offered) { o.Decision = "" }), "without a decision"},
+		{offer(func(o *eventlog.Offered) { o.Candidates = 2 }), "3 rows of 2 candidates"},
+		{offer(func(o *eventlog.Offered) { o.Candidates = math.MinInt }), "candidates"},
+		{offer(func(o *eventlog.Offered) { o.Width = 3 }), "6 features, want 3 rows of 3"},
+		{offer(func(o *eventlog.Offered) { o.Width = -2 }), "6 features, want 3 rows of -2"},
+		{offer(func(o *eventlog.Offered) { o.Features[3] = math.NaN() }), "item 1: feature 1 is NaN"},
+		{offer(func(o *eventlog.Offered) { o.Features[0] = math.Inf(-1) }), "item 0: feature 0 is -Inf"},
+		{offer(func(o *eventlog.Offered) { o.Revenue = o.Revenue[:2] }), "2 revenues of 3 items"},
+		{offer(func(o *eventlog.Offered) { o.Revenue = []float64{} }), "0 revenues of 3 items"},
+		{offer(func(o *eventlog.Offered) { o.Revenue[1] = -1 }), "item 1: revenue is -1"},
+		{offer(func(o *eventlog.Offered) { o.Revenue[2] = math.Inf(1) }), "item 2: revenue is +Inf"},
+		{offer(func(o *eventlog.Offered) { o.Shown[0] = 3 }), "shows item 3 of 3"},
+		{offer(func(o *eventlog.Offered) { o.Shown[0] = -1 }), "shows item -1 of 3"},
+		{offer(func(o *eventlog.Offered) { o.Shown = []int32{1, 0, 1} }), "shows item 1 twice"},
+		{offer(func(o *eventlog.Offered) { o.Propensity = math.NaN() }), "propensity NaN"},
+		{offer(func(o *eventlog.Offered) { o.Propensity = 1.5 }), "propensity 1.5"},
+	} {
+		if b, err := c.event.Encode(nil); err == nil || !strings.Contains(err.Error(), c.want) || b != nil {
+			t.Errorf("%v, want an error with %q", err, c.want)
+		}
+	}
+}
+
+func TestUnreadableEntries(t *testing.T) {
+	chosen := encode(t, examples()[3])
+	change := func(i int, b byte) []byte {
+		c := slices.Clone(chosen)
+		c[i] = b
+		return c
+	}
+	for _, c := range []struct {
+		entry []byte
+		want  string
+	}{
+		{nil, "truncated"},
+		{change(0, 2), "version 2, this program reads 1"},
+		{change(1, 0), "kind 0"},
+		{change(1, 11), "kind 11"},
+		{change(10, 0x7f), "counts 127"},
+		{slices.Concat(chosen[:10], []byte{0x84, 0x00}, chosen[11:]), "shortest form"},
+		{append(slices.Clone(chosen[:len(chosen)-1]), 0x80, 0x80, 0x80, 0x80, 0x10), "counts 4294967296"},
+	} {
+		if _, err := eventlog.Decode(c.entry); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%x: %v, want an error with %q", c.entry, err, c.want)
+		}
+	}
+}
+
+// A decoder of any bytes ends, and what it accepts has one encoding.
+func FuzzDecode(f *testing.F) {
+	for _, e := range examples() {
+		f.Add(encode(f, e))
+	}
+	f.Fuzz(func(t *testing.T, entry []byte) {
+		e, err := eventlog.Decode(entry)
+		if err != nil {
+			return
+		}
+		if have := encode(t, e); !bytes.Equal(have, entry) {
+			t.Errorf("%x is encoded as %x", entry, have)
+		}
+	})
+}
+
+// largeOffer is one of 100 items with 10 features, 10 shown.
+func largeOffer() eventlog.Event {
+	o := &eventlog.Offered{
+		Decision: "0123456789abcdef", Candidates: 100, Width: 10, Features: make([]float64, 1000),
+		Shown: []int32{9, 8, 7, 6, 5, 4, 3, 2, 1, 0}, Propensity: 1, Answer: make([]byte, 100),
+	}
+	for i := range 100 {
+		o.ItemIDs = append(o.ItemIDs, fmt.Sprintf("item-%d", i))
+	}
+	return eventlog.Event{Placement: "home", Body: o}
+}
+
+func BenchmarkEncode(b *testing.B) {
+	e := largeOffer()
+	var buf []byte
+	for b.Loop() {
+		buf, _ = e.Encode(buf[:0])
+	}
+	b.SetBytes(int64(len(buf)))
+}
+
+func BenchmarkDecode(b *testing.B) {
+	entry := encode(b, largeOffer())
+	b.SetBytes(int64(len(entry)))
+	for b.Loop() {
+		if _, err := eventlog.Decode(entry); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// Lengths whose sum is beyond 32 bits.
+func TestLongIdentities(t *testing.T) {
+	const n = 1 << 16
+	entry := append([]byte{1, 3}, make([]byte, 8)...) // version, kind, time
+	entry = append(entry, 1, 'p', 1, 'd')             // placement, decision
+	entry = append(entry, make([]byte, 32)...)        // request
+	entry = binary.AppendUvarint(entry, n)            // candidates
+	entry = binary.AppendUvarint(entry, n)            // rows
+	entry = append(entry, 0, 0, 0)                    // width, revenues, shown
+	for range n {
+		entry = binary.AppendUvarint(entry, 1<<15+1) // 2³¹ + 2¹⁶ of them
+	}
+	entry = append(entry, make([]byte, 1<<16)...)
+	if _, err := eventlog.Decode(entry); err == nil || !strings.Contains(err.Error(), "ends early") {
+		t.Errorf("%v, want that it ends early", err)
+	}
+}

@@ -1,0 +1,103 @@
+package logtest
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"vitrine/service/eventlog"
+)
+
+// BenchmarkAppend measures appends of 1 KB entries by 1, 64 and 256 callers.
+func BenchmarkAppend(b *testing.B, open Open) {
+	for _, callers := range []int{1, 64, 256} {
+		b.Run(fmt.Sprintf("callers=%d", callers), func(b *testing.B) {
+			s := open(b, b.TempDir())
+			defer s.Close()
+			e := make([]byte, 1024)
+			var left atomic.Int64
+			left.Store(int64(b.N))
+			var group sync.WaitGroup
+			b.ResetTimer()
+			for range callers {
+				group.Go(func() {
+					for left.Add(-1) >= 0 {
+						if _, err := s.Append(b.Context(), e); err != nil {
+							b.Error(err)
+							return
+						}
+					}
+				})
+			}
+			group.Wait()
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "entries/s")
+		})
+	}
+}
+
+// BenchmarkEntries measures reading a log of 1 KB entries, in large frames and
+// in frames of 3, as at 3000 a second with a commit each millisecond. A pass
+// is an operation.
+func BenchmarkEntries(b *testing.B, open Open) {
+	for _, c := range []struct {
+		callers, each, group int
+	}{{64, 1500, 8}, {1, 3000, 3}} {
+		b.Run(fmt.Sprintf("callers=%d/group=%d", c.callers, c.group), func(b *testing.B) {
+			s := open(b, b.TempDir())
+			defer s.Close()
+			fill(b, s, c.callers, c.each/c.group, c.group)
+			n := 0
+			for b.Loop() {
+				for _, err := range s.Entries(b.Context(), 1) {
+					if err != nil {
+						b.Fatal(err)
+					}
+					n++
+				}
+			}
+			b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "entries/s")
+		})
+	}
+}
+
+// fill has callers append groups of entries of 1 KB, each so many times.
+func fill(b *testing.B, s eventlog.Store, callers, times, group int) {
+	var writers sync.WaitGroup
+	for range callers {
+		writers.Go(func() {
+			entries := make([][]byte, group)
+			for i := range entries {
+				entries[i] = make([]byte, 1024)
+			}
+			for range times {
+				if _, err := s.Append(b.Context(), entries...); err != nil {
+					b.Error(err)
+					return
+				}
+			}
+		})
+	}
+	writers.Wait()
+}
+
+// BenchmarkSync measures what a disk needs for the smallest commit: a write of
+// 1 KB at the end of a file, and fsync.
+func BenchmarkSync(b *testing.B) {
+	file, err := os.Create(filepath.Join(b.TempDir(), "file"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer file.Close()
+	block := make([]byte, 1024)
+	for b.Loop() {
+		if _, err := file.Write(block); err != nil {
+			b.Fatal(err)
+		}
+		if err := file.Sync(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

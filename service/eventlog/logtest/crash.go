@@ -1,0 +1,190 @@
+package logtest
+
+import (
+	"bufio"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"sync"
+	"testing"
+	"time"
+
+	"vitrine/service/eventlog"
+)
+
+const crashDir, crashRound = "VITRINE_CRASH_DIR", "VITRINE_CRASH_ROUND"
+
+// Crash checks that acknowledged entries survive the death of the process. The
+// calling test runs again in a child that appends and reports what is
+// acknowledged, until it is killed, wherever it is. Then every
+// acknowledged entry must be there, once, at its sequence, and those of a caller in
+// their order; the next child goes on. It must be the first call of its test.
+func Crash(t *testing.T, rounds int, rng *rand.Rand, open Open) {
+	crash(t, rounds, rng, open, func(t *testing.T, s eventlog.Store, round string) { appendUntilKilled(t, s, round, 100) })
+}
+
+// CrashTruncating is Crash of a log whose oldest entries are removed all the time: no entry
+// from a cut on is lost, wherever the removal was interrupted.
+func CrashTruncating(t *testing.T, rounds int, rng *rand.Rand, open Open) {
+	crash(t, rounds, rng, open, func(t *testing.T, s eventlog.Store, round string) {
+		go truncateUntilKilled(t, s)
+		appendUntilKilled(t, s, round, 3000)
+	})
+}
+
+func crash(t *testing.T, rounds int, rng *rand.Rand, open Open, child func(t *testing.T, s eventlog.Store, round string)) {
+	if dir := os.Getenv(crashDir); dir != "" {
+		child(t, open(t, dir), os.Getenv(crashRound))
+	}
+	dir := t.TempDir()
+	known := &survey{acknowledged: map[uint64]string{}, cut: 1}
+	for round := range rounds {
+		acks := rng.IntN(300)
+		fate := time.Duration(rng.IntN(60)) * time.Millisecond // of those that die before they acknowledge
+		if round%4 != 0 {
+			fate = time.Minute
+		}
+		known.runUntilKilled(t, dir, round, acks, fate)
+		s := open(t, dir)
+		first := uint64(1)
+		if b, ok := s.(eventlog.Bounded); ok {
+			x, err := b.Extent(t.Context())
+			if err != nil {
+				t.Fatalf("round %d: %v", round, err)
+			}
+			first = x.First
+		}
+		entries, err := Read(s, first)
+		if err != nil {
+			t.Fatalf("round %d: %v", round, err)
+		}
+		known.check(t, first, entries)
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Logf("%d rounds, %d entries acknowledged, those before %d removed", rounds, len(known.acknowledged), known.cut)
+}
+
+const callers = 8
+
+// appendUntilKilled is the child: each line that it writes is a sequence and
+// the entry there.
+func appendUntilKilled(t *testing.T, s eventlog.Store, round string, size int) {
+	var group sync.WaitGroup
+	for c := range callers {
+		group.Go(func() {
+			pad := make([]byte, size*c*c)
+			for i := 0; ; i++ {
+				e := fmt.Sprintf("%s/%d/%d", round, c, i)
+				last, err := s.Append(t.Context(), append([]byte(e+" "), pad...))
+				if err != nil {
+					fmt.Println("error", err)
+					os.Exit(1)
+				}
+				fmt.Println(last, e)
+			}
+		})
+	}
+	group.Wait()
+}
+
+// truncateUntilKilled keeps some of the newest entries. It writes a cut before it makes it.
+func truncateUntilKilled(t *testing.T, s eventlog.Store) {
+	for keep := uint64(0); ; keep = (keep + 17) % 60 {
+		last, err := s.Append(t.Context())
+		if err == nil && last > keep {
+			fmt.Println(last-keep, "cut")
+			err = s.(eventlog.Truncater).TruncateBefore(t.Context(), last-keep)
+		}
+		if err != nil {
+			fmt.Println("error", err)
+			os.Exit(1)
+		}
+	}
+}
+
+// survey is what is known of a log from its writers.
+type survey struct {
+	acknowledged map[uint64]string // by sequence
+	cut          uint64            // entries before it may have been removed
+}
+
+// runUntilKilled runs a child, kills it after so many acknowledgements or so
+// much time, and notes the acknowledgements.
+func (k *survey) runUntilKilled(t *testing.T, dir string, round, acks int, fate time.Duration) {
+	t.Helper()
+	child := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v=false")
+	child.Env = append(os.Environ(), crashDir+"="+dir, fmt.Sprintf("%s=%d", crashRound, round))
+	child.Stderr = os.Stderr
+	out, err := child.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	timer := time.AfterFunc(fate, func() { child.Process.Kill() })
+	defer timer.Stop()
+	n := 0
+	for lines := bufio.NewScanner(out); lines.Scan(); n++ {
+		var sequence uint64
+		var e string
+		if _, err := fmt.Sscan(lines.Text(), &sequence, &e); err != nil {
+			t.Errorf("round %d: the child says %q", round, lines.Text())
+			child.Process.Kill()
+			break
+		}
+		if e == "cut" {
+			k.cut = max(k.cut, sequence)
+			continue
+		}
+		if before, ok := k.acknowledged[sequence]; ok {
+			t.Errorf("sequence %d is of %s and of %s", sequence, before, e)
+		}
+		k.acknowledged[sequence] = e
+		if n >= acks {
+			child.Process.Kill() // what it has written since is still read
+		}
+	}
+	child.Wait()
+	if !child.ProcessState.Exited() { // killed
+		return
+	}
+	t.Fatalf("round %d: the child ended by itself: %v", round, child.ProcessState)
+}
+
+// check compares a log from its first entry on with what was acknowledged.
+func (k *survey) check(t *testing.T, first uint64, entries [][]byte) {
+	t.Helper()
+	if first > k.cut {
+		t.Errorf("the log begins with entry %d, and was cut at %d", first, k.cut)
+	}
+	next := map[string]int{} // by round and caller
+	for i, bytes := range entries {
+		sequence := first + uint64(i)
+		var e, caller string
+		if _, err := fmt.Sscan(string(bytes), &e); err != nil {
+			t.Fatalf("entry %d is %.40q", sequence, bytes)
+		}
+		if want, ok := k.acknowledged[sequence]; ok && e != want {
+			t.Errorf("entry %d is %s, acknowledged was %s", sequence, e, want)
+		}
+		var round, c, n int
+		if _, err := fmt.Sscanf(e, "%d/%d/%d", &round, &c, &n); err != nil {
+			t.Fatalf("entry %d is %q", sequence, e)
+		}
+		caller = fmt.Sprintf("%d/%d", round, c)
+		if want, ok := next[caller]; n != want && (ok || first == 1) {
+			t.Errorf("entry %d is %s, want the caller's %d", sequence, e, want)
+		}
+		next[caller] = n + 1
+	}
+	last := first + uint64(len(entries)) - 1
+	for sequence, e := range k.acknowledged {
+		if sequence > last {
+			t.Errorf("entry %d, %s, was acknowledged, and the log ends at %d", sequence, e, last)
+		}
+	}
+}

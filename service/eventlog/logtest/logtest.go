@@ -1,0 +1,585 @@
+// Package logtest is the contract battery of event logs.
+package logtest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+
+	"vitrine/service/eventlog"
+)
+
+// Open opens the log in a directory, or makes a new one there.
+type Open func(t testing.TB, dir string) eventlog.Store
+
+// Run checks what every store promises while it is open.
+func Run(t *testing.T, open Open) {
+	for _, c := range []struct {
+		name string
+		test func(*testing.T, eventlog.Store)
+	}{
+		{"empty", testEmpty},
+		{"order", testOrder},
+		{"any bytes", testAnyBytes},
+		{"together", testTogether},
+		{"too large", testTooLarge},
+		{"from", testFrom},
+		{"reads what was there", testReadsWhatWasThere},
+		{"concurrent", testConcurrent},
+		{"cancelled", testCancelled},
+		{"caller's memory", testCallersMemory},
+		{"extent", testExtent},
+		{"truncate", testTruncate},
+		{"first since", testFirstSince},
+		{"first within", testFirstWithin},
+		{"position", testPosition},
+		{"truncate while reading", testTruncateWhileReading},
+		{"closed", testClosed},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := open(t, t.TempDir())
+			defer s.Close()
+			c.test(t, s)
+		})
+	}
+}
+
+// RunDurable checks what stores promise that outlive Close.
+func RunDurable(t *testing.T, open Open) {
+	t.Run("reopened", func(t *testing.T) {
+		dir := t.TempDir()
+		for round := range 4 {
+			s := open(t, dir)
+			Want(t, s, 1, numbered(1, 10*round)...)
+			for i := 10*round + 1; i <= 10*round+10; i++ {
+				if last := appendAll(t, s, entry(i)); last != uint64(i) {
+					t.Fatalf("after opening %d times: entry %d has the sequence %d", round+1, i, last)
+				}
+			}
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+	t.Run("identity", func(t *testing.T) {
+		dir := t.TempDir()
+		var want, other eventlog.Position
+		for round := range 3 {
+			s := open(t, dir)
+			p, err := s.Position(t.Context(), uint64(round))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if round > 0 && p != want {
+				t.Errorf("opened %d times it is at %+v, and was at %+v", round+1, p, want)
+			}
+			appendAll(t, s, entry(round+1))
+			want = p.After(entry(round + 1))
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s := open(t, t.TempDir())
+		defer s.Close()
+		other, err := s.Position(t.Context(), 0)
+		if err != nil || other.Log == want.Log {
+			t.Errorf("another log is called %v, too, %v", other.Log, err)
+		}
+	})
+	t.Run("reopened after truncation", func(t *testing.T) {
+		dir := t.TempDir()
+		s := open(t, dir)
+		for i := 1; i <= 20; i++ {
+			appendAll(t, s, entry(i))
+		}
+		truncate(t, s, 21)
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		s = open(t, dir)
+		defer s.Close()
+		Want(t, s, 21)
+		if last := appendAll(t, s, entry(21)); last != 21 {
+			t.Errorf("the entry after 20 removed ones has the sequence %d", last)
+		}
+	})
+}
+
+// Read returns the entries from a sequence on and the error that ends them.
+func Read(s eventlog.Store, from uint64) (entries [][]byte, err error) {
+	for e, err := range s.Entries(context.Background(), from) {
+		if err != nil {
+			return entries, err
+		}
+		entries = append(entries, bytes.Clone(e))
+	}
+	return entries, nil
+}
+
+// Want checks that the log has exactly these entries from a sequence on.
+func Want(t testing.TB, s eventlog.Store, from uint64, want ...[]byte) {
+	t.Helper()
+	have, err := Read(s, from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(have) != len(want) {
+		t.Fatalf("%d entries from %d on, want %d", len(have), from, len(want))
+	}
+	for i := range want {
+		if !bytes.Equal(have[i], want[i]) {
+			t.Fatalf("entry %d is %.40q, want %.40q", from+uint64(i), have[i], want[i])
+		}
+	}
+}
+
+func entry(i int) []byte { return fmt.Appendf(nil, "entry %d", i) }
+
+// numbered returns entries first to last.
+func numbered(first, last int) (entries [][]byte) {
+	for i := first; i <= last; i++ {
+		entries = append(entries, entry(i))
+	}
+	return entries
+}
+
+func appendAll(t testing.TB, s eventlog.Store, entries ...[]byte) uint64 {
+	t.Helper()
+	last, err := s.Append(t.Context(), entries...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return last
+}
+
+func truncate(t testing.TB, s eventlog.Store, sequence uint64) {
+	t.Helper()
+	cut, ok := s.(eventlog.Truncater)
+	if !ok {
+		t.Skip("not a Truncater")
+	}
+	if err := cut.TruncateBefore(t.Context(), sequence); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func extent(t testing.TB, s eventlog.Store) eventlog.Extent {
+	t.Helper()
+	b, ok := s.(eventlog.Bounded)
+	if !ok {
+		t.Skip("not Bounded")
+	}
+	x, err := b.Extent(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return x
+}
+
+func testEmpty(t *testing.T, s eventlog.Store) {
+	Want(t, s, 1)
+	if last := appendAll(t, s); last != 0 {
+		t.Errorf("the last entry of an empty log is %d", last)
+	}
+	Want(t, s, 1)
+}
+
+func testOrder(t *testing.T, s eventlog.Store) {
+	for i := 1; i <= 50; i++ {
+		if last := appendAll(t, s, entry(i)); last != uint64(i) {
+			t.Fatalf("entry %d has the sequence %d", i, last)
+		}
+	}
+	if last := appendAll(t, s); last != 50 {
+		t.Errorf("the last of 50 entries is %d", last)
+	}
+	Want(t, s, 1, numbered(1, 50)...)
+}
+
+func testAnyBytes(t *testing.T, s eventlog.Store) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	var want [][]byte
+	for _, n := range []int{0, 1, 127, 128, 129, 5000, 16383, 16384, 900_000, 0} {
+		e := make([]byte, n)
+		for i := range e {
+			e[i] = byte(rng.Uint32())
+		}
+		want = append(want, e)
+		appendAll(t, s, e)
+	}
+	Want(t, s, 1, want...)
+}
+
+func testTogether(t *testing.T, s eventlog.Store) {
+	if last := appendAll(t, s, numbered(1, 7)...); last != 7 {
+		t.Errorf("the last of 7 entries is %d", last)
+	}
+	if last := appendAll(t, s, numbered(8, 10)...); last != 10 {
+		t.Errorf("the last of 10 entries is %d", last)
+	}
+	Want(t, s, 1, numbered(1, 10)...)
+}
+
+// What is refused leaves nothing, and does no harm to what follows.
+func testTooLarge(t *testing.T, s eventlog.Store) {
+	appendAll(t, s, entry(1))
+	largest := make([]byte, eventlog.MaxFrame-eventlog.EmptyFrame-3)
+	for _, entries := range [][][]byte{
+		{append([]byte{0}, largest...)},
+		{largest, {}},
+		{entry(2), make([]byte, 3*eventlog.MaxFrame), entry(3)},
+	} {
+		if _, err := s.Append(t.Context(), entries...); !errors.Is(err, eventlog.ErrTooLarge) {
+			t.Errorf("appending %d entries with one of %d bytes: %v, want ErrTooLarge", len(entries), len(entries[0]), err)
+		}
+	}
+	appendAll(t, s, largest)
+	appendAll(t, s, entry(3))
+	Want(t, s, 1, entry(1), largest, entry(3))
+}
+
+func testFrom(t *testing.T, s eventlog.Store) {
+	for i := 1; i <= 30; i += 3 {
+		appendAll(t, s, numbered(i, i+2)...)
+	}
+	for from := 1; from <= 31; from++ {
+		Want(t, s, uint64(from), numbered(from, 30)...)
+	}
+	for from, want := range map[uint64]error{0: eventlog.ErrRemoved, 32: eventlog.ErrBeyond, 1 << 60: eventlog.ErrBeyond} {
+		if entries, err := Read(s, from); !errors.Is(err, want) || len(entries) > 0 {
+			t.Errorf("reading from %d on: %d entries and the error %v, want %v", from, len(entries), err, want)
+		}
+	}
+}
+
+// An iteration ends with the entries that were there when it began, may be
+// left early, and be run again.
+func testReadsWhatWasThere(t *testing.T, s eventlog.Store) {
+	for i := 1; i <= 5; i++ {
+		appendAll(t, s, entry(i))
+	}
+	entries := s.Entries(t.Context(), 2)
+	n := 0
+	for _, err := range entries {
+		if err != nil {
+			t.Fatal(err)
+		}
+		n++
+		appendAll(t, s, entry(5+n))
+	}
+	if n != 4 {
+		t.Errorf("the iteration had %d entries, want the 4 of its beginning", n)
+	}
+	for range entries {
+		break
+	}
+	n = 0
+	for range entries {
+		n++
+	}
+	if n != 8 {
+		t.Errorf("run again, the iteration had %d entries, want 8", n)
+	}
+}
+
+// Each of many callers finds its entry at the sequence that it was told, and
+// its own in the order in which it wrote them.
+func testConcurrent(t *testing.T, s eventlog.Store) {
+	const callers, each = 16, 25
+	told := make([][each]uint64, callers)
+	var group sync.WaitGroup
+	for c := range callers {
+		group.Go(func() {
+			for i := range each {
+				last, err := s.Append(t.Context(), fmt.Appendf(nil, "%d/%d", c, i), fmt.Appendf(nil, "%d/%d+", c, i))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				told[c][i] = last
+			}
+		})
+	}
+	for range 3 {
+		group.Go(func() {
+			if _, err := Read(s, 1); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	entries, err := Read(s, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(entries) != 2*callers*each {
+		t.Fatalf("%d entries, want %d", len(entries), 2*callers*each)
+	}
+	for c := range callers {
+		for i, last := range told[c] {
+			want := fmt.Sprintf("%d/%d", c, i)
+			if have := string(entries[last-2]); have != want {
+				t.Errorf("entry %d is %q, want %q", last-1, have, want)
+			}
+			if have := string(entries[last-1]); have != want+"+" {
+				t.Errorf("entry %d is %q, want %q", last, have, want+"+")
+			}
+			if i > 0 && last <= told[c][i-1] {
+				t.Errorf("caller %d: entry %d has the sequence %d, the one before it %d", c, i, last, told[c][i-1])
+			}
+		}
+	}
+}
+
+func testCancelled(t *testing.T, s eventlog.Store) {
+	appendAll(t, s, entry(1))
+	appendAll(t, s, entry(2))
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	n := 0
+	for _, err := range s.Entries(ctx, 1) {
+		if n++; n == 1 {
+			cancel()
+		} else if !errors.Is(err, context.Canceled) {
+			t.Errorf("cancelled while reading: %v", err)
+		}
+	}
+	if _, err := s.Append(ctx, entry(3)); !errors.Is(err, context.Canceled) || errors.Is(err, eventlog.ErrUnknown) {
+		t.Errorf("appending with a cancelled context: %v", err)
+	}
+	Want(t, s, 1, numbered(1, 2)...)
+}
+
+func testCallersMemory(t *testing.T, s eventlog.Store) {
+	mine := entry(1)
+	appendAll(t, s, mine)
+	clear(mine)
+	Want(t, s, 1, entry(1))
+}
+
+func testExtent(t *testing.T, s eventlog.Store) {
+	if x := extent(t, s); x.First != 1 || x.Last != 0 {
+		t.Errorf("an empty log is [%d, %d], want [1, 0]", x.First, x.Last)
+	}
+	appendAll(t, s, numbered(1, 3)...)
+	appendAll(t, s, bytes.Repeat([]byte{1}, 10_000))
+	if x := extent(t, s); x.First != 1 || x.Last != 4 || x.Bytes < 10_000 || x.Bytes > 20_000 {
+		t.Errorf("a log of 4 entries and 10 kB is [%d, %d] of %d bytes", x.First, x.Last, x.Bytes)
+	}
+}
+
+func testTruncate(t *testing.T, s eventlog.Store) {
+	for i := 1; i <= 20; i++ {
+		appendAll(t, s, entry(i))
+	}
+	truncate(t, s, 0)
+	Want(t, s, 1, numbered(1, 20)...)
+	for _, before := range []int{8, 3, 8, 15} {
+		truncate(t, s, uint64(before))
+		if x := extent(t, s); x.First > 15 || x.Last != 20 {
+			t.Fatalf("[%d, %d] is left of 20 entries after removing those before %d", x.First, x.Last, before)
+		}
+		Want(t, s, 15, numbered(15, 20)...)
+	}
+	if first := extent(t, s).First; first > 1 {
+		if _, err := Read(s, first-1); !errors.Is(err, eventlog.ErrRemoved) || !strings.Contains(err.Error(), fmt.Sprint(first)) {
+			t.Errorf("reading removed entries: %v, want ErrRemoved with the first that is left", err)
+		}
+	}
+	if err := s.(eventlog.Truncater).TruncateBefore(t.Context(), 22); !errors.Is(err, eventlog.ErrBeyond) {
+		t.Errorf("removing entries that are yet to come: %v, want ErrBeyond", err)
+	}
+	truncate(t, s, 21)
+	Want(t, s, 21)
+	if last := appendAll(t, s, entry(21)); last != 21 {
+		t.Errorf("the entry after 20 removed ones has the sequence %d", last)
+	}
+	Want(t, s, 21, entry(21))
+}
+
+// Entries are numbered by their first byte. No new one is before what is returned, and not many
+// old ones are after it.
+func testFirstSince(t *testing.T, s eventlog.Store) {
+	cut, ok := s.(eventlog.Truncater)
+	if !ok {
+		t.Skip("not a Truncater")
+	}
+	since := func(n int) (sequence uint64, asked int) {
+		sequence, err := cut.FirstSince(t.Context(), func(e []byte) (bool, error) { asked++; return int(e[0]) >= n, nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		return sequence, asked
+	}
+	if first, asked := since(0); first != 1 || asked != 0 {
+		t.Errorf("of no entries the first is %d, after asking %d", first, asked)
+	}
+	for i := 1; i <= 199; i += 2 {
+		appendAll(t, s, []byte{byte(i)}, []byte{byte(i + 1)})
+	}
+	truncate(t, s, 41)
+	first := extent(t, s).First
+	for n := 30; n <= 202; n++ {
+		have, asked := since(n)
+		want := min(max(uint64(n), first), 201)
+		if have > want || have < first || want-have > 2 {
+			t.Errorf("of [%d, 200] the first since %d is %d", first, n, have)
+		}
+		if asked > 10 {
+			t.Errorf("%d entries are asked of 160", asked)
+		}
+	}
+	broken := errors.New("broken")
+	if _, err := cut.FirstSince(t.Context(), func([]byte) (bool, error) { return false, broken }); !errors.Is(err, broken) {
+		t.Errorf("%v, want %v", err, broken)
+	}
+}
+
+// What is left after the cut is within the bytes, and would not be with one append more.
+func testFirstWithin(t *testing.T, s eventlog.Store) {
+	cut, ok := s.(eventlog.Truncater)
+	if !ok {
+		t.Skip("not a Truncater")
+	}
+	within := func(bytes uint64) uint64 {
+		sequence, err := cut.FirstWithin(t.Context(), bytes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return sequence
+	}
+	if first := within(0); first != 1 {
+		t.Errorf("of no entries the first is %d", first)
+	}
+	for i := 1; i <= 60; i++ {
+		appendAll(t, s, make([]byte, 100*i))
+	}
+	whole := extent(t, s).Bytes
+	if first := within(whole); first != 1 {
+		t.Errorf("%d bytes from %d on, in a log of as many", whole, first)
+	}
+	for _, bytes := range []uint64{whole - 1, whole / 2, whole / 4, 10_000} {
+		first := within(bytes)
+		truncate(t, s, first)
+		left := extent(t, s).Bytes
+		if more := left + 100*(first-1); left > bytes || more+1000 < bytes { // opening a log takes up to two messages
+			t.Errorf("from %d on the log has %d bytes, want at most %d and not much less", first, left, bytes)
+		}
+	}
+	truncate(t, s, within(0))
+	Want(t, s, 61)
+}
+
+// Who reads meanwhile has all entries from where it began up to the end, or learns
+// that they were removed; nobody takes it for damage.
+// Positions go on from entry to entry, and stay when entries are removed.
+func testPosition(t *testing.T, s eventlog.Store) {
+	at := func(sequence uint64) eventlog.Position {
+		t.Helper()
+		p, err := s.Position(t.Context(), sequence)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	want := []eventlog.Position{at(0)}
+	if want[0].Log.IsZero() || want[0].Sequence != 0 {
+		t.Errorf("an empty log is at %+v", want[0])
+	}
+	for i := 1; i <= 30; {
+		group := [][]byte{entry(i)}
+		if i%3 == 0 {
+			group = append(group, entry(i+1), entry(i+2))
+		}
+		appendAll(t, s, group...)
+		for range group {
+			want = append(want, want[i-1].After(entry(i)))
+			i++
+		}
+	}
+	check := func(first int) {
+		t.Helper()
+		for i := first - 1; i < len(want); i++ {
+			if have := at(uint64(i)); have != want[i] {
+				t.Errorf("after entry %d: %+v, want %+v", i, have, want[i])
+			}
+		}
+		if _, err := s.Position(t.Context(), uint64(len(want))); !errors.Is(err, eventlog.ErrBeyond) {
+			t.Errorf("after an entry that is not there: %v, want ErrBeyond", err)
+		}
+	}
+	check(1)
+	truncate(t, s, 11)
+	x := extent(t, s)
+	check(int(x.First))
+	if x.First > 1 {
+		if _, err := s.Position(t.Context(), x.First-2); !errors.Is(err, eventlog.ErrRemoved) {
+			t.Errorf("after an entry that was removed: %v, want ErrRemoved", err)
+		}
+	}
+}
+
+func testTruncateWhileReading(t *testing.T, s eventlog.Store) {
+	appendAll(t, s, entry(1))
+	truncate(t, s, 1)
+	ctx, stop := context.WithCancel(t.Context())
+	var readers sync.WaitGroup
+	defer readers.Wait()
+	defer stop()
+	for range 3 {
+		readers.Go(func() {
+			for ctx.Err() == nil {
+				x, err := s.(eventlog.Bounded).Extent(t.Context())
+				if err != nil || x.First > x.Last+1 {
+					t.Errorf("[%d, %d], %v", x.First, x.Last, err)
+					return
+				}
+				have, err := Read(s, x.First)
+				if err != nil && !errors.Is(err, eventlog.ErrRemoved) {
+					t.Errorf("reading from %d on: %v", x.First, err)
+					return
+				}
+				for i := range have {
+					if want := entry(int(x.First) + i); !bytes.Equal(have[i], want) {
+						t.Errorf("from %d on: %q, want %q", x.First, have[i], want)
+						return
+					}
+				}
+			}
+		})
+	}
+	for i := 2; i <= 100 && !t.Failed(); i++ {
+		appendAll(t, s, entry(i))
+		truncate(t, s, uint64(i))
+	}
+}
+
+func testClosed(t *testing.T, s eventlog.Store) {
+	appendAll(t, s, entry(1))
+	var group sync.WaitGroup
+	for range 8 {
+		group.Go(func() { // acknowledged or refused, never left waiting
+			if _, err := s.Append(t.Context(), entry(2)); err != nil && !errors.Is(err, eventlog.ErrClosed) {
+				t.Error(err)
+			}
+		})
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	group.Wait()
+	if _, err := s.Append(t.Context(), entry(3)); !errors.Is(err, eventlog.ErrClosed) {
+		t.Errorf("appending to a closed log: %v", err)
+	}
+	if _, err := Read(s, 1); !errors.Is(err, eventlog.ErrClosed) {
+		t.Errorf("reading a closed log: %v", err)
+	}
+	if err := s.Close(); err != nil {
+		t.Errorf("closing again: %v", err)
+	}
+}

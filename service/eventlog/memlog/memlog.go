@@ -1,0 +1,193 @@
+// Package memlog keeps an event log in memory. Nothing of it survives the
+// process: it is for tests and demonstrations.
+package memlog
+
+import (
+	"context"
+	"iter"
+	"slices"
+	"sort"
+	"sync"
+
+	"vitrine/service/eventlog"
+)
+
+// Store is an eventlog.Store in memory. The zero value is an empty log.
+type Store struct {
+	mu      sync.RWMutex
+	removed uint64 // entries before entries[0]
+	entries [][]byte
+	hashes  [][16]byte // the running hash before each entry, and after the last; nil of an empty log
+	bytes   uint64
+	closed  bool
+}
+
+// identity is that of every log in memory: their hashes tell them apart.
+var identity = eventlog.Identity{'m', 'e', 'm', 'l', 'o', 'g'}
+
+var (
+	_ eventlog.Store     = (*Store)(nil)
+	_ eventlog.Bounded   = (*Store)(nil)
+	_ eventlog.Truncater = (*Store)(nil)
+)
+
+// Append implements eventlog.Store. A nil error does not survive the process.
+func (s *Store) Append(ctx context.Context, entries ...[]byte) (last uint64, err error) {
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	if _, err := eventlog.EntriesSize(entries...); err != nil {
+		return 0, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return 0, eventlog.ErrClosed
+	}
+	if s.hashes == nil {
+		s.hashes = make([][16]byte, 1)
+	}
+	for _, e := range entries {
+		s.hashes = append(s.hashes, s.at(s.extent().Last).After(e).Hash)
+		s.entries = append(s.entries, slices.Clone(e))
+		s.bytes += uint64(len(e))
+	}
+	return s.extent().Last, nil
+}
+
+// Entries implements eventlog.Store.
+func (s *Store) Entries(ctx context.Context, from uint64) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		entries, err := s.tail(from)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		for _, e := range entries {
+			if err := ctx.Err(); err != nil {
+				yield(nil, err)
+				return
+			}
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}
+}
+
+// tail returns the entries from a sequence on. Later appends do not change it.
+func (s *Store) tail(from uint64) ([][]byte, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.closed {
+		return nil, eventlog.ErrClosed
+	}
+	x := s.extent()
+	if err := x.CheckFrom(from); err != nil {
+		return nil, err
+	}
+	return s.entries[from-x.First:], nil
+}
+
+// Extent implements eventlog.Bounded.
+func (s *Store) Extent(ctx context.Context) (eventlog.Extent, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.closed {
+		return eventlog.Extent{}, eventlog.ErrClosed
+	}
+	return s.extent(), ctx.Err()
+}
+
+// Position implements eventlog.Store.
+func (s *Store) Position(ctx context.Context, sequence uint64) (eventlog.Position, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.closed {
+		return eventlog.Position{}, eventlog.ErrClosed
+	}
+	if err := s.extent().CheckFrom(sequence + 1); err != nil {
+		return eventlog.Position{}, err
+	}
+	return s.at(sequence), ctx.Err()
+}
+
+// at returns the position after an entry that is there.
+func (s *Store) at(sequence uint64) eventlog.Position {
+	p := eventlog.Position{Log: identity, Sequence: sequence}
+	if s.hashes != nil {
+		p.Hash = s.hashes[sequence-s.removed]
+	}
+	return p
+}
+
+func (s *Store) extent() eventlog.Extent {
+	return eventlog.Extent{First: s.removed + 1, Last: s.removed + uint64(len(s.entries)), Bytes: s.bytes}
+}
+
+// TruncateBefore implements eventlog.Truncater.
+func (s *Store) TruncateBefore(ctx context.Context, sequence uint64) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return eventlog.ErrClosed
+	}
+	x := s.extent()
+	if sequence > x.Last+1 {
+		return x.CheckFrom(sequence)
+	}
+	if sequence <= x.First {
+		return nil
+	}
+	n := sequence - x.First
+	for _, e := range s.entries[:n] {
+		s.bytes -= uint64(len(e))
+	}
+	s.entries, s.hashes, s.removed = slices.Clone(s.entries[n:]), slices.Clone(s.hashes[n:]), sequence-1
+	return nil
+}
+
+// FirstSince implements eventlog.Truncater.
+func (s *Store) FirstSince(ctx context.Context, isNew func(entry []byte) (bool, error)) (uint64, error) {
+	entries, x, err := s.all(ctx)
+	n := sort.Search(len(entries), func(i int) bool {
+		if err != nil {
+			return true
+		}
+		var found bool
+		found, err = isNew(entries[i])
+		return found
+	})
+	return x.First + uint64(n), err
+}
+
+// FirstWithin implements eventlog.Truncater.
+func (s *Store) FirstWithin(ctx context.Context, bytes uint64) (uint64, error) {
+	entries, x, err := s.all(ctx)
+	n := 0
+	for ; n < len(entries) && x.Bytes > bytes; n++ {
+		x.Bytes -= uint64(len(entries[n]))
+	}
+	return x.First + uint64(n), err
+}
+
+// all returns the entries that there are. Later appends do not change them.
+func (s *Store) all(ctx context.Context) ([][]byte, eventlog.Extent, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.closed {
+		return nil, eventlog.Extent{}, eventlog.ErrClosed
+	}
+	return s.entries, s.extent(), ctx.Err()
+}
+
+// Close implements eventlog.Store, and forgets the entries.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed, s.entries, s.hashes = true, nil, nil
+	return nil
+}

@@ -1,0 +1,163 @@
+package natslog_test
+
+import (
+	"fmt"
+	"net"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+
+	"vitrine/service/eventlog/logtest"
+	"vitrine/service/eventlog/natslog"
+)
+
+// cluster is three servers, each of which can be stopped and started again at its address.
+type cluster struct {
+	testing.TB
+	options [3]*server.Options
+	servers [3]*server.Server
+}
+
+func newCluster(t testing.TB) *cluster {
+	t.Helper()
+	if strconv.IntSize == 32 {
+		t.Skip("servers in a cluster panic on 32-bit machines: their statistics load 64-bit words that are not aligned")
+	}
+	c := &cluster{TB: t}
+	var routes []*url.URL
+	for i := range c.options {
+		cluster := freePort(t)
+		routes = append(routes, &url.URL{Scheme: "nats", Host: fmt.Sprintf("127.0.0.1:%d", cluster)})
+		c.options[i] = &server.Options{
+			ServerName: fmt.Sprint("n", i), Host: "127.0.0.1", Port: freePort(t),
+			JetStream: true, StoreDir: t.TempDir(), SyncAlways: true, NoSigs: true, NoLog: true, JetStreamMaxStore: 1 << 32,
+			Cluster: server.ClusterOpts{Name: "c", Host: "127.0.0.1", Port: cluster},
+		}
+	}
+	for i, o := range c.options {
+		o.Routes = routes
+		c.start(i)
+	}
+	t.Cleanup(func() { c.stop(0, 1, 2) })
+	c.elected()
+	return c
+}
+
+func freePort(t testing.TB) int {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+func (c *cluster) start(servers ...int) {
+	c.Helper()
+	for _, i := range servers {
+		s, err := server.NewServer(c.options[i].Clone())
+		if err != nil {
+			c.Fatal(err)
+		}
+		s.Start()
+		c.servers[i] = s
+	}
+}
+
+// stop ends servers together, so that none hands its part over.
+func (c *cluster) stop(servers ...int) {
+	var group sync.WaitGroup
+	for _, i := range servers {
+		group.Go(func() {
+			c.servers[i].Shutdown()
+			c.servers[i].WaitForShutdown()
+		})
+	}
+	group.Wait()
+}
+
+// elected waits until the cluster has a leader.
+func (c *cluster) elected() {
+	c.Helper()
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		for _, s := range c.servers {
+			if s.JetStreamIsLeader() && len(s.JetStreamClusterPeers()) == len(c.servers) {
+				return
+			}
+		}
+	}
+	c.Fatal("the cluster has no leader after a minute")
+}
+
+// leader returns the server that leads the log's stream.
+func (c *cluster) leader() int {
+	c.Helper()
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		for i, s := range c.servers {
+			if s.Running() && s.JetStreamIsStreamLeader("$G", "vitrine") {
+				return i
+			}
+		}
+	}
+	c.Fatal("the stream has no leader after a minute")
+	return 0
+}
+
+func (c *cluster) url() string {
+	var urls []string
+	for _, o := range c.options {
+		urls = append(urls, fmt.Sprintf("nats://127.0.0.1:%d", o.Port))
+	}
+	return strings.Join(urls, ",")
+}
+
+// The quorum is away for several attempts. A copy of the message is refused because the first is on its
+// way: the writer waits, and does not take itself for another.
+func TestQuorumIsAway(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	o := natslog.Options{URL: c.url(), Replicas: 3}
+	s := connect(t, o)
+	fill(t, s, 1, 3)
+	leader := c.leader()
+	others := []int{(leader + 1) % 3, (leader + 2) % 3}
+	c.stop(others...)
+	done := make(chan error, 1)
+	go func() {
+		_, err := s.Append(t.Context(), entry(4))
+		done <- err
+	}()
+	time.Sleep(2 * time.Second) // ten attempts
+	c.start(others...)
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	fill(t, s, 5, 6)
+	logtest.Want(t, s, 1, numbered(1, 6)...)
+}
+
+// A log is opened while the cluster elects a leader: a request that came before is never answered.
+func TestOpenDuringElection(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	o := natslog.Options{URL: c.url(), Replicas: 3}
+	s := connect(t, o)
+	fill(t, s, 1, 3)
+	s.Close()
+	others := []int{0, 1, 2}
+	leader := c.leader()
+	c.stop(append(others[:leader], others[leader+1:]...)...)
+	go func() {
+		time.Sleep(2 * time.Second)
+		c.start((leader+1)%3, (leader+2)%3)
+	}()
+	s = connect(t, o)
+	fill(t, s, 4, 4)
+	logtest.Want(t, s, 1, numbered(1, 4)...)
+}

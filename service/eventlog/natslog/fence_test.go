@@ -1,0 +1,417 @@
+package natslog_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"vitrine/service/eventlog"
+	"vitrine/service/eventlog/logtest"
+	"vitrine/service/eventlog/natslog"
+)
+
+// external starts a server that others reach by its URL.
+func external(t testing.TB) (url string) {
+	t.Helper()
+	s, err := server.NewServer(&server.Options{
+		Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), SyncAlways: true,
+		NoSigs: true, NoLog: true, NoSystemAccount: true, JetStreamMaxStore: 1 << 32,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	t.Cleanup(func() {
+		s.Shutdown()
+		s.WaitForShutdown()
+	})
+	if !s.ReadyForConnections(10 * time.Second) {
+		t.Fatal("the server does not start")
+	}
+	return s.ClientURL()
+}
+
+func connect(t testing.TB, o natslog.Options) *natslog.Store {
+	t.Helper()
+	s, err := natslog.Open(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+// The contract on an external server, one stream a directory.
+func TestExternal(t *testing.T) {
+	t.Parallel()
+	url := external(t)
+	open := func(t testing.TB, dir string) eventlog.Store {
+		stream := strings.NewReplacer("/", "_", ".", "_", " ", "_", ",", "_").Replace(dir)
+		return connect(t, natslog.Options{URL: url, Stream: stream})
+	}
+	logtest.Run(t, open)
+	logtest.RunDurable(t, open)
+}
+
+// The last to open the log writes it. The one before is refused, for good, and
+// leaves nothing.
+func TestZombieIsFenced(t *testing.T) {
+	o := natslog.Options{URL: external(t), TakeOver: true}
+	zombie := connect(t, o)
+	fill(t, zombie, 1, 3)
+	heir := connect(t, o)
+	refused := func(s eventlog.Store) {
+		t.Helper()
+		if _, err := s.Append(t.Context(), []byte("zombie")); !errors.Is(err, eventlog.ErrFenced) {
+			t.Fatalf("%v, want ErrFenced", err)
+		}
+	}
+	refused(zombie)
+	fill(t, heir, 4, 4)
+	refused(zombie)
+	// Fenced by an heir that has written nothing yet.
+	third := connect(t, o)
+	refused(heir)
+	refused(zombie)
+	fill(t, third, 5, 6)
+	logtest.Want(t, third, 1, numbered(1, 6)...)
+}
+
+// A zombie removes nothing: it does not know what its heir needs.
+func TestZombieDoesNotTruncate(t *testing.T) {
+	o := natslog.Options{URL: external(t), TakeOver: true}
+	zombie := connect(t, o)
+	fill(t, zombie, 1, 5)
+	heir := connect(t, o)
+	for range 2 {
+		if err := zombie.TruncateBefore(t.Context(), 4); !errors.Is(err, eventlog.ErrFenced) {
+			t.Fatalf("%v, want ErrFenced", err)
+		}
+	}
+	logtest.Want(t, heir, 1, numbered(1, 5)...)
+	if err := heir.TruncateBefore(t.Context(), 4); err != nil {
+		t.Fatal(err)
+	}
+	logtest.Want(t, heir, 4, numbered(4, 5)...)
+	fill(t, heir, 6, 6)
+}
+
+// A stream that somebody has made otherwise may not keep what it acknowledges.
+func TestUnfitStream(t *testing.T) {
+	t.Parallel()
+	o := natslog.Options{URL: external(t)}
+	c, err := nats.Connect(o.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	js, err := jetstream.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, test := range []struct {
+		change func(*jetstream.StreamConfig)
+		want   string
+	}{
+		{func(c *jetstream.StreamConfig) { c.Storage = jetstream.MemoryStorage }, "storage is Memory"},
+		{func(c *jetstream.StreamConfig) { c.Retention = jetstream.InterestPolicy }, "retention is Interest"},
+		{func(c *jetstream.StreamConfig) { c.MaxAge = time.Hour }, "max_age"},
+		{func(c *jetstream.StreamConfig) { c.MaxMsgsPerSubject = 10 }, "max_msgs_per_subject"},
+		{func(c *jetstream.StreamConfig) { c.MaxBytes = 1 << 20 }, "discard is old"},
+		{func(c *jetstream.StreamConfig) { c.NoAck = true }, "no_ack"},
+		{func(c *jetstream.StreamConfig) { c.PersistMode = jetstream.AsyncPersistMode }, "persist_mode"},
+		{func(c *jetstream.StreamConfig) { c.AllowDirect = true }, "allow_direct"},
+		{func(c *jetstream.StreamConfig) { c.MaxMsgSize = 1000 }, "max_msg_size is 1000"},
+		{func(c *jetstream.StreamConfig) { c.MaxBytes, c.Discard = 1<<20, jetstream.DiscardNew }, ""},
+	} {
+		o.Stream = fmt.Sprint("s", i)
+		config := jetstream.StreamConfig{Name: o.Stream, Subjects: []string{o.Stream + ".log"}, Storage: jetstream.FileStorage}
+		test.change(&config)
+		if _, err := js.CreateStream(t.Context(), config); err != nil {
+			t.Fatal(err)
+		}
+		s, err := natslog.Open(t.Context(), o)
+		switch {
+		case err == nil:
+			s.Close()
+			if test.want != "" {
+				t.Errorf("a stream is taken whose %s", test.want)
+			}
+		case test.want == "" || !strings.Contains(err.Error(), test.want):
+			t.Errorf("%v, want %q", err, test.want)
+		}
+	}
+}
+
+// A server that takes only small messages would stop the first large frame.
+func TestSmallMessages(t *testing.T) {
+	t.Parallel()
+	srv, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), MaxPayload: 1 << 18, NoSigs: true, NoLog: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv.Start()
+	defer srv.WaitForShutdown()
+	defer srv.Shutdown()
+	if !srv.ReadyForConnections(10 * time.Second) {
+		t.Fatal("the server does not start")
+	}
+	if _, err := natslog.Open(t.Context(), natslog.Options{URL: srv.ClientURL()}); err == nil || !strings.Contains(err.Error(), "max_payload") {
+		t.Errorf("%v, want that max_payload is too small", err)
+	}
+}
+
+// Of those that open a log at one moment at most one writes at any time, and what
+// is acknowledged to any of them is there.
+func TestManyOpenAtOnce(t *testing.T) {
+	t.Parallel()
+	o := natslog.Options{URL: external(t), TakeOver: true}
+	connect(t, o).Close()
+	var mu sync.Mutex
+	acknowledged := map[uint64]string{}
+	var group sync.WaitGroup
+	for w := range 8 {
+		group.Go(func() {
+			s, err := natslog.Open(t.Context(), o)
+			if err != nil {
+				if !errors.Is(err, eventlog.ErrFenced) {
+					t.Error(err)
+				}
+				return
+			}
+			defer s.Close()
+			for i := range 20 {
+				e := fmt.Sprintf("%d/%d", w, i)
+				last, err := s.Append(t.Context(), []byte(e))
+				if err != nil {
+					if !errors.Is(err, eventlog.ErrFenced) {
+						t.Error(err)
+					}
+					return
+				}
+				mu.Lock()
+				if before, ok := acknowledged[last]; ok {
+					t.Errorf("entry %d is %s and %s", last, before, e)
+				}
+				acknowledged[last] = e
+				mu.Unlock()
+			}
+		})
+	}
+	group.Wait()
+	s := connect(t, o)
+	have, err := logtest.Read(s, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(have) != len(acknowledged) {
+		t.Errorf("%d entries, %d acknowledged", len(have), len(acknowledged))
+	}
+	for i, e := range have {
+		if want := acknowledged[uint64(i+1)]; string(e) != want {
+			t.Errorf("entry %d is %q, acknowledged was %q", i+1, e, want)
+		}
+	}
+}
+
+// link is a connection whose answers can be lost or slow.
+type link struct {
+	net.Conn
+	faults *faults
+}
+
+type faults struct {
+	lose      atomic.Bool  // the next answer, and the connection with it
+	loseAfter atomic.Int64 // as lose, of so many answers from now
+	delay     atomic.Int64 // of every answer, nanoseconds
+}
+
+func (l link) Read(b []byte) (int, error) {
+	n, err := l.Conn.Read(b)
+	time.Sleep(time.Duration(l.faults.delay.Load()))
+	if l.faults.lose.CompareAndSwap(true, false) || l.faults.loseAfter.Add(-1) == 0 {
+		l.Conn.Close()
+		return 0, net.ErrClosed
+	}
+	return n, err
+}
+
+func (f *faults) Dial(network, address string) (net.Conn, error) {
+	c, err := net.Dial(network, address)
+	return link{c, f}, err
+}
+
+// An acknowledgement is lost with the connection. The message is sent again, refused,
+// recognised as the one that is there, and confirmed: once in the log.
+func TestLostAcknowledgement(t *testing.T) {
+	t.Parallel()
+	f := new(faults)
+	s := connect(t, natslog.Options{URL: external(t), Connect: []nats.Option{nats.SetCustomDialer(f), nats.ReconnectWait(time.Millisecond)}})
+	for i := 1; i <= 6; i++ {
+		f.lose.Store(i%3 == 0)
+		fill(t, s, i, i)
+	}
+	logtest.Want(t, s, 1, numbered(1, 6)...)
+}
+
+// The answer to a message that opens a log is lost, or another answer before it:
+// no writer takes itself for another.
+func TestLostAnswersOfOpening(t *testing.T) {
+	t.Parallel()
+	url, f := external(t), new(faults)
+	for k := range int64(12) {
+		f.loseAfter.Store(k + 1)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		s, err := natslog.Open(ctx, natslog.Options{URL: url, Connect: []nats.Option{nats.SetCustomDialer(f), nats.ReconnectWait(time.Millisecond)}})
+		cancel()
+		if errors.Is(err, eventlog.ErrFenced) {
+			t.Errorf("without answer %d: %v", k, err)
+		}
+		if err == nil {
+			s.Close()
+		}
+	}
+}
+
+// While answers are slow callers share frames, and one that gives up learns that
+// the outcome is open.
+func TestSlowDisk(t *testing.T) {
+	t.Parallel()
+	url, f := external(t), new(faults)
+	s := connect(t, natslog.Options{URL: url, Connect: []nats.Option{nats.SetCustomDialer(f)}})
+	f.delay.Store(int64(30 * time.Millisecond))
+	var group sync.WaitGroup
+	for range 64 {
+		group.Go(func() {
+			for range 3 {
+				if _, err := s.Append(t.Context(), []byte("entry")); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	group.Wait()
+	f.delay.Store(0)
+	if have, err := logtest.Read(s, 1); err != nil || len(have) != 3*64 {
+		t.Errorf("%d entries of %d, %v", len(have), 3*64, err)
+	}
+	if n := stateOf(t, url).Msgs; n > 64 {
+		t.Errorf("%d messages for %d appends of 64 callers", n, 3*64)
+	}
+	f.delay.Store(int64(150 * time.Millisecond))
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if _, err := s.Append(ctx, []byte("late")); !errors.Is(err, eventlog.ErrUnknown) || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("given up while under way: %v, want ErrUnknown", err)
+	}
+}
+
+// stateOf is what the server says of the stream.
+func stateOf(t *testing.T, url string) nats.StreamState {
+	t.Helper()
+	info, err := jetStream(t, url).StreamInfo("vitrine")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info.State
+}
+
+// The server is gone: appends fail within the store's patience, and say that
+// it must be opened again.
+func TestServerGone(t *testing.T) {
+	t.Parallel()
+	srv, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoSigs: true, NoLog: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv.Start()
+	if !srv.ReadyForConnections(10 * time.Second) {
+		t.Fatal("the server does not start")
+	}
+	s := connect(t, natslog.Options{URL: srv.ClientURL(), Patience: 500 * time.Millisecond})
+	fill(t, s, 1, 2)
+	srv.Shutdown()
+	srv.WaitForShutdown()
+	for range 2 {
+		if _, err := s.Append(t.Context(), []byte("lost")); !errors.Is(err, eventlog.ErrReopen) {
+			t.Errorf("%v, want ErrReopen", err)
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	for _, err := range s.Entries(ctx, 1) {
+		if err == nil || errors.As(err, new(*eventlog.DamageError)) {
+			t.Errorf("reading without a server: %v, want an error that is not of damage", err)
+		}
+	}
+}
+
+// Readers leave nothing on the server, however far they have come.
+func TestReadersLeaveNothing(t *testing.T) {
+	t.Parallel()
+	o := natslog.Options{URL: external(t)}
+	s := connect(t, o)
+	fill(t, s, 1, 5)
+	for range 5 {
+		for range s.Entries(t.Context(), 1) {
+			break
+		}
+		logtest.Want(t, s, 1, numbered(1, 5)...)
+	}
+	if n := stateOf(t, o.URL).Consumers; n > 0 {
+		t.Errorf("%d consumers are left", n)
+	}
+}
+
+// Somebody publishes to the stream by hand: reading stops there.
+func TestForeignMessage(t *testing.T) {
+	o := natslog.Options{URL: external(t), TakeOver: true}
+	s := connect(t, o)
+	fill(t, s, 1, 3)
+	c, err := nats.Connect(o.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := c.Request("vitrine.log", []byte("hello"), 5*time.Second); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Append(t.Context(), entry(4)); !errors.Is(err, eventlog.ErrFenced) {
+		t.Errorf("%v, want ErrFenced", err)
+	}
+	_, err = natslog.Open(t.Context(), o)
+	var damage *eventlog.DamageError
+	if !errors.As(err, &damage) || damage.Sequence != 4 {
+		t.Errorf("%v, want a DamageError from entry 4 on", err)
+	}
+}
+
+func TestReadOnly(t *testing.T) {
+	o := natslog.Options{URL: external(t)}
+	reading := o
+	reading.ReadOnly = true
+	if _, err := natslog.Open(t.Context(), reading); err == nil || !strings.Contains(err.Error(), "not found") {
+		t.Errorf("reading a log that is not there: %v", err)
+	}
+	s := connect(t, o)
+	fill(t, s, 1, 5)
+	r := connect(t, reading)
+	logtest.Want(t, r, 1, numbered(1, 5)...)
+	if _, err := r.Append(t.Context(), entry(6)); !errors.Is(err, eventlog.ErrReadOnly) {
+		t.Errorf("%v, want ErrReadOnly", err)
+	}
+	if err := r.TruncateBefore(t.Context(), 3); !errors.Is(err, eventlog.ErrReadOnly) {
+		t.Errorf("%v, want ErrReadOnly", err)
+	}
+	fill(t, s, 6, 7) // not fenced by a reader
+}

@@ -1,0 +1,379 @@
+package natslog_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+
+	"vitrine/service/eventlog"
+	"vitrine/service/eventlog/logtest"
+	"vitrine/service/eventlog/natslog"
+)
+
+// jetStream is a client of a server, beside the log.
+func jetStream(t *testing.T, url string) nats.JetStreamContext {
+	t.Helper()
+	c, err := nats.Connect(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	js, err := c.JetStream()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return js
+}
+
+// lost waits until a store knows that the log is not its any more.
+func lost(t *testing.T, s *natslog.Store) error {
+	t.Helper()
+	select {
+	case <-s.Lost():
+		return s.Loss()
+	case <-time.After(20 * time.Second):
+		t.Fatal("it does not learn that it has lost the log")
+		return nil
+	}
+}
+
+// A log whose writer is alive is refused, and the writer named. It is free once the writer closes it.
+func TestWriterIsAlive(t *testing.T) {
+	t.Parallel()
+	o := natslog.Options{URL: external(t)}
+	s := connect(t, o)
+	for range 2 {
+		_, err := natslog.Open(t.Context(), o)
+		if !errors.Is(err, eventlog.ErrAlive) || !strings.Contains(err.Error(), fmt.Sprint("process ", os.Getpid())) {
+			t.Fatalf("%v, want ErrAlive that names this process", err)
+		}
+	}
+	fill(t, s, 1, 2)
+	if err := s.Loss(); err != nil {
+		t.Errorf("who was asked for has lost the log: %v", err)
+	}
+	s.Close()
+	fill(t, connect(t, o), 3, 4)
+}
+
+// A writer that was killed renews nothing: the log is free after a while. A store of the same process does not wait.
+func TestWriterWasKilled(t *testing.T) {
+	t.Parallel()
+	url := external(t)
+	s := connect(t, natslog.Options{URL: url, Process: "a"})
+	fill(t, s, 1, 2)
+	natslog.Abandon(s)
+	s = connect(t, natslog.Options{URL: url, Process: "a"})
+	fill(t, s, 3, 4)
+	natslog.Abandon(s)
+	s = connect(t, natslog.Options{URL: url, Process: "b"})
+	fill(t, s, 5, 6)
+	logtest.Want(t, s, 1, numbered(1, 6)...)
+}
+
+// A writer from whom the log is taken learns it by itself, without an append.
+func TestTakeOver(t *testing.T) {
+	t.Parallel()
+	o := natslog.Options{URL: external(t)}
+	idle := connect(t, o)
+	fill(t, idle, 1, 2)
+	o.TakeOver = true
+	heir := connect(t, o)
+	if err := lost(t, idle); !errors.Is(err, eventlog.ErrFenced) {
+		t.Errorf("%v, want ErrFenced", err)
+	}
+	if _, err := idle.Append(t.Context(), entry(9)); !errors.Is(err, eventlog.ErrFenced) {
+		t.Errorf("%v, want ErrFenced", err)
+	}
+	idle.Close() // does not give back what is not its own
+	_, err := natslog.Open(t.Context(), natslog.Options{URL: o.URL})
+	if !errors.Is(err, eventlog.ErrAlive) {
+		t.Errorf("%v, want ErrAlive", err)
+	}
+	fill(t, heir, 3, 4)
+	logtest.Want(t, heir, 1, numbered(1, 4)...)
+}
+
+// The bucket of the lease is removed under a writer: it makes no difference to the log.
+func TestLeaseIsRemoved(t *testing.T) {
+	t.Parallel()
+	o := natslog.Options{URL: external(t)}
+	s := connect(t, o)
+	js := jetStream(t, o.URL)
+	if err := js.DeleteKeyValue("vitrine-lease"); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(300 * time.Millisecond) // some renewals
+	fill(t, s, 1, 2)
+	if err := s.Loss(); err != nil {
+		t.Error(err)
+	}
+}
+
+// The directory of a log is moved or removed under its writer, which then acknowledges nothing more.
+func TestDirectoryIsLost(t *testing.T) {
+	t.Parallel()
+	for name, lose := range map[string]func(dir string) error{
+		"moved":   func(dir string) error { return os.Rename(dir, dir+"-moved") },
+		"removed": func(dir string) error { return os.RemoveAll(dir) },
+		"replaced": func(dir string) error {
+			return errors.Join(os.Rename(dir, dir+"-old"), os.CopyFS(dir, os.DirFS(dir+"-old")))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := filepath.Join(t.TempDir(), "log")
+			s := connect(t, natslog.Options{Dir: dir})
+			fill(t, s, 1, 2)
+			if err := lose(dir); err != nil {
+				t.Fatal(err)
+			}
+			if err := lost(t, s); !errors.Is(err, eventlog.ErrLost) || !strings.Contains(err.Error(), dir) {
+				t.Errorf("%v, want ErrLost of %s", err, dir)
+			}
+			if _, err := s.Append(t.Context(), entry(3)); !errors.Is(err, eventlog.ErrLost) {
+				t.Errorf("%v, want ErrLost", err)
+			}
+		})
+	}
+}
+
+// The password of a URL is in no error and in no line of the log.
+func TestSecretsOfURLs(t *testing.T) {
+	t.Parallel()
+	const secret = "pa%24%24word" // $ is quoted in a URL
+	srv, err := server.NewServer(&server.Options{
+		Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoSigs: true, NoLog: true, Username: "u", Password: "pa$$word",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv.Start()
+	if !srv.ReadyForConnections(10 * time.Second) {
+		t.Fatal("the server does not start")
+	}
+	host := srv.Addr().String()
+	said := &written{}
+	open := func(url string) (*natslog.Store, error) {
+		return natslog.Open(t.Context(), natslog.Options{URL: url, Patience: 300 * time.Millisecond, Logger: slog.New(slog.NewTextHandler(said, nil))})
+	}
+	for _, url := range []string{
+		"nats://u:" + secret + "@" + host + "1", "nats://u:" + secret + "@127.0.0.1:1", "nats://" + secret + "@" + host, "nats://u:" + secret + "%@" + host,
+		"nats://u:" + secret + "@:x", "nats://u:" + secret + "@" + host + ",nats://v:" + secret + "@" + host, "nats://v:" + secret + "@" + host,
+	} {
+		s, err := open(url)
+		if err == nil {
+			s.Close()
+			t.Fatalf("%s is opened", url)
+		}
+		fmt.Fprintln(said, err)
+	}
+	s, err := open("nats://u:" + secret + "@" + host + "," + host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	fill(t, s, 1, 2)
+	srv.Shutdown()
+	srv.WaitForShutdown()
+	_, err = s.Append(t.Context(), entry(3))
+	fmt.Fprintln(said, err)
+	for _, err := range s.Entries(t.Context(), 1) {
+		fmt.Fprintln(said, err)
+	}
+	if text := said.String(); strings.Contains(text, "word") || !strings.Contains(text, "disconnected") || !strings.Contains(text, host) {
+		t.Errorf("a password, or no word of the server:\n%s", text)
+	}
+}
+
+// written is a buffer of several goroutines.
+type written struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (w *written) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.text.Write(p)
+}
+
+func (w *written) String() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.text.String()
+}
+
+// A server that cannot sync each write is refused by its version.
+func TestOldServer(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer c.Close()
+				fmt.Fprint(c, `INFO {"server_id":"x","version":"2.9.25","proto":1,"headers":true,"max_payload":1048576}`+"\r\n")
+				buf := make([]byte, 1<<16)
+				for {
+					n, err := c.Read(buf)
+					if err != nil {
+						return
+					}
+					if bytes.Contains(buf[:n], []byte("PING")) {
+						fmt.Fprint(c, "PONG\r\n")
+					}
+				}
+			}()
+		}
+	}()
+	_, err = natslog.Open(t.Context(), natslog.Options{URL: "nats://" + l.Addr().String()})
+	if err == nil || !strings.Contains(err.Error(), "2.9.25") || !strings.Contains(err.Error(), "2.10") {
+		t.Errorf("%v, want a refusal of version 2.9.25", err)
+	}
+}
+
+// On a cluster of three a log has three replicas, without being told, and its lease too.
+func TestReplicas(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	s := connect(t, natslog.Options{URL: c.url()})
+	fill(t, s, 1, 2)
+	js := jetStream(t, c.url())
+	for _, stream := range []string{"vitrine", "KV_vitrine-lease"} {
+		info, err := js.StreamInfo(stream)
+		if err != nil || info.Config.Replicas != 3 {
+			t.Errorf("%s: %+v, %v; want three replicas", stream, info, err)
+		}
+	}
+	// One that was made with fewer is served, with a warning.
+	var said written
+	one := natslog.Options{URL: c.url(), Stream: "one", Replicas: 1}
+	connect(t, one).Close()
+	one.Replicas, one.Logger = 0, slog.New(slog.NewTextHandler(&said, nil))
+	fill(t, connect(t, one), 1, 2)
+	if text := said.String(); !strings.Contains(text, "fewer replicas") {
+		t.Errorf("no warning of one replica on a cluster:\n%s", text)
+	}
+}
+
+// Who takes a log over has it, however fast the writer before appends: 20 of 20.
+func TestTakeOverUnderLoad(t *testing.T) {
+	t.Parallel()
+	o := natslog.Options{URL: external(t), TakeOver: true}
+	var mu sync.Mutex
+	acknowledged := map[uint64]string{}
+	var group sync.WaitGroup
+	load := func(name string, s *natslog.Store) {
+		for caller := range 8 {
+			group.Go(func() {
+				for n := 0; ; n++ {
+					e := fmt.Sprintf("%s/%d/%d", name, caller, n)
+					last, err := s.Append(t.Context(), []byte(e))
+					if err != nil {
+						if !errors.Is(err, eventlog.ErrFenced) {
+							t.Errorf("%s: %v", name, err)
+						}
+						return
+					}
+					mu.Lock()
+					if before, ok := acknowledged[last]; ok {
+						t.Errorf("entry %d is %s and %s", last, before, e)
+					}
+					acknowledged[last] = e
+					mu.Unlock()
+				}
+			})
+		}
+	}
+	for n := range 21 {
+		s := connect(t, o)
+		load(fmt.Sprint(n), s)
+		for range 3 { // the load has come up
+			if _, err := s.Append(t.Context(), []byte("own")); err != nil {
+				t.Fatalf("who has taken the log over: %v", err)
+			}
+		}
+	}
+	s := connect(t, o)
+	group.Wait()
+	have, err := logtest.Read(s, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for last, e := range acknowledged {
+		if last > uint64(len(have)) || string(have[last-1]) != e {
+			t.Fatalf("entry %d was acknowledged as %s, and is not there", last, e)
+		}
+	}
+}
+
+// Claims whose writers died before they wrote anything, at the beginning, in a row and at the end of a log: they change nothing.
+func TestClaimsWithoutFrames(t *testing.T) {
+	t.Parallel()
+	o := natslog.Options{URL: external(t), TakeOver: true}
+	connect(t, natslog.Options{URL: o.URL, Stream: "another"}).Close()
+	js := jetStream(t, o.URL)
+	claim := func(n int) {
+		t.Helper()
+		for range n {
+			if _, err := js.Publish("vitrine.log", []byte("VLOGCLAIM")); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if _, err := js.AddStream(&nats.StreamConfig{Name: "vitrine", Subjects: []string{"vitrine.log"}, Storage: nats.FileStorage, Discard: nats.DiscardNew}); err != nil {
+		t.Fatal(err)
+	}
+	claim(3)
+	s := connect(t, o)
+	logtest.Want(t, s, 1)
+	for i := range 5 {
+		fill(t, s, 4*i+1, 4*i+4)
+		claim(3)
+		if _, err := s.Append(t.Context(), entry(0)); !errors.Is(err, eventlog.ErrFenced) {
+			t.Fatalf("after a claim: %v, want ErrFenced", err)
+		}
+		s = connect(t, o)
+	}
+	for from := 1; from <= 20; from++ {
+		logtest.Want(t, s, uint64(from), numbered(from, 20)...)
+	}
+	since, err := s.FirstSince(t.Context(), func(e []byte) (bool, error) { return bytes.Compare(e, entry(10)) >= 0, nil })
+	if err != nil || since > 10 || since < 9 {
+		t.Errorf("entries from 10 on are new: FirstSince says %d, %v", since, err)
+	}
+	x, err := s.Extent(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if within, err := s.FirstWithin(t.Context(), x.Bytes/2); err != nil || within < 8 || within > 14 {
+		t.Errorf("half of the bytes begin at entry %d, %v", within, err)
+	}
+	if err := s.TruncateBefore(t.Context(), 9); err != nil {
+		t.Fatal(err)
+	}
+	logtest.Want(t, s, 9, numbered(9, 20)...)
+	s.Close()
+	s = connect(t, o)
+	fill(t, s, 21, 22)
+	logtest.Want(t, s, 9, numbered(9, 22)...)
+}

@@ -1,0 +1,292 @@
+// Package natslog keeps an event log in a stream of NATS JetStream: by default
+// of a server inside the process, which listens on no port and has its files
+// in a directory, or of an external server or cluster. The code is the same.
+//
+// A message of the stream is an eventlog.Frame: the entries of the callers of Append
+// that waited while the frame before was written. One frame is under way at a time.
+//
+// One writer. Opening a log reads the last frame and writes an empty one with the next
+// epoch; a log on external servers is claimed first. Every frame names the sequence that the
+// stream's last message must have, so that a writer that is not the last to have opened the log is
+// refused by the server, whatever it still believes: eventlog.ErrFenced.
+package natslog
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"vitrine/service/eventlog"
+)
+
+// Options of a log. One of Dir and URL is given.
+type Options struct {
+	Dir      string        // of the server in the process; made where it is missing
+	URL      string        // of external servers, nats://host:4222, comma separated
+	Connect  []nats.Option // credentials and the like for URL
+	Stream   string        // "vitrine" where empty
+	Replicas int           // of a stream that is created; if 0, 3 on a cluster of three or more servers, else 1
+	Process  string        // names the process among those that open a log at URL; drawn if empty. See TakeOver
+	TakeOver bool          // take a log at URL from a process that is alive, instead of ErrAlive
+	First    uint64        // the sequence of the first entry of a log that is created; 1 where 0
+	ReadOnly bool          // do not take the log over; Append is refused. A server in the process may mend files all the same: open a Copy
+	Patience time.Duration // for an answer of the server, over several attempts; 30 s where 0
+	Logger   *slog.Logger  // of the server's warnings; nil discards them
+}
+
+// Store is an eventlog.Store in a JetStream stream.
+type Store struct {
+	options    Options        // URL without its user
+	user       *url.Userinfo  // of URL; nil if it has none
+	server     *server.Server // in the process; nil where it is external
+	complaints *complaints    // of the server in the process
+	writer     string         // names this store among all that open the log
+	lock       *fileLock
+	mark       *mark // nil where the server is external
+	conn       *nats.Conn
+	js         jetstream.JetStream
+	stream     jetstream.Stream
+	replicas   int    // of the stream
+	lease      *lease // nil of a log in a directory, or open for reading
+
+	queue   chan *request
+	closing chan struct{} // closed by Close
+	done    chan struct{} // closed when the writer has ended
+	lost    chan struct{} // closed when the log is not this store's any more
+	loss    error         // why; set before lost is closed
+	watched chan struct{} // closed when nobody looks any more
+	close   func() error
+
+	mu  sync.RWMutex
+	end tail
+}
+
+// tail is where the log ends, as far as it is acknowledged.
+type tail struct {
+	message uint64 // the stream's last sequence
+	epoch   uint64
+	next    uint64            // the sequence of the next entry
+	log     eventlog.Identity // zero where no frame has one
+	hash    [16]byte
+}
+
+func (t tail) position() eventlog.Position {
+	return eventlog.Position{Log: t.log, Sequence: t.next - 1, Hash: t.hash}
+}
+
+// frame returns a frame that follows.
+func (t tail) frame(entries [][]byte) eventlog.Frame {
+	return eventlog.Frame{Epoch: t.epoch, First: t.next, Log: t.log, Before: t.hash, Entries: entries}
+}
+
+// advance moves the end behind a frame.
+func (t *tail) advance(f *eventlog.Frame) {
+	p := f.End()
+	t.next, t.log, t.hash = p.Sequence+1, p.Log, p.Hash
+}
+
+var (
+	_ eventlog.Store     = (*Store)(nil)
+	_ eventlog.Bounded   = (*Store)(nil)
+	_ eventlog.Truncater = (*Store)(nil)
+)
+
+// Open opens a log, creates it where there is none, and takes it over from its
+// last writer. Errors are those of the directory or the connection, ErrReopen if the server or its
+// cluster is away, ErrAlive if another process writes the log, ErrFenced
+// where somebody else opens it at the same moment, and a *eventlog.DamageError where
+// acknowledged entries are missing at its end.
+func Open(ctx context.Context, o Options) (_ *Store, err error) {
+	if (o.Dir == "") == (o.URL == "") {
+		return nil, errors.New("natslog: want a directory or the URL of a server, one of them")
+	}
+	var user *url.Userinfo
+	if o.URL != "" {
+		if o.URL, user, err = SplitURL(o.URL); err != nil {
+			return nil, err
+		}
+	}
+	if o.Stream == "" {
+		o.Stream = "vitrine"
+	}
+	if o.Process == "" {
+		o.Process = rand.Text()
+	}
+	o.First = max(o.First, 1)
+	if o.Patience == 0 {
+		o.Patience = 30 * time.Second
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	s := &Store{
+		options: o, user: user, writer: rand.Text(), queue: make(chan *request),
+		closing: make(chan struct{}), done: make(chan struct{}), lost: make(chan struct{}), watched: make(chan struct{}),
+	}
+	s.close = sync.OnceValue(s.shut)
+	if err := s.open(ctx); err != nil {
+		close(s.done)
+		close(s.watched)
+		s.Close()
+		return nil, err
+	}
+	go s.write()
+	go s.watch()
+	return s, nil
+}
+
+// open reports a server that is away as ErrReopen.
+func (s *Store) open(ctx context.Context) error {
+	err := s.connect(ctx)
+	var network net.Error
+	if errors.Is(err, errUnanswered) || errors.Is(err, nats.ErrNoServers) || errors.As(err, &network) && ctx.Err() == nil {
+		return fmt.Errorf("%w: %w", eventlog.ErrReopen, err)
+	}
+	return err
+}
+
+func (s *Store) connect(ctx context.Context) (err error) {
+	o := s.options
+	if o.Dir != "" {
+		if err := s.embed(); err != nil {
+			return err
+		}
+		s.conn, err = nats.Connect("", nats.InProcessServer(s.server), nats.Name("vitrine"))
+	} else {
+		s.conn, err = s.dial()
+	}
+	if err != nil {
+		return fmt.Errorf("natslog: connecting to %s: %w", s.where(), err)
+	}
+	if s.js, err = jetstream.New(s.conn); err != nil {
+		return fmt.Errorf("natslog: %s: %w", s.where(), err)
+	}
+	if err := s.findStream(ctx); err != nil {
+		return fmt.Errorf("natslog: stream %q of %s: %w", o.Stream, s.where(), err)
+	}
+	if s.server == nil && !o.ReadOnly {
+		if err := s.takeLease(ctx); err != nil {
+			return err
+		}
+	}
+	state, err := s.info(ctx)
+	if err != nil {
+		return fmt.Errorf("natslog: %s: %w", s.where(), err)
+	}
+	if state.Msgs > 0 && state.Msgs != state.LastSeq-state.FirstSeq+1 {
+		if damage := s.locate(ctx, state); damage != nil {
+			return damage
+		}
+		return fmt.Errorf("natslog: %s has %d messages from %d to %d", s.where(), state.Msgs, state.FirstSeq, state.LastSeq)
+	}
+	if err := s.findEnd(ctx, state); err != nil {
+		return err
+	}
+	if s.server == nil && !o.ReadOnly { // a log whose end can be read
+		if state.LastSeq, err = s.claim(ctx); err != nil {
+			return err
+		}
+		if err := s.findEnd(ctx, state); err != nil {
+			return err
+		}
+	}
+	if s.mark != nil {
+		x, err := s.Extent(ctx)
+		if err != nil {
+			return err
+		}
+		if err := s.mark.check(x.First, s.end); err != nil {
+			return err
+		}
+	}
+	if o.ReadOnly {
+		return nil
+	}
+	if s.end.log.IsZero() {
+		s.end.log = eventlog.NewIdentity()
+	}
+	s.end.epoch++
+	if err := s.commit(ctx, nil); err != nil || s.mark == nil {
+		return err
+	}
+	return s.mark.file.Sync()
+}
+
+func (s *Store) where() string {
+	if s.server != nil {
+		return s.options.Dir
+	}
+	return s.options.URL
+}
+
+// subject is that of the log's messages.
+func (s *Store) subject() string { return s.options.Stream + ".log" }
+
+// findEnd reads the last frame of a stream in a state.
+func (s *Store) findEnd(ctx context.Context, state jetstream.StreamState) error {
+	s.end = tail{message: state.LastSeq, next: s.options.First}
+	var f eventlog.Frame
+	err := errClaim
+	for at := state.LastSeq; errors.Is(err, errClaim); at-- {
+		if at < max(state.FirstSeq, 1) {
+			return nil // no frame yet
+		}
+		f, err = s.frame(ctx, at)
+	}
+	if err != nil {
+		if damage := s.locate(ctx, state); damage != nil {
+			return damage
+		}
+		return fmt.Errorf("natslog: the end of %s: %w", s.where(), err)
+	}
+	s.end.epoch = f.Epoch
+	s.end.advance(&f)
+	return nil
+}
+
+// acknowledged returns the log's end: of a log open for reading, where it was
+// when it was opened.
+func (s *Store) acknowledged() tail {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.end
+}
+
+func (s *Store) isClosed() bool {
+	select {
+	case <-s.closing:
+		return true
+	default:
+		return false
+	}
+}
+
+// Close implements eventlog.Store.
+func (s *Store) Close() error { return s.close() }
+
+func (s *Store) shut() error {
+	close(s.closing)
+	<-s.done
+	<-s.watched
+	if s.lease != nil && s.conn.IsConnected() {
+		s.lease.release()
+	}
+	if s.conn != nil {
+		s.conn.Close()
+	}
+	if s.server != nil {
+		s.server.Shutdown()
+		s.server.WaitForShutdown()
+	}
+	return errors.Join(s.mark.close(), s.lock.release())
+}

@@ -1,0 +1,342 @@
+package natslog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"vitrine/service/eventlog"
+)
+
+// Entries implements eventlog.Store. It verifies that the messages from that of
+// the first entry on are all there, each an undamaged frame, with entries and
+// epochs that go on where the frame before ends.
+func (s *Store) Entries(ctx context.Context, from uint64) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		err := s.entries(ctx, from, func(e []byte) bool { return yield(e, nil) })
+		if err != nil {
+			yield(nil, err)
+		}
+	}
+}
+
+// entries yields entries until yield returns false, or with an error.
+func (s *Store) entries(ctx context.Context, from uint64, yield func([]byte) bool) error {
+	end := s.acknowledged()
+	x, err := s.Extent(ctx)
+	if err != nil {
+		return err
+	}
+	x.Last = end.next - 1
+	if err := x.CheckFrom(from); err != nil {
+		return err
+	}
+	if from == end.next {
+		return nil
+	}
+	first, err := s.find(ctx, from, end)
+	if err != nil {
+		return err
+	}
+	next := from // the entry to be yielded
+	for f, err := range s.frames(ctx, first, end.message) {
+		if err == nil && f.First > next {
+			err = fmt.Errorf("%w: the frame begins with entry %d", errUnreadable, f.First)
+		}
+		if err != nil {
+			return s.missing(ctx, next, err)
+		}
+		for i, e := range f.Entries {
+			if f.First+uint64(i) < next {
+				continue
+			}
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if !yield(e) {
+				return nil
+			}
+			next++
+		}
+	}
+	if next != end.next {
+		return s.missing(ctx, next, fmt.Errorf("%w: entries up to %d were acknowledged", errUnreadable, end.next-1))
+	}
+	return nil
+}
+
+// missing tells whether an entry that was there is damaged, or was removed meanwhile.
+func (s *Store) missing(ctx context.Context, entry uint64, err error) error {
+	if x, err := s.Extent(ctx); err == nil && entry < x.First {
+		return x.CheckFrom(entry)
+	}
+	return s.explain(ctx, entry, err)
+}
+
+// locate returns the first damage of the stream, or nil.
+func (s *Store) locate(ctx context.Context, state jetstream.StreamState) error {
+	next := s.options.First
+	for f, err := range s.frames(ctx, state.FirstSeq, state.LastSeq) {
+		if err != nil {
+			return s.explain(ctx, next, err)
+		}
+		next = f.Next()
+	}
+	return nil
+}
+
+// explain turns an error of reading an entry's message into what it means.
+func (s *Store) explain(ctx context.Context, entry uint64, err error) error {
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case s.isClosed():
+		return eventlog.ErrClosed
+	case errors.Is(err, errUnreadable):
+		return &eventlog.DamageError{Sequence: entry, Err: err}
+	}
+	return fmt.Errorf("natslog: reading entry %d of %s: %w", entry, s.where(), err)
+}
+
+// frames yields those of messages first to last, each of which goes on where
+// the one before ends, or an error.
+func (s *Store) frames(ctx context.Context, first, last uint64) iter.Seq2[eventlog.Frame, error] {
+	return func(yield func(eventlog.Frame, error) bool) {
+		var before *eventlog.Frame
+		var end eventlog.Position
+		for m, err := range s.messages(ctx, first, last, true) {
+			var f eventlog.Frame
+			if err == nil && isClaim(m.data) {
+				continue
+			}
+			if err == nil {
+				if f, err = decodeAfter(before, m.data); err == nil && !end.Log.IsZero() && f.Before != end.Hash {
+					err = errors.New("the entries before it are not those that its running hash is of")
+				}
+				if err != nil {
+					err = fmt.Errorf("message %d: %w: %w", m.sequence, errUnreadable, err)
+				}
+			}
+			if !yield(f, err) || err != nil {
+				return
+			}
+			before, end = &f, f.End()
+		}
+	}
+}
+
+// decodeAfter reads a frame and checks that it follows on one, where there is
+// one.
+func decodeAfter(before *eventlog.Frame, data []byte) (eventlog.Frame, error) {
+	f, err := eventlog.DecodeFrame(data)
+	switch {
+	case err != nil || before == nil:
+		return f, err
+	case f.First != before.Next():
+		return f, fmt.Errorf("it begins with entry %d where %d follows", f.First, before.Next())
+	case f.Log != before.Log && !before.Log.IsZero():
+		return f, fmt.Errorf("it is of the log %v after a frame of %v", f.Log, before.Log)
+	case f.Epoch < before.Epoch:
+		return f, fmt.Errorf("it is of epoch %d after one of epoch %d", f.Epoch, before.Epoch)
+	}
+	return f, nil
+}
+
+// message is one of the stream, with its own sequence there.
+type message struct {
+	sequence uint64
+	data     []byte
+	headers  nats.Header
+}
+
+// messages yields those of the stream from first to last, without a hole, or
+// an error. Those without data are cheaper.
+func (s *Store) messages(ctx context.Context, first, last uint64, data bool) iter.Seq2[message, error] {
+	return func(yield func(message, error) bool) {
+		for wait := attempt; first <= last; wait *= 2 {
+			for m, err := range s.consume(ctx, first, last, data, wait) {
+				if errors.Is(err, errStalled) {
+					break
+				}
+				if !yield(m, err) || err != nil {
+					return
+				}
+				first, wait = m.sequence+1, attempt
+			}
+		}
+	}
+}
+
+// errStalled means that a consumer gives no messages, though the stream has them. In a cluster whose
+// leader changes a consumer's request for messages can be lost, and nobody repeats it.
+var errStalled = errors.New("no message comes")
+
+// consume yields messages as one consumer gives them, and errStalled if it gives none for some time.
+func (s *Store) consume(ctx context.Context, first, last uint64, data bool, wait time.Duration) iter.Seq2[message, error] {
+	return func(yield func(message, error) bool) {
+		consumer, err := ask(ctx, s, func(ctx context.Context) (jetstream.Consumer, error) {
+			return s.stream.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{
+				DeliverPolicy: jetstream.DeliverByStartSequencePolicy,
+				OptStartSeq:   first,
+				HeadersOnly:   !data,
+			})
+		})
+		if err != nil {
+			yield(message{}, err)
+			return
+		}
+		defer s.discard(ctx, consumer)
+		incoming, err := consumer.Messages(jetstream.PullMaxMessagesWithBytesLimit(4096, 16*eventlog.MaxFrame))
+		if err != nil {
+			yield(message{}, err)
+			return
+		}
+		defer incoming.Stop()
+		for want := first; want <= last; want++ {
+			m, err := s.next(ctx, incoming, want, wait)
+			if !yield(m, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// discard ends a consumer. The server would keep it for minutes, and has room for some only.
+func (s *Store) discard(ctx context.Context, c jetstream.Consumer) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), attempt)
+	defer cancel()
+	if info := c.CachedInfo(); info != nil {
+		s.stream.DeleteConsumer(ctx, info.Name) // it ends by itself otherwise
+	}
+}
+
+// errUnreadable is of messages that the stream should have, and does not give.
+var errUnreadable = errors.New("it cannot be read")
+
+// next returns the message of a sequence, the next of those that come in.
+func (s *Store) next(ctx context.Context, incoming jetstream.MessagesContext, want uint64, wait time.Duration) (message, error) {
+	m, err := within(ctx, wait, func(ctx context.Context) (jetstream.Msg, error) { return incoming.Next(jetstream.NextContext(ctx)) })
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		if err := s.lookUp(ctx, want); err != nil { // it is not just slow
+			return message{}, err
+		}
+		return message{}, errStalled
+	}
+	if err != nil {
+		return message{}, err
+	}
+	meta, err := m.Metadata()
+	if err != nil {
+		return message{}, err
+	}
+	if meta.Sequence.Stream == want {
+		return message{want, m.Data(), m.Headers()}, nil
+	}
+	if err := s.lookUp(ctx, want); err != nil {
+		return message{}, err
+	}
+	return message{}, fmt.Errorf("message %d: %w: the server leaves it out", want, errUnreadable)
+}
+
+// lookUp tells why a message does not come: it was removed, or is damaged. Nil
+// says that it is there.
+func (s *Store) lookUp(ctx context.Context, sequence uint64) error {
+	_, err := s.get(ctx, sequence)
+	var refused *jetstream.APIError
+	if !errors.As(err, &refused) {
+		return err
+	}
+	if state, err := s.info(ctx); err == nil && sequence < state.FirstSeq {
+		return fmt.Errorf("%w: message %d, the first one left is %d", eventlog.ErrRemoved, sequence, state.FirstSeq)
+	}
+	return fmt.Errorf("message %d: %w: %w", sequence, errUnreadable, err)
+}
+
+// frame reads one message of the stream. One that is not a frame is errClaim.
+func (s *Store) frame(ctx context.Context, sequence uint64) (eventlog.Frame, error) {
+	m, err := s.get(ctx, sequence)
+	var refused *jetstream.APIError
+	switch {
+	case errors.As(err, &refused):
+		return eventlog.Frame{}, fmt.Errorf("message %d: %w: %w", sequence, errUnreadable, err)
+	case err != nil:
+		return eventlog.Frame{}, err
+	}
+	if isClaim(m.Data) {
+		return eventlog.Frame{}, errClaim
+	}
+	f, err := eventlog.DecodeFrame(m.Data)
+	if err != nil {
+		err = fmt.Errorf("message %d: %w: %w", sequence, errUnreadable, err)
+	}
+	return f, err
+}
+
+// frameFrom reads the first frame of messages from first on, before last, and returns its message: last where
+// there are only claims.
+func (s *Store) frameFrom(ctx context.Context, first, last uint64) (f eventlog.Frame, at uint64, err error) {
+	for at = first; at < last; at++ {
+		if f, err = s.frame(ctx, at); !errors.Is(err, errClaim) {
+			return f, at, err
+		}
+	}
+	return eventlog.Frame{}, last, nil
+}
+
+// Position implements eventlog.Store.
+func (s *Store) Position(ctx context.Context, sequence uint64) (eventlog.Position, error) {
+	end := s.acknowledged()
+	if sequence+1 == end.next && !s.isClosed() {
+		return end.position(), ctx.Err()
+	}
+	x, err := s.Extent(ctx)
+	if err != nil {
+		return eventlog.Position{}, err
+	}
+	if err := x.CheckFrom(sequence + 1); err != nil {
+		return eventlog.Position{}, err
+	}
+	message, err := s.find(ctx, sequence+1, end)
+	if err != nil {
+		return eventlog.Position{}, err
+	}
+	f, _, err := s.frameFrom(ctx, message, end.message+1)
+	if n := sequence + 1 - f.First; err == nil && n < uint64(len(f.Entries)) {
+		return f.Start().After(f.Entries[:n]...), nil
+	} else if err == nil {
+		err = fmt.Errorf("message %d: %w: it does not have the entry", message, errUnreadable)
+	}
+	return eventlog.Position{}, s.missing(ctx, sequence+1, err)
+}
+
+// find returns the message with an entry, or one before it, by bisection: no
+// index is kept. Where a message on the way cannot be read it is the
+// first of the stream, from which a reader finds where exactly the damage is.
+func (s *Store) find(ctx context.Context, entry uint64, end tail) (uint64, error) {
+	state, err := s.info(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("natslog: %s: %w", s.where(), err)
+	}
+	low, high := state.FirstSeq, end.message+1
+	for high-low > 1 { // the frame of low begins at or before the entry, that of high after it
+		middle := low + (high-low)/2
+		f, at, err := s.frameFrom(ctx, middle, high)
+		if ctx.Err() != nil {
+			return 0, ctx.Err()
+		}
+		if err != nil {
+			return state.FirstSeq, nil
+		}
+		if at < high && f.First <= entry {
+			low = at
+		} else {
+			high = middle
+		}
+	}
+	return low, nil
+}

@@ -1,0 +1,78 @@
+package natslog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"vitrine/service/eventlog"
+)
+
+// findStream opens the stream, or creates it. A directory's, whose description is damaged or missing, is
+// created over its messages, by a reader too. A writer refuses a stream that would not keep what it
+// acknowledges.
+func (s *Store) findStream(ctx context.Context) (err error) {
+	s.stream, err = ask(ctx, s, func(ctx context.Context) (jetstream.Stream, error) { return s.js.Stream(ctx, s.options.Stream) })
+	missing := errors.Is(err, jetstream.ErrStreamNotFound)
+	isUndescribed := missing && s.mark != nil && hasBlocks(s.options.Dir, s.options.Stream)
+	if isUndescribed {
+		s.options.Logger.Warn("the server's description of the log, meta.inf or meta.sum, is damaged or missing: it is written again")
+	}
+	if s.options.ReadOnly && !isUndescribed {
+		return err
+	}
+	if missing {
+		s.stream, err = ask(ctx, s, func(ctx context.Context) (jetstream.Stream, error) {
+			return s.js.CreateStream(ctx, jetstream.StreamConfig{
+				Name:       s.options.Stream,
+				Subjects:   []string{s.subject()},
+				Storage:    jetstream.FileStorage,
+				Retention:  jetstream.LimitsPolicy,
+				Discard:    jetstream.DiscardNew,
+				Replicas:   s.newReplicas(),
+				DenyDelete: true,
+			})
+		})
+	}
+	if err != nil {
+		return err
+	}
+	config := s.stream.CachedInfo().Config
+	if fault := unfit(config); fault != "" {
+		return fmt.Errorf("it would lose entries: %s: change that, or name another stream", fault)
+	}
+	s.replicas = config.Replicas
+	s.checkReplicas(ctx)
+	if most := s.conn.MaxPayload(); most < largestMessage {
+		return fmt.Errorf("the server takes messages of %d bytes: set its max_payload to at least %d", most, largestMessage)
+	}
+	return nil
+}
+
+// largestMessage is a frame with the headers of its message.
+const largestMessage = eventlog.MaxFrame + 1000
+
+// unfit returns the setting by which a stream does not keep what it acknowledges, or "".
+func unfit(c jetstream.StreamConfig) string {
+	for _, setting := range []struct {
+		name  string
+		unfit bool
+	}{
+		{"storage is " + c.Storage.String(), c.Storage != jetstream.FileStorage},
+		{"retention is " + c.Retention.String(), c.Retention != jetstream.LimitsPolicy},
+		{"max_age is set", c.MaxAge > 0},
+		{"max_msgs_per_subject is set", c.MaxMsgsPerSubject > 0},
+		{"discard is old, and max_msgs or max_bytes is set", c.Discard == jetstream.DiscardOld && (c.MaxMsgs > 0 || c.MaxBytes > 0)},
+		{"no_ack is set", c.NoAck},
+		{"persist_mode is async", c.PersistMode == jetstream.AsyncPersistMode},
+		{"allow_direct is set: a replica that is behind may answer", c.AllowDirect},
+		{fmt.Sprintf("max_msg_size is %d, less than %d", c.MaxMsgSize, largestMessage), c.MaxMsgSize > 0 && c.MaxMsgSize < largestMessage},
+	} {
+		if setting.unfit {
+			return setting.name
+		}
+	}
+	return ""
+}

@@ -1,0 +1,194 @@
+package natslog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"vitrine/service/eventlog"
+)
+
+// Extent implements eventlog.Bounded. Bytes are those of the stream.
+func (s *Store) Extent(ctx context.Context) (eventlog.Extent, error) {
+	if s.isClosed() {
+		return eventlog.Extent{}, eventlog.ErrClosed
+	}
+	f, state, err := s.first(ctx)
+	if err != nil {
+		return eventlog.Extent{}, s.explain(ctx, s.options.First, err)
+	}
+	next := s.acknowledged().next
+	x := eventlog.Extent{First: next, Last: next - 1, Bytes: state.Bytes}
+	if state.Msgs > 0 {
+		x.First = f.First
+	}
+	return x, nil
+}
+
+// first reads the first frame, and the state of the stream; that of an empty one if there is none. The frame may be
+// removed meanwhile.
+func (s *Store) first(ctx context.Context) (eventlog.Frame, jetstream.StreamState, error) {
+	for before := uint64(0); ; {
+		state, err := s.info(ctx)
+		if err != nil || state.Msgs == 0 {
+			return eventlog.Frame{}, jetstream.StreamState{}, err
+		}
+		f, at, err := s.frameFrom(ctx, state.FirstSeq, state.LastSeq+1)
+		if err == nil && at > state.LastSeq {
+			return f, jetstream.StreamState{}, nil
+		}
+		if !errors.Is(err, errUnreadable) || state.FirstSeq == before {
+			return f, state, err
+		}
+		before = state.FirstSeq
+	}
+}
+
+// FirstSince implements eventlog.Truncater, by the first entries of frames: it returns that of
+// the last frame that does not begin with a new one.
+func (s *Store) FirstSince(ctx context.Context, isNew func(entry []byte) (bool, error)) (uint64, error) {
+	end := s.acknowledged()
+	f, state, err := s.first(ctx)
+	if err != nil {
+		return 0, s.explain(ctx, s.options.First, err)
+	}
+	if state.Msgs == 0 {
+		return end.next, nil
+	}
+	old := f.First                             // entries before it are old
+	low, high := state.FirstSeq, end.message+1 // old frames end before high
+	for low < high {
+		middle := low + (high-low)/2
+		f, at, err := s.filled(ctx, middle, high)
+		if err != nil {
+			return 0, s.missing(ctx, old, err)
+		}
+		if at == high {
+			high = middle
+			continue
+		}
+		found, err := isNew(f.Entries[0])
+		switch {
+		case err != nil:
+			return 0, fmt.Errorf("entry %d: %w", f.First, err)
+		case found:
+			high = middle
+		default:
+			old, low = f.First, at+1
+		}
+	}
+	return old, nil
+}
+
+// filled returns the first frame with entries of messages from first on, or last where there is
+// none before that.
+func (s *Store) filled(ctx context.Context, first, last uint64) (f eventlog.Frame, at uint64, err error) {
+	for at = first; at < last; at++ {
+		if f, at, err = s.frameFrom(ctx, at, last); err != nil || len(f.Entries) > 0 {
+			return f, at, err
+		}
+	}
+	return f, last, nil
+}
+
+// FirstWithin implements eventlog.Truncater.
+func (s *Store) FirstWithin(ctx context.Context, bytes uint64) (uint64, error) {
+	end := s.acknowledged()
+	first, state, err := s.first(ctx)
+	if err != nil {
+		return 0, s.explain(ctx, s.options.First, err)
+	}
+	if state.Msgs == 0 {
+		return end.next, nil
+	}
+	if state.Bytes <= bytes {
+		return first.First, nil
+	}
+	left := state.Bytes
+	for m, err := range s.messages(ctx, state.FirstSeq, end.message, false) {
+		if err != nil {
+			return 0, s.missing(ctx, first.First, err)
+		}
+		if left -= min(left, s.stored(m.headers)); left > bytes {
+			continue
+		}
+		f, err := s.frame(ctx, m.sequence)
+		if errors.Is(err, errClaim) {
+			continue
+		}
+		if err != nil {
+			return 0, s.missing(ctx, first.First, err)
+		}
+		if f.Next() > first.First { // more than a frame without entries
+			return f.Next(), nil
+		}
+	}
+	return end.next, nil
+}
+
+// stored returns the bytes that a message takes in a file of the server: those of its data, whose
+// size comes with the headers, of its subject and its headers as text, and 34 of the record.
+func (s *Store) stored(headers nats.Header) uint64 {
+	size := 34 + len(s.subject()) + len("NATS/1.0\r\n\r\n")
+	for name, values := range headers {
+		for _, v := range values {
+			if name == nats.MsgSize {
+				data, _ := strconv.Atoi(v)
+				size += data
+			} else {
+				size += len(name) + len(": \r\n") + len(v)
+			}
+		}
+	}
+	return uint64(size)
+}
+
+// TruncateBefore implements eventlog.Truncater. It removes whole frames, and
+// leaves the last one, which has the numbers. A writer that another one has followed is
+// refused: it has a frame acknowledged first. So is one whose directory is held: ErrHeld.
+func (s *Store) TruncateBefore(ctx context.Context, sequence uint64) error {
+	if s.options.ReadOnly {
+		return eventlog.ErrReadOnly
+	}
+	x, err := s.Extent(ctx)
+	if err != nil {
+		return err
+	}
+	if sequence > x.Last+1 {
+		return x.CheckFrom(sequence)
+	}
+	if sequence <= x.First {
+		return nil
+	}
+	message, err := s.find(ctx, sequence, s.acknowledged())
+	if err != nil {
+		return err
+	}
+	f, err := s.frame(ctx, message)
+	if err != nil {
+		return s.missing(ctx, x.First, err)
+	}
+	if s.mark != nil {
+		alone, err := noHolds(s.options.Dir)
+		if err != nil {
+			return err
+		}
+		defer alone.release()
+	}
+	if _, err := s.submit(ctx, &request{confirm: true}); err != nil {
+		return err
+	}
+	if s.mark != nil {
+		if err := s.mark.cut(f.First); err != nil {
+			return fmt.Errorf("natslog: %w", err)
+		}
+	}
+	if err := s.stream.Purge(ctx, jetstream.WithPurgeSequence(message)); err != nil {
+		return fmt.Errorf("natslog: removing the messages before %d of %s: %w", message, s.where(), err)
+	}
+	return nil
+}

@@ -1,0 +1,70 @@
+package natslog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"vitrine/service/eventlog"
+)
+
+// Lost returns a channel that is closed when the log is not this store's any more: another process
+// has taken it over, or its directory was moved or removed. Appends then fail, with [Store.Loss].
+func (s *Store) Lost() <-chan struct{} { return s.lost }
+
+// Loss returns why the log is not this store's any more, nil while it is. It looks at the directory; what
+// became of a log on a server is known after the next append, or a second.
+func (s *Store) Loss() error {
+	select {
+	case <-s.lost:
+		return s.loss
+	default:
+		return s.checkDir()
+	}
+}
+
+func (s *Store) checkDir() error {
+	if s.lock == nil || s.lock.held() {
+		return nil
+	}
+	return fmt.Errorf("%w: %s was moved or removed, or another directory is in its place", eventlog.ErrLost, s.where())
+}
+
+// watch looks now and then whether the log is still this store's, until the store is closed.
+func (s *Store) watch() {
+	defer close(s.watched)
+	if s.options.ReadOnly {
+		return
+	}
+	ticker := time.NewTicker(renewal)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-s.closing:
+			return
+		case <-ticker.C:
+		}
+		if s.loss = s.look(); s.loss != nil {
+			close(s.lost)
+			return
+		}
+	}
+}
+
+// look returns why the log is not this store's any more.
+func (s *Store) look() error {
+	if s.lease == nil {
+		return s.checkDir()
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), silence)
+	defer cancel()
+	if s.lease.renew(ctx, s) {
+		return nil
+	}
+	// Only the log says who writes it.
+	if _, err := s.submit(ctx, &request{confirm: true}); errors.Is(err, eventlog.ErrFenced) {
+		return err
+	}
+	return nil
+}

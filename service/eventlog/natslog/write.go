@@ -1,0 +1,275 @@
+package natslog
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"vitrine/service/eventlog"
+)
+
+// request is a call of Append or TruncateBefore.
+type request struct {
+	entries [][]byte
+	size    int  // in a frame
+	confirm bool // commit a frame even without entries
+	done    chan answer
+}
+
+type answer struct {
+	last uint64
+	err  error
+}
+
+// Append implements eventlog.Store. A caller waits until the writer takes its
+// entries, which it does when the frame before is acknowledged: so the bytes
+// under way are those of one frame, whatever the number of callers.
+func (s *Store) Append(ctx context.Context, entries ...[]byte) (last uint64, err error) {
+	size, err := eventlog.EntriesSize(entries...)
+	if err != nil {
+		return 0, err
+	}
+	if s.options.ReadOnly {
+		return 0, eventlog.ErrReadOnly
+	}
+	return s.submit(ctx, &request{entries: entries, size: size})
+}
+
+// submit hands a request to the writer, and waits for the answer.
+func (s *Store) submit(ctx context.Context, r *request) (last uint64, err error) {
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	if s.isClosed() {
+		return 0, eventlog.ErrClosed
+	}
+	if err := s.Loss(); err != nil {
+		return 0, err
+	}
+	r.done = make(chan answer, 1)
+	select {
+	case s.queue <- r:
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	case <-s.closing:
+		return 0, eventlog.ErrClosed
+	}
+	select {
+	case a := <-r.done:
+		return a.last, a.err
+	case <-ctx.Done():
+		return 0, fmt.Errorf("%w: %w", eventlog.ErrUnknown, ctx.Err())
+	}
+}
+
+// write is the writer: it packs the requests that wait into a frame, commits
+// it, and answers them. After a failure it answers all with that.
+func (s *Store) write() {
+	defer close(s.done)
+	var failed error
+	var late *request // did not fit into the frame before
+	for {
+		first := late
+		if late = nil; first == nil {
+			select {
+			case first = <-s.queue:
+			case <-s.closing:
+				return
+			}
+		}
+		var group []*request
+		group, late = s.gather(first)
+		if failed == nil {
+			failed = s.commitGroup(group)
+		} else {
+			refuse(group, failed)
+		}
+	}
+}
+
+// gather returns a request with those that wait and fit into a frame beside it,
+// and the first that does not fit, or nil.
+func (s *Store) gather(first *request) (group []*request, late *request) {
+	group = []*request{first}
+	for size := first.size; ; {
+		r := s.waiting()
+		if r == nil {
+			return group, nil
+		}
+		if size += r.size; size > eventlog.MaxFrame-eventlog.EmptyFrame {
+			return group, r
+		}
+		group = append(group, r)
+	}
+}
+
+// waiting returns a request that waits, or nil.
+func (s *Store) waiting() *request {
+	select {
+	case r := <-s.queue:
+		return r
+	default:
+		return nil
+	}
+}
+
+// commitGroup writes the entries of some requests and answers them. The error
+// is what all later requests are answered with.
+func (s *Store) commitGroup(group []*request) (failed error) {
+	var entries [][]byte
+	confirm := false
+	for _, r := range group {
+		entries = append(entries, r.entries...)
+		confirm = confirm || r.confirm
+	}
+	last := s.acknowledged().next - 1
+	if len(entries) > 0 || confirm {
+		if err := s.commit(context.Background(), entries); err != nil {
+			refuse(group, err)
+			return fmt.Errorf("an earlier append failed: %w", err)
+		}
+	}
+	for _, r := range group {
+		last += uint64(len(r.entries))
+		r.done <- answer{last: last}
+	}
+	return nil
+}
+
+func refuse(group []*request, err error) {
+	for _, r := range group {
+		r.done <- answer{err: err}
+	}
+}
+
+// commit writes a frame with the entries after the log's end, and moves the
+// end. None open the epoch, or confirm the frame before.
+func (s *Store) commit(ctx context.Context, entries [][]byte) error {
+	ctx, cancel := context.WithTimeout(ctx, s.options.Patience)
+	defer cancel()
+	end := s.acknowledged()
+	for acknowledged := false; !acknowledged; entries = nil {
+		f := end.frame(entries)
+		end.advance(&f)
+		end.message++
+		var err error
+		if acknowledged, err = s.place(ctx, f.Encode(nil), end); err != nil {
+			return err
+		}
+		// A frame that was read back is not acknowledged: a server that failed to write it may
+		// show it all the same, and accepts no more. An empty frame after it makes sure.
+	}
+	if s.mark != nil {
+		if err := s.mark.set(end); err != nil {
+			return fmt.Errorf("%w: %w", eventlog.ErrReopen, err)
+		}
+	}
+	s.mu.Lock()
+	s.end = end
+	s.mu.Unlock()
+	return nil
+}
+
+// attempt is how long an answer of the server is waited for before the message
+// is sent again, after a pause.
+var attempt = 2 * time.Second
+
+const pause = 50 * time.Millisecond
+
+// errTaken means that the stream has a message where ours was to be, or is about to have one: a
+// leader that waits for its replicas refuses a copy of what it has not yet stored.
+var errTaken = errors.New("the place in the stream is taken")
+
+// place puts a message at the end of the stream. It reports whether the server acknowledged the
+// message; if not, the message is ours and can be read back.
+func (s *Store) place(ctx context.Context, data []byte, end tail) (acknowledged bool, err error) {
+	for {
+		err := s.publish(ctx, data, end.message)
+		if !errors.Is(err, errTaken) {
+			return err == nil, err
+		}
+		m, err := s.get(ctx, end.message)
+		switch {
+		case err == nil && bytes.Equal(m.Data, data) && m.Header.Get(writerHeader) == s.writer:
+			return false, nil
+		case err == nil:
+			return false, fmt.Errorf("%w: message %d is not of epoch %d", eventlog.ErrFenced, end.message, end.epoch)
+		case !errors.Is(err, jetstream.ErrMsgNotFound):
+			return false, fmt.Errorf("%w: message %d: %w", eventlog.ErrReopen, end.message, err)
+		}
+		select {
+		case <-ctx.Done():
+			return false, fmt.Errorf("%w: message %d is neither stored nor refused within %v", eventlog.ErrReopen, end.message, s.options.Patience)
+		case <-time.After(pause):
+		}
+	}
+}
+
+// publish sends a message for a place in the stream, and waits for its
+// acknowledgement. A message that is not answered is sent again: at most one of the
+// copies gets the place.
+func (s *Store) publish(ctx context.Context, data []byte, place uint64) error {
+	if s.server != nil {
+		s.complaints.forget()
+	}
+	for {
+		ack, err := s.send(ctx, data, place)
+		var refused *jetstream.APIError
+		switch {
+		case err == nil && ack.Stream == s.options.Stream && ack.Sequence == place && !ack.Duplicate:
+			return nil
+		case err == nil:
+			return fmt.Errorf("%w: message %d was acknowledged as %d of stream %q", eventlog.ErrReopen, place, ack.Sequence, ack.Stream)
+		case errors.As(err, &refused) && isWrongLast(refused):
+			return errTaken
+		case errors.As(err, &refused):
+			return fmt.Errorf("%w: %w", eventlog.ErrReopen, err)
+		}
+		if err := s.silence(ctx, place); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%w: no answer within %v: %w", eventlog.ErrReopen, s.options.Patience, err)
+		case <-time.After(pause):
+		}
+	}
+}
+
+// silence reports that the server in the process failed to write a message and does
+// not answer, which is what it does when the disk is full: it answers other requests, does
+// not have the message, and has complained since it was sent. Without a
+// complaint it may be slow, and have the message before it yet.
+func (s *Store) silence(ctx context.Context, place uint64) error {
+	if s.server == nil || s.complaints.last() == "" {
+		return nil
+	}
+	info, err := within(ctx, attempt, func(ctx context.Context) (*jetstream.StreamInfo, error) { return s.stream.Info(ctx) })
+	if err != nil || info.State.LastSeq >= place {
+		return nil
+	}
+	return fmt.Errorf("%w: the server did not write message %d: %s", eventlog.ErrReopen, place, s.complaints.last())
+}
+
+func (s *Store) send(ctx context.Context, data []byte, place uint64) (*jetstream.PubAck, error) {
+	message := &nats.Msg{Subject: s.subject(), Header: nats.Header{writerHeader: {s.writer}}, Data: data}
+	return within(ctx, attempt, func(ctx context.Context) (*jetstream.PubAck, error) {
+		return s.js.PublishMsg(ctx, message,
+			jetstream.WithExpectLastSequence(place-1), jetstream.WithExpectStream(s.options.Stream), jetstream.WithRetryAttempts(0))
+	})
+}
+
+// isWrongLast tells whether a message was refused for the sequence that it
+// named.
+func isWrongLast(err *jetstream.APIError) bool {
+	return err.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence || err.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant
+}
+
+// writerHeader names the writer of a message: of two that open a log at the same
+// moment the first messages have the same data.
+const writerHeader = "Vitrine-Writer"

@@ -1,0 +1,277 @@
+package load
+
+import (
+	"bufio"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"vitrine/internal/stream"
+	"vitrine/service/client"
+)
+
+// Options say who comes to which service. What may be left out says what it then is; a run ends with Decisions
+// or Duration, whichever comes first.
+type Options struct {
+	Base, Key   string
+	Placement   string         // is made where it is missing
+	Policy      map[string]any // then this is its policy
+	Rate        float64        // decisions a second; 0 is as fast as the connections go, a closed loop
+	Poisson     bool           // decisions come independently of each other, else with equal gaps
+	Decisions   int            // 0 is no bound
+	Duration    time.Duration  // 0 is no bound
+	Connections int
+	Items       int // candidates of a decision
+	Features    int // of an item, all numbers
+	Size        int // the most that are shown
+	Binary      bool
+	Outcomes    float64       // share of decisions whose outcome is told
+	Delay       time.Duration // of outcomes
+	Patience    time.Duration // for how long a request that fails is tried again; 0 is never
+	Seed        uint64
+
+	Acknowledged io.Writer            // is told every decision and outcome that was acknowledged, by a line of JSON; may be nil
+	Progress     func(Progress)       // is told how it goes each second; may be nil
+	Note         func(message string) // is told of a placement that was made; may be nil
+}
+
+// ErrPlacement is of a placement that is there and takes other requests.
+var ErrPlacement = errors.New("the placement is for other requests")
+
+// Run sends shoppers to a service. Where ctx ends it returns what was measured until then. Errors are
+// those of the placement, and of writing what was acknowledged; requests that fail are part of the result.
+func Run(ctx context.Context, o Options) (*Result, error) {
+	w, err := newWorld(&o)
+	if err != nil {
+		return nil, err
+	}
+	beside := &client.Client{Base: o.Base, Key: o.Key}
+	defer beside.CloseIdleConnections()
+	if err := open(ctx, beside, &o); err != nil {
+		return nil, err
+	}
+	before := serverCPU(ctx, &o)
+	ownBefore := ownCPU()
+	start := time.Now()
+	r := &run{
+		Options: &o, world: w, counts: newTally(), journal: journal{to: o.Acknowledged}, name: "load-" + rand.Text()[:10],
+		schedule: newSchedule(&o, start, stream.New(o.Seed, 1, stream.World)),
+	}
+	err = r.all(ctx, start)
+	own := ownCPU() - ownBefore
+	result := r.result(start, ctx.Err() != nil)
+	if n := float64(result.Decisions.Count); n > 0 {
+		result.GeneratorCPU = float64(own.Microseconds()) / n
+		if after := serverCPU(context.WithoutCancel(ctx), &o); before > 0 && after > before {
+			result.ServerCPU = (after - before) * 1e6 / n
+		}
+	}
+	return result, err
+}
+
+// open makes the placement, or finds that it is as needed.
+func open(ctx context.Context, c *client.Client, o *Options) error {
+	c.Patience = -1 // a service that is not there is told at once
+	want := &client.Config{MaxSize: o.Size, MaxItems: o.Items, Policy: o.Policy, Seed: o.Seed}
+	for j := range o.Features {
+		want.Features = append(want.Features, client.Feature{Name: featureName(j), Kind: "number"})
+	}
+	there, err := c.Config(ctx, o.Placement)
+	var p *client.Problem
+	if errors.As(err, &p) && p.Kind() == "not-found" {
+		if _, err := c.Put(ctx, o.Placement, want); err != nil {
+			return fmt.Errorf("placement %q cannot be made: %w", o.Placement, err)
+		}
+		if o.Note != nil {
+			o.Note(fmt.Sprintf("placement %q was not there: it is made, with the policy %v", o.Placement, o.Policy["name"]))
+		}
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("placement %q: %w", o.Placement, err)
+	}
+	same := len(there.Features) == len(want.Features) && there.MaxItems >= o.Items && there.MaxSize >= o.Size && there.Mode != "shadow"
+	for j := range want.Features {
+		same = same && there.Features[j].Name == want.Features[j].Name && there.Features[j].Kind == "number" && there.Features[j].From != "user"
+	}
+	if !same {
+		return fmt.Errorf("placement %q: %w: these have %d items with %d numbers x0, x1, …, and show %d", o.Placement, ErrPlacement, o.Items, o.Features, o.Size)
+	}
+	return nil
+}
+
+// run is a run under way.
+type run struct {
+	*Options
+	world    *world
+	schedule *schedule
+	counts   *tally
+	journal  journal
+	name     string // what its decision ids begin with
+}
+
+// all has every connection take what is due, until there is nothing more.
+func (r *run) all(ctx context.Context, start time.Time) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	var workers, reporting sync.WaitGroup
+	for range r.Connections {
+		workers.Go(func() {
+			if err := r.work(ctx); err != nil {
+				stop(err)
+			}
+		})
+	}
+	ended := make(chan struct{})
+	if r.Progress != nil {
+		reporting.Go(func() { r.report(ended, start) })
+	}
+	workers.Wait()
+	close(ended)
+	reporting.Wait()
+	if err := context.Cause(ctx); err != ctx.Err() {
+		return err
+	}
+	return nil
+}
+
+func (r *run) report(ended <-chan struct{}, start time.Time) {
+	ticker := time.NewTicker(time.Second)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ended:
+			return
+		case now := <-ticker.C:
+			r.Progress(r.counts.progress(now.Sub(start)))
+		}
+	}
+}
+
+// work is one connection. It ends with an error where what was acknowledged cannot be written.
+func (r *run) work(ctx context.Context) error {
+	l := &lane{again: r.counts.retried}
+	defer l.close()
+	defer context.AfterFunc(ctx, l.stop)()
+	c := &client.Client{Base: r.Base, Key: r.Key, HTTP: l, Patience: r.Patience, Retrying: func(error, time.Duration) { r.counts.retried() }}
+	if r.Patience == 0 {
+		c.Patience = -1
+	}
+	shoppers := &customers{world: r.world}
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for ctx.Err() == nil {
+		now := time.Now()
+		t, ok := r.schedule.next(now)
+		if !ok {
+			return nil
+		}
+		if wait := t.due.Sub(now); wait > 0 {
+			timer.Reset(wait)
+			select {
+			case <-ctx.Done():
+				if t.decision != "" {
+					r.schedule.add(t)
+				}
+				return nil
+			case <-timer.C:
+			}
+			r.counts.sentLate(time.Since(t.due))
+		}
+		if err := r.do(ctx, c, shoppers, t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// do sends a request, and counts what comes of it.
+func (r *run) do(ctx context.Context, c *client.Client, shoppers *customers, t task) error {
+	if t.decision != "" {
+		return r.tell(ctx, c, t)
+	}
+	a, err := c.DecidePrepared(ctx, r.Placement, r.name+"-"+strconv.Itoa(t.round), shoppers.request(t.round))
+	now := time.Now()
+	if err != nil {
+		r.failed(ctx, err)
+		return nil
+	}
+	r.counts.decided(now.Sub(t.due), now, a.Repeated)
+	if err := r.journal.decided(a.Decision, a.Shown); err != nil {
+		return err
+	}
+	if item, tell := shoppers.choose(t.round, a.Shown, r.Outcomes); tell {
+		r.schedule.add(task{due: now.Add(r.Delay), decision: a.Decision, choice: item})
+	}
+	return nil
+}
+
+func (r *run) tell(ctx context.Context, c *client.Client, t task) error {
+	if err := c.Outcome(ctx, t.decision, t.choice); err != nil {
+		r.failed(ctx, err)
+		return nil
+	}
+	r.counts.told(time.Since(t.due), t.choice != "")
+	return r.journal.told(t.decision, t.choice)
+}
+
+// failed counts a request that failed, by itself or by the end of the run.
+func (r *run) failed(ctx context.Context, err error) {
+	if ctx.Err() == nil {
+		r.counts.failed(err)
+	} else {
+		r.counts.brokenOff()
+	}
+}
+
+func (r *run) result(start time.Time, interrupted bool) *Result {
+	t := r.counts
+	if interrupted {
+		r.schedule.stop(time.Now())
+	}
+	result := &Result{
+		Asked: r.Rate, Decisions: t.decisions.latency(), Outcomes: t.outcomes.latency(), Purchases: t.purchases, Repeated: t.repeated, Retries: t.retries,
+		Unsent: r.schedule.unsent, Untold: len(r.schedule.outcomes), Errors: t.errors, Late: t.late.latency(),
+		Unanswered: t.unanswered, Interrupted: interrupted,
+	}
+	if result.Decisions.Count > 0 {
+		result.Seconds = t.last.Sub(start).Seconds()
+		result.Achieved = float64(result.Decisions.Count) / result.Seconds
+	}
+	return result
+}
+
+// serverCPU asks the service for the processor time that it has had, in seconds; 0 where it does not tell.
+func serverCPU(ctx context.Context, o *Options) float64 {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, "GET", strings.TrimSuffix(o.Base, "/")+"/metrics", nil)
+	if err != nil {
+		return 0
+	}
+	if o.Key != "" {
+		r.Header.Set("Authorization", "Bearer "+o.Key)
+	}
+	l := new(lane)
+	defer l.close()
+	answer, err := l.RoundTrip(r)
+	if err != nil || answer.StatusCode != http.StatusOK {
+		return 0
+	}
+	defer answer.Body.Close()
+	lines := bufio.NewScanner(io.LimitReader(answer.Body, 16<<20))
+	for lines.Scan() {
+		if text, ok := strings.CutPrefix(lines.Text(), "process_cpu_seconds_total "); ok {
+			seconds, _ := strconv.ParseFloat(text, 64)
+			return seconds
+		}
+	}
+	return 0
+}

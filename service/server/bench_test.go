@@ -1,0 +1,119 @@
+package server_test
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"vitrine/service/decision"
+	"vitrine/service/server"
+)
+
+// crowd is a request of 100 items with 10 features, in both forms, and its placement.
+func crowd(t testing.TB) (placement, text, wire string) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	var features, inJSON, ids, numbers, revenues []string
+	for j := range 10 {
+		features = append(features, fmt.Sprintf(`{"name":"x%d","kind":"number"}`, j))
+	}
+	for i := range 100 {
+		var row []string
+		for j := range 10 {
+			v := fmt.Sprintf("%.6f", rng.NormFloat64())
+			row = append(row, fmt.Sprintf(`"x%d":%s`, j, v))
+			numbers = append(numbers, v)
+		}
+		revenue := fmt.Sprintf("%.2f", rng.Float64())
+		inJSON = append(inJSON, fmt.Sprintf(`{"id":"item-%d","features":{%s},"revenue":%s}`, i, strings.Join(row, ","), revenue))
+		ids = append(ids, fmt.Sprintf(`"item-%d"`, i))
+		revenues = append(revenues, revenue)
+	}
+	list := func(v []string) string { return "[" + strings.Join(v, ",") + "]" }
+	placement = `{"max_size":5,"features":` + list(features) + `,"policy":{"name":"onl-mnl","warmup":0},"memory":4000000}`
+	text = `{"items":` + list(inJSON) + `}`
+	wire = message(t, "DecisionRequest", `{"item_ids":`+list(ids)+`,"numbers":`+list(numbers)+`,"revenues":`+list(revenues)+`}`)
+	return placement, text, wire
+}
+
+// discard is an answer that nobody reads.
+type discard struct {
+	header http.Header
+	status int
+}
+
+func (d *discard) Header() http.Header         { return d.header }
+func (d *discard) WriteHeader(status int)      { d.status = status }
+func (d *discard) Write(b []byte) (int, error) { return len(b), nil }
+
+// benchmark measures decisions through the handler alone, and over a connection: there
+// the processor's time, of which the caller's share is a write and a read.
+func benchmark(b *testing.B, mediaType string, pick func(text, wire string) string) {
+	placement, text, wire := crowd(b)
+	body := pick(text, wire)
+	open := func(b *testing.B) *service {
+		s := started(b, func(o *server.Options, _ *decision.Options) { o.Logger, o.Clock, o.Feed = nil, time.Now, nil })
+		s.want(201, "PUT", "/v1/placements/home", placement)
+		return s
+	}
+	b.Run("handler", func(b *testing.B) {
+		s := open(b)
+		r := httptest.NewRequest("POST", "http://localhost/v1/placements/home/decisions", nil)
+		r.Header.Set("Content-Type", mediaType)
+		r.ContentLength = int64(len(body))
+		w := &discard{header: http.Header{}}
+		b.ReportAllocs()
+		for b.Loop() {
+			again := *r
+			again.Body = io.NopCloser(strings.NewReader(body))
+			if s.ServeHTTP(w, &again); w.status != 201 {
+				b.Fatal(w.status)
+			}
+		}
+	})
+	b.Run("connection", func(b *testing.B) {
+		s := open(b)
+		address, _ := s.run(server.Listen{})
+		c, err := net.Dial("tcp", address)
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer c.Close()
+		in := bufio.NewReader(c)
+		request := fmt.Appendf(nil, "POST /v1/placements/home/decisions HTTP/1.1\r\nHost: localhost\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n%s", mediaType, len(body), body)
+		before := processor()
+		for b.Loop() {
+			if _, err := c.Write(request); err != nil {
+				b.Fatal(err)
+			}
+			answer, err := http.ReadResponse(in, nil)
+			if err != nil || answer.StatusCode != 201 {
+				b.Fatal(answer, err)
+			}
+			io.Copy(io.Discard, answer.Body)
+		}
+		b.ReportMetric(float64((processor()-before).Microseconds())/float64(b.N), "cpu-µs/op")
+	})
+}
+
+// processor is the time that this process has had.
+func processor() time.Duration {
+	var u syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u)
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+func BenchmarkDecisionJSON(b *testing.B) {
+	benchmark(b, "application/json", func(text, _ string) string { return text })
+}
+
+func BenchmarkDecisionBinary(b *testing.B) {
+	benchmark(b, binary, func(_, wire string) string { return wire })
+}

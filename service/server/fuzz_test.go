@@ -1,0 +1,82 @@
+package server_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json"
+
+	"vitrine/service/server"
+)
+
+// fuzzed are the routes with a body.
+var fuzzed = []struct{ method, path, mediaType string }{
+	{"PUT", "/v1/placements/home", "application/json"},
+	{"POST", "/v1/placements/home/decisions", "application/json"},
+	{"POST", "/v1/placements/home/decisions", binary},
+	{"POST", "/v1/placements/mixed/decisions", "application/json"},
+	{"POST", "/v1/placements/mixed/decisions", binary},
+	{"POST", "/v1/decisions/a/outcome", "application/json"},
+	{"POST", "/v1/placements/home/rollback", "application/json"},
+}
+
+// Whatever the body is, it is answered, and not with a failure of the service; what is
+// refused is a problem.
+func FuzzBodies(f *testing.F) {
+	for route, body := range []string{
+		home, `{"decision_id":"a",` + items + `}`, message(f, "DecisionRequest", `{"item_ids":["p"],"numbers":[1],"texts":["b"],"size":1,"at_most":[{"items":["p"],"most":1}]}`),
+		`{"user":{"u":0.5,"place":"Trier"},"items":[{"id":"p","features":{"a":1,"b":2,"kind":"new","title":"red shoes"}}],"at_most":[{"feature":"kind","most":1}]}`,
+		message(f, "DecisionRequest", `{"item_ids":["p"],"numbers":[1,2],"texts":["new","red"],"user_numbers":[0.5],"user_texts":["Trier"],"include":["p"]}`),
+		`{"choice":"sku1"}`, `{"version":17}`,
+	} {
+		f.Add(uint8(route), []byte(body))
+	}
+	for route := range fuzzed {
+		for _, body := range []string{"", "null", "{", "[]", `{"items":[{"id":"a","features":{"price":1e308}}]}`, "\x00", strings.Repeat("[", 2000)} {
+			f.Add(uint8(route), []byte(body))
+		}
+	}
+	s := started(f, nil)
+	s.want(201, "PUT", "/v1/placements/mixed", mixed)
+	f.Fuzz(func(t *testing.T, route uint8, body []byte) {
+		r := fuzzed[int(route)%len(fuzzed)]
+		if s.ask("GET", "/v1/placements/home", "").status != 200 {
+			s.ask("PUT", "/v1/placements/home", home)
+		}
+		a := s.ask(r.method, r.path, string(body), "Content-Type", r.mediaType)
+		if a.status >= 500 {
+			t.Fatalf("%s %s: %d %s", r.method, r.path, a.status, a.body)
+		}
+		if a.status < 400 {
+			return
+		}
+		var p server.Problem
+		if err := json.Unmarshal([]byte(a.body), &p); err != nil || p.Status != a.status || p.Title != http.StatusText(a.status) || p.Detail == "" {
+			t.Fatalf("%s %s: %s, %v", r.method, r.path, a.body, err)
+		}
+	})
+}
+
+// Whatever the path is, it is answered.
+func FuzzPaths(f *testing.F) {
+	for _, path := range []string{"/v1/placements/home", "/v1/decisions/a/outcome", "/v1/placements/../x", "/%00", "/v1/decisions/%ff", "//", "/v1//x", "*"} {
+		f.Add("GET", path)
+	}
+	s := started(f, nil)
+	f.Fuzz(func(t *testing.T, method, path string) {
+		r, err := http.NewRequest(method, "http://localhost", strings.NewReader("{}"))
+		if err != nil {
+			t.Skip()
+		}
+		if r.URL.Path = "/" + strings.TrimPrefix(path, "/"); r.URL.Path == "/v1/events" {
+			t.Skip()
+		}
+		w := &stuckWriter{header: http.Header{}, first: true, gate: make(chan struct{})}
+		close(w.gate)
+		s.ServeHTTP(w, r)
+		if w.header.Get("X-Request-Id") == "" {
+			t.Errorf("%s %q passes beside", method, path)
+		}
+	})
+}

@@ -1,0 +1,257 @@
+package server
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pelletier/go-toml/v2"
+
+	"vitrine/service/decision"
+)
+
+// Scope is what a key is for. None implies another.
+type Scope string
+
+// The scopes.
+const (
+	ScopeDecide  Scope = "decide"  // ask for decisions
+	ScopeOutcome Scope = "outcome" // tell outcomes
+	ScopeRead    Scope = "read"    // see placements, decisions, statistics, events, metrics
+	ScopeAdmin   Scope = "admin"   // change placements
+)
+
+// Scopes are all of them.
+var Scopes = []Scope{ScopeDecide, ScopeOutcome, ScopeRead, ScopeAdmin}
+
+// Key is what is stored of an API key. SHA256 is that of the token in
+// hexadecimal: a token is 256 random bits, which nobody finds by trying, so
+// that a slow hash, made for passwords that people choose, would add nothing but
+// its cost to each request.
+type Key struct {
+	Name       string   `toml:"name"`
+	SHA256     string   `toml:"sha256"`
+	Scopes     []Scope  `toml:"scopes"`
+	Placements []string `toml:"placements"` // that it is limited to, whether they exist or not; nil is all
+}
+
+const tokenPrefix = "vitrine_"
+
+// NewKey draws a token. It is shown to its owner once, and stored nowhere.
+func NewKey(name string, scopes ...Scope) (token string, k Key) {
+	var secret [32]byte
+	rand.Read(secret[:])
+	token = tokenPrefix + base64.RawURLEncoding.EncodeToString(secret[:])
+	sum := sha256.Sum256([]byte(token))
+	return token, Key{Name: name, SHA256: hex.EncodeToString(sum[:]), Scopes: scopes}
+}
+
+// Keys are those of a file, which is read again when it changes: keys are added
+// and withdrawn without a restart. Its tables are
+//
+//	[[key]]
+//	name = "shop"
+//	sha256 = "9f86d081…"
+//	scopes = ["decide", "outcome"]
+//	placements = ["home"]
+type Keys struct {
+	file *watched[[]storedKey]
+}
+
+type storedKey struct {
+	name       string
+	sum        [sha256.Size]byte
+	scopes     []Scope
+	placements []string
+}
+
+// OpenKeys reads the keys of a file, of which there must be one at least. Later, a
+// file that cannot be read changes nothing but is complained about to the logger.
+func OpenKeys(path string, clock func() time.Time, logger *slog.Logger) (*Keys, error) {
+	file, err := watch(func() ([]storedKey, error) { return readKeys(path) }, clock, logger, path)
+	if err != nil {
+		return nil, err
+	}
+	return &Keys{file}, nil
+}
+
+func readKeys(path string) ([]storedKey, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	keys, err := parseKeys(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return keys, nil
+}
+
+var errNoKeys = errors.New("there is no [[key]]")
+
+func parseKeys(text []byte) ([]storedKey, error) {
+	keys, err := decodeKeys(text)
+	if err != nil {
+		return nil, err
+	}
+	stored := make([]storedKey, len(keys))
+	for i, k := range keys {
+		stored[i] = storedKey{name: k.Name, scopes: k.Scopes, placements: k.Placements}
+		if _, err := hex.Decode(stored[i].sum[:], []byte(k.SHA256)); err != nil {
+			return nil, err
+		}
+	}
+	return stored, nil
+}
+
+// decodeKeys says what is wrong by key and never by the text of the file.
+func decodeKeys(text []byte) ([]Key, error) {
+	var file struct {
+		Keys []Key `toml:"key"`
+	}
+	d := toml.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&file); err != nil {
+		var at *toml.DecodeError
+		var strict *toml.StrictMissingError
+		switch {
+		case errors.As(err, &strict):
+			line, _ := strict.Errors[0].Position()
+			return nil, fmt.Errorf("line %d: unknown key: a [[key]] has name, sha256, scopes and placements", line)
+		case errors.As(err, &at):
+			line, _ := at.Position()
+			return nil, fmt.Errorf("line %d: not TOML, or a value of the wrong type", line)
+		}
+		return nil, errors.New("not a file of keys")
+	}
+	if len(file.Keys) == 0 {
+		return nil, errNoKeys
+	}
+	names := map[string]bool{}
+	for i, k := range file.Keys {
+		if k.Name == "" || len(k.Name) > 64 || names[k.Name] {
+			return nil, fmt.Errorf("key %d: the name must have from 1 to 64 bytes and be no other key's", i+1)
+		}
+		names[k.Name] = true
+		if sum, err := hex.DecodeString(k.SHA256); err != nil || len(sum) != sha256.Size {
+			return nil, fmt.Errorf("key %q: sha256 must have 64 hexadecimal digits", k.Name)
+		}
+		if len(k.Scopes) == 0 {
+			return nil, fmt.Errorf("key %q: scopes is missing: of %q", k.Name, Scopes)
+		}
+		for _, scope := range k.Scopes {
+			if !slices.Contains(Scopes, scope) {
+				return nil, fmt.Errorf("key %q: scope %q: must be one of %q", k.Name, scope, Scopes)
+			}
+		}
+		if k.Placements != nil && len(k.Placements) == 0 || slices.Contains(k.Placements, "") {
+			return nil, fmt.Errorf("key %q: placements must be names of placements: leave it out for all", k.Name)
+		}
+	}
+	return file.Keys, nil
+}
+
+// find returns the key of a token. How long it takes tells nothing of how much of a
+// token is right: sums are compared whole, with every key.
+func (k *Keys) find(token string) (storedKey, bool) {
+	sum := sha256.Sum256([]byte(token))
+	found := -1
+	keys := k.file.get()
+	for i := range keys {
+		if subtle.ConstantTimeCompare(sum[:], keys[i].sum[:]) == 1 {
+			found = i
+		}
+	}
+	if found < 0 {
+		return storedKey{}, false
+	}
+	return keys[found], true
+}
+
+// subscriptionKey is the header that Personalizer had its keys in.
+const subscriptionKey = "Ocp-Apim-Subscription-Key"
+
+// authorize finds out who asks, and whether they may.
+func (s *Server) authorize(c *call, scope Scope) error {
+	if s.keys == nil || scope == "" {
+		return nil
+	}
+	for _, name := range []string{"Authorization", subscriptionKey} {
+		if len(c.Header[name]) > 1 {
+			return problemf(http.StatusBadRequest, "header", "the header %s is there more than once: send one key", name)
+		}
+	}
+	scheme, token, _ := strings.Cut(c.Header.Get("Authorization"), " ")
+	where := "Authorization: Bearer KEY"
+	if c.invalid != "" {
+		where = subscriptionKey + ": KEY"
+		if key := c.Header.Get(subscriptionKey); key != "" {
+			scheme, token = "Bearer", key
+		}
+	}
+	if !strings.EqualFold(scheme, "Bearer") || token == "" {
+		c.w.Header().Set("WWW-Authenticate", `Bearer realm="vitrine"`)
+		return problemf(http.StatusUnauthorized, "unauthorized", "an API key is needed, in the header %s", where)
+	}
+	key, ok := s.keys.find(token)
+	if !ok {
+		c.w.Header().Set("WWW-Authenticate", `Bearer realm="vitrine", error="invalid_token"`)
+		return problemf(http.StatusUnauthorized, "unauthorized", "there is no such API key, or there no longer is")
+	}
+	c.key, c.placements = key.name, key.placements
+	if !slices.Contains(key.scopes, scope) {
+		c.w.Header().Set("WWW-Authenticate", fmt.Sprintf(`Bearer realm="vitrine", error="insufficient_scope", scope=%q`, scope))
+		return problemf(http.StatusForbidden, "forbidden", "the API key is not for this: it lacks the scope %q", scope)
+	}
+	return nil
+}
+
+// mine reports a placement that the caller's key is for.
+func (c *call) mine(placement string) bool { return covers(c.placements, placement) }
+
+// covers reports a placement that a key is for, which is limited to some or, nil, to none.
+func covers(placements []string, placement string) bool {
+	return placements == nil || slices.Contains(placements, placement)
+}
+
+// reaches reports ErrNotFound for a decision that is not of the key's placements. Who reads a body after it asks again:
+// a decision may be forgotten meanwhile, and its id be another placement's.
+func (c *call) reaches(id string) error {
+	if c.placements == nil {
+		return nil
+	}
+	if d, err := c.server.engine.Decision(id); err != nil || !c.mine(d.Answer.Placement) {
+		return fmt.Errorf("decision %q: %w", id, decision.ErrNotFound)
+	}
+	return nil
+}
+
+// confine keeps a key that is limited to placements to what is of them. The answer about anything else
+// is the same whether it is there or not.
+func (s *Server) confine(c *call, rt *route) error {
+	if c.placements == nil || rt.chooses {
+		return nil
+	}
+	name, id := cmp.Or(c.PathValue("name"), rt.placement), c.PathValue("id")
+	switch {
+	case id != "":
+		return c.reaches(id)
+	case name == "":
+		return problemf(http.StatusForbidden, "forbidden", "the API key is limited to placements, and this is of the whole service")
+	case !c.mine(name):
+		return fmt.Errorf("placement %q: %w", name, decision.ErrNotFound)
+	}
+	return nil
+}

@@ -1,0 +1,411 @@
+package server_test
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"vitrine/service/decision"
+	"vitrine/service/server"
+)
+
+// stored is a key as a file has it.
+func stored(k server.Key) string {
+	var scopes []string
+	for _, s := range k.Scopes {
+		scopes = append(scopes, fmt.Sprintf("%q", s))
+	}
+	text := fmt.Sprintf("[[key]]\nname = %q\nsha256 = %q\nscopes = [%s]\n", k.Name, k.SHA256, strings.Join(scopes, ", "))
+	if k.Placements != nil {
+		text += fmt.Sprintf("placements = [\"%s\"]\n", strings.Join(k.Placements, `", "`))
+	}
+	return text
+}
+
+// locked is a service that asks for the keys of a file.
+func locked(t testing.TB, text string) (s *service, path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "keys.toml")
+	write(t, path, text)
+	s = started(t, func(o *server.Options, _ *decision.Options) {
+		var err error
+		if o.Keys, err = server.OpenKeys(path, o.Clock, o.Logger); err != nil {
+			t.Fatal(err)
+		}
+	})
+	return s, path
+}
+
+func write(t testing.TB, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Every route asks for its scope and for no other, and which one is what its OpenAPI document
+// says. Without a key there are only pages, the document and signs of life.
+func TestScopes(t *testing.T) {
+	tokens := map[server.Scope]string{}
+	text := ""
+	for _, scope := range server.Scopes {
+		token, key := server.NewKey("for "+string(scope), scope)
+		tokens[scope] = token
+		text += stored(key)
+	}
+	s, _ := locked(t, text)
+	free := []string{"/healthz", "/readyz", "/openapi.json", "/docs", "/{$}"}
+	scopes := map[string]server.Scope{
+		"PUT /v1/placements/{name}": server.ScopeAdmin, "DELETE /v1/placements/{name}": server.ScopeAdmin, "POST /v1/placements/{name}/rollback": server.ScopeAdmin,
+		"POST /v1/placements/{name}/decisions": server.ScopeDecide, "POST /v1/decisions/{id}/outcome": server.ScopeOutcome,
+	}
+	for _, r := range s.Routes() {
+		path := strings.NewReplacer("{name}", "home", "{id}", "abc", "{$}", "", "{version}", "v1.1-preview.3", "{event}", "e").Replace(r.Path)
+		if slices.Contains(free, r.Path) {
+			s.token = ""
+			s.want(200, r.Method, path, "")
+			continue
+		}
+		want := scopes[r.Method+" "+r.Path]
+		if want == "" && r.Method == "GET" {
+			want = server.ScopeRead
+		}
+		if r.Scope == "" || want != "" && r.Scope != want {
+			t.Errorf("%s %s has the scope %q, want %q", r.Method, r.Path, r.Scope, want)
+		}
+		s.token = ""
+		if r.Personalizer {
+			s.refused(401, "401", "", path, "")
+		} else {
+			s.problem(401, "unauthorized", "", r.Method, path, "")
+		}
+		for scope, token := range tokens {
+			s.token = token
+			if scope != r.Scope && r.Personalizer {
+				s.refused(403, "403", "", path, "")
+			} else if scope != r.Scope {
+				s.problem(403, "forbidden", "", r.Method, path, "")
+			} else if r.Stream {
+				continue
+			} else if a := s.ask(r.Method, path, ""); a.status == 401 || a.status == 403 {
+				t.Errorf("%s %s with the scope %q: %d", r.Method, r.Path, scope, a.status)
+			}
+		}
+	}
+}
+
+func TestWrongTokens(t *testing.T) {
+	token, key := server.NewKey("shop", server.ScopeRead)
+	s, _ := locked(t, stored(key))
+	for _, header := range []string{
+		"", token, "Basic " + token, "Bearer", "Bearer ", "Bearer " + token[:len(token)-1], "Bearer " + token + "A", "Bearer  " + token,
+		"Bearer " + key.SHA256, "Bearer " + strings.ToUpper(token),
+	} {
+		s.problem(401, "unauthorized", "", "GET", "/v1/placements", "", "Authorization", header)
+	}
+	s.want(200, "GET", "/v1/placements", "", "Authorization", "bearer "+token)
+}
+
+// A key is added and withdrawn by changing the file. A file that is spoilt
+// changes nothing.
+func TestRotation(t *testing.T) {
+	old, oldKey := server.NewKey("old", server.ScopeRead)
+	fresh, freshKey := server.NewKey("fresh", server.ScopeRead)
+	s, path := locked(t, stored(oldKey))
+	try := func(token string, want int) {
+		t.Helper()
+		s.want(want, "GET", "/v1/placements", "", "Authorization", "Bearer "+token)
+	}
+	change := func(text string) {
+		t.Helper()
+		write(t, path, text)
+		s.clock.advance(time.Minute)
+	}
+	try(old, 200)
+	try(fresh, 401)
+	change(stored(oldKey) + stored(freshKey))
+	try(old, 200)
+	try(fresh, 200)
+	change(stored(freshKey))
+	try(old, 401)
+	try(fresh, 200)
+	change("[[key]")
+	try(fresh, 200)
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	s.clock.advance(time.Minute)
+	try(fresh, 200)
+	if n := strings.Count(s.log.String(), "a changed file cannot be read"); n != 2 {
+		t.Errorf("%d complaints, want 2:\n%s", n, s.log)
+	}
+}
+
+// Who listens under a key that is withdrawn hears no more.
+func TestWithdrawnListener(t *testing.T) {
+	token, key := server.NewKey("gone", server.ScopeRead)
+	_, other := server.NewKey("other", server.ScopeRead)
+	s, path := locked(t, stored(key)+stored(other))
+	address, _ := s.run(server.Listen{})
+	r, err := http.NewRequest("GET", "http://"+address+"/v1/events", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+token)
+	events, err := client(nil).Do(r)
+	if err != nil || events.StatusCode != 200 {
+		t.Fatalf("%v, %v", events, err)
+	}
+	defer events.Body.Close()
+	write(t, path, stored(other))
+	s.clock.advance(time.Minute)
+	if _, err := s.engine.Put(t.Context(), "secret", []byte(plain), 0); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := io.ReadAll(events.Body); err != nil || strings.Contains(string(text), "secret") {
+		t.Errorf("the withdrawn key hears %q, %v", text, err)
+	}
+}
+
+// A file that cannot be read for a while is read as soon as it can be, though it has not changed
+// since, and is complained about once.
+func TestUnreadableForAWhile(t *testing.T) {
+	old, oldKey := server.NewKey("old", server.ScopeRead)
+	fresh, freshKey := server.NewKey("fresh", server.ScopeRead)
+	s, path := locked(t, stored(oldKey))
+	if err := os.Rename(path, path+".old"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(path, 0o700); err != nil { // which opens, and does not read
+		t.Fatal(err)
+	}
+	when := time.Unix(1e9, 0)
+	stamp := func() {
+		t.Helper()
+		if err := os.Chtimes(path, when, when); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 3 {
+		s.clock.advance(time.Minute)
+		s.want(200, "GET", "/v1/placements", "", "Authorization", "Bearer "+old)
+	}
+	if n := strings.Count(s.log.String(), "a changed file cannot be read"); n != 1 {
+		t.Errorf("%d complaints:\n%s", n, s.log)
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	write(t, path, strings.Replace(stored(freshKey), "name", "nam=", 1))
+	stamp()
+	s.clock.advance(time.Minute)
+	s.want(401, "GET", "/v1/placements", "", "Authorization", "Bearer "+fresh)
+	write(t, path, stored(freshKey)) // of the same size, at the same time
+	stamp()
+	s.clock.advance(time.Minute)
+	s.want(200, "GET", "/v1/placements", "", "Authorization", "Bearer "+fresh)
+	s.want(401, "GET", "/v1/placements", "", "Authorization", "Bearer "+old)
+}
+
+func TestKeyFiles(t *testing.T) {
+	_, key := server.NewKey("shop", server.ScopeRead)
+	good := stored(key)
+	for text, want := range map[string]string{
+		"":                                   "there is no [[key]]",
+		"key = 3":                            "line 1: not TOML, or a value of the wrong type",
+		"[[key]]\nnam=''":                    "line 2: unknown key",
+		strings.Replace(good, "shop", "", 1): "key 1: the name",
+		good + good:                          "key 2: the name",
+		strings.Replace(good, key.SHA256, key.SHA256[1:], 1):           `key "shop": sha256 must have`,
+		strings.Replace(good, `["read"]`, `[]`, 1):                     `key "shop": scopes is missing`,
+		strings.Replace(good, `["read"]`, `["read", "everything"]`, 1): `key "shop": scope "everything": must be one of`,
+		good + "placements = []":                                       `key "shop": placements must be`,
+		good + `placements = ["a",""]`:                                 `key "shop": placements must be`,
+		good + `placements = "a"`:                                      "line 5: not TOML",
+	} {
+		path := filepath.Join(t.TempDir(), "keys.toml")
+		write(t, path, text)
+		_, err := server.OpenKeys(path, time.Now, slog.New(slog.DiscardHandler))
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), path) {
+			t.Errorf("%q: %v, want %s", text, err, want)
+		}
+	}
+	if _, err := server.OpenKeys("there is none", time.Now, slog.New(slog.DiscardHandler)); err == nil {
+		t.Error("a file that is not there has keys")
+	}
+}
+
+// Nothing that a caller sends is logged, in whatever place a secret is sent: not the
+// token that is right, nor one that was typed into the wrong field.
+func TestNoSecretIsLogged(t *testing.T) {
+	token, key := server.NewKey("shop", server.Scopes...)
+	s, path := locked(t, stored(key))
+	s.token = token
+	s.want(201, "PUT", "/v1/placements/home", home)
+	s.want(201, "POST", "/v1/placements/home/decisions", `{`+items+`}`)
+	for _, place := range []string{"/v1/placements/" + token, "/" + token, "/v1/placements?key=" + token, "/v1/decisions/" + token} {
+		for _, method := range []string{"GET", "POST", "PUT", "DELETE"} {
+			s.ask(method, place, token)
+			s.ask(method, place, token, "Authorization", token)
+			s.ask(method, place, token, "Authorization", "Basic "+token, "X-Request-Id", token, "Content-Type", token)
+			s.ask(method, place, token, "Authorization", "Bearer x"+token, token, token, "User-Agent", token, "Referer", token)
+		}
+	}
+	for _, body := range []string{`{"` + token + `":1}`, `{"choice":"` + token + `"}`, `{"items":[{"id":"a","features":{"price":"` + token + `"}}]}`} {
+		for _, path := range []string{"/v1/placements/home/decisions", "/v1/decisions/abc/outcome", "/v1/placements/home/rollback"} {
+			s.ask("POST", path, body)
+		}
+		s.ask("PUT", "/v1/placements/home", body)
+	}
+	write(t, path, token+"\n[[key]]\n"+token+" = 1")
+	s.clock.advance(time.Minute)
+	s.ask("GET", "/v1/placements", "")
+	write(t, path, strings.Replace(stored(key), key.SHA256, token, 1))
+	s.clock.advance(time.Minute)
+	s.ask("GET", "/v1/placements", "")
+	log := s.log.String()
+	if !strings.Contains(log, `"key":"shop"`) || !strings.Contains(log, `"status":401`) {
+		t.Errorf("the log has not what it should:\n%s", log)
+	}
+	for _, secret := range []string{token, token[len("vitrine_"):], key.SHA256} {
+		if i := strings.Index(log, secret); i >= 0 {
+			t.Errorf("a secret is logged: %s", log[max(0, i-200):min(len(log), i+100)])
+		}
+	}
+}
+
+func TestTokensDiffer(t *testing.T) {
+	var seen []string
+	for range 10 {
+		token, key := server.NewKey("k", server.ScopeRead)
+		if len(token) < 43 || slices.Contains(seen, token) || slices.Contains(seen, key.SHA256) {
+			t.Fatalf("the token %q", token)
+		}
+		seen = append(seen, token, key.SHA256)
+	}
+}
+
+// Without keys a page of another site, in a browser on this machine, gets nothing.
+func TestOwnPages(t *testing.T) {
+	s := started(t, nil)
+	s.want(200, "GET", "/v1/placements", "", "Origin", "http://localhost", "Sec-Fetch-Site", "same-origin")
+	s.problem(403, "forbidden", "", "PUT", "/v1/placements/home", home, "Origin", "http://evil.example", "Sec-Fetch-Site", "cross-site")
+	s.problem(403, "forbidden", "", "PUT", "/v1/placements/home", home, "Origin", "http://evil.example")
+	s.want(201, "PUT", "/v1/placements/home", home)
+	for host, want := range map[string]int{
+		"localhost:8080": 200, "127.0.0.1": 200, "[::1]:80": 200, "[::1]": 200, "evil.example": 403, "localhost.evil.example:80": 403, "10.0.0.1": 403,
+	} {
+		if got := s.askHost(host, "/v1/placements"); got != want {
+			t.Errorf("Host %s: %d, want %d", host, got, want)
+		}
+	}
+}
+
+func TestRates(t *testing.T) {
+	a, aKey := server.NewKey("a", server.ScopeRead)
+	b, bKey := server.NewKey("b", server.ScopeRead)
+	path := filepath.Join(t.TempDir(), "keys.toml")
+	write(t, path, stored(aKey)+stored(bKey))
+	s := started(t, func(o *server.Options, _ *decision.Options) {
+		o.Keys, _ = server.OpenKeys(path, o.Clock, o.Logger)
+		o.Limits.Rate, o.Limits.Burst = 2, 3
+	})
+	for _, token := range []string{a, b} {
+		s.token = token
+		for range 3 {
+			s.want(200, "GET", "/v1/placements", "")
+		}
+		s.problem(429, "rate", "", "GET", "/v1/placements", "")
+	}
+	if got := s.ask("GET", "/v1/placements", "").header.Get("Retry-After"); got != "1" {
+		t.Errorf("Retry-After: %q", got)
+	}
+	s.clock.advance(500 * time.Millisecond)
+	s.want(200, "GET", "/v1/placements", "")
+	s.problem(429, "rate", "", "GET", "/v1/placements", "")
+	s.want(200, "GET", "/healthz", "")
+}
+
+// One key does not take the places of all, by requests that are slow or by listening to events.
+func TestPlacesOfAKey(t *testing.T) {
+	a, aKey := server.NewKey("a", server.ScopeDecide, server.ScopeRead, server.ScopeAdmin)
+	b, bKey := server.NewKey("b", server.ScopeRead)
+	path := filepath.Join(t.TempDir(), "keys.toml")
+	write(t, path, stored(aKey)+stored(bKey))
+	store := &gatedStore{waiting: make(chan struct{})}
+	s := started(t, func(o *server.Options, e *decision.Options) {
+		e.Store, o.Log = store, nil
+		o.Keys, _ = server.OpenKeys(path, o.Clock, o.Logger)
+		o.Limits.Concurrent, o.Limits.Subscribers = 2, 2 // of which one key may take one
+	})
+	s.token = a
+	s.want(201, "PUT", "/v1/placements/home", home)
+	store.gate = make(chan struct{})
+	done := make(chan answer)
+	go func() { done <- s.ask("POST", "/v1/placements/home/decisions", `{`+items+`}`) }()
+	<-store.waiting
+	s.problem(503, "busy", "", "GET", "/v1/placements", "")
+	s.token = b
+	s.want(200, "GET", "/v1/placements", "")
+	close(store.gate)
+	if got := <-done; got.status != 201 {
+		t.Errorf("the first request: %d", got.status)
+	}
+	s.token = a
+	s.want(200, "GET", "/v1/placements", "")
+
+	address, _ := s.run(server.Listen{})
+	listen := func(token string) int {
+		r, _ := http.NewRequest("GET", "http://"+address+"/v1/events", nil)
+		r.Header.Set("Authorization", "Bearer "+token)
+		got, err := client(nil).Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { got.Body.Close() })
+		return got.StatusCode
+	}
+	if first, second, other := listen(a), listen(a), listen(b); first != 200 || second != 503 || other != 200 {
+		t.Errorf("who listens: %d, again with the same key %d, with another one %d", first, second, other)
+	}
+}
+
+// A second key in a request might be taken for the first by something before the service.
+func TestTwoKeysInARequest(t *testing.T) {
+	token, key := server.NewKey("shop", server.ScopeRead)
+	s, _ := locked(t, stored(key))
+	for _, name := range []string{"Authorization", "Ocp-Apim-Subscription-Key"} {
+		r := httptest.NewRequest("GET", "http://localhost/v1/placements", nil)
+		r.Header.Set("Authorization", "Bearer "+token)
+		r.Header.Add(name, "Bearer "+token)
+		r.Header.Add(name, "Bearer "+token)
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, r)
+		if w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), name) {
+			t.Errorf("two of %s: %d %s", name, w.Code, w.Body)
+		}
+	}
+}
+
+func FuzzKeyFile(f *testing.F) {
+	_, key := server.NewKey("shop", server.ScopeRead)
+	f.Add(stored(key))
+	f.Add("[[key]]\nname = 3")
+	f.Add(stored(key) + "placements = [\"home\"]")
+	path := filepath.Join(f.TempDir(), "keys.toml")
+	f.Fuzz(func(t *testing.T, text string) {
+		write(t, path, text)
+		k, err := server.OpenKeys(path, time.Now, slog.New(slog.DiscardHandler))
+		if (k == nil) == (err == nil) {
+			t.Errorf("keys %v and error %v", k, err)
+		}
+	})
+}

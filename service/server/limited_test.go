@@ -1,0 +1,223 @@
+package server_test
+
+import (
+	"bufio"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"vitrine/service/decision"
+	"vitrine/service/server"
+)
+
+// vaulted is a service with the placements home and vault, asked with a key for home alone, and for one that does not exist.
+func vaulted(t testing.TB) (s *service, path, keys string) {
+	t.Helper()
+	token, key := server.NewKey("home's", server.Scopes...)
+	key.Placements = []string{"home", "nowhere"}
+	owner, whole := server.NewKey("whole", server.Scopes...)
+	keys = stored(key) + stored(whole)
+	s, path = locked(t, keys)
+	s.token = owner
+	s.want(201, "PUT", "/v1/placements/home", home)
+	s.want(201, "PUT", "/v1/placements/vault", strings.Replace(plain, `"x"`, `"carat"`, 1))
+	for _, id := range []string{"vault:gem-1", "vault:gem-2"} {
+		s.want(201, "POST", "/v1/placements/vault/decisions", fmt.Sprintf(`{"decision_id":%q,%s}`, id, jewels))
+	}
+	s.want(204, "POST", "/v1/decisions/vault:gem-2/outcome", `{"choice":"jewel"}`)
+	s.token = token
+	s.want(201, "POST", "/v1/placements/home/decisions", `{"decision_id":"mine",`+items+`}`)
+	return s, path, keys
+}
+
+const jewels = `"items":[{"id":"jewel","features":{"carat":3}}]`
+
+// secrets are what a key for home must not see.
+var secrets = []string{"vault", "gem", "jewel", "carat"}
+
+// without is an answer without what is of its request alone.
+func (a answer) without(said ...string) string {
+	text := a.body
+	for _, s := range append(said, a.header.Get("X-Request-Id")) {
+		text = strings.ReplaceAll(text, s, "")
+	}
+	a.header.Del("X-Request-Id")
+	a.header.Del("Content-Length")
+	return fmt.Sprint(a.status, " ", a.header, " ", text)
+}
+
+// A key that is limited to placements has the same answer about another one, byte for byte, as about one that does not exist; the
+// answers of all routes have nothing of others, and nothing of theirs is changed.
+func TestLimitedKeys(t *testing.T) {
+	s, _, _ := vaulted(t)
+	if err := s.engine.Wait(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	before := s.engine.Sequence()
+	bodies := []string{"", "{", "{}", plain, `{` + jewels + `}`, `{"choice":"jewel"}`, `{"choice":null}`, `{"version":1}`}
+	about := func(r server.Route, name, id, body string) string {
+		event := strings.TrimPrefix(id, name+":")
+		path := strings.NewReplacer("{name}", name, "{id}", id, "{version}", "v1.1-preview.3", "{event}", event).Replace(r.Path)
+		return s.ask(r.Method, path, body).without(id, name)
+	}
+	for _, r := range s.Routes() {
+		switch {
+		case strings.Contains(r.Path, "{name}"), strings.Contains(r.Path, "{id}"):
+			for _, body := range bodies {
+				for _, id := range []string{"vault:gem-1", "vault:gem-2"} {
+					got, want := about(r, "vault", id, body), about(r, "other", "other:cup-9", body)
+					if got != want || !strings.HasPrefix(got, "404 ") && !r.Personalizer || strings.HasPrefix(got, "2") {
+						t.Errorf("%s %s %s: %s, and of what does not exist %s", r.Method, r.Path, body, got, want)
+					}
+				}
+			}
+		case r.Scope == "", r.Stream:
+		case r.Personalizer: // of the placement personalizer, which is another one
+			if text := about(r, "vault", "vault:gem-1", `{"actions":[{"id":"a"}]}`); strings.HasPrefix(text, "2") {
+				t.Errorf("%s: %s", r.Path, text)
+			}
+		case r.Path == "/v1/placements":
+			if text := about(r, "vault", "vault:gem-1", ""); !strings.Contains(text, `"name":"home"`) {
+				t.Errorf("its own placement is not in the list: %s", text)
+			}
+		default:
+			s.problem(403, "forbidden", "", r.Method, r.Path, "")
+		}
+	}
+	if now := s.engine.Sequence(); now != before {
+		t.Errorf("the log has %d entries, and had %d", now, before)
+	}
+	for _, r := range s.Routes() {
+		if r.Stream {
+			continue
+		}
+		for _, body := range append(slices.Clip(bodies), home, `{`+items+`}`, `{"choice":"sku1"}`) {
+			path := strings.NewReplacer("{name}", "home", "{id}", "mine", "{$}", "", "{version}", "v1.0", "{event}", "mine").Replace(r.Path)
+			a := s.ask(r.Method, path, body)
+			if a.status == 401 || a.status >= 500 {
+				t.Errorf("%s %s %s: %d", r.Method, path, body, a.status)
+			}
+			for _, secret := range secrets {
+				if !strings.Contains(body, secret) && strings.Contains(fmt.Sprint(a.header, a.body), secret) {
+					t.Errorf("%s %s %s tells of %q: %s", r.Method, path, body, secret, a.body)
+				}
+			}
+		}
+	}
+}
+
+// A decision id that another placement has used is in conflict as one is that the placement itself has used: that it
+// is taken is all that is told.
+func TestTakenIDs(t *testing.T) {
+	s, _, _ := vaulted(t)
+	conflict := func(id string) string {
+		return s.want(409, "POST", "/v1/placements/home/decisions", fmt.Sprintf(`{"decision_id":%q,"size":1,%s}`, id, items)).without(id)
+	}
+	if got, want := conflict("vault:gem-1"), conflict("mine"); got != want {
+		t.Errorf("%s, and of an id of its own %s", got, want)
+	}
+}
+
+// laterBody is a body of which something happens before it is sent.
+type laterBody struct {
+	before func()
+	*strings.Reader
+}
+
+func (b *laterBody) Read(p []byte) (int, error) {
+	if b.before != nil {
+		b.before()
+		b.before = nil
+	}
+	return b.Reader.Read(p)
+}
+
+// A decision that goes over to another placement while its outcome is on its way is out of reach of a limited key.
+func TestLimitedSlowOutcome(t *testing.T) {
+	s, _, _ := vaulted(t)
+	moves := func() {
+		if err := s.engine.Delete(t.Context(), "home", 0); err != nil {
+			t.Fatal(err)
+		}
+		r := &decision.Request{Decision: "mine", Items: []decision.Item{{ID: "jewel", Features: []decision.Value{decision.Number(3)}}}}
+		if _, err := s.engine.Decide(t.Context(), "vault", r, s.clock.now().UnixNano()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := httptest.NewRequestWithContext(t.Context(), "POST", "http://localhost/v1/decisions/mine/outcome", &laterBody{moves, strings.NewReader(`{"choice":"jewel"}`)})
+	r.Header.Set("Authorization", "Bearer "+s.token)
+	answer := httptest.NewRecorder()
+	s.ServeHTTP(answer, r)
+	d, err := s.engine.Decision("mine")
+	if err != nil || answer.Code != 404 || d.Status != "open" {
+		t.Errorf("the outcome has the status %d, and the decision of the vault is %q, %v", answer.Code, d.Status, err)
+	}
+}
+
+// A limited key may do to its placements what its scopes are for, and has what exists of them alone.
+func TestLimitedKeyAtHome(t *testing.T) {
+	s, _, _ := vaulted(t)
+	s.want(200, "GET", "/v1/decisions/mine", "")
+	s.want(204, "POST", "/v1/decisions/mine/outcome", `{"choice":"sku1"}`)
+	s.problem(404, "not-found", "", "GET", "/v1/placements/nowhere", "")
+	s.want(201, "PUT", "/v1/placements/nowhere", plain)
+	s.want(204, "DELETE", "/v1/placements/nowhere", "")
+	s.want(204, "DELETE", "/v1/placements/home", "")
+	same(t, s.want(200, "GET", "/v1/placements", "").body, `{"placements":[]}`)
+}
+
+// A key for the placement personalizer has the routes that name no placement, and makes it there.
+func TestLimitedPersonalizer(t *testing.T) {
+	token, key := server.NewKey("shop", server.ScopeDecide, server.ScopeRead)
+	key.Placements = []string{"personalizer"}
+	s, _ := locked(t, stored(key))
+	s.want(201, "POST", "/personalizer/v1.0/rank", `{"actions":[{"id":"a"}]}`, "Ocp-Apim-Subscription-Key", token)
+	s.token = token
+	s.want(200, "GET", "/v1/placements/personalizer", "")
+}
+
+// Who listens under a limited key hears of its placements alone, whatever it asks for, and no more once the key
+// is limited to others.
+func TestLimitedListener(t *testing.T) {
+	s, path, keys := vaulted(t)
+	address, _ := s.run(server.Listen{})
+	listen := func(query string) *bufio.Scanner {
+		r, err := http.NewRequest("GET", "http://"+address+"/v1/events"+query, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Authorization", "Bearer "+s.token)
+		a, err := client(nil).Do(r)
+		if err != nil || a.StatusCode != 200 {
+			t.Fatalf("%v, %v", a, err)
+		}
+		t.Cleanup(func() { a.Body.Close() })
+		return bufio.NewScanner(a.Body)
+	}
+	hears := func(in *bufio.Scanner, want string) {
+		t.Helper()
+		e := nextEvent(t, in)
+		if text := fmt.Sprintln(e); strings.TrimSpace(fmt.Sprint(e.kind, " ", e.data["placement"])) != want || strings.Contains(text, "vault") {
+			t.Errorf("heard %s, want %s", text, want)
+		}
+	}
+	all, others := listen(""), listen("?placement=vault")
+	for _, placement := range []string{"vault", "home"} {
+		if _, err := s.engine.Put(t.Context(), placement, []byte(strings.Replace(plain, `"x"`, `"`+placement+`"`, 1)), 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	hears(all, "placement-put home")
+	write(t, path, strings.Replace(keys, `"home", "nowhere"`, `"nowhere"`, 1))
+	s.clock.advance(time.Minute)
+	if err := s.engine.Delete(t.Context(), "home", 0); err != nil {
+		t.Fatal(err)
+	}
+	hears(all, "end <nil>")
+	s.feed.Close()
+	hears(others, "end <nil>")
+}

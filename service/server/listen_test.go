@@ -1,0 +1,627 @@
+package server_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"vitrine/service/decision"
+	"vitrine/service/server"
+)
+
+// run makes the service listen until stop, which returns what Run does.
+func (s *service) run(l server.Listen) (address string, stop func() error) {
+	s.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	at, ended := make(chan net.Addr, 1), make(chan error, 1)
+	if l.Address == "" {
+		l.Address = "127.0.0.1:0"
+	}
+	l.Ready = func(a net.Addr) { at <- a }
+	go func() { ended <- s.Run(ctx, l) }()
+	select {
+	case a := <-at:
+		address = a.String()
+	case err := <-ended:
+		s.Fatal(err)
+	}
+	done := false
+	stop = func() error { cancel(); done = true; return <-ended }
+	s.Cleanup(func() {
+		if !done {
+			if err := stop(); err != nil {
+				s.Error(err)
+			}
+		}
+	})
+	return address, stop
+}
+
+// client keeps no connections.
+func client(c *tls.Config) *http.Client {
+	return &http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: c}, Timeout: 10 * time.Second}
+}
+
+func TestRefusesToBeOpen(t *testing.T) {
+	s := started(t, nil)
+	for _, address := range []string{":0", "0.0.0.0:0", "[::]:0", "192.0.2.1:0", "localhost.example:0"} {
+		if err := s.Run(t.Context(), server.Listen{Address: address}); !errors.Is(err, server.ErrOpen) {
+			t.Errorf("listening on %q without keys: %v", address, err)
+		}
+	}
+	for _, address := range []string{"127.0.0.1:0", "localhost:0", "127.1.2.3:0"} {
+		_, stop := s.run(server.Listen{Address: address})
+		if err := stop(); err != nil {
+			t.Errorf("%q: %v", address, err)
+		}
+	}
+	_, key := server.NewKey("k", server.ScopeRead)
+	keyed, _ := locked(t, stored(key))
+	_, stop := keyed.run(server.Listen{Address: ":0"})
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+	if !strings.Contains(keyed.log.String(), "without encryption") {
+		t.Error("nobody is warned of keys in the clear")
+	}
+}
+
+// A request under way when the service is stopped gets its answer, new ones are not taken,
+// and who listens to events is told that it is the end.
+func TestDrain(t *testing.T) {
+	store := &gatedStore{waiting: make(chan struct{})}
+	s := started(t, func(o *server.Options, e *decision.Options) { e.Store, o.Log = store, nil })
+	s.want(201, "PUT", "/v1/placements/home", home)
+	store.gate = make(chan struct{})
+	address, stop := s.run(server.Listen{})
+	events, err := client(nil).Get("http://" + address + "/v1/events")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer events.Body.Close()
+	answered := make(chan int, 1)
+	go func() {
+		r, err := client(nil).Post("http://"+address+"/v1/placements/home/decisions", "application/json", strings.NewReader(`{`+items+`}`))
+		if err != nil {
+			t.Error(err)
+			answered <- 0
+			return
+		}
+		r.Body.Close()
+		answered <- r.StatusCode
+	}()
+	<-store.waiting
+	stopped := make(chan error, 1)
+	go func() { stopped <- stop() }()
+	if text, err := io.ReadAll(events.Body); err != nil || !strings.HasSuffix(string(text), "event: end\ndata: {}\n\n") {
+		t.Errorf("events ended with %q, %v", text, err)
+	}
+	s.problem(503, "draining", "", "GET", "/readyz", "")
+	s.want(200, "GET", "/healthz", "")
+	select {
+	case err := <-stopped:
+		t.Fatalf("the service stopped over a request, %v", err)
+	default:
+	}
+	close(store.gate)
+	if status := <-answered; status != 201 {
+		t.Errorf("the request under way was answered with %d", status)
+	}
+	if err := <-stopped; err != nil {
+		t.Error(err)
+	}
+	if c, err := net.Dial("tcp", address); err == nil {
+		c.Close()
+		t.Error("a connection is taken after the end")
+	}
+}
+
+// A request that has no answer when draining takes too long is cut off, and it is said.
+func TestDrainEnds(t *testing.T) {
+	store := &gatedStore{waiting: make(chan struct{})}
+	s := started(t, func(o *server.Options, e *decision.Options) { e.Store, o.Log = store, nil })
+	s.want(201, "PUT", "/v1/placements/home", home)
+	store.gate = make(chan struct{})
+	address, stop := s.run(server.Listen{Drain: 10 * time.Millisecond})
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		r, err := client(nil).Post("http://"+address+"/v1/placements/home/decisions", "application/json", strings.NewReader(`{`+items+`}`))
+		if err == nil {
+			r.Body.Close()
+		}
+	}()
+	<-store.waiting
+	if err := stop(); err == nil || !strings.Contains(err.Error(), "cut off") {
+		t.Errorf("stopped with %v", err)
+	}
+	close(store.gate)
+	<-ended
+}
+
+// Callers that send slowly, or nothing, lose their connection, and others are served
+// meanwhile.
+func TestSlowClients(t *testing.T) {
+	s := started(t, nil)
+	s.want(201, "PUT", "/v1/placements/home", home)
+	address, _ := s.run(server.Listen{Header: 50 * time.Millisecond, Read: 100 * time.Millisecond, Idle: 50 * time.Millisecond})
+	for _, begin := range []string{
+		"", "POST /v1/placements/home/decisions HTTP/1.1\r\nHost: localhost\r\n",
+		"POST /v1/placements/home/decisions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n{\"items\":",
+		"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n",
+	} {
+		c, err := net.Dial("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(c, begin); err != nil {
+			t.Fatal(err)
+		}
+		if r, err := client(nil).Get("http://" + address + "/healthz"); err != nil || r.StatusCode != 200 {
+			t.Errorf("another caller: %v", err)
+		} else {
+			r.Body.Close()
+		}
+		c.SetReadDeadline(time.Now().Add(10 * time.Second))
+		text, err := io.ReadAll(c) // until the server closes
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("after %q the connection stays open", begin)
+		}
+		if strings.Contains(begin, "Content-Length") && !strings.Contains(string(text), "408 Request Timeout") {
+			t.Errorf("a body that does not come is answered with %q", text)
+		}
+		c.Close()
+	}
+}
+
+// No more connections are open than may be. Who comes then takes the place of the connection that has been idle the longest.
+func TestMostConnections(t *testing.T) {
+	s := started(t, func(o *server.Options, _ *decision.Options) { o.Limits.Connections = 2 })
+	address, stop := s.run(server.Listen{})
+	var open []net.Conn
+	for range 3 {
+		c := dial(t, address)
+		io.WriteString(c, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+		if err := answered(c); err != nil {
+			t.Fatal(err)
+		}
+		open = append(open, c)
+	}
+	if n, err := open[0].Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("of two connections at most the first of three has %d bytes, %v", n, err)
+	}
+	for _, c := range open[1:] {
+		io.WriteString(c, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+		if err := answered(c); err != nil {
+			t.Errorf("one of the last two: %v", err)
+		}
+	}
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+}
+
+// While all connections have a request the next one waits until a request has its answer. It holds up neither health at
+// an address of its own nor the end of the service.
+func TestMostConnectionsBusy(t *testing.T) {
+	store := &gatedStore{waiting: make(chan struct{})}
+	s := started(t, func(o *server.Options, e *decision.Options) { e.Store, o.Log, o.Limits.Connections = store, nil, 1 })
+	s.want(201, "PUT", "/v1/placements/home", home)
+	store.gate = make(chan struct{})
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	health := free.Addr().String()
+	free.Close()
+	address, stop := s.run(server.Listen{Health: health})
+	body := `{` + items + `}`
+	busy, next, last := dial(t, address), dial(t, address), dial(t, address)
+	fmt.Fprintf(busy, "POST /v1/placements/home/decisions HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+	<-store.waiting
+	for _, c := range []net.Conn{next, last} {
+		io.WriteString(c, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+	}
+	next.SetReadDeadline(time.Now().Add(50 * time.Millisecond))
+	if n, err := next.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("of one connection at most the second has %d bytes, %v", n, err)
+	}
+	for path, want := range map[string]int{"/healthz": 200, "/readyz": 200, "/metrics": 404, "/v1/placements": 404} {
+		r, err := client(nil).Get("http://" + health + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Body.Close(); r.StatusCode != want {
+			t.Errorf("%s at the address of health: %d, want %d", path, r.StatusCode, want)
+		}
+	}
+	close(store.gate)
+	for i, c := range []net.Conn{busy, next} {
+		if err := answered(c); err != nil {
+			t.Errorf("connection %d: %v", i, err)
+		}
+	}
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+	if _, err := client(nil).Get("http://" + health + "/healthz"); err == nil {
+		t.Error("health is answered after the end")
+	}
+}
+
+func dial(t *testing.T, address string) net.Conn {
+	t.Helper()
+	c, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// answered reads an answer.
+func answered(c net.Conn) error {
+	c.SetReadDeadline(time.Now().Add(10 * time.Second))
+	r, err := http.ReadResponse(bufio.NewReader(c), nil)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(io.Discard, r.Body)
+	return err
+}
+
+func TestLargeHeader(t *testing.T) {
+	s := started(t, nil)
+	address, _ := s.run(server.Listen{})
+	r, _ := http.NewRequest("GET", "http://"+address+"/healthz", nil)
+	r.Header.Set("X-Large", strings.Repeat("a", 40_000))
+	answer, err := client(nil).Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer.Body.Close()
+	if answer.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
+		t.Errorf("status %d", answer.StatusCode)
+	}
+}
+
+// No more requests are under way than there are places.
+func TestBusy(t *testing.T) {
+	store := &gatedStore{waiting: make(chan struct{})}
+	s := started(t, func(o *server.Options, e *decision.Options) { e.Store, o.Log, o.Limits.Concurrent = store, nil, 1 })
+	s.want(201, "PUT", "/v1/placements/home", home)
+	store.gate = make(chan struct{})
+	done := make(chan answer)
+	go func() { done <- s.ask("POST", "/v1/placements/home/decisions", `{`+items+`}`) }()
+	<-store.waiting
+	s.problem(503, "busy", "", "GET", "/v1/placements", "")
+	s.want(200, "GET", "/healthz", "")
+	close(store.gate)
+	if a := <-done; a.status != 201 {
+		t.Errorf("the first request: %d", a.status)
+	}
+	s.want(200, "GET", "/v1/placements", "")
+}
+
+// Pages that are for everybody, without a key, are no means to take the places of those who have one.
+func TestNobodyTakesPlaces(t *testing.T) {
+	s := started(t, func(o *server.Options, _ *decision.Options) { o.Limits.Concurrent = 1 })
+	for _, path := range []string{"/", "/docs", "/openapi.json", "/nothing"} {
+		slow := heldWriter{httptest.NewRecorder(), make(chan struct{}), make(chan struct{})}
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			s.ServeHTTP(slow, httptest.NewRequest("GET", "http://localhost"+path, nil))
+		}()
+		<-slow.writing
+		if a := s.ask("GET", "/v1/placements", ""); a.status != 200 {
+			t.Errorf("while %s is read slowly: %d %s", path, a.status, a.body)
+		}
+		close(slow.gate)
+		<-ended
+	}
+}
+
+// heldWriter is of a caller that does not read its answer until the gate opens.
+type heldWriter struct {
+	http.ResponseWriter
+	writing, gate chan struct{}
+}
+
+func (w heldWriter) Write(b []byte) (int, error) {
+	close(w.writing)
+	<-w.gate
+	return len(b), nil
+}
+
+// An answer that takes too long is refused with the advice to ask again.
+func TestSlowLog(t *testing.T) {
+	store := &gatedStore{waiting: make(chan struct{}, 10)}
+	s := started(t, func(o *server.Options, e *decision.Options) { e.Store, o.Log = store, nil })
+	s.want(201, "PUT", "/v1/placements/home", home)
+	store.gate = make(chan struct{})
+	patient := s.Server
+	s.Server = server.New(server.Options{Engine: s.engine, Clock: s.clock.now, Limits: server.Limits{Answer: 200 * time.Millisecond}})
+	s.problem(503, "slow", "", "POST", "/v1/placements/home/decisions", `{"decision_id":"a",`+items+`}`)
+	s.Server = patient
+	close(store.gate)
+	if err := s.engine.Wait(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.want(200, "POST", "/v1/placements/home/decisions", `{"decision_id":"a",`+items+`}`) // it was made all the same
+}
+
+// A caller who hangs up is no fault of the service.
+func TestCallerWentAway(t *testing.T) {
+	store := &gatedStore{waiting: make(chan struct{}, 10)}
+	s := started(t, func(o *server.Options, e *decision.Options) { e.Store, o.Log = store, nil })
+	s.want(201, "PUT", "/v1/placements/home", home)
+	store.gate = make(chan struct{})
+	defer close(store.gate)
+	ctx, hangUp := context.WithCancel(t.Context())
+	answer := httptest.NewRecorder()
+	request := httptest.NewRequestWithContext(ctx, "POST", "http://localhost/v1/placements/home/decisions", strings.NewReader(`{"decision_id":"a",`+items+`}`))
+	var under sync.WaitGroup
+	under.Go(func() { s.ServeHTTP(answer, request) })
+	<-store.waiting
+	hangUp()
+	under.Wait()
+	if answer.Code != 499 {
+		t.Errorf("status %d, want 499", answer.Code)
+	}
+}
+
+// The address of a socket that was closed is free at once.
+func TestSocketCloses(t *testing.T) {
+	l := server.Listen{Address: "127.0.0.1:0"}
+	for range 50 {
+		socket, err := server.Bind(t.Context(), l, server.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.Address = socket.Addr().String()
+		if err := socket.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Windows end without anybody asking.
+func TestMaintenance(t *testing.T) {
+	s := started(t, nil)
+	s.want(201, "PUT", "/v1/placements/home", home)
+	s.want(201, "POST", "/v1/placements/home/decisions", `{"decision_id":"a",`+items+`}`)
+	address, _ := s.run(server.Listen{Maintain: time.Millisecond})
+	r, err := client(nil).Get("http://" + address + "/v1/events")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	s.clock.advance(31 * time.Minute)
+	for in := bufio.NewScanner(r.Body); in.Scan(); {
+		if in.Text() == "event: expired" {
+			return
+		}
+	}
+	t.Error("the decision did not expire")
+}
+
+// A service whose engine has stopped ends, so that whatever watches over it can start
+// another.
+func TestEndsWithTheEngine(t *testing.T) {
+	s := started(t, nil)
+	s.engine.Close()
+	err := s.Run(t.Context(), server.Listen{Address: "127.0.0.1:0", Maintain: time.Millisecond})
+	if !errors.Is(err, decision.ErrStopped) {
+		t.Errorf("ended with %v", err)
+	}
+	s.problem(503, "draining", "", "GET", "/readyz", "")
+}
+
+// certify writes a certificate with a serial number, and its key.
+func certify(t testing.TB, dir string, serial int64) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(serial), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+	}
+	certificate, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, block := range map[string]*pem.Block{"cert.pem": {Type: "CERTIFICATE", Bytes: certificate}, "key.pem": {Type: "PRIVATE KEY", Bytes: private}} {
+		write(t, filepath.Join(dir, name), string(pem.EncodeToMemory(block)))
+	}
+}
+
+// TLS 1.2 without forward secrecy or with CBC is refused.
+func TestTLSSuites(t *testing.T) {
+	dir := t.TempDir()
+	certify(t, dir, 1)
+	s := started(t, nil)
+	address, _ := s.run(server.Listen{Certificate: filepath.Join(dir, "cert.pem"), Key: filepath.Join(dir, "key.pem")})
+	for suite, want := range map[uint16]bool{
+		tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256:       true,
+		tls.TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256: true,
+		tls.TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA:          false,
+		tls.TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA256:       false,
+	} {
+		c, err := tls.Dial("tcp", address, &tls.Config{InsecureSkipVerify: true, MaxVersion: tls.VersionTLS12, CipherSuites: []uint16{suite}})
+		if err == nil {
+			c.Close()
+		}
+		if (err == nil) != want {
+			t.Errorf("%s: %v", tls.CipherSuiteName(suite), err)
+		}
+	}
+}
+
+func TestTLS(t *testing.T) {
+	dir := t.TempDir()
+	certify(t, dir, 1)
+	s := started(t, nil)
+	address, _ := s.run(server.Listen{Certificate: filepath.Join(dir, "cert.pem"), Key: filepath.Join(dir, "key.pem")})
+	serial := func() int64 {
+		t.Helper()
+		r, err := client(&tls.Config{InsecureSkipVerify: true}).Get("https://" + address + "/healthz")
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Body.Close()
+		return r.TLS.PeerCertificates[0].SerialNumber.Int64()
+	}
+	if n := serial(); n != 1 {
+		t.Errorf("certificate %d, want 1", n)
+	}
+	certify(t, dir, 2)
+	s.clock.advance(time.Minute)
+	if n := serial(); n != 2 {
+		t.Errorf("certificate %d after it was replaced by 2", n)
+	}
+	write(t, filepath.Join(dir, "key.pem"), "not a key")
+	s.clock.advance(time.Minute)
+	if n := serial(); n != 2 {
+		t.Errorf("certificate %d after its key was spoilt", n)
+	}
+	if r, err := client(nil).Get("http://" + address + "/healthz"); err == nil {
+		if r.Body.Close(); r.StatusCode == 200 {
+			t.Error("what is not encrypted is answered")
+		}
+	}
+	err := started(t, nil).Run(t.Context(), server.Listen{Address: "127.0.0.1:0", Certificate: filepath.Join(dir, "cert.pem"), Key: filepath.Join(dir, "key.pem")})
+	if err == nil || !strings.Contains(err.Error(), "TLS") {
+		t.Errorf("a key that is none: %v", err)
+	}
+}
+
+// Requests one after the other on a connection, and what is not HTTP.
+func TestConnections(t *testing.T) {
+	s := started(t, nil)
+	s.want(201, "PUT", "/v1/placements/home", plain)
+	address, _ := s.run(server.Listen{})
+	c, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	var both bytes.Buffer
+	for i := range 2 {
+		body := fmt.Sprintf(`{"decision_id":"%d","items":[{"id":"a","features":{"x":1}}]}`, i)
+		fmt.Fprintf(&both, "POST /v1/placements/home/decisions HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+	}
+	c.Write(both.Bytes())
+	in := bufio.NewReader(c)
+	for i := range 2 {
+		r, err := http.ReadResponse(in, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, _ := io.ReadAll(r.Body)
+		if r.StatusCode != 201 || !strings.Contains(string(text), fmt.Sprintf(`"decision_id":"%d"`, i)) {
+			t.Errorf("answer %d: %d %s", i, r.StatusCode, text)
+		}
+	}
+	io.WriteString(c, "\x16\x03\x01 this is not HTTP\r\n\r\n")
+	if r, err := http.ReadResponse(in, nil); err == nil && r.StatusCode != 400 {
+		t.Errorf("what is not HTTP is answered with %d", r.StatusCode)
+	}
+}
+
+// While there is no state yet a socket answers that it is alive and not ready, and then as the service does, on the same
+// connection.
+func TestSocket(t *testing.T) {
+	s := started(t, nil)
+	socket, err := server.Bind(t.Context(), server.Listen{Address: "127.0.0.1:0"}, server.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer socket.Close()
+	at := "http://" + socket.Addr().String()
+	kept := &http.Client{Transport: &http.Transport{MaxConnsPerHost: 1}}
+	defer kept.CloseIdleConnections()
+	try := func(path string, want int) (header http.Header, text string) {
+		t.Helper()
+		r, err := kept.Get(at + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Body.Close()
+		body, err := io.ReadAll(r.Body)
+		if err != nil || r.StatusCode != want {
+			t.Errorf("%s: %d %s, %v, want %d", path, r.StatusCode, body, err, want)
+		}
+		return r.Header, string(body)
+	}
+	try("/healthz", 200)
+	for _, path := range []string{"/readyz", "/v1/placements", "//", "/nothing"} {
+		if header, text := try(path, 503); header.Get("Retry-After") != "1" || header.Get("X-Request-Id") == "" || !strings.Contains(text, `"urn:vitrine:problem:starting"`) {
+			t.Errorf("%s: %v %s", path, header, text)
+		}
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Serve(ctx, socket) }()
+	for { // until it serves
+		r, err := kept.Get(at + "/readyz")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Body.Close(); r.StatusCode == 200 {
+			break
+		}
+	}
+	try("/v1/placements", 200)
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if c, err := net.Dial("tcp", socket.Addr().String()); err == nil {
+		c.Close()
+		t.Error("a connection is taken after the end")
+	}
+}
+
+// What is wrong with an address or a certificate is said before there is an engine.
+func TestBindRefuses(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	dir := t.TempDir()
+	for name, l := range map[string]server.Listen{
+		"in use":  {Address: taken.Addr().String()},
+		"TLS":     {Address: "127.0.0.1:0", Certificate: filepath.Join(dir, "cert.pem"), Key: filepath.Join(dir, "key.pem")},
+		"without": {Address: ":0"},
+	} {
+		if _, err := server.Bind(t.Context(), l, server.Options{}); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

@@ -1,0 +1,170 @@
+package server
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"vitrine/service/decision"
+	"vitrine/service/eventlog"
+)
+
+// metrics are what Prometheus is told, in a registry of their own.
+type metrics struct {
+	registry *prometheus.Registry
+	latency  *prometheus.HistogramVec
+	page     http.Handler
+}
+
+func newMetrics(o Options) *metrics {
+	m := &metrics{
+		registry: prometheus.NewRegistry(),
+		latency: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "vitrine_request_seconds", Help: "Time from a request's header to the end of its answer.",
+			Buckets: []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10},
+		}, []string{"method", "route", "status"}),
+	}
+	m.registry.MustRegister(m.latency, engineCollector{o.Engine, o.Log, o.SnapshotAge}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.page = promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
+	return m
+}
+
+// routeLatency are the histograms of a route, by the hundreds of the status.
+type routeLatency [6]prometheus.Observer
+
+func (m *metrics) latencyOf(rt *route) *routeLatency {
+	var l routeLatency
+	for class := 2; class < len(l); class++ {
+		l[class] = m.latency.WithLabelValues(rt.method, rt.path, strconv.Itoa(class)+"xx")
+	}
+	return &l
+}
+
+func (l *routeLatency) observe(status int, took time.Duration) {
+	if o := l[min(max(status/100, 2), 5)]; o != nil {
+		o.Observe(took.Seconds())
+	}
+}
+
+// engineCollector asks the engine when Prometheus asks.
+type engineCollector struct {
+	engine *decision.Engine
+	log    eventlog.Bounded
+	age    func() time.Duration
+}
+
+func about(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc("vitrine_"+name, help, labels, nil)
+}
+
+// The metrics of a placement, and what they are among its statistics.
+var ofPlacement = []struct {
+	desc *prometheus.Desc
+	kind prometheus.ValueType
+	of   func(s *decision.Stats) float64
+}{
+	{about("decisions_total", "Decisions.", "placement"), prometheus.CounterValue, func(s *decision.Stats) float64 { return float64(s.Decisions) }},
+	{about("outcomes_total", "Outcomes told in time.", "placement"), prometheus.CounterValue, func(s *decision.Stats) float64 { return float64(s.Outcomes) }},
+	{about("expired_total", "Decisions whose outcome never came in time.", "placement"), prometheus.CounterValue, func(s *decision.Stats) float64 { return float64(s.Expired) }},
+	{about("expired_early_total", "Decisions that left memory before their attribution window was over. They teach nothing.", "placement"), prometheus.CounterValue, func(s *decision.Stats) float64 { return float64(s.ExpiredEarly) }},
+	{about("memory_seconds", "How long an open decision stays in the placement's memory at the rate of the last minute. 0 where it is not known.", "placement"), prometheus.GaugeValue, func(s *decision.Stats) float64 { return s.MemorySeconds }},
+	{about("withdrawn_total", "Deferred decisions that were not activated in time.", "placement"), prometheus.CounterValue, func(s *decision.Stats) float64 { return float64(s.Withdrawn) }},
+	{about("pending", "Decisions that wait for an outcome.", "placement"), prometheus.GaugeValue, func(s *decision.Stats) float64 { return float64(s.Pending) }},
+	{about("remembered_bytes", "Memory of remembered decisions.", "placement"), prometheus.GaugeValue, func(s *decision.Stats) float64 { return float64(s.Memory) }},
+	{about("learner_lag_rounds", "Outcomes that the learner has not come to.", "placement"), prometheus.GaugeValue, func(s *decision.Stats) float64 { return float64(s.Lag) }},
+	{about("learned_rounds_total", "Rounds that the learner has learned from.", "placement"), prometheus.CounterValue, func(s *decision.Stats) float64 { return float64(s.Learned) }},
+	{about("forgotten_rounds_total", "Rounds that the learner had learned before its saved state could not be read, and it began again.", "placement"), prometheus.CounterValue, func(s *decision.Stats) float64 { return float64(s.Forgotten) }},
+	{about("skipped_rounds_total", "Rounds that the learner refused.", "placement"), prometheus.CounterValue, func(s *decision.Stats) float64 { return float64(s.Skipped) }},
+	{about("learner_broken", "1 where the learner learns no more.", "placement"), prometheus.GaugeValue, func(s *decision.Stats) float64 {
+		if s.Broken {
+			return 1
+		}
+		return 0
+	}},
+	{about("clipped_values_total", "Values of features beyond their bounds.", "placement"), prometheus.CounterValue, func(s *decision.Stats) float64 { return float64(s.Clipped) }},
+	{about("policy_unsound", "1 where what the policy predicts is no number, or was certain not to come.", "placement"), prometheus.GaugeValue, func(s *decision.Stats) float64 {
+		if s.Unsound {
+			return 1
+		}
+		return 0
+	}},
+	{about("policy_version", "The last entry of the log that the policy has learned from.", "placement"), prometheus.GaugeValue, func(s *decision.Stats) float64 { return float64(s.PolicyVersion) }},
+	{about("exploration_share", "Share of uniformly drawn sets among the decisions.", "placement"), prometheus.GaugeValue, func(s *decision.Stats) float64 { return s.ExplorationShare }},
+	{about("calibration_earned_total", "Revenue of the decisions whose revenue was foretold.", "placement"), prometheus.CounterValue, func(s *decision.Stats) float64 { return s.Calibration.Revenue }},
+	{about("calibration_foretold_total", "Revenue that was foretold of the same decisions: well calibrated estimates have as much as is earned.", "placement"), prometheus.CounterValue, func(s *decision.Stats) float64 { return s.Calibration.Foretold }},
+	{about("shadow_rounds_total", "Decisions in the mode shadow with an estimated revenue.", "placement"), prometheus.CounterValue, func(s *decision.Stats) float64 { return float64(s.Shadow.Estimated) }},
+	{about("shadow_policy_total", "Estimated revenue of the policy's own sets in these decisions.", "placement"), prometheus.CounterValue, func(s *decision.Stats) float64 { return s.Shadow.Policy }},
+	{about("shadow_baseline_total", "Estimated revenue of the baselines that were shown in these decisions.", "placement"), prometheus.CounterValue, func(s *decision.Stats) float64 { return s.Shadow.Baseline }},
+}
+
+var (
+	revenueDesc = about("revenue_total", "Revenue earned, by how the set was found.", "placement", "by")
+	roundsDesc  = about("rounds_total", "Decisions with an outcome, or expired, by how the set was found.", "placement", "by")
+	upliftDesc  = about("uplift", "Revenue a decision of the policy minus that of uniformly drawn sets, estimated in the mode explore.", "placement")
+	upliftError = about("uplift_standard_error", "Standard error of vitrine_uplift.", "placement")
+	appliedDesc = about("applied_entries", "The last entry of the log that is part of the state.")
+	snapshotAge = about("snapshot_age_seconds", "Since when the last snapshot has all that there was; before the first one since the start.")
+	logLag      = about("log_lag_entries", "Entries that are in the log and not yet part of the state.")
+	logFirst    = about("log_first_entry", "The first entry that the log has: those before it were removed.")
+	logEntries  = about("log_entries", "Entries in the log.")
+	logBytes    = about("log_bytes", "Bytes of the log.")
+)
+
+// Describe implements prometheus.Collector.
+func (engineCollector) Describe(to chan<- *prometheus.Desc) {
+	for _, m := range ofPlacement {
+		to <- m.desc
+	}
+	for _, d := range []*prometheus.Desc{revenueDesc, roundsDesc, upliftDesc, upliftError, appliedDesc, snapshotAge, logLag, logFirst, logEntries, logBytes} {
+		to <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c engineCollector) Collect(to chan<- prometheus.Metric) {
+	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
+		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
+	}
+	for _, name := range c.engine.Placements() {
+		s, err := c.engine.Stats(name)
+		if err != nil {
+			continue // deleted meanwhile
+		}
+		for _, m := range ofPlacement {
+			to <- prometheus.MustNewConstMetric(m.desc, m.kind, m.of(&s), name)
+		}
+		for mode, arm := range map[uint8]decision.Arm{decision.ByPolicy: s.ByPolicy, decision.ByChance: s.ByChance, decision.ByBaseline: s.ByBaseline} {
+			to <- prometheus.MustNewConstMetric(revenueDesc, prometheus.CounterValue, arm.Revenue, name, by[mode])
+			to <- prometheus.MustNewConstMetric(roundsDesc, prometheus.CounterValue, float64(arm.Rounds), name, by[mode])
+		}
+		if s.Uplift != nil {
+			gauge(upliftDesc, s.Uplift.Estimate, name)
+			gauge(upliftError, s.Uplift.StandardError, name)
+		}
+	}
+	applied := c.engine.Sequence()
+	gauge(appliedDesc, float64(applied))
+	if c.age != nil {
+		gauge(snapshotAge, c.age().Seconds())
+	}
+	if c.log == nil {
+		return
+	}
+	ctx, cancel := timeout(5 * time.Second)
+	defer cancel()
+	if x, err := c.log.Extent(ctx); err == nil {
+		gauge(logLag, max(float64(x.Last)-float64(applied), 0))
+		gauge(logFirst, float64(x.First))
+		gauge(logEntries, float64(x.Last+1-x.First))
+		gauge(logBytes, float64(x.Bytes))
+	}
+}
+
+func (s *Server) tellMetrics(c *call) error {
+	s.metrics.page.ServeHTTP(&c.w, c.Request)
+	return nil
+}

@@ -1,0 +1,556 @@
+package server_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"vitrine/service/decision"
+	"vitrine/service/server"
+)
+
+const (
+	at      = "/personalizer/v1.1-preview.3"
+	atSlots = at + "/multislot"
+	pair    = `"actions":[{"id":"a","features":[{"kind":"x"}]},{"id":"b","features":[{"kind":"y"}]}]`
+	trio    = `"actions":[{"id":"a","features":[]},{"id":"b","features":[]},{"id":"c","features":[]}]`
+)
+
+// ranked is the answer to a Rank as its caller reads it.
+type ranked struct {
+	Ranking []struct {
+		ID          string   `json:"id"`
+		Probability *float64 `json:"probability"`
+	} `json:"ranking"`
+	Slots []struct {
+		ID             string `json:"id"`
+		RewardActionID string `json:"rewardActionId"`
+	} `json:"slots"`
+	EventID        string `json:"eventId"`
+	RewardActionID string `json:"rewardActionId"`
+}
+
+func (s *service) rank(path, body string) (r ranked) {
+	s.Helper()
+	a := s.want(201, "POST", path+"/rank", body)
+	if err := json.Unmarshal([]byte(a.body), &r, json.RejectUnknownMembers(true)); err != nil {
+		s.Fatalf("%v: %s", err, a.body)
+	}
+	return r
+}
+
+// fault is an error in that service's shape.
+type fault struct {
+	Error struct {
+		Code    string `json:"code"`
+		Message string `json:"message"`
+		Target  string `json:"target"`
+		Details []struct {
+			Code, Message, Target string
+		} `json:"details"`
+		InnerError struct {
+			Code string `json:"code"`
+		} `json:"innerError"`
+	} `json:"error"`
+}
+
+// refused asks, and expects an error in the shape of that service.
+func (s *service) refused(status int, code, target, path, body string, headers ...string) {
+	s.Helper()
+	a := s.want(status, "POST", path, body, headers...)
+	var f fault
+	if err := json.Unmarshal([]byte(a.body), &f); err != nil {
+		s.Fatalf("%v: %s", err, a.body)
+	}
+	if f.Error.Code != code || f.Error.Target != target || f.Error.Message == "" || f.Error.InnerError.Code == "" || a.header.Get("Content-Type") != "application/json" {
+		s.Errorf("%s %s: %s, want the code %s at %q", path, body, a.body, code, target)
+	}
+	if (target != "") != (len(f.Error.Details) == 1) {
+		s.Errorf("%s %s: details %s", path, body, a.body)
+	}
+}
+
+// The first Rank makes the placement, with the defaults that service had; an answer lists all
+// actions with probabilities that sum to 1; and the same event has the same answer.
+func TestRank(t *testing.T) {
+	s := started(t, nil)
+	body := `{"contextFeatures":[{"time":"morning"},{"device":{"kind":"mobile","age":3}}],` + trio + `,"excludedActions":["b","sold out"],"eventId":"e 1/ü","deferActivation":null,"more":1}`
+	first := s.want(201, "POST", at+"/rank", body)
+	if again := s.want(201, "POST", at+"/rank", body); again.body != first.body {
+		t.Errorf("%s, and again %s", first.body, again.body)
+	}
+	if again := s.want(201, "POST", "/personalizer/v1.0/rank", body); again.body != first.body {
+		t.Errorf("%s, and in another version %s", first.body, again.body)
+	}
+	r := s.rank(at, body)
+	if r.EventID != "e 1/ü" || len(r.Ranking) != 3 || r.Ranking[0].ID != r.RewardActionID || r.RewardActionID == "b" || r.Ranking[2].ID != "b" {
+		t.Errorf("answer %+v", r)
+	}
+	if p := []float64{*r.Ranking[0].Probability, *r.Ranking[1].Probability, *r.Ranking[2].Probability}; math.Abs(p[0]+p[1]-1) > 1e-12 || min(p[0], p[1]) != 0.1 && math.Abs(min(p[0], p[1])-0.1) > 1e-12 || p[2] != 0 {
+		t.Errorf("probabilities %v", p)
+	}
+	s.refused(400, "InvalidRankRequest", "", at+"/rank", strings.Replace(body, "morning", "evening", 1))
+	for _, path := range []string{at, "/personalizer/v1.0"} {
+		s.want(204, "POST", path+"/events/e%201%2F%C3%BC/reward", `{"value":1}`)
+	}
+	var config struct {
+		Mode   string  `json:"mode"`
+		Share  float64 `json:"explore_share"`
+		Window string  `json:"attribution_window"`
+	}
+	if err := json.Unmarshal([]byte(s.want(200, "GET", "/v1/placements/personalizer", "").body), &config); err != nil || config.Mode != "explore" || config.Share != 0.2 || config.Window != "10m0s" {
+		t.Errorf("configuration %+v, %v", config, err)
+	}
+	stats, err := s.engine.Stats("personalizer")
+	if err != nil || stats.Decisions != 1 || stats.Outcomes != 1 || stats.ByPolicy.Purchases+stats.ByChance.Purchases != 1 {
+		t.Errorf("stats %+v, %v", stats, err)
+	}
+	if a, b := s.rank(at, `{`+pair+`}`), s.rank(at, `{`+pair+`,"eventId":null}`); len(a.EventID) != 36 || a.EventID == b.EventID {
+		t.Errorf("events %q and %q", a.EventID, b.EventID)
+	}
+}
+
+// An action is shown as often as its probability says.
+func TestRankProbabilities(t *testing.T) {
+	s := started(t, nil)
+	const rounds = 600
+	seen, expected, variance := map[string]float64{}, map[string]float64{}, map[string]float64{}
+	for range rounds {
+		r := s.rank(at, `{`+trio+`}`)
+		seen[r.RewardActionID]++
+		total := 0.0
+		for _, a := range r.Ranking {
+			p := *a.Probability
+			total += p
+			expected[a.ID] += p
+			variance[a.ID] += p * (1 - p)
+		}
+		if math.Abs(total-1) > 1e-12 {
+			t.Fatalf("probabilities sum to %v", total)
+		}
+	}
+	for id, n := range expected {
+		if z := (seen[id] - n) / math.Sqrt(variance[id]); math.Abs(z) > 4 {
+			t.Errorf("%s was shown %v times, expected %v", id, seen[id], n)
+		}
+	}
+}
+
+// Where the placement's mode shows one action for certain its probability is 1; where the
+// policy draws probabilities are left out.
+func TestRankModes(t *testing.T) {
+	s := started(t, nil)
+	config := `{"max_size":3,"features":[{"name":"action","kind":"object","buckets":4}],"policy":{"name":%q},"mode":%q}`
+	s.want(201, "PUT", "/v1/placements/learn", fmt.Sprintf(config, "ucb-mnl", "learn"))
+	s.want(201, "PUT", "/v1/placements/shadow", fmt.Sprintf(config, "ucb-mnl", "shadow"))
+	s.want(201, "PUT", "/v1/placements/random", fmt.Sprintf(config, "uniform", "learn"))
+	s.want(201, "PUT", "/v1/placements/both", fmt.Sprintf(config, "uniform", "explore"))
+	for _, place := range []string{"learn", "shadow"} {
+		r := s.rank("/v1/placements/"+place+at, `{`+trio+`,"excludedActions":["a"]}`)
+		if *r.Ranking[0].Probability != 1 || *r.Ranking[1].Probability != 0 || *r.Ranking[2].Probability != 0 || r.RewardActionID == "a" {
+			t.Errorf("%s: %+v", place, r)
+		}
+		if place == "shadow" && r.RewardActionID != "b" {
+			t.Errorf("the baseline is b, and not %s", r.RewardActionID)
+		}
+	}
+	for _, place := range []string{"random", "both"} {
+		if r := s.rank("/v1/placements/"+place+at, `{`+trio+`}`); r.Ranking[0].Probability != nil || len(r.Ranking) != 3 {
+			t.Errorf("%s: %+v", place, r)
+		}
+	}
+	slots := `"slots":[{"id":"hero","baselineAction":"c"},{"id":"footer","baselineAction":"a"}]`
+	if r := s.rank("/v1/placements/shadow"+atSlots, `{`+trio+`,`+slots+`}`); r.Slots[0].RewardActionID != "c" || r.Slots[1].RewardActionID != "a" {
+		t.Errorf("baselines: %+v", r)
+	}
+}
+
+// Slots have different actions, none that they exclude.
+func TestRankSlots(t *testing.T) {
+	s := started(t, nil)
+	for i := range 40 {
+		body := fmt.Sprintf(`{"contextFeatures":[{"time":%d}],%s,"eventId":"%d",
+			"slots":[{"id":"hero","features":[{"size":"large"}],"excludedActions":["a"],"baselineAction":"b"},{"id":"footer","excludedActions":["c","gone"],"baselineAction":"a"}]}`, i%3, trio, i)
+		first := s.want(201, "POST", atSlots+"/rank", body)
+		if again := s.want(201, "POST", atSlots+"/rank", body); again.body != first.body {
+			t.Fatalf("%s, and again %s", first.body, again.body)
+		}
+		r := s.rank(atSlots, body)
+		hero, footer := r.Slots[0].RewardActionID, r.Slots[1].RewardActionID
+		if r.EventID != fmt.Sprint(i) || r.Slots[0].ID != "hero" || r.Slots[1].ID != "footer" || hero == "a" || footer == "c" || hero == footer || r.Ranking != nil {
+			t.Fatalf("answer %+v", r)
+		}
+		// Rewards in two parts: the second one decides.
+		events := fmt.Sprintf("%s/events/%d", atSlots, i)
+		s.want(204, "POST", events+"/activate", "")
+		s.want(204, "POST", events+"/reward", `{"reward":[{"slotId":"footer","value":0}]}`)
+		s.want(204, "POST", events+"/reward", `{"reward":[{"slotId":"footer","value":1}]}`) // the first one counts
+		s.want(204, "POST", events+"/reward", `{"reward":[{"slotId":"hero","value":1}]}`)
+		s.want(204, "POST", events+"/reward", `{"reward":[{"slotId":"hero","value":0}]}`)
+		d, err := s.engine.Decision(fmt.Sprintf("personalizer:%d", i))
+		if err != nil || d.Choice != hero {
+			t.Fatalf("decision %+v, %v, want %s", d, err, hero)
+		}
+	}
+}
+
+func TestRanksThatAreRefused(t *testing.T) {
+	s := started(t, nil)
+	many := `"actions":[{"id":"0"}`
+	for i := 1; i <= 50; i++ {
+		many += fmt.Sprintf(`,{"id":"%d"}`, i)
+	}
+	many += "]"
+	deep := `{"actions":[{"id":"a","features":[` + strings.Repeat(`{"a":`, 40) + `1` + strings.Repeat(`}`, 40) + `]}]}`
+	for _, c := range []struct{ path, body, code, target string }{
+		{at, ``, "BadRequest", ""},
+		{at, `{`, "BadRequest", ""},
+		{at, `{"actions":NaN}`, "BadRequest", "/actions"},
+		{at, `[]`, "InvalidRankRequest", ""},
+		{at, `{}`, "InvalidRankRequest", "/actions"},
+		{at, `{"actions":[]}`, "InvalidRankRequest", "/actions"},
+		{at, `{"actions":3}`, "InvalidRankRequest", "/actions"},
+		{at, `{"actions":[{"features":[]}]}`, "InvalidRankRequest", "/actions/0/id"},
+		{at, `{"actions":[{"id":"a"},{"id":"a"}]}`, "InvalidRankRequest", "/actions/1/id"},
+		{at, `{"actions":[{"id":"a","features":["x"]}]}`, "InvalidRankRequest", "/actions/0/features/0"},
+		{at, `{"actions":[{"id":"a","features":{}}]}`, "InvalidRankRequest", "/actions/0/features"},
+		{at, `{"actions":[{"id":"a","features":[{"x":1e999}]}]}`, "InvalidRankRequest", "/actions/0/features/action"},
+		{at, deep, "InvalidRankRequest", "/actions/0/features/action"},
+		{at, `{"contextFeatures":[3],` + pair + `}`, "InvalidRankRequest", "/contextFeatures/0"},
+		{at, `{"contextFeatures":[{"a":[[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]]}],` + pair + `}`, "InvalidRankRequest", "/contextFeatures/context"},
+		{at, `{` + many + `}`, "InvalidRankRequest", "/actions"},
+		{at, `{` + pair + `,"excludedActions":["b","a"]}`, "InvalidRankRequest", "/excludedActions"},
+		{at, `{` + pair + `,"eventId":"` + strings.Repeat("e", 257) + `"}`, "InvalidRankRequest", "/eventId"},
+		{at, `{` + pair + `,"eventId":3}`, "InvalidRankRequest", "/eventId"},
+		{at, `{` + pair + `,"deferActivation":"yes"}`, "InvalidRankRequest", "/deferActivation"},
+		{at, `{` + pair + `,` + pair + `}`, "BadRequest", "/actions"},
+		{at, `{"actions":[` + strings.Repeat("{},", 1_000_000) + `{}]}`, "InvalidRankRequest", "/actions"},
+		{atSlots, `{` + pair + `}`, "InvalidRankRequest", "/slots"},
+		{atSlots, `{` + pair + `,"slots":[]}`, "InvalidRankRequest", "/slots"},
+		{atSlots, `{` + pair + `,"slots":[{"baselineAction":"a"}]}`, "InvalidRankRequest", "/slots/0/id"},
+		{atSlots, `{` + pair + `,"slots":[{"id":"s"}]}`, "InvalidRankRequest", "/slots/0/baselineAction"},
+		{atSlots, `{` + pair + `,"slots":[{"id":"s","baselineAction":"z"}]}`, "InvalidRankRequest", "/slots/0/baselineAction"},
+		{atSlots, `{` + pair + `,"slots":[{"id":"s","baselineAction":"a","excludedActions":["a"]}]}`, "InvalidRankRequest", "/slots/0/baselineAction"},
+		{atSlots, `{` + pair + `,"slots":[{"id":"s","baselineAction":"a"},{"id":"s","baselineAction":"b"}]}`, "InvalidRankRequest", "/slots/1/id"},
+		{atSlots, `{` + pair + `,"slots":[{"id":"s","baselineAction":"a"},{"id":"t","baselineAction":"a"}]}`, "InvalidRankRequest", "/slots/1/baselineAction"},
+		{atSlots, `{"actions":[{"id":"a"}],"slots":[{"id":"s","baselineAction":"a"},{"id":"t","baselineAction":"b"}]}`, "InvalidRankRequest", "/slots/1/baselineAction"},
+	} {
+		s.refused(400, c.code, c.target, c.path+"/rank", c.body)
+	}
+	s.want(201, "PUT", "/v1/placements/two", `{"max_size":2,"features":[{"name":"action","kind":"object"}],"policy":{"name":"ucb-mnl"}}`)
+	two := "/v1/placements/two" + atSlots + "/rank"
+	slots := func(exclude ...string) string {
+		var list []string
+		for k, x := range exclude {
+			list = append(list, fmt.Sprintf(`{"id":"s%d","baselineAction":"%c","excludedActions":[%s]}`, k, "abc"[k], x))
+		}
+		return `{` + trio + `,"slots":[` + strings.Join(list, ",") + `]}`
+	}
+	s.refused(400, "InvalidRankRequest", "/slots", two, slots("", "", ""))
+	s.want(201, "PUT", "/v1/placements/many", `{"max_size":30,"features":[{"name":"action","kind":"object"}],"policy":{"name":"ucb-mnl"}}`)
+	var actions, long []string
+	for i := range 30 {
+		actions = append(actions, fmt.Sprintf(`{"id":"%d"}`, i))
+		long = append(long, fmt.Sprintf(`{"id":"%d%s","baselineAction":"%d"}`, i, strings.Repeat("😀", 250), i))
+	}
+	s.refused(400, "InvalidRankRequest", "/slots", "/v1/placements/many"+atSlots+"/rank", `{"actions":[`+strings.Join(actions, ",")+`],"slots":[`+strings.Join(long, ",")+`]}`)
+	s.want(201, "POST", two, slots(`"b","c"`, `"a","c"`))
+	s.want(201, "POST", two, `{`+pair+`,"slots":[{"id":"s","baselineAction":"a"},{"id":"t","baselineAction":"b"}]}`)
+
+	s.refused(413, "PayloadSizeExceeded", "", at+"/rank", `{"contextFeatures":[{"a":"`+strings.Repeat("x", 5<<20)+`"}],`+pair+`}`)
+	s.refused(415, "415", "", at+"/rank", `{`+pair+`}`, "Content-Type", "text/plain")
+	s.refused(404, "404", "", "/personalizer/v2.0/rank", `{`+pair+`}`)
+	s.refused(404, "404", "", "/personalizer/v1.0/multislot/rank", `{`+pair+`}`)
+	s.refused(404, "ResourceNotFound", "", "/v1/placements/nowhere"+at+"/rank", `{`+pair+`}`)
+}
+
+// Features take the memory of their text, however small they are.
+func TestSmallFeatures(t *testing.T) {
+	s := started(t, nil)
+	body := `{"actions":[` + strings.Repeat(`{"features":[`+strings.Repeat("{},", 9_999)+`{}]},`, 10) + `{}]}`
+	allocs := testing.AllocsPerRun(1, func() { s.refused(400, "InvalidRankRequest", "/actions/0/id", at+"/rank", body) })
+	if allocs > 10_000 {
+		t.Errorf("%v allocations for a body of %d bytes", allocs, len(body))
+	}
+}
+
+// By the rules of baselines every slot can have its own, whatever the slots exclude: where nothing
+// else is left, that is the answer.
+func TestSlotsOfBaselines(t *testing.T) {
+	s := started(t, nil)
+	r := s.rank(atSlots, `{`+trio+`,"slots":[{"id":"s","baselineAction":"a","excludedActions":["b","c"]},{"id":"t","baselineAction":"b","excludedActions":["a","c"]},{"id":"u","baselineAction":"c","excludedActions":["a"]}]}`)
+	for k, want := range []string{"a", "b", "c"} {
+		if r.Slots[k].RewardActionID != want {
+			t.Errorf("slots %+v", r.Slots)
+		}
+	}
+}
+
+func TestRewardsOfEvents(t *testing.T) {
+	s := started(t, nil)
+	s.rank(at, `{`+pair+`,"eventId":"one"}`)
+	s.rank(atSlots, `{`+pair+`,"eventId":"two","slots":[{"id":"s","baselineAction":"a"},{"id":"t","baselineAction":"b"}]}`)
+	one, two := at+"/events/one", atSlots+"/events/two"
+	for _, c := range []struct {
+		status       int
+		path, body   string
+		code, target string
+	}{
+		{404, at + "/events/x/reward", `{"value":1}`, "ResourceNotFound", ""},
+		{404, atSlots + "/events/x/reward", `{"reward":[{"slotId":"s","value":1}]}`, "ResourceNotFound", ""},
+		{400, at + "/events/x/activate", ``, "InvalidEventIdToActivate", ""},
+		{400, atSlots + "/events/x/activate", ``, "InvalidEventIdToActivate", ""},
+		{400, one + "/reward", ``, "BadRequest", ""},
+		{400, one + "/reward", `{"value":NaN}`, "BadRequest", "/value"},
+		{400, one + "/reward", `{}`, "InvalidRewardRequest", "/value"},
+		{400, one + "/reward", `{"value":null}`, "InvalidRewardRequest", "/value"},
+		{400, one + "/reward", `{"value":"1"}`, "InvalidRewardRequest", "/value"},
+		{400, one + "/reward", `{"value":1.5}`, "InvalidRewardRequest", "/value"},
+		{400, one + "/reward", `{"value":-1.5}`, "InvalidRewardRequest", "/value"},
+		{400, one + "/reward", `{"value":1e999}`, "InvalidRewardRequest", "/value"},
+		{400, at + "/events/two/reward", `{"value":1}`, "InvalidRewardRequest", ""},
+		{400, atSlots + "/events/one/reward", `{"reward":[{"slotId":"s","value":1}]}`, "InvalidRewardRequest", ""},
+		{400, two + "/reward", `{}`, "InvalidRewardRequest", "/reward"},
+		{400, two + "/reward", `{"reward":[]}`, "InvalidRewardRequest", "/reward"},
+		{400, two + "/reward", `{"reward":[{"slotId":"x","value":1}]}`, "InvalidRewardRequest", "/reward/0/slotId"},
+		{400, two + "/reward", `{"reward":[{"slotId":"s","value":1},{"slotId":"t"}]}`, "InvalidRewardRequest", "/reward/1/value"},
+		{400, two + "/reward", `{"reward":[{"slotId":"s","value":7}]}`, "InvalidRewardRequest", "/reward/0/value"},
+		{400, two + "/reward", `{"reward":3}`, "InvalidRewardRequest", "/reward"},
+		{400, two + "/reward", `{"reward":[` + strings.Repeat("{},", 10_000) + `{}]}`, "InvalidRewardRequest", "/reward"},
+	} {
+		s.refused(c.status, c.code, c.target, c.path, c.body)
+	}
+	for _, body := range []string{`{"value":-1,"more":2}`, `{"value":1}`, `{"value":0.5}`} {
+		s.want(204, "POST", one+"/reward", body)
+	}
+	if d, _ := s.engine.Decision("personalizer:one"); d.Status != "chosen" || d.Choice != "" {
+		t.Errorf("the first reward counts, and less than nothing is nothing: %+v", d)
+	}
+	// After the wait a reward is discarded, and an activation too.
+	s.clock.advance(11 * time.Minute)
+	s.want(204, "POST", two+"/reward", `{"reward":[{"slotId":"s","value":1}]}`)
+	if d, _ := s.engine.Decision("personalizer:two"); d.Status != "expired" {
+		t.Errorf("decision %+v", d)
+	}
+}
+
+// An event that is deferred waits to be activated, or for its reward.
+func TestDeferredEvents(t *testing.T) {
+	s := started(t, nil)
+	for _, id := range []string{"shown", "rewarded", "late", "left"} {
+		s.rank(at, `{`+pair+`,"deferActivation":true,"eventId":"`+id+`"}`)
+	}
+	s.want(204, "POST", at+"/events/shown/activate", "")
+	s.want(204, "POST", at+"/events/shown/activate", "")
+	s.want(204, "POST", at+"/events/rewarded/reward", `{"value":1}`)
+	s.clock.advance(11 * time.Minute)
+	s.want(204, "POST", at+"/events/late/activate", "")
+	if _, err := s.engine.Expire(t.Context(), s.clock.now().UnixNano()); err != nil {
+		t.Fatal(err)
+	}
+	for id, want := range map[string]string{"shown": "expired", "rewarded": "chosen", "late": "withdrawn", "left": "withdrawn"} {
+		if d, err := s.engine.Decision("personalizer:" + id); err != nil || d.Status != want {
+			t.Errorf("%s: %+v, %v, want %s", id, d, err, want)
+		}
+	}
+	if a := s.want(200, "GET", "/metrics", ""); !strings.Contains(a.body, `vitrine_withdrawn_total{placement="personalizer"} 2`) {
+		t.Error(a.body)
+	}
+}
+
+// A decision of /v1 can be deferred as well.
+func TestActivate(t *testing.T) {
+	s := started(t, nil)
+	s.want(201, "PUT", "/v1/placements/home", home)
+	s.want(201, "POST", "/v1/placements/home/decisions", `{"decision_id":"a","defer":true,`+items+`}`)
+	s.want(201, "POST", "/v1/placements/home/decisions", `{"decision_id":"b","defer":true,`+items+`}`)
+	if a := s.want(200, "GET", "/v1/decisions/a", ""); !strings.Contains(a.body, `"status":"deferred"`) {
+		t.Error(a.body)
+	}
+	s.want(204, "POST", "/v1/decisions/a/activate", "")
+	if a := s.want(200, "GET", "/v1/decisions/a", ""); !strings.Contains(a.body, `"status":"open"`) {
+		t.Error(a.body)
+	}
+	s.problem(404, "not-found", "", "POST", "/v1/decisions/x/activate", "")
+	s.clock.advance(31 * time.Minute)
+	s.problem(409, "late", "", "POST", "/v1/decisions/b/activate", "")
+	if a := s.want(200, "GET", "/v1/decisions/b", ""); !strings.Contains(a.body, `"status":"withdrawn"`) {
+		t.Error(a.body)
+	}
+}
+
+// Members of features are the features of their names where a placement has some of its own,
+// and what is left is the object's.
+func TestRankWithSchema(t *testing.T) {
+	s := started(t, nil)
+	s.want(201, "PUT", "/v1/placements/strict", `{"max_size":1,"features":[{"name":"price","kind":"number"},{"name":"brand","kind":"category","default":""},{"name":"sale","kind":"category","default":"false"},{"name":"more","kind":"object"},{"name":"age","kind":"number","from":"user","default":30}],"policy":{"name":"ucb-mnl"}}`)
+	strict := "/v1/placements/strict" + at + "/rank"
+	s.want(201, "POST", strict, `{"contextFeatures":[{"age":3}],"actions":[{"id":"a","features":[{"price":1,"brand":"x"},{"sale":true,"more":{"b":[1]}}]},{"id":"b","features":[{"price":2,"brand":null}]}]}`)
+	for body, target := range map[string]string{
+		`{"actions":[{"id":"a","features":[{"colour":1}]}]}`:                                  "/actions/0/features/0/colour",
+		`{"actions":[{"id":"a","features":[{"price":1},{"price":1}]}]}`:                       "/actions/0/features/1/price",
+		`{"actions":[{"id":"a","features":[{"price":"1"}]}]}`:                                 "/actions/0/features/0/price",
+		`{"actions":[{"id":"a","features":[{"price":1,"more":3}]}]}`:                          "/actions/0/features/0/more",
+		`{"actions":[{"id":"a","features":[]}]}`:                                              "/actions/0/features/price",
+		`{"contextFeatures":[{"size":3}],"actions":[{"id":"a","features":[{"price":1}]}]}`:    "/contextFeatures/0/size",
+		`{"contextFeatures":[{"age":"old"}],"actions":[{"id":"a","features":[{"price":1}]}]}`: "/contextFeatures/0/age",
+		`{"contextFeatures":[{"age":1e300}],"actions":[{"id":"a","features":[{"price":1}]}]}`: "/contextFeatures/age",
+		`{"contextFeatures":[{"age":1e999}],"actions":[{"id":"a","features":[{"price":1}]}]}`: "/contextFeatures/0/age",
+	} {
+		s.refused(400, "InvalidRankRequest", target, strict, body)
+	}
+	s.want(201, "PUT", "/v1/placements/loose", `{"max_size":1,"features":[{"name":"id","kind":"text"},{"name":"price","kind":"number","default":0},{"name":"action","kind":"object"},{"name":"context","kind":"object","from":"user"}],"policy":{"name":"ucb-mnl"}}`)
+	s.want(201, "POST", "/v1/placements/loose"+at+"/rank", `{"contextFeatures":[{"any":[1,2]}],"actions":[{"id":"a","features":[{"id":"b","price":1,"co\u006cour":"red"},{"action":3,"more":{"x":1}}]}]}`)
+}
+
+// The key is in that service's header, or in ours; errors of keys have the shape of its gateway.
+func TestPersonalizerKeys(t *testing.T) {
+	token, key := server.NewKey("shop", server.ScopeDecide, server.ScopeOutcome)
+	reader, other := server.NewKey("reader", server.ScopeRead)
+	s, _ := locked(t, stored(key)+stored(other))
+	body := `{` + pair + `,"eventId":"e"}`
+	const header = "Ocp-Apim-Subscription-Key"
+	s.refused(401, "401", "", at+"/rank", body)
+	if a := s.ask("POST", at+"/rank", body); !strings.Contains(a.body, header) {
+		t.Errorf("%s names no header", a.body)
+	}
+	s.refused(401, "401", "", at+"/rank", body, header, "wrong")
+	s.refused(403, "403", "", at+"/rank", body, header, reader)
+	s.refused(401, "401", "", at+"/events/e/reward", `{"value":1}`)
+	s.refused(401, "401", "", atSlots+"/events/e/activate", "")
+	s.want(201, "POST", at+"/rank", body, header, token)
+	s.want(201, "POST", at+"/rank", body, "Authorization", "Bearer "+token)
+	s.want(204, "POST", at+"/events/e/activate", "", header, token)
+	s.want(204, "POST", at+"/events/e/reward", `{"value":1}`, header, token)
+	s.problem(401, "unauthorized", "", "POST", "/v1/placements/personalizer/decisions", "{}", header, token)
+	if strings.Contains(s.log.String(), token) {
+		t.Error("the log has the token")
+	}
+}
+
+// Events of two placements have nothing to do with each other.
+func TestEventsOfPlacements(t *testing.T) {
+	s := started(t, nil)
+	s.rank(at, `{`+pair+`,"eventId":"1"}`)
+	config := s.want(200, "GET", "/v1/placements/personalizer", "").body
+	s.want(201, "PUT", "/v1/placements/other", config)
+	other := "/v1/placements/other" + at
+	s.refused(404, "ResourceNotFound", "", other+"/events/1/reward", `{"value":1}`)
+	s.rank(other, `{`+trio+`,"eventId":"1"}`)
+	s.want(204, "POST", other+"/events/1/reward", `{"value":1}`)
+	if d, _ := s.engine.Decision("personalizer:1"); d.Status != "open" {
+		t.Errorf("decision %+v", d)
+	}
+	s.want(201, "PUT", "/v1/placements/shop", config)
+	s.want(201, "PUT", "/v1/placements/shop:de", config)
+	s.rank("/v1/placements/shop"+at, `{`+pair+`,"eventId":"de:1"}`)
+	s.rank("/v1/placements/shop:de"+at, `{`+trio+`,"eventId":"1"}`)
+	// A configuration that is there is not replaced by the defaults.
+	s.want(200, "PUT", "/v1/placements/personalizer", strings.NewReplacer(`"mode":"explore"`, `"mode":"learn"`, `"explore_share":0.2,`, ``).Replace(config))
+	if r := s.rank(at, `{`+pair+`}`); *r.Ranking[0].Probability != 1 {
+		t.Errorf("answer %+v", r)
+	}
+}
+
+// An endpoint may end with a slash, and clients put one after it.
+func TestEndpointsWithASlash(t *testing.T) {
+	s := started(t, nil)
+	s.rank("/"+at, `{`+pair+`,"eventId":"a//personalizer/b"}`)
+	s.want(204, "POST", "/"+at+"/events/a%2F%2Fpersonalizer%2Fb/reward", `{"value":1}`)
+	s.want(204, "POST", at+"/events/a%2F%2Fpersonalizer%2Fb/activate", "")
+	s.rank("/v1/placements/personalizer/"+at, `{`+pair+`}`)
+}
+
+// What the engine fails with has a code of that service too.
+func TestPersonalizerFailures(t *testing.T) {
+	s := started(t, func(_ *server.Options, e *decision.Options) { e.Build = brokenUnder("uniform") })
+	s.want(201, "PUT", "/v1/placements/broken", `{"max_size":1,"features":[{"name":"action","kind":"object"}],"policy":{"name":"uniform"}}`)
+	s.refused(500, "ModelRankingError", "", "/v1/placements/broken"+at+"/rank", `{`+pair+`}`)
+	s.engine.Close()
+	s.refused(503, "503", "", at+"/rank", `{`+pair+`}`)
+	limited := started(t, func(o *server.Options, _ *decision.Options) { o.Limits.Rate = 1e-9 })
+	limited.want(201, "POST", at+"/rank", `{`+pair+`}`)
+	limited.refused(429, "429", "", at+"/rank", `{`+pair+`}`)
+}
+
+// Shoppers who like another action in every context teach a placement to earn more than
+// uniformly drawn actions would, through the contract alone.
+func TestPersonalizerLearns(t *testing.T) {
+	s := started(t, nil)
+	rng := rand.New(rand.NewPCG(3, 3))
+	contexts := []string{"morning", "afternoon", "evening", "night"}
+	actions := []string{"coffee", "salad", "steak", "tea"}
+	like := func(c, a int) float64 {
+		if a == c {
+			return 0.8
+		}
+		return 0.1
+	}
+	body := ""
+	for _, a := range actions {
+		body += fmt.Sprintf(`,{"id":%q,"features":[{"dish":%q},{"price":%d}]}`, a, a, len(a))
+	}
+	const rounds = 900
+	earned, uniform, late := 0.0, 0.0, 0.0
+	for i := range rounds {
+		c := rng.IntN(len(contexts))
+		r := s.rank(at, fmt.Sprintf(`{"contextFeatures":[{"time":%q},{"weather":%q}],"actions":[%s]}`, contexts[c], []string{"dry", "wet"}[rng.IntN(2)], body[1:]))
+		v := like(c, slices.Index(actions, r.RewardActionID))
+		earned += v
+		for a := range actions {
+			uniform += like(c, a) / float64(len(actions))
+		}
+		if i >= rounds*2/3 {
+			late += v
+		}
+		s.want(204, "POST", at+"/events/"+r.EventID+"/reward", fmt.Sprintf(`{"value":%v}`, v))
+		if i%10 == 0 {
+			if err := s.engine.Wait(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	t.Logf("%.3f a round, %.3f in the last third, uniform %.3f", earned/rounds, late/(rounds/3), uniform/rounds)
+	if earned < 1.3*uniform || late/(rounds/3) < 1.8*uniform/rounds {
+		t.Errorf("earned %v and in the end %v a round, uniform draws earn %v", earned/rounds, late/(rounds/3), uniform/rounds)
+	}
+}
+
+// Whatever the body of a Rank is, it is answered, in the shapes of the contract.
+func FuzzRank(f *testing.F) {
+	for _, body := range []string{
+		`{` + pair + `}`, `{` + trio + `,"slots":[{"id":"s","baselineAction":"a","excludedActions":["b"]}],"eventId":"e","deferActivation":true}`,
+		`{"contextFeatures":[{"a":{"b":[1,"c",null,true]}}],` + pair + `,"excludedActions":["a","z"]}`, ``, `{`, `null`, `[]`, `{"actions":[{}]}`, `{"actions":[null]}`,
+		`{"actions":[{"id":"a","features":[null]}]}`, `{` + pair + `,"slots":[null]}`, "{\"actions\":[{\"id\":\"\xff\"}]}",
+	} {
+		for route := range uint8(3) {
+			f.Add(route, []byte(body))
+		}
+	}
+	s := started(f, nil)
+	s.want(201, "PUT", "/v1/placements/strict", `{"max_size":2,"features":[{"name":"kind","kind":"category","default":"x"}],"policy":{"name":"ucb-mnl"}}`)
+	paths := []string{at, atSlots, "/v1/placements/strict" + at}
+	f.Fuzz(func(t *testing.T, route uint8, body []byte) {
+		path := paths[int(route)%len(paths)] + "/rank"
+		a := s.ask("POST", path, string(body), "Content-Type", "application/json")
+		var r ranked
+		var e fault
+		switch err := json.Unmarshal([]byte(a.body), &r); {
+		case a.status == 201 && (err != nil || r.EventID == "" || r.RewardActionID == "" && len(r.Slots) == 0):
+			t.Fatalf("%s: %s, %v", body, a.body, err)
+		case a.status == 201:
+		case a.status >= 500:
+			t.Fatalf("%s: %d %s", body, a.status, a.body)
+		default:
+			if err := json.Unmarshal([]byte(a.body), &e); err != nil || e.Error.Code == "" || e.Error.Message == "" {
+				t.Fatalf("%s: %s, %v", body, a.body, err)
+			}
+		}
+	})
+}

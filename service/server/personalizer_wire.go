@@ -1,0 +1,463 @@
+package server
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"vitrine/service/decision"
+)
+
+const (
+	exampleRank      = `{"contextFeatures":[{"timeOfDay":"morning"},{"device":{"kind":"mobile"}}],"actions":[{"id":"pasta","features":[{"taste":"salty","spice":"medium"},{"nutrition":5}]},{"id":"ice cream","features":[{"taste":"sweet","spice":"none"},{"nutrition":2}]}],"excludedActions":["ice cream"],"eventId":"abc","deferActivation":false}`
+	exampleSlotsRank = `{"contextFeatures":[{"timeOfDay":"morning"}],"actions":[{"id":"boots","features":[{"price":80}]},{"id":"sandals","features":[{"price":30}]}],"slots":[{"id":"hero","features":[{"size":"large"}],"excludedActions":["sandals"],"baselineAction":"boots"},{"id":"footer","baselineAction":"sandals"}],"eventId":"def","deferActivation":false}`
+)
+
+type rankDocument struct {
+	ContextFeatures []map[string]any `json:"contextFeatures,omitempty" doc:"any features of the context"`
+	Actions         []actionDocument `json:"actions" minItems:"1"`
+	ExcludedActions []string         `json:"excludedActions,omitempty"`
+	EventID         string           `json:"eventId,omitempty" maxLength:"256" doc:"one is made where it is left out"`
+	DeferActivation bool             `json:"deferActivation,omitempty"`
+}
+
+type actionDocument struct {
+	ID       string           `json:"id"`
+	Features []map[string]any `json:"features" doc:"any features of the action"`
+}
+
+type rankedDocument struct {
+	Ranking        []rankedAction `json:"ranking"`
+	EventID        string         `json:"eventId"`
+	RewardActionID string         `json:"rewardActionId"`
+}
+
+type rankedAction struct {
+	ID          string   `json:"id"`
+	Probability *float64 `json:"probability,omitempty" doc:"that it is the one of rewardActionId; left out where it is not known"`
+}
+
+type slotsRankDocument struct {
+	ContextFeatures []map[string]any `json:"contextFeatures,omitempty"`
+	Actions         []actionDocument `json:"actions" minItems:"1"`
+	Slots           []slotDocument   `json:"slots" minItems:"1"`
+	EventID         string           `json:"eventId,omitempty" maxLength:"256"`
+	DeferActivation bool             `json:"deferActivation,omitempty"`
+}
+
+type slotDocument struct {
+	ID              string           `json:"id"`
+	Features        []map[string]any `json:"features,omitempty" doc:"accepted, and not used"`
+	ExcludedActions []string         `json:"excludedActions,omitempty"`
+	BaselineAction  string           `json:"baselineAction"`
+}
+
+type slotsRankedDocument struct {
+	Slots   []filledSlot `json:"slots"`
+	EventID string       `json:"eventId"`
+}
+
+type filledSlot struct {
+	ID             string `json:"id"`
+	RewardActionID string `json:"rewardActionId"`
+}
+
+type rewardDocument struct {
+	Value *float64 `json:"value" minimum:"-1" maximum:"1"`
+}
+
+type slotRewardsDocument struct {
+	Reward bounded[slotReward] `json:"reward"`
+}
+
+type slotReward struct {
+	SlotID string   `json:"slotId"`
+	Value  *float64 `json:"value" minimum:"-1" maximum:"1"`
+}
+
+// rankQuery is a Rank of either kind, with its features as they came.
+type rankQuery struct {
+	ContextFeatures jsontext.Value      `json:"contextFeatures"`
+	Actions         bounded[rankAction] `json:"actions"`
+	ExcludedActions bounded[string]     `json:"excludedActions"`
+	Slots           bounded[rankSlot]   `json:"slots"`
+	EventID         string              `json:"eventId"`
+	DeferActivation bool                `json:"deferActivation"`
+}
+
+type rankAction struct {
+	ID       string         `json:"id"`
+	Features jsontext.Value `json:"features"`
+}
+
+type rankSlot struct {
+	ID              string          `json:"id"`
+	ExcludedActions bounded[string] `json:"excludedActions"`
+	BaselineAction  string          `json:"baselineAction"`
+}
+
+// bounded is a list that is refused before there is memory for much more than a
+// placement would take.
+type bounded[T any] []T
+
+const largestList = 10_000
+
+// UnmarshalJSONFrom implements json.UnmarshalerFrom.
+func (l *bounded[T]) UnmarshalJSONFrom(in *jsontext.Decoder) error {
+	switch token, err := in.ReadToken(); {
+	case err != nil:
+		return err
+	case token.Kind() == 'n':
+		return nil
+	case token.Kind() != '[':
+		return errors.New("wrong type: want a list")
+	}
+	for in.PeekKind() != ']' {
+		if len(*l) == largestList {
+			return invalidf(string(in.StackPointer().Parent()), "has more than %d elements", largestList)
+		}
+		var v T
+		if err := json.UnmarshalDecode(in, &v); err != nil {
+			return err
+		}
+		*l = append(*l, v)
+	}
+	_, err := in.ReadToken()
+	return err
+}
+
+const largestEvent = 256 // characters of the id of an event or a slot
+
+// parseRank reads a Rank. Keys that it does not know are passed over, as that service did.
+func parseRank(body []byte, slots bool) (*rankQuery, error) {
+	q := new(rankQuery)
+	if err := json.Unmarshal(body, q); err != nil {
+		return nil, jsonError(err)
+	}
+	if utf8.RuneCountInString(q.EventID) > largestEvent {
+		return nil, invalidf("/eventId", "must have at most %d characters", largestEvent)
+	}
+	ids := map[string]bool{}
+	for i := range q.Actions {
+		ids[q.Actions[i].ID] = true
+	}
+	if slots {
+		return q, q.checkSlots(ids)
+	}
+	for _, id := range q.ExcludedActions {
+		delete(ids, id)
+	}
+	if len(ids) == 0 && len(q.Actions) > 0 {
+		return nil, invalidf("/excludedActions", "excludes all actions")
+	}
+	first := slices.IndexFunc(q.Actions, func(a rankAction) bool { return ids[a.ID] })
+	q.Slots = []rankSlot{{ExcludedActions: q.ExcludedActions}}
+	if first >= 0 {
+		q.Slots[0].BaselineAction = q.Actions[first].ID
+	}
+	return q, nil
+}
+
+func (q *rankQuery) checkSlots(actions map[string]bool) error {
+	if len(q.Slots) == 0 {
+		return invalidf("/slots", "must have at least one slot")
+	}
+	slots, baselines := map[string]bool{}, map[string]bool{}
+	for k, s := range q.Slots {
+		field := fmt.Sprintf("/slots/%d", k)
+		switch base := s.BaselineAction; {
+		case s.ID == "" || utf8.RuneCountInString(s.ID) > largestEvent:
+			return invalidf(field+"/id", "must have from 1 to %d characters", largestEvent)
+		case slots[s.ID]:
+			return invalidf(field+"/id", "is that of an earlier slot too")
+		case base == "":
+			return invalidf(field+"/baselineAction", "is missing")
+		case !actions[base]:
+			return invalidf(field+"/baselineAction", "is not among the actions")
+		case baselines[base]:
+			return invalidf(field+"/baselineAction", "is that of an earlier slot too")
+		case slices.Contains(s.ExcludedActions, base):
+			return invalidf(field+"/baselineAction", "is excluded from the slot")
+		}
+		slots[s.ID], baselines[s.BaselineAction] = true, true
+	}
+	return nil
+}
+
+// request returns what is asked of the engine, but for the decision's id.
+func (q *rankQuery) request(c *decision.Config) (*decision.Request, error) {
+	items, users := featuresOf(c, true), featuresOf(c, false)
+	r := &decision.Request{Items: make([]decision.Item, len(q.Actions)), Defer: q.DeferActivation, Schema: c.Schema()}
+	var err error
+	if r.User, err = users.values(q.ContextFeatures, "", "/contextFeatures"); err != nil {
+		return nil, err
+	}
+	there := make(map[string]bool, len(q.Actions))
+	for i := range q.Actions {
+		a := &q.Actions[i]
+		there[a.ID] = true
+		r.Items[i].ID = a.ID
+		if r.Items[i].Features, err = items.values(a.Features, a.ID, fmt.Sprintf("/actions/%d/features", i)); err != nil {
+			return nil, err
+		}
+	}
+	for _, s := range q.Slots {
+		slot := decision.Slot{}
+		for _, id := range s.ExcludedActions {
+			if there[id] { // a list of what is sold out names more
+				slot.Exclude = append(slot.Exclude, id)
+			}
+		}
+		r.Slots = append(r.Slots, slot)
+		if c.Mode == decision.Shadow {
+			r.Baseline = append(r.Baseline, s.BaselineAction)
+		}
+	}
+	if q.Slots[0].ID != "" {
+		r.Note = []byte{'['}
+		for k, s := range q.Slots {
+			if k > 0 {
+				r.Note = append(r.Note, ',')
+			}
+			r.Note = appendText(r.Note, s.ID)
+		}
+		r.Note = append(r.Note, ']')
+	}
+	return r, nil
+}
+
+// slotsOfNote returns the ids of an event's slots, nil where it has none.
+func slotsOfNote(a *decision.Answer) (ids []string) {
+	if json.Unmarshal(a.Note, &ids) != nil {
+		return nil
+	}
+	return ids
+}
+
+// rankFeatures are a placement's features of items, or of the user.
+type rankFeatures struct {
+	of   map[string]rankFeature
+	item bool
+	rest string // the object that has what no other feature is the name of; "" is none
+}
+
+const (
+	restOfActions = "action"
+	restOfContext = "context"
+)
+
+type rankFeature struct {
+	slot int
+	kind string
+}
+
+func featuresOf(c *decision.Config, item bool) rankFeatures {
+	slot, rest := c.Schema().User, restOfContext
+	if item {
+		slot, rest = c.Schema().Item, restOfActions
+	}
+	f := rankFeatures{of: map[string]rankFeature{}, item: item}
+	for i := range c.Features {
+		name, kind := c.Features[i].Name, c.Features[i].Kind
+		if at, ok := slot(name); ok {
+			f.of[name] = rankFeature{at, kind}
+			if name == rest && kind == "object" {
+				f.rest = rest
+			}
+		}
+	}
+	return f
+}
+
+// values returns those that a list of objects has. A member of the objects is
+// the feature of its name, and else part of the rest. An action's id is the feature "id"
+// where there is one of words.
+func (f *rankFeatures) values(features jsontext.Value, id, field string) ([]decision.Value, error) {
+	values := make([]decision.Value, len(f.of))
+	rest := []byte{'['}
+	switch kind := features.Kind(); {
+	case features == nil, kind == 'n':
+		features = jsontext.Value("[]")
+	case kind != '[':
+		return nil, invalidf(field, "must be a list")
+	}
+	in := jsontext.NewDecoder(bytes.NewBuffer(features)) // the list is JSON: rankQuery has read it
+	_, _ = in.ReadToken()
+	for in.PeekKind() != ']' {
+		if in.PeekKind() != '{' {
+			_ = in.SkipValue()
+			return nil, invalidf(field+string(in.StackPointer()), "must be an object")
+		}
+		if len(rest) > 1 {
+			rest = append(rest, ',')
+		}
+		var err error
+		if rest, err = f.members(values, rest, in, field); err != nil {
+			return nil, err
+		}
+	}
+	if f.rest != "" {
+		values[f.of[f.rest].slot] = decision.Object(string(append(rest, ']')))
+	}
+	if its, ok := f.of["id"]; ok && f.item && (its.kind == "category" || its.kind == "text") {
+		values[its.slot] = decision.Text(id)
+	}
+	return values, nil
+}
+
+// members takes an object off a list.
+func (f *rankFeatures) members(values []decision.Value, rest []byte, in *jsontext.Decoder, field string) ([]byte, error) {
+	_, _ = in.ReadToken()
+	rest = append(rest, '{')
+	for first := true; in.PeekKind() == '"'; {
+		quoted, _ := in.ReadValue()
+		quoted = slices.Clone(quoted)
+		value, _ := in.ReadValue()
+		text, _ := jsontext.AppendUnquote(nil, quoted)
+		name := string(text)
+		its, ok := f.of[name]
+		switch {
+		case ok && name != f.rest && (name != "id" || !f.item):
+			if values[its.slot].Kind != decision.Missing {
+				return nil, invalidf(field+string(in.StackPointer()), "is in an earlier object too")
+			}
+			if values[its.slot], ok = its.value(value); !ok {
+				return nil, invalidf(field+string(in.StackPointer()), "is of another type than the placement's feature, which is of the kind %q", its.kind)
+			}
+		case f.rest == "":
+			return nil, invalidf(field+string(in.StackPointer()), "the placement has no such feature, and no object %q or %q for others", restOfActions, restOfContext)
+		default:
+			if !first {
+				rest = append(rest, ',')
+			}
+			first = false
+			rest = append(append(append(rest, quoted...), ':'), value...)
+		}
+	}
+	_, _ = in.ReadToken()
+	return append(rest, '}'), nil
+}
+
+// value returns a member as the value of a feature.
+func (f rankFeature) value(v jsontext.Value) (decision.Value, bool) {
+	kind := v.Kind()
+	switch {
+	case kind == 'n':
+		return decision.Value{}, true
+	case f.kind == "object" && (kind == '{' || kind == '['):
+		return decision.Object(string(v)), true
+	case f.kind == "number" && kind == '0':
+		x, err := strconv.ParseFloat(string(v), 64)
+		return decision.Number(x), err == nil
+	case (f.kind == "category" || f.kind == "text") && kind == '"':
+		text, err := jsontext.AppendUnquote(nil, v)
+		return decision.Text(string(text)), err == nil
+	case f.kind == "category" && (kind == 't' || kind == 'f'):
+		return decision.Text(string(v)), true
+	}
+	return decision.Value{}, false
+}
+
+// probabilities returns that of each action to be the one shown, nil where they are not
+// known. With N' actions that are not excluded it is, of the one shown, its
+// propensity π; and of the others (1 − π)/(N' − 1) where it is the policy's own, else π but for
+// the policy's own, which has the rest.
+func (q *rankQuery) probabilities(a *decision.Answer) []float64 {
+	p := make([]float64, len(q.Actions))
+	shown, own := a.Shown[0], a.Shown[0]
+	if a.Own != nil {
+		own = a.Own[0]
+	}
+	left := 1.0
+	pi := a.Propensity
+	switch {
+	case a.By == decision.ByBaseline:
+		pi = 1
+	case !a.Certain || pi == 0:
+		return nil
+	}
+	var others []int
+	mine := -1
+	for i := range q.Actions {
+		switch id := q.Actions[i].ID; {
+		case id == shown:
+			p[i] = pi
+			left -= pi
+		case id == own:
+			mine = i
+		case !slices.Contains(q.ExcludedActions, id):
+			others = append(others, i)
+		}
+	}
+	for _, i := range others {
+		if p[i] = left / float64(len(others)); mine >= 0 {
+			p[i] = pi
+		}
+	}
+	if mine >= 0 {
+		p[mine] = left - pi*float64(len(others))
+	}
+	return p
+}
+
+// appendRanking appends the answer to a Rank: all actions, the one to show
+// first, and others by their probability, in the order of the request where it is the same.
+func (q *rankQuery) appendRanking(b []byte, event string, a *decision.Answer) []byte {
+	p := q.probabilities(a)
+	order := make([]int, len(q.Actions))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(i, j int) int {
+		before := func(i int) float64 {
+			switch {
+			case q.Actions[i].ID == a.Shown[0]:
+				return 2
+			case p != nil:
+				return p[i]
+			}
+			return 0
+		}
+		return cmp.Compare(before(j), before(i))
+	})
+	b = append(b, `{"ranking":[`...)
+	for k, i := range order {
+		if k > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, `{"id":`...)
+		b = appendText(b, q.Actions[i].ID)
+		if p != nil {
+			b = append(b, `,"probability":`...)
+			b = appendNumber(b, p[i])
+		}
+		b = append(b, '}')
+	}
+	b = append(b, `],"eventId":`...)
+	b = appendText(b, event)
+	b = append(b, `,"rewardActionId":`...)
+	return append(appendText(b, a.Shown[0]), '}')
+}
+
+// appendSlots appends the answer to a Rank with slots.
+func (q *rankQuery) appendSlots(b []byte, event string, a *decision.Answer) []byte {
+	b = append(b, `{"slots":[`...)
+	for k, s := range q.Slots {
+		if k > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, `{"id":`...)
+		b = appendText(b, s.ID)
+		b = append(b, `,"rewardActionId":`...)
+		b = append(appendText(b, a.Shown[k]), '}')
+	}
+	b = append(b, `],"eventId":`...)
+	return append(appendText(b, event), '}')
+}

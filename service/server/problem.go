@@ -1,0 +1,181 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"vitrine/service/decision"
+)
+
+// Problem is an error as its caller sees it, in application/problem+json (RFC 9457).
+type Problem struct {
+	Type      string       `json:"type" doc:"what kind of problem it is" example:"urn:vitrine:problem:invalid"`
+	Title     string       `json:"title" doc:"the status in words"`
+	Status    int          `json:"status"`
+	Detail    string       `json:"detail" doc:"what is wrong, and what to do"`
+	Errors    []FieldError `json:"errors,omitempty" doc:"the field that is wrong"`
+	RequestID string       `json:"request_id" doc:"what the log of the service calls the request"`
+
+	cause string // for the log alone
+	retry string // Retry-After; "" is "1" of the status 503
+}
+
+// FieldError is where in a body a problem is.
+type FieldError struct {
+	Pointer string `json:"pointer" doc:"a JSON pointer in the body" example:"#/items/3/id"`
+	Detail  string `json:"detail"`
+}
+
+// Error implements error.
+func (p *Problem) Error() string { return p.Detail }
+
+const problemType = "urn:vitrine:problem:"
+
+func problemf(status int, kind, format string, args ...any) *Problem {
+	return &Problem{Type: problemType + kind, Title: http.StatusText(status), Status: status, Detail: fmt.Sprintf(format, args...)}
+}
+
+// invalidf is of a field of a request that the engine does not see as it came.
+func invalidf(field, format string, args ...any) error {
+	return &decision.FieldError{Field: field, Message: fmt.Sprintf(format, args...)}
+}
+
+var errPanic = errors.New("panic")
+
+// statusGone is of requests whose caller has hung up, as other servers log them.
+const statusGone = 499
+
+// known are the errors of the engine, and what they are to a caller.
+var known = []struct {
+	err    error
+	status int
+	kind   string
+}{
+	{decision.ErrNotFound, http.StatusNotFound, "not-found"},
+	{decision.ErrConflict, http.StatusConflict, "conflict"},
+	{decision.ErrLate, http.StatusConflict, "late"},
+	{decision.ErrEvicted, http.StatusConflict, "evicted"},
+	{decision.ErrNotShown, http.StatusUnprocessableEntity, "not-shown"},
+	{decision.ErrBehind, http.StatusServiceUnavailable, "behind"},
+}
+
+// problemOf says what an error is to a caller. What the service itself got wrong is for the log.
+func problemOf(err error) *Problem {
+	var p *Problem
+	if errors.As(err, &p) {
+		return p
+	}
+	var field *decision.FieldError
+	if errors.As(err, &field) {
+		p := problemf(http.StatusUnprocessableEntity, "invalid", "%s", field.Error())
+		p.Errors = []FieldError{{Pointer: "#" + field.Field, Detail: field.Message}}
+		return p
+	}
+	for _, k := range known {
+		if errors.Is(err, k.err) {
+			return problemf(k.status, k.kind, "%s", err)
+		}
+	}
+	switch {
+	case errors.Is(err, decision.ErrPolicy):
+		p = problemf(http.StatusInternalServerError, "policy", "the policy of the placement failed on this request")
+	case errors.Is(err, decision.ErrStopped):
+		p = problemf(http.StatusServiceUnavailable, "stopped", "the service has stopped to decide: what was not acknowledged may be lost")
+	case errors.Is(err, context.Canceled): // nobody reads this answer, but the service's log
+		p = problemf(statusGone, "gone", "the caller went away")
+		p.Title = "Client Closed Request"
+	case errors.Is(err, context.DeadlineExceeded):
+		p = problemf(http.StatusServiceUnavailable, "slow", "the answer took too long: ask again, under the same decision_id")
+	default:
+		p = problemf(http.StatusInternalServerError, "internal", "the service failed on this request")
+	}
+	p.cause = err.Error()
+	return p
+}
+
+// fail answers with a problem, if nothing was answered yet.
+func (c *call) fail(err error) {
+	p := *problemOf(err)
+	p.RequestID = c.id
+	c.problem = &p
+	if c.w.status != 0 {
+		return
+	}
+	if p.retry == "" && p.Status == http.StatusServiceUnavailable {
+		p.retry = "1"
+	}
+	if p.retry != "" {
+		c.w.Header().Set("Retry-After", p.retry)
+	}
+	p.Detail = readable(p.Detail)
+	for i := range p.Errors {
+		p.Errors[i].Pointer, p.Errors[i].Detail = readable(p.Errors[i].Pointer), readable(p.Errors[i].Detail)
+	}
+	status, mediaType, document := p.Status, "application/problem+json", any(p)
+	if c.invalid != "" {
+		mediaType = asJSON
+		status, document = p.asPersonalizer(c.invalid)
+	}
+	body, err := json.Marshal(document)
+	if err != nil {
+		panic(fmt.Sprintf("server: a problem does not marshal: %v", err))
+	}
+	_ = c.answer(status, mediaType, body)
+}
+
+// readable is a text that may quote the caller at any length, as a problem has it.
+func readable(text string) string {
+	const most = 1000 // bytes
+	if len(text) > most {
+		text = text[:most] + "…"
+	}
+	return strings.ToValidUTF8(text, "\uFFFD")
+}
+
+// read decodes a small body, strictly but for the keys that Personalizer's routes do not know: that
+// service passed over them.
+func (c *call) read(dst any) error {
+	body, err := c.jsonBody()
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(body, dst, json.RejectUnknownMembers(c.invalid == "")); err != nil {
+		return malformed(body, jsonError(err))
+	}
+	return nil
+}
+
+// malformed tells a body that is no JSON at all from one that says something wrong.
+func malformed(body []byte, err error) error {
+	var field *decision.FieldError
+	if !errors.As(err, &field) || jsontext.Value(body).IsValid() {
+		return err
+	}
+	p := problemOf(err)
+	p.Type, p.Status, p.Title = problemType+"malformed", http.StatusBadRequest, http.StatusText(http.StatusBadRequest)
+	return p
+}
+
+// jsonError names the field.
+func jsonError(err error) error {
+	var field *decision.FieldError
+	var semantic *json.SemanticError
+	var syntactic *jsontext.SyntacticError
+	switch {
+	case errors.As(err, &field):
+		return field
+	case errors.As(err, &semantic) && errors.Is(err, json.ErrUnknownName):
+		return &decision.FieldError{Field: string(semantic.JSONPointer), Message: "unknown key"}
+	case errors.As(err, &semantic):
+		return &decision.FieldError{Field: string(semantic.JSONPointer), Message: "wrong type"}
+	case errors.As(err, &syntactic):
+		return &decision.FieldError{Field: string(syntactic.JSONPointer), Message: "not JSON: " + syntactic.Err.Error()}
+	}
+	return &decision.FieldError{Message: "the JSON ends early"}
+}

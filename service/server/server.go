@@ -1,0 +1,330 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"mime"
+	"net/http"
+	"os"
+	"path"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"vitrine/service/decision"
+	"vitrine/service/eventlog"
+)
+
+// Options are what a server is made of.
+type Options struct {
+	Engine *decision.Engine
+	Clock  func() time.Time // nil is time.Now
+	Keys   *Keys            // nil asks for no key: for loopback alone
+	Feed   *Feed            // whose Applied the engine calls; nil means there is no /v1/events
+	Log    eventlog.Bounded // of which /metrics tells the extent; nil tells nothing
+	Limits Limits
+
+	SnapshotAge func() time.Duration // of the last one, for /metrics; nil tells nothing
+
+	Logger  *slog.Logger // nil discards
+	Version string
+}
+
+func (o Options) withDefaults() Options {
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	o.Limits = o.Limits.withDefaults()
+	return o
+}
+
+// Server is the handler of all routes. It is safe for concurrent use.
+type Server struct {
+	options  Options
+	engine   *decision.Engine
+	clock    func() time.Time
+	keys     *Keys
+	feed     *Feed
+	limits   Limits
+	rates    rates
+	places   places
+	log      *slog.Logger
+	metrics  *metrics
+	early    early
+	document []byte // OpenAPI
+
+	origin   *http.CrossOriginProtection
+	handler  http.HandlerFunc
+	process  string // what the request ids of this process begin with
+	requests atomic.Uint64
+	draining atomic.Bool
+}
+
+// New makes a server. It panics where there is no engine.
+func New(o Options) *Server {
+	if o.Engine == nil {
+		panic("server: New needs an engine")
+	}
+	o = o.withDefaults()
+	s := &Server{
+		options: o, engine: o.Engine, clock: o.Clock, keys: o.Keys, feed: o.Feed, limits: o.Limits, log: o.Logger,
+		origin: http.NewCrossOriginProtection(), process: rand.Text()[:8],
+	}
+	s.rates.limits = s.limits
+	s.metrics, s.early = newMetrics(o), newEarly(o.Engine)
+	routes := s.routes()
+	s.document = document(routes, o.Version)
+	mux := http.NewServeMux()
+	for i := range routes {
+		mux.HandleFunc(routes[i].method+" "+routes[i].path, s.pass(&routes[i]))
+	}
+	mux.HandleFunc("/", s.pass(&route{path: "/", handle: s.unknown(mux), free: true}))
+	nowhere := s.pass(&route{path: "/", handle: func(*call) error { return noRoute }, free: true})
+	s.handler = func(w http.ResponseWriter, r *http.Request) {
+		if at := r.URL.EscapedPath(); at == "" || at[0] != '/' || path.Clean(at) != at { // the mux would redirect
+			nowhere(w, r)
+			return
+		}
+		mux.ServeHTTP(w, r)
+	}
+	return s
+}
+
+// ServeHTTP implements http.Handler.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler(w, joined(r)) }
+
+// call is a request on its way.
+type call struct {
+	*http.Request
+	w       recorder
+	server  *Server
+	now     int64 // when it came, Unix nanoseconds
+	id      string
+	key     string // the name of its key
+	buffer  *bytes.Buffer
+	problem *Problem // that it was answered with
+	invalid string   // the route's
+
+	placements []string // that its key is limited to; nil is all
+}
+
+// recorder remembers what was answered.
+type recorder struct {
+	http.ResponseWriter
+	status int
+}
+
+func (w *recorder) WriteHeader(status int) {
+	if w.status == 0 {
+		w.status = status
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *recorder) Write(b []byte) (int, error) {
+	if w.status == 0 {
+		w.status = http.StatusOK
+	}
+	return w.ResponseWriter.Write(b)
+}
+
+// Unwrap is for http.ResponseController.
+func (w *recorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// pass is what every request to a route passes through.
+func (s *Server) pass(rt *route) http.HandlerFunc {
+	latency := s.metrics.latencyOf(rt)
+	return func(w http.ResponseWriter, r *http.Request) {
+		start := s.clock()
+		c := &call{
+			Request: r, server: s, w: recorder{ResponseWriter: w}, now: start.UnixNano(), invalid: rt.invalid,
+			id: s.process + "-" + strconv.FormatUint(s.requests.Add(1), 10),
+		}
+		h := w.Header()
+		h["X-Request-Id"] = []string{c.id}
+		h["X-Content-Type-Options"] = noSniff
+		if err := s.do(c, rt); err != nil {
+			c.fail(err)
+		}
+		took := s.clock().Sub(start)
+		latency.observe(c.w.status, took)
+		s.tell(c, rt, took)
+		c.release()
+	}
+}
+
+// do answers a request, or says why not.
+func (s *Server) do(c *call, rt *route) (err error) {
+	defer func() {
+		switch v := recover(); v {
+		case nil:
+		case http.ErrAbortHandler:
+			panic(v)
+		default:
+			err = fmt.Errorf("%w: %v", errPanic, v)
+			s.log.Error("panic", "request_id", c.id, "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
+		}
+	}()
+	if err := s.checkOrigin(c); err != nil {
+		return err
+	}
+	if err := s.authorize(c, rt.scope); err != nil {
+		return err
+	}
+	if !rt.free {
+		leave, err := s.enter(c)
+		if err != nil {
+			return err
+		}
+		defer leave()
+	}
+	if err := s.confine(c, rt); err != nil {
+		return err
+	}
+	if rt.stream {
+		return rt.handle(c)
+	}
+	ctx, cancel := context.WithTimeout(c.Context(), s.limits.Answer)
+	defer cancel()
+	c.Request = c.WithContext(ctx)
+	return rt.handle(c)
+}
+
+// tell logs a request: what was asked by its pattern and not by its path, so that
+// nothing a caller sends stands in the log.
+func (s *Server) tell(c *call, rt *route, took time.Duration) {
+	level := slog.LevelDebug
+	switch {
+	case c.w.status >= 500:
+		level = slog.LevelError
+	case c.w.status >= 400:
+		level = slog.LevelInfo
+	}
+	if !s.log.Enabled(c.Context(), level) {
+		return
+	}
+	attributes := []slog.Attr{
+		slog.String("request_id", c.id), slog.String("method", rt.method), slog.String("route", rt.path), slog.Int("status", c.w.status),
+		slog.Float64("seconds", took.Seconds()), slog.String("key", c.key), slog.String("remote", c.RemoteAddr),
+	}
+	if c.problem != nil {
+		attributes = append(attributes, slog.String("problem", c.problem.Type))
+		if c.problem.cause != "" {
+			attributes = append(attributes, slog.String("cause", c.problem.cause))
+		}
+	}
+	s.log.LogAttrs(c.Context(), level, "request", attributes...)
+}
+
+var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
+// largestKept bounds a buffer that is kept for other requests.
+const largestKept = 1 << 20
+
+// scratch returns an empty buffer that is the call's until it is answered.
+func (c *call) scratch() *bytes.Buffer {
+	if c.buffer == nil {
+		c.buffer = buffers.Get().(*bytes.Buffer)
+	}
+	c.buffer.Reset()
+	return c.buffer
+}
+
+func (c *call) release() {
+	if c.buffer != nil && c.buffer.Cap() <= largestKept {
+		buffers.Put(c.buffer)
+	}
+}
+
+// body reads the body, which is good until the next scratch.
+func (c *call) body() ([]byte, error) {
+	if encoding := c.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
+		return nil, problemf(http.StatusUnsupportedMediaType, "media-type", "a body with a Content-Encoding is not taken")
+	}
+	most := c.server.limits.Body
+	if c.ContentLength > most {
+		return nil, tooLarge(most)
+	}
+	b := c.scratch()
+	if c.ContentLength > 0 {
+		b.Grow(int(c.ContentLength) + bytes.MinRead)
+	}
+	_, err := b.ReadFrom(http.MaxBytesReader(&c.w, c.Request.Body, most))
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &large):
+		return nil, tooLarge(most)
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return nil, problemf(http.StatusRequestTimeout, "slow", "the body did not come in time")
+	case err == io.ErrUnexpectedEOF:
+		return nil, problemf(http.StatusBadRequest, "body", "the body ends before its Content-Length")
+	case err != nil:
+		return nil, problemf(http.StatusBadRequest, "body", "the body cannot be read")
+	}
+	return b.Bytes(), nil
+}
+
+// jsonBody is body for one that must be JSON.
+func (c *call) jsonBody() ([]byte, error) {
+	if _, err := c.mediaType(asJSON); err != nil {
+		return nil, err
+	}
+	return c.body()
+}
+
+func tooLarge(most int64) error {
+	return problemf(http.StatusRequestEntityTooLarge, "too-large", "the body has more than %d bytes", most)
+}
+
+// The types of bodies.
+const (
+	asJSON   = "application/json"
+	asBinary = "application/x-protobuf"
+	asForm   = "application/x-www-form-urlencoded" // what curl -d says of JSON
+)
+
+// mediaType returns which of the types the body has.
+func (c *call) mediaType(legal ...string) (string, error) {
+	given := c.Header.Get("Content-Type")
+	if given == "" || given == asForm {
+		return asJSON, nil
+	}
+	if slices.Contains(legal, given) {
+		return given, nil
+	}
+	t, _, err := mime.ParseMediaType(given)
+	for _, l := range legal {
+		if err == nil && t == l {
+			return t, nil
+		}
+	}
+	return "", problemf(http.StatusUnsupportedMediaType, "media-type", "the Content-Type must be one of %q", legal)
+}
+
+// answer sends a body.
+func (c *call) answer(status int, mediaType string, body []byte) error {
+	h := c.w.Header()
+	h["Content-Type"] = []string{mediaType}
+	h["Content-Length"] = []string{strconv.Itoa(len(body))}
+	h["Cache-Control"] = noStore
+	c.w.WriteHeader(status)
+	_, _ = c.w.Write(body) // whoever asked has gone
+	return nil
+}
+
+// Headers that are the same in every answer, in the canonical form of http.Header.
+var (
+	noStore = []string{"no-store"}
+	noSniff = []string{"nosniff"}
+)

@@ -1,0 +1,633 @@
+package server_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"vitrine/config"
+	"vitrine/service/decision"
+	"vitrine/service/eventlog"
+	"vitrine/service/eventlog/memlog"
+	"vitrine/service/server"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// service is a server on an engine with a log in memory, asked without a network.
+type service struct {
+	testing.TB
+	*server.Server
+	engine *decision.Engine
+	store  eventlog.Store
+	feed   *server.Feed
+	clock  *clock
+	log    *lines
+	token  string
+}
+
+// clock is a time that tests move.
+type clock struct{ ns atomic.Int64 }
+
+func (c *clock) now() time.Time          { return time.Unix(0, c.ns.Load()) }
+func (c *clock) advance(d time.Duration) { c.ns.Add(int64(d)) }
+
+// lines is what was logged.
+type lines struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *lines) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(b)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// started makes a service. change may be nil.
+func started(t testing.TB, change func(o *server.Options, e *decision.Options)) *service {
+	t.Helper()
+	s := &service{TB: t, feed: new(server.Feed), clock: new(clock), log: new(lines)}
+	s.clock.advance(time.Hour)
+	store := new(memlog.Store)
+	eo := decision.Options{Store: store, Build: config.NewLearner, Applied: s.feed.Applied}
+	so := server.Options{
+		Clock: s.clock.now, Feed: s.feed, Log: store, Version: "test",
+		Logger: slog.New(slog.NewJSONHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+	}
+	if change != nil {
+		change(&so, &eo)
+	}
+	var err error
+	if s.engine, err = decision.Open(context.Background(), eo); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.engine.Close)
+	t.Cleanup(s.feed.Close)
+	s.store, so.Engine = eo.Store, s.engine
+	s.Server = server.New(so)
+	return s
+}
+
+// answer is what came back.
+type answer struct {
+	status int
+	header http.Header
+	body   string
+}
+
+func (s *service) ask(method, path, body string, headers ...string) answer {
+	r := httptest.NewRequest(method, "http://localhost"+path, strings.NewReader(body))
+	if s.token != "" {
+		r.Header.Set("Authorization", "Bearer "+s.token)
+	}
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, r)
+	return answer{w.Code, w.Result().Header, w.Body.String()}
+}
+
+// askHost asks under a name of the server's.
+func (s *service) askHost(host, path string) int {
+	r := httptest.NewRequest("GET", "http://"+host+path, nil)
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, r)
+	return w.Code
+}
+
+// want asks, and expects a status.
+func (s *service) want(status int, method, path, body string, headers ...string) answer {
+	s.Helper()
+	a := s.ask(method, path, body, headers...)
+	if a.status != status {
+		s.Fatalf("%s %s %s: status %d, want %d: %s", method, path, body, a.status, status, a.body)
+	}
+	return a
+}
+
+// problem asks, and expects a problem of a kind at a field.
+func (s *service) problem(status int, kind, pointer, method, path, body string, headers ...string) {
+	s.Helper()
+	a := s.want(status, method, path, body, headers...)
+	if got := a.header.Get("Content-Type"); got != "application/problem+json" {
+		s.Errorf("%s %s: a problem of the type %q", method, path, got)
+	}
+	var p server.Problem
+	if err := json.Unmarshal([]byte(a.body), &p); err != nil {
+		s.Fatalf("%s %s: %v: %s", method, path, err, a.body)
+	}
+	if p.Type != "urn:vitrine:problem:"+kind || p.Status != status || p.Title != http.StatusText(status) || p.Detail == "" || p.RequestID != a.header.Get("X-Request-Id") {
+		s.Errorf("%s %s %s: %s, want a problem of the kind %q", method, path, body, a.body, kind)
+	}
+	if status == http.StatusServiceUnavailable && a.header.Get("Retry-After") == "" {
+		s.Errorf("%s %s: a 503 without Retry-After", method, path)
+	}
+	if pointer != "" && (len(p.Errors) != 1 || p.Errors[0].Pointer != pointer) {
+		s.Errorf("%s %s %s: %s, want the field %s", method, path, body, a.body, pointer)
+	}
+}
+
+func same(t testing.TB, got, want string) {
+	t.Helper()
+	var a, b any
+	if err := json.Unmarshal([]byte(got), &a); err != nil {
+		t.Fatalf("%v: %s", err, got)
+	}
+	if err := json.Unmarshal([]byte(want), &b); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(b, a); d != "" {
+		t.Errorf("-want +got\n%s", d)
+	}
+}
+
+const (
+	home  = `{"max_size":3,"features":[{"name":"price","kind":"number"},{"name":"brand","kind":"category"}],"policy":{"name":"onl-mnl","lambda":3,"beta":1,"warmup":20},"attribution_window":"30m","mode":"learn"}`
+	plain = `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl"}}`
+	items = `"items":[{"id":"sku1","features":{"price":1.2,"brand":"acme"},"revenue":2.5},{"id":"sku2","features":{"price":0.7,"brand":"zenith"}}]`
+)
+
+// told is an answer as its caller reads it.
+type told struct {
+	Decision   string `json:"decision_id"`
+	Assortment []struct {
+		ID          string   `json:"id"`
+		Position    int      `json:"position"`
+		Probability *float64 `json:"choice_probability"`
+	} `json:"assortment"`
+	Outside    *float64 `json:"outside_probability"`
+	Revenue    *float64 `json:"expected_revenue"`
+	Propensity *float64 `json:"propensity"`
+	Version    uint64   `json:"policy_version"`
+}
+
+func parsed(t testing.TB, body string) (a told) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(body), &a, json.RejectUnknownMembers(true)); err != nil {
+		t.Fatalf("%v: %s", err, body)
+	}
+	return a
+}
+
+// Where the policy has estimates the probabilities are those of a choice, and the
+// revenue is what they expect.
+func TestEstimates(t *testing.T) {
+	s := started(t, nil)
+	s.want(201, "PUT", "/v1/placements/home", strings.Replace(home, `{"name":"onl-mnl","lambda":3,"beta":1,"warmup":20}`, `{"name":"ucb-mnl"}`, 1))
+	a := parsed(t, s.want(201, "POST", "/v1/placements/home/decisions", `{`+items+`}`).body)
+	total, revenue := *a.Outside, 0.0
+	for _, i := range a.Assortment {
+		total += *i.Probability
+		revenue += *i.Probability * map[string]float64{"sku1": 2.5, "sku2": 1}[i.ID]
+	}
+	if math.Abs(total-1) > 1e-12 || math.Abs(revenue-*a.Revenue) > 1e-12 || revenue == 0 {
+		t.Errorf("the probabilities sum to %v, the expected revenue is %v: %+v", total, revenue, a)
+	}
+}
+
+// The shapes of the API, in the order of a first use.
+func TestExamples(t *testing.T) {
+	s := started(t, nil)
+	created := s.want(201, "PUT", "/v1/placements/home", home)
+	if again := s.want(200, "PUT", "/v1/placements/home", home); again.body != created.body {
+		t.Errorf("the same placement again: %s, was %s", again.body, created.body)
+	}
+	got := s.want(200, "GET", "/v1/placements/home", "")
+	same(t, got.body, created.body)
+	s.want(200, "PUT", "/v1/placements/home", got.body) // what is told can be put
+	same(t, s.want(200, "GET", "/v1/placements", "").body, `{"placements":[{"name":"home","config":`+got.body+`}]}`)
+
+	request := `{"decision_id":"abc",` + items + `}`
+	first := s.want(201, "POST", "/v1/placements/home/decisions", request)
+	a := parsed(t, first.body)
+	for k, i := range a.Assortment {
+		if i.Position != k+1 {
+			t.Errorf("position %d of %s", i.Position, first.body)
+		}
+	}
+	if a.Decision != "abc" || len(a.Assortment) == 0 || a.Outside != nil { // in its warm-up the policy has no estimate
+		t.Errorf("the answer %s", first.body)
+	}
+	if again := s.want(200, "POST", "/v1/placements/home/decisions", request); again.body != first.body {
+		t.Errorf("the same request again: %s, was %s", again.body, first.body)
+	}
+	s.problem(409, "conflict", "", "POST", "/v1/placements/home/decisions", strings.Replace(request, "1.2", "1.3", 1))
+
+	shown := a.Assortment[0].ID
+	s.problem(422, "not-shown", "", "POST", "/v1/decisions/abc/outcome", `{"choice":"sku9"}`)
+	s.want(204, "POST", "/v1/decisions/abc/outcome", `{"choice":"`+shown+`"}`)
+	s.want(204, "POST", "/v1/decisions/abc/outcome", `{"choice":"`+shown+`"}`)
+	s.problem(409, "conflict", "", "POST", "/v1/decisions/abc/outcome", `{"choice":null}`)
+	s.problem(404, "not-found", "", "POST", "/v1/decisions/abd/outcome", `{"choice":null}`)
+	same(t, s.want(200, "GET", "/v1/decisions/abc", "").body,
+		strings.TrimSuffix(first.body, "}")+`,"placement":"home","by":"policy","time":"1970-01-01T01:00:00Z","status":"chosen","choice":"`+shown+`"}`)
+
+	made := s.want(201, "POST", "/v1/placements/home/decisions", `{`+items+`}`)
+	if a = parsed(t, made.body); a.Decision == "abc" {
+		t.Fatal(made.body)
+	}
+	s.want(204, "POST", "/v1/decisions/"+a.Decision+"/outcome", `{"choice":null}`)
+
+	if err := s.engine.Wait(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var stats decision.Stats
+	if err := json.Unmarshal([]byte(s.want(200, "GET", "/v1/placements/home/stats", "").body), &stats); err != nil || stats.Decisions != 2 || stats.Outcomes != 2 || stats.Learned != 2 {
+		t.Errorf("%+v, %v", stats, err)
+	}
+
+	version, err := s.engine.Keep(t.Context(), "home", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.want(204, "POST", "/v1/placements/home/rollback", fmt.Sprintf(`{"version":%d}`, version))
+	s.problem(404, "not-found", "", "POST", "/v1/placements/home/rollback", `{"version":1000}`)
+
+	s.want(204, "DELETE", "/v1/placements/home", "")
+	s.problem(404, "not-found", "", "DELETE", "/v1/placements/home", "")
+	s.problem(404, "not-found", "", "GET", "/v1/decisions/abc", "")
+	same(t, s.want(200, "GET", "/v1/placements", "").body, `{"placements":[]}`)
+}
+
+func TestBadInput(t *testing.T) {
+	s := started(t, func(o *server.Options, _ *decision.Options) { o.Limits.Body = 100_000 })
+	s.want(201, "PUT", "/v1/placements/home", home)
+	decide := func(status int, kind, pointer, body string, headers ...string) {
+		t.Helper()
+		s.problem(status, kind, pointer, "POST", "/v1/placements/home/decisions", body, headers...)
+	}
+	decide(422, "invalid", "#/items/0/features/price", `{"items":[{"id":"a","features":{"price":"cheap","brand":"b"}}]}`)
+	decide(422, "invalid", "#/items/0/features/price", `{"items":[{"id":"a","features":{"price":true,"brand":"b"}}]}`)
+	decide(422, "invalid", "#/items/0/features/colour", `{"items":[{"id":"a","features":{"colour":"red"}}]}`)
+	decide(422, "invalid", "#/items/0/features/price", `{"items":[{"id":"a","features":{"brand":"b"}}]}`)
+	decide(422, "invalid", "#/items/0/features/price", `{"items":[{"id":"a","features":{"price":1e999,"brand":"b"}}]}`)
+	decide(422, "invalid", "#/items/0/revenue", `{"items":[{"id":"a","features":{"price":1,"brand":"b"},"revenue":-1}]}`)
+	decide(422, "invalid", "#/items", `{"items":[]}`)
+	decide(422, "invalid", "#/items", `{}`)
+	decide(422, "invalid", "#/size", `{"size":9,`+items+`}`)
+	decide(422, "invalid", "#/include/0", `{"include":["sku3"],`+items+`}`)
+	decide(422, "invalid", "#/exclude", `{"exclude":{},`+items+`}`)
+	decide(422, "invalid", "#/at_most/0/most", `{"at_most":[{"items":["sku1"],"most":-1}],`+items+`}`)
+	decide(422, "invalid", "#/decision_id", `{"decision_id":"a b",`+items+`}`)
+	decide(422, "invalid", "#/decision_id", `{"decision_id":"..",`+items+`}`) // no path leads to it
+	decide(422, "invalid", "#/baseline", `{"baseline":["sku1"],`+items+`}`)
+	decide(422, "invalid", "", `[]`)
+	decide(422, "invalid", "", strings.Repeat("[", 9000)+strings.Repeat("]", 9000))
+	decide(400, "malformed", "", strings.Repeat(`{"items":`, 5000))
+	decide(400, "malformed", "", strings.Repeat("[", 50_000))
+	decide(400, "malformed", "#/items/0/features/price", `{"items":[{"id":"a","features":{"price":NaN,"brand":"b"}}]}`)
+	decide(400, "malformed", "", ``)
+	decide(400, "malformed", "", `{"items":[`)
+	decide(400, "malformed", "", "{\"items\":[{\"id\":\"\xff\"}]}")
+	decide(413, "too-large", "", `{"items":[`+strings.Repeat(`{"id":"a"},`, 10_000)+`]}`)
+	decide(415, "media-type", "", `{}`, "Content-Type", "text/xml")
+	decide(415, "media-type", "", `{}`, "Content-Encoding", "gzip")
+	var many []string
+	for i := range 1001 {
+		many = append(many, fmt.Sprintf(`{"id":"%d","features":{"price":1,"brand":"b"}}`, i))
+	}
+	decide(422, "invalid", "#/items", `{"items":[`+strings.Join(many, ",")+`]}`)
+	s.problem(404, "not-found", "", "POST", "/v1/placements/hom/decisions", `{`+items+`}`)
+
+	s.want(201, "POST", "/v1/placements/home/decisions", `{"decision_id":"d",`+items+`}`)
+	for body, status := range map[string]int{
+		`{"choice":1}`: 422, `{"choice":""}`: 422, `{}`: 422, `{"choise":null}`: 422, `[]`: 422, `{`: 400, ``: 400, `{"choice":null}{}`: 400,
+		`{"choice":null,"choice":null}`: 400, `null`: 422,
+	} {
+		if a := s.ask("POST", "/v1/decisions/d/outcome", body); a.status != status {
+			t.Errorf("outcome %s: %d, want %d: %s", body, a.status, status, a.body)
+		}
+	}
+	s.problem(422, "invalid", "#/choice", "POST", "/v1/decisions/d/outcome", `{"choice":["sku1"]}`)
+	if a := s.want(422, "POST", "/v1/decisions/d/outcome", `{"choice":"`+strings.Repeat("a", 90_000)+`"}`); len(a.body) > 2000 {
+		t.Errorf("an outcome of 90 KB is told again in %d bytes", len(a.body))
+	}
+	s.problem(404, "not-found", "", "POST", "/v1/decisions/%2e%2e%2fd/outcome", `{"choice":null}`)
+
+	put := func(status int, kind, pointer, name, body string) {
+		t.Helper()
+		s.problem(status, kind, pointer, "PUT", "/v1/placements/"+name, body)
+	}
+	put(422, "invalid", "#/name", "a%20b", home)
+	put(422, "invalid", "#/name", strings.Repeat("a", 65), home)
+	put(422, "invalid", "#/name", "%2e%2e", home)
+	put(422, "invalid", "#/max_size", "p", `{"max_size":"3"}`)
+	put(422, "invalid", "#/max_sise", "p", `{"max_sise":3}`)
+	put(422, "invalid", "#/features/0/kind", "p", strings.Replace(home, `"number"`, `"numbr"`, 1))
+	put(422, "invalid", "#/policy", "p", strings.Replace(home, "onl-mnl", "onl-mln", 1))
+	put(422, "invalid", "#/policy", "p", strings.Replace(home, `"lambda":3`, `"lamda":3`, 1))
+	put(422, "invalid", "#/attribution_window", "p", strings.Replace(home, "30m", "soon", 1))
+	put(422, "invalid", "#/mode", "p", strings.Replace(home, `"learn"`, `"guess"`, 1))
+	put(400, "malformed", "", "p", `{"max_size":3`)
+	put(400, "malformed", "", "p", `{"max_size":3,"max_size":3}`)
+
+	s.problem(422, "invalid", "#/version", "POST", "/v1/placements/home/rollback", `{}`)
+	s.problem(422, "invalid", "#/version", "POST", "/v1/placements/home/rollback", `{"version":-1}`)
+	s.problem(404, "no-route", "", "GET", "/v2/placements", "")
+	s.problem(405, "method", "", "DELETE", "/v1/placements", "")
+	if allow := s.ask("POST", "/v1/placements/home", "").header["Allow"]; !cmp.Equal(allow, []string{"GET", "PUT", "DELETE"}) {
+		t.Errorf("Allow: %q", allow)
+	}
+	s.want(201, "POST", "/v1/placements/home/decisions", `{`+items+`}`) // it still decides
+	s.want(201, "POST", "/v1/placements/home/decisions", `{`+items+`}`, "Content-Type", "application/json; charset=utf-8")
+	s.want(201, "POST", "/v1/placements/home/decisions", `{`+items+`}`, "Content-Type", "application/x-www-form-urlencoded")
+}
+
+// Whatever comes to a route of the table, it is a problem of the caller that says what is wrong, and the
+// service goes on. Names in a path that cannot be are not found, or refused.
+func TestGarbageOnEveryRoute(t *testing.T) {
+	s := started(t, nil)
+	bodies := []string{
+		"", "null", "true", "0", `""`, "[]", "{", "}", `{"a"`, "{}{}", "\x00", "\xff\xfe", `{"a":NaN}`, `{"\xff":1}`, `{"items":1e999}`, `{"a":1,"a":1}`, "\xef\xbb\xbf{}",
+		strings.Repeat("[", 20_000), strings.Repeat(`{"a":`, 20_000), `{"items":[` + strings.Repeat("{},", 1_000_000) + `{}]}`, strings.Repeat("\x0a", 10_000),
+		`{"` + strings.Repeat("a", 100_000) + `":1}`, `{"choice":{},"version":"1","items":{},"max_size":[],"user":1}`, strings.Repeat(" ", 5<<20),
+	}
+	names := []string{
+		"home", "%2e%2e", "a%2Fb", "%2F", "a%00b", "%ff", "%C3%A9", "%20", "a%0d%0ab", strings.Repeat("a", 15_000), "%25", "-", "*",
+	}
+	document := documentOf(s)
+	check := func(r server.Route, path, mediaType, body string) {
+		t.Helper()
+		a := s.ask(r.Method, path, body, "Content-Type", mediaType)
+		var p server.Problem
+		err := json.Unmarshal([]byte(a.body), &p)
+		if r.Personalizer && err == nil && p.Type == "" {
+			var f fault
+			err = json.Unmarshal([]byte(a.body), &f)
+			p = server.Problem{Type: "urn:vitrine:problem:" + f.Error.InnerError.Code, Status: a.status, Detail: f.Error.Message}
+		}
+		if a.status < 400 || a.status >= 500 || err != nil || p.Status != a.status || p.Detail == "" || len(a.body) > 5000 {
+			t.Errorf("%s %.60s, %s %.60q: %d %.300s, %v", r.Method, path, mediaType, body, a.status, a.body, err)
+		}
+		if _, ok := document.Paths[r.Path][strings.ToLower(r.Method)].Responses[strconv.Itoa(a.status)]; !ok && p.Type != "urn:vitrine:problem:no-route" {
+			t.Errorf("%s %.60s, %s %.60q: the status %d is not in the OpenAPI document", r.Method, path, mediaType, body, a.status)
+		}
+	}
+	for _, r := range s.Routes() {
+		if !strings.Contains(r.Path, "{") || r.Path == "/{$}" {
+			continue
+		}
+		for i, name := range names {
+			path := strings.NewReplacer("{name}", name, "{id}", name, "{version}", "v1.1-preview.3", "{event}", name).Replace(r.Path)
+			if i > 0 {
+				check(r, path, "", "{}")
+				continue
+			}
+			if r.Bodies == nil {
+				continue
+			}
+			s.ask("PUT", "/v1/placements/home", home)
+			s.ask("POST", "/v1/placements/home/decisions", `{"decision_id":"home",`+items+`}`)
+			for _, body := range bodies {
+				for _, mediaType := range append(r.Bodies, "text/xml", "application/json; charset", "a/b/c; =") {
+					check(r, path, mediaType, body)
+				}
+			}
+		}
+	}
+	s.want(200, "PUT", "/v1/placements/home", home)
+	s.want(201, "POST", "/v1/placements/home/decisions", `{`+items+`}`)
+}
+
+// Lists that are longer than a placement takes are refused before there is memory for what
+// they would become, in either form: a million items of two bytes are no gigabytes.
+func TestLongLists(t *testing.T) {
+	s := started(t, nil)
+	var features []string
+	for i := range 200 {
+		features = append(features, fmt.Sprintf(`{"name":"x%d","kind":"number","default":0}`, i))
+	}
+	features = append(features, `{"name":"brand","kind":"category","default":"none"}`)
+	s.want(201, "PUT", "/v1/placements/wide", `{"max_size":2,"max_items":100,"policy":{"name":"uniform"},"features":[`+strings.Join(features, ",")+`]}`)
+	many := func(element string) string { return "[" + strings.Repeat(element+",", 1_000_000) + element + "]" }
+	long := func(n byte) string { return strings.Repeat(string([]byte{n<<3 | 2, 0}), 1_000_000) }
+	for _, c := range []struct{ field, mediaType, body string }{
+		{"#/items", "application/json", `{"items":` + many(`{}`) + `}`},
+		{"#/include", "application/json", `{"items":[{"id":"a"}],"include":` + many(`""`) + `}`},
+		{"#/exclude", "application/json", `{"items":[{"id":"a"}],"exclude":` + many(`""`) + `}`},
+		{"#/baseline", "application/json", `{"items":[{"id":"a"}],"baseline":` + many(`""`) + `}`},
+		{"#/at_most", "application/json", `{"items":[{"id":"a"}],"at_most":` + many(`{}`) + `}`},
+		{"#/at_most/0/items", "application/json", `{"items":[{"id":"a"}],"at_most":[{"items":` + many(`""`) + `}]}`},
+		{"#/items", binary, long(2)},
+		{"#/at_most", binary, message(t, "DecisionRequest", `{"item_ids":["a"],"texts":[""]}`) + string(make200()) + long(11)},
+		{"#/include", binary, message(t, "DecisionRequest", `{"item_ids":["a"],"texts":[""]}`) + string(make200()) + long(9)},
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		s.problem(422, "invalid", c.field, "POST", "/v1/placements/wide/decisions", c.body, "Content-Type", c.mediaType)
+		runtime.ReadMemStats(&after)
+		if taken := after.TotalAlloc - before.TotalAlloc; taken > 40<<20 {
+			t.Errorf("%s of %s, %d bytes, took %d bytes", c.field, c.mediaType, len(c.body), taken)
+		}
+	}
+}
+
+// make200 are the numbers of an item of TestLongLists.
+func make200() []byte { return append([]byte{3<<3 | 2, 0xc0, 0x0c}, make([]byte, 1600)...) }
+
+// Ids of items are any text, and come back as they were given.
+func TestItemIDs(t *testing.T) {
+	s := started(t, nil)
+	s.want(201, "PUT", "/v1/placements/home", plain)
+	for i, id := range []string{`"`, `\`, "a\nb\x00", "<script>", "été 🛍", "\u2028", " "} {
+		quoted, err := json.Marshal(id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		decision := fmt.Sprintf("d%d", i)
+		a := parsed(t, s.want(201, "POST", "/v1/placements/home/decisions", fmt.Sprintf(`{"decision_id":%q,"items":[{"id":%s,"features":{"x":1}}]}`, decision, quoted)).body)
+		if len(a.Assortment) != 1 || a.Assortment[0].ID != id {
+			t.Errorf("%q came back as %+v", id, a)
+		}
+		s.want(204, "POST", "/v1/decisions/"+decision+"/outcome", `{"choice":`+string(quoted)+`}`)
+		var d struct {
+			Choice string `json:"choice"`
+		}
+		if err := json.Unmarshal([]byte(s.want(200, "GET", "/v1/decisions/"+decision, "").body), &d); err != nil || d.Choice != id {
+			t.Errorf("%q was taken, told is %q, %v", id, d.Choice, err)
+		}
+	}
+}
+
+// An outcome after the window is refused, unless it is what the round counted as.
+func TestLateOutcomes(t *testing.T) {
+	s := started(t, nil)
+	s.want(201, "PUT", "/v1/placements/home", home)
+	for _, id := range []string{"a", "b"} {
+		s.want(201, "POST", "/v1/placements/home/decisions", `{"decision_id":"`+id+`","include":["sku1"],`+items+`}`)
+	}
+	s.clock.advance(31 * time.Minute)
+	s.problem(409, "late", "", "POST", "/v1/decisions/a/outcome", `{"choice":"sku1"}`)
+	s.want(204, "POST", "/v1/decisions/a/outcome", `{"choice":null}`)
+	s.want(204, "POST", "/v1/decisions/b/outcome", `{"choice":null}`)
+}
+
+// A failure of the service is not the caller's business in detail, but the
+// log's, and other placements go on.
+func TestFailures(t *testing.T) {
+	s := started(t, func(_ *server.Options, o *decision.Options) { o.Build = brokenUnder("broken") })
+	s.want(201, "PUT", "/v1/placements/broken", strings.Replace(plain, "ucb-mnl", "broken", 1))
+	s.want(201, "PUT", "/v1/placements/sound", plain)
+	const body = `{"items":[{"id":"a","features":{"x":1}}]}`
+	s.problem(500, "policy", "", "POST", "/v1/placements/broken/decisions", body)
+	if a := s.ask("POST", "/v1/placements/broken/decisions", body); strings.Contains(a.body, "boom") {
+		t.Errorf("the caller is told %s", a.body)
+	}
+	if !strings.Contains(s.log.String(), "boom") {
+		t.Errorf("the log does not say why:\n%s", s.log)
+	}
+	s.want(201, "POST", "/v1/placements/sound/decisions", body)
+
+	s.engine.Close()
+	s.problem(503, "stopped", "", "POST", "/v1/placements/sound/decisions", body)
+}
+
+func TestStandingPages(t *testing.T) {
+	s := started(t, nil)
+	s.want(200, "GET", "/healthz", "")
+	s.want(200, "GET", "/readyz", "")
+	for _, path := range []string{"/", "/docs"} {
+		page := s.want(200, "GET", path, "")
+		if strings.Contains(page.body, "//") || !strings.Contains(page.header.Get("Content-Security-Policy"), "default-src 'none'") {
+			t.Errorf("the page at %s is not whole by itself", path)
+		}
+	}
+}
+
+func TestMetrics(t *testing.T) {
+	s := started(t, nil)
+	s.want(201, "PUT", "/v1/placements/home", strings.Replace(home, `"learn"`, `"explore"`, 1))
+	for i := range 20 {
+		s.want(201, "POST", "/v1/placements/home/decisions", fmt.Sprintf(`{"decision_id":"%d",%s}`, i, items))
+	}
+	s.want(204, "POST", "/v1/decisions/3/outcome", `{"choice":null}`)
+	s.want(404, "POST", "/v1/decisions/33/outcome", `{"choice":null}`)
+	if err := s.engine.Wait(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	text := s.want(200, "GET", "/metrics", "").body
+	for _, line := range []string{
+		`vitrine_decisions_total{placement="home"} 20`, `vitrine_outcomes_total{placement="home"} 1`, `vitrine_pending{placement="home"} 19`,
+		`vitrine_learner_lag_rounds{placement="home"} 0`, `vitrine_log_lag_entries 0`, `vitrine_log_entries 22`, `vitrine_exploration_share{placement="home"} `,
+		`vitrine_calibration_foretold_total{placement="home"} `, `vitrine_revenue_total{by="policy",placement="home"} 0`,
+		`vitrine_request_seconds_count{method="POST",route="/v1/placements/{name}/decisions",status="2xx"} 20`,
+		`vitrine_request_seconds_count{method="POST",route="/v1/decisions/{id}/outcome",status="4xx"} 1`,
+	} {
+		if !strings.Contains(text, "\n"+line) {
+			t.Errorf("%s is missing", line)
+		}
+	}
+}
+
+// In the mode shadow the estimates of the policy's sets stand beside those of the baselines.
+func TestShadowMetrics(t *testing.T) {
+	s := started(t, nil)
+	s.want(201, "PUT", "/v1/placements/home", strings.Replace(plain, `"max_size"`, `"mode":"shadow","max_size"`, 1))
+	for range 3 {
+		s.want(201, "POST", "/v1/placements/home/decisions", `{"items":[{"id":"a","features":{"x":0}},{"id":"b","features":{"x":0}}],"baseline":["a"]}`)
+	}
+	text := s.want(200, "GET", "/metrics", "").body
+	for _, line := range []string{ // utilities of 0: p(a|{a}) = 1/2, and of two items 1/3 each
+		`vitrine_shadow_rounds_total{placement="home"} 3`, `vitrine_shadow_policy_total{placement="home"} 2`, `vitrine_shadow_baseline_total{placement="home"} 1.5`,
+	} {
+		if !strings.Contains(text, "\n"+line+"\n") {
+			t.Errorf("%s is missing", line)
+		}
+	}
+}
+
+// A path that is not clean is nowhere, and not somewhere else, and is answered as all that is nowhere.
+func TestUncleanPaths(t *testing.T) {
+	s := started(t, nil)
+	s.want(201, "PUT", "/v1/placements/home", home)
+	for _, path := range []string{"//", "//v1/placements", "/v1//placements", "/v1/./placements", "/v1/x/../placements", "/../healthz", "/healthz/", "/v1/placements/home/"} {
+		for _, method := range []string{"GET", "POST"} {
+			before := len(s.log.String())
+			s.problem(404, "no-route", "", method, path, "")
+			if line := s.log.String()[before:]; !strings.Contains(line, `"status":404`) || strings.Contains(line, path) && path != "//" {
+				t.Errorf("%s %s is logged as %q", method, path, line)
+			}
+		}
+	}
+	w := httptest.NewRecorder()
+	r := httptest.NewRequest("OPTIONS", "*", nil)
+	r.Host = "localhost"
+	if s.ServeHTTP(w, r); w.Code != 404 || w.Header().Get("X-Request-Id") == "" {
+		t.Errorf("OPTIONS *: %d %v", w.Code, w.Header())
+	}
+}
+
+// The features of a placement change while a body comes: it is read by those that the placement has when it is decided.
+func TestFeaturesChangeWhileABodyComes(t *testing.T) {
+	shop := func(features string) string {
+		return `{"max_size":1,"features":[` + features + `],"policy":{"name":"onl-mnl"}}`
+	}
+	const price, stock = `{"name":"price","kind":"number"}`, `{"name":"stock","kind":"number"}`
+	store := new(memlog.Store)
+	s := started(t, func(o *server.Options, e *decision.Options) { e.Store, o.Log = store, nil })
+	s.want(201, "PUT", "/v1/placements/home", shop(price+","+stock))
+	body := &lateBody{text: `{"decision_id":"late","items":[{"id":"a","features":{"price":9.5,"stock":3}}]}`, before: func() {
+		s.want(200, "PUT", "/v1/placements/home", shop(stock+","+price))
+	}}
+	r := httptest.NewRequest("POST", "http://localhost/v1/placements/home/decisions", body)
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, r)
+	if w.Code != http.StatusCreated {
+		t.Fatalf("%d %s", w.Code, w.Body)
+	}
+	for entry, err := range store.Entries(t.Context(), 1) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := eventlog.Decode(entry)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if o, ok := e.Body.(*eventlog.Offered); ok && !slices.Equal(o.Features, []float64{3, 9.5}) {
+			t.Errorf("stock and price are in the log as %v", o.Features)
+		}
+	}
+}
+
+// lateBody is a body before which something happens.
+type lateBody struct {
+	text   string
+	before func()
+}
+
+func (b *lateBody) Read(p []byte) (int, error) {
+	if b.before != nil {
+		b.before()
+		b.before = nil
+	}
+	n := copy(p, b.text)
+	if b.text = b.text[n:]; n == 0 {
+		return 0, io.EOF
+	}
+	return n, nil
+}

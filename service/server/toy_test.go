@@ -1,0 +1,45 @@
+package server_test
+
+import (
+	"context"
+	"math/rand/v2"
+	"strings"
+
+	"vitrine"
+	"vitrine/config"
+	"vitrine/service/decision"
+	"vitrine/service/eventlog/memlog"
+)
+
+// brokenUnder builds learners whose policy panics under a name, and others as usual.
+func brokenUnder(name string) func(decision.Spec) (vitrine.Learner, error) {
+	return func(s decision.Spec) (vitrine.Learner, error) {
+		if strings.Contains(string(s.Policy), name) {
+			return broken{}, nil
+		}
+		return config.NewLearner(s)
+	}
+}
+
+type broken struct{}
+
+func (broken) Policy() vitrine.Policy                                 { return broken{} }
+func (broken) Observe(vitrine.Round) error                            { return nil }
+func (broken) Offer(x *vitrine.Context, rng *rand.Rand) vitrine.Offer { panic("boom") }
+func (broken) MarshalBinary() ([]byte, error)                         { return nil, nil }
+func (broken) UnmarshalBinary([]byte) error                           { return nil }
+
+// gatedStore is a log whose appends wait for the gate, where there is one.
+type gatedStore struct {
+	memlog.Store
+	gate    chan struct{}
+	waiting chan struct{} // told of each append that waits
+}
+
+func (s *gatedStore) Append(ctx context.Context, entries ...[]byte) (uint64, error) {
+	if s.gate != nil {
+		s.waiting <- struct{}{}
+		<-s.gate
+	}
+	return s.Store.Append(ctx, entries...)
+}
