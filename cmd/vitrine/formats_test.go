@@ -38,7 +38,7 @@ import (
 //	go test ./cmd/vitrine -run TestDataFormats -rewrite
 //
 // which writes the directory of dataFormat. The earlier ones stay as they are.
-const dataFormat = 2
+const dataFormat = 3
 
 var rewrite = flag.Bool("rewrite", false, "write testdata/data-vN of the present format, then read the diff")
 
@@ -53,6 +53,7 @@ var formatPlacements = map[string]string{
 	"onl":       `"policy":{"name":"onl-mnl","warmup":3}`,
 	"onl-mlp":   `"policy":{"name":"onl-mnl","warmup":3,"update":"mle","pilot":"map","utility":{"kind":"mlp","hidden":[2]}}`,
 	"ts":        `"policy":{"name":"ts-mnl"}`,
+	"small":     `"policy":{"name":"uniform"}`,
 	"ucb":       `"policy":{"name":"ucb-mnl"}`,
 	"uniform":   `"policy":{"name":"uniform"}`,
 }
@@ -71,7 +72,11 @@ func formatTrade(ctx context.Context, e *decision.Engine, half, late func() erro
 		if name == "gone" {
 			policy = `"policy":{"name":"uniform"}`
 		}
-		if _, err := e.Put(ctx, name, fmt.Appendf(nil, `{"max_size":2,"max_items":4,"record":"all","rounds":1000,"seed":%d,%s,%s}`, i, features, policy), now); err != nil {
+		size := `"max_size":2,"record":"all"`
+		if name == "small" { // its memory holds some thirty decisions
+			size = `"max_size":1,"memory":25000`
+		}
+		if _, err := e.Put(ctx, name, fmt.Appendf(nil, `{%s,"max_items":4,"rounds":1000,"seed":%d,%s,%s}`, size, i, features, policy), now); err != nil {
 			return err
 		}
 	}
@@ -98,6 +103,15 @@ func formatTrade(ctx context.Context, e *decision.Engine, half, late func() erro
 				err = e.Reward(ctx, id, []decision.Reward{{Item: a.Shown[0], Value: 0}}, now)
 			case i%8 != 7: // these expire
 				err = e.Outcome(ctx, id, item, now)
+			}
+			for k := range 40 {
+				if err != nil || name != "small" || i%8 != 3 {
+					break
+				}
+				now += int64(time.Second)
+				r := formatRequest(name, rng)
+				r.Decision = fmt.Sprint(id, "-", k)
+				_, err = e.Decide(ctx, name, r, now)
 			}
 			if err := errors.Join(err, e.Wait(ctx)); err != nil { // so that all runs make the same log
 				return err
@@ -181,14 +195,14 @@ func formatData(ctx context.Context, data string, cut bool) error {
 
 // knowledge is what an engine knows of a placement, and what it decides next.
 type knowledge struct {
-	Decisions, Outcomes, Expired, Withdrawn, Learned, Skipped, Stale uint64
-	Pending                                                          int
-	PolicyVersion                                                    uint64
-	Versions                                                         []uint64
-	Problem                                                          string
-	Revenue, Agreements                                              []float64
-	Decided                                                          [][]string
-	Probability                                                      [][]float64
+	Decisions, Outcomes, Expired, ExpiredEarly, Withdrawn, Learned, Skipped, Stale uint64
+	Pending                                                                        int
+	PolicyVersion                                                                  uint64
+	Versions                                                                       []uint64
+	Problem                                                                        string
+	Revenue, Agreements                                                            []float64
+	Decided                                                                        [][]string
+	Probability                                                                    [][]float64
 }
 
 func knowledgeOf(ctx context.Context, e *decision.Engine) (map[string]knowledge, error) {
@@ -202,7 +216,7 @@ func knowledgeOf(ctx context.Context, e *decision.Engine) (map[string]knowledge,
 			return nil, err
 		}
 		k := knowledge{
-			s.Decisions, s.Outcomes, s.Expired, s.Withdrawn, s.Learned, s.Skipped, s.Stale, s.Pending, s.PolicyVersion, s.Versions, s.Problem,
+			s.Decisions, s.Outcomes, s.Expired, s.ExpiredEarly, s.Withdrawn, s.Learned, s.Skipped, s.Stale, s.Pending, s.PolicyVersion, s.Versions, s.Problem,
 			[]float64{s.ByPolicy.Revenue, s.ByChance.Revenue, s.ByBaseline.Revenue, s.Calibration.Revenue, s.Calibration.Foretold},
 			[]float64{float64(s.Shadow.Rounds), float64(s.Shadow.Agreements), s.Shadow.Policy, s.Shadow.Baseline}, nil, nil,
 		}
@@ -294,6 +308,9 @@ var relearned = map[int]map[string]bool{
 	2: {"barrier": false, "bma": true, "eps": false},
 }
 
+// lastEntries are those of the logs, by the format.
+var lastEntries = map[int]int{1: 601, 2: 601, 3: 881}
+
 // Data directories of every format are opened, with their snapshots and without, and give the
 // state that they had.
 func TestDataFormats(t *testing.T) {
@@ -333,7 +350,7 @@ func TestDataFormats(t *testing.T) {
 				}
 				stdout.Reset()
 				// The last digits of a state are those of the machine's vector code.
-				if code := run(t.Context(), []string{"replay", data}, &stdout, &stderr); !strings.Contains(stdout.String(), "replayed up to entry 601") ||
+				if code := run(t.Context(), []string{"replay", data}, &stdout, &stderr); !strings.Contains(stdout.String(), fmt.Sprint("replayed up to entry ", lastEntries[v], "\n")) ||
 					code != 0 && !strings.Contains(stdout.String(), "is another one") {
 					t.Errorf("replay: exit status %d: %s%s", code, &stdout, &stderr)
 				}
@@ -391,7 +408,7 @@ func TestDataFormatIsWhole(t *testing.T) {
 	}
 	for _, body := range []eventlog.Body{
 		new(eventlog.PlacementPut), new(eventlog.PlacementDeleted), new(eventlog.Offered), new(eventlog.Chosen), new(eventlog.Expired),
-		new(eventlog.SnapshotTaken), new(eventlog.PolicyRolledBack), new(eventlog.Activated), new(eventlog.Passed),
+		new(eventlog.SnapshotTaken), new(eventlog.PolicyRolledBack), new(eventlog.Activated), new(eventlog.Passed), new(eventlog.Evicted),
 	} {
 		if !strings.Contains(stdout.String(), "\n"+kindOf(body)+" ") {
 			t.Errorf("no %s in\n%s", kindOf(body), &stdout)
