@@ -11,10 +11,10 @@ import (
 	"testing"
 )
 
-// readme returns the README of the module.
-func readme(t *testing.T) string {
+// page returns the text of a page of the module.
+func page(t *testing.T, path string) string {
 	t.Helper()
-	text, err := os.ReadFile("../README.md")
+	text, err := os.ReadFile(filepath.Join("..", path))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,9 +35,9 @@ func command(t *testing.T, dir, name string, args ...string) string {
 	return string(out)
 }
 
-// The README's "Adding a policy" is all that a policy takes: a file in bandit and a line in the
-// catalog, which the README shows. With them, in a copy of the module, the tests that judge all
-// policies pass, the command knows the policy, and an experiment plays it.
+// A policy takes a file in bandit and the line of the catalog that docs/howto/add-a-policy.md shows.
+// With them, in a copy of the module, the tests that judge all policies pass, the command knows the
+// policy, and an experiment plays it.
 func TestAddingAPolicy(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it compiles a copy of the module")
@@ -49,9 +49,9 @@ func TestAddingAPolicy(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(copied, "bandit", "nearest.go"), source)
-	line := regexp.MustCompile(`(?m)^\{Entry\{"nearest".*\},$`).FindString(readme(t))
+	line := regexp.MustCompile(`(?m)^\{Entry\{"nearest".*\},$`).FindString(page(t, "docs/howto/add-a-policy.md"))
 	if line == "" {
-		t.Fatal("README.md shows no line of the catalog for the policy nearest")
+		t.Fatal("docs/howto/add-a-policy.md shows no line of the catalog for the policy nearest")
 	}
 	catalog := filepath.Join(copied, "config", "catalog.go")
 	text, err := os.ReadFile(catalog)
@@ -157,7 +157,7 @@ func TestAnotherModule(t *testing.T) {
 	}
 	command(t, dir, "go", "mod", "init", "shop")
 	edit := "go mod edit -require vitrine@v0.0.0 -replace vitrine=../vitrine"
-	if !strings.Contains(readme(t), edit) {
+	if !strings.Contains(page(t, "README.md"), edit) {
 		t.Fatalf("README.md does not say %s", edit)
 	}
 	command(t, dir, "go", strings.Fields(strings.Replace(edit, "../vitrine", module, 1))[1:]...)
@@ -170,5 +170,25 @@ func TestAnotherModule(t *testing.T) {
 		if _, err := os.Stat(filepath.Join(dir, "out", "season", name)); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// The README shows the program in testdata/first, and what it prints.
+func TestFirstProgram(t *testing.T) {
+	source, err := os.ReadFile("testdata/first/main.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, body, _ := strings.Cut(string(source), "func main() {")
+	readme := page(t, "README.md")
+	if !strings.Contains(readme, "```go\nfunc main() {"+body+"```\n") {
+		t.Error("README.md does not show func main of docs/testdata/first/main.go")
+	}
+	if testing.Short() {
+		t.Skip("it compiles a program")
+	}
+	out := command(t, "..", "go", "run", "docs/testdata/first/main.go")
+	if !strings.Contains(readme, "$ go run docs/testdata/first/main.go\n"+out+"```") {
+		t.Errorf("README.md does not show what the program prints: %s", out)
 	}
 }
