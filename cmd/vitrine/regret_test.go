@@ -1,0 +1,88 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"testing"
+
+	"vitrine/config"
+	"vitrine/paper/experiments"
+)
+
+// Short runs of five panels give the bytes that the program gave before the second design, on all
+// vector paths. The panels have every policy, and a world that moves. bench/checksums.sh compares
+// all panels at their full length.
+func TestRegretIsAsRecorded(t *testing.T) {
+	if runtime.GOARCH != "amd64" {
+		t.Skip("the last digits of exp and log differ on other machines")
+	}
+	table, err := os.ReadFile("../../paper/experiments/testdata/short.sha256")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	args := []string{"run", "--seeds", "1", "--baselines", "both", "--out", dir}
+	want := map[string]string{}
+	for line := range strings.Lines(string(table)) {
+		sum, file, ok := strings.Cut(strings.TrimSpace(line), "  ")
+		if !ok {
+			continue // the comment
+		}
+		name := filepath.Dir(file)
+		panel, err := experiments.Read(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		short := regexp.MustCompile(`(?m)^rounds = \d+`).ReplaceAll(panel, []byte("rounds = 120"))
+		path := filepath.Join(dir, name+".toml")
+		if err := os.WriteFile(path, short, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		args = append(args, path)
+		want[name] = sum
+	}
+	if len(want) != 5 {
+		t.Fatalf("the table has %d panels, want 5", len(want))
+	}
+	var stdout, stderr bytes.Buffer
+	if code := run(context.Background(), args, &stdout, &stderr); code != 0 {
+		t.Fatalf("exit status %d: %s", code, stderr.String())
+	}
+	for name, sum := range want {
+		regret, err := os.ReadFile(filepath.Join(dir, name, "regret.csv"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if have := sha256.Sum256(regret); hex.EncodeToString(have[:]) != sum {
+			t.Errorf("%s: regret.csv differs from the one recorded", name)
+		}
+	}
+}
+
+// A new panel needs a line in the table of bench/checksums.sh.
+func TestEverySyntheticPanelHasAChecksum(t *testing.T) {
+	table, err := os.ReadFile("../../paper/experiments/testdata/regret.sha256")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range experiments.Names() {
+		text, err := experiments.Read(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		panel, err := config.Load(name+".toml", text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if panel.Pool == "" && !strings.Contains(string(table), "  "+name+"/regret.csv\n") {
+			t.Errorf("%s has no line in regret.sha256: bench/checksums.sh says how to add one", name)
+		}
+	}
+}
