@@ -1,28 +1,31 @@
 package server
 
 import (
+	"crypto/tls"
 	"net"
 	"net/http"
 	"sync"
+	"time"
 )
 
-// limitedListener takes at most a number of connections. One more closes the connection that has been
-// idle the longest, and waits only while every connection has a request.
+// silence is how long a new connection has for the header of its first request before it may be closed to make room.
+const silence = 250 * time.Millisecond
+
+// limitedListener takes at most a number of connections. One more closes the connection that has been quiet the
+// longest: idle between requests, or silent since it was taken. While every connection has a request it waits.
 type limitedListener struct {
 	net.Listener
 	most int
 
-	mu     sync.Mutex
-	freed  *sync.Cond
-	open   int
-	closed bool
-	idle   map[net.Conn]uint64 // and when they became so, as a number that grows
-	number uint64
+	mu      sync.Mutex
+	changed *sync.Cond
+	open    map[net.Conn]time.Time // when each may be closed to make room; zero while it has a request
+	closed  bool
 }
 
 func limitConnections(l net.Listener, most int) *limitedListener {
-	limited := &limitedListener{Listener: l, most: most, idle: map[net.Conn]uint64{}}
-	limited.freed = sync.NewCond(&limited.mu)
+	limited := &limitedListener{Listener: l, most: most, open: map[net.Conn]time.Time{}}
+	limited.changed = sync.NewCond(&limited.mu)
 	return limited
 }
 
@@ -34,49 +37,61 @@ func (l *limitedListener) Accept() (net.Conn, error) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for l.open >= l.most && !l.closed {
-		oldest := l.longestIdle()
-		if oldest == nil {
-			l.freed.Wait()
-			continue
-		}
-		delete(l.idle, oldest)
-		l.mu.Unlock()
-		oldest.Close() // whose state is closed soon
-		l.mu.Lock()
+	for len(l.open) >= l.most && !l.closed {
+		l.makeRoom()
+		l.changed.Wait()
 	}
 	if l.closed {
 		c.Close()
 		return nil, net.ErrClosed
 	}
-	l.open++
 	return c, nil
 }
 
-// state follows a connection. It is http.Server's ConnState.
+// makeRoom closes the connection that has been quiet the longest. It stays the longest until http.Server lets go
+// of it, so that no other is closed meanwhile. If it may not be closed yet, a change is signaled when it may.
+// The caller holds mu.
+func (l *limitedListener) makeRoom() {
+	var longest net.Conn
+	for c, spare := range l.open {
+		if !spare.IsZero() && (longest == nil || spare.Before(l.open[longest])) {
+			longest = c
+		}
+	}
+	if longest == nil {
+		return
+	}
+	if wait := time.Until(l.open[longest]); wait > 0 {
+		time.AfterFunc(wait, l.signal)
+		return
+	}
+	if encrypted, ok := longest.(*tls.Conn); ok {
+		longest = encrypted.NetConn() // no farewell, which might wait for a caller that does not read
+	}
+	longest.Close()
+}
+
+func (l *limitedListener) signal() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.changed.Broadcast()
+}
+
+// state follows a connection. It is http.Server's ConnState, which calls it for a new connection before the next Accept.
 func (l *limitedListener) state(c net.Conn, now http.ConnState) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	delete(l.idle, c)
 	switch now {
+	case http.StateNew:
+		l.open[c] = time.Now().Add(silence)
+	case http.StateActive: // also if it was closed while its request came: it stays until it has the answer
+		l.open[c] = time.Time{}
 	case http.StateIdle:
-		l.number++
-		l.idle[c] = l.number
-		l.freed.Signal() // a connection that waits may close this one
+		l.open[c] = time.Now()
 	case http.StateClosed:
-		l.open--
-		l.freed.Signal()
+		delete(l.open, c)
 	}
-}
-
-// longestIdle returns the connection that has been idle the longest, nil if none is. The caller holds mu.
-func (l *limitedListener) longestIdle() (oldest net.Conn) {
-	for c, number := range l.idle {
-		if oldest == nil || number < l.idle[oldest] {
-			oldest = c
-		}
-	}
-	return oldest
+	l.changed.Broadcast()
 }
 
 // Close implements net.Listener.
@@ -84,6 +99,6 @@ func (l *limitedListener) Close() error {
 	l.mu.Lock()
 	l.closed = true
 	l.mu.Unlock()
-	l.freed.Broadcast()
+	l.changed.Broadcast()
 	return l.Listener.Close()
 }
