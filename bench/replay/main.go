@@ -206,7 +206,7 @@ func round(ctx context.Context, e *decision.Engine, rng *rand.Rand, n int64) err
 		return err
 	}
 	for {
-		err := e.Outcome(ctx, a.Decision, append(a.Shown, "")[rng.IntN(len(a.Shown)+1)], n)
+		err := e.Outcome(ctx, "home", a.Decision, append(a.Shown, "")[rng.IntN(len(a.Shown)+1)], n)
 		if !errors.Is(err, decision.ErrBehind) {
 			return err
 		}

@@ -98,11 +98,11 @@ func formatTrade(ctx context.Context, e *decision.Engine, half, late func() erro
 			item := append(a.Shown, "")[rng.IntN(len(a.Shown)+1)]
 			switch {
 			case i%8 == 5 && name != "onl": // those of onl are withdrawn
-				err = e.Activate(ctx, id, now)
+				err = e.Activate(ctx, "", id, now)
 			case i%8 == 6:
-				err = e.Reward(ctx, id, []decision.Reward{{Item: a.Shown[0], Value: 0}}, now)
+				err = e.Reward(ctx, "", id, []decision.Reward{{Item: a.Shown[0], Value: 0}}, now)
 			case i%8 != 7: // these expire
-				err = e.Outcome(ctx, id, item, now)
+				err = e.Outcome(ctx, "", id, item, now)
 			}
 			for k := range 40 {
 				if err != nil || name != "small" || i%8 != 3 {

@@ -52,7 +52,7 @@ func TestSnapshotOfAStuckLearner(t *testing.T) {
 			if _, err := e.Decide(ctx, "home", r, 1); err != nil {
 				t.Fatal(err)
 			}
-			if err := e.Outcome(ctx, id, "a", 2); err != nil {
+			if err := e.Outcome(ctx, "", id, "a", 2); err != nil {
 				t.Fatal(err)
 			}
 		}

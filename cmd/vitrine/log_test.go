@@ -87,7 +87,7 @@ func trade(ctx context.Context, e *decision.Engine, snapshot string, rounds int)
 		}
 		if i%3 > 0 && i < rounds {
 			item := append(a.Shown, "")[rng.IntN(len(a.Shown)+1)]
-			if err := e.Outcome(ctx, a.Decision, item, now+int64(time.Second)); err != nil {
+			if err := e.Outcome(ctx, "", a.Decision, item, now+int64(time.Second)); err != nil {
 				return err
 			}
 		}
@@ -131,7 +131,7 @@ func deferred(ts *testscript.TestScript, _ bool, args []string) {
 		for _, id := range []string{"activated", "in-parts", "taken", "late"} {
 			decide(id, 0)
 		}
-		err = errors.Join(err, e.Activate(ctx, "activated", 1), e.Reward(ctx, "in-parts", []decision.Reward{{Item: "a"}}, 1), e.Outcome(ctx, "taken", "b", 1))
+		err = errors.Join(err, e.Activate(ctx, "", "activated", 1), e.Reward(ctx, "", "in-parts", []decision.Reward{{Item: "a"}}, 1), e.Outcome(ctx, "", "taken", "b", 1))
 		decide("left", time.Hour)
 		_, expired := e.Expire(ctx, int64(time.Hour))
 		return errors.Join(err, expired)

@@ -59,7 +59,7 @@ func (s *shrinking) trade(decisions int) {
 			s.Fatal(err)
 		}
 		if s.decisions%4 > 0 {
-			if err := s.engine.Outcome(s.Context(), a.Decision, a.Shown[0], s.now.UnixNano()); err != nil {
+			if err := s.engine.Outcome(s.Context(), "", a.Decision, a.Shown[0], s.now.UnixNano()); err != nil {
 				s.Fatal(err)
 			}
 		}

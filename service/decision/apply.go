@@ -17,14 +17,14 @@ type fold struct {
 	kernels    []string          // that have learned, sorted: the last digits are theirs
 	beginAgain bool              // learners whose saved state cannot be read
 	placements map[string]*placement
-	decisions  map[string]*record // those that are remembered, of all placements
-	evicted    evictions          // of those that are not
+	decisions  index     // those that are remembered, of all placements
+	evicted    evictions // of those that are not
 	workers    sync.WaitGroup
 }
 
 // newFold is the state before the first entry.
 func newFold(build func(Spec) (vitrine.Learner, error)) *fold {
-	return &fold{build: build, kernels: []string{kernelPath()}, placements: map[string]*placement{}, decisions: map[string]*record{}, evicted: newEvictions()}
+	return &fold{build: build, kernels: []string{kernelPath()}, placements: map[string]*placement{}, decisions: index{}, evicted: newEvictions()}
 }
 
 // kernelPath names the vector code of this process.
@@ -171,7 +171,7 @@ func (s *fold) delete(p *placement) {
 	p.worker.stop()
 	for _, l := range []*list{&p.open, &p.closed} {
 		for r := l.first; r != nil; r = r.next {
-			delete(s.decisions, r.id)
+			s.decisions.remove(r)
 		}
 	}
 	delete(s.placements, p.name)
@@ -179,14 +179,14 @@ func (s *fold) delete(p *placement) {
 }
 
 func (s *fold) offer(p *placement, time int64, o *eventlog.Offered) error {
-	if s.decisions[o.Decision] != nil {
+	if s.decisions.find(p, o.Decision) != nil {
 		return fmt.Errorf("decision %q is there already", o.Decision)
 	}
 	r, err := newRecord(p, time, o)
 	if err != nil {
 		return err
 	}
-	s.decisions[r.id] = r
+	s.decisions.add(r)
 	p.open.push(r)
 	p.due.add(r)
 	p.numbers = max(p.numbers, r.number)
@@ -201,7 +201,7 @@ func (s *fold) forget(p *placement) {
 	for p.closed.first != nil && p.open.bytes+p.closed.bytes > p.config.Memory {
 		r := p.closed.first
 		p.closed.remove(r)
-		delete(s.decisions, r.id)
+		s.decisions.remove(r)
 		if r.status == evicted {
 			s.evicted.add(p, r.id)
 		}
@@ -209,8 +209,8 @@ func (s *fold) forget(p *placement) {
 }
 
 func (s *fold) openRecord(p *placement, decision string) (*record, error) {
-	r := s.decisions[decision]
-	if r == nil || r.placement != p {
+	r := s.decisions.find(p, decision)
+	if r == nil {
 		return nil, fmt.Errorf("decision %q: %w", decision, ErrNotFound)
 	}
 	if !r.status.waits() {

@@ -50,7 +50,7 @@ func TestAuditOfAnEngine(t *testing.T) {
 			t.Fatal(err)
 		}
 		if i%2 == 0 {
-			if err := e.Outcome(t.Context(), id, "", int64(i)*minute+1); err != nil {
+			if err := e.Outcome(t.Context(), "", id, "", int64(i)*minute+1); err != nil {
 				t.Fatal(err)
 			}
 		}

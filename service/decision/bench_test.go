@@ -111,7 +111,7 @@ func BenchmarkReplay(b *testing.B) {
 					b.Fatal(err)
 				}
 				item, _ := s.choose(a)
-				for e.Outcome(b.Context(), a.Decision, item, 1) != nil {
+				for e.Outcome(b.Context(), "", a.Decision, item, 1) != nil {
 					wait(b, e)
 				}
 			}

@@ -66,14 +66,14 @@ func TestMemoryCanBeFilled(t *testing.T) {
 				t.Fatal(err)
 			}
 			if closed {
-				if err := e.Outcome(t.Context(), id(i), "", 1); err != nil {
+				if err := e.Outcome(t.Context(), "", id(i), "", 1); err != nil {
 					t.Fatal(err)
 				}
 			}
 			wait(t, e)
 		}
 		status := func(i int) string {
-			d, err := e.Decision(id(i))
+			d, err := e.Decision(t.Context(), "", id(i))
 			if err != nil {
 				return "forgotten"
 			}

@@ -81,11 +81,15 @@ func (e *Engine) repeat(name, decision string, sum [32]byte) (*Answer, error) {
 	}
 	e.mu.RLock()
 	defer e.mu.RUnlock()
-	r := e.state.decisions[decision]
+	p := e.state.placements[name]
+	if p == nil {
+		return nil, fmt.Errorf("placement %q: %w", name, ErrNotFound)
+	}
+	r := e.state.decisions.find(p, decision)
 	switch {
 	case r == nil:
 		return nil, nil
-	case r.placement.name != name || r.request != sum:
+	case r.request != sum:
 		return nil, fmt.Errorf("decision id %q: %w: it was given to another request", decision, ErrConflict)
 	}
 	a := r.answer()

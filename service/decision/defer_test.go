@@ -28,35 +28,35 @@ func TestDefer(t *testing.T) {
 	}
 	status := func(id, want string) {
 		t.Helper()
-		if d, err := e.Decision(id); err != nil || d.Status != want {
+		if d, err := e.Decision(t.Context(), "", id); err != nil || d.Status != want {
 			t.Errorf("%s is %q, %v, want %q", id, d.Status, err, want)
 		}
 	}
-	is(t, "unknown", e.Activate(ctx, "x", 1), decision.ErrNotFound)
+	is(t, "unknown", e.Activate(ctx, "", "x", 1), decision.ErrNotFound)
 	status("activated", "deferred")
 	for range 2 {
-		is(t, "in time", e.Activate(ctx, "activated", 1), nil)
+		is(t, "in time", e.Activate(ctx, "", "activated", 1), nil)
 		status("activated", "open")
 	}
-	is(t, "an outcome", e.Outcome(ctx, "taken", shown, 1), nil)
+	is(t, "an outcome", e.Outcome(ctx, "", "taken", shown, 1), nil)
 	status("taken", "chosen")
-	is(t, "a reward", e.Reward(ctx, "rewarded", []decision.Reward{{Item: shown, Value: 1}}, 1), nil)
+	is(t, "a reward", e.Reward(ctx, "", "rewarded", []decision.Reward{{Item: shown, Value: 1}}, 1), nil)
 	status("rewarded", "chosen")
-	is(t, "a part", e.Reward(ctx, "passed", []decision.Reward{{Item: shown}}, 1), nil)
+	is(t, "a part", e.Reward(ctx, "", "passed", []decision.Reward{{Item: shown}}, 1), nil)
 	status("passed", "open")
 
 	const late = 31 * minute
-	is(t, "too late", e.Activate(ctx, "activated-late", late), decision.ErrLate)
-	is(t, "too late again", e.Activate(ctx, "activated-late", late), decision.ErrLate)
-	is(t, "an outcome too late", e.Outcome(ctx, "never", shown, late), decision.ErrLate)
-	is(t, "none too late", e.Outcome(ctx, "never", "", late), nil)
+	is(t, "too late", e.Activate(ctx, "", "activated-late", late), decision.ErrLate)
+	is(t, "too late again", e.Activate(ctx, "", "activated-late", late), decision.ErrLate)
+	is(t, "an outcome too late", e.Outcome(ctx, "", "never", shown, late), decision.ErrLate)
+	is(t, "none too late", e.Outcome(ctx, "", "never", "", late), nil)
 	if n, err := e.Expire(ctx, late); n != 3 || err != nil {
 		t.Errorf("%d expired, %v", n, err)
 	}
 	for id, want := range map[string]string{"never": "withdrawn", "activated-late": "withdrawn", "left": "withdrawn", "activated": "expired", "passed": "expired"} {
 		status(id, want)
 	}
-	is(t, "a reward too late", e.Reward(ctx, "left", []decision.Reward{{Item: shown, Value: 1}}, late), nil)
+	is(t, "a reward too late", e.Reward(ctx, "", "left", []decision.Reward{{Item: shown, Value: 1}}, late), nil)
 	wait(t, e)
 	s, err := e.Stats("home")
 	if err != nil || s.Decisions != 7 || s.Withdrawn != 3 || s.Expired != 2 || s.Outcomes != 2 || s.Learned != 4 || s.Pending != 0 {
@@ -85,8 +85,8 @@ func TestSnapshotsOfBefore(t *testing.T) {
 		store.Append(t.Context(), nil)
 	}
 	e := opened(t, decision.Options{Store: store, Build: buildToy, Snapshot: before})
-	is(t, "an open decision", e.Outcome(t.Context(), "c", "", 1), nil)
-	if d, err := e.Decision("a"); err != nil || d.Choice != "sku0" {
+	is(t, "an open decision", e.Outcome(t.Context(), "", "c", "", 1), nil)
+	if d, err := e.Decision(t.Context(), "", "a"); err != nil || d.Choice != "sku0" {
 		t.Errorf("decision %+v, %v", d, err)
 	}
 }

@@ -14,6 +14,7 @@
 //	apply.go      the one function that applies an entry of the log
 //	answer.go     what a caller is told, and what the log has of it
 //	record.go     decisions that are remembered
+//	index.go      where they are found
 //	learn.go      a learner on its own goroutine
 //	queue.go      the rounds that wait for it
 //	engine.go     one writer: proposals → commit groups → state

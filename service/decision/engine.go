@@ -319,15 +319,23 @@ type batch struct {
 	bytes   int
 	alone   bool // nothing else may be in it
 
-	touched map[string]bool    // decisions
+	touched map[decisionKey]bool
 	open    map[*placement]int // bytes of open decisions, more
 	rounds  map[*placement]int // bytes for the learner
 }
 
+// decisionKey names a decision.
+type decisionKey struct {
+	placement *placement
+	id        string
+}
+
+func (r *record) key() decisionKey { return decisionKey{r.placement, r.id} }
+
 func (b *batch) reset() {
 	*b = batch{
 		state: b.state, waiting: b.waiting[:0], events: b.events[:0], entries: b.entries[:0],
-		touched: map[string]bool{}, open: map[*placement]int{}, rounds: map[*placement]int{},
+		touched: map[decisionKey]bool{}, open: map[*placement]int{}, rounds: map[*placement]int{},
 	}
 }
 
@@ -363,7 +371,7 @@ func (b *batch) expire(r *record, now int64) { b.close(r, now, &eventlog.Expired
 
 func (b *batch) close(r *record, now int64, body eventlog.Body) {
 	p := r.placement
-	b.touched[r.id] = true
+	b.touched[r.key()] = true
 	b.open[p] -= r.size
 	_, isEvicted := body.(*eventlog.Evicted)
 	_, isExpired := body.(*eventlog.Expired)
@@ -377,10 +385,11 @@ func (b *batch) close(r *record, now int64, body eventlog.Body) {
 // memory, the oldest leave it.
 func (b *batch) offer(v view, e *eventlog.Event, o *eventlog.Offered, extra int, entry []byte) error {
 	p := v.placement
+	key := decisionKey{p, o.Decision}
 	switch {
-	case b.touched[o.Decision]:
+	case b.touched[key]:
 		return errLater
-	case b.state.placements[p.name] != p, p.changed != v.changed, b.state.decisions[o.Decision] != nil:
+	case b.state.placements[p.name] != p, p.changed != v.changed, b.state.decisions.find(p, o.Decision) != nil:
 		return errMoved
 	}
 	size := offeredSize(o, extra)
@@ -389,7 +398,7 @@ func (b *batch) offer(v view, e *eventlog.Event, o *eventlog.Offered, extra int,
 	}
 	over := p.open.bytes + b.open[p] + size - p.config.Memory
 	for r := p.open.first; over > 0 && r != nil; r = r.next {
-		if b.touched[r.id] {
+		if b.touched[r.key()] {
 			continue
 		}
 		if !b.makeRoom(r, e.Time) {
@@ -400,7 +409,7 @@ func (b *batch) offer(v view, e *eventlog.Event, o *eventlog.Offered, extra int,
 	if over > 0 { // the batch itself fills the memory
 		return errLater
 	}
-	b.touched[o.Decision] = true
+	b.touched[key] = true
 	b.open[p] += size
 	b.add(e, entry)
 	return nil
@@ -578,11 +587,16 @@ type Decision struct {
 	Choice string // the item that was taken, "" for none
 }
 
-// Decision returns a decision that is remembered, or ErrNotFound.
-func (e *Engine) Decision(id string) (Decision, error) {
+// Decision returns a decision of a placement that is remembered, or ErrNotFound. An empty name is the placement that
+// Find returns, with its errors.
+func (e *Engine) Decision(ctx context.Context, placement, id string) (Decision, error) {
+	placement, err := e.placementOf(placement, id)
+	if err != nil {
+		return Decision{}, err
+	}
 	e.mu.RLock()
 	defer e.mu.RUnlock()
-	r := e.state.decisions[id]
+	r := e.state.decisions.find(e.state.placements[placement], id)
 	if r == nil {
 		return Decision{}, unknownDecision(id)
 	}

@@ -13,9 +13,12 @@ var (
 	// ErrNotFound is of a placement, a decision or a version that is not there. A
 	// decision is forgotten some time after its outcome.
 	ErrNotFound = errors.New("not found")
-	// ErrConflict is of a decision's id that has stood for another request, and of
+	// ErrConflict is of a decision's id that has stood for another request in its placement, and of
 	// an outcome other than the one there is.
 	ErrConflict = errors.New("conflict")
+	// ErrAmbiguous is returned for a decision that is named without its placement, if several placements have one of
+	// this id.
+	ErrAmbiguous = errors.New("several placements have a decision of this id")
 	// ErrSchema is returned for a request that was made by another schema than the placement has now.
 	ErrSchema = errors.New("the placement's features have changed meanwhile")
 	// ErrNotShown is of an outcome that names an item that the decision did not show.

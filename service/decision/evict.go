@@ -35,13 +35,13 @@ func tooSmall(p *placement, id string) error {
 // outcome of one is told why. They are no part of the state: without them the decision is not found.
 type evictions struct {
 	seed maphash.Seed
-	of   map[uint64]*placement // by the hash of the name
-	ring map[*placement]*ring
+	of   map[*placement]*ring
 }
 
 // ring are the hashes of one placement, in a circle once there are as many as may be.
 type ring struct {
 	hashes []uint64
+	has    map[uint64]bool
 	next   int
 }
 
@@ -51,35 +51,31 @@ const (
 )
 
 func newEvictions() evictions {
-	return evictions{maphash.MakeSeed(), map[uint64]*placement{}, map[*placement]*ring{}}
+	return evictions{maphash.MakeSeed(), map[*placement]*ring{}}
 }
 
 func (v *evictions) add(p *placement, id string) {
-	r := v.ring[p]
+	r := v.of[p]
 	if r == nil {
-		r = new(ring)
-		v.ring[p] = r
+		r = &ring{has: map[uint64]bool{}}
+		v.of[p] = r
 	}
 	h := maphash.String(v.seed, id)
 	if most := p.config.Memory / evictedShare / evictedBytes; len(r.hashes) < most {
 		r.hashes = append(r.hashes, h)
 	} else {
 		r.next %= len(r.hashes)
-		delete(v.of, r.hashes[r.next])
+		delete(r.has, r.hashes[r.next])
 		r.hashes[r.next] = h
 		r.next++
 	}
-	v.of[h] = p
+	r.has[h] = true
 }
 
-// find returns the placement of an evicted decision, nil where it is not known to be one.
-func (v *evictions) find(id string) *placement { return v.of[maphash.String(v.seed, id)] }
-
-func (v *evictions) forget(p *placement) {
-	if r := v.ring[p]; r != nil {
-		for _, h := range r.hashes {
-			delete(v.of, h)
-		}
-		delete(v.ring, p)
-	}
+// has reports whether a placement's decision is known to have been evicted.
+func (v *evictions) has(p *placement, id string) bool {
+	r := v.of[p]
+	return r != nil && r.has[maphash.String(v.seed, id)]
 }
+
+func (v *evictions) forget(p *placement) { delete(v.of, p) }

@@ -19,7 +19,7 @@ func shopOn(t *testing.T, e *decision.Engine, name string, decisions int) {
 		if _, err := e.Decide(t.Context(), "home", stock(id, 3), 0); err != nil {
 			t.Fatal(err)
 		}
-		is(t, id, e.Outcome(t.Context(), id, "", 1), nil)
+		is(t, id, e.Outcome(t.Context(), "", id, "", 1), nil)
 	}
 }
 
@@ -131,7 +131,7 @@ func TestBeginAgain(t *testing.T) {
 		}
 	}
 	check(e, 0)
-	if d, err := e.Decision("xa"); err != nil || d.Status != "chosen" {
+	if d, err := e.Decision(t.Context(), "", "xa"); err != nil || d.Status != "chosen" {
 		t.Errorf("a decision of before: %+v, %v", d, err)
 	}
 	is(t, "rolling back", e.RollBack(t.Context(), "home", version, 2), nil)

@@ -118,7 +118,7 @@ func busy(t testing.TB, store eventlog.Store) []byte {
 		t.Fatal(err)
 	}
 	for id, item := range map[string]string{"a": "sku0", "b": ""} {
-		if err := e.Outcome(t.Context(), id, item, 1); err != nil {
+		if err := e.Outcome(t.Context(), "", id, item, 1); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -130,7 +130,7 @@ func busy(t testing.TB, store eventlog.Store) []byte {
 			t.Fatal(err)
 		}
 		if id == "g" {
-			if err := e.Reward(t.Context(), "g", []decision.Reward{{Item: a.Shown[0], Value: 0.1}}, 1); err != nil {
+			if err := e.Reward(t.Context(), "", "g", []decision.Reward{{Item: a.Shown[0], Value: 0.1}}, 1); err != nil {
 				t.Fatal(err)
 			}
 		}

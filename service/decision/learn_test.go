@@ -27,7 +27,7 @@ func one(t *testing.T, e *decision.Engine, placement, id string, x float64) {
 	if _, err := e.Decide(t.Context(), placement, r, 0); err != nil {
 		t.Fatal(err)
 	}
-	if err := e.Outcome(t.Context(), id, "i", 1); err != nil {
+	if err := e.Outcome(t.Context(), "", id, "i", 1); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -200,7 +200,7 @@ func TestSlowLearner(t *testing.T) {
 		if _, err = e.Decide(t.Context(), "slow", stock(id, 1), 0); err != nil {
 			break
 		}
-		if err = e.Outcome(t.Context(), id, "", 1); err != nil {
+		if err = e.Outcome(t.Context(), "", id, "", 1); err != nil {
 			break
 		}
 		told++
@@ -213,7 +213,7 @@ func TestSlowLearner(t *testing.T) {
 		t.Errorf("%d outcomes were told while the learner was at the first", told)
 	}
 	before := e.Sequence()
-	is(t, "again", e.Outcome(t.Context(), fmt.Sprint(told), "", 1), decision.ErrBehind)
+	is(t, "again", e.Outcome(t.Context(), "", fmt.Sprint(told), "", 1), decision.ErrBehind)
 	if n, err := e.Expire(t.Context(), 31*minute); n != 0 || err != nil {
 		t.Errorf("%d expired, %v", n, err)
 	}
@@ -226,7 +226,7 @@ func TestSlowLearner(t *testing.T) {
 	one(t, e, "fast", "f", 1)
 	close(gate)
 	wait(t, e)
-	is(t, "with room", e.Outcome(t.Context(), fmt.Sprint(told), "", 1), nil)
+	is(t, "with room", e.Outcome(t.Context(), "", fmt.Sprint(told), "", 1), nil)
 	wait(t, e)
 	if s, _ := e.Stats("slow"); s.Learned != uint64(told)+1 || s.Lag != 0 {
 		t.Errorf("stats %+v after %d outcomes", s, told+1)

@@ -25,9 +25,12 @@ type machine struct {
 	engine   *decision.Engine
 	now      int64
 	places   map[string]*modelPlace
-	asked    map[string]*modelDecision
+	asked    map[modelKey]*modelDecision
 	snapshot []byte // of some time; nil is none
 }
+
+// modelKey names a decision: its placement and its id.
+type modelKey struct{ place, id string }
 
 type modelPlace struct {
 	window                   int64
@@ -103,7 +106,7 @@ func (m *machine) Delete(t *rapid.T) {
 	}
 	want(t, "delete", err, nil)
 	delete(m.places, name)
-	maps.DeleteFunc(m.asked, func(_ string, d *modelDecision) bool { return d.place == name })
+	maps.DeleteFunc(m.asked, func(_ modelKey, d *modelDecision) bool { return d.place == name })
 }
 
 func (m *machine) Decide(t *rapid.T) {
@@ -115,9 +118,9 @@ func (m *machine) Decide(t *rapid.T) {
 		r.Items = append(r.Items, decision.Item{ID: itemID(i), Features: []decision.Value{decision.Number(x)}})
 	}
 	a, err := m.engine.Decide(t.Context(), name, r, m.now)
-	d, p := m.asked[id], m.places[name]
+	d, p := m.asked[modelKey{name, id}], m.places[name]
 	switch {
-	case d != nil && (d.place != name || !slices.Equal(d.items, items) || d.defers != r.Defer):
+	case d != nil && (!slices.Equal(d.items, items) || d.defers != r.Defer):
 		want(t, "decide", err, decision.ErrConflict)
 	case d != nil:
 		want(t, "decide", err, nil)
@@ -131,22 +134,21 @@ func (m *machine) Decide(t *rapid.T) {
 		if a.Repeated || len(a.Shown) != min(2, len(items)) {
 			t.Fatalf("answer %+v", a)
 		}
-		m.asked[id] = &modelDecision{place: name, items: items, defers: r.Defer, learner: p.learner, shown: a.Shown, time: m.now, status: "open"}
+		m.asked[modelKey{name, id}] = &modelDecision{place: name, items: items, defers: r.Defer, learner: p.learner, shown: a.Shown, time: m.now, status: "open"}
 		if r.Defer {
-			m.asked[id].status = "deferred"
+			m.asked[modelKey{name, id}].status = "deferred"
 		}
 		p.decided++
 	}
 }
 
 func (m *machine) Outcome(t *rapid.T) {
-	id := rapid.SampledFrom(decisionNames).Draw(t, "id")
+	place, id, d := m.named(t)
 	item := rapid.SampledFrom([]string{"", "sku0", "sku1", "sku2", "sku99"}).Draw(t, "item")
-	err := m.engine.Outcome(t.Context(), id, item, m.now)
-	d := m.asked[id]
+	err := m.engine.Outcome(t.Context(), place, id, item, m.now)
 	switch {
 	case d == nil:
-		want(t, "outcome", err, decision.ErrNotFound)
+		want(t, "outcome", err, m.unnamed(place, id))
 		return
 	case item != "" && !slices.Contains(d.shown, item):
 		want(t, "outcome", err, decision.ErrNotShown)
@@ -172,6 +174,36 @@ func (m *machine) Outcome(t *rapid.T) {
 	}
 }
 
+// named draws a decision, by its id and its placement, or by its id only.
+func (m *machine) named(t *rapid.T) (place, id string, d *modelDecision) {
+	id = rapid.SampledFrom(decisionNames).Draw(t, "id")
+	place = rapid.SampledFrom([]string{"", "home", "cart"}).Draw(t, "placement")
+	if place != "" {
+		return place, id, m.asked[modelKey{place, id}]
+	}
+	if len(m.of(id)) == 1 {
+		d = m.of(id)[0]
+	}
+	return place, id, d
+}
+
+func (m *machine) of(id string) (all []*modelDecision) {
+	for key, d := range m.asked {
+		if key.id == id {
+			all = append(all, d)
+		}
+	}
+	return all
+}
+
+// unnamed is the error for a name that is not of one decision.
+func (m *machine) unnamed(place, id string) error {
+	if place == "" && len(m.of(id)) > 1 {
+		return decision.ErrAmbiguous
+	}
+	return decision.ErrNotFound
+}
+
 func (d *modelDecision) waits() bool { return d.status == "open" || d.status == "deferred" }
 
 func (m *machine) late(d *modelDecision) bool {
@@ -188,11 +220,10 @@ func (m *machine) expire(d *modelDecision) {
 }
 
 func (m *machine) Activate(t *rapid.T) {
-	id := rapid.SampledFrom(decisionNames).Draw(t, "id")
-	err := m.engine.Activate(t.Context(), id, m.now)
-	d := m.asked[id]
+	place, id, d := m.named(t)
+	err := m.engine.Activate(t.Context(), place, id, m.now)
 	if d == nil {
-		want(t, "activate", err, decision.ErrNotFound)
+		want(t, "activate", err, m.unnamed(place, id))
 		return
 	}
 	if d.status == "deferred" && m.late(d) {
@@ -210,15 +241,14 @@ func (m *machine) Activate(t *rapid.T) {
 
 // Reward tells rewards of 0 and 1, which are exact.
 func (m *machine) Reward(t *rapid.T) {
-	id := rapid.SampledFrom(decisionNames).Draw(t, "id")
+	place, id, d := m.named(t)
 	var rewards []decision.Reward
 	for _, item := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"sku0", "sku1", "sku2"}), 0, 2, rapid.ID[string]).Draw(t, "items") {
 		rewards = append(rewards, decision.Reward{Item: item, Value: float64(rapid.IntRange(0, 3).Draw(t, "value") / 3)})
 	}
-	err := m.engine.Reward(t.Context(), id, rewards, m.now)
-	d := m.asked[id]
+	err := m.engine.Reward(t.Context(), place, id, rewards, m.now)
 	if d == nil {
-		want(t, "reward", err, decision.ErrNotFound)
+		want(t, "reward", err, m.unnamed(place, id))
 		return
 	}
 	rewards = slices.DeleteFunc(rewards, func(r decision.Reward) bool { return slices.Contains(d.passed, r.Item) })
@@ -247,7 +277,7 @@ func (m *machine) Reward(t *rapid.T) {
 	}
 	switch {
 	case len(taken) > 0:
-		have, err := m.engine.Decision(id)
+		have, err := m.engine.Decision(t.Context(), place, id)
 		want(t, "decision", err, nil)
 		if !slices.Contains(taken, have.Choice) {
 			t.Fatalf("%s was chosen, with rewards of %v", have.Choice, rewards)
@@ -336,11 +366,11 @@ func (m *machine) Restart(t *rapid.T) {
 
 // Check compares all that can be seen.
 func (m *machine) Check(t *rapid.T) {
-	for id, d := range m.asked {
-		have, err := m.engine.Decision(id)
+	for key, d := range m.asked {
+		have, err := m.engine.Decision(t.Context(), key.place, key.id)
 		want(t, "decision", err, nil)
 		if have.Status != d.status || have.Choice != d.choice || have.Time != d.time {
-			t.Fatalf("decision %s is %+v, want %+v", id, have, d)
+			t.Fatalf("decision %v is %+v, want %+v", key, have, d)
 		}
 	}
 	if have := m.engine.Placements(); !slices.Equal(have, slices.Sorted(maps.Keys(m.places))) {
@@ -360,7 +390,7 @@ func (m *machine) Check(t *rapid.T) {
 // whole log gives, which is the one that lives.
 func TestMachine(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		m := &machine{store: new(memlog.Store), places: map[string]*modelPlace{}, asked: map[string]*modelDecision{}}
+		m := &machine{store: new(memlog.Store), places: map[string]*modelPlace{}, asked: map[modelKey]*modelDecision{}}
 		m.open(t, nil)
 		defer func() { m.engine.Close() }()
 		m.Put(t)
@@ -442,7 +472,7 @@ func TestEverythingAtOnce(t *testing.T) {
 					}
 					a, err := e.Decide(ctx, name, r, i)
 					if err == nil && rng.IntN(3) > 0 {
-						_ = e.Outcome(ctx, a.Decision, append(a.Shown, "")[rng.IntN(len(a.Shown)+1)], i+rng.Int64N(100))
+						_ = e.Outcome(ctx, name, a.Decision, append(a.Shown, "")[rng.IntN(len(a.Shown)+1)], i+rng.Int64N(100))
 					}
 				}
 				cancel()

@@ -123,7 +123,7 @@ func TestUplift(t *testing.T) {
 			item = a.Shown[0]
 			revenue = r.Revenue[item[len("sku")]-'0']
 		}
-		if err := e.Outcome(t.Context(), a.Decision, item, 1); err != nil {
+		if err := e.Outcome(t.Context(), "", a.Decision, item, 1); err != nil {
 			t.Fatal(err)
 		}
 		earned[a.By-decision.ByPolicy] = append(earned[a.By-decision.ByPolicy], revenue)
@@ -166,7 +166,7 @@ func TestShadow(t *testing.T) {
 	if want := v[1] / (1 + v[3] + v[1]); math.Abs(a.Probability[1]-want) > 1e-12 {
 		t.Errorf("p(sku1|S) = %v, want %v", a.Probability[1], want)
 	}
-	if err := e.Outcome(t.Context(), "a", "sku3", 1); err != nil {
+	if err := e.Outcome(t.Context(), "", "a", "sku3", 1); err != nil {
 		t.Fatal(err)
 	}
 	wait(t, e)
@@ -214,7 +214,7 @@ func TestConstraints(t *testing.T) {
 			t.Fatalf("round %d shows %v", i, a.Shown)
 		}
 		seen[len(a.Shown)] = true
-		if err := e.Outcome(t.Context(), a.Decision, a.Shown[0], 1); err != nil {
+		if err := e.Outcome(t.Context(), "", a.Decision, a.Shown[0], 1); err != nil {
 			t.Fatal(err)
 		}
 		if i < 10 {
@@ -245,7 +245,7 @@ func TestChanges(t *testing.T) {
 		t.Errorf("another window: %+v", s)
 	}
 	put(t, e, "home", `{"max_size":2,"features":[{"name":"price","kind":"number"},{"name":"size","kind":"number","default":0}],"policy":{"name":"ucb-mnl"}}`)
-	if err := e.Outcome(t.Context(), "b", "", 20*minute); err != nil {
+	if err := e.Outcome(t.Context(), "", "b", "", 20*minute); err != nil {
 		t.Errorf("an outcome of before: %v", err)
 	}
 	one2 := &decision.Request{Decision: "c", Items: []decision.Item{{ID: "i", Features: []decision.Value{decision.Number(1), {}}}}}

@@ -9,20 +9,25 @@ import (
 	"vitrine/service/eventlog"
 )
 
-// Outcome says what became of a decision: the id of the item that was taken, or
-// "" for none. Once it is in the log it returns, before it is learned.
+// Outcome says what became of a decision of a placement: the id of the item that was taken, or
+// "" for none. Once it is in the log it returns, before it is learned. An empty placement is the one that Find
+// returns, with its errors.
 //
 // The same outcome again is nil again, and another one is ErrConflict. After the
 // attribution window the round has counted as the outside option, or for nothing where
 // the decision was deferred, and an item is ErrLate. Of a decision that memory had no room for the error is
 // ErrEvicted. Other errors are ErrNotFound, ErrNotShown, ErrBehind, ErrStopped or that of ctx,
 // after which it is to be told again.
-func (e *Engine) Outcome(ctx context.Context, decision, item string, now int64) error {
-	return e.submit(ctx, func(b *batch) error { return b.outcome(decision, item, now) })
+func (e *Engine) Outcome(ctx context.Context, placement, decision, item string, now int64) error {
+	placement, err := e.placementOf(placement, decision)
+	if err != nil {
+		return err
+	}
+	return e.submit(ctx, func(b *batch) error { return b.outcome(placement, decision, item, now) })
 }
 
-func (b *batch) outcome(decision, item string, now int64) error {
-	r, err := b.decision(decision)
+func (b *batch) outcome(placement, decision, item string, now int64) error {
+	r, err := b.decision(placement, decision)
 	if err != nil {
 		return err
 	}
@@ -58,14 +63,15 @@ func (b *batch) outcome(decision, item string, now int64) error {
 }
 
 // decision returns a decision that is remembered, and that nothing in the batch is about.
-func (b *batch) decision(id string) (*record, error) {
-	if b.touched[id] {
+func (b *batch) decision(placement, id string) (*record, error) {
+	p := b.state.placements[placement]
+	if b.touched[decisionKey{p, id}] {
 		return nil, errLater
 	}
-	if r := b.state.decisions[id]; r != nil {
+	if r := b.state.decisions.find(p, id); r != nil {
 		return r, nil
 	}
-	if p := b.state.evicted.find(id); p != nil {
+	if b.state.evicted.has(p, id) {
 		return nil, tooSmall(p, id)
 	}
 	return nil, unknownDecision(id)
@@ -102,13 +108,13 @@ func (b *batch) expireDue(now int64) int {
 	for _, name := range slices.Sorted(maps.Keys(b.state.placements)) {
 		p := b.state.placements[name]
 		for _, r := range p.due.late(now, largestExpiry-n) {
-			if !b.touched[r.id] && b.canExpire(r) {
+			if !b.touched[r.key()] && b.canExpire(r) {
 				b.expire(r, now)
 				n++
 			}
 		}
 		for r := p.open.first; r != nil && n < largestExpiry && p.open.bytes+b.open[p] > p.config.Memory; r = r.next {
-			if b.touched[r.id] {
+			if b.touched[r.key()] {
 				continue
 			}
 			if !b.makeRoom(r, now) {

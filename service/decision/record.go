@@ -35,7 +35,8 @@ type record struct {
 	told       float64 // the sum of their rewards
 	size       int     // bytes
 	prev, next *record
-	at         int // in due
+	twin       *record // in the index
+	at         int     // in due
 }
 
 type status uint8
@@ -54,7 +55,7 @@ func (s status) waits() bool { return s == open || s == deferred }
 
 // recordBytes is what a record takes beside its slices, with its place in the
 // map of decisions.
-const recordBytes = 640
+const recordBytes = 648
 
 // recordSize returns what a record without its rows counts for in a placement's
 // memory: a number of the decision alone, and at least the bytes that it takes.

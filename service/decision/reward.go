@@ -15,8 +15,8 @@ type Reward struct {
 	Value float64 // in [0, 1]
 }
 
-// Reward tells the outcome of a decision by rewards of items shown, all of them or
-// some, for those who have no choices to tell of. They become a choice by chance,
+// Reward tells the outcome of a decision of a placement by rewards of items shown, all of them or
+// some, for those who have no choices to tell of. An empty placement is the one that Find returns, with its errors. They become a choice by chance,
 //
 //	P(item k is chosen) = v_k / max(1, Σ v)
 //
@@ -31,17 +31,21 @@ type Reward struct {
 // after the outcome, or after the attribution window, change nothing. Errors are
 // *FieldError for a value, ErrNotFound, ErrNotShown, ErrEvicted, ErrBehind, ErrStopped or that of
 // ctx, after which it is to be told again.
-func (e *Engine) Reward(ctx context.Context, decision string, rewards []Reward, now int64) error {
+func (e *Engine) Reward(ctx context.Context, placement, decision string, rewards []Reward, now int64) error {
 	for k, r := range rewards {
 		if !(r.Value >= 0 && r.Value <= 1) {
 			return fieldf(fmt.Sprintf("/%d/value", k), "%v: must be in [0, 1]", r.Value)
 		}
 	}
-	return e.submit(ctx, func(b *batch) error { return b.reward(decision, rewards, now) })
+	placement, err := e.placementOf(placement, decision)
+	if err != nil {
+		return err
+	}
+	return e.submit(ctx, func(b *batch) error { return b.reward(placement, decision, rewards, now) })
 }
 
-func (b *batch) reward(decision string, rewards []Reward, now int64) error {
-	r, err := b.decision(decision)
+func (b *batch) reward(placement, decision string, rewards []Reward, now int64) error {
+	r, err := b.decision(placement, decision)
 	if err != nil {
 		return err
 	}
@@ -74,7 +78,7 @@ func (b *batch) reward(decision string, rewards []Reward, now int64) error {
 	if place == 0 && before+len(told.Items) < len(r.shown) {
 		slices.Sort(told.Items)
 		told.Reward = min(told.Reward, 1-r.told)
-		b.touched[decision] = true
+		b.touched[r.key()] = true
 		b.encode(&eventlog.Event{Time: now, Placement: r.placement.name, Body: told})
 		return nil
 	}

@@ -30,11 +30,11 @@ func rewarded(t *testing.T, rounds int, calls ...map[int]float64) [4]float64 {
 			for place, v := range call {
 				rewards = append(rewards, decision.Reward{Item: a.Shown[place-1], Value: v})
 			}
-			if err := e.Reward(t.Context(), a.Decision, rewards, 1); err != nil {
+			if err := e.Reward(t.Context(), "", a.Decision, rewards, 1); err != nil {
 				t.Fatal(err)
 			}
 		}
-		d, err := e.Decision(a.Decision)
+		d, err := e.Decision(t.Context(), "", a.Decision)
 		if err != nil || d.Status == "expired" {
 			t.Fatalf("%+v, %v", d, err)
 		}
@@ -91,7 +91,7 @@ func TestRewardsThatChangeNothing(t *testing.T) {
 	put(t, e, "home", three)
 	a := decided(t, e, "a")
 	tell := func(id string, now int64, rewards ...decision.Reward) error {
-		return e.Reward(t.Context(), id, rewards, now)
+		return e.Reward(t.Context(), "", id, rewards, now)
 	}
 	is(t, "unknown", tell("b", 1), decision.ErrNotFound)
 	is(t, "not shown", tell("a", 1, decision.Reward{Item: "sku9"}), decision.ErrNotShown)
@@ -108,15 +108,15 @@ func TestRewardsThatChangeNothing(t *testing.T) {
 	if e.Sequence() != before+1 {
 		t.Errorf("%d entries", e.Sequence()-before)
 	}
-	is(t, "an outcome against it", e.Outcome(t.Context(), "a", a.Shown[0], 1), decision.ErrConflict)
-	is(t, "an outcome", e.Outcome(t.Context(), "a", a.Shown[1], 1), nil)
+	is(t, "an outcome against it", e.Outcome(t.Context(), "", "a", a.Shown[0], 1), decision.ErrConflict)
+	is(t, "an outcome", e.Outcome(t.Context(), "", "a", a.Shown[1], 1), nil)
 	is(t, "after it", tell("a", 1, decision.Reward{Item: a.Shown[2], Value: 1}), nil)
-	if d, _ := e.Decision("a"); d.Choice != a.Shown[1] || e.Sequence() != before+2 {
+	if d, _ := e.Decision(t.Context(), "", "a"); d.Choice != a.Shown[1] || e.Sequence() != before+2 {
 		t.Errorf("decision %+v, %d entries", d, e.Sequence()-before)
 	}
 	c := decided(t, e, "c")
 	is(t, "late", tell("c", 31*minute, decision.Reward{Item: c.Shown[0], Value: 1}), nil)
-	if d, _ := e.Decision("c"); d.Status != "expired" {
+	if d, _ := e.Decision(t.Context(), "", "c"); d.Status != "expired" {
 		t.Errorf("decision %+v", d)
 	}
 }

@@ -414,10 +414,10 @@ func (s *fold) restorePlacement(d decoder, name string) error {
 			if err != nil {
 				return err
 			}
-			if r.status.waits() != (l == &p.open) || s.decisions[r.id] != nil {
+			if r.status.waits() != (l == &p.open) || s.decisions.find(p, r.id) != nil {
 				return fmt.Errorf("decision %q is out of place", r.id)
 			}
-			s.decisions[r.id] = r
+			s.decisions.add(r)
 			if l.push(r); l == &p.open {
 				p.due.add(r)
 			}

@@ -30,7 +30,7 @@ func attacked(t *testing.T, feature string, extreme float64) (p float64, s decis
 		if rng.Float64() < 1/(1+math.Exp(-x)) == (math.Abs(x) < 100) { // the extreme ones say the opposite
 			item = "a"
 		}
-		if err := e.Outcome(t.Context(), a.Decision, item, 2); err != nil {
+		if err := e.Outcome(t.Context(), "", a.Decision, item, 2); err != nil {
 			t.Fatal(err)
 		}
 		wait(t, e)
@@ -155,7 +155,7 @@ func TestUnsoundPolicies(t *testing.T) {
 			if _, err := e.Decide(t.Context(), "home", stock(id, 1), 1); err != nil {
 				t.Fatal(err)
 			}
-			if err := e.Outcome(t.Context(), id, "", 2); err != nil {
+			if err := e.Outcome(t.Context(), "", id, "", 2); err != nil {
 				t.Fatal(err)
 			}
 			wait(t, e)

@@ -65,7 +65,7 @@ func TestManyCallers(t *testing.T) {
 				if c%2 == 1 && i%3 == 0 {
 					item = a.Shown[0] // the twin may tell something else
 				}
-				err = e.Outcome(t.Context(), id, item, int64(i)+1)
+				err = e.Outcome(t.Context(), "", id, item, int64(i)+1)
 				if err != nil && !errors.Is(err, decision.ErrConflict) {
 					t.Errorf("outcome: %v", err)
 				}
@@ -134,9 +134,9 @@ func TestFailingLog(t *testing.T) {
 		_, err := e.Decide(t.Context(), "home", stock("b", 2), 0)
 		is(t, "decide", err, decision.ErrStopped)
 		is(t, "decide", err, eventlog.ErrReopen)
-		is(t, "outcome", e.Outcome(t.Context(), "a", "", 1), decision.ErrStopped)
-		is(t, "outcome", e.Outcome(t.Context(), "a", "", 1), eventlog.ErrReopen)
-		_, err = e.Decision("b")
+		is(t, "outcome", e.Outcome(t.Context(), "", "a", "", 1), decision.ErrStopped)
+		is(t, "outcome", e.Outcome(t.Context(), "", "a", "", 1), eventlog.ErrReopen)
+		_, err = e.Decision(t.Context(), "", "b")
 		is(t, "the lost decision", err, decision.ErrNotFound)
 
 		// Opened again, the decision is there if it was written, and its request has its answer.
@@ -192,7 +192,7 @@ func TestMemoryIsBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 		if i%3 == 0 {
-			if err := e.Outcome(t.Context(), id, "", int64(i)); err != nil {
+			if err := e.Outcome(t.Context(), "", id, "", int64(i)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -208,10 +208,10 @@ func TestMemoryIsBounded(t *testing.T) {
 	if s.ExpiredEarly == 0 || s.Expired > 0 || s.Learned != s.Outcomes || s.Decisions != s.Outcomes+s.ExpiredEarly+uint64(s.Pending) {
 		t.Errorf("stats %+v", s)
 	}
-	is(t, "forgotten", e.Outcome(t.Context(), "d000", "", 1000), decision.ErrNotFound)
-	is(t, "too small", e.Outcome(t.Context(), "d290", "sku0", 1000), decision.ErrEvicted)
-	is(t, "too small to be activated", e.Activate(t.Context(), "d290", 1000), decision.ErrEvicted)
-	d, err := e.Decision("d398")
+	is(t, "forgotten", e.Outcome(t.Context(), "", "d000", "", 1000), decision.ErrNotFound)
+	is(t, "too small", e.Outcome(t.Context(), "", "d290", "sku0", 1000), decision.ErrEvicted)
+	is(t, "too small to be activated", e.Activate(t.Context(), "", "d290", 1000), decision.ErrEvicted)
+	d, err := e.Decision(t.Context(), "", "d398")
 	if err != nil || d.Status != "open" {
 		t.Errorf("one of the last decisions is %+v, %v", d, err)
 	}
@@ -334,7 +334,7 @@ func TestMemoryIsWhatItCounts(t *testing.T) {
 		}
 		check("open")
 		for _, id := range ids {
-			for e.Outcome(t.Context(), id, "", 1) != nil {
+			for e.Outcome(t.Context(), "", id, "", 1) != nil {
 				wait(t, e)
 			}
 		}
@@ -361,7 +361,7 @@ func TestMemoryShrinks(t *testing.T) {
 				t.Fatal(err)
 			}
 			if closed {
-				if err := e.Outcome(t.Context(), id, "", 1); err != nil {
+				if err := e.Outcome(t.Context(), "", id, "", 1); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -425,7 +425,7 @@ func TestRoundsSinceTheCheckpoint(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := e.Outcome(t.Context(), a.Decision, "", 1); err != nil {
+		if err := e.Outcome(t.Context(), "", a.Decision, "", 1); err != nil {
 			t.Fatal(err)
 		}
 		wait(t, e)

@@ -88,7 +88,7 @@ func TestRun(t *testing.T) {
 				t.Errorf("%d decisions and %d outcomes were noted", len(decisions), len(outcomes))
 			}
 			for id, shown := range decisions {
-				d, err := engine.Decision(id)
+				d, err := engine.Decision(t.Context(), "", id)
 				if err != nil || !slices.Equal(d.Answer.Shown, shown) {
 					t.Fatalf("%s: %v was noted, the service has %+v, %v", id, shown, d, err)
 				}

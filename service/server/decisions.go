@@ -146,17 +146,23 @@ func (s *Server) outcome(c *call) error {
 		return choiceError
 	}
 	id := c.PathValue("id")
-	if err := c.reaches(id); err != nil {
+	placement, err := c.placementOf(id)
+	if err != nil {
 		return err
 	}
-	if err := s.engine.Outcome(c.Context(), id, item, c.now); err != nil {
+	if err := s.engine.Outcome(c.Context(), placement, id, item, c.now); err != nil {
 		return err
 	}
 	return c.nothing()
 }
 
 func (s *Server) activate(c *call) error {
-	if err := s.engine.Activate(c.Context(), c.PathValue("id"), c.now); err != nil {
+	id := c.PathValue("id")
+	placement, err := c.placementOf(id)
+	if err != nil {
+		return err
+	}
+	if err := s.engine.Activate(c.Context(), placement, id, c.now); err != nil {
 		return err
 	}
 	return c.nothing()
@@ -168,7 +174,12 @@ var choiceError = &decision.FieldError{Field: "/choice", Message: "must be the i
 var by = map[uint8]string{decision.ByPolicy: "policy", decision.ByChance: "chance", decision.ByBaseline: "baseline"}
 
 func (s *Server) getDecision(c *call) error {
-	d, err := s.engine.Decision(c.PathValue("id"))
+	id := c.PathValue("id")
+	placement, err := c.placementOf(id)
+	if err != nil {
+		return err
+	}
+	d, err := s.engine.Decision(c.Context(), placement, id)
 	if err != nil {
 		return err
 	}

@@ -40,10 +40,10 @@ func TestMemoryIsTooSmall(t *testing.T) {
 	s.problem(409, "evicted", "", "POST", "/v1/decisions/d1/outcome", `{"choice":"a"}`)
 	more(200)
 	warnings(1)
-	if a := s.want(200, "GET", "/metrics", ""); !strings.Contains(a.body, `vitrine_expired_early_total{placement="home"} 260`) || !strings.Contains(a.body, `vitrine_expired_total{placement="home"} 0`) {
+	if a := s.want(200, "GET", "/metrics", ""); !strings.Contains(a.body, `vitrine_expired_early_total{placement="home"} 262`) || !strings.Contains(a.body, `vitrine_expired_total{placement="home"} 0`) {
 		t.Errorf("no early ends in %s", a.body)
 	}
-	if a := s.want(200, "GET", "/v1/placements/home/stats", ""); !strings.Contains(a.body, `"expired_early":260`) || !strings.Contains(a.body, `"memory_seconds":`) {
+	if a := s.want(200, "GET", "/v1/placements/home/stats", ""); !strings.Contains(a.body, `"expired_early":262`) || !strings.Contains(a.body, `"memory_seconds":`) {
 		t.Errorf("no early ends in %s", a.body)
 	}
 	s.clock.advance(2 * time.Minute)

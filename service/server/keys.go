@@ -226,17 +226,8 @@ func covers(placements []string, placement string) bool {
 	return placements == nil || slices.Contains(placements, placement)
 }
 
-// reaches reports ErrNotFound for a decision that is not of the key's placements. Who reads a body after it asks again:
-// a decision may be forgotten meanwhile, and its id be another placement's.
-func (c *call) reaches(id string) error {
-	if c.placements == nil {
-		return nil
-	}
-	if d, err := c.server.engine.Decision(id); err != nil || !c.mine(d.Answer.Placement) {
-		return fmt.Errorf("decision %q: %w", id, decision.ErrNotFound)
-	}
-	return nil
-}
+// placementOf returns the placement of a decision that is named by its id only, among those of the key.
+func (c *call) placementOf(id string) (string, error) { return c.server.engine.Find(id, c.mine) }
 
 // confine keeps a key that is limited to placements to what is of them. The answer about anything else
 // is the same whether it is there or not.
@@ -247,7 +238,8 @@ func (s *Server) confine(c *call, rt *route) error {
 	name, id := cmp.Or(c.PathValue("name"), rt.placement), c.PathValue("id")
 	switch {
 	case id != "":
-		return c.reaches(id)
+		_, err := c.placementOf(id)
+		return err
 	case name == "":
 		return problemf(http.StatusForbidden, "forbidden", "the API key is limited to placements, and this is of the whole service")
 	case !c.mine(name):

@@ -110,16 +110,26 @@ func TestLimitedKeys(t *testing.T) {
 	}
 }
 
-// A decision id that another placement has used is in conflict as one is that the placement itself has used: that it
-// is taken is all that is told.
+// A decision id that another placement has used is free: who has a key to a placement cannot take the ids of others, nor
+// learn of them. Without the placement's name it is that of the key's own placements, and of a key to all it is ambiguous.
 func TestTakenIDs(t *testing.T) {
 	s, _, _ := vaulted(t)
-	conflict := func(id string) string {
-		return s.want(409, "POST", "/v1/placements/home/decisions", fmt.Sprintf(`{"decision_id":%q,"size":1,%s}`, id, items)).without(id)
+	s.want(201, "POST", "/v1/placements/home/decisions", fmt.Sprintf(`{"decision_id":"vault:gem-1","size":1,%s}`, items))
+	s.want(200, "GET", "/v1/decisions/vault:gem-1", "")
+	s.want(204, "POST", "/v1/decisions/vault:gem-1/activate", "")
+	s.want(204, "POST", "/v1/decisions/vault:gem-1/outcome", `{"choice":null}`)
+	for name, want := range map[string]string{"home": "chosen", "vault": "open"} {
+		if d, err := s.engine.Decision(t.Context(), name, "vault:gem-1"); err != nil || d.Status != want {
+			t.Errorf("the decision of %s is %q, %v", name, d.Status, err)
+		}
 	}
-	if got, want := conflict("vault:gem-1"), conflict("mine"); got != want {
-		t.Errorf("%s, and of an id of its own %s", got, want)
+	all := started(t, nil)
+	for _, name := range []string{"a", "b"} {
+		all.want(201, "PUT", "/v1/placements/"+name, plain)
+		all.want(201, "POST", "/v1/placements/"+name+"/decisions", `{"decision_id":"one","items":[{"id":"a","features":{"x":1}}]}`)
 	}
+	all.problem(409, "ambiguous", "", "POST", "/v1/decisions/one/outcome", `{"choice":null}`)
+	all.problem(409, "ambiguous", "", "GET", "/v1/decisions/one", "")
 }
 
 // laterBody is a body of which something happens before it is sent.
@@ -152,7 +162,7 @@ func TestLimitedSlowOutcome(t *testing.T) {
 	r.Header.Set("Authorization", "Bearer "+s.token)
 	answer := httptest.NewRecorder()
 	s.ServeHTTP(answer, r)
-	d, err := s.engine.Decision("mine")
+	d, err := s.engine.Decision(t.Context(), "", "mine")
 	if err != nil || answer.Code != 404 || d.Status != "open" {
 		t.Errorf("the outcome has the status %d, and the decision of the vault is %q, %v", answer.Code, d.Status, err)
 	}

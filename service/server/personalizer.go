@@ -201,8 +201,8 @@ func newEvent() string {
 // event returns what was answered of the event of a path.
 func (s *Server) event(c *call) (*decision.Answer, error) {
 	name := placementOf(c)
-	d, err := s.engine.Decision(decisionOf(name, c.PathValue("event")))
-	if err != nil || d.Answer.Placement != name {
+	d, err := s.engine.Decision(c.Context(), name, decisionOf(name, c.PathValue("event")))
+	if err != nil {
 		return nil, fmt.Errorf("event: %w: there is none of this id, or there no longer is", decision.ErrNotFound)
 	}
 	return d.Answer, nil
@@ -271,7 +271,7 @@ func rewardOf(field string, v *float64) (float64, error) {
 }
 
 func (s *Server) tellRewards(c *call, a *decision.Answer, rewards []decision.Reward) error {
-	if err := s.engine.Reward(c.Context(), a.Decision, rewards, c.now); err != nil {
+	if err := s.engine.Reward(c.Context(), a.Placement, a.Decision, rewards, c.now); err != nil {
 		return err
 	}
 	return c.nothing()
@@ -284,7 +284,7 @@ func (s *Server) activateEvent(c *call) error {
 	if err != nil {
 		return err
 	}
-	if err := s.engine.Activate(c.Context(), a.Decision, c.now); err != nil && !errors.Is(err, decision.ErrLate) {
+	if err := s.engine.Activate(c.Context(), a.Placement, a.Decision, c.now); err != nil && !errors.Is(err, decision.ErrLate) {
 		return err
 	}
 	return c.nothing()

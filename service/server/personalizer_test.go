@@ -193,7 +193,7 @@ func TestRankSlots(t *testing.T) {
 		s.want(204, "POST", events+"/reward", `{"reward":[{"slotId":"footer","value":1}]}`) // the first one counts
 		s.want(204, "POST", events+"/reward", `{"reward":[{"slotId":"hero","value":1}]}`)
 		s.want(204, "POST", events+"/reward", `{"reward":[{"slotId":"hero","value":0}]}`)
-		d, err := s.engine.Decision(fmt.Sprintf("personalizer:%d", i))
+		d, err := s.engine.Decision(t.Context(), "", fmt.Sprintf("personalizer:%d", i))
 		if err != nil || d.Choice != hero {
 			t.Fatalf("decision %+v, %v, want %s", d, err, hero)
 		}
@@ -329,13 +329,13 @@ func TestRewardsOfEvents(t *testing.T) {
 	for _, body := range []string{`{"value":-1,"more":2}`, `{"value":1}`, `{"value":0.5}`} {
 		s.want(204, "POST", one+"/reward", body)
 	}
-	if d, _ := s.engine.Decision("personalizer:one"); d.Status != "chosen" || d.Choice != "" {
+	if d, _ := s.engine.Decision(t.Context(), "", "personalizer:one"); d.Status != "chosen" || d.Choice != "" {
 		t.Errorf("the first reward counts, and less than nothing is nothing: %+v", d)
 	}
 	// After the wait a reward is discarded, and an activation too.
 	s.clock.advance(11 * time.Minute)
 	s.want(204, "POST", two+"/reward", `{"reward":[{"slotId":"s","value":1}]}`)
-	if d, _ := s.engine.Decision("personalizer:two"); d.Status != "expired" {
+	if d, _ := s.engine.Decision(t.Context(), "", "personalizer:two"); d.Status != "expired" {
 		t.Errorf("decision %+v", d)
 	}
 }
@@ -355,7 +355,7 @@ func TestDeferredEvents(t *testing.T) {
 		t.Fatal(err)
 	}
 	for id, want := range map[string]string{"shown": "expired", "rewarded": "chosen", "late": "withdrawn", "left": "withdrawn"} {
-		if d, err := s.engine.Decision("personalizer:" + id); err != nil || d.Status != want {
+		if d, err := s.engine.Decision(t.Context(), "", "personalizer:"+id); err != nil || d.Status != want {
 			t.Errorf("%s: %+v, %v, want %s", id, d, err, want)
 		}
 	}
@@ -444,7 +444,7 @@ func TestEventsOfPlacements(t *testing.T) {
 	s.refused(404, "ResourceNotFound", "", other+"/events/1/reward", `{"value":1}`)
 	s.rank(other, `{`+trio+`,"eventId":"1"}`)
 	s.want(204, "POST", other+"/events/1/reward", `{"value":1}`)
-	if d, _ := s.engine.Decision("personalizer:1"); d.Status != "open" {
+	if d, _ := s.engine.Decision(t.Context(), "", "personalizer:1"); d.Status != "open" {
 		t.Errorf("decision %+v", d)
 	}
 	s.want(201, "PUT", "/v1/placements/shop", config)
