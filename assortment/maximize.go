@@ -1,9 +1,9 @@
-// Package assortment finds the assortment of the largest expected revenue
-// under the MNL model, exactly, over a feasible family, and holds the families.
+// Package assortment finds the assortment with the largest expected revenue
+// under the MNL model, exactly, over a feasible family. It also has the families.
 //
-// A family is a [vitrine.Constraint], a linear oracle: it knows which of its
-// sets has the largest sum of given gains. [Maximize] turns the fractional
-// problem into a few of those, so a new family never touches the optimiser.
+// A family is a [vitrine.Constraint], a linear oracle: for given gains it returns
+// the set with the largest sum. [Maximize] turns the fractional problem into a few
+// calls of the oracle, so a new family needs no change of the optimiser.
 package assortment
 
 import (
@@ -31,74 +31,105 @@ import (
 //
 //	S ← argmax over the family of Σ_{i∈S} v_i (r_i − z),   z ← R(S)
 //
-// until z does not grow, which takes a handful of calls of the oracle. The
-// oracle is asked at z(1+ε), where ε = (|S|+8)2⁻⁵² bounds the rounding error of
-// R(S); so no set of the family earns more than R(S)(1+ε), for utilities in
-// [-700, 700] and revenues that are 0 or in [1e-100, 1e100].
+// until z does not grow, which takes a handful of calls of the oracle. The oracle
+// is called at z(1+ε), where ε = (|S|+8)2⁻⁵² bounds the rounding error of R(S). So
+// no set of the family earns more than R(S)(1+ε), for utilities in [-700, 700] and
+// revenues that are 0 or in [1e-100, 1e100].
 //
 // For sets of at most K items it is the problem of Rusmevichientong, Shen and
-// Shmoys (2010). Where revenues are equal R grows with Σ v_i alone, and one
-// call suffices.
+// Shmoys (2010). If revenues are equal, R grows with Σ v_i and one call suffices.
 //
-// Where the family demands items and leaves open which, the utilities of those
-// that are not [Hidden] should lie within 400 of each other, for all of their
-// exponentials must be seen at one scale. And beside a
-// demanded item that outweighs all others by more than the precision of a
-// float64, what the others earn cannot be seen: R(S) is the largest, but S may
-// leave out an item that adds less than that.
+// Two limits apply to families that demand items:
+//   - If the family leaves open which, the utilities of the items that are not
+//     [Hidden] should lie within 400 of each other, because their exponentials
+//     are compared at one scale.
+//   - If a demanded item outweighs all others by more than the precision of a
+//     float64, R(S) is the largest, but S may leave out an item that adds less
+//     than that precision.
 //
-// It panics unless r is nil or as long as u. Utilities may be −∞, for items
-// that nobody takes, but must not be NaN or +∞: then S is some set of the
-// family, not the best.
+// Maximize panics unless r is nil or as long as u. A utility may be −∞, for an item
+// that nobody takes. If one is NaN or +∞, S is some set of the family, not the best.
 func Maximize(dst vitrine.Assortment, c vitrine.Constraint, u, r []float64) (vitrine.Assortment, float64) {
 	s, revenue, _ := MaximizeIterations(dst, c, u, r)
 	return s, revenue
 }
 
-// MaximizeIterations is [Maximize], and returns how often it asked the family's
-// oracle too.
+// MaximizeIterations is [Maximize] and also returns the number of calls of the
+// family's oracle.
 func MaximizeIterations(dst vitrine.Assortment, c vitrine.Constraint, u, r []float64) (s vitrine.Assortment, revenue float64, iterations int) {
 	if r != nil && len(r) != len(u) {
 		panic(fmt.Sprintf("assortment: Maximize has %d revenues for %d utilities", len(r), len(u)))
 	}
 	w := workspaces.Get().(*workspace)
 	defer workspaces.Put(w)
-	w.iterations = 0
-	if equal(r) {
-		s = w.maximizeSales(c, u, r)
-	} else {
-		s = w.maximizeRevenue(c, u, r)
-	}
-	if dst == nil {
-		dst = make(vitrine.Assortment, 0, len(s))
-	}
-	dst = append(dst[:0], s...)
-	return dst, vitrine.ExpectedRevenue(dst, u, r), w.iterations
+	w.exact = Bounds{Lower: u, Upper: u}
+	return w.maximize(dst, c, &w.exact, r)
 }
 
-// workspace is the scratch of one call.
-type workspace struct {
-	v, gain    []float64 // N: exp(u − shift), and the oracle's question
-	shift      float64
-	best, next vitrine.Assortment // the answers
-	iterations int
+// Bounds are utilities u that are known up to an interval, and can be known
+// better. The slices have one entry for each item.
+type Bounds struct {
+	Lower, Upper []float64 // Lower[i] ≤ u_i ≤ Upper[i]
+	Known        []bool    // whether both are u_i
+
+	// Tighten narrows the bounds of the given items, none of which is known.
+	// After a few calls an item must be known.
+	Tighten func(items []int)
 }
 
-var workspaces = sync.Pool{New: func() any { return new(workspace) }}
+// MaximizeBounds returns what [Maximize] would return for the utilities within
+// the bounds, the same set and the same revenue, bit for bit. It tightens only
+// the bounds that the answer depends on. r ≥ 0 are the revenues; nil means 1 for
+// all. It panics unless the family is [Stable] and the lengths agree.
+//
+// The iteration is Maximize's, with the largest gain that each item may have:
+// v_i (r_i − z) of the upper bound if r_i > z, and otherwise of the lower bound,
+// because the gain then falls with the utility. Once all items of the oracle's
+// answer are known it is the answer for the utilities too, because the gains of
+// all other items can only fall. Until then the items in the answer are made
+// known, those that might replace them are tightened, and the oracle is called
+// again. The largest utility, to which exponentials are relative, is made known in
+// the same way.
+//
+// Like Maximize it needs u ∈ [-700, 700] or −∞.
+func MaximizeBounds(dst vitrine.Assortment, c vitrine.Constraint, b *Bounds, r []float64) (vitrine.Assortment, float64) {
+	n := len(b.Upper)
+	if !Stable(c) {
+		panic(fmt.Sprintf("assortment: MaximizeBounds over a family %T that is not stable", c))
+	}
+	if len(b.Lower) != n || len(b.Known) != n || r != nil && len(r) != n {
+		panic(fmt.Sprintf("assortment: MaximizeBounds has %d lower bounds, %d upper, %d known and %d revenues", len(b.Lower), n, len(b.Known), len(r)))
+	}
+	w := workspaces.Get().(*workspace)
+	defer workspaces.Put(w)
+	s, revenue, _ := w.maximize(dst, c, b, r)
+	return s, revenue
+}
 
-// ranker is a family whose sets of the largest Σ exp(u_i) can be told from the
-// order of the utilities alone.
+// EqualRevenues reports whether all revenues are equal and positive, so that R(S)
+// grows with Σ_{i∈S} exp(u_i). nil means 1 for all.
+func EqualRevenues(r []float64) bool {
+	for _, v := range r {
+		if v != r[0] || v == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// ranker is a family that finds its set with the largest Σ exp(u_i) from the order
+// of the utilities.
 type ranker interface {
 	top(dst vitrine.Assortment, u []float64) vitrine.Assortment
 }
 
 // selective is a family in which some items are in no set. They must not set
-// the scale of the others' gains. hides has an entry per item, or is nil where
+// the scale of the others' gains. hides has an entry per item, or is nil if
 // there are none.
 type selective interface{ hides() []bool }
 
-// Hidden returns which items are in no set of the family, as far as it says; nil
-// where it says nothing.
+// Hidden returns which items the family declares to be in none of its sets; nil
+// if it declares nothing. [NeverShown] also asks families that do not declare it.
 func Hidden(c vitrine.Constraint) []bool {
 	if s, ok := c.(selective); ok {
 		return s.hides()
@@ -106,60 +137,60 @@ func Hidden(c vitrine.Constraint) []bool {
 	return nil
 }
 
-// maximizeSales solves for equal revenues.
-func (w *workspace) maximizeSales(c vitrine.Constraint, u, r []float64) vitrine.Assortment {
-	worthless := len(r) > 0 && r[0] == 0
-	if k, ok := c.(ranker); ok && !worthless {
-		w.best = k.top(w.best, u)
-		w.iterations++
-		return w.best
-	}
-	w.resize(len(u))
-	if !worthless {
-		shift := -math.MaxFloat64
-		hidden := Hidden(c)
-		for i, v := range u {
-			if hidden == nil || !hidden[i] {
-				shift = max(shift, v)
-			}
-		}
-		w.weigh(u, shift)
-		copy(w.gain, w.v)
-	} else {
-		clear(w.gain)
-	}
-	w.best = w.ask(w.best, c)
-	return w.best
+// workspace is one problem and its scratch.
+type workspace struct {
+	c      vitrine.Constraint
+	b      *Bounds // Known is nil if all utilities are known; then Lower is Upper
+	r      []float64
+	hidden []bool
+
+	shift      float64
+	v, low     []float64          // N: exp(u − shift) of the upper and the lower bounds; the same slice if all are known
+	lows       []float64          // N: storage of low
+	gain       []float64          // N: the oracle's question
+	best, next vitrine.Assortment // the answers
+	lower      vitrine.Assortment // the answer to the smallest gains
+	items      []int              // to be tightened
+	exact      Bounds             // of known utilities
+	iterations int
 }
 
-// ask returns the oracle's answer in dst's storage or in new storage, never in
-// the family's: an answer of its own, which a family may give, must not find
-// its way into the pool. The storage gets the answer's capacity, which is what
-// the family wants to find next time.
-func (w *workspace) ask(dst vitrine.Assortment, c vitrine.Constraint) vitrine.Assortment {
-	w.iterations++
-	return ask(dst, c, w.gain)
-}
+var workspaces = sync.Pool{New: func() any { return new(workspace) }}
 
-func ask(dst vitrine.Assortment, c vitrine.Constraint, gain []float64) vitrine.Assortment {
-	s := c.MaxGain(dst, gain)
-	return append(slices.Grow(dst[:0], cap(s)), s...)
+func (w *workspace) maximize(dst vitrine.Assortment, c vitrine.Constraint, b *Bounds, r []float64) (s vitrine.Assortment, revenue float64, iterations int) {
+	w.c, w.b, w.r, w.hidden = c, b, r, Hidden(c)
+	w.shift, w.iterations = math.Inf(1), 0 // no weights yet
+	k, ranks := c.(ranker)
+	switch {
+	case !EqualRevenues(r):
+		s = w.maximizeRevenue()
+	case ranks:
+		s = w.rank(k)
+	default:
+		s = w.maximizeSales()
+	}
+	if dst == nil {
+		dst = make(vitrine.Assortment, 0, len(s))
+	}
+	dst = append(dst[:0], s...)
+	revenue = vitrine.ExpectedRevenue(dst, b.Upper, r)
+	w.c, w.b, w.r, w.hidden, w.exact = nil, nil, nil, nil, Bounds{} // the pool must not keep the caller's
+	return dst, revenue, w.iterations
 }
 
 // maximizeRevenue is Dinkelbach's iteration.
 //
-// Asked at z itself, the oracle may see an item with revenue within rounding
-// of z and a large v: it has a gain of the wrong size, takes the place of an
-// item that improves, and z does not grow though it could. Just above z every
-// gain is accurate, and if then z does not grow, no set exceeds z(1+ε).
-func (w *workspace) maximizeRevenue(c vitrine.Constraint, u, r []float64) vitrine.Assortment {
-	w.resize(len(u))
-	w.shift = math.Inf(1)
-	w.best = w.maxGain(w.best, c, u, r, 0)
-	z := vitrine.ExpectedRevenue(w.best, u, r)
+// Called at z itself, the oracle may see an item with revenue within rounding of z
+// and a large v. Its gain has the wrong size, it takes the place of an item that
+// improves, and z does not grow though it could. Just above z every gain is
+// accurate, and if then z does not grow, no set exceeds z(1+ε).
+func (w *workspace) maximizeRevenue() vitrine.Assortment {
+	w.resize(len(w.b.Upper))
+	w.best = w.maxGain(w.best, 0)
+	z := vitrine.ExpectedRevenue(w.best, w.b.Upper, w.r)
 	for {
-		w.next = w.maxGain(w.next, c, u, r, z*(1+rounding(len(w.best))))
-		revenue := vitrine.ExpectedRevenue(w.next, u, r)
+		w.next = w.maxGain(w.next, z*(1+rounding(len(w.best))))
+		revenue := vitrine.ExpectedRevenue(w.next, w.b.Upper, w.r)
 		if !(revenue > z) {
 			return w.best
 		}
@@ -173,56 +204,227 @@ func (w *workspace) maximizeRevenue(c vitrine.Constraint, u, r []float64) vitrin
 func rounding(n int) float64 { return float64(n+8) * 0x1p-52 }
 
 const (
-	vanishing = -750 // exp of less is 0
-	near      = 100  // shifts for which the same v will do
+	vanishing   = -750 // exp of less is 0
+	near        = 100  // shifts so close can share v
+	maxExponent = 600  // of v, which only an item that cannot gain would exceed
 )
 
-// maxGain asks the oracle at z.
+// maxGain calls the oracle at z.
 //
 // The gains may be scaled by any factor, so v is taken relative to a utility
 // close to the largest among the items that still can gain: an item of low
 // utility and high revenue must not underflow because of one of high utility
 // that is worth nothing.
-func (w *workspace) maxGain(dst vitrine.Assortment, c vitrine.Constraint, u, r []float64, z float64) vitrine.Assortment {
-	shift := float64(vanishing)
-	hidden := Hidden(c)
-	for i, ri := range r {
-		if ri > z && (hidden == nil || !hidden[i]) {
-			shift = max(shift, u[i])
-		}
-	}
+func (w *workspace) maxGain(dst vitrine.Assortment, z float64) vitrine.Assortment {
+	shift := w.maxUtility(z, vanishing)
 	if !(math.Abs(shift-w.shift) <= near) {
-		w.weigh(u, shift)
+		w.weigh(shift)
 	}
-	for i, v := range w.v {
-		w.gain[i] = v * (r[i] - z)
-	}
-	return w.ask(dst, c)
+	return w.ask(dst, z)
 }
 
-// weigh stores exp(u_i − shift) in v, at most 1e260, which only an item that
-// cannot gain exceeds.
-func (w *workspace) weigh(u []float64, shift float64) {
+// rank solves for equal revenues by the order of the utilities.
+func (w *workspace) rank(k ranker) vitrine.Assortment {
+	for some := minBatch; ; some *= 2 {
+		w.iterations++
+		w.best = k.top(w.best, w.b.Upper)
+		if !w.know(w.best) {
+			return w.best
+		}
+		w.next = k.top(w.next, w.b.Lower)
+		w.know(w.next)
+		least := minOf(w.b.Lower, w.next)
+		w.tighten(some, func(i int) bool { return w.b.Upper[i] >= least })
+	}
+}
+
+// maximizeSales solves for equal revenues: the gains are v.
+func (w *workspace) maximizeSales() vitrine.Assortment {
+	w.resize(len(w.b.Upper))
+	w.weigh(w.maxUtility(math.Inf(-1), -math.MaxFloat64))
+	w.best = w.ask(w.best, math.Inf(-1))
+	return w.best
+}
+
+// minBatch is the number of items that may be tightened before the next call of
+// the oracle, in addition to those in its answer. It doubles from call to call.
+const minBatch = 1024
+
+// maxUtility returns the largest utility of the items with r_i > z that are not
+// hidden, or least if that is larger.
+func (w *workspace) maxUtility(z, least float64) float64 {
+	counts := func(i int) bool { return (w.r == nil || w.r[i] > z) && (w.hidden == nil || !w.hidden[i]) }
+	for some := minBatch; ; some *= 2 {
+		top, upper, sure, lower := -1, least, -1, least
+		for i, u := range w.b.Upper {
+			if u > lower && counts(i) {
+				if w.b.Lower[i] > lower {
+					sure, lower = i, w.b.Lower[i]
+				}
+				if u > upper {
+					top, upper = i, u
+				}
+			}
+		}
+		if top < 0 || !w.know([]int{top}) {
+			return upper
+		}
+		if sure >= 0 {
+			w.know([]int{sure})
+			lower = w.b.Lower[sure]
+		}
+		w.tighten(some, func(i int) bool { return w.b.Upper[i] > lower && counts(i) })
+	}
+}
+
+// ask returns the oracle's answer at z once it holds for the utilities; at −∞ the
+// gains are v. An item may belong in it if its largest gain is at least the
+// smallest gain in the answer to the smallest gains, once that answer is known.
+// For sets of at most K items these are all such items.
+func (w *workspace) ask(dst vitrine.Assortment, z float64) vitrine.Assortment {
+	for some := minBatch; ; some *= 2 {
+		dst = w.answer(dst, z, w.v, w.low)
+		if !w.know(dst) {
+			return dst
+		}
+		w.lower = w.answer(w.lower, z, w.low, w.v)
+		w.know(w.lower)
+		least := math.Inf(1)
+		for _, i := range w.lower {
+			least = min(least, w.gainOf(i, z, w.low, w.v))
+		}
+		w.tighten(some, func(i int) bool { return w.gainOf(i, z, w.v, w.low) >= least })
+	}
+}
+
+// answer returns the oracle's answer to the gains at z. It is in dst's storage or
+// in new storage, never in the family's: an answer that the family keeps must not
+// enter the pool. The storage gets the answer's capacity, which is what the family
+// will need next time.
+func (w *workspace) answer(dst vitrine.Assortment, z float64, up, down []float64) vitrine.Assortment {
+	w.iterations++
+	if math.IsInf(z, -1) {
+		copy(w.gain, up)
+	} else {
+		for i, r := range w.r {
+			w.gain[i] = up[i] * (r - z)
+		}
+		if w.b.Known != nil {
+			for i, r := range w.r {
+				if !(r > z) {
+					w.gain[i] = down[i] * (r - z)
+				}
+			}
+		}
+	}
+	s := w.c.MaxGain(dst, w.gain)
+	return append(slices.Grow(dst[:0], cap(s)), s...)
+}
+
+// gainOf returns the gain of item i at z: of the weight in up if the gain grows
+// with the weight, and of that in down if it falls.
+func (w *workspace) gainOf(i int, z float64, up, down []float64) float64 {
+	if math.IsInf(z, -1) {
+		return up[i]
+	}
+	r := w.r[i]
+	if r > z {
+		return up[i] * (r - z)
+	}
+	return down[i] * (r - z)
+}
+
+// minOf returns the smallest value of the items, +Inf if there are none.
+func minOf(value []float64, items []int) float64 {
+	least := math.Inf(1)
+	for _, i := range items {
+		least = min(least, value[i])
+	}
+	return least
+}
+
+// know makes the items known and reports whether any was not.
+func (w *workspace) know(items []int) bool {
+	need := false
+	for w.b.Known != nil {
+		w.items = w.items[:0]
+		for _, i := range items {
+			if !w.b.Known[i] {
+				w.items = append(w.items, i)
+			}
+		}
+		if len(w.items) == 0 {
+			break
+		}
+		need = true
+		w.b.Tighten(w.items)
+		w.reweigh(w.items)
+	}
+	return need
+}
+
+// tighten narrows the bounds of up to some of the items that matter.
+func (w *workspace) tighten(some int, matters func(i int) bool) {
+	w.items = w.items[:0]
+	for i, known := range w.b.Known {
+		if !known && matters(i) {
+			if w.items = append(w.items, i); len(w.items) == some {
+				break
+			}
+		}
+	}
+	if len(w.items) > 0 {
+		w.b.Tighten(w.items)
+		w.reweigh(w.items)
+	}
+}
+
+// weigh stores exp(u_i − shift) in v and low.
+func (w *workspace) weigh(shift float64) {
 	w.shift = shift
-	for i, ui := range u {
-		w.v[i] = min(ui-shift, 600)
+	if w.b.Known == nil {
+		for i, u := range w.b.Upper {
+			w.v[i] = min(u-shift, maxExponent)
+		}
+		kernel.Exp(w.v, w.v)
+		return
+	}
+	for i := range w.v {
+		w.v[i], w.low[i] = w.exponents(i)
 	}
 	kernel.Exp(w.v, w.v)
+	kernel.Exp(w.low, w.low)
+}
+
+// reweigh updates the weights of some items, if there are weights.
+func (w *workspace) reweigh(items []int) {
+	if math.IsInf(w.shift, 1) {
+		return
+	}
+	for _, i := range items {
+		w.v[i], w.low[i] = w.exponents(i)
+		kernel.Exp(w.v[i:i+1], w.v[i:i+1])
+		kernel.Exp(w.low[i:i+1], w.low[i:i+1])
+	}
+}
+
+// apart is added between bounds before their exponentials are taken: rounding may
+// put the exponentials of close numbers in the wrong order.
+const apart = 1e-13
+
+func (w *workspace) exponents(i int) (upper, lower float64) {
+	upper, lower = w.b.Upper[i]-w.shift, w.b.Lower[i]-w.shift
+	if !w.b.Known[i] {
+		upper, lower = upper+apart, lower-apart
+	}
+	return min(upper, maxExponent), min(lower, maxExponent)
 }
 
 func (w *workspace) resize(n int) {
-	if cap(w.v) < n {
-		w.v, w.gain = make([]float64, n), make([]float64, n)
+	w.v, w.gain = grow(w.v, n), grow(w.gain, n)
+	w.low = w.v
+	if w.b.Known != nil {
+		w.lows = grow(w.lows, n)
+		w.low = w.lows
 	}
-	w.v, w.gain = w.v[:n], w.gain[:n]
-}
-
-// equal reports whether all revenues are the same.
-func equal(r []float64) bool {
-	for _, v := range r {
-		if v != r[0] {
-			return false
-		}
-	}
-	return true
 }
