@@ -3,13 +3,10 @@
 package bandit
 
 import (
-	"math"
 	"strings"
 	"testing"
 
 	"vitrine"
-	"vitrine/assortment"
-	"vitrine/utility"
 )
 
 // The race detector makes pools forget on purpose, so this test is not for it.
@@ -51,30 +48,5 @@ func TestSteadyStateAllocations(t *testing.T) {
 				t.Errorf("Observe allocates %v times, want none", got)
 			}
 		})
-	}
-}
-
-// Among so many items that they are searched, by two workers, too.
-func TestSearchAllocatesTheAnswer(t *testing.T) {
-	rng := newRand()
-	for _, m := range []utility.Model{utility.NewMLP(3, []int{4}, utility.Sigmoid), utility.NewLinear(3, true)} {
-		o := hardPolicy(rng, m)
-		x, r := hardItems(rng, 5*claimItems, 3), unequal(rng, 5*claimItems)
-		o.p.Constraint = assortment.AtMost(10)
-		s := new(search)
-		context := &vitrine.Context{Features: x, Revenue: r}
-		for name, call := range map[string]func(){
-			"equal revenues":   func() { s.top(o, m.(utility.Sketcher), x, 10, 2) },
-			"unequal revenues": func() { s.maximize(o, m.(utility.Sketcher), context, 2) },
-		} {
-			call()
-			fewest := math.Inf(1) // the pool may be emptied at any time
-			for range 5 {
-				fewest = min(fewest, testing.AllocsPerRun(4, call))
-			}
-			if fewest > 1 {
-				t.Errorf("%v, %s: a search allocates %v times, want once", m, name, fewest)
-			}
-		}
 	}
 }

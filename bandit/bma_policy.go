@@ -41,21 +41,14 @@ func (o *mixture) Offer(x *vitrine.Context, rng *rand.Rand) vitrine.Offer {
 	scratch := o.pool.get()
 	defer o.pool.pool.Put(scratch)
 	o.sample(scratch, x, rng)
-	if k, ok := family.(assortment.AtMost); ok && equalRevenues(x.Revenue) {
+	if k, ok := family.(assortment.AtMost); ok && assortment.EqualRevenues(x.Revenue) {
 		return vitrine.Offer{Assortment: scratch.best(int(k))}
 	}
 	return vitrine.Offer{Assortment: scratch.fill(family, x.Revenue)}
 }
 
-// equalRevenues reports whether all revenues are equal and positive.
-func equalRevenues(r []float64) bool {
-	for _, v := range r {
-		if v != r[0] || v == 0 {
-			return false
-		}
-	}
-	return true
-}
+// indexRows is the number of items whose gradients are held at a time.
+const indexRows = 256
 
 // sample leaves in scratch the sampled utilities of each slot.
 func (o *mixture) sample(scratch *mixtureScratch, x *vitrine.Context, rng *rand.Rand) {

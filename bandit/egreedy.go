@@ -7,6 +7,7 @@ import (
 
 	"vitrine"
 	"vitrine/internal/option"
+	"vitrine/internal/search"
 	"vitrine/utility"
 )
 
@@ -48,7 +49,6 @@ type EpsGreedy struct {
 	*regressor
 	o      EpsGreedyOptions
 	policy vitrine.Policy
-	pool   *indexPool
 }
 
 // NewEpsGreedy returns a learner at its first round, with initial weights from
@@ -61,7 +61,7 @@ func NewEpsGreedy(p Problem, m utility.Model, o EpsGreedyOptions, rng *rand.Rand
 	if err != nil {
 		return nil, err
 	}
-	return &EpsGreedy{regressor: oracle, o: o, pool: new(indexPool)}, nil
+	return &EpsGreedy{regressor: oracle, o: o}, nil
 }
 
 // Observe implements vitrine.Learner.
@@ -78,7 +78,7 @@ func (l *EpsGreedy) Policy() vitrine.Policy {
 	if l.policy == nil {
 		pi := &epsGreedy{
 			explorer: items{l.p},
-			greedy:   optimistic{p: l.p, model: l.model, w: l.params(), pool: l.pool},
+			greedy:   optimistic{p: l.p, z: search.Optimistic{Model: l.model, Params: l.params()}},
 		}
 		if l.o.Explore == "set" {
 			pi.explorer = sets{uniform{l.p}}

@@ -10,7 +10,7 @@ import "vitrine"
 // Utilities stores the estimated utilities in dst.
 func (o *optimistic) Utilities(dst []float64, x *vitrine.Context) {
 	o.p.checkWidth(x)
-	o.model.Utilities(dst, o.w, x.Features)
+	o.z.Model.Utilities(dst, o.z.Params, x.Features)
 }
 
 // Utilities stores those of the mean parameters in dst.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -11,6 +12,7 @@ import (
 	"vitrine"
 	"vitrine/internal/gram"
 	"vitrine/internal/option"
+	"vitrine/internal/search"
 	"vitrine/internal/stream"
 	"vitrine/mle"
 	"vitrine/utility"
@@ -75,7 +77,6 @@ type FeelGood struct {
 	probs   []float64
 	mean    []float64
 	policy  vitrine.Policy
-	pool    *indexPool
 }
 
 // NewFeelGood returns a learner at its first round, with its chain at initial
@@ -90,7 +91,7 @@ func NewFeelGood(p Problem, m utility.Model, o FeelGoodOptions, rng *rand.Rand) 
 	if err := p.checkModel("NewFeelGood", m); err != nil {
 		return nil, err
 	}
-	l := &FeelGood{p: p, o: o, model: m, step: 1, pool: new(indexPool)}
+	l := &FeelGood{p: p, o: o, model: m, step: 1}
 	l.w = make([]float64, m.NumParams())
 	m.Init(l.w, rng)
 	l.seed = rng.Uint64()
@@ -206,7 +207,7 @@ func (l *FeelGood) Diagnostics() map[string]float64 {
 // Policy implements vitrine.Learner.
 func (l *FeelGood) Policy() vitrine.Policy {
 	if l.policy == nil {
-		l.policy = &drawn{optimistic{p: l.p, model: l.model, w: append([]float64(nil), l.w...), pool: l.pool}}
+		l.policy = &drawn{optimistic{p: l.p, z: search.Optimistic{Model: l.model, Params: slices.Clone(l.w)}}}
 	}
 	return l.policy
 }
@@ -250,7 +251,7 @@ func (l *FeelGood) UnmarshalBinary(data []byte) error {
 		return err
 	}
 	n := &FeelGood{
-		p: l.p, o: l.o, model: l.model, pool: l.pool,
+		p: l.p, o: l.o, model: l.model,
 		rounds: d.Count(),
 		seed:   d.Uint64(),
 		w:      make([]float64, len(l.w)),

@@ -110,7 +110,7 @@ func TestABasisIsLinearInItsFeatures(t *testing.T) {
 func indexOf(l vitrine.Learner, x *vitrine.Context) []float64 {
 	switch pi := l.Policy().(type) {
 	case *optimistic:
-		return pi.index(new(indexScratch), x)
+		return pi.z.Utilities(nil, x)
 	case *sampling:
 		return pi.index(new(samplingScratch), x, newRand())
 	}

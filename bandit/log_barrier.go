@@ -9,6 +9,7 @@ import (
 	"vitrine"
 	"vitrine/assortment"
 	"vitrine/internal/option"
+	"vitrine/internal/search"
 	"vitrine/utility"
 )
 
@@ -61,7 +62,7 @@ type LogBarrier struct {
 	*regressor
 	o      LogBarrierOptions
 	policy vitrine.Policy
-	pool   *barrierPool
+	pool   *sync.Pool // of *barrierScratch
 }
 
 // NewLogBarrier returns a learner at its first round, with initial weights from
@@ -74,7 +75,7 @@ func NewLogBarrier(p Problem, m utility.Model, o LogBarrierOptions, rng *rand.Ra
 	if err != nil {
 		return nil, err
 	}
-	return &LogBarrier{regressor: oracle, o: o, pool: &barrierPool{index: new(indexPool)}}, nil
+	return &LogBarrier{regressor: oracle, o: o, pool: new(sync.Pool)}, nil
 }
 
 // Observe implements vitrine.Learner.
@@ -92,7 +93,7 @@ func (l *LogBarrier) Policy() vitrine.Policy {
 		l.policy = &logBarrier{
 			gamma:  l.gamma(),
 			limit:  l.o.Limit,
-			greedy: optimistic{p: l.p, model: l.model, w: l.params(), pool: l.pool.index},
+			greedy: optimistic{p: l.p, z: search.Optimistic{Model: l.model, Params: l.params()}},
 			pool:   l.pool,
 		}
 	}
@@ -118,7 +119,7 @@ type logBarrier struct {
 	gamma  func(n int) float64
 	limit  int
 	greedy optimistic
-	pool   *barrierPool
+	pool   *sync.Pool // of *barrierScratch
 }
 
 // Offer implements vitrine.Policy. The propensity is q_S. A request of more
@@ -126,8 +127,11 @@ type logBarrier struct {
 // the limit, is offered the best one under f_ŵ, and so is one whose family has
 // the empty set alone.
 func (o *logBarrier) Offer(x *vitrine.Context, rng *rand.Rand) vitrine.Offer {
-	scratch := o.pool.get()
-	defer o.pool.barriers.Put(scratch)
+	scratch, ok := o.pool.Get().(*barrierScratch)
+	if !ok {
+		scratch = new(barrierScratch)
+	}
+	defer o.pool.Put(scratch)
 	q := o.distribution(scratch, x)
 	if q == nil {
 		return o.greedy.Offer(x, rng)
@@ -149,12 +153,10 @@ func (o *logBarrier) distribution(scratch *barrierScratch, x *vitrine.Context) [
 	if _, err := assortment.Enumerate(&scratch.sets, o.greedy.p.family(x), o.greedy.p.Size, n, o.limit); err != nil || scratch.sets.Len() == 0 {
 		return nil
 	}
-	index := o.pool.index.get()
-	defer o.pool.index.put(index)
-	u := o.greedy.index(index, x)
+	scratch.u = o.greedy.z.Utilities(scratch.u, x)
 	scratch.revenue = grow(scratch.revenue, scratch.sets.Len())
 	for s := range scratch.revenue {
-		scratch.revenue[s] = vitrine.ExpectedRevenue(scratch.sets.At(s), u, x.Revenue)
+		scratch.revenue[s] = vitrine.ExpectedRevenue(scratch.sets.At(s), scratch.u, x.Revenue)
 	}
 	q, _ := scratch.barrier.solve(&scratch.sets, scratch.revenue, n, o.gamma(n))
 	return q
@@ -162,23 +164,10 @@ func (o *logBarrier) distribution(scratch *barrierScratch, x *vitrine.Context) [
 
 // barrierScratch is what a decision needs besides memory for its answer.
 type barrierScratch struct {
+	u       []float64
 	sets    assortment.Sets
 	revenue []float64
 	barrier barrier
-}
-
-// barrierPool hands out scratch to the concurrent callers of a learner's
-// policies.
-type barrierPool struct {
-	barriers sync.Pool // of *barrierScratch
-	index    *indexPool
-}
-
-func (p *barrierPool) get() *barrierScratch {
-	if s, ok := p.barriers.Get().(*barrierScratch); ok {
-		return s
-	}
-	return new(barrierScratch)
 }
 
 func (l *LogBarrier) kind() kind {

@@ -2,9 +2,11 @@ package bandit
 
 import (
 	"math"
+	"slices"
 
 	"vitrine"
 	"vitrine/internal/option"
+	"vitrine/internal/search"
 	"vitrine/mle"
 	"vitrine/utility"
 )
@@ -35,8 +37,7 @@ func DefaultOFUOptions() OFUOptions {
 // step, σ = 2η, and so do the constants "published".
 type OFU struct {
 	linear
-	o    OFUOptions // resolved: no zeros that stand for the paper's values
-	pool *indexPool
+	o OFUOptions // resolved: no zeros that stand for the paper's values
 }
 
 // NewOFU returns a learner of linear utilities at its first round.
@@ -58,7 +59,7 @@ func NewOFUOn(p Problem, m utility.LinearInParams, o OFUOptions) (*OFU, error) {
 	if o.Lambda == 0 {
 		o.Lambda = 84 * math.Sqrt2 * float64(model.NumParams()) * o.Eta
 	}
-	l := &OFU{o: o, pool: new(indexPool)}
+	l := &OFU{o: o}
 	l.p, l.model, l.kind = p, model, p.kind("ofu-mnl-plus", 1, model, o, DefaultOFUOptions())
 	l.est = l.start()
 	return l, nil
@@ -76,12 +77,12 @@ func (l *OFU) start() online {
 // Policy implements vitrine.Learner.
 func (l *OFU) Policy() vitrine.Policy {
 	if l.policy == nil {
-		l.policy = &optimistic{
-			p: l.p, model: l.model, pool: l.pool,
-			w:      append([]float64(nil), l.est.Params()...),
-			inv:    l.est.(online).Hessian().Inverse(),
-			radius: l.o.radiusAt(l.rounds+1, l.beta),
-		}
+		l.policy = &optimistic{p: l.p, z: search.Optimistic{
+			Model:   l.model,
+			Params:  slices.Clone(l.est.Params()),
+			Inverse: l.est.(online).Hessian().Inverse(),
+			Radius:  l.o.radiusAt(l.rounds+1, l.beta),
+		}}
 	}
 	return l.policy
 }

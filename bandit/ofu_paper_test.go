@@ -57,7 +57,7 @@ func TestOFUIsOnlineMirrorDescent(t *testing.T) {
 	}
 	// The index is that of the optimistic policy, with H in V's place.
 	pi := l.Policy().(*optimistic)
-	wantNear(t, "β_t", pi.radius, l.beta(51), 0)
+	wantNear(t, "β_t", pi.z.Radius, l.beta(51), 0)
 }
 
 func TestOFUOptionsOverrideTheFormulas(t *testing.T) {
@@ -67,5 +67,5 @@ func TestOFUOptionsOverrideTheFormulas(t *testing.T) {
 	}
 	wantNear(t, "η", l.o.Eta, 0.5, 0)
 	wantNear(t, "λ", l.o.Lambda, 2, 0)
-	wantNear(t, "the radius", l.Policy().(*optimistic).radius, 1, 0)
+	wantNear(t, "the radius", l.Policy().(*optimistic).z.Radius, 1, 0)
 }

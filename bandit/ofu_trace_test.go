@@ -136,7 +136,7 @@ func TestOFUTrace(t *testing.T) {
 				at = float64(round)
 			}
 			s, z := reference.offer(x.Features, l.beta(at))
-			for i, got := range l.Policy().(*optimistic).index(new(indexScratch), x) {
+			for i, got := range l.Policy().(*optimistic).z.Utilities(nil, x) {
 				wantNear(t, constants+": z", got, z[i], 1e-12)
 			}
 			offer := l.Policy().Offer(x, nil)

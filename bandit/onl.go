@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -11,6 +12,7 @@ import (
 	"vitrine"
 	"vitrine/internal/gram"
 	"vitrine/internal/option"
+	"vitrine/internal/search"
 	"vitrine/internal/state"
 	"vitrine/mle"
 	"vitrine/utility"
@@ -124,7 +126,6 @@ type ONL struct {
 	tangent tangent        // scratch
 	probs   []float64      // scratch
 	policy  vitrine.Policy // nil where it must be made again
-	pool    *indexPool
 }
 
 // estimator follows the parameters of affine utilities u(w) = a + Gw.
@@ -153,7 +154,6 @@ func NewONL(p Problem, m utility.Model, o ONLOptions, rng *rand.Rand) (*ONL, err
 		w0:     make([]float64, m.NumParams()),
 		v:      gram.New(m.NumParams(), o.Lambda), // line 6
 		kappa:  1,
-		pool:   new(indexPool),
 	}
 	m.Init(l.w0, rng)
 	if o.Warmup == 0 {
@@ -245,15 +245,14 @@ func (l *ONL) freeze() vitrine.Policy {
 		return &uniform{l.p}
 	}
 	beta := l.beta()
-	pi := &optimistic{
-		p: l.p, model: l.model,
-		w:      append([]float64(nil), l.est.Params()...),
-		radius: math.Sqrt(beta),
-		slack:  beta * l.o.Curvature / l.o.Lambda,
-		pool:   l.pool,
-	}
+	pi := &optimistic{p: l.p, z: search.Optimistic{
+		Model:  l.model,
+		Params: slices.Clone(l.est.Params()),
+		Radius: math.Sqrt(beta),
+		Slack:  beta * l.o.Curvature / l.o.Lambda,
+	}}
 	if beta > 0 {
-		pi.inv = l.v.Inverse()
+		pi.z.Inverse = l.v.Inverse()
 	}
 	return pi
 }
@@ -363,7 +362,7 @@ func (l *ONL) UnmarshalBinary(data []byte) error {
 		return err
 	}
 	n := &ONL{
-		p: l.p, o: l.o, model: l.model, pool: l.pool,
+		p: l.p, o: l.o, model: l.model,
 		rounds: d.Count(),
 		w0:     make([]float64, len(l.w0)),
 		v:      gram.New(len(l.w0), l.o.Lambda),

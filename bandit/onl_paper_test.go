@@ -260,7 +260,7 @@ func TestLine10And11OptimisticOffer(t *testing.T) {
 			vg.MulVec(&inv, g.RowView(i))
 			z[i] += math.Sqrt(beta)*math.Sqrt(mat.Dot(g.RowView(i), &vg)) + beta*o.Curvature/o.Lambda
 		}
-		for i, got := range pi.(*optimistic).index(new(indexScratch), x) {
+		for i, got := range pi.(*optimistic).z.Utilities(nil, x) {
 			wantNear(t, "z", got, z[i], 1e-10)
 		}
 		best := -1.0
@@ -363,7 +363,7 @@ func TestLemmaOptimisticUtility(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		z := pi.(*optimistic).index(new(indexScratch), x)
+		z := pi.(*optimistic).z.Utilities(nil, x)
 		norms, g := make([]float64, paperItems), mat.NewDense(paperItems, m.d, nil)
 		m.Gradients(g, l.est.Params(), x.Features)
 		l.v.Inverse().Norms(norms, g)

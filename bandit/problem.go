@@ -254,6 +254,16 @@ func (m *matrix) rows(x *mat.Dense, s vitrine.Assortment) *mat.Dense {
 	return &m.Dense
 }
 
+// view makes m the rows from ≤ i < to of x, without copying them.
+func (m *matrix) view(x *mat.Dense, from, to int) *mat.Dense {
+	raw := x.RawMatrix()
+	m.SetRawMatrix(blas64.General{
+		Rows: to - from, Cols: raw.Cols, Stride: raw.Stride,
+		Data: raw.Data[from*raw.Stride : (to-1)*raw.Stride+raw.Cols],
+	})
+	return &m.Dense
+}
+
 func grow(v []float64, n int) []float64 {
 	if cap(v) < n {
 		return make([]float64, n, 2*n)

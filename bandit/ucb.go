@@ -1,8 +1,11 @@
 package bandit
 
 import (
+	"slices"
+
 	"vitrine"
 	"vitrine/internal/option"
+	"vitrine/internal/search"
 	"vitrine/utility"
 )
 
@@ -23,8 +26,7 @@ func DefaultUCBOptions() UCBOptions {
 //	α_t  = (1/2κ) √(2 d log(1 + t/d) + 2 log t)
 type UCB struct {
 	linear
-	o    UCBOptions
-	pool *indexPool
+	o UCBOptions
 }
 
 // NewUCB returns a learner of linear utilities at its first round.
@@ -40,7 +42,7 @@ func NewUCBOn(p Problem, m utility.LinearInParams, o UCBOptions) (*UCB, error) {
 	if err := option.Check(o); err != nil {
 		return nil, err
 	}
-	l := &UCB{o: o, pool: new(indexPool)}
+	l := &UCB{o: o}
 	l.p, l.model = p, model
 	l.kind = p.kind("ucb-mnl", 1, l.model, o, DefaultUCBOptions())
 	l.est, l.v = regression(l.model.NumParams(), o.Lambda)
@@ -50,12 +52,12 @@ func NewUCBOn(p Problem, m utility.LinearInParams, o UCBOptions) (*UCB, error) {
 // Policy implements vitrine.Learner.
 func (l *UCB) Policy() vitrine.Policy {
 	if l.policy == nil {
-		l.policy = &optimistic{
-			p: l.p, model: l.model, pool: l.pool,
-			w:      append([]float64(nil), l.est.Params()...),
-			inv:    l.v.Inverse(),
-			radius: l.radius(),
-		}
+		l.policy = &optimistic{p: l.p, z: search.Optimistic{
+			Model:   l.model,
+			Params:  slices.Clone(l.est.Params()),
+			Inverse: l.v.Inverse(),
+			Radius:  l.radius(),
+		}}
 	}
 	return l.policy
 }

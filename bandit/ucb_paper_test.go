@@ -113,7 +113,7 @@ func TestUCBIndex(t *testing.T) {
 		t.Fatal(err)
 	}
 	x := paperContext(99)
-	for i, z := range l.Policy().(*optimistic).index(new(indexScratch), x) {
+	for i, z := range l.Policy().(*optimistic).z.Utilities(nil, x) {
 		row := x.Features.RowView(i)
 		var vx mat.VecDense
 		vx.MulVec(&inv, row)

@@ -1,4 +1,4 @@
-package bandit
+package search
 
 import (
 	"math"
@@ -17,21 +17,21 @@ import (
 )
 
 // exhaustive returns all optimistic utilities, from all gradients at once.
-func exhaustive(o *optimistic, x *mat.Dense) []float64 {
+func exhaustive(o *Optimistic, x *mat.Dense) []float64 {
 	n, _ := x.Dims()
-	z, norms, g := make([]float64, n), make([]float64, n), mat.NewDense(n, len(o.w), nil)
-	utility.Linearize(o.model, z, g, o.w, x)
-	o.inv.Norms(norms, g)
+	z, norms, g := make([]float64, n), make([]float64, n), mat.NewDense(n, len(o.Params), nil)
+	utility.Linearize(o.Model, z, g, o.Params, x)
+	o.Inverse.Norms(norms, g)
 	for i := range z {
-		z[i] += float64(o.radius * norms[i])
-		z[i] += o.slack
+		z[i] += float64(o.Radius * norms[i])
+		z[i] += o.Slack
 	}
 	return z
 }
 
 // pruned returns what a search with any number of workers finds.
-func pruned(o *optimistic, x *mat.Dense, k, workers int) vitrine.Assortment {
-	return new(search).top(o, o.model.(utility.Sketcher), x, k, workers)
+func pruned(o *Optimistic, x *mat.Dense, k, workers int) vitrine.Assortment {
+	return new(search).top(o, o.Model.(utility.Sketcher), x, k, workers)
 }
 
 // hardItems draws items with equal rows, rows close to each other, and rows of
@@ -73,7 +73,7 @@ func hardItems(rng *rand.Rand, n, d int) *mat.Dense {
 }
 
 // hardPolicy draws a policy whose V is anything from λI to nearly singular.
-func hardPolicy(rng *rand.Rand, m utility.Model) *optimistic {
+func hardPolicy(rng *rand.Rand, m utility.Model) *Optimistic {
 	w := make([]float64, m.NumParams())
 	m.Init(w, rng)
 	size := []float64{1, 1, 5, 0, 1e3}[rng.IntN(5)]
@@ -87,11 +87,10 @@ func hardPolicy(rng *rand.Rand, m utility.Model) *optimistic {
 		m.Gradients(g, w, hardItems(rng, 1, m.NumFeatures()))
 		v.Add(scale*scale, g.RawRowView(0))
 	}
-	return &optimistic{
-		p:     Problem{Features: m.NumFeatures(), Size: 1, Rounds: 1, Constraint: assortment.AtMost(1)},
-		model: m, w: w, inv: v.Inverse(), pool: new(indexPool),
-		radius: []float64{1, 3, 0.01, 1e-12, 1e6}[rng.IntN(5)],
-		slack:  []float64{0, 0.5, 1e6}[rng.IntN(3)],
+	return &Optimistic{
+		Model: m, Params: w, Inverse: v.Inverse(),
+		Radius: []float64{1, 3, 0.01, 1e-12, 1e6}[rng.IntN(5)],
+		Slack:  []float64{0, 0.5, 1e6}[rng.IntN(3)],
 	}
 }
 
@@ -115,7 +114,7 @@ func sizes(rng *rand.Rand) int {
 	case 1:
 		return rng.IntN(5000)
 	case 2, 3, 4:
-		return indexRows*(1+rng.IntN(3)) + rng.IntN(3) - 1
+		return blockRows*(1+rng.IntN(3)) + rng.IntN(3) - 1
 	}
 	return rng.IntN(200)
 }
@@ -128,9 +127,9 @@ func TestSearchIsExact(t *testing.T) {
 			rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
 			o := hardPolicy(rng, hardModel(rng))
 			n, k := 1+sizes(rng), 1+rng.IntN(20)
-			x := hardItems(rng, n, o.p.Features)
+			x := hardItems(rng, n, o.Model.NumFeatures())
 			z := exhaustive(o, x)
-			got := o.index(new(indexScratch), &vitrine.Context{Features: x})
+			got := o.Utilities(nil, &vitrine.Context{Features: x})
 			for i := range z {
 				if math.Float64bits(got[i]) != math.Float64bits(z[i]) {
 					t.Fatalf("z of item %d is %v by blocks, %v all at once", i, got[i], z[i])
@@ -139,7 +138,7 @@ func TestSearchIsExact(t *testing.T) {
 			want, _ := assortment.Maximize(nil, assortment.AtMost(k), z, nil)
 			for workers := 1; workers <= 3; workers++ {
 				if got := pruned(o, x, k, workers); !slices.Equal(got, want) {
-					t.Fatalf("%v, N = %d, K = %d, %d workers: %v, want %v", o.model, n, k, workers, got, want)
+					t.Fatalf("%v, N = %d, K = %d, %d workers: %v, want %v", o.Model, n, k, workers, got, want)
 				}
 			}
 		}
@@ -187,8 +186,7 @@ func TestIntervalsAreExact(t *testing.T) {
 			rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 2))
 			o := hardPolicy(rng, hardModel(rng))
 			n, k := 1+sizes(rng), 1+rng.IntN(20)
-			o.p.Size = k
-			x := &vitrine.Context{Features: hardItems(rng, n, o.p.Features)}
+			x := &vitrine.Context{Features: hardItems(rng, n, o.Model.NumFeatures())}
 			switch rng.IntN(6) {
 			case 0:
 				x.Revenue = slices.Repeat([]float64{0.5}, n)
@@ -206,9 +204,9 @@ func TestIntervalsAreExact(t *testing.T) {
 			for _, x.Feasible = range []vitrine.Constraint{assortment.AtMost(k), halves{k, true}} {
 				want, _ := assortment.Maximize(nil, x.Feasible, z, x.Revenue)
 				for workers := 1; workers <= 2; workers++ {
-					got := new(search).maximize(o, o.model.(utility.Sketcher), x, workers)
+					got := new(search).maximize(o, o.Model.(utility.Sketcher), x.Feasible, x, workers)
 					if !slices.Equal(got, want) {
-						t.Fatalf("%v, N = %d, %T of %d, %d workers: %v, want %v", o.model, n, x.Feasible, k, workers, got, want)
+						t.Fatalf("%v, N = %d, %T of %d, %d workers: %v, want %v", o.Model, n, x.Feasible, k, workers, got, want)
 					}
 				}
 			}
@@ -218,7 +216,7 @@ func TestIntervalsAreExact(t *testing.T) {
 
 // Utilities that are not finite neither stop the search nor hide other items.
 func TestSearchAmongUtilitiesThatAreNotFinite(t *testing.T) {
-	rng := newRand()
+	rng := rand.New(rand.NewPCG(11, 5))
 	for range 200 {
 		m := utility.NewLinear(3, false)
 		o := hardPolicy(rng, m)
@@ -236,7 +234,7 @@ func TestSearchAmongUtilitiesThatAreNotFinite(t *testing.T) {
 
 // A view of a wider matrix is searched like its copy.
 func TestSearchOfAView(t *testing.T) {
-	rng := newRand()
+	rng := rand.New(rand.NewPCG(11, 5))
 	o := hardPolicy(rng, utility.NewMLP(3, []int{4}, utility.Sigmoid))
 	wide := hardItems(rng, 3000, 7)
 	x := wide.Slice(5, 2900, 2, 5).(*mat.Dense)
@@ -244,53 +242,6 @@ func TestSearchOfAView(t *testing.T) {
 	if got := pruned(o, x, 7, 2); !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
-}
-
-// All learners that are optimistic offer among thousands of items what the full
-// computation offers.
-func TestLearnersSearchExactly(t *testing.T) {
-	for name, learner := range learners() {
-		t.Run(name, func(t *testing.T) {
-			l := learner(paperProblem())
-			rng := newRand()
-			for s := range 40 {
-				x := paperContext(s)
-				offer := l.Policy().Offer(x, rng)
-				if err := l.Observe(vitrine.Round{Context: x, Offer: offer, Choice: vitrine.Choice(s % 2)}); err != nil {
-					t.Fatal(err)
-				}
-				o, ok := l.Policy().(*optimistic)
-				if !ok || s%5 > 0 {
-					continue
-				}
-				for _, n := range []int{0, 1, 5, 2047, 2048, 5000} {
-					x := &vitrine.Context{}
-					var z []float64
-					if n > 0 {
-						x.Features = hardItems(rng, n, paperFeatures)
-						z = exhaustiveOrGreedy(o, x.Features)
-					}
-					for _, x.Revenue = range [][]float64{nil, slices.Repeat([]float64{2.5}, n), unequal(rng, n), make([]float64, n)} {
-						x.Feasible = []vitrine.Constraint{nil, halves{2, true}, halves{2, false}}[rng.IntN(3)]
-						want, _ := assortment.Maximize(nil, o.p.family(x), z, x.Revenue)
-						if got := o.Offer(x, nil).Assortment; !slices.Equal(got, want) {
-							t.Fatalf("round %d, N = %d: %v, want %v", s, n, got, want)
-						}
-					}
-				}
-			}
-		})
-	}
-}
-
-func exhaustiveOrGreedy(o *optimistic, x *mat.Dense) []float64 {
-	if o.radius > 0 {
-		return exhaustive(o, x)
-	}
-	n, _ := x.Dims()
-	z := make([]float64, n)
-	o.model.Utilities(z, o.w, x)
-	return z
 }
 
 func unequal(rng *rand.Rand, n int) []float64 {
@@ -303,10 +254,9 @@ func unequal(rng *rand.Rand, n int) []float64 {
 
 // One policy serves many searches at a time, the first of which make its bound.
 func TestSearchesAreConcurrent(t *testing.T) {
-	rng := newRand()
+	rng := rand.New(rand.NewPCG(11, 5))
 	for range 5 {
 		o := hardPolicy(rng, utility.NewMLP(4, []int{6}, utility.Sigmoid))
-		o.p.Constraint, o.p.Size = assortment.AtMost(9), 9
 		x := hardItems(rng, 3*claimItems, 4)
 		z := exhaustive(o, x)
 		var all sync.WaitGroup
@@ -317,7 +267,7 @@ func TestSearchesAreConcurrent(t *testing.T) {
 			}
 			want, _ := assortment.Maximize(nil, assortment.AtMost(9), z, x.Revenue)
 			all.Go(func() {
-				if got := o.Offer(x, nil).Assortment; !slices.Equal(got, want) {
+				if got := o.Maximize(assortment.AtMost(9), x); !slices.Equal(got, want) {
 					t.Errorf("call %d: %v, want %v", c, got, want)
 				}
 			})
@@ -335,10 +285,7 @@ func TestSearchTellsLastDigitsApart(t *testing.T) {
 		for _, slack := range []float64{0, 0.5} {
 			for _, w := range []float64{0, 0.5, -0.5} {
 				m := utility.NewLinear(1, false)
-				o := &optimistic{
-					p:     Problem{Features: 1, Size: 5, Rounds: 1, Constraint: assortment.AtMost(5)},
-					model: m, w: []float64{w}, inv: gram.New(1, 1).Inverse(), pool: new(indexPool), radius: 1, slack: slack,
-				}
+				o := &Optimistic{Model: m, Params: []float64{w}, Inverse: gram.New(1, 1).Inverse(), Radius: 1, Slack: slack}
 				x := mat.NewDense(n, 1, nil)
 				for i := range n {
 					x.Set(i, 0, 1+step*float64(i)) // each is a little better than all before it
@@ -356,16 +303,16 @@ func TestSearchTellsLastDigitsApart(t *testing.T) {
 
 // A panic of a worker is the caller's, who may recover and search again.
 func TestSearchPanics(t *testing.T) {
-	rng := newRand()
+	rng := rand.New(rand.NewPCG(11, 5))
 	const n = 3 * claimItems
 	o := hardPolicy(rng, utility.NewMLP(3, []int{4}, utility.Sigmoid))
 	wrong, x := hardItems(rng, n, 4), hardItems(rng, n, 3)
-	sketcher, s := o.model.(utility.Sketcher), new(search)
+	sketcher, s := o.Model.(utility.Sketcher), new(search)
 	for name, call := range map[string]func(x *mat.Dense) vitrine.Assortment{
 		"equal revenues": func(x *mat.Dense) vitrine.Assortment { return s.top(o, sketcher, x, 5, 3) },
 		"unequal revenues": func(x *mat.Dense) vitrine.Assortment {
-			r := unequal(newRand(), n)
-			return s.maximize(o, sketcher, &vitrine.Context{Features: x, Revenue: r}, 3)
+			r := unequal(rand.New(rand.NewPCG(11, 5)), n)
+			return s.maximize(o, sketcher, assortment.AtMost(5), &vitrine.Context{Features: x, Revenue: r}, 3)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -389,7 +336,7 @@ func TestSearchPanics(t *testing.T) {
 
 // Bounds leave few norms where V has seen much of what is on offer.
 func TestSearchComputesFewNorms(t *testing.T) {
-	rng := newRand()
+	rng := rand.New(rand.NewPCG(11, 5))
 	m := utility.NewMLP(4, []int{5}, utility.Sigmoid)
 	w := make([]float64, m.NumParams())
 	m.Init(w, rng)
@@ -401,14 +348,14 @@ func TestSearchComputesFewNorms(t *testing.T) {
 	for i := range 5000 {
 		v.Add(1, g.RawRowView(i))
 	}
-	o := &optimistic{p: Problem{Features: 4, Constraint: assortment.AtMost(10)}, model: m, w: w, inv: v.Inverse(), radius: 1}
+	o := &Optimistic{Model: m, Params: w, Inverse: v.Inverse(), Radius: 1}
 	s := new(search)
 	s.top(o, m, x, 10, 1)
-	if n := s.norms.Load(); n > 2000 {
+	if n := s.numNorms.Load(); n > 2000 {
 		t.Errorf("%d norms of 20000 items", n)
 	}
-	s.maximize(o, m, &vitrine.Context{Features: x, Revenue: unequal(rng, 20000)}, 1)
-	if n := s.norms.Load(); n > 2000 {
+	s.maximize(o, m, assortment.AtMost(10), &vitrine.Context{Features: x, Revenue: unequal(rng, 20000)}, 1)
+	if n := s.numNorms.Load(); n > 2000 {
 		t.Errorf("%d norms of 20000 items of unequal revenues", n)
 	}
 }

@@ -1,0 +1,64 @@
+package bandit
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"vitrine"
+	"vitrine/assortment"
+)
+
+// Every optimistic learner offers, of few items and of so many that they are
+// searched, the best assortment under all optimistic utilities: with revenues that
+// are equal, unequal and zero, over families that are stable and that are not.
+func TestOptimisticOffersAreTheBest(t *testing.T) {
+	for name, learner := range learners() {
+		t.Run(name, func(t *testing.T) {
+			l := learner(paperProblem())
+			rng := newRand()
+			for s := range 40 {
+				x := paperContext(s)
+				offer := l.Policy().Offer(x, rng)
+				if err := l.Observe(vitrine.Round{Context: x, Offer: offer, Choice: vitrine.Choice(s % 2)}); err != nil {
+					t.Fatal(err)
+				}
+				o, ok := l.Policy().(*optimistic)
+				if !ok || s%5 > 0 {
+					continue
+				}
+				for _, n := range []int{1, 5, 2047, 2048, 5000} {
+					x := &vitrine.Context{Features: mat.NewDense(n, paperFeatures, nil)}
+					x.Features.Apply(func(int, int, float64) float64 { return rng.NormFloat64() }, x.Features)
+					z := o.z.Utilities(nil, x)
+					slots, err := assortment.NewTransversal(n, make([]assortment.Slot, 2), 0)
+					if err != nil {
+						t.Fatal(err)
+					}
+					rules, err := assortment.NewLaminar(assortment.Rules{Items: n, Max: 2})
+					if err != nil {
+						t.Fatal(err)
+					}
+					for _, x.Revenue = range [][]float64{nil, slices.Repeat([]float64{2.5}, n), unequal(rng, n), make([]float64, n)} {
+						x.Feasible = []vitrine.Constraint{nil, slots, rules}[rng.IntN(3)]
+						want, _ := assortment.Maximize(nil, o.p.family(x), z, x.Revenue)
+						if got := o.Offer(x, nil).Assortment; !slices.Equal(got, want) {
+							t.Fatalf("round %d, N = %d: %v, want %v", s, n, got, want)
+						}
+					}
+				}
+			}
+		})
+	}
+}
+
+// unequal draws revenues, some of which are equal and some zero.
+func unequal(rng *rand.Rand, n int) []float64 {
+	r := make([]float64, n)
+	for i := range r {
+		r[i] = float64(rng.IntN(8)) / 2
+	}
+	return r
+}

@@ -1,0 +1,151 @@
+// Package search finds the assortment with the largest expected revenue under
+// optimistic utilities, without the norm of every gradient if there are many items.
+//
+// An upper bound of an optimistic utility is cheap if ‖∇f_w(x_i)‖ is known without
+// the gradient ([utility.Sketcher]). Items that the bound does not exclude are
+// bounded again, by components along more directions of V⁻¹, and only what is then
+// left has its norm computed. The bounds hold with rounding ([gram.Bound]) and an
+// item is excluded only if its bound is too low, so the answer is that of the full
+// computation, bit for bit, in whatever order the items are visited.
+//
+//	optimistic.go  the utilities, and the choice between the ways to maximise
+//	top.go         equal revenues and at most K items: the K largest utilities
+//	intervals.go   anything else: bounds for [assortment.MaximizeBounds]
+//	workers.go     goroutines that read the context once, in blocks of rows
+package search
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"gonum.org/v1/gonum/mat"
+
+	"vitrine"
+	"vitrine/assortment"
+	"vitrine/internal/gram"
+	"vitrine/internal/scratch"
+	"vitrine/utility"
+)
+
+// Optimistic are the optimistic utilities of line 10 of Algorithm 1, and of every
+// upper-confidence baseline:
+//
+//	z_i = f_w(x_i) + Radius · ‖∇f_w(x_i)‖_{V⁻¹} + Slack
+//
+// With radius 0 they need no gradients and no V⁻¹. They are safe for concurrent
+// use as long as the fields do not change.
+type Optimistic struct {
+	Model   utility.Model
+	Params  []float64    // w, d_w of them
+	Inverse gram.Inverse // V⁻¹
+	Radius  float64      // √β_t
+	Slack   float64      // β_t C_h / λ
+
+	bound lazyBound // of the norms
+}
+
+const (
+	// minItems is the least N that is searched. minItemsPerParam is that N for each
+	// parameter from which the eigenvectors of V⁻¹, computed once a policy, pay for
+	// themselves in one decision. docs/adr/0022-pruning.md has the measurement.
+	minItems         = 2048
+	minItemsPerParam = 32
+
+	// minIntervalParams is the least d_w for which a norm costs more than an interval
+	// and the additional calls of the oracle.
+	minIntervalParams = 24
+
+	// blockRows is the number of items whose gradients are held at a time.
+	blockRows = 256
+)
+
+// Maximize returns the assortment of the family c with the largest expected revenue
+// under the optimistic utilities of the items of x: line 11 of Algorithm 1.
+func (o *Optimistic) Maximize(c vitrine.Constraint, x *vitrine.Context) vitrine.Assortment {
+	s := searches.Get().(*search)
+	defer searches.Put(s)
+	n := x.NumItems()
+	workers := max(1, min(runtime.GOMAXPROCS(0), n/(2*claimItems)))
+	sketcher, ok := o.Model.(utility.Sketcher)
+	if ok && o.Radius != 0 && n >= max(minItems, minItemsPerParam*len(o.Params)) && assortment.Stable(c) {
+		if k, ok := c.(assortment.AtMost); ok && assortment.EqualRevenues(x.Revenue) {
+			return s.top(o, sketcher, x.Features, int(k), workers)
+		}
+		if len(o.Params) >= minIntervalParams {
+			return s.maximize(o, sketcher, c, x, workers)
+		}
+	}
+	s.z = o.utilities(s, s.z, x)
+	best, _ := assortment.Maximize(nil, c, s.z, x.Revenue)
+	return best
+}
+
+// Utilities returns the optimistic utilities of all items of x, in dst's storage if
+// its capacity suffices.
+func (o *Optimistic) Utilities(dst []float64, x *vitrine.Context) []float64 {
+	s := searches.Get().(*search)
+	defer searches.Put(s)
+	return o.utilities(s, dst, x)
+}
+
+func (o *Optimistic) utilities(s *search, dst []float64, x *vitrine.Context) []float64 {
+	n := x.NumItems()
+	dst = scratch.Grow(dst, n)
+	if n > 0 && o.Radius == 0 {
+		o.Model.Utilities(dst, o.Params, x.Features)
+		for i := range dst {
+			dst[i] += o.Slack
+		}
+		return dst
+	}
+	for from := 0; from < n; from += blockRows {
+		to := min(from+blockRows, n)
+		o.exact(dst[from:to], s.items.View(x.Features, from, to), &s.g, &s.norms)
+	}
+	return dst
+}
+
+// exact stores the optimistic utilities of the items x in z. The utility of an item
+// does not depend on the other items of x.
+func (o *Optimistic) exact(z []float64, x *mat.Dense, g *scratch.Matrix, norms *[]float64) {
+	rows := g.Reshape(len(z), len(o.Params))
+	utility.Linearize(o.Model, z, rows, o.Params, x)
+	*norms = scratch.Grow(*norms, len(z))
+	o.Inverse.Norms(*norms, rows)
+	for i, norm := range *norms {
+		z[i] = o.at(z[i], norm)
+	}
+}
+
+// at returns the optimistic utility for the utility f and its norm. It increases in
+// both. The conversion keeps compilers from fusing the product and the sum in some
+// places and not in others: bounds are compared with utilities from elsewhere.
+func (o *Optimistic) at(f, norm float64) float64 {
+	f += float64(o.Radius * norm)
+	return f + o.Slack
+}
+
+// numDirections returns the number of directions of the bounds, which cost less than
+// half of a norm.
+func numDirections(params int) int { return params / 5 }
+
+// lazyBound is computed by the first call of get.
+type lazyBound struct {
+	made   atomic.Pointer[gram.Bound]
+	making sync.Mutex
+}
+
+func (l *lazyBound) get(v gram.Inverse, params int) *gram.Bound {
+	if b := l.made.Load(); b != nil {
+		return b
+	}
+	l.making.Lock()
+	defer l.making.Unlock()
+	if b := l.made.Load(); b != nil {
+		return b
+	}
+	b := v.Bound(numDirections(params))
+	l.made.Store(b)
+	return b
+}

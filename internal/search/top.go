@@ -1,0 +1,207 @@
+package search
+
+import (
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+
+	"vitrine"
+	"vitrine/internal/gram"
+	"vitrine/internal/scratch"
+	"vitrine/utility"
+)
+
+// resolveItems is the number of items left that are worth the gradients of a block.
+const resolveItems = 64
+
+// top returns the k items with the largest optimistic utilities above −∞, or all such
+// items if there are fewer. Of equal ones it takes the lower item.
+func (s *search) top(o *Optimistic, sketcher utility.Sketcher, x *mat.Dense, k, workers int) vitrine.Assortment {
+	n, _ := x.Dims()
+	s.k = min(k, n)
+	if s.k < 1 {
+		return vitrine.Assortment{}
+	}
+	s.begin(o, sketcher, x)
+	defer s.end()
+	s.sure.Store(math.Float64bits(math.Inf(-1)))
+	active := s.each((*worker).rank, workers)
+	s.best.reset(s.k)
+	for _, w := range active {
+		for j, i := range w.best.items {
+			s.best.add(i, w.best.z[j])
+		}
+	}
+	answer := append(make(vitrine.Assortment, 0, s.k), s.best.items...)
+	slices.Sort(answer)
+	return answer
+}
+
+// threshold returns a z that k items are known to reach, −∞ as long as none is known.
+func (s *search) threshold() float64 { return math.Float64frombits(s.sure.Load()) }
+
+// raise makes the threshold at least z.
+func (s *search) raise(z float64) {
+	for {
+		old := s.sure.Load()
+		if !(z > math.Float64frombits(old)) || s.sure.CompareAndSwap(old, math.Float64bits(z)) {
+			return
+		}
+	}
+}
+
+// rank searches the items from ≤ i < to.
+func (w *worker) rank(from, to int) {
+	s := w.search
+	w.sketch(from, to, w.directions)
+	least := s.threshold()
+	// For t = least − slack − u, minus ε times their sizes, z < least follows from
+	// t > 0 and radius² bound (1+ε) < t², rounding included. It costs no root.
+	const margin = 0x1p-40
+	most := s.o.Radius * s.o.Radius * (1 + margin)
+	gone := least - s.o.Slack - margin*(math.Abs(least)+math.Abs(s.o.Slack))
+	for i, u := range w.u {
+		bound := w.upper[i]
+		if t := gone - u - margin*math.Abs(u); t > 0 && most*bound < t*t {
+			continue
+		}
+		if s.o.at(u, gram.Norm(bound)) < least {
+			continue
+		}
+		w.left, w.bounds = append(w.left, from+i), append(w.bounds, bound)
+		w.survived++
+	}
+	if len(w.left) >= resolveItems {
+		w.resolve()
+	}
+}
+
+// resketch sketches the items left along the directions from ≤ k < to, and keeps
+// those that may still be among the best.
+func (w *worker) resketch(from, to int) {
+	s, n := w.search, len(w.left)
+	w.f, w.norms, w.along = scratch.Grow(w.f, n), scratch.Grow(w.norms, n), scratch.Grow(w.along, (to-from)*n)
+	s.sketcher.Sketch(w.f, w.norms, w.along, s.o.Params, s.bound.Directions(from, to), w.x.Rows(s.x, w.left))
+	s.bound.Less(w.bounds, w.along)
+	least, kept := s.threshold(), 0
+	for i, item := range w.left {
+		if s.o.at(w.f[i], gram.Norm(w.bounds[i])) < least {
+			continue
+		}
+		w.left[kept], w.bounds[kept] = item, w.bounds[i]
+		kept++
+	}
+	w.left, w.bounds = w.left[:kept], w.bounds[:kept]
+}
+
+// resolve ranks the items left; afterwards none is left.
+func (w *worker) resolve() {
+	if len(w.left) == 0 {
+		return
+	}
+	s := w.search
+	b := s.bound
+	known := w.directions
+	if most := min(known+resketchDirections, b.NumDirections()); known > 0 && known < most {
+		w.resketch(known, most)
+		known = most
+	}
+	if len(w.left) == 0 {
+		return
+	}
+	g := w.g.Reshape(len(w.left), len(s.o.Params))
+	w.f = scratch.Grow(w.f, len(w.left))
+	utility.Linearize(s.o.Model, w.f, g, s.o.Params, w.x.Rows(s.x, w.left))
+	for m := known; m < b.NumDirections() && len(w.left) > 0; m += directionsPerStep {
+		b.Tighten(w.bounds, m, min(m+directionsPerStep, b.NumDirections()), g)
+		least, kept := s.threshold(), 0
+		for i, item := range w.left {
+			if s.o.at(w.f[i], gram.Norm(w.bounds[i])) < least {
+				continue
+			}
+			if kept < i {
+				w.left[kept], w.bounds[kept], w.f[kept] = item, w.bounds[i], w.f[i]
+				copy(g.RawRowView(kept), g.RawRowView(i))
+			}
+			kept++
+		}
+		w.left, w.bounds = w.left[:kept], w.bounds[:kept]
+		if kept > 0 {
+			g = w.g.Reshape(kept, len(s.o.Params))
+		}
+	}
+	if len(w.left) == 0 {
+		return
+	}
+	w.norms = scratch.Grow(w.norms, len(w.left))
+	s.o.Inverse.Norms(w.norms, g)
+	s.numNorms.Add(int64(len(w.left)))
+	for j, i := range w.left {
+		w.best.add(i, s.o.at(w.f[j], w.norms[j]))
+	}
+	w.left, w.bounds = w.left[:0], w.bounds[:0]
+	if w.best.full() {
+		s.raise(w.best.z[0])
+	}
+}
+
+// ranking holds the k items with the largest z above −∞, of equal ones the lower
+// item. It is a heap with the item to be replaced first at its root.
+type ranking struct {
+	k     int
+	items []int
+	z     []float64
+}
+
+func (r *ranking) reset(k int) {
+	r.k, r.items, r.z = k, slices.Grow(r.items[:0], k), slices.Grow(r.z[:0], k)
+}
+
+func (r *ranking) full() bool { return len(r.items) == r.k }
+
+// before reports whether (i, z) is replaced before the item at j.
+func (r *ranking) before(i int, z float64, j int) bool {
+	return z < r.z[j] || z == r.z[j] && i > r.items[j]
+}
+
+func (r *ranking) add(i int, z float64) {
+	if !(z > math.Inf(-1)) {
+		return
+	}
+	if !r.full() {
+		r.items, r.z = append(r.items, i), append(r.z, z)
+		for j := len(r.items) - 1; j > 0; {
+			parent := (j - 1) / 2
+			if !r.before(r.items[j], r.z[j], parent) {
+				break
+			}
+			r.swap(j, parent)
+			j = parent
+		}
+		return
+	}
+	if r.before(i, z, 0) {
+		return
+	}
+	r.items[0], r.z[0] = i, z
+	for j := 0; ; {
+		child := 2*j + 1
+		if child >= len(r.items) {
+			return
+		}
+		if child+1 < len(r.items) && r.before(r.items[child+1], r.z[child+1], child) {
+			child++
+		}
+		if !r.before(r.items[child], r.z[child], j) {
+			return
+		}
+		r.swap(j, child)
+		j = child
+	}
+}
+
+func (r *ranking) swap(a, b int) {
+	r.items[a], r.items[b] = r.items[b], r.items[a]
+	r.z[a], r.z[b] = r.z[b], r.z[a]
+}

@@ -1,0 +1,158 @@
+package search
+
+import (
+	"math"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"gonum.org/v1/gonum/mat"
+
+	"vitrine/internal/gram"
+	"vitrine/internal/panics"
+	"vitrine/internal/scratch"
+	"vitrine/utility"
+)
+
+const (
+	// sketchDirections is the number of directions of a first sketch,
+	// resketchDirections that of the next sketch of the items left, and
+	// directionsPerStep the number added at a time once there are gradients.
+	sketchDirections   = 4
+	resketchDirections = 8
+	directionsPerStep  = 8
+
+	// A worker claims so many items of the context at a time.
+	claimBlocks = 16
+	claimItems  = claimBlocks * blockRows
+)
+
+// searches is the scratch of all callers.
+var searches = sync.Pool{New: func() any { return new(search) }}
+
+// search is the scratch of one call, and the state that its workers share. Its
+// memory is that of a few blocks, whatever N, but for the utilities or intervals of
+// all items where the way to maximise needs them.
+type search struct {
+	o        *Optimistic
+	sketcher utility.Sketcher
+	bound    *gram.Bound
+	x        *mat.Dense
+	block    func(w *worker, from, to int)
+	next     atomic.Int64 // the first item that no worker has claimed
+	numNorms atomic.Int64 // computed
+	done     sync.WaitGroup
+	panics   panics.Catcher // of the workers
+	workers  []*worker
+
+	// Of all utilities:
+	z, norms []float64
+	g, items scratch.Matrix
+
+	// Of the K largest:
+	k    int
+	sure atomic.Uint64 // the bits of a z that k items reach
+	best ranking
+
+	intervals intervals
+}
+
+func (s *search) begin(o *Optimistic, sketcher utility.Sketcher, x *mat.Dense) {
+	s.o, s.sketcher, s.x = o, sketcher, x
+	s.bound = o.bound.get(o.Inverse, len(o.Params))
+	s.numNorms.Store(0)
+}
+
+// end forgets what is the caller's.
+func (s *search) end() { s.o, s.sketcher, s.bound, s.x = nil, nil, nil, nil }
+
+// each calls block for all blocks of items, on the given number of workers, and
+// returns these. If a worker panics, each panics after all have ended.
+func (s *search) each(block func(w *worker, from, to int), workers int) []*worker {
+	s.block = block
+	s.next.Store(0)
+	for len(s.workers) < workers {
+		w := &worker{search: s}
+		w.run = w.work
+		s.workers = append(s.workers, w)
+	}
+	active := s.workers[:workers]
+	s.done.Add(workers)
+	for _, w := range active[1:] {
+		go w.run()
+	}
+	active[0].run()
+	s.done.Wait()
+	s.panics.Repanic()
+	return active
+}
+
+// numSketched returns the number of directions of a sketch that has any.
+func (s *search) numSketched() int { return min(sketchDirections, s.bound.NumDirections()) }
+
+// worker visits blocks of items, with its own scratch.
+type worker struct {
+	search *search
+	run    func()
+	best   ranking // of the items that it visited
+
+	// Of a block:
+	view             scratch.Matrix
+	u, square, along []float64
+	upper            []float64 // bounds of the squared norms
+	directions       int       // of its sketches: 0 until too many items survive
+	survived         int       // number of items of the claim
+
+	// Of the items that may be among the best:
+	left     []int
+	bounds   []float64 // of the squared norms
+	x, g     scratch.Matrix
+	f, norms []float64
+}
+
+func (w *worker) work() {
+	s := w.search
+	defer s.done.Done()
+	defer s.panics.Catch()
+	n, d := s.x.Dims()
+	w.reserve(d, len(s.o.Params))
+	w.best.reset(s.k)
+	w.directions = 0
+	for {
+		to := int(s.next.Add(claimItems))
+		from := to - claimItems
+		if from >= n {
+			return
+		}
+		w.survived = 0
+		fair := !math.IsInf(s.threshold(), -1)
+		for i := from; i < min(to, n); i += blockRows {
+			s.block(w, i, min(i+blockRows, to, n))
+		}
+		w.resolve()
+		if fair && 16*w.survived > claimItems {
+			w.directions = s.numSketched()
+		}
+	}
+}
+
+// reserve makes room for a block of items with d features and params parameters, so
+// that what a search allocates does not depend on what its workers find.
+func (w *worker) reserve(d, params int) {
+	w.u, w.square, w.upper = scratch.Grow(w.u, blockRows), scratch.Grow(w.square, blockRows), scratch.Grow(w.upper, blockRows)
+	const most = resolveItems + blockRows
+	w.along = scratch.Grow(w.along, max(sketchDirections*blockRows, resketchDirections*most))
+	w.left, w.bounds = slices.Grow(w.left[:0], most), slices.Grow(w.bounds[:0], most)
+	w.f, w.norms = scratch.Grow(w.f, most), scratch.Grow(w.norms, most)
+	w.x.Reshape(most, d)
+	w.g.Reshape(most, params)
+}
+
+// sketch sketches the items from ≤ i < to along the first m directions and bounds
+// their norms.
+func (w *worker) sketch(from, to, m int) {
+	s, n := w.search, to-from
+	w.u, w.square, w.along, w.upper = scratch.Grow(w.u, n), scratch.Grow(w.square, n), scratch.Grow(w.along, m*n), scratch.Grow(w.upper, n)
+	s.sketcher.Sketch(w.u, w.square, w.along, s.o.Params, s.bound.Directions(0, m), w.view.View(s.x, from, to))
+	s.bound.Sketches(w.upper, w.square, w.along)
+}
