@@ -21,10 +21,10 @@ type steadyClock struct {
 // largestSkew is how far the time of day may be from the service's without a word.
 const largestSkew = time.Minute
 
-// newClock makes a clock that goes on from the log's last event at a time, 0 for none.
-func newClock(last int64, logger *slog.Logger) *steadyClock {
-	now := time.Now()
-	c := &steadyClock{begin: now, elapsed: func() time.Duration { return time.Since(now) }, wall: time.Now}
+// newClock makes a clock that goes on from the log's last event at a time, 0 for none. wall is the time of day.
+func newClock(last int64, wall func() time.Time, logger *slog.Logger) *steadyClock {
+	start := time.Now()
+	c := &steadyClock{begin: wall(), elapsed: func() time.Duration { return time.Since(start) }, wall: wall}
 	c.begin = c.after(last, logger)
 	return c
 }

@@ -166,20 +166,28 @@ type busy struct {
 // served starts a service, and returns once it has work.
 func served(t *testing.T, s *service) *busy {
 	t.Helper()
+	v := &busy{ledger: newLedger(t)}
+	v.begin(s)
+	return v
+}
+
+// begin starts a service, also again, and sends shoppers.
+func (v *busy) begin(s *service) {
+	v.Helper()
 	s.Listen = "127.0.0.1:0"
 	s.Limits.Answer.Duration = 100 * time.Millisecond
-	v := &busy{ledger: newLedger(t), log: &watchedLog{more: make(chan struct{}, 1)}, ended: make(chan error, 1)}
-	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	v.log, v.ended = &watchedLog{more: make(chan struct{}, 1)}, make(chan error, 1)
+	ctx, stop := context.WithTimeout(v.Context(), 5*time.Minute)
 	v.stop = stop
-	t.Cleanup(stop)
+	v.Cleanup(stop)
 	go func() { v.ended <- s.run(ctx, slog.New(slog.NewJSONHandler(v.log, nil))) }()
 	url := "http://" + v.await("listening")["address"].(string)
 	v.url.Store(&url)
+	v.leaving.Store(false)
 	v.open(ctx)
-	wait := v.shop(ctx, 4, 1)
+	wait := v.shop(ctx, 4, 1+uint64(len(v.all())))
 	v.leave = func() { v.leaving.Store(true); wait() }
 	v.flows(ctx)
-	return v
 }
 
 // servedFrom is a service whose log is on a server of NATS.
@@ -196,12 +204,17 @@ func servedFrom(t *testing.T, nats *external) *busy {
 // await waits for a message in the log.
 func (v *busy) await(message string) map[string]any {
 	v.Helper()
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(2 * time.Millisecond) {
-		if line, ok := v.log.line(message); ok {
-			return line
-		}
+	v.awaits(message, 1)
+	line, _ := v.log.line(message)
+	return line
+}
+
+// awaits waits until a message is in the log some times.
+func (v *busy) awaits(message string, times int) {
+	v.Helper()
+	for deadline := time.Now().Add(time.Minute); v.log.count(message) < times; time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			v.Fatalf("the service does not say %q:\n%s", message, &v.log.text)
+			v.Fatalf("the service does not say %q %d times:\n%s", message, times, &v.log.text)
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -396,6 +395,8 @@ func (l *ledger) isIn(decisions map[string]*inLog) {
 type learning struct {
 	tally
 	Pending, Learned, Skipped, Stale, Lag uint64
+
+	ExpiredEarly uint64 `json:"expired_early"`
 }
 
 // once holds that all of the log's outcomes were learned, once.
@@ -410,16 +411,23 @@ func (l learning) once(t *testing.T, placement string, log tally) {
 func (l *ledger) settled(ctx context.Context, placement string) (s learning) {
 	l.Helper()
 	for {
-		_, answer, _ := l.ask(ctx, "GET", "/v1/placements/"+placement+"/stats", "")
-		if err := json.NewDecoder(bytes.NewReader([]byte(answer))).Decode(&s); err != nil {
-			l.Fatalf("%q: %v", answer, err)
-		}
+		s = l.stats(ctx, placement)
 		if s.Lag == 0 && s.Decisions == s.Outcomes+s.Expired+s.Pending && (placement != "brief" || s.Pending == 0) {
 			l.hangUp()
 			return s
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
+}
+
+// stats returns the counters of a placement.
+func (l *ledger) stats(ctx context.Context, placement string) (s learning) {
+	l.Helper()
+	_, answer, _ := l.ask(ctx, "GET", "/v1/placements/"+placement+"/stats", "")
+	if err := json.Unmarshal([]byte(answer), &s); err != nil {
+		l.Fatalf("%q: %v", answer, err)
+	}
+	return s
 }
 
 // within draws a time below d.

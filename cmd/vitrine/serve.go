@@ -167,7 +167,7 @@ func (s *service) live(ctx context.Context, keys *server.Keys, known uint64, log
 	if err != nil {
 		return 0, false, err
 	}
-	clock := newClock(begin, logger)
+	clock := newClock(begin, s.wall, logger)
 	options.Clock = clock.now
 	beside.Go(func() { clock.watch(ctx, time.Second, logger) })
 	limits := &retention{age: s.Retention.Age.Duration, size: uint64(s.Retention.Size), log: store, data: s.Data}

@@ -59,9 +59,10 @@ type service struct {
 	} `toml:"retention"`
 
 	demo     bool
-	takeOver bool          // the log, from a process that is alive
-	process  string        // names this process among those that write the log
-	patience time.Duration // with the log; 0 is natslog's
+	wall     func() time.Time // the time of day
+	takeOver bool             // the log, from a process that is alive
+	process  string           // names this process among those that write the log
+	patience time.Duration    // with the log; 0 is natslog's
 }
 
 // span is a positive time.Duration, in a file a string; "90d" are days of 24 hours.
@@ -101,7 +102,7 @@ func (b *byteCount) UnmarshalText(text []byte) error {
 
 // readService reads a configuration strictly. No path is one that says nothing.
 func readService(path string) (*service, error) {
-	s := &service{Listen: "127.0.0.1:8080", Data: "vitrine-data"}
+	s := &service{Listen: "127.0.0.1:8080", Data: "vitrine-data", wall: time.Now}
 	s.Snapshots.Every.Duration, s.Snapshots.KeepEvery.Duration = 5*time.Minute, time.Hour
 	if path == "" {
 		return s, nil

@@ -48,16 +48,27 @@ func (w *watchedLog) Write(b []byte) (int, error) {
 
 // line returns the first line with a message.
 func (w *watchedLog) line(message string) (map[string]any, bool) {
+	lines := w.lines(message)
+	if len(lines) == 0 {
+		return nil, false
+	}
+	return lines[0], true
+}
+
+// lines returns the lines with a message.
+func (w *watchedLog) lines(message string) (found []map[string]any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, text := range strings.Split(w.text.String(), "\n") {
 		var line map[string]any
 		if json.Unmarshal([]byte(text), &line) == nil && line["msg"] == message {
-			return line, true
+			found = append(found, line)
 		}
 	}
-	return nil, false
+	return found
 }
+
+func (w *watchedLog) count(message string) int { return len(w.lines(message)) }
 
 // serving is a service that runs until stop, which returns what it does.
 func serving(t *testing.T, s *service) (url string, log *watchedLog, stop func() error) {

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"flag"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"vitrine/service/eventlog"
+	"vitrine/service/eventlog/natslog"
+)
+
+var clockSteps = flag.Int("clock-steps", 2, "how often TestClockStepsUnderLoad steps the time of day of a service")
+
+// steppedClock is a time of day that is off by something.
+type steppedClock struct{ off atomic.Int64 }
+
+func (c *steppedClock) now() time.Time           { return time.Now().Round(0).Add(time.Duration(c.off.Load())) }
+func (c *steppedClock) stepTo(off time.Duration) { c.off.Store(int64(off)) }
+
+// The time of day is stepped under a service that works: decisions and outcomes go on, decisions whose window is long
+// stay open, the others expire as before, no entry is removed for its age, and the entries' times go on without a
+// step. Then it is started while the time of day is an hour behind, and again when it is right.
+func TestClockStepsUnderLoad(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the clock is not stepped in short tests")
+	}
+	t.Parallel()
+	s, err := readService("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	clock := new(steppedClock)
+	s.wall, s.Data = clock.now, filepath.Join(t.TempDir(), "data")
+	s.Snapshots.Every.Duration, s.Retention.Age.Duration = 100*time.Millisecond, 30*time.Minute
+	v := served(t, s)
+	const year = 365 * 24 * time.Hour
+	offs := []time.Duration{year, 0, time.Hour, 0, -time.Hour, 0}
+	for n := range *clockSteps {
+		to := offs[n%len(offs)]
+		clock.stepTo(to)
+		v.awaits(warnsOfStep, n+1)
+		v.works()
+		if t.Failed() {
+			t.Fatalf("at step %d, to %v:\n%s", n+1, to, &v.log.text)
+		}
+	}
+	v.rest()
+	times := timesOf(t, s.Data)
+	for i := 1; i < len(times); i++ {
+		if apart := times[i].Sub(times[i-1]); apart.Abs() > time.Minute {
+			t.Errorf("entry %d is %v after the one before", i+1, apart)
+		}
+	}
+
+	s.Retention.Age.Duration = 2 * time.Hour // now entries an hour apart are meant to be there
+	for _, to := range []time.Duration{-time.Hour, 0} {
+		clock.stepTo(to)
+		v.begin(s)
+		if _, warned := v.log.line(warnsOfFuture); warned != (to < 0) {
+			t.Errorf("started with the clock at %v: warned %v", to, warned)
+		}
+		v.works()
+		v.rest()
+	}
+	for _, c := range []string{"check", "replay"} { // of all its bases, too
+		if said, code := command(t, c, s.Data); code != 0 {
+			t.Errorf("%s: %s", c, said)
+		}
+	}
+	timesOf(t, s.Data)
+	decisions, _ := readLog(t, natslog.Options{Dir: filepath.Join(s.Data, logName)})
+	v.isIn(decisions)
+	if t.Failed() {
+		return
+	}
+	t.Logf("verdict: %d steps of the time of day under load, in turn to 1 year ahead, 1 hour ahead and 1 hour behind and back, and a start while it was an hour behind: %d decisions and %d outcomes acknowledged, none lost or changed; no decision expired before its window was over, no entry was removed, the entries are in the order of their times",
+		*clockSteps, len(v.rounds), v.told)
+}
+
+const (
+	warnsOfStep   = "the time of day was stepped: the service keeps its own time until it is started again"
+	warnsOfFuture = "the log's last event is in the future: the clock was ahead then, or is behind now"
+)
+
+// works waits until decisions are made, some expire, and snapshots and what follows them are done, and holds that no decision
+// with a long window has ended.
+func (v *busy) works() {
+	v.Helper()
+	ctx := v.Context()
+	expired, snapshots := v.stats(ctx, "brief").Expired, v.log.count("snapshot")
+	v.flows(ctx)
+	v.awaits("snapshot", snapshots+2) // entries are removed after each
+	for v.stats(ctx, "brief").Expired <= expired {
+		time.Sleep(20 * time.Millisecond)
+	}
+	if s := v.stats(ctx, "home"); s.Expired+s.ExpiredEarly > 0 {
+		v.Errorf("%d decisions with a window of 8 hours have expired", s.Expired+s.ExpiredEarly)
+	}
+	if v.log.count("removed") > 0 {
+		v.Error("entries were removed for their age")
+	}
+}
+
+// rest sends the shoppers away, tells the outcomes that are still open, and stops the service.
+func (v *busy) rest() {
+	v.Helper()
+	v.leave()
+	for _, a := range v.all() {
+		if a.placement == "home" && !a.told {
+			v.tell(v.Context(), a, "")
+		}
+	}
+	v.holds(v.Context(), v.all())
+	v.stop()
+	if err := <-v.ended; err != nil {
+		v.Error(err)
+	}
+}
+
+// timesOf returns the times of a log's entries, of which none is missing at the beginning.
+func timesOf(t *testing.T, data string) (times []time.Time) {
+	t.Helper()
+	store, err := natslog.Open(t.Context(), natslog.Options{Dir: filepath.Join(data, logName), ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	for entry, err := range store.Entries(t.Context(), 1) { // an error if it has been removed
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := eventlog.Decode(entry)
+		if err != nil {
+			t.Fatal(err)
+		}
+		times = append(times, time.Unix(0, e.Time))
+	}
+	return times
+}
