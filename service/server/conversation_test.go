@@ -219,7 +219,7 @@ func (f *flushed) Flush() {
 
 var (
 	drawn      = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
-	memory     = regexp.MustCompile(`("pending":\d+,\s*"memory":)\d+`)
+	memory     = regexp.MustCompile(`("pending":\d+,\s*"memory":|must be at least )\d{3,}`)
 	notWritten = regexp.MustCompile(`^/($|docs$|metrics$|openapi\.json$)`)
 )
 
