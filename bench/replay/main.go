@@ -25,6 +25,7 @@ import (
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/natslog"
+	"vitrine/service/feature"
 )
 
 const (
@@ -195,9 +196,9 @@ func write(ctx context.Context, log string, rounds int) error {
 func round(ctx context.Context, e *decision.Engine, rng *rand.Rand, n int64) error {
 	r := &decision.Request{Decision: fmt.Sprintf("decision-%d", n)}
 	for i := range items {
-		item := decision.Item{ID: fmt.Sprintf("item-%d", i)}
+		item := feature.Item{ID: fmt.Sprintf("item-%d", i)}
 		for range width {
-			item.Features = append(item.Features, decision.Number(rng.NormFloat64()))
+			item.Features = append(item.Features, feature.Number(rng.NormFloat64()))
 		}
 		r.Items = append(r.Items, item)
 	}

@@ -16,6 +16,7 @@ import (
 	"vitrine/config"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
+	"vitrine/service/feature"
 )
 
 type exportCmd struct {
@@ -47,7 +48,7 @@ func (c exportCmd) Run(ctx context.Context, t terminal) (err error) {
 	defer func() { err = errors.Join(err, log.close()) }()
 	x := &export{
 		placement: c.Placement, from: log.First,
-		schemas: map[string]*decision.Schema{}, open: map[string]*offered{}, names: map[string]bool{},
+		schemas: map[string]*feature.Schema{}, open: map[string]*offered{}, names: map[string]bool{},
 	}
 	if c.From != nil {
 		x.from = *c.From
@@ -103,7 +104,7 @@ type export struct {
 	from      uint64
 	out       *jsontext.Encoder
 	names     map[string]bool // of placements
-	schemas   map[string]*decision.Schema
+	schemas   map[string]*feature.Schema
 	open      map[string]*offered // by decision
 }
 
@@ -111,7 +112,7 @@ type export struct {
 type offered struct {
 	*eventlog.Offered
 	placement string
-	schema    *decision.Schema // nil where it is not known
+	schema    *feature.Schema // nil where it is not known
 	sequence  uint64
 	time      int64
 	deferred  bool // and not activated

@@ -19,6 +19,7 @@ import (
 	"vitrine/internal/replace"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/natslog"
+	"vitrine/service/feature"
 )
 
 var (
@@ -59,11 +60,11 @@ func stocked(t *testing.T, rounds int, cut bool) (data string) {
 			now += int64(time.Second)
 			r := &decision.Request{Decision: fmt.Sprint("d", i)}
 			for k := range 40 {
-				row := make([]decision.Value, len(features))
+				row := make([]feature.Value, len(features))
 				for j := range row {
-					row[j] = decision.Number(rng.NormFloat64())
+					row[j] = feature.Number(rng.NormFloat64())
 				}
-				r.Items = append(r.Items, decision.Item{ID: fmt.Sprint("i", k), Features: row})
+				r.Items = append(r.Items, feature.Item{ID: fmt.Sprint("i", k), Features: row})
 			}
 			a, err := e.Decide(ctx, "home", r, now)
 			if err == nil {

@@ -16,6 +16,7 @@ import (
 	"vitrine/config"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/natslog"
+	"vitrine/service/feature"
 )
 
 // tradeOn opens the log of a data directory, makes decisions under ids of their own, and writes a snapshot.
@@ -29,7 +30,7 @@ func tradeOn(t *testing.T, data, name string, decisions int) {
 		for i := range decisions {
 			r := &decision.Request{Decision: fmt.Sprint(name, i)}
 			for k := range 3 {
-				r.Items = append(r.Items, decision.Item{ID: fmt.Sprint("i", k), Features: []decision.Value{decision.Number(float64((i*k)%5 + len(name)))}})
+				r.Items = append(r.Items, feature.Item{ID: fmt.Sprint("i", k), Features: []feature.Value{feature.Number(float64((i*k)%5 + len(name)))}})
 			}
 			a, err := e.Decide(ctx, "home", r, now)
 			if err == nil {

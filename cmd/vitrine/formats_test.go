@@ -23,6 +23,7 @@ import (
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/natslog"
+	"vitrine/service/feature"
 	"vitrine/service/server"
 )
 
@@ -145,10 +146,10 @@ func formatTrade(ctx context.Context, e *decision.Engine, half, late func() erro
 }
 
 func formatRequest(placement string, rng *rand.Rand) *decision.Request {
-	r := &decision.Request{User: []decision.Value{decision.Number(rng.NormFloat64())}}
+	r := &decision.Request{User: []feature.Value{feature.Number(rng.NormFloat64())}}
 	for k := range 4 {
-		r.Items = append(r.Items, decision.Item{ID: fmt.Sprint("i", k), Features: []decision.Value{
-			decision.Number(rng.NormFloat64()), decision.Text([]string{"x", "y", "z"}[rng.IntN(3)]),
+		r.Items = append(r.Items, feature.Item{ID: fmt.Sprint("i", k), Features: []feature.Value{
+			feature.Number(rng.NormFloat64()), feature.Text([]string{"x", "y", "z"}[rng.IntN(3)]),
 		}})
 		r.Revenue = append(r.Revenue, 1+float64(rng.IntN(3)))
 	}

@@ -13,6 +13,7 @@ import (
 	"vitrine/config"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/natslog"
+	"vitrine/service/feature"
 )
 
 // stuck is a learner that learns nothing before the gate is open.
@@ -48,7 +49,7 @@ func TestSnapshotOfAStuckLearner(t *testing.T) {
 		}
 		decide := func(id string) {
 			t.Helper()
-			r := &decision.Request{Decision: id, Items: []decision.Item{{ID: "a", Features: []decision.Value{decision.Number(1)}}}}
+			r := &decision.Request{Decision: id, Items: []feature.Item{{ID: "a", Features: []feature.Value{feature.Number(1)}}}}
 			if _, err := e.Decide(ctx, "home", r, 1); err != nil {
 				t.Fatal(err)
 			}

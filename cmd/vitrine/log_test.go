@@ -22,6 +22,7 @@ import (
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/natslog"
+	"vitrine/service/feature"
 )
 
 // shop is the placement of the logs of the tests.
@@ -74,10 +75,10 @@ func trade(ctx context.Context, e *decision.Engine, snapshot string, rounds int)
 	rng := rand.New(rand.NewPCG(1, uint64(rounds)))
 	for i := 1; i <= rounds; i++ {
 		now += int64(time.Minute)
-		r := &decision.Request{Decision: fmt.Sprint("d", i), User: []decision.Value{decision.Number(float64(20 + i))}}
+		r := &decision.Request{Decision: fmt.Sprint("d", i), User: []feature.Value{feature.Number(float64(20 + i))}}
 		for k, brand := range []string{"acme", "zeta", "none"} {
-			r.Items = append(r.Items, decision.Item{ID: fmt.Sprint("sku", k), Features: []decision.Value{
-				decision.Number(float64(k) + 0.5), decision.Text(brand), decision.Text("blue coat"),
+			r.Items = append(r.Items, feature.Item{ID: fmt.Sprint("sku", k), Features: []feature.Value{
+				feature.Number(float64(k) + 0.5), feature.Text(brand), feature.Text("blue coat"),
 			}})
 			r.Revenue = append(r.Revenue, float64(k+1))
 		}
@@ -122,7 +123,7 @@ func deferred(ts *testscript.TestScript, _ bool, args []string) {
 		decide := func(id string, now time.Duration) {
 			r := &decision.Request{Decision: id, Defer: true, Note: []byte("note"), Slots: []decision.Slot{{Exclude: []string{"b"}}, {}}}
 			for _, item := range []string{"a", "b"} {
-				r.Items = append(r.Items, decision.Item{ID: item, Features: []decision.Value{decision.Object(`{"x":1}`)}})
+				r.Items = append(r.Items, feature.Item{ID: item, Features: []feature.Value{feature.Object(`{"x":1}`)}})
 			}
 			if err == nil {
 				_, err = e.Decide(ctx, "home", r, int64(now))

@@ -19,6 +19,7 @@ import (
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/memlog"
 	"vitrine/service/eventlog/natslog"
+	"vitrine/service/feature"
 )
 
 // shrinking is an engine whose log is kept within limits.
@@ -52,7 +53,7 @@ func (s *shrinking) trade(decisions int) {
 		s.now = s.now.Add(time.Minute)
 		r := &decision.Request{Decision: fmt.Sprint("d", s.decisions)}
 		for k := range 3 {
-			r.Items = append(r.Items, decision.Item{ID: fmt.Sprint("sku", k), Features: []decision.Value{decision.Number(float64((k*s.decisions)%7) / 7)}})
+			r.Items = append(r.Items, feature.Item{ID: fmt.Sprint("sku", k), Features: []feature.Value{feature.Number(float64((k*s.decisions)%7) / 7)}})
 		}
 		a, err := s.engine.Decide(s.Context(), "home", r, s.now.UnixNano())
 		if err != nil {

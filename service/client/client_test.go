@@ -24,6 +24,7 @@ import (
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/memlog"
+	"vitrine/service/feature"
 	"vitrine/service/server"
 )
 
@@ -398,7 +399,7 @@ func TestKey(t *testing.T) {
 // The client's types have the keys that the service knows.
 func TestTypesAreThoseOfTheService(t *testing.T) {
 	for _, c := range []struct{ mine, theirs any }{
-		{client.Config{}, decision.Config{}}, {client.Feature{}, decision.Feature{}}, {client.Limit{}, decision.Limit{}}, {client.Stats{}, decision.Stats{}},
+		{client.Config{}, decision.Config{}}, {client.Feature{}, feature.Feature{}}, {client.Limit{}, decision.Limit{}}, {client.Stats{}, decision.Stats{}},
 		{client.Arm{}, decision.Arm{}}, {client.Uplift{}, decision.Uplift{}}, {client.Calibration{}, decision.Calibration{}}, {client.Bin{}, decision.Bin{}},
 		{client.Comparison{}, decision.Comparison{}},
 	} {

@@ -15,6 +15,7 @@ import (
 	"vitrine"
 	"vitrine/assortment"
 	"vitrine/internal/stream"
+	"vitrine/service/api"
 	"vitrine/service/eventlog"
 )
 
@@ -31,7 +32,7 @@ type Estimator interface {
 // again; another request under that id is ErrConflict, and so is the same one where the
 // placement's features have changed. A request that was made by another schema than the placement has
 // now is ErrSchema: make it again. Other errors are
-// *FieldError, ErrNotFound, ErrBehind, ErrPolicy, ErrStopped or that of ctx, after which
+// *api.FieldError, ErrNotFound, ErrBehind, ErrPolicy, ErrStopped or that of ctx, after which
 // the decision may or may not have been made: ask again, under the same id.
 func (e *Engine) Decide(ctx context.Context, name string, r *Request, now int64) (*Answer, error) {
 	d := deciders.Get().(*decider)
@@ -45,7 +46,7 @@ func (e *Engine) Decide(ctx context.Context, name string, r *Request, now int64)
 		if err != nil {
 			return nil, err
 		}
-		if r.Schema != nil && !r.Schema.equal(v.config.schema) {
+		if r.Schema != nil && !r.Schema.Equal(v.config.schema) {
 			return nil, fmt.Errorf("placement %q: %w", name, ErrSchema)
 		}
 		event := &eventlog.Event{Time: now, Placement: name}
@@ -56,10 +57,10 @@ func (e *Engine) Decide(ctx context.Context, name string, r *Request, now int64)
 		offered.Request = sum
 		event.Body = offered
 		if d.entry, err = event.Encode(d.entry[:0]); err != nil {
-			return nil, fieldf("/items", "%v", err)
+			return nil, api.Fieldf("/items", "%v", err)
 		}
 		if size := eventlog.EntrySize(d.entry); size > largestBatch {
-			return nil, fieldf("/items", "the decision takes %d bytes of the log, at most %d fit: send fewer items, or record the shown ones alone", size, largestBatch)
+			return nil, api.Fieldf("/items", "the decision takes %d bytes of the log, at most %d fit: send fewer items, or record the shown ones alone", size, largestBatch)
 		}
 		err = e.submit(ctx, func(b *batch) error { return b.offer(v, event, offered, d.estimates.extraBytes(), d.entry) })
 		switch {
@@ -150,8 +151,8 @@ func (d *decider) decide(v view, r *Request) (*eventlog.Offered, error) {
 	}
 	n, width := len(r.Items), v.config.schema.Width()
 	d.rows = resize(d.rows, n*width)
-	clipped := 0
-	if err := v.config.schema.rows(d.rows, r.User, r.Items, &clipped); err != nil {
+	clipped, err := v.config.schema.Rows(d.rows, r.User, r.Items)
+	if err != nil {
 		return nil, err
 	}
 	if clipped > 0 {
@@ -203,15 +204,15 @@ func (d *decider) decide(v view, r *Request) (*eventlog.Offered, error) {
 func (r *Request) baseline(c *Config, index map[string]int) (vitrine.Assortment, error) {
 	if c.Mode != Shadow {
 		if r.Baseline != nil {
-			return nil, fieldf("/baseline", "is for placements of the mode %q, and this one's is %q", Shadow, c.Mode)
+			return nil, api.Fieldf("/baseline", "is for placements of the mode %q, and this one's is %q", Shadow, c.Mode)
 		}
 		return nil, nil
 	}
 	if r.Baseline == nil {
-		return nil, fieldf("/baseline", "is missing: in the mode %q it is what the caller shows", Shadow)
+		return nil, api.Fieldf("/baseline", "is missing: in the mode %q it is what the caller shows", Shadow)
 	}
 	if len(r.Baseline) > c.MaxSize {
-		return nil, fieldf("/baseline", "has %d items, the placement shows at most %d", len(r.Baseline), c.MaxSize)
+		return nil, api.Fieldf("/baseline", "has %d items, the placement shows at most %d", len(r.Baseline), c.MaxSize)
 	}
 	s, err := find("/baseline", r.Baseline, index)
 	if err != nil {
@@ -219,7 +220,7 @@ func (r *Request) baseline(c *Config, index map[string]int) (vitrine.Assortment,
 	}
 	for k, i := range s {
 		if slices.Contains(s[:k], i) {
-			return nil, fieldf(fmt.Sprintf("/baseline/%d", k), "%q is there twice", r.Baseline[k])
+			return nil, api.Fieldf(fmt.Sprintf("/baseline/%d", k), "%q is there twice", r.Baseline[k])
 		}
 	}
 	return s, nil

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"vitrine"
+	"vitrine/service/api"
 	"vitrine/service/eventlog"
 )
 
@@ -394,7 +395,7 @@ func (b *batch) offer(v view, e *eventlog.Event, o *eventlog.Offered, extra int,
 	}
 	size := offeredSize(o, extra)
 	if size > p.config.Memory {
-		return fieldf("", "the decision takes %d bytes, the placement's memory has %d", size, p.config.Memory)
+		return api.Fieldf("", "the decision takes %d bytes, the placement's memory has %d", size, p.config.Memory)
 	}
 	over := p.open.bytes + b.open[p] + size - p.config.Memory
 	for r := p.open.first; over > 0 && r != nil; r = r.next {
@@ -435,7 +436,7 @@ func IsPlacementName(name string) bool {
 // Put creates a placement or changes it; its decisions stay. Its learner begins anew
 // where the policy, the features, the size, the horizon or the seed change, and
 // open decisions of before then teach it nothing. The same configuration
-// again changes nothing. Errors are *FieldError, ErrStopped or that of ctx.
+// again changes nothing. Errors are *api.FieldError, ErrStopped or that of ctx.
 func (e *Engine) Put(ctx context.Context, name string, config []byte, now int64) (created bool, err error) {
 	return e.put(ctx, name, config, now, true)
 }
@@ -448,7 +449,7 @@ func (e *Engine) Create(ctx context.Context, name string, config []byte, now int
 
 func (e *Engine) put(ctx context.Context, name string, config []byte, now int64, change bool) (created bool, err error) {
 	if !IsPlacementName(name) {
-		return false, fieldf("/name", "%q: must have from 1 to %d letters, digits, '.', '_', '-' and ':', and be no step of a path", name, largestPlacement)
+		return false, api.Fieldf("/name", "%q: must have from 1 to %d letters, digits, '.', '_', '-' and ':', and be no step of a path", name, largestPlacement)
 	}
 	c, err := ParseConfig(config)
 	if err != nil {
@@ -459,7 +460,7 @@ func (e *Engine) put(ctx context.Context, name string, config []byte, now int64,
 	}
 	canonical := c.Canonical()
 	if len(canonical) > largestBatch/2 {
-		return false, fieldf("", "the configuration has %d bytes, at most %d fit into the log", len(canonical), largestBatch/2)
+		return false, api.Fieldf("", "the configuration has %d bytes, at most %d fit into the log", len(canonical), largestBatch/2)
 	}
 	isNew := false // the writer's until submit has its answer
 	err = e.submit(ctx, func(b *batch) error {
@@ -471,7 +472,7 @@ func (e *Engine) put(ctx context.Context, name string, config []byte, now int64,
 			return nil
 		}
 		if p == nil && len(b.state.placements) >= mostPlacements {
-			return fieldf("/name", "%q would be one more than %d placements: delete one", name, mostPlacements)
+			return api.Fieldf("/name", "%q would be one more than %d placements: delete one", name, mostPlacements)
 		}
 		return b.only(&eventlog.Event{Time: now, Placement: name, Body: &eventlog.PlacementPut{Config: canonical}})
 	})

@@ -19,8 +19,10 @@ import (
 	"vitrine/env"
 	"vitrine/experiment"
 	"vitrine/internal/stream"
+	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
+	"vitrine/service/feature"
 	"vitrine/utility"
 )
 
@@ -126,11 +128,11 @@ func (s *simulator) request(round int) (*decision.Request, *vitrine.Context) {
 func requestOf(x *vitrine.Context) *decision.Request {
 	r := &decision.Request{Revenue: x.Revenue}
 	for i := range x.NumItems() {
-		var values []decision.Value
+		var values []feature.Value
 		for _, v := range x.Features.RawRowView(i) {
-			values = append(values, decision.Number(v))
+			values = append(values, feature.Number(v))
 		}
-		r.Items = append(r.Items, decision.Item{ID: itemID(i), Features: values})
+		r.Items = append(r.Items, feature.Item{ID: itemID(i), Features: values})
 	}
 	return r
 }
@@ -234,7 +236,7 @@ const shop = `{"max_size":2,"features":[{"name":"price","kind":"number"}],"polic
 func stock(id string, n int) *decision.Request {
 	r := &decision.Request{Decision: id}
 	for i := range n {
-		r.Items = append(r.Items, decision.Item{ID: itemID(i), Features: []decision.Value{decision.Number(float64(i) / 10)}})
+		r.Items = append(r.Items, feature.Item{ID: itemID(i), Features: []feature.Value{feature.Number(float64(i) / 10)}})
 	}
 	return r
 }
@@ -320,7 +322,7 @@ func TestMostPlacements(t *testing.T) {
 		put(t, e, fmt.Sprint(i), toys)
 	}
 	_, err := e.Put(t.Context(), "more", []byte(toys), 0)
-	is(t, "one more", err, decision.ErrInvalid)
+	is(t, "one more", err, api.ErrInvalid)
 	put(t, e, "7", strings.Replace(toys, `"max_size"`, `"keep":3,"max_size"`, 1))
 	if err := e.Delete(t.Context(), "7", 0); err != nil {
 		t.Fatal(err)
@@ -348,7 +350,7 @@ func TestMadeIDs(t *testing.T) {
 	is(t, "deleted", e.Outcome(t.Context(), "", "home~1.1", "", 0), decision.ErrNotFound)
 	put(t, e, "home", shop)
 	_, err := e.Decide(t.Context(), "home", stock("home~1.9", 3), 0)
-	is(t, "an id like those", err, decision.ErrInvalid)
+	is(t, "an id like those", err, api.ErrInvalid)
 }
 
 // A decision that was made while the clock was a year ahead does not hold up the expiry of those after it.
@@ -358,7 +360,7 @@ func TestExpiryAfterAStepOfTheClock(t *testing.T) {
 	put(t, e, "home", `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"onl-mnl"},"attribution_window":"30m"}`)
 	const year = 365 * 24 * 60 * minute
 	for i, now := range []int64{year, 0, 2 * minute, minute} {
-		r := &decision.Request{Decision: fmt.Sprint("d", i), Items: []decision.Item{{ID: "a", Features: []decision.Value{decision.Number(1)}}}}
+		r := &decision.Request{Decision: fmt.Sprint("d", i), Items: []feature.Item{{ID: "a", Features: []feature.Value{feature.Number(1)}}}}
 		if _, err := e.Decide(t.Context(), "home", r, now); err != nil {
 			t.Fatal(err)
 		}
@@ -395,7 +397,7 @@ func TestRequestOfAnotherSchema(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	request := &decision.Request{Schema: old.Schema(), Items: []decision.Item{{ID: "a", Features: []decision.Value{decision.Number(9.5), decision.Number(3)}}}}
+	request := &decision.Request{Schema: old.Schema(), Items: []feature.Item{{ID: "a", Features: []feature.Value{feature.Number(9.5), feature.Number(3)}}}}
 	put(t, e, "home", shop(price+","+stock, "2h")) // the same features
 	if _, err := e.Decide(t.Context(), "home", request, 0); err != nil {
 		t.Errorf("after a change of the window: %v", err)

@@ -1,15 +1,8 @@
 package decision
 
-import (
-	"errors"
-	"fmt"
-	"strings"
-)
+import "errors"
 
 var (
-	// ErrInvalid is of a configuration or a request that breaks a rule. Its
-	// errors are of type *FieldError.
-	ErrInvalid = errors.New("invalid")
 	// ErrNotFound is of a placement, a decision or a version that is not there. A
 	// decision is forgotten some time after its outcome.
 	ErrNotFound = errors.New("not found")
@@ -38,32 +31,3 @@ var (
 	// opened again.
 	ErrStopped = errors.New("the engine has stopped")
 )
-
-// FieldError says what is wrong with a field of a configuration or a request.
-type FieldError struct {
-	Field   string // a JSON pointer, "/items/3/id"; "" is the whole
-	Message string
-}
-
-func (e *FieldError) Error() string {
-	if e.Field == "" {
-		return e.Message
-	}
-	return e.Field + ": " + e.Message
-}
-
-// Is makes every field error an ErrInvalid.
-func (e *FieldError) Is(target error) bool { return target == ErrInvalid }
-
-func fieldf(field, format string, args ...any) error {
-	const most = 500 // bytes of what may come from a caller
-	return &FieldError{abbreviate(field, most), abbreviate(fmt.Sprintf(format, args...), most)}
-}
-
-// abbreviate cuts what is longer than so many bytes.
-func abbreviate(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "") + "…"
-}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"hash/maphash"
 
+	"vitrine/service/api"
 	"vitrine/service/eventlog"
 )
 
@@ -28,7 +29,7 @@ func tooSmall(p *placement, id string) error {
 		holds = fmt.Sprintf(" hold %.3g seconds of decisions at the present rate, and", s)
 	}
 	return fmt.Errorf("decision %q: %w: the %d bytes of %q%s must hold the attribution window of %s: make its memory larger",
-		abbreviate(id, largestDecision), ErrEvicted, p.config.Memory, p.name, holds, p.config.AttributionWindow)
+		api.Abbreviate(id, largestDecision), ErrEvicted, p.config.Memory, p.name, holds, p.config.AttributionWindow)
 }
 
 // evictions are the names of evicted decisions that are forgotten, the last ones of each placement, so that a late

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"vitrine/service/api"
 )
 
 // index finds the decisions that are remembered. Ids belong to placements: a placement gives an id to one decision,
@@ -76,5 +78,5 @@ func (e *Engine) Find(id string, may func(placement string) bool) (placement str
 		return names[0], nil
 	}
 	slices.Sort(names)
-	return "", fmt.Errorf("decision %q: %w: name one of %s", abbreviate(id, largestDecision), ErrAmbiguous, strings.Join(names, ", "))
+	return "", fmt.Errorf("decision %q: %w: name one of %s", api.Abbreviate(id, largestDecision), ErrAmbiguous, strings.Join(names, ", "))
 }

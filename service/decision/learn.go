@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"vitrine"
+	"vitrine/service/api"
 )
 
 // snapshotter is a learner that can be saved, as all that decide here must.
@@ -31,7 +32,7 @@ func buildLearner(build func(Spec) (vitrine.Learner, error), s Spec) (l snapshot
 		return nil
 	})
 	if err != nil {
-		return nil, fieldf("/policy", "%v", err)
+		return nil, api.Fieldf("/policy", "%v", err)
 	}
 	return l, nil
 }
@@ -145,11 +146,11 @@ func newWorker(build func(Spec) (vitrine.Learner, error), c *Config, sequence ui
 	}
 	w.version = sequence
 	if err := w.mark(); err != nil {
-		return nil, fieldf("/policy", "%v", err)
+		return nil, api.Fieldf("/policy", "%v", err)
 	}
 	w.settle(task{what: toCall})
 	if w.publish(); w.current.Load() == nil {
-		return nil, fieldf("/policy", "the learner has no first policy: %s", *w.fault.Load())
+		return nil, api.Fieldf("/policy", "the learner has no first policy: %s", *w.fault.Load())
 	}
 	return w, nil
 }

@@ -13,8 +13,10 @@ import (
 
 	"vitrine"
 	"vitrine/config"
+	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
+	"vitrine/service/feature"
 )
 
 const toys = `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{}}`
@@ -23,7 +25,7 @@ const toys = `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{
 // tells that it was taken.
 func one(t *testing.T, e *decision.Engine, placement, id string, x float64) {
 	t.Helper()
-	r := &decision.Request{Decision: id, Items: []decision.Item{{ID: "i", Features: []decision.Value{decision.Number(x)}}}}
+	r := &decision.Request{Decision: id, Items: []feature.Item{{ID: "i", Features: []feature.Value{feature.Number(x)}}}}
 	if _, err := e.Decide(t.Context(), placement, r, 0); err != nil {
 		t.Fatal(err)
 	}
@@ -277,7 +279,7 @@ func TestBuildersAreChecked(t *testing.T) {
 	} {
 		e := opened(t, decision.Options{Store: new(memlog.Store), Build: build})
 		_, err := e.Put(t.Context(), "home", []byte(toys), 0)
-		if err == nil || !strings.HasPrefix(err.Error(), want) || !errors.Is(err, decision.ErrInvalid) {
+		if err == nil || !strings.HasPrefix(err.Error(), want) || !errors.Is(err, api.ErrInvalid) {
 			t.Errorf("error %v, want %s", err, want)
 		}
 		if e.Sequence() != 0 {

@@ -16,6 +16,7 @@ import (
 
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
+	"vitrine/service/feature"
 )
 
 // machine drives an engine and a model of it that a page holds: what each
@@ -115,7 +116,7 @@ func (m *machine) Decide(t *rapid.T) {
 	items := rapid.SliceOfN(rapid.SampledFrom([]float64{0, 1, 2, poison, sour}), 1, 3).Draw(t, "items")
 	r := &decision.Request{Decision: id, Defer: rapid.IntRange(0, 2).Draw(t, "defer") == 0}
 	for i, x := range items {
-		r.Items = append(r.Items, decision.Item{ID: itemID(i), Features: []decision.Value{decision.Number(x)}})
+		r.Items = append(r.Items, feature.Item{ID: itemID(i), Features: []feature.Value{feature.Number(x)}})
 	}
 	a, err := m.engine.Decide(t.Context(), name, r, m.now)
 	d, p := m.asked[modelKey{name, id}], m.places[name]
@@ -468,7 +469,7 @@ func TestEverythingAtOnce(t *testing.T) {
 						r.Baseline = []string{"sku1"}
 					}
 					if rng.IntN(9) == 0 {
-						r.Items[0].Features[0] = decision.Number([]float64{poison, sour}[rng.IntN(2)])
+						r.Items[0].Features[0] = feature.Number([]float64{poison, sour}[rng.IntN(2)])
 					}
 					a, err := e.Decide(ctx, name, r, i)
 					if err == nil && rng.IntN(3) > 0 {

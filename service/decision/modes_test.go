@@ -11,6 +11,7 @@ import (
 	"vitrine/config"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
+	"vitrine/service/feature"
 )
 
 // In the mode "explore" a set is shown as often as its propensity says.
@@ -193,7 +194,7 @@ func TestConstraints(t *testing.T) {
 	for i := range 200 {
 		r := &decision.Request{}
 		for i, b := range brand {
-			r.Items = append(r.Items, decision.Item{ID: itemID(i), Features: []decision.Value{decision.Number(float64(i%3) / 3), decision.Text(b)}})
+			r.Items = append(r.Items, feature.Item{ID: itemID(i), Features: []feature.Value{feature.Number(float64(i%3) / 3), feature.Text(b)}})
 		}
 		r.Include, r.Exclude = []string{"sku1"}, []string{"sku5"}
 		r.AtMost = []decision.Limit{{Items: []string{"sku0", "sku2"}, Most: 0}}
@@ -248,7 +249,7 @@ func TestChanges(t *testing.T) {
 	if err := e.Outcome(t.Context(), "", "b", "", 20*minute); err != nil {
 		t.Errorf("an outcome of before: %v", err)
 	}
-	one2 := &decision.Request{Decision: "c", Items: []decision.Item{{ID: "i", Features: []decision.Value{decision.Number(1), {}}}}}
+	one2 := &decision.Request{Decision: "c", Items: []feature.Item{{ID: "i", Features: []feature.Value{feature.Number(1), {}}}}}
 	if _, err := e.Decide(t.Context(), "home", one2, 0); err != nil {
 		t.Fatal(err)
 	}

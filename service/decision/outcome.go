@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"vitrine/service/api"
 	"vitrine/service/eventlog"
 )
 
@@ -35,7 +36,7 @@ func (b *batch) outcome(placement, decision, item string, now int64) error {
 	if item != "" {
 		choice = int32(slices.Index(r.shown, item) + 1)
 		if choice == 0 {
-			return fmt.Errorf("item %q: %w in decision %q", abbreviate(item, largestID), ErrNotShown, decision)
+			return fmt.Errorf("item %q: %w in decision %q", api.Abbreviate(item, largestID), ErrNotShown, decision)
 		}
 	}
 	switch {
@@ -78,7 +79,7 @@ func (b *batch) decision(placement, id string) (*record, error) {
 }
 
 func unknownDecision(id string) error {
-	return fmt.Errorf("decision %q: %w", abbreviate(id, largestDecision), ErrNotFound)
+	return fmt.Errorf("decision %q: %w", api.Abbreviate(id, largestDecision), ErrNotFound)
 }
 
 // largestExpiry is how many decisions expire in one proposal.

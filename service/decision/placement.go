@@ -1,18 +1,16 @@
 package decision
 
 import (
-	"errors"
 	"fmt"
-	"io"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"vitrine"
+	"vitrine/service/api"
+	"vitrine/service/feature"
 )
 
 // Config is a placement: where a learner shows assortments. What is left out
@@ -23,7 +21,7 @@ type Config struct {
 	// MaxItems bounds N of a request (1000).
 	MaxItems int `json:"max_items"`
 	// Features make the rows of items.
-	Features []Feature `json:"features"`
+	Features []feature.Feature `json:"features"`
 	// AtMost bounds how many items of a category are shown.
 	AtMost []Limit `json:"at_most,omitempty"`
 	// Policy says which learner there is, in the words of whoever builds it.
@@ -48,7 +46,7 @@ type Config struct {
 	Keep int `json:"keep"`
 
 	window time.Duration
-	schema *Schema
+	schema *feature.Schema
 }
 
 // The modes of a placement.
@@ -85,13 +83,13 @@ var leftOut = math.Inf(-1)
 func ParseConfig(text []byte) (*Config, error) {
 	c := &Config{MaxItems: 1000, Rounds: 100_000, AttributionWindow: "30m", Mode: Learn, Memory: 64 << 20, Keep: 8, ExploreShare: leftOut}
 	if err := json.Unmarshal(text, c, json.RejectUnknownMembers(true)); err != nil {
-		return nil, jsonError(err)
+		return nil, api.JSONError(err)
 	}
 	if err := c.check(); err != nil {
 		return nil, err
 	}
 	if err := c.Policy.Canonicalize(); err != nil {
-		return nil, fieldf("/policy", "%v", err)
+		return nil, api.Fieldf("/policy", "%v", err)
 	}
 	return c, nil
 }
@@ -111,56 +109,56 @@ func (c *Config) Canonical() []byte {
 }
 
 // Schema returns how the placement's features become rows.
-func (c *Config) Schema() *Schema { return c.schema }
+func (c *Config) Schema() *feature.Schema { return c.schema }
 
 func (c *Config) check() error {
-	if err := inRange("/max_size", c.MaxSize, 1, largestSize); err != nil {
+	if err := api.InRange("/max_size", c.MaxSize, 1, largestSize); err != nil {
 		return err
 	}
-	if err := inRange("/max_items", c.MaxItems, 1, largestItems); err != nil {
+	if err := api.InRange("/max_items", c.MaxItems, 1, largestItems); err != nil {
 		return err
 	}
-	if err := inRange("/rounds", c.Rounds, 1, largestRounds); err != nil {
+	if err := api.InRange("/rounds", c.Rounds, 1, largestRounds); err != nil {
 		return err
 	}
-	if err := inRange("/keep", c.Keep, 1, largestKeep); err != nil {
+	if err := api.InRange("/keep", c.Keep, 1, largestKeep); err != nil {
 		return err
 	}
 	if c.Seed > 1<<53 {
-		return fieldf("/seed", "%d: must be at most 2⁵³, which JSON has exactly", c.Seed)
+		return api.Fieldf("/seed", "%d: must be at most 2⁵³, which JSON has exactly", c.Seed)
 	}
 	if c.Policy.Kind() != '{' {
-		return fieldf("/policy", `must be an object such as {"name": "onl-mnl"}`)
+		return api.Fieldf("/policy", `must be an object such as {"name": "onl-mnl"}`)
 	}
 	var err error
 	if c.window, err = time.ParseDuration(c.AttributionWindow); err != nil || c.window <= 0 || c.window > largestWindow {
-		return fieldf("/attribution_window", `%q: must be a duration such as "30m", positive and at most %v`, c.AttributionWindow, largestWindow)
+		return api.Fieldf("/attribution_window", `%q: must be a duration such as "30m", positive and at most %v`, c.AttributionWindow, largestWindow)
 	}
 	c.AttributionWindow = c.window.String()
 	if err := c.checkMode(); err != nil {
 		return err
 	}
-	if c.schema, err = newSchema(c.Features); err != nil {
+	if c.schema, err = feature.New(c.Features); err != nil {
 		return err
 	}
 	limited := map[string]bool{}
 	for i, l := range c.AtMost {
 		field := fmt.Sprintf("/at_most/%d", i)
 		if l.Items != nil {
-			return fieldf(field+"/items", "items are known to requests alone: name a feature")
+			return api.Fieldf(field+"/items", "items are known to requests alone: name a feature")
 		}
-		if err := c.schema.checkLimit(field, l, limited); err != nil {
+		if err := l.checkCategory(field, c.schema, limited); err != nil {
 			return err
 		}
 	}
 	if most := largestRows / c.schema.Width(); c.MaxItems > most {
-		return fieldf("/max_items", "%d: must be at most %d of %d columns each", c.MaxItems, most, c.schema.Width())
+		return api.Fieldf("/max_items", "%d: must be at most %d of %d columns each", c.MaxItems, most, c.schema.Width())
 	}
 	if c.Memory > largestMemory {
-		return fieldf("/memory", "%d: must be at most %d bytes", c.Memory, int64(largestMemory))
+		return api.Fieldf("/memory", "%d: must be at most %d bytes", c.Memory, int64(largestMemory))
 	}
 	if least := leastMemory * c.largestRecord(); c.Memory < least {
-		return fieldf("/memory", "%d: must be at least %d bytes, %d decisions of the largest size", c.Memory, least, leastMemory)
+		return api.Fieldf("/memory", "%d: must be at least %d bytes, %d decisions of the largest size", c.Memory, least, leastMemory)
 	}
 	return nil
 }
@@ -169,7 +167,7 @@ func (c *Config) checkMode() error {
 	switch c.Mode {
 	case Learn, Shadow:
 		if c.ExploreShare != 0 && c.ExploreShare != leftOut {
-			return fieldf("/explore_share", "%v: is for the mode %q", c.ExploreShare, Explore)
+			return api.Fieldf("/explore_share", "%v: is for the mode %q", c.ExploreShare, Explore)
 		}
 		c.ExploreShare = 0
 	case Explore:
@@ -177,14 +175,14 @@ func (c *Config) checkMode() error {
 			c.ExploreShare = 0.05
 		}
 		if !(c.ExploreShare > 0 && c.ExploreShare <= 1) {
-			return fieldf("/explore_share", "%v: must be in (0, 1]", c.ExploreShare)
+			return api.Fieldf("/explore_share", "%v: must be in (0, 1]", c.ExploreShare)
 		}
 	default:
-		return oneOf("/mode", c.Mode, Learn, Shadow, Explore)
+		return api.OneOf("/mode", c.Mode, Learn, Shadow, Explore)
 	}
 	switch {
 	case c.Record != "":
-		return oneOf("/record", c.Record, "shown", "all")
+		return api.OneOf("/record", c.Record, "shown", "all")
 	case c.Mode == Explore:
 		c.Record = "all"
 	default:
@@ -212,85 +210,5 @@ func (c *Config) spec() Spec {
 // the other: it is built alike and sees the same rows.
 func (c *Config) sameLearner(o *Config) bool {
 	return string(c.Policy) == string(o.Policy) && c.MaxSize == o.MaxSize && c.Rounds == o.Rounds && c.Seed == o.Seed &&
-		slices.EqualFunc(c.Features, o.Features, Feature.equal)
-}
-
-func inRange(field string, v, least, most int) error {
-	if v < least || v > most {
-		return fieldf(field, "%d: must be from %d to %d", v, least, most)
-	}
-	return nil
-}
-
-func oneOf(field, v string, legal ...string) error {
-	if slices.Contains(legal, v) {
-		return nil
-	}
-	return fieldf(field, "%q: must be one of %q", v, legal)
-}
-
-// isFinite reports a number that a learner can see.
-func isFinite(v float64) bool { return math.Abs(v) <= vitrine.LargestFeature }
-
-// jsonError names the field of an error of the JSON package.
-func jsonError(err error) error {
-	var syntactic *jsontext.SyntacticError
-	var semantic *json.SemanticError
-	switch {
-	case errors.As(err, &semantic):
-		field := string(semantic.JSONPointer)
-		switch {
-		case errors.Is(err, json.ErrUnknownName):
-			return fieldf(field, "unknown key")
-		case semantic.Err != nil:
-			return fieldf(field, "%v", semantic.Err)
-		case semantic.GoType != nil:
-			return fieldf(field, "wrong type: %s where %s is wanted", kindName(semantic.JSONKind), typeName(semantic.GoType.Kind().String()))
-		}
-		return fieldf(field, "wrong type")
-	case errors.As(err, &syntactic):
-		field := string(syntactic.JSONPointer)
-		if errors.Is(err, jsontext.ErrDuplicateName) {
-			return fieldf(field, "the key is there twice")
-		}
-		if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
-			return fieldf(field, "the JSON ends early")
-		}
-		return fieldf(field, "not JSON: %v", syntactic.Err)
-	case errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF):
-		return fieldf("", "the JSON ends early")
-	}
-	return fieldf("", "%v", err)
-}
-
-func kindName(k jsontext.Kind) string {
-	switch k {
-	case '{':
-		return "an object"
-	case '[':
-		return "a list"
-	case '"':
-		return "a string"
-	case '0':
-		return "a number"
-	case 't', 'f':
-		return "true or false"
-	}
-	return "null"
-}
-
-func typeName(kind string) string {
-	switch {
-	case strings.HasPrefix(kind, "int"), strings.HasPrefix(kind, "uint"):
-		return "a whole number"
-	case strings.HasPrefix(kind, "float"):
-		return "a number"
-	case kind == "bool":
-		return "true or false"
-	case kind == "slice":
-		return "a list"
-	case kind == "struct":
-		return "an object"
-	}
-	return "a string"
+		slices.EqualFunc(c.Features, o.Features, feature.Feature.Equal)
 }

@@ -10,6 +10,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"vitrine/service/api"
 )
 
 // reader reads JSON (RFC 8259) in one pass: valid UTF-8 without half surrogate pairs, keys
@@ -183,7 +185,7 @@ func (r *reader) newKey(k *keys) *key {
 	}
 	switch {
 	case !known:
-		r.errorf("unknown key %q: must be one of %s", abbreviate(name, 40), k.legal())
+		r.errorf("unknown key %q: must be one of %s", api.Abbreviate(name, 40), k.legal())
 		return &key{}
 	case k.seen[number]:
 		r.errorf("the key is there twice")
@@ -201,7 +203,7 @@ func (r *reader) newKey(k *keys) *key {
 // end reports the error, if there is one, and else what there is after the value.
 func (r *reader) end() error {
 	if r.peek(); r.at < len(r.in) {
-		return fieldf("", "there is more after the request")
+		return api.Fieldf("", "there is more after the request")
 	}
 	return r.err
 }
@@ -392,7 +394,7 @@ func (r *reader) number() float64 {
 	}
 	v, err := strconv.ParseFloat(string(written), 64)
 	if err != nil {
-		r.errorf("%s: out of range", abbreviate(string(written), 40))
+		r.errorf("%s: out of range", api.Abbreviate(string(written), 40))
 		return 0
 	}
 	return v
@@ -407,7 +409,7 @@ func (r *reader) whole() int {
 	written, _, _ := r.decimal()
 	v, err := strconv.ParseInt(string(written), 10, 32)
 	if err != nil || v < 0 {
-		r.errorf("%s: want a whole number that is not negative", abbreviate(string(written), 40))
+		r.errorf("%s: want a whole number that is not negative", api.Abbreviate(string(written), 40))
 		return 0
 	}
 	return int(v)
@@ -488,7 +490,7 @@ var powersOfTen = [...]float64{
 func (r *reader) wrong(want string) {
 	kind := jsontext.Kind(r.kind())
 	r.skip()
-	r.errorf("%s where %s is wanted", kindName(kind), want)
+	r.errorf("%s where %s is wanted", api.KindName(kind), want)
 }
 
 // unexpected reports that the next byte cannot stand there.
@@ -505,7 +507,7 @@ func (r *reader) unexpected(where string) {
 }
 
 // errorf reports what is wrong with the value, or where the reader is.
-func (r *reader) errorf(format string, args ...any) { r.fail(fieldf(r.pointer(), format, args...)) }
+func (r *reader) errorf(format string, args ...any) { r.fail(api.Fieldf(r.pointer(), format, args...)) }
 
 // fail keeps the first error.
 func (r *reader) fail(err error) {
@@ -527,7 +529,7 @@ func (r *reader) pointer() string {
 		if steps[i].end == ']' {
 			b = strconv.AppendInt(b, int64(steps[i].members-1), 10)
 		} else {
-			b = append(b, pointer(steps[i].keys.before[steps[i].keys.next-1].name)...)
+			b = append(b, api.Pointer(steps[i].keys.before[steps[i].keys.next-1].name)...)
 		}
 	}
 	return string(b)

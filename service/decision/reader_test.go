@@ -15,6 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"vitrine/internal/stream"
+	"vitrine/service/api"
+	"vitrine/service/feature"
 )
 
 const mixed = `{"max_size":2,"features":[{"name":"price","kind":"number"},{"name":"a/b~ü","kind":"category"},{"name":"t","kind":"text"},{"name":"age","kind":"number","from":"user"},{"name":"place","kind":"category","from":"user"},{"name":"o","kind":"object"}],"policy":{}}`
@@ -46,7 +48,7 @@ func agree(t *testing.T, p *RequestParser, text []byte, c *Config) {
 	if wantErr == nil || err == nil {
 		t.Fatalf("%s:\nreader %v\ntokens %v", text, err, wantErr)
 	}
-	a, b := wantErr.(*FieldError), err.(*FieldError)
+	a, b := wantErr.(*api.FieldError), err.(*api.FieldError)
 	if *a == *b || !jsontext.Value(text).IsValid() && (around(a.Field, b.Field) || around(b.Field, a.Field)) {
 		return
 	}
@@ -111,8 +113,8 @@ func TestParserKeepsStrings(t *testing.T) {
 	}
 	r.Schema = nil
 	want := &Request{
-		Items: []Item{{ID: "other", Features: make([]Value, 4)}, {Features: []Value{{}, {}, Text("xxx"), {}}}, {Features: make([]Value, 4)}},
-		User:  []Value{Number(1), {}},
+		Items: []feature.Item{{ID: "other", Features: make([]feature.Value, 4)}, {Features: []feature.Value{{}, {}, feature.Text("xxx"), {}}}, {Features: make([]feature.Value, 4)}},
+		User:  []feature.Value{feature.Number(1), {}},
 	}
 	if diff := cmp.Diff(want, r); diff != "" {
 		t.Errorf("request (-want +got):\n%s", diff)
@@ -267,12 +269,12 @@ func TestStrings(t *testing.T) {
 }
 
 // parseByTokens is the same language by another implementation.
-func parseByTokens(text []byte, s *Schema) (*Request, error) {
+func parseByTokens(text []byte, s *feature.Schema) (*Request, error) {
 	p := &tokenParser{Request: new(Request), schema: s, in: jsontext.NewDecoder(bytes.NewBuffer(text))}
 	err := p.object(p.member)
 	if err == nil {
 		if _, trailing := p.in.ReadToken(); trailing != io.EOF {
-			err = fieldf("", "there is more after the request")
+			err = api.Fieldf("", "there is more after the request")
 		}
 	}
 	if err != nil {
@@ -287,9 +289,9 @@ func parseByTokens(text []byte, s *Schema) (*Request, error) {
 // tokenParser reads a request value by value.
 type tokenParser struct {
 	*Request
-	schema *Schema
+	schema *feature.Schema
 	in     *jsontext.Decoder
-	values []Value // storage of coming items
+	values []feature.Value // storage of coming items
 }
 
 func (p *tokenParser) member(key []byte) error {
@@ -297,10 +299,10 @@ func (p *tokenParser) member(key []byte) error {
 	case "decision_id":
 		return p.text(&p.Decision)
 	case "items":
-		p.Items = []Item{}
+		p.Items = []feature.Item{}
 		return p.array(p.item)
 	case "user":
-		p.User = make([]Value, p.schema.NumUser())
+		p.User = make([]feature.Value, p.schema.NumUser())
 		return p.object(func(key []byte) error { return p.feature(p.User, key, "user") })
 	case "size":
 		return p.whole(&p.Size)
@@ -321,9 +323,9 @@ func (p *tokenParser) member(key []byte) error {
 func (p *tokenParser) item() error {
 	n := p.schema.NumItem()
 	if len(p.values) < n {
-		p.values = make([]Value, 32*n)
+		p.values = make([]feature.Value, 32*n)
 	}
-	p.Items = append(p.Items, Item{Features: p.values[:n:n]})
+	p.Items = append(p.Items, feature.Item{Features: p.values[:n:n]})
 	p.values = p.values[n:]
 	item := &p.Items[len(p.Items)-1]
 	return p.object(func(key []byte) error {
@@ -347,27 +349,31 @@ func (p *tokenParser) revenues() {
 	}
 }
 
-func (p *tokenParser) feature(values []Value, name []byte, from string) error {
-	slot, ok := p.schema.slotOf(string(name), from)
+func (p *tokenParser) feature(values []feature.Value, name []byte, from string) error {
+	find, names, isObject := p.schema.Item, p.schema.ItemNames, p.schema.IsItemObject
+	if from == "user" {
+		find, names, isObject = p.schema.User, p.schema.UserNames, p.schema.IsUserObject
+	}
+	slot, ok := find(string(name))
 	if !ok {
-		return p.unknown(name, p.schema.names(from))
+		return p.unknown(name, names())
 	}
 	switch p.in.PeekKind() {
 	case '0':
-		values[slot].Kind = IsNumber
+		values[slot].Kind = feature.IsNumber
 		return p.number(&values[slot].Number)
 	case '"':
-		values[slot].Kind = IsText
+		values[slot].Kind = feature.IsText
 		return p.text(&values[slot].Text)
 	case 'n':
 		return p.skip()
 	case '{', '[':
-		if p.schema.columns[p.schema.index[string(name)]].Kind == "object" {
+		if isObject(slot) {
 			raw, err := p.in.ReadValue()
 			if err != nil {
-				return jsonError(err)
+				return api.JSONError(err)
 			}
-			values[slot] = Object(string(raw))
+			values[slot] = feature.Object(string(raw))
 			return nil
 		}
 	}
@@ -380,7 +386,7 @@ func (p *tokenParser) truth(dst *bool) error {
 	}
 	token, err := p.in.ReadToken()
 	if err != nil {
-		return jsonError(err)
+		return api.JSONError(err)
 	}
 	*dst = token.Bool()
 	return nil
@@ -415,7 +421,7 @@ func (p *tokenParser) object(member func(key []byte) error) error {
 	for p.in.PeekKind() != '}' {
 		name, err := p.in.ReadValue()
 		if err != nil {
-			return jsonError(err)
+			return api.JSONError(err)
 		}
 		if err := member(unquote(name)); err != nil {
 			return err
@@ -452,7 +458,7 @@ func (p *tokenParser) text(dst *string) error {
 	}
 	raw, err := p.in.ReadValue()
 	if err != nil {
-		return jsonError(err)
+		return api.JSONError(err)
 	}
 	*dst = string(unquote(raw))
 	return nil
@@ -473,10 +479,10 @@ func (p *tokenParser) number(dst *float64) error {
 	}
 	raw, err := p.in.ReadValue()
 	if err != nil {
-		return jsonError(err)
+		return api.JSONError(err)
 	}
 	if *dst, err = strconv.ParseFloat(string(raw), 64); err != nil {
-		return p.errorf("%s: out of range", abbreviate(string(raw), 40))
+		return p.errorf("%s: out of range", api.Abbreviate(string(raw), 40))
 	}
 	return nil
 }
@@ -487,11 +493,11 @@ func (p *tokenParser) whole(dst *int) error {
 	}
 	raw, err := p.in.ReadValue()
 	if err != nil {
-		return jsonError(err)
+		return api.JSONError(err)
 	}
 	v, err := strconv.ParseInt(string(raw), 10, 32)
 	if err != nil || v < 0 {
-		return p.errorf("%s: want a whole number that is not negative", abbreviate(string(raw), 40))
+		return p.errorf("%s: want a whole number that is not negative", api.Abbreviate(string(raw), 40))
 	}
 	*dst = int(v)
 	return nil
@@ -499,7 +505,7 @@ func (p *tokenParser) whole(dst *int) error {
 
 func (p *tokenParser) skip() error {
 	if _, err := p.in.ReadToken(); err != nil {
-		return jsonError(err)
+		return api.JSONError(err)
 	}
 	return nil
 }
@@ -508,16 +514,16 @@ func (p *tokenParser) skip() error {
 func (p *tokenParser) wrong(want string) error {
 	v, err := p.in.ReadValue()
 	if err != nil {
-		return jsonError(err)
+		return api.JSONError(err)
 	}
-	return p.errorf("%s where %s is wanted", kindName(v.Kind()), want)
+	return p.errorf("%s where %s is wanted", api.KindName(v.Kind()), want)
 }
 
 func (p *tokenParser) unknown(key []byte, legal string) error {
-	return p.errorf("unknown key %q: must be one of %s", abbreviate(string(key), 40), legal)
+	return p.errorf("unknown key %q: must be one of %s", api.Abbreviate(string(key), 40), legal)
 }
 
 // errorf makes an error at the value that was read last.
 func (p *tokenParser) errorf(format string, args ...any) error {
-	return fieldf(string(p.in.StackPointer()), format, args...)
+	return api.Fieldf(string(p.in.StackPointer()), format, args...)
 }

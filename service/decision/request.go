@@ -11,32 +11,28 @@ import (
 
 	"vitrine"
 	"vitrine/assortment"
+	"vitrine/service/api"
+	"vitrine/service/feature"
 )
 
 // Request asks for an assortment.
 type Request struct {
-	Decision string    // the caller's id for it; "" lets the engine make one
-	Items    []Item    // N candidates, with different ids
-	User     []Value   // by [Schema.User]; nil where nothing is known of the user
-	Revenue  []float64 // N, r_i ≥ 0; nil means 1 for every item
-	Size     int       // at most so many items, 1 ≤ Size ≤ K; 0 is K
-	Include  []string  // ids of items that are shown
-	Exclude  []string  // and that are not
-	AtMost   []Limit   // beside those of the placement
-	Baseline []string  // what is shown in the mode "shadow", in display order
-	Slots    []Slot    // what is shown fills these; nil where there are none
-	Defer    bool      // the outcome is waited for once it is activated: [Engine.Activate]
-	Note     []byte    // kept with the decision, and part of its answer
+	Decision string          // the caller's id for it; "" lets the engine make one
+	Items    []feature.Item  // N candidates, with different ids
+	User     []feature.Value // by [feature.Schema.User]; nil where nothing is known of the user
+	Revenue  []float64       // N, r_i ≥ 0; nil means 1 for every item
+	Size     int             // at most so many items, 1 ≤ Size ≤ K; 0 is K
+	Include  []string        // ids of items that are shown
+	Exclude  []string        // and that are not
+	AtMost   []Limit         // beside those of the placement
+	Baseline []string        // what is shown in the mode "shadow", in display order
+	Slots    []Slot          // what is shown fills these; nil where there are none
+	Defer    bool            // the outcome is waited for once it is activated: [Engine.Activate]
+	Note     []byte          // kept with the decision, and part of its answer
 
 	// Schema is that by which Items and User were made. If the placement has another one by the time the
 	// request is decided, Decide returns ErrSchema. Nil is not compared.
-	Schema *Schema
-}
-
-// Item is a candidate.
-type Item struct {
-	ID       string
-	Features []Value // by [Schema.Item]
+	Schema *feature.Schema
 }
 
 const (
@@ -48,7 +44,7 @@ const (
 // asks it before there is memory for what the list has.
 func (c *Config) CheckLength(field string, length int) error {
 	if length > c.MaxItems {
-		return fieldf(field, "has more than %d elements: the placement takes at most %d items", c.MaxItems, c.MaxItems)
+		return api.Fieldf(field, "has more than %d elements: the placement takes at most %d items", c.MaxItems, c.MaxItems)
 	}
 	return nil
 }
@@ -60,7 +56,7 @@ func (r *Request) check(c *Config, index map[string]int) error {
 		return err
 	}
 	if len(r.Items) == 0 {
-		return fieldf("/items", "must have at least one item")
+		return api.Fieldf("/items", "must have at least one item")
 	}
 	for _, list := range []struct {
 		field  string
@@ -73,28 +69,28 @@ func (r *Request) check(c *Config, index map[string]int) error {
 		}
 	}
 	if r.Revenue != nil && len(r.Revenue) != len(r.Items) {
-		return fieldf("/items", "%d items and %d revenues", len(r.Items), len(r.Revenue))
+		return api.Fieldf("/items", "%d items and %d revenues", len(r.Items), len(r.Revenue))
 	}
 	for i, v := range r.Revenue {
 		if !(v >= 0 && v <= vitrine.LargestRevenue) {
-			return fieldf(fmt.Sprintf("/items/%d/revenue", i), "%v: must be finite, not negative and at most %v", v, vitrine.LargestRevenue)
+			return api.Fieldf(fmt.Sprintf("/items/%d/revenue", i), "%v: must be finite, not negative and at most %v", v, vitrine.LargestRevenue)
 		}
 	}
 	for i := range r.Items {
 		id := r.Items[i].ID
 		if id == "" || len(id) > largestID || !utf8.ValidString(id) {
-			return fieldf(fmt.Sprintf("/items/%d/id", i), "must have from 1 to %d bytes of UTF-8", largestID)
+			return api.Fieldf(fmt.Sprintf("/items/%d/id", i), "must have from 1 to %d bytes of UTF-8", largestID)
 		}
 		if j, twice := index[id]; twice {
-			return fieldf(fmt.Sprintf("/items/%d/id", i), "%q is the id of item %d too", id, j)
+			return api.Fieldf(fmt.Sprintf("/items/%d/id", i), "%q is the id of item %d too", id, j)
 		}
 		index[id] = i
 	}
 	if len(r.Note) > largestNote {
-		return fieldf("/note", "must have at most %d bytes", largestNote)
+		return api.Fieldf("/note", "must have at most %d bytes", largestNote)
 	}
 	if r.Size != 0 {
-		if err := inRange("/size", r.Size, 1, c.MaxSize); err != nil {
+		if err := api.InRange("/size", r.Size, 1, c.MaxSize); err != nil {
 			return err
 		}
 	}
@@ -105,17 +101,17 @@ func (r *Request) check(c *Config, index map[string]int) error {
 // makes have a ~.
 func checkDecision(id string) error {
 	if len(id) > largestDecision {
-		return fieldf("/decision_id", "must have at most %d bytes", largestDecision)
+		return api.Fieldf("/decision_id", "must have at most %d bytes", largestDecision)
 	}
 	for _, c := range []byte(id) {
 		switch {
 		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '.', c == '_', c == '-', c == ':':
 		default:
-			return fieldf("/decision_id", "%q: must be of letters, digits, '.', '_', '-' and ':'", id)
+			return api.Fieldf("/decision_id", "%q: must be of letters, digits, '.', '_', '-' and ':'", id)
 		}
 	}
 	if id == "." || id == ".." {
-		return fieldf("/decision_id", "%q: is no name in a URL", id)
+		return api.Fieldf("/decision_id", "%q: is no name in a URL", id)
 	}
 	return nil
 }
@@ -147,14 +143,14 @@ func (r *Request) family(c *Config, index map[string]int) (vitrine.Constraint, e
 	for i, l := range r.AtMost {
 		field := fmt.Sprintf("/at_most/%d", i)
 		if l.Items == nil {
-			if err := c.schema.checkLimit(field, l, limited); err != nil {
+			if err := l.checkCategory(field, c.schema, limited); err != nil {
 				return nil, err
 			}
 			rules.Groups = append(rules.Groups, r.byCategory(c.schema, l)...)
 			continue
 		}
 		if l.Feature != "" || l.Most < 0 {
-			return nil, fieldf(field, "must have items or a feature, and most ≥ 0")
+			return nil, api.Fieldf(field, "must have items or a feature, and most ≥ 0")
 		}
 		items, err := find(field+"/items", l.Items, index)
 		if err != nil {
@@ -164,7 +160,7 @@ func (r *Request) family(c *Config, index map[string]int) (vitrine.Constraint, e
 	}
 	family, err := assortment.NewLaminar(rules)
 	if err != nil {
-		return nil, fieldf("", "%v", err)
+		return nil, api.Fieldf("", "%v", err)
 	}
 	return family, nil
 }
@@ -175,46 +171,41 @@ func find(field string, ids []string, index map[string]int) ([]int, error) {
 	for k, id := range ids {
 		i, ok := index[id]
 		if !ok {
-			return nil, fieldf(fmt.Sprintf("%s/%d", field, k), "%q is not among the items", id)
+			return nil, api.Fieldf(fmt.Sprintf("%s/%d", field, k), "%q is not among the items", id)
 		}
 		at[k] = i
 	}
 	return at, nil
 }
 
-// byCategory makes a group of every category that the items have.
-func (r *Request) byCategory(s *Schema, l Limit) []assortment.Group {
-	c := &s.columns[s.index[l.Feature]]
+// byCategory returns a group for every category that the items have.
+func (r *Request) byCategory(s *feature.Schema, l Limit) []assortment.Group {
 	var groups []assortment.Group
 	of := map[string]int{}
 	for i := range r.Items {
-		v := r.Items[i].Features[c.slot]
-		if v.Kind == Missing {
-			v = c.missing
-		}
-		g, ok := of[v.Text]
+		v := s.Category(&r.Items[i], l.Feature)
+		g, ok := of[v]
 		if !ok {
 			g = len(groups)
-			of[v.Text] = g
-			groups = append(groups, assortment.Group{Name: fmt.Sprintf("%s %q", l.Feature, v.Text), Max: l.Most})
+			of[v] = g
+			groups = append(groups, assortment.Group{Name: fmt.Sprintf("%s %q", l.Feature, v), Max: l.Most})
 		}
 		groups[g].Items = append(groups[g].Items, i)
 	}
 	return groups
 }
 
-// checkLimit checks the limit of each category of a feature. A feature has one: each makes
+// checkCategory checks the limit of each category of a feature. A feature has one limit: each makes
 // as many groups as there are items.
-func (s *Schema) checkLimit(field string, l Limit, limited map[string]bool) error {
-	i := s.find(l.Feature)
-	if i < 0 || s.columns[i].Kind != "category" || s.columns[i].From != "item" {
-		return fieldf(field+"/feature", "%q: must be a category of items", l.Feature)
+func (l Limit) checkCategory(field string, s *feature.Schema, limited map[string]bool) error {
+	if !s.IsCategory(l.Feature) {
+		return api.Fieldf(field+"/feature", "%q: must be a category of items", l.Feature)
 	}
 	if l.Most < 0 {
-		return fieldf(field+"/most", "%d: must not be negative", l.Most)
+		return api.Fieldf(field+"/most", "%d: must not be negative", l.Most)
 	}
 	if limited[l.Feature] {
-		return fieldf(field+"/feature", "%q has a limit already", l.Feature)
+		return api.Fieldf(field+"/feature", "%q has a limit already", l.Feature)
 	}
 	limited[l.Feature] = true
 	return nil
@@ -284,15 +275,15 @@ func appendFloat(b []byte, v float64) []byte {
 	return binary.LittleEndian.AppendUint64(b, math.Float64bits(v))
 }
 
-func appendValues(b []byte, values []Value) []byte {
+func appendValues(b []byte, values []feature.Value) []byte {
 	b = binary.AppendUvarint(b, uint64(len(values)))
 	for i := range values {
 		v := &values[i]
 		b = append(b, byte(v.Kind))
 		switch v.Kind {
-		case IsNumber:
+		case feature.IsNumber:
 			b = appendFloat(b, v.Number)
-		case IsText, IsObject:
+		case feature.IsText, feature.IsObject:
 			b = appendString(b, v.Text)
 		}
 	}
@@ -306,7 +297,7 @@ func appendValues(b []byte, values []Value) []byte {
 //	 "at_most": [{"items": ["sku3", "sku4"], "most": 1}, {"feature": "brand", "most": 2}], "baseline": ["sku1"], "defer": true}
 //
 // Only items is needed, and of an item its id. Unknown keys, keys that are there
-// twice, wrong types and lists longer than MaxItems are errors, of type *FieldError as all are.
+// twice, wrong types and lists longer than MaxItems are errors, of type *api.FieldError as all are.
 func ParseRequest(text []byte, c *Config) (*Request, error) {
 	return new(RequestParser).Parse(text, c)
 }
@@ -317,8 +308,8 @@ type RequestParser struct {
 	reader
 	out     Request
 	config  *Config
-	items   []Item // memory of the requests before
-	values  []Value
+	items   []feature.Item // memory of the requests before
+	values  []feature.Value
 	revenue []float64
 
 	request, item, itemFeatures, userFeatures, limit keys
@@ -348,8 +339,8 @@ func (p *RequestParser) begin(text []byte, c *Config) {
 	}
 	if s := c.schema; p.config != c {
 		p.config = c
-		p.itemFeatures = keys{find: s.Item, legal: func() string { return s.names("item") }, many: s.NumItem()}
-		p.userFeatures = keys{find: s.User, legal: func() string { return s.names("user") }, many: s.NumUser()}
+		p.itemFeatures = keys{find: s.Item, legal: s.ItemNames, many: s.NumItem()}
+		p.userFeatures = keys{find: s.User, legal: s.UserNames, many: s.NumUser()}
 	}
 	for _, k := range []*keys{&p.request, &p.item, &p.itemFeatures, &p.userFeatures, &p.limit} {
 		k.before = k.before[:0] // it stands in another text
@@ -373,8 +364,8 @@ func (p *RequestParser) read() {
 				p.readItem()
 			}
 		case "user":
-			r.User = make([]Value, p.config.schema.NumUser())
-			p.features(r.User, &p.userFeatures, p.config.schema.user)
+			r.User = make([]feature.Value, p.config.schema.NumUser())
+			p.features(r.User, &p.userFeatures, p.config.schema.IsUserObject)
 		case "size":
 			r.Size = p.whole()
 		case "include":
@@ -400,18 +391,18 @@ func (p *RequestParser) readItem() {
 		r.Items = slices.Grow(r.Items, p.coming())
 	}
 	if len(p.values)+n > cap(p.values) {
-		p.values = make([]Value, 0, n*(i+p.coming()))
+		p.values = make([]feature.Value, 0, n*(i+p.coming()))
 	}
 	from := len(p.values)
 	p.values = p.values[:from+n]
-	item := Item{Features: p.values[from : from+n : from+n]}
+	item := feature.Item{Features: p.values[from : from+n : from+n]}
 	r.Items = append(r.Items, item)
 	for p.object(&p.item); p.more(); {
 		switch p.key().name {
 		case "id":
 			r.Items[i].ID = p.text()
 		case "features":
-			p.features(item.Features, &p.itemFeatures, p.config.schema.item)
+			p.features(item.Features, &p.itemFeatures, p.config.schema.IsItemObject)
 		case "revenue":
 			p.revenues()
 			r.Revenue[i] = p.number()
@@ -462,25 +453,25 @@ func (p *RequestParser) revenues() {
 	}
 }
 
-// features reads values, of the columns at these places of the schema.
-func (p *RequestParser) features(dst []Value, k *keys, columns []int) {
+// features reads values. isObject reports which of them are objects.
+func (p *RequestParser) features(dst []feature.Value, k *keys, isObject func(slot int) bool) {
 	for p.object(k); p.more(); {
 		if key := p.key(); p.err == nil {
-			p.value(&dst[key.number], p.config.schema.columns[columns[key.number]].Kind == "object")
+			p.value(&dst[key.number], isObject(key.number))
 		}
 	}
 }
 
-func (p *RequestParser) value(v *Value, object bool) {
+func (p *RequestParser) value(v *feature.Value, object bool) {
 	switch kind := p.kind(); {
 	case kind == '0':
-		v.Kind, v.Number = IsNumber, p.number()
+		v.Kind, v.Number = feature.IsNumber, p.number()
 	case kind == '"':
-		v.Kind, v.Text = IsText, p.text()
+		v.Kind, v.Text = feature.IsText, p.text()
 	case kind == 'n':
 		p.literal("null")
 	case object && (kind == '{' || kind == '['):
-		v.Kind, v.Text = IsObject, string(p.raw())
+		v.Kind, v.Text = feature.IsObject, string(p.raw())
 	default:
 		p.wrong("a number or a string")
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"vitrine/internal/stream"
+	"vitrine/service/api"
 	"vitrine/service/eventlog"
 )
 
@@ -29,12 +30,12 @@ type Reward struct {
 //
 // with Σ over those of this call. The first reward of an item counts. Those that come
 // after the outcome, or after the attribution window, change nothing. Errors are
-// *FieldError for a value, ErrNotFound, ErrNotShown, ErrEvicted, ErrBehind, ErrStopped or that of
+// *api.FieldError for a value, ErrNotFound, ErrNotShown, ErrEvicted, ErrBehind, ErrStopped or that of
 // ctx, after which it is to be told again.
 func (e *Engine) Reward(ctx context.Context, placement, decision string, rewards []Reward, now int64) error {
 	for k, r := range rewards {
 		if !(r.Value >= 0 && r.Value <= 1) {
-			return fieldf(fmt.Sprintf("/%d/value", k), "%v: must be in [0, 1]", r.Value)
+			return api.Fieldf(fmt.Sprintf("/%d/value", k), "%v: must be in [0, 1]", r.Value)
 		}
 	}
 	placement, err := e.placementOf(placement, decision)
@@ -54,7 +55,7 @@ func (b *batch) reward(placement, decision string, rewards []Reward, now int64) 
 	for _, w := range rewards {
 		at := slices.Index(r.shown, w.Item)
 		if at < 0 {
-			return fmt.Errorf("item %q: %w in decision %q", abbreviate(w.Item, largestID), ErrNotShown, decision)
+			return fmt.Errorf("item %q: %w in decision %q", api.Abbreviate(w.Item, largestID), ErrNotShown, decision)
 		}
 		if place := int32(at + 1); !r.hasPassed(place) && !slices.Contains(told.Items, place) {
 			value[at] = w.Value

@@ -5,6 +5,7 @@ import (
 	"math"
 	"testing"
 
+	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/memlog"
@@ -96,7 +97,7 @@ func TestRewardsThatChangeNothing(t *testing.T) {
 	is(t, "unknown", tell("b", 1), decision.ErrNotFound)
 	is(t, "not shown", tell("a", 1, decision.Reward{Item: "sku9"}), decision.ErrNotShown)
 	for _, v := range []float64{-0.1, 1.1, math.NaN(), math.Inf(1)} {
-		is(t, "a value", tell("a", 1, decision.Reward{Item: a.Shown[0], Value: v}), decision.ErrInvalid)
+		is(t, "a value", tell("a", 1, decision.Reward{Item: a.Shown[0], Value: v}), api.ErrInvalid)
 	}
 	before := e.Sequence()
 	is(t, "none", tell("a", 1), nil)

@@ -6,6 +6,7 @@ import (
 
 	"vitrine"
 	"vitrine/assortment"
+	"vitrine/service/api"
 )
 
 // Slot is a place for an item. A request with slots fills all of them: the k-th
@@ -28,14 +29,14 @@ func (r *Request) transversal(c *Config, index map[string]int) (vitrine.Constrai
 		has   bool
 	}{{"/size", r.Size != 0}, {"/include", r.Include != nil}, {"/at_most", len(r.AtMost)+len(c.AtMost) > 0}} {
 		if other.has {
-			return nil, fieldf(other.field, "does not go together with slots")
+			return nil, api.Fieldf(other.field, "does not go together with slots")
 		}
 	}
 	if len(r.Slots) == 0 {
-		return nil, fieldf("/slots", "must have at least one slot")
+		return nil, api.Fieldf("/slots", "must have at least one slot")
 	}
 	if len(r.Slots) > c.MaxSize {
-		return nil, fieldf("/slots", "%d slots, the placement shows at most %d items", len(r.Slots), c.MaxSize)
+		return nil, api.Fieldf("/slots", "%d slots, the placement shows at most %d items", len(r.Slots), c.MaxSize)
 	}
 	everywhere, err := find("/exclude", r.Exclude, index)
 	if err != nil {
@@ -51,7 +52,7 @@ func (r *Request) transversal(c *Config, index map[string]int) (vitrine.Constrai
 	}
 	family, err := assortment.NewTransversal(len(r.Items), slots, len(slots))
 	if err != nil {
-		return nil, fieldf("/slots", "%v", err)
+		return nil, api.Fieldf("/slots", "%v", err)
 	}
 	return family, nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"vitrine"
+	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
 )
@@ -227,5 +228,5 @@ func TestLargeDecisions(t *testing.T) {
 	r := stock("a", 1)
 	r.Note = make([]byte, 1<<14)
 	_, err := e.Decide(t.Context(), "home", r, 0)
-	is(t, "a large note", err, decision.ErrInvalid)
+	is(t, "a large note", err, api.ErrInvalid)
 }

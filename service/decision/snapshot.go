@@ -14,6 +14,7 @@ import (
 
 	"vitrine"
 	"vitrine/internal/state"
+	"vitrine/service/api"
 	"vitrine/service/eventlog"
 )
 
@@ -492,7 +493,7 @@ func (w *worker) read(f *frozenWorker, beginAgain bool) error {
 		return err
 	} else {
 		f.forgotten, f.observed, f.broken = f.forgotten+f.observed, 0, false
-		f.problem = abbreviate(fmt.Sprintf("its state could not be read, and it began again: %v", err), largestProblem)
+		f.problem = api.Abbreviate(fmt.Sprintf("its state could not be read, and it began again: %v", err), largestProblem)
 		f.data = w.checkpoint
 	}
 	for i, k := range f.kept {

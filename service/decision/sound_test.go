@@ -11,18 +11,19 @@ import (
 	"vitrine/config"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
+	"vitrine/service/feature"
 )
 
 // attacked is what a placement predicts of a usual item, after usual rounds, fifteen lawful ones of an extreme feature, and usual
 // rounds again.
-func attacked(t *testing.T, feature string, extreme float64) (p float64, s decision.Stats) {
+func attacked(t *testing.T, text string, extreme float64) (p float64, s decision.Stats) {
 	t.Helper()
 	store := new(memlog.Store)
 	e := opened(t, decision.Options{Store: store, Build: config.NewLearner})
-	put(t, e, "home", `{"max_size":1,"features":[`+feature+`,{"name":"one","kind":"number"}],"policy":{"name":"ucb-mnl"}}`)
+	put(t, e, "home", `{"max_size":1,"features":[`+text+`,{"name":"one","kind":"number"}],"policy":{"name":"ucb-mnl"}}`)
 	rng := rand.New(rand.NewPCG(1, 1))
 	round := func(x float64) *decision.Answer {
-		a, err := e.Decide(t.Context(), "home", &decision.Request{Items: []decision.Item{{ID: "a", Features: []decision.Value{decision.Number(x), decision.Number(1)}}}}, 1)
+		a, err := e.Decide(t.Context(), "home", &decision.Request{Items: []feature.Item{{ID: "a", Features: []feature.Value{feature.Number(x), feature.Number(1)}}}}, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -60,14 +61,14 @@ func TestExtremeRounds(t *testing.T) {
 	const truth = 0.731 // 1/(1 + e⁻¹)
 	off := map[string]float64{}
 	for _, bounds := range []string{"", `,"min":-3,"max":3`, `,"scale":0.999`} {
-		feature := `{"name":"x","kind":"number"` + bounds + `}`
-		p, s := attacked(t, feature, 1e4)
-		usual, _ := attacked(t, feature, 1)
+		text := `{"name":"x","kind":"number"` + bounds + `}`
+		p, s := attacked(t, text, 1e4)
+		usual, _ := attacked(t, text, 1)
 		if off[bounds] = math.Abs(p - truth); math.Abs(usual-truth) > 0.05 {
-			t.Errorf("%s: p = %v without extreme rounds, want %v", feature, usual, truth)
+			t.Errorf("%s: p = %v without extreme rounds, want %v", text, usual, truth)
 		}
 		if bounds != "" && s.Clipped < 15 || bounds == "" && s.Clipped > 0 {
-			t.Errorf("%s: %d values were clipped", feature, s.Clipped)
+			t.Errorf("%s: %d values were clipped", text, s.Clipped)
 		}
 	}
 	if off[""] < 0.2 || off[`,"min":-3,"max":3`] > 0.1 || off[`,"scale":0.999`] > 0.75*off[""] {
@@ -77,45 +78,45 @@ func TestExtremeRounds(t *testing.T) {
 
 // Bounds are part of the configuration, and a learner goes on under new ones.
 func TestBoundsOfFeatures(t *testing.T) {
-	place := func(feature string) string {
-		return `{"max_size":1,"features":[{"name":"x","kind":` + feature + `}],"policy":{}}`
+	place := func(text string) string {
+		return `{"max_size":1,"features":[{"name":"x","kind":` + text + `}],"policy":{}}`
 	}
-	for feature, want := range map[string]string{
+	for text, want := range map[string]string{
 		`"number","min":1,"max":1`: "/features/0/min", `"number","min":2,"max":1`: "/features/0/min", `"number","center":1,"max":-10`: "/features/0/min",
 		`"number","max":1e9`: "/features/0/max: 1e+09: is 1e+09 after scaling", `"category","min":1`: "/features/0/min: a feature of kind",
 	} {
-		if _, err := decision.ParseConfig([]byte(place(feature))); err == nil || !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("%s: %v, want %s", feature, err, want)
+		if _, err := decision.ParseConfig([]byte(place(text))); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", text, err, want)
 		}
 	}
 	for _, c := range []struct {
-		feature string
+		text    string
 		v, want float64
 	}{
 		{`"number","min":-1,"max":2`, 1e300, 2}, {`"number","min":-1,"max":2`, -5, -1}, {`"number","min":-1`, 5, 5},
 		{`"number","scale":2,"center":10`, 1000, 10}, {`"number","scale":2,"center":10`, -1e6, -10}, {`"number","scale":2,"center":10`, 28, 9}, {`"number"`, 9999, 9999},
 		{`"number","from":"user","max":1`, 3, 1}, {`"number","max":1,"default":7`, math.NaN(), 1},
 	} {
-		config, err := decision.ParseConfig([]byte(place(c.feature)))
+		config, err := decision.ParseConfig([]byte(place(c.text)))
 		if err != nil {
 			t.Fatal(err)
 		}
-		row, value := make([]float64, 1), decision.Number(c.v)
+		row, value := make([]float64, 1), feature.Number(c.v)
 		if math.IsNaN(c.v) {
-			value = decision.Value{}
+			value = feature.Value{}
 		}
-		item := decision.Item{ID: "a", Features: []decision.Value{value}}
-		var user []decision.Value
-		if strings.Contains(c.feature, "user") {
-			item.Features, user = nil, []decision.Value{value}
+		item := feature.Item{ID: "a", Features: []feature.Value{value}}
+		var user []feature.Value
+		if strings.Contains(c.text, "user") {
+			item.Features, user = nil, []feature.Value{value}
 		}
-		if err := config.Schema().Rows(row, user, []decision.Item{item}); err != nil || row[0] != c.want {
-			t.Errorf("%s: %v is %v, %v, want %v", c.feature, c.v, row[0], err, c.want)
+		if _, err := config.Schema().Rows(row, user, []feature.Item{item}); err != nil || row[0] != c.want {
+			t.Errorf("%s: %v is %v, %v, want %v", c.text, c.v, row[0], err, c.want)
 		}
 	}
 	for _, v := range []float64{math.Inf(1), math.NaN()} {
 		config, _ := decision.ParseConfig([]byte(place(`"number","max":1`)))
-		if err := config.Schema().Rows(make([]float64, 1), nil, []decision.Item{{ID: "a", Features: []decision.Value{decision.Number(v)}}}); err == nil {
+		if _, err := config.Schema().Rows(make([]float64, 1), nil, []feature.Item{{ID: "a", Features: []feature.Value{feature.Number(v)}}}); err == nil {
 			t.Errorf("%v is taken", v)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/memlog"
+	"vitrine/service/feature"
 )
 
 // faultyStore is a log in memory that counts its appends, and fails at will.
@@ -307,13 +308,13 @@ func TestMemoryIsWhatItCounts(t *testing.T) {
 	} {
 		e := opened(t, decision.Options{Store: &devNull{Store: new(memlog.Store)}, Build: buildToy})
 		put(t, e, "home", fmt.Sprintf(`{"max_size":4,"max_items":8,"features":%s,"policy":{},"memory":200000000,"record":%q}`, numbers(of.features), of.record))
-		x := make([]decision.Value, of.features)
+		x := make([]feature.Value, of.features)
 		for j := range x {
-			x[j] = decision.Number(0.1)
+			x[j] = feature.Number(0.1)
 		}
 		r := &decision.Request{Revenue: make([]float64, 8)}
 		for i := range 8 {
-			r.Items = append(r.Items, decision.Item{ID: itemID(i), Features: x})
+			r.Items = append(r.Items, feature.Item{ID: itemID(i), Features: x})
 		}
 		before := heap()
 		var ids []string
@@ -418,7 +419,7 @@ func TestRoundsSinceTheCheckpoint(t *testing.T) {
 	}
 	r := &decision.Request{Revenue: make([]float64, items)}
 	for i := range items {
-		r.Items = append(r.Items, decision.Item{ID: itemID(i), Features: []decision.Value{decision.Text("a")}})
+		r.Items = append(r.Items, feature.Item{ID: itemID(i), Features: []feature.Value{feature.Text("a")}})
 	}
 	for range 12 {
 		a, err := e.Decide(t.Context(), "home", r, 0)

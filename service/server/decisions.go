@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"vitrine/service/api"
 	"vitrine/service/decision"
 )
 
@@ -168,7 +169,7 @@ func (s *Server) activate(c *call) error {
 	return c.nothing()
 }
 
-var choiceError = &decision.FieldError{Field: "/choice", Message: "must be the id of an item that was shown, or null for none"}
+var choiceError = &api.FieldError{Field: "/choice", Message: "must be the id of an item that was shown, or null for none"}
 
 // by names how an assortment was found.
 var by = map[uint8]string{decision.ByPolicy: "policy", decision.ByChance: "chance", decision.ByBaseline: "baseline"}

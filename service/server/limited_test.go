@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"vitrine/service/decision"
+	"vitrine/service/feature"
 	"vitrine/service/server"
 )
 
@@ -153,7 +154,7 @@ func TestLimitedSlowOutcome(t *testing.T) {
 		if err := s.engine.Delete(t.Context(), "home", 0); err != nil {
 			t.Fatal(err)
 		}
-		r := &decision.Request{Decision: "mine", Items: []decision.Item{{ID: "jewel", Features: []decision.Value{decision.Number(3)}}}}
+		r := &decision.Request{Decision: "mine", Items: []feature.Item{{ID: "jewel", Features: []feature.Value{feature.Number(3)}}}}
 		if _, err := s.engine.Decide(t.Context(), "vault", r, s.clock.now().UnixNano()); err != nil {
 			t.Fatal(err)
 		}

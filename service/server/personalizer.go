@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"vitrine/service/api"
 	"vitrine/service/decision"
 )
 
@@ -222,7 +223,7 @@ func (s *Server) reward(c *call) error {
 		return err
 	}
 	if a.Note != nil || len(a.Shown) != 1 {
-		return &decision.FieldError{Message: "the event has slots: tell its rewards to multislot/events"}
+		return &api.FieldError{Message: "the event has slots: tell its rewards to multislot/events"}
 	}
 	return s.tellRewards(c, a, []decision.Reward{{Item: a.Shown[0], Value: value}})
 }
@@ -233,7 +234,7 @@ func (s *Server) rewardSlots(c *call) error {
 		return err
 	}
 	if len(q.Reward) == 0 {
-		return &decision.FieldError{Field: "/reward", Message: "must have at least one reward"}
+		return &api.FieldError{Field: "/reward", Message: "must have at least one reward"}
 	}
 	a, err := s.event(c)
 	if err != nil {
@@ -241,14 +242,14 @@ func (s *Server) rewardSlots(c *call) error {
 	}
 	slots := slotsOfNote(a)
 	if len(slots) != len(a.Shown) {
-		return &decision.FieldError{Message: "the event has no slots: tell its reward to events"}
+		return &api.FieldError{Message: "the event has no slots: tell its reward to events"}
 	}
 	rewards := make([]decision.Reward, len(q.Reward))
 	for k, w := range q.Reward {
 		field := fmt.Sprintf("/reward/%d", k)
 		at := slices.Index(slots, w.SlotID)
 		if at < 0 {
-			return &decision.FieldError{Field: field + "/slotId", Message: "the event has no such slot"}
+			return &api.FieldError{Field: field + "/slotId", Message: "the event has no such slot"}
 		}
 		value, err := rewardOf(field+"/value", w.Value)
 		if err != nil {

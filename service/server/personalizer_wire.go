@@ -13,6 +13,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"vitrine/service/decision"
+	"vitrine/service/feature"
 )
 
 const (
@@ -194,7 +195,7 @@ func (q *rankQuery) checkSlots(actions map[string]bool) error {
 // request returns what is asked of the engine, but for the decision's id.
 func (q *rankQuery) request(c *decision.Config) (*decision.Request, error) {
 	items, users := featuresOf(c, true), featuresOf(c, false)
-	r := &decision.Request{Items: make([]decision.Item, len(q.Actions)), Defer: q.DeferActivation, Schema: c.Schema()}
+	r := &decision.Request{Items: make([]feature.Item, len(q.Actions)), Defer: q.DeferActivation, Schema: c.Schema()}
 	var err error
 	if r.User, err = users.values(q.ContextFeatures, "", "/contextFeatures"); err != nil {
 		return nil, err
@@ -279,8 +280,8 @@ func featuresOf(c *decision.Config, item bool) rankFeatures {
 // values returns those that a list of objects has. A member of the objects is
 // the feature of its name, and else part of the rest. An action's id is the feature "id"
 // where there is one of words.
-func (f *rankFeatures) values(features jsontext.Value, id, field string) ([]decision.Value, error) {
-	values := make([]decision.Value, len(f.of))
+func (f *rankFeatures) values(features jsontext.Value, id, field string) ([]feature.Value, error) {
+	values := make([]feature.Value, len(f.of))
 	rest := []byte{'['}
 	switch kind := features.Kind(); {
 	case features == nil, kind == 'n':
@@ -304,16 +305,16 @@ func (f *rankFeatures) values(features jsontext.Value, id, field string) ([]deci
 		}
 	}
 	if f.rest != "" {
-		values[f.of[f.rest].slot] = decision.Object(string(append(rest, ']')))
+		values[f.of[f.rest].slot] = feature.Object(string(append(rest, ']')))
 	}
 	if its, ok := f.of["id"]; ok && f.item && (its.kind == "category" || its.kind == "text") {
-		values[its.slot] = decision.Text(id)
+		values[its.slot] = feature.Text(id)
 	}
 	return values, nil
 }
 
 // members takes an object off a list.
-func (f *rankFeatures) members(values []decision.Value, rest []byte, in *jsontext.Decoder, field string) ([]byte, error) {
+func (f *rankFeatures) members(values []feature.Value, rest []byte, in *jsontext.Decoder, field string) ([]byte, error) {
 	_, _ = in.ReadToken()
 	rest = append(rest, '{')
 	for first := true; in.PeekKind() == '"'; {
@@ -325,7 +326,7 @@ func (f *rankFeatures) members(values []decision.Value, rest []byte, in *jsontex
 		its, ok := f.of[name]
 		switch {
 		case ok && name != f.rest && (name != "id" || !f.item):
-			if values[its.slot].Kind != decision.Missing {
+			if values[its.slot].Kind != feature.Missing {
 				return nil, invalidf(field+string(in.StackPointer()), "is in an earlier object too")
 			}
 			if values[its.slot], ok = its.value(value); !ok {
@@ -346,23 +347,23 @@ func (f *rankFeatures) members(values []decision.Value, rest []byte, in *jsontex
 }
 
 // value returns a member as the value of a feature.
-func (f rankFeature) value(v jsontext.Value) (decision.Value, bool) {
+func (f rankFeature) value(v jsontext.Value) (feature.Value, bool) {
 	kind := v.Kind()
 	switch {
 	case kind == 'n':
-		return decision.Value{}, true
+		return feature.Value{}, true
 	case f.kind == "object" && (kind == '{' || kind == '['):
-		return decision.Object(string(v)), true
+		return feature.Object(string(v)), true
 	case f.kind == "number" && kind == '0':
 		x, err := strconv.ParseFloat(string(v), 64)
-		return decision.Number(x), err == nil
+		return feature.Number(x), err == nil
 	case (f.kind == "category" || f.kind == "text") && kind == '"':
 		text, err := jsontext.AppendUnquote(nil, v)
-		return decision.Text(string(text)), err == nil
+		return feature.Text(string(text)), err == nil
 	case f.kind == "category" && (kind == 't' || kind == 'f'):
-		return decision.Text(string(v)), true
+		return feature.Text(string(v)), true
 	}
-	return decision.Value{}, false
+	return feature.Value{}, false
 }
 
 // probabilities returns that of each action to be the one shown, nil where they are not

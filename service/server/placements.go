@@ -7,7 +7,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"vitrine/service/decision"
+	"vitrine/service/api"
 )
 
 type placementList struct {
@@ -85,7 +85,7 @@ func (s *Server) rollBack(c *call) error {
 		return err
 	}
 	if r.Version == nil {
-		return &decision.FieldError{Field: "/version", Message: "is missing: which of the versions of the placement's statistics to return to"}
+		return &api.FieldError{Field: "/version", Message: "is missing: which of the versions of the placement's statistics to return to"}
 	}
 	if err := s.engine.RollBack(c.Context(), c.PathValue("name"), *r.Version, c.now); err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"vitrine/service/api"
 	"vitrine/service/decision"
 )
 
@@ -43,7 +44,7 @@ func problemf(status int, kind, format string, args ...any) *Problem {
 
 // invalidf is of a field of a request that the engine does not see as it came.
 func invalidf(field, format string, args ...any) error {
-	return &decision.FieldError{Field: field, Message: fmt.Sprintf(format, args...)}
+	return &api.FieldError{Field: field, Message: fmt.Sprintf(format, args...)}
 }
 
 var errPanic = errors.New("panic")
@@ -72,7 +73,7 @@ func problemOf(err error) *Problem {
 	if errors.As(err, &p) {
 		return p
 	}
-	var field *decision.FieldError
+	var field *api.FieldError
 	if errors.As(err, &field) {
 		p := problemf(http.StatusUnprocessableEntity, "invalid", "%s", field.Error())
 		p.Errors = []FieldError{{Pointer: "#" + field.Field, Detail: field.Message}}
@@ -154,7 +155,7 @@ func (c *call) read(dst any) error {
 
 // malformed tells a body that is no JSON at all from one that says something wrong.
 func malformed(body []byte, err error) error {
-	var field *decision.FieldError
+	var field *api.FieldError
 	if !errors.As(err, &field) || jsontext.Value(body).IsValid() {
 		return err
 	}
@@ -165,18 +166,18 @@ func malformed(body []byte, err error) error {
 
 // jsonError names the field.
 func jsonError(err error) error {
-	var field *decision.FieldError
+	var field *api.FieldError
 	var semantic *json.SemanticError
 	var syntactic *jsontext.SyntacticError
 	switch {
 	case errors.As(err, &field):
 		return field
 	case errors.As(err, &semantic) && errors.Is(err, json.ErrUnknownName):
-		return &decision.FieldError{Field: string(semantic.JSONPointer), Message: "unknown key"}
+		return &api.FieldError{Field: string(semantic.JSONPointer), Message: "unknown key"}
 	case errors.As(err, &semantic):
-		return &decision.FieldError{Field: string(semantic.JSONPointer), Message: "wrong type"}
+		return &api.FieldError{Field: string(semantic.JSONPointer), Message: "wrong type"}
 	case errors.As(err, &syntactic):
-		return &decision.FieldError{Field: string(syntactic.JSONPointer), Message: "not JSON: " + syntactic.Err.Error()}
+		return &api.FieldError{Field: string(syntactic.JSONPointer), Message: "not JSON: " + syntactic.Err.Error()}
 	}
-	return &decision.FieldError{Message: "the JSON ends early"}
+	return &api.FieldError{Message: "the JSON ends early"}
 }

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"vitrine/service/decision"
+	"vitrine/service/feature"
 )
 
 // binaryRequest is a DecisionRequest of proto/decision.proto, and the memory of what it
@@ -28,8 +29,8 @@ type binaryRequest struct {
 	atMost                     []decision.Limit
 	most                       int // elements of a list
 
-	values  []decision.Value
-	items   []decision.Item
+	values  []feature.Value
+	items   []feature.Item
 	request decision.Request
 
 	config               *decision.Config // of the slots
@@ -280,7 +281,7 @@ func (r *binaryRequest) parse(body []byte, c *decision.Config) (*decision.Reques
 	r.values = slices.Grow(r.values, n*width)[:n*width]
 	r.items = slices.Grow(r.items, n)[:n]
 	for i, id := range r.ids.each() {
-		r.items[i] = decision.Item{ID: id, Features: r.values[i*width : (i+1)*width : (i+1)*width]}
+		r.items[i] = feature.Item{ID: id, Features: r.values[i*width : (i+1)*width : (i+1)*width]}
 	}
 	items.fill(r.values, r.numbers, &r.texts)
 	r.request = decision.Request{
@@ -294,7 +295,7 @@ func (r *binaryRequest) parse(body []byte, c *decision.Config) (*decision.Reques
 		if err := users.check("/user", "user_numbers", "user_texts", 1, len(r.userNumbers), r.userTexts.len()); err != nil {
 			return nil, err
 		}
-		r.request.User = make([]decision.Value, users.width())
+		r.request.User = make([]feature.Value, users.width())
 		users.fill(r.request.User, r.userNumbers, &r.userTexts)
 	}
 	return &r.request, nil
@@ -342,17 +343,17 @@ func (s *slots) check(field, numbersField, textsField string, rows, numbers, tex
 func (s *slots) width() int { return len(s.number) + len(s.text) }
 
 // fill stores numbers and texts, which lie by rows, in rows of values.
-func (s *slots) fill(rows []decision.Value, numbers []float64, texts *list) {
+func (s *slots) fill(rows []feature.Value, numbers []float64, texts *list) {
 	width := s.width()
 	for j, slot := range s.number {
 		for i, at := j, slot; at < len(rows); i, at = i+len(s.number), at+width {
-			rows[at] = decision.Number(numbers[i])
+			rows[at] = feature.Number(numbers[i])
 		}
 	}
 	for i, text := range texts.each() {
-		of, value := i%len(s.text), decision.Text(text)
+		of, value := i%len(s.text), feature.Text(text)
 		if s.object[of] {
-			value = decision.Object(text)
+			value = feature.Object(text)
 		}
 		rows[i/len(s.text)*width+s.text[of]] = value
 	}

@@ -1,4 +1,4 @@
-package decision_test
+package feature_test
 
 import (
 	"math"
@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"vitrine/service/decision"
+	"vitrine/service/feature"
 )
 
 // summed is z of the tokens of a feature "o", and scaled: see TestRows for h. It takes
@@ -41,7 +41,7 @@ func summed(buckets int, tokens map[string]float64) []float64 {
 
 // The columns of an object, by the definition.
 func TestObject(t *testing.T) {
-	s := parse(t, `[{"name":"o","kind":"object","buckets":13}]`)
+	s := schema(t, `[{"name":"o","kind":"object","buckets":13}]`)
 	for _, c := range []struct {
 		text   string
 		tokens map[string]float64
@@ -59,18 +59,18 @@ func TestObject(t *testing.T) {
 		{`{"l":[{"a":"x"},["y",{"b":"z"}],4]}`, map[string]float64{"l.a=x": 1, "l=y": 1, "l.b=z": 1, "l.2": math.Asinh(4)}},
 		{`{"n\u0061me":"caf\u00e9"}`, map[string]float64{"name=café": 1}},
 	} {
-		got := row(t, s, nil, []decision.Value{decision.Object(c.text)})
+		got := row(t, s, nil, []feature.Value{feature.Object(c.text)})
 		if diff := cmp.Diff(summed(13, c.tokens), got, cmpopts.EquateApprox(0, 1e-15)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", c.text, diff)
 		}
 	}
-	if diff := cmp.Diff(make([]float64, 13), row(t, s, nil, []decision.Value{{}})); diff != "" {
+	if diff := cmp.Diff(make([]float64, 13), row(t, s, nil, []feature.Value{{}})); diff != "" {
 		t.Errorf("missing (-want +got):\n%s", diff)
 	}
 }
 
 func TestObjectsThatAreRefused(t *testing.T) {
-	s := parse(t, `[{"name":"o","kind":"object"},{"name":"x","kind":"text","default":""}]`)
+	s := schema(t, `[{"name":"o","kind":"object"},{"name":"x","kind":"text","default":""}]`)
 	many := `{"a":[` + strings.Repeat("1,", 1000) + `1]}`
 	for text, want := range map[string]string{
 		`"a"`:                           "want an object or a list of objects",
@@ -87,18 +87,18 @@ func TestObjectsThatAreRefused(t *testing.T) {
 		strings.Repeat(`{"a":`, 17):     "deeper than 16",
 		strings.Repeat(`[{"a":`, 10000): "deeper than 16",
 	} {
-		err := s.Rows(make([]float64, s.Width()), nil, []decision.Item{{ID: "i", Features: []decision.Value{decision.Object(text), {}}}})
+		_, err := s.Rows(make([]float64, s.Width()), nil, []feature.Item{{ID: "i", Features: []feature.Value{feature.Object(text), {}}}})
 		if err == nil || !strings.HasPrefix(err.Error(), "/items/0/features/o: ") || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", text[:min(len(text), 40)], err, want)
 		}
 	}
 	deep := strings.Repeat(`{"a":`, 16) + `1` + strings.Repeat(`}`, 16)
-	for text, values := range map[string][]decision.Value{
-		"":                      {decision.Object(deep), {}},
-		"want an object":        {decision.Text("{}"), {}},
-		"want a number or a st": {{}, decision.Object("{}")},
+	for text, values := range map[string][]feature.Value{
+		"":                      {feature.Object(deep), {}},
+		"want an object":        {feature.Text("{}"), {}},
+		"want a number or a st": {{}, feature.Object("{}")},
 	} {
-		err := s.Rows(make([]float64, s.Width()), nil, []decision.Item{{ID: "i", Features: values}})
+		_, err := s.Rows(make([]float64, s.Width()), nil, []feature.Item{{ID: "i", Features: values}})
 		if (err == nil) != (text == "") || err != nil && !strings.Contains(err.Error(), text) {
 			t.Errorf("%v, want %q", err, text)
 		}
@@ -106,7 +106,7 @@ func TestObjectsThatAreRefused(t *testing.T) {
 	for _, features := range []string{
 		`[{"name":"o","kind":"object","default":"x"}]`, `[{"name":"o","kind":"object","scale":2}]`, `[{"name":"o","kind":"object","buckets":` + strconv.Itoa(1<<20) + `}]`,
 	} {
-		if _, err := decision.ParseConfig([]byte(`{"max_size":1,"policy":{},"features":` + features + `}`)); err == nil {
+		if _, err := read(features); err == nil {
 			t.Errorf("%s is taken", features)
 		}
 	}
@@ -117,14 +117,11 @@ func FuzzObject(f *testing.F) {
 	for _, text := range []string{`{}`, `[{"a":[1,"x",{"b":true}]}]`, `{"a":1e308,"b":-1e308}`, `[`, `{"a":{"a":{"a":null}}}`} {
 		f.Add(text)
 	}
-	c, err := decision.ParseConfig([]byte(`{"max_size":1,"policy":{},"features":[{"name":"o","kind":"object","buckets":7}]}`))
-	if err != nil {
-		f.Fatal(err)
-	}
+	s := schema(f, `[{"name":"o","kind":"object","buckets":7}]`)
 	f.Fuzz(func(t *testing.T, text string) {
 		x := make([]float64, 7)
-		items := []decision.Item{{ID: "i", Features: []decision.Value{decision.Object(text)}}}
-		if c.Schema().Rows(x, nil, items) != nil {
+		items := []feature.Item{{ID: "i", Features: []feature.Value{feature.Object(text)}}}
+		if _, err := s.Rows(x, nil, items); err != nil {
 			return
 		}
 		norm := 0.0
@@ -132,28 +129,8 @@ func FuzzObject(f *testing.F) {
 			norm += v * v
 		}
 		again := make([]float64, 7)
-		if err := c.Schema().Rows(again, nil, items); err != nil || !cmp.Equal(x, again) || !(norm <= 1+1e-12) {
+		if _, err := s.Rows(again, nil, items); err != nil || !cmp.Equal(x, again) || !(norm <= 1+1e-12) {
 			t.Fatalf("%s: %v, again %v, %v", text, x, again, err)
 		}
 	})
-}
-
-// In a request an object is the JSON that it has.
-func TestObjectsOfRequests(t *testing.T) {
-	c, err := decision.ParseConfig([]byte(`{"max_size":1,"policy":{},"features":[{"name":"o","kind":"object"},{"name":"u","kind":"object","from":"user"}]}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := decision.ParseRequest([]byte(`{"items":[{"id":"i","features":{"o":{"a": [1]}}},{"id":"j","features":{"o":[{"a":"b"}]}},{"id":"k"}],"user":{"u":{}},"defer":true}`), c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var have []decision.Value
-	for _, i := range r.Items {
-		have = append(have, i.Features...)
-	}
-	want := []decision.Value{decision.Object(`{"a": [1]}`), decision.Object(`[{"a":"b"}]`), {}}
-	if diff := cmp.Diff(want, have); diff != "" || !r.Defer || r.User[0] != decision.Object("{}") {
-		t.Errorf("request %+v (-want +got):\n%s", r, diff)
-	}
 }

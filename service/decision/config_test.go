@@ -2,111 +2,26 @@ package decision_test
 
 import (
 	"errors"
-	"math"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"vitrine/config"
+	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
+	"vitrine/service/feature"
 )
-
-func parse(t *testing.T, features string) *decision.Schema {
-	t.Helper()
-	c, err := decision.ParseConfig([]byte(`{"max_size":1,"policy":{},"features":` + features + `}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c.Schema()
-}
-
-// row returns the row of one item.
-func row(t *testing.T, s *decision.Schema, user, item []decision.Value) []float64 {
-	t.Helper()
-	x := make([]float64, s.Width())
-	if err := s.Rows(x, user, []decision.Item{{ID: "i", Features: item}}); err != nil {
-		t.Fatal(err)
-	}
-	return x
-}
-
-// The columns of every kind, by its equation. Buckets and signs are from another
-// implementation of FNV-1a and SplitMix64's finaliser, in Python:
-//
-//	def h(name, v):
-//	    z = 14695981039346656037
-//	    for b in (name + "\0" + v).encode(): z = (z ^ b) * 1099511628211 % 2**64
-//	    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9 % 2**64
-//	    z = (z ^ z >> 27) * 0x94d049bb133111eb % 2**64
-//	    return z ^ z >> 31
-func TestRows(t *testing.T) {
-	num, text := decision.Number, decision.Text
-	half := 1 / math.Sqrt(2)
-	for _, c := range []struct {
-		what, features string
-		user, item     []decision.Value
-		want           []float64
-	}{
-		{"number", `[{"name":"price","kind":"number","center":2,"scale":4}]`, nil, []decision.Value{num(4)}, []float64{0.5}},
-		{"plain number", `[{"name":"price","kind":"number"}]`, nil, []decision.Value{num(-4)}, []float64{-4}},
-		{"default", `[{"name":"price","kind":"number","default":3}]`, nil, []decision.Value{{}}, []float64{3}},
-		{"one of values", `[{"name":"brand","kind":"category","values":["a","b"]}]`, nil, []decision.Value{text("b")}, []float64{0, 1}},
-		{"another value", `[{"name":"brand","kind":"category","values":["a","b"],"other":true}]`, nil, []decision.Value{text("z")}, []float64{0, 0, 1}},
-		{"default value", `[{"name":"brand","kind":"category","values":["a","b"],"default":"a"}]`, nil, []decision.Value{{}}, []float64{1, 0}},
-		{"hashed", `[{"name":"brand","kind":"category","buckets":11}]`, nil, []decision.Value{text("acme")}, hashed},
-		{"hashed empty", `[{"name":"brand","kind":"category","buckets":11}]`, nil, []decision.Value{text("")}, empty},
-		{"text", `[{"name":"title","kind":"text","buckets":6}]`, nil, []decision.Value{text("Red shoes, red!")}, words},
-		{"no words", `[{"name":"title","kind":"text","buckets":2}]`, nil, []decision.Value{text("!")}, []float64{0, 0}},
-		{
-			"cross", `[{"name":"age","kind":"category","from":"user","values":["young","old"]},{"name":"price","kind":"number"},{"name":"x","kind":"cross","of":["age","price"]}]`,
-			[]decision.Value{text("old")}, []decision.Value{num(3)}, []float64{0, 1, 3, 0, 3},
-		},
-		{
-			"square", `[{"name":"price","kind":"number"},{"name":"x","kind":"cross","of":["price","price"]}]`, nil, []decision.Value{num(half)}, []float64{half, half * half},
-		},
-	} {
-		s := parse(t, c.features)
-		if diff := cmp.Diff(c.want, row(t, s, c.user, c.item)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", c.what, diff)
-		}
-	}
-}
-
-// h("brand", "acme") mod 11 and so on, see TestRows.
-var (
-	hashed = oneHot(11, 6)
-	empty  = oneHot(11, 5)
-	words  = []float64{0, -1 / math.Sqrt(5), 0, 2 / math.Sqrt(5), 0, 0}
-)
-
-func oneHot(n, k int) []float64 {
-	x := make([]float64, n)
-	x[k] = 1
-	return x
-}
-
-// What is known of the user is in every row.
-func TestRowsOfManyItems(t *testing.T) {
-	s := parse(t, `[{"name":"price","kind":"number"},{"name":"age","kind":"number","from":"user"},{"name":"x","kind":"cross","of":["age","price"]}]`)
-	x := make([]float64, 2*s.Width())
-	items := []decision.Item{{ID: "a", Features: []decision.Value{decision.Number(2)}}, {ID: "b", Features: []decision.Value{decision.Number(5)}}}
-	if err := s.Rows(x, []decision.Value{decision.Number(3)}, items); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff([]float64{2, 3, 6, 5, 3, 15}, x); diff != "" {
-		t.Errorf("rows (-want +got):\n%s", diff)
-	}
-}
 
 func TestBadConfigs(t *testing.T) {
 	const fine = `"max_size":2,"features":[{"name":"a","kind":"number"},{"name":"b","kind":"category"}],"policy":{"name":"uniform"}`
 	for text, want := range map[string]string{
-		``:                                            `the JSON ends early`,
-		`[]`:                                          `wrong type: a list where an object is wanted`,
-		`{` + fine + `,"max_size":3}`:                 `/max_size: the key is there twice`,
-		`{` + fine + `,"sizes":3}`:                    `/sizes: unknown key`,
+		``:                            `the JSON ends early`,
+		`[]`:                          `wrong type: a list where an object is wanted`,
+		`{` + fine + `,"max_size":3}`: `/max_size: the key is there twice`,
+		`{` + fine + `,"sizes":3}`:    `/sizes: unknown key`,
+		`{"max_size":2,"features":[{"name":"a","kind":"number","scal":1}],"policy":{}}`: `/features/0/scal: unknown key`,
 		`{` + fine + `} {}`:                           `not JSON: `,
 		`{` + fine + `,"seed":-1}`:                    `/seed: `,
 		`{` + fine + `,"seed":1e300}`:                 `/seed: `,
@@ -134,36 +49,8 @@ func TestBadConfigs(t *testing.T) {
 		`{"max_size":0,"features":[]}`:                                                 `/max_size: 0: must be from 1 to 1000`,
 	} {
 		_, err := decision.ParseConfig([]byte(text))
-		if err == nil || !strings.HasPrefix(err.Error(), want) || !errors.Is(err, decision.ErrInvalid) {
+		if err == nil || !strings.HasPrefix(err.Error(), want) || !errors.Is(err, api.ErrInvalid) {
 			t.Errorf("%s:\n got %v\nwant %s", text, err, want)
-		}
-	}
-	for feature, want := range map[string]string{
-		`{"kind":"number"}`:                                                `/name: must have from 1 to 100 bytes`,
-		`{"name":"first","kind":"number"}`:                                 `/name: "first" is there twice`,
-		`{"name":"x","kind":"numbr"}`:                                      `/kind: "numbr": must be one of ["number" "category" "text" "object" "cross"]`,
-		`{"name":"x","kind":"number","buckets":3}`:                         `/buckets: a feature of kind "number" does not have it`,
-		`{"name":"x","kind":"number","scale":-1}`:                          `/scale: -1: must be positive`,
-		`{"name":"x","kind":"number","from":"shop"}`:                       `/from: "shop": must be one of ["item" "user"]`,
-		`{"name":"x","kind":"number","default":"a"}`:                       `/default: "a": want a number`,
-		`{"name":"x","kind":"number","default":[]}`:                        `/default: must be a number or a string`,
-		`{"name":"x","kind":"number","default":1e9}`:                       `/default: 1e+09: is 1e+09 after scaling`,
-		`{"name":"x","kind":"category","default":3}`:                       `/default: 3: want a string`,
-		`{"name":"x","kind":"category","values":[]}`:                       `/values: a category has values`,
-		`{"name":"x","kind":"category","values":["a","a"]}`:                `/values/1: "a" is there twice`,
-		`{"name":"x","kind":"category","values":["a"],"buckets":2}`:        `/values: a category has values, at least one, or buckets`,
-		`{"name":"x","kind":"category","other":true}`:                      `/other: is for a category with values`,
-		`{"name":"x","kind":"category","values":["a"],"default":"b"}`:      `/default: "b": is not one of the feature's values`,
-		`{"name":"x","kind":"text","buckets":-2}`:                          `/buckets: -2: must be from 1 to 4096`,
-		`{"name":"x","kind":"text","buckets":4096}`:                        `: the row has more than 4096 columns`,
-		`{"name":"x","kind":"cross","of":["first"]}`:                       `/of: must name two features`,
-		`{"name":"x","kind":"cross","of":["first","later"]}`:               `/of/1: "later" is not an earlier feature`,
-		`{"name":"x","kind":"cross","of":["first","first"],"from":"user"}`: `/from: a feature of kind "cross" does not have it`,
-		`{"name":"x","kind":"number","scal":1}`:                            `/scal: unknown key`,
-	} {
-		_, err := decision.ParseConfig([]byte(`{"max_size":1,"policy":{},"features":[{"name":"first","kind":"number"},` + feature + `]}`))
-		if want = "/features/1" + want; err == nil || !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("%s:\n got %v\nwant %s", feature, err, want)
 		}
 	}
 }
@@ -239,7 +126,7 @@ func TestBadRequests(t *testing.T) {
 		if err == nil {
 			_, err = e.Decide(t.Context(), "home", r, 0)
 		}
-		if err == nil || !strings.HasPrefix(err.Error(), want) || !errors.Is(err, decision.ErrInvalid) {
+		if err == nil || !strings.HasPrefix(err.Error(), want) || !errors.Is(err, api.ErrInvalid) {
 			t.Errorf("%.200s:\n got %v\nwant %s", text, err, want)
 		}
 	}
@@ -261,11 +148,11 @@ func TestBadRequests(t *testing.T) {
 	_, err = e.Decide(t.Context(), "nowhere", stock("a", 1), 0)
 	is(t, "nowhere", err, decision.ErrNotFound)
 	_, err = e.Decide(t.Context(), "home", stock("a", 1), 0) // of one feature
-	is(t, "another schema", err, decision.ErrInvalid)
+	is(t, "another schema", err, api.ErrInvalid)
 	if e.Sequence() != before {
 		t.Error("a bad request is in the log")
 	}
-	if _, err := e.Put(t.Context(), "a/b", []byte(clothes), 0); !errors.Is(err, decision.ErrInvalid) {
+	if _, err := e.Put(t.Context(), "a/b", []byte(clothes), 0); !errors.Is(err, api.ErrInvalid) {
 		t.Errorf("a placement's name: %v", err)
 	}
 }
@@ -283,14 +170,34 @@ func TestRequestsInJSON(t *testing.T) {
 	}
 	want := &decision.Request{
 		Decision: "x", Revenue: []float64{1, 2.5, 1}, Size: 1, Include: []string{"i"}, AtMost: []decision.Limit{{Items: []string{"i", "j"}, Most: 1}},
-		Items: []decision.Item{
-			{ID: "i", Features: []decision.Value{decision.Number(1), decision.Text("a")}},
-			{ID: "j", Features: make([]decision.Value, 2)},
-			{ID: "k", Features: make([]decision.Value, 2)},
+		Items: []feature.Item{
+			{ID: "i", Features: []feature.Value{feature.Number(1), feature.Text("a")}},
+			{ID: "j", Features: make([]feature.Value, 2)},
+			{ID: "k", Features: make([]feature.Value, 2)},
 		},
 	}
 	a.Schema = nil // which is not of the text
 	if diff := cmp.Diff(want, a); diff != "" {
 		t.Errorf("request (-want +got):\n%s", diff)
+	}
+}
+
+// In a request an object is the JSON that it has.
+func TestObjectsOfRequests(t *testing.T) {
+	c, err := decision.ParseConfig([]byte(`{"max_size":1,"policy":{},"features":[{"name":"o","kind":"object"},{"name":"u","kind":"object","from":"user"}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := decision.ParseRequest([]byte(`{"items":[{"id":"i","features":{"o":{"a": [1]}}},{"id":"j","features":{"o":[{"a":"b"}]}},{"id":"k"}],"user":{"u":{}},"defer":true}`), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var have []feature.Value
+	for _, i := range r.Items {
+		have = append(have, i.Features...)
+	}
+	want := []feature.Value{feature.Object(`{"a": [1]}`), feature.Object(`[{"a":"b"}]`), {}}
+	if diff := cmp.Diff(want, have); diff != "" || !r.Defer || r.User[0] != feature.Object("{}") {
+		t.Errorf("request %+v (-want +got):\n%s", r, diff)
 	}
 }

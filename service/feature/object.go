@@ -1,4 +1,4 @@
-package decision
+package feature
 
 import (
 	"bytes"
@@ -8,6 +8,8 @@ import (
 	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"vitrine/service/api"
 )
 
 const (
@@ -15,15 +17,11 @@ const (
 	largestObject = 1000 // values
 )
 
-// Object makes the value of an object: the JSON of an object, or of a list of
-// objects, as it came.
-func Object(json string) Value { return Value{Kind: IsObject, Text: json} }
-
 // object adds the values of a JSON object to columns that are 0, or says what is
 // wrong with it.
 func (c *column) object(to []float64, text string) (message string) {
 	o := objectReader{column: c, to: to, in: jsontext.NewDecoder(bytes.NewBufferString(text))}
-	if err := o.value(c.hashed(), 0, false); err != nil {
+	if err := o.value(c.prefix(), 0, false); err != nil {
 		return err.Error()
 	}
 	if _, err := o.in.ReadToken(); err != io.EOF {
@@ -72,7 +70,7 @@ func (o *objectReader) value(h uint64, depth int, named bool) error {
 	}
 	token, err := o.in.ReadToken()
 	if err != nil {
-		return jsonError(err)
+		return api.JSONError(err)
 	}
 	if o.values++; o.values > largestObject {
 		return fmt.Errorf("has more than %d values", largestObject)
@@ -81,7 +79,7 @@ func (o *objectReader) value(h uint64, depth int, named bool) error {
 	case '0':
 		v, err := strconv.ParseFloat(token.String(), 64)
 		if err != nil {
-			return fmt.Errorf("%s: out of range", abbreviate(token.String(), 40))
+			return fmt.Errorf("%s: out of range", api.Abbreviate(token.String(), 40))
 		}
 		o.add(h, math.Asinh(v))
 	case 'n':
@@ -101,7 +99,7 @@ func (o *objectReader) add(h uint64, x float64) {
 
 func (o *objectReader) members(h uint64, depth int, named bool) error {
 	if _, err := o.in.ReadToken(); err != nil {
-		return jsonError(err)
+		return api.JSONError(err)
 	}
 	if named {
 		h = fnv1a(h, ".")
@@ -109,7 +107,7 @@ func (o *objectReader) members(h uint64, depth int, named bool) error {
 	for o.in.PeekKind() != '}' {
 		name, err := o.in.ReadToken()
 		if err != nil {
-			return jsonError(err)
+			return api.JSONError(err)
 		}
 		if err := o.value(fnv1a(h, name.String()), depth+1, true); err != nil {
 			return err
@@ -121,7 +119,7 @@ func (o *objectReader) members(h uint64, depth int, named bool) error {
 
 func (o *objectReader) elements(h uint64, depth int, named bool) error {
 	if _, err := o.in.ReadToken(); err != nil {
-		return jsonError(err)
+		return api.JSONError(err)
 	}
 	for k := 0; o.in.PeekKind() != ']'; k++ {
 		at := h

@@ -1,4 +1,4 @@
-package decision
+package feature
 
 import (
 	"math"
@@ -16,7 +16,7 @@ import (
 // The row has [Schema.Width] columns, or Named panics.
 func (s *Schema) Named(row []float64, user bool, visit func(name string, value jsontext.Value)) {
 	if len(row) != s.width {
-		panic("decision: Named needs a row of the schema's width")
+		panic("feature: Named needs a row of the schema's width")
 	}
 	for _, i := range s.slots(user) {
 		c := &s.columns[i]

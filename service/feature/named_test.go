@@ -1,4 +1,4 @@
-package decision_test
+package feature_test
 
 import (
 	"math"
@@ -8,32 +8,28 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"pgregory.net/rapid"
 
-	"vitrine/service/decision"
+	"vitrine/service/feature"
 )
 
-const exported = `{"max_size":1,"policy":{},"features":[
+const exported = `[
 	{"name":"plain","kind":"number"},
 	{"name":"scaled","kind":"number","center":3,"scale":7},
 	{"name":"brand","kind":"category","values":["a\"b","é"],"other":true},
 	{"name":"colour","kind":"category","buckets":2},
 	{"name":"age","kind":"number","from":"user"},
-	{"name":"plain by age","kind":"cross","of":["plain","age"]}]}`
+	{"name":"plain by age","kind":"cross","of":["plain","age"]}]`
 
 // What Named says is what the row was made of, as far as a row has it.
 func TestNamedIsTheRequest(t *testing.T) {
-	c, err := decision.ParseConfig([]byte(exported))
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := c.Schema()
+	s := schema(t, exported)
 	rapid.Check(t, func(t *rapid.T) {
 		number := rapid.Float64Range(-90, 90)
 		plain, scaled, age := number.Draw(t, "plain"), rapid.Float64Range(-67, 73).Draw(t, "scaled"), number.Draw(t, "age") // within 10 scales
 		brand := rapid.SampledFrom([]string{`a"b`, "é", "other"}).Draw(t, "brand")
 		colour := rapid.SampledFrom([]string{"red", "blue"}).Draw(t, "colour")
 		row := make([]float64, s.Width())
-		err := s.Rows(row, []decision.Value{decision.Number(age)}, []decision.Item{{ID: "i", Features: []decision.Value{
-			decision.Number(plain), decision.Number(scaled), decision.Text(brand), decision.Text(colour),
+		_, err := s.Rows(row, []feature.Value{feature.Number(age)}, []feature.Item{{ID: "i", Features: []feature.Value{
+			feature.Number(plain), feature.Number(scaled), feature.Text(brand), feature.Text(colour),
 		}}})
 		if err != nil {
 			t.Fatal(err)
@@ -74,11 +70,8 @@ func TestNamedIsTheRequest(t *testing.T) {
 
 // JSON has no infinities.
 func TestNamedIsFinite(t *testing.T) {
-	c, err := decision.ParseConfig([]byte(`{"max_size":1,"policy":{},"features":[{"name":"x","kind":"number","center":1.7e308,"scale":1e304}]}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.Schema().Named([]float64{1e4}, false, func(_ string, v jsontext.Value) {
+	s := schema(t, `[{"name":"x","kind":"number","center":1.7e308,"scale":1e304}]`)
+	s.Named([]float64{1e4}, false, func(_ string, v jsontext.Value) {
 		if !v.IsValid() || string(v) != "1.7976931348623157e+308" && string(v) != "1.7976931348623157e308" {
 			t.Errorf("%s", v)
 		}

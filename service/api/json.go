@@ -1,0 +1,74 @@
+package api
+
+import (
+	"errors"
+	"io"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// JSONError returns the *[FieldError] of an error of the JSON package.
+func JSONError(err error) error {
+	var syntactic *jsontext.SyntacticError
+	var semantic *json.SemanticError
+	switch {
+	case errors.As(err, &semantic):
+		field := string(semantic.JSONPointer)
+		switch {
+		case errors.Is(err, json.ErrUnknownName):
+			return Fieldf(field, "unknown key")
+		case semantic.Err != nil:
+			return Fieldf(field, "%v", semantic.Err)
+		case semantic.GoType != nil:
+			return Fieldf(field, "wrong type: %s where %s is wanted", KindName(semantic.JSONKind), typeName(semantic.GoType.Kind().String()))
+		}
+		return Fieldf(field, "wrong type")
+	case errors.As(err, &syntactic):
+		field := string(syntactic.JSONPointer)
+		if errors.Is(err, jsontext.ErrDuplicateName) {
+			return Fieldf(field, "the key is there twice")
+		}
+		if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
+			return Fieldf(field, "the JSON ends early")
+		}
+		return Fieldf(field, "not JSON: %v", syntactic.Err)
+	case errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF):
+		return Fieldf("", "the JSON ends early")
+	}
+	return Fieldf("", "%v", err)
+}
+
+// KindName names a kind of JSON value for an error message.
+func KindName(k jsontext.Kind) string {
+	switch k {
+	case '{':
+		return "an object"
+	case '[':
+		return "a list"
+	case '"':
+		return "a string"
+	case '0':
+		return "a number"
+	case 't', 'f':
+		return "true or false"
+	}
+	return "null"
+}
+
+func typeName(kind string) string {
+	switch {
+	case strings.HasPrefix(kind, "int"), strings.HasPrefix(kind, "uint"):
+		return "a whole number"
+	case strings.HasPrefix(kind, "float"):
+		return "a number"
+	case kind == "bool":
+		return "true or false"
+	case kind == "slice":
+		return "a list"
+	case kind == "struct":
+		return "an object"
+	}
+	return "a string"
+}

@@ -1,0 +1,132 @@
+package feature
+
+import (
+	"fmt"
+	"math"
+
+	"vitrine"
+	"vitrine/service/api"
+)
+
+// Rows stores the rows of N items in dst, an N×d matrix by rows, and returns how many values were
+// beyond their bounds. A nil user has no values. Errors have the type *[api.FieldError]. Rows panics
+// if len(dst) is not N·d.
+func (s *Schema) Rows(dst []float64, user []Value, items []Item) (clipped int, err error) {
+	d := s.width
+	if len(dst) != len(items)*d {
+		panic("feature: Rows needs len(dst) = N·d")
+	}
+	clear(dst)
+	if len(user) != 0 && len(user) != len(s.user) {
+		return 0, api.Fieldf("/user", "has %d values, want %d", len(user), len(s.user))
+	}
+	for i := range items {
+		row := dst[i*d : (i+1)*d]
+		if len(items[i].Features) != len(s.item) {
+			return 0, api.Fieldf(fmt.Sprintf("/items/%d/features", i), "has %d values, want %d", len(items[i].Features), len(s.item))
+		}
+		for k := range s.columns {
+			c := &s.columns[k]
+			to := row[c.from : c.from+c.size]
+			if c.isNumber {
+				v := &items[i].Features[c.slot]
+				c.count(v, &clipped)
+				if x := (c.clipped(v.Number) - c.Center) / c.Scale; v.Kind == IsNumber && isFinite(x) && !math.IsInf(v.Number, 0) {
+					to[0] = x
+					continue
+				}
+			}
+			switch {
+			case c.Kind == "cross":
+				s.outer(to, row, c)
+			case c.From == "user" && i > 0:
+				copy(to, dst[c.from:c.from+c.size])
+			case c.From == "user":
+				var v Value
+				if len(user) > 0 {
+					v = user[c.slot]
+				}
+				c.count(&v, &clipped)
+				if message := c.encode(to, v); message != "" {
+					return 0, api.Fieldf("/user/"+api.Pointer(c.Name), "%s", message)
+				}
+			default:
+				if message := c.encode(to, items[i].Features[c.slot]); message != "" {
+					return 0, api.Fieldf(fmt.Sprintf("/items/%d/features/%s", i, api.Pointer(c.Name)), "%s", message)
+				}
+			}
+			for _, v := range to {
+				if !isFinite(v) {
+					return 0, api.Fieldf(fmt.Sprintf("/items/%d", i), "feature %q has the column %v: it must be finite and small: scale it", c.Name, v)
+				}
+			}
+		}
+	}
+	return clipped, nil
+}
+
+// count counts a number beyond its bounds.
+func (c *column) count(v *Value, clipped *int) {
+	if c.Kind == "number" && v.Kind == IsNumber && (v.Number < c.low || v.Number > c.high) {
+		*clipped++
+	}
+}
+
+// outer stores the cross product of two features of the row.
+func (s *Schema) outer(to, row []float64, c *column) {
+	x, y := &s.columns[c.left], &s.columns[c.right]
+	for a, u := range row[x.from : x.from+x.size] {
+		for b, v := range row[y.from : y.from+y.size] {
+			to[a*y.size+b] = u * v
+		}
+	}
+}
+
+// encode adds a value to columns that are 0, or says what is wrong with it.
+func (c *column) encode(to []float64, v Value) (message string) {
+	if v.Kind == Missing && c.Kind == "object" {
+		return ""
+	}
+	if v.Kind == Missing {
+		if v = c.missing; v.Kind == Missing {
+			return "is missing, and the feature has no default"
+		}
+	}
+	switch {
+	case c.Kind == "object" && v.Kind != IsObject:
+		return "want an object or a list of objects"
+	case c.Kind == "object":
+		return c.object(to, v.Text)
+	case v.Kind == IsObject:
+		return "want a number or a string"
+	case c.Kind == "number" && v.Kind != IsNumber:
+		return fmt.Sprintf("%q: want a number", v.Text)
+	case c.Kind == "number":
+		if math.IsNaN(v.Number) || math.IsInf(v.Number, 0) {
+			return fmt.Sprintf("%v: want a finite number", v.Number)
+		}
+		to[0] = (c.clipped(v.Number) - c.Center) / c.Scale
+		if !isFinite(to[0]) {
+			return fmt.Sprintf("%v: is %v after scaling, which is too large: set center and scale", v.Number, to[0])
+		}
+	case v.Kind != IsText:
+		return fmt.Sprintf("%v: want a string", v.Number)
+	case c.Kind == "text":
+		c.words(to, v.Text)
+	case c.byValue == nil:
+		to[c.hash(v.Text)%uint64(len(to))] = 1
+	default:
+		k, ok := c.byValue[v.Text]
+		if !ok && !c.Other {
+			return fmt.Sprintf("%q: is not one of the feature's values: add it, or other = true", v.Text)
+		}
+		if !ok {
+			k = len(c.Values)
+		}
+		to[k] = 1
+	}
+	return ""
+}
+
+// isFinite reports whether a learner accepts v as a feature.
+func isFinite(v float64) bool { return math.Abs(v) <= vitrine.LargestFeature }

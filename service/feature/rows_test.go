@@ -1,0 +1,161 @@
+package feature_test
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json"
+	"github.com/google/go-cmp/cmp"
+
+	"vitrine/service/api"
+	"vitrine/service/feature"
+)
+
+// read returns the schema of features in JSON.
+func read(text string) (*feature.Schema, error) {
+	var features []feature.Feature
+	if err := json.Unmarshal([]byte(text), &features, json.RejectUnknownMembers(true)); err != nil {
+		return nil, api.JSONError(err)
+	}
+	return feature.New(features)
+}
+
+func schema(t testing.TB, text string) *feature.Schema {
+	t.Helper()
+	s, err := read(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// row returns the row of one item.
+func row(t *testing.T, s *feature.Schema, user, item []feature.Value) []float64 {
+	t.Helper()
+	x := make([]float64, s.Width())
+	if _, err := s.Rows(x, user, []feature.Item{{ID: "i", Features: item}}); err != nil {
+		t.Fatal(err)
+	}
+	return x
+}
+
+// The columns of every kind, by its equation. Buckets and signs are from another
+// implementation of FNV-1a and SplitMix64's finaliser, in Python:
+//
+//	def h(name, v):
+//	    z = 14695981039346656037
+//	    for b in (name + "\0" + v).encode(): z = (z ^ b) * 1099511628211 % 2**64
+//	    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9 % 2**64
+//	    z = (z ^ z >> 27) * 0x94d049bb133111eb % 2**64
+//	    return z ^ z >> 31
+func TestRows(t *testing.T) {
+	num, text := feature.Number, feature.Text
+	half := 1 / math.Sqrt(2)
+	for _, c := range []struct {
+		what, features string
+		user, item     []feature.Value
+		want           []float64
+	}{
+		{"number", `[{"name":"price","kind":"number","center":2,"scale":4}]`, nil, []feature.Value{num(4)}, []float64{0.5}},
+		{"plain number", `[{"name":"price","kind":"number"}]`, nil, []feature.Value{num(-4)}, []float64{-4}},
+		{"default", `[{"name":"price","kind":"number","default":3}]`, nil, []feature.Value{{}}, []float64{3}},
+		{"one of values", `[{"name":"brand","kind":"category","values":["a","b"]}]`, nil, []feature.Value{text("b")}, []float64{0, 1}},
+		{"another value", `[{"name":"brand","kind":"category","values":["a","b"],"other":true}]`, nil, []feature.Value{text("z")}, []float64{0, 0, 1}},
+		{"default value", `[{"name":"brand","kind":"category","values":["a","b"],"default":"a"}]`, nil, []feature.Value{{}}, []float64{1, 0}},
+		{"hashed", `[{"name":"brand","kind":"category","buckets":11}]`, nil, []feature.Value{text("acme")}, hashed},
+		{"hashed empty", `[{"name":"brand","kind":"category","buckets":11}]`, nil, []feature.Value{text("")}, empty},
+		{"text", `[{"name":"title","kind":"text","buckets":6}]`, nil, []feature.Value{text("Red shoes, red!")}, words},
+		{"no words", `[{"name":"title","kind":"text","buckets":2}]`, nil, []feature.Value{text("!")}, []float64{0, 0}},
+		{
+			"cross", `[{"name":"age","kind":"category","from":"user","values":["young","old"]},{"name":"price","kind":"number"},{"name":"x","kind":"cross","of":["age","price"]}]`,
+			[]feature.Value{text("old")}, []feature.Value{num(3)}, []float64{0, 1, 3, 0, 3},
+		},
+		{
+			"square", `[{"name":"price","kind":"number"},{"name":"x","kind":"cross","of":["price","price"]}]`, nil, []feature.Value{num(half)}, []float64{half, half * half},
+		},
+	} {
+		s := schema(t, c.features)
+		if diff := cmp.Diff(c.want, row(t, s, c.user, c.item)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.what, diff)
+		}
+	}
+}
+
+// h("brand", "acme") mod 11 and so on, see TestRows.
+var (
+	hashed = oneHot(11, 6)
+	empty  = oneHot(11, 5)
+	words  = []float64{0, -1 / math.Sqrt(5), 0, 2 / math.Sqrt(5), 0, 0}
+)
+
+func oneHot(n, k int) []float64 {
+	x := make([]float64, n)
+	x[k] = 1
+	return x
+}
+
+// What is known of the user is in every row.
+func TestRowsOfManyItems(t *testing.T) {
+	s := schema(t, `[{"name":"price","kind":"number"},{"name":"age","kind":"number","from":"user"},{"name":"x","kind":"cross","of":["age","price"]}]`)
+	x := make([]float64, 2*s.Width())
+	items := []feature.Item{{ID: "a", Features: []feature.Value{feature.Number(2)}}, {ID: "b", Features: []feature.Value{feature.Number(5)}}}
+	if _, err := s.Rows(x, []feature.Value{feature.Number(3)}, items); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]float64{2, 3, 6, 5, 3, 15}, x); diff != "" {
+		t.Errorf("rows (-want +got):\n%s", diff)
+	}
+}
+
+func TestBadFeatures(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"kind":"number"}`:                                                `/name: must have from 1 to 100 bytes`,
+		`{"name":"first","kind":"number"}`:                                 `/name: "first" is there twice`,
+		`{"name":"x","kind":"numbr"}`:                                      `/kind: "numbr": must be one of ["number" "category" "text" "object" "cross"]`,
+		`{"name":"x","kind":"number","buckets":3}`:                         `/buckets: a feature of kind "number" does not have it`,
+		`{"name":"x","kind":"number","scale":-1}`:                          `/scale: -1: must be positive`,
+		`{"name":"x","kind":"number","from":"shop"}`:                       `/from: "shop": must be one of ["item" "user"]`,
+		`{"name":"x","kind":"number","default":"a"}`:                       `/default: "a": want a number`,
+		`{"name":"x","kind":"number","default":[]}`:                        `/default: must be a number or a string`,
+		`{"name":"x","kind":"number","default":1e9}`:                       `/default: 1e+09: is 1e+09 after scaling`,
+		`{"name":"x","kind":"category","default":3}`:                       `/default: 3: want a string`,
+		`{"name":"x","kind":"category","values":[]}`:                       `/values: a category has values`,
+		`{"name":"x","kind":"category","values":["a","a"]}`:                `/values/1: "a" is there twice`,
+		`{"name":"x","kind":"category","values":["a"],"buckets":2}`:        `/values: a category has values, at least one, or buckets`,
+		`{"name":"x","kind":"category","other":true}`:                      `/other: is for a category with values`,
+		`{"name":"x","kind":"category","values":["a"],"default":"b"}`:      `/default: "b": is not one of the feature's values`,
+		`{"name":"x","kind":"text","buckets":-2}`:                          `/buckets: -2: must be from 1 to 4096`,
+		`{"name":"x","kind":"text","buckets":4096}`:                        `: the row has more than 4096 columns`,
+		`{"name":"x","kind":"cross","of":["first"]}`:                       `/of: must name two features`,
+		`{"name":"x","kind":"cross","of":["first","later"]}`:               `/of/1: "later" is not an earlier feature`,
+		`{"name":"x","kind":"cross","of":["first","first"],"from":"user"}`: `/from: a feature of kind "cross" does not have it`,
+	} {
+		_, err := read(`[{"name":"first","kind":"number"},` + text + `]`)
+		if want = "/features/1" + want; err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s:\n got %v\nwant %s", text, err, want)
+		}
+	}
+	if _, err := read(`[]`); !errors.Is(err, api.ErrInvalid) {
+		t.Errorf("no features: %v", err)
+	}
+}
+
+// A category is that of the item, or the default.
+func TestCategory(t *testing.T) {
+	s := schema(t, `[{"name":"age","kind":"category","from":"user"},{"name":"brand","kind":"category","default":"zen"},{"name":"price","kind":"number"}]`)
+	for _, c := range []struct {
+		v    feature.Value
+		want string
+	}{{feature.Text("acme"), "acme"}, {feature.Value{}, "zen"}} {
+		if got := s.Category(&feature.Item{Features: []feature.Value{c.v, {}}}, "brand"); got != c.want {
+			t.Errorf("category %q, want %q", got, c.want)
+		}
+	}
+	for name, want := range map[string]bool{"brand": true, "age": false, "price": false, "colour": false} {
+		if s.IsCategory(name) != want {
+			t.Errorf("%q is a category of items: %v, want %v", name, !want, want)
+		}
+	}
+}

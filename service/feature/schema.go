@@ -1,0 +1,331 @@
+package feature
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"vitrine/service/api"
+)
+
+// Schema turns the values of features into rows of a fixed width.
+type Schema struct {
+	columns []column
+	item    []int          // the columns whose values are the items', in order
+	user    []int          // those whose values are the user's
+	index   map[string]int // of the columns, by name
+	width   int
+}
+
+// column is a feature and its place in a row.
+type column struct {
+	Feature
+	slot       int  // of its value
+	isNumber   bool // of an item
+	from, size int  // its columns in a row
+	byValue    map[string]int
+	missing    Value
+	low, high  float64 // of a number
+	left       int     // of a cross: the features, by index
+	right      int
+}
+
+// Equal reports whether two schemas make the same rows.
+func (s *Schema) Equal(o *Schema) bool {
+	return s == o || slices.EqualFunc(s.columns, o.columns, func(a, b column) bool { return a.Feature.Equal(b.Feature) })
+}
+
+const (
+	largestWidth = 4096
+	largestName  = 100
+)
+
+// New returns the schema of features. It fills in their defaults in place. Errors have the type
+// *[api.FieldError], with fields below /features.
+func New(features []Feature) (*Schema, error) {
+	if len(features) == 0 {
+		return nil, api.Fieldf("/features", `must name at least one feature, such as {"name": "price", "kind": "number"}`)
+	}
+	s := &Schema{index: map[string]int{}}
+	for i := range features {
+		if err := s.add(i, &features[i]); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+func (s *Schema) add(i int, f *Feature) error {
+	field := fmt.Sprintf("/features/%d", i)
+	if f.Name == "" || len(f.Name) > largestName {
+		return api.Fieldf(field+"/name", "must have from 1 to %d bytes", largestName)
+	}
+	if s.find(f.Name) >= 0 {
+		return api.Fieldf(field+"/name", "%q is there twice", f.Name)
+	}
+	c := column{from: s.width}
+	if err := c.measure(s, field, f); err != nil {
+		return err
+	}
+	if f.Kind != "cross" {
+		if f.From == "" {
+			f.From = "item"
+		}
+		slots := &s.item
+		if f.From == "user" {
+			slots = &s.user
+		} else if err := api.OneOf(field+"/from", f.From, "item", "user"); err != nil {
+			return err
+		}
+		c.slot = len(*slots)
+		*slots = append(*slots, i)
+	}
+	c.Feature = *f
+	c.isNumber = f.Kind == "number" && f.From == "item"
+	if f.Default != nil {
+		if err := c.parseDefault(field + "/default"); err != nil {
+			return err
+		}
+		f.Default = c.Default
+	}
+	if s.width += c.size; s.width > largestWidth {
+		return api.Fieldf(field, "the row has more than %d columns up to this feature: learners keep a matrix of the square of their number", largestWidth)
+	}
+	s.index[f.Name] = i
+	s.columns = append(s.columns, c)
+	return nil
+}
+
+// measure checks what is particular to a kind, and finds the number of columns.
+func (c *column) measure(s *Schema, field string, f *Feature) error {
+	legal := map[string][]string{
+		"number":   {"from", "center", "scale", "min", "max", "default"},
+		"category": {"from", "values", "other", "buckets", "default"},
+		"text":     {"from", "buckets", "default"},
+		"object":   {"from", "buckets"},
+		"cross":    {"of"},
+	}
+	keys, ok := legal[f.Kind]
+	if !ok {
+		return api.OneOf(field+"/kind", f.Kind, "number", "category", "text", "object", "cross")
+	}
+	for _, has := range []struct {
+		key string
+		set bool
+	}{
+		{"from", f.From != ""}, {"center", f.Center != 0}, {"scale", f.Scale != 0}, {"min", f.Min != nil}, {"max", f.Max != nil}, {"values", f.Values != nil}, {"other", f.Other},
+		{"buckets", f.Buckets != 0}, {"of", f.Of != nil}, {"default", f.Default != nil},
+	} {
+		if has.set && !slices.Contains(keys, has.key) {
+			return api.Fieldf(field+"/"+has.key, "a feature of kind %q does not have it", f.Kind)
+		}
+	}
+	switch f.Kind {
+	case "number":
+		return c.number(field, f)
+	case "category":
+		if f.Values != nil {
+			return c.values(field, f)
+		}
+		if f.Other {
+			return api.Fieldf(field+"/other", "is for a category with values")
+		}
+		return c.buckets(field, f, 16)
+	case "text", "object":
+		return c.buckets(field, f, 64)
+	default:
+		return c.cross(s, field, f)
+	}
+}
+
+func (c *column) number(field string, f *Feature) error {
+	if f.Scale == 0 {
+		f.Scale = 1
+	}
+	if math.IsInf(f.Center, 0) || math.IsInf(f.Scale, 0) || !(f.Scale > 0) {
+		return api.Fieldf(field+"/scale", "%v: must be positive and finite", f.Scale)
+	}
+	c.size = 1
+	return c.bounds(field, f)
+}
+
+// usualBound is how many scales a number may be from its center, where these are given.
+const usualBound = 10
+
+// bounds finds those of a number, before scaling.
+func (c *column) bounds(field string, f *Feature) error {
+	c.low, c.high = math.Inf(-1), math.Inf(1)
+	if f.Center != 0 || f.Scale != 1 {
+		c.low, c.high = f.Center-usualBound*f.Scale, f.Center+usualBound*f.Scale
+	}
+	for _, b := range []struct {
+		key   string
+		given *float64
+		to    *float64
+	}{{"/min", f.Min, &c.low}, {"/max", f.Max, &c.high}} {
+		if b.given == nil {
+			continue
+		}
+		if scaled := (*b.given - f.Center) / f.Scale; !isFinite(scaled) {
+			return api.Fieldf(field+b.key, "%v: is %v after scaling, which is too large: set center and scale", *b.given, scaled)
+		}
+		*b.to = *b.given
+	}
+	if !(c.low < c.high) {
+		return api.Fieldf(field+"/min", "the bounds are %v and %v: the least must be less than the most", c.low, c.high)
+	}
+	return nil
+}
+
+// clipped returns v within the bounds.
+func (c *column) clipped(v float64) float64 { return min(max(v, c.low), c.high) }
+
+func (c *column) values(field string, f *Feature) error {
+	if len(f.Values) == 0 || f.Buckets != 0 {
+		return api.Fieldf(field+"/values", "a category has values, at least one, or buckets")
+	}
+	c.byValue = map[string]int{}
+	for k, v := range f.Values {
+		if _, twice := c.byValue[v]; twice {
+			return api.Fieldf(fmt.Sprintf("%s/values/%d", field, k), "%q is there twice", v)
+		}
+		c.byValue[v] = k
+	}
+	c.size = len(f.Values)
+	if f.Other {
+		c.size++
+	}
+	return nil
+}
+
+func (c *column) buckets(field string, f *Feature, usual int) error {
+	if f.Buckets == 0 {
+		f.Buckets = usual
+	}
+	c.size = f.Buckets
+	return api.InRange(field+"/buckets", f.Buckets, 1, largestWidth)
+}
+
+func (c *column) cross(s *Schema, field string, f *Feature) error {
+	if len(f.Of) != 2 {
+		return api.Fieldf(field+"/of", "must name two features")
+	}
+	for k, name := range f.Of {
+		j := s.find(name)
+		if j < 0 || s.columns[j].Kind == "cross" {
+			return api.Fieldf(fmt.Sprintf("%s/of/%d", field, k), "%q is not an earlier feature other than a cross", name)
+		}
+		if k == 0 {
+			c.left = j
+		} else {
+			c.right = j
+		}
+	}
+	c.size = s.columns[c.left].size * s.columns[c.right].size
+	return nil
+}
+
+// parseDefault checks the default by encoding it.
+func (c *column) parseDefault(field string) error {
+	if err := c.Default.Canonicalize(); err != nil {
+		return api.Fieldf(field, "%v", err)
+	}
+	switch c.Default.Kind() {
+	case '0':
+		v, err := strconv.ParseFloat(string(c.Default), 64)
+		if err != nil {
+			return api.Fieldf(field, "%s: out of range", c.Default)
+		}
+		c.missing = Number(v)
+	case '"':
+		v, err := jsontext.AppendUnquote(nil, c.Default)
+		if err != nil {
+			return api.Fieldf(field, "%v", err)
+		}
+		c.missing = Text(string(v))
+	default:
+		return api.Fieldf(field, "must be a number or a string")
+	}
+	if message := c.encode(make([]float64, c.size), c.missing); message != "" {
+		return api.Fieldf(field, "%s", message)
+	}
+	return nil
+}
+
+func (s *Schema) find(name string) int {
+	if i, ok := s.index[name]; ok {
+		return i
+	}
+	return -1
+}
+
+// Width returns d, the number of columns.
+func (s *Schema) Width() int { return s.width }
+
+// Item returns the position of a feature in [Item].Features, if it is a feature of items.
+func (s *Schema) Item(name string) (slot int, ok bool) { return s.slotOf(name, "item") }
+
+// User returns the position of a feature in the user's values, if it is a feature of the user.
+func (s *Schema) User(name string) (slot int, ok bool) { return s.slotOf(name, "user") }
+
+func (s *Schema) slotOf(name, from string) (int, bool) {
+	i, ok := s.index[name]
+	if !ok || s.columns[i].From != from {
+		return 0, false
+	}
+	return s.columns[i].slot, true
+}
+
+// ItemNames lists the features of items for an error message.
+func (s *Schema) ItemNames() string { return s.names("item") }
+
+// UserNames lists the features of the user for an error message.
+func (s *Schema) UserNames() string { return s.names("user") }
+
+func (s *Schema) names(from string) string {
+	var list []string
+	for _, c := range s.columns {
+		if c.From == from {
+			list = append(list, c.Name)
+		}
+	}
+	if list == nil {
+		return "there are none"
+	}
+	return strings.Join(list, ", ")
+}
+
+// NumItem is the length of an item's values.
+func (s *Schema) NumItem() int { return len(s.item) }
+
+// NumUser is the length of the user's values.
+func (s *Schema) NumUser() int { return len(s.user) }
+
+// IsItemObject reports whether the values of items at a position are objects.
+func (s *Schema) IsItemObject(slot int) bool { return s.columns[s.item[slot]].Kind == "object" }
+
+// IsUserObject reports whether the user's value at a position is an object.
+func (s *Schema) IsUserObject(slot int) bool { return s.columns[s.user[slot]].Kind == "object" }
+
+// IsCategory reports whether name is a category of items.
+func (s *Schema) IsCategory(name string) bool {
+	i := s.find(name)
+	return i >= 0 && s.columns[i].Kind == "category" && s.columns[i].From == "item"
+}
+
+// Category returns the value of an item's category, or its default if it is missing. It panics if
+// name is not a category of items.
+func (s *Schema) Category(item *Item, name string) string {
+	if !s.IsCategory(name) {
+		panic(fmt.Sprintf("feature: %q is not a category of items", name))
+	}
+	c := &s.columns[s.index[name]]
+	if v := item.Features[c.slot]; v.Kind != Missing {
+		return v.Text
+	}
+	return c.missing.Text
+}
