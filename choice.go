@@ -1,6 +1,9 @@
 package vitrine
 
-import "math"
+import (
+	"math"
+	"math/rand/v2"
+)
 
 // LogSumExp1 returns log(1 + Σ_i exp(u_i)), the log of the MNL denominator,
 // without overflow or underflow:
@@ -75,15 +78,23 @@ func ExpectedRevenue(s Assortment, u, r []float64) float64 {
 	return num / sum
 }
 
-// Choose returns what a customer of random utilities takes from s (McFadden
-// 1974): with independent standard Gumbel shocks, shock[0] for the outside
-// option and shock[i+1] for item i, the choice
+// DrawShocks fills dst with independent standard Gumbel shocks, −log E for
+// exponential E.
+func DrawShocks(dst []float64, rng *rand.Rand) {
+	for i := range dst {
+		dst[i] = -math.Log(rng.ExpFloat64())
+	}
+}
+
+// Choose returns what a customer with random utilities takes from s (McFadden
+// 1974). With independent standard Gumbel shocks ([DrawShocks]), shock[0] for the
+// outside option and shock[i+1] for item i, the choice
 //
 //	argmax over {0}∪S of shock[0] and u_i + shock[i+1], i ∈ S
 //
-// follows the MNL probabilities. The shocks belong to the items, not to the
-// positions, so customers are common to all policies that meet them. It panics
-// unless len(shock) = len(u) + 1.
+// follows the MNL probabilities. The shocks belong to the items, not to their
+// positions in s, so all policies can meet the same customer. It panics unless
+// len(shock) = len(u) + 1.
 func Choose(s Assortment, u, shock []float64) Choice {
 	if len(shock) != len(u)+1 {
 		panic("vitrine: Choose needs len(shock) = len(u) + 1")

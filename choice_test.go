@@ -340,12 +340,6 @@ func TestExpectedRevenueIsAnExpectation(t *testing.T) {
 	})
 }
 
-func gumbel(shock []float64, rng *rand.Rand) {
-	for i := range shock {
-		shock[i] = -math.Log(rng.ExpFloat64())
-	}
-}
-
 // Frequencies of 200 000 choices against the probabilities, within 5 standard
 // errors.
 func TestChoicesFollowTheProbabilities(t *testing.T) {
@@ -355,7 +349,7 @@ func TestChoicesFollowTheProbabilities(t *testing.T) {
 		rng := rand.New(rand.NewPCG(5, uint64(len(s))))
 		shock, count := make([]float64, len(u)+1), make([]float64, len(s)+1)
 		for range n {
-			gumbel(shock, rng)
+			vitrine.DrawShocks(shock, rng)
 			count[vitrine.Choose(s, u, shock)]++
 		}
 		for k, p := range probabilities(of(s, u)) {
@@ -374,7 +368,7 @@ func TestOneCustomerHasOnePreference(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		u := utilities(t)
 		shock := make([]float64, len(u)+1)
-		gumbel(shock, rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "customer"), 6)))
+		vitrine.DrawShocks(shock, rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "customer"), 6)))
 		large := assortment(t, len(u))
 		small := slices.DeleteFunc(slices.Clone(large), func(int) bool { return rapid.Bool().Draw(t, "drop") })
 

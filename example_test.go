@@ -61,9 +61,7 @@ func Example() {
 	for range 500 {
 		offer := learner.Policy().Offer(x, rng)
 		shock := make([]float64, 4)
-		for i := range shock {
-			shock[i] = -math.Log(rng.ExpFloat64())
-		}
+		vitrine.DrawShocks(shock, rng)
 		choice := vitrine.Choose(offer.Assortment, utilities, shock)
 		if err := learner.Observe(vitrine.Round{Context: x, Offer: offer, Choice: choice}); err != nil {
 			fmt.Println(err)

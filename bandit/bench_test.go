@@ -51,9 +51,7 @@ func benchRound(l vitrine.Learner, s int) vitrine.Round {
 	for i := range u {
 		u[i] = math.Sin(x.Features.At(i, 0)) / 2
 	}
-	for i := range shock {
-		shock[i] = -math.Log(rng.ExpFloat64())
-	}
+	vitrine.DrawShocks(shock, rng)
 	return vitrine.Round{Context: x, Offer: offer, Choice: vitrine.Choose(offer.Assortment, u, shock)}
 }
 

@@ -32,9 +32,7 @@ func (w data) visit(t *testing.T, l vitrine.Learner, seed uint64, rounds int) (r
 		n := w.items(s)
 		x, u, shock := mat.NewDense(n, w.features, nil), make([]float64, n), make([]float64, n+1)
 		w.draw(x, u, s, rng)
-		for i := range shock {
-			shock[i] = -math.Log(rng.ExpFloat64())
-		}
+		vitrine.DrawShocks(shock, rng)
 		context := &vitrine.Context{Features: x}
 		offer := l.Policy().Offer(context, rng)
 		if err := l.Observe(vitrine.Round{Context: context, Offer: offer, Choice: vitrine.Choose(offer.Assortment, u, shock)}); err != nil {

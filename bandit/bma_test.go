@@ -44,9 +44,7 @@ func play(t testing.TB, l vitrine.Learner, truth func(x []float64) float64, from
 			}
 			u[i] = truth(x.RawRowView(i))
 		}
-		for i := range shock {
-			shock[i] = -math.Log(rng.ExpFloat64())
-		}
+		vitrine.DrawShocks(shock, rng)
 		context := &vitrine.Context{Features: x}
 		offer := l.Policy().Offer(context, rng)
 		if err := l.Observe(vitrine.Round{Context: context, Offer: offer, Choice: vitrine.Choose(offer.Assortment, u, shock)}); err != nil {

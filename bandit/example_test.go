@@ -37,9 +37,7 @@ func Example() {
 
 		offer := learner.Policy().Offer(x, rng) // decide
 		shock := make([]float64, 21)
-		for i := range shock {
-			shock[i] = -math.Log(rng.ExpFloat64())
-		}
+		vitrine.DrawShocks(shock, rng)
 		choice := vitrine.Choose(offer.Assortment, utilities, shock) // the customer
 		err := learner.Observe(vitrine.Round{Context: x, Offer: offer, Choice: choice})
 		if err != nil {

@@ -77,9 +77,7 @@ func millionPolicy(b *testing.B, m utility.Model) *optimistic {
 		x, rng := millionContext(s, 100), stream.New(4, s, stream.Customers)
 		offer := l.Policy().Offer(x, rng)
 		truth.Utilities(u, w, x.Features)
-		for i := range shock {
-			shock[i] = -math.Log(rng.ExpFloat64())
-		}
+		vitrine.DrawShocks(shock, rng)
 		if err := l.Observe(vitrine.Round{Context: x, Offer: offer, Choice: vitrine.Choose(offer.Assortment, u, shock)}); err != nil {
 			b.Fatal(err)
 		}

@@ -61,9 +61,7 @@ func live(t testing.TB, l *ONL, rounds int, each func(x *vitrine.Context, pi vit
 		for i := range u {
 			u[i] = math.Cos(2 * x.Features.At(i, 0))
 		}
-		for i := range shock {
-			shock[i] = -math.Log(rng.ExpFloat64())
-		}
+		vitrine.DrawShocks(shock, rng)
 		r := vitrine.Round{Context: x, Offer: offer, Choice: vitrine.Choose(offer.Assortment, u, shock)}
 		if err := l.Observe(r); err != nil {
 			t.Fatal(err)

@@ -40,9 +40,7 @@ func (w shop) visit(t *testing.T, l vitrine.Learner, size int, seed uint64, from
 				row[j] *= w.scale
 			}
 		}
-		for i := range shock {
-			shock[i] = -math.Log(rng.ExpFloat64())
-		}
+		vitrine.DrawShocks(shock, rng)
 		offer := l.Policy().Offer(x, rng)
 		if err := l.Observe(vitrine.Round{Context: x, Offer: offer, Choice: vitrine.Choose(offer.Assortment, u, shock)}); err != nil {
 			t.Fatalf("seed %d, round %d: %v", seed, s, err)

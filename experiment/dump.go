@@ -112,26 +112,26 @@ func (e *Experiment) dumpWorld(ctx context.Context, z *npz, seed uint64) (err er
 		if err := r.next(); err != nil {
 			return at(err)
 		}
-		n, d := r.context.Features.Dims()
+		n, d := r.Context.Features.Dims()
 		if r.t == 1 {
 			items, width = n, d
 		}
 		if n != items || d != width {
 			return at(fmt.Errorf("the context is %d×%d, that of round 1 was %d×%d: a dump needs one shape", n, d, items, width))
 		}
-		for i, u := range r.utilities {
+		for i, u := range r.Utilities {
 			if math.IsNaN(u) || math.IsInf(u, 0) {
 				return at(fmt.Errorf("the true utility of item %d is %v: it must be finite", i, u))
 			}
-			features = append(features, r.context.Features.RawRowView(i)...)
+			features = append(features, r.Context.Features.RawRowView(i)...)
 			revenue := 1.0
-			if r.context.Revenue != nil {
-				revenue = r.context.Revenue[i]
+			if r.Context.Revenue != nil {
+				revenue = r.Context.Revenue[i]
 			}
 			revenues = append(revenues, revenue)
 		}
-		utilities = append(utilities, r.utilities...)
-		shocks = append(shocks, r.shock...)
+		utilities = append(utilities, r.Utilities...)
+		shocks = append(shocks, r.Shocks...)
 		optimum = append(optimum, r.optimum)
 	}
 	return errors.Join(

@@ -75,7 +75,7 @@ func (e *Experiment) play(ctx context.Context, u *unit, progress func(int), watc
 		return at(t, err)
 	}
 	var draws stream.Stream
-	learner, err := u.policy.New(rounds.world, stream.New(u.Seed, 0, stream.Learner))
+	learner, err := u.policy.New(rounds.shoppers.World, stream.New(u.Seed, 0, stream.Learner))
 	if err != nil {
 		return at(t, err)
 	}
@@ -94,18 +94,18 @@ func (e *Experiment) play(ctx context.Context, u *unit, progress func(int), watc
 		if policy == nil {
 			return at(t, errors.New("the learner's policy is nil"))
 		}
-		offer := policy.Offer(rounds.context, draws.At(u.Seed, t, stream.Policy))
+		offer := policy.Offer(rounds.Context, draws.At(u.Seed, t, stream.Policy))
 		s := offer.Assortment
-		if err := e.check(s, len(rounds.utilities)); err != nil {
+		if err := e.check(s, len(rounds.Utilities)); err != nil {
 			return at(t, err)
 		}
-		total += rounds.optimum - vitrine.ExpectedRevenue(s, rounds.utilities, rounds.context.Revenue)
+		total += rounds.optimum - vitrine.ExpectedRevenue(s, rounds.Utilities, rounds.Context.Revenue)
 		if math.IsNaN(total) || math.IsInf(total, 0) {
 			return at(t, fmt.Errorf("regret is %v: the true utilities or the revenues are not finite, or too large", total))
 		}
 		regret[t-1] = total
 
-		round := vitrine.Round{Context: rounds.context, Offer: offer, Choice: vitrine.Choose(s, rounds.utilities, rounds.shock)}
+		round := vitrine.Round{Context: rounds.Context, Offer: offer, Choice: rounds.Choose(s)}
 		watch(round)
 		if err := learner.Observe(round); err != nil {
 			return at(t, err)

@@ -25,9 +25,7 @@ func manyChoices(rng *rand.Rand, rounds int, w []float64) *mle.Choices {
 		x := mat.NewDense(3, len(w), normals(rng, 3*len(w)))
 		u, shock := make([]float64, 3), make([]float64, 4)
 		m.Utilities(u, w, x)
-		for i := range shock {
-			shock[i] = -math.Log(rng.ExpFloat64())
-		}
+		vitrine.DrawShocks(shock, rng)
 		c.AppendRows(x, vitrine.Choose(vitrine.Assortment{0, 1, 2}, u, shock))
 	}
 	return c

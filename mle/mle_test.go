@@ -364,9 +364,7 @@ func choicesOf(rng *rand.Rand, rounds, d int) *mle.Choices {
 		for i := range u {
 			u[i] = mat.Dot(x.RowView(i), mat.NewVecDense(d, theta))
 		}
-		for i := range shock {
-			shock[i] = -math.Log(rng.ExpFloat64())
-		}
+		vitrine.DrawShocks(shock, rng)
 		c.Append(x, s, vitrine.Choose(s, u, shock))
 	}
 	return c
@@ -622,9 +620,7 @@ func TestLevenbergMarquardtInAnyUnits(t *testing.T) {
 					u[i] += theta[j] * x.At(i, j)
 				}
 			}
-			for i := range shock {
-				shock[i] = -math.Log(rng.ExpFloat64())
-			}
+			vitrine.DrawShocks(shock, rng)
 			s := vitrine.Assortment{0, 1, 2}
 			choice := vitrine.Choose(s, u, shock)
 			near1.Append(x, s, choice)

@@ -86,9 +86,7 @@ func (b battery) customer(x *vitrine.Context, s vitrine.Assortment, rng *rand.Ra
 		row := x.Features.RawRowView(i)
 		u[i] = math.Cos(3*row[0]) + row[len(row)-1]/2
 	}
-	for i := range shock {
-		shock[i] = -math.Log(rng.ExpFloat64())
-	}
+	vitrine.DrawShocks(shock, rng)
 	return vitrine.Choose(s, u, shock)
 }
 

@@ -31,6 +31,10 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"vitrine"
+	"vitrine/env"
+	"vitrine/utility"
 )
 
 // The placements, among which decisions take turns.
@@ -60,6 +64,10 @@ func main() {
 	flag.DurationVar(&s.every, "every", 10*time.Second, "between samples")
 	flag.IntVar(&s.rate, "rate", 200, "decisions a second")
 	flag.Parse()
+	s.world = &env.World{
+		Items: items, Contexts: env.Gaussian{}, Revenues: env.UniformRevenue{Low: 0.5, High: 1.5},
+		Truth: env.NewFamily(utility.NewLinear(width, false), -1, 1, rand.New(rand.NewPCG(1, 0))),
+	}
 	if err := s.run(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "soak:", err)
 		os.Exit(1)
@@ -73,6 +81,7 @@ type soak struct {
 
 	url    string
 	client http.Client
+	world  env.Environment
 	places chan struct{} // of requests under way
 	rounds sync.WaitGroup
 
@@ -193,20 +202,25 @@ func (s *soak) expect(status int, text []byte, want ...int) bool {
 	return false
 }
 
+// round sends the shopper of a round.
 func (s *soak) round(ctx context.Context, n int) {
-	rng := rand.New(rand.NewPCG(1, uint64(n)))
+	var shopper env.Shopper
+	come := env.Shoppers{World: s.world, Seed: 1}
+	if err := come.Meet(&shopper, n+1); err != nil {
+		panic(err) // the contexts of this world are valid
+	}
 	id := fmt.Sprint("d", n)
 	body := fmt.Appendf(nil, `{"decision_id":%q,"items":[`, id)
-	for i := range items {
+	for i, revenue := range shopper.Context.Revenue {
 		if i > 0 {
 			body = append(body, ',')
 		}
-		body = fmt.Appendf(body, `{"id":"sku%d","revenue":%.2f,"features":{`, i, 0.5+rng.Float64())
-		for j := range width {
+		body = fmt.Appendf(body, `{"id":"sku%d","revenue":%.2f,"features":{`, i, revenue)
+		for j, v := range shopper.Context.Features.RawRowView(i) {
 			if j > 0 {
 				body = append(body, ',')
 			}
-			body = fmt.Appendf(body, `"x%d":%.3f`, j, rng.NormFloat64())
+			body = fmt.Appendf(body, `"x%d":%.3f`, j, v)
 		}
 		body = append(body, "}}"...)
 	}
@@ -222,11 +236,21 @@ func (s *soak) round(ctx context.Context, n int) {
 		s.expect(0, text)
 		return
 	}
-	choice := `{"choice":null}`
-	if k := rng.IntN(len(answer.Assortment) + 1); k > 0 {
-		choice = fmt.Sprintf(`{"choice":%q}`, answer.Assortment[k-1].ID)
+	var shown vitrine.Assortment
+	for _, item := range answer.Assortment {
+		i, err := strconv.Atoi(strings.TrimPrefix(item.ID, "sku"))
+		if err != nil {
+			s.expect(0, text)
+			return
+		}
+		shown = append(shown, i)
 	}
-	s.outcome(ctx, id, choice, rng)
+	slices.Sort(shown)
+	choice := `{"choice":null}`
+	if k := shopper.Choose(shown); k != vitrine.Outside {
+		choice = fmt.Sprintf(`{"choice":"sku%d"}`, shown[k-1])
+	}
+	s.outcome(ctx, id, choice, rand.New(rand.NewPCG(1, uint64(n))))
 }
 
 // outcome tells what became of a decision: a fifth of them never, some too late, some twice. Where a placement's

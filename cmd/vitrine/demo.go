@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"math"
 	"slices"
 	"time"
 
@@ -33,18 +32,15 @@ var demoPolicies = map[string]map[string]any{
 	"uniform": {"name": "uniform"},
 }
 
-// shoppers are customers who come over HTTP. They draw by the addresses of an
-// experiment: with the same seed, world and learner, regret is that of the figures.
+// shoppers come over HTTP. They are those of an experiment: with the same seed, world
+// and learner, regret is that of the figures.
 type shoppers struct {
-	service   *client.Client
-	seed      uint64
-	world     env.Environment
-	contexts  stream.Stream
-	customers stream.Stream
+	service *client.Client
+	env.Shoppers
 }
 
 func newShoppers(url string, seed uint64, world env.Environment) *shoppers {
-	return &shoppers{service: &client.Client{Base: url}, seed: seed, world: world}
+	return &shoppers{&client.Client{Base: url}, env.Shoppers{World: world, Seed: seed}}
 }
 
 func demoWorld() env.Environment {
@@ -56,7 +52,7 @@ func demoWorld() env.Environment {
 
 // open makes a placement, unless it is there already, and returns how many shoppers it has had.
 func (s *shoppers) open(ctx context.Context, name string, policy map[string]any, size, width int) (met int, err error) {
-	if _, err := s.service.Put(ctx, name, shopConfig(s.seed, policy, size, width)); err != nil {
+	if _, err := s.service.Put(ctx, name, shopConfig(s.Seed, policy, size, width)); err != nil {
 		return 0, err
 	}
 	stats, err := s.service.Stats(ctx, name)
@@ -76,20 +72,16 @@ func shopConfig(seed uint64, policy map[string]any, size, width int) *client.Con
 
 func featureName(j int) string { return fmt.Sprintf("x%d", j) }
 
-// visit has the shopper of a round come to a placement, and returns what was shown and
-// the world's utilities.
-func (s *shoppers) visit(ctx context.Context, placement string, round int) (x *vitrine.Context, u []float64, shown vitrine.Assortment, err error) {
-	x = s.world.Context(s.contexts.At(s.seed, round, stream.Contexts))
-	u = make([]float64, x.NumItems())
-	env.At(s.world, round).Utilities(u, x)
-	shock := make([]float64, len(u)+1)
-	rng := s.customers.At(s.seed, round, stream.Customers)
-	for i := range shock {
-		shock[i] = -math.Log(rng.ExpFloat64())
+// visit sends the shopper of a round to a placement, and returns the shopper and what
+// was shown.
+func (s *shoppers) visit(ctx context.Context, placement string, round int) (p env.Shopper, shown vitrine.Assortment, err error) {
+	if err := s.Meet(&p, round); err != nil {
+		return p, nil, err
 	}
+	x := p.Context
 	request := &client.Request{Decision: fmt.Sprintf("%s-%d", placement, round)}
 	at := map[string]int{}
-	for i := range u {
+	for i := range x.NumItems() {
 		item := client.Item{ID: fmt.Sprintf("sku%d", i), Features: map[string]any{}}
 		for j, v := range x.Features.RawRowView(i) {
 			item.Features[featureName(j)] = v
@@ -102,17 +94,17 @@ func (s *shoppers) visit(ctx context.Context, placement string, round int) (x *v
 	}
 	answer, err := s.service.Decide(ctx, placement, request)
 	if err != nil {
-		return nil, nil, nil, err
+		return p, nil, err
 	}
 	for _, id := range answer.Shown {
 		shown = append(shown, at[id])
 	}
 	slices.Sort(shown)
 	taken := ""
-	if c := vitrine.Choose(shown, u, shock); c > 0 {
+	if c := p.Choose(shown); c > 0 {
 		taken = request.Items[shown[c-1]].ID
 	}
-	return x, u, shown, s.service.Outcome(ctx, answer.Decision, taken)
+	return p, shown, s.service.Outcome(ctx, answer.Decision, taken)
 }
 
 // mayDemonstrate refuses to overwrite placements that are not from an earlier demonstration.
@@ -160,7 +152,7 @@ func demonstrate(ctx context.Context, url string, logger *slog.Logger) {
 		}
 		round++
 		for name := range demoPolicies {
-			if _, _, _, err := s.visit(ctx, name, round); err != nil && ctx.Err() == nil {
+			if _, _, err := s.visit(ctx, name, round); err != nil && ctx.Err() == nil {
 				logger.Warn("a shopper went away", "round", round, "placement", name, "cause", err.Error())
 			}
 		}

@@ -67,12 +67,12 @@ func TestDemoIsTheExperiment(t *testing.T) {
 	}
 	total := 0.0
 	for round := 1; round <= rounds; round++ {
-		x, u, shown, err := s.visit(t.Context(), "home", round)
+		shopper, shown, err := s.visit(t.Context(), "home", round)
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, optimum := assortment.Maximize(nil, assortment.AtMost(demoSize), u, x.Revenue)
-		if total += optimum - vitrine.ExpectedRevenue(shown, u, x.Revenue); total != unit.Regret[round-1] {
+		_, optimum := assortment.Maximize(nil, assortment.AtMost(demoSize), shopper.Utilities, shopper.Context.Revenue)
+		if total += optimum - vitrine.ExpectedRevenue(shown, shopper.Utilities, shopper.Context.Revenue); total != unit.Regret[round-1] {
 			t.Fatalf("regret %v in round %d, the experiment has %v", total, round, unit.Regret[round-1])
 		}
 		if err := engine.Wait(t.Context()); err != nil { // an experiment waits for its learner

@@ -58,9 +58,7 @@ func live(t *testing.T, change func(*bandit.ONLOptions)) *life {
 		l.world.Utilities(u, x)
 		offer := l.witness.Policy().Offer(x, rng)
 		shock := make([]float64, 9)
-		for i := range shock {
-			shock[i] = -math.Log(rng.ExpFloat64())
-		}
+		vitrine.DrawShocks(shock, rng)
 		if e, ok := onl.Ellipsoid(); ok {
 			l.pilot = append([]float64(nil), e.Pilot...)
 			l.centers = append(l.centers, append([]float64(nil), e.Center...))
@@ -227,9 +225,7 @@ func TestWitnessChangesNothing(t *testing.T) {
 		l.world.Utilities(u, x)
 		offer := alone.Policy().Offer(x, rng)
 		shock := make([]float64, 9)
-		for i := range shock {
-			shock[i] = -math.Log(rng.ExpFloat64())
-		}
+		vitrine.DrawShocks(shock, rng)
 		if e, ok := alone.Ellipsoid(); ok {
 			if !floats.Equal(e.Center, l.centers[phase2]) {
 				t.Fatalf("round %d of Phase II has another estimate", phase2+1)

@@ -10,7 +10,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -165,21 +164,18 @@ func median(x []float64) float64 {
 
 // history returns rounds of a world like the paper's, with unequal revenues.
 func (s Setting) history(c Cell) []vitrine.Round {
-	world := &env.World{
+	shoppers := env.Shoppers{World: &env.World{
 		Items: c.Items, Contexts: env.Gaussian{}, Revenues: env.UniformRevenue{Low: 0, High: 1},
 		Truth: env.NewFamily(utility.NewMLP(s.Features, []int{3}, utility.Sigmoid), -1, 1, stream.New(0, 0, stream.World)),
-	}
+	}}
 	rounds := make([]vitrine.Round, s.Rounds)
-	u, shock := make([]float64, c.Items), make([]float64, c.Items+1)
+	var shopper env.Shopper
 	for t := range rounds {
-		x := world.Context(stream.New(0, t+1, stream.Contexts))
-		world.Utilities(u, x)
-		rng := stream.New(0, t+1, stream.Customers)
-		for i := range shock {
-			shock[i] = -math.Log(rng.ExpFloat64())
+		if err := shoppers.Meet(&shopper, t+1); err != nil {
+			panic(err) // the contexts of this world are valid
 		}
 		set := assortment.AtMost(c.Size).Sample(nil, c.Items, stream.New(0, t+1, stream.Policy))
-		rounds[t] = vitrine.Round{Context: x, Offer: vitrine.Offer{Assortment: set}, Choice: vitrine.Choose(set, u, shock)}
+		rounds[t] = vitrine.Round{Context: shopper.Context, Offer: vitrine.Offer{Assortment: set}, Choice: shopper.Choose(set)}
 	}
 	return rounds
 }

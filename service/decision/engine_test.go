@@ -92,17 +92,12 @@ func numbers(d int) string {
 
 // simulator is a world of experiments, played through an engine.
 type simulator struct {
-	world     env.Environment
-	seed      uint64
-	contexts  stream.Stream
-	customers stream.Stream
-	utilities []float64
-	shock     []float64
+	shoppers env.Shoppers
+	env.Shopper
 }
 
 func newSimulator(seed uint64, items, d int) *simulator {
-	world := newWorld(items, d)(stream.New(seed, 0, stream.World))
-	return &simulator{world: world, seed: seed, utilities: make([]float64, items), shock: make([]float64, items+1)}
+	return &simulator{shoppers: env.Shoppers{World: newWorld(items, d)(stream.New(seed, 0, stream.World)), Seed: seed}}
 }
 
 func newWorld(items, d int) func(*rand.Rand) env.Environment {
@@ -116,13 +111,10 @@ func newWorld(items, d int) func(*rand.Rand) env.Environment {
 
 // request returns the request of a round.
 func (s *simulator) request(round int) (*decision.Request, *vitrine.Context) {
-	x := s.world.Context(s.contexts.At(s.seed, round, stream.Contexts))
-	s.world.Utilities(s.utilities, x)
-	rng := s.customers.At(s.seed, round, stream.Customers)
-	for i := range s.shock {
-		s.shock[i] = -math.Log(rng.ExpFloat64())
+	if err := s.shoppers.Meet(&s.Shopper, round); err != nil {
+		panic(err)
 	}
-	return requestOf(x), x
+	return requestOf(s.Context), s.Context
 }
 
 func requestOf(x *vitrine.Context) *decision.Request {
@@ -141,14 +133,14 @@ func itemID(i int) string { return fmt.Sprintf("sku%d", i) }
 
 // choose returns the item that the customer of the round takes.
 func (s *simulator) choose(a *decision.Answer) (item string, set vitrine.Assortment) {
-	for i := range s.utilities {
+	for i := range s.Utilities {
 		for _, id := range a.Shown {
 			if id == itemID(i) {
 				set = append(set, i)
 			}
 		}
 	}
-	if c := vitrine.Choose(set, s.utilities, s.shock); c > 0 {
+	if c := s.Choose(set); c > 0 {
 		item = itemID(set[c-1])
 	}
 	return item, set
@@ -192,8 +184,8 @@ func TestRegretIsTheExperiments(t *testing.T) {
 					t.Fatal(err)
 				}
 				item, set := s.choose(a)
-				_, optimum := assortment.Maximize(nil, assortment.AtMost(size), s.utilities, x.Revenue)
-				total += optimum - vitrine.ExpectedRevenue(set, s.utilities, x.Revenue)
+				_, optimum := assortment.Maximize(nil, assortment.AtMost(size), s.Utilities, x.Revenue)
+				total += optimum - vitrine.ExpectedRevenue(set, s.Utilities, x.Revenue)
 				if total != want[round-1] {
 					t.Fatalf("%s, record %s: regret %v in round %d, the experiment has %v", policy, record, total, round, want[round-1])
 				}

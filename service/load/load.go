@@ -164,7 +164,7 @@ func (r *run) work(ctx context.Context) error {
 	if r.Patience == 0 {
 		c.Patience = -1
 	}
-	shoppers := &customers{world: r.world}
+	come := &shoppers{world: r.world}
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for ctx.Err() == nil {
@@ -185,7 +185,7 @@ func (r *run) work(ctx context.Context) error {
 			}
 			r.counts.sentLate(time.Since(t.due))
 		}
-		if err := r.do(ctx, c, shoppers, t); err != nil {
+		if err := r.do(ctx, c, come, t); err != nil {
 			return err
 		}
 	}
@@ -193,11 +193,11 @@ func (r *run) work(ctx context.Context) error {
 }
 
 // do sends a request, and counts what comes of it.
-func (r *run) do(ctx context.Context, c *client.Client, shoppers *customers, t task) error {
+func (r *run) do(ctx context.Context, c *client.Client, come *shoppers, t task) error {
 	if t.decision != "" {
 		return r.tell(ctx, c, t)
 	}
-	a, err := c.DecidePrepared(ctx, r.Placement, r.name+"-"+strconv.Itoa(t.round), shoppers.request(t.round))
+	a, err := c.DecidePrepared(ctx, r.Placement, r.name+"-"+strconv.Itoa(t.round), come.candidates(t.round).request)
 	now := time.Now()
 	if err != nil {
 		r.failed(ctx, err)
@@ -207,7 +207,7 @@ func (r *run) do(ctx context.Context, c *client.Client, shoppers *customers, t t
 	if err := r.journal.decided(a.Decision, a.Shown); err != nil {
 		return err
 	}
-	if item, tell := shoppers.choose(t.round, a.Shown, r.Outcomes); tell {
+	if item, report := come.choose(t.round, a.Shown, r.Outcomes); report {
 		r.schedule.add(task{due: now.Add(r.Delay), decision: a.Decision, choice: item})
 	}
 	return nil

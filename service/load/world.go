@@ -8,21 +8,29 @@ import (
 
 	"vitrine"
 	"vitrine/env"
+	"vitrine/internal/scratch"
 	"vitrine/internal/stream"
 	"vitrine/service/client"
 	"vitrine/utility"
 )
 
-// offers is how many sets of candidates there are. They are encoded before the run.
-const offers = 64
+// numSets is the number of sets of candidates. They are encoded before the run.
+const numSets = 64
 
-// world are a catalogue of four times the items of a request, sets of candidates of it, and what customers
-// think of them: a linear utility that is hidden from the service. It has the mean −2 and the standard
-// deviation 1 over items, by which about half of the customers buy from 5 that are drawn uniformly.
+// world is a catalogue with four times the items of a request, sets of candidates from
+// it, and what shoppers think of them: a linear utility that is hidden from the
+// service. Over items it has mean −2 and standard deviation 1, so that about half of
+// the shoppers buy from 5 items drawn uniformly.
 type world struct {
-	seed      uint64
-	utilities map[string]float64 // by item
-	requests  []*client.Prepared
+	seed uint64
+	sets []candidates
+}
+
+// candidates is a set of items that a shopper may be offered.
+type candidates struct {
+	request   *client.Prepared
+	ids       []string
+	utilities []float64
 }
 
 func newWorld(o *Options) (*world, error) {
@@ -39,19 +47,22 @@ func newWorld(o *Options) (*world, error) {
 	}
 	u := make([]float64, n)
 	catalogue.Utilities(u, x)
-	w := &world{seed: o.Seed, utilities: map[string]float64{}}
 	for i := range u {
 		x.Revenue[i] = rounded(x.Revenue[i])
-		w.utilities[itemName(i)] = u[i] - 2
 	}
-	for range offers {
+	w := &world{seed: o.Seed}
+	for range numSets {
 		items := rng.Perm(n)[:o.Items]
 		slices.Sort(items)
 		p, err := prepare(o, x, items)
 		if err != nil {
 			return nil, err
 		}
-		w.requests = append(w.requests, p)
+		set := candidates{request: p}
+		for _, i := range items {
+			set.ids, set.utilities = append(set.ids, itemName(i)), append(set.utilities, u[i]-2)
+		}
+		w.sets = append(w.sets, set)
 	}
 	return w, nil
 }
@@ -84,36 +95,35 @@ func prepare(o *Options, x *vitrine.Context, items []int) (*client.Prepared, err
 	return r.Prepare()
 }
 
-// customers are those of one connection. Who comes in a round, and what they would take of
-// a set, is the same in every run with the seed.
-type customers struct {
+// shoppers are those of one connection. Who comes in a round, and what they would take
+// of a set, is the same in every run with the seed.
+type shoppers struct {
 	*world
-	draws      stream.Stream
-	utility, p []float64
+	draws   stream.Stream
+	shopper env.Shopper
+	places  vitrine.Assortment
 }
 
-// request returns what the customer of a round is to be offered.
-func (c *customers) request(round int) *client.Prepared {
-	return c.requests[c.draws.At(c.seed, round, stream.Contexts).IntN(len(c.requests))]
+func (c *shoppers) candidates(round int) *candidates {
+	return &c.sets[c.draws.At(c.seed, round, stream.Contexts).IntN(len(c.sets))]
 }
 
-// choose returns what the customer of a round takes, "" for nothing, and whether anybody tells.
-func (c *customers) choose(round int, shown []string, told float64) (item string, tell bool) {
+// choose returns what the shopper of a round takes, "" for nothing, and whether that is
+// reported, which it is with the given probability.
+func (c *shoppers) choose(round int, shown []string, reported float64) (item string, report bool) {
+	set := c.candidates(round)
 	rng := c.draws.At(c.seed, round, stream.Customers)
-	tell = rng.Float64() < told
-	c.utility, c.p = c.utility[:0], append(c.p[:0], 0)
+	report = rng.Float64() < reported
+	c.shopper.Utilities = set.utilities
+	c.shopper.Shocks = scratch.Grow(c.shopper.Shocks, len(set.ids)+1)
+	vitrine.DrawShocks(c.shopper.Shocks, rng)
+	c.places = c.places[:0]
 	for _, id := range shown {
-		c.utility, c.p = append(c.utility, c.utilities[id]), append(c.p, 0)
+		c.places = append(c.places, slices.Index(set.ids, id))
 	}
-	vitrine.Probabilities(c.p, c.utility)
-	v := rng.Float64()
-	for k, p := range c.p {
-		if v -= p; v < 0 {
-			if k > 0 {
-				item = shown[k-1]
-			}
-			break
-		}
+	slices.Sort(c.places)
+	if k := c.shopper.Choose(c.places); k != vitrine.Outside {
+		item = set.ids[c.places[k-1]]
 	}
-	return item, tell
+	return item, report
 }

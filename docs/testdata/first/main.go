@@ -4,7 +4,6 @@ package main
 import (
 	"fmt"
 	"log"
-	"math"
 	"math/rand/v2"
 
 	"gonum.org/v1/gonum/mat"
@@ -28,9 +27,7 @@ func main() {
 	for t := range problem.Rounds {
 		wines := &vitrine.Context{Features: mat.NewDense(20, 1, nil)}
 		utilities, shock := make([]float64, 20), make([]float64, 21)
-		for i := range shock {
-			shock[i] = -math.Log(rng.ExpFloat64()) // Gumbel: the taste of one shopper
-		}
+		vitrine.DrawShocks(shock, rng) // the taste of one shopper
 		for i := range utilities {
 			sweetness := rng.NormFloat64()
 			wines.Features.Set(i, 0, sweetness)

@@ -1,0 +1,83 @@
+package env_test
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"vitrine"
+	"vitrine/env"
+	"vitrine/internal/stream"
+	"vitrine/utility"
+)
+
+// The shopper of a round has the context, the utilities and the shocks of that
+// round's addresses, in whatever order shoppers are met, and chooses by them.
+func TestShoppersHaveAddresses(t *testing.T) {
+	world := &env.World{
+		Items: 6, Contexts: env.Gaussian{}, Revenues: env.UniformRevenue{Low: 1, High: 2},
+		Truth: env.NewFamily(utility.NewLinear(3, false), -1, 1, stream.New(7, 0, stream.World)),
+	}
+	shoppers := env.Shoppers{World: world, Seed: 7}
+	var p env.Shopper
+	contexts := map[int]*vitrine.Context{}
+	for _, round := range []int{3, 1, 2, 3} {
+		if err := shoppers.Meet(&p, round); err != nil {
+			t.Fatal(err)
+		}
+		want := world.Context(stream.New(7, round, stream.Contexts))
+		if diff := cmp.Diff(want.Features.RawMatrix().Data, p.Context.Features.RawMatrix().Data); diff != "" {
+			t.Fatalf("features of round %d: -want +got\n%s", round, diff)
+		}
+		if contexts[round] == p.Context {
+			t.Error("a context is used twice")
+		}
+		contexts[round] = p.Context
+		u := make([]float64, 6)
+		world.Utilities(u, want)
+		rng := stream.New(7, round, stream.Customers)
+		best, choice := 0.0, 0
+		for i := range 7 {
+			v := -math.Log(rng.ExpFloat64())
+			if i > 0 {
+				v += u[i-1]
+			}
+			if i == 0 || v > best {
+				best, choice = v, i
+			}
+		}
+		if got := p.Choose(vitrine.Assortment{0, 1, 2, 3, 4, 5}); int(got) != choice || !slices.Equal(p.Utilities, u) {
+			t.Errorf("the shopper of round %d takes %d, want %d", round, got, choice)
+		}
+	}
+}
+
+// Utilities are those of the round where tastes drift.
+func TestShoppersDriftWithTheWorld(t *testing.T) {
+	truth := env.NewRotation(env.NewFamily(utility.NewLinear(2, false), -1, 1, newRand(3)), 0.5, newRand(4))
+	world := &env.World{Items: 4, Contexts: env.Gaussian{}, Revenues: env.One{}, Truth: truth}
+	shoppers := env.Shoppers{World: world, Seed: 1}
+	var p env.Shopper
+	for round := 1; round <= 3; round++ {
+		if err := shoppers.Meet(&p, round); err != nil {
+			t.Fatal(err)
+		}
+		if want := utilities(truth.At(round), p.Context.Features); !slices.Equal(p.Utilities, want) {
+			t.Errorf("utilities of round %d are %v, want %v", round, p.Utilities, want)
+		}
+	}
+}
+
+func TestShoppersRefuseABadContext(t *testing.T) {
+	world := &env.World{
+		Items: 4, Contexts: env.Gaussian{}, Revenues: env.UniformRevenue{Low: -2, High: -1},
+		Truth: env.NewFamily(utility.NewLinear(2, false), -1, 1, newRand(3)),
+	}
+	shoppers := env.Shoppers{World: world, Seed: 1}
+	if err := shoppers.Meet(new(env.Shopper), 1); err == nil || !strings.Contains(err.Error(), "revenue") {
+		t.Errorf("a negative revenue: %v", err)
+	}
+}
