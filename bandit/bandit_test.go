@@ -377,16 +377,16 @@ func TestSnapshotsNameTheirOptions(t *testing.T) {
 	o := DefaultONLOptions()
 	o.Warmup, o.PilotSteps = 12, 50
 	p := paperProblem()
-	for name, l := range map[string]vitrine.Learner{
-		"ball":       func() vitrine.Learner { o := o; o.Ball = 3; return must(NewONL(p, paperModel(), o, newRand())) }(),
-		"λ":          func() vitrine.Learner { o := o; o.Lambda = 3; return must(NewONL(p, paperModel(), o, newRand())) }(),
-		"β_T":        func() vitrine.Learner { o := o; o.Beta = 3; return must(NewONL(p, paperModel(), o, newRand())) }(),
-		"horizon":    func() vitrine.Learner { p := p; p.Rounds++; return must(NewONL(p, paperModel(), o, newRand())) }(),
-		"activation": must(NewONL(p, utility.NewMLP(paperFeatures, []int{4}, utility.Tanh), o, newRand())),
+	for want, l := range map[string]vitrine.Learner{
+		"ball = 0, want 3":                         func() vitrine.Learner { o := o; o.Ball = 3; return must(NewONL(p, paperModel(), o, newRand())) }(),
+		"lambda = 10, want 3":                      func() vitrine.Learner { o := o; o.Lambda = 3; return must(NewONL(p, paperModel(), o, newRand())) }(),
+		"beta = 10, want 3":                        func() vitrine.Learner { o := o; o.Beta = 3; return must(NewONL(p, paperModel(), o, newRand())) }(),
+		"rounds = 120, want 121":                   func() vitrine.Learner { p := p; p.Rounds++; return must(NewONL(p, paperModel(), o, newRand())) }(),
+		"utility = sigmoid 3-4-1, want tanh 3-4-1": must(NewONL(p, utility.NewMLP(paperFeatures, []int{4}, utility.Tanh), o, newRand())),
 	} {
 		err := l.(bandittest.Snapshotter).UnmarshalBinary(data)
-		if err == nil || !strings.Contains(err.Error(), "snapshot is of \"onl-mnl d=3") {
-			t.Errorf("another %s: error %v, want one that says of what the snapshot is", name, err)
+		if err == nil || err.Error() != "snapshot is of "+want {
+			t.Errorf("error %v, want %q", err, "snapshot is of "+want)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 
 	"gonum.org/v1/gonum/floats"
@@ -13,6 +14,7 @@ import (
 	"vitrine"
 	"vitrine/internal/option"
 	"vitrine/internal/panics"
+	"vitrine/internal/state"
 	"vitrine/mle"
 	"vitrine/utility"
 )
@@ -100,22 +102,19 @@ func DefaultExperts(d int) []Expert {
 //
 // An expert that cannot take a round sits it out: see [expert.learn].
 type BMA struct {
-	p       Problem
+	learner
 	o       BMAOptions
 	seed    uint64
 	experts []*expert
 
 	seen       moments         // of the features of all items
 	z          standardisation // in use; none before the first items
-	rounds     int
 	nextFit    int
 	nextSearch int
 	history    *mle.Choices // as they came
 	base       *expert      // linear: units are searched beside its fit
 
-	policy  vitrine.Policy
 	items   matrix // scratch
-	pool    *mixturePool
 	tangent tangent
 }
 
@@ -141,19 +140,22 @@ func NewBMA(p Problem, experts []Expert, o BMAOptions, rng *rand.Rand) (*BMA, er
 		return nil, err
 	}
 	l := &BMA{
-		p: p, o: o, seed: rng.Uint64(),
+		o: o, seed: rng.Uint64(),
 		nextFit: 1, nextSearch: 8,
 		seen:    newMoments(p.Features),
 		history: mle.NewChoices(p.Features),
-		pool:    new(mixturePool),
 	}
+	var families []string
 	for i, x := range experts {
 		e, err := newExpert(x, rng)
 		if err != nil {
 			return nil, fmt.Errorf("expert %d, %v: %w", i+1, x, err)
 		}
 		l.experts = append(l.experts, e)
+		families = append(families, e.called(utility.Identity(x.Model)))
 	}
+	l.learner = learner{p: p, self: l, identity: p.identify("bma-mnl", 2, strings.Join(families, " "), o, DefaultBMAOptions())}
+	l.identity.oldest = 1
 	var err error
 	l.base, err = newExpert(Expert{Model: utility.NewLinear(p.Features, true)}, nil)
 	if err != nil {
@@ -224,19 +226,14 @@ func (e *expert) restart() error {
 	return nil
 }
 
-// Observe implements vitrine.Learner.
-func (l *BMA) Observe(r vitrine.Round) error {
-	if err := r.Check(l.p.Features); err != nil {
-		return err
-	}
+// learn implements algorithm.
+func (l *BMA) learn(r vitrine.Round) {
 	l.seen.add(r.Context.Features)
 	var x *mat.Dense
 	if s := r.Offer.Assortment; len(s) > 0 {
 		x = l.items.rows(r.Context.Features, s)
 	}
 	l.history.AppendRows(x, r.Choice)
-	l.rounds++
-	l.policy = nil
 	full := l.rounds >= l.nextFit
 	moved := (full || l.z.shift == nil) && l.standardise()
 	if x != nil {
@@ -252,7 +249,6 @@ func (l *BMA) Observe(r vitrine.Round) error {
 	if full {
 		l.fit(moved)
 	}
-	return nil
 }
 
 // standardise takes the moments of all items so far where those in use do not stand
@@ -473,35 +469,21 @@ func (l *BMA) width() float64 {
 	return max(l.o.Width, min(1, math.Sqrt(l.o.Anneal/float64(l.p.Features*(l.rounds+1)))))
 }
 
-// Policy implements vitrine.Learner.
-func (l *BMA) Policy() vitrine.Policy {
-	if l.policy == nil {
-		pi := &mixture{
-			p: l.p, weights: l.weights(), width: l.width(),
-			z: l.z, pool: l.pool,
-		}
-		for _, e := range l.experts {
-			pi.experts = append(pi.experts, belief{e.Model, e.posterior})
-		}
-		l.policy = pi
+// freeze implements algorithm.
+func (l *BMA) freeze() vitrine.Policy {
+	pi := &mixture{
+		p: l.p, weights: l.weights(), width: l.width(),
+		z: l.z,
 	}
-	return l.policy
-}
-
-// kind is that of the present snapshots. Those of version 1 have the moments of the
-// first context's items, and the history standardised by them.
-func (l *BMA) kind(version int) kind {
-	k := l.p.kind("bma-mnl", version, nil, l.o, DefaultBMAOptions())
 	for _, e := range l.experts {
-		k.tail += " " + e.called(utility.Identity(e.Model))
+		pi.experts = append(pi.experts, belief{e.Model, e.posterior})
 	}
-	return k
+	return pi
 }
 
-// MarshalBinary implements encoding.BinaryMarshaler.
-func (l *BMA) MarshalBinary() ([]byte, error) {
-	e := l.kind(2).encoder()
-	for _, n := range []int{l.rounds, l.nextFit, l.nextSearch} {
+// encode implements algorithm.
+func (l *BMA) encode(e *state.Encoder) {
+	for _, n := range []int{l.nextFit, l.nextSearch} {
 		e.Count(n)
 	}
 	e.Uint64(l.seed)
@@ -519,25 +501,16 @@ func (l *BMA) MarshalBinary() ([]byte, error) {
 			e.Floats(u)
 		}
 	}
-	return e.Bytes()
 }
 
-// UnmarshalBinary implements encoding.BinaryUnmarshaler. A learner that
-// returns an error, as it does for a snapshot of another problem, experts or
-// options, is unchanged. A snapshot of the first version is read: what it lacks, the
-// moments of all items, is made up from those that were offered.
-func (l *BMA) UnmarshalBinary(data []byte) error {
-	d, err := l.kind(2).decoder(data)
-	first := false
-	if err != nil {
-		before, notFirst := l.kind(1).decoder(data)
-		if notFirst != nil {
-			return err
-		}
-		d, first = before, true
-	}
-	n := &BMA{p: l.p, o: l.o, pool: l.pool, history: mle.NewChoices(l.p.Features), seen: newMoments(l.p.Features)}
-	n.rounds, n.nextFit, n.nextSearch = d.Count(), d.Count(), d.Count()
+// decode implements algorithm. Version 1 has the moments of the first context's items, and
+// the history standardised by them. What it lacks, the moments of all items, is
+// made up from those that were offered.
+func (l *BMA) decode(d *state.Decoder, version, rounds int) func() {
+	first := version == 1
+	n := *l
+	n.history, n.seen, n.experts = mle.NewChoices(l.p.Features), newMoments(l.p.Features), nil
+	n.nextFit, n.nextSearch = d.Count(), d.Count()
 	n.seed = d.Uint64()
 	n.z = standardisation{d.FloatSlice(), d.FloatSlice()}
 	if len(n.z.shift) == 0 && len(n.z.scale) == 0 {
@@ -554,8 +527,8 @@ func (l *BMA) UnmarshalBinary(data []byte) error {
 		n.seen.decode(d)
 	}
 	n.history.Decode(d)
-	if have := n.history.Rounds(); have != n.rounds {
-		d.Fail(fmt.Errorf("snapshot has the data of %d rounds, and counts %d", have, n.rounds))
+	if have := n.history.Rounds(); have != rounds {
+		d.Fail(fmt.Errorf("snapshot has the data of %d rounds, and counts %d", have, rounds))
 	}
 	if n.z.shift == nil && n.history.Rows() > 0 {
 		d.Fail(fmt.Errorf("snapshot has the data of %d items, and no moments of their features", n.history.Rows()))
@@ -580,14 +553,12 @@ func (l *BMA) UnmarshalBinary(data []byte) error {
 		}
 		n.experts = append(n.experts, restored)
 	}
-	if err := d.Close(); err != nil {
-		return err
+	return func() {
+		if first && n.history.Rows() > 0 {
+			back := n.z.inverse()
+			n.history = n.history.Standardised(back.shift, back.scale)
+			n.seen.add(n.history.Features())
+		}
+		*l = n
 	}
-	if first && n.history.Rows() > 0 {
-		back := n.z.inverse()
-		n.history = n.history.Standardised(back.shift, back.scale)
-		n.seen.add(n.history.Features())
-	}
-	*l = *n
-	return nil
 }

@@ -28,7 +28,6 @@ type mixture struct {
 	weights []float64       // π
 	width   float64         // b_t
 	z       standardisation // none takes the moments of the context
-	pool    *mixturePool
 }
 
 // Offer implements vitrine.Policy. The propensity has no closed form;
@@ -38,8 +37,8 @@ func (o *mixture) Offer(x *vitrine.Context, rng *rand.Rand) vitrine.Offer {
 		return vitrine.Offer{Assortment: vitrine.Assortment{}}
 	}
 	family := o.p.family(x)
-	scratch := o.pool.get()
-	defer o.pool.pool.Put(scratch)
+	scratch := mixtures.Get().(*mixtureScratch)
+	defer mixtures.Put(scratch)
 	o.sample(scratch, x, rng)
 	if k, ok := family.(assortment.AtMost); ok && assortment.EqualRevenues(x.Revenue) {
 		return vitrine.Offer{Assortment: scratch.best(int(k))}
@@ -123,6 +122,8 @@ type mixtureScratch struct {
 	items  matrix
 	view   matrix
 }
+
+var mixtures = sync.Pool{New: func() any { return new(mixtureScratch) }}
 
 // best returns, for each slot but those beyond the limit, the item of the
 // largest sampled utility that no slot before it took.
@@ -231,15 +232,4 @@ func at(r []float64, i int) float64 {
 		return 1
 	}
 	return r[i]
-}
-
-// mixturePool hands out scratch to the concurrent callers of a learner's
-// policies.
-type mixturePool struct{ pool sync.Pool }
-
-func (p *mixturePool) get() *mixtureScratch {
-	if s, ok := p.pool.Get().(*mixtureScratch); ok {
-		return s
-	}
-	return new(mixtureScratch)
 }

@@ -46,9 +46,8 @@ func DefaultEpsGreedyOptions() EpsGreedyOptions {
 //
 // ŵ is the oracle's, [RegressionOptions], and Err its error, [ErrorOptions].
 type EpsGreedy struct {
-	*regressor
-	o      EpsGreedyOptions
-	policy vitrine.Policy
+	regressor
+	o EpsGreedyOptions
 }
 
 // NewEpsGreedy returns a learner at its first round, with initial weights from
@@ -61,36 +60,28 @@ func NewEpsGreedy(p Problem, m utility.Model, o EpsGreedyOptions, rng *rand.Rand
 	if err != nil {
 		return nil, err
 	}
-	return &EpsGreedy{regressor: oracle, o: o}, nil
+	earlier := DefaultEpsGreedyOptions()
+	earlier.Explore = "set" // by which all explored before there was a choice
+	l := &EpsGreedy{regressor: oracle, o: o}
+	l.self, l.identity = l, p.identify("eps-greedy-mnl", 1, utility.Identity(m), o, earlier)
+	return l, nil
 }
 
-// Observe implements vitrine.Learner.
-func (l *EpsGreedy) Observe(r vitrine.Round) error {
-	if err := l.observe(r); err != nil {
-		return err
+// freeze implements algorithm.
+func (l *EpsGreedy) freeze() vitrine.Policy {
+	pi := &epsGreedy{
+		explorer: items{l.p},
+		greedy:   optimistic{p: l.p, z: search.Optimistic{Model: l.model, Params: l.params()}},
 	}
-	l.policy = nil
-	return nil
-}
-
-// Policy implements vitrine.Learner.
-func (l *EpsGreedy) Policy() vitrine.Policy {
-	if l.policy == nil {
-		pi := &epsGreedy{
-			explorer: items{l.p},
-			greedy:   optimistic{p: l.p, z: search.Optimistic{Model: l.model, Params: l.params()}},
-		}
-		if l.o.Explore == "set" {
-			pi.explorer = sets{uniform{l.p}}
-		}
-		if l.o.Schedule == "theory" {
-			pi.perItem = float64(l.p.Size) * l.err(l.o.ErrorOptions)
-		} else {
-			pi.epsilon = max(l.o.Floor, l.o.Epsilon*math.Pow(l.o.Decay, float64(l.rounds)))
-		}
-		l.policy = pi
+	if l.o.Explore == "set" {
+		pi.explorer = sets{uniform{l.p}}
 	}
-	return l.policy
+	if l.o.Schedule == "theory" {
+		pi.perItem = float64(l.p.Size) * l.err(l.o.ErrorOptions)
+	} else {
+		pi.epsilon = max(l.o.Floor, l.o.Epsilon*math.Pow(l.o.Decay, float64(l.rounds)))
+	}
+	return pi
 }
 
 // epsGreedy mixes an exploring and the greedy policy.
@@ -136,25 +127,4 @@ func (o *epsGreedy) Offer(x *vitrine.Context, rng *rand.Rand) vitrine.Offer {
 		offer.Propensity = epsilon*explored + greedy
 	}
 	return offer
-}
-
-func (l *EpsGreedy) kind() kind {
-	earlier := DefaultEpsGreedyOptions()
-	earlier.Explore = "set" // by which all explored before there was a choice
-	return l.p.kind("eps-greedy-mnl", 1, l.model, l.o, earlier)
-}
-
-// MarshalBinary implements encoding.BinaryMarshaler.
-func (l *EpsGreedy) MarshalBinary() ([]byte, error) { return l.marshal(l.kind()) }
-
-// UnmarshalBinary implements encoding.BinaryUnmarshaler. A learner that
-// returns an error, as it does for a snapshot of another problem, utility or
-// options, is unchanged.
-func (l *EpsGreedy) UnmarshalBinary(data []byte) error {
-	oracle, err := l.unmarshal(l.kind(), data)
-	if err != nil {
-		return err
-	}
-	l.regressor, l.policy = oracle, nil
-	return nil
 }

@@ -373,7 +373,7 @@ func TestEpsGreedyReadsEarlierSnapshots(t *testing.T) {
 		for _, schedule := range []string{"configured", "theory"} {
 			o := DefaultEpsGreedyOptions()
 			o.Explore, o.Schedule = explore, schedule
-			if have, want := newPaperEpsGreedy(t, o).kind().reads(before), explore == "set" && schedule == "configured"; have != want {
+			if have, want := newPaperEpsGreedy(t, o).identity.reads(before), explore == "set" && schedule == "configured"; have != want {
 				t.Errorf("explore = %q, schedule = %q: the earlier snapshot is read: %v", explore, schedule, have)
 			}
 		}

@@ -13,6 +13,7 @@ import (
 	"vitrine/internal/gram"
 	"vitrine/internal/option"
 	"vitrine/internal/search"
+	"vitrine/internal/state"
 	"vitrine/internal/stream"
 	"vitrine/mle"
 	"vitrine/utility"
@@ -61,12 +62,11 @@ func DefaultFeelGoodOptions() FeelGoodOptions {
 // and no number of moves is known to suffice for a network. Diagnostics says how
 // well the chain moved.
 type FeelGood struct {
-	p     Problem
+	learner
 	o     FeelGoodOptions
 	model utility.Model
 
 	seed     uint64 // of the chain's draws
-	rounds   int    // observed so far, t − 1
 	w        []float64
 	past     *posterior
 	v        *gram.Matrix
@@ -76,7 +76,6 @@ type FeelGood struct {
 	tangent tangent // scratch
 	probs   []float64
 	mean    []float64
-	policy  vitrine.Policy
 }
 
 // NewFeelGood returns a learner at its first round, with its chain at initial
@@ -91,7 +90,10 @@ func NewFeelGood(p Problem, m utility.Model, o FeelGoodOptions, rng *rand.Rand) 
 	if err := p.checkModel("NewFeelGood", m); err != nil {
 		return nil, err
 	}
-	l := &FeelGood{p: p, o: o, model: m, step: 1}
+	earlier := DefaultFeelGoodOptions()
+	earlier.Loss = "log" // the only one before there was a choice
+	l := &FeelGood{o: o, model: m, step: 1}
+	l.learner = learner{p: p, self: l, identity: p.identify("feel-good-ts", 1, utility.Identity(m), o, earlier)}
 	l.w = make([]float64, m.NumParams())
 	m.Init(l.w, rng)
 	l.seed = rng.Uint64()
@@ -111,15 +113,17 @@ func (l *FeelGood) start() {
 	l.v = gram.New(l.model.NumParams(), l.o.Ridge)
 }
 
-// Observe implements vitrine.Learner. A round at which the potential is not finite,
-// where the chain could not go on, is counted as one without items.
+// Observe implements vitrine.Learner.
 func (l *FeelGood) Observe(r vitrine.Round) error {
-	if err := r.Check(l.p.Features); err != nil {
-		return err
-	}
 	if err := l.past.check(r); err != nil {
 		return err
 	}
+	return l.learner.Observe(r)
+}
+
+// learn implements algorithm. A round at which the potential is not finite, so that
+// the chain could not go on, is counted as one without items.
+func (l *FeelGood) learn(r vitrine.Round) {
 	g := l.tangent.at(l.model, l.w, r)
 	if g != nil {
 		l.probs = grow(l.probs, len(l.tangent.u)+1)
@@ -131,10 +135,7 @@ func (l *FeelGood) Observe(r vitrine.Round) error {
 	} else {
 		l.past.add(r)
 	}
-	l.rounds++
 	l.move()
-	l.policy = nil
-	return nil
 }
 
 // inform adds the information of a round to V. g has the gradients of the utilities of the offered
@@ -204,12 +205,9 @@ func (l *FeelGood) Diagnostics() map[string]float64 {
 	return map[string]float64{"acceptance": l.accepted / float64(l.rounds), "step": l.step, "effective_size": least / rounds}
 }
 
-// Policy implements vitrine.Learner.
-func (l *FeelGood) Policy() vitrine.Policy {
-	if l.policy == nil {
-		l.policy = &drawn{optimistic{p: l.p, z: search.Optimistic{Model: l.model, Params: slices.Clone(l.w)}}}
-	}
-	return l.policy
+// freeze implements algorithm.
+func (l *FeelGood) freeze() vitrine.Policy {
+	return &drawn{optimistic{p: l.p, z: search.Optimistic{Model: l.model, Params: slices.Clone(l.w)}}}
 }
 
 // drawn is the greedy policy of drawn parameters.
@@ -223,53 +221,31 @@ func (o *drawn) Offer(x *vitrine.Context, rng *rand.Rand) vitrine.Offer {
 	return offer
 }
 
-func (l *FeelGood) kind() kind {
-	earlier := DefaultFeelGoodOptions()
-	earlier.Loss = "log" // the only one before there was a choice
-	return l.p.kind("feel-good-ts", 1, l.model, l.o, earlier)
-}
-
-// MarshalBinary implements encoding.BinaryMarshaler.
-func (l *FeelGood) MarshalBinary() ([]byte, error) {
-	e := l.kind().encoder()
-	e.Count(l.rounds)
+// encode implements algorithm.
+func (l *FeelGood) encode(e *state.Encoder) {
 	e.Uint64(l.seed)
 	e.Floats(l.w)
 	e.Float(l.step)
 	e.Float(l.accepted)
 	l.v.Encode(e)
 	l.past.encode(e)
-	return e.Bytes()
 }
 
-// UnmarshalBinary implements encoding.BinaryUnmarshaler. A learner that
-// returns an error, as it does for a snapshot of another problem, utility or
-// options, is unchanged.
-func (l *FeelGood) UnmarshalBinary(data []byte) error {
-	d, err := l.kind().decoder(data)
-	if err != nil {
-		return err
-	}
-	n := &FeelGood{
-		p: l.p, o: l.o, model: l.model,
-		rounds: d.Count(),
-		seed:   d.Uint64(),
-		w:      make([]float64, len(l.w)),
-	}
+// decode implements algorithm.
+func (l *FeelGood) decode(d *state.Decoder, _, rounds int) func() {
+	n := *l
 	n.start()
+	n.seed = d.Uint64()
+	n.w = make([]float64, len(l.w))
 	d.Floats(n.w)
 	n.step, n.accepted = d.Float(), d.Float()
 	n.v.Decode(d)
 	n.past.decode(d)
-	if have := len(n.past.rounds); have != n.rounds {
-		d.Fail(fmt.Errorf("snapshot after %d rounds has %d of them", n.rounds, have))
+	if have := len(n.past.rounds); have != rounds {
+		d.Fail(fmt.Errorf("snapshot after %d rounds has %d of them", rounds, have))
 	}
 	if !(n.step > 0) {
 		d.Fail(fmt.Errorf("snapshot has the step %v", n.step))
 	}
-	if err := d.Close(); err != nil {
-		return err
-	}
-	*l = *n
-	return nil
+	return func() { *l = n }
 }

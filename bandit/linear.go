@@ -6,6 +6,7 @@ import (
 
 	"vitrine"
 	"vitrine/internal/gram"
+	"vitrine/internal/state"
 	"vitrine/mle"
 	"vitrine/utility"
 )
@@ -75,71 +76,61 @@ func selfNormalized(t float64, d, size int) float64 {
 // estimator as affine utilities with a = 0 and G = φ(X), which is X without a
 // basis.
 type linear struct {
-	p      Problem
-	model  utility.LinearInParams
-	est    estimator
-	v      *gram.Matrix   // λI + Σ φ(x) φ(x)ᵀ; nil where the learner has no use for it
-	rounds int            // observed so far, t − 1
-	policy vitrine.Policy // nil where it must be made again
-
-	kind kind // of snapshots
+	learner
+	model utility.LinearInParams
+	start func() (estimator, *gram.Matrix) // those of no rounds
+	est   estimator
+	v     *gram.Matrix // λI + Σ φ(x) φ(x)ᵀ; nil if the learner has no use for it
 
 	tangent tangent // scratch
 }
 
-// regression returns the estimator of penalised maximum likelihood and the Gram
-// matrix, of no rounds, for UCB-MNL and TS-MNL.
-func regression(d int, lambda float64) (estimator, *gram.Matrix) {
-	return newton{mle.NewNewton(lambda, make([]float64, d), 1e-6)}, gram.New(d, lambda)
+// newLinear returns the common part of a learner, which is self.
+func newLinear(p Problem, m utility.LinearInParams, self algorithm, id identity, start func() (estimator, *gram.Matrix)) linear {
+	l := linear{learner: learner{p: p, self: self, identity: id}, model: m, start: start}
+	l.est, l.v = start()
+	return l
 }
 
-// Observe implements vitrine.Learner: it adds a round to the estimator and to
-// the Gram matrix.
-func (l *linear) Observe(r vitrine.Round) error {
-	if err := r.Check(l.p.Features); err != nil {
-		return err
+// regression returns the start of penalised maximum likelihood with a Gram
+// matrix, for UCB-MNL and TS-MNL.
+func regression(d int, lambda float64) func() (estimator, *gram.Matrix) {
+	return func() (estimator, *gram.Matrix) {
+		return newton{mle.NewNewton(lambda, make([]float64, d), 1e-6)}, gram.New(d, lambda)
 	}
-	if g := l.tangent.basis(l.model, l.est.Params(), r); g != nil {
-		a := l.tangent.u
-		if l.v != nil {
-			for k := range a {
-				l.v.Add(1, g.RawRowView(k))
-			}
+}
+
+// learn implements algorithm: it adds a round to the estimator and to the Gram
+// matrix.
+func (l *linear) learn(r vitrine.Round) {
+	g := l.tangent.basis(l.model, l.est.Params(), r)
+	if g == nil {
+		return
+	}
+	a := l.tangent.u
+	if l.v != nil {
+		for k := range a {
+			l.v.Add(1, g.RawRowView(k))
 		}
-		l.est.observe(a, g, r.Choice)
 	}
-	l.rounds++
-	l.policy = nil
-	return nil
+	l.est.observe(a, g, r.Choice)
 }
 
-// MarshalBinary implements encoding.BinaryMarshaler.
-func (l *linear) MarshalBinary() ([]byte, error) {
-	e := l.kind.encoder()
-	e.Count(l.rounds)
+// encode implements algorithm.
+func (l *linear) encode(e *state.Encoder) {
 	l.est.Encode(e)
 	if l.v != nil {
 		l.v.Encode(e)
 	}
-	return e.Bytes()
 }
 
-// restore reads a snapshot into est and v, which are new, and moves l to them
-// where all of it is sound.
-func (l *linear) restore(data []byte, est estimator, v *gram.Matrix) error {
-	d, err := l.kind.decoder(data)
-	if err != nil {
-		return err
-	}
-	rounds := d.Count()
+// decode implements algorithm.
+func (l *linear) decode(d *state.Decoder, _, rounds int) func() {
+	est, v := l.start()
 	est.Decode(d)
 	checkRounds(d, est, rounds)
 	if v != nil {
 		v.Decode(d)
 	}
-	if err := d.Close(); err != nil {
-		return err
-	}
-	l.rounds, l.est, l.v, l.policy = rounds, est, v, nil
-	return nil
+	return func() { l.est, l.v = est, v }
 }

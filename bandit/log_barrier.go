@@ -59,10 +59,8 @@ func (o LogBarrierOptions) check(p Problem) error {
 // The program is solved exactly, over all assortments: of at most K of N items
 // there are Σ_l C(N, l), which is why the strategy is not tractable.
 type LogBarrier struct {
-	*regressor
-	o      LogBarrierOptions
-	policy vitrine.Policy
-	pool   *sync.Pool // of *barrierScratch
+	regressor
+	o LogBarrierOptions
 }
 
 // NewLogBarrier returns a learner at its first round, with initial weights from
@@ -75,29 +73,18 @@ func NewLogBarrier(p Problem, m utility.Model, o LogBarrierOptions, rng *rand.Ra
 	if err != nil {
 		return nil, err
 	}
-	return &LogBarrier{regressor: oracle, o: o, pool: new(sync.Pool)}, nil
+	l := &LogBarrier{regressor: oracle, o: o}
+	l.self, l.identity = l, p.identify("log-barrier-mnl", 1, utility.Identity(m), o, DefaultLogBarrierOptions())
+	return l, nil
 }
 
-// Observe implements vitrine.Learner.
-func (l *LogBarrier) Observe(r vitrine.Round) error {
-	if err := l.observe(r); err != nil {
-		return err
+// freeze implements algorithm.
+func (l *LogBarrier) freeze() vitrine.Policy {
+	return &logBarrier{
+		gamma:  l.gamma(),
+		limit:  l.o.Limit,
+		greedy: optimistic{p: l.p, z: search.Optimistic{Model: l.model, Params: l.params()}},
 	}
-	l.policy = nil
-	return nil
-}
-
-// Policy implements vitrine.Learner.
-func (l *LogBarrier) Policy() vitrine.Policy {
-	if l.policy == nil {
-		l.policy = &logBarrier{
-			gamma:  l.gamma(),
-			limit:  l.o.Limit,
-			greedy: optimistic{p: l.p, z: search.Optimistic{Model: l.model, Params: l.params()}},
-			pool:   l.pool,
-		}
-	}
-	return l.policy
 }
 
 // gamma returns γ_t of the coming round for N items.
@@ -119,7 +106,6 @@ type logBarrier struct {
 	gamma  func(n int) float64
 	limit  int
 	greedy optimistic
-	pool   *sync.Pool // of *barrierScratch
 }
 
 // Offer implements vitrine.Policy. The propensity is q_S. A request of more
@@ -127,11 +113,8 @@ type logBarrier struct {
 // the limit, is offered the best one under f_ŵ, and so is one whose family has
 // the empty set alone.
 func (o *logBarrier) Offer(x *vitrine.Context, rng *rand.Rand) vitrine.Offer {
-	scratch, ok := o.pool.Get().(*barrierScratch)
-	if !ok {
-		scratch = new(barrierScratch)
-	}
-	defer o.pool.Put(scratch)
+	scratch := barriers.Get().(*barrierScratch)
+	defer barriers.Put(scratch)
 	q := o.distribution(scratch, x)
 	if q == nil {
 		return o.greedy.Offer(x, rng)
@@ -164,27 +147,9 @@ func (o *logBarrier) distribution(scratch *barrierScratch, x *vitrine.Context) [
 
 // barrierScratch is what a decision needs besides memory for its answer.
 type barrierScratch struct {
-	u       []float64
-	sets    assortment.Sets
-	revenue []float64
-	barrier barrier
+	sets       assortment.Sets
+	u, revenue []float64
+	barrier    barrier
 }
 
-func (l *LogBarrier) kind() kind {
-	return l.p.kind("log-barrier-mnl", 1, l.model, l.o, DefaultLogBarrierOptions())
-}
-
-// MarshalBinary implements encoding.BinaryMarshaler.
-func (l *LogBarrier) MarshalBinary() ([]byte, error) { return l.marshal(l.kind()) }
-
-// UnmarshalBinary implements encoding.BinaryUnmarshaler. A learner that
-// returns an error, as it does for a snapshot of another problem, utility or
-// options, is unchanged.
-func (l *LogBarrier) UnmarshalBinary(data []byte) error {
-	oracle, err := l.unmarshal(l.kind(), data)
-	if err != nil {
-		return err
-	}
-	l.regressor, l.policy = oracle, nil
-	return nil
-}
+var barriers = sync.Pool{New: func() any { return new(barrierScratch) }}

@@ -166,7 +166,7 @@ func TestLogBarrierReadsEarlierSnapshots(t *testing.T) {
 		"RegressionOptions:{Oracle:offline Rate:0.0001 Steps:2000 Restart:false Lambda:1 Step:1}}"
 	for constants, want := range map[string]bool{"tuned": true, "theory": false} {
 		l := newLogBarrier(t, func(_ *Problem, o *LogBarrierOptions) { o.Constants = constants })
-		if have := l.kind().reads(before); have != want {
+		if have := l.identity.reads(before); have != want {
 			t.Errorf("constants = %q: the earlier snapshot is read: %v", constants, have)
 		}
 	}

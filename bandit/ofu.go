@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"vitrine"
+	"vitrine/internal/gram"
 	"vitrine/internal/option"
 	"vitrine/internal/search"
 	"vitrine/mle"
@@ -60,31 +61,29 @@ func NewOFUOn(p Problem, m utility.LinearInParams, o OFUOptions) (*OFU, error) {
 		o.Lambda = 84 * math.Sqrt2 * float64(model.NumParams()) * o.Eta
 	}
 	l := &OFU{o: o}
-	l.p, l.model, l.kind = p, model, p.kind("ofu-mnl-plus", 1, model, o, DefaultOFUOptions())
-	l.est = l.start()
+	id := p.identify("ofu-mnl-plus", 1, utility.Identity(model), o, DefaultOFUOptions())
+	l.linear = newLinear(p, model, l, id, func() (estimator, *gram.Matrix) {
+		return online{mle.NewOnline(o.Lambda, make([]float64, model.NumParams()), o.Eta, o.sigma())}, nil
+	})
 	return l, nil
 }
 
-// start returns the estimator of no rounds.
-func (l *OFU) start() online {
-	sigma := l.o.Eta
-	if l.o.Constants == published {
-		sigma *= 2
+// sigma returns the σ of [mle.Online].
+func (o OFUOptions) sigma() float64 {
+	if o.Constants == published {
+		return 2 * o.Eta
 	}
-	return online{mle.NewOnline(l.o.Lambda, make([]float64, l.model.NumParams()), l.o.Eta, sigma)}
+	return o.Eta
 }
 
-// Policy implements vitrine.Learner.
-func (l *OFU) Policy() vitrine.Policy {
-	if l.policy == nil {
-		l.policy = &optimistic{p: l.p, z: search.Optimistic{
-			Model:   l.model,
-			Params:  slices.Clone(l.est.Params()),
-			Inverse: l.est.(online).Hessian().Inverse(),
-			Radius:  l.o.radiusAt(l.rounds+1, l.beta),
-		}}
-	}
-	return l.policy
+// freeze implements algorithm.
+func (l *OFU) freeze() vitrine.Policy {
+	return &optimistic{p: l.p, z: search.Optimistic{
+		Model:   l.model,
+		Params:  slices.Clone(l.est.Params()),
+		Inverse: l.est.(online).Hessian().Inverse(),
+		Radius:  l.o.radiusAt(l.rounds+1, l.beta),
+	}}
 }
 
 // beta returns β_t of Lee and Oh (2024, Lemma 1 with the constants of its
@@ -99,11 +98,4 @@ func (l *OFU) beta(t float64) float64 {
 	c := math.Log(2 * math.Sqrt(1+2*t))
 	return math.Sqrt(2*eta*((3*math.Log(1+(k+1)*t)+3)*(17.0/16*lambda+2*math.Sqrt(lambda)*c+16*c*c)+
 		2+7*math.Sqrt(6)/6*d*eta*math.Log(1+(t+1)/(2*lambda))) + 4*lambda)
-}
-
-// UnmarshalBinary implements encoding.BinaryUnmarshaler. A learner that
-// returns an error, as it does for a snapshot of another problem or options, is
-// unchanged.
-func (l *OFU) UnmarshalBinary(data []byte) error {
-	return l.restore(data, l.start(), nil)
 }

@@ -112,20 +112,18 @@ func (o ONLOptions) resolve(p Problem, params int) (ONLOptions, error) {
 // the family around its estimates and is optimistic in that linear model.
 // Comments of the form "line n" name the lines of Algorithm 1.
 type ONL struct {
-	p     Problem
+	learner
 	o     ONLOptions
 	model utility.Model
 
-	rounds int          // observed so far, t − 1
 	phase1 *mle.Choices // lines 2–4, until the pilot is computed
 	w0     []float64    // the initial weights, then the pilot ŵ_0
 	v      *gram.Matrix // V_t
 	est    estimator    // ŵ_t, nil in Phase I
 	kappa  float64      // plug-in κ of the data of Phase II; 1 before, for p(0)p(i) ≤ ¼
 
-	tangent tangent        // scratch
-	probs   []float64      // scratch
-	policy  vitrine.Policy // nil where it must be made again
+	tangent tangent   // scratch
+	probs   []float64 // scratch
 }
 
 // estimator follows the parameters of affine utilities u(w) = a + Gw.
@@ -149,12 +147,13 @@ func NewONL(p Problem, m utility.Model, o ONLOptions, rng *rand.Rand) (*ONL, err
 		return nil, err
 	}
 	l := &ONL{
-		p: p, o: o, model: m,
+		o: o, model: m,
 		phase1: mle.NewChoices(p.Features),
 		w0:     make([]float64, m.NumParams()),
 		v:      gram.New(m.NumParams(), o.Lambda), // line 6
 		kappa:  1,
 	}
+	l.learner = learner{p: p, self: l, identity: p.identify("onl-mnl", 1, utility.Identity(m), o, DefaultONLOptions())}
 	m.Init(l.w0, rng)
 	if o.Warmup == 0 {
 		l.begin()
@@ -162,19 +161,14 @@ func NewONL(p Problem, m utility.Model, o ONLOptions, rng *rand.Rand) (*ONL, err
 	return l, nil
 }
 
-// Observe implements vitrine.Learner. Under delay a round is linearised at the
+// learn implements algorithm. Under delay a round is linearised at the
 // estimate of the time at which it is observed.
-func (l *ONL) Observe(r vitrine.Round) error {
-	if err := r.Check(l.p.Features); err != nil {
-		return err
-	}
-	if l.rounds < l.o.Warmup {
+func (l *ONL) learn(r vitrine.Round) {
+	if l.rounds <= l.o.Warmup {
 		l.explore(r)
 	} else {
-		l.learn(r)
+		l.update(r)
 	}
-	l.policy = nil
-	return nil
 }
 
 // explore collects a round of Phase I, and computes the pilot after the last. A
@@ -185,7 +179,6 @@ func (l *ONL) explore(r vitrine.Round) {
 	} else {
 		l.phase1.AppendRows(nil, vitrine.Outside)
 	}
-	l.rounds++
 	if l.rounds == l.o.Warmup {
 		l.fitPilot() // line 5
 		l.phase1 = nil
@@ -206,8 +199,8 @@ func (l *ONL) fitPilot() {
 	_, _ = mle.LevenbergMarquardt{Steps: 100, Tolerance: 1e-6}.Minimize(nll, l.w0)
 }
 
-// learn updates V and ŵ with a round of Phase II.
-func (l *ONL) learn(r vitrine.Round) {
+// update updates V and ŵ with a round of Phase II.
+func (l *ONL) update(r vitrine.Round) {
 	w := l.est.Params()
 	if g := l.tangent.at(l.model, w, r); g != nil {
 		a := l.tangent.u
@@ -218,7 +211,6 @@ func (l *ONL) learn(r vitrine.Round) {
 		}
 		l.est.observe(a, g, r.Choice) // line 9
 	}
-	l.rounds++
 }
 
 // measureKappa lowers the plug-in κ = min p(0 | S) p(i | S) by the items of an
@@ -231,15 +223,8 @@ func (l *ONL) measureKappa(u []float64) {
 	}
 }
 
-// Policy implements vitrine.Learner: π_t, line 3 in Phase I and lines 10 and
-// 11 in Phase II.
-func (l *ONL) Policy() vitrine.Policy {
-	if l.policy == nil {
-		l.policy = l.freeze()
-	}
-	return l.policy
-}
-
+// freeze implements algorithm: π_t, line 3 in Phase I and lines 10 and 11 in
+// Phase II.
 func (l *ONL) freeze() vitrine.Policy {
 	if l.est == nil {
 		return &uniform{l.p}
@@ -336,12 +321,8 @@ type online struct{ *mle.Online }
 
 func (o online) observe(a []float64, g *mat.Dense, y vitrine.Choice) { o.Update(a, g, y) }
 
-func (l *ONL) kind() kind { return l.p.kind("onl-mnl", 1, l.model, l.o, DefaultONLOptions()) }
-
-// MarshalBinary implements encoding.BinaryMarshaler.
-func (l *ONL) MarshalBinary() ([]byte, error) {
-	e := l.kind().encoder()
-	e.Count(l.rounds)
+// encode implements algorithm.
+func (l *ONL) encode(e *state.Encoder) {
 	e.Floats(l.w0)
 	e.Float(l.kappa)
 	l.v.Encode(e)
@@ -350,42 +331,28 @@ func (l *ONL) MarshalBinary() ([]byte, error) {
 	} else {
 		l.est.Encode(e)
 	}
-	return e.Bytes()
 }
 
-// UnmarshalBinary implements encoding.BinaryUnmarshaler. A learner that
-// returns an error, as it does for a snapshot of another problem, utility or
-// options, is unchanged.
-func (l *ONL) UnmarshalBinary(data []byte) error {
-	d, err := l.kind().decoder(data)
-	if err != nil {
-		return err
-	}
-	n := &ONL{
-		p: l.p, o: l.o, model: l.model,
-		rounds: d.Count(),
-		w0:     make([]float64, len(l.w0)),
-		v:      gram.New(len(l.w0), l.o.Lambda),
-	}
+// decode implements algorithm.
+func (l *ONL) decode(d *state.Decoder, _, rounds int) func() {
+	n := *l
+	n.w0, n.v = make([]float64, len(l.w0)), gram.New(len(l.w0), l.o.Lambda)
+	n.phase1, n.est = nil, nil
 	d.Floats(n.w0)
 	if n.kappa = d.Float(); !(n.kappa >= 0 && n.kappa <= 1) {
 		d.Fail(fmt.Errorf("snapshot has κ = %v", n.kappa))
 	}
 	n.v.Decode(d)
-	if n.rounds < n.o.Warmup {
+	if rounds < n.o.Warmup {
 		n.phase1 = mle.NewChoices(n.p.Features)
 		n.phase1.Decode(d)
-		if have := n.phase1.Rounds(); have != n.rounds {
-			d.Fail(fmt.Errorf("snapshot after %d rounds of Phase I has %d of them", n.rounds, have))
+		if have := n.phase1.Rounds(); have != rounds {
+			d.Fail(fmt.Errorf("snapshot after %d rounds of Phase I has %d of them", rounds, have))
 		}
 	} else {
 		n.est = n.newEstimator()
 		n.est.Decode(d)
-		checkRounds(d, n.est, n.rounds-n.o.Warmup)
+		checkRounds(d, n.est, rounds-n.o.Warmup)
 	}
-	if err := d.Close(); err != nil {
-		return err
-	}
-	*l = *n
-	return nil
+	return func() { *l = n }
 }

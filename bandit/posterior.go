@@ -49,7 +49,7 @@ type pastRound struct {
 
 // check reports a round of which max R cannot be computed.
 func (p *posterior) check(r vitrine.Round) error {
-	if r.Context.Feasible != nil {
+	if r.Context == nil || r.Context.Feasible != nil {
 		return nil
 	}
 	return p.checkItems(r.Context.NumItems())

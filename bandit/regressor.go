@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 
 	"vitrine"
+	"vitrine/internal/state"
 	"vitrine/internal/stream"
 	"vitrine/mle"
 	"vitrine/utility"
@@ -51,11 +52,10 @@ func DefaultErrorOptions() ErrorOptions { return ErrorOptions{ErrConstant: 1, Er
 //
 //	ŵ_{t+1} = ŵ_t − 2η (H_t + η G_t)⁻¹ ∇_t,   H_1 = λI
 type regressor struct {
-	p      Problem
+	learner
 	o      RegressionOptions
 	model  utility.Model
 	seed   uint64       // of the weights of later epochs
-	rounds int          // observed so far, t − 1
 	w      []float64    // ŵ, of the offline oracle; the initial weights of the online one
 	epoch  *mle.Choices // rounds of the current epoch; none online
 	online *mle.Online  // nil offline
@@ -64,14 +64,15 @@ type regressor struct {
 }
 
 // newRegressor returns the oracle of a learner that the named constructor makes.
-func newRegressor(constructor string, p Problem, m utility.Model, o RegressionOptions, rng *rand.Rand) (*regressor, error) {
+// The constructor sets its identity and self.
+func newRegressor(constructor string, p Problem, m utility.Model, o RegressionOptions, rng *rand.Rand) (regressor, error) {
 	if err := p.check(); err != nil {
-		return nil, err
+		return regressor{}, err
 	}
 	if err := p.checkModel(constructor, m); err != nil {
-		return nil, err
+		return regressor{}, err
 	}
-	l := &regressor{p: p, o: o, model: m, w: make([]float64, m.NumParams())}
+	l := regressor{learner: learner{p: p}, o: o, model: m, w: make([]float64, m.NumParams())}
 	m.Init(l.w, rng)
 	l.seed = rng.Uint64()
 	l.start()
@@ -95,18 +96,14 @@ func (l *regressor) params() []float64 {
 	return append([]float64(nil), w...)
 }
 
-// observe learns from a round. One whose utilities are not finite is counted as one
-// without items.
-func (l *regressor) observe(r vitrine.Round) error {
-	if err := r.Check(l.p.Features); err != nil {
-		return err
-	}
+// learn implements algorithm. A round whose utilities are not finite is counted as
+// one without items.
+func (l *regressor) learn(r vitrine.Round) {
 	w := l.w
 	if l.online != nil {
 		w = l.online.Params()
 	}
 	g := l.tangent.at(l.model, w, r)
-	l.rounds++
 	if l.online == nil {
 		if g != nil {
 			l.epoch.Append(r.Context.Features, r.Offer.Assortment, r.Choice)
@@ -121,7 +118,6 @@ func (l *regressor) observe(r vitrine.Round) error {
 		utility.Offsets(a, a, g, w) // a = f_ŵ − ∇fᵀŵ
 		l.online.Update(a, g, r.Choice)
 	}
-	return nil
 }
 
 // train fits the utility to the epoch that ends, and begins the next.
@@ -134,9 +130,11 @@ func (l *regressor) train() {
 	l.epoch.Reset()
 }
 
-// epochStart returns the number of rounds before the current epoch, the
-// largest 2ᵏ − 1 that is not above those observed.
-func (l *regressor) epochStart() int { return 1<<(bits.Len(uint(l.rounds)+1)-1) - 1 }
+// epochStart returns the number of rounds before the current epoch.
+func (l *regressor) epochStart() int { return epochStart(l.rounds) }
+
+// epochStart returns the largest 2ᵏ − 1 that is not above a number of rounds.
+func epochStart(rounds int) int { return 1<<(bits.Len(uint(rounds)+1)-1) - 1 }
 
 // err returns the error that the schedules of the theory take the oracle to have in the coming
 // round, from the rounds that it has learned from: offline those of the epoch before, 2^{m−2},
@@ -153,10 +151,8 @@ func (l *regressor) err(o ErrorOptions) float64 {
 	return o.ErrConstant * float64(len(l.w)) * math.Pow(n, -o.ErrRate)
 }
 
-// marshal returns a snapshot of the given kind.
-func (l *regressor) marshal(k kind) ([]byte, error) {
-	e := k.encoder()
-	e.Count(l.rounds)
+// encode implements algorithm.
+func (l *regressor) encode(e *state.Encoder) {
 	e.Uint64(l.seed)
 	e.Floats(l.w)
 	if l.online != nil {
@@ -164,30 +160,22 @@ func (l *regressor) marshal(k kind) ([]byte, error) {
 	} else {
 		l.epoch.Encode(e)
 	}
-	return e.Bytes()
 }
 
-// unmarshal returns the oracle that a snapshot of the given kind is of.
-func (l *regressor) unmarshal(k kind, data []byte) (*regressor, error) {
-	d, err := k.decoder(data)
-	if err != nil {
-		return nil, err
-	}
-	n := &regressor{
-		p: l.p, o: l.o, model: l.model,
-		rounds: d.Count(),
-		seed:   d.Uint64(),
-		w:      make([]float64, len(l.w)),
-	}
+// decode implements algorithm.
+func (l *regressor) decode(d *state.Decoder, _, rounds int) func() {
+	n := *l
+	n.seed = d.Uint64()
+	n.w = make([]float64, len(l.w))
 	d.Floats(n.w)
 	n.start()
 	if n.online != nil {
 		n.online.Decode(d)
 	} else {
 		n.epoch.Decode(d)
-		if have, want := n.epoch.Rounds(), n.rounds-n.epochStart(); have != want {
-			d.Fail(fmt.Errorf("snapshot after %d rounds has %d of the current epoch, want %d", n.rounds, have, want))
+		if have, want := n.epoch.Rounds(), rounds-epochStart(rounds); have != want {
+			d.Fail(fmt.Errorf("snapshot after %d rounds has %d of the current epoch, want %d", rounds, have, want))
 		}
 	}
-	return n, d.Close()
+	return func() { *l = n }
 }

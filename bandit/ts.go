@@ -34,8 +34,7 @@ func DefaultTSOptions() TSOptions {
 // with θ̂_t, V_t and α_t as in [UCB].
 type TS struct {
 	linear
-	o    TSOptions
-	pool *sync.Pool
+	o TSOptions
 }
 
 // NewTS returns a learner of linear utilities at its first round.
@@ -54,10 +53,9 @@ func NewTSOn(p Problem, m utility.LinearInParams, o TSOptions) (*TS, error) {
 	if o.Samples == 0 {
 		o.Samples = OptimisticSamples(p.Size)
 	}
-	l := &TS{o: o, pool: new(sync.Pool)}
-	l.p, l.model = p, model
-	l.kind = p.kind("ts-mnl", 1, l.model, o, DefaultTSOptions())
-	l.est, l.v = regression(l.model.NumParams(), o.Lambda)
+	l := &TS{o: o}
+	id := p.identify("ts-mnl", 1, utility.Identity(model), o, DefaultTSOptions())
+	l.linear = newLinear(p, model, l, id, regression(model.NumParams(), o.Lambda))
 	return l, nil
 }
 
@@ -68,18 +66,11 @@ func OptimisticSamples(size int) int {
 	return int(math.Ceil(1 - math.Log(float64(size))/math.Log(1-1/(4*math.Sqrt(math.E*math.Pi)))))
 }
 
-// Policy implements vitrine.Learner.
-func (l *TS) Policy() vitrine.Policy {
-	if l.policy == nil {
-		l.policy = l.freeze()
-	}
-	return l.policy
-}
-
+// freeze implements algorithm.
 func (l *TS) freeze() vitrine.Policy {
 	d := l.model.NumParams()
 	pi := &sampling{
-		p: l.p, model: l.model, pool: l.pool, samples: l.o.Samples,
+		p: l.p, model: l.model, samples: l.o.Samples,
 		mean: append([]float64(nil), l.est.Params()...),
 	}
 	radius := l.o.radiusAt(l.rounds+1, func(t float64) float64 { return selfNormalized(t, d, l.p.Size) })
@@ -102,18 +93,16 @@ type sampling struct {
 	root    *mat.TriDense // L with LLᵀ = V⁻¹, owned
 	radius  float64       // α
 	samples int           // M
-	pool    *sync.Pool    // of *samplingScratch
 }
 
 type samplingScratch struct{ z, u, theta, xi []float64 }
 
+var samplings = sync.Pool{New: func() any { return new(samplingScratch) }}
+
 // Offer implements vitrine.Policy. The propensity has no closed form.
 func (o *sampling) Offer(x *vitrine.Context, rng *rand.Rand) vitrine.Offer {
-	scratch, ok := o.pool.Get().(*samplingScratch)
-	if !ok {
-		scratch = new(samplingScratch)
-	}
-	defer o.pool.Put(scratch)
+	scratch := samplings.Get().(*samplingScratch)
+	defer samplings.Put(scratch)
 	s, _ := assortment.Maximize(nil, o.p.family(x), o.index(scratch, x, rng), x.Revenue)
 	return vitrine.Offer{Assortment: s}
 }
@@ -147,12 +136,4 @@ func (o *sampling) index(scratch *samplingScratch, x *vitrine.Context, rng *rand
 		}
 	}
 	return z
-}
-
-// UnmarshalBinary implements encoding.BinaryUnmarshaler. A learner that
-// returns an error, as it does for a snapshot of another problem or options, is
-// unchanged.
-func (l *TS) UnmarshalBinary(data []byte) error {
-	est, v := regression(l.model.NumParams(), l.o.Lambda)
-	return l.restore(data, est, v)
 }

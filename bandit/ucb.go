@@ -43,23 +43,19 @@ func NewUCBOn(p Problem, m utility.LinearInParams, o UCBOptions) (*UCB, error) {
 		return nil, err
 	}
 	l := &UCB{o: o}
-	l.p, l.model = p, model
-	l.kind = p.kind("ucb-mnl", 1, l.model, o, DefaultUCBOptions())
-	l.est, l.v = regression(l.model.NumParams(), o.Lambda)
+	id := p.identify("ucb-mnl", 1, utility.Identity(model), o, DefaultUCBOptions())
+	l.linear = newLinear(p, model, l, id, regression(model.NumParams(), o.Lambda))
 	return l, nil
 }
 
-// Policy implements vitrine.Learner.
-func (l *UCB) Policy() vitrine.Policy {
-	if l.policy == nil {
-		l.policy = &optimistic{p: l.p, z: search.Optimistic{
-			Model:   l.model,
-			Params:  slices.Clone(l.est.Params()),
-			Inverse: l.v.Inverse(),
-			Radius:  l.radius(),
-		}}
-	}
-	return l.policy
+// freeze implements algorithm.
+func (l *UCB) freeze() vitrine.Policy {
+	return &optimistic{p: l.p, z: search.Optimistic{
+		Model:   l.model,
+		Params:  slices.Clone(l.est.Params()),
+		Inverse: l.v.Inverse(),
+		Radius:  l.radius(),
+	}}
 }
 
 // radius returns α_t for the coming round t.
@@ -67,12 +63,4 @@ func (l *UCB) radius() float64 {
 	return l.o.radiusAt(l.rounds+1, func(t float64) float64 {
 		return selfNormalized(t, l.model.NumParams(), l.p.Size)
 	})
-}
-
-// UnmarshalBinary implements encoding.BinaryUnmarshaler. A learner that
-// returns an error, as it does for a snapshot of another problem or options, is
-// unchanged.
-func (l *UCB) UnmarshalBinary(data []byte) error {
-	est, v := regression(l.model.NumParams(), l.o.Lambda)
-	return l.restore(data, est, v)
 }

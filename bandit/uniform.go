@@ -5,6 +5,7 @@ import (
 
 	"vitrine"
 	"vitrine/assortment"
+	"vitrine/internal/state"
 )
 
 // Uniform offers assortments drawn uniformly from the nonempty sets of the
@@ -28,16 +29,16 @@ func (l *Uniform) Policy() vitrine.Policy { return l.policy }
 // Observe implements vitrine.Learner.
 func (l *Uniform) Observe(r vitrine.Round) error { return r.Check(l.p.Features) }
 
-func (l *Uniform) kind() kind { return l.p.kind("uniform", 1, nil, nil, nil) }
+func (l *Uniform) identity() identity { return l.p.identify("uniform", 1, "", nil, nil) }
 
-// MarshalBinary implements encoding.BinaryMarshaler.
+// MarshalBinary implements encoding.BinaryMarshaler. Only the problem is saved: there is no state.
 func (l *Uniform) MarshalBinary() ([]byte, error) {
-	return l.kind().encoder().Bytes()
+	return state.NewEncoder(l.identity().String()).Bytes()
 }
 
 // UnmarshalBinary implements encoding.BinaryUnmarshaler.
 func (l *Uniform) UnmarshalBinary(data []byte) error {
-	d, err := l.kind().decoder(data)
+	_, d, err := l.identity().open(data)
 	if err != nil {
 		return err
 	}
