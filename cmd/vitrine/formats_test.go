@@ -39,7 +39,7 @@ import (
 //	go test ./cmd/vitrine -run TestDataFormats -rewrite
 //
 // which writes the directory of dataFormat. The earlier ones stay as they are.
-const dataFormat = 3
+const dataFormat = 4
 
 var rewrite = flag.Bool("rewrite", false, "write testdata/data-vN of the present format, then read the diff")
 
@@ -310,7 +310,7 @@ var relearned = map[int]map[string]bool{
 }
 
 // lastEntries are those of the logs, by the format.
-var lastEntries = map[int]int{1: 601, 2: 601, 3: 881}
+var lastEntries = map[int]int{1: 601, 2: 601, 3: 881, 4: 882}
 
 // Data directories of every format are opened, with their snapshots and without, and give the
 // state that they had.
