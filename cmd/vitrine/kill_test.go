@@ -97,16 +97,20 @@ func (v *victim) live(ctx context.Context) *process {
 	url := p.listening(v.T)
 	v.starting = time.Since(begin)
 	v.ledger.url.Store(&url)
+	v.ledger.holds(ctx, v.some())
+	return p
+}
+
+// some returns some of the rounds that were answered, and the last one, which was answered just before the end.
+func (v *victim) some() (some []*acknowledged) {
 	rounds := v.ledger.all()
-	var some []*acknowledged
+	if len(rounds) == 0 {
+		return nil
+	}
 	for range min(len(rounds), 20) {
 		some = append(some, rounds[v.rng.IntN(len(rounds))])
 	}
-	if n := len(rounds); n > 0 { // and the last one, which was answered just before the end
-		some = append(some, rounds[n-1])
-	}
-	v.ledger.holds(ctx, some)
-	return p
+	return append(some, rounds[len(rounds)-1])
 }
 
 // die kills a service that listens; the later deaths of a start and of a replay need one of their own.
