@@ -6,5 +6,7 @@
 #   bench/kill.sh [KILLS [SEED]]       default 200 of each, and a seed from the clock
 set -euo pipefail
 cd "$(dirname "$0")/.."
-kills=${1:-200}
-exec go test ./cmd/vitrine -count=1 -v -timeout 4h -parallel 1 -run '^TestKill' -kills "$kills" -nats-kills "$kills" -kill-seed "${2:-$(date +%s)}"
+source bench/attack/attack.sh
+kills=${1:-200} seed=${2:-$(date +%s)}
+attack kill $((300 + 60 * kills)) TestKill -kills "$kills" -kill-seed "$seed"
+attack kill-nats $((300 + 60 * kills)) TestKillNATS -nats-kills "$kills" -kill-seed "$seed"

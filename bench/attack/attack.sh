@@ -6,14 +6,15 @@
 # fails, attack prints what the test says, and its status is 1. All servers and services listen on 127.0.0.1.
 
 attack() {
-	local name=$1 seconds=$2 test=$3
+	local name=$1 seconds=$2 test=$3 held
 	shift 3
 	work=$(mktemp -d)
 	trap 'rm -rf "$work"' EXIT
 	CGO_ENABLED=0 go build -o "$work/vitrine" ./cmd/vitrine
 	if TMPDIR=$work go test ./cmd/vitrine -count=1 -v -timeout "${seconds}s" -run "^$test\$" -vitrine "$work/vitrine" "$@" >"$work/said" 2>&1 &&
-		grep -q '^ *[a-z_]*_test.go:[0-9]*: verdict: ' "$work/said"; then
-		sed -n "s/^ *[a-z_]*_test.go:[0-9]*: verdict: /$name: held: /p" "$work/said"
+		held=$(sed -n "s/^ *[a-z_]*_test.go:[0-9]*: verdict: /$name: held: /p" "$work/said") && [[ -n $held ]]; then
+		echo "$held"
+		rm -rf "$work"
 	else
 		cat "$work/said" >&2
 		echo "$name: BROKEN: see above" >&2

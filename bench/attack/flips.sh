@@ -7,4 +7,6 @@
 #   bench/attack/flips.sh [FLIPS [SEED]]       default 200, and a seed from the clock
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-exec go test ./cmd/vitrine -count=1 -v -timeout 4h -run '^TestFlips$' -flips "${1:-200}" -flip-rounds 1500 -kill-seed "${2:-$(date +%s)}"
+source bench/attack/attack.sh
+flips=${1:-200}
+attack flips $((300 + 20 * flips)) TestFlips -flips "$flips" -flip-rounds 1500 -kill-seed "${2:-$(date +%s)}"

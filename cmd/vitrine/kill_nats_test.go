@@ -150,7 +150,10 @@ func TestKillNATS(t *testing.T) {
 	sound(t, nats.url(), filepath.Join(data, "state.snapshot"))
 	decisions, _ := readLog(t, natslog.Options{URL: nats.url()})
 	ledger.isIn(decisions)
-	t.Logf("-kill-seed %d: %d kills, %d of them with the service: %d decisions and %d outcomes acknowledged, %d retries, %v a kill until it works again",
+	if t.Failed() {
+		return
+	}
+	t.Logf("verdict: -kill-seed %d: %d kills of the log's server, %d of them with the service: %d decisions and %d outcomes acknowledged, none lost, changed or doubled, %d retries, %v a kill until it works again",
 		*killSeed, *natsKills, both, len(ledger.rounds), ledger.told, ledger.retries.Load(), away/time.Duration(*natsKills))
 }
 
@@ -177,7 +180,7 @@ func (v *busy) begin(s *service) {
 	s.Listen = "127.0.0.1:0"
 	s.Limits.Answer.Duration = 100 * time.Millisecond
 	v.log, v.ended = &watchedLog{more: make(chan struct{}, 1)}, make(chan error, 1)
-	ctx, stop := context.WithTimeout(v.Context(), 5*time.Minute)
+	ctx, stop := context.WithTimeout(v.Context(), patience)
 	v.stop = stop
 	v.Cleanup(stop)
 	go func() { v.ended <- s.run(ctx, slog.New(slog.NewJSONHandler(v.log, nil))) }()
@@ -212,7 +215,7 @@ func (v *busy) await(message string) map[string]any {
 // awaits waits until a message is in the log some times.
 func (v *busy) awaits(message string, times int) {
 	v.Helper()
-	for deadline := time.Now().Add(time.Minute); v.log.count(message) < times; time.Sleep(2 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); v.log.count(message) < times; time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			v.Fatalf("the service does not say %q %d times:\n%s", message, times, &v.log.text)
 		}

@@ -85,7 +85,10 @@ func TestKill(t *testing.T) {
 	for death, n := range v.died {
 		report += fmt.Sprintf(" %d %s,", n, deathNames[death])
 	}
-	t.Logf("%s %d decisions and %d outcomes acknowledged, %d twins, %d retries, %d expired, the longest wait %d ms, %d snapshots compared",
+	if t.Failed() {
+		return
+	}
+	t.Logf("verdict: %s %d decisions and %d outcomes acknowledged, none lost, changed, doubled or learned twice, %d twins, %d retries, %d expired, the longest wait %d ms, %d snapshots compared",
 		report, len(v.ledger.rounds), v.ledger.told, v.ledger.twins, v.ledger.retries.Load(), brief.Expired, v.ledger.slowest.Load(), len(v.copies)+1)
 }
 
@@ -157,7 +160,7 @@ func (v *victim) snapshot() string { return filepath.Join(v.data, "state.snapsho
 // awaitSnapshot waits until a snapshot is being written.
 func (v *victim) awaitSnapshot() {
 	v.Helper()
-	for deadline := time.Now().Add(5 * time.Second); ; {
+	for deadline := time.Now().Add(patience); ; {
 		if unfinished, _ := filepath.Glob(filepath.Join(v.data, ".state.snapshot.*")); unfinished != nil {
 			return
 		}

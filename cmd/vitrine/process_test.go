@@ -16,6 +16,9 @@ import (
 	"time"
 )
 
+// patience is how long a test waits for what must happen. A machine with other work replays a long log in minutes.
+const patience = 5 * time.Minute
+
 // process is a program that a test starts, kills and starts again.
 type process struct {
 	*exec.Cmd
@@ -73,7 +76,7 @@ func (p *process) wait(t *testing.T) int {
 	t.Helper()
 	select {
 	case <-p.ended:
-	case <-time.After(time.Minute):
+	case <-time.After(patience):
 		t.Fatalf("%s does not end:\n%s", p.Path, p.said())
 	}
 	return p.ProcessState.ExitCode()
@@ -97,7 +100,7 @@ func (p *process) listening(t *testing.T) string {
 	case at := <-p.ready:
 		return at
 	case <-p.ended:
-	case <-time.After(time.Minute):
+	case <-time.After(patience):
 		_ = p.Process.Signal(syscall.SIGQUIT) // so that it says where it stands
 		<-p.ended
 	}
