@@ -1,0 +1,148 @@
+package choice
+
+import (
+	"bufio"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+// csvTable reads CSV with a header. A column is one of numbers if each of its values in the first
+// batch is a number or missing.
+type csvTable struct {
+	r       *csv.Reader
+	bytes   *counter
+	size    int64
+	names   []string
+	numeric []bool // by column, from the first batch
+	read    int    // rows
+	lines   []int  // of the rows of the batch
+	batch   batch
+}
+
+func newCSV(r *bufio.Reader, bytes *counter, size int64, delimiter string) (table, error) {
+	if head, _ := r.Peek(3); string(head) == "\ufeff" {
+		r.Discard(3)
+	}
+	t := &csvTable{r: csv.NewReader(r), bytes: bytes, size: size}
+	if delimiter != "" {
+		t.r.Comma = []rune(delimiter)[0]
+	}
+	t.r.ReuseRecord = true
+	t.r.FieldsPerRecord = -1
+	names, err := t.r.Read()
+	if errors.Is(err, io.EOF) {
+		return nil, errors.New("the file is empty")
+	} else if err != nil {
+		return nil, t.explain(err)
+	}
+	t.names = slices.Clone(names)
+	for j, name := range t.names {
+		t.names[j] = strings.TrimSpace(name)
+	}
+	if len(names) == 1 {
+		for _, other := range ",;\t|" {
+			if other != t.r.Comma && strings.ContainsRune(names[0], other) {
+				return nil, fmt.Errorf("line 1 has one column, %.60q: if columns are separated by %q, set data.delimiter", names[0], other)
+			}
+		}
+	}
+	for j, name := range t.names {
+		if slices.Contains(t.names[:j], name) {
+			return nil, fmt.Errorf("line 1 has the column %q twice", name)
+		}
+	}
+	return t, nil
+}
+
+// explain turns an error of reading into one that says where.
+func (t *csvTable) explain(err error) error {
+	var parse *csv.ParseError
+	if errors.As(err, &parse) {
+		return fmt.Errorf("line %d: %w", parse.Line, parse.Err)
+	}
+	return damaged(err)
+}
+
+func (t *csvTable) header() []string { return t.names }
+
+func (t *csvTable) progress() (done, total int64) { return t.bytes.n, t.size }
+
+func (t *csvTable) row(number int) string {
+	return fmt.Sprintf("line %d", t.lines[number-t.batch.first])
+}
+
+func (t *csvTable) next(columns []int) (*batch, error) {
+	b := &t.batch
+	b.first, b.n = t.read, 0
+	t.lines = t.lines[:0]
+	if b.columns == nil {
+		b.columns = make([]column, len(columns))
+	}
+	for k := range b.columns {
+		c := &b.columns[k]
+		c.number, c.text = c.number[:0], c.text[:0]
+	}
+	for b.n < batchRows {
+		record, err := t.r.Read()
+		if errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return nil, t.explain(err)
+		}
+		line, _ := t.r.FieldPos(0)
+		switch {
+		case len(record) != len(t.names):
+			return nil, fmt.Errorf("line %d has %d fields, and the header %d", line, len(record), len(t.names))
+		case slices.Equal(record, t.names):
+			return nil, fmt.Errorf("line %d repeats the header: remove it", line)
+		}
+		t.lines = append(t.lines, line)
+		for k, j := range columns {
+			c, text := &b.columns[k], strings.TrimSpace(record[j])
+			if t.numeric == nil || !t.numeric[k] {
+				c.text = append(c.text, text)
+				continue
+			}
+			v, err := parseNumber(text)
+			if err != nil {
+				return nil, fmt.Errorf("line %d: column %s: %w, and the column's first values are", line, t.names[j], err)
+			}
+			c.number = append(c.number, v)
+		}
+		b.n++
+	}
+	if b.n == 0 {
+		return nil, io.EOF
+	}
+	t.read += b.n
+	if t.numeric == nil {
+		t.infer()
+	}
+	for k := range b.columns {
+		if t.numeric[k] {
+			b.columns[k].text = nil
+		}
+	}
+	return b, nil
+}
+
+// infer finds the columns of numbers in the first batch, and parses them.
+func (t *csvTable) infer() {
+	t.numeric = make([]bool, len(t.batch.columns))
+	for k := range t.batch.columns {
+		c := &t.batch.columns[k]
+		t.numeric[k] = true
+		for _, text := range c.text {
+			v, err := parseNumber(text)
+			if err != nil {
+				t.numeric[k], c.number = false, c.number[:0]
+				break
+			}
+			c.number = append(c.number, v)
+		}
+	}
+}

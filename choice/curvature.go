@@ -1,0 +1,134 @@
+package choice
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+
+	"vitrine/internal/kernel"
+)
+
+// symmetric returns the matrix of a packed upper triangle.
+func symmetric(packed []float64, d int) *mat.SymDense {
+	m := mat.NewSymDense(d, nil)
+	k := 0
+	for i := range d {
+		for j := i; j < d; j++ {
+			m.SetSym(i, j, packed[k])
+			k++
+		}
+	}
+	return m
+}
+
+// scaled returns D^−½ M D^−½ for the diagonal matrix of the positive numbers d.
+func scaled(m *mat.SymDense, d []float64) *mat.SymDense {
+	s := mat.NewSymDense(len(d), nil)
+	for i := range d {
+		for j := i; j < len(d); j++ {
+			s.SetSym(i, j, m.At(i, j)/math.Sqrt(d[i]*d[j]))
+		}
+	}
+	return s
+}
+
+// diagonal returns the diagonal of m, with 1 in the place of what is not positive.
+func diagonal(m *mat.SymDense) []float64 {
+	d := make([]float64, m.SymmetricDim())
+	for i := range d {
+		if d[i] = m.At(i, i); !(d[i] > 0) {
+			d[i] = 1
+		}
+	}
+	return d
+}
+
+// descent stores in step the vector M⁻¹g of a Newton step, and returns its decrement² gᵀM⁻¹g. If
+// the Hessian M is not positive definite, its eigenvalues count with their absolute values, and
+// directions in which there is no curvature are left alone. The units of parameters do not matter.
+func descent(step []float64, hessian *mat.SymDense, gradient []float64) float64 {
+	n := len(gradient)
+	d := diagonal(hessian)
+	g := mat.NewVecDense(n, nil)
+	for j := range d {
+		g.SetVec(j, gradient[j]/math.Sqrt(d[j]))
+	}
+	var v mat.VecDense
+	unit := scaled(hessian, d)
+	var c mat.Cholesky
+	if c.Factorize(unit) && c.Cond() < 1e12 {
+		if err := c.SolveVecTo(&v, g); err != nil {
+			panic(err) // the condition was checked
+		}
+	} else {
+		var e mat.EigenSym
+		if !e.Factorize(unit, true) {
+			return math.NaN()
+		}
+		var q mat.Dense
+		e.VectorsTo(&q)
+		var along mat.VecDense
+		along.MulVec(q.T(), g)
+		for j, lambda := range e.Values(nil) {
+			if curvature := math.Abs(lambda); curvature > flat {
+				along.SetVec(j, along.AtVec(j)/curvature)
+			} else {
+				along.SetVec(j, 0)
+			}
+		}
+		v.MulVec(&q, &along)
+	}
+	for j := range step {
+		step[j] = v.AtVec(j) / math.Sqrt(d[j])
+	}
+	return kernel.Dot(gradient, step)
+}
+
+// flat is the curvature, beside 1 along each parameter, under which a direction has none.
+const flat = 1e-12
+
+// flatDirections returns the eigenvectors of M, scaled to the units in which the moments are 1,
+// whose eigenvalue is within rounding of 0, as rows in the units of M.
+func flatDirections(m *mat.SymDense, moment []float64) [][]float64 {
+	d := make([]float64, len(moment))
+	for j, v := range moment {
+		d[j] = 1
+		if v > 0 {
+			d[j] = v
+		}
+	}
+	var e mat.EigenSym
+	if !e.Factorize(scaled(m, d), true) {
+		return nil
+	}
+	var q mat.Dense
+	e.VectorsTo(&q)
+	var list [][]float64
+	for k, lambda := range e.Values(nil) {
+		if lambda >= flat {
+			continue
+		}
+		v := make([]float64, len(d))
+		for j := range v {
+			v[j] = q.At(j, k) / math.Sqrt(d[j])
+		}
+		list = append(list, v)
+	}
+	return list
+}
+
+// inverse returns M⁻¹, and false if M is not positive definite.
+func inverse(m *mat.SymDense) (*mat.SymDense, bool) {
+	d := diagonal(m)
+	var c mat.Cholesky
+	if !c.Factorize(scaled(m, d)) {
+		return nil, false
+	}
+	var inv mat.SymDense
+	if err := c.InverseTo(&inv); err != nil && !isCondition(err) {
+		return nil, false
+	}
+	return scaled(&inv, d), true
+}
+
+func isCondition(err error) bool { _, ok := err.(mat.Condition); return ok }

@@ -1,0 +1,115 @@
+package choice
+
+import (
+	"fmt"
+	"slices"
+)
+
+// design says how the columns of a block make the variables of the coefficients: for each
+// coefficient a sum over its terms.
+type design struct {
+	names []string // of the coefficients
+	terms [][]term // by coefficient
+}
+
+// term is a variable in the utilities of some alternatives.
+type term struct {
+	variable int    // of the data; constant for the number 1
+	in       []bool // by alternative; nil for all
+}
+
+const constant = -1
+
+// newDesign resolves the terms of a utility, over the alternatives of a model, against data.
+func newDesign(u *Utility, alternatives []string, d *Data) (*design, error) {
+	list, err := u.terms(alternatives)
+	if err != nil {
+		return nil, err
+	}
+	g := &design{}
+	for _, t := range list {
+		variable := constant
+		if t.Variable != "1" {
+			if variable = slices.Index(d.Variables, t.Variable); variable < 0 {
+				return nil, fmt.Errorf("utility: the data have no variable %q: they have %q", t.Variable, d.Variables)
+			}
+		}
+		resolved := term{variable: variable}
+		for _, a := range t.Alternatives {
+			if resolved.in == nil {
+				resolved.in = make([]bool, len(d.Alternatives))
+			}
+			if i := slices.Index(d.Alternatives, a); i >= 0 {
+				resolved.in[i] = true
+			}
+		}
+		j := slices.Index(g.names, t.Name)
+		if j < 0 {
+			j = len(g.names)
+			g.names = append(g.names, t.Name)
+			g.terms = append(g.terms, nil)
+		}
+		g.terms[j] = append(g.terms[j], resolved)
+	}
+	return g, nil
+}
+
+// dim returns the number of coefficients.
+func (g *design) dim() int { return len(g.names) }
+
+// columns returns the variables of the coefficients in the rows of a block, x[j][i]. A coefficient
+// of a variable in all utilities shares the block's memory; dst has room for the others, and is
+// grown as needed.
+func (g *design) columns(dst *matrix, b *block) [][]float64 {
+	n := b.rows()
+	dst.resize(g.dim(), n)
+	for j, terms := range g.terms {
+		if t := terms[0]; len(terms) == 1 && t.in == nil && t.variable != constant {
+			dst.row[j] = b.x[t.variable]
+			continue
+		}
+		sum := dst.own(j)
+		clear(sum)
+		for _, t := range terms {
+			t.add(sum, b)
+		}
+	}
+	return dst.row
+}
+
+// add adds the term's variable to sum.
+func (t term) add(sum []float64, b *block) {
+	for i, a := range b.alt {
+		if t.in != nil && !t.in[a] {
+			continue
+		}
+		if t.variable == constant {
+			sum[i]++
+		} else {
+			sum[i] += b.x[t.variable][i]
+		}
+	}
+}
+
+// matrix is scratch: rows that are its own or someone else's.
+type matrix struct {
+	row  [][]float64
+	data []float64
+	n    int
+}
+
+func (m *matrix) resize(rows, n int) {
+	if cap(m.data) < rows*n {
+		m.data = make([]float64, rows*n)
+	}
+	if m.row == nil {
+		m.row = make([][]float64, rows)
+	}
+	m.n = n
+}
+
+// own returns row j in the matrix's own memory.
+func (m *matrix) own(j int) []float64 {
+	m.row[j] = m.data[j*m.n : (j+1)*m.n : (j+1)*m.n]
+	return m.row[j]
+}

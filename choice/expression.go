@@ -1,0 +1,213 @@
+package choice
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/expr-lang/expr"
+	"github.com/expr-lang/expr/ast"
+	"github.com/expr-lang/expr/parser"
+	"github.com/expr-lang/expr/vm"
+)
+
+// frame is a batch of a long table with the columns that expressions may use.
+type frame struct {
+	names   []string
+	columns []column // by name
+	n       int
+}
+
+// expression is a value that is computed from the columns of a row.
+type expression struct {
+	source string
+	slots  []int // the columns it uses
+	plain  bool  // whether it is the column slots[0] as it is
+
+	program *vm.Program // nil until the types of the columns are known
+	env     map[string]any
+	out     []float64
+}
+
+// functions are those that expressions have beside the language's own.
+var functions = map[string]func(x float64) float64{"exp": math.Exp, "log": math.Log, "sqrt": math.Sqrt}
+
+// parseExpression returns the expression of a source over the names. The error names an unknown
+// column and one that is written alike.
+func parseExpression(source string, names []string) (*expression, error) {
+	if slot := slices.Index(names, source); slot >= 0 {
+		return &expression{source: source, slots: []int{slot}, plain: true}, nil
+	}
+	tree, err := parser.Parse(source)
+	if err != nil {
+		return nil, fmt.Errorf("%q is neither a column nor an expression: %s", source, firstLine(err))
+	}
+	e := &expression{source: source, env: map[string]any{}}
+	var found identifiers
+	ast.Walk(&tree.Node, &found)
+	for _, name := range found {
+		slot := slices.Index(names, name)
+		if slot < 0 {
+			return nil, unknownColumn(name, names)
+		}
+		if !slices.Contains(e.slots, slot) {
+			e.slots = append(e.slots, slot)
+		}
+	}
+	return e, nil
+}
+
+// unknownColumn is the error of a name that is not a column.
+func unknownColumn(name string, names []string) error {
+	names = slices.DeleteFunc(slices.Clone(names), func(s string) bool { return strings.HasPrefix(s, "\x00") })
+	best, distance := "", 1+(len(name)+1)/3
+	for _, n := range names {
+		if d := editDistance(strings.ToLower(name), strings.ToLower(n)); d < distance {
+			best, distance = n, d
+		}
+	}
+	if best != "" {
+		return fmt.Errorf("there is no column %q: did you mean %q?", name, best)
+	}
+	const shown = 20
+	list := strings.Join(names[:min(len(names), shown)], ", ")
+	if len(names) > shown {
+		list += ", …"
+	}
+	return fmt.Errorf("there is no column %q: the columns are %s", name, list)
+}
+
+// editDistance returns the number of insertions, deletions and substitutions between a and b.
+func editDistance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j+1]+1, row[j]+1)
+		}
+	}
+	return row[len(b)]
+}
+
+// identifiers collects the names of columns in an expression.
+type identifiers []string
+
+// Visit implements [ast.Visitor].
+func (l *identifiers) Visit(node *ast.Node) {
+	switch n := (*node).(type) {
+	case *ast.IdentifierNode:
+		*l = append(*l, n.Value)
+	case *ast.CallNode:
+		// The name of a function is visited before its call.
+		if name, ok := n.Callee.(*ast.IdentifierNode); ok && (functions[name.Value] != nil || name.Value == "pow") {
+			*l = slices.DeleteFunc(*l, func(s string) bool { return s == name.Value })
+		}
+	}
+}
+
+// compile checks the types of the expression on the columns of f.
+func (e *expression) compile(f *frame) error {
+	env := map[string]any{}
+	for _, slot := range e.slots {
+		env[f.names[slot]] = 0.0
+		if f.columns[slot].text != nil {
+			env[f.names[slot]] = ""
+		}
+	}
+	options := []expr.Option{expr.Env(env)}
+	for name, f := range functions {
+		options = append(options, expr.Function(name, func(x ...any) (any, error) { return f(float(x[0])), nil },
+			new(func(float64) float64), new(func(int) float64)))
+	}
+	options = append(options, expr.Function("pow", func(x ...any) (any, error) { return math.Pow(float(x[0]), float(x[1])), nil },
+		new(func(float64, float64) float64), new(func(float64, int) float64), new(func(int, float64) float64), new(func(int, int) float64)))
+	program, err := expr.Compile(e.source, options...)
+	if err != nil {
+		return fmt.Errorf("%q: %s", e.source, firstLine(err))
+	}
+	e.program = program
+	return nil
+}
+
+// firstLine is an error without the picture that follows it.
+func firstLine(err error) string {
+	line, _, _ := strings.Cut(err.Error(), "\n")
+	return line
+}
+
+// float returns the number of an argument of a function.
+func float(v any) float64 {
+	if i, ok := v.(int); ok {
+		return float64(i)
+	}
+	return v.(float64)
+}
+
+// indicator returns 1 for true and 0 for false.
+func indicator(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// numbers returns the values of the expression in the rows of f. The slice is valid until the next
+// call. The row of an error is its second result.
+func (e *expression) numbers(f *frame) (values []float64, row int, err error) {
+	if e.plain {
+		c := &f.columns[e.slots[0]]
+		if c.text == nil {
+			return c.number, 0, nil
+		}
+		e.out = e.out[:0]
+		for i, text := range c.text {
+			v, err := parseNumber(text)
+			if err != nil {
+				return nil, i, err
+			}
+			e.out = append(e.out, v)
+		}
+		return e.out, 0, nil
+	}
+	if e.program == nil {
+		if err := e.compile(f); err != nil {
+			return nil, 0, err
+		}
+	}
+	e.out = e.out[:0]
+	var machine vm.VM
+	for i := range f.n {
+		for _, slot := range e.slots {
+			if c := &f.columns[slot]; c.text != nil {
+				e.env[f.names[slot]] = c.text[i]
+			} else {
+				e.env[f.names[slot]] = c.number[i]
+			}
+		}
+		v, err := machine.Run(e.program, e.env)
+		if err != nil {
+			return nil, i, fmt.Errorf("%q: %s", e.source, firstLine(err))
+		}
+		switch v := v.(type) {
+		case float64:
+			e.out = append(e.out, v)
+		case int:
+			e.out = append(e.out, float64(v))
+		case bool:
+			e.out = append(e.out, indicator(v))
+		default:
+			return nil, i, fmt.Errorf("%q is %v: want a number or a condition", e.source, v)
+		}
+	}
+	return e.out, 0, nil
+}

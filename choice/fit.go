@@ -1,0 +1,248 @@
+package choice
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/gonum/mat"
+
+	"vitrine/internal/kernel"
+)
+
+// Options say how [Fit] works. The zero value is the usual.
+type Options struct {
+	Errors    string     // the covariance: "classic" (""), "robust" or "clustered"
+	Start     []float64  // where the minimiser starts; nil for 0
+	Steps     int        // the most steps; 0 for 100
+	Tolerance float64    // the decrement at which it stops; 0 for 1e-10
+	Workers   int        // goroutines; 0 for one for each processor. The result does not depend on it
+	Watch     func(Step) // called before each step, unless nil
+}
+
+// IdentificationError reports that data do not determine coefficients: some combination of them
+// can change without any choice probability changing.
+type IdentificationError struct {
+	Coefficients []string
+}
+
+func (e *IdentificationError) Error() string {
+	if len(e.Coefficients) == 1 {
+		return fmt.Sprintf("the data do not determine the coefficient %s: its variable does not vary among the alternatives of any choice", e.Coefficients[0])
+	}
+	return fmt.Sprintf("the data do not determine the coefficients %s: some combination of their variables does not vary among the alternatives of any choice", strings.Join(e.Coefficients, ", "))
+}
+
+// Fit estimates the specification by maximum likelihood. The error is an [IdentificationError] if
+// the data do not determine the coefficients, and that of ctx if it ends. A fit that does not
+// converge has a Result that says so, without an error.
+func Fit(ctx context.Context, spec *Spec, d *Data, o Options) (*Result, error) {
+	if err := spec.Utility.check(); err != nil {
+		return nil, err
+	}
+	if d.Unobserved {
+		return nil, errors.New("the data do not say what was chosen: set data.chosen")
+	}
+	if o.Steps == 0 {
+		o.Steps = 100
+	}
+	if o.Tolerance == 0 {
+		o.Tolerance = 1e-10
+	}
+	r := &Result{Spec: spec, Alternatives: d.Alternatives, Outside: d.Outside, Choices: d.Choices, Rows: d.Rows, Errors: o.Errors}
+	l, err := r.likelihood(d)
+	if err != nil {
+		return nil, err
+	}
+	r.Names = l.names()
+	theta := make([]float64, len(r.Names))
+	if o.Start != nil {
+		if len(o.Start) != len(theta) {
+			return nil, fmt.Errorf("the start has %d numbers for %d coefficients", len(o.Start), len(theta))
+		}
+		copy(theta, o.Start)
+	}
+	objective := newObjective(l, d, o.Workers)
+	m := &minimiser{steps: o.Steps, tolerance: o.Tolerance, watch: o.Watch}
+	best, err := m.newton(ctx, objective, theta)
+	if err != nil {
+		return nil, err
+	}
+	if flat := flatDirections(best.origin.hessian, best.origin.moment); len(flat) > 0 {
+		return nil, &IdentificationError{involved(r.Names, flat, best.origin.moment)}
+	}
+	r.Separated = involved(r.Names, unboundedDirections(best), best.origin.moment)
+	r.Coefficients, r.LogLikelihood = best.theta, -best.value
+	r.Steps, r.Decrement, r.Converged = m.taken, best.decrement, best.converged && r.Separated == nil
+	if r.Covariance, err = covariance(ctx, objective, best, d, o.Errors); err != nil {
+		return nil, err
+	}
+	r.Null = null(d)
+	r.ConstantsOnly, err = constantsOnly(ctx, d, o.Workers)
+	return r, err
+}
+
+// unboundedDirections returns the directions, as rows, in which the estimate goes to infinity:
+// some combination of variables predicts choices perfectly (Albert and Anderson 1984), so that
+// the information about it vanishes. The information is measured in choices: 1 is what a choice
+// tells where the minimiser started.
+func unboundedDirections(m *minimum) [][]float64 {
+	const least = 1e-3
+	n := len(m.theta)
+	var c mat.Cholesky
+	if !c.Factorize(m.origin.hessian) {
+		return nil
+	}
+	var l, inv mat.TriDense
+	c.LTo(&l)
+	if err := inv.InverseTri(&l); err != nil && !isCondition(err) {
+		return nil
+	}
+	var product, half mat.Dense
+	half.Mul(&inv, m.hessian)
+	product.Mul(&half, inv.T())
+	relative := mat.NewSymDense(n, nil)
+	for i := range n {
+		for j := i; j < n; j++ {
+			relative.SetSym(i, j, float64(m.origin.choices)*product.At(i, j))
+		}
+	}
+	var e mat.EigenSym
+	if !e.Factorize(relative, true) {
+		return nil
+	}
+	var q, v mat.Dense
+	e.VectorsTo(&q)
+	v.Mul(inv.T(), &q)
+	var list [][]float64
+	for k, information := range e.Values(nil) {
+		if information < least {
+			list = append(list, mat.Col(nil, k, &v))
+		}
+	}
+	return list
+}
+
+// involved returns the parameters that have a part in some direction, in the units in which their
+// moments are equal.
+func involved(names []string, directions [][]float64, moment []float64) (list []string) {
+	const part = 1e-3
+	for j, name := range names {
+		if slices.ContainsFunc(directions, func(v []float64) bool {
+			largest := 0.0
+			for k, x := range v {
+				largest = max(largest, math.Abs(x)*math.Sqrt(moment[k]))
+			}
+			return math.Abs(v[j])*math.Sqrt(moment[j]) > part*largest || moment[j] == 0 && v[j] != 0
+		}) {
+			list = append(list, name)
+		}
+	}
+	return list
+}
+
+// covariance returns the covariance of the estimate,
+//
+//	classic    H⁻¹
+//	robust     H⁻¹ (Σ_s w_s² g_s g_sᵀ) H⁻¹
+//	clustered  H⁻¹ (Σ_c g_c g_cᵀ) H⁻¹,  g_c = Σ_{s in c} w_s g_s
+//
+// for the scores g_s of the choices; without factors for small samples. Clusters are those of the
+// data, or else panels.
+func covariance(ctx context.Context, o *objective, m *minimum, d *Data, kind string) (*mat.SymDense, error) {
+	inv, ok := inverse(m.hessian)
+	if !ok {
+		inv = mat.NewSymDense(o.dim, nil)
+		for i := range o.dim {
+			for j := i; j < o.dim; j++ {
+				inv.SetSym(i, j, nan)
+			}
+		}
+		return inv, nil
+	}
+	var middle *mat.SymDense
+	var err error
+	switch kind {
+	case "", "classic":
+		return inv, nil
+	case "robust":
+		middle, err = o.outer(ctx, m.theta)
+	case "clustered":
+		if d.Clusters == 0 && d.Panels == 0 {
+			return nil, errors.New("clustered errors need data.cluster or data.panel")
+		}
+		middle, err = o.outerClusters(ctx, m.theta, d)
+	default:
+		return nil, fmt.Errorf("errors is %q: want classic, robust or clustered", kind)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var half, product mat.Dense
+	half.Mul(inv, middle)
+	product.Mul(&half, inv)
+	for i := range o.dim {
+		for j := i; j < o.dim; j++ {
+			inv.SetSym(i, j, (product.At(i, j)+product.At(j, i))/2)
+		}
+	}
+	return inv, nil
+}
+
+// outer returns Σ_s w_s² g_s g_sᵀ.
+func (o *objective) outer(ctx context.Context, theta []float64) (*mat.SymDense, error) {
+	partial := make([][]float64, min(parts, len(o.blocks)))
+	err := o.each(ctx, len(partial), func(w worker, k int) {
+		partial[k] = make([]float64, kernel.PackedLen(o.dim))
+		var scores, squares []float64
+		for i := k * len(o.blocks) / len(partial); i < (k+1)*len(o.blocks)/len(partial); i++ {
+			b := o.blocks[i]
+			scores, squares = grow(scores, b.choices()*o.dim), grow(squares, b.choices())
+			w.scores(scores, b, theta)
+			for s := range squares {
+				squares[s] = b.weightOf(s) * b.weightOf(s)
+			}
+			kernel.SymRankK(partial[k], squares, scores, b.choices(), o.dim)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range partial[1:] {
+		kernel.Axpy(partial[0], 1, p)
+	}
+	return symmetric(partial[0], o.dim), nil
+}
+
+// outerClusters returns Σ_c g_c g_cᵀ.
+func (o *objective) outerClusters(ctx context.Context, theta []float64, d *Data) (*mat.SymDense, error) {
+	n := d.Clusters
+	if n == 0 {
+		n = d.Panels
+	}
+	sum := make([]float64, n*o.dim)
+	w := o.worker()
+	var scores []float64
+	for _, b := range o.blocks {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		scores = grow(scores, b.choices()*o.dim)
+		w.scores(scores, b, theta)
+		cluster := b.cluster
+		if d.Clusters == 0 {
+			cluster = b.panel
+		}
+		for s, c := range cluster {
+			kernel.Axpy(sum[int(c)*o.dim:][:o.dim], b.weightOf(s), scores[s*o.dim:][:o.dim])
+		}
+	}
+	middle := make([]float64, kernel.PackedLen(o.dim))
+	for c := range n {
+		kernel.SymRankOne(middle, 1, sum[c*o.dim:][:o.dim])
+	}
+	return symmetric(middle, o.dim), nil
+}

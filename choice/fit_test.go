@@ -1,0 +1,384 @@
+package choice
+
+import (
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"gonum.org/v1/gonum/diff/fd"
+)
+
+// trips is a specification of testdata/trips.csv: modes of which some are not available, weights,
+// and a traveller who may stay at home.
+const trips = `
+[data]
+form = "long"
+choice = ["trip"]
+alternative = "mode"
+chosen = "chosen"
+available = "available"
+outside = "implicit"
+weight = "weight"
+panel = "traveller"
+cluster = "district"
+[utility]
+constants = true
+generic = ["cost", "time / 60"]
+individual = ["income"]
+`
+
+// secondImplementation has the estimates of trips by a second implementation, in NumPy, with classic and robust
+// standard errors, and ones clustered by district and by traveller.
+var secondImplementation = []struct {
+	name                                          string
+	coefficient, classic, robust, district, panel float64
+}{
+	{"constant[bus]", -1.002682915, 0.608689596, 0.779906461, 0.725266310, 0.720014447},
+	{"constant[car]", 0.010224551, 0.631728058, 0.756095968, 0.638603385, 0.743536648},
+	{"constant[train]", 0.913017185, 0.566204940, 0.688357321, 0.776388929, 0.727423017},
+	{"cost", -0.253650777, 0.083765907, 0.098334214, 0.022619527, 0.102443458},
+	{"time / 60", -0.612548871, 0.262389908, 0.289044610, 0.285120599, 0.335152530},
+	{"income[bus]", 0.277146041, 0.150215238, 0.195857631, 0.201917796, 0.191034070},
+	{"income[car]", 0.534039487, 0.123587098, 0.135807180, 0.157275476, 0.118697160},
+	{"income[train]", 0.148135465, 0.127063056, 0.151396905, 0.227333417, 0.158623278},
+}
+
+func near(got, want, tolerance float64) bool {
+	return math.Abs(got-want) <= tolerance*(1+math.Abs(want))
+}
+
+func TestFitAgreesWithSecondImplementation(t *testing.T) {
+	for _, kind := range []string{"classic", "robust", "clustered", "panel"} {
+		t.Run(kind, func(t *testing.T) {
+			text, o := trips, Options{Errors: kind}
+			if kind == "panel" {
+				text, o.Errors = replaceLine(trips, `cluster = "district"`, ""), "clustered"
+			}
+			r, d := fitText(t, "testdata/trips.csv", text, o)
+			if d.Choices != 240 || d.Panels != 60 {
+				t.Errorf("%d choices, %d panels", d.Choices, d.Panels)
+			}
+			if !r.Converged || !near(r.LogLikelihood, -370.4389123303, 1e-11) || !near(r.Null, -411.696913154, 1e-11) || !near(r.ConstantsOnly, -388.96609093, 1e-10) {
+				t.Errorf("log-likelihoods %.9f, %.9f, %.9f", r.LogLikelihood, r.Null, r.ConstantsOnly)
+			}
+			for j, want := range secondImplementation {
+				se := map[string]float64{"classic": want.classic, "robust": want.robust, "clustered": want.district, "panel": want.panel}[kind]
+				value, got, ok := r.Coefficient(want.name)
+				if !ok || r.Names[j] != want.name || !near(value, want.coefficient, 1e-8) || !near(got, se, 1e-7) {
+					t.Errorf("%s: %.9f (%.9f), want %.9f (%.9f)", want.name, value, got, want.coefficient, se)
+				}
+			}
+		})
+	}
+}
+
+func TestResultStatistics(t *testing.T) {
+	r, _ := fitText(t, "testdata/trips.csv", trips, Options{})
+	// By hand from the log-likelihoods above, K = 8 and n = 240.
+	for name, c := range map[string]struct{ got, want float64 }{
+		"rho":       {r.RhoSquared(), 1 - 370.4389123303/411.696913154},
+		"adjusted":  {r.AdjustedRhoSquared(), 1 - 378.4389123303/411.696913154},
+		"constants": {r.RhoSquaredConstants(), 1 - 370.4389123303/388.96609093},
+		"aic":       {r.AIC(), 2*8 + 2*370.4389123303},
+		"bic":       {r.BIC(), 8*math.Log(240) + 2*370.4389123303},
+		"z":         {r.Z()[3], -0.253650777 / 0.083765907},
+		// 2(1 − Φ(3.028090868)), from a table of the normal distribution.
+		"p": {r.P()[3], 0.002461},
+	} {
+		if math.Abs(c.got-c.want) > 2e-6 {
+			t.Errorf("%s: %v, want %v", name, c.got, c.want)
+		}
+	}
+	low, high := r.Intervals(0.95)
+	if !near(low[3], -0.253650777-1.959963985*0.083765907, 1e-8) || !near(high[3], -0.253650777+1.959963985*0.083765907, 1e-8) {
+		t.Errorf("interval [%v, %v]", low[3], high[3])
+	}
+}
+
+// A fit is the same with any number of workers, bit for bit.
+func TestFitDoesNotDependOnWorkers(t *testing.T) {
+	d, u := simulated(t, 40_000, 5)
+	var want *Result
+	for _, workers := range []int{1, 3, 0} {
+		r, err := Fit(context.Background(), &Spec{Utility: u}, d, Options{Workers: workers, Errors: "robust"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want == nil {
+			want = r
+		}
+		if r.LogLikelihood != want.LogLikelihood || !slices.Equal(r.Coefficients, want.Coefficients) || !slices.Equal(r.StandardErrors(), want.StandardErrors()) {
+			t.Errorf("with %d workers %v, want %v", workers, r.Coefficients, want.Coefficients)
+		}
+	}
+}
+
+// simulated returns choices among five alternatives with the utility 0.8 x0 − 0.5 x1 + …, some of
+// them not available, and an outside option.
+func simulated(t testing.TB, n, variables int) (*Data, Utility) {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(3, 4))
+	var u Utility
+	for v := range variables {
+		u.Generic = append(u.Generic, string(rune('a'+v)))
+	}
+	b := NewBuilder([]string{"v", "w", "x", "y", "z"}, u.Generic, true)
+	for range n {
+		c := Case{Chosen: -1}
+		best := rng.ExpFloat64()
+		best = -math.Log(best)
+		for a := range 5 {
+			if a > 0 && rng.IntN(5) == 0 {
+				continue
+			}
+			v := 0.0
+			for k := range variables {
+				x := rng.NormFloat64()
+				c.X = append(c.X, x)
+				v += x * (0.8 - 1.3*float64(k%2)) / float64(1+k/2)
+			}
+			if v -= math.Log(rng.ExpFloat64()); v > best {
+				best, c.Chosen = v, len(c.Alternatives)
+			}
+			c.Alternatives = append(c.Alternatives, a)
+		}
+		if err := b.Add(c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d, err := b.Data()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d, u
+}
+
+// A large fit begins with a sample, and ends at the same estimate as one that does not.
+func TestSamplingDoesNotMoveTheEstimate(t *testing.T) {
+	d, u := simulated(t, 70_000, 3)
+	var steps []Step
+	r, err := Fit(context.Background(), &Spec{Utility: u}, d, Options{Watch: func(s Step) { steps = append(steps, s) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(steps) == 0 || steps[0].Choices > d.Choices/4 || steps[len(steps)-1].Choices != d.Choices || r.Steps != len(steps) {
+		t.Errorf("steps %+v", steps)
+	}
+	g, err := newDesign(&u, d.Alternatives, d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := newObjective(mnl{g, true}, d, 0).at(context.Background(), r.Coefficients, first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for j, se := range r.StandardErrors() {
+		if math.Abs(s.gradient[j])*se > 1e-6 {
+			t.Errorf("gradient %v at the estimate of %s, whose standard error is %v", s.gradient[j], r.Names[j], se)
+		}
+		if want := 0.8 - 1.3*float64(j%2); math.Abs(r.Coefficients[j]-want/float64(1+j/2)) > 4*se {
+			t.Errorf("%s: %v (%v), the truth is %v", r.Names[j], r.Coefficients[j], se, want/float64(1+j/2))
+		}
+	}
+}
+
+// The derivatives of the likelihood are those of finite differences, and its scores sum to the
+// gradient.
+func TestLikelihoodDerivatives(t *testing.T) {
+	spec, err := ReadSpec("spec", []byte(trips))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := Load(context.Background(), "testdata/trips.csv", spec, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &Result{Spec: spec, Alternatives: d.Alternatives, Outside: d.Outside}
+	checkDerivatives(t, r, d, []float64{.1, -.2, .3, -.2, -1, .1, .2, -.1})
+}
+
+func checkDerivatives(t *testing.T, r *Result, d *Data, theta []float64) {
+	t.Helper()
+	ctx := context.Background()
+	l, err := r.likelihood(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := newObjective(l, d, 1)
+	at, err := o.at(ctx, theta, second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	value := func(x []float64) float64 {
+		s, _ := o.at(ctx, x, zeroth)
+		return s.value
+	}
+	settings := &fd.Settings{Formula: fd.Central}
+	for j, want := range fd.Gradient(nil, value, theta, settings) {
+		if !near(at.gradient[j], want, 1e-6) {
+			t.Errorf("gradient %d is %v, by differences %v", j, at.gradient[j], want)
+		}
+	}
+	h := symmetric(at.hessian, len(theta))
+	for j := range theta {
+		along := func(x float64, k int) float64 {
+			moved := slices.Clone(theta)
+			moved[j] += x
+			s, _ := o.at(ctx, moved, first)
+			return s.gradient[k]
+		}
+		for k := range theta {
+			want := (along(1e-5, k) - along(-1e-5, k)) / 2e-5
+			if !near(h.At(j, k), want, 1e-6) {
+				t.Errorf("Hessian %d, %d is %v, by differences %v", j, k, h.At(j, k), want)
+			}
+		}
+	}
+	sum := make([]float64, len(theta))
+	w := l.worker()
+	for _, b := range d.blocks {
+		scores := make([]float64, b.choices()*len(theta))
+		w.scores(scores, b, theta)
+		for s := range b.end {
+			for j := range sum {
+				sum[j] -= b.weightOf(s) * scores[s*len(theta)+j]
+			}
+		}
+	}
+	for j, want := range at.gradient {
+		if !near(sum[j], want, 1e-10) {
+			t.Errorf("the scores of parameter %d sum to %v, the gradient is %v", j, sum[j], want)
+		}
+	}
+}
+
+func TestIdentification(t *testing.T) {
+	for _, c := range []struct {
+		name, utility string
+		want          []string
+	}{
+		{"the same within each choice", `generic = ["cost", "income"]`, nil},
+		{"collinear", `generic = ["cost", "time", "cost + 2 * time"]`, []string{"cost", "time", "cost + 2 * time"}},
+		{"zero", `generic = ["cost", "0 * time"]`, []string{"0 * time"}},
+		{"all constants and their sum", "constants = true\n[[utility.terms]]\nname = \"all\"\nvariable = \"1\"\nalternatives = [\"bus\", \"car\"]", []string{"constant[bus]", "constant[car]", "all"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			spec, err := ReadSpec("spec", []byte(cutAfter(trips, "[utility]\n")+c.utility))
+			if err != nil {
+				t.Fatal(err)
+			}
+			d, err := Load(context.Background(), "testdata/trips.csv", spec, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := Fit(context.Background(), spec, d, Options{})
+			var unidentified *IdentificationError
+			if c.want == nil {
+				// With an outside option the level of utilities matters.
+				if err != nil || !r.Converged {
+					t.Errorf("error %v", err)
+				}
+				d.Outside = false
+				kept, err := d.Filter(func(s int) bool { _, c := d.Choice(s); return c >= 0 })
+				if err != nil {
+					t.Fatal(err)
+				}
+				_, err = Fit(context.Background(), spec, kept, Options{})
+				if !errors.As(err, &unidentified) || !slices.Equal(unidentified.Coefficients, []string{"income"}) {
+					t.Errorf("error %v", err)
+				}
+				return
+			}
+			if !errors.As(err, &unidentified) {
+				t.Fatalf("error %v", err)
+			}
+			if diff := cmp.Diff(c.want, unidentified.Coefficients); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// A variable that is largest for the chosen alternative in every choice, and a constant of an
+// alternative that nobody chose, have no finite estimate.
+func TestSeparation(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for _, scale := range []float64{1, 1e-4, 1e4} {
+		b := NewBuilder([]string{"a", "b", "never"}, []string{"perfect", "noise"}, false)
+		for range 300 {
+			c := Case{Alternatives: []int{0, 1, 2}, Chosen: rng.IntN(2)}
+			for i := range 3 {
+				x := rng.Float64()
+				if i == c.Chosen {
+					x += 1
+				}
+				c.X = append(c.X, scale*x, rng.NormFloat64())
+			}
+			if err := b.Add(c); err != nil {
+				t.Fatal(err)
+			}
+		}
+		d, err := b.Data()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range []struct {
+			utility Utility
+			want    []string
+		}{
+			{Utility{Generic: []string{"perfect"}}, []string{"perfect"}},
+			{Utility{Constants: true, Generic: []string{"noise"}}, []string{"constant[never]"}},
+			{Utility{Generic: []string{"noise"}}, nil},
+		} {
+			r, err := Fit(context.Background(), &Spec{Utility: c.utility}, d, Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.want, r.Separated); diff != "" || r.Converged != (c.want == nil) {
+				t.Errorf("scale %v, %v: converged %v, separated %v", scale, c.utility, r.Converged, diff)
+			}
+		}
+	}
+}
+
+func TestFitStops(t *testing.T) {
+	d, u := simulated(t, 1000, 3)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := Fit(ctx, &Spec{Utility: u}, d, Options{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+	r, err := Fit(context.Background(), &Spec{Utility: u}, d, Options{Steps: 1})
+	if err != nil || r.Converged || r.Steps != 2 {
+		t.Errorf("after one step: converged %v, %d steps, %v", r.Converged, r.Steps, err)
+	}
+	if _, err := Fit(context.Background(), &Spec{Utility: u}, d, Options{Start: []float64{1}}); err == nil {
+		t.Error("a start of one number for three coefficients")
+	}
+	if _, err := Fit(context.Background(), &Spec{Utility: u}, d, Options{Errors: "clustered"}); err == nil {
+		t.Error("clustered errors without clusters")
+	}
+	if _, err := Fit(context.Background(), &Spec{Utility: u}, d, Options{Errors: "best"}); err == nil {
+		t.Error("an unknown kind of errors")
+	}
+}
+
+// replaceLine returns a text with a line replaced.
+func replaceLine(text, old, line string) string {
+	before, after, ok := strings.Cut(text, old+"\n")
+	if !ok {
+		panic("no line " + old)
+	}
+	return before + line + "\n" + after
+}
+
+// cutAfter returns a text up to the end of its first occurrence of mark.
+func cutAfter(text, mark string) string {
+	before, _, _ := strings.Cut(text, mark)
+	return before + mark
+}

@@ -1,0 +1,98 @@
+package choice
+
+import "strconv"
+
+// numbering numbers the distinct values of a column from 0.
+type numbering struct {
+	names    []string
+	byText   map[string]int
+	byNumber map[float64]int
+}
+
+// of returns the number of a text.
+func (n *numbering) of(text string) int {
+	if k, ok := n.byText[text]; ok {
+		return k
+	}
+	if n.byText == nil {
+		n.byText, n.byNumber = map[string]int{}, map[float64]int{}
+	}
+	k := len(n.names)
+	n.names = append(n.names, text)
+	n.byText[text] = k
+	return k
+}
+
+// at returns the number of entry i of a column, whose text rename, unless it is nil, replaces.
+func (n *numbering) at(c *column, i int, rename func(string) string) int {
+	if c.text == nil {
+		if k, ok := n.byNumber[c.number[i]]; ok {
+			return k
+		}
+	}
+	text := c.string(i)
+	if rename != nil {
+		text = rename(text)
+	}
+	k := n.of(text)
+	if c.text == nil {
+		n.byNumber[c.number[i]] = k
+	}
+	return k
+}
+
+// keyPart is a value of one of the columns that identify a choice.
+type keyPart struct {
+	number float64
+	text   string
+}
+
+func (p keyPart) String() string {
+	if p.text != "" {
+		return p.text
+	}
+	return strconv.FormatFloat(p.number, 'f', -1, 64)
+}
+
+// keys are those of the choices so far. Numbers that increase take no memory.
+type keys struct {
+	last  float64
+	count int
+	other map[string]bool // nil while keys are increasing numbers
+	list  []float64       // they, until one does not increase
+}
+
+// add reports whether a key is not among those added before, and adds it.
+func (k *keys) add(key []keyPart) bool {
+	if k.other == nil {
+		if len(key) == 1 && key[0].text == "" && (k.count == 0 || key[0].number > k.last) {
+			k.last = key[0].number
+			k.count++
+			k.list = append(k.list, k.last)
+			return true
+		}
+		k.other = make(map[string]bool, 2*len(k.list))
+		for _, v := range k.list {
+			k.other[keyText([]keyPart{{number: v}})] = true
+		}
+		k.list = nil
+	}
+	text := keyText(key)
+	if k.other[text] {
+		return false
+	}
+	k.other[text] = true
+	return true
+}
+
+// keyText returns a text that two keys share only if they are equal.
+func keyText(key []keyPart) string {
+	if len(key) == 1 {
+		return key[0].String()
+	}
+	var text []byte
+	for _, p := range key {
+		text = strconv.AppendQuote(text, p.String())
+	}
+	return string(text)
+}

@@ -1,0 +1,114 @@
+package choice
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Layout says how a table holds choices. A long table has a row for each alternative of a choice,
+// and the rows of a choice are consecutive; a wide one has a row for each choice.
+//
+// Conditions and values are expressions of the columns, in the language of
+// github.com/expr-lang/expr with the functions exp, log, sqrt and pow; a bool counts as 1 or 0. A
+// name that is a column is that column, whatever characters it has. Of a wide table the variables
+// of Names are columns too, each with the value of the row's alternative. Expressions may also
+// use alternative, the label of the row's alternative, and position, its place among the rows of
+// its choice counted from 1, unless the table has columns of these names.
+type Layout struct {
+	Form         string            `toml:"form" json:"form"`                                   // "long" or "wide"
+	Choice       []string          `toml:"choice" json:"choice,omitempty"`                     // long: the columns that together identify a choice
+	Alternative  string            `toml:"alternative" json:"alternative,omitempty"`           // long: the column of labels; "" numbers the rows of a choice from 1
+	Chosen       string            `toml:"chosen" json:"chosen,omitempty"`                     // long: an expression, true or 1 in the chosen row; wide: the column with the chosen label; "" if choices are not known
+	Names        string            `toml:"names" json:"names,omitempty"`                       // wide: how columns are named, such as "{variable}.{alternative}"
+	Alternatives []string          `toml:"alternatives" json:"alternatives,omitempty"`         // the labels; wide tables need them, of long ones they set the order
+	Labels       map[string]string `toml:"labels" json:"labels,omitempty"`                     // what a table writes in the place of a label, and the label
+	Exclude      []string          `toml:"exclude" json:"exclude,omitempty"`                   // alternatives to leave out, with the choices of them
+	Available    string            `toml:"available" json:"available,omitempty"`               // a condition; "" means that every row is available
+	Outside      string            `toml:"outside" json:"outside,omitempty"`                   // "absent" (""), "implicit": chosen if no row is, or "explicit"
+	OutsideLabel string            `toml:"outside_alternative" json:"outside_label,omitempty"` // the alternative that is the outside option, if that is explicit
+	Filter       string            `toml:"filter" json:"filter,omitempty"`                     // a condition that a row must meet
+	Derive       []string          `toml:"derive" json:"derive,omitempty"`                     // further columns, "name = expression", which may use earlier ones
+	Weight       string            `toml:"weight" json:"weight,omitempty"`                     // an expression, the same in all rows of a choice
+	Panel        string            `toml:"panel" json:"panel,omitempty"`                       // the column that identifies the decision maker
+	Cluster      string            `toml:"cluster" json:"cluster,omitempty"`                   // the column that identifies the cluster
+	Delimiter    string            `toml:"delimiter" json:"delimiter,omitempty"`               // of CSV; "" is a comma
+}
+
+// check returns an error that names the first field that is wrong.
+func (l *Layout) check() error {
+	switch l.Form {
+	case "long":
+		if len(l.Choice) == 0 {
+			return errors.New(`data.choice is missing: a long table needs the columns that identify a choice, choice = ["case"]`)
+		}
+		if l.Names != "" {
+			return errors.New("data.names is for wide tables")
+		}
+	case "wide":
+		if len(l.Alternatives) == 0 {
+			return errors.New(`data.alternatives is missing: a wide table needs the labels of the alternatives`)
+		}
+		if strings.Count(l.Names, "{variable}") != 1 || strings.Count(l.Names, "{alternative}") != 1 {
+			return fmt.Errorf(`data.names is %q: want the pattern of the columns, such as "{variable}.{alternative}"`, l.Names)
+		}
+		if len(l.Choice) > 0 || l.Alternative != "" {
+			return errors.New("data.choice and data.alternative are for long tables: a row of a wide table is a choice")
+		}
+	default:
+		return fmt.Errorf("data.form is %q: want long (a row for each alternative) or wide (a row for each choice)", l.Form)
+	}
+	switch l.Outside {
+	case "", "absent", "implicit":
+		if l.OutsideLabel != "" {
+			return errors.New(`data.outside_alternative needs outside = "explicit"`)
+		}
+	case "explicit":
+		if l.OutsideLabel == "" {
+			return errors.New(`outside = "explicit" needs data.outside_alternative, the label of the outside option`)
+		}
+	default:
+		return fmt.Errorf("data.outside is %q: want absent, implicit or explicit", l.Outside)
+	}
+	if len([]rune(l.Delimiter)) > 1 {
+		return fmt.Errorf("data.delimiter is %q: want one character", l.Delimiter)
+	}
+	for i, a := range l.Alternatives {
+		if slices.Contains(l.Alternatives[:i], a) {
+			return fmt.Errorf("data.alternatives has %q twice", a)
+		}
+	}
+	return nil
+}
+
+// hasOutside reports whether choices have an outside option.
+func (l *Layout) hasOutside() bool { return l.Outside == "implicit" || l.Outside == "explicit" }
+
+// label returns the label of what a table writes.
+func (l *Layout) label(text string) string {
+	if label, ok := l.Labels[text]; ok {
+		return label
+	}
+	return text
+}
+
+// derived splits an entry of Derive.
+func derived(entry string) (name, expression string, err error) {
+	name, expression, ok := strings.Cut(entry, "=")
+	name, expression = strings.TrimSpace(name), strings.TrimSpace(expression)
+	if !ok || !identifier(name) || expression == "" || strings.HasPrefix(expression, "=") {
+		return "", "", fmt.Errorf(`data.derive has %q: want "name = expression"`, entry)
+	}
+	return name, expression, nil
+}
+
+// identifier reports whether an expression can use the name.
+func identifier(name string) bool {
+	for i, r := range name {
+		if !(r == '_' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || i > 0 && r >= '0' && r <= '9') {
+			return false
+		}
+	}
+	return name != ""
+}

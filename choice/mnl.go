@@ -1,0 +1,211 @@
+package choice
+
+import (
+	"math"
+
+	"vitrine/internal/kernel"
+)
+
+// mnl is the multinomial logit model: with the utilities V = Xθ,
+//
+//	P_i = exp(V_i) / Σ_j exp(V_j)
+//
+// over the available alternatives and the outside option, if there is one, with V = 0. Its
+// negative log-likelihood is convex:
+//
+//	∇ℓ  = Σ_s w_s Σ_i (P_i − y_i) x_i
+//	∇²ℓ = Σ_s w_s (Σ_i P_i x_i x_iᵀ − m_s m_sᵀ),  m_s = Σ_i P_i x_i
+//
+// Source: Train (2009), Sections 3.7.1 and 8.
+type mnl struct {
+	*design
+	outside bool
+}
+
+func (m mnl) names() []string { return m.design.names }
+
+func (m mnl) worker() worker { return &mnlWorker{mnl: m} }
+
+type mnlWorker struct {
+	mnl
+	x            matrix // variables
+	mean         matrix // √w_s m_s, coefficient by coefficient
+	p, out, logp []float64
+	product      []float64
+}
+
+// grow returns a slice of length n, in v's memory if that suffices.
+func grow(v []float64, n int) []float64 {
+	if cap(v) < n {
+		return make([]float64, n)
+	}
+	return v[:n]
+}
+
+// utilities returns the utilities of the rows of a block for the variables x.
+func utilities(dst []float64, x [][]float64, theta []float64) {
+	clear(dst)
+	for j, v := range theta {
+		kernel.Axpy(dst, v, x[j])
+	}
+}
+
+// softmax turns the utilities of the rows of a block into probabilities, in place. It stores in
+// out the probability of the outside option, 0 if there is none, and in logp the logarithm of that
+// of the chosen alternative, for each choice.
+func softmax(u, out, logp []float64, b *block, outside bool) {
+	lo := 0
+	for s, end := range b.end {
+		v := u[lo:end]
+		lo = int(end)
+		largest := math.Inf(-1)
+		if outside {
+			largest = 0
+		}
+		for _, x := range v {
+			largest = max(largest, x)
+		}
+		for i := range v {
+			v[i] -= largest
+		}
+		out[s], logp[s] = -largest, -largest
+		if c := b.chosen[s]; c != none {
+			logp[s] = u[c]
+		}
+	}
+	kernel.Exp(u, u)
+	if outside {
+		kernel.Exp(out, out)
+	} else {
+		clear(out)
+	}
+	lo = 0
+	for s, end := range b.end {
+		p := u[lo:end]
+		lo = int(end)
+		sum := out[s]
+		for _, x := range p {
+			sum += x
+		}
+		scale := 1 / sum
+		for i := range p {
+			p[i] *= scale
+		}
+		out[s] *= scale
+		logp[s] -= math.Log(sum)
+	}
+}
+
+// evaluate computes the variables, the probabilities and log p(chosen) in a block.
+func (w *mnlWorker) evaluate(b *block, theta []float64) (x [][]float64) {
+	w.p, w.out, w.logp = grow(w.p, b.rows()), grow(w.out, b.choices()), grow(w.logp, b.choices())
+	x = w.columns(&w.x, b)
+	utilities(w.p, x, theta)
+	softmax(w.p, w.out, w.logp, b, w.outside)
+	return x
+}
+
+// probabilities implements worker.
+func (w *mnlWorker) probabilities(p, out []float64, b *block, theta []float64) {
+	w.evaluate(b, theta)
+	copy(p, w.p)
+	copy(out, w.out)
+}
+
+// scores implements worker.
+func (w *mnlWorker) scores(dst []float64, b *block, theta []float64) {
+	x := w.evaluate(b, theta)
+	w.residuals(b)
+	for j, xj := range x {
+		for s := range b.end {
+			lo, hi := b.span(s)
+			dst[s*len(x)+j] = -kernel.Dot(w.p[lo:hi], xj[lo:hi])
+		}
+	}
+}
+
+// residuals turns the probabilities P into P − y.
+func (w *mnlWorker) residuals(b *block) {
+	for _, c := range b.chosen {
+		if c != none {
+			w.p[c]--
+		}
+	}
+}
+
+// add implements worker.
+func (w *mnlWorker) add(s *sums, b *block, theta []float64) {
+	x := w.evaluate(b, theta)
+	if b.weight == nil {
+		s.value -= kernel.Sum(w.logp)
+	} else {
+		s.value -= kernel.Dot(b.weight, w.logp)
+		for c, weight := range b.weight {
+			lo, hi := b.span(c)
+			for i := lo; i < hi; i++ {
+				w.p[i] *= weight
+			}
+		}
+	}
+	if s.hessian != nil {
+		w.curvature(s, b, x)
+	}
+	if s.gradient == nil {
+		return
+	}
+	for c, chosen := range b.chosen {
+		if chosen != none {
+			w.p[chosen] -= b.weightOf(c)
+		}
+	}
+	for j, xj := range x {
+		s.gradient[j] += kernel.Dot(w.p, xj)
+	}
+}
+
+// curvature adds the Hessian of a block to s, given w_s P in the rows. With the columns x_j of the
+// variables, and q_sj = √w_s Σ_i P_i x_ij of choice s,
+//
+//	h_jk = Σ_i w P_i x_ij x_ik − Σ_s q_sj q_sk
+func (w *mnlWorker) curvature(s *sums, b *block, x [][]float64) {
+	h := s.hessian
+	w.mean.resize(len(x), b.choices())
+	w.product = grow(w.product, b.rows())
+	for j, xj := range x {
+		t := w.product
+		for i, p := range w.p {
+			t[i] = p * xj[i]
+		}
+		q := w.mean.own(j)
+		lo := 0
+		for c, end := range b.end {
+			sum := 0.0
+			for _, v := range t[lo:end] {
+				sum += v
+			}
+			lo = int(end)
+			q[c] = sum
+		}
+		for c, weight := range b.weight {
+			if weight > 0 {
+				q[c] /= math.Sqrt(weight)
+			}
+		}
+		// Row j of the packed Hessian begins after those of 0 … j−1; the columns before j have
+		// been multiplied already.
+		at := j * (2*len(x) - j + 1) / 2
+		square := kernel.Dot(t, xj)
+		s.moment[j] += square
+		h[at] += square
+		for k := j + 1; k < len(x); k++ {
+			h[at+k-j] += kernel.Dot(t, x[k])
+		}
+	}
+	k := 0
+	for i := range x {
+		for j := i; j < len(x); j++ {
+			h[k] -= kernel.Dot(w.mean.row[i], w.mean.row[j])
+			k++
+		}
+	}
+}

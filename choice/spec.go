@@ -1,0 +1,191 @@
+package choice
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+
+	"github.com/pelletier/go-toml/v2"
+)
+
+// Spec is a model to estimate: how a table holds choices, and what a utility is a sum of.
+type Spec struct {
+	Data    Layout  `toml:"data" json:"data"`
+	Utility Utility `toml:"utility" json:"utility"`
+}
+
+// Utility is the systematic part of utilities,
+//
+//	V_i = c_i + Σ_generic β x_i + Σ_individual γ_i z + Σ_specific δ_i x_i + Σ_terms …
+//
+// A variable is a column or an expression of columns; see [Layout].
+type Utility struct {
+	Constants  bool     `toml:"constants" json:"constants,omitempty"`   // a constant for each alternative but the reference
+	Reference  string   `toml:"reference" json:"reference,omitempty"`   // the alternative without constant; "" is the first
+	Generic    []string `toml:"generic" json:"generic,omitempty"`       // variables with one coefficient
+	Individual []string `toml:"individual" json:"individual,omitempty"` // variables with a coefficient for each alternative but the reference
+	Specific   []string `toml:"specific" json:"specific,omitempty"`     // variables with a coefficient for each alternative
+	Terms      []Term   `toml:"terms" json:"terms,omitempty"`           // further terms
+}
+
+// Term is a product of a coefficient and a variable. Terms of the same name share the coefficient.
+type Term struct {
+	Name         string   `toml:"name" json:"name,omitempty"`                 // of the coefficient; "" is the variable
+	Variable     string   `toml:"variable" json:"variable"`                   // "1" is a constant
+	Alternatives []string `toml:"alternatives" json:"alternatives,omitempty"` // those it enters the utility of; nil for all
+}
+
+// ReadSpec reads a specification from TOML. The error names the file, and the line of an unknown
+// key.
+func ReadSpec(name string, text []byte) (*Spec, error) {
+	s := &Spec{}
+	err := toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields().Decode(s)
+	var unknown *toml.StrictMissingError
+	var malformed *toml.DecodeError
+	switch {
+	case errors.As(err, &unknown):
+		e := unknown.Errors[0]
+		line, _ := e.Position()
+		return nil, fmt.Errorf("%s: line %d: there is no key %q", name, line, keyName(e.Key()))
+	case errors.As(err, &malformed):
+		line, _ := malformed.Position()
+		return nil, fmt.Errorf("%s: line %d: %v", name, line, malformed)
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	if err := s.check(); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return s, nil
+}
+
+// keyName joins the parts of a key.
+func keyName(parts []string) (name string) {
+	for i, p := range parts {
+		if i > 0 {
+			name += "."
+		}
+		name += p
+	}
+	return name
+}
+
+// ReadSpecFile reads a specification from a file.
+func ReadSpecFile(path string) (*Spec, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	return ReadSpec(path, text)
+}
+
+// check returns an error that names the first field that is wrong.
+func (s *Spec) check() error {
+	if err := s.Data.check(); err != nil {
+		return err
+	}
+	return s.Utility.check()
+}
+
+func (u *Utility) check() error {
+	for i, t := range u.Terms {
+		if t.Variable == "" {
+			return fmt.Errorf("utility.terms: term %d has no variable", i+1)
+		}
+	}
+	if !u.Constants && len(u.Generic)+len(u.Individual)+len(u.Specific)+len(u.Terms) == 0 {
+		return errors.New("utility has no term: give it constants, generic, individual, specific or terms")
+	}
+	return nil
+}
+
+// Variables returns the variables of the specification, for [Read].
+func (s *Spec) Variables() []Variable {
+	var list []Variable
+	// Two uses of a variable need it in the rows of both.
+	add := func(expression string, alternatives []string) {
+		if expression == "1" {
+			return
+		}
+		i := slices.IndexFunc(list, func(v Variable) bool { return v.Expression == expression })
+		switch {
+		case i < 0:
+			list = append(list, Variable{expression, slices.Clone(alternatives)})
+		case list[i].Alternatives == nil || alternatives == nil:
+			list[i].Alternatives = nil
+		default:
+			list[i].Alternatives = append(list[i].Alternatives, alternatives...)
+		}
+	}
+	u := &s.Utility
+	for _, names := range [][]string{u.Generic, u.Individual, u.Specific} {
+		for _, name := range names {
+			add(name, nil)
+		}
+	}
+	for _, t := range u.Terms {
+		add(t.Variable, t.Alternatives)
+	}
+	return list
+}
+
+// Load reads the table at path as the specification says. progress may be nil. Errors are those of
+// [Read].
+func Load(ctx context.Context, path string, s *Spec, progress Progress) (*Data, error) {
+	return Read(ctx, path, s.Data, s.Variables(), progress)
+}
+
+// terms returns the sum of the specification for data with the given alternatives: a term of one
+// coefficient each, in the order of the fields of Utility.
+func (u *Utility) terms(alternatives []string) ([]Term, error) {
+	reference := u.Reference
+	if reference == "" && len(alternatives) > 0 {
+		reference = alternatives[0]
+	}
+	if !slices.Contains(alternatives, reference) && (u.Constants || len(u.Individual) > 0) {
+		return nil, fmt.Errorf("utility.reference is %q: %w", reference, unknownAlternative(alternatives))
+	}
+	var list []Term
+	each := func(name, variable string, all bool) {
+		for _, a := range alternatives {
+			if all || a != reference {
+				list = append(list, Term{name + "[" + a + "]", variable, []string{a}})
+			}
+		}
+	}
+	if u.Constants {
+		each("constant", "1", false)
+	}
+	for _, v := range u.Generic {
+		list = append(list, Term{v, v, nil})
+	}
+	for _, v := range u.Individual {
+		each(v, v, false)
+	}
+	for _, v := range u.Specific {
+		each(v, v, true)
+	}
+	for i, t := range u.Terms {
+		for _, a := range t.Alternatives {
+			if !slices.Contains(alternatives, a) {
+				return nil, fmt.Errorf("utility.terms: term %d: alternative %q: %w", i+1, a, unknownAlternative(alternatives))
+			}
+		}
+		if t.Name == "" {
+			t.Name = t.Variable
+		}
+		list = append(list, t)
+	}
+	return list, nil
+}
+
+func unknownAlternative(alternatives []string) error {
+	const shown = 20
+	if len(alternatives) > shown {
+		return fmt.Errorf("the data have no such alternative among their %d", len(alternatives))
+	}
+	return fmt.Errorf("the alternatives of the data are %q", alternatives)
+}

@@ -1,0 +1,198 @@
+package choice
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// The columns that unfolding a wide table adds. No file has columns of these names.
+const (
+	choiceColumn = "\x00choice" // the number of the row of the wide table
+	chosenColumn = "\x00chosen" // 1 for the chosen alternative, 0 for another
+	labelColumn  = "\x00label"  // the alternative
+)
+
+// unfolded is a wide table as a long one: a row for each alternative. A variable of Layout.Names is
+// a column, as is each column of the wide table; a variable that an alternative lacks is missing.
+type unfolded struct {
+	table
+	layout *Layout
+	labels []string // the alternatives that have rows
+	names  []string
+	from   [][]int // by name: the column of the wide table, by alternative, or -1
+	chosen int     // the wide column; -1 if choices are not known
+	batch  batch
+	wide   []int // the columns of the wide table that are read
+	place  []int // by column of the wide table: its place in wide
+}
+
+// unfold returns the long form of a wide table, and the layout of that.
+func unfold(t table, l *Layout) (table, *Layout, error) {
+	u := &unfolded{table: t, layout: l, chosen: -1}
+	for _, a := range l.Alternatives {
+		if a != l.OutsideLabel {
+			u.labels = append(u.labels, a)
+		}
+	}
+	header := t.header()
+	if l.Chosen != "" {
+		if u.chosen = slices.Index(header, l.Chosen); u.chosen < 0 {
+			return nil, nil, fmt.Errorf("data.chosen: %w", unknownColumn(l.Chosen, header))
+		}
+	}
+	for j, name := range header {
+		u.names = append(u.names, name)
+		u.from = append(u.from, slices.Repeat([]int{j}, len(u.labels)))
+	}
+	for k, label := range u.labels {
+		prefix, suffix, _ := strings.Cut(strings.Replace(l.Names, "{alternative}", label, 1), "{variable}")
+		for j, name := range header {
+			variable, ok := strings.CutPrefix(name, prefix)
+			if ok {
+				variable, ok = strings.CutSuffix(variable, suffix)
+			}
+			if !ok || variable == "" {
+				continue
+			}
+			v := slices.Index(u.names, variable)
+			if v < 0 {
+				v = len(u.names)
+				u.names = append(u.names, variable)
+				u.from = append(u.from, slices.Repeat([]int{-1}, len(u.labels)))
+			} else if v < len(header) {
+				return nil, nil, fmt.Errorf("%q is a column and a variable of data.names: name the columns apart", variable)
+			}
+			u.from[v][k] = j
+		}
+	}
+	u.names = append(u.names, choiceColumn, labelColumn, chosenColumn)
+
+	long := *l
+	long.Form, long.Choice, long.Alternative, long.Names = "long", []string{choiceColumn}, labelColumn, ""
+	long.Alternatives, long.Labels = u.labels, nil
+	if l.hasOutside() {
+		long.Outside, long.OutsideLabel = "implicit", ""
+	}
+	if l.Chosen != "" {
+		long.Chosen = chosenColumn
+	}
+	return u, &long, nil
+}
+
+func (u *unfolded) header() []string { return u.names }
+
+func (u *unfolded) row(number int) string { return u.table.row(number / len(u.labels)) }
+
+func (u *unfolded) next(columns []int) (*batch, error) {
+	if u.place == nil {
+		u.choose(columns)
+	}
+	w, err := u.table.next(u.wide)
+	if err != nil {
+		return nil, err
+	}
+	n := len(u.labels)
+	b := &u.batch
+	b.first, b.n = w.first*n, w.n*n
+	for k, j := range columns {
+		c := &b.columns[k]
+		c.number, c.text = c.number[:0], c.text[:0]
+		switch u.names[j] {
+		case choiceColumn:
+			for i := range b.n {
+				c.number = append(c.number, float64(b.first/n+i/n))
+			}
+		case labelColumn:
+			for range w.n {
+				c.text = append(c.text, u.labels...)
+			}
+		case chosenColumn:
+			if err := u.indicators(c, w); err != nil {
+				return nil, err
+			}
+		default:
+			if err := u.spread(c, u.from[j], w); err != nil {
+				return nil, fmt.Errorf("variable %s: %w", u.names[j], err)
+			}
+		}
+		if len(c.text) == 0 {
+			c.text = nil
+		}
+	}
+	return b, nil
+}
+
+// choose finds the columns of the wide table that the given ones need.
+func (u *unfolded) choose(columns []int) {
+	u.place = slices.Repeat([]int{-1}, len(u.table.header()))
+	add := func(j int) {
+		if j >= 0 && u.place[j] < 0 {
+			u.place[j] = len(u.wide)
+			u.wide = append(u.wide, j)
+		}
+	}
+	add(u.chosen)
+	for _, j := range columns {
+		if j < len(u.from) {
+			for _, from := range u.from[j] {
+				add(from)
+			}
+		}
+	}
+	u.batch.columns = make([]column, len(columns))
+}
+
+// indicators stores in c whether each alternative was chosen.
+func (u *unfolded) indicators(c *column, w *batch) error {
+	known := slices.Clone(u.labels)
+	if u.layout.OutsideLabel != "" {
+		known = append(known, u.layout.OutsideLabel)
+	}
+	labels := &w.columns[u.place[u.chosen]]
+	for i := range w.n {
+		label := u.layout.label(labels.string(i))
+		if labels.missing(i) {
+			label = ""
+		}
+		if !slices.Contains(known, label) && !(label == "" && u.layout.Outside == "implicit") {
+			return fmt.Errorf("%s: column %s: %q is not one of the alternatives %s",
+				u.table.row(w.first+i), u.layout.Chosen, label, strings.Join(u.layout.Alternatives, ", "))
+		}
+		for _, a := range u.labels {
+			c.number = append(c.number, indicator(a == label))
+		}
+	}
+	return nil
+}
+
+// spread stores in c a variable: for each row of w, its values of the alternatives.
+func (u *unfolded) spread(c *column, from []int, w *batch) error {
+	source := make([]*column, len(from))
+	text, number := false, false
+	for k, j := range from {
+		if j >= 0 {
+			source[k] = &w.columns[u.place[j]]
+			text = text || source[k].text != nil
+			number = number || source[k].text == nil
+		}
+	}
+	if text && number {
+		return fmt.Errorf("it is text for some alternatives and a number for others")
+	}
+	for i := range w.n {
+		for _, s := range source {
+			switch {
+			case s == nil && text:
+				c.text = append(c.text, "")
+			case s == nil:
+				c.number = append(c.number, nan)
+			case text:
+				c.text = append(c.text, s.text[i])
+			default:
+				c.number = append(c.number, s.number[i])
+			}
+		}
+	}
+	return nil
+}
