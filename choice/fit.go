@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"vitrine/internal/kernel"
+	"vitrine/internal/scratch"
 )
 
 // Options say how [Fit] works. The zero value is the usual.
@@ -200,7 +201,7 @@ func (o *objective) outer(ctx context.Context, theta []float64) (*mat.SymDense, 
 		var scores, squares []float64
 		for i := k * len(o.blocks) / len(partial); i < (k+1)*len(o.blocks)/len(partial); i++ {
 			b := o.blocks[i]
-			scores, squares = grow(scores, b.choices()*o.dim), grow(squares, b.choices())
+			scores, squares = scratch.Grow(scores, b.choices()*o.dim), scratch.Grow(squares, b.choices())
 			w.scores(scores, b, theta)
 			for s := range squares {
 				squares[s] = b.weightOf(s) * b.weightOf(s)
@@ -230,7 +231,7 @@ func (o *objective) outerClusters(ctx context.Context, theta []float64, d *Data)
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		scores = grow(scores, b.choices()*o.dim)
+		scores = scratch.Grow(scores, b.choices()*o.dim)
 		w.scores(scores, b, theta)
 		cluster := b.cluster
 		if d.Clusters == 0 {

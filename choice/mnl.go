@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"vitrine/internal/kernel"
+	"vitrine/internal/scratch"
 )
 
 // mnl is the multinomial logit model: with the utilities V = Xθ,
@@ -32,14 +33,6 @@ type mnlWorker struct {
 	mean         matrix // √w_s m_s, coefficient by coefficient
 	p, out, logp []float64
 	product      []float64
-}
-
-// grow returns a slice of length n, in v's memory if that suffices.
-func grow(v []float64, n int) []float64 {
-	if cap(v) < n {
-		return make([]float64, n)
-	}
-	return v[:n]
 }
 
 // utilities returns the utilities of the rows of a block for the variables x.
@@ -98,7 +91,7 @@ func softmax(u, out, logp []float64, b *block, outside bool) {
 
 // evaluate computes the variables, the probabilities and log p(chosen) in a block.
 func (w *mnlWorker) evaluate(b *block, theta []float64) (x [][]float64) {
-	w.p, w.out, w.logp = grow(w.p, b.rows()), grow(w.out, b.choices()), grow(w.logp, b.choices())
+	w.p, w.out, w.logp = scratch.Grow(w.p, b.rows()), scratch.Grow(w.out, b.choices()), scratch.Grow(w.logp, b.choices())
 	x = w.columns(&w.x, b)
 	utilities(w.p, x, theta)
 	softmax(w.p, w.out, w.logp, b, w.outside)
@@ -170,7 +163,7 @@ func (w *mnlWorker) add(s *sums, b *block, theta []float64) {
 func (w *mnlWorker) curvature(s *sums, b *block, x [][]float64) {
 	h := s.hessian
 	w.mean.resize(len(x), b.choices())
-	w.product = grow(w.product, b.rows())
+	w.product = scratch.Grow(w.product, b.rows())
 	for j, xj := range x {
 		t := w.product
 		for i, p := range w.p {

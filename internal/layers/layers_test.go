@@ -21,18 +21,18 @@ const module = "vitrine"
 // table lists the directories of every layer from 0 on; "." is the root.
 var table = [][]string{
 	{"service/api", "service/client", "docs/algorithms", "paper/experiments", "internal/flock", "internal/kernel", "internal/layers", "internal/option", "internal/panics", "internal/replace", "internal/scratch", "internal/state", "internal/stream"},
-	{".", "utility", "service/eventlog", "internal/gram", "internal/sparse"},
+	{".", "choice", "utility", "service/eventlog", "internal/gram", "internal/sparse"},
 	{"assortment", "mle", "env", "service/eventlog/memlog", "service/eventlog/natslog", "internal/text"},
 	{"internal/search", "service/feature"},
 	{"bandit", "experiment", "paper/camera", "paper/geometry", "paper/imdb", "service/decision", "service/load"},
-	{"tune", "paper/theory", "paper/tractability", "service/server", "choice", "offpolicy"},
+	{"tune", "paper/theory", "paper/tractability", "service/server", "offpolicy"},
 	{"config", "figure"},
 	{"cmd/vitrine", "bench", "bench/exponent", "bench/replay", "bench/soak", "docs"},
 }
 
 // users lists those who may import a package that is not for everyone above.
 var users = map[string][]string{
-	"internal/kernel": {".", "assortment", "internal/gram", "internal/sparse", "mle", "utility"},
+	"internal/kernel": {".", "assortment", "choice", "internal/gram", "internal/sparse", "mle", "utility"},
 }
 
 // drawers are names that say nothing of what is inside.
@@ -70,7 +70,7 @@ func TestViolations(t *testing.T) {
 		{"a battery does not import up", "utility/utilitytest/t.go", []string{"vitrine/mle"}, []string{"utility/utilitytest/t.go (layer 1, battery) imports vitrine/mle (layer 2)"}},
 		{"a battery builds on a battery", "bandit/bandittest/t.go", []string{"vitrine/utility/utilitytest"}, nil},
 		{"a battery is for tests", "bandit/onl.go", []string{"vitrine/utility/utilitytest"}, []string{"bandit/onl.go (layer 4) imports vitrine/utility/utilitytest (layer 1, battery)"}},
-		{"a package that is not for everyone", "paper/geometry/minima.go", []string{"vitrine/internal/kernel"}, []string{"paper/geometry/minima.go imports vitrine/internal/kernel, which is for ., assortment, internal/gram, internal/sparse, mle, utility alone"}},
+		{"a package that is not for everyone", "paper/geometry/minima.go", []string{"vitrine/internal/kernel"}, []string{"paper/geometry/minima.go imports vitrine/internal/kernel, which is for ., assortment, choice, internal/gram, internal/sparse, mle, utility alone"}},
 		{"a test may import it", "paper/geometry/minima_test.go", []string{"vitrine/internal/kernel"}, nil},
 		{"a package without a layer", "pricing/price.go", nil, []string{"pricing has no layer: give it one in the table of internal/layers"}},
 		{"an import without a layer", "bandit/onl.go", []string{"vitrine/pricing"}, []string{"bandit/onl.go (layer 4) imports vitrine/pricing (no layer)"}},
