@@ -392,7 +392,6 @@ func (r *reader) group() error {
 
 // openChoice is the choice whose rows are being read.
 type openChoice struct {
-	started    bool
 	place      string    // of its first row, "line 7"
 	key        []keyPart // what identifies it
 	kept       int       // the rows that the filter kept
