@@ -12,6 +12,7 @@ import (
 	"vitrine"
 	"vitrine/env"
 	"vitrine/internal/stream"
+	"vitrine/service/api"
 	"vitrine/service/client"
 	"vitrine/service/decision"
 	"vitrine/utility"
@@ -62,10 +63,10 @@ func (s *shoppers) open(ctx context.Context, name string, policy map[string]any,
 	return int(stats.Decisions), nil
 }
 
-func shopConfig(seed uint64, policy map[string]any, size, width int) *client.Config {
-	config := &client.Config{MaxSize: size, Policy: policy, Seed: seed}
+func shopConfig(seed uint64, policy map[string]any, size, width int) *api.Placement {
+	config := &api.Placement{MaxSize: size, Policy: policy, Seed: seed}
 	for j := range width {
-		config.Features = append(config.Features, client.Feature{Name: featureName(j), Kind: "number"})
+		config.Features = append(config.Features, api.Feature{Name: featureName(j), Kind: "number"})
 	}
 	return config
 }
@@ -79,12 +80,12 @@ func (s *shoppers) visit(ctx context.Context, placement string, round int) (p en
 		return p, nil, err
 	}
 	x := p.Context
-	request := &client.Request{Decision: fmt.Sprintf("%s-%d", placement, round)}
+	request := &api.Request{Decision: fmt.Sprintf("%s-%d", placement, round)}
 	at := map[string]int{}
 	for i := range x.NumItems() {
-		item := client.Item{ID: fmt.Sprintf("sku%d", i), Features: map[string]any{}}
+		item := api.Item{ID: fmt.Sprintf("sku%d", i)}
 		for j, v := range x.Features.RawRowView(i) {
-			item.Features[featureName(j)] = v
+			item.Features = append(item.Features, api.Number(featureName(j), v))
 		}
 		if x.Revenue != nil {
 			item.Revenue = &x.Revenue[i]
@@ -96,7 +97,7 @@ func (s *shoppers) visit(ctx context.Context, placement string, round int) (p en
 	if err != nil {
 		return p, nil, err
 	}
-	for _, id := range answer.Shown {
+	for _, id := range answer.Items() {
 		shown = append(shown, at[id])
 	}
 	slices.Sort(shown)

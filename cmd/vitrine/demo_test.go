@@ -18,6 +18,7 @@ import (
 	"vitrine/config"
 	"vitrine/env"
 	"vitrine/experiment"
+	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
 	"vitrine/service/server"
@@ -96,7 +97,7 @@ func TestServeDemo(t *testing.T) {
 		t.Error("the page says nothing of revenue")
 	}
 	for placement := range demoPolicies {
-		for stats := new(decision.Stats); stats.Outcomes < 3; time.Sleep(10 * time.Millisecond) {
+		for stats := new(api.Stats); stats.Outcomes < 3; time.Sleep(10 * time.Millisecond) {
 			answer, err := http.Get(url + "/v1/placements/" + placement + "/stats")
 			if err != nil {
 				t.Fatal(err)

@@ -218,7 +218,7 @@ func knowledgeOf(ctx context.Context, e *decision.Engine) (map[string]knowledge,
 		}
 		k := knowledge{
 			s.Decisions, s.Outcomes, s.Expired, s.ExpiredEarly, s.Withdrawn, s.Learned, s.Skipped, s.Stale, s.Pending, s.PolicyVersion, s.Versions, s.Problem,
-			[]float64{s.ByPolicy.Revenue, s.ByChance.Revenue, s.ByBaseline.Revenue, s.Calibration.Revenue, s.Calibration.Foretold},
+			[]float64{s.ByPolicy.Revenue, s.ByChance.Revenue, s.ByBaseline.Revenue, s.Calibration.Revenue, s.Calibration.Predicted},
 			[]float64{float64(s.Shadow.Rounds), float64(s.Shadow.Agreements), s.Shadow.Policy, s.Shadow.Baseline}, nil, nil,
 		}
 		rng := rand.New(rand.NewPCG(13, 2))

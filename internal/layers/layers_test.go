@@ -20,8 +20,8 @@ const module = "vitrine"
 
 // table lists the directories of every layer from 0 on; "." is the root.
 var table = [][]string{
-	{"service/api", "service/client", "docs/algorithms", "paper/experiments", "internal/flock", "internal/kernel", "internal/layers", "internal/option", "internal/panics", "internal/replace", "internal/scratch", "internal/state", "internal/stream"},
-	{".", "choice", "utility", "service/eventlog", "internal/gram", "internal/sparse"},
+	{"service/api", "docs/algorithms", "paper/experiments", "internal/flock", "internal/kernel", "internal/layers", "internal/option", "internal/panics", "internal/replace", "internal/scratch", "internal/state", "internal/stream"},
+	{".", "choice", "utility", "service/client", "service/eventlog", "internal/gram", "internal/sparse"},
 	{"assortment", "mle", "env", "service/eventlog/memlog", "service/eventlog/natslog", "internal/text"},
 	{"internal/search", "service/feature"},
 	{"bandit", "experiment", "paper/camera", "paper/geometry", "paper/imdb", "service/decision", "service/load"},

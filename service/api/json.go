@@ -67,7 +67,7 @@ func typeName(kind string) string {
 		return "true or false"
 	case kind == "slice":
 		return "a list"
-	case kind == "struct":
+	case kind == "struct", kind == "map":
 		return "an object"
 	}
 	return "a string"

@@ -3,18 +3,20 @@ package client
 import (
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"net/url"
 	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"vitrine/service/api"
 )
 
 // Client asks a service. Only Base is needed; 0 is the value in parentheses. A client is
 // safe for concurrent use, and is not changed after its first call.
 //
-// Calls return a *Problem where the service refuses, and what went wrong on the way otherwise.
+// Calls return a *[api.Problem] where the service refuses, and what went wrong on the way otherwise.
 // They are tried again after connections that fail or break off, attempts that take
 // too long, and the statuses 429, 502, 503 and 504: not before the service's Retry-After, and then
 // after a wait drawn uniformly from [0, w], where w doubles from 50 ms to 5 s.
@@ -34,8 +36,8 @@ type Client struct {
 // Decide asks what to show. A decision id is made where the request has none, so that an
 // attempt that comes twice is one decision. Another request under an id
 // that was used is the problem "conflict".
-func (c *Client) Decide(ctx context.Context, placement string, r *Request) (*Answer, error) {
-	p, err := r.Prepare()
+func (c *Client) Decide(ctx context.Context, placement string, r *api.Request) (*api.Answer, error) {
+	p, err := Prepare(r)
 	if err != nil {
 		return nil, err
 	}
@@ -43,12 +45,12 @@ func (c *Client) Decide(ctx context.Context, placement string, r *Request) (*Ans
 }
 
 // DecideFlat is Decide in the binary form, which costs both sides a fraction of JSON.
-func (c *Client) DecideFlat(ctx context.Context, placement string, r *Flat) (*Answer, error) {
+func (c *Client) DecideFlat(ctx context.Context, placement string, r *Flat) (*api.Answer, error) {
 	return c.DecidePrepared(ctx, placement, r.Decision, r.Prepare())
 }
 
 // DecidePrepared is Decide for a request that was encoded before. An empty id is made.
-func (c *Client) DecidePrepared(ctx context.Context, placement, id string, p *Prepared) (*Answer, error) {
+func (c *Client) DecidePrepared(ctx context.Context, placement, id string, p *Prepared) (*api.Answer, error) {
 	if id == "" {
 		id = NewDecision()
 	}
@@ -56,9 +58,9 @@ func (c *Client) DecidePrepared(ctx context.Context, placement, id string, p *Pr
 	if err != nil {
 		return nil, err
 	}
-	a := &Answer{Repeated: s.status == http.StatusOK}
+	a := &api.Answer{Repeated: s.status == http.StatusOK}
 	if s.mediaType == asBinary {
-		err = a.unmarshalBinary(s.body)
+		err = unmarshalBinary(a, s.body)
 	} else {
 		err = s.decode(a)
 	}
@@ -75,12 +77,11 @@ func NewDecision() string { return rand.Text() }
 // Telling it again changes nothing; another one is the problem "conflict", and an item
 // after the attribution window the problem "late".
 func (c *Client) Outcome(ctx context.Context, decision, item string) error {
-	choice := "null"
+	var o api.Outcome
 	if item != "" {
-		choice = quote(item)
+		o.Choice = &item
 	}
-	_, err := c.send(ctx, "POST", decisionPath(decision)+"/outcome", payload{asJSON, `{"choice":` + choice + `}`, nil})
-	return err
+	return c.post(ctx, decisionPath(decision)+"/outcome", o)
 }
 
 // Activate tells that what a deferred decision offered was shown. After the attribution window it
@@ -91,13 +92,13 @@ func (c *Client) Activate(ctx context.Context, decision string) error {
 }
 
 // Decision returns a decision that the service remembers.
-func (c *Client) Decision(ctx context.Context, id string) (*Decision, error) {
-	return get[Decision](ctx, c, decisionPath(id))
+func (c *Client) Decision(ctx context.Context, id string) (*api.Decision, error) {
+	return get[api.Decision](ctx, c, decisionPath(id))
 }
 
 // Put creates a placement, or changes it. After an attempt whose answer was lost created
 // may be false for a placement that it created.
-func (c *Client) Put(ctx context.Context, placement string, config *Config) (created bool, err error) {
+func (c *Client) Put(ctx context.Context, placement string, config *api.Placement) (created bool, err error) {
 	text, err := json.Marshal(config)
 	if err != nil {
 		return false, err
@@ -106,15 +107,15 @@ func (c *Client) Put(ctx context.Context, placement string, config *Config) (cre
 	return err == nil && a.status == http.StatusCreated, err
 }
 
-// Config returns the configuration of a placement, with all its values.
-func (c *Client) Config(ctx context.Context, placement string) (*Config, error) {
-	return get[Config](ctx, c, placementPath(placement))
+// Placement returns the configuration of a placement, with all its values.
+func (c *Client) Placement(ctx context.Context, placement string) (*api.Placement, error) {
+	return get[api.Placement](ctx, c, placementPath(placement))
 }
 
 // Delete ends a placement. One that is gone at a second attempt was deleted by the first.
 func (c *Client) Delete(ctx context.Context, placement string) error {
 	a, err := c.send(ctx, "DELETE", placementPath(placement), payload{})
-	var p *Problem
+	var p *api.Problem
 	if a.attempts > 1 && errors.As(err, &p) && p.Kind() == "not-found" {
 		return nil
 	}
@@ -123,11 +124,7 @@ func (c *Client) Delete(ctx context.Context, placement string) error {
 
 // Placements returns the names of all placements, sorted.
 func (c *Client) Placements(ctx context.Context) ([]string, error) {
-	list, err := get[struct {
-		Placements []struct {
-			Name string `json:"name"`
-		} `json:"placements"`
-	}](ctx, c, "/v1/placements")
+	list, err := get[api.PlacementList](ctx, c, "/v1/placements")
 	if err != nil {
 		return nil, err
 	}
@@ -139,20 +136,29 @@ func (c *Client) Placements(ctx context.Context) ([]string, error) {
 }
 
 // Stats returns the counters of a placement.
-func (c *Client) Stats(ctx context.Context, placement string) (*Stats, error) {
-	return get[Stats](ctx, c, placementPath(placement)+"/stats")
+func (c *Client) Stats(ctx context.Context, placement string) (*api.Stats, error) {
+	return get[api.Stats](ctx, c, placementPath(placement)+"/stats")
 }
 
 // RollBack makes a placement forget what it has learned since a version was kept, one of
 // its Stats.Versions.
 func (c *Client) RollBack(ctx context.Context, placement string, version uint64) error {
-	_, err := c.send(ctx, "POST", placementPath(placement)+"/rollback", payload{asJSON, fmt.Sprintf(`{"version":%d}`, version), nil})
-	return err
+	return c.post(ctx, placementPath(placement)+"/rollback", api.Rollback{Version: version})
 }
 
 func placementPath(name string) string { return "/v1/placements/" + url.PathEscape(name) }
 
 func decisionPath(id string) string { return "/v1/decisions/" + url.PathEscape(id) }
+
+// post sends a value that JSON has.
+func (c *Client) post(ctx context.Context, path string, v any) error {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	_, err = c.send(ctx, "POST", path, payload{asJSON, "", text})
+	return err
+}
 
 func get[T any](ctx context.Context, c *Client, path string) (*T, error) {
 	a, err := c.send(ctx, "GET", path, payload{})

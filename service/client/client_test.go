@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -20,11 +21,11 @@ import (
 
 	"vitrine/config"
 	"vitrine/internal/replace"
+	"vitrine/service/api"
 	"vitrine/service/client"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/memlog"
-	"vitrine/service/feature"
 	"vitrine/service/server"
 )
 
@@ -124,24 +125,24 @@ type broken struct{}
 
 func (broken) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
-var home = &client.Config{
+var home = &api.Placement{
 	MaxSize: 2,
-	Features: []client.Feature{
+	Features: []api.Feature{
 		{Name: "price", Kind: "number"}, {Name: "brand", Kind: "category", Values: []string{"acme", "zenith"}},
 		{Name: "age", Kind: "number", From: "user", Scale: 10}, {Name: "place", Kind: "category", From: "user"},
 	},
 	Policy: map[string]any{"name": "ucb-mnl"},
 }
 
-func request() *client.Request {
-	return &client.Request{
-		Items: []client.Item{
-			{ID: "a/ü", Features: map[string]any{"price": 1.5, "brand": "acme"}, Revenue: new(2.5)},
-			{ID: "b", Features: map[string]any{"price": -0.25, "brand": "zenith"}, Revenue: new(0.0)},
-			{ID: "c", Features: map[string]any{"price": 1e-3, "brand": "acme"}, Revenue: new(1.0)},
+func request() *api.Request {
+	return &api.Request{
+		Items: []api.Item{
+			{ID: "a/ü", Features: api.Values{api.Number("price", 1.5), api.Text("brand", "acme")}, Revenue: new(2.5)},
+			{ID: "b", Features: api.Values{api.Number("price", -0.25), api.Text("brand", "zenith")}, Revenue: new(0.0)},
+			{ID: "c", Features: api.Values{api.Number("price", 1e-3), api.Text("brand", "acme")}, Revenue: new(1.0)},
 		},
-		User: map[string]any{"age": 44, "place": "Trier"}, Size: 2, Include: []string{"b"}, Exclude: []string{"c"},
-		AtMost: []client.Limit{{Items: []string{"a/ü", "c"}, Most: 1}, {Feature: "brand", Most: 1}},
+		User: api.Values{api.Number("age", 44), api.Text("place", "Trier")}, Size: 2, Include: []string{"b"}, Exclude: []string{"c"},
+		AtMost: []api.Limit{{Items: []string{"a/ü", "c"}, Most: 1}, {Feature: "brand", Most: 1}},
 	}
 }
 
@@ -150,7 +151,7 @@ func flat() *client.Flat {
 	return &client.Flat{
 		Items: []string{"a/ü", "b", "c"}, Numbers: []float64{1.5, -0.25, 1e-3}, Texts: []string{"acme", "zenith", "acme"}, Revenues: []float64{2.5, 0, 1},
 		UserNumbers: []float64{44}, UserTexts: []string{"Trier"}, Size: 2, Include: []string{"b"}, Exclude: []string{"c"},
-		AtMost: []client.Limit{{Items: []string{"a/ü", "c"}, Most: 1}, {Feature: "brand", Most: 1}},
+		AtMost: []api.Limit{{Items: []string{"a/ü", "c"}, Most: 1}, {Feature: "brand", Most: 1}},
 	}
 }
 
@@ -172,9 +173,9 @@ func check(t testing.TB, err error) {
 }
 
 // refused wants a problem of a kind.
-func refused(t testing.TB, err error, status int, kind string) *client.Problem {
+func refused(t testing.TB, err error, status int, kind string) *api.Problem {
 	t.Helper()
-	var p *client.Problem
+	var p *api.Problem
 	if !errors.As(err, &p) {
 		t.Fatalf("%v, want the problem %q", err, kind)
 	}
@@ -203,40 +204,40 @@ func TestCalls(t *testing.T) {
 			if must[bool](t)(c.Put(ctx, "home", home)) {
 				t.Error("created twice")
 			}
-			a := must[*client.Answer](t)(c.Decide(ctx, "home", request()))
-			if diff := cmp.Diff([]string{"a/ü", "b"}, a.Shown); diff != "" || len(a.Decision) < 20 || len(a.Probability) != 2 || a.Outside <= 0 || a.Revenue <= 0 {
+			a := must[*api.Answer](t)(c.Decide(ctx, "home", request()))
+			if diff := cmp.Diff([]string{"a/ü", "b"}, a.Items()); diff != "" || len(a.Decision) < 20 || *a.Assortment[1].Probability <= 0 || *a.OutsideProbability <= 0 || *a.ExpectedRevenue <= 0 {
 				t.Errorf("%+v %s", a, diff)
 			}
 			// the other form is the same request
 			again := flat()
 			again.Decision = a.Decision
-			b := must[*client.Answer](t)(c.DecideFlat(ctx, "home", again))
+			b := must[*api.Answer](t)(c.DecideFlat(ctx, "home", again))
 			a.Repeated = true
 			if diff := cmp.Diff(a, b); diff != "" {
 				t.Errorf("-json +binary\n%s", diff)
 			}
 			check(t, c.Outcome(ctx, a.Decision, "a/ü"))
 			check(t, c.Outcome(ctx, a.Decision, "a/ü"))
-			d := must[*client.Decision](t)(c.Decision(ctx, a.Decision))
+			d := must[*api.Decision](t)(c.Decision(ctx, a.Decision))
 			a.Repeated = false
-			if diff := cmp.Diff(*a, d.Answer); diff != "" || d.Placement != "home" || d.By != "policy" || d.Status != "chosen" || d.Choice != "a/ü" || time.Since(d.Time) > time.Hour {
+			if diff := cmp.Diff(*a, d.Answer); diff != "" || d.Placement != "home" || d.By != "policy" || d.Status != "chosen" || *d.Choice != "a/ü" || time.Since(d.Time) > time.Hour {
 				t.Errorf("%+v %s", d, diff)
 			}
-			none := must[*client.Answer](t)(c.DecideFlat(ctx, "home", flat()))
+			none := must[*api.Answer](t)(c.DecideFlat(ctx, "home", flat()))
 			check(t, c.Outcome(ctx, none.Decision, ""))
-			if d := must[*client.Decision](t)(c.Decision(ctx, none.Decision)); d.Status != "chosen" || d.Choice != "" {
+			if d := must[*api.Decision](t)(c.Decision(ctx, none.Decision)); d.Status != "chosen" || d.Choice != nil {
 				t.Errorf("%+v", d)
 			}
 			if names := must[[]string](t)(c.Placements(ctx)); !reflect.DeepEqual(names, []string{"home"}) {
 				t.Errorf("placements %q", names)
 			}
 			version := must[uint64](t)(s.engine.Keep(ctx, "home", 1))
-			stats := must[*client.Stats](t)(c.Stats(ctx, "home"))
+			stats := must[*api.Stats](t)(c.Stats(ctx, "home"))
 			if stats.Decisions != 2 || stats.Outcomes != 2 || stats.ByPolicy.Purchases != 1 || len(stats.Versions) != 1 {
 				t.Errorf("%+v", stats)
 			}
 			check(t, c.RollBack(ctx, "home", version))
-			full := must[*client.Config](t)(c.Config(ctx, "home"))
+			full := must[*api.Placement](t)(c.Placement(ctx, "home"))
 			if full.MaxItems != 1000 || full.AttributionWindow != "30m0s" || len(full.Features) != 4 {
 				t.Errorf("%+v", full)
 			}
@@ -265,11 +266,11 @@ func TestLostAnswersAreOneDecision(t *testing.T) {
 		go func() {
 			var err error
 			for range each {
-				var a *client.Answer
+				var a *api.Answer
 				if a, err = c.Decide(ctx, "home", request()); err != nil {
 					break
 				}
-				if err = c.Outcome(ctx, a.Decision, a.Shown[0]); err != nil {
+				if err = c.Outcome(ctx, a.Decision, a.Items()[0]); err != nil {
 					break
 				}
 			}
@@ -279,7 +280,7 @@ func TestLostAnswersAreOneDecision(t *testing.T) {
 	for range callers {
 		check(t, <-ended)
 	}
-	stats := must[*client.Stats](t)(c.Stats(ctx, "home"))
+	stats := must[*api.Stats](t)(c.Stats(ctx, "home"))
 	if stats.Decisions != callers*each || stats.Outcomes != callers*each || stats.Pending != 0 {
 		t.Errorf("%d decisions, %d outcomes, want %d", stats.Decisions, stats.Outcomes, callers*each)
 	}
@@ -290,7 +291,7 @@ func TestServiceRestarts(t *testing.T) {
 	s, ctx := started(t), t.Context()
 	c := s.client(nil)
 	must[bool](t)(c.Put(ctx, "home", home))
-	before := must[*client.Answer](t)(c.Decide(ctx, "home", request()))
+	before := must[*api.Answer](t)(c.Decide(ctx, "home", request()))
 	s.stop()
 	retries := 0
 	c.Retrying = func(err error, _ time.Duration) {
@@ -298,13 +299,13 @@ func TestServiceRestarts(t *testing.T) {
 			s.start()
 		}
 	}
-	a := must[*client.Answer](t)(c.Decide(ctx, "home", request()))
+	a := must[*api.Answer](t)(c.Decide(ctx, "home", request()))
 	if retries < 3 || a.Repeated {
 		t.Errorf("%d retries, %+v", retries, a)
 	}
 	r := request()
 	r.Decision = before.Decision
-	if again := must[*client.Answer](t)(c.Decide(ctx, "home", r)); !again.Repeated || !reflect.DeepEqual(again.Shown, before.Shown) {
+	if again := must[*api.Answer](t)(c.Decide(ctx, "home", r)); !again.Repeated || !reflect.DeepEqual(again.Items(), before.Items()) {
 		t.Errorf("%+v, was %+v", again, before)
 	}
 	check(t, c.Outcome(ctx, before.Decision, "b"))
@@ -318,18 +319,18 @@ func TestRefusals(t *testing.T) {
 	must[bool](t)(c.Put(ctx, "home", home))
 	r := request()
 	r.Decision = "one"
-	must[*client.Answer](t)(c.Decide(ctx, "home", r))
-	ask := func(change func(*client.Request)) error {
+	must[*api.Answer](t)(c.Decide(ctx, "home", r))
+	ask := func(change func(*api.Request)) error {
 		r := request()
 		change(r)
 		_, err := c.Decide(ctx, "home", r)
 		return err
 	}
-	refused(t, ask(func(r *client.Request) { r.Decision, r.Size = "one", 1 }), 409, "conflict")
-	if p := refused(t, ask(func(r *client.Request) { r.Items[1].ID = "" }), 422, "invalid"); p.Pointer != "#/items/1/id" {
+	refused(t, ask(func(r *api.Request) { r.Decision, r.Size = "one", 1 }), 409, "conflict")
+	if p := refused(t, ask(func(r *api.Request) { r.Items[1].ID = "" }), 422, "invalid"); p.Pointer() != "#/items/1/id" {
 		t.Errorf("%+v", p)
 	}
-	if p := refused(t, ask(func(r *client.Request) { r.Decision = `a"}/` }), 422, "invalid"); p.Pointer != "#/decision_id" {
+	if p := refused(t, ask(func(r *api.Request) { r.Decision = `a"}/` }), 422, "invalid"); p.Pointer() != "#/decision_id" {
 		t.Errorf("%+v", p)
 	}
 	wrong := flat()
@@ -338,7 +339,7 @@ func TestRefusals(t *testing.T) {
 	refused(t, err, 422, "invalid")
 	_, err = c.Decide(ctx, "nowhere/..", request())
 	refused(t, err, 404, "not-found")
-	_, err = c.Put(ctx, "bad", &client.Config{})
+	_, err = c.Put(ctx, "bad", &api.Placement{})
 	refused(t, err, 422, "invalid")
 	_, err = c.Stats(ctx, "nowhere")
 	refused(t, err, 404, "not-found")
@@ -349,7 +350,7 @@ func TestRefusals(t *testing.T) {
 	refused(t, c.RollBack(ctx, "home", 99), 404, "not-found")
 	refused(t, c.Activate(ctx, "none"), 404, "not-found")
 	check(t, c.Activate(ctx, "one"))
-	check(t, ask(func(r *client.Request) { r.Decision, r.Defer = "deferred", true }))
+	check(t, ask(func(r *api.Request) { r.Decision, r.Defer = "deferred", true }))
 	d, err := c.Decision(ctx, "deferred")
 	if err != nil || d.Status != "deferred" {
 		t.Errorf("%+v, %v", d, err)
@@ -358,8 +359,8 @@ func TestRefusals(t *testing.T) {
 	if d, err = c.Decision(ctx, "deferred"); err != nil || d.Status != "open" {
 		t.Errorf("activated: %+v, %v", d, err)
 	}
-	if err := ask(func(r *client.Request) { r.User["age"] = func() {} }); err == nil {
-		t.Error("a function is no feature")
+	if err := ask(func(r *api.Request) { r.User = api.Values{api.Number("age", math.NaN())} }); err == nil {
+		t.Error("JSON has no NaN")
 	}
 	if retries > 0 {
 		t.Errorf("%d retries", retries)
@@ -396,38 +397,15 @@ func TestKey(t *testing.T) {
 	s.start()
 }
 
-// The client's types have the keys that the service knows.
-func TestTypesAreThoseOfTheService(t *testing.T) {
-	for _, c := range []struct{ mine, theirs any }{
-		{client.Config{}, decision.Config{}}, {client.Feature{}, feature.Feature{}}, {client.Limit{}, decision.Limit{}}, {client.Stats{}, decision.Stats{}},
-		{client.Arm{}, decision.Arm{}}, {client.Uplift{}, decision.Uplift{}}, {client.Calibration{}, decision.Calibration{}}, {client.Bin{}, decision.Bin{}},
-		{client.Comparison{}, decision.Comparison{}},
-	} {
-		if diff := cmp.Diff(keys(c.theirs), keys(c.mine)); diff != "" {
-			t.Errorf("%T: -service +client\n%s", c.mine, diff)
-		}
-	}
-}
-
-func keys(v any) (names []string) {
-	for _, f := range reflect.VisibleFields(reflect.TypeOf(v)) {
-		if f.IsExported() {
-			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
 // BenchmarkPrepare encodes a request of 100 items with 10 features.
 func BenchmarkPrepare(b *testing.B) {
-	var r client.Request
+	var r api.Request
 	var f client.Flat
 	for i := range 100 {
-		item := client.Item{ID: fmt.Sprintf("item-%d", i), Features: map[string]any{}}
+		item := api.Item{ID: fmt.Sprintf("item-%d", i)}
 		for j := range 10 {
 			v := float64(1000*i+j) / 1e6
-			item.Features[fmt.Sprintf("x%d", j)] = v
+			item.Features = append(item.Features, api.Number(fmt.Sprintf("x%d", j), v))
 			f.Numbers = append(f.Numbers, v)
 		}
 		r.Items, f.Items = append(r.Items, item), append(f.Items, item.ID)
@@ -435,7 +413,7 @@ func BenchmarkPrepare(b *testing.B) {
 	b.Run("JSON", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if _, err := r.Prepare(); err != nil {
+			if _, err := client.Prepare(&r); err != nil {
 				b.Fatal(err)
 			}
 		}

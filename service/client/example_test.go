@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 
 	"vitrine/config"
+	"vitrine/service/api"
 	"vitrine/service/client"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
@@ -26,26 +27,26 @@ func Example() {
 	ctx := context.Background()
 	c := &client.Client{Base: service.URL}
 	defer c.CloseIdleConnections()
-	if _, err := c.Put(ctx, "home", &client.Config{
+	if _, err := c.Put(ctx, "home", &api.Placement{
 		MaxSize:  1,
-		Features: []client.Feature{{Name: "price", Kind: "number"}},
+		Features: []api.Feature{{Name: "price", Kind: "number"}},
 		Policy:   map[string]any{"name": "ucb-mnl"},
 	}); err != nil {
 		panic(err)
 	}
-	answer, err := c.Decide(ctx, "home", &client.Request{Items: []client.Item{
-		{ID: "sku1", Features: map[string]any{"price": 1.2}, Revenue: new(2.5)},
-		{ID: "sku2", Features: map[string]any{"price": 0.7}, Revenue: new(1.5)},
+	answer, err := c.Decide(ctx, "home", &api.Request{Items: []api.Item{
+		{ID: "sku1", Features: api.Values{api.Number("price", 1.2)}, Revenue: new(2.5)},
+		{ID: "sku2", Features: api.Values{api.Number("price", 0.7)}, Revenue: new(1.5)},
 	}})
 	if err != nil {
 		panic(err)
 	}
-	fmt.Println(answer.Shown)
-	if err := c.Outcome(ctx, answer.Decision, answer.Shown[0]); err != nil {
+	fmt.Println(answer.Items())
+	if err := c.Outcome(ctx, answer.Decision, answer.Items()[0]); err != nil {
 		panic(err)
 	}
 	err = c.Outcome(ctx, answer.Decision, "")
-	var p *client.Problem
+	var p *api.Problem
 	if errors.As(err, &p) {
 		fmt.Println(p.Status, p.Kind())
 	}

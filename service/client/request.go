@@ -1,36 +1,12 @@
 package client
 
-import "encoding/json"
+import (
+	"github.com/go-json-experiment/json"
 
-// Request asks for an assortment.
-type Request struct {
-	Decision string         `json:"-"` // the caller's id for it, of letters, digits, '.', '_', '-' and ':'; "" has one made
-	Items    []Item         `json:"items"`
-	User     map[string]any `json:"user,omitempty"`     // features by name; nil where nothing is known of the user
-	Size     int            `json:"size,omitempty"`     // the most items to show; 0 for the placement's own
-	Include  []string       `json:"include,omitempty"`  // ids of items that are shown
-	Exclude  []string       `json:"exclude,omitempty"`  // and that are not
-	AtMost   []Limit        `json:"at_most,omitempty"`  // beside those of the placement
-	Baseline []string       `json:"baseline,omitempty"` // what is shown in the mode "shadow", in display order
-	Defer    bool           `json:"defer,omitempty"`    // the outcome is waited for once it is activated: Client.Activate
-}
+	"vitrine/service/api"
+)
 
-// Item is a candidate.
-type Item struct {
-	ID       string         `json:"id"`
-	Features map[string]any `json:"features,omitempty"` // numbers, strings and objects by name
-	Revenue  *float64       `json:"revenue,omitempty"`  // nil is 1
-}
-
-// Limit bounds how many are shown of some items: those with the ids, or those of each value of
-// a category.
-type Limit struct {
-	Items   []string `json:"items,omitempty"` // in a request alone
-	Feature string   `json:"feature,omitempty"`
-	Most    int      `json:"most"`
-}
-
-// Flat is a Request of N items with the values of features in flat slices, by rows: those of
+// Flat is an [api.Request] of N items with the values of features in flat slices, by rows: those of
 // the first item, then those of the second, … All have to be given.
 type Flat struct {
 	Decision    string
@@ -43,7 +19,7 @@ type Flat struct {
 	Size        int
 	Include     []string
 	Exclude     []string
-	AtMost      []Limit
+	AtMost      []api.Limit
 	Baseline    []string
 }
 
@@ -60,9 +36,11 @@ const (
 	asBinary = "application/x-protobuf"
 )
 
-// Prepare encodes a request as JSON. Errors are those of values that JSON does not have.
-func (r *Request) Prepare() (*Prepared, error) {
-	text, err := json.Marshal(r)
+// Prepare encodes a request as JSON, all but its decision id. Errors are those of values that JSON does not have.
+func Prepare(r *api.Request) (*Prepared, error) {
+	rest := *r
+	rest.Decision = ""
+	text, err := json.Marshal(rest)
 	if err != nil {
 		return nil, err
 	}

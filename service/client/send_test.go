@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"vitrine/service/api"
 	"vitrine/service/client"
 )
 
@@ -95,7 +96,7 @@ func TestEndsOfPatience(t *testing.T) {
 		s := &scripted{answers: []func() (*http.Response, error){status(503)}}
 		c := &client.Client{Base: "http://x", HTTP: s}
 		err := c.Outcome(t.Context(), "d", "")
-		var p *client.Problem
+		var p *api.Problem
 		if !errors.As(err, &p) || p.Kind() != "busy" || p.Status != 503 || p.RequestID != "x-1" || !strings.Contains(err.Error(), "attempts: busy: full") {
 			t.Errorf("%v", err)
 		}

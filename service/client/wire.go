@@ -6,6 +6,8 @@ import (
 	"math"
 
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"vitrine/service/api"
 )
 
 // The messages are those of service/server/proto/decision.proto.
@@ -65,33 +67,62 @@ func (r *Flat) appendBinary(b []byte) []byte {
 
 var errBinary = errors.New("client: the answer is not a DecisionAnswer")
 
-// unmarshalBinary reads a DecisionAnswer. Fields that it does not know are of a later
-// service, and skipped.
-func (a *Answer) unmarshalBinary(b []byte) error {
+// unmarshalBinary reads a DecisionAnswer. Fields that it does not know are of a later service, and skipped.
+func unmarshalBinary(a *api.Answer, b []byte) error {
+	var m message
 	for len(b) > 0 {
 		n, t, size := protowire.ConsumeTag(b)
 		if size < 0 {
 			return fmt.Errorf("%w: %w", errBinary, protowire.ParseError(size))
 		}
 		b = b[size:]
-		if size = a.field(n, t, b); size < 0 {
+		if size = m.field(n, t, b); size < 0 {
 			return fmt.Errorf("%w: field %d: %w", errBinary, n, protowire.ParseError(size))
 		}
 		b = b[size:]
+	}
+	return m.answer(a)
+}
+
+// message is a DecisionAnswer.
+type message struct {
+	decision    string
+	items       []string
+	probability []float64
+	numbers     [3]float64 // p(0|S), R(S), π(S)
+	version     uint64
+}
+
+func (m *message) answer(a *api.Answer) error {
+	if m.probability != nil && len(m.probability) != len(m.items) {
+		return fmt.Errorf("%w: %d items and %d probabilities", errBinary, len(m.items), len(m.probability))
+	}
+	a.Decision, a.PolicyVersion, a.Assortment = m.decision, m.version, make([]api.Shown, len(m.items))
+	for k, id := range m.items {
+		a.Assortment[k] = api.Shown{ID: id, Position: k + 1}
+		if m.probability != nil {
+			a.Assortment[k].Probability = &m.probability[k]
+		}
+	}
+	if m.probability != nil {
+		a.OutsideProbability, a.ExpectedRevenue = &m.numbers[0], &m.numbers[1]
+	}
+	if m.numbers[2] != 0 {
+		a.Propensity = &m.numbers[2]
 	}
 	return nil
 }
 
 // field reads the value of a field, and returns its size or a negative code.
-func (a *Answer) field(n protowire.Number, t protowire.Type, b []byte) int {
+func (m *message) field(n protowire.Number, t protowire.Type, b []byte) int {
 	switch {
 	case n == 1 && t == protowire.BytesType:
 		v, size := protowire.ConsumeString(b)
-		a.Decision = v
+		m.decision = v
 		return size
 	case n == 2 && t == protowire.BytesType:
 		v, size := protowire.ConsumeString(b)
-		a.Shown = append(a.Shown, v)
+		m.items = append(m.items, v)
 		return size
 	case n == 3 && t == protowire.BytesType:
 		packed, size := protowire.ConsumeBytes(b)
@@ -100,21 +131,21 @@ func (a *Answer) field(n protowire.Number, t protowire.Type, b []byte) int {
 			if one < 0 {
 				return one
 			}
-			a.Probability = append(a.Probability, math.Float64frombits(v))
+			m.probability = append(m.probability, math.Float64frombits(v))
 			packed = packed[one:]
 		}
 		return size
 	case n == 3 && t == protowire.Fixed64Type:
 		v, size := protowire.ConsumeFixed64(b)
-		a.Probability = append(a.Probability, math.Float64frombits(v))
+		m.probability = append(m.probability, math.Float64frombits(v))
 		return size
 	case n >= 4 && n <= 6 && t == protowire.Fixed64Type:
 		v, size := protowire.ConsumeFixed64(b)
-		*[]*float64{&a.Outside, &a.Revenue, &a.Propensity}[n-4] = math.Float64frombits(v)
+		m.numbers[n-4] = math.Float64frombits(v)
 		return size
 	case n == 7 && t == protowire.VarintType:
 		v, size := protowire.ConsumeVarint(b)
-		a.PolicyVersion = v
+		m.version = v
 		return size
 	}
 	return protowire.ConsumeFieldValue(n, t, b)

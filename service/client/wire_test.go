@@ -6,6 +6,8 @@ import (
 	"io"
 	"testing"
 	"testing/iotest"
+
+	"vitrine/service/api"
 )
 
 func FuzzBinaryAnswer(f *testing.F) {
@@ -13,7 +15,7 @@ func FuzzBinaryAnswer(f *testing.F) {
 	f.Add([]byte("\x19\x00\x00\x00\x00\x00\x00\xe0\x3f\x42\x03new"))
 	f.Add([]byte("\x1a\x03abc"))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if err := new(Answer).unmarshalBinary(b); err != nil && !errors.Is(err, errBinary) {
+		if err := unmarshalBinary(new(api.Answer), b); err != nil && !errors.Is(err, errBinary) {
 			t.Error(err)
 		}
 	})
@@ -21,13 +23,13 @@ func FuzzBinaryAnswer(f *testing.F) {
 
 func TestBadBinaryAnswers(t *testing.T) {
 	good := "\x0a\x01d\x12\x01a\x38\x07"
-	for _, text := range []string{good + "\x0a", good + "\x0a\x05ab", good + "\x1a\x03abc", good + "\x21\x00", good + "\x07", "\x38"} {
-		if err := new(Answer).unmarshalBinary([]byte(text)); !errors.Is(err, errBinary) {
+	for _, text := range []string{good + "\x0a", good + "\x0a\x05ab", good + "\x1a\x03abc", good + "\x1a\x00\x19\x00\x00\x00\x00\x00\x00\xe0\x3f\x19\x00\x00\x00\x00\x00\x00\xe0\x3f", good + "\x21\x00", good + "\x07", "\x38"} {
+		if err := unmarshalBinary(new(api.Answer), []byte(text)); !errors.Is(err, errBinary) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
-	var a Answer
-	if err := a.unmarshalBinary([]byte(good + "\x42\x03new\x19\x00\x00\x00\x00\x00\x00\xe0\x3f")); err != nil || a.Decision != "d" || a.PolicyVersion != 7 || a.Probability[0] != 0.5 {
+	var a api.Answer
+	if err := unmarshalBinary(&a, []byte(good+"\x42\x03new\x19\x00\x00\x00\x00\x00\x00\xe0\x3f")); err != nil || a.Decision != "d" || a.PolicyVersion != 7 || *a.Assortment[0].Probability != 0.5 {
 		t.Errorf("%+v, %v", a, err) // a field of a later service is skipped
 	}
 }

@@ -169,7 +169,7 @@ func TestRequestsInJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := &decision.Request{
-		Decision: "x", Revenue: []float64{1, 2.5, 1}, Size: 1, Include: []string{"i"}, AtMost: []decision.Limit{{Items: []string{"i", "j"}, Most: 1}},
+		Decision: "x", Revenue: []float64{1, 2.5, 1}, Size: 1, Include: []string{"i"}, AtMost: []api.Limit{{Items: []string{"i", "j"}, Most: 1}},
 		Items: []feature.Item{
 			{ID: "i", Features: []feature.Value{feature.Number(1), feature.Text("a")}},
 			{ID: "j", Features: make([]feature.Value, 2)},

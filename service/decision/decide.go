@@ -183,9 +183,9 @@ func (d *decider) decide(v view, r *Request) (*eventlog.Offered, error) {
 	}
 	shown := own.Assortment
 	switch v.config.Mode {
-	case Explore:
+	case api.Explore:
 		shown = d.explore(o, own, x, v.config)
-	case Shadow:
+	case api.Shadow:
 		shown, o.Propensity, o.Mode = baseline, 0, ByBaseline
 		d.estimates.shadowed = true
 	}
@@ -202,14 +202,14 @@ func (d *decider) decide(v view, r *Request) (*eventlog.Offered, error) {
 
 // baseline returns the items that the caller shows, in display order.
 func (r *Request) baseline(c *Config, index map[string]int) (vitrine.Assortment, error) {
-	if c.Mode != Shadow {
+	if c.Mode != api.Shadow {
 		if r.Baseline != nil {
-			return nil, api.Fieldf("/baseline", "is for placements of the mode %q, and this one's is %q", Shadow, c.Mode)
+			return nil, api.Fieldf("/baseline", "is for placements of the mode %q, and this one's is %q", api.Shadow, c.Mode)
 		}
 		return nil, nil
 	}
 	if r.Baseline == nil {
-		return nil, api.Fieldf("/baseline", "is missing: in the mode %q it is what the caller shows", Shadow)
+		return nil, api.Fieldf("/baseline", "is missing: in the mode %q it is what the caller shows", api.Shadow)
 	}
 	if len(r.Baseline) > c.MaxSize {
 		return nil, api.Fieldf("/baseline", "has %d items, the placement shows at most %d", len(r.Baseline), c.MaxSize)
@@ -257,7 +257,8 @@ func (d *decider) ask(pi vitrine.Policy, x *vitrine.Context, seed uint64) (vitri
 func (d *decider) explore(o *eventlog.Offered, own vitrine.Offer, x *vitrine.Context, c *Config) vitrine.Assortment {
 	family, n := x.Feasible.(assortment.Sampler), x.NumItems()
 	rng := d.coin.At(c.Seed, int(d.estimates.number), stream.Exploration)
-	byChance := rng.Float64() < c.ExploreShare
+	share := *c.ExploreShare
+	byChance := rng.Float64() < share
 	drawn := family.Sample(nil, n, rng)
 	shown := own.Assortment
 	if byChance {
@@ -269,7 +270,7 @@ func (d *decider) explore(o *eventlog.Offered, own vitrine.Offer, x *vitrine.Con
 	case ok && !slots.Uniform():
 		o.Propensity = 0
 		return shown
-	case c.ExploreShare == 1: // and π_policy has no part in it
+	case share == 1: // and π_policy has no part in it
 	case own.Propensity == 0, own.Propensity < 1 && !same:
 		o.Propensity = 0
 		return shown
@@ -280,7 +281,7 @@ func (d *decider) explore(o *eventlog.Offered, own vitrine.Offer, x *vitrine.Con
 	if len(shown) > 0 || len(drawn) == 0 {
 		uniform = family.Propensity(n)
 	}
-	o.Propensity = min(c.ExploreShare*uniform+(1-c.ExploreShare)*mine, 1)
+	o.Propensity = min(share*uniform+(1-share)*mine, 1)
 	return shown
 }
 

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
 )
@@ -20,7 +21,7 @@ func TestMemoryEndsWhatTheWindowDidNot(t *testing.T) {
 	e := opened(t, decision.Options{Store: store, Build: buildToy})
 	put(t, e, "home", small)
 	n := 0
-	fill := func(now int64, deferred bool) decision.Stats {
+	fill := func(now int64, deferred bool) api.Stats {
 		t.Helper()
 		for before := uint64(n); ; n++ {
 			s, err := e.Stats("home")

@@ -38,7 +38,7 @@ func one(t *testing.T, e *decision.Engine, placement, id string, x float64) {
 // back where it was, half done as it left its state, and goes on.
 func TestPanicSkipsTheRound(t *testing.T) {
 	for _, rounds := range []int{3, 255, 256, 257, 600} { // around checkpoints
-		play := func(with bool) ([]byte, decision.Stats) {
+		play := func(with bool) ([]byte, api.Stats) {
 			e := opened(t, decision.Options{Store: new(memlog.Store), Build: buildToy})
 			put(t, e, "home", toys)
 			put(t, e, "other", toys)

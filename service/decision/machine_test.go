@@ -14,6 +14,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
 	"vitrine/service/feature"
@@ -420,7 +421,7 @@ func TestEverythingAtOnce(t *testing.T) {
 	e := opened(t, decision.Options{Store: store, Build: buildToy})
 	names := []string{"a", "b", "c"}
 	place := func(rng *rand.Rand) []byte {
-		mode := []string{decision.Learn, decision.Explore, decision.Shadow}[rng.IntN(3)]
+		mode := []string{api.Learn, api.Explore, api.Shadow}[rng.IntN(3)]
 		return fmt.Appendf(nil, `{"max_size":%d,"max_items":8,"features":[{"name":"x","kind":"number"}],"policy":{},"mode":%q,"memory":%d,"keep":%d,"seed":%d,"attribution_window":"%dns"}`,
 			1+rng.IntN(3), mode, 60_000+rng.IntN(50_000), 1+rng.IntN(3), rng.IntN(2), 10+rng.IntN(1000))
 	}
@@ -465,7 +466,7 @@ func TestEverythingAtOnce(t *testing.T) {
 					r := stock([]string{"", fmt.Sprint(rng.IntN(60))}[rng.IntN(2)], 3+rng.IntN(4))
 					if config, err := e.Config(name); err != nil {
 						_, _ = e.Put(ctx, name, place(rng), i)
-					} else if config.Mode == decision.Shadow {
+					} else if config.Mode == api.Shadow {
 						r.Baseline = []string{"sku1"}
 					}
 					if rng.IntN(9) == 0 {

@@ -9,6 +9,7 @@ import (
 
 	"vitrine"
 	"vitrine/config"
+	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
 	"vitrine/service/feature"
@@ -176,7 +177,7 @@ func TestShadow(t *testing.T) {
 	if s.Learned != 1 || s.Shadow.Rounds != 1 || s.Shadow.Agreements != 0 || s.ByBaseline.Revenue != 4 || math.Abs(s.Shadow.Policy-own) > 1e-12 || math.Abs(s.Shadow.Baseline-revenue) > 1e-12 {
 		t.Errorf("stats %+v, the policy's own set is worth %v", s, own)
 	}
-	if b := s.Calibration.Bins[int(10*(1-a.Outside))]; b.Rounds != 1 || b.Purchases != 1 || s.Calibration.Revenue != 4 || s.Calibration.Foretold != a.Revenue {
+	if b := s.Calibration.Bins[int(10*(1-a.Outside))]; b.Rounds != 1 || b.Purchases != 1 || s.Calibration.Revenue != 4 || s.Calibration.Predicted != a.Revenue {
 		t.Errorf("calibration %+v", s.Calibration)
 	}
 	if again, err := e.Decide(t.Context(), "home", r, 0); err != nil || fmt.Sprint(again.Probability) != fmt.Sprint(a.Probability) {
@@ -197,9 +198,9 @@ func TestConstraints(t *testing.T) {
 			r.Items = append(r.Items, feature.Item{ID: itemID(i), Features: []feature.Value{feature.Number(float64(i%3) / 3), feature.Text(b)}})
 		}
 		r.Include, r.Exclude = []string{"sku1"}, []string{"sku5"}
-		r.AtMost = []decision.Limit{{Items: []string{"sku0", "sku2"}, Most: 0}}
+		r.AtMost = []api.Limit{{Items: []string{"sku0", "sku2"}, Most: 0}}
 		if i%2 == 0 {
-			r.Size, r.AtMost = 2, []decision.Limit{{Feature: "brand", Most: 1}}
+			r.Size, r.AtMost = 2, []api.Limit{{Feature: "brand", Most: 1}}
 		}
 		a, err := e.Decide(t.Context(), "home", r, 0)
 		if err != nil {

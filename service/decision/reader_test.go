@@ -393,7 +393,7 @@ func (p *tokenParser) truth(dst *bool) error {
 }
 
 func (p *tokenParser) limit() error {
-	p.AtMost = append(p.AtMost, Limit{})
+	p.AtMost = append(p.AtMost, api.Limit{})
 	l := &p.AtMost[len(p.AtMost)-1]
 	return p.object(func(key []byte) error {
 		switch string(key) {

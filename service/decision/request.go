@@ -24,7 +24,7 @@ type Request struct {
 	Size     int             // at most so many items, 1 ≤ Size ≤ K; 0 is K
 	Include  []string        // ids of items that are shown
 	Exclude  []string        // and that are not
-	AtMost   []Limit         // beside those of the placement
+	AtMost   []api.Limit     // beside those of the placement
 	Baseline []string        // what is shown in the mode "shadow", in display order
 	Slots    []Slot          // what is shown fills these; nil where there are none
 	Defer    bool            // the outcome is waited for once it is activated: [Engine.Activate]
@@ -143,7 +143,7 @@ func (r *Request) family(c *Config, index map[string]int) (vitrine.Constraint, e
 	for i, l := range r.AtMost {
 		field := fmt.Sprintf("/at_most/%d", i)
 		if l.Items == nil {
-			if err := l.checkCategory(field, c.schema, limited); err != nil {
+			if err := checkCategory(l, field, c.schema, limited); err != nil {
 				return nil, err
 			}
 			rules.Groups = append(rules.Groups, r.byCategory(c.schema, l)...)
@@ -179,7 +179,7 @@ func find(field string, ids []string, index map[string]int) ([]int, error) {
 }
 
 // byCategory returns a group for every category that the items have.
-func (r *Request) byCategory(s *feature.Schema, l Limit) []assortment.Group {
+func (r *Request) byCategory(s *feature.Schema, l api.Limit) []assortment.Group {
 	var groups []assortment.Group
 	of := map[string]int{}
 	for i := range r.Items {
@@ -197,7 +197,7 @@ func (r *Request) byCategory(s *feature.Schema, l Limit) []assortment.Group {
 
 // checkCategory checks the limit of each category of a feature. A feature has one limit: each makes
 // as many groups as there are items.
-func (l Limit) checkCategory(field string, s *feature.Schema, limited map[string]bool) error {
+func checkCategory(l api.Limit, field string, s *feature.Schema, limited map[string]bool) error {
 	if !s.IsCategory(l.Feature) {
 		return api.Fieldf(field+"/feature", "%q: must be a category of items", l.Feature)
 	}
@@ -477,7 +477,7 @@ func (p *RequestParser) value(v *feature.Value, object bool) {
 	}
 }
 
-func (p *RequestParser) readLimit() (l Limit) {
+func (p *RequestParser) readLimit() (l api.Limit) {
 	for p.object(&p.limit); p.more(); {
 		switch p.key().name {
 		case "items":

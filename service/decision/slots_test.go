@@ -79,7 +79,7 @@ func TestSlotsThatAreRefused(t *testing.T) {
 		"/size: does not go together":                    func(r *decision.Request) { r.Slots, r.Size = without(nil), 1 },
 		"/include: does not go together":                 func(r *decision.Request) { r.Slots, r.Include = without(nil), []string{"sku0"} },
 		"/at_most: does not go together": func(r *decision.Request) {
-			r.Slots, r.AtMost = without(nil), []decision.Limit{{Items: []string{"sku0"}}}
+			r.Slots, r.AtMost = without(nil), []api.Limit{{Items: []string{"sku0"}}}
 		},
 		"/note: must have at most": func(r *decision.Request) { r.Note = make([]byte, 1<<14+1) },
 	} {

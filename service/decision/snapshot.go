@@ -616,7 +616,7 @@ func (c *counts) all() (integers []*uint64, floats []*float64) {
 		&c.Evicted, &c.Withdrawn, &c.Offered, &c.Chosen, &c.Expired, &c.Stale, &c.Chance,
 		&c.Shadow.Rounds, &c.Shadow.Agreements, &c.Shadow.Estimated,
 	}
-	floats = []*float64{&c.Shadow.Policy, &c.Shadow.Baseline, &c.Calibration.Revenue, &c.Calibration.Foretold}
+	floats = []*float64{&c.Shadow.Policy, &c.Shadow.Baseline, &c.Calibration.Revenue, &c.Calibration.Predicted}
 	for i := range c.Arms {
 		a := &c.Arms[i]
 		integers = append(integers, &a.Rounds, &a.Purchases)
@@ -625,7 +625,7 @@ func (c *counts) all() (integers []*uint64, floats []*float64) {
 	for i := range c.Calibration.Bins {
 		b := &c.Calibration.Bins[i]
 		integers = append(integers, &b.Rounds, &b.Purchases)
-		floats = append(floats, &b.Foretold)
+		floats = append(floats, &b.Predicted)
 	}
 	return integers, floats
 }

@@ -9,6 +9,7 @@ import (
 
 	"vitrine"
 	"vitrine/config"
+	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
 	"vitrine/service/feature"
@@ -16,7 +17,7 @@ import (
 
 // attacked is what a placement predicts of a usual item, after usual rounds, fifteen lawful ones of an extreme feature, and usual
 // rounds again.
-func attacked(t *testing.T, text string, extreme float64) (p float64, s decision.Stats) {
+func attacked(t *testing.T, text string, extreme float64) (p float64, s api.Stats) {
 	t.Helper()
 	store := new(memlog.Store)
 	e := opened(t, decision.Options{Store: store, Build: config.NewLearner})

@@ -15,7 +15,7 @@ import (
 
 // read returns the schema of features in JSON.
 func read(text string) (*feature.Schema, error) {
-	var features []feature.Feature
+	var features []api.Feature
 	if err := json.Unmarshal([]byte(text), &features, json.RejectUnknownMembers(true)); err != nil {
 		return nil, api.JSONError(err)
 	}

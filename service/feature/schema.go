@@ -4,15 +4,33 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
-
-	"github.com/go-json-experiment/json/jsontext"
 
 	"vitrine/service/api"
 )
 
-// Schema turns the values of features into rows of a fixed width.
+// Schema turns the values of features into rows of a fixed width. The kind of a feature says which
+// columns of an item's row its value v becomes:
+//
+//	number              (v' − center) / scale with v' = min(max(v, min), max). If center or scale is given,
+//	                    min and max are center ± 10 scale by default; otherwise there are no bounds
+//	category, values    e_k in ℝ^m for the k-th of m values. With other = true, e_{m+1} in ℝ^{m+1} for any
+//	                    other value, which is an error otherwise
+//	category            e_b in ℝ^B, b = h(v) mod B
+//	text                z / ‖z‖ in ℝ^B, z_b = Σ_w σ(w) 1{h(w) mod B = b} over the words w of the text
+//	                    ([text.Tokens]); 0 if there are no words
+//	object              z / max(1, ‖z‖) in ℝ^B, z_b = Σ σ(v) x(v) 1{h(v) mod B = b} over the values of a
+//	                    JSON object; 0 if there are none, or if it is missing
+//	cross               vec(x yᵀ), x and y the columns of two earlier features
+//
+// The name of a value inside an object is the names of the members that lead to it, joined by dots.
+// A string, true or false is v = "name=value" with x = 1; a number is v = "name" with x = asinh of
+// the number; null is ignored. An element of a list has the name of the list, and a number that is
+// the k-th element, from 0, has the name "list.k". The objects of a list therefore share their names.
+//
+// The hash is h = mix(FNV-1a(name, 0, v)) in 64 bits, with mix the finaliser of SplitMix64, and the
+// sign σ = ±1 is the highest bit of h. Features of the user are columns of every item's row: they
+// tell users who buy from users who do not, and, in crosses, which items a user buys.
 type Schema struct {
 	columns []column
 	item    []int          // the columns whose values are the items', in order
@@ -23,7 +41,7 @@ type Schema struct {
 
 // column is a feature and its place in a row.
 type column struct {
-	Feature
+	api.Feature
 	slot       int  // of its value
 	isNumber   bool // of an item
 	from, size int  // its columns in a row
@@ -36,7 +54,7 @@ type column struct {
 
 // Equal reports whether two schemas make the same rows.
 func (s *Schema) Equal(o *Schema) bool {
-	return s == o || slices.EqualFunc(s.columns, o.columns, func(a, b column) bool { return a.Feature.Equal(b.Feature) })
+	return s == o || slices.EqualFunc(s.columns, o.columns, func(a, b column) bool { return Equal(a.Feature, b.Feature) })
 }
 
 const (
@@ -46,7 +64,7 @@ const (
 
 // New returns the schema of features. It fills in their defaults in place. Errors have the type
 // *[api.FieldError], with fields below /features.
-func New(features []Feature) (*Schema, error) {
+func New(features []api.Feature) (*Schema, error) {
 	if len(features) == 0 {
 		return nil, api.Fieldf("/features", `must name at least one feature, such as {"name": "price", "kind": "number"}`)
 	}
@@ -59,7 +77,7 @@ func New(features []Feature) (*Schema, error) {
 	return s, nil
 }
 
-func (s *Schema) add(i int, f *Feature) error {
+func (s *Schema) add(i int, f *api.Feature) error {
 	field := fmt.Sprintf("/features/%d", i)
 	if f.Name == "" || len(f.Name) > largestName {
 		return api.Fieldf(field+"/name", "must have from 1 to %d bytes", largestName)
@@ -87,10 +105,9 @@ func (s *Schema) add(i int, f *Feature) error {
 	c.Feature = *f
 	c.isNumber = f.Kind == "number" && f.From == "item"
 	if f.Default != nil {
-		if err := c.parseDefault(field + "/default"); err != nil {
+		if err := c.setDefault(field + "/default"); err != nil {
 			return err
 		}
-		f.Default = c.Default
 	}
 	if s.width += c.size; s.width > largestWidth {
 		return api.Fieldf(field, "the row has more than %d columns up to this feature: learners keep a matrix of the square of their number", largestWidth)
@@ -101,7 +118,7 @@ func (s *Schema) add(i int, f *Feature) error {
 }
 
 // measure checks what is particular to a kind, and finds the number of columns.
-func (c *column) measure(s *Schema, field string, f *Feature) error {
+func (c *column) measure(s *Schema, field string, f *api.Feature) error {
 	legal := map[string][]string{
 		"number":   {"from", "center", "scale", "min", "max", "default"},
 		"category": {"from", "values", "other", "buckets", "default"},
@@ -142,7 +159,7 @@ func (c *column) measure(s *Schema, field string, f *Feature) error {
 	}
 }
 
-func (c *column) number(field string, f *Feature) error {
+func (c *column) number(field string, f *api.Feature) error {
 	if f.Scale == 0 {
 		f.Scale = 1
 	}
@@ -157,7 +174,7 @@ func (c *column) number(field string, f *Feature) error {
 const usualBound = 10
 
 // bounds finds those of a number, before scaling.
-func (c *column) bounds(field string, f *Feature) error {
+func (c *column) bounds(field string, f *api.Feature) error {
 	c.low, c.high = math.Inf(-1), math.Inf(1)
 	if f.Center != 0 || f.Scale != 1 {
 		c.low, c.high = f.Center-usualBound*f.Scale, f.Center+usualBound*f.Scale
@@ -184,7 +201,7 @@ func (c *column) bounds(field string, f *Feature) error {
 // clipped returns v within the bounds.
 func (c *column) clipped(v float64) float64 { return min(max(v, c.low), c.high) }
 
-func (c *column) values(field string, f *Feature) error {
+func (c *column) values(field string, f *api.Feature) error {
 	if len(f.Values) == 0 || f.Buckets != 0 {
 		return api.Fieldf(field+"/values", "a category has values, at least one, or buckets")
 	}
@@ -202,7 +219,7 @@ func (c *column) values(field string, f *Feature) error {
 	return nil
 }
 
-func (c *column) buckets(field string, f *Feature, usual int) error {
+func (c *column) buckets(field string, f *api.Feature, usual int) error {
 	if f.Buckets == 0 {
 		f.Buckets = usual
 	}
@@ -210,7 +227,7 @@ func (c *column) buckets(field string, f *Feature, usual int) error {
 	return api.InRange(field+"/buckets", f.Buckets, 1, largestWidth)
 }
 
-func (c *column) cross(s *Schema, field string, f *Feature) error {
+func (c *column) cross(s *Schema, field string, f *api.Feature) error {
 	if len(f.Of) != 2 {
 		return api.Fieldf(field+"/of", "must name two features")
 	}
@@ -229,24 +246,13 @@ func (c *column) cross(s *Schema, field string, f *Feature) error {
 	return nil
 }
 
-// parseDefault checks the default by encoding it.
-func (c *column) parseDefault(field string) error {
-	if err := c.Default.Canonicalize(); err != nil {
-		return api.Fieldf(field, "%v", err)
-	}
-	switch c.Default.Kind() {
-	case '0':
-		v, err := strconv.ParseFloat(string(c.Default), 64)
-		if err != nil {
-			return api.Fieldf(field, "%s: out of range", c.Default)
-		}
+// setDefault checks the default by encoding it.
+func (c *column) setDefault(field string) error {
+	switch v := c.Default.(type) {
+	case float64:
 		c.missing = Number(v)
-	case '"':
-		v, err := jsontext.AppendUnquote(nil, c.Default)
-		if err != nil {
-			return api.Fieldf(field, "%v", err)
-		}
-		c.missing = Text(string(v))
+	case string:
+		c.missing = Text(v)
 	default:
 		return api.Fieldf(field, "must be a number or a string")
 	}

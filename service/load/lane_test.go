@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"vitrine/service/client"
+	"vitrine/service/api"
 )
 
 // echoing answers with what it was sent, and counts connections.
@@ -184,7 +184,7 @@ func TestKindsOfErrors(t *testing.T) {
 	defer cancel()
 	for want, err := range map[string]error{
 		"connection refused": refused, "connection broken": io.EOF, "timeout": expired.Err(), "other": errors.New("x"),
-		"503 busy": &client.Problem{Status: 503, Type: "urn:vitrine:problem:busy"}, "502": &client.Problem{Status: 502},
+		"503 busy": &api.Problem{Status: 503, Type: "urn:vitrine:problem:busy"}, "502": &api.Problem{Status: 502},
 	} {
 		if got := kindOf(err); got != want {
 			t.Errorf("%v is %q, want %q", err, got, want)

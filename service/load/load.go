@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"vitrine/internal/stream"
+	"vitrine/service/api"
 	"vitrine/service/client"
 )
 
@@ -79,12 +80,12 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 // open makes the placement, or finds that it is as needed.
 func open(ctx context.Context, c *client.Client, o *Options) error {
 	c.Patience = -1 // a service that is not there is told at once
-	want := &client.Config{MaxSize: o.Size, MaxItems: o.Items, Policy: o.Policy, Seed: o.Seed}
+	want := &api.Placement{MaxSize: o.Size, MaxItems: o.Items, Policy: o.Policy, Seed: o.Seed}
 	for j := range o.Features {
-		want.Features = append(want.Features, client.Feature{Name: featureName(j), Kind: "number"})
+		want.Features = append(want.Features, api.Feature{Name: featureName(j), Kind: "number"})
 	}
-	there, err := c.Config(ctx, o.Placement)
-	var p *client.Problem
+	there, err := c.Placement(ctx, o.Placement)
+	var p *api.Problem
 	if errors.As(err, &p) && p.Kind() == "not-found" {
 		if _, err := c.Put(ctx, o.Placement, want); err != nil {
 			return fmt.Errorf("placement %q cannot be made: %w", o.Placement, err)
@@ -204,10 +205,10 @@ func (r *run) do(ctx context.Context, c *client.Client, come *shoppers, t task) 
 		return nil
 	}
 	r.counts.decided(now.Sub(t.due), now, a.Repeated)
-	if err := r.journal.decided(a.Decision, a.Shown); err != nil {
+	if err := r.journal.decided(a.Decision, a.Items()); err != nil {
 		return err
 	}
-	if item, report := come.choose(t.round, a.Shown, r.Outcomes); report {
+	if item, report := come.choose(t.round, a.Items(), r.Outcomes); report {
 		r.schedule.add(task{due: now.Add(r.Delay), decision: a.Decision, choice: item})
 	}
 	return nil

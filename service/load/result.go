@@ -12,7 +12,7 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
-	"vitrine/service/client"
+	"vitrine/service/api"
 )
 
 // Result is what was measured. Times are in milliseconds.
@@ -142,7 +142,7 @@ func (t *tally) progress(elapsed time.Duration) Progress {
 
 // kindOf says what kind an error is, in few words.
 func kindOf(err error) string {
-	var p *client.Problem
+	var p *api.Problem
 	var timeout net.Error
 	switch {
 	case errors.As(err, &p) && p.Kind() != "":

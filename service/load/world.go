@@ -10,6 +10,7 @@ import (
 	"vitrine/env"
 	"vitrine/internal/scratch"
 	"vitrine/internal/stream"
+	"vitrine/service/api"
 	"vitrine/service/client"
 	"vitrine/utility"
 )
@@ -84,15 +85,15 @@ func prepare(o *Options, x *vitrine.Context, items []int) (*client.Prepared, err
 		}
 		return r.Prepare(), nil
 	}
-	r := client.Request{Size: o.Size}
+	r := api.Request{Size: o.Size}
 	for _, i := range items {
-		item := client.Item{ID: itemName(i), Features: map[string]any{}, Revenue: &x.Revenue[i]}
+		item := api.Item{ID: itemName(i), Revenue: &x.Revenue[i]}
 		for j, v := range x.Features.RawRowView(i) {
-			item.Features[featureName(j)] = v
+			item.Features = append(item.Features, api.Number(featureName(j), v))
 		}
 		r.Items = append(r.Items, item)
 	}
-	return r.Prepare()
+	return client.Prepare(&r)
 }
 
 // shoppers are those of one connection. Who comes in a round, and what they would take

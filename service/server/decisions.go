@@ -3,19 +3,12 @@ package server
 import (
 	"errors"
 	"net/http"
-	"strconv"
 	"sync"
 	"time"
-
-	"github.com/go-json-experiment/json/jsontext"
 
 	"vitrine/service/api"
 	"vitrine/service/decision"
 )
-
-type outcomeDocument struct {
-	Choice jsontext.Value `json:"choice"`
-}
 
 func (s *Server) decide(c *call) error {
 	mediaType, err := c.mediaType(asJSON, asBinary)
@@ -41,11 +34,10 @@ func (s *Server) decide(c *call) error {
 	if a.Repeated {
 		status = http.StatusOK
 	}
-	b := c.scratch().AvailableBuffer()
 	if mediaType == asBinary {
-		return c.answer(status, asBinary, appendBinary(b, a))
+		return c.answer(status, asBinary, appendBinary(c.scratch().AvailableBuffer(), a))
 	}
-	return c.answer(status, asJSON, append(appendAnswer(append(b, '{'), a), '}'))
+	return c.answerJSON(status, answerOf(a))
 }
 
 // decideBody reads a request by the schema that the placement has now, and decides it.
@@ -79,72 +71,39 @@ func (s *Server) decideBody(c *call, name, mediaType string, body []byte) (*deci
 
 var parsers = sync.Pool{New: func() any { return new(decision.RequestParser) }}
 
-// appendAnswer appends the members of an answer as JSON. What the policy has no
-// estimate of, and a propensity without a closed form, is null.
-func appendAnswer(b []byte, a *decision.Answer) []byte {
-	b = append(b, `"decision_id":`...)
-	b = appendText(b, a.Decision)
-	b = append(b, `,"assortment":[`...)
+// answerOf returns what the caller is told of a decision.
+func answerOf(a *decision.Answer) *api.Answer {
+	told := &api.Answer{Decision: a.Decision, Assortment: make([]api.Shown, len(a.Shown)), PolicyVersion: a.PolicyVersion}
 	for k, id := range a.Shown {
-		if k > 0 {
-			b = append(b, ',')
+		told.Assortment[k] = api.Shown{ID: id, Position: k + 1}
+		if a.Probability != nil {
+			told.Assortment[k].Probability = &a.Probability[k]
 		}
-		b = append(b, `{"id":`...)
-		b = appendText(b, id)
-		b = append(b, `,"position":`...)
-		b = strconv.AppendInt(b, int64(k+1), 10)
-		b = append(b, `,"choice_probability":`...)
-		if a.Probability == nil {
-			b = append(b, "null"...)
-		} else {
-			b = appendNumber(b, a.Probability[k])
-		}
-		b = append(b, '}')
 	}
-	b = append(b, `],"outside_probability":`...)
-	if a.Probability == nil {
-		b = append(b, `null,"expected_revenue":null`...)
-	} else {
-		b = appendNumber(b, a.Outside)
-		b = append(b, `,"expected_revenue":`...)
-		b = appendNumber(b, a.Revenue)
+	if a.Probability != nil {
+		told.OutsideProbability, told.ExpectedRevenue = &a.Outside, &a.Revenue
 	}
-	b = append(b, `,"propensity":`...)
-	if a.Propensity == 0 {
-		b = append(b, "null"...)
-	} else {
-		b = appendNumber(b, a.Propensity)
+	if a.Propensity != 0 {
+		told.Propensity = &a.Propensity
 	}
-	b = append(b, `,"policy_version":`...)
-	return strconv.AppendUint(b, a.PolicyVersion, 10)
-}
-
-func appendNumber(b []byte, v float64) []byte { return strconv.AppendFloat(b, v, 'g', -1, 64) }
-
-func appendText(b []byte, s string) []byte {
-	b, err := jsontext.AppendQuote(b, s)
-	if err != nil {
-		panic("server: " + err.Error()) // the engine takes valid UTF-8 alone
-	}
-	return b
+	return told
 }
 
 func (s *Server) outcome(c *call) error {
-	var o outcomeDocument
-	if err := c.read(&o); err != nil {
+	o := api.Outcome{Choice: new("")} // it stays so if the body does not say
+	err := c.read(&o)
+	var field *api.FieldError
+	switch {
+	case errors.As(err, &field) && field.Field == errChoice.Field:
+		return errChoice
+	case err != nil:
 		return err
 	}
 	item := ""
-	switch o.Choice.Kind() {
-	case 'n':
-	case '"':
-		text, err := jsontext.AppendUnquote(nil, o.Choice)
-		if err != nil || len(text) == 0 {
-			return choiceError
+	if o.Choice != nil {
+		if item = *o.Choice; item == "" {
+			return errChoice
 		}
-		item = string(text)
-	default:
-		return choiceError
 	}
 	id := c.PathValue("id")
 	placement, err := c.placementOf(id)
@@ -169,7 +128,7 @@ func (s *Server) activate(c *call) error {
 	return c.nothing()
 }
 
-var choiceError = &api.FieldError{Field: "/choice", Message: "must be the id of an item that was shown, or null for none"}
+var errChoice = &api.FieldError{Field: "/choice", Message: "must be the id of an item that was shown, or null for none"}
 
 // by names how an assortment was found.
 var by = map[uint8]string{decision.ByPolicy: "policy", decision.ByChance: "chance", decision.ByBaseline: "baseline"}
@@ -184,21 +143,11 @@ func (s *Server) getDecision(c *call) error {
 	if err != nil {
 		return err
 	}
-	b := append(c.scratch().AvailableBuffer(), '{')
-	b = appendAnswer(b, d.Answer)
-	b = append(b, `,"placement":`...)
-	b = appendText(b, d.Answer.Placement)
-	b = append(b, `,"by":`...)
-	b = appendText(b, by[d.Answer.By])
-	b = append(b, `,"time":`...)
-	b = appendText(b, time.Unix(0, d.Time).UTC().Format(time.RFC3339Nano))
-	b = append(b, `,"status":`...)
-	b = appendText(b, d.Status)
-	b = append(b, `,"choice":`...)
-	if d.Choice == "" {
-		b = append(b, "null"...)
-	} else {
-		b = appendText(b, d.Choice)
+	told := api.Decision{
+		Answer: *answerOf(d.Answer), Placement: d.Answer.Placement, By: by[d.Answer.By], Time: time.Unix(0, d.Time).UTC(), Status: d.Status,
 	}
-	return c.answer(http.StatusOK, asJSON, append(b, '}'))
+	if d.Choice != "" {
+		told.Choice = &d.Choice
+	}
+	return c.answerJSON(http.StatusOK, told)
 }

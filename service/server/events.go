@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/go-json-experiment/json"
+
+	"vitrine/service/api"
 	"vitrine/service/eventlog"
 )
 
@@ -40,7 +42,7 @@ func (f *Feed) Applied(sequence uint64, e *eventlog.Event) {
 	if f.listening.Load() == 0 {
 		return
 	}
-	message := appendEvent(nil, sequence, e)
+	text := message(sequence, e)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for s := range f.to {
@@ -48,7 +50,7 @@ func (f *Feed) Applied(sequence uint64, e *eventlog.Event) {
 			continue
 		}
 		select {
-		case s.messages <- message:
+		case s.messages <- text:
 		default:
 			f.drop(s)
 		}
@@ -102,88 +104,54 @@ func (f *Feed) Close() {
 	}
 }
 
-// appendEvent appends a server-sent event.
-func appendEvent(b []byte, sequence uint64, e *eventlog.Event) []byte {
-	b = append(b, "id: "...)
-	b = strconv.AppendUint(b, sequence, 10)
-	b = append(b, "\nevent: "...)
-	member := func(name string) { b = append(append(append(b, `,"`...), name...), `":`...) }
-	head := func(kind string) {
-		b = append(b, kind...)
-		b = append(b, "\ndata: {\"time\":"...)
-		b = appendText(b, time.Unix(0, e.Time).UTC().Format(time.RFC3339Nano))
-		member("placement")
-		b = appendText(b, e.Placement)
+// message returns a server-sent event.
+func message(sequence uint64, e *eventlog.Event) []byte {
+	kind, told := told(e)
+	data, err := json.Marshal(told, json.Deterministic(true))
+	if err != nil {
+		panic(fmt.Sprintf("server: an event does not marshal: %v", err))
 	}
+	return fmt.Appendf(nil, "id: %d\nevent: %s\ndata: %s\n\n", sequence, kind, data)
+}
+
+// told returns an event as listeners have it, and its kind.
+func told(e *eventlog.Event) (kind string, t api.Event) {
+	t = api.Event{Time: time.Unix(0, e.Time).UTC(), Placement: e.Placement}
 	switch body := e.Body.(type) {
 	case *eventlog.PlacementPut:
-		head("placement-put")
-		member("config")
-		b = append(b, body.Config...)
+		kind, t.Config = "placement-put", new(api.Placement)
+		if err := json.Unmarshal(body.Config, t.Config); err != nil {
+			panic(fmt.Sprintf("server: a configuration of the log does not unmarshal: %v", err))
+		}
 	case *eventlog.PlacementDeleted:
-		head("placement-deleted")
+		kind = "placement-deleted"
 	case *eventlog.Offered:
-		head("offered")
-		member("decision_id")
-		b = appendText(b, body.Decision)
-		member("candidates")
-		b = strconv.AppendInt(b, int64(body.Candidates), 10)
-		member("by")
-		b = appendText(b, by[body.Mode])
-		member("policy_version")
-		b = strconv.AppendUint(b, body.PolicyVersion, 10)
-		member("shown")
-		b = append(b, '[')
+		kind, t.Decision = "offered", body.Decision
+		t.Candidates, t.By, t.PolicyVersion, t.Shown = body.Candidates, by[body.Mode], body.PolicyVersion, make([]string, len(body.Shown))
 		for k, i := range body.Shown {
-			if k > 0 {
-				b = append(b, ',')
-			}
-			b = appendText(b, body.ItemIDs[i])
+			t.Shown[k] = body.ItemIDs[i]
 		}
-		b = append(b, ']')
 	case *eventlog.Chosen:
-		head("chosen")
-		member("decision_id")
-		b = appendText(b, body.Decision)
-		member("position")
-		b = strconv.AppendInt(b, int64(body.Choice), 10)
+		kind, t.Decision, t.Position = "chosen", body.Decision, new(int(body.Choice))
 	case *eventlog.Expired:
-		head("expired")
-		member("decision_id")
-		b = appendText(b, body.Decision)
+		kind, t.Decision = "expired", body.Decision
 	case *eventlog.Evicted:
-		head("evicted")
-		member("decision_id")
-		b = appendText(b, body.Decision)
+		kind, t.Decision = "evicted", body.Decision
 	case *eventlog.SnapshotTaken:
-		head("version-kept")
-		member("version")
-		b = strconv.AppendUint(b, body.Version, 10)
+		kind, t.Version = "version-kept", body.Version
 	case *eventlog.PolicyRolledBack:
-		head("rolled-back")
-		member("version")
-		b = strconv.AppendUint(b, body.Version, 10)
+		kind, t.Version = "rolled-back", body.Version
 	case *eventlog.Activated:
-		head("activated")
-		member("decision_id")
-		b = appendText(b, body.Decision)
+		kind, t.Decision = "activated", body.Decision
 	case *eventlog.Passed:
-		head("passed")
-		member("decision_id")
-		b = appendText(b, body.Decision)
-		member("positions")
-		b = append(b, '[')
-		for k, i := range body.Items {
-			if k > 0 {
-				b = append(b, ',')
-			}
-			b = strconv.AppendInt(b, int64(i), 10)
+		kind, t.Decision = "passed", body.Decision
+		for _, i := range body.Items {
+			t.Positions = append(t.Positions, int(i))
 		}
-		b = append(b, ']')
 	default:
 		panic(fmt.Sprintf("server: an event of type %T", body))
 	}
-	return append(b, "}\n\n"...)
+	return kind, t
 }
 
 const (

@@ -7,7 +7,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"vitrine/service/server"
+	"vitrine/service/api"
 )
 
 // fuzzed are the routes with a body.
@@ -51,7 +51,7 @@ func FuzzBodies(f *testing.F) {
 		if a.status < 400 {
 			return
 		}
-		var p server.Problem
+		var p api.Problem
 		if err := json.Unmarshal([]byte(a.body), &p); err != nil || p.Status != a.status || p.Title != http.StatusText(a.status) || p.Detail == "" {
 			t.Fatalf("%s %s: %s, %v", r.method, r.path, a.body, err)
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
 )
@@ -65,40 +66,40 @@ func about(name, help string, labels ...string) *prometheus.Desc {
 var ofPlacement = []struct {
 	desc *prometheus.Desc
 	kind prometheus.ValueType
-	of   func(s *decision.Stats) float64
+	of   func(s *api.Stats) float64
 }{
-	{about("decisions_total", "Decisions.", "placement"), prometheus.CounterValue, func(s *decision.Stats) float64 { return float64(s.Decisions) }},
-	{about("outcomes_total", "Outcomes told in time.", "placement"), prometheus.CounterValue, func(s *decision.Stats) float64 { return float64(s.Outcomes) }},
-	{about("expired_total", "Decisions whose outcome never came in time.", "placement"), prometheus.CounterValue, func(s *decision.Stats) float64 { return float64(s.Expired) }},
-	{about("expired_early_total", "Decisions that left memory before their attribution window was over. They teach nothing.", "placement"), prometheus.CounterValue, func(s *decision.Stats) float64 { return float64(s.ExpiredEarly) }},
-	{about("memory_seconds", "How long an open decision stays in the placement's memory at the rate of the last minute. 0 where it is not known.", "placement"), prometheus.GaugeValue, func(s *decision.Stats) float64 { return s.MemorySeconds }},
-	{about("withdrawn_total", "Deferred decisions that were not activated in time.", "placement"), prometheus.CounterValue, func(s *decision.Stats) float64 { return float64(s.Withdrawn) }},
-	{about("pending", "Decisions that wait for an outcome.", "placement"), prometheus.GaugeValue, func(s *decision.Stats) float64 { return float64(s.Pending) }},
-	{about("remembered_bytes", "Memory of remembered decisions.", "placement"), prometheus.GaugeValue, func(s *decision.Stats) float64 { return float64(s.Memory) }},
-	{about("learner_lag_rounds", "Outcomes that the learner has not come to.", "placement"), prometheus.GaugeValue, func(s *decision.Stats) float64 { return float64(s.Lag) }},
-	{about("learned_rounds_total", "Rounds that the learner has learned from.", "placement"), prometheus.CounterValue, func(s *decision.Stats) float64 { return float64(s.Learned) }},
-	{about("forgotten_rounds_total", "Rounds that the learner had learned before its saved state could not be read, and it began again.", "placement"), prometheus.CounterValue, func(s *decision.Stats) float64 { return float64(s.Forgotten) }},
-	{about("skipped_rounds_total", "Rounds that the learner refused.", "placement"), prometheus.CounterValue, func(s *decision.Stats) float64 { return float64(s.Skipped) }},
-	{about("learner_broken", "1 where the learner learns no more.", "placement"), prometheus.GaugeValue, func(s *decision.Stats) float64 {
+	{about("decisions_total", "Decisions.", "placement"), prometheus.CounterValue, func(s *api.Stats) float64 { return float64(s.Decisions) }},
+	{about("outcomes_total", "Outcomes told in time.", "placement"), prometheus.CounterValue, func(s *api.Stats) float64 { return float64(s.Outcomes) }},
+	{about("expired_total", "Decisions whose outcome never came in time.", "placement"), prometheus.CounterValue, func(s *api.Stats) float64 { return float64(s.Expired) }},
+	{about("expired_early_total", "Decisions that left memory before their attribution window was over. They teach nothing.", "placement"), prometheus.CounterValue, func(s *api.Stats) float64 { return float64(s.ExpiredEarly) }},
+	{about("memory_seconds", "How long an open decision stays in the placement's memory at the rate of the last minute. 0 where it is not known.", "placement"), prometheus.GaugeValue, func(s *api.Stats) float64 { return s.MemorySeconds }},
+	{about("withdrawn_total", "Deferred decisions that were not activated in time.", "placement"), prometheus.CounterValue, func(s *api.Stats) float64 { return float64(s.Withdrawn) }},
+	{about("pending", "Decisions that wait for an outcome.", "placement"), prometheus.GaugeValue, func(s *api.Stats) float64 { return float64(s.Pending) }},
+	{about("remembered_bytes", "Memory of remembered decisions.", "placement"), prometheus.GaugeValue, func(s *api.Stats) float64 { return float64(s.Memory) }},
+	{about("learner_lag_rounds", "Outcomes that the learner has not come to.", "placement"), prometheus.GaugeValue, func(s *api.Stats) float64 { return float64(s.Lag) }},
+	{about("learned_rounds_total", "Rounds that the learner has learned from.", "placement"), prometheus.CounterValue, func(s *api.Stats) float64 { return float64(s.Learned) }},
+	{about("forgotten_rounds_total", "Rounds that the learner had learned before its saved state could not be read, and it began again.", "placement"), prometheus.CounterValue, func(s *api.Stats) float64 { return float64(s.Forgotten) }},
+	{about("skipped_rounds_total", "Rounds that the learner refused.", "placement"), prometheus.CounterValue, func(s *api.Stats) float64 { return float64(s.Skipped) }},
+	{about("learner_broken", "1 where the learner learns no more.", "placement"), prometheus.GaugeValue, func(s *api.Stats) float64 {
 		if s.Broken {
 			return 1
 		}
 		return 0
 	}},
-	{about("clipped_values_total", "Values of features beyond their bounds.", "placement"), prometheus.CounterValue, func(s *decision.Stats) float64 { return float64(s.Clipped) }},
-	{about("policy_unsound", "1 where what the policy predicts is no number, or was certain not to come.", "placement"), prometheus.GaugeValue, func(s *decision.Stats) float64 {
+	{about("clipped_values_total", "Values of features beyond their bounds.", "placement"), prometheus.CounterValue, func(s *api.Stats) float64 { return float64(s.Clipped) }},
+	{about("policy_unsound", "1 where what the policy predicts is no number, or was certain not to come.", "placement"), prometheus.GaugeValue, func(s *api.Stats) float64 {
 		if s.Unsound {
 			return 1
 		}
 		return 0
 	}},
-	{about("policy_version", "The last entry of the log that the policy has learned from.", "placement"), prometheus.GaugeValue, func(s *decision.Stats) float64 { return float64(s.PolicyVersion) }},
-	{about("exploration_share", "Share of uniformly drawn sets among the decisions.", "placement"), prometheus.GaugeValue, func(s *decision.Stats) float64 { return s.ExplorationShare }},
-	{about("calibration_earned_total", "Revenue of the decisions whose revenue was foretold.", "placement"), prometheus.CounterValue, func(s *decision.Stats) float64 { return s.Calibration.Revenue }},
-	{about("calibration_foretold_total", "Revenue that was foretold of the same decisions: well calibrated estimates have as much as is earned.", "placement"), prometheus.CounterValue, func(s *decision.Stats) float64 { return s.Calibration.Foretold }},
-	{about("shadow_rounds_total", "Decisions in the mode shadow with an estimated revenue.", "placement"), prometheus.CounterValue, func(s *decision.Stats) float64 { return float64(s.Shadow.Estimated) }},
-	{about("shadow_policy_total", "Estimated revenue of the policy's own sets in these decisions.", "placement"), prometheus.CounterValue, func(s *decision.Stats) float64 { return s.Shadow.Policy }},
-	{about("shadow_baseline_total", "Estimated revenue of the baselines that were shown in these decisions.", "placement"), prometheus.CounterValue, func(s *decision.Stats) float64 { return s.Shadow.Baseline }},
+	{about("policy_version", "The last entry of the log that the policy has learned from.", "placement"), prometheus.GaugeValue, func(s *api.Stats) float64 { return float64(s.PolicyVersion) }},
+	{about("exploration_share", "Share of uniformly drawn sets among the decisions.", "placement"), prometheus.GaugeValue, func(s *api.Stats) float64 { return s.ExplorationShare }},
+	{about("calibration_earned_total", "Revenue of the decisions whose revenue was foretold.", "placement"), prometheus.CounterValue, func(s *api.Stats) float64 { return s.Calibration.Revenue }},
+	{about("calibration_foretold_total", "Revenue that was foretold of the same decisions: well calibrated estimates have as much as is earned.", "placement"), prometheus.CounterValue, func(s *api.Stats) float64 { return s.Calibration.Predicted }},
+	{about("shadow_rounds_total", "Decisions in the mode shadow with an estimated revenue.", "placement"), prometheus.CounterValue, func(s *api.Stats) float64 { return float64(s.Shadow.Estimated) }},
+	{about("shadow_policy_total", "Estimated revenue of the policy's own sets in these decisions.", "placement"), prometheus.CounterValue, func(s *api.Stats) float64 { return s.Shadow.Policy }},
+	{about("shadow_baseline_total", "Estimated revenue of the baselines that were shown in these decisions.", "placement"), prometheus.CounterValue, func(s *api.Stats) float64 { return s.Shadow.Baseline }},
 }
 
 var (
@@ -137,7 +138,7 @@ func (c engineCollector) Collect(to chan<- prometheus.Metric) {
 		for _, m := range ofPlacement {
 			to <- prometheus.MustNewConstMetric(m.desc, m.kind, m.of(&s), name)
 		}
-		for mode, arm := range map[uint8]decision.Arm{decision.ByPolicy: s.ByPolicy, decision.ByChance: s.ByChance, decision.ByBaseline: s.ByBaseline} {
+		for mode, arm := range map[uint8]api.Group{decision.ByPolicy: s.ByPolicy, decision.ByChance: s.ByChance, decision.ByBaseline: s.ByBaseline} {
 			to <- prometheus.MustNewConstMetric(revenueDesc, prometheus.CounterValue, arm.Revenue, name, by[mode])
 			to <- prometheus.MustNewConstMetric(roundsDesc, prometheus.CounterValue, float64(arm.Rounds), name, by[mode])
 		}

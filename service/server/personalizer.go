@@ -154,11 +154,10 @@ func (s *Server) rank(slots bool) func(*call) error {
 		if err != nil {
 			return err
 		}
-		b := c.scratch().AvailableBuffer()
 		if slots {
-			return c.answer(http.StatusCreated, asJSON, q.appendSlots(b, event, a))
+			return c.answerJSON(http.StatusCreated, q.filled(event, a))
 		}
-		return c.answer(http.StatusCreated, asJSON, q.appendRanking(b, event, a))
+		return c.answerJSON(http.StatusCreated, q.ranked(event, a))
 	}
 }
 

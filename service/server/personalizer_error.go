@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+
+	"vitrine/service/api"
 )
 
 // errorDocument is an error in the shape of that service.
@@ -39,8 +41,8 @@ var personalizerCodes = map[string]struct {
 
 // asPersonalizer returns the status and the body of a problem on a route whose
 // invalid requests have the given code.
-func (p *Problem) asPersonalizer(invalid string) (status int, body errorDocument) {
-	kind := strings.TrimPrefix(p.Type, problemType)
+func (p *problem) asPersonalizer(invalid string) (status int, body errorDocument) {
+	kind := strings.TrimPrefix(p.Type, api.ProblemType)
 	e := personalizerError{Message: p.Detail, Inner: &innerError{kind}}
 	status = p.Status
 	known, ok := personalizerCodes[kind]

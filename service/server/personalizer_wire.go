@@ -12,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/feature"
 )
@@ -217,19 +218,18 @@ func (q *rankQuery) request(c *decision.Config) (*decision.Request, error) {
 			}
 		}
 		r.Slots = append(r.Slots, slot)
-		if c.Mode == decision.Shadow {
+		if c.Mode == api.Shadow {
 			r.Baseline = append(r.Baseline, s.BaselineAction)
 		}
 	}
 	if q.Slots[0].ID != "" {
-		r.Note = []byte{'['}
+		ids := make([]string, len(q.Slots))
 		for k, s := range q.Slots {
-			if k > 0 {
-				r.Note = append(r.Note, ',')
-			}
-			r.Note = appendText(r.Note, s.ID)
+			ids[k] = s.ID
 		}
-		r.Note = append(r.Note, ']')
+		if r.Note, err = json.Marshal(ids); err != nil {
+			return nil, err
+		}
 	}
 	return r, nil
 }
@@ -408,9 +408,9 @@ func (q *rankQuery) probabilities(a *decision.Answer) []float64 {
 	return p
 }
 
-// appendRanking appends the answer to a Rank: all actions, the one to show
+// ranked returns the answer to a Rank: all actions, the one to show
 // first, and others by their probability, in the order of the request where it is the same.
-func (q *rankQuery) appendRanking(b []byte, event string, a *decision.Answer) []byte {
+func (q *rankQuery) ranked(event string, a *decision.Answer) *rankedDocument {
 	p := q.probabilities(a)
 	order := make([]int, len(q.Actions))
 	for i := range order {
@@ -428,37 +428,22 @@ func (q *rankQuery) appendRanking(b []byte, event string, a *decision.Answer) []
 		}
 		return cmp.Compare(before(j), before(i))
 	})
-	b = append(b, `{"ranking":[`...)
-	for k, i := range order {
-		if k > 0 {
-			b = append(b, ',')
-		}
-		b = append(b, `{"id":`...)
-		b = appendText(b, q.Actions[i].ID)
+	r := &rankedDocument{EventID: event, RewardActionID: a.Shown[0]}
+	for _, i := range order {
+		action := rankedAction{ID: q.Actions[i].ID}
 		if p != nil {
-			b = append(b, `,"probability":`...)
-			b = appendNumber(b, p[i])
+			action.Probability = &p[i]
 		}
-		b = append(b, '}')
+		r.Ranking = append(r.Ranking, action)
 	}
-	b = append(b, `],"eventId":`...)
-	b = appendText(b, event)
-	b = append(b, `,"rewardActionId":`...)
-	return append(appendText(b, a.Shown[0]), '}')
+	return r
 }
 
-// appendSlots appends the answer to a Rank with slots.
-func (q *rankQuery) appendSlots(b []byte, event string, a *decision.Answer) []byte {
-	b = append(b, `{"slots":[`...)
+// filled returns the answer to a Rank with slots.
+func (q *rankQuery) filled(event string, a *decision.Answer) *slotsRankedDocument {
+	r := &slotsRankedDocument{EventID: event}
 	for k, s := range q.Slots {
-		if k > 0 {
-			b = append(b, ',')
-		}
-		b = append(b, `{"id":`...)
-		b = appendText(b, s.ID)
-		b = append(b, `,"rewardActionId":`...)
-		b = append(appendText(b, a.Shown[k]), '}')
+		r.Slots = append(r.Slots, filledSlot{s.ID, a.Shown[k]})
 	}
-	b = append(b, `],"eventId":`...)
-	return append(appendText(b, event), '}')
+	return r
 }

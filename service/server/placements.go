@@ -5,23 +5,9 @@ import (
 	"net/http"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"vitrine/service/api"
 )
-
-type placementList struct {
-	Placements []placementEntry `json:"placements"`
-}
-
-type placementEntry struct {
-	Name   string         `json:"name"`
-	Config jsontext.Value `json:"config"`
-}
-
-type rollbackDocument struct {
-	Version *uint64 `json:"version" doc:"one of the versions of the placement's statistics"`
-}
 
 func (s *Server) putPlacement(c *call) error {
 	body, err := c.jsonBody()
@@ -49,7 +35,7 @@ func (s *Server) answerPlacement(c *call, status int, name string) error {
 	if err != nil {
 		return err
 	}
-	return c.answer(status, asJSON, config.Canonical())
+	return c.answerJSON(status, config.Placement)
 }
 
 func (s *Server) deletePlacement(c *call) error {
@@ -60,15 +46,15 @@ func (s *Server) deletePlacement(c *call) error {
 }
 
 func (s *Server) listPlacements(c *call) error {
-	list := placementList{Placements: []placementEntry{}}
+	list := api.PlacementList{Placements: []api.PlacementEntry{}}
 	for _, name := range s.engine.Placements() {
 		config, err := s.engine.Config(name)
 		if err != nil || !c.mine(name) {
 			continue // deleted meanwhile, or another's
 		}
-		list.Placements = append(list.Placements, placementEntry{name, config.Canonical()})
+		list.Placements = append(list.Placements, api.PlacementEntry{Name: name, Config: config.Placement})
 	}
-	return c.answerJSON(list)
+	return c.answerJSON(http.StatusOK, list)
 }
 
 func (s *Server) stats(c *call) error {
@@ -76,29 +62,29 @@ func (s *Server) stats(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.answerJSON(stats)
+	return c.answerJSON(http.StatusOK, stats)
 }
 
 func (s *Server) rollBack(c *call) error {
-	var r rollbackDocument
+	var r api.Rollback
 	if err := c.read(&r); err != nil {
 		return err
 	}
-	if r.Version == nil {
+	if r.Version == 0 {
 		return &api.FieldError{Field: "/version", Message: "is missing: which of the versions of the placement's statistics to return to"}
 	}
-	if err := s.engine.RollBack(c.Context(), c.PathValue("name"), *r.Version, c.now); err != nil {
+	if err := s.engine.RollBack(c.Context(), c.PathValue("name"), r.Version, c.now); err != nil {
 		return err
 	}
 	return c.nothing()
 }
 
-func (c *call) answerJSON(v any) error {
-	body, err := json.Marshal(v)
-	if err != nil {
+func (c *call) answerJSON(status int, v any) error {
+	b := c.scratch()
+	if err := json.MarshalWrite(b, v, json.Deterministic(true)); err != nil {
 		return fmt.Errorf("an answer does not marshal: %w", err)
 	}
-	return c.answer(http.StatusOK, asJSON, body)
+	return c.answer(status, asJSON, b.Bytes())
 }
 
 func (c *call) nothing() error {

@@ -14,32 +14,16 @@ import (
 	"vitrine/service/decision"
 )
 
-// Problem is an error as its caller sees it, in application/problem+json (RFC 9457).
-type Problem struct {
-	Type      string       `json:"type" doc:"what kind of problem it is" example:"urn:vitrine:problem:invalid"`
-	Title     string       `json:"title" doc:"the status in words"`
-	Status    int          `json:"status"`
-	Detail    string       `json:"detail" doc:"what is wrong, and what to do"`
-	Errors    []FieldError `json:"errors,omitempty" doc:"the field that is wrong"`
-	RequestID string       `json:"request_id" doc:"what the log of the service calls the request"`
+// problem is an error as its caller sees it, with what only the service sees.
+type problem struct {
+	api.Problem
 
-	cause string // for the log alone
+	cause string // for the log
 	retry string // Retry-After; "" is "1" of the status 503
 }
 
-// FieldError is where in a body a problem is.
-type FieldError struct {
-	Pointer string `json:"pointer" doc:"a JSON pointer in the body" example:"#/items/3/id"`
-	Detail  string `json:"detail"`
-}
-
-// Error implements error.
-func (p *Problem) Error() string { return p.Detail }
-
-const problemType = "urn:vitrine:problem:"
-
-func problemf(status int, kind, format string, args ...any) *Problem {
-	return &Problem{Type: problemType + kind, Title: http.StatusText(status), Status: status, Detail: fmt.Sprintf(format, args...)}
+func problemf(status int, kind, format string, args ...any) *problem {
+	return &problem{Problem: api.Problem{Type: api.ProblemType + kind, Title: http.StatusText(status), Status: status, Detail: fmt.Sprintf(format, args...)}}
 }
 
 // invalidf is of a field of a request that the engine does not see as it came.
@@ -68,15 +52,15 @@ var known = []struct {
 }
 
 // problemOf says what an error is to a caller. What the service itself got wrong is for the log.
-func problemOf(err error) *Problem {
-	var p *Problem
+func problemOf(err error) *problem {
+	var p *problem
 	if errors.As(err, &p) {
 		return p
 	}
 	var field *api.FieldError
 	if errors.As(err, &field) {
 		p := problemf(http.StatusUnprocessableEntity, "invalid", "%s", field.Error())
-		p.Errors = []FieldError{{Pointer: "#" + field.Field, Detail: field.Message}}
+		p.Errors = []api.ProblemField{{Pointer: "#" + field.Field, Detail: field.Message}}
 		return p
 	}
 	for _, k := range known {
@@ -119,7 +103,7 @@ func (c *call) fail(err error) {
 	for i := range p.Errors {
 		p.Errors[i].Pointer, p.Errors[i].Detail = readable(p.Errors[i].Pointer), readable(p.Errors[i].Detail)
 	}
-	status, mediaType, document := p.Status, "application/problem+json", any(p)
+	status, mediaType, document := p.Status, "application/problem+json", any(p.Problem)
 	if c.invalid != "" {
 		mediaType = asJSON
 		status, document = p.asPersonalizer(c.invalid)
@@ -147,6 +131,9 @@ func (c *call) read(dst any) error {
 	if err != nil {
 		return err
 	}
+	if jsontext.Value(body).Kind() == 'n' { // which would leave dst as it is
+		return &api.FieldError{Message: "must be an object"}
+	}
 	if err := json.Unmarshal(body, dst, json.RejectUnknownMembers(c.invalid == "")); err != nil {
 		return malformed(body, jsonError(err))
 	}
@@ -160,7 +147,7 @@ func malformed(body []byte, err error) error {
 		return err
 	}
 	p := problemOf(err)
-	p.Type, p.Status, p.Title = problemType+"malformed", http.StatusBadRequest, http.StatusText(http.StatusBadRequest)
+	p.Type, p.Status, p.Title = api.ProblemType+"malformed", http.StatusBadRequest, http.StatusText(http.StatusBadRequest)
 	return p
 }
 

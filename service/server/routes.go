@@ -3,6 +3,8 @@ package server
 import (
 	"net/http"
 	"reflect"
+
+	"vitrine/service/api"
 )
 
 // route is what is done at a path, and what the OpenAPI document says of it.
@@ -48,13 +50,13 @@ func (s *Server) routes() []route {
 		{
 			method: "PUT", path: "/v1/placements/{name}", scope: ScopeAdmin, handle: s.putPlacement,
 			id: "putPlacement", summary: "Create a placement, or change it. What it has learned stays unless its features, size, policy, horizon or seed change.",
-			body:    []content{jsonOf[placementDocument](examplePlacement)},
-			answers: map[int][]content{200: {jsonOf[placementDocument]("")}, 201: {jsonOf[placementDocument]("")}}, errors: []int{400, 404, 413, 415, 422},
+			body:    []content{jsonOf[api.Placement](examplePlacement)},
+			answers: map[int][]content{200: {jsonOf[api.Placement]("")}, 201: {jsonOf[api.Placement]("")}}, errors: []int{400, 404, 413, 415, 422},
 		},
 		{
 			method: "GET", path: "/v1/placements/{name}", scope: ScopeRead, handle: s.getPlacement,
 			id: "getPlacement", summary: "The configuration of a placement, with all its values.",
-			answers: map[int][]content{200: {jsonOf[placementDocument]("")}}, errors: []int{404},
+			answers: map[int][]content{200: {jsonOf[api.Placement]("")}}, errors: []int{404},
 		},
 		{
 			method: "DELETE", path: "/v1/placements/{name}", scope: ScopeAdmin, handle: s.deletePlacement,
@@ -64,23 +66,23 @@ func (s *Server) routes() []route {
 		{
 			method: "GET", path: "/v1/placements", scope: ScopeRead, handle: s.listPlacements, chooses: true,
 			id: "listPlacements", summary: "The placements that the key is for, by name.",
-			answers: map[int][]content{200: {jsonOf[placementList]("")}},
+			answers: map[int][]content{200: {jsonOf[api.PlacementList]("")}},
 		},
 		{
 			method: "POST", path: "/v1/placements/{name}/decisions", scope: ScopeDecide, handle: s.decide,
 			id:      "decide",
 			summary: "Choose what to show. The same decision_id and request again have the same answer again, with the status 200.",
-			body:    []content{jsonOf[requestDocument](exampleRequest), {mediaType: asBinary}},
+			body:    []content{jsonOf[api.Request](exampleRequest), {mediaType: asBinary}},
 			answers: map[int][]content{
-				200: {jsonOf[answerDocument](""), {mediaType: asBinary}},
-				201: {jsonOf[answerDocument](exampleAnswer), {mediaType: asBinary}},
+				200: {jsonOf[api.Answer](""), {mediaType: asBinary}},
+				201: {jsonOf[api.Answer](exampleAnswer), {mediaType: asBinary}},
 			},
 			errors: []int{400, 404, 409, 413, 415, 422},
 		},
 		{
 			method: "POST", path: "/v1/decisions/{id}/outcome", scope: ScopeOutcome, handle: s.outcome,
 			id: "outcome", summary: "Tell what became of a decision: the id of the item that was taken, or null for none. Telling it again changes nothing.",
-			body:    []content{jsonOf[outcomeDocument](`{"choice":"sku1"}`)},
+			body:    []content{jsonOf[api.Outcome](`{"choice":"sku1"}`)},
 			answers: map[int][]content{204: nil}, errors: []int{400, 404, 409, 413, 415, 422},
 		},
 		{
@@ -91,17 +93,17 @@ func (s *Server) routes() []route {
 		{
 			method: "GET", path: "/v1/decisions/{id}", scope: ScopeRead, handle: s.getDecision,
 			id: "getDecision", summary: "A decision that is remembered, and its outcome.",
-			answers: map[int][]content{200: {jsonOf[decisionDocument]("")}}, errors: []int{404},
+			answers: map[int][]content{200: {jsonOf[api.Decision]("")}}, errors: []int{404},
 		},
 		{
 			method: "GET", path: "/v1/placements/{name}/stats", scope: ScopeRead, handle: s.stats,
 			id: "stats", summary: "The counters of a placement: decisions, outcomes, learning, calibration, revenue.",
-			answers: map[int][]content{200: {jsonOf[statsDocument]("")}}, errors: []int{404},
+			answers: map[int][]content{200: {jsonOf[api.Stats]("")}}, errors: []int{404},
 		},
 		{
 			method: "POST", path: "/v1/placements/{name}/rollback", scope: ScopeAdmin, handle: s.rollBack,
 			id: "rollBack", summary: "Make a placement forget what it has learned since a version was kept: one of the versions of its statistics.",
-			body:    []content{jsonOf[rollbackDocument](`{"version":17}`)},
+			body:    []content{jsonOf[api.Rollback](`{"version":17}`)},
 			answers: map[int][]content{204: nil}, errors: []int{400, 404, 413, 415, 422},
 		},
 		{method: "GET", path: "/metrics", scope: ScopeRead, handle: s.tellMetrics},

@@ -113,7 +113,7 @@ type call struct {
 	id      string
 	key     string // the name of its key
 	buffer  *bytes.Buffer
-	problem *Problem // that it was answered with
+	problem *problem // that it was answered with
 	invalid string   // the route's
 
 	placements []string // that its key is limited to; nil is all

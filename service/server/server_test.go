@@ -23,6 +23,7 @@ import (
 	"go.uber.org/goleak"
 
 	"vitrine/config"
+	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/memlog"
@@ -137,7 +138,7 @@ func (s *service) problem(status int, kind, pointer, method, path, body string, 
 	if got := a.header.Get("Content-Type"); got != "application/problem+json" {
 		s.Errorf("%s %s: a problem of the type %q", method, path, got)
 	}
-	var p server.Problem
+	var p api.Problem
 	if err := json.Unmarshal([]byte(a.body), &p); err != nil {
 		s.Fatalf("%s %s: %v: %s", method, path, err, a.body)
 	}
@@ -256,7 +257,7 @@ func TestExamples(t *testing.T) {
 	if err := s.engine.Wait(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	var stats decision.Stats
+	var stats api.Stats
 	if err := json.Unmarshal([]byte(s.want(200, "GET", "/v1/placements/home/stats", "").body), &stats); err != nil || stats.Decisions != 2 || stats.Outcomes != 2 || stats.Learned != 2 {
 		t.Errorf("%+v, %v", stats, err)
 	}
@@ -374,12 +375,12 @@ func TestGarbageOnEveryRoute(t *testing.T) {
 	check := func(r server.Route, path, mediaType, body string) {
 		t.Helper()
 		a := s.ask(r.Method, path, body, "Content-Type", mediaType)
-		var p server.Problem
+		var p api.Problem
 		err := json.Unmarshal([]byte(a.body), &p)
 		if r.Personalizer && err == nil && p.Type == "" {
 			var f fault
 			err = json.Unmarshal([]byte(a.body), &f)
-			p = server.Problem{Type: "urn:vitrine:problem:" + f.Error.InnerError.Code, Status: a.status, Detail: f.Error.Message}
+			p = api.Problem{Type: "urn:vitrine:problem:" + f.Error.InnerError.Code, Status: a.status, Detail: f.Error.Message}
 		}
 		if a.status < 400 || a.status >= 500 || err != nil || p.Status != a.status || p.Detail == "" || len(a.body) > 5000 {
 			t.Errorf("%s %.60s, %s %.60q: %d %.300s, %v", r.Method, path, mediaType, body, a.status, a.body, err)

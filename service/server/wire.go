@@ -12,6 +12,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/feature"
 )
@@ -26,7 +27,7 @@ type binaryRequest struct {
 	userTexts                  list
 	size, deferred             uint32
 	include, exclude, baseline []string
-	atMost                     []decision.Limit
+	atMost                     []api.Limit
 	most                       int // elements of a list
 
 	values  []feature.Value
@@ -229,7 +230,7 @@ func (r *binaryRequest) read(n protowire.Number, t protowire.Type, b []byte) int
 	return unknownField
 }
 
-func consumeLimit(dst *[]decision.Limit, t protowire.Type, b []byte) int {
+func consumeLimit(dst *[]api.Limit, t protowire.Type, b []byte) int {
 	if t != protowire.BytesType {
 		return unknownField
 	}
@@ -237,7 +238,7 @@ func consumeLimit(dst *[]decision.Limit, t protowire.Type, b []byte) int {
 	if size < 0 {
 		return size
 	}
-	var l decision.Limit
+	var l api.Limit
 	var most uint32
 	err := fields(message, func(n protowire.Number, t protowire.Type, b []byte) int {
 		switch n {

@@ -1,0 +1,46 @@
+package api
+
+import "time"
+
+// Answer is what to show.
+type Answer struct {
+	Decision           string   `json:"decision_id"`
+	Assortment         []Shown  `json:"assortment" doc:"in display order"`
+	OutsideProbability *float64 `json:"outside_probability" doc:"p(0|S), that nothing is taken; null if the policy has no estimate"`
+	ExpectedRevenue    *float64 `json:"expected_revenue" doc:"R(S); null if the policy has no estimate"`
+	Propensity         *float64 `json:"propensity" doc:"π(S), the probability with which the set was chosen; null if it has no closed form"`
+	PolicyVersion      uint64   `json:"policy_version" doc:"the last entry of the log that the policy had learned from"`
+
+	Repeated bool `json:"-"` // the request was answered before, and this is that answer: its status was 200
+}
+
+// Shown is an item that is shown.
+type Shown struct {
+	ID          string   `json:"id"`
+	Position    int      `json:"position" minimum:"1"`
+	Probability *float64 `json:"choice_probability" doc:"p(i|S), that it is taken; null if the policy has no estimate"`
+}
+
+// Items returns the ids of what is shown, in display order.
+func (a *Answer) Items() []string {
+	ids := make([]string, len(a.Assortment))
+	for k := range ids {
+		ids[k] = a.Assortment[k].ID
+	}
+	return ids
+}
+
+// Decision is what is remembered of a decision.
+type Decision struct {
+	Answer
+	Placement string    `json:"placement"`
+	By        string    `json:"by" enum:"policy,chance,baseline" doc:"how the set was found"`
+	Time      time.Time `json:"time"`
+	Status    string    `json:"status" enum:"open,chosen,expired,deferred,withdrawn,evicted"`
+	Choice    *string   `json:"choice" doc:"the item that was taken; null for none"`
+}
+
+// Outcome is what became of a decision.
+type Outcome struct {
+	Choice *string `json:"choice" minLength:"1" doc:"the id of the item that was taken; null for none"`
+}

@@ -1,0 +1,27 @@
+package api
+
+import "time"
+
+// Event is something that happened, as the stream of events has it: an entry of the log. Its kind is the name of the
+// server-sent event, and says which fields it has beside the first two:
+//
+//	placement-put       config
+//	placement-deleted
+//	offered             decision_id, candidates, by, policy_version, shown
+//	chosen              decision_id, position
+//	passed              decision_id, positions
+//	activated, expired, evicted  decision_id
+//	version-kept, rolled-back    version
+type Event struct {
+	Time          time.Time  `json:"time"`
+	Placement     string     `json:"placement"`
+	Config        *Placement `json:"config,omitzero"`
+	Decision      string     `json:"decision_id,omitzero"`
+	Candidates    int        `json:"candidates,omitzero" doc:"items of the request"`
+	By            string     `json:"by,omitzero" enum:"policy,chance,baseline"`
+	PolicyVersion uint64     `json:"policy_version,omitzero"`
+	Shown         []string   `json:"shown,omitzero" doc:"ids in display order"`
+	Position      *int       `json:"position,omitzero" doc:"of the item that was taken; 0 for none"`
+	Positions     []int      `json:"positions,omitzero" doc:"of items that were reported not to have been taken"`
+	Version       uint64     `json:"version,omitzero"`
+}
