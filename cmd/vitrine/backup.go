@@ -8,8 +8,10 @@ import (
 	"os"
 	"path/filepath"
 
+	"vitrine/internal/hint"
 	"vitrine/internal/replace"
 	"vitrine/service/eventlog/natslog"
+	"vitrine/service/host"
 )
 
 type backupCmd struct {
@@ -32,7 +34,7 @@ func (c backupCmd) Run(ctx context.Context, t terminal) (err error) {
 	}
 	if err := os.Mkdir(c.To, 0o700); err != nil {
 		if errors.Is(err, fs.ErrExist) {
-			return hinted{fmt.Errorf("%s exists", c.To), "a backup never overwrites: name a directory that is to be made"}
+			return hint.New(fmt.Errorf("%s exists", c.To), "a backup never overwrites: name a directory that is to be made")
 		}
 		return err
 	}
@@ -51,7 +53,7 @@ func (c backupCmd) Run(ctx context.Context, t terminal) (err error) {
 			return err
 		}
 	}
-	if err := copyLog(ctx, t, filepath.Join(c.To, logName), log); err != nil {
+	if err := copyLog(ctx, t, filepath.Join(c.To, host.LogDir), log); err != nil {
 		if ctx.Err() != nil {
 			return errors.New("interrupted")
 		}

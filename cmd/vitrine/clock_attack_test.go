@@ -9,6 +9,7 @@ import (
 
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/natslog"
+	"vitrine/service/host"
 )
 
 var clockSteps = flag.Int("clock-steps", 2, "how often TestClockStepsUnderLoad steps the time of day of a service")
@@ -27,12 +28,9 @@ func TestClockStepsUnderLoad(t *testing.T) {
 		t.Skip("the clock is not stepped in short tests")
 	}
 	t.Parallel()
-	s, err := readService("")
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := newService()
 	clock := new(steppedClock)
-	s.wall, s.Data = clock.now, filepath.Join(t.TempDir(), "data")
+	s.options.Wall, s.Data = clock.now, filepath.Join(t.TempDir(), "data")
 	s.Snapshots.Every.Duration, s.Retention.Age.Duration = 100*time.Millisecond, 30*time.Minute
 	v := served(t, s)
 	const year = 365 * 24 * time.Hour
@@ -70,7 +68,7 @@ func TestClockStepsUnderLoad(t *testing.T) {
 		}
 	}
 	timesOf(t, s.Data)
-	decisions, _ := readLog(t, natslog.Options{Dir: filepath.Join(s.Data, logName)})
+	decisions, _ := readLog(t, natslog.Options{Dir: filepath.Join(s.Data, host.LogDir)})
 	v.isIn(decisions)
 	if t.Failed() {
 		return
@@ -122,7 +120,7 @@ func (v *busy) rest() {
 // timesOf returns the times of a log's entries, of which none is missing at the beginning.
 func timesOf(t *testing.T, data string) (times []time.Time) {
 	t.Helper()
-	store, err := natslog.Open(t.Context(), natslog.Options{Dir: filepath.Join(data, logName), ReadOnly: true})
+	store, err := natslog.Open(t.Context(), natslog.Options{Dir: filepath.Join(data, host.LogDir), ReadOnly: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"vitrine/config"
 	"vitrine/env"
+	"vitrine/internal/hint"
 )
 
 // dataFlags are common to the commands that play experiments with real items.
@@ -50,9 +51,9 @@ func (d data) supplyOne(f *config.File) error {
 	if f.Pool == "" {
 		return nil
 	}
-	hint := "the data is " + config.PoolSource(f.Pool)
+	advice := "the data is " + config.PoolSource(f.Pool)
 	if d.Data == "" {
-		return hinted{usageError{fmt.Errorf("%s needs real data: say where it is with --data PATH", f.Name)}, hint}
+		return hint.New(usageError{fmt.Errorf("%s needs real data: say where it is with --data PATH", f.Name)}, advice)
 	}
 	p, ok := d.pools[f.Pool]
 	if !ok {
@@ -61,9 +62,9 @@ func (d data) supplyOne(f *config.File) error {
 		case errors.Is(err, context.Canceled):
 			return fmt.Errorf("%s: interrupted before its data was ready", f.Name)
 		case errors.Is(err, fs.ErrPermission):
-			return hinted{err, "choose data that you may read with --data"}
+			return hint.New(err, "choose data that you may read with --data")
 		case errors.Is(err, fs.ErrNotExist):
-			return hinted{err, hint}
+			return hint.New(err, advice)
 		case err != nil:
 			return err
 		}

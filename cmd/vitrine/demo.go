@@ -11,10 +11,12 @@ import (
 
 	"vitrine"
 	"vitrine/env"
+	"vitrine/internal/hint"
 	"vitrine/internal/stream"
 	"vitrine/service/api"
 	"vitrine/service/client"
 	"vitrine/service/decision"
+	"vitrine/service/host"
 	"vitrine/utility"
 )
 
@@ -108,6 +110,26 @@ func (s *shoppers) visit(ctx context.Context, placement string, round int) (p en
 	return p, shown, s.service.Outcome(ctx, answer.Decision, taken)
 }
 
+// demonstration adds simulated shoppers to a service with its log in data. One that was changed since it
+// began ends when the log is opened again: the service goes on.
+func demonstration(data string, o *host.Options) {
+	over, again, logger := false, false, o.Logger
+	o.Opened = func(engine *decision.Engine) error {
+		err := mayDemonstrate(engine, data)
+		if err != nil && again {
+			logger.Warn("the demonstration is over", "cause", err.Error())
+			over, err = true, nil
+		}
+		again = true
+		return err
+	}
+	o.Serving = func(ctx context.Context, address string) {
+		if !over {
+			demonstrate(ctx, "http://"+address, logger)
+		}
+	}
+}
+
 // mayDemonstrate refuses to overwrite placements that are not from an earlier demonstration.
 func mayDemonstrate(engine *decision.Engine, data string) error {
 	for name, policy := range demoPolicies {
@@ -124,7 +146,7 @@ func mayDemonstrate(engine *decision.Engine, data string) error {
 			return err
 		}
 		if !bytes.Equal(there.Canonical(), ours.Canonical()) {
-			return hinted{fmt.Errorf("--demo: %s has a placement %q that is not the demonstration's, which would overwrite it", data, name), "leave --data out, or name another directory"}
+			return hint.New(fmt.Errorf("--demo: %s has a placement %q that is not the demonstration's, which would overwrite it", data, name), "leave --data out, or name another directory")
 		}
 	}
 	return nil

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"context"
+	"bytes"
 	"encoding/json"
 	"log/slog"
 	"math/rand/v2"
@@ -21,6 +21,7 @@ import (
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
+	"vitrine/service/host"
 	"vitrine/service/server"
 )
 
@@ -87,10 +88,7 @@ func TestDemoIsTheExperiment(t *testing.T) {
 
 // The demonstration runs in a service of its own.
 func TestServeDemo(t *testing.T) {
-	s, err := readService("")
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := newService()
 	s.Listen, s.Data, s.demo = "127.0.0.1:0", filepath.Join(t.TempDir(), "data"), true
 	url, _, stop := serving(t, s)
 	if page := ask(t, 200, "GET", url+"/", ""); !strings.Contains(page, "revenue a decision") {
@@ -122,10 +120,7 @@ func TestServeDemo(t *testing.T) {
 
 // The demonstration does not overwrite a placement.
 func TestDemoOverwritesNothing(t *testing.T) {
-	s, err := readService("")
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := newService()
 	s.Listen, s.Data = "127.0.0.1:0", filepath.Join(t.TempDir(), "data")
 	url, _, stop := serving(t, s)
 	ask(t, 201, "PUT", url+"/v1/placements/home", `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl"}}`)
@@ -147,38 +142,24 @@ func TestDemoOverwritesNothing(t *testing.T) {
 	}
 }
 
-// A log that was opened again is served without the demonstration, where one of its placements was changed meanwhile.
+// A log that was opened again is served without the demonstration if one of its placements was changed meanwhile.
 func TestDemoOfChangedPlacement(t *testing.T) {
-	s, err := readService("")
+	engine, err := decision.Open(t.Context(), decision.Options{Store: new(memlog.Store), Build: config.NewLearner})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Listen, s.Data = "127.0.0.1:0", filepath.Join(t.TempDir(), "data")
-	url, _, stop := serving(t, s)
-	ask(t, 201, "PUT", url+"/v1/placements/home", `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl"}}`)
-	if err := stop(); err != nil {
+	defer engine.Close()
+	var log bytes.Buffer
+	o := host.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}
+	demonstration("data", &o)
+	if err := o.Opened(engine); err != nil {
 		t.Fatal(err)
 	}
-	s.demo = true
-	log := &watchedLog{more: make(chan struct{}, 1)}
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() {
-		_, _, err := s.live(ctx, nil, 1, slog.New(slog.NewJSONHandler(log, nil)))
-		ended <- err
-	}()
-	for listening := false; !listening; _, listening = log.line("listening") {
-		select {
-		case err := <-ended:
-			t.Fatalf("the service ended: %v", err)
-		case <-log.more:
-		}
+	if _, err := engine.Put(t.Context(), "home", []byte(`{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl"}}`), 0); err != nil {
+		t.Fatal(err)
 	}
-	cancel()
-	if err := <-ended; err != nil {
-		t.Error(err)
+	if err := o.Opened(engine); err != nil || !strings.Contains(log.String(), "the demonstration is over") {
+		t.Errorf("opened again: %v, %s", err, &log)
 	}
-	if _, ok := log.line("the demonstration is over"); !ok || s.demo {
-		t.Errorf("the demonstration goes on: %s", &log.text)
-	}
+	o.Serving(t.Context(), "127.0.0.1:1") // returns at once
 }

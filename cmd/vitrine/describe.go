@@ -12,6 +12,7 @@ import (
 
 	"vitrine/config"
 	"vitrine/docs/algorithms"
+	"vitrine/internal/hint"
 	"vitrine/internal/option"
 )
 
@@ -35,7 +36,7 @@ func (c describeCmd) Run(t terminal) error {
 		}
 	}
 	if len(found) == 0 {
-		return usageError{hinted{fmt.Errorf("there is nothing called %q to describe%s", c.Name, config.Suggest(c.Name, describable())), "vitrine list has all names"}}
+		return usageError{hint.New(fmt.Errorf("there is nothing called %q to describe%s", c.Name, config.Suggest(c.Name, describable())), "vitrine list has all names")}
 	}
 	if c.Page {
 		return c.page(t, found)

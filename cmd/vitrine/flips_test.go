@@ -22,6 +22,7 @@ import (
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/natslog"
 	"vitrine/service/feature"
+	"vitrine/service/host"
 )
 
 var (
@@ -51,10 +52,10 @@ func stocked(t *testing.T, rounds int, cut bool) (data string) {
 		}
 		snapshot := func() error {
 			bytes, upTo, err := e.Snapshot(ctx)
-			if err = errors.Join(err, replace.File(filepath.Join(data, snapshotName), bytes)); err != nil || !cut {
+			if err = errors.Join(err, replace.File(filepath.Join(data, host.SnapshotFile), bytes)); err != nil || !cut {
 				return err
 			}
-			_, err = (&retention{size: uint64(rounds) * 7000, log: store, data: data}).apply(ctx, upTo, time.Time{})
+			_, err = (&host.Retention{Size: uint64(rounds) * 7000, Log: store, Data: data}).Apply(ctx, upTo, time.Time{})
 			return err
 		}
 		rng := rand.New(rand.NewPCG(13, 3))

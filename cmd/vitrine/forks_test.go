@@ -17,6 +17,7 @@ import (
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/natslog"
 	"vitrine/service/feature"
+	"vitrine/service/host"
 )
 
 // tradeOn opens the log of a data directory, makes decisions under ids of their own, and writes a snapshot.
@@ -44,7 +45,7 @@ func tradeOn(t *testing.T, data, name string, decisions int) {
 		if err != nil {
 			return err
 		}
-		return os.WriteFile(filepath.Join(data, snapshotName), snapshot, 0o600)
+		return os.WriteFile(filepath.Join(data, host.SnapshotFile), snapshot, 0o600)
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -83,20 +84,17 @@ func TestForeignSnapshots(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			data := copyOf(t, ours)
-			foreign, err := os.ReadFile(filepath.Join(c.data, snapshotName))
+			foreign, err := os.ReadFile(filepath.Join(c.data, host.SnapshotFile))
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := os.WriteFile(filepath.Join(data, snapshotName), foreign, 0o600); err != nil {
+			if err := os.WriteFile(filepath.Join(data, host.SnapshotFile), foreign, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if output, code := command(t, "check", data); code != 1 || !strings.Contains(output, snapshotName+": ") {
+			if output, code := command(t, "check", data); code != 1 || !strings.Contains(output, host.SnapshotFile+": ") {
 				t.Errorf("check: exit status %d: %s", code, output)
 			}
-			s, err := readService("")
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := newService()
 			s.Listen, s.Data = "127.0.0.1:0", data
 			url, log, stop := serving(t, s)
 			for id, n := range map[string]int{"ours": 20, "later": 9} {
@@ -152,10 +150,7 @@ func TestForksAreFound(t *testing.T) {
 // The data directory is moved from under a service, and another begins in its place: the first one writes nothing there.
 func TestMovedDirectory(t *testing.T) {
 	root := t.TempDir()
-	s, err := readService("")
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := newService()
 	s.Listen, s.Data = "127.0.0.1:0", filepath.Join(root, "data")
 	s.Snapshots.Every.Duration = 5 * time.Millisecond
 	url, _, stop := serving(t, s)
@@ -167,12 +162,12 @@ func TestMovedDirectory(t *testing.T) {
 		t.Fatal(err)
 	}
 	tradeOn(t, s.Data, "new", 35)
-	want, err := os.ReadFile(filepath.Join(s.Data, snapshotName))
+	want, err := os.ReadFile(filepath.Join(s.Data, host.SnapshotFile))
 	if err != nil {
 		t.Fatal(err)
 	}
 	_ = stop() // it ends by itself when it sees that
-	if have, err := os.ReadFile(filepath.Join(s.Data, snapshotName)); err != nil || string(have) != string(want) {
+	if have, err := os.ReadFile(filepath.Join(s.Data, host.SnapshotFile)); err != nil || string(have) != string(want) {
 		t.Errorf("the service whose directory was moved wrote into another one, %v", err)
 	}
 	sound(t, s.Data)
@@ -217,7 +212,7 @@ func TestServeBeginsAgain(t *testing.T) {
 			if cut {
 				err = store.TruncateBefore(ctx, 30)
 			}
-			return errors.Join(err, os.WriteFile(filepath.Join(data, snapshotName), snapshot, 0o600))
+			return errors.Join(err, os.WriteFile(filepath.Join(data, host.SnapshotFile), snapshot, 0o600))
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -225,10 +220,7 @@ func TestServeBeginsAgain(t *testing.T) {
 		if output, code := command(t, "check", data); code != 1 || !strings.Contains(output, "placement \"home\": ") {
 			t.Errorf("cut %v: check: exit status %d: %s", cut, code, output)
 		}
-		s, err := readService("")
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := newService()
 		s.Listen, s.Data = "127.0.0.1:0", data
 		url, log, stop := serving(t, s)
 		forgotten := 0.0

@@ -24,7 +24,7 @@ import (
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/natslog"
 	"vitrine/service/feature"
-	"vitrine/service/server"
+	"vitrine/service/host"
 )
 
 // testdata/data-v1, data-v2, … are data directories as the programs of each format left them. Every
@@ -169,16 +169,16 @@ func formatData(ctx context.Context, data string, cut bool) error {
 		defer e.Close()
 		snapshot := func() (upTo uint64, err error) {
 			bytes, upTo, err := e.Snapshot(ctx)
-			return upTo, errors.Join(err, replace.File(filepath.Join(data, snapshotName), bytes))
+			return upTo, errors.Join(err, replace.File(filepath.Join(data, host.SnapshotFile), bytes))
 		}
 		half := func() error {
 			upTo, err := snapshot()
 			if err != nil || !cut {
 				return err
 			}
-			limits := retention{size: 1 << 16, log: store, data: data}
-			removed, err := limits.apply(ctx, upTo, time.Time{})
-			if err == nil && removed.to < removed.from {
+			limits := host.Retention{Size: 1 << 16, Log: store, Data: data}
+			removed, err := limits.Apply(ctx, upTo, time.Time{})
+			if err == nil && removed.To < removed.From {
 				err = errors.New("nothing was removed")
 			}
 			return err
@@ -237,17 +237,12 @@ func knowledgeOf(ctx context.Context, e *decision.Engine) (map[string]knowledge,
 
 // reopen opens the engine of a data directory as serve does.
 func reopen(ctx context.Context, data string, logger *slog.Logger, f func(*decision.Engine) error) (err error) {
-	s, err := readService("")
-	if err != nil {
-		return err
-	}
-	s.Data = data
-	store, err := s.openLog(ctx, logger)
+	store, err := natslog.Open(ctx, natslog.Options{Dir: filepath.Join(data, host.LogDir), Logger: logger})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	e, err := s.openEngine(ctx, store, new(server.Feed), logger)
+	e, err := host.OpenEngine(ctx, data, store, nil, logger)
 	if err != nil {
 		return err
 	}
@@ -325,7 +320,7 @@ func TestDataFormats(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, c := range []struct{ data, without string }{
-			{"whole", ""}, {"whole", snapshotName}, {"cut", ""}, {"cut", snapshotName}, {"cut", basesName},
+			{"whole", ""}, {"whole", host.SnapshotFile}, {"cut", ""}, {"cut", host.SnapshotFile}, {"cut", host.BasesDir},
 		} {
 			t.Run(fmt.Sprintf("data-v%d/%s without %q", v, c.data, c.without), func(t *testing.T) {
 				var want map[string]any
@@ -333,7 +328,7 @@ func TestDataFormats(t *testing.T) {
 					t.Fatal(err)
 				}
 				for name, always := range relearned[v] {
-					if always || c.data == "whole" && c.without == snapshotName {
+					if always || c.data == "whole" && c.without == host.SnapshotFile {
 						known := want[name].(map[string]any)
 						delete(known, "Decided")
 						delete(known, "Probability")
@@ -378,14 +373,11 @@ func TestDataFormats(t *testing.T) {
 				if text := log.text.String(); strings.Contains(text, `"WARN"`) || strings.Contains(text, `"ERROR"`) {
 					t.Errorf("the service complains: %s", text)
 				}
-				if slices.Contains([]string{snapshotName, basesName}, c.without) {
+				if slices.Contains([]string{host.SnapshotFile, host.BasesDir}, c.without) {
 					return
 				}
 				// And it serves: what was decided before is known, and its writer goes on.
-				s, err := readService("")
-				if err != nil {
-					t.Fatal(err)
-				}
+				s := newService()
 				s.Listen, s.Data = "127.0.0.1:0", data
 				url, _, stop := serving(t, s)
 				ask(t, 200, "GET", url+"/v1/decisions/onl-12", "")

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"vitrine/internal/hint"
 	"vitrine/service/decision"
 	"vitrine/service/server"
 )
@@ -75,12 +76,12 @@ func addKey(t terminal, f *server.KeyFile, name string, scopes []server.Scope, p
 	err := f.Add(key)
 	switch {
 	case errors.Is(err, server.ErrKeyTaken):
-		return hinted{err, "vitrine keys rotate makes a second one beside it, vitrine keys remove withdraws it"}
+		return hint.New(err, "vitrine keys rotate makes a second one beside it, vitrine keys remove withdraws it")
 	case err != nil:
 		return err
 	}
 	if _, err := fmt.Fprintln(t.out, token); err != nil {
-		return hinted{fmt.Errorf("the token of %q could not be printed: %w", name, err), "the key is in the file and of no use: remove it"}
+		return hint.New(fmt.Errorf("the token of %q could not be printed: %w", name, err), "the key is in the file and of no use: remove it")
 	}
 	fmt.Fprintf(t.err, "vitrine: key %q is for %s; its token is printed this once\n", name, reach(key))
 	if file, ok := t.out.(*os.File); ok {
@@ -122,7 +123,7 @@ func (c keysListCmd) Run(t terminal) error {
 		return err
 	}
 	if len(f.Keys()) == 0 {
-		return hinted{fmt.Errorf("%s has no key", c.File), "vitrine keys add makes one"}
+		return hint.New(fmt.Errorf("%s has no key", c.File), "vitrine keys add makes one")
 	}
 	width := 0
 	for _, k := range f.Keys() {
@@ -148,7 +149,7 @@ func (c keysRemoveCmd) Run(t terminal) error {
 	defer f.Close()
 	err = f.Remove(c.Name)
 	if errors.Is(err, server.ErrLastKey) {
-		return hinted{err, "add another one first; to shut out everybody, add one and throw its token away"}
+		return hint.New(err, "add another one first; to shut out everybody, add one and throw its token away")
 	}
 	return hintOfNames(err, f)
 }
@@ -202,5 +203,5 @@ func hintOfNames(err error, f *server.KeyFile) error {
 	for _, k := range f.Keys() {
 		names = append(names, k.Name)
 	}
-	return hinted{err, "there are: " + strings.Join(names, ", ")}
+	return hint.New(err, "there are: "+strings.Join(names, ", "))
 }

@@ -25,10 +25,7 @@ func TestDiskIsFull(t *testing.T) {
 	if err := os.WriteFile(ballast, make([]byte, 1_800_000), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s, err := readService("")
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := newService()
 	s.Data = filepath.Join(disk, "data")
 	v := served(t, s)
 	v.await(reopening)

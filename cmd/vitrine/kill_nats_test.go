@@ -196,11 +196,8 @@ func (v *busy) begin(s *service) {
 // servedFrom is a service whose log is on a server of NATS.
 func servedFrom(t *testing.T, nats *external) *busy {
 	t.Helper()
-	s, err := readService("")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.Data, s.Log.URL, s.patience = t.TempDir(), nats.url(), time.Second
+	s := newService()
+	s.Data, s.Log.URL, s.options.Patience = t.TempDir(), nats.url(), time.Second
 	return served(t, s)
 }
 

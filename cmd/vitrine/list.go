@@ -7,6 +7,7 @@ import (
 	"text/tabwriter"
 
 	"vitrine/config"
+	"vitrine/internal/hint"
 	"vitrine/paper/experiments"
 	"vitrine/paper/geometry"
 	"vitrine/paper/theory"
@@ -40,7 +41,7 @@ func (c listCmd) Run(t terminal) error {
 			text, err = experiments.ReadTuning(c.Show)
 		}
 		if err != nil {
-			return hinted{fmt.Errorf("there is no experiment %q, and no such tuning", c.Show), "vitrine list experiments and vitrine list tunings name them"}
+			return hint.New(fmt.Errorf("there is no experiment %q, and no such tuning", c.Show), "vitrine list experiments and vitrine list tunings name them")
 		}
 		_, err = t.out.Write(text)
 		return err

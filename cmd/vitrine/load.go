@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/term"
 
+	"vitrine/internal/hint"
 	"vitrine/service/load"
 )
 
@@ -82,9 +83,9 @@ func (c loadCmd) Run(ctx context.Context, t terminal) (err error) {
 	}
 	switch {
 	case errors.Is(err, load.ErrPlacement):
-		return hinted{err, "name another one with --placement: one that is not there is made"}
+		return hint.New(err, "name another one with --placement: one that is not there is made")
 	case err != nil && result == nil:
-		return hinted{err, "is this the URL of vitrine serve? With API keys, --key-file names a file with a token of the scopes decide, outcome, read and admin"}
+		return hint.New(err, "is this the URL of vitrine serve? With API keys, --key-file names a file with a token of the scopes decide, outcome, read and admin")
 	case err != nil:
 		return err
 	case result.Decisions.Count == 0:
@@ -103,7 +104,7 @@ func (c loadCmd) options() (*load.Options, error) {
 		return wrong("%q: must be a URL such as http://127.0.0.1:8080", c.URL)
 	}
 	if ip := net.ParseIP(u.Hostname()); !c.Anywhere && u.Hostname() != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return nil, hinted{usageError{fmt.Errorf("%s is not on this machine", c.URL)}, "load is for a service of your own, which it may stop from serving others: --anywhere if you mean it"}
+		return nil, hint.New(usageError{fmt.Errorf("%s is not on this machine", c.URL)}, "load is for a service of your own, which it may stop from serving others: --anywhere if you mean it")
 	}
 	o := &load.Options{
 		Base: c.URL, Placement: c.Placement, Decisions: c.Decisions, Duration: c.Duration, Connections: c.Connections,
@@ -155,7 +156,7 @@ func (c loadCmd) options() (*load.Options, error) {
 			return nil, err
 		}
 		if o.Key = strings.TrimSpace(string(text)); o.Key == "" || strings.ContainsFunc(o.Key, func(r rune) bool { return r <= ' ' || r > '~' }) {
-			return nil, hinted{fmt.Errorf("%s is not a file with one token", c.KeyFile), "vitrine keys add prints a token: it goes there, alone"}
+			return nil, hint.New(fmt.Errorf("%s is not a file with one token", c.KeyFile), "vitrine keys add prints a token: it goes there, alone")
 		}
 	}
 	return o, nil

@@ -36,10 +36,7 @@ func TestLoad(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s, err := readService("")
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := newService()
 	s.Listen, s.Data, s.Keys = "127.0.0.1:0", path("data"), path("keys.toml")
 	url, log, stop := serving(t, s)
 	few := []string{url, "--items", "10", "--features", "2", "--size", "3", "--connections", "4", "--decisions", "50"}

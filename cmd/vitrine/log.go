@@ -13,9 +13,11 @@ import (
 	"strings"
 	"syscall"
 
+	"vitrine/internal/hint"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/natslog"
+	"vitrine/service/host"
 )
 
 // logArg is the log that a command reads.
@@ -88,7 +90,7 @@ func (r *logReader) source(a logArg) (natslog.Options, error) {
 	if !strings.HasSuffix(a.Log, ".toml") {
 		return natslog.Options{}, nil
 	}
-	s, err := readService(a.Log)
+	s, err := host.ReadConfig(a.Log)
 	if err != nil {
 		return natslog.Options{}, err
 	}
@@ -96,7 +98,7 @@ func (r *logReader) source(a logArg) (natslog.Options, error) {
 		r.name = s.Data
 		return natslog.Options{}, nil
 	}
-	return s.Log.options()
+	return s.LogOptions()
 }
 
 // warner is a slog.Handler that puts what the log warns of on the terminal.
@@ -154,7 +156,7 @@ func (r *logReader) readSnapshots(data string) error {
 // snapshotsOf yields the snapshots of a data directory that a service may be changing meanwhile.
 func snapshotsOf(data string) iter.Seq2[*snapshotFile, error] {
 	return func(yield func(*snapshotFile, error) bool) {
-		paths, err := snapshotsIn(data)
+		paths, err := host.Snapshots(data)
 		if err != nil {
 			yield(nil, err)
 			return
@@ -185,7 +187,7 @@ func (r *logReader) base(ctx context.Context) (base *snapshotFile, upTo uint64) 
 // findLog returns the directory of the log, and the data directory that it is in, "" where the log
 // itself is named.
 func findLog(name string) (dir, data string, err error) {
-	for _, dir := range []string{filepath.Join(name, logName), name} {
+	for _, dir := range []string{filepath.Join(name, host.LogDir), name} {
 		switch info, err := os.Stat(filepath.Join(dir, "jetstream")); {
 		case errors.Is(err, fs.ErrPermission):
 			return "", "", err
@@ -196,7 +198,7 @@ func findLog(name string) (dir, data string, err error) {
 		}
 		return dir, name, nil
 	}
-	return "", "", hinted{fmt.Errorf("%s has no log", name), "give the data directory of the service, or the directory log in it"}
+	return "", "", hint.New(fmt.Errorf("%s has no log", name), "give the data directory of the service, or the directory log in it")
 }
 
 // snapshotFile is a snapshot of the state.
@@ -226,15 +228,6 @@ func (s *snapshotFile) entry(ctx context.Context, log *logReader) (uint64, error
 	return at.Sequence, err
 }
 
-// What a data directory has: the log, the snapshot that serve starts from, and those that
-// a log begins with whose first entries were removed.
-const (
-	logName      = "log"
-	snapshotName = "state.snapshot"
-	basesName    = "bases"
-	baseSuffix   = ".snapshot"
-)
-
 // copyLog copies a log with progress.
 func copyLog(ctx context.Context, t terminal, to, from string) error {
 	s := stages{w: t.err, name: from}
@@ -261,7 +254,7 @@ func (r *logReader) explain(err error) error {
 	case errors.Is(err, context.Canceled):
 		return errors.New("interrupted")
 	case errors.Is(err, syscall.ENOSPC):
-		return hinted{err, "the copy takes as much as the log has: name a directory with room for it, with TMPDIR"}
+		return hint.New(err, "the copy takes as much as the log has: name a directory with room for it, with TMPDIR")
 	case err == nil || r.scratch == "":
 		return err
 	}

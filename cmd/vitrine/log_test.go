@@ -19,10 +19,12 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"vitrine/config"
+	"vitrine/internal/hint"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/natslog"
 	"vitrine/service/feature"
+	"vitrine/service/host"
 )
 
 // shop is the placement of the logs of the tests.
@@ -238,11 +240,11 @@ func TestLogOnServer(t *testing.T) {
 	}
 	// Without its first entries it is held to what the data directory has.
 	data := t.TempDir()
-	if err := os.Rename(snapshot, filepath.Join(data, snapshotName)); err != nil {
+	if err := os.Rename(snapshot, filepath.Join(data, host.SnapshotFile)); err != nil {
 		t.Fatal(err)
 	}
-	limits := retention{size: 1, log: store, data: data}
-	if removed, err := limits.apply(t.Context(), 12, time.Now()); err != nil || removed.to != 12 {
+	limits := host.Retention{Size: 1, Log: store, Data: data}
+	if removed, err := limits.Apply(t.Context(), 12, time.Now()); err != nil || removed.To != 12 {
 		t.Errorf("removed %+v, %v", removed, err)
 	}
 	for _, c := range []struct{ args, want string }{
@@ -291,19 +293,15 @@ func TestLogOfSomebodyElse(t *testing.T) {
 func TestNoRoomForCopy(t *testing.T) {
 	r := logReader{dir: "data/log", scratch: "/tmp/vitrine-log-1"}
 	err := r.explain(&os.PathError{Op: "write", Path: "/tmp/vitrine-log-1/mark", Err: syscall.ENOSPC})
-	var hint hinted
-	if !errors.As(err, &hint) || !strings.Contains(hint.hint, "TMPDIR") || strings.Contains(err.Error(), "data/log") {
-		t.Errorf("%v, hint %q", err, hint.hint)
+	if !strings.Contains(hint.Of(err), "TMPDIR") || strings.Contains(err.Error(), "data/log") {
+		t.Errorf("%v, hint %q", err, hint.Of(err))
 	}
 }
 
 // A service is backed up, checked and replayed while it runs, and another goes on from
 // the backup.
 func TestBackupOfService(t *testing.T) {
-	s, err := readService("")
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := newService()
 	s.Listen, s.Data = "127.0.0.1:0", filepath.Join(t.TempDir(), "data")
 	s.Snapshots.Every.Duration = 10 * time.Millisecond
 	url, _, stop := serving(t, s)

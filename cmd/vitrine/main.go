@@ -19,6 +19,7 @@ import (
 
 	"vitrine"
 	"vitrine/experiment"
+	"vitrine/internal/hint"
 )
 
 func main() {
@@ -77,14 +78,6 @@ func (t terminal) warn(message string) { fmt.Fprintf(t.err, "vitrine: warning: %
 // usageError is a command that was not understood, exit status 2.
 type usageError struct{ error }
 
-// hinted is an error with a line about what to do.
-type hinted struct {
-	error
-	hint string
-}
-
-func (h hinted) Unwrap() error { return h.error }
-
 // exit ends the parsing of a command line that asks for help.
 type exit int
 
@@ -110,7 +103,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (code int
 		panic(fmt.Sprintf("vitrine: the command line is ill-formed: %v", err))
 	}
 	if _, err := vitrine.KernelPath(); err != nil {
-		return report(stderr, hinted{usageError{err}, "the paths are in docs/adr/0021-vector-code.md"}, nil)
+		return report(stderr, hint.New(usageError{err}, "the paths are in docs/adr/0021-vector-code.md"), nil)
 	}
 	if len(args) == 0 {
 		args = []string{"--help"}
@@ -127,9 +120,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (code int
 	command.Bind(parser)
 	err = command.Run(terminal{stdout, stderr})
 	writes := slices.ContainsFunc(command.Selected().Flags, func(f *kong.Flag) bool { return f.Name == "out" })
-	var hint hinted
-	if writes && errors.Is(err, fs.ErrPermission) && !errors.As(err, &hint) {
-		err = hinted{err, "choose a directory that you may write to with --out"}
+	if writes && errors.Is(err, fs.ErrPermission) && hint.Of(err) == "" {
+		err = hint.New(err, "choose a directory that you may write to with --out")
 	}
 	return report(stderr, err, command)
 }
@@ -145,10 +137,9 @@ func report(w io.Writer, err error, command *kong.Context) int {
 	}
 	fmt.Fprintf(w, "vitrine: error: %v\n", err)
 	var usage usageError
-	var hint hinted
-	switch {
-	case errors.As(err, &hint):
-		fmt.Fprintf(w, "vitrine: hint: %s\n", hint.hint)
+	switch text := hint.Of(err); {
+	case text != "":
+		fmt.Fprintf(w, "vitrine: hint: %s\n", text)
 	case errors.Is(err, experiment.ErrInterrupted):
 		fmt.Fprintln(w, "vitrine: hint: finished runs are kept; give the same command again to continue")
 	case errors.As(err, &usage):

@@ -16,6 +16,7 @@ import (
 
 	"vitrine"
 	"vitrine/assortment"
+	"vitrine/internal/hint"
 )
 
 type optimizeCmd struct {
@@ -88,7 +89,7 @@ func (c optimizeCmd) optimize(t terminal) error {
 	}
 	var refused *refusal
 	if errors.As(err, &refused) {
-		return hinted{err, "vitrine optimize --help says what a request looks like"}
+		return hint.New(err, "vitrine optimize --help says what a request looks like")
 	}
 	return err
 }

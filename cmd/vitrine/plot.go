@@ -13,6 +13,7 @@ import (
 
 	"vitrine/experiment"
 	"vitrine/figure"
+	"vitrine/internal/hint"
 	"vitrine/internal/replace"
 	"vitrine/paper/experiments"
 	"vitrine/paper/geometry"
@@ -144,7 +145,7 @@ func findDrawables(dir string) ([]drawable, error) {
 	case err != nil:
 		return nil, err
 	case !info.IsDir():
-		return nil, hinted{fmt.Errorf("%s: is a file, not a directory", dir), "name the directory that it is in"}
+		return nil, hint.New(fmt.Errorf("%s: is a file, not a directory", dir), "name the directory that it is in")
 	}
 	if d, ok := in(dir); ok {
 		return []drawable{d}, nil
@@ -169,9 +170,9 @@ func findDrawables(dir string) ([]drawable, error) {
 	switch {
 	case len(found) > 0:
 	case exists(filepath.Join(dir, "runs.jsonl")):
-		return nil, hinted{fmt.Errorf("%s: no regret.csv: the experiment is not finished", dir), "give its command again, it continues from the finished runs"}
+		return nil, hint.New(fmt.Errorf("%s: no regret.csv: the experiment is not finished", dir), "give its command again, it continues from the finished runs")
 	default:
-		return nil, hinted{fmt.Errorf("%s: no regret.csv in it or below it, and no tune.csv", dir), whence}
+		return nil, hint.New(fmt.Errorf("%s: no regret.csv in it or below it, and no tune.csv", dir), whence)
 	}
 	for _, f := range experiments.Figures(played) {
 		found = append(found, figureIn(dir, f))
@@ -200,12 +201,12 @@ func findFigure(path string) ([]drawable, error) {
 	all := experiments.Figures(experiments.Names())
 	i := slices.IndexFunc(all, func(f experiments.Figure) bool { return f.Name == name })
 	if i < 0 || !isDir(out) {
-		return nil, hinted{fmt.Errorf("%s: no such directory", path), whence}
+		return nil, hint.New(fmt.Errorf("%s: no such directory", path), whence)
 	}
 	for _, row := range all[i].Rows {
 		for _, place := range row {
 			if !exists(filepath.Join(out, place.Experiment, "regret.csv")) {
-				return nil, hinted{fmt.Errorf("%s: the figure needs %s, and %s has no regret.csv of it", path, place.Experiment, out), "vitrine reproduce " + name + " --out " + out + " plays its experiments"}
+				return nil, hint.New(fmt.Errorf("%s: the figure needs %s, and %s has no regret.csv of it", path, place.Experiment, out), "vitrine reproduce "+name+" --out "+out+" plays its experiments")
 			}
 		}
 	}
@@ -281,7 +282,7 @@ func (d drawing) known(panels map[string]figure.Panel) error {
 	}{{"--policies", d.policies}, {"--difference", slices.DeleteFunc([]string{d.against}, func(s string) bool { return s == "" })}} {
 		for _, label := range wanted.labels {
 			if !slices.Contains(all, label) {
-				return hinted{fmt.Errorf("%s: there is no policy %q in these results", wanted.flag, label), "they have " + strings.Join(all, ", ")}
+				return hint.New(fmt.Errorf("%s: there is no policy %q in these results", wanted.flag, label), "they have "+strings.Join(all, ", "))
 			}
 		}
 	}
@@ -298,7 +299,7 @@ func labelsOf(p figure.Panel) (labels []string) {
 // drawOther draws a result that is not regret.
 func (d drawing) drawOther(f drawable) error {
 	if len(d.regretOnly) > 0 {
-		return nothing{hinted{usageError{fmt.Errorf("%s holds no regret, and only regret has %s", f.path, strings.Join(d.regretOnly, " and "))}, "such results have only --format svg, png and pdf"}}
+		return nothing{hint.New(usageError{fmt.Errorf("%s holds no regret, and only regret has %s", f.path, strings.Join(d.regretOnly, " and "))}, "such results have only --format svg, png and pdf")}
 	}
 	return f.other(f.path, d.formats...)
 }
@@ -321,7 +322,7 @@ func (d drawing) drawRegret(f drawable, panels map[string]figure.Panel) error {
 				return nothing{fmt.Errorf("%s has none of the policies %s", dir, strings.Join(d.policies, ", "))}
 			}
 			if policy, zero := kept.Zero(); zero && d.look.Log {
-				return nothing{hinted{fmt.Errorf("--scale log: %s has regret 0 in %s, which has no logarithm", policy, dir), "leave it out: --policies with those to be drawn"}}
+				return nothing{hint.New(fmt.Errorf("--scale log: %s has regret 0 in %s, which has no logarithm", policy, dir), "leave it out: --policies with those to be drawn")}
 			}
 			row = append(row, kept)
 			against := cmp.Or(d.against, kept.Curves[0].Policy)

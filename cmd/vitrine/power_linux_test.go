@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"vitrine/service/eventlog/natslog"
+	"vitrine/service/host"
 )
 
 var powerCuts = flag.Int("power-cuts", 0, "how often TestPowerLoss cuts the power of the disk")
@@ -134,7 +135,7 @@ func TestPowerLoss(t *testing.T) {
 	home, brief := v.ledger.settled(ctx, "home"), v.ledger.settled(ctx, "brief")
 	p.stop(t)
 	sound(t, data)
-	decisions, of := readLog(t, natslog.Options{Dir: filepath.Join(data, logName)})
+	decisions, of := readLog(t, natslog.Options{Dir: filepath.Join(data, host.LogDir)})
 	v.ledger.isIn(decisions)
 	home.once(t, "home", of["home"])
 	brief.once(t, "brief", of["brief"])

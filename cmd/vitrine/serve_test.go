@@ -10,7 +10,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,12 +19,9 @@ import (
 
 	natsserver "github.com/nats-io/nats-server/v2/server"
 
-	"vitrine/config"
-	"vitrine/service/decision"
 	"vitrine/service/eventlog"
-	"vitrine/service/eventlog/memlog"
 	"vitrine/service/eventlog/natslog"
-	"vitrine/service/server"
+	"vitrine/service/host"
 )
 
 // watchedLog is what a service logs, of which tests wait for a message.
@@ -69,6 +65,23 @@ func (w *watchedLog) lines(message string) (found []map[string]any) {
 }
 
 func (w *watchedLog) count(message string) int { return len(w.lines(message)) }
+
+// service is a service that a test runs, with its options.
+type service struct {
+	*host.Config
+	options host.Options
+	demo    bool
+}
+
+func newService() *service { return &service{Config: host.Default()} }
+
+func (s *service) run(ctx context.Context, logger *slog.Logger) error {
+	o := s.options
+	if o.Logger = logger; s.demo {
+		demonstration(s.Data, &o)
+	}
+	return host.Run(ctx, s.Config, o)
+}
 
 // serving is a service that runs until stop, which returns what it does.
 func serving(t *testing.T, s *service) (url string, log *watchedLog, stop func() error) {
@@ -119,16 +132,13 @@ func TestServeSaysItFirst(t *testing.T) {
 		"in use": func(s *service) { s.Listen = taken.Addr().String() },
 		"TLS":    func(s *service) { s.TLS.Certificate, s.TLS.Key = "none.pem", "none.pem" },
 	} {
-		s, err := readService("")
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := newService()
 		s.Listen, s.Data = "127.0.0.1:0", filepath.Join(t.TempDir(), "data")
 		change(s)
 		if err := s.run(t.Context(), slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
-		if _, err := os.Stat(filepath.Join(s.Data, logName)); err == nil {
+		if _, err := os.Stat(filepath.Join(s.Data, host.LogDir)); err == nil {
 			t.Errorf("%s: the log was opened", want)
 		}
 	}
@@ -137,10 +147,7 @@ func TestServeSaysItFirst(t *testing.T) {
 // What was acknowledged is there after a restart: with the snapshot, without it, and with one that
 // is spoilt.
 func TestServeRestarts(t *testing.T) {
-	s, err := readService("")
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := newService()
 	s.Listen, s.Data = "127.0.0.1:0", filepath.Join(t.TempDir(), "data")
 	url, _, stop := serving(t, s)
 	ask(t, 201, "PUT", url+"/v1/placements/home", `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl"}}`)
@@ -185,10 +192,7 @@ func TestServeRestarts(t *testing.T) {
 // writes nothing there.
 func TestDirectoryIsMoved(t *testing.T) {
 	t.Parallel()
-	s, err := readService("")
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := newService()
 	s.Data = filepath.Join(t.TempDir(), "data")
 	first := served(t, s)
 	if err := os.Rename(s.Data, s.Data+"-moved"); err != nil {
@@ -201,124 +205,8 @@ func TestDirectoryIsMoved(t *testing.T) {
 	if left, err := os.ReadDir(s.Data); err != nil || len(left) > 0 {
 		t.Errorf("%v, %v are in the new directory", left, err)
 	}
-	decisions, _ := readLog(t, natslog.Options{Dir: filepath.Join(s.Data+"-moved", logName)})
+	decisions, _ := readLog(t, natslog.Options{Dir: filepath.Join(s.Data+"-moved", host.LogDir)})
 	first.isIn(decisions)
-}
-
-func TestServiceFile(t *testing.T) {
-	dir := t.TempDir()
-	path := filepath.Join(dir, "service.toml")
-	write := func(text string) {
-		t.Helper()
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	write(`listen = ":8443"
-data = "d"
-log = "nats://host:4222"
-keys = "k.toml"
-log_level = "debug"
-tls = {certificate = "/c.pem", key = "p.pem"}
-limits = {body = 1, concurrent = 2, rate = 3, burst = 4, subscribers = 5, answer = "6s", connections = 7}
-timeouts = {header = "1s", read = "2s", write = "3s", idle = "4s", drain = "5s"}
-snapshots = {every = "1m", keep_every = "2m"}
-`)
-	s, err := readService(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if s.Log.URL != "nats://host:4222" || s.Data != filepath.Join(dir, "d") || s.Keys != filepath.Join(dir, "k.toml") || s.TLS.Certificate != "/c.pem" || s.TLS.Key != filepath.Join(dir, "p.pem") || s.LogLevel != slog.LevelDebug {
-		t.Errorf("%+v", s)
-	}
-	if got, want := s.limits(), (server.Limits{Body: 1, Concurrent: 2, Rate: 3, Burst: 4, Subscribers: 5, Answer: 6e9, Connections: 7}); got != want {
-		t.Errorf("%+v, want %+v", got, want)
-	}
-	if l := s.listen(); l.Address != ":8443" || l.Header != 1e9 || l.Read != 2e9 || l.Write != 3e9 || l.Idle != 4e9 || l.Drain != 5e9 {
-		t.Errorf("%+v", l)
-	}
-}
-
-// The configuration in docs/operations.md is the one without a file, and its keys are keys.
-func TestServiceFileOfTheDocs(t *testing.T) {
-	page, err := os.ReadFile("../../docs/operations.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, text, _ := strings.Cut(string(page), "\n    listen = ")
-	text, rest, _ := strings.Cut("listen = "+text, "\n\nThe log on external servers")
-	got := new(service)
-	if err := got.parse([]byte(text)); err != nil {
-		t.Fatal(err)
-	}
-	want, err := readService("")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got.Listen != want.Listen || got.Data != want.Data || got.Snapshots != want.Snapshots || got.LogLevel != want.LogLevel {
-		t.Errorf("%+v, want %+v", got, want)
-	}
-	_, keys, _ := strings.Cut(rest, "    [[key]]")
-	keys, _, _ = strings.Cut("[[key]]"+keys, "\n\n")
-	path := filepath.Join(t.TempDir(), "keys.toml")
-	if err := os.WriteFile(path, []byte(keys), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := server.OpenKeys(path, time.Now, slog.New(slog.DiscardHandler)); err != nil {
-		t.Error(err)
-	}
-}
-
-func TestBadServiceFile(t *testing.T) {
-	for text, want := range map[string]string{
-		"listen = 3":                                       "1: ",
-		"[limits]\nrates = 1":                              "2: unknown key \"limits.rates\"",
-		"limits = {rate = nan}":                            " limits.rate = NaN: must be from 0",
-		"limits = {rate = inf}":                            " limits.rate = +Inf: must be from 0",
-		"limits = {rate = -1.5}":                           " limits.rate = -1.5: must be from 0",
-		"limits = {concurrent = -1}":                       " limits.concurrent = -1: must be from 0",
-		"limits = {concurrent = 1e3}":                      "1: ",
-		"limits = {body = 9999999999999}":                  " limits.body = 9.999999999999e+12: must be from 0",
-		"limits = {answer = \"0s\"}":                       "1: ",
-		"tls = {key = \"k.pem\"}":                          " [tls] needs both certificate and key",
-		"log = \"nats://u:p@:x%\"":                         " log.url: ",
-		"[log]\nurls = \"nats://h\"":                       "2: unknown key \"log.urls\"",
-		"log = {stream = \"s\"}":                           " [log] has no url",
-		"log = {url = \"h\", replicas = 6}":                " log.replicas = 6: must be from 1 to 5",
-		"log = {url = \"h\", stream = \"a.b\"}":            " log.stream = \"a.b\": must have no",
-		"log = {url = \"h\", nkey = \"n\", token = \"t\"}": " [log] has more than one of credentials, nkey and token",
-		"log = {url = \"h\", certificate = \"c\"}":         " [log] needs both certificate and key",
-	} {
-		s, err := readService("")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := s.parse([]byte(text)); err == nil || !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("%q: %v, want %s", text, err, want)
-		}
-	}
-}
-
-// Whatever stands in a configuration, a server can be made of what is read from it.
-func FuzzServiceFile(f *testing.F) {
-	f.Add("listen = \":8443\"\ntls = {certificate = \"c\", key = \"k\"}\nlimits = {rate = 3, burst = 4, answer = \"6s\"}")
-	f.Add("limits = {rate = nan}")
-	engine, err := decision.Open(f.Context(), decision.Options{Store: new(memlog.Store), Build: config.NewLearner})
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Cleanup(engine.Close)
-	f.Fuzz(func(t *testing.T, text string) {
-		s := new(service)
-		if s.parse([]byte(text)) != nil || s.Limits.Concurrent > 1000 {
-			return
-		}
-		w := httptest.NewRecorder()
-		server.New(server.Options{Engine: engine, Limits: s.limits()}).ServeHTTP(w, httptest.NewRequest("GET", "http://localhost/v1/placements", nil))
-		if w.Code != http.StatusOK {
-			t.Errorf("the first request: %d %s", w.Code, w.Body)
-		}
-	})
 }
 
 // A service reaches its log by a token in a file, and commands do by the service's configuration. None of them prints
@@ -368,5 +256,79 @@ func TestSecretsOfTheLog(t *testing.T) {
 	}
 	if strings.Contains(all, secret) {
 		t.Errorf("the token is printed:\n%s", all)
+	}
+}
+
+// A service keeps its log small while it serves. Meanwhile and afterwards it is checked, replayed and
+// backed up, and it starts again, from a base too.
+func TestServeKeepsItsLogSmall(t *testing.T) {
+	s := newService()
+	s.Listen, s.Data = "127.0.0.1:0", filepath.Join(t.TempDir(), "data")
+	s.Snapshots.Every.Duration = 5 * time.Millisecond
+	s.Retention.Size = 20_000
+	url, log, stop := serving(t, s)
+	ask(t, 201, "PUT", url+"/v1/placements/home", `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{"name":"onl-mnl","warmup":5}}`)
+	serve := func(url string, first, last int) {
+		t.Helper()
+		for i := first; i <= last; i++ {
+			ask(t, 201, "POST", url+"/v1/placements/home/decisions", fmt.Sprintf(`{"decision_id":"d%d","items":[{"id":"a","features":{"x":%d}},{"id":"b","features":{"x":1}}]}`, i, i))
+			ask(t, 204, "POST", fmt.Sprintf("%s/v1/decisions/d%d/outcome", url, i), `{"choice":null}`)
+		}
+	}
+	command := func(args ...string) {
+		t.Helper()
+		var stdout, stderr bytes.Buffer
+		if code := run(t.Context(), args, &stdout, &stderr); code != 0 {
+			t.Errorf("%s: exit status %d: %s%s", args, code, &stdout, &stderr)
+		}
+	}
+	decision := func(url string) string { return ask(t, 200, "GET", url+"/v1/decisions/d1", "") }
+	backup := filepath.Join(t.TempDir(), "backup")
+	serve(url, 1, 100)
+	for i := range 3 {
+		serve(url, 101+20*i, 120+20*i)
+		command("check", s.Data)
+		command("replay", s.Data)
+	}
+	command("backup", s.Data, backup)
+	want := decision(url)
+	for _, ok := log.line("removed"); !ok; _, ok = log.line("removed") {
+		<-log.more
+	}
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	err := withLog(s.Data, func(ctx context.Context, store *natslog.Store) error {
+		x, err := store.Extent(ctx)
+		if x.First == 1 || x.Bytes > 40_000 {
+			t.Errorf("the log is %+v", x)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, data := range []string{s.Data, backup} {
+		command("check", data)
+		command("replay", data)
+		command("export", data)
+		s.Data = data
+		for i, snapshot := range []bool{true, false} {
+			if !snapshot {
+				if err := os.Remove(filepath.Join(data, host.SnapshotFile)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			url, _, stop := serving(t, s)
+			if have := decision(url); have != want {
+				t.Errorf("%s, with a snapshot %v: %s, was %s", data, snapshot, have, want)
+			}
+			serve(url, 1000*(i+1), 1000*(i+1)+20)
+			if err := stop(); err != nil {
+				t.Fatal(err)
+			}
+			command("check", data)
+			command("replay", data)
+		}
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package host
 
 import (
 	"bytes"
@@ -14,15 +14,16 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 
+	"vitrine/service/eventlog/natslog"
 	"vitrine/service/server"
 )
 
-// service is the configuration of the decision service. Paths are relative to its file.
-type service struct {
+// Config is the configuration of the decision service. In a file it is TOML; docs/operations.md explains every key.
+type Config struct {
 	Listen   string     `toml:"listen"`
 	Health   string     `toml:"health"` // of /healthz and /readyz; "" is at Listen only
 	Data     string     `toml:"data"`
-	Log      logSource  `toml:"log"`
+	Log      LogSource  `toml:"log"`
 	Keys     string     `toml:"keys"` // a file of API keys
 	LogLevel slog.Level `toml:"log_level"`
 	TLS      struct {
@@ -40,36 +41,30 @@ type service struct {
 		KeyConcurrent  int `toml:"key_concurrent"`
 		KeySubscribers int `toml:"key_subscribers"`
 
-		Answer span `toml:"answer"`
+		Answer Span `toml:"answer"`
 	} `toml:"limits"`
 	Timeouts struct {
-		Header span `toml:"header"`
-		Read   span `toml:"read"`
-		Write  span `toml:"write"`
-		Idle   span `toml:"idle"`
-		Drain  span `toml:"drain"`
+		Header Span `toml:"header"`
+		Read   Span `toml:"read"`
+		Write  Span `toml:"write"`
+		Idle   Span `toml:"idle"`
+		Drain  Span `toml:"drain"`
 	} `toml:"timeouts"`
 	Snapshots struct {
-		Every     span `toml:"every"`      // between snapshots of the state
-		KeepEvery span `toml:"keep_every"` // between versions to roll back to
+		Every     Span `toml:"every"`      // between snapshots of the state
+		KeepEvery Span `toml:"keep_every"` // between versions to roll back to
 	} `toml:"snapshots"`
 	Retention struct { // of the log; what is left out is no limit
-		Age  span      `toml:"age"`
-		Size byteCount `toml:"size"`
+		Age  Span      `toml:"age"`
+		Size ByteCount `toml:"size"`
 	} `toml:"retention"`
-
-	demo     bool
-	wall     func() time.Time // the time of day
-	takeOver bool             // the log, from a process that is alive
-	process  string           // names this process among those that write the log
-	patience time.Duration    // with the log; 0 is natslog's
 }
 
-// span is a positive time.Duration, in a file a string; "90d" are days of 24 hours.
-type span struct{ time.Duration }
+// Span is a positive time.Duration, in a file a string; "90d" is 90 days of 24 hours.
+type Span struct{ time.Duration }
 
 // UnmarshalText implements encoding.TextUnmarshaler.
-func (d *span) UnmarshalText(text []byte) (err error) {
+func (d *Span) UnmarshalText(text []byte) (err error) {
 	if days, ok := strings.CutSuffix(string(text), "d"); ok {
 		var n uint64
 		n, err = strconv.ParseUint(days, 10, 16)
@@ -83,11 +78,11 @@ func (d *span) UnmarshalText(text []byte) (err error) {
 	return nil
 }
 
-// byteCount is a positive number of bytes, in a file a string such as "10GB".
-type byteCount uint64
+// ByteCount is a positive number of bytes, in a file a string such as "10GB".
+type ByteCount uint64
 
 // UnmarshalText implements encoding.TextUnmarshaler.
-func (b *byteCount) UnmarshalText(text []byte) error {
+func (b *ByteCount) UnmarshalText(text []byte) error {
 	number := strings.TrimRight(string(text), "kKMGTiB")
 	unit, ok := map[string]uint64{
 		"B": 1, "kB": 1e3, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40,
@@ -96,36 +91,40 @@ func (b *byteCount) UnmarshalText(text []byte) error {
 	if err != nil || !ok || n == 0 || n > math.MaxInt64/unit {
 		return fmt.Errorf("%q: must be a positive size such as \"500MB\" or \"10GB\"", text)
 	}
-	*b = byteCount(n * unit)
+	*b = ByteCount(n * unit)
 	return nil
 }
 
-// readService reads a configuration strictly. No path is one that says nothing.
-func readService(path string) (*service, error) {
-	s := &service{Listen: "127.0.0.1:8080", Data: "vitrine-data", wall: time.Now}
-	s.Snapshots.Every.Duration, s.Snapshots.KeepEvery.Duration = 5*time.Minute, time.Hour
-	if path == "" {
-		return s, nil
-	}
+// Default returns the configuration of an empty file.
+func Default() *Config {
+	c := &Config{Listen: "127.0.0.1:8080", Data: "vitrine-data"}
+	c.Snapshots.Every.Duration, c.Snapshots.KeepEvery.Duration = 5*time.Minute, time.Hour
+	return c
+}
+
+// ReadConfig reads a configuration. Unknown keys are errors that name the line. Paths in the file are relative to its
+// directory.
+func ReadConfig(path string) (*Config, error) {
+	c := Default()
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.parse(text); err != nil {
+	if err := c.parse(text); err != nil {
 		return nil, fmt.Errorf("%s:%w", path, err)
 	}
-	for _, p := range append(s.Log.files(), &s.Data, &s.Keys, &s.TLS.Certificate, &s.TLS.Key) {
+	for _, p := range append(c.Log.files(), &c.Data, &c.Keys, &c.TLS.Certificate, &c.TLS.Key) {
 		if *p != "" && !filepath.IsAbs(*p) {
 			*p = filepath.Join(filepath.Dir(path), *p)
 		}
 	}
-	return s, nil
+	return c, nil
 }
 
-func (s *service) parse(text []byte) error {
+func (c *Config) parse(text []byte) error {
 	d := toml.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
-	err := d.Decode(s)
+	err := d.Decode(c)
 	var strict *toml.StrictMissingError
 	var at *toml.DecodeError
 	switch {
@@ -144,32 +143,41 @@ func (s *service) parse(text []byte) error {
 		key   string
 		value float64
 	}{
-		{"body", float64(s.Limits.Body)}, {"concurrent", float64(s.Limits.Concurrent)}, {"rate", s.Limits.Rate},
-		{"burst", float64(s.Limits.Burst)}, {"connections", float64(s.Limits.Connections)}, {"subscribers", float64(s.Limits.Subscribers)},
-		{"key_concurrent", float64(s.Limits.KeyConcurrent)}, {"key_subscribers", float64(s.Limits.KeySubscribers)},
+		{"body", float64(c.Limits.Body)}, {"concurrent", float64(c.Limits.Concurrent)}, {"rate", c.Limits.Rate},
+		{"burst", float64(c.Limits.Burst)}, {"connections", float64(c.Limits.Connections)}, {"subscribers", float64(c.Limits.Subscribers)},
+		{"key_concurrent", float64(c.Limits.KeyConcurrent)}, {"key_subscribers", float64(c.Limits.KeySubscribers)},
 	} {
 		if !(l.value >= 0 && l.value <= most) {
 			return fmt.Errorf(" limits.%s = %v: must be from 0, which is the default, to %d", l.key, l.value, most)
 		}
 	}
-	if (s.TLS.Certificate == "") != (s.TLS.Key == "") {
+	if (c.TLS.Certificate == "") != (c.TLS.Key == "") {
 		return errors.New(" [tls] needs both certificate and key")
 	}
-	return s.Log.check()
+	return c.Log.check()
 }
 
-func (s *service) limits() server.Limits {
-	l := s.Limits
+func (c *Config) limits() server.Limits {
+	l := c.Limits
 	return server.Limits{
 		Body: l.Body, Concurrent: l.Concurrent, Rate: l.Rate, Burst: l.Burst, Connections: l.Connections, Subscribers: l.Subscribers, Answer: l.Answer.Duration,
 		KeyConcurrent: l.KeyConcurrent, KeySubscribers: l.KeySubscribers,
 	}
 }
 
-func (s *service) listen() server.Listen {
-	t := s.Timeouts
+func (c *Config) listen() server.Listen {
+	t := c.Timeouts
 	return server.Listen{
-		Address: s.Listen, Health: s.Health, Certificate: s.TLS.Certificate, Key: s.TLS.Key,
+		Address: c.Listen, Health: c.Health, Certificate: c.TLS.Certificate, Key: c.TLS.Key,
 		Header: t.Header.Duration, Read: t.Read.Duration, Write: t.Write.Duration, Idle: t.Idle.Duration, Drain: t.Drain.Duration,
 	}
+}
+
+// LogOptions are the options of the log in the data directory, or on external servers. Files of credentials are read when
+// it connects.
+func (c *Config) LogOptions() (natslog.Options, error) {
+	if c.Log.URL == "" {
+		return natslog.Options{Dir: filepath.Join(c.Data, LogDir)}, nil
+	}
+	return c.Log.options()
 }

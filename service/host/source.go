@@ -1,4 +1,4 @@
-package main
+package host
 
 import (
 	"errors"
@@ -11,8 +11,8 @@ import (
 	"vitrine/service/eventlog/natslog"
 )
 
-// logSource says where a log on external servers is. The zero value is a log in the data directory.
-type logSource struct {
+// LogSource says where the log is. The zero value is a log in the data directory; otherwise it is on external servers.
+type LogSource struct {
 	URL         string `toml:"url"` // nats://host:4222, comma separated
 	Stream      string `toml:"stream"`
 	Replicas    int    `toml:"replicas"`    // of a stream that is created
@@ -25,17 +25,17 @@ type logSource struct {
 }
 
 // UnmarshalText reads log = "nats://host:4222".
-func (l *logSource) UnmarshalText(text []byte) error {
-	*l = logSource{URL: string(text)}
+func (l *LogSource) UnmarshalText(text []byte) error {
+	*l = LogSource{URL: string(text)}
 	return nil
 }
 
 // files are the paths that it names.
-func (l *logSource) files() []*string {
+func (l *LogSource) files() []*string {
 	return []*string{&l.Credentials, &l.NKey, &l.Token, &l.CA, &l.Certificate, &l.Key}
 }
 
-func (l *logSource) check() error {
+func (l *LogSource) check() error {
 	logins := 0
 	for _, file := range []string{l.Credentials, l.NKey, l.Token} {
 		if file != "" {
@@ -43,7 +43,7 @@ func (l *logSource) check() error {
 		}
 	}
 	switch {
-	case l.URL == "" && *l != logSource{}:
+	case l.URL == "" && *l != LogSource{}:
 		return errors.New(" [log] has no url: a log in the data directory needs no more settings")
 	case l.Replicas < 0 || l.Replicas > 5:
 		return fmt.Errorf(" log.replicas = %d: must be from 1 to 5, or left out", l.Replicas)
@@ -64,7 +64,7 @@ func (l *logSource) check() error {
 }
 
 // options are those that open the log. The files are read when it connects, and when it connects again.
-func (l *logSource) options() (natslog.Options, error) {
+func (l *LogSource) options() (natslog.Options, error) {
 	o := natslog.Options{URL: l.URL, Stream: l.Stream, Replicas: l.Replicas}
 	for _, file := range l.files() {
 		if *file == "" {

@@ -1,0 +1,152 @@
+package host
+
+import (
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"vitrine/config"
+	"vitrine/service/decision"
+	"vitrine/service/eventlog/memlog"
+	"vitrine/service/server"
+)
+
+func TestServiceFile(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "service.toml")
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(`listen = ":8443"
+data = "d"
+log = "nats://host:4222"
+keys = "k.toml"
+log_level = "debug"
+tls = {certificate = "/c.pem", key = "p.pem"}
+limits = {body = 1, concurrent = 2, rate = 3, burst = 4, subscribers = 5, answer = "6s", connections = 7}
+timeouts = {header = "1s", read = "2s", write = "3s", idle = "4s", drain = "5s"}
+snapshots = {every = "1m", keep_every = "2m"}
+`)
+	s, err := ReadConfig(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Log.URL != "nats://host:4222" || s.Data != filepath.Join(dir, "d") || s.Keys != filepath.Join(dir, "k.toml") || s.TLS.Certificate != "/c.pem" || s.TLS.Key != filepath.Join(dir, "p.pem") || s.LogLevel != slog.LevelDebug {
+		t.Errorf("%+v", s)
+	}
+	if got, want := s.limits(), (server.Limits{Body: 1, Concurrent: 2, Rate: 3, Burst: 4, Subscribers: 5, Answer: 6e9, Connections: 7}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	if l := s.listen(); l.Address != ":8443" || l.Header != 1e9 || l.Read != 2e9 || l.Write != 3e9 || l.Idle != 4e9 || l.Drain != 5e9 {
+		t.Errorf("%+v", l)
+	}
+}
+
+// The configuration in docs/operations.md is the one without a file, and its keys are keys.
+func TestServiceFileOfTheDocs(t *testing.T) {
+	page, err := os.ReadFile("../../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, _ := strings.Cut(string(page), "\n    listen = ")
+	text, rest, _ := strings.Cut("listen = "+text, "\n\nThe log on external servers")
+	got := new(Config)
+	if err := got.parse([]byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	want := Default()
+	if got.Listen != want.Listen || got.Data != want.Data || got.Snapshots != want.Snapshots || got.LogLevel != want.LogLevel {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	_, keys, _ := strings.Cut(rest, "    [[key]]")
+	keys, _, _ = strings.Cut("[[key]]"+keys, "\n\n")
+	path := filepath.Join(t.TempDir(), "keys.toml")
+	if err := os.WriteFile(path, []byte(keys), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := server.OpenKeys(path, time.Now, slog.New(slog.DiscardHandler)); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestBadServiceFile(t *testing.T) {
+	for text, want := range map[string]string{
+		"listen = 3":                                       "1: ",
+		"[limits]\nrates = 1":                              "2: unknown key \"limits.rates\"",
+		"limits = {rate = nan}":                            " limits.rate = NaN: must be from 0",
+		"limits = {rate = inf}":                            " limits.rate = +Inf: must be from 0",
+		"limits = {rate = -1.5}":                           " limits.rate = -1.5: must be from 0",
+		"limits = {concurrent = -1}":                       " limits.concurrent = -1: must be from 0",
+		"limits = {concurrent = 1e3}":                      "1: ",
+		"limits = {body = 9999999999999}":                  " limits.body = 9.999999999999e+12: must be from 0",
+		"limits = {answer = \"0s\"}":                       "1: ",
+		"tls = {key = \"k.pem\"}":                          " [tls] needs both certificate and key",
+		"log = \"nats://u:p@:x%\"":                         " log.url: ",
+		"[log]\nurls = \"nats://h\"":                       "2: unknown key \"log.urls\"",
+		"log = {stream = \"s\"}":                           " [log] has no url",
+		"log = {url = \"h\", replicas = 6}":                " log.replicas = 6: must be from 1 to 5",
+		"log = {url = \"h\", stream = \"a.b\"}":            " log.stream = \"a.b\": must have no",
+		"log = {url = \"h\", nkey = \"n\", token = \"t\"}": " [log] has more than one of credentials, nkey and token",
+		"log = {url = \"h\", certificate = \"c\"}":         " [log] needs both certificate and key",
+	} {
+		s := Default()
+		if err := s.parse([]byte(text)); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%q: %v, want %s", text, err, want)
+		}
+	}
+}
+
+// Whatever stands in a configuration, a server can be made of what is read from it.
+func FuzzServiceFile(f *testing.F) {
+	f.Add("listen = \":8443\"\ntls = {certificate = \"c\", key = \"k\"}\nlimits = {rate = 3, burst = 4, answer = \"6s\"}")
+	f.Add("limits = {rate = nan}")
+	engine, err := decision.Open(f.Context(), decision.Options{Store: new(memlog.Store), Build: config.NewLearner})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Cleanup(engine.Close)
+	f.Fuzz(func(t *testing.T, text string) {
+		s := new(Config)
+		if s.parse([]byte(text)) != nil || s.Limits.Concurrent > 1000 {
+			return
+		}
+		w := httptest.NewRecorder()
+		server.New(server.Options{Engine: engine, Limits: s.limits()}).ServeHTTP(w, httptest.NewRequest("GET", "http://localhost/v1/placements", nil))
+		if w.Code != http.StatusOK {
+			t.Errorf("the first request: %d %s", w.Code, w.Body)
+		}
+	})
+}
+
+func TestRetentionLimits(t *testing.T) {
+	for text, want := range map[string]ByteCount{"1B": 1, "30kB": 30_000, "30KB": 30_000, "10GB": 1e10, "2TB": 2e12, "1KiB": 1024, "3MiB": 3 << 20, "1GiB": 1 << 30} {
+		var have ByteCount
+		if err := have.UnmarshalText([]byte(text)); err != nil || have != want {
+			t.Errorf("%q is %d, %v, want %d", text, have, err, want)
+		}
+	}
+	for _, text := range []string{"", "10", "GB", "0GB", "-1GB", "1.5GB", "1G", "1 GB", "9999999999GB", "18446744073709551616B", "1BB"} {
+		if have := new(ByteCount); have.UnmarshalText([]byte(text)) == nil {
+			t.Errorf("%q is %d bytes", text, *have)
+		}
+	}
+	for text, want := range map[string]time.Duration{"90d": 90 * 24 * time.Hour, "2160h": 90 * 24 * time.Hour, "1h30m": 90 * time.Minute} {
+		var have Span
+		if err := have.UnmarshalText([]byte(text)); err != nil || have.Duration != want {
+			t.Errorf("%q is %v, %v, want %v", text, have, err, want)
+		}
+	}
+	for _, text := range []string{"", "d", "0d", "-1d", "1.5d", "1d12h", "99999999999d", "90"} {
+		if have := new(Span); have.UnmarshalText([]byte(text)) == nil {
+			t.Errorf("%q is %v", text, have.Duration)
+		}
+	}
+}

@@ -1,0 +1,61 @@
+package host
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// The contents of a data directory.
+const (
+	LogDir       = "log"            // the log
+	SnapshotFile = "state.snapshot" // the state that a start begins with
+	BasesDir     = "bases"          // the states that a log begins with if its first entries were removed
+	baseSuffix   = ".snapshot"
+)
+
+func basePath(data string, upTo uint64) string {
+	return filepath.Join(data, BasesDir, fmt.Sprint(upTo)+baseSuffix)
+}
+
+// basesIn returns the last entries of the bases in a data directory, sorted.
+func basesIn(data string) ([]uint64, error) {
+	files, err := os.ReadDir(filepath.Join(data, BasesDir))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	var bases []uint64
+	for _, f := range files {
+		name, ok := strings.CutSuffix(f.Name(), baseSuffix)
+		if upTo, err := strconv.ParseUint(name, 10, 64); ok && err == nil {
+			bases = append(bases, upTo)
+		}
+	}
+	slices.Sort(bases)
+	return bases, nil
+}
+
+// Snapshots returns the paths of the snapshots in a data directory, the newest first: the last one and the bases.
+func Snapshots(data string) ([]string, error) {
+	var paths []string
+	if path := filepath.Join(data, SnapshotFile); isFile(path) {
+		paths = append(paths, path)
+	}
+	bases, err := basesIn(data)
+	slices.SortFunc(bases, func(a, b uint64) int { return cmp.Compare(b, a) })
+	for _, upTo := range bases {
+		paths = append(paths, basePath(data, upTo))
+	}
+	return paths, err
+}
+
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}

@@ -1,0 +1,88 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"slices"
+	"time"
+
+	"vitrine"
+	"vitrine/config"
+	"vitrine/internal/hint"
+	"vitrine/service/decision"
+	"vitrine/service/eventlog"
+)
+
+// gather is how long a caller may wait for others, for one append of all. docs/adr/0041 has what it saves.
+const gather = 200 * time.Microsecond
+
+// OpenEngine makes the state from the newest snapshot in a data directory and the log after it. If that snapshot cannot be
+// used, it takes an earlier one or the whole log. If a learner's state cannot be read and the log no longer has what it
+// learned from, the learner begins again, with a warning. applied is [decision.Options].Applied.
+func OpenEngine(ctx context.Context, data string, store eventlog.Store, applied func(uint64, *eventlog.Event), logger *slog.Logger) (*decision.Engine, error) {
+	o := decision.Options{
+		Store: store, Build: config.NewLearner, Gather: gather, Applied: applied,
+		Progress: func(entries int) { logger.Info("replaying", "entries", entries) },
+	}
+	paths, err := Snapshots(data)
+	if err != nil {
+		return nil, err
+	}
+	for _, path := range paths {
+		if o.Snapshot, err = os.ReadFile(path); err != nil {
+			return nil, err
+		}
+		e, err := decision.Open(ctx, o)
+		if err == nil {
+			compareKernels(path, o.Snapshot, logger)
+		}
+		if err == nil || ctx.Err() != nil || errors.Is(err, eventlog.ErrBeyond) {
+			return e, err
+		}
+		logger.Warn("a snapshot is of no use: more of the log is replayed", "snapshot", path, "cause", err.Error())
+	}
+	o.Snapshot = nil
+	e, err := decision.Open(ctx, o)
+	if errors.Is(err, eventlog.ErrRemoved) {
+		if e := beginAgain(ctx, o, paths, logger); e != nil {
+			return e, nil
+		}
+		return nil, hint.New(err, "the log begins with what a snapshot has: put state.snapshot or bases/ of the data directory that it had, or of its backup, into "+data)
+	}
+	return e, err
+}
+
+// beginAgain makes the state from a snapshot whose learners cannot all be read: those begin again. It returns nil if no
+// snapshot can be used like that.
+func beginAgain(ctx context.Context, o decision.Options, paths []string, logger *slog.Logger) *decision.Engine {
+	o.BeginAgain = true
+	for _, path := range paths {
+		var err error
+		if o.Snapshot, err = os.ReadFile(path); err != nil {
+			continue
+		}
+		e, err := decision.Open(ctx, o)
+		if err != nil {
+			continue
+		}
+		for _, name := range e.Placements() {
+			if stats, err := e.Stats(name); err == nil && stats.Forgotten > 0 {
+				logger.Warn("a learner begins again: its saved state cannot be read, and the log no longer has what it learned from",
+					"placement", name, "forgotten", stats.Forgotten, "snapshot", path, "cause", stats.Problem)
+			}
+		}
+		return e
+	}
+	return nil
+}
+
+// compareKernels says where a state was learned with other vector code, and differs in the last digits from what a
+// replay gives here.
+func compareKernels(path string, snapshot []byte, logger *slog.Logger) {
+	kernels, err := decision.SnapshotKernels(snapshot)
+	if here, _ := vitrine.KernelPath(); err == nil && kernels != nil && !slices.Equal(kernels, []string{here}) {
+		logger.Info("the state was learned with other vector code, too: a replay of the log differs in the last digits", "snapshot", path, "code", kernels, "here", here)
+	}
+}

@@ -1,0 +1,223 @@
+package host
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"vitrine/internal/hint"
+	"vitrine/internal/replace"
+	"vitrine/service/decision"
+	"vitrine/service/eventlog"
+	"vitrine/service/eventlog/natslog"
+	"vitrine/service/server"
+)
+
+// Options are what a program, and not the configuration, says. The zero value is ready.
+type Options struct {
+	Version  string
+	Logger   *slog.Logger // nil logs nothing
+	TakeOver bool         // take a log on external servers from a process that is alive
+
+	// Opened is called whenever the log has been opened, before requests are answered. Its error ends the service.
+	Opened func(*decision.Engine) error
+	// Serving runs beside the service from the time that it answers requests at an address. It must return when ctx ends.
+	Serving func(ctx context.Context, address string)
+
+	Wall     func() time.Time // the time of day; nil is time.Now
+	Patience time.Duration    // with the log; 0 is that of natslog
+}
+
+// service is a service that runs.
+type service struct {
+	Config
+	Options
+	process string // names it among the writers of the log
+	keys    *server.Keys
+}
+
+// Run is the decision service. It returns when ctx has ended and requests under way are answered, or with an error. If the
+// log cannot be written, Run opens it again, as often as it takes.
+func Run(ctx context.Context, c *Config, o Options) error {
+	s := &service{Config: *c, Options: o, process: rand.Text()}
+	if s.Logger == nil {
+		s.Logger = slog.New(slog.DiscardHandler)
+	}
+	if s.Wall == nil {
+		s.Wall = time.Now
+	}
+	if s.TakeOver && s.Log.URL == "" {
+		return errors.New("a log in a directory cannot be taken over, because one process has it at a time: stop that process")
+	}
+	if s.Keys != "" {
+		var err error
+		if s.keys, err = server.OpenKeys(s.Keys, time.Now, s.Logger); err != nil {
+			return fmt.Errorf("keys: %w", err)
+		}
+	}
+	if err := server.MayListen(s.Listen, s.keys); err != nil {
+		return hint.New(err, "name a file of keys in the configuration, keys = \"keys.toml\", or listen on 127.0.0.1")
+	}
+	if err := os.MkdirAll(s.Data, 0o700); err != nil {
+		return err
+	}
+	return s.run(ctx)
+}
+
+// run opens the log, and opens it again after an error that may go away by itself.
+func (s *service) run(ctx context.Context) error {
+	last, begun, pause := uint64(0), false, minPause
+	for {
+		l, err := s.live(ctx, last)
+		if l.served {
+			last, begun, pause = l.last, true, minPause
+		}
+		if ctx.Err() != nil || !errors.Is(err, eventlog.ErrReopen) && (l.served || !begun || !mends(err)) {
+			return err
+		}
+		s.Logger.Error("the log will be opened again", "in", pause.String(), "cause", err.Error())
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(pause):
+		}
+		pause = min(2*pause, maxPause)
+	}
+}
+
+// Between two openings of a log that could not be written.
+const (
+	minPause = 100 * time.Millisecond
+	maxPause = 30 * time.Second
+)
+
+// mends reports whether an error of opening a log again may go away by itself. A log that another service has
+// taken over, that was moved, or that has lost entries is for its operator.
+func mends(err error) bool {
+	for _, final := range []error{eventlog.ErrFenced, eventlog.ErrAlive, eventlog.ErrLost, eventlog.ErrBeyond} {
+		if errors.Is(err, final) {
+			return false
+		}
+	}
+	var damage *eventlog.DamageError
+	return err != nil && !errors.As(err, &damage)
+}
+
+// life is the service between an opening of its log and the closing.
+type life struct {
+	*service
+	store  *natslog.Store
+	engine *decision.Engine
+	clock  *steadyClock
+	keeper *keeper
+	served bool   // it has answered requests
+	last   uint64 // the last entry at its end
+}
+
+// live is one life of the service. Entries up to known were acknowledged in an earlier one.
+func (s *service) live(ctx context.Context, known uint64) (_ *life, err error) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	l := &life{service: s}
+	var beside sync.WaitGroup
+	listen, options := s.listen(), server.Options{Keys: s.keys, Feed: new(server.Feed), Limits: s.limits(), Logger: s.Logger, Version: s.Version}
+	listen.Ready = func(a net.Addr) {
+		s.Listen, l.served = a.String(), true // the next life listens there, too
+		s.Logger.Info("listening", "address", a.String(), "data", s.Data)
+		if s.Serving != nil {
+			beside.Go(func() { s.Serving(ctx, a.String()) })
+		}
+	}
+	socket, err := server.Bind(ctx, listen, options) // before a replay that may be long
+	if err != nil {
+		return l, err
+	}
+	defer socket.Close()
+	if l.store, err = s.openLog(ctx); err != nil {
+		return l, err
+	}
+	defer func() { err = errors.Join(err, l.store.Close()) }()
+	s.TakeOver = false // from now on the log is this service's, or lost
+	if err := l.open(ctx, options.Feed, known); err != nil {
+		return l, err
+	}
+	defer l.engine.Close()
+	beside.Go(func() { l.clock.watch(ctx, time.Second, s.Logger) })
+	beside.Go(func() { l.keeper.run(ctx, s.Snapshots.Every.Duration, s.Snapshots.KeepEvery.Duration) })
+	beside.Go(func() {
+		select {
+		case <-l.store.Lost():
+			s.Logger.Error("the log is lost: nothing more is decided", "cause", l.store.Loss().Error())
+			stop()
+		case <-ctx.Done():
+		}
+	})
+	options.Engine, options.Log, options.Clock, options.SnapshotAge = l.engine, l.store, l.clock.now, l.keeper.age
+	err = server.New(options).Serve(ctx, socket)
+	stop()
+	beside.Wait()
+	if l.last = l.engine.Sequence(); l.store.Loss() != nil {
+		return l, l.store.Loss()
+	}
+	if !errors.Is(err, decision.ErrStopped) {
+		l.keeper.last()
+	}
+	l.last = l.engine.Sequence()
+	s.Logger.Info("stopped", "entry", l.last)
+	return l, err
+}
+
+// open makes what serves requests from the log: the engine, the clock and the keeper.
+func (l *life) open(ctx context.Context, feed *server.Feed, known uint64) (err error) {
+	if err := replace.Clean(filepath.Join(l.Data, SnapshotFile)); err != nil {
+		return err
+	}
+	if l.engine, err = OpenEngine(ctx, l.Data, l.store, feed.Applied, l.Logger); err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			l.engine.Close()
+		}
+	}()
+	if at := l.engine.Sequence(); at < known {
+		return &eventlog.DamageError{Sequence: at + 1, Err: fmt.Errorf("it ends there, and entries up to %d were acknowledged", known)}
+	}
+	if l.Opened != nil {
+		if err := l.Opened(l.engine); err != nil {
+			return err
+		}
+	}
+	begin, err := lastTime(ctx, l.store, max(l.engine.Sequence(), 1))
+	if err != nil {
+		return err
+	}
+	l.clock = newClock(begin, l.Wall, l.Logger)
+	retention := &Retention{Age: l.Retention.Age.Duration, Size: uint64(l.Retention.Size), Log: l.store, Data: l.Data}
+	if err := retention.Begin(ctx, l.Logger); err != nil {
+		return err
+	}
+	l.keeper = &keeper{engine: l.engine, log: l.store, now: l.clock.now, path: filepath.Join(l.Data, SnapshotFile), retention: retention, logger: l.Logger}
+	l.keeper.written.Store(l.clock.now().UnixNano())
+	return nil
+}
+
+func (s *service) openLog(ctx context.Context) (*natslog.Store, error) {
+	o, err := s.LogOptions()
+	if err != nil {
+		return nil, err
+	}
+	o.Patience, o.Logger, o.Process, o.TakeOver = s.Patience, s.Logger, s.process, s.TakeOver
+	store, err := natslog.Open(ctx, o)
+	if errors.Is(err, eventlog.ErrAlive) {
+		return nil, hint.New(err, "stop it, or start with --take-over, which ends it")
+	}
+	return store, err
+}

@@ -1,0 +1,127 @@
+package host
+
+import (
+	"cmp"
+	"context"
+	"io"
+	"log/slog"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"vitrine/internal/replace"
+	"vitrine/service/decision"
+	"vitrine/service/eventlog/natslog"
+)
+
+// keeper writes snapshots, removes what the log need not have after them, and keeps versions to roll
+// back to.
+type keeper struct {
+	engine    *decision.Engine
+	log       *natslog.Store
+	now       func() time.Time
+	path      string
+	retention *Retention
+	logger    *slog.Logger
+	upTo      uint64       // of the last snapshot
+	written   atomic.Int64 // when it was up to date, Unix nanoseconds
+	behind    []string     // placements whose learner did not keep up with the last one
+}
+
+// age is how old the last snapshot is.
+func (k *keeper) age() time.Duration { return time.Duration(k.now().UnixNano() - k.written.Load()) }
+
+func (k *keeper) run(ctx context.Context, every, keepEvery time.Duration) {
+	snapshots, versions := time.NewTicker(every), time.NewTicker(keepEvery)
+	defer snapshots.Stop()
+	defer versions.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-snapshots.C:
+			k.write(ctx)
+			k.shrink(ctx)
+			if age := k.age(); age > snapshotsLate*every {
+				k.logger.Warn("the last snapshot is old: the next start replays all since, and no entries are removed", "seconds", int64(age.Seconds()))
+			}
+		case <-versions.C:
+			k.keep(ctx)
+		}
+	}
+}
+
+const (
+	// learnersPatience is how long a snapshot waits for learners that are behind. Then it has their last
+	// checkpoint and the rounds since.
+	learnersPatience = 2 * time.Second
+	// snapshotDeadline bounds the wait for the engine. Without a last snapshot the next start replays more.
+	snapshotDeadline = 30 * time.Second
+	// snapshotsLate is how many snapshots may be missing without a warning.
+	snapshotsLate = 3
+)
+
+func (k *keeper) last() { k.write(context.Background()) }
+
+func (k *keeper) write(ctx context.Context) {
+	if k.engine.Sequence() == k.upTo {
+		k.written.Store(k.now().UnixNano())
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, snapshotDeadline)
+	defer cancel()
+	var upTo uint64
+	var behind []string
+	var size counter
+	begin := k.now()
+	err := replace.Stream(k.path, func(w io.Writer) (err error) {
+		upTo, behind, err = k.engine.WriteSnapshot(ctx, io.MultiWriter(w, &size), learnersPatience)
+		return cmp.Or(err, k.log.Loss()) // the directory may be another log's by now
+	})
+	if err != nil {
+		k.logger.Warn("no snapshot was written", "cause", err.Error())
+		return
+	}
+	k.upTo = upTo
+	k.written.Store(begin.UnixNano())
+	k.logger.Info("snapshot", "entry", upTo, "bytes", int64(size))
+	if len(behind) > 0 && !slices.Equal(behind, k.behind) {
+		k.logger.Warn("learners are behind: a snapshot has their last checkpoint and the rounds since, which the next start learns first", "placements", behind)
+	}
+	k.behind = behind
+}
+
+// counter counts the bytes that are written to it.
+type counter int64
+
+func (c *counter) Write(b []byte) (int, error) { *c += counter(len(b)); return len(b), nil }
+
+// shrink removes the entries beyond the limits.
+func (k *keeper) shrink(ctx context.Context) {
+	if k.upTo == 0 || !k.retention.limits() {
+		return
+	}
+	removed, err := k.retention.Apply(ctx, k.upTo, k.now())
+	switch {
+	case err != nil:
+		k.logger.Warn("retention", "cause", err.Error())
+	case removed.To >= removed.From:
+		k.logger.Info("removed", "entries", removed)
+	}
+}
+
+// keep keeps the versions of the placements that have learned since the last one.
+func (k *keeper) keep(ctx context.Context) {
+	for _, name := range k.engine.Placements() {
+		s, err := k.engine.Stats(name)
+		if err != nil || len(s.Versions) > 0 && s.Versions[len(s.Versions)-1] >= s.PolicyVersion {
+			continue
+		}
+		version, err := k.engine.Keep(ctx, name, k.now().UnixNano())
+		if err != nil {
+			k.logger.Warn("no version was kept", "placement", name, "cause", err.Error())
+			continue
+		}
+		k.logger.Info("version kept", "placement", name, "version", version)
+	}
+}

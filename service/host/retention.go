@@ -1,0 +1,204 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"vitrine/config"
+	"vitrine/internal/replace"
+	"vitrine/service/decision"
+	"vitrine/service/eventlog"
+)
+
+// Shrinkable is a log that knows its extent, and whose oldest entries can be removed.
+type Shrinkable interface {
+	eventlog.Store
+	eventlog.Bounded
+	eventlog.Truncater
+}
+
+// Retention removes the oldest entries of a log: those beyond an age and a size. A log without its first entries needs a
+// snapshot that has them, its base, which is on the disk before they are removed.
+type Retention struct {
+	Age  time.Duration // 0 is any
+	Size uint64        // bytes; 0 is any
+	Log  Shrinkable
+	Data string // the data directory
+}
+
+// limits reports whether there are any.
+func (r *Retention) limits() bool { return r.Age > 0 || r.Size > 0 }
+
+// Begin discards bases beyond the end of the log, whose sequence numbers will be used again, and the remains of a base
+// that a killed process was writing. It puts a damaged base aside with a warning.
+func (r *Retention) Begin(ctx context.Context, logger *slog.Logger) error {
+	x, err := r.Log.Extent(ctx)
+	if err != nil {
+		return err
+	}
+	left, err := filepath.Glob(filepath.Join(r.Data, BasesDir, ".*"+baseSuffix+".*"))
+	for _, path := range left {
+		err = errors.Join(err, os.Remove(path))
+	}
+	bases, failed := basesIn(r.Data)
+	err = errors.Join(err, failed)
+	for _, upTo := range bases {
+		path := basePath(r.Data, upTo)
+		if cause := r.checkBase(ctx, path, upTo); cause != nil {
+			logger.Warn("a base is of no use, and is put aside", "base", path, "as", path+asideSuffix, "cause", cause.Error())
+			err = errors.Join(err, os.Rename(path, path+asideSuffix))
+		}
+	}
+	return errors.Join(err, r.tidy(x))
+}
+
+// asideSuffix is added to the name of a base that is of no use.
+const asideSuffix = ".aside"
+
+// checkBase reports a base that is not what its name says, or is of another log.
+func (r *Retention) checkBase(ctx context.Context, path string, upTo uint64) error {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	at, err := decision.SnapshotPosition(data)
+	if err == nil && at.Sequence != upTo {
+		err = fmt.Errorf("it is of entry %d", at.Sequence)
+	}
+	if err != nil {
+		return err
+	}
+	if _, err = decision.Locate(ctx, r.Log, at); errors.Is(err, eventlog.ErrRemoved) || errors.Is(err, eventlog.ErrBeyond) {
+		return nil // there is nothing left to compare it with: it is tidied away
+	}
+	return err
+}
+
+// Removal says which entries were removed.
+type Removal struct {
+	From, To uint64 // none if To is From − 1
+	Bytes    uint64
+	Base     uint64 // the last entry of the snapshot that has them
+}
+
+// LogValue implements slog.LogValuer.
+func (r Removal) LogValue() slog.Value {
+	return slog.GroupValue(slog.Uint64("from", r.From), slog.Uint64("to", r.To), slog.Uint64("bytes", r.Bytes), slog.Uint64("base", r.Base))
+}
+
+// Apply removes the entries beyond the limits that are in a base. The snapshot in the data directory has entries up to upTo.
+func (r *Retention) Apply(ctx context.Context, upTo uint64, now time.Time) (Removal, error) {
+	before, err := r.Log.Extent(ctx)
+	if err != nil {
+		return Removal{}, err
+	}
+	none := Removal{From: before.First, To: before.First - 1}
+	cut, err := r.cut(ctx, before.First, now)
+	if err != nil {
+		return none, err
+	}
+	cut = min(cut, upTo+1)
+	bases, err := r.keepBase(before, cut, upTo)
+	if err != nil {
+		return none, err
+	}
+	if cut <= before.First {
+		return none, r.tidy(before)
+	}
+	at, found := slices.BinarySearch(bases, cut-1)
+	if !found && at == len(bases) {
+		at--
+		cut = bases[at] + 1
+	}
+	if err := r.Log.TruncateBefore(ctx, cut); err != nil {
+		return none, err
+	}
+	after, err := r.Log.Extent(ctx)
+	if err != nil {
+		return none, err
+	}
+	return Removal{before.First, after.First - 1, before.Bytes - min(before.Bytes, after.Bytes), bases[at]}, r.tidy(after)
+}
+
+// cut returns the entry before which entries are beyond the limits.
+func (r *Retention) cut(ctx context.Context, first uint64, now time.Time) (uint64, error) {
+	cut := first
+	if r.Age > 0 {
+		oldest := now.Add(-r.Age).UnixNano()
+		since, err := r.Log.FirstSince(ctx, func(entry []byte) (bool, error) {
+			e, err := eventlog.Decode(entry)
+			return e.Time >= oldest, err
+		})
+		if err != nil {
+			return 0, err
+		}
+		cut = max(cut, since)
+	}
+	if r.Size > 0 {
+		within, err := r.Log.FirstWithin(ctx, r.Size)
+		if err != nil {
+			return 0, err
+		}
+		cut = max(cut, within)
+	}
+	return cut, nil
+}
+
+// keepBase makes the service's snapshot a base, where half of the log's entries came after the last one or a
+// cut needs it, and returns the bases. So what can be held to a base, and replayed from it, is
+// about half of the log or more.
+func (r *Retention) keepBase(x eventlog.Extent, cut, upTo uint64) ([]uint64, error) {
+	bases, err := basesIn(r.Data)
+	if err != nil {
+		return nil, err
+	}
+	newest := x.First - 1
+	if n := len(bases); n > 0 {
+		newest = max(newest, bases[n-1])
+	}
+	if upTo <= newest || cut <= newest+1 && upTo-newest < (x.Last+1-x.First)/2 {
+		if len(bases) == 0 && cut > x.First {
+			return nil, fmt.Errorf("entries before %d are to be removed, and no snapshot has them", cut)
+		}
+		return bases, nil
+	}
+	data, err := os.ReadFile(filepath.Join(r.Data, SnapshotFile))
+	if err != nil {
+		return nil, err
+	}
+	// Read as a start does: entries are removed on the strength of it.
+	switch have, err := decision.VerifySnapshot(config.NewLearner, data); {
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", SnapshotFile, err)
+	case have != upTo:
+		return nil, fmt.Errorf("%s is of entry %d, want %d", SnapshotFile, have, upTo)
+	}
+	dir := filepath.Join(r.Data, BasesDir)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	if err := replace.File(basePath(r.Data, upTo), data); err != nil {
+		return nil, err
+	}
+	return append(bases, upTo), errors.Join(replace.Sync(dir), replace.Sync(r.Data))
+}
+
+// maxBases is how many are kept: the one that the log needs, and later ones for when it is shorter.
+const maxBases = 3
+
+// tidy removes the bases that a log cannot begin with any more, or does not have yet.
+func (r *Retention) tidy(x eventlog.Extent) error {
+	bases, err := basesIn(r.Data)
+	for i, upTo := range bases {
+		if upTo+1 < x.First || upTo > x.Last || i < len(bases)-maxBases {
+			err = errors.Join(err, os.Remove(basePath(r.Data, upTo)))
+		}
+	}
+	return err
+}
