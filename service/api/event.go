@@ -15,13 +15,13 @@ import "time"
 type Event struct {
 	Time          time.Time  `json:"time"`
 	Placement     string     `json:"placement"`
-	Config        *Placement `json:"config,omitzero"`
+	Config        *Placement `json:"config,omitempty"`
 	Decision      string     `json:"decision_id,omitzero"`
 	Candidates    int        `json:"candidates,omitzero" doc:"items of the request"`
 	By            string     `json:"by,omitzero" enum:"policy,chance,baseline"`
 	PolicyVersion uint64     `json:"policy_version,omitzero"`
 	Shown         []string   `json:"shown,omitzero" doc:"ids in display order"`
-	Position      *int       `json:"position,omitzero" doc:"of the item that was taken; 0 for none"`
+	Position      *int       `json:"position,omitempty" doc:"of the item that was taken; 0 for none"`
 	Positions     []int      `json:"positions,omitzero" doc:"of items that were reported not to have been taken"`
 	Version       uint64     `json:"version,omitzero"`
 }

@@ -11,7 +11,7 @@ type Placement struct {
 	Seed              uint64         `json:"seed" required:"false" doc:"of all random draws"`
 	AttributionWindow string         `json:"attribution_window,omitzero" default:"30m" doc:"how long an outcome is waited for"`
 	Mode              string         `json:"mode,omitzero" enum:"learn,shadow,explore" default:"learn" doc:"learn: the policy decides; shadow: the caller's baseline is shown, and the policy learns from it; explore: the policy decides but for a share of uniformly drawn sets"`
-	ExploreShare      *float64       `json:"explore_share,omitzero" minimum:"0" maximum:"1" doc:"in the mode explore, the share of uniformly drawn sets; 0.05 if left out"`
+	ExploreShare      *float64       `json:"explore_share,omitempty" minimum:"0" maximum:"1" doc:"in the mode explore, the share of uniformly drawn sets; 0.05 if left out"`
 	Record            string         `json:"record,omitzero" enum:"shown,all" doc:"whose features the log keeps, and the learner sees: those of the items shown, or of all items of the request; all if left out in the mode explore, and shown in the others"`
 	Memory            int            `json:"memory,omitzero" default:"67108864" doc:"the most bytes of remembered decisions"`
 	Keep              int            `json:"keep,omitzero" default:"8" minimum:"1" maximum:"1000" doc:"how many versions are kept to roll back to"`
@@ -37,8 +37,8 @@ type Feature struct {
 	From    string   `json:"from,omitzero" enum:"item,user" doc:"whose feature it is, except of a cross; item if left out"`
 	Center  float64  `json:"center,omitzero" doc:"of a number: what is subtracted from it; 0 if left out"`
 	Scale   float64  `json:"scale,omitzero" doc:"of a number: what it is divided by after that; 1 if left out"`
-	Min     *float64 `json:"min,omitzero" doc:"of a number: smaller values count as this one; center − 10 scale if left out where a center or a scale is given"`
-	Max     *float64 `json:"max,omitzero" doc:"of a number: larger values count as this one; center + 10 scale if left out where a center or a scale is given"`
+	Min     *float64 `json:"min,omitempty" doc:"of a number: smaller values count as this one; center − 10 scale if left out where a center or a scale is given"`
+	Max     *float64 `json:"max,omitempty" doc:"of a number: larger values count as this one; center + 10 scale if left out where a center or a scale is given"`
 	Values  []string `json:"values,omitempty" doc:"of a category: its values; without them they are hashed"`
 	Other   bool     `json:"other,omitzero" doc:"of a category with values: whether it may have other ones too"`
 	Buckets int      `json:"buckets,omitzero" doc:"of a hashed category, a text or an object: its columns; if left out 16 of a category, 64 of the others"`

@@ -17,5 +17,5 @@ type Request struct {
 type Item struct {
 	ID       string   `json:"id" minLength:"1" maxLength:"200"`
 	Features Values   `json:"features,omitzero" doc:"numbers, strings and objects by the features' names"`
-	Revenue  *float64 `json:"revenue,omitzero" minimum:"0" default:"1" doc:"what it earns if it is taken"`
+	Revenue  *float64 `json:"revenue,omitempty" minimum:"0" default:"1" doc:"what it earns if it is taken"`
 }

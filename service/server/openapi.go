@@ -3,6 +3,7 @@ package server
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"reflect"
 	"regexp"
@@ -16,6 +17,9 @@ import (
 )
 
 var pathParameter = regexp.MustCompile(`\{(\w+)\}`)
+
+// A list is never null.
+func init() { huma.DefaultArrayNullable = false }
 
 // document makes the OpenAPI document of the routes.
 func document(routes []route, version string) []byte {
@@ -38,8 +42,18 @@ func document(routes []route, version string) []byte {
 		},
 	}
 	for i := range routes {
+		contents(routes[i].body, registry)
+	}
+	asked := maps.Clone(registry.Map())
+	registry.Schema(reflect.TypeFor[api.Event](), true, "") // is in a stream
+	for i := range routes {
 		if routes[i].id != "" {
 			doc.AddOperation(operation(&routes[i], registry))
+		}
+	}
+	for name, schema := range registry.Map() {
+		if asked[name] == nil { // an answer may have more members in a later version
+			schema.AdditionalProperties = nil
 		}
 	}
 	text, err := json.MarshalIndent(doc, "", "  ")

@@ -1,11 +1,14 @@
 package server_test
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/go-cmp/cmp"
 )
 
 // openAPI is what of the document the tests look at.
@@ -124,5 +127,59 @@ func TestDocumentIsTrue(t *testing.T) {
 			ask("204", "POST", at+"/personalizer/{version}"+slots+"/events/{event}/activate")
 			ask("204", "POST", at+"/personalizer/{version}"+slots+"/events/{event}/reward")
 		}
+	}
+}
+
+// What generators make of the document works: no member is a string of bytes, no list may be null, null is only where
+// it means something, and what only one kind of feature has is in none by default.
+func TestDocumentForGenerators(t *testing.T) {
+	s := started(t, nil)
+	text := s.want(200, "GET", "/openapi.json", "").body
+	if strings.Contains(text, "base64") {
+		t.Error("a member is bytes")
+	}
+	var d struct {
+		Components struct {
+			Schemas map[string]struct {
+				AdditionalProperties *bool
+				Properties           map[string]struct {
+					Type    any
+					Ref     string `json:"$ref"`
+					Default any
+				}
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(text), &d, json.MatchCaseInsensitiveNames(true)); err != nil {
+		t.Fatal(err)
+	}
+	var nullable []string
+	for name, schema := range d.Components.Schemas {
+		for member, p := range schema.Properties {
+			if types, ok := p.Type.([]any); ok {
+				nullable = append(nullable, fmt.Sprint(name, ".", member, " ", types))
+			}
+			if name == "Feature" && p.Default != nil {
+				t.Errorf("%s.%s has a default", name, member)
+			}
+		}
+	}
+	slices.Sort(nullable)
+	want := []string{
+		"Answer.expected_revenue [number null]", "Answer.outside_probability [number null]", "Answer.propensity [number null]",
+		"Decision.choice [string null]", "Decision.expected_revenue [number null]", "Decision.outside_probability [number null]", "Decision.propensity [number null]",
+		"Outcome.choice [string null]", "Shown.choice_probability [number null]",
+	}
+	if diff := cmp.Diff(want, nullable); diff != "" {
+		t.Errorf("what may be null: -want +got\n%s", diff)
+	}
+	if ref := d.Components.Schemas["PlacementEntry"].Properties["config"].Ref; ref != "#/components/schemas/Placement" {
+		t.Errorf("the configuration of a placement in the list is %q", ref)
+	}
+	if strict := d.Components.Schemas["Request"].AdditionalProperties; strict == nil || *strict {
+		t.Error("a request may have any members")
+	}
+	if strict := d.Components.Schemas["Answer"].AdditionalProperties; strict != nil && !*strict {
+		t.Error("an answer may have no more members: clients made from the document refuse those of a later service")
 	}
 }

@@ -72,7 +72,7 @@ type filledSlot struct {
 }
 
 type rewardDocument struct {
-	Value *float64 `json:"value" minimum:"-1" maximum:"1"`
+	Value *float64 `json:"value" nullable:"false" minimum:"-1" maximum:"1"`
 }
 
 type slotRewardsDocument struct {
@@ -81,7 +81,7 @@ type slotRewardsDocument struct {
 
 type slotReward struct {
 	SlotID string   `json:"slotId"`
-	Value  *float64 `json:"value" minimum:"-1" maximum:"1"`
+	Value  *float64 `json:"value" nullable:"false" minimum:"-1" maximum:"1"`
 }
 
 // rankQuery is a Rank of either kind, with its features as they came.

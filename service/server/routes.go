@@ -117,7 +117,7 @@ func (s *Server) routes() []route {
 	if s.feed != nil {
 		list = append(list, route{
 			method: "GET", path: "/v1/events", scope: ScopeRead, handle: s.listen, stream: true, free: true, chooses: true,
-			id: "events", summary: "What happens from now on, as server-sent events. The id of an event is its entry in the log: where one is missing, it was of a placement not asked for or not the key's, or the stream broke off.",
+			id: "events", summary: "What happens from now on, as server-sent events, whose data are of the schema Event. The id of an event is its entry in the log: where one is missing, it was of a placement not asked for or not the key's, or the stream broke off.",
 			query:   []parameter{{"placement", "only what is of this placement"}},
 			answers: map[int][]content{200: {{mediaType: "text/event-stream"}}},
 		})
