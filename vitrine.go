@@ -42,16 +42,16 @@ func (x *Context) NumItems() int {
 	return n
 }
 
-// LargestFeature bounds the size of a feature. Learners keep sums of squares of
+// MaxFeature bounds the size of a feature. Learners keep sums of squares of
 // features beside a λ near 1, and a float64 holds 16 digits: of 10⁴ squared,
 // summed over a million items, λ is the fourteenth. Features are best near 1.
-const LargestFeature = 1e4
+const MaxFeature = 1e4
 
-// LargestRevenue bounds a revenue.
-const LargestRevenue = 1e100
+// MaxRevenue bounds a revenue.
+const MaxRevenue = 1e100
 
 // Check reports the first feature that is not a number of size at most
-// [LargestFeature], the first revenue that is not in [0, LargestRevenue], a
+// [MaxFeature], the first revenue that is not in [0, MaxRevenue], a
 // number of features other than d, or a feasible family of another number of
 // items, if it has a method Items() int that says so. Policies and learners
 // assume a context that passes.
@@ -64,8 +64,8 @@ func (x *Context) Check(d int) error {
 	}
 	for i := range n {
 		for j, v := range x.Features.RawRowView(i) {
-			if !(math.Abs(v) <= LargestFeature) {
-				return fmt.Errorf("feature %d of item %d is %v: features must be finite and at most %v in size: scale them", j, i, v, LargestFeature)
+			if !(math.Abs(v) <= MaxFeature) {
+				return fmt.Errorf("feature %d of item %d is %v: features must be finite and at most %v in size: scale them", j, i, v, MaxFeature)
 			}
 		}
 	}
@@ -76,8 +76,8 @@ func (x *Context) Check(d int) error {
 		return fmt.Errorf("context has %d revenues for %d items", len(x.Revenue), n)
 	}
 	for i, r := range x.Revenue {
-		if !(r >= 0 && r <= LargestRevenue) {
-			return fmt.Errorf("revenue of item %d is %v: revenues must be finite, not negative and at most %v", i, r, LargestRevenue)
+		if !(r >= 0 && r <= MaxRevenue) {
+			return fmt.Errorf("revenue of item %d is %v: revenues must be finite, not negative and at most %v", i, r, MaxRevenue)
 		}
 	}
 	return nil

@@ -78,7 +78,7 @@ func (k AtMost) CheckCount(n, limit int) error {
 	const doubt = 1e-6 // of a sum of rounded logarithms
 	if log := k.logCount(n); log < math.Log(float64(limit))-doubt {
 		return nil
-	} else if log <= largestExact && k.count(n).Cmp(big.NewInt(int64(limit))) <= 0 {
+	} else if log <= maxExact && k.count(n).Cmp(big.NewInt(int64(limit))) <= 0 {
 		return nil
 	}
 	return &TooManyError{Count: k.Count(n), Size: int(k), Items: n, Limit: limit}
@@ -96,13 +96,13 @@ func (e *TooManyError) Error() string {
 	return fmt.Sprintf("there are %s assortments of at most %d of %d items, more than limit = %d", e.Count, e.Size, e.Items, e.Limit)
 }
 
-// largestExact is the logarithm up to which sets are counted exactly.
-const largestExact = 60
+// maxExact is the logarithm up to which sets are counted exactly.
+const maxExact = 60
 
 // Count returns the number of nonempty sets of n items in digits: all of them
 // or, where it is more than e⁶⁰, four.
 func (k AtMost) Count(n int) string {
-	if log := k.logCount(n); log > largestExact {
+	if log := k.logCount(n); log > maxExact {
 		return "about " + power(log)
 	}
 	return k.count(n).String()

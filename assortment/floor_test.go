@@ -28,8 +28,8 @@ func TestFloor(t *testing.T) {
 		"at most":  assortment.AtMost(2),
 		"none":     assortment.AtMost(-1),
 		"groups":   laminar(t, assortment.Rules{Items: 8, Min: 2, Max: 3, Groups: []assortment.Group{group("a", 1, 2, 0, 1, 2)}}),
-		"space":    space(t, laminar(t, all), size, 8),
-		"of space": space(t, laminar(t, assortment.Rules{Items: 8, Min: 2, Max: 3, Include: []int{4}}), size, 9),
+		"space":    knapsack(t, laminar(t, all), size, 8),
+		"of space": knapsack(t, laminar(t, assortment.Rules{Items: 8, Min: 2, Max: 3, Include: []int{4}}), size, 9),
 	} {
 		t.Run(name, func(t *testing.T) {
 			narrowed, err := assortment.Floor(c, revenue, 2)
@@ -88,7 +88,7 @@ func TestNoPerturbationImprovesUnderRules(t *testing.T) {
 			size := rapid.SliceOfN(rapid.IntRange(0, 20), n, n).Draw(t, "sizes")
 			var counts *assortment.Laminar
 			if counts, err = assortment.NewLaminar(rules); err == nil {
-				c, err = assortment.NewSpace(counts, size, rapid.IntRange(120, 200).Draw(t, "space"))
+				c, err = assortment.NewKnapsack(counts, size, rapid.IntRange(120, 200).Draw(t, "space"))
 			}
 		} else {
 			for at := 0; at+20 <= n; at += 20 {

@@ -1,253 +1,362 @@
 package assortment
 
 import (
-	"sync"
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
 
 	"vitrine"
 )
 
-// program is the dynamic program of a [Space]. It passes the candidates from the
-// last to the first, with
+// Knapsack is a family of sets whose weight is bounded,
 //
-//	V_i(k, c) = max(V_{i+1}(k, c), gain_i + V_{i+1}(k + 1, c + a_i))
+//	𝒮 = {S in counts : Σ_{i∈S} a_i ≤ C}
 //
-// the largest gain of the candidates from i on where c units are taken, and k_A
-// places of each group A around i; and a bit for each, whether i is taken. At the
-// end of a group V is −∞ where k_A is below its least, and at its beginning k_A
-// is 0. So groups side by side share the table, and those within each other
-// multiply it. Where only the least of a group matters, k_A stops there, and
-// stands for that number or more. Then the bits are followed from the first
-// candidate on.
-type program struct {
-	relaxed vitrine.Assortment // the best set that disregards the space
-	groups  []stage
-	items   []int // the candidates, by group
-	units   []int
-	best    []float64 // V, by row and c; a row is the numbers k, that of the innermost group last
-	taken   []uint64  // by candidate, row and c
+// with whole weights a_i ≥ 0 and a capacity C, in addition to the rules of a
+// [Laminar]. A weight may be the place that an item takes on a shelf. The problem is
+// NP-hard. For moderate C the exact dynamic program of the knapsack solves it, over
+// items, numbers of items and weight. Désir, Goyal and Zhang (Capacitated assortment
+// optimization: hardness and approximation, Operations Research 2022) show the
+// hardness, and approximate for large C.
+//
+// The program visits group after group, so that its table has only the numbers of
+// the groups around an item. Of a group's items of weight a only the best ⌊C/a⌋ are
+// candidates, and at most h of them if the group is bounded by h; a selection finds
+// them. M of N items remain, at most C(1 + log C) for each group if no weight is 0. A
+// call takes O(N + MCk) time and MCk bits, where k is the product over the groups
+// around an item, all items being one of them, of
+//
+//	h + 1 if h keeps out items that fit, l + 1 if at least l are demanded, otherwise 1
+//
+// C counts in units of the greatest common divisor of the weights. If the best set
+// regardless of weight fits, it is the answer, in the time of [Laminar].
+//
+// Sums are of floats, so a set is the best up to a relative rounding error of the
+// sum of |gain_i| over it.
+//
+// The empty set is in the family unless items are demanded.
+type Knapsack struct {
+	counts   *Laminar // the same family without a capacity
+	weight   []int    // as given
+	capacity int
+
+	slack  bool     // every set of counts fits
+	pinned []int    // of counts
+	room   int      // units that the pinned items leave
+	groups []bundle // in the order of the nodes of counts
 }
 
-// stage is what a call knows of a group.
-type stage struct {
-	least  int // how many items it needs beside those that every best set has
-	demand int // the largest least of it and of the groups around it
-	extent int // how many k_A there are
-	rows   int // how many rows there are within it
-	first  int // its candidates are those from here to the next group's
-	bits   int // where theirs begin
+// bundle is a group of counts, without the pinned items.
+type bundle struct {
+	parent, first int
+	least, most   int
+	capped        bool    // most keeps out items that fit and that the groups around it allow
+	classes       []class // of the items that are in no inner group
 }
 
-var programs = sync.Pool{New: func() any { return new(program) }}
-
-// solve appends the items of the best set to dst.
-func (p *program) solve(dst vitrine.Assortment, s *Space, gain []float64) vitrine.Assortment {
-	dst = p.choose(dst, s, gain)
-	p.layOut(s)
-	p.evaluate(s, gain)
-	return p.follow(dst, s)
+// class has the items of one weight.
+type class struct {
+	items []int
+	units int  // the weight of each
+	cap   int  // most of them in a set
+	free  bool // they cost nothing: no weight, and no place that is counted
 }
 
-// choose appends to dst the items that cost nothing and gain, and makes the best
-// of each class the candidates.
-func (p *program) choose(dst vitrine.Assortment, s *Space, gain []float64) vitrine.Assortment {
-	p.groups = grow(p.groups, len(s.groups)+1)
-	for k := range s.groups {
-		p.groups[k].least = s.groups[k].least
+// maxTable bounds the memory of the dynamic program, in bits.
+const maxTable = 1 << 32
+
+// NewKnapsack returns the family of the sets of counts whose weights, one for each
+// item, sum to at most the capacity. It returns an error if a weight is negative, if
+// no set of counts fits, or if the table of the program would exceed 2³² bits, 537
+// megabytes. It keeps no slice of the caller's.
+func NewKnapsack(counts *Laminar, weight []int, capacity int) (*Knapsack, error) {
+	if counts == nil {
+		return nil, errors.New("NewKnapsack: the family counts is nil: make it by NewLaminar")
 	}
-	for k := range s.groups {
-		for _, class := range s.groups[k].classes {
-			if !class.free {
-				continue
-			}
-			before := len(dst)
-			for _, i := range class.items {
-				if gain[i] > 0 {
-					dst = append(dst, i)
-				}
-			}
-			for a := k; a >= 0; a = s.groups[a].parent {
-				p.groups[a].least = max(0, p.groups[a].least-(len(dst)-before))
+	rules, weight := counts.rules, slices.Clone(weight)
+	switch {
+	case len(weight) != counts.Items():
+		return nil, fmt.Errorf("%d weights for %d items", len(weight), counts.Items())
+	case capacity < 0:
+		return nil, fmt.Errorf("capacity = %d: must not be negative", capacity)
+	}
+	for i, a := range weight {
+		if a < 0 {
+			return nil, fmt.Errorf("%s: weight = %d: must not be negative", rules.name(i), a)
+		}
+	}
+	s := &Knapsack{weight: weight, capacity: capacity}
+	order := numbers(len(weight))
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(weight[i], weight[j]) })
+	// For a greedy oracle the order of the weights has the effect of their sum.
+	value := make([]float64, len(weight))
+	for k, i := range order {
+		value[i] = -float64(k)
+	}
+	lightest := counts.MaxGain(nil, value)
+	if s.fitting(lightest, capacity) < len(lightest) {
+		return nil, fmt.Errorf("capacity = %d: the lightest set that the other rules allow weighs more: %s", capacity, s.weights(rules, lightest))
+	}
+	var err error
+	if s.counts, err = NewLaminar(rules.without(s.unfit(counts, lightest))); err != nil {
+		return nil, err
+	}
+	for k, i := range order {
+		value[i] = float64(k + 1)
+	}
+	heaviest := s.counts.MaxGain(nil, value)
+	if s.slack = s.fitting(heaviest, capacity) == len(heaviest); s.slack {
+		return s, nil
+	}
+	s.plan(order)
+	if bits, numbers := s.table(); bits > maxTable {
+		hint := "measure weights in larger units"
+		if numbers > 1 {
+			hint += fmt.Sprintf(", or bound fewer numbers of items, which multiply it by up to %.0f", numbers)
+		}
+		return nil, fmt.Errorf("capacity = %d: too large for the exact program: its table would have %.0f MB, more than %.0f: %s", capacity, bits/8e6, maxTable/8e6, hint)
+	}
+	return s, nil
+}
+
+// numbers returns 0, …, n−1.
+func numbers(n int) []int {
+	list := make([]int, n)
+	for i := range list {
+		list[i] = i
+	}
+	return list
+}
+
+// weights lists the weights of items.
+func (s *Knapsack) weights(rules Rules, items []int) string {
+	var list []string
+	for _, i := range items {
+		list = append(list, fmt.Sprintf("%s weighs %d", rules.name(i), s.weight[i]))
+	}
+	return few(list)
+}
+
+// unfit returns the items that no set has room for. The lightest set with item i is
+// the lightest of all sets with i added, or with i for another item: that is the
+// exchange property of M♮-convex sets, such as a laminar family (Murota,
+// Discrete Convex Analysis, 2003).
+func (s *Knapsack) unfit(counts *Laminar, lightest vitrine.Assortment) []int {
+	const none = -1
+	left := s.capacity
+	shown := make([]bool, len(s.weight))
+	for _, i := range lightest {
+		left -= s.weight[i]
+		shown[i] = true
+	}
+	number := make([]int, len(counts.nodes))
+	spare := make([]int, len(counts.nodes)) // the largest weight that can go if another item of the group comes
+	for k := range counts.nodes {
+		spare[k] = none
+	}
+	for _, i := range lightest {
+		k := counts.at[i]
+		number[k]++
+		if counts.state[i] != pinned {
+			spare[k] = max(spare[k], s.weight[i])
+		}
+	}
+	for k := range counts.nodes {
+		if a := &counts.nodes[k]; a.parent >= 0 {
+			number[a.parent] += number[k]
+			if number[k] > a.Min {
+				spare[a.parent] = max(spare[a.parent], spare[k])
 			}
 		}
 	}
+	var items []int
+	for k := len(counts.nodes) - 1; k >= 0; k-- {
+		a := &counts.nodes[k]
+		if number[k] < a.Max {
+			around := 0 // it is added
+			if a.parent >= 0 {
+				around = spare[a.parent]
+			}
+			spare[k] = max(spare[k], around)
+		}
+		for _, i := range a.free {
+			if !shown[i] && (spare[k] == none || s.weight[i] > left+spare[k]) {
+				items = append(items, i)
+			}
+		}
+	}
+	return items
+}
+
+// plan makes the groups of the program and sorts their items into classes. order has
+// all items by weight.
+func (s *Knapsack) plan(order []int) {
+	nodes := s.counts.nodes
+	s.groups = make([]bundle, len(nodes))
+	s.room = s.capacity
+	included := make([]int, len(nodes))
+	for k := range nodes {
+		a := &nodes[k]
+		included[k] += len(a.pinned)
+		s.groups[k] = bundle{parent: a.parent, first: a.first, least: max(0, a.Min-included[k]), most: a.Max - included[k]}
+		if a.parent >= 0 {
+			included[a.parent] += included[k]
+		}
+		s.pinned = append(s.pinned, a.pinned...)
+		for _, i := range a.pinned {
+			s.room -= s.weight[i]
+		}
+	}
+	order = slices.DeleteFunc(order, func(i int) bool { return s.counts.state[i] != free })
+	unit := 0
+	for _, i := range order {
+		unit = gcd(unit, s.weight[i])
+	}
+	unit = max(unit, 1)
+	s.room /= unit
+
+	fit, taken := make([]int, len(nodes)), make([]int, len(nodes)) // by the lightest items of a group
+	for _, i := range order {
+		units, at := s.weight[i]/unit, s.counts.at[i]
+		for k := at; k >= 0; k = nodes[k].parent {
+			if units <= s.room-taken[k] {
+				fit[k]++
+				taken[k] += units
+			}
+		}
+		g := &s.groups[at]
+		if n := len(g.classes); n == 0 || g.classes[n-1].units != units {
+			g.classes = append(g.classes, class{units: units})
+		}
+		c := &g.classes[len(g.classes)-1]
+		c.items = append(c.items, i)
+	}
+
+	needed := 0
+	counted := make([]bool, len(nodes)) // whether the group, or one around it, is capped
+	for k := len(nodes) - 1; k >= 0; k-- {
+		g := &s.groups[k]
+		most := fit[k]
+		if g.parent >= 0 {
+			most = min(most, s.groups[g.parent].most)
+			counted[k] = counted[g.parent]
+		}
+		g.capped = g.most < most
+		g.most = min(g.most, most)
+		counted[k] = counted[k] || g.capped
+		slices.Reverse(g.classes) // the program visits the last first, and heavy items improve the table less often
+		for at := range g.classes {
+			c := &g.classes[at]
+			c.cap = min(len(c.items), g.most)
+			c.free = c.units == 0 && !counted[k]
+			if c.units > 0 {
+				c.cap = min(c.cap, s.room/c.units)
+				needed += min(c.cap*c.units, s.room-needed)
+			}
+		}
+	}
+	s.room = needed
+}
+
+// fitting returns the number of items, from the first on, that the capacity holds.
+func (s *Knapsack) fitting(items []int, capacity int) int {
+	for k, i := range items {
+		if s.weight[i] > capacity {
+			return k
+		}
+		capacity -= s.weight[i]
+	}
+	return len(items)
+}
+
+func gcd(a, b int) int {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
+}
+
+// width is the number of capacities in a row of the table, words the number of words
+// that hold a bit for each.
+func (s *Knapsack) width() int { return s.room + 1 }
+func (s *Knapsack) words() int { return (s.width() + 63) / 64 }
+
+// table returns the bits that the program needs at worst: one for each candidate,
+// vector of numbers of items and capacity, and 64 for the values. Every group counts
+// as a candidate, for the time to visit it. It also returns how many such vectors
+// there are.
+func (s *Knapsack) table() (bits, numbers float64) {
+	rows, demand := make([]float64, len(s.groups)), make([]int, len(s.groups))
+	candidates := 0.0
 	for k := len(s.groups) - 1; k >= 0; k-- {
-		g := &p.groups[k]
-		g.demand = g.least
-		if a := s.groups[k].parent; a >= 0 {
-			g.demand = max(g.demand, p.groups[a].demand)
+		g := &s.groups[k]
+		rows[k], demand[k] = float64(g.least)+1, g.least
+		if g.capped {
+			rows[k] = float64(g.most) + 1
+		}
+		if g.parent >= 0 {
+			rows[k] *= rows[g.parent]
+			demand[k] = max(demand[k], demand[g.parent])
+		}
+		numbers = max(numbers, rows[k])
+		candidates += rows[k]
+		for _, c := range g.classes {
+			most := c.cap
+			if c.free {
+				most = min(most, demand[k])
+			}
+			candidates += rows[k] * float64(most)
 		}
 	}
+	return (candidates + 64*numbers) * (float64(s.room) + 64), numbers
+}
 
-	p.items, p.units = p.items[:0], p.units[:0]
-	for k := range s.groups {
-		p.groups[k].first = len(p.items)
-		for _, class := range s.groups[k].classes {
-			start, most := len(p.items), class.cap
-			for _, i := range class.items {
-				gains := gain[i] > 0
-				if gains && !class.free || !gains && p.groups[k].demand > 0 {
-					p.items = append(p.items, i)
-				}
-			}
-			if class.free {
-				most = min(most, p.groups[k].demand)
-			}
-			if len(p.items)-start > most {
-				selectLargest(p.items[start:], most, gain)
-				p.items = p.items[:start+most]
-			}
-			for range len(p.items) - start {
-				p.units = append(p.units, class.units)
-			}
-		}
+// Items returns N.
+func (s *Knapsack) Items() int { return len(s.weight) }
+
+// hides implements selective.
+func (s *Knapsack) hides() []bool { return s.counts.hides() }
+
+// without implements narrower.
+func (s *Knapsack) without(items []int) (vitrine.Constraint, error) {
+	counts, err := NewLaminar(s.counts.rules.without(items))
+	if err != nil {
+		return nil, err
 	}
-	p.groups[len(s.groups)].first = len(p.items)
+	return NewKnapsack(counts, s.weight, s.capacity)
+}
+
+// Limit implements [Limiter].
+func (s *Knapsack) Limit(most int) (vitrine.Constraint, error) {
+	counts, err := s.counts.Limit(most)
+	if err != nil {
+		return nil, err
+	}
+	if counts == vitrine.Constraint(s.counts) {
+		return s, nil
+	}
+	return NewKnapsack(counts.(*Laminar), s.weight, s.capacity)
+}
+
+// Contains implements vitrine.Constraint.
+func (s *Knapsack) Contains(set vitrine.Assortment) bool {
+	return s.counts.Contains(set) && s.fitting(set, s.capacity) == len(set)
+}
+
+// MaxGain implements vitrine.Constraint. It panics unless there are N gains.
+func (s *Knapsack) MaxGain(dst vitrine.Assortment, gain []float64) vitrine.Assortment {
+	if s.slack {
+		return s.counts.MaxGain(dst, gain)
+	}
+	p := programs.Get().(*program)
+	defer programs.Put(p)
+	p.relaxed = s.counts.MaxGain(p.relaxed, gain)
+	if s.fitting(p.relaxed, s.capacity) == len(p.relaxed) {
+		return append(dst[:0], p.relaxed...)
+	}
+	dst = append(dst[:0], s.pinned...)
+	dst = p.solve(dst, s, gain)
+	slices.Sort(dst)
 	return dst
-}
-
-// layOut finds the rows of every group, and the places of its bits.
-func (p *program) layOut(s *Space) {
-	largest := 1
-	for k := len(s.groups) - 1; k >= 0; k-- {
-		g := &p.groups[k]
-		g.extent = g.least + 1
-		if s.groups[k].capped {
-			g.extent = s.groups[k].most + 1
-		}
-		g.rows = g.extent
-		if a := s.groups[k].parent; a >= 0 {
-			g.rows *= p.groups[a].rows
-		}
-		largest = max(largest, g.rows)
-	}
-	bits := 0
-	for k := range s.groups {
-		p.groups[k].bits = bits
-		bits += (p.groups[k+1].first - p.groups[k].first) * p.groups[k].rows * s.words()
-	}
-	p.best = grow(p.best, largest*s.width())
-	p.taken = grow(p.taken, bits)
-	clear(p.taken)
-}
-
-// bitsOf returns the bits of a candidate of group k.
-func (p *program) bitsOf(s *Space, k, at int) []uint64 {
-	g, size := &p.groups[k], p.groups[k].rows*s.words()
-	return p.taken[g.bits+(at-g.first)*size:][:size]
-}
-
-// evaluate finds V and the bits, from the last candidate to the first.
-func (p *program) evaluate(s *Space, gain []float64) {
-	clear(p.best[:s.width()])
-	for k := len(s.groups) - 1; k >= 0; k-- {
-		p.end(s, k)
-		for at := p.groups[k+1].first - 1; at >= p.groups[k].first; at-- {
-			g := gain[p.items[at]]
-			if !(g > -1e300) { // or NaN
-				g = -1e300
-			}
-			p.try(s, k, p.units[at], g, p.bitsOf(s, k, at))
-		}
-		for a := k; a >= 0 && s.groups[a].first == k; a = s.groups[a].parent {
-			p.begin(s, a)
-		}
-	}
-}
-
-// try finds where an item of group k is taken. A row is followed by rows that
-// are larger, or itself, so that their V is still that of the items after it.
-func (p *program) try(s *Space, k, units int, gain float64, taken []uint64) {
-	width, words := s.width(), s.words()
-	for row := range p.groups[k].rows {
-		next := p.next(s, k, row)
-		if next < 0 {
-			continue
-		}
-		without, with, bits := p.best[row*width:][:width-units], p.best[next*width+units:][:width-units], taken[row*words:][:words]
-		for c, v := range with {
-			if v += gain; v > without[c] {
-				without[c] = v
-				bits[c>>6] |= 1 << (c & 63)
-			}
-		}
-	}
-}
-
-// next returns the row after an item of group k is taken, or -1 where a group is
-// full, or has fewer items than one within it.
-func (p *program) next(s *Space, k, row int) int {
-	next, stride, within := row, 1, 0
-	for ; k >= 0; k = s.groups[k].parent {
-		extent := p.groups[k].extent
-		number := row % extent
-		switch open := number < extent-1; {
-		case !open && s.groups[k].capped:
-			return -1
-		case open && number < within:
-			return -1
-		case open:
-			next += stride
-			within = number
-		}
-		row /= extent
-		stride *= extent
-	}
-	return next
-}
-
-// end splits every row by the number of items of group k, all of which are
-// before.
-func (p *program) end(s *Space, k int) {
-	g, width := &p.groups[k], s.width()
-	if g.extent == 1 {
-		return
-	}
-	for row := g.rows - 1; row >= 0; row-- {
-		dst := p.best[row*width:][:width]
-		if row%g.extent >= g.least {
-			copy(dst, p.best[row/g.extent*width:])
-			continue
-		}
-		for c := range dst {
-			dst[c] = negInf
-		}
-	}
-}
-
-// begin joins what end has split: at first there is no item of group k.
-func (p *program) begin(s *Space, k int) {
-	g, width := &p.groups[k], s.width()
-	if g.extent == 1 {
-		return
-	}
-	for row := range g.rows / g.extent {
-		copy(p.best[row*width:][:width], p.best[row*g.extent*width:])
-	}
-}
-
-// follow appends the items that the bits tell, from the first candidate on.
-func (p *program) follow(dst vitrine.Assortment, s *Space) vitrine.Assortment {
-	row, c := 0, 0
-	for k := range s.groups {
-		for a := k; a >= 0 && s.groups[a].first == k; a = s.groups[a].parent {
-			row *= p.groups[a].extent
-		}
-		for at := p.groups[k].first; at < p.groups[k+1].first; at++ {
-			if p.bitsOf(s, k, at)[row*s.words()+c>>6]>>(c&63)&1 == 1 {
-				dst = append(dst, p.items[at])
-				row = p.next(s, k, row)
-				c += p.units[at]
-			}
-		}
-		row /= p.groups[k].extent
-	}
-	return dst
-}
-
-// grow returns a slice of length n, in the storage of v where it suffices.
-func grow[T any](v []T, n int) []T {
-	if cap(v) < n {
-		return make([]T, n)
-	}
-	return v[:n]
 }

@@ -309,7 +309,7 @@ func TestHiddenItemsDoNotCauseUnderflow(t *testing.T) {
 		if s, value := assortment.Maximize(nil, l, u, r); !slices.Equal(s, vitrine.Assortment{1}) || value <= 0 {
 			t.Errorf("S = %v, R = %v, want [1] and a positive value", s, value)
 		}
-		shelf := space(t, laminar(t, assortment.Rules{Items: 4, Max: noLimit, Exclude: []int{0}}), size, 1)
+		shelf := knapsack(t, laminar(t, assortment.Rules{Items: 4, Max: noLimit, Exclude: []int{0}}), size, 1)
 		if s, value := assortment.Maximize(nil, shelf, u, r); !slices.Equal(s, vitrine.Assortment{1}) || value <= 0 {
 			t.Errorf("on a shelf S = %v, R = %v, want [1] and a positive value", s, value)
 		}
@@ -325,7 +325,7 @@ func TestIncludedItemsOfAnyUtility(t *testing.T) {
 	} {
 		rules.Items = 7
 		l := laminar(t, rules)
-		for _, c := range []vitrine.Constraint{l, space(t, l, []int{1, 2, 3, 4, 5, 6, 7}, 17)} {
+		for _, c := range []vitrine.Constraint{l, knapsack(t, l, []int{1, 2, 3, 4, 5, 6, 7}, 17)} {
 			sets := assortmenttest.Sets(c, 7)
 			assortmenttest.Instances(7, 20, func(name string, u, r []float64) {
 				s, value := assortment.Maximize(nil, c, u, r)

@@ -29,7 +29,7 @@ func limited(t interface {
 	if got := assortmenttest.Sets(l, n); !slices.EqualFunc(got, want, func(a, b vitrine.Assortment) bool { return slices.Equal(a, b) }) {
 		t.Fatalf("at most %d: the sets %v, want %v", most, got, want)
 	}
-	if _, fits := c.(*assortment.Space); !fits && len(want) == len(all) && most >= 0 && l != vitrine.Constraint(c) {
+	if _, fits := c.(*assortment.Knapsack); !fits && len(want) == len(all) && most >= 0 && l != vitrine.Constraint(c) {
 		t.Fatalf("at most %d leaves no set out, and makes another family", most)
 	}
 	return l
@@ -45,8 +45,8 @@ func TestLimit(t *testing.T) {
 		"AtMost":                     assortment.AtMost(4),
 		"Laminar":                    laminar(t, rules(0)),
 		"Laminar, at least":          laminar(t, rules(3)),
-		"Space":                      space(t, laminar(t, rules(0)), size, 9),
-		"Space, at least":            space(t, laminar(t, rules(3)), size, 9),
+		"Knapsack":                   knapsack(t, laminar(t, rules(0)), size, 9),
+		"Knapsack, at least":         knapsack(t, laminar(t, rules(3)), size, 9),
 		"Transversal":                transversal(t, n, slots(nil, []int{0, 1}, []int{2, 3, 4}, nil), 0),
 		"Transversal, all different": transversal(t, n, slots([]int{0}, []int{1}, []int{2}, []int{3}), 0),
 		"Transversal, at least":      transversal(t, n, slots(nil, []int{0, 1}, []int{2, 3, 4}), 2),
@@ -100,7 +100,7 @@ func TestFamiliesKeepNoSlices(t *testing.T) {
 		}
 		size := []int{3, 1, 4, 0, 5, 2}
 		l := laminar(t, rules)
-		s := space(t, l, size, 7)
+		s := knapsack(t, l, size, 7)
 		before := [2][2]int{number(l), number(s)}
 		if before[0][0] != before[0][1] || before[1][0] != before[1][1] || before[1][0] >= before[0][0] {
 			t.Fatalf("the test's families have %v sets", before)
@@ -123,7 +123,7 @@ func TestFamiliesKeepNoSlices(t *testing.T) {
 			t.Errorf("change %d of the caller's slices: %v sets become %v", changed, before, after)
 		}
 	}
-	if _, err := assortment.NewSpace(nil, make([]int, n), 7); err == nil || !strings.Contains(err.Error(), "NewSpace: the family counts is nil") {
+	if _, err := assortment.NewKnapsack(nil, make([]int, n), 7); err == nil || !strings.Contains(err.Error(), "NewKnapsack: the family counts is nil") {
 		t.Errorf("error %v, want one that says what is nil", err)
 	}
 }

@@ -64,8 +64,8 @@ func (t *Transversal) Propensity(n int) float64 {
 	return math.Exp(-c.log)
 }
 
-// largestCount bounds in how many ways a set can be made of kinds, for there to be counts.
-const largestCount = 1 << 12
+// maxCount bounds in how many ways a set can be made of kinds, for there to be counts.
+const maxCount = 1 << 12
 
 // transversalCounts are the numbers of sets by how many items of each kind they have.
 type transversalCounts struct {
@@ -106,7 +106,7 @@ func (t *Transversal) counted(n int) *transversalCounts {
 		var visit func(k, size int, log float64)
 		visit = func(k, size int, log float64) {
 			steps++
-			if c.unknown = c.unknown || steps > 16*largestCount || len(logs) == largestCount; c.unknown {
+			if c.unknown = c.unknown || steps > 16*maxCount || len(logs) == maxCount; c.unknown {
 				return
 			}
 			if k == len(t.kinds) || size == t.rank {

@@ -157,7 +157,7 @@ func TestBarrierOfTwoItems(t *testing.T) {
 // Where nothing earns, and where all earn very much, items are seen alike.
 func TestBarrierOfEqualRevenues(t *testing.T) {
 	sets, _ := program(t, 2, 5)
-	for _, r := range []float64{0, 1, vitrine.LargestRevenue} {
+	for _, r := range []float64{0, 1, vitrine.MaxRevenue} {
 		revenue := make([]float64, sets.Len())
 		for m := range revenue {
 			revenue[m] = r
@@ -167,7 +167,7 @@ func TestBarrierOfEqualRevenues(t *testing.T) {
 			t.Errorf("revenue %v: gap %v", r, gap)
 		}
 		for _, w := range shares(sets, q, 5) {
-			if r < vitrine.LargestRevenue {
+			if r < vitrine.MaxRevenue {
 				wantNear(t, "w of pairs alone", w, 2.0/5, 1e-3)
 			} else if !(w > 0) {
 				t.Errorf("revenue %v: w = %v", r, w)

@@ -334,7 +334,7 @@ const negligible = 1e-6
 
 // learn moves the posterior by a round. An expert that cannot take it, because a
 // utility or a gradient is not finite or a gradient is beyond
-// [vitrine.LargestFeature], sits it out: its parameters stay, and it is held to
+// [vitrine.MaxFeature], sits it out: its parameters stay, and it is held to
 // have guessed,
 //
 //	log evidence ← log evidence − log(|S| + 1)
@@ -360,7 +360,7 @@ func (e *expert) learn(round *mle.Choices, t *tangent) {
 // takes reports whether a model at w has what a step needs of a round.
 func takes(m utility.Model, w []float64, round *mle.Choices, t *tangent) bool {
 	_, size := t.of(m, w, round.Features())
-	return size <= vitrine.LargestFeature
+	return size <= vitrine.MaxFeature
 }
 
 // guess returns the log loss of one who knows nothing of a round.

@@ -44,11 +44,11 @@ func (s *moments) add(x *mat.Dense) {
 	}
 }
 
-// A feature whose standard deviation is at most leastSpread, or that share of its
+// A feature whose standard deviation is at most minSpread, or that share of its
 // mean, is constant as far as a float64 can tell.
 const (
-	leastShare  = 1e-6
-	leastSpread = 1e-12
+	minShare  = 1e-6
+	minSpread = 1e-12
 )
 
 // standardisation returns the mean and the standard deviation of each feature. For
@@ -57,9 +57,9 @@ func (s *moments) standardisation() standardisation {
 	z := standardisation{append([]float64(nil), s.mean...), make([]float64, len(s.mean))}
 	for j, m := range s.mean {
 		sd := math.Sqrt(s.square[j] / float64(s.n))
-		if size := math.Abs(m); !(sd > leastSpread && sd > leastShare*size) {
+		if size := math.Abs(m); !(sd > minSpread && sd > minShare*size) {
 			sd = size
-			if !(size > leastSpread) {
+			if !(size > minSpread) {
 				sd = 1
 			}
 		}

@@ -144,8 +144,8 @@ func (s *mixtureScratch) best(limit int) vitrine.Assortment {
 	return answer
 }
 
-// largestSample is the size beyond which [assortment.Maximize] is not exact.
-const largestSample = 200
+// maxSample is the size beyond which [assortment.Maximize] is not exact.
+const maxSample = 200
 
 // fill gives each slot the first item left of the best assortment under its
 // sampled utilities, and returns a set of the family that has all of these
@@ -160,7 +160,7 @@ func (s *mixtureScratch) fill(family vitrine.Constraint, r []float64) vitrine.As
 	for k := range s.expert {
 		z := s.z[k*n:][:n]
 		for i := range z {
-			z[i] = max(-largestSample, min(largestSample, z[i]))
+			z[i] = max(-maxSample, min(maxSample, z[i]))
 		}
 		var revenue float64
 		s.answer, revenue = assortment.Maximize(s.answer, family, z, r)
@@ -168,10 +168,10 @@ func (s *mixtureScratch) fill(family vitrine.Constraint, r []float64) vitrine.As
 	}
 	z := s.z[(len(s.expert)-1)*n:][:n]
 	for i := range s.gain {
-		s.gain[i] = z[i] - 3*largestSample
+		s.gain[i] = z[i] - 3*maxSample
 	}
 	for _, i := range s.taken {
-		s.gain[i] = 4 * largestSample * float64(n)
+		s.gain[i] = 4 * maxSample * float64(n)
 	}
 	return append(vitrine.Assortment{}, s.ask(family)...)
 }

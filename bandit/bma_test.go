@@ -339,7 +339,7 @@ func TestOffersAreOfAnyFamily(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := assortment.NewSpace(counts, size, capacity)
+		s, err := assortment.NewKnapsack(counts, size, capacity)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -137,7 +137,7 @@ func epsGreedyFamilies(t *testing.T) map[string]vitrine.Constraint {
 		}
 		return l
 	}
-	space, err := assortment.NewSpace(rules(assortment.Rules{Min: 1, Max: 3}), []int{1, 2, 3, 4, 5, 6, 7, 3}, 6)
+	space, err := assortment.NewKnapsack(rules(assortment.Rules{Min: 1, Max: 3}), []int{1, 2, 3, 4, 5, 6, 7, 3}, 6)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,7 +27,7 @@ func TestNoPolicyShowsMoreThanSize(t *testing.T) {
 		}
 		return l
 	}
-	shelf, err := assortment.NewSpace(rules(0, assortment.NoLimit), size, paperSize+2)
+	shelf, err := assortment.NewKnapsack(rules(0, assortment.NoLimit), size, paperSize+2)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -95,7 +95,7 @@ func BenchmarkMillion(b *testing.B) {
 		b.Run(fmt.Sprintf("workers=%d", workers), func(b *testing.B) {
 			benchMillion(b, func(b *testing.B, o *optimistic, x *vitrine.Context) {
 				defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(workers))
-				took := leastOf(b, func() { o.Offer(x, nil) })
+				took := minTime(b, func() { o.Offer(x, nil) })
 				b.ReportMetric(float64(took)/float64(millionFloor(x.Features, workers)), "floors")
 			})
 		})
@@ -110,7 +110,7 @@ func BenchmarkMillionUnequal(b *testing.B) {
 		for i := range y.Revenue {
 			y.Revenue[i] = rng.Float64()
 		}
-		leastOf(b, func() { o.Offer(y, nil) })
+		minTime(b, func() { o.Offer(y, nil) })
 	})
 }
 
@@ -118,7 +118,7 @@ func BenchmarkMillionUnequal(b *testing.B) {
 func BenchmarkMillionExhaustive(b *testing.B) {
 	benchMillion(b, func(b *testing.B, o *optimistic, x *vitrine.Context) {
 		var z []float64
-		leastOf(b, func() {
+		minTime(b, func() {
 			z = o.z.Utilities(z, x)
 			assortment.Maximize(nil, o.p.Constraint, z, nil)
 		})
@@ -130,13 +130,13 @@ func BenchmarkMillionExhaustive(b *testing.B) {
 func BenchmarkMillionUtilities(b *testing.B) {
 	benchMillion(b, func(b *testing.B, o *optimistic, x *vitrine.Context) {
 		u := make([]float64, millionItems)
-		leastOf(b, func() { o.z.Model.Utilities(u, o.z.Params, x.Features) })
+		minTime(b, func() { o.z.Model.Utilities(u, o.z.Params, x.Features) })
 	})
 }
 
-// leastOf runs f and reports the least time that it took. The first run, which
+// minTime runs f and reports the least time that it took. The first run, which
 // computes what a policy needs once, does not count.
-func leastOf(b *testing.B, f func()) time.Duration {
+func minTime(b *testing.B, f func()) time.Duration {
 	f()
 	least := time.Duration(math.MaxInt64)
 	for b.Loop() {

@@ -97,7 +97,7 @@ func (o ONLOptions) resolve(p Problem, params int) (ONLOptions, error) {
 	if o.Schedule == "theory" {
 		s := o.theory(p, params)
 		if t0 := s.Warmup(); t0 >= float64(p.Rounds) {
-			return o, fmt.Errorf("schedule = \"theory\": asks for t_0 = %.4g rounds of Phase I, which must be less than rounds = %d: give it more than %.4g rounds, or a smaller utility", t0, p.Rounds, s.LeastRounds())
+			return o, fmt.Errorf("schedule = \"theory\": asks for t_0 = %.4g rounds of Phase I, which must be less than rounds = %d: give it more than %.4g rounds, or a smaller utility", t0, p.Rounds, s.MinRounds())
 		}
 		o.Warmup, o.Lambda, o.Beta = int(s.Warmup()), s.Lambda(), s.Radius(p.Rounds)
 	}

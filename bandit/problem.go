@@ -128,20 +128,20 @@ type tangent struct {
 	u    []float64
 }
 
-// largestUtility bounds the utility of a row that is learned from. Linear
+// maxUtility bounds the utility of a row that is learned from. Linear
 // utilities do not reach it.
-const largestUtility = vitrine.LargestFeature * vitrine.LargestFeature
+const maxUtility = vitrine.MaxFeature * vitrine.MaxFeature
 
 // at linearises the offered items of a round at w, for the learner whose
 // estimate w is: it stores their utilities in t.u and returns their gradients.
 // What they are is the learner's own doing, so they are no reason to refuse the
 // round. They are brought within the bounds that keep a learner's sums of squares
-// beside its λ, as [vitrine.LargestFeature] does for features:
+// beside its λ, as [vitrine.MaxFeature] does for features:
 //
-//   - A gradient with an entry beyond [vitrine.LargestFeature] is scaled down to
+//   - A gradient with an entry beyond [vitrine.MaxFeature] is scaled down to
 //     it. The utility at w stays, so the round teaches the same from a gentler
 //     slope.
-//   - A utility beyond largestUtility is cut off there.
+//   - A utility beyond maxUtility is cut off there.
 //
 // It returns nil where nothing was offered, and where a utility or a gradient is
 // not finite: then the round teaches nothing.
@@ -155,20 +155,20 @@ func (t *tangent) at(m utility.Model, w []float64, r vitrine.Round) *mat.Dense {
 		return nil
 	}
 	for k, u := range t.u {
-		t.u[k] = max(-largestUtility, min(largestUtility, u))
+		t.u[k] = max(-maxUtility, min(maxUtility, u))
 		gentle(g.RawRowView(k))
 	}
 	return g
 }
 
-// gentle scales a gradient with an entry beyond [vitrine.LargestFeature] down to it,
+// gentle scales a gradient with an entry beyond [vitrine.MaxFeature] down to it,
 // and returns the factor.
 func gentle(g []float64) float64 {
 	steepest := largest(0, g)
-	if steepest <= vitrine.LargestFeature {
+	if steepest <= vitrine.MaxFeature {
 		return 1
 	}
-	factor := vitrine.LargestFeature / steepest
+	factor := vitrine.MaxFeature / steepest
 	floats.Scale(factor, g)
 	return factor
 }

@@ -32,10 +32,10 @@ func (s TheorySchedule) Warmup() float64 {
 	return math.Ceil(math.Pow(s.Kappa, -1.5) * float64(s.Params) * math.Sqrt(float64(s.Rounds)))
 }
 
-// LeastRounds returns the horizon that t_0 equals: a longer one has a Phase II,
+// MinRounds returns the horizon that t_0 equals: a longer one has a Phase II,
 //
 //	t_0 < T  ⟺  T > κ⁻³ d_w²    (up to rounding)
-func (s TheorySchedule) LeastRounds() float64 {
+func (s TheorySchedule) MinRounds() float64 {
 	return math.Pow(s.Kappa, -3) * float64(s.Params) * float64(s.Params)
 }
 

@@ -29,7 +29,7 @@ func TestTheoremWarmup(t *testing.T) {
 	}
 	// t_0 < T from there on.
 	s := TheorySchedule{Params: 4, Kappa: 0.25}
-	wantNear(t, "the horizon that t_0 equals", s.LeastRounds(), 1024, 1e-12)
+	wantNear(t, "the horizon that t_0 equals", s.MinRounds(), 1024, 1e-12)
 }
 
 // λ and β_t, every factor written out with numbers: T = 10 000, K = 2, d_w = 4,

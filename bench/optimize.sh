@@ -13,11 +13,11 @@ go build -o "$dir/vitrine" ./cmd/vitrine
 
 awk -v n="$items" -v json="$dir/items.json" -v csv="$dir/items.csv" 'BEGIN {
 	srand(1)
-	print "id,utility,revenue,group,space" > csv
+	print "id,utility,revenue,group,weight" > csv
 	printf "{\"max_size\":10,\"at_most\":{\"g7\":2},\"items\":[" > json
 	for (i = 0; i < n; i++) {
 		u = 4 * rand() - 2; r = 10 * rand(); g = int(1000 * rand()); s = 1 + int(50 * rand())
-		printf "%s{\"id\":\"item-%d\",\"utility\":%.6f,\"revenue\":%.6f,\"group\":\"g%d\",\"space\":%d}\n", i ? "," : "", i, u, r, g, s > json
+		printf "%s{\"id\":\"item-%d\",\"utility\":%.6f,\"revenue\":%.6f,\"group\":\"g%d\",\"weight\":%d}\n", i ? "," : "", i, u, r, g, s > json
 		printf "item-%d,%.6f,%.6f,g%d,%d\n", i, u, r, g, s > csv
 	}
 	print "]}" > json
@@ -34,6 +34,6 @@ run() {
 }
 run items.json
 run items.csv --max-size 10
-run items.csv --space 1000
-run items.csv --space 1000 --at-most g1=1,g2=1,g3=1 --max-size 30
+run items.csv --capacity 1000
+run items.csv --capacity 1000 --at-most g1=1,g2=1,g3=1 --max-size 30
 run items.csv

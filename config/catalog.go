@@ -214,7 +214,7 @@ var constraints = []struct {
 	{Entry{"at-most", "at most size items, which is the family of files without [constraint]"}, nil, atMost},
 	{Entry{"between", "at least min and at most size items; include and exclude = [items], numbered from 0"}, countOptions{}, between},
 	{Entry{"groups", "also bounds on groups, nested or disjoint: groups = [{ items = [0, 1], at_least = 0, at_most = 1 }]"}, countOptions{}, groups},
-	{Entry{"space", "as groups, which may be left out, with limited space: sizes = [one whole number an item], space = their largest sum"}, spaceOptions{}, limitedSpace},
+	{Entry{"knapsack", "as groups, which may be left out, with a bounded weight: weights = [one whole number an item], capacity = their largest sum"}, knapsackOptions{}, knapsack},
 }
 
 // Policies, Utilities, Environments and Constraints return what files may

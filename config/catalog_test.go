@@ -216,9 +216,9 @@ func TestEnvironments(t *testing.T) {
 
 // rules are the keys that a constraint needs, for 12 items.
 var rules = map[string]string{
-	"between": "min = 2\ninclude = [3]\nexclude = [0, 11]\n",
-	"groups":  "min = 1\nexclude = [5]\ngroups = [{ items = [0, 1, 2, 3, 4], at_most = 2 }, { items = [1, 3], at_most = 1 }, { name = \"last\", items = [11, 10], at_least = 1 }]\n",
-	"space":   "sizes = [1, 2, 3, 4, 5, 6, 1, 2, 3, 4, 5, 6]\nspace = 9\nmin = 1\ngroups = [{ items = [0, 1, 2, 3], at_most = 1 }, { items = [6, 7], at_least = 1 }]\n",
+	"between":  "min = 2\ninclude = [3]\nexclude = [0, 11]\n",
+	"groups":   "min = 1\nexclude = [5]\ngroups = [{ items = [0, 1, 2, 3, 4], at_most = 2 }, { items = [1, 3], at_most = 1 }, { name = \"last\", items = [11, 10], at_least = 1 }]\n",
+	"knapsack": "weights = [1, 2, 3, 4, 5, 6, 1, 2, 3, 4, 5, 6]\ncapacity = 9\nmin = 1\ngroups = [{ items = [0, 1, 2, 3], at_most = 1 }, { items = [6, 7], at_least = 1 }]\n",
 }
 
 func TestConstraints(t *testing.T) {
@@ -228,7 +228,7 @@ func TestConstraints(t *testing.T) {
 			assortmenttest.TestConstraint(t, e.Constraint, 12)
 		})
 	}
-	shelf := load(t, plainWorld+"[constraint]\nkind = \"space\"\nsizes = [1, 2, 3, 4, 5, 6, 1, 2, 3, 4, 5, 6]\nspace = 9\n[[policy]]\nname = \"uniform\"\n")
+	shelf := load(t, plainWorld+"[constraint]\nkind = \"knapsack\"\nweights = [1, 2, 3, 4, 5, 6, 1, 2, 3, 4, 5, 6]\ncapacity = 9\n[[policy]]\nname = \"uniform\"\n")
 	assortmenttest.TestConstraint(t, shelf.Constraint, 12)
 	if c, ok := load(t, plainWorld+"[[policy]]\nname = \"uniform\"\n").Constraint.(assortment.AtMost); !ok || c != size {
 		t.Errorf("the constraint is %v, want at most %d", c, size)
@@ -237,7 +237,7 @@ func TestConstraints(t *testing.T) {
 
 func TestConstraintsAreChecked(t *testing.T) {
 	for text, want := range map[string]string{
-		"kind = \"some\"":                            `x.toml:5: constraint: kind = 'some': unknown: must be one of at-most, between, groups, space`,
+		"kind = \"some\"":                            `x.toml:5: constraint: kind = 'some': unknown: must be one of at-most, between, groups, knapsack`,
 		"min = 2":                                    `x.toml:4: constraint: kind is missing: must be one of at-most, `,
 		"kind = \"at-most\"\nmin = 2":                `x.toml:6: constraint: unknown key "min"`,
 		"kind = \"between\"\nmin = 2.5":              `x.toml:6: constraint: min = 2.5: wrong type: want an integer`,
@@ -248,11 +248,11 @@ func TestConstraintsAreChecked(t *testing.T) {
 		"kind = \"groups\"\ngroups = [1]":            `x.toml:6: constraint: groups[0] = 1: must be a table`,
 		"kind = \"groups\"\ngroups = [{atmost = 1}]": `x.toml:6: constraint: groups[0]: unknown key "atmost": did you mean "at_most"?`,
 		"kind = \"groups\"\ngroups = [{items = [0, 1], at_most = 1}, {items = [1, 2], at_most = 1}]": `x.toml:4: constraint: groups[1] and groups[0] share items and neither holds the other`,
-		"kind = \"groups\"\ngroups = []":                                      `x.toml:6: constraint: groups = []: say groups = [{ items = `,
-		"kind = \"space\"\ngroups = 3":                                        `x.toml:6: constraint: groups = 3: say groups = [{ items = `,
-		"kind = \"space\"\ngroups = [{items = [0, 9]}]\nsizes = [1, 2, 3, 4]": `x.toml:4: constraint: groups[0]: item 9 is outside [0, 4)`,
-		"kind = \"space\"\nsizes = [1, 2]\nspace = 3":                         `x.toml:4: constraint: 2 sizes for 4 items`,
-		"kind = \"space\"\nsizes = [1, 2, 3, -4]":                             `x.toml:4: constraint: item 3: space = -4: must not be negative`,
+		"kind = \"groups\"\ngroups = []":                                           `x.toml:6: constraint: groups = []: say groups = [{ items = `,
+		"kind = \"knapsack\"\ngroups = 3":                                          `x.toml:6: constraint: groups = 3: say groups = [{ items = `,
+		"kind = \"knapsack\"\ngroups = [{items = [0, 9]}]\nweights = [1, 2, 3, 4]": `x.toml:4: constraint: groups[0]: item 9 is outside [0, 4)`,
+		"kind = \"knapsack\"\nweights = [1, 2]\ncapacity = 3":                      `x.toml:4: constraint: 2 weights for 4 items`,
+		"kind = \"knapsack\"\nweights = [1, 2, 3, -4]":                             `x.toml:4: constraint: item 3: weight = -4: must not be negative`,
 	} {
 		_, err := config.Load("x.toml", []byte("name = \"x\"\nitems = 4\nsize = 2\n[constraint]\n"+text+"\n"))
 		if err == nil || !strings.HasPrefix(err.Error(), want) {

@@ -105,14 +105,14 @@ func (s section) groups(rules *assortment.Rules) (settings groupList, err error)
 	return settings, nil
 }
 
-type spaceOptions struct {
+type knapsackOptions struct {
 	countOptions
-	Sizes []int `toml:"sizes" range:"[0, inf)" doc:"the space that each item takes, one whole number an item"`
-	Space int   `toml:"space" range:"[0, inf)" doc:"the most space that an assortment may take"`
+	Weights  []int `toml:"weights" range:"[0, inf)" doc:"the weight of each item, a whole number"`
+	Capacity int   `toml:"capacity" range:"[0, inf)" doc:"the largest sum of weights of an assortment"`
 }
 
-func limitedSpace(s section, items, size int) (made[vitrine.Constraint], error) {
-	var o spaceOptions
+func knapsack(s section, items, size int) (made[vitrine.Constraint], error) {
+	var o knapsackOptions
 	if err := s.bind(&o, "kind", "groups"); err != nil {
 		return made[vitrine.Constraint]{}, err
 	}
@@ -130,7 +130,7 @@ func limitedSpace(s section, items, size int) (made[vitrine.Constraint], error) 
 		if err != nil {
 			return nil, err
 		}
-		return assortment.NewSpace(counts, o.Sizes, o.Space)
+		return assortment.NewKnapsack(counts, o.Weights, o.Capacity)
 	})
 }
 

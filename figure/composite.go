@@ -21,7 +21,7 @@ type Composite struct {
 const (
 	tileWidth  = 182 // between the axes
 	tileHeight = 122
-	leastTile  = 84 // a narrower picture has its panels in one column
+	minTile    = 84 // a narrower picture has its panels in one column
 
 	tileLeft   = 48 // of the first column: numbers and name of the regret axis
 	tileNumber = 36 // of the others: numbers only
@@ -41,7 +41,7 @@ func (f lookedComposite) compose() page {
 	panels, columns := f.panels()
 	f.look.check(panels...)
 	tile := f.tile(columns)
-	if tile.X < leastTile && columns > 1 {
+	if tile.X < minTile && columns > 1 {
 		f.Composite = f.stacked()
 		panels, columns = f.panels()
 		tile = f.tile(columns)

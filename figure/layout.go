@@ -11,7 +11,7 @@ import (
 const (
 	plotWidth  = 400 // between the axes
 	plotHeight = 270
-	leastPlot  = 190 // its width, where the policies stand at its right
+	minPlot    = 190 // its width, where the policies stand at its right
 
 	left   = 52 // around the plot: the regret axis,
 	bottom = 40 // the round axis,
@@ -34,7 +34,7 @@ func (p lookedPanel) compose() page {
 		width = p.look.Width - left - beside
 		height = width * plotHeight / plotWidth
 	}
-	if width < leastPlot {
+	if width < minPlot {
 		return Composite{Rows: [][]Panel{{p.Panel}}}.With(p.look).compose()
 	}
 	height = max(height, vg.Length(len(labels)*labelHeight))

@@ -127,14 +127,14 @@ func writeUp(c vg.Canvas, f font.Face, ink color.Color, pt vg.Point, text string
 	c.Pop()
 }
 
-// leastText is the smallest size to which a text is set to make it fit.
-const leastText = 6
+// minText is the smallest size to which a text is set to make it fit.
+const minText = 6
 
 // fit sets the text smaller where it is wider than the room, and cuts it where
 // it still is.
 func fit(f font.Face, room vg.Length, text string) (font.Face, string) {
 	if w := textWidth(f, text); w > room+1e-6 {
-		f.Font.Size = max(f.Font.Size*room/w, leastText)
+		f.Font.Size = max(f.Font.Size*room/w, minText)
 	}
 	cut := []rune(text)
 	for len(cut) > 0 && textWidth(f, text) > room+1e-6 {

@@ -38,7 +38,7 @@ func TestFit(t *testing.T) {
 		if w := textWidth(face, text); w > vg.Length(room)+1e-6 {
 			t.Errorf("in %v points: %q is %v wide", room, text, w)
 		}
-		if face.Font.Size < leastText || face.Font.Size > f.Font.Size {
+		if face.Font.Size < minText || face.Font.Size > f.Font.Size {
 			t.Errorf("in %v points: size %v", room, face.Font.Size)
 		}
 		if room >= 120 && strings.Contains(text, "…") {

@@ -157,8 +157,8 @@ func projectedGradient(gradient func(dst, w []float64), w []float64, radius, cur
 	return w
 }
 
-// largestEigenvalue returns that of a symmetric matrix.
-func largestEigenvalue(s mat.Symmetric) float64 {
+// maxEigenvalue returns that of a symmetric matrix.
+func maxEigenvalue(s mat.Symmetric) float64 {
 	var e mat.EigenSym
 	e.Factorize(s, false)
 	return slices.Max(e.Values(nil))
@@ -190,7 +190,7 @@ func TestNewtonInABallAgainstProjectedGradient(t *testing.T) {
 		for s := 0; s < len(n.loss.g); s += d {
 			bound.Add(0.5, n.loss.g[s:s+d])
 		}
-		want := projectedGradient(func(dst, w []float64) { n.loss.Gradient(dst, w) }, center, radius, largestEigenvalue(bound.Sym(nil)), 20_000)
+		want := projectedGradient(func(dst, w []float64) { n.loss.Gradient(dst, w) }, center, radius, maxEigenvalue(bound.Sym(nil)), 20_000)
 		if distance := floats.Distance(n.Params(), want, 2); distance > 1e-6*radius {
 			t.Errorf("radius %v: ŵ = %v, want %v", radius, n.Params(), want)
 		}
@@ -236,7 +236,7 @@ func TestOnlineInABallAgainstProjectedGradient(t *testing.T) {
 			diff := mat.NewVecDense(d, nil)
 			diff.SubVec(mat.NewVecDense(d, slices.Clone(w)), mat.NewVecDense(d, target))
 			mat.NewVecDense(d, dst).MulVec(tilde, diff)
-		}, before, radius, largestEigenvalue(tilde), 10_000)
+		}, before, radius, maxEigenvalue(tilde), 10_000)
 		if floats.Norm(target, 2) > radius {
 			touched = true
 		}

@@ -89,12 +89,12 @@ func (o *Online) Update(a []float64, g *mat.Dense, y vitrine.Choice) {
 	o.addHessian(o.h, 1, a)
 }
 
-// largestMove is the largest move of a utility in a step: from even odds to 20 to
+// maxMove is the largest move of a utility in a step: from even odds to 20 to
 // 1.
-const largestMove = 3
+const maxMove = 3
 
 // shortening returns the factor in [0, 1] of a step of n items: 1, or what leaves
-// the largest move of their utilities at largestMove. It is 0 for a step that is
+// the largest move of their utilities at maxMove. It is 0 for a step that is
 // not finite, or uphill by rounding.
 func (o *Online) shortening(n int) float64 {
 	d, most := len(o.w), 0.0
@@ -104,8 +104,8 @@ func (o *Online) shortening(n int) float64 {
 	switch {
 	case !finite(most) || !(kernel.Dot(o.grad, o.step) >= 0):
 		return 0
-	case most > largestMove:
-		return largestMove / most
+	case most > maxMove:
+		return maxMove / most
 	}
 	return 1
 }

@@ -10,9 +10,9 @@ import (
 	"vitrine/assortment"
 )
 
-// largestEnumerated is the number of items up to which the 2ⁿ sets are
+// maxEnumerated is the number of items up to which the 2ⁿ sets are
 // enumerated. Beyond it, sets are compared with their neighbours.
-const largestEnumerated = 10
+const maxEnumerated = 10
 
 // TestConstraint judges a family, its optimum under [assortment.Maximize], and
 // its draws where it is an [assortment.Sampler]. The items are the numbers N of

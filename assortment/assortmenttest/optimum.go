@@ -65,7 +65,7 @@ func checkMaxGain(c vitrine.Constraint, items []int) error {
 func checkMaximize(c vitrine.Constraint, items []int) (err error) {
 	for _, n := range items {
 		trials := 20
-		if n > largestEnumerated {
+		if n > maxEnumerated {
 			trials = 2
 		}
 		compare := rivals(c, n)

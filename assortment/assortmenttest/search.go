@@ -66,7 +66,7 @@ func Neighbours(c vitrine.Constraint, s vitrine.Assortment, n int) []vitrine.Ass
 // rivals returns what to compare an answer with: the whole family, or the
 // answer's neighbours where there are too many items.
 func rivals(c vitrine.Constraint, n int) func(s vitrine.Assortment) []vitrine.Assortment {
-	if n > largestEnumerated {
+	if n > maxEnumerated {
 		return func(s vitrine.Assortment) []vitrine.Assortment { return Neighbours(c, s, n) }
 	}
 	sets := Sets(c, n)

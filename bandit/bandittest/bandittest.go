@@ -315,7 +315,7 @@ func (b battery) badRoundsAreRefused(t *testing.T) {
 		"no context":          with(func(r *vitrine.Round, x *vitrine.Context) { r.Context = nil }),
 		"a NaN feature":       with(func(r *vitrine.Round, x *vitrine.Context) { x.Features.Set(3, 0, math.NaN()) }),
 		"an infinite feature": with(func(r *vitrine.Round, x *vitrine.Context) { x.Features.Set(3, 0, math.Inf(1)) }),
-		"a feature too large": with(func(r *vitrine.Round, x *vitrine.Context) { x.Features.Set(3, 0, 1.01*vitrine.LargestFeature) }),
+		"a feature too large": with(func(r *vitrine.Round, x *vitrine.Context) { x.Features.Set(3, 0, 1.01*vitrine.MaxFeature) }),
 		"too many features": with(func(r *vitrine.Round, x *vitrine.Context) {
 			x.Features = mat.NewDense(12, b.features+1, nil)
 		}),
@@ -388,7 +388,7 @@ func (b battery) largeFeaturesDoNoHarm(t *testing.T) {
 			x := *r.Context
 			x.Features = mat.DenseCopyOf(x.Features)
 			largest := max(mat.Max(x.Features), -mat.Min(x.Features))
-			x.Features.Scale(0.999*vitrine.LargestFeature/largest, x.Features)
+			x.Features.Scale(0.999*vitrine.MaxFeature/largest, x.Features)
 			r.Context = &x
 		}
 		if err := l.Observe(r); err != nil {

@@ -29,7 +29,7 @@ type optimizeCmd struct {
 	AtMost     map[string]int `help:"Show at most so many items of a group." placeholder:"GROUP=N" mapsep:","`
 	Include    []string       `help:"Show these items, by id." placeholder:"A,B"`
 	Exclude    []string       `help:"Do not show these items, by id." placeholder:"A,B"`
-	Space      *int           `help:"Show items that take at most so much space together." placeholder:"N"`
+	Capacity   *int           `aliases:"space" help:"Show items whose weights sum to at most N." placeholder:"N"`
 	MinRevenue *float64       `help:"Show no item that earns less." placeholder:"R"`
 }
 
@@ -39,16 +39,16 @@ func (optimizeCmd) Help() string {
 
 The request is a JSON object. Only items is needed, and of an item id and utility:
 
-    {"items": [{"id": "a", "utility": 1.2, "revenue": 3.0, "group": "shoes/boots", "space": 2}, …],
+    {"items": [{"id": "a", "utility": 1.2, "revenue": 3.0, "group": "shoes/boots", "weight": 2}, …],
      "min_size": 1, "max_size": 5,           how many items
      "at_least": {}, "at_most": {"shoes": 2, "shoes/boots": 1},   how many of a group
      "include": ["a"], "exclude": ["b"],     items that must and must not be shown
-     "space": 10,                            the space of all items together, in whole units
+     "capacity": 10,                         the largest sum of weights, such as places on a shelf
      "min_revenue": 0.5}                     the least revenue of an item that is shown
 
-utility is from -700 to 700; where items are demanded by number, not all by id, those of all items must lie within 400 of each other. revenue is 1 where it is not given, and never negative. space is a whole number, and needed of every item where the request limits it. A group "shoes/boots" is within the group "shoes": bounds on both hold.
+utility is from -700 to 700; where items are demanded by number, not all by id, those of all items must lie within 400 of each other. revenue is 1 where it is not given, and never negative. weight is a whole number, and every item needs one if the request has a capacity. A group "shoes/boots" is within the group "shoes": bounds on both hold.
 
-A CSV table has a header with id, utility and, if there are such, revenue, group and space; the rules are then given by flags. Flags take the place of what a request says.
+A CSV table has a header with id, utility and, if there are such, revenue, group and weight; the rules are then given by flags. Flags take the place of what a request says.
 
 The answer is a JSON object: assortment (ids in the order of the items), expected_revenue (of a customer), outside_probability (that the customer takes nothing), choice_probability (by id) and iterations (how often the family of assortments was searched).
 
@@ -127,8 +127,8 @@ func (c optimizeCmd) override(r *request) {
 	if c.Exclude != nil {
 		r.exclude = c.Exclude
 	}
-	if c.Space != nil {
-		r.space = c.Space
+	if c.Capacity != nil {
+		r.capacity = c.Capacity
 	}
 	if c.MinRevenue != nil {
 		r.minRevenue = c.MinRevenue

@@ -13,7 +13,11 @@ import (
 )
 
 // itemKeys are the keys of an item, and the columns of a table of items.
-var itemKeys = []string{"id", "utility", "revenue", "group", "space"}
+var itemKeys = []string{"id", "utility", "revenue", "group", "weight"}
+
+// oldSpace is the earlier name of an item's weight and of the capacity. It is still
+// read.
+const oldSpace = "space"
 
 // decodeCSV reads a table of items with a header.
 func decodeCSV(name string, text []byte) (*request, error) {
@@ -22,13 +26,17 @@ func decodeCSV(name string, text []byte) (*request, error) {
 	in.ReuseRecord = true
 	header, err := in.Read()
 	if err == io.EOF {
-		return nil, r.refuse("empty: want a header, such as id,utility,revenue,group,space, and an item a line")
+		return nil, r.refuse("empty: want a header, such as id,utility,revenue,group,weight, and an item a line")
 	}
 	if err != nil {
 		return nil, r.refuseCSV(err)
 	}
 	columns := slices.Clone(header)
 	for at, column := range columns {
+		if column == oldSpace {
+			columns[at] = "weight"
+			column = "weight"
+		}
 		if !slices.Contains(itemKeys, column) {
 			return nil, r.refuse("unknown column %q: must be one of %s", column, strings.Join(itemKeys, ", "))
 		}
@@ -85,12 +93,12 @@ func (r *request) setCell(i *item, column, cell string) (legal string) {
 	case "group":
 		i.group = r.intern([]byte(cell))
 		return ""
-	case "space":
+	case "weight":
 		v, err := strconv.Atoi(cell)
 		if err != nil {
 			return "want a whole number"
 		}
-		return i.setSize(v)
+		return i.setWeight(v)
 	}
 	v, err := strconv.ParseFloat(cell, 64)
 	switch {

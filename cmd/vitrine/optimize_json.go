@@ -53,7 +53,7 @@ func decodeJSON(name string, text []byte) (*request, error) {
 	return d.request, nil
 }
 
-var requestKeys = []string{"items", "min_size", "max_size", "at_least", "at_most", "include", "exclude", "space", "min_revenue"}
+var requestKeys = []string{"items", "min_size", "max_size", "at_least", "at_most", "include", "exclude", "capacity", "min_revenue"}
 
 // member reads the value of a key of the request.
 func (d *requestDecoder) member(key []byte) error {
@@ -73,9 +73,9 @@ func (d *requestDecoder) member(key []byte) error {
 		return d.array(key, func() error { return d.appendID(key, &d.include) })
 	case "exclude":
 		return d.array(key, func() error { return d.appendID(key, &d.exclude) })
-	case "space":
-		d.space = new(int)
-		return d.whole(key, d.space)
+	case "capacity", oldSpace:
+		d.capacity = new(int)
+		return d.whole(key, d.capacity)
 	case "min_revenue":
 		d.minRevenue = new(float64)
 		return d.number(key, func(v float64) (legal string) {
@@ -109,7 +109,7 @@ func (d *requestDecoder) item() error {
 }
 
 func (d *requestDecoder) itemMember(i *item, key []byte) error {
-	switch string(key) {
+	switch key := string(key); key {
 	case "id":
 		return d.str("id", func(s []byte) string { return i.setID(string(s)) })
 	case "utility":
@@ -118,17 +118,17 @@ func (d *requestDecoder) itemMember(i *item, key []byte) error {
 		return d.number("revenue", i.setRevenue)
 	case "group":
 		return d.str("group", func(s []byte) string { i.group = d.intern(s); return "" })
-	case "space":
+	case "weight", oldSpace:
 		var v int
-		if err := d.whole("space", &v); err != nil {
+		if err := d.whole(key, &v); err != nil {
 			return err
 		}
-		if legal := i.setSize(v); legal != "" {
-			return d.faultf(0, "space = %d: %s", v, legal)
+		if legal := i.setWeight(v); legal != "" {
+			return d.faultf(0, "%s = %d: %s", key, v, legal)
 		}
 		return nil
 	default:
-		return d.unknown(string(key), itemKeys)
+		return d.unknown(key, itemKeys)
 	}
 }
 

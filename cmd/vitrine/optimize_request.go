@@ -19,14 +19,14 @@ type request struct {
 	ids              []string
 	utility, revenue []float64
 	group            []int32 // in groups; -1 for none
-	size             []int   // -1 where it is not given
+	weight           []int   // -1 where it is not given
 	groups           []string
 	byGroup          map[string]int32
 
 	minSize, maxSize int
 	atLeast, atMost  map[string]int
 	include, exclude []string
-	space            *int
+	capacity         *int
 	minRevenue       *float64
 }
 
@@ -61,14 +61,14 @@ type item struct {
 	id               string
 	utility, revenue float64
 	group            int32
-	size             int
+	weight           int
 	complete         bool // it has a utility
 }
 
-var noItem = item{revenue: 1, group: -1, size: -1}
+var noItem = item{revenue: 1, group: -1, weight: -1}
 
 const (
-	largestUtility  = 700
+	maxUtility      = 700
 	smallestRevenue = 1e-100 // that is not 0
 )
 
@@ -83,32 +83,32 @@ func (i *item) setID(id string) (legal string) {
 }
 
 func (i *item) setUtility(v float64) (legal string) {
-	if !(math.Abs(v) <= largestUtility) {
-		return fmt.Sprintf("must be from -%d to %d", largestUtility, largestUtility)
+	if !(math.Abs(v) <= maxUtility) {
+		return fmt.Sprintf("must be from -%d to %d", maxUtility, maxUtility)
 	}
 	i.utility, i.complete = v, true
 	return ""
 }
 
 func (i *item) setRevenue(v float64) (legal string) {
-	if v != 0 && !(v >= smallestRevenue && v <= vitrine.LargestRevenue) {
-		return fmt.Sprintf("must be 0 or from %v to %v", smallestRevenue, vitrine.LargestRevenue)
+	if v != 0 && !(v >= smallestRevenue && v <= vitrine.MaxRevenue) {
+		return fmt.Sprintf("must be 0 or from %v to %v", smallestRevenue, vitrine.MaxRevenue)
 	}
 	i.revenue = v
 	return ""
 }
 
-func (i *item) setSize(v int) (legal string) {
+func (i *item) setWeight(v int) (legal string) {
 	if v < 0 {
 		return "must not be negative"
 	}
-	i.size = v
+	i.weight = v
 	return ""
 }
 
 func legalFloor(v float64) string {
-	if !(v >= 0 && v <= vitrine.LargestRevenue) {
-		return fmt.Sprintf("must be from 0 to %v", vitrine.LargestRevenue)
+	if !(v >= 0 && v <= vitrine.MaxRevenue) {
+		return fmt.Sprintf("must be from 0 to %v", vitrine.MaxRevenue)
 	}
 	return ""
 }
@@ -143,7 +143,7 @@ func (r *request) add(i *item) {
 	r.utility = append(r.utility, i.utility)
 	r.revenue = append(r.revenue, i.revenue)
 	r.group = append(r.group, i.group)
-	r.size = append(r.size, i.size)
+	r.weight = append(r.weight, i.weight)
 }
 
 func (r *request) itemName(i int) string { return fmt.Sprintf("item %q", r.ids[i]) }
@@ -202,11 +202,11 @@ func (r *request) build(rules assortment.Rules) (vitrine.Constraint, error) {
 		return nil, err
 	}
 	var family vitrine.Constraint = counts
-	if r.space != nil {
-		if i := slices.Index(r.size, -1); i >= 0 {
-			return nil, fmt.Errorf("%s: space is missing, and the request limits it", r.itemName(i))
+	if r.capacity != nil {
+		if i := slices.Index(r.weight, -1); i >= 0 {
+			return nil, fmt.Errorf("%s: weight is missing, and the request has a capacity", r.itemName(i))
 		}
-		if family, err = assortment.NewSpace(counts, r.size, *r.space); err != nil {
+		if family, err = assortment.NewKnapsack(counts, r.weight, *r.capacity); err != nil {
 			return nil, err
 		}
 	}

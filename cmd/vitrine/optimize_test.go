@@ -36,7 +36,7 @@ func TestRequestsThatAreRefused(t *testing.T) {
 		`{"items":[],"at_most":[]}`:                                   `x:1: at_most = an array: want an object`,
 		`{"items":[],"at_most":{"g":"1"}}`:                            `x:1: g = "1": want a whole number`,
 		`{"items":[],"include":["a",1]}`:                              `x:1: include = 1: want a string`,
-		`{"items":[],"space":"big"}`:                                  `x:1: space = "big": want a whole number`,
+		`{"items":[],"capacity":"big"}`:                               `x:1: capacity = "big": want a whole number`,
 		`{"items":[],"min_revenue":-1}`:                               `x:1: min_revenue = -1: must be from 0 to`,
 		items(`"id":"a"`):                                             `x:1: item "a": utility is missing`,
 		items(`"utility":1`):                                          `x:1: item 2: id is missing`,
@@ -49,8 +49,8 @@ func TestRequestsThatAreRefused(t *testing.T) {
 		items(`"utility":-700.1,"id":"a"`):                            `x:1: item "a": utility = -700.1: must be from -700 to 700`,
 		items(`"id":"a","utility":1,"revenue":-1`):                    `x:1: item "a": revenue = -1: must be 0 or from 1e-100 to 1e+100`,
 		items(`"id":"a","utility":1,"revenue":1e101`):                 `x:1: item "a": revenue = 1e101: must be 0 or from 1e-100 to 1e+100`,
-		items(`"id":"a","utility":1,"space":-1`):                      `x:1: item "a": space = -1: must not be negative`,
-		items(`"id":"a","utility":1,"space":1.5`):                     `x:1: item "a": space = 1.5: want a whole number`,
+		items(`"id":"a","utility":1,"weight":-1`):                     `x:1: item "a": weight = -1: must not be negative`,
+		items(`"id":"a","utility":1,"weight":1.5`):                    `x:1: item "a": weight = 1.5: want a whole number`,
 		items(`"id":"a","utility":1,"group":3`):                       `x:1: item "a": group = 3: want a string`,
 		items(`"id":"a","utility":1,"price":3`):                       `x:1: item "a": unknown key "price": must be one of id, utility, revenue, group, space`,
 		items(`"id":"a","utility":1,"utility":2`):                     `x:1: item "a": key "utility" is there twice`,
@@ -94,7 +94,7 @@ func TestEscapes(t *testing.T) {
 // the best of all.
 func FuzzRequest(f *testing.F) {
 	for _, text := range []string{
-		`{"items":[{"id":"a","utility":1.2,"revenue":3.0,"group":"shoes","space":2}],"max_size":5,"min_size":0,"at_most":{"shoes":2},"at_least":{},"include":["a"],"exclude":["b"],"space":10}`,
+		`{"items":[{"id":"a","utility":1.2,"revenue":3.0,"group":"shoes","weight":2}],"max_size":5,"min_size":0,"at_most":{"shoes":2},"at_least":{},"include":["a"],"exclude":["b"],"capacity":10}`,
 		`{"items":[{"id":"a","utility":1},{"id":"b","utility":-2,"group":"x/y"},{"id":"c","utility":3,"group":"x"}],"at_least":{"x":1},"at_most":{"x/y":0},"min_revenue":0.5}`,
 		`{"items":[{"id":"a","utility":NaN}]}`, `{"items":[{"id":"\ud800","utility":1}]}`, "{\"items\":[{\"id\":\"a\"", "[[[", "",
 	} {

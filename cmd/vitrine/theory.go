@@ -69,7 +69,7 @@ func printTheory(t terminal, r *theory.Report) {
 	fmt.Fprintln(w, "\nconstants\tκ\tμ\tt_0\tλ\tβ_T\tleast T\tregret\t")
 	for _, s := range r.Schedule {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", s.Constants,
-			orDash("%.2g", s.Kappa), orDash("%.2g", s.Mu), orDash("%.3g", s.Warmup), orDash("%.2g", s.Lambda), orDash("%.2g", s.Beta), orDash("%.2g", s.LeastRounds), orDash("%.1f", s.Regret))
+			orDash("%.2g", s.Kappa), orDash("%.2g", s.Mu), orDash("%.3g", s.Warmup), orDash("%.2g", s.Lambda), orDash("%.2g", s.Beta), orDash("%.2g", s.MinRounds), orDash("%.1f", s.Regret))
 	}
 	fmt.Fprintln(w, "\nregret grows along\tpolicy\trounds\texponent\t95 % from\tto\t")
 	for _, s := range r.Slopes {

@@ -154,13 +154,13 @@ func (d *Decoder) Uint64() uint64 {
 	return v
 }
 
-// largestCount leaves room to count on.
-const largestCount = min(1<<48, math.MaxInt/2)
+// maxCount leaves room to count on.
+const maxCount = min(1<<48, math.MaxInt/2)
 
 // Count reads an integer in [0, 2⁴⁸], or up to 2³⁰ where an int has 32 bits.
 func (d *Decoder) Count() int {
 	v := d.Uint64()
-	if v > largestCount {
+	if v > maxCount {
 		d.Fail(fmt.Errorf("snapshot has a count of %d, which is negative or too large for this machine", int64(v)))
 		return 0
 	}

@@ -153,8 +153,8 @@ func (t *rows) add(line int, record []string) error {
 	x := make([]float64, len(Attributes))
 	for j, text := range record[4:] {
 		v, err := strconv.ParseFloat(text, 64)
-		if err != nil || math.IsNaN(v) || math.Abs(v) > vitrine.LargestFeature || strings.Contains(text, "_") {
-			return fmt.Errorf("%s is %.20q: want a number of at most %v in size", Attributes[j], text, vitrine.LargestFeature)
+		if err != nil || math.IsNaN(v) || math.Abs(v) > vitrine.MaxFeature || strings.Contains(text, "_") {
+			return fmt.Errorf("%s is %.20q: want a number of at most %v in size", Attributes[j], text, vitrine.MaxFeature)
 		}
 		x[j] = v
 		camera = camera || v != 0

@@ -69,7 +69,7 @@ type World struct {
 	KappaData float64 `json:"kappa_data"` // the learner's, of the sets that it offered
 	KappaUnit float64 `json:"kappa_unit"` // over all networks with ‖w‖ ≤ 1 and all items
 	KappaNorm float64 `json:"kappa_norm"` // over those with ‖w‖ ≤ ‖w*‖
-	MuLeast   float64 `json:"mu_least"`   // the least over W*
+	MinMu     float64 `json:"min_mu"`     // the least over W*
 }
 
 // The regrets of a growth: of all rounds, and of the rounds after t_0. The
@@ -101,20 +101,20 @@ type Exponent struct {
 // Asked is what the theorem's schedule asks for with the constants, or what was
 // configured, and the regret where it was played.
 type Asked struct {
-	Constants   string  `json:"constants"`
-	Rounds      int     `json:"rounds"`
-	Params      int     `json:"params"`
-	Kappa       float64 `json:"kappa"`
-	Mu          float64 `json:"mu"`
-	Cf          float64 `json:"c_f"`
-	Cg          float64 `json:"c_g"`
-	Ch          float64 `json:"c_h"`
-	Warmup      float64 `json:"warmup"`
-	Lambda      float64 `json:"lambda"`
-	Beta        float64 `json:"beta"`
-	LeastRounds float64 `json:"least_rounds"`
-	Regret      float64 `json:"regret"`
-	SE          float64 `json:"se"`
+	Constants string  `json:"constants"`
+	Rounds    int     `json:"rounds"`
+	Params    int     `json:"params"`
+	Kappa     float64 `json:"kappa"`
+	Mu        float64 `json:"mu"`
+	Cf        float64 `json:"c_f"`
+	Cg        float64 `json:"c_g"`
+	Ch        float64 `json:"c_h"`
+	Warmup    float64 `json:"warmup"`
+	Lambda    float64 `json:"lambda"`
+	Beta      float64 `json:"beta"`
+	MinRounds float64 `json:"min_rounds"`
+	Regret    float64 `json:"regret"`
+	SE        float64 `json:"se"`
 }
 
 // Title says what a report is about.

@@ -301,15 +301,15 @@ func (s Study) measure(ctx context.Context, r *Report, results []experiment.Resu
 			Seed: seed, Norm: norm, Constants: c,
 			KappaData: results[k*len(s.Seeds)+i].Diagnostics["kappa"],
 			KappaUnit: KappaOfNetworks(1, s.Setting.Hidden, s.Setting.Size), KappaNorm: KappaOfNetworks(norm, s.Setting.Hidden, s.Setting.Size),
-			MuLeast: s.leastMu(m, symmetries, star, rng),
+			MinMu: s.minMu(m, symmetries, star, rng),
 		})
 	}
 	return nil
 }
 
-// leastMu returns the least λ_min(∇²ℓ_sq(w̃)) over W*, which the permutations
+// minMu returns the least λ_min(∇²ℓ_sq(w̃)) over W*, which the permutations
 // leave and the signs do not.
-func (s Study) leastMu(m utility.Model, symmetries Symmetries, star []float64, rng *rand.Rand) float64 {
+func (s Study) minMu(m utility.Model, symmetries Symmetries, star []float64, rng *rand.Rand) float64 {
 	n := s.Setting.sample(20_000)
 	x := mat.NewDense(n.Items, s.Setting.Features, nil)
 	env.Gaussian{}.Draw(x, rng)
@@ -401,7 +401,7 @@ func (s Study) schedule(r *Report, results []experiment.Result) {
 func asked(constants string, s bandit.TheorySchedule) Asked {
 	return Asked{
 		Constants: constants, Rounds: s.Rounds, Params: s.Params, Kappa: s.Kappa, Mu: s.Mu, Cf: s.Cf, Cg: s.Cg, Ch: s.Ch,
-		Warmup: s.Warmup(), Lambda: s.Lambda(), Beta: s.Radius(s.Rounds), LeastRounds: s.LeastRounds(),
+		Warmup: s.Warmup(), Lambda: s.Lambda(), Beta: s.Radius(s.Rounds), MinRounds: s.MinRounds(),
 	}
 }
 

@@ -66,12 +66,12 @@ func TestStudy(t *testing.T) {
 		t.Errorf("with the largest radius: %+v", c)
 	}
 	for _, c := range r.Constants {
-		if !(c.KappaNorm <= c.KappaUnit && c.KappaUnit < c.Kappa && c.Kappa < 0.25) || !(c.MuLeast > 0) || c.KappaData == 0 {
+		if !(c.KappaNorm <= c.KappaUnit && c.KappaUnit < c.Kappa && c.Kappa < 0.25) || !(c.MinMu > 0) || c.KappaData == 0 {
 			t.Errorf("constants %+v", c)
 		}
 	}
 	// The row that is played asks for ⌈8 d_w √T⌉ rounds of Phase I.
-	if s := r.Schedule[4]; s.Warmup != 1062 || s.LeastRounds != 1024 || !(s.Regret > 0) {
+	if s := r.Schedule[4]; s.Warmup != 1062 || s.MinRounds != 1024 || !(s.Regret > 0) {
 		t.Errorf("the schedule that is played: %+v", s)
 	}
 
@@ -88,7 +88,7 @@ func TestStudy(t *testing.T) {
 	for name, head := range map[string]string{
 		"coverage.csv":  "beta,covered,always,needed,",
 		"path.csv":      "beta,round,radius,low,distance,high,potential,bound\n",
-		"constants.csv": "seed,norm,kappa,c_f,c_g,c_h,mu,kappa_data,kappa_unit,kappa_norm,mu_least\n0,",
+		"constants.csv": "seed,norm,kappa,c_f,c_g,c_h,mu,kappa_data,kappa_unit,kappa_norm,min_mu\n0,",
 		"growth.csv":    "along,policy,part,value,regret,se\n\"rounds\",\"scaled\",\"total\",60,",
 		"slopes.csv":    "along,policy,part,estimate,low,high\n",
 		"schedule.csv":  "constants,rounds,params,",
@@ -205,7 +205,7 @@ func FuzzRead(f *testing.F) {
 // The panel's own schedule cannot be played at T = 1000, whatever κ.
 func TestTheoryIsBeyondThePanel(t *testing.T) {
 	s := bandit.TheorySchedule{Rounds: 1000, Size: 5, Params: 16, Kappa: 0.25, Mu: 1, Delta: 0.05, Cf: 1, Cg: 1}
-	if s.Warmup() != 4048 || s.LeastRounds() != 16_384 {
-		t.Errorf("t_0 = %v, and T beyond %v", s.Warmup(), s.LeastRounds())
+	if s.Warmup() != 4048 || s.MinRounds() != 16_384 {
+		t.Errorf("t_0 = %v, and T beyond %v", s.Warmup(), s.MinRounds())
 	}
 }

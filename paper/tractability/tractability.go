@@ -34,9 +34,9 @@ type Setting struct {
 	Features int // d
 	Rounds   int // t, learned before the offers that are timed
 	// Offers and Passes through the rounds are timed until there are so many, or
-	// until they took Spend; but a pass and LeastOffers in any case.
-	Offers, LeastOffers, Passes int
-	Spend                       time.Duration
+	// until they took Spend; but a pass and MinOffers in any case.
+	Offers, MinOffers, Passes int
+	Spend                     time.Duration
 }
 
 // Figure is the setting of the figure. After 2⁷ − 1 rounds all algorithms are
@@ -45,7 +45,7 @@ var Figure = Setting{
 	Items: []int{5, 10, 20, 50, 100, 200, 500, 1000, 2000}, Size: 3,
 	Sizes: []int{1, 2, 3, 4, 5, 6, 7, 8, 10}, Among: 20,
 	Features: 3, Rounds: 127,
-	Offers: 400, LeastOffers: 5, Passes: 5, Spend: 200 * time.Millisecond,
+	Offers: 400, MinOffers: 5, Passes: 5, Spend: 200 * time.Millisecond,
 }
 
 // Cell is a size of the problem.
@@ -142,7 +142,7 @@ func (s Setting) measure(ctx context.Context, a Algorithm, c Cell, clock func() 
 	policy := learner.Policy()
 	offers := []float64(nil)
 	spent = 0
-	for len(offers) < s.LeastOffers || len(offers) < s.Offers && spent < s.Spend {
+	for len(offers) < s.MinOffers || len(offers) < s.Offers && spent < s.Spend {
 		if err := ctx.Err(); err != nil {
 			return point, err
 		}

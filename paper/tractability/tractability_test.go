@@ -52,7 +52,7 @@ func algorithm(c *clock, limit int) tractability.Algorithm {
 
 var setting = tractability.Setting{
 	Items: []int{4, 6}, Size: 2, Sizes: []int{1, 2, 3}, Among: 6, Features: 2,
-	Rounds: 10, Offers: 3, LeastOffers: 2, Passes: 2, Spend: time.Second,
+	Rounds: 10, Offers: 3, MinOffers: 2, Passes: 2, Spend: time.Second,
 }
 
 func measure(t *testing.T, ctx context.Context, have func(string, tractability.Cell) bool, done func(tractability.Point) error) error {

@@ -244,7 +244,7 @@ func (e *estimates) valid() bool {
 			return false
 		}
 	}
-	const most = 2 * vitrine.LargestRevenue // of a mean of revenues, and of what rounding adds
+	const most = 2 * vitrine.MaxRevenue // of a mean of revenues, and of what rounding adds
 	return e.outside >= 0 && e.outside <= 1 && e.revenue >= 0 && e.revenue <= most && e.shadow >= 0 && e.shadow <= most
 }
 

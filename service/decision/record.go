@@ -114,8 +114,8 @@ func newRecord(p *placement, time int64, o *eventlog.Offered) (*record, error) {
 		return nil, fmt.Errorf("the offer was found in way %d, which this program does not know", o.Mode)
 	}
 	for i, v := range o.Revenue {
-		if v > vitrine.LargestRevenue {
-			return nil, fmt.Errorf("item %d has the revenue %v, the largest is %v", i, v, vitrine.LargestRevenue)
+		if v > vitrine.MaxRevenue {
+			return nil, fmt.Errorf("item %d has the revenue %v, the largest is %v", i, v, vitrine.MaxRevenue)
 		}
 	}
 	r := &record{

@@ -72,8 +72,8 @@ func (r *Request) check(c *Config, index map[string]int) error {
 		return api.Fieldf("/items", "%d items and %d revenues", len(r.Items), len(r.Revenue))
 	}
 	for i, v := range r.Revenue {
-		if !(v >= 0 && v <= vitrine.LargestRevenue) {
-			return api.Fieldf(fmt.Sprintf("/items/%d/revenue", i), "%v: must be finite, not negative and at most %v", v, vitrine.LargestRevenue)
+		if !(v >= 0 && v <= vitrine.MaxRevenue) {
+			return api.Fieldf(fmt.Sprintf("/items/%d/revenue", i), "%v: must be finite, not negative and at most %v", v, vitrine.MaxRevenue)
 		}
 	}
 	for i := range r.Items {

@@ -129,4 +129,4 @@ func (c *column) encode(to []float64, v Value) (message string) {
 }
 
 // isFinite reports whether a learner accepts v as a feature.
-func isFinite(v float64) bool { return math.Abs(v) <= vitrine.LargestFeature }
+func isFinite(v float64) bool { return math.Abs(v) <= vitrine.MaxFeature }

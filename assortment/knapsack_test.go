@@ -14,25 +14,25 @@ import (
 	"vitrine/assortment/assortmenttest"
 )
 
-func space(t testing.TB, counts *assortment.Laminar, size []int, capacity int) *assortment.Space {
+func knapsack(t testing.TB, counts *assortment.Laminar, weight []int, capacity int) *assortment.Knapsack {
 	t.Helper()
-	s, err := assortment.NewSpace(counts, size, capacity)
+	s, err := assortment.NewKnapsack(counts, weight, capacity)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return s
 }
 
-func TestSpace(t *testing.T) {
-	size := []int{3, 1, 4, 0, 5, 9, 2, 0}
+func TestKnapsack(t *testing.T) {
+	weight := []int{3, 1, 4, 0, 5, 9, 2, 0}
 	for _, f := range []struct {
 		name     string
 		rules    assortment.Rules
 		capacity int
 	}{
-		{"space alone", assortment.Rules{Max: noLimit}, 8},
-		{"no space", assortment.Rules{Max: noLimit}, 0},
-		{"all the space", assortment.Rules{Max: noLimit}, 100},
+		{"weight only", assortment.Rules{Max: noLimit}, 8},
+		{"no capacity", assortment.Rules{Max: noLimit}, 0},
+		{"ample capacity", assortment.Rules{Max: noLimit}, 100},
 		{"at most", assortment.Rules{Max: 2}, 8},
 		{"at least", assortment.Rules{Min: 3, Max: noLimit}, 6},
 		{"at least so many that few fit", assortment.Rules{Min: 5, Max: noLimit}, 8},
@@ -48,45 +48,45 @@ func TestSpace(t *testing.T) {
 		{"included and excluded in groups", assortment.Rules{Max: 4, Include: []int{2}, Exclude: []int{6}, Groups: []assortment.Group{group("a", 1, 2, 0, 1, 2), group("b", 1, 1, 6, 4, 5)}}, 12},
 	} {
 		t.Run(f.name, func(t *testing.T) {
-			f.rules.Items = len(size)
-			assortmenttest.TestConstraint(t, space(t, laminar(t, f.rules), size, f.capacity), len(size))
+			f.rules.Items = len(weight)
+			assortmenttest.TestConstraint(t, knapsack(t, laminar(t, f.rules), weight, f.capacity), len(weight))
 		})
 	}
 	t.Run("40 items", func(t *testing.T) {
 		rng := rand.New(rand.NewPCG(4, 4))
-		size := make([]int, 40)
-		for i := range size {
-			size[i] = 6 * rng.IntN(8)
+		weight := make([]int, 40)
+		for i := range weight {
+			weight[i] = 6 * rng.IntN(8)
 		}
-		assortmenttest.TestConstraint(t, space(t, laminar(t, assortment.Rules{Items: 40, Min: 2, Max: 7}), size, 100), 40)
+		assortmenttest.TestConstraint(t, knapsack(t, laminar(t, assortment.Rules{Items: 40, Min: 2, Max: 7}), weight, 100), 40)
 	})
 	t.Run("no items", func(t *testing.T) {
-		assortmenttest.TestConstraint(t, space(t, laminar(t, assortment.Rules{Max: 3}), nil, 5), 0)
+		assortmenttest.TestConstraint(t, knapsack(t, laminar(t, assortment.Rules{Max: 3}), nil, 5), 0)
 	})
 }
 
-func TestSpaceIsItsRules(t *testing.T) {
+func TestKnapsackIsItsRules(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(0, 7).Draw(t, "N")
 		r := drawRules(t, n)
-		size := rapid.SliceOfN(rapid.IntRange(0, 6), n, n).Draw(t, "sizes")
+		weight := rapid.SliceOfN(rapid.IntRange(0, 6), n, n).Draw(t, "weights")
 		unit := rapid.SampledFrom([]int{1, 3}).Draw(t, "unit")
-		for i := range size {
-			size[i] *= unit
+		for i := range weight {
+			weight[i] *= unit
 		}
 		capacity := rapid.IntRange(0, 20).Draw(t, "capacity")
 		obeys := func(s vitrine.Assortment) bool {
 			total := 0
 			for _, i := range s {
-				total += size[i]
+				total += weight[i]
 			}
 			return total <= capacity && obeys(r, s)
 		}
 		sets := slices.DeleteFunc(subsets(n), func(s vitrine.Assortment) bool { return !obeys(s) })
-		var c *assortment.Space
+		var c *assortment.Knapsack
 		counts, err := assortment.NewLaminar(r)
 		if err == nil {
-			c, err = assortment.NewSpace(counts, size, capacity)
+			c, err = assortment.NewKnapsack(counts, weight, capacity)
 		}
 		if err != nil {
 			if len(sets) > 0 {
@@ -107,27 +107,27 @@ func TestSpaceIsItsRules(t *testing.T) {
 	})
 }
 
-func TestSpacesThatAreRefused(t *testing.T) {
+func TestKnapsacksThatAreRefused(t *testing.T) {
 	five := func(r assortment.Rules) assortment.Rules {
 		r.Items = 5
 		r.Name = func(i int) string { return fmt.Sprintf("item %q", "abcde"[i:i+1]) }
 		return r
 	}
-	size := []int{4, 3, 2, 7, 7}
+	weight := []int{4, 3, 2, 7, 7}
 	for want, c := range map[string]struct {
 		rules    assortment.Rules
-		size     []int
+		weight   []int
 		capacity int
 	}{
-		"space = -1: must not be negative":           {assortment.Rules{Max: 5}, size, -1},
-		`item "c": space = -2: must not be negative`: {assortment.Rules{Max: 5}, []int{1, 1, -2, 1, 1}, 4},
-		"4 sizes for 5 items":                        {assortment.Rules{Max: 5}, size[:4], 4},
-		`space = 8: the smallest set that the other rules allow needs more: item "a" needs 4, item "d" needs 7`:                   {assortment.Rules{Max: 5, Include: []int{0, 3}}, size, 8},
-		`space = 8: the smallest set that the other rules allow needs more: item "a" needs 4, item "b" needs 3, item "c" needs 2`: {assortment.Rules{Min: 3, Max: 5}, size, 8},
-		`space = 8: the smallest set that the other rules allow needs more: item "c" needs 2, item "d" needs 7`:                   {assortment.Rules{Min: 2, Max: 5, Include: []int{3}}, size, 8},
-		`space = 9: the smallest set that the other rules allow needs more: item "c" needs 2, item "d" needs 7, item "e" needs 7`: {assortment.Rules{Max: 5, Include: []int{3}, Groups: []assortment.Group{group("group d and e", 2, 2, 3, 4), group("group shoes", 1, 2, 1, 2)}}, size, 9},
+		"capacity = -1: must not be negative":         {assortment.Rules{Max: 5}, weight, -1},
+		`item "c": weight = -2: must not be negative`: {assortment.Rules{Max: 5}, []int{1, 1, -2, 1, 1}, 4},
+		"4 weights for 5 items":                       {assortment.Rules{Max: 5}, weight[:4], 4},
+		`capacity = 8: the lightest set that the other rules allow weighs more: item "a" weighs 4, item "d" weighs 7`:                    {assortment.Rules{Max: 5, Include: []int{0, 3}}, weight, 8},
+		`capacity = 8: the lightest set that the other rules allow weighs more: item "a" weighs 4, item "b" weighs 3, item "c" weighs 2`: {assortment.Rules{Min: 3, Max: 5}, weight, 8},
+		`capacity = 8: the lightest set that the other rules allow weighs more: item "c" weighs 2, item "d" weighs 7`:                    {assortment.Rules{Min: 2, Max: 5, Include: []int{3}}, weight, 8},
+		`capacity = 9: the lightest set that the other rules allow weighs more: item "c" weighs 2, item "d" weighs 7, item "e" weighs 7`: {assortment.Rules{Max: 5, Include: []int{3}, Groups: []assortment.Group{group("group d and e", 2, 2, 3, 4), group("group shoes", 1, 2, 1, 2)}}, weight, 9},
 	} {
-		if _, err := assortment.NewSpace(laminar(t, five(c.rules)), c.size, c.capacity); err == nil || !strings.HasPrefix(err.Error(), want) {
+		if _, err := assortment.NewKnapsack(laminar(t, five(c.rules)), c.weight, c.capacity); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("error %v\n want %s", err, want)
 		}
 	}
@@ -138,38 +138,38 @@ func TestSpacesThatAreRefused(t *testing.T) {
 func TestLargeTablesAreRefused(t *testing.T) {
 	const n = 1500
 	rng := rand.New(rand.NewPCG(6, 6))
-	size := make([]int, n)
+	weight := make([]int, n)
 	total := 0
-	for i := range size {
-		size[i] = 1_000_003 + rng.IntN(100_000)
-		total += size[i]
+	for i := range weight {
+		weight[i] = 1_000_003 + rng.IntN(100_000)
+		total += weight[i]
 	}
 	all := laminar(t, assortment.Rules{Items: n, Max: noLimit})
-	_, err := assortment.NewSpace(all, size, total/20)
-	want := "space = " + fmt.Sprint(total/20) + ": too large for the exact program: its table would have "
-	if err == nil || !strings.HasPrefix(err.Error(), want) || !strings.HasSuffix(err.Error(), " MB, more than 537: measure sizes in larger units") {
+	_, err := assortment.NewKnapsack(all, weight, total/20)
+	want := "capacity = " + fmt.Sprint(total/20) + ": too large for the exact program: its table would have "
+	if err == nil || !strings.HasPrefix(err.Error(), want) || !strings.HasSuffix(err.Error(), " MB, more than 537: measure weights in larger units") {
 		t.Errorf("error %v, want %s", err, want)
 	}
 	numbered := laminar(t, assortment.Rules{Items: n, Min: 3, Max: noLimit})
-	if _, err := assortment.NewSpace(numbered, size, total/20); err == nil || !strings.HasSuffix(err.Error(), ", or bound fewer numbers of items, which multiply it by up to 4") {
+	if _, err := assortment.NewKnapsack(numbered, weight, total/20); err == nil || !strings.HasSuffix(err.Error(), ", or bound fewer numbers of items, which multiply it by up to 4") {
 		t.Errorf("error %v, want what multiplies the table", err)
 	}
-	space(t, all, size, total)
-	space(t, laminar(t, assortment.Rules{Items: n, Max: 5}), size, total/20)
-	for i := range size {
-		size[i] = size[i] / 100_000 * 100_000
+	knapsack(t, all, weight, total)
+	knapsack(t, laminar(t, assortment.Rules{Items: n, Max: 5}), weight, total/20)
+	for i := range weight {
+		weight[i] = weight[i] / 100_000 * 100_000
 	}
-	space(t, all, size, total/20)
+	knapsack(t, all, weight, total/20)
 }
 
 // One unit of space more or less changes nothing but what fits; a large shelf
 // of many items is compared with its neighbours.
-func TestSpaceOfManyItems(t *testing.T) {
+func TestKnapsackOfManyItems(t *testing.T) {
 	const n, capacity = 100_000, 500
 	rng := rand.New(rand.NewPCG(7, 7))
-	u, r, size := make([]float64, n), make([]float64, n), make([]int, n)
+	u, r, weight := make([]float64, n), make([]float64, n), make([]int, n)
 	for i := range u {
-		u[i], r[i], size[i] = rng.NormFloat64()-4, rng.Float64(), 1+rng.IntN(40)
+		u[i], r[i], weight[i] = rng.NormFloat64()-4, rng.Float64(), 1+rng.IntN(40)
 	}
 	brands := make([]assortment.Group, 100)
 	for b := range brands {
@@ -177,7 +177,7 @@ func TestSpaceOfManyItems(t *testing.T) {
 	}
 	for _, rules := range []assortment.Rules{{Max: noLimit}, {Max: 20}, {Min: 3, Max: noLimit}, {Max: noLimit, Groups: brands}} {
 		rules.Items = n
-		c := space(t, laminar(t, rules), size, capacity)
+		c := knapsack(t, laminar(t, rules), weight, capacity)
 		s, value := assortment.Maximize(nil, c, u, r)
 		if !c.Contains(s) || value <= 0 {
 			t.Fatalf("%+v: %v earns %v", rules, s, value)
@@ -185,12 +185,12 @@ func TestSpaceOfManyItems(t *testing.T) {
 	}
 }
 
-func BenchmarkSpace(b *testing.B) {
+func BenchmarkKnapsack(b *testing.B) {
 	const n = 1_000_000
 	rng := rand.New(rand.NewPCG(2, 2))
-	u, r, size := make([]float64, n), make([]float64, n), make([]int, n)
+	u, r, weight := make([]float64, n), make([]float64, n), make([]int, n)
 	for i := range u {
-		u[i], r[i], size[i] = rng.NormFloat64(), rng.Float64(), 1+rng.IntN(50)
+		u[i], r[i], weight[i] = rng.NormFloat64(), rng.Float64(), 1+rng.IntN(50)
 	}
 	brands := make([]assortment.Group, 1000)
 	for k := range brands {
@@ -200,7 +200,7 @@ func BenchmarkSpace(b *testing.B) {
 		"free": {Max: noLimit}, "at most 20": {Max: 20}, "at least 5": {Min: 5, Max: noLimit}, "1 of a brand": {Max: noLimit, Groups: brands},
 	} {
 		rules.Items = n
-		c := space(b, laminar(b, rules), size, 1000)
+		c := knapsack(b, laminar(b, rules), weight, 1000)
 		b.Run("C=1000,"+name, func(b *testing.B) {
 			dst := make(vitrine.Assortment, 0, n)
 			b.ReportAllocs()
