@@ -35,7 +35,9 @@ type Setting struct {
 	Rounds   int // t, learned before the offers that are timed
 	// Offers and Passes through the rounds are timed until there are so many, or
 	// until they took Spend; but a pass and MinOffers in any case.
-	Offers, MinOffers, Passes int
+	Offers    int
+	MinOffers int `json:"LeastOffers"` // the earlier name is part of a configuration's identity
+	Passes    int
 	Spend                     time.Duration
 }
 
