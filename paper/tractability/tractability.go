@@ -38,7 +38,7 @@ type Setting struct {
 	Offers    int
 	MinOffers int `json:"LeastOffers"` // the earlier name is part of a configuration's identity
 	Passes    int
-	Spend                     time.Duration
+	Spend     time.Duration
 }
 
 // Figure is the setting of the figure. After 2⁷ − 1 rounds all algorithms are
