@@ -17,8 +17,6 @@ import (
 	"testing"
 	"time"
 
-	natsserver "github.com/nats-io/nats-server/v2/server"
-
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/natslog"
 	"vitrine/service/host"
@@ -207,56 +205,6 @@ func TestDirectoryIsMoved(t *testing.T) {
 	}
 	decisions, _ := readLog(t, natslog.Options{Dir: filepath.Join(s.Data+"-moved", host.LogDir)})
 	first.isIn(decisions)
-}
-
-// A service reaches its log by a token in a file, and commands do by the service's configuration. None of them prints
-// the token, nor a password that a URL has.
-func TestSecretsOfTheLog(t *testing.T) {
-	t.Parallel()
-	const secret = "s3cr3t-t0k3n"
-	srv, err := natsserver.NewServer(&natsserver.Options{
-		Host: "127.0.0.1", Port: natsserver.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoSigs: true, NoLog: true, Authorization: secret,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	srv.Start()
-	defer srv.WaitForShutdown()
-	defer srv.Shutdown()
-	if !srv.ReadyForConnections(10 * time.Second) {
-		t.Fatal("the server does not start")
-	}
-	host := srv.Addr().String()
-	file, data := serviceFile(t, fmt.Sprintf("[log]\nurl = %q\ntoken = \"token\"\nstream = \"shop\"\n", "nats://"+host))
-	if err := os.WriteFile(filepath.Join(filepath.Dir(file), "token"), []byte(secret+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	p := serve(t, file)
-	url := p.listening(t)
-	ask(t, 201, "PUT", url+"/v1/placements/home", `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{"name":"onl-mnl"}}`)
-	p.stop(t)
-	all := p.said()
-	for _, c := range []struct {
-		args []string
-		want int
-	}{
-		{[]string{"check", file}, 0},
-		{[]string{"replay", file, "--data", data}, 0},
-		{[]string{"export", file}, 0},
-		{[]string{"check", "nats://" + secret + "@" + host}, 1}, // it has another stream
-		{[]string{"check", "nats://u:" + secret + "@" + host}, 1},
-		{[]string{"replay", "nats://u:" + secret + "@127.0.0.1:1"}, 1},
-		{[]string{"export", "nats://" + secret + "%@" + host}, 1},
-	} {
-		said, code := command(t, c.args...)
-		if code != c.want {
-			t.Errorf("%v: exit status %d, want %d:\n%s", c.args, code, c.want, said)
-		}
-		all += said
-	}
-	if strings.Contains(all, secret) {
-		t.Errorf("the token is printed:\n%s", all)
-	}
 }
 
 // A service keeps its log small while it serves. Meanwhile and afterwards it is checked, replayed and

@@ -1,0 +1,297 @@
+package main
+
+import (
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"math/big"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	natsserver "github.com/nats-io/nats-server/v2/server"
+)
+
+// secrets are what a run must neither print nor write, by what they are.
+type secrets struct {
+	*testing.T
+	of    map[string]string
+	said  map[string]string // what was printed, by who printed it
+	bytes int
+}
+
+// forms are how a secret may be written: as it is, quoted in a URL, and encoded.
+func forms(secret string) map[string][]byte {
+	all := map[string][]byte{
+		"as it is": []byte(secret), "in a query": []byte(url.QueryEscape(secret)), "in a path": []byte(url.PathEscape(secret)), "in a URL": []byte(url.User(secret).String()),
+		"in hexadecimal": []byte(hex.EncodeToString([]byte(secret))),
+	}
+	for i := range 3 { // what is before it moves the groups of three bytes; the ends depend on the neighbours
+		text := base64.RawStdEncoding.EncodeToString(append(make([]byte, i), secret...))
+		all[fmt.Sprint("in base64 after ", i)] = []byte(text[4 : len(text)-4])
+	}
+	return all
+}
+
+// look searches a text for all secrets.
+func (s *secrets) look(where string, text []byte) {
+	s.Helper()
+	s.bytes += len(text)
+	for name, secret := range s.of {
+		for form, b := range forms(secret) {
+			if bytes.Contains(text, b) {
+				s.Errorf("%s has %s %s:\n%.2000s", where, name, form, text)
+			}
+		}
+	}
+}
+
+// command gives vitrine arguments, and notes what it prints.
+func (s *secrets) command(want int, args ...string) string {
+	s.Helper()
+	said, code := command(s.T, args...)
+	if code != want {
+		s.Errorf("%v: exit status %d, want %d:\n%s", args, code, want, said)
+	}
+	s.said[fmt.Sprintf("%v", args[:1])] += said
+	return said
+}
+
+// request asks a service, and notes what it answers.
+func (s *secrets) request(want int, method, url, body string, header ...string) {
+	s.Helper()
+	r, err := http.NewRequestWithContext(s.Context(), method, url, strings.NewReader(body))
+	if err != nil {
+		s.Fatal(err)
+	}
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Add(header[i], header[i+1])
+	}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+	a, err := client.Do(r)
+	if err != nil {
+		s.Fatal(err)
+	}
+	defer a.Body.Close()
+	var text bytes.Buffer
+	fmt.Fprintf(&text, "%v\n", a.Header)
+	if _, err := text.ReadFrom(a.Body); err != nil || a.StatusCode != want {
+		s.Errorf("%s %s %v: %d %s, %v; want %d", method, url, header, a.StatusCode, &text, err, want)
+	}
+	s.said["answers"] += text.String()
+}
+
+// certify writes a certificate and its key, and returns the key's secret lines.
+func certify(t *testing.T, dir string) (secret string) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
+	certificate, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})
+	if err := errors.Join(
+		os.WriteFile(filepath.Join(dir, "cert.pem"), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate}), 0o600),
+		os.WriteFile(filepath.Join(dir, "key.pem"), text, 0o600),
+	); err != nil {
+		t.Fatal(err)
+	}
+	return strings.Split(string(text), "\n")[1]
+}
+
+// guarded is a server of NATS that asks who comes.
+func guarded(t *testing.T, o *natsserver.Options) *natsserver.Server {
+	t.Helper()
+	o.Host, o.JetStream, o.StoreDir, o.SyncAlways, o.NoSigs, o.NoLog = "127.0.0.1", true, t.TempDir(), true, true, true
+	s, err := natsserver.NewServer(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
+	if !s.ReadyForConnections(patience) {
+		t.Fatal("the server does not start")
+	}
+	return s
+}
+
+// A run of everything, with passwords in URLs, tokens and seeds in files, API keys and private keys, right and wrong,
+// prints none of them and writes none of them into a file that is not theirs.
+func TestSecrets(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not in short tests")
+	}
+	t.Parallel()
+	s := &secrets{T: t, said: map[string]string{}, of: map[string]string{
+		"the password": "pa$$w/rd of the log 1", "the token": "s3cr3t-t0k3n-of-the-log", "a wrong password": "wr0ng&password?of=mine", "a wrong API key": "vitrine_bm90LWEta2V5LW9mLXRoaXMtc2VydmljZQ",
+		"a seed": "SUACSSL3UAHUDXKFSNVUZRF5UHPMWZ6BFDTJ7M6USDXIEDNPPQYYYCU3VY", // of the documentation of NATS
+		"a JWT":  "eyJ0eXAiOiJKV1QiLCJhbGciOiJlZDI1NTE5LW5rZXkifQ.eyJuYW1lIjoic2hvcCJ9.c2lnbmF0dXJl",
+	}}
+	byPassword := guarded(t, &natsserver.Options{Port: natsserver.RANDOM_PORT, Username: "shop", Password: s.of["the password"]})
+	byToken := guarded(t, &natsserver.Options{Port: natsserver.RANDOM_PORT, Authorization: s.of["the token"]})
+	passwordHost, tokenHost := byPassword.Addr().String(), byToken.Addr().String()
+	at := func(host, password string) string {
+		return (&url.URL{Scheme: "nats", User: url.UserPassword("shop", password), Host: host}).String()
+	}
+
+	// Everything is below one directory; the files in mine are those that hold the secrets.
+	root := t.TempDir()
+	mine := filepath.Join(root, "mine")
+	file := func(name, text string) string {
+		path := filepath.Join(mine, name)
+		if err := errors.Join(os.MkdirAll(mine, 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	file("token", s.of["the token"]+"\n")
+	file("seed", s.of["a seed"]+"\n")
+	file("shop.creds", "-----BEGIN NATS USER JWT-----\n"+s.of["a JWT"]+"\n------END NATS USER JWT------\n\n-----BEGIN USER NKEY SEED-----\n"+s.of["a seed"]+"\n------END USER NKEY SEED------\n")
+	s.of["the private key"] = certify(t, mine)
+	keys := filepath.Join(mine, "keys.toml")
+	token := newKey(t, keys, "shop") // the one time that it is printed
+	s.of["the API key"] = token
+	tokenFile := file("shop.token", token+"\n")
+	configuration := func(name, log string) string {
+		return file(name+".toml", fmt.Sprintf("listen = \"127.0.0.1:0\"\ndata = %q\nkeys = \"keys.toml\"\nlog_level = \"debug\"\n[snapshots]\nevery = \"100ms\"\n%s", filepath.Join(root, name), log))
+	}
+	password := configuration("password", fmt.Sprintf("[log]\nurl = %q\n", at(passwordHost, s.of["the password"])))
+	tokens := configuration("tokens", fmt.Sprintf("[log]\nurl = %q\nstream = \"shop\"\ntoken = \"token\"\n", "nats://"+tokenHost))
+	local := configuration("local", "[tls]\ncertificate = \"cert.pem\"\nkey = \"key.pem\"\n")
+
+	const placement = `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"onl-mnl"}}`
+	trade := func(at string) {
+		bearer := []string{"Authorization", "Bearer " + token}
+		s.request(201, "PUT", at+"/v1/placements/home", placement, bearer...)
+		for i := range 3 {
+			s.request(201, "POST", at+"/v1/placements/home/decisions", fmt.Sprintf(`{"decision_id":"d%d","items":[{"id":"a","features":{"x":1}}]}`, i), bearer...)
+			s.request(204, "POST", fmt.Sprintf("%s/v1/decisions/d%d/outcome", at, i), `{"choice":null}`, bearer...)
+		}
+		s.request(200, "GET", at+"/metrics", "", bearer...)
+		s.request(201, "POST", at+"/personalizer/v1.0/rank", `{"actions":[{"id":"a"}]}`, "Ocp-Apim-Subscription-Key", token)
+		s.request(401, "GET", at+"/v1/placements", "", "Authorization", "Bearer "+s.of["a wrong API key"])
+		s.request(401, "GET", at+"/v1/placements?key="+token+"&password="+url.QueryEscape(s.of["the password"]), "")
+		s.request(401, "GET", at+"/v1/placements", "", "Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte("shop:"+s.of["the password"])))
+		s.request(401, "GET", at+"/v1/placements", "", "Authorization", token)
+		s.request(400, "POST", at+"/v1/placements/home/decisions", `{"items":`, bearer...)
+	}
+	for _, file := range []string{password, tokens, local} {
+		p := serve(t, file)
+		at := p.listening(t)
+		if file == local {
+			at = strings.Replace(at, "http://", "https://", 1)
+		}
+		trade(at)
+		if file != local {
+			s.command(0, "load", at, "--key-file", tokenFile, "--decisions", "50", "--items", "5")
+			s.command(1, "serve", "--config", file) // another one has the log
+			s.command(0, "export", file)
+		}
+		if file == password { // its server comes back as another one, and asks for another password
+			byPassword.Shutdown()
+			byPassword.WaitForShutdown()
+			o := &natsserver.Options{Username: "shop", Password: s.of["a wrong password"]}
+			_, text, _ := net.SplitHostPort(passwordHost)
+			fmt.Sscan(text, &o.Port)
+			guarded(t, o)
+			s.request(503, "POST", at+"/v1/placements/home/decisions", `{"items":[{"id":"a","features":{"x":1}}]}`, "Authorization", "Bearer "+token)
+		}
+		if err := p.Process.Signal(os.Interrupt); err != nil {
+			t.Fatal(err)
+		}
+		p.wait(t)
+		s.said["serve"] += p.said()
+	}
+	dir := filepath.Join(root, "local")
+	s.command(0, "check", dir)
+	s.command(0, "replay", dir)
+	s.command(0, "export", dir)
+	s.command(0, "backup", dir, filepath.Join(root, "backup"))
+	s.command(0, "check", tokens)
+	s.command(0, "replay", tokens, "--data", filepath.Join(root, "tokens"))
+	s.command(0, "keys", "list", keys)
+	s.command(1, "keys", "remove", keys, "nobody")
+
+	// What is wrong is told without what it was given.
+	wrong := "[log]\nurl = %q\n%s\n"
+	for i, c := range []string{
+		fmt.Sprintf(wrong, at(tokenHost, s.of["the password"]), ""),
+		fmt.Sprintf(wrong, at("127.0.0.1:1", s.of["the password"]), ""),
+		fmt.Sprintf(wrong, "nats://"+s.of["the token"]+"%@"+tokenHost, ""),
+		fmt.Sprintf(wrong, "nats://"+tokenHost, "nkey = \"seed\""),
+		fmt.Sprintf(wrong, "nats://"+tokenHost, "credentials = \"shop.creds\""),
+		fmt.Sprintf(wrong, "nats://"+tokenHost, "nkey = \"token\""),
+		fmt.Sprintf(wrong, "nats://"+tokenHost, "token = \"seed\""),
+		"[tls]\ncertificate = \"key.pem\"\nkey = \"cert.pem\"\n",
+		"[tls]\ncertificate = \"cert.pem\"\nkey = \"token\"\n",
+	} {
+		path := configuration(fmt.Sprint("wrong", i), c)
+		s.command(1, "check", path)
+		if strings.Contains(c, "[tls]") {
+			s.command(1, "serve", "--config", path)
+		}
+	}
+	for _, name := range []string{"token", "seed", "key.pem"} { // a file in the place of another one
+		s.command(1, "serve", "--config", filepath.Join(mine, name))
+		s.command(1, "keys", "list", filepath.Join(mine, name))
+		s.command(1, "load", "https://127.0.0.1:1", "--key-file", filepath.Join(mine, name), "--decisions", "1")
+	}
+	for _, host := range []string{tokenHost, "127.0.0.1:1"} {
+		s.command(1, "check", at(host, s.of["a wrong password"]))
+		s.command(1, "export", "nats://"+s.of["the token"]+"x@"+host)
+	}
+
+	for _, who := range slices.Sorted(maps.Keys(s.said)) {
+		s.look("what "+who+" printed", []byte(s.said[who]))
+	}
+	files := 0
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case path == mine:
+			return fs.SkipDir
+		case !d.Type().IsRegular():
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		files++
+		s.look(path, text)
+		return err
+	})
+	if err != nil || files < 10 {
+		t.Errorf("%d files, %v", files, err)
+	}
+	kept, err := os.ReadFile(keys) // has the hash only
+	if err != nil {
+		t.Error(err)
+	}
+	s.look(keys, kept)
+	if !t.Failed() {
+		t.Logf("verdict: %d secrets, each in %d forms, in none of %d bytes that serve, check, replay, export, backup, keys and load printed, answered or wrote in %d files", len(s.of), len(forms("0123456789")), s.bytes, files)
+	}
+}
