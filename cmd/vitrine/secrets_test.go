@@ -21,6 +21,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -211,13 +212,23 @@ func TestSecrets(t *testing.T) {
 			s.command(1, "serve", "--config", file) // another one has the log
 			s.command(0, "export", file)
 		}
-		if file == password { // its server comes back as another one, and asks for another password
-			byPassword.Shutdown()
-			byPassword.WaitForShutdown()
-			o := &natsserver.Options{Username: "shop", Password: s.of["a wrong password"]}
+		if file == password { // its server comes back, and then once more with another password
 			_, text, _ := net.SplitHostPort(passwordHost)
-			fmt.Sscan(text, &o.Port)
-			guarded(t, o)
+			port, err := strconv.Atoi(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			back := byPassword
+			for _, password := range []string{s.of["the password"], s.of["a wrong password"]} {
+				back.Shutdown()
+				back.WaitForShutdown()
+				back = guarded(t, &natsserver.Options{Port: port, Username: "shop", Password: password})
+				for deadline := time.Now().Add(patience); password == s.of["the password"] && !strings.Contains(p.said(), "connected to the log's server again"); time.Sleep(10 * time.Millisecond) {
+					if time.Now().After(deadline) {
+						t.Fatalf("the service does not connect again:\n%s", p.said())
+					}
+				}
+			}
 			s.request(503, "POST", at+"/v1/placements/home/decisions", `{"items":[{"id":"a","features":{"x":1}}]}`, "Authorization", "Bearer "+token)
 		}
 		if err := p.Process.Signal(os.Interrupt); err != nil {

@@ -12,12 +12,13 @@ import (
 
 // ask sends a request that may be repeated, until it is answered or the store's patience ends. A
 // server never answers a request that came while its cluster had no leader, so one long wait would
-// outlast the election for nothing.
+// outlast the election for nothing. Each wait is longer than the one before: a server that has other
+// work may be slower than the first.
 func ask[T any](ctx context.Context, s *Store, request func(context.Context) (T, error)) (T, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.options.Patience)
 	defer cancel()
-	for {
-		answer, err := within(ctx, min(attempt, shortAttempt), request)
+	for wait := min(attempt, shortAttempt); ; wait += wait / 2 {
+		answer, err := within(ctx, wait, request)
 		if err == nil || !isUnanswered(err) || s.isClosed() {
 			return answer, err
 		}
@@ -32,7 +33,7 @@ func ask[T any](ctx context.Context, s *Store, request func(context.Context) (T,
 // errUnanswered means that a server or its cluster was away.
 var errUnanswered = errors.New("no answer")
 
-// shortAttempt is how long the answer to a request that changes nothing is waited for.
+// shortAttempt is how long the answer to a request that changes nothing is waited for at first.
 const shortAttempt = 500 * time.Millisecond
 
 // within sends a request once.

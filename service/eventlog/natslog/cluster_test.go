@@ -16,6 +16,9 @@ import (
 	"vitrine/service/eventlog/natslog"
 )
 
+// patience is how long a test waits for what must happen, on a machine with other work too.
+const patience = 5 * time.Minute
+
 // cluster is three servers, each of which can be stopped and started again at its address.
 type cluster struct {
 	testing.TB
@@ -85,27 +88,27 @@ func (c *cluster) stop(servers ...int) {
 // elected waits until the cluster has a leader.
 func (c *cluster) elected() {
 	c.Helper()
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 		for _, s := range c.servers {
 			if s.JetStreamIsLeader() && len(s.JetStreamClusterPeers()) == len(c.servers) {
 				return
 			}
 		}
 	}
-	c.Fatal("the cluster has no leader after a minute")
+	c.Fatal("the cluster has no leader")
 }
 
 // leader returns the server that leads the log's stream.
 func (c *cluster) leader() int {
 	c.Helper()
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 		for i, s := range c.servers {
 			if s.Running() && s.JetStreamIsStreamLeader("$G", "vitrine") {
 				return i
 			}
 		}
 	}
-	c.Fatal("the stream has no leader after a minute")
+	c.Fatal("the stream has no leader")
 	return 0
 }
 
@@ -122,7 +125,7 @@ func (c *cluster) url() string {
 func TestQuorumIsAway(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
-	o := natslog.Options{URL: c.url(), Replicas: 3}
+	o := natslog.Options{URL: c.url(), Replicas: 3, Patience: patience}
 	s := connect(t, o)
 	fill(t, s, 1, 3)
 	leader := c.leader()
@@ -146,7 +149,7 @@ func TestQuorumIsAway(t *testing.T) {
 func TestOpenDuringElection(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
-	o := natslog.Options{URL: c.url(), Replicas: 3}
+	o := natslog.Options{URL: c.url(), Replicas: 3, Patience: patience}
 	s := connect(t, o)
 	fill(t, s, 1, 3)
 	s.Close()

@@ -1,6 +1,9 @@
 package natslog
 
-import "time"
+import (
+	"context"
+	"time"
+)
 
 // SetAttempt changes how long an answer of the server is waited for, and
 // returns what undoes it.
@@ -32,4 +35,9 @@ func Gather(sizes ...int) (taken int, late bool) {
 	}
 	group, left := s.gather(&request{size: sizes[0]})
 	return len(group), left != nil
+}
+
+// Ask sends a request as a store of that patience does.
+func Ask(ctx context.Context, patience time.Duration, request func(context.Context) (int, error)) (int, error) {
+	return ask(ctx, &Store{options: Options{Patience: patience}}, request)
 }

@@ -35,7 +35,7 @@ func external(t testing.TB) (url string) {
 		s.Shutdown()
 		s.WaitForShutdown()
 	})
-	if !s.ReadyForConnections(10 * time.Second) {
+	if !s.ReadyForConnections(patience) {
 		t.Fatal("the server does not start")
 	}
 	return s.ClientURL()
@@ -163,7 +163,7 @@ func TestSmallMessages(t *testing.T) {
 	srv.Start()
 	defer srv.WaitForShutdown()
 	defer srv.Shutdown()
-	if !srv.ReadyForConnections(10 * time.Second) {
+	if !srv.ReadyForConnections(patience) {
 		t.Fatal("the server does not start")
 	}
 	if _, err := natslog.Open(t.Context(), natslog.Options{URL: srv.ClientURL()}); err == nil || !strings.Contains(err.Error(), "max_payload") {
@@ -335,7 +335,7 @@ func TestServerGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	srv.Start()
-	if !srv.ReadyForConnections(10 * time.Second) {
+	if !srv.ReadyForConnections(patience) {
 		t.Fatal("the server does not start")
 	}
 	s := connect(t, natslog.Options{URL: srv.ClientURL(), Patience: 500 * time.Millisecond})

@@ -60,7 +60,7 @@ func (s *Store) takeLease(ctx context.Context) error {
 	}
 	l := &lease{bucket: bucket, value: value}
 	first, seen := uint64(0), time.Time{} // the revision of another process, and when it was seen first
-	for {
+	for wait := shortAttempt; ; wait += wait / 2 {
 		revision, held, err := l.look(ctx, s)
 		switch {
 		case err != nil:
@@ -68,10 +68,10 @@ func (s *Store) takeLease(ctx context.Context) error {
 		case revision != 0 && first != 0 && revision != first && !s.options.TakeOver:
 			return fmt.Errorf("%w: %s writes %s", eventlog.ErrAlive, held, s.where())
 		case revision == 0 || held.Process == s.options.Process || s.options.TakeOver || first != 0 && time.Since(seen) > silence:
-			if err := l.put(ctx, s, revision); err == nil {
+			if err := l.put(ctx, revision, wait); err == nil {
 				s.lease = l
 				return nil
-			} else if !isWrongRevision(err) {
+			} else if !isWrongRevision(err) && (!isUnanswered(err) || wait > s.options.Patience) {
 				return fmt.Errorf("natslog: the lease of %s: %w", s.where(), err)
 			}
 		case first == 0:
@@ -100,10 +100,10 @@ func (l *lease) look(ctx context.Context, s *Store) (revision uint64, held holde
 	return entry.Revision(), held, nil
 }
 
-// put writes the lease after a revision, 0 for none. It is not repeated here: a copy would be refused
-// for the first.
-func (l *lease) put(ctx context.Context, s *Store, after uint64) error {
-	revision, err := within(ctx, shortAttempt, func(ctx context.Context) (uint64, error) {
+// put writes the lease after a revision, 0 for none, and waits for the answer. It is not repeated here: a copy would
+// be refused for the first.
+func (l *lease) put(ctx context.Context, after uint64, wait time.Duration) error {
+	revision, err := within(ctx, wait, func(ctx context.Context) (uint64, error) {
 		if after == 0 {
 			return l.bucket.Create(ctx, leaseKey, l.value)
 		}
@@ -124,7 +124,7 @@ func isWrongRevision(err error) bool {
 
 // renew writes the lease again. It reports false if another process has it.
 func (l *lease) renew(ctx context.Context, s *Store) bool {
-	err := l.put(ctx, s, l.revision)
+	err := l.put(ctx, l.revision, shortAttempt)
 	if err == nil || !isWrongRevision(err) { // a server that is away says nothing about the lease
 		return true
 	}

@@ -42,7 +42,7 @@ func lost(t *testing.T, s *natslog.Store) error {
 	select {
 	case <-s.Lost():
 		return s.Loss()
-	case <-time.After(20 * time.Second):
+	case <-time.After(patience):
 		t.Fatal("it does not learn that it has lost the log")
 		return nil
 	}

@@ -1,11 +1,13 @@
 package natslog_test
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -118,4 +120,24 @@ func TestNothingIsLeftRunning(t *testing.T) {
 		t.Fatal(err)
 	}
 	goleak.VerifyNone(t, before)
+}
+
+// A server that needs longer for an answer than the first attempts wait is heard nevertheless.
+func TestSlowAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow := func(ctx context.Context) (int, error) {
+			select {
+			case <-ctx.Done():
+				return 0, ctx.Err()
+			case <-time.After(2 * time.Second):
+				return 7, nil
+			}
+		}
+		if n, err := natslog.Ask(t.Context(), 30*time.Second, slow); n != 7 || err != nil {
+			t.Errorf("%d, %v", n, err)
+		}
+		if _, err := natslog.Ask(t.Context(), time.Second, slow); err == nil {
+			t.Error("an answer after the end of patience")
+		}
+	})
 }
