@@ -47,7 +47,7 @@ func withDefaults[O, T any](defaults func() O, create func(s section, o O, featu
 			return made[T]{}, s.at(err)
 		}
 		v, err := create(s, o, features)
-		return made[T]{v, o}, err
+		return made[T]{value: v, settings: o}, err
 	}}
 }
 
@@ -58,7 +58,7 @@ func bare[T any](create func(s section, features int) (T, error)) maker[T] {
 			return made[T]{}, err
 		}
 		v, err := create(s, features)
-		return made[T]{v, nil}, err
+		return made[T]{value: v}, err
 	}}
 }
 
@@ -71,29 +71,35 @@ func fixed[T any](v T) maker[T] {
 type made[T any] struct {
 	value    T
 	settings any
+	squares  float64 // of a learner: Σ d_w² over the families that it fits
 }
 
 // policies are the learners. Adding one is its file in bandit and a line here.
 var policies = []policy{
-	{Entry{"onl-mnl", "optimism on non-linear utilities, Algorithm 1 of the paper"}, guide{"for utilities that are not linear", "N d_w²", "(d_w + t) K d_w", "onl-mnl"}, withUtility(bandit.DefaultONLOptions, bandit.NewONL)},
-	{Entry{"greedy", "onl-mnl without its bonus"}, guide{"as the control of onl-mnl", "N d_w", "(d_w + t) K d_w", "onl-mnl"}, withUtility(bandit.DefaultGreedyOptions, bandit.NewGreedy)},
-	{Entry{"ucb-mnl", "confidence bounds on linear utilities (Oh and Iyengar 2021)"}, guide{"for utilities that are linear", "N d_w²", "(d_w + t) K d_w", "ucb-mnl"}, withBasis(bandit.DefaultUCBOptions, bandit.NewUCBOn)},
-	{Entry{"ts-mnl", "optimistic Thompson sampling, linear (Oh and Iyengar 2019)"}, guide{"for offers that vary, with linear utilities", "N d_w log K", "(d_w + t) K d_w", "ts-mnl"}, withBasis(bandit.DefaultTSOptions, bandit.NewTSOn)},
-	{Entry{"ofu-mnl-plus", "linear, one mirror-descent step a round (Lee and Oh 2024)"}, guide{"for rounds without end, with linear utilities", "N d_w²", "K d_w²", "ofu-mnl-plus"}, withBasis(bandit.DefaultOFUOptions, bandit.NewOFUOn)},
-	{Entry{"eps-greedy-mnl", "ε-greedy with a regression oracle (Zhang and Luo 2024)"}, guide{"for logs with propensities", "N d_w", "steps K d_w", "eps-greedy-mnl"}, withUtility(bandit.DefaultEpsGreedyOptions, bandit.NewEpsGreedy)},
-	{Entry{"log-barrier-mnl", "draws from all assortments, log barrier (Zhang and Luo 2024)"}, guide{"for logs of few items", "C(N, ≤K) K²", "steps K d_w", "log-barrier-mnl"}, withUtility(bandit.DefaultLogBarrierOptions, bandit.NewLogBarrier)},
-	{Entry{"feel-good-ts", "Feel-Good Thompson sampling by a Langevin chain (Zhang 2022)"}, guide{"for few items and few rounds", "N d_w", "moves t N d_w", "feel-good-ts"}, withUtility(bandit.DefaultFeelGoodOptions, bandit.NewFeelGood)},
-	{Entry{"bma-mnl", "utility families averaged by evidence, one sample a slot"}, guide{"if it is not known what utilities look like", "K N d_w", "d_w³ + K d_w²", "bma-mnl"}, withExperts},
-	{Entry{"uniform", "uniform over the feasible family, learns nothing"}, guide{"for unbiased logs, and as the ceiling of regret", "K", "1", "uniform-and-oracle"}, alone(bandit.NewUniform)},
-	{Entry{"oracle", "knows the truth: regret 0"}, guide{"for simulations, as the floor of regret", "N", "1", "uniform-and-oracle"}, withWorld(bandit.NewOracle)},
+	{Entry{"onl-mnl", "optimism on non-linear utilities, Algorithm 1 of the paper"}, guide{"for utilities that are not linear", "N d_w²", "(d_w + t) K d_w", "onl-mnl"}, matrices{6, 2.5}, withUtility(bandit.DefaultONLOptions, bandit.NewONL)},
+	{Entry{"greedy", "onl-mnl without its bonus"}, guide{"as the control of onl-mnl", "N d_w", "(d_w + t) K d_w", "onl-mnl"}, matrices{6, 2.5}, withUtility(bandit.DefaultGreedyOptions, bandit.NewGreedy)},
+	{Entry{"ucb-mnl", "confidence bounds on linear utilities (Oh and Iyengar 2021)"}, guide{"for utilities that are linear", "N d_w²", "(d_w + t) K d_w", "ucb-mnl"}, matrices{6, 2.5}, withBasis(bandit.DefaultUCBOptions, bandit.NewUCBOn)},
+	{Entry{"ts-mnl", "optimistic Thompson sampling, linear (Oh and Iyengar 2019)"}, guide{"for offers that vary, with linear utilities", "N d_w log K", "(d_w + t) K d_w", "ts-mnl"}, matrices{8, 2.5}, withBasis(bandit.DefaultTSOptions, bandit.NewTSOn)},
+	{Entry{"ofu-mnl-plus", "linear, one mirror-descent step a round (Lee and Oh 2024)"}, guide{"for rounds without end, with linear utilities", "N d_w²", "K d_w²", "ofu-mnl-plus"}, matrices{4, 1.5}, withBasis(bandit.DefaultOFUOptions, bandit.NewOFUOn)},
+	{Entry{"eps-greedy-mnl", "ε-greedy with a regression oracle (Zhang and Luo 2024)"}, guide{"for logs with propensities", "N d_w", "steps K d_w", "eps-greedy-mnl"}, matrices{6, 2.5}, withUtility(bandit.DefaultEpsGreedyOptions, bandit.NewEpsGreedy)},
+	{Entry{"log-barrier-mnl", "draws from all assortments, log barrier (Zhang and Luo 2024)"}, guide{"for logs of few items", "C(N, ≤K) K²", "steps K d_w", "log-barrier-mnl"}, matrices{6, 2.5}, withUtility(bandit.DefaultLogBarrierOptions, bandit.NewLogBarrier)},
+	{Entry{"feel-good-ts", "Feel-Good Thompson sampling by a Langevin chain (Zhang 2022)"}, guide{"for few items and few rounds", "N d_w", "moves t N d_w", "feel-good-ts"}, matrices{2, 1.5}, withUtility(bandit.DefaultFeelGoodOptions, bandit.NewFeelGood)},
+	{Entry{"bma-mnl", "utility families averaged by evidence, one sample a slot"}, guide{"if it is not known what utilities look like", "K N d_w", "d_w³ + K d_w²", "bma-mnl"}, matrices{9, 4}, withExperts},
+	{Entry{"uniform", "uniform over the feasible family, learns nothing"}, guide{"for unbiased logs, and as the ceiling of regret", "K", "1", "uniform-and-oracle"}, matrices{0, 0}, alone(bandit.NewUniform)},
+	{Entry{"oracle", "knows the truth: regret 0"}, guide{"for simulations, as the floor of regret", "N", "1", "uniform-and-oracle"}, matrices{0, 0}, withWorld(bandit.NewOracle)},
 }
 
 // policy is an entry that makes learners.
 type policy struct {
 	Entry
 	guide
+	matrices
 	recipe
 }
+
+// matrices are how many matrices of d_w×d_w numbers a learner has at most, whatever its options: live while it
+// learns and its policy decides, and saved as its state. The rounds that some learners keep come on top.
+type matrices struct{ live, saved float64 }
 
 // guide says when to choose a policy, and what an offer and a round observed cost in the rounds t,
 // the items N, the largest assortment K and the parameters d_w. A training at the end of an epoch is
@@ -337,7 +343,7 @@ func withUtility[O any, L vitrine.Learner](defaults func() O, create func(bandit
 			func(_ env.Environment, rng *rand.Rand) (vitrine.Learner, error) {
 				return learner(create(p, m.value, o, rng))
 			},
-			merge(map[string]any{"utility": m.settings}, o),
+			merge(map[string]any{"utility": m.settings}, o), square(m.value),
 		}, nil
 	}
 	family := option.Option{Key: "utility", Type: "table", Required: true, Doc: `the family f_w, { kind = "mlp", hidden = [3] }; vitrine list utilities has all`}
@@ -381,8 +387,10 @@ func buildExperts(s section, p bandit.Problem) (made[newLearner], error) {
 		experts = append(experts, bandit.Expert{Model: m.value, Memory: o.Memory})
 	}
 	var settings []any
+	squares := 0.0
 	for _, e := range experts {
 		settings = append(settings, e.String())
+		squares += square(e.Model)
 	}
 	o := bandit.DefaultBMAOptions()
 	if err := s.bind(&o, append([]string{"experts"}, head...)...); err != nil {
@@ -398,7 +406,7 @@ func buildExperts(s section, p bandit.Problem) (made[newLearner], error) {
 		func(_ env.Environment, rng *rand.Rand) (vitrine.Learner, error) {
 			return learner(bandit.NewBMA(p, experts, o, rng))
 		},
-		merge(map[string]any{"experts": settings}, o),
+		merge(map[string]any{"experts": settings}, o), squares,
 	}, nil
 }
 
@@ -407,7 +415,7 @@ func buildExperts(s section, p bandit.Problem) (made[newLearner], error) {
 func withBasis[O any, L vitrine.Learner](defaults func() O, create func(bandit.Problem, utility.LinearInParams, O) (L, error)) recipe {
 	build := func(s section, p bandit.Problem) (made[newLearner], error) {
 		var basis, small utility.LinearInParams
-		settings := map[string]any{}
+		settings, squares := map[string]any{}, square(utility.NewLinear(p.Features, true))
 		t, ok, err := s.table("utility")
 		if err != nil {
 			return made[newLearner]{}, err
@@ -420,7 +428,7 @@ func withBasis[O any, L vitrine.Learner](defaults func() O, create func(bandit.P
 			if basis, ok = m.value.(utility.LinearInParams); !ok {
 				return made[newLearner]{}, t.errorf("kind", "kind = %s: is not linear in its parameters, and this policy learns only such utilities%s", literal(t.values["kind"]), hint("", linearFamilies()))
 			}
-			settings["utility"], small = m.settings, utility.NewLinear(1, false)
+			settings["utility"], small, squares = m.settings, utility.NewLinear(1, false), square(m.value)
 		}
 		o := defaults()
 		if err := s.bind(&o, append([]string{"utility"}, head...)...); err != nil {
@@ -431,12 +439,15 @@ func withBasis[O any, L vitrine.Learner](defaults func() O, create func(bandit.P
 		}
 		return made[newLearner]{
 			func(env.Environment, *rand.Rand) (vitrine.Learner, error) { return learner(create(p, basis, o)) },
-			merge(settings, o),
+			merge(settings, o), squares,
 		}, nil
 	}
 	family := option.Option{Key: "utility", Type: "table", Doc: `the basis φ, { kind = "quadratic" }, of u = θᵀφ(x); xᵀθ if left out`}
 	return recipe{append([]option.Option{family}, option.List(defaults())...), unsaved[L](), build}
 }
+
+// square returns d_w² of a family.
+func square(m utility.Model) float64 { return float64(m.NumParams()) * float64(m.NumParams()) }
 
 // linearFamilies are the utilities that are linear in their parameters.
 func linearFamilies() (list []string) {
@@ -468,7 +479,7 @@ func withOptions[O any, L vitrine.Learner](defaults func() O, create func(bandit
 		}
 		return made[newLearner]{
 			func(env.Environment, *rand.Rand) (vitrine.Learner, error) { return learner(create(p, o)) },
-			merge(nil, o),
+			merge(nil, o), 0,
 		}, nil
 	}
 	return recipe{option.List(defaults()), unsaved[L](), build}
@@ -487,7 +498,7 @@ func withWorld[L vitrine.Learner](create func(bandit.Problem, env.Environment) (
 		}
 		return made[newLearner]{
 			func(w env.Environment, _ *rand.Rand) (vitrine.Learner, error) { return learner(create(p, w)) },
-			map[string]any{},
+			map[string]any{}, 0,
 		}, nil
 	}
 	return recipe{unfit: "knows the truth, which only simulated worlds have", build: build}

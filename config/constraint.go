@@ -31,7 +31,7 @@ func loadConstraint(root section, items, size int) (made[vitrine.Constraint], er
 }
 
 func atMost(s section, _, size int) (made[vitrine.Constraint], error) {
-	return made[vitrine.Constraint]{assortment.AtMost(size), nil}, s.bind(&struct{}{}, "kind")
+	return made[vitrine.Constraint]{value: assortment.AtMost(size)}, s.bind(&struct{}{}, "kind")
 }
 
 // countOptions are what all families of bounded numbers have.
@@ -140,5 +140,5 @@ func family(s section, settings any, create func() (vitrine.Constraint, error)) 
 	if err != nil {
 		return made[vitrine.Constraint]{}, s.errorf("", "%v", err)
 	}
-	return made[vitrine.Constraint]{c, settings}, nil
+	return made[vitrine.Constraint]{value: c, settings: settings}, nil
 }

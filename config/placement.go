@@ -43,6 +43,26 @@ var observeAll = []string{"bma-mnl", "feel-good-ts"}
 // [[policy]] of a file as a JSON object, {"name": "onl-mnl", "lambda": 3, …}, and
 // is read as strictly.
 func NewLearner(s decision.Spec) (vitrine.Learner, error) {
+	made, _, err := placementPolicy(s)
+	if err != nil {
+		return nil, err
+	}
+	return made.value(nil, stream.New(s.Seed, 0, stream.Learner))
+}
+
+// LearnerSize returns how large the learner of a placement will be, without building it. Errors are those of NewLearner
+// that the policy's text decides on.
+func LearnerSize(s decision.Spec) (decision.Size, error) {
+	made, holds, err := placementPolicy(s)
+	if err != nil {
+		return decision.Size{}, err
+	}
+	size := func(matrices float64) int64 { return int64(min(8*matrices*made.squares, 1<<50)) }
+	return decision.Size{Learner: size(holds.live), State: size(holds.saved)}, nil
+}
+
+// placementPolicy reads the policy of a placement.
+func placementPolicy(s decision.Spec) (m made[newLearner], holds matrices, err error) {
 	in := jsontext.NewDecoder(bytes.NewReader(s.Policy))
 	v, err := plain(in)
 	if err == nil {
@@ -51,15 +71,15 @@ func NewLearner(s decision.Spec) (vitrine.Learner, error) {
 		}
 	}
 	if err != nil {
-		return nil, err
+		return m, holds, err
 	}
 	given, ok := v.(map[string]any)
 	if !ok {
-		return nil, fmt.Errorf("must be an object")
+		return m, holds, fmt.Errorf("must be an object")
 	}
 	name, ok := given["name"].(string)
 	if !ok {
-		return nil, fmt.Errorf("name is missing%s", hint("", placementPolicies()))
+		return m, holds, fmt.Errorf("name is missing%s", hint("", placementPolicies()))
 	}
 	values := maps.Clone(placementDefaults[name])
 	if values == nil {
@@ -72,23 +92,24 @@ func NewLearner(s decision.Spec) (vitrine.Learner, error) {
 	table := section{doc: &document{name: name, values: values}, values: values}
 	for _, key := range head[1:] {
 		if _, ok := values[key]; ok {
-			return nil, table.errorf(key, "unknown key %q: it is for files of experiments", key)
+			return m, holds, table.errorf(key, "unknown key %q: it is for files of experiments", key)
 		}
 	}
-	if i := slices.IndexFunc(policies, func(p policy) bool { return p.Name == name }); i >= 0 && policies[i].unfit != "" {
-		return nil, table.errorf("", "%s", policies[i].unfit)
+	at := slices.IndexFunc(policies, func(p policy) bool { return p.Name == name })
+	if at >= 0 && policies[at].unfit != "" {
+		return m, holds, table.errorf("", "%s", policies[at].unfit)
 	}
 	if !s.All && slices.Contains(observeAll, name) {
-		return nil, table.errorf("", `learns from the items that were not shown, too: the placement must have "record": "all"`)
+		return m, holds, table.errorf("", `learns from the items that were not shown, too: the placement must have "record": "all"`)
 	}
 	f := &File{problem: bandit.Problem{
 		Features: s.Features, Items: s.Items, Size: s.Size, Rounds: s.Rounds, Constraint: assortment.AtMost(s.Size),
 	}}
-	made, err := f.buildPolicy(name, table)
-	if err != nil {
-		return nil, err
+	m, err = f.buildPolicy(name, table)
+	if err == nil {
+		holds = policies[at].matrices
 	}
-	return made.value(nil, stream.New(s.Seed, 0, stream.Learner))
+	return m, holds, err
 }
 
 // placementPolicies are those that a placement can have.

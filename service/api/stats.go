@@ -13,6 +13,7 @@ type Stats struct {
 	Withdrawn uint64 `json:"withdrawn" doc:"deferred decisions that were not activated in time"`
 	Pending   int    `json:"pending" doc:"decisions that wait for an outcome"`
 	Memory    int    `json:"memory" doc:"bytes of remembered decisions"`
+	Charged   int64  `json:"charged" doc:"bytes that the service sets aside for the placement and its learner"`
 
 	ExpiredEarly  uint64  `json:"expired_early" doc:"decisions that left memory before their attribution window was over; they teach nothing"`
 	MemorySeconds float64 `json:"memory_seconds,omitzero" doc:"how long an open decision stays in memory at the rate of the last minute; it should be longer than the attribution window. Left out while the rate is not known"`

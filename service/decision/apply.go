@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"vitrine"
+	"vitrine/internal/budget"
 	"vitrine/service/eventlog"
 )
 
@@ -20,6 +21,10 @@ type fold struct {
 	decisions  index     // those that are remembered, of all placements
 	evicted    evictions // of those that are not
 	workers    sync.WaitGroup
+
+	size   func(Spec) (Size, error) // of a learner; nil is unknown
+	budget *budget.Budget
+	ready  *prepared // what the next PlacementPut needs; nil makes it
 }
 
 // newFold is the state before the first entry.
@@ -38,6 +43,7 @@ type placement struct {
 	name      string
 	born      uint64 // the entry that created it
 	changed   uint64 // the last entry that changed its configuration
+	charged   int64  // bytes, to the budget
 	learner   uint64 // the entry that began its learner
 	config    *Config
 	canonical []byte
@@ -138,21 +144,32 @@ func (s *fold) applyBody(sequence uint64, e *eventlog.Event) error {
 // put creates a placement or changes it. The learner goes on where it sees the
 // same rows under the same settings, and begins anew elsewhere.
 func (s *fold) put(sequence uint64, name string, config []byte) error {
+	r := s.ready
+	s.ready = nil
 	c, err := ParseConfig(config)
 	if err != nil {
 		return err
 	}
 	p := s.placements[name]
-	if p != nil && p.config.sameLearner(c) {
+	goesOn := p != nil && p.config.sameLearner(c)
+	if r == nil {
+		r = new(prepared)
+		r.charge, _ = s.charge(c) // what is in the log stays, however large it is
+		if !goesOn {
+			if r.worker, err = newWorker(s.build, c, sequence); err != nil {
+				return err
+			}
+		}
+	}
+	if goesOn {
 		p.config, p.canonical, p.changed = c, c.Canonical(), sequence
 		p.worker.queue.setBound(c.share())
+		s.recharge(p, r.charge, r.held)
 		s.forget(p)
 		return nil
 	}
-	w, err := newWorker(s.build, c, sequence)
-	if err != nil {
-		return err
-	}
+	w := r.worker
+	w.begin(sequence)
 	if p == nil {
 		p = &placement{name: name, born: sequence}
 		s.placements[name] = p
@@ -161,6 +178,7 @@ func (s *fold) put(sequence uint64, name string, config []byte) error {
 	}
 	p.config, p.canonical, p.changed = c, c.Canonical(), sequence
 	p.learner, p.learned, p.kept, p.worker = sequence, sequence, nil, w
+	s.recharge(p, r.charge, r.held)
 	p.sound.forget()
 	s.workers.Go(w.run)
 	s.forget(p)
@@ -175,6 +193,7 @@ func (s *fold) delete(p *placement) {
 		}
 	}
 	delete(s.placements, p.name)
+	s.recharge(p, 0, 0)
 	s.evicted.forget(p)
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"vitrine"
+	"vitrine/internal/budget"
 	"vitrine/service/api"
 	"vitrine/service/eventlog"
 )
@@ -18,6 +19,12 @@ import (
 type Options struct {
 	Store eventlog.Store // the engine is its only writer, and does not close it
 	Build func(Spec) (vitrine.Learner, error)
+
+	// Size returns how large a learner will be, for the Budget, and what is wrong with its policy. nil counts 0.
+	Size func(Spec) (Size, error)
+	// Budget is what placements are charged to: a new one that does not fit is refused, those in the log are not.
+	// nil has no bound.
+	Budget *budget.Budget
 
 	Snapshot []byte // of [Engine.Snapshot]; nil replays the log from its first entry
 
@@ -79,7 +86,7 @@ const largestBatch = eventlog.MaxFrame - eventlog.EmptyFrame
 // Open makes the state from a snapshot and the entries of the log after it.
 func Open(ctx context.Context, o Options) (*Engine, error) {
 	s := newFold(o.Build)
-	s.beginAgain = o.BeginAgain
+	s.beginAgain, s.size, s.budget = o.BeginAgain, o.Size, o.Budget
 	e := &Engine{
 		store: o.Store, applied: o.Applied, gather: o.Gather, state: s,
 		proposals: make(chan *proposal, 256), quit: make(chan struct{}), stopped: make(chan struct{}),
@@ -87,6 +94,9 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	err := e.replay(ctx, o)
 	if err != nil {
 		s.end()
+		for _, p := range s.placements {
+			s.recharge(p, 0, 0)
+		}
 		return nil, err
 	}
 	for _, p := range s.placements {
@@ -302,6 +312,7 @@ func fitting(entries [][]byte) int {
 func (e *Engine) apply(b *batch) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	e.state.ready = b.ready
 	for i, event := range b.events {
 		if err := e.state.apply(b.entries[i], event); err != nil {
 			return err
@@ -318,7 +329,8 @@ type batch struct {
 	events  []*eventlog.Event
 	entries [][]byte
 	bytes   int
-	alone   bool // nothing else may be in it
+	alone   bool      // nothing else may be in it
+	ready   *prepared // what its PlacementPut needs
 
 	touched map[decisionKey]bool
 	open    map[*placement]int // bytes of open decisions, more
@@ -431,55 +443,6 @@ const (
 // IsPlacementName reports whether a placement may have a name.
 func IsPlacementName(name string) bool {
 	return name != "" && len(name) <= largestPlacement && checkDecision(name) == nil
-}
-
-// Put creates a placement or changes it; its decisions stay. Its learner begins anew
-// where the policy, the features, the size, the horizon or the seed change, and
-// open decisions of before then teach it nothing. The same configuration
-// again changes nothing. Errors are *api.FieldError, ErrStopped or that of ctx.
-func (e *Engine) Put(ctx context.Context, name string, config []byte, now int64) (created bool, err error) {
-	return e.put(ctx, name, config, now, true)
-}
-
-// Create is Put of a placement that is not there. One that is stays as it is.
-func (e *Engine) Create(ctx context.Context, name string, config []byte, now int64) error {
-	_, err := e.put(ctx, name, config, now, false)
-	return err
-}
-
-func (e *Engine) put(ctx context.Context, name string, config []byte, now int64, change bool) (created bool, err error) {
-	if !IsPlacementName(name) {
-		return false, api.Fieldf("/name", "%q: must have from 1 to %d letters, digits, '.', '_', '-' and ':', and be no step of a path", name, largestPlacement)
-	}
-	c, err := ParseConfig(config)
-	if err != nil {
-		return false, err
-	}
-	if _, err := newWorker(e.state.build, c, 0); err != nil { // what cannot be built must not be in the log
-		return false, err
-	}
-	canonical := c.Canonical()
-	if len(canonical) > largestBatch/2 {
-		return false, api.Fieldf("", "the configuration has %d bytes, at most %d fit into the log", len(canonical), largestBatch/2)
-	}
-	isNew := false // the writer's until submit has its answer
-	err = e.submit(ctx, func(b *batch) error {
-		if len(b.events) > 0 {
-			return errLater
-		}
-		p := b.state.placements[name]
-		if isNew = p == nil; p != nil && (!change || string(p.canonical) == string(canonical)) {
-			return nil
-		}
-		if p == nil && len(b.state.placements) >= mostPlacements {
-			return api.Fieldf("/name", "%q would be one more than %d placements: delete one", name, mostPlacements)
-		}
-		return b.only(&eventlog.Event{Time: now, Placement: name, Body: &eventlog.PlacementPut{Config: canonical}})
-	})
-	if err != nil {
-		return false, err
-	}
-	return isNew, nil
 }
 
 // about proposes an event about a placement; none where body returns nil.

@@ -25,6 +25,8 @@ var (
 	// ErrBehind is of what a learner that lags has no room for. Nothing has
 	// changed, and trying again later may succeed.
 	ErrBehind = errors.New("the learner is behind")
+	// ErrMemory is returned for a placement that does not fit into the memory of the service.
+	ErrMemory = errors.New("the service has too little memory")
 	// ErrPolicy is of a policy that panics or breaks the constraints.
 	ErrPolicy = errors.New("the policy failed")
 	// ErrStopped is of an engine that is closed, or that cannot write its log and must be

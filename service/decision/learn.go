@@ -155,6 +155,14 @@ func newWorker(build func(Spec) (vitrine.Learner, error), c *Config, sequence ui
 	return w, nil
 }
 
+// begin makes an entry the one that began the learner, which has learned nothing yet.
+func (w *worker) begin(sequence uint64) {
+	w.version, w.saved.version = sequence, sequence
+	seen := w.progress
+	w.seen.Store(&seen)
+	w.current.Store(&published{w.current.Load().policy, sequence})
+}
+
 // mark makes a checkpoint of the learner.
 func (w *worker) mark() error {
 	var data []byte

@@ -167,6 +167,12 @@ type Spec struct {
 	Seed     uint64
 }
 
+// Size is the memory of a learner in bytes.
+type Size struct {
+	Learner int64 // the learner and its policies
+	State   int64 // its state as it is saved
+}
+
 func (c *Config) spec() Spec {
 	return Spec{Policy: canonical(c.Policy), Features: c.schema.Width(), Size: c.MaxSize, Items: c.MaxItems, All: c.Record == "all", Rounds: c.Rounds, Seed: c.Seed}
 }

@@ -479,6 +479,8 @@ func (s *fold) restoreWorker(d decoder, p *placement) error {
 	w.queue.refill(f.since)
 	p.worker = w
 	s.placements[p.name] = p
+	charge, _ := s.charge(p.config)
+	s.recharge(p, charge, 0)
 	s.workers.Go(w.run)
 	return nil
 }

@@ -84,7 +84,7 @@ func (e *Engine) Stats(name string) (api.Stats, error) {
 	seen, current := v.worker.seen.Load(), v.worker.current.Load()
 	s := api.Stats{
 		Placement: name, Mode: v.config.Mode,
-		Decisions: c.Offered, Outcomes: c.Chosen, Expired: c.Expired, Withdrawn: c.Withdrawn, Pending: v.open.len, Memory: v.open.bytes + v.closed.bytes,
+		Decisions: c.Offered, Outcomes: c.Chosen, Expired: c.Expired, Withdrawn: c.Withdrawn, Pending: v.open.len, Memory: v.open.bytes + v.closed.bytes, Charged: v.charged,
 		ExpiredEarly: c.Evicted, MemorySeconds: v.pace.seconds(v.config.Memory),
 		PolicyVersion: current.version, Lag: v.worker.given.Load() - done,
 		Learned: seen.observed, Skipped: seen.skipped, Forgotten: seen.forgotten, Stale: c.Stale, Broken: seen.broken, Problem: seen.problem,

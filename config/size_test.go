@@ -1,0 +1,125 @@
+package config_test
+
+import (
+	"math/rand/v2"
+	"runtime"
+	"testing"
+
+	"github.com/go-json-experiment/json"
+	"gonum.org/v1/gonum/mat"
+
+	"vitrine"
+	"vitrine/config"
+	"vitrine/service/decision"
+	"vitrine/utility"
+)
+
+// A learner takes no more than its size says, as the heap has it, and not much less.
+func TestLearnerSize(t *testing.T) {
+	sized := map[string]bool{}
+	for _, c := range []struct {
+		policy   string
+		features int
+	}{
+		{`{"name":"onl-mnl","warmup":2}`, 200},
+		{`{"name":"onl-mnl","warmup":2,"update":"mle"}`, 200},
+		{`{"name":"onl-mnl","warmup":2,"pilot":"map","utility":{"kind":"mlp","hidden":[3]}}`, 60},
+		{`{"name":"greedy","warmup":2}`, 200},
+		{`{"name":"ucb-mnl"}`, 200},
+		{`{"name":"ucb-mnl","utility":{"kind":"quadratic"}}`, 18},
+		{`{"name":"ts-mnl"}`, 200},
+		{`{"name":"ofu-mnl-plus"}`, 200},
+		{`{"name":"eps-greedy-mnl"}`, 200},
+		{`{"name":"log-barrier-mnl"}`, 200},
+		{`{"name":"feel-good-ts"}`, 200},
+		{`{"name":"bma-mnl"}`, 70},
+		{`{"name":"bma-mnl","experts":[{"kind":"linear","intercept":true},{"kind":"linear","intercept":true,"memory":200}]}`, 120},
+	} {
+		s := decision.Spec{Policy: []byte(c.policy), Features: c.features, Size: 2, Items: 4, All: true, Rounds: 1000, Seed: 1}
+		size, err := config.LearnerSize(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := heap()
+		l, err := config.NewLearner(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rng := rand.New(rand.NewPCG(1, 2))
+		rounds := int64(0)
+		p := l.Policy()
+		for range 4 {
+			x := mat.NewDense(4, c.features, nil)
+			for i := range 4 {
+				for j := range c.features {
+					x.Set(i, j, rng.NormFloat64()/10)
+				}
+			}
+			rounds += int64(8 * 4 * c.features)
+			r := vitrine.Round{Context: &vitrine.Context{Features: x}, Offer: vitrine.Offer{Assortment: vitrine.Assortment{1, 3}, Propensity: 1}, Choice: 1}
+			if err := l.Observe(r); err != nil {
+				t.Fatal(err)
+			}
+		}
+		next := l.Policy()
+		next.Offer(&vitrine.Context{Features: mat.NewDense(4, c.features, nil)}, rng)
+		live := heap() - before - rounds
+		state := int64(len(saved(t, l))) - rounds
+		runtime.KeepAlive(p)
+		runtime.KeepAlive(next)
+		square := float64(8 * c.features * c.features)
+		t.Logf("%s: live %.2f of %.2f, state %.2f of %.2f d²", c.policy, float64(live)/square, float64(size.Learner)/square, float64(state)/square, float64(size.State)/square)
+		if live > size.Learner || size.Learner > 6*live {
+			t.Errorf("%s of %d features: takes %d bytes, and its size is %d", c.policy, c.features, live, size.Learner)
+		}
+		if state > size.State || size.State > 4*state {
+			t.Errorf("%s of %d features: its state takes %d bytes, and its size is %d", c.policy, c.features, state, size.State)
+		}
+		sized[nameOf(t, s)] = true
+	}
+	for _, d := range described("policy") {
+		if d.Unfit == "" && d.Name != "uniform" && !sized[d.Name] {
+			t.Errorf("%s is not compared", d.Name)
+		}
+	}
+	if size, err := config.LearnerSize(specOf(`{"name":"uniform"}`)); err != nil || size != (decision.Size{}) {
+		t.Errorf("uniform learns nothing, and has the size %+v, %v", size, err)
+	}
+}
+
+// The size of a learner that would take gigabytes is known before it is built, and what is wrong with a policy too.
+func TestLearnerSizeOfALargeOne(t *testing.T) {
+	s := specOf(`{"name":"ucb-mnl","utility":{"kind":"quadratic"}}`)
+	s.Features = 138
+	params := int64(utility.NewQuadratic(138).NumParams())
+	before := heap()
+	size, err := config.LearnerSize(s)
+	if err != nil || size.Learner < 4e9 || size.Learner%(8*params*params) != 0 {
+		t.Errorf("all products of 138 features, %d parameters: %+v, %v", params, size, err)
+	}
+	if took := heap() - before; took > 1e6 {
+		t.Errorf("its size takes %d bytes to know", took)
+	}
+	if _, err := config.LearnerSize(specOf(`{"name":"ucb-mnl","lambda":-1}`)); err == nil || err.Error() != "ucb-mnl: lambda = -1: must be finite and at least 1e-09" {
+		t.Errorf("a bad option: %v", err)
+	}
+}
+
+func heap() int64 {
+	runtime.GC()
+	runtime.GC() // pools are emptied in two steps
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+func nameOf(t *testing.T, s decision.Spec) string {
+	t.Helper()
+	var p struct {
+		Name string `json:"name"`
+	}
+	if err := json.Unmarshal(s.Policy, &p); err != nil {
+		t.Fatal(err)
+	}
+	return p.Name
+}

@@ -1,0 +1,187 @@
+package budget_test
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"vitrine/internal/budget"
+)
+
+func TestPlacementsHoldThreeQuarters(t *testing.T) {
+	b := budget.New(1000)
+	if err := b.Hold(700); err != nil {
+		t.Fatal(err)
+	}
+	var full *budget.FullError
+	if err := b.Hold(51); !errors.As(err, &full) || *full != (budget.FullError{Need: 51, Held: 700, Most: 750}) {
+		t.Errorf("51 of the 50 that are left: %v", err)
+	}
+	if err := b.Hold(50); err != nil {
+		t.Errorf("50 of the 50 that are left: %v", err)
+	}
+	b.Charge(100)
+	if u := b.Usage(); u != (budget.Usage{Size: 1000, Placements: 850}) || u.Over() != 100 {
+		t.Errorf("%+v exceeds by %d", u, u.Over())
+	}
+	if err := b.Hold(0); err != nil {
+		t.Errorf("nothing, of nothing that is left: %v", err)
+	}
+	b.Charge(-850)
+	if err := b.Hold(750); err != nil {
+		t.Errorf("after all was returned: %v", err)
+	}
+}
+
+// Requests have what placements leave, and a quarter of the whole at least.
+func TestRequestsPart(t *testing.T) {
+	b := budget.New(1600)
+	for _, c := range []struct{ held, body, work int64 }{{0, 400, 1200}, {800, 200, 600}, {1200, 100, 300}, {5000, 100, 300}} {
+		b.Charge(c.held)
+		for p, most := range map[budget.Purpose]int64{budget.Body: c.body, budget.Work: c.work} {
+			if err := b.Take(t.Context(), p, most+1); !errors.Is(err, budget.ErrNever) {
+				t.Errorf("%d held, purpose %d: %d bytes: %v", c.held, p, most+1, err)
+			}
+			if err := b.Take(t.Context(), p, most); err != nil {
+				t.Errorf("%d held, purpose %d: %d bytes: %v", c.held, p, most, err)
+			}
+		}
+		if u := b.Usage(); u.Requests != c.body+c.work {
+			t.Errorf("%d held: %+v", c.held, u)
+		}
+		b.Give(budget.Body, c.body)
+		b.Give(budget.Work, c.work)
+		b.Charge(-c.held)
+	}
+}
+
+// Whoever waits is served in order: a small request does not pass a large one for ever.
+func TestTakeInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := budget.New(400) // 300 for work
+		take := func(bytes int64) *bool {
+			done := new(bool)
+			go func() { *done = b.Take(t.Context(), budget.Work, bytes) == nil }()
+			synctest.Wait()
+			return done
+		}
+		first, large, small := take(200), take(150), take(50)
+		if !*first || *large || *small || b.Usage().Waiting != 2 {
+			t.Fatalf("of 300 are taken 200 %v, 150 %v, 50 %v; %+v", *first, *large, *small, b.Usage())
+		}
+		b.Give(budget.Work, 50)
+		synctest.Wait()
+		if !*large || *small {
+			t.Errorf("with 150 left 150 are taken %v, 50 after them %v", *large, *small)
+		}
+		b.Give(budget.Work, 150)
+		synctest.Wait()
+		if u := b.Usage(); !*small || u.Requests != 200 || u.Waiting != 0 {
+			t.Errorf("with 150 left 50 are taken %v; %+v", *small, u)
+		}
+	})
+}
+
+// One that gives up is no longer waited for.
+func TestTakeGivesUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := budget.New(400)
+		if err := b.Take(t.Context(), budget.Work, 200); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		var gone, small error
+		behind := false
+		go func() { gone = b.Take(ctx, budget.Work, 150) }()
+		synctest.Wait()
+		go func() { small = b.Take(t.Context(), budget.Work, 100); behind = true }()
+		synctest.Wait()
+		if behind {
+			t.Fatal("100 were taken before the 150 that came first")
+		}
+		cancel()
+		synctest.Wait()
+		if !errors.Is(gone, context.Canceled) || !behind || small != nil || b.Usage().Requests != 300 {
+			t.Errorf("given up: %v; behind it: %v %v; %+v", gone, behind, small, b.Usage())
+		}
+	})
+}
+
+// A placement that ends lets requests in that waited.
+func TestChargeGrants(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := budget.New(400)
+		if err := b.Take(t.Context(), budget.Work, 200); err != nil {
+			t.Fatal(err)
+		}
+		done := false
+		go func() { done = b.Take(t.Context(), budget.Work, 100) == nil }()
+		synctest.Wait()
+		if !done {
+			t.Fatal("100 of the 100 that are left are not taken")
+		}
+		b.Charge(300) // requests have 100 now, and 75 of them for work
+		waited := false
+		go func() { waited = b.Take(t.Context(), budget.Work, 60) == nil }()
+		synctest.Wait()
+		if b.Give(budget.Work, 200); waited {
+			t.Error("60 are taken beside 300 of 75")
+		}
+		synctest.Wait()
+		if waited {
+			t.Error("60 are taken beside 100 of 75")
+		}
+		b.Charge(-300)
+		if synctest.Wait(); !waited {
+			t.Error("60 are not taken beside 100 of 300")
+		}
+	})
+}
+
+// Whatever comes, requests never have more than their part, and all that could fit is served in the end.
+func TestNeverMoreThanThePart(t *testing.T) {
+	b := budget.New(1000)
+	var all sync.WaitGroup
+	for i := range uint64(32) {
+		all.Go(func() {
+			rng := rand.New(rand.NewPCG(i, 1))
+			for range 200 {
+				body, work := 1+rng.Int64N(250), 1+rng.Int64N(750)
+				if err := b.Take(t.Context(), budget.Body, body); err != nil {
+					t.Error(err)
+				}
+				if err := b.Take(t.Context(), budget.Work, work); err != nil {
+					t.Error(err)
+				}
+				if u := b.Usage(); u.Requests > u.Size {
+					t.Errorf("%+v", u)
+				}
+				b.Give(budget.Work, work/2)
+				b.Give(budget.Work, work-work/2)
+				b.Give(budget.Body, body)
+			}
+		})
+	}
+	all.Wait()
+	if u := b.Usage(); u != (budget.Usage{Size: 1000}) {
+		t.Errorf("in the end %+v", u)
+	}
+}
+
+func TestNoBudget(t *testing.T) {
+	var b *budget.Budget
+	if err := b.Hold(1 << 60); err != nil {
+		t.Error(err)
+	}
+	b.Charge(1 << 60)
+	if err := b.Take(t.Context(), budget.Work, 1<<60); err != nil {
+		t.Error(err)
+	}
+	b.Give(budget.Work, 1)
+	if u := b.Usage(); u != (budget.Usage{}) {
+		t.Errorf("%+v", u)
+	}
+}
