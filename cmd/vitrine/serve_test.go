@@ -186,6 +186,27 @@ func TestServeRestarts(t *testing.T) {
 	}
 }
 
+// Memory that is lowered below what the placements have refuses new ones and warns; those that are there serve.
+func TestServeWithLittleMemory(t *testing.T) {
+	const place = `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl"}}`
+	const warning = "the placements need more memory than they may have"
+	s := newService()
+	s.Listen, s.Data = "127.0.0.1:0", filepath.Join(t.TempDir(), "data")
+	s.Limits.Memory = 400 << 20
+	url, log, stop := serving(t, s)
+	ask(t, http.StatusCreated, "PUT", url+"/v1/placements/home", place)
+	if err := stop(); err != nil || strings.Contains(log.text.String(), warning) {
+		t.Fatalf("%v\n%s", err, &log.text)
+	}
+	s.Limits.Memory = 100 << 20
+	url, log, stop = serving(t, s)
+	ask(t, http.StatusCreated, "POST", url+"/v1/placements/home/decisions", `{"items":[{"id":"a","features":{"x":1}}]}`)
+	ask(t, http.StatusConflict, "PUT", url+"/v1/placements/other", place)
+	if err := stop(); err != nil || !strings.Contains(log.text.String(), warning) {
+		t.Fatalf("%v\n%s", err, &log.text)
+	}
+}
+
 // The data directory is moved under a service, and another one begins at its place: the first decides nothing more and
 // writes nothing there.
 func TestDirectoryIsMoved(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 
 	"vitrine"
-	"vitrine/internal/budget"
+	"vitrine/service/budget"
 	"vitrine/service/eventlog"
 )
 

@@ -56,10 +56,14 @@ func (e *Engine) Decide(ctx context.Context, name string, r *Request, now int64)
 		}
 		offered.Request = sum
 		event.Body = offered
-		if d.entry, err = event.Encode(d.entry[:0]); err != nil {
-			return nil, api.Fieldf("/items", "%v", err)
+		size := 8 * (len(offered.Features) + len(offered.Revenue))
+		if size <= largestBatch { // or there is no use in an entry
+			if d.entry, err = event.Encode(d.entry[:0]); err != nil {
+				return nil, api.Fieldf("/items", "%v", err)
+			}
+			size = eventlog.EntrySize(d.entry)
 		}
-		if size := eventlog.EntrySize(d.entry); size > largestBatch {
+		if size > largestBatch {
 			return nil, api.Fieldf("/items", "the decision takes %d bytes of the log, at most %d fit: send fewer items, or record the shown ones alone", size, largestBatch)
 		}
 		err = e.submit(ctx, func(b *batch) error { return b.offer(v, event, offered, d.estimates.extraBytes(), d.entry) })
@@ -133,8 +137,11 @@ type decider struct {
 
 var deciders = sync.Pool{New: func() any { return &decider{index: map[string]int{}} }}
 
+// largestScratch bounds the numbers of a decider that is kept for other requests.
+const largestScratch = 1 << 19
+
 func (d *decider) release() {
-	if d.abandoned {
+	if d.abandoned || cap(d.rows) > largestScratch {
 		return
 	}
 	clear(d.index)

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"vitrine"
-	"vitrine/internal/budget"
 	"vitrine/service/api"
+	"vitrine/service/budget"
 	"vitrine/service/eventlog"
 )
 

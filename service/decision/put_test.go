@@ -9,8 +9,8 @@ import (
 
 	"vitrine"
 	"vitrine/config"
-	"vitrine/internal/budget"
 	"vitrine/service/api"
+	"vitrine/service/budget"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
 )

@@ -49,6 +49,13 @@ func (c *Config) CheckLength(field string, length int) error {
 	return nil
 }
 
+// RequestSize bounds the bytes that a request of so many items takes while it is read and decided, beside its text: the
+// values of its features, N·d numbers of rows, and what there is of each item.
+func (c *Config) RequestSize(items int) int64 {
+	const value, item = 48, 200
+	return int64(items) * int64(8*c.schema.Width()+value*c.schema.NumItem()+item)
+}
+
 // check reports what is wrong before the features are looked at, and returns
 // where the ids are.
 func (r *Request) check(c *Config, index map[string]int) error {

@@ -2,6 +2,7 @@ package host
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 
+	"vitrine/service/budget"
 	"vitrine/service/eventlog/natslog"
 	"vitrine/service/server"
 )
@@ -37,6 +39,8 @@ type Config struct {
 		Burst       int     `toml:"burst"`
 		Connections int     `toml:"connections"`
 		Subscribers int     `toml:"subscribers"`
+
+		Memory ByteCount `toml:"memory"` // that placements and requests share; 0 is defaultMemory
 
 		KeyConcurrent  int `toml:"key_concurrent"`
 		KeySubscribers int `toml:"key_subscribers"`
@@ -155,6 +159,11 @@ func (c *Config) parse(text []byte) error {
 		return errors.New(" [tls] needs both certificate and key")
 	}
 	return c.Log.check()
+}
+
+// budget is the memory of one life of the service.
+func (c *Config) budget() *budget.Budget {
+	return budget.New(cmp.Or(int64(c.Limits.Memory), defaultMemory()))
 }
 
 func (c *Config) limits() server.Limits {

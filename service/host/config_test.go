@@ -31,7 +31,7 @@ log = "nats://host:4222"
 keys = "k.toml"
 log_level = "debug"
 tls = {certificate = "/c.pem", key = "p.pem"}
-limits = {body = 1, concurrent = 2, rate = 3, burst = 4, subscribers = 5, answer = "6s", connections = 7}
+limits = {body = 1, concurrent = 2, rate = 3, burst = 4, subscribers = 5, answer = "6s", connections = 7, memory = "3MiB"}
 timeouts = {header = "1s", read = "2s", write = "3s", idle = "4s", drain = "5s"}
 snapshots = {every = "1m", keep_every = "2m"}
 `)
@@ -44,6 +44,12 @@ snapshots = {every = "1m", keep_every = "2m"}
 	}
 	if got, want := s.limits(), (server.Limits{Body: 1, Concurrent: 2, Rate: 3, Burst: 4, Subscribers: 5, Answer: 6e9, Connections: 7}); got != want {
 		t.Errorf("%+v, want %+v", got, want)
+	}
+	if u := s.budget().Usage(); u.Size != 3<<20 {
+		t.Errorf("memory is %+v", u)
+	}
+	if u := Default().budget().Usage(); u.Size != defaultMemory() {
+		t.Errorf("without a configuration memory is %+v", u)
 	}
 	if l := s.listen(); l.Address != ":8443" || l.Header != 1e9 || l.Read != 2e9 || l.Write != 3e9 || l.Idle != 4e9 || l.Drain != 5e9 {
 		t.Errorf("%+v", l)
@@ -88,6 +94,8 @@ func TestBadServiceFile(t *testing.T) {
 		"limits = {concurrent = 1e3}":                      "1: ",
 		"limits = {body = 9999999999999}":                  " limits.body = 9.999999999999e+12: must be from 0",
 		"limits = {answer = \"0s\"}":                       "1: ",
+		"limits = {memory = \"half\"}":                     "1: ",
+		"limits = {memory = \"0MB\"}":                      "1: ",
 		"tls = {key = \"k.pem\"}":                          " [tls] needs both certificate and key",
 		"log = \"nats://u:p@:x%\"":                         " log.url: ",
 		"[log]\nurls = \"nats://h\"":                       "2: unknown key \"log.urls\"",

@@ -11,6 +11,7 @@ import (
 	"vitrine"
 	"vitrine/config"
 	"vitrine/internal/hint"
+	"vitrine/service/budget"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
 )
@@ -20,12 +21,21 @@ const gather = 200 * time.Microsecond
 
 // OpenEngine makes the state from the newest snapshot in a data directory and the log after it. If that snapshot cannot be
 // used, it takes an earlier one or the whole log. If a learner's state cannot be read and the log no longer has what it
-// learned from, the learner begins again, with a warning. applied is [decision.Options].Applied.
-func OpenEngine(ctx context.Context, data string, store eventlog.Store, applied func(uint64, *eventlog.Event), logger *slog.Logger) (*decision.Engine, error) {
-	o := decision.Options{
-		Store: store, Build: config.NewLearner, Gather: gather, Applied: applied,
+// learned from, the learner begins again, with a warning. It warns too if the placements exceed their part of the budget.
+// b and applied are Budget and Applied of [decision.Options].
+func OpenEngine(ctx context.Context, data string, store eventlog.Store, b *budget.Budget, applied func(uint64, *eventlog.Event), logger *slog.Logger) (*decision.Engine, error) {
+	e, err := openEngine(ctx, data, decision.Options{
+		Store: store, Build: config.NewLearner, Size: config.LearnerSize, Budget: b, Gather: gather, Applied: applied,
 		Progress: func(entries int) { logger.Info("replaying", "entries", entries) },
+	}, logger)
+	if u := b.Usage(); err == nil && u.Over() > 0 {
+		logger.Warn("the placements need more memory than they may have, and the process may end for want of it: delete placements, lower their memory, keep or buckets, or raise memory in [limits]",
+			"bytes", u.Placements, "over", u.Over(), "memory", u.Size)
 	}
+	return e, err
+}
+
+func openEngine(ctx context.Context, data string, o decision.Options, logger *slog.Logger) (*decision.Engine, error) {
 	paths, err := Snapshots(data)
 	if err != nil {
 		return nil, err

@@ -127,7 +127,7 @@ func (s *service) live(ctx context.Context, known uint64) (_ *life, err error) {
 	defer stop()
 	l := &life{service: s}
 	var beside sync.WaitGroup
-	listen, options := s.listen(), server.Options{Keys: s.keys, Feed: new(server.Feed), Limits: s.limits(), Logger: s.Logger, Version: s.Version}
+	listen, options := s.listen(), server.Options{Keys: s.keys, Feed: new(server.Feed), Limits: s.limits(), Logger: s.Logger, Version: s.Version, Budget: s.budget()}
 	listen.Ready = func(a net.Addr) {
 		s.Listen, l.served = a.String(), true // the next life listens there, too
 		s.Logger.Info("listening", "address", a.String(), "data", s.Data)
@@ -145,7 +145,7 @@ func (s *service) live(ctx context.Context, known uint64) (_ *life, err error) {
 	}
 	defer func() { err = errors.Join(err, l.store.Close()) }()
 	s.TakeOver = false // from now on the log is this service's, or lost
-	if err := l.open(ctx, options.Feed, known); err != nil {
+	if err := l.open(ctx, options, known); err != nil {
 		return l, err
 	}
 	defer l.engine.Close()
@@ -175,11 +175,11 @@ func (s *service) live(ctx context.Context, known uint64) (_ *life, err error) {
 }
 
 // open makes what serves requests from the log: the engine, the clock and the keeper.
-func (l *life) open(ctx context.Context, feed *server.Feed, known uint64) (err error) {
+func (l *life) open(ctx context.Context, o server.Options, known uint64) (err error) {
 	if err := replace.Clean(filepath.Join(l.Data, SnapshotFile)); err != nil {
 		return err
 	}
-	if l.engine, err = OpenEngine(ctx, l.Data, l.store, feed.Applied, l.Logger); err != nil {
+	if l.engine, err = OpenEngine(ctx, l.Data, l.store, o.Budget, o.Feed.Applied, l.Logger); err != nil {
 		return err
 	}
 	defer func() {

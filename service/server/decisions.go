@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"vitrine/service/api"
+	"vitrine/service/budget"
 	"vitrine/service/decision"
 )
 
@@ -46,6 +47,10 @@ func (s *Server) decideBody(c *call, name, mediaType string, body []byte) (*deci
 	if err != nil {
 		return nil, err
 	}
+	c.keep(budget.Work, 0)
+	if err := c.take(budget.Work, config.RequestSize(mostItems(mediaType, body, config))+int64(len(body))); err != nil {
+		return nil, err
+	}
 	var r *decision.Request
 	var release func()
 	if mediaType == asBinary {
@@ -62,8 +67,9 @@ func (s *Server) decideBody(c *call, name, mediaType string, body []byte) (*deci
 	if err != nil {
 		return nil, err
 	}
+	c.keep(budget.Work, config.RequestSize(len(r.Items))+int64(len(body)))
 	a, err := s.engine.Decide(c.Context(), name, r, c.now)
-	if err == nil {
+	if err == nil && c.taken[budget.Work] <= largestPooled {
 		release()
 	}
 	return a, err

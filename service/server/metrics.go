@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"vitrine/service/api"
+	"vitrine/service/budget"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
 )
@@ -29,7 +30,7 @@ func newMetrics(o Options) *metrics {
 			Buckets: []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10},
 		}, []string{"method", "route", "status"}),
 	}
-	m.registry.MustRegister(m.latency, engineCollector{o.Engine, o.Log, o.SnapshotAge}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.registry.MustRegister(m.latency, engineCollector{o.Engine, o.Log, o.Budget, o.SnapshotAge}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.page = promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
 	return m
 }
@@ -55,6 +56,7 @@ func (l *routeLatency) observe(status int, took time.Duration) {
 type engineCollector struct {
 	engine *decision.Engine
 	log    eventlog.Bounded
+	budget *budget.Budget
 	age    func() time.Duration
 }
 
@@ -76,6 +78,7 @@ var ofPlacement = []struct {
 	{about("withdrawn_total", "Deferred decisions that were not activated in time.", "placement"), prometheus.CounterValue, func(s *api.Stats) float64 { return float64(s.Withdrawn) }},
 	{about("pending", "Decisions that wait for an outcome.", "placement"), prometheus.GaugeValue, func(s *api.Stats) float64 { return float64(s.Pending) }},
 	{about("remembered_bytes", "Memory of remembered decisions.", "placement"), prometheus.GaugeValue, func(s *api.Stats) float64 { return float64(s.Memory) }},
+	{about("charged_bytes", "Memory that the service sets aside for the placement and its learner.", "placement"), prometheus.GaugeValue, func(s *api.Stats) float64 { return float64(s.Charged) }},
 	{about("learner_lag_rounds", "Outcomes that the learner has not come to.", "placement"), prometheus.GaugeValue, func(s *api.Stats) float64 { return float64(s.Lag) }},
 	{about("learned_rounds_total", "Rounds that the learner has learned from.", "placement"), prometheus.CounterValue, func(s *api.Stats) float64 { return float64(s.Learned) }},
 	{about("forgotten_rounds_total", "Rounds that the learner had learned before its saved state could not be read, and it began again.", "placement"), prometheus.CounterValue, func(s *api.Stats) float64 { return float64(s.Forgotten) }},
@@ -109,6 +112,9 @@ var (
 	upliftError = about("uplift_standard_error", "Standard error of vitrine_uplift.", "placement")
 	appliedDesc = about("applied_entries", "The last entry of the log that is part of the state.")
 	snapshotAge = about("snapshot_age_seconds", "Since when the last snapshot has all that there was; before the first one since the start.")
+	memoryLimit = about("memory_limit_bytes", "Memory that placements and requests share, [limits] memory. Placements get three quarters of it.")
+	memoryUsed  = about("memory_used_bytes", "Memory that is charged, by what it is for.", "by")
+	memoryWaits = about("memory_waiting_requests", "Requests that wait for memory.")
 	logLag      = about("log_lag_entries", "Entries that are in the log and not yet part of the state.")
 	logFirst    = about("log_first_entry", "The first entry that the log has: those before it were removed.")
 	logEntries  = about("log_entries", "Entries in the log.")
@@ -120,7 +126,7 @@ func (engineCollector) Describe(to chan<- *prometheus.Desc) {
 	for _, m := range ofPlacement {
 		to <- m.desc
 	}
-	for _, d := range []*prometheus.Desc{revenueDesc, roundsDesc, upliftDesc, upliftError, appliedDesc, snapshotAge, logLag, logFirst, logEntries, logBytes} {
+	for _, d := range []*prometheus.Desc{revenueDesc, roundsDesc, upliftDesc, upliftError, appliedDesc, snapshotAge, memoryLimit, memoryUsed, memoryWaits, logLag, logFirst, logEntries, logBytes} {
 		to <- d
 	}
 }
@@ -151,6 +157,12 @@ func (c engineCollector) Collect(to chan<- prometheus.Metric) {
 	gauge(appliedDesc, float64(applied))
 	if c.age != nil {
 		gauge(snapshotAge, c.age().Seconds())
+	}
+	if u := c.budget.Usage(); u.Size > 0 {
+		gauge(memoryLimit, float64(u.Size))
+		gauge(memoryUsed, float64(u.Placements), "placements")
+		gauge(memoryUsed, float64(u.Requests), "requests")
+		gauge(memoryWaits, float64(u.Waiting))
 	}
 	if c.log == nil {
 		return

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"vitrine/service/api"
+	"vitrine/service/budget"
 	"vitrine/service/decision"
 )
 
@@ -165,6 +166,10 @@ func (s *Server) rank(slots bool) func(*call) error {
 func (s *Server) decideRank(c *call, q *rankQuery, event string) (*decision.Answer, error) {
 	name, config, err := s.personalizer(c)
 	if err != nil {
+		return nil, err
+	}
+	c.keep(budget.Work, 0)
+	if err := c.take(budget.Work, config.RequestSize(len(q.Actions))+c.taken[budget.Body]); err != nil {
 		return nil, err
 	}
 	r, err := q.request(config)

@@ -48,6 +48,7 @@ var known = []struct {
 	{decision.ErrLate, http.StatusConflict, "late"},
 	{decision.ErrEvicted, http.StatusConflict, "evicted"},
 	{decision.ErrNotShown, http.StatusUnprocessableEntity, "not-shown"},
+	{decision.ErrMemory, http.StatusConflict, "memory"},
 	{decision.ErrBehind, http.StatusServiceUnavailable, "behind"},
 }
 

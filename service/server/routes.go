@@ -51,7 +51,7 @@ func (s *Server) routes() []route {
 			method: "PUT", path: "/v1/placements/{name}", scope: ScopeAdmin, handle: s.putPlacement,
 			id: "putPlacement", summary: "Create a placement, or change it. What it has learned stays unless its features, size, policy, horizon or seed change.",
 			body:    []content{jsonOf[api.Placement](examplePlacement)},
-			answers: map[int][]content{200: {jsonOf[api.Placement]("")}, 201: {jsonOf[api.Placement]("")}}, errors: []int{400, 404, 413, 415, 422},
+			answers: map[int][]content{200: {jsonOf[api.Placement]("")}, 201: {jsonOf[api.Placement]("")}}, errors: []int{400, 404, 409, 413, 415, 422},
 		},
 		{
 			method: "GET", path: "/v1/placements/{name}", scope: ScopeRead, handle: s.getPlacement,

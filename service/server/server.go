@@ -19,6 +19,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"vitrine/service/budget"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
 )
@@ -31,6 +32,7 @@ type Options struct {
 	Feed   *Feed            // whose Applied the engine calls; nil means there is no /v1/events
 	Log    eventlog.Bounded // of which /metrics tells the extent; nil tells nothing
 	Limits Limits
+	Budget *budget.Budget // that requests take their memory from; nil has no bound
 
 	SnapshotAge func() time.Duration // of the last one, for /metrics; nil tells nothing
 
@@ -113,6 +115,7 @@ type call struct {
 	id      string
 	key     string // the name of its key
 	buffer  *bytes.Buffer
+	taken   [2]int64 // of the budget, by purpose
 	problem *problem // that it was answered with
 	invalid string   // the route's
 
@@ -242,6 +245,8 @@ func (c *call) scratch() *bytes.Buffer {
 }
 
 func (c *call) release() {
+	c.keep(budget.Body, 0)
+	c.keep(budget.Work, 0)
 	if c.buffer != nil && c.buffer.Cap() <= largestKept {
 		buffers.Put(c.buffer)
 	}
@@ -255,6 +260,13 @@ func (c *call) body() ([]byte, error) {
 	most := c.server.limits.Body
 	if c.ContentLength > most {
 		return nil, tooLarge(most)
+	}
+	size := c.ContentLength
+	if size < 0 { // unknown
+		size = most
+	}
+	if err := c.take(budget.Body, size); err != nil {
+		return nil, err
 	}
 	b := c.scratch()
 	if c.ContentLength > 0 {
@@ -272,6 +284,7 @@ func (c *call) body() ([]byte, error) {
 	case err != nil:
 		return nil, problemf(http.StatusBadRequest, "body", "the body cannot be read")
 	}
+	c.keep(budget.Body, int64(b.Len()))
 	return b.Bytes(), nil
 }
 

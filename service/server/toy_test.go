@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"context"
+	"encoding"
 	"math/rand/v2"
 	"strings"
 
@@ -42,4 +43,39 @@ func (s *gatedStore) Append(ctx context.Context, entries ...[]byte) (uint64, err
 		<-s.gate
 	}
 	return s.Store.Append(ctx, entries...)
+}
+
+// offers builds learners whose policies call offered before each offer.
+type offers struct{ offered func() }
+
+func (c *offers) build(s decision.Spec) (vitrine.Learner, error) {
+	l, err := config.NewLearner(s)
+	if err != nil {
+		return nil, err
+	}
+	return &offering{l.(saver), c}, nil
+}
+
+// saver is a learner that can be saved.
+type saver interface {
+	vitrine.Learner
+	encoding.BinaryMarshaler
+	encoding.BinaryUnmarshaler
+}
+
+type offering struct {
+	saver
+	offers *offers
+}
+
+func (l *offering) Policy() vitrine.Policy { return offeringPolicy{l.saver.Policy(), l.offers} }
+
+type offeringPolicy struct {
+	vitrine.Policy
+	offers *offers
+}
+
+func (p offeringPolicy) Offer(x *vitrine.Context, rng *rand.Rand) vitrine.Offer {
+	p.offers.offered()
+	return p.Policy.Offer(x, rng)
 }

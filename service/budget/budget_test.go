@@ -8,7 +8,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"vitrine/internal/budget"
+	"vitrine/service/budget"
 )
 
 func TestPlacementsHoldThreeQuarters(t *testing.T) {

@@ -1,0 +1,55 @@
+package host
+
+import (
+	"runtime"
+	"runtime/debug"
+	"testing"
+	"testing/fstest"
+)
+
+func TestContainerMemory(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		files map[string]string
+		want  int64
+	}{
+		{"no control groups", nil, 0},
+		{"a container", map[string]string{"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/memory.max": "536870912\n"}, 512 << 20},
+		{"no limit", map[string]string{"proc/self/cgroup": "0::/a.slice\n", "sys/fs/cgroup/a.slice/memory.max": "max\n"}, 0},
+		{"the limit of a parent", map[string]string{
+			"proc/self/cgroup": "0::/a.slice/b.service\n", "sys/fs/cgroup/a.slice/memory.max": "1000\n", "sys/fs/cgroup/a.slice/b.service/memory.max": "2000\n",
+		}, 1000},
+		{"its own limit", map[string]string{
+			"proc/self/cgroup": "0::/a.slice/b.service\n", "sys/fs/cgroup/a.slice/memory.max": "max\n", "sys/fs/cgroup/a.slice/b.service/memory.max": "2000\n",
+		}, 2000},
+		{"version 1", map[string]string{
+			"proc/self/cgroup": "5:cpu,cpuacct:/docker/1\n4:memory:/docker/1\n",
+			"sys/fs/cgroup/memory/docker/1/memory.limit_in_bytes":      "3000\n",
+			"sys/fs/cgroup/memory/memory.limit_in_bytes":               "9223372036854771712\n",
+			"sys/fs/cgroup/cpu,cpuacct/docker/1/memory.limit_in_bytes": "1\n",
+		}, 3000},
+	} {
+		root := fstest.MapFS{}
+		for path, text := range c.files {
+			root[path] = &fstest.MapFile{Data: []byte(text)}
+		}
+		if have := containerMemory(root); have != c.want {
+			t.Errorf("%s: %d, want %d", c.name, have, c.want)
+		}
+	}
+}
+
+func TestDefaultMemory(t *testing.T) {
+	for _, c := range [][3]int64{{0, 0, 0}, {5, 0, 5}, {0, 5, 5}, {4, 5, 4}, {5, 4, 4}} {
+		if have := least(c[0], c[1]); have != c[2] {
+			t.Errorf("the least of %d and %d is %d", c[0], c[1], have)
+		}
+	}
+	if have := machineMemory(); (runtime.GOOS == "linux" || runtime.GOOS == "darwin") && (have < 100<<20 || have > 1<<46) {
+		t.Errorf("the machine has %d bytes of memory", have)
+	}
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(50 << 20))
+	if have := defaultMemory(); have != 25<<20 {
+		t.Errorf("with a limit of 50 MiB the default is %d bytes", have)
+	}
+}

@@ -1,0 +1,52 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"vitrine/service/budget"
+	"vitrine/service/decision"
+)
+
+// memoryPatience is how long a request waits for memory that others have.
+const memoryPatience = time.Second
+
+// take takes memory until the call is answered.
+func (c *call) take(p budget.Purpose, bytes int64) error {
+	ctx, cancel := context.WithTimeout(c.Context(), memoryPatience)
+	defer cancel()
+	switch err := c.server.options.Budget.Take(ctx, p, bytes); {
+	case err == nil:
+		c.taken[p] += bytes
+		return nil
+	case errors.Is(err, budget.ErrNever):
+		return problemf(http.StatusRequestEntityTooLarge, "memory", "the request may need %s: send fewer items or a shorter body, lower the columns or the memory of placements, or give the service more, in [limits] memory", err)
+	case c.Context().Err() != nil:
+		return c.Context().Err()
+	}
+	return problemf(http.StatusServiceUnavailable, "busy", "the memory for requests is taken by those under way")
+}
+
+// keep returns what was taken for a purpose but for so many bytes.
+func (c *call) keep(p budget.Purpose, bytes int64) {
+	if rest := c.taken[p] - bytes; rest > 0 {
+		c.server.options.Budget.Give(p, rest)
+		c.taken[p] = bytes
+	}
+}
+
+// largestPooled bounds the memory of a request that is kept for others.
+const largestPooled = 8 << 20
+
+// mostItems bounds the items of a request that is not read yet. In JSON each is an object, and in the binary form
+// each begins with the tag of its id.
+func mostItems(mediaType string, body []byte, c *decision.Config) int {
+	tag := []byte{'{'}
+	if mediaType == asBinary {
+		tag = []byte{2<<3 | 2}
+	}
+	return min(bytes.Count(body, tag), c.MaxItems)
+}

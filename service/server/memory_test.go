@@ -1,0 +1,193 @@
+package server_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"vitrine/config"
+	"vitrine/service/budget"
+	"vitrine/service/decision"
+	"vitrine/service/server"
+)
+
+func within(t testing.TB, size int64) (*service, *budget.Budget) {
+	b := budget.New(size)
+	return started(t, func(so *server.Options, eo *decision.Options) {
+		so.Budget, eo.Budget, eo.Size = b, b, config.LearnerSize
+	}), b
+}
+
+// A placement is charged, and one that does not fit is a problem that says why.
+func TestPlacementsTakeMemory(t *testing.T) {
+	s, b := within(t, 1<<30)
+	s.want(http.StatusCreated, "PUT", "/v1/placements/home", plain)
+	u := b.Usage()
+	metrics := s.want(http.StatusOK, "GET", "/metrics", "").body
+	for _, want := range []string{
+		fmt.Sprintf("vitrine_memory_limit_bytes %v\n", float64(1<<30)),
+		fmt.Sprintf("vitrine_memory_used_bytes{by=\"placements\"} %v\n", float64(u.Placements)),
+		"vitrine_memory_used_bytes{by=\"requests\"} 0\n",
+		"vitrine_memory_waiting_requests 0\n",
+		fmt.Sprintf("vitrine_charged_bytes{placement=\"home\"} %v\n", float64(u.Placements)),
+	} {
+		if !strings.Contains(metrics, want) {
+			t.Errorf("/metrics has no %s", want)
+		}
+	}
+	if stats := s.want(http.StatusOK, "GET", "/v1/placements/home/stats", "").body; !strings.Contains(stats, fmt.Sprintf(`"charged":%d`, u.Placements)) {
+		t.Errorf("the statistics do not have the %d bytes that are charged: %s", u.Placements, stats)
+	}
+	const wide = `{"max_size":3,"features":[{"name":"sku","kind":"category","buckets":4095}],"policy":{"name":"onl-mnl"}}`
+	s.problem(http.StatusConflict, "memory", "", "PUT", "/v1/placements/wide", wide)
+	if b.Usage() != u {
+		t.Errorf("%+v was taken before, and %+v after", u, b.Usage())
+	}
+}
+
+// rows is a request of n items of one category.
+func rows(n int) string {
+	var b strings.Builder
+	b.WriteString(`{"items":[`)
+	for i := range n {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, `{"id":"%d","features":{"sku":"%d"}}`, i, i)
+	}
+	b.WriteString("]}")
+	return b.String()
+}
+
+// Requests whose rows do not fit at once are answered one after another: what they hold is never more than the budget.
+func TestRequestsTakeMemory(t *testing.T) {
+	const n, width = 2048, 512 // 8 MiB
+	b := budget.New(32 << 20)
+	c := new(offers)
+	var now, most atomic.Int64
+	s := started(t, func(so *server.Options, eo *decision.Options) {
+		so.Budget, eo.Budget, eo.Build = b, b, c.build
+	})
+	s.want(http.StatusCreated, "PUT", "/v1/placements/wide",
+		fmt.Sprintf(`{"max_size":1,"max_items":%d,"features":[{"name":"sku","kind":"category","buckets":%d}],"policy":{"name":"uniform"},"memory":1000000}`, n, width))
+	placements := b.Usage().Placements
+	c.offered = func() {
+		together := now.Add(1)
+		defer now.Add(-1)
+		most.Store(max(most.Load(), together))
+		if u := b.Usage(); u.Requests > u.Size-u.Placements || u.Requests < together*8*n*width {
+			t.Errorf("%d requests of %d×%d numbers hold %+v", together, n, width, u)
+		}
+	}
+	body := rows(n)
+	var all sync.WaitGroup
+	for range 6 {
+		all.Go(func() {
+			for range 20 { // as clients do, told to try again
+				if a := s.ask("POST", "/v1/placements/wide/decisions", body); a.status != http.StatusServiceUnavailable {
+					if a.status != http.StatusCreated {
+						t.Errorf("status %d: %s", a.status, a.body)
+					}
+					return
+				}
+			}
+			t.Error("a request was refused 20 times")
+		})
+	}
+	all.Wait()
+	if most := most.Load(); most < 1 || most > 2 {
+		t.Errorf("%d requests of 8 MiB were decided at once, of which the budget holds two", most)
+	}
+	if u := b.Usage(); u.Requests != 0 || u.Placements != placements {
+		t.Errorf("in the end %+v is taken", u)
+	}
+}
+
+// A request waits a little for the memory that others have, and is told to come again. One that will never fit is too large.
+func TestRequestsWaitForMemory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, b := within(t, 400<<20)
+		s.want(http.StatusCreated, "PUT", "/v1/placements/home", `{"max_size":1,"max_items":16384,"features":[{"name":"sku","kind":"category","buckets":4096}],"policy":{"name":"uniform"},"memory":1000000}`)
+		free := b.Usage().Size - b.Usage().Placements
+		work, body := free-free/4, free/4
+		const path = "/v1/placements/home/decisions"
+		for what, taken := range map[budget.Purpose]int64{budget.Work: work, budget.Body: body} {
+			if err := b.Take(t.Context(), what, taken); err != nil {
+				t.Fatal(err)
+			}
+			s.problem(http.StatusServiceUnavailable, "busy", "", "POST", path, rows(2))
+			var late answer
+			go func() { late = s.ask("POST", path, rows(2)) }()
+			if synctest.Wait(); late.status != 0 || b.Usage().Waiting != 1 {
+				t.Errorf("answered %d at once, %+v", late.status, b.Usage())
+			}
+			b.Give(what, taken)
+			if synctest.Wait(); late.status != http.StatusCreated {
+				t.Errorf("once there was memory the answer was %d %s", late.status, late.body)
+			}
+			if u := b.Usage(); u.Requests != 0 {
+				t.Errorf("in the end %+v is taken", u)
+			}
+		}
+		s.problem(http.StatusRequestEntityTooLarge, "memory", "", "POST", path, rows(16000))
+		if a := s.ask("POST", "/v1/placements/home/personalizer/v1.0/rank", rankOf(9900)); a.status != http.StatusRequestEntityTooLarge {
+			t.Errorf("a Rank that never fits: %d %s", a.status, a.body)
+		}
+		s.engine.Close()
+		s.feed.Close()
+	})
+}
+
+// Of its own weight a request is charged what it takes and no more, in every form, and returns it if it fails.
+func TestRequestsReturnMemory(t *testing.T) {
+	b := budget.New(1 << 30)
+	var taken int64
+	c := &offers{offered: func() { taken = b.Usage().Requests }}
+	s := started(t, func(so *server.Options, eo *decision.Options) { so.Budget, eo.Build = b, c.build })
+	s.want(http.StatusCreated, "PUT", "/v1/placements/home", `{"max_size":1,"features":[{"name":"sku","kind":"category","buckets":1000}],"policy":{"name":"uniform"}}`)
+	config, err := s.engine.Config("home")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, q := range []struct {
+		path, body string
+		items      int
+		headers    []string
+	}{
+		{"/v1/placements/home/decisions", rows(30), 30, nil},
+		{"/v1/placements/home/decisions", "\x12\x01a\x12\x01b\x22\x01x\x22\x01y", 2, []string{"Content-Type", "application/x-protobuf"}},
+	} {
+		s.want(http.StatusCreated, "POST", q.path, q.body, q.headers...)
+		if want := config.RequestSize(q.items) + 2*int64(len(q.body)); taken != want {
+			t.Errorf("%d items take %d bytes, want %d", q.items, taken, want)
+		}
+		if rows := int64(8 * 1000 * q.items); taken < rows || taken > 2*rows {
+			t.Errorf("%d items of %d bytes take %d bytes", q.items, rows, taken)
+		}
+	}
+	for _, body := range []string{rows(1001), rows(0), "{", `{"items":[{"id":"a","features":{"sku":3}}]}`} {
+		s.ask("POST", "/v1/placements/home/decisions", body)
+		s.ask("POST", "/v1/placements/home/personalizer/v1.0/rank", body)
+	}
+	if u := b.Usage(); u.Requests != 0 {
+		t.Errorf("in the end %+v is taken", u)
+	}
+}
+
+// rankOf is a Rank of n actions.
+func rankOf(n int) string {
+	var b strings.Builder
+	b.WriteString(`{"actions":[`)
+	for i := range n {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, `{"id":"%d","features":[{"sku":"%d"}]}`, i, i)
+	}
+	b.WriteString("]}")
+	return b.String()
+}
