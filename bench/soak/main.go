@@ -225,7 +225,8 @@ func (s *soak) round(ctx context.Context, n int) {
 		body = append(body, "}}"...)
 	}
 	body = append(body, "]}"...)
-	status, text := s.ask("POST", "/v1/placements/"+placements[n%len(placements)].name+"/decisions", string(body))
+	path := "/v1/placements/" + placements[n%len(placements)].name + "/decisions"
+	status, text := s.ask("POST", path, string(body))
 	<-s.places
 	s.sent.Add(1)
 	if !s.expect(status, text, http.StatusCreated, http.StatusOK) {
@@ -250,12 +251,12 @@ func (s *soak) round(ctx context.Context, n int) {
 	if k := shopper.Choose(shown); k != vitrine.Outside {
 		choice = fmt.Sprintf(`{"choice":"sku%d"}`, shown[k-1])
 	}
-	s.outcome(ctx, id, choice, rand.New(rand.NewPCG(1, uint64(n))))
+	s.outcome(ctx, path+"/"+id+"/outcome", choice, rand.New(rand.NewPCG(1, uint64(n))))
 }
 
 // outcome tells what became of a decision: a fifth of them never, some too late, some twice. Where a placement's
 // memory is full the decision may have expired, or be forgotten.
-func (s *soak) outcome(ctx context.Context, id, choice string, rng *rand.Rand) {
+func (s *soak) outcome(ctx context.Context, path, choice string, rng *rand.Rand) {
 	times, after := 1, time.Duration(0)
 	switch fate := rng.IntN(20); {
 	case fate < 4:
@@ -273,7 +274,7 @@ func (s *soak) outcome(ctx context.Context, id, choice string, rng *rand.Rand) {
 	case <-time.After(after):
 	}
 	for range times {
-		status, text := s.ask("POST", "/v1/decisions/"+id+"/outcome", choice)
+		status, text := s.ask("POST", path, choice)
 		if s.expect(status, text, http.StatusNoContent, http.StatusConflict, http.StatusNotFound) && status == http.StatusNoContent {
 			s.told.Add(1)
 		} else {

@@ -76,24 +76,24 @@ func NewDecision() string { return rand.Text() }
 // Outcome tells what became of a decision: the id of the item that was taken, "" for none.
 // Telling it again changes nothing; another one is the problem "conflict", and an item
 // after the attribution window the problem "late".
-func (c *Client) Outcome(ctx context.Context, decision, item string) error {
+func (c *Client) Outcome(ctx context.Context, placement, decision, item string) error {
 	var o api.Outcome
 	if item != "" {
 		o.Choice = &item
 	}
-	return c.post(ctx, decisionPath(decision)+"/outcome", o)
+	return c.post(ctx, decisionPath(placement, decision)+"/outcome", o)
 }
 
 // Activate tells that what a deferred decision offered was shown. After the attribution window it
 // is the problem "late".
-func (c *Client) Activate(ctx context.Context, decision string) error {
-	_, err := c.send(ctx, "POST", decisionPath(decision)+"/activate", payload{asJSON, "", nil})
+func (c *Client) Activate(ctx context.Context, placement, decision string) error {
+	_, err := c.send(ctx, "POST", decisionPath(placement, decision)+"/activate", payload{asJSON, "", nil})
 	return err
 }
 
 // Decision returns a decision that the service remembers.
-func (c *Client) Decision(ctx context.Context, id string) (*api.Decision, error) {
-	return get[api.Decision](ctx, c, decisionPath(id))
+func (c *Client) Decision(ctx context.Context, placement, id string) (*api.Decision, error) {
+	return get[api.Decision](ctx, c, decisionPath(placement, id))
 }
 
 // Put creates a placement, or changes it. After an attempt whose answer was lost created
@@ -148,7 +148,9 @@ func (c *Client) RollBack(ctx context.Context, placement string, version uint64)
 
 func placementPath(name string) string { return "/v1/placements/" + url.PathEscape(name) }
 
-func decisionPath(id string) string { return "/v1/decisions/" + url.PathEscape(id) }
+func decisionPath(placement, id string) string {
+	return placementPath(placement) + "/decisions/" + url.PathEscape(id)
+}
 
 // post sends a value that JSON has.
 func (c *Client) post(ctx context.Context, path string, v any) error {

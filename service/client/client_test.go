@@ -216,16 +216,16 @@ func TestCalls(t *testing.T) {
 			if diff := cmp.Diff(a, b); diff != "" {
 				t.Errorf("-json +binary\n%s", diff)
 			}
-			check(t, c.Outcome(ctx, a.Decision, "a/ü"))
-			check(t, c.Outcome(ctx, a.Decision, "a/ü"))
-			d := must[*api.Decision](t)(c.Decision(ctx, a.Decision))
+			check(t, c.Outcome(ctx, "home", a.Decision, "a/ü"))
+			check(t, c.Outcome(ctx, "home", a.Decision, "a/ü"))
+			d := must[*api.Decision](t)(c.Decision(ctx, "home", a.Decision))
 			a.Repeated = false
 			if diff := cmp.Diff(*a, d.Answer); diff != "" || d.Placement != "home" || d.By != "policy" || d.Status != "chosen" || *d.Choice != "a/ü" || time.Since(d.Time) > time.Hour {
 				t.Errorf("%+v %s", d, diff)
 			}
 			none := must[*api.Answer](t)(c.DecideFlat(ctx, "home", flat()))
-			check(t, c.Outcome(ctx, none.Decision, ""))
-			if d := must[*api.Decision](t)(c.Decision(ctx, none.Decision)); d.Status != "chosen" || d.Choice != nil {
+			check(t, c.Outcome(ctx, "home", none.Decision, ""))
+			if d := must[*api.Decision](t)(c.Decision(ctx, "home", none.Decision)); d.Status != "chosen" || d.Choice != nil {
 				t.Errorf("%+v", d)
 			}
 			if names := must[[]string](t)(c.Placements(ctx)); !reflect.DeepEqual(names, []string{"home"}) {
@@ -270,7 +270,7 @@ func TestLostAnswersAreOneDecision(t *testing.T) {
 				if a, err = c.Decide(ctx, "home", request()); err != nil {
 					break
 				}
-				if err = c.Outcome(ctx, a.Decision, a.Items()[0]); err != nil {
+				if err = c.Outcome(ctx, "home", a.Decision, a.Items()[0]); err != nil {
 					break
 				}
 			}
@@ -308,7 +308,7 @@ func TestServiceRestarts(t *testing.T) {
 	if again := must[*api.Answer](t)(c.Decide(ctx, "home", r)); !again.Repeated || !reflect.DeepEqual(again.Items(), before.Items()) {
 		t.Errorf("%+v, was %+v", again, before)
 	}
-	check(t, c.Outcome(ctx, before.Decision, "b"))
+	check(t, c.Outcome(ctx, "home", before.Decision, "b"))
 }
 
 func TestRefusals(t *testing.T) {
@@ -343,20 +343,20 @@ func TestRefusals(t *testing.T) {
 	refused(t, err, 422, "invalid")
 	_, err = c.Stats(ctx, "nowhere")
 	refused(t, err, 404, "not-found")
-	refused(t, c.Outcome(ctx, "none", ""), 404, "not-found")
-	refused(t, c.Outcome(ctx, "one", "c"), 422, "not-shown")
-	check(t, c.Outcome(ctx, "one", "b"))
-	refused(t, c.Outcome(ctx, "one", ""), 409, "conflict")
+	refused(t, c.Outcome(ctx, "home", "none", ""), 404, "not-found")
+	refused(t, c.Outcome(ctx, "home", "one", "c"), 422, "not-shown")
+	check(t, c.Outcome(ctx, "home", "one", "b"))
+	refused(t, c.Outcome(ctx, "home", "one", ""), 409, "conflict")
 	refused(t, c.RollBack(ctx, "home", 99), 404, "not-found")
-	refused(t, c.Activate(ctx, "none"), 404, "not-found")
-	check(t, c.Activate(ctx, "one"))
+	refused(t, c.Activate(ctx, "home", "none"), 404, "not-found")
+	check(t, c.Activate(ctx, "home", "one"))
 	check(t, ask(func(r *api.Request) { r.Decision, r.Defer = "deferred", true }))
-	d, err := c.Decision(ctx, "deferred")
+	d, err := c.Decision(ctx, "home", "deferred")
 	if err != nil || d.Status != "deferred" {
 		t.Errorf("%+v, %v", d, err)
 	}
-	check(t, c.Activate(ctx, "deferred"))
-	if d, err = c.Decision(ctx, "deferred"); err != nil || d.Status != "open" {
+	check(t, c.Activate(ctx, "home", "deferred"))
+	if d, err = c.Decision(ctx, "home", "deferred"); err != nil || d.Status != "open" {
 		t.Errorf("activated: %+v, %v", d, err)
 	}
 	if err := ask(func(r *api.Request) { r.User = api.Values{api.Number("age", math.NaN())} }); err == nil {

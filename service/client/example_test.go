@@ -42,10 +42,10 @@ func Example() {
 		panic(err)
 	}
 	fmt.Println(answer.Items())
-	if err := c.Outcome(ctx, answer.Decision, answer.Items()[0]); err != nil {
+	if err := c.Outcome(ctx, "home", answer.Decision, answer.Items()[0]); err != nil {
 		panic(err)
 	}
-	err = c.Outcome(ctx, answer.Decision, "")
+	err = c.Outcome(ctx, "home", answer.Decision, "")
 	var p *api.Problem
 	if errors.As(err, &p) {
 		fmt.Println(p.Status, p.Kind())

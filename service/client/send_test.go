@@ -79,7 +79,7 @@ func TestWaits(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { // the time is 2000-01-01
 				s := &scripted{answers: c.answers}
 				k := &client.Client{Base: "http://x", HTTP: s, Jitter: func() float64 { return c.jitter }}
-				if err := k.Outcome(t.Context(), "d", ""); err != nil {
+				if err := k.Outcome(t.Context(), "home", "d", ""); err != nil {
 					t.Fatal(err)
 				}
 				if !slices.Equal(s.came, c.came) {
@@ -95,7 +95,7 @@ func TestEndsOfPatience(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &scripted{answers: []func() (*http.Response, error){status(503)}}
 		c := &client.Client{Base: "http://x", HTTP: s}
-		err := c.Outcome(t.Context(), "d", "")
+		err := c.Outcome(t.Context(), "home", "d", "")
 		var p *api.Problem
 		if !errors.As(err, &p) || p.Kind() != "busy" || p.Status != 503 || p.RequestID != "x-1" || !strings.Contains(err.Error(), "attempts: busy: full") {
 			t.Errorf("%v", err)
@@ -106,14 +106,14 @@ func TestEndsOfPatience(t *testing.T) {
 		for _, patience := range []time.Duration{-1, time.Second} { // the second: less than is asked for
 			s = &scripted{answers: []func() (*http.Response, error){status(503, "Retry-After", "18446744073709551615")}}
 			c = &client.Client{Base: "http://x", HTTP: s, Patience: patience}
-			if err := c.Outcome(t.Context(), "d", ""); !errors.As(err, &p) || len(s.came) != 1 || s.came[0] != 0 {
+			if err := c.Outcome(t.Context(), "home", "d", ""); !errors.As(err, &p) || len(s.came) != 1 || s.came[0] != 0 {
 				t.Errorf("%v, attempts at %v", err, s.came)
 			}
 		}
 		for _, code := range []int{301, 400, 401, 403, 404, 408, 409, 413, 422, 500, 501} {
 			s = &scripted{answers: []func() (*http.Response, error){status(code)}}
 			c = &client.Client{Base: "http://x", HTTP: s}
-			if err := c.Outcome(t.Context(), "d", ""); !errors.As(err, &p) || p.Status != code || len(s.came) != 1 {
+			if err := c.Outcome(t.Context(), "home", "d", ""); !errors.As(err, &p) || p.Status != code || len(s.came) != 1 {
 				t.Errorf("%d: %v, attempts at %v", code, err, s.came)
 			}
 		}
@@ -122,7 +122,7 @@ func TestEndsOfPatience(t *testing.T) {
 		s = &scripted{answers: []func() (*http.Response, error){failing(io.EOF)}}
 		c = &client.Client{Base: "http://x", HTTP: s}
 		began := time.Now()
-		if err := c.Outcome(ctx, "d", ""); !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, io.EOF) || time.Since(began) != 3*time.Second {
+		if err := c.Outcome(ctx, "home", "d", ""); !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, io.EOF) || time.Since(began) != 3*time.Second {
 			t.Errorf("%v after %v", err, time.Since(began))
 		}
 	})
@@ -140,13 +140,13 @@ func TestAttemptsTakeTooLong(t *testing.T) {
 			return nil, r.Context().Err()
 		})}
 		began := time.Now()
-		if err := c.Outcome(t.Context(), "d", ""); err != nil || time.Since(began) != 4*time.Second {
+		if err := c.Outcome(t.Context(), "home", "d", ""); err != nil || time.Since(began) != 4*time.Second {
 			t.Errorf("%v after %v", err, time.Since(began))
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		n = 3
 		time.AfterFunc(time.Second, cancel)
-		if err := c.Outcome(ctx, "d", ""); !errors.Is(err, context.Canceled) {
+		if err := c.Outcome(ctx, "home", "d", ""); !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
 	})

@@ -215,7 +215,7 @@ func (r *run) do(ctx context.Context, c *client.Client, come *shoppers, t task) 
 }
 
 func (r *run) tell(ctx context.Context, c *client.Client, t task) error {
-	if err := c.Outcome(ctx, t.decision, t.choice); err != nil {
+	if err := c.Outcome(ctx, r.Placement, t.decision, t.choice); err != nil {
 		r.failed(ctx, err)
 		return nil
 	}

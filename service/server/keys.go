@@ -226,8 +226,14 @@ func covers(placements []string, placement string) bool {
 	return placements == nil || slices.Contains(placements, placement)
 }
 
-// placementOf returns the placement of a decision that is named by its id only, among those of the key.
-func (c *call) placementOf(id string) (string, error) { return c.server.engine.Find(id, c.mine) }
+// placementOf returns the placement of a decision: the one of the path, or else the one that has the id among those of
+// the key.
+func (c *call) placementOf(id string) (string, error) {
+	if name := c.PathValue("name"); name != "" {
+		return name, nil
+	}
+	return c.server.engine.Find(id, c.mine)
+}
 
 // confine keeps a key that is limited to placements to what is of them. The answer about anything else
 // is the same whether it is there or not.
@@ -237,13 +243,13 @@ func (s *Server) confine(c *call, rt *route) error {
 	}
 	name, id := cmp.Or(c.PathValue("name"), rt.placement), c.PathValue("id")
 	switch {
+	case name != "" && c.mine(name):
+		return nil
+	case name != "":
+		return fmt.Errorf("placement %q: %w", name, decision.ErrNotFound)
 	case id != "":
 		_, err := c.placementOf(id)
 		return err
-	case name == "":
-		return problemf(http.StatusForbidden, "forbidden", "the API key is limited to placements, and this is of the whole service")
-	case !c.mine(name):
-		return fmt.Errorf("placement %q: %w", name, decision.ErrNotFound)
 	}
-	return nil
+	return problemf(http.StatusForbidden, "forbidden", "the API key is limited to placements, and this is of the whole service")
 }

@@ -117,6 +117,9 @@ func TestTakenIDs(t *testing.T) {
 	s, _, _ := vaulted(t)
 	s.want(201, "POST", "/v1/placements/home/decisions", fmt.Sprintf(`{"decision_id":"vault:gem-1","size":1,%s}`, items))
 	s.want(200, "GET", "/v1/decisions/vault:gem-1", "")
+	s.want(200, "GET", "/v1/placements/home/decisions/vault:gem-1", "")
+	s.problem(404, "not-found", "", "GET", "/v1/placements/vault/decisions/vault:gem-1", "")
+	s.problem(404, "not-found", "", "POST", "/v1/placements/vault/decisions/vault:gem-1/outcome", `{"choice":"jewel"}`)
 	s.want(204, "POST", "/v1/decisions/vault:gem-1/activate", "")
 	s.want(204, "POST", "/v1/decisions/vault:gem-1/outcome", `{"choice":null}`)
 	for name, want := range map[string]string{"home": "chosen", "vault": "open"} {
@@ -130,7 +133,20 @@ func TestTakenIDs(t *testing.T) {
 		all.want(201, "POST", "/v1/placements/"+name+"/decisions", `{"decision_id":"one","items":[{"id":"a","features":{"x":1}}]}`)
 	}
 	all.problem(409, "ambiguous", "", "POST", "/v1/decisions/one/outcome", `{"choice":null}`)
+	all.problem(409, "ambiguous", "", "POST", "/v1/decisions/one/activate", "")
 	all.problem(409, "ambiguous", "", "GET", "/v1/decisions/one", "")
+	all.want(204, "POST", "/v1/placements/a/decisions/one/activate", "")
+	all.want(204, "POST", "/v1/placements/a/decisions/one/outcome", `{"choice":"a"}`)
+	for name, want := range map[string]string{"a": "chosen", "b": "open"} {
+		if a := all.want(200, "GET", "/v1/placements/"+name+"/decisions/one", ""); !strings.Contains(a.body, `"placement":"`+name+`"`) || !strings.Contains(a.body, `"status":"`+want+`"`) {
+			t.Errorf("the decision of %s: %s, want it to be %s", name, a.body, want)
+		}
+	}
+	for _, path := range []string{"/v1/placements/c/decisions/one", "/v1/placements/a/decisions/two"} {
+		all.problem(404, "not-found", "", "GET", path, "")
+		all.problem(404, "not-found", "", "POST", path+"/outcome", `{"choice":null}`)
+		all.problem(404, "not-found", "", "POST", path+"/activate", "")
+	}
 }
 
 // laterBody is a body of which something happens before it is sent.

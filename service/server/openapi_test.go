@@ -56,6 +56,7 @@ func TestDocumentIsTrue(t *testing.T) {
 	for _, want := range []string{
 		"put /v1/placements/{name}", "get /v1/placements/{name}", "delete /v1/placements/{name}", "get /v1/placements", "post /v1/placements/{name}/decisions",
 		"post /v1/decisions/{id}/outcome", "get /v1/decisions/{id}", "get /v1/placements/{name}/stats", "get /v1/events", "post /v1/placements/{name}/rollback", "post /v1/decisions/{id}/activate",
+		"post /v1/placements/{name}/decisions/{id}/outcome", "get /v1/placements/{name}/decisions/{id}", "post /v1/placements/{name}/decisions/{id}/activate",
 	} {
 		method, path, _ := strings.Cut(want, " ")
 		if _, ok := d.Paths[path][method]; !ok {
@@ -112,8 +113,10 @@ func TestDocumentIsTrue(t *testing.T) {
 	if a := s.ask("POST", "/v1/decisions/abc/outcome", `{"choice":"sku1"}`); a.status != 204 && a.status != 422 {
 		t.Errorf("the outcome: %d %s", a.status, a.body)
 	}
-	ask("200", "GET", "/v1/decisions/{id}")
-	ask("204", "POST", "/v1/decisions/{id}/activate")
+	for _, base := range []string{"/v1/decisions/{id}", "/v1/placements/{name}/decisions/{id}"} {
+		ask("200", "GET", base)
+		ask("204", "POST", base+"/activate")
+	}
 	ask("200", "GET", "/v1/placements/{name}/stats")
 	ask("404", "POST", "/v1/placements/{name}/rollback")
 	ask("204", "DELETE", "/v1/placements/{name}")

@@ -80,22 +80,6 @@ func (s *Server) routes() []route {
 			errors: []int{400, 404, 409, 413, 415, 422},
 		},
 		{
-			method: "POST", path: "/v1/decisions/{id}/outcome", scope: ScopeOutcome, handle: s.outcome,
-			id: "outcome", summary: "Tell what became of a decision: the id of the item that was taken, or null for none. Telling it again changes nothing.",
-			body:    []content{jsonOf[api.Outcome](`{"choice":"sku1"}`)},
-			answers: map[int][]content{204: nil}, errors: []int{400, 404, 409, 413, 415, 422},
-		},
-		{
-			method: "POST", path: "/v1/decisions/{id}/activate", scope: ScopeOutcome, handle: s.activate,
-			id: "activate", summary: "Tell that what a deferred decision offered was shown, so that its outcome is waited for. Its outcome tells that too.",
-			answers: map[int][]content{204: nil}, errors: []int{404, 409},
-		},
-		{
-			method: "GET", path: "/v1/decisions/{id}", scope: ScopeRead, handle: s.getDecision,
-			id: "getDecision", summary: "A decision that is remembered, and its outcome.",
-			answers: map[int][]content{200: {jsonOf[api.Decision]("")}}, errors: []int{404},
-		},
-		{
 			method: "GET", path: "/v1/placements/{name}/stats", scope: ScopeRead, handle: s.stats,
 			id: "stats", summary: "The counters of a placement: decisions, outcomes, learning, calibration, revenue.",
 			answers: map[int][]content{200: {jsonOf[api.Stats]("")}}, errors: []int{404},
@@ -113,6 +97,8 @@ func (s *Server) routes() []route {
 		{method: "GET", path: "/docs", handle: page(docsPage), free: true},
 		{method: "GET", path: "/{$}", handle: page(frontPage), free: true},
 	}
+	list = append(list, s.decisionRoutes("/v1/placements/{name}/decisions/{id}", "OfPlacement", "")...)
+	list = append(list, s.decisionRoutes("/v1/decisions/{id}", "", ", by its id only: 409 if several placements have given it")...)
 	list = append(list, s.personalizerRoutes()...)
 	if s.feed != nil {
 		list = append(list, route{
@@ -123,6 +109,29 @@ func (s *Server) routes() []route {
 		})
 	}
 	return list
+}
+
+// decisionRoutes are those of a decision that was made: below its placement, and by its id only for callers that do not
+// know the placement.
+func (s *Server) decisionRoutes(path, of, where string) []route {
+	return []route{
+		{
+			method: "POST", path: path + "/outcome", scope: ScopeOutcome, handle: s.outcome,
+			id: "outcome" + of, summary: "Report what became of a decision" + where + ". The choice is the id of the item that was taken, or null for none. Reporting it again changes nothing.",
+			body:    []content{jsonOf[api.Outcome](`{"choice":"sku1"}`)},
+			answers: map[int][]content{204: nil}, errors: []int{400, 404, 409, 413, 415, 422},
+		},
+		{
+			method: "POST", path: path + "/activate", scope: ScopeOutcome, handle: s.activate,
+			id: "activate" + of, summary: "Report that what a deferred decision offered was shown" + where + ". From then on its outcome is waited for. Its outcome activates it too.",
+			answers: map[int][]content{204: nil}, errors: []int{404, 409},
+		},
+		{
+			method: "GET", path: path, scope: ScopeRead, handle: s.getDecision,
+			id: "getDecision" + of, summary: "A decision that is remembered, and its outcome" + where + ".",
+			answers: map[int][]content{200: {jsonOf[api.Decision]("")}}, errors: []int{404, 409},
+		},
+	}
 }
 
 var noRoute = problemf(http.StatusNotFound, "no-route", "there is nothing at this path: see /docs")
