@@ -107,7 +107,7 @@ func (s *shoppers) visit(ctx context.Context, placement string, round int) (p en
 	if c := p.Choose(shown); c > 0 {
 		taken = request.Items[shown[c-1]].ID
 	}
-	return p, shown, s.service.Outcome(ctx, answer.Decision, taken)
+	return p, shown, s.service.Outcome(ctx, placement, answer.Decision, taken)
 }
 
 // demonstration adds simulated shoppers to a service with its log in data. One that was changed since it

@@ -39,7 +39,7 @@ var rewrite = flag.Bool("rewrite", false, "record the answers in testdata/conver
 //	>>>  begins a request: method and path; headers; an empty line; the body
 //	<<<  begins its answer: status and media type; headers; an empty line; the body
 //
-// After each request the learners learn. A request in the binary form is the JSON of its message, or its bytes as a Go string. A JSON answer with many
+// After each request, and after "expire", the learners learn. A request in the binary form is the JSON of its message, or its bytes as a Go string. A JSON answer with many
 // members has each on a line of its own. Ids that are drawn at random and the bytes that decisions take of memory
 // are replaced; of pages, metrics and the OpenAPI document the body is left out.
 type conversation struct {
@@ -142,7 +142,9 @@ func (c *conversation) do(line string) {
 		d, err = time.ParseDuration(words[1])
 		c.clock.advance(d)
 	case "expire":
-		_, err = c.engine.Expire(ctx, now)
+		if _, err = c.engine.Expire(ctx, now); err == nil {
+			err = c.engine.Wait(ctx)
+		}
 	case "keep":
 		_, err = c.engine.Keep(ctx, words[1], now)
 	case "body", "rate", "key": // settings
