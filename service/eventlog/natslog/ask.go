@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -43,18 +44,21 @@ func within[T any](ctx context.Context, wait time.Duration, request func(context
 	return request(ctx)
 }
 
-// Error codes of a server that cannot reach the leader of its cluster, of errors.json in
-// nats-server.
+// Error codes of a server that cannot reach the leader of its cluster, or whose cluster has not stored an earlier
+// copy of the message yet, of errors.json in nats-server.
 const (
 	clusterNotAvailable = 10008
 	clusterNotLeader    = 10009
+	duplicateInProcess  = 10158
 )
+
+var answeredLater = []jetstream.ErrorCode{clusterNotAvailable, clusterNotLeader, duplicateInProcess}
 
 // isUnanswered reports whether the same request may be answered later.
 func isUnanswered(err error) bool {
 	var refused *jetstream.APIError
 	if errors.As(err, &refused) {
-		return refused.ErrorCode == clusterNotAvailable || refused.ErrorCode == clusterNotLeader
+		return slices.Contains(answeredLater, refused.ErrorCode)
 	}
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout) ||
 		errors.Is(err, nats.ErrNoResponders) || errors.Is(err, nats.ErrDisconnected)

@@ -125,7 +125,7 @@ func (c *cluster) url() string {
 func TestQuorumIsAway(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
-	o := natslog.Options{URL: c.url(), Replicas: 3, Patience: patience}
+	o := natslog.Options{URL: c.url(), Replicas: 3}
 	s := connect(t, o)
 	fill(t, s, 1, 3)
 	leader := c.leader()
@@ -149,7 +149,7 @@ func TestQuorumIsAway(t *testing.T) {
 func TestOpenDuringElection(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
-	o := natslog.Options{URL: c.url(), Replicas: 3, Patience: patience}
+	o := natslog.Options{URL: c.url(), Replicas: 3}
 	s := connect(t, o)
 	fill(t, s, 1, 3)
 	s.Close()

@@ -41,3 +41,6 @@ func Gather(sizes ...int) (taken int, late bool) {
 func Ask(ctx context.Context, patience time.Duration, request func(context.Context) (int, error)) (int, error) {
 	return ask(ctx, &Store{options: Options{Patience: patience}}, request)
 }
+
+// IsUnanswered reports whether a request that has this error is sent again.
+func IsUnanswered(err error) bool { return isUnanswered(err) }

@@ -43,6 +43,9 @@ func external(t testing.TB) (url string) {
 
 func connect(t testing.TB, o natslog.Options) *natslog.Store {
 	t.Helper()
+	if o.Patience == 0 {
+		o.Patience = patience
+	}
 	s, err := natslog.Open(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)

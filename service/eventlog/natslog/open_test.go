@@ -10,6 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go/jetstream"
 	"go.uber.org/goleak"
 
 	"vitrine/service/eventlog"
@@ -140,4 +142,18 @@ func TestSlowAnswer(t *testing.T) {
 			t.Error("an answer after the end of patience")
 		}
 	})
+}
+
+// Errors of a cluster that is not ready are no refusals.
+func TestAnsweredLater(t *testing.T) {
+	for refused, want := range map[*server.ApiError]bool{
+		server.NewJSClusterNotAvailError():                true,
+		server.NewJSClusterNotLeaderError():               true,
+		server.NewJSStreamDuplicateMessageConflictError(): true,
+		server.NewJSStreamNotFoundError():                 false,
+	} {
+		if got := natslog.IsUnanswered(&jetstream.APIError{ErrorCode: jetstream.ErrorCode(refused.ErrCode)}); got != want {
+			t.Errorf("%v: asked again: %v", refused, got)
+		}
+	}
 }
