@@ -14,8 +14,8 @@
 // There are only a few types here: Context, Constraint, Assortment, Choice,
 // Offer, Round, Policy and Learner. The functions are the choice kernel.
 //
-// Utilities cross the borders of packages, their exponentials never do: every
-// function takes u and stays finite for |u| up to 700.
+// Functions take utilities u, never their exponentials, and stay finite for |u| up to
+// 700.
 package vitrine
 
 import (
@@ -30,7 +30,7 @@ import (
 type Context struct {
 	Features *mat.Dense // N×d, row i is x_ti
 	Revenue  []float64  // N, r_ti ≥ 0; nil means 1 for every item; the outside option earns 0
-	Feasible Constraint // the feasible family of this very request; nil means the learner's own
+	Feasible Constraint // the feasible family of this request; nil means the learner's own
 }
 
 // NumItems returns N. A context without features has no items.
@@ -42,19 +42,18 @@ func (x *Context) NumItems() int {
 	return n
 }
 
-// MaxFeature bounds the size of a feature. Learners keep sums of squares of
-// features beside a λ near 1, and a float64 holds 16 digits: of 10⁴ squared,
-// summed over a million items, λ is the fourteenth. Features are best near 1.
+// MaxFeature bounds the size of a feature. Learners add sums of squares of features to
+// a λ near 1, and a float64 has 16 digits: beside 10⁴ squared, summed over a million
+// items, λ is in the fourteenth. Features are best near 1.
 const MaxFeature = 1e4
 
 // MaxRevenue bounds a revenue.
 const MaxRevenue = 1e100
 
-// Check reports the first feature that is not a number of size at most
-// [MaxFeature], the first revenue that is not in [0, MaxRevenue], a
-// number of features other than d, or a feasible family of another number of
-// items, if it has a method Items() int that says so. Policies and learners
-// assume a context that passes.
+// Check reports the first feature that is not a number of size at most [MaxFeature],
+// the first revenue that is not in [0, MaxRevenue], a number of features other than d,
+// or a feasible family with a method Items() int that returns another number than N.
+// Policies and learners assume a context that passes.
 func (x *Context) Check(d int) error {
 	n := x.NumItems()
 	if n > 0 {
@@ -70,7 +69,7 @@ func (x *Context) Check(d int) error {
 		}
 	}
 	if family, ok := x.Feasible.(interface{ Items() int }); ok && family.Items() != n {
-		return fmt.Errorf("context has %d items, and its feasible family is of %d", n, family.Items())
+		return fmt.Errorf("context has %d items, its feasible family has %d", n, family.Items())
 	}
 	if x.Revenue != nil && len(x.Revenue) != n {
 		return fmt.Errorf("context has %d revenues for %d items", len(x.Revenue), n)
@@ -91,7 +90,7 @@ type Constraint interface {
 	Contains(s Assortment) bool
 
 	// MaxGain returns argmax over S in the family of Σ_{i∈S} gain_i, where
-	// gain has one entry per item, using dst's storage where it suffices. No
+	// gain has one entry per item, using dst's storage if it suffices. No
 	// item of gain 0 or less is in the answer unless the family demands it.
 	MaxGain(dst Assortment, gain []float64) Assortment
 }
@@ -125,7 +124,7 @@ const Outside Choice = 0
 // Offer is an assortment and the probability with which the policy drew it.
 type Offer struct {
 	Assortment Assortment
-	Propensity float64 // π_t(S_t | X_t) in (0, 1]; 0 where it has no closed form or underflows
+	Propensity float64 // π_t(S_t | X_t) in (0, 1]; 0 if it has no closed form or underflows
 }
 
 // Round is what happened: a context, what was offered and what was chosen.
@@ -135,9 +134,9 @@ type Round struct {
 	Choice  Choice
 }
 
-// Check reports what is wrong with the round for a learner of d features:
-// a bad context, an assortment that is not one of its items, or a choice that
-// is not a position in S∪{0}.
+// Check returns an error if a learner of d features cannot use the round: because of
+// its context ([Context.Check]), an assortment with other items than the context's, or
+// a choice that is not a position in S∪{0}.
 func (r Round) Check(d int) error {
 	if r.Context == nil {
 		return fmt.Errorf("round has no context")
@@ -164,11 +163,11 @@ type Policy interface {
 // Learner turns rounds into policies. It has one writer: Observe and Policy
 // are not safe for concurrent use, the policies returned are.
 type Learner interface {
-	// Policy returns π_{t+1}, which later calls of Observe do not change.
+	// Policy returns π_{t+1}. Later calls of Observe do not change it.
 	Policy() Policy
 
-	// Observe learns from one round. It is the only method that changes
-	// state, and it changes none where it returns an error. Rounds may come
-	// late, in another order than they were offered, or never.
+	// Observe learns from one round. It is the only method that changes state. If it
+	// returns an error, the state is unchanged. Rounds may come late, in any order, or
+	// never.
 	Observe(Round) error
 }

@@ -12,7 +12,7 @@ import (
 
 var nan, inf = math.NaN(), math.Inf(1)
 
-// complaint returns what err says, "" where there is no error.
+// complaint returns what err says, "" if there is no error.
 func complaint(err error) string {
 	if err == nil {
 		return ""
@@ -54,8 +54,8 @@ func TestContextCheck(t *testing.T) {
 		{"revenue below 0", vitrine.Context{Features: items(1, 2), Revenue: []float64{-0.5}}, "revenue of item 0 is -0.5: revenues must be finite, not negative and at most 1e+100"},
 		{"a family of as many items", vitrine.Context{Features: items(1, 2, 3, 4), Feasible: familyOf(2)}, ""},
 		{"a family of any number of items", vitrine.Context{Features: items(1, 2, 3, 4), Feasible: struct{ vitrine.Constraint }{}}, ""},
-		{"a family of fewer items", vitrine.Context{Features: items(1, 2, 3, 4), Feasible: familyOf(1)}, "context has 2 items, and its feasible family is of 1"},
-		{"a family of more items", vitrine.Context{Feasible: familyOf(3)}, "context has 0 items, and its feasible family is of 3"},
+		{"a family of fewer items", vitrine.Context{Features: items(1, 2, 3, 4), Feasible: familyOf(1)}, "context has 2 items, its feasible family has 1"},
+		{"a family of more items", vitrine.Context{Feasible: familyOf(3)}, "context has 0 items, its feasible family has 3"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := complaint(c.context.Check(2)); got != c.want {

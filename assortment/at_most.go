@@ -8,15 +8,15 @@ import (
 	"vitrine"
 )
 
-// AtMost is the family of the sets of at most K items, {S : |S| ≤ K}, the 𝒮 of
-// the paper. AtMost(0) has the empty set alone, and so has a negative K.
+// AtMost is the family of the sets of at most K items, {S : |S| ≤ K}, the 𝒮 of the
+// paper. With K ≤ 0 it has only the empty set.
 type AtMost int
 
 // Contains implements vitrine.Constraint.
 func (k AtMost) Contains(s vitrine.Assortment) bool { return len(s) <= max(int(k), 0) }
 
-// MaxGain implements vitrine.Constraint: it returns the K largest gains that
-// are positive, in O(N log K), and the lower item where two gains are equal.
+// MaxGain implements vitrine.Constraint: it returns the items of the K largest positive
+// gains, in O(N log K). Of equal gains it takes the lower item.
 func (k AtMost) MaxGain(dst vitrine.Assortment, gain []float64) vitrine.Assortment {
 	return largest(dst, int(k), gain, 0)
 }
@@ -85,9 +85,9 @@ func displacedBefore(a, b int, value []float64) bool {
 	return value[a] < value[b] || value[a] == value[b] && a > b
 }
 
-// Sample implements [Sampler]: a size l in proportion to C(n, l), then a set
-// of that size. The cost beyond that of the size is O(l log l), or O(n) where l
-// is much larger than √n.
+// Sample implements [Sampler]: it draws a size l in proportion to C(n, l), then a set
+// of that size. After the size it costs O(l log l), or O(n) if l is much larger than
+// √n.
 func (k AtMost) Sample(dst vitrine.Assortment, n int, rng *rand.Rand) vitrine.Assortment {
 	return subset(dst, k.sampleSize(n, rng), n, rng)
 }
@@ -114,7 +114,7 @@ func (k AtMost) sampleSize(n int, rng *rand.Rand) int {
 //	1 / Σ_{l=1}^{min(K, n)} C(n, l)
 func (k AtMost) Propensity(n int) float64 { return math.Exp(-k.logCount(n)) }
 
-// logCount returns the log of the number of nonempty sets, 0 where there are
+// logCount returns the log of the number of nonempty sets, 0 if there are
 // none.
 func (k AtMost) logCount(n int) float64 {
 	most := min(int(k), n)

@@ -9,14 +9,14 @@ import (
 	"vitrine"
 )
 
-// Sets are the nonempty sets of a family, one after the other.
+// Sets is a list of the nonempty sets of a family.
 type Sets struct {
 	items []int
 	end   []int // end[m] is one past the last item of set m
 	next  vitrine.Assortment
 }
 
-// Len returns how many they are.
+// Len returns the number of sets.
 func (s *Sets) Len() int { return len(s.end) }
 
 // At returns set m. It is not a copy.
@@ -28,10 +28,9 @@ func (s *Sets) At(m int) vitrine.Assortment {
 	return s.items[start:s.end[m]:s.end[m]]
 }
 
-// Enumerate lists in dst, nil allocates, the nonempty sets of the family c of at
-// most k of n items, the small ones first. They are found among all sets of at
-// most k items, so those are what limit bounds, and what the error of more
-// counts: that of [AtMost.CheckCount].
+// Enumerate stores in dst, nil allocates, the nonempty sets of the family c with at
+// most k of n items, small sets first. It searches all sets of at most k items, so
+// limit bounds their number; the error is that of [AtMost.CheckCount].
 func Enumerate(dst *Sets, c vitrine.Constraint, k, n, limit int) (*Sets, error) {
 	if err := AtMost(k).CheckCount(n, limit); err != nil {
 		return dst, err
@@ -72,8 +71,8 @@ func next(s vitrine.Assortment, n int) bool {
 	return false
 }
 
-// CheckCount reports that the family has more than limit nonempty sets of n
-// items: the error is a [*TooManyError].
+// CheckCount returns a [*TooManyError] if the family has more than limit nonempty sets
+// of n items.
 func (k AtMost) CheckCount(n, limit int) error {
 	const doubt = 1e-6 // of a sum of rounded logarithms
 	if log := k.logCount(n); log < math.Log(float64(limit))-doubt {
@@ -86,7 +85,7 @@ func (k AtMost) CheckCount(n, limit int) error {
 
 // TooManyError reports more sets than can be enumerated.
 type TooManyError struct {
-	Count       string // as [AtMost.Count] has it
+	Count       string // as [AtMost.Count] returns it
 	Size, Items int    // of sets of at most Size of Items items
 	Limit       int
 }
@@ -99,8 +98,8 @@ func (e *TooManyError) Error() string {
 // maxExact is the logarithm up to which sets are counted exactly.
 const maxExact = 60
 
-// Count returns the number of nonempty sets of n items in digits: all of them
-// or, where it is more than e⁶⁰, four.
+// Count returns the number of nonempty sets of n items in decimal: exactly, or to four
+// digits if it is more than e⁶⁰.
 func (k AtMost) Count(n int) string {
 	if log := k.logCount(n); log > maxExact {
 		return "about " + power(log)

@@ -10,13 +10,13 @@ import (
 //
 //	{S in c : r_i ≥ least for all i in S}
 //
-// A family knows gains and no revenues, which belong to a request; so a floor
-// makes a family for this very request, the Feasible of its [vitrine.Context].
-// It costs O(N) on top of what the family costs to make, and nothing later.
+// Revenues belong to a request, so the family returned is for one request: set Feasible
+// of its [vitrine.Context] to it. Making it costs O(N) more than making c; using it
+// costs the same.
 //
-// It is exact for the families of this package, and refuses others. It reports
-// a floor that leaves no set, because a demanded item is below it, or because
-// too few are above.
+// It is exact for the families of this package and returns an error for others. It also
+// returns an error if the floor leaves no set, because a demanded item is below it or
+// too few items are above.
 func Floor(c vitrine.Constraint, revenue []float64, least float64) (vitrine.Constraint, error) {
 	if k, ok := c.(AtMost); ok {
 		l, err := NewLaminar(Rules{Items: len(revenue), Max: max(int(k), 0)})
@@ -27,7 +27,7 @@ func Floor(c vitrine.Constraint, revenue []float64, least float64) (vitrine.Cons
 	}
 	family, ok := c.(narrower)
 	if !ok {
-		return nil, fmt.Errorf("a floor on the revenue needs a family that items can be taken from, and %T is none", c)
+		return nil, fmt.Errorf("a floor on the revenue needs a family of package assortment, not %T", c)
 	}
 	if n := family.Items(); n != len(revenue) {
 		return nil, fmt.Errorf("%d revenues for a family of %d items", len(revenue), n)

@@ -58,7 +58,7 @@ func TestFloorsThatAreRefused(t *testing.T) {
 		"without the items of revenue below 3: size: at least 2, but no more than 1 can be shown: it has 3 items, 2 of them excluded": {two, revenue, 3},
 		"without the items of revenue below NaN: size: at least 2, but no more than 0 can be shown":                                   {two, revenue, math.NaN()},
 		"2 revenues for a family of 3 items": {two, revenue[:2], 1},
-		"a floor on the revenue needs a family that items can be taken from, and assortment_test.exactly is none": {exactly(2), revenue, 1},
+		"a floor on the revenue needs a family of package assortment, not assortment_test.exactly": {exactly(2), revenue, 1},
 	} {
 		if _, err := assortment.Floor(c.family, c.r, c.least); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("error %v\n want %s", err, want)

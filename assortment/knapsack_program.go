@@ -173,7 +173,7 @@ func (p *program) try(s *Knapsack, k, units int, gain float64, taken []uint64) {
 	}
 }
 
-// next returns the row after an item of group k is taken, or -1 where a group is
+// next returns the row after an item of group k is taken, or -1 if a group is
 // full, or has fewer items than one within it.
 func (p *program) next(s *Knapsack, k, row int) int {
 	next, stride, within := row, 1, 0
@@ -244,7 +244,7 @@ func (p *program) follow(dst vitrine.Assortment, s *Knapsack) vitrine.Assortment
 	return dst
 }
 
-// grow returns a slice of length n, in the storage of v where it suffices.
+// grow returns a slice of length n, in the storage of v if it suffices.
 func grow[T any](v []T, n int) []T {
 	if cap(v) < n {
 		return make([]T, n)

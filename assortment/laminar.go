@@ -13,22 +13,21 @@ import (
 //
 //	𝒮 = {S : l_A ≤ |S ∩ A| ≤ h_A for every group A}
 //
-// among N items. Its groups make a tree, and so do all the rules that say how
-// many: bounds on the size of S are those of the root, categories stand within
-// departments, and a pinned or an excluded item is a leaf with bounds 1 or 0.
-// They all combine, and stay exact. Groups that cross are refused: with two
-// partitions the answer would be a flow, and with more it is NP-hard.
+// among N items. The groups form a tree, and so do all rules that bound a number: the
+// bounds on |S| belong to the root, categories are inside departments, and a pinned or
+// an excluded item is a leaf with bounds 1 or 0. Any combination is exact. Groups that
+// cross are refused: two partitions would need a flow, and more are NP-hard.
 //
-// The best sum of gains with exactly k items of a group is concave in k, and
-// the sets that attain it are nested, so a greedy choice from the leaves up is
-// exact: each group first commits the l_A best of what its parts have left,
-// and then gives its parent the best of the others, as many as h_A leaves room
-// for. Only the order of the gains matters. It takes O(N·depth) for selections
-// and O(|S| log |S|) to sort the answer, whatever K is.
+// The best sum of gains with exactly k items of a group is concave in k, and the sets
+// that attain it are nested, so a greedy choice from the leaves up is exact: each group
+// first commits the l_A best items that its parts have left, and then passes the best
+// of the others, at most h_A − l_A of them, to its parent. Only the order of the gains
+// matters. It takes O(N·depth) for selections and O(|S| log |S|) to sort the answer,
+// for any K.
 //
-// The assortment problem under such rules, totally unimodular as they are, is
-// solved exactly in Davis, Gallego and Topaloglu (Assortment planning under the
-// multinomial logit model with totally unimodular constraint structures, 2013).
+// The assortment problem under such rules, which are totally unimodular, is solved
+// exactly in Davis, Gallego and Topaloglu (Assortment planning under the multinomial
+// logit model with totally unimodular constraint structures, 2013).
 //
 // The empty set is in the family unless a rule demands items.
 type Laminar struct {
@@ -36,7 +35,7 @@ type Laminar struct {
 	nodes []node // parts before the whole: the last is the root, the set of all items
 	at    []int  // N: the node that an item belongs to directly
 	state []byte // N: free, pinned or excluded
-	never []bool // N: whether an item is in no set at all; nil where none is
+	never []bool // N: whether an item is in no set at all; nil if none is
 
 	counting sync.Once
 	counts   *counts
@@ -60,9 +59,9 @@ type node struct {
 	demanding    bool  // A, or a group around it, may take items of no gain
 }
 
-// NewLaminar returns the family of sets that obey the rules. It reports groups
-// that cross, of those that bound something, and rules that no set obeys. It keeps
-// no slice of r.
+// NewLaminar returns the family of sets that obey the rules. It returns an error if two
+// groups that bound something cross, or if no set obeys the rules. It keeps no slice of
+// r.
 func NewLaminar(r Rules) (*Laminar, error) {
 	r = r.clone()
 	l := &Laminar{rules: r, at: make([]int, r.Items), state: make([]byte, r.Items)}
@@ -168,7 +167,7 @@ func (l *Laminar) check(g Group) error {
 	case g.Max < 0:
 		return fmt.Errorf("%s: at most %d: must not be negative", g.Name, g.Max)
 	case g.Min > g.Max:
-		return fmt.Errorf("%s: at least %d and at most %d: no set has both", g.Name, g.Min, g.Max)
+		return fmt.Errorf("%s: at least %d and at most %d: the bounds exclude each other", g.Name, g.Min, g.Max)
 	}
 	for _, i := range g.Items {
 		if i < 0 || i >= l.rules.Items {
@@ -181,7 +180,7 @@ func (l *Laminar) check(g Group) error {
 // crossing names the group that g crosses, of two that hold different items of
 // it: the smaller one, which stands later in the tree, cannot hold all of g.
 func crossing(g Group, tree []node, a, b int) error {
-	return fmt.Errorf("%s and %s share items and neither holds the other: groups must be nested or disjoint, for only then is the optimum found exactly", g.Name, tree[max(a, b)].Name)
+	return fmt.Errorf("%s and %s share items, but neither contains the other: groups must be nested or disjoint", g.Name, tree[max(a, b)].Name)
 }
 
 // bound finds how many items every group can have, and reports where the rules

@@ -9,11 +9,10 @@ import (
 	"vitrine"
 )
 
-// Sample implements [Sampler]: the number of items of each group is drawn from
-// the root down, in proportion to the number of sets that have it, and then
-// the items. The sets are counted once for a family, in O(N·h) where h is the
-// largest number of items of a set, and a number is kept for each group and
-// each size that it can have. It panics unless n is N.
+// Sample implements [Sampler]: it draws the number of items of each group from the root
+// down, in proportion to the number of sets with it, and then the items. The sets are
+// counted once per family, in O(N·h) for h the largest |S|; one number is kept for each
+// group and size. It panics unless n is N.
 func (l *Laminar) Sample(dst vitrine.Assortment, n int, rng *rand.Rand) vitrine.Assortment {
 	c := l.counted(n)
 	dst = dst[:0]
@@ -38,7 +37,7 @@ type counts struct {
 	// before[a][j][k] counts the sets of k items of those directly in A and in
 	// its first j groups.
 	before   [][][]float64
-	nonempty float64 // log of the number of nonempty sets; 0 where there is none
+	nonempty float64 // log of the number of nonempty sets; 0 if there is none
 }
 
 // counted counts the sets of the family on the first call, part by part of each

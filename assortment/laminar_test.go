@@ -216,7 +216,7 @@ func TestRulesThatNoSetObeys(t *testing.T) {
 	}
 	groups := func(g ...assortment.Group) []assortment.Group { return g }
 	for want, r := range map[string]assortment.Rules{
-		`size: at least 4 and at most 3: no set has both`:                                                                      {Min: 4, Max: 3},
+		`size: at least 4 and at most 3: the bounds exclude each other`:                                                        {Min: 4, Max: 3},
 		`size: at least -1: must not be negative`:                                                                              {Min: -1, Max: 3},
 		`size: at most -1: must not be negative`:                                                                               {Max: -1},
 		`size: at least 6, but no more than 5 can be shown: it has 5 items`:                                                    {Min: 6, Max: 9},
@@ -228,8 +228,8 @@ func TestRulesThatNoSetObeys(t *testing.T) {
 		`item 5 is outside [0, 5)`:               {Max: 5, Include: []int{5}},
 		`group shoes: item -1 is outside [0, 5)`: {Max: 5, Groups: groups(group("group shoes", 0, 1, -1))},
 		`group shoes has item "cat" twice`:       {Max: 5, Groups: groups(group("group shoes", 0, 1, 2, 3, 2))},
-		`group sale and group shoes share items and neither holds the other: groups must be nested or disjoint`:                                                             {Max: 5, Groups: groups(shoes, group("group sale", 0, 1, 2, 3))},
-		`group sale and group hats share items and neither holds the other`:                                                                                                 {Max: 5, Groups: groups(shoes, hats, group("group sale", 0, 1, 2, 3))},
+		`group sale and group shoes share items, but neither contains the other: groups must be nested or disjoint`:                                                         {Max: 5, Groups: groups(shoes, group("group sale", 0, 1, 2, 3))},
+		`group sale and group hats share items, but neither contains the other`:                                                                                             {Max: 5, Groups: groups(shoes, hats, group("group sale", 0, 1, 2, 3))},
 		`size: at most 0, but 1 item is demanded: at least 1 of group shoes`:                                                                                                {Max: 0, Groups: groups(with(shoes, 1, 3))},
 		`size: at most 1, but 2 items are demanded: 2 in group shoes`:                                                                                                       {Max: 1, Groups: groups(with(shoes, 1, 3), group("group ant", 1, 1, 0), group("group bee", 1, 1, 1))},
 		`size: at most 4, but 5 items are demanded: item "ant" is included, item "bee" is included, item "cat" is included, item "dog" is included, item "elk" is included`: {Max: 4, Include: numbers(5)},

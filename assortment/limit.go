@@ -2,7 +2,7 @@ package assortment
 
 import "vitrine"
 
-// Limiter is implemented by families that can leave out their larger sets.
+// Limiter is implemented by families that can be limited to their smaller sets.
 type Limiter interface {
 	vitrine.Constraint
 

@@ -22,7 +22,7 @@ import (
 //	R(S) = Σ_{i∈S} exp(u_i) r_i / (1 + Σ_{j∈S} exp(u_j)),
 //
 // and R(S), which is [vitrine.ExpectedRevenue] of S bit for bit. S is stored in
-// dst where it suffices; nil allocates S and nothing else. Where all revenues
+// dst if it suffices; nil allocates S and nothing else. Where all revenues
 // are zero S earns 0, and is empty unless the family demands items.
 //
 // It is Dinkelbach's iteration (1967) for fractional programs. R(S) > z holds

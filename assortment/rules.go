@@ -6,18 +6,18 @@ import (
 	"slices"
 )
 
-// Rules say how many items of which kind are shown. [NewLaminar] makes them a
-// family.
+// Rules bound the number of items shown, in all and from groups. [NewLaminar] makes a
+// family of them.
 type Rules struct {
 	Items    int                // N
 	Min, Max int                // Min ≤ |S| ≤ Max
-	Groups   []Group            // any two of them are disjoint, or one holds the other
+	Groups   []Group            // any two are disjoint, or one contains the other
 	Include  []int              // pinned items, which every set has
 	Exclude  []int              // items that no set has
 	Name     func(i int) string // what errors call item i; nil is "item 3"
 }
 
-// Group bounds how many of some items are shown,
+// Group bounds the number of items shown from a group,
 //
 //	Min ≤ |S ∩ Items| ≤ Max
 type Group struct {

@@ -7,10 +7,10 @@ import (
 	"vitrine"
 )
 
-// Smallest returns the smallest set of the family c that has item i, of n items: {i} where
-// the family has it, and otherwise i beside the fewest others. Of several sets of that size
-// it is the one that c.MaxGain prefers among equal gains, the same in every call. It is empty
-// if item i is in no set.
+// Smallest returns the smallest set of the family c over n items that contains item i:
+// {i} if the family has it, and otherwise i with the fewest others. Of several sets of
+// that size it is the one that c.MaxGain prefers among equal gains, the same in every
+// call. It is empty if item i is in no set.
 func Smallest(dst vitrine.Assortment, c vitrine.Constraint, i, n int) vitrine.Assortment {
 	dst = append(dst[:0], i)
 	if c.Contains(dst) {
@@ -33,8 +33,9 @@ func Smallest(dst vitrine.Assortment, c vitrine.Constraint, i, n int) vitrine.As
 
 var gains = sync.Pool{New: func() any { return new([]float64) }}
 
-// NeverShown returns which of n items are in no set of the family c; nil if none is. Families
-// that say so themselves answer at once. Others are asked for the [Smallest] set of each item.
+// NeverShown returns which of n items are in no set of the family c; nil if none is.
+// Families that declare their hidden items answer at once. Others are asked for the
+// [Smallest] set of each item.
 func NeverShown(c vitrine.Constraint, n int) []bool {
 	if s, ok := c.(selective); ok {
 		return s.hides()

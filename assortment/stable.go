@@ -2,16 +2,16 @@ package assortment
 
 import "vitrine"
 
-// Stabler is implemented by families that can promise to be stable: an answer
-// of MaxGain stands when gains of items that it did not take fall. That is, for
-// gains g' ≤ g that are g on S = MaxGain(g),
+// Stabler is implemented by families that can promise to be stable: the answer of
+// MaxGain does not change if the gains of items outside it fall. For gains g' ≤ g that
+// equal g on S = MaxGain(g),
 //
 //	MaxGain(g') = S
 //
-// among sets of equal gain too. Oracles that compare single gains in a fixed
-// order, as a greedy algorithm does, are stable, and so are those that build
-// sums and keep the larger of two, the first of equals, as dynamic programming
-// does: rounded addition is increasing, so what lost loses again.
+// also among sets of equal gain. Oracles that compare single gains in a fixed order,
+// such as greedy algorithms, are stable. So are those that build sums and keep the
+// larger of two, the first of equals, such as dynamic programs: rounded addition is
+// increasing, so a set that lost loses again.
 type Stabler interface {
 	vitrine.Constraint
 	Stable() bool

@@ -10,35 +10,33 @@ import (
 	"vitrine"
 )
 
-// Slot is a place for one item.
+// Slot is a place that shows one item.
 type Slot struct {
 	Name    string // what errors call it
-	Exclude []int  // the items that it does not take
+	Exclude []int  // items that cannot be shown in it
 }
 
-// Transversal is the family of the sets of at least so many items that can be
-// put into slots, each item into one that takes it and each slot with one item
-// at most:
+// Transversal is the family of the sets with at least a given number of items that can
+// be put into slots, each item into a slot that accepts it and at most one item into
+// each slot:
 //
 //	𝒮 = {S : |S| ≥ least, there is an injection σ: S → slots with i ∉ Exclude_σ(i)}
 //
-// They are the independent sets of a transversal matroid (Edmonds and Fulkerson
-// 1965), those of at least so many items. So the greedy algorithm is exact
-// (Edmonds 1971): it takes the items in the order of their gains, each that can
-// be placed beside those before it, which an augmenting path decides. The sets
-// that it passes are the best of their sizes, and their gains are concave in
-// the size, so it goes on below 0 until there are enough. It takes O(N log K)
-// to find what of each kind can be in question, and O(K) augmenting paths of
-// O(K²).
+// These are the larger independent sets of a transversal matroid (Edmonds and Fulkerson
+// 1965), so the greedy algorithm is exact (Edmonds 1971): in the order of their gains
+// it takes each item that can be placed together with those before it, which an
+// augmenting path decides. The set after each step is the best of its size, and gains
+// are concave in the size, so it goes on below 0 until there are enough items. It takes
+// O(N log K) to find the candidates of each kind, and O(K) augmenting paths of O(K²).
 //
-// Items that fit the same slots are of one kind, and the family knows kinds alone.
+// Items that fit the same slots are of one kind. The family distinguishes only kinds.
 type Transversal struct {
 	slots int
 	least int
 	rank  int     // the most items of a set
 	kind  []int   // N; none is of items that fit no slot
 	kinds []kinds // by kind
-	never []bool  // N; nil where every item fits a slot
+	never []bool  // N; nil if every item fits a slot
 
 	counting sync.Once
 	counts   *transversalCounts
@@ -52,8 +50,8 @@ type kinds struct {
 
 const none = -1
 
-// NewTransversal returns the family over so many items. It reports slots that too few items
-// fit for there to be a set.
+// NewTransversal returns the family over the given number of items. It returns an error
+// if so few items fit the slots that there is no set.
 func NewTransversal(items int, slots []Slot, least int) (*Transversal, error) {
 	t := &Transversal{slots: len(slots), least: max(least, 0), kind: make([]int, items)}
 	taken := make([][]byte, items) // whether the slot excludes the item
@@ -180,7 +178,7 @@ func (t *Transversal) shortage(slots []Slot, short []int) error {
 		names = append(names[:most:most], fmt.Sprintf("%d more", len(short)-most))
 	}
 	last := len(names) - 1
-	return fmt.Errorf("%s and %s: between them they take %s, and each needs one", strings.Join(names[:last], ", "), names[last], plural(len(short)-1))
+	return fmt.Errorf("%s and %s: together they take %s, and each needs one", strings.Join(names[:last], ", "), names[last], plural(len(short)-1))
 }
 
 // matching puts kinds into slots.
@@ -237,7 +235,7 @@ func (m *matching) augment(t *Transversal, k int) bool {
 // Items returns N.
 func (t *Transversal) Items() int { return len(t.kind) }
 
-// Limit implements [Limiter]. A matroid without its larger sets is a matroid, its
+// Limit implements [Limiter]. The smaller sets of a matroid are a matroid, its
 // truncation, so the greedy algorithm stays exact.
 func (t *Transversal) Limit(most int) (vitrine.Constraint, error) {
 	most = max(most, 0)
@@ -250,9 +248,9 @@ func (t *Transversal) Limit(most int) (vitrine.Constraint, error) {
 	return &Transversal{slots: t.slots, least: t.least, rank: most, kind: t.kind, kinds: t.kinds, never: t.never}, nil
 }
 
-// Stable implements [Stabler]: the greedy algorithm is stable. A demanded item may
-// outweigh others by more than a float64 tells apart, and bounds then see other
-// differences than utilities do.
+// Stable implements [Stabler]: the greedy algorithm is stable. With demanded items it
+// is not promised: one may outweigh others by more than the precision of a float64, and
+// then differences between bounds are not those between utilities.
 func (t *Transversal) Stable() bool { return t.least == 0 }
 
 // hides implements selective.
@@ -317,10 +315,10 @@ func (t *Transversal) best(dst vitrine.Assortment, value []float64, least float6
 	return dst
 }
 
-// Assign puts the items of a set of the family into slots, and stores which
-// item each slot has in dst, −1 for one that has none. Slot by slot it takes the
-// first item, in the given order, with which the others can still be placed. It
-// panics where they cannot be placed at all.
+// Assign puts the items of a set of the family into slots, and stores the item of each
+// slot in dst, −1 for an empty slot. For slot after slot it takes the first item, in
+// the given order, such that the others can still be placed. It panics if the items
+// cannot be placed.
 func (t *Transversal) Assign(dst []int, items []int) []int {
 	dst = slices.Grow(dst[:0], t.slots)[:t.slots]
 	for j := range dst {

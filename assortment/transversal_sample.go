@@ -9,16 +9,15 @@ import (
 	"vitrine"
 )
 
-// Uniform reports whether [Transversal.Sample] draws uniformly: where there are no
-// more than 2¹² ways to make a set of so many items of each kind. The sets of a transversal
-// matroid are counted by ways alone: without bound it is #P-complete (Colbourn,
-// Provan and Vertigan 1995).
+// Uniform reports whether [Transversal.Sample] draws uniformly. It does if there are at
+// most 2¹² vectors of numbers of items of each kind; to count the sets of a transversal
+// matroid in general is #P-complete (Colbourn, Provan and Vertigan 1995).
 func (t *Transversal) Uniform() bool { return !t.counted(len(t.kind)).unknown }
 
-// Sample implements [Sampler]: how many items of each kind in proportion to the
-// number of sets that have them, and then the items. Where it is not
-// [Transversal.Uniform] it adds one random item after the other that can be
-// placed, as long as there are any. It panics unless n is N.
+// Sample implements [Sampler]: it draws the number of items of each kind in proportion
+// to the number of sets with them, and then the items. If the family is not
+// [Transversal.Uniform], it adds random items that can be placed until none is left. It
+// panics unless n is N.
 func (t *Transversal) Sample(dst vitrine.Assortment, n int, rng *rand.Rand) vitrine.Assortment {
 	c := t.counted(n)
 	dst = dst[:0]
@@ -54,8 +53,8 @@ func (t *Transversal) sampleAny(dst vitrine.Assortment, rng *rand.Rand) vitrine.
 	return dst
 }
 
-// Propensity implements [Sampler]. It is 0 where it is not [Transversal.Uniform], and panics
-// unless n is N.
+// Propensity implements [Sampler]. It is 0 if the family is not [Transversal.Uniform].
+// It panics unless n is N.
 func (t *Transversal) Propensity(n int) float64 {
 	c := t.counted(n)
 	if c.unknown {

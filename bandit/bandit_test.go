@@ -240,7 +240,7 @@ func TestOptionsAreChecked(t *testing.T) {
 		"rounds = 0":                    problem(func(p *Problem) { p.Rounds = 0 }),
 		"no constraint":                 problem(func(p *Problem) { p.Constraint = nil }),
 		"size = 3: the constraint":      problem(func(p *Problem) { p.Constraint = assortment.AtMost(2) }),
-		"the utility is of 5 features": func() error {
+		"the utility has 5 features": func() error {
 			_, err := NewONL(p, utility.NewLinear(5, false), DefaultONLOptions(), newRand())
 			return err
 		}(),

@@ -36,16 +36,16 @@ func DefaultBMAOptions() BMAOptions {
 	return BMAOptions{Width: 0.3, Anneal: 60, Growth: 1.2, Candidates: 150, Sample: 150}
 }
 
-// Expert is a utility family whose parameters stand, or move.
+// Expert is a utility family whose parameters are constant or drift.
 type Expert struct {
 	Model utility.Model
-	// Memory is 0, for parameters that stand, or the number of rounds, at least
-	// 1, after which the share 1/e of the information of a round is left. An
-	// expert with a memory is followed round by round, without full fits.
+	// Memory is 0 for constant parameters. Otherwise it is the number of rounds, at
+	// least 1, after which 1/e of a round's information is left; such an expert is
+	// updated round by round, without full fits.
 	Memory float64
 }
 
-// String returns how the expert is called.
+// String returns the expert's name.
 func (e Expert) String() string {
 	if s, ok := e.Model.(fmt.Stringer); ok {
 		return e.called(s.String())
@@ -64,8 +64,8 @@ func (e Expert) called(family string) string {
 // mostProducts is the largest d with which products are among the defaults.
 const mostProducts = 10
 
-// DefaultExperts returns the recommended experts for items of d features: the
-// quadratic family only where it has not many more parameters than the others.
+// DefaultExperts returns the recommended experts for items of d features: the quadratic
+// family only if it has not many more parameters than the others.
 func DefaultExperts(d int) []Expert {
 	experts := []Expert{
 		{Model: utility.NewLinear(d, true)},
@@ -85,22 +85,22 @@ func DefaultExperts(d int) []Expert {
 //
 //	π_e ∝ evidence_e
 //
-// For each slot an expert e ~ π and a parameter w ~ N(ŵ_e, b_t² H_e⁻¹) are
-// drawn, and the slot takes the best item left under the utilities f linearised
-// at ŵ_e. So an assortment holds the answers of several hypotheses: a wrong one
-// costs a slot, and the items of one page contrast what the experts dispute.
+// For each slot an expert e ~ π and a parameter w ~ N(ŵ_e, b_t² H_e⁻¹) are drawn, and
+// the slot takes the best remaining item under the utilities f linearised at ŵ_e. So an
+// assortment has the answers of several hypotheses: a wrong one costs a slot, and the
+// choice between the items tests what the experts disagree about.
 //
-// Full fits are made after the rounds 1, 2, …, each Growth times the one before;
-// in between each round is a step of a Kalman filter, whose cost does not grow.
-// All rounds are kept for the fits, K·d numbers each.
+// Full fits happen after rounds 1, 2, … that grow by the factor Growth. Every round
+// between is one step of a Kalman filter, whose cost does not grow. All rounds are kept
+// for the fits, K·d numbers each.
 //
-// Features are standardised by the mean and the standard deviation of each
-// coordinate over all items of all contexts. Each full fit compares those in use
-// with those of all items so far. Where they no longer stand still all experts are
-// learned from the first round on in the new ones, those with a memory by their
-// filter. In the end they stand still, because moments of more and more items do.
+// Features are standardised by the mean and the standard deviation of each coordinate
+// over all items of all contexts. Each full fit compares the moments in use with those
+// of all items so far. If they have moved too far, all experts are learned again from
+// the first round on with the new moments, those with a memory by their filter. The
+// moments converge, so this ends.
 //
-// An expert that cannot take a round sits it out: see [expert.learn].
+// An expert that cannot use a round skips it: see [expert.learn].
 type BMA struct {
 	learner
 	o       BMAOptions
@@ -125,7 +125,7 @@ type expert struct {
 	start     []float64    // where it is before the first round
 	posterior *mle.Laplace // never nil
 	units     [][]float64  // the best of the last search
-	wake      int          // it rests until the first fit after so many rounds, 0 where it does not
+	wake      int          // it rests until the first fit after so many rounds, 0 if it does not
 }
 
 // NewBMA returns a learner at its first round.
@@ -164,8 +164,8 @@ func NewBMA(p Problem, experts []Expert, o BMAOptions, rng *rand.Rand) (*BMA, er
 	return l, nil
 }
 
-// CheckExperts reports the first expert that items of d features cannot have, or
-// that is there twice, or that there is none.
+// CheckExperts returns an error if there are no experts, or for the first that is a
+// duplicate or does not fit items of d features.
 func CheckExperts(d int, experts []Expert) error {
 	if len(experts) == 0 {
 		return fmt.Errorf("there are no experts: name at least one utility family")
@@ -180,11 +180,11 @@ func CheckExperts(d int, experts []Expert) error {
 		known[name] = i
 		switch {
 		case x.Model.NumFeatures() != d:
-			return fmt.Errorf("expert %d, %s, is of %d features, the problem has %d", i+1, name, x.Model.NumFeatures(), d)
+			return fmt.Errorf("expert %d, %s, has %d features, the problem has %d", i+1, name, x.Model.NumFeatures(), d)
 		case x.Model.NumParams() < 1:
 			return fmt.Errorf("expert %d, %s, has no parameters: there is nothing to learn", i+1, name)
 		case x.Memory != 0 && !(x.Memory >= 1 && !math.IsInf(x.Memory, 0)):
-			return fmt.Errorf("expert %d, %s: memory = %v: must be finite and at least 1 round, or 0 for parameters that stand", i+1, name, x.Memory)
+			return fmt.Errorf("expert %d, %s: memory = %v: must be finite and at least 1 round, or 0 for constant parameters", i+1, name, x.Memory)
 		case twice:
 			return fmt.Errorf("experts %d and %d are both %s: an expert counts once", first+1, i+1, name)
 		}
@@ -192,7 +192,7 @@ func CheckExperts(d int, experts []Expert) error {
 	return nil
 }
 
-// newExpert returns a family at its prior: around 0 where the utility is linear
+// newExpert returns a family at its prior: around 0 if the utility is linear
 // in its parameters, for a family of units at random units of amplitude 0, and
 // elsewhere around initial parameters.
 func newExpert(x Expert, rng *rand.Rand) (*expert, error) {
@@ -413,7 +413,7 @@ func (e *expert) taken(c *mle.Choices) (taken *mle.Choices, charge float64) {
 	return taken, charge
 }
 
-// best returns the posterior of the largest evidence, nil where there is none.
+// best returns the posterior of the largest evidence, nil if there is none.
 func (e *expert) best(c *mle.Choices, starts [][]float64) *mle.Laplace {
 	nll := &mle.NLL{Model: e.Model, Choices: c, Prior: e.prior}
 	var best *mle.Laplace

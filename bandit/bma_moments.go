@@ -21,7 +21,7 @@ type moments struct {
 
 func newMoments(d int) moments { return moments{mean: make([]float64, d), square: make([]float64, d)} }
 
-// add counts the items of a context, nil where it has none.
+// add counts the items of a context, nil if it has none.
 func (s *moments) add(x *mat.Dense) {
 	if x == nil {
 		return

@@ -72,7 +72,7 @@ func TestBadExpertsAreNamed(t *testing.T) {
 	for want, experts := range map[string][]Expert{
 		"there are no experts":                                                      nil,
 		"expert 2, nothing, has no parameters":                                      {{Model: utility.NewQuadratic(d)}, {Model: nothing{}}},
-		"expert 1, quadratic, is of 5 features, the problem has 3":                  {{Model: utility.NewQuadratic(5)}},
+		"expert 1, quadratic, has 5 features, the problem has 3":                    {{Model: utility.NewQuadratic(5)}},
 		"experts 1 and 3 are both quadratic":                                        {{Model: utility.NewQuadratic(d)}, {Model: utility.NewLinear(d, true)}, {Model: utility.NewQuadratic(d)}},
 		"expert 1, linear of memory 0.5: memory = 0.5: must be finite and at least": {{Model: utility.NewLinear(d, false), Memory: 0.5}},
 		"memory = -1":  {{Model: utility.NewLinear(d, false), Memory: -1}},

@@ -23,8 +23,8 @@ type EpsGreedyOptions struct {
 	RegressionOptions
 }
 
-// DefaultEpsGreedyOptions returns those of the paper's appendix, and the exploration of
-// the article that it cites.
+// DefaultEpsGreedyOptions returns the options of the paper's appendix, with the
+// exploration of the article that it cites.
 func DefaultEpsGreedyOptions() EpsGreedyOptions {
 	return EpsGreedyOptions{
 		Explore: "item", Schedule: "configured", Epsilon: 0.1, Decay: 0.995, Floor: 0.001,
@@ -32,9 +32,9 @@ func DefaultEpsGreedyOptions() EpsGreedyOptions {
 	}
 }
 
-// EpsGreedy is ε-greedy-MNL (Zhang and Luo 2024, Equations 4 and 9) with an offline regression
-// oracle, as the paper's appendix implements it, or with an online one. In round t the offer
-// explores with probability ε_t, and is otherwise the best assortment under f_ŵ,
+// EpsGreedy is ε-greedy-MNL (Zhang and Luo 2024, Equations 4 and 9) with an offline
+// regression oracle, as in the paper's appendix, or with an online one. In round t the
+// offer explores with probability ε_t, and otherwise is the best assortment under f_ŵ,
 //
 //	q(S) = (1 − ε_t) 1{S = argmax_S R(S; ŵ)} + (ε_t/N) Σ_i 1{S = {i}}
 //
@@ -104,7 +104,7 @@ func (o *epsGreedy) share(n int) float64 {
 //
 //	ε · P(the exploration draws S) + (1 − ε) 1{S is the greedy assortment},
 //
-// and 0 where the first part has no closed form: of sets of a family that cannot be sampled
+// and 0 if the first part has no closed form: of sets of a family that cannot be sampled
 // uniformly.
 func (o *epsGreedy) Offer(x *vitrine.Context, rng *rand.Rand) vitrine.Offer {
 	epsilon := o.share(x.NumItems())

@@ -2,10 +2,10 @@ package bandit
 
 import "vitrine"
 
-// Policies of learners that have an estimate ŵ tell it: Utilities stores
-// f_ŵ(x_i) of each item in dst, without optimism and without draws. Callers find
-// it by a type assertion. Uniform policies, those of Phase I among them, have none,
-// Feel-Good Thompson sampling has draws alone, and BMA-MNL many families.
+// Policies of learners with an estimate ŵ have a method Utilities, which stores
+// f_ŵ(x_i) of each item in dst, without optimism and without draws. Callers find it by
+// a type assertion. Uniform policies, including those of Phase I, have no estimate,
+// Feel-Good Thompson sampling has only draws, and BMA-MNL has many families.
 
 // Utilities stores the estimated utilities in dst.
 func (o *optimistic) Utilities(dst []float64, x *vitrine.Context) {
@@ -13,7 +13,7 @@ func (o *optimistic) Utilities(dst []float64, x *vitrine.Context) {
 	o.z.Model.Utilities(dst, o.z.Params, x.Features)
 }
 
-// Utilities stores those of the mean parameters in dst.
+// Utilities stores the utilities of the mean parameters in dst.
 func (o *sampling) Utilities(dst []float64, x *vitrine.Context) {
 	o.p.checkWidth(x)
 	o.model.Utilities(dst, o.mean, x.Features)

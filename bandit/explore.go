@@ -11,7 +11,7 @@ import (
 
 // explorer draws the set of an exploring round.
 type explorer interface {
-	// draw returns a set of the context's family, in dst's storage where it suffices.
+	// draw returns a set of the context's family, in dst's storage if it suffices.
 	draw(dst vitrine.Assortment, x *vitrine.Context, rng *rand.Rand) vitrine.Assortment
 
 	// probability returns the probability with which draw returns s. It is false if that has

@@ -37,30 +37,30 @@ func DefaultFeelGoodOptions() FeelGoodOptions {
 	return FeelGoodOptions{Loss: "squared", Ridge: 1, Eta: 1, FeelGood: 0.1, Moves: 10}
 }
 
-// FeelGood is Feel-Good Thompson sampling (Zhang 2022; for assortments Zhang and
-// Luo 2024): it offers what is best under one draw of the parameters,
+// FeelGood is Feel-Good Thompson sampling (Zhang 2022; for assortments Zhang and Luo
+// 2024): it offers the best assortment under one draw of the parameters,
 //
 //	w_t ~ π_t(w) ∝ exp(−(ρ/2)‖w‖² − Σ_{s<t} (η ℓ_s(w) − λ max_S R_s(S; w)))
 //	S_t = argmax_S R_t(S; w_t)
 //
-// where ℓ_s is the loss of round s, over the items that were offered. The term of λ favours
-// parameters that promise much. Zhang and Luo's Equation 29 has the squared error of the choice
-// probabilities, and their bound on the regret holds for it; the log loss makes another algorithm,
+// where ℓ_s is the loss of round s, over the items that were offered. The term with λ
+// favours parameters that promise a high revenue. Zhang and Luo's Equation 29 has the
+// squared error of the choice probabilities, and their regret bound holds for it; the
+// log loss gives another algorithm:
 //
 //	ℓ_s(w) = 1/(8K) Σ_{i∈S_s} (p(i | S_s, w) − 1{i = i_s})²    or    −log p(i_s | S_s, w)
 //
 // Their prior is uniform on a class, with η = 1 here.
 //
-// The draws come from a chain of [mle.Langevin] that is run for a number of moves
-// after each round, from where it was, with V⁻¹ as the guess of the covariance,
+// The draws come from a chain of [mle.Langevin] that continues for a number of moves
+// after each round, with V⁻¹ as the guess of the covariance,
 //
 //	V = ρI + η Σ_s Σ_{i∈S_s} p(i | S_s, w_s) ∇f_{w_s}(x_si) ∇f_{w_s}(x_si)ᵀ        log loss
 //	V = ρI + η/(4K) Σ_s Σ_{i∈S_s} ∇p(i | S_s, w_s) ∇p(i | S_s, w_s)ᵀ              squared
 //
-// and a step size that is adapted towards [mle.TargetAcceptance]. A move costs a
-// pass over the items of all rounds, which is why the method is not tractable;
-// and no number of moves is known to suffice for a network. Diagnostics says how
-// well the chain moved.
+// and a step size that adapts towards [mle.TargetAcceptance]. A move costs a pass over
+// the items of all rounds, so the method is not tractable, and no number of moves is
+// known to suffice for a network. Diagnostics reports how well the chain moves.
 type FeelGood struct {
 	learner
 	o     FeelGoodOptions
@@ -180,11 +180,11 @@ func (l *FeelGood) chain() *mle.Langevin {
 	return &mle.Langevin{Root: root, Step: l.step}
 }
 
-// Diagnostics returns acceptance, the mean probability with which the chain
-// accepted a move so far; step, its step size; and effective_size, how many
-// independent draws the moves of a round are worth at the end, for the worst of
-// the parameters and the potential: [mle.EffectiveSize] over 20 rounds' moves
-// beyond the last. Below 1 a round's draw depends on that of the round before.
+// Diagnostics returns acceptance, the mean probability with which the chain accepted a
+// move so far; step, its step size; and effective_size, the number of independent draws
+// that the moves of a round are worth at the end, for the worst of the parameters and
+// the potential: [mle.EffectiveSize] over the moves of 20 more rounds. Below 1 the draw
+// of a round depends on the draw before.
 func (l *FeelGood) Diagnostics() map[string]float64 {
 	if l.rounds == 0 {
 		return nil

@@ -244,7 +244,7 @@ func TestFeelGoodRefusesRoundsOfAnotherFamily(t *testing.T) {
 	p.Constraint = family
 	l := newFeelGood(t, p, paperModel(), func(*FeelGoodOptions) {})
 	r := linearHistory(t, 1)[0]
-	if err := l.Observe(r); err == nil || !strings.Contains(err.Error(), "the round has 8 items, and the feasible family is of 5") {
+	if err := l.Observe(r); err == nil || !strings.Contains(err.Error(), "the round has 8 items, its feasible family has 5") {
 		t.Errorf("error %v", err)
 	}
 	x := *r.Context
@@ -272,7 +272,7 @@ func TestFeelGoodRefusesSnapshotsOfAnotherFamily(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := learner(5).UnmarshalBinary(data); err == nil || !strings.Contains(err.Error(), "the round has 8 items, and the feasible family is of 5") {
+	if err := learner(5).UnmarshalBinary(data); err == nil || !strings.Contains(err.Error(), "the round has 8 items, its feasible family has 5") {
 		t.Errorf("error %v", err)
 	}
 }

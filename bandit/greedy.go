@@ -6,15 +6,15 @@ import (
 	"vitrine/utility"
 )
 
-// GreedyOptions are those of ONL-MNL without its bonus.
+// GreedyOptions are the options of ONL-MNL without its bonus.
 type GreedyOptions struct{ FitOptions }
 
-// DefaultGreedyOptions returns those of ONL-MNL.
+// DefaultGreedyOptions returns the values of DefaultONLOptions.
 func DefaultGreedyOptions() GreedyOptions { return GreedyOptions{DefaultFitOptions()} }
 
-// NewGreedy returns ONL-MNL with β = 0 and C_h = 0: after the same warm-up it
-// offers what is best under ŵ_t. What ONL-MNL of the same λ gains over it is what
-// the bonus is worth.
+// NewGreedy returns ONL-MNL with β = 0 and C_h = 0: after the same warm-up it offers
+// the best assortment under ŵ_t. The gain of ONL-MNL with the same λ is the value of
+// the bonus.
 func NewGreedy(p Problem, m utility.Model, o GreedyOptions, rng *rand.Rand) (*ONL, error) {
 	if err := p.checkModel("NewGreedy", m); err != nil {
 		return nil, err

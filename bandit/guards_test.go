@@ -85,7 +85,7 @@ func TestFamilyOfAnotherNumberOfItemsIsRefused(t *testing.T) {
 		x := paperContext(0)
 		x.Feasible = family
 		err := learner(paperProblem()).Observe(vitrine.Round{Context: x, Offer: vitrine.Offer{Assortment: vitrine.Assortment{1}}})
-		if err == nil || !strings.Contains(err.Error(), "context has 8 items, and its feasible family is of 9") {
+		if err == nil || !strings.Contains(err.Error(), "context has 8 items, its feasible family has 9") {
 			t.Errorf("%s: error %v, want one that names both numbers", name, err)
 		}
 	}

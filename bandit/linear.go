@@ -11,17 +11,17 @@ import (
 	"vitrine/utility"
 )
 
-// LinearOptions are common to the baselines of linear utilities. These learn
-// u = xᵀθ, or u = θᵀφ(x) with the basis φ of a family that is linear in its
-// parameters; what their papers say of x holds of φ(x) then, and d is the number
-// of parameters.
+// LinearOptions are common to the baselines of linear utilities. They learn u = xᵀθ, or
+// u = θᵀφ(x) with the basis φ of a family that is linear in its parameters. Then φ(x)
+// takes the place of x in their papers, and d is the number of parameters.
 type LinearOptions struct {
 	// "theory" is the formula of the baseline's paper, which grows with t; "frozen" is its value at
 	// t = 1, as published code has it and published figures show it; "tuned" is Radius.
 	Constants string  `toml:"constants" range:"theory|frozen|tuned" doc:"the confidence radius: the paper's formula, its value at t = 1, or radius"`
 	Radius    float64 `toml:"radius" range:"[0, inf)" doc:"the confidence radius of constants = tuned"`
 	// The outside option has utility 0, so without an intercept the model cannot
-	// say that customers buy much or little. A basis has its own or none: it takes no intercept.
+	// represent how much customers buy. A basis has its own constant or none: it takes
+	// no intercept.
 	Intercept bool    `toml:"intercept" doc:"whether the utility has a constant term, u = xᵀθ + b"`
 	Lambda    float64 `toml:"lambda" range:"[1e-9, inf)" doc:"λ of the Gram matrix and of the penalty (λ/2)‖θ‖²"`
 }

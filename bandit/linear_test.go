@@ -161,7 +161,7 @@ func TestSnapshotsAreOfTheirBasis(t *testing.T) {
 func TestBasesAreChecked(t *testing.T) {
 	p := paperProblem()
 	for name, learner := range on {
-		if _, err := learner(p, utility.NewQuadratic(5)); err == nil || !strings.Contains(err.Error(), "the utility is of 5 features") {
+		if _, err := learner(p, utility.NewQuadratic(5)); err == nil || !strings.Contains(err.Error(), "the utility has 5 features") {
 			t.Errorf("%s: a basis of other features: %v", name, err)
 		}
 		if _, err := learner(Problem{}, utility.NewQuadratic(5)); err == nil || !strings.Contains(err.Error(), "features = 0") {

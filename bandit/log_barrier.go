@@ -44,27 +44,27 @@ func (o LogBarrierOptions) check(p Problem) error {
 //	maximise  Σ_S q_S R_S(ŵ_t) + (1/γ_t) Σ_i log Σ_{S∋i} q_S
 //
 // where R_S(w) is the expected revenue of S under f_w, and ŵ_t the estimate of a
-// regression oracle. The items of good assortments are seen often, and every
-// item is seen. With tuned constants, and with those of the theory for an offline oracle in
-// epoch m and for an online one, γ_t is
+// regression oracle. Items of good assortments are shown often, and every item is shown
+// sometimes. With tuned constants, and with those of the theory for an offline oracle
+// in epoch m and for an online one, γ_t is
 //
 //	γ √t
 //	max{1, √(N (K+1)⁴ / Err(2^{m−2}))} / (K+1)⁴
 //	K² √(N / Err(T)) / (K+1)⁴
 //
-// The last two are γ of Zhang and Luo's Equations 5 and 10, whose barrier weighs (K+1)⁴/γ.
-// They take exp(u) ≤ 1, and utilities here are not bounded so. Err is the oracle's
-// error, [ErrorOptions].
+// The last two are γ of Zhang and Luo's Equations 5 and 10, whose barrier weighs
+// (K+1)⁴/γ. They assume exp(u) ≤ 1, which utilities here need not satisfy. Err is the
+// oracle's error, [ErrorOptions].
 //
-// The program is solved exactly, over all assortments: of at most K of N items
-// there are Σ_l C(N, l), which is why the strategy is not tractable.
+// The program is solved exactly, over all assortments. There are Σ_l C(N, l) of at most
+// K of N items, so the strategy is not tractable.
 type LogBarrier struct {
 	regressor
 	o LogBarrierOptions
 }
 
-// NewLogBarrier returns a learner at its first round, with initial weights from
-// rng. It refuses a problem whose items have more assortments than the limit.
+// NewLogBarrier returns a learner at its first round, with initial weights from rng. It
+// returns an error if the problem has more assortments than the limit.
 func NewLogBarrier(p Problem, m utility.Model, o LogBarrierOptions, rng *rand.Rand) (*LogBarrier, error) {
 	if err := o.check(p); err != nil {
 		return nil, err
@@ -129,7 +129,7 @@ func (o *logBarrier) Offer(x *vitrine.Context, rng *rand.Rand) vitrine.Offer {
 	panic("bandit: a distribution on no sets")
 }
 
-// distribution returns q, nil where the family is not enumerated or has no
+// distribution returns q, nil if the family is not enumerated or has no
 // nonempty set.
 func (o *logBarrier) distribution(scratch *barrierScratch, x *vitrine.Context) []float64 {
 	n := x.NumItems()

@@ -32,10 +32,10 @@ func DefaultOFUOptions() OFUOptions {
 //
 //	z_ti = x_tiᵀ w_t + β_t ‖x_ti‖_{H_t⁻¹}
 //
-// with H_t and w_t as in [mle.Online], σ = η = ½ log(K+1) + 2 and
-// λ = 84√2 d η. The set ‖w‖ ≤ 1 to which the paper restricts w is not
-// enforced, as in the published experiments; their code also takes twice the
-// step, σ = 2η, and so do the constants "published".
+// with H_t and w_t as in [mle.Online], σ = η = ½ log(K+1) + 2 and λ = 84√2 d η. The set
+// ‖w‖ ≤ 1 to which the paper restricts w is not enforced, as in the published
+// experiments. Their code also takes twice the step, σ = 2η; the constants "published"
+// do so too.
 type OFU struct {
 	linear
 	o OFUOptions // resolved: no zeros that stand for the paper's values

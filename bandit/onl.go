@@ -18,7 +18,7 @@ import (
 	"vitrine/utility"
 )
 
-// FitOptions say how a learner of a non-linear family begins and estimates.
+// FitOptions are the warm-up and the estimation of a learner of a non-linear family.
 type FitOptions struct {
 	Warmup int `toml:"warmup" range:"[0, inf)" doc:"t_0, the rounds of Phase I, whose offers are uniform; fewer than rounds"`
 	// The paper has λ = c_λ κ^(-5/2) d_w √T with c_λ from a grid search; configure the product.
@@ -34,8 +34,8 @@ type FitOptions struct {
 	Tolerance float64 `toml:"tolerance" range:"(0, inf)" doc:"the squared Newton decrement at which update = mle stops"`
 }
 
-// DefaultFitOptions returns those of our realizable panels. The paper gives t_0
-// and Adam's, and leaves λ to a grid search.
+// DefaultFitOptions returns the options of our realizable panels. The paper gives t_0
+// and the options of Adam, and leaves λ to a grid search.
 func DefaultFitOptions() FitOptions {
 	return FitOptions{
 		Warmup: 50, Lambda: 10,
@@ -44,7 +44,7 @@ func DefaultFitOptions() FitOptions {
 	}
 }
 
-// ONLOptions are the inputs of Algorithm 1 and what the paper leaves open.
+// ONLOptions are the inputs of Algorithm 1 and the choices that the paper leaves open.
 type ONLOptions struct {
 	FitOptions
 	// β_t = β_T · t/T, where t counts the rounds observed, and goes on growing
@@ -56,7 +56,7 @@ type ONLOptions struct {
 	// The pilot is scaled into the ball, and ŵ_t is the minimiser over it. The paper has 𝒲 in the
 	// unit ball, and experiments in which w* is outside.
 	Ball float64 `toml:"ball" range:"(0, inf)" zero:"no bound" doc:"B, of the minimisers over ‖w‖ ≤ B"`
-	// "theory" is the [TheorySchedule], in the place of Warmup, Lambda and Beta.
+	// "theory" is the [TheorySchedule], instead of Warmup, Lambda and Beta.
 	Schedule      string  `toml:"schedule" range:"configured|theory" doc:"whether t_0, λ and β_t are the options above or the theorem's"`
 	Kappa         float64 `toml:"kappa" range:"(0, 0.25]" when:"schedule=theory" doc:"κ of schedule = theory; no p(0)p(i) exceeds 0.25"`
 	Mu            float64 `toml:"mu" range:"(0, inf)" when:"schedule=theory" doc:"μ of schedule = theory"`
@@ -82,8 +82,8 @@ func (o ONLOptions) theory(p Problem, params int) TheorySchedule {
 	}
 }
 
-// Check reports options that no learner of the problem with params parameters
-// can have.
+// Check returns an error if the options do not suit a learner of the problem with the
+// given number of parameters.
 func (o ONLOptions) Check(p Problem, params int) error {
 	_, err := o.resolve(p, params)
 	return err
@@ -107,10 +107,10 @@ func (o ONLOptions) resolve(p Problem, params int) (ONLOptions, error) {
 	return o, nil
 }
 
-// ONL is ONL-MNL, Algorithm 1 of Hwang, Kim and Oh (2025): optimistic
-// non-linear utilities. After a warm-up of uniform assortments it linearises
-// the family around its estimates and is optimistic in that linear model.
-// Comments of the form "line n" name the lines of Algorithm 1.
+// ONL is ONL-MNL, Algorithm 1 of Hwang, Kim and Oh (2025): optimistic non-linear
+// utilities. After a warm-up of uniform assortments it linearises the family around its
+// estimates and adds the confidence bonus of that linear model. Comments of the form
+// "line n" name the lines of Algorithm 1.
 type ONL struct {
 	learner
 	o     ONLOptions
@@ -250,9 +250,9 @@ func (l *ONL) beta() float64 {
 	return l.o.Beta * float64(l.rounds+1) / float64(l.p.Rounds)
 }
 
-// Diagnostics returns kappa, the plug-in κ of Phase II: the least p(0|S)p(i|S)
-// at the estimate of its time over the items of the sets offered. The paper's
-// κ is a minimum over all sets and parameters.
+// Diagnostics returns kappa, the plug-in κ of Phase II: the least p(0|S)p(i|S) over the
+// items offered, at the estimate when they were offered. The paper's κ is a minimum
+// over all sets and parameters.
 func (l *ONL) Diagnostics() map[string]float64 {
 	if l.kappa == 1 {
 		return nil
@@ -260,7 +260,7 @@ func (l *ONL) Diagnostics() map[string]float64 {
 	return map[string]float64{"kappa": l.kappa}
 }
 
-// Ellipsoid is the confidence set of a round without its radius,
+// Ellipsoid is the confidence set of a round,
 //
 //	C_t = {w : ‖w − ŵ_t‖²_{V_t} ≤ β_t}
 type Ellipsoid struct {
@@ -271,8 +271,9 @@ type Ellipsoid struct {
 	Lambda float64      // λ
 }
 
-// Ellipsoid returns the confidence set of the coming round t; ok is false in
-// Phase I. It is the learner's own: read it before the next Observe.
+// Ellipsoid returns the confidence set of the coming round t; ok is false in Phase I.
+// It shares the learner's memory: it is valid until the next Observe, and must not be
+// changed.
 func (l *ONL) Ellipsoid() (e Ellipsoid, ok bool) {
 	if l.est == nil {
 		return e, false

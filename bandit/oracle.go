@@ -10,9 +10,9 @@ import (
 	"vitrine/env"
 )
 
-// Oracle knows the truth: it offers the optimal assortment under the true
-// utilities, so its regret is 0 exactly. In a world that moves it takes the
-// round to be the one after those it has observed.
+// Oracle knows the truth: it offers the optimal assortment under the true utilities, so
+// its regret is exactly 0. In a world that moves it assumes that every round was
+// observed.
 type Oracle struct {
 	p       Problem
 	env     env.Environment

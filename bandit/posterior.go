@@ -58,7 +58,7 @@ func (p *posterior) check(r vitrine.Round) error {
 // checkItems reports a number of items that the feasible family is not of.
 func (p *posterior) checkItems(n int) error {
 	if family, ok := p.family.(interface{ Items() int }); ok && family.Items() != n {
-		return fmt.Errorf("the round has %d items, and the feasible family is of %d", n, family.Items())
+		return fmt.Errorf("the round has %d items, its feasible family has %d", n, family.Items())
 	}
 	return nil
 }

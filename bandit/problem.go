@@ -12,11 +12,10 @@
 //	uniform.go    uniform over the feasible family
 //	oracle.go     the optimum under the true utilities
 //
-// Every learner accepts any non-negative revenues, learns in Observe alone,
-// and returns policies that are frozen and safe for concurrent use. All but
-// Oracle can be saved and restored: they implement encoding.BinaryMarshaler
-// and, on a learner made with the same problem and options,
-// encoding.BinaryUnmarshaler.
+// Every learner accepts any non-negative revenues, learns only in Observe, and returns
+// policies that are frozen and safe for concurrent use. All but Oracle can be saved and
+// restored: they implement encoding.BinaryMarshaler and, on a learner made with the
+// same problem and options, encoding.BinaryUnmarshaler.
 package bandit
 
 import (
@@ -35,18 +34,18 @@ import (
 
 // Problem is what every learner knows before the first round.
 //
-// No policy shows more than Size items. The family of a context that has larger
-// sets is limited to it if it is an [assortment.Limiter], as those of the package
-// are; policies panic if it demands more items. A family of your own must keep
-// to Size.
+// No policy shows more than Size items. If the family of a context has larger sets, it
+// is limited to Size by [assortment.Limiter], which all families of that package
+// implement; policies panic if it demands more items. A family of your own that is no
+// Limiter must not have larger sets.
 //
 // Policies panic if the items of a context do not have Features features.
 type Problem struct {
 	Features   int                // d, of each item
-	Items      int                // N, the most items of a request; 0 where it is not known. A learner may refuse too many
+	Items      int                // N, the most items of a request; 0 if unknown. A learner may refuse too many
 	Size       int                // K, the most items that are shown; an AtMost must agree
 	Rounds     int                // T, the horizon
-	Constraint vitrine.Constraint // 𝒮, where a context names no family of its own
+	Constraint vitrine.Constraint // 𝒮, for contexts without a family of their own
 }
 
 func (p Problem) check() error {
@@ -74,7 +73,7 @@ func (p Problem) checkModel(constructor string, m utility.Model) error {
 		return fmt.Errorf("%s: the utility model is nil: give it a family, such as utility.NewLinear(%d, true)", constructor, p.Features)
 	}
 	if m.NumFeatures() != p.Features {
-		return fmt.Errorf("the utility is of %d features, the problem has %d", m.NumFeatures(), p.Features)
+		return fmt.Errorf("the utility has %d features, the problem has %d", m.NumFeatures(), p.Features)
 	}
 	if m.NumParams() < 1 {
 		return fmt.Errorf("the utility has no parameters: there is nothing to learn, give it a family that has some")
@@ -90,7 +89,7 @@ func (p Problem) checkWidth(x *vitrine.Context) {
 		return
 	}
 	if _, have := x.Features.Dims(); have != p.Features {
-		panic(fmt.Sprintf("bandit: a policy for items of %d features is asked about items of %d: Context.Check reports such a context", p.Features, have))
+		panic(fmt.Sprintf("bandit: a policy for items of %d features got a context with items of %d: Context.Check reports such a context", p.Features, have))
 	}
 }
 
@@ -143,7 +142,7 @@ const maxUtility = vitrine.MaxFeature * vitrine.MaxFeature
 //     slope.
 //   - A utility beyond maxUtility is cut off there.
 //
-// It returns nil where nothing was offered, and where a utility or a gradient is
+// It returns nil if nothing was offered, and where a utility or a gradient is
 // not finite: then the round teaches nothing.
 func (t *tangent) at(m utility.Model, w []float64, r vitrine.Round) *mat.Dense {
 	t.u = t.u[:0]
@@ -199,7 +198,7 @@ func (t *tangent) basis(m utility.LinearInParams, w []float64, r vitrine.Round) 
 }
 
 // of stores the utilities of the items x in t.u and returns their gradients, with
-// the largest size of an entry of them: +Inf where a gradient or a utility is not
+// the largest size of an entry of them: +Inf if a gradient or a utility is not
 // finite.
 func (t *tangent) of(m utility.Model, w []float64, x *mat.Dense) (g *mat.Dense, size float64) {
 	n, _ := x.Dims()
@@ -215,7 +214,7 @@ func (t *tangent) of(m utility.Model, w []float64, x *mat.Dense) (g *mat.Dense, 
 	return g, size
 }
 
-// largest returns the largest of size and the sizes of v's entries, +Inf where one
+// largest returns the largest of size and the sizes of v's entries, +Inf if one
 // is not a number.
 func largest(size float64, v []float64) float64 {
 	for _, x := range v {

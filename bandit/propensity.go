@@ -8,11 +8,10 @@ import (
 	"vitrine"
 )
 
-// Propensity estimates the probability with which a policy offers s in the
-// context x, for policies that have no closed form of it, by the share p̂ of n
-// draws that are s. The standard error is √(p̂(1−p̂)/n). A share of 0 says only
-// that the probability is not much above 1/n. No draws, n < 1, say nothing: the
-// share is 0 and the standard error +Inf.
+// Propensity estimates the probability that a policy offers s in the context x, by the
+// fraction p̂ of n draws that are s, for policies without a closed form of it. The
+// standard error is √(p̂(1−p̂)/n). If p̂ is 0, the probability is probably not much
+// above 1/n. For n < 1 it returns 0 and +Inf.
 func Propensity(pi vitrine.Policy, x *vitrine.Context, s vitrine.Assortment, n int, rng *rand.Rand) (p, standardError float64) {
 	if n < 1 {
 		return 0, math.Inf(1)

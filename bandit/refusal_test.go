@@ -160,7 +160,7 @@ func TestTangentsAreWithinTheBounds(t *testing.T) {
 	for _, c := range []struct {
 		weight, slope float64
 		u             []float64
-		g             []float64 // nil where the round teaches nothing
+		g             []float64 // nil if the round teaches nothing
 	}{
 		{3, 7, []float64{-6, 3e4}, []float64{-2, 7, 1e4, 7}},
 		{3, -4e4, []float64{-6, 3e4}, []float64{-0.5, -1e4, 2.5e3, -1e4}},

@@ -13,8 +13,8 @@ import (
 	"vitrine/utility"
 )
 
-// RegressionOptions choose the regression oracle of Zhang and Luo (2024): how
-// the utilities are estimated from the rounds so far.
+// RegressionOptions are the options of the regression oracle of Zhang and Luo (2024),
+// which estimates the utilities from the rounds so far.
 type RegressionOptions struct {
 	Oracle string  `toml:"oracle" range:"offline|online" doc:"training at the end of epochs of 1, 2, 4, … rounds, or one step a round"`
 	Rate   float64 `toml:"rate" range:"(0, inf)" doc:"the step size of Adam, the offline oracle"`
@@ -25,14 +25,14 @@ type RegressionOptions struct {
 	Step    float64 `toml:"step" range:"(0, inf)" doc:"η of the online oracle, the step size"`
 }
 
-// DefaultRegressionOptions returns those of the paper's appendix for the offline
+// DefaultRegressionOptions returns the options of the paper's appendix for the offline
 // oracle, and those of ONL-MNL for the online one.
 func DefaultRegressionOptions() RegressionOptions {
 	return RegressionOptions{Oracle: "offline", Rate: 1e-4, Steps: 2000, Lambda: 1, Step: 1}
 }
 
-// ErrorOptions are the error of a regression oracle as the schedules of the theory take it: a
-// bound on its excess log loss after n rounds,
+// ErrorOptions are the error of a regression oracle in the theory's schedules, a bound
+// on its excess log loss after n rounds:
 //
 //	Err(n) = c d_w n^(−a)
 type ErrorOptions struct {

@@ -2,11 +2,10 @@ package bandit
 
 import "math"
 
-// TheorySchedule is the schedule of Theorem "Regret Bound of ONL-MNL": t_0, λ
-// and β_t from the constants of the problem. The theorem hides constants and
-// logarithms, so these are the last displays of its proof, with C_0 =
-// 4(1+6√2)² as there and the absolute constants that have no value there (C̃ and
-// C̃_α) equal to 1:
+// TheorySchedule is the schedule of Theorem "Regret Bound of ONL-MNL": t_0, λ and β_t
+// from the constants of the problem. The theorem hides constants and logarithms. These
+// are the last displays of its proof, with C_0 = 4(1+6√2)² as given there; the absolute
+// constants without a value (C̃ and C̃_α) are 1:
 //
 //	t_0 = ⌈κ^(−3/2) d_w √T⌉
 //	ζ   = log K · log(t_0 C_g) · log(1/δ)                     not below 0
@@ -27,12 +26,12 @@ type TheorySchedule struct {
 // confidence0 is C_0.
 var confidence0 = 4 * math.Pow(1+6*math.Sqrt2, 2)
 
-// Warmup returns t_0, which is a whole number however large.
+// Warmup returns t_0, a whole number.
 func (s TheorySchedule) Warmup() float64 {
 	return math.Ceil(math.Pow(s.Kappa, -1.5) * float64(s.Params) * math.Sqrt(float64(s.Rounds)))
 }
 
-// MinRounds returns the horizon that t_0 equals: a longer one has a Phase II,
+// MinRounds returns the horizon T = t_0. Only a longer horizon has a Phase II,
 //
 //	t_0 < T  ⟺  T > κ⁻³ d_w²    (up to rounding)
 func (s TheorySchedule) MinRounds() float64 {

@@ -59,9 +59,9 @@ func NewTSOn(p Problem, m utility.LinearInParams, o TSOptions) (*TS, error) {
 	return l, nil
 }
 
-// OptimisticSamples returns M(K), the number of samples with which the largest
-// is optimistic for all K items of the best assortment at once with constant
-// probability (Oh and Iyengar 2019, Theorem 2).
+// OptimisticSamples returns M(K), the number of samples whose maximum is optimistic for
+// all K items of the best assortment at once with constant probability (Oh and Iyengar
+// 2019, Theorem 2).
 func OptimisticSamples(size int) int {
 	return int(math.Ceil(1 - math.Log(float64(size))/math.Log(1-1/(4*math.Sqrt(math.E*math.Pi)))))
 }

@@ -19,8 +19,8 @@ func DefaultUCBOptions() UCBOptions {
 	return UCBOptions{LinearOptions{Constants: "theory", Lambda: 1}}
 }
 
-// UCB is UCB-MNL (Oh and Iyengar 2021, Algorithm 1): the maximum likelihood
-// estimate θ̂_t of linear utilities, ridge-penalised, and the index
+// UCB is UCB-MNL (Oh and Iyengar 2021, Algorithm 1): with the ridge-penalised maximum
+// likelihood estimate θ̂_t of linear utilities it has the index
 //
 //	z_ti = x_tiᵀ θ̂_t + α_t ‖x_ti‖_{V_t⁻¹},   V_t = λI + Σ_{s<t} Σ_{i∈S_s} x_si x_siᵀ
 //	α_t  = (1/2κ) √(2 d log(1 + t/d) + 2 log t)

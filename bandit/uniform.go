@@ -8,8 +8,8 @@ import (
 	"vitrine/internal/state"
 )
 
-// Uniform offers assortments drawn uniformly from the nonempty sets of the
-// feasible family, forever. It is Phase I of Algorithm 1 without an end.
+// Uniform draws assortments uniformly from the nonempty sets of the feasible family. It
+// is Phase I of Algorithm 1 without an end.
 type Uniform struct {
 	p      Problem
 	policy vitrine.Policy
@@ -31,7 +31,8 @@ func (l *Uniform) Observe(r vitrine.Round) error { return r.Check(l.p.Features) 
 
 func (l *Uniform) identity() identity { return l.p.identify("uniform", 1, "", nil, nil) }
 
-// MarshalBinary implements encoding.BinaryMarshaler. Only the problem is saved: there is no state.
+// MarshalBinary implements encoding.BinaryMarshaler. It saves only the problem, because
+// there is no state.
 func (l *Uniform) MarshalBinary() ([]byte, error) {
 	return state.NewEncoder(l.identity().String()).Bytes()
 }
@@ -58,7 +59,7 @@ func (u uniform) Offer(x *vitrine.Context, rng *rand.Rand) vitrine.Offer {
 	return offer
 }
 
-// draw returns the set of an offer, in dst's storage where it suffices.
+// draw returns the set of an offer, in dst's storage if it suffices.
 func (u uniform) draw(dst vitrine.Assortment, x *vitrine.Context, rng *rand.Rand) vitrine.Assortment {
 	family, n := u.p.family(x), x.NumItems()
 	if f, ok := family.(assortment.Sampler); ok {

@@ -6,7 +6,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Gaussian draws x ~ N(0, I_d), as drawn: neither clipped nor normalised.
+// Gaussian draws x ~ N(0, I_d), neither clipped nor normalised.
 type Gaussian struct{}
 
 // Draw implements [Contexts].
@@ -20,13 +20,13 @@ func (Gaussian) Draw(x *mat.Dense, rng *rand.Rand) {
 	}
 }
 
-// ClippedGaussian draws x ~ N(0, I_d) and cuts each feature off at ±Bound > 0.
-// With 1/√d, so that ‖x‖ ≤ 1, it is the law of the experiments of Lee and Oh
-// (2024) and of the code that they published.
+// ClippedGaussian draws x ~ N(0, I_d) and clips each feature at ±Bound > 0. With 1/√d,
+// so that ‖x‖ ≤ 1, it is the distribution of the experiments of Lee and Oh (2024) and
+// of their published code.
 type ClippedGaussian struct{ Bound float64 }
 
-// Draw implements [Contexts]. Its features are those of [Gaussian] under the same
-// rng, cut off.
+// Draw implements [Contexts]. Under the same rng its features are those of [Gaussian],
+// clipped.
 func (c ClippedGaussian) Draw(x *mat.Dense, rng *rand.Rand) {
 	Gaussian{}.Draw(x, rng)
 	n, _ := x.Dims()

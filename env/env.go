@@ -1,5 +1,5 @@
-// Package env holds simulated worlds: where contexts come from, what customers
-// truly like, and what items earn.
+// Package env holds simulated worlds: the distribution of contexts, the true utilities
+// of customers, and the revenues of items.
 package env
 
 import (
@@ -23,12 +23,12 @@ type Environment interface {
 	Utilities(dst []float64, x *vitrine.Context)
 }
 
-// Moving is an environment whose customers change their minds. Its own
-// utilities are those before the first round; contexts do not move.
+// Moving is an environment whose utilities change from round to round. Its own
+// utilities are those before the first round. The distribution of contexts stays.
 type Moving interface {
 	Environment
 
-	// At returns the environment of round t ≥ 1, a function of t alone.
+	// At returns the environment of round t ≥ 1, a function of t only.
 	At(t int) Environment
 }
 
@@ -40,8 +40,8 @@ func At(e Environment, t int) Environment {
 	return e
 }
 
-// World is an environment made of independent parts. It is [Moving], as its
-// truth is.
+// World is an environment made of independent parts. It implements [Moving]: it moves
+// if its truth does.
 type World struct {
 	Items    int // N, at least 1
 	Contexts Contexts
@@ -75,7 +75,7 @@ type Truth interface {
 type MovingTruth interface {
 	Truth
 
-	// At returns the truth of round t ≥ 1, a function of t alone.
+	// At returns the truth of round t ≥ 1, a function of t only.
 	At(t int) Truth
 }
 
@@ -85,8 +85,8 @@ type Revenues interface {
 	Draw(n int, rng *rand.Rand) []float64
 }
 
-// Context implements [Environment]. Features are drawn before revenues, so
-// that worlds of other revenues have the same features under the same rng.
+// Context implements [Environment]. Features are drawn before revenues, so that worlds
+// that differ only in revenues have the same features under the same rng.
 func (w *World) Context(rng *rand.Rand) *vitrine.Context {
 	x := mat.NewDense(w.Items, w.Truth.NumFeatures(), nil)
 	w.Contexts.Draw(x, rng)

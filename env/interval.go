@@ -9,8 +9,8 @@ import (
 // uniform draws from U[low, high].
 func uniform(low, high float64, rng *rand.Rand) float64 { return low + (high-low)*rng.Float64() }
 
-// CheckInterval reports bounds of a uniform distribution that are not finite,
-// not in order, or further apart than the largest number.
+// CheckInterval returns an error if the bounds of a uniform distribution are not
+// finite, not in order, or further apart than the largest float64.
 func CheckInterval(low, high float64) error {
 	switch {
 	case math.IsNaN(low) || math.IsInf(low, 0):

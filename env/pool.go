@@ -13,8 +13,8 @@ import (
 	"vitrine/utility"
 )
 
-// Pool is a set of real items and a utility fitted to real choices: the parts
-// of a semi-synthetic world. As [Contexts] it draws N distinct items.
+// Pool is a set of real items and a utility fitted to real choices, for a
+// semi-synthetic world. As [Contexts] it draws N distinct items.
 type Pool struct {
 	Features *mat.Dense    // M×d
 	Model    utility.Model // of d features
@@ -22,7 +22,7 @@ type Pool struct {
 }
 
 // Draw implements [Contexts]: the rows of x are distinct rows of the pool, drawn
-// uniformly. It panics where x has more rows than the pool, or other features.
+// uniformly. It panics if x has more rows than the pool, or other features.
 func (p *Pool) Draw(x *mat.Dense, rng *rand.Rand) {
 	n, _ := x.Dims()
 	m, _ := p.Features.Dims()
@@ -36,8 +36,8 @@ func (p *Pool) Draw(x *mat.Dense, rng *rand.Rand) {
 // Truth returns the fitted utility f_w.
 func (p *Pool) Truth() *Family { return &Family{model: p.Model, w: p.Params} }
 
-// Checksum tells pools apart: 16 hexadecimal digits of the SHA-256 of the
-// features and the parameters.
+// Checksum identifies the pool: 16 hexadecimal digits of the SHA-256 of the features
+// and the parameters.
 func (p *Pool) Checksum() string {
 	h := sha256.New()
 	var b [8]byte
@@ -61,7 +61,7 @@ func (p *Pool) Checksum() string {
 //
 //	u_i = 1 / (1 + exp(−f_i))
 //
-// of another: they lie in (0, 1), so that no assortment sells for certain.
+// of another truth. They lie in (0, 1), so no assortment sells with certainty.
 type Probability struct{ Truth }
 
 // Utilities implements [Truth].

@@ -8,12 +8,12 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Product is a truth of two features that matter together,
+// Product is a truth with an interaction of two features,
 //
 //	f(x) = (xᵀq_1)(xᵀq_2) − ½ xᵀq_3
 //
-// with orthonormal q_1, q_2, q_3: x_1 x_2 − ½ x_3 in other coordinates. No
-// function of one direction of x comes near it.
+// with orthonormal q_1, q_2, q_3: x_1 x_2 − ½ x_3 in other coordinates. No function of
+// one direction of x approximates it.
 type Product struct{ q [][]float64 }
 
 // NewProduct draws the frame q_1, q_2, q_3 uniformly. It panics unless d ≥ 3.

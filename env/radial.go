@@ -7,7 +7,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Radial is a truth of one ideal item: a bump around w*,
+// Radial is a truth with one ideal item, a bump around w*,
 //
 //	f(x) = 2 exp(−‖x − w*‖²) − ½
 type Radial struct{ w []float64 }

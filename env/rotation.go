@@ -12,9 +12,9 @@ import (
 //
 //	f_t(x) = f(R_tᵀx),
 //
-// where R_t turns by the angle t·pace in each of ⌊d/2⌋ orthogonal planes: for
-// even d every direction w* turns by that angle. With odd d one axis stays. For
-// contexts whose law does not know directions all rounds are equally hard.
+// where R_t turns by the angle t·pace in each of ⌊d/2⌋ orthogonal planes: for even d
+// every direction w* turns by that angle. With odd d one axis stays. If the
+// distribution of contexts is rotation-invariant, all rounds are equally hard.
 type Rotation struct {
 	Truth // f: before the first round
 

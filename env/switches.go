@@ -2,8 +2,8 @@ package env
 
 import "slices"
 
-// Switches is a truth that is replaced at once: f_t is Truths[k] after k of the
-// rounds in Rounds have begun. Truths has one more entry than Rounds.
+// Switches is a truth that changes abruptly: f_t is Truths[k] after k of the rounds in
+// Rounds have begun. Truths has one more entry than Rounds.
 type Switches struct {
 	Truth        // Truths[0]: before the first round
 	rounds []int // increasing

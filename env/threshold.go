@@ -7,8 +7,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Threshold is a truth with an interval that customers like and two that they
-// do not tell apart,
+// Threshold is a truth with one interval that customers like, and no difference outside
+// it,
 //
 //	f(x) = 2·1{0.5 < xᵀw* < 1.2} − ½
 type Threshold struct{ w []float64 }

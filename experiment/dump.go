@@ -34,7 +34,7 @@ var errDumpInterrupted = errors.New("interrupted: the dump is not complete, and 
 //
 //	P.offers      T×m int64    S_t, filled up with −1; m is the size of the largest
 //	P.choices     T   int64    the position in S_t that was chosen, from 1, or 0 for none
-//	P.propensity  T   float64  π_t(S_t | X_t), 0 where it is not known
+//	P.propensity  T   float64  π_t(S_t | X_t), 0 if it is not known
 //	P.regret      T   float64  cumulative
 //
 // world.json, written last, describes the world and names seeds and policies. An

@@ -34,12 +34,12 @@ var shardForm = regexp.MustCompile(`^([0-9]+)/([0-9]+)$`)
 func ParseShard(text string) (Shard, error) {
 	m := shardForm.FindStringSubmatch(text)
 	if m == nil {
-		return Shard{}, fmt.Errorf("%q is no shard: give it as 3/20, the third of twenty", text)
+		return Shard{}, fmt.Errorf("%q is not a shard: write 3/20 for the third of twenty", text)
 	}
 	index, err1 := strconv.Atoi(m[1])
 	of, err2 := strconv.Atoi(m[2])
 	if err1 != nil || err2 != nil || index < 1 || index > of {
-		return Shard{}, fmt.Errorf("%s is no shard: the first of %s is 1/%s, the last %s/%s", text, m[2], m[2], m[2], m[2])
+		return Shard{}, fmt.Errorf("%s is not a shard: the first of %s is 1/%s, the last %s/%s", text, m[2], m[2], m[2], m[2])
 	}
 	return Shard{index, of}, nil
 }
@@ -233,7 +233,7 @@ func readManifests(name string, dirs []string) ([]*manifest, error) {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
 		if m.Experiment != name || m.Shard.Of < 1 || m.Shard.Index < 1 || m.Shard.Index > m.Shard.Of || len(m.Seeds) == 0 || len(m.Policies) == 0 {
-			return nil, fmt.Errorf("%s: it is not what a shard of %s writes", path, name)
+			return nil, fmt.Errorf("%s: not written by a shard of %s", path, name)
 		}
 		shards = append(shards, m)
 	}

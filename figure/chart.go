@@ -167,7 +167,7 @@ func (ch chart) span(log bool, of func(series) [][]float64) span {
 }
 
 // places are where an axis has its ticks: powers of ten on a logarithmic one,
-// and multiples of them where there are few.
+// and multiples of them if there are few.
 func places(s span, log bool) []float64 {
 	if !log {
 		return ticks(s, 0)

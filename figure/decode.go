@@ -44,7 +44,7 @@ func ReadPanel(path string) (Panel, error) {
 //
 // Every policy must have the same seeds and every seed the same rounds, so
 // that a file that ends too early is never drawn. Errors name the file as
-// given by name, the line where there is one, and what to do.
+// given by name, the line if there is one, and what to do.
 func Decode(r io.Reader, name string) (Panel, error) {
 	last := &lastByte{Reader: r}
 	rows := csv.NewReader(last)

@@ -44,11 +44,11 @@ func (t Tuning) compose() page {
 // search is the picture of a tuning.
 type search struct {
 	Tuning
-	x, y     scale  // y is of regrets where there is one parameter
-	xAt, yAt int    // the parameters on the axes; yAt is -1 where there is one
+	x, y     scale  // y is of regrets if there is one parameter
+	xAt, yAt int    // the parameters on the axes; yAt is -1 if there is one
 	marks    []mark // the best last, on top
 	heat     bool
-	lowest   float64 // end of the lowest error bar, where there is one parameter
+	lowest   float64 // end of the lowest error bar, if there is one parameter
 	highest  float64 // regret over the winner's at the end of the colours
 
 	plotWidth, plotHeight vg.Length
@@ -260,7 +260,7 @@ func (s search) yTicks() []tick {
 	return all
 }
 
-// regretAt is the height of a regret over the winner's where there is one
+// regretAt is the height of a regret over the winner's if there is one
 // parameter.
 func (s search) regretAt(v float64) float64 {
 	return ((v-s.lowest)/(s.highest-s.lowest) + 0.05) / 1.1

@@ -63,7 +63,7 @@ func newRegretPlot(p Panel, l Look) regretPlot {
 func (p regretPlot) rounds() int { return p.Curves[0].rounds() }
 
 // highest is the largest size of a regret or of a difference in a band, or 1
-// where there is none beyond rounding.
+// if there is none beyond rounding.
 func (p regretPlot) highest() float64 {
 	span := p.extent()
 	if highest := max(span.high, -span.low); highest >= rounding {

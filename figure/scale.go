@@ -54,7 +54,7 @@ func parseNumber(word string) (float64, bool) {
 	return x, err == nil && math.Abs(x) <= largest
 }
 
-// at returns the place of a value; ok is false where it has none.
+// at returns the place of a value; ok is false if it has none.
 func (s scale) at(value string) (place float64, ok bool) {
 	if !s.line {
 		i := slices.Index(s.steps, value)

@@ -59,7 +59,7 @@ func ReadTuning(path string) (Tuning, error) {
 //	over_winner,over_winner_se,over_configured,over_configured_se,⟨panels⟩
 //
 // A file that ends too early is an error. Errors name the file as given by
-// name, the line where there is one, and what to do.
+// name, the line if there is one, and what to do.
 func DecodeTuning(r io.Reader, name string) (Tuning, error) {
 	last := &lastByte{Reader: r}
 	rows := csv.NewReader(last)
@@ -175,7 +175,7 @@ func (d *tuningDecoder) row(row []string) error {
 	return nil
 }
 
-// number reads a number, or a standard error that is empty where there is none.
+// number reads a number, or a standard error that is empty if there is none.
 func (d *tuningDecoder) number(dst *float64, column, cell string) error {
 	if cell == "" && strings.HasSuffix(column, "_se") {
 		*dst = math.NaN()

@@ -150,7 +150,7 @@ func TestWriteTuningSVGGolden(t *testing.T) {
 	}
 }
 
-// Both pictures come out whole, and the directory is named where it is missing.
+// Both pictures come out whole, and the directory is named if it is missing.
 func TestWriteTuning(t *testing.T) {
 	stem := filepath.Join(t.TempDir(), "tune")
 	if err := figure.Write(stem, searches()["heat-map"]); err != nil {

@@ -15,8 +15,8 @@ type Objective interface {
 //	m ← β_1 m + (1−β_1)∇      v ← β_2 v + (1−β_2)∇²
 //	w ← w − α (m/(1−β_1ᵏ)) / (√(v/(1−β_2ᵏ)) + ε)
 //
-// At the paper's α = 1e-4 and 2000 steps no coordinate moves by more than
-// about 0.2, so it is an early stopping and not a minimisation.
+// With the paper's α = 1e-4 and 2000 steps no coordinate moves by more than about 0.2,
+// so this is early stopping, not minimisation.
 //
 // It stops before a point at which the gradient is not finite.
 type Adam struct {

@@ -168,8 +168,8 @@ func (l *Affine) Encode(e *state.Encoder) {
 	l.outcomes.encode(e)
 }
 
-// Decode reads what Encode wrote for a loss of the same dimension. Errors are
-// the decoder's.
+// Decode reads what Encode wrote for a loss of the same dimension. Errors go to the
+// decoder.
 func (l *Affine) Decode(d *state.Decoder) {
 	d.Floats(l.center)
 	l.offset = d.FloatSlice()
@@ -180,7 +180,7 @@ func (l *Affine) Decode(d *state.Decoder) {
 	}
 }
 
-// grow returns a slice of length n, in v's storage where that suffices.
+// grow returns a slice of length n, in v's storage if that suffices.
 func grow(v []float64, n int) []float64 {
 	if cap(v) < n {
 		return make([]float64, n, 2*n)

@@ -14,7 +14,7 @@ import (
 //
 //	v = argmin_{‖v‖≤B} ‖v − w‖²_H = (H + μI)⁻¹ H w
 //
-// with μ = 0 where w is inside and else the μ > 0 for which ‖v‖ = B. The
+// with μ = 0 if w is inside and else the μ > 0 for which ‖v‖ = B. The
 // projection of the Newton point w − H⁻¹∇ is the minimiser over the ball of the
 // quadratic model that has the gradient ∇ and the Hessian H at w. Scaling w is
 // the projection only where H is a multiple of I.

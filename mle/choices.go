@@ -1,13 +1,12 @@
 // Package mle holds the likelihoods of observed choices under the MNL model
 // and their minimisers.
 //
-// There are two likelihoods: [NLL], of a utility family f_w as it is, and
-// [Affine], of utilities that are affine in w, which is what both a linear
-// model and a linearised network are. Both run over S ∪ {0}: a round in which
-// nobody buys counts. The minimisers are [Adam] and [LevenbergMarquardt] for
-// the first, [Newton] and [Online] for the second. Around a minimum of the first
-// [Laplace] has the posterior and the evidence, and a [ScoreTest] looks for what
-// would add to them.
+// There are two likelihoods: [NLL], of any utility family f_w, and [Affine], of
+// utilities that are affine in w, as those of a linear model and of a linearised
+// network are. Both include the outside option: a round in which nobody buys counts.
+// [Adam] and [LevenbergMarquardt] minimise the first, [Newton] and [Online] the second.
+// Around a minimum of the first, [Laplace] is the posterior and its evidence, and a
+// [ScoreTest] searches for units that would increase the evidence.
 package mle
 
 import (
@@ -21,19 +20,19 @@ import (
 	"vitrine/internal/state"
 )
 
-// Choices are observed choices for a model of d features: the feature rows of
-// the items that were offered, stacked round after round.
+// Choices are observed choices among items of d features: the feature rows of the items
+// offered, round after round.
 type Choices struct {
 	d        int
 	features []float64 // n×d
 	outcomes
 }
 
-// NewChoices returns no choices, for items of d features.
+// NewChoices returns an empty set of choices among items of d features.
 func NewChoices(d int) *Choices { return &Choices{d: d} }
 
-// Append adds a round: the rows of x in s were offered and y was chosen. It
-// panics unless the rows have d features and y is a position in S∪{0}.
+// Append adds a round in which the rows s of x were offered and y was chosen. It panics
+// unless the rows have d features and y is a position in S∪{0}.
 func (c *Choices) Append(x *mat.Dense, s vitrine.Assortment, y vitrine.Choice) {
 	if len(s) > 0 {
 		c.checkWidth(x)
@@ -45,7 +44,7 @@ func (c *Choices) Append(x *mat.Dense, s vitrine.Assortment, y vitrine.Choice) {
 	c.append(len(s), y)
 }
 
-// AppendRows adds a round in which all rows of x were offered, none where x is
+// AppendRows adds a round in which all rows of x were offered, none if x is
 // nil. It panics as Append does.
 func (c *Choices) AppendRows(x *mat.Dense, y vitrine.Choice) {
 	n := 0
@@ -74,7 +73,7 @@ func checkChoice(size int, y vitrine.Choice) {
 	}
 }
 
-// Round returns round s only. It shares the memory of c: read it.
+// Round returns round s only. It shares the memory of c and must not be changed.
 func (c *Choices) Round(s int) *Choices {
 	from, to := c.start(s), c.end[s]
 	return &Choices{d: c.d, features: c.features[from*c.d : to*c.d], outcomes: outcomes{end: []int{to - from}, choice: c.choice[s : s+1]}}
@@ -83,8 +82,8 @@ func (c *Choices) Round(s int) *Choices {
 // Choice returns what was chosen in round s.
 func (c *Choices) Choice(s int) vitrine.Choice { return c.choice[s] }
 
-// Features returns the n×d matrix of all rows, nil where there are none. It shares
-// the memory of c: read it.
+// Features returns the n×d matrix of all rows, nil if there are none. It shares the
+// memory of c and must not be changed.
 func (c *Choices) Features() *mat.Dense {
 	if c.Rows() == 0 {
 		return nil
@@ -93,7 +92,7 @@ func (c *Choices) Features() *mat.Dense {
 }
 
 // Standardised returns the choices with the features (x_j − shift_j) / scale_j. They
-// share the outcomes of c: read them.
+// share the outcomes of c and must not be changed.
 func (c *Choices) Standardised(shift, scale []float64) *Choices {
 	z := &Choices{d: c.d, features: make([]float64, len(c.features)), outcomes: c.outcomes}
 	for i, v := range c.features {
@@ -114,7 +113,7 @@ func (c *Choices) Encode(e *state.Encoder) {
 	c.outcomes.encode(e)
 }
 
-// Decode reads what Encode wrote. Errors are the decoder's.
+// Decode reads what Encode wrote. Errors go to the decoder.
 func (c *Choices) Decode(d *state.Decoder) {
 	c.features = d.FloatSlice()
 	c.outcomes.decode(d, len(c.features), c.d)

@@ -13,12 +13,12 @@ import (
 //
 //	w' = w − (h²/2) LLᵀ∇U(w) + h Lξ
 //
-// and moves there with the probability that leaves π as it is,
+// and moves there with the probability that leaves π invariant,
 //
 //	min(1, exp(U(w) − U(w') + (‖ξ‖² − ‖ξ'‖²)/2)),   ξ' = (h/2) Lᵀ(∇U(w) + ∇U(w')) − ξ
 //
-// where ξ' is the noise that would lead back. A w' of which U is not a number is
-// not moved to.
+// where ξ' is the noise that would lead back. It never moves to a w' at which U is not
+// a number.
 type Langevin struct {
 	Root *mat.TriDense // L, lower triangular, d×d
 	Step float64       // h > 0
@@ -26,7 +26,7 @@ type Langevin struct {
 	grad, next, nextGrad, drift, nextDrift, noise, move *mat.VecDense
 }
 
-// Target has a density to draw from.
+// Target is a density to draw from.
 type Target interface {
 	// Gradient stores ∇U(w) in dst and returns U(w).
 	Gradient(dst, w []float64) float64
@@ -36,9 +36,9 @@ type Target interface {
 // efficient as d grows (Roberts and Rosenthal 1998).
 const TargetAcceptance = 0.574
 
-// Run makes a number of moves from w, in place, and returns their mean
-// probability of acceptance. It calls visit, if not nil, with w and U(w) after
-// each of them. U(w) must be a number at the start. Of no moves the mean is 0.
+// Run makes the given number of moves from w, in place, and returns their mean
+// probability of acceptance, 0 for no moves. After each move it calls visit, if not
+// nil, with w and U(w). U(w) must be a number at the start.
 func (l *Langevin) Run(target Target, w []float64, moves int, rng *rand.Rand, visit func(w []float64, u float64)) float64 {
 	d := len(w)
 	for _, v := range []**mat.VecDense{&l.grad, &l.next, &l.nextGrad, &l.drift, &l.nextDrift, &l.noise, &l.move} {
@@ -86,14 +86,14 @@ func (l *Langevin) Run(target Target, w []float64, moves int, rng *rand.Rand, vi
 	return accepted / float64(max(moves, 1))
 }
 
-// EffectiveSize returns how many independent draws tell as much of the mean as
-// the draws x of a chain,
+// EffectiveSize returns the number of independent draws that determine the mean as well
+// as the draws x of a chain do,
 //
 //	n / (1 + 2 Σ_k ρ_k)
 //
-// with the autocorrelations ρ_k up to where the sum of two neighbours is no
-// longer positive (Geyer 1992, the initial positive sequence). It is at most n,
-// and 1 for draws that are all the same.
+// with the autocorrelations ρ_k until the sum of two neighbours is no longer positive
+// (Geyer 1992, the initial positive sequence). It is at most n, and 1 if all draws are
+// equal.
 func EffectiveSize(x []float64) float64 {
 	n := len(x)
 	mean := 0.0

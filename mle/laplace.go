@@ -15,13 +15,13 @@ import (
 	"vitrine/internal/state"
 )
 
-// Laplace is Laplace's approximation of the posterior of the parameters of a
-// utility family, for the penalties of an [NLL] as the prior:
+// Laplace is Laplace's approximation of the posterior of a utility family's parameters,
+// with the penalties of an [NLL] as the prior:
 //
 //	w ~ N(ŵ, H⁻¹),  H the Fisher information at ŵ, penalty included
 //	log ∫ exp(−NLL(w)) dN(w; 0, P⁻¹) ≈ −L(ŵ) + ½ log det P − ½ log det H
 //
-// It is frozen: no method changes it.
+// No method changes it.
 type Laplace struct {
 	Mode        []float64 // ŵ
 	LogEvidence float64
@@ -34,9 +34,9 @@ type Laplace struct {
 // the precision of a float64.
 var ErrSingular = errors.New("mle: the Fisher information is singular: scale the features")
 
-// NewLaplace returns the approximation at ŵ = w, which should minimise l and
-// is copied. Every parameter needs a positive penalty: the first that has none is
-// an error that names it. Other errors are ErrSingular and ErrNotFinite.
+// NewLaplace returns the approximation at ŵ = w, which should minimise l and is copied.
+// Every parameter needs a positive penalty; the error names the first that has none.
+// Other errors are ErrSingular and ErrNotFinite.
 func NewLaplace(l *NLL, w []float64) (*Laplace, error) {
 	for j := range w {
 		if p := l.precision(j); !(p > 0) {
@@ -89,17 +89,16 @@ func (p *Laplace) Deviation(dst []float64, scale float64, rng *rand.Rand) {
 	blas64.Trsv(blas.NoTrans, p.root.RawTriangular(), blas64.Vector{N: len(dst), Data: dst, Inc: 1})
 }
 
-// Step returns the approximation after one more round, by one step of the
-// extended Kalman filter at a cost that does not grow with the rounds before,
+// Step returns the approximation after one more round, by one step of the extended
+// Kalman filter. Its cost does not grow with the number of earlier rounds.
 //
 //	H' = H + G(ŵ),  ŵ' = ŵ − H'⁻¹ ∇ℓ(ŵ)
 //	log evidence' = log evidence − ℓ(ŵ') − ½ ‖ŵ' − ŵ‖²_H − ½ log det H' + ½ log det H
 //
-// where ℓ is the loss of the round, without penalties, and G its information. A
-// step after which ℓ(ŵ') + ½ ‖ŵ' − ŵ‖²_H is more than 1 above ℓ(ŵ) is halved, and
-// again: where choice probabilities are next to 0 or 1, G says nothing of how far
-// to go.
-// round is the loss of the round alone. Errors are those of NewLaplace.
+// where ℓ is the loss of the round, without penalties, and G its information. As long
+// as ℓ(ŵ') + ½ ‖ŵ' − ŵ‖²_H is more than 1 above ℓ(ŵ), the step is halved: if choice
+// probabilities are near 0 or 1, G does not determine how far to go. round is the loss
+// of the round only. Errors are those of NewLaplace.
 func (p *Laplace) Step(round *NLL) (*Laplace, error) {
 	w := append([]float64(nil), p.Mode...)
 	step := make([]float64, len(w))
@@ -131,13 +130,13 @@ func (p *Laplace) Step(round *NLL) (*Laplace, error) {
 	return next, nil
 }
 
-// Forget returns the approximation with the share 1−λ of its information
-// replaced by that of the prior, N(0, P⁻¹) with P = diag(prior):
+// Forget returns the approximation with the fraction 1−λ of its information replaced by
+// that of the prior, N(0, P⁻¹) with P = diag(prior):
 //
 //	H' = λH + (1−λ)P,  ŵ' = H'⁻¹ λHŵ
 //
-// which is the posterior to the power λ times the prior to the power 1−λ. The
-// evidence stays. It returns ErrSingular where H' is.
+// which is the posterior to the power λ times the prior to the power 1−λ. The evidence
+// does not change. It returns ErrSingular if H' is singular.
 func (p *Laplace) Forget(lambda float64, prior []float64) (*Laplace, error) {
 	d := len(p.Mode)
 	w := make([]float64, d)
@@ -172,8 +171,7 @@ func (p *Laplace) Encode(e *state.Encoder) {
 	e.Floats(p.h.RawSymmetric().Data)
 }
 
-// DecodeLaplace reads what Encode wrote of d parameters. Errors are the
-// decoder's.
+// DecodeLaplace reads what Encode wrote for d parameters. Errors go to the decoder.
 func DecodeLaplace(d *state.Decoder, dim int) *Laplace {
 	w, data := make([]float64, dim), make([]float64, dim*dim)
 	d.Floats(w)

@@ -14,25 +14,25 @@ import (
 //
 //	(F(w) + μI) δ = −∇L(w),   w ← w + δ where that decreases L.
 //
-// After a step that is accepted μ shrinks with the gain ratio, the decrease of
-// L over that of its quadratic model; after one that is not μ doubles, then
-// quadruples, and so on (Nielsen 1999). It has converged where the quadratic
-// model without damping promises a decrease below Tolerance,
+// After an accepted step μ shrinks with the gain ratio, the decrease of L over that of
+// its quadratic model. After a rejected one μ doubles, then quadruples, and so on
+// (Nielsen 1999). It has converged when the quadratic model without damping predicts a
+// decrease below Tolerance,
 //
 //	½ ∇Lᵀ F⁻¹ ∇L < Tolerance
 //
-// A damped step promises less, however far the minimum is: of features in units of
-// 1e4 and 1e-3 it moves the coefficient of the former only, until μ has shrunk.
+// The model with damping would stop too early: with features in units of 1e4 and 1e-3 a
+// damped step moves only the coefficient of the former until μ has shrunk.
 //
-// Damping by μ diag(F) instead (Marquardt 1963) takes half as many steps there. It
-// leaves parameters of little information undamped, such as those of a unit whose
-// amplitude is small, and BMA-MNL's regret was level or higher with it.
+// Damping by μ diag(F) instead (Marquardt 1963) takes half as many steps in that case.
+// But parameters with little information, such as those of a unit with a small
+// amplitude, are then not damped, and BMA-MNL's regret was equal or higher.
 type LevenbergMarquardt struct {
-	Steps     int     // the most that it takes, rejected ones included
+	Steps     int     // at most, rejected ones included
 	Tolerance float64 // in units of the log-likelihood
 }
 
-// Minimum is what a minimiser reports.
+// Minimum is the result of a minimiser.
 type Minimum struct {
 	Value     float64 // L(w)
 	Steps     int     // taken, rejected ones included

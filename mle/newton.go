@@ -12,36 +12,34 @@ import (
 	"vitrine/internal/state"
 )
 
-// Newton follows the minimiser ŵ of an [Affine] loss while rounds are added
-// to it, by warm-started Newton steps with a lagged Hessian H:
+// Newton tracks the minimiser ŵ of an [Affine] loss to which rounds are added, by
+// warm-started Newton steps with a lagged Hessian H:
 //
 //	w ← w − H⁻¹∇ℓ(w)   until  ∇ℓ(w)ᵀ H⁻¹ ∇ℓ(w) < Tolerance
 //
-// The left side of the stopping rule is the decrement²; half of it estimates
-// ℓ(w) − min ℓ. The gradient of the old rounds at ŵ is kept, so a new round
-// costs its own rows and one pass over the data a step.
+// The left side of the stopping rule is the decrement²; half of it estimates ℓ(w) − min
+// ℓ. The gradient of the earlier rounds at ŵ is kept, so a new round costs its own rows
+// and one pass over the data for each step.
 //
-// H is the sum of the rounds' Hessians, each at some earlier estimate, and its
-// inverse is updated with each round. Where no utility of a round has moved by
-// more than Δ since, its Hessian is right within a factor exp(2Δ), for the
-// probabilities are and it is a covariance. H is computed afresh at the current
-// w as soon as some utility has moved by more than drift, after every third
-// step, and where a step does not decrease ℓ. A step that does not decrease ℓ
-// with H fresh is halved.
+// H is the sum of the rounds' Hessians, each at some earlier estimate, and its inverse
+// is updated with each round. If no utility of a round has moved by more than Δ since,
+// its Hessian is right within a factor exp(2Δ), because the probabilities are and it is
+// a covariance. H is recomputed at the current w when some utility has moved by more
+// than drift, after every third step, and when a step does not decrease ℓ. A step that
+// does not decrease ℓ with the new H is halved.
 //
-// Within a ball, ‖w‖ ≤ Radius, the minimiser is that over the ball: a step goes to
-// the projection v of w − H⁻¹∇ℓ(w) in the norm of H, which is where the quadratic
-// model is least in the ball, and the decrement² is ∇ℓ(w)ᵀ(w − v), 0 at the
-// minimiser only.
+// Within a ball, ‖w‖ ≤ Radius, the minimiser is that over the ball: a step goes to the
+// projection v of w − H⁻¹∇ℓ(w) in the norm of H, which minimises the quadratic model in
+// the ball. The decrement² is ∇ℓ(w)ᵀ(w − v), which is 0 only at the minimiser.
 //
-// In the worst case, gradients of very different sizes, Minimize gives up after
-// a thousand steps, rejected ones included, with the best estimate that it met.
+// In the worst case, gradients of very different sizes, Minimize stops after a thousand
+// steps, rejected ones included, at the best estimate so far.
 type Newton struct {
 	// Tolerance is the decrement² at which Minimize stops.
 	Tolerance float64
 
-	// Radius is B ≥ 0 of the ball that w stays in; 0 is none. The centre must be
-	// inside.
+	// Radius is the radius B of a ball that w stays in; 0 means no ball. The centre
+	// must be inside.
 	Radius float64
 
 	loss  *Affine
@@ -58,7 +56,7 @@ type Newton struct {
 }
 
 // lagged is the number of steps that Minimize takes before it computes the
-// Hessian afresh, drift how far utilities may move before it does; maxSteps
+// Hessian again, drift how far utilities may move before it does; maxSteps
 // bounds what it takes in all.
 const (
 	lagged   = 3
@@ -66,8 +64,7 @@ const (
 	maxSteps = 1000
 )
 
-// NewNewton follows the minimiser of the loss of no rounds, which is its
-// centre.
+// NewNewton starts at the minimiser of the loss of no rounds, which is its centre.
 func NewNewton(lambda float64, center []float64, tolerance float64) *Newton {
 	d := len(center)
 	return &Newton{
@@ -84,15 +81,15 @@ func NewNewton(lambda float64, center []float64, tolerance float64) *Newton {
 	}
 }
 
-// Params returns the current estimate. The slice is Newton's own: read it, or
-// copy it to keep it.
+// Params returns the current estimate. The slice is Newton's own and changes: copy it
+// to keep it.
 func (n *Newton) Params() []float64 { return n.w }
 
-// Loss returns the loss that is followed. Rounds are added by Append alone.
+// Loss returns the loss. Add rounds only by Append.
 func (n *Newton) Loss() *Affine { return n.loss }
 
-// Append adds a round to the loss, as [Affine.Append] does, and its part to
-// the gradient and to the Hessian at the current estimate.
+// Append adds a round to the loss as [Affine.Append] does, and updates the gradient and
+// the Hessian at the current estimate.
 func (n *Newton) Append(a []float64, g *mat.Dense, y vitrine.Choice) {
 	n.loss.Append(a, g, y)
 	l := n.loss
@@ -108,8 +105,8 @@ func (n *Newton) Append(a []float64, g *mat.Dense, y vitrine.Choice) {
 	})
 }
 
-// Minimize steps to the minimiser of the loss of all rounds so far, and
-// returns the number of steps, each a pass over the data, that it took.
+// Minimize steps to the minimiser of the loss of all rounds so far, and returns the
+// number of steps. Each step is a pass over the data.
 func (n *Newton) Minimize() int {
 	fresh, scale := false, 1.0
 	for steps := range maxSteps {
@@ -178,7 +175,7 @@ func (n *Newton) see(row int, u []float64) {
 	n.nextMoved = moved
 }
 
-// refresh computes the Hessian afresh at the current estimate. The fast sum
+// refresh computes the Hessian again at the current estimate. The fast sum
 // over blocks of rounds takes differences, and where gradients are so large
 // beside λ that rounding leaves it indefinite, the sum of positive terms is
 // taken.
@@ -233,8 +230,8 @@ func (n *Newton) Encode(e *state.Encoder) {
 	e.Float(n.moved)
 }
 
-// Decode reads what Encode wrote for a Newton of the same dimension. Errors
-// are the decoder's.
+// Decode reads what Encode wrote for a Newton of the same dimension. Errors go to the
+// decoder.
 func (n *Newton) Decode(d *state.Decoder) {
 	n.loss.Decode(d)
 	d.Floats(n.w)

@@ -8,16 +8,16 @@ import (
 	"vitrine/utility"
 )
 
-// NLL is the negative log-likelihood of choices under a utility family, with
-// penalties: a ridge of precision ρ ≥ 0, and one of precision ρ_j ≥ 0 for each
-// parameter, that of a Gaussian prior.
+// NLL is the negative log-likelihood of choices under a utility family, with two
+// penalties: a ridge with precision ρ ≥ 0, and a Gaussian prior with precision ρ_j ≥ 0
+// for each parameter.
 //
 //	L(w) = − Σ_s log p(i_s | S_s, w) + ½ Σ_j (ρ + ρ_j) w_j²
 //	p(i | S_s, w) = exp(f_w(x_si)) / (1 + Σ_{j∈S_s} exp(f_w(x_sj)))
 //
-// With ρ = 0 it is the loss of line 5 of Algorithm 1. It is not convex unless
-// f is affine in w, and its unpenalised minimiser makes a poor pilot: networks
-// then give utilities of 10² to 10⁴ on fresh contexts.
+// With ρ = 0 it is the loss of line 5 of Algorithm 1. It is not convex unless f is
+// affine in w, and its unpenalised minimiser is a poor pilot: networks then give
+// utilities of 10² to 10⁴ on new contexts.
 //
 // The choices may grow between evaluations. An NLL is not safe for concurrent
 // use: evaluations share scratch.
@@ -80,8 +80,8 @@ func (l *NLL) Gradient(dst, w []float64) float64 {
 //
 //	Σ_s (Σ_{i∈S_s} p_si ∇f_si ∇f_siᵀ − ḡ_s ḡ_sᵀ) + P,  ḡ_s = Σ_{i∈S_s} p_si ∇f_si
 //
-// and returns it. It is the Hessian of L but for the curvature of f, and
-// positive semi-definite.
+// and returns it. It is the Hessian of L without the curvature of f, and positive
+// semi-definite.
 func (l *NLL) Fisher(dst *mat.SymDense, w []float64) *mat.SymDense {
 	d := l.Dim()
 	p := make([]float64, kernel.PackedLen(d))

@@ -11,10 +11,9 @@ import (
 	"vitrine/internal/state"
 )
 
-// Online estimates the parameters of affine utilities u_k(w) = a_k + g_kᵀw in
-// one step a round, by the online mirror descent of OFU-MNL+ (Lee and Oh 2024,
-// Algorithm 1). With the loss ℓ_t of round t alone, G_t(w) = ∇²ℓ_t(w) and
-// H_1 = λI,
+// Online estimates the parameters of affine utilities u_k(w) = a_k + g_kᵀw with one
+// step a round, by the online mirror descent of OFU-MNL+ (Lee and Oh 2024, Algorithm
+// 1). With the loss ℓ_t of round t, G_t(w) = ∇²ℓ_t(w) and H_1 = λI,
 //
 //	H̃_t     = H_t + η G_t(w_t)
 //	w_{t+1} = argmin_w ⟨∇ℓ_t(w_t), w⟩ + ‖w − w_t‖²_{H̃_t} / (2σ)
@@ -23,15 +22,15 @@ import (
 //
 // The paper has σ = η. Its cost does not grow with t: O(K d²) a round.
 //
-// A step that moves some utility of the round by more than 3 is shortened until
-// it does not: where choice probabilities are near 0 or 1, G_t says nothing about
-// how far to go, and a full step overshoots by far.
+// A step that would move some utility of the round by more than 3 is shortened: if
+// choice probabilities are near 0 or 1, G_t does not determine how far to go, and a
+// full step overshoots by far.
 type Online struct {
 	// Eta is η > 0, Sigma is σ > 0.
 	Eta, Sigma float64
 
-	// Radius is B ≥ 0 of the ball ‖w‖ ≤ B over which the argmin is, w_1 included:
-	// the step is then projected on it in the norm of H̃_t. 0 is no ball.
+	// Radius is the radius B of a ball ‖w‖ ≤ B that w stays in, w_1 included: each step
+	// is projected on it in the norm of H̃_t. 0 means no ball.
 	Radius float64
 
 	w        []float64
@@ -53,15 +52,15 @@ func NewOnline(lambda float64, w1 []float64, eta, sigma float64) *Online {
 	}
 }
 
-// Params returns the current estimate. The slice is Online's own: read it, or
-// copy it to keep it.
+// Params returns the current estimate. The slice is Online's own and changes: copy it
+// to keep it.
 func (o *Online) Params() []float64 { return o.w }
 
-// Hessian returns H_t. It is Online's own.
+// Hessian returns H_t. It is Online's own and must not be changed.
 func (o *Online) Hessian() *gram.Matrix { return o.h }
 
-// Update makes the step of one round: items with the utilities a_k + g_kᵀw
-// were offered, g is len(a)×d, and y was chosen.
+// Update makes the step of one round, in which items with the utilities a_k + g_kᵀw
+// were offered and y was chosen; g is len(a)×d.
 func (o *Online) Update(a []float64, g *mat.Dense, y vitrine.Choice) {
 	if len(a) == 0 {
 		return
@@ -124,8 +123,8 @@ func (o *Online) Encode(e *state.Encoder) {
 	o.h.Encode(e)
 }
 
-// Decode reads what Encode wrote for an Online of the same dimension. Errors
-// are the decoder's.
+// Decode reads what Encode wrote for an Online of the same dimension. Errors go to the
+// decoder.
 func (o *Online) Decode(d *state.Decoder) {
 	d.Floats(o.w)
 	o.h.Decode(d)

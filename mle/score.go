@@ -11,10 +11,10 @@ import (
 	"vitrine/utility"
 )
 
-// ScoreTest judges units of a [utility.Additive] that a linear fit might gain
-// from, without a fit of their own: the gain in evidence is that of the quadratic
-// model of the loss in the unit's amplitudes γ at γ = 0, the linear parameters
-// going along (Rao's score test, with priors),
+// ScoreTest estimates the evidence that a unit of a [utility.Additive] would add to a
+// linear fit, without fitting the unit: from the quadratic model of the loss in the
+// unit's amplitudes γ at γ = 0, minimised over the linear parameters (Rao's score test,
+// with priors),
 //
 //	gain(θ) = ½ sᵀJ⁻¹s − ½ log det J + ½ log det P_γ − ½ Σ_j ρ_j θ_j²
 //	s = Σ_i (y_i − p_i) h_i,   J = Cov(h, h) − Cov(h, z) A⁻¹ Cov(z, h) + P_γ
@@ -35,9 +35,9 @@ type ScoreTest struct {
 	h            []float64 // scratch
 }
 
-// NewScoreTest returns the test of units of m beside the linear fit, of all
-// rounds of c, that has the parameters (a, b), on at most the given number of
-// rounds, evenly spaced from the offset on.
+// NewScoreTest returns the test of units of m in addition to the linear fit with the
+// parameters (a, b) to all rounds of c. It uses at most the given number of rounds,
+// evenly spaced from the offset on.
 func NewScoreTest(m *utility.Additive, c *Choices, linear *Laplace, most, offset int) *ScoreTest {
 	t := &ScoreTest{m: m, scale: 1}
 	features := c.features
@@ -98,8 +98,8 @@ func NewScoreTest(m *utility.Additive, c *Choices, linear *Laplace, most, offset
 	return t
 }
 
-// Gain returns the gain of a unit θ, and stores the amplitudes γ = J⁻¹s with
-// which it has it in gamma.
+// Gain returns the gain of the unit θ, and stores the amplitudes γ = J⁻¹s that attain
+// it in gamma.
 func (t *ScoreTest) Gain(gamma, theta []float64) float64 {
 	n, o := len(t.p), len(gamma)
 	t.m.Unit(t.h, theta, t.psi)

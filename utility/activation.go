@@ -31,8 +31,8 @@ func (a Activation) String() string {
 	return activations[a]
 }
 
-// ParseActivation returns the activation of the given name, or an error that
-// lists the names there are.
+// ParseActivation returns the activation with the given name. The error for an unknown
+// one lists the names.
 func ParseActivation(name string) (Activation, error) {
 	i := slices.Index(activations, name)
 	if i < 0 {

@@ -14,8 +14,8 @@ import (
 //
 //	f_w(x) = aᵀx + b + Σ_k γ_kᵀ h(θ_kᵀψ(x))
 //
-// so that the linear family is nested in it, at γ = 0. The unit says what ψ and
-// h are: see [NewWide], [NewSpectral] and [NewRadial]. The parameters are
+// so that it contains the linear family, at γ = 0. For ψ and h see [NewWide],
+// [NewSpectral] and [NewRadial]. The parameters are
 //
 //	w = [a, b, γ_1, …, γ_m, θ_1, …, θ_m]
 type Additive struct {

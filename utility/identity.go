@@ -11,16 +11,16 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Identity returns what a snapshot knows a family of d features by: families of
-// equal identities compute the same utilities. That of a family of this package
-// is its String. Any other has its type, its String if it has one, its
-// dimensions and a fingerprint of what it computes:
+// Identity returns the text by which a snapshot recognises a family: families with
+// equal identities compute the same utilities. For a family of this package it is
+// String. For any other it is the type, String if there is one, the dimensions and a
+// fingerprint:
 //
 //	main.Cubic d_w=7 fingerprint=5a0e…
 //
-// The fingerprint is of the prior's precisions and of the utilities and gradients
-// of fixed items at fixed parameters, to four digits, so that machines agree. A
-// family that differs from another only elsewhere needs a String that says so.
+// The fingerprint covers the prior's precisions, and the utilities and gradients of
+// fixed items at fixed parameters, to four digits, so that it is the same on all
+// machines. Two families that differ only elsewhere need different Strings.
 func Identity(m Model) string {
 	name := fmt.Sprintf("%T", m)
 	if s, ok := m.(fmt.Stringer); ok {

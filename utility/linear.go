@@ -15,14 +15,14 @@ import (
 //	f_w(x) = θᵀx      w = [θ_1, …, θ_d]
 //	f_w(x) = θᵀx + b  w = [θ_1, …, θ_d, b]
 //
-// on which the linear MNL bandits rest.
+// which the linear MNL bandits use.
 type Linear struct {
 	d         int
 	intercept bool
 	scratch   scratch
 }
 
-// NewLinear returns the linear family of d features. It panics where d < 1.
+// NewLinear returns the linear family of d features. It panics if d < 1.
 func NewLinear(d int, intercept bool) *Linear {
 	if d < 1 {
 		panic(fmt.Sprintf("utility: linear utility of %d features, want at least 1", d))

@@ -35,15 +35,15 @@ type Model interface {
 	Gradients(dst *mat.Dense, w []float64, x *mat.Dense)
 }
 
-// Linearizer is implemented by models that compute utilities and gradients
-// together for less than the two apart.
+// Linearizer is implemented by models that compute utilities and gradients together at
+// less cost than separately.
 type Linearizer interface {
 	// Linearize stores f_w(x_i) in u[i] and ∇_w f_w(x_i) in row i of g.
 	Linearize(u []float64, g *mat.Dense, w []float64, x *mat.Dense)
 }
 
-// Linearize stores f_w(x_i) in u[i] and ∇_w f_w(x_i) in row i of g, by the
-// model's [Linearizer] where it has one.
+// Linearize stores f_w(x_i) in u[i] and ∇_w f_w(x_i) in row i of g. It uses the model's
+// [Linearizer] if it has one.
 func Linearize(m Model, u []float64, g *mat.Dense, w []float64, x *mat.Dense) {
 	if l, ok := m.(Linearizer); ok {
 		l.Linearize(u, g, w, x)
@@ -57,18 +57,17 @@ func Linearize(m Model, u []float64, g *mat.Dense, w []float64, x *mat.Dense) {
 //
 //	f_w(x) = wᵀφ(x)    φ(x) = ∇_w f_w(x), the same for every w
 //
-// which learners of linear utilities can have in the place of xᵀθ: φ is their
-// basis. A family with f_0 ≠ 0 is none.
+// Learners of linear utilities can use φ as a basis, wᵀφ(x) instead of xᵀθ. A family
+// with f_0 ≠ 0 is not linear in this sense.
 type LinearInParams interface {
 	Model
 
-	// LinearInParams does nothing: having it is the statement.
+	// LinearInParams does nothing. It marks the family.
 	LinearInParams()
 }
 
-// Offsets stores u_k − g_kᵀw in dst[k], where u and the rows g_k of g are the
-// utilities and gradients at w: the a of the affine utilities a + Gw that touch
-// f_w there. dst may be u.
+// Offsets stores a_k = u_k − g_kᵀw in dst[k], for the utilities u and the gradients g_k
+// at w. The affine utilities a + Gw are the tangent of f_w there. dst may be u.
 func Offsets(dst, u []float64, g *mat.Dense, w []float64) {
 	for k, v := range u {
 		dst[k] = v - kernel.Dot(g.RawRowView(k), w)

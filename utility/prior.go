@@ -1,16 +1,15 @@
 package utility
 
-// Prior is implemented by families that have a Gaussian prior of their
-// parameters, independent and with mean 0, for features of mean 0 and standard
-// deviation 1.
+// Prior is implemented by families whose parameters have a Gaussian prior, independent
+// and with mean 0, for features with mean 0 and standard deviation 1.
 type Prior interface {
 	// Precisions stores the inverse variances ρ_j > 0 of the parameters in dst,
 	// of length d_w.
 	Precisions(dst []float64)
 }
 
-// Precisions stores in dst the precisions of the model's [Prior], or 1 for
-// every parameter where it has none.
+// Precisions stores the precisions of the model's [Prior] in dst, or 1 for every
+// parameter if it has none.
 func Precisions(m Model, dst []float64) {
 	if p, ok := m.(Prior); ok {
 		p.Precisions(dst)

@@ -20,7 +20,7 @@ type Quadratic struct {
 	scratch scratch
 }
 
-// NewQuadratic returns the quadratic family of d features. It panics where
+// NewQuadratic returns the quadratic family of d features. It panics if
 // d < 1.
 func NewQuadratic(d int) *Quadratic {
 	if d < 1 {

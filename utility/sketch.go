@@ -8,9 +8,8 @@ import (
 	"vitrine/internal/kernel"
 )
 
-// Sketcher is implemented by models that know the size of a gradient, and what
-// it is along a few directions, without forming it. Bounds of ‖∇f‖_{V⁻¹} rest
-// on it.
+// Sketcher is implemented by models that compute the norm of a gradient, and its
+// components along a few directions, without the gradient. Bounds of ‖∇f‖_{V⁻¹} use it.
 type Sketcher interface {
 	// Sketch stores, for the rows x_i of the N×d matrix x and the m directions
 	// q_k, the rows of length d_w of q,
@@ -19,10 +18,9 @@ type Sketcher interface {
 	//	square[i]    = ‖∇_w f_w(x_i)‖²
 	//	along[k·N+i] = q_kᵀ ∇_w f_w(x_i)
 	//
-	// The errors of square and along are those of summation,
-	// O(d_w 2⁻⁵³) ‖∇f‖² and O(d_w 2⁻⁵³) ‖q_k‖ ‖∇f‖. Of no directions q and
-	// along are empty. It panics where a length does not fit, and does not
-	// allocate in steady state.
+	// The errors of square and along are those of summation, O(d_w 2⁻⁵³) ‖∇f‖² and
+	// O(d_w 2⁻⁵³) ‖q_k‖ ‖∇f‖. Without directions q and along are empty. It panics if a
+	// length is wrong, and does not allocate in steady state.
 	Sketch(u, square, along, w, q []float64, x *mat.Dense)
 }
 

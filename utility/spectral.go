@@ -2,12 +2,12 @@ package utility
 
 import "math"
 
-// NewSpectral returns the family of a linear utility and waves,
+// NewSpectral returns the family of a linear utility plus waves,
 //
 //	f_w(x) = aᵀx + b + Σ_k α_k sin(θ_kᵀx) + β_k cos(θ_kᵀx),  γ_k = (α_k, β_k)
 //
 // Its prior has frequencies θ ~ N(0, 9) and amplitudes γ ~ N(0, 1/m), for m
-// units. It panics where d or the number of units is below 1.
+// units. It panics if d or the number of units is below 1.
 func NewSpectral(d, units int) *Additive { return newAdditive(d, units, waveUnit{}) }
 
 type waveUnit struct{}

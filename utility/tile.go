@@ -17,7 +17,7 @@ const tileRows = 128
 type tile struct {
 	n     int
 	value []float64 // x, then a(z)
-	slope []float64 // a'(z), after backward ∂L/∂z; nil where not wanted
+	slope []float64 // a'(z), after backward ∂L/∂z; nil if not wanted
 }
 
 // rows returns count consecutive rows of a matrix of the tile.

@@ -51,7 +51,7 @@ func (v Inverse) Bound(m int) *Bound {
 
 // newBound returns the bound of V⁻¹ = p by at most m of the vectors in the columns
 // of q, with values in increasing order. It holds for any values and vectors, and
-// is as tight as they are near to the eigenvectors; q is nil where there are none.
+// is as tight as they are near to the eigenvectors; q is nil if there are none.
 func newBound(p *mat.SymDense, mu []float64, q *mat.Dense, m int) *Bound {
 	d, size := p.SymmetricDim(), mat.Norm(p, 2)
 	b := &Bound{d: d, top: math.Inf(1), size: size, floor: 1e-290 * (1 + size)}
@@ -90,7 +90,7 @@ func (b *Bound) NumDirections() int { return len(b.q) / b.d }
 func (b *Bound) Directions(from, to int) []float64 { return b.q[from*b.d : to*b.d] }
 
 // Of returns the bound of ‖g‖²_{V⁻¹} of a vector of the given ‖g‖² and no known
-// components. It is +Inf where the norm may overflow.
+// components. It is +Inf if the norm may overflow.
 func (b *Bound) Of(square float64) float64 {
 	if !(b.size*square < 1e290) {
 		return math.Inf(1)
@@ -149,7 +149,7 @@ func (b *Bound) Rows(dst []float64, g *mat.Dense) {
 	b.Tighten(dst, 0, b.NumDirections(), g)
 }
 
-// Norm returns the bound of ‖g‖_{V⁻¹} of a bound of its square, +Inf where that
+// Norm returns the bound of ‖g‖_{V⁻¹} of a bound of its square, +Inf if that
 // is not a number.
 func Norm(bound float64) float64 {
 	if math.IsNaN(bound) {

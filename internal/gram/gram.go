@@ -16,7 +16,7 @@ import (
 	"vitrine/internal/state"
 )
 
-// refreshAfter is the number of updates after which V⁻¹ is computed afresh
+// refreshAfter is the number of updates after which V⁻¹ is recomputed
 // from V. Sherman–Morrison in float64 loses about 1e-11 relative in 20 000
 // updates at λ ≥ 1, so this is for learners that never stop.
 const refreshAfter = 1 << 14

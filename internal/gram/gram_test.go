@@ -97,7 +97,7 @@ func checkSolve(t *testing.T, m *gram.Matrix, g []float64) {
 }
 
 // The formula of Sherman and Morrison loses all digits where λ is tiny beside
-// large vectors; the inverse that is computed afresh has them again.
+// large vectors; the inverse that is recomputed has them again.
 func TestInverseIsComputedAfresh(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 9))
 	const d, updates = 6, 1<<14 + 50

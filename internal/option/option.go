@@ -13,7 +13,7 @@
 //	when   "schedule=theory": the range is demanded only if the option schedule is theory
 //
 // The fields of an embedded struct are options too. The tags zero, range and doc of an embedded
-// struct are those of one of its options, "lambda: the paper's value", in the place of its own.
+// struct are those of one of its options, "lambda: the paper's value", instead of its own.
 package option
 
 import (

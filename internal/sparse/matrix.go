@@ -20,7 +20,7 @@ type Matrix struct {
 }
 
 // New returns the m×n matrix of the given compressed rows, which it keeps. A
-// column that stands twice in a row counts as the sum. It panics where the
+// column that stands twice in a row counts as the sum. It panics if the
 // slices do not fit each other or a column is outside [0, n).
 func New(n int, start []int, column []int32, value []float64) *Matrix {
 	if len(column) != len(value) || len(start) == 0 || start[0] != 0 || start[len(start)-1] != len(value) {

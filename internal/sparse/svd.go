@@ -76,7 +76,7 @@ func TruncatedSVD(ctx context.Context, a *Matrix, k int, rng *rand.Rand, progres
 
 // scaled returns A/unit, whose largest entry is between 1/2 and 1 in magnitude,
 // so that no square of a number that counts leaves the range. A power of two
-// as the unit costs no digit. It panics where an entry is not finite.
+// as the unit costs no digit. It panics if an entry is not finite.
 func (a *Matrix) scaled() (scaled *Matrix, unit float64) {
 	most := 0.0
 	for p, v := range a.Value {
@@ -209,7 +209,7 @@ func (l *lanczos) basis() (us, vs [][]float64) {
 }
 
 // direction makes w orthogonal to the basis and of length 1. It returns the
-// length before, or 0 where nothing of w but rounding is left.
+// length before, or 0 if nothing of w but rounding is left.
 func (l *lanczos) direction(w []float64, basis [][]float64) float64 {
 	orthogonalize(w, basis)
 	orthogonalize(w, basis)

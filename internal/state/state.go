@@ -180,7 +180,7 @@ func (d *Decoder) Float() float64 {
 // Floats reads a slice of exactly the length of dst into it.
 func (d *Decoder) Floats(dst []float64) {
 	if n := d.length(8); d.err == nil && n != len(dst) {
-		d.Fail(fmt.Errorf("snapshot has %d numbers where this learner has %d: it is of another configuration", n, len(dst)))
+		d.Fail(fmt.Errorf("snapshot has %d numbers but this learner has %d: it was made with another configuration", n, len(dst)))
 	}
 	for i := range dst {
 		if d.err != nil {

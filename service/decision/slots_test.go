@@ -72,7 +72,7 @@ func TestSlotsThatAreRefused(t *testing.T) {
 		"/slots: must have at least one":               func(r *decision.Request) { r.Slots = []decision.Slot{} },
 		"/slots: 4 slots, the placement shows at most": func(r *decision.Request) { r.Slots = without(nil, nil, nil, nil) },
 		"/slots: slot 2 takes none of the 2 items":     func(r *decision.Request) { r.Slots = without(nil, []string{"sku0", "sku1"}) },
-		"/slots: slot 1, slot 2 and slot 3: between them they take 2 items": func(r *decision.Request) {
+		"/slots: slot 1, slot 2 and slot 3: together they take 2 items": func(r *decision.Request) {
 			r.Slots = without(nil, nil, nil)
 		},
 		`/slots/1/exclude/0: "x" is not among the items`: func(r *decision.Request) { r.Slots = without(nil, []string{"x"}) },
