@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"vitrine"
+	"vitrine/internal/scratch"
 )
 
 // program is the dynamic program of a [Knapsack]. It visits the candidates from the
@@ -50,7 +51,7 @@ func (p *program) solve(dst vitrine.Assortment, s *Knapsack, gain []float64) vit
 // choose appends to dst the items that cost nothing and gain, and makes the best
 // of each class the candidates.
 func (p *program) choose(dst vitrine.Assortment, s *Knapsack, gain []float64) vitrine.Assortment {
-	p.groups = grow(p.groups, len(s.groups)+1)
+	p.groups = scratch.Grow(p.groups, len(s.groups)+1)
 	for k := range s.groups {
 		p.groups[k].least = s.groups[k].least
 	}
@@ -125,8 +126,8 @@ func (p *program) layOut(s *Knapsack) {
 		p.groups[k].bits = bits
 		bits += (p.groups[k+1].first - p.groups[k].first) * p.groups[k].rows * s.words()
 	}
-	p.best = grow(p.best, largest*s.width())
-	p.taken = grow(p.taken, bits)
+	p.best = scratch.Grow(p.best, largest*s.width())
+	p.taken = scratch.Grow(p.taken, bits)
 	clear(p.taken)
 }
 
@@ -242,12 +243,4 @@ func (p *program) follow(dst vitrine.Assortment, s *Knapsack) vitrine.Assortment
 		row /= p.groups[k].extent
 	}
 	return dst
-}
-
-// grow returns a slice of length n, in the storage of v if it suffices.
-func grow[T any](v []T, n int) []T {
-	if cap(v) < n {
-		return make([]T, n)
-	}
-	return v[:n]
 }

@@ -14,6 +14,7 @@ import (
 
 	"vitrine"
 	"vitrine/internal/kernel"
+	"vitrine/internal/scratch"
 )
 
 // Maximize returns the assortment S of the family c with the largest expected
@@ -421,10 +422,10 @@ func (w *workspace) exponents(i int) (upper, lower float64) {
 }
 
 func (w *workspace) resize(n int) {
-	w.v, w.gain = grow(w.v, n), grow(w.gain, n)
+	w.v, w.gain = scratch.Grow(w.v, n), scratch.Grow(w.gain, n)
 	w.low = w.v
 	if w.b.Known != nil {
-		w.lows = grow(w.lows, n)
+		w.lows = scratch.Grow(w.lows, n)
 		w.low = w.lows
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"vitrine/assortment"
+	"vitrine/internal/scratch"
 )
 
 // barrier solves the program of the log-barrier strategy over the distributions
@@ -74,9 +75,9 @@ func (b *barrier) solve(sets *assortment.Sets, revenue []float64, items int, gam
 func (b *barrier) start(sets *assortment.Sets, revenue []float64, items int, gamma float64) {
 	m := sets.Len()
 	b.sets = sets
-	b.r, b.q, b.dq, b.slack, b.ds = grow(b.r, m), grow(b.q, m), grow(b.dq, m), grow(b.slack, m), grow(b.ds, m)
-	b.w, b.z, b.price = grow(b.w, items), grow(b.z, items), grow(b.price, items)
-	b.hessian, b.step = grow(b.hessian, (items+1)*(items+1)), grow(b.step, items+1)
+	b.r, b.q, b.dq, b.slack, b.ds = scratch.Grow(b.r, m), scratch.Grow(b.q, m), scratch.Grow(b.dq, m), scratch.Grow(b.slack, m), scratch.Grow(b.ds, m)
+	b.w, b.z, b.price = scratch.Grow(b.w, items), scratch.Grow(b.z, items), scratch.Grow(b.price, items)
+	b.hessian, b.step = scratch.Grow(b.hessian, (items+1)*(items+1)), scratch.Grow(b.step, items+1)
 	for s := range b.q {
 		b.q[s] = 1
 	}

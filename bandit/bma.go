@@ -14,6 +14,7 @@ import (
 	"vitrine"
 	"vitrine/internal/option"
 	"vitrine/internal/panics"
+	"vitrine/internal/scratch"
 	"vitrine/internal/state"
 	"vitrine/mle"
 	"vitrine/utility"
@@ -114,7 +115,7 @@ type BMA struct {
 	history    *mle.Choices // as they came
 	base       *expert      // linear: units are searched beside its fit
 
-	items   matrix // scratch
+	items   scratch.Matrix // scratch
 	tangent tangent
 }
 
@@ -231,7 +232,7 @@ func (l *BMA) learn(r vitrine.Round) {
 	l.seen.add(r.Context.Features)
 	var x *mat.Dense
 	if s := r.Offer.Assortment; len(s) > 0 {
-		x = l.items.rows(r.Context.Features, s)
+		x = l.items.Rows(r.Context.Features, s)
 	}
 	l.history.AppendRows(x, r.Choice)
 	full := l.rounds >= l.nextFit

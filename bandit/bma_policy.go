@@ -11,6 +11,7 @@ import (
 
 	"vitrine"
 	"vitrine/assortment"
+	"vitrine/internal/scratch"
 	"vitrine/mle"
 	"vitrine/utility"
 )
@@ -37,33 +38,33 @@ func (o *mixture) Offer(x *vitrine.Context, rng *rand.Rand) vitrine.Offer {
 		return vitrine.Offer{Assortment: vitrine.Assortment{}}
 	}
 	family := o.p.family(x)
-	scratch := mixtures.Get().(*mixtureScratch)
-	defer mixtures.Put(scratch)
-	o.sample(scratch, x, rng)
+	w := mixtures.Get().(*mixtureScratch)
+	defer mixtures.Put(w)
+	o.sample(w, x, rng)
 	if k, ok := family.(assortment.AtMost); ok && assortment.EqualRevenues(x.Revenue) {
-		return vitrine.Offer{Assortment: scratch.best(int(k))}
+		return vitrine.Offer{Assortment: w.best(int(k))}
 	}
-	return vitrine.Offer{Assortment: scratch.fill(family, x.Revenue)}
+	return vitrine.Offer{Assortment: w.fill(family, x.Revenue)}
 }
 
 // indexRows is the number of items whose gradients are held at a time.
 const indexRows = 256
 
 // sample leaves in scratch the sampled utilities of each slot.
-func (o *mixture) sample(scratch *mixtureScratch, x *vitrine.Context, rng *rand.Rand) {
+func (o *mixture) sample(w *mixtureScratch, x *vitrine.Context, rng *rand.Rand) {
 	n, slots := x.NumItems(), min(o.p.Size, x.NumItems())
-	scratch.z = grow(scratch.z, slots*n)
-	scratch.n = n
-	scratch.expert = slices.Grow(scratch.expert[:0], slots)[:slots]
+	w.z = scratch.Grow(w.z, slots*n)
+	w.n = n
+	w.expert = slices.Grow(w.expert[:0], slots)[:slots]
 	most := 0
 	for _, e := range o.experts {
 		most = max(most, e.model.NumParams())
 	}
-	scratch.delta = grow(scratch.delta, slots*most)
+	w.delta = scratch.Grow(w.delta, slots*most)
 	for k := range slots {
 		e := o.draw(rng)
-		scratch.expert[k] = e
-		o.experts[e].posterior.Deviation(scratch.delta[k*most:][:o.experts[e].model.NumParams()], o.width, rng)
+		w.expert[k] = e
+		o.experts[e].posterior.Deviation(w.delta[k*most:][:o.experts[e].model.NumParams()], o.width, rng)
 	}
 	z := o.z
 	if z.shift == nil {
@@ -73,21 +74,21 @@ func (o *mixture) sample(scratch *mixtureScratch, x *vitrine.Context, rng *rand.
 	}
 	for from := 0; from < n; from += indexRows {
 		to := min(from+indexRows, n)
-		items := scratch.items.reshape(to-from, o.p.Features)
-		z.of(items, scratch.view.view(x.Features, from, to))
+		items := w.items.Reshape(to-from, o.p.Features)
+		z.of(items, w.view.View(x.Features, from, to))
 		for i, e := range o.experts {
-			if !slices.Contains(scratch.expert, i) {
+			if !slices.Contains(w.expert, i) {
 				continue
 			}
 			d := e.model.NumParams()
-			g := scratch.g.reshape(to-from, d)
-			scratch.u = grow(scratch.u, to-from)
-			utility.Linearize(e.model, scratch.u, g, e.posterior.Mode, items)
-			for k, which := range scratch.expert {
+			g := w.g.Reshape(to-from, d)
+			w.u = scratch.Grow(w.u, to-from)
+			utility.Linearize(e.model, w.u, g, e.posterior.Mode, items)
+			for k, which := range w.expert {
 				if which == i {
-					z := scratch.z[k*n+from:][:to-from]
-					copy(z, scratch.u)
-					blas64.Gemv(blas.NoTrans, 1, g.RawMatrix(), vector(scratch.delta[k*most:][:d]), 1, vector(z))
+					z := w.z[k*n+from:][:to-from]
+					copy(z, w.u)
+					blas64.Gemv(blas.NoTrans, 1, g.RawMatrix(), vector(w.delta[k*most:][:d]), 1, vector(z))
 				}
 			}
 		}
@@ -118,9 +119,9 @@ type mixtureScratch struct {
 	taken  vitrine.Assortment
 	answer vitrine.Assortment
 	whole  vitrine.Assortment
-	g      matrix
-	items  matrix
-	view   matrix
+	g      scratch.Matrix
+	items  scratch.Matrix
+	view   scratch.Matrix
 }
 
 var mixtures = sync.Pool{New: func() any { return new(mixtureScratch) }}
@@ -155,7 +156,7 @@ const maxSample = 200
 // last slot's sample.
 func (s *mixtureScratch) fill(family vitrine.Constraint, r []float64) vitrine.Assortment {
 	n := s.n
-	s.gain = grow(s.gain, n)
+	s.gain = scratch.Grow(s.gain, n)
 	s.taken = s.taken[:0]
 	for k := range s.expert {
 		z := s.z[k*n:][:n]

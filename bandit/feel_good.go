@@ -12,6 +12,7 @@ import (
 	"vitrine"
 	"vitrine/internal/gram"
 	"vitrine/internal/option"
+	"vitrine/internal/scratch"
 	"vitrine/internal/search"
 	"vitrine/internal/state"
 	"vitrine/internal/stream"
@@ -126,7 +127,7 @@ func (l *FeelGood) Observe(r vitrine.Round) error {
 func (l *FeelGood) learn(r vitrine.Round) {
 	g := l.tangent.at(l.model, l.w, r)
 	if g != nil {
-		l.probs = grow(l.probs, len(l.tangent.u)+1)
+		l.probs = scratch.Grow(l.probs, len(l.tangent.u)+1)
 		vitrine.Probabilities(l.probs, l.tangent.u)
 		l.inform(g)
 	}
@@ -148,7 +149,7 @@ func (l *FeelGood) inform(g *mat.Dense) {
 		return
 	}
 	// ∇p_k = p_k (g_k − ḡ)
-	l.mean = grow(l.mean, len(l.w))
+	l.mean = scratch.Grow(l.mean, len(l.w))
 	clear(l.mean)
 	for k, p := range l.probs[1:] {
 		floats.AddScaled(l.mean, p, g.RawRowView(k))

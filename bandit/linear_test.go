@@ -195,7 +195,7 @@ func TestLargeGradientsOfABasisAreGentle(t *testing.T) {
 		var at tangent
 		g := at.basis(m, w, steep)
 		u := make([]float64, n)
-		m.Utilities(u, w, at.x.rows(steep.Context.Features, steep.Offer.Assortment))
+		m.Utilities(u, w, at.x.Rows(steep.Context.Features, steep.Offer.Assortment))
 		for k := range n {
 			row := g.RawRowView(k)
 			if got := at.u[k] + mat.Dot(mat.NewVecDense(len(w), row), mat.NewVecDense(len(w), w)); math.Abs(got-u[k]) > 1e-9*(1+math.Abs(u[k])) {

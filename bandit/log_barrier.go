@@ -9,6 +9,7 @@ import (
 	"vitrine"
 	"vitrine/assortment"
 	"vitrine/internal/option"
+	"vitrine/internal/scratch"
 	"vitrine/internal/search"
 	"vitrine/utility"
 )
@@ -113,9 +114,9 @@ type logBarrier struct {
 // the limit, is offered the best one under f_ŵ, and so is one whose family has
 // the empty set alone.
 func (o *logBarrier) Offer(x *vitrine.Context, rng *rand.Rand) vitrine.Offer {
-	scratch := barriers.Get().(*barrierScratch)
-	defer barriers.Put(scratch)
-	q := o.distribution(scratch, x)
+	w := barriers.Get().(*barrierScratch)
+	defer barriers.Put(w)
+	q := o.distribution(w, x)
 	if q == nil {
 		return o.greedy.Offer(x, rng)
 	}
@@ -123,7 +124,7 @@ func (o *logBarrier) Offer(x *vitrine.Context, rng *rand.Rand) vitrine.Offer {
 	left := rng.Float64()
 	for s, p := range q {
 		if left -= p; left < 0 || s == last {
-			return vitrine.Offer{Assortment: append(vitrine.Assortment(nil), scratch.sets.At(s)...), Propensity: p}
+			return vitrine.Offer{Assortment: append(vitrine.Assortment(nil), w.sets.At(s)...), Propensity: p}
 		}
 	}
 	panic("bandit: a distribution on no sets")
@@ -131,17 +132,17 @@ func (o *logBarrier) Offer(x *vitrine.Context, rng *rand.Rand) vitrine.Offer {
 
 // distribution returns q, nil if the family is not enumerated or has no
 // nonempty set.
-func (o *logBarrier) distribution(scratch *barrierScratch, x *vitrine.Context) []float64 {
+func (o *logBarrier) distribution(w *barrierScratch, x *vitrine.Context) []float64 {
 	n := x.NumItems()
-	if _, err := assortment.Enumerate(&scratch.sets, o.greedy.p.family(x), o.greedy.p.Size, n, o.limit); err != nil || scratch.sets.Len() == 0 {
+	if _, err := assortment.Enumerate(&w.sets, o.greedy.p.family(x), o.greedy.p.Size, n, o.limit); err != nil || w.sets.Len() == 0 {
 		return nil
 	}
-	scratch.u = o.greedy.z.Utilities(scratch.u, x)
-	scratch.revenue = grow(scratch.revenue, scratch.sets.Len())
-	for s := range scratch.revenue {
-		scratch.revenue[s] = vitrine.ExpectedRevenue(scratch.sets.At(s), scratch.u, x.Revenue)
+	w.u = o.greedy.z.Utilities(w.u, x)
+	w.revenue = scratch.Grow(w.revenue, w.sets.Len())
+	for s := range w.revenue {
+		w.revenue[s] = vitrine.ExpectedRevenue(w.sets.At(s), w.u, x.Revenue)
 	}
-	q, _ := scratch.barrier.solve(&scratch.sets, scratch.revenue, n, o.gamma(n))
+	q, _ := w.barrier.solve(&w.sets, w.revenue, n, o.gamma(n))
 	return q
 }
 

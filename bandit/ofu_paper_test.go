@@ -7,6 +7,7 @@ import (
 
 	"vitrine"
 	"vitrine/assortment"
+	"vitrine/internal/scratch"
 	"vitrine/mle"
 )
 
@@ -44,10 +45,10 @@ func TestOFUIsOnlineMirrorDescent(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := mle.NewOnline(l.o.Lambda, make([]float64, paperFeatures), l.o.Eta, l.o.Eta)
-	var xs matrix
+	var xs scratch.Matrix
 	for _, r := range linearHistory(t, 50) {
 		observeAll(t, l, []vitrine.Round{r})
-		want.Update(make([]float64, len(r.Offer.Assortment)), xs.rows(r.Context.Features, r.Offer.Assortment), r.Choice)
+		want.Update(make([]float64, len(r.Offer.Assortment)), xs.Rows(r.Context.Features, r.Offer.Assortment), r.Choice)
 	}
 	for j, w := range l.est.Params() {
 		wantNear(t, "w", w, want.Params()[j], 0)

@@ -12,6 +12,7 @@ import (
 	"vitrine"
 	"vitrine/internal/gram"
 	"vitrine/internal/option"
+	"vitrine/internal/scratch"
 	"vitrine/internal/search"
 	"vitrine/internal/state"
 	"vitrine/mle"
@@ -216,7 +217,7 @@ func (l *ONL) update(r vitrine.Round) {
 // measureKappa lowers the plug-in κ = min p(0 | S) p(i | S) by the items of an
 // offered set of utilities u.
 func (l *ONL) measureKappa(u []float64) {
-	l.probs = grow(l.probs, len(u)+1)
+	l.probs = scratch.Grow(l.probs, len(u)+1)
 	vitrine.Probabilities(l.probs, u)
 	for _, p := range l.probs[1:] {
 		l.kappa = min(l.kappa, l.probs[0]*p)

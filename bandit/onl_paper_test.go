@@ -10,6 +10,7 @@ import (
 
 	"vitrine"
 	"vitrine/assortment"
+	"vitrine/internal/scratch"
 	"vitrine/internal/stream"
 	"vitrine/mle"
 	"vitrine/utility"
@@ -98,9 +99,9 @@ func paperModel() utility.Model {
 
 // gradients returns f_w and ∇f_w of the items of s.
 func gradients(m utility.Model, w []float64, x *vitrine.Context, s vitrine.Assortment) ([]float64, *mat.Dense) {
-	var xs matrix
+	var xs scratch.Matrix
 	u, g := make([]float64, len(s)), mat.NewDense(len(s), m.NumParams(), nil)
-	rows := xs.rows(x.Features, s)
+	rows := xs.Rows(x.Features, s)
 	m.Utilities(u, w, rows)
 	m.Gradients(g, w, rows)
 	return u, g

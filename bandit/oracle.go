@@ -8,6 +8,7 @@ import (
 	"vitrine"
 	"vitrine/assortment"
 	"vitrine/env"
+	"vitrine/internal/scratch"
 )
 
 // Oracle knows the truth: it offers the optimal assortment under the true utilities, so
@@ -59,7 +60,7 @@ func (o *oracle) Offer(x *vitrine.Context, _ *rand.Rand) vitrine.Offer {
 		u = new([]float64)
 	}
 	defer o.scratch.Put(u)
-	*u = grow(*u, x.NumItems())
+	*u = scratch.Grow(*u, x.NumItems())
 	o.env.Utilities(*u, x)
 	s, _ := assortment.Maximize(nil, family, *u, x.Revenue)
 	return vitrine.Offer{Assortment: s, Propensity: 1}

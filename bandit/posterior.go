@@ -8,6 +8,7 @@ import (
 
 	"vitrine"
 	"vitrine/assortment"
+	"vitrine/internal/scratch"
 	"vitrine/internal/state"
 	"vitrine/utility"
 )
@@ -67,7 +68,7 @@ func (p *posterior) checkItems(n int) error {
 // are finite.
 func (p *posterior) finite(r vitrine.Round, w []float64) bool {
 	n := r.Context.NumItems()
-	p.u = grow(p.u, n)
+	p.u = scratch.Grow(p.u, n)
 	if n > 0 {
 		p.model.Utilities(p.u, w, r.Context.Features)
 	}
@@ -194,7 +195,7 @@ func (p *posterior) error(k int, choice vitrine.Choice) float64 {
 
 // choose leaves the utilities of a set and its choice probabilities in p.u, p.p.
 func (p *posterior) choose(s vitrine.Assortment, u []float64) {
-	p.u, p.p = grow(p.u, len(s)), grow(p.p, len(s)+1)
+	p.u, p.p = scratch.Grow(p.u, len(s)), scratch.Grow(p.p, len(s)+1)
 	for k, i := range s {
 		p.u[k] = u[i]
 	}

@@ -23,12 +23,12 @@ import (
 	"math"
 	"reflect"
 
-	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"vitrine"
 	"vitrine/assortment"
+	"vitrine/internal/scratch"
 	"vitrine/utility"
 )
 
@@ -123,7 +123,7 @@ func (p Problem) family(x *vitrine.Context) vitrine.Constraint {
 
 // tangent is what the offered items of a round are linearised to.
 type tangent struct {
-	x, g matrix
+	x, g scratch.Matrix
 	u    []float64
 }
 
@@ -149,7 +149,7 @@ func (t *tangent) at(m utility.Model, w []float64, r vitrine.Round) *mat.Dense {
 	if len(r.Offer.Assortment) == 0 {
 		return nil
 	}
-	g, size := t.of(m, w, t.x.rows(r.Context.Features, r.Offer.Assortment))
+	g, size := t.of(m, w, t.x.Rows(r.Context.Features, r.Offer.Assortment))
 	if math.IsInf(size, 0) {
 		return nil
 	}
@@ -177,13 +177,13 @@ func gentle(g []float64) float64 {
 // gradient is scaled down.
 func (t *tangent) basis(m utility.LinearInParams, w []float64, r vitrine.Round) *mat.Dense {
 	s := r.Offer.Assortment
-	t.u = grow(t.u, len(s))
+	t.u = scratch.Grow(t.u, len(s))
 	clear(t.u)
 	if len(s) == 0 {
 		return nil
 	}
-	g := t.g.reshape(len(s), len(w))
-	m.Gradients(g, w, t.x.rows(r.Context.Features, s))
+	g := t.g.Reshape(len(s), len(w))
+	m.Gradients(g, w, t.x.Rows(r.Context.Features, s))
 	if math.IsInf(largest(0, g.RawMatrix().Data), 0) {
 		return nil
 	}
@@ -202,8 +202,8 @@ func (t *tangent) basis(m utility.LinearInParams, w []float64, r vitrine.Round) 
 // finite.
 func (t *tangent) of(m utility.Model, w []float64, x *mat.Dense) (g *mat.Dense, size float64) {
 	n, _ := x.Dims()
-	t.u = grow(t.u, n)
-	g = t.g.reshape(n, len(w))
+	t.u = scratch.Grow(t.u, n)
+	g = t.g.Reshape(n, len(w))
 	utility.Linearize(m, t.u, g, w, x)
 	for k, v := range t.u {
 		size = largest(size, g.RawRowView(k))
@@ -226,46 +226,4 @@ func largest(size float64, v []float64) float64 {
 		}
 	}
 	return size
-}
-
-// matrix is a dense matrix whose storage is reused from shape to shape.
-type matrix struct {
-	mat.Dense
-	buf []float64
-}
-
-// reshape makes the matrix r×c, r, c ≥ 1, with undefined contents.
-func (m *matrix) reshape(r, c int) *mat.Dense {
-	if len(m.buf) < r*c {
-		m.buf = make([]float64, r*c)
-	}
-	m.SetRawMatrix(blas64.General{Rows: r, Cols: c, Stride: c, Data: m.buf[:r*c]})
-	return &m.Dense
-}
-
-// rows makes the matrix the rows of x in s, which must not be empty.
-func (m *matrix) rows(x *mat.Dense, s vitrine.Assortment) *mat.Dense {
-	_, d := x.Dims()
-	m.reshape(len(s), d)
-	for k, i := range s {
-		copy(m.RawRowView(k), x.RawRowView(i))
-	}
-	return &m.Dense
-}
-
-// view makes m the rows from ≤ i < to of x, without copying them.
-func (m *matrix) view(x *mat.Dense, from, to int) *mat.Dense {
-	raw := x.RawMatrix()
-	m.SetRawMatrix(blas64.General{
-		Rows: to - from, Cols: raw.Cols, Stride: raw.Stride,
-		Data: raw.Data[from*raw.Stride : (to-1)*raw.Stride+raw.Cols],
-	})
-	return &m.Dense
-}
-
-func grow(v []float64, n int) []float64 {
-	if cap(v) < n {
-		return make([]float64, n, 2*n)
-	}
-	return v[:n]
 }

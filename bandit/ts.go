@@ -10,6 +10,7 @@ import (
 	"vitrine"
 	"vitrine/assortment"
 	"vitrine/internal/option"
+	"vitrine/internal/scratch"
 	"vitrine/utility"
 )
 
@@ -101,18 +102,18 @@ var samplings = sync.Pool{New: func() any { return new(samplingScratch) }}
 
 // Offer implements vitrine.Policy. The propensity has no closed form.
 func (o *sampling) Offer(x *vitrine.Context, rng *rand.Rand) vitrine.Offer {
-	scratch := samplings.Get().(*samplingScratch)
-	defer samplings.Put(scratch)
-	s, _ := assortment.Maximize(nil, o.p.family(x), o.index(scratch, x, rng), x.Revenue)
+	w := samplings.Get().(*samplingScratch)
+	defer samplings.Put(w)
+	s, _ := assortment.Maximize(nil, o.p.family(x), o.index(w, x, rng), x.Revenue)
 	return vitrine.Offer{Assortment: s}
 }
 
-// index returns the largest sampled utility of each item, in scratch.
-func (o *sampling) index(scratch *samplingScratch, x *vitrine.Context, rng *rand.Rand) []float64 {
+// index returns the largest sampled utility of each item, in w.
+func (o *sampling) index(w *samplingScratch, x *vitrine.Context, rng *rand.Rand) []float64 {
 	n, d := x.NumItems(), len(o.mean)
-	scratch.z, scratch.u = grow(scratch.z, n), grow(scratch.u, n)
-	scratch.theta, scratch.xi = grow(scratch.theta, d), grow(scratch.xi, d)
-	z, u, theta, xi := scratch.z, scratch.u, scratch.theta, scratch.xi
+	w.z, w.u = scratch.Grow(w.z, n), scratch.Grow(w.u, n)
+	w.theta, w.xi = scratch.Grow(w.theta, d), scratch.Grow(w.xi, d)
+	z, u, theta, xi := w.z, w.u, w.theta, w.xi
 	if n == 0 {
 		return z
 	}

@@ -8,6 +8,7 @@ import (
 	"vitrine"
 	"vitrine/internal/gram"
 	"vitrine/internal/kernel"
+	"vitrine/internal/scratch"
 	"vitrine/internal/state"
 )
 
@@ -147,7 +148,7 @@ func (l *Affine) blocks(f func(from, to int, a, g, u, out []float64)) {
 			to++
 		}
 		hi := l.end[to-1]
-		l.u, l.out = grow(l.u, hi-lo), grow(l.out, to-from)
+		l.u, l.out = scratch.Grow(l.u, hi-lo), scratch.Grow(l.out, to-from)
 		f(from, to, l.offset[lo:hi], l.g[lo*d:hi*d], l.u, l.out)
 		from = to
 	}
@@ -156,7 +157,7 @@ func (l *Affine) blocks(f func(from, to int, a, g, u, out []float64)) {
 // round calls f for round s alone.
 func (l *Affine) round(s int, f func(from, to int, a, g, u, out []float64)) {
 	d, lo, hi := l.Dim(), l.start(s), l.end[s]
-	l.u, l.out = grow(l.u, hi-lo), grow(l.out, 1)
+	l.u, l.out = scratch.Grow(l.u, hi-lo), scratch.Grow(l.out, 1)
 	f(s, s+1, l.offset[lo:hi], l.g[lo*d:hi*d], l.u, l.out)
 }
 
@@ -178,12 +179,4 @@ func (l *Affine) Decode(d *state.Decoder) {
 	if len(l.offset) != l.Rows() {
 		d.Fail(fmt.Errorf("snapshot has %d offsets for %d rows", len(l.offset), l.Rows()))
 	}
-}
-
-// grow returns a slice of length n, in v's storage if that suffices.
-func grow(v []float64, n int) []float64 {
-	if cap(v) < n {
-		return make([]float64, n, 2*n)
-	}
-	return v[:n]
 }

@@ -5,6 +5,7 @@ import (
 
 	"vitrine/internal/gram"
 	"vitrine/internal/kernel"
+	"vitrine/internal/scratch"
 	"vitrine/utility"
 )
 
@@ -38,7 +39,7 @@ func (l *NLL) Dim() int { return l.Model.NumParams() }
 func (l *NLL) Value(w []float64) float64 {
 	loss := l.penalty(nil, w)
 	if x := l.Choices.Features(); x != nil {
-		l.u = grow(l.u, l.Choices.Rows())
+		l.u = scratch.Grow(l.u, l.Choices.Rows())
 		l.Model.Utilities(l.u, w, x)
 		loss += l.Choices.loss(l.u, 0, l.Choices.Rounds())
 	}
@@ -55,7 +56,7 @@ func (l *NLL) Gradient(dst, w []float64) float64 {
 	if x == nil {
 		return l.penalty(dst, w)
 	}
-	l.out = grow(l.out, l.Choices.Rounds())
+	l.out = scratch.Grow(l.out, l.Choices.Rounds())
 	residuals := func(cotangent, u []float64) float64 {
 		copy(cotangent, u)
 		return l.Choices.residuals(cotangent, l.out, 0, l.Choices.Rounds())
@@ -87,7 +88,7 @@ func (l *NLL) Fisher(dst *mat.SymDense, w []float64) *mat.SymDense {
 	p := make([]float64, kernel.PackedLen(d))
 	if x := l.Choices.Features(); x != nil {
 		l.linearize(w, x)
-		l.out, l.mean = grow(l.out, l.Choices.Rounds()), grow(l.mean, d)
+		l.out, l.mean = scratch.Grow(l.out, l.Choices.Rounds()), scratch.Grow(l.mean, d)
 		l.Choices.probabilities(l.u, l.out, 0, l.Choices.Rounds())
 		l.Choices.addFisher(p, l.u, l.g.RawMatrix().Data, l.mean, 0, l.Choices.Rounds())
 	}
@@ -101,7 +102,7 @@ func (l *NLL) Fisher(dst *mat.SymDense, w []float64) *mat.SymDense {
 // linearize leaves f_w and ∇f_w of all rows in l.u and l.g.
 func (l *NLL) linearize(w []float64, x *mat.Dense) {
 	n := l.Choices.Rows()
-	l.u = grow(l.u, n)
+	l.u = scratch.Grow(l.u, n)
 	if l.g == nil || l.g.RawMatrix().Rows != n {
 		l.g = mat.NewDense(n, l.Dim(), nil)
 	}

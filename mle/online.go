@@ -8,6 +8,7 @@ import (
 	"vitrine"
 	"vitrine/internal/gram"
 	"vitrine/internal/kernel"
+	"vitrine/internal/scratch"
 	"vitrine/internal/state"
 )
 
@@ -111,7 +112,7 @@ func (o *Online) shortening(n int) float64 {
 
 // addHessian adds c G_t(w) to h and leaves the probabilities at w in o.p.
 func (o *Online) addHessian(h *gram.Matrix, c float64, a []float64) {
-	o.u, o.p = grow(o.u, len(a)), grow(o.p, len(a)+1)
+	o.u, o.p = scratch.Grow(o.u, len(a)), scratch.Grow(o.p, len(a)+1)
 	kernel.Gemv(o.u, a, o.flat, o.w, len(a), len(o.w))
 	vitrine.Probabilities(o.p, o.u)
 	addRound(h, c, o.p[1:], o.p[0], o.flat, o.mean, o.centered)

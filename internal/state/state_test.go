@@ -89,7 +89,7 @@ func TestFieldsAreChecked(t *testing.T) {
 		read       func(d *state.Decoder)
 	}{
 		{"too few read", "too many", func(d *state.Decoder) { d.Count() }},
-		{"wrong length", "of another configuration", func(d *state.Decoder) { d.Count(); d.Float(); d.Floats(make([]float64, 2)) }},
+		{"wrong length", "made with another configuration", func(d *state.Decoder) { d.Count(); d.Float(); d.Floats(make([]float64, 2)) }},
 		{"past the end", "ends early", func(d *state.Decoder) { d.Count(); d.Float(); d.FloatSlice(); d.Uint64(); d.Count() }},
 		{"a length without its data", "ends early", func(d *state.Decoder) { d.FloatSlice() }},
 		{"not a count", "count of -1", func(d *state.Decoder) { d.Count(); d.Float(); d.FloatSlice(); d.Count() }},
