@@ -479,7 +479,7 @@ func TestForgedPartsAreRefused(t *testing.T) {
 		"the standard deviation 0":                            func(l *BMA) { l.z.scale[1] = 0 },
 		"the moments of 59 items, and the data of 60":         func(l *BMA) { l.seen.n = 59 },
 		"4 numbers but this learner has 10: it was made with": func(l *BMA) { l.experts[4].posterior = l.experts[0].posterior },
-		"1 numbers where this learner has 3: it is of":        func(l *BMA) { l.experts[3].units = [][]float64{{1}} },
+		"1 numbers but this learner has 3: it was made with":  func(l *BMA) { l.experts[3].units = [][]float64{{1}} },
 	} {
 		l := newBMA(t, paperProblem(), DefaultExperts(paperFeatures))
 		play(t, l, product, 0, 20)
