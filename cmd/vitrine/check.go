@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"text/tabwriter"
 
-	"vitrine/config"
-	"vitrine/service/decision"
 	"vitrine/service/eventlog"
+	"vitrine/service/inspect"
 )
 
 type checkCmd struct {
@@ -28,16 +26,8 @@ It prints how many entries there are of each kind, what became of the decisions 
 ` + aboutLog + "\n\n" + examples("vitrine check vitrine-data", "vitrine check vitrine-data --against /backup/2026-01-02", "vitrine check nats://127.0.0.1:4222")
 }
 
-// kinds are the events, in the order of their numbers.
-var kinds = []eventlog.Body{
-	new(eventlog.PlacementPut), new(eventlog.PlacementDeleted), new(eventlog.Offered), new(eventlog.Chosen),
-	new(eventlog.Expired), new(eventlog.SnapshotTaken), new(eventlog.PolicyRolledBack), new(eventlog.Activated), new(eventlog.Passed),
-	new(eventlog.Evicted),
-}
-
-func kindOf(body eventlog.Body) string {
-	return strings.TrimPrefix(fmt.Sprintf("%T", body), "*eventlog.")
-}
+// maxFaults is how many faults are printed: one may cause others.
+const maxFaults = 50
 
 // Run checks the log.
 func (c checkCmd) Run(ctx context.Context, t terminal) (err error) {
@@ -50,8 +40,20 @@ func (c checkCmd) Run(ctx context.Context, t terminal) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, log.close()) }()
-	k := check{terminal: t, log: log, kinds: map[string]int{}}
-	if err := k.run(ctx); err != nil {
+	faults := 0
+	fault := func(err error) {
+		if faults++; faults <= maxFaults {
+			fmt.Fprintf(t.out, "fault: %v\n", err)
+		}
+	}
+	report, err := log.Check(ctx, fault)
+	if err != nil {
+		return err
+	}
+	if n := faults - maxFaults; n > 0 {
+		fmt.Fprintf(t.out, "and %d faults more\n", n)
+	}
+	if err := c.print(t, log.Name, report); err != nil {
 		return err
 	}
 	if c.Against != "" {
@@ -60,128 +62,44 @@ func (c checkCmd) Run(ctx context.Context, t terminal) (err error) {
 			return err
 		}
 		defer other.close()
-		if err := k.against(ctx, other); err != nil {
+		same, err := log.Compare(ctx, other.Log)
+		switch {
+		case errors.Is(err, inspect.ErrForked):
+			fault(err)
+		case err != nil:
 			return err
+		default:
+			fmt.Fprintln(t.out, same)
 		}
 	}
-	switch k.faults {
+	switch faults {
 	case 0:
 		return nil
 	case 1:
-		return fmt.Errorf("%s has a fault", log.name)
+		return fmt.Errorf("%s has a fault", log.Name)
 	}
-	return fmt.Errorf("%s has %d faults", log.name, k.faults)
+	return fmt.Errorf("%s has %d faults", log.Name, faults)
 }
 
-// check is the checking of a log.
-type check struct {
-	terminal
-	log    *logReader
-	audit  *decision.Audit
-	read   int
-	kinds  map[string]int
-	faults int
-}
-
-// mostFaults is how many are printed: one may bring others with it.
-const mostFaults = 50
-
-func (k *check) fault(err error) {
-	if k.faults++; k.faults <= mostFaults {
-		fmt.Fprintf(k.out, "fault: %v\n", err)
+func (checkCmd) print(t terminal, name string, r *inspect.Report) error {
+	if r.Base != "" {
+		fmt.Fprintf(t.out, "entries before %d were removed: those after %d are held to %s\n", r.First, r.BaseEntry, r.Base)
 	}
-}
-
-func (k *check) run(ctx context.Context) (err error) {
-	if k.audit, err = k.begin(ctx); err != nil {
-		return err
-	}
-	defer k.audit.Close()
-	from := k.log.First
-	next := from
-	for entry, err := range k.log.entries(ctx, k.terminal, "checking", from) {
-		var damage *eventlog.DamageError
-		switch {
-		case err != nil && (errors.As(err, &damage) || errors.Is(err, k.log.lost)):
-			k.fault(err)
-			continue
-		case err != nil:
-			return err
-		}
-		k.entry(next, entry)
-		next++
-	}
-	if n := k.faults - mostFaults; n > 0 {
-		fmt.Fprintf(k.out, "and %d faults more\n", n)
-	}
-	return k.report(from, next-1)
-}
-
-// begin finds the state before the entries that are checked, and checks the snapshot for that.
-func (k *check) begin(ctx context.Context) (*decision.Audit, error) {
-	for _, s := range k.log.snapshots {
-		_, err := s.entry(ctx, k.log)
-		if err == nil {
-			_, err = decision.VerifySnapshot(config.NewLearner, s.data)
-		}
-		if err != nil {
-			k.fault(fmt.Errorf("%s: %w", s.path, err))
-		}
-	}
-	if k.log.First == 1 {
-		return decision.NewAudit(config.NewLearner, nil)
-	}
-	base, upTo := k.log.base(ctx)
-	if base == nil {
-		k.fault(fmt.Errorf("entries before %d were removed, and no snapshot has them: what is after them cannot be held to them", k.log.First))
-		return decision.NewAudit(config.NewLearner, nil)
-	}
-	fmt.Fprintf(k.out, "entries before %d were removed: those after %d are held to %s\n", k.log.First, upTo, base.path)
-	return decision.NewAudit(config.NewLearner, base.data)
-}
-
-// entry checks one entry. Those that a snapshot has are only decoded.
-func (k *check) entry(sequence uint64, entry []byte) {
-	k.read++
-	var event *eventlog.Event
-	var err error
-	switch {
-	case sequence == k.audit.Sequence()+1:
-		event, err = k.audit.Entry(entry)
-	default:
-		var e eventlog.Event
-		if e, err = eventlog.Decode(entry); err == nil {
-			event = &e
-		} else {
-			err = fmt.Errorf("entry %d: %w", sequence, err)
-		}
-	}
-	if event != nil {
-		k.kinds[kindOf(event.Body)]++
-	}
-	if err != nil {
-		k.fault(err)
-	}
-}
-
-func (k *check) report(first, last uint64) error {
-	if k.read == 0 {
-		fmt.Fprintf(k.out, "%s has no entries\n", k.log.name)
+	if r.Entries == 0 {
+		fmt.Fprintf(t.out, "%s has no entries\n", name)
 		return nil
 	}
-	fmt.Fprintf(k.out, "%s has %d entries, %d to %d, in %d bytes\n\n", k.log.name, k.read, first, last, k.log.Bytes)
-	w := tabwriter.NewWriter(k.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(t.out, "%s has %d entries, %d to %d, in %d bytes\n\n", name, r.Entries, r.First, r.Last, r.Bytes)
+	w := tabwriter.NewWriter(t.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "event\tentries")
-	for _, body := range kinds {
-		if n := k.kinds[kindOf(body)]; n > 0 {
-			fmt.Fprintf(w, "%s\t%d\n", kindOf(body), n)
-		}
+	for _, kind := range r.Kinds {
+		fmt.Fprintf(w, "%s\t%d\n", kind.Name, kind.Entries)
 	}
 	if err := w.Flush(); err != nil {
 		return err
 	}
 	fmt.Fprintln(w, "\nplacement\tdecisions\tchosen\texpired\tevicted\twithdrawn\topen")
-	for _, p := range k.audit.Tallies() {
+	for _, p := range r.Placements {
 		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%d\t%d\n", p.Placement, p.Decisions, p.Chosen, p.Expired, p.Evicted, p.Withdrawn, p.Open)
 	}
 	return w.Flush()

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -19,7 +18,6 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"vitrine/config"
-	"vitrine/internal/hint"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/natslog"
@@ -286,15 +284,6 @@ func TestLogOfSomebodyElse(t *testing.T) {
 		if err := os.Chmod(closed, 0o700); err != nil {
 			t.Fatal(err)
 		}
-	}
-}
-
-// Where there is no room for the copy it is not the log's fault.
-func TestNoRoomForCopy(t *testing.T) {
-	r := logReader{dir: "data/log", scratch: "/tmp/vitrine-log-1"}
-	err := r.explain(&os.PathError{Op: "write", Path: "/tmp/vitrine-log-1/mark", Err: syscall.ENOSPC})
-	if !strings.Contains(hint.Of(err), "TMPDIR") || strings.Contains(err.Error(), "data/log") {
-		t.Errorf("%v, hint %q", err, hint.Of(err))
 	}
 }
 

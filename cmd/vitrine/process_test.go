@@ -157,7 +157,7 @@ func command(t *testing.T, args ...string) (output string, code int) {
 func sound(t *testing.T, data string, snapshots ...string) {
 	t.Helper()
 	want := len(snapshots)
-	if isFile(filepath.Join(data, "state.snapshot")) {
+	if exists(filepath.Join(data, "state.snapshot")) {
 		want++
 	}
 	if output, code := command(t, "check", data); code != 0 {

@@ -1,0 +1,136 @@
+package inspect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"vitrine/config"
+	"vitrine/service/decision"
+	"vitrine/service/eventlog"
+)
+
+// Report is what [Log.Check] found.
+type Report struct {
+	Entries     int
+	First, Last uint64
+	Bytes       uint64
+	Kinds       []Kind           // of the entries
+	Placements  []decision.Tally // what became of their decisions
+	Faults      int
+	Base        string // the snapshot that the entries after BaseEntry were held to; "" for a log with its first entry
+	BaseEntry   uint64
+}
+
+// Kind says how many entries of a kind there are.
+type Kind struct {
+	Name    string // such as "Offered"
+	Entries int
+}
+
+// kinds are the events, in the order of their numbers.
+var kinds = []eventlog.Body{
+	new(eventlog.PlacementPut), new(eventlog.PlacementDeleted), new(eventlog.Offered), new(eventlog.Chosen),
+	new(eventlog.Expired), new(eventlog.SnapshotTaken), new(eventlog.PolicyRolledBack), new(eventlog.Activated), new(eventlog.Passed),
+	new(eventlog.Evicted),
+}
+
+func kindOf(body eventlog.Body) string {
+	return strings.TrimPrefix(fmt.Sprintf("%T", body), "*eventlog.")
+}
+
+// check is the checking of a log.
+type check struct {
+	*Report
+	log   *Log
+	audit *decision.Audit
+	kinds map[string]int
+	fault func(error)
+}
+
+// Check reads every entry of the log, and compares it with its checksum, its place in the sequence and what the
+// service can have written there. It calls fault for everything that is wrong. Its error is about what could not be read.
+func (log *Log) Check(ctx context.Context, fault func(error)) (*Report, error) {
+	k := &check{Report: &Report{First: log.First, Bytes: log.Bytes}, log: log, kinds: map[string]int{}}
+	k.fault = func(err error) { k.Faults++; fault(err) }
+	if err := k.run(ctx); err != nil {
+		return nil, err
+	}
+	return k.Report, nil
+}
+
+func (k *check) run(ctx context.Context) (err error) {
+	if k.audit, err = k.begin(ctx); err != nil {
+		return err
+	}
+	defer k.audit.Close()
+	next := k.First
+	for entry, err := range k.log.entries(ctx, "checking", k.First) {
+		var damage *eventlog.DamageError
+		switch {
+		case err != nil && (errors.As(err, &damage) || errors.Is(err, k.log.lost)):
+			k.fault(err)
+			continue
+		case err != nil:
+			return err
+		}
+		k.entry(next, entry)
+		next++
+	}
+	k.Last = next - 1
+	for _, body := range kinds {
+		if n := k.kinds[kindOf(body)]; n > 0 {
+			k.Kinds = append(k.Kinds, Kind{kindOf(body), n})
+		}
+	}
+	k.Placements = k.audit.Tallies()
+	return nil
+}
+
+// begin verifies the snapshots, and returns the state before the entries that are checked.
+func (k *check) begin(ctx context.Context) (*decision.Audit, error) {
+	for _, s := range k.log.snapshots {
+		_, err := s.entry(ctx, k.log)
+		if err == nil {
+			_, err = decision.VerifySnapshot(config.NewLearner, s.data)
+		}
+		if err != nil {
+			k.fault(fmt.Errorf("%s: %w", s.path, err))
+		}
+	}
+	if k.log.First == 1 {
+		return decision.NewAudit(config.NewLearner, nil)
+	}
+	base, upTo := k.log.base(ctx, k.log.snapshots)
+	if base == nil {
+		k.fault(fmt.Errorf("entries before %d were removed, and no snapshot has them: what is after them cannot be held to them", k.log.First))
+		return decision.NewAudit(config.NewLearner, nil)
+	}
+	k.Base, k.BaseEntry = base.path, upTo
+	return decision.NewAudit(config.NewLearner, base.data)
+}
+
+// entry checks one entry. Entries that a snapshot has are only decoded.
+func (k *check) entry(sequence uint64, entry []byte) {
+	k.Entries++
+	var event *eventlog.Event
+	var err error
+	switch {
+	case sequence == k.audit.Sequence()+1:
+		event, err = k.audit.Entry(entry)
+	default:
+		var e eventlog.Event
+		if e, err = eventlog.Decode(entry); err == nil {
+			event = &e
+		} else {
+			err = fmt.Errorf("entry %d: %w", sequence, err)
+		}
+	}
+	if event != nil {
+		k.kinds[kindOf(event.Body)]++
+	}
+	if err != nil {
+		k.fault(err)
+	}
+}
