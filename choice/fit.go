@@ -47,6 +47,15 @@ func Fit(ctx context.Context, spec *Spec, d *Data, o Options) (*Result, error) {
 	if d.Unobserved {
 		return nil, errors.New("the data do not say what was chosen: set data.chosen")
 	}
+	switch o.Errors {
+	case "", "classic", "robust":
+	case "clustered":
+		if d.Clusters == 0 && d.Panels == 0 {
+			return nil, errors.New("clustered errors need data.cluster or data.panel")
+		}
+	default:
+		return nil, fmt.Errorf("errors is %q: want classic, robust or clustered", o.Errors)
+	}
 	if o.Steps == 0 {
 		o.Steps = 100
 	}
@@ -167,17 +176,12 @@ func covariance(ctx context.Context, o *objective, m *minimum, d *Data, kind str
 	var middle *mat.SymDense
 	var err error
 	switch kind {
-	case "", "classic":
-		return inv, nil
 	case "robust":
 		middle, err = o.outer(ctx, m.theta)
 	case "clustered":
-		if d.Clusters == 0 && d.Panels == 0 {
-			return nil, errors.New("clustered errors need data.cluster or data.panel")
-		}
 		middle, err = o.outerClusters(ctx, m.theta, d)
 	default:
-		return nil, fmt.Errorf("errors is %q: want classic, robust or clustered", kind)
+		return inv, nil
 	}
 	if err != nil {
 		return nil, err

@@ -17,23 +17,23 @@ import (
 // use alternative, the label of the row's alternative, and position, its place among the rows of
 // its choice counted from 1, unless the table has columns of these names.
 type Layout struct {
-	Form         string            `toml:"form" json:"form"`                                   // "long" or "wide"
-	Choice       []string          `toml:"choice" json:"choice,omitempty"`                     // long: the columns that together identify a choice
-	Alternative  string            `toml:"alternative" json:"alternative,omitempty"`           // long: the column of labels; "" numbers the rows of a choice from 1
-	Chosen       string            `toml:"chosen" json:"chosen,omitempty"`                     // long: an expression, true or 1 in the chosen row; wide: the column with the chosen label; "" if choices are not known
-	Names        string            `toml:"names" json:"names,omitempty"`                       // wide: how columns are named, such as "{variable}.{alternative}"
-	Alternatives []string          `toml:"alternatives" json:"alternatives,omitempty"`         // the labels; wide tables need them, of long ones they set the order
-	Labels       map[string]string `toml:"labels" json:"labels,omitempty"`                     // what a table writes in the place of a label, and the label
-	Exclude      []string          `toml:"exclude" json:"exclude,omitempty"`                   // alternatives to leave out, with the choices of them
-	Available    string            `toml:"available" json:"available,omitempty"`               // a condition; "" means that every row is available
-	Outside      string            `toml:"outside" json:"outside,omitempty"`                   // "absent" (""), "implicit": chosen if no row is, or "explicit"
-	OutsideLabel string            `toml:"outside_alternative" json:"outside_label,omitempty"` // the alternative that is the outside option, if that is explicit
-	Filter       string            `toml:"filter" json:"filter,omitempty"`                     // a condition that a row must meet
-	Derive       []string          `toml:"derive" json:"derive,omitempty"`                     // further columns, "name = expression", which may use earlier ones
-	Weight       string            `toml:"weight" json:"weight,omitempty"`                     // an expression, the same in all rows of a choice
-	Panel        string            `toml:"panel" json:"panel,omitempty"`                       // the column that identifies the decision maker
-	Cluster      string            `toml:"cluster" json:"cluster,omitempty"`                   // the column that identifies the cluster
-	Delimiter    string            `toml:"delimiter" json:"delimiter,omitempty"`               // of CSV; "" is a comma
+	Form         string            `toml:"form" json:"form"`                                         // "long" or "wide"
+	Choice       []string          `toml:"choice" json:"choice,omitempty"`                           // long: the columns that together identify a choice
+	Alternative  string            `toml:"alternative" json:"alternative,omitempty"`                 // long: the column of labels; "" numbers the rows of a choice from 1
+	Chosen       string            `toml:"chosen" json:"chosen,omitempty"`                           // long: an expression, true or 1 in the chosen row; wide: the column with the chosen label; "" if choices are not known
+	Names        string            `toml:"names" json:"names,omitempty"`                             // wide: how columns are named, such as "{variable}.{alternative}"
+	Alternatives []string          `toml:"alternatives" json:"alternatives,omitempty"`               // the labels; wide tables need them, of long ones they set the order
+	Labels       map[string]string `toml:"labels" json:"labels,omitempty"`                           // what a table writes in the place of a label, and the label
+	Exclude      []string          `toml:"exclude" json:"exclude,omitempty"`                         // alternatives to leave out, with the choices of them
+	Available    string            `toml:"available" json:"available,omitempty"`                     // a condition; "" means that every row is available
+	Outside      string            `toml:"outside" json:"outside,omitempty"`                         // "absent" (""), "implicit": chosen if no row is, or "explicit"
+	OutsideLabel string            `toml:"outside_alternative" json:"outside_alternative,omitempty"` // the alternative that is the outside option, if that is explicit
+	Filter       string            `toml:"filter" json:"filter,omitempty"`                           // a condition that a row must meet
+	Derive       []string          `toml:"derive" json:"derive,omitempty"`                           // further columns, "name = expression", which may use earlier ones
+	Weight       string            `toml:"weight" json:"weight,omitempty"`                           // an expression, the same in all rows of a choice
+	Panel        string            `toml:"panel" json:"panel,omitempty"`                             // the column that identifies the decision maker
+	Cluster      string            `toml:"cluster" json:"cluster,omitempty"`                         // the column that identifies the cluster
+	Delimiter    string            `toml:"delimiter" json:"delimiter,omitempty"`                     // of CSV; "" is a comma
 }
 
 // check returns an error that names the first field that is wrong.

@@ -29,9 +29,11 @@ func (m mnl) worker() worker { return &mnlWorker{mnl: m} }
 
 type mnlWorker struct {
 	mnl
-	x            matrix // variables
-	mean         matrix // √w_s m_s, coefficient by coefficient
-	p, out, logp []float64
+	x            matrix    // variables
+	mean         matrix    // √w_s m_s, coefficient by coefficient
+	p            []float64 // probabilities, and then residuals, of the rows
+	out          []float64 // of the choices: the probability of the outside option
+	logsum, logp []float64 // of the choices: log Σ exp V, and the log-likelihood
 	product      []float64
 }
 
@@ -44,9 +46,9 @@ func utilities(dst []float64, x [][]float64, theta []float64) {
 }
 
 // softmax turns the utilities of the rows of a block into probabilities, in place. It stores in
-// out the probability of the outside option, 0 if there is none, and in logp the logarithm of that
-// of the chosen alternative, for each choice.
-func softmax(u, out, logp []float64, b *block, outside bool) {
+// out the probability of the outside option, 0 if there is none, and in logsum the logarithm of
+// the sum of the exponentials, for each choice.
+func softmax(u, out, logsum []float64, b *block, outside bool) {
 	lo := 0
 	for s, end := range b.end {
 		v := u[lo:end]
@@ -61,10 +63,7 @@ func softmax(u, out, logp []float64, b *block, outside bool) {
 		for i := range v {
 			v[i] -= largest
 		}
-		out[s], logp[s] = -largest, -largest
-		if c := b.chosen[s]; c != none {
-			logp[s] = u[c]
-		}
+		out[s], logsum[s] = -largest, largest
 	}
 	kernel.Exp(u, u)
 	if outside {
@@ -85,24 +84,31 @@ func softmax(u, out, logp []float64, b *block, outside bool) {
 			p[i] *= scale
 		}
 		out[s] *= scale
-		logp[s] -= math.Log(sum)
+		logsum[s] += math.Log(sum)
 	}
+}
+
+// probabilities implements worker.
+func (w *mnlWorker) probabilities(p, out, logsum []float64, b *block, theta []float64) {
+	utilities(p, w.columns(&w.x, b), theta)
+	softmax(p, out, logsum, b, w.outside)
 }
 
 // evaluate computes the variables, the probabilities and log p(chosen) in a block.
 func (w *mnlWorker) evaluate(b *block, theta []float64) (x [][]float64) {
-	w.p, w.out, w.logp = scratch.Grow(w.p, b.rows()), scratch.Grow(w.out, b.choices()), scratch.Grow(w.logp, b.choices())
+	w.p, w.out = scratch.Grow(w.p, b.rows()), scratch.Grow(w.out, b.choices())
+	w.logp, w.logsum = scratch.Grow(w.logp, b.choices()), scratch.Grow(w.logsum, b.choices())
 	x = w.columns(&w.x, b)
 	utilities(w.p, x, theta)
-	softmax(w.p, w.out, w.logp, b, w.outside)
+	for s, c := range b.chosen {
+		w.logp[s] = 0
+		if c != none {
+			w.logp[s] = w.p[c]
+		}
+	}
+	softmax(w.p, w.out, w.logsum, b, w.outside)
+	kernel.Axpy(w.logp, -1, w.logsum)
 	return x
-}
-
-// probabilities implements worker.
-func (w *mnlWorker) probabilities(p, out []float64, b *block, theta []float64) {
-	w.evaluate(b, theta)
-	copy(p, w.p)
-	copy(out, w.out)
 }
 
 // scores implements worker.

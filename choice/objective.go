@@ -24,9 +24,9 @@ type worker interface {
 	// scores stores in row s of dst, which is choices × parameters, the gradient in θ of the
 	// log-likelihood of choice s, without its weight.
 	scores(dst []float64, b *block, theta []float64)
-	// probabilities stores in p the probability of each row of the block, and in out that of the
-	// outside option in each choice.
-	probabilities(p, out []float64, b *block, theta []float64)
+	// probabilities stores in p the probability of each row of the block, and in out and logsum for
+	// each choice that of the outside option and the expected largest utility.
+	probabilities(p, out, logsum []float64, b *block, theta []float64)
 }
 
 // sums are parts of the negative log-likelihood ℓ(θ) = −Σ_s w_s log p(chosen_s).

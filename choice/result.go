@@ -30,6 +30,9 @@ type Result struct {
 	Separated     []string // coefficients that go to infinity: their variables predict choices perfectly
 }
 
+// Kind returns the name of the model.
+func (r *Result) Kind() string { return "multinomial logit" }
+
 // StandardErrors returns the square roots of the variances of the coefficients.
 func (r *Result) StandardErrors() []float64 {
 	se := make([]float64, len(r.Names))

@@ -132,6 +132,14 @@ func (s *Spec) Variables() []Variable {
 	return list
 }
 
+// expressions returns the variables as they are named in data.
+func (s *Spec) expressions() (list []string) {
+	for _, v := range s.Variables() {
+		list = append(list, v.Expression)
+	}
+	return list
+}
+
 // Load reads the table at path as the specification says. progress may be nil. Errors are those of
 // [Read].
 func Load(ctx context.Context, path string, s *Spec, progress Progress) (*Data, error) {

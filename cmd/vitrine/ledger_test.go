@@ -213,7 +213,7 @@ func (l *ledger) outcome(ctx context.Context, a *acknowledged, rng *rand.Rand) {
 		if item == other {
 			other = ""
 		}
-		status, answer, ok := l.ask(ctx, "POST", "/v1/decisions/"+a.id+"/outcome", choice(other))
+		status, answer, ok := l.ask(ctx, "POST", "/v1/decisions/"+a.id+"/outcome", outcomeOf(other))
 		expired := item == "" && strings.Contains(answer, "too late") // told none after the end of the window
 		if ok && status != 409 && !(expired && status == 409) {
 			l.Errorf("outcome %q of %s after %q: %d %s", other, a.id, item, status, answer)
@@ -221,7 +221,7 @@ func (l *ledger) outcome(ctx context.Context, a *acknowledged, rng *rand.Rand) {
 	}
 }
 
-func choice(item string) string {
+func outcomeOf(item string) string {
 	if item == "" {
 		return `{"choice":null}`
 	}
@@ -230,7 +230,7 @@ func choice(item string) string {
 
 // tell tells an outcome and notes what is answered.
 func (l *ledger) tell(ctx context.Context, a *acknowledged, item string) bool {
-	status, answer, ok := l.ask(ctx, "POST", "/v1/decisions/"+a.id+"/outcome", choice(item))
+	status, answer, ok := l.ask(ctx, "POST", "/v1/decisions/"+a.id+"/outcome", outcomeOf(item))
 	if !ok {
 		return false
 	}
@@ -275,7 +275,7 @@ func (l *ledger) holds(ctx context.Context, rounds []*acknowledged) {
 				if !told {
 					continue
 				}
-				if status, answer, ok := l.ask(ctx, "POST", "/v1/decisions/"+a.id+"/outcome", choice(item)); ok && status != 204 {
+				if status, answer, ok := l.ask(ctx, "POST", "/v1/decisions/"+a.id+"/outcome", outcomeOf(item)); ok && status != 204 {
 					l.Errorf("outcome %q of %s: %d %s", item, a.id, status, answer)
 				}
 			}

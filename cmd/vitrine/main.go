@@ -39,6 +39,8 @@ type cli struct {
 	Dump      dumpCmd      `cmd:"" help:"Write worlds and their customers as NumPy arrays, for learners in other languages."`
 	Tune      tuneCmd      `cmd:"" help:"Search the parameters of a policy, and judge the best on fresh seeds."`
 	Optimize  optimizeCmd  `cmd:"" help:"Find the best assortment for given utilities, revenues and rules."`
+	Fit       fitCmd       `cmd:"" help:"Fit a choice model to a table of choices."`
+	Predict   predictCmd   `cmd:"" help:"Predict choices with a model that fit has written."`
 	Check     checkCmd     `cmd:"" help:"Verify the log of a decision service."`
 	Backup    backupCmd    `cmd:"" help:"Copy the log of a decision service, which may be running, and its snapshot."`
 	Replay    replayCmd    `cmd:"" help:"Replay the log of a decision service, and compare with its snapshots."`

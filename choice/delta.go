@@ -1,0 +1,68 @@
+package choice
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// Estimate is a number and its standard error.
+type Estimate struct {
+	Value, StandardError float64
+}
+
+// Delta returns f at the estimated coefficients, with a standard error by the delta method: that
+// of the linear function with f's gradient, which is taken by central differences.
+func (r *Result) Delta(f func(theta []float64) float64) Estimate {
+	theta := slices.Clone(r.Coefficients)
+	gradient := mat.NewVecDense(len(theta), nil)
+	se := r.StandardErrors()
+	for j, at := range r.Coefficients {
+		h := 1e-4 * se[j]
+		theta[j] = at + h
+		up := f(theta)
+		theta[j] = at - h
+		gradient.SetVec(j, (up-f(theta))/(2*h))
+		theta[j] = at
+	}
+	return Estimate{f(theta), math.Sqrt(mat.Inner(gradient, r.Covariance, gradient))}
+}
+
+// WillingnessToPay returns how much of the price a unit of an attribute is worth,
+//
+//	−θ_attribute / θ_price
+//
+// with a standard error by the delta method. The error names a coefficient that the model lacks.
+func (r *Result) WillingnessToPay(attribute, price string) (Estimate, error) {
+	a, p := slices.Index(r.Names, attribute), slices.Index(r.Names, price)
+	for name, j := range map[string]int{attribute: a, price: p} {
+		if j < 0 {
+			return Estimate{}, fmt.Errorf("there is no coefficient %q: there are %q", name, r.Names)
+		}
+	}
+	return r.Delta(func(theta []float64) float64 { return -theta[a] / theta[p] }), nil
+}
+
+// ConsumerSurplus returns the mean expected consumer surplus of a choice in units of the price,
+//
+//	E max_i U_i / −θ_price
+//
+// up to a constant, with a standard error by the delta method: differences between two data are
+// what a change is worth. Source: Small and Rosen (1981); Train (2009), Section 3.5.
+func (r *Result) ConsumerSurplus(d *Data, price string) (Estimate, error) {
+	p := slices.Index(r.Names, price)
+	if p < 0 {
+		return Estimate{}, fmt.Errorf("there is no coefficient %q: there are %q", price, r.Names)
+	}
+	if _, err := r.Logsum(d); err != nil {
+		return Estimate{}, err
+	}
+	at := *r
+	return r.Delta(func(theta []float64) float64 {
+		at.Coefficients = theta
+		logsum, _ := at.Logsum(d) // the error does not depend on θ
+		return logsum / -theta[p]
+	}), nil
+}

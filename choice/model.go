@@ -1,0 +1,162 @@
+package choice
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"slices"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"gonum.org/v1/gonum/mat"
+
+	"vitrine/internal/replace"
+)
+
+// modelFormat identifies a model file, and modelVersion the form of its fields.
+const (
+	modelFormat  = "vitrine choice model"
+	modelVersion = 1
+)
+
+// modelFile is a Result as JSON.
+type modelFile struct {
+	Format       string            `json:"format"`
+	Version      int               `json:"version"`
+	Spec         *Spec             `json:"spec"`
+	Alternatives []string          `json:"alternatives"`
+	Outside      bool              `json:"outside"`
+	Coefficients []coefficientFile `json:"coefficients"`
+	Covariance   [][]float64       `json:"covariance,omitempty"`
+	Errors       string            `json:"errors"`
+
+	LogLikelihood      float64  `json:"log_likelihood"`
+	Null               float64  `json:"null_log_likelihood"`
+	ConstantsOnly      *float64 `json:"constants_log_likelihood,omitempty"`
+	RhoSquared         float64  `json:"rho_squared"`
+	AdjustedRhoSquared float64  `json:"adjusted_rho_squared"`
+	AIC                float64  `json:"aic"`
+	BIC                float64  `json:"bic"`
+	Choices            int      `json:"choices"`
+	Rows               int      `json:"rows"`
+	Steps              int      `json:"steps"`
+	Decrement          float64  `json:"decrement"`
+	Converged          bool     `json:"converged"`
+	Separated          []string `json:"separated,omitempty"`
+}
+
+type coefficientFile struct {
+	Name          string   `json:"name"`
+	Estimate      float64  `json:"estimate"`
+	StandardError *float64 `json:"standard_error"` // null if the data do not determine it
+	Z             *float64 `json:"z"`
+	P             *float64 `json:"p"`
+}
+
+// finite returns a number for JSON, which has no NaN and no infinity.
+func finite(v float64) *float64 {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return nil
+	}
+	return &v
+}
+
+// JSON returns the model as JSON, from which [ReadModel] reads it.
+func (r *Result) JSON() ([]byte, error) {
+	f := modelFile{Format: modelFormat, Version: modelVersion, Spec: r.Spec, Alternatives: r.Alternatives, Outside: r.Outside,
+		Errors: r.Errors, LogLikelihood: r.LogLikelihood, Null: r.Null, ConstantsOnly: finite(r.ConstantsOnly),
+		RhoSquared: r.RhoSquared(), AdjustedRhoSquared: r.AdjustedRhoSquared(), AIC: r.AIC(), BIC: r.BIC(),
+		Choices: r.Choices, Rows: r.Rows, Steps: r.Steps, Decrement: r.Decrement, Converged: r.Converged, Separated: r.Separated}
+	if f.Errors == "" {
+		f.Errors = "classic"
+	}
+	se, z, p := r.StandardErrors(), r.Z(), r.P()
+	for j, name := range r.Names {
+		f.Coefficients = append(f.Coefficients, coefficientFile{name, r.Coefficients[j], finite(se[j]), finite(z[j]), finite(p[j])})
+		if row := mat.Row(nil, j, r.Covariance); finite(row[j]) != nil {
+			f.Covariance = append(f.Covariance, row)
+		}
+	}
+	if len(f.Covariance) < len(r.Names) {
+		f.Covariance = nil
+	}
+	text, err := json.Marshal(f, jsontext.Multiline(true), jsontext.WithIndent("  "))
+	return append(text, '\n'), err
+}
+
+// Write writes the model to a file, whole or not at all.
+func (r *Result) Write(path string) error {
+	text, err := r.JSON()
+	if err != nil {
+		return err
+	}
+	return replace.File(path, text)
+}
+
+// ReadModel reads a model that [Result.Write] wrote.
+func ReadModel(path string) (*Result, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	r, err := decodeModel(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return r, nil
+}
+
+func decodeModel(text []byte) (*Result, error) {
+	var kind struct {
+		Format  string `json:"format"`
+		Version int    `json:"version"`
+	}
+	if err := json.Unmarshal(text, &kind); err != nil || kind.Format != modelFormat {
+		return nil, errors.New("it is not a model that vitrine fit wrote")
+	}
+	if kind.Version != modelVersion {
+		return nil, fmt.Errorf("it has version %d of the format, and this program reads %d: use a newer program", kind.Version, modelVersion)
+	}
+	var f modelFile
+	if err := json.UnmarshalRead(bytes.NewReader(text), &f, json.RejectUnknownMembers(true)); err != nil {
+		return nil, err
+	}
+	if f.Spec == nil {
+		return nil, errors.New("spec is missing")
+	}
+	if err := f.Spec.check(); err != nil {
+		return nil, err
+	}
+	n := len(f.Coefficients)
+	r := &Result{Spec: f.Spec, Alternatives: f.Alternatives, Outside: f.Outside, Errors: f.Errors,
+		Covariance: mat.NewSymDense(max(n, 1), nil), LogLikelihood: f.LogLikelihood, Null: f.Null, ConstantsOnly: nan,
+		Choices: f.Choices, Rows: f.Rows, Steps: f.Steps, Decrement: f.Decrement, Converged: f.Converged, Separated: f.Separated}
+	if f.ConstantsOnly != nil {
+		r.ConstantsOnly = *f.ConstantsOnly
+	}
+	if f.Covariance != nil && (len(f.Covariance) != n || slices.ContainsFunc(f.Covariance, func(row []float64) bool { return len(row) != n })) {
+		return nil, fmt.Errorf("the covariance is not of %d coefficients", n)
+	}
+	for i, c := range f.Coefficients {
+		r.Names = append(r.Names, c.Name)
+		r.Coefficients = append(r.Coefficients, c.Estimate)
+		for j := i; j < n; j++ {
+			v := nan
+			if f.Covariance != nil {
+				v = f.Covariance[i][j]
+			}
+			r.Covariance.SetSym(i, j, v)
+		}
+	}
+	// The names are those of the specification.
+	l, err := r.likelihood(&Data{Alternatives: r.Alternatives, Variables: r.Spec.expressions()})
+	if err != nil {
+		return nil, err
+	}
+	if !slices.Equal(l.names(), r.Names) {
+		return nil, fmt.Errorf("its coefficients are %q, and those of its specification %q", r.Names, l.names())
+	}
+	return r, nil
+}

@@ -1,0 +1,227 @@
+package choice
+
+import (
+	"fmt"
+	"iter"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"vitrine/internal/scratch"
+)
+
+// Prediction is what a model says about a choice.
+type Prediction struct {
+	Alternatives  []int     // the available ones, as indices into Data.Alternatives
+	Probabilities []float64 // of these
+	Outside       float64   // the probability of the outside option; 0 if there is none
+	Chosen        int       // an index into Alternatives, or -1 for the outside option
+	Weight        float64
+	Logsum        float64 // the expected largest utility, up to Euler's constant
+}
+
+// LogLikelihood returns the logarithm of the probability of what was chosen.
+func (p *Prediction) LogLikelihood() float64 {
+	if p.Chosen == none {
+		return math.Log(p.Outside)
+	}
+	return math.Log(p.Probabilities[p.Chosen])
+}
+
+// Predict returns the model's predictions for the choices of data, which may not be those of the
+// fit, by the number of the choice. A prediction is valid until the next one. The error names
+// what the data lack.
+func (r *Result) Predict(d *Data) (iter.Seq2[int, *Prediction], error) {
+	l, err := r.likelihood(d)
+	if err != nil {
+		return nil, err
+	}
+	return func(yield func(int, *Prediction) bool) {
+		w := l.worker()
+		var p, out, logsum []float64
+		var q Prediction
+		for _, b := range d.blocks {
+			p, out, logsum = scratch.Grow(p, b.rows()), scratch.Grow(out, b.choices()), scratch.Grow(logsum, b.choices())
+			w.probabilities(p, out, logsum, b, r.Coefficients)
+			for s := range b.end {
+				lo, hi := b.span(s)
+				q = Prediction{Alternatives: q.Alternatives[:0], Probabilities: p[lo:hi], Outside: out[s],
+					Chosen: none, Weight: b.weightOf(s), Logsum: logsum[s]}
+				for _, a := range b.alt[lo:hi] {
+					q.Alternatives = append(q.Alternatives, int(a))
+				}
+				if c := int(b.chosen[s]); c != none {
+					q.Chosen = c - lo
+				}
+				if !yield(b.first+s, &q) {
+					return
+				}
+			}
+		}
+	}, nil
+}
+
+// Score is how well a model predicts choices that it was not fitted to.
+type Score struct {
+	LogLikelihood float64
+	PerChoice     float64 // LogLikelihood divided by the sum of the weights
+	Null          float64 // the log-likelihood of choices at random
+	Hits          float64 // the weighted share of choices of the most probable alternative
+	Choices       int
+}
+
+// Score returns how well the model predicts data, weighted.
+func (r *Result) Score(d *Data) (Score, error) {
+	if d.Unobserved {
+		return Score{}, fmt.Errorf("the data do not say what was chosen")
+	}
+	predictions, err := r.Predict(d)
+	if err != nil {
+		return Score{}, err
+	}
+	s := Score{Null: null(d), Choices: d.Choices}
+	weights := 0.0
+	for _, p := range predictions {
+		s.LogLikelihood += p.Weight * p.LogLikelihood()
+		weights += p.Weight
+		best, largest := none, p.Outside
+		for i, v := range p.Probabilities {
+			if v > largest {
+				best, largest = i, v
+			}
+		}
+		if best == p.Chosen {
+			s.Hits += p.Weight
+		}
+	}
+	s.PerChoice, s.Hits = s.LogLikelihood/weights, s.Hits/weights
+	return s, nil
+}
+
+// Shares returns the predicted market shares: the weighted mean of the probabilities of the
+// alternatives of the data, and last of the outside option if there is one.
+func (r *Result) Shares(d *Data) ([]float64, error) {
+	predictions, err := r.Predict(d)
+	if err != nil {
+		return nil, err
+	}
+	shares := make([]float64, len(d.Alternatives)+1)
+	weights := 0.0
+	for _, p := range predictions {
+		weights += p.Weight
+		for i, a := range p.Alternatives {
+			shares[a] += p.Weight * p.Probabilities[i]
+		}
+		shares[len(d.Alternatives)] += p.Weight * p.Outside
+	}
+	for a := range shares {
+		shares[a] /= weights
+	}
+	if !d.Outside {
+		shares = shares[:len(d.Alternatives)]
+	}
+	return shares, nil
+}
+
+// Simulate returns data with choices drawn from the model.
+func (r *Result) Simulate(d *Data, rng *rand.Rand) (*Data, error) {
+	predictions, err := r.Predict(d)
+	if err != nil {
+		return nil, err
+	}
+	drawn := *d
+	drawn.Unobserved = false
+	drawn.blocks = make([]*block, len(d.blocks))
+	for i, b := range d.blocks {
+		c := *b
+		c.chosen = make([]int32, len(b.chosen))
+		drawn.blocks[i] = &c
+	}
+	for s, p := range predictions {
+		b, k := drawn.locate(s)
+		lo, hi := b.span(k)
+		b.chosen[k] = int32(hi - 1) // where rounding leaves the sum of probabilities below the draw
+		if d.Outside {
+			b.chosen[k] = none
+		}
+		left := rng.Float64()
+		for i, v := range p.Probabilities {
+			if left -= v; left < 0 {
+				b.chosen[k] = int32(lo + i)
+				break
+			}
+		}
+	}
+	return &drawn, nil
+}
+
+// Elasticities returns the aggregate elasticities of the market shares in a variable of the data,
+//
+//	E_ij = Σ_s w_s ∂P_si/∂ln x_sj / Σ_s w_s P_si
+//
+// the relative change of the share of alternative i in that of the variable of alternative j; the
+// last row is that of the outside option, if there is one. The variable is one of Data.Variables:
+// another that was computed from it does not change with it. The derivatives are central
+// differences, right to about eight digits. Source: Train (2009), Section 3.6.2.
+func (r *Result) Elasticities(d *Data, variable string) ([][]float64, error) {
+	v := slices.Index(d.Variables, variable)
+	if v < 0 {
+		return nil, fmt.Errorf("the data have no variable %q: they have %q", variable, d.Variables)
+	}
+	shares, err := r.Shares(d)
+	if err != nil {
+		return nil, err
+	}
+	e := make([][]float64, len(shares))
+	for i := range e {
+		e[i] = make([]float64, len(d.Alternatives))
+	}
+	const h = 1e-4
+	for j := range d.Alternatives {
+		up, err := r.Shares(d.multiplied(v, j, math.Exp(h)))
+		if err != nil {
+			return nil, err
+		}
+		down, err := r.Shares(d.multiplied(v, j, math.Exp(-h)))
+		if err != nil {
+			return nil, err
+		}
+		for i := range e {
+			e[i][j] = (up[i] - down[i]) / (2 * h * shares[i])
+		}
+	}
+	return e, nil
+}
+
+// multiplied returns d with a variable of an alternative multiplied by a number.
+func (d *Data) multiplied(variable, alternative int, by float64) *Data {
+	changed := *d
+	changed.blocks = make([]*block, len(d.blocks))
+	for i, b := range d.blocks {
+		c := *b
+		c.x = slices.Clone(b.x)
+		c.x[variable] = slices.Clone(b.x[variable])
+		for k, a := range b.alt {
+			if int(a) == alternative {
+				c.x[variable][k] *= by
+			}
+		}
+		changed.blocks[i] = &c
+	}
+	return &changed
+}
+
+// Logsum returns the weighted mean of the expected largest utility of a choice, up to Euler's
+// constant: for MNL the mean of log Σ exp V.
+func (r *Result) Logsum(d *Data) (float64, error) {
+	predictions, err := r.Predict(d)
+	if err != nil {
+		return 0, err
+	}
+	sum, weights := 0.0, 0.0
+	for _, p := range predictions {
+		sum += p.Weight * p.Logsum
+		weights += p.Weight
+	}
+	return sum / weights, nil
+}

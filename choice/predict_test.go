@@ -1,0 +1,233 @@
+package choice
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// handMade returns a model with given coefficients and two choices: one among three alternatives
+// and an outside option, and one among two.
+func handMade(t *testing.T) (*Result, *Data) {
+	t.Helper()
+	b := NewBuilder([]string{"a", "b", "c"}, []string{"price", "quality"}, true)
+	for _, c := range []Case{
+		{Alternatives: []int{0, 1, 2}, X: []float64{1, 0, 2, 1, 4, 3}, Chosen: 1},
+		{Alternatives: []int{2, 0}, X: []float64{3, 1, 2, 2}, Chosen: -1, Weight: 3},
+	} {
+		if err := b.Add(c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d, err := b.Data()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Result{Spec: &Spec{Utility: Utility{Generic: []string{"price", "quality"}}}, Alternatives: d.Alternatives, Outside: true,
+		Names: []string{"price", "quality"}, Coefficients: []float64{-0.5, 0.8}}, d
+}
+
+func TestPredict(t *testing.T) {
+	r, d := handMade(t)
+	predictions, err := r.Predict(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// By hand, with utilities −.5, −.2, .4 and −.7, .6.
+	v := [][]float64{{-.5, -.2, .4}, {-.7, .6}}
+	for s, p := range predictions {
+		sum := 1.0
+		for _, u := range v[s] {
+			sum += math.Exp(u)
+		}
+		for i, u := range v[s] {
+			if !near(p.Probabilities[i], math.Exp(u)/sum, 1e-14) {
+				t.Errorf("choice %d: %v", s, p.Probabilities)
+			}
+		}
+		want := -math.Log(sum)
+		if s == 0 {
+			want -= .2
+		}
+		if !near(p.Outside, 1/sum, 1e-14) || !near(p.Logsum, math.Log(sum), 1e-14) || !near(p.LogLikelihood(), want, 1e-14) || p.Weight != float64(1+2*s) {
+			t.Errorf("choice %d: %+v", s, p)
+		}
+	}
+	s0, s1 := 1+math.Exp(-.5)+math.Exp(-.2)+math.Exp(.4), 1+math.Exp(-.7)+math.Exp(.6)
+	shares, err := r.Shares(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []float64{
+		(math.Exp(-.5)/s0 + 3*math.Exp(.6)/s1) / 4,
+		math.Exp(-.2) / s0 / 4,
+		(math.Exp(.4)/s0 + 3*math.Exp(-.7)/s1) / 4,
+		(1/s0 + 3/s1) / 4,
+	} {
+		if !near(shares[i], want, 1e-14) {
+			t.Errorf("share %d is %v, want %v", i, shares[i], want)
+		}
+	}
+	score, err := r.Score(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ll := -.2 - math.Log(s0) - 3*math.Log(s1)
+	// In neither choice was the most probable alternative chosen.
+	if !near(score.LogLikelihood, ll, 1e-14) || !near(score.PerChoice, ll/4, 1e-14) || score.Hits != 0 || !near(score.Null, -math.Log(4)-3*math.Log(3), 1e-14) {
+		t.Errorf("score %+v", score)
+	}
+	logsum, err := r.Logsum(d)
+	if err != nil || !near(logsum, (math.Log(s0)+3*math.Log(s1))/4, 1e-14) {
+		t.Errorf("logsum %v, %v", logsum, err)
+	}
+}
+
+// Elasticities are those of the closed form of MNL, θ x_j (δ_ij − P_j), weighted with P_i.
+func TestElasticities(t *testing.T) {
+	r, d := handMade(t)
+	e, err := r.Elasticities(d, "price")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, shares := [4][3]float64{}, [4]float64{}
+	predictions, err := r.Predict(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for s, p := range predictions {
+		all := append(append([]float64(nil), p.Probabilities...), p.Outside)
+		label := append(append([]int(nil), p.Alternatives...), 3)
+		for i, pi := range all {
+			shares[label[i]] += p.Weight * pi
+			for j, pj := range p.Probabilities {
+				derivative := -pj
+				if i == j {
+					derivative++
+				}
+				want[label[i]][label[j]] += p.Weight * pi * -0.5 * d.Value(s, j, 0) * derivative
+			}
+		}
+	}
+	for i := range want {
+		for j := range want[i] {
+			if !near(e[i][j], want[i][j]/shares[i], 1e-8) {
+				t.Errorf("elasticity %d, %d is %v, want %v", i, j, e[i][j], want[i][j]/shares[i])
+			}
+		}
+	}
+	if _, err := r.Elasticities(d, "colour"); err == nil {
+		t.Error("an unknown variable")
+	}
+}
+
+func TestDelta(t *testing.T) {
+	r, d := fitText(t, "testdata/trips.csv", trips, Options{})
+	wtp, err := r.WillingnessToPay("time / 60", "cost")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The delta method by hand: the gradient of −a/p is (−1/p, a/p²).
+	a, p := r.Coefficients[4], r.Coefficients[3]
+	variance := r.Covariance.At(4, 4)/(p*p) + a*a/(p*p*p*p)*r.Covariance.At(3, 3) - 2*a/(p*p*p)*r.Covariance.At(3, 4)
+	if !near(wtp.Value, -a/p, 1e-14) || !near(wtp.StandardError, math.Sqrt(variance), 1e-7) {
+		t.Errorf("%+v, want %v, %v", wtp, -a/p, math.Sqrt(variance))
+	}
+	if _, err := r.WillingnessToPay("speed", "cost"); err == nil || err.Error() != `there is no coefficient "speed": there are ["constant[bus]" "constant[car]" "constant[train]" "cost" "time / 60" "income[bus]" "income[car]" "income[train]"]` {
+		t.Errorf("error %v", err)
+	}
+	surplus, err := r.ConsumerSurplus(d, "cost")
+	if err != nil {
+		t.Fatal(err)
+	}
+	logsum, err := r.Logsum(d)
+	if err != nil || !near(surplus.Value, -logsum/p, 1e-14) || !(surplus.StandardError > 0) {
+		t.Errorf("surplus %+v, logsum %v, %v", surplus, logsum, err)
+	}
+}
+
+// The shares of simulated choices are the predicted ones, and a fit to them finds the coefficients.
+func TestSimulate(t *testing.T) {
+	d, u := simulated(t, 20_000, 3)
+	spec := &Spec{Utility: u}
+	r, err := Fit(context.Background(), spec, d, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	drawn, err := r.Simulate(d, rand.New(rand.NewPCG(5, 6)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := Fit(context.Background(), spec, drawn, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for j, se := range again.StandardErrors() {
+		if z := (again.Coefficients[j] - r.Coefficients[j]) / se; math.Abs(z) > 4 || z == 0 {
+			t.Errorf("%s is %v standard errors away", r.Names[j], z)
+		}
+	}
+	shares, err := r.Shares(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	counts := make([]float64, len(shares))
+	for s := range drawn.Choices {
+		alternatives, chosen := drawn.Choice(s)
+		k := len(shares) - 1
+		if chosen >= 0 {
+			k = alternatives[chosen]
+		}
+		counts[k]++
+	}
+	for k, p := range shares {
+		if se := math.Sqrt(p * (1 - p) / float64(d.Choices)); math.Abs(counts[k]/float64(d.Choices)-p) > 4*se {
+			t.Errorf("alternative %d was drawn %v times, its share is %v", k, counts[k], p)
+		}
+	}
+}
+
+// Published figures of predictions: the mean probabilities of Heating (mlogit), and the fit of
+// Camera on the first 250 respondents, judged on the others.
+func TestPublishedPredictions(t *testing.T) {
+	r, d := fitText(t, realData(t, "heating/Heating.csv"), heating+"\ngeneric = [\"ic\", \"oc\"]\n", Options{})
+	shares, err := r.Shares(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []float64{.10413057, .05141477, .51695653, .24030898, .08718915} {
+		if math.Abs(shares[i]-want) > 6e-9 {
+			t.Errorf("%s: %.9f, want %.8f", d.Alternatives[i], shares[i], want)
+		}
+	}
+
+	spec, err := ReadSpec("camera", []byte(camera))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := context.Background()
+	all, err := Load(ctx, realData(t, "camera/camera.csv"), spec, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	train, err := all.Slice(0, 4000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	held, err := all.Slice(4000, 5312)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fit, err := Fit(ctx, spec, train, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	score, err := fit.Score(held)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if math.Abs(fit.LogLikelihood+4880.832446) > 6e-7 || math.Abs(score.PerChoice+1.238716) > 6e-7 || !near(null(all), -8549.334191, 1e-10) {
+		t.Errorf("log-likelihood %.6f, then %.6f a choice, null %.6f", fit.LogLikelihood, score.PerChoice, null(all))
+	}
+}

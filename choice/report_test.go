@@ -1,0 +1,134 @@
+package choice
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"gonum.org/v1/gonum/mat"
+)
+
+func TestText(t *testing.T) {
+	r, _ := fitText(t, "testdata/trips.csv", trips, Options{})
+	// The numbers are those of the second implementation.
+	want := `multinomial logit: 240 choices, 846 rows, 4 alternatives and an outside option
+
+coefficient          estimate  std. error         z         p
+constant[bus]       -1.002683      0.6087     -1.65    0.0995
+constant[car]      0.01022455      0.6317      0.02    0.9871
+constant[train]     0.9130172      0.5662      1.61    0.1068
+cost               -0.2536508     0.08377     -3.03    0.0025
+time / 60          -0.6125489      0.2624     -2.33    0.0196
+income[bus]         0.2771460      0.1502      1.84    0.0650
+income[car]         0.5340395      0.1236      4.32    0.0000
+income[train]       0.1481355      0.1271      1.17    0.2437
+
+log-likelihood   -370.438912
+at random        -411.696913 (rho² 0.1002, adjusted 0.0808)
+constants        -388.966091 (rho² 0.0476)
+AIC, BIC         756.88, 784.72
+Standard errors are classic.
+Converged after 5 steps.
+`
+	if diff := cmp.Diff(want, r.Text()); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestLaTeX(t *testing.T) {
+	r := &Result{Spec: &Spec{}, Names: []string{"pow(x_1, 2) & 5%", "b<c"}, Coefficients: []float64{-1234.5, 0.000012345},
+		Covariance: mat.NewSymDense(2, []float64{100, 0, 0, 1e-10}), LogLikelihood: -10, Null: -20, ConstantsOnly: math.NaN(),
+		Choices: 100, Errors: "robust", Steps: 3, Decrement: 0.5}
+	want := `\begin{tabular}{lrrrr}
+\toprule
+ & estimate & std.\ error & $z$ & $p$ \\
+\midrule
+pow(x\_1, 2) \& 5\% & $-1234$ & $10.0$ & $-123.45$ & $0.0000$ \\
+b$<$c & $0.00001234$ & $0.0000100$ & $1.23$ & $0.2170$ \\
+\midrule
+log-likelihood & \multicolumn{4}{r}{-10.000000} \\
+at random & \multicolumn{4}{r}{-20.000000 (rho$^2$ 0.5000, adjusted 0.4000)} \\
+AIC, BIC & \multicolumn{4}{r}{24.00, 29.21} \\
+\bottomrule
+\end{tabular}
+% Standard errors are robust.
+% Not converged after 3 steps: the log-likelihood may still rise by about 0.25.
+`
+	if diff := cmp.Diff(want, r.LaTeX()); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	r.Separated = []string{"b<c"}
+	if text := r.LaTeX(); !strings.Contains(text, "% There is no finite estimate: some combination of the variables of b<c predicts choices perfectly.\n") {
+		t.Error(text)
+	}
+}
+
+func TestModelFile(t *testing.T) {
+	r, d := fitText(t, "testdata/trips.csv", trips, Options{Errors: "robust"})
+	path := filepath.Join(t.TempDir(), "model.json")
+	if err := r.Write(path); err != nil {
+		t.Fatal(err)
+	}
+	again, err := ReadModel(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(r.Text(), again.Text()); diff != "" {
+		t.Errorf("-written +read:\n%s", diff)
+	}
+	if !mat.Equal(r.Covariance, again.Covariance) {
+		t.Error("the covariance has changed")
+	}
+	want, err := r.Shares(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := again.Shares(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("shares -written +read:\n%s", diff)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ old, new, want string }{
+		{"vitrine choice model", "a model", "it is not a model that vitrine fit wrote"},
+		{`"version": 1`, `"version": 2`, "it has version 2 of the format, and this program reads 1: use a newer program"},
+		{`"name": "cost"`, `"name": "price"`, "its coefficients are"},
+		{`"form": "long"`, `"form": "tall"`, `data.form is "tall"`},
+		{`"covariance": [`, `"covariance": [[1],`, "the covariance is not of 8 coefficients"},
+		{`"rows"`, `"lines"`, "lines"},
+		{string(text[len(text)/2:]), "", "it is not a model that vitrine fit wrote"},
+	} {
+		_, err := decodeModel([]byte(strings.Replace(string(text), c.old, c.new, 1)))
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s for %.20s: error %v", c.new, c.old, err)
+		}
+	}
+	if _, err := ReadModel(path + "x"); err == nil {
+		t.Error("a file that is not there")
+	}
+}
+
+// A model whose estimate is infinite has no covariance, and its file is JSON all the same.
+func TestModelFileWithoutCovariance(t *testing.T) {
+	r := &Result{Spec: &Spec{Data: Layout{Form: "long", Choice: []string{"id"}, Chosen: "y"}, Utility: Utility{Generic: []string{"x"}}}, Alternatives: []string{"a"},
+		Names: []string{"x"}, Coefficients: []float64{20}, Covariance: mat.NewSymDense(1, []float64{math.NaN()}), ConstantsOnly: math.NaN(), Null: -1, Choices: 2}
+	text, err := r.JSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := decodeModel(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !math.IsNaN(again.Covariance.At(0, 0)) || !math.IsNaN(again.ConstantsOnly) || again.Coefficients[0] != 20 {
+		t.Errorf("%+v", again)
+	}
+}

@@ -1,0 +1,160 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"vitrine/choice"
+)
+
+type fitCmd struct {
+	Data string `arg:"" help:"A table of choices: CSV or Parquet, plain or compressed with gzip or zstd."`
+	Spec string `arg:"" help:"A specification of the model, in TOML."`
+
+	Out     string  `help:"Write the model to a file, for vitrine predict." placeholder:"FILE"`
+	Format  string  `help:"What to print: text (the default), latex or json." placeholder:"text|latex|json" enum:"text,latex,json" default:"text"`
+	Errors  string  `help:"Standard errors: classic (the default), robust or clustered." placeholder:"classic|robust|clustered" enum:"classic,robust,clustered" default:"classic"`
+	Holdout float64 `help:"Fit to all but this share of the choices, and judge the model on them." placeholder:"SHARE"`
+	Seed    uint64  `help:"Of the draw of the share (default: 1)." default:"1" placeholder:"N"`
+	Workers int     `help:"Goroutines (default: one for each processor). The result is the same." placeholder:"N"`
+}
+
+// Help is the tail of the command's help.
+func (fitCmd) Help() string {
+	return `The specification says how the table holds choices and what a utility is a sum of:
+
+    [data]
+    form = "long"                     a row for each alternative; "wide": a row for each choice
+    choice = ["trip"]                 long: the columns that identify a choice; its rows are consecutive
+    alternative = "mode"              long: the column of labels
+    chosen = "chosen"                 long: a condition, true or 1 in the chosen row; wide: the column of the chosen label
+    names = "{variable}_{alternative}"    wide: how columns are named
+    alternatives = ["bus", "car"]     wide: the labels; long: their order
+    available = "seats > 0"           a condition on rows
+    outside = "implicit"              an option of utility 0, chosen if no row is; "explicit", with outside_alternative = "none"; "absent" (the default)
+    filter = "year == 1989"           a condition on rows
+    exclude = ["air"]                 alternatives to leave out, with the choices of them
+    derive = ["hours = minutes / 60"] further columns
+    weight = "w"                      of a choice
+    panel = "traveller"               the column that identifies the decision maker
+    cluster = "district"              the column that identifies clusters, for --errors clustered
+
+    [utility]
+    constants = true                  a constant for each alternative but the reference
+    reference = "bus"
+    generic = ["cost", "log(time)"]   variables with one coefficient
+    individual = ["income"]           variables with a coefficient for each alternative but the reference
+    specific = ["time"]               variables with a coefficient for each alternative
+    [[utility.terms]]                 a coefficient in some utilities; terms of one name share it
+    name = "comfort"
+    variable = "seats"
+    alternatives = ["bus", "train"]
+
+Variables are columns or expressions of them: + - * / **, comparisons, "a ? b : c", exp, log, sqrt, pow. They may use the columns alternative (the label) and position (the place of the row in its choice).
+
+` + examples(
+		"vitrine fit trips.csv trips.toml",
+		"vitrine fit trips.parquet trips.toml --errors robust --out model.json",
+		"vitrine fit trips.csv.zst trips.toml --holdout 0.2 --format latex",
+	)
+}
+
+// Run fits the model and prints it.
+func (c fitCmd) Run(ctx context.Context, t terminal) error {
+	spec, err := choice.ReadSpecFile(c.Spec)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return err
+	case err != nil:
+		return hinted{err, "vitrine fit --help says what a specification looks like"}
+	}
+	data, err := readChoices(ctx, t, c.Data, spec)
+	if err != nil {
+		return err
+	}
+	if data.Dropped > 0 {
+		fmt.Fprintf(t.err, "vitrine: %s: %d choices of excluded alternatives are left out\n", c.Data, data.Dropped)
+	}
+	var held *choice.Data
+	if c.Holdout != 0 {
+		if data, held, err = data.Split(c.Holdout, c.Seed); err != nil {
+			return usageError{fmt.Errorf("--holdout: %w", err)}
+		}
+	}
+	r, err := choice.Fit(ctx, spec, data, choice.Options{Errors: c.Errors, Workers: c.Workers, Watch: func(s choice.Step) {
+		fmt.Fprintf(t.err, "vitrine: step %d: log-likelihood %.4f of %d choices\n", s.Step, s.LogLikelihood, s.Choices)
+	}})
+	var unidentified *choice.IdentificationError
+	switch {
+	case errors.Is(err, context.Canceled):
+		return errors.New("interrupted")
+	case errors.As(err, &unidentified):
+		return hinted{fmt.Errorf("%s: %w", c.Spec, err), "leave one of them out, or give constants a reference"}
+	case err != nil:
+		return fmt.Errorf("%s: %w", c.Spec, err)
+	}
+	if c.Out != "" {
+		if err := r.Write(c.Out); err != nil {
+			return err
+		}
+	}
+	var text []byte
+	switch c.Format {
+	case "latex":
+		text = []byte(r.LaTeX())
+	case "json":
+		if text, err = r.JSON(); err != nil {
+			return err
+		}
+	default:
+		text = []byte(r.Text())
+	}
+	if _, err := t.out.Write(text); err != nil {
+		return err
+	}
+	if held != nil {
+		score, err := r.Score(held)
+		if err != nil {
+			return err
+		}
+		// JSON on standard output is the model and nothing else.
+		w := t.out
+		if c.Format != "text" {
+			w = t.err
+		}
+		_, err = fmt.Fprintf(w, "Held out: %s.\n", describeScore(score))
+		return err
+	}
+	return nil
+}
+
+// describeScore describes a score.
+func describeScore(s choice.Score) string {
+	return fmt.Sprintf("%d choices, log-likelihood %.4f (%.6f a choice; at random %.4f), %.1f %% of choices predicted",
+		s.Choices, s.LogLikelihood, s.PerChoice, s.Null, 100*s.Hits)
+}
+
+// readChoices reads a table, and shows how far it is.
+func readChoices(ctx context.Context, t terminal, path string, spec *choice.Spec) (*choice.Data, error) {
+	const unit = 1000 // a bar counts in ints
+	var bar *progress
+	done := 0
+	data, err := choice.Load(ctx, path, spec, func(at, total int64) {
+		if bar == nil {
+			bar = newProgress(t.err, "reading "+path, "", unit)
+		}
+		if now := int(unit * at / max(total, 1)); now > done {
+			bar.add(now - done)
+			done = now
+		}
+	})
+	if bar != nil {
+		bar.close()
+	}
+	if errors.Is(err, context.Canceled) {
+		return nil, errors.New("interrupted")
+	}
+	return data, err
+}

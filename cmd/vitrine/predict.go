@@ -1,0 +1,174 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"vitrine/choice"
+)
+
+type predictCmd struct {
+	Model string `arg:"" help:"A model that vitrine fit wrote with --out."`
+	Data  string `arg:"" help:"A table in the form of the one that the model was fitted to."`
+
+	Shares       bool     `help:"Print the shares of the alternatives, and not the probabilities of every choice."`
+	Score        bool     `help:"Print how well the model predicts what was chosen."`
+	Elasticities string   `help:"Print the elasticities of shares in a variable of the specification." placeholder:"VARIABLE"`
+	Pay          []string `help:"Print what these coefficients' variables are worth in units of a price." placeholder:"A,B"`
+	Price        string   `help:"The coefficient of the price, for --pay." placeholder:"NAME"`
+}
+
+// Help is the tail of the command's help.
+func (predictCmd) Help() string {
+	return `The probabilities are CSV with the columns choice (counted from 1), alternative and probability; a row with an empty alternative is the outside option. What was chosen is read only for --score. --shares, --elasticities and --pay are CSV, too; --score is a JSON object.
+
+` + examples(
+		"vitrine predict model.json next-week.csv > probabilities.csv",
+		"vitrine predict model.json trips.csv --elasticities cost",
+		`vitrine predict model.json trips.csv --pay "time,comfort" --price cost`,
+	)
+}
+
+// Run prints what the model says about the data.
+func (c predictCmd) Run(ctx context.Context, t terminal) error {
+	if len(c.Pay) > 0 != (c.Price != "") {
+		return usageError{errors.New("--pay and --price go together")}
+	}
+	r, err := choice.ReadModel(c.Model)
+	if err != nil {
+		return err
+	}
+	spec := *r.Spec
+	if !c.Score {
+		spec.Data.Chosen = ""
+	}
+	data, err := readChoices(ctx, t, c.Data, &spec)
+	if err != nil {
+		return err
+	}
+	for _, a := range data.Alternatives {
+		if !slices.Contains(r.Alternatives, a) {
+			t.warn(fmt.Sprintf("%s: the model was fitted without alternative %q: it has no constant or coefficient of its own", c.Data, a))
+		}
+	}
+	switch {
+	case c.Score:
+		score, err := r.Score(data)
+		if err != nil {
+			return err
+		}
+		text, err := json.Marshal(map[string]any{"choices": score.Choices, "log_likelihood": score.LogLikelihood,
+			"per_choice": score.PerChoice, "null_log_likelihood": score.Null, "predicted": score.Hits}, json.Deterministic(true), jsontext.Multiline(true))
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(t.out, "%s\n", text)
+		return err
+	case c.Shares:
+		return c.shares(t, r, data)
+	case c.Elasticities != "":
+		return c.elasticities(t, r, data)
+	case len(c.Pay) > 0:
+		return c.pay(t, r)
+	}
+	return c.probabilities(ctx, t, r, data)
+}
+
+// writeCSV writes rows to standard output.
+func writeCSV(t terminal, write func(row func(fields ...string))) error {
+	out := bufio.NewWriter(t.out)
+	w := csv.NewWriter(out)
+	write(func(fields ...string) { w.Write(fields) })
+	w.Flush()
+	return errors.Join(w.Error(), out.Flush())
+}
+
+// label returns the label of an alternative, "" for the outside option, which comes last.
+func label(d *choice.Data, i int) string {
+	if i == len(d.Alternatives) {
+		return ""
+	}
+	return d.Alternatives[i]
+}
+
+func decimal(v float64) string { return strconv.FormatFloat(v, 'g', 10, 64) }
+
+func (predictCmd) probabilities(ctx context.Context, t terminal, r *choice.Result, d *choice.Data) error {
+	predictions, err := r.Predict(d)
+	if err != nil {
+		return err
+	}
+	err = writeCSV(t, func(row func(...string)) {
+		row("choice", "alternative", "probability")
+		for s, p := range predictions {
+			if ctx.Err() != nil {
+				return
+			}
+			number := strconv.Itoa(s + 1)
+			for i, a := range p.Alternatives {
+				row(number, d.Alternatives[a], decimal(p.Probabilities[i]))
+			}
+			if d.Outside {
+				row(number, "", decimal(p.Outside))
+			}
+		}
+	})
+	if ctx.Err() != nil {
+		return errors.New("interrupted")
+	}
+	return err
+}
+
+func (predictCmd) shares(t terminal, r *choice.Result, d *choice.Data) error {
+	shares, err := r.Shares(d)
+	if err != nil {
+		return err
+	}
+	return writeCSV(t, func(row func(...string)) {
+		row("alternative", "share")
+		for i, v := range shares {
+			row(label(d, i), decimal(v))
+		}
+	})
+}
+
+func (c predictCmd) elasticities(t terminal, r *choice.Result, d *choice.Data) error {
+	e, err := r.Elasticities(d, c.Elasticities)
+	if err != nil {
+		return fmt.Errorf("--elasticities: %w", err)
+	}
+	return writeCSV(t, func(row func(...string)) {
+		row("share of", c.Elasticities+" of", "elasticity")
+		for i, line := range e {
+			for j, v := range line {
+				row(label(d, i), d.Alternatives[j], decimal(v))
+			}
+		}
+	})
+}
+
+func (c predictCmd) pay(t terminal, r *choice.Result) error {
+	var estimates []choice.Estimate
+	for _, name := range c.Pay {
+		e, err := r.WillingnessToPay(strings.TrimSpace(name), c.Price)
+		if err != nil {
+			return fmt.Errorf("--pay: %w", err)
+		}
+		estimates = append(estimates, e)
+	}
+	return writeCSV(t, func(row func(...string)) {
+		row("coefficient", "worth", "standard_error")
+		for i, e := range estimates {
+			row(c.Pay[i], decimal(e.Value), decimal(e.StandardError))
+		}
+	})
+}
