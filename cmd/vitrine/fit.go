@@ -7,6 +7,7 @@ import (
 	"io/fs"
 
 	"vitrine/choice"
+	"vitrine/internal/hint"
 )
 
 type fitCmd struct {
@@ -68,7 +69,7 @@ func (c fitCmd) Run(ctx context.Context, t terminal) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return err
 	case err != nil:
-		return hinted{err, "vitrine fit --help says what a specification looks like"}
+		return hint.New(err, "vitrine fit --help says what a specification looks like")
 	}
 	data, err := readChoices(ctx, t, c.Data, spec)
 	if err != nil {
@@ -91,7 +92,7 @@ func (c fitCmd) Run(ctx context.Context, t terminal) error {
 	case errors.Is(err, context.Canceled):
 		return errors.New("interrupted")
 	case errors.As(err, &unidentified):
-		return hinted{fmt.Errorf("%s: %w", c.Spec, err), "leave one of them out, or give constants a reference"}
+		return hint.New(fmt.Errorf("%s: %w", c.Spec, err), "leave one of them out, or give constants a reference")
 	case err != nil:
 		return fmt.Errorf("%s: %w", c.Spec, err)
 	}
