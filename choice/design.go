@@ -3,6 +3,8 @@ package choice
 import (
 	"fmt"
 	"slices"
+
+	"vitrine/internal/scratch"
 )
 
 // design says how the columns of a block make the variables of the coefficients: for each
@@ -57,6 +59,9 @@ func newDesign(u *Utility, alternatives []string, d *Data) (*design, error) {
 // dim returns the number of coefficients.
 func (g *design) dim() int { return len(g.names) }
 
+// utility implements startable.
+func (g *design) utility() *design { return g }
+
 // columns returns the variables of the coefficients in the rows of a block, x[j][i]. A coefficient
 // of a variable in all utilities shares the block's memory; dst has room for the others, and is
 // grown as needed.
@@ -102,9 +107,7 @@ func (m *matrix) resize(rows, n int) {
 	if cap(m.data) < rows*n {
 		m.data = make([]float64, rows*n)
 	}
-	if m.row == nil {
-		m.row = make([][]float64, rows)
-	}
+	m.row = scratch.Grow(m.row, rows)
 	m.n = n
 }
 

@@ -68,23 +68,28 @@ func Fit(ctx context.Context, spec *Spec, d *Data, o Options) (*Result, error) {
 		return nil, err
 	}
 	r.Names = l.names()
-	theta := make([]float64, len(r.Names))
-	if o.Start != nil {
-		if len(o.Start) != len(theta) {
-			return nil, fmt.Errorf("the start has %d numbers for %d coefficients", len(o.Start), len(theta))
+	m := &minimiser{steps: o.Steps, tolerance: o.Tolerance, watch: o.Watch}
+	start := o.Start
+	if start == nil {
+		if start, err = m.start(ctx, l, d, o.Workers); err != nil {
+			return nil, err
 		}
-		copy(theta, o.Start)
+	} else if len(start) != len(r.Names) {
+		return nil, fmt.Errorf("the start has %d numbers for %d coefficients", len(start), len(r.Names))
 	}
 	objective := newObjective(l, d, o.Workers)
-	m := &minimiser{steps: o.Steps, tolerance: o.Tolerance, watch: o.Watch}
-	best, err := m.newton(ctx, objective, theta)
+	best, err := m.newton(ctx, objective, start)
 	if err != nil {
 		return nil, err
 	}
-	if flat := flatDirections(best.origin.hessian, best.origin.moment); len(flat) > 0 {
-		return nil, &IdentificationError{involved(r.Names, flat, best.origin.moment)}
+	if _, concave := l.(mnl); concave {
+		if flat := flatDirections(best.origin.hessian, best.origin.moment); len(flat) > 0 {
+			return nil, &IdentificationError{involved(r.Names, flat, best.origin.moment)}
+		}
+		r.Separated = involved(r.Names, unboundedDirections(best), best.origin.moment)
+	} else if _, ok := inverse(best.hessian); !ok {
+		best.converged = false // it is not a maximum
 	}
-	r.Separated = involved(r.Names, unboundedDirections(best), best.origin.moment)
 	r.Coefficients, r.LogLikelihood = best.theta, -best.value
 	r.Steps, r.Decrement, r.Converged = m.taken, best.decrement, best.converged && r.Separated == nil
 	if r.Covariance, err = covariance(ctx, objective, best, d, o.Errors); err != nil {
@@ -93,6 +98,24 @@ func Fit(ctx context.Context, spec *Spec, d *Data, o Options) (*Result, error) {
 	r.Null = null(d)
 	r.ConstantsOnly, err = constantsOnly(ctx, d, o.Workers)
 	return r, err
+}
+
+// start returns where the minimiser of a likelihood starts: 0 for MNL, whose likelihood is concave,
+// and MNL's estimate for the others.
+func (m *minimiser) start(ctx context.Context, l likelihood, d *Data, workers int) ([]float64, error) {
+	s, ok := l.(startable)
+	if !ok {
+		return make([]float64, len(l.names())), nil
+	}
+	o := newObjective(mnl{s.utility(), d.Outside}, d, workers)
+	best, err := m.newton(ctx, o, make([]float64, o.dim))
+	if err != nil {
+		return nil, err
+	}
+	if flat := flatDirections(best.origin.hessian, best.origin.moment); len(flat) > 0 {
+		return nil, &IdentificationError{involved(o.names(), flat, best.origin.moment)}
+	}
+	return s.start(best.theta), nil
 }
 
 // unboundedDirections returns the directions, as rows, in which the estimate goes to infinity:

@@ -31,7 +31,7 @@ type Result struct {
 }
 
 // Kind returns the name of the model.
-func (r *Result) Kind() string { return "multinomial logit" }
+func (r *Result) Kind() string { return r.Spec.Model.name() }
 
 // StandardErrors returns the square roots of the variances of the coefficients.
 func (r *Result) StandardErrors() []float64 {
@@ -97,13 +97,4 @@ func (r *Result) Coefficient(name string) (value, se float64, ok bool) {
 		return 0, 0, false
 	}
 	return r.Coefficients[j], math.Sqrt(r.Covariance.At(j, j)), true
-}
-
-// likelihood returns the model on data, which may not be those of the fit.
-func (r *Result) likelihood(d *Data) (likelihood, error) {
-	g, err := newDesign(&r.Spec.Utility, r.Alternatives, d)
-	if err != nil {
-		return nil, err
-	}
-	return mnl{g, r.Outside}, nil
 }

@@ -15,6 +15,7 @@ import (
 type Spec struct {
 	Data    Layout  `toml:"data" json:"data"`
 	Utility Utility `toml:"utility" json:"utility"`
+	Model   Model   `toml:"model" json:"model,omitzero"`
 }
 
 // Utility is the systematic part of utilities,
@@ -87,7 +88,10 @@ func (s *Spec) check() error {
 	if err := s.Data.check(); err != nil {
 		return err
 	}
-	return s.Utility.check()
+	if err := s.Utility.check(); err != nil {
+		return err
+	}
+	return s.Model.check()
 }
 
 func (u *Utility) check() error {

@@ -53,6 +53,15 @@ func (fitCmd) Help() string {
     variable = "seats"
     alternatives = ["bus", "train"]
 
+    [model]
+    kind = "nested"                   "mnl" (the default), "nested" or "mixed"
+    [[model.nests]]                   nested: alternatives that are alike; those in no nest stand alone
+    name = "public"
+    alternatives = ["bus", "train"]
+    [[model.random]]                  mixed: a coefficient that varies between decision makers
+    coefficient = "cost"
+    distribution = "normal"           or lognormal, uniform, triangular
+
 Variables are columns or expressions of them: + - * / **, comparisons, "a ? b : c", exp, log, sqrt, pow. They may use the columns alternative (the label) and position (the place of the row in its choice).
 
 ` + examples(

@@ -1,0 +1,96 @@
+package choice
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Model says which family of models of choice a specification is of.
+type Model struct {
+	Kind   string   `toml:"kind" json:"kind,omitempty"`     // "mnl" (""), "nested" or "mixed"
+	Nests  []Nest   `toml:"nests" json:"nests,omitempty"`   // of a nested logit
+	Random []Random `toml:"random" json:"random,omitempty"` // the coefficients of a mixed logit that vary
+	Draws  int      `toml:"draws" json:"draws,omitempty"`   // of a mixed logit, for each decision maker; 0 for 500
+}
+
+// check returns an error that names the first field that is wrong.
+func (m *Model) check() error {
+	if m.Kind != "nested" && len(m.Nests) > 0 {
+		return fmt.Errorf(`model.nests needs kind = "nested"`)
+	}
+	if m.Kind != "mixed" && (len(m.Random) > 0 || m.Draws != 0) {
+		return fmt.Errorf(`model.random and model.draws need kind = "mixed"`)
+	}
+	switch m.Kind {
+	case "", "mnl":
+	case "nested":
+		if len(m.Nests) == 0 {
+			return fmt.Errorf("model.nests is missing: a nested logit has nests")
+		}
+		for i, n := range m.Nests {
+			switch {
+			case n.Name == "":
+				return fmt.Errorf("model.nests: nest %d has no name", i+1)
+			case len(n.Alternatives) < 2:
+				return fmt.Errorf("model.nests: nest %q has fewer than two alternatives", n.Name)
+			case slices.ContainsFunc(m.Nests[:i], func(o Nest) bool { return o.Name == n.Name }):
+				return fmt.Errorf("model.nests has two nests %q", n.Name)
+			}
+		}
+	case "mixed":
+		if len(m.Random) == 0 {
+			return fmt.Errorf("model.random is missing: a mixed logit has coefficients that vary")
+		}
+		for i, r := range m.Random {
+			if _, ok := quantiles[r.Distribution]; !ok && r.Distribution != "" {
+				return fmt.Errorf("model.random: %s: the distribution is %q: want normal, lognormal, uniform or triangular", r.Coefficient, r.Distribution)
+			}
+			if slices.ContainsFunc(m.Random[:i], func(o Random) bool { return o.Coefficient == r.Coefficient }) {
+				return fmt.Errorf("model.random has coefficient %q twice", r.Coefficient)
+			}
+		}
+		if m.Draws < 0 {
+			return fmt.Errorf("model.draws is %d", m.Draws)
+		}
+	default:
+		return fmt.Errorf("model.kind is %q: want mnl, nested or mixed", m.Kind)
+	}
+	return nil
+}
+
+// name returns the name of the family.
+func (m *Model) name() string {
+	switch m.Kind {
+	case "nested":
+		return "nested logit"
+	case "mixed":
+		return "mixed logit"
+	}
+	return "multinomial logit"
+}
+
+// startable is a likelihood that is not concave: its minimiser starts where MNL ends.
+type startable interface {
+	likelihood
+	utility() *design
+	start(beta []float64) []float64
+}
+
+// likelihood returns the model on data, which may not be those of the fit.
+func (r *Result) likelihood(d *Data) (likelihood, error) {
+	g, err := newDesign(&r.Spec.Utility, r.Alternatives, d)
+	if err != nil {
+		return nil, err
+	}
+	switch m := &r.Spec.Model; m.Kind {
+	case "nested":
+		return newNested(g, m.Nests, r.Alternatives, d)
+	case "mixed":
+		draws := m.Draws
+		if draws == 0 {
+			draws = 500
+		}
+		return newMixed(g, m.Random, draws, d)
+	}
+	return mnl{g, r.Outside}, nil
+}

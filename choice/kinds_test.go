@@ -1,0 +1,234 @@
+package choice
+
+import (
+	"context"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// unweighted is trips without weights, which differ between the choices of a traveller.
+var unweighted = replaceLine(trips, `weight = "weight"`, "")
+
+// nestedTrips and mixedTrips are models of testdata/trips.csv.
+var (
+	nestedTrips = trips + `
+[model]
+kind = "nested"
+[[model.nests]]
+name = "road"
+alternatives = ["bus", "car"]
+[[model.nests]]
+name = "rest"
+alternatives = ["bike", "train"]
+`
+	mixedTrips = unweighted + `
+[model]
+kind = "mixed"
+draws = 40
+[[model.random]]
+coefficient = "cost"
+[[model.random]]
+coefficient = "time / 60"
+distribution = "uniform"
+`
+)
+
+// The estimates and standard errors of a second implementation in NumPy, with numerical derivatives.
+func TestKindsAgreeWithSecondImplementation(t *testing.T) {
+	for _, c := range []struct {
+		name, spec       string
+		ll               float64
+		coefficients, se []float64
+	}{
+		{"nested", nestedTrips, -370.42195143,
+			[]float64{-0.936587, 0.014288, 0.909187, -0.251129, -0.636349, 0.273381, 0.533449, 0.146316, 0.957014, 1.028955},
+			[]float64{0.69515, 0.65338, 0.58763, 0.08680, 0.39551, 0.14919, 0.12290, 0.12987, 0.27278, 0.35508}},
+		{"mixed", mixedTrips, -324.65972666,
+			[]float64{-0.695939, -0.160297, 0.829117, -0.208306, -0.719879, 0.202840, 0.545493, 0.103532, -0.005257, 0.340017},
+			[]float64{0.61249, 0.66884, 0.62312, 0.08939, 0.28039, 0.15577, 0.13270, 0.14172, 0.14092, 1.67953}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r, _ := fitText(t, "testdata/trips.csv", c.spec, Options{})
+			if !r.Converged || math.Abs(r.LogLikelihood-c.ll) > 6e-9 {
+				t.Errorf("log-likelihood %.8f, want %v", r.LogLikelihood, c.ll)
+			}
+			se := r.StandardErrors()
+			for j, want := range c.coefficients {
+				if math.Abs(r.Coefficients[j]-want) > 1e-6 || math.Abs(se[j]/c.se[j]-1) > 1e-4 {
+					t.Errorf("%s: %.6f (%.5f), want %v (%v)", r.Names[j], r.Coefficients[j], se[j], want, c.se[j])
+				}
+			}
+		})
+	}
+}
+
+// A nested logit with λ = 1, and a mixed logit without spread, are MNL.
+func TestKindsContainMNL(t *testing.T) {
+	base, d := fitText(t, "testdata/trips.csv", unweighted, Options{})
+	var want []Prediction
+	predictions, err := base.Predict(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range predictions {
+		p.Probabilities = slices.Clone(p.Probabilities)
+		want = append(want, *p)
+	}
+	for _, c := range []struct {
+		spec string
+		more []float64
+	}{{nestedTrips, []float64{1, 1}}, {mixedTrips, []float64{0, 0}}} {
+		spec, err := ReadSpec("spec", []byte(c.spec))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := &Result{Spec: spec, Alternatives: d.Alternatives, Outside: d.Outside, Coefficients: append(slices.Clone(base.Coefficients), c.more...)}
+		predictions, err := r.Predict(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for s, p := range predictions {
+			if !near(p.Outside, want[s].Outside, 1e-12) || !near(p.Logsum, want[s].Logsum, 1e-12) {
+				t.Fatalf("%s: choice %d: %+v, want %+v", r.Kind(), s, p, want[s])
+			}
+			for i, v := range p.Probabilities {
+				if !near(v, want[s].Probabilities[i], 1e-12) {
+					t.Fatalf("%s: choice %d: %+v, want %+v", r.Kind(), s, p, want[s])
+				}
+			}
+		}
+	}
+}
+
+// Probabilities sum to 1, and the derivative of the logsum in a utility is a probability.
+func TestKindsProbabilities(t *testing.T) {
+	for _, text := range []string{nestedTrips, mixedTrips} {
+		r, d := fitText(t, "testdata/trips.csv", text, Options{})
+		predictions, err := r.Predict(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		bus := slices.Index(d.Alternatives, "bus")
+		share := 0.0
+		weights := 0.0
+		for s, p := range predictions {
+			sum := p.Outside
+			for i, v := range p.Probabilities {
+				sum += v
+				if p.Alternatives[i] == bus {
+					share += p.Weight * v
+				}
+			}
+			weights += p.Weight
+			if !near(sum, 1, 1e-13) {
+				t.Fatalf("%s: choice %d: the probabilities sum to %v", r.Kind(), s, sum)
+			}
+		}
+		at := slices.Index(r.Names, "constant[bus]")
+		logsum := func(step float64) float64 {
+			moved := *r
+			moved.Coefficients = slices.Clone(r.Coefficients)
+			moved.Coefficients[at] += step
+			v, err := moved.Logsum(d)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return v
+		}
+		if got := (logsum(1e-5) - logsum(-1e-5)) / 2e-5; !near(got, share/weights, 1e-8) {
+			t.Errorf("%s: the logsum rises by %v in the constant of the bus, whose share is %v", r.Kind(), got, share/weights)
+		}
+	}
+}
+
+// Robust and clustered errors of panels are equal: a decision maker is a panel.
+func TestMixedErrorsAreByPanel(t *testing.T) {
+	robust, _ := fitText(t, "testdata/trips.csv", mixedTrips, Options{Errors: "robust"})
+	clustered, _ := fitText(t, "testdata/trips.csv", replaceLine(mixedTrips, `cluster = "district"`, ""), Options{Errors: "clustered"})
+	for j, se := range robust.StandardErrors() {
+		if !near(clustered.StandardErrors()[j], se, 1e-9) {
+			t.Errorf("%s: %v and %v", robust.Names[j], se, clustered.StandardErrors()[j])
+		}
+	}
+}
+
+// The first numbers of the sequences in Train (2009), Section 9.3.3.
+func TestHalton(t *testing.T) {
+	for i, want := range []float64{0, 1. / 3, 2. / 3, 1. / 9, 4. / 9, 7. / 9, 2. / 9, 5. / 9, 8. / 9, 1. / 27} {
+		if got := halton(i, 3); math.Abs(got-want) > 1e-15 {
+			t.Errorf("number %d of base 3 is %v, want %v", i, got, want)
+		}
+	}
+	var primes []int
+	for k := range 8 {
+		primes = append(primes, prime(k))
+	}
+	if !slices.Equal(primes, []int{2, 3, 5, 7, 11, 13, 17, 19}) {
+		t.Errorf("primes %v", primes)
+	}
+	if q := quantiles["triangular"]; q(0.5) != 0 || math.Abs(q(0.125)+0.5) > 1e-15 || math.Abs(q(0.875)-0.5) > 1e-15 {
+		t.Errorf("quantiles of the triangle: %v, %v", q(0.125), q(0.875))
+	}
+}
+
+func TestKindsErrors(t *testing.T) {
+	for _, c := range []struct{ model, want string }{
+		{`kind = "probit"`, `model.kind is "probit": want mnl, nested or mixed`},
+		{`kind = "nested"`, "model.nests is missing: a nested logit has nests"},
+		{`kind = "mixed"`, "model.random is missing: a mixed logit has coefficients that vary"},
+		{"draws = 5", `model.random and model.draws need kind = "mixed"`},
+		{"[[model.nests]]\nname = \"a\"\nalternatives = [\"bus\", \"car\"]", `model.nests needs kind = "nested"`},
+		{"kind = \"nested\"\n[[model.nests]]\nname = \"a\"\nalternatives = [\"bus\"]", `model.nests: nest "a" has fewer than two alternatives`},
+		{"kind = \"nested\"\n[[model.nests]]\nalternatives = [\"bus\", \"car\"]", `model.nests: nest 1 has no name`},
+		{"kind = \"nested\"\n[[model.nests]]\nname = \"a\"\nalternatives = [\"bus\", \"tram\"]", `model.nests: nest "a": alternative "tram": the alternatives of the data are ["bike" "bus" "car" "train"]`},
+		{"kind = \"nested\"\n[[model.nests]]\nname = \"a\"\nalternatives = [\"bus\", \"car\"]\n[[model.nests]]\nname = \"b\"\nalternatives = [\"bus\", \"train\"]", `model.nests: alternative "bus" is in two nests`},
+		{"kind = \"mixed\"\n[[model.random]]\ncoefficient = \"speed\"", `model.random: there is no coefficient "speed": there are ["constant[bus]" "constant[car]" "constant[train]" "cost" "time / 60" "income[bus]" "income[car]" "income[train]"]`},
+		{"kind = \"mixed\"\n[[model.random]]\ncoefficient = \"cost\"", "the weights of the choices of a panel differ: a mixed logit has one weight for each decision maker"},
+		{"kind = \"mixed\"\n[[model.random]]\ncoefficient = \"cost\"\ndistribution = \"cauchy\"", `model.random: cost: the distribution is "cauchy": want normal, lognormal, uniform or triangular`},
+	} {
+		text := unweighted
+		if strings.Contains(c.want, "weights") {
+			text = trips
+		}
+		spec, err := ReadSpec("spec", []byte(text+"[model]\n"+c.model+"\n"))
+		if err == nil {
+			var d *Data
+			if d, err = Load(context.Background(), "testdata/trips.csv", spec, nil); err != nil {
+				t.Fatal(err)
+			}
+			_, err = Fit(context.Background(), spec, d, Options{})
+		}
+		if err == nil || strings.TrimPrefix(err.Error(), "spec: ") != c.want {
+			t.Errorf("%s: error %v\nwant %s", c.model, err, c.want)
+		}
+	}
+}
+
+func TestKindsDerivatives(t *testing.T) {
+	beta := []float64{.1, -.2, .3, -.2, -1, .1, .2, -.1}
+	for _, c := range []struct {
+		name, spec string
+		more       []float64
+	}{
+		{"nested", nestedTrips, []float64{.6, 1.4}},
+		{"nested, a shared parameter", replaceLine(replaceLine(nestedTrips, `name = "road"`, "name = \"road\"\nparameter = \"all\""), `name = "rest"`, "name = \"rest\"\nparameter = \"all\""), []float64{.7}},
+		{"mixed", mixedTrips, []float64{.3, .8}},
+		{"mixed, lognormal and triangular, choice by choice",
+			replaceLine(replaceLine(replaceLine(mixedTrips, `panel = "traveller"`, `weight = "weight"`), `coefficient = "cost"`, "coefficient = \"cost\"\ndistribution = \"triangular\""), `distribution = "uniform"`, `distribution = "lognormal"`), []float64{.3, .6}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			spec, err := ReadSpec("spec", []byte(c.spec))
+			if err != nil {
+				t.Fatal(err)
+			}
+			d, err := Load(context.Background(), "testdata/trips.csv", spec, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := &Result{Spec: spec, Alternatives: d.Alternatives, Outside: d.Outside}
+			checkDerivatives(t, r, d, append(append([]float64(nil), beta...), c.more...))
+		})
+	}
+}

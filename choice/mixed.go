@@ -1,0 +1,558 @@
+package choice
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"vitrine/internal/kernel"
+	"vitrine/internal/scratch"
+)
+
+// Random is a coefficient that varies between decision makers.
+type Random struct {
+	Coefficient  string `toml:"coefficient" json:"coefficient"`
+	Distribution string `toml:"distribution" json:"distribution"` // normal (""), lognormal, uniform or triangular
+}
+
+// mixed is the mixed logit model: some coefficients vary between decision makers n,
+//
+//	β_nj = b_j + s_j η_nj,   or exp(b_j + s_j η_nj) if it is lognormal,
+//
+// with η standard normal, uniform on [−1, 1] or triangular on [−1, 1]. A panel is the choices of
+// one decision maker; without panels every choice has its own. The likelihood of a decision maker
+// is the mean, over draws r of η, of the product L_nr of the MNL probabilities of the choices.
+// With the posterior h_r = L_r/Σ_q L_q of a draw, and g_r, H_r the derivatives of log L_r,
+//
+//	∇log L  = Σ_r h_r g_r = ḡ
+//	∇²log L = Σ_r h_r (H_r + g_r g_rᵀ) − ḡ ḡᵀ
+//
+// Draws are Halton's, each decision maker the next of the sequence, of which the first 100 are not
+// used. Source: Train (2009), Chapters 6 and 9 and Section 9.3.3.
+type mixed struct {
+	*design
+	outside bool
+	draws   int
+	random  []varying
+	columnsOf
+	eta []float64 // decision maker × random coefficient × draw
+}
+
+// varying is a random coefficient.
+type varying struct {
+	coefficient int
+	lognormal   bool
+	quantile    func(u float64) float64
+	base        int // of the Halton sequence
+}
+
+// columnsOf says what the derivatives of the parameters are: parameter a moves coefficient of[a]
+// by the factor factor[a].
+type columnsOf struct {
+	of, factor []int
+	factors    int // 1, then those of the random coefficients
+}
+
+// quantiles are the distributions of η.
+var quantiles = map[string]func(u float64) float64{
+	"normal":    distuv.UnitNormal.Quantile,
+	"lognormal": distuv.UnitNormal.Quantile,
+	"uniform":   func(u float64) float64 { return 2*u - 1 },
+	"triangular": func(u float64) float64 {
+		if u < 0.5 {
+			return math.Sqrt(2*u) - 1
+		}
+		return 1 - math.Sqrt(2*(1-u))
+	},
+}
+
+// newMixed resolves the random coefficients, and makes the draws for the decision makers of data.
+func newMixed(g *design, random []Random, draws int, d *Data) (*mixed, error) {
+	m := &mixed{design: g, outside: d.Outside, draws: draws}
+	for k, v := range random {
+		j := slices.Index(g.names, v.Coefficient)
+		if j < 0 {
+			return nil, fmt.Errorf("model.random: there is no coefficient %q: there are %q", v.Coefficient, g.names)
+		}
+		distribution := v.Distribution
+		if distribution == "" {
+			distribution = "normal"
+		}
+		m.random = append(m.random, varying{j, distribution == "lognormal", quantiles[distribution], prime(k)})
+	}
+	m.factors = 1 + 2*len(random)
+	for j := range g.names {
+		m.of, m.factor = append(m.of, j), append(m.factor, 0)
+	}
+	for k, v := range m.random {
+		if v.lognormal {
+			m.factor[v.coefficient] = 1 + 2*k
+		}
+		m.of, m.factor = append(m.of, v.coefficient), append(m.factor, 2+2*k)
+	}
+	if d.Panels > 0 && slices.ContainsFunc(d.blocks, variesInPanel) {
+		return nil, fmt.Errorf("the weights of the choices of a panel differ: a mixed logit has one weight for each decision maker")
+	}
+	units := d.Panels
+	if units == 0 {
+		units = d.Choices
+	}
+	m.eta = make([]float64, units*len(m.random)*draws)
+	const skip = 100
+	for n := range units {
+		for k, v := range m.random {
+			for r := range draws {
+				m.eta[(n*len(m.random)+k)*draws+r] = v.quantile(halton(skip+n*draws+r, v.base))
+			}
+		}
+	}
+	return m, nil
+}
+
+// variesInPanel reports whether choices of one panel differ in weight.
+func variesInPanel(b *block) bool {
+	for s := 1; s < b.choices(); s++ {
+		if b.panel[s] == b.panel[s-1] && b.weightOf(s) != b.weightOf(s-1) {
+			return true
+		}
+	}
+	return false
+}
+
+// halton returns the i-th number of the Halton sequence of a base, the radical inverse of i.
+func halton(i, base int) float64 {
+	sum, f := 0.0, 1.0
+	for ; i > 0; i /= base {
+		f /= float64(base)
+		sum += f * float64(i%base)
+	}
+	return sum
+}
+
+// prime returns the k-th prime, counted from 0.
+func prime(k int) int {
+	for p := 2; ; p++ {
+		if !slices.ContainsFunc(divisors(p), func(d int) bool { return p%d == 0 }) {
+			if k--; k < 0 {
+				return p
+			}
+		}
+	}
+}
+
+// divisors returns the numbers from 2 to √p.
+func divisors(p int) (list []int) {
+	for d := 2; d*d <= p; d++ {
+		list = append(list, d)
+	}
+	return list
+}
+
+func (m *mixed) names() []string {
+	names := slices.Clone(m.design.names)
+	for _, v := range m.random {
+		names = append(names, "spread["+m.design.names[v.coefficient]+"]")
+	}
+	return names
+}
+
+// start implements startable: MNL with little variation.
+func (m *mixed) start(beta []float64) []float64 {
+	theta := slices.Clone(beta)
+	for _, v := range m.random {
+		b := &theta[v.coefficient]
+		if v.lognormal {
+			*b = math.Log(math.Max(*b, 1e-3))
+			theta = append(theta, 0.5)
+			continue
+		}
+		theta = append(theta, math.Max(0.5*math.Abs(*b), 1e-3))
+	}
+	return theta
+}
+
+func (m *mixed) worker() worker {
+	w := &mixedWorker{mixed: m, ones: slices.Repeat([]float64{1}, m.draws)}
+	for _, v := range []*[]float64{&w.logl, &w.prod, &w.top, &w.sum, &w.outsideOf, &w.denominator, &w.product} {
+		*v = make([]float64, m.draws)
+	}
+	for a, fa := range m.factor {
+		for _, fb := range m.factor[a:] {
+			if p := [2]int{min(fa, fb), max(fa, fb)}; !slices.Contains(w.pairs, p) {
+				w.pairs = append(w.pairs, p)
+			}
+		}
+	}
+	w.pairOf = make([]int, kernel.PackedLen(len(m.of)))
+	at := 0
+	for a, fa := range m.factor {
+		for _, fb := range m.factor[a:] {
+			w.pairOf[at] = slices.Index(w.pairs, [2]int{min(fa, fb), max(fa, fb)})
+			at++
+		}
+	}
+	w.phi, w.mean = make([]float64, len(w.pairs)), make([]float64, len(m.of))
+	return w
+}
+
+// mixedWorker evaluates decision makers one by one. Vectors are over draws.
+type mixedWorker struct {
+	*mixed
+	x     matrix
+	fixed []float64 // by row of the block: the part of the utility that does not vary
+
+	ones        []float64
+	f           matrix    // by factor: the derivative of its coefficient in a parameter
+	beta        matrix    // by random coefficient
+	p           matrix    // by row of the decision maker: utilities, and then probabilities
+	sum         []float64 // of a choice: the probability of the outside option
+	top         []float64 // of a choice: the largest utility
+	denominator []float64 // of a choice: Σ exp(V − top)
+	outsideOf   []float64
+	logl, prod  []float64 // log L_r, and then h_r; a product that is not in log L_r yet
+
+	score    matrix // by parameter: the gradient of log L_r
+	moments  matrix // by parameter: Σ_i P_i x_i of a choice, times the factor
+	weighted matrix // by pair of factors: h_r times both
+	product  []float64
+
+	pairs  [][2]int  // of factors
+	pairOf []int     // by entry of the packed Hessian
+	phi    []float64 // by pair of factors: of a row
+	mean   []float64 // by parameter: the gradient of log L
+}
+
+// unit is a decision maker: the choices [from, to) of a block, and a number.
+type unit struct{ from, to, number int }
+
+// units calls f for the decision makers of a block.
+func (m *mixed) units(b *block, f func(u unit)) {
+	for s := 0; s < b.choices(); {
+		u := unit{s, s + 1, b.first + s}
+		if b.panel != nil {
+			u.number = int(b.panel[s])
+			for u.to < b.choices() && b.panel[u.to] == b.panel[s] {
+				u.to++
+			}
+		}
+		f(u)
+		s = u.to
+	}
+}
+
+// draw computes the coefficients of the random variables in each draw, and their derivatives.
+func (w *mixedWorker) draw(number int, theta []float64) {
+	w.beta.resize(len(w.random), w.draws)
+	w.f.resize(w.factors, w.draws)
+	w.f.row[0] = w.ones
+	for k, v := range w.random {
+		eta := w.eta[(number*len(w.random)+k)*w.draws:][:w.draws]
+		b, s := theta[v.coefficient], theta[w.dim()+k]
+		beta, slope := w.beta.own(k), w.f.own(2+2*k)
+		for r, e := range eta {
+			beta[r] = b + s*e
+		}
+		if !v.lognormal {
+			copy(slope, eta)
+			continue
+		}
+		kernel.Exp(beta, beta)
+		w.f.row[1+2*k] = beta
+		for r, e := range eta {
+			slope[r] = beta[r] * e
+		}
+	}
+}
+
+// spread computes the utilities of the rows of a decision maker in each draw.
+func (w *mixedWorker) spread(b *block, u unit, x [][]float64) {
+	lo, _ := b.span(u.from)
+	_, hi := b.span(u.to - 1)
+	w.p.resize(hi-lo, w.draws)
+	for i := lo; i < hi; i++ {
+		p := w.p.own(i - lo)
+		for r := range p {
+			p[r] = w.fixed[i]
+		}
+		for k, v := range w.random {
+			if xi := x[v.coefficient][i]; xi != 0 {
+				kernel.Axpy(p, xi, w.beta.row[k])
+			}
+		}
+	}
+}
+
+// simulate computes the probabilities of the rows of a decision maker in each draw, and log L_r.
+func (w *mixedWorker) simulate(b *block, u unit, x [][]float64) {
+	lo, _ := b.span(u.from)
+	w.spread(b, u, x)
+	clear(w.logl)
+	copy(w.prod, w.ones)
+	for s := u.from; s < u.to; s++ {
+		w.normalise(b, s, lo)
+		chosen := w.sum // the probability of the outside option
+		if c := b.chosen[s]; c != none {
+			chosen = w.p.row[int(c)-lo]
+		}
+		// A logarithm of a product costs less than those of its factors.
+		for r, p := range chosen {
+			if w.prod[r] *= p; w.prod[r] < 1e-200 {
+				w.logl[r] += math.Log(w.prod[r])
+				w.prod[r] = 1
+			}
+		}
+	}
+	for r, p := range w.prod {
+		w.logl[r] += math.Log(p)
+	}
+}
+
+// normalise turns the utilities of the rows of a choice into probabilities, and stores those of the
+// outside option in sum.
+func (w *mixedWorker) normalise(b *block, s, lo int) {
+	first, end := b.span(s)
+	for r := range w.top {
+		w.top[r] = math.Inf(-1)
+		if w.outside {
+			w.top[r] = 0
+		}
+	}
+	for i := first; i < end; i++ {
+		for r, v := range w.p.row[i-lo] {
+			w.top[r] = max(w.top[r], v)
+		}
+	}
+	for r, t := range w.top {
+		w.sum[r] = -t
+	}
+	kernel.Exp(w.sum, w.sum)
+	if !w.outside {
+		clear(w.sum)
+	}
+	copy(w.outsideOf, w.sum)
+	for i := first; i < end; i++ {
+		p := w.p.row[i-lo]
+		kernel.Axpy(p, -1, w.top)
+		kernel.Exp(p, p)
+		kernel.Axpy(w.sum, 1, p)
+	}
+	copy(w.denominator, w.sum)
+	for r, v := range w.sum {
+		w.sum[r] = 1 / v
+	}
+	for i := first; i < end; i++ {
+		kernel.Mul(w.p.row[i-lo], w.sum)
+	}
+	kernel.Mul(w.sum, w.outsideOf)
+}
+
+// posteriors returns log mean_r L_r, and turns log L_r into h_r.
+func (w *mixedWorker) posteriors() float64 {
+	top := slices.Max(w.logl)
+	if math.IsInf(top, -1) {
+		return top
+	}
+	for r := range w.logl {
+		w.logl[r] -= top
+	}
+	kernel.Exp(w.logl, w.logl)
+	sum := kernel.Sum(w.logl)
+	for r := range w.logl {
+		w.logl[r] /= sum
+	}
+	return top + math.Log(sum/float64(w.draws))
+}
+
+// begin computes the variables of a block, and the part of the utilities that does not vary.
+func (w *mixedWorker) begin(b *block, theta []float64) (x [][]float64) {
+	x = w.columns(&w.x, b)
+	w.fixed = scratch.Grow(w.fixed, b.rows())
+	still := slices.Clone(theta[:w.dim()])
+	for _, v := range w.random {
+		still[v.coefficient] = 0
+	}
+	utilities(w.fixed, x, still)
+	return x
+}
+
+// derivatives computes the gradients of log L_r, and their mean by the posterior.
+func (w *mixedWorker) derivatives(b *block, u unit, x [][]float64) {
+	w.score.resize(len(w.of), w.draws)
+	lo, _ := b.span(u.from)
+	_, hi := b.span(u.to - 1)
+	for j := range w.dim() {
+		g := w.score.own(j)
+		constant := 0.0
+		for _, c := range b.chosen[u.from:u.to] {
+			if c != none {
+				constant += x[j][c]
+			}
+		}
+		for r := range g {
+			g[r] = constant
+		}
+		for i := lo; i < hi; i++ {
+			if v := x[j][i]; v != 0 {
+				kernel.Axpy(g, -v, w.p.row[i-lo])
+			}
+		}
+	}
+	for k, v := range w.random {
+		g := w.score.own(w.dim() + k)
+		copy(g, w.score.row[v.coefficient])
+		kernel.Mul(g, w.f.row[2+2*k])
+		if v.lognormal {
+			kernel.Mul(w.score.row[v.coefficient], w.f.row[1+2*k])
+		}
+	}
+	for a := range w.mean {
+		w.mean[a] = kernel.Dot(w.logl, w.score.row[a])
+	}
+}
+
+// add implements worker.
+func (w *mixedWorker) add(s *sums, b *block, theta []float64) {
+	x := w.begin(b, theta)
+	w.units(b, func(u unit) {
+		w.draw(u.number, theta)
+		w.simulate(b, u, x)
+		weight := b.weightOf(u.from)
+		s.value -= weight * w.posteriors()
+		if s.gradient == nil {
+			return
+		}
+		w.derivatives(b, u, x)
+		kernel.Axpy(s.gradient, -weight, w.mean)
+		if s.hessian != nil {
+			w.curvature(s, weight, b, u, x)
+		}
+	})
+}
+
+// curvature adds the Hessian of a decision maker,
+//
+//	Σ_r h_r (J_rᵀ M_r J_r − g_r g_rᵀ) + ḡ ḡᵀ
+//
+// with the Hessians M_r of the choices in the coefficients, and the derivatives J_r of these in the
+// parameters; and for a lognormal coefficient that it curves itself.
+func (w *mixedWorker) curvature(s *sums, weight float64, b *block, u unit, x [][]float64) {
+	h := w.logl
+	w.weighted.resize(len(w.pairs), w.draws)
+	for k, pair := range w.pairs {
+		v := w.weighted.own(k)
+		copy(v, h)
+		kernel.Mul(v, w.f.row[pair[0]])
+		kernel.Mul(v, w.f.row[pair[1]])
+	}
+	lo, _ := b.span(u.from)
+	for c := u.from; c < u.to; c++ {
+		first, end := b.span(c)
+		w.moments.resize(len(w.of), w.draws)
+		for a := range w.of {
+			clear(w.moments.own(a))
+		}
+		for i := first; i < end; i++ {
+			p := w.p.row[i-lo]
+			for k := range w.phi {
+				w.phi[k] = weight * kernel.Dot(w.weighted.row[k], p)
+			}
+			at := 0
+			for a, j := range w.of {
+				xa := x[j][i]
+				if xa == 0 {
+					at += len(w.of) - a
+					continue
+				}
+				if a < w.dim() {
+					kernel.Axpy(w.moments.row[a], xa, p)
+				}
+				s.moment[a] += xa * xa * w.phi[w.pairOf[at]]
+				for _, l := range w.of[a:] {
+					s.hessian[at] += xa * x[l][i] * w.phi[w.pairOf[at]]
+					at++
+				}
+			}
+		}
+		for k, v := range w.random {
+			m := w.moments.row[w.dim()+k]
+			copy(m, w.moments.row[v.coefficient])
+			kernel.Mul(m, w.f.row[2+2*k])
+			if v.lognormal {
+				kernel.Mul(w.moments.row[v.coefficient], w.f.row[1+2*k])
+			}
+		}
+		w.subtract(s.hessian, weight, w.moments.row)
+	}
+	w.subtract(s.hessian, weight, w.score.row)
+	kernel.SymRankOne(s.hessian, weight, w.mean)
+	for k, v := range w.random {
+		if !v.lognormal {
+			continue
+		}
+		// The second derivatives of exp(b + s η) are β, βη and βη².
+		j, spread := v.coefficient, w.dim()+k
+		n := len(w.of)
+		s.hessian[packedAt(j, j, n)] -= weight * w.mean[j]
+		s.hessian[packedAt(j, spread, n)] -= weight * w.mean[spread]
+		copy(w.product, h)
+		kernel.Mul(w.product, w.score.row[j])
+		for r, slope := range w.f.row[2+2*k] {
+			// βη² is (βη)²/β, and the factor β is in the score already.
+			eta := slope / w.f.row[1+2*k][r]
+			w.product[r] *= eta * eta
+		}
+		s.hessian[packedAt(spread, spread, n)] -= weight * kernel.Sum(w.product)
+	}
+}
+
+// subtract subtracts Σ_r h_r v_ra v_rb from a packed Hessian.
+func (w *mixedWorker) subtract(hessian []float64, weight float64, v [][]float64) {
+	at := 0
+	for a := range v {
+		copy(w.product, w.logl)
+		kernel.Mul(w.product, v[a])
+		for _, vb := range v[a:] {
+			hessian[at] -= weight * kernel.Dot(w.product, vb)
+			at++
+		}
+	}
+}
+
+// scores implements worker: the score of a decision maker stands in the row of its first choice, and
+// the others are 0.
+func (w *mixedWorker) scores(dst []float64, b *block, theta []float64) {
+	x := w.begin(b, theta)
+	clear(dst)
+	w.units(b, func(u unit) {
+		w.draw(u.number, theta)
+		w.simulate(b, u, x)
+		w.posteriors()
+		w.derivatives(b, u, x)
+		copy(dst[u.from*len(w.of):], w.mean)
+	})
+}
+
+// probabilities implements worker: those of a decision maker of whom nothing is known.
+func (w *mixedWorker) probabilities(p, out, logsum []float64, b *block, theta []float64) {
+	x := w.begin(b, theta)
+	n := float64(w.draws)
+	w.units(b, func(u unit) {
+		w.draw(u.number, theta)
+		lo, _ := b.span(u.from)
+		w.spread(b, u, x)
+		for s := u.from; s < u.to; s++ {
+			w.normalise(b, s, lo)
+			first, end := b.span(s)
+			for i := first; i < end; i++ {
+				p[i] = kernel.Sum(w.p.row[i-lo]) / n
+			}
+			out[s] = kernel.Sum(w.sum) / n
+			logsum[s] = kernel.Sum(w.top) / n
+			for _, v := range w.denominator {
+				logsum[s] += math.Log(v) / n
+			}
+		}
+	})
+}
