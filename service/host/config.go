@@ -28,7 +28,10 @@ type Config struct {
 	Log      LogSource  `toml:"log"`
 	Keys     string     `toml:"keys"` // a file of API keys
 	LogLevel slog.Level `toml:"log_level"`
-	TLS      struct {
+
+	Personalizer bool `toml:"personalizer"` // the first Rank makes its placement
+
+	TLS struct {
 		Certificate string `toml:"certificate"`
 		Key         string `toml:"key"`
 	} `toml:"tls"`

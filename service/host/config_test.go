@@ -30,6 +30,7 @@ data = "d"
 log = "nats://host:4222"
 keys = "k.toml"
 log_level = "debug"
+personalizer = true
 tls = {certificate = "/c.pem", key = "p.pem"}
 limits = {body = 1, concurrent = 2, rate = 3, burst = 4, subscribers = 5, answer = "6s", connections = 7, memory = "3MiB"}
 timeouts = {header = "1s", read = "2s", write = "3s", idle = "4s", drain = "5s"}
@@ -44,6 +45,9 @@ snapshots = {every = "1m", keep_every = "2m"}
 	}
 	if got, want := s.limits(), (server.Limits{Body: 1, Concurrent: 2, Rate: 3, Burst: 4, Subscribers: 5, Answer: 6e9, Connections: 7}); got != want {
 		t.Errorf("%+v, want %+v", got, want)
+	}
+	if !s.Personalizer || Default().Personalizer {
+		t.Errorf("personalizer is %v, and %v without a configuration", s.Personalizer, Default().Personalizer)
 	}
 	if u := s.budget().Usage(); u.Size != 3<<20 {
 		t.Errorf("memory is %+v", u)
@@ -69,7 +73,7 @@ func TestServiceFileOfTheDocs(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := Default()
-	if got.Listen != want.Listen || got.Data != want.Data || got.Snapshots != want.Snapshots || got.LogLevel != want.LogLevel {
+	if got.Listen != want.Listen || got.Data != want.Data || got.Snapshots != want.Snapshots || got.LogLevel != want.LogLevel || got.Personalizer != want.Personalizer {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 	_, keys, _ := strings.Cut(rest, "    [[key]]")

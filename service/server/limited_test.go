@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -205,6 +206,34 @@ func TestLimitedPersonalizer(t *testing.T) {
 	s.want(201, "POST", "/personalizer/v1.0/rank", `{"actions":[{"id":"a"}]}`, "Ocp-Apim-Subscription-Key", token)
 	s.token = token
 	s.want(200, "GET", "/v1/placements/personalizer", "")
+}
+
+// Without the setting a Rank makes no placement, and says which setting would. The placement may be put all the same.
+func TestRankMakesNoPlacement(t *testing.T) {
+	token, key := server.NewKey("shop", server.ScopeDecide)
+	path := filepath.Join(t.TempDir(), "keys.toml")
+	write(t, path, stored(key))
+	s := started(t, func(o *server.Options, _ *decision.Options) {
+		var err error
+		if o.Keys, err = server.OpenKeys(path, o.Clock, o.Logger); err != nil {
+			t.Fatal(err)
+		}
+		o.Personalizer = false
+	})
+	for _, route := range []string{"/personalizer/v1.0/rank", "/personalizer/v1.1-preview.3/multislot/rank"} {
+		const body = `{"actions":[{"id":"a"}],"slots":[{"id":"s","baselineAction":"a"}]}`
+		a := s.want(404, "POST", route, body, "Ocp-Apim-Subscription-Key", token)
+		if !strings.Contains(a.body, `"ResourceNotFound"`) || !strings.Contains(a.body, "personalizer = true") {
+			t.Errorf("%s: %s", route, a.body)
+		}
+	}
+	if names, entries := s.engine.Placements(), s.engine.Sequence(); len(names) > 0 || entries > 0 {
+		t.Errorf("a key with the scope decide has made %v, and %d entries", names, entries)
+	}
+	if _, err := s.engine.Put(t.Context(), "personalizer", []byte(`{"max_size":1,"features":[{"name":"id","kind":"category"}],"policy":{"name":"uniform"}}`), 0); err != nil {
+		t.Fatal(err)
+	}
+	s.want(201, "POST", "/personalizer/v1.0/rank", `{"actions":[{"id":"a"}]}`, "Ocp-Apim-Subscription-Key", token)
 }
 
 // Who listens under a limited key hears of its placements alone, whatever it asks for, and no more once the key

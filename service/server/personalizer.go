@@ -83,8 +83,7 @@ func joined(r *http.Request) *http.Request {
 	return &again
 }
 
-// personalizerName is the placement of the routes at the root. The first Rank
-// makes it where it is not there.
+// personalizerName is the placement of the routes at the root. With [Options].Personalizer the first Rank makes it.
 const personalizerName = "personalizer"
 
 // personalizerConfig is what that service did by default, as far as this one does it: a
@@ -125,6 +124,10 @@ func (s *Server) personalizer(c *call) (name string, config *decision.Config, er
 	config, err = s.engine.Config(name)
 	if !errors.Is(err, decision.ErrNotFound) || c.PathValue("name") != "" {
 		return name, config, err
+	}
+	if !s.options.Personalizer {
+		return name, nil, problemf(http.StatusNotFound, "not-found",
+			"placement %q: not found: make it with a PUT, or set personalizer = true in the configuration of the service, and the first Rank makes it", name)
 	}
 	if err := s.engine.Create(c.Context(), name, []byte(personalizerConfig), c.now); err != nil {
 		return name, nil, err

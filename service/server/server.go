@@ -34,6 +34,8 @@ type Options struct {
 	Limits Limits
 	Budget *budget.Budget // that requests take their memory from; nil has no bound
 
+	Personalizer bool // the first Rank makes its placement, and needs no key of an administrator
+
 	SnapshotAge func() time.Duration // of the last one, for /metrics; nil tells nothing
 
 	Logger  *slog.Logger // nil discards
