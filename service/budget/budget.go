@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 )
 
 // Budget is a number of bytes, and who has them. It is safe for concurrent use. A nil Budget has no
@@ -46,6 +47,9 @@ const (
 
 // ErrNever is returned for a request that does not fit while nothing else is under way.
 var ErrNever = errors.New("larger than the memory for requests")
+
+// ErrBusy is returned for a request whose memory others have for longer than it waits.
+var ErrBusy = errors.New("the memory for requests is taken by those under way")
 
 // FullError is returned for a placement that does not fit.
 type FullError struct {
@@ -103,21 +107,18 @@ func (b *Budget) most(p Purpose) int64 {
 	return requests - requests/4
 }
 
-// Take takes memory for a request. It waits for those before it, and for those who have what it needs. Errors are
-// ErrNever and that of ctx.
-func (b *Budget) Take(ctx context.Context, p Purpose, bytes int64) error {
+// Take takes memory for a request. It waits for those before it, and for those who have what it needs, but no longer than
+// patience. Errors are ErrNever, ErrBusy and that of ctx.
+func (b *Budget) Take(ctx context.Context, p Purpose, bytes int64, patience time.Duration) error {
 	if b == nil {
 		return nil
 	}
-	w := &waiter{bytes, make(chan struct{})}
-	b.mu.Lock()
-	if most := b.most(p); bytes > most {
-		b.mu.Unlock()
-		return fmt.Errorf("%d bytes of at most %d: %w", bytes, most, ErrNever)
+	w, err := b.begin(p, bytes)
+	if w == nil {
+		return err
 	}
-	b.pots[p].waiting = append(b.pots[p].waiting, w)
-	b.grant(p)
-	b.mu.Unlock()
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, ErrBusy)
+	defer cancel()
 	select {
 	case <-w.granted:
 		return nil
@@ -133,7 +134,24 @@ func (b *Budget) Take(ctx context.Context, p Purpose, bytes int64) error {
 	at := slices.Index(b.pots[p].waiting, w)
 	b.pots[p].waiting = slices.Delete(b.pots[p].waiting, at, at+1)
 	b.grant(p) // it may have been the one that others waited for
-	return ctx.Err()
+	return context.Cause(ctx)
+}
+
+// begin takes memory at once, or returns who waits for it.
+func (b *Budget) begin(p Purpose, bytes int64) (*waiter, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	t, most := &b.pots[p], b.most(p)
+	switch {
+	case bytes > most:
+		return nil, fmt.Errorf("%d bytes of at most %d: %w", bytes, most, ErrNever)
+	case len(t.waiting) == 0 && bytes <= most-t.taken:
+		t.taken += bytes
+		return nil, nil
+	}
+	w := &waiter{bytes, make(chan struct{})}
+	t.waiting = append(t.waiting, w)
+	return w, nil
 }
 
 // Give returns what Take has taken, or a part of it.

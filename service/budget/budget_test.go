@@ -7,9 +7,12 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"vitrine/service/budget"
 )
+
+const patience = time.Hour
 
 func TestPlacementsHoldThreeQuarters(t *testing.T) {
 	b := budget.New(1000)
@@ -42,10 +45,10 @@ func TestRequestsPart(t *testing.T) {
 	for _, c := range []struct{ held, body, work int64 }{{0, 400, 1200}, {800, 200, 600}, {1200, 100, 300}, {5000, 100, 300}} {
 		b.Charge(c.held)
 		for p, most := range map[budget.Purpose]int64{budget.Body: c.body, budget.Work: c.work} {
-			if err := b.Take(t.Context(), p, most+1); !errors.Is(err, budget.ErrNever) {
+			if err := b.Take(t.Context(), p, most+1, patience); !errors.Is(err, budget.ErrNever) {
 				t.Errorf("%d held, purpose %d: %d bytes: %v", c.held, p, most+1, err)
 			}
-			if err := b.Take(t.Context(), p, most); err != nil {
+			if err := b.Take(t.Context(), p, most, patience); err != nil {
 				t.Errorf("%d held, purpose %d: %d bytes: %v", c.held, p, most, err)
 			}
 		}
@@ -64,7 +67,7 @@ func TestTakeInOrder(t *testing.T) {
 		b := budget.New(400) // 300 for work
 		take := func(bytes int64) *bool {
 			done := new(bool)
-			go func() { *done = b.Take(t.Context(), budget.Work, bytes) == nil }()
+			go func() { *done = b.Take(t.Context(), budget.Work, bytes, patience) == nil }()
 			synctest.Wait()
 			return done
 		}
@@ -89,15 +92,15 @@ func TestTakeInOrder(t *testing.T) {
 func TestTakeGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := budget.New(400)
-		if err := b.Take(t.Context(), budget.Work, 200); err != nil {
+		if err := b.Take(t.Context(), budget.Work, 200, patience); err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		var gone, small error
 		behind := false
-		go func() { gone = b.Take(ctx, budget.Work, 150) }()
+		go func() { gone = b.Take(ctx, budget.Work, 150, patience) }()
 		synctest.Wait()
-		go func() { small = b.Take(t.Context(), budget.Work, 100); behind = true }()
+		go func() { small = b.Take(t.Context(), budget.Work, 100, patience); behind = true }()
 		synctest.Wait()
 		if behind {
 			t.Fatal("100 were taken before the 150 that came first")
@@ -110,22 +113,50 @@ func TestTakeGivesUp(t *testing.T) {
 	})
 }
 
+// A request waits no longer than it is patient, and then takes nothing.
+func TestTakeIsBusy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := budget.New(400)
+		if err := b.Take(t.Context(), budget.Work, 200, patience); err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		if err := b.Take(t.Context(), budget.Work, 150, 3*time.Second); !errors.Is(err, budget.ErrBusy) || time.Since(began) != 3*time.Second {
+			t.Errorf("after %v: %v", time.Since(began), err)
+		}
+		if u := b.Usage(); u.Requests != 200 || u.Waiting != 0 {
+			t.Errorf("%+v", u)
+		}
+	})
+}
+
+// What is there at once costs no memory.
+func TestTakeAllocatesNothing(t *testing.T) {
+	b := budget.New(400)
+	if n := testing.AllocsPerRun(100, func() {
+		_ = b.Take(t.Context(), budget.Work, 200, patience)
+		b.Give(budget.Work, 200)
+	}); n > 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
 // A placement that ends lets requests in that waited.
 func TestChargeGrants(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := budget.New(400)
-		if err := b.Take(t.Context(), budget.Work, 200); err != nil {
+		if err := b.Take(t.Context(), budget.Work, 200, patience); err != nil {
 			t.Fatal(err)
 		}
 		done := false
-		go func() { done = b.Take(t.Context(), budget.Work, 100) == nil }()
+		go func() { done = b.Take(t.Context(), budget.Work, 100, patience) == nil }()
 		synctest.Wait()
 		if !done {
 			t.Fatal("100 of the 100 that are left are not taken")
 		}
 		b.Charge(300) // requests have 100 now, and 75 of them for work
 		waited := false
-		go func() { waited = b.Take(t.Context(), budget.Work, 60) == nil }()
+		go func() { waited = b.Take(t.Context(), budget.Work, 60, patience) == nil }()
 		synctest.Wait()
 		if b.Give(budget.Work, 200); waited {
 			t.Error("60 are taken beside 300 of 75")
@@ -150,10 +181,10 @@ func TestNeverMoreThanThePart(t *testing.T) {
 			rng := rand.New(rand.NewPCG(i, 1))
 			for range 200 {
 				body, work := 1+rng.Int64N(250), 1+rng.Int64N(750)
-				if err := b.Take(t.Context(), budget.Body, body); err != nil {
+				if err := b.Take(t.Context(), budget.Body, body, patience); err != nil {
 					t.Error(err)
 				}
-				if err := b.Take(t.Context(), budget.Work, work); err != nil {
+				if err := b.Take(t.Context(), budget.Work, work, patience); err != nil {
 					t.Error(err)
 				}
 				if u := b.Usage(); u.Requests > u.Size {
@@ -177,7 +208,7 @@ func TestNoBudget(t *testing.T) {
 		t.Error(err)
 	}
 	b.Charge(1 << 60)
-	if err := b.Take(t.Context(), budget.Work, 1<<60); err != nil {
+	if err := b.Take(t.Context(), budget.Work, 1<<60, patience); err != nil {
 		t.Error(err)
 	}
 	b.Give(budget.Work, 1)

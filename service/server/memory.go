@@ -2,7 +2,6 @@ package server
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"net/http"
 	"time"
@@ -16,18 +15,16 @@ const memoryPatience = time.Second
 
 // take takes memory until the call is answered.
 func (c *call) take(p budget.Purpose, bytes int64) error {
-	ctx, cancel := context.WithTimeout(c.Context(), memoryPatience)
-	defer cancel()
-	switch err := c.server.options.Budget.Take(ctx, p, bytes); {
+	err := c.server.options.Budget.Take(c.Context(), p, bytes, memoryPatience)
+	switch {
 	case err == nil:
 		c.taken[p] += bytes
-		return nil
 	case errors.Is(err, budget.ErrNever):
 		return problemf(http.StatusRequestEntityTooLarge, "memory", "the request may need %s: send fewer items or a shorter body, lower the columns or the memory of placements, or give the service more, in [limits] memory", err)
-	case c.Context().Err() != nil:
-		return c.Context().Err()
+	case errors.Is(err, budget.ErrBusy):
+		return problemf(http.StatusServiceUnavailable, "busy", "%s", err)
 	}
-	return problemf(http.StatusServiceUnavailable, "busy", "the memory for requests is taken by those under way")
+	return err
 }
 
 // keep returns what was taken for a purpose but for so many bytes.

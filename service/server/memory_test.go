@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"vitrine/config"
 	"vitrine/service/budget"
@@ -116,7 +117,7 @@ func TestRequestsWaitForMemory(t *testing.T) {
 		work, body := free-free/4, free/4
 		const path = "/v1/placements/home/decisions"
 		for what, taken := range map[budget.Purpose]int64{budget.Work: work, budget.Body: body} {
-			if err := b.Take(t.Context(), what, taken); err != nil {
+			if err := b.Take(t.Context(), what, taken, time.Hour); err != nil {
 				t.Fatal(err)
 			}
 			s.problem(http.StatusServiceUnavailable, "busy", "", "POST", path, rows(2))
