@@ -178,7 +178,7 @@ func TestSecrets(t *testing.T) {
 	s.of["the API key"] = token
 	tokenFile := file("shop.token", token+"\n")
 	configuration := func(name, log string) string {
-		return file(name+".toml", fmt.Sprintf("listen = \"127.0.0.1:0\"\ndata = %q\nkeys = \"keys.toml\"\nlog_level = \"debug\"\n[snapshots]\nevery = \"100ms\"\n%s", filepath.Join(root, name), log))
+		return file(name+".toml", fmt.Sprintf("listen = \"127.0.0.1:0\"\ndata = %q\nkeys = \"keys.toml\"\nlog_level = \"debug\"\npersonalizer = true\n[snapshots]\nevery = \"100ms\"\n%s", filepath.Join(root, name), log))
 	}
 	password := configuration("password", fmt.Sprintf("[log]\nurl = %q\n", at(passwordHost, s.of["the password"])))
 	tokens := configuration("tokens", fmt.Sprintf("[log]\nurl = %q\nstream = \"shop\"\ntoken = \"token\"\n", "nats://"+tokenHost))
