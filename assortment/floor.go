@@ -45,7 +45,7 @@ func Floor(c vitrine.Constraint, revenue []float64, least float64) (vitrine.Cons
 	return narrowed, nil
 }
 
-// narrower is a family of which items can be taken out.
+// narrower is a family from which items can be removed.
 type narrower interface {
 	vitrine.Constraint
 	Items() int

@@ -337,8 +337,8 @@ func (l *Laminar) top(dst vitrine.Assortment, u []float64) vitrine.Assortment {
 	return l.best(dst, u, negInf)
 }
 
-// best returns the set of the largest values, of which those that no rule
-// demands are above least.
+// best returns the set with the largest values. Values of items that no rule demands
+// must be above least.
 func (l *Laminar) best(dst vitrine.Assortment, value []float64, least float64) vitrine.Assortment {
 	if len(value) != len(l.at) {
 		panic(fmt.Sprintf("assortment: %d gains for a family of %d items", len(value), len(l.at)))

@@ -18,7 +18,7 @@ func (l *Laminar) Sample(dst vitrine.Assortment, n int, rng *rand.Rand) vitrine.
 	dst = dst[:0]
 	root := len(l.nodes) - 1
 	sizes := c.sets[root]
-	if len(sizes) == 1 { // the empty set alone
+	if len(sizes) == 1 { // only the empty set
 		return dst
 	}
 	k := draw(rng, 1, len(sizes), func(k int) float64 { return sizes[k] - c.nonempty })

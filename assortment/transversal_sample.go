@@ -24,7 +24,7 @@ func (t *Transversal) Sample(dst vitrine.Assortment, n int, rng *rand.Rand) vitr
 	if c.unknown {
 		return t.sampleAny(dst, rng)
 	}
-	if len(c.until) == 0 { // the empty set alone
+	if len(c.until) == 0 { // only the empty set
 		return dst
 	}
 	way, _ := slices.BinarySearch(c.until, rng.Float64())

@@ -126,7 +126,7 @@ type expert struct {
 	start     []float64    // where it is before the first round
 	posterior *mle.Laplace // never nil
 	units     [][]float64  // the best of the last search
-	wake      int          // it rests until the first fit after so many rounds, 0 if it does not
+	wake      int          // it rests until the first fit after this round; 0 if it does not rest
 }
 
 // NewBMA returns a learner at its first round.
@@ -323,8 +323,8 @@ func (l *BMA) origin(e *expert, moved bool) [][]float64 {
 	return [][]float64{e.start}
 }
 
-// later returns the round Growth times as late as now, at least so many rounds
-// from now, and within what an int and a snapshot hold.
+// later returns the round Growth times as late as now, at least the given number of
+// rounds from now, and within what an int and a snapshot hold.
 func (l *BMA) later(least int) int {
 	return max(l.rounds+least, int(min(l.o.Growth*float64(l.rounds), 1<<30-1)))
 }

@@ -11,7 +11,7 @@ import (
 	"vitrine/utility"
 )
 
-// A search tries the best of these many units, and remembers so many.
+// The number of best units that a search tries, and the number that it remembers.
 const (
 	searchStarts = 3
 	searchMemory = 20

@@ -38,8 +38,8 @@ type posterior struct {
 	best vitrine.Assortment
 }
 
-// pastRound is what the posterior keeps of a round: its items or, where it does
-// not enter max R, the offered ones alone.
+// pastRound is what the posterior keeps of a round: its items or, where it does not
+// enter max R; only the offered ones do.
 type pastRound struct {
 	items    int
 	feelGood bool
@@ -48,7 +48,7 @@ type pastRound struct {
 	choice   vitrine.Choice
 }
 
-// check reports a round of which max R cannot be computed.
+// check returns an error if max R of a round cannot be computed.
 func (p *posterior) check(r vitrine.Round) error {
 	if r.Context == nil || r.Context.Feasible != nil {
 		return nil
@@ -75,8 +75,8 @@ func (p *posterior) finite(r vitrine.Round, w []float64) bool {
 	return !math.IsInf(largest(0, p.u), 0)
 }
 
-// add adds a round that passes check. A round whose context names its own
-// feasible family is counted in the likelihood alone.
+// add adds a round that passes check. A round whose context names its own feasible
+// family counts only in the likelihood.
 func (p *posterior) add(r vitrine.Round) {
 	past := pastRound{choice: r.Choice, feelGood: p.feel > 0 && r.Context.Feasible == nil}
 	items := r.Offer.Assortment

@@ -1,5 +1,5 @@
-// Package experiment plays learners on simulated worlds and writes down their
-// regret. It draws nothing.
+// Package experiment plays learners on simulated worlds and records their regret. It
+// draws no figures.
 //
 // A unit is one policy on one seed. Under one seed all policies meet the same
 // truth, the same contexts and the same customers: every draw has the address
@@ -52,11 +52,11 @@ type Policy struct {
 type Options struct {
 	Dir     string // the files go to Dir/Name
 	Workers int    // units played at a time; 0 is one for each processor
-	// Progress, if not nil, is told of further rounds that are done, those of
-	// units found finished included. It is called concurrently.
+	// Progress, if not nil, is called with the number of further rounds that are done,
+	// including those of units that were already finished. It is called concurrently.
 	Progress func(rounds int)
-	// Warn, if not nil, is told what was found wrong with earlier results and
-	// what is done about it.
+	// Warn, if not nil, is called with each problem found in earlier results and what
+	// was done about it.
 	Warn func(message string)
 }
 
@@ -117,7 +117,7 @@ func Results(ctx context.Context, e *Experiment, o Options) ([]Result, error) {
 	return results, nil
 }
 
-// all is for the units at all places.
+// all selects the units at all places.
 func all(int) bool { return true }
 
 // complete plays the units that the journal does not hold, of those whose place is

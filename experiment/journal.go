@@ -33,8 +33,8 @@ type unitKey struct {
 
 func (u *unit) key() unitKey { return unitKey{u.Fingerprint, u.Policy, u.Seed} }
 
-// openJournal reads the journal in dir, which is made if it is missing, and
-// opens it for appending. Damaged lines are told to warn, and taken out.
+// openJournal reads the journal in dir, which is made if it is missing, and opens it
+// for appending. Damaged lines are reported to warn and removed.
 func openJournal(dir string, warn func(string)) (*journal, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err

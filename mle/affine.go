@@ -154,7 +154,7 @@ func (l *Affine) blocks(f func(from, to int, a, g, u, out []float64)) {
 	}
 }
 
-// round calls f for round s alone.
+// round calls f for round s only.
 func (l *Affine) round(s int, f func(from, to int, a, g, u, out []float64)) {
 	d, lo, hi := l.Dim(), l.start(s), l.end[s]
 	l.u, l.out = scratch.Grow(l.u, hi-lo), scratch.Grow(l.out, 1)

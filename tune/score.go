@@ -31,9 +31,9 @@ func (s *Score) add(regret [][]float64) {
 	}
 }
 
-// Estimate returns the mean regret over the seeds and over the panels, or over
-// the given ones alone. Panels share their seeds, so the standard error is that
-// of the seeds' means over the panels,
+// Estimate returns the mean regret over the seeds and over the panels, or over only the
+// given ones. Panels share their seeds, so the standard error is that of the seeds'
+// means over the panels,
 //
 //	y_s = (1/P) Σ_p regret_ps,   mean = (1/n) Σ_s y_s,   se = sd(y)/√n
 func (s Score) Estimate(panels ...int) Estimate { return estimate(s.bySeed(panels)) }

@@ -8,19 +8,18 @@ import (
 	"vitrine/internal/kernel"
 )
 
-// Bound bounds the norms of an [Inverse] from above by what is cheap to know of
-// a vector g: its length, and its components along the m eigenvectors q_k of
-// V⁻¹ with the smallest eigenvalues μ_k, the directions of which the learner
-// knows most. With μ the largest eigenvalue,
+// Bound is an upper bound of the norms of an [Inverse] that is cheap to compute for a
+// vector g: from its length and its components along the m eigenvectors q_k of V⁻¹ with
+// the smallest eigenvalues μ_k, the directions about which the learner knows most. With
+// μ the largest eigenvalue,
 //
 //	‖g‖²_{V⁻¹} ≤ μ ‖g‖² − Σ_{k≤m} (d_kᵀg)²,  d_k = √(μ − μ_k) q_k
 //
-// the more components, the less. Gradients lie mostly along a few directions
-// that are well explored, so little is left for the factor μ.
+// The bound decreases with every component. Gradients lie mostly along a few
+// well-explored directions, so little is left for the factor μ.
 //
-// The bound is of the number that [Inverse.Norms] computes, rounding included,
-// for any g and any symmetric V⁻¹, definite or not: the eigenvectors are taken
-// as they were computed, with
+// It bounds the number that [Inverse.Norms] computes, rounding included, for any g and
+// any symmetric V⁻¹, definite or not. The eigenvectors are used as computed, with
 //
 //	R = V⁻¹ − QΛQᵀ   η = ‖QᵀQ − I‖_F
 //
@@ -82,14 +81,13 @@ func newBound(p *mat.SymDense, mu []float64, q *mat.Dense, m int) *Bound {
 	return b
 }
 
-// NumDirections returns m, at most what was asked for.
+// NumDirections returns m, at most the number requested.
 func (b *Bound) NumDirections() int { return len(b.q) / b.d }
 
-// Directions returns the d_k, from ≤ k < to, one after the other. They must not
-// be changed.
+// Directions returns the d_k for from ≤ k < to, concatenated. They must not be changed.
 func (b *Bound) Directions(from, to int) []float64 { return b.q[from*b.d : to*b.d] }
 
-// Of returns the bound of ‖g‖²_{V⁻¹} of a vector of the given ‖g‖² and no known
+// Of returns the bound of ‖g‖²_{V⁻¹} for a vector with the given ‖g‖² and no known
 // components. It is +Inf if the norm may overflow.
 func (b *Bound) Of(square float64) float64 {
 	if !(b.size*square < 1e290) {
@@ -98,9 +96,8 @@ func (b *Bound) Of(square float64) float64 {
 	return b.top*square + b.floor
 }
 
-// Sketches stores the bounds of n vectors of which ‖g_i‖² and the components
-// along the first m directions are known, along[k·n+i] that of the i-th along
-// the k-th.
+// Sketches stores the bounds of n vectors from ‖g_i‖² and the components along the
+// first m directions: along[k·n+i] is that of the i-th vector along the k-th direction.
 func (b *Bound) Sketches(dst, square, along []float64) {
 	n := len(dst)
 	clear(dst)
@@ -149,8 +146,8 @@ func (b *Bound) Rows(dst []float64, g *mat.Dense) {
 	b.Tighten(dst, 0, b.NumDirections(), g)
 }
 
-// Norm returns the bound of ‖g‖_{V⁻¹} of a bound of its square, +Inf if that
-// is not a number.
+// Norm returns a bound of ‖g‖_{V⁻¹} from a bound of its square, +Inf if that is not a
+// number.
 func Norm(bound float64) float64 {
 	if math.IsNaN(bound) {
 		return math.Inf(1)

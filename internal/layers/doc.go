@@ -8,8 +8,8 @@
 //   - A _test.go file may import anything except a program of the highest layer, because
 //     tests compare a package with what is built on it.
 //
-// The vector code of internal/kernel is for the numeric packages alone, which
-// the test names.
+// The vector code of internal/kernel is only for the numeric packages, which the test
+// names.
 //
 // The table of the test has every directory with Go files, and docs/architecture.md draws it. A new
 // package goes to the lowest layer that its imports allow.

@@ -38,7 +38,7 @@ func (s *syncing) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// Private is File for content that is its owner's alone.
+// Private is File with permissions for the owner only.
 func Private(path string, content []byte) error { return named(path, whole(content), 0o600) }
 
 func whole(content []byte) func(*os.File) error {

@@ -27,8 +27,7 @@ func (m *Matrix) Reshape(r, c int) *mat.Dense {
 	return &m.Dense
 }
 
-// Rows makes the matrix a copy of the given rows of x, of which there is at least
-// one.
+// Rows makes the matrix a copy of the given rows of x, at least one of them.
 func (m *Matrix) Rows(x *mat.Dense, rows []int) *mat.Dense {
 	_, d := x.Dims()
 	m.Reshape(len(rows), d)

@@ -22,7 +22,7 @@ const (
 	resketchDirections = 8
 	directionsPerStep  = 8
 
-	// A worker claims so many items of the context at a time.
+	// The number of items that a worker claims at a time.
 	claimBlocks = 16
 	claimItems  = claimBlocks * blockRows
 )

@@ -19,9 +19,9 @@ type Matrix struct {
 	Value   []float64 // as many as columns
 }
 
-// New returns the m×n matrix of the given compressed rows, which it keeps. A
-// column that stands twice in a row counts as the sum. It panics if the
-// slices do not fit each other or a column is outside [0, n).
+// New returns the m×n matrix of the given compressed rows, which it keeps. A column
+// that occurs twice in a row counts as the sum. It panics if the slices do not fit each
+// other or a column is outside [0, n).
 func New(n int, start []int, column []int32, value []float64) *Matrix {
 	if len(column) != len(value) || len(start) == 0 || start[0] != 0 || start[len(start)-1] != len(value) {
 		panic(fmt.Sprintf("sparse: %d columns and %d values in %d rows", len(column), len(value), len(start)-1))

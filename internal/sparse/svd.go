@@ -36,13 +36,13 @@ const (
 // many of the k have converged.
 //
 // The method is the bidiagonalisation of Golub and Kahan (1965) with full
-// reorthogonalisation, run until the residuals are below 1e-12 σ_1. One Krylov
-// space holds one vector only of a repeated singular value. So the run is
-// repeated in the orthogonal complement of what was found, from another random
-// vector, until the largest singular value there has converged too and is not
-// above σ_k. From a random vector the largest Ritz value converges to the
-// largest singular value with probability one (Kuczyński and Woźniakowski
-// 1992). A value below 1e-10 σ_1 may come as 0: rounding is not told from it.
+// reorthogonalisation, run until the residuals are below 1e-12 σ_1. One Krylov space
+// holds one vector only of a repeated singular value. So the run is repeated in the
+// orthogonal complement of what was found, from another random vector, until the
+// largest singular value there has converged too and is not above σ_k. From a random
+// vector the largest Ritz value converges to the largest singular value with
+// probability one (Kuczyński and Woźniakowski 1992). A value below 1e-10 σ_1 may be
+// returned as 0: it cannot be distinguished from rounding.
 func TruncatedSVD(ctx context.Context, a *Matrix, k int, rng *rand.Rand, progress func(converged int)) (*SVD, error) {
 	m, n := a.Dims()
 	if k < 1 || k > min(m, n) {

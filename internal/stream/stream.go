@@ -1,7 +1,7 @@
-// Package stream gives every random draw of a simulation an address. A stream
-// is named by (seed, round, purpose), so that all learners under one seed meet
-// the same contexts and the same customers, and a run is repeatable bit for
-// bit whatever the order in which the workers take it up.
+// Package stream gives every random draw of a simulation an address. A stream is named
+// by (seed, round, purpose), so that all learners under one seed meet the same contexts
+// and the same customers, and a run is repeatable bit for bit in whatever order workers
+// execute it.
 package stream
 
 import "math/rand/v2"
@@ -22,8 +22,8 @@ const (
 	Rewards     Purpose = 8 // which choice the rewards of a decision of the service become
 )
 
-// Stream is a generator that can be moved to any address without allocating.
-// The zero value is ready for use.
+// Stream is a generator that moves to any address without allocating. The zero value is
+// ready for use.
 type Stream struct {
 	pcg rand.PCG
 	rng *rand.Rand
