@@ -22,10 +22,10 @@ import (
 	"time"
 
 	"vitrine/config"
+	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/natslog"
-	"vitrine/service/feature"
 )
 
 const (
@@ -194,11 +194,11 @@ func write(ctx context.Context, log string, rounds int) error {
 
 // round is a decision and its outcome.
 func round(ctx context.Context, e *decision.Engine, rng *rand.Rand, n int64) error {
-	r := &decision.Request{Decision: fmt.Sprintf("decision-%d", n)}
+	r := &api.Request{Decision: fmt.Sprintf("decision-%d", n)}
 	for i := range items {
-		item := feature.Item{ID: fmt.Sprintf("item-%d", i)}
-		for range width {
-			item.Features = append(item.Features, feature.Number(rng.NormFloat64()))
+		item := api.Item{ID: fmt.Sprintf("item-%d", i)}
+		for j := range width {
+			item.Features = append(item.Features, api.Number(fmt.Sprintf("x%d", j), rng.NormFloat64()))
 		}
 		r.Items = append(r.Items, item)
 	}

@@ -19,9 +19,9 @@ import (
 
 	"vitrine/config"
 	"vitrine/internal/replace"
+	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/natslog"
-	"vitrine/service/feature"
 	"vitrine/service/host"
 )
 
@@ -61,13 +61,13 @@ func stocked(t *testing.T, rounds int, cut bool) (data string) {
 		rng := rand.New(rand.NewPCG(13, 3))
 		for i := range rounds {
 			now += int64(time.Second)
-			r := &decision.Request{Decision: fmt.Sprint("d", i)}
+			r := &api.Request{Decision: fmt.Sprint("d", i)}
 			for k := range 40 {
-				row := make([]feature.Value, len(features))
+				row := make(api.Values, len(features))
 				for j := range row {
-					row[j] = feature.Number(rng.NormFloat64())
+					row[j] = api.Number(fmt.Sprint("f", j), rng.NormFloat64())
 				}
-				r.Items = append(r.Items, feature.Item{ID: fmt.Sprint("i", k), Features: row})
+				r.Items = append(r.Items, api.Item{ID: fmt.Sprint("i", k), Features: row})
 			}
 			a, err := e.Decide(ctx, "home", r, now)
 			if err == nil {

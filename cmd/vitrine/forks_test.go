@@ -14,9 +14,9 @@ import (
 
 	"vitrine"
 	"vitrine/config"
+	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/natslog"
-	"vitrine/service/feature"
 	"vitrine/service/host"
 )
 
@@ -29,9 +29,9 @@ func tradeOn(t *testing.T, data, name string, decisions int) {
 			return err
 		}
 		for i := range decisions {
-			r := &decision.Request{Decision: fmt.Sprint(name, i)}
+			r := &api.Request{Decision: fmt.Sprint(name, i)}
 			for k := range 3 {
-				r.Items = append(r.Items, feature.Item{ID: fmt.Sprint("i", k), Features: []feature.Value{feature.Number(float64((i*k)%5 + len(name)))}})
+				r.Items = append(r.Items, api.Item{ID: fmt.Sprint("i", k), Features: api.Values{api.Number("x", float64((i*k)%5+len(name)))}})
 			}
 			a, err := e.Decide(ctx, "home", r, now)
 			if err == nil {

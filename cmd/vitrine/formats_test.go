@@ -20,9 +20,9 @@ import (
 
 	"vitrine/config"
 	"vitrine/internal/replace"
+	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/natslog"
-	"vitrine/service/feature"
 	"vitrine/service/host"
 )
 
@@ -144,13 +144,12 @@ func formatTrade(ctx context.Context, e *decision.Engine, half, late func() erro
 	return nil
 }
 
-func formatRequest(placement string, rng *rand.Rand) *decision.Request {
-	r := &decision.Request{User: []feature.Value{feature.Number(rng.NormFloat64())}}
+func formatRequest(placement string, rng *rand.Rand) *api.Request {
+	r := &api.Request{User: api.Values{api.Number("u", rng.NormFloat64())}}
 	for k := range 4 {
-		r.Items = append(r.Items, feature.Item{ID: fmt.Sprint("i", k), Features: []feature.Value{
-			feature.Number(rng.NormFloat64()), feature.Text([]string{"x", "y", "z"}[rng.IntN(3)]),
-		}})
-		r.Revenue = append(r.Revenue, 1+float64(rng.IntN(3)))
+		r.Items = append(r.Items, api.Item{ID: fmt.Sprint("i", k), Features: api.Values{
+			api.Number("a", rng.NormFloat64()), api.Text("b", []string{"x", "y", "z"}[rng.IntN(3)]),
+		}, Revenue: new(1 + float64(rng.IntN(3)))})
 	}
 	if placement == "ofu" {
 		r.Baseline = []string{"i2", "i0"}

@@ -18,10 +18,10 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"vitrine/config"
+	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/natslog"
-	"vitrine/service/feature"
 	"vitrine/service/host"
 )
 
@@ -75,12 +75,11 @@ func trade(ctx context.Context, e *decision.Engine, snapshot string, rounds int)
 	rng := rand.New(rand.NewPCG(1, uint64(rounds)))
 	for i := 1; i <= rounds; i++ {
 		now += int64(time.Minute)
-		r := &decision.Request{Decision: fmt.Sprint("d", i), User: []feature.Value{feature.Number(float64(20 + i))}}
+		r := &api.Request{Decision: fmt.Sprint("d", i), User: api.Values{api.Number("age", float64(20+i))}}
 		for k, brand := range []string{"acme", "zeta", "none"} {
-			r.Items = append(r.Items, feature.Item{ID: fmt.Sprint("sku", k), Features: []feature.Value{
-				feature.Number(float64(k) + 0.5), feature.Text(brand), feature.Text("blue coat"),
-			}})
-			r.Revenue = append(r.Revenue, float64(k+1))
+			r.Items = append(r.Items, api.Item{ID: fmt.Sprint("sku", k), Features: api.Values{
+				api.Number("price", float64(k)+0.5), api.Text("brand", brand), api.Text("title", "blue coat"),
+			}, Revenue: new(float64(k + 1))})
 		}
 		a, err := e.Decide(ctx, "home", r, now)
 		if err != nil {
@@ -121,9 +120,9 @@ func deferred(ts *testscript.TestScript, _ bool, args []string) {
 		defer e.Close()
 		_, err = e.Put(ctx, "home", []byte(`{"max_size":2,"features":[{"name":"o","kind":"object","buckets":2}],"policy":{"name":"ucb-mnl"}}`), 0)
 		decide := func(id string, now time.Duration) {
-			r := &decision.Request{Decision: id, Defer: true, Note: []byte("note"), Slots: []decision.Slot{{Exclude: []string{"b"}}, {}}}
+			r := &api.Request{Decision: id, Defer: true, Slots: []api.Slot{{ID: "left", Exclude: []string{"b"}}, {ID: "right"}}}
 			for _, item := range []string{"a", "b"} {
-				r.Items = append(r.Items, feature.Item{ID: item, Features: []feature.Value{feature.Object(`{"x":1}`)}})
+				r.Items = append(r.Items, api.Item{ID: item, Features: api.Values{api.Object("o", `{"x":1}`)}})
 			}
 			if err == nil {
 				_, err = e.Decide(ctx, "home", r, int64(now))

@@ -17,6 +17,7 @@ type Answer struct {
 // Shown is an item that is shown.
 type Shown struct {
 	ID          string   `json:"id"`
+	Slot        string   `json:"slot,omitzero" doc:"the id of its slot"`
 	Position    int      `json:"position" minimum:"1"`
 	Probability *float64 `json:"choice_probability" doc:"p(i|S), that it is taken; null if the policy has no estimate"`
 }

@@ -4,6 +4,7 @@
 //	placement.go  a placement and its features
 //	request.go    what is asked
 //	values.go     values of features, by name
+//	reader.go     requests in JSON, by hand
 //	answer.go     what is answered, and what becomes of it
 //	stats.go      counters
 //	event.go      what happens, as it is streamed

@@ -9,6 +9,7 @@ type Request struct {
 	Include  []string `json:"include,omitzero" doc:"ids of items that must be shown"`
 	Exclude  []string `json:"exclude,omitzero" doc:"ids of items that must not be shown"`
 	AtMost   []Limit  `json:"at_most,omitzero" doc:"beside the limits of the placement"`
+	Slots    []Slot   `json:"slots,omitzero" doc:"places that are all filled: the k-th item shown is in the k-th. They do not go together with size, include and at_most"`
 	Baseline []string `json:"baseline,omitzero" doc:"what the caller shows in the mode shadow, in display order"`
 	Defer    bool     `json:"defer,omitzero" doc:"whether the outcome is waited for only once the decision is activated"`
 }
@@ -18,4 +19,10 @@ type Item struct {
 	ID       string   `json:"id" minLength:"1" maxLength:"200"`
 	Features Values   `json:"features,omitzero" doc:"numbers, strings and objects by the features' names"`
 	Revenue  *float64 `json:"revenue,omitempty" minimum:"0" default:"1" doc:"what it earns if it is taken"`
+}
+
+// Slot is a place on a page.
+type Slot struct {
+	ID      string   `json:"id,omitzero" maxLength:"1024" doc:"is with its item in the answer; all slots of a request have one, or none has"`
+	Exclude []string `json:"exclude,omitzero" doc:"ids of items that it does not take"`
 }

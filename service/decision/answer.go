@@ -33,7 +33,7 @@ type Answer struct {
 	Deferred bool     // the request's: see [Engine.Activate]
 	Certain  bool     // of a request with slots: the policy would have had one set alone, without a draw
 	Own      []string // and that set, where chance showed another one
-	Note     []byte   // the request's
+	Slots    []string // the ids of its slots, in the order of Shown; nil where they have none
 }
 
 // estimates are what the log keeps of an answer beside the offer, the field
@@ -231,9 +231,7 @@ func (e *estimates) extraBytes() int {
 // tell adds to an answer what only some decisions have.
 func (e *estimates) tell(a *Answer) *Answer {
 	a.Deferred, a.Certain, a.Own = e.deferred, e.certain, slices.Clone(e.own)
-	if e.note != "" {
-		a.Note = []byte(e.note)
-	}
+	a.Slots = slotIDs(e.note)
 	return a
 }
 

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"vitrine/config"
-	"vitrine/internal/stream"
+	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/memlog"
@@ -24,7 +24,7 @@ func (s *devNull) Append(_ context.Context, entries ...[]byte) (uint64, error) {
 	return s.last, nil
 }
 
-func wide(t testing.TB, policy string, record string) (*decision.Engine, *decision.Request) {
+func wide(t testing.TB, policy string, record string) (*decision.Engine, *api.Request) {
 	store := &devNull{Store: new(memlog.Store)}
 	e := opened(t, decision.Options{Store: store, Build: config.NewLearner})
 	put(t, e, "home", fmt.Sprintf(`{"max_size":5,"features":%s,"policy":%s,"record":%q,"memory":64000000}`, numbers(10), policy, record))
@@ -52,42 +52,6 @@ func BenchmarkDecide(b *testing.B) {
 			}
 		})
 	}
-}
-
-// BenchmarkParseRequest reads the JSON of such a request, in memory of its own and in that of the
-// one before.
-func BenchmarkParseRequest(b *testing.B) {
-	text := []byte(`{"items":[`)
-	rng := stream.New(1, 1, stream.Contexts)
-	for i := range 100 {
-		if i > 0 {
-			text = append(text, ',')
-		}
-		text = fmt.Appendf(text, `{"id":"item-%d","features":{`, i)
-		for j := range 10 {
-			if j > 0 {
-				text = append(text, ',')
-			}
-			text = fmt.Appendf(text, `"x%d":%.6f`, j, rng.NormFloat64())
-		}
-		text = fmt.Appendf(text, `},"revenue":%.2f}`, rng.Float64())
-	}
-	text = append(text, `]}`...)
-	c, err := decision.ParseConfig([]byte(fmt.Sprintf(`{"max_size":5,"features":%s,"policy":{}}`, numbers(10))))
-	if err != nil {
-		b.Fatal(err)
-	}
-	parse := func(b *testing.B, parse func([]byte, *decision.Config) (*decision.Request, error)) {
-		b.SetBytes(int64(len(text)))
-		b.ReportAllocs()
-		for b.Loop() {
-			if _, err := parse(text, c); err != nil {
-				b.Fatal(err)
-			}
-		}
-	}
-	b.Run("anew", func(b *testing.B) { parse(b, decision.ParseRequest) })
-	b.Run("again", func(b *testing.B) { parse(b, new(decision.RequestParser).Parse) })
 }
 
 // BenchmarkReplay replays rounds of 5 shown items of 10 features, each two entries, and

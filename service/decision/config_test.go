@@ -5,13 +5,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"vitrine/config"
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
-	"vitrine/service/feature"
 )
 
 func TestBadConfigs(t *testing.T) {
@@ -96,7 +93,7 @@ func TestBadRequests(t *testing.T) {
 		`{"items":[{"id":"i","id":"j"}]}`:       `/items/0/id: the key is there twice`,
 		`{"items":[{"id":"i","features":{"price":1,"colour":2}}]}`:                                       `/items/0/features/colour: unknown key "colour": must be one of price, brand`,
 		`{"items":[{"id":"i","features":{"price":"1"}}]}`:                                                `/items/0/features/price: "1": want a number`,
-		`{"items":[{"id":"i","features":{"price":[1]}}]}`:                                                `/items/0/features/price: a list where a number or a string is wanted`,
+		`{"items":[{"id":"i","features":{"price":[1]}}]}`:                                                `/items/0/features/price: want a number or a string`,
 		`{"items":[{"id":"i","features":{"price":1e999}}]}`:                                              `/items/0/features/price: 1e999: out of range`,
 		`{"items":[{"id":"i","features":{"price":1e9,"brand":"a"}}]}`:                                    `/items/0/features/price: 1e+09: is 1e+09 after scaling`,
 		`{"items":[{"id":"i","features":{"price":null,"brand":"a"}}]}`:                                   `/items/0/features/price: is missing, and the feature has no default`,
@@ -122,7 +119,7 @@ func TestBadRequests(t *testing.T) {
 		`{"items":` + strings.Repeat("[", 20000):                                                         `/items/0/0`,
 		`{"items":[` + item + `],"defer":"yes"}`:                                                         `/defer: a string where true or false is wanted`,
 	} {
-		r, err := decision.ParseRequest([]byte(text), c)
+		r, err := new(api.RequestReader).Read([]byte(text), c.MaxItems)
 		if err == nil {
 			_, err = e.Decide(t.Context(), "home", r, 0)
 		}
@@ -136,7 +133,7 @@ func TestBadRequests(t *testing.T) {
 		`{"items":[` + item + `],"baseline":["i","i"]}`:     `/baseline/1: "i" is there twice`,
 		`{"items":[` + item + `],"baseline":["i","i","i"]}`: `/baseline: has 3 items, the placement shows at most 2`,
 	} {
-		r, err := decision.ParseRequest([]byte(text), c)
+		r, err := new(api.RequestReader).Read([]byte(text), c.MaxItems)
 		if err == nil {
 			_, err = e.Decide(t.Context(), "shadow", r, 0)
 		}
@@ -154,50 +151,5 @@ func TestBadRequests(t *testing.T) {
 	}
 	if _, err := e.Put(t.Context(), "a/b", []byte(clothes), 0); !errors.Is(err, api.ErrInvalid) {
 		t.Errorf("a placement's name: %v", err)
-	}
-}
-
-// Revenues are 1 where they are left out, and a request says the same in any
-// order of its keys.
-func TestRequestsInJSON(t *testing.T) {
-	c, err := decision.ParseConfig([]byte(`{"max_size":1,"policy":{},"features":[{"name":"price","kind":"number"},{"name":"brand","kind":"category"}]}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	a, err := decision.ParseRequest([]byte(`{"decision_id":"x","items":[{"id":"i","features":{"price":1,"brand":"\u0061"}},{"features":{},"revenue":2.5,"id":"j"},{"id":"k"}],"size":1,"include":["i"],"exclude":[],"at_most":[{"items":["i","j"],"most":1}]}`), c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := &decision.Request{
-		Decision: "x", Revenue: []float64{1, 2.5, 1}, Size: 1, Include: []string{"i"}, AtMost: []api.Limit{{Items: []string{"i", "j"}, Most: 1}},
-		Items: []feature.Item{
-			{ID: "i", Features: []feature.Value{feature.Number(1), feature.Text("a")}},
-			{ID: "j", Features: make([]feature.Value, 2)},
-			{ID: "k", Features: make([]feature.Value, 2)},
-		},
-	}
-	a.Schema = nil // which is not of the text
-	if diff := cmp.Diff(want, a); diff != "" {
-		t.Errorf("request (-want +got):\n%s", diff)
-	}
-}
-
-// In a request an object is the JSON that it has.
-func TestObjectsOfRequests(t *testing.T) {
-	c, err := decision.ParseConfig([]byte(`{"max_size":1,"policy":{},"features":[{"name":"o","kind":"object"},{"name":"u","kind":"object","from":"user"}]}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := decision.ParseRequest([]byte(`{"items":[{"id":"i","features":{"o":{"a": [1]}}},{"id":"j","features":{"o":[{"a":"b"}]}},{"id":"k"}],"user":{"u":{}},"defer":true}`), c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var have []feature.Value
-	for _, i := range r.Items {
-		have = append(have, i.Features...)
-	}
-	want := []feature.Value{feature.Object(`{"a": [1]}`), feature.Object(`[{"a":"b"}]`), {}}
-	if diff := cmp.Diff(want, have); diff != "" || !r.Defer || r.User[0] != feature.Object("{}") {
-		t.Errorf("request %+v (-want +got):\n%s", r, diff)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"vitrine/internal/stream"
 	"vitrine/service/api"
 	"vitrine/service/eventlog"
+	"vitrine/service/feature"
 )
 
 // Estimator is a policy that has an estimate of the utilities: it stores f_ŵ(x_i)
@@ -30,27 +31,27 @@ type Estimator interface {
 //
 // A request with an id of its own that was answered before has the same answer
 // again; another request under that id is ErrConflict, and so is the same one where the
-// placement's features have changed. A request that was made by another schema than the placement has
-// now is ErrSchema: make it again. Other errors are
+// placement's features have changed. Other errors are
 // *api.FieldError, ErrNotFound, ErrBehind, ErrPolicy, ErrStopped or that of ctx, after which
 // the decision may or may not have been made: ask again, under the same id.
-func (e *Engine) Decide(ctx context.Context, name string, r *Request, now int64) (*Answer, error) {
+func (e *Engine) Decide(ctx context.Context, name string, r *api.Request, now int64) (*Answer, error) {
 	d := deciders.Get().(*decider)
 	defer d.release()
-	sum := r.sum()
 	for {
-		if a, err := e.repeat(name, r.Decision, sum); a != nil || err != nil {
-			return a, err
-		}
 		v, err := e.view(name)
 		if err != nil {
 			return nil, err
 		}
-		if r.Schema != nil && !r.Schema.Equal(v.config.schema) {
-			return nil, fmt.Errorf("placement %q: %w", name, ErrSchema)
+		q, err := d.place(r, v.config.schema)
+		if err != nil {
+			return nil, err
+		}
+		sum := q.sum()
+		if a, err := e.repeat(name, r.Decision, sum); a != nil || err != nil {
+			return a, err
 		}
 		event := &eventlog.Event{Time: now, Placement: name}
-		offered, err := d.decide(v, r)
+		offered, err := d.decide(v, q)
 		if err != nil {
 			return nil, err
 		}
@@ -123,6 +124,10 @@ func (e *Engine) view(name string) (view, error) {
 // decider is the scratch of a decision.
 type decider struct {
 	index     map[string]int
+	items     []feature.Item
+	values    []feature.Value // of all items
+	names     []named
+	revenue   []float64
 	rows      []float64 // N×d
 	u         []float64
 	part      []float64 // rows of some items
@@ -145,20 +150,23 @@ func (d *decider) release() {
 		return
 	}
 	clear(d.index)
+	clear(d.items)
+	clear(d.values)
+	clear(d.names)
 	d.estimates = estimates{}
 	deciders.Put(d)
 }
 
 // decide finds what is shown, and changes nothing but the number of the
 // placement's next decision. The offer shares memory with d.
-func (d *decider) decide(v view, r *Request) (*eventlog.Offered, error) {
+func (d *decider) decide(v view, r *request) (*eventlog.Offered, error) {
 	clear(d.index)
 	if err := r.check(v.config, d.index); err != nil {
 		return nil, err
 	}
 	n, width := len(r.Items), v.config.schema.Width()
 	d.rows = resize(d.rows, n*width)
-	clipped, err := v.config.schema.Rows(d.rows, r.User, r.Items)
+	clipped, err := v.config.schema.Rows(d.rows, r.user, r.items)
 	if err != nil {
 		return nil, err
 	}
@@ -173,8 +181,8 @@ func (d *decider) decide(v view, r *Request) (*eventlog.Offered, error) {
 	if err != nil {
 		return nil, err
 	}
-	x := &vitrine.Context{Features: mat.NewDense(n, width, d.rows), Revenue: r.Revenue, Feasible: family}
-	d.estimates = estimates{number: v.upcoming.Add(1), deferred: r.Defer, note: string(r.Note)}
+	x := &vitrine.Context{Features: mat.NewDense(n, width, d.rows), Revenue: r.revenue, Feasible: family}
+	d.estimates = estimates{number: v.upcoming.Add(1), deferred: r.Defer, note: r.note}
 	current := v.worker.current.Load()
 	own, err := d.ask(current.policy, x, v.config.Seed)
 	if err != nil {
@@ -208,7 +216,7 @@ func (d *decider) decide(v view, r *Request) (*eventlog.Offered, error) {
 }
 
 // baseline returns the items that the caller shows, in display order.
-func (r *Request) baseline(c *Config, index map[string]int) (vitrine.Assortment, error) {
+func (r *request) baseline(c *Config, index map[string]int) (vitrine.Assortment, error) {
 	if c.Mode != api.Shadow {
 		if r.Baseline != nil {
 			return nil, api.Fieldf("/baseline", "is for placements of the mode %q, and this one's is %q", api.Shadow, c.Mode)
@@ -383,13 +391,13 @@ func (d *decider) utilities(pi Estimator, x *vitrine.Context, items []int) (u []
 }
 
 // fill stores the rows that the log keeps, of the items in request order.
-func (d *decider) fill(o *eventlog.Offered, r *Request, order []int32, all bool) {
+func (d *decider) fill(o *eventlog.Offered, r *request, order []int32, all bool) {
 	if all {
 		o.ItemIDs = make([]string, len(r.Items))
 		for i := range r.Items {
 			o.ItemIDs[i] = r.Items[i].ID
 		}
-		o.Features, o.Revenue, o.Shown = d.rows, slices.Clone(r.Revenue), order
+		o.Features, o.Revenue, o.Shown = d.rows, slices.Clone(r.revenue), order
 		return
 	}
 	k, width := len(order), o.Width
@@ -398,14 +406,14 @@ func (d *decider) fill(o *eventlog.Offered, r *Request, order []int32, all bool)
 	o.ItemIDs, o.Shown = make([]string, k), make([]int32, k)
 	d.recorded = resize(d.recorded, k*(width+1))
 	o.Features = d.recorded[:k*width]
-	if r.Revenue != nil && k > 0 {
+	if r.revenue != nil && k > 0 {
 		o.Revenue = d.recorded[k*width:]
 	}
 	for j, i := range sorted {
 		o.ItemIDs[j] = r.Items[i].ID
 		copy(o.Features[j*width:], d.rows[int(i)*width:(int(i)+1)*width])
-		if r.Revenue != nil {
-			o.Revenue[j] = r.Revenue[i]
+		if r.revenue != nil {
+			o.Revenue[j] = r.revenue[i]
 		}
 	}
 	for j, i := range order {

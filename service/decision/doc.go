@@ -4,8 +4,7 @@
 //	placement.go  what a placement is: its configuration
 //	schema.go     features → a row of fixed width
 //	object.go     any JSON → columns
-//	request.go    what a caller asks
-//	reader.go     JSON in one pass
+//	request.go    what a caller asks, with its values in their places
 //	decide.go     a request → an offer
 //	slots.go      a set that fills places
 //	outcome.go    what became of an offer

@@ -7,10 +7,12 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/go-json-experiment/json"
+	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
 	"vitrine"
@@ -21,8 +23,8 @@ import (
 	"vitrine/internal/stream"
 	"vitrine/service/api"
 	"vitrine/service/decision"
+	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/memlog"
-	"vitrine/service/feature"
 	"vitrine/utility"
 )
 
@@ -85,9 +87,24 @@ func replayed(t testing.TB, o decision.Options) []byte {
 func numbers(d int) string {
 	var list []string
 	for j := range d {
-		list = append(list, fmt.Sprintf(`{"name":"x%d","kind":"number"}`, j))
+		list = append(list, fmt.Sprintf(`{"name":%q,"kind":"number"}`, featureName(j)))
 	}
 	return "[" + strings.Join(list, ",") + "]"
+}
+
+// featureName is "x" of the first one.
+func featureName(j int) string {
+	if j == 0 {
+		return "x"
+	}
+	return fmt.Sprint("x", j)
+}
+
+// earning gives the items of a request revenues.
+func earning(r *api.Request, revenue ...float64) {
+	for i := range r.Items {
+		r.Items[i].Revenue = &revenue[i]
+	}
 }
 
 // simulator is a world of experiments, played through an engine.
@@ -110,21 +127,24 @@ func newWorld(items, d int) func(*rand.Rand) env.Environment {
 }
 
 // request returns the request of a round.
-func (s *simulator) request(round int) (*decision.Request, *vitrine.Context) {
+func (s *simulator) request(round int) (*api.Request, *vitrine.Context) {
 	if err := s.shoppers.Meet(&s.Shopper, round); err != nil {
 		panic(err)
 	}
 	return requestOf(s.Context), s.Context
 }
 
-func requestOf(x *vitrine.Context) *decision.Request {
-	r := &decision.Request{Revenue: x.Revenue}
+func requestOf(x *vitrine.Context) *api.Request {
+	r := new(api.Request)
 	for i := range x.NumItems() {
-		var values []feature.Value
-		for _, v := range x.Features.RawRowView(i) {
-			values = append(values, feature.Number(v))
+		var values api.Values
+		for j, v := range x.Features.RawRowView(i) {
+			values = append(values, api.Number(featureName(j), v))
 		}
-		r.Items = append(r.Items, feature.Item{ID: itemID(i), Features: values})
+		r.Items = append(r.Items, api.Item{ID: itemID(i), Features: values})
+	}
+	if x.Revenue != nil {
+		earning(r, x.Revenue...)
 	}
 	return r
 }
@@ -222,13 +242,13 @@ func played(t *testing.T, e *experiment.Experiment) []float64 {
 	return unit.Regret
 }
 
-const shop = `{"max_size":2,"features":[{"name":"price","kind":"number"}],"policy":{"name":"ucb-mnl"},"memory":200000}`
+const shop = `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl"},"memory":200000}`
 
 // stock is a request of n items.
-func stock(id string, n int) *decision.Request {
-	r := &decision.Request{Decision: id}
+func stock(id string, n int) *api.Request {
+	r := &api.Request{Decision: id}
 	for i := range n {
-		r.Items = append(r.Items, feature.Item{ID: itemID(i), Features: []feature.Value{feature.Number(float64(i) / 10)}})
+		r.Items = append(r.Items, api.Item{ID: itemID(i), Features: api.Values{api.Number("x", float64(i)/10)}})
 	}
 	return r
 }
@@ -352,7 +372,7 @@ func TestExpiryAfterAStepOfTheClock(t *testing.T) {
 	put(t, e, "home", `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"onl-mnl"},"attribution_window":"30m"}`)
 	const year = 365 * 24 * 60 * minute
 	for i, now := range []int64{year, 0, 2 * minute, minute} {
-		r := &decision.Request{Decision: fmt.Sprint("d", i), Items: []feature.Item{{ID: "a", Features: []feature.Value{feature.Number(1)}}}}
+		r := &api.Request{Decision: fmt.Sprint("d", i), Items: []api.Item{{ID: "a", Features: api.Values{api.Number("x", 1)}}}}
 		if _, err := e.Decide(t.Context(), "home", r, now); err != nil {
 			t.Fatal(err)
 		}
@@ -376,30 +396,30 @@ func TestExpiryAfterAStepOfTheClock(t *testing.T) {
 	expired(year+31*minute, 1)
 }
 
-// A request is decided only by the schema that it was made by: two numbers that a change exchanges would else
-// stand in each other's column.
-func TestRequestOfAnotherSchema(t *testing.T) {
-	e := opened(t, decision.Options{Store: new(memlog.Store)})
-	shop := func(features, mode string) string {
-		return fmt.Sprintf(`{"max_size":1,"features":[%s],"policy":{"name":"onl-mnl"},"attribution_window":%q}`, features, mode)
-	}
+// Values of features are found by their names: a change of the placement's features does not exchange them.
+func TestFeaturesChangePlaces(t *testing.T) {
+	var rows [][]float64
+	e := opened(t, decision.Options{Store: new(memlog.Store), Applied: func(_ uint64, e *eventlog.Event) {
+		if o, ok := e.Body.(*eventlog.Offered); ok {
+			rows = append(rows, slices.Clone(o.Features))
+		}
+	}})
 	const price, stock = `{"name":"price","kind":"number"}`, `{"name":"stock","kind":"number"}`
-	put(t, e, "home", shop(price+","+stock, "1h"))
-	old, err := e.Config("home")
-	if err != nil {
-		t.Fatal(err)
+	request := &api.Request{Include: []string{"a"}, Items: []api.Item{{ID: "a", Features: api.Values{api.Number("price", 9.5), api.Number("stock", 3)}}}}
+	for _, features := range []string{price + "," + stock, stock + "," + price} {
+		put(t, e, "home", fmt.Sprintf(`{"max_size":1,"features":[%s],"policy":{"name":"onl-mnl"}}`, features))
+		if _, err := e.Decide(t.Context(), "home", request, 0); err != nil {
+			t.Fatal(err)
+		}
 	}
-	request := &decision.Request{Schema: old.Schema(), Items: []feature.Item{{ID: "a", Features: []feature.Value{feature.Number(9.5), feature.Number(3)}}}}
-	put(t, e, "home", shop(price+","+stock, "2h")) // the same features
-	if _, err := e.Decide(t.Context(), "home", request, 0); err != nil {
-		t.Errorf("after a change of the window: %v", err)
+	e.Close()
+	if diff := cmp.Diff([][]float64{{9.5, 3}, {3, 9.5}}, rows); diff != "" {
+		t.Error(diff)
 	}
-	put(t, e, "home", shop(stock+","+price, "2h"))
-	if _, err := e.Decide(t.Context(), "home", request, 0); !errors.Is(err, decision.ErrSchema) {
-		t.Errorf("after price and stock have changed places: %v, want ErrSchema", err)
-	}
-	request.Schema = nil
-	if _, err := e.Decide(t.Context(), "home", request, 0); err != nil {
-		t.Errorf("without a schema: %v", err)
+	twice := &api.Request{Items: []api.Item{{ID: "a", Features: api.Values{api.Number("price", 9.5), api.Number("price", 3)}}}}
+	e = opened(t, decision.Options{Store: new(memlog.Store)})
+	put(t, e, "home", `{"max_size":1,"features":[`+price+`],"policy":{"name":"onl-mnl"}}`)
+	if _, err := e.Decide(t.Context(), "home", twice, 0); err == nil || !strings.Contains(err.Error(), "/items/0/features/price: the key is there twice") {
+		t.Errorf("a price twice: %v", err)
 	}
 }

@@ -12,8 +12,6 @@ var (
 	// ErrAmbiguous is returned for a decision that is named without its placement, if several placements have one of
 	// this id.
 	ErrAmbiguous = errors.New("several placements have a decision of this id")
-	// ErrSchema is returned for a request that was made by another schema than the placement has now.
-	ErrSchema = errors.New("the placement's features have changed meanwhile")
 	// ErrNotShown is of an outcome that names an item that the decision did not show.
 	ErrNotShown = errors.New("the item was not shown")
 	// ErrLate is of an outcome or an activation after the attribution window: the round has

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"vitrine"
+	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/memlog"
@@ -53,7 +54,7 @@ func FuzzRequest(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		r, err := decision.ParseRequest(text, c)
+		r, err := new(api.RequestReader).Read(text, c.MaxItems)
 		if err != nil {
 			if len(err.Error()) > 2000 {
 				t.Fatalf("an error of %d bytes", len(err.Error()))
@@ -106,7 +107,7 @@ func busy(t testing.TB, store eventlog.Store) []byte {
 	for i, id := range []string{"a", "b", "c", "d"} {
 		r := stock(id, 3)
 		if i > 1 {
-			r.Revenue = []float64{1, 2, 3}
+			earning(r, 1, 2, 3)
 		}
 		if _, err := e.Decide(t.Context(), "home", r, 0); err != nil {
 			t.Fatal(err)
@@ -124,7 +125,7 @@ func busy(t testing.TB, store eventlog.Store) []byte {
 	}
 	for _, id := range []string{"f", "g"} {
 		r := stock(id, 3)
-		r.Defer, r.Slots, r.Note = true, []decision.Slot{{Exclude: []string{"sku0"}}, {}}, []byte("note")
+		r.Defer, r.Slots = true, []api.Slot{{ID: "left", Exclude: []string{"sku0"}}, {ID: "right"}}
 		a, err := e.Decide(t.Context(), "home", r, 0)
 		if err != nil {
 			t.Fatal(err)

@@ -16,7 +16,6 @@ import (
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
-	"vitrine/service/feature"
 )
 
 const toys = `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{}}`
@@ -25,7 +24,7 @@ const toys = `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{
 // tells that it was taken.
 func one(t *testing.T, e *decision.Engine, placement, id string, x float64) {
 	t.Helper()
-	r := &decision.Request{Decision: id, Items: []feature.Item{{ID: "i", Features: []feature.Value{feature.Number(x)}}}}
+	r := &api.Request{Decision: id, Items: []api.Item{{ID: "i", Features: api.Values{api.Number("x", x)}}}}
 	if _, err := e.Decide(t.Context(), placement, r, 0); err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,6 @@ import (
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
-	"vitrine/service/feature"
 )
 
 // machine drives an engine and a model of it that a page holds: what each
@@ -115,9 +114,9 @@ func (m *machine) Decide(t *rapid.T) {
 	name := rapid.SampledFrom(placeNames).Draw(t, "placement")
 	id := rapid.SampledFrom(decisionNames).Draw(t, "id")
 	items := rapid.SliceOfN(rapid.SampledFrom([]float64{0, 1, 2, poison, sour}), 1, 3).Draw(t, "items")
-	r := &decision.Request{Decision: id, Defer: rapid.IntRange(0, 2).Draw(t, "defer") == 0}
+	r := &api.Request{Decision: id, Defer: rapid.IntRange(0, 2).Draw(t, "defer") == 0}
 	for i, x := range items {
-		r.Items = append(r.Items, feature.Item{ID: itemID(i), Features: []feature.Value{feature.Number(x)}})
+		r.Items = append(r.Items, api.Item{ID: itemID(i), Features: api.Values{api.Number("x", x)}})
 	}
 	a, err := m.engine.Decide(t.Context(), name, r, m.now)
 	d, p := m.asked[modelKey{name, id}], m.places[name]
@@ -475,7 +474,7 @@ func TestEverythingAtOnce(t *testing.T) {
 						r.Baseline = []string{"sku1"}
 					}
 					if rng.IntN(9) == 0 {
-						r.Items[0].Features[0] = feature.Number([]float64{poison, sour}[rng.IntN(2)])
+						r.Items[0].Features[0] = api.Number("x", []float64{poison, sour}[rng.IntN(2)])
 					}
 					a, err := e.Decide(ctx, name, r, i)
 					if err == nil && rng.IntN(3) > 0 {

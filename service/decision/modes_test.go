@@ -12,7 +12,6 @@ import (
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
-	"vitrine/service/feature"
 )
 
 // In the mode "explore" a set is shown as often as its propensity says.
@@ -115,7 +114,7 @@ func TestUplift(t *testing.T) {
 	var earned [2][]float64
 	for i := range 200 {
 		r := stock("", 3)
-		r.Revenue = []float64{1, 2, 4}
+		earning(r, 1, 2, 4)
 		a, err := e.Decide(t.Context(), "home", r, 0)
 		if err != nil {
 			t.Fatal(err)
@@ -123,7 +122,7 @@ func TestUplift(t *testing.T) {
 		item, revenue := "", 0.0
 		if i%3 > 0 {
 			item = a.Shown[0]
-			revenue = r.Revenue[item[len("sku")]-'0']
+			revenue = *r.Items[item[len("sku")]-'0'].Revenue
 		}
 		if err := e.Outcome(t.Context(), "", a.Decision, item, 1); err != nil {
 			t.Fatal(err)
@@ -155,7 +154,7 @@ func TestShadow(t *testing.T) {
 	put(t, e, "home", `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{},"mode":"shadow"}`)
 	r := stock("a", 4) // features 0, 0.1, 0.2, 0.3: the toy would show the first two
 	r.Baseline = []string{"sku3", "sku1"}
-	r.Revenue = []float64{1, 2, 3, 4}
+	earning(r, 1, 2, 3, 4)
 	a, err := e.Decide(t.Context(), "home", r, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -193,9 +192,9 @@ func TestConstraints(t *testing.T) {
 	brand := []string{"a", "a", "a", "b", "b", "c"}
 	seen := map[int]bool{}
 	for i := range 200 {
-		r := &decision.Request{}
+		r := &api.Request{}
 		for i, b := range brand {
-			r.Items = append(r.Items, feature.Item{ID: itemID(i), Features: []feature.Value{feature.Number(float64(i%3) / 3), feature.Text(b)}})
+			r.Items = append(r.Items, api.Item{ID: itemID(i), Features: api.Values{api.Number("price", float64(i%3)/3), api.Text("brand", b)}})
 		}
 		r.Include, r.Exclude = []string{"sku1"}, []string{"sku5"}
 		r.AtMost = []api.Limit{{Items: []string{"sku0", "sku2"}, Most: 0}}
@@ -246,11 +245,11 @@ func TestChanges(t *testing.T) {
 	if s, _ := e.Stats("home"); s.Learned != 1 {
 		t.Errorf("another window: %+v", s)
 	}
-	put(t, e, "home", `{"max_size":2,"features":[{"name":"price","kind":"number"},{"name":"size","kind":"number","default":0}],"policy":{"name":"ucb-mnl"}}`)
+	put(t, e, "home", `{"max_size":2,"features":[{"name":"x","kind":"number"},{"name":"size","kind":"number","default":0}],"policy":{"name":"ucb-mnl"}}`)
 	if err := e.Outcome(t.Context(), "", "b", "", 20*minute); err != nil {
 		t.Errorf("an outcome of before: %v", err)
 	}
-	one2 := &decision.Request{Decision: "c", Items: []feature.Item{{ID: "i", Features: []feature.Value{feature.Number(1), {}}}}}
+	one2 := &api.Request{Decision: "c", Items: []api.Item{{ID: "i", Features: api.Values{api.Number("x", 1)}}}}
 	if _, err := e.Decide(t.Context(), "home", one2, 0); err != nil {
 		t.Fatal(err)
 	}
@@ -270,7 +269,8 @@ func TestEmptyBaseline(t *testing.T) {
 	put(t, e, "home", `{"max_size":2,"mode":"shadow","features":`+numbers(1)+`,"policy":{"name":"uniform"}}`)
 	for _, baseline := range [][]string{{itemID(0), itemID(1)}, {}} {
 		r := stock("", 4)
-		r.Revenue, r.Baseline = []float64{1, 2, 3, 4}, baseline
+		r.Baseline = baseline
+		earning(r, 1, 2, 3, 4)
 		a, err := e.Decide(t.Context(), "home", r, 0)
 		if err != nil || len(a.Shown) != len(baseline) {
 			t.Errorf("of the baseline %q are shown %+v, error %v", baseline, a, err)

@@ -15,24 +15,89 @@ import (
 	"vitrine/service/feature"
 )
 
-// Request asks for an assortment.
-type Request struct {
-	Decision string          // the caller's id for it; "" lets the engine make one
-	Items    []feature.Item  // N candidates, with different ids
-	User     []feature.Value // by [feature.Schema.User]; nil where nothing is known of the user
-	Revenue  []float64       // N, r_i ≥ 0; nil means 1 for every item
-	Size     int             // at most so many items, 1 ≤ Size ≤ K; 0 is K
-	Include  []string        // ids of items that are shown
-	Exclude  []string        // and that are not
-	AtMost   []api.Limit     // beside those of the placement
-	Baseline []string        // what is shown in the mode "shadow", in display order
-	Slots    []Slot          // what is shown fills these; nil where there are none
-	Defer    bool            // the outcome is waited for once it is activated: [Engine.Activate]
-	Note     []byte          // kept with the decision, and part of its answer
+// request is an [api.Request] whose values are where the placement's schema has them.
+type request struct {
+	*api.Request
+	items   []feature.Item  // N
+	user    []feature.Value // nil where nothing is known of the user
+	revenue []float64       // N, r_i ≥ 0; nil means 1 for every item
+	note    string          // the ids of its slots, as the log has them; "" where they have none
+}
 
-	// Schema is that by which Items and User were made. If the placement has another one by the time the
-	// request is decided, Decide returns ErrSchema. Nil is not compared.
-	Schema *feature.Schema
+// place returns a request with its values in their places, in d's memory.
+func (d *decider) place(r *api.Request, s *feature.Schema) (*request, error) {
+	q := &request{Request: r}
+	n, width := len(r.Items), s.NumItem()
+	d.items = slices.Grow(d.items[:0], n)[:n]
+	d.values = slices.Grow(d.values[:0], n*width)[:n*width]
+	clear(d.values)
+	d.names = d.names[:0]
+	for i := range r.Items {
+		values := d.values[i*width : (i+1)*width : (i+1)*width]
+		if err := d.put(values, r.Items[i].Features, s.Item); err != nil {
+			return nil, err.at(fmt.Sprintf("/items/%d/features/", i), s.ItemNames)
+		}
+		d.items[i] = feature.Item{ID: r.Items[i].ID, Features: values}
+		if v := r.Items[i].Revenue; v != nil {
+			if q.revenue == nil {
+				d.revenue = resize(d.revenue, n)
+				q.revenue = d.revenue
+				for j := range q.revenue {
+					q.revenue[j] = 1
+				}
+			}
+			q.revenue[i] = *v
+		}
+	}
+	q.items = d.items
+	if r.User != nil {
+		d.names = d.names[:0]
+		q.user = make([]feature.Value, s.NumUser())
+		if err := d.put(q.user, r.User, s.User); err != nil {
+			return nil, err.at("/user/", s.UserNames)
+		}
+	}
+	return q, q.nameSlots()
+}
+
+// named is where a schema has the values of a name.
+type named struct {
+	name string
+	slot int
+}
+
+// misplaced is a value without a place, or whose place is taken.
+type misplaced struct {
+	name  string
+	taken bool
+}
+
+func (m *misplaced) at(field string, names func() string) error {
+	field += api.Pointer(m.name)
+	if m.taken {
+		return api.Fieldf(field, "the key is there twice")
+	}
+	return api.Fieldf(field, "unknown key %q: must be one of %s", api.Abbreviate(m.name, 40), names())
+}
+
+// put stores values where find says. Most items have theirs in the same order.
+func (d *decider) put(dst []feature.Value, values api.Values, find func(name string) (slot int, ok bool)) *misplaced {
+	for k := range values {
+		v := &values[k]
+		if k == len(d.names) || d.names[k].name != v.Name {
+			slot, ok := find(v.Name)
+			if !ok {
+				return &misplaced{name: v.Name}
+			}
+			d.names = append(d.names[:k], named{v.Name, slot})
+		}
+		to := &dst[d.names[k].slot]
+		if to.Kind != feature.Missing {
+			return &misplaced{name: v.Name, taken: true}
+		}
+		*to = feature.Value{Kind: v.Kind, Number: v.Number, Text: v.Text}
+	}
+	return nil
 }
 
 const (
@@ -40,25 +105,16 @@ const (
 	largestDecision = 128
 )
 
-// CheckLength reports a list of a request that is longer than MaxItems. Whoever decodes requests
-// asks it before there is memory for what the list has.
-func (c *Config) CheckLength(field string, length int) error {
-	if length > c.MaxItems {
-		return api.Fieldf(field, "has more than %d elements: the placement takes at most %d items", c.MaxItems, c.MaxItems)
-	}
-	return nil
-}
-
 // RequestSize bounds the bytes that a request of so many items takes while it is read and decided, beside its text: the
 // values of its features, N·d numbers of rows, and what there is of each item.
 func (c *Config) RequestSize(items int) int64 {
-	const value, item = 48, 200
+	const value, item = 96, 200
 	return int64(items) * int64(8*c.schema.Width()+value*c.schema.NumItem()+item)
 }
 
 // check reports what is wrong before the features are looked at, and returns
 // where the ids are.
-func (r *Request) check(c *Config, index map[string]int) error {
+func (r *request) check(c *Config, index map[string]int) error {
 	if err := checkDecision(r.Decision); err != nil {
 		return err
 	}
@@ -71,14 +127,11 @@ func (r *Request) check(c *Config, index map[string]int) error {
 	}{
 		{"/items", len(r.Items)}, {"/include", len(r.Include)}, {"/exclude", len(r.Exclude)}, {"/at_most", len(r.AtMost)}, {"/baseline", len(r.Baseline)},
 	} {
-		if err := c.CheckLength(list.field, list.length); err != nil {
+		if err := api.CheckLength(list.field, list.length, c.MaxItems); err != nil {
 			return err
 		}
 	}
-	if r.Revenue != nil && len(r.Revenue) != len(r.Items) {
-		return api.Fieldf("/items", "%d items and %d revenues", len(r.Items), len(r.Revenue))
-	}
-	for i, v := range r.Revenue {
+	for i, v := range r.revenue {
 		if !(v >= 0 && v <= vitrine.MaxRevenue) {
 			return api.Fieldf(fmt.Sprintf("/items/%d/revenue", i), "%v: must be finite, not negative and at most %v", v, vitrine.MaxRevenue)
 		}
@@ -92,9 +145,6 @@ func (r *Request) check(c *Config, index map[string]int) error {
 			return api.Fieldf(fmt.Sprintf("/items/%d/id", i), "%q is the id of item %d too", id, j)
 		}
 		index[id] = i
-	}
-	if len(r.Note) > largestNote {
-		return api.Fieldf("/note", "must have at most %d bytes", largestNote)
 	}
 	if r.Size != 0 {
 		if err := api.InRange("/size", r.Size, 1, c.MaxSize); err != nil {
@@ -124,7 +174,7 @@ func checkDecision(id string) error {
 }
 
 // family returns the sets that may be shown.
-func (r *Request) family(c *Config, index map[string]int) (vitrine.Constraint, error) {
+func (r *request) family(c *Config, index map[string]int) (vitrine.Constraint, error) {
 	if r.Slots != nil {
 		return r.transversal(c, index)
 	}
@@ -186,11 +236,11 @@ func find(field string, ids []string, index map[string]int) ([]int, error) {
 }
 
 // byCategory returns a group for every category that the items have.
-func (r *Request) byCategory(s *feature.Schema, l api.Limit) []assortment.Group {
+func (r *request) byCategory(s *feature.Schema, l api.Limit) []assortment.Group {
 	var groups []assortment.Group
 	of := map[string]int{}
 	for i := range r.Items {
-		v := s.Category(&r.Items[i], l.Feature)
+		v := s.Category(&r.items[i], l.Feature)
 		g, ok := of[v]
 		if !ok {
 			g = len(groups)
@@ -221,7 +271,7 @@ func checkCategory(l api.Limit, field string, s *feature.Schema, limited map[str
 var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
 // sum is the SHA-256 of what the request says, whatever it was decoded from.
-func (r *Request) sum() [32]byte {
+func (r *request) sum() [32]byte {
 	buf := buffers.Get().(*[]byte)
 	defer buffers.Put(buf)
 	b := (*buf)[:0]
@@ -229,11 +279,11 @@ func (r *Request) sum() [32]byte {
 	b = binary.AppendUvarint(b, uint64(len(r.Items)))
 	for i := range r.Items {
 		b = appendString(b, r.Items[i].ID)
-		b = appendValues(b, r.Items[i].Features)
+		b = appendValues(b, r.items[i].Features)
 	}
-	b = appendValues(b, r.User)
-	b = binary.AppendUvarint(b, uint64(len(r.Revenue)))
-	for _, v := range r.Revenue {
+	b = appendValues(b, r.user)
+	b = binary.AppendUvarint(b, uint64(len(r.revenue)))
+	for _, v := range r.revenue {
 		b = appendFloat(b, v)
 	}
 	b = binary.AppendUvarint(b, uint64(r.Size))
@@ -246,9 +296,9 @@ func (r *Request) sum() [32]byte {
 		b = binary.AppendUvarint(b, uint64(l.Most))
 	}
 	b = appendStrings(b, r.Baseline)
-	if r.Slots != nil || r.Defer || r.Note != nil { // sums of what has none of these stay as they were
+	if r.Slots != nil || r.Defer || r.note != "" { // sums of what has none of these stay as they were
 		b = appendFlag(b, r.Defer)
-		b = appendString(b, string(r.Note))
+		b = appendString(b, r.note)
 		b = appendFlag(b, r.Slots != nil)
 		b = binary.AppendUvarint(b, uint64(len(r.Slots)))
 		for _, s := range r.Slots {
@@ -295,205 +345,4 @@ func appendValues(b []byte, values []feature.Value) []byte {
 		}
 	}
 	return b
-}
-
-// ParseRequest reads a request in JSON for a placement:
-//
-//	{"decision_id": "abc", "items": [{"id": "sku1", "features": {"price": 1.2, "brand": "acme"}, "revenue": 2.5}, …],
-//	 "user": {…}, "size": 2, "include": ["sku1"], "exclude": ["sku2"],
-//	 "at_most": [{"items": ["sku3", "sku4"], "most": 1}, {"feature": "brand", "most": 2}], "baseline": ["sku1"], "defer": true}
-//
-// Only items is needed, and of an item its id. Unknown keys, keys that are there
-// twice, wrong types and lists longer than MaxItems are errors, of type *api.FieldError as all are.
-func ParseRequest(text []byte, c *Config) (*Request, error) {
-	return new(RequestParser).Parse(text, c)
-}
-
-// RequestParser reads requests as [ParseRequest] does, each into the memory of the one
-// before. The zero value is ready.
-type RequestParser struct {
-	reader
-	out     Request
-	config  *Config
-	items   []feature.Item // memory of the requests before
-	values  []feature.Value
-	revenue []float64
-
-	request, item, itemFeatures, userFeatures, limit keys
-}
-
-// Parse reads a request, which is good until the next one: the engine must have answered it. Its
-// strings are good for ever.
-func (p *RequestParser) Parse(text []byte, c *Config) (*Request, error) {
-	p.begin(text, c)
-	p.read()
-	if err := p.end(); err != nil {
-		return nil, err
-	}
-	if p.out.Revenue != nil {
-		p.revenues()
-		p.revenue = p.out.Revenue
-	}
-	p.items = p.out.Items
-	return &p.out, nil
-}
-
-func (p *RequestParser) begin(text []byte, c *Config) {
-	if p.config == nil {
-		p.request = keysOf("decision_id", "items", "user", "size", "include", "exclude", "at_most", "baseline", "defer")
-		p.item = keysOf("id", "features", "revenue")
-		p.limit = keysOf("items", "feature", "most")
-	}
-	if s := c.schema; p.config != c {
-		p.config = c
-		p.itemFeatures = keys{find: s.Item, legal: s.ItemNames, many: s.NumItem()}
-		p.userFeatures = keys{find: s.User, legal: s.UserNames, many: s.NumUser()}
-	}
-	for _, k := range []*keys{&p.request, &p.item, &p.itemFeatures, &p.userFeatures, &p.limit} {
-		k.before = k.before[:0] // it stands in another text
-	}
-	clear(p.items)
-	clear(p.values)
-	p.values = p.values[:0]
-	p.out = Request{Schema: c.schema}
-	p.reader = reader{in: text, steps: p.steps[:0]}
-}
-
-func (p *RequestParser) read() {
-	r := &p.out
-	for p.object(&p.request); p.more(); {
-		switch p.key().name {
-		case "decision_id":
-			r.Decision = p.text()
-		case "items":
-			r.Items = slices.Grow(p.items[:0], 1)
-			for p.list(); p.another(); {
-				p.readItem()
-			}
-		case "user":
-			r.User = make([]feature.Value, p.config.schema.NumUser())
-			p.features(r.User, &p.userFeatures, p.config.schema.IsUserObject)
-		case "size":
-			r.Size = p.whole()
-		case "include":
-			r.Include = p.texts(nil)
-		case "exclude":
-			r.Exclude = p.texts(nil)
-		case "at_most":
-			for p.list(); p.another(); {
-				r.AtMost = append(r.AtMost, p.readLimit())
-			}
-		case "baseline":
-			r.Baseline = p.texts(nil)
-		case "defer":
-			r.Defer = p.truth()
-		}
-	}
-}
-
-func (p *RequestParser) readItem() {
-	r := &p.out
-	i, n := len(r.Items), p.config.schema.NumItem()
-	if i == cap(r.Items) {
-		r.Items = slices.Grow(r.Items, p.coming())
-	}
-	if len(p.values)+n > cap(p.values) {
-		p.values = make([]feature.Value, 0, n*(i+p.coming()))
-	}
-	from := len(p.values)
-	p.values = p.values[:from+n]
-	item := feature.Item{Features: p.values[from : from+n : from+n]}
-	r.Items = append(r.Items, item)
-	for p.object(&p.item); p.more(); {
-		switch p.key().name {
-		case "id":
-			r.Items[i].ID = p.text()
-		case "features":
-			p.features(item.Features, &p.itemFeatures, p.config.schema.IsItemObject)
-		case "revenue":
-			p.revenues()
-			r.Revenue[i] = p.number()
-		}
-	}
-}
-
-// another reports whether a list has another element. A list has no more elements than the
-// placement takes items, as short ones would take much more memory than their text.
-func (p *RequestParser) another() bool {
-	if !p.more() {
-		return false
-	}
-	if n := p.steps[len(p.steps)-1].members; n > p.config.MaxItems {
-		p.aside = true
-		p.fail(p.config.CheckLength(p.pointer(), n))
-	}
-	return p.err == nil
-}
-
-// texts reads a list of strings, and appends them.
-func (p *RequestParser) texts(dst []string) []string {
-	for p.list(); p.another(); {
-		dst = append(dst, p.text())
-	}
-	return dst
-}
-
-// coming is how many more items to make room for: as many as there would be if they took as
-// much of the text as those so far, but not many times those.
-func (p *RequestParser) coming() int {
-	n, most := len(p.out.Items), 16
-	if n > 0 {
-		most = min(16*n, (len(p.in)-p.at)/(p.at/n)+1)
-	}
-	return min(most, p.config.MaxItems-n)
-}
-
-// revenues makes room for the revenues of the items so far.
-func (p *RequestParser) revenues() {
-	r := &p.out
-	if r.Revenue == nil {
-		r.Revenue = p.revenue[:0]
-	}
-	r.Revenue = slices.Grow(r.Revenue, cap(r.Items)-len(r.Revenue))
-	for len(r.Revenue) < len(r.Items) {
-		r.Revenue = append(r.Revenue, 1)
-	}
-}
-
-// features reads values. isObject reports which of them are objects.
-func (p *RequestParser) features(dst []feature.Value, k *keys, isObject func(slot int) bool) {
-	for p.object(k); p.more(); {
-		if key := p.key(); p.err == nil {
-			p.value(&dst[key.number], isObject(key.number))
-		}
-	}
-}
-
-func (p *RequestParser) value(v *feature.Value, object bool) {
-	switch kind := p.kind(); {
-	case kind == '0':
-		v.Kind, v.Number = feature.IsNumber, p.number()
-	case kind == '"':
-		v.Kind, v.Text = feature.IsText, p.text()
-	case kind == 'n':
-		p.literal("null")
-	case object && (kind == '{' || kind == '['):
-		v.Kind, v.Text = feature.IsObject, string(p.raw())
-	default:
-		p.wrong("a number or a string")
-	}
-}
-
-func (p *RequestParser) readLimit() (l api.Limit) {
-	for p.object(&p.limit); p.more(); {
-		switch p.key().name {
-		case "items":
-			l.Items = p.texts([]string{})
-		case "feature":
-			l.Feature = p.text()
-		case "most":
-			l.Most = p.whole()
-		}
-	}
-	return l
 }

@@ -18,8 +18,8 @@ import (
 const three = `{"max_size":3,"features":[{"name":"x","kind":"number"}],"policy":{}}`
 
 // without returns slots that exclude items.
-func without(exclude ...[]string) []decision.Slot {
-	slots := make([]decision.Slot, len(exclude))
+func without(exclude ...[]string) []api.Slot {
+	slots := make([]api.Slot, len(exclude))
 	for k := range slots {
 		slots[k].Exclude = exclude[k]
 	}
@@ -32,7 +32,7 @@ func TestSlots(t *testing.T) {
 	e := opened(t, decision.Options{Store: new(memlog.Store), Build: buildToy})
 	put(t, e, "home", three)
 	for _, c := range []struct {
-		slots   []decision.Slot
+		slots   []api.Slot
 		exclude []string
 		want    []string // the toy likes low numbers
 	}{
@@ -68,20 +68,29 @@ func TestSlots(t *testing.T) {
 func TestSlotsThatAreRefused(t *testing.T) {
 	e := opened(t, decision.Options{Store: new(memlog.Store), Build: buildToy})
 	put(t, e, "home", three)
-	for want, change := range map[string]func(*decision.Request){
-		"/slots: must have at least one":               func(r *decision.Request) { r.Slots = []decision.Slot{} },
-		"/slots: 4 slots, the placement shows at most": func(r *decision.Request) { r.Slots = without(nil, nil, nil, nil) },
-		"/slots: slot 2 takes none of the 2 items":     func(r *decision.Request) { r.Slots = without(nil, []string{"sku0", "sku1"}) },
-		"/slots: slot 1, slot 2 and slot 3: together they take 2 items": func(r *decision.Request) {
+	for want, change := range map[string]func(*api.Request){
+		"/slots: must have at least one":               func(r *api.Request) { r.Slots = []api.Slot{} },
+		"/slots: 4 slots, the placement shows at most": func(r *api.Request) { r.Slots = without(nil, nil, nil, nil) },
+		"/slots: slot 2 takes none of the 2 items":     func(r *api.Request) { r.Slots = without(nil, []string{"sku0", "sku1"}) },
+		"/slots: slot 1, slot 2 and slot 3: together they take 2 items": func(r *api.Request) {
 			r.Slots = without(nil, nil, nil)
 		},
-		`/slots/1/exclude/0: "x" is not among the items`: func(r *decision.Request) { r.Slots = without(nil, []string{"x"}) },
-		"/size: does not go together":                    func(r *decision.Request) { r.Slots, r.Size = without(nil), 1 },
-		"/include: does not go together":                 func(r *decision.Request) { r.Slots, r.Include = without(nil), []string{"sku0"} },
-		"/at_most: does not go together": func(r *decision.Request) {
+		`/slots/1/exclude/0: "x" is not among the items`: func(r *api.Request) { r.Slots = without(nil, []string{"x"}) },
+		"/size: does not go together":                    func(r *api.Request) { r.Slots, r.Size = without(nil), 1 },
+		"/include: does not go together":                 func(r *api.Request) { r.Slots, r.Include = without(nil), []string{"sku0"} },
+		"/at_most: does not go together": func(r *api.Request) {
 			r.Slots, r.AtMost = without(nil), []api.Limit{{Items: []string{"sku0"}}}
 		},
-		"/note: must have at most": func(r *decision.Request) { r.Note = make([]byte, 1<<14+1) },
+		"/slots/1/id: all slots have an id":     func(r *api.Request) { r.Slots = []api.Slot{{ID: "hero"}, {}} },
+		`/slots/1/id: "hero" is the id of an`:   func(r *api.Request) { r.Slots = []api.Slot{{ID: "hero"}, {ID: "hero"}} },
+		"/slots/0/id: must have at most 1024 b": func(r *api.Request) { r.Slots = []api.Slot{{ID: strings.Repeat("x", 1025)}} },
+		"/slots: the ids take more than 16384": func(r *api.Request) {
+			r.Slots = make([]api.Slot, 3)
+			for k := range r.Slots {
+				r.Slots[k].ID = strings.Repeat("\x00", 1000) + fmt.Sprint(k) // six bytes each in JSON
+			}
+		},
+		"/slots/0/id: must have at most 1024 ": func(r *api.Request) { r.Slots = []api.Slot{{ID: "\xff"}} },
 	} {
 		r := stock("", 2)
 		change(r)
@@ -195,23 +204,23 @@ func TestNotes(t *testing.T) {
 	store := new(memlog.Store)
 	e := opened(t, decision.Options{Store: store, Build: buildToy})
 	put(t, e, "home", three)
-	asked := func(change func(*decision.Request)) (*decision.Answer, error) {
+	asked := func(change func(*api.Request)) (*decision.Answer, error) {
 		r := stock("a", 4)
-		r.Slots, r.Note = without(nil, []string{"sku0"}), []byte("left\x00right\xff")
+		r.Slots = []api.Slot{{ID: "left\x00"}, {ID: "right", Exclude: []string{"sku0"}}}
 		change(r)
 		return e.Decide(t.Context(), "home", r, 0)
 	}
 	for range 2 {
-		a, err := asked(func(*decision.Request) {})
-		if err != nil || string(a.Note) != "left\x00right\xff" {
+		a, err := asked(func(*api.Request) {})
+		if err != nil || !slices.Equal(a.Slots, []string{"left\x00", "right"}) {
 			t.Errorf("%+v, %v", a, err)
 		}
 	}
-	for what, change := range map[string]func(*decision.Request){
-		"another note": func(r *decision.Request) { r.Note = []byte("left") },
-		"deferred":     func(r *decision.Request) { r.Defer = true },
-		"other slots":  func(r *decision.Request) { r.Slots[1].Exclude = nil },
-		"no slots":     func(r *decision.Request) { r.Slots = nil },
+	for what, change := range map[string]func(*api.Request){
+		"another id":  func(r *api.Request) { r.Slots[0].ID = "left" },
+		"deferred":    func(r *api.Request) { r.Defer = true },
+		"other slots": func(r *api.Request) { r.Slots[1].Exclude = nil },
+		"no slots":    func(r *api.Request) { r.Slots = nil },
 	} {
 		_, err := asked(change)
 		is(t, what, err, decision.ErrConflict)
@@ -219,14 +228,4 @@ func TestNotes(t *testing.T) {
 	if string(snapshot(t, e)) != string(replayed(t, decision.Options{Store: store, Build: buildToy})) {
 		t.Error("a replay has another state")
 	}
-}
-
-// What does not fit into the placement's memory is refused.
-func TestLargeDecisions(t *testing.T) {
-	e := opened(t, decision.Options{Store: new(memlog.Store), Build: buildToy})
-	put(t, e, "home", `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{},"memory":28000}`)
-	r := stock("a", 1)
-	r.Note = make([]byte, 1<<14)
-	_, err := e.Decide(t.Context(), "home", r, 0)
-	is(t, "a large note", err, api.ErrInvalid)
 }

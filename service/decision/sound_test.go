@@ -24,7 +24,7 @@ func attacked(t *testing.T, text string, extreme float64) (p float64, s api.Stat
 	put(t, e, "home", `{"max_size":1,"features":[`+text+`,{"name":"one","kind":"number"}],"policy":{"name":"ucb-mnl"}}`)
 	rng := rand.New(rand.NewPCG(1, 1))
 	round := func(x float64) *decision.Answer {
-		a, err := e.Decide(t.Context(), "home", &decision.Request{Items: []feature.Item{{ID: "a", Features: []feature.Value{feature.Number(x), feature.Number(1)}}}}, 1)
+		a, err := e.Decide(t.Context(), "home", &api.Request{Items: []api.Item{{ID: "a", Features: api.Values{api.Number("x", x), api.Number("one", 1)}}}}, 1)
 		if err != nil {
 			t.Fatal(err)
 		}

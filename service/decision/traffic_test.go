@@ -12,10 +12,10 @@ import (
 	"time"
 
 	"vitrine"
+	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/memlog"
-	"vitrine/service/feature"
 )
 
 // faultyStore is a log in memory that counts its appends, and fails at will.
@@ -308,13 +308,13 @@ func TestMemoryIsWhatItCounts(t *testing.T) {
 	} {
 		e := opened(t, decision.Options{Store: &devNull{Store: new(memlog.Store)}, Build: buildToy})
 		put(t, e, "home", fmt.Sprintf(`{"max_size":4,"max_items":8,"features":%s,"policy":{},"memory":200000000,"record":%q}`, numbers(of.features), of.record))
-		x := make([]feature.Value, of.features)
+		x := make(api.Values, of.features)
 		for j := range x {
-			x[j] = feature.Number(0.1)
+			x[j] = api.Number(featureName(j), 0.1)
 		}
-		r := &decision.Request{Revenue: make([]float64, 8)}
+		r := new(api.Request)
 		for i := range 8 {
-			r.Items = append(r.Items, feature.Item{ID: itemID(i), Features: x})
+			r.Items = append(r.Items, api.Item{ID: itemID(i), Features: x, Revenue: new(0.0)})
 		}
 		before := heap()
 		var ids []string
@@ -417,9 +417,9 @@ func TestRoundsSinceTheCheckpoint(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &decision.Request{Revenue: make([]float64, items)}
+	r := new(api.Request)
 	for i := range items {
-		r.Items = append(r.Items, feature.Item{ID: itemID(i), Features: []feature.Value{feature.Text("a")}})
+		r.Items = append(r.Items, api.Item{ID: itemID(i), Features: api.Values{api.Text("x", "a")}, Revenue: new(0.0)})
 	}
 	for range 12 {
 		a, err := e.Decide(t.Context(), "home", r, 0)

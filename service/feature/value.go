@@ -1,21 +1,20 @@
 package feature
 
-// Value is the value of a feature in a request. The zero value is missing.
+import "vitrine/service/api"
+
+// Value is the value of a feature in its place. The zero value is missing.
 type Value struct {
-	Kind   ValueKind
+	Kind   api.ValueKind
 	Number float64
 	Text   string
 }
 
-// ValueKind is the type of a value.
-type ValueKind uint8
-
 // The types of values.
 const (
-	Missing ValueKind = iota
-	IsNumber
-	IsText
-	IsObject
+	Missing  = api.Missing
+	IsNumber = api.IsNumber
+	IsText   = api.IsText
+	IsObject = api.IsObject
 )
 
 // Number returns the value of a number.

@@ -11,9 +11,9 @@ import (
 
 	"vitrine"
 	"vitrine/config"
+	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/natslog"
-	"vitrine/service/feature"
 )
 
 // stuck is a learner that learns nothing before the gate is open.
@@ -54,7 +54,7 @@ func TestSnapshotOfAStuckLearner(t *testing.T) {
 	}
 	decide := func(id string) {
 		t.Helper()
-		r := &decision.Request{Decision: id, Items: []feature.Item{{ID: "a", Features: []feature.Value{feature.Number(1)}}}}
+		r := &api.Request{Decision: id, Items: []api.Item{{ID: "a", Features: api.Values{api.Number("x", 1)}}}}
 		if _, err := e.Decide(ctx, "home", r, 1); err != nil {
 			t.Fatal(err)
 		}

@@ -15,10 +15,10 @@ import (
 
 	"vitrine/config"
 	"vitrine/internal/replace"
+	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/memlog"
-	"vitrine/service/feature"
 )
 
 // shrinking is an engine whose log is kept within limits.
@@ -50,9 +50,9 @@ func (s *shrinking) trade(decisions int) {
 	for range decisions {
 		s.decisions++
 		s.now = s.now.Add(time.Minute)
-		r := &decision.Request{Decision: fmt.Sprint("d", s.decisions)}
+		r := &api.Request{Decision: fmt.Sprint("d", s.decisions)}
 		for k := range 3 {
-			r.Items = append(r.Items, feature.Item{ID: fmt.Sprint("sku", k), Features: []feature.Value{feature.Number(float64((k*s.decisions)%7) / 7)}})
+			r.Items = append(r.Items, api.Item{ID: fmt.Sprint("sku", k), Features: api.Values{api.Number("x", float64((k*s.decisions)%7)/7)}})
 		}
 		a, err := s.engine.Decide(s.Context(), "home", r, s.now.UnixNano())
 		if err != nil {

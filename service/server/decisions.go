@@ -25,9 +25,6 @@ func (s *Server) decide(c *call) error {
 		return err
 	}
 	a, err := s.decideBody(c, name, mediaType, body)
-	for errors.Is(err, decision.ErrSchema) {
-		a, err = s.decideBody(c, name, mediaType, body)
-	}
 	if err != nil {
 		return err
 	}
@@ -41,7 +38,7 @@ func (s *Server) decide(c *call) error {
 	return c.answerJSON(status, answerOf(a))
 }
 
-// decideBody reads a request by the schema that the placement has now, and decides it.
+// decideBody reads a request and decides it.
 func (s *Server) decideBody(c *call, name, mediaType string, body []byte) (*decision.Answer, error) {
 	config, err := s.engine.Config(name)
 	if err != nil {
@@ -51,18 +48,18 @@ func (s *Server) decideBody(c *call, name, mediaType string, body []byte) (*deci
 	if err := c.take(budget.Work, config.RequestSize(mostItems(mediaType, body, config))+int64(len(body))); err != nil {
 		return nil, err
 	}
-	var r *decision.Request
+	var r *api.Request
 	var release func()
 	if mediaType == asBinary {
 		memory := binaryRequests.Get().(*binaryRequest)
 		r, err = memory.parse(body, config)
 		release = memory.release
 	} else {
-		parser := parsers.Get().(*decision.RequestParser)
-		if r, err = parser.Parse(body, config); err != nil {
+		reader := readers.Get().(*api.RequestReader)
+		if r, err = reader.Read(body, config.MaxItems); err != nil {
 			err = malformed(body, err)
 		}
-		release = func() { parsers.Put(parser) }
+		release = func() { readers.Put(reader) }
 	}
 	if err != nil {
 		return nil, err
@@ -75,7 +72,7 @@ func (s *Server) decideBody(c *call, name, mediaType string, body []byte) (*deci
 	return a, err
 }
 
-var parsers = sync.Pool{New: func() any { return new(decision.RequestParser) }}
+var readers = sync.Pool{New: func() any { return new(api.RequestReader) }}
 
 // answerOf returns what the caller is told of a decision.
 func answerOf(a *decision.Answer) *api.Answer {
@@ -84,6 +81,9 @@ func answerOf(a *decision.Answer) *api.Answer {
 		told.Assortment[k] = api.Shown{ID: id, Position: k + 1}
 		if a.Probability != nil {
 			told.Assortment[k].Probability = &a.Probability[k]
+		}
+		if a.Slots != nil {
+			told.Assortment[k].Slot = a.Slots[k]
 		}
 	}
 	if a.Probability != nil {

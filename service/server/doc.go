@@ -20,6 +20,6 @@
 //	listen.go      sockets, TLS, timeouts, the end
 //
 // The JSON of placements and decisions is the engine's to read, Engine.Put and
-// decision.RequestParser; wire.go and personalizer_wire.go read the other forms
+// api.RequestReader; wire.go and personalizer_wire.go read the other forms
 // of a request. docs/adr/0042-http-api.md says why it is built this way.
 package server

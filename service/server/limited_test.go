@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"vitrine/service/api"
 	"vitrine/service/decision"
-	"vitrine/service/feature"
 	"vitrine/service/server"
 )
 
@@ -171,7 +171,7 @@ func TestLimitedSlowOutcome(t *testing.T) {
 		if err := s.engine.Delete(t.Context(), "home", 0); err != nil {
 			t.Fatal(err)
 		}
-		r := &decision.Request{Decision: "mine", Items: []feature.Item{{ID: "jewel", Features: []feature.Value{feature.Number(3)}}}}
+		r := &api.Request{Decision: "mine", Items: []api.Item{{ID: "jewel", Features: api.Values{api.Number("carat", 3)}}}}
 		if _, err := s.engine.Decide(t.Context(), "vault", r, s.clock.now().UnixNano()); err != nil {
 			t.Fatal(err)
 		}

@@ -152,9 +152,6 @@ func (s *Server) rank(slots bool) func(*call) error {
 			event = newEvent()
 		}
 		a, err := s.decideRank(c, q, event)
-		for errors.Is(err, decision.ErrSchema) {
-			a, err = s.decideRank(c, q, event)
-		}
 		if err != nil {
 			return err
 		}
@@ -229,7 +226,7 @@ func (s *Server) reward(c *call) error {
 	if err != nil {
 		return err
 	}
-	if a.Note != nil || len(a.Shown) != 1 {
+	if a.Slots != nil || len(a.Shown) != 1 {
 		return &api.FieldError{Message: "the event has slots: tell its rewards to multislot/events"}
 	}
 	return s.tellRewards(c, a, []decision.Reward{{Item: a.Shown[0], Value: value}})
@@ -247,7 +244,7 @@ func (s *Server) rewardSlots(c *call) error {
 	if err != nil {
 		return err
 	}
-	slots := slotsOfNote(a)
+	slots := a.Slots
 	if len(slots) != len(a.Shown) {
 		return &api.FieldError{Message: "the event has no slots: tell its reward to events"}
 	}
@@ -271,9 +268,9 @@ func (s *Server) rewardSlots(c *call) error {
 func rewardOf(field string, v *float64) (float64, error) {
 	switch {
 	case v == nil:
-		return 0, invalidf(field, "is missing")
+		return 0, api.Fieldf(field, "is missing")
 	case !(*v >= -1 && *v <= 1):
-		return 0, invalidf(field, "%v: must be in [-1, 1]", *v)
+		return 0, api.Fieldf(field, "%v: must be in [-1, 1]", *v)
 	}
 	return max(*v, 0), nil
 }

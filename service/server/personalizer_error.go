@@ -67,7 +67,7 @@ func (p *problem) asPersonalizer(invalid string) (status int, body errorDocument
 
 // inRank returns what is called so in a request of the engine as it is called in a Rank.
 func inRank(pointer string) string {
-	for _, c := range [][2]string{{"/items", "/actions"}, {"/user", "/contextFeatures"}, {"/baseline", "/slots"}, {"/note", "/slots"}} {
+	for _, c := range [][2]string{{"/items", "/actions"}, {"/user", "/contextFeatures"}, {"/baseline", "/slots"}} {
 		if rest, ok := strings.CutPrefix(pointer, c[0]); ok {
 			return c[1] + rest
 		}

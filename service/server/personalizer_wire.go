@@ -14,7 +14,6 @@ import (
 
 	"vitrine/service/api"
 	"vitrine/service/decision"
-	"vitrine/service/feature"
 )
 
 const (
@@ -47,14 +46,14 @@ type rankedAction struct {
 }
 
 type slotsRankDocument struct {
-	ContextFeatures []map[string]any `json:"contextFeatures,omitempty"`
-	Actions         []actionDocument `json:"actions" minItems:"1"`
-	Slots           []slotDocument   `json:"slots" minItems:"1"`
-	EventID         string           `json:"eventId,omitempty" maxLength:"256"`
-	DeferActivation bool             `json:"deferActivation,omitempty"`
+	ContextFeatures []map[string]any   `json:"contextFeatures,omitempty"`
+	Actions         []actionDocument   `json:"actions" minItems:"1"`
+	Slots           []pageSlotDocument `json:"slots" minItems:"1"`
+	EventID         string             `json:"eventId,omitempty" maxLength:"256"`
+	DeferActivation bool               `json:"deferActivation,omitempty"`
 }
 
-type slotDocument struct {
+type pageSlotDocument struct {
 	ID              string           `json:"id"`
 	Features        []map[string]any `json:"features,omitempty" doc:"accepted, and not used"`
 	ExcludedActions []string         `json:"excludedActions,omitempty"`
@@ -123,7 +122,7 @@ func (l *bounded[T]) UnmarshalJSONFrom(in *jsontext.Decoder) error {
 	}
 	for in.PeekKind() != ']' {
 		if len(*l) == largestList {
-			return invalidf(string(in.StackPointer().Parent()), "has more than %d elements", largestList)
+			return api.Fieldf(string(in.StackPointer().Parent()), "has more than %d elements", largestList)
 		}
 		var v T
 		if err := json.UnmarshalDecode(in, &v); err != nil {
@@ -144,7 +143,7 @@ func parseRank(body []byte, slots bool) (*rankQuery, error) {
 		return nil, jsonError(err)
 	}
 	if utf8.RuneCountInString(q.EventID) > largestEvent {
-		return nil, invalidf("/eventId", "must have at most %d characters", largestEvent)
+		return nil, api.Fieldf("/eventId", "must have at most %d characters", largestEvent)
 	}
 	ids := map[string]bool{}
 	for i := range q.Actions {
@@ -157,7 +156,7 @@ func parseRank(body []byte, slots bool) (*rankQuery, error) {
 		delete(ids, id)
 	}
 	if len(ids) == 0 && len(q.Actions) > 0 {
-		return nil, invalidf("/excludedActions", "excludes all actions")
+		return nil, api.Fieldf("/excludedActions", "excludes all actions")
 	}
 	first := slices.IndexFunc(q.Actions, func(a rankAction) bool { return ids[a.ID] })
 	q.Slots = []rankSlot{{ExcludedActions: q.ExcludedActions}}
@@ -169,24 +168,24 @@ func parseRank(body []byte, slots bool) (*rankQuery, error) {
 
 func (q *rankQuery) checkSlots(actions map[string]bool) error {
 	if len(q.Slots) == 0 {
-		return invalidf("/slots", "must have at least one slot")
+		return api.Fieldf("/slots", "must have at least one slot")
 	}
 	slots, baselines := map[string]bool{}, map[string]bool{}
 	for k, s := range q.Slots {
 		field := fmt.Sprintf("/slots/%d", k)
 		switch base := s.BaselineAction; {
 		case s.ID == "" || utf8.RuneCountInString(s.ID) > largestEvent:
-			return invalidf(field+"/id", "must have from 1 to %d characters", largestEvent)
+			return api.Fieldf(field+"/id", "must have from 1 to %d characters", largestEvent)
 		case slots[s.ID]:
-			return invalidf(field+"/id", "is that of an earlier slot too")
+			return api.Fieldf(field+"/id", "is that of an earlier slot too")
 		case base == "":
-			return invalidf(field+"/baselineAction", "is missing")
+			return api.Fieldf(field+"/baselineAction", "is missing")
 		case !actions[base]:
-			return invalidf(field+"/baselineAction", "is not among the actions")
+			return api.Fieldf(field+"/baselineAction", "is not among the actions")
 		case baselines[base]:
-			return invalidf(field+"/baselineAction", "is that of an earlier slot too")
+			return api.Fieldf(field+"/baselineAction", "is that of an earlier slot too")
 		case slices.Contains(s.ExcludedActions, base):
-			return invalidf(field+"/baselineAction", "is excluded from the slot")
+			return api.Fieldf(field+"/baselineAction", "is excluded from the slot")
 		}
 		slots[s.ID], baselines[s.BaselineAction] = true, true
 	}
@@ -194,9 +193,9 @@ func (q *rankQuery) checkSlots(actions map[string]bool) error {
 }
 
 // request returns what is asked of the engine, but for the decision's id.
-func (q *rankQuery) request(c *decision.Config) (*decision.Request, error) {
+func (q *rankQuery) request(c *decision.Config) (*api.Request, error) {
 	items, users := featuresOf(c, true), featuresOf(c, false)
-	r := &decision.Request{Items: make([]feature.Item, len(q.Actions)), Defer: q.DeferActivation, Schema: c.Schema()}
+	r := &api.Request{Items: make([]api.Item, len(q.Actions)), Defer: q.DeferActivation}
 	var err error
 	if r.User, err = users.values(q.ContextFeatures, "", "/contextFeatures"); err != nil {
 		return nil, err
@@ -211,7 +210,7 @@ func (q *rankQuery) request(c *decision.Config) (*decision.Request, error) {
 		}
 	}
 	for _, s := range q.Slots {
-		slot := decision.Slot{}
+		slot := api.Slot{ID: s.ID}
 		for _, id := range s.ExcludedActions {
 			if there[id] { // a list of what is sold out names more
 				slot.Exclude = append(slot.Exclude, id)
@@ -222,31 +221,14 @@ func (q *rankQuery) request(c *decision.Config) (*decision.Request, error) {
 			r.Baseline = append(r.Baseline, s.BaselineAction)
 		}
 	}
-	if q.Slots[0].ID != "" {
-		ids := make([]string, len(q.Slots))
-		for k, s := range q.Slots {
-			ids[k] = s.ID
-		}
-		if r.Note, err = json.Marshal(ids); err != nil {
-			return nil, err
-		}
-	}
 	return r, nil
-}
-
-// slotsOfNote returns the ids of an event's slots, nil where it has none.
-func slotsOfNote(a *decision.Answer) (ids []string) {
-	if json.Unmarshal(a.Note, &ids) != nil {
-		return nil
-	}
-	return ids
 }
 
 // rankFeatures are a placement's features of items, or of the user.
 type rankFeatures struct {
-	of   map[string]rankFeature
-	item bool
-	rest string // the object that has what no other feature is the name of; "" is none
+	kinds map[string]string // by name
+	item  bool
+	rest  string // the object that has what no other feature is the name of; "" is none
 }
 
 const (
@@ -254,22 +236,16 @@ const (
 	restOfContext = "context"
 )
 
-type rankFeature struct {
-	slot int
-	kind string
-}
-
 func featuresOf(c *decision.Config, item bool) rankFeatures {
-	slot, rest := c.Schema().User, restOfContext
+	from, rest := "user", restOfContext
 	if item {
-		slot, rest = c.Schema().Item, restOfActions
+		from, rest = "item", restOfActions
 	}
-	f := rankFeatures{of: map[string]rankFeature{}, item: item}
+	f := rankFeatures{kinds: map[string]string{}, item: item}
 	for i := range c.Features {
-		name, kind := c.Features[i].Name, c.Features[i].Kind
-		if at, ok := slot(name); ok {
-			f.of[name] = rankFeature{at, kind}
-			if name == rest && kind == "object" {
+		if its := &c.Features[i]; its.From == from {
+			f.kinds[its.Name] = its.Kind
+			if its.Name == rest && its.Kind == "object" {
 				f.rest = rest
 			}
 		}
@@ -280,41 +256,41 @@ func featuresOf(c *decision.Config, item bool) rankFeatures {
 // values returns those that a list of objects has. A member of the objects is
 // the feature of its name, and else part of the rest. An action's id is the feature "id"
 // where there is one of words.
-func (f *rankFeatures) values(features jsontext.Value, id, field string) ([]feature.Value, error) {
-	values := make([]feature.Value, len(f.of))
+func (f *rankFeatures) values(features jsontext.Value, id, field string) (api.Values, error) {
+	values := api.Values{}
 	rest := []byte{'['}
 	switch kind := features.Kind(); {
 	case features == nil, kind == 'n':
 		features = jsontext.Value("[]")
 	case kind != '[':
-		return nil, invalidf(field, "must be a list")
+		return nil, api.Fieldf(field, "must be a list")
 	}
 	in := jsontext.NewDecoder(bytes.NewBuffer(features)) // the list is JSON: rankQuery has read it
 	_, _ = in.ReadToken()
 	for in.PeekKind() != ']' {
 		if in.PeekKind() != '{' {
 			_ = in.SkipValue()
-			return nil, invalidf(field+string(in.StackPointer()), "must be an object")
+			return nil, api.Fieldf(field+string(in.StackPointer()), "must be an object")
 		}
 		if len(rest) > 1 {
 			rest = append(rest, ',')
 		}
 		var err error
-		if rest, err = f.members(values, rest, in, field); err != nil {
+		if values, rest, err = f.members(values, rest, in, field); err != nil {
 			return nil, err
 		}
 	}
 	if f.rest != "" {
-		values[f.of[f.rest].slot] = feature.Object(string(append(rest, ']')))
+		values = append(values, api.Object(f.rest, string(append(rest, ']'))))
 	}
-	if its, ok := f.of["id"]; ok && f.item && (its.kind == "category" || its.kind == "text") {
-		values[its.slot] = feature.Text(id)
+	if kind := f.kinds["id"]; f.item && (kind == "category" || kind == "text") {
+		values = append(values, api.Text("id", id))
 	}
 	return values, nil
 }
 
 // members takes an object off a list.
-func (f *rankFeatures) members(values []feature.Value, rest []byte, in *jsontext.Decoder, field string) ([]byte, error) {
+func (f *rankFeatures) members(values api.Values, rest []byte, in *jsontext.Decoder, field string) (api.Values, []byte, error) {
 	_, _ = in.ReadToken()
 	rest = append(rest, '{')
 	for first := true; in.PeekKind() == '"'; {
@@ -323,17 +299,19 @@ func (f *rankFeatures) members(values []feature.Value, rest []byte, in *jsontext
 		value, _ := in.ReadValue()
 		text, _ := jsontext.AppendUnquote(nil, quoted)
 		name := string(text)
-		its, ok := f.of[name]
+		kind, ok := f.kinds[name]
 		switch {
 		case ok && name != f.rest && (name != "id" || !f.item):
-			if values[its.slot].Kind != feature.Missing {
-				return nil, invalidf(field+string(in.StackPointer()), "is in an earlier object too")
+			if slices.ContainsFunc(values, func(v api.Value) bool { return v.Name == name && v.Kind != api.Missing }) {
+				return nil, nil, api.Fieldf(field+string(in.StackPointer()), "is in an earlier object too")
 			}
-			if values[its.slot], ok = its.value(value); !ok {
-				return nil, invalidf(field+string(in.StackPointer()), "is of another type than the placement's feature, which is of the kind %q", its.kind)
+			v, ok := valueOf(name, kind, value)
+			if !ok {
+				return nil, nil, api.Fieldf(field+string(in.StackPointer()), "is of another type than the placement's feature, which is of the kind %q", kind)
 			}
+			values = append(values, v)
 		case f.rest == "":
-			return nil, invalidf(field+string(in.StackPointer()), "the placement has no such feature, and no object %q or %q for others", restOfActions, restOfContext)
+			return nil, nil, api.Fieldf(field+string(in.StackPointer()), "the placement has no such feature, and no object %q or %q for others", restOfActions, restOfContext)
 		default:
 			if !first {
 				rest = append(rest, ',')
@@ -343,27 +321,27 @@ func (f *rankFeatures) members(values []feature.Value, rest []byte, in *jsontext
 		}
 	}
 	_, _ = in.ReadToken()
-	return append(rest, '}'), nil
+	return values, append(rest, '}'), nil
 }
 
-// value returns a member as the value of a feature.
-func (f rankFeature) value(v jsontext.Value) (feature.Value, bool) {
+// valueOf returns a member as the value of a feature of a kind.
+func valueOf(name, of string, v jsontext.Value) (api.Value, bool) {
 	kind := v.Kind()
 	switch {
 	case kind == 'n':
-		return feature.Value{}, true
-	case f.kind == "object" && (kind == '{' || kind == '['):
-		return feature.Object(string(v)), true
-	case f.kind == "number" && kind == '0':
+		return api.Value{Name: name}, true
+	case of == "object" && (kind == '{' || kind == '['):
+		return api.Object(name, string(v)), true
+	case of == "number" && kind == '0':
 		x, err := strconv.ParseFloat(string(v), 64)
-		return feature.Number(x), err == nil
-	case (f.kind == "category" || f.kind == "text") && kind == '"':
+		return api.Number(name, x), err == nil
+	case (of == "category" || of == "text") && kind == '"':
 		text, err := jsontext.AppendUnquote(nil, v)
-		return feature.Text(string(text)), err == nil
-	case f.kind == "category" && (kind == 't' || kind == 'f'):
-		return feature.Text(string(v)), true
+		return api.Text(name, string(text)), err == nil
+	case of == "category" && (kind == 't' || kind == 'f'):
+		return api.Text(name, string(v)), true
 	}
-	return feature.Value{}, false
+	return api.Value{}, false
 }
 
 // probabilities returns that of each action to be the one shown, nil where they are not

@@ -26,11 +26,6 @@ func problemf(status int, kind, format string, args ...any) *problem {
 	return &problem{Problem: api.Problem{Type: api.ProblemType + kind, Title: http.StatusText(status), Status: status, Detail: fmt.Sprintf(format, args...)}}
 }
 
-// invalidf is of a field of a request that the engine does not see as it came.
-func invalidf(field, format string, args ...any) error {
-	return &api.FieldError{Field: field, Message: fmt.Sprintf(format, args...)}
-}
-
 var errPanic = errors.New("panic")
 
 // statusGone is of requests whose caller has hung up, as other servers log them.

@@ -14,7 +14,6 @@ import (
 
 	"vitrine/service/api"
 	"vitrine/service/decision"
-	"vitrine/service/feature"
 )
 
 // binaryRequest is a DecisionRequest of proto/decision.proto, and the memory of what it
@@ -30,12 +29,12 @@ type binaryRequest struct {
 	atMost                     []api.Limit
 	most                       int // elements of a list
 
-	values  []feature.Value
-	items   []feature.Item
-	request decision.Request
+	values  api.Values
+	items   []api.Item
+	request api.Request
 
-	config               *decision.Config // of the slots
-	itemSlots, userSlots slots
+	config       *decision.Config // of the columns
+	ofItem, user columns
 }
 
 var binaryRequests = sync.Pool{New: func() any { return new(binaryRequest) }}
@@ -48,7 +47,7 @@ func (r *binaryRequest) release() {
 	*r = binaryRequest{
 		ids: r.ids.empty(), texts: r.texts.empty(), numbers: r.numbers[:0], revenues: r.revenues[:0], userNumbers: r.userNumbers[:0],
 		userTexts: r.userTexts.empty(), values: r.values[:0], items: r.items[:0],
-		config: r.config, itemSlots: r.itemSlots, userSlots: r.userSlots,
+		config: r.config, ofItem: r.ofItem, user: r.user,
 	}
 	binaryRequests.Put(r)
 }
@@ -261,102 +260,100 @@ func consumeLimit(dst *[]api.Limit, t protowire.Type, b []byte) int {
 
 // parse reads a request in the wire format. Errors of values name the field as it is called
 // in JSON. The request shares memory with r.
-func (r *binaryRequest) parse(body []byte, c *decision.Config) (*decision.Request, error) {
+func (r *binaryRequest) parse(body []byte, c *decision.Config) (*api.Request, error) {
 	r.most = c.MaxItems
 	if err := fields(body, r.read); err != nil {
 		return nil, err
 	}
 	if r.config != c {
 		r.config = c
-		r.itemSlots, r.userSlots = slotsOf(c)
+		r.ofItem, r.user = columnsOf(c)
 	}
-	items, users := &r.itemSlots, &r.userSlots
 	n := r.ids.len()
-	if err := c.CheckLength("/items", n); err != nil {
+	if err := api.CheckLength("/items", n, c.MaxItems); err != nil {
 		return nil, err
 	}
-	if err := items.check("/items", "numbers", "texts", n, len(r.numbers), r.texts.len()); err != nil {
+	if err := r.ofItem.check("/items", "numbers", "texts", n, len(r.numbers), r.texts.len()); err != nil {
 		return nil, err
 	}
-	width := items.width()
+	if len(r.revenues) > 0 && len(r.revenues) != n {
+		return nil, api.Fieldf("/items", "%d items and %d revenues", n, len(r.revenues))
+	}
+	width := r.ofItem.width()
 	r.values = slices.Grow(r.values, n*width)[:n*width]
 	r.items = slices.Grow(r.items, n)[:n]
 	for i, id := range r.ids.each() {
-		r.items[i] = feature.Item{ID: id, Features: r.values[i*width : (i+1)*width : (i+1)*width]}
+		r.items[i] = api.Item{ID: id, Features: r.values[i*width : (i+1)*width : (i+1)*width]}
+		if len(r.revenues) > 0 {
+			r.items[i].Revenue = &r.revenues[i]
+		}
 	}
-	items.fill(r.values, r.numbers, &r.texts)
-	r.request = decision.Request{
+	r.ofItem.fill(r.values, r.numbers, &r.texts)
+	r.request = api.Request{
 		Decision: r.decision, Items: r.items, Size: int(r.size), Include: r.include, Exclude: r.exclude, AtMost: r.atMost, Baseline: r.baseline,
-		Defer: r.deferred != 0, Schema: c.Schema(),
-	}
-	if len(r.revenues) > 0 {
-		r.request.Revenue = r.revenues
+		Defer: r.deferred != 0,
 	}
 	if len(r.userNumbers) > 0 || r.userTexts.len() > 0 {
-		if err := users.check("/user", "user_numbers", "user_texts", 1, len(r.userNumbers), r.userTexts.len()); err != nil {
+		if err := r.user.check("/user", "user_numbers", "user_texts", 1, len(r.userNumbers), r.userTexts.len()); err != nil {
 			return nil, err
 		}
-		r.request.User = make([]feature.Value, users.width())
-		users.fill(r.request.User, r.userNumbers, &r.userTexts)
+		r.request.User = make(api.Values, r.user.width())
+		r.user.fill(r.request.User, r.userNumbers, &r.userTexts)
 	}
 	return &r.request, nil
 }
 
-// slots are where the numbers and the texts of a row belong among its values, and
-// which of the texts are objects.
-type slots struct {
-	number, text []int
-	object       []bool
+// columns are the names of the numbers and of the texts of a row, and which of the texts are objects.
+type columns struct {
+	numbers, texts []string
+	object         []bool
 }
 
-func slotsOf(c *decision.Config) (items, users slots) {
-	at := func(s *slots, kind string, slot int) {
-		if kind == "number" {
-			s.number = append(s.number, slot)
-		} else {
-			s.text, s.object = append(s.text, slot), append(s.object, kind == "object")
-		}
-	}
-	schema := c.Schema()
+func columnsOf(c *decision.Config) (items, user columns) {
 	for i := range c.Features {
 		f := &c.Features[i]
-		if slot, ok := schema.Item(f.Name); ok {
-			at(&items, f.Kind, slot)
-		} else if slot, ok := schema.User(f.Name); ok {
-			at(&users, f.Kind, slot)
+		of := &items
+		if f.From == "user" {
+			of = &user
+		}
+		switch f.Kind {
+		case "cross":
+		case "number":
+			of.numbers = append(of.numbers, f.Name)
+		default:
+			of.texts, of.object = append(of.texts, f.Name), append(of.object, f.Kind == "object")
 		}
 	}
-	return items, users
+	return items, user
 }
 
-func (s *slots) check(field, numbersField, textsField string, rows, numbers, texts int) error {
+func (s *columns) check(field, numbersField, textsField string, rows, numbers, texts int) error {
 	for _, c := range []struct {
 		name       string
 		have, each int
-	}{{numbersField, numbers, len(s.number)}, {textsField, texts, len(s.text)}} {
+	}{{numbersField, numbers, len(s.numbers)}, {textsField, texts, len(s.texts)}} {
 		if c.have != rows*c.each {
-			return invalidf(field, "%d %s, want %d of each of %d rows", c.have, c.name, c.each, rows)
+			return api.Fieldf(field, "%d %s, want %d of each of %d rows", c.have, c.name, c.each, rows)
 		}
 	}
 	return nil
 }
 
-func (s *slots) width() int { return len(s.number) + len(s.text) }
+func (s *columns) width() int { return len(s.numbers) + len(s.texts) }
 
 // fill stores numbers and texts, which lie by rows, in rows of values.
-func (s *slots) fill(rows []feature.Value, numbers []float64, texts *list) {
-	width := s.width()
-	for j, slot := range s.number {
-		for i, at := j, slot; at < len(rows); i, at = i+len(s.number), at+width {
-			rows[at] = feature.Number(numbers[i])
-		}
+func (s *columns) fill(rows api.Values, numbers []float64, texts *list) {
+	width, n := s.width(), len(s.numbers)
+	for i, v := range numbers {
+		rows[i/n*width+i%n] = api.Number(s.numbers[i%n], v)
 	}
 	for i, text := range texts.each() {
-		of, value := i%len(s.text), feature.Text(text)
+		of := i % len(s.texts)
+		value := api.Text(s.texts[of], text)
 		if s.object[of] {
-			value = feature.Object(text)
+			value.Kind = api.IsObject
 		}
-		rows[i/len(s.text)*width+s.text[of]] = value
+		rows[i/len(s.texts)*width+n+of] = value
 	}
 }
 
