@@ -13,8 +13,7 @@ import (
 	"iter"
 )
 
-// Store is a log of entries with one writer. It is safe for concurrent use, and
-// callers of Append that meet share the cost of one commit.
+// Store is a log of entries with one writer. It is safe for concurrent use.
 //
 // A store that cannot tell what became of an entry, because the disk is full or
 // the server does not answer, refuses all later appends with ErrReopen; what it

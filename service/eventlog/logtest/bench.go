@@ -5,37 +5,22 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"sync/atomic"
 	"testing"
 
 	"vitrine/service/eventlog"
 )
 
-// BenchmarkAppend measures appends of 1 KB entries by 1, 64 and 256 callers.
+// BenchmarkAppend measures appends of one entry of 1 KB by one caller.
 func BenchmarkAppend(b *testing.B, open Open) {
-	for _, callers := range []int{1, 64, 256} {
-		b.Run(fmt.Sprintf("callers=%d", callers), func(b *testing.B) {
-			s := open(b, b.TempDir())
-			defer s.Close()
-			e := make([]byte, 1024)
-			var left atomic.Int64
-			left.Store(int64(b.N))
-			var group sync.WaitGroup
-			b.ResetTimer()
-			for range callers {
-				group.Go(func() {
-					for left.Add(-1) >= 0 {
-						if _, err := s.Append(b.Context(), e); err != nil {
-							b.Error(err)
-							return
-						}
-					}
-				})
-			}
-			group.Wait()
-			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "entries/s")
-		})
+	s := open(b, b.TempDir())
+	defer s.Close()
+	e := make([]byte, 1024)
+	for b.Loop() {
+		if _, err := s.Append(b.Context(), e); err != nil {
+			b.Fatal(err)
+		}
 	}
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "entries/s")
 }
 
 // BenchmarkEntries measures reading a log of 1 KB entries, in large frames and

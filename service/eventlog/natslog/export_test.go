@@ -26,17 +26,6 @@ func Abandon(s *Store) { s.conn.Close() }
 // SetSync changes whether servers that start sync what they write.
 func SetSync(always bool) { syncAlways = always }
 
-// Gather returns how many waiting appends of these sizes a frame takes together,
-// from the first, and whether one is left for the next frame.
-func Gather(sizes ...int) (taken int, late bool) {
-	s := &Store{queue: make(chan *request, len(sizes))}
-	for _, size := range sizes[1:] {
-		s.queue <- &request{size: size}
-	}
-	group, left := s.gather(&request{size: sizes[0]})
-	return len(group), left != nil
-}
-
 // Ask sends a request as a store of that patience does.
 func Ask(ctx context.Context, patience time.Duration, request func(context.Context) (int, error)) (int, error) {
 	return ask(ctx, &Store{options: Options{Patience: patience}}, request)

@@ -286,7 +286,7 @@ func TestLostAnswersOfOpening(t *testing.T) {
 	}
 }
 
-// While answers are slow callers share frames, and one that gives up learns that
+// While answers are slow callers wait for each other, and one that gives up learns that
 // the outcome is open.
 func TestSlowDisk(t *testing.T) {
 	t.Parallel()
@@ -294,7 +294,7 @@ func TestSlowDisk(t *testing.T) {
 	s := connect(t, natslog.Options{URL: url, Connect: []nats.Option{nats.SetCustomDialer(f)}})
 	f.delay.Store(int64(30 * time.Millisecond))
 	var group sync.WaitGroup
-	for range 64 {
+	for range 8 {
 		group.Go(func() {
 			for range 3 {
 				if _, err := s.Append(t.Context(), []byte("entry")); err != nil {
@@ -305,11 +305,8 @@ func TestSlowDisk(t *testing.T) {
 	}
 	group.Wait()
 	f.delay.Store(0)
-	if have, err := logtest.Read(s, 1); err != nil || len(have) != 3*64 {
-		t.Errorf("%d entries of %d, %v", len(have), 3*64, err)
-	}
-	if n := stateOf(t, url).Msgs; n > 64 {
-		t.Errorf("%d messages for %d appends of 64 callers", n, 3*64)
+	if have, err := logtest.Read(s, 1); err != nil || len(have) != 3*8 {
+		t.Errorf("%d entries of %d, %v", len(have), 3*8, err)
 	}
 	f.delay.Store(int64(150 * time.Millisecond))
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)

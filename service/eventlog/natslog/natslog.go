@@ -59,9 +59,9 @@ type Store struct {
 	replicas   int    // of the stream
 	lease      *lease // nil of a log in a directory, or open for reading
 
-	queue   chan *request
+	writing chan struct{} // holds one element while a frame is written
+	failed  error         // what all appends are answered with after a failure; guarded by writing
 	closing chan struct{} // closed by Close
-	done    chan struct{} // closed when the writer has ended
 	lost    chan struct{} // closed when the log is not this store's any more
 	loss    error         // why; set before lost is closed
 	watched chan struct{} // closed when nobody looks any more
@@ -130,17 +130,15 @@ func Open(ctx context.Context, o Options) (_ *Store, err error) {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	s := &Store{
-		options: o, user: user, writer: rand.Text(), queue: make(chan *request),
-		closing: make(chan struct{}), done: make(chan struct{}), lost: make(chan struct{}), watched: make(chan struct{}),
+		options: o, user: user, writer: rand.Text(), writing: make(chan struct{}, 1),
+		closing: make(chan struct{}), lost: make(chan struct{}), watched: make(chan struct{}),
 	}
 	s.close = sync.OnceValue(s.shut)
 	if err := s.open(ctx); err != nil {
-		close(s.done)
 		close(s.watched)
 		s.Close()
 		return nil, err
 	}
-	go s.write()
 	go s.watch()
 	return s, nil
 }
@@ -276,7 +274,7 @@ func (s *Store) Close() error { return s.close() }
 
 func (s *Store) shut() error {
 	close(s.closing)
-	<-s.done
+	s.writing <- struct{}{} // the frame under way is written, and no other
 	<-s.watched
 	if s.lease != nil && s.conn.IsConnected() {
 		s.lease.release()

@@ -98,25 +98,3 @@ func BenchmarkTruncate(b *testing.B) {
 }
 
 func BenchmarkEntries(b *testing.B) { logtest.BenchmarkEntries(b, open) }
-
-// Appends that wait share a frame up to its last byte.
-func TestAppendsShareAFrame(t *testing.T) {
-	const room = eventlog.MaxFrame - eventlog.EmptyFrame
-	for _, c := range []struct {
-		sizes []int
-		taken int
-	}{
-		{[]int{10}, 1},
-		{[]int{room}, 1},
-		{[]int{10, room - 10}, 2},
-		{[]int{10, room - 9}, 1},
-		{[]int{10, room - 20, 10}, 3},
-		{[]int{10, room - 20, 10, 1}, 3},
-		{[]int{10, room - 20, 11, 1}, 2},
-		{[]int{room, 0, 0}, 3}, // confirmations have no entries
-	} {
-		if taken, late := natslog.Gather(c.sizes...); taken != c.taken || late != (c.taken < len(c.sizes)) {
-			t.Errorf("appends of %v bytes: %d share a frame (one is late: %t), want %d", c.sizes, taken, late, c.taken)
-		}
-	}
-}

@@ -179,7 +179,7 @@ func (s *Store) TruncateBefore(ctx context.Context, sequence uint64) error {
 		}
 		defer alone.release()
 	}
-	if _, err := s.submit(ctx, &request{confirm: true}); err != nil {
+	if err := s.confirm(ctx); err != nil {
 		return err
 	}
 	if s.mark != nil {

@@ -63,7 +63,7 @@ func (s *Store) look() error {
 		return nil
 	}
 	// Only the log says who writes it.
-	if _, err := s.submit(ctx, &request{confirm: true}); errors.Is(err, eventlog.ErrFenced) {
+	if err := s.confirm(ctx); errors.Is(err, eventlog.ErrFenced) {
 		return err
 	}
 	return nil

@@ -13,35 +13,27 @@ import (
 	"vitrine/service/eventlog"
 )
 
-// request is a call of Append or TruncateBefore.
-type request struct {
-	entries [][]byte
-	size    int  // in a frame
-	confirm bool // commit a frame even without entries
-	done    chan answer
-}
-
-type answer struct {
-	last uint64
-	err  error
-}
-
-// Append implements eventlog.Store. A caller waits until the writer takes its
-// entries, which it does when the frame before is acknowledged: so the bytes
-// under way are those of one frame, whatever the number of callers.
+// Append implements eventlog.Store. It writes one frame, and waits for the frame under way before. Callers who append often
+// gather their entries first, as the engine does.
 func (s *Store) Append(ctx context.Context, entries ...[]byte) (last uint64, err error) {
-	size, err := eventlog.EntriesSize(entries...)
-	if err != nil {
+	if _, err := eventlog.EntriesSize(entries...); err != nil {
 		return 0, err
 	}
 	if s.options.ReadOnly {
 		return 0, eventlog.ErrReadOnly
 	}
-	return s.submit(ctx, &request{entries: entries, size: size})
+	return s.write(ctx, entries, len(entries) > 0)
 }
 
-// submit hands a request to the writer, and waits for the answer.
-func (s *Store) submit(ctx context.Context, r *request) (last uint64, err error) {
+// confirm writes an empty frame, which only the writer of the log can.
+func (s *Store) confirm(ctx context.Context) error {
+	_, err := s.write(ctx, nil, true)
+	return err
+}
+
+// write commits a frame, unless there is none to commit, and returns the last entry of the log. Giving up does not stop a
+// frame that is under way.
+func (s *Store) write(ctx context.Context, entries [][]byte, commit bool) (last uint64, err error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
@@ -51,99 +43,36 @@ func (s *Store) submit(ctx context.Context, r *request) (last uint64, err error)
 	if err := s.Loss(); err != nil {
 		return 0, err
 	}
-	r.done = make(chan answer, 1)
 	select {
-	case s.queue <- r:
+	case s.writing <- struct{}{}:
 	case <-ctx.Done():
 		return 0, ctx.Err()
 	case <-s.closing:
 		return 0, eventlog.ErrClosed
 	}
-	select {
-	case a := <-r.done:
-		return a.last, a.err
-	case <-ctx.Done():
-		return 0, fmt.Errorf("%w: %w", eventlog.ErrUnknown, ctx.Err())
+	type answer struct {
+		last uint64
+		err  error
 	}
-}
-
-// write is the writer: it packs the requests that wait into a frame, commits
-// it, and answers them. After a failure it answers all with that.
-func (s *Store) write() {
-	defer close(s.done)
-	var failed error
-	var late *request // did not fit into the frame before
-	for {
-		first := late
-		if late = nil; first == nil {
-			select {
-			case first = <-s.queue:
-			case <-s.closing:
-				return
+	done := make(chan answer, 1)
+	go func() {
+		defer func() { <-s.writing }()
+		err := s.failed
+		if err == nil && commit {
+			if err = s.commit(context.Background(), entries); err != nil {
+				s.failed = fmt.Errorf("an earlier append failed: %w", err)
 			}
 		}
-		var group []*request
-		group, late = s.gather(first)
-		if failed == nil {
-			failed = s.commitGroup(group)
-		} else {
-			refuse(group, failed)
-		}
-	}
-}
-
-// gather returns a request with those that wait and fit into a frame beside it,
-// and the first that does not fit, or nil.
-func (s *Store) gather(first *request) (group []*request, late *request) {
-	group = []*request{first}
-	for size := first.size; ; {
-		r := s.waiting()
-		if r == nil {
-			return group, nil
-		}
-		if size += r.size; size > eventlog.MaxFrame-eventlog.EmptyFrame {
-			return group, r
-		}
-		group = append(group, r)
-	}
-}
-
-// waiting returns a request that waits, or nil.
-func (s *Store) waiting() *request {
+		done <- answer{s.acknowledged().next - 1, err}
+	}()
 	select {
-	case r := <-s.queue:
-		return r
-	default:
-		return nil
-	}
-}
-
-// commitGroup writes the entries of some requests and answers them. The error
-// is what all later requests are answered with.
-func (s *Store) commitGroup(group []*request) (failed error) {
-	var entries [][]byte
-	confirm := false
-	for _, r := range group {
-		entries = append(entries, r.entries...)
-		confirm = confirm || r.confirm
-	}
-	last := s.acknowledged().next - 1
-	if len(entries) > 0 || confirm {
-		if err := s.commit(context.Background(), entries); err != nil {
-			refuse(group, err)
-			return fmt.Errorf("an earlier append failed: %w", err)
+	case a := <-done:
+		if a.err != nil {
+			return 0, a.err
 		}
-	}
-	for _, r := range group {
-		last += uint64(len(r.entries))
-		r.done <- answer{last: last}
-	}
-	return nil
-}
-
-func refuse(group []*request, err error) {
-	for _, r := range group {
-		r.done <- answer{err: err}
+		return a.last, nil
+	case <-ctx.Done():
+		return 0, fmt.Errorf("%w: %w", eventlog.ErrUnknown, ctx.Err())
 	}
 }
 
