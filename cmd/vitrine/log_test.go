@@ -241,7 +241,7 @@ func TestLogOnServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	limits := host.Retention{Size: 1, Log: store, Data: data}
-	if removed, err := limits.Apply(t.Context(), 12, time.Now()); err != nil || removed.To != 12 {
+	if removed, err := limits.Apply(t.Context(), 12, time.Now()); err != nil || removed.To != 6 { // entry 7 is of an open decision
 		t.Errorf("removed %+v, %v", removed, err)
 	}
 	for _, c := range []struct{ args, want string }{

@@ -24,7 +24,6 @@ import (
 	"vitrine/service/api"
 	"vitrine/service/client"
 	"vitrine/service/decision"
-	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/memlog"
 	"vitrine/service/server"
 )
@@ -34,7 +33,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // service is a server that can be stopped and started again on the same log, at the same address.
 type service struct {
 	testing.TB
-	store   eventlog.Store
+	store   decision.Log
 	address string
 	engine  *decision.Engine
 	http    *httptest.Server

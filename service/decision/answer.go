@@ -219,15 +219,6 @@ func cutString(data []byte) (s string, rest []byte, ok bool) {
 	return string(rest[:n]), rest[n:], true
 }
 
-// extraBytes is what a record takes for what only some decisions have.
-func (e *estimates) extraBytes() int {
-	size := 2 * len(e.note)
-	for _, id := range e.own {
-		size += shownSize(len(id))
-	}
-	return size
-}
-
 // tell adds to an answer what only some decisions have.
 func (e *estimates) tell(a *Answer) *Answer {
 	a.Deferred, a.Certain, a.Own = e.deferred, e.certain, slices.Clone(e.own)
@@ -246,16 +237,7 @@ func (e *estimates) valid() bool {
 	return e.outside >= 0 && e.outside <= 1 && e.revenue >= 0 && e.revenue <= most && e.shadow >= 0 && e.shadow <= most
 }
 
-// answer returns what the caller of a decision is told, and may change.
-func (r *record) answer() *Answer {
-	return r.tell(&Answer{
-		Decision: r.id, Placement: r.placement.name,
-		Shown: slices.Clone(r.shown), Probability: slices.Clone(r.probability), Outside: r.outside, Revenue: r.revenue,
-		Propensity: r.propensity, PolicyVersion: r.version, By: r.mode,
-	})
-}
-
-// answerOf returns the same of an offer that was just written.
+// answerOf returns what the caller of a decision is told, and may change.
 func answerOf(placement string, o *eventlog.Offered, e *estimates) *Answer {
 	a := &Answer{
 		Decision: o.Decision, Placement: placement,

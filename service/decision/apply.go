@@ -3,6 +3,7 @@ package decision
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -51,9 +52,8 @@ type placement struct {
 	numbers  uint64   // the largest number of a decision
 	learned  uint64   // the last entry that the learner was given
 	kept     []uint64 // versions to roll back to
-	open     list     // by arrival
-	due      due      // the same by time
-	closed   list
+	open     due
+	closed   shelf
 	counts   counts
 	pace     pace
 	sound    soundness
@@ -67,16 +67,37 @@ type placement struct {
 //
 // It hands rounds to the placement's learner and does not wait for them to be
 // learned, but for room in the learner's queue.
-func (s *fold) apply(entry []byte, e *eventlog.Event) error {
+//
+// What a round has comes from the decision's offer, which the caller has read back for an event that closes
+// reports. Without it nothing is learned, and nothing but decisions is counted.
+func (s *fold) apply(entry []byte, e *eventlog.Event, o *offer) error {
 	next := s.position.After(entry)
-	if err := s.applyBody(next.Sequence, e); err != nil {
+	if err := s.applyBody(next.Sequence, e, o); err != nil {
 		return fmt.Errorf("entry %d, placement %q: %w", next.Sequence, e.Placement, err)
 	}
 	s.position = next
 	return nil
 }
 
-func (s *fold) applyBody(sequence uint64, e *eventlog.Event) error {
+// closes returns the decision that an event closes with a round, nil if it closes none.
+func (s *fold) closes(e *eventlog.Event) *record {
+	var id string
+	switch b := e.Body.(type) {
+	case *eventlog.Chosen:
+		id = b.Decision
+	case *eventlog.Expired:
+		id = b.Decision
+	default:
+		return nil
+	}
+	r := s.decisions.find(s.placements[e.Placement], id)
+	if _, isExpired := e.Body.(*eventlog.Expired); r == nil || isExpired && r.status == deferred {
+		return nil
+	}
+	return r
+}
+
+func (s *fold) applyBody(sequence uint64, e *eventlog.Event, o *offer) error {
 	if put, ok := e.Body.(*eventlog.PlacementPut); ok {
 		return s.put(sequence, e.Placement, put.Config)
 	}
@@ -89,19 +110,19 @@ func (s *fold) applyBody(sequence uint64, e *eventlog.Event) error {
 		s.delete(p)
 		return nil
 	case *eventlog.Offered:
-		return s.offer(p, e.Time, b)
+		return s.offer(p, sequence, e.Time, b)
 	case *eventlog.Chosen:
 		r, err := s.openRecord(p, b.Decision)
 		if err != nil {
 			return err
 		}
-		if int(b.Choice) > len(r.shown) {
-			return fmt.Errorf("decision %q showed %d items, and item %d was chosen", r.id, len(r.shown), b.Choice)
+		if int(b.Choice) > int(r.shown) {
+			return fmt.Errorf("decision %q showed %d items, and item %d was chosen", r.id, r.shown, b.Choice)
 		}
-		if b.Choice > 0 && r.hasPassed(b.Choice) {
+		if b.Choice > 0 && r.hasPassed(int(b.Choice)) {
 			return fmt.Errorf("item %d of decision %q was chosen after it was passed", b.Choice, r.id)
 		}
-		s.close(sequence, r, chosen, b.Choice)
+		s.close(sequence, r, o, chosen, int(b.Choice))
 		return nil
 	case *eventlog.Expired:
 		r, err := s.openRecord(p, b.Decision)
@@ -112,7 +133,7 @@ func (s *fold) applyBody(sequence uint64, e *eventlog.Event) error {
 			s.abandon(r, withdrawn)
 			return nil
 		}
-		s.close(sequence, r, expired, 0)
+		s.close(sequence, r, o, expired, 0)
 		return nil
 	case *eventlog.Evicted:
 		r, err := s.openRecord(p, b.Decision)
@@ -187,8 +208,8 @@ func (s *fold) put(sequence uint64, name string, config []byte) error {
 
 func (s *fold) delete(p *placement) {
 	p.worker.stop()
-	for _, l := range []*list{&p.open, &p.closed} {
-		for r := l.first; r != nil; r = r.next {
+	for _, records := range [][]*record{p.open.heap, p.closed.records} {
+		for _, r := range records {
 			s.decisions.remove(r)
 		}
 	}
@@ -197,29 +218,36 @@ func (s *fold) delete(p *placement) {
 	s.evicted.forget(p)
 }
 
-func (s *fold) offer(p *placement, time int64, o *eventlog.Offered) error {
-	if s.decisions.find(p, o.Decision) != nil {
-		return fmt.Errorf("decision %q is there already", o.Decision)
+func (s *fold) offer(p *placement, sequence uint64, time int64, offered *eventlog.Offered) error {
+	before := s.decisions.find(p, offered.Decision)
+	if before != nil && before.status.waits() {
+		return fmt.Errorf("decision %q is open already", offered.Decision)
 	}
-	r, err := newRecord(p, time, o)
+	o, err := offerOf(p, offered)
 	if err != nil {
 		return err
 	}
+	if before != nil { // whoever wrote this had forgotten it
+		p.closed.remove(before)
+		s.decisions.remove(before)
+	}
+	r := &record{placement: p, id: strings.Clone(offered.Decision), entry: sequence, time: time, shown: uint16(len(offered.Shown))}
+	if o.deferred {
+		r.status = deferred
+	}
 	s.decisions.add(r)
-	p.open.push(r)
-	p.due.add(r)
-	p.numbers = max(p.numbers, r.number)
-	p.counts.offered(r)
-	p.pace.add(time, r.size)
+	p.open.add(r)
+	p.numbers = max(p.numbers, o.number)
+	p.counts.offered(o)
+	p.pace.add(time, r.size())
 	s.forget(p)
 	return nil
 }
 
 // forget drops the oldest closed decisions until the rest fits into memory.
 func (s *fold) forget(p *placement) {
-	for p.closed.first != nil && p.open.bytes+p.closed.bytes > p.config.Memory {
-		r := p.closed.first
-		p.closed.remove(r)
+	for len(p.closed.records) > 0 && p.open.bytes+p.closed.bytes > p.config.Memory {
+		r := p.closed.pop()
 		s.decisions.remove(r)
 		if r.status == evicted {
 			s.evicted.add(p, r.id)
@@ -239,26 +267,39 @@ func (s *fold) openRecord(p *placement, decision string) (*record, error) {
 }
 
 // close gives a decision its outcome.
-func (s *fold) close(sequence uint64, r *record, to status, choice int32) {
+func (s *fold) close(sequence uint64, r *record, o *offer, to status, choice int) {
 	p := r.placement
 	p.open.remove(r)
-	p.due.remove(r)
-	r.status, r.choice = to, choice
-	p.counts.closed(r)
-	if r.learner == p.learner {
-		p.sound.closed(r)
-		p.learned = sequence
-		p.worker.send(task{sequence: sequence, round: r.round(), bytes: r.roundBytes()})
-	} else {
+	r.status, r.choice = to, int16(choice)
+	p.counts.closed(r, o)
+	switch {
+	case !r.isOf(p.learner):
 		p.counts.Stale++
+	case o != nil:
+		p.sound.closed(r, o)
+		p.worker.send(task{sequence: sequence, round: o.round(choice), bytes: o.roundBytes()})
+		fallthrough
+	default:
+		p.learned = sequence
 	}
+	s.shelve(r)
+}
+
+// abandon ends the wait for the outcome of a decision of which nothing is learned.
+func (s *fold) abandon(r *record, to status) {
+	r.placement.open.remove(r)
+	r.status = to
+	r.placement.counts.abandoned(to)
 	s.shelve(r)
 }
 
 // shelve keeps of a decision what its repetition needs.
 func (s *fold) shelve(r *record) {
-	r.size -= r.rowBytes()
-	r.rows, r.revenues, r.place, r.passed, r.told = nil, nil, nil, nil, 0
+	if r.rare != nil && r.rare.carried != nil {
+		r.rare = &rare{carried: r.rare.carried, learner: r.rare.learner}
+	} else {
+		r.rare = nil
+	}
 	r.placement.closed.push(r)
 	s.forget(r.placement)
 }

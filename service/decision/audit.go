@@ -47,7 +47,7 @@ func (a *Audit) Entry(entry []byte) (*eventlog.Event, error) {
 	if err != nil {
 		return nil, fmt.Errorf("entry %d: %w", next.Sequence, err)
 	}
-	return &event, a.state.apply(entry, &event)
+	return &event, a.state.apply(entry, &event, nil)
 }
 
 // Tally counts the decisions of a placement, by what became of them.
@@ -62,7 +62,7 @@ func (a *Audit) Tallies() []Tally {
 	var tallies []Tally
 	for _, name := range slices.Sorted(maps.Keys(a.state.placements)) {
 		p := a.state.placements[name]
-		tallies = append(tallies, Tally{name, p.counts.Offered, p.counts.Chosen, p.counts.Expired, p.counts.Evicted, p.counts.Withdrawn, p.open.len})
+		tallies = append(tallies, Tally{name, p.counts.Offered, p.counts.Chosen, p.counts.Expired, p.counts.Evicted, p.counts.Withdrawn, len(p.open.heap)})
 	}
 	return tallies
 }

@@ -9,13 +9,12 @@ import (
 	"vitrine/config"
 	"vitrine/service/api"
 	"vitrine/service/decision"
-	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/memlog"
 )
 
 // devNull is a log that keeps nothing.
 type devNull struct {
-	eventlog.Store
+	*memlog.Store
 	last uint64
 }
 

@@ -52,7 +52,7 @@ func TestAnAppendIsAsLargeAsAFrame(t *testing.T) {
 // Memory that is filled to the last byte holds what is in it: only what exceeds
 // it is forgotten, or expires before its time.
 func TestMemoryCanBeFilled(t *testing.T) {
-	const decisions = 60
+	const decisions = 80
 	id := func(i int) string { return fmt.Sprintf("d%04d", i) }
 	for _, closed := range []bool{true, false} {
 		e := opened(t, decision.Options{Store: new(memlog.Store), Build: buildToy})

@@ -32,11 +32,12 @@ type Estimator interface {
 // A request with an id of its own that was answered before has the same answer
 // again; another request under that id is ErrConflict, and so is the same one where the
 // placement's features have changed. Other errors are
-// *api.FieldError, ErrNotFound, ErrBehind, ErrPolicy, ErrStopped or that of ctx, after which
+// *api.FieldError, ErrNotFound, ErrBehind, ErrUnread, ErrPolicy, ErrStopped or that of ctx, after which
 // the decision may or may not have been made: ask again, under the same id.
 func (e *Engine) Decide(ctx context.Context, name string, r *api.Request, now int64) (*Answer, error) {
 	d := deciders.Get().(*decider)
 	defer d.release()
+	isBehind := false
 	for {
 		v, err := e.view(name)
 		if err != nil {
@@ -47,7 +48,8 @@ func (e *Engine) Decide(ctx context.Context, name string, r *api.Request, now in
 			return nil, err
 		}
 		sum := q.sum()
-		if a, err := e.repeat(name, r.Decision, sum); a != nil || err != nil {
+		a, forgotten, err := e.repeat(ctx, name, r.Decision, sum)
+		if a != nil || err != nil {
 			return a, err
 		}
 		event := &eventlog.Event{Time: now, Placement: name}
@@ -67,8 +69,17 @@ func (e *Engine) Decide(ctx context.Context, name string, r *api.Request, now in
 		if size > largestBatch {
 			return nil, api.Fieldf("/items", "the decision takes %d bytes of the log, at most %d fit: send fewer items, or record the shown ones alone", size, largestBatch)
 		}
-		err = e.submit(ctx, func(b *batch) error { return b.offer(v, event, offered, d.estimates.extraBytes(), d.entry) })
+		err = e.submit(ctx, func(b *batch) error { return b.offer(v, event, offered, forgotten, d.entry) })
 		switch {
+		case errors.Is(err, errFull) && isBehind:
+			return nil, behind(v.placement)
+		case errors.Is(err, errFull):
+			n, err := e.expire(ctx, name, now)
+			if err != nil {
+				return nil, err
+			}
+			isBehind = n == 0 // unless another caller was quicker
+			continue
 		case err == nil:
 			return answerOf(name, offered, &d.estimates), nil
 		case errors.Is(err, errMoved): // the placement has changed, or a twin of this request came first
@@ -80,27 +91,24 @@ func (e *Engine) Decide(ctx context.Context, name string, r *api.Request, now in
 	}
 }
 
-// repeat returns the answer to a request that has one.
-func (e *Engine) repeat(name, decision string, sum [32]byte) (*Answer, error) {
+// repeat returns the answer to a request that has one. A decision that had the id, but whose offer the log has
+// forgotten, is forgotten too.
+func (e *Engine) repeat(ctx context.Context, name, decision string, sum [32]byte) (a *Answer, forgotten *record, err error) {
 	if decision == "" {
-		return nil, nil
+		return nil, nil, nil
 	}
-	e.mu.RLock()
-	defer e.mu.RUnlock()
-	p := e.state.placements[name]
-	if p == nil {
-		return nil, fmt.Errorf("placement %q: %w", name, ErrNotFound)
-	}
-	r := e.state.decisions.find(p, decision)
+	f, err := e.recall(ctx, name, decision)
 	switch {
-	case r == nil:
-		return nil, nil
-	case r.request != sum:
-		return nil, fmt.Errorf("decision id %q: %w: it was given to another request", decision, ErrConflict)
+	case f == nil || err != nil:
+		return nil, nil, err
+	case f.offer == nil:
+		return nil, f.record, nil
+	case f.offer.Request != sum:
+		return nil, nil, fmt.Errorf("decision id %q: %w: it was given to another request", decision, ErrConflict)
 	}
-	a := r.answer()
+	a = answerOf(name, f.offer.Offered, &f.offer.estimates)
 	a.Repeated = true
-	return a, nil
+	return a, nil, nil
 }
 
 // view is a placement as a decision sees it.

@@ -29,12 +29,12 @@ func (b *batch) activate(placement, decision string, now int64) error {
 	}
 	if r.status == deferred && !r.isLate(now) {
 		b.touched[r.key()] = true
-		b.encode(&eventlog.Event{Time: now, Placement: r.placement.name, Body: &eventlog.Activated{Decision: decision}})
+		b.encode(&eventlog.Event{Time: now, Placement: r.placement.name, Body: &eventlog.Activated{Decision: decision}}, nil)
 		return nil
 	}
 	switch r.status {
 	case deferred:
-		b.expire(r, now)
+		b.expire(r, nil, now)
 	case withdrawn:
 	case evicted:
 		return tooSmall(r.placement, decision)
@@ -44,24 +44,12 @@ func (b *batch) activate(placement, decision string, now int64) error {
 	return fmt.Errorf("decision %q: %w: it was activated too late", decision, ErrLate)
 }
 
-// isLate reports whether the attribution window is over.
-func (r *record) isLate(now int64) bool { return now-r.time > int64(r.placement.config.window) }
-
 func (r *record) activate() error {
 	if r.status != deferred {
 		return fmt.Errorf("decision %q is activated, and does not wait to be", r.id)
 	}
 	r.status = open
 	return nil
-}
-
-// abandon ends the wait for the outcome of a decision of which nothing is learned.
-func (s *fold) abandon(r *record, to status) {
-	r.placement.open.remove(r)
-	r.placement.due.remove(r)
-	r.status = to
-	r.placement.counts.abandoned(to)
-	s.shelve(r)
 }
 
 // Deferred reports whether an offer of this program waits to be activated.

@@ -13,6 +13,7 @@
 //	apply.go      the one function that applies an entry of the log
 //	answer.go     what a caller is told, and what the log has of it
 //	record.go     decisions that are remembered
+//	offer.go      their offers, read back from the log
 //	index.go      where they are found
 //	learn.go      a learner on its own goroutine
 //	queue.go      the rounds that wait for it

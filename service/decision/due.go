@@ -3,63 +3,112 @@ package decision
 import (
 	"cmp"
 	"container/heap"
+	"iter"
 	"slices"
+	"strings"
 )
 
 // due are the open decisions of a placement, the one whose attribution window ends first at the top. Their
 // order is that of their times, and not that of the log: a decision that was made while the clock was
 // ahead must not hold up the others.
-type due []*record
+type due struct {
+	heap  dueHeap
+	bytes int
+}
 
-func (d *due) add(r *record)    { heap.Push(d, r) }
-func (d *due) remove(r *record) { heap.Remove(d, r.at) }
+func (d *due) add(r *record) {
+	heap.Push(&d.heap, r)
+	d.bytes += r.size()
+}
 
-// late returns the decisions whose window is over, in their order, and no more than most.
-func (d due) late(now int64, most int) []*record {
-	var found []*record
-	var visit func(i int)
-	visit = func(i int) {
-		if i >= len(d) || len(found) == most || !d[i].isLate(now) {
-			return // what is below is not late either
+func (d *due) remove(r *record) {
+	heap.Remove(&d.heap, r.at)
+	d.bytes -= r.size()
+}
+
+// all yields the decisions in their order. They must not change meanwhile.
+func (d *due) all() iter.Seq[*record] {
+	return func(yield func(*record) bool) {
+		next := frontier{of: d.heap}
+		next.add(0)
+		for len(next.at) > 0 {
+			i := heap.Pop(&next).(int)
+			if !yield(d.heap[i]) {
+				return
+			}
+			next.add(2*i + 1)
+			next.add(2*i + 2)
 		}
-		found = append(found, d[i])
-		visit(2*i + 1)
-		visit(2*i + 2)
 	}
-	visit(0)
-	slices.SortFunc(found, func(a, b *record) int { return cmp.Or(cmp.Compare(a.time, b.time), cmp.Compare(a.number, b.number)) })
-	return found
 }
 
-// Len implements heap.Interface.
-func (d due) Len() int { return len(d) }
-
-// Less implements heap.Interface. Of two at one time the earlier decision is first.
-func (d due) Less(i, j int) bool {
-	if d[i].time != d[j].time {
-		return d[i].time < d[j].time
+// oldest returns the first entry that an open decision has, or a later one if none has an earlier.
+func (d *due) oldest(later uint64) uint64 {
+	for _, r := range d.heap {
+		if r.entry > 0 {
+			later = min(later, r.entry)
+		}
 	}
-	return d[i].number < d[j].number
+	return later
 }
 
-// Swap implements heap.Interface.
-func (d due) Swap(i, j int) {
+// sorted returns the decisions in their order.
+func (d *due) sorted() []*record {
+	s := slices.Clone(d.heap)
+	slices.SortFunc(s, compareDue)
+	return s
+}
+
+// compareDue orders by time, and of two at one time the earlier decision is first.
+func compareDue(a, b *record) int {
+	return cmp.Or(cmp.Compare(a.time, b.time), cmp.Compare(a.entry, b.entry), strings.Compare(a.id, b.id))
+}
+
+// dueHeap is a heap.Interface.
+type dueHeap []*record
+
+func (d dueHeap) Len() int           { return len(d) }
+func (d dueHeap) Less(i, j int) bool { return compareDue(d[i], d[j]) < 0 }
+
+func (d dueHeap) Swap(i, j int) {
 	d[i], d[j] = d[j], d[i]
 	d[i].at, d[j].at = i, j
 }
 
-// Push implements heap.Interface.
-func (d *due) Push(x any) {
+func (d *dueHeap) Push(x any) {
 	r := x.(*record)
 	r.at = len(*d)
 	*d = append(*d, r)
 }
 
-// Pop implements heap.Interface.
-func (d *due) Pop() any {
+func (d *dueHeap) Pop() any {
 	last := len(*d) - 1
 	r := (*d)[last]
 	(*d)[last] = nil
 	*d = (*d)[:last]
 	return r
+}
+
+// frontier is a heap.Interface of places in a heap, those that can be the next in its order.
+type frontier struct {
+	of dueHeap
+	at []int
+}
+
+func (f *frontier) add(i int) {
+	if i < len(f.of) {
+		heap.Push(f, i)
+	}
+}
+
+func (f *frontier) Len() int           { return len(f.at) }
+func (f *frontier) Less(i, j int) bool { return f.of.Less(f.at[i], f.at[j]) }
+func (f *frontier) Swap(i, j int)      { f.at[i], f.at[j] = f.at[j], f.at[i] }
+func (f *frontier) Push(x any)         { f.at = append(f.at, x.(int)) }
+
+func (f *frontier) Pop() any {
+	last := len(f.at) - 1
+	i := f.at[last]
+	f.at = f.at[:last]
+	return i
 }

@@ -5,19 +5,19 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"sync"
 	"time"
 
 	"vitrine"
-	"vitrine/service/api"
 	"vitrine/service/budget"
 	"vitrine/service/eventlog"
 )
 
 // Options are what an engine is made of.
 type Options struct {
-	Store eventlog.Store // the engine is its only writer, and does not close it
+	Store Log // the engine is its only writer, and does not close it
 	Build func(Spec) (vitrine.Learner, error)
 
 	// Size returns how large a learner will be, for the Budget, and what is wrong with its policy. nil counts 0.
@@ -53,7 +53,7 @@ type Options struct {
 // state, whatever the number of callers, and every entry was lawful when it
 // was written.
 type Engine struct {
-	store   eventlog.Store
+	store   Log
 	applied func(uint64, *eventlog.Event)
 	gather  time.Duration
 
@@ -78,6 +78,7 @@ type proposal struct {
 var (
 	errLater = errors.New("not in this batch")
 	errMoved = errors.New("the state has moved")
+	errFull  = errors.New("a decision has to expire first")
 )
 
 // largestBatch bounds the bytes of an append.
@@ -128,7 +129,13 @@ func (e *Engine) replay(ctx context.Context, o Options) error {
 		if err != nil {
 			return fmt.Errorf("entry %d: %w", e.state.position.Sequence+1, err)
 		}
-		if err := e.state.apply(entry, &event); err != nil {
+		var offer *offer
+		if r := e.state.closes(&event); r != nil {
+			if offer, err = r.read(ctx, o.Store); err != nil {
+				return fmt.Errorf("entry %d: %w", e.state.position.Sequence+1, err)
+			}
+		}
+		if err := e.state.apply(entry, &event, offer); err != nil {
 			return err
 		}
 		if n++; n%progressEntries == 0 && o.Progress != nil {
@@ -314,7 +321,7 @@ func (e *Engine) apply(b *batch) error {
 	defer e.mu.Unlock()
 	e.state.ready = b.ready
 	for i, event := range b.events {
-		if err := e.state.apply(b.entries[i], event); err != nil {
+		if err := e.state.apply(b.entries[i], event, b.offers[i]); err != nil {
 			return err
 		}
 	}
@@ -328,6 +335,7 @@ type batch struct {
 	waiting []*proposal
 	events  []*eventlog.Event
 	entries [][]byte
+	offers  []*offer // of the decisions that they close
 	bytes   int
 	alone   bool      // nothing else may be in it
 	ready   *prepared // what its PlacementPut needs
@@ -347,91 +355,81 @@ func (r *record) key() decisionKey { return decisionKey{r.placement, r.id} }
 
 func (b *batch) reset() {
 	*b = batch{
-		state: b.state, waiting: b.waiting[:0], events: b.events[:0], entries: b.entries[:0],
+		state: b.state, waiting: b.waiting[:0], events: b.events[:0], entries: b.entries[:0], offers: b.offers[:0],
 		touched: map[decisionKey]bool{}, open: map[*placement]int{}, rounds: map[*placement]int{},
 	}
 }
 
-func (b *batch) add(e *eventlog.Event, entry []byte) {
+func (b *batch) add(e *eventlog.Event, entry []byte, o *offer) {
 	b.events = append(b.events, e)
 	b.entries = append(b.entries, entry)
+	b.offers = append(b.offers, o)
 	b.bytes += eventlog.EntrySize(entry)
 }
 
 // encode adds an event that is known to be lawful.
-func (b *batch) encode(e *eventlog.Event) {
+func (b *batch) encode(e *eventlog.Event, o *offer) {
 	entry, err := e.Encode(nil)
 	if err != nil {
 		panic(fmt.Sprintf("decision: an unlawful event: %v", err))
 	}
-	b.add(e, entry)
+	b.add(e, entry, o)
 }
 
 // room reports whether the learner can take the round of a decision.
-func (b *batch) room(r *record) bool {
+func (b *batch) room(r *record, o *offer) bool {
 	p := r.placement
-	return r.learner != p.learner || p.worker.queue.room(b.rounds[p], r.roundBytes())
+	return !r.isOf(p.learner) || p.worker.queue.room(b.rounds[p], o.roundBytes())
 }
 
 // canExpire reports the same of a decision that expires. There is no round of one that is deferred.
-func (b *batch) canExpire(r *record) bool { return r.status == deferred || b.room(r) }
+func (b *batch) canExpire(r *record, o *offer) bool { return r.status == deferred || b.room(r, o) }
 
 func behind(p *placement) error {
 	return fmt.Errorf("placement %q: %w by %d rounds: try again later", p.name, ErrBehind, p.worker.given.Load()-p.worker.done.Load())
 }
 
-func (b *batch) expire(r *record, now int64) { b.close(r, now, &eventlog.Expired{Decision: r.id}) }
+func (b *batch) expire(r *record, o *offer, now int64) {
+	b.close(r, o, now, &eventlog.Expired{Decision: r.id})
+}
 
-func (b *batch) close(r *record, now int64, body eventlog.Body) {
+// close ends the wait for a decision's outcome. Without an offer there is no round.
+func (b *batch) close(r *record, o *offer, now int64, body eventlog.Body) {
 	p := r.placement
 	b.touched[r.key()] = true
-	b.open[p] -= r.size
-	_, isEvicted := body.(*eventlog.Evicted)
-	_, isExpired := body.(*eventlog.Expired)
-	if !isEvicted && !(isExpired && r.status == deferred) {
-		b.rounds[p] += r.roundBytes()
+	b.open[p] -= r.size()
+	if o != nil {
+		b.rounds[p] += o.roundBytes()
 	}
-	b.encode(&eventlog.Event{Time: now, Placement: p.name, Body: body})
+	b.encode(&eventlog.Event{Time: now, Placement: p.name, Body: body}, o)
 }
 
 // offer adds a decision. Where open decisions would exceed the placement's
-// memory, the oldest leave it.
-func (b *batch) offer(v view, e *eventlog.Event, o *eventlog.Offered, extra int, entry []byte) error {
+// memory, others leave it. The decision that had its id before, which the log has forgotten, may be remembered yet.
+func (b *batch) offer(v view, e *eventlog.Event, o *eventlog.Offered, forgotten *record, entry []byte) error {
 	p := v.placement
 	key := decisionKey{p, o.Decision}
-	switch {
-	case b.touched[key]:
+	if b.touched[key] {
 		return errLater
-	case b.state.placements[p.name] != p, p.changed != v.changed, b.state.decisions.find(p, o.Decision) != nil:
+	}
+	before := b.state.decisions.find(p, o.Decision)
+	if b.state.placements[p.name] != p || p.changed != v.changed || before != nil && before != forgotten {
 		return errMoved
 	}
-	size := offeredSize(o, extra)
-	if size > p.config.Memory {
-		return api.Fieldf("", "the decision takes %d bytes, the placement's memory has %d", size, p.config.Memory)
-	}
-	over := p.open.bytes + b.open[p] + size - p.config.Memory
-	for r := p.open.first; over > 0 && r != nil; r = r.next {
-		if b.touched[r.key()] {
-			continue
-		}
-		if !b.makeRoom(r, e.Time) {
-			return behind(p)
-		}
-		over -= r.size
-	}
-	if over > 0 { // the batch itself fills the memory
-		return errLater
+	size := recordBytes + idBytes(o.Decision)
+	if _, err := b.makeRoom(p, p.open.bytes+b.open[p]+size-p.config.Memory, e.Time, math.MaxInt); err != nil {
+		return err
 	}
 	b.touched[key] = true
 	b.open[p] += size
-	b.add(e, entry)
+	b.add(e, entry, nil)
 	return nil
 }
 
 // only adds an event to a batch of its own.
 func (b *batch) only(e *eventlog.Event) error {
 	b.alone = true
-	b.encode(e)
+	b.encode(e, nil)
 	return nil
 }
 
@@ -552,21 +550,22 @@ type Decision struct {
 }
 
 // Decision returns a decision of a placement that is remembered, or ErrNotFound. An empty name is the placement that
-// Find returns, with its errors.
+// Find returns, with its errors. Others are ErrUnread and that of ctx.
 func (e *Engine) Decision(ctx context.Context, placement, id string) (Decision, error) {
 	placement, err := e.placementOf(placement, id)
 	if err != nil {
 		return Decision{}, err
 	}
-	e.mu.RLock()
-	defer e.mu.RUnlock()
-	r := e.state.decisions.find(e.state.placements[placement], id)
-	if r == nil {
+	f, err := e.recall(ctx, placement, id)
+	if err != nil {
+		return Decision{}, err
+	}
+	if f == nil || f.offer == nil {
 		return Decision{}, unknownDecision(id)
 	}
-	d := Decision{Answer: r.answer(), Time: r.time, Status: [...]string{"open", "chosen", "expired", "deferred", "withdrawn", "evicted"}[r.status]}
-	if r.choice > 0 {
-		d.Choice = r.shown[r.choice-1]
+	d := Decision{Answer: answerOf(placement, f.offer.Offered, &f.offer.estimates), Time: f.was.time, Status: f.was.status.String()}
+	if f.was.choice > 0 {
+		d.Choice = d.Answer.Shown[f.was.choice-1]
 	}
 	return d, nil
 }

@@ -17,8 +17,8 @@ var (
 	// ErrLate is of an outcome or an activation after the attribution window: the round has
 	// counted as the outside option, or for nothing where the decision was deferred.
 	ErrLate = errors.New("the decision has expired")
-	// ErrEvicted is of an outcome or an activation of a decision that left memory before its attribution window
-	// was over: nothing was learned from it.
+	// ErrEvicted is of an outcome or an activation of a decision that left memory, or whose entry had to leave the log,
+	// before its attribution window was over: nothing was learned from it.
 	ErrEvicted = errors.New("the placement's memory was too small to wait for the outcome")
 	// ErrBehind is of what a learner that lags has no room for. Nothing has
 	// changed, and trying again later may succeed.
@@ -27,6 +27,9 @@ var (
 	ErrMemory = errors.New("the service has too little memory")
 	// ErrPolicy is of a policy that panics or breaks the constraints.
 	ErrPolicy = errors.New("the policy failed")
+	// ErrUnread is returned if the log cannot be read back at the moment. Nothing has changed, and trying again
+	// later may succeed.
+	ErrUnread = errors.New("its offer could not be read from the log")
 	// ErrStopped is of an engine that is closed, or that cannot write its log and must be
 	// opened again.
 	ErrStopped = errors.New("the engine has stopped")

@@ -1,26 +1,70 @@
 package decision
 
 import (
+	"context"
 	"fmt"
 	"hash/maphash"
+	"maps"
+	"slices"
 
 	"vitrine/service/api"
 	"vitrine/service/eventlog"
 )
 
-// makeRoom ends the wait for the outcome of a decision that memory has no room for. Where its window is
-// over it has expired. Otherwise nobody knows what became of it: it is evicted, and teaches nothing. It reports
-// false where the decision has expired and the learner has no room for the round.
-func (b *batch) makeRoom(r *record, now int64) bool {
-	if r.isLate(now) {
-		if !b.canExpire(r) {
-			return false
-		}
-		b.expire(r, now)
-		return true
+// makeRoom ends the wait for the outcomes of decisions until their placement has so many bytes more, of most of them, and returns
+// their number. The first to expire are the first to go. One whose window is over has expired, and has to be read
+// before: errFull. Of the others nobody knows what became of them: they are evicted, and teach nothing.
+func (b *batch) makeRoom(p *placement, bytes int, now int64, most int) (n int, err error) {
+	if bytes <= 0 {
+		return 0, nil
 	}
-	b.close(r, now, &eventlog.Evicted{Decision: r.id})
-	return true
+	for r := range p.open.all() {
+		switch {
+		case bytes <= 0 || n == most:
+			return n, nil
+		case b.touched[r.key()]:
+			continue
+		case r.isLate(now) && r.status != deferred:
+			return n, errFull
+		case r.isLate(now):
+			b.expire(r, nil, now)
+		default:
+			b.close(r, nil, now, &eventlog.Evicted{Decision: r.id})
+		}
+		bytes -= r.size()
+		n++
+	}
+	if bytes > 0 { // the batch itself fills the memory
+		return n, errLater
+	}
+	return n, nil
+}
+
+// EvictBefore ends the wait for the outcomes of the decisions whose offers come before an entry of the log, so that the log
+// need not have these, and returns their number. Nothing is learned from them.
+func (e *Engine) EvictBefore(ctx context.Context, entry uint64, now int64) (total int, err error) {
+	for {
+		n := 0 // the writer's until submit has its answer
+		err := e.submit(ctx, func(b *batch) error { n = b.evictBefore(entry, now); return nil })
+		if total += n; err != nil || n < largestExpiry {
+			return total, err
+		}
+	}
+}
+
+func (b *batch) evictBefore(entry uint64, now int64) (n int) {
+	for _, name := range slices.Sorted(maps.Keys(b.state.placements)) {
+		for r := range b.state.placements[name].open.all() {
+			if n == largestExpiry {
+				return n
+			}
+			if r.entry > 0 && r.entry < entry && !b.touched[r.key()] {
+				b.close(r, nil, now, &eventlog.Evicted{Decision: r.id})
+				n++
+			}
+		}
+	}
+	return n
 }
 
 func tooSmall(p *placement, id string) error {

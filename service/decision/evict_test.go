@@ -13,7 +13,7 @@ import (
 const second = minute / 60
 
 // small is a placement with memory for a few dozen decisions.
-const small = `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{},"memory":40000}`
+const small = `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{},"memory":12000}`
 
 // A decision that memory has no room for teaches nothing. One whose window is over is learned from, whoever ends it.
 func TestMemoryEndsWhatTheWindowDidNot(t *testing.T) {
@@ -50,7 +50,7 @@ func TestMemoryEndsWhatTheWindowDidNot(t *testing.T) {
 		"a reward": e.Reward(t.Context(), "", "d0", []decision.Reward{{Item: "sku0", Value: 1}}, 1), "an activation": e.Activate(t.Context(), "", "d0", 1),
 	} {
 		is(t, what, err, decision.ErrEvicted)
-		if err != nil && !strings.Contains(err.Error(), `40000 bytes of "home" must hold the attribution window of 30m0s`) {
+		if err != nil && !strings.Contains(err.Error(), `12000 bytes of "home" must hold the attribution window of 30m0s`) {
 			t.Error(err)
 		}
 	}

@@ -13,7 +13,6 @@ import (
 	"vitrine"
 	"vitrine/service/api"
 	"vitrine/service/decision"
-	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/memlog"
 )
 
@@ -100,7 +99,7 @@ func FuzzEstimates(f *testing.F) {
 }
 
 // busy is an engine's state with a bit of everything.
-func busy(t testing.TB, store eventlog.Store) []byte {
+func busy(t testing.TB, store decision.Log) []byte {
 	e := opened(t, decision.Options{Store: store, Build: buildToy})
 	put(t, e, "home", `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{}}`)
 	put(t, e, "shadow", `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{},"mode":"shadow"}`)

@@ -2,9 +2,8 @@ package decision
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"maps"
-	"slices"
 
 	"vitrine/service/api"
 	"vitrine/service/eventlog"
@@ -20,46 +19,37 @@ import (
 // ErrEvicted. Other errors are ErrNotFound, ErrNotShown, ErrBehind, ErrStopped or that of ctx,
 // after which it is to be told again.
 func (e *Engine) Outcome(ctx context.Context, placement, decision, item string, now int64) error {
-	placement, err := e.placementOf(placement, decision)
-	if err != nil {
-		return err
-	}
-	return e.submit(ctx, func(b *batch) error { return b.outcome(placement, decision, item, now) })
+	return e.concerning(ctx, placement, decision, func(b *batch, f *found) error { return b.outcome(f.record, f.offer, item, now) })
 }
 
-func (b *batch) outcome(placement, decision, item string, now int64) error {
-	r, err := b.decision(placement, decision)
-	if err != nil {
-		return err
-	}
-	choice := int32(0)
+func (b *batch) outcome(r *record, o *offer, item string, now int64) error {
+	choice := 0
 	if item != "" {
-		choice = int32(slices.Index(r.shown, item) + 1)
-		if choice == 0 {
-			return fmt.Errorf("item %q: %w in decision %q", api.Abbreviate(item, largestID), ErrNotShown, decision)
+		if choice = o.place(item); choice == 0 {
+			return fmt.Errorf("item %q: %w in decision %q", api.Abbreviate(item, largestID), ErrNotShown, r.id)
 		}
 	}
 	switch {
-	case r.status == chosen && r.choice != choice:
-		return fmt.Errorf("decision %q: %w: it has another outcome already", decision, ErrConflict)
+	case r.status == chosen && int(r.choice) != choice:
+		return fmt.Errorf("decision %q: %w: it has another outcome already", r.id, ErrConflict)
 	case (r.status == expired || r.status == withdrawn) && item != "":
-		return fmt.Errorf("decision %q: %w: its outcome came too late", decision, ErrLate)
+		return fmt.Errorf("decision %q: %w: its outcome came too late", r.id, ErrLate)
 	case r.status == evicted:
-		return tooSmall(r.placement, decision)
+		return tooSmall(r.placement, r.id)
 	case !r.status.waits():
 		return nil
 	case choice > 0 && r.hasPassed(choice):
-		return fmt.Errorf("decision %q: %w: a reward told that item %q was not taken", decision, ErrConflict, item)
-	case r.isLate(now) && !b.canExpire(r), !r.isLate(now) && !b.room(r):
+		return fmt.Errorf("decision %q: %w: a reward told that item %q was not taken", r.id, ErrConflict, item)
+	case r.isLate(now) && !b.canExpire(r, o), !r.isLate(now) && !b.room(r, o):
 		return behind(r.placement)
 	case r.isLate(now):
-		b.expire(r, now)
+		b.expire(r, o, now)
 		if item == "" {
 			return nil
 		}
-		return fmt.Errorf("decision %q: %w: its outcome came too late", decision, ErrLate)
+		return fmt.Errorf("decision %q: %w: its outcome came too late", r.id, ErrLate)
 	}
-	b.close(r, now, &eventlog.Chosen{Decision: decision, Choice: choice})
+	b.close(r, o, now, &eventlog.Chosen{Decision: r.id, Choice: int32(choice)})
 	return nil
 }
 
@@ -72,57 +62,117 @@ func (b *batch) decision(placement, id string) (*record, error) {
 	if r := b.state.decisions.find(p, id); r != nil {
 		return r, nil
 	}
-	if b.state.evicted.has(p, id) {
-		return nil, tooSmall(p, id)
-	}
-	return nil, unknownDecision(id)
+	return nil, b.state.missing(p, id)
 }
 
 func unknownDecision(id string) error {
 	return fmt.Errorf("decision %q: %w", api.Abbreviate(id, largestDecision), ErrNotFound)
 }
 
-// largestExpiry is how many decisions expire in one proposal.
-const largestExpiry = 1000
+const (
+	largestExpiry = 1000    // decisions that expire in one proposal
+	largestAhead  = 8 << 20 // bytes of their rounds, which are read before
+)
 
 // Expire ends the wait for outcomes whose attribution window is over, and of those that a placement
 // whose memory was made smaller has no room for, in all placements, and returns their number.
-// Call it now and then. Decisions of a learner without room wait for the next call.
+// Call it now and then. Decisions of a learner without room wait for the next call. Errors are ErrUnread, ErrStopped or
+// that of ctx.
 func (e *Engine) Expire(ctx context.Context, now int64) (int, error) {
+	select {
+	case <-e.stopped:
+		return 0, e.stop()
+	default:
+	}
 	total := 0
-	for {
-		n := 0 // the writer's until submit has its answer
-		err := e.submit(ctx, func(b *batch) error { n = b.expireDue(now); return nil })
-		if err != nil {
+	for _, name := range e.Placements() {
+		n, err := e.expire(ctx, name, now)
+		if total += n; err != nil {
 			return total, err
 		}
-		if total += n; n < largestExpiry {
+	}
+	return total, nil
+}
+
+// expire is Expire of one placement.
+func (e *Engine) expire(ctx context.Context, name string, now int64) (total int, err error) {
+	for {
+		late, over := e.late(name, now)
+		if len(late) == 0 && !over {
+			return total, nil
+		}
+		if late, err = e.readAhead(ctx, late); err != nil {
+			return total, err
+		}
+		n := 0 // the writer's until submit has its answer
+		if err = e.submit(ctx, func(b *batch) error { n = b.expireDue(name, late, now); return nil }); err != nil {
+			return total, err
+		}
+		if total += n; n == 0 || n < len(late) {
 			return total, nil
 		}
 	}
 }
 
-// expireDue ends the wait of the decisions of each placement whose window is over, and of those that its memory has no
-// room for the oldest.
-func (b *batch) expireDue(now int64) int {
-	n := 0
-	for _, name := range slices.Sorted(maps.Keys(b.state.placements)) {
-		p := b.state.placements[name]
-		for _, r := range p.due.late(now, largestExpiry-n) {
-			if !b.touched[r.key()] && b.canExpire(r) {
-				b.expire(r, now)
-				n++
-			}
+// late returns decisions of a placement whose window is over, in their order, and whether its memory is exceeded.
+func (e *Engine) late(name string, now int64) (late []*found, over bool) {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	p := e.state.placements[name]
+	if p == nil {
+		return nil, false
+	}
+	for r := range p.open.all() {
+		if !r.isLate(now) || len(late) == largestExpiry {
+			break
 		}
-		for r := p.open.first; r != nil && n < largestExpiry && p.open.bytes+b.open[p] > p.config.Memory; r = r.next {
-			if b.touched[r.key()] {
-				continue
-			}
-			if !b.makeRoom(r, now) {
-				break
-			}
+		late = append(late, &found{record: r, was: *r})
+	}
+	return late, p.open.bytes > p.config.Memory
+}
+
+// readAhead reads the offers of decisions, from the first on, as many as one proposal takes. Deferred ones need none, and one
+// whose entry is no longer in the log has none.
+func (e *Engine) readAhead(ctx context.Context, late []*found) ([]*found, error) {
+	bytes := 0
+	for i, f := range late {
+		if f.was.status == deferred {
+			continue
+		}
+		var err error
+		if f.offer, err = f.was.read(ctx, e.store); err != nil && !errors.Is(err, eventlog.ErrRemoved) {
+			return nil, err
+		}
+		if f.offer != nil {
+			bytes += f.offer.roundBytes()
+		}
+		if bytes > largestAhead {
+			return late[:i+1], nil
+		}
+	}
+	return late, nil
+}
+
+// expireDue ends the wait of late decisions, and of those that the placement's memory has no room for, the first to expire
+// before the others.
+func (b *batch) expireDue(name string, late []*found, now int64) int {
+	p := b.state.placements[name]
+	if p == nil {
+		return 0
+	}
+	n := 0
+	for _, f := range late {
+		r := f.record
+		switch {
+		case b.touched[r.key()] || b.state.decisions.find(p, r.id) != r || !r.status.waits() || !r.isLate(now):
+		case f.offer == nil && r.status != deferred: // nobody can know what it showed
+			b.close(r, nil, now, &eventlog.Evicted{Decision: r.id})
+			n++
+		case b.canExpire(r, f.offer):
+			b.expire(r, f.offer, now)
 			n++
 		}
 	}
-	return n
+	made, _ := b.makeRoom(p, p.open.bytes+b.open[p]-p.config.Memory, now, largestExpiry)
+	return n + made
 }

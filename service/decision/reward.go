@@ -38,63 +38,55 @@ func (e *Engine) Reward(ctx context.Context, placement, decision string, rewards
 			return api.Fieldf(fmt.Sprintf("/%d/value", k), "%v: must be in [0, 1]", r.Value)
 		}
 	}
-	placement, err := e.placementOf(placement, decision)
-	if err != nil {
-		return err
-	}
-	return e.submit(ctx, func(b *batch) error { return b.reward(placement, decision, rewards, now) })
+	return e.concerning(ctx, placement, decision, func(b *batch, f *found) error { return b.reward(f.record, f.offer, rewards, now) })
 }
 
-func (b *batch) reward(placement, decision string, rewards []Reward, now int64) error {
-	r, err := b.decision(placement, decision)
-	if err != nil {
-		return err
-	}
-	value := make([]float64, len(r.shown)) // by place
-	told := &eventlog.Passed{Decision: decision}
+func (b *batch) reward(r *record, o *offer, rewards []Reward, now int64) error {
+	value := make([]float64, r.shown) // by place
+	told := &eventlog.Passed{Decision: r.id}
 	for _, w := range rewards {
-		at := slices.Index(r.shown, w.Item)
-		if at < 0 {
-			return fmt.Errorf("item %q: %w in decision %q", api.Abbreviate(w.Item, largestID), ErrNotShown, decision)
+		place := o.place(w.Item)
+		if place == 0 {
+			return fmt.Errorf("item %q: %w in decision %q", api.Abbreviate(w.Item, largestID), ErrNotShown, r.id)
 		}
-		if place := int32(at + 1); !r.hasPassed(place) && !slices.Contains(told.Items, place) {
-			value[at] = w.Value
+		if !r.hasPassed(place) && !slices.Contains(told.Items, int32(place)) {
+			value[place-1] = w.Value
 			told.Reward += w.Value
-			told.Items = append(told.Items, place)
+			told.Items = append(told.Items, int32(place))
 		}
 	}
 	switch {
 	case r.status == evicted:
-		return tooSmall(r.placement, decision)
+		return tooSmall(r.placement, r.id)
 	case !r.status.waits(), len(told.Items) == 0:
 		return nil
-	case r.isLate(now) && !b.canExpire(r), !r.isLate(now) && !b.room(r):
+	case r.isLate(now) && !b.canExpire(r, o), !r.isLate(now) && !b.room(r, o):
 		return behind(r.placement)
 	case r.isLate(now):
-		b.expire(r, now)
+		b.expire(r, o, now)
 		return nil
 	}
 	before := r.countPassed()
-	place := r.draw(before, value, told.Reward)
-	if place == 0 && before+len(told.Items) < len(r.shown) {
+	place := r.draw(o.number, before, value, told.Reward)
+	if place == 0 && before+len(told.Items) < int(r.shown) {
 		slices.Sort(told.Items)
-		told.Reward = min(told.Reward, 1-r.told)
+		told.Reward = min(told.Reward, 1-r.told())
 		b.touched[r.key()] = true
-		b.encode(&eventlog.Event{Time: now, Placement: r.placement.name, Body: told})
+		b.encode(&eventlog.Event{Time: now, Placement: r.placement.name, Body: told}, nil)
 		return nil
 	}
-	b.close(r, now, &eventlog.Chosen{Decision: decision, Choice: place})
+	b.close(r, o, now, &eventlog.Chosen{Decision: r.id, Choice: place})
 	return nil
 }
 
 // draw returns the place that is chosen, 0 for none, of rewards with the given
-// sum. It is the draw after those for so many items before.
-func (r *record) draw(before int, value []float64, sum float64) int32 {
-	rng := stream.New(r.placement.config.Seed, int(r.number), stream.Rewards)
+// sum, in the decision of a number. It is the draw after those for so many items before.
+func (r *record) draw(number uint64, before int, value []float64, sum float64) int32 {
+	rng := stream.New(r.placement.config.Seed, int(number), stream.Rewards)
 	for range before {
 		rng.Float64()
 	}
-	left := rng.Float64() * max(1-r.told, sum)
+	left := rng.Float64() * max(1-r.told(), sum)
 	last := int32(0)
 	for at, v := range value {
 		if v == 0 {
@@ -105,42 +97,8 @@ func (r *record) draw(before int, value []float64, sum float64) int32 {
 			return last
 		}
 	}
-	if sum >= 1-r.told { // but for rounding it would have been one of them
+	if sum >= 1-r.told() { // but for rounding it would have been one of them
 		return last
 	}
 	return 0
-}
-
-// hasPassed reports whether it was told that the item at a place, from 1 on, was not taken.
-func (r *record) hasPassed(place int32) bool { return r.passed != nil && r.passed[place-1] }
-
-func (r *record) countPassed() (n int) {
-	for _, p := range r.passed {
-		if p {
-			n++
-		}
-	}
-	return n
-}
-
-// pass notes items that were not taken. Some must be left that can be.
-func (r *record) pass(p *eventlog.Passed) error {
-	told := r.told + p.Reward
-	if told > 1 || r.countPassed()+len(p.Items) >= len(r.shown) {
-		return fmt.Errorf("of the %d items of decision %q %v are passed with a reward of %v, after %d with %v", len(r.shown), r.id, p.Items, p.Reward, r.countPassed(), r.told)
-	}
-	for _, place := range p.Items {
-		if int(place) > len(r.shown) || r.hasPassed(place) {
-			return fmt.Errorf("item %d of the %d of decision %q is not there to be passed", place, len(r.shown), r.id)
-		}
-	}
-	if r.passed == nil {
-		r.passed = make([]bool, len(r.shown))
-	}
-	for _, place := range p.Items {
-		r.passed[place-1] = true
-	}
-	r.told = told
-	r.status = open
-	return nil
 }

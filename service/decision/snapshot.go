@@ -25,10 +25,11 @@ import (
 //	2  knew not of which log it is, nor which vector code has learned, nor that a learner can begin again
 //	3  knew no decisions that memory had no room for
 //	4  had learners that were not behind
-//	5
+//	5  had the offers of decisions, and not their entries
+//	6
 const (
 	snapshotKind   = "decision engine "
-	snapshotFormat = 5
+	snapshotFormat = 6
 )
 
 // decoder reads a snapshot of a format.
@@ -122,6 +123,7 @@ func (e *Engine) WriteSnapshot(ctx context.Context, w io.Writer, patience time.D
 // frozenState is the state at an entry.
 type frozenState struct {
 	at         eventlog.Position
+	oldest     uint64 // the first entry that an open decision has, that after at if none
 	kernels    []string
 	placements []*frozen
 }
@@ -134,9 +136,10 @@ func (e *Engine) freeze(ctx context.Context, patience time.Duration) (*frozenSta
 		if len(b.events) > 0 {
 			return errLater
 		}
-		f.at, f.kernels = b.state.position, b.state.kernels
+		f.at, f.oldest, f.kernels = b.state.position, b.state.position.Sequence+1, b.state.kernels
 		for _, name := range slices.Sorted(maps.Keys(b.state.placements)) {
 			p := b.state.placements[name]
+			f.oldest = p.open.oldest(f.oldest)
 			f.placements = append(f.placements, p.freeze())
 			saved = append(saved, p.worker.freeze(patience >= 0))
 		}
@@ -173,6 +176,7 @@ func (f *frozenState) encode(e *state.Encoder) {
 	e.String(string(f.at.Log[:]))
 	e.String(string(f.at.Hash[:]))
 	e.String(strings.Join(f.kernels, " "))
+	e.Uint64(f.oldest)
 	e.Count(len(f.placements))
 	for _, p := range f.placements {
 		p.encode(e)
@@ -199,6 +203,30 @@ func SnapshotKernels(data []byte) ([]string, error) {
 	d.position()
 	kernels := d.kernels()
 	return kernels, d.Err()
+}
+
+// SnapshotOldest returns the first entry of the log that the open decisions of a snapshot need, and that after its last
+// one if they need none. A log that begins later cannot be replayed from the snapshot.
+func SnapshotOldest(data []byte) (uint64, error) {
+	d, err := newDecoder(data)
+	if err != nil {
+		return 0, err
+	}
+	at := d.position()
+	d.kernels()
+	oldest := d.oldest(at)
+	return oldest, d.Err()
+}
+
+func (d decoder) oldest(at eventlog.Position) uint64 {
+	if d.format < 6 {
+		return at.Sequence + 1
+	}
+	oldest := d.Uint64()
+	if oldest == 0 || oldest > at.Sequence+1 {
+		d.Fail(fmt.Errorf("snapshot of entry %d has an open decision of entry %d", at.Sequence, oldest))
+	}
+	return oldest
 }
 
 // VerifySnapshot reads a snapshot as Open does, learners and all, and returns the last entry that is in
@@ -234,16 +262,16 @@ func (p *placement) freeze() *frozen {
 	return &frozen{
 		name: p.name, born: p.born, changed: p.changed, learner: p.learner, canonical: p.canonical,
 		numbers: p.numbers, learned: p.learned, kept: slices.Clone(p.kept), counts: p.counts,
-		open: p.open.records(), closed: p.closed.records(), worker: p.worker.view(),
+		open: copies(p.open.sorted()), closed: copies(p.closed.records), worker: p.worker.view(),
 	}
 }
 
-func (l *list) records() []record {
-	records := make([]record, 0, l.len)
-	for r := l.first; r != nil; r = r.next {
-		records = append(records, *r)
+func copies(records []*record) []record {
+	all := make([]record, len(records))
+	for i, r := range records {
+		all[i] = *r
 	}
-	return records
+	return all
 }
 
 // freeze asks the learner to save itself when it comes to this point of the log, for the channel. Meanwhile the snapshot
@@ -323,38 +351,28 @@ func flagged(d *state.Decoder) bool {
 
 func (r *record) encode(e *state.Encoder) {
 	e.String(r.id)
-	e.String(string(r.request[:]))
-	e.Uint64(uint64(r.time))
-	e.Uint64(r.learner)
-	e.Count(len(r.shown))
-	for _, id := range r.shown {
-		e.String(id)
+	e.Uint64(r.entry)
+	if r.entry == 0 {
+		e.Uint64(r.rare.learner)
+		e.String(string(r.rare.carried))
 	}
-	e.Uint64(r.version)
-	e.Count(int(r.mode))
-	e.Float(r.propensity)
-	e.String(string(r.estimates.encode(nil)))
+	e.Uint64(uint64(r.time))
+	e.Count(int(r.shown))
 	e.Count(int(r.status))
 	e.Count(int(r.choice))
 	if !r.status.waits() {
 		return
 	}
-	e.Count(r.n)
-	e.Floats(r.rows)
-	flag(e, r.revenues != nil)
-	if r.revenues != nil {
-		e.Floats(r.revenues)
-	}
-	for _, i := range r.place {
-		e.Count(int(i))
-	}
 	e.Count(r.countPassed())
-	for k, passed := range r.passed {
+	if r.countPassed() == 0 {
+		return
+	}
+	for k, passed := range r.rare.passed {
 		if passed {
 			e.Count(k)
 		}
 	}
-	e.Float(r.told)
+	e.Float(r.rare.told)
 }
 
 // restore makes the state what a snapshot says.
@@ -365,6 +383,7 @@ func (s *fold) restore(data []byte) error {
 	}
 	s.position = d.position()
 	s.kernels = slices.Compact(slices.Sorted(slices.Values(append(d.kernels(), s.kernels...))))
+	oldest := d.oldest(s.position)
 	last := ""
 	for range d.Count() {
 		if d.Err() != nil {
@@ -379,6 +398,13 @@ func (s *fold) restore(data []byte) error {
 			d.Fail(err)
 		}
 		last = name
+	}
+	first := s.position.Sequence + 1
+	for _, p := range s.placements {
+		first = p.open.oldest(first)
+	}
+	if first != oldest {
+		d.Fail(fmt.Errorf("snapshot has an open decision of entry %d, and says %d", first, oldest))
 	}
 	return d.Close()
 }
@@ -406,7 +432,8 @@ func (s *fold) restorePlacement(d decoder, name string) error {
 	if p.canonical = p.config.Canonical(); string(p.canonical) != text {
 		return fmt.Errorf("placement %q: the configuration is not in its canonical form", p.name)
 	}
-	for _, l := range []*list{&p.open, &p.closed} {
+	for _, waits := range []bool{true, false} {
+		var before *record
 		for range d.Count() {
 			if d.Err() != nil {
 				return d.Err()
@@ -415,12 +442,18 @@ func (s *fold) restorePlacement(d decoder, name string) error {
 			if err != nil {
 				return err
 			}
-			if r.status.waits() != (l == &p.open) || s.decisions.find(p, r.id) != nil {
+			if r.status.waits() != waits || s.decisions.find(p, r.id) != nil || r.entry > s.position.Sequence {
 				return fmt.Errorf("decision %q is out of place", r.id)
 			}
+			if waits && d.format > 5 && before != nil && compareDue(before, r) >= 0 {
+				return fmt.Errorf("decision %q comes after decision %q", r.id, before.id)
+			}
+			before = r
 			s.decisions.add(r)
-			if l.push(r); l == &p.open {
-				p.due.add(r)
+			if waits {
+				p.open.add(r)
+			} else {
+				p.closed.push(r)
 			}
 		}
 	}
@@ -532,82 +565,141 @@ func (w *worker) modernise() error {
 }
 
 func (p *placement) restoreRecord(d decoder) (*record, error) {
-	r := &record{placement: p, id: d.String()}
-	d.bytes(r.request[:])
+	if d.format < 6 {
+		return p.restoreOffer(d)
+	}
+	r := &record{placement: p, id: d.String(), entry: d.Uint64()}
+	if r.entry == 0 {
+		r.rare = &rare{learner: d.Uint64(), carried: []byte(d.String())}
+	}
 	r.time = int64(d.Uint64())
-	r.learner = d.Uint64()
-	n := d.Count()
-	if n > largestSize {
-		return nil, fmt.Errorf("decision %q shows %d items", r.id, n)
-	}
-	r.shown = make([]string, n)
-	for k := range n {
-		r.shown[k] = d.String()
-	}
-	r.version = d.Uint64()
-	r.mode = uint8(min(d.Count(), 255))
-	r.propensity = d.Float()
-	estimates, err := decodeEstimates([]byte(d.String()), n)
-	if err != nil {
+	shown := d.Count()
+	r.shown = uint16(min(shown, largestSize))
+	if err := r.restoreStatus(d, shown); err != nil {
 		return nil, cmp.Or(d.Err(), err)
 	}
-	r.estimates = estimates
-	r.status = status(min(d.Count(), 255))
-	r.choice = int32(min(d.Count(), n+1))
-	if r.mode < ByPolicy || r.mode > ByBaseline || r.status > evicted || (r.status == deferred || r.status == withdrawn) && !r.deferred || int(r.choice) > n || r.choice > 0 && r.status != chosen {
-		return nil, cmp.Or(d.Err(), fmt.Errorf("decision %q has mode %d, status %d and choice %d", r.id, r.mode, r.status, r.choice))
+	if r.entry == 0 && d.Err() == nil {
+		if o, err := r.read(context.Background(), nil); err != nil || len(o.Shown) != int(r.shown) {
+			return nil, fmt.Errorf("decision %q is not what it carries: %w", r.id, err)
+		}
 	}
 	if r.status.waits() {
-		if err := r.restoreRows(d.Decoder); err != nil {
+		if err := r.restorePassed(d); err != nil {
 			return nil, cmp.Or(d.Err(), err)
 		}
-		if d.format > 1 {
-			if err := r.restorePassed(d.Decoder); err != nil {
-				return nil, cmp.Or(d.Err(), err)
-			}
-		}
 	}
-	r.size = recordSize(r.id, r.shown) + r.extraBytes() + r.rowBytes()
 	return r, d.Err()
 }
 
-func (r *record) restoreRows(d *state.Decoder) error {
-	r.n = d.Count()
-	r.rows = d.FloatSlice()
-	if r.n < len(r.shown) || r.n == 0 && len(r.rows) > 0 || r.n > 0 && (len(r.rows) == 0 || len(r.rows)%r.n != 0) {
-		return fmt.Errorf("decision %q has %d features of %d items", r.id, len(r.rows), r.n)
-	}
-	if flagged(d) {
-		r.revenues = make([]float64, r.n)
-		d.Floats(r.revenues)
-	}
-	r.place = make([]int32, len(r.shown))
-	for k := range r.place {
-		i := d.Count()
-		if i >= r.n || slices.Contains(r.place[:k], int32(i)) {
-			return fmt.Errorf("decision %q has two items in row %d of %d", r.id, i, r.n)
-		}
-		r.place[k] = int32(i)
+// restoreStatus reads the status and the choice of a decision that shows so many items.
+func (r *record) restoreStatus(d decoder, shown int) error {
+	r.status = status(min(d.Count(), 255))
+	r.choice = int16(min(d.Count(), largestSize+1))
+	if shown > largestSize || r.status > evicted || int(r.choice) > shown || r.choice > 0 && r.status != chosen {
+		return fmt.Errorf("decision %q shows %d items and has status %d and choice %d", r.id, shown, r.status, r.choice)
 	}
 	return nil
 }
 
-func (r *record) restorePassed(d *state.Decoder) error {
+// restoreOffer reads a decision of a format that had the offers.
+func (p *placement) restoreOffer(d decoder) (*record, error) {
+	r := &record{placement: p, id: d.String(), rare: new(rare)}
+	o := &eventlog.Offered{Decision: r.id}
+	d.bytes(o.Request[:])
+	r.time = int64(d.Uint64())
+	r.rare.learner = d.Uint64()
+	n := d.Count()
+	if n > largestSize {
+		return nil, fmt.Errorf("decision %q shows %d items", r.id, n)
+	}
+	shown := make([]string, n)
+	for k := range n {
+		shown[k] = d.String()
+	}
+	r.shown = uint16(n)
+	o.PolicyVersion = d.Uint64()
+	o.Mode = uint8(min(d.Count(), 255))
+	o.Propensity = d.Float()
+	o.Answer = []byte(d.String())
+	estimates, err := decodeEstimates(o.Answer, n)
+	if err == nil {
+		err = r.restoreStatus(d, n)
+	}
+	if err == nil && (o.Mode < ByPolicy || o.Mode > ByBaseline || (r.status == deferred || r.status == withdrawn) && !estimates.deferred) {
+		err = fmt.Errorf("decision %q has mode %d and status %d", r.id, o.Mode, r.status)
+	}
+	if err == nil && r.status.waits() {
+		if err = restoreRows(d, o, shown); err == nil && d.format > 1 {
+			err = r.restorePassed(d)
+		}
+	} else if err == nil {
+		o.Candidates, o.ItemIDs = n, shown
+		for k := range shown {
+			o.Shown = append(o.Shown, int32(k))
+		}
+	}
+	if err = cmp.Or(d.Err(), err); err != nil {
+		return nil, err
+	}
+	event := eventlog.Event{Time: r.time, Placement: p.name, Body: o}
+	if r.rare.carried, err = event.Encode(nil); err != nil {
+		return nil, fmt.Errorf("decision %q: %w", r.id, err)
+	}
+	return r, nil
+}
+
+// restoreRows reads the rows of an offer that shows some items. The ids of the others are not known.
+func restoreRows(d decoder, o *eventlog.Offered, shown []string) error {
+	n := d.Count()
+	o.Features = d.FloatSlice()
+	if n < len(shown) || n == 0 && len(o.Features) > 0 || n > 0 && (len(o.Features) == 0 || len(o.Features)%n != 0) {
+		return fmt.Errorf("decision %q has %d features of %d items", o.Decision, len(o.Features), n)
+	}
+	if n > 0 {
+		o.Width = len(o.Features) / n
+	}
+	if flagged(d.Decoder) {
+		o.Revenue = make([]float64, n)
+		d.Floats(o.Revenue)
+	}
+	o.Candidates, o.ItemIDs, o.Shown = n, make([]string, n), make([]int32, len(shown))
+	for k := range o.Shown {
+		i := d.Count()
+		if i >= n || slices.Contains(o.Shown[:k], int32(i)) {
+			return fmt.Errorf("decision %q has two items in row %d of %d", o.Decision, i, n)
+		}
+		o.Shown[k], o.ItemIDs[i] = int32(i), shown[k]
+	}
+	return nil
+}
+
+func (r *record) restorePassed(d decoder) error {
 	n, last := d.Count(), -1
-	if n > 0 && n < len(r.shown) {
-		r.passed = make([]bool, len(r.shown))
+	if n == 0 && d.format > 5 {
+		return nil
+	}
+	var passed []bool
+	if n > 0 && n < int(r.shown) {
+		passed = make([]bool, r.shown)
 	} else if n > 0 {
-		return fmt.Errorf("decision %q has %d items of %d passed", r.id, n, len(r.shown))
+		return fmt.Errorf("decision %q has %d items of %d passed", r.id, n, r.shown)
 	}
 	for range n {
 		k := d.Count()
-		if k <= last || k >= len(r.shown) {
-			return fmt.Errorf("decision %q has item %d of %d passed after item %d", r.id, k, len(r.shown), last)
+		if k <= last || k >= int(r.shown) {
+			return fmt.Errorf("decision %q has item %d of %d passed after item %d", r.id, k, r.shown, last)
 		}
-		r.passed[k], last = true, k
+		passed[k], last = true, k
 	}
-	if r.told = d.Float(); !(r.told >= 0 && r.told <= 1) || n == 0 && r.told != 0 || n > 0 && r.status == deferred {
-		return fmt.Errorf("decision %q has %d items passed with a reward of %v", r.id, n, r.told)
+	told := d.Float()
+	if !(told >= 0 && told <= 1) || n == 0 && told != 0 || n > 0 && r.status == deferred {
+		return fmt.Errorf("decision %q has %d items passed with a reward of %v", r.id, n, told)
+	}
+	if n > 0 {
+		if r.rare == nil {
+			r.rare = new(rare)
+		}
+		r.rare.passed, r.rare.told = passed, told
 	}
 	return nil
 }

@@ -32,13 +32,13 @@ func (s *soundness) predicted(ok bool) {
 }
 
 // closed notes the outcome of a decision with predictions.
-func (s *soundness) closed(r *record) {
-	if r.probability == nil {
+func (s *soundness) closed(r *record, o *offer) {
+	if o.probability == nil {
 		return
 	}
-	p := r.outside
+	p := o.outside
 	if r.choice > 0 {
-		p = r.probability[r.choice-1]
+		p = o.probability[r.choice-1]
 	}
 	if s.impossible[s.next] {
 		s.surprises--

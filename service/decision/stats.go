@@ -17,22 +17,22 @@ type counts struct {
 	Shadow                          api.Comparison
 }
 
-func (c *counts) offered(r *record) {
+func (c *counts) offered(o *offer) {
 	c.Offered++
-	if r.mode == ByChance {
+	if o.Mode == ByChance {
 		c.Chance++
 	}
-	if !r.shadowed {
+	if !o.shadowed {
 		return
 	}
 	c.Shadow.Rounds++
-	if r.agrees {
+	if o.agrees {
 		c.Shadow.Agreements++
 	}
-	if r.probability != nil {
+	if o.probability != nil {
 		c.Shadow.Estimated++
-		c.Shadow.Policy += r.shadow
-		c.Shadow.Baseline += r.revenue
+		c.Shadow.Policy += o.shadow
+		c.Shadow.Baseline += o.estimates.revenue
 	}
 }
 
@@ -44,31 +44,35 @@ func (c *counts) abandoned(to status) {
 	}
 }
 
-func (c *counts) closed(r *record) {
-	earned := r.earned()
-	purchases := uint64(0)
-	if r.choice > 0 {
-		purchases = 1
-	}
+// closed counts a decision with an outcome, and the rest only where there is its offer.
+func (c *counts) closed(r *record, o *offer) {
 	if r.status == chosen {
 		c.Chosen++
 	} else {
 		c.Expired++
 	}
-	arm := &c.Arms[r.mode-ByPolicy]
+	if o == nil {
+		return
+	}
+	earned := o.earned(int(r.choice))
+	purchases := uint64(0)
+	if r.choice > 0 {
+		purchases = 1
+	}
+	arm := &c.Arms[o.Mode-ByPolicy]
 	arm.Rounds++
 	arm.Purchases += purchases
 	arm.Revenue += earned
 	arm.Squares += earned * earned
-	if r.probability == nil {
+	if o.probability == nil {
 		return
 	}
 	c.Calibration.Revenue += earned
-	c.Calibration.Predicted += r.estimates.revenue
-	bin := &c.Calibration.Bins[min(int(10*(1-r.outside)), 9)]
+	c.Calibration.Predicted += o.estimates.revenue
+	bin := &c.Calibration.Bins[min(int(10*(1-o.outside)), 9)]
 	bin.Rounds++
 	bin.Purchases += purchases
-	bin.Predicted += 1 - r.outside
+	bin.Predicted += 1 - o.outside
 }
 
 // Stats returns the counters of a placement.
@@ -84,7 +88,7 @@ func (e *Engine) Stats(name string) (api.Stats, error) {
 	seen, current := v.worker.seen.Load(), v.worker.current.Load()
 	s := api.Stats{
 		Placement: name, Mode: v.config.Mode,
-		Decisions: c.Offered, Outcomes: c.Chosen, Expired: c.Expired, Withdrawn: c.Withdrawn, Pending: v.open.len, Memory: v.open.bytes + v.closed.bytes, Charged: v.charged,
+		Decisions: c.Offered, Outcomes: c.Chosen, Expired: c.Expired, Withdrawn: c.Withdrawn, Pending: len(v.open.heap), Memory: v.open.bytes + v.closed.bytes, Charged: v.charged,
 		ExpiredEarly: c.Evicted, MemorySeconds: v.pace.seconds(v.config.Memory),
 		PolicyVersion: current.version, Lag: v.worker.given.Load() - done,
 		Learned: seen.observed, Skipped: seen.skipped, Forgotten: seen.forgotten, Stale: c.Stale, Broken: seen.broken, Problem: seen.problem,

@@ -43,6 +43,12 @@ type Store interface {
 	Close() error
 }
 
+// Reader is a store that reads single entries.
+type Reader interface {
+	// Entry returns an entry that was acknowledged. It is not to be changed. Errors are those of Store.Entries.
+	Entry(ctx context.Context, sequence uint64) ([]byte, error)
+}
+
 // Extent is what a store holds: entries [First, Last], none where Last is
 // First − 1, in about so many bytes.
 type Extent struct {
@@ -120,4 +126,12 @@ func (e Extent) CheckFrom(sequence uint64) error {
 		return fmt.Errorf("%w: entry %d is asked for, the last one is %d", ErrBeyond, sequence, e.Last)
 	}
 	return nil
+}
+
+// CheckEntry reports ErrRemoved or ErrBeyond for an entry that is not there.
+func (e Extent) CheckEntry(sequence uint64) error {
+	if sequence == e.Last+1 {
+		return fmt.Errorf("%w: entry %d is asked for, the last one is %d", ErrBeyond, sequence, e.Last)
+	}
+	return e.CheckFrom(sequence)
 }

@@ -23,7 +23,7 @@ const gather = 200 * time.Microsecond
 // used, it takes an earlier one or the whole log. If a learner's state cannot be read and the log no longer has what it
 // learned from, the learner begins again, with a warning. It warns too if the placements exceed their part of the budget.
 // b and applied are Budget and Applied of [decision.Options].
-func OpenEngine(ctx context.Context, data string, store eventlog.Store, b *budget.Budget, applied func(uint64, *eventlog.Event), logger *slog.Logger) (*decision.Engine, error) {
+func OpenEngine(ctx context.Context, data string, store decision.Log, b *budget.Budget, applied func(uint64, *eventlog.Event), logger *slog.Logger) (*decision.Engine, error) {
 	e, err := openEngine(ctx, data, decision.Options{
 		Store: store, Build: config.NewLearner, Size: config.LearnerSize, Budget: b, Gather: gather, Applied: applied,
 		Progress: func(entries int) { logger.Info("replaying", "entries", entries) },

@@ -204,6 +204,13 @@ func (l *life) open(ctx context.Context, o server.Options, known uint64) (err er
 	if err := retention.Begin(ctx, l.Logger); err != nil {
 		return err
 	}
+	retention.Evict = func(ctx context.Context, before uint64) error {
+		n, err := l.engine.EvictBefore(ctx, before, l.clock.now().UnixNano())
+		if n > 0 {
+			l.Logger.Warn("decisions are given up before their attribution window is over: the log must be smaller than they need", "decisions", n, "before", before)
+		}
+		return err
+	}
 	l.keeper = &keeper{engine: l.engine, log: l.store, now: l.clock.now, path: filepath.Join(l.Data, SnapshotFile), retention: retention, logger: l.Logger}
 	l.keeper.written.Store(l.clock.now().UnixNano())
 	return nil

@@ -18,7 +18,7 @@ import (
 
 // Shrinkable is a log that knows its extent, and whose oldest entries can be removed.
 type Shrinkable interface {
-	eventlog.Store
+	decision.Log
 	eventlog.Bounded
 	eventlog.Truncater
 }
@@ -30,6 +30,10 @@ type Retention struct {
 	Size uint64        // bytes; 0 is any
 	Log  Shrinkable
 	Data string // the data directory
+
+	// Evict ends the wait for outcomes of decisions before an entry, so that entries that they need can be removed once a
+	// snapshot is without them. Nil evicts none.
+	Evict func(ctx context.Context, before uint64) error
 }
 
 // limits reports whether there are any.
@@ -93,17 +97,34 @@ func (r Removal) LogValue() slog.Value {
 }
 
 // Apply removes the entries beyond the limits that are in a base. The snapshot in the data directory has entries up to upTo.
+//
+// Entries that the snapshot's open decisions need stay. Those among them that are beyond the limits are removed by a
+// later call, with a snapshot that was taken after these decisions were evicted.
 func (r *Retention) Apply(ctx context.Context, upTo uint64, now time.Time) (Removal, error) {
 	before, err := r.Log.Extent(ctx)
 	if err != nil {
 		return Removal{}, err
 	}
 	none := Removal{From: before.First, To: before.First - 1}
-	cut, err := r.cut(ctx, before.First, now)
+	wanted, err := r.cut(ctx, before.First, now)
 	if err != nil {
 		return none, err
 	}
-	cut = min(cut, upTo+1)
+	wanted = min(wanted, upTo+1)
+	oldest, err := oldestOf(filepath.Join(r.Data, SnapshotFile))
+	if err != nil {
+		return none, err
+	}
+	removed, err := r.remove(ctx, before, min(wanted, oldest), upTo)
+	if err == nil && oldest < wanted && r.Evict != nil {
+		err = r.Evict(ctx, wanted)
+	}
+	return removed, err
+}
+
+// remove removes the entries before a cut, or fewer, of a log as it is.
+func (r *Retention) remove(ctx context.Context, before eventlog.Extent, cut, upTo uint64) (Removal, error) {
+	none := Removal{From: before.First, To: before.First - 1}
 	bases, err := r.keepBase(before, cut, upTo)
 	if err != nil {
 		return none, err
@@ -111,10 +132,9 @@ func (r *Retention) Apply(ctx context.Context, upTo uint64, now time.Time) (Remo
 	if cut <= before.First {
 		return none, r.tidy(before)
 	}
-	at, found := slices.BinarySearch(bases, cut-1)
-	if !found && at == len(bases) {
-		at--
-		cut = bases[at] + 1
+	cut, base := r.within(bases, cut)
+	if cut <= before.First {
+		return none, r.tidy(before)
 	}
 	if err := r.Log.TruncateBefore(ctx, cut); err != nil {
 		return none, err
@@ -123,7 +143,32 @@ func (r *Retention) Apply(ctx context.Context, upTo uint64, now time.Time) (Remo
 	if err != nil {
 		return none, err
 	}
-	return Removal{before.First, after.First - 1, before.Bytes - min(before.Bytes, after.Bytes), bases[at]}, r.tidy(after)
+	return Removal{before.First, after.First - 1, before.Bytes - min(before.Bytes, after.Bytes), base}, r.tidy(after)
+}
+
+// oldestOf returns the first entry that a snapshot needs of the log.
+func oldestOf(path string) (uint64, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return 0, err
+	}
+	oldest, err := decision.SnapshotOldest(data)
+	if err != nil {
+		err = fmt.Errorf("%s: %w", path, err)
+	}
+	return oldest, err
+}
+
+// within returns a cut that is not beyond another one, as late as it may be for the log to begin with one of the
+// bases, and that base. One that cannot be read is of no use.
+func (r *Retention) within(bases []uint64, most uint64) (cut, base uint64) {
+	for _, upTo := range slices.Backward(bases) {
+		oldest, err := oldestOf(basePath(r.Data, upTo))
+		if c := min(most, upTo+1, oldest); err == nil && c >= cut {
+			cut, base = c, upTo
+		}
+	}
+	return cut, base
 }
 
 // cut returns the entry before which entries are beyond the limits.
@@ -196,7 +241,8 @@ const maxBases = 3
 func (r *Retention) tidy(x eventlog.Extent) error {
 	bases, err := basesIn(r.Data)
 	for i, upTo := range bases {
-		if upTo+1 < x.First || upTo > x.Last || i < len(bases)-maxBases {
+		oldest, failed := oldestOf(basePath(r.Data, upTo))
+		if failed == nil && oldest < x.First || upTo > x.Last || i < len(bases)-maxBases {
 			err = errors.Join(err, os.Remove(basePath(r.Data, upTo)))
 		}
 	}

@@ -102,7 +102,7 @@ func (k *check) begin(ctx context.Context) (*decision.Audit, error) {
 	if k.log.First == 1 {
 		return decision.NewAudit(config.NewLearner, nil)
 	}
-	base, upTo := k.log.base(ctx, k.log.snapshots)
+	base, upTo := k.log.base(ctx, k.log.snapshots, false)
 	if base == nil {
 		k.fault(fmt.Errorf("entries before %d were removed, and no snapshot has them: what is after them cannot be held to them", k.log.First))
 		return decision.NewAudit(config.NewLearner, nil)

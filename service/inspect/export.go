@@ -58,7 +58,7 @@ func (log *Log) Export(ctx context.Context, w io.Writer, which Export) error {
 
 // begin finds the configurations that were in entries that have been removed.
 func (x *export) begin(ctx context.Context, log *Log) error {
-	base, _ := log.base(ctx, log.snapshots)
+	base, _ := log.base(ctx, log.snapshots, false)
 	if log.First == 1 || base == nil {
 		return nil
 	}

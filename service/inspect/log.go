@@ -177,11 +177,16 @@ func snapshotsOf(data string) iter.Seq2[*snapshot, error] {
 	}
 }
 
-// base returns the earliest snapshot that the log can begin with, and its last entry; nil if there is none.
-func (r *Log) base(ctx context.Context, snapshots []*snapshot) (base *snapshot, upTo uint64) {
+// base returns the earliest snapshot that the log can begin with, and its last entry; nil if there is none. A replay
+// needs the offers of the decisions that are open in it, too.
+func (r *Log) base(ctx context.Context, snapshots []*snapshot, isReplay bool) (base *snapshot, upTo uint64) {
 	for _, s := range snapshots {
 		n, err := s.entry(ctx, r)
-		if err == nil && n+1 >= r.First && (base == nil || n < upTo) {
+		needs := n + 1
+		if err == nil && isReplay {
+			needs, err = decision.SnapshotOldest(s.data)
+		}
+		if err == nil && needs >= r.First && (base == nil || n < upTo) {
 			base, upTo = s, n
 		}
 	}

@@ -55,7 +55,7 @@ func (log *Log) Replay(ctx context.Context, paths []string, compared func(Compar
 		snapshots = append(snapshots, s)
 	}
 	if log.First > 1 {
-		if r.base, r.first = log.base(ctx, snapshots); r.base == nil {
+		if r.base, r.first = log.base(ctx, snapshots, true); r.base == nil {
 			return nil, fmt.Errorf("%s cannot be replayed: entries before %d were removed, and no snapshot has them", log.Name, log.First)
 		}
 		r.state = r.base.data

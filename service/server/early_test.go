@@ -13,7 +13,7 @@ import (
 // A memory that is too small is one warning when it begins, a metric and a figure of the statistics.
 func TestMemoryIsTooSmall(t *testing.T) {
 	s := started(t, nil)
-	s.want(201, "PUT", "/v1/placements/home", `{"max_size":1,"features":[{"name":"price","kind":"number"}],"policy":{"name":"uniform"},"memory":100000}`)
+	s.want(201, "PUT", "/v1/placements/home", `{"max_size":1,"features":[{"name":"price","kind":"number"}],"policy":{"name":"uniform"},"memory":16000}`)
 	n := 0
 	more := func(count int) {
 		for range count {
@@ -37,13 +37,13 @@ func TestMemoryIsTooSmall(t *testing.T) {
 	}
 	more(200)
 	warnings(1)
-	s.problem(409, "evicted", "", "POST", "/v1/decisions/d1/outcome", `{"choice":"a"}`)
+	s.problem(409, "evicted", "", "POST", "/v1/decisions/d95/outcome", `{"choice":"a"}`)
 	more(200)
 	warnings(1)
-	if a := s.want(200, "GET", "/metrics", ""); !strings.Contains(a.body, `vitrine_expired_early_total{placement="home"} 262`) || !strings.Contains(a.body, `vitrine_expired_total{placement="home"} 0`) {
+	if a := s.want(200, "GET", "/metrics", ""); !strings.Contains(a.body, `vitrine_expired_early_total{placement="home"} 298`) || !strings.Contains(a.body, `vitrine_expired_total{placement="home"} 0`) {
 		t.Errorf("no early ends in %s", a.body)
 	}
-	if a := s.want(200, "GET", "/v1/placements/home/stats", ""); !strings.Contains(a.body, `"expired_early":262`) || !strings.Contains(a.body, `"memory_seconds":`) {
+	if a := s.want(200, "GET", "/v1/placements/home/stats", ""); !strings.Contains(a.body, `"expired_early":298`) || !strings.Contains(a.body, `"memory_seconds":`) {
 		t.Errorf("no early ends in %s", a.body)
 	}
 	s.clock.advance(2 * time.Minute)

@@ -207,6 +207,9 @@ func newEvent() string {
 func (s *Server) event(c *call) (*decision.Answer, error) {
 	name := placementOf(c)
 	d, err := s.engine.Decision(c.Context(), name, decisionOf(name, c.PathValue("event")))
+	if err != nil && !errors.Is(err, decision.ErrNotFound) {
+		return nil, err
+	}
 	if err != nil {
 		return nil, fmt.Errorf("event: %w: there is none of this id, or there no longer is", decision.ErrNotFound)
 	}

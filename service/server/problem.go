@@ -44,6 +44,7 @@ var known = []struct {
 	{decision.ErrEvicted, http.StatusConflict, "evicted"},
 	{decision.ErrNotShown, http.StatusUnprocessableEntity, "not-shown"},
 	{decision.ErrMemory, http.StatusConflict, "memory"},
+	{decision.ErrUnread, http.StatusServiceUnavailable, "unread"},
 	{decision.ErrBehind, http.StatusServiceUnavailable, "behind"},
 }
 

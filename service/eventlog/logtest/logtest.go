@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"vitrine/service/eventlog"
@@ -38,6 +39,8 @@ func Run(t *testing.T, open Open) {
 		{"first since", testFirstSince},
 		{"first within", testFirstWithin},
 		{"position", testPosition},
+		{"entry", testEntry},
+		{"entries at once", testEntriesAtOnce},
 		{"truncate while reading", testTruncateWhileReading},
 		{"closed", testClosed},
 	} {
@@ -582,4 +585,88 @@ func testClosed(t *testing.T, s eventlog.Store) {
 	if err := s.Close(); err != nil {
 		t.Errorf("closing again: %v", err)
 	}
+}
+
+// reader returns the store's Reader, which all stores are.
+func reader(t testing.TB, s eventlog.Store) eventlog.Reader {
+	t.Helper()
+	r, ok := s.(eventlog.Reader)
+	if !ok {
+		t.Fatal("the store reads no single entries")
+	}
+	return r
+}
+
+// Single entries are those that the iteration yields, of small and of large appends, in any order.
+func testEntry(t *testing.T, s eventlog.Store) {
+	r := reader(t, s)
+	ctx := t.Context()
+	wantError := func(sequence uint64, want error) {
+		t.Helper()
+		if e, err := r.Entry(ctx, sequence); !errors.Is(err, want) {
+			t.Errorf("entry %d: %q, error %v, want %v", sequence, e, err, want)
+		}
+	}
+	wantError(0, eventlog.ErrRemoved)
+	wantError(1, eventlog.ErrBeyond)
+	rng := rand.New(rand.NewPCG(1, 1))
+	last := 0
+	for range 60 {
+		n := 1 + rng.IntN(1+rng.IntN(40))
+		appendAll(t, s, numbered(last+1, last+n)...)
+		last += n
+	}
+	check := func(i int) {
+		t.Helper()
+		if e, err := r.Entry(ctx, uint64(i)); err != nil || !bytes.Equal(e, entry(i)) {
+			t.Fatalf("entry %d is %q, %v", i, e, err)
+		}
+	}
+	for _, i := range rng.Perm(last) {
+		check(i + 1)
+	}
+	wantError(uint64(last+1), eventlog.ErrBeyond)
+	wantError(uint64(last+2), eventlog.ErrBeyond)
+
+	truncate(t, s, uint64(last/2))
+	first := int(extent(t, s).First)
+	for i := first; i <= last; i++ {
+		check(i)
+	}
+	check(first)
+	cancelled, cancel := context.WithCancel(ctx)
+	cancel()
+	if _, err := r.Entry(cancelled, uint64(first)); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+	s.Close()
+	wantError(uint64(first), eventlog.ErrClosed)
+}
+
+// Entries are read while others are written.
+func testEntriesAtOnce(t *testing.T, s eventlog.Store) {
+	r := reader(t, s)
+	appendAll(t, s, entry(1))
+	var written atomic.Int64
+	written.Store(1)
+	var wg sync.WaitGroup
+	for c := range 4 {
+		wg.Go(func() {
+			rng := rand.New(rand.NewPCG(2, uint64(c)))
+			for last := int64(1); last < 200; last = written.Load() {
+				i := 1 + rng.Int64N(last)
+				if e, err := r.Entry(t.Context(), uint64(i)); err != nil || !bytes.Equal(e, entry(int(i))) {
+					t.Errorf("entry %d is %q, %v", i, e, err)
+					return
+				}
+			}
+		})
+	}
+	buffer := make([]byte, 0, 100)
+	for i := 2; i <= 200; i++ {
+		buffer = fmt.Appendf(buffer[:0], "entry %d", i) // the caller's, who writes into it again
+		appendAll(t, s, buffer)
+		written.Store(int64(i))
+	}
+	wg.Wait()
 }

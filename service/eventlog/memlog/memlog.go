@@ -27,6 +27,7 @@ var identity = eventlog.Identity{'m', 'e', 'm', 'l', 'o', 'g'}
 
 var (
 	_ eventlog.Store     = (*Store)(nil)
+	_ eventlog.Reader    = (*Store)(nil)
 	_ eventlog.Bounded   = (*Store)(nil)
 	_ eventlog.Truncater = (*Store)(nil)
 )
@@ -73,6 +74,19 @@ func (s *Store) Entries(ctx context.Context, from uint64) iter.Seq2[[]byte, erro
 			}
 		}
 	}
+}
+
+// Entry implements eventlog.Reader.
+func (s *Store) Entry(ctx context.Context, sequence uint64) ([]byte, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.closed {
+		return nil, eventlog.ErrClosed
+	}
+	if err := s.extent().CheckEntry(sequence); err != nil {
+		return nil, err
+	}
+	return s.entries[sequence-s.removed-1], ctx.Err()
 }
 
 // tail returns the entries from a sequence on. Later appends do not change it.

@@ -69,6 +69,8 @@ type Store struct {
 
 	mu  sync.RWMutex
 	end tail
+
+	memory memory // of frames, for Entry
 }
 
 // tail is where the log ends, as far as it is acknowledged.
@@ -97,6 +99,7 @@ func (t *tail) advance(f *eventlog.Frame) {
 
 var (
 	_ eventlog.Store     = (*Store)(nil)
+	_ eventlog.Reader    = (*Store)(nil)
 	_ eventlog.Bounded   = (*Store)(nil)
 	_ eventlog.Truncater = (*Store)(nil)
 )

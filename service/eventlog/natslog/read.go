@@ -122,6 +122,9 @@ func (s *Store) frames(ctx context.Context, first, last uint64) iter.Seq2[eventl
 					err = fmt.Errorf("message %d: %w: %w", m.sequence, errUnreadable, err)
 				}
 			}
+			if err == nil {
+				s.memory.note(m.sequence, f)
+			}
 			if !yield(f, err) || err != nil {
 				return
 			}

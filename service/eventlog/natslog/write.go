@@ -86,10 +86,15 @@ func (s *Store) commit(ctx context.Context, entries [][]byte) error {
 		f := end.frame(entries)
 		end.advance(&f)
 		end.message++
+		data := f.Encode(nil)
 		var err error
-		if acknowledged, err = s.place(ctx, f.Encode(nil), end); err != nil {
+		if acknowledged, err = s.place(ctx, data, end); err != nil {
 			return err
 		}
+		if f, err = eventlog.DecodeFrame(data); err != nil { // its entries are the store's own
+			return err
+		}
+		s.memory.note(end.message, f)
 		// A frame that was read back is not acknowledged: a server that failed to write it may
 		// show it all the same, and accepts no more. An empty frame after it makes sure.
 	}

@@ -1,0 +1,215 @@
+package decision
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+
+	"vitrine"
+	"vitrine/service/eventlog"
+)
+
+// Log is what an engine writes, and reads single offers back from.
+type Log interface {
+	eventlog.Store
+	eventlog.Reader
+}
+
+// offer is an offer of the log, and what its answer said.
+type offer struct {
+	*eventlog.Offered
+	estimates
+}
+
+// offerOf reads the answer of an offer, which is of a placement.
+func offerOf(p *placement, o *eventlog.Offered) (*offer, error) {
+	e, err := decodeEstimates(o.Answer, len(o.Shown))
+	if err != nil {
+		return nil, err
+	}
+	k, d := len(o.Shown), o.Width
+	if d != p.config.schema.Width() || k > p.config.MaxSize {
+		return nil, fmt.Errorf("the offer is of %d items of %d features, the placement shows %d of %d", k, d, p.config.MaxSize, p.config.schema.Width())
+	}
+	if o.Mode < ByPolicy || o.Mode > ByBaseline {
+		return nil, fmt.Errorf("the offer was found in way %d, which this program does not know", o.Mode)
+	}
+	for i, v := range o.Revenue {
+		if v > vitrine.MaxRevenue {
+			return nil, fmt.Errorf("item %d has the revenue %v, the largest is %v", i, v, vitrine.MaxRevenue)
+		}
+	}
+	return &offer{o, e}, nil
+}
+
+// read reads the offer of a decision back from the log. The error wraps eventlog.ErrRemoved if the log no longer has
+// it, and is that of ctx or ErrUnread otherwise.
+func (r *record) read(ctx context.Context, log eventlog.Reader) (*offer, error) {
+	var data []byte
+	var err error
+	if r.entry == 0 {
+		data = r.rare.carried
+	} else if data, err = log.Entry(ctx, r.entry); err != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return nil, fmt.Errorf("decision %q: %w: %w", r.id, ErrUnread, err)
+	}
+	event, err := eventlog.Decode(data)
+	if err != nil {
+		return nil, fmt.Errorf("decision %q: %w: entry %d: %w", r.id, ErrUnread, r.entry, err)
+	}
+	o, ok := event.Body.(*eventlog.Offered)
+	if !ok || o.Decision != r.id || event.Placement != r.placement.name {
+		return nil, fmt.Errorf("decision %q: %w: entry %d is not its offer", r.id, ErrUnread, r.entry)
+	}
+	e, err := decodeEstimates(o.Answer, len(o.Shown))
+	if err != nil {
+		return nil, fmt.Errorf("decision %q: %w: entry %d: %w", r.id, ErrUnread, r.entry, err)
+	}
+	return &offer{o, e}, nil
+}
+
+// place returns the place of an item among those shown, from 1 on, 0 if it was not shown.
+func (o *offer) place(item string) int {
+	return slices.IndexFunc(o.Shown, func(i int32) bool { return o.ItemIDs[i] == item }) + 1
+}
+
+// rowBytes is what so many numbers take, and the places of what is shown. An allocator rounds up by a quarter at most.
+func rowBytes(numbers, shown int) int { return 5 * (8*numbers + 4*shown) / 4 }
+
+// roundBytes is what the round takes, once it waits for the learner.
+func (o *offer) roundBytes() int {
+	return roundBytes(len(o.Features)+len(o.Revenue), len(o.Shown))
+}
+
+func roundBytes(numbers, shown int) int { return 400 + rowBytes(numbers, shown) + 8*shown }
+
+// largestRecord bounds what a decision takes: its record, and its round. What a round has of rows has been
+// through the log.
+func (c *Config) largestRecord() int {
+	rows := c.MaxSize
+	if c.Record == "all" {
+		rows = c.MaxItems
+	}
+	return recordBytes + largestDecision + 16 + roundBytes(min(rows*(c.schema.Width()+1), largestBatch/8), c.MaxSize)
+}
+
+// earned returns the revenue of a choice.
+func (o *offer) earned(choice int) float64 {
+	switch {
+	case choice == 0:
+		return 0
+	case o.Revenue == nil:
+		return 1
+	}
+	return o.Revenue[o.Shown[choice-1]]
+}
+
+// round returns what the learner observes: the rows that were recorded, in the
+// order of the request. The offer gives them away.
+func (o *offer) round(choice int) vitrine.Round {
+	x := &vitrine.Context{Revenue: o.Revenue}
+	if n := len(o.ItemIDs); n > 0 {
+		x.Features = mat.NewDense(n, o.Width, o.Features)
+	}
+	s := make(vitrine.Assortment, len(o.Shown))
+	for k, i := range o.Shown {
+		s[k] = int(i)
+	}
+	slices.Sort(s)
+	c := vitrine.Outside
+	if choice > 0 {
+		at, _ := slices.BinarySearch(s, int(o.Shown[choice-1]))
+		c = vitrine.Choice(at + 1)
+	}
+	return vitrine.Round{Context: x, Offer: vitrine.Offer{Assortment: s, Propensity: o.Propensity}, Choice: c}
+}
+
+// found is a decision as it was when it was looked up.
+type found struct {
+	record *record // what can change of it is the writer's
+	was    record
+	offer  *offer // nil if the log no longer has it
+}
+
+// lookUp returns a decision that is remembered, nil if none is.
+func (e *Engine) lookUp(placement, id string) *found {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	r := e.state.decisions.find(e.state.placements[placement], id)
+	if r == nil {
+		return nil
+	}
+	return &found{record: r, was: *r}
+}
+
+// recall looks a decision up, and reads its offer back. A closed decision whose entry was removed from the log has no
+// offer: it counts as forgotten. Errors are ErrUnread and that of ctx.
+func (e *Engine) recall(ctx context.Context, placement, id string) (*found, error) {
+	for {
+		f := e.lookUp(placement, id)
+		if f == nil {
+			return nil, nil
+		}
+		var err error
+		if f.offer, err = f.was.read(ctx, e.store); !errors.Is(err, eventlog.ErrRemoved) {
+			return f, err
+		}
+		if !f.was.status.waits() {
+			return f, nil
+		}
+		if now := e.lookUp(placement, id); now != nil && now.record == f.record && now.was.status.waits() {
+			return nil, err
+		}
+	}
+}
+
+// concerning proposes something about a decision that is remembered, again if it is another one meanwhile. An empty
+// placement is the one that Find returns, with its errors.
+func (e *Engine) concerning(ctx context.Context, placement, id string, propose func(b *batch, f *found) error) error {
+	placement, err := e.placementOf(placement, id)
+	if err != nil {
+		return err
+	}
+	for {
+		f, err := e.recall(ctx, placement, id)
+		switch {
+		case err != nil:
+			return err
+		case f == nil:
+			return e.missing(placement, id)
+		case f.offer == nil:
+			return unknownDecision(id)
+		}
+		err = e.submit(ctx, func(b *batch) error {
+			switch p := f.record.placement; {
+			case b.touched[f.record.key()]:
+				return errLater
+			case b.state.decisions.find(p, id) != f.record:
+				return errMoved
+			}
+			return propose(b, f)
+		})
+		if !errors.Is(err, errMoved) {
+			return err
+		}
+	}
+}
+
+// missing says why a decision is not remembered.
+func (e *Engine) missing(placement, id string) error {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	return e.state.missing(e.state.placements[placement], id)
+}
+
+func (s *fold) missing(p *placement, id string) error {
+	if s.evicted.has(p, id) {
+		return tooSmall(p, id)
+	}
+	return unknownDecision(id)
+}

@@ -1,0 +1,206 @@
+package natslog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/bits"
+	"sync"
+
+	"vitrine/service/eventlog"
+)
+
+// Entry implements eventlog.Reader. It asks the server for at most one message if the entry's frame was written or
+// read by this store not too long ago, and for none if it was lately.
+func (s *Store) Entry(ctx context.Context, sequence uint64) ([]byte, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	end := s.acknowledged()
+	switch {
+	case s.isClosed():
+		return nil, eventlog.ErrClosed
+	case sequence >= end.next:
+		return nil, eventlog.Extent{Last: end.next - 1}.CheckEntry(sequence)
+	}
+	f, err := s.frameOf(ctx, sequence, end)
+	if err == nil && sequence-f.First >= uint64(len(f.Entries)) { // also one before the frame
+		err = fmt.Errorf("%w: the frame has entries from %d to %d", errUnreadable, f.First, f.Next()-1)
+	}
+	if err != nil {
+		return nil, s.missing(ctx, sequence, err)
+	}
+	return f.Entries[sequence-f.First], nil
+}
+
+// frameOf returns the last frame that begins at or before an entry, the first one left if none does. It bisects the
+// messages between the oldest and the end at numbers that do not depend on the end, so that later calls meet
+// messages whose place is known.
+func (s *Store) frameOf(ctx context.Context, entry uint64, end tail) (eventlog.Frame, error) {
+	low, high := s.memory.oldest(), end.message+1
+	for high-low > 1 { // the frame of low begins at or before the entry, that of high after it
+		bit := bits.Len64(low^(high-1)) - 1
+		middle := (high - 1) >> bit << bit // in (low, high), with as many zeros at its end as may be
+		first, at, err := s.firstFrom(ctx, middle, high)
+		if removed := new(removedError); errors.As(err, &removed) {
+			if low = removed.first; low >= high {
+				return eventlog.Frame{}, err
+			}
+			continue
+		}
+		switch {
+		case err != nil:
+			return eventlog.Frame{}, err
+		case at < high && first <= entry:
+			low = at
+		default:
+			high = middle
+		}
+	}
+	f, err := s.recall(ctx, low)
+	if errors.Is(err, errClaim) {
+		err = fmt.Errorf("message %d: %w: it has no entries", low, errUnreadable)
+	}
+	return f, err
+}
+
+// firstFrom returns the first entry of the first frame of messages from one on, before last, and its message: last if
+// there are only claims.
+func (s *Store) firstFrom(ctx context.Context, message, last uint64) (first, at uint64, err error) {
+	for at = message; at < last; at++ {
+		if first, ok := s.memory.begin(at); ok {
+			return first, at, nil
+		}
+		f, err := s.recall(ctx, at)
+		if !errors.Is(err, errClaim) {
+			return f.First, at, err
+		}
+	}
+	return 0, last, nil
+}
+
+// recall returns the frame of a message, which is remembered.
+func (s *Store) recall(ctx context.Context, sequence uint64) (eventlog.Frame, error) {
+	if f, ok := s.memory.frame(sequence); ok {
+		return f, nil
+	}
+	f, err := s.frame(ctx, sequence)
+	if err == nil {
+		s.memory.note(sequence, f)
+		return f, nil
+	}
+	if state, failed := s.info(ctx); failed == nil && sequence < state.FirstSeq {
+		s.memory.removed(state.FirstSeq)
+		return f, &removedError{state.FirstSeq}
+	}
+	return f, err
+}
+
+// removedError is of a message that the stream no longer has.
+type removedError struct{ first uint64 }
+
+func (e *removedError) Error() string {
+	return fmt.Sprintf("%v: the first message left is %d", errUnreadable, e.first)
+}
+
+func (e *removedError) Unwrap() error { return errUnreadable }
+
+// memory is what is remembered of frames: the last of them, where more of them begin, and where each sixteenth of
+// even more does.
+type memory struct {
+	mu             sync.Mutex
+	first          uint64 // message that is left, as far as is known
+	last           ring[eventlog.Frame]
+	begins, coarse ring[uint64]
+}
+
+const (
+	memoryBytes   = 16 << 20 // of frames
+	memoryBegins  = 1 << 16
+	memoryCoarse  = 1 << 18
+	coarseSpacing = 16
+)
+
+// ring is a map that forgets what was put into it first.
+type ring[T any] struct {
+	of    map[uint64]T
+	order []uint64
+	bytes int
+}
+
+func (r *ring[T]) put(key uint64, value T) {
+	if r.of == nil {
+		r.of = map[uint64]T{}
+	}
+	if _, ok := r.of[key]; !ok {
+		r.order = append(r.order, key)
+	}
+	r.of[key] = value
+}
+
+func (r *ring[T]) pop() T {
+	key := r.order[0]
+	r.order = r.order[1:]
+	value := r.of[key]
+	delete(r.of, key)
+	return value
+}
+
+func (m *memory) note(message uint64, f eventlog.Frame) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if _, ok := m.last.of[message]; !ok {
+		m.last.bytes += frameBytes(f)
+	}
+	m.last.put(message, f)
+	for m.last.bytes > memoryBytes {
+		m.last.bytes -= frameBytes(m.last.pop())
+	}
+	m.begins.put(message, f.First)
+	if len(m.begins.order) > memoryBegins {
+		m.begins.pop()
+	}
+	if message%coarseSpacing == 0 {
+		m.coarse.put(message, f.First)
+		if len(m.coarse.order) > memoryCoarse {
+			m.coarse.pop()
+		}
+	}
+}
+
+// frameBytes is about what a frame takes.
+func frameBytes(f eventlog.Frame) int {
+	n := 200
+	for _, e := range f.Entries {
+		n += 24 + len(e)
+	}
+	return n
+}
+
+func (m *memory) frame(message uint64) (eventlog.Frame, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	f, ok := m.last.of[message]
+	return f, ok
+}
+
+func (m *memory) begin(message uint64) (first uint64, ok bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if first, ok = m.begins.of[message]; !ok {
+		first, ok = m.coarse.of[message]
+	}
+	return first, ok
+}
+
+func (m *memory) oldest() uint64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return max(m.first, 1)
+}
+
+func (m *memory) removed(first uint64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.first = max(m.first, first)
+}
