@@ -251,7 +251,7 @@ func TestServeKeepsItsLogSmall(t *testing.T) {
 			t.Errorf("%s: exit status %d: %s%s", args, code, &stdout, &stderr)
 		}
 	}
-	decision := func(url string) string { return ask(t, 200, "GET", url+"/v1/decisions/d1", "") }
+	decision := func(url string) string { return ask(t, 200, "GET", url+"/v1/decisions/d160", "") }
 	backup := filepath.Join(t.TempDir(), "backup")
 	serve(url, 1, 100)
 	for i := range 3 {
