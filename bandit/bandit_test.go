@@ -16,7 +16,6 @@ import (
 	"vitrine"
 	"vitrine/assortment"
 	"vitrine/bandit/bandittest"
-	"vitrine/env"
 	"vitrine/utility"
 )
 
@@ -127,16 +126,6 @@ func learners() map[string]func(p Problem) vitrine.Learner {
 			return must(NewBMA(p, []Expert{{Model: paperModel()}, {Model: paperModel(), Memory: 30}}, DefaultBMAOptions(), newRand()))
 		},
 		"uniform": func(p Problem) vitrine.Learner { return must(NewUniform(p)) },
-		"oracle":  func(p Problem) vitrine.Learner { return must(NewOracle(p, firstFeature{})) },
-	}
-}
-
-// firstFeature is a world in which an item's utility is its first feature.
-type firstFeature struct{ env.Environment }
-
-func (firstFeature) Utilities(dst []float64, x *vitrine.Context) {
-	for i := range dst {
-		dst[i] = x.Features.At(i, 0)
 	}
 }
 

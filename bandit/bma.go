@@ -131,7 +131,7 @@ type expert struct {
 
 // NewBMA returns a learner at its first round.
 func NewBMA(p Problem, experts []Expert, o BMAOptions, rng *rand.Rand) (*BMA, error) {
-	if err := p.check(); err != nil {
+	if err := p.Check(); err != nil {
 		return nil, err
 	}
 	if err := option.Check(o); err != nil {

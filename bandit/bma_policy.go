@@ -37,7 +37,7 @@ func (o *mixture) Offer(x *vitrine.Context, rng *rand.Rand) vitrine.Offer {
 	if x.NumItems() == 0 {
 		return vitrine.Offer{Assortment: vitrine.Assortment{}}
 	}
-	family := o.p.family(x)
+	family := o.p.Family(x)
 	w := mixtures.Get().(*mixtureScratch)
 	defer mixtures.Put(w)
 	o.sample(w, x, rng)

@@ -31,7 +31,7 @@ type explorer interface {
 type items struct{ p Problem }
 
 func (e items) draw(dst vitrine.Assortment, x *vitrine.Context, rng *rand.Rand) vitrine.Assortment {
-	family, n := e.p.family(x), x.NumItems()
+	family, n := e.p.Family(x), x.NumItems()
 	never := assortment.NeverShown(family, n)
 	shown := numShown(never, n)
 	if shown == 0 {
@@ -45,7 +45,7 @@ func (e items) draw(dst vitrine.Assortment, x *vitrine.Context, rng *rand.Rand) 
 }
 
 func (e items) probability(x *vitrine.Context, s vitrine.Assortment, _ *rand.Rand) (float64, bool) {
-	family, n := e.p.family(x), x.NumItems()
+	family, n := e.p.Family(x), x.NumItems()
 	hits := 0
 	smallest := assortments.Get().(*vitrine.Assortment)
 	defer assortments.Put(smallest)
@@ -98,7 +98,7 @@ type sets struct{ uniform }
 // probability is 1/|𝒮 \ {∅}| where the family can be sampled uniformly. ∅ is drawn only where
 // it is the family's only set.
 func (e sets) probability(x *vitrine.Context, s vitrine.Assortment, rng *rand.Rand) (float64, bool) {
-	family, ok := e.p.family(x).(assortment.Sampler)
+	family, ok := e.p.Family(x).(assortment.Sampler)
 	if !ok {
 		return 0, false
 	}

@@ -82,7 +82,7 @@ type FeelGood struct {
 // NewFeelGood returns a learner at its first round, with its chain at initial
 // weights from rng.
 func NewFeelGood(p Problem, m utility.Model, o FeelGoodOptions, rng *rand.Rand) (*FeelGood, error) {
-	if err := p.check(); err != nil {
+	if err := p.Check(); err != nil {
 		return nil, err
 	}
 	if err := option.Check(o); err != nil {

@@ -11,7 +11,6 @@ import (
 	"vitrine"
 	"vitrine/assortment"
 	"vitrine/bandit/bandittest"
-	"vitrine/env"
 	"vitrine/utility"
 )
 
@@ -118,12 +117,6 @@ func TestNilModelsAreNamed(t *testing.T) {
 	for want, err := range map[string]error{"NewUCBOn": ucb, "NewTSOn": ts, "NewOFUOn": ofu} {
 		if err == nil || !strings.Contains(err.Error(), want+": the utility model is nil") {
 			t.Errorf("error %v, want one that names %s", err, want)
-		}
-	}
-	var world *env.World
-	for _, e := range []env.Environment{nil, world} {
-		if _, err := NewOracle(p, e); err == nil || !strings.Contains(err.Error(), "NewOracle: the environment is nil") {
-			t.Errorf("error %v, want one that says what is nil", err)
 		}
 	}
 }

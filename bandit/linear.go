@@ -29,7 +29,7 @@ type LinearOptions struct {
 // basis returns the family of a learner of the problem, which the named
 // constructor makes: m, or where it is nil the linear utilities of the features.
 func (o LinearOptions) basis(constructor string, p Problem, m utility.LinearInParams) (utility.LinearInParams, error) {
-	if err := p.check(); err != nil {
+	if err := p.Check(); err != nil {
 		return nil, err
 	}
 	if m == nil {

@@ -134,7 +134,7 @@ func (o *logBarrier) Offer(x *vitrine.Context, rng *rand.Rand) vitrine.Offer {
 // nonempty set.
 func (o *logBarrier) distribution(w *barrierScratch, x *vitrine.Context) []float64 {
 	n := x.NumItems()
-	if _, err := assortment.Enumerate(&w.sets, o.greedy.p.family(x), o.greedy.p.Size, n, o.limit); err != nil || w.sets.Len() == 0 {
+	if _, err := assortment.Enumerate(&w.sets, o.greedy.p.Family(x), o.greedy.p.Size, n, o.limit); err != nil || w.sets.Len() == 0 {
 		return nil
 	}
 	w.u = o.greedy.z.Utilities(w.u, x)

@@ -20,5 +20,5 @@ func (o *optimistic) Offer(x *vitrine.Context, _ *rand.Rand) vitrine.Offer {
 	// Line 10: z_ti = f_w(x_ti) + √β_t ‖∇f_w(x_ti)‖_{V⁻¹} + β_t C_h/λ. Of many items
 	// only those z_ti are computed that line 11 depends on.
 	// Line 11: S_t ∈ argmax over S ∈ 𝒮 of R̃_t(S).
-	return vitrine.Offer{Assortment: o.z.Maximize(o.p.family(x), x), Propensity: 1}
+	return vitrine.Offer{Assortment: o.z.Maximize(o.p.Family(x), x), Propensity: 1}
 }

@@ -43,7 +43,7 @@ func TestOptimisticOffersAreTheBest(t *testing.T) {
 					}
 					for _, x.Revenue = range [][]float64{nil, slices.Repeat([]float64{2.5}, n), unequal(rng, n), make([]float64, n)} {
 						x.Feasible = []vitrine.Constraint{nil, slots, rules}[rng.IntN(3)]
-						want, _ := assortment.Maximize(nil, o.p.family(x), z, x.Revenue)
+						want, _ := assortment.Maximize(nil, o.p.Family(x), z, x.Revenue)
 						if got := o.Offer(x, nil).Assortment; !slices.Equal(got, want) {
 							t.Fatalf("round %d, N = %d: %v, want %v", s, n, got, want)
 						}

@@ -10,10 +10,9 @@
 //	feel_good.go  Feel-Good Thompson sampling (Zhang 2022; Zhang and Luo 2024)
 //	bma.go        BMA-MNL: families averaged by evidence, slots sampled
 //	uniform.go    uniform over the feasible family
-//	oracle.go     the optimum under the true utilities
 //
 // Every learner accepts any non-negative revenues, learns only in Observe, and returns
-// policies that are frozen and safe for concurrent use. All but Oracle can be saved and
+// policies that are frozen and safe for concurrent use. All can be saved and
 // restored: they implement encoding.BinaryMarshaler and, on a learner made with the
 // same problem and options, encoding.BinaryUnmarshaler.
 package bandit
@@ -48,7 +47,8 @@ type Problem struct {
 	Constraint vitrine.Constraint // 𝒮, for contexts without a family of their own
 }
 
-func (p Problem) check() error {
+// Check reports a problem that no learner can have.
+func (p Problem) Check() error {
 	switch {
 	case p.Features < 1:
 		return fmt.Errorf("features = %d: must be at least 1", p.Features)
@@ -102,10 +102,10 @@ func isNil(v any) bool {
 	return r.Kind() == reflect.Pointer && r.IsNil()
 }
 
-// family returns the feasible family of a context, without sets of more than
+// Family returns the feasible family of a context, without sets of more than
 // Size items. It panics if no other sets are left, and as checkWidth does. Every
 // policy asks for it before anything else.
-func (p Problem) family(x *vitrine.Context) vitrine.Constraint {
+func (p Problem) Family(x *vitrine.Context) vitrine.Constraint {
 	p.checkWidth(x)
 	switch c := x.Feasible.(type) {
 	case nil:

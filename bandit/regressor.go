@@ -66,7 +66,7 @@ type regressor struct {
 // newRegressor returns the oracle of a learner that the named constructor makes.
 // The constructor sets its identity and self.
 func newRegressor(constructor string, p Problem, m utility.Model, o RegressionOptions, rng *rand.Rand) (regressor, error) {
-	if err := p.check(); err != nil {
+	if err := p.Check(); err != nil {
 		return regressor{}, err
 	}
 	if err := p.checkModel(constructor, m); err != nil {

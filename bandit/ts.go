@@ -104,7 +104,7 @@ var samplings = sync.Pool{New: func() any { return new(samplingScratch) }}
 func (o *sampling) Offer(x *vitrine.Context, rng *rand.Rand) vitrine.Offer {
 	w := samplings.Get().(*samplingScratch)
 	defer samplings.Put(w)
-	s, _ := assortment.Maximize(nil, o.p.family(x), o.index(w, x, rng), x.Revenue)
+	s, _ := assortment.Maximize(nil, o.p.Family(x), o.index(w, x, rng), x.Revenue)
 	return vitrine.Offer{Assortment: s}
 }
 

@@ -17,7 +17,7 @@ type Uniform struct {
 
 // NewUniform returns a learner that learns nothing.
 func NewUniform(p Problem) (*Uniform, error) {
-	if err := p.check(); err != nil {
+	if err := p.Check(); err != nil {
 		return nil, err
 	}
 	return &Uniform{p: p, policy: &uniform{p}}, nil
@@ -53,7 +53,7 @@ type uniform struct{ p Problem }
 // is sampled by random gains, with no closed form for the propensity.
 func (u uniform) Offer(x *vitrine.Context, rng *rand.Rand) vitrine.Offer {
 	offer := vitrine.Offer{Assortment: u.draw(nil, x, rng)}
-	if f, ok := u.p.family(x).(assortment.Sampler); ok {
+	if f, ok := u.p.Family(x).(assortment.Sampler); ok {
 		offer.Propensity = f.Propensity(x.NumItems())
 	}
 	return offer
@@ -61,7 +61,7 @@ func (u uniform) Offer(x *vitrine.Context, rng *rand.Rand) vitrine.Offer {
 
 // draw returns the set of an offer, in dst's storage if it suffices.
 func (u uniform) draw(dst vitrine.Assortment, x *vitrine.Context, rng *rand.Rand) vitrine.Assortment {
-	family, n := u.p.family(x), x.NumItems()
+	family, n := u.p.Family(x), x.NumItems()
 	if f, ok := family.(assortment.Sampler); ok {
 		return f.Sample(dst, n, rng)
 	}

@@ -5,33 +5,34 @@ import (
 
 	"vitrine"
 	"vitrine/assortment"
+	"vitrine/internal/settings"
 )
 
 // newConstraint makes the feasible family of a file with so many items, of which
 // at most size are shown.
-type newConstraint func(s section, items, size int) (made[vitrine.Constraint], error)
+type newConstraint func(s settings.Section, items, size int) (settings.Made[vitrine.Constraint], error)
 
 // loadConstraint makes the family of the table [constraint]; without one it is
 // all sets of at most size items.
-func loadConstraint(root section, items, size int) (made[vitrine.Constraint], error) {
-	s, ok, err := root.table("constraint")
+func loadConstraint(root settings.Section, items, size int) (settings.Made[vitrine.Constraint], error) {
+	s, ok, err := root.Table("constraint")
 	if err != nil {
-		return made[vitrine.Constraint]{}, err
+		return settings.Made[vitrine.Constraint]{}, err
 	}
 	if !ok {
-		s = section{doc: root.doc, values: map[string]any{"kind": constraints[0].Name}}
+		s = settings.Section{Doc: root.Doc, Values: map[string]any{"kind": constraints[0].Name}}
 	}
-	var table []named[vitrine.Constraint]
+	var table []settings.Named[vitrine.Constraint]
 	for _, c := range constraints {
-		table = append(table, named[vitrine.Constraint]{c.Entry, maker[vitrine.Constraint]{c.options, func(s section, _ int) (made[vitrine.Constraint], error) {
+		table = append(table, settings.Name(c.Name, c.Doc, settings.Maker[vitrine.Constraint]{Options: c.options, Build: func(s settings.Section, _ int) (settings.Made[vitrine.Constraint], error) {
 			return c.build(s, items, size)
-		}}})
+		}}))
 	}
-	return pick(s, table, 0)
+	return settings.Pick(s, table, 0)
 }
 
-func atMost(s section, _, size int) (made[vitrine.Constraint], error) {
-	return made[vitrine.Constraint]{value: assortment.AtMost(size)}, s.bind(&struct{}{}, "kind")
+func atMost(s settings.Section, _, size int) (settings.Made[vitrine.Constraint], error) {
+	return settings.Made[vitrine.Constraint]{Value: assortment.AtMost(size)}, s.Bind(&struct{}{}, "kind")
 }
 
 // countOptions are what all families of bounded numbers have.
@@ -45,10 +46,10 @@ func (o countOptions) rules(items, size int) assortment.Rules {
 	return assortment.Rules{Items: items, Min: o.Min, Max: size, Include: o.Include, Exclude: o.Exclude}
 }
 
-func between(s section, items, size int) (made[vitrine.Constraint], error) {
+func between(s settings.Section, items, size int) (settings.Made[vitrine.Constraint], error) {
 	var o countOptions
-	if err := s.bind(&o, "kind"); err != nil {
-		return made[vitrine.Constraint]{}, err
+	if err := s.Bind(&o, "kind"); err != nil {
+		return settings.Made[vitrine.Constraint]{}, err
 	}
 	return family(s, o, func() (vitrine.Constraint, error) { return assortment.NewLaminar(o.rules(items, size)) })
 }
@@ -60,20 +61,20 @@ type groupOptions struct {
 	AtMost  int    `toml:"at_most"`
 }
 
-func groups(s section, items, size int) (made[vitrine.Constraint], error) {
+func groups(s settings.Section, items, size int) (settings.Made[vitrine.Constraint], error) {
 	var o countOptions
-	if err := s.bind(&o, "kind", "groups"); err != nil {
-		return made[vitrine.Constraint]{}, err
+	if err := s.Bind(&o, "kind", "groups"); err != nil {
+		return settings.Made[vitrine.Constraint]{}, err
 	}
-	if s.values["groups"] == nil {
-		return made[vitrine.Constraint]{}, s.errorf("groups", "groups is missing: say "+groupsExample)
+	if s.Values["groups"] == nil {
+		return settings.Made[vitrine.Constraint]{}, s.Errorf("groups", "groups is missing: say "+groupsExample)
 	}
 	rules := o.rules(items, size)
-	settings, err := s.groups(&rules)
+	list, err := readGroups(s, &rules)
 	if err != nil {
-		return made[vitrine.Constraint]{}, err
+		return settings.Made[vitrine.Constraint]{}, err
 	}
-	return family(s, merge(merge(nil, o), settings), func() (vitrine.Constraint, error) { return assortment.NewLaminar(rules) })
+	return family(s, settings.Merge(settings.Merge(nil, o), list), func() (vitrine.Constraint, error) { return assortment.NewLaminar(rules) })
 }
 
 const groupsExample = "groups = [{ items = [0, 1, 2], at_most = 1 }]"
@@ -83,26 +84,26 @@ type groupList struct {
 	Groups []groupOptions `toml:"groups"`
 }
 
-// groups reads the groups of a table into rules.
-func (s section) groups(rules *assortment.Rules) (settings groupList, err error) {
-	list, ok := s.values["groups"].([]any)
+// readGroups reads the groups of a table into rules.
+func readGroups(s settings.Section, rules *assortment.Rules) (all groupList, err error) {
+	list, ok := s.Values["groups"].([]any)
 	if !ok || len(list) == 0 {
-		return settings, s.errorf("groups", "groups = %s: say "+groupsExample, literal(s.values["groups"]))
+		return all, s.Errorf("groups", "groups = %s: say "+groupsExample, settings.Literal(s.Values["groups"]))
 	}
 	for i, v := range list {
 		values, ok := v.(map[string]any)
 		if !ok {
-			return settings, s.errorf("groups", "groups[%d] = %s: must be a table, such as { items = [0, 1, 2], at_most = 1 }", i, literal(v))
+			return all, s.Errorf("groups", "groups[%d] = %s: must be a table, such as { items = [0, 1, 2], at_most = 1 }", i, settings.Literal(v))
 		}
 		g := groupOptions{Name: fmt.Sprintf("groups[%d]", i), AtMost: rules.Max}
-		in := section{doc: s.doc, path: join(s.path, "groups"), what: fmt.Sprintf("%s: groups[%d]", s.what, i), values: values}
-		if err := in.bind(&g); err != nil {
-			return settings, err
+		in := settings.Section{Doc: s.Doc, Path: settings.Join(s.Path, "groups"), What: fmt.Sprintf("%s: groups[%d]", s.What, i), Values: values}
+		if err := in.Bind(&g); err != nil {
+			return all, err
 		}
-		settings.Groups = append(settings.Groups, g)
+		all.Groups = append(all.Groups, g)
 		rules.Groups = append(rules.Groups, assortment.Group{Name: g.Name, Items: g.Items, Min: g.AtLeast, Max: g.AtMost})
 	}
-	return settings, nil
+	return all, nil
 }
 
 type knapsackOptions struct {
@@ -111,19 +112,19 @@ type knapsackOptions struct {
 	Capacity int   `toml:"capacity" range:"[0, inf)" doc:"the largest sum of weights of an assortment"`
 }
 
-func knapsack(s section, items, size int) (made[vitrine.Constraint], error) {
+func knapsack(s settings.Section, items, size int) (settings.Made[vitrine.Constraint], error) {
 	var o knapsackOptions
-	if err := s.bind(&o, "kind", "groups"); err != nil {
-		return made[vitrine.Constraint]{}, err
+	if err := s.Bind(&o, "kind", "groups"); err != nil {
+		return settings.Made[vitrine.Constraint]{}, err
 	}
 	rules := o.rules(items, size)
-	all := merge(nil, o)
-	if s.values["groups"] != nil {
-		settings, err := s.groups(&rules)
+	all := settings.Merge(nil, o)
+	if s.Values["groups"] != nil {
+		groups, err := readGroups(s, &rules)
 		if err != nil {
-			return made[vitrine.Constraint]{}, err
+			return settings.Made[vitrine.Constraint]{}, err
 		}
-		all = merge(all, settings)
+		all = settings.Merge(all, groups)
 	}
 	return family(s, all, func() (vitrine.Constraint, error) {
 		counts, err := assortment.NewLaminar(rules)
@@ -135,10 +136,10 @@ func knapsack(s section, items, size int) (made[vitrine.Constraint], error) {
 }
 
 // family makes a family, and places what is wrong with its rules at the table.
-func family(s section, settings any, create func() (vitrine.Constraint, error)) (made[vitrine.Constraint], error) {
+func family(s settings.Section, known any, create func() (vitrine.Constraint, error)) (settings.Made[vitrine.Constraint], error) {
 	c, err := create()
 	if err != nil {
-		return made[vitrine.Constraint]{}, s.errorf("", "%v", err)
+		return settings.Made[vitrine.Constraint]{}, s.Errorf("", "%v", err)
 	}
-	return made[vitrine.Constraint]{value: c, settings: settings}, nil
+	return settings.Made[vitrine.Constraint]{Value: c, Settings: known}, nil
 }

@@ -4,7 +4,12 @@ import (
 	"slices"
 
 	"vitrine/internal/option"
+	"vitrine/internal/policy"
+	"vitrine/internal/settings"
 )
+
+// Entry is a name that files may use, and a line about it.
+type Entry = settings.Entry
 
 // Description is what is known of a name that files may use.
 type Description struct {
@@ -14,7 +19,7 @@ type Description struct {
 
 	// Only policies have these.
 	Choose       string         // when to choose it
-	Offer, Round string         // the orders of the costs of an offer and of an observed round, [CostLegend]
+	Offer, Round string         // the orders of the costs of an offer and of an observed round, [policy.CostLegend]
 	Page         string         // in docs/algorithms, without its ending; "" for none
 	Unfit        string         // why it cannot serve; "" if it can
 	Serving      map[string]any // the defaults of placements that differ from those of files
@@ -25,14 +30,14 @@ type Description struct {
 // Descriptions returns all names that files may use, table by table.
 func Descriptions() []Description {
 	var all []Description
-	for _, p := range policies {
+	for _, p := range policy.All {
 		all = append(all, Description{
-			Table: "policy", Entry: p.Entry, Options: p.options,
-			Choose: p.choose, Offer: p.offer, Round: p.round, Page: p.page, Unfit: p.unfit, Serving: placementDefaults[p.Name],
+			Table: "policy", Entry: Entry{Name: p.Name, Doc: p.Doc}, Options: p.Learner.Options,
+			Choose: p.Choose, Offer: p.Offer, Round: p.Round, Page: p.Page, Unfit: p.Learner.Unfit, Serving: p.Serving,
 		})
 	}
 	all = slices.Concat(all,
-		descriptions("utility", utilities), descriptions("contexts", contexts), descriptions("truth", truths),
+		descriptions("utility", policy.Families), descriptions("contexts", contexts), descriptions("truth", truths),
 		descriptions("revenue", revenues), descriptions("drift", drifts))
 	for _, c := range constraints {
 		all = append(all, Description{Table: "constraint", Entry: c.Entry, Options: option.List(c.options)})
@@ -43,14 +48,10 @@ func Descriptions() []Description {
 	return all
 }
 
-func descriptions[T any](table string, entries []named[T]) []Description {
+func descriptions[T any](table string, entries []settings.Named[T]) []Description {
 	var all []Description
 	for _, n := range entries {
-		all = append(all, Description{Table: table, Entry: n.Entry, Options: option.List(n.options)})
+		all = append(all, Description{Table: table, Entry: n.Entry, Options: option.List(n.Options)})
 	}
 	return all
 }
-
-// Suggest ends the message about a word that is not one of the legal ones: with the nearest, or
-// with all of them.
-func Suggest(word string, legal []string) string { return hint(word, legal) }

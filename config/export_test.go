@@ -3,19 +3,21 @@ package config
 import (
 	"testing"
 
+	"vitrine/internal/policy"
+	"vitrine/internal/settings"
 	"vitrine/utility"
 )
 
 // Model makes a utility family of the catalog with its default options.
 func Model(t *testing.T, kind string, features int) utility.Model {
 	t.Helper()
-	doc, err := parse("x.toml", []byte("kind = \""+kind+"\"\n"))
+	doc, err := settings.Parse("x.toml", []byte("kind = \""+kind+"\"\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := pick(doc.root(), utilities, features)
+	m, err := settings.Pick(doc.Root(), policy.Families, features)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return m.value
+	return m.Value
 }

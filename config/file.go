@@ -8,12 +8,12 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/pelletier/go-toml/v2"
-
 	"vitrine"
 	"vitrine/bandit"
 	"vitrine/env"
 	"vitrine/experiment"
+	"vitrine/internal/policy"
+	"vitrine/internal/settings"
 )
 
 // File is an experiment's file.
@@ -28,11 +28,11 @@ type File struct {
 	problem    bandit.Problem
 	items      int
 	pool       *env.Pool
-	constraint made[vitrine.Constraint]
-	contexts   made[newContexts]
-	truth      made[newTruth]
-	revenue    made[env.Revenues]
-	drift      made[newDrift] // nil for a truth that stays
+	constraint settings.Made[vitrine.Constraint]
+	contexts   settings.Made[newContexts]
+	truth      settings.Made[newTruth]
+	revenue    settings.Made[env.Revenues]
+	drift      settings.Made[newDrift] // nil for a truth that stays
 	contenders []contender
 }
 
@@ -40,8 +40,8 @@ type File struct {
 type contender struct {
 	name, label string
 	baselines   string // "theory", "tuned" or "" for both
-	section     section
-	made        made[newLearner]
+	section     settings.Section
+	made        settings.Made[newLearner]
 }
 
 // keys are the keys of a file outside its tables.
@@ -63,13 +63,13 @@ var legalName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]*$`)
 
 // Load reads an experiment's file. name is what errors call it.
 func Load(name string, text []byte) (*File, error) {
-	doc, err := parse(name, text)
+	doc, err := settings.Parse(name, text)
 	if err != nil {
 		return nil, err
 	}
-	root := doc.root()
+	root := doc.Root()
 	k := keys{Items: 100, Size: 5, Features: 3, Rounds: 1000, Seeds: 30}
-	if err := root.bind(&k, "constraint", "contexts", "truth", "revenue", "drift", "policy"); err != nil {
+	if err := root.Bind(&k, "constraint", "contexts", "truth", "revenue", "drift", "policy"); err != nil {
 		return nil, err
 	}
 	if err := k.check(root); err != nil {
@@ -84,7 +84,7 @@ func Load(name string, text []byte) (*File, error) {
 		Name:       k.Name, Title: k.Title, Seeds: k.Seeds, items: k.Items,
 		problem: bandit.Problem{
 			Features: k.Features, Items: k.Items, Size: k.Size, Rounds: k.Rounds,
-			Constraint: constraint.value,
+			Constraint: constraint.Value,
 		},
 	}
 	if f.Title == "" {
@@ -103,28 +103,28 @@ func Load(name string, text []byte) (*File, error) {
 var reserved = []string{"tune", "tune.csv", "tune.json", "tune.svg", "tune.png", "fresh.csv", "geometric-condition", "theory", "tractability"}
 
 // checkTitle checks what stands above a figure.
-func checkTitle(s section, title string) error {
+func checkTitle(s settings.Section, title string) error {
 	if i := strings.IndexFunc(title, func(r rune) bool { return !unicode.IsPrint(r) }); i >= 0 || len(title) > 100 {
-		return s.errorf("title", "title = %q: must be printable, in one line, and at most 100 bytes long", title)
+		return s.Errorf("title", "title = %q: must be printable, in one line, and at most 100 bytes long", title)
 	}
 	return nil
 }
 
 // checkName checks what names a directory.
-func checkName(s section, name string) error {
+func checkName(s settings.Section, name string) error {
 	if name == "" {
-		return s.errorf("name", "name is missing: it names the directory of the results")
+		return s.Errorf("name", "name is missing: it names the directory of the results")
 	}
 	if !legalName.MatchString(name) {
-		return s.errorf("name", "name = %q: use lower-case letters, digits, '.', '_' and '-'", name)
+		return s.Errorf("name", "name = %q: use lower-case letters, digits, '.', '_' and '-'", name)
 	}
 	if slices.Contains(reserved, name) {
-		return s.errorf("name", "name = %q: results have something else of this name: choose another", name)
+		return s.Errorf("name", "name = %q: results have something else of this name: choose another", name)
 	}
 	return nil
 }
 
-func (k keys) check(s section) error {
+func (k keys) check(s settings.Section) error {
 	if err := checkName(s, k.Name); err != nil {
 		return err
 	}
@@ -138,17 +138,17 @@ func (k keys) check(s section) error {
 		{"rounds", k.Rounds, 1e8}, {"items", k.Items, 1e7}, {"size", k.Size, 1e7}, {"features", k.Features, 1e4}, {"seeds", k.Seeds, MaxSeeds},
 	} {
 		if v.value < 1 || v.value > v.most {
-			return s.errorf(v.key, "%s = %d: must be from 1 to %d", v.key, v.value, v.most)
+			return s.Errorf(v.key, "%s = %d: must be from 1 to %d", v.key, v.value, v.most)
 		}
 	}
 	if k.Size > k.Items {
-		return s.errorf("size", "size = %d: must not exceed items = %d", k.Size, k.Items)
+		return s.Errorf("size", "size = %d: must not exceed items = %d", k.Size, k.Items)
 	}
 	return nil
 }
 
 // findPool finds the pool in the catalog.
-func (f *File) findPool(root section, name string) error {
+func (f *File) findPool(root settings.Section, name string) error {
 	if name == "" {
 		return nil
 	}
@@ -158,7 +158,7 @@ func (f *File) findPool(root section, name string) error {
 			return nil
 		}
 	}
-	return root.errorf("pool", "pool = %q: unknown%s", name, hint(name, names(Pools())))
+	return root.Errorf("pool", "pool = %q: unknown%s", name, settings.Hint(name, names(Pools())))
 }
 
 // UsePool gives the file its pool, and reports one that does not fit.
@@ -174,7 +174,7 @@ func (f *File) UsePool(p *env.Pool) error {
 	return nil
 }
 
-func (f *File) loadWorld(root section) error {
+func (f *File) loadWorld(root settings.Section) error {
 	var err error
 	if f.contexts, err = world(root, "contexts", contexts, f.problem.Features); err != nil {
 		return err
@@ -182,55 +182,55 @@ func (f *File) loadWorld(root section) error {
 	if f.truth, err = world(root, "truth", truths, f.problem.Features); err != nil {
 		return err
 	}
-	if _, ok := root.values["revenue"]; !ok {
-		root.values["revenue"] = map[string]any{"kind": "one"}
+	if _, ok := root.Values["revenue"]; !ok {
+		root.Values["revenue"] = map[string]any{"kind": "one"}
 	}
 	if f.revenue, err = world(root, "revenue", revenues, f.problem.Features); err != nil {
 		return err
 	}
-	drift, ok, err := root.table("drift")
+	drift, ok, err := root.Table("drift")
 	if err != nil || !ok {
 		return err
 	}
-	if truth, _, _ := root.table("truth"); truth.values["kind"] == "pool" && drift.values["kind"] == "switches" {
-		return drift.errorf("kind", "kind = 'switches': the truth of a pool is not drawn, so there is no other to switch to")
+	if truth, _, _ := root.Table("truth"); truth.Values["kind"] == "pool" && drift.Values["kind"] == "switches" {
+		return drift.Errorf("kind", "kind = 'switches': the truth of a pool is not drawn, so there is no other to switch to")
 	}
-	if f.drift, err = pick(drift, drifts, f.problem.Features); err != nil {
+	if f.drift, err = settings.Pick(drift, drifts, f.problem.Features); err != nil {
 		return err
 	}
-	if at, _ := drift.values["rounds"].([]any); len(at) > 0 && at[len(at)-1].(int64) > int64(f.problem.Rounds) {
-		return drift.errorf("rounds", "rounds = %s: the last is beyond the horizon, rounds = %d", literal(drift.values["rounds"]), f.problem.Rounds)
+	if at, _ := drift.Values["rounds"].([]any); len(at) > 0 && at[len(at)-1].(int64) > int64(f.problem.Rounds) {
+		return drift.Errorf("rounds", "rounds = %s: the last is beyond the horizon, rounds = %d", settings.Literal(drift.Values["rounds"]), f.problem.Rounds)
 	}
 	return nil
 }
 
 // drawTruth draws the truth of a seed.
 func (f *File) drawTruth(rng *rand.Rand) env.Truth {
-	draw := func() env.Truth { return f.truth.value(rng, f.pool) }
-	if f.drift.value == nil {
+	draw := func() env.Truth { return f.truth.Value(rng, f.pool) }
+	if f.drift.Value == nil {
 		return draw()
 	}
-	return f.drift.value(draw, f.problem.Rounds, rng)
+	return f.drift.Value(draw, f.problem.Rounds, rng)
 }
 
-func world[T any](root section, key string, table []named[T], features int) (made[T], error) {
-	s, ok, err := root.table(key)
+func world[T any](root settings.Section, key string, table []settings.Named[T], features int) (settings.Made[T], error) {
+	s, ok, err := root.Table(key)
 	if err != nil {
-		return made[T]{}, err
+		return settings.Made[T]{}, err
 	}
 	if !ok {
-		return made[T]{}, root.errorf("", "[%s] is missing", key)
+		return settings.Made[T]{}, root.Errorf("", "[%s] is missing", key)
 	}
-	return pick(s, table, features)
+	return settings.Pick(s, table, features)
 }
 
-func (f *File) loadPolicies(root section) error {
-	sections, err := root.tables("policy")
+func (f *File) loadPolicies(root settings.Section) error {
+	sections, err := root.Tables("policy")
 	if err != nil {
 		return err
 	}
 	if len(sections) == 0 {
-		return root.errorf("", "there is no [[policy]] to play")
+		return root.Errorf("", "there is no [[policy]] to play")
 	}
 	for _, s := range sections {
 		c, err := f.loadPolicy(s)
@@ -242,32 +242,32 @@ func (f *File) loadPolicies(root section) error {
 	return nil
 }
 
-func (f *File) loadPolicy(s section) (contender, error) {
+func (f *File) loadPolicy(s settings.Section) (contender, error) {
 	var c contender
 	for key, dst := range map[string]*string{"name": &c.name, "label": &c.label, "baselines": &c.baselines} {
-		v, ok := s.values[key]
+		v, ok := s.Values[key]
 		if !ok {
 			continue
 		}
 		if *dst, ok = v.(string); !ok {
-			return c, s.errorf(key, "%s = %s: wrong type: want a string in quotes", key, literal(v))
+			return c, s.Errorf(key, "%s = %s: wrong type: want a string in quotes", key, settings.Literal(v))
 		}
 	}
 	if c.name == "" {
-		return c, s.errorf("name", "name is missing%s", hint("", names(Policies())))
+		return c, s.Errorf("name", "name is missing%s", settings.Hint("", policy.Names()))
 	}
 	if c.label == "" {
 		c.label = c.name
 	}
-	s.what = fmt.Sprintf("policy %q", c.label)
+	s.What = fmt.Sprintf("policy %q", c.label)
 	if !legalName.MatchString(c.label) {
-		return c, s.errorf("label", "label = %q: use lower-case letters, digits, '.', '_' and '-'", c.label)
+		return c, s.Errorf("label", "label = %q: use lower-case letters, digits, '.', '_' and '-'", c.label)
 	}
 	if slices.ContainsFunc(f.contenders, func(o contender) bool { return o.label == c.label }) {
-		return c, s.errorf("label", "label = %q: already taken: give this policy a label of its own", c.label)
+		return c, s.Errorf("label", "label = %q: already taken: give this policy a label of its own", c.label)
 	}
 	if !slices.Contains([]string{"", "theory", "tuned"}, c.baselines) {
-		return c, s.errorf("baselines", "baselines = %q: must be \"theory\" or \"tuned\", or not be there", c.baselines)
+		return c, s.Errorf("baselines", "baselines = %q: must be \"theory\" or \"tuned\", or not be there", c.baselines)
 	}
 	c.section = s
 	var err error
@@ -275,20 +275,26 @@ func (f *File) loadPolicy(s section) (contender, error) {
 	return c, err
 }
 
+// newLearner makes the learner of a unit.
+type newLearner = func(world env.Environment, rng *rand.Rand) (vitrine.Learner, error)
+
 // buildPolicy makes the learner called name from its section.
-func (f *File) buildPolicy(name string, s section) (made[newLearner], error) {
-	for _, p := range policies {
-		if p.Name != name {
-			continue
-		}
-		m, err := p.build(s, f.problem)
-		if err != nil {
-			return made[newLearner]{}, err
-		}
-		m.settings = merge(map[string]any{"name": name}, m.settings)
-		return m, nil
+func (f *File) buildPolicy(name string, s settings.Section) (settings.Made[newLearner], error) {
+	p, ok := policy.Named(name)
+	if !ok {
+		return settings.Made[newLearner]{}, policy.Unknown(s, name)
 	}
-	return made[newLearner]{}, s.errorf("name", "name = %q: unknown%s", name, hint(name, names(Policies())))
+	m, err := p.Build(s, f.problem)
+	if err != nil {
+		return settings.Made[newLearner]{}, err
+	}
+	create := func(_ env.Environment, rng *rand.Rand) (vitrine.Learner, error) { return m.New(rng) }
+	if m.New == nil {
+		create = func(world env.Environment, _ *rand.Rand) (vitrine.Learner, error) {
+			return experiment.NewOracle(f.problem, world)
+		}
+	}
+	return settings.Made[newLearner]{Value: create, Settings: m.Settings}, nil
 }
 
 func names(entries []Entry) []string {
@@ -323,25 +329,25 @@ func (f *File) Experiment(sel Selection, version string) (*experiment.Experiment
 	if err != nil {
 		return nil, err
 	}
-	settings := map[string]any{
+	known := map[string]any{
 		"rounds": f.problem.Rounds, "items": f.items, "size": f.problem.Size, "features": f.problem.Features,
-		"constraint": f.constraint.settings, "contexts": f.contexts.settings, "truth": f.truth.settings, "revenue": f.revenue.settings,
+		"constraint": f.constraint.Settings, "contexts": f.contexts.Settings, "truth": f.truth.Settings, "revenue": f.revenue.Settings,
 	}
 	if f.Pool != "" {
-		settings["pool"] = map[string]any{"name": f.Pool, "checksum": f.pool.Checksum()}
+		known["pool"] = map[string]any{"name": f.Pool, "checksum": f.pool.Checksum()}
 	}
-	if f.drift.value != nil {
-		settings["drift"] = f.drift.settings
+	if f.drift.Value != nil {
+		known["drift"] = f.drift.Settings
 	}
 	e := &experiment.Experiment{
 		Name: f.Name, Title: f.Title, Rounds: f.problem.Rounds, Constraint: f.problem.Constraint, Version: version,
 		World: func(rng *rand.Rand) env.Environment {
-			return &env.World{Items: f.items, Contexts: f.contexts.value(f.pool), Truth: f.drawTruth(rng), Revenues: f.revenue.value}
+			return &env.World{Items: f.items, Contexts: f.contexts.Value(f.pool), Truth: f.drawTruth(rng), Revenues: f.revenue.Value}
 		},
-		Settings: settings,
+		Settings: known,
 	}
 	for _, c := range chosen {
-		e.Policies = append(e.Policies, experiment.Policy{Label: c.label, Settings: c.made.settings, New: c.made.value})
+		e.Policies = append(e.Policies, experiment.Policy{Label: c.label, Settings: c.made.Settings, New: c.made.Value})
 	}
 	seeds := sel.Seeds
 	if seeds == 0 {
@@ -404,17 +410,4 @@ func (f *File) choose(sel Selection) ([]contender, error) {
 		}
 	}
 	return slices.DeleteFunc(slices.Clone(f.contenders), func(c contender) bool { return !want[c.label] }), nil
-}
-
-// tomlKeys returns the keys and values that a struct has in TOML.
-func tomlKeys(v any) map[string]any {
-	text, err := toml.Marshal(v)
-	if err != nil {
-		panic(fmt.Sprintf("config: options that TOML cannot hold: %v", err))
-	}
-	values := map[string]any{}
-	if err := toml.Unmarshal(text, &values); err != nil {
-		panic(fmt.Sprintf("config: options that TOML cannot read back: %v", err))
-	}
-	return values
 }

@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"vitrine/experiment"
+	"vitrine/internal/policy"
+	"vitrine/internal/settings"
 	"vitrine/tune"
 )
 
@@ -41,7 +43,7 @@ const Configured = -1
 type tunedPanel struct {
 	file       *File
 	configured contender
-	settings   []made[newLearner]
+	settings   []settings.Made[newLearner]
 	same       int // the setting that is configured, or Configured
 }
 
@@ -84,13 +86,13 @@ type rangeKeys struct {
 // LoadTuning reads a tuning's file. name is what errors call it; open loads the
 // experiments that it names.
 func LoadTuning(name string, text []byte, open func(experiment string) (*File, error)) (*Tuning, error) {
-	doc, err := parse(name, text)
+	doc, err := settings.Parse(name, text)
 	if err != nil {
 		return nil, err
 	}
-	root := doc.root()
+	root := doc.Root()
 	var k tuningKeys
-	if err := root.bind(&k, "experiments", "training", "fresh", "halving", "grid", "random"); err != nil {
+	if err := root.Bind(&k, "experiments", "training", "fresh", "halving", "grid", "random"); err != nil {
 		return nil, err
 	}
 	if err := checkName(root, k.Name); err != nil {
@@ -103,10 +105,10 @@ func LoadTuning(name string, text []byte, open func(experiment string) (*File, e
 	if t.Title == "" {
 		t.Title = t.Name
 	}
-	for _, load := range []func(section) error{
+	for _, load := range []func(settings.Section) error{
 		t.loadSeeds,
 		t.loadHalving,
-		func(s section) error { return t.loadPanels(s, open) },
+		func(s settings.Section) error { return t.loadPanels(s, open) },
 		t.loadSpace,
 	} {
 		if err := load(root); err != nil {
@@ -118,15 +120,15 @@ func LoadTuning(name string, text []byte, open func(experiment string) (*File, e
 
 // optional binds the table called key and returns it, or the root where there is
 // none.
-func optional(root section, key string, dst any) (section, error) {
-	s, ok, err := root.table(key)
+func optional(root settings.Section, key string, dst any) (settings.Section, error) {
+	s, ok, err := root.Table(key)
 	if err != nil || !ok {
 		return root, err
 	}
-	return s, s.bind(dst)
+	return s, s.Bind(dst)
 }
 
-func (t *Tuning) loadSeeds(root section) error {
+func (t *Tuning) loadSeeds(root settings.Section) error {
 	training, fresh := trainingKeys{1000, 40}, freshKeys{2000, 100, 1}
 	ts, err := optional(root, "training", &training)
 	if err != nil {
@@ -144,21 +146,21 @@ func (t *Tuning) loadSeeds(root section) error {
 	}
 	t.Best = fresh.Best
 	if t.Best < 1 || t.Best > MaxSettings {
-		return fs.errorf("best", "best = %d: must be from 1 to %d", t.Best, MaxSettings)
+		return fs.Errorf("best", "best = %d: must be from 1 to %d", t.Best, MaxSettings)
 	}
 	if t.Fresh[0] <= t.Training[len(t.Training)-1] && t.Training[0] <= t.Fresh[len(t.Fresh)-1] {
-		return fs.errorf("", "the fresh seeds %d to %d overlap the training seeds %d to %d: settings that were chosen on a seed are too good on it",
+		return fs.Errorf("", "the fresh seeds %d to %d overlap the training seeds %d to %d: settings that were chosen on a seed are too good on it",
 			t.Fresh[0], t.Fresh[len(t.Fresh)-1], t.Training[0], t.Training[len(t.Training)-1])
 	}
 	return nil
 }
 
-func seedsFrom(s section, first, n int64) ([]uint64, error) {
+func seedsFrom(s settings.Section, first, n int64) ([]uint64, error) {
 	if first < 0 {
-		return nil, s.errorf("first_seed", "first_seed = %d: must not be negative", first)
+		return nil, s.Errorf("first_seed", "first_seed = %d: must not be negative", first)
 	}
 	if n < 1 || n > MaxSeeds {
-		return nil, s.errorf("seeds", "seeds = %d: must be from 1 to %d", n, MaxSeeds)
+		return nil, s.Errorf("seeds", "seeds = %d: must be from 1 to %d", n, MaxSeeds)
 	}
 	seeds := make([]uint64, n)
 	for i := range seeds {
@@ -167,48 +169,48 @@ func seedsFrom(s section, first, n int64) ([]uint64, error) {
 	return seeds, nil
 }
 
-func (t *Tuning) loadHalving(root section) error {
+func (t *Tuning) loadHalving(root settings.Section) error {
 	h := halvingKeys{5, 3}
-	s, ok, err := root.table("halving")
+	s, ok, err := root.Table("halving")
 	if err != nil || !ok {
 		return err
 	}
-	if err := s.bind(&h); err != nil {
+	if err := s.Bind(&h); err != nil {
 		return err
 	}
 	if h.First < 1 || h.First > len(t.Training) {
-		return s.errorf("first", "first = %d: must be from 1 to the %d training seeds", h.First, len(t.Training))
+		return s.Errorf("first", "first = %d: must be from 1 to the %d training seeds", h.First, len(t.Training))
 	}
 	if h.Factor < 2 || h.Factor > MaxSettings {
-		return s.errorf("factor", "factor = %d: must be from 2 to %d", h.Factor, MaxSettings)
+		return s.Errorf("factor", "factor = %d: must be from 2 to %d", h.Factor, MaxSettings)
 	}
 	t.Halving = tune.Halving(h)
 	return nil
 }
 
-func (t *Tuning) loadPanels(root section, open func(string) (*File, error)) error {
+func (t *Tuning) loadPanels(root settings.Section, open func(string) (*File, error)) error {
 	if t.Policy == "" {
-		return root.errorf("policy", "policy is missing: the label that it has in the experiments")
+		return root.Errorf("policy", "policy is missing: the label that it has in the experiments")
 	}
-	list, ok := root.values["experiments"].([]any)
+	list, ok := root.Values["experiments"].([]any)
 	if !ok || len(list) == 0 {
-		return root.errorf("experiments", "experiments must be a list of at least one name or path, [\"main-gaussian-realizable\"]")
+		return root.Errorf("experiments", "experiments must be a list of at least one name or path, [\"main-gaussian-realizable\"]")
 	}
 	for _, v := range list {
 		name, ok := v.(string)
 		if !ok {
-			return root.errorf("experiments", "experiments: %s: must be a name or a path in quotes", literal(v))
+			return root.Errorf("experiments", "experiments: %s: must be a name or a path in quotes", settings.Literal(v))
 		}
 		f, err := open(name)
 		if err != nil {
-			return root.errorf("experiments", "%v", err)
+			return root.Errorf("experiments", "%v", err)
 		}
 		if slices.Contains(t.Panels, f.Name) {
-			return root.errorf("experiments", "experiments: %q stands twice", f.Name)
+			return root.Errorf("experiments", "experiments: %q stands twice", f.Name)
 		}
 		i := slices.IndexFunc(f.contenders, func(c contender) bool { return c.label == t.Policy })
 		if i < 0 {
-			return root.errorf("policy", "policy = %q: %s has no policy of this label: it has %s", t.Policy, f.Name, strings.Join(f.labels(), ", "))
+			return root.Errorf("policy", "policy = %q: %s has no policy of this label: it has %s", t.Policy, f.Name, strings.Join(f.labels(), ", "))
 		}
 		t.Panels = append(t.Panels, f.Name)
 		t.tuned = append(t.tuned, tunedPanel{file: f, configured: f.contenders[i], same: Configured})
@@ -219,26 +221,26 @@ func (t *Tuning) loadPanels(root section, open func(string) (*File, error)) erro
 // parameter is a key that is searched.
 type parameter struct {
 	key   string // of the policy, nested ones with dots
-	at    section
+	at    settings.Section
 	value any // a list, or the table of a range
 }
 
 // errorf places an error at the parameter.
 func (p parameter) errorf(format string, args ...any) error {
-	return p.at.errorf(p.key, p.key+" "+format, args...)
+	return p.at.Errorf(p.key, p.key+" "+format, args...)
 }
 
 // line is where the parameter stands.
-func (p parameter) line() int { return p.at.doc.lines[join(p.at.path, p.key)] }
+func (p parameter) line() int { return p.at.Doc.Lines[settings.Join(p.at.Path, p.key)] }
 
 // parameters returns the keys of a table in the order of the file. Tables in it
 // are of nested keys, but for those that isLeaf knows.
-func parameters(s section, isLeaf func(map[string]any) bool) []parameter {
+func parameters(s settings.Section, isLeaf func(map[string]any) bool) []parameter {
 	var all []parameter
 	var walk func(prefix string, values map[string]any)
 	walk = func(prefix string, values map[string]any) {
 		for key, v := range values {
-			key = join(prefix, key)
+			key = settings.Join(prefix, key)
 			if table, ok := v.(map[string]any); ok && !isLeaf(table) {
 				walk(key, table)
 				continue
@@ -246,7 +248,7 @@ func parameters(s section, isLeaf func(map[string]any) bool) []parameter {
 			all = append(all, parameter{key, s, v})
 		}
 	}
-	walk("", s.values)
+	walk("", s.Values)
 	slices.SortFunc(all, func(a, b parameter) int {
 		return cmp.Or(cmp.Compare(a.line(), b.line()), strings.Compare(a.key, b.key))
 	})
@@ -254,17 +256,17 @@ func parameters(s section, isLeaf func(map[string]any) bool) []parameter {
 }
 
 // loadSpace lists the settings: the points of the grid, and then what is drawn.
-func (t *Tuning) loadSpace(root section) error {
-	grid, hasGrid, err := root.table("grid")
+func (t *Tuning) loadSpace(root settings.Section) error {
+	grid, hasGrid, err := root.Table("grid")
 	if err != nil {
 		return err
 	}
-	random, hasRandom, err := root.table("random")
+	random, hasRandom, err := root.Table("random")
 	if err != nil {
 		return err
 	}
 	if !hasGrid && !hasRandom {
-		return root.errorf("", "there is nothing to search: give it a [grid] or a [random] of the policy's parameters")
+		return root.Errorf("", "there is nothing to search: give it a [grid] or a [random] of the policy's parameters")
 	}
 	if hasGrid {
 		if err := t.loadGrid(grid); err != nil {
@@ -279,10 +281,10 @@ func (t *Tuning) loadSpace(root section) error {
 	return nil
 }
 
-func (t *Tuning) loadGrid(s section) error {
+func (t *Tuning) loadGrid(s settings.Section) error {
 	list := parameters(s, func(map[string]any) bool { return false })
 	if len(list) == 0 {
-		return s.errorf("", "has no parameter: give it one with a list of values, lambda = [0.1, 1, 10]")
+		return s.Errorf("", "has no parameter: give it one with a list of values, lambda = [0.1, 1, 10]")
 	}
 	var values [][]any
 	points := 1
@@ -307,7 +309,7 @@ func (p parameter) list() ([]any, error) {
 	}
 	list, ok := p.value.([]any)
 	if !ok {
-		return nil, p.errorf("= %s: must be a list of values, [%s]", literal(p.value), literal(p.value))
+		return nil, p.errorf("= %s: must be a list of values, [%s]", settings.Literal(p.value), settings.Literal(p.value))
 	}
 	if len(list) == 0 {
 		return nil, p.errorf("= []: give it at least one value")
@@ -322,24 +324,24 @@ func (p parameter) list() ([]any, error) {
 }
 
 func (p parameter) check() error {
-	if slices.Contains(head, p.key) {
+	if slices.Contains(policy.Common, p.key) {
 		return p.errorf("cannot be searched: it names the policy")
 	}
 	return nil
 }
 
-func (t *Tuning) loadRandom(s section) error {
+func (t *Tuning) loadRandom(s settings.Section) error {
 	k := randomKeys{Draws: 30}
-	if err := s.bind(&k, "ranges"); err != nil {
+	if err := s.Bind(&k, "ranges"); err != nil {
 		return err
 	}
 	if k.Draws < 1 || k.Draws > MaxSettings {
-		return s.errorf("draws", "draws = %d: must be from 1 to %d", k.Draws, MaxSettings)
+		return s.Errorf("draws", "draws = %d: must be from 1 to %d", k.Draws, MaxSettings)
 	}
 	if k.Seed < 0 {
-		return s.errorf("seed", "seed = %d: must not be negative", k.Seed)
+		return s.Errorf("seed", "seed = %d: must not be negative", k.Seed)
 	}
-	rs, ok, err := s.table("ranges")
+	rs, ok, err := s.Table("ranges")
 	if err != nil {
 		return err
 	}
@@ -349,7 +351,7 @@ func (t *Tuning) loadRandom(s section) error {
 		return low || high || len(table) == 0
 	})
 	if !ok || len(list) == 0 {
-		return s.errorf("ranges", "ranges is missing: give it the parameters, lambda = { low = 0.1, high = 10, log = true }")
+		return s.Errorf("ranges", "ranges is missing: give it the parameters, lambda = { low = 0.1, high = 10, log = true }")
 	}
 	var keys []string
 	for _, p := range list {
@@ -362,7 +364,7 @@ func (t *Tuning) loadRandom(s section) error {
 		return cmp.Compare(slices.Index(t.Parameters, a.key), slices.Index(t.Parameters, b.key))
 	})
 	if len(list) != len(t.Parameters) || slices.ContainsFunc(keys, func(k string) bool { return !slices.Contains(t.Parameters, k) }) {
-		return rs.errorf("", "has the parameters %s, and the grid has %s: they must be the same", strings.Join(keys, ", "), strings.Join(t.Parameters, ", "))
+		return rs.Errorf("", "has the parameters %s, and the grid has %s: they must be the same", strings.Join(keys, ", "), strings.Join(t.Parameters, ", "))
 	}
 	var ranges []tune.Range
 	for _, p := range list {
@@ -388,7 +390,7 @@ func (t *Tuning) loadRange(p parameter) (tune.Range, error) {
 	table, ok := p.value.(map[string]any)
 	if !ok {
 		if _, isList := p.value.([]any); !isList {
-			return tune.Range{}, p.errorf("= %s: must be a list of values, [%s], or a range, { low = 0.1, high = 10 }", literal(p.value), literal(p.value))
+			return tune.Range{}, p.errorf("= %s: must be a list of values, [%s], or a range, { low = 0.1, high = 10 }", settings.Literal(p.value), settings.Literal(p.value))
 		}
 		list, err := p.list()
 		return tune.Range{List: list}, err
@@ -396,25 +398,25 @@ func (t *Tuning) loadRange(p parameter) (tune.Range, error) {
 	if err := p.check(); err != nil {
 		return tune.Range{}, err
 	}
-	s := section{doc: p.at.doc, path: join(p.at.path, p.key), what: "random: " + p.key, values: table}
+	s := settings.Section{Doc: p.at.Doc, Path: settings.Join(p.at.Path, p.key), What: "random: " + p.key, Values: table}
 	k := rangeKeys{math.NaN(), math.NaN(), false}
-	if err := s.bind(&k); err != nil {
+	if err := s.Bind(&k); err != nil {
 		return tune.Range{}, err
 	}
 	if table["low"] == nil || table["high"] == nil {
-		return tune.Range{}, s.errorf("", "give it both low and high, { low = 0.1, high = 10 }")
+		return tune.Range{}, s.Errorf("", "give it both low and high, { low = 0.1, high = 10 }")
 	}
 	if !(k.Low < k.High) || math.IsInf(k.High-k.Low, 0) {
-		return tune.Range{}, s.errorf("", "low = %v, high = %v: must be finite, low less than high", k.Low, k.High)
+		return tune.Range{}, s.Errorf("", "low = %v, high = %v: must be finite, low less than high", k.Low, k.High)
 	}
 	if k.Log && k.Low <= 0 {
-		return tune.Range{}, s.errorf("low", "low = %v: must be positive where log = true", k.Low)
+		return tune.Range{}, s.Errorf("low", "low = %v: must be positive where log = true", k.Low)
 	}
 	r := tune.Range{Low: k.Low, High: k.High, Log: k.Log}
-	if _, whole := lookup(t.tuned[0].configured.made.settings, p.key).(int64); whole {
+	if _, whole := lookup(t.tuned[0].configured.made.Settings, p.key).(int64); whole {
 		r.Whole = true
 		if k.Low != math.Round(k.Low) || k.High != math.Round(k.High) || math.Abs(k.Low) > 1e15 || math.Abs(k.High) > 1e15 {
-			return tune.Range{}, s.errorf("", "low = %v, high = %v: %s is a whole number", k.Low, k.High, p.key)
+			return tune.Range{}, s.Errorf("", "low = %v, high = %v: %s is a whole number", k.Low, k.High, p.key)
 		}
 	}
 	return r, nil
@@ -422,28 +424,28 @@ func (t *Tuning) loadRange(p parameter) (tune.Range, error) {
 
 // add makes the policy of every panel at every point, and leaves out points
 // that are there already.
-func (t *Tuning) add(s section, list []parameter, points [][]any) error {
+func (t *Tuning) add(s settings.Section, list []parameter, points [][]any) error {
 	for _, point := range points {
-		settings := make([]made[newLearner], len(t.tuned))
+		made := make([]settings.Made[newLearner], len(t.tuned))
 		for i := range t.tuned {
 			p := &t.tuned[i]
 			m, err := p.file.buildPolicy(p.configured.name, p.with(s, list, point))
 			if err != nil {
 				return err
 			}
-			settings[i] = m
+			made[i] = m
 		}
-		key := fmt.Sprint(settings[0].settings)
+		key := fmt.Sprint(made[0].Settings)
 		if t.seen[key] {
 			continue
 		}
 		t.seen[key] = true
 		for i := range t.tuned {
 			p := &t.tuned[i]
-			if reflect.DeepEqual(p.configured.made.settings, settings[i].settings) {
+			if reflect.DeepEqual(p.configured.made.Settings, made[i].Settings) {
 				p.same = len(p.settings)
 			}
-			p.settings = append(p.settings, settings[i])
+			p.settings = append(p.settings, made[i])
 		}
 		t.Settings++
 	}
@@ -452,18 +454,18 @@ func (t *Tuning) add(s section, list []parameter, points [][]any) error {
 
 // with returns the policy's section with values at the parameters. What is
 // wrong with it stands at the line of the parameter, or else at that of s.
-func (p *tunedPanel) with(s section, list []parameter, point []any) section {
-	doc := &document{name: s.doc.name, lines: map[string]int{"policy": s.doc.lines[s.path]}}
-	values := p.configured.section.values
+func (p *tunedPanel) with(s settings.Section, list []parameter, point []any) settings.Section {
+	doc := &settings.Document{Name: s.Doc.Name, Lines: map[string]int{"policy": s.Doc.Lines[s.Path]}}
+	values := p.configured.section.Values
 	for i, parameter := range list {
 		keys := strings.Split(parameter.key, ".")
 		for n := range keys {
-			doc.lines[join("policy", strings.Join(keys[:n+1], "."))] = parameter.line()
+			doc.Lines[settings.Join("policy", strings.Join(keys[:n+1], "."))] = parameter.line()
 		}
 		values = put(values, keys, point[i])
 	}
 	what := fmt.Sprintf("policy %q of %s", p.configured.label, p.file.Name)
-	return section{doc: doc, path: "policy", what: what, values: values}
+	return settings.Section{Doc: doc, Path: "policy", What: what, Values: values}
 }
 
 // put returns a copy of the table with a value at nested keys.
@@ -500,7 +502,7 @@ func (t *Tuning) Values(setting int) []string {
 	for _, key := range t.Parameters {
 		var all []string
 		for p := range t.tuned {
-			if v := word(lookup(t.tuned[p].at(setting).settings, key)); !slices.Contains(all, v) {
+			if v := word(lookup(t.tuned[p].at(setting).Settings, key)); !slices.Contains(all, v) {
 				all = append(all, v)
 			}
 		}
@@ -519,11 +521,11 @@ func word(v any) string {
 	case float64:
 		return strconv.FormatFloat(v, 'g', -1, 64)
 	default:
-		return literal(v)
+		return settings.Literal(v)
 	}
 }
 
-func (p *tunedPanel) at(setting int) made[newLearner] {
+func (p *tunedPanel) at(setting int) settings.Made[newLearner] {
 	if setting == Configured {
 		return p.configured.made
 	}
@@ -569,7 +571,7 @@ func (t *Tuning) Experiment(panel int, settings []int, seeds []uint64, version s
 	for _, s := range settings {
 		label, m := t.Label(panel, s), p.at(s)
 		if !slices.ContainsFunc(e.Policies, func(o experiment.Policy) bool { return o.Label == label }) {
-			e.Policies = append(e.Policies, experiment.Policy{Label: label, Settings: m.settings, New: m.value})
+			e.Policies = append(e.Policies, experiment.Policy{Label: label, Settings: m.Settings, New: m.Value})
 		}
 	}
 	return e, nil

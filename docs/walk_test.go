@@ -49,22 +49,22 @@ func TestAddingAPolicy(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(copied, "bandit", "nearest.go"), source)
-	line := regexp.MustCompile(`(?m)^\{Entry\{"nearest".*\},$`).FindString(page(t, "docs/howto/add-a-policy.md"))
+	line := regexp.MustCompile(`(?m)^\{Name: "nearest".*\},$`).FindString(page(t, "docs/howto/add-a-policy.md"))
 	if line == "" {
 		t.Fatal("docs/howto/add-a-policy.md shows no line of the catalog for the policy nearest")
 	}
-	catalog := filepath.Join(copied, "config", "catalog.go")
+	catalog := filepath.Join(copied, "internal", "policy", "table.go")
 	text, err := os.ReadFile(catalog)
 	if err != nil {
 		t.Fatal(err)
 	}
-	const table = "var policies = []policy{\n"
+	const table = "var All = []Policy{\n"
 	if bytes.Count(text, []byte(table)) != 1 {
 		t.Fatalf("%s has no table of policies", catalog)
 	}
 	write(t, catalog, bytes.Replace(text, []byte(table), []byte(table+"\t"+line+"\n"), 1))
 
-	command(t, copied, "go", "vet", "./bandit", "./config")
+	command(t, copied, "go", "vet", "./bandit", "./internal/policy")
 	command(t, copied, "go", "test", "-short", "./config", "./docs", "./paper/tractability", "./internal/layers", "./internal/option")
 	command(t, copied, "go", "test", "-run", "Style|Legend|Golden", "./figure")
 

@@ -105,12 +105,12 @@ type decoder struct {
 	file       string
 	line       int // of the row at hand
 	experiment string
-	policies   []*policy
+	policies   []*played
 	runs       []run
 }
 
-// policy is a curve in the making.
-type policy struct {
+// played is a curve in the making.
+type played struct {
 	name   string
 	seeds  []uint64
 	regret [][]float64 // by seed and round
@@ -194,10 +194,10 @@ func (d *decoder) turn(name string, seed uint64) error {
 		if !printable(name) {
 			return d.wrong("policy %q is not a printable name", name)
 		}
-		if slices.ContainsFunc(d.policies, func(p *policy) bool { return p.name == name }) {
+		if slices.ContainsFunc(d.policies, func(p *played) bool { return p.name == name }) {
 			return d.wrong("policy %s comes back after %s: rows must be grouped by policy, then by seed", name, d.policies[n-1].name)
 		}
-		d.policies = append(d.policies, &policy{name: strings.Clone(name)})
+		d.policies = append(d.policies, &played{name: strings.Clone(name)})
 	}
 	p := d.policies[len(d.policies)-1]
 	if slices.Contains(p.seeds, seed) {
@@ -214,7 +214,7 @@ func printable(name string) bool {
 }
 
 // add appends the next round of the latest seed.
-func (p *policy) add(regret float64) {
+func (p *played) add(regret float64) {
 	run := &p.regret[len(p.regret)-1]
 	*run = append(*run, regret)
 }

@@ -1,12 +1,16 @@
 package figure
 
 import (
+	"fmt"
 	"image/color"
+	"maps"
 	"slices"
 	"strings"
 
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+
+	"vitrine/internal/policy"
 )
 
 // style is how a policy is drawn, everywhere.
@@ -33,22 +37,38 @@ var (
 	grey      = color.NRGBA{140, 140, 140, 255}
 )
 
-// known styles: where two colours are equally dark, the dashes differ.
-var known = map[string]style{
-	"onl-mnl":            {black, nil},
-	"ucb-mnl":            {blue, []vg.Length{8, 3}},
-	"ts-mnl":             {skyBlue, []vg.Length{5, 2}},
-	"ofu-mnl-plus":       {green, []vg.Length{2.5, 1.8}},
-	"eps-greedy-mnl":     {vermilion, []vg.Length{16, 3}},
-	"eps-greedy-sets":    {vermilion, []vg.Length{10, 4, 2, 4}},
-	"log-barrier-mnl":    {purple, []vg.Length{14, 2, 1.5, 2}},
-	"log-barrier-online": {purple, []vg.Length{3.5, 3.5}},
-	"eps-greedy-online":  {vermilion, []vg.Length{5, 1.5, 1.5, 1.5}},
-	"feel-good-ts":       {green, []vg.Length{12, 2, 4, 2}},
-	"feel-good-log":      {green, []vg.Length{7, 2, 1.5, 2, 1.5, 2}},
-	"greedy":             {orange, []vg.Length{8, 2, 3, 2}},
-	"uniform":            {grey, nil},
-	"oracle":             {black, []vg.Length{1.2, 2.4}},
+// palette has them by the names of the table of policies.
+var palette = map[string]color.NRGBA{
+	"black": black, "orange": orange, "sky blue": skyBlue, "green": green,
+	"blue": blue, "vermilion": vermilion, "purple": purple, "grey": grey,
+}
+
+// known are the styles of the policies that have one, by label.
+var known = knownStyles()
+
+func knownStyles() map[string]style {
+	all := map[string]style{}
+	for _, p := range policy.All {
+		if p.Line.Color == "" {
+			continue
+		}
+		c, ok := palette[p.Line.Color]
+		if !ok {
+			panic(fmt.Sprintf("figure: policy %s has the color %q: must be one of %q", p.Name, p.Line.Color, slices.Sorted(maps.Keys(palette))))
+		}
+		all[p.Name] = style{c, points(p.Line.Dashes)}
+		for _, v := range p.Line.Variants {
+			all[v.Label] = style{c, points(v.Dashes)}
+		}
+	}
+	return all
+}
+
+func points(dashes []float64) (lengths []vg.Length) {
+	for _, d := range dashes {
+		lengths = append(lengths, vg.Length(d))
+	}
+	return lengths
 }
 
 // tuned is the suffix of a policy with another policy's algorithm, and

@@ -21,7 +21,6 @@ import (
 	"syscall"
 	"time"
 
-	"vitrine/config"
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
@@ -110,7 +109,7 @@ func run(ctx context.Context, data string, rounds int) error {
 
 // replay makes the state from the log, as a start without a snapshot does.
 func replay(ctx context.Context, store *natslog.Store) error {
-	e, err := decision.Open(ctx, decision.Options{Store: store, Build: config.NewLearner})
+	e, err := decision.Open(ctx, decision.Options{Store: store, Build: decision.NewLearner})
 	if err != nil {
 		return err
 	}
@@ -156,7 +155,7 @@ func write(ctx context.Context, log string, rounds int) error {
 		return err
 	}
 	defer store.Close()
-	e, err := decision.Open(ctx, decision.Options{Store: store, Build: config.NewLearner})
+	e, err := decision.Open(ctx, decision.Options{Store: store, Build: decision.NewLearner})
 	if err != nil {
 		return err
 	}

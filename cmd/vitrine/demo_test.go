@@ -15,7 +15,6 @@ import (
 
 	"vitrine"
 	"vitrine/assortment"
-	"vitrine/config"
 	"vitrine/env"
 	"vitrine/experiment"
 	"vitrine/service/api"
@@ -37,7 +36,7 @@ func TestDemoIsTheExperiment(t *testing.T) {
 	e := experiment.Experiment{
 		Name: "demo", Rounds: rounds, Constraint: assortment.AtMost(demoSize), World: func(*rand.Rand) env.Environment { return demoWorld() }, Seeds: []uint64{demoSeed},
 		Policies: []experiment.Policy{{Label: "home", New: func(env.Environment, *rand.Rand) (vitrine.Learner, error) {
-			return config.NewLearner(decision.Spec{Policy: text, Features: demoWidth, Items: 1000, Size: demoSize, Rounds: 100_000, Seed: demoSeed})
+			return decision.NewLearner(decision.Spec{Policy: text, Features: demoWidth, Items: 1000, Size: demoSize, Rounds: 100_000, Seed: demoSeed})
 		}}},
 	}
 	dir := t.TempDir()
@@ -55,7 +54,7 @@ func TestDemoIsTheExperiment(t *testing.T) {
 		t.Fatalf("%d rounds, %v", len(unit.Regret), err)
 	}
 
-	engine, err := decision.Open(t.Context(), decision.Options{Store: new(memlog.Store), Build: config.NewLearner})
+	engine, err := decision.Open(t.Context(), decision.Options{Store: new(memlog.Store), Build: decision.NewLearner})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +143,7 @@ func TestDemoOverwritesNothing(t *testing.T) {
 
 // A log that was opened again is served without the demonstration if one of its placements was changed meanwhile.
 func TestDemoOfChangedPlacement(t *testing.T) {
-	engine, err := decision.Open(t.Context(), decision.Options{Store: new(memlog.Store), Build: config.NewLearner})
+	engine, err := decision.Open(t.Context(), decision.Options{Store: new(memlog.Store), Build: decision.NewLearner})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,8 @@ import (
 	"vitrine/docs/algorithms"
 	"vitrine/internal/hint"
 	"vitrine/internal/option"
+	"vitrine/internal/policy"
+	"vitrine/internal/settings"
 )
 
 type describeCmd struct {
@@ -36,7 +38,7 @@ func (c describeCmd) Run(t terminal) error {
 		}
 	}
 	if len(found) == 0 {
-		return usageError{hint.New(fmt.Errorf("there is nothing called %q to describe%s", c.Name, config.Suggest(c.Name, describable())), "vitrine list has all names")}
+		return usageError{hint.New(fmt.Errorf("there is nothing called %q to describe%s", c.Name, settings.Hint(c.Name, describable())), "vitrine list has all names")}
 	}
 	if c.Page {
 		return c.page(t, found)
@@ -79,7 +81,7 @@ func describable() []string {
 func describe(out io.Writer, d config.Description) error {
 	fmt.Fprintf(out, "%s %s: %s\n", d.Table, d.Name, d.Doc)
 	if d.Table == "policy" {
-		fmt.Fprintf(out, "\nChoose it %s.\nAn offer costs O(%s) and an observed round O(%s),\n%s.\n", d.Choose, d.Offer, d.Round, config.CostLegend)
+		fmt.Fprintf(out, "\nChoose it %s.\nAn offer costs O(%s) and an observed round O(%s),\n%s.\n", d.Choose, d.Offer, d.Round, policy.CostLegend)
 	}
 	if len(d.Options) > 0 {
 		fmt.Fprintln(out)

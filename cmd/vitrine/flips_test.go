@@ -17,7 +17,6 @@ import (
 	"testing"
 	"time"
 
-	"vitrine/config"
 	"vitrine/internal/replace"
 	"vitrine/service/api"
 	"vitrine/service/decision"
@@ -36,7 +35,7 @@ func stocked(t *testing.T, rounds int, cut bool) (data string) {
 	t.Helper()
 	data = filepath.Join(t.TempDir(), "data")
 	err := withLog(data, func(ctx context.Context, store *natslog.Store) error {
-		e, err := decision.Open(ctx, decision.Options{Store: store, Build: config.NewLearner})
+		e, err := decision.Open(ctx, decision.Options{Store: store, Build: decision.NewLearner})
 		if err != nil {
 			return err
 		}

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"vitrine"
-	"vitrine/config"
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/natslog"
@@ -55,7 +54,7 @@ func tradeOn(t *testing.T, data, name string, decisions int) {
 // reopenedFor opens the engine of a data directory from its whole log.
 func reopenedFor(data string, f func(context.Context, *decision.Engine) error) error {
 	return withLog(data, func(ctx context.Context, store *natslog.Store) error {
-		e, err := decision.Open(ctx, decision.Options{Store: store, Build: config.NewLearner})
+		e, err := decision.Open(ctx, decision.Options{Store: store, Build: decision.NewLearner})
 		if err != nil {
 			return err
 		}
@@ -198,7 +197,7 @@ func TestServeBeginsAgain(t *testing.T) {
 		tradeOn(t, data, "known", 20)
 		err := withLog(data, func(ctx context.Context, store *natslog.Store) error {
 			e, err := decision.Open(ctx, decision.Options{Store: store, Build: func(s decision.Spec) (vitrine.Learner, error) {
-				l, err := config.NewLearner(s)
+				l, err := decision.NewLearner(s)
 				return altered{l}, err
 			}})
 			if err != nil {

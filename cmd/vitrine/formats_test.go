@@ -18,7 +18,6 @@ import (
 	"testing"
 	"time"
 
-	"vitrine/config"
 	"vitrine/internal/replace"
 	"vitrine/service/api"
 	"vitrine/service/decision"
@@ -160,7 +159,7 @@ func formatRequest(placement string, rng *rand.Rand) *api.Request {
 // formatData makes the data directory of a service.
 func formatData(ctx context.Context, data string, cut bool) error {
 	return withLog(data, func(ctx context.Context, store *natslog.Store) error {
-		e, err := decision.Open(ctx, decision.Options{Store: store, Build: config.NewLearner})
+		e, err := decision.Open(ctx, decision.Options{Store: store, Build: decision.NewLearner})
 		if err != nil {
 			return err
 		}

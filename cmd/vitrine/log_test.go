@@ -17,7 +17,6 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"vitrine/config"
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
@@ -41,7 +40,7 @@ func serviceLog(ts *testscript.TestScript, _ bool, args []string) {
 	rounds, err := strconv.Atoi(args[1])
 	ts.Check(err)
 	ts.Check(withLog(dir, func(ctx context.Context, store *natslog.Store) error {
-		e, err := decision.Open(ctx, decision.Options{Store: store, Build: config.NewLearner})
+		e, err := decision.Open(ctx, decision.Options{Store: store, Build: decision.NewLearner})
 		if err != nil {
 			return err
 		}
@@ -113,7 +112,7 @@ func trade(ctx context.Context, e *decision.Engine, snapshot string, rounds int)
 // with a reward of an item, one that was taken, one that was not activated in time, and one that may yet be.
 func deferred(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(withLog(ts.MkAbs(args[0]), func(ctx context.Context, store *natslog.Store) error {
-		e, err := decision.Open(ctx, decision.Options{Store: store, Build: config.NewLearner})
+		e, err := decision.Open(ctx, decision.Options{Store: store, Build: decision.NewLearner})
 		if err != nil {
 			return err
 		}
@@ -212,7 +211,7 @@ func TestLogOnServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer store.Close()
-	e, err := decision.Open(t.Context(), decision.Options{Store: store, Build: config.NewLearner})
+	e, err := decision.Open(t.Context(), decision.Options{Store: store, Build: decision.NewLearner})
 	if err != nil {
 		t.Fatal(err)
 	}

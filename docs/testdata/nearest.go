@@ -31,7 +31,7 @@ type Nearest struct {
 
 // NewNearest returns a learner at its first round.
 func NewNearest(p Problem, o NearestOptions) (*Nearest, error) {
-	if err := p.check(); err != nil {
+	if err := p.Check(); err != nil {
 		return nil, err
 	}
 	if err := option.Check(o); err != nil {
@@ -71,7 +71,7 @@ type nearest struct {
 
 // Offer implements vitrine.Policy.
 func (o *nearest) Offer(x *vitrine.Context, _ *rand.Rand) vitrine.Offer {
-	family := o.p.family(x) // first: it panics where x has another number of features
+	family := o.p.Family(x) // first: it panics where x has another number of features
 	u := make([]float64, x.NumItems())
 	for i := range u {
 		square := 0.0

@@ -8,6 +8,9 @@
 //   - A _test.go file may import anything except a program of the highest layer, because
 //     tests compare a package with what is built on it.
 //
+// The service and the workbench (experiment, figure, tune, config, paper) do not import each other,
+// and the library imports neither.
+//
 // The vector code of internal/kernel is only for the numeric packages, which the test
 // names.
 //

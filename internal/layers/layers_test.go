@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,17 +17,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-const module = "vitrine"
-
 // table lists the directories of every layer from 0 on; "." is the root.
 var table = [][]string{
 	{"service/api", "service/budget", "docs/algorithms", "paper/experiments", "internal/flock", "internal/hint", "internal/kernel", "internal/layers", "internal/option", "internal/panics", "internal/replace", "internal/scratch", "internal/state", "internal/stream"},
-	{".", "choice", "utility", "service/client", "service/eventlog", "internal/gram", "internal/sparse"},
+	{".", "choice", "utility", "service/client", "service/eventlog", "internal/gram", "internal/settings", "internal/sparse"},
 	{"assortment", "mle", "env", "service/eventlog/memlog", "service/eventlog/natslog", "internal/text"},
 	{"internal/search", "service/feature"},
-	{"bandit", "experiment", "paper/camera", "paper/geometry", "paper/imdb", "service/decision", "service/load"},
-	{"tune", "paper/theory", "paper/tractability", "service/server", "offpolicy"},
-	{"config", "figure"},
+	{"bandit", "paper/camera", "paper/geometry", "paper/imdb", "service/load"},
+	{"experiment", "internal/policy", "paper/tractability", "offpolicy"},
+	{"tune", "paper/theory", "service/decision"},
+	{"config", "figure", "service/server"},
 	{"service/host"},
 	{"service/inspect"},
 	{"cmd/vitrine", "bench", "bench/exponent", "bench/replay", "bench/soak", "docs"},
@@ -37,11 +37,35 @@ var users = map[string][]string{
 	"internal/kernel": {".", "assortment", "choice", "internal/gram", "internal/sparse", "mle", "utility"},
 }
 
+// parts lists the directories of the workbench and of the service. Neither part imports the other,
+// and the library imports neither. The programs of the last layer import all.
+var parts = map[string][]string{
+	"the service":   {"service"},
+	"the workbench": {"experiment", "figure", "tune", "config", "paper"},
+}
+
+// part returns the part that a directory is in, "" for the library and the programs.
+func part(dir string) string {
+	for name, dirs := range parts {
+		for _, d := range dirs {
+			if dir == d || strings.HasPrefix(dir, d+"/") {
+				return name
+			}
+		}
+	}
+	return ""
+}
+
 // drawers are names that say nothing of what is inside.
 var drawers = []string{"util", "utils", "common", "helpers", "core", "base", "manager", "misc"}
 
 func TestImportsGoDown(t *testing.T) {
-	found, err := violations(os.DirFS("../.."))
+	file, err := os.ReadFile("../../go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	module := regexp.MustCompile(`(?m)^module (.*)$`).FindSubmatch(file)
+	found, err := violations(os.DirFS("../.."), string(module[1]))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +91,7 @@ func TestViolations(t *testing.T) {
 		{"up", "vitrine.go", []string{"vitrine/bandit"}, []string{"vitrine.go (layer 1) imports vitrine/bandit (layer 4)"}},
 		{"across", "mle/nll.go", []string{"vitrine/assortment"}, []string{"mle/nll.go (layer 2) imports vitrine/assortment (layer 2)"}},
 		{"a test may look up", "utility/mlp_test.go", []string{"vitrine/bandit", "vitrine/bandit/bandittest"}, nil},
-		{"a test may not import a program", "utility/mlp_test.go", []string{"vitrine/cmd/vitrine"}, []string{"utility/mlp_test.go (layer 1, test) imports vitrine/cmd/vitrine (layer 9)"}},
+		{"a test may not import a program", "utility/mlp_test.go", []string{"vitrine/cmd/vitrine"}, []string{"utility/mlp_test.go (layer 1, test) imports vitrine/cmd/vitrine (layer 10)"}},
 		{"a battery imports its package", "utility/utilitytest/t.go", []string{"vitrine/utility"}, nil},
 		{"a battery does not import up", "utility/utilitytest/t.go", []string{"vitrine/mle"}, []string{"utility/utilitytest/t.go (layer 1, battery) imports vitrine/mle (layer 2)"}},
 		{"a battery builds on a battery", "bandit/bandittest/t.go", []string{"vitrine/utility/utilitytest"}, nil},
@@ -76,11 +100,15 @@ func TestViolations(t *testing.T) {
 		{"a test may import it", "paper/geometry/minima_test.go", []string{"vitrine/internal/kernel"}, nil},
 		{"a package without a layer", "pricing/price.go", nil, []string{"pricing has no layer: give it one in the table of internal/layers"}},
 		{"an import without a layer", "bandit/onl.go", []string{"vitrine/pricing"}, []string{"bandit/onl.go (layer 4) imports vitrine/pricing (no layer)"}},
+		{"the service does not import the workbench", "service/server/x.go", []string{"vitrine/experiment"}, []string{"service/server/x.go imports vitrine/experiment, which is in the workbench: only programs import two parts"}},
+		{"the workbench does not import the service", "tune/x.go", []string{"vitrine/service/eventlog"}, []string{"tune/x.go imports vitrine/service/eventlog, which is in the service: only programs import two parts"}},
+		{"the paper is in the workbench", "tune/x.go", []string{"vitrine/paper/experiments"}, nil},
+		{"a program imports all parts", "cmd/vitrine/x.go", []string{"vitrine/service/server", "vitrine/experiment"}, nil},
 		{"a drawer", "internal/utils/x.go", nil, []string{"internal/utils: name a package after what it holds"}},
 		{"not Go's business", "figure/testdata/x.go", []string{"vitrine/cmd/vitrine"}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, err := violations(fstest.MapFS{c.file: imports(c.imports...)})
+			got, err := violations(fstest.MapFS{c.file: imports(c.imports...)}, "vitrine")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -139,8 +167,8 @@ func (p place) mayImport(q place) bool {
 	}
 }
 
-// violations returns a line for everything in a module that breaks the rule.
-func violations(root fs.FS) (found []string, err error) {
+// violations returns a line for everything in a module of the given name that breaks the rule.
+func violations(root fs.FS, module string) (found []string, err error) {
 	report := func(format string, args ...any) {
 		if line := fmt.Sprintf(format, args...); !slices.Contains(found, line) {
 			found = append(found, line)
@@ -169,13 +197,16 @@ func violations(root fs.FS) (found []string, err error) {
 		if strings.HasSuffix(name, "_test.go") {
 			from.kind = test
 		}
-		imported, err := importsOf(root, name)
+		imported, err := importsOf(root, name, module)
 		if err != nil {
 			return err
 		}
 		for _, i := range imported {
 			if to := locate(i); !from.mayImport(to) && !(from.kind == test && i == dir) {
 				report("%s (%v) imports %s (%v)", name, from, path.Join(module, i), to)
+			}
+			if p := part(i); p != "" && p != part(dir) && from.kind != test && from.layer < len(table)-1 {
+				report("%s imports %s, which is in %s: only programs import two parts", name, path.Join(module, i), p)
 			}
 			if by, ok := users[i]; ok && from.kind != test && !slices.Contains(by, dir) {
 				report("%s imports %s, which is for %s alone", name, path.Join(module, i), strings.Join(by, ", "))
@@ -202,7 +233,7 @@ func enter(root fs.FS, dir string) error {
 }
 
 // importsOf returns the directories of the module that a file imports.
-func importsOf(root fs.FS, name string) (dirs []string, err error) {
+func importsOf(root fs.FS, name, module string) (dirs []string, err error) {
 	text, err := fs.ReadFile(root, name)
 	if err != nil {
 		return nil, err

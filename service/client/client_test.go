@@ -19,7 +19,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
-	"vitrine/config"
 	"vitrine/internal/replace"
 	"vitrine/service/api"
 	"vitrine/service/client"
@@ -51,7 +50,7 @@ func started(t testing.TB) *service {
 func (s *service) start() {
 	s.Helper()
 	var err error
-	if s.engine, err = decision.Open(context.Background(), decision.Options{Store: s.store, Build: config.NewLearner}); err != nil {
+	if s.engine, err = decision.Open(context.Background(), decision.Options{Store: s.store, Build: decision.NewLearner}); err != nil {
 		s.Fatal(err)
 	}
 	listener, err := net.Listen("tcp", s.address)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http/httptest"
 
-	"vitrine/config"
 	"vitrine/service/api"
 	"vitrine/service/client"
 	"vitrine/service/decision"
@@ -16,7 +15,7 @@ import (
 
 func Example() {
 	// A service: yours is vitrine serve.
-	engine, err := decision.Open(context.Background(), decision.Options{Store: new(memlog.Store), Build: config.NewLearner})
+	engine, err := decision.Open(context.Background(), decision.Options{Store: new(memlog.Store), Build: decision.NewLearner})
 	if err != nil {
 		panic(err)
 	}

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"vitrine/config"
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
@@ -71,7 +70,7 @@ func TestCanonical(t *testing.T) {
 const clothes = `{"max_size":2,"features":[{"name":"price","kind":"number"},{"name":"brand","kind":"category","values":["a","b"]},{"name":"age","kind":"number","from":"user","default":0}],"policy":{"name":"uniform"}}`
 
 func TestBadRequests(t *testing.T) {
-	e := opened(t, decision.Options{Store: new(memlog.Store), Build: config.NewLearner})
+	e := opened(t, decision.Options{Store: new(memlog.Store), Build: decision.NewLearner})
 	put(t, e, "home", clothes)
 	put(t, e, "shadow", strings.Replace(clothes, `"max_size"`, `"mode":"shadow","max_size"`, 1))
 	c, err := e.Config("home")

@@ -17,7 +17,6 @@ import (
 
 	"vitrine"
 	"vitrine/assortment"
-	"vitrine/config"
 	"vitrine/env"
 	"vitrine/experiment"
 	"vitrine/internal/stream"
@@ -36,7 +35,7 @@ const minute = int64(60e9)
 func opened(t testing.TB, o decision.Options) *decision.Engine {
 	t.Helper()
 	if o.Build == nil {
-		o.Build = config.NewLearner
+		o.Build = decision.NewLearner
 	}
 	e, err := decision.Open(t.Context(), o)
 	if err != nil {
@@ -73,7 +72,7 @@ func snapshot(t testing.TB, e *decision.Engine) []byte {
 func replayed(t testing.TB, o decision.Options) []byte {
 	t.Helper()
 	if o.Build == nil {
-		o.Build = config.NewLearner
+		o.Build = decision.NewLearner
 	}
 	e, err := decision.Open(t.Context(), o)
 	if err != nil {
@@ -189,7 +188,7 @@ func TestRegretIsTheExperiments(t *testing.T) {
 			e := experiment.Experiment{
 				Name: "x", Rounds: rounds, Constraint: assortment.AtMost(size), World: newWorld(items, d), Seeds: []uint64{seed},
 				Policies: []experiment.Policy{{Label: "p", New: func(env.Environment, *rand.Rand) (vitrine.Learner, error) {
-					return config.NewLearner(decision.Spec{Policy: []byte(policy), Features: d, Items: items, All: true, Size: size, Rounds: rounds, Seed: seed})
+					return decision.NewLearner(decision.Spec{Policy: []byte(policy), Features: d, Items: items, All: true, Size: size, Rounds: rounds, Seed: seed})
 				}}},
 			}
 			want := played(t, &e)

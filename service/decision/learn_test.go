@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"vitrine"
-	"vitrine/config"
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
@@ -295,7 +294,7 @@ func (*policyless) Policy() vitrine.Policy { return nil }
 // a replay too.
 func TestRollBack(t *testing.T) {
 	store := new(memlog.Store)
-	e := opened(t, decision.Options{Store: store, Build: config.NewLearner})
+	e := opened(t, decision.Options{Store: store, Build: decision.NewLearner})
 	put(t, e, "home", shop)
 	ask := func() float64 {
 		t.Helper()

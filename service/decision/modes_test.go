@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"vitrine"
-	"vitrine/config"
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
@@ -187,7 +186,7 @@ func TestShadow(t *testing.T) {
 // A request's rules hold for what the policy shows, and for what is drawn.
 func TestConstraints(t *testing.T) {
 	const place = `{"max_size":3,"features":[{"name":"price","kind":"number"},{"name":"brand","kind":"category"}],"policy":{"name":"onl-mnl","warmup":5},"mode":"explore","explore_share":0.3,"at_most":[{"feature":"brand","most":2}]}`
-	e := opened(t, decision.Options{Store: new(memlog.Store), Build: config.NewLearner})
+	e := opened(t, decision.Options{Store: new(memlog.Store), Build: decision.NewLearner})
 	put(t, e, "home", place)
 	brand := []string{"a", "a", "a", "b", "b", "c"}
 	seen := map[int]bool{}
@@ -231,7 +230,7 @@ func TestConstraints(t *testing.T) {
 // before teach nothing; other changes leave it alone.
 func TestChanges(t *testing.T) {
 	store := new(memlog.Store)
-	e := opened(t, decision.Options{Store: store, Build: config.NewLearner})
+	e := opened(t, decision.Options{Store: store, Build: decision.NewLearner})
 	put(t, e, "home", shop)
 	if created, err := e.Put(t.Context(), "home", []byte(" "+shop), 5); created || err != nil || e.Sequence() != 1 {
 		t.Errorf("the same again: %v, %v, at entry %d", created, err, e.Sequence())

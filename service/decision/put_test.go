@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"vitrine"
-	"vitrine/config"
 	"vitrine/service/api"
 	"vitrine/service/budget"
 	"vitrine/service/decision"
@@ -87,13 +86,13 @@ func TestPutMeetsPut(t *testing.T) {
 // A placement is charged with its learner, the states that it saves, and its decisions.
 func TestPlacementsAreCharged(t *testing.T) {
 	b := budget.New(8 << 30)
-	e := opened(t, decision.Options{Store: new(memlog.Store), Size: config.LearnerSize, Budget: b})
+	e := opened(t, decision.Options{Store: new(memlog.Store), Size: decision.LearnerSize, Budget: b})
 	put(t, e, "home", shop)
 	c, err := e.Config("home")
 	if err != nil {
 		t.Fatal(err)
 	}
-	size, err := config.LearnerSize(decision.Spec{Policy: []byte(`{"name":"ucb-mnl"}`), Features: 1, Size: 2, Items: 1000, Rounds: 100})
+	size, err := decision.LearnerSize(decision.Spec{Policy: []byte(`{"name":"ucb-mnl"}`), Features: 1, Size: 2, Items: 1000, Rounds: 100})
 	if err != nil || size.Learner == 0 || size.State == 0 {
 		t.Fatal(size, err)
 	}
@@ -125,11 +124,11 @@ func TestPlacementsAreCharged(t *testing.T) {
 func TestPutThatDoesNotFit(t *testing.T) {
 	b := budget.New(1 << 30)
 	store := new(memlog.Store)
-	e := opened(t, decision.Options{Store: store, Size: config.LearnerSize, Budget: b, Build: func(s decision.Spec) (vitrine.Learner, error) {
+	e := opened(t, decision.Options{Store: store, Size: decision.LearnerSize, Budget: b, Build: func(s decision.Spec) (vitrine.Learner, error) {
 		if s.Features > 100 {
 			t.Error("what does not fit is built")
 		}
-		return config.NewLearner(s)
+		return decision.NewLearner(s)
 	}})
 	put(t, e, "home", shop)
 	before := b.Usage()
@@ -184,7 +183,7 @@ func TestPutGivesBack(t *testing.T) {
 // What is in a log or a snapshot is opened however small the budget is, and charged as it was.
 func TestOpeningIsNeverRefused(t *testing.T) {
 	store := new(memlog.Store)
-	o := decision.Options{Store: store, Size: config.LearnerSize}
+	o := decision.Options{Store: store, Size: decision.LearnerSize}
 	o.Budget = budget.New(1 << 30)
 	e := opened(t, o)
 	put(t, e, "home", shop)

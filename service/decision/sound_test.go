@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"vitrine"
-	"vitrine/config"
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
@@ -20,7 +19,7 @@ import (
 func attacked(t *testing.T, text string, extreme float64) (p float64, s api.Stats) {
 	t.Helper()
 	store := new(memlog.Store)
-	e := opened(t, decision.Options{Store: store, Build: config.NewLearner})
+	e := opened(t, decision.Options{Store: store, Build: decision.NewLearner})
 	put(t, e, "home", `{"max_size":1,"features":[`+text+`,{"name":"one","kind":"number"}],"policy":{"name":"ucb-mnl"}}`)
 	rng := rand.New(rand.NewPCG(1, 1))
 	round := func(x float64) *decision.Answer {

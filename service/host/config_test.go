@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"vitrine/config"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
 	"vitrine/service/server"
@@ -120,7 +119,7 @@ func TestBadServiceFile(t *testing.T) {
 func FuzzServiceFile(f *testing.F) {
 	f.Add("listen = \":8443\"\ntls = {certificate = \"c\", key = \"k\"}\nlimits = {rate = 3, burst = 4, answer = \"6s\"}")
 	f.Add("limits = {rate = nan}")
-	engine, err := decision.Open(f.Context(), decision.Options{Store: new(memlog.Store), Build: config.NewLearner})
+	engine, err := decision.Open(f.Context(), decision.Options{Store: new(memlog.Store), Build: decision.NewLearner})
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"vitrine"
-	"vitrine/config"
 	"vitrine/internal/hint"
 	"vitrine/service/budget"
 	"vitrine/service/decision"
@@ -25,7 +24,7 @@ const gather = 200 * time.Microsecond
 // b and applied are Budget and Applied of [decision.Options].
 func OpenEngine(ctx context.Context, data string, store decision.Log, b *budget.Budget, applied func(uint64, *eventlog.Event), logger *slog.Logger) (*decision.Engine, error) {
 	e, err := openEngine(ctx, data, decision.Options{
-		Store: store, Build: config.NewLearner, Size: config.LearnerSize, Budget: b, Gather: gather, Applied: applied,
+		Store: store, Build: decision.NewLearner, Size: decision.LearnerSize, Budget: b, Gather: gather, Applied: applied,
 		Progress: func(entries int) { logger.Info("replaying", "entries", entries) },
 	}, logger)
 	if u := b.Usage(); err == nil && u.Over() > 0 {

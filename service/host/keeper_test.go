@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"vitrine"
-	"vitrine/config"
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/natslog"
@@ -42,7 +41,7 @@ func TestSnapshotOfAStuckLearner(t *testing.T) {
 	}
 	defer store.Close()
 	e, err := decision.Open(ctx, decision.Options{Store: store, Build: func(s decision.Spec) (vitrine.Learner, error) {
-		l, err := config.NewLearner(s)
+		l, err := decision.NewLearner(s)
 		return stuck{l, gate}, err
 	}})
 	if err != nil {

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"time"
 
-	"vitrine/config"
 	"vitrine/internal/replace"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
@@ -218,7 +217,7 @@ func (r *Retention) keepBase(x eventlog.Extent, cut, upTo uint64) ([]uint64, err
 		return nil, err
 	}
 	// Read as a start does: entries are removed on the strength of it.
-	switch have, err := decision.VerifySnapshot(config.NewLearner, data); {
+	switch have, err := decision.VerifySnapshot(decision.NewLearner, data); {
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", SnapshotFile, err)
 	case have != upTo:

@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"vitrine/config"
 	"vitrine/internal/replace"
 	"vitrine/service/api"
 	"vitrine/service/decision"
@@ -32,7 +31,7 @@ type shrinking struct {
 
 func newShrinking(t *testing.T, log Shrinkable) *shrinking {
 	t.Helper()
-	e, err := decision.Open(t.Context(), decision.Options{Store: log, Build: config.NewLearner})
+	e, err := decision.Open(t.Context(), decision.Options{Store: log, Build: decision.NewLearner})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +108,7 @@ func (s *shrinking) sound(want []byte) {
 		if err != nil {
 			s.Fatal(err)
 		}
-		e, err := decision.Open(s.Context(), decision.Options{Store: s.Log, Build: config.NewLearner, Snapshot: data})
+		e, err := decision.Open(s.Context(), decision.Options{Store: s.Log, Build: decision.NewLearner, Snapshot: data})
 		if err != nil {
 			s.Fatalf("from %s: %v", path, err)
 		}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	"vitrine/config"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
 )
@@ -93,22 +92,22 @@ func (k *check) begin(ctx context.Context) (*decision.Audit, error) {
 	for _, s := range k.log.snapshots {
 		_, err := s.entry(ctx, k.log)
 		if err == nil {
-			_, err = decision.VerifySnapshot(config.NewLearner, s.data)
+			_, err = decision.VerifySnapshot(decision.NewLearner, s.data)
 		}
 		if err != nil {
 			k.fault(fmt.Errorf("%s: %w", s.path, err))
 		}
 	}
 	if k.log.First == 1 {
-		return decision.NewAudit(config.NewLearner, nil)
+		return decision.NewAudit(decision.NewLearner, nil)
 	}
 	base, upTo := k.log.base(ctx, k.log.snapshots, false)
 	if base == nil {
 		k.fault(fmt.Errorf("entries before %d were removed, and no snapshot has them: what is after them cannot be held to them", k.log.First))
-		return decision.NewAudit(config.NewLearner, nil)
+		return decision.NewAudit(decision.NewLearner, nil)
 	}
 	k.Base, k.BaseEntry = base.path, upTo
-	return decision.NewAudit(config.NewLearner, base.data)
+	return decision.NewAudit(decision.NewLearner, base.data)
 }
 
 // entry checks one entry. Entries that a snapshot has are only decoded.

@@ -13,7 +13,6 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"vitrine/config"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
 	"vitrine/service/feature"
@@ -62,7 +61,7 @@ func (x *export) begin(ctx context.Context, log *Log) error {
 	if log.First == 1 || base == nil {
 		return nil
 	}
-	audit, err := decision.NewAudit(config.NewLearner, base.data)
+	audit, err := decision.NewAudit(decision.NewLearner, base.data)
 	if err != nil {
 		return fmt.Errorf("%s: %w", base.path, err)
 	}

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"vitrine"
-	"vitrine/config"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
 )
@@ -134,7 +133,7 @@ func otherKernels(snapshot []byte) string {
 // isEqual reports whether a snapshot of an earlier program has the present state: written by this one it has its bytes.
 func (r *replay) isEqual(ctx context.Context, source *section, s savedState) bool {
 	source.last = s.upTo
-	e, err := decision.Open(ctx, decision.Options{Store: source, Build: config.NewLearner, Snapshot: s.data})
+	e, err := decision.Open(ctx, decision.Options{Store: source, Build: decision.NewLearner, Snapshot: s.data})
 	if err != nil {
 		return false
 	}
@@ -146,7 +145,7 @@ func (r *replay) isEqual(ctx context.Context, source *section, s savedState) boo
 // open makes the engine at an entry.
 func (r *replay) open(ctx context.Context, source *section, last uint64) (*decision.Engine, error) {
 	source.last = last
-	e, err := decision.Open(ctx, decision.Options{Store: source, Build: config.NewLearner, Snapshot: r.state})
+	e, err := decision.Open(ctx, decision.Options{Store: source, Build: decision.NewLearner, Snapshot: r.state})
 	if err != nil {
 		return nil, r.log.explain(err)
 	}

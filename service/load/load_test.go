@@ -21,7 +21,6 @@ import (
 
 	"go.uber.org/goleak"
 
-	"vitrine/config"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
 	"vitrine/service/load"
@@ -32,7 +31,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func service(t *testing.T) (*decision.Engine, string) {
 	t.Helper()
-	e, err := decision.Open(t.Context(), decision.Options{Store: new(memlog.Store), Build: config.NewLearner})
+	e, err := decision.Open(t.Context(), decision.Options{Store: new(memlog.Store), Build: decision.NewLearner})
 	if err != nil {
 		t.Fatal(err)
 	}

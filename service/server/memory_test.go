@@ -10,7 +10,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"vitrine/config"
 	"vitrine/service/budget"
 	"vitrine/service/decision"
 	"vitrine/service/server"
@@ -19,7 +18,7 @@ import (
 func within(t testing.TB, size int64) (*service, *budget.Budget) {
 	b := budget.New(size)
 	return started(t, func(so *server.Options, eo *decision.Options) {
-		so.Budget, eo.Budget, eo.Size = b, b, config.LearnerSize
+		so.Budget, eo.Budget, eo.Size = b, b, decision.LearnerSize
 	}), b
 }
 

@@ -22,7 +22,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
-	"vitrine/config"
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
@@ -74,7 +73,7 @@ func started(t testing.TB, change func(o *server.Options, e *decision.Options)) 
 	s := &service{TB: t, feed: new(server.Feed), clock: new(clock), log: new(lines)}
 	s.clock.advance(time.Hour)
 	store := new(memlog.Store)
-	eo := decision.Options{Store: store, Build: config.NewLearner, Applied: s.feed.Applied}
+	eo := decision.Options{Store: store, Build: decision.NewLearner, Applied: s.feed.Applied}
 	so := server.Options{
 		Clock: s.clock.now, Feed: s.feed, Log: store, Version: "test", Personalizer: true,
 		Logger: slog.New(slog.NewJSONHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug})),

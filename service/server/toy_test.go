@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"vitrine"
-	"vitrine/config"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
 )
@@ -18,7 +17,7 @@ func brokenUnder(name string) func(decision.Spec) (vitrine.Learner, error) {
 		if strings.Contains(string(s.Policy), name) {
 			return broken{}, nil
 		}
-		return config.NewLearner(s)
+		return decision.NewLearner(s)
 	}
 }
 
@@ -49,7 +48,7 @@ func (s *gatedStore) Append(ctx context.Context, entries ...[]byte) (uint64, err
 type offers struct{ offered func() }
 
 func (c *offers) build(s decision.Spec) (vitrine.Learner, error) {
-	l, err := config.NewLearner(s)
+	l, err := decision.NewLearner(s)
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package config_test
+package decision_test
 
 import (
 	"encoding"
@@ -10,27 +10,29 @@ import (
 	"vitrine"
 	"vitrine/assortment"
 	"vitrine/bandit"
-	"vitrine/config"
+	"vitrine/internal/policy"
 	"vitrine/internal/stream"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
 	"vitrine/utility"
 )
 
+const specFeatures, specSize = 3, 3
+
 func specOf(policy string) decision.Spec {
-	return decision.Spec{Policy: []byte(policy), Features: features, Items: 12, All: true, Size: size, Rounds: 100, Seed: 4}
+	return decision.Spec{Policy: []byte(policy), Features: specFeatures, Items: 12, All: true, Size: specSize, Rounds: 100, Seed: 4}
 }
 
 // A placement's learner is what the library makes of the same options.
 func TestNewLearner(t *testing.T) {
-	have, err := config.NewLearner(specOf(`{"name":"onl-mnl","lambda":3,"beta":1.5,"warmup":20,"utility":{"kind":"mlp","hidden":[4,2],"activation":"tanh"}}`))
+	have, err := decision.NewLearner(specOf(`{"name":"onl-mnl","lambda":3,"beta":1.5,"warmup":20,"utility":{"kind":"mlp","hidden":[4,2],"activation":"tanh"}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	o := bandit.DefaultONLOptions()
 	o.Lambda, o.Beta, o.Warmup, o.Update = 3, 1.5, 20, "online"
-	want, err := bandit.NewONL(bandit.Problem{Features: features, Size: size, Rounds: 100, Constraint: assortment.AtMost(size)},
-		utility.NewMLP(features, []int{4, 2}, utility.Tanh), o, stream.New(4, 0, stream.Learner))
+	want, err := bandit.NewONL(bandit.Problem{Features: specFeatures, Size: specSize, Rounds: 100, Constraint: assortment.AtMost(specSize)},
+		utility.NewMLP(specFeatures, []int{4, 2}, utility.Tanh), o, stream.New(4, 0, stream.Learner))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,11 +53,11 @@ func saved(t *testing.T, l vitrine.Learner) []byte {
 // Every policy serves by its name if all rows are recorded, but for those that say why not.
 func TestPoliciesServe(t *testing.T) {
 	unfit := map[string]string{}
-	for _, d := range described("policy") {
-		l, err := config.NewLearner(specOf(`{"name":"` + d.Name + `"}`))
-		if d.Unfit != "" {
-			unfit[d.Name] = d.Unfit
-			if err == nil || err.Error() != d.Name+": "+d.Unfit {
+	for _, d := range policy.All {
+		l, err := decision.NewLearner(specOf(`{"name":"` + d.Name + `"}`))
+		if d.Learner.Unfit != "" {
+			unfit[d.Name] = d.Learner.Unfit
+			if err == nil || err.Error() != d.Name+": "+d.Learner.Unfit {
 				t.Errorf("%s: error %v", d.Name, err)
 			}
 			continue
@@ -77,14 +79,14 @@ func TestPoliciesServe(t *testing.T) {
 
 // Learners of linear utilities take a basis, which brings its own constant term.
 func TestNewLearnerOnABasis(t *testing.T) {
-	p := bandit.Problem{Features: features, Size: size, Rounds: 100, Constraint: assortment.AtMost(size)}
-	have, err := config.NewLearner(specOf(`{"name":"ucb-mnl","lambda":3,"utility":{"kind":"quadratic"}}`))
+	p := bandit.Problem{Features: specFeatures, Size: specSize, Rounds: 100, Constraint: assortment.AtMost(specSize)}
+	have, err := decision.NewLearner(specOf(`{"name":"ucb-mnl","lambda":3,"utility":{"kind":"quadratic"}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	o := bandit.DefaultUCBOptions()
 	o.Lambda = 3
-	want, err := bandit.NewUCBOn(p, utility.NewQuadratic(features), o)
+	want, err := bandit.NewUCBOn(p, utility.NewQuadratic(specFeatures), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,13 +94,13 @@ func TestNewLearnerOnABasis(t *testing.T) {
 		t.Errorf("the learner (-library +placement):\n%s", diff)
 	}
 	for _, name := range []string{"ts-mnl", "ofu-mnl-plus"} {
-		if _, err := config.NewLearner(specOf(`{"name":"` + name + `","utility":{"kind":"linear","intercept":true}}`)); err != nil {
+		if _, err := decision.NewLearner(specOf(`{"name":"` + name + `","utility":{"kind":"linear","intercept":true}}`)); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
 
-func TestBadPolicies(t *testing.T) {
+func TestNewLearnerRefuses(t *testing.T) {
 	for text, want := range map[string]string{
 		``:                                  `EOF`,
 		`[]`:                                `must be an object`,
@@ -128,7 +130,7 @@ func TestBadPolicies(t *testing.T) {
 		`{"name":"ucb-mnl","utility":"quadratic"}`:                           `ucb-mnl: utility = 'quadratic': must be a table`,
 		`{"name":"ucb-mnl","name":"ucb-mnl"}`:                                `jsontext: duplicate object member name "name"`,
 	} {
-		_, err := config.NewLearner(specOf(text))
+		_, err := decision.NewLearner(specOf(text))
 		if err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s:\n got %v\nwant %s", text, err, want)
 		}
@@ -137,7 +139,7 @@ func TestBadPolicies(t *testing.T) {
 
 // The errors come out of the engine with the field that they are about.
 func TestBadPolicyOfAPlacement(t *testing.T) {
-	e, err := decision.Open(t.Context(), decision.Options{Store: new(memlog.Store), Build: config.NewLearner})
+	e, err := decision.Open(t.Context(), decision.Options{Store: new(memlog.Store), Build: decision.NewLearner})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,6 +161,6 @@ func FuzzNewLearner(f *testing.F) {
 	f.Add([]byte(`{"name":"onl-mnl","lambda":3,"utility":{"kind":"mlp","hidden":[2]}}`))
 	f.Add([]byte(`{"name":"ts-mnl","samples":[{"a":null}],"x":{"y":[1,2.5,"z",true]}}`))
 	f.Fuzz(func(t *testing.T, policy []byte) {
-		_, _ = config.NewLearner(decision.Spec{Policy: policy, Features: 2, Size: 2, Rounds: 100})
+		_, _ = decision.NewLearner(decision.Spec{Policy: policy, Features: 2, Size: 2, Rounds: 100})
 	})
 }

@@ -1,4 +1,4 @@
-package config_test
+package decision_test
 
 import (
 	"math/rand/v2"
@@ -9,7 +9,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"vitrine"
-	"vitrine/config"
+	"vitrine/internal/policy"
 	"vitrine/service/decision"
 	"vitrine/utility"
 )
@@ -36,12 +36,12 @@ func TestLearnerSize(t *testing.T) {
 		{`{"name":"bma-mnl","experts":[{"kind":"linear","intercept":true},{"kind":"linear","intercept":true,"memory":200}]}`, 120},
 	} {
 		s := decision.Spec{Policy: []byte(c.policy), Features: c.features, Size: 2, Items: 4, All: true, Rounds: 1000, Seed: 1}
-		size, err := config.LearnerSize(s)
+		size, err := decision.LearnerSize(s)
 		if err != nil {
 			t.Fatal(err)
 		}
 		before := heap()
-		l, err := config.NewLearner(s)
+		l, err := decision.NewLearner(s)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -77,12 +77,12 @@ func TestLearnerSize(t *testing.T) {
 		}
 		sized[nameOf(t, s)] = true
 	}
-	for _, d := range described("policy") {
-		if d.Unfit == "" && d.Name != "uniform" && !sized[d.Name] {
+	for _, d := range policy.All {
+		if d.Learner.Unfit == "" && d.Name != "uniform" && !sized[d.Name] {
 			t.Errorf("%s is not compared", d.Name)
 		}
 	}
-	if size, err := config.LearnerSize(specOf(`{"name":"uniform"}`)); err != nil || size != (decision.Size{}) {
+	if size, err := decision.LearnerSize(specOf(`{"name":"uniform"}`)); err != nil || size != (decision.Size{}) {
 		t.Errorf("uniform learns nothing, and has the size %+v, %v", size, err)
 	}
 }
@@ -93,14 +93,14 @@ func TestLearnerSizeOfALargeOne(t *testing.T) {
 	s.Features = 138
 	params := int64(utility.NewQuadratic(138).NumParams())
 	before := heap()
-	size, err := config.LearnerSize(s)
+	size, err := decision.LearnerSize(s)
 	if err != nil || size.Learner < 4e9 || size.Learner%(8*params*params) != 0 {
 		t.Errorf("all products of 138 features, %d parameters: %+v, %v", params, size, err)
 	}
 	if took := heap() - before; took > 1e6 {
 		t.Errorf("its size takes %d bytes to know", took)
 	}
-	if _, err := config.LearnerSize(specOf(`{"name":"ucb-mnl","lambda":-1}`)); err == nil || err.Error() != "ucb-mnl: lambda = -1: must be finite and at least 1e-09" {
+	if _, err := decision.LearnerSize(specOf(`{"name":"ucb-mnl","lambda":-1}`)); err == nil || err.Error() != "ucb-mnl: lambda = -1: must be finite and at least 1e-09" {
 		t.Errorf("a bad option: %v", err)
 	}
 }

@@ -1,13 +1,13 @@
-package config
+package settings
 
 import (
 	"fmt"
 	"strings"
 )
 
-// hint ends the message about a word that is not one of the legal ones: with
+// Hint ends the message about a word that is not one of the legal ones: with
 // the nearest, or with all of them.
-func hint(word string, legal []string) string {
+func Hint(word string, legal []string) string {
 	best, distance := "", 3
 	for _, l := range legal {
 		if d := edits(word, l); d < distance {

@@ -1,32 +1,33 @@
-package bandit
+package experiment
 
 import (
 	"errors"
 	"math/rand/v2"
+	"reflect"
 	"sync"
 
 	"vitrine"
 	"vitrine/assortment"
+	"vitrine/bandit"
 	"vitrine/env"
 	"vitrine/internal/scratch"
 )
 
-// Oracle knows the truth: it offers the optimal assortment under the true utilities, so
-// its regret is exactly 0. In a world that moves it assumes that every round was
-// observed.
+// Oracle knows the truth: it offers the optimal assortment under the true
+// utilities, so its regret is 0 exactly. In a world that moves it takes the
+// round to be the one after those it has observed.
 type Oracle struct {
-	p       Problem
-	env     env.Environment
-	rounds  int       // observed
-	scratch sync.Pool // of *[]float64
+	p      bandit.Problem
+	env    env.Environment
+	rounds int // observed
 }
 
 // NewOracle returns the oracle of a world.
-func NewOracle(p Problem, e env.Environment) (*Oracle, error) {
-	if err := p.check(); err != nil {
+func NewOracle(p bandit.Problem, e env.Environment) (*Oracle, error) {
+	if err := p.Check(); err != nil {
 		return nil, err
 	}
-	if isNil(e) {
+	if v := reflect.ValueOf(e); e == nil || v.Kind() == reflect.Pointer && v.IsNil() {
 		return nil, errors.New("NewOracle: the environment is nil: give it the world that the learner is played in")
 	}
 	return &Oracle{p: p, env: e}, nil
@@ -34,7 +35,7 @@ func NewOracle(p Problem, e env.Environment) (*Oracle, error) {
 
 // Policy implements vitrine.Learner.
 func (l *Oracle) Policy() vitrine.Policy {
-	return &oracle{p: l.p, env: env.At(l.env, l.rounds+1), scratch: &l.scratch}
+	return &oracle{p: l.p, env: env.At(l.env, l.rounds+1)}
 }
 
 // Observe implements vitrine.Learner.
@@ -47,21 +48,19 @@ func (l *Oracle) Observe(r vitrine.Round) error {
 }
 
 type oracle struct {
-	p       Problem
-	env     env.Environment // of the round
-	scratch *sync.Pool
+	p   bandit.Problem
+	env env.Environment // of the round
 }
 
 // Offer implements vitrine.Policy.
 func (o *oracle) Offer(x *vitrine.Context, _ *rand.Rand) vitrine.Offer {
-	family := o.p.family(x)
-	u, ok := o.scratch.Get().(*[]float64)
-	if !ok {
-		u = new([]float64)
-	}
-	defer o.scratch.Put(u)
+	family := o.p.Family(x) // first: it panics if x has another number of features
+	u := oracles.Get().(*[]float64)
+	defer oracles.Put(u)
 	*u = scratch.Grow(*u, x.NumItems())
 	o.env.Utilities(*u, x)
 	s, _ := assortment.Maximize(nil, family, *u, x.Revenue)
 	return vitrine.Offer{Assortment: s, Propensity: 1}
 }
+
+var oracles = sync.Pool{New: func() any { return new([]float64) }}

@@ -1,0 +1,42 @@
+package experiment_test
+
+import (
+	"strings"
+	"testing"
+
+	"vitrine"
+	"vitrine/assortment"
+	"vitrine/bandit"
+	"vitrine/bandit/bandittest"
+	"vitrine/env"
+	"vitrine/experiment"
+)
+
+// firstFeature is a world in which an item's utility is its first feature.
+type firstFeature struct{ env.Environment }
+
+func (firstFeature) Utilities(dst []float64, x *vitrine.Context) {
+	for i := range dst {
+		dst[i] = x.Features.At(i, 0)
+	}
+}
+
+func TestOracleKeepsTheContract(t *testing.T) {
+	p := bandit.Problem{Features: 3, Items: 12, Size: 3, Rounds: 60, Constraint: assortment.AtMost(3)}
+	bandittest.TestLearner(t, 3, 3, 60, func() vitrine.Learner {
+		l, err := experiment.NewOracle(p, firstFeature{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	})
+	var world *env.World
+	for _, e := range []env.Environment{nil, world} {
+		if _, err := experiment.NewOracle(p, e); err == nil || !strings.Contains(err.Error(), "NewOracle: the environment is nil") {
+			t.Errorf("error %v, want one that says what is nil", err)
+		}
+	}
+	if _, err := experiment.NewOracle(bandit.Problem{}, firstFeature{}); err == nil || !strings.Contains(err.Error(), "features = 0") {
+		t.Errorf("no problem: %v", err)
+	}
+}

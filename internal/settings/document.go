@@ -1,0 +1,254 @@
+// Package settings reads tables of named settings, of TOML files or of JSON
+// objects, into structs of options, and keeps the tables of what a key "kind"
+// may name.
+//
+// Tables are read strictly. Every error names the file, the line, the key and
+// its value, and what would be legal.
+package settings
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2"
+	"github.com/pelletier/go-toml/v2/unstable"
+)
+
+// Document is a parsed file that remembers where its keys stand.
+type Document struct {
+	Name   string // of the file
+	Values map[string]any
+	Lines  map[string]int // line of each key and table, by Path: "policy[1].lambda"
+}
+
+// Section is a table of a document.
+type Section struct {
+	Doc    *Document
+	Path   string // "" is the document's own
+	What   string // how errors call it, "policy \"ucb-mnl\""; "" is the document itself
+	Values map[string]any
+}
+
+// Parse reads a TOML file. name is what errors call it.
+func Parse(name string, text []byte) (*Document, error) {
+	d := &Document{Name: name, Values: map[string]any{}, Lines: map[string]int{}}
+	if err := toml.Unmarshal(text, &d.Values); err != nil {
+		var syntax *toml.DecodeError
+		if errors.As(err, &syntax) {
+			line, _ := syntax.Position()
+			return nil, fmt.Errorf("%s:%d: %s", name, line, strings.TrimPrefix(syntax.Error(), "toml: "))
+		}
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	d.index(text)
+	return d, nil
+}
+
+// index finds the lines of a text that is known to parse.
+func (d *Document) index(text []byte) {
+	var p unstable.Parser
+	p.Reset(text)
+	elements := map[string]int{} // how many [[tables]] of a name there were
+	table := ""
+	for p.NextExpression() {
+		e := p.Expression()
+		switch e.Kind {
+		case unstable.ArrayTable:
+			path, line := keyPath(&p, e.Key())
+			if first, rest, nested := strings.Cut(path, "."); nested && elements[first] > 0 {
+				path = fmt.Sprintf("%s[%d].%s", first, elements[first]-1, rest)
+			}
+			table = fmt.Sprintf("%s[%d]", path, elements[path])
+			elements[path]++
+			d.Lines[table] = line
+		case unstable.Table:
+			path, line := keyPath(&p, e.Key())
+			first, rest, nested := strings.Cut(path, ".")
+			if n := elements[first]; n > 0 {
+				path = fmt.Sprintf("%s[%d]", first, n-1)
+				if nested {
+					path += "." + rest
+				}
+			}
+			table = path
+			d.Lines[table] = line
+		case unstable.KeyValue:
+			d.indexValue(&p, table, e)
+		}
+	}
+}
+
+func (d *Document) indexValue(p *unstable.Parser, table string, e *unstable.Node) {
+	key, line := keyPath(p, e.Key())
+	path := Join(table, key)
+	d.Lines[path] = line
+	if v := e.Value(); v.Kind == unstable.InlineTable {
+		for children := v.Children(); children.Next(); {
+			d.indexValue(p, path, children.Node())
+		}
+	}
+}
+
+func keyPath(p *unstable.Parser, key unstable.Iterator) (path string, line int) {
+	for key.Next() {
+		path = Join(path, string(key.Node().Data))
+		line = p.Shape(key.Node().Raw).Start.Line
+	}
+	return path, line
+}
+
+// Join returns the path of a key of a table.
+func Join(table, key string) string {
+	if table == "" {
+		return key
+	}
+	return table + "." + key
+}
+
+// Root returns the document's own keys.
+func (d *Document) Root() Section { return Section{Doc: d, Values: d.Values} }
+
+// Table returns the table called key, which must be one; ok is false where
+// there is none.
+func (s Section) Table(key string) (t Section, ok bool, err error) {
+	v, ok := s.Values[key]
+	if !ok {
+		return Section{}, false, nil
+	}
+	values, isTable := v.(map[string]any)
+	if !isTable {
+		return Section{}, false, s.Errorf(key, "%s = %s: must be a table", key, Literal(v))
+	}
+	what := key
+	if s.What != "" {
+		what = s.What + ": " + key
+	}
+	return Section{Doc: s.Doc, Path: Join(s.Path, key), What: what, Values: values}, true, nil
+}
+
+// Tables returns the array of tables called key.
+func (s Section) Tables(key string) ([]Section, error) {
+	v, ok := s.Values[key]
+	if !ok {
+		return nil, nil
+	}
+	list, ok := v.([]any)
+	if !ok {
+		return nil, s.Errorf(key, "%s: must be an array of tables, [[%s]]", key, key)
+	}
+	var sections []Section
+	for i, v := range list {
+		values, ok := v.(map[string]any)
+		if !ok {
+			return nil, s.Errorf(key, "%s: must be an array of tables, [[%s]]", key, key)
+		}
+		what := key
+		if s.What != "" {
+			what = fmt.Sprintf("%s: %s[%d]", s.What, key, i)
+		}
+		sections = append(sections, Section{Doc: s.Doc, Path: fmt.Sprintf("%s[%d]", Join(s.Path, key), i), What: what, Values: values})
+	}
+	return sections, nil
+}
+
+// Only returns the Section with no key but this one, and without that without
+// it.
+func (s Section) Only(key string) Section {
+	values := map[string]any{}
+	if v, ok := s.Values[key]; ok {
+		values[key] = v
+	}
+	s.Values = values
+	return s
+}
+
+// Without returns the section without a key.
+func (s Section) Without(key string) Section {
+	s.Values = maps.Clone(s.Values)
+	delete(s.Values, key)
+	return s
+}
+
+// Bind stores the keys of the Section in the struct that dst points to, by its
+// toml tags, but for the keys in except. A key that the struct does not have
+// is an error, and so is a value of another type.
+func (s Section) Bind(dst any, except ...string) error {
+	values := maps.Clone(s.Values)
+	for _, key := range except {
+		delete(values, key)
+	}
+	text, err := toml.Marshal(values)
+	if err != nil {
+		return s.Errorf("", "%v", err)
+	}
+	err = toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields().Decode(dst)
+	var unknown *toml.StrictMissingError
+	var wrong *toml.DecodeError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &unknown):
+		key := strings.Join(unknown.Errors[0].Key(), ".")
+		legal := slices.Sorted(maps.Keys(Keys(dst)))
+		legal = append(legal, except...)
+		return s.Errorf(key, "unknown key %q%s", key, Hint(key, legal))
+	case errors.As(err, &wrong):
+		key := strings.Join(wrong.Key(), ".")
+		return s.Errorf(key, "%s = %s: wrong type: want %s", key, Literal(s.Values[key]), typeOf(Keys(dst)[key]))
+	default:
+		return s.Errorf("", "%v", err)
+	}
+}
+
+// Literal returns a value as a file would have it, in one line.
+func Literal(v any) string {
+	text, err := toml.Marshal(map[string]any{"v": v})
+	value, ok := strings.CutPrefix(strings.TrimSpace(string(text)), "v = ")
+	if err != nil || !ok {
+		return "a table"
+	}
+	return value
+}
+
+// typeOf names the type of a value that a key has by default.
+func typeOf(v any) string {
+	switch v.(type) {
+	case int64:
+		return "an integer"
+	case float64:
+		return "a number"
+	case string:
+		return "a string in quotes"
+	case bool:
+		return "true or false"
+	default:
+		return "a list of integers"
+	}
+}
+
+// Errorf makes an error that stands at a key of the section, or at its head
+// where the file does not have the key.
+func (s Section) Errorf(key, format string, args ...any) error {
+	line, ok := s.Doc.Lines[Join(s.Path, key)]
+	if !ok {
+		line = s.Doc.Lines[s.Path]
+	}
+	message := fmt.Sprintf(format, args...)
+	if s.What != "" {
+		message = s.What + ": " + message
+	}
+	if line == 0 {
+		return fmt.Errorf("%s: %s", s.Doc.Name, message)
+	}
+	return fmt.Errorf("%s:%d: %s", s.Doc.Name, line, message)
+}
+
+// At places an error of the form "key = value: …" at its key.
+func (s Section) At(err error) error {
+	key, _, _ := strings.Cut(err.Error(), " = ")
+	return s.Errorf(key, "%v", err)
+}

@@ -1,0 +1,36 @@
+package decision
+
+import (
+	"vitrine"
+	"vitrine/assortment"
+	"vitrine/bandit"
+	"vitrine/internal/policy"
+	"vitrine/internal/stream"
+)
+
+// NewLearner builds the learner of a placement. The policy is a JSON object, {"name": "onl-mnl",
+// "lambda": 3, …}, with the keys of a [[policy]] in a file of an experiment.
+func NewLearner(s Spec) (vitrine.Learner, error) {
+	_, made, err := policy.Read(s.Policy, s.problem(), s.All)
+	if err != nil {
+		return nil, err
+	}
+	return made.New(stream.New(s.Seed, 0, stream.Learner))
+}
+
+// LearnerSize returns how large the learner of a placement will be, without building it. Errors are
+// those that NewLearner has for the policy's text.
+func LearnerSize(s Spec) (Size, error) {
+	p, made, err := policy.Read(s.Policy, s.problem(), s.All)
+	if err != nil {
+		return Size{}, err
+	}
+	size := func(matrices float64) int64 { return int64(min(8*matrices*made.Squares, 1<<50)) }
+	return Size{Learner: size(p.Matrices.Live), State: size(p.Matrices.Saved)}, nil
+}
+
+func (s Spec) problem() bandit.Problem {
+	return bandit.Problem{
+		Features: s.Features, Items: s.Items, Size: s.Size, Rounds: s.Rounds, Constraint: assortment.AtMost(s.Size),
+	}
+}
