@@ -3,7 +3,7 @@
 FUZZTIME ?= 30s
 COUNT ?= 6
 
-.PHONY: test race lint bench fuzz golden man ci
+.PHONY: test race lint bench fuzz golden man figures module ci
 
 test: ## what a newcomer runs
 	go test ./...
@@ -31,6 +31,9 @@ man: ## the page of the manual, vitrine.1
 
 figures: ## draw the committed figures again, then look at them
 	bench/figures.sh
+
+module: ## make module NAME=host/path DIR=…: a copy of the tree that is the module of that name
+	.ci/module "$(NAME)" "$(DIR)"
 
 ci:
 	.ci/run
