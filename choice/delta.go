@@ -37,8 +37,8 @@ func (r *Result) Delta(f func(theta []float64) float64) Estimate {
 // with a standard error by the delta method. The error names a coefficient that the model lacks.
 func (r *Result) WillingnessToPay(attribute, price string) (Estimate, error) {
 	a, p := slices.Index(r.Names, attribute), slices.Index(r.Names, price)
-	for name, j := range map[string]int{attribute: a, price: p} {
-		if j < 0 {
+	for _, name := range []string{attribute, price} {
+		if !slices.Contains(r.Names, name) {
 			return Estimate{}, fmt.Errorf("there is no coefficient %q: there are %q", name, r.Names)
 		}
 	}
