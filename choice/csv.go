@@ -71,9 +71,9 @@ func (t *csvTable) header() []string { return t.names }
 
 func (t *csvTable) progress() (done, total int64) { return t.bytes.n, t.size }
 
-func (t *csvTable) row(number int) string {
-	return fmt.Sprintf("line %d", t.lines[number-t.batch.first])
-}
+func (t *csvTable) line(number int) int { return t.lines[number-t.batch.first] }
+
+func (t *csvTable) unit() string { return "line" }
 
 func (t *csvTable) next(columns []int) (*batch, error) {
 	b := &t.batch

@@ -81,7 +81,7 @@ type Builder struct {
 
 	data     *Data
 	open     *block
-	x        []float64 // the open block's rows, row-major
+	x        [][]float64 // the open block's variables
 	weighted bool
 	closed   []bool // by panel: whether another one has followed
 	seen     []int  // by alternative: 1 + the last choice that has it
@@ -90,7 +90,7 @@ type Builder struct {
 // NewBuilder returns a Builder for choices among the alternatives, with or without an outside
 // option.
 func NewBuilder(alternatives, variables []string, outside bool) *Builder {
-	return &Builder{data: &Data{Alternatives: alternatives, Variables: variables, Outside: outside}, open: &block{}}
+	return &Builder{data: &Data{Alternatives: alternatives, Variables: variables, Outside: outside}, open: &block{}, x: make([][]float64, len(variables))}
 }
 
 // Add adds a case. It returns an error, and adds nothing, if the case is not a choice among its
@@ -158,7 +158,9 @@ func (b *Builder) returns(panel int) bool { return panel < len(b.closed) && b.cl
 // row adds a row to the choice that [Builder.close] will end.
 func (b *Builder) row(alt int, x []float64) {
 	b.open.alt = append(b.open.alt, int32(alt))
-	b.x = append(b.x, x...)
+	for j, v := range x {
+		b.x[j] = append(b.x[j], v)
+	}
 }
 
 // close ends a choice: Chosen counts its rows, and its other fields but Weight, Panel and Cluster
@@ -207,13 +209,14 @@ func (b *Builder) leave(panel int) {
 // forget takes back the last n rows.
 func (b *Builder) forget(n int) {
 	b.open.alt = b.open.alt[:len(b.open.alt)-n]
-	b.x = b.x[:len(b.x)-n*len(b.data.Variables)]
+	for j, x := range b.x {
+		b.x[j] = x[:len(x)-n]
+	}
 }
 
 // flush ends the open block after its first n rows, and opens another with the rest.
 func (b *Builder) flush(n int) {
-	o, width := b.open, len(b.data.Variables)
-	rest, restX := o.alt[n:], b.x[n*width:]
+	o, rest := b.open, b.open.alt[n:]
 	done := &block{
 		first: b.data.Choices - len(o.end), end: clip(o.end), alt: clip(o.alt[:n]),
 		chosen: clip(o.chosen), panel: clip(o.panel), cluster: clip(o.cluster),
@@ -221,13 +224,10 @@ func (b *Builder) flush(n int) {
 	if b.weighted {
 		done.weight = clip(o.weight)
 	}
-	flat := make([]float64, n*width)
-	done.x = make([][]float64, width)
-	for j := range done.x {
-		done.x[j] = flat[j*n : (j+1)*n : (j+1)*n]
-		for i := range n {
-			done.x[j][i] = b.x[i*width+j]
-		}
+	done.x = make([][]float64, len(b.x))
+	for j, x := range b.x {
+		done.x[j] = append(make([]float64, 0, n), x[:n]...)
+		b.x[j] = append(x[:0], x[n:]...)
 	}
 	b.data.blocks = append(b.data.blocks, done)
 	b.data.Rows += n
@@ -238,7 +238,6 @@ func (b *Builder) flush(n int) {
 		end: o.end[:0], alt: append(o.alt[:0], rest...), chosen: o.chosen[:0],
 		weight: o.weight[:0], panel: o.panel[:0], cluster: o.cluster[:0],
 	}
-	b.x = append(b.x[:0], restX...)
 }
 
 // clip returns a copy of s without spare capacity, nil for an empty one.

@@ -82,6 +82,17 @@ func Fit(ctx context.Context, spec *Spec, d *Data, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	if l, ok := l.(*mixed); ok {
+		if start, ok := l.mirror(best.theta); ok {
+			other, err := m.newton(ctx, objective, start)
+			if err != nil {
+				return nil, err
+			}
+			if other.converged && other.value < best.value {
+				best = other
+			}
+		}
+	}
 	if _, concave := l.(mnl); concave {
 		if flat := flatDirections(best.origin.hessian, best.origin.moment); len(flat) > 0 {
 			return nil, &IdentificationError{involved(r.Names, flat, best.origin.moment)}

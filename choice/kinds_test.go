@@ -3,6 +3,7 @@ package choice
 import (
 	"context"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -151,6 +152,34 @@ func TestMixedErrorsAreByPanel(t *testing.T) {
 		if !near(clustered.StandardErrors()[j], se, 1e-9) {
 			t.Errorf("%s: %v and %v", robust.Names[j], se, clustered.StandardErrors()[j])
 		}
+	}
+}
+
+// Finite draws are not symmetric, and the likelihood of a mixed logit has a maximum on either side of
+// a spread of 0. A fit that starts on the wrong side ends at the larger one, which is here on the
+// right.
+func TestMixedMirror(t *testing.T) {
+	d, u := simulated(t, 4000, 2)
+	rng := rand.New(rand.NewPCG(1, 1))
+	spec := &Spec{Utility: u, Model: Model{Kind: "mixed", Draws: 20, Random: []Random{{Coefficient: "a"}}}}
+	truth := &Result{Spec: spec, Alternatives: d.Alternatives, Outside: true, Coefficients: []float64{1, -0.5, 1.5}}
+	drawn, err := truth.Simulate(d, rng)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ends []float64
+	for _, start := range [][]float64{{1, -0.5, 1}, {1, -0.5, -1}} {
+		r, err := Fit(context.Background(), spec, drawn, Options{Start: start})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !r.Converged || r.Coefficients[2] < 0 {
+			t.Errorf("from %v: %v, converged %v", start, r.Coefficients, r.Converged)
+		}
+		ends = append(ends, r.LogLikelihood)
+	}
+	if !near(ends[0], ends[1], 1e-10) {
+		t.Errorf("log-likelihoods %v", ends)
 	}
 }
 

@@ -168,9 +168,21 @@ func (m *mixed) start(beta []float64) []float64 {
 			theta = append(theta, 0.5)
 			continue
 		}
-		theta = append(theta, math.Max(0.5*math.Abs(*b), 1e-3))
+		theta = append(theta, math.Max(math.Abs(*b), 1e-3))
 	}
 	return theta
+}
+
+// mirror returns θ with positive spreads, and false if they are positive already. η and −η have the
+// same distribution, so that the sign of a spread means nothing; but finite draws are not symmetric,
+// and the likelihood has a maximum on either side.
+func (m *mixed) mirror(theta []float64) ([]float64, bool) {
+	other, changed := slices.Clone(theta), false
+	for k := m.dim(); k < len(other); k++ {
+		changed = changed || other[k] < 0
+		other[k] = math.Abs(other[k])
+	}
+	return other, changed
 }
 
 func (m *mixed) worker() worker {

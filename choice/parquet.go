@@ -51,7 +51,9 @@ func (p *parquetTable) header() []string { return p.names }
 
 func (p *parquetTable) progress() (done, total int64) { return p.read, p.file.NumRows() }
 
-func (p *parquetTable) row(number int) string { return fmt.Sprintf("row %d", number+1) }
+func (p *parquetTable) line(number int) int { return number + 1 }
+
+func (p *parquetTable) unit() string { return "row" }
 
 func (p *parquetTable) next(columns []int) (b *batch, err error) {
 	defer catch(&err)

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"vitrine/internal/kernel"
 )
 
 // maxAlternatives is the most labels that data may have: a column with more is something else.
@@ -103,13 +105,17 @@ type reader struct {
 	latest                   []int // by label: the last choice that has it
 	choices                  int   // the number of choices begun
 
-	first  int         // the number of the first row of the batch
-	place  int         // the place of the last row in its choice, counted from 1
-	last   []keyPart   // the key of the last row
-	begins []bool      // by row of the batch: whether a choice begins
-	label  []int       // by row of the batch: the label
-	values [][]float64 // by variable: of the rows of the batch
-	x      []float64   // the variables of a row
+	first  int          // the number of the first row of the batch
+	place  int          // the place of the last row in its choice, counted from 1
+	last   []keyPart    // the key of the last row
+	usual  []usualLabel // by place in a choice
+	begins []bool       // by row of the batch: whether a choice begins
+	label  []int        // by row of the batch: the label
+	values [][]float64  // by variable: of the rows of the batch
+	check  []bool       // by variable: whether some of these are not finite, or not needed
+	plain  bool         // whether there are no such variables
+	run    [2]int       // rows [from, to) of the batch that are in the data, but for their variables
+	x      []float64    // the variables of a row
 
 	open openChoice
 	past keys
@@ -212,7 +218,7 @@ func newReader(t table, l *Layout, variables []Variable) (*reader, error) {
 		}
 	}
 	r.frame = frame{names: names.names, columns: make([]column, len(names.names))}
-	r.values, r.x = make([][]float64, len(variables)), make([]float64, len(variables))
+	r.values, r.x, r.check = make([][]float64, len(variables)), make([]float64, len(variables)), make([]bool, len(variables))
 
 	r.builder = NewBuilder(nil, labels, l.hasOutside())
 	r.builder.Panels, r.builder.Clusters = l.Panel != "", l.Cluster != ""
@@ -241,7 +247,7 @@ func newReader(t table, l *Layout, variables []Variable) (*reader, error) {
 
 // at adds the place of a row of the batch to an error.
 func (r *reader) at(i int, format string, args ...any) error {
-	return fmt.Errorf("%s: %w", r.t.row(r.first+i), fmt.Errorf(format, args...))
+	return fmt.Errorf("%s %d: %w", r.t.unit(), r.t.line(r.first+i), fmt.Errorf(format, args...))
 }
 
 // numbers evaluates an expression on the rows of the batch.
@@ -271,12 +277,14 @@ func (r *reader) batch(b *batch) error {
 		}
 		r.frame.columns[d.slot] = column{number: values}
 	}
+	r.plain = true
 	for v, e := range r.variables {
 		values, err := r.numbers(e)
 		if err != nil {
 			return err
 		}
-		r.values[v] = values
+		r.values[v], r.check[v] = values, r.needed[v] != nil || !allFinite(values)
+		r.plain = r.plain && !r.check[v]
 	}
 	var filter, available, chosen, weight []float64
 	for _, c := range []struct {
@@ -324,7 +332,14 @@ func (r *reader) batch(b *batch) error {
 			return err
 		}
 	}
+	r.copyRun()
 	return nil
+}
+
+// allFinite reports whether all values are finite. It may report false if they are very large.
+func allFinite(values []float64) bool {
+	sum := kernel.Sum(values)
+	return sum-sum == 0
 }
 
 // condition returns whether a value is true.
@@ -368,7 +383,7 @@ func (r *reader) group() error {
 		} else if c := &r.frame.columns[r.alternative[0]]; c.missing(i) {
 			return r.at(i, "column %s is empty: it is the alternative", r.frame.names[r.alternative[0]])
 		} else {
-			label = r.labels.at(c, i, r.layout.label)
+			label = r.labelAt(c, i)
 		}
 		if len(r.labels.names) > maxAlternatives {
 			return r.at(i, "column %s has more than %d distinct values: it cannot be the alternative", r.layout.Alternative, maxAlternatives)
@@ -390,17 +405,41 @@ func (r *reader) group() error {
 	return nil
 }
 
+// labelAt returns the label of a row. Usually it is that of the row at its place in the last choice.
+func (r *reader) labelAt(c *column, i int) int {
+	for len(r.usual) < r.place {
+		r.usual = append(r.usual, usualLabel{number: nan})
+	}
+	usual := &r.usual[r.place-1]
+	if c.text == nil && c.number[i] != usual.number || c.text != nil && c.text[i] != usual.text {
+		*usual = usualLabel{label: r.labels.at(c, i, r.layout.label), number: nan}
+		if c.text == nil {
+			usual.number = c.number[i]
+		} else {
+			usual.text = c.text[i]
+		}
+	}
+	return usual.label
+}
+
+// usualLabel is what a table wrote at a place of the last choice, and its label.
+type usualLabel struct {
+	number float64
+	text   string
+	label  int
+}
+
 // openChoice is the choice whose rows are being read.
 type openChoice struct {
-	place      string    // of its first row, "line 7"
+	place      int       // of its first row in the file
 	key        []keyPart // what identifies it
 	kept       int       // the rows that the filter kept
 	rows       int       // those of them that are available, without the outside option's
 	chosen     int       // the chosen one of these, or none
 	chosenRows int
-	outside    bool   // whether it has a row of the outside option
-	left       bool   // whether the chosen alternative is excluded
-	lost       string // the place of a chosen row that the filter left out
+	outside    bool // whether it has a row of the outside option
+	left       bool // whether the chosen alternative is excluded
+	lost       int  // the place of a chosen row that the filter left out; 0 for none
 	weight     float64
 	panel      int
 	cluster    int
@@ -429,7 +468,7 @@ func (r *reader) begin(i int, weight []float64) error {
 			key = append(key, keyPart{number: c.number[i]})
 		}
 	}
-	r.open = openChoice{key: key, place: r.t.row(r.first + i), chosen: none, weight: 1}
+	r.open = openChoice{key: key, place: r.t.line(r.first + i), chosen: none, weight: 1}
 	if !r.past.add(key) {
 		return r.at(i, "%s has rows further up, and others lie between: sort the table by %s", r.name(), strings.Join(r.layout.Choice, ", "))
 	}
@@ -472,7 +511,7 @@ func (r *reader) row(i int, row rowState) error {
 	}
 	if !row.kept {
 		if row.chosen {
-			o.lost = r.t.row(r.first + i)
+			o.lost = r.t.line(r.first + i)
 		}
 		return nil
 	}
@@ -492,17 +531,6 @@ func (r *reader) row(i int, row rowState) error {
 		o.outside = true
 		return nil
 	}
-	for v, values := range r.values {
-		x := values[i]
-		if needed := r.needed[v]; needed != nil && !(label < len(needed) && needed[label]) {
-			x = 0
-		} else if math.IsNaN(x) {
-			return r.at(i, "column %s is missing or not a number, for alternative %s", r.variables[v].source, name)
-		} else if math.IsInf(x, 0) {
-			return r.at(i, "column %s is %v, for alternative %s", r.variables[v].source, x, name)
-		}
-		r.x[v] = x
-	}
 	number, err := r.alternativeOf(label)
 	if err != nil {
 		return r.at(i, "%w", err)
@@ -515,8 +543,38 @@ func (r *reader) row(i int, row rowState) error {
 		o.chosen = o.rows
 	}
 	o.rows++
+	if r.plain {
+		r.builder.open.alt = append(r.builder.open.alt, int32(number))
+		if r.run[1] != i {
+			r.copyRun()
+			r.run[0] = i
+		}
+		r.run[1] = i + 1
+		return nil
+	}
+	for v, values := range r.values {
+		r.x[v] = values[i]
+		switch needed := r.needed[v]; {
+		case needed != nil && !(label < len(needed) && needed[label]):
+			r.x[v] = 0
+		case math.IsNaN(r.x[v]):
+			return r.at(i, "column %s is missing or not a number, for alternative %s", r.variables[v].source, name)
+		case math.IsInf(r.x[v], 0):
+			return r.at(i, "column %s is %v, for alternative %s", r.variables[v].source, r.x[v], name)
+		}
+	}
 	r.builder.row(number, r.x)
 	return nil
+}
+
+// copyRun adds the variables of the rows in run to the data.
+func (r *reader) copyRun() {
+	if r.run[0] < r.run[1] {
+		for v, values := range r.values {
+			r.builder.x[v] = append(r.builder.x[v], values[r.run[0]:r.run[1]]...)
+		}
+	}
+	r.run = [2]int{}
 }
 
 // alternativeOf returns the number that a label has in the data.
@@ -539,6 +597,7 @@ func (r *reader) alternativeOf(label int) (int, error) {
 // end closes the open choice.
 func (r *reader) end() error {
 	o := &r.open
+	r.copyRun()
 	if o.kept == 0 {
 		return nil
 	}
@@ -548,14 +607,14 @@ func (r *reader) end() error {
 		r.builder.forget(o.rows)
 		r.builder.data.Dropped++
 		return nil
-	case o.lost != "":
-		return fmt.Errorf("%s: the filter leaves out the chosen row of %s, and not all of its rows: to leave an alternative out, use data.exclude", o.lost, r.name())
+	case o.lost > 0:
+		return fmt.Errorf("%s %d: the filter leaves out the chosen row of %s, and not all of its rows: to leave an alternative out, use data.exclude", r.t.unit(), o.lost, r.name())
 	case r.outside >= 0 && !o.outside:
-		return fmt.Errorf("%s: %s has no row of the outside option %s", o.place, r.name(), r.layout.OutsideLabel)
+		return fmt.Errorf("%s %d: %s has no row of the outside option %s", r.t.unit(), o.place, r.name(), r.layout.OutsideLabel)
 	case o.rows == 0:
-		return fmt.Errorf("%s: %s has no available alternative", o.place, r.name())
+		return fmt.Errorf("%s %d: %s has no available alternative", r.t.unit(), o.place, r.name())
 	case observed && o.chosenRows == 0 && r.layout.Outside != "implicit":
-		return fmt.Errorf("%s: %s has no chosen alternative", o.place, r.name())
+		return fmt.Errorf("%s %d: %s has no chosen alternative", r.t.unit(), o.place, r.name())
 	}
 	r.builder.close(Case{Chosen: o.chosen, Weight: o.weight, Panel: o.panel, Cluster: o.cluster})
 	return nil

@@ -22,8 +22,10 @@ type table interface {
 	// next reads a batch of the columns with the given numbers, and returns io.EOF after the last.
 	// The batch is valid until the next call.
 	next(columns []int) (*batch, error)
-	// row returns the words for a row of the file, "line 7", by its number among the data rows.
-	row(number int) string
+	// line returns the place in the file of a row of the last batch, by its number among the data
+	// rows, and unit what places are called: "line" or "row".
+	line(number int) int
+	unit() string
 	// progress returns how much of the file was read, and its size, in the same unit.
 	progress() (done, total int64)
 }

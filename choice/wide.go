@@ -82,7 +82,7 @@ func unfold(t table, l *Layout) (table, *Layout, error) {
 
 func (u *unfolded) header() []string { return u.names }
 
-func (u *unfolded) row(number int) string { return u.table.row(number / len(u.labels)) }
+func (u *unfolded) line(number int) int { return u.table.line(number / len(u.labels)) }
 
 func (u *unfolded) next(columns []int) (*batch, error) {
 	if u.place == nil {
@@ -156,8 +156,8 @@ func (u *unfolded) indicators(c *column, w *batch) error {
 			label = ""
 		}
 		if !slices.Contains(known, label) && !(label == "" && u.layout.Outside == "implicit") {
-			return fmt.Errorf("%s: column %s: %q is not one of the alternatives %s",
-				u.table.row(w.first+i), u.layout.Chosen, label, strings.Join(u.layout.Alternatives, ", "))
+			return fmt.Errorf("%s %d: column %s: %q is not one of the alternatives %s",
+				u.unit(), u.table.line(w.first+i), u.layout.Chosen, label, strings.Join(u.layout.Alternatives, ", "))
 		}
 		for _, a := range u.labels {
 			c.number = append(c.number, indicator(a == label))

@@ -1,0 +1,60 @@
+// Command choice reads a table of choices and fits a model to it on one core, and prints what that
+// took: processor seconds of each, and the largest memory of the process.
+//
+//	go run ./bench/choice TABLE SPEC.toml
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"runtime"
+	"syscall"
+	"time"
+
+	"vitrine/choice"
+)
+
+func main() {
+	if len(os.Args) != 3 {
+		fmt.Fprintln(os.Stderr, "choice: want a table and a specification")
+		os.Exit(2)
+	}
+	if err := run(os.Args[1], os.Args[2]); err != nil {
+		fmt.Fprintln(os.Stderr, "choice:", err)
+		os.Exit(1)
+	}
+}
+
+func run(table, path string) error {
+	runtime.GOMAXPROCS(1)
+	spec, err := choice.ReadSpecFile(path)
+	if err != nil {
+		return err
+	}
+	start := processor()
+	data, err := choice.Load(context.Background(), table, spec, nil)
+	if err != nil {
+		return err
+	}
+	read := processor()
+	r, err := choice.Fit(context.Background(), spec, data, choice.Options{Workers: 1})
+	if err != nil {
+		return err
+	}
+	fitted := processor()
+	fmt.Printf("vitrine: log-likelihood %.4f, converged %v, read %.3f s, fit %.3f s, at most %d MB\n",
+		r.LogLikelihood, r.Converged, (read - start).Seconds(), (fitted - read).Seconds(), usage().Maxrss>>10)
+	return nil
+}
+
+// processor returns the processor time of the process so far.
+func processor() time.Duration {
+	u := usage()
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+func usage() (u syscall.Rusage) {
+	syscall.Getrusage(syscall.RUSAGE_SELF, &u)
+	return u
+}
