@@ -99,7 +99,7 @@ func formatTrade(ctx context.Context, e *decision.Engine, half, late func() erro
 			case i%8 == 5 && name != "onl": // those of onl are withdrawn
 				err = e.Activate(ctx, "", id, now)
 			case i%8 == 6:
-				err = e.Reward(ctx, "", id, []decision.Reward{{Item: a.Shown[0], Value: 0}}, now)
+				err = e.Reward(ctx, "", id, []api.Reward{{Item: a.Shown[0], Value: 0}}, now)
 			case i%8 != 7: // these expire
 				err = e.Outcome(ctx, "", id, item, now)
 			}

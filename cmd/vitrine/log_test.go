@@ -130,7 +130,7 @@ func deferred(ts *testscript.TestScript, _ bool, args []string) {
 		for _, id := range []string{"activated", "in-parts", "taken", "late"} {
 			decide(id, 0)
 		}
-		err = errors.Join(err, e.Activate(ctx, "", "activated", 1), e.Reward(ctx, "", "in-parts", []decision.Reward{{Item: "a"}}, 1), e.Outcome(ctx, "", "taken", "b", 1))
+		err = errors.Join(err, e.Activate(ctx, "", "activated", 1), e.Reward(ctx, "", "in-parts", []api.Reward{{Item: "a"}}, 1), e.Outcome(ctx, "", "taken", "b", 1))
 		decide("left", time.Hour)
 		_, expired := e.Expire(ctx, int64(time.Hour))
 		return errors.Join(err, expired)

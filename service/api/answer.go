@@ -1,6 +1,12 @@
 package api
 
-import "time"
+import (
+	"math"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
 
 // Answer is what to show.
 type Answer struct {
@@ -44,4 +50,27 @@ type Decision struct {
 // Outcome is what became of a decision.
 type Outcome struct {
 	Choice *string `json:"choice" minLength:"1" doc:"the id of the item that was taken; null for none"`
+}
+
+// Rewards tell the outcome of a decision by numbers, for those who have no choice to report: clicks that count in part,
+// minutes that were watched, a return of goods.
+type Rewards struct {
+	Rewards []Reward `json:"rewards" minItems:"1" doc:"of items shown, all of them or some; the first reward of an item counts"`
+}
+
+// Reward is what an item that was shown has earned, as a share of a choice.
+type Reward struct {
+	Item  string  `json:"item" doc:"its id"`
+	Value float64 `json:"value" minimum:"0" maximum:"1"`
+}
+
+// UnmarshalJSONFrom implements json.UnmarshalerFrom. A value that is left out is NaN, which is none.
+func (r *Reward) UnmarshalJSONFrom(in *jsontext.Decoder) error {
+	type reward Reward // without this method
+	v := reward{Value: math.NaN()}
+	if err := json.UnmarshalDecode(in, &v); err != nil {
+		return err
+	}
+	*r = Reward(v)
+	return nil
 }

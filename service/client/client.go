@@ -84,6 +84,12 @@ func (c *Client) Outcome(ctx context.Context, placement, decision, item string) 
 	return c.post(ctx, decisionPath(placement, decision)+"/outcome", o)
 }
 
+// Reward tells what became of a decision by what items that were shown have earned, as shares of a choice.
+// The first reward of an item counts, so that telling it again changes nothing.
+func (c *Client) Reward(ctx context.Context, placement, decision string, rewards ...api.Reward) error {
+	return c.post(ctx, decisionPath(placement, decision)+"/rewards", api.Rewards{Rewards: rewards})
+}
+
 // Activate tells that what a deferred decision offered was shown. After the attribution window it
 // is the problem "late".
 func (c *Client) Activate(ctx context.Context, placement, decision string) error {

@@ -221,6 +221,11 @@ func TestCalls(t *testing.T) {
 			if diff := cmp.Diff(*a, d.Answer); diff != "" || d.Placement != "home" || d.By != "policy" || d.Status != "chosen" || *d.Choice != "a/ü" || time.Since(d.Time) > time.Hour {
 				t.Errorf("%+v %s", d, diff)
 			}
+			earned := must[*api.Answer](t)(c.DecideFlat(ctx, "home", flat()))
+			check(t, c.Reward(ctx, "home", earned.Decision, api.Reward{Item: "a/ü"}, api.Reward{Item: "b", Value: 1}))
+			if d := must[*api.Decision](t)(c.Decision(ctx, "home", earned.Decision)); d.Choice == nil || *d.Choice != "b" {
+				t.Errorf("%+v", d)
+			}
 			none := must[*api.Answer](t)(c.DecideFlat(ctx, "home", flat()))
 			check(t, c.Outcome(ctx, "home", none.Decision, ""))
 			if d := must[*api.Decision](t)(c.Decision(ctx, "home", none.Decision)); d.Status != "chosen" || d.Choice != nil {
@@ -231,7 +236,7 @@ func TestCalls(t *testing.T) {
 			}
 			version := must[uint64](t)(s.engine.Keep(ctx, "home", 1))
 			stats := must[*api.Stats](t)(c.Stats(ctx, "home"))
-			if stats.Decisions != 2 || stats.Outcomes != 2 || stats.ByPolicy.Purchases != 1 || len(stats.Versions) != 1 {
+			if stats.Decisions != 3 || stats.Outcomes != 3 || stats.ByPolicy.Purchases != 2 || len(stats.Versions) != 1 {
 				t.Errorf("%+v", stats)
 			}
 			check(t, c.RollBack(ctx, "home", version))

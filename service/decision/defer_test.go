@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
 )
@@ -40,9 +41,9 @@ func TestDefer(t *testing.T) {
 	}
 	is(t, "an outcome", e.Outcome(ctx, "", "taken", shown, 1), nil)
 	status("taken", "chosen")
-	is(t, "a reward", e.Reward(ctx, "", "rewarded", []decision.Reward{{Item: shown, Value: 1}}, 1), nil)
+	is(t, "a reward", e.Reward(ctx, "", "rewarded", []api.Reward{{Item: shown, Value: 1}}, 1), nil)
 	status("rewarded", "chosen")
-	is(t, "a part", e.Reward(ctx, "", "passed", []decision.Reward{{Item: shown}}, 1), nil)
+	is(t, "a part", e.Reward(ctx, "", "passed", []api.Reward{{Item: shown}}, 1), nil)
 	status("passed", "open")
 
 	const late = 31 * minute
@@ -56,7 +57,7 @@ func TestDefer(t *testing.T) {
 	for id, want := range map[string]string{"never": "withdrawn", "activated-late": "withdrawn", "left": "withdrawn", "activated": "expired", "passed": "expired"} {
 		status(id, want)
 	}
-	is(t, "a reward too late", e.Reward(ctx, "", "left", []decision.Reward{{Item: shown, Value: 1}}, late), nil)
+	is(t, "a reward too late", e.Reward(ctx, "", "left", []api.Reward{{Item: shown, Value: 1}}, late), nil)
 	wait(t, e)
 	s, err := e.Stats("home")
 	if err != nil || s.Decisions != 7 || s.Withdrawn != 3 || s.Expired != 2 || s.Outcomes != 2 || s.Learned != 4 || s.Pending != 0 {

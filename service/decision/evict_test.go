@@ -47,7 +47,7 @@ func TestMemoryEndsWhatTheWindowDidNot(t *testing.T) {
 	}
 	for what, err := range map[string]error{
 		"an item": e.Outcome(t.Context(), "", "d0", "sku0", 1), "none": e.Outcome(t.Context(), "", "d0", "", 1),
-		"a reward": e.Reward(t.Context(), "", "d0", []decision.Reward{{Item: "sku0", Value: 1}}, 1), "an activation": e.Activate(t.Context(), "", "d0", 1),
+		"a reward": e.Reward(t.Context(), "", "d0", []api.Reward{{Item: "sku0", Value: 1}}, 1), "an activation": e.Activate(t.Context(), "", "d0", 1),
 	} {
 		is(t, what, err, decision.ErrEvicted)
 		if err != nil && !strings.Contains(err.Error(), `12000 bytes of "home" must hold the attribution window of 30m0s`) {

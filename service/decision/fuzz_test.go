@@ -130,7 +130,7 @@ func busy(t testing.TB, store decision.Log) []byte {
 			t.Fatal(err)
 		}
 		if id == "g" {
-			if err := e.Reward(t.Context(), "", "g", []decision.Reward{{Item: a.Shown[0], Value: 0.1}}, 1); err != nil {
+			if err := e.Reward(t.Context(), "", "g", []api.Reward{{Item: a.Shown[0], Value: 0.1}}, 1); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -243,16 +243,16 @@ func (m *machine) Activate(t *rapid.T) {
 // Reward tells rewards of 0 and 1, which are exact.
 func (m *machine) Reward(t *rapid.T) {
 	place, id, d := m.named(t)
-	var rewards []decision.Reward
+	var rewards []api.Reward
 	for _, item := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"sku0", "sku1", "sku2"}), 0, 2, rapid.ID[string]).Draw(t, "items") {
-		rewards = append(rewards, decision.Reward{Item: item, Value: float64(rapid.IntRange(0, 3).Draw(t, "value") / 3)})
+		rewards = append(rewards, api.Reward{Item: item, Value: float64(rapid.IntRange(0, 3).Draw(t, "value") / 3)})
 	}
 	err := m.engine.Reward(t.Context(), place, id, rewards, m.now)
 	if d == nil {
 		want(t, "reward", err, m.unnamed(place, id))
 		return
 	}
-	rewards = slices.DeleteFunc(rewards, func(r decision.Reward) bool { return slices.Contains(d.passed, r.Item) })
+	rewards = slices.DeleteFunc(rewards, func(r api.Reward) bool { return slices.Contains(d.passed, r.Item) })
 	for _, r := range rewards {
 		if !slices.Contains(d.shown, r.Item) {
 			want(t, "reward", err, decision.ErrNotShown)

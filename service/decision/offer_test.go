@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/memlog"
@@ -52,7 +53,7 @@ func TestOffersAreReadBack(t *testing.T) {
 	_, known := e.Decision(ctx, "home", "old")
 	_, expired := e.Expire(ctx, 31*minute)
 	for what, err := range map[string]error{
-		"outcome": e.Outcome(ctx, "home", "old", first.Shown[0], 1), "reward": e.Reward(ctx, "home", "old", []decision.Reward{{Item: first.Shown[0], Value: 1}}, 1),
+		"outcome": e.Outcome(ctx, "home", "old", first.Shown[0], 1), "reward": e.Reward(ctx, "home", "old", []api.Reward{{Item: first.Shown[0], Value: 1}}, 1),
 		"decide again": repeated, "decision": known, "expire": expired,
 	} {
 		is(t, what, err, decision.ErrUnread)

@@ -3,18 +3,13 @@ package decision
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 
 	"vitrine/internal/stream"
 	"vitrine/service/api"
 	"vitrine/service/eventlog"
 )
-
-// Reward is what an item that was shown has earned, as a share of a choice.
-type Reward struct {
-	Item  string
-	Value float64 // in [0, 1]
-}
 
 // Reward tells the outcome of a decision of a placement by rewards of items shown, all of them or
 // some, for those who have no choices to tell of. An empty placement is the one that Find returns, with its errors. They become a choice by chance,
@@ -32,16 +27,20 @@ type Reward struct {
 // after the outcome, or after the attribution window, change nothing. Errors are
 // *api.FieldError for a value, ErrNotFound, ErrNotShown, ErrEvicted, ErrBehind, ErrStopped or that of
 // ctx, after which it is to be told again.
-func (e *Engine) Reward(ctx context.Context, placement, decision string, rewards []Reward, now int64) error {
+func (e *Engine) Reward(ctx context.Context, placement, decision string, rewards []api.Reward, now int64) error {
 	for k, r := range rewards {
-		if !(r.Value >= 0 && r.Value <= 1) {
-			return api.Fieldf(fmt.Sprintf("/%d/value", k), "%v: must be in [0, 1]", r.Value)
+		field := fmt.Sprintf("/rewards/%d/value", k)
+		switch {
+		case math.IsNaN(r.Value):
+			return api.Fieldf(field, "is missing")
+		case !(r.Value >= 0 && r.Value <= 1):
+			return api.Fieldf(field, "%v: must be in [0, 1]", r.Value)
 		}
 	}
 	return e.concerning(ctx, placement, decision, func(b *batch, f *found) error { return b.reward(f.record, f.offer, rewards, now) })
 }
 
-func (b *batch) reward(r *record, o *offer, rewards []Reward, now int64) error {
+func (b *batch) reward(r *record, o *offer, rewards []api.Reward, now int64) error {
 	value := make([]float64, r.shown) // by place
 	told := &eventlog.Passed{Decision: r.id}
 	for _, w := range rewards {

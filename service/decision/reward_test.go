@@ -27,9 +27,9 @@ func rewarded(t *testing.T, rounds int, calls ...map[int]float64) [4]float64 {
 			t.Fatal(err)
 		}
 		for _, call := range calls {
-			var rewards []decision.Reward
+			var rewards []api.Reward
 			for place, v := range call {
-				rewards = append(rewards, decision.Reward{Item: a.Shown[place-1], Value: v})
+				rewards = append(rewards, api.Reward{Item: a.Shown[place-1], Value: v})
 			}
 			if err := e.Reward(t.Context(), "", a.Decision, rewards, 1); err != nil {
 				t.Fatal(err)
@@ -91,32 +91,32 @@ func TestRewardsThatChangeNothing(t *testing.T) {
 	e := opened(t, decision.Options{Store: new(memlog.Store), Build: buildToy})
 	put(t, e, "home", three)
 	a := decided(t, e, "a")
-	tell := func(id string, now int64, rewards ...decision.Reward) error {
+	tell := func(id string, now int64, rewards ...api.Reward) error {
 		return e.Reward(t.Context(), "", id, rewards, now)
 	}
 	is(t, "unknown", tell("b", 1), decision.ErrNotFound)
-	is(t, "not shown", tell("a", 1, decision.Reward{Item: "sku9"}), decision.ErrNotShown)
+	is(t, "not shown", tell("a", 1, api.Reward{Item: "sku9"}), decision.ErrNotShown)
 	for _, v := range []float64{-0.1, 1.1, math.NaN(), math.Inf(1)} {
-		is(t, "a value", tell("a", 1, decision.Reward{Item: a.Shown[0], Value: v}), api.ErrInvalid)
+		is(t, "a value", tell("a", 1, api.Reward{Item: a.Shown[0], Value: v}), api.ErrInvalid)
 	}
 	before := e.Sequence()
 	is(t, "none", tell("a", 1), nil)
 	if e.Sequence() != before {
 		t.Error("no reward is in the log")
 	}
-	is(t, "a part", tell("a", 1, decision.Reward{Item: a.Shown[0]}), nil)
-	is(t, "the same part", tell("a", 1, decision.Reward{Item: a.Shown[0], Value: 1}), nil)
+	is(t, "a part", tell("a", 1, api.Reward{Item: a.Shown[0]}), nil)
+	is(t, "the same part", tell("a", 1, api.Reward{Item: a.Shown[0], Value: 1}), nil)
 	if e.Sequence() != before+1 {
 		t.Errorf("%d entries", e.Sequence()-before)
 	}
 	is(t, "an outcome against it", e.Outcome(t.Context(), "", "a", a.Shown[0], 1), decision.ErrConflict)
 	is(t, "an outcome", e.Outcome(t.Context(), "", "a", a.Shown[1], 1), nil)
-	is(t, "after it", tell("a", 1, decision.Reward{Item: a.Shown[2], Value: 1}), nil)
+	is(t, "after it", tell("a", 1, api.Reward{Item: a.Shown[2], Value: 1}), nil)
 	if d, _ := e.Decision(t.Context(), "", "a"); d.Choice != a.Shown[1] || e.Sequence() != before+2 {
 		t.Errorf("decision %+v, %d entries", d, e.Sequence()-before)
 	}
 	c := decided(t, e, "c")
-	is(t, "late", tell("c", 31*minute, decision.Reward{Item: c.Shown[0], Value: 1}), nil)
+	is(t, "late", tell("c", 31*minute, api.Reward{Item: c.Shown[0], Value: 1}), nil)
 	if d, _ := e.Decision(t.Context(), "", "c"); d.Status != "expired" {
 		t.Errorf("decision %+v", d)
 	}

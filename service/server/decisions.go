@@ -122,6 +122,20 @@ func (s *Server) outcome(c *call) error {
 	return c.nothing()
 }
 
+func (s *Server) rewards(c *call) error {
+	var r api.Rewards
+	if err := c.read(&r); err != nil {
+		return err
+	}
+	if len(r.Rewards) == 0 {
+		return &api.FieldError{Field: "/rewards", Message: "must have at least one reward"}
+	}
+	if err := s.engine.Reward(c.Context(), c.PathValue("name"), c.PathValue("id"), r.Rewards, c.now); err != nil {
+		return err
+	}
+	return c.nothing()
+}
+
 func (s *Server) activate(c *call) error {
 	id := c.PathValue("id")
 	placement, err := c.placementOf(id)

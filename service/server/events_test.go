@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
 	"vitrine/service/server"
@@ -74,7 +75,7 @@ func TestEvents(t *testing.T) {
 	}
 	s.want(201, "POST", "/v1/placements/home/decisions", `{"decision_id":"c","defer":true,"include":["sku1","sku2"],`+items+`}`)
 	s.want(204, "POST", "/v1/decisions/c/activate", "")
-	if err := s.engine.Reward(t.Context(), "", "c", []decision.Reward{{Item: "sku1"}}, s.clock.now().UnixNano()); err != nil {
+	if err := s.engine.Reward(t.Context(), "", "c", []api.Reward{{Item: "sku1"}}, s.clock.now().UnixNano()); err != nil {
 		t.Fatal(err)
 	}
 	s.want(204, "DELETE", "/v1/placements/home", "")

@@ -66,6 +66,7 @@ func TestScopes(t *testing.T) {
 	scopes := map[string]server.Scope{
 		"PUT /v1/placements/{name}": server.ScopeAdmin, "DELETE /v1/placements/{name}": server.ScopeAdmin, "POST /v1/placements/{name}/rollback": server.ScopeAdmin,
 		"POST /v1/placements/{name}/decisions": server.ScopeDecide, "POST /v1/decisions/{id}/outcome": server.ScopeOutcome,
+		"POST /v1/placements/{name}/decisions/{id}/rewards": server.ScopeOutcome,
 		"POST /v1/placements/{name}/decisions/{id}/outcome": server.ScopeOutcome, "POST /v1/placements/{name}/decisions/{id}/activate": server.ScopeOutcome,
 	}
 	for _, r := range s.Routes() {

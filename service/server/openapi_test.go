@@ -56,7 +56,7 @@ func TestDocumentIsTrue(t *testing.T) {
 	for _, want := range []string{
 		"put /v1/placements/{name}", "get /v1/placements/{name}", "delete /v1/placements/{name}", "get /v1/placements", "post /v1/placements/{name}/decisions",
 		"post /v1/decisions/{id}/outcome", "get /v1/decisions/{id}", "get /v1/placements/{name}/stats", "get /v1/events", "post /v1/placements/{name}/rollback", "post /v1/decisions/{id}/activate",
-		"post /v1/placements/{name}/decisions/{id}/outcome", "get /v1/placements/{name}/decisions/{id}", "post /v1/placements/{name}/decisions/{id}/activate",
+		"post /v1/placements/{name}/decisions/{id}/outcome", "post /v1/placements/{name}/decisions/{id}/rewards", "get /v1/placements/{name}/decisions/{id}", "post /v1/placements/{name}/decisions/{id}/activate",
 	} {
 		method, path, _ := strings.Cut(want, " ")
 		if _, ok := d.Paths[path][method]; !ok {

@@ -39,7 +39,7 @@ func (s *Server) personalizerRoutes() []route {
 			{
 				path: base + "/events/{event}/reward", scope: ScopeOutcome, handle: s.reward, invalid: "InvalidRewardRequest",
 				id: at.id + "Reward", summary: "Azure Personalizer's Reward" + at.where + ".",
-				body: []content{jsonOf[rewardDocument](`{"value":1}`)}, answers: map[int][]content{204: nil},
+				body: []content{jsonOf[eventRewardDocument](`{"value":1}`)}, answers: map[int][]content{204: nil},
 			},
 			{
 				path: base + "/events/{event}/activate", scope: ScopeOutcome, handle: s.activateEvent, invalid: "InvalidEventIdToActivate",
@@ -217,7 +217,7 @@ func (s *Server) event(c *call) (*decision.Answer, error) {
 }
 
 func (s *Server) reward(c *call) error {
-	var q rewardDocument
+	var q eventRewardDocument
 	if err := c.read(&q); err != nil {
 		return err
 	}
@@ -232,7 +232,7 @@ func (s *Server) reward(c *call) error {
 	if a.Slots != nil || len(a.Shown) != 1 {
 		return &api.FieldError{Message: "the event has slots: tell its rewards to multislot/events"}
 	}
-	return s.tellRewards(c, a, []decision.Reward{{Item: a.Shown[0], Value: value}})
+	return s.tellRewards(c, a, []api.Reward{{Item: a.Shown[0], Value: value}})
 }
 
 func (s *Server) rewardSlots(c *call) error {
@@ -251,7 +251,7 @@ func (s *Server) rewardSlots(c *call) error {
 	if len(slots) != len(a.Shown) {
 		return &api.FieldError{Message: "the event has no slots: tell its reward to events"}
 	}
-	rewards := make([]decision.Reward, len(q.Reward))
+	rewards := make([]api.Reward, len(q.Reward))
 	for k, w := range q.Reward {
 		field := fmt.Sprintf("/reward/%d", k)
 		at := slices.Index(slots, w.SlotID)
@@ -262,7 +262,7 @@ func (s *Server) rewardSlots(c *call) error {
 		if err != nil {
 			return err
 		}
-		rewards[k] = decision.Reward{Item: a.Shown[at], Value: value}
+		rewards[k] = api.Reward{Item: a.Shown[at], Value: value}
 	}
 	return s.tellRewards(c, a, rewards)
 }
@@ -278,7 +278,7 @@ func rewardOf(field string, v *float64) (float64, error) {
 	return max(*v, 0), nil
 }
 
-func (s *Server) tellRewards(c *call, a *decision.Answer, rewards []decision.Reward) error {
+func (s *Server) tellRewards(c *call, a *decision.Answer, rewards []api.Reward) error {
 	if err := s.engine.Reward(c.Context(), a.Placement, a.Decision, rewards, c.now); err != nil {
 		return err
 	}

@@ -70,7 +70,7 @@ type filledSlot struct {
 	RewardActionID string `json:"rewardActionId"`
 }
 
-type rewardDocument struct {
+type eventRewardDocument struct {
 	Value *float64 `json:"value" nullable:"false" minimum:"-1" maximum:"1"`
 }
 
