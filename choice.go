@@ -1,8 +1,9 @@
 package vitrine
 
 import (
-	"math"
 	"math/rand/v2"
+
+	"vitrine/internal/portable"
 )
 
 // LogSumExp1 returns log(1 + Σ_i exp(u_i)), the log of the MNL denominator,
@@ -18,12 +19,12 @@ func LogSumExp1(u []float64) float64 {
 	}
 	sum := 0.0
 	for _, v := range u {
-		sum += math.Exp(v - m)
+		sum += portable.Exp(v - m)
 	}
 	if m == 0 {
-		return math.Log1p(sum)
+		return portable.Log1p(sum)
 	}
-	return m + math.Log(math.Exp(-m)+sum)
+	return m + portable.Log(portable.Exp(-m)+sum)
 }
 
 // Probabilities stores in dst the MNL choice probabilities of an assortment
@@ -41,10 +42,10 @@ func Probabilities(dst, u []float64) {
 	for _, v := range u {
 		m = max(m, v)
 	}
-	dst[0] = math.Exp(-m)
+	dst[0] = portable.Exp(-m)
 	sum := dst[0]
 	for k, v := range u {
-		e := math.Exp(v - m)
+		e := portable.Exp(v - m)
 		dst[k+1] = e
 		sum += e
 	}
@@ -65,14 +66,14 @@ func ExpectedRevenue(s Assortment, u, r []float64) float64 {
 	for _, i := range s {
 		m = max(m, u[i])
 	}
-	num, sum := 0.0, math.Exp(-m)
+	num, sum := 0.0, portable.Exp(-m)
 	for _, i := range s {
-		e := math.Exp(u[i] - m)
+		e := portable.Exp(u[i] - m)
 		sum += e
 		if r == nil {
 			num += e
 		} else {
-			num += e * r[i]
+			num += float64(e * r[i])
 		}
 	}
 	return num / sum
@@ -82,7 +83,7 @@ func ExpectedRevenue(s Assortment, u, r []float64) float64 {
 // exponential E.
 func DrawShocks(dst []float64, rng *rand.Rand) {
 	for i := range dst {
-		dst[i] = -math.Log(rng.ExpFloat64())
+		dst[i] = -portable.Log(rng.ExpFloat64())
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"vitrine"
+	"vitrine/internal/portable"
 )
 
 // AtMost is the family of the sets of at most K items, {S : |S| ≤ K}, the 𝒮 of the
@@ -102,7 +103,7 @@ func (k AtMost) sampleSize(n int, rng *rand.Rand) int {
 	left, logC := rng.Float64(), 0.0
 	for l := 1; l < most; l++ {
 		logC += logRatio(n, l)
-		if left -= math.Exp(logC - logTotal); left < 0 {
+		if left -= portable.Exp(logC - logTotal); left < 0 {
 			return l
 		}
 	}
@@ -112,7 +113,7 @@ func (k AtMost) sampleSize(n int, rng *rand.Rand) int {
 // Propensity implements [Sampler]:
 //
 //	1 / Σ_{l=1}^{min(K, n)} C(n, l)
-func (k AtMost) Propensity(n int) float64 { return math.Exp(-k.logCount(n)) }
+func (k AtMost) Propensity(n int) float64 { return portable.Exp(-k.logCount(n)) }
 
 // logCount returns the log of the number of nonempty sets, 0 if there are
 // none.
@@ -121,17 +122,17 @@ func (k AtMost) logCount(n int) float64 {
 	if most < 1 {
 		return 0
 	}
-	sum, logC := math.Log(float64(n)), math.Log(float64(n))
+	sum, logC := portable.Log(float64(n)), portable.Log(float64(n))
 	for l := 2; l <= most; l++ {
 		logC += logRatio(n, l)
 		if logC > sum {
-			sum = logC + math.Log1p(math.Exp(sum-logC))
+			sum = logC + portable.Log1p(portable.Exp(sum-logC))
 		} else {
-			sum += math.Log1p(math.Exp(logC - sum))
+			sum += portable.Log1p(portable.Exp(logC - sum))
 		}
 	}
 	return sum
 }
 
 // logRatio returns log(C(n, l) / C(n, l−1)).
-func logRatio(n, l int) float64 { return math.Log(float64(n-l+1) / float64(l)) }
+func logRatio(n, l int) float64 { return portable.Log(float64(n-l+1) / float64(l)) }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"vitrine"
+	"vitrine/internal/portable"
 )
 
 // Sets is a list of the nonempty sets of a family.
@@ -75,7 +76,7 @@ func next(s vitrine.Assortment, n int) bool {
 // of n items.
 func (k AtMost) CheckCount(n, limit int) error {
 	const doubt = 1e-6 // of a sum of rounded logarithms
-	if log := k.logCount(n); log < math.Log(float64(limit))-doubt {
+	if log := k.logCount(n); log < portable.Log(float64(limit))-doubt {
 		return nil
 	} else if log <= maxExact && k.count(n).Cmp(big.NewInt(int64(limit))) <= 0 {
 		return nil
@@ -119,6 +120,6 @@ func (k AtMost) count(n int) *big.Int {
 // power writes exp(log) to four digits, however large it is.
 func power(log float64) string {
 	exponent := math.Floor(log / math.Ln2)
-	mantissa := big.NewFloat(math.Exp(log - exponent*math.Ln2))
+	mantissa := big.NewFloat(portable.Exp(log - float64(exponent*math.Ln2)))
 	return mantissa.SetMantExp(mantissa, int(exponent)).Text('g', 4)
 }

@@ -306,10 +306,10 @@ func (s *Knapsack) table() (bits, numbers float64) {
 			if c.free {
 				most = min(most, demand[k])
 			}
-			candidates += rows[k] * float64(most)
+			candidates += float64(rows[k] * float64(most))
 		}
 	}
-	return (candidates + 64*numbers) * (float64(s.room) + 64), numbers
+	return (candidates + float64(64*numbers)) * (float64(s.room) + 64), numbers
 }
 
 // Items returns N.

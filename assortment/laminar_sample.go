@@ -2,11 +2,11 @@ package assortment
 
 import (
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"slices"
 
 	"vitrine"
+	"vitrine/internal/portable"
 )
 
 // Sample implements [Sampler]: it draws the number of items of each group from the root
@@ -28,7 +28,7 @@ func (l *Laminar) Sample(dst vitrine.Assortment, n int, rng *rand.Rand) vitrine.
 }
 
 // Propensity implements [Sampler]. It panics unless n is N.
-func (l *Laminar) Propensity(n int) float64 { return math.Exp(-l.counted(n).nonempty) }
+func (l *Laminar) Propensity(n int) float64 { return portable.Exp(-l.counted(n).nonempty) }
 
 // counts are the logs of numbers of sets, by group and number of items.
 type counts struct {
@@ -122,7 +122,7 @@ func logAdd(a, b float64) float64 {
 	if b == negInf {
 		return a
 	}
-	return a + math.Log1p(math.Exp(b-a))
+	return a + portable.Log1p(portable.Exp(b-a))
 }
 
 // sample appends k items of the group a.
@@ -153,7 +153,7 @@ func (l *Laminar) sample(dst vitrine.Assortment, c *counts, a, k int, rng *rand.
 func draw(rng *rand.Rand, lo, hi int, logP func(x int) float64) int {
 	left, last := rng.Float64(), lo
 	for x := lo; x < hi; x++ {
-		p := math.Exp(logP(x))
+		p := portable.Exp(logP(x))
 		if p == 0 {
 			continue
 		}

@@ -202,7 +202,7 @@ func (w *workspace) maximizeRevenue() vitrine.Assortment {
 
 // rounding bounds the relative error of an expected revenue of n items: of two
 // sums of n terms, and of what comes before and after.
-func rounding(n int) float64 { return float64(n+8) * 0x1p-52 }
+func rounding(n int) float64 { return float64(float64(n+8) * 0x1p-52) }
 
 const (
 	vanishing   = -750 // exp of less is 0

@@ -2,11 +2,11 @@ package assortment
 
 import (
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"slices"
 
 	"vitrine"
+	"vitrine/internal/portable"
 )
 
 // Uniform reports whether [Transversal.Sample] draws uniformly. It does if there are at
@@ -60,7 +60,7 @@ func (t *Transversal) Propensity(n int) float64 {
 	if c.unknown {
 		return 0
 	}
-	return math.Exp(-c.log)
+	return portable.Exp(-c.log)
 }
 
 // maxCount bounds in how many ways a set can be made of kinds, for there to be counts.
@@ -139,7 +139,7 @@ func (t *Transversal) counted(n int) *transversalCounts {
 		}
 		sum := 0.0
 		for _, v := range logs {
-			sum += math.Exp(v - c.log)
+			sum += portable.Exp(v - c.log)
 			c.until = append(c.until, sum)
 		}
 	})

@@ -144,9 +144,9 @@ func (b *barrier) gap() float64 {
 	best, mean := 0.0, 0.0
 	for s, q := range b.q {
 		best = max(best, b.worth(s, b.price))
-		mean += q * b.r[s]
+		mean += float64(q * b.r[s])
 	}
-	return best - mean - b.seen*b.epsilon
+	return best - mean - float64(b.seen*b.epsilon)
 }
 
 // newton stores the Newton step towards τ = center · mean of q_S s_S, and
@@ -193,7 +193,7 @@ func (b *barrier) newton(center float64) bool {
 		for _, i := range b.sets.At(s) {
 			b.ds[s] -= b.step[i+1]
 		}
-		b.dq[s] = (tau-q*b.ds[s])/b.slack[s] - q
+		b.dq[s] = (tau-float64(q*b.ds[s]))/b.slack[s] - q
 	}
 	return true
 }
@@ -205,11 +205,11 @@ func (b *barrier) move() float64 {
 	primal := longest(1, b.q, b.dq)
 	dual := longest(longest(1, b.slack, b.ds), b.z, dz)
 	for s := range b.q {
-		b.q[s] += primal * b.dq[s]
-		b.slack[s] += dual * b.ds[s]
+		b.q[s] += float64(primal * b.dq[s])
+		b.slack[s] += float64(dual * b.ds[s])
 	}
 	for i := range b.z {
-		b.z[i] += dual * dz[i]
+		b.z[i] += float64(dual * dz[i])
 	}
 	b.normalize()
 	return min(primal, dual)
@@ -220,7 +220,7 @@ func (b *barrier) move() float64 {
 func longest(length float64, v, d []float64) float64 {
 	const reserve = 0.99
 	for i := range v {
-		if v[i]+length*d[i] < (1-reserve)*v[i] {
+		if v[i]+float64(length*d[i]) < (1-reserve)*v[i] {
 			length = -reserve * v[i] / d[i]
 		}
 	}
@@ -238,7 +238,7 @@ func solveDefinite(a, x []float64) bool {
 			rj := a[j*n : j*n+j+1]
 			v := ri[j]
 			for k, l := range rj[:j] {
-				v -= l * ri[k]
+				v -= float64(l * ri[k])
 			}
 			if j < i {
 				ri[j] = v / rj[j]
@@ -249,14 +249,14 @@ func solveDefinite(a, x []float64) bool {
 			}
 		}
 		for k, l := range ri[:i] {
-			x[i] -= l * x[k]
+			x[i] -= float64(l * x[k])
 		}
 		x[i] /= ri[i]
 	}
 	for i := n - 1; i >= 0; i-- {
 		x[i] /= a[i*n+i]
 		for k, l := range a[i*n : i*n+i] {
-			x[k] -= l * x[i]
+			x[k] -= float64(l * x[i])
 		}
 	}
 	return true

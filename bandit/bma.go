@@ -14,6 +14,7 @@ import (
 	"vitrine"
 	"vitrine/internal/option"
 	"vitrine/internal/panics"
+	"vitrine/internal/portable"
 	"vitrine/internal/scratch"
 	"vitrine/internal/state"
 	"vitrine/mle"
@@ -365,7 +366,7 @@ func takes(m utility.Model, w []float64, round *mle.Choices, t *tangent) bool {
 }
 
 // guess returns the log loss of one who knows nothing of a round.
-func guess(round *mle.Choices) float64 { return math.Log(float64(round.Rows() + 1)) }
+func guess(round *mle.Choices) float64 { return portable.Log(float64(round.Rows() + 1)) }
 
 // replay learns a history from its first round on.
 func (e *expert) replay(c *mle.Choices) {
@@ -447,7 +448,7 @@ func (l *BMA) weights() []float64 {
 	}
 	most := floats.Max(pi)
 	for i := range pi {
-		pi[i] = math.Exp(pi[i] - most)
+		pi[i] = portable.Exp(pi[i] - most)
 		if math.IsInf(most, -1) {
 			pi[i] = 1
 		}

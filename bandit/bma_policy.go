@@ -11,6 +11,7 @@ import (
 
 	"vitrine"
 	"vitrine/assortment"
+	"vitrine/internal/portable"
 	"vitrine/internal/scratch"
 	"vitrine/mle"
 	"vitrine/utility"
@@ -192,7 +193,7 @@ func (s *mixtureScratch) take(family vitrine.Constraint, z, r []float64, revenue
 	for len(left) > 0 {
 		best, most := 0, math.Inf(-1)
 		for k, i := range left {
-			gain := math.Exp(z[i]) * (at(r, i) - revenue)
+			gain := portable.Exp(z[i]) * (at(r, i) - revenue)
 			if gain > most {
 				best, most = k, gain
 			}

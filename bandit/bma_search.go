@@ -117,8 +117,8 @@ func unitLength(m utility.Model) int {
 func near(a, b []float64) bool {
 	minus, plus := 0.0, 0.0
 	for j := range a {
-		minus += (a[j] - b[j]) * (a[j] - b[j])
-		plus += (a[j] + b[j]) * (a[j] + b[j])
+		minus += float64((a[j] - b[j]) * (a[j] - b[j]))
+		plus += float64((a[j] + b[j]) * (a[j] + b[j]))
 	}
 	return min(minus, plus) < 0.15
 }

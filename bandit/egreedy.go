@@ -124,7 +124,7 @@ func (o *epsGreedy) Offer(x *vitrine.Context, rng *rand.Rand) vitrine.Offer {
 	if !known && epsilon > 0 {
 		offer.Propensity = 0
 	} else {
-		offer.Propensity = epsilon*explored + greedy
+		offer.Propensity = float64(epsilon*explored) + greedy
 	}
 	return offer
 }

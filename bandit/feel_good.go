@@ -12,6 +12,7 @@ import (
 	"vitrine"
 	"vitrine/internal/gram"
 	"vitrine/internal/option"
+	"vitrine/internal/portable"
 	"vitrine/internal/scratch"
 	"vitrine/internal/search"
 	"vitrine/internal/state"
@@ -165,7 +166,7 @@ func (l *FeelGood) inform(g *mat.Dense) {
 func (l *FeelGood) move() {
 	rate := l.chain().Run(l.past, l.w, l.o.Moves, stream.New(l.seed, l.rounds, stream.Learner), nil)
 	l.accepted += rate
-	l.step *= math.Exp((rate - mle.TargetAcceptance) / math.Sqrt(float64(l.rounds)))
+	l.step *= portable.Exp((rate - mle.TargetAcceptance) / math.Sqrt(float64(l.rounds)))
 }
 
 func (l *FeelGood) chain() *mle.Langevin {

@@ -6,6 +6,7 @@ import (
 
 	"vitrine"
 	"vitrine/internal/gram"
+	"vitrine/internal/portable"
 	"vitrine/internal/state"
 	"vitrine/mle"
 	"vitrine/utility"
@@ -59,7 +60,7 @@ func (o LinearOptions) radiusAt(t int, formula func(t float64) float64) float64 
 //
 //	κ = e⁻¹ / (1 + K e)²
 func kappaBound(size int) float64 {
-	return math.Exp(-1) / math.Pow(1+float64(size)*math.E, 2)
+	return portable.Exp(-1) / math.Pow(1+float64(float64(size)*math.E), 2)
 }
 
 // selfNormalized returns the radius of UCB-MNL and TS-MNL,
@@ -69,7 +70,7 @@ func kappaBound(size int) float64 {
 // (Oh and Iyengar 2021, Theorem 1; 2019, Theorem 2).
 func selfNormalized(t float64, d, size int) float64 {
 	dim := float64(d)
-	return math.Sqrt(2*dim*math.Log(1+t/dim)+2*math.Log(t)) / (2 * kappaBound(size))
+	return math.Sqrt(float64(2*dim*portable.Log(1+t/dim))+float64(2*portable.Log(t))) / (2 * kappaBound(size))
 }
 
 // linear is what the baselines of linear utilities share: rounds go to an

@@ -7,6 +7,7 @@ import (
 	"vitrine"
 	"vitrine/internal/gram"
 	"vitrine/internal/option"
+	"vitrine/internal/portable"
 	"vitrine/internal/search"
 	"vitrine/mle"
 	"vitrine/utility"
@@ -55,7 +56,7 @@ func NewOFUOn(p Problem, m utility.LinearInParams, o OFUOptions) (*OFU, error) {
 		return nil, err
 	}
 	if o.Eta == 0 {
-		o.Eta = 0.5*math.Log(float64(p.Size+1)) + 2
+		o.Eta = float64(0.5*portable.Log(float64(p.Size+1))) + 2
 	}
 	if o.Lambda == 0 {
 		o.Lambda = 84 * math.Sqrt2 * float64(model.NumParams()) * o.Eta
@@ -95,7 +96,8 @@ func (l *OFU) freeze() vitrine.Policy {
 func (l *OFU) beta(t float64) float64 {
 	k, d := float64(l.p.Size), float64(l.model.NumParams())
 	eta, lambda := l.o.Eta, l.o.Lambda
-	c := math.Log(2 * math.Sqrt(1+2*t))
-	return math.Sqrt(2*eta*((3*math.Log(1+(k+1)*t)+3)*(17.0/16*lambda+2*math.Sqrt(lambda)*c+16*c*c)+
-		2+7*math.Sqrt(6)/6*d*eta*math.Log(1+(t+1)/(2*lambda))) + 4*lambda)
+	c := portable.Log(2 * math.Sqrt(1+float64(2*t)))
+	square := float64((float64(3*portable.Log(1+float64((k+1)*t))) + 3) * (float64(17.0/16*lambda) + float64(2*math.Sqrt(lambda)*c) + float64(16*c*c)))
+	width := float64(7 * math.Sqrt(6) / 6 * d * eta * portable.Log(1+(t+1)/(2*lambda)))
+	return math.Sqrt(float64(2*eta*(square+2+width)) + float64(4*lambda))
 }

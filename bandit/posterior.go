@@ -115,8 +115,8 @@ func (p *posterior) Gradient(dst, w []float64) float64 {
 		u = backpropagate(p.model, dst, w, p.rows, p.cotangents)
 	}
 	for j, v := range w {
-		dst[j] += p.ridge * v
-		u += p.ridge / 2 * v * v
+		dst[j] += float64(p.ridge * v)
+		u += float64(p.ridge / 2 * v * v)
 	}
 	return u
 }
@@ -141,14 +141,14 @@ func (p *posterior) cotangents(cotangent, u []float64) float64 {
 		}
 		var best float64
 		p.best, best = assortment.Maximize(p.best, p.family, us, r.revenue)
-		total -= p.feel * best
+		total -= float64(p.feel * best)
 		p.choose(p.best, us)
 		for k, i := range p.best {
 			earns := 1.0
 			if r.revenue != nil {
 				earns = r.revenue[i]
 			}
-			cs[i] -= p.feel * p.p[k+1] * (earns - best)
+			cs[i] -= float64(p.feel * p.p[k+1] * (earns - best))
 		}
 	}
 	return total
@@ -157,13 +157,13 @@ func (p *posterior) cotangents(cotangent, u []float64) float64 {
 // addLogLoss returns total + η ℓ_s(w) and adds the derivatives in the utilities to cs, for the
 // offered set that choose has seen.
 func (p *posterior) addLogLoss(total float64, cs, us []float64, r pastRound) float64 {
-	total += p.eta * vitrine.LogSumExp1(p.u)
+	total += float64(p.eta * vitrine.LogSumExp1(p.u))
 	for k, i := range r.offered {
-		cs[i] += p.eta * p.p[k+1]
+		cs[i] += float64(p.eta * p.p[k+1])
 	}
 	if r.choice != vitrine.Outside {
 		i := r.offered[r.choice-1]
-		total -= p.eta * us[i]
+		total -= float64(p.eta * us[i])
 		cs[i] -= p.eta
 	}
 	return total
@@ -173,14 +173,14 @@ func (p *posterior) addLogLoss(total float64, cs, us []float64, r pastRound) flo
 //
 //	∂/∂u_k Σ_i e_i² = 2 p_k (e_k − Σ_i e_i p_i)
 func (p *posterior) addSquaredError(total float64, cs []float64, r pastRound) float64 {
-	weight, mean := p.eta*p.squared, 0.0
+	weight, mean := float64(p.eta*p.squared), 0.0
 	for k := range r.offered {
 		e := p.error(k, r.choice)
-		total += weight * e * e
-		mean += e * p.p[k+1]
+		total += float64(weight * e * e)
+		mean += float64(e * p.p[k+1])
 	}
 	for k, i := range r.offered {
-		cs[i] += 2 * weight * p.p[k+1] * (p.error(k, r.choice) - mean)
+		cs[i] += float64(2 * weight * p.p[k+1] * (p.error(k, r.choice) - mean))
 	}
 	return total
 }

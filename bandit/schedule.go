@@ -1,6 +1,10 @@
 package bandit
 
-import "math"
+import (
+	"math"
+
+	"vitrine/internal/portable"
+)
 
 // TheorySchedule is the schedule of Theorem "Regret Bound of ONL-MNL": t_0, λ and β_t
 // from the constants of the problem. The theorem hides constants and logarithms. These
@@ -40,24 +44,24 @@ func (s TheorySchedule) MinRounds() float64 {
 
 // zeta returns ζ.
 func (s TheorySchedule) zeta() float64 {
-	return max(math.Log(float64(s.Size))*math.Log(s.Warmup()*s.Cg)*math.Log(1/s.Delta), 0)
+	return max(portable.Log(float64(s.Size))*portable.Log(s.Warmup()*s.Cg)*portable.Log(1/s.Delta), 0)
 }
 
 // Lambda returns λ.
 func (s TheorySchedule) Lambda() float64 {
 	t, d := float64(s.Rounds), float64(s.Params)
-	zeta1 := math.Log(1+t/d) * math.Log(t*t*math.Pi*math.Pi/s.Delta)
+	zeta1 := portable.Log(1+t/d) * portable.Log(t*t*math.Pi*math.Pi/s.Delta)
 	c := confidence0 * s.Cf * s.Cf * s.Ch * s.zeta()
-	root := math.Sqrt(c*c*math.Pow(s.Kappa, 4) + math.Pow(s.Kappa, 7)*s.Mu*s.Mu*zeta1)
-	scale := 2 * confidence0 * s.Ch * d * math.Pow(s.Kappa, -2.5) * (c + root) / s.Mu
+	root := math.Sqrt(float64(c*c*math.Pow(s.Kappa, 4)) + float64(math.Pow(s.Kappa, 7)*s.Mu*s.Mu*zeta1))
+	scale := 2 * confidence0 * s.Ch * d * math.Pow(s.Kappa, -2.5) * (float64(c) + root) / s.Mu
 	return max(scale*math.Sqrt(t), s.Cg*s.Cg)
 }
 
 // Radius returns β_t.
 func (s TheorySchedule) Radius(t int) float64 {
 	d, lambda, t0, zeta := float64(s.Params), s.Lambda(), s.Warmup(), s.zeta()
-	alpha := d * math.Log(1+float64(s.Rounds)*s.Cg*s.Cg/(d*lambda)) * math.Log(float64(t)*float64(t)*math.Pi*math.Pi/s.Delta)
+	alpha := d * portable.Log(1+float64(s.Rounds)*s.Cg*s.Cg/(d*lambda)) * portable.Log(float64(t)*float64(t)*math.Pi*math.Pi/s.Delta)
 	linearised := math.Pow(s.Ch*s.Cf*s.Cf*zeta/(s.Mu*t0), 2) * math.Pow(s.Kappa, -4) * d * d * d * float64(t)
 	pilot := lambda * math.Pow(s.Kappa, -2) * d * s.Cf * s.Cf * zeta / (s.Mu * t0)
-	return confidence0 / s.Kappa * (alpha + linearised + pilot)
+	return confidence0 / s.Kappa * (float64(alpha) + float64(linearised) + float64(pilot))
 }

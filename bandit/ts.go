@@ -10,6 +10,7 @@ import (
 	"vitrine"
 	"vitrine/assortment"
 	"vitrine/internal/option"
+	"vitrine/internal/portable"
 	"vitrine/internal/scratch"
 	"vitrine/utility"
 )
@@ -64,7 +65,7 @@ func NewTSOn(p Problem, m utility.LinearInParams, o TSOptions) (*TS, error) {
 // all K items of the best assortment at once with constant probability (Oh and Iyengar
 // 2019, Theorem 2).
 func OptimisticSamples(size int) int {
-	return int(math.Ceil(1 - math.Log(float64(size))/math.Log(1-1/(4*math.Sqrt(math.E*math.Pi)))))
+	return int(math.Ceil(1 - portable.Log(float64(size))/portable.Log(1-1/(4*math.Sqrt(math.E*math.Pi)))))
 }
 
 // freeze implements algorithm.
@@ -128,7 +129,7 @@ func (o *sampling) index(w *samplingScratch, x *vitrine.Context, rng *rand.Rand)
 		for j := range theta {
 			theta[j] = o.mean[j]
 			for k, l := range raw.Data[j*raw.Stride : j*raw.Stride+j+1] {
-				theta[j] += o.radius * l * xi[k]
+				theta[j] += float64(o.radius * l * xi[k])
 			}
 		}
 		o.model.Utilities(u, theta, x.Features)

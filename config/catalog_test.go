@@ -33,6 +33,12 @@ const features, size = 3, 3
 // load loads a file with the given tables.
 func load(t *testing.T, tables string) *experiment.Experiment {
 	t.Helper()
+	return loadWide(t, features, tables)
+}
+
+// loadWide is load for items of another number of features.
+func loadWide(t *testing.T, features int, tables string) *experiment.Experiment {
+	t.Helper()
 	text := fmt.Sprintf("name = \"x\"\npool = \"camera\"\nrounds = 100\nitems = 12\nsize = %d\nfeatures = %d\nseeds = 1\n%s", size, features, tables)
 	f, err := config.Load("x.toml", []byte(text))
 	if err != nil {

@@ -42,9 +42,9 @@ func (c *Cosine) Utilities(dst []float64, x *mat.Dense) {
 	for i := range dst {
 		v := 0.0
 		for j, xj := range x.RawRowView(i) {
-			v += xj * c.w[j]
+			v += float64(xj * c.w[j])
 		}
-		dst[i] = math.Cos(2*math.Pi*v) - v/2
+		dst[i] = math.Cos(2*math.Pi*v) - float64(v/2)
 	}
 }
 

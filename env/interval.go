@@ -7,7 +7,9 @@ import (
 )
 
 // uniform draws from U[low, high].
-func uniform(low, high float64, rng *rand.Rand) float64 { return low + (high-low)*rng.Float64() }
+func uniform(low, high float64, rng *rand.Rand) float64 {
+	return low + float64((high-low)*rng.Float64())
+}
 
 // CheckInterval returns an error if the bounds of a uniform distribution are not
 // finite, not in order, or further apart than the largest float64.

@@ -32,7 +32,7 @@ func (p *Product) Utilities(dst []float64, x *mat.Dense) {
 	checkShape("product", p.NumFeatures(), dst, x)
 	for i := range dst {
 		row := x.RawRowView(i)
-		dst[i] = floats.Dot(row, p.q[0])*floats.Dot(row, p.q[1]) - floats.Dot(row, p.q[2])/2
+		dst[i] = float64(floats.Dot(row, p.q[0])*floats.Dot(row, p.q[1])) - float64(floats.Dot(row, p.q[2])/2)
 	}
 }
 

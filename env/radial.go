@@ -24,7 +24,7 @@ func (r *Radial) Utilities(dst []float64, x *mat.Dense) {
 	for i := range dst {
 		sum := 0.0
 		for j, xj := range x.RawRowView(i) {
-			sum += (xj - r.w[j]) * (xj - r.w[j])
+			sum += float64((xj - r.w[j]) * (xj - r.w[j]))
 		}
 		dst[i] = 2*math.Exp(-sum) - 0.5
 	}

@@ -77,7 +77,7 @@ func (r *rotated) Utilities(dst []float64, x *mat.Dense) {
 		clear(row)
 		for j, v := range x.RawRowView(i) {
 			for k := range row {
-				row[k] += r.turn.At(j, k) * v
+				row[k] += float64(r.turn.At(j, k) * v)
 			}
 		}
 	}

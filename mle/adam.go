@@ -42,13 +42,13 @@ func (a Adam) Minimize(f Objective, w []float64) {
 			return
 		}
 		copy(last, w)
-		power1 *= beta1
-		power2 *= beta2
+		power1 = float64(power1 * beta1)
+		power2 = float64(power2 * beta2)
 		rate := a.Rate / (1 - power1)
 		unbias := 1 / (1 - power2)
 		for j, g := range grad {
-			m[j] = beta1*m[j] + (1-beta1)*g
-			v[j] = beta2*v[j] + (1-beta2)*g*g
+			m[j] = float64(beta1*m[j]) + float64((1-beta1)*g)
+			v[j] = float64(beta2*v[j]) + float64((1-beta2)*g*g)
 			w[j] -= rate * m[j] / (math.Sqrt(v[j]*unbias) + epsilon)
 		}
 	}

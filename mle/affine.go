@@ -126,7 +126,7 @@ func (l *Affine) ridge(dst, w []float64) float64 {
 	sum := 0.0
 	for j, c := range l.center {
 		diff := w[j] - c
-		sum += diff * diff
+		sum += float64(diff * diff)
 		if dst != nil {
 			dst[j] = l.lambda * diff
 		}

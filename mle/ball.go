@@ -42,7 +42,7 @@ func (b *ball) project(w []float64, radius float64, h *gram.Matrix) bool {
 	for i := range d {
 		sum := 0.0
 		for j := range d {
-			sum += raw.Data[min(i, j)*raw.Stride+max(i, j)] * w[j]
+			sum += float64(raw.Data[min(i, j)*raw.Stride+max(i, j)] * w[j])
 		}
 		b.hw[i] = sum
 	}

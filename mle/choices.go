@@ -11,12 +11,12 @@ package mle
 
 import (
 	"fmt"
-	"math"
 
 	"gonum.org/v1/gonum/mat"
 
 	"vitrine"
 	"vitrine/internal/kernel"
+	"vitrine/internal/portable"
 	"vitrine/internal/state"
 )
 
@@ -210,11 +210,11 @@ func (o *outcomes) probabilities(u, out []float64, from, to int) float64 {
 		}
 		out[s-from] *= scale
 		if product *= sum; product > 1e150 {
-			loss += math.Log(product)
+			loss += portable.Log(product)
 			product = 1
 		}
 	}
-	return loss + math.Log(product)
+	return loss + portable.Log(product)
 }
 
 // residuals does as probabilities, and then takes the indicator of the choice

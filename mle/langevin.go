@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 
 	"gonum.org/v1/gonum/mat"
+
+	"vitrine/internal/portable"
 )
 
 // Langevin draws from the density π(w) ∝ exp(−U(w)) by the Metropolis-adjusted
@@ -58,19 +60,19 @@ func (l *Langevin) Run(target Target, w []float64, moves int, rng *rand.Rand, vi
 		l.next.MulVec(l.Root, l.move)
 		next := l.next.RawVector().Data
 		for j := range next {
-			next[j] = w[j] + l.Step*next[j]
+			next[j] = w[j] + float64(l.Step*next[j])
 		}
 		nextU := target.Gradient(l.nextGrad.RawVector().Data, next)
 		l.nextDrift.MulVec(l.Root.T(), l.nextGrad)
 		log := u - nextU
 		for j := range d {
 			xi := l.noise.AtVec(j)
-			back := l.Step/2*(l.drift.AtVec(j)+l.nextDrift.AtVec(j)) - xi
-			log += (xi*xi - back*back) / 2
+			back := float64(l.Step/2*(l.drift.AtVec(j)+l.nextDrift.AtVec(j))) - xi
+			log += float64((float64(xi*xi) - float64(back*back)) / 2)
 		}
 		p := 0.0
 		if log == log {
-			p = math.Min(1, math.Exp(log))
+			p = math.Min(1, portable.Exp(log))
 		}
 		accepted += p
 		if rng.Float64() < p {
@@ -103,7 +105,7 @@ func EffectiveSize(x []float64) float64 {
 	covariance := func(lag int) float64 {
 		sum := 0.0
 		for t := lag; t < n; t++ {
-			sum += (x[t] - mean) * (x[t-lag] - mean)
+			sum += float64((x[t] - mean) * (x[t-lag] - mean))
 		}
 		return sum
 	}

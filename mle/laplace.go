@@ -3,7 +3,6 @@ package mle
 import (
 	"errors"
 	"fmt"
-	"math"
 	"math/rand/v2"
 
 	"gonum.org/v1/gonum/blas"
@@ -12,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/lapack/lapack64"
 	"gonum.org/v1/gonum/mat"
 
+	"vitrine/internal/portable"
 	"vitrine/internal/state"
 )
 
@@ -53,7 +53,7 @@ func NewLaplace(l *NLL, w []float64) (*Laplace, error) {
 	}
 	p.LogEvidence = -value - p.logDetRoot()
 	for j := range w {
-		p.LogEvidence += math.Log(l.precision(j)) / 2
+		p.LogEvidence += float64(portable.Log(l.precision(j)) / 2)
 	}
 	if !finite(p.LogEvidence) {
 		return nil, ErrNotFinite
@@ -76,7 +76,7 @@ func newLaplace(w []float64, h *mat.SymDense) (*Laplace, error) {
 func (p *Laplace) logDetRoot() float64 {
 	sum := 0.0
 	for j := range p.Mode {
-		sum += math.Log(p.root.At(j, j))
+		sum += portable.Log(p.root.At(j, j))
 	}
 	return sum
 }
@@ -117,7 +117,7 @@ func (p *Laplace) Step(round *NLL) (*Laplace, error) {
 	var after, strain float64
 	for range 50 {
 		floats.SubTo(w, p.Mode, step)
-		after, strain = round.Value(w), mat.Inner(moved, p.h, moved)/2
+		after, strain = round.Value(w), float64(mat.Inner(moved, p.h, moved)/2)
 		if after+strain <= before+1 {
 			break
 		}
@@ -145,7 +145,7 @@ func (p *Laplace) Forget(lambda float64, prior []float64) (*Laplace, error) {
 	h := mat.NewSymDense(d, nil)
 	h.ScaleSym(lambda, p.h)
 	for j, rho := range prior {
-		h.SetSym(j, j, h.At(j, j)+(1-lambda)*rho)
+		h.SetSym(j, j, h.At(j, j)+float64((1-lambda)*rho))
 		w[j] = lambda * pull.AtVec(j)
 	}
 	next, err := newLaplace(w, h)

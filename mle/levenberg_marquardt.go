@@ -62,7 +62,7 @@ func (o LevenbergMarquardt) Minimize(l *NLL, w []float64) (Minimum, error) {
 			mu, grow = mu*grow, 2*grow
 			continue
 		}
-		model := 0.5 * (mu*kernel.Dot(delta, delta) + kernel.Dot(delta, grad))
+		model := 0.5 * (float64(mu*kernel.Dot(delta, delta)) + kernel.Dot(delta, grad))
 		if model < o.Tolerance {
 			full, ok := s.solve(fisher, 0, grad)
 			if ok && 0.5*kernel.Dot(full, grad) < o.Tolerance {
@@ -90,7 +90,7 @@ func (o LevenbergMarquardt) Minimize(l *NLL, w []float64) (Minimum, error) {
 		value = nextValue
 		fisher = l.Fisher(fisher, w)
 		cube := 2*gain - 1
-		mu, grow = mu*max(1.0/3, 1-cube*cube*cube), 2
+		mu, grow = mu*max(1.0/3, 1-float64(cube*cube*cube)), 2
 	}
 	return Minimum{Value: value, Steps: o.Steps}, nil
 }

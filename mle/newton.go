@@ -122,12 +122,12 @@ func (n *Newton) Minimize() int {
 		accepted := false
 		if decrement >= 0 {
 			for j := range n.w {
-				n.next[j] = n.w[j] - scale*n.step[j]
+				n.next[j] = n.w[j] - float64(scale*n.step[j])
 			}
 			n.nextMoved = 0
 			value := n.loss.gradient(n.nextGrad, n.next, n)
-			rounding := 1e-12 * (1 + n.value)
-			if accepted = value <= n.value-1e-4*scale*decrement+rounding; accepted {
+			rounding := float64(1e-12 * (1 + n.value))
+			if accepted = value <= n.value-float64(1e-4*scale*decrement)+rounding; accepted {
 				n.w, n.next = n.next, n.w
 				n.grad, n.nextGrad = n.nextGrad, n.grad
 				n.value, n.moved = value, n.nextMoved

@@ -71,7 +71,7 @@ func (l *NLL) Gradient(dst, w []float64) float64 {
 		kernel.GemvTrans(dst, l.g.RawMatrix().Data, l.u, len(l.u), l.Dim())
 	}
 	for j, v := range w {
-		dst[j] += l.precision(j) * v
+		dst[j] += float64(l.precision(j) * v)
 	}
 	return loss + l.penalty(nil, w)
 }
@@ -127,5 +127,5 @@ func (l *NLL) penalty(dst, w []float64) float64 {
 			dst[j] = p * v
 		}
 	}
-	return sum / 2
+	return float64(sum / 2)
 }

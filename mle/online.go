@@ -81,7 +81,7 @@ func (o *Online) Update(a []float64, g *mat.Dense, y vitrine.Choice) {
 	o.tilde.Solve(o.step, o.grad)
 	sigma := o.Sigma * o.shortening(len(a))
 	for j := range o.w {
-		o.w[j] -= sigma * o.step[j]
+		o.w[j] -= float64(sigma * o.step[j])
 	}
 	if o.Radius > 0 {
 		o.ball.project(o.w, o.Radius, o.tilde)

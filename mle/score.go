@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"vitrine/internal/kernel"
+	"vitrine/internal/portable"
 	"vitrine/utility"
 )
 
@@ -80,7 +81,7 @@ func NewScoreTest(m *utility.Additive, c *Choices, linear *Laplace, most, offset
 		clear(mean)
 		for i := lo; i < hi; i++ {
 			for j, v := range g.RawRowView(i) {
-				mean[j] += t.p[i] * v
+				mean[j] += float64(t.p[i] * v)
 			}
 		}
 		for i := lo; i < hi; i++ {
@@ -110,13 +111,13 @@ func (t *ScoreTest) Gain(gamma, theta []float64) float64 {
 		ha := t.h[a*n:][:n]
 		gamma[a] = t.scale * kernel.Dot(t.r, ha)
 		for b := range a + 1 {
-			j.SetSym(a, b, t.scale*t.covariance(ha, t.h[b*n:][:n])-t.explained(ha, t.h[b*n:][:n]))
+			j.SetSym(a, b, float64(t.scale*t.covariance(ha, t.h[b*n:][:n]))-t.explained(ha, t.h[b*n:][:n]))
 		}
 		j.SetSym(a, a, j.At(a, a)+t.gamma[a])
-		gain += math.Log(t.gamma[a]) / 2
+		gain += float64(portable.Log(t.gamma[a]) / 2)
 	}
 	for k, v := range theta {
-		gain -= t.theta[k] * v * v / 2
+		gain -= float64(t.theta[k] * v * v / 2)
 	}
 	var chol mat.Cholesky
 	if !chol.Factorize(j) {
@@ -124,7 +125,7 @@ func (t *ScoreTest) Gain(gamma, theta []float64) float64 {
 	}
 	score := append([]float64(nil), gamma...)
 	_ = chol.SolveVecTo(s, s)
-	return gain + kernel.Dot(score, gamma)/2 - chol.LogDet()/2
+	return gain + float64(kernel.Dot(score, gamma)/2) - float64(chol.LogDet()/2)
 }
 
 // covariance returns the sum of the rounds' covariances of a and b.
@@ -134,12 +135,12 @@ func (t *ScoreTest) covariance(a, b []float64) float64 {
 	for _, hi := range t.o.end {
 		var ab, ma, mb float64
 		for i := lo; i < hi; i++ {
-			pa := t.p[i] * a[i]
-			ab += pa * b[i]
+			pa := float64(t.p[i] * a[i])
+			ab += float64(pa * b[i])
 			ma += pa
-			mb += t.p[i] * b[i]
+			mb += float64(t.p[i] * b[i])
 		}
-		sum += ab - ma*mb
+		sum += ab - float64(ma*mb)
 		lo = hi
 	}
 	return sum
@@ -150,7 +151,7 @@ func (t *ScoreTest) explained(a, b []float64) float64 {
 	n, sum := len(t.p), 0.0
 	for lo := 0; lo < len(t.z); lo += n {
 		z := t.z[lo:][:n]
-		sum += t.scale * kernel.Dot(z, a) * t.scale * kernel.Dot(z, b)
+		sum += float64(t.scale * kernel.Dot(z, a) * t.scale * kernel.Dot(z, b))
 	}
 	return sum
 }

@@ -52,7 +52,7 @@ func (a Activation) apply(z, slope []float64) {
 	case Tanh:
 		kernel.Tanh(z, z)
 		for i := range slope {
-			slope[i] = 1 - z[i]*z[i]
+			slope[i] = 1 - float64(z[i]*z[i])
 		}
 	case ReLU:
 		for i := range slope {

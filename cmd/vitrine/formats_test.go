@@ -342,7 +342,7 @@ func TestDataFormats(t *testing.T) {
 					t.Errorf("check: exit status %d: %s%s", code, &stdout, &stderr)
 				}
 				stdout.Reset()
-				// The last digits of a state are those of the machine's vector code.
+				// Earlier programs learned with other last digits.
 				if code := run(t.Context(), []string{"replay", data}, &stdout, &stderr); !strings.Contains(stdout.String(), fmt.Sprint("replayed up to entry ", lastEntries[v], "\n")) ||
 					code != 0 && !strings.Contains(stdout.String(), "is another one") {
 					t.Errorf("replay: exit status %d: %s%s", code, &stdout, &stderr)

@@ -57,7 +57,7 @@ func newBound(p *mat.SymDense, mu []float64, q *mat.Dense, m int) *Bound {
 	if !(size < 1e150) {
 		return b
 	}
-	rounding := float64(d+16) * float64(d+16) * 0x1p-50
+	rounding := float64(float64(d+16) * float64(d+16) * 0x1p-50)
 	if q == nil {
 		b.top = size * (1 + rounding)
 		return b
@@ -71,7 +71,7 @@ func newBound(p *mat.SymDense, mu []float64, q *mat.Dense, m int) *Bound {
 		gram.Set(i, i, gram.At(i, i)-1)
 	}
 	largest := max(mu[d-1], 0)
-	b.top = largest + mat.Norm(&r, 2) + mat.Norm(&gram, 2)*largest + rounding*size
+	b.top = largest + mat.Norm(&r, 2) + float64(mat.Norm(&gram, 2)*largest) + float64(rounding*size)
 	for k := 0; k < min(m, d) && mu[k] < largest; k++ {
 		length := math.Sqrt(largest - mu[k])
 		for i := range d {
@@ -93,7 +93,7 @@ func (b *Bound) Of(square float64) float64 {
 	if !(b.size*square < 1e290) {
 		return math.Inf(1)
 	}
-	return b.top*square + b.floor
+	return float64(b.top*square) + b.floor
 }
 
 // Sketches stores the bounds of n vectors from ‖g_i‖² and the components along the
@@ -115,7 +115,7 @@ func (b *Bound) Less(bounds, along []float64) {
 	n := len(bounds)
 	for ; len(along) > 0; along = along[n:] {
 		for i, component := range along[:n] {
-			bounds[i] -= component * component
+			bounds[i] -= float64(component * component)
 		}
 	}
 }
@@ -130,7 +130,7 @@ func (b *Bound) Tighten(bounds []float64, from, to int, g *mat.Dense) {
 			n := min(len(along), to-k)
 			kernel.Gemv(along[:], zeros[:], b.q[k*b.d:], row, n, b.d)
 			for _, component := range along[:n] {
-				sum += component * component
+				sum += float64(component * component)
 			}
 		}
 		bounds[i] -= sum

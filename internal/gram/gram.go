@@ -63,7 +63,7 @@ func (m *Matrix) Add(c float64, g []float64) {
 	kernel.SymRankOne(m.v, c, g)
 	kernel.SymMulVec(m.tmp, m.inv.p, g)
 	q := kernel.Dot(g, m.tmp)
-	kernel.SymRankOne(m.inv.p, -c/(1+c*q), m.tmp)
+	kernel.SymRankOne(m.inv.p, -c/(1+float64(c*q)), m.tmp)
 	if m.updates++; m.updates >= refreshAfter {
 		m.refresh()
 	}

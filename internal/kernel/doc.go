@@ -10,19 +10,19 @@
 // vector code is generated: each kernel is written once, in the module of the
 // directory asm.
 //
-// On a given path a result depends on the arguments alone, not on their place
-// in memory, so that runs are repeatable bit for bit and a decision is
-// deterministic. Between the paths:
+// A result depends on the arguments only: not on their place in memory, nor on the
+// path, nor on the machine, so that runs are repeatable bit for bit, and a log of
+// decisions has one state everywhere. A NaN is one everywhere; its bits are not
+// specified.
 //
 //   - Kernels that treat entries apart do the same operations in the same
-//     order, none of them fused, and give the same bits: Exp, Sigmoid, Tanh,
-//     Softplus, Axpy, Mul, MulComplement, AddSquares, Combine, MulPairs, Columns, GemvTrans,
-//     SymRankOne.
-//   - Kernels that sum along a row sum in another order and with fused
-//     operations: Dot, Sum, LogSumExp1, Gemv, SymMulVec, SymRankK and
-//     SymQuadForms agree to 1e-12 of the sum of the absolute values of their
-//     terms, where these and the sums are finite. Of infinite arguments one
-//     path may have an infinity and another a NaN.
+//     order, none of them fused: Exp, Sigmoid, Tanh, Softplus, Axpy, Mul,
+//     MulComplement, AddSquares, Combine, MulPairs, Columns, GemvTrans, SymRankOne.
+//   - Sums along a row go in eight lanes by fused multiply-add, and the lanes are
+//     totalled in one order, see lanes.go: Dot, Sum, LogSumExp1, Gemv, SymMulVec,
+//     SymQuadForms. Bilinear and SymRankK fuse too, in the order of their index.
+//
+// On machines without a fused multiply-add it is computed in software, slowly.
 //
 // No kernel leaves the memory of its arguments. A slice that a kernel is said
 // to panic for is one whose capacity is too short; within it, a short slice is

@@ -1,6 +1,10 @@
 package kernel
 
-import "math"
+import (
+	"math"
+
+	"vitrine/internal/portable"
+)
 
 // The functions of this file rest on one reduction,
 //
@@ -61,7 +65,7 @@ func Exp(dst, x []float64) {
 		y := dst[:n]
 		for i, v := range x[:n] {
 			if !(math.Abs(v) <= reach) {
-				y[i] = math.Exp(v)
+				y[i] = portable.Exp(v)
 				continue
 			}
 			p, q, scale := reduce(v)
@@ -82,7 +86,7 @@ func Sigmoid(dst, x []float64) {
 		y := dst[:n]
 		for i, v := range x[:n] {
 			if !(math.Abs(v) <= reach) {
-				y[i] = math.Exp(min(v, 0))
+				y[i] = portable.Exp(min(v, 0))
 				continue
 			}
 			p, q, scale := reduce(v)
@@ -131,14 +135,14 @@ func Softplus(dst, x []float64) {
 		for i, v := range x[:n] {
 			a := math.Abs(v)
 			if !(a <= reach) {
-				y[i] = max(v, 0) + math.Exp(-a)
+				y[i] = max(v, 0) + portable.Exp(-a)
 				continue
 			}
 			p, q, scale := reduce(-a)
 			e := float64((q + p) * scale)
 			z := e / mulAdd(2, q-p, e)
-			w := z * z
-			w2 := w * w
+			w := float64(z * z)
+			w2 := float64(w * w)
 			even := mulAdd(mulAdd(mulAdd(mulAdd(0.049553757507379496, w2, 0.07682238207026702), w2, 0.11111096669559448), w2, 0.19999999998069787), w2, 1)
 			odd := mulAdd(mulAdd(mulAdd(mulAdd(0.08861876944228127, w2, 0.06792340290615687), w2, 0.09091401228746601), w2, 0.14285714524504955), w2, 0.33333333333338694)
 			y[i] = mulAdd(2*z, mulAdd(w, odd, even), float64(0.5*(v+a)))
@@ -171,7 +175,7 @@ func LogSumExp1(x []float64) float64 {
 		x = x[len(e):]
 	}
 	if m == 0 {
-		return math.Log1p(sum)
+		return portable.Log1p(sum)
 	}
-	return m + math.Log(math.Exp(-m)+sum)
+	return m + portable.Log(portable.Exp(-m)+sum)
 }

@@ -12,28 +12,8 @@ func Gemv(dst, a, g, w []float64, n, d int) {
 		gemvVector(dst, a, g, w, n, d)
 		return
 	}
-	i := 0
-	for ; i+4 <= n; i += 4 {
-		g0 := g[i*d : i*d+d][:len(w)]
-		g1 := g[(i+1)*d : (i+1)*d+d][:len(w)]
-		g2 := g[(i+2)*d : (i+2)*d+d][:len(w)]
-		g3 := g[(i+3)*d : (i+3)*d+d][:len(w)]
-		s0, s1, s2, s3 := a[i], a[i+1], a[i+2], a[i+3]
-		for j, v := range w {
-			s0 += g0[j] * v
-			s1 += g1[j] * v
-			s2 += g2[j] * v
-			s3 += g3[j] * v
-		}
-		dst[i], dst[i+1], dst[i+2], dst[i+3] = s0, s1, s2, s3
-	}
-	for ; i < n; i++ {
-		gi := g[i*d : i*d+d][:len(w)]
-		s := a[i]
-		for j, v := range w {
-			s += gi[j] * v
-		}
-		dst[i] = s
+	for i := range dst {
+		dst[i] = a[i] + rowLanes(g[i*d:i*d+d], w)
 	}
 }
 

@@ -26,7 +26,7 @@ func TestKernelsStayInBounds(t *testing.T) {
 						what := fmt.Sprintf("n=%d, d=%d, at the %s of pages", n, d, side.name)
 						arena.reset()
 						got := arena.guard(t, what, func() []float64 { return k.call(positives(side.storage), n, d) })
-						wantAgree(t, what, got, want, true)
+						wantBits(t, what, got, want)
 					}
 				})
 			})

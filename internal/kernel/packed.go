@@ -16,7 +16,12 @@ func SymMulVec(dst, p, g []float64) {
 	d := len(g)
 	dst, p = dst[:d], p[:PackedLen(d)]
 	clear(dst)
-	first := symMulVecVector(dst, p, g)
+	first := d &^ 7
+	if active == generic {
+		symMulVecLanes(dst, p, g, first)
+	} else {
+		symMulVecVector(dst, p, g)
+	}
 	dst, p, g = dst[first:], trailing(p, d, first), g[first:]
 	for i := range g {
 		row := p[:len(g)-i]
@@ -24,10 +29,10 @@ func SymMulVec(dst, p, g []float64) {
 		gi := g[i]
 		gs := g[i:][:len(row)]
 		ds := dst[i:][:len(row)]
-		s := row[0] * gi
+		s := float64(row[0] * gi)
 		for j := 1; j < len(row); j++ {
-			s += row[j] * gs[j]
-			ds[j] += row[j] * gi
+			s += float64(row[j] * gs[j])
+			ds[j] += float64(row[j] * gi)
 		}
 		ds[0] += s
 	}
@@ -70,7 +75,12 @@ func symRankK(p, w, g []float64, n, d int) {
 	if n == 0 {
 		return
 	}
-	first := symRankKVector(p, w, g, n, d)
+	first := d &^ 7
+	if active == generic {
+		symRankKLanes(p, w, g, n, d, first)
+	} else {
+		symRankKVector(p, w, g, n, d)
+	}
 	p = trailing(p, d, first)
 	m := d - first
 	i := 0
@@ -84,7 +94,7 @@ func symRankK(p, w, g []float64, n, d int) {
 			a0, a1, a2, a3 := w[i]*g0[r], w[i+1]*g1[r], w[i+2]*g2[r], w[i+3]*g3[r]
 			b0, b1, b2, b3 := g0[r:][:len(row)], g1[r:][:len(row)], g2[r:][:len(row)], g3[r:][:len(row)]
 			for j := range row {
-				row[j] += (a0*b0[j] + a1*b1[j]) + (a2*b2[j] + a3*b3[j])
+				row[j] += (float64(a0*b0[j]) + float64(a1*b1[j])) + (float64(a2*b2[j]) + float64(a3*b3[j]))
 			}
 		}
 	}
@@ -101,45 +111,7 @@ func SymQuadForms(dst, p, g []float64, n, d int) {
 		symQuadFormsVector(dst, p, g, n, d)
 		return
 	}
-	i := 0
-	for ; i+4 <= n; i += 4 {
-		g0, g1 := g[i*d:i*d+d], g[(i+1)*d:(i+1)*d+d]
-		g2, g3 := g[(i+2)*d:(i+2)*d+d], g[(i+3)*d:(i+3)*d+d]
-		q := p
-		var s0, s1, s2, s3 float64
-		for r := range d {
-			row := q[1 : d-r]
-			b0, b1, b2, b3 := g0[r+1:][:len(row)], g1[r+1:][:len(row)], g2[r+1:][:len(row)], g3[r+1:][:len(row)]
-			var t0, t1, t2, t3 float64
-			for j, v := range row {
-				t0 += v * b0[j]
-				t1 += v * b1[j]
-				t2 += v * b2[j]
-				t3 += v * b3[j]
-			}
-			half := 0.5 * q[0]
-			s0 += g0[r] * (t0 + half*g0[r])
-			s1 += g1[r] * (t1 + half*g1[r])
-			s2 += g2[r] * (t2 + half*g2[r])
-			s3 += g3[r] * (t3 + half*g3[r])
-			q = q[d-r:]
-		}
-		dst[i], dst[i+1], dst[i+2], dst[i+3] = 2*s0, 2*s1, 2*s2, 2*s3
-	}
-	for ; i < n; i++ {
-		gi := g[i*d : i*d+d]
-		q := p
-		s := 0.0
-		for r := range d {
-			row := q[1 : d-r]
-			b := gi[r+1:][:len(row)]
-			t := 0.0
-			for j, v := range row {
-				t += v * b[j]
-			}
-			s += gi[r] * (t + 0.5*q[0]*gi[r])
-			q = q[d-r:]
-		}
-		dst[i] = 2 * s
+	for i := range dst {
+		dst[i] = symQuadForm(p, g[i*d:i*d+d])
 	}
 }

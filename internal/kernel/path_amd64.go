@@ -221,22 +221,18 @@ func gemvTransVector(dst, g, c []float64, n, d int) {
 	}
 }
 
-// The next three compute the rows of p up to the number that they return; of
-// the rest of P g, symMulVecVector has the part of those rows.
-
-func symMulVecVector(dst, p, g []float64) int {
+// symMulVecVector adds to dst the part of P g of the rows of p up to a multiple
+// of eight.
+func symMulVecVector(dst, p, g []float64) {
 	to, s, v, d := unsafe.SliceData(dst), unsafe.SliceData(p), unsafe.SliceData(g), len(g)
-	switch active {
-	case avx512:
+	if active == avx512 {
 		symMulVecAVX512(to, s, v, d)
-	case avx2:
+	} else {
 		symMulVecAVX2(to, s, v, d)
-	default:
-		return 0
 	}
-	return active.whole(d)
 }
 
+// symRankOneVector returns how many rows of p it has computed.
 func symRankOneVector(p []float64, c float64, v []float64) int {
 	d, first := len(v), 0
 	if active == generic {
@@ -251,17 +247,14 @@ func symRankOneVector(p []float64, c float64, v []float64) int {
 	return max(d-3, 0)
 }
 
-func symRankKVector(p, w, g []float64, n, d int) int {
+// symRankKVector computes the rows of p up to a multiple of eight.
+func symRankKVector(p, w, g []float64, n, d int) {
 	to, s, rows := unsafe.SliceData(p), unsafe.SliceData(w), unsafe.SliceData(g)
-	switch active {
-	case avx512:
+	if active == avx512 {
 		symRankKAVX512(to, s, rows, n, d)
-	case avx2:
+	} else {
 		symRankKAVX2(to, s, rows, n, d)
-	default:
-		return 0
 	}
-	return active.whole(d)
 }
 
 func symQuadFormsVector(dst, p, g []float64, n, d int) {

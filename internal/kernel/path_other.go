@@ -14,9 +14,7 @@ func softplusVector(_, _ []float64) int                        { return 0 }
 func axpyVector(_ []float64, _ float64, _ []float64) int       { return 0 }
 func mulComplementVector(_, _ []float64) int                   { return 0 }
 func mulVector(_, _ []float64) int                             { return 0 }
-func symMulVecVector(_, _, _ []float64) int                    { return 0 }
 func symRankOneVector(_ []float64, _ float64, _ []float64) int { return 0 }
-func symRankKVector(_, _, _ []float64, _, _ int) int           { return 0 }
 
 func combineVector(_ []float64, _ float64, _ []float64, _ int, _ []float64, _ int) { panic(active) }
 func dotVector(_, _ []float64) float64                                             { panic(active) }
@@ -24,6 +22,8 @@ func sumVector(_ []float64) float64                                             
 func gemvVector(_, _, _, _ []float64, _, _ int)                                    { panic(active) }
 func gemvTransVector(_, _, _ []float64, _, _ int)                                  { panic(active) }
 
+func symMulVecVector(_, _, _ []float64)              { panic(active) }
+func symRankKVector(_, _, _ []float64, _, _ int)     { panic(active) }
 func symQuadFormsVector(_, _, _ []float64, _, _ int) { panic(active) }
 
 func bilinearVector(_ []float64, _ int, _ []float64, _ int, _ []float64, _ int, _ []float64, _, _ int) bool {

@@ -1,7 +1,9 @@
 package kernel_test
 
 import (
+	"encoding/binary"
 	"fmt"
+	"hash/fnv"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -27,50 +29,48 @@ func eachPath(t *testing.T, test func(t *testing.T)) {
 // numbers, and what they change or return.
 var kernels = []struct {
 	name string
-	// exact is whether the paths agree bit for bit.
-	exact bool
-	call  func(of source, n, d int) []float64
+	call func(of source, n, d int) []float64
 }{
-	{"Exp", true, func(of source, n, d int) []float64 { return entrywise(kernel.Exp, of, n*d) }},
-	{"Sigmoid", true, func(of source, n, d int) []float64 { return entrywise(kernel.Sigmoid, of, n*d) }},
-	{"Tanh", true, func(of source, n, d int) []float64 { return entrywise(kernel.Tanh, of, n*d) }},
-	{"Softplus", true, func(of source, n, d int) []float64 { return entrywise(kernel.Softplus, of, n*d) }},
-	{"LogSumExp1", false, func(of source, n, d int) []float64 { return []float64{kernel.LogSumExp1(of(n * d))} }},
-	{"Dot", false, func(of source, n, d int) []float64 { return []float64{kernel.Dot(of(n*d), of(n*d))} }},
-	{"Sum", false, func(of source, n, d int) []float64 { return []float64{kernel.Sum(of(n * d))} }},
-	{"Axpy", true, func(of source, n, d int) []float64 {
+	{"Exp", func(of source, n, d int) []float64 { return entrywise(kernel.Exp, of, n*d) }},
+	{"Sigmoid", func(of source, n, d int) []float64 { return entrywise(kernel.Sigmoid, of, n*d) }},
+	{"Tanh", func(of source, n, d int) []float64 { return entrywise(kernel.Tanh, of, n*d) }},
+	{"Softplus", func(of source, n, d int) []float64 { return entrywise(kernel.Softplus, of, n*d) }},
+	{"LogSumExp1", func(of source, n, d int) []float64 { return []float64{kernel.LogSumExp1(of(n * d))} }},
+	{"Dot", func(of source, n, d int) []float64 { return []float64{kernel.Dot(of(n*d), of(n*d))} }},
+	{"Sum", func(of source, n, d int) []float64 { return []float64{kernel.Sum(of(n * d))} }},
+	{"Axpy", func(of source, n, d int) []float64 {
 		dst := of(n * d)
 		kernel.Axpy(dst, 0.7, of(n*d))
 		return dst
 	}},
-	{"Mul", true, func(of source, n, d int) []float64 { return entrywise(kernel.Mul, of, n*d) }},
-	{"MulComplement", true, func(of source, n, d int) []float64 { return entrywise(kernel.MulComplement, of, n*d) }},
-	{"AddSquares", true, func(of source, n, d int) []float64 {
+	{"Mul", func(of source, n, d int) []float64 { return entrywise(kernel.Mul, of, n*d) }},
+	{"MulComplement", func(of source, n, d int) []float64 { return entrywise(kernel.MulComplement, of, n*d) }},
+	{"AddSquares", func(of source, n, d int) []float64 {
 		dst := of(n)
 		kernel.AddSquares(dst, of(d*n), d)
 		return dst
 	}},
-	{"Columns", true, func(of source, n, d int) []float64 {
+	{"Columns", func(of source, n, d int) []float64 {
 		dst := of(n * d)
 		kernel.Columns(dst, of(max(0, n*(d+3)-3)), d+3, n, d)
 		return dst
 	}},
-	{"Combine", true, func(of source, n, d int) []float64 {
+	{"Combine", func(of source, n, d int) []float64 {
 		dst := of(n)
 		kernel.Combine(dst, 0.3, of(d), 1, of(d*n), d)
 		return dst
 	}},
-	{"Combine of a column", true, func(of source, n, d int) []float64 {
+	{"Combine of a column", func(of source, n, d int) []float64 {
 		dst := of(n)
 		kernel.Combine(dst, 0.3, of(3*d), 3, of(d*n), d)
 		return dst
 	}},
-	{"Bilinear", false, func(of source, n, d int) []float64 {
+	{"Bilinear", func(of source, n, d int) []float64 {
 		dst := of(3 * n)
 		kernel.Bilinear(dst, n, of(5*n), 5, of(d*n), d, of(3*(5*(d+1)+2)), 5*d+1, 5*(d+1)+2)
 		return dst
 	}},
-	{"MulPairs", true, func(of source, n, d int) []float64 {
+	{"MulPairs", func(of source, n, d int) []float64 {
 		pairs := make([]int32, 2*d)
 		for j := range pairs {
 			pairs[j] = int32((5*j + 3) % (d + 2))
@@ -79,32 +79,32 @@ var kernels = []struct {
 		kernel.MulPairs(dst, d+3, of((d+2)*n), n, pairs)
 		return dst
 	}},
-	{"Gemv", false, func(of source, n, d int) []float64 {
+	{"Gemv", func(of source, n, d int) []float64 {
 		dst := of(n)
 		kernel.Gemv(dst, of(n), of(n*d), of(d), n, d)
 		return dst
 	}},
-	{"GemvTrans", true, func(of source, n, d int) []float64 {
+	{"GemvTrans", func(of source, n, d int) []float64 {
 		dst := of(d)
 		kernel.GemvTrans(dst, of(n*d), of(n), n, d)
 		return dst
 	}},
-	{"SymMulVec", false, func(of source, n, d int) []float64 {
+	{"SymMulVec", func(of source, n, d int) []float64 {
 		dst := of(d)
 		kernel.SymMulVec(dst, of(kernel.PackedLen(d)), of(d))
 		return dst
 	}},
-	{"SymRankOne", true, func(of source, n, d int) []float64 {
+	{"SymRankOne", func(of source, n, d int) []float64 {
 		p := of(kernel.PackedLen(d))
 		kernel.SymRankOne(p, 0.7, of(d))
 		return p
 	}},
-	{"SymRankK", false, func(of source, n, d int) []float64 {
+	{"SymRankK", func(of source, n, d int) []float64 {
 		p := of(kernel.PackedLen(d))
 		kernel.SymRankK(p, of(n), of(n*d), n, d)
 		return p
 	}},
-	{"SymQuadForms", false, func(of source, n, d int) []float64 {
+	{"SymQuadForms", func(of source, n, d int) []float64 {
 		dst := of(n)
 		kernel.SymQuadForms(dst, of(kernel.PackedLen(d)), of(n*d), n, d)
 		return dst
@@ -148,62 +148,105 @@ func allShapes(visit func(n, d int)) {
 	}
 }
 
-// The paths agree with the generic one: bit for bit where entries are treated
-// apart, to 1e-12 where they are summed.
+// sources are numbers in slices of the given storage: in (0, 1], whose sums do not
+// cancel; of either sign and very different size; and of any bits, many of them at
+// the ends of what a float64 can be.
+var sources = []struct {
+	name string
+	of   func(rng *rand.Rand) float64
+}{
+	{"positive", func(rng *rand.Rand) float64 { return 1 - rng.Float64() }},
+	{"mixed", func(rng *rand.Rand) float64 { return math.Ldexp(2*rng.Float64()-1, rng.IntN(12)) }},
+	{"extreme", extreme},
+	{"extreme here and there", func(rng *rand.Rand) float64 {
+		if rng.IntN(40) == 0 {
+			return extreme(rng)
+		}
+		return 2*rng.Float64() - 1
+	}},
+}
+
+func extreme(rng *rand.Rand) float64 {
+	ends := [...]float64{0, 5e-324, 0x1p-1022, 0x1p-1023, 0x1p-600, 1, 0x1p600, math.MaxFloat64, math.Inf(1), math.NaN()}
+	if v := rng.IntN(2 * len(ends)); v < len(ends) {
+		return math.Copysign(ends[v], rng.Float64()-0.5)
+	}
+	return math.Float64frombits(rng.Uint64())
+}
+
+// onPath calls a kernel on a path with numbers from a source, drawn from a seed,
+// that begin where offset says.
+func onPath(path, kernelIndex, sourceIndex int, seed uint64, n, d, offset int) []float64 {
+	defer kernel.Use(kernel.Paths()[path])()
+	rng := rand.New(rand.NewPCG(seed, 1))
+	return kernels[kernelIndex].call(func(n int) []float64 {
+		v := make([]float64, n+offset)[offset:]
+		for i := range v {
+			v[i] = sources[sourceIndex].of(rng)
+		}
+		return v
+	}, n, d)
+}
+
+// The paths have the same bits, for every shape, whatever the numbers and wherever
+// they are: a NaN is one on all of them, of whatever bits.
 func TestPathsAgree(t *testing.T) {
-	for _, k := range kernels {
-		t.Run(k.name, func(t *testing.T) {
-			allShapes(func(n, d int) {
-				call := func(p int) []float64 {
-					defer kernel.Use(kernel.Paths()[p])()
-					return k.call(positives(func(n int) []float64 { return make([]float64, n) }), n, d)
+	for k, of := range kernels {
+		t.Run(of.name, func(t *testing.T) {
+			agree := func(n, d int) {
+				for s := range sources {
+					want := onPath(0, k, s, uint64(n), n, d, 0)
+					for p := 1; p < len(kernel.Paths()); p++ {
+						wantBits(t, fmt.Sprintf("%v, %s, n=%d, d=%d", kernel.Paths()[p], sources[s].name, n, d), onPath(p, k, s, uint64(n), n, d, (n+d)%8), want)
+					}
 				}
-				want := call(0)
-				for p := range kernel.Paths() {
-					wantAgree(t, fmt.Sprintf("%v, n=%d, d=%d", kernel.Paths()[p], n, d), call(p), want, k.exact)
-				}
-			})
+			}
+			allShapes(agree)
+			for length := range 201 {
+				agree(length, 1)
+				agree(1, length)
+			}
 		})
 	}
 }
 
-func wantAgree(t *testing.T, what string, got, want []float64, exact bool) {
+// FuzzPathsAgree is TestPathsAgree for any shapes and seeds.
+func FuzzPathsAgree(f *testing.F) {
+	for k := range kernels {
+		f.Add(uint(k), uint(2), uint64(k), uint8(17), uint8(31), uint8(3))
+	}
+	f.Fuzz(func(t *testing.T, k, s uint, seed uint64, n, d, offset uint8) {
+		k, s = k%uint(len(kernels)), s%uint(len(sources))
+		want := onPath(0, int(k), int(s), seed, int(n), int(d), 0)
+		for p := 1; p < len(kernel.Paths()); p++ {
+			wantBits(t, fmt.Sprintf("%s on %v", kernels[k].name, kernel.Paths()[p]), onPath(p, int(k), int(s), seed, int(n), int(d), int(offset%8)), want)
+		}
+	})
+}
+
+func wantBits(t *testing.T, what string, got, want []float64) {
 	t.Helper()
 	for i, w := range want {
-		if got[i] != w && (exact || !(math.Abs(got[i]-w) <= 1e-12*math.Abs(w))) {
-			t.Fatalf("%s: entry %d is %v, want %v", what, i, got[i], w)
+		if math.Float64bits(got[i]) != math.Float64bits(w) && !(math.IsNaN(got[i]) && math.IsNaN(w)) {
+			t.Fatalf("%s: entry %d is %x, want %x", what, i, got[i], w)
 		}
 	}
 }
 
-// They agree on numbers of either sign and of very different size: bit for bit,
-// or to 1e-12 of what the sums of the absolute values are.
-func TestPathsAgreeOnSums(t *testing.T) {
-	for _, k := range kernels {
-		t.Run(k.name, func(t *testing.T) {
-			allShapes(func(n, d int) {
-				call := func(p int, of func(v float64) float64) []float64 {
-					defer kernel.Use(kernel.Paths()[p])()
-					rng := rand.New(rand.NewPCG(uint64(n), uint64(d)))
-					return k.call(func(n int) []float64 {
-						v := make([]float64, n)
-						for i := range v {
-							v[i] = of(rng.NormFloat64() * math.Exp(2*rng.NormFloat64()))
-						}
-						return v
-					}, n, d)
+// The bits are those that all figures were drawn with, on every machine.
+func TestBitsDoNotChange(t *testing.T) {
+	for k, of := range kernels {
+		h := fnv.New64a()
+		for _, shape := range [][2]int{{1, 1}, {3, 5}, {7, 12}, {9, 31}, {17, 76}, {193, 40}} {
+			for s := range 2 {
+				for _, v := range onPath(len(kernel.Paths())-1, k, s, 7, shape[0], shape[1], 0) {
+					_ = binary.Write(h, binary.LittleEndian, v)
 				}
-				same := func(v float64) float64 { return v }
-				want, size := call(0, same), call(0, math.Abs)
-				for p := range kernel.Paths() {
-					for i, got := range call(p, same) {
-						if got != want[i] && (k.exact || !(math.Abs(got-want[i]) <= 1e-12*size[i])) {
-							t.Fatalf("%v, n=%d, d=%d: entry %d is %v, want %v", kernel.Paths()[p], n, d, i, got, want[i])
-						}
-					}
-				}
-			})
-		})
+			}
+		}
+		if got := fmt.Sprintf("%016x", h.Sum64()); got != bits[of.name] {
+			t.Errorf("%s: %s, want %s", of.name, got, bits[of.name])
+		}
 	}
 }
 
@@ -357,7 +400,7 @@ func TestUnknownPathIsReported(t *testing.T) {
 			t.Errorf("%v: %v, %s", p, err, out)
 		}
 	}
-	if out, err := run("sse9", "TestPathsAgree"); err != nil {
+	if out, err := run("sse9", "TestBitsDoNotChange"); err != nil {
 		t.Errorf("sse9 ends the process or changes what it computes: %v, %s", err, out)
 	}
 	out, err := run("sse9", "TestPathIsTheOneAskedFor")
@@ -391,4 +434,31 @@ func TestPathOfALesserMachine(t *testing.T) {
 			t.Errorf("%q of %d paths: %s and the error %v, want %s and %s", c.name, c.paths, got, err, c.want, c.error)
 		}
 	}
+}
+
+// bits are checksums of what the kernels return, by the program of before there was
+// one order on all paths, with AVX-512.
+var bits = map[string]string{
+	"Exp":                 "17586d0976f11b74",
+	"Sigmoid":             "a6bdbd6d07fd06c7",
+	"Tanh":                "b869c540040bca69",
+	"Softplus":            "39db5237e344fecb",
+	"LogSumExp1":          "85542985f0e5984f",
+	"Dot":                 "0c09b0089b1ee48e",
+	"Sum":                 "53e49693b72af485",
+	"Axpy":                "06b28ec937d30ddc",
+	"Mul":                 "fe2fb81215231012",
+	"MulComplement":       "764291e1ae524227",
+	"AddSquares":          "75be11b5519339ae",
+	"Columns":             "cbe3b250b9922c19",
+	"Combine":             "c15a0d4dbef6ea00",
+	"Combine of a column": "a8fc2dac6553b83c",
+	"Bilinear":            "6dfbc53046c3ae7d",
+	"MulPairs":            "105f3010e20b54dc",
+	"Gemv":                "903f2c3230124f64",
+	"GemvTrans":           "6e161680735c3459",
+	"SymMulVec":           "89f5156c26d22508",
+	"SymRankOne":          "b8db2c3afa061fa9",
+	"SymRankK":            "228a043282da2f93",
+	"SymQuadForms":        "4adc56e86cdb807e",
 }

@@ -89,8 +89,7 @@ func gemvAVX512(q *float64, rows *float64, w *float64, n int, d int)
 //go:noescape
 func gemvTransAVX512(dst *float64, rows *float64, c *float64, n int, d int)
 
-// symMulVecAVX512 adds P g to dst, without the rows of p beyond a multiple of the
-// lanes.
+// symMulVecAVX512 adds P g to dst, without the rows of p beyond a multiple of eight.
 //
 //go:noescape
 func symMulVecAVX512(dst *float64, p *float64, rows *float64, d int)
@@ -100,8 +99,7 @@ func symMulVecAVX512(dst *float64, p *float64, rows *float64, d int)
 //go:noescape
 func symRankOneAVX512(p *float64, c float64, v *float64, d int)
 
-// symRankKAVX512 is SymRankK for n ≥ 1 and the rows of p up to a multiple of those of
-// a tile.
+// symRankKAVX512 is SymRankK for n ≥ 1 and the rows of p up to a multiple of eight.
 //
 //go:noescape
 func symRankKAVX512(p *float64, w *float64, rows *float64, n int, d int)
@@ -199,8 +197,7 @@ func gemvAVX2(q *float64, rows *float64, w *float64, n int, d int)
 //go:noescape
 func gemvTransAVX2(dst *float64, rows *float64, c *float64, n int, d int)
 
-// symMulVecAVX2 adds P g to dst, without the rows of p beyond a multiple of the
-// lanes.
+// symMulVecAVX2 adds P g to dst, without the rows of p beyond a multiple of eight.
 //
 //go:noescape
 func symMulVecAVX2(dst *float64, p *float64, rows *float64, d int)
@@ -210,8 +207,7 @@ func symMulVecAVX2(dst *float64, p *float64, rows *float64, d int)
 //go:noescape
 func symRankOneAVX2(p *float64, c float64, v *float64, d int)
 
-// symRankKAVX2 is SymRankK for n ≥ 1 and the rows of p up to a multiple of those of
-// a tile.
+// symRankKAVX2 is SymRankK for n ≥ 1 and the rows of p up to a multiple of eight.
 //
 //go:noescape
 func symRankKAVX2(p *float64, w *float64, rows *float64, n int, d int)

@@ -1,8 +1,9 @@
 // Package layers holds the architecture as a test: imports only go down.
 //
-// A package imports packages of lower layers only, none of its own. Two kinds
+// A package imports packages of lower layers only, none of its own. Three kinds
 // of code stand apart:
 //
+//   - internal/portable imports nothing of ours, and layer 0 may import it.
 //   - A contract battery x/xtest stands half a layer above x, and only tests
 //     and other batteries import it.
 //   - A _test.go file may import anything except a program of the highest layer, because

@@ -19,7 +19,7 @@ import (
 
 // table lists the directories of every layer from 0 on; "." is the root.
 var table = [][]string{
-	{"service/api", "service/budget", "docs/algorithms", "paper/experiments", "internal/flock", "internal/hint", "internal/kernel", "internal/layers", "internal/option", "internal/panics", "internal/replace", "internal/scratch", "internal/state", "internal/stream"},
+	{"service/api", "service/budget", "docs/algorithms", "paper/experiments", "internal/flock", "internal/hint", "internal/kernel", "internal/layers", "internal/option", "internal/panics", "internal/portable", "internal/replace", "internal/scratch", "internal/state", "internal/stream"},
 	{".", "choice", "utility", "service/client", "service/eventlog", "internal/gram", "internal/settings", "internal/sparse"},
 	{"assortment", "mle", "env", "service/eventlog/memlog", "service/eventlog/natslog", "internal/text"},
 	{"internal/search", "service/feature"},
@@ -55,6 +55,10 @@ func part(dir string) string {
 	}
 	return ""
 }
+
+// ground is a package of layer 0 that imports none, and that the others of layer 0 may
+// import.
+const ground = "internal/portable"
 
 // drawers are names that say nothing of what is inside.
 var drawers = []string{"util", "utils", "common", "helpers", "core", "base", "manager", "misc"}
@@ -104,6 +108,8 @@ func TestViolations(t *testing.T) {
 		{"the workbench does not import the service", "tune/x.go", []string{"vitrine/service/eventlog"}, []string{"tune/x.go imports vitrine/service/eventlog, which is in the service: only programs import two parts"}},
 		{"the paper is in the workbench", "tune/x.go", []string{"vitrine/paper/experiments"}, nil},
 		{"a program imports all parts", "cmd/vitrine/x.go", []string{"vitrine/service/server", "vitrine/experiment"}, nil},
+
+		{"the ground", "internal/kernel/exp.go", []string{"vitrine/internal/portable"}, nil},
 		{"a drawer", "internal/utils/x.go", nil, []string{"internal/utils: name a package after what it holds"}},
 		{"not Go's business", "figure/testdata/x.go", []string{"vitrine/cmd/vitrine"}, nil},
 	} {
@@ -202,7 +208,7 @@ func violations(root fs.FS, module string) (found []string, err error) {
 			return err
 		}
 		for _, i := range imported {
-			if to := locate(i); !from.mayImport(to) && !(from.kind == test && i == dir) {
+			if to := locate(i); i != ground && !from.mayImport(to) && !(from.kind == test && i == dir) {
 				report("%s (%v) imports %s (%v)", name, from, path.Join(module, i), to)
 			}
 			if p := part(i); p != "" && p != part(dir) && from.kind != test && from.layer < len(table)-1 {

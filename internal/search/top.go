@@ -63,7 +63,7 @@ func (w *worker) rank(from, to int) {
 	gone := least - s.o.Slack - margin*(math.Abs(least)+math.Abs(s.o.Slack))
 	for i, u := range w.u {
 		bound := w.upper[i]
-		if t := gone - u - margin*math.Abs(u); t > 0 && most*bound < t*t {
+		if t := gone - u - float64(margin*math.Abs(u)); t > 0 && most*bound < t*t {
 			continue
 		}
 		if s.o.at(u, gram.Norm(bound)) < least {

@@ -53,7 +53,7 @@ type Group struct {
 func (g Group) Mean() (mean, standardError float64) {
 	n := float64(g.Rounds)
 	mean = g.Revenue / n
-	variance := max(g.Squares-n*mean*mean, 0) / (n - 1)
+	variance := max(g.Squares-float64(n*mean*mean), 0) / (n - 1)
 	return mean, math.Sqrt(variance / n)
 }
 

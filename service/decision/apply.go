@@ -2,6 +2,7 @@ package decision
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -16,7 +17,7 @@ import (
 type fold struct {
 	build      func(Spec) (vitrine.Learner, error)
 	position   eventlog.Position // after the last entry applied
-	kernels    []string          // that have learned, sorted: the last digits are theirs
+	machines   []string          // kinds of them that have learned, sorted: see SnapshotMachines
 	beginAgain bool              // learners whose saved state cannot be read
 	placements map[string]*placement
 	decisions  index     // those that are remembered, of all placements
@@ -30,13 +31,7 @@ type fold struct {
 
 // newFold is the state before the first entry.
 func newFold(build func(Spec) (vitrine.Learner, error)) *fold {
-	return &fold{build: build, kernels: []string{kernelPath()}, placements: map[string]*placement{}, decisions: index{}, evicted: newEvictions()}
-}
-
-// kernelPath names the vector code of this process.
-func kernelPath() string {
-	name, _ := vitrine.KernelPath() // the command refuses a name that it does not know
-	return name
+	return &fold{build: build, machines: []string{runtime.GOARCH}, placements: map[string]*placement{}, decisions: index{}, evicted: newEvictions()}
 }
 
 // placement is where a learner shows assortments.

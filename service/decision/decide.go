@@ -304,7 +304,7 @@ func (d *decider) explore(o *eventlog.Offered, own vitrine.Offer, x *vitrine.Con
 	if len(shown) > 0 || len(drawn) == 0 {
 		uniform = family.Propensity(n)
 	}
-	o.Propensity = min(share*uniform+(1-share)*mine, 1)
+	o.Propensity = min(float64(share*uniform)+float64((1-share)*mine), 1)
 	return shown
 }
 
@@ -361,7 +361,7 @@ func (d *decider) estimate(pi vitrine.Policy, x *vitrine.Context, shown, own vit
 func expectedRevenue[I int | int32](p []float64, items []I, r []float64) float64 {
 	sum := 0.0
 	for k, i := range items {
-		sum += p[k] * revenueOf(r, int(i))
+		sum += float64(p[k] * revenueOf(r, int(i)))
 	}
 	return sum
 }

@@ -22,7 +22,7 @@ import (
 // read:
 //
 //	1  knew no decisions that wait to be activated, and no outcomes told in parts
-//	2  knew not of which log it is, nor which vector code has learned, nor that a learner can begin again
+//	2  knew not of which log it is, nor which machines have learned, nor that a learner can begin again
 //	3  knew no decisions that memory had no room for
 //	4  had learners that were not behind
 //	5  had the offers of decisions, and not their entries
@@ -64,16 +64,23 @@ func (d decoder) position() (p eventlog.Position) {
 	return p
 }
 
-// kernels reads the names of vector code, sorted.
-func (d decoder) kernels() []string {
+// machines reads the names of kinds of machine, sorted. Earlier programs named vector code; that of AVX-512 learned
+// as all vector code does now.
+func (d decoder) machines() []string {
 	if d.format < 3 {
 		return nil
 	}
 	names := strings.Fields(d.String())
 	if !slices.IsSorted(names) || len(slices.Compact(slices.Clone(names))) != len(names) {
-		d.Fail(fmt.Errorf("snapshot names the vector code %q", names))
+		d.Fail(fmt.Errorf("snapshot names the machines %q", names))
 	}
-	return names
+	for i, name := range names {
+		if name == "avx512" {
+			names[i] = "amd64"
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // bytes reads a string of the length of dst into it.
@@ -124,7 +131,7 @@ func (e *Engine) WriteSnapshot(ctx context.Context, w io.Writer, patience time.D
 type frozenState struct {
 	at         eventlog.Position
 	oldest     uint64 // the first entry that an open decision has, that after at if none
-	kernels    []string
+	machines   []string
 	placements []*frozen
 }
 
@@ -136,7 +143,7 @@ func (e *Engine) freeze(ctx context.Context, patience time.Duration) (*frozenSta
 		if len(b.events) > 0 {
 			return errLater
 		}
-		f.at, f.oldest, f.kernels = b.state.position, b.state.position.Sequence+1, b.state.kernels
+		f.at, f.oldest, f.machines = b.state.position, b.state.position.Sequence+1, b.state.machines
 		for _, name := range slices.Sorted(maps.Keys(b.state.placements)) {
 			p := b.state.placements[name]
 			f.oldest = p.open.oldest(f.oldest)
@@ -175,7 +182,7 @@ func (f *frozenState) encode(e *state.Encoder) {
 	e.Uint64(f.at.Sequence)
 	e.String(string(f.at.Log[:]))
 	e.String(string(f.at.Hash[:]))
-	e.String(strings.Join(f.kernels, " "))
+	e.String(strings.Join(f.machines, " "))
 	e.Uint64(f.oldest)
 	e.Count(len(f.placements))
 	for _, p := range f.placements {
@@ -193,16 +200,18 @@ func SnapshotPosition(data []byte) (eventlog.Position, error) {
 	return p, d.Err()
 }
 
-// SnapshotKernels names the vector code that has learned what is in a snapshot, nil where it does not say. The last
-// digits of a state are those of the code: see [vitrine.KernelPath].
-func SnapshotKernels(data []byte) ([]string, error) {
+// SnapshotMachines names the kinds of machine that have learned what is in a snapshot, as [runtime.GOARCH] does, nil
+// where it does not say. The same log gives the same state on all machines of a kind, and for some policies another one
+// in the last digits on those of another kind. The names avx2 and generic are of vector code that earlier programs
+// had on amd64, with last digits of its own.
+func SnapshotMachines(data []byte) ([]string, error) {
 	d, err := newDecoder(data)
 	if err != nil {
 		return nil, err
 	}
 	d.position()
-	kernels := d.kernels()
-	return kernels, d.Err()
+	machines := d.machines()
+	return machines, d.Err()
 }
 
 // SnapshotOldest returns the first entry of the log that the open decisions of a snapshot need, and that after its last
@@ -213,7 +222,7 @@ func SnapshotOldest(data []byte) (uint64, error) {
 		return 0, err
 	}
 	at := d.position()
-	d.kernels()
+	d.machines()
 	oldest := d.oldest(at)
 	return oldest, d.Err()
 }
@@ -382,7 +391,7 @@ func (s *fold) restore(data []byte) error {
 		return err
 	}
 	s.position = d.position()
-	s.kernels = slices.Compact(slices.Sorted(slices.Values(append(d.kernels(), s.kernels...))))
+	s.machines = slices.Compact(slices.Sorted(slices.Values(append(d.machines(), s.machines...))))
 	oldest := d.oldest(s.position)
 	last := ""
 	for range d.Count() {

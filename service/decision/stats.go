@@ -63,7 +63,7 @@ func (c *counts) closed(r *record, o *offer) {
 	arm.Rounds++
 	arm.Purchases += purchases
 	arm.Revenue += earned
-	arm.Squares += earned * earned
+	arm.Squares += float64(earned * earned)
 	if o.probability == nil {
 		return
 	}

@@ -36,7 +36,7 @@ func (s *Schema) slots(user bool) []int {
 func (c *column) value(columns []float64) jsontext.Value {
 	switch {
 	case c.Kind == "number":
-		return number(c.Center + c.Scale*columns[0])
+		return number(c.Center + float64(c.Scale*columns[0]))
 	case c.byValue != nil:
 		for k, v := range c.Values {
 			if columns[k] == 1 {

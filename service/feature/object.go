@@ -35,7 +35,7 @@ func (c *column) object(to []float64, text string) (message string) {
 func shorten(to []float64, most float64) {
 	sum := 0.0
 	for _, v := range to {
-		sum += v * v
+		sum += float64(v * v)
 	}
 	if norm := math.Sqrt(sum); norm > most {
 		for b := range to {

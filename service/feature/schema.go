@@ -177,7 +177,7 @@ const usualBound = 10
 func (c *column) bounds(field string, f *api.Feature) error {
 	c.low, c.high = math.Inf(-1), math.Inf(1)
 	if f.Center != 0 || f.Scale != 1 {
-		c.low, c.high = f.Center-usualBound*f.Scale, f.Center+usualBound*f.Scale
+		c.low, c.high = f.Center-float64(usualBound*f.Scale), f.Center+float64(usualBound*f.Scale)
 	}
 	for _, b := range []struct {
 		key   string

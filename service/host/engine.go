@@ -5,10 +5,10 @@ import (
 	"errors"
 	"log/slog"
 	"os"
+	"runtime"
 	"slices"
 	"time"
 
-	"vitrine"
 	"vitrine/internal/hint"
 	"vitrine/service/budget"
 	"vitrine/service/decision"
@@ -45,7 +45,7 @@ func openEngine(ctx context.Context, data string, o decision.Options, logger *sl
 		}
 		e, err := decision.Open(ctx, o)
 		if err == nil {
-			compareKernels(path, o.Snapshot, logger)
+			compareMachines(path, o.Snapshot, logger)
 		}
 		if err == nil || ctx.Err() != nil || errors.Is(err, eventlog.ErrBeyond) {
 			return e, err
@@ -87,11 +87,11 @@ func beginAgain(ctx context.Context, o decision.Options, paths []string, logger 
 	return nil
 }
 
-// compareKernels says where a state was learned with other vector code, and differs in the last digits from what a
+// compareMachines says where a state was learned on other machines, and may differ in the last digits from what a
 // replay gives here.
-func compareKernels(path string, snapshot []byte, logger *slog.Logger) {
-	kernels, err := decision.SnapshotKernels(snapshot)
-	if here, _ := vitrine.KernelPath(); err == nil && kernels != nil && !slices.Equal(kernels, []string{here}) {
-		logger.Info("the state was learned with other vector code, too: a replay of the log differs in the last digits", "snapshot", path, "code", kernels, "here", here)
+func compareMachines(path string, snapshot []byte, logger *slog.Logger) {
+	machines, err := decision.SnapshotMachines(snapshot)
+	if err == nil && machines != nil && !slices.Equal(machines, []string{runtime.GOARCH}) {
+		logger.Info("the state was learned on other machines, too: a replay of the log may differ in the last digits", "snapshot", path, "machines", machines, "here", runtime.GOARCH)
 	}
 }

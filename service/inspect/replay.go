@@ -6,10 +6,10 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"runtime"
 	"slices"
 	"strings"
 
-	"vitrine"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
 )
@@ -100,7 +100,7 @@ func (r *replay) run(ctx context.Context) (*decision.Engine, error) {
 		case r.isEqual(ctx, source, s):
 			c.Note += ", in the form of an earlier program, or of a learner that was behind"
 		default:
-			c.Equal, c.Note, c.Different = false, "", fmt.Sprintf("the state at entry %d is another one%s", s.upTo, otherKernels(s.data))
+			c.Equal, c.Note, c.Different = false, "", fmt.Sprintf("the state at entry %d is another one%s", s.upTo, otherMachines(s.data))
 		}
 		r.compared(c)
 	}
@@ -115,19 +115,16 @@ func (r *replay) run(ctx context.Context) (*decision.Engine, error) {
 	return e, nil
 }
 
-// otherKernels says that a snapshot was learned with other vector code, whose last digits differ.
-func otherKernels(snapshot []byte) string {
-	kernels, err := decision.SnapshotKernels(snapshot)
-	here, _ := vitrine.KernelPath()
+// otherMachines says that a snapshot was learned where the last digits may be others.
+func otherMachines(snapshot []byte) string {
+	machines, err := decision.SnapshotMachines(snapshot)
 	switch {
-	case err != nil || slices.Equal(kernels, []string{here}):
+	case err != nil || slices.Equal(machines, []string{runtime.GOARCH}):
 		return ""
-	case len(kernels) == 1:
-		return fmt.Sprintf(": it was learned with the vector code %s, and this is %s: compare with VITRINE_KERNEL=%s", kernels[0], here, kernels[0])
-	case len(kernels) > 1:
-		return fmt.Sprintf(": it was learned with several kinds of vector code, %s, whose last digits differ", strings.Join(kernels, " and "))
+	case machines == nil:
+		return ": an earlier program wrote it, which does not say on what machine: the last digits may differ"
 	}
-	return ": an earlier program wrote it, which does not say with which vector code: the last digits may differ"
+	return fmt.Sprintf(": it was learned on %s, and this is %s: the last digits may differ", strings.Join(machines, " and "), runtime.GOARCH)
 }
 
 // isEqual reports whether a snapshot of an earlier program has the present state: written by this one it has its bytes.

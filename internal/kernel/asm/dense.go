@@ -6,14 +6,14 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// dot sums products in four vectors, then what is left of them.
+// dot sums products in four times eight lanes, then what is left of them.
 func (m machine) dot() {
 	m.text("dot", "(a, b *float64, n int) float64", "returns Σ a_i b_i.")
 	a, b, n := arg("a"), arg("b"), arg("n")
 	m.accumulate(n, a, b)
 }
 
-// sum sums numbers in four vectors, then what is left of them.
+// sum sums numbers in four times eight lanes, then what is left of them.
 func (m machine) sum() {
 	m.text("sum", "(a *float64, n int) float64", "returns Σ a_i.")
 	a, n := arg("a"), arg("n")
@@ -22,36 +22,56 @@ func (m machine) sum() {
 
 // accumulate writes the rest of dot, and of sum where b is nil.
 func (m machine) accumulate(n, a GPVirtual, b Register) {
-	acc := m.zeros(4)
-	step := func(acc VecVirtual, v VecVirtual, load func(p Register) Op) {
+	acc := make([][]VecVirtual, 4)
+	for v := range acc {
+		acc[v] = m.zeros(m.parts())
+	}
+	step := func(acc, x VecVirtual, y Op) {
 		if b == nil {
-			VADDPD(v, acc, acc)
+			VADDPD(x, acc, acc)
 		} else {
-			VFMADD231PD(load(b), v, acc)
+			VFMADD231PD(y, x, acc)
 		}
 	}
-	advance := func(bytes int) {
-		ADDQ(U32(uint32(bytes)), a)
+	eight := func(acc []VecVirtual, index int) {
+		for h := range acc {
+			var y Op
+			if b != nil {
+				y = m.part(at(b, index), h)
+			}
+			step(acc[h], m.load(m.part(at(a, index), h)), y)
+		}
+	}
+	advance := func(count int) {
+		ADDQ(U32(uint32(8*count)), a)
 		if b != nil {
-			ADDQ(U32(uint32(bytes)), b)
+			ADDQ(U32(uint32(8*count)), b)
 		}
-		SUBQ(U32(uint32(bytes/8)), n)
+		SUBQ(U32(uint32(count)), n)
 	}
-	m.whileAtLeast(n, 4*m.lanes, func() {
+	m.whileAtLeast(n, 32, func() {
 		for v := range acc {
-			step(acc[v], m.load(at(a, v*m.lanes)), func(p Register) Op { return at(p, v*m.lanes) })
+			eight(acc[v], 8*v)
 		}
-		advance(4 * m.bytes())
+		advance(32)
 	})
-	m.whileAtLeast(n, m.lanes, func() {
-		step(acc[0], m.load(at(a, 0)), func(p Register) Op { return at(p, 0) })
-		advance(m.bytes())
+	m.whileAtLeast(n, 8, func() {
+		eight(acc[0], 0)
+		advance(8)
 	})
-	last := m.below(n)
-	step(acc[1], last.load(at(a, 0)), func(p Register) Op { return last.load(at(p, 0)) })
-	VADDPD(acc[1], acc[0], acc[0])
-	VADDPD(acc[3], acc[2], acc[2])
-	VADDPD(acc[2], acc[0], acc[0])
+	for h := range m.parts() {
+		last := m.belowOf(h, n)
+		var y Op
+		if b != nil {
+			y = last.load(m.part(at(b, 0), h))
+		}
+		step(acc[1][h], last.load(m.part(at(a, 0), h)), y)
+	}
+	for h := range m.parts() {
+		VADDPD(acc[1][h], acc[0][h], acc[0][h])
+		VADDPD(acc[3][h], acc[2][h], acc[2][h])
+		VADDPD(acc[2][h], acc[0][h], acc[0][h])
+	}
 	Store(m.total(acc[0]), ReturnIndex(0))
 	ret()
 }
@@ -366,21 +386,28 @@ func (m machine) gemv() {
 	SHLQ(U8(3), stride)
 	rows := rowPointers(m.rows, g, stride, n)
 	w, d := arg("w"), arg("d")
-	acc := m.zeros(m.rows)
+	acc := make([][]VecVirtual, m.rows)
+	for s := range acc {
+		acc[s] = m.zeros(m.parts())
+	}
 	j := GP64()
 	XORQ(j, j)
-	m.whileAtLeast(d, m.lanes, func() {
-		v := m.load(indexed(w, j, 0))
-		for s, r := range rows {
-			VFMADD231PD(indexed(r, j, 0), v, acc[s])
+	m.whileAtLeast(d, 8, func() {
+		for h := range m.parts() {
+			v := m.load(m.part(indexed(w, j, 0), h))
+			for s, r := range rows {
+				VFMADD231PD(m.part(indexed(r, j, 0), h), v, acc[s][h])
+			}
 		}
-		ADDQ(U32(uint32(m.bytes())), j)
-		SUBQ(U32(uint32(m.lanes)), d)
+		ADDQ(U8(64), j)
+		SUBQ(U8(8), d)
 	})
-	last := m.below(d)
-	v := last.load(indexed(w, j, 0))
-	for s, r := range rows {
-		VFMADD231PD(last.load(indexed(r, j, 0)), v, acc[s])
+	for h := range m.parts() {
+		last := m.belowOf(h, d)
+		v := last.load(m.part(indexed(w, j, 0), h))
+		for s, r := range rows {
+			VFMADD231PD(last.load(m.part(indexed(r, j, 0), h)), v, acc[s][h])
+		}
 	}
 	q := arg("q")
 	for s := range rows {

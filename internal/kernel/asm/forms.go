@@ -2,7 +2,6 @@ package main
 
 import (
 	"math"
-	"math/bits"
 
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
@@ -14,17 +13,20 @@ import (
 //
 //	g_iᵀ P g_i = 2 Σ_r g_ir Σ_{j≤r} U_jr g_ij
 //
-// The columns r go in strips of up to three vectors, each a tile of inner
-// sums: for one j the strip's part of row j is contiguous in p. The strip of
-// the columns that do not fill a vector comes first, where rows are short.
+// The columns r go by eight, in strips of up to three times eight with AVX-512,
+// each a tile of inner sums: for one j the strip's part of row j is contiguous in
+// p. The strip of the columns that do not fill eight lanes comes first, where rows
+// are short.
 func (m machine) symQuadForms() {
 	m.text("symQuadForms", "(q, p, rows *float64, n, d int)",
 		"stores the forms of the first rows of g, at most n ≥ 1 of them, in\nq, which has room for the rows of a tile.")
-	sums := AllocLocal(m.rows * m.bytes())
-	sum := func(s int) Mem { return sums.Offset(s * m.bytes()) }
+	sums := AllocLocal(m.rows * 64)
+	sum := func(s, h int) Mem { return m.part(sums.Offset(64*s), h) }
 	zero := m.zeros(1)[0]
 	for s := range m.rows {
-		VMOVUPD(zero, sum(s))
+		for h := range m.parts() {
+			VMOVUPD(zero, sum(s, h))
+		}
 	}
 
 	g, n, stride := arg("rows"), arg("n"), arg("d")
@@ -33,76 +35,86 @@ func (m machine) symQuadForms() {
 	r := GP64() // the strip's first column, in bytes
 	XORQ(r, r)
 
-	vectors := label("vectors")
-	rest := arg("d")
-	ANDQ(U32(uint32(m.lanes-1)), rest)
-	JZ(LabelRef(vectors))
-	part := m.below(rest)
-	m.formStrip(1, &part, rest, rows, r, sum)
-	rest = arg("d")
-	ANDQ(U32(uint32(m.lanes-1)), rest)
-	LEAQ(Mem{Base: r, Index: rest, Scale: 8}, r)
+	eights := label("eights")
+	width := rest()
+	TESTQ(width, width)
+	JZ(LabelRef(eights))
+	m.formStrip(1, width, rows, r, sum)
+	width = rest()
+	LEAQ(Mem{Base: r, Index: width, Scale: 8}, r)
 
-	Label(vectors)
-	top, one, three, next, done := label("strip"), label("one"), label("three"), label("next"), label("done")
-	// Strips of three vectors, after those of the remainder of the vectors.
+	Label(eights)
+	top, next, done := label("strip"), label("next"), label("done")
 	Label(top)
 	left := arg("d")
 	SHLQ(U8(3), left)
 	SUBQ(r, left)
 	JZ(LabelRef(done))
-	SHRQ(U8(bits.TrailingZeros(uint(m.bytes()))), left)
-	thirds, quotient := GP64(), GP64()
-	MOVQ(U32(0x55555556), thirds)
-	MOVQ(left, quotient)
-	IMULQ(thirds, quotient)
-	SHRQ(U8(32), quotient)
-	LEAQ(Mem{Base: quotient, Index: quotient, Scale: 2}, quotient)
-	SUBQ(quotient, left)
-	JZ(LabelRef(three))
-	CMPQ(left, U8(1))
-	JEQ(LabelRef(one))
-	m.formStrip(2, nil, nil, rows, r, sum)
-	ADDQ(U32(uint32(2*m.bytes())), r)
-	JMP(LabelRef(next))
-	Label(one)
-	m.formStrip(1, nil, nil, rows, r, sum)
-	ADDQ(U32(uint32(m.bytes())), r)
-	JMP(LabelRef(next))
-	Label(three)
-	m.formStrip(3, nil, nil, rows, r, sum)
-	ADDQ(U32(uint32(3*m.bytes())), r)
+	if m.wide() {
+		// Strips of three, after those of the remainder.
+		one, three := label("one"), label("three")
+		SHRQ(U8(6), left)
+		thirds, quotient := GP64(), GP64()
+		MOVQ(U32(0x55555556), thirds)
+		MOVQ(left, quotient)
+		IMULQ(thirds, quotient)
+		SHRQ(U8(32), quotient)
+		LEAQ(Mem{Base: quotient, Index: quotient, Scale: 2}, quotient)
+		SUBQ(quotient, left)
+		JZ(LabelRef(three))
+		CMPQ(left, U8(1))
+		JEQ(LabelRef(one))
+		m.formStrip(2, nil, rows, r, sum)
+		ADDQ(U32(2*64), r)
+		JMP(LabelRef(next))
+		Label(three)
+		m.formStrip(3, nil, rows, r, sum)
+		ADDQ(U32(3*64), r)
+		JMP(LabelRef(next))
+		Label(one)
+	}
+	m.formStrip(1, nil, rows, r, sum)
+	ADDQ(U32(64), r)
 	Label(next)
 	JMP(LabelRef(top))
 	Label(done)
 
 	q := arg("q")
 	for s := range m.rows {
-		x := m.total(m.load(sum(s))).AsX()
+		total := make([]VecVirtual, m.parts())
+		for h := range total {
+			total[h] = m.load(sum(s, h))
+		}
+		x := m.total(total).AsX()
 		VADDSD(x, x, x)
 		VMOVSD(x, at(q, s))
 	}
 	ret()
 }
 
-// half returns the place in a table of the zeros, the half and the ones by
-// which the vector on the diagonal is multiplied: for the lane t on the
+// halves returns the place in a table of the zeros, the half and the ones by
+// which the eight numbers on the diagonal are multiplied: for the lane t on the
 // diagonal it begins t lanes before.
-func (m machine) half() Mem {
-	words := make([]uint64, 2*m.lanes)
-	words[m.lanes] = math.Float64bits(0.5)
-	for i := m.lanes + 1; i < len(words); i++ {
+func halves() Mem {
+	words := make([]uint64, 16)
+	words[8] = math.Float64bits(0.5)
+	for i := 9; i < len(words); i++ {
 		words[i] = math.Float64bits(1)
 	}
-	return table("half"+m.name, words...).Offset(m.bytes())
+	return table("halves", words...).Offset(64)
 }
 
 // formStrip adds to the sums the strip of columns that begins at r, of count
-// vectors; or of the lanes of part, of which there are width, with r = 0.
-func (m machine) formStrip(count int, part *mask, width Register, rows []GPVirtual, r GPVirtual, sum func(s int) Mem) {
-	load := m.load
-	if part != nil {
-		load = part.load
+// times eight; or of width, at most 7, with r = 0.
+func (m machine) formStrip(count int, width Register, rows []GPVirtual, r GPVirtual, sum func(s, h int) Mem) {
+	count *= m.parts()
+	load := func(p Mem, v int) VecVirtual { return m.load(m.part(p, v)) }
+	if width != nil {
+		part := make([]mask, count)
+		for h := range part {
+			part[h] = m.belowOf(h, width)
+		}
+		load = func(p Mem, v int) VecVirtual { return part[v].load(m.part(p, v)) }
 	}
 	acc := make([][]VecVirtual, m.rows)
 	for s := range acc {
@@ -125,34 +137,35 @@ func (m machine) formStrip(count int, part *mask, width Register, rows []GPVirtu
 		ADDQ(U8(8), j)
 	}
 
-	if part == nil {
+	if width == nil {
 		while(func(done string) {
 			CMPQ(j, r)
 			JGE(LabelRef(done))
 		}, func() {
 			u := make([]VecVirtual, count)
 			for v := range u {
-				u[v] = m.load(at(p, v*m.lanes))
+				u[v] = load(at(p, 0), v)
 			}
 			multiply(u, 0)
 		})
 	}
-	// The rows that cross the diagonal in vector first of the strip.
-	for first := range count {
+	// The rows that cross the diagonal in the eight lanes from first on.
+	for first := 0; first < count; first += m.parts() {
 		half, end := GP64(), GP64()
-		LEAQ(m.half(), half)
-		if part != nil {
+		LEAQ(halves(), half)
+		if width != nil {
 			LEAQ(Mem{Base: j, Index: width, Scale: 8}, end)
 		} else {
-			LEAQ(Mem{Base: j, Disp: m.bytes()}, end)
+			LEAQ(Mem{Base: j, Disp: 64}, end)
 		}
 		top := label("diagonal")
 		Label(top)
 		u := make([]VecVirtual, count)
-		u[first] = load(at(p, first*m.lanes))
-		VMULPD(Mem{Base: half}, u[first], u[first])
-		for v := first + 1; v < count; v++ {
-			u[v] = m.load(at(p, v*m.lanes))
+		for v := first; v < count; v++ {
+			u[v] = load(at(p, 0), v)
+			if v < first+m.parts() {
+				VMULPD(m.part(Mem{Base: half}, v-first), u[v], u[v])
+			}
 		}
 		multiply(u, first)
 		SUBQ(U8(8), half)
@@ -160,10 +173,12 @@ func (m machine) formStrip(count int, part *mask, width Register, rows []GPVirtu
 		JLT(LabelRef(top))
 	}
 	for s := range acc {
-		total := m.load(sum(s))
-		for v := range acc[s] {
-			VFMADD231PD(load(indexed(rows[s], r, v*m.lanes)), acc[s][v], total)
+		for h := range m.parts() {
+			total := m.load(sum(s, h))
+			for v := h; v < count; v += m.parts() {
+				VFMADD231PD(load(indexed(rows[s], r, 0), v), acc[s][v], total)
+			}
+			VMOVUPD(total, sum(s, h))
 		}
-		VMOVUPD(total, sum(s))
 	}
 }

@@ -137,9 +137,7 @@ func window() Mem {
 }
 
 // below selects the lanes below n, a register from 0 to lanes.
-func (m machine) below(n Register) mask {
-	return m.lanesBy(n, 16, func(bits GPVirtual) { BZHIQ(n, bits, bits) })
-}
+func (m machine) below(n Register) mask { return m.belowOf(0, n) }
 
 // from selects the lanes from n on, a register from 0 to lanes.
 func (m machine) from(n GPVirtual) mask {
@@ -172,7 +170,7 @@ func (m machine) fromLane(n int) mask {
 		KMOVB(bits, k)
 		return mask{m, k}
 	}
-	return mask{m, m.load(window().Offset(8 * (8 - n)))}
+	return mask{m, m.load(window().Offset(8 * (8 - n)))} // n ≥ −4 too
 }
 
 // and returns the lanes of both masks.
@@ -207,15 +205,30 @@ func (a mask) store(v Register, p Mem) {
 	}
 }
 
-// total adds the lanes of v in a fixed order and returns the sum in lane 0 of
-// an X register. It spoils v.
-func (m machine) total(v VecVirtual) VecVirtual {
-	y := v
+// Sums along a row go in eight lanes on both machines, so that they have the
+// same bits: a register of AVX-512, and two of AVX2, its parts.
+
+// parts returns how many registers hold eight numbers.
+func (m machine) parts() int { return 8 / m.lanes }
+
+// part returns the place of a part of the eight numbers at p.
+func (m machine) part(p Mem, part int) Mem { return p.Offset(part * m.bytes()) }
+
+// belowOf selects the lanes of a part below n, a register from 0 to 7.
+func (m machine) belowOf(part int, n Register) mask {
+	return m.lanesBy(n, 16+part*m.lanes, func(bits GPVirtual) { BZHIQ(n, bits, bits) })
+}
+
+// total adds eight lanes in a fixed order, that of total in Go, and returns the
+// sum in lane 0 of an X register. It spoils v.
+func (m machine) total(v []VecVirtual) VecVirtual {
+	y := YMM()
 	if m.wide() {
 		high := YMM()
-		VEXTRACTF64X4(U8(1), v, high)
-		y = YMM()
-		VADDPD(high, v.AsY(), y)
+		VEXTRACTF64X4(U8(1), v[0], high)
+		VADDPD(high, v[0].AsY(), y)
+	} else {
+		VADDPD(v[1], v[0], y)
 	}
 	high, x := XMM(), XMM()
 	VEXTRACTF128(U8(1), y.AsY(), high)

@@ -44,92 +44,114 @@ func (m machine) symRankOne() {
 	ret()
 }
 
-// symMulVec goes through the rows in blocks of as many as a tile has, and reads
-// a block once, by vectors of columns: for the products of its rows with g and
-// for their multiples in dst.
+// symMulVec goes through the rows in blocks of eight, and reads a block once, or
+// as many of its rows as a tile has at a time, by eight columns: for the products
+// of its rows with g and for their multiples in dst.
 func (m machine) symMulVec() {
 	m.text("symMulVec", "(dst, p, rows *float64, d int)",
-		"adds P g to dst, without the rows of p beyond a multiple of the\nlanes.")
+		"adds P g to dst, without the rows of p beyond a multiple of eight.")
 	p, left, a := arg("p"), arg("d"), GP64() // the first row of the block, in bytes
 	XORQ(a, a)
-	m.whileAtLeast(left, m.rows, func() {
-		g := arg("rows")
-		acc, weight := m.zeros(m.rows), make([]VecVirtual, m.rows)
-		for s := range weight {
-			weight[s] = m.broadcast(indexed(g, a, s))
+	m.whileAtLeast(left, 8, func() {
+		row := GP64() // where column 0 of the next row would be
+		MOVQ(p, row)
+		SUBQ(a, row)
+		for first := 0; first < 8; first += m.rows {
+			m.mulVecRows(first, row, left, a)
 		}
-		// The rows' pointers are to where their column 0 would be.
-		rows, length := make([]GPVirtual, m.rows), GP64()
-		LEAQ(Mem{Base: left, Disp: -1}, length)
-		for s := range rows {
-			rows[s] = GP64()
-			if s == 0 {
-				MOVQ(p, rows[0])
-				SUBQ(a, rows[0])
-				continue
-			}
-			LEAQ(Mem{Base: rows[s-1], Index: length, Scale: 8}, rows[s])
-			DECQ(length)
-		}
-
-		// Vectors on the diagonal begin with lane s in row s.
-		j := GP64()
-		MOVQ(a, j)
-		x, y := arg("rows"), arg("dst")
-		product, sum := m.load(indexed(x, j, 0)), m.load(indexed(y, j, 0))
-		for s := range rows {
-			VFMADD231PD(m.fromLane(s).load(indexed(rows[s], j, 0)), product, acc[s])
-			VFMADD231PD(m.fromLane(s+1).load(indexed(rows[s], j, 0)), weight[s], sum)
-		}
-		VMOVUPD(sum, indexed(y, j, 0))
-
-		column := func(load func(p Mem) VecVirtual, store func(v Register, p Mem)) {
-			x, y := arg("rows"), arg("dst")
-			product, sum := load(indexed(x, j, 0)), load(indexed(y, j, 0))
-			for s := range rows {
-				r := load(indexed(rows[s], j, 0))
-				VFMADD231PD(r, product, acc[s])
-				VFMADD231PD(r, weight[s], sum)
-			}
-			store(sum, indexed(y, j, 0))
-		}
-		n, full := GP64(), label("full")
-		LEAQ(Mem{Base: left, Disp: -m.lanes}, n)
-		ADDQ(U32(uint32(m.bytes())), j)
-		m.whileAtLeast(n, m.lanes, func() {
-			column(m.load, m.store)
-			ADDQ(U32(uint32(m.bytes())), j)
-			SUBQ(U32(uint32(m.lanes)), n)
-		})
-		TESTQ(n, n)
-		JZ(LabelRef(full))
-		last := m.below(n)
-		column(last.load, last.store)
-
-		Label(full)
-		y = arg("dst")
-		for s := range acc {
-			x := m.total(acc[s]).AsX()
-			VADDSD(indexed(y, a, s), x, x)
-			VMOVSD(x, indexed(y, a, s))
-		}
-		LEAQ(Mem{Base: rows[m.rows-1], Index: left, Scale: 8}, p)
-		ADDQ(a, p)
-		ADDQ(U32(uint32(8*m.rows)), a)
-		SUBQ(U32(uint32(m.rows)), left)
+		LEAQ(Mem{Base: row, Index: a, Scale: 1, Disp: 64}, p)
+		ADDQ(U8(64), a)
+		SUBQ(U8(8), left)
 	})
 	ret()
+}
+
+// mulVecRows goes through the rows of a block from first on that make a tile,
+// and moves row to those after them.
+func (m machine) mulVecRows(first int, row, left, a GPVirtual) {
+	g := arg("rows")
+	acc, weight := make([][]VecVirtual, m.rows), make([]VecVirtual, m.rows)
+	for s := range acc {
+		acc[s] = m.zeros(m.parts())
+		weight[s] = m.broadcast(indexed(g, a, first+s))
+	}
+	rows, length := make([]GPVirtual, m.rows), GP64()
+	LEAQ(Mem{Base: left, Disp: -1 - first}, length)
+	for s := range rows {
+		rows[s] = GP64()
+		if s == 0 {
+			MOVQ(row, rows[0])
+			continue
+		}
+		LEAQ(Mem{Base: rows[s-1], Index: length, Scale: 8}, rows[s])
+		DECQ(length)
+	}
+
+	// On the diagonal row s begins with lane s.
+	j := GP64()
+	MOVQ(a, j)
+	x, y := arg("rows"), arg("dst")
+	for h := range m.parts() {
+		of := func(p Register) Mem { return m.part(indexed(p, j, 0), h) }
+		product, sum := m.load(of(x)), m.load(of(y))
+		for s, r := range rows {
+			lane := first + s - h*m.lanes
+			VFMADD231PD(m.fromLane(lane).load(of(r)), product, acc[s][h])
+			VFMADD231PD(m.fromLane(lane+1).load(of(r)), weight[s], sum)
+		}
+		m.store(sum, of(y))
+	}
+
+	column := func(h int, load func(p Mem) VecVirtual, store func(v Register, p Mem)) {
+		x, y := arg("rows"), arg("dst")
+		of := func(p Register) Mem { return m.part(indexed(p, j, 0), h) }
+		product, sum := load(of(x)), load(of(y))
+		for s, p := range rows {
+			r := load(of(p))
+			VFMADD231PD(r, product, acc[s][h])
+			VFMADD231PD(r, weight[s], sum)
+		}
+		store(sum, of(y))
+	}
+	n, full := GP64(), label("full")
+	LEAQ(Mem{Base: left, Disp: -8}, n)
+	ADDQ(U8(64), j)
+	m.whileAtLeast(n, 8, func() {
+		for h := range m.parts() {
+			column(h, m.load, m.store)
+		}
+		ADDQ(U8(64), j)
+		SUBQ(U8(8), n)
+	})
+	TESTQ(n, n)
+	JZ(LabelRef(full))
+	for h := range m.parts() {
+		last := m.belowOf(h, n)
+		column(h, last.load, last.store)
+	}
+
+	Label(full)
+	y = arg("dst")
+	for s := range acc {
+		x := m.total(acc[s]).AsX()
+		VADDSD(indexed(y, a, first+s), x, x)
+		VMOVSD(x, indexed(y, a, first+s))
+	}
+	LEAQ(Mem{Base: rows[m.rows-1], Index: left, Scale: 8, Disp: -8 * (first + m.rows)}, row)
 }
 
 // symRankK keeps a tile of p in registers, of as many rows as the machine has
 // and up to three vectors, while it goes through the rows of g.
 func (m machine) symRankK() {
 	m.text("symRankK", "(p, w, rows *float64, n, d int)",
-		"is SymRankK for n ≥ 1 and the rows of p up to a multiple of those of\na tile.")
+		"is SymRankK for n ≥ 1 and the rows of p up to a multiple of eight.")
 	pa, ga, left := arg("p"), arg("rows"), arg("d")
 	// left is d − a for the rows a of the tiles, pa where row a begins in p,
 	// ga the place of column a in g.
-	m.whileAtLeast(left, m.rows, func() {
+	while(func(done string) {
+		CMPQ(left, rest())
+		JE(LabelRef(done))
+	}, func() {
 		c, columns := GP64(), GP64()
 		XORQ(c, c) // bytes from column a
 		MOVQ(left, columns)
@@ -159,6 +181,13 @@ func (m machine) symRankK() {
 		}
 	})
 	ret()
+}
+
+// rest returns d modulo eight.
+func rest() GPVirtual {
+	r := arg("d")
+	ANDQ(U8(7), r)
+	return r
 }
 
 // rankTile adds to the tile that begins c bytes after column a, of count

@@ -1,0 +1,125 @@
+package config_test
+
+import (
+	"crypto/sha256"
+	"encoding"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"vitrine"
+	"vitrine/internal/option"
+	"vitrine/internal/stream"
+)
+
+// states are what TestStatesOfThisPath prints, and what it does not compare.
+const states = "VITRINE_STATES"
+
+// TestStatesAreOneOnAllPaths: every policy of the catalog offers the same
+// assortments, with the same propensities, and has the same state to the last bit
+// after rounds of rows that are long enough for all vector code, whatever the path.
+func TestStatesAreOneOnAllPaths(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	here, err := vitrine.KernelPath()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := statesHere(t)
+	for _, path := range []string{"generic", "avx2", "avx512"} {
+		t.Run(path, func(t *testing.T) {
+			if path == here {
+				t.Skip("the others are compared with this one")
+			}
+			c := exec.Command(self, "-test.run=^TestStatesOfThisPath$", "-test.v")
+			c.Env = append(os.Environ(), "VITRINE_KERNEL="+path, states+"=print")
+			out, err := c.CombinedOutput()
+			if strings.Contains(string(out), "this machine has no") {
+				t.Skip(strings.TrimSpace(string(out)))
+			}
+			if err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			got := slices.DeleteFunc(strings.Split(string(out), "\n"), func(line string) bool { return !strings.HasPrefix(line, "state ") })
+			if len(got) != len(want) {
+				t.Fatalf("%d states, want %d:\n%s", len(got), len(want), out)
+			}
+			for i, w := range want {
+				if got[i] != w {
+					t.Errorf("%s: %s\n%s: %s", here, w, path, got[i])
+				}
+			}
+		})
+	}
+}
+
+// TestStatesOfThisPath prints the states on the path of this process, for the test
+// above; and, by hand, for programs that are built in another way:
+//
+//	VITRINE_STATES=print GOAMD64=v3 go test ./config -run TestStatesOfThisPath -v
+func TestStatesOfThisPath(t *testing.T) {
+	if os.Getenv(states) == "" {
+		t.Skip(states + "=print prints them")
+	}
+	if _, err := vitrine.KernelPath(); err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range statesHere(t) {
+		fmt.Println(line)
+	}
+}
+
+// statesHere returns a line for each policy, with checksums of what it offered and
+// of its state.
+func statesHere(t *testing.T) []string {
+	const width, items, rounds = 14, 20, 40
+	var lines []string
+	for _, entry := range described("policy") {
+		table := "[[policy]]\nname = \"" + entry.Name + "\"\n" + short[entry.Name]
+		if slices.ContainsFunc(entry.Options, func(o option.Option) bool { return o.Key == "utility" && o.Required }) {
+			table += "utility = { kind = \"mlp\", hidden = [3] }\n"
+		}
+		e := loadWide(t, width, plainWorld+table)
+		l, err := e.Policies[0].New(e.World(stream.New(1, 0, stream.World)), stream.New(1, 0, stream.Learner))
+		if err != nil {
+			t.Fatal(err)
+		}
+		offers := sha256.New()
+		for round := range rounds {
+			rng := stream.New(1, round, stream.Policy)
+			x := &vitrine.Context{Features: mat.NewDense(items, width, nil), Revenue: make([]float64, items)}
+			for i := range x.Revenue {
+				x.Revenue[i] = rng.Float64()
+				for j := range width {
+					x.Features.Set(i, j, 2*rng.Float64()-1)
+				}
+			}
+			offer := l.Policy().Offer(x, rng)
+			_ = binary.Write(offers, binary.LittleEndian, math.Float64bits(offer.Propensity))
+			for _, i := range offer.Assortment {
+				_ = binary.Write(offers, binary.LittleEndian, uint64(i))
+			}
+			choice := vitrine.Choice(stream.New(1, round, stream.Customers).IntN(len(offer.Assortment) + 1))
+			if err := l.Observe(vitrine.Round{Context: x, Offer: offer, Choice: choice}); err != nil {
+				t.Fatalf("%s, round %d: %v", entry.Name, round, err)
+			}
+		}
+		var state []byte
+		if s, ok := l.(encoding.BinaryMarshaler); ok {
+			if state, err = s.MarshalBinary(); err != nil {
+				t.Fatalf("%s: %v", entry.Name, err)
+			}
+		}
+		lines = append(lines, fmt.Sprintf("state %-16s %x offers %x", entry.Name, sha256.Sum256(state), offers.Sum(nil)[:8]))
+	}
+	return lines
+}

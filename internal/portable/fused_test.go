@@ -1,0 +1,72 @@
+package portable_test
+
+import (
+	"bufio"
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// The compiler for arm64 fuses x*y + z where it may. In the packages whose numbers
+// become part of a learner's state it does so only where math.FMA is written: a
+// conversion, float64(x*y) + z, forbids it. A program for arm64 is disassembled.
+func TestNothingIsFusedThatIsNotWrittenSo(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it compiles everything for arm64")
+	}
+	program := filepath.Join(t.TempDir(), "vitrine")
+	build := exec.Command("go", "build", "-o", program, "vitrine/cmd/vitrine")
+	build.Env = append(os.Environ(), "GOOS=linux", "GOARCH=arm64", "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	out, err := exec.Command("go", "tool", "objdump", "-s", `^vitrine(/assortment|/bandit|/env|/experiment|/internal/gram|/internal/kernel|/internal/portable|/mle|/service/decision|/utility)?\.`, program).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var (
+		text  = regexp.MustCompile(`^TEXT (\S+)\(SB\) (\S+)`)
+		fused = regexp.MustCompile(`^\s+(\S+\.go):(\d+)\s.*\sFN?M(ADD|SUB)D\s`)
+		where string
+		dir   string
+		lines = map[string][]string{}
+		found int
+	)
+	for s := bufio.NewScanner(bytes.NewReader(out)); s.Scan(); {
+		if m := text.FindStringSubmatch(s.Text()); m != nil {
+			where, dir = m[1], filepath.Dir(m[2])
+			continue
+		}
+		m := fused.FindStringSubmatch(s.Text())
+		if m == nil {
+			continue
+		}
+		number, _ := strconv.Atoi(m[2])
+		path := filepath.Join(dir, m[1])
+		if lines[path] == nil {
+			source, err := os.ReadFile(path)
+			if err != nil {
+				continue // of another package, inlined: what gonum does is said in docs/adr/0065-one-order.md
+			}
+			lines[path] = strings.Split(string(source), "\n")
+		}
+		if number > len(lines[path]) {
+			continue
+		}
+		switch line := strings.TrimSpace(lines[path][number-1]); {
+		case strings.Contains(line, "math.FMA("):
+			found++
+		case strings.Contains(line, "rng.Float64()"): // a power of two times an integer, exact
+		default:
+			t.Errorf("%s, %s:%d is fused: %s", where, m[1], number, line)
+		}
+	}
+	if found < 30 {
+		t.Errorf("%d instructions of math.FMA found, want those of the kernels at least", found)
+	}
+}

@@ -1,0 +1,178 @@
+// Package portable has elementary functions with the same bits on every machine,
+// for whatever becomes part of a learner's state. Those of package math differ in
+// the last digit between architectures, between amd64 machines with and without
+// fused multiply-add, and where a compiler fuses what they do. These round after
+// every operation, or fuse where it is written.
+//
+// Their values are those of package math on amd64 with fused multiply-add, but for
+// the logarithms of subnormal numbers and exponentials above 2^1023 √2, which it
+// loses.
+package portable
+
+import "math"
+
+// Exp returns exp(x), by the Taylor series at a sixteenth of what is left of x
+// beside a multiple of ln 2, and four squarings of 1 + it (Shibata 2010), as
+// exp_amd64.s of package math.
+func Exp(x float64) float64 {
+	const (
+		ln2Hi    = 0.69314718055966295651160180568695068359375
+		ln2Lo    = 0.28235290563031577122588448175013436025525412068e-12
+		overflow = 7.09782712893384e+02
+	)
+	switch {
+	case x != x || x > math.MaxFloat64:
+		return x
+	case x > overflow:
+		return math.Inf(1)
+	case x < -746:
+		return 0
+	}
+	k := math.RoundToEven(math.Log2E * x)
+	r := math.FMA(-ln2Hi, k, x)
+	r = math.FMA(-ln2Lo, k, r) * 0.0625
+	s := math.FMA(2.4801587301587301587e-5, r, 1.9841269841269841270e-4)
+	s = math.FMA(s, r, 1.3888888888888888889e-3)
+	s = math.FMA(s, r, 8.3333333333333333333e-3)
+	s = math.FMA(s, r, 4.1666666666666666667e-2)
+	s = math.FMA(s, r, 1.6666666666666666667e-1)
+	s = math.FMA(s, r, 0.5)
+	s = math.FMA(s, r, 1)
+	r = float64(r * s)
+	r = float64(r * (r + 2))
+	r = float64(r * (r + 2))
+	r = float64(r * (r + 2))
+	r = math.FMA(r, r+2, 1)
+	switch e := int(k) + 1023; {
+	case e >= 2047:
+		return r * 2 * math.Float64frombits(uint64(e-1)<<52)
+	case e > 0:
+		return r * math.Float64frombits(uint64(e)<<52)
+	case e < -52:
+		return 0
+	default: // in two steps, of which the first is exact
+		return r * math.Float64frombits(uint64(e+1022)<<52) * math.Float64frombits(1<<52)
+	}
+}
+
+const (
+	ln2Hi = 6.93147180369123816490e-01
+	ln2Lo = 1.90821492927058770002e-10
+)
+
+// Log returns the natural logarithm of x, as FreeBSD's e_log.c and package math.
+func Log(x float64) float64 {
+	switch {
+	case x != x || x > math.MaxFloat64:
+		return x
+	case x < 0:
+		return math.NaN()
+	case x == 0:
+		return math.Inf(-1)
+	}
+	f, exponent := math.Frexp(x)
+	if f < math.Sqrt2/2 {
+		f *= 2
+		exponent--
+	}
+	f--
+	k := float64(exponent)
+	s := f / (2 + f)
+	hfsq := float64(float64(0.5*f) * f)
+	sum := float64(s*(hfsq+atanh(s))) + float64(k*ln2Lo)
+	return float64(k*ln2Hi) - ((hfsq - sum) - f)
+}
+
+// atanh returns the series of 2 atanh(s)/s − 2 that both logarithms share, |s| ≤
+// 0.18, in the order of Log.
+func atanh(s float64) float64 {
+	s2 := float64(s * s)
+	s4 := float64(s2 * s2)
+	odd := mulAdd(s4, mulAdd(s4, mulAdd(s4, l7, l5), l3), l1)
+	even := mulAdd(s4, mulAdd(s4, l6, l4), l2)
+	return float64(s2*odd) + float64(s4*even)
+}
+
+const (
+	l1 = 6.666666666666735130e-01
+	l2 = 3.999999999940941908e-01
+	l3 = 2.857142874366239149e-01
+	l4 = 2.222219843214978396e-01
+	l5 = 1.818357216161805012e-01
+	l6 = 1.531383769920937332e-01
+	l7 = 1.479819860511658591e-01
+)
+
+// mulAdd returns a b + c, rounded twice: the conversion forbids to fuse the two.
+func mulAdd(a, b, c float64) float64 { return float64(a*b) + c }
+
+// Log1p returns log(1 + x) without loss for small x, as FreeBSD's s_log1p.c and
+// package math.
+func Log1p(x float64) float64 {
+	switch {
+	case x < -1 || x != x:
+		return math.NaN()
+	case x == -1:
+		return math.Inf(-1)
+	case x > math.MaxFloat64:
+		return x
+	}
+	const least, most = math.Sqrt2/2 - 1, math.Sqrt2 - 1
+	switch a := math.Abs(x); {
+	case a < 0x1p-54:
+		return x
+	case a < 0x1p-29:
+		return x - float64(float64(x*x)*0.5)
+	}
+	k, f, c := 0.0, x, 0.0 // 1 + x is about 2^k (1 + f) + c
+	tiny := false          // |f| < 2⁻²⁰
+	if !(least < x && x < most) {
+		u := x
+		if x < 1<<53 {
+			u = 1 + x
+		}
+		bits := math.Float64bits(u)
+		exponent := int(bits>>52) - 1023
+		switch {
+		case x >= 1<<53:
+		case exponent > 0:
+			c = (1 - (u - x)) / u
+		default:
+			c = (x - (u - 1)) / u
+		}
+		if bits &= 1<<52 - 1; bits < 0x6a09e667f3bcd { // the mantissa of √2
+			u = math.Float64frombits(bits | 0x3ff<<52)
+			tiny = bits == 0
+		} else {
+			exponent++
+			u = math.Float64frombits(bits | 0x3fe<<52)
+			tiny = (1<<52-bits)>>2 == 0
+		}
+		k, f = float64(exponent), u-1
+	}
+	hfsq := float64(float64(0.5*f) * f)
+	if tiny {
+		if f == 0 {
+			if k == 0 {
+				return 0
+			}
+			return float64(k*ln2Hi) + (c + float64(k*ln2Lo))
+		}
+		r := float64(hfsq * (1 - float64(0.66666666666666666*f)))
+		if k == 0 {
+			return f - r
+		}
+		return float64(k*ln2Hi) - ((r - (float64(k*ln2Lo) + c)) - f)
+	}
+	s := f / (2 + f)
+	z := float64(s * s)
+	r := mulAdd(z, l7, l6)
+	for _, l := range [...]float64{l5, l4, l3, l2, l1} {
+		r = mulAdd(z, r, l)
+	}
+	r = float64(z * r)
+	if k == 0 {
+		return f - (hfsq - float64(s*(hfsq+r)))
+	}
+	return float64(k*ln2Hi) - ((hfsq - (float64(s*(hfsq+r)) + (float64(k*ln2Lo) + c))) - f)
+}

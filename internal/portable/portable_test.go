@@ -1,0 +1,75 @@
+package portable_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"testing"
+
+	"golang.org/x/sys/cpu"
+
+	"vitrine/internal/portable"
+)
+
+var functions = []struct {
+	name       string
+	here, math func(x float64) float64
+}{
+	{"Exp", portable.Exp, math.Exp},
+	{"Log", portable.Log, math.Log},
+	{"Log1p", portable.Log1p, math.Log1p},
+}
+
+// arguments are numbers of any size and sign, those at which the functions change
+// their way, and what is beyond them.
+func arguments() []float64 {
+	rng := rand.New(rand.NewPCG(1, 2))
+	var x []float64
+	for range 100_000 {
+		x = append(x, math.Float64frombits(rng.Uint64()), 1500*(rng.Float64()-0.5), 3*rng.NormFloat64(), rng.ExpFloat64(),
+			1+math.Ldexp(rng.Float64()-0.5, -rng.IntN(60)), math.Ldexp(rng.Float64()-0.5, -rng.IntN(70)))
+	}
+	for _, edge := range []float64{0, 1, 2, 0x1p-54, 0x1p-29, 0x1p-20, math.Sqrt2/2 - 1, math.Sqrt2 - 1, math.Sqrt2 / 2, math.Sqrt2, 1 << 53,
+		7.09782712893384e+02, 708.3964185322641, 744.4400719213812, 745.1332191019411, 746, math.MaxFloat64, math.Inf(1), 0x1p-1022} {
+		for _, v := range []float64{edge, math.Nextafter(edge, -1), math.Nextafter(edge, math.Inf(1))} {
+			x = append(x, v, -v)
+		}
+	}
+	return append(x, math.NaN())
+}
+
+// The functions have the bits of package math where that fuses as they do, and are
+// near to it everywhere. On amd64 package math loses the logarithms of subnormal
+// numbers, and what exp has above 2^1023 √2.
+func TestFunctionsAreThoseOfMath(t *testing.T) {
+	// A compiler that fuses, as with GOAMD64=v3, changes math.Log1p, but not these.
+	same := runtime.GOARCH == "amd64" && cpu.X86.HasFMA && !fuses()
+	for _, f := range functions {
+		for _, x := range arguments() {
+			got, want := f.here(x), f.math(x)
+			switch {
+			case f.name == "Log" && 0 < x && x < 0x1p-1022:
+				if want = math.Log(x*0x1p60) - 60*math.Ln2; math.Abs(got-want) > 1e-12 {
+					t.Fatalf("Log(%v) = %v, want %v", x, got, want)
+				}
+			case f.name == "Exp" && 709.4 < x && x < 709.8 && math.IsInf(want, 1):
+				if want = 2 * math.Exp(x-math.Ln2); math.Abs(got-want) > 1e-13*want && got != want {
+					t.Fatalf("Exp(%v) = %v, want %v", x, got, want)
+				}
+			case math.IsNaN(got) && math.IsNaN(want), got == want && math.Signbit(got) == math.Signbit(want):
+			case same || !(math.Abs(got-want) <= 4e-16*math.Abs(want) || math.Abs(got-want) <= 5e-324):
+				t.Fatalf("%s(%v) = %x, want %x", f.name, x, got, want)
+			}
+		}
+	}
+}
+
+// fuses reports whether the compiler of this program fuses a product with what is
+// added to it.
+func fuses() bool {
+	x := 1 + 0x1p-30
+	return plus(x, -float64(x*x)) != 0
+}
+
+//go:noinline
+func plus(x, y float64) float64 { return x*x + y }
