@@ -1,0 +1,220 @@
+package assortment
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"vitrine"
+)
+
+// Nests group items whose unobserved utilities are alike, as the nested logit model has them. An
+// item without a nest, and the outside option, stand alone.
+type Nests struct {
+	Of            []int     // N: the nest of an item; negative for none
+	Dissimilarity []float64 // by nest: λ in (0, 1]
+}
+
+// Revenue returns the expected revenue of S under the nested logit model with the utilities u and the
+// revenues r (nil means 1 for all),
+//
+//	R(S) = Σ_k P_k R_k,  P_k = exp(A_k) / (1 + Σ_l exp(A_l)),  A_k = λ_k log Σ_{i∈S∩k} exp(u_i/λ_k)
+//
+// with R_k the mean revenue of the items of nest k in S, weighted with exp(u_i/λ_k).
+func (n Nests) Revenue(s vitrine.Assortment, u, r []float64) float64 {
+	members := make(map[int][]int)
+	for _, i := range s {
+		members[n.group(i)] = append(members[n.group(i)], i)
+	}
+	var parts []part
+	for _, i := range s { // in the order of the items, so that the sum is
+		if g := n.group(i); members[g] != nil {
+			parts = append(parts, n.part(g, members[g], u, r))
+			members[g] = nil
+		}
+	}
+	return total(parts)
+}
+
+// group returns the number of an item's nest, and for one that stands alone a number of its own.
+func (n Nests) group(i int) int {
+	if n.Of[i] < 0 {
+		return len(n.Dissimilarity) + i
+	}
+	return n.Of[i]
+}
+
+// lambda returns the dissimilarity of a group.
+func (n Nests) lambda(group int) float64 {
+	if group >= len(n.Dissimilarity) {
+		return 1
+	}
+	return n.Dissimilarity[group]
+}
+
+// part is what the shown items of a nest come to.
+type part struct {
+	utility float64 // A
+	revenue float64 // their mean revenue
+}
+
+// part returns that of the given items of a group.
+func (n Nests) part(group int, items []int, u, r []float64) part {
+	lambda, top := n.lambda(group), math.Inf(-1)
+	for _, i := range items {
+		top = max(top, u[i]/lambda)
+	}
+	if math.IsInf(top, -1) {
+		return part{top, 0}
+	}
+	sum, earned := 0.0, 0.0
+	for _, i := range items {
+		v := math.Exp(u[i]/lambda - top)
+		sum += v
+		earned += v * revenueOf(r, i)
+	}
+	return part{lambda * (top + math.Log(sum)), earned / sum}
+}
+
+func revenueOf(r []float64, i int) float64 {
+	if r == nil {
+		return 1
+	}
+	return r[i]
+}
+
+// total returns the expected revenue of the parts.
+func total(parts []part) float64 {
+	top := 0.0
+	for _, p := range parts {
+		top = max(top, p.utility)
+	}
+	sum, earned := math.Exp(-top), 0.0
+	for _, p := range parts {
+		v := math.Exp(p.utility - top)
+		sum += v
+		earned += v * p.revenue
+	}
+	return earned / sum
+}
+
+// MaximizeNested returns the assortment S of the largest expected revenue under the nested logit model,
+// among all sets of items, and that revenue; see [Nests.Revenue]. r ≥ 0; nil means 1 for all.
+//
+// R(S) > z holds exactly if Σ_k exp(A_k) (R_k − z) > z, in which each nest is a problem of its own.
+// With dissimilarities of at most 1 the best set of a nest has its items of the largest revenues,
+// some number of them (Davis, Gallego and Topaloglu 2014, Theorem 4). From z = 0 on, the best sets at
+// z make the next z = R(S), until it does not grow. That takes O(N log N) and a few passes.
+//
+// It returns an error that names an item or a nest that is not lawful. A dissimilarity above 1 is one:
+// the problem is then NP-hard.
+func MaximizeNested(dst vitrine.Assortment, n Nests, u, r []float64) (vitrine.Assortment, float64, error) {
+	if err := n.check(u, r); err != nil {
+		return nil, 0, err
+	}
+	groups := n.prefixes(u, r)
+	best := make([]int, len(groups)) // by group: how many items are shown
+	z := 0.0
+	for {
+		next := make([]int, len(groups))
+		var parts []part
+		for g, group := range groups {
+			next[g] = group.best(z * (1 + rounding(len(u))))
+			if next[g] > 0 {
+				parts = append(parts, group.parts[next[g]-1])
+			}
+		}
+		revenue := total(parts)
+		if !(revenue > z) {
+			break
+		}
+		z, best = revenue, next
+	}
+	dst = dst[:0]
+	for g, group := range groups {
+		dst = append(dst, group.items[:best[g]]...)
+	}
+	slices.Sort(dst)
+	return dst, n.Revenue(dst, u, r), nil
+}
+
+// check returns an error that names what is not lawful.
+func (n Nests) check(u, r []float64) error {
+	if len(n.Of) != len(u) || r != nil && len(r) != len(u) {
+		return fmt.Errorf("%d items have a nest, %d a utility and %d a revenue", len(n.Of), len(u), len(r))
+	}
+	for k, lambda := range n.Dissimilarity {
+		if !(lambda > 0 && lambda <= 1) {
+			return fmt.Errorf("the dissimilarity of nest %d is %v: want a number in (0, 1], beyond which the optimum is NP-hard", k, lambda)
+		}
+	}
+	for i, k := range n.Of {
+		switch {
+		case k >= len(n.Dissimilarity):
+			return fmt.Errorf("item %d is in nest %d: there are %d", i, k, len(n.Dissimilarity))
+		case math.IsNaN(u[i]) || math.IsInf(u[i], 1):
+			return fmt.Errorf("item %d has utility %v", i, u[i])
+		case !(revenueOf(r, i) >= 0) || math.IsInf(revenueOf(r, i), 1):
+			return fmt.Errorf("item %d has revenue %v: want a finite number, at least 0", i, r[i])
+		}
+	}
+	return nil
+}
+
+// prefix is a nest with its items in the order of their revenues, and what the first of them come to.
+type prefix struct {
+	items []int
+	parts []part // parts[j−1] is that of the first j items
+}
+
+// prefixes returns the nests that have items.
+func (n Nests) prefixes(u, r []float64) (groups []prefix) {
+	order := make([]int, 0, len(u))
+	for i, v := range u {
+		if !math.IsInf(v, -1) {
+			order = append(order, i)
+		}
+	}
+	slices.SortFunc(order, func(a, b int) int {
+		return cmp.Or(cmp.Compare(n.group(a), n.group(b)), cmp.Compare(revenueOf(r, b), revenueOf(r, a)), cmp.Compare(a, b))
+	})
+	for from := 0; from < len(order); {
+		to := from + 1
+		for to < len(order) && n.group(order[to]) == n.group(order[from]) {
+			to++
+		}
+		groups = append(groups, n.grow(order[from:to], u, r))
+		from = to
+	}
+	return groups
+}
+
+// grow computes the parts of the first items of a nest, adding one after the other.
+func (n Nests) grow(items []int, u, r []float64) prefix {
+	p := prefix{items: items}
+	lambda := n.lambda(n.group(items[0]))
+	inclusive, revenue := math.Inf(-1), 0.0
+	for _, i := range items {
+		v := u[i] / lambda
+		top := max(inclusive, v)
+		joint := top + math.Log(math.Exp(inclusive-top)+math.Exp(v-top))
+		revenue += (revenueOf(r, i) - revenue) * math.Exp(v-joint)
+		inclusive = joint
+		p.parts = append(p.parts, part{lambda * inclusive, revenue})
+	}
+	return p
+}
+
+// best returns the number of items whose set has the largest exp(A)(R − z), 0 for none.
+func (p prefix) best(z float64) (count int) {
+	largest := math.Inf(-1)
+	for j, s := range p.parts {
+		if s.revenue > z {
+			if v := s.utility + math.Log(s.revenue-z); v > largest {
+				count, largest = j+1, v
+			}
+		}
+	}
+	return count
+}
