@@ -37,7 +37,7 @@ import (
 //	go test ./cmd/vitrine -run TestDataFormats -rewrite
 //
 // which writes the directory of dataFormat. The earlier ones stay as they are.
-const dataFormat = 4
+const dataFormat = 5
 
 var rewrite = flag.Bool("rewrite", false, "write testdata/data-vN of the present format, then read the diff")
 
@@ -72,8 +72,8 @@ func formatTrade(ctx context.Context, e *decision.Engine, half, late func() erro
 			policy = `"policy":{"name":"uniform"}`
 		}
 		size := `"max_size":2,"record":"all"`
-		if name == "small" { // its memory holds some thirty decisions
-			size = `"max_size":1,"memory":25000`
+		if name == "small" { // its memory holds some seventy decisions
+			size = `"max_size":1,"memory":12500`
 		}
 		if _, err := e.Put(ctx, name, fmt.Appendf(nil, `{%s,"max_items":4,"rounds":1000,"seed":%d,%s,%s}`, size, i, features, policy), now); err != nil {
 			return err
@@ -103,7 +103,7 @@ func formatTrade(ctx context.Context, e *decision.Engine, half, late func() erro
 			case i%8 != 7: // these expire
 				err = e.Outcome(ctx, "", id, item, now)
 			}
-			for k := range 40 {
+			for k := range 100 {
 				if err != nil || name != "small" || i%8 != 3 {
 					break
 				}
@@ -302,7 +302,7 @@ var relearned = map[int]map[string]bool{
 }
 
 // lastEntries are those of the logs, by the format.
-var lastEntries = map[int]int{1: 601, 2: 601, 3: 881, 4: 882}
+var lastEntries = map[int]int{1: 601, 2: 601, 3: 881, 4: 882, 5: 1189}
 
 // Data directories of every format are opened, with their snapshots and without, and give the
 // state that they had.
