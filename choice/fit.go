@@ -71,7 +71,7 @@ func Fit(ctx context.Context, spec *Spec, d *Data, o Options) (*Result, error) {
 	m := &minimiser{steps: o.Steps, tolerance: o.Tolerance, watch: o.Watch}
 	start := o.Start
 	if start == nil {
-		if start, err = m.start(ctx, l, d, o.Workers); err != nil {
+		if start, err = m.start(ctx, l, d, o.Workers, spec.Model.starts()); err != nil {
 			return nil, err
 		}
 	} else if len(start) != len(r.Names) {
@@ -112,8 +112,8 @@ func Fit(ctx context.Context, spec *Spec, d *Data, o Options) (*Result, error) {
 }
 
 // start returns where the minimiser of a likelihood starts: 0 for MNL, whose likelihood is concave,
-// and MNL's estimate for the others.
-func (m *minimiser) start(ctx context.Context, l likelihood, d *Data, workers int) ([]float64, error) {
+// and what MNL's estimate leads to for the others.
+func (m *minimiser) start(ctx context.Context, l likelihood, d *Data, workers, starts int) ([]float64, error) {
 	s, ok := l.(startable)
 	if !ok {
 		return make([]float64, len(l.names())), nil
@@ -126,7 +126,27 @@ func (m *minimiser) start(ctx context.Context, l likelihood, d *Data, workers in
 	if flat := flatDirections(best.origin.hessian, best.origin.moment); len(flat) > 0 {
 		return nil, &IdentificationError{involved(o.names(), flat, best.origin.moment)}
 	}
-	return s.start(best.theta), nil
+	classes, ok := s.(*latent)
+	if !ok {
+		return s.start(best, 0), nil
+	}
+	// The steps of known classes climb from each start, and Newton's finish from the highest.
+	climbing := *classes
+	climbing.complete = true
+	o = newObjective(&climbing, d, workers)
+	var highest *minimum
+	for n := range starts {
+		c := &minimiser{steps: 200, tolerance: 1e-2}
+		climbed, err := c.newton(ctx, o, classes.start(best, n))
+		if err != nil {
+			return nil, err
+		}
+		m.taken += c.taken
+		if highest == nil || climbed.value < highest.value {
+			highest = climbed
+		}
+	}
+	return highest.theta, nil
 }
 
 // unboundedDirections returns the directions, as rows, in which the estimate goes to infinity:

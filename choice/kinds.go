@@ -7,10 +7,15 @@ import (
 
 // Model says which family of models of choice a specification is of.
 type Model struct {
-	Kind   string   `toml:"kind" json:"kind,omitempty"`     // "mnl" (""), "nested" or "mixed"
+	Kind   string   `toml:"kind" json:"kind,omitempty"`     // "mnl" (""), "nested", "mixed" or "latent"
 	Nests  []Nest   `toml:"nests" json:"nests,omitempty"`   // of a nested logit
 	Random []Random `toml:"random" json:"random,omitempty"` // the coefficients of a mixed logit that vary
 	Draws  int      `toml:"draws" json:"draws,omitempty"`   // of a mixed logit, for each decision maker; 0 for 500
+
+	Classes    int      `toml:"classes" json:"classes,omitempty"`       // of a latent class model
+	Membership []string `toml:"membership" json:"membership,omitempty"` // variables that class probabilities depend on, each as in the first row of a decision maker
+	Starts     int      `toml:"starts" json:"starts,omitempty"`         // of a latent class model, the random starts; 0 for 10
+	Seed       uint64   `toml:"seed" json:"seed,omitempty"`             // of the starts
 }
 
 // check returns an error that names the first field that is wrong.
@@ -21,7 +26,17 @@ func (m *Model) check() error {
 	if m.Kind != "mixed" && (len(m.Random) > 0 || m.Draws != 0) {
 		return fmt.Errorf(`model.random and model.draws need kind = "mixed"`)
 	}
+	if m.Kind != "latent" && (m.Classes != 0 || len(m.Membership) > 0 || m.Starts != 0 || m.Seed != 0) {
+		return fmt.Errorf(`model.classes, membership, starts and seed need kind = "latent"`)
+	}
 	switch m.Kind {
+	case "latent":
+		if m.Classes < 2 {
+			return fmt.Errorf("model.classes is %d: want at least 2", m.Classes)
+		}
+		if m.Starts < 0 {
+			return fmt.Errorf("model.starts is %d", m.Starts)
+		}
 	case "", "mnl":
 	case "nested":
 		if len(m.Nests) == 0 {
@@ -53,9 +68,17 @@ func (m *Model) check() error {
 			return fmt.Errorf("model.draws is %d", m.Draws)
 		}
 	default:
-		return fmt.Errorf("model.kind is %q: want mnl, nested or mixed", m.Kind)
+		return fmt.Errorf("model.kind is %q: want mnl, nested, mixed or latent", m.Kind)
 	}
 	return nil
+}
+
+// starts returns the number of random starts.
+func (m *Model) starts() int {
+	if m.Starts == 0 {
+		return 10
+	}
+	return m.Starts
 }
 
 // name returns the name of the family.
@@ -65,15 +88,18 @@ func (m *Model) name() string {
 		return "nested logit"
 	case "mixed":
 		return "mixed logit"
+	case "latent":
+		return fmt.Sprintf("latent class model of %d classes", m.Classes)
 	}
 	return "multinomial logit"
 }
 
-// startable is a likelihood that is not concave: its minimiser starts where MNL ends.
+// startable is a likelihood that is not concave: its minimiser starts where MNL ends. There may be
+// several starts.
 type startable interface {
 	likelihood
 	utility() *design
-	start(beta []float64) []float64
+	start(mnl *minimum, n int) []float64
 }
 
 // likelihood returns the model on data, which may not be those of the fit.
@@ -91,6 +117,8 @@ func (r *Result) likelihood(d *Data) (likelihood, error) {
 			draws = 500
 		}
 		return newMixed(g, m.Random, draws, d)
+	case "latent":
+		return newLatent(g, m, d)
 	}
 	return mnl{g, r.Outside}, nil
 }

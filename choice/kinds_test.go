@@ -34,6 +34,12 @@ coefficient = "cost"
 coefficient = "time / 60"
 distribution = "uniform"
 `
+	latentTrips = replaceLine(replaceLine(unweighted, "constants = true", ""), `individual = ["income"]`, "") + `
+[model]
+kind = "latent"
+classes = 2
+membership = ["income"]
+`
 )
 
 // The estimates and standard errors of a second implementation in NumPy, with numerical derivatives.
@@ -49,6 +55,9 @@ func TestKindsAgreeWithSecondImplementation(t *testing.T) {
 		{"mixed", mixedTrips, -324.65972666,
 			[]float64{-0.695939, -0.160297, 0.829117, -0.208306, -0.719879, 0.202840, 0.545493, 0.103532, -0.005257, 0.340017},
 			[]float64{0.61249, 0.66884, 0.62312, 0.08939, 0.28039, 0.15577, 0.13270, 0.14172, 0.14092, 1.67953}},
+		{"latent", latentTrips, -338.95321360,
+			[]float64{-0.021042, -0.667067, 0.295719, -2.108878, -11.081581, 2.816473},
+			[]float64{0.04687, 0.30635, 0.06492, 0.62500, 7.05108, 1.82193}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r, _ := fitText(t, "testdata/trips.csv", c.spec, Options{})
@@ -99,6 +108,97 @@ func TestKindsContainMNL(t *testing.T) {
 					t.Fatalf("%s: choice %d: %+v, want %+v", r.Kind(), s, p, want[s])
 				}
 			}
+		}
+	}
+}
+
+// A latent class model of equal classes is MNL, and of certain classes that of the class.
+func TestLatentContainsMNL(t *testing.T) {
+	base, d := fitText(t, "testdata/trips.csv", replaceLine(replaceLine(unweighted, "constants = true", ""), `individual = ["income"]`, `individual = []`), Options{})
+	spec, err := ReadSpec("spec", []byte(latentTrips))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d, err = Load(context.Background(), "testdata/trips.csv", spec, nil); err != nil {
+		t.Fatal(err)
+	}
+	b := base.Coefficients
+	for _, theta := range [][]float64{{b[0], b[1], b[0], b[1], 0.3, -0.1}, {b[0], b[1], 9, 9, -800, 0}, {9, 9, b[0], b[1], 800, 0}} {
+		r := &Result{Spec: spec, Alternatives: d.Alternatives, Outside: d.Outside, Coefficients: theta}
+		got, err := r.Shares(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := base.Shares(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range want {
+			if !near(got[i], want[i], 1e-12) {
+				t.Errorf("shares %v, want %v", got, want)
+			}
+		}
+		mine, err := r.Logsum(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if theirs, err := base.Logsum(d); err != nil || !near(mine, theirs, 1e-12) {
+			t.Errorf("logsum %v, want %v, %v", mine, theirs, err)
+		}
+	}
+}
+
+// Simulated classes are found again: the truth is within four standard errors.
+func TestLatentFindsClasses(t *testing.T) {
+	d, u := simulated(t, 8000, 2)
+	spec := &Spec{Utility: u, Model: Model{Kind: "latent", Classes: 2, Starts: 3, Seed: 5}}
+	truth := &Result{Spec: spec, Alternatives: d.Alternatives, Outside: true, Coefficients: []float64{1.5, -1, -1, 0.5, 0.7}}
+	// Panels of eight tell the classes apart.
+	b := NewBuilder(d.Alternatives, d.Variables, true)
+	b.Panels = true
+	rng := rand.New(rand.NewPCG(2, 2))
+	mnl := &Result{Spec: &Spec{Utility: u}, Alternatives: d.Alternatives, Outside: true}
+	class := 0
+	for s := range d.Choices {
+		if s%8 == 0 {
+			class = 0
+			if rng.Float64() < 1/(1+math.Exp(-0.7)) {
+				class = 1
+			}
+		}
+		mnl.Coefficients = truth.Coefficients[2*class : 2*class+2]
+		one, err := d.Slice(s, s+1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		drawn, err := mnl.Simulate(one, rng)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := Case{Panel: s / 8}
+		c.Alternatives, c.Chosen = drawn.Choice(0)
+		for i := range c.Alternatives {
+			c.X = append(c.X, one.Value(0, i, 0), one.Value(0, i, 1))
+		}
+		if err := b.Add(c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	data, err := b.Data()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := Fit(context.Background(), spec, data, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := truth.Coefficients
+	if r.Coefficients[0] < 0 { // the classes have no order
+		want = []float64{-1, 0.5, 1.5, -1, -0.7}
+	}
+	for j, se := range r.StandardErrors() {
+		if !r.Converged || math.Abs(r.Coefficients[j]-want[j]) > 4*se {
+			t.Errorf("%s: %v (%v), want %v; converged %v", r.Names[j], r.Coefficients[j], se, want[j], r.Converged)
 		}
 	}
 }
@@ -204,9 +304,11 @@ func TestHalton(t *testing.T) {
 
 func TestKindsErrors(t *testing.T) {
 	for _, c := range []struct{ model, want string }{
-		{`kind = "probit"`, `model.kind is "probit": want mnl, nested or mixed`},
+		{`kind = "probit"`, `model.kind is "probit": want mnl, nested, mixed or latent`},
 		{`kind = "nested"`, "model.nests is missing: a nested logit has nests"},
 		{`kind = "mixed"`, "model.random is missing: a mixed logit has coefficients that vary"},
+		{"classes = 2", `model.classes, membership, starts and seed need kind = "latent"`},
+		{"kind = \"latent\"\nclasses = 1", "model.classes is 1: want at least 2"},
 		{"draws = 5", `model.random and model.draws need kind = "mixed"`},
 		{"[[model.nests]]\nname = \"a\"\nalternatives = [\"bus\", \"car\"]", `model.nests needs kind = "nested"`},
 		{"kind = \"nested\"\n[[model.nests]]\nname = \"a\"\nalternatives = [\"bus\"]", `model.nests: nest "a" has fewer than two alternatives`},
@@ -214,7 +316,7 @@ func TestKindsErrors(t *testing.T) {
 		{"kind = \"nested\"\n[[model.nests]]\nname = \"a\"\nalternatives = [\"bus\", \"tram\"]", `model.nests: nest "a": alternative "tram": the alternatives of the data are ["bike" "bus" "car" "train"]`},
 		{"kind = \"nested\"\n[[model.nests]]\nname = \"a\"\nalternatives = [\"bus\", \"car\"]\n[[model.nests]]\nname = \"b\"\nalternatives = [\"bus\", \"train\"]", `model.nests: alternative "bus" is in two nests`},
 		{"kind = \"mixed\"\n[[model.random]]\ncoefficient = \"speed\"", `model.random: there is no coefficient "speed": there are ["constant[bus]" "constant[car]" "constant[train]" "cost" "time / 60" "income[bus]" "income[car]" "income[train]"]`},
-		{"kind = \"mixed\"\n[[model.random]]\ncoefficient = \"cost\"", "the weights of the choices of a panel differ: a mixed logit has one weight for each decision maker"},
+		{"kind = \"mixed\"\n[[model.random]]\ncoefficient = \"cost\"", "the weights of the choices of a panel differ: this model has one weight for each decision maker"},
 		{"kind = \"mixed\"\n[[model.random]]\ncoefficient = \"cost\"\ndistribution = \"cauchy\"", `model.random: cost: the distribution is "cauchy": want normal, lognormal, uniform or triangular`},
 	} {
 		text := unweighted
@@ -244,6 +346,8 @@ func TestKindsDerivatives(t *testing.T) {
 		{"nested", nestedTrips, []float64{.6, 1.4}},
 		{"nested, a shared parameter", replaceLine(replaceLine(nestedTrips, `name = "road"`, "name = \"road\"\nparameter = \"all\""), `name = "rest"`, "name = \"rest\"\nparameter = \"all\""), []float64{.7}},
 		{"mixed", mixedTrips, []float64{.3, .8}},
+		{"latent", latentTrips, []float64{-.3, -.4, -.1, .5, .3, -.2}},
+		{"latent, choice by choice", replaceLine(replaceLine(latentTrips, `panel = "traveller"`, `weight = "weight"`), "classes = 2", "classes = 3"), []float64{-.3, -.4, -.1, .5, .3, -.2, .1, .2, -.3, .1}},
 		{"mixed, lognormal and triangular, choice by choice",
 			replaceLine(replaceLine(replaceLine(mixedTrips, `panel = "traveller"`, `weight = "weight"`), `coefficient = "cost"`, "coefficient = \"cost\"\ndistribution = \"triangular\""), `distribution = "uniform"`, `distribution = "lognormal"`), []float64{.3, .6}},
 	} {
@@ -257,7 +361,11 @@ func TestKindsDerivatives(t *testing.T) {
 				t.Fatal(err)
 			}
 			r := &Result{Spec: spec, Alternatives: d.Alternatives, Outside: d.Outside}
-			checkDerivatives(t, r, d, append(append([]float64(nil), beta...), c.more...))
+			theta := append(slices.Clone(beta), c.more...)
+			if spec.Model.Kind == "latent" {
+				theta = c.more
+			}
+			checkDerivatives(t, r, d, theta)
 		})
 	}
 }

@@ -92,16 +92,16 @@ func newMixed(g *design, random []Random, draws int, d *Data) (*mixed, error) {
 		}
 		m.of, m.factor = append(m.of, v.coefficient), append(m.factor, 2+2*k)
 	}
-	if d.Panels > 0 && slices.ContainsFunc(d.blocks, variesInPanel) {
-		return nil, fmt.Errorf("the weights of the choices of a panel differ: a mixed logit has one weight for each decision maker")
+	if err := checkPanelWeights(d); err != nil {
+		return nil, err
 	}
-	units := d.Panels
-	if units == 0 {
-		units = d.Choices
+	makers := d.Panels
+	if makers == 0 {
+		makers = d.Choices
 	}
-	m.eta = make([]float64, units*len(m.random)*draws)
+	m.eta = make([]float64, makers*len(m.random)*draws)
 	const skip = 100
-	for n := range units {
+	for n := range makers {
 		for k, v := range m.random {
 			for r := range draws {
 				m.eta[(n*len(m.random)+k)*draws+r] = v.quantile(halton(skip+n*draws+r, v.base))
@@ -109,16 +109,6 @@ func newMixed(g *design, random []Random, draws int, d *Data) (*mixed, error) {
 		}
 	}
 	return m, nil
-}
-
-// variesInPanel reports whether choices of one panel differ in weight.
-func variesInPanel(b *block) bool {
-	for s := 1; s < b.choices(); s++ {
-		if b.panel[s] == b.panel[s-1] && b.weightOf(s) != b.weightOf(s-1) {
-			return true
-		}
-	}
-	return false
 }
 
 // halton returns the i-th number of the Halton sequence of a base, the radical inverse of i.
@@ -158,9 +148,9 @@ func (m *mixed) names() []string {
 	return names
 }
 
-// start implements startable: MNL with little variation.
-func (m *mixed) start(beta []float64) []float64 {
-	theta := slices.Clone(beta)
+// start implements startable: MNL, with spreads as large as the coefficients.
+func (m *mixed) start(mnl *minimum, _ int) []float64 {
+	theta := slices.Clone(mnl.theta)
 	for _, v := range m.random {
 		b := &theta[v.coefficient]
 		if v.lognormal {
@@ -234,24 +224,6 @@ type mixedWorker struct {
 	pairOf []int     // by entry of the packed Hessian
 	phi    []float64 // by pair of factors: of a row
 	mean   []float64 // by parameter: the gradient of log L
-}
-
-// unit is a decision maker: the choices [from, to) of a block, and a number.
-type unit struct{ from, to, number int }
-
-// units calls f for the decision makers of a block.
-func (m *mixed) units(b *block, f func(u unit)) {
-	for s := 0; s < b.choices(); {
-		u := unit{s, s + 1, b.first + s}
-		if b.panel != nil {
-			u.number = int(b.panel[s])
-			for u.to < b.choices() && b.panel[u.to] == b.panel[s] {
-				u.to++
-			}
-		}
-		f(u)
-		s = u.to
-	}
 }
 
 // draw computes the coefficients of the random variables in each draw, and their derivatives.
@@ -427,7 +399,7 @@ func (w *mixedWorker) derivatives(b *block, u unit, x [][]float64) {
 // add implements worker.
 func (w *mixedWorker) add(s *sums, b *block, theta []float64) {
 	x := w.begin(b, theta)
-	w.units(b, func(u unit) {
+	units(b, func(u unit) {
 		w.draw(u.number, theta)
 		w.simulate(b, u, x)
 		weight := b.weightOf(u.from)
@@ -537,7 +509,7 @@ func (w *mixedWorker) subtract(hessian []float64, weight float64, v [][]float64)
 func (w *mixedWorker) scores(dst []float64, b *block, theta []float64) {
 	x := w.begin(b, theta)
 	clear(dst)
-	w.units(b, func(u unit) {
+	units(b, func(u unit) {
 		w.draw(u.number, theta)
 		w.simulate(b, u, x)
 		w.posteriors()
@@ -550,7 +522,7 @@ func (w *mixedWorker) scores(dst []float64, b *block, theta []float64) {
 func (w *mixedWorker) probabilities(p, out, logsum []float64, b *block, theta []float64) {
 	x := w.begin(b, theta)
 	n := float64(w.draws)
-	w.units(b, func(u unit) {
+	units(b, func(u unit) {
 		w.draw(u.number, theta)
 		lo, _ := b.span(u.from)
 		w.spread(b, u, x)

@@ -74,8 +74,8 @@ func newNested(g *design, nests []Nest, alternatives []string, d *Data) (*nested
 func (n *nested) names() []string { return append(slices.Clone(n.design.names), n.parameters...) }
 
 // start implements startable: MNL.
-func (n *nested) start(beta []float64) []float64 {
-	return append(slices.Clone(beta), slices.Repeat([]float64{1}, len(n.parameters))...)
+func (n *nested) start(mnl *minimum, _ int) []float64 {
+	return append(slices.Clone(mnl.theta), slices.Repeat([]float64{1}, len(n.parameters))...)
 }
 
 func (n *nested) worker() worker {

@@ -133,6 +133,9 @@ func (s *Spec) Variables() []Variable {
 	for _, t := range u.Terms {
 		add(t.Variable, t.Alternatives)
 	}
+	for _, name := range s.Model.Membership {
+		add(name, nil)
+	}
 	return list
 }
 

@@ -54,13 +54,18 @@ func (fitCmd) Help() string {
     alternatives = ["bus", "train"]
 
     [model]
-    kind = "nested"                   "mnl" (the default), "nested" or "mixed"
+    kind = "nested"                   "mnl" (the default), "nested", "mixed" or "latent"
     [[model.nests]]                   nested: alternatives that are alike; those in no nest stand alone
     name = "public"
     alternatives = ["bus", "train"]
     [[model.random]]                  mixed: a coefficient that varies between decision makers
     coefficient = "cost"
     distribution = "normal"           or lognormal, uniform, triangular
+
+    [model]
+    kind = "latent"                   classes of decision makers, each with its own coefficients
+    classes = 2
+    membership = ["income"]           what the class probabilities depend on
 
 Variables are columns or expressions of them: + - * / **, comparisons, "a ? b : c", exp, log, sqrt, pow. They may use the columns alternative (the label) and position (the place of the row in its choice).
 

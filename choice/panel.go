@@ -1,0 +1,33 @@
+package choice
+
+import "errors"
+
+// unit is a decision maker: the choices [from, to) of a block, and a number.
+type unit struct{ from, to, number int }
+
+// units calls f for the decision makers of a block.
+func units(b *block, f func(u unit)) {
+	for s := 0; s < b.choices(); {
+		u := unit{s, s + 1, b.first + s}
+		if b.panel != nil {
+			u.number = int(b.panel[s])
+			for u.to < b.choices() && b.panel[u.to] == b.panel[s] {
+				u.to++
+			}
+		}
+		f(u)
+		s = u.to
+	}
+}
+
+// checkPanelWeights returns an error if choices of one panel differ in weight.
+func checkPanelWeights(d *Data) error {
+	for _, b := range d.blocks {
+		for s := 1; b.panel != nil && s < b.choices(); s++ {
+			if b.panel[s] == b.panel[s-1] && b.weightOf(s) != b.weightOf(s-1) {
+				return errors.New("the weights of the choices of a panel differ: this model has one weight for each decision maker")
+			}
+		}
+	}
+	return nil
+}
