@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 
+	"github.com/go-json-experiment/json"
+
 	"vitrine"
 	"vitrine/service/eventlog"
 )
@@ -248,4 +250,26 @@ func answerOf(placement string, o *eventlog.Offered, e *estimates) *Answer {
 		a.Shown[k] = o.ItemIDs[i]
 	}
 	return e.tell(a)
+}
+
+// Deferred reports whether an offer of this program waits to be activated.
+func Deferred(o *eventlog.Offered) bool {
+	e, err := decodeEstimates(o.Answer, len(o.Shown))
+	return err == nil && e.deferred
+}
+
+// slotIDs returns those of a note, nil where it has none.
+func slotIDs(note string) (ids []string) {
+	if note == "" || json.Unmarshal([]byte(note), &ids) != nil { // Go programs could note anything
+		return nil
+	}
+	return ids
+}
+
+// Decision is what is known of a decision.
+type Decision struct {
+	Answer *Answer
+	Time   int64
+	Status string // "open", "chosen", "expired", "deferred", "withdrawn" or "evicted"
+	Choice string // the item that was taken, "" for none
 }

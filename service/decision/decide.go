@@ -8,7 +8,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"sync"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -17,7 +16,6 @@ import (
 	"vitrine/internal/stream"
 	"vitrine/service/api"
 	"vitrine/service/eventlog"
-	"vitrine/service/feature"
 )
 
 // Estimator is a policy that has an estimate of the utilities: it stores f_ŵ(x_i)
@@ -111,14 +109,6 @@ func (e *Engine) repeat(ctx context.Context, name, decision string, sum [32]byte
 	return a, nil, nil
 }
 
-// view is a placement as a decision sees it.
-type view struct {
-	*placement
-	config  *Config
-	changed uint64
-	worker  *worker
-}
-
 func (e *Engine) view(name string) (view, error) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
@@ -127,42 +117,6 @@ func (e *Engine) view(name string) (view, error) {
 		return view{}, fmt.Errorf("placement %q: %w", name, ErrNotFound)
 	}
 	return view{p, p.config, p.changed, p.worker}, nil
-}
-
-// decider is the scratch of a decision.
-type decider struct {
-	index     map[string]int
-	items     []feature.Item
-	values    []feature.Value // of all items
-	names     []named
-	revenue   []float64
-	rows      []float64 // N×d
-	u         []float64
-	part      []float64 // rows of some items
-	recorded  []float64 // rows and revenues of those in the log
-	answer    []byte
-	entry     []byte
-	draws     stream.Stream
-	coin      stream.Stream
-	estimates estimates
-	abandoned bool
-}
-
-var deciders = sync.Pool{New: func() any { return &decider{index: map[string]int{}} }}
-
-// largestScratch bounds the numbers of a decider that is kept for other requests.
-const largestScratch = 1 << 19
-
-func (d *decider) release() {
-	if d.abandoned || cap(d.rows) > largestScratch {
-		return
-	}
-	clear(d.index)
-	clear(d.items)
-	clear(d.values)
-	clear(d.names)
-	d.estimates = estimates{}
-	deciders.Put(d)
 }
 
 // decide finds what is shown, and changes nothing but the number of the
@@ -430,9 +384,32 @@ func (d *decider) fill(o *eventlog.Offered, r *request, order []int32, all bool)
 	}
 }
 
-func resize(v []float64, n int) []float64 {
-	if cap(v) < n {
-		return make([]float64, n)
+// certain notes what the policy itself would have shown, where it was without a draw.
+func (d *decider) certain(r *request, own vitrine.Offer, shown vitrine.Assortment, byChance bool) {
+	e := &d.estimates
+	if e.certain = own.Propensity == 1; !e.certain || !byChance || slices.Equal(shown, own.Assortment) {
+		return
 	}
-	return v[:n]
+	e.own = make([]string, len(own.Assortment))
+	for k, i := range own.Assortment {
+		e.own[k] = r.Items[i].ID
+	}
+}
+
+// assign puts the items of an order into the slots.
+func (d *decider) assign(family *assortment.Transversal, order []int32) {
+	items := make([]int, len(order))
+	p := map[int]float64{}
+	for k, i := range order {
+		items[k] = int(i)
+		if d.estimates.probability != nil {
+			p[int(i)] = d.estimates.probability[k]
+		}
+	}
+	for k, i := range family.Assign(nil, items) {
+		order[k] = int32(i)
+		if d.estimates.probability != nil {
+			d.estimates.probability[k] = p[i]
+		}
+	}
 }

@@ -43,17 +43,3 @@ func (b *batch) activate(placement, decision string, now int64) error {
 	}
 	return fmt.Errorf("decision %q: %w: it was activated too late", decision, ErrLate)
 }
-
-func (r *record) activate() error {
-	if r.status != deferred {
-		return fmt.Errorf("decision %q is activated, and does not wait to be", r.id)
-	}
-	r.status = open
-	return nil
-}
-
-// Deferred reports whether an offer of this program waits to be activated.
-func Deferred(o *eventlog.Offered) bool {
-	e, err := decodeEstimates(o.Answer, len(o.Shown))
-	return err == nil && e.deferred
-}

@@ -34,3 +34,10 @@ var (
 	// opened again.
 	ErrStopped = errors.New("the engine has stopped")
 )
+
+// How a proposal is not carried out: its caller tries again, or makes room first.
+var (
+	errLater = errors.New("not in this batch")
+	errMoved = errors.New("the state has moved")
+	errFull  = errors.New("a decision has to expire first")
+)

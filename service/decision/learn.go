@@ -379,3 +379,23 @@ func (w *worker) rollBack(sequence, version uint64) {
 		return
 	}
 }
+
+// frozen is a placement at an entry.
+type frozen struct {
+	name                   string
+	born, changed, learner uint64
+	canonical              []byte
+	numbers, learned       uint64
+	kept                   []uint64
+	counts                 counts
+	open, closed           []record
+	worker                 frozenWorker
+}
+
+// frozenWorker is a learner at an entry.
+type frozenWorker struct {
+	progress
+	data  []byte
+	kept  []keptState
+	since []task // that come after it
+}

@@ -2,7 +2,6 @@ package decision
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -78,24 +77,9 @@ func (o *offer) place(item string) int {
 	return slices.IndexFunc(o.Shown, func(i int32) bool { return o.ItemIDs[i] == item }) + 1
 }
 
-// rowBytes is what so many numbers take, and the places of what is shown. An allocator rounds up by a quarter at most.
-func rowBytes(numbers, shown int) int { return 5 * (8*numbers + 4*shown) / 4 }
-
 // roundBytes is what the round takes, once it waits for the learner.
 func (o *offer) roundBytes() int {
 	return roundBytes(len(o.Features)+len(o.Revenue), len(o.Shown))
-}
-
-func roundBytes(numbers, shown int) int { return 400 + rowBytes(numbers, shown) + 8*shown }
-
-// largestRecord bounds what a decision takes: its record, and its round. What a round has of rows has been
-// through the log.
-func (c *Config) largestRecord() int {
-	rows := c.MaxSize
-	if c.Record == "all" {
-		rows = c.MaxItems
-	}
-	return recordBytes + largestDecision + 16 + roundBytes(min(rows*(c.schema.Width()+1), largestBatch/8), c.MaxSize)
 }
 
 // earned returns the revenue of a choice.
@@ -127,89 +111,4 @@ func (o *offer) round(choice int) vitrine.Round {
 		c = vitrine.Choice(at + 1)
 	}
 	return vitrine.Round{Context: x, Offer: vitrine.Offer{Assortment: s, Propensity: o.Propensity}, Choice: c}
-}
-
-// found is a decision as it was when it was looked up.
-type found struct {
-	record *record // what can change of it is the writer's
-	was    record
-	offer  *offer // nil if the log no longer has it
-}
-
-// lookUp returns a decision that is remembered, nil if none is.
-func (e *Engine) lookUp(placement, id string) *found {
-	e.mu.RLock()
-	defer e.mu.RUnlock()
-	r := e.state.decisions.find(e.state.placements[placement], id)
-	if r == nil {
-		return nil
-	}
-	return &found{record: r, was: *r}
-}
-
-// recall looks a decision up, and reads its offer back. A closed decision whose entry was removed from the log has no
-// offer: it counts as forgotten. Errors are ErrUnread and that of ctx.
-func (e *Engine) recall(ctx context.Context, placement, id string) (*found, error) {
-	for {
-		f := e.lookUp(placement, id)
-		if f == nil {
-			return nil, nil
-		}
-		var err error
-		if f.offer, err = f.was.read(ctx, e.store); !errors.Is(err, eventlog.ErrRemoved) {
-			return f, err
-		}
-		if !f.was.status.waits() {
-			return f, nil
-		}
-		if now := e.lookUp(placement, id); now != nil && now.record == f.record && now.was.status.waits() {
-			return nil, err
-		}
-	}
-}
-
-// concerning proposes something about a decision that is remembered, again if it is another one meanwhile. An empty
-// placement is the one that Find returns, with its errors.
-func (e *Engine) concerning(ctx context.Context, placement, id string, propose func(b *batch, f *found) error) error {
-	placement, err := e.placementOf(placement, id)
-	if err != nil {
-		return err
-	}
-	for {
-		f, err := e.recall(ctx, placement, id)
-		switch {
-		case err != nil:
-			return err
-		case f == nil:
-			return e.missing(placement, id)
-		case f.offer == nil:
-			return unknownDecision(id)
-		}
-		err = e.submit(ctx, func(b *batch) error {
-			switch p := f.record.placement; {
-			case b.touched[f.record.key()]:
-				return errLater
-			case b.state.decisions.find(p, id) != f.record:
-				return errMoved
-			}
-			return propose(b, f)
-		})
-		if !errors.Is(err, errMoved) {
-			return err
-		}
-	}
-}
-
-// missing says why a decision is not remembered.
-func (e *Engine) missing(placement, id string) error {
-	e.mu.RLock()
-	defer e.mu.RUnlock()
-	return e.state.missing(e.state.placements[placement], id)
-}
-
-func (s *fold) missing(p *placement, id string) error {
-	if s.evicted.has(p, id) {
-		return tooSmall(p, id)
-	}
-	return unknownDecision(id)
 }

@@ -65,10 +65,6 @@ func (b *batch) decision(placement, id string) (*record, error) {
 	return nil, b.state.missing(p, id)
 }
 
-func unknownDecision(id string) error {
-	return fmt.Errorf("decision %q: %w", api.Abbreviate(id, largestDecision), ErrNotFound)
-}
-
 const (
 	largestExpiry = 1000    // decisions that expire in one proposal
 	largestAhead  = 8 << 20 // bytes of their rounds, which are read before

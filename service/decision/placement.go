@@ -1,185 +1,108 @@
 package decision
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
-	"math"
-	"slices"
-	"time"
-
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
+	"hash/maphash"
+	"sync/atomic"
 
 	"vitrine/service/api"
-	"vitrine/service/feature"
 )
 
-// Config is a placement whose values are all known and lawful. What its JSON leaves out has the default of [api.Placement].
-type Config struct {
-	api.Placement
+// placement is the state of a placement.
+type placement struct {
+	name      string
+	born      uint64 // the entry that created it
+	changed   uint64 // the last entry that changed its configuration
+	charged   int64  // bytes, to the budget
+	learner   uint64 // the entry that began its learner
+	config    *Config
+	canonical []byte
 
-	window time.Duration
-	schema *feature.Schema
+	numbers  uint64   // the largest number of a decision
+	learned  uint64   // the last entry that the learner was given
+	kept     []uint64 // versions to roll back to
+	open     due
+	closed   shelf
+	counts   counts
+	pace     pace
+	sound    soundness
+	worker   *worker
+	upcoming atomic.Uint64 // of live decisions: the largest number given out
+}
+
+// view is a placement at the time that a decision is computed.
+type view struct {
+	*placement
+	config  *Config
+	changed uint64
+	worker  *worker
+}
+
+// behind is the error of a learner whose queue is full.
+func behind(p *placement) error {
+	return fmt.Errorf("placement %q: %w by %d rounds: try again later", p.name, ErrBehind, p.worker.given.Load()-p.worker.done.Load())
+}
+
+// tooSmall is the error of a decision that was evicted.
+func tooSmall(p *placement, id string) error {
+	holds := ""
+	if s := p.pace.seconds(p.config.Memory); s > 0 {
+		holds = fmt.Sprintf(" hold %.3g seconds of decisions at the present rate, and", s)
+	}
+	return fmt.Errorf("decision %q: %w: the %d bytes of %q%s must hold the attribution window of %s: make its memory larger",
+		api.Abbreviate(id, largestDecision), ErrEvicted, p.config.Memory, p.name, holds, p.config.AttributionWindow)
+}
+
+// unknownDecision is the error of a decision that is not remembered.
+func unknownDecision(id string) error {
+	return fmt.Errorf("decision %q: %w", api.Abbreviate(id, largestDecision), ErrNotFound)
+}
+
+// evictions are the names of evicted decisions that are forgotten, the last ones of each placement, so that a late
+// outcome of one is told why. They are no part of the state: without them the decision is not found.
+type evictions struct {
+	seed maphash.Seed
+	of   map[*placement]*ring
+}
+
+// ring are the hashes of one placement, in a circle once there are as many as may be.
+type ring struct {
+	hashes []uint64
+	has    map[uint64]bool
+	next   int
 }
 
 const (
-	largestSize   = 1000
-	largestItems  = 1_000_000
-	largestRounds = 100_000_000
-	largestKeep   = 1000
-	largestWindow = 366 * 24 * time.Hour
-	largestRows   = 1 << 26 // numbers: 512 MiB in each request under way
-	leastMemory   = 16      // decisions of the largest size
-	largestMemory = min(1<<40, math.MaxInt/2)
+	evictedBytes = 64 // of a name: in the ring and in the map
+	evictedShare = 16 // of the placement's memory
 )
 
-// ParseConfig reads the JSON of a placement, strictly: unknown keys, keys
-// that are there twice and wrong types are errors that name the field.
-func ParseConfig(text []byte) (*Config, error) {
-	c := &Config{Placement: api.Placement{MaxItems: 1000, Rounds: 100_000, AttributionWindow: "30m", Mode: api.Learn, Memory: 64 << 20, Keep: 8}}
-	if err := json.Unmarshal(text, &c.Placement, json.RejectUnknownMembers(true)); err != nil {
-		err := api.JSONError(err)
-		if field := new(api.FieldError); errors.As(err, &field) && field.Field == "/policy" {
-			return nil, errPolicyObject()
-		}
-		return nil, err
-	}
-	if err := c.check(); err != nil {
-		return nil, err
-	}
-	return c, nil
+func newEvictions() evictions {
+	return evictions{maphash.MakeSeed(), map[*placement]*ring{}}
 }
 
-func errPolicyObject() error {
-	return api.Fieldf("/policy", `must be an object such as {"name": "onl-mnl"}`)
+func (v *evictions) add(p *placement, id string) {
+	r := v.of[p]
+	if r == nil {
+		r = &ring{has: map[uint64]bool{}}
+		v.of[p] = r
+	}
+	h := maphash.String(v.seed, id)
+	if most := p.config.Memory / evictedShare / evictedBytes; len(r.hashes) < most {
+		r.hashes = append(r.hashes, h)
+	} else {
+		r.next %= len(r.hashes)
+		delete(r.has, r.hashes[r.next])
+		r.hashes[r.next] = h
+		r.next++
+	}
+	r.has[h] = true
 }
 
-// Canonical returns the configuration with all its values, keys in order
-// (RFC 8785): configurations of the same meaning have the same bytes.
-func (c *Config) Canonical() []byte {
-	return canonical(c.Placement)
+// has reports whether a placement's decision is known to have been evicted.
+func (v *evictions) has(p *placement, id string) bool {
+	r := v.of[p]
+	return r != nil && r.has[maphash.String(v.seed, id)]
 }
 
-// canonical returns the canonical JSON of a value that was read from JSON.
-func canonical(v any) []byte {
-	text, err := json.Marshal(v)
-	if err != nil {
-		panic(fmt.Sprintf("decision: %T does not marshal: %v", v, err))
-	}
-	if err := (*jsontext.Value)(&text).Canonicalize(); err != nil {
-		panic(fmt.Sprintf("decision: %T is not JSON: %v", v, err))
-	}
-	return text
-}
-
-// Schema returns how the placement's features become rows.
-func (c *Config) Schema() *feature.Schema { return c.schema }
-
-func (c *Config) check() error {
-	if err := api.InRange("/max_size", c.MaxSize, 1, largestSize); err != nil {
-		return err
-	}
-	if err := api.InRange("/max_items", c.MaxItems, 1, largestItems); err != nil {
-		return err
-	}
-	if err := api.InRange("/rounds", c.Rounds, 1, largestRounds); err != nil {
-		return err
-	}
-	if err := api.InRange("/keep", c.Keep, 1, largestKeep); err != nil {
-		return err
-	}
-	if c.Seed > 1<<53 {
-		return api.Fieldf("/seed", "%d: must be at most 2⁵³, which JSON has exactly", c.Seed)
-	}
-	if c.Policy == nil {
-		return errPolicyObject()
-	}
-	var err error
-	if c.window, err = time.ParseDuration(c.AttributionWindow); err != nil || c.window <= 0 || c.window > largestWindow {
-		return api.Fieldf("/attribution_window", `%q: must be a duration such as "30m", positive and at most %v`, c.AttributionWindow, largestWindow)
-	}
-	c.AttributionWindow = c.window.String()
-	if err := c.checkMode(); err != nil {
-		return err
-	}
-	if c.schema, err = feature.New(c.Features); err != nil {
-		return err
-	}
-	limited := map[string]bool{}
-	for i, l := range c.AtMost {
-		field := fmt.Sprintf("/at_most/%d", i)
-		if l.Items != nil {
-			return api.Fieldf(field+"/items", "items are known to requests alone: name a feature")
-		}
-		if err := checkCategory(l, field, c.schema, limited); err != nil {
-			return err
-		}
-	}
-	if most := largestRows / c.schema.Width(); c.MaxItems > most {
-		return api.Fieldf("/max_items", "%d: must be at most %d of %d columns each", c.MaxItems, most, c.schema.Width())
-	}
-	if c.Memory > largestMemory {
-		return api.Fieldf("/memory", "%d: must be at most %d bytes", c.Memory, int64(largestMemory))
-	}
-	if least := leastMemory * c.largestRecord(); c.Memory < least {
-		return api.Fieldf("/memory", "%d: must be at least %d bytes, %d decisions of the largest size", c.Memory, least, leastMemory)
-	}
-	return nil
-}
-
-func (c *Config) checkMode() error {
-	switch c.Mode {
-	case api.Learn, api.Shadow:
-		if c.ExploreShare != nil && *c.ExploreShare != 0 {
-			return api.Fieldf("/explore_share", "%v: is for the mode %q", *c.ExploreShare, api.Explore)
-		}
-		c.ExploreShare = nil
-	case api.Explore:
-		if c.ExploreShare == nil {
-			c.ExploreShare = new(0.05)
-		}
-		if !(*c.ExploreShare > 0 && *c.ExploreShare <= 1) {
-			return api.Fieldf("/explore_share", "%v: must be in (0, 1]", *c.ExploreShare)
-		}
-	default:
-		return api.OneOf("/mode", c.Mode, api.Learn, api.Shadow, api.Explore)
-	}
-	switch {
-	case c.Record != "":
-		return api.OneOf("/record", c.Record, "shown", "all")
-	case c.Mode == api.Explore:
-		c.Record = "all"
-	default:
-		c.Record = "shown"
-	}
-	return nil
-}
-
-// Spec is what there is to know to build a placement's learner.
-type Spec struct {
-	Policy   []byte // JSON, as configured
-	Features int    // d, the width of a row
-	Size     int    // K
-	Items    int    // the largest N of a request
-	All      bool   // rounds have the rows of all N items, not of those shown alone
-	Rounds   int    // T
-	Seed     uint64
-}
-
-// Size is the memory of a learner in bytes.
-type Size struct {
-	Learner int64 // the learner and its policies
-	State   int64 // its state as it is saved
-}
-
-func (c *Config) spec() Spec {
-	return Spec{Policy: canonical(c.Policy), Features: c.schema.Width(), Size: c.MaxSize, Items: c.MaxItems, All: c.Record == "all", Rounds: c.Rounds, Seed: c.Seed}
-}
-
-// sameLearner reports whether a learner of one configuration can go on under
-// the other: it is built alike and sees the same rows.
-func (c *Config) sameLearner(o *Config) bool {
-	return bytes.Equal(canonical(c.Policy), canonical(o.Policy)) && c.MaxSize == o.MaxSize && c.Rounds == o.Rounds && c.Seed == o.Seed &&
-		slices.EqualFunc(c.Features, o.Features, feature.Equal)
-}
+func (v *evictions) forget(p *placement) { delete(v.of, p) }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
 
 	"vitrine/service/api"
 	"vitrine/service/eventlog"
@@ -72,24 +71,6 @@ func (e *Engine) put(ctx context.Context, name string, config []byte, now int64,
 	}
 }
 
-// prepared is what a PlacementPut needs and the writer must not wait for.
-type prepared struct {
-	placement *placement // that is changed, nil for a new one
-	changed   uint64     // when it was changed before
-	worker    *worker    // nil if the placement's learner goes on
-	charge    int64      // of the placement as it will be
-	held      int64      // of it, what the budget has set aside
-	claimed   atomic.Bool
-}
-
-// fits reports whether the placement has not changed meanwhile.
-func (r *prepared) fits(p *placement) bool {
-	return p == r.placement && (p == nil || p.changed == r.changed)
-}
-
-// claim gives what was prepared to its first caller, which is the writer, or put where the writer has no use for it.
-func (r *prepared) claim() bool { return r.claimed.CompareAndSwap(false, true) }
-
 // prepare takes memory for a placement and builds its learner, if it needs a new one. What cannot be built must not be
 // in the log.
 func (e *Engine) prepare(name string, c *Config) (*prepared, error) {
@@ -120,23 +101,4 @@ func (e *Engine) prepare(name string, c *Config) (*prepared, error) {
 		return nil, err
 	}
 	return r, nil
-}
-
-// charge returns the bytes that a placement is charged with: its learner, the states that it has saved, which are the last
-// checkpoint, the one that is being made and those to roll back to, and what [Config.Bound] says.
-func (s *fold) charge(c *Config) (int64, error) {
-	var size Size
-	if s.size != nil {
-		err, _ := safely(func() (err error) { size, err = s.size(c.spec()); return err })
-		if err != nil {
-			return int64(c.Bound()), api.Fieldf("/policy", "%v", err)
-		}
-	}
-	return size.Learner + int64(2+c.Keep)*size.State + int64(c.Bound()), nil
-}
-
-// recharge charges a placement so many bytes from now on, some of which the budget has set aside for it.
-func (s *fold) recharge(p *placement, charge, held int64) {
-	s.budget.Charge(charge - p.charged - held)
-	p.charged = charge
 }

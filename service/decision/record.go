@@ -55,9 +55,6 @@ const (
 	rareBytes   = 96
 )
 
-// idBytes is what an id takes. An allocator rounds up.
-func idBytes(id string) int { return len(id) + 16 }
-
 // size returns what the record counts for in the placement's memory: a number of what happened to the
 // decision, and at least the bytes that it takes.
 func (r *record) size() int {
@@ -155,3 +152,56 @@ func (s *shelf) remove(r *record) {
 	s.records = slices.DeleteFunc(s.records, func(o *record) bool { return o == r })
 	s.bytes -= r.size()
 }
+
+// decisionKey names a decision.
+type decisionKey struct {
+	placement *placement
+	id        string
+}
+
+func (r *record) key() decisionKey { return decisionKey{r.placement, r.id} }
+
+func (r *record) activate() error {
+	if r.status != deferred {
+		return fmt.Errorf("decision %q is activated, and does not wait to be", r.id)
+	}
+	r.status = open
+	return nil
+}
+
+// index finds the decisions that are remembered. Ids belong to placements: a placement gives an id to one decision,
+// and others may give it to theirs.
+type index map[string]*record // by the id: the first of a chain, whose next is its twin
+
+// find returns the decision that a placement calls id, or nil.
+func (x index) find(p *placement, id string) *record {
+	r := x[id]
+	for r != nil && r.placement != p {
+		r = r.twin
+	}
+	return r
+}
+
+func (x index) add(r *record) {
+	r.twin = x[r.id]
+	x[r.id] = r
+}
+
+func (x index) remove(r *record) {
+	first := x[r.id]
+	switch {
+	case first != r:
+		for first.twin != r {
+			first = first.twin
+		}
+		first.twin = r.twin
+	case r.twin == nil:
+		delete(x, r.id)
+	default:
+		x[r.id] = r.twin
+	}
+	r.twin = nil
+}
+
+// idBytes is what an id takes. An allocator rounds up.
+func idBytes(id string) int { return len(id) + 16 }

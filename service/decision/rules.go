@@ -10,6 +10,7 @@ import (
 	"vitrine"
 	"vitrine/assortment"
 	"vitrine/service/api"
+	"vitrine/service/feature"
 )
 
 // Slots. A request with slots fills all of them: the k-th item shown is in the k-th slot.
@@ -53,14 +54,6 @@ func (r *request) nameSlots() error {
 	return err
 }
 
-// slotIDs returns those of a note, nil where it has none.
-func slotIDs(note string) (ids []string) {
-	if note == "" || json.Unmarshal([]byte(note), &ids) != nil { // Go programs could note anything
-		return nil
-	}
-	return ids
-}
-
 // transversal returns the sets that fill the slots.
 func (r *request) transversal(c *Config, index map[string]int) (vitrine.Constraint, error) {
 	for _, other := range []struct {
@@ -96,32 +89,81 @@ func (r *request) transversal(c *Config, index map[string]int) (vitrine.Constrai
 	return family, nil
 }
 
-// certain notes what the policy itself would have shown, where it was without a draw.
-func (d *decider) certain(r *request, own vitrine.Offer, shown vitrine.Assortment, byChance bool) {
-	e := &d.estimates
-	if e.certain = own.Propensity == 1; !e.certain || !byChance || slices.Equal(shown, own.Assortment) {
-		return
+// family returns the sets that may be shown.
+func (r *request) family(c *Config, index map[string]int) (vitrine.Constraint, error) {
+	if r.Slots != nil {
+		return r.transversal(c, index)
 	}
-	e.own = make([]string, len(own.Assortment))
-	for k, i := range own.Assortment {
-		e.own[k] = r.Items[i].ID
+	size := r.Size
+	if size == 0 {
+		size = c.MaxSize
 	}
+	if len(r.Include) == 0 && len(r.Exclude) == 0 && len(r.AtMost) == 0 && len(c.AtMost) == 0 {
+		return assortment.AtMost(size), nil
+	}
+	rules := assortment.Rules{Items: len(r.Items), Max: size, Name: func(i int) string { return fmt.Sprintf("item %q", r.Items[i].ID) }}
+	var err error
+	if rules.Include, err = find("/include", r.Include, index); err != nil {
+		return nil, err
+	}
+	if rules.Exclude, err = find("/exclude", r.Exclude, index); err != nil {
+		return nil, err
+	}
+	for _, l := range c.AtMost {
+		rules.Groups = append(rules.Groups, r.byCategory(c.schema, l)...)
+	}
+	limited := map[string]bool{}
+	for i, l := range r.AtMost {
+		field := fmt.Sprintf("/at_most/%d", i)
+		if l.Items == nil {
+			if err := checkCategory(l, field, c.schema, limited); err != nil {
+				return nil, err
+			}
+			rules.Groups = append(rules.Groups, r.byCategory(c.schema, l)...)
+			continue
+		}
+		if l.Feature != "" || l.Most < 0 {
+			return nil, api.Fieldf(field, "must have items or a feature, and most ≥ 0")
+		}
+		items, err := find(field+"/items", l.Items, index)
+		if err != nil {
+			return nil, err
+		}
+		rules.Groups = append(rules.Groups, assortment.Group{Name: fmt.Sprintf("at_most %d", i), Items: items, Max: l.Most})
+	}
+	family, err := assortment.NewLaminar(rules)
+	if err != nil {
+		return nil, api.Fieldf("", "%v", err)
+	}
+	return family, nil
 }
 
-// assign puts the items of an order into the slots.
-func (d *decider) assign(family *assortment.Transversal, order []int32) {
-	items := make([]int, len(order))
-	p := map[int]float64{}
-	for k, i := range order {
-		items[k] = int(i)
-		if d.estimates.probability != nil {
-			p[int(i)] = d.estimates.probability[k]
+// byCategory returns a group for every category that the items have.
+func (r *request) byCategory(s *feature.Schema, l api.Limit) []assortment.Group {
+	var groups []assortment.Group
+	of := map[string]int{}
+	for i := range r.Items {
+		v := s.Category(&r.items[i], l.Feature)
+		g, ok := of[v]
+		if !ok {
+			g = len(groups)
+			of[v] = g
+			groups = append(groups, assortment.Group{Name: fmt.Sprintf("%s %q", l.Feature, v), Max: l.Most})
 		}
+		groups[g].Items = append(groups[g].Items, i)
 	}
-	for k, i := range family.Assign(nil, items) {
-		order[k] = int32(i)
-		if d.estimates.probability != nil {
-			d.estimates.probability[k] = p[i]
+	return groups
+}
+
+// find returns where the ids are.
+func find(field string, ids []string, index map[string]int) ([]int, error) {
+	at := make([]int, len(ids))
+	for k, id := range ids {
+		i, ok := index[id]
+		if !ok {
+			return nil, api.Fieldf(fmt.Sprintf("%s/%d", field, k), "%q is not among the items", id)
 		}
+		at[k] = i
 	}
+	return at, nil
 }

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"vitrine"
+	"vitrine/service/api"
 	"vitrine/service/budget"
 	"vitrine/service/eventlog"
 )
@@ -32,28 +33,6 @@ type fold struct {
 // newFold is the state before the first entry.
 func newFold(build func(Spec) (vitrine.Learner, error)) *fold {
 	return &fold{build: build, machines: []string{runtime.GOARCH}, placements: map[string]*placement{}, decisions: index{}, evicted: newEvictions()}
-}
-
-// placement is where a learner shows assortments.
-type placement struct {
-	name      string
-	born      uint64 // the entry that created it
-	changed   uint64 // the last entry that changed its configuration
-	charged   int64  // bytes, to the budget
-	learner   uint64 // the entry that began its learner
-	config    *Config
-	canonical []byte
-
-	numbers  uint64   // the largest number of a decision
-	learned  uint64   // the last entry that the learner was given
-	kept     []uint64 // versions to roll back to
-	open     due
-	closed   shelf
-	counts   counts
-	pace     pace
-	sound    soundness
-	worker   *worker
-	upcoming atomic.Uint64 // of live decisions: the largest number given out
 }
 
 // apply makes the next entry, which is an event, part of the state. It is the only function that changes
@@ -318,4 +297,48 @@ func (p *placement) rollBack(sequence, version uint64) error {
 	p.sound.forget()
 	p.worker.send(task{what: toRollBack, sequence: sequence, version: version})
 	return nil
+}
+
+func (s *fold) missing(p *placement, id string) error {
+	if s.evicted.has(p, id) {
+		return tooSmall(p, id)
+	}
+	return unknownDecision(id)
+}
+
+// prepared is what a PlacementPut needs and the writer must not wait for.
+type prepared struct {
+	placement *placement // that is changed, nil for a new one
+	changed   uint64     // when it was changed before
+	worker    *worker    // nil if the placement's learner goes on
+	charge    int64      // of the placement as it will be
+	held      int64      // of it, what the budget has set aside
+	claimed   atomic.Bool
+}
+
+// fits reports whether the placement has not changed meanwhile.
+func (r *prepared) fits(p *placement) bool {
+	return p == r.placement && (p == nil || p.changed == r.changed)
+}
+
+// claim gives what was prepared to its first caller, which is the writer, or put where the writer has no use for it.
+func (r *prepared) claim() bool { return r.claimed.CompareAndSwap(false, true) }
+
+// charge returns the bytes that a placement is charged with: its learner, the states that it has saved, which are the last
+// checkpoint, the one that is being made and those to roll back to, and what [Config.Bound] says.
+func (s *fold) charge(c *Config) (int64, error) {
+	var size Size
+	if s.size != nil {
+		err, _ := safely(func() (err error) { size, err = s.size(c.spec()); return err })
+		if err != nil {
+			return int64(c.Bound()), api.Fieldf("/policy", "%v", err)
+		}
+	}
+	return size.Learner + int64(2+c.Keep)*size.State + int64(c.Bound()), nil
+}
+
+// recharge charges a placement so many bytes from now on, some of which the budget has set aside for it.
+func (s *fold) recharge(p *placement, charge, held int64) {
+	s.budget.Charge(charge - p.charged - held)
+	p.charged = charge
 }

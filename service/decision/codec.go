@@ -1,0 +1,159 @@
+package decision
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"vitrine/internal/state"
+	"vitrine/service/eventlog"
+)
+
+// snapshotKind and the format after it name the encoding: change the format with the fields. All formats are
+// read:
+//
+//	1  knew no decisions that wait to be activated, and no outcomes told in parts
+//	2  knew not of which log it is, nor which machines have learned, nor that a learner can begin again
+//	3  knew no decisions that memory had no room for
+//	4  had learners that were not behind
+//	5  had the offers of decisions, and not their entries
+//	6
+const (
+	snapshotKind   = "decision engine "
+	snapshotFormat = 6
+)
+
+// decoder reads a snapshot of a format.
+type decoder struct {
+	*state.Decoder
+	format int
+}
+
+func newDecoder(data []byte) (decoder, error) {
+	kind, d, err := state.Read(data)
+	if err != nil {
+		return decoder{}, err
+	}
+	for format := range snapshotFormat {
+		if kind == fmt.Sprint(snapshotKind, format+1) {
+			return decoder{d, format + 1}, nil
+		}
+	}
+	return decoder{}, fmt.Errorf("snapshot is of %q, want %q up to %d", kind, snapshotKind, snapshotFormat)
+}
+
+// position reads where the snapshot is.
+func (d decoder) position() (p eventlog.Position) {
+	p.Sequence = d.Uint64()
+	if d.format >= 3 {
+		d.bytes(p.Log[:])
+		d.bytes(p.Hash[:])
+	}
+	if p.Log.IsZero() && p.Hash != [16]byte{} {
+		d.Fail(errors.New("snapshot names no log, and has a hash of its entries"))
+	}
+	return p
+}
+
+// machines reads the names of kinds of machine, sorted. Earlier programs named vector code; that of AVX-512 learned
+// as all vector code does now.
+func (d decoder) machines() []string {
+	if d.format < 3 {
+		return nil
+	}
+	names := strings.Fields(d.String())
+	if !slices.IsSorted(names) || len(slices.Compact(slices.Clone(names))) != len(names) {
+		d.Fail(fmt.Errorf("snapshot names the machines %q", names))
+	}
+	for i, name := range names {
+		if name == "avx512" {
+			names[i] = "amd64"
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// bytes reads a string of the length of dst into it.
+func (d decoder) bytes(dst []byte) {
+	if s := d.String(); len(s) == len(dst) {
+		copy(dst, s)
+	} else {
+		d.Fail(fmt.Errorf("snapshot has %d bytes where there are %d", len(s), len(dst)))
+	}
+}
+
+func (d decoder) oldest(at eventlog.Position) uint64 {
+	if d.format < 6 {
+		return at.Sequence + 1
+	}
+	oldest := d.Uint64()
+	if oldest == 0 || oldest > at.Sequence+1 {
+		d.Fail(fmt.Errorf("snapshot of entry %d has an open decision of entry %d", at.Sequence, oldest))
+	}
+	return oldest
+}
+
+func flag(e *state.Encoder, v bool) {
+	if v {
+		e.Count(1)
+	} else {
+		e.Count(0)
+	}
+}
+
+// flagged reads what flag has written.
+func flagged(d *state.Decoder) bool {
+	v := d.Count()
+	if v > 1 {
+		d.Fail(fmt.Errorf("snapshot has %d where there is 0 or 1", v))
+	}
+	return v == 1
+}
+
+// all lists the counters, for encode and decode.
+func (c *counts) all() (integers []*uint64, floats []*float64) {
+	integers = []*uint64{
+		&c.Evicted, &c.Withdrawn, &c.Offered, &c.Chosen, &c.Expired, &c.Stale, &c.Chance,
+		&c.Shadow.Rounds, &c.Shadow.Agreements, &c.Shadow.Estimated,
+	}
+	floats = []*float64{&c.Shadow.Policy, &c.Shadow.Baseline, &c.Calibration.Revenue, &c.Calibration.Predicted}
+	for i := range c.Arms {
+		a := &c.Arms[i]
+		integers = append(integers, &a.Rounds, &a.Purchases)
+		floats = append(floats, &a.Revenue, &a.Squares)
+	}
+	for i := range c.Calibration.Bins {
+		b := &c.Calibration.Bins[i]
+		integers = append(integers, &b.Rounds, &b.Purchases)
+		floats = append(floats, &b.Predicted)
+	}
+	return integers, floats
+}
+
+func (c *counts) encode(e *state.Encoder) {
+	integers, floats := c.all()
+	for _, v := range integers {
+		e.Uint64(*v)
+	}
+	for _, v := range floats {
+		e.Float(*v)
+	}
+}
+
+func (c *counts) decode(d decoder) {
+	integers, floats := c.all()
+	switch {
+	case d.format == 1:
+		integers = integers[2:]
+	case d.format < 4:
+		integers = integers[1:]
+	}
+	for _, v := range integers {
+		*v = d.Uint64()
+	}
+	for _, v := range floats {
+		*v = d.Float()
+	}
+}

@@ -1,0 +1,225 @@
+package decision
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"vitrine/service/api"
+	"vitrine/service/eventlog"
+	"vitrine/service/feature"
+)
+
+// Config is a placement whose values are all known and lawful. What its JSON leaves out has the default of [api.Placement].
+type Config struct {
+	api.Placement
+
+	window time.Duration
+	schema *feature.Schema
+}
+
+const (
+	largestID       = 200 // bytes
+	largestDecision = 128
+)
+
+const (
+	largestSize   = 1000
+	largestItems  = 1_000_000
+	largestRounds = 100_000_000
+	largestKeep   = 1000
+	largestWindow = 366 * 24 * time.Hour
+	largestRows   = 1 << 26 // numbers: 512 MiB in each request under way
+	leastMemory   = 16      // decisions of the largest size
+	largestMemory = min(1<<40, math.MaxInt/2)
+)
+
+// ParseConfig reads the JSON of a placement, strictly: unknown keys, keys
+// that are there twice and wrong types are errors that name the field.
+func ParseConfig(text []byte) (*Config, error) {
+	c := &Config{Placement: api.Placement{MaxItems: 1000, Rounds: 100_000, AttributionWindow: "30m", Mode: api.Learn, Memory: 64 << 20, Keep: 8}}
+	if err := json.Unmarshal(text, &c.Placement, json.RejectUnknownMembers(true)); err != nil {
+		err := api.JSONError(err)
+		if field := new(api.FieldError); errors.As(err, &field) && field.Field == "/policy" {
+			return nil, errPolicyObject()
+		}
+		return nil, err
+	}
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+func errPolicyObject() error {
+	return api.Fieldf("/policy", `must be an object such as {"name": "onl-mnl"}`)
+}
+
+// Canonical returns the configuration with all its values, keys in order
+// (RFC 8785): configurations of the same meaning have the same bytes.
+func (c *Config) Canonical() []byte {
+	return canonical(c.Placement)
+}
+
+// canonical returns the canonical JSON of a value that was read from JSON.
+func canonical(v any) []byte {
+	text, err := json.Marshal(v)
+	if err != nil {
+		panic(fmt.Sprintf("decision: %T does not marshal: %v", v, err))
+	}
+	if err := (*jsontext.Value)(&text).Canonicalize(); err != nil {
+		panic(fmt.Sprintf("decision: %T is not JSON: %v", v, err))
+	}
+	return text
+}
+
+// Schema returns how the placement's features become rows.
+func (c *Config) Schema() *feature.Schema { return c.schema }
+
+func (c *Config) check() error {
+	if err := api.InRange("/max_size", c.MaxSize, 1, largestSize); err != nil {
+		return err
+	}
+	if err := api.InRange("/max_items", c.MaxItems, 1, largestItems); err != nil {
+		return err
+	}
+	if err := api.InRange("/rounds", c.Rounds, 1, largestRounds); err != nil {
+		return err
+	}
+	if err := api.InRange("/keep", c.Keep, 1, largestKeep); err != nil {
+		return err
+	}
+	if c.Seed > 1<<53 {
+		return api.Fieldf("/seed", "%d: must be at most 2⁵³, which JSON has exactly", c.Seed)
+	}
+	if c.Policy == nil {
+		return errPolicyObject()
+	}
+	var err error
+	if c.window, err = time.ParseDuration(c.AttributionWindow); err != nil || c.window <= 0 || c.window > largestWindow {
+		return api.Fieldf("/attribution_window", `%q: must be a duration such as "30m", positive and at most %v`, c.AttributionWindow, largestWindow)
+	}
+	c.AttributionWindow = c.window.String()
+	if err := c.checkMode(); err != nil {
+		return err
+	}
+	if c.schema, err = feature.New(c.Features); err != nil {
+		return err
+	}
+	limited := map[string]bool{}
+	for i, l := range c.AtMost {
+		field := fmt.Sprintf("/at_most/%d", i)
+		if l.Items != nil {
+			return api.Fieldf(field+"/items", "items are known to requests alone: name a feature")
+		}
+		if err := checkCategory(l, field, c.schema, limited); err != nil {
+			return err
+		}
+	}
+	if most := largestRows / c.schema.Width(); c.MaxItems > most {
+		return api.Fieldf("/max_items", "%d: must be at most %d of %d columns each", c.MaxItems, most, c.schema.Width())
+	}
+	if c.Memory > largestMemory {
+		return api.Fieldf("/memory", "%d: must be at most %d bytes", c.Memory, int64(largestMemory))
+	}
+	if least := leastMemory * c.largestRecord(); c.Memory < least {
+		return api.Fieldf("/memory", "%d: must be at least %d bytes, %d decisions of the largest size", c.Memory, least, leastMemory)
+	}
+	return nil
+}
+
+func (c *Config) checkMode() error {
+	switch c.Mode {
+	case api.Learn, api.Shadow:
+		if c.ExploreShare != nil && *c.ExploreShare != 0 {
+			return api.Fieldf("/explore_share", "%v: is for the mode %q", *c.ExploreShare, api.Explore)
+		}
+		c.ExploreShare = nil
+	case api.Explore:
+		if c.ExploreShare == nil {
+			c.ExploreShare = new(0.05)
+		}
+		if !(*c.ExploreShare > 0 && *c.ExploreShare <= 1) {
+			return api.Fieldf("/explore_share", "%v: must be in (0, 1]", *c.ExploreShare)
+		}
+	default:
+		return api.OneOf("/mode", c.Mode, api.Learn, api.Shadow, api.Explore)
+	}
+	switch {
+	case c.Record != "":
+		return api.OneOf("/record", c.Record, "shown", "all")
+	case c.Mode == api.Explore:
+		c.Record = "all"
+	default:
+		c.Record = "shown"
+	}
+	return nil
+}
+
+// Spec is what there is to know to build a placement's learner.
+type Spec struct {
+	Policy   []byte // JSON, as configured
+	Features int    // d, the width of a row
+	Size     int    // K
+	Items    int    // the largest N of a request
+	All      bool   // rounds have the rows of all N items, not of those shown alone
+	Rounds   int    // T
+	Seed     uint64
+}
+
+// Size is the memory of a learner in bytes.
+type Size struct {
+	Learner int64 // the learner and its policies
+	State   int64 // its state as it is saved
+}
+
+func (c *Config) spec() Spec {
+	return Spec{Policy: canonical(c.Policy), Features: c.schema.Width(), Size: c.MaxSize, Items: c.MaxItems, All: c.Record == "all", Rounds: c.Rounds, Seed: c.Seed}
+}
+
+// sameLearner reports whether a learner of one configuration can go on under
+// the other: it is built alike and sees the same rows.
+func (c *Config) sameLearner(o *Config) bool {
+	return bytes.Equal(canonical(c.Policy), canonical(o.Policy)) && c.MaxSize == o.MaxSize && c.Rounds == o.Rounds && c.Seed == o.Seed &&
+		slices.EqualFunc(c.Features, o.Features, feature.Equal)
+}
+
+// checkCategory checks the limit of each category of a feature. A feature has one limit: each makes
+// as many groups as there are items.
+func checkCategory(l api.Limit, field string, s *feature.Schema, limited map[string]bool) error {
+	if !s.IsCategory(l.Feature) {
+		return api.Fieldf(field+"/feature", "%q: must be a category of items", l.Feature)
+	}
+	if l.Most < 0 {
+		return api.Fieldf(field+"/most", "%d: must not be negative", l.Most)
+	}
+	if limited[l.Feature] {
+		return api.Fieldf(field+"/feature", "%q has a limit already", l.Feature)
+	}
+	limited[l.Feature] = true
+	return nil
+}
+
+// largestRecord bounds what a decision takes: its record, and its round. What a round has of rows has been
+// through the log.
+func (c *Config) largestRecord() int {
+	rows := c.MaxSize
+	if c.Record == "all" {
+		rows = c.MaxItems
+	}
+	return recordBytes + largestDecision + 16 + roundBytes(min(rows*(c.schema.Width()+1), largestBatch/8), c.MaxSize)
+}
+
+// rowBytes is what so many numbers take, and the places of what is shown. An allocator rounds up by a quarter at most.
+func rowBytes(numbers, shown int) int { return 5 * (8*numbers + 4*shown) / 4 }
+
+func roundBytes(numbers, shown int) int { return 400 + rowBytes(numbers, shown) + 8*shown }
+
+// largestBatch bounds the bytes of an append.
+const largestBatch = eventlog.MaxFrame - eventlog.EmptyFrame

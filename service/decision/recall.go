@@ -1,0 +1,129 @@
+package decision
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"vitrine/service/api"
+	"vitrine/service/eventlog"
+)
+
+// found is a decision as it was when it was looked up.
+type found struct {
+	record *record // what can change of it is the writer's
+	was    record
+	offer  *offer // nil if the log no longer has it
+}
+
+// lookUp returns a decision that is remembered, nil if none is.
+func (e *Engine) lookUp(placement, id string) *found {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	r := e.state.decisions.find(e.state.placements[placement], id)
+	if r == nil {
+		return nil
+	}
+	return &found{record: r, was: *r}
+}
+
+// recall looks a decision up, and reads its offer back. A closed decision whose entry was removed from the log has no
+// offer: it counts as forgotten. Errors are ErrUnread and that of ctx.
+func (e *Engine) recall(ctx context.Context, placement, id string) (*found, error) {
+	for {
+		f := e.lookUp(placement, id)
+		if f == nil {
+			return nil, nil
+		}
+		var err error
+		if f.offer, err = f.was.read(ctx, e.store); !errors.Is(err, eventlog.ErrRemoved) {
+			return f, err
+		}
+		if !f.was.status.waits() {
+			return f, nil
+		}
+		if now := e.lookUp(placement, id); now != nil && now.record == f.record && now.was.status.waits() {
+			return nil, err
+		}
+	}
+}
+
+// concerning proposes something about a decision that is remembered, again if it is another one meanwhile. An empty
+// placement is the one that Find returns, with its errors.
+func (e *Engine) concerning(ctx context.Context, placement, id string, propose func(b *batch, f *found) error) error {
+	placement, err := e.placementOf(placement, id)
+	if err != nil {
+		return err
+	}
+	for {
+		f, err := e.recall(ctx, placement, id)
+		switch {
+		case err != nil:
+			return err
+		case f == nil:
+			return e.missing(placement, id)
+		case f.offer == nil:
+			return unknownDecision(id)
+		}
+		err = e.submit(ctx, func(b *batch) error {
+			switch p := f.record.placement; {
+			case b.touched[f.record.key()]:
+				return errLater
+			case b.state.decisions.find(p, id) != f.record:
+				return errMoved
+			}
+			return propose(b, f)
+		})
+		if !errors.Is(err, errMoved) {
+			return err
+		}
+	}
+}
+
+// missing says why a decision is not remembered.
+func (e *Engine) missing(placement, id string) error {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	return e.state.missing(e.state.placements[placement], id)
+}
+
+// placementOf returns the placement that a caller has named, or the one that Find returns.
+func (e *Engine) placementOf(placement, id string) (string, error) {
+	if placement != "" {
+		return placement, nil
+	}
+	return e.Find(id, nil)
+}
+
+// Find returns the placement that a decision is of, by its id: of all placements, or of those that may reports. If the
+// decisions of several have the id, the error is ErrAmbiguous, and ErrNotFound if none has.
+func (e *Engine) Find(id string, may func(placement string) bool) (placement string, err error) {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	var names []string
+	add := func(name string) {
+		if may == nil || may(name) {
+			names = append(names, name)
+		}
+	}
+	for r := e.state.decisions[id]; r != nil; r = r.twin {
+		add(r.placement.name)
+	}
+	if names == nil {
+		for p := range e.state.evicted.of {
+			if e.state.evicted.has(p, id) {
+				add(p.name)
+			}
+		}
+	}
+	switch len(names) {
+	case 0:
+		return "", unknownDecision(id)
+	case 1:
+		return names[0], nil
+	}
+	slices.Sort(names)
+	return "", fmt.Errorf("decision %q: %w: name one of %s", api.Abbreviate(id, largestDecision), ErrAmbiguous, strings.Join(names, ", "))
+}

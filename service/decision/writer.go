@@ -1,0 +1,311 @@
+package decision
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+	"time"
+
+	"vitrine/service/eventlog"
+)
+
+// Engine decides, records and learns. It is safe for concurrent use.
+//
+// One goroutine, the writer, takes what callers propose, checks it against the
+// state, appends all that came while the last append was under way as one commit group, and
+// applies it once it is durable. So the order of the log is the order of the
+// state, whatever the number of callers, and every entry was lawful when it
+// was written.
+type Engine struct {
+	store   Log
+	applied func(uint64, *eventlog.Event)
+	gather  time.Duration
+
+	mu    sync.RWMutex // the writer's, for changes of state
+	state *fold
+
+	proposals chan *proposal
+	quit      chan struct{} // closed by Close
+	stopped   chan struct{} // closed by the writer
+	closing   sync.Once
+	failure   error // why no more can be written; the writer's, and everyone's once it has stopped
+}
+
+// proposal asks for entries. propose runs on the writer: it adds entries to the
+// batch, and its error is what is told once they are durable.
+type proposal struct {
+	propose func(b *batch) error
+	err     error
+	done    chan error
+}
+
+// submit has a proposal written, and waits until it is durable and applied.
+func (e *Engine) submit(ctx context.Context, propose func(b *batch) error) error {
+	p := &proposal{propose: propose, done: make(chan error, 1)}
+	select {
+	case e.proposals <- p:
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-e.stopped:
+		return e.stop()
+	}
+	select {
+	case err := <-p.done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-e.stopped:
+	}
+	select {
+	case err := <-p.done:
+		return err
+	default:
+		return e.stop()
+	}
+}
+
+// stop says why the engine has stopped, after it has.
+func (e *Engine) stop() error {
+	if e.failure != nil {
+		return fmt.Errorf("%w: %w", ErrStopped, e.failure)
+	}
+	return ErrStopped
+}
+
+// write is the writer. It ends at Close, or when the log cannot be written.
+func (e *Engine) write(ctx context.Context) {
+	defer close(e.stopped)
+	defer func() {
+		for _, p := range e.state.placements {
+			p.worker.stop()
+		}
+	}()
+	b := &batch{state: e.state}
+	var carried *proposal
+	for {
+		if carried == nil {
+			select {
+			case <-e.quit:
+				return
+			case carried = <-e.proposals:
+			}
+		}
+		if len(b.waiting) > 1 {
+			time.Sleep(e.gather)
+		}
+		b.reset()
+		carried = e.collect(b, carried)
+		if len(b.events) == 0 {
+			continue
+		}
+		if err := e.commit(ctx, b); err != nil {
+			e.failure = err
+			for _, p := range b.waiting {
+				p.done <- e.stop()
+			}
+			return
+		}
+		for _, p := range b.waiting {
+			p.done <- p.err
+		}
+	}
+}
+
+// collect adds proposals to the batch, this one and those that wait, and
+// returns the first that must be in the next batch.
+func (e *Engine) collect(b *batch, p *proposal) (carried *proposal) {
+	for {
+		before := len(b.events)
+		err := p.propose(b)
+		switch {
+		case errors.Is(err, errLater):
+			return p
+		case len(b.events) == before:
+			p.done <- err
+		default:
+			p.err = err
+			b.waiting = append(b.waiting, p)
+		}
+		if b.alone || b.bytes > largestBatch/2 {
+			return nil
+		}
+		select {
+		case p = <-e.proposals:
+		default:
+			return nil
+		}
+	}
+}
+
+// commit appends the batch and applies it. An error leaves open what of it is in
+// the log.
+func (e *Engine) commit(ctx context.Context, b *batch) error {
+	for from := 0; from < len(b.entries); {
+		to := from + fitting(b.entries[from:])
+		last, err := e.store.Append(ctx, b.entries[from:to]...)
+		if err != nil {
+			return err
+		}
+		if want := e.state.position.Sequence + uint64(to); last != want {
+			return fmt.Errorf("the log is at entry %d where this engine is at %d: it has another writer", last, want)
+		}
+		from = to
+	}
+	first := e.state.position.Sequence + 1
+	if err := e.apply(b); err != nil {
+		return err
+	}
+	if e.applied != nil {
+		for i, event := range b.events {
+			e.applied(first+uint64(i), event)
+		}
+	}
+	return nil
+}
+
+// fitting returns how many entries, from the first, one append takes.
+func fitting(entries [][]byte) int {
+	size := 0
+	for i, entry := range entries {
+		if size += eventlog.EntrySize(entry); size > largestBatch {
+			return i
+		}
+	}
+	return len(entries)
+}
+
+func (e *Engine) apply(b *batch) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.state.ready = b.ready
+	for i, event := range b.events {
+		if err := e.state.apply(b.entries[i], event, b.offers[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// batch is a commit group that is being made. Its maps are what it will change: a
+// decision is in a batch once.
+type batch struct {
+	state   *fold
+	waiting []*proposal
+	events  []*eventlog.Event
+	entries [][]byte
+	offers  []*offer // of the decisions that they close
+	bytes   int
+	alone   bool      // nothing else may be in it
+	ready   *prepared // what its PlacementPut needs
+
+	touched map[decisionKey]bool
+	open    map[*placement]int // bytes of open decisions, more
+	rounds  map[*placement]int // bytes for the learner
+}
+
+func (b *batch) reset() {
+	*b = batch{
+		state: b.state, waiting: b.waiting[:0], events: b.events[:0], entries: b.entries[:0], offers: b.offers[:0],
+		touched: map[decisionKey]bool{}, open: map[*placement]int{}, rounds: map[*placement]int{},
+	}
+}
+
+func (b *batch) add(e *eventlog.Event, entry []byte, o *offer) {
+	b.events = append(b.events, e)
+	b.entries = append(b.entries, entry)
+	b.offers = append(b.offers, o)
+	b.bytes += eventlog.EntrySize(entry)
+}
+
+// encode adds an event that is known to be lawful.
+func (b *batch) encode(e *eventlog.Event, o *offer) {
+	entry, err := e.Encode(nil)
+	if err != nil {
+		panic(fmt.Sprintf("decision: an unlawful event: %v", err))
+	}
+	b.add(e, entry, o)
+}
+
+// room reports whether the learner can take the round of a decision.
+func (b *batch) room(r *record, o *offer) bool {
+	p := r.placement
+	return !r.isOf(p.learner) || p.worker.queue.room(b.rounds[p], o.roundBytes())
+}
+
+// canExpire reports the same of a decision that expires. There is no round of one that is deferred.
+func (b *batch) canExpire(r *record, o *offer) bool { return r.status == deferred || b.room(r, o) }
+
+func (b *batch) expire(r *record, o *offer, now int64) {
+	b.close(r, o, now, &eventlog.Expired{Decision: r.id})
+}
+
+// close ends the wait for a decision's outcome. Without an offer there is no round.
+func (b *batch) close(r *record, o *offer, now int64, body eventlog.Body) {
+	p := r.placement
+	b.touched[r.key()] = true
+	b.open[p] -= r.size()
+	if o != nil {
+		b.rounds[p] += o.roundBytes()
+	}
+	b.encode(&eventlog.Event{Time: now, Placement: p.name, Body: body}, o)
+}
+
+// offer adds a decision. Where open decisions would exceed the placement's
+// memory, others leave it. The decision that had its id before, which the log has forgotten, may be remembered yet.
+func (b *batch) offer(v view, e *eventlog.Event, o *eventlog.Offered, forgotten *record, entry []byte) error {
+	p := v.placement
+	key := decisionKey{p, o.Decision}
+	if b.touched[key] {
+		return errLater
+	}
+	before := b.state.decisions.find(p, o.Decision)
+	if b.state.placements[p.name] != p || p.changed != v.changed || before != nil && before != forgotten {
+		return errMoved
+	}
+	size := recordBytes + idBytes(o.Decision)
+	if _, err := b.makeRoom(p, p.open.bytes+b.open[p]+size-p.config.Memory, e.Time, math.MaxInt); err != nil {
+		return err
+	}
+	b.touched[key] = true
+	b.open[p] += size
+	b.add(e, entry, nil)
+	return nil
+}
+
+// only adds an event to a batch of its own.
+func (b *batch) only(e *eventlog.Event) error {
+	b.alone = true
+	b.encode(e, nil)
+	return nil
+}
+
+// makeRoom ends the wait for the outcomes of decisions until their placement has so many bytes more, of most of them, and returns
+// their number. The first to expire are the first to go. One whose window is over has expired, and has to be read
+// before: errFull. Of the others nobody knows what became of them: they are evicted, and teach nothing.
+func (b *batch) makeRoom(p *placement, bytes int, now int64, most int) (n int, err error) {
+	if bytes <= 0 {
+		return 0, nil
+	}
+	for r := range p.open.all() {
+		switch {
+		case bytes <= 0 || n == most:
+			return n, nil
+		case b.touched[r.key()]:
+			continue
+		case r.isLate(now) && r.status != deferred:
+			return n, errFull
+		case r.isLate(now):
+			b.expire(r, nil, now)
+		default:
+			b.close(r, nil, now, &eventlog.Evicted{Decision: r.id})
+		}
+		bytes -= r.size()
+		n++
+	}
+	if bytes > 0 { // the batch itself fills the memory
+		return n, errLater
+	}
+	return n, nil
+}
