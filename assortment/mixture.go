@@ -1,0 +1,173 @@
+package assortment
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"vitrine"
+)
+
+// Mixture is a population of several kinds of customers, each of whom chooses by the MNL model: the
+// classes of a latent class model, or the draws of a mixed logit.
+type Mixture struct {
+	Utility [][]float64 // by class: the utilities of the N items
+	Weight  []float64   // by class: its share; the shares sum to 1
+}
+
+// Revenue returns the expected revenue of S, Σ_c w_c R_c(S); r nil means 1 for all.
+func (m Mixture) Revenue(s vitrine.Assortment, r []float64) float64 {
+	sum := 0.0
+	u := make([]float64, len(s))
+	shown := make([]float64, len(s))
+	for k, i := range s {
+		shown[k] = revenueOf(r, i)
+	}
+	all := make(vitrine.Assortment, len(s))
+	for k := range all {
+		all[k] = k
+	}
+	for c, utility := range m.Utility {
+		for k, i := range s {
+			u[k] = utility[i]
+		}
+		sum += m.Weight[c] * vitrine.ExpectedRevenue(all, u, shown)
+	}
+	return sum
+}
+
+// MaximizeMixture searches the family for a set of large expected revenue under a mixture, and returns
+// the set, its revenue, and a bound that the revenue of no set of the family exceeds. The best set is
+// NP-hard to find with two classes already (Rusmevichientong, Shmoys, Tong and Topaloglu 2014).
+//
+// The search begins with the best set of each class, and with the best of a customer with the mean
+// utilities. From the best of these it adds, drops and exchanges single items, always the change that
+// earns the most, until none earns more. The bound is Σ_c w_c max_S R_c(S): what the shop would earn
+// if it knew each customer's class. A round costs O(|S| N) revenues of O(C) each.
+//
+// r ≥ 0; nil means 1 for all. It panics unless there is a utility of each item for each class, and
+// returns an error if the weights are not shares.
+func MaximizeMixture(dst vitrine.Assortment, c vitrine.Constraint, m Mixture, r []float64) (s vitrine.Assortment, revenue, bound float64, err error) {
+	total := 0.0
+	for _, w := range m.Weight {
+		if !(w >= 0) {
+			return nil, 0, 0, fmt.Errorf("a class has weight %v: want a number, at least 0", w)
+		}
+		total += w
+	}
+	if len(m.Weight) != len(m.Utility) || math.Abs(total-1) > 1e-9 {
+		return nil, 0, 0, fmt.Errorf("%d weights of %d classes sum to %v: want 1", len(m.Weight), len(m.Utility), total)
+	}
+	mean := make([]float64, len(m.Utility[0]))
+	for k, u := range m.Utility {
+		best, alone := Maximize(nil, c, u, r)
+		bound += m.Weight[k] * alone
+		if v := m.Revenue(best, r); s == nil || v > revenue {
+			s, revenue = best, v
+		}
+		for i, v := range u {
+			mean[i] += m.Weight[k] * v
+		}
+	}
+	best, _ := Maximize(nil, c, mean, r)
+	if v := m.Revenue(best, r); v > revenue {
+		s, revenue = best, v
+	}
+	for {
+		next, v := m.neighbour(c, s, r)
+		if !(v > revenue*(1+rounding(len(s)+len(m.Utility)))) {
+			break
+		}
+		s, revenue = next, v
+	}
+	return append(dst[:0], s...), revenue, max(bound, revenue), nil
+}
+
+// neighbour returns the set of the family that earns the most among those that differ from s by one
+// item added, dropped or exchanged.
+func (m Mixture) neighbour(c vitrine.Constraint, s vitrine.Assortment, r []float64) (best vitrine.Assortment, revenue float64) {
+	revenue = math.Inf(-1)
+	sums := m.sums(s, r)
+	try := func(drop, add int) {
+		v := sums.changed(drop, add)
+		if v > revenue {
+			if t := exchanged(s, drop, add); c.Contains(t) {
+				best, revenue = t, v
+			}
+		}
+	}
+	for add := -1; add < len(m.Utility[0]); add++ {
+		if add >= 0 && slices.Contains(s, add) {
+			continue
+		}
+		for _, drop := range append([]int{-1}, s...) {
+			if drop >= 0 || add >= 0 {
+				try(drop, add)
+			}
+		}
+	}
+	if best != nil {
+		revenue = m.Revenue(best, r)
+	}
+	return best, revenue
+}
+
+// exchanged returns s without one item and with another; -1 is none.
+func exchanged(s vitrine.Assortment, drop, add int) vitrine.Assortment {
+	t := make(vitrine.Assortment, 0, len(s)+1)
+	for _, i := range s {
+		if i != drop {
+			t = append(t, i)
+		}
+	}
+	if add >= 0 {
+		at, _ := slices.BinarySearch(t, add)
+		t = slices.Insert(t, at, add)
+	}
+	return t
+}
+
+// mixtureSums are, for each class, Σ exp(u) and Σ r exp(u) of a set, the former with the outside
+// option, relative to the largest utility of the class.
+type mixtureSums struct {
+	m      Mixture
+	r      []float64
+	top    []float64
+	weight []float64 // Σ exp(u − top)
+	earned []float64 // Σ r exp(u − top)
+}
+
+func (m Mixture) sums(s vitrine.Assortment, r []float64) *mixtureSums {
+	q := &mixtureSums{m: m, r: r}
+	for _, u := range m.Utility {
+		top := max(0, slices.Max(append([]float64{0}, u...)))
+		weight, earned := math.Exp(-top), 0.0
+		for _, i := range s {
+			v := math.Exp(u[i] - top)
+			weight += v
+			earned += v * revenueOf(r, i)
+		}
+		q.top, q.weight, q.earned = append(q.top, top), append(q.weight, weight), append(q.earned, earned)
+	}
+	return q
+}
+
+// changed returns about the revenue of the set without one item and with another.
+func (q *mixtureSums) changed(drop, add int) float64 {
+	revenue := 0.0
+	for c, u := range q.m.Utility {
+		weight, earned := q.weight[c], q.earned[c]
+		if drop >= 0 {
+			v := math.Exp(u[drop] - q.top[c])
+			weight, earned = weight-v, earned-v*revenueOf(q.r, drop)
+		}
+		if add >= 0 {
+			v := math.Exp(u[add] - q.top[c])
+			weight, earned = weight+v, earned+v*revenueOf(q.r, add)
+		}
+		if weight > 0 {
+			revenue += q.m.Weight[c] * earned / weight
+		}
+	}
+	return revenue
+}

@@ -1,0 +1,98 @@
+package assortment_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"vitrine"
+	"vitrine/assortment"
+)
+
+// Against exhaustive search: no set exceeds the bound, the set found is the best in almost all
+// instances, and never far from it. A single class is solved exactly.
+func TestMaximizeMixture(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	const n, trials = 8, 300
+	missed, worst := 0, 0.0
+	for trial := range trials {
+		classes := 1 + trial%4
+		m := assortment.Mixture{}
+		left := 1.0
+		for c := range classes {
+			u := make([]float64, n)
+			for i := range u {
+				u[i] = 2 * rng.NormFloat64()
+			}
+			w := left
+			if c < classes-1 {
+				w *= rng.Float64()
+			}
+			left -= w
+			m.Utility, m.Weight = append(m.Utility, u), append(m.Weight, w)
+		}
+		r := make([]float64, n)
+		for i := range r {
+			r[i] = math.Exp(rng.NormFloat64())
+		}
+		var family vitrine.Constraint = assortment.AtMost(3)
+		if trial%3 == 0 {
+			family = crossing(t, []int{0, 0, 0, 1, 1, 1, 2, 2}, []int{0, 1, 2, 0, 1, 2, 0, 1}, []int{2, 2, 2}, []int{1, 1, 1}, n)
+		}
+		s, revenue, bound, err := assortment.MaximizeMixture(nil, family, m, r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !family.Contains(s) || revenue != m.Revenue(s, r) {
+			t.Fatalf("%v earns %v, not %v", s, m.Revenue(s, r), revenue)
+		}
+		best := 0.0
+		for set := range 1 << n {
+			var other vitrine.Assortment
+			for i := range n {
+				if set>>i&1 == 1 {
+					other = append(other, i)
+				}
+			}
+			if family.Contains(other) {
+				best = max(best, m.Revenue(other, r))
+			}
+		}
+		if best > bound*(1+1e-12) || revenue > best*(1+1e-12) {
+			t.Fatalf("the best set earns %v, ours %v, the bound is %v", best, revenue, bound)
+		}
+		if gap := 1 - revenue/best; gap > 1e-12 {
+			missed++
+			worst = max(worst, gap)
+			if classes == 1 {
+				t.Errorf("one class: %v earns %v, the best %v", s, revenue, best)
+			}
+		}
+	}
+	if missed > trials/20 || worst > 0.05 {
+		t.Errorf("%d of %d sets are not the best; the worst earns %.1f %% less", missed, trials, 100*worst)
+	}
+}
+
+// By hand: two classes of equal weight, v = (1, 3) and (3, 1), r = (2, 2).
+func TestMixtureRevenue(t *testing.T) {
+	m := assortment.Mixture{Utility: [][]float64{{0, math.Log(3)}, {math.Log(3), 0}}, Weight: []float64{0.5, 0.5}}
+	if got := m.Revenue([]int{0}, []float64{2, 2}); math.Abs(got-(0.5*1+0.5*1.5)) > 1e-15 {
+		t.Errorf("revenue %v", got)
+	}
+	if got := m.Revenue([]int{0, 1}, nil); math.Abs(got-0.8) > 1e-15 {
+		t.Errorf("revenue %v", got)
+	}
+	// The search goes on from the best set of a class, which is one item, to the best of all, which is two.
+	s, revenue, bound, err := assortment.MaximizeMixture(nil, assortment.AtMost(2), assortment.Mixture{
+		Utility: [][]float64{{5, -5, -5}, {-5, 5, -5}}, Weight: []float64{0.5, 0.5}}, []float64{1, 1.01, 0.1})
+	if err != nil || fmt.Sprint(s) != "[0 1]" || !(revenue > 0.98 && bound >= revenue && bound < 1.01) {
+		t.Errorf("%v earns %v, bound %v, %v", s, revenue, bound, err)
+	}
+	for _, w := range [][]float64{{0.5, 0.4}, {1}, {1.5, -0.5}, {math.NaN(), 1}} {
+		if _, _, _, err := assortment.MaximizeMixture(nil, assortment.AtMost(2), assortment.Mixture{Utility: m.Utility, Weight: w}, nil); err == nil {
+			t.Errorf("weights %v", w)
+		}
+	}
+}
