@@ -11,7 +11,7 @@ import (
 )
 
 // csvTable reads CSV with a header. A column is one of numbers if each of its values in the first
-// batch is a number or missing.
+// batch is a number or missing, and none is a code such as 007.
 type csvTable struct {
 	r       *csv.Reader
 	bytes   *counter
@@ -130,6 +130,11 @@ func (t *csvTable) next(columns []int) (*batch, error) {
 	return b, nil
 }
 
+// isCode reports whether a text is a code rather than a number, as 007 is, which is not 7.
+func isCode(text string) bool {
+	return len(text) > 1 && text[0] == '0' && text[1] >= '0' && text[1] <= '9'
+}
+
 // infer finds the columns of numbers in the first batch, and parses them.
 func (t *csvTable) infer() {
 	t.numeric = make([]bool, len(t.batch.columns))
@@ -138,7 +143,7 @@ func (t *csvTable) infer() {
 		t.numeric[k] = true
 		for _, text := range c.text {
 			v, err := parseNumber(text)
-			if err != nil {
+			if err != nil || isCode(text) {
 				t.numeric[k], c.number = false, c.number[:0]
 				break
 			}

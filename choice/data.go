@@ -336,6 +336,6 @@ func (d *Data) Filter(keep func(s int) bool) (*Data, error) {
 	if err != nil {
 		return nil, err
 	}
-	kept.Panels, kept.Clusters = d.Panels, d.Clusters
+	kept.Panels, kept.Clusters, kept.Unobserved = d.Panels, d.Clusters, d.Unobserved
 	return kept, nil
 }

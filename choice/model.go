@@ -42,7 +42,7 @@ type modelFile struct {
 	Choices            int      `json:"choices"`
 	Rows               int      `json:"rows"`
 	Steps              int      `json:"steps"`
-	Decrement          float64  `json:"decrement"`
+	Decrement          *float64 `json:"decrement"` // null if it is not a number
 	Converged          bool     `json:"converged"`
 	Separated          []string `json:"separated,omitempty"`
 }
@@ -68,7 +68,7 @@ func (r *Result) JSON() ([]byte, error) {
 	f := modelFile{Format: modelFormat, Version: modelVersion, Spec: r.Spec, Alternatives: r.Alternatives, Outside: r.Outside,
 		Errors: r.Errors, LogLikelihood: r.LogLikelihood, Null: r.Null, ConstantsOnly: finite(r.ConstantsOnly),
 		RhoSquared: r.RhoSquared(), AdjustedRhoSquared: r.AdjustedRhoSquared(), AIC: r.AIC(), BIC: r.BIC(),
-		Choices: r.Choices, Rows: r.Rows, Steps: r.Steps, Decrement: r.Decrement, Converged: r.Converged, Separated: r.Separated}
+		Choices: r.Choices, Rows: r.Rows, Steps: r.Steps, Decrement: finite(r.Decrement), Converged: r.Converged, Separated: r.Separated}
 	if f.Errors == "" {
 		f.Errors = "classic"
 	}
@@ -132,9 +132,12 @@ func decodeModel(text []byte) (*Result, error) {
 	n := len(f.Coefficients)
 	r := &Result{Spec: f.Spec, Alternatives: f.Alternatives, Outside: f.Outside, Errors: f.Errors,
 		Covariance: mat.NewSymDense(max(n, 1), nil), LogLikelihood: f.LogLikelihood, Null: f.Null, ConstantsOnly: nan,
-		Choices: f.Choices, Rows: f.Rows, Steps: f.Steps, Decrement: f.Decrement, Converged: f.Converged, Separated: f.Separated}
+		Choices: f.Choices, Rows: f.Rows, Steps: f.Steps, Decrement: nan, Converged: f.Converged, Separated: f.Separated}
 	if f.ConstantsOnly != nil {
 		r.ConstantsOnly = *f.ConstantsOnly
+	}
+	if f.Decrement != nil {
+		r.Decrement = *f.Decrement
 	}
 	if f.Covariance != nil && (len(f.Covariance) != n || slices.ContainsFunc(f.Covariance, func(row []float64) bool { return len(row) != n })) {
 		return nil, fmt.Errorf("the covariance is not of %d coefficients", n)

@@ -137,6 +137,7 @@ available = "av"
 		{"another delimiter", strings.ReplaceAll(longTable, ",", ";"), replaceLine(longSpec, "[utility]", "delimiter = \";\"\n[utility]"), "bus 2; car* 5\ncar 4; bus* 1\ncar* 3\n"},
 		{"a byte order mark and spaces", "\ufeff" + strings.ReplaceAll(longTable, ",", " ,"), longSpec, "bus 2; car* 5\ncar 4; bus* 1\ncar* 3\n"},
 		{"text as a condition", strings.NewReplacer(",0,", ",no,", ",1,", ",yes,").Replace(longTable), replaceLine(longSpec, `chosen = "took"`, `chosen = "took == 'yes'"`), "bus 2; car* 5\ncar 4; bus* 1\ncar* 3\n"},
+		{"codes are not numbers", "case,alt,took,cost\n07,01,1,1\n07,1,0,2\n7,01,0,3\n7,1,1,4\n", longSpec, "01* 1; 1 2\n01 3; 1* 4\n"},
 		{"wide", wide, wideSpec + "[utility]\ngeneric = [\"cost\", \"cost / income\"]\n", "bus 2 0.2; car* 5 0.5\nbus* 1 0.05\nbus* 3 0.1\n"},
 		{"wide, a variable of one alternative", wide, wideSpec + "[utility]\ngeneric = [\"income\"]\n[[utility.terms]]\nvariable = \"cost\"\nalternatives = [\"bus\"]\n",
 			"bus 10 2; car* 10 0\nbus* 20 1\nbus* 30 3\n"},

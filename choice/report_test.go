@@ -119,7 +119,7 @@ func TestModelFile(t *testing.T) {
 // A model whose estimate is infinite has no covariance, and its file is JSON all the same.
 func TestModelFileWithoutCovariance(t *testing.T) {
 	r := &Result{Spec: &Spec{Data: Layout{Form: "long", Choice: []string{"id"}, Chosen: "y"}, Utility: Utility{Generic: []string{"x"}}}, Alternatives: []string{"a"},
-		Names: []string{"x"}, Coefficients: []float64{20}, Covariance: mat.NewSymDense(1, []float64{math.NaN()}), ConstantsOnly: math.NaN(), Null: -1, Choices: 2}
+		Names: []string{"x"}, Coefficients: []float64{20}, Covariance: mat.NewSymDense(1, []float64{math.NaN()}), ConstantsOnly: math.NaN(), Null: -1, Choices: 2, Decrement: math.NaN()}
 	text, err := r.JSON()
 	if err != nil {
 		t.Fatal(err)
@@ -128,7 +128,7 @@ func TestModelFileWithoutCovariance(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !math.IsNaN(again.Covariance.At(0, 0)) || !math.IsNaN(again.ConstantsOnly) || again.Coefficients[0] != 20 {
+	if !math.IsNaN(again.Covariance.At(0, 0)) || !math.IsNaN(again.ConstantsOnly) || !math.IsNaN(again.Decrement) || again.Coefficients[0] != 20 {
 		t.Errorf("%+v", again)
 	}
 }

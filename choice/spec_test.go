@@ -89,6 +89,9 @@ func TestFitRefuses(t *testing.T) {
 	if _, err := Fit(context.Background(), spec, d, Options{}); err == nil || err.Error() != "the data do not say what was chosen: set data.chosen" {
 		t.Errorf("error %v", err)
 	}
+	if part, err := d.Slice(0, 3); err != nil || !part.Unobserved {
+		t.Errorf("a part of the data says what was chosen, %v", err)
+	}
 	r := &Result{Spec: spec, Alternatives: d.Alternatives, Outside: true, Coefficients: make([]float64, 8)}
 	if _, err := r.Score(d); err == nil {
 		t.Error("a score of choices that are not known")
