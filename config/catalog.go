@@ -55,6 +55,7 @@ var pools = []struct {
 }{
 	{Entry{Name: "imdb", Doc: "10,000 held-out movie reviews with 30 features, utilities of a network that tells good from bad"}, imdb.Source, loadIMDB},
 	{Entry{Name: "camera", Doc: "426 digital cameras of a conjoint study, utilities fitted to its choices"}, camera.Source, loadCamera},
+	{Entry{Name: "choices", Doc: "the alternatives of a table of choices of your own, utilities of the multinomial logit fitted to it"}, choicesSource, loadChoices},
 }
 
 // Loading says where the loading of a pool may keep what takes long to compute,
