@@ -91,18 +91,13 @@ func (r *replay) run(ctx context.Context) (*decision.Engine, error) {
 			return nil, err
 		}
 		r.state, _, err = e.Snapshot(ctx)
-		e.Close()
-		c := Comparison{Path: s.path, Entry: s.upTo, Equal: true, Note: fmt.Sprintf("equal, at entry %d", s.upTo)}
-		switch {
-		case err != nil:
-			return nil, r.log.explain(err)
-		case bytes.Equal(r.state, s.data):
-		case r.isEqual(ctx, source, s):
-			c.Note += ", in the form of an earlier program, or of a learner that was behind"
-		default:
-			c.Equal, c.Note, c.Different = false, "", fmt.Sprintf("the state at entry %d is another one%s", s.upTo, otherMachines(s.data))
+		if err == nil {
+			r.compared(r.compare(ctx, source, e, s))
 		}
-		r.compared(c)
+		e.Close()
+		if err != nil {
+			return nil, r.log.explain(err)
+		}
 	}
 	e, err := r.open(ctx, source, r.log.Last)
 	if err != nil {
@@ -127,16 +122,31 @@ func otherMachines(snapshot []byte) string {
 	return fmt.Sprintf(": it was learned on %s, and this is %s: the last digits may differ", strings.Join(machines, " and "), runtime.GOARCH)
 }
 
-// isEqual reports whether a snapshot of an earlier program has the present state: written by this one it has its bytes.
-func (r *replay) isEqual(ctx context.Context, source *section, s savedState) bool {
-	source.last = s.upTo
-	e, err := decision.Open(ctx, decision.Options{Store: source, Build: decision.NewLearner, Snapshot: s.data})
-	if err != nil {
-		return false
+// compare compares the present state, that of e, with a snapshot. One that has other bytes may have the same state, in the
+// form of an earlier program: an engine that begins with it tells.
+func (r *replay) compare(ctx context.Context, source *section, e *decision.Engine, s savedState) Comparison {
+	c := Comparison{Path: s.path, Entry: s.upTo, Equal: true, Note: fmt.Sprintf("equal, at entry %d", s.upTo)}
+	if bytes.Equal(r.state, s.data) {
+		return c
 	}
-	defer e.Close()
-	data, _, err := e.Snapshot(ctx)
-	return err == nil && bytes.Equal(data, r.state)
+	different := func(of string) Comparison {
+		return Comparison{Path: s.path, Entry: s.upTo, Different: fmt.Sprintf("the state at entry %d is another one%s%s", s.upTo, of, otherMachines(s.data))}
+	}
+	source.last = s.upTo
+	saved, err := decision.Open(ctx, decision.Options{Store: source, Build: decision.NewLearner, Snapshot: s.data})
+	if err != nil {
+		return different(": " + err.Error())
+	}
+	defer saved.Close()
+	placements, err := decision.Compare(ctx, saved, e)
+	switch {
+	case err != nil:
+		return different(": " + err.Error())
+	case len(placements) > 0:
+		return different(fmt.Sprintf(", of the placements %q", placements))
+	}
+	c.Note += ", in the form of an earlier program, or of a learner that was behind"
+	return c
 }
 
 // open makes the engine at an entry.

@@ -1,0 +1,147 @@
+package decision
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"vitrine/internal/state"
+	"vitrine/service/eventlog"
+)
+
+// Compare returns the placements whose state is another one in a than in b, two engines at the same entry of the same
+// log: those whose bytes in a snapshot differ.
+//
+// An engine that went on from a snapshot of before format 6 carries the offers that were in it. They must then be
+// those of the log, as far as they are needed. And because they take memory, such an engine forgets closed decisions
+// earlier: only the closed decisions that both engines remember are compared.
+func Compare(ctx context.Context, a, b *Engine) (different []string, err error) {
+	x, err := a.freeze(ctx, -1)
+	if err != nil {
+		return nil, err
+	}
+	y, err := b.freeze(ctx, -1)
+	if err != nil {
+		return nil, err
+	}
+	if x.at != y.at {
+		return nil, fmt.Errorf("the states are of entries %d and %d, or of two logs", x.at.Sequence, y.at.Sequence)
+	}
+	mine, its := x.byName(), y.byName()
+	names := maps.Clone(mine)
+	maps.Copy(names, its)
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		p, q := mine[name], its[name]
+		same := p != nil && q != nil
+		if same && (p.carries() || q.carries()) {
+			if same, err = settle(ctx, a.store, p, q); err != nil {
+				return nil, err
+			}
+		}
+		if same {
+			if same, err = p.equal(q); err != nil {
+				return nil, err
+			}
+		}
+		if !same {
+			different = append(different, name)
+		}
+	}
+	return different, nil
+}
+
+func (f *frozenState) byName() map[string]*frozen {
+	all := map[string]*frozen{}
+	for _, p := range f.placements {
+		all[p.name] = p
+	}
+	return all
+}
+
+// equal reports whether two placements have the same bytes in a snapshot.
+func (f *frozen) equal(other *frozen) (bool, error) {
+	x, y := state.NewEncoder(""), state.NewEncoder("")
+	f.encode(x)
+	other.encode(y)
+	mine, err := x.Bytes()
+	if err != nil {
+		return false, err
+	}
+	its, err := y.Bytes()
+	return bytes.Equal(mine, its), err
+}
+
+// carries reports whether the offer of a decision is in the state.
+func (f *frozen) carries() bool {
+	carried := func(r record) bool { return r.entry == 0 }
+	return slices.ContainsFunc(f.open, carried) || slices.ContainsFunc(f.closed, carried)
+}
+
+// settle gives the decisions of p the form that they have in q, and reports whether their offers are the same. It leaves
+// the closed decisions that both remember.
+func settle(ctx context.Context, log eventlog.Reader, p, q *frozen) (bool, error) {
+	both := min(len(p.closed), len(q.closed))
+	p.closed, q.closed = p.closed[len(p.closed)-both:], q.closed[len(q.closed)-both:]
+	if len(p.open) != len(q.open) {
+		return false, nil
+	}
+	byID := func(a, b record) int { return strings.Compare(a.id, b.id) } // a carried offer does not know its place
+	slices.SortFunc(p.open, byID)
+	slices.SortFunc(q.open, byID)
+	for _, c := range []struct{ mine, its []record }{{p.open, q.open}, {p.closed, q.closed}} {
+		for i := range c.mine {
+			r, s := &c.mine[i], &c.its[i]
+			if r.entry > 0 && s.entry > 0 {
+				continue
+			}
+			if same, err := sameOffer(ctx, log, r, s); err != nil || !same || r.isOf(p.learner) != s.isOf(q.learner) {
+				return false, err
+			}
+			r.entry, r.rare = s.entry, r.inFormOf(s)
+		}
+	}
+	return true, nil
+}
+
+// inFormOf returns what is rare of r, with what s carries.
+func (r *record) inFormOf(s *record) *rare {
+	own, its := rare{}, rare{}
+	if r.rare != nil {
+		own = *r.rare
+	}
+	if s.rare != nil {
+		its = *s.rare
+	}
+	return &rare{passed: own.passed, told: own.told, carried: its.carried, learner: its.learner}
+}
+
+// sameOffer reports whether the offers of two records are the same: the answers, and the rows of a decision that waits.
+// A snapshot of a closed decision has no rows.
+func sameOffer(ctx context.Context, log eventlog.Reader, r, s *record) (bool, error) {
+	o, err := r.read(ctx, log)
+	if err != nil {
+		return false, err
+	}
+	l, err := s.read(ctx, log)
+	if err != nil {
+		return false, err
+	}
+	same := r.id == s.id && o.Request == l.Request && o.PolicyVersion == l.PolicyVersion && o.Mode == l.Mode && o.Propensity == l.Propensity &&
+		bytes.Equal(o.Answer, l.Answer) && slices.Equal(o.shownIDs(), l.shownIDs())
+	if same && r.status.waits() {
+		same = slices.Equal(o.Features, l.Features) && slices.Equal(o.Revenue, l.Revenue) && slices.Equal(o.Shown, l.Shown)
+	}
+	return same, nil
+}
+
+// shownIDs are the items shown, in their order.
+func (o *offer) shownIDs() []string {
+	ids := make([]string, len(o.Shown))
+	for k, i := range o.Shown {
+		ids[k] = o.ItemIDs[i]
+	}
+	return ids
+}
