@@ -44,8 +44,7 @@ func (s *Server) decideBody(c *call, name, mediaType string, body []byte) (*deci
 	if err != nil {
 		return nil, err
 	}
-	c.keep(budget.Work, 0)
-	if err := c.take(budget.Work, config.RequestSize(mostItems(mediaType, body, config))+int64(len(body))); err != nil {
+	if err := c.Reserve(config.RequestSize(mostItems(mediaType, body, config))); err != nil {
 		return nil, err
 	}
 	var r *api.Request

@@ -6,8 +6,6 @@
 //	placements.go  placements, their statistics and versions
 //	decisions.go   decisions and outcomes
 //	wire.go        decisions in the protocol buffer wire format
-//	personalizer.go, personalizer_wire.go, personalizer_error.go
-//	               the contract of Azure Personalizer, its bodies, its errors
 //	events.go      what happens, as server-sent events
 //	problem.go     errors as problem details (RFC 9457)
 //	keys.go        API keys, their scopes and placements
@@ -20,6 +18,6 @@
 //	listen.go      sockets, TLS, timeouts, the end
 //
 // The JSON of placements and decisions is the engine's to read, Engine.Put and
-// api.RequestReader; wire.go and personalizer_wire.go read the other forms
-// of a request. docs/adr/0042-http-api.md says why it is built this way.
+// api.RequestReader; wire.go reads the other form
+// of a request, and package personalizer has the contract of Azure Personalizer. docs/adr/0042-http-api.md says why it is built this way.
 package server

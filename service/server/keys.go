@@ -20,6 +20,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 
 	"vitrine/service/decision"
+	"vitrine/service/personalizer"
 )
 
 // Scope is what a key is for. None implies another.
@@ -180,24 +181,21 @@ func (k *Keys) find(token string) (storedKey, bool) {
 	return keys[found], true
 }
 
-// subscriptionKey is the header that Personalizer had its keys in.
-const subscriptionKey = "Ocp-Apim-Subscription-Key"
-
 // authorize finds out who asks, and whether they may.
 func (s *Server) authorize(c *call, scope Scope) error {
 	if s.keys == nil || scope == "" {
 		return nil
 	}
-	for _, name := range []string{"Authorization", subscriptionKey} {
+	for _, name := range []string{"Authorization", personalizer.KeyHeader} {
 		if len(c.Header[name]) > 1 {
 			return problemf(http.StatusBadRequest, "header", "the header %s is there more than once: send one key", name)
 		}
 	}
 	scheme, token, _ := strings.Cut(c.Header.Get("Authorization"), " ")
 	where := "Authorization: Bearer KEY"
-	if c.invalid != "" {
-		where = subscriptionKey + ": KEY"
-		if key := c.Header.Get(subscriptionKey); key != "" {
+	if c.contract != nil {
+		where = personalizer.KeyHeader + ": KEY"
+		if key := c.Header.Get(personalizer.KeyHeader); key != "" {
 			scheme, token = "Bearer", key
 		}
 	}

@@ -27,6 +27,13 @@ func (c *call) take(p budget.Purpose, bytes int64) error {
 	return err
 }
 
+// Reserve takes memory for the work on the request, which holds its body too, in place of what was taken for
+// the work before.
+func (c *call) Reserve(bytes int64) error {
+	c.keep(budget.Work, 0)
+	return c.take(budget.Work, bytes+c.taken[budget.Body])
+}
+
 // keep returns what was taken for a purpose but for so many bytes.
 func (c *call) keep(p budget.Purpose, bytes int64) {
 	if rest := c.taken[p] - bytes; rest > 0 {

@@ -14,6 +14,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"vitrine/service/api"
+	"vitrine/service/personalizer"
 )
 
 var pathParameter = regexp.MustCompile(`\{(\w+)\}`)
@@ -36,7 +37,7 @@ func document(routes []route, version string) []byte {
 		Components: &huma.Components{
 			Schemas: registry,
 			SecuritySchemes: map[string]*huma.SecurityScheme{
-				"subscription": {Type: "apiKey", In: "header", Name: subscriptionKey, Description: "An API key, on the routes of Personalizer."},
+				"subscription": {Type: "apiKey", In: "header", Name: personalizer.KeyHeader, Description: "An API key, on the routes of Personalizer."},
 				"key":          {Type: "http", Scheme: "bearer", Description: "An API key. One that is limited to placements has 404 as the answer about others, whether they are there or not, and 403 about the whole service. On loopback without configured keys none is asked for."},
 			},
 		},
@@ -83,8 +84,8 @@ func operation(rt *route, registry huma.Registry) *huma.Operation {
 		op.Responses[strconv.Itoa(status)] = &huma.Response{Description: http.StatusText(status), Content: contents(body, registry)}
 	}
 	problem := contents([]content{{"application/problem+json", reflect.TypeFor[api.Problem](), ""}}, registry)
-	if rt.invalid != "" {
-		problem = contents([]content{jsonOf[errorDocument]("")}, registry)
+	if rt.contract != nil {
+		problem = contents([]content{jsonOf[personalizer.ErrorDocument]("")}, registry)
 		op.Security = append(op.Security, map[string][]string{"subscription": {}})
 	}
 	for _, status := range append(slices.Clone(rt.errors), 401, 403, 429, 503) {

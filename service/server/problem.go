@@ -12,6 +12,7 @@ import (
 
 	"vitrine/service/api"
 	"vitrine/service/decision"
+	"vitrine/service/personalizer"
 )
 
 // problem is an error as its caller sees it, with what only the service sees.
@@ -31,7 +32,7 @@ var errPanic = errors.New("panic")
 // statusGone is of requests whose caller has hung up, as other servers log them.
 const statusGone = 499
 
-// known are the errors of the engine, and what they are to a caller.
+// known are errors of the engine and of Personalizer's contract, and what they are to a caller.
 var known = []struct {
 	err    error
 	status int
@@ -46,6 +47,7 @@ var known = []struct {
 	{decision.ErrMemory, http.StatusConflict, "memory"},
 	{decision.ErrUnread, http.StatusServiceUnavailable, "unread"},
 	{decision.ErrBehind, http.StatusServiceUnavailable, "behind"},
+	{personalizer.ErrVersion, http.StatusNotFound, "no-route"},
 }
 
 // problemOf says what an error is to a caller. What the service itself got wrong is for the log.
@@ -101,9 +103,9 @@ func (c *call) fail(err error) {
 		p.Errors[i].Pointer, p.Errors[i].Detail = readable(p.Errors[i].Pointer), readable(p.Errors[i].Detail)
 	}
 	status, mediaType, document := p.Status, "application/problem+json", any(p.Problem)
-	if c.invalid != "" {
+	if c.contract != nil {
 		mediaType = asJSON
-		status, document = p.asPersonalizer(c.invalid)
+		status, document = c.contract.Error(&p.Problem)
 	}
 	body, err := json.Marshal(document)
 	if err != nil {
@@ -121,9 +123,13 @@ func readable(text string) string {
 	return strings.ToValidUTF8(text, "\uFFFD")
 }
 
-// read decodes a small body, strictly but for the keys that Personalizer's routes do not know: that
-// service passed over them.
-func (c *call) read(dst any) error {
+// read decodes a small body and refuses unknown keys.
+func (c *call) read(dst any) error { return c.decode(dst, json.RejectUnknownMembers(true)) }
+
+// Decode decodes a body and ignores unknown keys.
+func (c *call) Decode(dst any) error { return c.decode(dst) }
+
+func (c *call) decode(dst any, options ...json.Options) error {
 	body, err := c.jsonBody()
 	if err != nil {
 		return err
@@ -131,7 +137,7 @@ func (c *call) read(dst any) error {
 	if jsontext.Value(body).Kind() == 'n' { // which would leave dst as it is
 		return &api.FieldError{Message: "must be an object"}
 	}
-	if err := json.Unmarshal(body, dst, json.RejectUnknownMembers(c.invalid == "")); err != nil {
+	if err := json.Unmarshal(body, dst, options...); err != nil {
 		return malformed(body, jsonError(err))
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"reflect"
 
 	"vitrine/service/api"
+	"vitrine/service/personalizer"
 )
 
 // route is what is done at a path, and what the OpenAPI document says of it.
@@ -17,7 +18,7 @@ type route struct {
 	placement    string // of a path that names none
 	chooses      bool   // is of all placements, and picks those that the key is for
 
-	invalid string // the code of invalid requests where errors and keys are Personalizer's; "" is elsewhere
+	contract *personalizer.Route // whose errors and keys the route has; nil is our own
 
 	id, summary string
 	query       []parameter
@@ -105,7 +106,10 @@ func (s *Server) routes() []route {
 		body:    []content{jsonOf[api.Rewards](`{"rewards":[{"item":"sku1","value":0.5}]}`)},
 		answers: map[int][]content{204: nil}, errors: []int{400, 404, 409, 413, 415, 422},
 	})
-	list = append(list, s.personalizerRoutes()...)
+	adapter := personalizer.Adapter{Engine: s.engine, Create: s.options.Personalizer}
+	for _, rt := range adapter.Routes() {
+		list = append(list, personalizerRoute(&rt))
+	}
 	if s.feed != nil {
 		list = append(list, route{
 			method: "GET", path: "/v1/events", scope: ScopeRead, handle: s.listen, stream: true, free: true, chooses: true,
@@ -138,6 +142,31 @@ func (s *Server) decisionRoutes(path, of, where string) []route {
 			answers: map[int][]content{200: {jsonOf[api.Decision]("")}}, errors: []int{404, 409},
 		},
 	}
+}
+
+// personalizerRoute returns a route of Personalizer's contract as one of ours.
+func personalizerRoute(of *personalizer.Route) route {
+	rt := route{
+		method: "POST", path: of.Path, scope: ScopeOutcome, contract: of, placement: personalizer.Placement,
+		id: of.ID, summary: of.Summary, answers: map[int][]content{204: nil}, errors: []int{400, 404, 413, 415},
+	}
+	if of.Body != nil {
+		rt.body = []content{{asJSON, of.Body, of.Example}}
+	}
+	if of.Answer != nil {
+		rt.scope, rt.answers = ScopeDecide, map[int][]content{201: {{asJSON, of.Answer, ""}}}
+	}
+	rt.handle = func(c *call) error {
+		answer, err := of.Handle(c)
+		switch {
+		case err != nil:
+			return err
+		case answer == nil:
+			return c.nothing()
+		}
+		return c.answerJSON(http.StatusCreated, answer)
+	}
+	return rt
 }
 
 var noRoute = problemf(http.StatusNotFound, "no-route", "there is nothing at this path: see /docs")

@@ -22,6 +22,7 @@ import (
 	"vitrine/service/budget"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
+	"vitrine/service/personalizer"
 )
 
 // Options are what a server is made of.
@@ -106,7 +107,9 @@ func New(o Options) *Server {
 }
 
 // ServeHTTP implements http.Handler.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler(w, joined(r)) }
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.handler(w, personalizer.Joined(r))
+}
 
 // call is a request on its way.
 type call struct {
@@ -119,10 +122,14 @@ type call struct {
 	buffer  *bytes.Buffer
 	taken   [2]int64 // of the budget, by purpose
 	problem *problem // that it was answered with
-	invalid string   // the route's
+
+	contract *personalizer.Route // the route's
 
 	placements []string // that its key is limited to; nil is all
 }
+
+// Now returns when the request came, Unix nanoseconds.
+func (c *call) Now() int64 { return c.now }
 
 // recorder remembers what was answered.
 type recorder struct {
@@ -153,7 +160,7 @@ func (s *Server) pass(rt *route) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		start := s.clock()
 		c := &call{
-			Request: r, server: s, w: recorder{ResponseWriter: w}, now: start.UnixNano(), invalid: rt.invalid,
+			Request: r, server: s, w: recorder{ResponseWriter: w}, now: start.UnixNano(), contract: rt.contract,
 			id: s.process + "-" + strconv.FormatUint(s.requests.Add(1), 10),
 		}
 		h := w.Header()

@@ -1,4 +1,4 @@
-package server
+package personalizer
 
 import (
 	"bytes"
@@ -136,41 +136,52 @@ func (l *bounded[T]) UnmarshalJSONFrom(in *jsontext.Decoder) error {
 
 const largestEvent = 256 // characters of the id of an event or a slot
 
-// parseRank reads a Rank. Keys that it does not know are passed over, as that service did.
-func parseRank(body []byte, slots bool) (*rankQuery, error) {
-	q := new(rankQuery)
-	if err := json.Unmarshal(body, q); err != nil {
-		return nil, jsonError(err)
-	}
+func (q *rankQuery) checkEvent() error {
 	if utf8.RuneCountInString(q.EventID) > largestEvent {
-		return nil, api.Fieldf("/eventId", "must have at most %d characters", largestEvent)
+		return api.Fieldf("/eventId", "must have at most %d characters", largestEvent)
 	}
+	return nil
+}
+
+// ids returns the set of the ids of the actions.
+func (q *rankQuery) ids() map[string]bool {
 	ids := map[string]bool{}
 	for i := range q.Actions {
 		ids[q.Actions[i].ID] = true
 	}
-	if slots {
-		return q, q.checkSlots(ids)
+	return ids
+}
+
+// single checks a Rank without slots and gives it a single slot, whose baseline is the first action that is not
+// excluded.
+func (q *rankQuery) single() error {
+	if err := q.checkEvent(); err != nil {
+		return err
 	}
+	ids := q.ids()
 	for _, id := range q.ExcludedActions {
 		delete(ids, id)
 	}
 	if len(ids) == 0 && len(q.Actions) > 0 {
-		return nil, api.Fieldf("/excludedActions", "excludes all actions")
+		return api.Fieldf("/excludedActions", "excludes all actions")
 	}
 	first := slices.IndexFunc(q.Actions, func(a rankAction) bool { return ids[a.ID] })
 	q.Slots = []rankSlot{{ExcludedActions: q.ExcludedActions}}
 	if first >= 0 {
 		q.Slots[0].BaselineAction = q.Actions[first].ID
 	}
-	return q, nil
+	return nil
 }
 
-func (q *rankQuery) checkSlots(actions map[string]bool) error {
+// checkSlots checks a Rank with slots.
+func (q *rankQuery) checkSlots() error {
+	if err := q.checkEvent(); err != nil {
+		return err
+	}
 	if len(q.Slots) == 0 {
 		return api.Fieldf("/slots", "must have at least one slot")
 	}
-	slots, baselines := map[string]bool{}, map[string]bool{}
+	actions, slots, baselines := q.ids(), map[string]bool{}, map[string]bool{}
 	for k, s := range q.Slots {
 		field := fmt.Sprintf("/slots/%d", k)
 		switch base := s.BaselineAction; {
@@ -388,7 +399,7 @@ func (q *rankQuery) probabilities(a *decision.Answer) []float64 {
 
 // ranked returns the answer to a Rank: all actions, the one to show
 // first, and others by their probability, in the order of the request where it is the same.
-func (q *rankQuery) ranked(event string, a *decision.Answer) *rankedDocument {
+func (q *rankQuery) ranked(a *decision.Answer) *rankedDocument {
 	p := q.probabilities(a)
 	order := make([]int, len(q.Actions))
 	for i := range order {
@@ -406,7 +417,7 @@ func (q *rankQuery) ranked(event string, a *decision.Answer) *rankedDocument {
 		}
 		return cmp.Compare(before(j), before(i))
 	})
-	r := &rankedDocument{EventID: event, RewardActionID: a.Shown[0]}
+	r := &rankedDocument{EventID: q.EventID, RewardActionID: a.Shown[0]}
 	for _, i := range order {
 		action := rankedAction{ID: q.Actions[i].ID}
 		if p != nil {
@@ -418,8 +429,8 @@ func (q *rankQuery) ranked(event string, a *decision.Answer) *rankedDocument {
 }
 
 // filled returns the answer to a Rank with slots.
-func (q *rankQuery) filled(event string, a *decision.Answer) *slotsRankedDocument {
-	r := &slotsRankedDocument{EventID: event}
+func (q *rankQuery) filled(a *decision.Answer) *slotsRankedDocument {
+	r := &slotsRankedDocument{EventID: q.EventID}
 	for k, s := range q.Slots {
 		r.Slots = append(r.Slots, filledSlot{s.ID, a.Shown[k]})
 	}

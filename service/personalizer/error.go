@@ -1,4 +1,4 @@
-package server
+package personalizer
 
 import (
 	"net/http"
@@ -8,8 +8,8 @@ import (
 	"vitrine/service/api"
 )
 
-// errorDocument is an error in the shape of that service.
-type errorDocument struct {
+// ErrorDocument is the body of an error.
+type ErrorDocument struct {
 	Error personalizerError `json:"error"`
 }
 
@@ -25,9 +25,11 @@ type innerError struct {
 	Code string `json:"code" doc:"the kind of the problem in the service's own words"`
 }
 
-// personalizerCodes are statuses and codes of problems, by their kind. The code "" is the
-// status: that is what the gateway before that service answered with.
-var personalizerCodes = map[string]struct {
+const invalidActivate = "InvalidEventIdToActivate"
+
+// codes has the status and the code of problems, by kind. The code of other problems is
+// their status: the gateway before that service answered so.
+var codes = map[string]struct {
 	status int
 	code   string
 }{
@@ -39,17 +41,16 @@ var personalizerCodes = map[string]struct {
 	"internal":  {http.StatusInternalServerError, "InternalServerError"},
 }
 
-// asPersonalizer returns the status and the body of a problem on a route whose
-// invalid requests have the given code.
-func (p *problem) asPersonalizer(invalid string) (status int, body errorDocument) {
-	kind := strings.TrimPrefix(p.Type, api.ProblemType)
+// Error returns the status and the body of a problem on the route.
+func (rt *Route) Error(p *api.Problem) (status int, body ErrorDocument) {
+	kind := p.Kind()
 	e := personalizerError{Message: p.Detail, Inner: &innerError{kind}}
 	status = p.Status
-	known, ok := personalizerCodes[kind]
+	known, ok := codes[kind]
 	switch {
-	case kind == "not-found" && invalid == "InvalidEventIdToActivate",
+	case kind == "not-found" && rt.Invalid == invalidActivate,
 		kind == "invalid", kind == "conflict", kind == "not-shown", kind == "late", kind == "evicted":
-		status, e.Code = http.StatusBadRequest, invalid
+		status, e.Code = http.StatusBadRequest, rt.Invalid
 	case ok:
 		status, e.Code = known.status, known.code
 	default:
@@ -62,7 +63,7 @@ func (p *problem) asPersonalizer(invalid string) (status int, body errorDocument
 			e.Details = append(e.Details, personalizerError{Code: e.Code, Message: field.Detail, Target: e.Target})
 		}
 	}
-	return status, errorDocument{e}
+	return status, ErrorDocument{e}
 }
 
 // inRank returns what is called so in a request of the engine as it is called in a Rank.

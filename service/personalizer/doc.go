@@ -1,0 +1,13 @@
+// Package personalizer is the contract of Azure Personalizer, a service that has been retired, on an engine of
+// package decision: a shop that called it changes one URL.
+//
+// Rank is a decision with slots, Reward reports an outcome by numbers, and Activate activates a deferred
+// decision. The package translates bodies, ids of events and errors, and keeps nothing. Package server lets
+// requests in and calls it through the table of [Adapter.Routes].
+//
+//	adapter.go   the routes, and what each does with the engine
+//	rank.go      the bodies of Rank: to a request of the engine, and from its answer
+//	error.go     errors in the shape of the contract
+//
+// docs/personalizer.md maps every field and says what differs.
+package personalizer
