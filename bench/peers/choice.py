@@ -1,7 +1,7 @@
 """Simulated choices, and the time that Python estimators take for them.
 
-    choice.py make DIR          tables as Parquet, and specifications for vitrine
-    choice.py fit DIR NAME PEER
+    choice.py make DIR NAME ...   tables as Parquet, and specifications for vitrine
+    choice.py fit NAME PEER
 
 NAME is a table: mnl-10000, mnl-100000, mnl-1000000, nested or mixed. PEER is
 numpy or xlogit. Seconds are of the processor, without reading the
@@ -43,11 +43,11 @@ def simulate(name):
     return x, np.argmax(u + rng.gumbel(size=u.shape), axis=1)
 
 
-def make(folder):
+def make(folder, names):
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    for name in TABLES:
+    for name in names:
         x, y = simulate(name)
         n, j, k = x.shape
         columns = {"id": np.repeat(np.arange(n), j).astype(np.float64), "alt": np.tile(np.arange(j), n).astype(np.float64),
@@ -152,7 +152,7 @@ def xlogit_fit(name, x, y):
     return model.loglikelihood
 
 
-def fit(folder, name, peer):
+def fit(name, peer):
     import resource
 
     x, y = simulate(name)
@@ -168,6 +168,6 @@ def fit(folder, name, peer):
 
 if __name__ == "__main__":
     if sys.argv[1] == "make":
-        make(sys.argv[2])
+        make(sys.argv[2], sys.argv[3:])
     else:
         fit(*sys.argv[2:])

@@ -26,16 +26,17 @@ echo "choice: the virtual environment is $venv" >&2
 PIP_DISABLE_PIP_VERSION_CHECK=1 "$venv/bin/python" -m pip install --quiet --requirement bench/peers/choice-requirements.txt
 go build -o "$dir/choice" ./bench/choice
 export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=1
-"$venv/bin/python" bench/peers/choice.py make "$dir"
+"$venv/bin/python" bench/peers/choice.py make "$dir" "${tables[@]}"
 for table in "${tables[@]}"; do
 	echo "$table"
 	"$dir/choice" "$dir/$table.parquet" "$dir/$table.toml"
 	case $table in
 	nested) peers=(numpy) ;;
 	mixed) peers=(xlogit) ;;
+	mnl-1000000) peers=(numpy) ;; # xlogit takes more than five minutes
 	*) peers=(numpy xlogit) ;;
 	esac
 	for peer in "${peers[@]}"; do
-		"$venv/bin/python" bench/peers/choice.py fit "$dir" "$table" "$peer"
+		"$venv/bin/python" bench/peers/choice.py fit "$table" "$peer"
 	done
 done
