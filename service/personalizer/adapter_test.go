@@ -1,0 +1,236 @@
+package personalizer_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"vitrine/service/api"
+	"vitrine/service/decision"
+	"vitrine/service/eventlog/memlog"
+	"vitrine/service/personalizer"
+)
+
+// call is a request as a server without keys and limits would let it in.
+type call struct {
+	ctx      context.Context
+	path     map[string]string
+	body     string
+	full     error // the error of Reserve
+	reserved int64
+}
+
+func (c *call) Context() context.Context     { return c.ctx }
+func (c *call) PathValue(name string) string { return c.path[name] }
+func (c *call) Now() int64                   { return 1 }
+func (c *call) Decode(body any) error        { return json.Unmarshal([]byte(c.body), body) }
+func (c *call) Reserve(bytes int64) error    { c.reserved = bytes; return c.full }
+
+func opened(t *testing.T) *decision.Engine {
+	t.Helper()
+	e, err := decision.Open(t.Context(), decision.Options{Store: new(memlog.Store), Build: decision.NewLearner})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(e.Close)
+	return e
+}
+
+// routeOf returns the route whose path ends so, at the root.
+func routeOf(t *testing.T, a *personalizer.Adapter, end string) *personalizer.Route {
+	t.Helper()
+	for _, rt := range a.Routes() {
+		if rt.Path == "/personalizer/{version}/"+end {
+			return &rt
+		}
+	}
+	t.Fatalf("no route %s", end)
+	return nil
+}
+
+func path(event string) map[string]string {
+	return map[string]string{"version": "v1.1-preview.3", "event": event}
+}
+
+const actions = `"actions":[{"id":"a","features":[{"kind":"x"}]},{"id":"b","features":[]},{"id":"c"}]`
+
+// A Rank answered by the adapter is a decision of the engine, and a Reward is its outcome.
+func TestAdapter(t *testing.T) {
+	e := opened(t)
+	a := &personalizer.Adapter{Engine: e, Create: true}
+	rank := &call{ctx: t.Context(), path: path(""), body: `{` + actions + `,"eventId":"e"}`}
+	if _, err := routeOf(t, a, "rank").Handle(rank); err != nil {
+		t.Fatal(err)
+	}
+	config, err := e.Config(personalizer.Placement)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := config.RequestSize(3); rank.reserved != want {
+		t.Errorf("reserved %d bytes for three actions, want %d", rank.reserved, want)
+	}
+	d, err := e.Decision(t.Context(), personalizer.Placement, "personalizer:e")
+	if err != nil || d.Status != "open" || len(d.Answer.Shown) != 1 || d.Time != 1 {
+		t.Fatalf("%+v, %v", d, err)
+	}
+	answer, err := routeOf(t, a, "events/{event}/reward").Handle(&call{ctx: t.Context(), path: path("e"), body: `{"value":1}`})
+	if answer != nil || err != nil {
+		t.Fatal(answer, err)
+	}
+	if d, err = e.Decision(t.Context(), personalizer.Placement, "personalizer:e"); err != nil || d.Status != "chosen" || d.Choice != d.Answer.Shown[0] {
+		t.Errorf("%+v, %v", d, err)
+	}
+}
+
+// The engine decides nothing for a call that has no memory or no placement.
+func TestRefusedCalls(t *testing.T) {
+	e, full := opened(t), errors.New("no memory")
+	for _, rank := range []struct{ path, body string }{
+		{"rank", `{` + actions + `}`},
+		{"multislot/rank", `{` + actions + `,"slots":[{"id":"s","baselineAction":"a"}]}`},
+	} {
+		_, err := routeOf(t, &personalizer.Adapter{Engine: e}, rank.path).Handle(&call{ctx: t.Context(), path: path(""), body: rank.body})
+		if !errors.Is(err, decision.ErrNotFound) || !strings.Contains(err.Error(), "personalizer = true") {
+			t.Errorf("%s: %v", rank.path, err)
+		}
+	}
+	if n := len(e.Placements()); n != 0 {
+		t.Fatalf("%d placements", n)
+	}
+	if err := e.Create(t.Context(), personalizer.Placement, []byte(`{"max_size":1,"features":[{"name":"action","kind":"object"}],"policy":{"name":"ucb-mnl"}}`), 0); err != nil {
+		t.Fatal(err)
+	}
+	before := e.Sequence()
+	_, err := routeOf(t, &personalizer.Adapter{Engine: e}, "rank").Handle(&call{ctx: t.Context(), path: path(""), body: `{` + actions + `}`, full: full})
+	if !errors.Is(err, full) {
+		t.Errorf("error %v, want %v", err, full)
+	}
+	if after := e.Sequence(); after != before {
+		t.Errorf("the log has %d entries, and had %d", after, before)
+	}
+}
+
+// Versions are those of the contract, and the first has no slots.
+func TestVersions(t *testing.T) {
+	a := &personalizer.Adapter{Engine: opened(t)}
+	for version, known := range map[string][2]bool{ // without and with slots
+		"v1.0": {true, false}, "v1.1-preview.1": {true, true}, "v1.1-preview.2": {true, true}, "v1.1-preview.3": {true, true},
+		"": {}, "v1.1": {}, "v2.0": {}, "V1.0": {},
+	} {
+		for _, rt := range a.Routes() {
+			want := known[0]
+			if strings.Contains(rt.Path, "/multislot/") {
+				want = known[1]
+			}
+			_, err := rt.Handle(&call{ctx: t.Context(), path: map[string]string{"version": version, "name": "nowhere"}, body: `{}`})
+			if err == nil || errors.Is(err, personalizer.ErrVersion) == want {
+				t.Errorf("%s of version %q: %v", rt.Path, version, err)
+			}
+		}
+	}
+}
+
+// With a share ε of uniform draws among N actions the policy's own has the probability 1 − ε + ε/N and the
+// others have ε/N each, whichever of them is shown. A policy that learns nothing keeps its own.
+func TestProbabilities(t *testing.T) {
+	const share, n = 0.6, 3
+	e := opened(t)
+	if _, err := e.Put(t.Context(), personalizer.Placement, fmt.Appendf(nil,
+		`{"max_size":1,"features":[{"name":"action","kind":"object","buckets":4}],"policy":{"name":"ucb-mnl"},"mode":"explore","explore_share":%v}`, share), 0); err != nil {
+		t.Fatal(err)
+	}
+	rank := routeOf(t, &personalizer.Adapter{Engine: e}, "rank")
+	var first map[string]float64
+	shown := map[string]int{}
+	for range 60 {
+		answer, err := rank.Handle(&call{ctx: t.Context(), path: path(""), body: `{"actions":[{"id":"out"},` + actions[len(`"actions":[`):] + `,"excludedActions":["out"]}`})
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := json.Marshal(answer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var r struct {
+			Ranking []struct {
+				ID          string  `json:"id"`
+				Probability float64 `json:"probability"`
+			} `json:"ranking"`
+		}
+		if err := json.Unmarshal(text, &r); err != nil || len(r.Ranking) != n+1 || r.Ranking[n].ID != "out" {
+			t.Fatalf("%s, %v", text, err)
+		}
+		p := map[string]float64{}
+		for _, a := range r.Ranking {
+			p[a.ID] = a.Probability
+		}
+		if first == nil {
+			first = p
+		}
+		if diff := cmp.Diff(first, p, cmpopts.EquateApprox(0, 1e-12)); diff != "" {
+			t.Fatalf("-first +%s\n%s", text, diff)
+		}
+		shown[r.Ranking[0].ID]++
+	}
+	sorted := slices.Sorted(maps.Values(first))
+	if diff := cmp.Diff([]float64{0, share / n, share / n, 1 - share + share/n}, sorted, cmpopts.EquateApprox(0, 1e-12)); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	if len(shown) != n {
+		t.Errorf("actions shown: %v", shown)
+	}
+}
+
+// Problems have the codes of docs/personalizer.md, and fields the names of the contract.
+func TestErrors(t *testing.T) {
+	a := &personalizer.Adapter{}
+	for _, c := range []struct {
+		route, kind, pointer string
+		status               int // of the problem
+		want                 int
+		code, target         string
+	}{
+		{"rank", "invalid", "#/items/3/id", 422, 400, "InvalidRankRequest", "/actions/3/id"},
+		{"rank", "invalid", "#/user/age", 422, 400, "InvalidRankRequest", "/contextFeatures/age"},
+		{"multislot/rank", "invalid", "#/baseline/1", 422, 400, "InvalidRankRequest", "/slots/1"},
+		{"rank", "conflict", "", 409, 400, "InvalidRankRequest", ""},
+		{"events/{event}/reward", "late", "", 409, 400, "InvalidRewardRequest", ""},
+		{"events/{event}/reward", "not-shown", "", 422, 400, "InvalidRewardRequest", ""},
+		{"events/{event}/reward", "evicted", "", 409, 400, "InvalidRewardRequest", ""},
+		{"events/{event}/reward", "not-found", "", 404, 404, "ResourceNotFound", ""},
+		{"events/{event}/activate", "not-found", "", 404, 400, "InvalidEventIdToActivate", ""},
+		{"rank", "malformed", "#/items", 400, 400, "BadRequest", "/actions"},
+		{"rank", "body", "", 400, 400, "BadRequest", ""},
+		{"rank", "too-large", "", 413, 413, "PayloadSizeExceeded", ""},
+		{"rank", "policy", "", 500, 500, "ModelRankingError", ""},
+		{"rank", "internal", "", 500, 500, "InternalServerError", ""},
+		{"rank", "rate", "", 429, 429, "429", ""},
+		{"rank", "unauthorized", "", 401, 401, "401", ""},
+	} {
+		p := &api.Problem{Type: api.ProblemType + c.kind, Title: http.StatusText(c.status), Status: c.status, Detail: "wrong"}
+		if c.pointer != "" {
+			p.Errors = []api.ProblemField{{Pointer: c.pointer, Detail: "wrong"}}
+		}
+		status, body := routeOf(t, a, c.route).Error(p)
+		text, err := json.Marshal(body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := fmt.Sprintf(`{"error":{"code":%q,"message":"wrong","innerError":{"code":%q}}}`, c.code, c.kind)
+		if c.target != "" {
+			want = fmt.Sprintf(`{"error":{"code":%q,"message":"%s: wrong","target":%[2]q,"details":[{"code":%[1]q,"message":"wrong","target":%[2]q}],"innerError":{"code":%[3]q}}}`, c.code, c.target, c.kind)
+		}
+		if diff := cmp.Diff(want, string(text)); diff != "" || status != c.want {
+			t.Errorf("%s on %s: status %d, want %d\n%s", c.kind, c.route, status, c.want, diff)
+		}
+	}
+}
