@@ -102,7 +102,7 @@ func TestForeignSnapshots(t *testing.T) {
 				}
 			}
 			ask(t, 404, "GET", url+"/v1/decisions/fork1", "")
-			if line, ok := log.line("a snapshot is of no use: more of the log is replayed"); !ok || line["level"] != "WARN" || !strings.Contains(fmt.Sprint(line["cause"]), c.want) {
+			if line, ok := log.line("a snapshot is unusable: more of the log is replayed"); !ok || line["level"] != "WARN" || !strings.Contains(fmt.Sprint(line["cause"]), c.want) {
 				t.Errorf("the service says %v, want a warning of %q", line, c.want)
 			}
 			if err := stop(); err != nil {
@@ -134,9 +134,9 @@ func TestForksAreFound(t *testing.T) {
 		{ours, ours, 0, "are the same, up to entry 59"},
 		{ours, backup, 0, backup + " is what " + ours + " was after entry 41"},
 		{backup, fork, 0, backup + " is what " + fork + " was after entry 41"},
-		{ours, fork, 1, "have forked: they are the same up to entry 41, and differ from there on: up to entry 59 and 47"},
-		{fork, ours, 1, "have forked: they are the same up to entry 41, and differ from there on: up to entry 47 and 59"},
-		{ours, brief, 1, "have forked: they are the same up to entry 41, and differ from there on: up to entry 59 and 42"},
+		{ours, fork, 1, "have forked: they are the same up to entry 41 and differ after it; their last entries are 59 and 47"},
+		{fork, ours, 1, "have forked: they are the same up to entry 41 and differ after it; their last entries are 47 and 59"},
+		{ours, brief, 1, "have forked: they are the same up to entry 41 and differ after it; their last entries are 59 and 42"},
 		{ours, other, 1, "they are not copies of one log"},
 		{ours, "testdata/data-v1/whole", 1, "cannot be compared"},
 	} {
@@ -233,7 +233,7 @@ func TestServeBeginsAgain(t *testing.T) {
 		if stats["forgotten"] != forgotten || stats["learned"] != 20-forgotten {
 			t.Errorf("cut %v: statistics %v", cut, stats)
 		}
-		if line, ok := log.line("a learner begins again: its saved state cannot be read, and the log no longer has what it learned from"); ok != cut || ok && line["level"] != "WARN" {
+		if line, ok := log.line("a learner starts from nothing: its saved state cannot be read, and the log no longer has its rounds"); ok != cut || ok && line["level"] != "WARN" {
 			t.Errorf("cut %v: the service says %v", cut, line)
 		}
 		known := 200

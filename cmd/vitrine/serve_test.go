@@ -174,7 +174,7 @@ func TestServeRestarts(t *testing.T) {
 		if got := ask(t, 200, "GET", url+"/v1/decisions/d7", ""); got != decision {
 			t.Errorf("%s: %s, was %s", prepare.name, got, decision)
 		}
-		if _, warned := log.line("a snapshot is of no use: more of the log is replayed"); warned != prepare.warn {
+		if _, warned := log.line("a snapshot is unusable: more of the log is replayed"); warned != prepare.warn {
 			t.Errorf("%s: warned %v", prepare.name, warned)
 		}
 		if err := stop(); err != nil {

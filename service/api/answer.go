@@ -8,7 +8,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Answer is what to show.
+// Answer is the answer to a [Request]: the items to show.
 type Answer struct {
 	Decision           string   `json:"decision_id"`
 	Assortment         []Shown  `json:"assortment" doc:"in display order"`
@@ -17,7 +17,7 @@ type Answer struct {
 	Propensity         *float64 `json:"propensity" doc:"π(S), the probability with which the set was chosen; null if it has no closed form"`
 	PolicyVersion      uint64   `json:"policy_version" doc:"the last entry of the log that the policy had learned from"`
 
-	Repeated bool `json:"-"` // the request was answered before, and this is that answer: its status was 200
+	Repeated bool `json:"-"` // this answer was given before, under the same decision id: the status was 200
 }
 
 // Shown is an item that is shown.
@@ -37,7 +37,7 @@ func (a *Answer) Items() []string {
 	return ids
 }
 
-// Decision is what is remembered of a decision.
+// Decision is a decision that the service remembers, and its outcome.
 type Decision struct {
 	Answer
 	Placement string    `json:"placement"`
@@ -47,7 +47,7 @@ type Decision struct {
 	Choice    *string   `json:"choice" doc:"the item that was taken; null for none"`
 }
 
-// Outcome is what became of a decision.
+// Outcome reports what the customer did with what was shown.
 type Outcome struct {
 	Choice *string `json:"choice" minLength:"1" doc:"the id of the item that was taken; null for none"`
 }

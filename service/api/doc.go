@@ -1,15 +1,16 @@
-// Package api has one type for each thing that goes over the wire of the decision service: the server decodes into
-// it, the client returns it, and the OpenAPI document is made from it.
+// Package api has one Go type for each JSON document of the decision service. The server decodes
+// into it, the client returns it, and the OpenAPI document is made from it.
 //
 //	placement.go  a placement and its features
-//	request.go    what is asked
+//	request.go    a request for a decision
 //	values.go     values of features, by name
-//	reader.go     requests in JSON, by hand
-//	answer.go     what is answered, and what becomes of it
-//	stats.go      counters
-//	event.go      what happens, as it is streamed
+//	reader.go     a hand-written reader of requests
+//	answer.go     decisions and their outcomes
+//	stats.go      the counters of a placement
+//	event.go      events of the stream
 //	problem.go    errors (RFC 9457)
+//	field.go      errors of a field, before they are problems
 //
-// The tags doc, default, enum, minimum, maximum, minItems, maxLength and format are for the document. The package
-// imports nothing of ours.
+// The tags doc, default, enum, minimum, maximum, minItems, maxLength and format are for the OpenAPI
+// document. The package imports no other package of this module.
 package api

@@ -2,8 +2,8 @@ package api
 
 import "time"
 
-// Event is something that happened, as the stream of events has it: an entry of the log. Its kind is the name of the
-// server-sent event, and says which fields it has beside the first two:
+// Event is an entry of the log, in the stream of events. The name of the server-sent event is its
+// kind, which determines the fields that it has besides Time and Placement:
 //
 //	placement-put       config
 //	placement-deleted

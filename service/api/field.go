@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// ErrInvalid is the error of a configuration or a request that breaks a rule. Such errors have
-// the type *[FieldError].
+// ErrInvalid is the error of an invalid configuration or request. Such errors have the type
+// *[FieldError].
 var ErrInvalid = errors.New("invalid")
 
 // FieldError says what is wrong with a field of a configuration or a request.
 type FieldError struct {
-	Field   string // a JSON pointer (RFC 6901), such as "/items/3/id"; "" is the whole text
+	Field   string // a JSON pointer (RFC 6901), such as "/items/3/id"; "" is the whole document
 	Message string
 }
 
@@ -27,18 +27,18 @@ func (e *FieldError) Error() string {
 // Is reports that every field error is an [ErrInvalid].
 func (e *FieldError) Is(target error) bool { return target == ErrInvalid }
 
-// Fieldf returns a *[FieldError]. It abbreviates what may come from a caller.
+// Fieldf returns a *[FieldError]. It abbreviates field and message, which may quote a caller.
 func Fieldf(field, format string, args ...any) error {
-	const most = 500
-	return &FieldError{Abbreviate(field, most), Abbreviate(fmt.Sprintf(format, args...), most)}
+	const maxBytes = 500
+	return &FieldError{Abbreviate(field, maxBytes), Abbreviate(fmt.Sprintf(format, args...), maxBytes)}
 }
 
-// Pointer returns key as a part of a JSON pointer (RFC 6901).
+// Pointer escapes key for use in a JSON pointer (RFC 6901).
 func Pointer(key string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(key, "~", "~0"), "/", "~1")
 }
 
-// Abbreviate returns the first bytes of s, at most n.
+// Abbreviate returns s if it has at most n bytes, and otherwise its first n bytes followed by "…".
 func Abbreviate(s string, n int) string {
 	if len(s) <= n {
 		return s
@@ -46,10 +46,10 @@ func Abbreviate(s string, n int) string {
 	return strings.ToValidUTF8(s[:n], "") + "…"
 }
 
-// InRange returns a *[FieldError] if v is not from least to most.
-func InRange(field string, v, least, most int) error {
-	if v < least || v > most {
-		return Fieldf(field, "%d: must be from %d to %d", v, least, most)
+// InRange returns a *[FieldError] unless minV ≤ v ≤ maxV.
+func InRange(field string, v, minV, maxV int) error {
+	if v < minV || v > maxV {
+		return Fieldf(field, "%d: must be from %d to %d", v, minV, maxV)
 	}
 	return nil
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// JSONError returns the *[FieldError] of an error of the JSON package.
+// JSONError converts an error of the JSON packages to a *[FieldError].
 func JSONError(err error) error {
 	var syntactic *jsontext.SyntacticError
 	var semantic *json.SemanticError
@@ -22,13 +22,13 @@ func JSONError(err error) error {
 		case semantic.Err != nil:
 			return Fieldf(field, "%v", semantic.Err)
 		case semantic.GoType != nil:
-			return Fieldf(field, "wrong type: %s where %s is wanted", KindName(semantic.JSONKind), typeName(semantic.GoType.Kind().String()))
+			return Fieldf(field, "wrong type: have %s, want %s", kindName(semantic.JSONKind), typeName(semantic.GoType.Kind().String()))
 		}
 		return Fieldf(field, "wrong type")
 	case errors.As(err, &syntactic):
 		field := string(syntactic.JSONPointer)
 		if errors.Is(err, jsontext.ErrDuplicateName) {
-			return Fieldf(field, "the key is there twice")
+			return Fieldf(field, "duplicate key")
 		}
 		if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
 			return Fieldf(field, "the JSON ends early")
@@ -40,8 +40,8 @@ func JSONError(err error) error {
 	return Fieldf("", "%v", err)
 }
 
-// KindName names a kind of JSON value for an error message.
-func KindName(k jsontext.Kind) string {
+// kindName names a kind of JSON value for an error message.
+func kindName(k jsontext.Kind) string {
 	switch k {
 	case '{':
 		return "an object"

@@ -2,14 +2,14 @@ package api
 
 import "strings"
 
-// Problem is an error as its caller sees it, in application/problem+json (RFC 9457).
+// Problem is the body of an error answer, application/problem+json (RFC 9457).
 type Problem struct {
-	Type      string         `json:"type" doc:"what kind of problem it is" example:"urn:vitrine:problem:invalid"`
+	Type      string         `json:"type" doc:"the kind of the problem" example:"urn:vitrine:problem:invalid"`
 	Title     string         `json:"title" doc:"the status in words"`
 	Status    int            `json:"status"`
 	Detail    string         `json:"detail" doc:"what is wrong, and what to do"`
-	Errors    []ProblemField `json:"errors,omitempty" doc:"the field that is wrong"`
-	RequestID string         `json:"request_id" doc:"what the log of the service calls the request"`
+	Errors    []ProblemField `json:"errors,omitempty" doc:"the fields that are wrong"`
+	RequestID string         `json:"request_id" doc:"the id of the request in the service's own log"`
 }
 
 // ProblemField says what is wrong with a field of a body.
@@ -18,14 +18,14 @@ type ProblemField struct {
 	Detail  string `json:"detail"`
 }
 
-// ProblemType is what the types of the service's own problems begin with.
+// ProblemType is the prefix of the types of the service's problems.
 const ProblemType = "urn:vitrine:problem:"
 
-// Kind is what tells problems apart: "conflict", "late", "not-found", …. That of a problem which something other than
-// the service answered is its whole Type.
+// Kind returns the type without [ProblemType]: "conflict", "late", "not-found", …. A problem that
+// something other than the service answered, such as a proxy, keeps its whole type.
 func (p *Problem) Kind() string { return strings.TrimPrefix(p.Type, ProblemType) }
 
-// Pointer returns where in the body the problem is; "" if nowhere in particular.
+// Pointer returns the JSON pointer of the first field that is wrong, or "" if there is none.
 func (p *Problem) Pointer() string {
 	if len(p.Errors) == 0 {
 		return ""

@@ -12,16 +12,17 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// A request's JSON is read by hand, in one pass and without a map: json v2 takes eight times as long for 100 items of
-// 10 features, which makes a decision by ONL-MNL among them more than three times as expensive (BenchmarkRequestReader).
-// Nothing else is read by hand.
+// A request's JSON is read by hand, in one pass and without a map: json v2 takes eight times as long
+// for 100 items of 10 features, which makes an ONL-MNL decision among them more than three times as
+// expensive (BenchmarkRequestReader). Everything else is read by json v2.
 
-// RequestReader reads requests, each into the memory of the one before. The zero value is ready.
+// RequestReader reads requests. It reuses its memory from one request to the next. The zero value is
+// ready.
 type RequestReader struct {
 	reader
 	out      Request
 	maxItems int
-	items    []Item // memory of the requests before
+	items    []Item // reused, as values and revenues are
 	values   Values
 	revenues []float64
 
@@ -35,8 +36,8 @@ type RequestReader struct {
 //	 "user": {…}, "size": 2, "include": ["sku1"], "exclude": ["sku2"],
 //	 "at_most": [{"items": ["sku3", "sku4"], "most": 1}, {"feature": "brand", "most": 2}], "baseline": ["sku1"], "defer": true}
 //
-// Unknown keys, keys that are there twice, wrong types and longer lists are errors, of type *[FieldError]. The
-// request is good until the next one is read. Its strings are good for ever.
+// Unknown keys, duplicate keys, wrong types and longer lists are errors, of type *[FieldError]. The
+// request is valid until the next call of Read; its strings remain valid.
 func (p *RequestReader) Read(text []byte, maxItems int) (*Request, error) {
 	p.begin(text, maxItems)
 	p.read()
@@ -54,7 +55,7 @@ func (p *RequestReader) begin(text []byte, maxItems int) {
 		p.slot = keysOf("id", "exclude")
 	}
 	for _, k := range []*keys{&p.request, &p.item, &p.limit, &p.slot} {
-		k.before = k.before[:0] // it stands in another text
+		k.before = k.before[:0] // it refers to the previous text
 	}
 	p.features, p.user = anyKeys(maxNames), anyKeys(maxNames)
 	clear(p.items)
@@ -116,8 +117,8 @@ func (p *RequestReader) readItem() (item Item) {
 	return item
 }
 
-// another reports whether a list has another element. A list has at most maxItems elements, as short ones would take
-// much more memory than their text.
+// another reports whether a list has another element. More than maxItems elements are an error,
+// because short elements take much more memory than their text.
 func (p *RequestReader) another() bool {
 	if !p.more() {
 		return false
@@ -141,7 +142,8 @@ func (p *RequestReader) readSlot() (s Slot) {
 	return s
 }
 
-// CheckLength returns a *[FieldError] for a list of a request with more elements than the placement takes items.
+// CheckLength returns a *[FieldError] if a list of a request is longer than maxItems, the placement's
+// limit on items.
 func CheckLength(field string, length, maxItems int) error {
 	if length > maxItems {
 		return Fieldf(field, "has more than %d elements: the placement takes at most %d items", maxItems, maxItems)
@@ -149,7 +151,7 @@ func CheckLength(field string, length, maxItems int) error {
 	return nil
 }
 
-// texts reads a list of strings, and appends them.
+// texts reads a list of strings and appends them to dst.
 func (p *RequestReader) texts(dst []string) []string {
 	for p.list(); p.another(); {
 		dst = append(dst, p.text())
@@ -157,7 +159,7 @@ func (p *RequestReader) texts(dst []string) []string {
 	return dst
 }
 
-// readValues reads an object of values. It lies beside the others.
+// readValues reads an object of values into the memory that all values of a request share.
 func (p *RequestReader) readValues(k *keys) Values {
 	from := len(p.values)
 	for p.object(k); p.more(); {
@@ -201,9 +203,8 @@ func (p *RequestReader) readLimit() (l Limit) {
 	return l
 }
 
-// reader reads JSON (RFC 8259) in one pass: valid UTF-8 without half surrogate pairs, keys
-// that differ within an object, and not nested too deep. What it returns as a string shares
-// no memory with the text.
+// reader reads JSON (RFC 8259) in one pass. It refuses invalid UTF-8, half surrogate pairs, duplicate
+// keys and deep nesting. The strings that it returns share no memory with the text.
 //
 // Objects and lists are read by loops,
 //
@@ -214,43 +215,44 @@ func (p *RequestReader) readLimit() (l Limit) {
 //		…
 //	}
 //
-// that read one value in each turn. After the first error, which has a JSON pointer to its
-// place, all that is read is the zero value, and nothing is more.
+// that read one value per iteration. After the first error, which has a JSON pointer to its place,
+// every read returns the zero value and more returns false.
 type reader struct {
 	in    []byte
 	at    int
-	steps []step          // the objects and lists around
-	aside bool            // at the edge of a member of the innermost, and not in it
-	kept  strings.Builder // the strings so far
+	steps []step          // the enclosing objects and lists, the innermost last
+	aside bool            // between members of the innermost, not inside one
+	kept  strings.Builder // memory of the strings
 	err   error
 }
 
-// step is an object or a list, and the member of it that is read.
+// step is an object or a list that is being read.
 type step struct {
-	end     byte // '}' or ']'
-	members int
-	keys    *keys
+	end     byte  // '}' or ']'
+	members int   // begun so far
+	keys    *keys // of an object
 }
 
-const deepest = 10_000 // objects and lists in each other
+const maxDepth = 10_000 // nested objects and lists
 
-// keys are those that an object may have.
+// keys is the set of keys that an object may have. It predicts the next key from the previous object:
+// objects of a list usually have the same keys in the same order.
 type keys struct {
 	find   func(name string) (number int, ok bool)
-	legal  func() string
-	many   int    // how many there are, if that is known
-	seen   []bool // by number
-	before []key  // of the object before: of a list of them, most have theirs in the same order
-	next   int    // in before
+	legal  func() string // lists the names for an error; nil if any name is legal
+	many   int           // the number of names, if it is known
+	seen   []bool        // by number
+	before []key         // the keys of the previous object
+	next   int           // the predicted one, in before
 }
 
 type key struct {
 	name    string
 	number  int
-	written []byte // how it stood in the text, with its colon
+	written []byte // the key in the text, with its colon
 }
 
-// keysOf are the keys of the given names, whose numbers are their places.
+// keysOf returns the set of the given names. Their numbers are their indices.
 func keysOf(names ...string) keys {
 	return keys{
 		find:  func(name string) (int, bool) { i := slices.Index(names, name); return i, i >= 0 },
@@ -259,15 +261,15 @@ func keysOf(names ...string) keys {
 	}
 }
 
-// maxNames bounds the names of an object of any keys: a row has no more columns.
+// maxNames limits the number of distinct names of features: a row has no more columns.
 const maxNames = 4096
 
-// anyKeys are all keys, up to so many.
-func anyKeys(most int) keys {
+// anyKeys returns a set of any names, but at most limit of them.
+func anyKeys(limit int) keys {
 	numbers := map[string]int{}
 	return keys{find: func(name string) (int, bool) {
 		n, ok := numbers[name]
-		if !ok && len(numbers) < most {
+		if !ok && len(numbers) < limit {
 			n, ok = len(numbers), true
 			numbers[name] = n
 		}
@@ -275,8 +277,7 @@ func anyKeys(most int) keys {
 	}}
 }
 
-// object comes to the members of an object. What it reads of keys is good until
-// another object of theirs is read.
+// object enters an object. Its keys are valid until another object with the same keys is read.
 func (r *reader) object(k *keys) {
 	if r.peek() != '{' {
 		r.wrong("an object")
@@ -290,7 +291,7 @@ func (r *reader) object(k *keys) {
 	r.enter(step{end: '}', keys: k})
 }
 
-// list comes to the elements of a list.
+// list enters a list.
 func (r *reader) list() {
 	if r.peek() != '[' {
 		r.wrong("a list")
@@ -300,16 +301,16 @@ func (r *reader) list() {
 }
 
 func (r *reader) enter(s step) {
-	if len(r.steps) == deepest {
-		r.errorf("not JSON: more than %d objects and lists are in each other", deepest)
+	if len(r.steps) == maxDepth {
+		r.errorf("not JSON: objects and lists are nested more than %d deep", maxDepth)
 		return
 	}
 	r.at++
 	r.steps = append(r.steps, s)
 }
 
-// more reports whether the object or list has another member, and comes to it, or
-// to what is after the object or list.
+// more advances to the next member of the innermost object or list, and reports whether there is one.
+// If there is none, it leaves the object or list.
 func (r *reader) more() bool {
 	if r.err != nil {
 		return false
@@ -325,7 +326,7 @@ func (r *reader) more() bool {
 	}
 	if top.members > 0 {
 		if c != ',' {
-			r.unexpected("where ',' or '" + string(top.end) + "' is wanted")
+			r.unexpected("instead of ',' or '" + string(top.end) + "'")
 			return false
 		}
 		r.at++
@@ -340,7 +341,7 @@ func (r *reader) more() bool {
 	return true
 }
 
-// key reads the key of a member. It is good until the next one.
+// key reads the key of a member. It is valid until the next call.
 func (r *reader) key() *key {
 	k := r.steps[len(r.steps)-1].keys
 	if k.next == len(k.before) || !bytes.HasPrefix(r.in[r.at:], k.before[k.next].written) {
@@ -354,10 +355,10 @@ func (r *reader) key() *key {
 	return found
 }
 
-// newKey reads a key that was not foreseen. Keys after it are not foreseen either.
+// newKey reads a key that was not predicted, and drops the predictions after it.
 func (r *reader) newKey(k *keys) *key {
 	if r.peek() != '"' {
-		r.unexpected("where a key is wanted")
+		r.unexpected("instead of a key")
 		return &key{}
 	}
 	from := r.at
@@ -381,10 +382,10 @@ func (r *reader) newKey(k *keys) *key {
 		r.errorf("unknown key %q: must be one of %s", Abbreviate(name, 40), k.legal())
 		return &key{}
 	case k.seen[number]:
-		r.errorf("the key is there twice")
+		r.errorf("duplicate key")
 		return &key{}
 	case r.peek() != ':':
-		r.unexpected("where ':' is wanted")
+		r.unexpected("instead of ':'")
 		return &key{}
 	}
 	r.at++
@@ -393,15 +394,15 @@ func (r *reader) newKey(k *keys) *key {
 	return found
 }
 
-// end reports the error, if there is one, and else what there is after the value.
+// end returns the first error. Anything but white space after the request is an error too.
 func (r *reader) end() error {
 	if r.peek(); r.at < len(r.in) {
-		return Fieldf("", "there is more after the request")
+		return Fieldf("", "there is more text after the request")
 	}
 	return r.err
 }
 
-// peek returns the next byte that is not white space, 0 at the end.
+// peek skips white space and returns the next byte, or 0 at the end.
 func (r *reader) peek() byte {
 	for r.at < len(r.in) {
 		switch c := r.in[r.at]; c {
@@ -414,8 +415,8 @@ func (r *reader) peek() byte {
 	return 0
 }
 
-// kind returns the type of the next value: one of '{', '[', '"', '0', 't', 'f', 'n', or
-// another byte where there is none.
+// kind returns the type of the next value: one of '{', '[', '"', '0', 't', 'f' and 'n', or another
+// byte if there is no value.
 func (r *reader) kind() byte {
 	c := r.peek()
 	if c == '-' || '0' <= c && c <= '9' {
@@ -424,7 +425,7 @@ func (r *reader) kind() byte {
 	return c
 }
 
-// raw reads any value, and returns where it stands in the text.
+// raw reads any value and returns its text.
 func (r *reader) raw() jsontext.Value {
 	r.peek()
 	from := r.at
@@ -434,7 +435,7 @@ func (r *reader) raw() jsontext.Value {
 	return r.in[from:r.at]
 }
 
-// skip reads any value.
+// skip skips any value.
 func (r *reader) skip() {
 	switch r.kind() {
 	case '{':
@@ -458,7 +459,7 @@ func (r *reader) skip() {
 	case 'n':
 		r.literal("null")
 	default:
-		r.unexpected("where a value is wanted")
+		r.unexpected("instead of a value")
 	}
 }
 
@@ -495,7 +496,7 @@ func (r *reader) text() string {
 	return r.keep(r.quoted())
 }
 
-// keep makes a string, which lies beside the others.
+// keep returns s as a string. All strings of a request share one piece of memory.
 func (r *reader) keep(s []byte) string {
 	r.kept.Write(s)
 	return r.kept.String()[r.kept.Len()-len(s):]
@@ -524,7 +525,7 @@ func (r *reader) quoted() []byte {
 	return s
 }
 
-// plain comes to the first byte that ends a string or does not stand for itself in it.
+// plain advances to the first byte that ends a string, needs decoding or is invalid.
 func (r *reader) plain() {
 	s, i := r.in, r.at
 	for i < len(s) && s[i] != '"' && s[i] != '\\' && s[i] >= ' ' {
@@ -539,7 +540,7 @@ func (r *reader) plain() {
 	r.at = i
 }
 
-// escape reads an escape sequence, and appends what it stands for.
+// escape reads an escape sequence and appends the character that it stands for.
 func (r *reader) escape(b []byte) []byte {
 	const short, meaning = `"\/bfnrt`, "\"\\/\b\f\n\r\t"
 	s := r.in[r.at:]
@@ -564,7 +565,7 @@ func (r *reader) escape(b []byte) []byte {
 	return utf8.AppendRune(b, c)
 }
 
-// unit returns the unit of UTF-16 that \u with four digits stands for, and -1 of anything else.
+// unit returns the UTF-16 code unit of \u and four digits at the beginning of s, or -1.
 func unit(s []byte) rune {
 	if len(s) < 6 || s[0] != '\\' || s[1] != 'u' {
 		return -1
@@ -594,7 +595,7 @@ func (r *reader) number() float64 {
 	return v
 }
 
-// whole reads a number that is written without a point or an exponent, and is not negative.
+// whole reads a non-negative number without a point or an exponent.
 func (r *reader) whole() int {
 	if r.kind() != '0' {
 		r.wrong("a whole number")
@@ -609,11 +610,11 @@ func (r *reader) whole() int {
 	return int(v)
 }
 
-// decimal reads a number. Where m and 10^|e| of ±m·10^e are numbers of 53 bits, its value is one
-// rounded operation on them (Clinger 1990, How to read floating point numbers
-// accurately), and else left to others.
+// decimal reads a number ±m·10^e. If m and 10^|e| are exact in 53 bits, its value v is one correctly
+// rounded operation on them (Clinger 1990, How to Read Floating Point Numbers Accurately).
+// Otherwise exact is false, and the caller parses written.
 func (r *reader) decimal() (written []byte, v float64, exact bool) {
-	const manyDigits = 19 // all that 64 bits hold
+	const manyDigits = 19 // that many always fit in 64 bits
 	s := r.in[r.at:]
 	sign, e := 0, 0
 	if s[0] == '-' {
@@ -650,7 +651,7 @@ func (r *reader) decimal() (written []byte, v float64, exact bool) {
 	}
 	r.at += i
 	if missing {
-		r.unexpected("where a digit is wanted")
+		r.unexpected("instead of a digit")
 		return nil, 0, false
 	}
 	written = s[:i]
@@ -666,7 +667,7 @@ func (r *reader) decimal() (written []byte, v float64, exact bool) {
 	return written, math.Float64frombits(math.Float64bits(v) | uint64(sign)<<63), true
 }
 
-// digits continues m, modulo 2^64, by the digits at s[i:], and returns where they end.
+// digits appends the decimal digits at s[i:] to m, modulo 2^64, and returns the index after them.
 func digits(s []byte, i int, m uint64) (uint64, int) {
 	for i < len(s) && s[i]-'0' <= 9 {
 		m = 10*m + uint64(s[i]-'0')
@@ -675,19 +676,19 @@ func digits(s []byte, i int, m uint64) (uint64, int) {
 	return m, i
 }
 
-// powersOfTen are those that are exact.
+// powersOfTen are the powers that are exact in a float64.
 var powersOfTen = [...]float64{
 	1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22,
 }
 
-// wrong reports the coming value to be of another type.
+// wrong skips the next value and reports that it has the wrong type.
 func (r *reader) wrong(want string) {
 	kind := jsontext.Kind(r.kind())
 	r.skip()
-	r.errorf("%s where %s is wanted", KindName(kind), want)
+	r.errorf("have %s, want %s", kindName(kind), want)
 }
 
-// unexpected reports that the next byte cannot stand there.
+// unexpected reports that the next character is not allowed there.
 func (r *reader) unexpected(where string) {
 	c, size := utf8.DecodeRune(r.in[r.at:])
 	switch {
@@ -700,10 +701,10 @@ func (r *reader) unexpected(where string) {
 	}
 }
 
-// errorf reports what is wrong with the value, or where the reader is.
+// errorf reports an error at the present place.
 func (r *reader) errorf(format string, args ...any) { r.fail(Fieldf(r.pointer(), format, args...)) }
 
-// fail keeps the first error.
+// fail records the first error and ends the reading.
 func (r *reader) fail(err error) {
 	if r.err == nil {
 		r.err = err
@@ -711,7 +712,7 @@ func (r *reader) fail(err error) {
 	}
 }
 
-// pointer returns where the reader is.
+// pointer returns the present place as a JSON pointer.
 func (r *reader) pointer() string {
 	steps := r.steps
 	if r.aside {

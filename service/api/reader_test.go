@@ -34,7 +34,7 @@ func agree(t *testing.T, p *RequestReader, text []byte) {
 			t.Fatalf("%s: request (-json v2 +reader):\n%s", text, diff)
 		}
 	case wantErr == nil:
-		if m := err.(*FieldError).Message; !strings.HasPrefix(m, "null where ") && !strings.HasSuffix(m, ": want a whole number that is not negative") {
+		if m := err.(*FieldError).Message; !strings.HasPrefix(m, "have null, ") && !strings.HasSuffix(m, ": want a whole number that is not negative") {
 			t.Fatalf("%s: %v", text, err)
 		}
 	}

@@ -1,28 +1,28 @@
 package api
 
-// Request asks what to show.
+// Request asks for a decision: which of the items to show.
 type Request struct {
-	Decision string   `json:"decision_id,omitzero" maxLength:"128" doc:"the caller's id for the decision, of letters, digits, '.', '_', '-' and ':'; the same id and request have the same answer. One is made if it is left out"`
+	Decision string   `json:"decision_id,omitzero" maxLength:"128" doc:"the caller's id for the decision, of letters, digits, '.', '_', '-' and ':'; the same id and request have the same answer. If left out, the service makes one"`
 	Items    []Item   `json:"items" minItems:"1" doc:"the candidates"`
 	User     Values   `json:"user,omitzero" doc:"features of the user, by name"`
-	Size     int      `json:"size,omitzero" minimum:"1" doc:"the most items to show; the placement's max_size if left out"`
+	Size     int      `json:"size,omitzero" minimum:"1" doc:"the max number of items to show; the placement's max_size if left out"`
 	Include  []string `json:"include,omitzero" doc:"ids of items that must be shown"`
 	Exclude  []string `json:"exclude,omitzero" doc:"ids of items that must not be shown"`
-	AtMost   []Limit  `json:"at_most,omitzero" doc:"beside the limits of the placement"`
-	Slots    []Slot   `json:"slots,omitzero" doc:"places that are all filled: the k-th item shown is in the k-th. They do not go together with size, include and at_most"`
-	Baseline []string `json:"baseline,omitzero" doc:"what the caller shows in the mode shadow, in display order"`
-	Defer    bool     `json:"defer,omitzero" doc:"whether the outcome is waited for only once the decision is activated"`
+	AtMost   []Limit  `json:"at_most,omitzero" doc:"limits in addition to the placement's"`
+	Slots    []Slot   `json:"slots,omitzero" doc:"places on a page, all of which are filled: the k-th item shown is in the k-th slot. They cannot be combined with size, include and at_most"`
+	Baseline []string `json:"baseline,omitzero" doc:"the ids that the caller shows in the mode shadow, in display order"`
+	Defer    bool     `json:"defer,omitzero" doc:"whether the decision waits for its outcome only after it is activated"`
 }
 
-// Item is a candidate.
+// Item is a candidate of a request.
 type Item struct {
 	ID       string   `json:"id" minLength:"1" maxLength:"200"`
 	Features Values   `json:"features,omitzero" doc:"numbers, strings and objects by the features' names"`
-	Revenue  *float64 `json:"revenue,omitempty" minimum:"0" default:"1" doc:"what it earns if it is taken"`
+	Revenue  *float64 `json:"revenue,omitempty" minimum:"0" default:"1" doc:"the revenue if it is taken"`
 }
 
 // Slot is a place on a page.
 type Slot struct {
-	ID      string   `json:"id,omitzero" maxLength:"1024" doc:"is with its item in the answer; all slots of a request have one, or none has"`
-	Exclude []string `json:"exclude,omitzero" doc:"ids of items that it does not take"`
+	ID      string   `json:"id,omitzero" maxLength:"1024" doc:"names the slot in the answer; either all slots of a request have one, or none has"`
+	Exclude []string `json:"exclude,omitzero" doc:"ids of items that must not be shown in it"`
 }

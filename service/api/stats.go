@@ -2,36 +2,37 @@ package api
 
 import "math"
 
-// Stats are the counters of a placement. Those of decisions are part of the state: they are the same after a replay.
+// Stats are the counters of a placement. The counters of decisions are part of the state: a replay of
+// the log gives the same values.
 type Stats struct {
 	Placement string `json:"placement"`
 	Mode      string `json:"mode"`
 
 	Decisions uint64 `json:"decisions"`
-	Outcomes  uint64 `json:"outcomes" doc:"reported in time"`
+	Outcomes  uint64 `json:"outcomes" doc:"outcomes reported in time"`
 	Expired   uint64 `json:"expired" doc:"decisions without an outcome in time, which count as the outside option"`
 	Withdrawn uint64 `json:"withdrawn" doc:"deferred decisions that were not activated in time"`
 	Pending   int    `json:"pending" doc:"decisions that wait for an outcome"`
 	Memory    int    `json:"memory" doc:"bytes of remembered decisions"`
-	Charged   int64  `json:"charged" doc:"bytes that the service sets aside for the placement and its learner"`
+	Charged   int64  `json:"charged" doc:"bytes that the service reserves for the placement and its learner"`
 
-	ExpiredEarly  uint64  `json:"expired_early" doc:"decisions that left memory before their attribution window was over; they teach nothing"`
+	ExpiredEarly  uint64  `json:"expired_early" doc:"decisions that left memory before the end of their attribution window; the policy learns nothing from them"`
 	MemorySeconds float64 `json:"memory_seconds,omitzero" doc:"how long an open decision stays in memory at the rate of the last minute; it should be longer than the attribution window. Left out while the rate is not known"`
 
-	Clipped uint64 `json:"clipped" doc:"values of features beyond their bounds, since the start"`
-	Unsound bool   `json:"unsound" doc:"whether the policy's predictions are not numbers, or were certain of what did not come"`
+	Clipped uint64 `json:"clipped" doc:"values of features beyond their bounds, since the service started"`
+	Unsound bool   `json:"unsound" doc:"whether the policy predicted NaN or an infinity, or was certain of something that did not happen"`
 
 	PolicyVersion uint64   `json:"policy_version" doc:"the last entry of the log that the policy has learned from"`
-	Lag           uint64   `json:"lag" doc:"outcomes that the learner has not come to yet"`
+	Lag           uint64   `json:"lag" doc:"outcomes that the learner has not processed yet"`
 	Learned       uint64   `json:"learned" doc:"rounds that the learner has learned from"`
 	Skipped       uint64   `json:"skipped" doc:"rounds that the learner refused, on which it panicked, or that came after it broke"`
-	Forgotten     uint64   `json:"forgotten" doc:"rounds that it had learned before its saved state could not be read"`
-	Stale         uint64   `json:"stale" doc:"rounds of an earlier learner"`
-	Broken        bool     `json:"broken" doc:"whether the learner learns no more; its last good policy decides"`
+	Forgotten     uint64   `json:"forgotten" doc:"rounds that were lost because the learner's saved state could not be read"`
+	Stale         uint64   `json:"stale" doc:"rounds decided by an earlier learner of the placement"`
+	Broken        bool     `json:"broken" doc:"whether the learner has failed; its last good policy decides"`
 	Problem       string   `json:"problem,omitzero" doc:"the last problem of the learner"`
 	Versions      []uint64 `json:"versions" doc:"kept versions, to roll back to"`
 
-	ExplorationShare float64 `json:"exploration_share" doc:"of uniformly drawn sets among the decisions"`
+	ExplorationShare float64 `json:"exploration_share" doc:"share of the decisions whose set was drawn uniformly"`
 	ByPolicy         Group   `json:"by_policy" doc:"decisions whose set the policy chose"`
 	ByChance         Group   `json:"by_chance" doc:"decisions whose set was drawn uniformly"`
 	ByBaseline       Group   `json:"by_baseline" doc:"decisions whose set was the caller's"`
@@ -41,7 +42,8 @@ type Stats struct {
 	Shadow      Comparison  `json:"shadow"`
 }
 
-// Group is the decisions with an outcome, or expired, whose sets were found in one way.
+// Group sums the decisions that have an outcome or have expired, and whose sets were found in the
+// same way.
 type Group struct {
 	Rounds    uint64  `json:"rounds"`
 	Purchases uint64  `json:"purchases"`
@@ -49,7 +51,8 @@ type Group struct {
 	Squares   float64 `json:"squares" doc:"Σ revenue²"`
 }
 
-// Mean returns the revenue per decision and its standard error. Both are NaN if there are too few decisions.
+// Mean returns the mean revenue per decision and its standard error. The mean of no decision and the
+// standard error of fewer than two are NaN.
 func (g Group) Mean() (mean, standardError float64) {
 	n := float64(g.Rounds)
 	mean = g.Revenue / n
@@ -57,30 +60,30 @@ func (g Group) Mean() (mean, standardError float64) {
 	return mean, math.Sqrt(variance / n)
 }
 
-// Uplift is how much more the policy earns per decision than uniformly drawn sets. The policy's decisions are those
-// of all times, also of the mode learn.
+// Uplift estimates how much more the policy earns per decision than uniformly drawn sets. It counts
+// all decisions of the policy, including those in the mode learn.
 type Uplift struct {
 	Estimate      float64 `json:"estimate"`
 	StandardError float64 `json:"standard_error"`
 }
 
-// Calibration compares what was predicted with what came, over the decisions with an outcome and an estimate. A well
+// Calibration compares predictions with outcomes, over the decisions that have both. A well
 // calibrated policy has as many purchases as it predicted, in every bin.
 type Calibration struct {
-	Revenue   float64 `json:"revenue" doc:"earned"`
-	Predicted float64 `json:"foretold" doc:"Σ R(S)"`
+	Revenue   float64 `json:"revenue" doc:"revenue earned"`
+	Predicted float64 `json:"predicted" doc:"Σ R(S)"`
 	Bins      [10]Bin `json:"bins" doc:"bin b has the decisions whose predicted probability of a purchase was in [b/10, (b+1)/10)"`
 }
 
-// Bin is decisions with similar 1 − p(0|S).
+// Bin sums decisions with a similar predicted probability of a purchase, 1 − p(0|S).
 type Bin struct {
 	Rounds    uint64  `json:"rounds"`
 	Purchases uint64  `json:"purchases"`
-	Predicted float64 `json:"foretold" doc:"Σ 1 − p(0|S)"`
+	Predicted float64 `json:"predicted" doc:"Σ 1 − p(0|S)"`
 }
 
-// Comparison compares the policy's own sets with the baselines that were shown in the mode shadow, by the policy's own
-// estimates. These are as good of sets that were not shown as the calibration says that they are of others.
+// Comparison compares the policy's sets with the baselines that were shown in the mode shadow. It uses
+// the policy's own estimates, so it is only as good as their [Calibration].
 type Comparison struct {
 	Rounds     uint64  `json:"rounds"`
 	Agreements uint64  `json:"agreements" doc:"rounds in which the sets were the same"`

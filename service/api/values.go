@@ -7,23 +7,22 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Values are values of features by name, in any order. In JSON they are an object; null in it is a value that is
-// missing.
+// Values are values of features by name, in any order. In JSON they are an object, where null is a
+// missing value.
 type Values []Value
 
-// Value is the value of the feature Name: a number, a text, or the JSON of an object or a list. Its zero value is
-// missing. [Number], [Text] and [Object] make values.
+// Value is the value of the feature Name. [Number], [Text] and [Object] make values.
 type Value struct {
 	Name   string
 	Kind   ValueKind
-	Number float64
-	Text   string
+	Number float64 // of the kind IsNumber
+	Text   string  // of the kind IsText; of the kind IsObject, JSON
 }
 
 // ValueKind is the type of a value.
 type ValueKind uint8
 
-// The types of values.
+// The types of values. Missing is the zero value.
 const (
 	Missing ValueKind = iota
 	IsNumber
@@ -31,13 +30,13 @@ const (
 	IsObject
 )
 
-// Number is the value of a number.
+// Number returns the value of a number.
 func Number(name string, v float64) Value { return Value{Name: name, Kind: IsNumber, Number: v} }
 
-// Text is the value of a category or a text.
+// Text returns the value of a category or a text.
 func Text(name, v string) Value { return Value{Name: name, Kind: IsText, Text: v} }
 
-// Object is the value of an object: the JSON of an object, or of a list of objects.
+// Object returns the value of an object: text is the JSON of an object, or of a list of objects.
 func Object(name, text string) Value { return Value{Name: name, Kind: IsObject, Text: text} }
 
 // MarshalJSONTo implements json.MarshalerTo.
@@ -65,7 +64,7 @@ func (v *Values) UnmarshalJSON(text []byte) error { return json.Unmarshal(text, 
 func (v *Value) write(out *jsontext.Encoder) error {
 	switch v.Kind {
 	case IsNumber:
-		return json.MarshalEncode(out, v.Number) // which refuses what JSON does not have
+		return json.MarshalEncode(out, v.Number) // an error if it is not finite
 	case IsText:
 		return out.WriteToken(jsontext.String(v.Text))
 	case IsObject:

@@ -1,10 +1,10 @@
-// Package budget divides the memory of a service between its placements, which stay, and its
-// requests, which come and go.
+// Package budget divides the memory of a service between its placements, which are permanent, and
+// its requests, which are short-lived.
 //
-// Placements hold at most three quarters of it. Requests share what placements leave, and a quarter of
-// the whole at least, so that a service whose placements exceed their part still answers. Of the
-// requests' part a quarter is for their bodies and the rest for what is made of them. A request takes
-// both in this order, and those that have both need nothing more: none waits for another that waits.
+// Placements hold at most three quarters of it. Requests share the rest, and always have at least a
+// quarter, so that a service whose placements exceed their part still answers. A quarter of the
+// requests' part is for their bodies ([Body]) and the rest for processing them ([Work]). A request
+// takes Body first and Work second, and then needs nothing more, so requests cannot deadlock.
 package budget
 
 import (
@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// Budget is a number of bytes, and who has them. It is safe for concurrent use. A nil Budget has no
-// bound and counts nothing.
+// Budget is a number of bytes and who holds them. It is safe for concurrent use. A nil Budget has no
+// limit and counts nothing.
 type Budget struct {
 	mu   sync.Mutex
 	size int64
@@ -25,10 +25,10 @@ type Budget struct {
 	pots [2]pot
 }
 
-// pot is what requests take for one purpose.
+// pot is the memory that requests take for one purpose.
 type pot struct {
 	taken   int64
-	waiting []*waiter // the first is the next
+	waiting []*waiter // in order of arrival
 }
 
 type waiter struct {
@@ -36,32 +36,34 @@ type waiter struct {
 	granted chan struct{} // closed with the lock held
 }
 
-// Purpose is what a request takes memory for.
+// Purpose is the use that a request has for memory.
 type Purpose int
 
 // The purposes.
 const (
-	Body Purpose = iota // of the request, as it comes
-	Work                // on it: its values, rows and the entry in the log
+	Body Purpose = iota // the request as it was received
+	Work                // its values, its rows and its entry in the log
 )
 
-// ErrNever is returned for a request that does not fit while nothing else is under way.
+// ErrNever is returned for a request that would not fit even if it were the only one.
 var ErrNever = errors.New("larger than the memory for requests")
 
-// ErrBusy is returned for a request whose memory others have for longer than it waits.
-var ErrBusy = errors.New("the memory for requests is taken by those under way")
+// ErrBusy is returned for a request whose patience ends before other requests return enough memory.
+var ErrBusy = errors.New("the memory for requests is in use by other requests")
 
 // FullError is returned for a placement that does not fit.
 type FullError struct {
-	Need, Held, Most int64 // bytes: of the placement, of the others, of all together at most
+	Need int64 // bytes of the placement
+	Held int64 // bytes of the other placements
+	Max  int64 // bytes that all placements together may hold
 }
 
 // Error implements error.
 func (e *FullError) Error() string {
-	return fmt.Sprintf("%d bytes are needed, and of the %d that placements may have others hold %d", e.Need, e.Most, e.Held)
+	return fmt.Sprintf("%d bytes are needed, and other placements hold %d of the %d that placements may have", e.Need, e.Held, e.Max)
 }
 
-// New returns a budget. It panics unless size ≥ 1.
+// New returns a budget of size bytes. It panics unless size ≥ 1.
 func New(size int64) *Budget {
 	if size < 1 {
 		panic(fmt.Sprintf("budget: New(%d) needs at least one byte", size))
@@ -79,8 +81,8 @@ func (b *Budget) Hold(bytes int64) error {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if most := b.Placements(); bytes > 0 && bytes > most-b.held { // nothing fits even into less than nothing
-		return &FullError{bytes, b.held, most}
+	if limit := b.Placements(); bytes > 0 && bytes > limit-b.held { // 0 bytes fit even if held exceeds the limit
+		return &FullError{bytes, b.held, limit}
 	}
 	b.held += bytes
 	return nil
@@ -98,8 +100,8 @@ func (b *Budget) Charge(bytes int64) {
 	b.grant(Work)
 }
 
-// most returns how much requests may take for a purpose.
-func (b *Budget) most(p Purpose) int64 {
+// limit returns how many bytes requests may take for a purpose.
+func (b *Budget) limit(p Purpose) int64 {
 	requests := max(b.size-b.held, b.size/4)
 	if p == Body {
 		return requests / 4
@@ -107,8 +109,8 @@ func (b *Budget) most(p Purpose) int64 {
 	return requests - requests/4
 }
 
-// Take takes memory for a request. It waits for those before it, and for those who have what it needs, but no longer than
-// patience. Errors are ErrNever, ErrBusy and that of ctx.
+// Take takes memory for a request. Requests are served in order of arrival; Take waits for memory,
+// but no longer than patience. It returns ErrNever, ErrBusy or the error of ctx.
 func (b *Budget) Take(ctx context.Context, p Purpose, bytes int64, patience time.Duration) error {
 	if b == nil {
 		return nil
@@ -127,25 +129,25 @@ func (b *Budget) Take(ctx context.Context, p Purpose, bytes int64, patience time
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	select {
-	case <-w.granted: // meanwhile
+	case <-w.granted: // since the select above
 		return nil
 	default:
 	}
 	at := slices.Index(b.pots[p].waiting, w)
 	b.pots[p].waiting = slices.Delete(b.pots[p].waiting, at, at+1)
-	b.grant(p) // it may have been the one that others waited for
+	b.grant(p) // the next in the queue may need less
 	return context.Cause(ctx)
 }
 
-// begin takes memory at once, or returns who waits for it.
+// begin takes memory at once, or returns a waiter.
 func (b *Budget) begin(p Purpose, bytes int64) (*waiter, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	t, most := &b.pots[p], b.most(p)
+	t, limit := &b.pots[p], b.limit(p)
 	switch {
-	case bytes > most:
-		return nil, fmt.Errorf("%d bytes of at most %d: %w", bytes, most, ErrNever)
-	case len(t.waiting) == 0 && bytes <= most-t.taken:
+	case bytes > limit:
+		return nil, fmt.Errorf("%d bytes of at most %d: %w", bytes, limit, ErrNever)
+	case len(t.waiting) == 0 && bytes <= limit-t.taken:
 		t.taken += bytes
 		return nil, nil
 	}
@@ -154,7 +156,7 @@ func (b *Budget) begin(p Purpose, bytes int64) (*waiter, error) {
 	return w, nil
 }
 
-// Give returns what Take has taken, or a part of it.
+// Give returns memory that Take took, or part of it.
 func (b *Budget) Give(p Purpose, bytes int64) {
 	if b == nil || bytes == 0 {
 		return
@@ -165,28 +167,28 @@ func (b *Budget) Give(p Purpose, bytes int64) {
 	b.grant(p)
 }
 
-// grant gives those who wait for a purpose what they need, in their order, for as long as there is enough.
+// grant serves the waiters of a purpose in order, as long as there is enough memory.
 func (b *Budget) grant(p Purpose) {
 	t := &b.pots[p]
-	for len(t.waiting) > 0 && t.waiting[0].bytes <= b.most(p)-t.taken {
+	for len(t.waiting) > 0 && t.waiting[0].bytes <= b.limit(p)-t.taken {
 		t.taken += t.waiting[0].bytes
 		close(t.waiting[0].granted)
 		t.waiting = slices.Delete(t.waiting, 0, 1)
 	}
 }
 
-// Usage is who has the memory.
+// Usage says who holds the memory.
 type Usage struct {
-	Size       int64 // bytes of the whole
-	Placements int64 // held
-	Requests   int64 // taken
-	Waiting    int   // requests
+	Size       int64 // bytes in all
+	Placements int64 // bytes that placements hold
+	Requests   int64 // bytes that requests have taken
+	Waiting    int   // requests that wait
 }
 
 // Over returns by how many bytes placements exceed their part.
 func (u Usage) Over() int64 { return max(u.Placements-(u.Size-u.Size/4), 0) }
 
-// Usage returns who has the memory now.
+// Usage returns who holds the memory now.
 func (b *Budget) Usage() Usage {
 	if b == nil {
 		return Usage{}

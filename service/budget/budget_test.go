@@ -20,7 +20,7 @@ func TestPlacementsHoldThreeQuarters(t *testing.T) {
 		t.Fatal(err)
 	}
 	var full *budget.FullError
-	if err := b.Hold(51); !errors.As(err, &full) || *full != (budget.FullError{Need: 51, Held: 700, Most: 750}) {
+	if err := b.Hold(51); !errors.As(err, &full) || *full != (budget.FullError{Need: 51, Held: 700, Max: 750}) {
 		t.Errorf("51 of the 50 that are left: %v", err)
 	}
 	if err := b.Hold(50); err != nil {

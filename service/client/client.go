@@ -13,29 +13,28 @@ import (
 	"vitrine/service/api"
 )
 
-// Client asks a service. Only Base is needed; 0 is the value in parentheses. A client is
-// safe for concurrent use, and is not changed after its first call.
+// Client calls a decision service. Only Base is required; the zero value of another field stands for
+// the default in parentheses. A client is safe for concurrent use. Its fields must not be changed
+// after the first call.
 //
-// Calls return a *[api.Problem] where the service refuses, and what went wrong on the way otherwise.
-// They are tried again after connections that fail or break off, attempts that take
-// too long, and the statuses 429, 502, 503 and 504: not before the service's Retry-After, and then
-// after a wait drawn uniformly from [0, w], where w doubles from 50 ms to 5 s.
-// No other refusal is tried again.
+// A call returns a *[api.Problem] if the service refuses it, and a transport error otherwise. Calls
+// are retried after connection errors, timeouts and the statuses 429, 502, 503 and 504, but nothing
+// else. The wait is the service's Retry-After plus a delay drawn uniformly from [0, w], where w
+// doubles from 50 ms to 5 s.
 type Client struct {
 	Base string            // "http://127.0.0.1:8080"
 	Key  string            // the token of an API key; "" sends none
-	HTTP http.RoundTripper // (keeps up to 256 connections open)
+	HTTP http.RoundTripper // (a transport that keeps up to 256 idle connections)
 
-	Timeout  time.Duration  // for one attempt (10 s)
-	Patience time.Duration  // no attempt begins later than so long after the first (30 s); negative tries once
-	Jitter   func() float64 // draws from [0, 1), for concurrent use (crypto/rand)
+	Timeout  time.Duration  // of one attempt (10 s)
+	Patience time.Duration  // from the first attempt to the beginning of the last (30 s); negative never retries
+	Jitter   func() float64 // draws from [0, 1); it must be safe for concurrent use (crypto/rand)
 
-	Retrying func(err error, wait time.Duration) // told of each attempt that is followed by another; may be nil
+	Retrying func(err error, wait time.Duration) // is called before each retry; may be nil
 }
 
-// Decide asks what to show. A decision id is made where the request has none, so that an
-// attempt that comes twice is one decision. Another request under an id
-// that was used is the problem "conflict".
+// Decide asks which items to show. If the request has no decision id, Decide makes one, so that
+// retries are one decision. A different request with the same id is the problem "conflict".
 func (c *Client) Decide(ctx context.Context, placement string, r *api.Request) (*api.Answer, error) {
 	p, err := Prepare(r)
 	if err != nil {
@@ -44,12 +43,13 @@ func (c *Client) Decide(ctx context.Context, placement string, r *api.Request) (
 	return c.DecidePrepared(ctx, placement, r.Decision, p)
 }
 
-// DecideFlat is Decide in the binary form, which costs both sides a fraction of JSON.
+// DecideFlat is Decide in the binary form, which client and server encode and decode several times
+// faster than JSON.
 func (c *Client) DecideFlat(ctx context.Context, placement string, r *Flat) (*api.Answer, error) {
 	return c.DecidePrepared(ctx, placement, r.Decision, r.Prepare())
 }
 
-// DecidePrepared is Decide for a request that was encoded before. An empty id is made.
+// DecidePrepared is Decide for an encoded request. If id is empty, it makes one.
 func (c *Client) DecidePrepared(ctx context.Context, placement, id string, p *Prepared) (*api.Answer, error) {
 	if id == "" {
 		id = NewDecision()
@@ -73,9 +73,9 @@ func (c *Client) DecidePrepared(ctx context.Context, placement, id string, p *Pr
 // NewDecision draws a decision id of at least 128 random bits.
 func NewDecision() string { return rand.Text() }
 
-// Outcome tells what became of a decision: the id of the item that was taken, "" for none.
-// Telling it again changes nothing; another one is the problem "conflict", and an item
-// after the attribution window the problem "late".
+// Outcome reports the outcome of a decision: the id of the item that was taken, "" for none.
+// Reporting the same outcome twice is a no-op; a different one is the problem "conflict". An item
+// after the attribution window is the problem "late".
 func (c *Client) Outcome(ctx context.Context, placement, decision, item string) error {
 	var o api.Outcome
 	if item != "" {
@@ -84,26 +84,26 @@ func (c *Client) Outcome(ctx context.Context, placement, decision, item string) 
 	return c.post(ctx, decisionPath(placement, decision)+"/outcome", o)
 }
 
-// Reward tells what became of a decision by what items that were shown have earned, as shares of a choice.
-// The first reward of an item counts, so that telling it again changes nothing.
+// Reward reports what items that were shown have earned, as shares of a choice. The first reward of an
+// item counts, so reporting it again changes nothing.
 func (c *Client) Reward(ctx context.Context, placement, decision string, rewards ...api.Reward) error {
 	return c.post(ctx, decisionPath(placement, decision)+"/rewards", api.Rewards{Rewards: rewards})
 }
 
-// Activate tells that what a deferred decision offered was shown. After the attribution window it
+// Activate reports that the items of a deferred decision were shown. After the attribution window it
 // is the problem "late".
 func (c *Client) Activate(ctx context.Context, placement, decision string) error {
 	_, err := c.send(ctx, "POST", decisionPath(placement, decision)+"/activate", payload{asJSON, "", nil})
 	return err
 }
 
-// Decision returns a decision that the service remembers.
+// Decision returns a decision. One that the service no longer remembers is the problem "not-found".
 func (c *Client) Decision(ctx context.Context, placement, id string) (*api.Decision, error) {
 	return get[api.Decision](ctx, c, decisionPath(placement, id))
 }
 
-// Put creates a placement, or changes it. After an attempt whose answer was lost created
-// may be false for a placement that it created.
+// Put creates or changes a placement. If the answer of an attempt was lost, created may be false
+// although Put created the placement.
 func (c *Client) Put(ctx context.Context, placement string, config *api.Placement) (created bool, err error) {
 	text, err := json.Marshal(config)
 	if err != nil {
@@ -113,12 +113,13 @@ func (c *Client) Put(ctx context.Context, placement string, config *api.Placemen
 	return err == nil && a.status == http.StatusCreated, err
 }
 
-// Placement returns the configuration of a placement, with all its values.
+// Placement returns the configuration of a placement, with its defaults filled in.
 func (c *Client) Placement(ctx context.Context, placement string) (*api.Placement, error) {
 	return get[api.Placement](ctx, c, placementPath(placement))
 }
 
-// Delete ends a placement. One that is gone at a second attempt was deleted by the first.
+// Delete deletes a placement. It returns nil if a retry does not find the placement, because an
+// earlier attempt has deleted it.
 func (c *Client) Delete(ctx context.Context, placement string) error {
 	a, err := c.send(ctx, "DELETE", placementPath(placement), payload{})
 	var p *api.Problem
@@ -146,8 +147,8 @@ func (c *Client) Stats(ctx context.Context, placement string) (*api.Stats, error
 	return get[api.Stats](ctx, c, placementPath(placement)+"/stats")
 }
 
-// RollBack makes a placement forget what it has learned since a version was kept, one of
-// its Stats.Versions.
+// RollBack returns a placement to a kept version, one of [api.Stats].Versions: it forgets what it has
+// learned since.
 func (c *Client) RollBack(ctx context.Context, placement string, version uint64) error {
 	return c.post(ctx, placementPath(placement)+"/rollback", api.Rollback{Version: version})
 }
@@ -158,7 +159,7 @@ func decisionPath(placement, id string) string {
 	return placementPath(placement) + "/decisions/" + url.PathEscape(id)
 }
 
-// post sends a value that JSON has.
+// post sends v as JSON.
 func (c *Client) post(ctx context.Context, path string, v any) error {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -180,7 +181,7 @@ func get[T any](ctx context.Context, c *Client, path string) (*T, error) {
 	return v, nil
 }
 
-// CloseIdleConnections closes the connections that no call uses.
+// CloseIdleConnections closes the connections that are not in use.
 func (c *Client) CloseIdleConnections() {
 	if t, ok := c.transport().(interface{ CloseIdleConnections() }); ok {
 		t.CloseIdleConnections()

@@ -8,18 +8,18 @@ import (
 	"vitrine/service/api"
 )
 
-// problemOf reads an answer that refuses, whoever gave it.
+// problemOf reads an error answer. It may come from a proxy, which knows nothing of problems.
 func problemOf(status int, header http.Header, body []byte) *api.Problem {
 	p := &api.Problem{Title: http.StatusText(status), Status: status, RequestID: header.Get("X-Request-Id")}
 	if mediaType(header) != "application/problem+json" {
 		p.Detail = "not an answer of the service"
 		return p
 	}
-	told := *p
-	if err := json.Unmarshal(body, &told); err != nil {
+	read := *p
+	if err := json.Unmarshal(body, &read); err != nil {
 		p.Detail = "a problem that cannot be read"
 		return p
 	}
-	told.Status = status
-	return &told
+	read.Status = status
+	return &read
 }

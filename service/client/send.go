@@ -22,16 +22,16 @@ import (
 )
 
 const (
-	largestAnswer = 16 << 20 // bytes
-	firstWait     = 50 * time.Millisecond
-	largestWait   = 5 * time.Second
+	maxAnswer = 16 << 20 // bytes
+	minWait   = 50 * time.Millisecond
+	maxWait   = 5 * time.Second
 )
 
-// payload is a body in two parts, of which the second is shared.
+// payload is a body in two parts.
 type payload struct {
-	mediaType string // "" is no body
+	mediaType string // "" if there is no body
 	head      string
-	rest      []byte
+	rest      []byte // shared between requests
 }
 
 func (p payload) open() io.ReadCloser { return &p }
@@ -50,7 +50,7 @@ func (p *payload) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// WriteTo implements io.WriterTo, without a buffer between.
+// WriteTo implements io.WriterTo, which saves a buffer.
 func (p *payload) WriteTo(w io.Writer) (int64, error) {
 	n, err := io.WriteString(w, p.head)
 	p.head = p.head[n:]
@@ -65,17 +65,17 @@ func (p *payload) WriteTo(w io.Writer) (int64, error) {
 // Close implements io.Closer.
 func (*payload) Close() error { return nil }
 
-// answered is what came back.
-type answered struct {
+// answer is an answer and the number of attempts that it took.
+type answer struct {
 	attempts  int
 	status    int
 	mediaType string
 	body      []byte
 }
 
-func (a *answered) decode(into any) error {
+func (a *answer) decode(into any) error {
 	if a.mediaType != asJSON {
-		return fmt.Errorf("client: an answer of the type %q, want %q", a.mediaType, asJSON)
+		return fmt.Errorf("client: the answer has the type %q, want %q", a.mediaType, asJSON)
 	}
 	if err := json.Unmarshal(a.body, into); err != nil {
 		return fmt.Errorf("client: the answer cannot be read: %w", err)
@@ -83,10 +83,10 @@ func (a *answered) decode(into any) error {
 	return nil
 }
 
-// send asks until there is an answer, a problem that another attempt does not solve, or no patience.
-func (c *Client) send(ctx context.Context, method, path string, body payload) (a answered, err error) {
+// send makes attempts until one succeeds, fails for good, or would begin after c.Patience.
+func (c *Client) send(ctx context.Context, method, path string, body payload) (a answer, err error) {
 	began := time.Now()
-	for ceiling := firstWait; ; ceiling = min(2*ceiling, largestWait) {
+	for ceiling := minWait; ; ceiling = min(2*ceiling, maxWait) {
 		var after time.Duration
 		a.attempts++
 		after, err = c.attempt(ctx, method, path, body, &a)
@@ -111,33 +111,33 @@ func (c *Client) send(ctx context.Context, method, path string, body payload) (a
 	}
 }
 
-// never is a wait that is not worth it.
+// never is the wait after an error that a retry does not mend.
 const never = -1
 
-// attempt asks once. Where it fails, after is for how long not to ask again.
-func (c *Client) attempt(ctx context.Context, method, path string, body payload, a *answered) (after time.Duration, err error) {
+// attempt sends a request once. If it fails, after is the min time until the next attempt, or never.
+func (c *Client) attempt(ctx context.Context, method, path string, body payload, a *answer) (after time.Duration, err error) {
 	trying, cancel := context.WithTimeout(ctx, cmp.Or(c.Timeout, 10*time.Second))
 	defer cancel()
 	r, err := c.request(trying, method, path, body)
 	if err != nil {
 		return never, err
 	}
-	answer, err := c.transport().RoundTrip(r)
+	response, err := c.transport().RoundTrip(r)
 	if err != nil {
-		return worthwhile(err), err
+		return waitAfter(err), err
 	}
-	defer answer.Body.Close()
-	a.status, a.mediaType = answer.StatusCode, mediaType(answer.Header)
-	if a.body, err = readAll(answer); err != nil {
-		return worthwhile(err), err
+	defer response.Body.Close()
+	a.status, a.mediaType = response.StatusCode, mediaType(response.Header)
+	if a.body, err = readAll(response); err != nil {
+		return waitAfter(err), err
 	}
-	if answer.StatusCode < 300 {
+	if response.StatusCode < 300 {
 		return 0, nil
 	}
-	p := problemOf(answer.StatusCode, answer.Header, a.body)
+	p := problemOf(response.StatusCode, response.Header, a.body)
 	switch p.Status {
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		return retryAfter(answer.Header), p
+		return retryAfter(response.Header), p
 	}
 	return never, p
 }
@@ -148,9 +148,9 @@ func (c *Client) request(ctx context.Context, method, path string, body payload)
 		return nil, fmt.Errorf("client: Base %q: must be a URL such as %q", c.Base, "http://127.0.0.1:8080")
 	}
 	if strings.ContainsFunc(c.Key, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return nil, errors.New("client: Key has a character that no token has: there may be a line break at its end")
+		return nil, errors.New("client: Key has a character that no token has, perhaps a line break at its end")
 	}
-	r.Header["Idempotency-Key"] = nil // is not sent, and tells net/http that it may send again
+	r.Header["Idempotency-Key"] = nil // is not sent, but allows net/http to retry
 	if c.Key != "" {
 		r.Header["Authorization"] = []string{"Bearer " + c.Key}
 	}
@@ -163,26 +163,26 @@ func (c *Client) request(ctx context.Context, method, path string, body payload)
 	return r, nil
 }
 
-var errTooLong = fmt.Errorf("client: the answer has more than %d bytes", largestAnswer)
+var errTooLong = fmt.Errorf("client: the answer has more than %d bytes", maxAnswer)
 
 // readAll reads a body to its end, so that the connection can be used again.
-func readAll(answer *http.Response) ([]byte, error) {
-	if answer.ContentLength > largestAnswer {
+func readAll(r *http.Response) ([]byte, error) {
+	if r.ContentLength > maxAnswer {
 		return nil, errTooLong
 	}
 	var b bytes.Buffer
-	if answer.ContentLength > 0 {
-		b.Grow(int(answer.ContentLength) + bytes.MinRead)
+	if r.ContentLength > 0 {
+		b.Grow(int(r.ContentLength) + bytes.MinRead)
 	}
-	n, err := b.ReadFrom(io.LimitReader(answer.Body, largestAnswer+1))
-	if n > largestAnswer {
+	n, err := b.ReadFrom(io.LimitReader(r.Body, maxAnswer+1))
+	if n > maxAnswer {
 		return nil, errTooLong
 	}
 	return b.Bytes(), err
 }
 
-// worthwhile returns the wait after an attempt that had no answer.
-func worthwhile(err error) time.Duration {
+// waitAfter returns the wait after an attempt without an answer: 0 or never.
+func waitAfter(err error) time.Duration {
 	var certificate *tls.CertificateVerificationError
 	var record tls.RecordHeaderError
 	var name *net.DNSError
@@ -192,7 +192,7 @@ func worthwhile(err error) time.Duration {
 	return 0
 }
 
-// retryAfter returns for how long the service says not to ask.
+// retryAfter returns the wait that the service asks for.
 func retryAfter(h http.Header) time.Duration {
 	text := h.Get("Retry-After")
 	if seconds, err := strconv.ParseUint(text, 10, 64); err == nil {
@@ -214,7 +214,7 @@ func mediaType(h http.Header) string {
 	}
 }
 
-// pooled are the connections of clients that bring none.
+// pooled is the transport of clients without one of their own.
 var pooled = func() *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.MaxIdleConns, t.MaxIdleConnsPerHost = 0, 256

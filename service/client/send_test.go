@@ -180,13 +180,13 @@ func TestNotWorthwhile(t *testing.T) {
 	long := reply(200, "application/json", "")
 	long.ContentLength = 1 << 40
 	for name, answer := range map[string]*http.Response{
-		"client: an answer of the type \"text/html\"": reply(200, "text/html; charset=utf-8", "<p>"),
-		"client: the answer cannot be read":           reply(200, "application/json", "{"),
-		"client: the answer has more than":            long,
-		"Not Found: not an answer of the service":     reply(404, "text/html", "<p>"),
-		"Not Found: a problem that cannot be read":    reply(404, "application/problem+json", "{"),
-		"conflict: no reason was given":               reply(409, "application/problem+json", `{"type":"urn:vitrine:problem:conflict"}`),
-		"client: an answer of the type \"\"":          reply(200, "", ""),
+		"client: the answer has the type \"text/html\"": reply(200, "text/html; charset=utf-8", "<p>"),
+		"client: the answer cannot be read":             reply(200, "application/json", "{"),
+		"client: the answer has more than":              long,
+		"Not Found: not an answer of the service":       reply(404, "text/html", "<p>"),
+		"Not Found: a problem that cannot be read":      reply(404, "application/problem+json", "{"),
+		"conflict: no reason was given":                 reply(409, "application/problem+json", `{"type":"urn:vitrine:problem:conflict"}`),
+		"client: the answer has the type \"\"":          reply(200, "", ""),
 	} {
 		c := &client.Client{Base: "http://x", HTTP: roundTrip(func(*http.Request) (*http.Response, error) { return answer, nil })}
 		if err := ask(c); err == nil || !strings.HasPrefix(err.Error(), name) {

@@ -10,7 +10,7 @@ import (
 	"vitrine/service/api"
 )
 
-// The messages are those of service/server/proto/decision.proto.
+// The messages are defined in service/server/proto/decision.proto.
 
 const decisionField = 1 // of DecisionRequest
 
@@ -43,7 +43,7 @@ func appendWhole(b []byte, n protowire.Number, v int) []byte {
 	return protowire.AppendVarint(protowire.AppendTag(b, n, protowire.VarintType), uint64(v))
 }
 
-// appendBinary appends a DecisionRequest, all but its decision_id.
+// appendBinary appends a DecisionRequest without its decision_id.
 func (r *Flat) appendBinary(b []byte) []byte {
 	b = appendTexts(b, 2, r.Items)
 	b = appendNumbers(b, 3, r.Numbers)
@@ -67,7 +67,7 @@ func (r *Flat) appendBinary(b []byte) []byte {
 
 var errBinary = errors.New("client: the answer is not a DecisionAnswer")
 
-// unmarshalBinary reads a DecisionAnswer. Fields that it does not know are of a later service, and skipped.
+// unmarshalBinary reads a DecisionAnswer. It skips unknown fields, which a later service may send.
 func unmarshalBinary(a *api.Answer, b []byte) error {
 	var m message
 	for len(b) > 0 {
@@ -113,7 +113,7 @@ func (m *message) answer(a *api.Answer) error {
 	return nil
 }
 
-// field reads the value of a field, and returns its size or a negative code.
+// field reads the value of a field and returns its size, or a negative error code of protowire.
 func (m *message) field(n protowire.Number, t protowire.Type, b []byte) int {
 	switch {
 	case n == 1 && t == protowire.BytesType:

@@ -14,14 +14,14 @@ func TestBadConfigs(t *testing.T) {
 	const fine = `"max_size":2,"features":[{"name":"a","kind":"number"},{"name":"b","kind":"category"}],"policy":{"name":"uniform"}`
 	for text, want := range map[string]string{
 		``:                            `the JSON ends early`,
-		`[]`:                          `wrong type: a list where an object is wanted`,
-		`{` + fine + `,"max_size":3}`: `/max_size: the key is there twice`,
+		`[]`:                          `wrong type: have a list, want an object`,
+		`{` + fine + `,"max_size":3}`: `/max_size: duplicate key`,
 		`{` + fine + `,"sizes":3}`:    `/sizes: unknown key`,
 		`{"max_size":2,"features":[{"name":"a","kind":"number","scal":1}],"policy":{}}`: `/features/0/scal: unknown key`,
 		`{` + fine + `} {}`:                           `not JSON: `,
 		`{` + fine + `,"seed":-1}`:                    `/seed: `,
 		`{` + fine + `,"seed":1e300}`:                 `/seed: `,
-		`{` + fine + `,"rounds":"many"}`:              `/rounds: wrong type: a string where a whole number is wanted`,
+		`{` + fine + `,"rounds":"many"}`:              `/rounds: wrong type: have a string, want a whole number`,
 		`{` + fine + `,"rounds":0}`:                   `/rounds: 0: must be from 1 to 100000000`,
 		`{` + fine + `,"keep":0}`:                     `/keep: 0: must be from 1 to 1000`,
 		`{` + fine + `,"max_items":0}`:                `/max_items: 0: must be from 1 to 1000000`,
@@ -81,15 +81,15 @@ func TestBadRequests(t *testing.T) {
 	for text, want := range map[string]string{
 		``:                                      `the JSON ends early`,
 		`{"items":[`:                            `/items: the JSON ends early`,
-		`{"items":[` + item + `]} {}`:           `there is more after the request`,
+		`{"items":[` + item + `]} {}`:           `there is more text after the request`,
 		`{"item":[]}`:                           `/item: unknown key "item": must be one of decision_id, items, `,
 		`{}`:                                    `/items: must have at least one item`,
-		`{"items":{}}`:                          `/items: an object where a list is wanted`,
-		`{"items":[3]}`:                         `/items/0: a number where an object is wanted`,
+		`{"items":{}}`:                          `/items: have an object, want a list`,
+		`{"items":[3]}`:                         `/items/0: have a number, want an object`,
 		`{"items":[` + item + `,` + item + `]}`: `/items/1/id: "i" is the id of item 0 too`,
 		`{"items":[{"id":""}]}`:                 `/items/0/id: must have from 1 to 200 bytes`,
-		`{"items":[{"id":3}]}`:                  `/items/0/id: a number where a string is wanted`,
-		`{"items":[{"id":"i","id":"j"}]}`:       `/items/0/id: the key is there twice`,
+		`{"items":[{"id":3}]}`:                  `/items/0/id: have a number, want a string`,
+		`{"items":[{"id":"i","id":"j"}]}`:       `/items/0/id: duplicate key`,
 		`{"items":[{"id":"i","features":{"price":1,"colour":2}}]}`:                                       `/items/0/features/colour: unknown key "colour": must be one of price, brand`,
 		`{"items":[{"id":"i","features":{"price":"1"}}]}`:                                                `/items/0/features/price: "1": want a number`,
 		`{"items":[{"id":"i","features":{"price":[1]}}]}`:                                                `/items/0/features/price: want a number or a string`,
@@ -116,7 +116,7 @@ func TestBadRequests(t *testing.T) {
 		`{"items":[` + item + `],"decision_id":"a b"}`:                                                   `/decision_id: "a b": must be of letters`,
 		`{"items":[` + item + `],"decision_id":"` + strings.Repeat("a", 129) + `"}`:                      `/decision_id: must have at most 128 bytes`,
 		`{"items":` + strings.Repeat("[", 20000):                                                         `/items/0/0`,
-		`{"items":[` + item + `],"defer":"yes"}`:                                                         `/defer: a string where true or false is wanted`,
+		`{"items":[` + item + `],"defer":"yes"}`:                                                         `/defer: have a string, want true or false`,
 	} {
 		r, err := new(api.RequestReader).Read([]byte(text), c.MaxItems)
 		if err == nil {

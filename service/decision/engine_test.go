@@ -418,7 +418,7 @@ func TestFeaturesChangePlaces(t *testing.T) {
 	twice := &api.Request{Items: []api.Item{{ID: "a", Features: api.Values{api.Number("price", 9.5), api.Number("price", 3)}}}}
 	e = opened(t, decision.Options{Store: new(memlog.Store)})
 	put(t, e, "home", `{"max_size":1,"features":[`+price+`],"policy":{"name":"onl-mnl"}}`)
-	if _, err := e.Decide(t.Context(), "home", twice, 0); err == nil || !strings.Contains(err.Error(), "/items/0/features/price: the key is there twice") {
+	if _, err := e.Decide(t.Context(), "home", twice, 0); err == nil || !strings.Contains(err.Error(), "/items/0/features/price: duplicate key") {
 		t.Errorf("a price twice: %v", err)
 	}
 }

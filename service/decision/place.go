@@ -94,7 +94,7 @@ type misplaced struct {
 func (m *misplaced) at(field string, names func() string) error {
 	field += api.Pointer(m.name)
 	if m.taken {
-		return api.Fieldf(field, "the key is there twice")
+		return api.Fieldf(field, "duplicate key")
 	}
 	return api.Fieldf(field, "unknown key %q: must be one of %s", api.Abbreviate(m.name, 40), names())
 }

@@ -135,7 +135,7 @@ func TestPutThatDoesNotFit(t *testing.T) {
 	_, err := e.Put(t.Context(), "wide", []byte(broad), 0)
 	is(t, "a placement of 4095 buckets in a service of 1 GiB", err, decision.ErrMemory)
 	var full *budget.FullError
-	if !errors.As(err, &full) || full.Need < 1e9 || full.Most != 3<<28 || full.Held != before.Placements {
+	if !errors.As(err, &full) || full.Need < 1e9 || full.Max != 3<<28 || full.Held != before.Placements {
 		t.Errorf("the error has the sizes %+v", full)
 	}
 	for _, part := range []string{`placement "wide"`, "4095 columns", "keep is 2", "memory 67108864", "[limits] memory"} {

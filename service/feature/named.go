@@ -6,14 +6,15 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Named calls visit for every feature of items, or of the user, that is not a cross, with
-// what a row says of its value as JSON:
+// Named calls visit for every feature of items (or of the user, if user is true) except crosses, with
+// the value in JSON that a row holds:
 //
-//	number              center + scale·column, the request's number but for rounding
-//	category, values    the value, null for one that is not among them
-//	category, text      the list of its columns, of which the value cannot be told
+//	number                   center + scale·column: the request's number up to rounding
+//	category with values     the value; null for any other
+//	hashed category, text    the list of its columns, because the value cannot be recovered
+//	object                   the list of its columns
 //
-// The row has [Schema.Width] columns, or Named panics.
+// Named panics unless the row has [Schema.Width] columns.
 func (s *Schema) Named(row []float64, user bool, visit func(name string, value jsontext.Value)) {
 	if len(row) != s.width {
 		panic("feature: Named needs a row of the schema's width")
@@ -24,7 +25,7 @@ func (s *Schema) Named(row []float64, user bool, visit func(name string, value j
 	}
 }
 
-// slots lists the columns whose values are the items', or the user's.
+// slots lists the features of items, or of the user.
 func (s *Schema) slots(user bool) []int {
 	if user {
 		return s.user
@@ -32,7 +33,7 @@ func (s *Schema) slots(user bool) []int {
 	return s.item
 }
 
-// value is what encode has made columns of.
+// value recovers a value from the columns that encode made of it.
 func (c *column) value(columns []float64) jsontext.Value {
 	switch {
 	case c.Kind == "number":
@@ -40,7 +41,7 @@ func (c *column) value(columns []float64) jsontext.Value {
 	case c.byValue != nil:
 		for k, v := range c.Values {
 			if columns[k] == 1 {
-				text, _ := jsontext.AppendQuote(nil, v) // what is not UTF-8 becomes U+FFFD
+				text, _ := jsontext.AppendQuote(nil, v) // invalid UTF-8 becomes U+FFFD
 				return text
 			}
 		}
@@ -56,7 +57,7 @@ func (c *column) value(columns []float64) jsontext.Value {
 	return append(list, ']')
 }
 
-// number is v in JSON, which has no infinities.
+// number returns v in JSON. JSON has no infinities: they become the largest numbers.
 func number(v float64) jsontext.Value {
 	return jsontext.Value(jsontext.Float(max(-math.MaxFloat64, min(v, math.MaxFloat64))).String())
 }

@@ -13,12 +13,11 @@ import (
 )
 
 const (
-	deepestObject = 16   // objects and lists within each other
-	largestObject = 1000 // values
+	maxObjectDepth  = 16   // nested objects and lists
+	maxObjectValues = 1000 // values in an object
 )
 
-// object adds the values of a JSON object to columns that are 0, or says what is
-// wrong with it.
+// object adds the values of a JSON object to columns that are 0, or returns what is wrong with it.
 func (c *column) object(to []float64, text string) (message string) {
 	o := objectReader{column: c, to: to, in: jsontext.NewDecoder(bytes.NewBufferString(text))}
 	if err := o.value(c.prefix(), 0, false); err != nil {
@@ -27,25 +26,24 @@ func (c *column) object(to []float64, text string) (message string) {
 	if _, err := o.in.ReadToken(); err != io.EOF {
 		return "has more than one value"
 	}
-	shorten(to, 1)
+	shorten(to)
 	return ""
 }
 
-// shorten scales columns to a norm of most, where theirs is larger.
-func shorten(to []float64, most float64) {
+// shorten divides columns by their norm if it exceeds 1.
+func shorten(to []float64) {
 	sum := 0.0
 	for _, v := range to {
 		sum += float64(v * v)
 	}
-	if norm := math.Sqrt(sum); norm > most {
+	if norm := math.Sqrt(sum); norm > 1 {
 		for b := range to {
-			to[b] *= most / norm
+			to[b] *= 1 / norm
 		}
 	}
 }
 
-// objectReader hashes the values of an object as it reads them. A name is known
-// by its hash alone.
+// objectReader hashes the values of an object as it reads them. It keeps only the hash of a name.
 type objectReader struct {
 	*column
 	to     []float64
@@ -53,14 +51,14 @@ type objectReader struct {
 	values int
 }
 
-// value reads one whose name has the hash h. It is a list or an object at depth 0.
+// value reads a value whose name has the hash h. At depth 0 it must be a list or an object.
 func (o *objectReader) value(h uint64, depth int, named bool) error {
 	kind := o.in.PeekKind()
 	if depth == 0 && kind != '{' && kind != '[' {
 		return fmt.Errorf("want an object or a list of objects")
 	}
-	if (kind == '{' || kind == '[') && depth == deepestObject {
-		return fmt.Errorf("has objects and lists within each other deeper than %d", deepestObject)
+	if (kind == '{' || kind == '[') && depth == maxObjectDepth {
+		return fmt.Errorf("has objects and lists nested more than %d deep", maxObjectDepth)
 	}
 	switch kind {
 	case '{':
@@ -72,8 +70,8 @@ func (o *objectReader) value(h uint64, depth int, named bool) error {
 	if err != nil {
 		return api.JSONError(err)
 	}
-	if o.values++; o.values > largestObject {
-		return fmt.Errorf("has more than %d values", largestObject)
+	if o.values++; o.values > maxObjectValues {
+		return fmt.Errorf("has more than %d values", maxObjectValues)
 	}
 	switch kind {
 	case '0':

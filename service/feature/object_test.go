@@ -78,14 +78,14 @@ func TestObjectsThatAreRefused(t *testing.T) {
 		`["a"]`:                         "want an object or a list of objects",
 		`[[{}]]`:                        "want an object or a list of objects",
 		``:                              "want an object or a list of objects",
-		`{"a":1,"a":2}`:                 "the key is there twice",
+		`{"a":1,"a":2}`:                 "duplicate key",
 		`{"a":1e999}`:                   "1e999: out of range",
 		`{"a":`:                         "ends early",
 		`{"a":x}`:                       "not JSON",
 		`{} {}`:                         "more than one value",
 		many:                            "more than 1000 values",
-		strings.Repeat(`{"a":`, 17):     "deeper than 16",
-		strings.Repeat(`[{"a":`, 10000): "deeper than 16",
+		strings.Repeat(`{"a":`, 17):     "nested more than 16 deep",
+		strings.Repeat(`[{"a":`, 10000): "nested more than 16 deep",
 	} {
 		_, err := s.Rows(make([]float64, s.Width()), nil, []feature.Item{{ID: "i", Features: []feature.Value{feature.Object(text), {}}}})
 		if err == nil || !strings.HasPrefix(err.Error(), "/items/0/features/o: ") || !strings.Contains(err.Error(), want) {

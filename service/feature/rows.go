@@ -8,9 +8,9 @@ import (
 	"vitrine/service/api"
 )
 
-// Rows stores the rows of N items in dst, an N×d matrix by rows, and returns how many values were
-// beyond their bounds. A nil user has no values. Errors have the type *[api.FieldError]. Rows panics
-// if len(dst) is not N·d.
+// Rows stores the rows of N items in dst, an N×d matrix in row-major order, and returns how many
+// values were beyond their bounds. If user is nil, all its values are missing. Errors have the type
+// *[api.FieldError]. Rows panics if len(dst) is not N·d.
 func (s *Schema) Rows(dst []float64, user []Value, items []Item) (clipped int, err error) {
 	d := s.width
 	if len(dst) != len(items)*d {
@@ -82,7 +82,7 @@ func (s *Schema) outer(to, row []float64, c *column) {
 	}
 }
 
-// encode adds a value to columns that are 0, or says what is wrong with it.
+// encode adds a value to columns that are 0, or returns what is wrong with it.
 func (c *column) encode(to []float64, v Value) (message string) {
 	if v.Kind == Missing && c.Kind == "object" {
 		return ""
@@ -118,7 +118,7 @@ func (c *column) encode(to []float64, v Value) (message string) {
 	default:
 		k, ok := c.byValue[v.Text]
 		if !ok && !c.Other {
-			return fmt.Sprintf("%q: is not one of the feature's values: add it, or other = true", v.Text)
+			return fmt.Sprintf("%q: is not one of the feature's values: add it, or set other = true", v.Text)
 		}
 		if !ok {
 			k = len(c.Values)

@@ -112,25 +112,25 @@ func TestRowsOfManyItems(t *testing.T) {
 func TestBadFeatures(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"kind":"number"}`:                                                `/name: must have from 1 to 100 bytes`,
-		`{"name":"first","kind":"number"}`:                                 `/name: "first" is there twice`,
+		`{"name":"first","kind":"number"}`:                                 `/name: "first" is a duplicate`,
 		`{"name":"x","kind":"numbr"}`:                                      `/kind: "numbr": must be one of ["number" "category" "text" "object" "cross"]`,
-		`{"name":"x","kind":"number","buckets":3}`:                         `/buckets: a feature of kind "number" does not have it`,
+		`{"name":"x","kind":"number","buckets":3}`:                         `/buckets: is not a field of kind "number"`,
 		`{"name":"x","kind":"number","scale":-1}`:                          `/scale: -1: must be positive`,
 		`{"name":"x","kind":"number","from":"shop"}`:                       `/from: "shop": must be one of ["item" "user"]`,
 		`{"name":"x","kind":"number","default":"a"}`:                       `/default: "a": want a number`,
 		`{"name":"x","kind":"number","default":[]}`:                        `/default: must be a number or a string`,
 		`{"name":"x","kind":"number","default":1e9}`:                       `/default: 1e+09: is 1e+09 after scaling`,
 		`{"name":"x","kind":"category","default":3}`:                       `/default: 3: want a string`,
-		`{"name":"x","kind":"category","values":[]}`:                       `/values: a category has values`,
-		`{"name":"x","kind":"category","values":["a","a"]}`:                `/values/1: "a" is there twice`,
-		`{"name":"x","kind":"category","values":["a"],"buckets":2}`:        `/values: a category has values, at least one, or buckets`,
-		`{"name":"x","kind":"category","other":true}`:                      `/other: is for a category with values`,
+		`{"name":"x","kind":"category","values":[]}`:                       `/values: a category has either at least one value or buckets`,
+		`{"name":"x","kind":"category","values":["a","a"]}`:                `/values/1: "a" is a duplicate`,
+		`{"name":"x","kind":"category","values":["a"],"buckets":2}`:        `/values: a category has either at least one value or buckets`,
+		`{"name":"x","kind":"category","other":true}`:                      `/other: is only for a category with values`,
 		`{"name":"x","kind":"category","values":["a"],"default":"b"}`:      `/default: "b": is not one of the feature's values`,
 		`{"name":"x","kind":"text","buckets":-2}`:                          `/buckets: -2: must be from 1 to 4096`,
 		`{"name":"x","kind":"text","buckets":4096}`:                        `: the row has more than 4096 columns`,
 		`{"name":"x","kind":"cross","of":["first"]}`:                       `/of: must name two features`,
 		`{"name":"x","kind":"cross","of":["first","later"]}`:               `/of/1: "later" is not an earlier feature`,
-		`{"name":"x","kind":"cross","of":["first","first"],"from":"user"}`: `/from: a feature of kind "cross" does not have it`,
+		`{"name":"x","kind":"cross","of":["first","first"],"from":"user"}`: `/from: is not a field of kind "cross"`,
 	} {
 		_, err := read(`[{"name":"first","kind":"number"},` + text + `]`)
 		if want = "/features/1" + want; err == nil || !strings.HasPrefix(err.Error(), want) {

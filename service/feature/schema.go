@@ -20,36 +20,37 @@ import (
 //	text                z / ‖z‖ in ℝ^B, z_b = Σ_w σ(w) 1{h(w) mod B = b} over the words w of the text
 //	                    ([text.Tokens]); 0 if there are no words
 //	object              z / max(1, ‖z‖) in ℝ^B, z_b = Σ σ(v) x(v) 1{h(v) mod B = b} over the values of a
-//	                    JSON object; 0 if there are none, or if it is missing
+//	                    JSON object; 0 if it is empty or missing
 //	cross               vec(x yᵀ), x and y the columns of two earlier features
 //
-// The name of a value inside an object is the names of the members that lead to it, joined by dots.
+// The name of a value inside an object is the path to it, its member names joined by dots.
 // A string, true or false is v = "name=value" with x = 1; a number is v = "name" with x = asinh of
-// the number; null is ignored. An element of a list has the name of the list, and a number that is
+// the number; null is ignored. An element of a list has the name of the list, but a number that is
 // the k-th element, from 0, has the name "list.k". The objects of a list therefore share their names.
 //
-// The hash is h = mix(FNV-1a(name, 0, v)) in 64 bits, with mix the finaliser of SplitMix64, and the
-// sign σ = ±1 is the highest bit of h. Features of the user are columns of every item's row: they
-// tell users who buy from users who do not, and, in crosses, which items a user buys.
+// The hash is h = mix(FNV-1a(name, 0, v)) in 64 bits, with mix the finaliser of SplitMix64. The
+// highest bit of h is the sign: σ = −1 if it is set. Features of the user are columns of every item's
+// row. They separate users who buy from users who do not; crossed with features of items, they say
+// which items a user buys.
 type Schema struct {
 	columns []column
-	item    []int          // the columns whose values are the items', in order
-	user    []int          // those whose values are the user's
-	index   map[string]int // of the columns, by name
+	item    []int          // indices of the features of items, in order
+	user    []int          // indices of the features of the user
+	index   map[string]int // indices by name
 	width   int
 }
 
 // column is a feature and its place in a row.
 type column struct {
 	api.Feature
-	slot       int  // of its value
-	isNumber   bool // of an item
-	from, size int  // its columns in a row
-	byValue    map[string]int
-	missing    Value
-	low, high  float64 // of a number
-	left       int     // of a cross: the features, by index
-	right      int
+	slot       int            // where a request keeps its value
+	isNumber   bool           // a number of an item
+	from, size int            // its columns in a row
+	byValue    map[string]int // of a category with values
+	missing    Value          // the default
+	low, high  float64        // the bounds of a number
+	left       int            // of a cross: the index of one feature
+	right      int            // and of the other
 }
 
 // Equal reports whether two schemas make the same rows.
@@ -58,12 +59,12 @@ func (s *Schema) Equal(o *Schema) bool {
 }
 
 const (
-	largestWidth = 4096
-	largestName  = 100
+	maxWidth = 4096 // columns of a row
+	maxName  = 100  // bytes of a feature's name
 )
 
-// New returns the schema of features. It fills in their defaults in place. Errors have the type
-// *[api.FieldError], with fields below /features.
+// New returns the schema of features, and sets their unset fields to the defaults in place. Errors
+// have the type *[api.FieldError], with fields below /features.
 func New(features []api.Feature) (*Schema, error) {
 	if len(features) == 0 {
 		return nil, api.Fieldf("/features", `must name at least one feature, such as {"name": "price", "kind": "number"}`)
@@ -79,11 +80,11 @@ func New(features []api.Feature) (*Schema, error) {
 
 func (s *Schema) add(i int, f *api.Feature) error {
 	field := fmt.Sprintf("/features/%d", i)
-	if f.Name == "" || len(f.Name) > largestName {
-		return api.Fieldf(field+"/name", "must have from 1 to %d bytes", largestName)
+	if f.Name == "" || len(f.Name) > maxName {
+		return api.Fieldf(field+"/name", "must have from 1 to %d bytes", maxName)
 	}
 	if s.find(f.Name) >= 0 {
-		return api.Fieldf(field+"/name", "%q is there twice", f.Name)
+		return api.Fieldf(field+"/name", "%q is a duplicate", f.Name)
 	}
 	c := column{from: s.width}
 	if err := c.measure(s, field, f); err != nil {
@@ -109,15 +110,15 @@ func (s *Schema) add(i int, f *api.Feature) error {
 			return err
 		}
 	}
-	if s.width += c.size; s.width > largestWidth {
-		return api.Fieldf(field, "the row has more than %d columns up to this feature: learners keep a matrix of the square of their number", largestWidth)
+	if s.width += c.size; s.width > maxWidth {
+		return api.Fieldf(field, "the row has more than %d columns up to this feature: a learner's memory grows with the square of this number", maxWidth)
 	}
 	s.index[f.Name] = i
 	s.columns = append(s.columns, c)
 	return nil
 }
 
-// measure checks what is particular to a kind, and finds the number of columns.
+// measure checks the fields of f's kind, and sets the number of columns.
 func (c *column) measure(s *Schema, field string, f *api.Feature) error {
 	legal := map[string][]string{
 		"number":   {"from", "center", "scale", "min", "max", "default"},
@@ -138,7 +139,7 @@ func (c *column) measure(s *Schema, field string, f *api.Feature) error {
 		{"buckets", f.Buckets != 0}, {"of", f.Of != nil}, {"default", f.Default != nil},
 	} {
 		if has.set && !slices.Contains(keys, has.key) {
-			return api.Fieldf(field+"/"+has.key, "a feature of kind %q does not have it", f.Kind)
+			return api.Fieldf(field+"/"+has.key, "is not a field of kind %q", f.Kind)
 		}
 	}
 	switch f.Kind {
@@ -149,7 +150,7 @@ func (c *column) measure(s *Schema, field string, f *api.Feature) error {
 			return c.values(field, f)
 		}
 		if f.Other {
-			return api.Fieldf(field+"/other", "is for a category with values")
+			return api.Fieldf(field+"/other", "is only for a category with values")
 		}
 		return c.buckets(field, f, 16)
 	case "text", "object":
@@ -170,14 +171,11 @@ func (c *column) number(field string, f *api.Feature) error {
 	return c.bounds(field, f)
 }
 
-// usualBound is how many scales a number may be from its center, where these are given.
-const usualBound = 10
-
-// bounds finds those of a number, before scaling.
+// bounds sets the bounds of a number, before scaling.
 func (c *column) bounds(field string, f *api.Feature) error {
 	c.low, c.high = math.Inf(-1), math.Inf(1)
 	if f.Center != 0 || f.Scale != 1 {
-		c.low, c.high = f.Center-float64(usualBound*f.Scale), f.Center+float64(usualBound*f.Scale)
+		c.low, c.high = f.Center-float64(10*f.Scale), f.Center+float64(10*f.Scale)
 	}
 	for _, b := range []struct {
 		key   string
@@ -193,7 +191,7 @@ func (c *column) bounds(field string, f *api.Feature) error {
 		*b.to = *b.given
 	}
 	if !(c.low < c.high) {
-		return api.Fieldf(field+"/min", "the bounds are %v and %v: the least must be less than the most", c.low, c.high)
+		return api.Fieldf(field+"/min", "min is %v and max is %v: min must be less than max", c.low, c.high)
 	}
 	return nil
 }
@@ -203,12 +201,12 @@ func (c *column) clipped(v float64) float64 { return min(max(v, c.low), c.high) 
 
 func (c *column) values(field string, f *api.Feature) error {
 	if len(f.Values) == 0 || f.Buckets != 0 {
-		return api.Fieldf(field+"/values", "a category has values, at least one, or buckets")
+		return api.Fieldf(field+"/values", "a category has either at least one value or buckets")
 	}
 	c.byValue = map[string]int{}
 	for k, v := range f.Values {
 		if _, twice := c.byValue[v]; twice {
-			return api.Fieldf(fmt.Sprintf("%s/values/%d", field, k), "%q is there twice", v)
+			return api.Fieldf(fmt.Sprintf("%s/values/%d", field, k), "%q is a duplicate", v)
 		}
 		c.byValue[v] = k
 	}
@@ -219,12 +217,12 @@ func (c *column) values(field string, f *api.Feature) error {
 	return nil
 }
 
-func (c *column) buckets(field string, f *api.Feature, usual int) error {
+func (c *column) buckets(field string, f *api.Feature, byDefault int) error {
 	if f.Buckets == 0 {
-		f.Buckets = usual
+		f.Buckets = byDefault
 	}
 	c.size = f.Buckets
-	return api.InRange(field+"/buckets", f.Buckets, 1, largestWidth)
+	return api.InRange(field+"/buckets", f.Buckets, 1, maxWidth)
 }
 
 func (c *column) cross(s *Schema, field string, f *api.Feature) error {
@@ -234,7 +232,7 @@ func (c *column) cross(s *Schema, field string, f *api.Feature) error {
 	for k, name := range f.Of {
 		j := s.find(name)
 		if j < 0 || s.columns[j].Kind == "cross" {
-			return api.Fieldf(fmt.Sprintf("%s/of/%d", field, k), "%q is not an earlier feature other than a cross", name)
+			return api.Fieldf(fmt.Sprintf("%s/of/%d", field, k), "%q is not an earlier feature, or is a cross", name)
 		}
 		if k == 0 {
 			c.left = j
@@ -246,7 +244,7 @@ func (c *column) cross(s *Schema, field string, f *api.Feature) error {
 	return nil
 }
 
-// setDefault checks the default by encoding it.
+// setDefault sets the default. It checks it by encoding it.
 func (c *column) setDefault(field string) error {
 	switch v := c.Default.(type) {
 	case float64:
@@ -269,13 +267,15 @@ func (s *Schema) find(name string) int {
 	return -1
 }
 
-// Width returns d, the number of columns.
+// Width returns d, the number of columns of a row.
 func (s *Schema) Width() int { return s.width }
 
-// Item returns the position of a feature in [Item].Features, if it is a feature of items.
+// Item returns the index of a feature's value in [Item].Features. ok is false if name is not a
+// feature of items.
 func (s *Schema) Item(name string) (slot int, ok bool) { return s.slotOf(name, "item") }
 
-// User returns the position of a feature in the user's values, if it is a feature of the user.
+// User returns the index of a feature's value in the user's values. ok is false if name is not a
+// feature of the user.
 func (s *Schema) User(name string) (slot int, ok bool) { return s.slotOf(name, "user") }
 
 func (s *Schema) slotOf(name, from string) (int, bool) {
@@ -305,16 +305,16 @@ func (s *Schema) names(from string) string {
 	return strings.Join(list, ", ")
 }
 
-// NumItem is the length of an item's values.
+// NumItem returns the number of features of items.
 func (s *Schema) NumItem() int { return len(s.item) }
 
-// NumUser is the length of the user's values.
+// NumUser returns the number of features of the user.
 func (s *Schema) NumUser() int { return len(s.user) }
 
-// IsItemObject reports whether the values of items at a position are objects.
+// IsItemObject reports whether the values of items at an index are objects.
 func (s *Schema) IsItemObject(slot int) bool { return s.columns[s.item[slot]].Kind == "object" }
 
-// IsUserObject reports whether the user's value at a position is an object.
+// IsUserObject reports whether the user's value at an index is an object.
 func (s *Schema) IsUserObject(slot int) bool { return s.columns[s.user[slot]].Kind == "object" }
 
 // IsCategory reports whether name is a category of items.
@@ -323,8 +323,8 @@ func (s *Schema) IsCategory(name string) bool {
 	return i >= 0 && s.columns[i].Kind == "category" && s.columns[i].From == "item"
 }
 
-// Category returns the value of an item's category, or its default if it is missing. It panics if
-// name is not a category of items.
+// Category returns the value of an item's category, or the category's default if it is missing. It
+// panics if name is not a category of items.
 func (s *Schema) Category(item *Item, name string) string {
 	if !s.IsCategory(name) {
 		panic(fmt.Sprintf("feature: %q is not a category of items", name))

@@ -2,14 +2,15 @@ package feature
 
 import "vitrine/service/api"
 
-// Value is the value of a feature in its place. The zero value is missing.
+// Value is the value of a feature whose index is known; an [api.Value] has a name. The zero Value is
+// missing.
 type Value struct {
 	Kind   api.ValueKind
-	Number float64
-	Text   string
+	Number float64 // of the kind IsNumber
+	Text   string  // of the kinds IsText and IsObject
 }
 
-// The types of values.
+// The kinds of values.
 const (
 	Missing  = api.Missing
 	IsNumber = api.IsNumber
@@ -17,17 +18,17 @@ const (
 	IsObject = api.IsObject
 )
 
-// Number returns the value of a number.
+// Number returns a value of the kind IsNumber.
 func Number(v float64) Value { return Value{Kind: IsNumber, Number: v} }
 
-// Text returns the value of a category or a text.
+// Text returns a value of the kind IsText, for a category or a text.
 func Text(s string) Value { return Value{Kind: IsText, Text: s} }
 
-// Object returns the value of an object: the JSON of an object or of a list of objects, as it was sent.
+// Object returns a value of the kind IsObject: the JSON of an object or of a list of objects.
 func Object(json string) Value { return Value{Kind: IsObject, Text: json} }
 
 // Item is a candidate of a request.
 type Item struct {
 	ID       string
-	Features []Value // by [Schema.Item]
+	Features []Value // indexed by [Schema.Item]; length [Schema.NumItem]
 }

@@ -8,20 +8,22 @@ import (
 	"vitrine/service/eventlog"
 )
 
-// steadyClock is the service's time. It begins with the time of day, or with that of the log's last event where
-// the log is a little ahead, and goes on as the system's monotonic clock does. So a step of the time of
-// day expires no decisions and removes no entries; it counts from the next start on.
+// steadyClock is the clock of the service. It starts at the time of day, or at the time of the log's
+// last event if that is a little later, and then follows the system's monotonic clock. If the time of
+// day is stepped, no decisions expire and no entries are removed; the step takes effect at the next
+// start.
 type steadyClock struct {
-	begin   time.Time            // of the service's time
-	elapsed func() time.Duration // since then, by the monotonic clock
+	begin   time.Time            // when the clock started
+	elapsed func() time.Duration // since begin, by the monotonic clock
 	wall    func() time.Time     // the time of day
-	skew    time.Duration        // the last one that was told
+	skew    time.Duration        // between wall and now, when it was last reported
 }
 
-// largestSkew is how far the time of day may be from the service's without a word.
-const largestSkew = time.Minute
+// maxSkew is the difference between the time of day and the service's that is not reported.
+const maxSkew = time.Minute
 
-// newClock makes a clock that goes on from the log's last event at a time, 0 for none. wall is the time of day.
+// newClock makes a clock for a log whose last event was at the Unix time last, in nanoseconds, or 0 if
+// there is none.
 func newClock(last int64, wall func() time.Time, logger *slog.Logger) *steadyClock {
 	start := time.Now()
 	c := &steadyClock{begin: wall(), elapsed: func() time.Duration { return time.Since(start) }, wall: wall}
@@ -29,16 +31,16 @@ func newClock(last int64, wall func() time.Time, logger *slog.Logger) *steadyClo
 	return c
 }
 
-// after returns when the service's time begins.
+// after returns the time at which the clock starts.
 func (c *steadyClock) after(last int64, logger *slog.Logger) time.Time {
 	ahead := time.Unix(0, last).Sub(c.begin)
 	switch {
 	case ahead <= 0:
 		return c.begin
-	case ahead <= largestSkew:
+	case ahead <= maxSkew:
 		return c.begin.Add(ahead)
 	}
-	logger.Warn("the log's last event is in the future: the clock was ahead then, or is behind now", "seconds", int64(ahead.Seconds()))
+	logger.Warn("the log's last event is in the future: the clock was ahead then or is behind now", "seconds", int64(ahead.Seconds()))
 	return c.begin
 }
 
@@ -60,14 +62,14 @@ func (c *steadyClock) watch(ctx context.Context, every time.Duration, logger *sl
 
 func (c *steadyClock) compare(logger *slog.Logger) {
 	skew := c.wall().Round(0).Sub(c.now().Round(0))
-	if (skew - c.skew).Abs() <= largestSkew {
+	if (skew - c.skew).Abs() <= maxSkew {
 		return
 	}
 	c.skew = skew
 	logger.Warn("the time of day was stepped: the service keeps its own time until it is started again", "seconds", int64(skew.Seconds()))
 }
 
-// lastTime returns the time of the last entry of a log, 0 of an empty one.
+// lastTime returns the time of the last entry of a log, or 0 if the log is empty.
 func lastTime(ctx context.Context, store eventlog.Store, last uint64) (int64, error) {
 	for entry, err := range store.Entries(ctx, last) {
 		if err != nil {

@@ -17,7 +17,7 @@ func steps(last int64) (c *steadyClock, wall *time.Time, elapsed *time.Duration,
 	return c, wall, elapsed, said
 }
 
-// The service's time goes on as before when somebody sets the time of day, and each step is told once.
+// Setting the time of day does not change the service's time, and each step is reported once.
 func TestClockIsStepped(t *testing.T) {
 	c, wall, elapsed, said := steps(0)
 	logger := slog.New(slog.NewTextHandler(said, nil))
@@ -34,14 +34,14 @@ func TestClockIsStepped(t *testing.T) {
 	pass(time.Second, 365*24*time.Hour)
 	pass(time.Second, time.Second)
 	if n := strings.Count(said.String(), "stepped"); n != 1 {
-		t.Errorf("a step of a year is told %d times:\n%s", n, said)
+		t.Errorf("a step of a year is reported %d times:\n%s", n, said)
 	}
 	if got, want := c.now(), time.Unix(1_003_602, 0); !got.Equal(want) {
 		t.Errorf("after a step of a year it is %v, want %v", got, want)
 	}
 	pass(time.Second, -365*24*time.Hour)
 	if n := strings.Count(said.String(), "stepped"); n != 2 {
-		t.Errorf("with the step back %d were told:\n%s", n, said)
+		t.Errorf("after the step back %d were reported:\n%s", n, said)
 	}
 }
 

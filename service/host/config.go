@@ -23,13 +23,13 @@ import (
 // Config is the configuration of the decision service. In a file it is TOML; docs/operations.md explains every key.
 type Config struct {
 	Listen   string     `toml:"listen"`
-	Health   string     `toml:"health"` // of /healthz and /readyz; "" is at Listen only
+	Health   string     `toml:"health"` // another address of /healthz and /readyz; "" is none
 	Data     string     `toml:"data"`
 	Log      LogSource  `toml:"log"`
 	Keys     string     `toml:"keys"` // a file of API keys
 	LogLevel slog.Level `toml:"log_level"`
 
-	Personalizer bool `toml:"personalizer"` // the first Rank makes its placement
+	Personalizer bool `toml:"personalizer"` // whether the first Rank creates the placement of that name
 
 	TLS struct {
 		Certificate string `toml:"certificate"`
@@ -43,7 +43,7 @@ type Config struct {
 		Connections int     `toml:"connections"`
 		Subscribers int     `toml:"subscribers"`
 
-		Memory ByteCount `toml:"memory"` // that placements and requests share; 0 is defaultMemory
+		Memory ByteCount `toml:"memory"` // shared by placements and requests; 0 is half of the memory available
 
 		KeyConcurrent  int `toml:"key_concurrent"`
 		KeySubscribers int `toml:"key_subscribers"`
@@ -61,13 +61,13 @@ type Config struct {
 		Every     Span `toml:"every"`      // between snapshots of the state
 		KeepEvery Span `toml:"keep_every"` // between versions to roll back to
 	} `toml:"snapshots"`
-	Retention struct { // of the log; what is left out is no limit
+	Retention struct { // of the log; 0 is no limit
 		Age  Span      `toml:"age"`
 		Size ByteCount `toml:"size"`
 	} `toml:"retention"`
 }
 
-// Span is a positive time.Duration, in a file a string; "90d" is 90 days of 24 hours.
+// Span is a positive duration. In a file it is a string such as "30s"; "90d" is 90 days of 24 hours.
 type Span struct{ time.Duration }
 
 // UnmarshalText implements encoding.TextUnmarshaler.
@@ -85,7 +85,7 @@ func (d *Span) UnmarshalText(text []byte) (err error) {
 	return nil
 }
 
-// ByteCount is a positive number of bytes, in a file a string such as "10GB".
+// ByteCount is a positive number of bytes. In a file it is a string such as "10GB" or "10GiB".
 type ByteCount uint64
 
 // UnmarshalText implements encoding.TextUnmarshaler.
@@ -109,8 +109,8 @@ func Default() *Config {
 	return c
 }
 
-// ReadConfig reads a configuration. Unknown keys are errors that name the line. Paths in the file are relative to its
-// directory.
+// ReadConfig reads a configuration file. Unknown keys are errors that name the line. Paths in the file
+// are relative to its directory.
 func ReadConfig(path string) (*Config, error) {
 	c := Default()
 	text, err := os.ReadFile(path)
@@ -145,7 +145,7 @@ func (c *Config) parse(text []byte) error {
 	case err != nil:
 		return fmt.Errorf(" %w", err)
 	}
-	const most = math.MaxInt32
+	const maxLimit = math.MaxInt32
 	for _, l := range []struct {
 		key   string
 		value float64
@@ -154,8 +154,8 @@ func (c *Config) parse(text []byte) error {
 		{"burst", float64(c.Limits.Burst)}, {"connections", float64(c.Limits.Connections)}, {"subscribers", float64(c.Limits.Subscribers)},
 		{"key_concurrent", float64(c.Limits.KeyConcurrent)}, {"key_subscribers", float64(c.Limits.KeySubscribers)},
 	} {
-		if !(l.value >= 0 && l.value <= most) {
-			return fmt.Errorf(" limits.%s = %v: must be from 0, which is the default, to %d", l.key, l.value, most)
+		if !(l.value >= 0 && l.value <= maxLimit) {
+			return fmt.Errorf(" limits.%s = %v: must be from 0, which is the default, to %d", l.key, l.value, maxLimit)
 		}
 	}
 	if (c.TLS.Certificate == "") != (c.TLS.Key == "") {
@@ -164,7 +164,7 @@ func (c *Config) parse(text []byte) error {
 	return c.Log.check()
 }
 
-// budget is the memory of one life of the service.
+// budget returns a new budget. Each life of the service has its own.
 func (c *Config) budget() *budget.Budget {
 	return budget.New(cmp.Or(int64(c.Limits.Memory), defaultMemory()))
 }
@@ -185,8 +185,8 @@ func (c *Config) listen() server.Listen {
 	}
 }
 
-// LogOptions are the options of the log in the data directory, or on external servers. Files of credentials are read when
-// it connects.
+// LogOptions returns the options that open the log, in the data directory or on external servers.
+// Files of credentials are read when it connects.
 func (c *Config) LogOptions() (natslog.Options, error) {
 	if c.Log.URL == "" {
 		return natslog.Options{Dir: filepath.Join(c.Data, LogDir)}, nil

@@ -104,7 +104,7 @@ func TestBadServiceFile(t *testing.T) {
 		"[log]\nurls = \"nats://h\"":                       "2: unknown key \"log.urls\"",
 		"log = {stream = \"s\"}":                           " [log] has no url",
 		"log = {url = \"h\", replicas = 6}":                " log.replicas = 6: must be from 1 to 5",
-		"log = {url = \"h\", stream = \"a.b\"}":            " log.stream = \"a.b\": must have no",
+		"log = {url = \"h\", stream = \"a.b\"}":            " log.stream = \"a.b\": must not contain",
 		"log = {url = \"h\", nkey = \"n\", token = \"t\"}": " [log] has more than one of credentials, nkey and token",
 		"log = {url = \"h\", certificate = \"c\"}":         " [log] needs both certificate and key",
 	} {

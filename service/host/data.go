@@ -15,8 +15,8 @@ import (
 // The contents of a data directory.
 const (
 	LogDir       = "log"            // the log
-	SnapshotFile = "state.snapshot" // the state that a start begins with
-	BasesDir     = "bases"          // the states that a log begins with if its first entries were removed
+	SnapshotFile = "state.snapshot" // the last snapshot, with which a start begins
+	BasesDir     = "bases"          // snapshots that stand for removed entries
 	baseSuffix   = ".snapshot"
 )
 
@@ -24,7 +24,7 @@ func basePath(data string, upTo uint64) string {
 	return filepath.Join(data, BasesDir, fmt.Sprint(upTo)+baseSuffix)
 }
 
-// basesIn returns the last entries of the bases in a data directory, sorted.
+// basesIn returns the bases in a data directory, each by the number of its last entry, sorted.
 func basesIn(data string) ([]uint64, error) {
 	files, err := os.ReadDir(filepath.Join(data, BasesDir))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -41,7 +41,7 @@ func basesIn(data string) ([]uint64, error) {
 	return bases, nil
 }
 
-// Snapshots returns the paths of the snapshots in a data directory, the newest first: the last one and the bases.
+// Snapshots returns the paths of the last snapshot and the bases in a data directory, the newest first.
 func Snapshots(data string) ([]string, error) {
 	var paths []string
 	if path := filepath.Join(data, SnapshotFile); isFile(path) {

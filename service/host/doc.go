@@ -1,8 +1,8 @@
-// Package host runs the decision service: it opens the log, makes the state from a snapshot and the entries after it,
-// serves requests, writes snapshots, keeps versions to roll back to, removes old entries, and opens the log again if it
-// could not be written.
+// Package host runs the decision service as a library. It opens the log, restores the state from a
+// snapshot and the entries after it, serves requests, writes snapshots, keeps versions to roll back
+// to, and removes old entries. It opens the log again after a failed write.
 //
-// [Run] is the whole service, and [Config] its configuration:
+// [Run] is the whole service and [Config] its configuration:
 //
 //	c, err := host.ReadConfig("service.toml")
 //	...

@@ -15,20 +15,21 @@ import (
 	"vitrine/service/eventlog"
 )
 
-// gather is how long a caller may wait for others, for one append of all. docs/adr/0041 has what it saves.
+// gather is how long a commit waits for more callers. docs/adr/0041 measures what that saves.
 const gather = 200 * time.Microsecond
 
-// OpenEngine makes the state from the newest snapshot in a data directory and the log after it. If that snapshot cannot be
-// used, it takes an earlier one or the whole log. If a learner's state cannot be read and the log no longer has what it
-// learned from, the learner begins again, with a warning. It warns too if the placements exceed their part of the budget.
-// b and applied are Budget and Applied of [decision.Options].
+// OpenEngine restores the state from the newest snapshot in a data directory and the entries after it.
+// If that snapshot is unusable, it takes an earlier one, or replays the whole log. If a learner's state
+// cannot be read and the log no longer has its rounds, the learner starts from nothing, with a warning.
+// OpenEngine also warns if the placements exceed their part of the budget. b and applied are Budget
+// and Applied of [decision.Options].
 func OpenEngine(ctx context.Context, data string, store decision.Log, b *budget.Budget, applied func(uint64, *eventlog.Event), logger *slog.Logger) (*decision.Engine, error) {
 	e, err := openEngine(ctx, data, decision.Options{
 		Store: store, Build: decision.NewLearner, Size: decision.LearnerSize, Budget: b, Gather: gather, Applied: applied,
 		Progress: func(entries int) { logger.Info("replaying", "entries", entries) },
 	}, logger)
 	if u := b.Usage(); err == nil && u.Over() > 0 {
-		logger.Warn("the placements need more memory than they may have, and the process may end for want of it: delete placements, lower their memory, keep or buckets, or raise memory in [limits]",
+		logger.Warn("the placements need more memory than they may have, and the process may run out of memory: delete placements, lower their memory, keep or buckets, or raise memory in [limits]",
 			"bytes", u.Placements, "over", u.Over(), "memory", u.Size)
 	}
 	return e, err
@@ -50,7 +51,7 @@ func openEngine(ctx context.Context, data string, o decision.Options, logger *sl
 		if err == nil || ctx.Err() != nil || errors.Is(err, eventlog.ErrBeyond) {
 			return e, err
 		}
-		logger.Warn("a snapshot is of no use: more of the log is replayed", "snapshot", path, "cause", err.Error())
+		logger.Warn("a snapshot is unusable: more of the log is replayed", "snapshot", path, "cause", err.Error())
 	}
 	o.Snapshot = nil
 	e, err := decision.Open(ctx, o)
@@ -58,13 +59,13 @@ func openEngine(ctx context.Context, data string, o decision.Options, logger *sl
 		if e := beginAgain(ctx, o, paths, logger); e != nil {
 			return e, nil
 		}
-		return nil, hint.New(err, "the log begins with what a snapshot has: put state.snapshot or bases/ of the data directory that it had, or of its backup, into "+data)
+		return nil, hint.New(err, "the first entries of the log are only in a snapshot: copy state.snapshot or bases/ from its former data directory, or from a backup, to "+data)
 	}
 	return e, err
 }
 
-// beginAgain makes the state from a snapshot whose learners cannot all be read: those begin again. It returns nil if no
-// snapshot can be used like that.
+// beginAgain restores the state from a snapshot some of whose learners cannot be read: those start
+// from nothing. It returns nil if there is no such snapshot.
 func beginAgain(ctx context.Context, o decision.Options, paths []string, logger *slog.Logger) *decision.Engine {
 	o.BeginAgain = true
 	for _, path := range paths {
@@ -78,7 +79,7 @@ func beginAgain(ctx context.Context, o decision.Options, paths []string, logger 
 		}
 		for _, name := range e.Placements() {
 			if stats, err := e.Stats(name); err == nil && stats.Forgotten > 0 {
-				logger.Warn("a learner begins again: its saved state cannot be read, and the log no longer has what it learned from",
+				logger.Warn("a learner starts from nothing: its saved state cannot be read, and the log no longer has its rounds",
 					"placement", name, "forgotten", stats.Forgotten, "snapshot", path, "cause", stats.Problem)
 			}
 		}
@@ -87,11 +88,11 @@ func beginAgain(ctx context.Context, o decision.Options, paths []string, logger 
 	return nil
 }
 
-// compareMachines says where a state was learned on other machines, and may differ in the last digits from what a
-// replay gives here.
+// compareMachines logs if the state was learned on other machines, so that a replay here may differ in
+// the last digits.
 func compareMachines(path string, snapshot []byte, logger *slog.Logger) {
 	machines, err := decision.SnapshotMachines(snapshot)
 	if err == nil && machines != nil && !slices.Equal(machines, []string{runtime.GOARCH}) {
-		logger.Info("the state was learned on other machines, too: a replay of the log may differ in the last digits", "snapshot", path, "machines", machines, "here", runtime.GOARCH)
+		logger.Info("the state was learned on other machines: a replay of the log may differ in the last digits", "snapshot", path, "machines", machines, "here", runtime.GOARCH)
 	}
 }

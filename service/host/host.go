@@ -20,31 +20,35 @@ import (
 	"vitrine/service/server"
 )
 
-// Options are what a program, and not the configuration, says. The zero value is ready.
+// Options are the settings of [Run] that are the program's and not in the configuration file. The
+// zero value is ready.
 type Options struct {
 	Version  string
 	Logger   *slog.Logger // nil logs nothing
-	TakeOver bool         // take a log on external servers from a process that is alive
+	TakeOver bool         // take a log on external servers from a live process
 
-	// Opened is called whenever the log has been opened, before requests are answered. Its error ends the service.
+	// Opened, if set, is called each time the log has been opened, before requests are answered. An
+	// error ends the service.
 	Opened func(*decision.Engine) error
-	// Serving runs beside the service from the time that it answers requests at an address. It must return when ctx ends.
+	// Serving, if set, runs in a goroutine while requests are answered at an address. It must return
+	// when ctx ends.
 	Serving func(ctx context.Context, address string)
 
 	Wall     func() time.Time // the time of day; nil is time.Now
-	Patience time.Duration    // with the log; 0 is that of natslog
+	Patience time.Duration    // how long a write to the log may take; 0 is natslog's default
 }
 
-// service is a service that runs.
+// service is a running service.
 type service struct {
 	Config
 	Options
-	process string // names it among the writers of the log
+	process string // identifies the writer of the log
 	keys    *server.Keys
 }
 
-// Run is the decision service. It returns when ctx has ended and requests under way are answered, or with an error. If the
-// log cannot be written, Run opens it again, as often as it takes.
+// Run runs the decision service. When ctx ends, it answers the requests in progress and returns nil.
+// If the log cannot be written, Run opens it again, until it succeeds. It returns an error if the
+// configuration is wrong, or if the log is damaged, lost or taken over by another process.
 func Run(ctx context.Context, c *Config, o Options) error {
 	s := &service{Config: *c, Options: o, process: rand.Text()}
 	if s.Logger == nil {
@@ -54,7 +58,7 @@ func Run(ctx context.Context, c *Config, o Options) error {
 		s.Wall = time.Now
 	}
 	if s.TakeOver && s.Log.URL == "" {
-		return errors.New("a log in a directory cannot be taken over, because one process has it at a time: stop that process")
+		return errors.New("only a log on external servers can be taken over: stop the process that has the log in the directory")
 	}
 	if s.Keys != "" {
 		var err error
@@ -63,7 +67,7 @@ func Run(ctx context.Context, c *Config, o Options) error {
 		}
 	}
 	if err := server.MayListen(s.Listen, s.keys); err != nil {
-		return hint.New(err, "name a file of keys in the configuration, keys = \"keys.toml\", or listen on 127.0.0.1")
+		return hint.New(err, "name a file of API keys in the configuration, keys = \"keys.toml\", or listen on 127.0.0.1")
 	}
 	if err := os.MkdirAll(s.Data, 0o700); err != nil {
 		return err
@@ -71,7 +75,7 @@ func Run(ctx context.Context, c *Config, o Options) error {
 	return s.run(ctx)
 }
 
-// run opens the log, and opens it again after an error that may go away by itself.
+// run opens the log, and reopens it after an error that may be temporary.
 func (s *service) run(ctx context.Context) error {
 	last, begun, pause := uint64(0), false, minPause
 	for {
@@ -79,7 +83,7 @@ func (s *service) run(ctx context.Context) error {
 		if l.served {
 			last, begun, pause = l.last, true, minPause
 		}
-		if ctx.Err() != nil || !errors.Is(err, eventlog.ErrReopen) && (l.served || !begun || !mends(err)) {
+		if ctx.Err() != nil || !errors.Is(err, eventlog.ErrReopen) && (l.served || !begun || !isTemporary(err)) {
 			return err
 		}
 		s.Logger.Error("the log will be opened again", "in", pause.String(), "cause", err.Error())
@@ -92,15 +96,15 @@ func (s *service) run(ctx context.Context) error {
 	}
 }
 
-// Between two openings of a log that could not be written.
+// The pause before the log is opened again doubles from minPause to maxPause.
 const (
 	minPause = 100 * time.Millisecond
 	maxPause = 30 * time.Second
 )
 
-// mends reports whether an error of opening a log again may go away by itself. A log that another service has
-// taken over, that was moved, or that has lost entries is for its operator.
-func mends(err error) bool {
+// isTemporary reports whether a later attempt to reopen the log may succeed. It will not if another
+// process has taken the log over, or if entries are lost or damaged.
+func isTemporary(err error) bool {
 	for _, final := range []error{eventlog.ErrFenced, eventlog.ErrAlive, eventlog.ErrLost, eventlog.ErrBeyond} {
 		if errors.Is(err, final) {
 			return false
@@ -110,18 +114,18 @@ func mends(err error) bool {
 	return err != nil && !errors.As(err, &damage)
 }
 
-// life is the service between an opening of its log and the closing.
+// life is the service from one opening of its log to the closing.
 type life struct {
 	*service
 	store  *natslog.Store
 	engine *decision.Engine
 	clock  *steadyClock
 	keeper *keeper
-	served bool   // it has answered requests
-	last   uint64 // the last entry at its end
+	served bool   // whether it has answered requests
+	last   uint64 // the last entry when it ended
 }
 
-// live is one life of the service. Entries up to known were acknowledged in an earlier one.
+// live runs one life of the service. Entries up to known were acknowledged in an earlier life.
 func (s *service) live(ctx context.Context, known uint64) (_ *life, err error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -129,13 +133,13 @@ func (s *service) live(ctx context.Context, known uint64) (_ *life, err error) {
 	var beside sync.WaitGroup
 	listen, options := s.listen(), server.Options{Keys: s.keys, Feed: new(server.Feed), Limits: s.limits(), Logger: s.Logger, Version: s.Version, Budget: s.budget(), Personalizer: s.Personalizer}
 	listen.Ready = func(a net.Addr) {
-		s.Listen, l.served = a.String(), true // the next life listens there, too
+		s.Listen, l.served = a.String(), true // the next life listens at the same port
 		s.Logger.Info("listening", "address", a.String(), "data", s.Data)
 		if s.Serving != nil {
 			beside.Go(func() { s.Serving(ctx, a.String()) })
 		}
 	}
-	socket, err := server.Bind(ctx, listen, options) // before a replay that may be long
+	socket, err := server.Bind(ctx, listen, options) // first: the replay may take long
 	if err != nil {
 		return l, err
 	}
@@ -144,7 +148,7 @@ func (s *service) live(ctx context.Context, known uint64) (_ *life, err error) {
 		return l, err
 	}
 	defer func() { err = errors.Join(err, l.store.Close()) }()
-	s.TakeOver = false // from now on the log is this service's, or lost
+	s.TakeOver = false // later lives do not take the log from its next owner
 	if err := l.open(ctx, options, known); err != nil {
 		return l, err
 	}
@@ -154,7 +158,7 @@ func (s *service) live(ctx context.Context, known uint64) (_ *life, err error) {
 	beside.Go(func() {
 		select {
 		case <-l.store.Lost():
-			s.Logger.Error("the log is lost: nothing more is decided", "cause", l.store.Loss().Error())
+			s.Logger.Error("the log is lost: the service stops answering", "cause", l.store.Loss().Error())
 			stop()
 		case <-ctx.Done():
 		}
@@ -174,7 +178,7 @@ func (s *service) live(ctx context.Context, known uint64) (_ *life, err error) {
 	return l, err
 }
 
-// open makes what serves requests from the log: the engine, the clock and the keeper.
+// open makes the engine, the clock and the keeper from the log.
 func (l *life) open(ctx context.Context, o server.Options, known uint64) (err error) {
 	if err := replace.Clean(filepath.Join(l.Data, SnapshotFile)); err != nil {
 		return err
@@ -188,7 +192,7 @@ func (l *life) open(ctx context.Context, o server.Options, known uint64) (err er
 		}
 	}()
 	if at := l.engine.Sequence(); at < known {
-		return &eventlog.DamageError{Sequence: at + 1, Err: fmt.Errorf("it ends there, and entries up to %d were acknowledged", known)}
+		return &eventlog.DamageError{Sequence: at + 1, Err: fmt.Errorf("the log ends before it, but entries up to %d were acknowledged", known)}
 	}
 	if l.Opened != nil {
 		if err := l.Opened(l.engine); err != nil {
@@ -224,7 +228,7 @@ func (s *service) openLog(ctx context.Context) (*natslog.Store, error) {
 	o.Patience, o.Logger, o.Process, o.TakeOver = s.Patience, s.Logger, s.process, s.TakeOver
 	store, err := natslog.Open(ctx, o)
 	if errors.Is(err, eventlog.ErrAlive) {
-		return nil, hint.New(err, "stop it, or start with --take-over, which ends it")
+		return nil, hint.New(err, "stop that process, or start with --take-over, which ends it")
 	}
 	return store, err
 }

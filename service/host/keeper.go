@@ -14,8 +14,8 @@ import (
 	"vitrine/service/eventlog/natslog"
 )
 
-// keeper writes snapshots, removes what the log need not have after them, and keeps versions to roll
-// back to.
+// keeper writes snapshots, then removes entries beyond the retention, and keeps versions to roll back
+// to.
 type keeper struct {
 	engine    *decision.Engine
 	log       *natslog.Store
@@ -23,12 +23,12 @@ type keeper struct {
 	path      string
 	retention *Retention
 	logger    *slog.Logger
-	upTo      uint64       // of the last snapshot
-	written   atomic.Int64 // when it was up to date, Unix nanoseconds
-	behind    []string     // placements whose learner did not keep up with the last one
+	upTo      uint64       // the last entry of the last snapshot
+	written   atomic.Int64 // when the last snapshot was up to date, Unix nanoseconds
+	behind    []string     // placements whose learners lagged behind the last snapshot
 }
 
-// age is how old the last snapshot is.
+// age returns the age of the last snapshot.
 func (k *keeper) age() time.Duration { return time.Duration(k.now().UnixNano() - k.written.Load()) }
 
 func (k *keeper) run(ctx context.Context, every, keepEvery time.Duration) {
@@ -43,7 +43,7 @@ func (k *keeper) run(ctx context.Context, every, keepEvery time.Duration) {
 			k.write(ctx)
 			k.shrink(ctx)
 			if age := k.age(); age > snapshotsLate*every {
-				k.logger.Warn("the last snapshot is old: the next start replays all since, and no entries are removed", "seconds", int64(age.Seconds()))
+				k.logger.Warn("the last snapshot is old: the next start replays every entry since then, and no entries are removed", "seconds", int64(age.Seconds()))
 			}
 		case <-versions.C:
 			k.keep(ctx)
@@ -52,12 +52,13 @@ func (k *keeper) run(ctx context.Context, every, keepEvery time.Duration) {
 }
 
 const (
-	// learnersPatience is how long a snapshot waits for learners that are behind. Then it has their last
+	// learnersPatience is how long a snapshot waits for learners that lag. After that it has their last
 	// checkpoint and the rounds since.
 	learnersPatience = 2 * time.Second
-	// snapshotDeadline bounds the wait for the engine. Without a last snapshot the next start replays more.
+	// snapshotDeadline limits the time that a snapshot takes. If the last one fails, the next start
+	// replays more.
 	snapshotDeadline = 30 * time.Second
-	// snapshotsLate is how many snapshots may be missing without a warning.
+	// snapshotsLate is the number of missed snapshots after which there is a warning.
 	snapshotsLate = 3
 )
 
@@ -76,7 +77,7 @@ func (k *keeper) write(ctx context.Context) {
 	begin := k.now()
 	err := replace.Stream(k.path, func(w io.Writer) (err error) {
 		upTo, behind, err = k.engine.WriteSnapshot(ctx, io.MultiWriter(w, &size), learnersPatience)
-		return cmp.Or(err, k.log.Loss()) // the directory may be another log's by now
+		return cmp.Or(err, k.log.Loss()) // another process may use the directory by now
 	})
 	if err != nil {
 		k.logger.Warn("no snapshot was written", "cause", err.Error())
@@ -86,17 +87,17 @@ func (k *keeper) write(ctx context.Context) {
 	k.written.Store(begin.UnixNano())
 	k.logger.Info("snapshot", "entry", upTo, "bytes", int64(size))
 	if len(behind) > 0 && !slices.Equal(behind, k.behind) {
-		k.logger.Warn("learners are behind: a snapshot has their last checkpoint and the rounds since, which the next start learns first", "placements", behind)
+		k.logger.Warn("learners lag: the snapshot has their last checkpoint and the rounds since, which the next start learns again", "placements", behind)
 	}
 	k.behind = behind
 }
 
-// counter counts the bytes that are written to it.
+// counter counts bytes written.
 type counter int64
 
 func (c *counter) Write(b []byte) (int, error) { *c += counter(len(b)); return len(b), nil }
 
-// shrink removes the entries beyond the limits.
+// shrink removes the entries beyond the retention.
 func (k *keeper) shrink(ctx context.Context) {
 	if k.upTo == 0 || !k.retention.limits() {
 		return
@@ -110,7 +111,7 @@ func (k *keeper) shrink(ctx context.Context) {
 	}
 }
 
-// keep keeps the versions of the placements that have learned since the last one.
+// keep keeps a version of each placement that has learned since its last version.
 func (k *keeper) keep(ctx context.Context) {
 	for _, name := range k.engine.Placements() {
 		s, err := k.engine.Stats(name)

@@ -73,10 +73,10 @@ func TestSnapshotOfAStuckLearner(t *testing.T) {
 			t.Fatal(err)
 		}
 		if p, err := decision.SnapshotPosition(snapshot); err != nil || p.Sequence != e.Sequence() || k.age() != 0 {
-			t.Errorf("the snapshot is of entry %d at %d, %v old, %v", p.Sequence, e.Sequence(), k.age(), err)
+			t.Errorf("the snapshot ends with entry %d, the engine with %d, %v old, %v", p.Sequence, e.Sequence(), k.age(), err)
 		}
 	}
-	if text := log.String(); strings.Count(text, "learners are behind") != 1 || !strings.Contains(text, `"placements":["home"]`) {
+	if text := log.String(); strings.Count(text, "learners lag") != 1 || !strings.Contains(text, `"placements":["home"]`) {
 		t.Errorf("the log has %s", text)
 	}
 }

@@ -41,7 +41,7 @@ func TestContainerMemory(t *testing.T) {
 
 func TestDefaultMemory(t *testing.T) {
 	for _, c := range [][3]int64{{0, 0, 0}, {5, 0, 5}, {0, 5, 5}, {4, 5, 4}, {5, 4, 4}} {
-		if have := least(c[0], c[1]); have != c[2] {
+		if have := minKnown(c[0], c[1]); have != c[2] {
 			t.Errorf("the least of %d and %d is %d", c[0], c[1], have)
 		}
 	}

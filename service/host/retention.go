@@ -15,18 +15,18 @@ import (
 	"vitrine/service/eventlog"
 )
 
-// Shrinkable is a log that knows its extent, and whose oldest entries can be removed.
+// Shrinkable is a log whose oldest entries can be removed.
 type Shrinkable interface {
 	decision.Log
 	eventlog.Bounded
 	eventlog.Truncater
 }
 
-// Retention removes the oldest entries of a log: those beyond an age and a size. A log without its first entries needs a
-// snapshot that has them, its base, which is on the disk before they are removed.
+// Retention removes the oldest entries of a log, beyond an age or a size. A snapshot with the removed
+// entries, called a base, is written to the disk before they are removed.
 type Retention struct {
-	Age  time.Duration // 0 is any
-	Size uint64        // bytes; 0 is any
+	Age  time.Duration // 0 is no limit
+	Size uint64        // bytes; 0 is no limit
 	Log  Shrinkable
 	Data string // the data directory
 
@@ -35,11 +35,11 @@ type Retention struct {
 	Evict func(ctx context.Context, before uint64) error
 }
 
-// limits reports whether there are any.
+// limits reports whether there is a limit.
 func (r *Retention) limits() bool { return r.Age > 0 || r.Size > 0 }
 
-// Begin discards bases beyond the end of the log, whose sequence numbers will be used again, and the remains of a base
-// that a killed process was writing. It puts a damaged base aside with a warning.
+// Begin discards bases beyond the end of the log, whose sequence numbers will be reused, and bases that
+// a killed process has not finished writing. It renames damaged bases, with a warning.
 func (r *Retention) Begin(ctx context.Context, logger *slog.Logger) error {
 	x, err := r.Log.Extent(ctx)
 	if err != nil {
@@ -54,17 +54,18 @@ func (r *Retention) Begin(ctx context.Context, logger *slog.Logger) error {
 	for _, upTo := range bases {
 		path := basePath(r.Data, upTo)
 		if cause := r.checkBase(ctx, path, upTo); cause != nil {
-			logger.Warn("a base is of no use, and is put aside", "base", path, "as", path+asideSuffix, "cause", cause.Error())
+			logger.Warn("a base is unusable and is renamed", "base", path, "as", path+asideSuffix, "cause", cause.Error())
 			err = errors.Join(err, os.Rename(path, path+asideSuffix))
 		}
 	}
 	return errors.Join(err, r.tidy(x))
 }
 
-// asideSuffix is added to the name of a base that is of no use.
+// asideSuffix is added to the name of an unusable base.
 const asideSuffix = ".aside"
 
-// checkBase reports a base that is not what its name says, or is of another log.
+// checkBase returns an error if the base at path is damaged, does not end with entry upTo, or belongs
+// to another log.
 func (r *Retention) checkBase(ctx context.Context, path string, upTo uint64) error {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -72,22 +73,22 @@ func (r *Retention) checkBase(ctx context.Context, path string, upTo uint64) err
 	}
 	at, err := decision.SnapshotPosition(data)
 	if err == nil && at.Sequence != upTo {
-		err = fmt.Errorf("it is of entry %d", at.Sequence)
+		err = fmt.Errorf("its last entry is %d", at.Sequence)
 	}
 	if err != nil {
 		return err
 	}
 	if _, err = decision.Locate(ctx, r.Log, at); errors.Is(err, eventlog.ErrRemoved) || errors.Is(err, eventlog.ErrBeyond) {
-		return nil // there is nothing left to compare it with: it is tidied away
+		return nil // there is nothing to compare it with, and tidy removes it
 	}
 	return err
 }
 
 // Removal says which entries were removed.
 type Removal struct {
-	From, To uint64 // none if To is From − 1
-	Bytes    uint64
-	Base     uint64 // the last entry of the snapshot that has them
+	From, To uint64 // the first and the last; none if To is From − 1
+	Bytes    uint64 // by how much the log is smaller
+	Base     uint64 // the last entry of the base that has them
 }
 
 // LogValue implements slog.LogValuer.
@@ -95,10 +96,11 @@ func (r Removal) LogValue() slog.Value {
 	return slog.GroupValue(slog.Uint64("from", r.From), slog.Uint64("to", r.To), slog.Uint64("bytes", r.Bytes), slog.Uint64("base", r.Base))
 }
 
-// Apply removes the entries beyond the limits that are in a base. The snapshot in the data directory has entries up to upTo.
+// Apply removes entries beyond the limits, after it has made a base if they need one. upTo is the last
+// entry of the snapshot in the data directory. Errors are those of the log and of files.
 //
-// Entries that the snapshot's open decisions need stay. Those among them that are beyond the limits are removed by a
-// later call, with a snapshot that was taken after these decisions were evicted.
+// Entries that the snapshot's open decisions need stay. A later call removes them, with a snapshot that
+// was taken after these decisions were evicted.
 func (r *Retention) Apply(ctx context.Context, upTo uint64, now time.Time) (Removal, error) {
 	before, err := r.Log.Extent(ctx)
 	if err != nil {
@@ -170,7 +172,7 @@ func (r *Retention) within(bases []uint64, most uint64) (cut, base uint64) {
 	return cut, base
 }
 
-// cut returns the entry before which entries are beyond the limits.
+// cut returns the first entry within the limits.
 func (r *Retention) cut(ctx context.Context, first uint64, now time.Time) (uint64, error) {
 	cut := first
 	if r.Age > 0 {
@@ -194,9 +196,9 @@ func (r *Retention) cut(ctx context.Context, first uint64, now time.Time) (uint6
 	return cut, nil
 }
 
-// keepBase makes the service's snapshot a base, where half of the log's entries came after the last one or a
-// cut needs it, and returns the bases. So what can be held to a base, and replayed from it, is
-// about half of the log or more.
+// keepBase makes the snapshot a base if a cut needs it, or if half of the log's entries came after the
+// last base, and returns the bases. At least about half of the log can therefore be replayed from a
+// base and compared with a later one.
 func (r *Retention) keepBase(x eventlog.Extent, cut, upTo uint64) ([]uint64, error) {
 	bases, err := basesIn(r.Data)
 	if err != nil {
@@ -208,7 +210,7 @@ func (r *Retention) keepBase(x eventlog.Extent, cut, upTo uint64) ([]uint64, err
 	}
 	if upTo <= newest || cut <= newest+1 && upTo-newest < (x.Last+1-x.First)/2 {
 		if len(bases) == 0 && cut > x.First {
-			return nil, fmt.Errorf("entries before %d are to be removed, and no snapshot has them", cut)
+			return nil, fmt.Errorf("entries before %d are not removed, because no snapshot has them", cut)
 		}
 		return bases, nil
 	}
@@ -216,12 +218,12 @@ func (r *Retention) keepBase(x eventlog.Extent, cut, upTo uint64) ([]uint64, err
 	if err != nil {
 		return nil, err
 	}
-	// Read as a start does: entries are removed on the strength of it.
+	// It must be usable by a start: the entries that it stands for are removed.
 	switch have, err := decision.VerifySnapshot(decision.NewLearner, data); {
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", SnapshotFile, err)
 	case have != upTo:
-		return nil, fmt.Errorf("%s is of entry %d, want %d", SnapshotFile, have, upTo)
+		return nil, fmt.Errorf("%s ends with entry %d, want %d", SnapshotFile, have, upTo)
 	}
 	dir := filepath.Join(r.Data, BasesDir)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -233,10 +235,11 @@ func (r *Retention) keepBase(x eventlog.Extent, cut, upTo uint64) ([]uint64, err
 	return append(bases, upTo), errors.Join(replace.Sync(dir), replace.Sync(r.Data))
 }
 
-// maxBases is how many are kept: the one that the log needs, and later ones for when it is shorter.
+// maxBases is the number of bases that are kept: the one that the log needs, and later ones for a
+// shorter log.
 const maxBases = 3
 
-// tidy removes the bases that a log cannot begin with any more, or does not have yet.
+// tidy removes bases that are too old or too many, or beyond the end of the log.
 func (r *Retention) tidy(x eventlog.Extent) error {
 	bases, err := basesIn(r.Data)
 	for i, upTo := range bases {

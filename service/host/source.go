@@ -11,26 +11,27 @@ import (
 	"vitrine/service/eventlog/natslog"
 )
 
-// LogSource says where the log is. The zero value is a log in the data directory; otherwise it is on external servers.
+// LogSource says where the log is: in the data directory if it is the zero value, and on external NATS
+// servers otherwise.
 type LogSource struct {
-	URL         string `toml:"url"` // nats://host:4222, comma separated
-	Stream      string `toml:"stream"`
-	Replicas    int    `toml:"replicas"`    // of a stream that is created
-	Credentials string `toml:"credentials"` // files, one of these three
-	NKey        string `toml:"nkey"`
-	Token       string `toml:"token"`
-	CA          string `toml:"ca"` // PEM files
-	Certificate string `toml:"certificate"`
-	Key         string `toml:"key"`
+	URL         string `toml:"url"`         // such as nats://host:4222; several are separated by commas
+	Stream      string `toml:"stream"`      // the name of the stream
+	Replicas    int    `toml:"replicas"`    // of the stream, if it is created
+	Credentials string `toml:"credentials"` // a file; give at most one of Credentials, NKey and Token
+	NKey        string `toml:"nkey"`        // a file
+	Token       string `toml:"token"`       // a file
+	CA          string `toml:"ca"`          // a PEM file
+	Certificate string `toml:"certificate"` // a PEM file
+	Key         string `toml:"key"`         // a PEM file
 }
 
-// UnmarshalText reads log = "nats://host:4222".
+// UnmarshalText implements encoding.TextUnmarshaler, for log = "nats://host:4222".
 func (l *LogSource) UnmarshalText(text []byte) error {
 	*l = LogSource{URL: string(text)}
 	return nil
 }
 
-// files are the paths that it names.
+// files returns the fields that name files.
 func (l *LogSource) files() []*string {
 	return []*string{&l.Credentials, &l.NKey, &l.Token, &l.CA, &l.Certificate, &l.Key}
 }
@@ -44,15 +45,15 @@ func (l *LogSource) check() error {
 	}
 	switch {
 	case l.URL == "" && *l != LogSource{}:
-		return errors.New(" [log] has no url: a log in the data directory needs no more settings")
+		return errors.New(" [log] has no url: a log in the data directory has no settings")
 	case l.Replicas < 0 || l.Replicas > 5:
 		return fmt.Errorf(" log.replicas = %d: must be from 1 to 5, or left out", l.Replicas)
 	case strings.ContainsAny(l.Stream, " .*>/\\\t\r\n"):
-		return fmt.Errorf(" log.stream = %q: must have no spaces, dots, stars, '>' and slashes", l.Stream)
+		return fmt.Errorf(" log.stream = %q: must not contain spaces, '.', '*', '>' or slashes", l.Stream)
 	case logins > 1:
-		return errors.New(" [log] has more than one of credentials, nkey and token: give one")
+		return errors.New(" [log] has more than one of credentials, nkey and token: keep one")
 	case (l.Certificate == "") != (l.Key == ""):
-		return errors.New(" [log] needs both certificate and key, or none")
+		return errors.New(" [log] needs both certificate and key, or neither")
 	}
 	if l.URL == "" {
 		return nil
@@ -63,7 +64,7 @@ func (l *LogSource) check() error {
 	return nil
 }
 
-// options are those that open the log. The files are read when it connects, and when it connects again.
+// options returns the options that open the log. Files are read at every connection.
 func (l *LogSource) options() (natslog.Options, error) {
 	o := natslog.Options{URL: l.URL, Stream: l.Stream, Replicas: l.Replicas}
 	for _, file := range l.files() {
@@ -86,7 +87,7 @@ func (l *LogSource) options() (natslog.Options, error) {
 	}
 	if l.Token != "" {
 		o.Connect = append(o.Connect, nats.TokenHandler(func() string {
-			token, _ := os.ReadFile(l.Token) // without it the server refuses
+			token, _ := os.ReadFile(l.Token) // if that fails, the server refuses the empty token
 			return strings.TrimSpace(string(token))
 		}))
 	}

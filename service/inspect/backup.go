@@ -14,9 +14,9 @@ import (
 	"vitrine/service/host"
 )
 
-// Backup copies the log and the snapshots of a data directory to a directory, which it makes. The service may be
-// running: the copy has everything that was acknowledged before. After an error nothing is left of the copy. progress, which
-// may be nil, is called now and then.
+// Backup copies the log and the snapshots of the data directory data to a new directory to. The service
+// may be running: the copy has everything that was acknowledged before Backup began. On an error,
+// Backup removes the copy. It calls progress, unless that is nil, from time to time.
 func Backup(ctx context.Context, data, to string, progress func(what string, done, total int)) (err error) {
 	log, data, err := findLog(data)
 	if err != nil {
@@ -24,7 +24,7 @@ func Backup(ctx context.Context, data, to string, progress func(what string, don
 	}
 	if err := os.Mkdir(to, 0o700); err != nil {
 		if errors.Is(err, fs.ErrExist) {
-			return hint.New(fmt.Errorf("%s exists", to), "a backup never overwrites: name a directory that is to be made")
+			return hint.New(fmt.Errorf("%s exists", to), "a backup never overwrites: name a directory that does not exist")
 		}
 		return err
 	}
@@ -38,7 +38,7 @@ func Backup(ctx context.Context, data, to string, progress func(what string, don
 		return err
 	}
 	defer func() { err = errors.Join(err, release()) }()
-	if data != "" { // before the log, which then has all that is in them
+	if data != "" { // before the log, so that the log has all of their entries
 		if err := copySnapshots(to, data); err != nil {
 			return err
 		}

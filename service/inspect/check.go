@@ -13,22 +13,22 @@ import (
 // Report is what [Log.Check] found.
 type Report struct {
 	Entries     int
-	First, Last uint64
+	First, Last uint64 // entries
 	Bytes       uint64
-	Kinds       []Kind           // of the entries
-	Placements  []decision.Tally // what became of their decisions
+	Kinds       []Kind           // the number of entries of each kind
+	Placements  []decision.Tally // the decisions of each placement, by outcome
 	Faults      int
-	Base        string // the snapshot that the entries after BaseEntry were held to; "" for a log with its first entry
-	BaseEntry   uint64
+	Base        string // the snapshot that stands for removed entries; "" if the log has its first entry
+	BaseEntry   uint64 // the last entry of Base; only later ones are checked against the state
 }
 
-// Kind says how many entries of a kind there are.
+// Kind is a kind of entries and their number.
 type Kind struct {
 	Name    string // such as "Offered"
 	Entries int
 }
 
-// kinds are the events, in the order of their numbers.
+// kinds has an event of each kind, in the order of their numbers in the log.
 var kinds = []eventlog.Body{
 	new(eventlog.PlacementPut), new(eventlog.PlacementDeleted), new(eventlog.Offered), new(eventlog.Chosen),
 	new(eventlog.Expired), new(eventlog.SnapshotTaken), new(eventlog.PolicyRolledBack), new(eventlog.Activated), new(eventlog.Passed),
@@ -39,7 +39,7 @@ func kindOf(body eventlog.Body) string {
 	return strings.TrimPrefix(fmt.Sprintf("%T", body), "*eventlog.")
 }
 
-// check is the checking of a log.
+// check is a check in progress.
 type check struct {
 	*Report
 	log   *Log
@@ -48,8 +48,9 @@ type check struct {
 	fault func(error)
 }
 
-// Check reads every entry of the log, and compares it with its checksum, its place in the sequence and what the
-// service can have written there. It calls fault for everything that is wrong. Its error is about what could not be read.
+// Check reads every entry of the log. It verifies the checksum, the sequence number, and that the
+// service can have written the entry there. It calls fault for each fault. Check returns an error if
+// the log cannot be read.
 func (log *Log) Check(ctx context.Context, fault func(error)) (*Report, error) {
 	k := &check{Report: &Report{First: log.First, Bytes: log.Bytes}, log: log, kinds: map[string]int{}}
 	k.fault = func(err error) { k.Faults++; fault(err) }
@@ -87,7 +88,7 @@ func (k *check) run(ctx context.Context) (err error) {
 	return nil
 }
 
-// begin verifies the snapshots, and returns the state before the entries that are checked.
+// begin verifies the snapshots and returns the state before the first entry that is checked.
 func (k *check) begin(ctx context.Context) (*decision.Audit, error) {
 	for _, s := range k.log.snapshots {
 		_, err := s.entry(ctx, k.log)
@@ -103,14 +104,14 @@ func (k *check) begin(ctx context.Context) (*decision.Audit, error) {
 	}
 	base, upTo := k.log.base(ctx, k.log.snapshots, false)
 	if base == nil {
-		k.fault(fmt.Errorf("entries before %d were removed, and no snapshot has them: what is after them cannot be held to them", k.log.First))
+		k.fault(fmt.Errorf("entries before %d were removed, and no snapshot has them: later entries cannot be checked against them", k.log.First))
 		return decision.NewAudit(decision.NewLearner, nil)
 	}
 	k.Base, k.BaseEntry = base.path, upTo
 	return decision.NewAudit(decision.NewLearner, base.data)
 }
 
-// entry checks one entry. Entries that a snapshot has are only decoded.
+// entry checks one entry. Entries up to the base are only decoded.
 func (k *check) entry(sequence uint64, entry []byte) {
 	k.Entries++
 	var event *eventlog.Event

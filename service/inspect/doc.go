@@ -1,3 +1,4 @@
-// Package inspect reads the log of a decision service without changing it. It checks a log, compares copies, replays
-// it, exports its decisions and backs it up. The service may be running: what is read is a copy.
+// Package inspect reads the log of a decision service without changing it: it checks, compares,
+// replays, exports and backs up logs. The service may be running, because a log in a directory is
+// copied first.
 package inspect

@@ -18,14 +18,14 @@ import (
 	"vitrine/service/feature"
 )
 
-// Export says which decisions to export.
+// Export selects decisions.
 type Export struct {
 	Placement string  // "" is all placements
-	From      *uint64 // the first entry of the log; nil is the first of all
+	From      *uint64 // the first entry; nil is the first entry of the log
 }
 
-// Export writes the decisions of the log as lines of JSON, in the order of their outcomes; those without an outcome come
-// last. docs/operations.md describes a line.
+// Export writes decisions as lines of JSON, in the order of their outcomes. Decisions without an
+// outcome come last. docs/operations.md describes a line.
 func (log *Log) Export(ctx context.Context, w io.Writer, which Export) error {
 	x := &export{
 		placement: which.Placement, from: log.First,
@@ -55,7 +55,7 @@ func (log *Log) Export(ctx context.Context, w io.Writer, which Export) error {
 	return nil
 }
 
-// begin finds the configurations that were in entries that have been removed.
+// begin finds configurations whose entries were removed in the earliest snapshot.
 func (x *export) begin(ctx context.Context, log *Log) error {
 	base, _ := log.base(ctx, log.snapshots, false)
 	if log.First == 1 || base == nil {
@@ -84,8 +84,8 @@ type export struct {
 	placement string // the only one; "" is all
 	from      uint64
 	out       *jsontext.Encoder
-	failed    bool            // to write
-	names     map[string]bool // of placements
+	failed    bool            // whether writing has failed
+	names     map[string]bool // of the placements seen
 	schemas   map[string]*feature.Schema
 	open      map[string]*offered // by decision
 }
@@ -94,13 +94,13 @@ type export struct {
 type offered struct {
 	*eventlog.Offered
 	placement string
-	schema    *feature.Schema // nil where it is not known
+	schema    *feature.Schema // nil if it is not known
 	sequence  uint64
 	time      int64
 	deferred  bool // and not activated
 }
 
-// outcome is what became of a decision.
+// outcome is how a decision ended.
 type outcome struct {
 	status   string
 	choice   int32
@@ -123,7 +123,7 @@ func (x *export) run(ctx context.Context, log *Log) error {
 		}
 		if err != nil {
 			if n := len(x.open); n > 0 && ctx.Err() == nil && !x.failed {
-				log.warn(fmt.Sprintf("decisions without an outcome by then: %d; they are left out, because theirs may be in what cannot be read", n))
+				log.warn(fmt.Sprintf("%d decisions without an outcome are left out, because it may be in an entry that cannot be read", n))
 			}
 			return err
 		}
@@ -169,7 +169,7 @@ func (x *export) activate(id string) {
 	}
 }
 
-// rest writes the open decisions of which, in their order.
+// rest writes the open decisions that which selects, in the order of the log.
 func (x *export) rest(which func(*offered) bool) error {
 	var rest []*offered
 	for _, o := range x.open {
@@ -186,7 +186,7 @@ func (x *export) rest(which func(*offered) bool) error {
 	return nil
 }
 
-// close writes a decision. One from before the first that is asked for is none of ours.
+// close writes a decision, unless it was made before the first entry.
 func (x *export) close(id string, end outcome) error {
 	o := x.open[id]
 	if o == nil {

@@ -19,29 +19,33 @@ import (
 	"vitrine/service/host"
 )
 
-// Options say how to open a log. Only Log is needed.
+// Options say how to open a log. Only Log is required.
 type Options struct {
-	Log      string                             // a data directory, the log in it, nats://host:4222, or a configuration file of the service
-	Data     string                             // for a log on a server: the data directory with the snapshots
-	Warn     func(message string)               // called for what is wrong and can be read nevertheless
-	Progress func(what string, done, total int) // called now and then
+	// Log is a data directory, the log in it, nats://host:4222, or a configuration file of the service.
+	Log string
+	// Data is the data directory with the snapshots, for a log on a server.
+	Data string
+	// Warn, if set, is called for faults in spite of which the log can be read.
+	Warn func(message string)
+	// Progress, if set, is called from time to time. The unit of done and total depends on the stage.
+	Progress func(stage string, done, total int)
 }
 
-// Log is a log that is read. Its errors name the log and not its copy.
+// Log is a log opened for reading. Its errors name the log and not its copy.
 type Log struct {
 	*natslog.Store
 	eventlog.Extent
-	Name string // as it was given
+	Name string // the log as messages name it
 
 	options   Options
-	snapshots []*snapshot // of the data directory: the last one, and bases
-	lost      error       // why the log may not begin or end where it does; nil if it does
-	dir       string      // the log's directory; "" on a server
+	snapshots []*snapshot // of the data directory: the last one and the bases
+	lost      error       // why entries may be missing at the beginning or the end; nil if none are
+	dir       string      // the directory of the log; "" on a server
 	scratch   string      // the directory of the copy
 }
 
-// Open opens a log for reading. A log in a directory is copied to the directory for temporary files (TMPDIR), and
-// [Log.Close] removes the copy.
+// Open opens a log for reading. It copies a log in a directory to the directory for temporary files
+// (TMPDIR); [Log.Close] removes the copy. A damaged log is an *eventlog.DamageError.
 func Open(ctx context.Context, options Options) (_ *Log, err error) {
 	r := &Log{Name: options.Log, options: options}
 	o, err := r.source()
@@ -65,12 +69,12 @@ func Open(ctx context.Context, options Options) (_ *Log, err error) {
 	}
 	r.Store, err = natslog.Open(ctx, o)
 	if err != nil && o.Dir != "" && ctx.Err() == nil {
-		// What is left is read nevertheless: the copy need not be guarded.
+		// Read what is left: without its mark, a copy that has lost entries can be opened.
 		why := r.explain(err)
 		if err := os.Remove(filepath.Join(o.Dir, "mark")); err != nil {
 			return nil, why
 		}
-		o.Logger = nil // the loss is told
+		o.Logger = nil // r.lost reports the loss
 		if r.Store, err = natslog.Open(ctx, o); err == nil {
 			r.lost = why
 		}
@@ -82,7 +86,7 @@ func Open(ctx context.Context, options Options) (_ *Log, err error) {
 	return r, err
 }
 
-// source returns the options of a log on external servers, none of one in a directory.
+// source returns the options of a log on external servers, and none for a log in a directory.
 func (r *Log) source() (natslog.Options, error) {
 	if strings.Contains(r.options.Log, "://") {
 		hosts, _, err := natslog.SplitURL(r.options.Log)
@@ -103,7 +107,7 @@ func (r *Log) source() (natslog.Options, error) {
 	return s.LogOptions()
 }
 
-// warner is a slog.Handler that hands the warnings of the store to Options.Warn.
+// warner is a slog.Handler that passes the store's warnings to Options.Warn.
 type warner struct{ log *Log }
 
 func (w warner) Enabled(_ context.Context, level slog.Level) bool { return level >= slog.LevelWarn }
@@ -123,7 +127,7 @@ func (r *Log) warn(message string) {
 	}
 }
 
-// copy copies the log to a directory of its own.
+// copy copies the log to a temporary directory.
 func (r *Log) copy(ctx context.Context) (err error) {
 	var data string
 	if r.dir, data, err = findLog(r.Name); err != nil {
@@ -134,7 +138,7 @@ func (r *Log) copy(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, release()) }()
-	if err := r.readSnapshots(data); err != nil { // before the log, which then has all that is in them
+	if err := r.readSnapshots(data); err != nil { // before the log, so that the log has all of their entries
 		return err
 	}
 	if r.scratch, err = os.MkdirTemp("", "vitrine-log-"); err != nil {
@@ -157,7 +161,7 @@ func (r *Log) readSnapshots(data string) error {
 	return nil
 }
 
-// snapshotsOf yields the snapshots of a data directory that a service may be changing meanwhile.
+// snapshotsOf yields the snapshots of a data directory, which a running service may be changing.
 func snapshotsOf(data string) iter.Seq2[*snapshot, error] {
 	return func(yield func(*snapshot, error) bool) {
 		paths, err := host.Snapshots(data)
@@ -167,7 +171,7 @@ func snapshotsOf(data string) iter.Seq2[*snapshot, error] {
 		}
 		for _, path := range paths {
 			s, err := readSnapshot(path)
-			if errors.Is(err, fs.ErrNotExist) { // not needed any more
+			if errors.Is(err, fs.ErrNotExist) { // the service has removed it
 				continue
 			}
 			if !yield(s, err) {
@@ -177,8 +181,8 @@ func snapshotsOf(data string) iter.Seq2[*snapshot, error] {
 	}
 }
 
-// base returns the earliest snapshot that the log can begin with, and its last entry; nil if there is none. A replay
-// needs the offers of the decisions that are open in it, too.
+// base returns the earliest snapshot that has all removed entries, and its last entry; nil if there is
+// none. A replay also needs the offers of the decisions that are open in the snapshot.
 func (r *Log) base(ctx context.Context, snapshots []*snapshot, isReplay bool) (base *snapshot, upTo uint64) {
 	for _, s := range snapshots {
 		n, err := s.entry(ctx, r)
@@ -193,7 +197,8 @@ func (r *Log) base(ctx context.Context, snapshots []*snapshot, isReplay bool) (b
 	return base, upTo
 }
 
-// findLog returns the directory of the log, and the data directory that it is in, "" if the log itself is named.
+// findLog returns the directory of the log and its data directory, which is "" if name is the log
+// itself.
 func findLog(name string) (dir, data string, err error) {
 	for _, dir := range []string{filepath.Join(name, host.LogDir), name} {
 		switch info, err := os.Stat(filepath.Join(dir, "jetstream")); {
@@ -220,8 +225,8 @@ func readSnapshot(path string) (*snapshot, error) {
 	return &snapshot{path, data}, err
 }
 
-// entry returns the last entry of the snapshot. It is an error if the log does not have that entry, or has another
-// history before it. Entries that were removed are not compared.
+// entry returns the last entry of the snapshot. It returns an error if the log ends before that entry or
+// has a different history. A snapshot whose last entry was removed is not compared.
 func (s *snapshot) entry(ctx context.Context, log *Log) (uint64, error) {
 	at, err := decision.SnapshotPosition(s.data)
 	if err != nil {
@@ -229,14 +234,14 @@ func (s *snapshot) entry(ctx context.Context, log *Log) (uint64, error) {
 	}
 	switch _, err = decision.Locate(ctx, log, at); {
 	case errors.Is(err, eventlog.ErrBeyond):
-		err = fmt.Errorf("it is of entry %d, the last one of the log is %d", at.Sequence, log.Last)
+		err = fmt.Errorf("its last entry is %d, but that of the log is %d", at.Sequence, log.Last)
 	case errors.Is(err, eventlog.ErrRemoved):
 		err = nil
 	}
 	return at.Sequence, err
 }
 
-// copyLog copies a log; its progress is in KiB.
+// copyLog copies a log. It reports progress in KiB.
 func copyLog(ctx context.Context, to, from string, progress func(string, int, int)) error {
 	return natslog.Copy(ctx, to, from, func(done, total int64) {
 		if progress != nil {
@@ -245,7 +250,7 @@ func copyLog(ctx context.Context, to, from string, progress func(string, int, in
 	})
 }
 
-// explained is an error of the copy with the name of the log.
+// explained is an error of the copy whose text names the log.
 type explained struct {
 	error
 	text string
@@ -259,14 +264,14 @@ func (r *Log) explain(err error) error {
 	case errors.Is(err, context.Canceled):
 		return errors.New("interrupted")
 	case errors.Is(err, syscall.ENOSPC):
-		return hint.New(err, "the copy takes as much as the log has: name a directory with room for it, with TMPDIR")
+		return hint.New(err, "the copy needs as much space as the log: set TMPDIR to a directory that has it")
 	case err == nil || r.scratch == "":
 		return err
 	}
 	return explained{err, strings.ReplaceAll(err.Error(), r.scratch, r.dir)}
 }
 
-// entries yields the entries from a sequence number on. What is wrong with the end of the log comes last.
+// entries yields the entries from a sequence number on, and then r.lost.
 func (r *Log) entries(ctx context.Context, what string, from uint64) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		n, total := 0, max(int(r.Last+1-from), 1)
@@ -290,7 +295,7 @@ func (r *Log) entries(ctx context.Context, what string, from uint64) iter.Seq2[[
 	}
 }
 
-// progressEntries is how many entries are between two reports.
+// progressEntries is the number of entries between two reports of progress.
 const progressEntries = 1000
 
 // Close closes the log and removes the copy.

@@ -14,22 +14,22 @@ import (
 	"vitrine/service/eventlog"
 )
 
-// Comparison is what a replay says of a snapshot.
+// Comparison is the result of comparing a snapshot with a replay.
 type Comparison struct {
-	Path      string
-	Entry     uint64 // the last one that the snapshot has
+	Path      string // of the snapshot
+	Entry     uint64 // the last entry of the snapshot
 	Equal     bool
-	Different string // why the snapshot cannot be of the log; "" if it is equal or was not compared
-	Note      string // what else there is to say, in words
+	Different string // how the snapshot differs; "" if it is equal or was not compared
+	Note      string // a remark for the reader; may be ""
 }
 
-// replay is the replaying of a log.
+// replay is a replay in progress.
 type replay struct {
 	log      *Log
-	state    []byte       // to go on from
-	base     *snapshot    // the first state; nil is that before the first entry
+	state    []byte       // the state so far; nil is the state before the first entry
+	base     *snapshot    // the snapshot that the replay begins with; nil if the log has its first entry
 	first    uint64       // the last entry of base
-	saved    []savedState // by their entries
+	saved    []savedState // sorted by their last entries
 	compared func(Comparison)
 }
 
@@ -39,10 +39,11 @@ type savedState struct {
 	upTo uint64
 }
 
-// Replay replays the log from its first entry, as the service does when it starts without a snapshot, and calls compared
-// for each snapshot of the data directory and for those at paths: the state after the last entry of a snapshot must be
-// the snapshot, byte for byte. A log whose first entries were removed is replayed from the earliest snapshot that has
-// them. Replay returns the engine at the end of the log, which the caller closes.
+// Replay replays the log from its first entry, as the service does when it starts without a snapshot.
+// If the first entries were removed, the replay begins with the earliest snapshot that has them.
+// Replay calls compared for each snapshot of the data directory and for those at paths: the replayed
+// state after a snapshot's last entry must equal the snapshot, byte for byte. It returns the engine at
+// the end of the log; the caller closes it.
 func (log *Log) Replay(ctx context.Context, paths []string, compared func(Comparison)) (*decision.Engine, error) {
 	r := replay{log: log, compared: compared}
 	snapshots := slices.Clone(log.snapshots)
@@ -69,7 +70,7 @@ func (log *Log) Replay(ctx context.Context, paths []string, compared func(Compar
 	return r.run(ctx)
 }
 
-// add has a snapshot compared, if it may be one of the log.
+// add adds a snapshot to those to compare, if it belongs to the log.
 func (r *replay) add(ctx context.Context, s *snapshot) {
 	upTo, err := s.entry(ctx, r.log)
 	switch {
@@ -110,20 +111,21 @@ func (r *replay) run(ctx context.Context) (*decision.Engine, error) {
 	return e, nil
 }
 
-// otherMachines says that a snapshot was learned where the last digits may be others.
+// otherMachines explains a difference by machines other than this one, which changes the last digits.
+// It returns "" if that is not the reason.
 func otherMachines(snapshot []byte) string {
 	machines, err := decision.SnapshotMachines(snapshot)
 	switch {
 	case err != nil || slices.Equal(machines, []string{runtime.GOARCH}):
 		return ""
 	case machines == nil:
-		return ": an earlier program wrote it, which does not say on what machine: the last digits may differ"
+		return ": an earlier version wrote the snapshot and did not record its machine: the last digits may differ"
 	}
-	return fmt.Sprintf(": it was learned on %s, and this is %s: the last digits may differ", strings.Join(machines, " and "), runtime.GOARCH)
+	return fmt.Sprintf(": the snapshot was learned on %s, and this machine is %s: the last digits may differ", strings.Join(machines, " and "), runtime.GOARCH)
 }
 
-// compare compares the present state, that of e, with a snapshot. One that has other bytes may have the same state, in the
-// form of an earlier program: an engine that begins with it tells.
+// compare compares the state of e with a snapshot. A snapshot with different bytes may have the same
+// state in an earlier format, so it is loaded and the two engines are compared.
 func (r *replay) compare(ctx context.Context, source *section, e *decision.Engine, s savedState) Comparison {
 	c := Comparison{Path: s.path, Entry: s.upTo, Equal: true, Note: fmt.Sprintf("equal, at entry %d", s.upTo)}
 	if bytes.Equal(r.state, s.data) {
@@ -159,7 +161,7 @@ func (r *replay) open(ctx context.Context, source *section, last uint64) (*decis
 	return e, nil
 }
 
-// section is a log up to some entry.
+// section is a log up to an entry.
 type section struct {
 	*Log
 	last uint64
@@ -167,7 +169,7 @@ type section struct {
 
 var _ eventlog.Store = (*section)(nil)
 
-// Entries implements eventlog.Store. The error of a log that has lost its end comes where the missing entries would be.
+// Entries implements eventlog.Store. If the end of the log is lost, the error comes in its place.
 func (s *section) Entries(ctx context.Context, from uint64) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		next := from

@@ -534,7 +534,7 @@ func TestMetrics(t *testing.T) {
 	for _, line := range []string{
 		`vitrine_decisions_total{placement="home"} 20`, `vitrine_outcomes_total{placement="home"} 1`, `vitrine_pending{placement="home"} 19`,
 		`vitrine_learner_lag_rounds{placement="home"} 0`, `vitrine_log_lag_entries 0`, `vitrine_log_entries 22`, `vitrine_exploration_share{placement="home"} `,
-		`vitrine_calibration_foretold_total{placement="home"} `, `vitrine_revenue_total{by="policy",placement="home"} 0`,
+		`vitrine_calibration_predicted_total{placement="home"} `, `vitrine_revenue_total{by="policy",placement="home"} 0`,
 		`vitrine_request_seconds_count{method="POST",route="/v1/placements/{name}/decisions",status="2xx"} 20`,
 		`vitrine_request_seconds_count{method="POST",route="/v1/decisions/{id}/outcome",status="4xx"} 1`,
 	} {
