@@ -114,12 +114,14 @@ type memory struct {
 	begins, coarse ring[uint64]
 }
 
-const (
-	memoryBytes   = 16 << 20 // of frames
-	memoryBegins  = 1 << 16
-	memoryCoarse  = 1 << 18
-	coarseSpacing = 16
+// How much of it is remembered; tests change it.
+var (
+	memoryBytes  = 16 << 20 // of frames
+	memoryBegins = 1 << 16
+	memoryCoarse = 1 << 18
 )
+
+const coarseSpacing = 16
 
 // ring is a map that forgets what was put into it first.
 type ring[T any] struct {

@@ -33,3 +33,14 @@ func Ask(ctx context.Context, patience time.Duration, request func(context.Conte
 
 // IsUnanswered reports whether a request that has this error is sent again.
 func IsUnanswered(err error) bool { return isUnanswered(err) }
+
+// SetMemory changes how many bytes of frames, and how many of their beginnings, a store remembers, and returns what
+// undoes it.
+func SetMemory(bytes, begins, coarse int) (undo func()) {
+	b, n, c := memoryBytes, memoryBegins, memoryCoarse
+	memoryBytes, memoryBegins, memoryCoarse = bytes, begins, coarse
+	return func() { memoryBytes, memoryBegins, memoryCoarse = b, n, c }
+}
+
+// Sent returns how many messages a store has sent to its server.
+func Sent(s *Store) uint64 { return s.conn.Stats().OutMsgs }

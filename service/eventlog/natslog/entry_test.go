@@ -1,0 +1,86 @@
+package natslog_test
+
+import (
+	"bytes"
+	"errors"
+	"math/rand/v2"
+	"testing"
+
+	"vitrine/service/eventlog"
+	"vitrine/service/eventlog/natslog"
+)
+
+// Single entries are the same after the log was opened again, and after what was remembered of its frames, or most
+// of it, was forgotten. An entry that was just read costs no message to the server.
+func TestEntryIsFoundAgain(t *testing.T) {
+	for _, c := range []struct {
+		name                  string
+		bytes, begins, coarse int
+		first, again          uint64 // messages to the server for an entry, at most
+	}{
+		{"all remembered", 1 << 24, 1 << 16, 1 << 16, 20, 0},
+		{"where frames begin", 0, 1 << 16, 1 << 16, 20, 1},
+		{"where few begin", 2000, 5, 1 << 16, 20, 5},
+		{"where very few begin", 2000, 5, 4, 20, 20},
+		{"nothing", 0, 0, 0, 20, 20},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			defer natslog.SetMemory(c.bytes, c.begins, c.coarse)()
+			natslog.SetSync(false)
+			defer natslog.SetSync(true)
+			o := natslog.Options{Dir: t.TempDir()}
+			s := connect(t, o)
+			rng := rand.New(rand.NewPCG(1, 2))
+			last := 0
+			for range 100 {
+				n := 1 + rng.IntN(5)
+				var all [][]byte
+				for i := range n {
+					all = append(all, entry((last+i+1)%250))
+				}
+				if _, err := s.Append(t.Context(), all...); err != nil {
+					t.Fatal(err)
+				}
+				last += n
+			}
+			read := func(s *natslog.Store, i int, most uint64) {
+				t.Helper()
+				before := natslog.Sent(s)
+				if e, err := s.Entry(t.Context(), uint64(i)); err != nil || !bytes.Equal(e, entry(i%250)) {
+					t.Fatalf("entry %d is %q, %v", i, e, err)
+				}
+				if sent := natslog.Sent(s) - before; sent > most {
+					t.Errorf("entry %d cost %d messages, want %d at most", i, sent, most)
+				}
+			}
+			for _, i := range rng.Perm(last) {
+				read(s, i+1, c.again)
+			}
+			s.Close()
+
+			s = connect(t, o)
+			for _, i := range rng.Perm(last) {
+				read(s, i+1, c.first)
+				read(s, i+1, c.again)
+			}
+			if err := s.TruncateBefore(t.Context(), uint64(last/2)); err != nil {
+				t.Fatal(err)
+			}
+			x, err := s.Extent(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.Close()
+
+			s = connect(t, o)
+			defer s.Close()
+			for _, i := range rng.Perm(last) {
+				if uint64(i+1) >= x.First {
+					read(s, i+1, c.first+2)
+				} else if e, err := s.Entry(t.Context(), uint64(i+1)); !errors.Is(err, eventlog.ErrRemoved) {
+					t.Fatalf("entry %d, which was removed, is %q, %v", i+1, e, err)
+				}
+			}
+		})
+	}
+}
