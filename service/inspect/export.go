@@ -29,7 +29,7 @@ type Export struct {
 func (log *Log) Export(ctx context.Context, w io.Writer, which Export) error {
 	x := &export{
 		placement: which.Placement, from: log.First,
-		schemas: map[string]*feature.Schema{}, open: map[string]*offered{}, names: map[string]bool{},
+		schemas: map[string]*feature.Schema{}, open: map[decisionKey]*offered{}, names: map[string]bool{},
 	}
 	if which.From != nil {
 		x.from = *which.From
@@ -87,8 +87,11 @@ type export struct {
 	failed    bool            // whether writing has failed
 	names     map[string]bool // of the placements seen
 	schemas   map[string]*feature.Schema
-	open      map[string]*offered // by decision
+	open      map[decisionKey]*offered
 }
+
+// decisionKey names a decision: ids belong to placements.
+type decisionKey struct{ placement, id string }
 
 // offered is a decision that waits for its outcome.
 type offered struct {
@@ -147,24 +150,24 @@ func (x *export) event(sequence uint64, e *eventlog.Event) error {
 		return x.rest(func(o *offered) bool { return o.placement == e.Placement })
 	case *eventlog.Offered:
 		if sequence >= x.from {
-			x.open[b.Decision] = &offered{b, e.Placement, x.schemas[e.Placement], sequence, e.Time, decision.Deferred(b)}
+			x.open[decisionKey{e.Placement, b.Decision}] = &offered{b, e.Placement, x.schemas[e.Placement], sequence, e.Time, decision.Deferred(b)}
 		}
 	case *eventlog.Chosen:
-		return x.close(b.Decision, outcome{"chosen", b.Choice, sequence, e.Time})
+		return x.close(decisionKey{e.Placement, b.Decision}, outcome{"chosen", b.Choice, sequence, e.Time})
 	case *eventlog.Expired:
-		return x.close(b.Decision, outcome{"expired", 0, sequence, e.Time})
+		return x.close(decisionKey{e.Placement, b.Decision}, outcome{"expired", 0, sequence, e.Time})
 	case *eventlog.Evicted:
-		return x.close(b.Decision, outcome{"evicted", 0, sequence, e.Time})
+		return x.close(decisionKey{e.Placement, b.Decision}, outcome{"evicted", 0, sequence, e.Time})
 	case *eventlog.Activated:
-		x.activate(b.Decision)
+		x.activate(decisionKey{e.Placement, b.Decision})
 	case *eventlog.Passed:
-		x.activate(b.Decision)
+		x.activate(decisionKey{e.Placement, b.Decision})
 	}
 	return nil
 }
 
-func (x *export) activate(id string) {
-	if o := x.open[id]; o != nil {
+func (x *export) activate(key decisionKey) {
+	if o := x.open[key]; o != nil {
 		o.deferred = false
 	}
 }
@@ -179,7 +182,7 @@ func (x *export) rest(which func(*offered) bool) error {
 	}
 	slices.SortFunc(rest, func(a, b *offered) int { return cmp.Compare(a.sequence, b.sequence) })
 	for _, o := range rest {
-		if err := x.close(o.Decision, outcome{status: "open"}); err != nil {
+		if err := x.close(decisionKey{o.placement, o.Decision}, outcome{status: "open"}); err != nil {
 			return err
 		}
 	}
@@ -187,14 +190,14 @@ func (x *export) rest(which func(*offered) bool) error {
 }
 
 // close writes a decision, unless it was made before the first entry.
-func (x *export) close(id string, end outcome) error {
-	o := x.open[id]
+func (x *export) close(key decisionKey, end outcome) error {
+	o := x.open[key]
 	if o == nil {
 		return nil
 	}
-	delete(x.open, id)
+	delete(x.open, key)
 	if int(end.choice) > len(o.Shown) {
-		return fmt.Errorf("entry %d: decision %q showed %d items, and item %d was chosen", end.sequence, id, len(o.Shown), end.choice)
+		return fmt.Errorf("entry %d: decision %q showed %d items, and item %d was chosen", end.sequence, key.id, len(o.Shown), end.choice)
 	}
 	switch {
 	case o.deferred && end.status == "expired":
