@@ -8,14 +8,15 @@ import (
 	"time"
 )
 
-// silence is how long a new connection has for the header of its first request before it may be closed to make room.
+// silence is how long a new connection may send nothing before it may be closed to make room.
 const silence = 250 * time.Millisecond
 
-// limitedListener takes at most a number of connections. One more closes the connection that has been quiet the
-// longest: idle between requests, or silent since it was taken. While every connection has a request it waits.
+// limitedListener limits the number of open connections. One more connection closes the one that has
+// been quiet the longest: idle between requests, or silent since it was accepted. If every connection
+// has a request in progress, Accept waits.
 type limitedListener struct {
 	net.Listener
-	most int
+	max int
 
 	mu      sync.Mutex
 	changed *sync.Cond
@@ -23,8 +24,8 @@ type limitedListener struct {
 	closed  bool
 }
 
-func limitConnections(l net.Listener, most int) *limitedListener {
-	limited := &limitedListener{Listener: l, most: most, open: map[net.Conn]time.Time{}}
+func limitConnections(l net.Listener, n int) *limitedListener {
+	limited := &limitedListener{Listener: l, max: n, open: map[net.Conn]time.Time{}}
 	limited.changed = sync.NewCond(&limited.mu)
 	return limited
 }
@@ -37,7 +38,7 @@ func (l *limitedListener) Accept() (net.Conn, error) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for len(l.open) >= l.most && !l.closed {
+	for len(l.open) >= l.max && !l.closed {
 		l.makeRoom()
 		l.changed.Wait()
 	}
@@ -48,9 +49,9 @@ func (l *limitedListener) Accept() (net.Conn, error) {
 	return c, nil
 }
 
-// makeRoom closes the connection that has been quiet the longest. It stays the longest until http.Server lets go
-// of it, so that no other is closed meanwhile. If it may not be closed yet, a change is signaled when it may.
-// The caller holds mu.
+// makeRoom closes the connection that has been quiet the longest. That connection remains in open until
+// http.Server reports it closed, so repeated calls close no other. If it may not be closed yet, makeRoom
+// signals a change when it may. The caller holds mu.
 func (l *limitedListener) makeRoom() {
 	var longest net.Conn
 	for c, spare := range l.open {
@@ -66,7 +67,7 @@ func (l *limitedListener) makeRoom() {
 		return
 	}
 	if encrypted, ok := longest.(*tls.Conn); ok {
-		longest = encrypted.NetConn() // no farewell, which might wait for a caller that does not read
+		longest = encrypted.NetConn() // without a TLS alert, whose write could block
 	}
 	longest.Close()
 }
@@ -77,14 +78,14 @@ func (l *limitedListener) signal() {
 	l.changed.Broadcast()
 }
 
-// state follows a connection. It is http.Server's ConnState, which calls it for a new connection before the next Accept.
+// state is http.Server's ConnState. The server calls it for a new connection before the next Accept.
 func (l *limitedListener) state(c net.Conn, now http.ConnState) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch now {
 	case http.StateNew:
 		l.open[c] = time.Now().Add(silence)
-	case http.StateActive: // also if it was closed while its request came: it stays until it has the answer
+	case http.StateActive:
 		l.open[c] = time.Time{}
 	case http.StateIdle:
 		l.open[c] = time.Now()

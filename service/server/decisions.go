@@ -17,7 +17,7 @@ func (s *Server) decide(c *call) error {
 		return err
 	}
 	name := c.PathValue("name")
-	if _, err := s.engine.Config(name); err != nil { // before a body that is of no use
+	if _, err := s.engine.Config(name); err != nil { // before reading the body
 		return err
 	}
 	body, err := c.body()
@@ -44,7 +44,7 @@ func (s *Server) decideBody(c *call, name, mediaType string, body []byte) (*deci
 	if err != nil {
 		return nil, err
 	}
-	if err := c.Reserve(config.RequestSize(mostItems(mediaType, body, config))); err != nil {
+	if err := c.Reserve(config.RequestSize(maxItems(mediaType, body, config))); err != nil {
 		return nil, err
 	}
 	var r *api.Request
@@ -65,7 +65,7 @@ func (s *Server) decideBody(c *call, name, mediaType string, body []byte) (*deci
 	}
 	c.keep(budget.Work, config.RequestSize(len(r.Items))+int64(len(body)))
 	a, err := s.engine.Decide(c.Context(), name, r, c.now)
-	if err == nil && c.taken[budget.Work] <= largestPooled {
+	if err == nil && c.taken[budget.Work] <= maxPooled {
 		release()
 	}
 	return a, err
@@ -73,7 +73,7 @@ func (s *Server) decideBody(c *call, name, mediaType string, body []byte) (*deci
 
 var readers = sync.Pool{New: func() any { return new(api.RequestReader) }}
 
-// answerOf returns what the caller is told of a decision.
+// answerOf returns the answer to the caller.
 func answerOf(a *decision.Answer) *api.Answer {
 	told := &api.Answer{Decision: a.Decision, Assortment: make([]api.Shown, len(a.Shown)), PolicyVersion: a.PolicyVersion}
 	for k, id := range a.Shown {
@@ -95,7 +95,7 @@ func answerOf(a *decision.Answer) *api.Answer {
 }
 
 func (s *Server) outcome(c *call) error {
-	o := api.Outcome{Choice: new("")} // it stays so if the body does not say
+	o := api.Outcome{Choice: new("")} // which is invalid: the body must have a choice
 	err := c.read(&o)
 	var field *api.FieldError
 	switch {
@@ -149,7 +149,7 @@ func (s *Server) activate(c *call) error {
 
 var errChoice = &api.FieldError{Field: "/choice", Message: "must be the id of an item that was shown, or null for none"}
 
-// by names how an assortment was found.
+// by names the ways in which a set is found.
 var by = map[uint8]string{decision.ByPolicy: "policy", decision.ByChance: "chance", decision.ByBaseline: "baseline"}
 
 func (s *Server) getDecision(c *call) error {

@@ -1,21 +1,21 @@
-// Package server is the HTTP API of the decision service: routes over an engine
-// of package decision.
+// Package server is the HTTP API of the decision service. It serves an engine of package decision.
 //
-//	server.go      the handler, and what every request passes through
+//	server.go      the handler, and what all requests have in common
 //	routes.go      the table of routes
 //	placements.go  placements, their statistics and versions
 //	decisions.go   decisions and outcomes
 //	wire.go        decisions in the protocol buffer wire format
-//	events.go      what happens, as server-sent events
+//	events.go      the stream of events (server-sent events)
 //	problem.go     errors as problem details (RFC 9457)
 //	keys.go        API keys, their scopes and placements
-//	keyfile.go     keys added to their file, and taken from it
+//	keyfile.go     changes to the file of keys
 //	watch.go       files that are read again when they change
-//	limits.go      how much is let in
-//	metrics.go     what Prometheus is told
+//	limits.go      limits on requests
+//	memory.go      memory that requests take from the budget
+//	metrics.go     Prometheus metrics
 //	openapi.go     the OpenAPI document
-//	pages.go       the page of counters, and that of the API
-//	listen.go      sockets, TLS, timeouts, the end
+//	pages.go       the page of counters and the page of the API
+//	listen.go      sockets, TLS, timeouts, shutdown
 //
 // The JSON of placements and decisions is the engine's to read, Engine.Put and
 // api.RequestReader; wire.go reads the other form

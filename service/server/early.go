@@ -8,17 +8,17 @@ import (
 	"vitrine/service/decision"
 )
 
-// early warns of placements whose memory is too small to wait for outcomes: once when it begins, and again
-// after it had been over for a minute.
+// early warns about placements that evict decisions before their outcome can arrive. It warns when
+// evictions begin, and again when they resume after a minute without any.
 type early map[string]*eviction
 
-// eviction is what was seen of a placement.
+// eviction is the last observation of a placement.
 type eviction struct {
-	count uint64    // of decisions
-	last  time.Time // when it grew
+	count uint64    // decisions evicted so far
+	last  time.Time // when count grew
 }
 
-const evictionIsOver = time.Minute
+const evictionIsOver = time.Minute // without an eviction
 
 func newEarly(e *decision.Engine) early {
 	w := early{}
@@ -44,7 +44,7 @@ func (w early) look(e *decision.Engine, now time.Time, logger *slog.Logger) {
 		seen[name] = before
 		if s.ExpiredEarly > before.count {
 			if config, err := e.Config(name); err == nil && (before.last.IsZero() || now.Sub(before.last) > evictionIsOver) {
-				logger.Warn("memory is too small: decisions leave it before their outcome can come, and teach nothing",
+				logger.Warn("memory is too small: decisions are evicted before their outcome can arrive, and the policy learns nothing from them",
 					"placement", name, "memory", config.Memory, "seconds", math.Round(s.MemorySeconds), "attribution_window", config.AttributionWindow)
 			}
 			before.last = now

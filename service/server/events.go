@@ -14,11 +14,11 @@ import (
 	"vitrine/service/eventlog"
 )
 
-// Feed passes on what happens to those who listen to /v1/events. Its Applied is
-// that of decision.Options. The zero value is ready.
+// Feed passes events to the listeners of /v1/events. Pass its method Applied as decision.Options.Applied.
+// The zero value is ready.
 //
-// Who does not keep up is let go: the engine waits for nobody. What a listener
-// missed while it was away is in the log and not here.
+// The engine waits for no listener: a listener that does not keep up is disconnected. Events before a
+// listener connects are not replayed; they are in the log.
 type Feed struct {
 	listening atomic.Int64
 
@@ -37,7 +37,7 @@ type subscriber struct {
 // backlog is how many events a listener may be behind.
 const backlog = 1024
 
-// Applied tells the listeners of an entry of the log.
+// Applied sends an entry of the log to the listeners.
 func (f *Feed) Applied(sequence uint64, e *eventlog.Event) {
 	if f.listening.Load() == 0 {
 		return
@@ -66,8 +66,8 @@ func (f *Feed) drop(s *subscriber) {
 	}
 }
 
-// subscribe adds a listener, unless there are as many as may be, of all keys or of this one.
-func (f *Feed) subscribe(c *call, most, each int) (*subscriber, bool) {
+// subscribe adds a listener, unless there are limit of all keys or perKey of this one.
+func (f *Feed) subscribe(c *call, limit, perKey int) (*subscriber, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	same := 0
@@ -76,7 +76,7 @@ func (f *Feed) subscribe(c *call, most, each int) (*subscriber, bool) {
 			same++
 		}
 	}
-	if f.closed || len(f.to) >= most || same >= each {
+	if f.closed || len(f.to) >= limit || same >= perKey {
 		return nil, false
 	}
 	if f.to == nil {
@@ -106,16 +106,16 @@ func (f *Feed) Close() {
 
 // message returns a server-sent event.
 func message(sequence uint64, e *eventlog.Event) []byte {
-	kind, told := told(e)
-	data, err := json.Marshal(told, json.Deterministic(true))
+	kind, event := eventOf(e)
+	data, err := json.Marshal(event, json.Deterministic(true))
 	if err != nil {
 		panic(fmt.Sprintf("server: an event does not marshal: %v", err))
 	}
 	return fmt.Appendf(nil, "id: %d\nevent: %s\ndata: %s\n\n", sequence, kind, data)
 }
 
-// told returns an event as listeners have it, and its kind.
-func told(e *eventlog.Event) (kind string, t api.Event) {
+// eventOf returns the event that listeners receive, and its kind.
+func eventOf(e *eventlog.Event) (kind string, t api.Event) {
 	t = api.Event{Time: time.Unix(0, e.Time).UTC(), Placement: e.Placement}
 	switch body := e.Body.(type) {
 	case *eventlog.PlacementPut:
@@ -156,15 +156,15 @@ func told(e *eventlog.Event) (kind string, t api.Event) {
 
 const (
 	heartbeat  = 15 * time.Second
-	eventWrite = 10 * time.Second // for a listener to take what it was sent
+	eventWrite = 10 * time.Second // for a listener to read an event
 )
 
-// listen answers with events until the listener leaves, does not keep up, or has lost its key.
+// listen sends events until the listener disconnects, does not keep up, or loses its key.
 func (s *Server) listen(c *call) error {
 	each := s.share(s.limits.KeySubscribers, s.limits.Subscribers)
 	sub, ok := s.feed.subscribe(c, s.limits.Subscribers, each)
 	if !ok {
-		p := problemf(http.StatusServiceUnavailable, "busy", "no more than %d may listen at once, and no more than %d with one key", s.limits.Subscribers, each)
+		p := problemf(http.StatusServiceUnavailable, "busy", "there are too many listeners: at most %d, and at most %d with one key", s.limits.Subscribers, each)
 		p.retry = "5"
 		return p
 	}
@@ -174,7 +174,7 @@ func (s *Server) listen(c *call) error {
 	h.Set("Cache-Control", "no-store")
 	control := http.NewResponseController(&c.w)
 	send := func(message []byte) bool {
-		// where deadlines are not supported there is no connection that could be slow
+		// An error means that deadlines are not supported, as in tests without a connection.
 		_ = control.SetWriteDeadline(time.Now().Add(eventWrite))
 		_, err := c.w.Write(message)
 		return err == nil

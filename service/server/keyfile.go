@@ -15,23 +15,23 @@ import (
 	"vitrine/internal/replace"
 )
 
-// KeyFile is a file of keys. Whatever else is in it, comments too, stays when it is changed.
+// KeyFile is a file of API keys. Changes keep everything else in the file, including comments.
 type KeyFile struct {
 	path   string
 	text   string
 	keys   []Key
-	unlock func() error // of one that is to be changed
+	unlock func() error // of a file opened by EditKeyFile
 }
 
-// Errors of a change.
+// Errors of [KeyFile.Add], [KeyFile.Find] and [KeyFile.Remove].
 var (
-	ErrKeyName  = errors.New("a name of a key has from 1 to 64 letters, digits, '.', '_' and '-'")
-	ErrKeyTaken = errors.New("there is a key of this name")
+	ErrKeyName  = errors.New("the name of a key has from 1 to 64 letters, digits, '.', '_' and '-'")
+	ErrKeyTaken = errors.New("there is already a key with this name")
 	ErrNoKey    = errors.New("there is no such key")
-	ErrLastKey  = errors.New("it is the last key, and a service needs one")
+	ErrLastKey  = errors.New("it is the last key, and a service needs at least one")
 )
 
-// ReadKeyFile reads the keys of a file. One that is not there has none.
+// ReadKeyFile reads a file of keys. A file that does not exist has no keys.
 func ReadKeyFile(path string) (*KeyFile, error) {
 	f := &KeyFile{path: path}
 	text, err := os.ReadFile(path)
@@ -48,8 +48,8 @@ func ReadKeyFile(path string) (*KeyFile, error) {
 	return f, nil
 }
 
-// EditKeyFile is ReadKeyFile for who changes the file until Close: others who do so wait for that.
-// It locks the directory that the file is in, which must be there.
+// EditKeyFile is ReadKeyFile for changes: until Close, other calls of EditKeyFile for the file wait. It
+// locks the directory of the file, which must exist.
 func EditKeyFile(path string) (*KeyFile, error) {
 	unlock, err := lockDir(filepath.Dir(behind(path)))
 	if err != nil {
@@ -63,13 +63,13 @@ func EditKeyFile(path string) (*KeyFile, error) {
 	return f, nil
 }
 
-// Close lets others change the file.
+// Close releases the lock of a file opened by [EditKeyFile].
 func (f *KeyFile) Close() error { return f.unlock() }
 
-// Keys returns them, in the order of the file.
+// Keys returns the keys in the order of the file.
 func (f *KeyFile) Keys() []Key { return f.keys }
 
-// Find returns the key of a name, or ErrNoKey.
+// Find returns the key with a name, or [ErrNoKey].
 func (f *KeyFile) Find(name string) (Key, error) {
 	if i := f.index(name); i >= 0 {
 		return f.keys[i], nil
@@ -83,7 +83,7 @@ func (f *KeyFile) index(name string) int {
 
 var keyName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 
-// Add writes the file with another key, at its end.
+// Add adds a key at the end of the file. It returns [ErrKeyName] or [ErrKeyTaken] if the name is bad.
 func (f *KeyFile) Add(k Key) error {
 	switch {
 	case !keyName.MatchString(k.Name):
@@ -110,8 +110,8 @@ func listed[T ~string](names []T) string {
 	return "[" + strings.Join(quoted, ", ") + "]"
 }
 
-// Remove writes the file without a key. The last one stays, ErrLastKey: without keys the file is
-// none, and a service that runs would keep those that it had.
+// Remove removes a key from the file. It does not remove the last key and returns [ErrLastKey]: a file
+// without keys is invalid, so a running service would keep the keys that it had read before.
 func (f *KeyFile) Remove(name string) error {
 	i := f.index(name)
 	switch {
@@ -123,8 +123,8 @@ func (f *KeyFile) Remove(name string) error {
 	return f.write(without(f.text, i), slices.Delete(slices.Clone(f.keys), i, i+1))
 }
 
-// without returns the text without a [[key]], from its head to the last line that says something of it: the comments
-// after that are of what follows.
+// without returns the text without the i-th [[key]]. Comments after the last line of the key remain,
+// because they belong to what follows.
 func without(text string, i int) string {
 	lines := strings.SplitAfter(text, "\n")
 	begin, end, head := len(lines), len(lines), -1
@@ -138,7 +138,7 @@ func without(text string, i int) string {
 			end = n
 		}
 	}
-	for end > begin && saysNothing(lines[end-1]) {
+	for end > begin && isBlank(lines[end-1]) {
 		end--
 	}
 	for end < len(lines) && begin > 0 && strings.TrimSpace(lines[begin-1]) == "" && strings.TrimSpace(lines[end]) == "" {
@@ -147,15 +147,16 @@ func without(text string, i int) string {
 	return strings.Join(lines[:begin], "") + strings.Join(lines[end:], "")
 }
 
-func saysNothing(line string) bool {
+// isBlank reports whether a line is empty or a comment.
+func isBlank(line string) bool {
 	line = strings.TrimSpace(line)
 	return line == "" || line[0] == '#'
 }
 
-// write puts the text in the place of the file, if it says what it should.
+// write replaces the file by text, after checking that text has the given keys.
 func (f *KeyFile) write(text string, keys []Key) error {
 	if got, err := decodeKeys([]byte(text)); err != nil || !reflect.DeepEqual(got, keys) {
-		return fmt.Errorf("%s: its keys do not stand in lines below a [[key]] each: change it by hand", f.path)
+		return fmt.Errorf("%s: its keys are not in the form of [[key]] tables: change it by hand", f.path)
 	}
 	if err := replace.Private(behind(f.path), []byte(text)); err != nil {
 		return err
@@ -164,7 +165,7 @@ func (f *KeyFile) write(text string, keys []Key) error {
 	return nil
 }
 
-// behind returns the file that a path stands for, through symbolic links.
+// behind resolves symbolic links in path.
 func behind(path string) string {
 	if to, err := filepath.EvalSymlinks(path); err == nil {
 		return to

@@ -2,5 +2,5 @@
 
 package server
 
-// lockDir does nothing: of two who change a file at once one may lose the change.
+// lockDir does nothing: if two processes change a file at the same time, one change may be lost.
 func lockDir(string) (unlock func() error, err error) { return func() error { return nil }, nil }

@@ -8,7 +8,7 @@ import (
 	"vitrine/internal/flock"
 )
 
-// lockDir waits until nobody else has the directory locked.
+// lockDir waits for an exclusive lock on a directory.
 func lockDir(path string) (unlock func() error, err error) {
 	l, err := flock.Take(path, os.O_RDONLY, flock.Exclusive)
 	if err != nil {

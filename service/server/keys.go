@@ -23,34 +23,33 @@ import (
 	"vitrine/service/personalizer"
 )
 
-// Scope is what a key is for. None implies another.
+// Scope is a permission of a key. No scope implies another.
 type Scope string
 
 // The scopes.
 const (
 	ScopeDecide  Scope = "decide"  // ask for decisions
-	ScopeOutcome Scope = "outcome" // tell outcomes
-	ScopeRead    Scope = "read"    // see placements, decisions, statistics, events, metrics
+	ScopeOutcome Scope = "outcome" // report outcomes
+	ScopeRead    Scope = "read"    // read placements, decisions, statistics, events, metrics
 	ScopeAdmin   Scope = "admin"   // change placements
 )
 
-// Scopes are all of them.
+// Scopes lists all scopes.
 var Scopes = []Scope{ScopeDecide, ScopeOutcome, ScopeRead, ScopeAdmin}
 
-// Key is what is stored of an API key. SHA256 is that of the token in
-// hexadecimal: a token is 256 random bits, which nobody finds by trying, so
-// that a slow hash, made for passwords that people choose, would add nothing but
-// its cost to each request.
+// Key is an API key as its file has it. The file has only the hash of the token. A token has 256 random
+// bits and cannot be guessed, so a slow hash, which protects passwords that people choose, would only
+// make requests more expensive.
 type Key struct {
 	Name       string   `toml:"name"`
-	SHA256     string   `toml:"sha256"`
+	SHA256     string   `toml:"sha256"` // of the token, in hexadecimal
 	Scopes     []Scope  `toml:"scopes"`
-	Placements []string `toml:"placements"` // that it is limited to, whether they exist or not; nil is all
+	Placements []string `toml:"placements"` // the placements that it is limited to, which need not exist; nil is all
 }
 
 const tokenPrefix = "vitrine_"
 
-// NewKey draws a token. It is shown to its owner once, and stored nowhere.
+// NewKey makes a key and its token. The caller shows the token to the owner; it is stored nowhere.
 func NewKey(name string, scopes ...Scope) (token string, k Key) {
 	var secret [32]byte
 	rand.Read(secret[:])
@@ -59,8 +58,8 @@ func NewKey(name string, scopes ...Scope) (token string, k Key) {
 	return token, Key{Name: name, SHA256: hex.EncodeToString(sum[:]), Scopes: scopes}
 }
 
-// Keys are those of a file, which is read again when it changes: keys are added
-// and withdrawn without a restart. Its tables are
+// Keys are the API keys of a file. The file is read again when it changes, so keys can be added and
+// removed without a restart. Its tables are
 //
 //	[[key]]
 //	name = "shop"
@@ -78,8 +77,8 @@ type storedKey struct {
 	placements []string
 }
 
-// OpenKeys reads the keys of a file, of which there must be one at least. Later, a
-// file that cannot be read changes nothing but is complained about to the logger.
+// OpenKeys reads a file of keys, which must have at least one. If a changed file is invalid later, the
+// keys remain as they were, and logger reports it.
 func OpenKeys(path string, clock func() time.Time, logger *slog.Logger) (*Keys, error) {
 	file, err := watch(func() ([]storedKey, error) { return readKeys(path) }, clock, logger, path)
 	if err != nil {
@@ -117,7 +116,7 @@ func parseKeys(text []byte) ([]storedKey, error) {
 	return stored, nil
 }
 
-// decodeKeys says what is wrong by key and never by the text of the file.
+// decodeKeys decodes a file of keys. Its errors never quote the text of the file.
 func decodeKeys(text []byte) ([]Key, error) {
 	var file struct {
 		Keys []Key `toml:"key"`
@@ -143,14 +142,14 @@ func decodeKeys(text []byte) ([]Key, error) {
 	names := map[string]bool{}
 	for i, k := range file.Keys {
 		if k.Name == "" || len(k.Name) > 64 || names[k.Name] {
-			return nil, fmt.Errorf("key %d: the name must have from 1 to 64 bytes and be no other key's", i+1)
+			return nil, fmt.Errorf("key %d: the name must be unique and have from 1 to 64 bytes", i+1)
 		}
 		names[k.Name] = true
 		if sum, err := hex.DecodeString(k.SHA256); err != nil || len(sum) != sha256.Size {
 			return nil, fmt.Errorf("key %q: sha256 must have 64 hexadecimal digits", k.Name)
 		}
 		if len(k.Scopes) == 0 {
-			return nil, fmt.Errorf("key %q: scopes is missing: of %q", k.Name, Scopes)
+			return nil, fmt.Errorf("key %q: scopes is missing: choose from %q", k.Name, Scopes)
 		}
 		for _, scope := range k.Scopes {
 			if !slices.Contains(Scopes, scope) {
@@ -158,14 +157,14 @@ func decodeKeys(text []byte) ([]Key, error) {
 			}
 		}
 		if k.Placements != nil && len(k.Placements) == 0 || slices.Contains(k.Placements, "") {
-			return nil, fmt.Errorf("key %q: placements must be names of placements: leave it out for all", k.Name)
+			return nil, fmt.Errorf("key %q: placements must be names of placements; leave it out for all placements", k.Name)
 		}
 	}
 	return file.Keys, nil
 }
 
-// find returns the key of a token. How long it takes tells nothing of how much of a
-// token is right: sums are compared whole, with every key.
+// find returns the key of a token. Its running time does not depend on how much of the token is right:
+// it compares the whole hash with every key.
 func (k *Keys) find(token string) (storedKey, bool) {
 	sum := sha256.Sum256([]byte(token))
 	found := -1
@@ -181,14 +180,14 @@ func (k *Keys) find(token string) (storedKey, bool) {
 	return keys[found], true
 }
 
-// authorize finds out who asks, and whether they may.
+// authorize finds the caller's key and checks that it has the scope.
 func (s *Server) authorize(c *call, scope Scope) error {
 	if s.keys == nil || scope == "" {
 		return nil
 	}
 	for _, name := range []string{"Authorization", personalizer.KeyHeader} {
 		if len(c.Header[name]) > 1 {
-			return problemf(http.StatusBadRequest, "header", "the header %s is there more than once: send one key", name)
+			return problemf(http.StatusBadRequest, "header", "the request has more than one header %s: send one key", name)
 		}
 	}
 	scheme, token, _ := strings.Cut(c.Header.Get("Authorization"), " ")
@@ -206,26 +205,26 @@ func (s *Server) authorize(c *call, scope Scope) error {
 	key, ok := s.keys.find(token)
 	if !ok {
 		c.w.Header().Set("WWW-Authenticate", `Bearer realm="vitrine", error="invalid_token"`)
-		return problemf(http.StatusUnauthorized, "unauthorized", "there is no such API key, or there no longer is")
+		return problemf(http.StatusUnauthorized, "unauthorized", "the API key is unknown or was removed")
 	}
 	c.key, c.placements = key.name, key.placements
 	if !slices.Contains(key.scopes, scope) {
 		c.w.Header().Set("WWW-Authenticate", fmt.Sprintf(`Bearer realm="vitrine", error="insufficient_scope", scope=%q`, scope))
-		return problemf(http.StatusForbidden, "forbidden", "the API key is not for this: it lacks the scope %q", scope)
+		return problemf(http.StatusForbidden, "forbidden", "the API key lacks the scope %q", scope)
 	}
 	return nil
 }
 
-// mine reports a placement that the caller's key is for.
+// mine reports whether the caller's key is for a placement.
 func (c *call) mine(placement string) bool { return covers(c.placements, placement) }
 
-// covers reports a placement that a key is for, which is limited to some or, nil, to none.
+// covers reports whether a key limited to placements is for a placement; nil is not limited.
 func covers(placements []string, placement string) bool {
 	return placements == nil || slices.Contains(placements, placement)
 }
 
-// placementOf returns the placement of a decision: the one of the path, or else the one that has the id among those of
-// the key.
+// placementOf returns the placement of a decision: the one in the path, or else the one among the
+// placements of the key that has the id.
 func (c *call) placementOf(id string) (string, error) {
 	if name := c.PathValue("name"); name != "" {
 		return name, nil
@@ -233,8 +232,8 @@ func (c *call) placementOf(id string) (string, error) {
 	return c.server.engine.Find(id, c.mine)
 }
 
-// confine keeps a key that is limited to placements to what is of them. The answer about anything else
-// is the same whether it is there or not.
+// confine refuses a key that is limited to placements anything else. The answer does not reveal whether
+// that exists.
 func (s *Server) confine(c *call, rt *route) error {
 	if c.placements == nil || rt.chooses {
 		return nil
@@ -249,5 +248,5 @@ func (s *Server) confine(c *call, rt *route) error {
 		_, err := c.placementOf(id)
 		return err
 	}
-	return problemf(http.StatusForbidden, "forbidden", "the API key is limited to placements, and this is of the whole service")
+	return problemf(http.StatusForbidden, "forbidden", "the API key is limited to placements, and this concerns the whole service")
 }

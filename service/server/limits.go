@@ -10,19 +10,19 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Limits bound what is let in. 0 is the value in parentheses. How many items a
-// decision may have is for each placement to say, in its max_items.
+// Limits limits requests. 0 stands for the default in parentheses. A placement's max_items limits the
+// items of a request.
 type Limits struct {
 	Body        int64         // bytes of a body (4 MiB)
-	Concurrent  int           // requests under way (256): with Body, what bodies take of memory
-	Rate        float64       // requests a second of each key, or of all without keys (no limit)
-	Burst       int           // of them at once (a second's)
-	Connections int           // open at once, each with a file descriptor that the log may need (4096)
-	Subscribers int           // of /v1/events (64)
-	Answer      time.Duration // for an answer, once its body is read (10 s)
+	Concurrent  int           // requests in progress (256)
+	Rate        float64       // requests per second of each key, or of all callers if there are no keys (no limit)
+	Burst       int           // requests at once, within Rate (the requests of a second)
+	Connections int           // open connections; each takes a file descriptor (4096)
+	Subscribers int           // listeners of /v1/events (64)
+	Answer      time.Duration // time for an answer (10 s)
 
-	// The share of these that one key may take, if there are several keys (three quarters)
-	KeyConcurrent, KeySubscribers int
+	KeyConcurrent  int // requests in progress of one key, if there are several keys (three quarters of Concurrent)
+	KeySubscribers int // listeners of one key, if there are several keys (three quarters of Subscribers)
 }
 
 func (l Limits) withDefaults() Limits {
@@ -53,14 +53,14 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// rates are the buckets of the keys, by name.
+// rates limits the rates of the keys, by name.
 type rates struct {
 	limits Limits
 	mu     sync.Mutex
 	of     map[string]*rate.Limiter
 }
 
-// wait returns how long a key must wait for its next request; 0 lets it in.
+// wait returns how long a key must wait before its next request; 0 admits the request.
 func (r *rates) wait(key string, now time.Time) time.Duration {
 	if r.limits.Rate == 0 {
 		return 0
@@ -83,68 +83,67 @@ func (r *rates) wait(key string, now time.Time) time.Duration {
 	return delay
 }
 
-// enter takes a place among the requests under way.
+// enter admits a request, or refuses it if the caller has too many.
 func (s *Server) enter(c *call) (leave func(), err error) {
 	if wait := s.rates.wait(c.key, time.Unix(0, c.now)); wait > 0 {
 		p := problemf(http.StatusTooManyRequests, "rate", "more than %v requests a second", s.limits.Rate)
 		p.retry = strconv.Itoa(int(wait/time.Second) + 1)
 		return nil, p
 	}
-	return s.places.take(c.key, s.limits.Concurrent, s.share(s.limits.KeyConcurrent, s.limits.Concurrent))
+	return s.inProgress.acquire(c.key, s.limits.Concurrent, s.share(s.limits.KeyConcurrent, s.limits.Concurrent))
 }
 
 // share returns how much of a limit one key may take.
-func (s *Server) share(each, all int) int {
+func (s *Server) share(perKey, all int) int {
 	if s.keys == nil || len(s.keys.file.get()) == 1 {
 		return all
 	}
-	return min(each, all)
+	return min(perKey, all)
 }
 
-// places are taken by the requests under way.
-type places struct {
+// semaphore counts the requests in progress.
+type semaphore struct {
 	mu    sync.Mutex
-	taken int
-	of    map[string]int // by key
+	all   int
+	byKey map[string]int
 }
 
-// take takes a place for a key, unless all have been taken, or as many as one key may take.
-func (p *places) take(key string, all, each int) (leave func(), err error) {
+// acquire counts a request of a key, unless there are limit of all keys or perKey of this one.
+func (p *semaphore) acquire(key string, limit, perKey int) (release func(), err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
-	case p.taken >= all:
-		return nil, problemf(http.StatusServiceUnavailable, "busy", "%d requests are under way, which is the most", all)
-	case p.of[key] >= each:
-		return nil, problemf(http.StatusServiceUnavailable, "busy", "%d requests of this key are under way, which is the most of one", each)
+	case p.all >= limit:
+		return nil, problemf(http.StatusServiceUnavailable, "busy", "%d requests are in progress, which is the limit", limit)
+	case p.byKey[key] >= perKey:
+		return nil, problemf(http.StatusServiceUnavailable, "busy", "%d requests of this key are in progress, which is the limit of a key", perKey)
 	}
-	if p.of == nil {
-		p.of = map[string]int{}
+	if p.byKey == nil {
+		p.byKey = map[string]int{}
 	}
-	p.taken++
-	p.of[key]++
+	p.all++
+	p.byKey[key]++
 	return func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		p.taken--
-		p.of[key]--
+		p.all--
+		p.byKey[key]--
 	}, nil
 }
 
-// checkOrigin keeps the pages of other sites, which a browser on this machine may
-// show, from a service that asks for no key: their requests name another origin,
-// or another host where a name of theirs was made to mean this machine.
+// checkOrigin protects a service without keys from pages of other sites in a browser on this machine.
+// Their requests have another origin, or another host if the site's name resolves to this machine.
 func (s *Server) checkOrigin(c *call) error {
 	if s.keys != nil {
 		return nil
 	}
 	if c.Host != "" && !isLoopback(c.Host) || s.origin.Check(c.Request) != nil {
-		return problemf(http.StatusForbidden, "forbidden", "without API keys only requests to localhost, and from its own pages, are answered")
+		return problemf(http.StatusForbidden, "forbidden", "without API keys the service answers only requests to localhost and from its own pages")
 	}
 	return nil
 }
 
-// isLoopback reports an address, with a port or without, of this machine alone.
+// isLoopback reports whether an address, with or without a port, is a loopback address.
 func isLoopback(address string) bool {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {

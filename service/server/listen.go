@@ -16,24 +16,23 @@ import (
 	"time"
 )
 
-// Listen says where a server listens, and for how long it waits. 0 is the value in
-// parentheses.
+// Listen says where a server listens, and its timeouts. 0 stands for the default in parentheses.
 type Listen struct {
-	Address     string        // "127.0.0.1:8080"
-	Health      string        // where /healthz and /readyz are as well, apart from callers and their connections; "" is nowhere
-	Certificate string        // PEM files of TLS, read again when they change; "" is no TLS
-	Key         string        //
-	Header      time.Duration // for the header of a request (5 s)
-	Read        time.Duration // for all of it (30 s)
+	Address     string        // such as "127.0.0.1:8080"
+	Health      string        // a second address of /healthz and /readyz, which callers cannot exhaust; "" is none
+	Certificate string        // a PEM file, read again when it changes; "" is no TLS
+	Key         string        // the PEM file of the certificate's key
+	Header      time.Duration // to read the header of a request (5 s)
+	Read        time.Duration // to read a whole request (30 s)
 	Write       time.Duration // from the header of a request to the end of its answer (60 s)
-	Idle        time.Duration // for the next request of a connection (2 m)
-	Drain       time.Duration // for the requests under way at the end (15 s)
-	Maintain    time.Duration // between looks for decisions whose window is over (1 s)
+	Idle        time.Duration // to wait for the next request of a connection (2 m)
+	Drain       time.Duration // for the requests in progress at shutdown (15 s)
+	Maintain    time.Duration // between searches for expired decisions (1 s)
 
-	Ready func(net.Addr) // told once connections are taken
+	Ready func(net.Addr) // if set, is called when requests are answered
 }
 
-const largestHeader = 16 << 10
+const maxHeader = 16 << 10 // bytes
 
 func (l Listen) withDefaults() Listen {
 	for _, d := range []struct {
@@ -50,10 +49,10 @@ func (l Listen) withDefaults() Listen {
 	return l
 }
 
-// ErrOpen is of a server that would be open to others without asking for keys.
-var ErrOpen = errors.New("without API keys the service listens on loopback alone")
+// ErrOpen is returned if a server without keys would be reachable from other machines.
+var ErrOpen = errors.New("without API keys the service listens only on loopback")
 
-// MayListen reports ErrOpen for an address that others reach, without keys.
+// MayListen returns [ErrOpen] if keys is nil and address is not a loopback address.
 func MayListen(address string, keys *Keys) error {
 	if keys == nil && !isLoopback(address) {
 		return fmt.Errorf("listening on %q: %w", address, ErrOpen)
@@ -61,20 +60,20 @@ func MayListen(address string, keys *Keys) error {
 	return nil
 }
 
-// Socket is where a server will answer. Until it does, while it reads its log, requests are
-// answered with 503, but for /healthz.
+// Socket is a bound address. Until [Server.Serve] serves it, it answers every request but /healthz with
+// 503, so that a caller sees that the service is starting.
 type Socket struct {
 	listen  Listen
 	at      net.Listener
 	http    http.Server
 	health  *http.Server           // nil without an address of its own
-	server  atomic.Pointer[Server] // nil until it answers
+	server  atomic.Pointer[Server] // nil until Serve
 	process string
 	served  chan error
 }
 
-// Bind takes the address, and reads the certificate. Of the options it needs those that are not of an engine. Errors are ErrOpen and those
-// of files and sockets. The socket is closed by Close, or at the end of Serve.
+// Bind binds the address and reads the certificate. It ignores Options.Engine. Errors are [ErrOpen] and
+// those of files and sockets. The caller closes the socket with Close; Serve closes it too.
 func Bind(ctx context.Context, l Listen, o Options) (*Socket, error) {
 	l, o = l.withDefaults(), o.withDefaults()
 	if err := MayListen(l.Address, o.Keys); err != nil {
@@ -91,11 +90,11 @@ func Bind(ctx context.Context, l Listen, o Options) (*Socket, error) {
 			return nil, err
 		}
 	} else if !isLoopback(l.Address) {
-		o.Logger.Warn("API keys and decisions travel without encryption: configure TLS here, or a proxy that has it", "address", l.Address)
+		o.Logger.Warn("API keys and decisions are sent without encryption: configure TLS, or use a proxy that has it", "address", l.Address)
 	}
 	s := &Socket{listen: l, at: listener, process: rand.Text()[:8], served: make(chan error, 1)}
 	s.http = http.Server{
-		Handler: http.HandlerFunc(s.answer), MaxHeaderBytes: largestHeader,
+		Handler: http.HandlerFunc(s.answer), MaxHeaderBytes: maxHeader,
 		ReadHeaderTimeout: l.Header, ReadTimeout: l.Read, WriteTimeout: l.Write, IdleTimeout: l.Idle, ConnState: limited.state,
 		ErrorLog: log.New(connections{o.Logger}, "", 0),
 	}
@@ -109,7 +108,7 @@ func Bind(ctx context.Context, l Listen, o Options) (*Socket, error) {
 	return s, nil
 }
 
-// bindHealth answers /healthz and /readyz at an address of their own.
+// bindHealth serves /healthz and /readyz at their own address.
 func (s *Socket) bindHealth(ctx context.Context) error {
 	at, err := new(net.ListenConfig).Listen(ctx, "tcp", s.listen.Health)
 	if err != nil {
@@ -120,23 +119,23 @@ func (s *Socket) bindHealth(ctx context.Context) error {
 		mux.HandleFunc("GET "+path, s.answer)
 	}
 	s.health = &http.Server{
-		Handler: mux, MaxHeaderBytes: largestHeader, ReadHeaderTimeout: s.listen.Header, ReadTimeout: s.listen.Read, WriteTimeout: s.listen.Write,
+		Handler: mux, MaxHeaderBytes: maxHeader, ReadHeaderTimeout: s.listen.Header, ReadTimeout: s.listen.Read, WriteTimeout: s.listen.Write,
 		IdleTimeout: s.listen.Idle, ErrorLog: s.http.ErrorLog,
 	}
 	go func() { _ = s.health.Serve(at) }() // until it is closed
 	return nil
 }
 
-// Addr returns where the socket is.
+// Addr returns the address of the socket.
 func (s *Socket) Addr() net.Addr { return s.at.Addr() }
 
-// Close ends a socket, where Serve has not. The address is free then.
+// Close closes the socket and frees its address.
 func (s *Socket) Close() error {
 	err := s.http.Close()
 	if s.health != nil {
 		err = errors.Join(err, s.health.Close())
 	}
-	_ = s.at.Close() // which the goroutine that accepts may not have come to
+	_ = s.at.Close() // http.Server closes it only if it has begun to accept
 	return err
 }
 
@@ -151,7 +150,7 @@ func (s *Socket) answer(w http.ResponseWriter, r *http.Request) {
 		_ = c.healthy()
 		return
 	}
-	c.fail(problemf(http.StatusServiceUnavailable, "starting", "the service reads its log: ask again"))
+	c.fail(problemf(http.StatusServiceUnavailable, "starting", "the service is reading its log: try again"))
 }
 
 // Run is Bind and Serve.
@@ -163,8 +162,8 @@ func (s *Server) Run(ctx context.Context, l Listen) error {
 	return s.Serve(ctx, socket)
 }
 
-// Serve answers at a socket until ctx ends, or the engine has stopped. Then it takes no more requests and
-// answers those under way. Errors are decision.ErrStopped and those of sockets.
+// Serve serves a socket until ctx ends or the engine stops. It then accepts no more requests and
+// answers those in progress. Errors are decision.ErrStopped and those of sockets.
 func (s *Server) Serve(ctx context.Context, socket *Socket) error {
 	l := socket.listen
 	maintained := make(chan error, 1)
@@ -182,28 +181,27 @@ func (s *Server) Serve(ctx context.Context, socket *Socket) error {
 	case err := <-socket.served:
 		stop()
 		return errors.Join(err, <-maintained)
-	case err := <-maintained: // nil where ctx has ended
+	case err := <-maintained: // nil if ctx has ended
 		return errors.Join(err, s.drain(&socket.http, l.Drain))
 	}
 }
 
-// drain ends a server: readiness first, then listeners to events, then the requests under way.
-func (s *Server) drain(h *http.Server, most time.Duration) error {
+// drain ends first readiness, then the streams of events, and then the requests in progress.
+func (s *Server) drain(h *http.Server, patience time.Duration) error {
 	s.draining.Store(true)
 	if s.feed != nil {
 		s.feed.Close()
 	}
-	ctx, cancel := timeout(most)
+	ctx, cancel := timeout(patience)
 	defer cancel()
 	if err := h.Shutdown(ctx); err != nil {
 		h.Close()
-		return fmt.Errorf("requests were cut off that had no answer within %v: %w", most, err)
+		return fmt.Errorf("requests that had no answer within %v were cut off: %w", patience, err)
 	}
 	return nil
 }
 
-// maintain ends the wait for outcomes whose window is over, now and then, until
-// ctx ends or the engine has stopped.
+// maintain expires decisions at regular intervals, until ctx ends or the engine stops.
 func (s *Server) maintain(ctx context.Context, every time.Duration) error {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
@@ -240,7 +238,7 @@ func withTLS(listener net.Listener, l Listen, o Options) (net.Listener, error) {
 	}), nil
 }
 
-// authenticated returns the suites of TLS 1.2 with forward secrecy and authenticated encryption: none with CBC.
+// authenticated returns the TLS 1.2 suites with forward secrecy and authenticated encryption.
 func authenticated() []uint16 {
 	var suites []uint16
 	for _, s := range tls.CipherSuites() {
@@ -251,8 +249,7 @@ func authenticated() []uint16 {
 	return suites
 }
 
-// connections logs what http.Server says of connections, which is nothing of
-// what they carry.
+// connections logs the errors of http.Server, which never quote the content of connections.
 type connections struct{ to *slog.Logger }
 
 func (c connections) Write(b []byte) (int, error) {

@@ -85,7 +85,7 @@ func TestRefusesToBeOpen(t *testing.T) {
 	}
 }
 
-// A request under way when the service is stopped gets its answer, new ones are not taken,
+// A request in progress when the service stops gets its answer, new ones are refused,
 // and who listens to events is told that it is the end.
 func TestDrain(t *testing.T) {
 	store := &gatedStore{waiting: make(chan struct{})}
@@ -124,7 +124,7 @@ func TestDrain(t *testing.T) {
 	}
 	close(store.gate)
 	if status := <-answered; status != 201 {
-		t.Errorf("the request under way was answered with %d", status)
+		t.Errorf("the request in progress was answered with %d", status)
 	}
 	if err := <-stopped; err != nil {
 		t.Error(err)
@@ -303,7 +303,7 @@ func TestLargeHeader(t *testing.T) {
 	}
 }
 
-// No more requests are under way than there are places.
+// The number of requests in progress is limited.
 func TestBusy(t *testing.T) {
 	store := &gatedStore{waiting: make(chan struct{})}
 	s := started(t, func(o *server.Options, e *decision.Options) { e.Store, o.Log, o.Limits.Concurrent = store, nil, 1 })
@@ -352,7 +352,7 @@ func (w heldWriter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// An answer that takes too long is refused with the advice to ask again.
+// An answer that takes too long is a problem that advises to try again.
 func TestSlowLog(t *testing.T) {
 	store := &gatedStore{waiting: make(chan struct{}, 10)}
 	s := started(t, func(o *server.Options, e *decision.Options) { e.Store, o.Log = store, nil })

@@ -10,10 +10,10 @@ import (
 	"vitrine/service/decision"
 )
 
-// memoryPatience is how long a request waits for memory that others have.
+// memoryPatience is how long a request waits for memory that other requests hold.
 const memoryPatience = time.Second
 
-// take takes memory until the call is answered.
+// take takes memory from the budget until the call is answered.
 func (c *call) take(p budget.Purpose, bytes int64) error {
 	err := c.server.options.Budget.Take(c.Context(), p, bytes, memoryPatience)
 	switch {
@@ -34,7 +34,7 @@ func (c *call) Reserve(bytes int64) error {
 	return c.take(budget.Work, bytes+c.taken[budget.Body])
 }
 
-// keep returns what was taken for a purpose but for so many bytes.
+// keep returns all but some bytes of the memory taken for a purpose.
 func (c *call) keep(p budget.Purpose, bytes int64) {
 	if rest := c.taken[p] - bytes; rest > 0 {
 		c.server.options.Budget.Give(p, rest)
@@ -42,12 +42,12 @@ func (c *call) keep(p budget.Purpose, bytes int64) {
 	}
 }
 
-// largestPooled bounds the memory of a request that is kept for others.
-const largestPooled = 8 << 20
+// maxPooled limits the memory of a request that is kept for reuse, in bytes.
+const maxPooled = 8 << 20
 
-// mostItems bounds the items of a request that is not read yet. In JSON each is an object, and in the binary form
-// each begins with the tag of its id.
-func mostItems(mediaType string, body []byte, c *decision.Config) int {
+// maxItems returns an upper bound on the number of items of a request that is not read yet. In JSON
+// each item is an object; in the binary form each has an id with a tag.
+func maxItems(mediaType string, body []byte, c *decision.Config) int {
 	tag := []byte{'{'}
 	if mediaType == asBinary {
 		tag = []byte{2<<3 | 2}

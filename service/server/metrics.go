@@ -15,7 +15,7 @@ import (
 	"vitrine/service/eventlog"
 )
 
-// metrics are what Prometheus is told, in a registry of their own.
+// metrics is the registry of the Prometheus metrics of a server.
 type metrics struct {
 	registry *prometheus.Registry
 	latency  *prometheus.HistogramVec
@@ -35,7 +35,7 @@ func newMetrics(o Options) *metrics {
 	return m
 }
 
-// routeLatency are the histograms of a route, by the hundreds of the status.
+// routeLatency has the histograms of a route, indexed by the first digit of the status.
 type routeLatency [6]prometheus.Observer
 
 func (m *metrics) latencyOf(rt *route) *routeLatency {
@@ -52,7 +52,7 @@ func (l *routeLatency) observe(status int, took time.Duration) {
 	}
 }
 
-// engineCollector asks the engine when Prometheus asks.
+// engineCollector reads the counters of the engine at each scrape.
 type engineCollector struct {
 	engine *decision.Engine
 	log    eventlog.Bounded
@@ -64,33 +64,33 @@ func about(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc("vitrine_"+name, help, labels, nil)
 }
 
-// The metrics of a placement, and what they are among its statistics.
+// ofPlacement lists the metrics of a placement, and how they follow from its statistics.
 var ofPlacement = []struct {
 	desc *prometheus.Desc
 	kind prometheus.ValueType
 	of   func(s *api.Stats) float64
 }{
 	{about("decisions_total", "Decisions.", "placement"), prometheus.CounterValue, func(s *api.Stats) float64 { return float64(s.Decisions) }},
-	{about("outcomes_total", "Outcomes told in time.", "placement"), prometheus.CounterValue, func(s *api.Stats) float64 { return float64(s.Outcomes) }},
-	{about("expired_total", "Decisions whose outcome never came in time.", "placement"), prometheus.CounterValue, func(s *api.Stats) float64 { return float64(s.Expired) }},
-	{about("expired_early_total", "Decisions that left memory before their attribution window was over. They teach nothing.", "placement"), prometheus.CounterValue, func(s *api.Stats) float64 { return float64(s.ExpiredEarly) }},
-	{about("memory_seconds", "How long an open decision stays in the placement's memory at the rate of the last minute. 0 where it is not known.", "placement"), prometheus.GaugeValue, func(s *api.Stats) float64 { return s.MemorySeconds }},
+	{about("outcomes_total", "Outcomes reported in time.", "placement"), prometheus.CounterValue, func(s *api.Stats) float64 { return float64(s.Outcomes) }},
+	{about("expired_total", "Decisions without an outcome in time.", "placement"), prometheus.CounterValue, func(s *api.Stats) float64 { return float64(s.Expired) }},
+	{about("expired_early_total", "Decisions that left memory before the end of their attribution window. The policy learns nothing from them.", "placement"), prometheus.CounterValue, func(s *api.Stats) float64 { return float64(s.ExpiredEarly) }},
+	{about("memory_seconds", "How long an open decision stays in the placement's memory at the rate of the last minute. 0 if it is not known.", "placement"), prometheus.GaugeValue, func(s *api.Stats) float64 { return s.MemorySeconds }},
 	{about("withdrawn_total", "Deferred decisions that were not activated in time.", "placement"), prometheus.CounterValue, func(s *api.Stats) float64 { return float64(s.Withdrawn) }},
 	{about("pending", "Decisions that wait for an outcome.", "placement"), prometheus.GaugeValue, func(s *api.Stats) float64 { return float64(s.Pending) }},
 	{about("remembered_bytes", "Memory of remembered decisions.", "placement"), prometheus.GaugeValue, func(s *api.Stats) float64 { return float64(s.Memory) }},
-	{about("charged_bytes", "Memory that the service sets aside for the placement and its learner.", "placement"), prometheus.GaugeValue, func(s *api.Stats) float64 { return float64(s.Charged) }},
-	{about("learner_lag_rounds", "Outcomes that the learner has not come to.", "placement"), prometheus.GaugeValue, func(s *api.Stats) float64 { return float64(s.Lag) }},
+	{about("charged_bytes", "Memory that the service reserves for the placement and its learner.", "placement"), prometheus.GaugeValue, func(s *api.Stats) float64 { return float64(s.Charged) }},
+	{about("learner_lag_rounds", "Outcomes that the learner has not processed yet.", "placement"), prometheus.GaugeValue, func(s *api.Stats) float64 { return float64(s.Lag) }},
 	{about("learned_rounds_total", "Rounds that the learner has learned from.", "placement"), prometheus.CounterValue, func(s *api.Stats) float64 { return float64(s.Learned) }},
-	{about("forgotten_rounds_total", "Rounds that the learner had learned before its saved state could not be read, and it began again.", "placement"), prometheus.CounterValue, func(s *api.Stats) float64 { return float64(s.Forgotten) }},
+	{about("forgotten_rounds_total", "Rounds that were lost because the saved state of the learner could not be read.", "placement"), prometheus.CounterValue, func(s *api.Stats) float64 { return float64(s.Forgotten) }},
 	{about("skipped_rounds_total", "Rounds that the learner refused.", "placement"), prometheus.CounterValue, func(s *api.Stats) float64 { return float64(s.Skipped) }},
-	{about("learner_broken", "1 where the learner learns no more.", "placement"), prometheus.GaugeValue, func(s *api.Stats) float64 {
+	{about("learner_broken", "1 if the learner has failed.", "placement"), prometheus.GaugeValue, func(s *api.Stats) float64 {
 		if s.Broken {
 			return 1
 		}
 		return 0
 	}},
 	{about("clipped_values_total", "Values of features beyond their bounds.", "placement"), prometheus.CounterValue, func(s *api.Stats) float64 { return float64(s.Clipped) }},
-	{about("policy_unsound", "1 where what the policy predicts is no number, or was certain not to come.", "placement"), prometheus.GaugeValue, func(s *api.Stats) float64 {
+	{about("policy_unsound", "1 if the policy predicted NaN or an infinity, or was certain of something that did not happen.", "placement"), prometheus.GaugeValue, func(s *api.Stats) float64 {
 		if s.Unsound {
 			return 1
 		}
@@ -111,12 +111,12 @@ var (
 	upliftDesc  = about("uplift", "Revenue a decision of the policy minus that of uniformly drawn sets, estimated in the mode explore.", "placement")
 	upliftError = about("uplift_standard_error", "Standard error of vitrine_uplift.", "placement")
 	appliedDesc = about("applied_entries", "The last entry of the log that is part of the state.")
-	snapshotAge = about("snapshot_age_seconds", "Since when the last snapshot has all that there was; before the first one since the start.")
+	snapshotAge = about("snapshot_age_seconds", "Age of the last snapshot; before the first snapshot, the time since the start.")
 	memoryLimit = about("memory_limit_bytes", "Memory that placements and requests share, [limits] memory. Placements get three quarters of it.")
-	memoryUsed  = about("memory_used_bytes", "Memory that is charged, by what it is for.", "by")
+	memoryUsed  = about("memory_used_bytes", "Memory in use, by purpose.", "by")
 	memoryWaits = about("memory_waiting_requests", "Requests that wait for memory.")
-	logLag      = about("log_lag_entries", "Entries that are in the log and not yet part of the state.")
-	logFirst    = about("log_first_entry", "The first entry that the log has: those before it were removed.")
+	logLag      = about("log_lag_entries", "Entries of the log that are not yet part of the state.")
+	logFirst    = about("log_first_entry", "The first entry of the log: earlier ones were removed.")
 	logEntries  = about("log_entries", "Entries in the log.")
 	logBytes    = about("log_bytes", "Bytes of the log.")
 )
@@ -144,9 +144,9 @@ func (c engineCollector) Collect(to chan<- prometheus.Metric) {
 		for _, m := range ofPlacement {
 			to <- prometheus.MustNewConstMetric(m.desc, m.kind, m.of(&s), name)
 		}
-		for mode, arm := range map[uint8]api.Group{decision.ByPolicy: s.ByPolicy, decision.ByChance: s.ByChance, decision.ByBaseline: s.ByBaseline} {
-			to <- prometheus.MustNewConstMetric(revenueDesc, prometheus.CounterValue, arm.Revenue, name, by[mode])
-			to <- prometheus.MustNewConstMetric(roundsDesc, prometheus.CounterValue, float64(arm.Rounds), name, by[mode])
+		for mode, group := range map[uint8]api.Group{decision.ByPolicy: s.ByPolicy, decision.ByChance: s.ByChance, decision.ByBaseline: s.ByBaseline} {
+			to <- prometheus.MustNewConstMetric(revenueDesc, prometheus.CounterValue, group.Revenue, name, by[mode])
+			to <- prometheus.MustNewConstMetric(roundsDesc, prometheus.CounterValue, float64(group.Rounds), name, by[mode])
 		}
 		if s.Uplift != nil {
 			gauge(upliftDesc, s.Uplift.Estimate, name)
@@ -177,7 +177,7 @@ func (c engineCollector) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-func (s *Server) tellMetrics(c *call) error {
+func (s *Server) serveMetrics(c *call) error {
 	s.metrics.page.ServeHTTP(&c.w, c.Request)
 	return nil
 }

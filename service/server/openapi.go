@@ -32,13 +32,13 @@ func document(routes []route, version string) []byte {
 		OpenAPI: "3.1.0",
 		Info: &huma.Info{
 			Title: "Vitrine", Version: version,
-			Description: "Decides what to show, is told what became of it, and learns. Errors are problem details (RFC 9457).",
+			Description: "Decides which items to show, and learns from the outcomes that are reported. Errors are problem details (RFC 9457).",
 		},
 		Components: &huma.Components{
 			Schemas: registry,
 			SecuritySchemes: map[string]*huma.SecurityScheme{
 				"subscription": {Type: "apiKey", In: "header", Name: personalizer.KeyHeader, Description: "An API key, on the routes of Personalizer."},
-				"key":          {Type: "http", Scheme: "bearer", Description: "An API key. One that is limited to placements has 404 as the answer about others, whether they are there or not, and 403 about the whole service. On loopback without configured keys none is asked for."},
+				"key":          {Type: "http", Scheme: "bearer", Description: "An API key. A key that is limited to placements gets 404 for other placements, whether they exist or not, and 403 for what concerns the whole service. A service without configured keys listens only on loopback and needs none."},
 			},
 		},
 	}
@@ -46,7 +46,7 @@ func document(routes []route, version string) []byte {
 		contents(routes[i].body, registry)
 	}
 	asked := maps.Clone(registry.Map())
-	registry.Schema(reflect.TypeFor[api.Event](), true, "") // is in a stream
+	registry.Schema(reflect.TypeFor[api.Event](), true, "") // no route has it as its body
 	for i := range routes {
 		if routes[i].id != "" {
 			doc.AddOperation(operation(&routes[i], registry))

@@ -5,12 +5,12 @@ import (
 	"net/http"
 )
 
-// The pages ask this server alone, and load nothing from elsewhere.
+// The pages load nothing from other servers.
 var (
 	//go:embed page.html
 	frontPage []byte // the counters of the placements
 	//go:embed docs.html
-	docsPage []byte // the OpenAPI document, drawn
+	docsPage []byte // the OpenAPI document as a page
 )
 
 func page(text []byte) func(*call) error {

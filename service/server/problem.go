@@ -15,12 +15,12 @@ import (
 	"vitrine/service/personalizer"
 )
 
-// problem is an error as its caller sees it, with what only the service sees.
+// problem is an error answer, with what only the service's log has.
 type problem struct {
 	api.Problem
 
 	cause string // for the log
-	retry string // Retry-After; "" is "1" of the status 503
+	retry string // Retry-After; "" is "1" if the status is 503, and none otherwise
 }
 
 func problemf(status int, kind, format string, args ...any) *problem {
@@ -29,7 +29,7 @@ func problemf(status int, kind, format string, args ...any) *problem {
 
 var errPanic = errors.New("panic")
 
-// statusGone is of requests whose caller has hung up, as other servers log them.
+// statusGone is logged for requests whose caller has hung up, as nginx does.
 const statusGone = 499
 
 // known are errors of the engine and of Personalizer's contract, and what they are to a caller.
@@ -50,7 +50,7 @@ var known = []struct {
 	{personalizer.ErrVersion, http.StatusNotFound, "no-route"},
 }
 
-// problemOf says what an error is to a caller. What the service itself got wrong is for the log.
+// problemOf converts an error to a problem. The cause of an internal error goes only to the log.
 func problemOf(err error) *problem {
 	var p *problem
 	if errors.As(err, &p) {
@@ -71,12 +71,12 @@ func problemOf(err error) *problem {
 	case errors.Is(err, decision.ErrPolicy):
 		p = problemf(http.StatusInternalServerError, "policy", "the policy of the placement failed on this request")
 	case errors.Is(err, decision.ErrStopped):
-		p = problemf(http.StatusServiceUnavailable, "stopped", "the service has stopped to decide: what was not acknowledged may be lost")
-	case errors.Is(err, context.Canceled): // nobody reads this answer, but the service's log
+		p = problemf(http.StatusServiceUnavailable, "stopped", "the service has stopped: requests that were not acknowledged may be lost")
+	case errors.Is(err, context.Canceled): // only the service's log has this answer
 		p = problemf(statusGone, "gone", "the caller went away")
 		p.Title = "Client Closed Request"
 	case errors.Is(err, context.DeadlineExceeded):
-		p = problemf(http.StatusServiceUnavailable, "slow", "the answer took too long: ask again, under the same decision_id")
+		p = problemf(http.StatusServiceUnavailable, "slow", "the answer took too long: try again with the same decision_id")
 	default:
 		p = problemf(http.StatusInternalServerError, "internal", "the service failed on this request")
 	}
@@ -84,7 +84,7 @@ func problemOf(err error) *problem {
 	return p
 }
 
-// fail answers with a problem, if nothing was answered yet.
+// fail answers with a problem, unless an answer has begun.
 func (c *call) fail(err error) {
 	p := *problemOf(err)
 	p.RequestID = c.id
@@ -114,11 +114,11 @@ func (c *call) fail(err error) {
 	_ = c.answer(status, mediaType, body)
 }
 
-// readable is a text that may quote the caller at any length, as a problem has it.
+// readable shortens a text that may quote the caller, and makes it valid UTF-8.
 func readable(text string) string {
-	const most = 1000 // bytes
-	if len(text) > most {
-		text = text[:most] + "…"
+	const maxBytes = 1000
+	if len(text) > maxBytes {
+		text = text[:maxBytes] + "…"
 	}
 	return strings.ToValidUTF8(text, "\uFFFD")
 }
@@ -134,7 +134,7 @@ func (c *call) decode(dst any, options ...json.Options) error {
 	if err != nil {
 		return err
 	}
-	if jsontext.Value(body).Kind() == 'n' { // which would leave dst as it is
+	if jsontext.Value(body).Kind() == 'n' { // null would leave dst unchanged
 		return &api.FieldError{Message: "must be an object"}
 	}
 	if err := json.Unmarshal(body, dst, options...); err != nil {
@@ -143,7 +143,7 @@ func (c *call) decode(dst any, options ...json.Options) error {
 	return nil
 }
 
-// malformed tells a body that is no JSON at all from one that says something wrong.
+// malformed changes the problem of an error from "invalid" to "malformed" if the body is not JSON.
 func malformed(body []byte, err error) error {
 	var field *api.FieldError
 	if !errors.As(err, &field) || jsontext.Value(body).IsValid() {

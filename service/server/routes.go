@@ -8,32 +8,32 @@ import (
 	"vitrine/service/personalizer"
 )
 
-// route is what is done at a path, and what the OpenAPI document says of it.
+// route is a method and a path, their handler, and their description in the OpenAPI document.
 type route struct {
 	method, path string
 	scope        Scope // "" needs no key
 	handle       func(*call) error
-	stream       bool   // answers for as long as it is listened to
-	free         bool   // takes no place among the requests under way, and no rate: as all that needs no key, or anybody could take all places
-	placement    string // of a path that names none
-	chooses      bool   // is of all placements, and picks those that the key is for
+	stream       bool   // has no deadline
+	free         bool   // is exempt from the limits, so that callers without a key cannot exhaust them
+	placement    string // the placement, if the path does not name it
+	chooses      bool   // concerns all placements, and selects those of the key
 
 	contract *personalizer.Route // whose errors and keys the route has; nil is our own
 
 	id, summary string
 	query       []parameter
 	body        []content
-	answers     map[int][]content // by status; none is an empty body
+	answers     map[int][]content // by status; nil is an empty body
 	errors      []int
 }
 
-// parameter is one of a query.
+// parameter is a parameter of a query.
 type parameter struct{ name, doc string }
 
 // content is a body in one media type.
 type content struct {
 	mediaType string
-	of        reflect.Type // nil where only the type is known
+	of        reflect.Type // nil if there is no Go type
 	example   string       // JSON
 }
 
@@ -45,23 +45,23 @@ const (
 	exampleAnswer    = `{"decision_id":"abc","assortment":[{"id":"sku1","position":1,"choice_probability":0.2}],"outside_probability":0.8,"expected_revenue":0.5,"propensity":null,"policy_version":17}`
 )
 
-// routes are all there are.
+// routes returns all routes.
 func (s *Server) routes() []route {
 	list := []route{
 		{
 			method: "PUT", path: "/v1/placements/{name}", scope: ScopeAdmin, handle: s.putPlacement,
-			id: "putPlacement", summary: "Create a placement, or change it. What it has learned stays unless its features, size, policy, horizon or seed change.",
+			id: "putPlacement", summary: "Create or change a placement. It keeps what it has learned unless its features, size, policy, horizon or seed change.",
 			body:    []content{jsonOf[api.Placement](examplePlacement)},
 			answers: map[int][]content{200: {jsonOf[api.Placement]("")}, 201: {jsonOf[api.Placement]("")}}, errors: []int{400, 404, 409, 413, 415, 422},
 		},
 		{
 			method: "GET", path: "/v1/placements/{name}", scope: ScopeRead, handle: s.getPlacement,
-			id: "getPlacement", summary: "The configuration of a placement, with all its values.",
+			id: "getPlacement", summary: "The configuration of a placement, with its defaults filled in.",
 			answers: map[int][]content{200: {jsonOf[api.Placement]("")}}, errors: []int{404},
 		},
 		{
 			method: "DELETE", path: "/v1/placements/{name}", scope: ScopeAdmin, handle: s.deletePlacement,
-			id: "deletePlacement", summary: "End a placement. Its decisions are forgotten.",
+			id: "deletePlacement", summary: "Delete a placement and its decisions.",
 			answers: map[int][]content{204: nil}, errors: []int{404},
 		},
 		{
@@ -72,7 +72,7 @@ func (s *Server) routes() []route {
 		{
 			method: "POST", path: "/v1/placements/{name}/decisions", scope: ScopeDecide, handle: s.decide,
 			id:      "decide",
-			summary: "Choose what to show. The same decision_id and request again have the same answer again, with the status 200.",
+			summary: "Decide which items to show. Repeating a request with the same decision_id returns the same answer, with the status 200.",
 			body:    []content{jsonOf[api.Request](exampleRequest), {mediaType: asBinary}},
 			answers: map[int][]content{
 				200: {jsonOf[api.Answer](""), {mediaType: asBinary}},
@@ -87,11 +87,11 @@ func (s *Server) routes() []route {
 		},
 		{
 			method: "POST", path: "/v1/placements/{name}/rollback", scope: ScopeAdmin, handle: s.rollBack,
-			id: "rollBack", summary: "Make a placement forget what it has learned since a version was kept: one of the versions of its statistics.",
+			id: "rollBack", summary: "Return a placement to a kept version, one of the versions of its statistics: it forgets what it has learned since.",
 			body:    []content{jsonOf[api.Rollback](`{"version":17}`)},
 			answers: map[int][]content{204: nil}, errors: []int{400, 404, 413, 415, 422},
 		},
-		{method: "GET", path: "/metrics", scope: ScopeRead, handle: s.tellMetrics},
+		{method: "GET", path: "/metrics", scope: ScopeRead, handle: s.serveMetrics},
 		{method: "GET", path: "/healthz", handle: (*call).healthy, free: true},
 		{method: "GET", path: "/readyz", handle: s.ready, free: true},
 		{method: "GET", path: "/openapi.json", handle: s.openAPI, free: true},
@@ -113,16 +113,16 @@ func (s *Server) routes() []route {
 	if s.feed != nil {
 		list = append(list, route{
 			method: "GET", path: "/v1/events", scope: ScopeRead, handle: s.listen, stream: true, free: true, chooses: true,
-			id: "events", summary: "What happens from now on, as server-sent events, whose data are of the schema Event. The id of an event is its entry in the log: where one is missing, it was of a placement not asked for or not the key's, or the stream broke off.",
-			query:   []parameter{{"placement", "only what is of this placement"}},
+			id: "events", summary: "Events from now on, as server-sent events; their data has the schema Event. The id of an event is its entry in the log. A gap means that entries belong to other placements, or that the stream was interrupted.",
+			query:   []parameter{{"placement", "only events of this placement"}},
 			answers: map[int][]content{200: {{mediaType: "text/event-stream"}}},
 		})
 	}
 	return list
 }
 
-// decisionRoutes are those of a decision that was made: below its placement, and by its id only for callers that do not
-// know the placement.
+// decisionRoutes returns the routes of a decision that was made. They exist twice: below the placement,
+// and with only the id of the decision, for callers that do not know the placement.
 func (s *Server) decisionRoutes(path, of, where string) []route {
 	return []route{
 		{
@@ -171,8 +171,7 @@ func personalizerRoute(of *personalizer.Route) route {
 
 var noRoute = problemf(http.StatusNotFound, "no-route", "there is nothing at this path: see /docs")
 
-// unknown answers what no route does: another method of a path there is, or
-// nothing.
+// unknown answers requests without a route: 405 if the path has other methods, 404 otherwise.
 func (s *Server) unknown(mux *http.ServeMux) func(*call) error {
 	return func(c *call) error {
 		var allowed []string
@@ -193,7 +192,7 @@ func (s *Server) unknown(mux *http.ServeMux) func(*call) error {
 
 func (c *call) healthy() error { return c.answer(http.StatusOK, "text/plain", []byte("ok\n")) }
 
-// ready reports whether requests are taken: not once the server drains.
+// ready reports whether requests are accepted, which ends when the server drains.
 func (s *Server) ready(c *call) error {
 	if s.draining.Load() {
 		return problemf(http.StatusServiceUnavailable, "draining", "the service is being stopped")

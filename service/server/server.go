@@ -25,22 +25,22 @@ import (
 	"vitrine/service/personalizer"
 )
 
-// Options are what a server is made of.
+// Options configure a server. Only Engine is required.
 type Options struct {
 	Engine *decision.Engine
 	Clock  func() time.Time // nil is time.Now
-	Keys   *Keys            // nil asks for no key: for loopback alone
-	Feed   *Feed            // whose Applied the engine calls; nil means there is no /v1/events
-	Log    eventlog.Bounded // of which /metrics tells the extent; nil tells nothing
+	Keys   *Keys            // nil asks for no key, which is only for loopback
+	Feed   *Feed            // the engine must call its Applied; nil means there is no /v1/events
+	Log    eventlog.Bounded // whose extent is in /metrics; may be nil
 	Limits Limits
-	Budget *budget.Budget // that requests take their memory from; nil has no bound
+	Budget *budget.Budget // from which requests take their memory; nil has no limit
 
-	Personalizer bool // the first Rank makes its placement, and needs no key of an administrator
+	Personalizer bool // whether the first Rank creates its placement, without a key of the scope admin
 
-	SnapshotAge func() time.Duration // of the last one, for /metrics; nil tells nothing
+	SnapshotAge func() time.Duration // the age of the last snapshot, for /metrics; may be nil
 
 	Logger  *slog.Logger // nil discards
-	Version string
+	Version string       // in the OpenAPI document
 }
 
 func (o Options) withDefaults() Options {
@@ -54,29 +54,29 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Server is the handler of all routes. It is safe for concurrent use.
+// Server is the http.Handler of the API. It is safe for concurrent use.
 type Server struct {
-	options  Options
-	engine   *decision.Engine
-	clock    func() time.Time
-	keys     *Keys
-	feed     *Feed
-	limits   Limits
-	rates    rates
-	places   places
-	log      *slog.Logger
-	metrics  *metrics
-	early    early
-	document []byte // OpenAPI
+	options    Options
+	engine     *decision.Engine
+	clock      func() time.Time
+	keys       *Keys
+	feed       *Feed
+	limits     Limits
+	rates      rates
+	inProgress semaphore
+	log        *slog.Logger
+	metrics    *metrics
+	early      early
+	document   []byte // OpenAPI
 
 	origin   *http.CrossOriginProtection
 	handler  http.HandlerFunc
-	process  string // what the request ids of this process begin with
+	process  string // the prefix of this process's request ids
 	requests atomic.Uint64
 	draining atomic.Bool
 }
 
-// New makes a server. It panics where there is no engine.
+// New returns a server. It panics if o.Engine is nil.
 func New(o Options) *Server {
 	if o.Engine == nil {
 		panic("server: New needs an engine")
@@ -111,21 +111,21 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.handler(w, personalizer.Joined(r))
 }
 
-// call is a request on its way.
+// call is a request in progress.
 type call struct {
 	*http.Request
 	w       recorder
 	server  *Server
-	now     int64 // when it came, Unix nanoseconds
+	now     int64 // the time of arrival, Unix nanoseconds
 	id      string
-	key     string // the name of its key
+	key     string // the name of the caller's key
 	buffer  *bytes.Buffer
 	taken   [2]int64 // of the budget, by purpose
 	problem *problem // that it was answered with
 
 	contract *personalizer.Route // the route's
 
-	placements []string // that its key is limited to; nil is all
+	placements []string // the placements that the key is limited to; nil is all
 }
 
 // Now returns when the request came, Unix nanoseconds.
@@ -154,7 +154,7 @@ func (w *recorder) Write(b []byte) (int, error) {
 // Unwrap is for http.ResponseController.
 func (w *recorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// pass is what every request to a route passes through.
+// pass wraps the handler of a route with what all requests have in common.
 func (s *Server) pass(rt *route) http.HandlerFunc {
 	latency := s.metrics.latencyOf(rt)
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -171,12 +171,12 @@ func (s *Server) pass(rt *route) http.HandlerFunc {
 		}
 		took := s.clock().Sub(start)
 		latency.observe(c.w.status, took)
-		s.tell(c, rt, took)
+		s.logCall(c, rt, took)
 		c.release()
 	}
 }
 
-// do answers a request, or says why not.
+// do answers a request, or returns the error to answer with.
 func (s *Server) do(c *call, rt *route) (err error) {
 	defer func() {
 		switch v := recover(); v {
@@ -213,9 +213,9 @@ func (s *Server) do(c *call, rt *route) (err error) {
 	return rt.handle(c)
 }
 
-// tell logs a request: what was asked by its pattern and not by its path, so that
-// nothing a caller sends stands in the log.
-func (s *Server) tell(c *call, rt *route, took time.Duration) {
+// logCall logs a request. It logs the pattern of the route and not the path, so that the log quotes no
+// caller.
+func (s *Server) logCall(c *call, rt *route, took time.Duration) {
 	level := slog.LevelDebug
 	switch {
 	case c.w.status >= 500:
@@ -241,10 +241,10 @@ func (s *Server) tell(c *call, rt *route, took time.Duration) {
 
 var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
-// largestKept bounds a buffer that is kept for other requests.
-const largestKept = 1 << 20
+// maxKept limits the size of a buffer that is kept for reuse, in bytes.
+const maxKept = 1 << 20
 
-// scratch returns an empty buffer that is the call's until it is answered.
+// scratch returns the call's buffer, emptied. It is valid until the call is answered.
 func (c *call) scratch() *bytes.Buffer {
 	if c.buffer == nil {
 		c.buffer = buffers.Get().(*bytes.Buffer)
@@ -256,23 +256,23 @@ func (c *call) scratch() *bytes.Buffer {
 func (c *call) release() {
 	c.keep(budget.Body, 0)
 	c.keep(budget.Work, 0)
-	if c.buffer != nil && c.buffer.Cap() <= largestKept {
+	if c.buffer != nil && c.buffer.Cap() <= maxKept {
 		buffers.Put(c.buffer)
 	}
 }
 
-// body reads the body, which is good until the next scratch.
+// body reads the body, which is valid until the next call of scratch.
 func (c *call) body() ([]byte, error) {
 	if encoding := c.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
-		return nil, problemf(http.StatusUnsupportedMediaType, "media-type", "a body with a Content-Encoding is not taken")
+		return nil, problemf(http.StatusUnsupportedMediaType, "media-type", "bodies with a Content-Encoding are not accepted")
 	}
-	most := c.server.limits.Body
-	if c.ContentLength > most {
-		return nil, tooLarge(most)
+	limit := c.server.limits.Body
+	if c.ContentLength > limit {
+		return nil, tooLarge(limit)
 	}
 	size := c.ContentLength
 	if size < 0 { // unknown
-		size = most
+		size = limit
 	}
 	if err := c.take(budget.Body, size); err != nil {
 		return nil, err
@@ -281,13 +281,13 @@ func (c *call) body() ([]byte, error) {
 	if c.ContentLength > 0 {
 		b.Grow(int(c.ContentLength) + bytes.MinRead)
 	}
-	_, err := b.ReadFrom(http.MaxBytesReader(&c.w, c.Request.Body, most))
+	_, err := b.ReadFrom(http.MaxBytesReader(&c.w, c.Request.Body, limit))
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
-		return nil, tooLarge(most)
+		return nil, tooLarge(limit)
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return nil, problemf(http.StatusRequestTimeout, "slow", "the body did not come in time")
+		return nil, problemf(http.StatusRequestTimeout, "slow", "the body did not arrive in time")
 	case err == io.ErrUnexpectedEOF:
 		return nil, problemf(http.StatusBadRequest, "body", "the body ends before its Content-Length")
 	case err != nil:
@@ -297,7 +297,7 @@ func (c *call) body() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// jsonBody is body for one that must be JSON.
+// jsonBody is body for a body that must be JSON.
 func (c *call) jsonBody() ([]byte, error) {
 	if _, err := c.mediaType(asJSON); err != nil {
 		return nil, err
@@ -305,18 +305,18 @@ func (c *call) jsonBody() ([]byte, error) {
 	return c.body()
 }
 
-func tooLarge(most int64) error {
-	return problemf(http.StatusRequestEntityTooLarge, "too-large", "the body has more than %d bytes", most)
+func tooLarge(limit int64) error {
+	return problemf(http.StatusRequestEntityTooLarge, "too-large", "the body has more than %d bytes", limit)
 }
 
 // The types of bodies.
 const (
 	asJSON   = "application/json"
 	asBinary = "application/x-protobuf"
-	asForm   = "application/x-www-form-urlencoded" // what curl -d says of JSON
+	asForm   = "application/x-www-form-urlencoded" // which curl -d sends, also with JSON
 )
 
-// mediaType returns which of the types the body has.
+// mediaType returns the type of the body, which must be one of legal.
 func (c *call) mediaType(legal ...string) (string, error) {
 	given := c.Header.Get("Content-Type")
 	if given == "" || given == asForm {
@@ -341,7 +341,7 @@ func (c *call) answer(status int, mediaType string, body []byte) error {
 	h["Content-Length"] = []string{strconv.Itoa(len(body))}
 	h["Cache-Control"] = noStore
 	c.w.WriteHeader(status)
-	_, _ = c.w.Write(body) // whoever asked has gone
+	_, _ = c.w.Write(body) // fails only if the caller has gone
 	return nil
 }
 

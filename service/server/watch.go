@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// watched is a value read from files, and read again when one of them changes.
+// watched is a value that is read from files, and read again when one of them changes.
 type watched[T any] struct {
 	paths  []string
 	load   func() (T, error)
@@ -17,18 +17,18 @@ type watched[T any] struct {
 
 	mu        sync.Mutex
 	looked    time.Time
-	stamps    []stamp // of what value was read from
+	stamps    []stamp // of the files when value was read
 	value     T
-	complaint string // why the files cannot be read now
+	complaint string // the last error of reading the files; "" if there is none
 }
 
-// stamp is how a file is told to have changed.
+// stamp changes when a file changes.
 type stamp struct {
 	modified int64 // Unix nanoseconds
 	size     int64
 }
 
-// watchEvery is how often files are looked at.
+// watchEvery is the interval between checks of the files.
 const watchEvery = time.Second
 
 func watch[T any](load func() (T, error), clock func() time.Time, logger *slog.Logger, paths ...string) (*watched[T], error) {
@@ -39,8 +39,8 @@ func watch[T any](load func() (T, error), clock func() time.Time, logger *slog.L
 	return w, err
 }
 
-// get returns the value. Where the files cannot be read it is the last one, and they
-// are tried again.
+// get returns the value. If changed files cannot be read, it returns the last value, and the next check
+// tries again.
 func (w *watched[T]) get() T {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -58,7 +58,7 @@ func (w *watched[T]) get() T {
 	if err != nil {
 		if why := err.Error(); why != w.complaint {
 			w.complaint = why
-			w.logger.Error("a changed file cannot be read: what it said before holds", "cause", why)
+			w.logger.Error("a changed file cannot be read: its former content remains in force", "cause", why)
 		}
 		return w.value
 	}

@@ -16,8 +16,8 @@ import (
 	"vitrine/service/decision"
 )
 
-// binaryRequest is a DecisionRequest of proto/decision.proto, and the memory of what it
-// becomes, which is used again for others.
+// binaryRequest is a DecisionRequest of proto/decision.proto and the api.Request made from it. Its
+// memory is reused.
 type binaryRequest struct {
 	decision                   string
 	ids, texts                 list
@@ -27,7 +27,7 @@ type binaryRequest struct {
 	size, deferred             uint32
 	include, exclude, baseline []string
 	atMost                     []api.Limit
-	most                       int // elements of a list
+	maxItems                   int // the limit of every list
 
 	values  api.Values
 	items   []api.Item
@@ -39,8 +39,8 @@ type binaryRequest struct {
 
 var binaryRequests = sync.Pool{New: func() any { return new(binaryRequest) }}
 
-// release gives the memory to others. The engine must have answered: it may read a
-// request that it was not waited for.
+// release puts the memory into the pool. The engine must have answered, because it may still read a
+// request whose caller has stopped waiting.
 func (r *binaryRequest) release() {
 	clear(r.values)
 	clear(r.items)
@@ -84,8 +84,8 @@ func (l *list) consume(t protowire.Type, b []byte) int {
 	return size
 }
 
-// fields reads a message field by field. It refuses fields that read does not know: whoever
-// sends them wants something that would not be done.
+// fields reads a message field by field. Unknown fields are errors, because ignoring them could ignore
+// what the caller asks for.
 func fields(b []byte, read func(n protowire.Number, t protowire.Type, b []byte) int) error {
 	for len(b) > 0 {
 		n, t, size := protowire.ConsumeTag(b)
@@ -175,8 +175,7 @@ func consumeWhole(dst *uint32, t protowire.Type, b []byte) int {
 	return size
 }
 
-// full reports whether there is one more in the list of a field than may be: what comes still would
-// take memory alone.
+// full reports whether a repeated field exceeds its limit; further elements are skipped.
 func (r *binaryRequest) full(n protowire.Number) bool {
 	length := 0
 	switch n {
@@ -191,7 +190,7 @@ func (r *binaryRequest) full(n protowire.Number) bool {
 	case 12:
 		length = len(r.baseline)
 	}
-	return length > r.most
+	return length > r.maxItems
 }
 
 func (r *binaryRequest) read(n protowire.Number, t protowire.Type, b []byte) int {
@@ -258,10 +257,10 @@ func consumeLimit(dst *[]api.Limit, t protowire.Type, b []byte) int {
 	return size
 }
 
-// parse reads a request in the wire format. Errors of values name the field as it is called
-// in JSON. The request shares memory with r.
+// parse reads a request in the wire format. Errors of values name the fields of the JSON form. The
+// request shares memory with r.
 func (r *binaryRequest) parse(body []byte, c *decision.Config) (*api.Request, error) {
-	r.most = c.MaxItems
+	r.maxItems = c.MaxItems
 	if err := fields(body, r.read); err != nil {
 		return nil, err
 	}
@@ -303,7 +302,7 @@ func (r *binaryRequest) parse(body []byte, c *decision.Config) (*api.Request, er
 	return &r.request, nil
 }
 
-// columns are the names of the numbers and of the texts of a row, and which of the texts are objects.
+// columns has the names of the numbers and of the texts in a row, and which of the texts are objects.
 type columns struct {
 	numbers, texts []string
 	object         []bool
@@ -341,7 +340,7 @@ func (s *columns) check(field, numbersField, textsField string, rows, numbers, t
 
 func (s *columns) width() int { return len(s.numbers) + len(s.texts) }
 
-// fill stores numbers and texts, which lie by rows, in rows of values.
+// fill stores numbers and texts, both in row-major order, in rows of values.
 func (s *columns) fill(rows api.Values, numbers []float64, texts *list) {
 	width, n := s.width(), len(s.numbers)
 	for i, v := range numbers {
