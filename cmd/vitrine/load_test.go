@@ -59,12 +59,12 @@ func TestLoad(t *testing.T) {
 			t.Errorf("%q is not in\n%s", want, out)
 		}
 	}
-	if !strings.Contains(errs, `placement "load" was not there: it is made, with the policy onl-mnl`) {
+	if !strings.Contains(errs, `created placement "load" with the policy onl-mnl`) {
 		t.Error(errs)
 	}
 	out, errs2 := loaded(t, 0, append(few, "--rate", "500", "--arrivals", "constant", "--binary", "--json", "--acknowledged", path("told"))...)
 	var r load.Result
-	if err := json.Unmarshal([]byte(out), &r); err != nil || r.Decisions.Count != 50 || r.Asked != 500 || strings.Contains(errs2, "was not there") {
+	if err := json.Unmarshal([]byte(out), &r); err != nil || r.Decisions.Count != 50 || r.Asked != 500 || strings.Contains(errs2, "created placement") {
 		t.Errorf("%+v, %v, %s", r, err, errs2)
 	}
 	told, err := os.ReadFile(path("told"))

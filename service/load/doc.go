@@ -1,14 +1,14 @@
-// Package load sends simulated shoppers to a decision service, and measures how long they wait.
+// Package load sends simulated shoppers to a decision service and measures its latency.
 //
 //	load.go      a run, from the placement to the result
-//	schedule.go  what is due when: an open loop
-//	world.go     the shoppers: what they are offered and what they take
+//	schedule.go  the schedule of requests: an open loop
+//	world.go     the shoppers: candidates and choices
 //	lane.go      one connection
-//	result.go    what was measured
-//	journal.go   what was acknowledged
+//	result.go    the measurements
+//	journal.go   a record of acknowledged requests
 //
-// Shoppers come when they come, and do not wait for each other: the loop is open. A request's latency is counted
-// from the time it was due and not from when a connection was free, so that a service that stands still
-// for a second is told to have kept waiting all who came in that second (Tene's coordinated
-// omission).
+// The loop is open: shoppers arrive by a schedule and do not wait for each other. The latency of a
+// request is measured from its scheduled time, not from the time when a connection was free. If the
+// service stalls for a second, every request of that second counts as late; a closed loop would hide
+// this (Tene's coordinated omission).
 package load

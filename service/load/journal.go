@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// journal writes a line of JSON for everything that was acknowledged, when it was: each in one write.
+// journal writes a line of JSON for each acknowledged decision and outcome, each in one write.
 type journal struct {
 	mu sync.Mutex
 	to io.Writer // nil writes nothing
@@ -17,7 +17,7 @@ type decided struct {
 	Shown    []string `json:"shown"`
 }
 
-type told struct {
+type reported struct {
 	Decision string  `json:"decision_id"`
 	Choice   *string `json:"choice"`
 }
@@ -40,8 +40,8 @@ func (j *journal) decided(id string, shown []string) error {
 	return j.write(decided{id, append([]string{}, shown...)})
 }
 
-func (j *journal) told(id, choice string) error {
-	line := told{Decision: id}
+func (j *journal) reported(id, choice string) error {
+	line := reported{Decision: id}
 	if choice != "" {
 		line.Choice = &choice
 	}

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// lane is one connection, for one request after another: a http.RoundTripper without the goroutines of
-// http.Transport, which would take as much of the processor as the service does.
+// lane is an http.RoundTripper with one connection for one request at a time. http.Transport and its
+// goroutines would take as much processor time as the service.
 type lane struct {
 	mu   sync.Mutex // of conn, which stop closes
 	conn net.Conn
@@ -23,12 +23,13 @@ type lane struct {
 
 	in    *bufio.Reader
 	out   *bufio.Writer
-	whole bool   // the last answer was read to its end
-	again func() // told of a request that goes over a second connection; may be nil
+	whole bool   // whether the last answer was read to its end
+	again func() // if set, is called when a request is sent again over a new connection
 }
 
-// RoundTrip implements http.RoundTripper. Where a connection that was used before ends without an answer the request
-// goes over a new one: the service closes idle ones. Interim answers (1xx) are passed over.
+// RoundTrip implements http.RoundTripper. If a connection that was used before closes without an
+// answer, RoundTrip sends the request over a new one, because the service closes idle connections. It
+// skips interim answers (1xx).
 func (l *lane) RoundTrip(r *http.Request) (*http.Response, error) {
 	for {
 		fresh, err := l.open(r)
@@ -59,7 +60,7 @@ func (l *lane) RoundTrip(r *http.Request) (*http.Response, error) {
 // open connects, unless there is a connection that can be used.
 func (l *lane) open(r *http.Request) (fresh bool, err error) {
 	if l.conn != nil {
-		if l.whole && l.in.Buffered() == 0 { // what came without being asked for answers nothing
+		if l.whole && l.in.Buffered() == 0 { // unsolicited bytes are not the next answer
 			return false, nil
 		}
 		l.close()
@@ -90,7 +91,7 @@ func (l *lane) open(r *http.Request) (fresh bool, err error) {
 	return true, nil
 }
 
-// exchange sends a request and reads the head of its answer; begun is whether any of it came.
+// exchange sends a request and reads the head of its answer; begun reports whether any of it arrived.
 func (l *lane) exchange(r *http.Request) (answer *http.Response, begun bool, err error) {
 	if err := l.limit(r); err != nil {
 		return nil, false, err
@@ -117,7 +118,7 @@ func (l *lane) exchange(r *http.Request) (answer *http.Response, begun bool, err
 	return answer, true, nil
 }
 
-// limit gives a request until its deadline.
+// limit sets the deadline of a request.
 func (l *lane) limit(r *http.Request) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -149,11 +150,11 @@ func (l *lane) head(r *http.Request) {
 	line()
 }
 
-// body tells the lane when it was read to its end.
+// body records in the lane that it was read to its end.
 type body struct {
 	io.ReadCloser
 	lane *lane
-	kept bool // the connection, for another request
+	kept bool // whether the connection can be used again
 }
 
 func (b body) Read(p []byte) (int, error) {
@@ -173,7 +174,7 @@ func (l *lane) close() {
 	}
 }
 
-// stop ends the request under way, and all later ones.
+// stop ends the request in progress and all later ones.
 func (l *lane) stop() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -18,36 +18,37 @@ import (
 	"vitrine/service/client"
 )
 
-// Options say who comes to which service. What may be left out says what it then is; a run ends with Decisions
-// or Duration, whichever comes first.
+// Options describe the load and the service. A run ends after Decisions or Duration, whichever comes
+// first.
 type Options struct {
-	Base, Key   string
-	Placement   string         // is made where it is missing
-	Policy      map[string]any // then this is its policy
-	Rate        float64        // decisions a second; 0 is as fast as the connections go, a closed loop
-	Poisson     bool           // decisions come independently of each other, else with equal gaps
-	Decisions   int            // 0 is no bound
-	Duration    time.Duration  // 0 is no bound
+	Base, Key   string         // URL of the service, and the token of an API key or ""
+	Placement   string         // is created if it does not exist
+	Policy      map[string]any // of the placement, if it is created
+	Rate        float64        // decisions per second; 0 is a closed loop, as fast as the connections allow
+	Poisson     bool           // whether gaps between decisions are exponential; otherwise they are equal
+	Decisions   int            // 0 is no limit
+	Duration    time.Duration  // 0 is no limit
 	Connections int
-	Items       int // candidates of a decision
-	Features    int // of an item, all numbers
-	Size        int // the most that are shown
-	Binary      bool
-	Outcomes    float64       // share of decisions whose outcome is told
-	Delay       time.Duration // of outcomes
-	Patience    time.Duration // for how long a request that fails is tried again; 0 is never
+	Items       int           // candidates of a decision
+	Features    int           // of an item, all numbers
+	Size        int           // max number of items shown
+	Binary      bool          // whether requests have the binary form
+	Outcomes    float64       // share of decisions whose outcome is reported
+	Delay       time.Duration // from a decision to its outcome
+	Patience    time.Duration // for retries of a request; 0 never retries
 	Seed        uint64
 
-	Acknowledged io.Writer            // is told every decision and outcome that was acknowledged, by a line of JSON; may be nil
-	Progress     func(Progress)       // is told how it goes each second; may be nil
-	Note         func(message string) // is told of a placement that was made; may be nil
+	Acknowledged io.Writer            // receives a line of JSON for each acknowledged decision and outcome; may be nil
+	Progress     func(Progress)       // is called every second; may be nil
+	Note         func(message string) // is called if the placement is created; may be nil
 }
 
-// ErrPlacement is of a placement that is there and takes other requests.
+// ErrPlacement is returned if the placement exists but has other features or smaller limits.
 var ErrPlacement = errors.New("the placement is for other requests")
 
-// Run sends shoppers to a service. Where ctx ends it returns what was measured until then. Errors are
-// those of the placement, and of writing what was acknowledged; requests that fail are part of the result.
+// Run sends shoppers to a service. If ctx ends, it returns the measurements so far. It returns an error
+// if the placement cannot be used or Acknowledged cannot be written. Failed requests are not errors;
+// the result counts them.
 func Run(ctx context.Context, o Options) (*Result, error) {
 	w, err := newWorld(&o)
 	if err != nil {
@@ -77,9 +78,9 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	return result, err
 }
 
-// open makes the placement, or finds that it is as needed.
+// open creates the placement, or checks that it fits.
 func open(ctx context.Context, c *client.Client, o *Options) error {
-	c.Patience = -1 // a service that is not there is told at once
+	c.Patience = -1 // so that an unreachable service is reported at once
 	want := &api.Placement{MaxSize: o.Size, MaxItems: o.Items, Policy: o.Policy, Seed: o.Seed}
 	for j := range o.Features {
 		want.Features = append(want.Features, api.Feature{Name: featureName(j), Kind: "number"})
@@ -88,10 +89,10 @@ func open(ctx context.Context, c *client.Client, o *Options) error {
 	var p *api.Problem
 	if errors.As(err, &p) && p.Kind() == "not-found" {
 		if _, err := c.Put(ctx, o.Placement, want); err != nil {
-			return fmt.Errorf("placement %q cannot be made: %w", o.Placement, err)
+			return fmt.Errorf("placement %q cannot be created: %w", o.Placement, err)
 		}
 		if o.Note != nil {
-			o.Note(fmt.Sprintf("placement %q was not there: it is made, with the policy %v", o.Placement, o.Policy["name"]))
+			o.Note(fmt.Sprintf("created placement %q with the policy %v", o.Placement, o.Policy["name"]))
 		}
 		return nil
 	}
@@ -108,17 +109,17 @@ func open(ctx context.Context, c *client.Client, o *Options) error {
 	return nil
 }
 
-// run is a run under way.
+// run is a run in progress.
 type run struct {
 	*Options
 	world    *world
 	schedule *schedule
 	counts   *tally
 	journal  journal
-	name     string // what its decision ids begin with
+	name     string // the prefix of its decision ids
 }
 
-// all has every connection take what is due, until there is nothing more.
+// all runs the connections until the schedule is over.
 func (r *run) all(ctx context.Context, start time.Time) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -156,7 +157,7 @@ func (r *run) report(ended <-chan struct{}, start time.Time) {
 	}
 }
 
-// work is one connection. It ends with an error where what was acknowledged cannot be written.
+// work sends the requests of one connection. It returns an error if the journal cannot be written.
 func (r *run) work(ctx context.Context) error {
 	l := &lane{again: r.counts.retried}
 	defer l.close()
@@ -193,10 +194,10 @@ func (r *run) work(ctx context.Context) error {
 	return nil
 }
 
-// do sends a request, and counts what comes of it.
+// do sends a request and counts the result.
 func (r *run) do(ctx context.Context, c *client.Client, come *shoppers, t task) error {
 	if t.decision != "" {
-		return r.tell(ctx, c, t)
+		return r.reportOutcome(ctx, c, t)
 	}
 	a, err := c.DecidePrepared(ctx, r.Placement, r.name+"-"+strconv.Itoa(t.round), come.candidates(t.round).request)
 	now := time.Now()
@@ -214,16 +215,16 @@ func (r *run) do(ctx context.Context, c *client.Client, come *shoppers, t task) 
 	return nil
 }
 
-func (r *run) tell(ctx context.Context, c *client.Client, t task) error {
+func (r *run) reportOutcome(ctx context.Context, c *client.Client, t task) error {
 	if err := c.Outcome(ctx, r.Placement, t.decision, t.choice); err != nil {
 		r.failed(ctx, err)
 		return nil
 	}
-	r.counts.told(time.Since(t.due), t.choice != "")
-	return r.journal.told(t.decision, t.choice)
+	r.counts.reported(time.Since(t.due), t.choice != "")
+	return r.journal.reported(t.decision, t.choice)
 }
 
-// failed counts a request that failed, by itself or by the end of the run.
+// failed counts a request that failed or was interrupted.
 func (r *run) failed(ctx context.Context, err error) {
 	if ctx.Err() == nil {
 		r.counts.failed(err)
@@ -249,7 +250,7 @@ func (r *run) result(start time.Time, interrupted bool) *Result {
 	return result
 }
 
-// serverCPU asks the service for the processor time that it has had, in seconds; 0 where it does not tell.
+// serverCPU returns the processor time of the service in seconds, or 0 if its metrics do not have it.
 func serverCPU(ctx context.Context, o *Options) float64 {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()

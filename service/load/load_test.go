@@ -158,7 +158,7 @@ func TestPlacementThatIsThere(t *testing.T) {
 		}
 	}
 	o.Placement, o.Policy = "q", map[string]any{"name": "none"}
-	if _, err := load.Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), `placement "q" cannot be made`) {
+	if _, err := load.Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), `placement "q" cannot be created`) {
 		t.Error(err)
 	}
 }

@@ -15,26 +15,26 @@ import (
 	"vitrine/service/api"
 )
 
-// Result is what was measured. Times are in milliseconds.
+// Result has the measurements of a run. Times are in milliseconds unless a field says otherwise.
 type Result struct {
-	Asked       float64 `json:"asked_per_second"` // decisions; 0 is as fast as it goes: then latencies are those of a closed loop
+	Asked       float64 `json:"asked_per_second"` // decisions; 0 is a closed loop
 	Achieved    float64 `json:"achieved_per_second"`
 	Seconds     float64 `json:"seconds"` // from the first request to the last answer
 	Decisions   Latency `json:"decisions"`
 	Outcomes    Latency `json:"outcomes"`
 	Purchases   int     `json:"purchases"` // among the outcomes
-	Repeated    int     `json:"repeated"`  // decisions that were answered before, to an attempt whose answer was lost
+	Repeated    int     `json:"repeated"`  // decisions whose first answer was lost
 	Retries     int     `json:"retries"`
-	Unsent      int     `json:"unsent"`     // decisions that were due before the end, and found no connection
-	Untold      int     `json:"untold"`     // outcomes that the end came before
-	Unanswered  int     `json:"unanswered"` // requests that were under way when the run was interrupted
+	Unsent      int     `json:"unsent"`     // decisions that were due before the end but found no free connection
+	Untold      int     `json:"untold"`     // outcomes that were not reported before the end
+	Unanswered  int     `json:"unanswered"` // requests in progress when the run was interrupted
 	Interrupted bool    `json:"interrupted"`
 
-	Errors map[string]int `json:"errors"` // requests that failed, by kind: latencies are without them
+	Errors map[string]int `json:"errors"` // failed requests by kind; latencies exclude them
 
-	Late         Latency `json:"late"`                          // how late requests were sent for which a connection waited: the generator's own part of latencies
-	GeneratorCPU float64 `json:"generator_cpu_us_per_decision"` // microseconds, with all that is asked beside; 0 where it is not known
-	ServerCPU    float64 `json:"server_cpu_us_per_decision"`    // with outcomes and learning; 0 where the service does not tell
+	Late         Latency `json:"late"`                          // how late the generator sent requests although a connection was free; part of latencies
+	GeneratorCPU float64 `json:"generator_cpu_us_per_decision"` // processor time of this process in microseconds; 0 if it is not known
+	ServerCPU    float64 `json:"server_cpu_us_per_decision"`    // processor time of the service in microseconds, with outcomes and learning; 0 if it is not known
 }
 
 // Latency is a distribution of times in milliseconds.
@@ -48,13 +48,13 @@ type Latency struct {
 	Max   float64 `json:"max"`
 }
 
-// histogram has microseconds up to an hour, with three digits.
+// histogram counts durations up to an hour in microseconds, to three significant digits.
 type histogram struct{ *hdrhistogram.Histogram }
 
 func newHistogram() histogram { return histogram{hdrhistogram.New(1, time.Hour.Microseconds(), 3)} }
 
 func (h histogram) add(d time.Duration) {
-	_ = h.RecordValue(min(max(d.Microseconds(), 0), time.Hour.Microseconds())) // is in its range
+	_ = h.RecordValue(min(max(d.Microseconds(), 0), time.Hour.Microseconds())) // always in range
 }
 
 func (h histogram) latency() Latency {
@@ -65,14 +65,14 @@ func (h histogram) latency() Latency {
 	return Latency{h.TotalCount(), h.Mean() / 1000, at(50), at(90), at(99), at(99.9), float64(h.Max()) / 1000}
 }
 
-// tally counts what comes back.
+// tally counts answers.
 type tally struct {
 	mu                           sync.Mutex
 	decisions, outcomes, late    histogram
 	purchases, repeated, retries int
 	unanswered                   int
 	errors                       map[string]int
-	last                         time.Time // answer
+	last                         time.Time // of the last answer
 }
 
 func newTally() *tally {
@@ -89,7 +89,7 @@ func (t *tally) decided(d time.Duration, now time.Time, repeated bool) {
 	}
 }
 
-func (t *tally) told(d time.Duration, bought bool) {
+func (t *tally) reported(d time.Duration, bought bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.outcomes.add(d)
@@ -122,7 +122,7 @@ func (t *tally) brokenOff() {
 	t.mu.Unlock()
 }
 
-// Progress is how far a run is.
+// Progress is the state of a run in progress.
 type Progress struct {
 	Elapsed   time.Duration
 	Decisions int64   // answered
@@ -140,7 +140,7 @@ func (t *tally) progress(elapsed time.Duration) Progress {
 	return p
 }
 
-// kindOf says what kind an error is, in few words.
+// kindOf returns a short name for the kind of an error.
 func kindOf(err error) string {
 	var p *api.Problem
 	var timeout net.Error

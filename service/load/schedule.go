@@ -11,27 +11,28 @@ type task struct {
 	due   time.Time
 	round int // of the decision, from 0 on
 
-	decision, choice string // of an outcome; "" for a decision, and for none
+	decision string // of an outcome: its decision; "" if the task is a decision
+	choice   string // of an outcome: the item; "" for none
 }
 
-// schedule hands out what is due, in order of time.
+// schedule returns tasks in order of time.
 type schedule struct {
-	rate    float64   // decisions a second; 0 is always one at once
-	poisson bool      // gaps are drawn from the exponential distribution
-	most    int       // decisions; 0 is no bound
-	end     time.Time // of decisions; zero is none
+	rate    float64   // decisions per second; 0 is a closed loop
+	poisson bool      // whether gaps are exponential
+	max     int       // number of decisions; 0 is no limit
+	end     time.Time // of decisions; zero is no limit
 	rng     *rand.Rand
 
 	mu       sync.Mutex
 	round    int       // of the next decision
 	at       time.Time // when it is due
-	outcomes []task    // about in order of time
+	outcomes []task    // almost in order of time
 	over     bool
 	unsent   int
 }
 
 func newSchedule(o *Options, start time.Time, rng *rand.Rand) *schedule {
-	s := &schedule{rate: o.Rate, poisson: o.Poisson, most: o.Decisions, rng: rng, at: start}
+	s := &schedule{rate: o.Rate, poisson: o.Poisson, max: o.Decisions, rng: rng, at: start}
 	if o.Duration > 0 {
 		s.end = start.Add(o.Duration)
 	}
@@ -47,8 +48,8 @@ func (s *schedule) gap() time.Duration {
 	return time.Duration(g * float64(time.Second))
 }
 
-// next returns what is due next, maybe not yet. There is nothing more for whoever is told so: only those who
-// decide add outcomes, and they come for them.
+// next returns the next task, which may be due later. ok is false if there are no more tasks for this
+// caller: only a caller that has just decided adds an outcome, and it calls next again.
 func (s *schedule) next(now time.Time) (t task, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -74,15 +75,16 @@ func (s *schedule) next(now time.Time) (t task, ok bool) {
 	return t, true
 }
 
-// done reports whether there are no more decisions. Those that were due and found no connection are counted.
+// done reports whether there are no more decisions. It counts those that were due but found no free
+// connection.
 func (s *schedule) done(now time.Time) bool {
-	if s.most > 0 && s.round >= s.most {
+	if s.max > 0 && s.round >= s.max {
 		return true
 	}
 	if s.end.IsZero() || s.at.Before(s.end) && now.Before(s.end) {
 		return false
 	}
-	for s.rate > 0 && s.at.Before(s.end) && (s.most == 0 || s.round+s.unsent < s.most) {
+	for s.rate > 0 && s.at.Before(s.end) && (s.max == 0 || s.round+s.unsent < s.max) {
 		s.unsent++
 		s.at = s.at.Add(s.gap())
 	}
@@ -99,7 +101,7 @@ func (s *schedule) stop(now time.Time) {
 	s.over = s.over || s.done(now)
 }
 
-// add has an outcome told later.
+// add schedules an outcome.
 func (s *schedule) add(t task) {
 	s.mu.Lock()
 	s.outcomes = append(s.outcomes, t)

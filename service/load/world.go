@@ -18,10 +18,10 @@ import (
 // numSets is the number of sets of candidates. They are encoded before the run.
 const numSets = 64
 
-// world is a catalogue with four times the items of a request, sets of candidates from
-// it, and what shoppers think of them: a linear utility that is hidden from the
-// service. Over items it has mean −2 and standard deviation 1, so that about half of
-// the shoppers buy from 5 items drawn uniformly.
+// world is a catalogue with four times the items of a request, sets of candidates drawn from it, and
+// the shoppers' utilities, which are linear in the features and hidden from the service. Over items
+// they have mean −2 and standard deviation 1, so that about half of the shoppers buy if they are shown
+// 5 items drawn uniformly.
 type world struct {
 	seed uint64
 	sets []candidates
@@ -37,14 +37,14 @@ type candidates struct {
 func newWorld(o *Options) (*world, error) {
 	rng := stream.New(o.Seed, 0, stream.World)
 	n := 4 * o.Items
-	most := math.Sqrt(3 / float64(o.Features)) // of d uniform weights: their squares sum to 1 in the mean
+	bound := math.Sqrt(3 / float64(o.Features)) // d weights uniform in ±bound: E Σ w² = 1
 	catalogue := &env.World{
 		Items: n, Contexts: env.Gaussian{}, Revenues: env.UniformRevenue{Low: 0.5, High: 1},
-		Truth: env.NewFamily(utility.NewLinear(o.Features, false), -most, most, rng),
+		Truth: env.NewFamily(utility.NewLinear(o.Features, false), -bound, bound, rng),
 	}
 	x := catalogue.Context(rng)
 	for i, v := range x.Features.RawMatrix().Data {
-		x.Features.RawMatrix().Data[i] = rounded(v) // as a shop writes them
+		x.Features.RawMatrix().Data[i] = rounded(v) // shops send few digits
 	}
 	u := make([]float64, n)
 	catalogue.Utilities(u, x)
@@ -96,8 +96,8 @@ func prepare(o *Options, x *vitrine.Context, items []int) (*client.Prepared, err
 	return client.Prepare(&r)
 }
 
-// shoppers are those of one connection. Who comes in a round, and what they would take
-// of a set, is the same in every run with the seed.
+// shoppers are the shoppers of one connection. The shopper of a round and its choices are the same in
+// every run with the same seed.
 type shoppers struct {
 	*world
 	draws   stream.Stream
@@ -109,8 +109,8 @@ func (c *shoppers) candidates(round int) *candidates {
 	return &c.sets[c.draws.At(c.seed, round, stream.Contexts).IntN(len(c.sets))]
 }
 
-// choose returns what the shopper of a round takes, "" for nothing, and whether that is
-// reported, which it is with the given probability.
+// choose returns the item that the shopper of a round takes, "" for none, and whether the outcome is
+// reported, which has the given probability.
 func (c *shoppers) choose(round int, shown []string, reported float64) (item string, report bool) {
 	set := c.candidates(round)
 	rng := c.draws.At(c.seed, round, stream.Customers)
