@@ -22,8 +22,8 @@ import (
 
 // The placements of the tests that kill the service. Outcomes of the brief one come late, or never.
 var killedPlacements = map[string]string{
-	"home":  `{"max_size":3,"policy":{"name":"onl-mnl","warmup":20},"attribution_window":"8h","memory":500000000,"features":[{"name":"x","kind":"number"},{"name":"y","kind":"number"}]}`,
-	"brief": `{"max_size":2,"policy":{"name":"ucb-mnl"},"mode":"explore","attribution_window":"300ms","memory":500000000,"features":[{"name":"x","kind":"number"}]}`,
+	"home":  `{"max_size":3,"policy":{"name":"onl-mnl","warmup":20},"attribution_window":"8h","memory":200000000,"features":[{"name":"x","kind":"number"},{"name":"y","kind":"number"}]}`,
+	"brief": `{"max_size":2,"policy":{"name":"ucb-mnl"},"mode":"explore","attribution_window":"300ms","memory":200000000,"features":[{"name":"x","kind":"number"}]}`,
 }
 
 const briefWindow = 300 * time.Millisecond
