@@ -114,12 +114,13 @@ func TestKindsContainMNL(t *testing.T) {
 
 // A latent class model of equal classes is MNL, and of certain classes that of the class.
 func TestLatentContainsMNL(t *testing.T) {
-	base, d := fitText(t, "testdata/trips.csv", replaceLine(replaceLine(unweighted, "constants = true", ""), `individual = ["income"]`, `individual = []`), Options{})
+	base, _ := fitText(t, "testdata/trips.csv", replaceLine(replaceLine(unweighted, "constants = true", ""), `individual = ["income"]`, `individual = []`), Options{})
 	spec, err := ReadSpec("spec", []byte(latentTrips))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d, err = Load(context.Background(), "testdata/trips.csv", spec, nil); err != nil {
+	d, err := Load(context.Background(), "testdata/trips.csv", spec, nil)
+	if err != nil {
 		t.Fatal(err)
 	}
 	b := base.Coefficients

@@ -79,7 +79,7 @@ func TestClockStepsUnderLoad(t *testing.T) {
 
 const (
 	warnsOfStep   = "the time of day was stepped: the service keeps its own time until it is started again"
-	warnsOfFuture = "the log's last event is in the future: the clock was ahead then, or is behind now"
+	warnsOfFuture = "the log's last event is in the future: the clock was ahead then or is behind now"
 )
 
 // works waits until decisions are made, some expire, and snapshots and what follows them are done, and holds that no decision
