@@ -10,7 +10,7 @@ import (
 )
 
 // Nests group items whose unobserved utilities are alike, as the nested logit model has them. An
-// item without a nest, and the outside option, stand alone.
+// item without a nest is a nest of its own, and so is the outside option.
 type Nests struct {
 	Of            []int     // N: the nest of an item; negative for none
 	Dissimilarity []float64 // by nest: λ in (0, 1]

@@ -11,7 +11,7 @@ import (
 	"vitrine/assortment"
 )
 
-// Every optimistic learner offers, of few items and of so many that they are
+// Every optimistic learner offers, of few items and of enough that they are
 // searched, the best assortment under all optimistic utilities: with revenues that
 // are equal, unequal and zero, over families that are stable and that are not.
 func TestOptimisticOffersAreTheBest(t *testing.T) {

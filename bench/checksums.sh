@@ -8,7 +8,7 @@
 # PROGRAM names a vitrine to play with instead of the one of this tree, and KEEP=DIR keeps the
 # results. To change a result on purpose, write its line of the table again and say why in the commit:
 #
-#   KEEP=/tmp/checksums bench/checksums.sh NAME; (cd /tmp/checksums && sha256sum NAME/regret.csv)
+#   KEEP=out/checksums bench/checksums.sh NAME; (cd out/checksums && sha256sum NAME/regret.csv)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 table=$PWD/paper/experiments/testdata/regret.sha256

@@ -226,7 +226,7 @@ func FuzzNumber(f *testing.F) {
 	})
 }
 
-// Strings hold what RFC 8259 says of them, in valid UTF-8 alone.
+// Strings hold what RFC 8259 says of them, in valid UTF-8 only.
 func TestStrings(t *testing.T) {
 	for text, want := range map[string]string{
 		`"\"\\\/\b\f\n\r\t"`: "\"\\/\b\f\n\r\t", `"\u00e9é"`: "éé", `"a\u0000b"`: "a\x00b", `"\uD834\uDd1e"`: "𝄞", "\"\x7f\u2028\"": "\x7f\u2028", `""`: "",

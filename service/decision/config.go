@@ -162,13 +162,13 @@ func (c *Config) checkMode() error {
 	return nil
 }
 
-// Spec is what there is to know to build a placement's learner.
+// Spec says how to build a placement's learner.
 type Spec struct {
 	Policy   []byte // JSON, as configured
 	Features int    // d, the width of a row
 	Size     int    // K
 	Items    int    // the largest N of a request
-	All      bool   // rounds have the rows of all N items, not of those shown alone
+	All      bool   // rounds have the rows of all N items, not only of those shown
 	Rounds   int    // T
 	Seed     uint64
 }
@@ -216,7 +216,7 @@ func (c *Config) largestRecord() int {
 	return recordBytes + largestDecision + 16 + roundBytes(min(rows*(c.schema.Width()+1), largestBatch/8), c.MaxSize)
 }
 
-// rowBytes is what so many numbers take, and the places of what is shown. An allocator rounds up by a quarter at most.
+// rowBytes is what the numbers take, and the places of what is shown. An allocator rounds up by a quarter at most.
 func rowBytes(numbers, shown int) int { return 5 * (8*numbers + 4*shown) / 4 }
 
 func roundBytes(numbers, shown int) int { return 400 + rowBytes(numbers, shown) + 8*shown }

@@ -137,7 +137,7 @@ func (s *fold) applyBody(sequence uint64, e *eventlog.Event, o *offer) error {
 }
 
 // put creates a placement or changes it. The learner goes on where it sees the
-// same rows under the same settings, and begins anew elsewhere.
+// same rows under the same settings, and begins again otherwise.
 func (s *fold) put(sequence uint64, name string, config []byte) error {
 	r := s.ready
 	s.ready = nil
@@ -337,7 +337,7 @@ func (s *fold) charge(c *Config) (int64, error) {
 	return size.Learner + int64(2+c.Keep)*size.State + int64(c.Bound()), nil
 }
 
-// recharge charges a placement so many bytes from now on, some of which the budget has set aside for it.
+// recharge changes the bytes that a placement is charged. The budget has set aside held of them.
 func (s *fold) recharge(p *placement, charge, held int64) {
 	s.budget.Charge(charge - p.charged - held)
 	p.charged = charge

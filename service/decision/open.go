@@ -32,7 +32,7 @@ type Options struct {
 	// Linux a process with nothing else to do wakes up to a millisecond late.
 	Gather time.Duration
 
-	// Applied, if not nil, is told of every entry after it is durable and part of the
+	// Applied, if not nil, is called for every entry after it is durable and part of the
 	// state, in their order, on the writer's goroutine; not of those replayed.
 	// It must not keep the event, nor wait for the engine.
 	Applied func(sequence uint64, e *eventlog.Event)

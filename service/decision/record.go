@@ -93,7 +93,7 @@ func (r *record) countPassed() (n int) {
 	return n
 }
 
-// told returns the sum of the rewards that were told of items that were not taken.
+// told returns the sum of the rewards reported for items that were not taken.
 func (r *record) told() float64 {
 	if r.rare == nil {
 		return 0

@@ -22,8 +22,8 @@ type request struct {
 	note    string          // the ids of its slots, as the log has them; "" where they have none
 }
 
-// RequestSize bounds the bytes that a request of so many items takes while it is read and decided, beside its text: the
-// values of its features, N·d numbers of rows, and what there is of each item.
+// RequestSize bounds the bytes that a request of a number of items takes while it is read and decided, beside its text: the
+// values of its features, N·d numbers of rows, and a constant for each item.
 func (c *Config) RequestSize(items int) int64 {
 	const value, item = 96, 200
 	return int64(items) * int64(8*c.schema.Width()+value*c.schema.NumItem()+item)

@@ -228,7 +228,7 @@ func (p *placement) restoreRecord(d decoder) (*record, error) {
 	return r, d.Err()
 }
 
-// restoreStatus reads the status and the choice of a decision that shows so many items.
+// restoreStatus reads the status and the choice of a decision that shows a number of items.
 func (r *record) restoreStatus(d decoder, shown int) error {
 	r.status = status(min(d.Count(), 255))
 	r.choice = int16(min(d.Count(), largestSize+1))

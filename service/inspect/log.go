@@ -25,7 +25,7 @@ type Options struct {
 	Log string
 	// Data is the data directory with the snapshots, for a log on a server.
 	Data string
-	// Warn, if set, is called for faults in spite of which the log can be read.
+	// Warn, if set, is called for faults that leave the log readable.
 	Warn func(message string)
 	// Progress, if set, is called from time to time. The unit of done and total depends on the stage.
 	Progress func(stage string, done, total int)
