@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"vitrine/internal/freeport"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/natslog"
 )
@@ -52,10 +53,13 @@ type stage struct {
 
 func newStage(t *testing.T) *stage {
 	s := &stage{T: t, ledger: newLedger(t), rng: rand.New(rand.NewPCG(*killSeed, 2))}
-	ports := []string{freePort(t), freePort(t), freePort(t)}
+	ports := make([]string, len(s.servers))
+	for i := range ports {
+		ports[i] = fmt.Sprint(freeport.Local(t))
+	}
 	var urls []string
 	for i := range s.servers {
-		s.servers[i] = &external{T: t, port: freePort(t), dir: t.TempDir(), routes: append(ports[i:3:3], ports[:i]...)}
+		s.servers[i] = &external{T: t, port: fmt.Sprint(freeport.Local(t)), dir: t.TempDir(), routes: append(ports[i:3:3], ports[:i]...)}
 		urls = append(urls, s.servers[i].url())
 		s.servers[i].start()
 	}

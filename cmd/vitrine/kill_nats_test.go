@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
-	"net"
 	"net/url"
 	"os"
 	"os/exec"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 
+	"vitrine/internal/freeport"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/natslog"
 )
@@ -70,21 +70,9 @@ type external struct {
 
 func startNATS(t *testing.T) *external {
 	t.Helper()
-	e := &external{T: t, port: freePort(t), dir: t.TempDir()}
+	e := &external{T: t, port: fmt.Sprint(freeport.Local(t)), dir: t.TempDir()}
 	e.start()
 	return e
-}
-
-// freePort returns a port that nobody listens on.
-func freePort(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	_, port, _ := net.SplitHostPort(listener.Addr().String())
-	return port
 }
 
 func (e *external) start() {

@@ -44,15 +44,16 @@ func within[T any](ctx context.Context, wait time.Duration, request func(context
 	return request(ctx)
 }
 
-// Error codes of a server that cannot reach the leader of its cluster, or whose cluster has not stored an earlier
-// copy of the message yet, of errors.json in nats-server.
+// Error codes of errors.json in nats-server: the cluster has too few servers online, the server cannot reach the
+// leader of its cluster, or the cluster has not stored an earlier copy of the message yet.
 const (
+	noPeers             = 10005
 	clusterNotAvailable = 10008
 	clusterNotLeader    = 10009
 	duplicateInProcess  = 10158
 )
 
-var answeredLater = []jetstream.ErrorCode{clusterNotAvailable, clusterNotLeader, duplicateInProcess}
+var answeredLater = []jetstream.ErrorCode{noPeers, clusterNotAvailable, clusterNotLeader, duplicateInProcess}
 
 // isUnanswered reports whether the same request may be answered later.
 func isUnanswered(err error) bool {

@@ -2,7 +2,6 @@ package natslog_test
 
 import (
 	"fmt"
-	"net"
 	"net/url"
 	"strconv"
 	"strings"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 
+	"vitrine/internal/freeport"
 	"vitrine/service/eventlog/logtest"
 	"vitrine/service/eventlog/natslog"
 )
@@ -34,10 +34,10 @@ func newCluster(t testing.TB) *cluster {
 	c := &cluster{TB: t}
 	var routes []*url.URL
 	for i := range c.options {
-		cluster := freePort(t)
+		cluster := freeport.Local(t)
 		routes = append(routes, &url.URL{Scheme: "nats", Host: fmt.Sprintf("127.0.0.1:%d", cluster)})
 		c.options[i] = &server.Options{
-			ServerName: fmt.Sprint("n", i), Host: "127.0.0.1", Port: freePort(t),
+			ServerName: fmt.Sprint("n", i), Host: "127.0.0.1", Port: freeport.Local(t),
 			JetStream: true, StoreDir: t.TempDir(), SyncAlways: true, NoSigs: true, NoLog: true, JetStreamMaxStore: 1 << 32,
 			Cluster: server.ClusterOpts{Name: "c", Host: "127.0.0.1", Port: cluster},
 		}
@@ -47,18 +47,13 @@ func newCluster(t testing.TB) *cluster {
 		c.start(i)
 	}
 	t.Cleanup(func() { c.stop(0, 1, 2) })
+	for i, s := range c.servers {
+		if !s.ReadyForConnections(patience) {
+			t.Fatalf("server %d does not listen on ports %d and %d", i, c.options[i].Port, c.options[i].Cluster.Port)
+		}
+	}
 	c.elected()
 	return c
-}
-
-func freePort(t testing.TB) int {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
 }
 
 func (c *cluster) start(servers ...int) {

@@ -147,6 +147,7 @@ func TestSlowAnswer(t *testing.T) {
 // Errors of a cluster that is not ready are no refusals.
 func TestAnsweredLater(t *testing.T) {
 	for refused, want := range map[*server.ApiError]bool{
+		server.NewJSClusterNoPeersError(errors.New("")):   true,
 		server.NewJSClusterNotAvailError():                true,
 		server.NewJSClusterNotLeaderError():               true,
 		server.NewJSStreamDuplicateMessageConflictError(): true,
