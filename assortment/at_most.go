@@ -23,23 +23,23 @@ func (k AtMost) MaxGain(dst vitrine.Assortment, gain []float64) vitrine.Assortme
 }
 
 // Limit implements [Limiter].
-func (k AtMost) Limit(most int) (vitrine.Constraint, error) { return min(k, AtMost(most)), nil }
+func (k AtMost) Limit(maximum int) (vitrine.Constraint, error) { return min(k, AtMost(maximum)), nil }
 
 // top returns the K items of the largest utilities above −∞.
 func (k AtMost) top(dst vitrine.Assortment, u []float64) vitrine.Assortment {
 	return largest(dst, int(k), u, math.Inf(-1))
 }
 
-// largest returns the items of the k largest values above least, in
+// largest returns the items of the k largest values above minimum, in
 // increasing order. dst is a heap on the way, with the item to be displaced
 // first at its root.
-func largest(dst vitrine.Assortment, k int, value []float64, least float64) vitrine.Assortment {
+func largest(dst vitrine.Assortment, k int, value []float64, minimum float64) vitrine.Assortment {
 	k = min(k, len(value))
 	dst = slices.Grow(dst[:0], max(k, 0))
 	if k < 1 {
 		return dst
 	}
-	threshold := least
+	threshold := minimum
 	for i, v := range value {
 		if !(v > threshold) {
 			continue
@@ -95,19 +95,19 @@ func (k AtMost) Sample(dst vitrine.Assortment, n int, rng *rand.Rand) vitrine.As
 
 // sampleSize draws l in [1, min(K, n)] in proportion to C(n, l).
 func (k AtMost) sampleSize(n int, rng *rand.Rand) int {
-	most := min(int(k), n)
-	if most < 1 {
+	maximum := min(int(k), n)
+	if maximum < 1 {
 		return 0
 	}
 	logTotal := k.logCount(n)
 	left, logC := rng.Float64(), 0.0
-	for l := 1; l < most; l++ {
+	for l := 1; l < maximum; l++ {
 		logC += logRatio(n, l)
 		if left -= portable.Exp(logC - logTotal); left < 0 {
 			return l
 		}
 	}
-	return most
+	return maximum
 }
 
 // Propensity implements [Sampler]:
@@ -118,12 +118,12 @@ func (k AtMost) Propensity(n int) float64 { return portable.Exp(-k.logCount(n)) 
 // logCount returns the log of the number of nonempty sets, 0 if there are
 // none.
 func (k AtMost) logCount(n int) float64 {
-	most := min(int(k), n)
-	if most < 1 {
+	maximum := min(int(k), n)
+	if maximum < 1 {
 		return 0
 	}
 	sum, logC := portable.Log(float64(n)), portable.Log(float64(n))
-	for l := 2; l <= most; l++ {
+	for l := 2; l <= maximum; l++ {
 		logC += logRatio(n, l)
 		if logC > sum {
 			sum = logC + portable.Log1p(portable.Exp(sum-logC))

@@ -14,7 +14,7 @@ import (
 // Crossing is the family of the sets with at most a given number of items of each brand, of each
 // category, and in all:
 //
-//	𝒮 = {S : |S ∩ brand_a| ≤ h_a, |S ∩ category_b| ≤ k_b, |S| ≤ most}
+//	𝒮 = {S : |S ∩ brand_a| ≤ h_a, |S ∩ category_b| ≤ k_b, |S| ≤ maximum}
 //
 // A brand and a category are any two partitions of the items, so one need not be within the other,
 // as the groups of a [Laminar] are. A set is a flow from brands to categories, with a unit through
@@ -27,7 +27,7 @@ import (
 type Crossing struct {
 	brand, category       []int // N
 	brandMax, categoryMax []int // h and k
-	most                  int
+	maximum               int
 	cell                  []int // N: the cell of an item
 	cells                 []cell
 	never                 []bool // N: the items of a brand or category that shows none; nil if there are none
@@ -43,12 +43,12 @@ type cell struct{ brand, category int }
 // NewCrossing returns the family. brand and category have an entry for each item: a number below
 // len(brandMax), and below len(categoryMax). It returns an error that names an item or a bound that
 // is not lawful.
-func NewCrossing(brand, category, brandMax, categoryMax []int, most int) (*Crossing, error) {
+func NewCrossing(brand, category, brandMax, categoryMax []int, maximum int) (*Crossing, error) {
 	if len(brand) != len(category) {
 		return nil, fmt.Errorf("%d items have a brand, and %d a category", len(brand), len(category))
 	}
 	c := &Crossing{brand: slices.Clone(brand), category: slices.Clone(category),
-		brandMax: slices.Clone(brandMax), categoryMax: slices.Clone(categoryMax), most: max(most, 0)}
+		brandMax: slices.Clone(brandMax), categoryMax: slices.Clone(categoryMax), maximum: max(maximum, 0)}
 	of := map[cell]int{}
 	for i := range brand {
 		at := cell{brand[i], category[i]}
@@ -87,7 +87,7 @@ func NewCrossing(brand, category, brandMax, categoryMax []int, most int) (*Cross
 
 // Contains implements vitrine.Constraint.
 func (c *Crossing) Contains(s vitrine.Assortment) bool {
-	if len(s) > c.most {
+	if len(s) > c.maximum {
 		return false
 	}
 	brands, categories := make([]int, len(c.brandMax)), make([]int, len(c.categoryMax))
@@ -106,11 +106,11 @@ func (c *Crossing) Contains(s vitrine.Assortment) bool {
 }
 
 // Limit implements [Limiter].
-func (c *Crossing) Limit(most int) (vitrine.Constraint, error) {
-	if most >= c.most {
+func (c *Crossing) Limit(maximum int) (vitrine.Constraint, error) {
+	if maximum >= c.maximum {
 		return c, nil
 	}
-	return NewCrossing(c.brand, c.category, c.brandMax, c.categoryMax, most)
+	return NewCrossing(c.brand, c.category, c.brandMax, c.categoryMax, maximum)
 }
 
 // MaxGain implements vitrine.Constraint. It panics unless there is a gain for each item.
@@ -122,7 +122,7 @@ func (c *Crossing) MaxGain(dst vitrine.Assortment, gain []float64) vitrine.Assor
 	defer c.pool.Put(f)
 	f.begin(gain)
 	size := 0
-	for size < c.most && f.augment() {
+	for size < c.maximum && f.augment() {
 		size++
 	}
 	dst = slices.Grow(dst[:0], size)

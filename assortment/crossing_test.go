@@ -9,9 +9,9 @@ import (
 	"vitrine/assortment/assortmenttest"
 )
 
-func crossing(t testing.TB, brand, category, brandMax, categoryMax []int, most int) *assortment.Crossing {
+func crossing(t testing.TB, brand, category, brandMax, categoryMax []int, maximum int) *assortment.Crossing {
 	t.Helper()
-	c, err := assortment.NewCrossing(brand, category, brandMax, categoryMax, most)
+	c, err := assortment.NewCrossing(brand, category, brandMax, categoryMax, maximum)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,9 +6,9 @@ import (
 	"vitrine"
 )
 
-// Floor returns the family c without the items that earn less than least,
+// Floor returns the family c without the items that earn less than minimum,
 //
-//	{S in c : r_i ≥ least for all i in S}
+//	{S in c : r_i ≥ minimum for all i in S}
 //
 // Revenues belong to a request, so the family returned is for one request: set Feasible
 // of its [vitrine.Context] to it. Making it costs O(N) more than making c; using it
@@ -17,7 +17,7 @@ import (
 // It is exact for the families of this package and returns an error for others. It also
 // returns an error if the floor leaves no set, because a demanded item is below it or
 // too few items are above.
-func Floor(c vitrine.Constraint, revenue []float64, least float64) (vitrine.Constraint, error) {
+func Floor(c vitrine.Constraint, revenue []float64, minimum float64) (vitrine.Constraint, error) {
 	if k, ok := c.(AtMost); ok {
 		l, err := NewLaminar(Rules{Items: len(revenue), Max: max(int(k), 0)})
 		if err != nil {
@@ -34,13 +34,13 @@ func Floor(c vitrine.Constraint, revenue []float64, least float64) (vitrine.Cons
 	}
 	var below []int
 	for i, r := range revenue {
-		if !(r >= least) {
+		if !(r >= minimum) {
 			below = append(below, i)
 		}
 	}
 	narrowed, err := family.without(below)
 	if err != nil {
-		return nil, fmt.Errorf("without the items of revenue below %v: %w", least, err)
+		return nil, fmt.Errorf("without the items of revenue below %v: %w", minimum, err)
 	}
 	return narrowed, nil
 }

@@ -14,9 +14,9 @@ import (
 )
 
 // above is the definition: the sets of a family without items of less revenue.
-func above(c vitrine.Constraint, revenue []float64, least float64) []vitrine.Assortment {
+func above(c vitrine.Constraint, revenue []float64, minimum float64) []vitrine.Assortment {
 	return slices.DeleteFunc(assortmenttest.Sets(c, len(revenue)), func(s vitrine.Assortment) bool {
-		return slices.ContainsFunc(s, func(i int) bool { return !(revenue[i] >= least) })
+		return slices.ContainsFunc(s, func(i int) bool { return !(revenue[i] >= minimum) })
 	})
 }
 
@@ -50,9 +50,9 @@ func TestFloorsThatAreRefused(t *testing.T) {
 	l := laminar(t, assortment.Rules{Items: 3, Max: 2, Include: []int{0}})
 	two := laminar(t, assortment.Rules{Items: 3, Min: 2, Max: 2})
 	for want, c := range map[string]struct {
-		family vitrine.Constraint
-		r      []float64
-		least  float64
+		family  vitrine.Constraint
+		r       []float64
+		minimum float64
 	}{
 		"without the items of revenue below 2: item 0 is both included and excluded":                                                  {l, revenue, 2},
 		"without the items of revenue below 3: size: at least 2, but no more than 1 can be shown: it has 3 items, 2 of them excluded": {two, revenue, 3},
@@ -60,7 +60,7 @@ func TestFloorsThatAreRefused(t *testing.T) {
 		"2 revenues for a family of 3 items": {two, revenue[:2], 1},
 		"a floor on the revenue needs a family of package assortment, not assortment_test.exactly": {exactly(2), revenue, 1},
 	} {
-		if _, err := assortment.Floor(c.family, c.r, c.least); err == nil || !strings.HasPrefix(err.Error(), want) {
+		if _, err := assortment.Floor(c.family, c.r, c.minimum); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("error %v\n want %s", err, want)
 		}
 	}

@@ -49,17 +49,17 @@ type Knapsack struct {
 
 // bundle is a group of counts, without the pinned items.
 type bundle struct {
-	parent, first int
-	least, most   int
-	capped        bool    // most keeps out items that fit and that the groups around it allow
-	classes       []class // of the items that are in no inner group
+	parent, first    int
+	minimum, maximum int
+	capped           bool    // maximum keeps out items that fit and that the groups around it allow
+	classes          []class // of the items that are in no inner group
 }
 
 // class has the items of one weight.
 type class struct {
 	items []int
 	units int  // the weight of each
-	cap   int  // most of them in a set
+	cap   int  // how many of them a set can have
 	free  bool // they cost nothing: no weight, and no place that is counted
 }
 
@@ -199,7 +199,7 @@ func (s *Knapsack) plan(order []int) {
 	for k := range nodes {
 		a := &nodes[k]
 		included[k] += len(a.pinned)
-		s.groups[k] = bundle{parent: a.parent, first: a.first, least: max(0, a.Min-included[k]), most: a.Max - included[k]}
+		s.groups[k] = bundle{parent: a.parent, first: a.first, minimum: max(0, a.Min-included[k]), maximum: a.Max - included[k]}
 		if a.parent >= 0 {
 			included[a.parent] += included[k]
 		}
@@ -237,18 +237,18 @@ func (s *Knapsack) plan(order []int) {
 	counted := make([]bool, len(nodes)) // whether the group, or one around it, is capped
 	for k := len(nodes) - 1; k >= 0; k-- {
 		g := &s.groups[k]
-		most := fit[k]
+		maximum := fit[k]
 		if g.parent >= 0 {
-			most = min(most, s.groups[g.parent].most)
+			maximum = min(maximum, s.groups[g.parent].maximum)
 			counted[k] = counted[g.parent]
 		}
-		g.capped = g.most < most
-		g.most = min(g.most, most)
+		g.capped = g.maximum < maximum
+		g.maximum = min(g.maximum, maximum)
 		counted[k] = counted[k] || g.capped
 		slices.Reverse(g.classes) // the program visits the last first, and heavy items improve the table less often
 		for at := range g.classes {
 			c := &g.classes[at]
-			c.cap = min(len(c.items), g.most)
+			c.cap = min(len(c.items), g.maximum)
 			c.free = c.units == 0 && !counted[k]
 			if c.units > 0 {
 				c.cap = min(c.cap, s.room/c.units)
@@ -291,9 +291,9 @@ func (s *Knapsack) table() (bits, numbers float64) {
 	candidates := 0.0
 	for k := len(s.groups) - 1; k >= 0; k-- {
 		g := &s.groups[k]
-		rows[k], demand[k] = float64(g.least)+1, g.least
+		rows[k], demand[k] = float64(g.minimum)+1, g.minimum
 		if g.capped {
-			rows[k] = float64(g.most) + 1
+			rows[k] = float64(g.maximum) + 1
 		}
 		if g.parent >= 0 {
 			rows[k] *= rows[g.parent]
@@ -302,11 +302,11 @@ func (s *Knapsack) table() (bits, numbers float64) {
 		numbers = max(numbers, rows[k])
 		candidates += rows[k]
 		for _, c := range g.classes {
-			most := c.cap
+			maximum := c.cap
 			if c.free {
-				most = min(most, demand[k])
+				maximum = min(maximum, demand[k])
 			}
-			candidates += float64(rows[k] * float64(most))
+			candidates += float64(rows[k] * float64(maximum))
 		}
 	}
 	return (candidates + float64(64*numbers)) * (float64(s.room) + 64), numbers
@@ -328,8 +328,8 @@ func (s *Knapsack) without(items []int) (vitrine.Constraint, error) {
 }
 
 // Limit implements [Limiter].
-func (s *Knapsack) Limit(most int) (vitrine.Constraint, error) {
-	counts, err := s.counts.Limit(most)
+func (s *Knapsack) Limit(maximum int) (vitrine.Constraint, error) {
+	counts, err := s.counts.Limit(maximum)
 	if err != nil {
 		return nil, err
 	}

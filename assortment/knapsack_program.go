@@ -14,9 +14,9 @@ import (
 //
 // the largest gain of the candidates from i on if c units of capacity are taken, and
 // k_A places of each group A around i; and a bit for each, whether i is taken. At the
-// end of a group V is −∞ if k_A is below the group's least number, and at its
+// end of a group V is −∞ if k_A is below the group's minimum, and at its
 // beginning k_A is 0. So groups side by side share the table, and nested groups
-// multiply it. If only the least number of a group matters, k_A stops there and
+// multiply it. If only the minimum of a group matters, k_A stops there and
 // stands for that number or more. Then the bits are followed from the first candidate
 // on.
 type program struct {
@@ -30,12 +30,12 @@ type program struct {
 
 // stage is what a call knows of a group.
 type stage struct {
-	least  int // how many items it needs beside those that every best set has
-	demand int // the largest least of it and of the groups around it
-	extent int // how many k_A there are
-	rows   int // how many rows there are within it
-	first  int // its candidates are those from here to the next group's
-	bits   int // where theirs begin
+	minimum int // how many items it needs beside those that every best set has
+	demand  int // the largest minimum of it and of the groups around it
+	extent  int // how many k_A there are
+	rows    int // how many rows there are within it
+	first   int // its candidates are those from here to the next group's
+	bits    int // where theirs begin
 }
 
 var programs = sync.Pool{New: func() any { return new(program) }}
@@ -53,7 +53,7 @@ func (p *program) solve(dst vitrine.Assortment, s *Knapsack, gain []float64) vit
 func (p *program) choose(dst vitrine.Assortment, s *Knapsack, gain []float64) vitrine.Assortment {
 	p.groups = scratch.Grow(p.groups, len(s.groups)+1)
 	for k := range s.groups {
-		p.groups[k].least = s.groups[k].least
+		p.groups[k].minimum = s.groups[k].minimum
 	}
 	for k := range s.groups {
 		for _, class := range s.groups[k].classes {
@@ -67,13 +67,13 @@ func (p *program) choose(dst vitrine.Assortment, s *Knapsack, gain []float64) vi
 				}
 			}
 			for a := k; a >= 0; a = s.groups[a].parent {
-				p.groups[a].least = max(0, p.groups[a].least-(len(dst)-before))
+				p.groups[a].minimum = max(0, p.groups[a].minimum-(len(dst)-before))
 			}
 		}
 	}
 	for k := len(s.groups) - 1; k >= 0; k-- {
 		g := &p.groups[k]
-		g.demand = g.least
+		g.demand = g.minimum
 		if a := s.groups[k].parent; a >= 0 {
 			g.demand = max(g.demand, p.groups[a].demand)
 		}
@@ -83,7 +83,7 @@ func (p *program) choose(dst vitrine.Assortment, s *Knapsack, gain []float64) vi
 	for k := range s.groups {
 		p.groups[k].first = len(p.items)
 		for _, class := range s.groups[k].classes {
-			start, most := len(p.items), class.cap
+			start, maximum := len(p.items), class.cap
 			for _, i := range class.items {
 				gains := gain[i] > 0
 				if gains && !class.free || !gains && p.groups[k].demand > 0 {
@@ -91,11 +91,11 @@ func (p *program) choose(dst vitrine.Assortment, s *Knapsack, gain []float64) vi
 				}
 			}
 			if class.free {
-				most = min(most, p.groups[k].demand)
+				maximum = min(maximum, p.groups[k].demand)
 			}
-			if len(p.items)-start > most {
-				selectLargest(p.items[start:], most, gain)
-				p.items = p.items[:start+most]
+			if len(p.items)-start > maximum {
+				selectLargest(p.items[start:], maximum, gain)
+				p.items = p.items[:start+maximum]
 			}
 			for range len(p.items) - start {
 				p.units = append(p.units, class.units)
@@ -111,9 +111,9 @@ func (p *program) layOut(s *Knapsack) {
 	largest := 1
 	for k := len(s.groups) - 1; k >= 0; k-- {
 		g := &p.groups[k]
-		g.extent = g.least + 1
+		g.extent = g.minimum + 1
 		if s.groups[k].capped {
-			g.extent = s.groups[k].most + 1
+			g.extent = s.groups[k].maximum + 1
 		}
 		g.rows = g.extent
 		if a := s.groups[k].parent; a >= 0 {
@@ -205,7 +205,7 @@ func (p *program) end(s *Knapsack, k int) {
 	}
 	for row := g.rows - 1; row >= 0; row-- {
 		dst := p.best[row*width:][:width]
-		if row%g.extent >= g.least {
+		if row%g.extent >= g.minimum {
 			copy(dst, p.best[row/g.extent*width:])
 			continue
 		}

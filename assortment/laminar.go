@@ -51,12 +51,12 @@ const (
 // them.
 type node struct {
 	Group
-	parent       int   // -1 for the root
-	first        int   // the nodes of A are those from first to A itself
-	free, pinned []int // the items that are in no part
-	base         int   // how many items the parts demand, Σ l_B + |pinned|
-	least, most  int   // how many items A can have
-	demanding    bool  // A, or a group around it, may take items of no gain
+	parent           int   // -1 for the root
+	first            int   // the nodes of A are those from first to A itself
+	free, pinned     []int // the items that are in no part
+	base             int   // how many items the parts demand, Σ l_B + |pinned|
+	minimum, maximum int   // how many items A can have
+	demanding        bool  // A, or a group around it, may take items of no gain
 }
 
 // NewLaminar returns the family of sets that obey the rules. It returns an error if two
@@ -191,7 +191,7 @@ func (l *Laminar) bound() error {
 		a := &l.nodes[k]
 		a.base += len(a.pinned)
 		supply[k] += len(a.pinned) + len(a.free)
-		a.least, a.most = max(a.Min, a.base), min(a.Max, supply[k])
+		a.minimum, a.maximum = max(a.Min, a.base), min(a.Max, supply[k])
 		switch {
 		case a.base > a.Max:
 			return fmt.Errorf("%s: at most %d, but %s demanded: %s", a.Name, a.Max, areDemanded(a.base), l.demands(k))
@@ -199,8 +199,8 @@ func (l *Laminar) bound() error {
 			return fmt.Errorf("%s: at least %d, but no more than %d can be shown: %s", a.Name, a.Min, supply[k], l.supplies(k))
 		}
 		if a.parent >= 0 {
-			l.nodes[a.parent].base += a.least
-			supply[a.parent] += a.most
+			l.nodes[a.parent].base += a.minimum
+			supply[a.parent] += a.maximum
 		}
 	}
 	for k := len(l.nodes) - 1; k >= 0; k-- {
@@ -209,7 +209,7 @@ func (l *Laminar) bound() error {
 		if a.parent >= 0 {
 			p := &l.nodes[a.parent]
 			a.demanding = a.demanding || p.demanding
-			a.most = min(a.most, p.most-(p.base-a.least))
+			a.maximum = min(a.maximum, p.maximum-(p.base-a.minimum))
 		}
 	}
 	return nil
@@ -229,11 +229,11 @@ func (l *Laminar) demands(k int) string {
 		list = append(list, l.rules.name(i)+" is included")
 	}
 	for _, b := range l.nodes[l.nodes[k].first:k] {
-		if b.parent == k && b.least > 0 {
-			if b.Min == b.least {
-				list = append(list, fmt.Sprintf("at least %d of %s", b.least, b.Name))
+		if b.parent == k && b.minimum > 0 {
+			if b.Min == b.minimum {
+				list = append(list, fmt.Sprintf("at least %d of %s", b.minimum, b.Name))
 			} else {
-				list = append(list, fmt.Sprintf("%d in %s", b.least, b.Name))
+				list = append(list, fmt.Sprintf("%d in %s", b.minimum, b.Name))
 			}
 		}
 	}
@@ -266,9 +266,9 @@ func (l *Laminar) supplies(k int) string {
 
 // few joins the first words of a list.
 func few(list []string) string {
-	const most = 5
-	if len(list) > most {
-		list = append(list[:most:most], fmt.Sprintf("and %d more", len(list)-most))
+	const maximum = 5
+	if len(list) > maximum {
+		list = append(list[:maximum:maximum], fmt.Sprintf("and %d more", len(list)-maximum))
 	}
 	return strings.Join(list, ", ")
 }
@@ -338,8 +338,8 @@ func (l *Laminar) top(dst vitrine.Assortment, u []float64) vitrine.Assortment {
 }
 
 // best returns the set with the largest values. Values of items that no rule demands
-// must be above least.
-func (l *Laminar) best(dst vitrine.Assortment, value []float64, least float64) vitrine.Assortment {
+// must be above minimum.
+func (l *Laminar) best(dst vitrine.Assortment, value []float64, minimum float64) vitrine.Assortment {
 	if len(value) != len(l.at) {
 		panic(fmt.Sprintf("assortment: %d gains for a family of %d items", len(value), len(l.at)))
 	}
@@ -352,19 +352,19 @@ func (l *Laminar) best(dst vitrine.Assortment, value []float64, least float64) v
 		w.count[k], w.start[k] = len(dst), len(open)
 		committed, start := w.count[a.first], w.start[a.first]
 		dst = append(dst, a.pinned...)
-		open = appendLargest(open, a.free, a.most, value, least, a.demanding)
+		open = appendLargest(open, a.free, a.maximum, value, minimum, a.demanding)
 		if missing := a.Min - (len(dst) - committed); missing > 0 {
 			selectLargest(open[start:], missing, value)
 			dst = append(dst, open[start:start+missing]...)
 			open = slices.Delete(open, start, start+missing)
 		}
-		if most := a.Max - (len(dst) - committed); len(open)-start > most {
-			selectLargest(open[start:], most, value)
-			open = open[:start+most]
+		if maximum := a.Max - (len(dst) - committed); len(open)-start > maximum {
+			selectLargest(open[start:], maximum, value)
+			open = open[:start+maximum]
 		}
 	}
 	for _, i := range open {
-		if value[i] > least {
+		if value[i] > minimum {
 			dst = append(dst, i)
 		}
 	}
@@ -395,12 +395,12 @@ func (l *Laminar) without(items []int) (vitrine.Constraint, error) {
 }
 
 // Limit implements [Limiter].
-func (l *Laminar) Limit(most int) (vitrine.Constraint, error) {
-	if l.nodes[len(l.nodes)-1].most <= most {
+func (l *Laminar) Limit(maximum int) (vitrine.Constraint, error) {
+	if l.nodes[len(l.nodes)-1].maximum <= maximum {
 		return l, nil
 	}
 	rules := l.rules
-	rules.Max = max(most, 0)
+	rules.Max = max(maximum, 0)
 	return NewLaminar(rules)
 }
 

@@ -55,10 +55,10 @@ func (l *Laminar) counted(n int) *counts {
 			if a.parent >= 0 {
 				c.parts[a.parent] = append(c.parts[a.parent], k)
 			}
-			sets := choices(len(a.pinned), len(a.free), a.most)
+			sets := choices(len(a.pinned), len(a.free), a.maximum)
 			for _, b := range c.parts[k] {
 				c.before[k] = append(c.before[k], sets)
-				sets = convolve(sets, c.sets[b], a.most)
+				sets = convolve(sets, c.sets[b], a.maximum)
 			}
 			sets = slices.Clone(sets)
 			for x := range min(a.Min, len(sets)) {
@@ -78,9 +78,9 @@ func (l *Laminar) counted(n int) *counts {
 	return l.counts
 }
 
-// choices returns log C(n, k − forced) for k up to most.
-func choices(forced, n, most int) []float64 {
-	sets := make([]float64, min(forced+n, most)+1)
+// choices returns log C(n, k − forced) for k up to maximum.
+func choices(forced, n, maximum int) []float64 {
+	sets := make([]float64, min(forced+n, maximum)+1)
 	logC := 0.0
 	for k := range sets {
 		switch {
@@ -97,8 +97,8 @@ func choices(forced, n, most int) []float64 {
 }
 
 // convolve multiplies two polynomials of log coefficients up to a degree.
-func convolve(a, b []float64, most int) []float64 {
-	product := make([]float64, min(len(a)+len(b)-2, most)+1)
+func convolve(a, b []float64, maximum int) []float64 {
+	product := make([]float64, min(len(a)+len(b)-2, maximum)+1)
 	for k := range product {
 		product[k] = coefficient(a, b, k)
 	}
@@ -149,7 +149,7 @@ func (l *Laminar) sample(dst vitrine.Assortment, c *counts, a, k int, rng *rand.
 }
 
 // draw draws from [lo, hi) with the given log probabilities, of which one at
-// least is finite.
+// minimum is finite.
 func draw(rng *rand.Rand, lo, hi int, logP func(x int) float64) int {
 	left, last := rng.Float64(), lo
 	for x := lo; x < hi; x++ {

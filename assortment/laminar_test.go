@@ -24,8 +24,8 @@ func laminar(t testing.TB, r assortment.Rules) *assortment.Laminar {
 	return l
 }
 
-func group(name string, least, most int, items ...int) assortment.Group {
-	return assortment.Group{Name: name, Items: items, Min: least, Max: most}
+func group(name string, minimum, maximum int, items ...int) assortment.Group {
+	return assortment.Group{Name: name, Items: items, Min: minimum, Max: maximum}
 }
 
 const noLimit = assortment.NoLimit
@@ -79,9 +79,9 @@ func TestLaminar(t *testing.T) {
 func drawRules(t *rapid.T, n int) assortment.Rules {
 	r := assortment.Rules{Items: n, Max: noLimit}
 	items := rapid.Permutation(numbers(n)).Draw(t, "items")
-	bounds := func(size int) (least, most int) {
-		least, most = rapid.IntRange(0, max(0, size-1)).Draw(t, "least"), rapid.IntRange(0, size).Draw(t, "most")
-		return min(least, most), max(most, rapid.IntRange(0, 2).Draw(t, "at least"))
+	bounds := func(size int) (minimum, maximum int) {
+		minimum, maximum = rapid.IntRange(0, max(0, size-1)).Draw(t, "least"), rapid.IntRange(0, size).Draw(t, "most")
+		return min(minimum, maximum), max(maximum, rapid.IntRange(0, 2).Draw(t, "at least"))
 	}
 	var cut func(items []int, depth int)
 	cut = func(items []int, depth int) {
@@ -89,8 +89,8 @@ func drawRules(t *rapid.T, n int) assortment.Rules {
 			return
 		}
 		if depth > 0 && rapid.Bool().Draw(t, "bounded") {
-			least, most := bounds(len(items))
-			r.Groups = append(r.Groups, group(fmt.Sprint("group ", items), least, most, items...))
+			minimum, maximum := bounds(len(items))
+			r.Groups = append(r.Groups, group(fmt.Sprint("group ", items), minimum, maximum, items...))
 		}
 		at := rapid.IntRange(0, len(items)).Draw(t, "cut")
 		cut(items[:at], depth+1)
@@ -210,8 +210,8 @@ func TestRulesThatNoSetObeys(t *testing.T) {
 	ids := []string{"ant", "bee", "cat", "dog", "elk"}
 	name := func(i int) string { return fmt.Sprintf("item %q", ids[i]) }
 	shoes, hats := group("group shoes", 0, 2, 0, 1, 2), group("group hats", 0, 1, 3, 4)
-	with := func(g assortment.Group, least, most int) assortment.Group {
-		g.Min, g.Max = least, most
+	with := func(g assortment.Group, minimum, maximum int) assortment.Group {
+		g.Min, g.Max = minimum, maximum
 		return g
 	}
 	groups := func(g ...assortment.Group) []assortment.Group { return g }

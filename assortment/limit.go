@@ -9,5 +9,5 @@ type Limiter interface {
 	// Limit returns the family of the sets of at most the given number of items; a
 	// negative number is 0. It returns this family if it has no larger sets, and an
 	// error if every set has more items.
-	Limit(most int) (vitrine.Constraint, error)
+	Limit(maximum int) (vitrine.Constraint, error)
 }

@@ -16,21 +16,21 @@ import (
 // at most the given number of items, or an error if there are none.
 func limited(t interface {
 	Fatalf(format string, args ...any)
-}, c assortment.Limiter, n, most int) vitrine.Constraint {
-	all, least := assortmenttest.Sets(c, n), max(most, 0)
-	want := slices.DeleteFunc(slices.Clone(all), func(s vitrine.Assortment) bool { return len(s) > least })
-	l, err := c.Limit(most)
+}, c assortment.Limiter, n, maximum int) vitrine.Constraint {
+	all, limit := assortmenttest.Sets(c, n), max(maximum, 0)
+	want := slices.DeleteFunc(slices.Clone(all), func(s vitrine.Assortment) bool { return len(s) > limit })
+	l, err := c.Limit(maximum)
 	if (err != nil) != (len(want) == 0) {
-		t.Fatalf("at most %d of %d sets: error %v, and %d are left", most, len(all), err, len(want))
+		t.Fatalf("at most %d of %d sets: error %v, and %d are left", maximum, len(all), err, len(want))
 	}
 	if err != nil {
 		return nil
 	}
 	if got := assortmenttest.Sets(l, n); !slices.EqualFunc(got, want, func(a, b vitrine.Assortment) bool { return slices.Equal(a, b) }) {
-		t.Fatalf("at most %d: the sets %v, want %v", most, got, want)
+		t.Fatalf("at most %d: the sets %v, want %v", maximum, got, want)
 	}
-	if _, fits := c.(*assortment.Knapsack); !fits && len(want) == len(all) && most >= 0 && l != vitrine.Constraint(c) {
-		t.Fatalf("at most %d leaves no set out, and makes another family", most)
+	if _, fits := c.(*assortment.Knapsack); !fits && len(want) == len(all) && maximum >= 0 && l != vitrine.Constraint(c) {
+		t.Fatalf("at most %d leaves no set out, and makes another family", maximum)
 	}
 	return l
 }
@@ -38,8 +38,8 @@ func limited(t interface {
 func TestLimit(t *testing.T) {
 	const n = 6
 	size := []int{3, 1, 4, 0, 5, 2}
-	rules := func(least int) assortment.Rules {
-		return assortment.Rules{Items: n, Min: least, Max: noLimit, Include: []int{5}, Groups: []assortment.Group{group("a", 1, 2, 0, 1, 2)}}
+	rules := func(minimum int) assortment.Rules {
+		return assortment.Rules{Items: n, Min: minimum, Max: noLimit, Include: []int{5}, Groups: []assortment.Group{group("a", 1, 2, 0, 1, 2)}}
 	}
 	for name, c := range map[string]assortment.Limiter{
 		"AtMost":                     assortment.AtMost(4),
@@ -53,8 +53,8 @@ func TestLimit(t *testing.T) {
 		"slots for one kind":         transversal(t, n, slots(nil, nil, nil, nil, nil), 1),
 	} {
 		t.Run(name, func(t *testing.T) {
-			for most := -1; most <= n+1; most++ {
-				if l := limited(t, c, n, most); l != nil && most > 0 {
+			for maximum := -1; maximum <= n+1; maximum++ {
+				if l := limited(t, c, n, maximum); l != nil && maximum > 0 {
 					assortmenttest.TestConstraint(t, l, n)
 				}
 			}

@@ -234,8 +234,8 @@ func (w *workspace) rank(k ranker) vitrine.Assortment {
 		}
 		w.next = k.top(w.next, w.b.Lower)
 		w.know(w.next)
-		least := minOf(w.b.Lower, w.next)
-		w.tighten(some, func(i int) bool { return w.b.Upper[i] >= least })
+		minimum := minOf(w.b.Lower, w.next)
+		w.tighten(some, func(i int) bool { return w.b.Upper[i] >= minimum })
 	}
 }
 
@@ -252,11 +252,11 @@ func (w *workspace) maximizeSales() vitrine.Assortment {
 const minBatch = 1024
 
 // maxUtility returns the largest utility of the items with r_i > z that are not
-// hidden, or least if that is larger.
-func (w *workspace) maxUtility(z, least float64) float64 {
+// hidden, or minimum if that is larger.
+func (w *workspace) maxUtility(z, minimum float64) float64 {
 	counts := func(i int) bool { return (w.r == nil || w.r[i] > z) && (w.hidden == nil || !w.hidden[i]) }
 	for some := minBatch; ; some *= 2 {
-		top, upper, sure, lower := -1, least, -1, least
+		top, upper, sure, lower := -1, minimum, -1, minimum
 		for i, u := range w.b.Upper {
 			if u > lower && counts(i) {
 				if w.b.Lower[i] > lower {
@@ -290,11 +290,11 @@ func (w *workspace) ask(dst vitrine.Assortment, z float64) vitrine.Assortment {
 		}
 		w.lower = w.answer(w.lower, z, w.low, w.v)
 		w.know(w.lower)
-		least := math.Inf(1)
+		minimum := math.Inf(1)
 		for _, i := range w.lower {
-			least = min(least, w.gainOf(i, z, w.low, w.v))
+			minimum = min(minimum, w.gainOf(i, z, w.low, w.v))
 		}
-		w.tighten(some, func(i int) bool { return w.gainOf(i, z, w.v, w.low) >= least })
+		w.tighten(some, func(i int) bool { return w.gainOf(i, z, w.v, w.low) >= minimum })
 	}
 }
 
@@ -337,11 +337,11 @@ func (w *workspace) gainOf(i int, z float64, up, down []float64) float64 {
 
 // minOf returns the smallest value of the items, +Inf if there are none.
 func minOf(value []float64, items []int) float64 {
-	least := math.Inf(1)
+	minimum := math.Inf(1)
 	for _, i := range items {
-		least = min(least, value[i])
+		minimum = min(minimum, value[i])
 	}
-	return least
+	return minimum
 }
 
 // know makes the items known and reports whether any was not.

@@ -68,10 +68,10 @@ func TestMaximizeNestedIsMNL(t *testing.T) {
 		for i := range u {
 			u[i], r[i], of[i] = rng.NormFloat64()-2, rng.Float64(), rng.IntN(3)
 		}
-		want, most := assortment.Maximize(nil, assortment.AtMost(n), u, r)
+		want, maximum := assortment.Maximize(nil, assortment.AtMost(n), u, r)
 		got, revenue, err := assortment.MaximizeNested(nil, assortment.Nests{Of: of, Dissimilarity: []float64{1, 1, 1}}, u, r)
-		if err != nil || fmt.Sprint(got) != fmt.Sprint(want) || math.Abs(revenue-most) > 1e-14 {
-			t.Fatalf("%v earns %v, want %v, %v; %v", got, revenue, want, most, err)
+		if err != nil || fmt.Sprint(got) != fmt.Sprint(want) || math.Abs(revenue-maximum) > 1e-14 {
+			t.Fatalf("%v earns %v, want %v, %v; %v", got, revenue, want, maximum, err)
 		}
 	}
 }

@@ -8,10 +8,10 @@ import (
 
 var negInf = math.Inf(-1)
 
-// appendLargest appends the items whose values are above least, or all items,
+// appendLargest appends the items whose values are above minimum, or all items,
 // and where their number is far above k only the k largest, by the heap of
 // [largest]. The items increase.
-func appendLargest(dst, items []int, k int, value []float64, least float64, all bool) []int {
+func appendLargest(dst, items []int, k int, value []float64, minimum float64, all bool) []int {
 	const far = 8
 	if k == 0 {
 		return dst
@@ -21,7 +21,7 @@ func appendLargest(dst, items []int, k int, value []float64, least float64, all 
 	}
 	start := len(dst)
 	for at, i := range items {
-		if !all && !(value[i] > least) {
+		if !all && !(value[i] > minimum) {
 			continue
 		}
 		dst = append(dst, i)

@@ -20,7 +20,7 @@ type Slot struct {
 // be put into slots, each item into a slot that accepts it and at most one item into
 // each slot:
 //
-//	𝒮 = {S : |S| ≥ least, there is an injection σ: S → slots with i ∉ Exclude_σ(i)}
+//	𝒮 = {S : |S| ≥ minimum, there is an injection σ: S → slots with i ∉ Exclude_σ(i)}
 //
 // These are the larger independent sets of a transversal matroid (Edmonds and Fulkerson
 // 1965), so the greedy algorithm is exact (Edmonds 1971): in the order of their gains
@@ -31,12 +31,12 @@ type Slot struct {
 //
 // Items that fit the same slots are of one kind. The family distinguishes only kinds.
 type Transversal struct {
-	slots int
-	least int
-	rank  int     // the most items of a set
-	kind  []int   // N; none is of items that fit no slot
-	kinds []kinds // by kind
-	never []bool  // N; nil if every item fits a slot
+	slots   int
+	minimum int
+	rank    int     // the maximal number of items of a set
+	kind    []int   // N; none is of items that fit no slot
+	kinds   []kinds // by kind
+	never   []bool  // N; nil if every item fits a slot
 
 	counting sync.Once
 	counts   *transversalCounts
@@ -52,8 +52,8 @@ const none = -1
 
 // NewTransversal returns the family over the given number of items. It returns an error
 // if so few items fit the slots that there is no set.
-func NewTransversal(items int, slots []Slot, least int) (*Transversal, error) {
-	t := &Transversal{slots: len(slots), least: max(least, 0), kind: make([]int, items)}
+func NewTransversal(items int, slots []Slot, minimum int) (*Transversal, error) {
+	t := &Transversal{slots: len(slots), minimum: max(minimum, 0), kind: make([]int, items)}
 	taken := make([][]byte, items) // whether the slot excludes the item
 	blank := make([]byte, len(slots))
 	for j, s := range slots {
@@ -92,7 +92,7 @@ func NewTransversal(items int, slots []Slot, least int) (*Transversal, error) {
 		t.kinds[k].items = append(t.kinds[k].items, i)
 	}
 	short := t.fill()
-	if t.rank < t.least {
+	if t.rank < t.minimum {
 		return nil, t.shortage(slots, short)
 	}
 	return t, nil
@@ -163,8 +163,8 @@ func (t *Transversal) fill() (short []int) {
 }
 
 func (t *Transversal) shortage(slots []Slot, short []int) error {
-	if t.least > t.slots {
-		return fmt.Errorf("at least %s, and there are %d slots", plural(t.least), t.slots)
+	if t.minimum > t.slots {
+		return fmt.Errorf("at least %s, and there are %d slots", plural(t.minimum), t.slots)
 	}
 	var names []string
 	for _, j := range short {
@@ -173,9 +173,9 @@ func (t *Transversal) shortage(slots []Slot, short []int) error {
 	if len(short) == 1 {
 		return fmt.Errorf("%s takes none of the %s", names[0], plural(len(t.kind)))
 	}
-	const most = 5
-	if len(names) > most {
-		names = append(names[:most:most], fmt.Sprintf("%d more", len(short)-most))
+	const maximum = 5
+	if len(names) > maximum {
+		names = append(names[:maximum:maximum], fmt.Sprintf("%d more", len(short)-maximum))
 	}
 	last := len(names) - 1
 	return fmt.Errorf("%s and %s: together they take %s, and each needs one", strings.Join(names[:last], ", "), names[last], plural(len(short)-1))
@@ -237,28 +237,28 @@ func (t *Transversal) Items() int { return len(t.kind) }
 
 // Limit implements [Limiter]. The smaller sets of a matroid are a matroid, its
 // truncation, so the greedy algorithm stays exact.
-func (t *Transversal) Limit(most int) (vitrine.Constraint, error) {
-	most = max(most, 0)
-	if t.rank <= most {
+func (t *Transversal) Limit(maximum int) (vitrine.Constraint, error) {
+	maximum = max(maximum, 0)
+	if t.rank <= maximum {
 		return t, nil
 	}
-	if most < t.least {
-		return nil, fmt.Errorf("at most %d, but at least %s are demanded", most, plural(t.least))
+	if maximum < t.minimum {
+		return nil, fmt.Errorf("at most %d, but at least %s are demanded", maximum, plural(t.minimum))
 	}
-	return &Transversal{slots: t.slots, least: t.least, rank: most, kind: t.kind, kinds: t.kinds, never: t.never}, nil
+	return &Transversal{slots: t.slots, minimum: t.minimum, rank: maximum, kind: t.kind, kinds: t.kinds, never: t.never}, nil
 }
 
 // Stable implements [Stabler]: the greedy algorithm is stable. With demanded items it
 // is not promised: one may outweigh others by more than the precision of a float64, and
 // then differences between bounds are not those between utilities.
-func (t *Transversal) Stable() bool { return t.least == 0 }
+func (t *Transversal) Stable() bool { return t.minimum == 0 }
 
 // hides implements selective.
 func (t *Transversal) hides() []bool { return t.never }
 
 // Contains implements vitrine.Constraint.
 func (t *Transversal) Contains(s vitrine.Assortment) bool {
-	if len(s) < t.least || len(s) > t.rank {
+	if len(s) < t.minimum || len(s) > t.rank {
 		return false
 	}
 	m := matchings.Get().(*matching)
@@ -283,8 +283,8 @@ func (t *Transversal) top(dst vitrine.Assortment, u []float64) vitrine.Assortmen
 }
 
 // best returns the set of the largest values, of which those beyond the demanded
-// number are above least.
-func (t *Transversal) best(dst vitrine.Assortment, value []float64, least float64) vitrine.Assortment {
+// number are above minimum.
+func (t *Transversal) best(dst vitrine.Assortment, value []float64, minimum float64) vitrine.Assortment {
 	if len(value) != len(t.kind) {
 		panic(fmt.Sprintf("assortment: %d gains for a family of %d items", len(value), len(t.kind)))
 	}
@@ -293,7 +293,7 @@ func (t *Transversal) best(dst vitrine.Assortment, value []float64, least float6
 	m.reset(t.slots)
 	order := m.order[:0]
 	for k := range t.kinds {
-		order = appendLargest(order, t.kinds[k].items, min(len(t.kinds[k].slots), len(t.kinds[k].items)), value, least, t.least > 0)
+		order = appendLargest(order, t.kinds[k].items, min(len(t.kinds[k].slots), len(t.kinds[k].items)), value, minimum, t.minimum > 0)
 	}
 	slices.SortFunc(order, func(a, b int) int {
 		if c := cmp.Compare(value[b], value[a]); c != 0 {
@@ -304,7 +304,7 @@ func (t *Transversal) best(dst vitrine.Assortment, value []float64, least float6
 	m.order = order
 	dst = slices.Grow(dst[:0], t.rank)
 	for _, i := range order {
-		if len(dst) == t.rank || !(value[i] > least) && len(dst) >= t.least {
+		if len(dst) == t.rank || !(value[i] > minimum) && len(dst) >= t.minimum {
 			break
 		}
 		if m.place(t, t.kind[i]) {

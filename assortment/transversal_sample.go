@@ -119,7 +119,7 @@ func (t *Transversal) counted(n int) *transversalCounts {
 			copy(m.at, at[k*t.slots:])
 			items := len(t.kinds[k].items)
 			for have := 0; ; {
-				if size+have+supply[k+1] >= t.least {
+				if size+have+supply[k+1] >= t.minimum {
 					vector[k] = int32(have)
 					visit(k+1, size+have, log+logChoose(items, have))
 				}

@@ -23,9 +23,9 @@ func slots(exclude ...[]int) []assortment.Slot {
 	return list
 }
 
-func transversal(t testing.TB, items int, s []assortment.Slot, least int) *assortment.Transversal {
+func transversal(t testing.TB, items int, s []assortment.Slot, minimum int) *assortment.Transversal {
 	t.Helper()
-	f, err := assortment.NewTransversal(items, s, least)
+	f, err := assortment.NewTransversal(items, s, minimum)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,10 +34,10 @@ func transversal(t testing.TB, items int, s []assortment.Slot, least int) *assor
 
 func TestTransversal(t *testing.T) {
 	for _, c := range []struct {
-		name  string
-		items int
-		slots []assortment.Slot
-		least int
+		name    string
+		items   int
+		slots   []assortment.Slot
+		minimum int
 	}{
 		{"no slot", 7, nil, 0},
 		{"one slot", 7, slots(nil), 0},
@@ -56,7 +56,7 @@ func TestTransversal(t *testing.T) {
 		{"nothing", 0, nil, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			assortmenttest.TestConstraint(t, transversal(t, c.items, c.slots, c.least), c.items)
+			assortmenttest.TestConstraint(t, transversal(t, c.items, c.slots, c.minimum), c.items)
 		})
 	}
 }
@@ -93,14 +93,14 @@ func TestTransversalIsItsDefinition(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(0, 6).Draw(t, "items")
 		s := drawSlots(t, n)
-		least := rapid.IntRange(0, len(s)).Draw(t, "least")
+		minimum := rapid.IntRange(0, len(s)).Draw(t, "least")
 		var legal []vitrine.Assortment
 		for _, set := range subsets(n) {
-			if len(set) >= least && placed(s, set, 0) {
+			if len(set) >= minimum && placed(s, set, 0) {
 				legal = append(legal, set)
 			}
 		}
-		f, err := assortment.NewTransversal(n, s, least)
+		f, err := assortment.NewTransversal(n, s, minimum)
 		if (err == nil) != (len(legal) > 0) {
 			t.Fatalf("%v, and there are %d sets", err, len(legal))
 		}
@@ -115,7 +115,7 @@ func TestTransversalIsItsDefinition(t *testing.T) {
 			t.Fatalf("earns %v, the best is %v", revenue, assortmenttest.Best(legal, u, r))
 		}
 		for _, set := range subsets(n) {
-			if have, want := f.Contains(set), len(set) >= least && placed(s, set, 0); have != want {
+			if have, want := f.Contains(set), len(set) >= minimum && placed(s, set, 0); have != want {
 				t.Fatalf("contains %v: %v, want %v", set, have, want)
 			}
 		}
@@ -166,10 +166,10 @@ func TestAssign(t *testing.T) {
 
 func TestTransversalErrors(t *testing.T) {
 	for _, c := range []struct {
-		items int
-		slots []assortment.Slot
-		least int
-		want  string
+		items   int
+		slots   []assortment.Slot
+		minimum int
+		want    string
 	}{
 		{2, slots(nil), 2, "at least 2 items, and there are 1 slots"},
 		{3, slots([]int{3}), 0, "slot 0: item 3 is outside [0, 3)"},
@@ -178,7 +178,7 @@ func TestTransversalErrors(t *testing.T) {
 		{2, slots(nil, nil, nil), 3, "slot 0, slot 1 and slot 2: together they take 2 items, and each needs one"},
 		{1, slots(nil, nil, nil, nil, nil, nil, nil, nil), 8, "and"},
 	} {
-		if _, err := assortment.NewTransversal(c.items, c.slots, c.least); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := assortment.NewTransversal(c.items, c.slots, c.minimum); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v, want %s", err, c.want)
 		}
 	}
@@ -216,11 +216,11 @@ func TestTransversalThatIsNotCounted(t *testing.T) {
 		t.Errorf("to find that there are too many ways takes %v allocations", allocs)
 	}
 	// Eight slots, each of which leaves out one item of its own, are counted.
-	most := make([][]int, 8)
-	for j := range most {
-		most[j] = []int{j}
+	maximum := make([][]int, 8)
+	for j := range maximum {
+		maximum[j] = []int{j}
 	}
-	if f := transversal(t, 50, slots(most...), 8); !f.Uniform() {
+	if f := transversal(t, 50, slots(maximum...), 8); !f.Uniform() {
 		t.Error("eight slots that exclude an item each are not counted")
 	}
 }

@@ -63,8 +63,8 @@ func (e Expert) called(family string) string {
 	return family + fmt.Sprintf(" of memory %v", e.Memory)
 }
 
-// mostProducts is the largest d with which products are among the defaults.
-const mostProducts = 10
+// maxProducts is the largest d with which products are among the defaults.
+const maxProducts = 10
 
 // DefaultExperts returns the recommended experts for items of d features: the quadratic
 // family only if it has not many more parameters than the others.
@@ -75,7 +75,7 @@ func DefaultExperts(d int) []Expert {
 		{Model: utility.NewRadial(d, 1)},
 		{Model: utility.NewSpectral(d, 1)},
 	}
-	if d <= mostProducts {
+	if d <= maxProducts {
 		experts = append(experts, Expert{Model: utility.NewQuadratic(d)})
 	}
 	return experts
@@ -326,8 +326,8 @@ func (l *BMA) origin(e *expert, moved bool) [][]float64 {
 
 // later returns the round Growth times as late as now, at least the given number of
 // rounds from now, and within what an int and a snapshot hold.
-func (l *BMA) later(least int) int {
-	return max(l.rounds+least, int(min(l.o.Growth*float64(l.rounds), 1<<30-1)))
+func (l *BMA) later(minimum int) int {
+	return max(l.rounds+minimum, int(min(l.o.Growth*float64(l.rounds), 1<<30-1)))
 }
 
 // negligible is the weight below which an expert rests until the rounds have
@@ -446,10 +446,10 @@ func (l *BMA) weights() []float64 {
 			pi[i] = math.Inf(-1)
 		}
 	}
-	most := floats.Max(pi)
+	maximum := floats.Max(pi)
 	for i := range pi {
-		pi[i] = portable.Exp(pi[i] - most)
-		if math.IsInf(most, -1) {
+		pi[i] = portable.Exp(pi[i] - maximum)
+		if math.IsInf(maximum, -1) {
 			pi[i] = 1
 		}
 	}

@@ -57,15 +57,15 @@ func (o *mixture) sample(w *mixtureScratch, x *vitrine.Context, rng *rand.Rand) 
 	w.z = scratch.Grow(w.z, slots*n)
 	w.n = n
 	w.expert = slices.Grow(w.expert[:0], slots)[:slots]
-	most := 0
+	maximum := 0
 	for _, e := range o.experts {
-		most = max(most, e.model.NumParams())
+		maximum = max(maximum, e.model.NumParams())
 	}
-	w.delta = scratch.Grow(w.delta, slots*most)
+	w.delta = scratch.Grow(w.delta, slots*maximum)
 	for k := range slots {
 		e := o.draw(rng)
 		w.expert[k] = e
-		o.experts[e].posterior.Deviation(w.delta[k*most:][:o.experts[e].model.NumParams()], o.width, rng)
+		o.experts[e].posterior.Deviation(w.delta[k*maximum:][:o.experts[e].model.NumParams()], o.width, rng)
 	}
 	z := o.z
 	if z.shift == nil {
@@ -89,7 +89,7 @@ func (o *mixture) sample(w *mixtureScratch, x *vitrine.Context, rng *rand.Rand) 
 				if which == i {
 					z := w.z[k*n+from:][:to-from]
 					copy(z, w.u)
-					blas64.Gemv(blas.NoTrans, 1, g.RawMatrix(), vector(w.delta[k*most:][:d]), 1, vector(z))
+					blas64.Gemv(blas.NoTrans, 1, g.RawMatrix(), vector(w.delta[k*maximum:][:d]), 1, vector(z))
 				}
 			}
 		}
@@ -191,11 +191,11 @@ func (s *mixtureScratch) ask(family vitrine.Constraint) vitrine.Assortment {
 func (s *mixtureScratch) take(family vitrine.Constraint, z, r []float64, revenue float64) {
 	left := s.answer
 	for len(left) > 0 {
-		best, most := 0, math.Inf(-1)
+		best, maximum := 0, math.Inf(-1)
 		for k, i := range left {
 			gain := portable.Exp(z[i]) * (at(r, i) - revenue)
-			if gain > most {
-				best, most = k, gain
+			if gain > maximum {
+				best, maximum = k, gain
 			}
 		}
 		i := left[best]

@@ -398,14 +398,14 @@ func (m menu) Contains(s vitrine.Assortment) bool {
 }
 
 func (m menu) MaxGain(_ vitrine.Assortment, gain []float64) vitrine.Assortment {
-	best, most := 0, math.Inf(-1)
+	best, maximum := 0, math.Inf(-1)
 	for k, s := range m {
 		sum := 0.0
 		for _, i := range s {
 			sum += gain[i]
 		}
-		if sum > most {
-			best, most = k, sum
+		if sum > maximum {
+			best, maximum = k, sum
 		}
 	}
 	return m[best]

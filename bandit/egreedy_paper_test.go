@@ -191,11 +191,11 @@ func TestEpsGreedyExploresByItems(t *testing.T) {
 					t.Fatal(err)
 				}
 				law, shown := map[string]float64{}, map[int]vitrine.Assortment{}
-				best, most := vitrine.Assortment(nil), 0.0
+				best, maximum := vitrine.Assortment(nil), 0.0
 				for m := range all.Len() {
 					s := all.At(m)
-					if r := vitrine.ExpectedRevenue(s, u, x.Revenue); r > most {
-						best, most = s, r
+					if r := vitrine.ExpectedRevenue(s, u, x.Revenue); r > maximum {
+						best, maximum = s, r
 					}
 					for _, i := range s {
 						if have, ok := shown[i]; !ok || len(s) < len(have) {

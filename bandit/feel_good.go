@@ -200,11 +200,11 @@ func (l *FeelGood) Diagnostics() map[string]float64 {
 		}
 		draws[len(w)] = append(draws[len(w)], u)
 	})
-	least := math.Inf(1)
+	minimum := math.Inf(1)
 	for _, x := range draws {
-		least = min(least, mle.EffectiveSize(x))
+		minimum = min(minimum, mle.EffectiveSize(x))
 	}
-	return map[string]float64{"acceptance": l.accepted / float64(l.rounds), "step": l.step, "effective_size": least / rounds}
+	return map[string]float64{"acceptance": l.accepted / float64(l.rounds), "step": l.step, "effective_size": minimum / rounds}
 }
 
 // freeze implements algorithm.

@@ -138,14 +138,14 @@ func BenchmarkMillionUtilities(b *testing.B) {
 // computes what a policy needs once, does not count.
 func minTime(b *testing.B, f func()) time.Duration {
 	f()
-	least := time.Duration(math.MaxInt64)
+	minimum := time.Duration(math.MaxInt64)
 	for b.Loop() {
 		start := time.Now()
 		f()
-		least = min(least, time.Since(start))
+		minimum = min(minimum, time.Since(start))
 	}
-	b.ReportMetric(least.Seconds()*1e3, "least-ms")
-	return least
+	b.ReportMetric(minimum.Seconds()*1e3, "least-ms")
+	return minimum
 }
 
 // BenchmarkMillionFloor reads the context.
@@ -163,13 +163,13 @@ func BenchmarkMillionFloor(b *testing.B) {
 
 // millionFloor returns the least of 20 times that reading x takes.
 func millionFloor(x *mat.Dense, workers int) time.Duration {
-	least := time.Duration(math.MaxInt64)
+	minimum := time.Duration(math.MaxInt64)
 	for range 20 {
 		start := time.Now()
 		readAll(x, workers)
-		least = min(least, time.Since(start))
+		minimum = min(minimum, time.Since(start))
 	}
-	return least
+	return minimum
 }
 
 // readAll sums the entries of x, each worker its part, four at a time so that

@@ -125,16 +125,16 @@ func (b *Builder) check(c Case) error {
 		}
 		b.seen[alt] = d.Choices + 1
 	}
-	least := 0
+	minimum := 0
 	if d.Outside {
-		least = none
+		minimum = none
 	}
 	switch {
 	case len(c.Alternatives) == 0:
 		return fmt.Errorf("no alternative is available")
 	case len(c.X) != len(c.Alternatives)*len(d.Variables):
 		return fmt.Errorf("%d values for %d alternatives of %d variables", len(c.X), len(c.Alternatives), len(d.Variables))
-	case c.Chosen < least || c.Chosen >= len(c.Alternatives):
+	case c.Chosen < minimum || c.Chosen >= len(c.Alternatives):
 		return fmt.Errorf("chosen is %d: want a position among %d alternatives, or -1 for an outside option", c.Chosen, len(c.Alternatives))
 	case !(c.Weight >= 0) || math.IsInf(c.Weight, 1):
 		return fmt.Errorf("the weight is %v: want a finite number, at least 0", c.Weight)

@@ -154,7 +154,7 @@ func (m *minimiser) start(ctx context.Context, l likelihood, d *Data, workers, s
 // the information about it vanishes. The information is measured in choices: 1 is what a choice
 // tells where the minimiser started.
 func unboundedDirections(m *minimum) [][]float64 {
-	const least = 1e-3
+	const minInformation = 1e-3
 	n := len(m.theta)
 	var c mat.Cholesky
 	if !c.Factorize(m.origin.hessian) {
@@ -183,7 +183,7 @@ func unboundedDirections(m *minimum) [][]float64 {
 	v.Mul(inv.T(), &q)
 	var list [][]float64
 	for k, information := range e.Values(nil) {
-		if information < least {
+		if information < minInformation {
 			list = append(list, mat.Col(nil, k, &v))
 		}
 	}

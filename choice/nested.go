@@ -103,14 +103,14 @@ type nestedWorker struct {
 
 // smallest and largest bound λ: beyond them the likelihood counts as 0.
 const (
-	smallestDissimilarity = 0.02
-	largestDissimilarity  = 50
+	minDissimilarity = 0.02
+	maxDissimilarity = 50
 )
 
 // lawful reports whether the dissimilarities are within their bounds.
 func (w *nestedWorker) lawful(theta []float64) bool {
 	for _, lambda := range theta[w.dim():] {
-		if !(lambda >= smallestDissimilarity && lambda <= largestDissimilarity) {
+		if !(lambda >= minDissimilarity && lambda <= maxDissimilarity) {
 			return false
 		}
 	}

@@ -157,8 +157,8 @@ func crossing(s settings.Section, items, size int) (settings.Made[vitrine.Constr
 }
 
 // bounds returns the same bound for each group of a partition.
-func bounds(of []int, most int) []int {
-	return slices.Repeat([]int{most}, 1+slices.Max(append([]int{-1}, of...)))
+func bounds(of []int, maximum int) []int {
+	return slices.Repeat([]int{maximum}, 1+slices.Max(append([]int{-1}, of...)))
 }
 
 // family makes a family, and places what is wrong with its rules at the table.

@@ -132,13 +132,13 @@ func (k keys) check(s settings.Section) error {
 		return err
 	}
 	for _, v := range []struct {
-		key         string
-		value, most int
+		key            string
+		value, maximum int
 	}{
 		{"rounds", k.Rounds, 1e8}, {"items", k.Items, 1e7}, {"size", k.Size, 1e7}, {"features", k.Features, 1e4}, {"seeds", k.Seeds, MaxSeeds},
 	} {
-		if v.value < 1 || v.value > v.most {
-			return s.Errorf(v.key, "%s = %d: must be from 1 to %d", v.key, v.value, v.most)
+		if v.value < 1 || v.value > v.maximum {
+			return s.Errorf(v.key, "%s = %d: must be from 1 to %d", v.key, v.value, v.maximum)
 		}
 	}
 	if k.Size > k.Items {

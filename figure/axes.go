@@ -73,19 +73,19 @@ func (a axes) nameY(name string) {
 
 // ticks are the multiples in the span of 1, 2 or 5 times a power of ten, at
 // least the least, that leave at most six steps.
-func ticks(s span, least float64) []float64 { return sparseTicks(s, least, 6) }
+func ticks(s span, minimum float64) []float64 { return sparseTicks(s, minimum, 6) }
 
 // sparseTicks are ticks with at most the given number of steps between them.
-func sparseTicks(s span, least, most float64) []float64 {
+func sparseTicks(s span, minimum, maximum float64) []float64 {
 	length := s.high - s.low
-	power := math.Pow10(int(math.Floor(math.Log10(length / most))))
+	power := math.Pow10(int(math.Floor(math.Log10(length / maximum))))
 	step := power
 	for _, m := range []float64{1, 2, 5, 10} {
-		if step = m * power; length/step <= most {
+		if step = m * power; length/step <= maximum {
 			break
 		}
 	}
-	step = max(step, least)
+	step = max(step, minimum)
 	var all []float64
 	for k := int(math.Ceil(s.low/step - 1e-9)); k <= int(math.Floor(s.high/step+1e-9)); k++ {
 		all = append(all, float64(k)*step)

@@ -8,9 +8,9 @@ import (
 
 func TestTicks(t *testing.T) {
 	for _, test := range []struct {
-		span  span
-		least float64
-		want  []float64
+		span    span
+		minimum float64
+		want    []float64
 	}{
 		{span{0, 1000}, 1, []float64{0, 200, 400, 600, 800, 1000}},
 		{span{0, 500}, 1, []float64{0, 100, 200, 300, 400, 500}},
@@ -21,7 +21,7 @@ func TestTicks(t *testing.T) {
 		{span{-5, 5}, 0, []float64{-4, -2, 0, 2, 4}},
 		{span{-1.57, 4.72}, 0, []float64{0, 2, 4}},
 	} {
-		got := ticks(test.span, test.least)
+		got := ticks(test.span, test.minimum)
 		if diff := cmp.Diff(test.want, got, cmp.Comparer(func(a, b float64) bool { return number(a) == number(b) })); diff != "" {
 			t.Errorf("ticks of %v: -want +got:\n%s", test.span, diff)
 		}

@@ -152,7 +152,7 @@ func (d *decoder) row(row []string) error {
 		return d.wrong("round %q is not a whole number", row[3])
 	}
 	regret, err := strconv.ParseFloat(row[4], 64)
-	if err != nil || !(regret >= -rounding && regret <= largest) {
+	if err != nil || !(regret >= -rounding && regret <= maxValue) {
 		return d.wrong("regret %q is not a finite number from 0", row[4])
 	}
 
@@ -181,7 +181,7 @@ func (d *decoder) row(row []string) error {
 // under 0, and its squares must not overflow.
 const (
 	rounding = 1e-6
-	largest  = 1e100
+	maxValue = 1e100
 )
 
 // turn opens a run where the policy or the seed changes.

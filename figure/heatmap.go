@@ -13,13 +13,13 @@ import (
 
 // Lengths in points.
 const (
-	minCell, mostCell   = 40, 64 // height of a cell of a heat map
+	minCell, maxCell    = 40, 64 // height of a cell of a heat map
 	cellAspect          = 1.6    // its width over its height, at the most
 	searchWidth         = 420    // of the plot, where its cells allow it
 	searchHeight        = 210
 	searchTop           = 54      // around it: the title
 	colourWidth         = 12      // of the colour bar
-	minBar, mostBar     = 60, 120 // its height
+	minBar, maxBar      = 60, 120 // its height
 	keyWidth, keyHeight = 18, 18  // of a sample in the key, and from line to line
 	settingRadius       = 3.4
 	ringRadius          = 7.5 // around a dot
@@ -98,7 +98,7 @@ func newSearch(t Tuning) search {
 	s.plotWidth, s.plotHeight = plotWidth, plotHeight
 	if s.heat {
 		columns, rows := vg.Length(len(s.x.steps)), vg.Length(len(s.y.steps))
-		s.cell.Y = min(max(searchHeight/rows, minCell), mostCell)
+		s.cell.Y = min(max(searchHeight/rows, minCell), maxCell)
 		s.cell.X = min(s.cell.Y*cellAspect, max(searchWidth/columns, minCell*cellAspect))
 		s.plotWidth, s.plotHeight = columns*s.cell.X, rows*s.cell.Y
 	}
@@ -206,7 +206,7 @@ func (s search) sideHeight() vg.Length {
 
 // barHeight is that of the colour bar.
 func (s search) barHeight() vg.Length {
-	return min(max(s.plotHeight-vg.Length(len(s.key())+2)*keyHeight, minBar), mostBar)
+	return min(max(s.plotHeight-vg.Length(len(s.key())+2)*keyHeight, minBar), maxBar)
 }
 
 const colourTitle = "regret over the winner's"

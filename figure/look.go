@@ -18,8 +18,8 @@ type Look struct {
 
 // The widths that a picture may have.
 const (
-	MinWidth  = 2 * vg.Inch
-	MostWidth = 40 * vg.Inch
+	MinWidth = 2 * vg.Inch
+	MaxWidth = 40 * vg.Inch
 )
 
 // With returns the picture of the panel with this look.

@@ -214,18 +214,18 @@ func (p Panel) title() string { return cmp.Or(p.Title, p.Name) }
 
 // subtitle says what is drawn in the panels.
 func (l Look) subtitle(panels ...Panel) string {
-	least, most := panels[0].Curves[0].seeds(), 0
+	minimum, maximum := panels[0].Curves[0].seeds(), 0
 	for _, p := range panels {
-		least, most = min(least, p.Curves[0].seeds()), max(most, p.Curves[0].seeds())
+		minimum, maximum = min(minimum, p.Curves[0].seeds()), max(maximum, p.Curves[0].seeds())
 	}
 	var words string
 	switch {
-	case most == 1:
+	case maximum == 1:
 		words = "1 seed"
-	case least == most:
-		words = l.Band.words(fmt.Sprintf("%d seeds", most))
+	case minimum == maximum:
+		words = l.Band.words(fmt.Sprintf("%d seeds", maximum))
 	default:
-		words = l.Band.words(fmt.Sprintf("%d to %d seeds", least, most))
+		words = l.Band.words(fmt.Sprintf("%d to %d seeds", minimum, maximum))
 	}
 	if panels[0].Against != "" {
 		words = "paired differences: " + words

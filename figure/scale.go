@@ -51,7 +51,7 @@ func newScale(key string, values []string) scale {
 
 func parseNumber(word string) (float64, bool) {
 	x, err := strconv.ParseFloat(word, 64)
-	return x, err == nil && math.Abs(x) <= largest
+	return x, err == nil && math.Abs(x) <= maxValue
 }
 
 // at returns the place of a value; ok is false if it has none.

@@ -122,8 +122,8 @@ func (p *costPlot) add(point tractability.Point, x, seconds float64) {
 	if p.curves[point.Policy] == nil {
 		p.order = append(p.order, point.Policy)
 	}
-	const least = 1e-9 // a clock's, of which 0 has no logarithm
-	p.curves[point.Policy] = append(p.curves[point.Policy], vg.Point{X: vg.Length(math.Log10(x)), Y: vg.Length(math.Log10(max(seconds, least)))})
+	const minimum = 1e-9 // seconds: a measured 0 has no logarithm
+	p.curves[point.Policy] = append(p.curves[point.Policy], vg.Point{X: vg.Length(math.Log10(x)), Y: vg.Length(math.Log10(max(seconds, minimum)))})
 }
 
 // draw draws the curves in the rectangle of c.

@@ -182,7 +182,7 @@ func (d *tuningDecoder) number(dst *float64, column, cell string) error {
 		return nil
 	}
 	v, err := strconv.ParseFloat(cell, 64)
-	if err != nil || !(math.Abs(v) <= largest) {
+	if err != nil || !(math.Abs(v) <= maxValue) {
 		return d.wrong("%s %q is not a finite number", column, cell)
 	}
 	*dst = v

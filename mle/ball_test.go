@@ -98,17 +98,17 @@ func TestProjectionIsTheNearestInItsNorm(t *testing.T) {
 	v, b := slices.Clone(w), new(ball)
 	b.project(v, 1, h)
 	square := func(v []float64) float64 { return inner(h, v, w) }
-	least := math.Inf(1)
+	minimum := math.Inf(1)
 	for k := range 200_000 {
 		sin, cos := math.Sincos(2 * math.Pi * float64(k) / 200_000)
-		least = min(least, square([]float64{cos, sin}))
+		minimum = min(minimum, square([]float64{cos, sin}))
 	}
-	if got := square(v); math.Abs(got-least) > 1e-7*least {
-		t.Errorf("‖v − w‖² = %v, and %v on the circle", got, least)
+	if got := square(v); math.Abs(got-minimum) > 1e-7*minimum {
+		t.Errorf("‖v − w‖² = %v, and %v on the circle", got, minimum)
 	}
 	scaled := slices.Clone(w)
 	floats.Scale(1/floats.Norm(w, 2), scaled)
-	if square(scaled) < 2*least {
+	if square(scaled) < 2*minimum {
 		t.Errorf("scaling is as good: the test says nothing")
 	}
 }

@@ -73,15 +73,15 @@ func TestEvidenceByNumericalIntegration(t *testing.T) {
 				t.Fatal("the grid is too fine")
 			}
 		}
-		most := logs[0]
+		maximum := logs[0]
 		for _, v := range logs {
-			most = max(most, v)
+			maximum = max(maximum, v)
 		}
 		sum := 0.0
 		for _, v := range logs {
-			sum += math.Exp(v - most)
+			sum += math.Exp(v - maximum)
 		}
-		want := most + math.Log(sum) + float64(d)*math.Log(step)
+		want := maximum + math.Log(sum) + float64(d)*math.Log(step)
 		if math.Abs(p.LogEvidence-want) > 0.02*float64(d) {
 			t.Errorf("d = %d: log evidence %v, by integration %v", d, p.LogEvidence, want)
 		}

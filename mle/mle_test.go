@@ -241,17 +241,17 @@ func TestNewtonSurvivesRoundingInTheHessian(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 1))
 	const d, time = 3, 1.7e9
 	n := mle.NewNewton(1, make([]float64, d), 1e-6)
-	most := 0
+	maximum := 0
 	for range 300 {
 		g := mat.NewDense(4, d, nil)
 		for i := range 4 {
 			g.SetRow(i, []float64{time + 1e3*rng.Float64(), rng.NormFloat64(), rng.NormFloat64()})
 		}
 		n.Append(make([]float64, 4), g, vitrine.Choice(rng.IntN(5)))
-		most = max(most, n.Minimize())
+		maximum = max(maximum, n.Minimize())
 	}
-	if most > 20 {
-		t.Errorf("a round took %d steps", most)
+	if maximum > 20 {
+		t.Errorf("a round took %d steps", maximum)
 	}
 	grad := make([]float64, d)
 	n.Loss().Gradient(grad, n.Params())
@@ -552,10 +552,10 @@ func TestOnlineShortensWhatOvershoots(t *testing.T) {
 		o.Update(r.a, r.g, r.y)
 		var full, moved mat.VecDense
 		full.MulVec(r.g, step.ColView(0))
-		most := 2 * mat.Norm(&full, math.Inf(1))
+		maximum := 2 * mat.Norm(&full, math.Inf(1))
 		factor := 1.0
-		if most > 3 {
-			factor = 3 / most
+		if maximum > 3 {
+			factor = 3 / maximum
 			short++
 		}
 		for j, v := range o.Params() {

@@ -97,15 +97,15 @@ const maxMove = 3
 // the largest move of their utilities at maxMove. It is 0 for a step that is
 // not finite, or uphill by rounding.
 func (o *Online) shortening(n int) float64 {
-	d, most := len(o.w), 0.0
+	d, maximum := len(o.w), 0.0
 	for k := range n {
-		most = max(most, math.Abs(o.Sigma*kernel.Dot(o.flat[k*d:(k+1)*d], o.step)))
+		maximum = max(maximum, math.Abs(o.Sigma*kernel.Dot(o.flat[k*d:(k+1)*d], o.step)))
 	}
 	switch {
-	case !finite(most) || !(kernel.Dot(o.grad, o.step) >= 0):
+	case !finite(maximum) || !(kernel.Dot(o.grad, o.step) >= 0):
 		return 0
-	case most > maxMove:
-		return maxMove / most
+	case maximum > maxMove:
+		return maxMove / maximum
 	}
 	return 1
 }

@@ -39,18 +39,18 @@ type ScoreTest struct {
 // NewScoreTest returns the test of units of m in addition to the linear fit with the
 // parameters (a, b) to all rounds of c. It uses at most the given number of rounds,
 // evenly spaced from the offset on.
-func NewScoreTest(m *utility.Additive, c *Choices, linear *Laplace, most, offset int) *ScoreTest {
+func NewScoreTest(m *utility.Additive, c *Choices, linear *Laplace, maximum, offset int) *ScoreTest {
 	t := &ScoreTest{m: m, scale: 1}
 	features := c.features
 	t.o = c.outcomes
-	if n := c.Rounds(); n > most {
+	if n := c.Rounds(); n > maximum {
 		sample := NewChoices(c.d)
-		for k := range most {
-			s := (k*n/most + offset) % n
+		for k := range maximum {
+			s := (k*n/maximum + offset) % n
 			sample.features = append(sample.features, c.features[c.start(s)*c.d:c.end[s]*c.d]...)
 			sample.append(c.end[s]-c.start(s), c.choice[s])
 		}
-		features, t.o, t.scale = sample.features, sample.outcomes, float64(n)/float64(most)
+		features, t.o, t.scale = sample.features, sample.outcomes, float64(n)/float64(maximum)
 	}
 	n := t.o.Rows()
 	if n == 0 {

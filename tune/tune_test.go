@@ -141,7 +141,7 @@ func halving(t *rapid.T, seeds int) tune.Halving {
 func TestOneRungIsPlainSearch(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		regret, n, _, last := draw(t)
-		best, least := -1, math.Inf(1)
+		best, minimum := -1, math.Inf(1)
 		for i := range n {
 			sum := 0.0
 			for s := range last {
@@ -149,8 +149,8 @@ func TestOneRungIsPlainSearch(t *testing.T) {
 					sum += regret[i][p][s]
 				}
 			}
-			if sum < least-1e-9 {
-				best, least = i, sum
+			if sum < minimum-1e-9 {
+				best, minimum = i, sum
 			}
 		}
 		for _, h := range []tune.Halving{{}, {First: last, Factor: 2}} {
@@ -164,8 +164,8 @@ func TestOneRungIsPlainSearch(t *testing.T) {
 					got += v
 				}
 			}
-			if math.Abs(got-least) > 1e-9 || len(scores) != n {
-				t.Fatalf("%+v: winner %d with %v, want %d with %v", h, scores[0].Setting, got, best, least)
+			if math.Abs(got-minimum) > 1e-9 || len(scores) != n {
+				t.Fatalf("%+v: winner %d with %v, want %d with %v", h, scores[0].Setting, got, best, minimum)
 			}
 		}
 	})

@@ -49,12 +49,12 @@ func run(ctx context.Context, base string) error {
 			return fmt.Errorf("decide: %s", decided.Body)
 		}
 		id := decided.JSON201.DecisionId
-		told, err := c.OutcomeWithResponse(ctx, id, shop.Outcome{Choice: choice})
+		response, err := c.OutcomeWithResponse(ctx, id, shop.Outcome{Choice: choice})
 		if err != nil {
 			return err
 		}
-		if told.StatusCode() != http.StatusNoContent {
-			return fmt.Errorf("outcome: %s", told.Body)
+		if response.StatusCode() != http.StatusNoContent {
+			return fmt.Errorf("outcome: %s", response.Body)
 		}
 		got, err := c.GetDecisionWithResponse(ctx, id)
 		if err != nil {

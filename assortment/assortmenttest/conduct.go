@@ -109,12 +109,12 @@ func checkAllocations(c vitrine.Constraint, items []int) error {
 			dst  vitrine.Assortment
 			want float64
 		}{{make(vitrine.Assortment, 0, n), 0}, {nil, 1}} {
-			fewest := math.Inf(1)
-			for tries := 2000; tries > 0 && fewest > test.want; tries-- {
-				fewest = min(fewest, testing.AllocsPerRun(1, func() { assortment.Maximize(test.dst, c, u, revenue) }))
+			minimum := math.Inf(1)
+			for tries := 2000; tries > 0 && minimum > test.want; tries-- {
+				minimum = min(minimum, testing.AllocsPerRun(1, func() { assortment.Maximize(test.dst, c, u, revenue) }))
 			}
-			if fewest > test.want {
-				return fmt.Errorf("with a destination of capacity %d, Maximize allocates %v times, want %v", cap(test.dst), fewest, test.want)
+			if minimum > test.want {
+				return fmt.Errorf("with a destination of capacity %d, Maximize allocates %v times, want %v", cap(test.dst), minimum, test.want)
 			}
 		}
 	}

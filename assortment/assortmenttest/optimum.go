@@ -105,11 +105,11 @@ func checkOptimum(c vitrine.Constraint, u, r []float64, compare func(vitrine.Ass
 
 // spread returns the largest difference of two finite utilities.
 func spread(u []float64) float64 {
-	least, most := math.Inf(1), math.Inf(-1)
+	minimum, maximum := math.Inf(1), math.Inf(-1)
 	for _, v := range u {
 		if !math.IsInf(v, 0) {
-			least, most = min(least, v), max(most, v)
+			minimum, maximum = min(minimum, v), max(maximum, v)
 		}
 	}
-	return most - least
+	return maximum - minimum
 }

@@ -86,7 +86,7 @@ type soak struct {
 	rounds sync.WaitGroup
 
 	sent, skipped, wrong atomic.Int64
-	told, late           atomic.Int64
+	reported, late       atomic.Int64
 }
 
 func (s *soak) run(ctx context.Context) error {
@@ -276,7 +276,7 @@ func (s *soak) outcome(ctx context.Context, path, choice string, rng *rand.Rand)
 	for range times {
 		status, text := s.ask("POST", path, choice)
 		if s.expect(status, text, http.StatusNoContent, http.StatusConflict, http.StatusNotFound) && status == http.StatusNoContent {
-			s.told.Add(1)
+			s.reported.Add(1)
 		} else {
 			s.late.Add(1)
 		}
@@ -387,7 +387,7 @@ func (s *soak) judge(samples [][]float64) error {
 	}
 	last := samples[n-1]
 	fmt.Printf("%.0f decisions, %.0f outcomes, %.0f expired, %d told, %d refused as late or forgotten, %d not sent in time; %.0f µs of processor time a decision\n",
-		last[decisions], last[outcomes], last[expired], s.told.Load(), s.late.Load(), s.skipped.Load(), last[cpu]/last[decisions]*1e6)
+		last[decisions], last[outcomes], last[expired], s.reported.Load(), s.late.Load(), s.skipped.Load(), last[cpu]/last[decisions]*1e6)
 	for _, m := range []struct {
 		name         string
 		column       int

@@ -74,7 +74,7 @@ func TestClockStepsUnderLoad(t *testing.T) {
 		return
 	}
 	t.Logf("verdict: %d steps of the time of day under load, in turn to 1 year ahead, 1 hour ahead and 1 hour behind and back, and a start while it was an hour behind: %d decisions and %d outcomes acknowledged, none lost or changed; no decision expired before its window was over, no entry was removed, the entries are in the order of their times",
-		*clockSteps, len(v.rounds), v.told)
+		*clockSteps, len(v.rounds), v.reported)
 }
 
 const (
@@ -106,7 +106,7 @@ func (v *busy) rest() {
 	v.Helper()
 	v.leave()
 	for _, a := range v.all() {
-		if a.placement == "home" && !a.told {
+		if a.placement == "home" && !a.reported {
 			v.tell(v.Context(), a, "")
 		}
 	}

@@ -120,7 +120,7 @@ var length = regexp.MustCompile(`^([-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?) *([a-z]*)$`
 // parseWidth reads the width of a picture, as 3.3in.
 func parseWidth(text string) (vg.Length, error) {
 	wrong := func(what string) error {
-		return usageError{fmt.Errorf("--width %s: %s from %gin to %gin", text, what, figure.MinWidth/vg.Inch, figure.MostWidth/vg.Inch)}
+		return usageError{fmt.Errorf("--width %s: %s from %gin to %gin", text, what, figure.MinWidth/vg.Inch, figure.MaxWidth/vg.Inch)}
 	}
 	m := length.FindStringSubmatch(text)
 	if m == nil {
@@ -132,7 +132,7 @@ func parseWidth(text string) (vg.Length, error) {
 		return 0, wrong("must be a number and a unit (in, cm, mm or pt),")
 	}
 	width := vg.Length(value) * unit
-	if !(width >= figure.MinWidth && width <= figure.MostWidth) {
+	if !(width >= figure.MinWidth && width <= figure.MaxWidth) {
 		return 0, wrong("must be")
 	}
 	return width, nil

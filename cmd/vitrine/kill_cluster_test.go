@@ -230,7 +230,7 @@ func TestKillCluster(t *testing.T) {
 		return
 	}
 	t.Logf("verdict: -kill-seed %d: %d strikes (%s): %d decisions and %d outcomes acknowledged, %d retries, the longest wait %d ms: none lost, changed, doubled or learned twice",
-		*killSeed, *clusterStrikes, strings.Trim(text, " ,"), len(s.ledger.rounds), s.ledger.told, s.ledger.retries.Load(), s.ledger.slowest.Load())
+		*killSeed, *clusterStrikes, strings.Trim(text, " ,"), len(s.ledger.rounds), s.ledger.reported, s.ledger.retries.Load(), s.ledger.slowest.Load())
 }
 
 // holds ends the service, and holds what it has acknowledged and learned against the log.
@@ -279,6 +279,6 @@ func TestKillByTakeOver(t *testing.T) {
 	s.holds(ctx)
 	if !t.Failed() {
 		t.Logf("verdict: %d of %[1]d take-overs at the first attempt, %v on average, %v at most, until the new service listens and the old one has ended; %d decisions and %d outcomes acknowledged, none lost, changed or doubled",
-			*takeOvers, (total / time.Duration(*takeOvers)).Round(time.Millisecond), longest.Round(time.Millisecond), len(s.ledger.rounds), s.ledger.told)
+			*takeOvers, (total / time.Duration(*takeOvers)).Round(time.Millisecond), longest.Round(time.Millisecond), len(s.ledger.rounds), s.ledger.reported)
 	}
 }

@@ -142,7 +142,7 @@ func TestKillNATS(t *testing.T) {
 		return
 	}
 	t.Logf("verdict: -kill-seed %d: %d kills of the log's server, %d of them with the service: %d decisions and %d outcomes acknowledged, none lost, changed or doubled, %d retries, %v a kill until it works again",
-		*killSeed, *natsKills, both, len(ledger.rounds), ledger.told, ledger.retries.Load(), away/time.Duration(*natsKills))
+		*killSeed, *natsKills, both, len(ledger.rounds), ledger.reported, ledger.retries.Load(), away/time.Duration(*natsKills))
 }
 
 // busy is a service in this process with shoppers.

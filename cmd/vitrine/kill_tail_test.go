@@ -127,7 +127,7 @@ func (l *ledger) recover(ctx context.Context, file, data string, before map[stri
 	url := p.listening(l.T)
 	l.url.Store(&url)
 	var kept []*acknowledged
-	lost, untold := 0, 0
+	lost, unreported := 0, 0
 	for _, a := range l.rounds {
 		was := before[a.id]
 		switch {
@@ -137,7 +137,7 @@ func (l *ledger) recover(ctx context.Context, file, data string, before map[stri
 				l.Errorf("%s of entry %d: %d %s", a.id, was.entry, status, answer)
 			}
 		case was.closed >= first:
-			untold++
+			unreported++
 			if status, answer, _ := l.ask(ctx, "GET", "/v1/decisions/"+a.id, ""); status != 200 || !regexp.MustCompile(`"status":"(open|expired)"`).MatchString(answer) {
 				l.Errorf("%s with an outcome of entry %d: %d %s", a.id, was.closed, status, answer)
 			}
@@ -153,7 +153,7 @@ func (l *ledger) recover(ctx context.Context, file, data string, before map[stri
 	l.again(ctx)
 	p.stop(l.T)
 	sound(l.T, data)
-	l.Logf("entries %d to %d are named: %d decisions of %d are lost, and of %d the outcome", first, last, lost, len(l.rounds), untold)
+	l.Logf("entries %d to %d are named: %d decisions of %d are lost, and of %d the outcome", first, last, lost, len(l.rounds), unreported)
 }
 
 // again has shoppers come for a while.

@@ -89,7 +89,7 @@ func TestKill(t *testing.T) {
 		return
 	}
 	t.Logf("verdict: %s %d decisions and %d outcomes acknowledged, none lost, changed, doubled or learned twice, %d twins, %d retries, %d expired, the longest wait %d ms, %d snapshots compared",
-		report, len(v.ledger.rounds), v.ledger.told, v.ledger.twins, v.ledger.retries.Load(), brief.Expired, v.ledger.slowest.Load(), len(v.copies)+1)
+		report, len(v.ledger.rounds), v.ledger.reported, v.ledger.twins, v.ledger.retries.Load(), brief.Expired, v.ledger.slowest.Load(), len(v.copies)+1)
 }
 
 // live starts the service, and asks it for some of what it has answered before.

@@ -38,10 +38,10 @@ type ledger struct {
 	refused atomic.Int64 // with 503
 	slowest atomic.Int64 // milliseconds that a shopper has waited for an answer
 
-	mu     sync.Mutex
-	rounds []*acknowledged
-	twins  int
-	told   int // outcomes
+	mu       sync.Mutex
+	rounds   []*acknowledged
+	twins    int
+	reported int // outcomes
 }
 
 // acknowledged is a round as far as the service has answered.
@@ -49,7 +49,7 @@ type acknowledged struct {
 	placement, id, body string
 	answer              string
 	shown               []string
-	told                bool   // the outcome
+	reported            bool   // the outcome
 	item                string // of it
 	late                bool   // the outcome was refused: it came too late
 }
@@ -82,7 +82,7 @@ func (l *ledger) ask(ctx context.Context, method, path, body string) (status int
 		status, answer, err := l.once(ctx, method, path, body)
 		if err == nil && status != http.StatusServiceUnavailable {
 			waited := time.Since(begin).Milliseconds()
-			for most := l.slowest.Load(); waited > most && !l.slowest.CompareAndSwap(most, waited); most = l.slowest.Load() {
+			for maximum := l.slowest.Load(); waited > maximum && !l.slowest.CompareAndSwap(maximum, waited); maximum = l.slowest.Load() {
 			}
 			return status, answer, true
 		}
@@ -208,7 +208,7 @@ func (l *ledger) outcome(ctx context.Context, a *acknowledged, rng *rand.Rand) {
 	if fate == 2 { // again
 		l.tell(ctx, a, item)
 	}
-	if fate == 3 && a.told && len(a.shown) > 0 {
+	if fate == 3 && a.reported && len(a.shown) > 0 {
 		other := a.shown[0]
 		if item == other {
 			other = ""
@@ -238,14 +238,14 @@ func (l *ledger) tell(ctx context.Context, a *acknowledged, item string) bool {
 	defer l.mu.Unlock()
 	switch {
 	case status == 204 && !a.late:
-		if !a.told {
-			l.told++
+		if !a.reported {
+			l.reported++
 		}
-		a.told, a.item = true, item
-	case status == 409 && strings.Contains(answer, "too late") && a.placement == "brief" && !a.told:
+		a.reported, a.item = true, item
+	case status == 409 && strings.Contains(answer, "too late") && a.placement == "brief" && !a.reported:
 		a.late = true
 	default:
-		l.Errorf("outcome %q of %s: %d %s; told %v, late %v", item, a.id, status, answer, a.told, a.late)
+		l.Errorf("outcome %q of %s: %d %s; told %v, late %v", item, a.id, status, answer, a.reported, a.late)
 	}
 	return true
 }
@@ -270,9 +270,9 @@ func (l *ledger) holds(ctx context.Context, rounds []*acknowledged) {
 					l.Errorf("decision %s: %d %s, was %s", a.id, status, answer, a.answer)
 				}
 				l.mu.Lock()
-				told, item := a.told, a.item
+				reported, item := a.reported, a.item
 				l.mu.Unlock()
-				if !told {
+				if !reported {
 					continue
 				}
 				if status, answer, ok := l.ask(ctx, "POST", "/v1/decisions/"+a.id+"/outcome", outcomeOf(item)); ok && status != 204 {
@@ -370,10 +370,10 @@ func (a *acknowledged) isIn(decisions map[string]*inLog) error {
 		return fmt.Errorf("shows %v in the log, was answered with %v", d.shown, a.shown)
 	case d.outcomes > 1:
 		return fmt.Errorf("has %d outcomes in the log", d.outcomes)
-	case a.told && (d.outcomes != 1 || d.choice != a.item):
+	case a.reported && (d.outcomes != 1 || d.choice != a.item):
 		return fmt.Errorf("has %d outcomes in the log, %q, and %q was told", d.outcomes, d.choice, a.item)
-	case a.told && a.item != "" && d.expired, a.late && !d.expired:
-		return fmt.Errorf("has expired in the log: %v, and was told %v, %q", d.expired, a.told, a.item)
+	case a.reported && a.item != "" && d.expired, a.late && !d.expired:
+		return fmt.Errorf("has expired in the log: %v, and was told %v, %q", d.expired, a.reported, a.item)
 	}
 	return nil
 }

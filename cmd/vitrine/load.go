@@ -122,11 +122,11 @@ func (c loadCmd) options() (*load.Options, error) {
 		return wrong("--arrivals %s: must be poisson or constant", c.Arrivals)
 	}
 	for _, n := range []struct {
-		flag        string
-		value, most int
+		flag           string
+		value, maximum int
 	}{{"connections", c.Connections, 10_000}, {"items", c.Items, 100_000}, {"features", c.Features, 1000}, {"size", c.Size, c.Items}} {
-		if n.value < 1 || n.value > n.most {
-			return wrong("--%s %d: must be from 1 to %d", n.flag, n.value, n.most)
+		if n.value < 1 || n.value > n.maximum {
+			return wrong("--%s %d: must be from 1 to %d", n.flag, n.value, n.maximum)
 		}
 	}
 	for _, d := range []struct {
@@ -232,7 +232,7 @@ func printLoad(w io.Writer, r *load.Result, c loadCmd) {
 		what  string
 	}{
 		{r.Retries, "requests were tried again"}, {r.Repeated, "decisions had been made by an attempt whose answer was lost"},
-		{r.Untold, "outcomes were not told before the end"},
+		{r.Unreported, "outcomes were not reported before the end"},
 		{r.Unsent, "decisions were due before the end and not sent"}, {r.Unanswered, "requests had no answer when the run was interrupted"},
 	} {
 		if n.count > 0 {

@@ -50,7 +50,7 @@ func TestLoad(t *testing.T) {
 		t.Error(errs)
 	}
 	few = append(few, "--key-file", path("all"))
-	out, errs := loaded(t, 0, append(few, "--rate", "max", "--acknowledged", path("told"))...)
+	out, errs := loaded(t, 0, append(few, "--rate", "max", "--acknowledged", path("reported"))...)
 	for _, want := range []string{
 		`^JSON, 10 items × 2 features, 4 connections, closed loop, as fast as it goes: latencies are those of callers who wait for each other\n`,
 		`\n[\d.]+ decisions a second in [\d.]+ s\n`, `\ndecisions +50( +[\d.]+){5}\n`, `\noutcomes +\d+( +[\d.]+){5}\n`, `\npurchases: [\d.]+ % of outcomes\n`, `\ngenerator: \d+ µs a decision; sent late`,
@@ -62,13 +62,13 @@ func TestLoad(t *testing.T) {
 	if !strings.Contains(errs, `created placement "load" with the policy onl-mnl`) {
 		t.Error(errs)
 	}
-	out, errs2 := loaded(t, 0, append(few, "--rate", "500", "--arrivals", "constant", "--binary", "--json", "--acknowledged", path("told"))...)
+	out, errs2 := loaded(t, 0, append(few, "--rate", "500", "--arrivals", "constant", "--binary", "--json", "--acknowledged", path("reported"))...)
 	var r load.Result
 	if err := json.Unmarshal([]byte(out), &r); err != nil || r.Decisions.Count != 50 || r.Asked != 500 || strings.Contains(errs2, "created placement") {
 		t.Errorf("%+v, %v, %s", r, err, errs2)
 	}
-	told, err := os.ReadFile(path("told"))
-	if n := strings.Count(string(told), `"shown"`); err != nil || n != 100 {
+	reported, err := os.ReadFile(path("reported"))
+	if n := strings.Count(string(reported), `"shown"`); err != nil || n != 100 {
 		t.Errorf("%d decisions were appended, %v", n, err)
 	}
 	_, errs3 := loaded(t, 1, append(few, "--features", "3")...)

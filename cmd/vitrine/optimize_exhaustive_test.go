@@ -37,11 +37,11 @@ type askedItem struct {
 func drawRequest(rng *rand.Rand) *asked {
 	r := &asked{AtLeast: map[string]int{}, AtMost: map[string]int{}}
 	groups := []string{"", "x", "x/y", "x/y/z", "x/w", "xx", "v"}
-	some := func(chance float64, most int) *int {
+	some := func(chance float64, maximum int) *int {
 		if rng.Float64() >= chance {
 			return nil
 		}
-		n := rng.IntN(most + 1)
+		n := rng.IntN(maximum + 1)
 		return &n
 	}
 	n := rng.IntN(10)

@@ -45,8 +45,8 @@ func (r *request) refuse(format string, args ...any) error {
 
 // shortened returns a value as an error shows it: the beginning of one line.
 func shortened(value string) string {
-	const most = 40
-	short := value[:min(most, len(value))]
+	const maximum = 40
+	short := value[:min(maximum, len(value))]
 	if end := strings.IndexAny(short, "\r\n"); end >= 0 {
 		short = short[:end]
 	}
@@ -68,8 +68,8 @@ type item struct {
 var noItem = item{revenue: 1, group: -1, weight: -1}
 
 const (
-	maxUtility      = 700
-	smallestRevenue = 1e-100 // that is not 0
+	maxUtility         = 700
+	minPositiveRevenue = 1e-100 // that is not 0
 )
 
 // The set functions store a value, or say what is legal.
@@ -91,8 +91,8 @@ func (i *item) setUtility(v float64) (legal string) {
 }
 
 func (i *item) setRevenue(v float64) (legal string) {
-	if v != 0 && !(v >= smallestRevenue && v <= vitrine.MaxRevenue) {
-		return fmt.Sprintf("must be 0 or from %v to %v", smallestRevenue, vitrine.MaxRevenue)
+	if v != 0 && !(v >= minPositiveRevenue && v <= vitrine.MaxRevenue) {
+		return fmt.Sprintf("must be 0 or from %v to %v", minPositiveRevenue, vitrine.MaxRevenue)
 	}
 	i.revenue = v
 	return ""
@@ -286,12 +286,12 @@ func (r *request) boundGroups() ([]assortment.Group, error) {
 }
 
 func (r *request) knownGroups() string {
-	const most = 10
+	const maximum = 10
 	switch n := len(r.groups); {
 	case n == 0:
 		return ": items have no groups"
-	case n > most:
-		return fmt.Sprintf(": there are %s and %d more", strings.Join(r.groups[:most], ", "), n-most)
+	case n > maximum:
+		return fmt.Sprintf(": there are %s and %d more", strings.Join(r.groups[:maximum], ", "), n-maximum)
 	default:
 		return ": there are " + strings.Join(r.groups, ", ")
 	}
@@ -300,7 +300,7 @@ func (r *request) knownGroups() string {
 // checkSpread reports utilities that are too far from each other where more
 // items are demanded than are included: see assortment.Maximize.
 func (r *request) checkSpread(hidden []bool) error {
-	const most = 400
+	const maximum = 400
 	low, high := -1, -1
 	for i, u := range r.utility {
 		if hidden != nil && hidden[i] {
@@ -313,8 +313,8 @@ func (r *request) checkSpread(hidden []bool) error {
 			high = i
 		}
 	}
-	if r.utility[high]-r.utility[low] > most {
-		return r.refuse("%s has utility %v and %s %v: where rules demand items, and leave open which, utilities must lie within %d of each other", r.itemName(low), r.utility[low], r.itemName(high), r.utility[high], most)
+	if r.utility[high]-r.utility[low] > maximum {
+		return r.refuse("%s has utility %v and %s %v: where rules demand items, and leave open which, utilities must lie within %d of each other", r.itemName(low), r.utility[low], r.itemName(high), r.utility[high], maximum)
 	}
 	return nil
 }

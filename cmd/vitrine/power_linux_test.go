@@ -141,6 +141,6 @@ func TestPowerLoss(t *testing.T) {
 	brief.once(t, "brief", of["brief"])
 	if !t.Failed() {
 		t.Logf("verdict: -kill-seed %d: %d cuts of the power of an ext4 disk under load, %d of them while the service starts: %d decisions and %d outcomes acknowledged, none lost, changed, doubled or learned twice; each cut lost a file that was not synced",
-			*killSeed, *powerCuts, inStarts, len(v.ledger.rounds), v.ledger.told)
+			*killSeed, *powerCuts, inStarts, len(v.ledger.rounds), v.ledger.reported)
 	}
 }

@@ -185,12 +185,12 @@ func checkPanics(w world) error {
 // pool of scratch at any time.
 func checkAllocations(w world) error {
 	x, u := w.draw(1), make([]float64, w.n)
-	fewest := math.Inf(1)
+	minimum := math.Inf(1)
 	for range 20 {
-		fewest = min(fewest, testing.AllocsPerRun(1, func() { w.Utilities(u, x) }))
+		minimum = min(minimum, testing.AllocsPerRun(1, func() { w.Utilities(u, x) }))
 	}
-	if fewest > 0 {
-		return fmt.Errorf("a call of Utilities allocates %v times", fewest)
+	if minimum > 0 {
+		return fmt.Errorf("a call of Utilities allocates %v times", minimum)
 	}
 	return nil
 }

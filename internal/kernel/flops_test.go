@@ -40,17 +40,17 @@ func BenchmarkFlops(b *testing.B) {
 			{"SymRankOne", d*d + 2*d, 2*packed + d, func() { kernel.SymRankOne(p, 1e-9, v) }},
 		} {
 			b.Run(fmt.Sprintf("%s,d=%d", k.name, d), func(b *testing.B) {
-				least := math.Inf(1)
+				minimum := math.Inf(1)
 				for b.Loop() {
 					const times = 16
 					start := time.Now()
 					for range times {
 						k.call()
 					}
-					least = min(least, time.Since(start).Seconds()/times)
+					minimum = min(minimum, time.Since(start).Seconds()/times)
 				}
-				b.ReportMetric(float64(k.flops)/least/1e9, "Gflop/s")
-				b.ReportMetric(8*float64(k.words)/least/1e9, "GB/s")
+				b.ReportMetric(float64(k.flops)/minimum/1e9, "Gflop/s")
+				b.ReportMetric(8*float64(k.words)/minimum/1e9, "GB/s")
 			})
 		}
 	}

@@ -117,7 +117,7 @@ func Log1p(x float64) float64 {
 	case x > math.MaxFloat64:
 		return x
 	}
-	const least, most = math.Sqrt2/2 - 1, math.Sqrt2 - 1
+	const minimum, maximum = math.Sqrt2/2 - 1, math.Sqrt2 - 1
 	switch a := math.Abs(x); {
 	case a < 0x1p-54:
 		return x
@@ -126,7 +126,7 @@ func Log1p(x float64) float64 {
 	}
 	k, f, c := 0.0, x, 0.0 // 1 + x is about 2^k (1 + f) + c
 	tiny := false          // |f| < 2⁻²⁰
-	if !(least < x && x < most) {
+	if !(minimum < x && x < maximum) {
 		u := x
 		if x < 1<<53 {
 			u = 1 + x

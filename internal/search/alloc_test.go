@@ -25,12 +25,12 @@ func TestSearchAllocatesTheAnswer(t *testing.T) {
 			"unequal revenues": func() { s.maximize(o, m.(utility.Sketcher), assortment.AtMost(10), context, 2) },
 		} {
 			call()
-			fewest := math.Inf(1) // the pool may be emptied at any time
+			minimum := math.Inf(1) // the pool may be emptied at any time
 			for range 5 {
-				fewest = min(fewest, testing.AllocsPerRun(4, call))
+				minimum = min(minimum, testing.AllocsPerRun(4, call))
 			}
-			if fewest > 1 {
-				t.Errorf("%v, %s: a search allocates %v times, want once", m, name, fewest)
+			if minimum > 1 {
+				t.Errorf("%v, %s: a search allocates %v times, want once", m, name, minimum)
 			}
 		}
 	}

@@ -55,18 +55,18 @@ func (s *search) raise(z float64) {
 func (w *worker) rank(from, to int) {
 	s := w.search
 	w.sketch(from, to, w.directions)
-	least := s.threshold()
-	// For t = least − slack − u, minus ε times their sizes, z < least follows from
+	minimum := s.threshold()
+	// For t = minimum − slack − u, minus ε times their sizes, z < minimum follows from
 	// t > 0 and radius² bound (1+ε) < t², rounding included. It costs no root.
 	const margin = 0x1p-40
-	most := s.o.Radius * s.o.Radius * (1 + margin)
-	gone := least - s.o.Slack - margin*(math.Abs(least)+math.Abs(s.o.Slack))
+	maximum := s.o.Radius * s.o.Radius * (1 + margin)
+	gone := minimum - s.o.Slack - margin*(math.Abs(minimum)+math.Abs(s.o.Slack))
 	for i, u := range w.u {
 		bound := w.upper[i]
-		if t := gone - u - float64(margin*math.Abs(u)); t > 0 && most*bound < t*t {
+		if t := gone - u - float64(margin*math.Abs(u)); t > 0 && maximum*bound < t*t {
 			continue
 		}
-		if s.o.at(u, gram.Norm(bound)) < least {
+		if s.o.at(u, gram.Norm(bound)) < minimum {
 			continue
 		}
 		w.left, w.bounds = append(w.left, from+i), append(w.bounds, bound)
@@ -84,9 +84,9 @@ func (w *worker) resketch(from, to int) {
 	w.f, w.norms, w.along = scratch.Grow(w.f, n), scratch.Grow(w.norms, n), scratch.Grow(w.along, (to-from)*n)
 	s.sketcher.Sketch(w.f, w.norms, w.along, s.o.Params, s.bound.Directions(from, to), w.x.Rows(s.x, w.left))
 	s.bound.Less(w.bounds, w.along)
-	least, kept := s.threshold(), 0
+	minimum, kept := s.threshold(), 0
 	for i, item := range w.left {
-		if s.o.at(w.f[i], gram.Norm(w.bounds[i])) < least {
+		if s.o.at(w.f[i], gram.Norm(w.bounds[i])) < minimum {
 			continue
 		}
 		w.left[kept], w.bounds[kept] = item, w.bounds[i]
@@ -103,9 +103,9 @@ func (w *worker) resolve() {
 	s := w.search
 	b := s.bound
 	known := w.directions
-	if most := min(known+resketchDirections, b.NumDirections()); known > 0 && known < most {
-		w.resketch(known, most)
-		known = most
+	if maximum := min(known+resketchDirections, b.NumDirections()); known > 0 && known < maximum {
+		w.resketch(known, maximum)
+		known = maximum
 	}
 	if len(w.left) == 0 {
 		return
@@ -115,9 +115,9 @@ func (w *worker) resolve() {
 	utility.Linearize(s.o.Model, w.f, g, s.o.Params, w.x.Rows(s.x, w.left))
 	for m := known; m < b.NumDirections() && len(w.left) > 0; m += directionsPerStep {
 		b.Tighten(w.bounds, m, min(m+directionsPerStep, b.NumDirections()), g)
-		least, kept := s.threshold(), 0
+		minimum, kept := s.threshold(), 0
 		for i, item := range w.left {
-			if s.o.at(w.f[i], gram.Norm(w.bounds[i])) < least {
+			if s.o.at(w.f[i], gram.Norm(w.bounds[i])) < minimum {
 				continue
 			}
 			if kept < i {

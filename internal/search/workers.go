@@ -140,12 +140,12 @@ func (w *worker) work() {
 // that what a search allocates does not depend on what its workers find.
 func (w *worker) reserve(d, params int) {
 	w.u, w.square, w.upper = scratch.Grow(w.u, blockRows), scratch.Grow(w.square, blockRows), scratch.Grow(w.upper, blockRows)
-	const most = resolveItems + blockRows
-	w.along = scratch.Grow(w.along, max(sketchDirections*blockRows, resketchDirections*most))
-	w.left, w.bounds = slices.Grow(w.left[:0], most), slices.Grow(w.bounds[:0], most)
-	w.f, w.norms = scratch.Grow(w.f, most), scratch.Grow(w.norms, most)
-	w.x.Reshape(most, d)
-	w.g.Reshape(most, params)
+	const maximum = resolveItems + blockRows
+	w.along = scratch.Grow(w.along, max(sketchDirections*blockRows, resketchDirections*maximum))
+	w.left, w.bounds = slices.Grow(w.left[:0], maximum), slices.Grow(w.bounds[:0], maximum)
+	w.f, w.norms = scratch.Grow(w.f, maximum), scratch.Grow(w.norms, maximum)
+	w.x.Reshape(maximum, d)
+	w.g.Reshape(maximum, params)
 }
 
 // sketch sketches the items from ≤ i < to along the first m directions and bounds

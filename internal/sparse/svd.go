@@ -78,14 +78,14 @@ func TruncatedSVD(ctx context.Context, a *Matrix, k int, rng *rand.Rand, progres
 // so that no square of a number that counts leaves the range. A power of two
 // as the unit costs no digit. It panics if an entry is not finite.
 func (a *Matrix) scaled() (scaled *Matrix, unit float64) {
-	most := 0.0
+	maximum := 0.0
 	for p, v := range a.Value {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
 			panic(fmt.Sprintf("sparse: entry %d is %v", p, v))
 		}
-		most = max(most, math.Abs(v))
+		maximum = max(maximum, math.Abs(v))
 	}
-	_, exponent := math.Frexp(most)
+	_, exponent := math.Frexp(maximum)
 	s := *a
 	s.Value = make([]float64, len(a.Value))
 	for p, v := range a.Value {

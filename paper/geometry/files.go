@@ -108,8 +108,8 @@ func Read(dir string) (*Landscape, error) {
 // A picture needs numbers that do not overflow when they are scaled, and axes
 // with room for their ticks.
 const (
-	largest = 1e9
-	least   = 1e-9
+	maxCoordinate = 1e9
+	minExtent     = 1e-9
 )
 
 func decodeRecord(text []byte, l *Landscape) error {
@@ -118,7 +118,7 @@ func decodeRecord(text []byte, l *Landscape) error {
 	}
 	box := l.Setting.Box
 	for axis, low := range box.Low {
-		if high := box.High[axis]; high-low < least || max(-low, high) > largest {
+		if high := box.High[axis]; high-low < minExtent || max(-low, high) > maxCoordinate {
 			return fmt.Errorf("a box of parameters from %v to %v cannot be drawn", box.Low, box.High)
 		}
 	}
@@ -150,7 +150,7 @@ func decodeSlice(text []byte, l *Landscape) error {
 		l.Slice = append(l.Slice, Point{row[0], Params{row[1], row[2]}, row[3], row[4], row[5], row[6]})
 		highest = max(highest, row[3])
 	}
-	if len(rows) < 2 || rows[len(rows)-1][0]-rows[0][0] < least {
+	if len(rows) < 2 || rows[len(rows)-1][0]-rows[0][0] < minExtent {
 		return errors.New("the slice has no length")
 	}
 	return checkLoss(highest)
@@ -179,7 +179,7 @@ func decodeMap(text []byte, l *Landscape) error {
 }
 
 func checkLoss(highest float64) error {
-	if highest < least {
+	if highest < minExtent {
 		return errors.New("the loss is nowhere above 0")
 	}
 	return nil
@@ -210,7 +210,7 @@ func decode(text []byte, columns []string) (rows [][]float64, err error) {
 		row := make([]float64, len(fields))
 		for k, field := range fields {
 			v, err := strconv.ParseFloat(field, 64)
-			if err != nil || !(math.Abs(v) <= largest) {
+			if err != nil || !(math.Abs(v) <= maxCoordinate) {
 				at, _ := r.FieldPos(k)
 				return nil, fmt.Errorf("line %d: %s %q is not a finite number", at, columns[k], field)
 			}

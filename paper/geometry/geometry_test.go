@@ -154,14 +154,14 @@ func TestCurvatureIsTheLeastSecondDerivative(t *testing.T) {
 	const h = 1e-4
 	l, s := paper()
 	for _, w := range geometry.Equivalents(s.Truth, s.Box) {
-		least := math.Inf(1)
+		minimum := math.Inf(1)
 		for k := range 1000 {
 			sin, cos := math.Sincos(math.Pi * float64(k) / 1000)
 			at := func(h float64) float64 { return l.At(geometry.Params{w[0] + h*cos, w[1] + h*sin}) }
-			least = min(least, (at(h)-2*at(0)+at(-h))/(h*h))
+			minimum = min(minimum, (at(h)-2*at(0)+at(-h))/(h*h))
 		}
-		if got := l.Curvature(w); math.Abs(got-least) > 1e-4 {
-			t.Errorf("curvature at %v is %v, want %v", w, got, least)
+		if got := l.Curvature(w); math.Abs(got-minimum) > 1e-4 {
+			t.Errorf("curvature at %v is %v, want %v", w, got, minimum)
 		}
 	}
 }

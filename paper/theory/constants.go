@@ -66,7 +66,7 @@ func convexity(g *mat.Dense, expected float64) float64 {
 // kappa returns the least p(0|S) p(i|S) of sets of the size, of utilities drawn
 // from u.
 func kappa(u []float64, size, sets int, rng *rand.Rand) float64 {
-	least := 1.0
+	minimum := 1.0
 	set, p := make([]float64, size), make([]float64, size+1)
 	for range sets {
 		for k := range set {
@@ -74,10 +74,10 @@ func kappa(u []float64, size, sets int, rng *rand.Rand) float64 {
 		}
 		vitrine.Probabilities(p, set)
 		for _, q := range p[1:] {
-			least = min(least, p[0]*q)
+			minimum = min(minimum, p[0]*q)
 		}
 	}
-	return least
+	return minimum
 }
 
 // KappaOfNetworks returns the infimum of p(0|S) p(i|S) over sets of size K, of
@@ -92,15 +92,15 @@ func kappa(u []float64, size, sets int, rng *rand.Rand) float64 {
 // digits.
 func KappaOfNetworks(norm float64, hidden, size int) float64 {
 	const steps = 1 << 14
-	least := 1.0
+	minimum := 1.0
 	for k := range steps {
 		sin, cos := math.Sincos(2 * math.Pi * float64(k) / steps)
 		c, v := norm*cos, norm*sin*math.Sqrt(float64(hidden))
 		a, b := c+min(v, 0), c+max(v, 0)
 		sum := 1 + math.Exp(a) + float64(size-1)*math.Exp(b)
-		least = min(least, math.Exp(a)/(sum*sum))
+		minimum = min(minimum, math.Exp(a)/(sum*sum))
 	}
-	return least
+	return minimum
 }
 
 // hessians returns ∇²f_w at each row of x.

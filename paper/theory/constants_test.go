@@ -19,7 +19,7 @@ func TestKappaOfNetworksAgainstRandomSearch(t *testing.T) {
 	rng := newRand(5)
 	for _, norm := range []float64{0.3, 1, 3} {
 		for size := 1; size <= 3; size++ {
-			want, least := theory.KappaOfNetworks(norm, hidden, size), 1.0
+			want, minimum := theory.KappaOfNetworks(norm, hidden, size), 1.0
 			u := make([]float64, size)
 			for range draws {
 				w := normal(hidden+1, rng)
@@ -33,11 +33,11 @@ func TestKappaOfNetworksAgainstRandomSearch(t *testing.T) {
 					sum += math.Exp(u[j])
 				}
 				for _, v := range u {
-					least = min(least, math.Exp(v)/(sum*sum))
+					minimum = min(minimum, math.Exp(v)/(sum*sum))
 				}
 			}
-			if !(least > want*(1-1e-6) && least < want*1.1) {
-				t.Errorf("‖w‖ = %v, K = %d: κ = %v, and %v among those drawn", norm, size, want, least)
+			if !(minimum > want*(1-1e-6) && minimum < want*1.1) {
+				t.Errorf("‖w‖ = %v, K = %d: κ = %v, and %v among those drawn", norm, size, want, minimum)
 			}
 		}
 	}
@@ -121,7 +121,7 @@ func TestConvexityAgainstSecondDifferences(t *testing.T) {
 		d := floats.Distance(u, truth, 2)
 		return n.Expected * d * d / float64(n.Items)
 	}
-	rng, least := newRand(4), math.Inf(1)
+	rng, minimum := newRand(4), math.Inf(1)
 	for range 20_000 {
 		const step = 1e-4
 		v := normal(len(w), rng)
@@ -130,9 +130,9 @@ func TestConvexityAgainstSecondDifferences(t *testing.T) {
 		floats.Add(moved, v)
 		ahead := loss(moved)
 		floats.AddScaled(moved, -2, v)
-		least = min(least, (ahead+loss(moved))/(step*step))
+		minimum = min(minimum, (ahead+loss(moved))/(step*step))
 	}
-	if least < c.Mu*(1-1e-3) || least > 3*c.Mu+1e-3 {
-		t.Errorf("μ = %v, and %v along the directions drawn", c.Mu, least)
+	if minimum < c.Mu*(1-1e-3) || minimum > 3*c.Mu+1e-3 {
+		t.Errorf("μ = %v, and %v along the directions drawn", c.Mu, minimum)
 	}
 }

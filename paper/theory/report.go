@@ -169,15 +169,15 @@ func Read(dir string) (*Report, error) {
 		return nil, fmt.Errorf("%s: a table is missing; run vitrine reproduce theory again", path)
 	}
 	for _, v := range r.drawn() {
-		if !(math.Abs(v) <= largest) {
+		if !(math.Abs(v) <= maxValue) {
 			return nil, fmt.Errorf("%s: %g is too large to be drawn; run vitrine reproduce theory again", path, v)
 		}
 	}
 	return r, nil
 }
 
-// largest is the largest number that a picture can have without overflow.
-const largest = 1e100
+// maxValue is the largest number that a picture can have without overflow.
+const maxValue = 1e100
 
 // drawn are the numbers of a picture.
 func (r *Report) drawn() (all []float64) {

@@ -318,12 +318,12 @@ func (s Study) minMu(m utility.Model, symmetries Symmetries, star []float64, rng
 	for k := range order {
 		order[k] = k
 	}
-	least := math.Inf(1)
+	minimum := math.Inf(1)
 	for flips := range uint(1) << s.Setting.Hidden {
 		m.Gradients(g, symmetries.Image(star, order, flips), x)
-		least = min(least, convexity(g, n.Expected))
+		minimum = min(minimum, convexity(g, n.Expected))
 	}
-	return least
+	return minimum
 }
 
 // grow fits the growth along an axis, of all of the regret and of that of Phase II.

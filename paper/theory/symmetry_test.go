@@ -85,18 +85,18 @@ func TestNearestAgainstExhaustiveSearch(t *testing.T) {
 			for seed := range uint64(12) {
 				rng := newRand(seed)
 				w, star := normal(s.NumParams(), rng), normal(s.NumParams(), rng)
-				least := math.Inf(1)
+				minimum := math.Inf(1)
 				permutations(hidden, func(order []int) {
 					for flips := range uint(1) << hidden {
-						least = min(least, floats.Distance(w, s.Image(star, order, flips), 2))
+						minimum = min(minimum, floats.Distance(w, s.Image(star, order, flips), 2))
 					}
 				})
 				nearest, distance, err := s.Nearest(w, star)
 				if err != nil {
 					t.Fatal(err)
 				}
-				if math.Abs(distance-least) > 1e-12 || math.Abs(floats.Distance(w, nearest, 2)-least) > 1e-12 {
-					t.Errorf("%v, %d units, seed %d: distance %v, of the image %v, want %v", a, hidden, seed, distance, floats.Distance(w, nearest, 2), least)
+				if math.Abs(distance-minimum) > 1e-12 || math.Abs(floats.Distance(w, nearest, 2)-minimum) > 1e-12 {
+					t.Errorf("%v, %d units, seed %d: distance %v, of the image %v, want %v", a, hidden, seed, distance, floats.Distance(w, nearest, 2), minimum)
 				}
 			}
 		}

@@ -17,7 +17,7 @@ import (
 	"vitrine/internal/stream"
 )
 
-const mostItems = 1000
+const maxItems = 1000
 
 // agree reads a request by hand and by json v2. What that one refuses the reader refuses, at the same place if it is
 // JSON; and besides null and numbers that are not whole or not positive, which json v2 takes.
@@ -25,7 +25,7 @@ func agree(t *testing.T, p *RequestReader, text []byte) {
 	t.Helper()
 	var want Request
 	wantErr := json.Unmarshal(text, &want, json.RejectUnknownMembers(true))
-	have, err := p.Read(text, mostItems)
+	have, err := p.Read(text, maxItems)
 	switch {
 	case wantErr != nil && err == nil:
 		t.Fatalf("%s: %+v, and by json v2 %v", text, have, wantErr)
@@ -74,14 +74,14 @@ func TestReaderAgrees(t *testing.T) {
 func TestReaderKeepsStrings(t *testing.T) {
 	p := new(RequestReader)
 	text := []byte(`{"items":[{"id":"first","features":{"a/b~ü":"one","t":"tw\u006f"}}]}`)
-	r, err := p.Read(text, mostItems)
+	r, err := p.Read(text, maxItems)
 	if err != nil {
 		t.Fatal(err)
 	}
 	id, brand, words := r.Items[0].ID, r.Items[0].Features[0].Text, r.Items[0].Features[1].Text
 	other := []byte(`{"items":[{"id":"other"},{"id":"","features":{"t":"xxx"}},{}],"user":{"age":1}}`)
 	copy(text, other)
-	r, err = p.Read(other, mostItems)
+	r, err = p.Read(other, maxItems)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +102,7 @@ func TestReaderAllocates(t *testing.T) {
 	p := new(RequestReader)
 	text := []byte(`{"items":[` + strings.Repeat(`{"id":"i","features":{"price":0.25,"t":"a"},"revenue":1},`, 500) + `{}]}`)
 	read := func() {
-		if _, err := p.Read(text, mostItems); err != nil {
+		if _, err := p.Read(text, maxItems); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -117,7 +117,7 @@ func FuzzReader(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		if bytes.Count(text, []byte{','}) < mostItems { // longer lists are refused
+		if bytes.Count(text, []byte{','}) < maxItems { // longer lists are refused
 			agree(t, p, text)
 		}
 	})
@@ -193,8 +193,8 @@ func randomNumber(rng *rand.Rand) string {
 	if rng.IntN(2) == 0 {
 		b = append(b, '-')
 	}
-	some := func(most int) {
-		for range 1 + rng.IntN(most) {
+	some := func(maximum int) {
+		for range 1 + rng.IntN(maximum) {
 			b = append(b, byte('0'+rng.IntN(10)))
 		}
 	}
@@ -271,6 +271,6 @@ func BenchmarkRequestReader(b *testing.B) {
 		})
 	}
 	p := new(RequestReader)
-	run("hand", func() error { _, err := p.Read(text, mostItems); return err })
+	run("hand", func() error { _, err := p.Read(text, maxItems); return err })
 	run("v2", func() error { return json.Unmarshal(text, new(Request), json.RejectUnknownMembers(true)) })
 }

@@ -44,12 +44,12 @@ func TestRequestsPart(t *testing.T) {
 	b := budget.New(1600)
 	for _, c := range []struct{ held, body, work int64 }{{0, 400, 1200}, {800, 200, 600}, {1200, 100, 300}, {5000, 100, 300}} {
 		b.Charge(c.held)
-		for p, most := range map[budget.Purpose]int64{budget.Body: c.body, budget.Work: c.work} {
-			if err := b.Take(t.Context(), p, most+1, patience); !errors.Is(err, budget.ErrNever) {
-				t.Errorf("%d held, purpose %d: %d bytes: %v", c.held, p, most+1, err)
+		for p, maximum := range map[budget.Purpose]int64{budget.Body: c.body, budget.Work: c.work} {
+			if err := b.Take(t.Context(), p, maximum+1, patience); !errors.Is(err, budget.ErrNever) {
+				t.Errorf("%d held, purpose %d: %d bytes: %v", c.held, p, maximum+1, err)
 			}
-			if err := b.Take(t.Context(), p, most, patience); err != nil {
-				t.Errorf("%d held, purpose %d: %d bytes: %v", c.held, p, most, err)
+			if err := b.Take(t.Context(), p, maximum, patience); err != nil {
+				t.Errorf("%d held, purpose %d: %d bytes: %v", c.held, p, maximum, err)
 			}
 		}
 		if u := b.Usage(); u.Requests != c.body+c.work {

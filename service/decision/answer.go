@@ -235,8 +235,8 @@ func (e *estimates) valid() bool {
 			return false
 		}
 	}
-	const most = 2 * vitrine.MaxRevenue // of a mean of revenues, and of what rounding adds
-	return e.outside >= 0 && e.outside <= 1 && e.revenue >= 0 && e.revenue <= most && e.shadow >= 0 && e.shadow <= most
+	const maximum = 2 * vitrine.MaxRevenue // of a mean of revenues, and of what rounding adds
+	return e.outside >= 0 && e.outside <= 1 && e.revenue >= 0 && e.revenue <= maximum && e.shadow >= 0 && e.shadow <= maximum
 }
 
 // answerOf returns what the caller of a decision is told, and may change.

@@ -115,7 +115,7 @@ func (r *record) inFormOf(s *record) *rare {
 	if s.rare != nil {
 		its = *s.rare
 	}
-	return &rare{passed: own.passed, told: own.told, carried: its.carried, learner: its.learner}
+	return &rare{passed: own.passed, reported: own.reported, carried: its.carried, learner: its.learner}
 }
 
 // sameOffer reports whether the offers of two records are the same: the answers, and the rows of a decision that waits.

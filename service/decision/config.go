@@ -25,19 +25,19 @@ type Config struct {
 }
 
 const (
-	largestID       = 200 // bytes
-	largestDecision = 128
+	maxID       = 200 // bytes
+	maxDecision = 128
 )
 
 const (
-	largestSize   = 1000
-	largestItems  = 1_000_000
-	largestRounds = 100_000_000
-	largestKeep   = 1000
-	largestWindow = 366 * 24 * time.Hour
-	largestRows   = 1 << 26 // numbers: 512 MiB in each request under way
-	leastMemory   = 16      // decisions of the largest size
-	largestMemory = min(1<<40, math.MaxInt/2)
+	maxSize   = 1000
+	maxItems  = 1_000_000
+	maxRounds = 100_000_000
+	maxKeep   = 1000
+	maxWindow = 366 * 24 * time.Hour
+	maxRows   = 1 << 26 // numbers: 512 MiB in each request under way
+	minMemory = 16      // decisions of the largest size
+	maxMemory = min(1<<40, math.MaxInt/2)
 )
 
 // ParseConfig reads the JSON of a placement, strictly: unknown keys, keys
@@ -83,16 +83,16 @@ func canonical(v any) []byte {
 func (c *Config) Schema() *feature.Schema { return c.schema }
 
 func (c *Config) check() error {
-	if err := api.InRange("/max_size", c.MaxSize, 1, largestSize); err != nil {
+	if err := api.InRange("/max_size", c.MaxSize, 1, maxSize); err != nil {
 		return err
 	}
-	if err := api.InRange("/max_items", c.MaxItems, 1, largestItems); err != nil {
+	if err := api.InRange("/max_items", c.MaxItems, 1, maxItems); err != nil {
 		return err
 	}
-	if err := api.InRange("/rounds", c.Rounds, 1, largestRounds); err != nil {
+	if err := api.InRange("/rounds", c.Rounds, 1, maxRounds); err != nil {
 		return err
 	}
-	if err := api.InRange("/keep", c.Keep, 1, largestKeep); err != nil {
+	if err := api.InRange("/keep", c.Keep, 1, maxKeep); err != nil {
 		return err
 	}
 	if c.Seed > 1<<53 {
@@ -102,8 +102,8 @@ func (c *Config) check() error {
 		return errPolicyObject()
 	}
 	var err error
-	if c.window, err = time.ParseDuration(c.AttributionWindow); err != nil || c.window <= 0 || c.window > largestWindow {
-		return api.Fieldf("/attribution_window", `%q: must be a duration such as "30m", positive and at most %v`, c.AttributionWindow, largestWindow)
+	if c.window, err = time.ParseDuration(c.AttributionWindow); err != nil || c.window <= 0 || c.window > maxWindow {
+		return api.Fieldf("/attribution_window", `%q: must be a duration such as "30m", positive and at most %v`, c.AttributionWindow, maxWindow)
 	}
 	c.AttributionWindow = c.window.String()
 	if err := c.checkMode(); err != nil {
@@ -122,14 +122,14 @@ func (c *Config) check() error {
 			return err
 		}
 	}
-	if most := largestRows / c.schema.Width(); c.MaxItems > most {
-		return api.Fieldf("/max_items", "%d: must be at most %d of %d columns each", c.MaxItems, most, c.schema.Width())
+	if maximum := maxRows / c.schema.Width(); c.MaxItems > maximum {
+		return api.Fieldf("/max_items", "%d: must be at most %d of %d columns each", c.MaxItems, maximum, c.schema.Width())
 	}
-	if c.Memory > largestMemory {
-		return api.Fieldf("/memory", "%d: must be at most %d bytes", c.Memory, int64(largestMemory))
+	if c.Memory > maxMemory {
+		return api.Fieldf("/memory", "%d: must be at most %d bytes", c.Memory, int64(maxMemory))
 	}
-	if least := leastMemory * c.largestRecord(); c.Memory < least {
-		return api.Fieldf("/memory", "%d: must be at least %d bytes, %d decisions of the largest size", c.Memory, least, leastMemory)
+	if minimum := minMemory * c.maxRecord(); c.Memory < minimum {
+		return api.Fieldf("/memory", "%d: must be at least %d bytes, %d decisions of the largest size", c.Memory, minimum, minMemory)
 	}
 	return nil
 }
@@ -206,14 +206,14 @@ func checkCategory(l api.Limit, field string, s *feature.Schema, limited map[str
 	return nil
 }
 
-// largestRecord bounds what a decision takes: its record, and its round. What a round has of rows has been
+// maxRecord bounds what a decision takes: its record, and its round. What a round has of rows has been
 // through the log.
-func (c *Config) largestRecord() int {
+func (c *Config) maxRecord() int {
 	rows := c.MaxSize
 	if c.Record == "all" {
 		rows = c.MaxItems
 	}
-	return recordBytes + largestDecision + 16 + roundBytes(min(rows*(c.schema.Width()+1), largestBatch/8), c.MaxSize)
+	return recordBytes + maxDecision + 16 + roundBytes(min(rows*(c.schema.Width()+1), maxBatch/8), c.MaxSize)
 }
 
 // rowBytes is what the numbers take, and the places of what is shown. An allocator rounds up by a quarter at most.
@@ -221,5 +221,5 @@ func rowBytes(numbers, shown int) int { return 5 * (8*numbers + 4*shown) / 4 }
 
 func roundBytes(numbers, shown int) int { return 400 + rowBytes(numbers, shown) + 8*shown }
 
-// largestBatch bounds the bytes of an append.
-const largestBatch = eventlog.MaxFrame - eventlog.EmptyFrame
+// maxBatch bounds the bytes of an append.
+const maxBatch = eventlog.MaxFrame - eventlog.EmptyFrame

@@ -58,14 +58,14 @@ func (e *Engine) Decide(ctx context.Context, name string, r *api.Request, now in
 		offered.Request = sum
 		event.Body = offered
 		size := 8 * (len(offered.Features) + len(offered.Revenue))
-		if size <= largestBatch { // or there is no use in an entry
+		if size <= maxBatch { // or there is no use in an entry
 			if d.entry, err = event.Encode(d.entry[:0]); err != nil {
 				return nil, api.Fieldf("/items", "%v", err)
 			}
 			size = eventlog.EntrySize(d.entry)
 		}
-		if size > largestBatch {
-			return nil, api.Fieldf("/items", "the decision takes %d bytes of the log, at most %d fit: send fewer items, or record the shown ones alone", size, largestBatch)
+		if size > maxBatch {
+			return nil, api.Fieldf("/items", "the decision takes %d bytes of the log, at most %d fit: send fewer items, or record the shown ones alone", size, maxBatch)
 		}
 		err = e.submit(ctx, func(b *batch) error { return b.offer(v, event, offered, forgotten, d.entry) })
 		switch {

@@ -22,15 +22,15 @@ func (s *fold) end() {
 	s.rest()
 }
 
-// largestRest bounds the wait for workers that were stopped: each ends its task, and nobody needs what it has learned.
-const largestRest = time.Second
+// maxRest bounds the wait for workers that were stopped: each ends its task, and nobody needs what it has learned.
+const maxRest = time.Second
 
 func (s *fold) rest() {
 	ended := make(chan struct{})
 	go func() { s.workers.Wait(); close(ended) }()
 	select {
 	case <-ended:
-	case <-time.After(largestRest):
+	case <-time.After(maxRest):
 	}
 }
 
@@ -43,13 +43,13 @@ func (e *Engine) Close() {
 }
 
 const (
-	largestPlacement = 64   // bytes of its name
-	mostPlacements   = 1000 // each has a learner, a goroutine and memory of its own
+	maxPlacement  = 64   // bytes of its name
+	maxPlacements = 1000 // each has a learner, a goroutine and memory of its own
 )
 
 // IsPlacementName reports whether a placement may have a name.
 func IsPlacementName(name string) bool {
-	return name != "" && len(name) <= largestPlacement && checkDecision(name) == nil
+	return name != "" && len(name) <= maxPlacement && checkDecision(name) == nil
 }
 
 // about proposes an event about a placement; none where body returns nil.

@@ -14,7 +14,7 @@ func (e *Engine) EvictBefore(ctx context.Context, entry uint64, now int64) (tota
 	for {
 		n := 0 // the writer's until submit has its answer
 		err := e.submit(ctx, func(b *batch) error { n = b.evictBefore(entry, now); return nil })
-		if total += n; err != nil || n < largestExpiry {
+		if total += n; err != nil || n < maxExpiry {
 			return total, err
 		}
 	}
@@ -23,7 +23,7 @@ func (e *Engine) EvictBefore(ctx context.Context, entry uint64, now int64) (tota
 func (b *batch) evictBefore(entry uint64, now int64) (n int) {
 	for _, name := range slices.Sorted(maps.Keys(b.state.placements)) {
 		for r := range b.state.placements[name].open.all() {
-			if n == largestExpiry {
+			if n == maxExpiry {
 				return n
 			}
 			if r.entry > 0 && r.entry < entry && !b.touched[r.key()] {

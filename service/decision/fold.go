@@ -285,7 +285,7 @@ func (p *placement) keep(version uint64) error {
 	}
 	p.kept = append(p.kept, version)
 	p.kept = p.kept[max(0, len(p.kept)-p.config.Keep):]
-	p.worker.send(task{what: toKeep, version: version, most: p.config.Keep})
+	p.worker.send(task{what: toKeep, version: version, maximum: p.config.Keep})
 	return nil
 }
 

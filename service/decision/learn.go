@@ -54,7 +54,7 @@ type task struct {
 	round    vitrine.Round
 	bytes    int           // of the round
 	version  uint64        // to keep, or to roll back to
-	most     int           // states that are kept
+	maximum  int           // states that are kept
 	call     func(*worker) // when the policy of all before it decides; no part of the state
 }
 
@@ -124,7 +124,7 @@ type keptState struct {
 const (
 	checkpointRounds = 256 // so many rounds are learned anew after a panic, at most
 	publishRounds    = 64  // after so many rounds at most a policy is published
-	largestProblem   = 500 // bytes of an error's text
+	maxProblem       = 500 // bytes of an error's text
 )
 
 // share is the part of a placement's memory that the rounds in the learner's
@@ -242,7 +242,7 @@ func (w *worker) run() {
 func (w *worker) do(t task) {
 	switch t.what {
 	case toKeep:
-		w.keep(t.version, t.most)
+		w.keep(t.version, t.maximum)
 	case toRollBack:
 		w.rollBack(t.sequence, t.version)
 	default:
@@ -315,8 +315,8 @@ func (w *worker) save() {
 
 func (w *worker) report(err error) {
 	w.problem = err.Error()
-	if len(w.problem) > largestProblem {
-		w.problem = w.problem[:largestProblem]
+	if len(w.problem) > maxProblem {
+		w.problem = w.problem[:maxProblem]
 	}
 }
 
@@ -355,10 +355,10 @@ func (w *worker) restored(data []byte) (snapshotter, error) {
 }
 
 // keep remembers the learner's state, and the most last ones of them.
-func (w *worker) keep(version uint64, most int) {
+func (w *worker) keep(version uint64, maximum int) {
 	w.save()
 	w.kept = append(w.kept, keptState{version, w.checkpoint})
-	w.kept = w.kept[max(0, len(w.kept)-most):]
+	w.kept = w.kept[max(0, len(w.kept)-maximum):]
 }
 
 // rollBack returns to a kept state. A broken learner learns again.

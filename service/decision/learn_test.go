@@ -194,7 +194,7 @@ func TestSlowLearner(t *testing.T) {
 	}})
 	put(t, e, "slow", `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{},"seed":1,"memory":100000}`)
 	put(t, e, "fast", toys)
-	told, err := 0, error(nil)
+	reported, err := 0, error(nil)
 	for i := range 1000 {
 		id := fmt.Sprint(i)
 		if _, err = e.Decide(t.Context(), "slow", stock(id, 1), 0); err != nil {
@@ -203,33 +203,33 @@ func TestSlowLearner(t *testing.T) {
 		if err = e.Outcome(t.Context(), "", id, "", 1); err != nil {
 			break
 		}
-		told++
+		reported++
 		for waiting.Load() == 0 { // it has taken the first one out of its queue
 			time.Sleep(time.Millisecond)
 		}
 	}
 	is(t, "with a full queue", err, decision.ErrBehind)
-	if told < 20 {
-		t.Errorf("%d outcomes were told while the learner was at the first", told)
+	if reported < 20 {
+		t.Errorf("%d outcomes were told while the learner was at the first", reported)
 	}
 	before := e.Sequence()
-	is(t, "again", e.Outcome(t.Context(), "", fmt.Sprint(told), "", 1), decision.ErrBehind)
+	is(t, "again", e.Outcome(t.Context(), "", fmt.Sprint(reported), "", 1), decision.ErrBehind)
 	if n, err := e.Expire(t.Context(), 31*minute); n != 0 || err != nil {
 		t.Errorf("%d expired, %v", n, err)
 	}
 	if e.Sequence() != before {
 		t.Error("what was refused is in the log")
 	}
-	if s, _ := e.Stats("slow"); s.Lag != uint64(told) || s.Pending != 1 {
-		t.Errorf("stats %+v after %d outcomes", s, told)
+	if s, _ := e.Stats("slow"); s.Lag != uint64(reported) || s.Pending != 1 {
+		t.Errorf("stats %+v after %d outcomes", s, reported)
 	}
 	one(t, e, "fast", "f", 1)
 	close(gate)
 	wait(t, e)
-	is(t, "with room", e.Outcome(t.Context(), "", fmt.Sprint(told), "", 1), nil)
+	is(t, "with room", e.Outcome(t.Context(), "", fmt.Sprint(reported), "", 1), nil)
 	wait(t, e)
-	if s, _ := e.Stats("slow"); s.Learned != uint64(told)+1 || s.Lag != 0 {
-		t.Errorf("stats %+v after %d outcomes", s, told+1)
+	if s, _ := e.Stats("slow"); s.Learned != uint64(reported)+1 || s.Lag != 0 {
+		t.Errorf("stats %+v after %d outcomes", s, reported+1)
 	}
 }
 

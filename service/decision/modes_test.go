@@ -209,8 +209,8 @@ func TestConstraints(t *testing.T) {
 		for _, id := range a.Shown {
 			brands[brand[id[3]-'0']]++
 		}
-		most := 2 - (i+1)%2
-		if !strings.Contains(shown, " sku1 ") || strings.Contains(shown, " sku5 ") || strings.Contains(shown, " sku0 ") || strings.Contains(shown, " sku2 ") || brands["a"] > most || brands["b"] > most || len(a.Shown) > 3-(i+1)%2 {
+		maximum := 2 - (i+1)%2
+		if !strings.Contains(shown, " sku1 ") || strings.Contains(shown, " sku5 ") || strings.Contains(shown, " sku0 ") || strings.Contains(shown, " sku2 ") || brands["a"] > maximum || brands["b"] > maximum || len(a.Shown) > 3-(i+1)%2 {
 			t.Fatalf("round %d shows %v", i, a.Shown)
 		}
 		seen[len(a.Shown)] = true

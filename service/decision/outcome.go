@@ -26,7 +26,7 @@ func (b *batch) outcome(r *record, o *offer, item string, now int64) error {
 	choice := 0
 	if item != "" {
 		if choice = o.place(item); choice == 0 {
-			return fmt.Errorf("item %q: %w in decision %q", api.Abbreviate(item, largestID), ErrNotShown, r.id)
+			return fmt.Errorf("item %q: %w in decision %q", api.Abbreviate(item, maxID), ErrNotShown, r.id)
 		}
 	}
 	switch {
@@ -66,8 +66,8 @@ func (b *batch) decision(placement, id string) (*record, error) {
 }
 
 const (
-	largestExpiry = 1000    // decisions that expire in one proposal
-	largestAhead  = 8 << 20 // bytes of their rounds, which are read before
+	maxExpiry = 1000    // decisions that expire in one proposal
+	maxAhead  = 8 << 20 // bytes of their rounds, which are read before
 )
 
 // Expire ends the wait for outcomes whose attribution window is over, and of those that a placement
@@ -119,7 +119,7 @@ func (e *Engine) late(name string, now int64) (late []*found, over bool) {
 		return nil, false
 	}
 	for r := range p.open.all() {
-		if !r.isLate(now) || len(late) == largestExpiry {
+		if !r.isLate(now) || len(late) == maxExpiry {
 			break
 		}
 		late = append(late, &found{record: r, was: *r})
@@ -142,7 +142,7 @@ func (e *Engine) readAhead(ctx context.Context, late []*found) ([]*found, error)
 		if f.offer != nil {
 			bytes += f.offer.roundBytes()
 		}
-		if bytes > largestAhead {
+		if bytes > maxAhead {
 			return late[:i+1], nil
 		}
 	}
@@ -169,6 +169,6 @@ func (b *batch) expireDue(name string, late []*found, now int64) int {
 			n++
 		}
 	}
-	made, _ := b.makeRoom(p, p.open.bytes+b.open[p]-p.config.Memory, now, largestExpiry)
+	made, _ := b.makeRoom(p, p.open.bytes+b.open[p]-p.config.Memory, now, maxExpiry)
 	return n + made
 }

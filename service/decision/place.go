@@ -32,7 +32,7 @@ type decider struct {
 var deciders = sync.Pool{New: func() any { return &decider{index: map[string]int{}} }}
 
 func (d *decider) release() {
-	if d.abandoned || cap(d.rows) > largestScratch {
+	if d.abandoned || cap(d.rows) > maxScratch {
 		return
 	}
 	clear(d.index)
@@ -119,5 +119,5 @@ func (d *decider) put(dst []feature.Value, values api.Values, find func(name str
 	return nil
 }
 
-// largestScratch bounds the numbers of a decider that is kept for other requests.
-const largestScratch = 1 << 19
+// maxScratch bounds the numbers of a decider that is kept for other requests.
+const maxScratch = 1 << 19

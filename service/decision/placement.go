@@ -50,12 +50,12 @@ func tooSmall(p *placement, id string) error {
 		holds = fmt.Sprintf(" hold %.3g seconds of decisions at the present rate, and", s)
 	}
 	return fmt.Errorf("decision %q: %w: the %d bytes of %q%s must hold the attribution window of %s: make its memory larger",
-		api.Abbreviate(id, largestDecision), ErrEvicted, p.config.Memory, p.name, holds, p.config.AttributionWindow)
+		api.Abbreviate(id, maxDecision), ErrEvicted, p.config.Memory, p.name, holds, p.config.AttributionWindow)
 }
 
 // unknownDecision is the error of a decision that is not remembered.
 func unknownDecision(id string) error {
-	return fmt.Errorf("decision %q: %w", api.Abbreviate(id, largestDecision), ErrNotFound)
+	return fmt.Errorf("decision %q: %w", api.Abbreviate(id, maxDecision), ErrNotFound)
 }
 
 // evictions are the names of evicted decisions that are forgotten, the last ones of each placement, so that a late
@@ -88,7 +88,7 @@ func (v *evictions) add(p *placement, id string) {
 		v.of[p] = r
 	}
 	h := maphash.String(v.seed, id)
-	if most := p.config.Memory / evictedShare / evictedBytes; len(r.hashes) < most {
+	if maximum := p.config.Memory / evictedShare / evictedBytes; len(r.hashes) < maximum {
 		r.hashes = append(r.hashes, h)
 	} else {
 		r.next %= len(r.hashes)

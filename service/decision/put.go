@@ -27,15 +27,15 @@ func (e *Engine) Create(ctx context.Context, name string, config []byte, now int
 
 func (e *Engine) put(ctx context.Context, name string, config []byte, now int64, change bool) (created bool, err error) {
 	if !IsPlacementName(name) {
-		return false, api.Fieldf("/name", "%q: must have from 1 to %d letters, digits, '.', '_', '-' and ':', and be no step of a path", name, largestPlacement)
+		return false, api.Fieldf("/name", "%q: must have from 1 to %d letters, digits, '.', '_', '-' and ':', and be no step of a path", name, maxPlacement)
 	}
 	c, err := ParseConfig(config)
 	if err != nil {
 		return false, err
 	}
 	canonical := c.Canonical()
-	if len(canonical) > largestBatch/2 {
-		return false, api.Fieldf("", "the configuration has %d bytes, at most %d fit into the log", len(canonical), largestBatch/2)
+	if len(canonical) > maxBatch/2 {
+		return false, api.Fieldf("", "the configuration has %d bytes, at most %d fit into the log", len(canonical), maxBatch/2)
 	}
 	for {
 		r, err := e.prepare(name, c)
@@ -51,8 +51,8 @@ func (e *Engine) put(ctx context.Context, name string, config []byte, now int64,
 			switch isNew = p == nil; {
 			case p != nil && (!change || string(p.canonical) == string(canonical)):
 				return nil
-			case p == nil && len(b.state.placements) >= mostPlacements:
-				return api.Fieldf("/name", "%q would be one more than %d placements: delete one", name, mostPlacements)
+			case p == nil && len(b.state.placements) >= maxPlacements:
+				return api.Fieldf("/name", "%q would be one more than %d placements: delete one", name, maxPlacements)
 			case !r.fits(p), !r.claim():
 				return errMoved
 			}

@@ -125,5 +125,5 @@ func (e *Engine) Find(id string, may func(placement string) bool) (placement str
 		return names[0], nil
 	}
 	slices.Sort(names)
-	return "", fmt.Errorf("decision %q: %w: name one of %s", api.Abbreviate(id, largestDecision), ErrAmbiguous, strings.Join(names, ", "))
+	return "", fmt.Errorf("decision %q: %w: name one of %s", api.Abbreviate(id, maxDecision), ErrAmbiguous, strings.Join(names, ", "))
 }

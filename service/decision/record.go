@@ -23,8 +23,8 @@ type record struct {
 
 // rare is what few decisions have.
 type rare struct {
-	passed []bool  // which of the items shown were not taken, as far as was told; nil if nothing was
-	told   float64 // the sum of their rewards
+	passed   []bool  // which of the items shown were not taken, as far as was told; nil if nothing was
+	reported float64 // the sum of their rewards
 
 	carried []byte // the entry of the offer, from a snapshot of an earlier program, which did not know its number
 	learner uint64 // of a carried one: the placement's at that time
@@ -94,18 +94,18 @@ func (r *record) countPassed() (n int) {
 }
 
 // told returns the sum of the rewards reported for items that were not taken.
-func (r *record) told() float64 {
+func (r *record) reported() float64 {
 	if r.rare == nil {
 		return 0
 	}
-	return r.rare.told
+	return r.rare.reported
 }
 
 // pass notes items that were not taken. Some must be left that can be.
 func (r *record) pass(p *eventlog.Passed) error {
-	told := r.told() + p.Reward
-	if told > 1 || r.countPassed()+len(p.Items) >= int(r.shown) {
-		return fmt.Errorf("of the %d items of decision %q %v are passed with a reward of %v, after %d with %v", r.shown, r.id, p.Items, p.Reward, r.countPassed(), r.told())
+	reported := r.reported() + p.Reward
+	if reported > 1 || r.countPassed()+len(p.Items) >= int(r.shown) {
+		return fmt.Errorf("of the %d items of decision %q %v are passed with a reward of %v, after %d with %v", r.shown, r.id, p.Items, p.Reward, r.countPassed(), r.reported())
 	}
 	for _, place := range p.Items {
 		if int(place) > int(r.shown) || r.hasPassed(int(place)) {
@@ -116,7 +116,7 @@ func (r *record) pass(p *eventlog.Passed) error {
 	if r.rare != nil {
 		next = *r.rare
 	}
-	next.told = told
+	next.reported = reported
 	if next.passed = slices.Clone(next.passed); next.passed == nil {
 		next.passed = make([]bool, r.shown)
 	}

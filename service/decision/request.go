@@ -55,8 +55,8 @@ func (r *request) check(c *Config, index map[string]int) error {
 	}
 	for i := range r.Items {
 		id := r.Items[i].ID
-		if id == "" || len(id) > largestID || !utf8.ValidString(id) {
-			return api.Fieldf(fmt.Sprintf("/items/%d/id", i), "must have from 1 to %d bytes of UTF-8", largestID)
+		if id == "" || len(id) > maxID || !utf8.ValidString(id) {
+			return api.Fieldf(fmt.Sprintf("/items/%d/id", i), "must have from 1 to %d bytes of UTF-8", maxID)
 		}
 		if j, twice := index[id]; twice {
 			return api.Fieldf(fmt.Sprintf("/items/%d/id", i), "%q is the id of item %d too", id, j)
@@ -74,8 +74,8 @@ func (r *request) check(c *Config, index map[string]int) error {
 // checkDecision reports an id that cannot stand in a URL as it is. Ids that the engine
 // makes have a ~.
 func checkDecision(id string) error {
-	if len(id) > largestDecision {
-		return api.Fieldf("/decision_id", "must have at most %d bytes", largestDecision)
+	if len(id) > maxDecision {
+		return api.Fieldf("/decision_id", "must have at most %d bytes", maxDecision)
 	}
 	for _, c := range []byte(id) {
 		switch {

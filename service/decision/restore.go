@@ -165,7 +165,7 @@ func (w *worker) read(f *frozenWorker, beginAgain bool) error {
 		return err
 	} else {
 		f.forgotten, f.observed, f.broken = f.forgotten+f.observed, 0, false
-		f.problem = api.Abbreviate(fmt.Sprintf("its state could not be read, and it began again: %v", err), largestProblem)
+		f.problem = api.Abbreviate(fmt.Sprintf("its state could not be read, and it began again: %v", err), maxProblem)
 		f.data = w.checkpoint
 	}
 	for i, k := range f.kept {
@@ -211,7 +211,7 @@ func (p *placement) restoreRecord(d decoder) (*record, error) {
 	}
 	r.time = int64(d.Uint64())
 	shown := d.Count()
-	r.shown = uint16(min(shown, largestSize))
+	r.shown = uint16(min(shown, maxSize))
 	if err := r.restoreStatus(d, shown); err != nil {
 		return nil, cmp.Or(d.Err(), err)
 	}
@@ -231,8 +231,8 @@ func (p *placement) restoreRecord(d decoder) (*record, error) {
 // restoreStatus reads the status and the choice of a decision that shows a number of items.
 func (r *record) restoreStatus(d decoder, shown int) error {
 	r.status = status(min(d.Count(), 255))
-	r.choice = int16(min(d.Count(), largestSize+1))
-	if shown > largestSize || r.status > evicted || int(r.choice) > shown || r.choice > 0 && r.status != chosen {
+	r.choice = int16(min(d.Count(), maxSize+1))
+	if shown > maxSize || r.status > evicted || int(r.choice) > shown || r.choice > 0 && r.status != chosen {
 		return fmt.Errorf("decision %q shows %d items and has status %d and choice %d", r.id, shown, r.status, r.choice)
 	}
 	return nil
@@ -246,7 +246,7 @@ func (p *placement) restoreOffer(d decoder) (*record, error) {
 	r.time = int64(d.Uint64())
 	r.rare.learner = d.Uint64()
 	n := d.Count()
-	if n > largestSize {
+	if n > maxSize {
 		return nil, fmt.Errorf("decision %q shows %d items", r.id, n)
 	}
 	shown := make([]string, n)
@@ -328,15 +328,15 @@ func (r *record) restorePassed(d decoder) error {
 		}
 		passed[k], last = true, k
 	}
-	told := d.Float()
-	if !(told >= 0 && told <= 1) || n == 0 && told != 0 || n > 0 && r.status == deferred {
-		return fmt.Errorf("decision %q has %d items passed with a reward of %v", r.id, n, told)
+	reported := d.Float()
+	if !(reported >= 0 && reported <= 1) || n == 0 && reported != 0 || n > 0 && r.status == deferred {
+		return fmt.Errorf("decision %q has %d items passed with a reward of %v", r.id, n, reported)
 	}
 	if n > 0 {
 		if r.rare == nil {
 			r.rare = new(rare)
 		}
-		r.rare.passed, r.rare.told = passed, told
+		r.rare.passed, r.rare.reported = passed, reported
 	}
 	return nil
 }

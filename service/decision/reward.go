@@ -42,22 +42,22 @@ func (e *Engine) Reward(ctx context.Context, placement, decision string, rewards
 
 func (b *batch) reward(r *record, o *offer, rewards []api.Reward, now int64) error {
 	value := make([]float64, r.shown) // by place
-	told := &eventlog.Passed{Decision: r.id}
+	reported := &eventlog.Passed{Decision: r.id}
 	for _, w := range rewards {
 		place := o.place(w.Item)
 		if place == 0 {
-			return fmt.Errorf("item %q: %w in decision %q", api.Abbreviate(w.Item, largestID), ErrNotShown, r.id)
+			return fmt.Errorf("item %q: %w in decision %q", api.Abbreviate(w.Item, maxID), ErrNotShown, r.id)
 		}
-		if !r.hasPassed(place) && !slices.Contains(told.Items, int32(place)) {
+		if !r.hasPassed(place) && !slices.Contains(reported.Items, int32(place)) {
 			value[place-1] = w.Value
-			told.Reward += w.Value
-			told.Items = append(told.Items, int32(place))
+			reported.Reward += w.Value
+			reported.Items = append(reported.Items, int32(place))
 		}
 	}
 	switch {
 	case r.status == evicted:
 		return tooSmall(r.placement, r.id)
-	case !r.status.waits(), len(told.Items) == 0:
+	case !r.status.waits(), len(reported.Items) == 0:
 		return nil
 	case r.isLate(now) && !b.canExpire(r, o), !r.isLate(now) && !b.room(r, o):
 		return behind(r.placement)
@@ -66,12 +66,12 @@ func (b *batch) reward(r *record, o *offer, rewards []api.Reward, now int64) err
 		return nil
 	}
 	before := r.countPassed()
-	place := r.draw(o.number, before, value, told.Reward)
-	if place == 0 && before+len(told.Items) < int(r.shown) {
-		slices.Sort(told.Items)
-		told.Reward = min(told.Reward, 1-r.told())
+	place := r.draw(o.number, before, value, reported.Reward)
+	if place == 0 && before+len(reported.Items) < int(r.shown) {
+		slices.Sort(reported.Items)
+		reported.Reward = min(reported.Reward, 1-r.reported())
 		b.touched[r.key()] = true
-		b.encode(&eventlog.Event{Time: now, Placement: r.placement.name, Body: told}, nil)
+		b.encode(&eventlog.Event{Time: now, Placement: r.placement.name, Body: reported}, nil)
 		return nil
 	}
 	b.close(r, o, now, &eventlog.Chosen{Decision: r.id, Choice: place})
@@ -85,7 +85,7 @@ func (r *record) draw(number uint64, before int, value []float64, sum float64) i
 	for range before {
 		rng.Float64()
 	}
-	left := rng.Float64() * max(1-r.told(), sum)
+	left := rng.Float64() * max(1-r.reported(), sum)
 	last := int32(0)
 	for at, v := range value {
 		if v == 0 {
@@ -96,7 +96,7 @@ func (r *record) draw(number uint64, before int, value []float64, sum float64) i
 			return last
 		}
 	}
-	if sum >= 1-r.told() { // but for rounding it would have been one of them
+	if sum >= 1-r.reported() { // but for rounding it would have been one of them
 		return last
 	}
 	return 0

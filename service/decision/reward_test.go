@@ -60,22 +60,22 @@ func rewarded(t *testing.T, rounds int, calls ...map[int]float64) [4]float64 {
 // 1 are exact.
 func TestRewards(t *testing.T) {
 	const rounds = 1000
-	type told = map[int]float64
+	type reported = map[int]float64
 	for _, c := range []struct {
-		calls []told
+		calls []reported
 		want  [4]float64
 	}{
-		{[]told{{1: 0, 2: 0, 3: 0}}, [4]float64{1, 0, 0, 0}},
-		{[]told{{1: 0, 2: 1, 3: 0}}, [4]float64{0, 0, 1, 0}},
-		{[]told{{3: 1}}, [4]float64{0, 0, 0, 1}},
-		{[]told{{1: 0}, {3: 1}}, [4]float64{0, 0, 0, 1}},
-		{[]told{{1: 0}, {1: 1}, {2: 0, 3: 0}}, [4]float64{1, 0, 0, 0}}, // the first one of an item counts
-		{[]told{{1: 0.2, 2: 0.3, 3: 0.1}}, [4]float64{0.4, 0.2, 0.3, 0.1}},
-		{[]told{{1: 1, 2: 0.5, 3: 0.5}}, [4]float64{0, 0.5, 0.25, 0.25}},
-		{[]told{{2: 0.3}, {1: 0.2}, {3: 0.1}}, [4]float64{0.4, 0.2, 0.3, 0.1}},
-		{[]told{{2: 0.3, 1: 0.2}, {3: 0.5}}, [4]float64{0, 0.2, 0.3, 0.5}},
-		{[]told{{1: 0.6}, {2: 0.6}, {3: 0.6}}, [4]float64{0, 0.6, 0.4, 0}}, // what is left of the choice
-		{[]told{{1: 0.5}, {2: 1, 3: 1}}, [4]float64{0, 0.5, 0.25, 0.25}},
+		{[]reported{{1: 0, 2: 0, 3: 0}}, [4]float64{1, 0, 0, 0}},
+		{[]reported{{1: 0, 2: 1, 3: 0}}, [4]float64{0, 0, 1, 0}},
+		{[]reported{{3: 1}}, [4]float64{0, 0, 0, 1}},
+		{[]reported{{1: 0}, {3: 1}}, [4]float64{0, 0, 0, 1}},
+		{[]reported{{1: 0}, {1: 1}, {2: 0, 3: 0}}, [4]float64{1, 0, 0, 0}}, // the first one of an item counts
+		{[]reported{{1: 0.2, 2: 0.3, 3: 0.1}}, [4]float64{0.4, 0.2, 0.3, 0.1}},
+		{[]reported{{1: 1, 2: 0.5, 3: 0.5}}, [4]float64{0, 0.5, 0.25, 0.25}},
+		{[]reported{{2: 0.3}, {1: 0.2}, {3: 0.1}}, [4]float64{0.4, 0.2, 0.3, 0.1}},
+		{[]reported{{2: 0.3, 1: 0.2}, {3: 0.5}}, [4]float64{0, 0.2, 0.3, 0.5}},
+		{[]reported{{1: 0.6}, {2: 0.6}, {3: 0.6}}, [4]float64{0, 0.6, 0.4, 0}}, // what is left of the choice
+		{[]reported{{1: 0.5}, {2: 1, 3: 1}}, [4]float64{0, 0.5, 0.25, 0.25}},
 	} {
 		have := rewarded(t, rounds, c.calls...)
 		for place, p := range c.want {

@@ -17,7 +17,7 @@ func (t *task) encode(e *state.Encoder) {
 	e.Uint64(t.sequence)
 	if t.what != toObserve {
 		e.Uint64(t.version)
-		e.Count(t.most)
+		e.Count(t.maximum)
 		return
 	}
 	e.Count(t.bytes)
@@ -61,7 +61,7 @@ func restoreTask(d decoder, c *Config) (task, error) {
 	switch t.what {
 	case toObserve:
 	case toKeep, toRollBack:
-		t.version, t.most = d.Uint64(), d.Count()
+		t.version, t.maximum = d.Uint64(), d.Count()
 		return t, nil
 	default:
 		return t, fmt.Errorf("snapshot has task %d of a learner", t.what)
@@ -105,7 +105,7 @@ func (f *frozenWorker) versions() []uint64 {
 	for _, t := range f.since {
 		if t.what == toKeep {
 			v = append(v, t.version)
-			v = v[max(0, len(v)-t.most):]
+			v = v[max(0, len(v)-t.maximum):]
 		}
 	}
 	return v

@@ -255,5 +255,5 @@ func (r *record) encode(e *state.Encoder) {
 			e.Count(k)
 		}
 	}
-	e.Float(r.rare.told)
+	e.Float(r.rare.reported)
 }

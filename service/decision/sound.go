@@ -19,8 +19,8 @@ type soundness struct {
 const (
 	surprise       = 1e-6
 	surpriseRounds = 100
-	mostSurprises  = 5 // of these rounds: with 20 items a policy that is right has as many once in 10¹⁵ times
-	mostSenseless  = 20
+	maxSurprises   = 5 // of these rounds: with 20 items a policy that is right has as many once in 10¹⁵ times
+	maxSenseless   = 20
 )
 
 func (s *soundness) predicted(ok bool) {
@@ -57,9 +57,9 @@ func (s *soundness) forget() {
 
 func (s *soundness) problem() string {
 	switch {
-	case s.senseless.Load() >= mostSenseless:
+	case s.senseless.Load() >= maxSenseless:
 		return "the utilities that the policy predicts are not finite, or beyond ±700: roll back to a version, or put the placement with another seed to begin anew; min and max of its features keep extreme values out"
-	case s.surprises >= mostSurprises:
+	case s.surprises >= maxSurprises:
 		return fmt.Sprintf("%d of the last %d outcomes had a probability below %v by the policy's predictions: roll back to a version, or put the placement with another seed to begin anew; min and max of its features keep extreme values out",
 			s.surprises, surpriseRounds, surprise)
 	}

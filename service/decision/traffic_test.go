@@ -424,12 +424,12 @@ func TestMemoryShrinks(t *testing.T) {
 // counting counts the rounds since it was saved.
 type counting struct {
 	toy
-	rounds, most *int
+	rounds, maximum *int
 }
 
 func (l counting) Observe(r vitrine.Round) error {
 	*l.rounds++
-	*l.most = max(*l.most, *l.rounds)
+	*l.maximum = max(*l.maximum, *l.rounds)
 	return l.toy.Observe(r)
 }
 
@@ -442,9 +442,9 @@ func (l counting) MarshalBinary() ([]byte, error) {
 // memory together, of the largest rounds too.
 func TestRoundsSinceTheCheckpoint(t *testing.T) {
 	const items, columns = 8, 2000
-	rounds, most := 0, 0
+	rounds, maximum := 0, 0
 	e := opened(t, decision.Options{Store: new(memlog.Store), Build: func(s decision.Spec) (vitrine.Learner, error) {
-		return &counting{toy{size: s.Size}, &rounds, &most}, nil
+		return &counting{toy{size: s.Size}, &rounds, &maximum}, nil
 	}})
 	put(t, e, "home", fmt.Sprintf(`{"max_size":1,"max_items":%d,"features":[{"name":"x","kind":"text","buckets":%d}],"policy":{},"record":"all","memory":2700000}`, items, columns))
 	c, err := e.Config("home")
@@ -465,8 +465,8 @@ func TestRoundsSinceTheCheckpoint(t *testing.T) {
 		}
 		wait(t, e)
 	}
-	if quarter, each := (c.Bound()-c.Memory)/2, 10*items*(columns+1); most*each > quarter || most < 2 {
-		t.Errorf("%d rounds of %d bytes have %d", most, each, quarter)
+	if quarter, each := (c.Bound()-c.Memory)/2, 10*items*(columns+1); maximum*each > quarter || maximum < 2 {
+		t.Errorf("%d rounds of %d bytes have %d", maximum, each, quarter)
 	}
 }
 

@@ -128,7 +128,7 @@ func (e *Engine) collect(b *batch, p *proposal) (carried *proposal) {
 			p.err = err
 			b.waiting = append(b.waiting, p)
 		}
-		if b.alone || b.bytes > largestBatch/2 {
+		if b.alone || b.bytes > maxBatch/2 {
 			return nil
 		}
 		select {
@@ -169,7 +169,7 @@ func (e *Engine) commit(ctx context.Context, b *batch) error {
 func fitting(entries [][]byte) int {
 	size := 0
 	for i, entry := range entries {
-		if size += eventlog.EntrySize(entry); size > largestBatch {
+		if size += eventlog.EntrySize(entry); size > maxBatch {
 			return i
 		}
 	}
@@ -284,13 +284,13 @@ func (b *batch) only(e *eventlog.Event) error {
 // makeRoom ends the wait for the outcomes of decisions until their placement has so many bytes more, of most of them, and returns
 // their number. The first to expire are the first to go. One whose window is over has expired, and has to be read
 // before: errFull. Of the others nobody knows what became of them: they are evicted, and teach nothing.
-func (b *batch) makeRoom(p *placement, bytes int, now int64, most int) (n int, err error) {
+func (b *batch) makeRoom(p *placement, bytes int, now int64, maximum int) (n int, err error) {
 	if bytes <= 0 {
 		return 0, nil
 	}
 	for r := range p.open.all() {
 		switch {
-		case bytes <= 0 || n == most:
+		case bytes <= 0 || n == maximum:
 			return n, nil
 		case b.touched[r.key()]:
 			continue

@@ -154,10 +154,10 @@ func (r *decoder) uvarint() uint64 {
 }
 
 // count reads an integer of at most so much.
-func (r *decoder) count(most int) int {
+func (r *decoder) count(maximum int) int {
 	v := r.uvarint()
-	if v > uint64(most) {
-		r.fail(fmt.Errorf("the entry counts %d of what there can be %d", v, most))
+	if v > uint64(maximum) {
+		r.fail(fmt.Errorf("the entry counts %d of what there can be %d", v, maximum))
 		return 0
 	}
 	return int(v)

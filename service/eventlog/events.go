@@ -166,17 +166,17 @@ func (p *PlacementPut) check() error {
 
 func (*PlacementDeleted) check() error { return nil }
 
-// largestSide bounds N and d, so that their product does not overflow.
-const largestSide = math.MaxInt32
+// maxSide bounds N and d, so that their product does not overflow.
+const maxSide = math.MaxInt32
 
 func (o *Offered) check() error {
 	n := len(o.ItemIDs)
 	switch {
 	case o.Decision == "":
 		return errors.New("an offer without a decision's identity")
-	case o.Candidates < n || o.Candidates > largestSide:
+	case o.Candidates < n || o.Candidates > maxSide:
 		return fmt.Errorf("offer %q has %d rows of %d candidates", o.Decision, n, o.Candidates)
-	case o.Width < 0 || o.Width > largestSide || int64(len(o.Features)) != int64(n)*int64(o.Width):
+	case o.Width < 0 || o.Width > maxSide || int64(len(o.Features)) != int64(n)*int64(o.Width):
 		return fmt.Errorf("offer %q has %d features, want %d rows of %d", o.Decision, len(o.Features), n, o.Width)
 	case o.Revenue != nil && (len(o.Revenue) != n || n == 0):
 		return fmt.Errorf("offer %q has %d revenues of %d items", o.Decision, len(o.Revenue), n)

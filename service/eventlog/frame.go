@@ -14,12 +14,12 @@ import (
 const MaxFrame = 1_000_000
 
 const (
-	frameMagic    = "VLOG"
-	frameVersion  = 2
-	headerSize    = 32 // of version 1
-	positionSize  = 32 // what version 2 adds to it
-	sumSize       = 4
-	smallestFrame = headerSize + sumSize
+	frameMagic   = "VLOG"
+	frameVersion = 2
+	headerSize   = 32 // of version 1
+	positionSize = 32 // what version 2 adds to it
+	sumSize      = 4
+	minFrame     = headerSize + sumSize
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -103,7 +103,7 @@ func (f *Frame) Encode(dst []byte) []byte {
 // DecodeFrame reads a frame that is all of data. Its entries share the memory
 // of data.
 func DecodeFrame(data []byte) (Frame, error) {
-	if len(data) < smallestFrame {
+	if len(data) < minFrame {
 		return Frame{}, fmt.Errorf("a frame of %d bytes is truncated", len(data))
 	}
 	if string(data[:4]) != frameMagic {

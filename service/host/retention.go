@@ -162,10 +162,10 @@ func oldestOf(path string) (uint64, error) {
 
 // within returns a cut that is not beyond another one, as late as it may be for the log to begin with one of the
 // bases, and that base. One that cannot be read is of no use.
-func (r *Retention) within(bases []uint64, most uint64) (cut, base uint64) {
+func (r *Retention) within(bases []uint64, maximum uint64) (cut, base uint64) {
 	for _, upTo := range slices.Backward(bases) {
 		oldest, err := oldestOf(basePath(r.Data, upTo))
-		if c := min(most, upTo+1, oldest); err == nil && c >= cut {
+		if c := min(maximum, upTo+1, oldest); err == nil && c >= cut {
 			cut, base = c, upTo
 		}
 	}

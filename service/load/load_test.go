@@ -75,7 +75,7 @@ func TestRun(t *testing.T) {
 				t.Fatal(err)
 			}
 			if r.Decisions.Count != 300 || stats.Decisions != 300 || uint64(r.Outcomes.Count) != stats.Outcomes || uint64(r.Purchases) != stats.ByPolicy.Purchases ||
-				len(r.Errors) > 0 || r.Untold > 0 || r.Unsent > 0 || r.Repeated > 0 || r.Interrupted || len(notes) != 1 {
+				len(r.Errors) > 0 || r.Unreported > 0 || r.Unsent > 0 || r.Repeated > 0 || r.Interrupted || len(notes) != 1 {
 				t.Errorf("%+v, the service has %+v, notes %q", r, stats, notes)
 			}
 			if got := r.Outcomes.Count; got < 150 || got > 270 { // of 300, 70 %: 210 ± 8
@@ -91,8 +91,8 @@ func TestRun(t *testing.T) {
 				if err != nil || !slices.Equal(d.Answer.Shown, shown) {
 					t.Fatalf("%s: %v was noted, the service has %+v, %v", id, shown, d, err)
 				}
-				choice, told := outcomes[id]
-				if told != (d.Status == "chosen") || choice != d.Choice {
+				choice, reported := outcomes[id]
+				if reported != (d.Status == "chosen") || choice != d.Choice {
 					t.Errorf("%s: %q was noted, the service has %+v", id, choice, d)
 				}
 			}
@@ -216,7 +216,7 @@ func standing(t *testing.T, before int64, still func()) string {
 
 // A service that stands still has kept all waiting who came meanwhile, and not just the one whom it was asked by: of
 // 100 who come every 5 ms 50 come within 250 ms, and 10 of them within the first 50 ms.
-func TestStandstillIsToldOfAll(t *testing.T) {
+func TestStandstillIsReported(t *testing.T) {
 	const still = 250 * time.Millisecond
 	for _, connections := range []int{1, 8} {
 		o := small(standing(t, 20, func() { time.Sleep(still) }))
@@ -225,7 +225,7 @@ func TestStandstillIsToldOfAll(t *testing.T) {
 		if err != nil || r.Decisions.Count != 100 || len(r.Errors) > 0 {
 			t.Fatalf("%+v, %v", r, err)
 		}
-		if most := still.Seconds() * 1000; r.Decisions.Max < most || r.Decisions.P90 < most-52 {
+		if maximum := still.Seconds() * 1000; r.Decisions.Max < maximum || r.Decisions.P90 < maximum-52 {
 			t.Errorf("%d connections: %+v", connections, r.Decisions)
 		}
 	}

@@ -26,7 +26,7 @@ type Result struct {
 	Repeated    int     `json:"repeated"`  // decisions whose first answer was lost
 	Retries     int     `json:"retries"`
 	Unsent      int     `json:"unsent"`     // decisions that were due before the end but found no free connection
-	Untold      int     `json:"untold"`     // outcomes that were not reported before the end
+	Unreported  int     `json:"unreported"` // outcomes that were not reported before the end
 	Unanswered  int     `json:"unanswered"` // requests in progress when the run was interrupted
 	Interrupted bool    `json:"interrupted"`
 

@@ -219,8 +219,8 @@ func decisionOf(placement, event string) string {
 	plain := func(c rune) bool {
 		return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.ContainsRune("._-", c)
 	}
-	const most = 128 // of a decision's id
-	if len(placement)+1+len(event) > most || strings.ContainsFunc(event, func(c rune) bool { return !plain(c) }) {
+	const maximum = 128 // of a decision's id
+	if len(placement)+1+len(event) > maximum || strings.ContainsFunc(event, func(c rune) bool { return !plain(c) }) {
 		sum := sha256.Sum256([]byte(event))
 		event = base64.RawURLEncoding.EncodeToString(sum[:])
 	}

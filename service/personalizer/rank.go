@@ -108,7 +108,7 @@ type rankSlot struct {
 // placement would take.
 type bounded[T any] []T
 
-const largestList = 10_000
+const maxList = 10_000
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom.
 func (l *bounded[T]) UnmarshalJSONFrom(in *jsontext.Decoder) error {
@@ -121,8 +121,8 @@ func (l *bounded[T]) UnmarshalJSONFrom(in *jsontext.Decoder) error {
 		return errors.New("wrong type: want a list")
 	}
 	for in.PeekKind() != ']' {
-		if len(*l) == largestList {
-			return api.Fieldf(string(in.StackPointer().Parent()), "has more than %d elements", largestList)
+		if len(*l) == maxList {
+			return api.Fieldf(string(in.StackPointer().Parent()), "has more than %d elements", maxList)
 		}
 		var v T
 		if err := json.UnmarshalDecode(in, &v); err != nil {
@@ -134,11 +134,11 @@ func (l *bounded[T]) UnmarshalJSONFrom(in *jsontext.Decoder) error {
 	return err
 }
 
-const largestEvent = 256 // characters of the id of an event or a slot
+const maxEvent = 256 // characters of the id of an event or a slot
 
 func (q *rankQuery) checkEvent() error {
-	if utf8.RuneCountInString(q.EventID) > largestEvent {
-		return api.Fieldf("/eventId", "must have at most %d characters", largestEvent)
+	if utf8.RuneCountInString(q.EventID) > maxEvent {
+		return api.Fieldf("/eventId", "must have at most %d characters", maxEvent)
 	}
 	return nil
 }
@@ -185,8 +185,8 @@ func (q *rankQuery) checkSlots() error {
 	for k, s := range q.Slots {
 		field := fmt.Sprintf("/slots/%d", k)
 		switch base := s.BaselineAction; {
-		case s.ID == "" || utf8.RuneCountInString(s.ID) > largestEvent:
-			return api.Fieldf(field+"/id", "must have from 1 to %d characters", largestEvent)
+		case s.ID == "" || utf8.RuneCountInString(s.ID) > maxEvent:
+			return api.Fieldf(field+"/id", "must have from 1 to %d characters", maxEvent)
 		case slots[s.ID]:
 			return api.Fieldf(field+"/id", "is that of an earlier slot too")
 		case base == "":

@@ -43,9 +43,9 @@ type room struct {
 	leave   chan struct{} // nil, or connections are known as closed once it is closed
 }
 
-func newRoom(t *testing.T, most int) *room {
+func newRoom(t *testing.T, maximum int) *room {
 	r := &room{T: t, pipes: &pipes{dialed: make(chan net.Conn), ended: make(chan net.Conn)}, hold: make(chan struct{})}
-	r.limited = limitConnections(r.pipes, most)
+	r.limited = limitConnections(r.pipes, maximum)
 	h := &http.Server{
 		Handler: http.HandlerFunc(func(_ http.ResponseWriter, q *http.Request) {
 			if q.URL.Path == "/hold" {

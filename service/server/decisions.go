@@ -75,23 +75,23 @@ var readers = sync.Pool{New: func() any { return new(api.RequestReader) }}
 
 // answerOf returns the answer to the caller.
 func answerOf(a *decision.Answer) *api.Answer {
-	told := &api.Answer{Decision: a.Decision, Assortment: make([]api.Shown, len(a.Shown)), PolicyVersion: a.PolicyVersion}
+	reply := &api.Answer{Decision: a.Decision, Assortment: make([]api.Shown, len(a.Shown)), PolicyVersion: a.PolicyVersion}
 	for k, id := range a.Shown {
-		told.Assortment[k] = api.Shown{ID: id, Position: k + 1}
+		reply.Assortment[k] = api.Shown{ID: id, Position: k + 1}
 		if a.Probability != nil {
-			told.Assortment[k].Probability = &a.Probability[k]
+			reply.Assortment[k].Probability = &a.Probability[k]
 		}
 		if a.Slots != nil {
-			told.Assortment[k].Slot = a.Slots[k]
+			reply.Assortment[k].Slot = a.Slots[k]
 		}
 	}
 	if a.Probability != nil {
-		told.OutsideProbability, told.ExpectedRevenue = &a.Outside, &a.Revenue
+		reply.OutsideProbability, reply.ExpectedRevenue = &a.Outside, &a.Revenue
 	}
 	if a.Propensity != 0 {
-		told.Propensity = &a.Propensity
+		reply.Propensity = &a.Propensity
 	}
-	return told
+	return reply
 }
 
 func (s *Server) outcome(c *call) error {
@@ -162,11 +162,11 @@ func (s *Server) getDecision(c *call) error {
 	if err != nil {
 		return err
 	}
-	told := api.Decision{
+	reply := api.Decision{
 		Answer: *answerOf(d.Answer), Placement: d.Answer.Placement, By: by[d.Answer.By], Time: time.Unix(0, d.Time).UTC(), Status: d.Status,
 	}
 	if d.Choice != "" {
-		told.Choice = &d.Choice
+		reply.Choice = &d.Choice
 	}
-	return c.answerJSON(http.StatusOK, told)
+	return c.answerJSON(http.StatusOK, reply)
 }

@@ -68,7 +68,7 @@ func TestRequestsTakeMemory(t *testing.T) {
 	const n, width = 2048, 512 // 8 MiB
 	b := budget.New(32 << 20)
 	c := new(offers)
-	var now, most atomic.Int64
+	var now, maximum atomic.Int64
 	s := started(t, func(so *server.Options, eo *decision.Options) {
 		so.Budget, eo.Budget, eo.Build = b, b, c.build
 	})
@@ -78,7 +78,7 @@ func TestRequestsTakeMemory(t *testing.T) {
 	c.offered = func() {
 		together := now.Add(1)
 		defer now.Add(-1)
-		most.Store(max(most.Load(), together))
+		maximum.Store(max(maximum.Load(), together))
 		if u := b.Usage(); u.Requests > u.Size-u.Placements || u.Requests < together*8*n*width {
 			t.Errorf("%d requests of %d×%d numbers hold %+v", together, n, width, u)
 		}
@@ -99,8 +99,8 @@ func TestRequestsTakeMemory(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if most := most.Load(); most < 1 || most > 2 {
-		t.Errorf("%d requests of 8 MiB were decided at once, of which the budget holds two", most)
+	if maximum := maximum.Load(); maximum < 1 || maximum > 2 {
+		t.Errorf("%d requests of 8 MiB were decided at once, of which the budget holds two", maximum)
 	}
 	if u := b.Usage(); u.Requests != 0 || u.Placements != placements {
 		t.Errorf("in the end %+v is taken", u)

@@ -173,7 +173,7 @@ const (
 )
 
 // told is an answer as its caller reads it.
-type told struct {
+type reply struct {
 	Decision   string `json:"decision_id"`
 	Assortment []struct {
 		ID          string   `json:"id"`
@@ -186,7 +186,7 @@ type told struct {
 	Version    uint64   `json:"policy_version"`
 }
 
-func parsed(t testing.TB, body string) (a told) {
+func parsed(t testing.TB, body string) (a reply) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(body), &a, json.RejectUnknownMembers(true)); err != nil {
 		t.Fatalf("%v: %s", err, body)

@@ -237,7 +237,7 @@ func consumeLimit(dst *[]api.Limit, t protowire.Type, b []byte) int {
 		return size
 	}
 	var l api.Limit
-	var most uint32
+	var maximum uint32
 	err := fields(message, func(n protowire.Number, t protowire.Type, b []byte) int {
 		switch n {
 		case 1:
@@ -245,14 +245,14 @@ func consumeLimit(dst *[]api.Limit, t protowire.Type, b []byte) int {
 		case 2:
 			return consumeText(&l.Feature, t, b)
 		case 3:
-			return consumeWhole(&most, t, b)
+			return consumeWhole(&maximum, t, b)
 		}
 		return unknownField
 	})
 	if err != nil {
 		return -1
 	}
-	l.Most = int(most)
+	l.Most = int(maximum)
 	*dst = append(*dst, l)
 	return size
 }

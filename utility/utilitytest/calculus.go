@@ -57,11 +57,11 @@ func difference(m utility.Model, w []float64, x *mat.Dense, j int, step float64)
 
 // largest returns the largest magnitude in v.
 func largest(v []float64) float64 {
-	most := 0.0
+	maximum := 0.0
 	for _, a := range v {
-		most = max(most, math.Abs(a))
+		maximum = max(maximum, math.Abs(a))
 	}
-	return most
+	return maximum
 }
 
 // checkLinearize compares utility.Linearize with Utilities and Gradients.

@@ -150,12 +150,12 @@ func checkPanics(m utility.Model) error {
 func checkAllocations(m utility.Model) error {
 	w, x := draw(m, 300)
 	for _, c := range calls(m, w, x) {
-		fewest := math.Inf(1)
+		minimum := math.Inf(1)
 		for range 20 {
-			fewest = min(fewest, testing.AllocsPerRun(1, c.call))
+			minimum = min(minimum, testing.AllocsPerRun(1, c.call))
 		}
-		if fewest > 0 {
-			return fmt.Errorf("%s allocates %v times", c.name, fewest)
+		if minimum > 0 {
+			return fmt.Errorf("%s allocates %v times", c.name, minimum)
 		}
 	}
 	return nil

@@ -76,10 +76,10 @@ func (m machine) accumulate(n, a GPVirtual, b Register) {
 	ret()
 }
 
-// whileAtLeast repeats body while n ≥ least.
-func (m machine) whileAtLeast(n Register, least int, body func()) {
+// whileAtLeast repeats body while n ≥ minimum.
+func (m machine) whileAtLeast(n Register, minimum int, body func()) {
 	while(func(done string) {
-		CMPQ(n, U32(uint32(least)))
+		CMPQ(n, U32(uint32(minimum)))
 		JLT(LabelRef(done))
 	}, body)
 }

@@ -294,7 +294,7 @@ func testReadsWhatWasThere(t *testing.T, s eventlog.Store) {
 // its own in the order in which it wrote them.
 func testConcurrent(t *testing.T, s eventlog.Store) {
 	const callers, each = 16, 25
-	told := make([][each]uint64, callers)
+	returned := make([][each]uint64, callers)
 	var group sync.WaitGroup
 	for c := range callers {
 		group.Go(func() {
@@ -304,7 +304,7 @@ func testConcurrent(t *testing.T, s eventlog.Store) {
 					t.Error(err)
 					return
 				}
-				told[c][i] = last
+				returned[c][i] = last
 			}
 		})
 	}
@@ -324,7 +324,7 @@ func testConcurrent(t *testing.T, s eventlog.Store) {
 		t.Fatalf("%d entries, want %d", len(entries), 2*callers*each)
 	}
 	for c := range callers {
-		for i, last := range told[c] {
+		for i, last := range returned[c] {
 			want := fmt.Sprintf("%d/%d", c, i)
 			if have := string(entries[last-2]); have != want {
 				t.Errorf("entry %d is %q, want %q", last-1, have, want)
@@ -332,8 +332,8 @@ func testConcurrent(t *testing.T, s eventlog.Store) {
 			if have := string(entries[last-1]); have != want+"+" {
 				t.Errorf("entry %d is %q, want %q", last, have, want+"+")
 			}
-			if i > 0 && last <= told[c][i-1] {
-				t.Errorf("caller %d: entry %d has the sequence %d, the one before it %d", c, i, last, told[c][i-1])
+			if i > 0 && last <= returned[c][i-1] {
+				t.Errorf("caller %d: entry %d has the sequence %d, the one before it %d", c, i, last, returned[c][i-1])
 			}
 		}
 	}

@@ -33,11 +33,11 @@ import (
 //
 // Integers are little endian. A message is a frame, which is decoded, too: it has a checksum of its own.
 const (
-	recordHead    = 22
-	recordSum     = highwayhash.Size64
-	headersFlag   = 1 << 31
-	removedFlags  = 1<<63 | 1<<62
-	largestRecord = 32 << 20
+	recordHead   = 22
+	recordSum    = highwayhash.Size64
+	headersFlag  = 1 << 31
+	removedFlags = 1<<63 | 1<<62
+	maxRecord    = 32 << 20
 )
 
 // asideName is the directory of blocks that were damaged, as they were found.
@@ -170,7 +170,7 @@ func (k *scan) record(data []byte, hash *highwayhash.Digest64) (size int, err er
 	if length&headersFlag != 0 {
 		text += 4
 	}
-	if size > min(len(data), largestRecord) || text+recordSum > size {
+	if size > min(len(data), maxRecord) || text+recordSum > size {
 		return 0, fmt.Errorf("a record has %d bytes of %d", size, len(data))
 	}
 	hashed, sum := data[text:size-recordSum], data[size-recordSum:size]

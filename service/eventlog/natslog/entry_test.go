@@ -43,14 +43,14 @@ func TestEntryIsFoundAgain(t *testing.T) {
 				}
 				last += n
 			}
-			read := func(s *natslog.Store, i int, most uint64) {
+			read := func(s *natslog.Store, i int, maximum uint64) {
 				t.Helper()
 				before := natslog.Sent(s)
 				if e, err := s.Entry(t.Context(), uint64(i)); err != nil || !bytes.Equal(e, entry(i%250)) {
 					t.Fatalf("entry %d is %q, %v", i, e, err)
 				}
-				if sent := natslog.Sent(s) - before; sent > most {
-					t.Errorf("entry %d cost %d messages, want %d at most", i, sent, most)
+				if sent := natslog.Sent(s) - before; sent > maximum {
+					t.Errorf("entry %d cost %d messages, want %d at most", i, sent, maximum)
 				}
 			}
 			for _, i := range rng.Perm(last) {

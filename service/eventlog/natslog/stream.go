@@ -45,14 +45,14 @@ func (s *Store) findStream(ctx context.Context) (err error) {
 	}
 	s.replicas = config.Replicas
 	s.checkReplicas(ctx)
-	if most := s.conn.MaxPayload(); most < largestMessage {
-		return fmt.Errorf("the server takes messages of %d bytes: set its max_payload to at least %d", most, largestMessage)
+	if maximum := s.conn.MaxPayload(); maximum < maxMessage {
+		return fmt.Errorf("the server takes messages of %d bytes: set its max_payload to at least %d", maximum, maxMessage)
 	}
 	return nil
 }
 
-// largestMessage is a frame with the headers of its message.
-const largestMessage = eventlog.MaxFrame + 1000
+// maxMessage is a frame with the headers of its message.
+const maxMessage = eventlog.MaxFrame + 1000
 
 // unfit returns the setting by which a stream does not keep what it acknowledges, or "".
 func unfit(c jetstream.StreamConfig) string {
@@ -68,7 +68,7 @@ func unfit(c jetstream.StreamConfig) string {
 		{"no_ack is set", c.NoAck},
 		{"persist_mode is async", c.PersistMode == jetstream.AsyncPersistMode},
 		{"allow_direct is set: a replica that is behind may answer", c.AllowDirect},
-		{fmt.Sprintf("max_msg_size is %d, less than %d", c.MaxMsgSize, largestMessage), c.MaxMsgSize > 0 && c.MaxMsgSize < largestMessage},
+		{fmt.Sprintf("max_msg_size is %d, less than %d", c.MaxMsgSize, maxMessage), c.MaxMsgSize > 0 && c.MaxMsgSize < maxMessage},
 	} {
 		if setting.unfit {
 			return setting.name
