@@ -164,7 +164,8 @@ func (p *RequestReader) readValues(k *keys) Values {
 	from := len(p.values)
 	for p.object(k); p.more(); {
 		if key := p.key(); p.err == nil {
-			p.values = append(p.values, p.value(key.name))
+			p.values = append(p.values, Value{Name: key.name})
+			p.value(&p.values[len(p.values)-1])
 		}
 	}
 	if p.values == nil {
@@ -173,20 +174,19 @@ func (p *RequestReader) readValues(k *keys) Values {
 	return p.values[from:len(p.values):len(p.values)]
 }
 
-func (p *RequestReader) value(name string) Value {
+func (p *RequestReader) value(v *Value) {
 	switch p.kind() {
 	case '0':
-		return Number(name, p.number())
+		v.Kind, v.Number = IsNumber, p.number()
 	case '"':
-		return Text(name, p.text())
+		v.Kind, v.Text = IsText, p.text()
 	case 'n':
 		p.literal("null")
-		return Value{Name: name}
 	case '{', '[':
-		return Object(name, string(p.raw()))
+		v.Kind, v.Text = IsObject, string(p.raw())
+	default:
+		p.wrong("a number or a string")
 	}
-	p.wrong("a number or a string")
-	return Value{}
 }
 
 func (p *RequestReader) readLimit() (l Limit) {

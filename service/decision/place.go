@@ -13,9 +13,9 @@ import (
 // decider is the scratch of a decision.
 type decider struct {
 	index     map[string]int
-	items     []feature.Item
-	values    []feature.Value // of all items
-	names     []named
+	items     []api.Item
+	values    api.Values // of items that have theirs in another order
+	slots     []slotOf
 	revenue   []float64
 	rows      []float64 // N×d
 	u         []float64
@@ -38,25 +38,23 @@ func (d *decider) release() {
 	clear(d.index)
 	clear(d.items)
 	clear(d.values)
-	clear(d.names)
+	clear(d.slots)
 	d.estimates = estimates{}
 	deciders.Put(d)
 }
 
-// place returns a request with its values in their places, in d's memory.
+// place returns a request with its values by slot, in d's memory.
 func (d *decider) place(r *api.Request, s *feature.Schema) (*request, error) {
 	q := &request{Request: r}
-	n, width := len(r.Items), s.NumItem()
+	n := len(r.Items)
 	d.items = slices.Grow(d.items[:0], n)[:n]
-	d.values = slices.Grow(d.values[:0], n*width)[:n*width]
-	clear(d.values)
-	d.names = d.names[:0]
+	d.values, d.slots = d.values[:0], d.slots[:0]
 	for i := range r.Items {
-		values := d.values[i*width : (i+1)*width : (i+1)*width]
-		if err := d.put(values, r.Items[i].Features, s.Item); err != nil {
+		values, err := d.bySlot(r.Items[i].Features, s.NumItem(), s.Item)
+		if err != nil {
 			return nil, err.at(fmt.Sprintf("/items/%d/features/", i), s.ItemNames)
 		}
-		d.items[i] = feature.Item{ID: r.Items[i].ID, Features: values}
+		d.items[i] = api.Item{ID: r.Items[i].ID, Features: values}
 		if v := r.Items[i].Revenue; v != nil {
 			if q.revenue == nil {
 				d.revenue = resize(d.revenue, n)
@@ -70,53 +68,65 @@ func (d *decider) place(r *api.Request, s *feature.Schema) (*request, error) {
 	}
 	q.items = d.items
 	if r.User != nil {
-		d.names = d.names[:0]
-		q.user = make([]feature.Value, s.NumUser())
-		if err := d.put(q.user, r.User, s.User); err != nil {
+		d.slots = d.slots[:0]
+		user, err := d.bySlot(r.User, s.NumUser(), s.User)
+		if err != nil {
 			return nil, err.at("/user/", s.UserNames)
 		}
+		q.user = user
 	}
 	return q, q.nameSlots()
 }
 
-// named is where a schema has the values of a name.
-type named struct {
+// slotOf is the slot that a schema gives to the values of a name.
+type slotOf struct {
 	name string
 	slot int
 }
 
-// misplaced is a value without a place, or whose place is taken.
+// misplaced is a value without a slot, or a second one of the same slot.
 type misplaced struct {
-	name  string
-	taken bool
+	name      string
+	duplicate bool
 }
 
 func (m *misplaced) at(field string, names func() string) error {
 	field += api.Pointer(m.name)
-	if m.taken {
+	if m.duplicate {
 		return api.Fieldf(field, "duplicate key")
 	}
 	return api.Fieldf(field, "unknown key %q: must be one of %s", api.Abbreviate(m.name, 40), names())
 }
 
-// put stores values where find says. Most items have theirs in the same order.
-func (d *decider) put(dst []feature.Value, values api.Values, find func(name string) (slot int, ok bool)) *misplaced {
+// bySlot returns the values indexed by slot: themselves if they are, otherwise a copy in d.values. The
+// slots of the previous item are tried first, since most items have the same names in the same order.
+func (d *decider) bySlot(values api.Values, width int, find func(name string) (slot int, ok bool)) (api.Values, *misplaced) {
+	ordered := len(values) == width
 	for k := range values {
-		v := &values[k]
-		if k == len(d.names) || d.names[k].name != v.Name {
-			slot, ok := find(v.Name)
+		name := values[k].Name
+		if k == len(d.slots) || d.slots[k].name != name {
+			slot, ok := find(name)
 			if !ok {
-				return &misplaced{name: v.Name}
+				return nil, &misplaced{name: name}
 			}
-			d.names = append(d.names[:k], named{v.Name, slot})
+			d.slots = append(d.slots[:k], slotOf{name, slot})
 		}
-		to := &dst[d.names[k].slot]
-		if to.Kind != feature.Missing {
-			return &misplaced{name: v.Name, taken: true}
-		}
-		*to = feature.Value{Kind: v.Kind, Number: v.Number, Text: v.Text}
+		ordered = ordered && d.slots[k].slot == k
 	}
-	return nil
+	if ordered {
+		return values, nil
+	}
+	from := len(d.values)
+	d.values = append(d.values, make(api.Values, width)...)
+	placed := d.values[from:len(d.values):len(d.values)]
+	for k := range values {
+		to := &placed[d.slots[k].slot]
+		if to.Kind != api.Missing {
+			return nil, &misplaced{name: values[k].Name, duplicate: true}
+		}
+		*to = values[k]
+	}
+	return placed, nil
 }
 
 // maxScratch bounds the numbers of a decider that is kept for other requests.

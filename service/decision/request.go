@@ -10,16 +10,15 @@ import (
 
 	"vitrine"
 	"vitrine/service/api"
-	"vitrine/service/feature"
 )
 
-// request is an [api.Request] whose values are where the placement's schema has them.
+// request is an [api.Request] whose values are indexed by the slots of the placement's schema.
 type request struct {
 	*api.Request
-	items   []feature.Item  // N
-	user    []feature.Value // nil where nothing is known of the user
-	revenue []float64       // N, r_i ≥ 0; nil means 1 for every item
-	note    string          // the ids of its slots, as the log has them; "" where they have none
+	items   []api.Item // N
+	user    api.Values // nil if nothing is known of the user
+	revenue []float64  // N, r_i ≥ 0; nil means 1 for every item
+	note    string     // the ids of its slots, as the log has them; "" where they have none
 }
 
 // RequestSize bounds the bytes that a request of a number of items takes while it is read and decided, beside its text: the
@@ -154,15 +153,15 @@ func appendFloat(b []byte, v float64) []byte {
 	return binary.LittleEndian.AppendUint64(b, math.Float64bits(v))
 }
 
-func appendValues(b []byte, values []feature.Value) []byte {
+func appendValues(b []byte, values []api.Value) []byte {
 	b = binary.AppendUvarint(b, uint64(len(values)))
 	for i := range values {
 		v := &values[i]
 		b = append(b, byte(v.Kind))
 		switch v.Kind {
-		case feature.IsNumber:
+		case api.IsNumber:
 			b = appendFloat(b, v.Number)
-		case feature.IsText, feature.IsObject:
+		case api.IsText, api.IsObject:
 			b = appendString(b, v.Text)
 		}
 	}

@@ -11,7 +11,6 @@ import (
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
-	"vitrine/service/feature"
 )
 
 // attacked is what a placement predicts of a usual item, after usual rounds, fifteen lawful ones of an extreme feature, and usual
@@ -101,22 +100,22 @@ func TestBoundsOfFeatures(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		row, value := make([]float64, 1), feature.Number(c.v)
+		row, value := make([]float64, 1), api.Number("", c.v)
 		if math.IsNaN(c.v) {
-			value = feature.Value{}
+			value = api.Value{}
 		}
-		item := feature.Item{ID: "a", Features: []feature.Value{value}}
-		var user []feature.Value
+		item := api.Item{ID: "a", Features: []api.Value{value}}
+		var user []api.Value
 		if strings.Contains(c.text, "user") {
-			item.Features, user = nil, []feature.Value{value}
+			item.Features, user = nil, []api.Value{value}
 		}
-		if _, err := config.Schema().Rows(row, user, []feature.Item{item}); err != nil || row[0] != c.want {
+		if _, err := config.Schema().Rows(row, user, []api.Item{item}); err != nil || row[0] != c.want {
 			t.Errorf("%s: %v is %v, %v, want %v", c.text, c.v, row[0], err, c.want)
 		}
 	}
 	for _, v := range []float64{math.Inf(1), math.NaN()} {
 		config, _ := decision.ParseConfig([]byte(place(`"number","max":1`)))
-		if _, err := config.Schema().Rows(make([]float64, 1), nil, []feature.Item{{ID: "a", Features: []feature.Value{feature.Number(v)}}}); err == nil {
+		if _, err := config.Schema().Rows(make([]float64, 1), nil, []api.Item{{ID: "a", Features: []api.Value{api.Number("", v)}}}); err == nil {
 			t.Errorf("%v is taken", v)
 		}
 	}

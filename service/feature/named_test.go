@@ -8,7 +8,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"pgregory.net/rapid"
 
-	"vitrine/service/feature"
+	"vitrine/service/api"
 )
 
 const exported = `[
@@ -28,8 +28,8 @@ func TestNamedIsTheRequest(t *testing.T) {
 		brand := rapid.SampledFrom([]string{`a"b`, "é", "other"}).Draw(t, "brand")
 		colour := rapid.SampledFrom([]string{"red", "blue"}).Draw(t, "colour")
 		row := make([]float64, s.Width())
-		_, err := s.Rows(row, []feature.Value{feature.Number(age)}, []feature.Item{{ID: "i", Features: []feature.Value{
-			feature.Number(plain), feature.Number(scaled), feature.Text(brand), feature.Text(colour),
+		_, err := s.Rows(row, []api.Value{api.Number("", age)}, []api.Item{{ID: "i", Features: []api.Value{
+			api.Number("", plain), api.Number("", scaled), api.Text("", brand), api.Text("", colour),
 		}}})
 		if err != nil {
 			t.Fatal(err)

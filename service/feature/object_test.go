@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"vitrine/service/feature"
+	"vitrine/service/api"
 )
 
 // summed is z of the tokens of a feature "o", and scaled: see TestRows for h. It takes
@@ -59,12 +59,12 @@ func TestObject(t *testing.T) {
 		{`{"l":[{"a":"x"},["y",{"b":"z"}],4]}`, map[string]float64{"l.a=x": 1, "l=y": 1, "l.b=z": 1, "l.2": math.Asinh(4)}},
 		{`{"n\u0061me":"caf\u00e9"}`, map[string]float64{"name=café": 1}},
 	} {
-		got := row(t, s, nil, []feature.Value{feature.Object(c.text)})
+		got := row(t, s, nil, []api.Value{api.Object("", c.text)})
 		if diff := cmp.Diff(summed(13, c.tokens), got, cmpopts.EquateApprox(0, 1e-15)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", c.text, diff)
 		}
 	}
-	if diff := cmp.Diff(make([]float64, 13), row(t, s, nil, []feature.Value{{}})); diff != "" {
+	if diff := cmp.Diff(make([]float64, 13), row(t, s, nil, []api.Value{{}})); diff != "" {
 		t.Errorf("missing (-want +got):\n%s", diff)
 	}
 }
@@ -87,18 +87,18 @@ func TestObjectsThatAreRefused(t *testing.T) {
 		strings.Repeat(`{"a":`, 17):     "nested more than 16 deep",
 		strings.Repeat(`[{"a":`, 10000): "nested more than 16 deep",
 	} {
-		_, err := s.Rows(make([]float64, s.Width()), nil, []feature.Item{{ID: "i", Features: []feature.Value{feature.Object(text), {}}}})
+		_, err := s.Rows(make([]float64, s.Width()), nil, []api.Item{{ID: "i", Features: []api.Value{api.Object("", text), {}}}})
 		if err == nil || !strings.HasPrefix(err.Error(), "/items/0/features/o: ") || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", text[:min(len(text), 40)], err, want)
 		}
 	}
 	deep := strings.Repeat(`{"a":`, 16) + `1` + strings.Repeat(`}`, 16)
-	for text, values := range map[string][]feature.Value{
-		"":                      {feature.Object(deep), {}},
-		"want an object":        {feature.Text("{}"), {}},
-		"want a number or a st": {{}, feature.Object("{}")},
+	for text, values := range map[string][]api.Value{
+		"":                      {api.Object("", deep), {}},
+		"want an object":        {api.Text("", "{}"), {}},
+		"want a number or a st": {{}, api.Object("", "{}")},
 	} {
-		_, err := s.Rows(make([]float64, s.Width()), nil, []feature.Item{{ID: "i", Features: values}})
+		_, err := s.Rows(make([]float64, s.Width()), nil, []api.Item{{ID: "i", Features: values}})
 		if (err == nil) != (text == "") || err != nil && !strings.Contains(err.Error(), text) {
 			t.Errorf("%v, want %q", err, text)
 		}
@@ -120,7 +120,7 @@ func FuzzObject(f *testing.F) {
 	s := schema(f, `[{"name":"o","kind":"object","buckets":7}]`)
 	f.Fuzz(func(t *testing.T, text string) {
 		x := make([]float64, 7)
-		items := []feature.Item{{ID: "i", Features: []feature.Value{feature.Object(text)}}}
+		items := []api.Item{{ID: "i", Features: []api.Value{api.Object("", text)}}}
 		if _, err := s.Rows(x, nil, items); err != nil {
 			return
 		}

@@ -11,7 +11,7 @@ import (
 // Rows stores the rows of N items in dst, an N×d matrix in row-major order, and returns how many
 // values were beyond their bounds. If user is nil, all its values are missing. Errors have the type
 // *[api.FieldError]. Rows panics if len(dst) is not N·d.
-func (s *Schema) Rows(dst []float64, user []Value, items []Item) (clipped int, err error) {
+func (s *Schema) Rows(dst []float64, user api.Values, items []api.Item) (clipped int, err error) {
 	d := s.width
 	if len(dst) != len(items)*d {
 		panic("feature: Rows needs len(dst) = N·d")
@@ -31,7 +31,7 @@ func (s *Schema) Rows(dst []float64, user []Value, items []Item) (clipped int, e
 			if c.isNumber {
 				v := &items[i].Features[c.slot]
 				c.count(v, &clipped)
-				if x := (c.clipped(v.Number) - c.Center) / c.Scale; v.Kind == IsNumber && isFinite(x) && !math.IsInf(v.Number, 0) {
+				if x := (c.clipped(v.Number) - c.Center) / c.Scale; v.Kind == api.IsNumber && isFinite(x) && !math.IsInf(v.Number, 0) {
 					to[0] = x
 					continue
 				}
@@ -42,7 +42,7 @@ func (s *Schema) Rows(dst []float64, user []Value, items []Item) (clipped int, e
 			case c.From == "user" && i > 0:
 				copy(to, dst[c.from:c.from+c.size])
 			case c.From == "user":
-				var v Value
+				var v api.Value
 				if len(user) > 0 {
 					v = user[c.slot]
 				}
@@ -66,8 +66,8 @@ func (s *Schema) Rows(dst []float64, user []Value, items []Item) (clipped int, e
 }
 
 // count counts a number beyond its bounds.
-func (c *column) count(v *Value, clipped *int) {
-	if c.Kind == "number" && v.Kind == IsNumber && (v.Number < c.low || v.Number > c.high) {
+func (c *column) count(v *api.Value, clipped *int) {
+	if c.Kind == "number" && v.Kind == api.IsNumber && (v.Number < c.low || v.Number > c.high) {
 		*clipped++
 	}
 }
@@ -83,23 +83,23 @@ func (s *Schema) outer(to, row []float64, c *column) {
 }
 
 // encode adds a value to columns that are 0, or returns what is wrong with it.
-func (c *column) encode(to []float64, v Value) (message string) {
-	if v.Kind == Missing && c.Kind == "object" {
+func (c *column) encode(to []float64, v api.Value) (message string) {
+	if v.Kind == api.Missing && c.Kind == "object" {
 		return ""
 	}
-	if v.Kind == Missing {
-		if v = c.missing; v.Kind == Missing {
+	if v.Kind == api.Missing {
+		if v = c.missing; v.Kind == api.Missing {
 			return "is missing, and the feature has no default"
 		}
 	}
 	switch {
-	case c.Kind == "object" && v.Kind != IsObject:
+	case c.Kind == "object" && v.Kind != api.IsObject:
 		return "want an object or a list of objects"
 	case c.Kind == "object":
 		return c.object(to, v.Text)
-	case v.Kind == IsObject:
+	case v.Kind == api.IsObject:
 		return "want a number or a string"
-	case c.Kind == "number" && v.Kind != IsNumber:
+	case c.Kind == "number" && v.Kind != api.IsNumber:
 		return fmt.Sprintf("%q: want a number", v.Text)
 	case c.Kind == "number":
 		if math.IsNaN(v.Number) || math.IsInf(v.Number, 0) {
@@ -109,7 +109,7 @@ func (c *column) encode(to []float64, v Value) (message string) {
 		if !isFinite(to[0]) {
 			return fmt.Sprintf("%v: is %v after scaling, which is too large: set center and scale", v.Number, to[0])
 		}
-	case v.Kind != IsText:
+	case v.Kind != api.IsText:
 		return fmt.Sprintf("%v: want a string", v.Number)
 	case c.Kind == "text":
 		c.words(to, v.Text)

@@ -32,10 +32,10 @@ func schema(t testing.TB, text string) *feature.Schema {
 }
 
 // row returns the row of one item.
-func row(t *testing.T, s *feature.Schema, user, item []feature.Value) []float64 {
+func row(t *testing.T, s *feature.Schema, user, item []api.Value) []float64 {
 	t.Helper()
 	x := make([]float64, s.Width())
-	if _, err := s.Rows(x, user, []feature.Item{{ID: "i", Features: item}}); err != nil {
+	if _, err := s.Rows(x, user, []api.Item{{ID: "i", Features: item}}); err != nil {
 		t.Fatal(err)
 	}
 	return x
@@ -51,29 +51,30 @@ func row(t *testing.T, s *feature.Schema, user, item []feature.Value) []float64 
 //	    z = (z ^ z >> 27) * 0x94d049bb133111eb % 2**64
 //	    return z ^ z >> 31
 func TestRows(t *testing.T) {
-	num, text := feature.Number, feature.Text
+	num := func(v float64) api.Value { return api.Number("", v) }
+	text := func(v string) api.Value { return api.Text("", v) }
 	half := 1 / math.Sqrt(2)
 	for _, c := range []struct {
 		what, features string
-		user, item     []feature.Value
+		user, item     []api.Value
 		want           []float64
 	}{
-		{"number", `[{"name":"price","kind":"number","center":2,"scale":4}]`, nil, []feature.Value{num(4)}, []float64{0.5}},
-		{"plain number", `[{"name":"price","kind":"number"}]`, nil, []feature.Value{num(-4)}, []float64{-4}},
-		{"default", `[{"name":"price","kind":"number","default":3}]`, nil, []feature.Value{{}}, []float64{3}},
-		{"one of values", `[{"name":"brand","kind":"category","values":["a","b"]}]`, nil, []feature.Value{text("b")}, []float64{0, 1}},
-		{"another value", `[{"name":"brand","kind":"category","values":["a","b"],"other":true}]`, nil, []feature.Value{text("z")}, []float64{0, 0, 1}},
-		{"default value", `[{"name":"brand","kind":"category","values":["a","b"],"default":"a"}]`, nil, []feature.Value{{}}, []float64{1, 0}},
-		{"hashed", `[{"name":"brand","kind":"category","buckets":11}]`, nil, []feature.Value{text("acme")}, hashed},
-		{"hashed empty", `[{"name":"brand","kind":"category","buckets":11}]`, nil, []feature.Value{text("")}, empty},
-		{"text", `[{"name":"title","kind":"text","buckets":6}]`, nil, []feature.Value{text("Red shoes, red!")}, words},
-		{"no words", `[{"name":"title","kind":"text","buckets":2}]`, nil, []feature.Value{text("!")}, []float64{0, 0}},
+		{"number", `[{"name":"price","kind":"number","center":2,"scale":4}]`, nil, []api.Value{num(4)}, []float64{0.5}},
+		{"plain number", `[{"name":"price","kind":"number"}]`, nil, []api.Value{num(-4)}, []float64{-4}},
+		{"default", `[{"name":"price","kind":"number","default":3}]`, nil, []api.Value{{}}, []float64{3}},
+		{"one of values", `[{"name":"brand","kind":"category","values":["a","b"]}]`, nil, []api.Value{text("b")}, []float64{0, 1}},
+		{"another value", `[{"name":"brand","kind":"category","values":["a","b"],"other":true}]`, nil, []api.Value{text("z")}, []float64{0, 0, 1}},
+		{"default value", `[{"name":"brand","kind":"category","values":["a","b"],"default":"a"}]`, nil, []api.Value{{}}, []float64{1, 0}},
+		{"hashed", `[{"name":"brand","kind":"category","buckets":11}]`, nil, []api.Value{text("acme")}, hashed},
+		{"hashed empty", `[{"name":"brand","kind":"category","buckets":11}]`, nil, []api.Value{text("")}, empty},
+		{"text", `[{"name":"title","kind":"text","buckets":6}]`, nil, []api.Value{text("Red shoes, red!")}, words},
+		{"no words", `[{"name":"title","kind":"text","buckets":2}]`, nil, []api.Value{text("!")}, []float64{0, 0}},
 		{
 			"cross", `[{"name":"age","kind":"category","from":"user","values":["young","old"]},{"name":"price","kind":"number"},{"name":"x","kind":"cross","of":["age","price"]}]`,
-			[]feature.Value{text("old")}, []feature.Value{num(3)}, []float64{0, 1, 3, 0, 3},
+			[]api.Value{text("old")}, []api.Value{num(3)}, []float64{0, 1, 3, 0, 3},
 		},
 		{
-			"square", `[{"name":"price","kind":"number"},{"name":"x","kind":"cross","of":["price","price"]}]`, nil, []feature.Value{num(half)}, []float64{half, half * half},
+			"square", `[{"name":"price","kind":"number"},{"name":"x","kind":"cross","of":["price","price"]}]`, nil, []api.Value{num(half)}, []float64{half, half * half},
 		},
 	} {
 		s := schema(t, c.features)
@@ -100,8 +101,8 @@ func oneHot(n, k int) []float64 {
 func TestRowsOfManyItems(t *testing.T) {
 	s := schema(t, `[{"name":"price","kind":"number"},{"name":"age","kind":"number","from":"user"},{"name":"x","kind":"cross","of":["age","price"]}]`)
 	x := make([]float64, 2*s.Width())
-	items := []feature.Item{{ID: "a", Features: []feature.Value{feature.Number(2)}}, {ID: "b", Features: []feature.Value{feature.Number(5)}}}
-	if _, err := s.Rows(x, []feature.Value{feature.Number(3)}, items); err != nil {
+	items := []api.Item{{ID: "a", Features: []api.Value{api.Number("", 2)}}, {ID: "b", Features: []api.Value{api.Number("", 5)}}}
+	if _, err := s.Rows(x, []api.Value{api.Number("", 3)}, items); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]float64{2, 3, 6, 5, 3, 15}, x); diff != "" {
@@ -146,10 +147,10 @@ func TestBadFeatures(t *testing.T) {
 func TestCategory(t *testing.T) {
 	s := schema(t, `[{"name":"age","kind":"category","from":"user"},{"name":"brand","kind":"category","default":"zen"},{"name":"price","kind":"number"}]`)
 	for _, c := range []struct {
-		v    feature.Value
+		v    api.Value
 		want string
-	}{{feature.Text("acme"), "acme"}, {feature.Value{}, "zen"}} {
-		if got := s.Category(&feature.Item{Features: []feature.Value{c.v, {}}}, "brand"); got != c.want {
+	}{{api.Text("", "acme"), "acme"}, {api.Value{}, "zen"}} {
+		if got := s.Category(&api.Item{Features: []api.Value{c.v, {}}}, "brand"); got != c.want {
 			t.Errorf("category %q, want %q", got, c.want)
 		}
 	}

@@ -47,7 +47,7 @@ type column struct {
 	isNumber   bool           // a number of an item
 	from, size int            // its columns in a row
 	byValue    map[string]int // of a category with values
-	missing    Value          // the default
+	missing    api.Value      // the default
 	low, high  float64        // the bounds of a number
 	left       int            // of a cross: the index of one feature
 	right      int            // and of the other
@@ -248,9 +248,9 @@ func (c *column) cross(s *Schema, field string, f *api.Feature) error {
 func (c *column) setDefault(field string) error {
 	switch v := c.Default.(type) {
 	case float64:
-		c.missing = Number(v)
+		c.missing = api.Number(c.Name, v)
 	case string:
-		c.missing = Text(v)
+		c.missing = api.Text(c.Name, v)
 	default:
 		return api.Fieldf(field, "must be a number or a string")
 	}
@@ -270,7 +270,7 @@ func (s *Schema) find(name string) int {
 // Width returns d, the number of columns of a row.
 func (s *Schema) Width() int { return s.width }
 
-// Item returns the index of a feature's value in [Item].Features. ok is false if name is not a
+// Item returns the index of a feature's value in [api.Item].Features. ok is false if name is not a
 // feature of items.
 func (s *Schema) Item(name string) (slot int, ok bool) { return s.slotOf(name, "item") }
 
@@ -325,12 +325,12 @@ func (s *Schema) IsCategory(name string) bool {
 
 // Category returns the value of an item's category, or the category's default if it is missing. It
 // panics if name is not a category of items.
-func (s *Schema) Category(item *Item, name string) string {
+func (s *Schema) Category(item *api.Item, name string) string {
 	if !s.IsCategory(name) {
 		panic(fmt.Sprintf("feature: %q is not a category of items", name))
 	}
 	c := &s.columns[s.index[name]]
-	if v := item.Features[c.slot]; v.Kind != Missing {
+	if v := item.Features[c.slot]; v.Kind != api.Missing {
 		return v.Text
 	}
 	return c.missing.Text
