@@ -9,11 +9,14 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// JSONError converts an error of the JSON packages to a *[FieldError].
+// JSONError converts an error of the JSON packages to a *[FieldError], and returns one that is inside.
 func JSONError(err error) error {
+	var inside *FieldError
 	var syntactic *jsontext.SyntacticError
 	var semantic *json.SemanticError
 	switch {
+	case errors.As(err, &inside):
+		return inside
 	case errors.As(err, &semantic):
 		field := string(semantic.JSONPointer)
 		switch {

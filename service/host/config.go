@@ -50,6 +50,9 @@ type Config struct {
 
 		Answer Span `toml:"answer"`
 	} `toml:"limits"`
+	CORS struct {
+		Origins []string `toml:"origins"` // whose pages may call the service
+	} `toml:"cors"`
 	Timeouts struct {
 		Header Span `toml:"header"`
 		Read   Span `toml:"read"`
@@ -156,6 +159,11 @@ func (c *Config) parse(text []byte) error {
 	} {
 		if !(l.value >= 0 && l.value <= maxLimit) {
 			return fmt.Errorf(" limits.%s = %v: must be from 0, which is the default, to %d", l.key, l.value, maxLimit)
+		}
+	}
+	for _, origin := range c.CORS.Origins {
+		if err := server.CheckOrigin(origin); err != nil {
+			return fmt.Errorf(" cors.origins: %w", err)
 		}
 	}
 	if (c.TLS.Certificate == "") != (c.TLS.Key == "") {

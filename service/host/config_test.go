@@ -30,6 +30,7 @@ log = "nats://host:4222"
 keys = "k.toml"
 log_level = "debug"
 personalizer = true
+cors = {origins = ["https://shop.example"]}
 tls = {certificate = "/c.pem", key = "p.pem"}
 limits = {body = 1, concurrent = 2, rate = 3, burst = 4, subscribers = 5, answer = "6s", connections = 7, memory = "3MiB"}
 timeouts = {header = "1s", read = "2s", write = "3s", idle = "4s", drain = "5s"}
@@ -47,6 +48,9 @@ snapshots = {every = "1m", keep_every = "2m"}
 	}
 	if !s.Personalizer || Default().Personalizer {
 		t.Errorf("personalizer is %v, and %v without a configuration", s.Personalizer, Default().Personalizer)
+	}
+	if len(s.CORS.Origins) != 1 || Default().CORS.Origins != nil {
+		t.Errorf("origins: %q, and %q without a configuration", s.CORS.Origins, Default().CORS.Origins)
 	}
 	if u := s.budget().Usage(); u.Size != 3<<20 {
 		t.Errorf("memory is %+v", u)
@@ -72,7 +76,7 @@ func TestServiceFileOfTheDocs(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := Default()
-	if got.Listen != want.Listen || got.Data != want.Data || got.Snapshots != want.Snapshots || got.LogLevel != want.LogLevel || got.Personalizer != want.Personalizer {
+	if got.Listen != want.Listen || got.Data != want.Data || got.Snapshots != want.Snapshots || got.LogLevel != want.LogLevel || got.Personalizer != want.Personalizer || len(got.CORS.Origins) != 0 {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 	_, keys, _ := strings.Cut(rest, "    [[key]]")
@@ -89,6 +93,7 @@ func TestServiceFileOfTheDocs(t *testing.T) {
 func TestBadServiceFile(t *testing.T) {
 	for text, want := range map[string]string{
 		"listen = 3":                                       "1: ",
+		"cors = {origins = [\"*\"]}":                       " cors.origins: origin \"*\": must be of the form",
 		"[limits]\nrates = 1":                              "2: unknown key \"limits.rates\"",
 		"limits = {rate = nan}":                            " limits.rate = NaN: must be from 0",
 		"limits = {rate = inf}":                            " limits.rate = +Inf: must be from 0",
@@ -119,6 +124,7 @@ func TestBadServiceFile(t *testing.T) {
 func FuzzServiceFile(f *testing.F) {
 	f.Add("listen = \":8443\"\ntls = {certificate = \"c\", key = \"k\"}\nlimits = {rate = 3, burst = 4, answer = \"6s\"}")
 	f.Add("limits = {rate = nan}")
+	f.Add("limits = {rate = 1e-300}\ncors = {origins = [\"http://localhost:3000\"]}")
 	engine, err := decision.Open(f.Context(), decision.Options{Store: new(memlog.Store), Build: decision.NewLearner})
 	if err != nil {
 		f.Fatal(err)
@@ -130,7 +136,7 @@ func FuzzServiceFile(f *testing.F) {
 			return
 		}
 		w := httptest.NewRecorder()
-		server.New(server.Options{Engine: engine, Limits: s.limits()}).ServeHTTP(w, httptest.NewRequest("GET", "http://localhost/v1/placements", nil))
+		server.New(server.Options{Engine: engine, Limits: s.limits(), Origins: s.CORS.Origins}).ServeHTTP(w, httptest.NewRequest("GET", "http://localhost/v1/placements", nil))
 		if w.Code != http.StatusOK {
 			t.Errorf("the first request: %d %s", w.Code, w.Body)
 		}

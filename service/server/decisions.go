@@ -3,6 +3,7 @@ package server
 import (
 	"errors"
 	"net/http"
+	"net/url"
 	"sync"
 	"time"
 
@@ -28,9 +29,10 @@ func (s *Server) decide(c *call) error {
 	if err != nil {
 		return err
 	}
-	status := http.StatusCreated
-	if a.Repeated {
-		status = http.StatusOK
+	status := http.StatusOK
+	if !a.Repeated {
+		status = http.StatusCreated
+		c.w.Header()["Location"] = []string{placementPath(name) + "/decisions/" + url.PathEscape(a.Decision)}
 	}
 	if mediaType == asBinary {
 		return c.answer(status, asBinary, appendBinary(c.scratch().AvailableBuffer(), a))

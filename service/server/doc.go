@@ -9,6 +9,8 @@
 //	problem.go     errors as problem details (RFC 9457)
 //	keys.go        API keys, their scopes and placements
 //	keyfile.go     changes to the file of keys
+//	identity.go    the ids of requests
+//	cors.go        pages of other origins, and OPTIONS
 //	watch.go       files that are read again when they change
 //	limits.go      limits on requests
 //	memory.go      memory that requests take from the budget

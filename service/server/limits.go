@@ -1,6 +1,8 @@
 package server
 
 import (
+	"fmt"
+	"math"
 	"net"
 	"net/http"
 	"strconv"
@@ -53,45 +55,75 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// rates limits the rates of the keys, by name.
+// rates limits the rates of the keys.
 type rates struct {
 	limits Limits
 	mu     sync.Mutex
-	of     map[string]*rate.Limiter
+	of     map[string]*rate.Limiter // by the name of the key
 }
 
-// wait returns how long a key must wait before its next request; 0 admits the request.
-func (r *rates) wait(key string, now time.Time) time.Duration {
+func newRates(l Limits) rates { return rates{limits: l, of: map[string]*rate.Limiter{}} }
+
+// wait returns how long a key must wait before its next request; 0 admits the request. left is the number of requests that
+// the key may make at once after this one.
+func (r *rates) wait(key string, now time.Time) (delay time.Duration, left float64) {
 	if r.limits.Rate == 0 {
-		return 0
+		return 0, 0
 	}
 	r.mu.Lock()
 	l := r.of[key]
 	if l == nil {
-		if r.of == nil {
-			r.of = map[string]*rate.Limiter{}
-		}
 		l = rate.NewLimiter(rate.Limit(r.limits.Rate), r.limits.Burst)
 		r.of[key] = l
 	}
 	r.mu.Unlock()
 	reservation := l.ReserveN(now, 1)
-	delay := reservation.DelayFrom(now)
-	if delay > 0 {
+	if delay = reservation.DelayFrom(now); delay > 0 {
 		reservation.CancelAt(now)
 	}
-	return delay
+	return delay, max(l.TokensAt(now), 0)
 }
 
-// enter admits a request, or refuses it if the caller has too many.
+// enter admits a request, or refuses it if the caller has too many. The answer has the headers RateLimit-Policy and
+// RateLimit of draft-ietf-httpapi-ratelimit-headers-10, with the policies that concern the caller's key: "rate", whose r is the
+// number of requests that may follow at once and t the seconds until the whole burst may, and "places", the requests in progress.
 func (s *Server) enter(c *call) (leave func(), err error) {
-	if wait := s.rates.wait(c.key, time.Unix(0, c.now)); wait > 0 {
+	wait, left := s.rates.wait(c.key, time.Unix(0, c.now))
+	places, free := s.share(s.limits.KeyConcurrent, s.limits.Concurrent), 0
+	if wait == 0 {
+		leave, free, err = s.inProgress.acquire(c.key, s.limits.Concurrent, places)
+	}
+	var policy, state []byte
+	if l := s.limits; l.Rate > 0 {
+		policy = fmt.Appendf(policy, `"rate";q=%d;w=%d`, l.Burst, seconds(float64(l.Burst)/l.Rate))
+		state = fmt.Appendf(state, `"rate";r=%d;t=%d`, int(left), seconds((float64(l.Burst)-left)/l.Rate))
+	}
+	if s.keys != nil && wait == 0 {
+		policy = fmt.Appendf(separated(policy), `"places";q=%d;qu="concurrent-requests"`, places)
+		state = fmt.Appendf(separated(state), `"places";r=%d`, free)
+	}
+	if policy != nil {
+		h := c.w.Header()
+		h["Ratelimit-Policy"], h["Ratelimit"] = []string{string(policy)}, []string{string(state)}
+	}
+	if wait > 0 {
 		p := problemf(http.StatusTooManyRequests, "rate", "more than %v requests a second", s.limits.Rate)
 		p.retry = strconv.Itoa(int(wait/time.Second) + 1)
 		return nil, p
 	}
-	return s.inProgress.acquire(c.key, s.limits.Concurrent, s.share(s.limits.KeyConcurrent, s.limits.Concurrent))
+	return leave, err
 }
+
+// separated returns the beginning of a list of header values, ready for the next one.
+func separated(list []byte) []byte {
+	if len(list) > 0 {
+		list = append(list, ", "...)
+	}
+	return list
+}
+
+// seconds rounds up to whole seconds.
+func seconds(s float64) int { return int(min(math.Ceil(s), math.MaxInt32)) }
 
 // share returns how much of a limit one key may take.
 func (s *Server) share(perKey, all int) int {
@@ -108,15 +140,16 @@ type semaphore struct {
 	byKey map[string]int
 }
 
-// acquire counts a request of a key, unless there are limit of all keys or perKey of this one.
-func (p *semaphore) acquire(key string, limit, perKey int) (release func(), err error) {
+// acquire counts a request of a key, unless there are limit of all keys or perKey of this one. free is the number of requests
+// that the key may have in progress besides.
+func (p *semaphore) acquire(key string, limit, perKey int) (release func(), free int, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
 	case p.all >= limit:
-		return nil, problemf(http.StatusServiceUnavailable, "busy", "%d requests are in progress, which is the limit", limit)
+		return nil, 0, problemf(http.StatusServiceUnavailable, "busy", "%d requests are in progress, which is the limit", limit)
 	case p.byKey[key] >= perKey:
-		return nil, problemf(http.StatusServiceUnavailable, "busy", "%d requests of this key are in progress, which is the limit of a key", perKey)
+		return nil, 0, problemf(http.StatusServiceUnavailable, "busy", "%d requests of this key are in progress, which is the limit of a key", perKey)
 	}
 	if p.byKey == nil {
 		p.byKey = map[string]int{}
@@ -128,7 +161,7 @@ func (p *semaphore) acquire(key string, limit, perKey int) (release func(), err 
 		defer p.mu.Unlock()
 		p.all--
 		p.byKey[key]--
-	}, nil
+	}, min(limit-p.all, perKey-p.byKey[key]), nil
 }
 
 // checkOrigin protects a service without keys from pages of other sites in a browser on this machine.

@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/tls"
@@ -144,7 +145,7 @@ func (s *Socket) answer(w http.ResponseWriter, r *http.Request) {
 		server.ServeHTTP(w, r)
 		return
 	}
-	c := &call{Request: r, w: recorder{ResponseWriter: w}, id: s.process}
+	c := &call{Request: r, w: recorder{ResponseWriter: w}, id: cmp.Or(callersID(r.Header, "X-Request-Id"), s.process)}
 	w.Header().Set("X-Request-Id", c.id)
 	if r.URL.Path == "/healthz" {
 		_ = c.healthy()

@@ -3,6 +3,7 @@ package server
 import (
 	"fmt"
 	"net/http"
+	"net/url"
 
 	"github.com/go-json-experiment/json"
 
@@ -22,9 +23,13 @@ func (s *Server) putPlacement(c *call) error {
 	status := http.StatusOK
 	if created {
 		status = http.StatusCreated
+		c.w.Header().Set("Location", placementPath(name))
 	}
 	return s.answerPlacement(c, status, name)
 }
+
+// placementPath returns the path of a placement.
+func placementPath(name string) string { return "/v1/placements/" + url.PathEscape(name) }
 
 func (s *Server) getPlacement(c *call) error {
 	return s.answerPlacement(c, http.StatusOK, c.PathValue("name"))

@@ -138,7 +138,7 @@ func (c *call) decode(dst any, options ...json.Options) error {
 		return &api.FieldError{Message: "must be an object"}
 	}
 	if err := json.Unmarshal(body, dst, options...); err != nil {
-		return malformed(body, jsonError(err))
+		return malformed(body, api.JSONError(err))
 	}
 	return nil
 }
@@ -152,22 +152,4 @@ func malformed(body []byte, err error) error {
 	p := problemOf(err)
 	p.Type, p.Status, p.Title = api.ProblemType+"malformed", http.StatusBadRequest, http.StatusText(http.StatusBadRequest)
 	return p
-}
-
-// jsonError names the field.
-func jsonError(err error) error {
-	var field *api.FieldError
-	var semantic *json.SemanticError
-	var syntactic *jsontext.SyntacticError
-	switch {
-	case errors.As(err, &field):
-		return field
-	case errors.As(err, &semantic) && errors.Is(err, json.ErrUnknownName):
-		return &api.FieldError{Field: string(semantic.JSONPointer), Message: "unknown key"}
-	case errors.As(err, &semantic):
-		return &api.FieldError{Field: string(semantic.JSONPointer), Message: "wrong type"}
-	case errors.As(err, &syntactic):
-		return &api.FieldError{Field: string(syntactic.JSONPointer), Message: "not JSON: " + syntactic.Err.Error()}
-	}
-	return &api.FieldError{Message: "the JSON ends early"}
 }

@@ -3,6 +3,7 @@ package server
 import (
 	"net/http"
 	"reflect"
+	"strings"
 
 	"vitrine/service/api"
 	"vitrine/service/personalizer"
@@ -171,11 +172,11 @@ func personalizerRoute(of *personalizer.Route) route {
 
 var noRoute = problemf(http.StatusNotFound, "no-route", "there is nothing at this path: see /docs")
 
-// unknown answers requests without a route: 405 if the path has other methods, 404 otherwise.
+// unknown answers requests without a route: OPTIONS, 405 if the path has other methods, and 404 otherwise.
 func (s *Server) unknown(mux *http.ServeMux) func(*call) error {
 	return func(c *call) error {
 		var allowed []string
-		for _, method := range []string{"GET", "PUT", "POST", "DELETE"} {
+		for _, method := range []string{"GET", "HEAD", "PUT", "POST", "DELETE"} {
 			other := *c.Request
 			other.Method = method
 			if _, pattern := mux.Handler(&other); pattern != "/" {
@@ -185,7 +186,11 @@ func (s *Server) unknown(mux *http.ServeMux) func(*call) error {
 		if allowed == nil {
 			return noRoute
 		}
-		c.w.Header()["Allow"] = allowed
+		allowed = append(allowed, "OPTIONS")
+		if c.Method == "OPTIONS" {
+			return s.preflight(c, strings.Join(allowed, ", "))
+		}
+		c.w.Header().Set("Allow", strings.Join(allowed, ", "))
 		return problemf(http.StatusMethodNotAllowed, "method", "the method must be one of %q", allowed)
 	}
 }

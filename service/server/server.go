@@ -37,6 +37,8 @@ type Options struct {
 
 	Personalizer bool // whether the first Rank creates its placement, without a key of the scope admin
 
+	Origins []string // whose pages may call the service from a browser; see CheckOrigin
+
 	SnapshotAge func() time.Duration // the age of the last snapshot, for /metrics; may be nil
 
 	Logger  *slog.Logger // nil discards
@@ -76,7 +78,7 @@ type Server struct {
 	draining atomic.Bool
 }
 
-// New returns a server. It panics if o.Engine is nil.
+// New returns a server. It panics if o.Engine is nil or an origin is invalid.
 func New(o Options) *Server {
 	if o.Engine == nil {
 		panic("server: New needs an engine")
@@ -86,7 +88,12 @@ func New(o Options) *Server {
 		options: o, engine: o.Engine, clock: o.Clock, keys: o.Keys, feed: o.Feed, limits: o.Limits, log: o.Logger,
 		origin: http.NewCrossOriginProtection(), process: rand.Text()[:8],
 	}
-	s.rates.limits = s.limits
+	for _, origin := range o.Origins {
+		if err := errors.Join(CheckOrigin(origin), s.origin.AddTrustedOrigin(origin)); err != nil {
+			panic(fmt.Sprintf("server: %v", err))
+		}
+	}
+	s.rates = newRates(s.limits)
 	s.metrics, s.early = newMetrics(o), newEarly(o.Engine)
 	routes := s.routes()
 	s.document = document(routes, o.Version)
@@ -160,12 +167,12 @@ func (s *Server) pass(rt *route) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		start := s.clock()
 		c := &call{
-			Request: r, server: s, w: recorder{ResponseWriter: w}, now: start.UnixNano(), contract: rt.contract,
-			id: s.process + "-" + strconv.FormatUint(s.requests.Add(1), 10),
+			Request: r, server: s, w: recorder{ResponseWriter: w}, now: start.UnixNano(), contract: rt.contract, id: s.idOf(r),
 		}
 		h := w.Header()
 		h["X-Request-Id"] = []string{c.id}
 		h["X-Content-Type-Options"] = noSniff
+		s.crossOrigin(c)
 		if err := s.do(c, rt); err != nil {
 			c.fail(err)
 		}

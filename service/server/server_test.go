@@ -350,7 +350,7 @@ func TestBadInput(t *testing.T) {
 	s.problem(422, "invalid", "#/version", "POST", "/v1/placements/home/rollback", `{"version":-1}`)
 	s.problem(404, "no-route", "", "GET", "/v2/placements", "")
 	s.problem(405, "method", "", "DELETE", "/v1/placements", "")
-	if allow := s.ask("POST", "/v1/placements/home", "").header["Allow"]; !cmp.Equal(allow, []string{"GET", "PUT", "DELETE"}) {
+	if allow := s.ask("POST", "/v1/placements/home", "").header["Allow"]; !cmp.Equal(allow, []string{"GET, HEAD, PUT, DELETE, OPTIONS"}) {
 		t.Errorf("Allow: %q", allow)
 	}
 	s.want(201, "POST", "/v1/placements/home/decisions", `{`+items+`}`) // it still decides

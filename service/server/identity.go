@@ -1,0 +1,32 @@
+package server
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+)
+
+// idOf returns the id of a request: the caller's X-Request-Id, or else one of the service's own.
+func (s *Server) idOf(r *http.Request) string {
+	if id := callersID(r.Header, "X-Request-Id"); id != "" {
+		return id
+	}
+	return s.process + "-" + strconv.FormatUint(s.requests.Add(1), 10)
+}
+
+// callersID returns the id that a caller has given a request in a header, or "" if there is none that may be logged and
+// answered: at most 128 letters, digits and characters of "._:~/+=@-". A token is not, which may have come into the wrong header.
+func callersID(h http.Header, name string) string {
+	values := h[name]
+	if len(values) != 1 || len(values[0]) > maxID || strings.Contains(values[0], tokenPrefix) {
+		return ""
+	}
+	for _, c := range []byte(values[0]) {
+		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.IndexByte("._:~/+=@-", c) >= 0) {
+			return ""
+		}
+	}
+	return values[0]
+}
+
+const maxID = 128 // bytes of a caller's id

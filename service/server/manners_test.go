@@ -1,0 +1,172 @@
+package server_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"vitrine/service/decision"
+	"vitrine/service/server"
+)
+
+// The id that a caller gives a request is that of the answer, of a problem and of the log; one that could be anything else is not.
+func TestCallersRequestID(t *testing.T) {
+	s := started(t, nil)
+	const id = "7c9e6679-7425-40de-944b-e07fc1f90ae7"
+	a := s.want(404, "GET", "/v1/placements/home", "", "X-Request-Id", id)
+	if a.header.Get("X-Request-Id") != id || !strings.Contains(a.body, `"request_id":"`+id+`"`) || !strings.Contains(s.log.String(), `"request_id":"`+id+`"`) {
+		t.Errorf("%v %s\n%s", a.header, a.body, s.log)
+	}
+	longest := strings.Repeat("x", 128)
+	for _, good := range []string{"a", longest, "A.b_c:d~e/f+g=h@i-9"} {
+		if got := s.ask("GET", "/healthz", "", "X-Request-Id", good).header.Get("X-Request-Id"); got != good {
+			t.Errorf("%q became %q", good, got)
+		}
+	}
+	for _, bad := range []string{"", longest + "x", "a b", "é", "a\tb", `"`, "<a>", "vitrine_token", "a,b"} {
+		if got := s.ask("GET", "/healthz", "", "X-Request-Id", bad).header.Get("X-Request-Id"); got == bad || got == "" {
+			t.Errorf("%q became %q", bad, got)
+		}
+	}
+}
+
+// What a 201 has made is at its Location.
+func TestLocation(t *testing.T) {
+	s := started(t, nil)
+	a := s.want(201, "PUT", "/v1/placements/home", home)
+	if got := a.header.Get("Location"); got != "/v1/placements/home" {
+		t.Errorf("Location of a placement: %q", got)
+	}
+	if got := s.want(200, "PUT", "/v1/placements/home", home).header.Get("Location"); got != "" {
+		t.Errorf("Location at 200: %q", got)
+	}
+	for _, request := range []string{`{"decision_id":"a:b",` + items + `}`, `{` + items + `}`} {
+		a := s.want(201, "POST", "/v1/placements/home/decisions", request)
+		at := s.want(200, "GET", a.header.Get("Location"), "")
+		if parsed(t, a.body).Decision == "" || !strings.Contains(at.body, `"decision_id":"`+parsed(t, a.body).Decision+`"`) {
+			t.Errorf("%s is at %s: %s", a.body, a.header.Get("Location"), at.body)
+		}
+	}
+	if got := s.want(200, "POST", "/v1/placements/home/decisions", `{"decision_id":"a:b",`+items+`}`).header.Get("Location"); got != "" {
+		t.Errorf("Location of a repeated decision: %q", got)
+	}
+}
+
+// OPTIONS says what a path takes, without a key, and nothing of whether what it names exists.
+func TestOptions(t *testing.T) {
+	s, _ := locked(t, storedKey(t, "a", server.ScopeRead))
+	for path, want := range map[string]string{
+		"/v1/placements/none":              "GET, HEAD, PUT, DELETE, OPTIONS",
+		"/v1/placements/none/decisions":    "POST, OPTIONS",
+		"/v1/placements":                   "GET, HEAD, OPTIONS",
+		"/personalizer/v1.0/rank":          "POST, OPTIONS",
+		"/v1/decisions/none/outcome":       "POST, OPTIONS",
+		"/":                                "GET, HEAD, OPTIONS",
+		"/v1/placements/none/personalizer": "",
+	} {
+		a := s.ask("OPTIONS", path, "")
+		if status := map[bool]int{true: 404, false: 204}[want == ""]; a.status != status || a.header.Get("Allow") != want {
+			t.Errorf("OPTIONS %s: %d %v", path, a.status, a.header)
+		}
+		if a.header.Get("Access-Control-Allow-Origin") != "" || a.header.Get("Vary") != "" {
+			t.Errorf("CORS is on by default: %v", a.header)
+		}
+	}
+}
+
+// storedKey is a new key as its file has it.
+func storedKey(t testing.TB, name string, scopes ...server.Scope) string {
+	t.Helper()
+	_, key := server.NewKey(name, scopes...)
+	return stored(key)
+}
+
+// Pages of the origins in the allow-list may call the service and read its answers; others may not.
+func TestCORS(t *testing.T) {
+	const shop, other = "https://shop.example", "https://evil.example"
+	s := started(t, func(o *server.Options, _ *decision.Options) { o.Origins = []string{"http://localhost:3000", shop} })
+	preflight := []string{"Access-Control-Request-Method", "PUT", "Access-Control-Request-Headers", "authorization,content-type"}
+	a := s.want(204, "OPTIONS", "/v1/placements/home", "", append(preflight, "Origin", shop)...)
+	for name, want := range map[string]string{
+		"Access-Control-Allow-Origin": shop, "Access-Control-Allow-Methods": "GET, HEAD, PUT, DELETE, OPTIONS", "Access-Control-Max-Age": "600", "Vary": "Origin",
+		"Access-Control-Allow-Credentials": "",
+	} {
+		if got := a.header.Get(name); got != want {
+			t.Errorf("the preflight's %s is %q, want %q", name, got, want)
+		}
+	}
+	for _, name := range []string{"Authorization", "Content-Type", "Ocp-Apim-Subscription-Key", "Last-Event-ID", "X-Request-Id", "Traceparent"} {
+		if !strings.Contains(a.header.Get("Access-Control-Allow-Headers"), name) {
+			t.Errorf("pages may not send %s: %q", name, a.header.Get("Access-Control-Allow-Headers"))
+		}
+	}
+	a = s.want(201, "PUT", "/v1/placements/home", home, "Origin", shop, "Sec-Fetch-Site", "cross-site")
+	if a.header.Get("Access-Control-Allow-Origin") != shop || !strings.Contains(a.header.Get("Access-Control-Expose-Headers"), "X-Request-Id") {
+		t.Errorf("an answer to a page of the shop: %v", a.header)
+	}
+	if a := s.want(404, "GET", "/v1/placements/none", "", "Origin", shop); a.header.Get("Access-Control-Allow-Origin") != shop {
+		t.Errorf("a page of the shop cannot read a problem: %v", a.header)
+	}
+	for _, origin := range []string{other, "https://shop.example.evil.example", "null", "https://shop.example:8443", "http://shop.example"} {
+		for _, a := range []answer{
+			s.ask("OPTIONS", "/v1/placements/home", "", append(preflight, "Origin", origin)...),
+			s.ask("GET", "/v1/placements", "", "Origin", origin),
+		} {
+			if a.header.Get("Access-Control-Allow-Origin") != "" || a.header.Get("Access-Control-Allow-Methods") != "" || a.header.Get("Vary") != "Origin" {
+				t.Errorf("an answer to %s: %d %v", origin, a.status, a.header)
+			}
+		}
+		s.problem(403, "forbidden", "", "PUT", "/v1/placements/home", home, "Origin", origin)
+	}
+	for _, bad := range []string{"*", "https://*.example", "shop.example", "https://shop.example/", "https://Shop.example", "ftp://shop.example", "https://", "null", "https://a@b"} {
+		if server.CheckOrigin(bad) == nil {
+			t.Errorf("the origin %q is taken", bad)
+		}
+	}
+}
+
+// RateLimit headers say what a key may still do: requests of its rate, and requests in progress; a service without such limits sends none.
+func TestRateLimitHeaders(t *testing.T) {
+	limited := func(change func(*server.Limits), keys ...string) *service {
+		path := filepath.Join(t.TempDir(), "keys.toml")
+		s := started(t, func(o *server.Options, _ *decision.Options) {
+			if keys != nil {
+				write(t, path, strings.Join(keys, ""))
+				o.Keys, _ = server.OpenKeys(path, o.Clock, o.Logger)
+			}
+			change(&o.Limits)
+		})
+		return s
+	}
+	expect := func(a answer, policy, state string) {
+		t.Helper()
+		if got := a.header.Get("RateLimit-Policy"); got != policy {
+			t.Errorf("RateLimit-Policy: %s, want %s", got, policy)
+		}
+		if got := a.header.Get("RateLimit"); got != state {
+			t.Errorf("RateLimit: %s, want %s", got, state)
+		}
+	}
+	s := limited(func(*server.Limits) {})
+	expect(s.want(200, "GET", "/v1/placements", ""), "", "")
+
+	s = limited(func(l *server.Limits) { l.Rate, l.Burst = 2, 5 })
+	expect(s.want(200, "GET", "/v1/placements", ""), `"rate";q=5;w=3`, `"rate";r=4;t=1`)
+	for range 3 {
+		s.want(200, "GET", "/v1/placements", "")
+	}
+	expect(s.want(200, "GET", "/v1/placements", ""), `"rate";q=5;w=3`, `"rate";r=0;t=3`)
+	expect(s.want(429, "GET", "/v1/placements", ""), `"rate";q=5;w=3`, `"rate";r=0;t=3`)
+	s.clock.advance(1250 * time.Millisecond)
+	expect(s.want(200, "GET", "/v1/placements", ""), `"rate";q=5;w=3`, `"rate";r=1;t=2`)
+	expect(s.want(200, "GET", "/healthz", ""), "", "")
+
+	token, key := server.NewKey("a", server.ScopeRead)
+	s = limited(func(l *server.Limits) { l.Concurrent = 40 }, stored(key), storedKey(t, "b", server.ScopeRead))
+	s.token = token
+	expect(s.want(200, "GET", "/v1/placements", ""), `"places";q=30;qu="concurrent-requests"`, `"places";r=29`)
+	s = limited(func(l *server.Limits) { l.Concurrent, l.Rate = 40, 10 }, stored(key))
+	s.token = token
+	expect(s.want(200, "GET", "/v1/placements", ""), `"rate";q=10;w=1, "places";q=40;qu="concurrent-requests"`, `"rate";r=9;t=1, "places";r=39`)
+}
