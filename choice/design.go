@@ -12,6 +12,7 @@ import (
 type design struct {
 	names []string // of the coefficients
 	terms [][]term // by coefficient
+	more  int      // the number of rows that columns leaves free after those of the coefficients
 }
 
 // term is a variable in the utilities of some alternatives.
@@ -66,8 +67,7 @@ func (g *design) utility() *design { return g }
 // of a variable in all utilities shares the block's memory; dst has room for the others, and is
 // grown as needed.
 func (g *design) columns(dst *matrix, b *block) [][]float64 {
-	n := b.rows()
-	dst.resize(g.dim(), n)
+	dst.resize(g.dim()+g.more, b.rows())
 	for j, terms := range g.terms {
 		if t := terms[0]; len(terms) == 1 && t.in == nil && t.variable != constant {
 			dst.row[j] = b.x[t.variable]
@@ -79,7 +79,7 @@ func (g *design) columns(dst *matrix, b *block) [][]float64 {
 			t.add(sum, b)
 		}
 	}
-	return dst.row
+	return dst.row[:g.dim()]
 }
 
 // add adds the term's variable to sum.

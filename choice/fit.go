@@ -41,12 +41,6 @@ func (e *IdentificationError) Error() string {
 // the data do not determine the coefficients, and that of ctx if it ends. A fit that does not
 // converge has a Result that says so, without an error.
 func Fit(ctx context.Context, spec *Spec, d *Data, o Options) (*Result, error) {
-	if err := spec.Utility.check(); err != nil {
-		return nil, err
-	}
-	if d.Unobserved {
-		return nil, errors.New("the data do not say what was chosen: set data.chosen")
-	}
 	switch o.Errors {
 	case "", "classic", "robust":
 	case "clustered":
@@ -61,17 +55,19 @@ func Fit(ctx context.Context, spec *Spec, d *Data, o Options) (*Result, error) {
 	}
 	if o.Tolerance == 0 {
 		o.Tolerance = 1e-10
+		if spec.Utility.Network != nil {
+			o.Tolerance = 1e-6
+		}
 	}
-	r := &Result{Spec: spec, Alternatives: d.Alternatives, Outside: d.Outside, Choices: d.Choices, Rows: d.Rows, Errors: o.Errors}
-	l, err := r.likelihood(d)
+	r, l, err := begin(spec, d)
 	if err != nil {
 		return nil, err
 	}
-	r.Names = l.names()
+	r.Errors = o.Errors
 	m := &minimiser{steps: o.Steps, tolerance: o.Tolerance, watch: o.Watch}
 	start := o.Start
 	if start == nil {
-		if start, err = m.start(ctx, l, d, o.Workers, spec.Model.starts()); err != nil {
+		if start, err = m.start(ctx, l, d, o.Workers); err != nil {
 			return nil, err
 		}
 	} else if len(start) != len(r.Names) {
@@ -102,6 +98,9 @@ func Fit(ctx context.Context, spec *Spec, d *Data, o Options) (*Result, error) {
 		best.converged = false // it is not a maximum
 	}
 	r.Coefficients, r.LogLikelihood = best.theta, -best.value
+	if p, ok := l.(penalised); ok {
+		r.LogLikelihood += p.penalty(nil, best.theta)
+	}
 	r.Steps, r.Decrement, r.Converged = m.taken, best.decrement, best.converged && r.Separated == nil
 	if r.Covariance, err = covariance(ctx, objective, best, d, o.Errors); err != nil {
 		return nil, err
@@ -111,33 +110,61 @@ func Fit(ctx context.Context, spec *Spec, d *Data, o Options) (*Result, error) {
 	return r, err
 }
 
+// begin checks a specification, and returns a Result without an estimate and the likelihood.
+func begin(spec *Spec, d *Data) (*Result, likelihood, error) {
+	if err := spec.Utility.check(); err != nil {
+		return nil, nil, err
+	}
+	if err := spec.checkNetwork(); err != nil {
+		return nil, nil, err
+	}
+	if d.Unobserved {
+		return nil, nil, errors.New("the data do not say what was chosen: set data.chosen")
+	}
+	r := &Result{Spec: spec, Alternatives: d.Alternatives, Outside: d.Outside, Choices: d.Choices, Rows: d.Rows}
+	if n := spec.Utility.Network; n != nil {
+		scale, err := newScale(n.Variables, d)
+		if err != nil {
+			return nil, nil, err
+		}
+		r.Scale = scale
+	}
+	l, err := r.likelihood(d)
+	if err != nil {
+		return nil, nil, err
+	}
+	r.Names = l.names()
+	return r, l, nil
+}
+
 // start returns where the minimiser of a likelihood starts: 0 for MNL, whose likelihood is concave,
 // and what MNL's estimate leads to for the others.
-func (m *minimiser) start(ctx context.Context, l likelihood, d *Data, workers, starts int) ([]float64, error) {
+func (m *minimiser) start(ctx context.Context, l likelihood, d *Data, workers int) ([]float64, error) {
 	s, ok := l.(startable)
 	if !ok {
 		return make([]float64, len(l.names())), nil
 	}
-	o := newObjective(mnl{s.utility(), d.Outside}, d, workers)
-	best, err := m.newton(ctx, o, make([]float64, o.dim))
-	if err != nil {
-		return nil, err
+	best := &minimum{}
+	if s.utility().dim() > 0 {
+		var err error
+		o := newObjective(mnl{design: s.utility(), outside: d.Outside}, d, workers)
+		if best, err = m.newton(ctx, o, make([]float64, o.dim)); err != nil {
+			return nil, err
+		}
+		if flat := flatDirections(best.origin.hessian, best.origin.moment); len(flat) > 0 {
+			return nil, &IdentificationError{involved(o.names(), flat, best.origin.moment)}
+		}
 	}
-	if flat := flatDirections(best.origin.hessian, best.origin.moment); len(flat) > 0 {
-		return nil, &IdentificationError{involved(o.names(), flat, best.origin.moment)}
-	}
-	classes, ok := s.(*latent)
+	v, ok := s.(several)
 	if !ok {
 		return s.start(best, 0), nil
 	}
-	// The steps of known classes climb from each start, and Newton's finish from the highest.
-	climbing := *classes
-	climbing.complete = true
-	o = newObjective(&climbing, d, workers)
+	climbing, starts := v.climb()
+	o := newObjective(climbing, d, workers)
 	var highest *minimum
 	for n := range starts {
 		c := &minimiser{steps: 200, tolerance: 1e-2}
-		climbed, err := c.newton(ctx, o, classes.start(best, n))
+		climbed, err := c.newton(ctx, o, v.start(best, n))
 		if err != nil {
 			return nil, err
 		}

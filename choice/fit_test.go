@@ -173,7 +173,7 @@ func TestSamplingDoesNotMoveTheEstimate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := newObjective(mnl{g, true}, d, 0).at(context.Background(), r.Coefficients, first)
+	s, err := newObjective(mnl{design: g, outside: true}, d, 0).at(context.Background(), r.Coefficients, first)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -239,6 +239,12 @@ func checkDerivatives(t *testing.T, r *Result, d *Data, theta []float64) {
 			}
 		}
 	}
+	checkScores(t, l, d, theta, at.gradient)
+}
+
+// checkScores checks that the scores of the choices sum to the gradient.
+func checkScores(t *testing.T, l likelihood, d *Data, theta, gradient []float64) {
+	t.Helper()
 	sum := make([]float64, len(theta))
 	w := l.worker()
 	for _, b := range d.blocks {
@@ -250,7 +256,7 @@ func checkDerivatives(t *testing.T, r *Result, d *Data, theta []float64) {
 			}
 		}
 	}
-	for j, want := range at.gradient {
+	for j, want := range gradient {
 		if !near(sum[j], want, 1e-10) {
 			t.Errorf("the scores of parameter %d sum to %v, the gradient is %v", j, sum[j], want)
 		}

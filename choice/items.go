@@ -9,7 +9,7 @@ import (
 // variables of the coefficients each, in their order: the utility of an item is the scalar product
 // with Coefficients. It returns an error for other models, whose utilities are more than that.
 func (r *Result) Items(d *Data) ([][]float64, error) {
-	if r.Spec.Model.Kind != "" && r.Spec.Model.Kind != "mnl" {
+	if !r.Spec.Model.plain() {
 		return nil, errors.New("only a multinomial logit has items with a utility each: leave [model] out")
 	}
 	g, err := newDesign(&r.Spec.Utility, r.Alternatives, d)

@@ -7,10 +7,11 @@ import (
 
 // Model says which family of models of choice a specification is of.
 type Model struct {
-	Kind   string   `toml:"kind" json:"kind,omitempty"`     // "mnl" (""), "nested", "mixed" or "latent"
-	Nests  []Nest   `toml:"nests" json:"nests,omitempty"`   // of a nested logit
-	Random []Random `toml:"random" json:"random,omitempty"` // the coefficients of a mixed logit that vary
-	Draws  int      `toml:"draws" json:"draws,omitempty"`   // of a mixed logit, for each decision maker; 0 for 500
+	Kind       string   `toml:"kind" json:"kind,omitempty"`             // "mnl" (""), "nested", "mixed" or "latent"
+	Nests      []Nest   `toml:"nests" json:"nests,omitempty"`           // of a nested logit
+	Random     []Random `toml:"random" json:"random,omitempty"`         // the coefficients of a mixed logit that vary
+	Correlated bool     `toml:"correlated" json:"correlated,omitempty"` // whether the coefficients of a mixed logit vary together
+	Draws      int      `toml:"draws" json:"draws,omitempty"`           // of a mixed logit, for each decision maker; 0 for 500
 
 	Classes    int      `toml:"classes" json:"classes,omitempty"`       // of a latent class model
 	Membership []string `toml:"membership" json:"membership,omitempty"` // variables that class probabilities depend on, each as in the first row of a decision maker
@@ -23,8 +24,8 @@ func (m *Model) check() error {
 	if m.Kind != "nested" && len(m.Nests) > 0 {
 		return fmt.Errorf(`model.nests needs kind = "nested"`)
 	}
-	if m.Kind != "mixed" && (len(m.Random) > 0 || m.Draws != 0) {
-		return fmt.Errorf(`model.random and model.draws need kind = "mixed"`)
+	if m.Kind != "mixed" && (len(m.Random) > 0 || m.Draws != 0 || m.Correlated) {
+		return fmt.Errorf(`model.random, correlated and draws need kind = "mixed"`)
 	}
 	if m.Kind != "latent" && (m.Classes != 0 || len(m.Membership) > 0 || m.Starts != 0 || m.Seed != 0) {
 		return fmt.Errorf(`model.classes, membership, starts and seed need kind = "latent"`)
@@ -64,6 +65,14 @@ func (m *Model) check() error {
 				return fmt.Errorf("model.random has coefficient %q twice", r.Coefficient)
 			}
 		}
+		if m.Correlated && len(m.Random) < 2 {
+			return fmt.Errorf("model.correlated: one random coefficient has nothing to be correlated with")
+		}
+		for _, r := range m.Random {
+			if m.Correlated && (r.Distribution == "uniform" || r.Distribution == "triangular") {
+				return fmt.Errorf("model.correlated: %s is %s: only normal and lognormal coefficients can be correlated", r.Coefficient, r.Distribution)
+			}
+		}
 		if m.Draws < 0 {
 			return fmt.Errorf("model.draws is %d", m.Draws)
 		}
@@ -73,13 +82,8 @@ func (m *Model) check() error {
 	return nil
 }
 
-// starts returns the number of random starts.
-func (m *Model) starts() int {
-	if m.Starts == 0 {
-		return 10
-	}
-	return m.Starts
-}
+// plain reports whether the model is a multinomial logit.
+func (m *Model) plain() bool { return m.Kind == "" || m.Kind == "mnl" }
 
 // name returns the name of the family.
 func (m *Model) name() string {
@@ -87,6 +91,9 @@ func (m *Model) name() string {
 	case "nested":
 		return "nested logit"
 	case "mixed":
+		if m.Correlated {
+			return "correlated mixed logit"
+		}
 		return "mixed logit"
 	case "latent":
 		return fmt.Sprintf("latent class model of %d classes", m.Classes)
@@ -102,6 +109,14 @@ type startable interface {
 	start(mnl *minimum, n int) []float64
 }
 
+// several is a likelihood whose maximum is worth several starts.
+type several interface {
+	startable
+	// climb returns the likelihood whose steps are safe far from the maximum, and the number of
+	// starts.
+	climb() (likelihood, int)
+}
+
 // likelihood returns the model on data, which may not be those of the fit.
 func (r *Result) likelihood(d *Data) (likelihood, error) {
 	g, err := newDesign(&r.Spec.Utility, r.Alternatives, d)
@@ -112,13 +127,13 @@ func (r *Result) likelihood(d *Data) (likelihood, error) {
 	case "nested":
 		return newNested(g, m.Nests, r.Alternatives, d)
 	case "mixed":
-		draws := m.Draws
-		if draws == 0 {
-			draws = 500
-		}
-		return newMixed(g, m.Random, draws, d)
+		return newMixed(g, m, d)
 	case "latent":
 		return newLatent(g, m, d)
 	}
-	return mnl{g, r.Outside}, nil
+	l := mnl{design: g, outside: r.Outside}
+	if n := r.Spec.Utility.Network; n != nil {
+		return newNeural(l, n, r.Scale, d)
+	}
+	return l, nil
 }

@@ -310,7 +310,7 @@ func TestKindsErrors(t *testing.T) {
 		{`kind = "mixed"`, "model.random is missing: a mixed logit has coefficients that vary"},
 		{"classes = 2", `model.classes, membership, starts and seed need kind = "latent"`},
 		{"kind = \"latent\"\nclasses = 1", "model.classes is 1: want at least 2"},
-		{"draws = 5", `model.random and model.draws need kind = "mixed"`},
+		{"draws = 5", `model.random, correlated and draws need kind = "mixed"`},
 		{"[[model.nests]]\nname = \"a\"\nalternatives = [\"bus\", \"car\"]", `model.nests needs kind = "nested"`},
 		{"kind = \"nested\"\n[[model.nests]]\nname = \"a\"\nalternatives = [\"bus\"]", `model.nests: nest "a" has fewer than two alternatives`},
 		{"kind = \"nested\"\n[[model.nests]]\nalternatives = [\"bus\", \"car\"]", `model.nests: nest 1 has no name`},
@@ -318,6 +318,9 @@ func TestKindsErrors(t *testing.T) {
 		{"kind = \"nested\"\n[[model.nests]]\nname = \"a\"\nalternatives = [\"bus\", \"car\"]\n[[model.nests]]\nname = \"b\"\nalternatives = [\"bus\", \"train\"]", `model.nests: alternative "bus" is in two nests`},
 		{"kind = \"mixed\"\n[[model.random]]\ncoefficient = \"speed\"", `model.random: there is no coefficient "speed": there are ["constant[bus]" "constant[car]" "constant[train]" "cost" "time / 60" "income[bus]" "income[car]" "income[train]"]`},
 		{"kind = \"mixed\"\n[[model.random]]\ncoefficient = \"cost\"", "the weights of the choices of a panel differ: this model has one weight for each decision maker"},
+		{"kind = \"mixed\"\ncorrelated = true\n[[model.random]]\ncoefficient = \"cost\"", "model.correlated: one random coefficient has nothing to be correlated with"},
+		{"kind = \"mixed\"\ncorrelated = true\n[[model.random]]\ncoefficient = \"cost\"\n[[model.random]]\ncoefficient = \"income[bus]\"\ndistribution = \"uniform\"",
+			"model.correlated: income[bus] is uniform: only normal and lognormal coefficients can be correlated"},
 		{"kind = \"mixed\"\n[[model.random]]\ncoefficient = \"cost\"\ndistribution = \"cauchy\"", `model.random: cost: the distribution is "cauchy": want normal, lognormal, uniform or triangular`},
 	} {
 		text := unweighted
@@ -347,6 +350,7 @@ func TestKindsDerivatives(t *testing.T) {
 		{"nested", nestedTrips, []float64{.6, 1.4}},
 		{"nested, a shared parameter", replaceLine(replaceLine(nestedTrips, `name = "road"`, "name = \"road\"\nparameter = \"all\""), `name = "rest"`, "name = \"rest\"\nparameter = \"all\""), []float64{.7}},
 		{"mixed", mixedTrips, []float64{.3, .8}},
+		{"correlated", correlatedTrips, []float64{.3, -.2, .4, .1, .2, -.3}},
 		{"latent", latentTrips, []float64{-.3, -.4, -.1, .5, .3, -.2}},
 		{"latent, choice by choice", replaceLine(replaceLine(latentTrips, `panel = "traveller"`, `weight = "weight"`), "classes = 2", "classes = 3"), []float64{-.3, -.4, -.1, .5, .3, -.2, .1, .2, -.3, .1}},
 		{"mixed, lognormal and triangular, choice by choice",

@@ -32,6 +32,7 @@ type latent struct {
 	membership []int // variables of the data
 	labels     []string
 	seed       uint64
+	starts     int  // 0 for 10
 	complete   bool // whether the Hessian is that of known classes
 }
 
@@ -40,7 +41,7 @@ func newLatent(g *design, m *Model, d *Data) (*latent, error) {
 	if err := checkPanelWeights(d); err != nil {
 		return nil, err
 	}
-	l := &latent{design: g, outside: d.Outside, classes: m.Classes, labels: m.Membership, seed: m.Seed}
+	l := &latent{design: g, outside: d.Outside, classes: m.Classes, labels: m.Membership, seed: m.Seed, starts: m.Starts}
 	for _, name := range m.Membership {
 		v := slices.Index(d.Variables, name)
 		if v < 0 {
@@ -79,10 +80,20 @@ func (l *latent) start(mnl *minimum, n int) []float64 {
 	return append(theta, make([]float64, (l.classes-1)*(1+len(l.membership)))...)
 }
 
+// climb implements several: the steps of known classes climb, and Newton's finish.
+func (l *latent) climb() (likelihood, int) {
+	climbing := *l
+	climbing.complete = true
+	if l.starts == 0 {
+		return &climbing, 10
+	}
+	return &climbing, l.starts
+}
+
 func (l *latent) worker() worker {
 	w := &latentWorker{latent: l, dim: l.classes*l.design.dim() + (l.classes-1)*(1+len(l.membership))}
 	for range l.classes {
-		w.class = append(w.class, mnlWorker{mnl: mnl{l.design, l.outside}})
+		w.class = append(w.class, mnlWorker{mnl: mnl{design: l.design, outside: l.outside}})
 	}
 	w.logl, w.prior, w.z = make([]float64, l.classes), make([]float64, l.classes), make([]float64, 1+len(l.membership))
 	w.gradient, w.mean = make([]float64, w.dim), make([]float64, w.dim)

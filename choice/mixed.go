@@ -21,7 +21,9 @@ type Random struct {
 //
 //	β_nj = b_j + s_j η_nj,   or exp(b_j + s_j η_nj) if it is lognormal,
 //
-// with η standard normal, uniform on [−1, 1] or triangular on [−1, 1]. A panel is the choices of
+// with η standard normal, uniform on [−1, 1] or triangular on [−1, 1]. If they are correlated,
+// Σ_m L_jm η_nm stands in the place of s_j η_nj, with a lower triangular L: the covariance is LLᵀ.
+// A panel is the choices of
 // one decision maker; without panels every choice has its own. The likelihood of a decision maker
 // is the mean, over draws r of η, of the product L_nr of the MNL probabilities of the choices.
 // With the posterior h_r = L_r/Σ_q L_q of a draw, and g_r, H_r the derivatives of log L_r,
@@ -36,6 +38,7 @@ type mixed struct {
 	outside bool
 	draws   int
 	random  []varying
+	spreads []spread
 	columnsOf
 	eta []float64 // decision maker × random coefficient × draw
 }
@@ -48,11 +51,29 @@ type varying struct {
 	base        int // of the Halton sequence
 }
 
+// spread is a parameter: how much the random coefficient of varies with η of the random coefficient
+// with.
+type spread struct{ of, with int }
+
 // columnsOf says what the derivatives of the parameters are: parameter a moves coefficient of[a]
-// by the factor factor[a].
+// by the factor factors[factor[a]].
 type columnsOf struct {
 	of, factor []int
-	factors    int // 1, then those of the random coefficients
+	factors    []factor
+}
+
+// factor is the product of a lognormal coefficient and of η, by their random coefficients; -1 stands
+// for 1.
+type factor struct{ beta, eta int }
+
+// append adds a parameter.
+func (c *columnsOf) append(coefficient int, f factor) {
+	i := slices.Index(c.factors, f)
+	if i < 0 {
+		i = len(c.factors)
+		c.factors = append(c.factors, f)
+	}
+	c.of, c.factor = append(c.of, coefficient), append(c.factor, i)
 }
 
 // quantiles are the distributions of η.
@@ -69,9 +90,13 @@ var quantiles = map[string]func(u float64) float64{
 }
 
 // newMixed resolves the random coefficients, and makes the draws for the decision makers of data.
-func newMixed(g *design, random []Random, draws int, d *Data) (*mixed, error) {
+func newMixed(g *design, model *Model, d *Data) (*mixed, error) {
+	draws := model.Draws
+	if draws == 0 {
+		draws = 500
+	}
 	m := &mixed{design: g, outside: d.Outside, draws: draws}
-	for k, v := range random {
+	for k, v := range model.Random {
 		j := slices.Index(g.names, v.Coefficient)
 		if j < 0 {
 			return nil, fmt.Errorf("model.random: there is no coefficient %q: there are %q", v.Coefficient, g.names)
@@ -82,15 +107,22 @@ func newMixed(g *design, random []Random, draws int, d *Data) (*mixed, error) {
 		}
 		m.random = append(m.random, varying{j, distribution == "lognormal", quantiles[distribution], prime(k)})
 	}
-	m.factors = 1 + 2*len(random)
 	for j := range g.names {
-		m.of, m.factor = append(m.of, j), append(m.factor, 0)
+		f := factor{-1, -1}
+		if k := slices.IndexFunc(m.random, func(v varying) bool { return v.coefficient == j && v.lognormal }); k >= 0 {
+			f.beta = k
+		}
+		m.append(j, f)
 	}
 	for k, v := range m.random {
-		if v.lognormal {
-			m.factor[v.coefficient] = 1 + 2*k
+		first := k
+		if model.Correlated {
+			first = 0
 		}
-		m.of, m.factor = append(m.of, v.coefficient), append(m.factor, 2+2*k)
+		for with := first; with <= k; with++ {
+			m.spreads = append(m.spreads, spread{k, with})
+			m.append(v.coefficient, factor{m.factors[m.factor[v.coefficient]].beta, with})
+		}
 	}
 	if err := checkPanelWeights(d); err != nil {
 		return nil, err
@@ -142,35 +174,51 @@ func divisors(p int) (list []int) {
 
 func (m *mixed) names() []string {
 	names := slices.Clone(m.design.names)
-	for _, v := range m.random {
-		names = append(names, "spread["+m.design.names[v.coefficient]+"]")
+	for _, s := range m.spreads {
+		name := m.design.names[m.random[s.of].coefficient]
+		if s.with != s.of {
+			name += ", " + m.design.names[m.random[s.with].coefficient]
+		}
+		names = append(names, "spread["+name+"]")
 	}
 	return names
 }
 
-// start implements startable: MNL, with spreads as large as the coefficients.
+// start implements startable: MNL, with spreads as large as the coefficients and no correlation.
 func (m *mixed) start(mnl *minimum, _ int) []float64 {
 	theta := slices.Clone(mnl.theta)
-	for _, v := range m.random {
+	for _, s := range m.spreads {
+		v := m.random[s.of]
 		b := &theta[v.coefficient]
-		if v.lognormal {
+		switch {
+		case s.with != s.of:
+			theta = append(theta, 0)
+		case v.lognormal:
 			*b = math.Log(math.Max(*b, 1e-3))
 			theta = append(theta, 0.5)
-			continue
+		default:
+			theta = append(theta, math.Max(math.Abs(*b), 1e-3))
 		}
-		theta = append(theta, math.Max(math.Abs(*b), 1e-3))
 	}
 	return theta
 }
 
 // mirror returns θ with positive spreads, and false if they are positive already. η and −η have the
-// same distribution, so that the sign of a spread means nothing; but finite draws are not symmetric,
-// and the likelihood has a maximum on either side.
+// same distribution, so that the sign of a spread, and of the column of L that it is the diagonal
+// of, means nothing; but finite draws are not symmetric, and the likelihood has a maximum on either
+// side.
 func (m *mixed) mirror(theta []float64) ([]float64, bool) {
 	other, changed := slices.Clone(theta), false
-	for k := m.dim(); k < len(other); k++ {
-		changed = changed || other[k] < 0
-		other[k] = math.Abs(other[k])
+	for k, s := range m.spreads {
+		if s.of != s.with || !(other[m.dim()+k] < 0) {
+			continue
+		}
+		changed = true
+		for l, t := range m.spreads {
+			if t.with == s.with {
+				other[m.dim()+l] *= -1
+			}
+		}
 	}
 	return other, changed
 }
@@ -205,6 +253,7 @@ type mixedWorker struct {
 	x     matrix
 	fixed []float64 // by row of the block: the part of the utility that does not vary
 
+	number      int // of the decision maker
 	ones        []float64
 	f           matrix    // by factor: the derivative of its coefficient in a parameter
 	beta        matrix    // by random coefficient
@@ -228,26 +277,41 @@ type mixedWorker struct {
 
 // draw computes the coefficients of the random variables in each draw, and their derivatives.
 func (w *mixedWorker) draw(number int, theta []float64) {
+	w.number = number
 	w.beta.resize(len(w.random), w.draws)
-	w.f.resize(w.factors, w.draws)
-	w.f.row[0] = w.ones
 	for k, v := range w.random {
-		eta := w.eta[(number*len(w.random)+k)*w.draws:][:w.draws]
-		b, s := theta[v.coefficient], theta[w.dim()+k]
-		beta, slope := w.beta.own(k), w.f.own(2+2*k)
-		for r, e := range eta {
-			beta[r] = b + s*e
-		}
-		if !v.lognormal {
-			copy(slope, eta)
-			continue
-		}
-		kernel.Exp(beta, beta)
-		w.f.row[1+2*k] = beta
-		for r, e := range eta {
-			slope[r] = beta[r] * e
+		beta := w.beta.own(k)
+		for r := range beta {
+			beta[r] = theta[v.coefficient]
 		}
 	}
+	for k, s := range w.spreads {
+		kernel.Axpy(w.beta.row[s.of], theta[w.dim()+k], w.etaOf(s.with))
+	}
+	for k, v := range w.random {
+		if v.lognormal {
+			kernel.Exp(w.beta.row[k], w.beta.row[k])
+		}
+	}
+	w.f.resize(len(w.factors), w.draws)
+	for i, f := range w.factors {
+		switch {
+		case f.beta < 0 && f.eta < 0:
+			w.f.row[i] = w.ones
+		case f.beta < 0:
+			w.f.row[i] = w.etaOf(f.eta)
+		case f.eta < 0:
+			w.f.row[i] = w.beta.row[f.beta]
+		default:
+			copy(w.f.own(i), w.beta.row[f.beta])
+			kernel.Mul(w.f.row[i], w.etaOf(f.eta))
+		}
+	}
+}
+
+// etaOf returns the draws of η of a random coefficient for the decision maker.
+func (w *mixedWorker) etaOf(k int) []float64 {
+	return w.eta[(w.number*len(w.random)+k)*w.draws:][:w.draws]
 }
 
 // spread computes the utilities of the rows of a decision maker in each draw.
@@ -383,16 +447,25 @@ func (w *mixedWorker) derivatives(b *block, u unit, x [][]float64) {
 			}
 		}
 	}
-	for k, v := range w.random {
-		g := w.score.own(w.dim() + k)
-		copy(g, w.score.row[v.coefficient])
-		kernel.Mul(g, w.f.row[2+2*k])
-		if v.lognormal {
-			kernel.Mul(w.score.row[v.coefficient], w.f.row[1+2*k])
-		}
+	for k := range w.spreads {
+		w.score.own(w.dim() + k)
 	}
+	w.chain(w.score.row)
 	for a := range w.mean {
 		w.mean[a] = kernel.Dot(w.logl, w.score.row[a])
+	}
+}
+
+// chain turns derivatives in the coefficients into those in the parameters, by row.
+func (w *mixedWorker) chain(row [][]float64) {
+	for a := w.dim(); a < len(row); a++ {
+		copy(row[a], row[w.of[a]])
+		kernel.Mul(row[a], w.f.row[w.factor[a]])
+	}
+	for _, v := range w.random {
+		if v.lognormal {
+			kernel.Mul(row[v.coefficient], w.f.row[w.factor[v.coefficient]])
+		}
 	}
 }
 
@@ -459,35 +532,32 @@ func (w *mixedWorker) curvature(s *sums, weight float64, b *block, u unit, x [][
 				}
 			}
 		}
-		for k, v := range w.random {
-			m := w.moments.row[w.dim()+k]
-			copy(m, w.moments.row[v.coefficient])
-			kernel.Mul(m, w.f.row[2+2*k])
-			if v.lognormal {
-				kernel.Mul(w.moments.row[v.coefficient], w.f.row[1+2*k])
-			}
-		}
+		w.chain(w.moments.row)
 		w.subtract(s.hessian, weight, w.moments.row)
 	}
 	w.subtract(s.hessian, weight, w.score.row)
 	kernel.SymRankOne(s.hessian, weight, w.mean)
-	for k, v := range w.random {
-		if !v.lognormal {
+	// The second derivatives of exp(b + Σ_m l_m η_m) are β, βη_m and βη_m η_k, and the scores have the
+	// factors β and βη_m already.
+	n := len(w.of)
+	for _, v := range w.random {
+		if v.lognormal {
+			s.hessian[packedAt(v.coefficient, v.coefficient, n)] -= weight * w.mean[v.coefficient]
+		}
+	}
+	for k, one := range w.spreads {
+		a := w.dim() + k
+		if !w.random[one.of].lognormal {
 			continue
 		}
-		// The second derivatives of exp(b + s η) are β, βη and βη².
-		j, spread := v.coefficient, w.dim()+k
-		n := len(w.of)
-		s.hessian[packedAt(j, j, n)] -= weight * w.mean[j]
-		s.hessian[packedAt(j, spread, n)] -= weight * w.mean[spread]
+		s.hessian[packedAt(w.of[a], a, n)] -= weight * w.mean[a]
 		copy(w.product, h)
-		kernel.Mul(w.product, w.score.row[j])
-		for r, slope := range w.f.row[2+2*k] {
-			// βη² is (βη)²/β, and the factor β is in the score already.
-			eta := slope / w.f.row[1+2*k][r]
-			w.product[r] *= eta * eta
+		kernel.Mul(w.product, w.score.row[a])
+		for l, other := range w.spreads[k:] {
+			if other.of == one.of {
+				s.hessian[packedAt(a, a+l, n)] -= weight * kernel.Dot(w.product, w.etaOf(other.with))
+			}
 		}
-		s.hessian[packedAt(spread, spread, n)] -= weight * kernel.Sum(w.product)
 	}
 }
 

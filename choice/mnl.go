@@ -18,9 +18,12 @@ import (
 //	∇²ℓ = Σ_s w_s (Σ_i P_i x_i x_iᵀ − m_s m_sᵀ),  m_s = Σ_i P_i x_i
 //
 // Source: Train (2009), Sections 3.7.1 and 8.
+//
+// With a network, see [neural], the variables are the gradients of the utilities.
 type mnl struct {
 	*design
 	outside bool
+	network *fitted // nil for none
 }
 
 func (m mnl) names() []string { return m.design.names }
@@ -35,6 +38,19 @@ type mnlWorker struct {
 	out          []float64 // of the choices: the probability of the outside option
 	logsum, logp []float64 // of the choices: log Σ exp V, and the log-likelihood
 	product      []float64
+	networkScratch
+}
+
+// linearize stores the utilities of the rows of a block in u, and returns their gradients in θ,
+// column by column.
+func (w *mnlWorker) linearize(u []float64, b *block, theta []float64) [][]float64 {
+	x := w.columns(&w.x, b)
+	utilities(u, x, theta[:w.dim()])
+	if w.network != nil {
+		w.network.add(u, &w.x, w.dim(), b, theta[w.dim():], &w.networkScratch)
+		x = w.x.row
+	}
+	return x
 }
 
 // utilities returns the utilities of the rows of a block for the variables x.
@@ -90,7 +106,10 @@ func softmax(u, out, logsum []float64, b *block, outside bool) {
 
 // probabilities implements worker.
 func (w *mnlWorker) probabilities(p, out, logsum []float64, b *block, theta []float64) {
-	utilities(p, w.columns(&w.x, b), theta)
+	utilities(p, w.columns(&w.x, b), theta[:w.dim()])
+	if w.network != nil {
+		w.network.add(p, nil, 0, b, theta[w.dim():], &w.networkScratch)
+	}
 	softmax(p, out, logsum, b, w.outside)
 }
 
@@ -98,8 +117,7 @@ func (w *mnlWorker) probabilities(p, out, logsum []float64, b *block, theta []fl
 func (w *mnlWorker) evaluate(b *block, theta []float64) (x [][]float64) {
 	w.p, w.out = scratch.Grow(w.p, b.rows()), scratch.Grow(w.out, b.choices())
 	w.logp, w.logsum = scratch.Grow(w.logp, b.choices()), scratch.Grow(w.logsum, b.choices())
-	x = w.columns(&w.x, b)
-	utilities(w.p, x, theta)
+	x = w.linearize(w.p, b, theta)
 	for s, c := range b.chosen {
 		w.logp[s] = 0
 		if c != none {

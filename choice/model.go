@@ -28,6 +28,7 @@ type modelFile struct {
 	Spec         *Spec             `json:"spec"`
 	Alternatives []string          `json:"alternatives"`
 	Outside      bool              `json:"outside"`
+	Scale        *Scale            `json:"network_scale,omitempty"`
 	Coefficients []coefficientFile `json:"coefficients"`
 	Covariance   [][]float64       `json:"covariance,omitempty"`
 	Errors       string            `json:"errors"`
@@ -65,7 +66,10 @@ func finite(v float64) *float64 {
 
 // JSON returns the model as JSON, from which [ReadModel] reads it.
 func (r *Result) JSON() ([]byte, error) {
-	f := modelFile{Format: modelFormat, Version: modelVersion, Spec: r.Spec, Alternatives: r.Alternatives, Outside: r.Outside,
+	if n := r.Spec.Utility.Network; n != nil && n.Model != nil {
+		return nil, fmt.Errorf("a model file cannot hold the utility family %T: only a network of hidden widths", n.Model)
+	}
+	f := modelFile{Format: modelFormat, Version: modelVersion, Spec: r.Spec, Alternatives: r.Alternatives, Outside: r.Outside, Scale: r.Scale,
 		Errors: r.Errors, LogLikelihood: r.LogLikelihood, Null: r.Null, ConstantsOnly: finite(r.ConstantsOnly),
 		RhoSquared: r.RhoSquared(), AdjustedRhoSquared: r.AdjustedRhoSquared(), AIC: r.AIC(), BIC: r.BIC(),
 		Choices: r.Choices, Rows: r.Rows, Steps: r.Steps, Decrement: finite(r.Decrement), Converged: r.Converged, Separated: r.Separated}
@@ -130,7 +134,10 @@ func decodeModel(text []byte) (*Result, error) {
 		return nil, err
 	}
 	n := len(f.Coefficients)
-	r := &Result{Spec: f.Spec, Alternatives: f.Alternatives, Outside: f.Outside, Errors: f.Errors,
+	if err := f.Scale.check(f.Spec.Utility.Network); err != nil {
+		return nil, err
+	}
+	r := &Result{Spec: f.Spec, Alternatives: f.Alternatives, Outside: f.Outside, Scale: f.Scale, Errors: f.Errors,
 		Covariance: mat.NewSymDense(max(n, 1), nil), LogLikelihood: f.LogLikelihood, Null: f.Null, ConstantsOnly: nan,
 		Choices: f.Choices, Rows: f.Rows, Steps: f.Steps, Decrement: nan, Converged: f.Converged, Separated: f.Separated}
 	if f.ConstantsOnly != nil {

@@ -129,7 +129,7 @@ func varyingConstants(ctx context.Context, d *Data, counts []float64, outside fl
 	if err != nil {
 		return 0, err
 	}
-	o := newObjective(mnl{g, data.Outside}, data, workers)
+	o := newObjective(mnl{design: g, outside: data.Outside}, data, workers)
 	m := &minimiser{steps: 100, tolerance: 1e-8}
 	best, err := m.newton(ctx, o, make([]float64, o.dim))
 	if err != nil {

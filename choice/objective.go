@@ -17,6 +17,12 @@ type likelihood interface {
 	worker() worker
 }
 
+// penalised is a likelihood with a penalty.
+type penalised interface {
+	// penalty returns the penalty at θ, and adds it and its derivatives to s unless that is nil.
+	penalty(s *sums, theta []float64) float64
+}
+
 // worker evaluates a likelihood. It has its own scratch: one goroutine uses it.
 type worker interface {
 	// add adds a block's part of the negative log-likelihood at θ to s.
@@ -91,6 +97,9 @@ func (o *objective) at(ctx context.Context, theta []float64, want order) (*sums,
 		kernel.Axpy(total.gradient, 1, p.gradient)
 		kernel.Axpy(total.hessian, 1, p.hessian)
 		kernel.Axpy(total.moment, 1, p.moment)
+	}
+	if l, ok := o.likelihood.(penalised); ok {
+		l.penalty(total, theta)
 	}
 	return total, nil
 }

@@ -12,13 +12,14 @@ import (
 func (r *Result) Text() string {
 	var b strings.Builder
 	width := len("coefficient")
-	for _, name := range r.Names {
+	listed := r.Names[:r.listed()]
+	for _, name := range listed {
 		width = max(width, len([]rune(name)))
 	}
 	fmt.Fprintf(&b, "%s: %d choices, %d rows, %s\n\n", r.Kind(), r.Choices, r.Rows, r.sets())
 	fmt.Fprintf(&b, "%-*s  %12s  %10s  %8s  %8s\n", width, "coefficient", "estimate", "std. error", "z", "p")
 	se, z, p := r.StandardErrors(), r.Z(), r.P()
-	for j, name := range r.Names {
+	for j, name := range listed {
 		padding := strings.Repeat(" ", width-len([]rune(name)))
 		fmt.Fprintf(&b, "%s%s  %12s  %10s  %8.2f  %8.4f\n", name, padding, digits(r.Coefficients[j], 7), digits(se[j], 4), z[j], p[j])
 	}
@@ -37,7 +38,7 @@ func (r *Result) LaTeX() string {
 	var b strings.Builder
 	b.WriteString("\\begin{tabular}{lrrrr}\n\\toprule\n & estimate & std.\\ error & $z$ & $p$ \\\\\n\\midrule\n")
 	se, z, p := r.StandardErrors(), r.Z(), r.P()
-	for j, name := range r.Names {
+	for j, name := range r.Names[:r.listed()] {
 		fmt.Fprintf(&b, "%s & $%s$ & $%s$ & $%.2f$ & $%.4f$ \\\\\n", escapeLaTeX(name), digits(r.Coefficients[j], 4), digits(se[j], 3), z[j], p[j])
 	}
 	b.WriteString("\\midrule\n")
@@ -70,6 +71,16 @@ func (r *Result) notes() []string {
 		kind = "classic"
 	}
 	notes := []string{fmt.Sprintf("Standard errors are %s.", kind)}
+	if n := r.Spec.Utility.Network; n != nil {
+		notes = append(notes, fmt.Sprintf("The network of %s (%v) has %d parameters, with a penalty, which are not listed.",
+			strings.Join(n.Variables, ", "), n.model(), n.numParams()))
+	}
+	for _, v := range r.Variations() {
+		notes = append(notes, fmt.Sprintf("%s varies with standard deviation %s (%s).", v.Coefficient, digits(v.SD.Value, 4), digits(v.SD.StandardError, 3)))
+		for _, c := range v.Correlations {
+			notes = append(notes, fmt.Sprintf("%s and %s have correlation %.4f (%.4f).", v.Coefficient, c.With, c.Value, c.StandardError))
+		}
+	}
 	switch {
 	case r.Separated != nil:
 		notes = append(notes, fmt.Sprintf("There is no finite estimate: some combination of the variables of %s predicts choices perfectly.", strings.Join(r.Separated, ", ")))

@@ -13,6 +13,7 @@ type Result struct {
 	Spec         *Spec
 	Alternatives []string // of the data of the fit
 	Outside      bool     // whether these had an outside option
+	Scale        *Scale   // of the variables of the network; nil without one
 
 	Names        []string  // of the coefficients
 	Coefficients []float64 // θ̂
@@ -31,7 +32,15 @@ type Result struct {
 }
 
 // Kind returns the name of the model.
-func (r *Result) Kind() string { return r.Spec.Model.name() }
+func (r *Result) Kind() string {
+	if r.Spec.Utility.Network != nil {
+		return "neural multinomial logit"
+	}
+	return r.Spec.Model.name()
+}
+
+// listed returns the number of coefficients that tables list: all but the parameters of a network.
+func (r *Result) listed() int { return len(r.Names) - r.Spec.Utility.Network.numParams() }
 
 // StandardErrors returns the square roots of the variances of the coefficients.
 func (r *Result) StandardErrors() []float64 {

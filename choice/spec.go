@@ -30,6 +30,7 @@ type Utility struct {
 	Individual []string `toml:"individual" json:"individual,omitempty"` // variables with a coefficient for each alternative but the reference
 	Specific   []string `toml:"specific" json:"specific,omitempty"`     // variables with a coefficient for each alternative
 	Terms      []Term   `toml:"terms" json:"terms,omitempty"`           // further terms
+	Network    *Network `toml:"network" json:"network,omitempty"`       // a non-linear part; nil for none
 }
 
 // Term is a product of a coefficient and a variable. Terms of the same name share the coefficient.
@@ -91,7 +92,18 @@ func (s *Spec) check() error {
 	if err := s.Utility.check(); err != nil {
 		return err
 	}
+	if err := s.checkNetwork(); err != nil {
+		return err
+	}
 	return s.Model.check()
+}
+
+// checkNetwork returns an error if the kind of model has no networks.
+func (s *Spec) checkNetwork() error {
+	if s.Utility.Network != nil && !s.Model.plain() {
+		return fmt.Errorf("utility.network needs a multinomial logit: model.kind is %q", s.Model.Kind)
+	}
+	return nil
 }
 
 func (u *Utility) check() error {
@@ -100,8 +112,11 @@ func (u *Utility) check() error {
 			return fmt.Errorf("utility.terms: term %d has no variable", i+1)
 		}
 	}
+	if u.Network != nil {
+		return u.Network.check()
+	}
 	if !u.Constants && len(u.Generic)+len(u.Individual)+len(u.Specific)+len(u.Terms) == 0 {
-		return errors.New("utility has no term: give it constants, generic, individual, specific or terms")
+		return errors.New("utility has no term: give it constants, generic, individual, specific, terms or a network")
 	}
 	return nil
 }
@@ -132,6 +147,11 @@ func (s *Spec) Variables() []Variable {
 	}
 	for _, t := range u.Terms {
 		add(t.Variable, t.Alternatives)
+	}
+	if u.Network != nil {
+		for _, name := range u.Network.Variables {
+			add(name, nil)
+		}
 	}
 	for _, name := range s.Model.Membership {
 		add(name, nil)

@@ -23,7 +23,7 @@ func TestReadSpecErrors(t *testing.T) {
 		{"[data]\n" + long + "outside_alternative = \"a\"\n" + utility, `s: data.outside_alternative needs outside = "explicit"`},
 		{"[data]\n" + long + "delimiter = \"ab\"\n" + utility, `s: data.delimiter is "ab": want one character`},
 		{"[data]\n" + long + "alternatives = [\"a\", \"a\"]\n" + utility, `s: data.alternatives has "a" twice`},
-		{"[data]\n" + long, `s: utility has no term: give it constants, generic, individual, specific or terms`},
+		{"[data]\n" + long, `s: utility has no term: give it constants, generic, individual, specific, terms or a network`},
 		{"[data]\n" + long + "[[utility.terms]]\nname = \"b\"\n", `s: utility.terms: term 1 has no variable`},
 		{"[data]\n" + long + utility + "generc = 1\n", `s: line 7: there is no key "utility.generc"`},
 		{"[data]\nform = 3\n", "s: line 2: toml: cannot decode TOML integer into struct field choice.Layout.Form of type string"},

@@ -2,13 +2,6 @@ package mle
 
 import "math"
 
-// Objective is a function to minimise that computes its gradient.
-type Objective interface {
-	Dim() int
-	// Gradient stores the gradient at w in dst and returns the value.
-	Gradient(dst, w []float64) float64
-}
-
 // Adam takes a fixed number of full-batch steps of Kingma and Ba (2015,
 // Algorithm 1), with the customary β_1 = 0.9, β_2 = 0.999 and ε = 1e-8:
 //
@@ -24,22 +17,27 @@ type Adam struct {
 	Steps int
 }
 
-// Minimize moves w, the starting point, in place. The gradient must be finite
-// there.
-func (a Adam) Minimize(f Objective, w []float64) {
+// Minimize moves w, the starting point, in place. It returns [ErrNotFinite] if the gradient is not
+// finite there.
+func (a Adam) Minimize(f Objective, w []float64) (Minimum, error) {
 	const beta1, beta2, epsilon = 0.9, 0.999, 1e-8
 	d := f.Dim()
 	grad, m, v := make([]float64, d), make([]float64, d), make([]float64, d)
 	last := append([]float64(nil), w...)
+	value := math.NaN()
 	power1, power2 := 1.0, 1.0
 	for step := 0; ; step++ {
-		f.Gradient(grad, w)
+		now := f.Gradient(grad, w)
 		if !allFinite(grad) {
+			if step == 0 {
+				return Minimum{Value: now, Decrement: math.NaN()}, ErrNotFinite
+			}
 			copy(w, last)
-			return
+			return Minimum{Value: value, Steps: step - 1, Decrement: math.NaN()}, nil
 		}
+		value = now
 		if step == a.Steps {
-			return
+			return Minimum{Value: value, Steps: step, Decrement: math.NaN()}, nil
 		}
 		copy(last, w)
 		power1 = float64(power1 * beta1)

@@ -1,7 +1,6 @@
 package mle
 
 import (
-	"errors"
 	"math"
 
 	"gonum.org/v1/gonum/mat"
@@ -9,7 +8,7 @@ import (
 	"vitrine/internal/kernel"
 )
 
-// LevenbergMarquardt minimises an [NLL] by damped Fisher scoring: with the
+// LevenbergMarquardt minimises a [Curved] objective, such as an [NLL], by damped Fisher scoring: with the
 // Fisher information F(w), penalty included, and a damping μ,
 //
 //	(F(w) + μI) δ = −∇L(w),   w ← w + δ where that decreases L.
@@ -32,27 +31,16 @@ type LevenbergMarquardt struct {
 	Tolerance float64 // in units of the log-likelihood
 }
 
-// Minimum is the result of a minimiser.
-type Minimum struct {
-	Value     float64 // L(w)
-	Steps     int     // taken, rejected ones included
-	Converged bool    // whether the tolerance was met
-}
-
-// ErrNotFinite reports a likelihood that is not a finite number at the
-// starting point.
-var ErrNotFinite = errors.New("mle: the likelihood is not finite at the starting point: scale the features")
-
 // Minimize moves w, the starting point, in place. The objective should be
 // penalised (Ridge or Prior): the unpenalised minimiser may lie at infinity.
-func (o LevenbergMarquardt) Minimize(l *NLL, w []float64) (Minimum, error) {
+func (o LevenbergMarquardt) Minimize(l Curved, w []float64) (Minimum, error) {
 	d := l.Dim()
 	grad, next, nextGrad := make([]float64, d), make([]float64, d), make([]float64, d)
 	s := newDampedSystem(d)
 
 	value := l.Gradient(grad, w)
 	if !finite(value) {
-		return Minimum{Value: value}, ErrNotFinite
+		return Minimum{Value: value, Decrement: math.NaN()}, ErrNotFinite
 	}
 	fisher := l.Fisher(nil, w)
 	mu, grow := 1e-3*(1+mat.Trace(fisher)/float64(d)), 2.0
@@ -65,8 +53,8 @@ func (o LevenbergMarquardt) Minimize(l *NLL, w []float64) (Minimum, error) {
 		model := 0.5 * (float64(mu*kernel.Dot(delta, delta)) + kernel.Dot(delta, grad))
 		if model < o.Tolerance {
 			full, ok := s.solve(fisher, 0, grad)
-			if ok && 0.5*kernel.Dot(full, grad) < o.Tolerance {
-				return Minimum{value, step, true}, nil
+			if decrement := kernel.Dot(full, grad); ok && 0.5*decrement < o.Tolerance {
+				return Minimum{value, step, decrement, true}, nil
 			}
 			if !(model > 1e-14*(1+math.Abs(value))) {
 				// Too little for the difference of two values to show: it is
@@ -92,7 +80,11 @@ func (o LevenbergMarquardt) Minimize(l *NLL, w []float64) (Minimum, error) {
 		cube := 2*gain - 1
 		mu, grow = mu*max(1.0/3, 1-float64(cube*cube*cube)), 2
 	}
-	return Minimum{Value: value, Steps: o.Steps}, nil
+	r := Minimum{Value: value, Steps: o.Steps, Decrement: math.NaN()}
+	if full, ok := s.solve(fisher, 0, grad); ok {
+		r.Decrement = kernel.Dot(full, grad)
+	}
+	return r, nil
 }
 
 // dampedSystem solves (F + μI) δ = g.

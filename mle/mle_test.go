@@ -1,6 +1,7 @@
 package mle_test
 
 import (
+	"errors"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -138,7 +139,7 @@ func TestNewtonFollowsTheMinimiser(t *testing.T) {
 		steps := 0
 		for s, r := range rounds {
 			n.Append(r.a, r.g, r.y)
-			steps += n.Minimize()
+			steps += n.Minimize().Steps
 			if s%50 != 49 {
 				continue
 			}
@@ -163,17 +164,17 @@ func TestNewtonStopsAtTheStatedDecrement(t *testing.T) {
 	n := mle.NewNewton(3, make([]float64, d), tol)
 	for _, r := range randomRounds(rng, 300, d) {
 		n.Append(r.a, r.g, r.y)
-		n.Minimize()
+		found := n.Minimize()
 		grad := make([]float64, d)
-		n.Loss().Gradient(grad, n.Params())
+		near(t, "the value returned", found.Value, n.Loss().Gradient(grad, n.Params()), 1e-12)
 		var chol mat.Cholesky
 		chol.Factorize(n.Loss().Hessian(nil, n.Params()))
 		var step mat.VecDense
 		if err := chol.SolveVecTo(&step, mat.NewVecDense(d, grad)); err != nil {
 			t.Fatal(err)
 		}
-		if decrement := mat.Dot(&step, mat.NewVecDense(d, grad)); decrement > 4*tol {
-			t.Fatalf("decrement² %v after Minimize, want about %v or less", decrement, tol)
+		if decrement := mat.Dot(&step, mat.NewVecDense(d, grad)); decrement > 4*tol || !found.Converged || found.Decrement > tol {
+			t.Fatalf("decrement² %v after Minimize, want about %v or less; %+v", decrement, tol, found)
 		}
 	}
 }
@@ -190,7 +191,7 @@ func TestNewtonGoesOnBelowTheRoundingOfTheLoss(t *testing.T) {
 		if s < 2000 {
 			continue
 		}
-		if steps := n.Minimize(); steps > 30 {
+		if steps := n.Minimize().Steps; steps > 30 {
 			t.Fatalf("round %d took %d steps", s, steps)
 		}
 	}
@@ -248,7 +249,7 @@ func TestNewtonSurvivesRoundingInTheHessian(t *testing.T) {
 			g.SetRow(i, []float64{time + 1e3*rng.Float64(), rng.NormFloat64(), rng.NormFloat64()})
 		}
 		n.Append(make([]float64, 4), g, vitrine.Choice(rng.IntN(5)))
-		maximum = max(maximum, n.Minimize())
+		maximum = max(maximum, n.Minimize().Steps)
 	}
 	if maximum > 20 {
 		t.Errorf("a round took %d steps", maximum)
@@ -423,7 +424,9 @@ func TestAdam(t *testing.T) {
 	// By hand: whatever the gradient, the first step is α in each coordinate,
 	// since m/(1−β_1) = ∇ and v/(1−β_2) = ∇².
 	w := []float64{3, -2, 0}
-	mle.Adam{Rate: 0.1, Steps: 1}.Minimize(quadratic{1, 100, 1}, w)
+	if r, err := (mle.Adam{Rate: 0.1, Steps: 1}).Minimize(quadratic{1, 100, 1}, w); err != nil || r.Steps != 1 || r.Converged || r.Value != (quadratic{1, 100, 1}).Gradient(make([]float64, 3), w) {
+		t.Errorf("after one step: %+v, error %v", r, err)
+	}
 	nearAll(t, "w after one step", w, []float64{2.9, -1.9, 0}, 1e-7)
 
 	// PyTorch's torch.optim.Adam([w], lr=0.1) from (1, −2) on (w_1² + 10 w_2²)/2,
@@ -484,6 +487,15 @@ func TestLevenbergMarquardtAgreesWithNewton(t *testing.T) {
 		t.Fatal(err)
 	}
 	nearAll(t, "w", w, n.Params(), 1e-6)
+
+	// And so does gonum's, for either likelihood.
+	for _, p := range []optimize.Problem{l.Problem(), n.Loss().Problem()} {
+		found, err := optimize.Minimize(p, make([]float64, d), &optimize.Settings{GradientThreshold: 1e-8}, &optimize.Newton{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		nearAll(t, "gonum's w", found.X, n.Params(), 1e-6)
+	}
 }
 
 func TestLevenbergMarquardtRefusesAnInfiniteStart(t *testing.T) {
@@ -588,10 +600,20 @@ func (burst) Gradient(dst, w []float64) float64 {
 func TestAdamStopsBeforeWhatIsNotFinite(t *testing.T) {
 	for _, steps := range []int{9, 10, 11, 100} {
 		w := []float64{0}
-		mle.Adam{Rate: 0.11, Steps: steps}.Minimize(burst{}, w)
+		r, err := mle.Adam{Rate: 0.11, Steps: steps}.Minimize(burst{}, w)
+		if err != nil || r.Steps != 9 {
+			t.Errorf("%+v, error %v", r, err)
+		}
 		if !(w[0] > 0.9 && w[0] <= 1) {
 			t.Errorf("after %d steps: w = %v, want the last one up to 1", steps, w)
 		}
+	}
+}
+
+func TestAdamRefusesAStartThatIsNotFinite(t *testing.T) {
+	w := []float64{2}
+	if _, err := (mle.Adam{Rate: 1, Steps: 3}).Minimize(burst{}, w); !errors.Is(err, mle.ErrNotFinite) || w[0] != 2 {
+		t.Errorf("w = %v, error %v", w, err)
 	}
 }
 
@@ -626,17 +648,14 @@ func TestLevenbergMarquardtInAnyUnits(t *testing.T) {
 			near1.Append(x, s, choice)
 			raw.Append(y, s, choice)
 		}
-		best, err := optimize.Minimize(optimize.Problem{
-			Func: scaled.Value,
-			Grad: func(grad, w []float64) { scaled.Gradient(grad, w) },
-		}, make([]float64, d), &optimize.Settings{GradientThreshold: 1e-9}, &optimize.BFGS{})
+		best, err := optimize.Minimize(scaled.Problem(), make([]float64, d), &optimize.Settings{GradientThreshold: 1e-9}, &optimize.BFGS{})
 		if err != nil && best == nil {
 			t.Fatal(err)
 		}
 		for _, tolerance := range []float64{1e-4, 1e-10} {
 			w := make([]float64, d)
 			min, err := mle.LevenbergMarquardt{Steps: 100, Tolerance: tolerance}.Minimize(raws, w)
-			if err != nil || !min.Converged || min.Steps > 40 {
+			if err != nil || !min.Converged || min.Steps > 40 || !(min.Decrement < 2*tolerance) {
 				t.Errorf("prior %v, tolerance %v: %+v, error %v", ridge, tolerance, min, err)
 			}
 			if !(min.Value-best.F < 2*tolerance) {
@@ -647,7 +666,7 @@ func TestLevenbergMarquardtInAnyUnits(t *testing.T) {
 			}
 		}
 		start := []float64{0.01, 1000}
-		if min, err := (mle.LevenbergMarquardt{Steps: 2, Tolerance: 1e-10}).Minimize(raws, start); err != nil || min.Converged || min.Steps != 2 {
+		if min, err := (mle.LevenbergMarquardt{Steps: 2, Tolerance: 1e-10}).Minimize(raws, start); err != nil || min.Converged || min.Steps != 2 || !(min.Decrement > 1e-10) {
 			t.Errorf("two steps from afar: %+v, error %v", min, err)
 		}
 	}

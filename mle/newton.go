@@ -105,10 +105,11 @@ func (n *Newton) Append(a []float64, g *mat.Dense, y vitrine.Choice) {
 	})
 }
 
-// Minimize steps to the minimiser of the loss of all rounds so far, and returns the
-// number of steps. Each step is a pass over the data.
-func (n *Newton) Minimize() int {
+// Minimize steps to the minimiser of the loss of all rounds so far. Each step is a pass over the
+// data. The decrement of the result is that of the lagged Hessian.
+func (n *Newton) Minimize() Minimum {
 	fresh, scale := false, 1.0
+	r := Minimum{Decrement: math.NaN()}
 	for steps := range maxSteps {
 		if !fresh && (n.moved > drift || steps > 0 && steps%lagged == 0) {
 			n.refresh()
@@ -116,8 +117,9 @@ func (n *Newton) Minimize() int {
 		}
 		n.h.Solve(n.step, n.grad)
 		decrement := n.constrain()
-		if decrement >= 0 && decrement < n.Tolerance {
-			return steps
+		r = Minimum{n.value, steps, decrement, decrement >= 0 && decrement < n.Tolerance}
+		if r.Converged {
+			return r
 		}
 		accepted := false
 		if decrement >= 0 {
@@ -142,10 +144,11 @@ func (n *Newton) Minimize() int {
 		case decrement >= 0:
 			scale /= 2
 		default:
-			return steps // H⁻¹ is beyond the precision of a float64
+			return r // H⁻¹ is beyond the precision of a float64
 		}
 	}
-	return maxSteps
+	r.Value, r.Steps = n.value, maxSteps
+	return r
 }
 
 // constrain shortens the step so that it stays in the ball, and returns the

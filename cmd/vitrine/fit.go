@@ -52,6 +52,12 @@ func (fitCmd) Help() string {
     name = "comfort"
     variable = "seats"
     alternatives = ["bus", "train"]
+    [utility.network]                 a non-linear part, the same for all alternatives; kind = "mnl" only
+    variables = ["cost", "time"]      its inputs, which are standardised
+    hidden = [8]                      widths of the hidden layers
+    activation = "tanh"               or sigmoid, relu, softplus, sine
+    penalty = 1.0                     times half the squares of its parameters
+    starts = 3                        random starts; seed = 0
 
     [model]
     kind = "nested"                   "mnl" (the default), "nested", "mixed" or "latent"
@@ -61,6 +67,8 @@ func (fitCmd) Help() string {
     [[model.random]]                  mixed: a coefficient that varies between decision makers
     coefficient = "cost"
     distribution = "normal"           or lognormal, uniform, triangular
+    [model]
+    correlated = true                 mixed: normal and lognormal coefficients vary together
 
     [model]
     kind = "latent"                   classes of decision makers, each with its own coefficients

@@ -25,7 +25,7 @@ func TestHowToFit(t *testing.T) {
 	}
 	specs := regexp.MustCompile("(?s)```toml\n(.*?)```").FindAllSubmatch(page, -1)
 	t.Chdir(t.TempDir())
-	for name, text := range map[string][]byte{"trips.csv": trips, "trips.toml": specs[0][1], "nested.toml": append(bytes.Clone(specs[0][1]), specs[1][1]...), "wrong.toml": specs[2][1]} {
+	for name, text := range map[string][]byte{"trips.csv": trips, "trips.toml": specs[0][1], "nested.toml": append(bytes.Clone(specs[0][1]), specs[1][1]...), "neural.toml": specs[2][1], "wrong.toml": specs[3][1]} {
 		if err := os.WriteFile(name, text, 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -40,7 +40,7 @@ func TestHowToFit(t *testing.T) {
 			commands++
 		}
 	}
-	if commands != 9 {
+	if commands != 10 {
 		t.Errorf("%d commands on the page", commands)
 	}
 }

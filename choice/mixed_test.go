@@ -1,0 +1,151 @@
+package choice
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+)
+
+// correlatedTrips is a model of testdata/trips.csv with three coefficients that vary together.
+var correlatedTrips = unweighted + `
+[model]
+kind = "mixed"
+draws = 40
+correlated = true
+[[model.random]]
+coefficient = "cost"
+[[model.random]]
+coefficient = "time / 60"
+distribution = "lognormal"
+[[model.random]]
+coefficient = "income[bus]"
+`
+
+// The likelihood of a correlated mixed logit is the mean, over the draws, of the products of the MNL
+// probabilities of coefficients computed one by one.
+func TestCorrelatedAgreesWithItsDefinition(t *testing.T) {
+	spec, d := loadTrips(t, correlatedTrips)
+	r, l, err := begin(spec, d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	theta := []float64{.1, -.2, .3, -.2, -1, .1, .2, -.1, .3, -.2, .4, .1, .2, -.3}
+	lower := [][]float64{{.3, 0, 0}, {-.2, .4, 0}, {.1, .2, -.3}}
+	at, err := newObjective(l, d, 1).at(context.Background(), theta, zeroth)
+	if err != nil {
+		t.Fatal(err)
+	}
+	base := &Result{Spec: &Spec{Data: spec.Data, Utility: spec.Utility}, Alternatives: d.Alternatives, Outside: d.Outside}
+	m := l.(*mixed)
+	product := make([][]float64, d.Panels) // by decision maker and draw
+	for n := range product {
+		product[n] = make([]float64, m.draws)
+		for draw := range m.draws {
+			beta := append([]float64(nil), theta[:8]...)
+			for k, j := range []int{3, 4, 5} {
+				for with := range 3 {
+					beta[j] += lower[k][with] * m.eta[(n*3+with)*m.draws+draw]
+				}
+			}
+			beta[4] = math.Exp(beta[4])
+			base.Coefficients = beta
+			predictions, err := base.Predict(d)
+			if err != nil {
+				t.Fatal(err)
+			}
+			product[n][draw] = 1
+			for s, p := range predictions {
+				if b, k := d.locate(s); int(b.panel[k]) == n {
+					product[n][draw] *= math.Exp(p.LogLikelihood())
+				}
+			}
+		}
+	}
+	want := 0.0
+	for _, draws := range product {
+		mean := 0.0
+		for _, v := range draws {
+			mean += v / float64(len(draws))
+		}
+		want -= math.Log(mean)
+	}
+	if !near(at.value, want, 1e-11) {
+		t.Errorf("−log-likelihood %v, want %v", at.value, want)
+	}
+	names := strings.Join(r.Names[8:], " | ")
+	if names != "spread[cost] | spread[time / 60, cost] | spread[time / 60] | spread[income[bus], cost] | spread[income[bus], time / 60] | spread[income[bus]]" {
+		t.Errorf("names %s", names)
+	}
+}
+
+// Coefficients that vary together are found again: the truth is within four standard errors.
+func TestCorrelatedFindsTheTruth(t *testing.T) {
+	d, u := simulated(t, 6000, 2)
+	rng := rand.New(rand.NewPCG(4, 4))
+	mnl := &Result{Spec: &Spec{Utility: u}, Alternatives: d.Alternatives, Outside: true}
+	const sd, rho = 1.2, -0.7
+	b := NewBuilder(d.Alternatives, d.Variables, true)
+	b.Panels = true
+	for s := range d.Choices {
+		if s%8 == 0 {
+			e, f := rng.NormFloat64(), rng.NormFloat64()
+			mnl.Coefficients = []float64{1 + sd*e, -0.5 + 0.8*(rho*e+math.Sqrt(1-rho*rho)*f)}
+		}
+		one, err := d.Slice(s, s+1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		drawn, err := mnl.Simulate(one, rng)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := Case{Panel: s / 8}
+		c.Alternatives, c.Chosen = drawn.Choice(0)
+		for i := range c.Alternatives {
+			c.X = append(c.X, one.Value(0, i, 0), one.Value(0, i, 1))
+		}
+		if err := b.Add(c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	data, err := b.Data()
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := &Spec{Utility: u, Model: Model{Kind: "mixed", Draws: 64, Correlated: true, Random: []Random{{Coefficient: "a"}, {Coefficient: "b"}}}}
+	r, err := Fit(context.Background(), spec, data, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := r.Variations()
+	if !r.Converged || len(v) != 2 || len(v[1].Correlations) != 1 {
+		t.Fatalf("converged %v, variations %+v", r.Converged, v)
+	}
+	for name, c := range map[string]struct {
+		Estimate
+		want float64
+	}{
+		"mean of a": {Estimate{r.Coefficients[0], r.StandardErrors()[0]}, 1},
+		"mean of b": {Estimate{r.Coefficients[1], r.StandardErrors()[1]}, -0.5},
+		"sd of a":   {v[0].SD, sd}, "sd of b": {v[1].SD, 0.8}, "correlation": {v[1].Correlations[0].Estimate, rho},
+	} {
+		if !(math.Abs(c.Value-c.want) < 4*c.StandardError) || c.StandardError > 0.15 {
+			t.Errorf("%s: %v (%v), want %v", name, c.Value, c.StandardError, c.want)
+		}
+	}
+	if text := r.Text(); !strings.Contains(text, "b and a have correlation -0.") || !strings.HasPrefix(text, "correlated mixed logit") {
+		t.Errorf("text:\n%s", text)
+	}
+}
+
+// The sign of a column of L means nothing: the mirror of θ has a positive diagonal and the same
+// covariance.
+func TestMirrorOfCorrelated(t *testing.T) {
+	m := &mixed{design: &design{names: []string{"a", "b"}}, spreads: []spread{{0, 0}, {1, 0}, {1, 1}}}
+	got, changed := m.mirror([]float64{1, 2, -3, 4, 5})
+	if want := []float64{1, 2, 3, -4, 5}; !changed || got[2] != want[2] || got[3] != want[3] || got[4] != want[4] {
+		t.Errorf("mirror %v, want %v", got, want)
+	}
+}

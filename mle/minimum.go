@@ -1,0 +1,59 @@
+package mle
+
+import (
+	"errors"
+
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/optimize"
+)
+
+// Objective is a function to minimise that computes its gradient.
+type Objective interface {
+	Dim() int
+	// Gradient stores the gradient at w in dst and returns the value.
+	Gradient(dst, w []float64) float64
+}
+
+// Curved is an objective with a positive semi-definite matrix that stands for its Hessian.
+type Curved interface {
+	Objective
+	// Fisher stores the matrix at w in dst, nil allocates, and returns it.
+	Fisher(dst *mat.SymDense, w []float64) *mat.SymDense
+}
+
+// Minimum is the result of the minimisers. [Adam] and [LevenbergMarquardt] are called
+//
+//	Minimize(f, w) (Minimum, error)
+//
+// and move w, the starting point, in place. [Newton] is the minimiser of a loss of its own, to
+// which rounds are added.
+type Minimum struct {
+	Value     float64 // f(w)
+	Steps     int     // taken, rejected ones included
+	Decrement float64 // ∇fᵀH⁻¹∇f at w, about twice what f may still fall; NaN if it is not known
+	Converged bool    // whether the tolerance was met; Adam has none
+}
+
+// ErrNotFinite reports a likelihood that is not a finite number at the
+// starting point.
+var ErrNotFinite = errors.New("mle: the likelihood is not finite at the starting point: scale the features")
+
+// Problem returns L, ∇L and, as the Hessian, the Fisher information for the methods of gonum's
+// package optimize. The functions share the scratch of l.
+func (l *NLL) Problem() optimize.Problem {
+	return optimize.Problem{
+		Func: l.Value,
+		Grad: func(grad, w []float64) { l.Gradient(grad, w) },
+		Hess: func(hess *mat.SymDense, w []float64) { l.Fisher(hess, w) },
+	}
+}
+
+// Problem returns ℓ, ∇ℓ and ∇²ℓ for the methods of gonum's package optimize. The functions share
+// the scratch of l.
+func (l *Affine) Problem() optimize.Problem {
+	return optimize.Problem{
+		Func: l.Value,
+		Grad: func(grad, w []float64) { l.Gradient(grad, w) },
+		Hess: func(hess *mat.SymDense, w []float64) { l.Hessian(hess, w) },
+	}
+}
