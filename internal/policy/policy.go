@@ -28,8 +28,12 @@ type Policy struct {
 	Offer, Round string // the orders of the costs of an offer and of an observed round, see CostLegend
 	Page         string // in docs/algorithms, without its ending; "" for none
 
-	// Serving are the settings of placements that differ from those of files.
+	// Serving are the defaults of placements that differ from those of files. With them a policy sells.
 	Serving map[string]any
+	// Logged are the defaults that placements had before their logs named every parameter; nil is Serving.
+	Logged map[string]any
+	// Warn returns what speaks against settings in a placement, "" for nothing; nil is nothing.
+	Warn func(settings map[string]any) string
 	// AllRows says that the learner also learns from the items that were not shown.
 	AllRows bool
 	// Matrices are how many matrices of d_w×d_w numbers a learner has at most, whatever its options. The
@@ -84,6 +88,9 @@ func (p Policy) Build(s settings.Section, problem bandit.Problem) (Made, error) 
 	m, err := p.Learner.build(s, problem)
 	if err == nil {
 		m.Settings = settings.Merge(map[string]any{"name": p.Name}, m.Settings)
+		if m.Written != nil {
+			m.Written["name"] = p.Name
+		}
 	}
 	return m, err
 }
@@ -92,6 +99,7 @@ func (p Policy) Build(s settings.Section, problem bandit.Problem) (Made, error) 
 type Made struct {
 	New      func(rng *rand.Rand) (vitrine.Learner, error) // at its first round; nil if only an experiment can make it
 	Settings map[string]any                                // that determine it
+	Written  map[string]any                                // the same as a section has them; nil is Settings
 	Squares  float64                                       // Σ d_w² over the families that it fits
 }
 
@@ -269,10 +277,13 @@ func buildExperts(s settings.Section, p bandit.Problem) (none Made, err error) {
 	if err != nil {
 		return none, err
 	}
-	experts := bandit.DefaultExperts(p.Features)
-	if len(tables) > 0 {
-		experts = nil
+	if len(tables) == 0 {
+		for _, values := range defaultExperts(p.Features) {
+			tables = append(tables, settings.Section{Doc: s.Doc, Values: values})
+		}
 	}
+	var experts []bandit.Expert
+	var written []any
 	for _, t := range tables {
 		var o struct {
 			Memory float64 `toml:"memory"`
@@ -285,6 +296,9 @@ func buildExperts(s settings.Section, p bandit.Problem) (none Made, err error) {
 			return none, err
 		}
 		experts = append(experts, bandit.Expert{Model: m.Value, Memory: o.Memory})
+		all := settings.Keys(o)
+		maps.Copy(all, m.Settings.(map[string]any)) // of Pick
+		written = append(written, all)
 	}
 	var names []any
 	squares := 0.0
@@ -302,14 +316,64 @@ func buildExperts(s settings.Section, p bandit.Problem) (none Made, err error) {
 	if _, err := bandit.NewBMA(probe(p), bandit.DefaultExperts(1), o, stream.New(0, 0, stream.Learner)); err != nil {
 		return none, s.At(err)
 	}
-	return made(func(rng *rand.Rand) (*bandit.BMA, error) { return bandit.NewBMA(p, experts, o, rng) }, map[string]any{"experts": names}, o, squares), nil
+	m := made(func(rng *rand.Rand) (*bandit.BMA, error) { return bandit.NewBMA(p, experts, o, rng) }, map[string]any{"experts": names}, o, squares)
+	m.Written = settings.Merge(m.Settings, nil)
+	m.Written["experts"] = written
+	return m, nil
 }
 
-// Read reads the policy of a placement. It is a JSON object with the keys of a [[policy]] of a file,
-// {"name": "onl-mnl", "lambda": 3, …}, and is read as strictly. Keys that it leaves out have the policy's
-// Serving, then the defaults of files. allRows says that rounds have the rows of all items, and not only of
-// those shown.
+// defaultExperts are [bandit.DefaultExperts] as a file has them.
+func defaultExperts(features int) []map[string]any {
+	tables := []map[string]any{
+		{"kind": "linear", "intercept": true},
+		{"kind": "linear", "intercept": true, "memory": 200.0},
+		{"kind": "radial", "units": int64(1)},
+		{"kind": "spectral", "units": int64(1)},
+		{"kind": "quadratic"},
+	}
+	return tables[:len(bandit.DefaultExperts(features))]
+}
+
+// Default is the policy of placements that name none.
+const Default = "onl-mnl"
+
+// Complete returns all settings of a placement's policy. It is given those that the placement names, as a JSON
+// object with the keys of a [[policy]] of a file, {"name": "onl-mnl", "lambda": 3, …}, and reads them as
+// strictly. The others have the policy's Serving, then the defaults of files. allRows says that rounds have
+// the rows of all items, and not only of those shown.
+func Complete(text []byte, problem bandit.Problem, allRows bool) (map[string]any, error) {
+	return complete(text, problem, allRows, func(p Policy) map[string]any { return p.Serving })
+}
+
+// CompleteLogged is [Complete] of a policy that a log has. Earlier programs did not log the defaults.
+func CompleteLogged(text []byte, problem bandit.Problem, allRows bool) (map[string]any, error) {
+	return complete(text, problem, allRows, logged)
+}
+
+func complete(text []byte, problem bandit.Problem, allRows bool, defaults func(Policy) map[string]any) (map[string]any, error) {
+	_, m, err := read(text, problem, allRows, defaults)
+	if err != nil {
+		return nil, err
+	}
+	if m.Written != nil {
+		return m.Written, nil
+	}
+	return m.Settings, nil
+}
+
+// Read returns the policy of a placement and its maker of learners, from the settings that a log has.
 func Read(text []byte, problem bandit.Problem, allRows bool) (p Policy, m Made, err error) {
+	return read(text, problem, allRows, logged)
+}
+
+func logged(p Policy) map[string]any {
+	if p.Logged != nil {
+		return p.Logged
+	}
+	return p.Serving
+}
+
+func read(text []byte, problem bandit.Problem, allRows bool, defaults func(Policy) map[string]any) (p Policy, m Made, err error) {
 	given, err := settings.ReadJSON(text)
 	if err != nil {
 		return p, m, err
@@ -320,9 +384,13 @@ func Read(text []byte, problem bandit.Problem, allRows bool) (p Policy, m Made, 
 	}
 	p, known := Named(name)
 	values := map[string]any{}
-	maps.Copy(values, p.Serving)
+	maps.Copy(values, defaults(p))
 	if _, ok := given["utility"]; ok {
 		delete(values, "intercept") // the utility has a constant term or none
+	}
+	if c, ok := given["constants"]; ok && c != values["constants"] {
+		delete(values, "radius") // they go with the other constants
+		delete(values, "lambda")
 	}
 	maps.Copy(values, given)
 	s := settings.Section{Doc: &settings.Document{Name: name, Values: values}, Values: values}
@@ -341,6 +409,17 @@ func Read(text []byte, problem bandit.Problem, allRows bool) (p Policy, m Made, 
 	}
 	m, err = p.Build(s, problem)
 	return p, m, err
+}
+
+// Warnings returns what speaks against the settings of a placement's policy. All of them are given.
+func Warnings(settings map[string]any) []string {
+	name, _ := settings["name"].(string)
+	if p, ok := Named(name); ok && p.Warn != nil {
+		if text := p.Warn(settings); text != "" {
+			return []string{name + ": " + text}
+		}
+	}
+	return nil
 }
 
 // Unknown returns the error of a name that no policy has.

@@ -1,6 +1,10 @@
 package policy
 
-import "vitrine/bandit"
+import (
+	"fmt"
+
+	"vitrine/bandit"
+)
 
 // All are the policies. To add one is to write its file in bandit and a line here.
 var All = []Policy{
@@ -8,6 +12,7 @@ var All = []Policy{
 		Name: "onl-mnl", Doc: "optimism on non-linear utilities, Algorithm 1 of the paper",
 		Choose: "for utilities that are not linear", Offer: "N d_w²", Round: "(d_w + t) K d_w", Page: "onl-mnl",
 		Serving:  map[string]any{"utility": linear, "update": "online"},
+		Warn:     scheduled,
 		Line:     Line{Color: "black"},
 		Matrices: Matrices{6, 2.5},
 		Learner:  OfUtility(bandit.DefaultONLOptions, bandit.NewONL),
@@ -23,7 +28,7 @@ var All = []Policy{
 	{
 		Name: "ucb-mnl", Doc: "confidence bounds on linear utilities (Oh and Iyengar 2021)",
 		Choose: "for utilities that are linear", Offer: "N d_w²", Round: "(d_w + t) K d_w", Page: "ucb-mnl",
-		Serving:  map[string]any{"intercept": true},
+		Serving: tuned, Logged: theory, Warn: notTuned,
 		Line:     Line{Color: "blue", Dashes: []float64{8, 3}},
 		Matrices: Matrices{6, 2.5},
 		Learner:  OfBasis(bandit.DefaultUCBOptions, bandit.NewUCBOn),
@@ -31,7 +36,7 @@ var All = []Policy{
 	{
 		Name: "ts-mnl", Doc: "optimistic Thompson sampling, linear (Oh and Iyengar 2019)",
 		Choose: "for offers that vary, with linear utilities", Offer: "N d_w log K", Round: "(d_w + t) K d_w", Page: "ts-mnl",
-		Serving:  map[string]any{"intercept": true},
+		Serving: tuned, Logged: theory, Warn: notTuned,
 		Line:     Line{Color: "sky blue", Dashes: []float64{5, 2}},
 		Matrices: Matrices{8, 2.5},
 		Learner:  OfBasis(bandit.DefaultTSOptions, bandit.NewTSOn),
@@ -39,7 +44,7 @@ var All = []Policy{
 	{
 		Name: "ofu-mnl-plus", Doc: "linear, one mirror-descent step a round (Lee and Oh 2024)",
 		Choose: "for rounds without end, with linear utilities", Offer: "N d_w²", Round: "K d_w²", Page: "ofu-mnl-plus",
-		Serving:  map[string]any{"intercept": true},
+		Serving: tuned, Logged: theory, Warn: notTuned,
 		Line:     Line{Color: "green", Dashes: []float64{2.5, 1.8}},
 		Matrices: Matrices{4, 1.5},
 		Learner:  OfBasis(bandit.DefaultOFUOptions, bandit.NewOFUOn),
@@ -49,6 +54,7 @@ var All = []Policy{
 		Choose: "for logs with propensities", Offer: "N d_w", Round: "steps K d_w", Page: "eps-greedy-mnl",
 		// A customer who is shown one item only is worth less.
 		Serving: map[string]any{"utility": linear, "oracle": "online", "explore": "set"},
+		Warn:    scheduled,
 		Line: Line{Color: "vermilion", Dashes: []float64{16, 3}, Variants: []Variant{
 			{"eps-greedy-sets", []float64{10, 4, 2, 4}},
 			{"eps-greedy-online", []float64{5, 1.5, 1.5, 1.5}},
@@ -60,6 +66,7 @@ var All = []Policy{
 		Name: "log-barrier-mnl", Doc: "draws from all assortments, log barrier (Zhang and Luo 2024)",
 		Choose: "for logs of few items", Offer: "C(N, ≤K) K²", Round: "steps K d_w", Page: "log-barrier-mnl",
 		Serving: map[string]any{"utility": linear, "oracle": "online"},
+		Warn:    notTuned,
 		Line: Line{Color: "purple", Dashes: []float64{14, 2, 1.5, 2}, Variants: []Variant{
 			{"log-barrier-online", []float64{3.5, 3.5}},
 		}},
@@ -102,3 +109,26 @@ var All = []Policy{
 // all. Where a policy has a choice, Serving also picks updates whose cost and memory do not grow
 // with the rounds, because a service never ends.
 var linear = map[string]any{"kind": "linear", "intercept": true}
+
+// tuned are the constants of placements. Those of the theory, which placements had before their logs named
+// every parameter, sell less than chance within any horizon that a shop has.
+var (
+	tuned  = map[string]any{"intercept": true, "constants": "tuned", "radius": 1.0, "lambda": 1.0}
+	theory = map[string]any{"intercept": true}
+)
+
+// notTuned warns of constants that a shop cannot afford.
+func notTuned(s map[string]any) string {
+	if s["constants"] == "tuned" {
+		return ""
+	}
+	return fmt.Sprintf("constants = %q: these constants are for proofs, and explore for longer than any shop lasts; it may earn less than items drawn by chance. Leave constants out", s["constants"])
+}
+
+// scheduled warns of a schedule that a shop cannot afford.
+func scheduled(s map[string]any) string {
+	if s["schedule"] != "theory" {
+		return ""
+	}
+	return `schedule = "theory": this schedule is for proofs, and explores for longer than any shop lasts; it may earn less than items drawn by chance. Leave schedule out`
+}

@@ -7,7 +7,7 @@ type Placement struct {
 	MaxItems          int            `json:"max_items,omitzero" default:"1000" minimum:"1" maximum:"1000000" doc:"the max number of items of a request"`
 	Features          []Feature      `json:"features" minItems:"1" doc:"what is known about items and users"`
 	AtMost            []Limit        `json:"at_most,omitempty" doc:"limits on how many items of each value of a category are shown"`
-	Policy            map[string]any `json:"policy" doc:"name, and its options: see vitrine list policies"`
+	Policy            map[string]any `json:"policy,omitzero" doc:"name, and its settings: see vitrine list policies. In an answer, all of them; if left out, the default policy"`
 	Rounds            int            `json:"rounds,omitzero" default:"100000" minimum:"1" doc:"T, the horizon in decisions, for policies that have one"`
 	Seed              uint64         `json:"seed" required:"false" doc:"the seed of all random draws"`
 	AttributionWindow string         `json:"attribution_window,omitzero" default:"30m" doc:"how long a decision waits for its outcome"`
@@ -16,6 +16,7 @@ type Placement struct {
 	Record            string         `json:"record,omitzero" enum:"shown,all" doc:"which items' features the log keeps and the learner sees: shown is the items shown, all is every item of the request; if left out, all in the mode explore and shown in the others"`
 	Memory            int            `json:"memory,omitzero" default:"67108864" doc:"the max number of bytes of remembered decisions"`
 	Keep              int            `json:"keep,omitzero" default:"8" minimum:"1" maximum:"1000" doc:"how many versions are kept to roll back to"`
+	Warnings          []string       `json:"warnings,omitempty" readOnly:"true" doc:"what speaks against the settings; ignored in a request"`
 }
 
 // The modes of a placement.

@@ -11,6 +11,8 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"vitrine/bandit"
+	"vitrine/internal/policy"
 	"vitrine/service/api"
 	"vitrine/service/eventlog"
 	"vitrine/service/feature"
@@ -40,9 +42,29 @@ const (
 	maxMemory = min(1<<40, math.MaxInt/2)
 )
 
-// ParseConfig reads the JSON of a placement, strictly: unknown keys, keys
-// that are there twice and wrong types are errors that name the field.
+// ParseConfig reads the JSON of a placement, strictly: unknown keys, keys that are there twice and wrong types
+// are errors that name the field. What is left out has its default, and so have the settings of the policy. Errors
+// of a policy are those of the builder of its learner.
 func ParseConfig(text []byte) (*Config, error) {
+	c, err := readConfig(text)
+	if err == nil {
+		c.complete(policy.Complete)
+	}
+	return c, err
+}
+
+// parseLogged reads the JSON of a placement that a log or a snapshot has. Earlier programs left out settings that
+// they had by default: written is what they wrote.
+func parseLogged(text []byte) (c *Config, written []byte, err error) {
+	if c, err = readConfig(text); err != nil {
+		return nil, nil, err
+	}
+	written = c.Canonical()
+	c.complete(policy.CompleteLogged)
+	return c, written, nil
+}
+
+func readConfig(text []byte) (*Config, error) {
 	c := &Config{Placement: api.Placement{MaxItems: 1000, Rounds: 100_000, AttributionWindow: "30m", Mode: api.Learn, Memory: 64 << 20, Keep: 8}}
 	if err := json.Unmarshal(text, &c.Placement, json.RejectUnknownMembers(true)); err != nil {
 		err := api.JSONError(err)
@@ -51,10 +73,29 @@ func ParseConfig(text []byte) (*Config, error) {
 		}
 		return nil, err
 	}
+	if c.Policy == nil {
+		c.Policy = map[string]any{"name": policy.Default}
+	}
+	c.Warnings = nil // those that were answered before
 	if err := c.check(); err != nil {
 		return nil, err
 	}
 	return c, nil
+}
+
+// complete gives the policy all its settings. One that cannot be built stays as it is.
+func (c *Config) complete(settings func(text []byte, p bandit.Problem, allRows bool) (map[string]any, error)) {
+	s := c.spec()
+	if all, err := settings(s.Policy, s.problem(), s.All); err == nil {
+		c.Policy = all
+	}
+}
+
+// Answer returns the placement as answers have it, with warnings.
+func (c *Config) Answer() api.Placement {
+	p := c.Placement
+	p.Warnings = policy.Warnings(c.Policy)
+	return p
 }
 
 func errPolicyObject() error {
@@ -97,9 +138,6 @@ func (c *Config) check() error {
 	}
 	if c.Seed > 1<<53 {
 		return api.Fieldf("/seed", "%d: must be at most 2⁵³, which JSON has exactly", c.Seed)
-	}
-	if c.Policy == nil {
-		return errPolicyObject()
 	}
 	var err error
 	if c.window, err = time.ParseDuration(c.AttributionWindow); err != nil || c.window <= 0 || c.window > maxWindow {

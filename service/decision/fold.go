@@ -141,7 +141,7 @@ func (s *fold) applyBody(sequence uint64, e *eventlog.Event, o *offer) error {
 func (s *fold) put(sequence uint64, name string, config []byte) error {
 	r := s.ready
 	s.ready = nil
-	c, err := ParseConfig(config)
+	c, _, err := parseLogged(config)
 	if err != nil {
 		return err
 	}

@@ -62,11 +62,12 @@ func (s *fold) restorePlacement(d decoder, name string) error {
 	if d.Err() != nil {
 		return d.Err()
 	}
-	var err error
-	if p.config, err = ParseConfig([]byte(text)); err != nil {
+	config, written, err := parseLogged([]byte(text))
+	if err != nil {
 		return fmt.Errorf("placement %q: %w", p.name, err)
 	}
-	if p.canonical = p.config.Canonical(); string(p.canonical) != text {
+	p.config, p.canonical = config, config.Canonical()
+	if string(written) != text {
 		return fmt.Errorf("placement %q: the configuration is not in its canonical form", p.name)
 	}
 	for _, waits := range []bool{true, false} {

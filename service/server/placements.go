@@ -40,7 +40,7 @@ func (s *Server) answerPlacement(c *call, status int, name string) error {
 	if err != nil {
 		return err
 	}
-	return c.answerJSON(status, config.Placement)
+	return c.answerJSON(status, config.Answer())
 }
 
 func (s *Server) deletePlacement(c *call) error {
@@ -57,7 +57,7 @@ func (s *Server) listPlacements(c *call) error {
 		if err != nil || !c.mine(name) {
 			continue // deleted meanwhile, or another's
 		}
-		list.Placements = append(list.Placements, api.PlacementEntry{Name: name, Config: config.Placement})
+		list.Placements = append(list.Placements, api.PlacementEntry{Name: name, Config: config.Answer()})
 	}
 	return c.answerJSON(http.StatusOK, list)
 }

@@ -1,0 +1,204 @@
+package policy_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"vitrine"
+	"vitrine/assortment"
+	"vitrine/bandit"
+	"vitrine/env"
+	"vitrine/internal/policy"
+	"vitrine/internal/stream"
+	"vitrine/utility"
+)
+
+// shop is a simulated shop: some of its products are shown, and as many shoppers walk away as buy.
+type shop struct{ items, features, size, rounds int }
+
+var (
+	large = shop{20, 5, 3, 1500}
+	small = shop{10, 3, 2, 1500} // few enough to enumerate all sets
+	brief = shop{10, 3, 2, 300}  // for chains whose rounds become slower and slower
+)
+
+func (w shop) problem() bandit.Problem {
+	return bandit.Problem{Features: w.features, Items: w.items, Size: w.size, Rounds: 100_000, Constraint: assortment.AtMost(w.size)}
+}
+
+// sells plays a placement's policy with its settings and returns what it earns of the optimum.
+func (w shop) sells(t *testing.T, settings string, seed uint64) float64 {
+	t.Helper()
+	complete, err := policy.Complete([]byte(settings), w.problem(), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, m, err := policy.Read(jsonOf(t, complete), w.problem(), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := m.New(stream.New(seed, 0, stream.Learner))
+	if err != nil {
+		t.Fatal(err)
+	}
+	shoppers := env.Shoppers{Seed: seed, World: &env.World{
+		Items: w.items, Contexts: env.Gaussian{}, Revenues: env.UniformRevenue{Low: 0.5, High: 1},
+		Truth: env.NewFamily(utility.NewLinear(w.features, false), -1, 1, stream.New(seed, 0, stream.World)),
+	}}
+	var shopper env.Shopper
+	var draws stream.Stream
+	earned, optimum := 0.0, 0.0
+	for round := 1; round <= w.rounds; round++ {
+		if err := shoppers.Meet(&shopper, round); err != nil {
+			t.Fatal(err)
+		}
+		for i := range shopper.Utilities {
+			shopper.Utilities[i]--
+		}
+		o := l.Policy().Offer(shopper.Context, draws.At(seed, round, stream.Policy))
+		_, best := assortment.Maximize(nil, assortment.AtMost(w.size), shopper.Utilities, shopper.Context.Revenue)
+		earned += vitrine.ExpectedRevenue(o.Assortment, shopper.Utilities, shopper.Context.Revenue)
+		optimum += best
+		if err := l.Observe(vitrine.Round{Context: shopper.Context, Offer: o, Choice: shopper.Choose(o.Assortment)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return earned / optimum
+}
+
+// chance returns what sets drawn by chance earn of the optimum.
+func chance(t *testing.T, world shop, seed uint64) float64 {
+	t.Helper()
+	return world.sells(t, `{"name":"uniform"}`, seed)
+}
+
+// With all its defaults every policy of a placement earns nearly the optimum. Log-barrier-MNL explores more by
+// its design: 1/(γ√t) of its barrier is its bound.
+func TestDefaultsSell(t *testing.T) {
+	seeds := uint64(1)
+	if !testing.Short() {
+		seeds = 3
+	}
+	for _, p := range policy.All {
+		if p.Learner.Unfit != "" || p.Name == "uniform" {
+			continue
+		}
+		world, least := large, 0.95
+		switch p.Name {
+		case "log-barrier-mnl":
+			world, least = small, 0.9
+		case "feel-good-ts":
+			world, least = brief, 0.9
+		}
+		t.Run(p.Name, func(t *testing.T) {
+			t.Parallel()
+			for seed := range seeds {
+				earned, chance := world.sells(t, `{"name":"`+p.Name+`"}`, seed+1), chance(t, world, seed+1)
+				if earned < least || earned < chance+0.1 {
+					t.Errorf("seed %d: earns %.3f of the optimum, want %.2f; chance earns %.3f", seed+1, earned, least, chance)
+				}
+			}
+		})
+	}
+}
+
+// The constants of the theory sell less than tuned ones, which is why a placement that has them is warned.
+func TestTheoryIsWarnedOf(t *testing.T) {
+	for _, c := range []struct{ settings, want string }{
+		{`{"name":"ucb-mnl","constants":"theory"}`, `ucb-mnl: constants = "theory": `},
+		{`{"name":"ts-mnl","constants":"frozen"}`, `ts-mnl: constants = "frozen": `},
+		{`{"name":"ofu-mnl-plus","constants":"published"}`, `ofu-mnl-plus: constants = "published": `},
+		{`{"name":"log-barrier-mnl","constants":"theory"}`, `log-barrier-mnl: constants = "theory": `},
+		{`{"name":"eps-greedy-mnl","schedule":"theory"}`, `eps-greedy-mnl: schedule = "theory": `},
+		{`{"name":"onl-mnl","schedule":"theory","kappa":0.25,"mu":0.9}`, `onl-mnl: schedule = "theory": `},
+		{`{"name":"ucb-mnl"}`, ""},
+		{`{"name":"ucb-mnl","constants":"tuned","radius":3}`, ""},
+		{`{"name":"onl-mnl"}`, ""},
+		{`{"name":"uniform"}`, ""},
+	} {
+		s, err := policy.Complete([]byte(c.settings), large.problem(), true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		warnings := policy.Warnings(s)
+		if (c.want == "") != (warnings == nil) || c.want != "" && !strings.HasPrefix(warnings[0], c.want) {
+			t.Errorf("%s: %q, want %q", c.settings, warnings, c.want)
+		}
+	}
+	world := brief
+	for _, name := range []string{"ucb-mnl", "ts-mnl", "ofu-mnl-plus"} {
+		tuned, theory := world.sells(t, `{"name":"`+name+`"}`, 1), world.sells(t, `{"name":"`+name+`","constants":"theory"}`, 1)
+		if theory > tuned-0.1 {
+			t.Errorf("%s earns %.3f of the optimum by the theory and %.3f tuned: the warning is wrong", name, theory, tuned)
+		}
+	}
+}
+
+// Complete gives every setting, and a placement that names all of them has the same ones.
+func TestCompleteIsComplete(t *testing.T) {
+	for _, p := range policy.All {
+		if p.Learner.Unfit != "" {
+			continue
+		}
+		all, err := policy.Complete([]byte(`{"name":"`+p.Name+`"}`), large.problem(), true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range p.Learner.Options {
+			if _, ok := all[o.Key]; !ok && o.Type != "table" {
+				t.Errorf("%s has no %s", p.Name, o.Key)
+			}
+		}
+		text := jsonOf(t, all)
+		for what, complete := range map[string]func([]byte, bandit.Problem, bool) (map[string]any, error){"placement": policy.Complete, "log": policy.CompleteLogged} {
+			again, err := complete(text, large.problem(), true)
+			if err != nil || string(jsonOf(t, again)) != string(text) {
+				t.Errorf("%s, read again from a %s: %s, %v\nwant %s", p.Name, what, jsonOf(t, again), err, text)
+			}
+		}
+	}
+}
+
+// The defaults that logs of earlier programs mean are those of the programs that wrote them.
+func TestLoggedDefaults(t *testing.T) {
+	for name, want := range map[string]string{
+		"ucb-mnl":      `{"constants":"theory","intercept":true,"lambda":1,"name":"ucb-mnl","radius":0}`,
+		"ts-mnl":       `{"constants":"theory","intercept":true,"lambda":1,"name":"ts-mnl","radius":0,"samples":0}`,
+		"ofu-mnl-plus": `{"constants":"theory","eta":0,"intercept":true,"lambda":0,"name":"ofu-mnl-plus","radius":0}`,
+	} {
+		s, err := policy.CompleteLogged([]byte(`{"name":"`+name+`"}`), large.problem(), true)
+		if err != nil || string(jsonOf(t, s)) != want {
+			t.Errorf("%s, %v, want %s", jsonOf(t, s), err, want)
+		}
+	}
+}
+
+// The experts of a placement are those of the library.
+func TestDefaultExperts(t *testing.T) {
+	for _, features := range []int{3, 10, 11, 40} {
+		problem := large.problem()
+		problem.Features = features
+		_, m, err := policy.Read([]byte(`{"name":"bma-mnl"}`), problem, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want []any
+		for _, e := range bandit.DefaultExperts(features) {
+			want = append(want, e.String())
+		}
+		if fmt.Sprint(m.Settings["experts"]) != fmt.Sprint(want) {
+			t.Errorf("%d features: %v, want %v", features, m.Settings["experts"], want)
+		}
+	}
+}
+
+func jsonOf(t *testing.T, v any) []byte {
+	t.Helper()
+	text, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
