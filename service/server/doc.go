@@ -11,6 +11,7 @@
 //	keyfile.go     changes to the file of keys
 //	identity.go    the ids of requests
 //	cors.go        pages of other origins, and OPTIONS
+//	encoding.go    compressed bodies
 //	watch.go       files that are read again when they change
 //	limits.go      limits on requests
 //	memory.go      memory that requests take from the budget

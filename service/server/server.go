@@ -270,29 +270,42 @@ func (c *call) release() {
 
 // body reads the body, which is valid until the next call of scratch.
 func (c *call) body() ([]byte, error) {
-	if encoding := c.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
-		return nil, problemf(http.StatusUnsupportedMediaType, "media-type", "bodies with a Content-Encoding are not accepted")
+	coding, err := c.coding()
+	if err != nil {
+		return nil, err
 	}
 	limit := c.server.limits.Body
 	if c.ContentLength > limit {
 		return nil, tooLarge(limit)
 	}
 	size := c.ContentLength
-	if size < 0 { // unknown
+	if size < 0 || coding != "" { // unknown
 		size = limit
+	}
+	if coding == asZstd {
+		size += maxWindow
 	}
 	if err := c.take(budget.Body, size); err != nil {
 		return nil, err
 	}
 	b := c.scratch()
-	if c.ContentLength > 0 {
-		b.Grow(int(c.ContentLength) + bytes.MinRead)
+	body := io.Reader(http.MaxBytesReader(&c.w, c.Request.Body, limit))
+	if coding != "" {
+		decoding, done := decoded(coding, body)
+		defer done()
+		body = io.LimitReader(decoding, limit+1)
+	} else if size := c.ContentLength; size > 0 {
+		b.Grow(int(size) + bytes.MinRead)
 	}
-	_, err := b.ReadFrom(http.MaxBytesReader(&c.w, c.Request.Body, limit))
+	_, err = b.ReadFrom(body)
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
 		return nil, tooLarge(limit)
+	case int64(b.Len()) > limit:
+		return nil, problemf(http.StatusRequestEntityTooLarge, "too-large", "the body has more than %d bytes when it is decompressed", limit)
+	case errors.Is(err, errCoding):
+		return nil, problemf(http.StatusBadRequest, "body", "the body is not %s, which its Content-Encoding says", coding)
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return nil, problemf(http.StatusRequestTimeout, "slow", "the body did not arrive in time")
 	case err == io.ErrUnexpectedEOF:
@@ -341,10 +354,17 @@ func (c *call) mediaType(legal ...string) (string, error) {
 	return "", problemf(http.StatusUnsupportedMediaType, "media-type", "the Content-Type must be one of %q", legal)
 }
 
-// answer sends a body.
+// answer sends a body, compressed if the caller likes that and it is long.
 func (c *call) answer(status int, mediaType string, body []byte) error {
 	h := c.w.Header()
 	h["Content-Type"] = []string{mediaType}
+	if len(body) >= minCompressed {
+		h.Add("Vary", "Accept-Encoding")
+		if coding := accepted(c.Header); coding != "" {
+			h["Content-Encoding"] = []string{coding}
+			body = encoded(coding, body)
+		}
+	}
 	h["Content-Length"] = []string{strconv.Itoa(len(body))}
 	h["Cache-Control"] = noStore
 	c.w.WriteHeader(status)

@@ -306,7 +306,8 @@ func TestBadInput(t *testing.T) {
 	decide(400, "malformed", "", "{\"items\":[{\"id\":\"\xff\"}]}")
 	decide(413, "too-large", "", `{"items":[`+strings.Repeat(`{"id":"a"},`, 10_000)+`]}`)
 	decide(415, "media-type", "", `{}`, "Content-Type", "text/xml")
-	decide(415, "media-type", "", `{}`, "Content-Encoding", "gzip")
+	decide(415, "media-type", "", `{}`, "Content-Encoding", "br")
+	decide(400, "body", "", `{}`, "Content-Encoding", "gzip")
 	var many []string
 	for i := range 1001 {
 		many = append(many, fmt.Sprintf(`{"id":"%d","features":{"price":1,"brand":"b"}}`, i))
