@@ -12,7 +12,7 @@ import (
 func (r *Result) Text() string {
 	var b strings.Builder
 	width := len("coefficient")
-	listed := r.Names[:r.listed()]
+	listed := r.Names[:r.Listed()]
 	for _, name := range listed {
 		width = max(width, len([]rune(name)))
 	}
@@ -38,7 +38,7 @@ func (r *Result) LaTeX() string {
 	var b strings.Builder
 	b.WriteString("\\begin{tabular}{lrrrr}\n\\toprule\n & estimate & std.\\ error & $z$ & $p$ \\\\\n\\midrule\n")
 	se, z, p := r.StandardErrors(), r.Z(), r.P()
-	for j, name := range r.Names[:r.listed()] {
+	for j, name := range r.Names[:r.Listed()] {
 		fmt.Fprintf(&b, "%s & $%s$ & $%s$ & $%.2f$ & $%.4f$ \\\\\n", escapeLaTeX(name), digits(r.Coefficients[j], 4), digits(se[j], 3), z[j], p[j])
 	}
 	b.WriteString("\\midrule\n")

@@ -39,9 +39,6 @@ func (r *Result) Kind() string {
 	return r.Spec.Model.name()
 }
 
-// listed returns the number of coefficients that tables list: all but the parameters of a network.
-func (r *Result) listed() int { return len(r.Names) - r.Spec.Utility.Network.numParams() }
-
 // StandardErrors returns the square roots of the variances of the coefficients.
 func (r *Result) StandardErrors() []float64 {
 	se := make([]float64, len(r.Names))
@@ -98,6 +95,10 @@ func (r *Result) AIC() float64 { return 2*float64(len(r.Names)) - 2*r.LogLikelih
 func (r *Result) BIC() float64 {
 	return float64(len(r.Names))*math.Log(float64(r.Choices)) - 2*r.LogLikelihood
 }
+
+// Listed returns the number of coefficients that tables and figures list: all but the parameters of
+// a network, which come last.
+func (r *Result) Listed() int { return len(r.Names) - r.Spec.Utility.Network.numParams() }
 
 // Coefficient returns the coefficient of a name and its standard error, and false if there is none.
 func (r *Result) Coefficient(name string) (value, se float64, ok bool) {

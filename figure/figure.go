@@ -2,12 +2,12 @@
 // regret.csv of an experiment and draws, for every policy, the mean over the
 // seeds in a [Band].
 //
-// There are six kinds of [Picture]. A [Panel] is one plot, each [Curve] in it
+// There are seven kinds of [Picture]. A [Panel] is one plot, each [Curve] in it
 // one policy; a [Composite] is a figure of the paper, panels in rows over one
 // legend. A [Look] says how these two are drawn, and [Panel.Minus] makes a panel
 // of paired differences. A [Landscape] is the loss of the geometric condition; a
 // [Tuning], [Theory] and [Tractability] are the results of the packages they are
-// named after. [ReadPanel] reads a panel, [Write] draws a picture, and a [Table]
+// named after. A [Forest] is a forest plot. [ReadPanel] reads a panel, [Write] draws a picture, and a [Table]
 // is the same regret for LaTeX.
 //
 // A policy keeps its colour and its line style in every picture. They are safe
@@ -35,7 +35,7 @@ import (
 )
 
 // Picture is what can be drawn: a [Panel], a [Composite], a [Landscape], a
-// [Tuning], a [Theory] or a [Tractability].
+// [Tuning], a [Theory], a [Tractability] or a [Forest].
 type Picture interface {
 	compose() page
 }

@@ -82,6 +82,7 @@ func TestWriteSVGGolden(t *testing.T) {
 		{"composite_golden.svg", grid()},
 		{"landscape_golden.svg", landscape()},
 		{"theory_golden.svg", study()},
+		{"forest_golden.svg", forest()},
 	} {
 		t.Run(test.golden, func(t *testing.T) {
 			got := svg(t, test.picture)

@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
+	"strings"
 
 	"vitrine/choice"
+	"vitrine/figure"
 	"vitrine/internal/hint"
 )
 
@@ -15,6 +18,7 @@ type fitCmd struct {
 	Spec string `arg:"" help:"A specification of the model, in TOML."`
 
 	Out     string  `help:"Write the model to a file, for vitrine predict." placeholder:"FILE"`
+	Figure  string  `help:"Draw the coefficients with their 95 % intervals; the file ends in .svg, .png or .pdf." placeholder:"FILE"`
 	Format  string  `help:"What to print: text (the default), latex or json." placeholder:"text|latex|json" enum:"text,latex,json" default:"text"`
 	Errors  string  `help:"Standard errors: classic (the default), robust or clustered." placeholder:"classic|robust|clustered" enum:"classic,robust,clustered" default:"classic"`
 	Holdout float64 `help:"Fit to all but this share of the choices, and judge the model on them." placeholder:"SHARE"`
@@ -80,12 +84,17 @@ Variables are columns or expressions of them: + - * / **, comparisons, "a ? b : 
 ` + examples(
 		"vitrine fit trips.csv trips.toml",
 		"vitrine fit trips.parquet trips.toml --errors robust --out model.json",
-		"vitrine fit trips.csv.zst trips.toml --holdout 0.2 --format latex",
+		"vitrine fit trips.csv.zst trips.toml --holdout 0.2 --format latex --figure trips.pdf",
 	)
 }
 
 // Run fits the model and prints it.
 func (c fitCmd) Run(ctx context.Context, t terminal) error {
+	if c.Figure != "" {
+		if _, err := formatOf(c.Figure); err != nil {
+			return err
+		}
+	}
 	spec, err := choice.ReadSpecFile(c.Spec)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -123,6 +132,11 @@ func (c fitCmd) Run(ctx context.Context, t terminal) error {
 			return err
 		}
 	}
+	if c.Figure != "" {
+		if err := drawCoefficients(c.Figure, r); err != nil {
+			return err
+		}
+	}
 	var text []byte
 	switch c.Format {
 	case "latex":
@@ -151,6 +165,35 @@ func (c fitCmd) Run(ctx context.Context, t terminal) error {
 		return err
 	}
 	return nil
+}
+
+// formatOf returns the format that the name of a picture's file asks for.
+func formatOf(path string) (figure.Format, error) {
+	for _, f := range figure.Formats() {
+		if filepath.Ext(path) == "."+f.Name {
+			return f, nil
+		}
+	}
+	return figure.Format{}, usageError{fmt.Errorf("--figure %s: the name must end in .svg, .png or .pdf", path)}
+}
+
+// drawCoefficients draws the coefficients of a model.
+func drawCoefficients(path string, r *choice.Result) error {
+	format, err := formatOf(path)
+	if err != nil {
+		return err
+	}
+	errors := r.Errors
+	if errors == "" {
+		errors = "classic"
+	}
+	f := figure.Forest{Title: r.Kind(), Axis: "coefficient",
+		Subtitle: fmt.Sprintf("estimates and 95 %% intervals of %d choices, %s standard errors", r.Choices, errors)}
+	low, high := r.Intervals(0.95)
+	for j, name := range r.Names[:r.Listed()] {
+		f.Rows = append(f.Rows, figure.ForestRow{Name: name, Value: r.Coefficients[j], Low: low[j], High: high[j]})
+	}
+	return figure.Write(strings.TrimSuffix(path, "."+format.Name), f, format)
 }
 
 // describeScore describes a score.
