@@ -1,14 +1,26 @@
 package choice
 
 import (
+	"encoding/binary"
 	"errors"
+	"fmt"
+	"math"
 	"slices"
+
+	"vitrine/utility"
 )
 
-// Items returns the distinct alternatives of data as a multinomial logit sees them, one row of the
-// variables of the coefficients each, in their order: the utility of an item is the scalar product
-// with Coefficients. It returns an error for other models, whose utilities are more than that.
-func (r *Result) Items(d *Data) ([][]float64, error) {
+// Items are the distinct alternatives of data as a multinomial logit sees them.
+type Items struct {
+	// X has a row for each item: the variables of the coefficients, in their order, and then the
+	// variables of the network, standardised.
+	X    [][]float64
+	Sets [][]int32 // by choice: its alternatives, as rows of X
+}
+
+// Items returns the distinct alternatives of data, sorted. It returns an error for models other than
+// the multinomial logit, whose choices depend on more than a utility of each item.
+func (r *Result) Items(d *Data) (*Items, error) {
 	if !r.Spec.Model.plain() {
 		return nil, errors.New("only a multinomial logit has items with a utility each: leave [model] out")
 	}
@@ -16,26 +28,83 @@ func (r *Result) Items(d *Data) ([][]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	var items [][]float64
+	var inputs []int // variables of the network
+	if n := r.Spec.Utility.Network; n != nil {
+		for _, name := range n.Variables {
+			v := slices.Index(d.Variables, name)
+			if v < 0 {
+				return nil, fmt.Errorf("utility.network: the data have no variable %q: they have %q", name, d.Variables)
+			}
+			inputs = append(inputs, v)
+		}
+	}
+	items := &Items{}
+	index := map[string]int32{}
+	row, key := make([]float64, g.dim()+len(inputs)), []byte(nil)
 	var scratch matrix
 	for _, b := range d.blocks {
 		x := g.columns(&scratch, b)
-		for i := range b.rows() {
-			row := make([]float64, len(x))
-			for j := range x {
-				row[j] = x[j][i]
+		for s := range b.end {
+			lo, hi := b.span(s)
+			set := make([]int32, 0, hi-lo)
+			for i := lo; i < hi; i++ {
+				for j := range x {
+					row[j] = x[j][i]
+				}
+				for k, v := range inputs {
+					row[len(x)+k] = (b.x[v][i] - r.Scale.Mean[k]) / r.Scale.SD[k]
+				}
+				key = key[:0]
+				for _, v := range row {
+					key = binary.LittleEndian.AppendUint64(key, math.Float64bits(v+0)) // −0 is 0
+				}
+				item, ok := index[string(key)]
+				if !ok {
+					item = int32(len(items.X))
+					index[string(key)] = item
+					items.X = append(items.X, slices.Clone(row))
+				}
+				set = append(set, item)
 			}
-			items = append(items, row)
-		}
-		if len(items) > 2*blockRows {
-			items = distinct(items)
+			items.Sets = append(items.Sets, set)
 		}
 	}
-	return distinct(items), nil
+	items.sort()
+	return items, nil
 }
 
-// distinct sorts rows and leaves out copies.
-func distinct(rows [][]float64) [][]float64 {
-	slices.SortFunc(rows, slices.Compare)
-	return slices.CompactFunc(rows, slices.Equal)
+// sort sorts the rows of X.
+func (items *Items) sort() {
+	order := make([]int32, len(items.X))
+	for i := range order {
+		order[i] = int32(i)
+	}
+	slices.SortFunc(order, func(a, b int32) int { return slices.Compare(items.X[a], items.X[b]) })
+	sorted, place := make([][]float64, len(order)), make([]int32, len(order))
+	for k, i := range order {
+		sorted[k], place[i] = items.X[i], int32(k)
+	}
+	items.X = sorted
+	for _, set := range items.Sets {
+		for k, i := range set {
+			set[k] = place[i]
+		}
+	}
+}
+
+// Utility returns the family of the utilities of [Items], and its parameters: Σ_j θ_j x_j, and the
+// network of the last features if there is one. It returns an error as [Result.Items] does.
+func (r *Result) Utility() (utility.Model, []float64, error) {
+	if !r.Spec.Model.plain() {
+		return nil, nil, errors.New("only a multinomial logit has items with a utility each: leave [model] out")
+	}
+	linear := r.Listed()
+	n := r.Spec.Utility.Network
+	switch {
+	case n == nil:
+		return utility.NewLinear(linear, false), r.Coefficients, nil
+	case linear == 0:
+		return n.model(), r.Coefficients, nil
+	}
+	return utility.NewSum(utility.NewLinear(linear, false), n.model()), r.Coefficients, nil
 }

@@ -1,9 +1,11 @@
 package choice
 
 import (
+	"math"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"gonum.org/v1/gonum/mat"
 )
 
 // Items are the distinct rows of the variables of the coefficients.
@@ -23,11 +25,48 @@ generic = ["x"]
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([][]float64{{0, -3}, {0, 2}, {1, 1}}, items); diff != "" {
+	want := &Items{X: [][]float64{{0, -3}, {0, 2}, {1, 1}}, Sets: [][]int32{{1, 2}, {2, 1}, {0, 2}}}
+	if diff := cmp.Diff(want, items); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	r.Spec.Model.Kind = "mixed"
 	if _, err := r.Items(d); err == nil {
 		t.Error("items of a mixed logit")
+	}
+	if _, _, err := r.Utility(); err == nil {
+		t.Error("utility of a mixed logit")
+	}
+}
+
+// The family of a model has the utilities whose probabilities the model predicts, with and without a
+// network.
+func TestUtilityPredicts(t *testing.T) {
+	for _, text := range []string{trips, neuralTrips, replaceLine(neuralTrips, "constants = true", "")} {
+		r, d := fitText(t, "testdata/trips.csv", text, Options{})
+		items, err := r.Items(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, w, err := r.Utility()
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := mat.NewDense(len(items.X), m.NumFeatures(), nil)
+		for i, row := range items.X {
+			x.SetRow(i, row)
+		}
+		u := make([]float64, len(items.X))
+		m.Utilities(u, w, x)
+		predictions, err := r.Predict(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for s, p := range predictions {
+			for i, item := range items.Sets[s] {
+				if want := p.Outside * math.Exp(u[item]); !near(p.Probabilities[i], want, 1e-12) {
+					t.Fatalf("%v, choice %d: probability %v, want %v", m, s, p.Probabilities[i], want)
+				}
+			}
+		}
 	}
 }

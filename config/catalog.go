@@ -21,6 +21,7 @@ var contexts = []settings.Named[newContexts]{
 	settings.Name("clipped-gaussian", "standard normal features cut off at ±bound, default 1/√d", settings.WithDefaults(noClip, clippedContexts)),
 	settings.Name("uniform", "features uniform on [low, high], default [-3, 3]", settings.WithDefaults(interval(-3, 3), uniformContexts)),
 	settings.Name("pool", "distinct items of the file's pool", settings.Bare(poolContexts)),
+	settings.Name("table", "the alternatives of a choice that the file's pool was fitted to, one of those with as many", settings.Bare(tableContexts)),
 }
 
 // truths are the true utilities.
@@ -32,6 +33,7 @@ var truths = []settings.Named[newTruth]{
 	settings.Name("threshold", "2 where 0.5 < xᵀw < 1.2, less ½, w uniform on [-1, 1]", settings.Bare(drawnTruth(env.NewThreshold))),
 	settings.Name("radial", "2 exp(−‖x − w‖²) − ½, w uniform on [-1, 1]", settings.Bare(drawnTruth(env.NewRadial))),
 	settings.Name("pool", "what real choices among the pool's items say: utility = \"logit\", the default, or \"probability\"", settings.WithDefaults(logit, poolTruth)),
+	settings.Name("table", "the pool's fitted utilities less that of taking nothing, outside, default 0", settings.WithDefaults(outsideZero, tableTruth)),
 }
 
 // revenues are what items earn.
@@ -55,6 +57,9 @@ var pools = []struct {
 }{
 	{Entry{Name: "imdb", Doc: "10,000 held-out movie reviews with 30 features, utilities of a network that tells good from bad"}, imdb.Source, loadIMDB},
 	{Entry{Name: "camera", Doc: "426 digital cameras of a conjoint study, utilities fitted to its choices"}, camera.Source, loadCamera},
+	{Entry{Name: "modecanada", Doc: "2,779 trips from Montreal to Toronto by train, air, bus or car, utilities fitted to them"}, modeCanada.Source(), modeCanada.load},
+	{Entry{Name: "heating", Doc: "900 heating systems of houses, one of five, utilities fitted to them"}, heating.Source(), heating.load},
+	{Entry{Name: "fishing", Doc: "1,182 fishing trips of four modes, utilities fitted to them"}, fishing.Source(), fishing.load},
 	{Entry{Name: "choices", Doc: "the alternatives of a table of choices of your own, utilities of the multinomial logit fitted to it"}, choicesSource, loadChoices},
 }
 
@@ -201,12 +206,16 @@ func poolContexts(s settings.Section, _ int) (newContexts, error) {
 	return func(p *env.Pool) env.Contexts { return p }, needPool(s)
 }
 
+func tableContexts(s settings.Section, _ int) (newContexts, error) {
+	return func(p *env.Pool) env.Contexts { return env.NewTable(p) }, needPool(s)
+}
+
 // needPool reports that the file names no pool.
 func needPool(s settings.Section) error {
 	if _, ok := s.Doc.Values["pool"]; ok {
 		return nil
 	}
-	return s.Errorf("kind", "kind = 'pool': the file names no pool: say pool = %q at its head", pools[0].Name)
+	return s.Errorf("kind", "kind = '%v': the file names no pool: say pool = %q at its head", s.Values["kind"], pools[0].Name)
 }
 
 // newTruth draws a truth for a seed, or takes that of the file's pool.
@@ -343,6 +352,18 @@ func poolTruth(s settings.Section, o poolOptions, _ int) (newTruth, error) {
 		}
 		return p.Truth()
 	}, nil
+}
+
+type tableOptions struct {
+	Outside float64 `toml:"outside" range:"[-100, 100]" doc:"the utility of taking nothing, which is subtracted from those of items"`
+}
+
+func outsideZero() tableOptions { return tableOptions{} }
+
+func tableTruth(s settings.Section, o tableOptions, _ int) (newTruth, error) {
+	return func(_ *rand.Rand, p *env.Pool) env.Truth {
+		return env.Relative{Truth: p.Truth(), Outside: o.Outside}
+	}, needPool(s)
 }
 
 func uniformRevenue(s settings.Section, o intervalOptions, _ int) (env.Revenues, error) {

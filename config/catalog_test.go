@@ -59,7 +59,17 @@ func pool(features int) *env.Pool {
 	rng := stream.New(2, 0, stream.World)
 	x := mat.NewDense(200, features, nil)
 	env.Gaussian{}.Draw(x, rng)
-	return &env.Pool{Features: x, Model: utility.NewLinear(features, false), Params: mat.Row(nil, 0, x)}
+	var sets [][]int32 // as many alternatives as the worlds of the tests have items
+	for _, n := range []int32{4, 5, 12} {
+		for range 500 {
+			set := make([]int32, n)
+			for k := range set {
+				set[k] = rng.Int32N(200)
+			}
+			sets = append(sets, set)
+		}
+	}
+	return &env.Pool{Features: x, Model: utility.NewLinear(features, false), Params: mat.Row(nil, 0, x), Sets: sets}
 }
 
 // described returns the descriptions of a table.

@@ -2,8 +2,10 @@ package config
 
 import (
 	"context"
+	"embed"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -11,30 +13,80 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"vitrine"
 	"vitrine/choice"
 	"vitrine/env"
-	"vitrine/utility"
 )
 
 // choicesSource says what the pool choices is made from.
-const choicesSource = "your own: a folder with spec.toml, as vitrine fit takes it, and the table choices.csv or choices.parquet, plain, .gz or .zst"
+const choicesSource = "your own: a folder with spec.toml, as vitrine fit takes it, or model.json, as it writes it, and the table choices.csv or choices.parquet, plain, .gz or .zst"
 
-// loadChoices makes a pool of a table of choices: its items are the distinct alternatives, each with
-// the variables of the coefficients as features, and their utility is the multinomial logit model
-// that is fitted to the choices. A world has an outside option of utility 0 whether the table has one
-// or not.
+// specs are the models of public tables of choices.
+//
+//go:embed tables/*.toml
+var specs embed.FS
+
+// table is a public table of choices.
+type table struct {
+	file, spec, about string
+}
+
+var (
+	modeCanada = table{"ModeCanada.csv", "modecanada.toml", "ModeCanada"}
+	heating    = table{"Heating.csv", "heating.toml", "Heating"}
+	fishing    = table{"Fishing.csv", "fishing.toml", "Fishing"}
+)
+
+// Source says where the data is to be had.
+func (t table) Source() string {
+	return fmt.Sprintf("the data set %s of the R package mlogit, as a file %s with its column names", t.about, t.file)
+}
+
+// load makes a pool of the table at path, or in the folder there.
+func (t table) load(ctx context.Context, path string, l Loading) (*env.Pool, error) {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		path = filepath.Join(path, t.file)
+	}
+	text, err := specs.ReadFile("tables/" + t.spec)
+	if err != nil {
+		return nil, err
+	}
+	spec, err := choice.ReadSpec(t.spec, text)
+	if err != nil {
+		return nil, err
+	}
+	return poolOf(ctx, path, spec, nil, l)
+}
+
+// loadChoices makes a pool of a table of choices of one's own.
 func loadChoices(ctx context.Context, path string, l Loading) (*env.Pool, error) {
-	spec, err := choice.ReadSpecFile(filepath.Join(path, "spec.toml"))
+	model, err := choice.ReadModel(filepath.Join(path, "model.json"))
+	var spec *choice.Spec
+	switch {
+	case err == nil:
+		spec = model.Spec
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, err
+	default:
+		model = nil
+		if spec, err = choice.ReadSpecFile(filepath.Join(path, "spec.toml")); err != nil {
+			return nil, err
+		}
+	}
+	name, err := choicesTable(path)
 	if err != nil {
 		return nil, err
 	}
-	table, err := choicesTable(path)
-	if err != nil {
-		return nil, err
-	}
+	return poolOf(ctx, name, spec, model, l)
+}
+
+// poolOf makes a pool of the table at path: its items are the distinct alternatives, each with the
+// variables of the coefficients as features, in units of their root mean squares, and the inputs of
+// a network, which are standardised; its sets are the choices. The utilities are those of the model,
+// which is fitted to the choices if it is nil. A world has an outside option of utility 0 whether
+// the table has one or not.
+func poolOf(ctx context.Context, path string, spec *choice.Spec, model *choice.Result, l Loading) (*env.Pool, error) {
 	read := 0
-	data, err := choice.Load(ctx, table, spec, func(done, total int64) {
+	data, err := choice.Load(ctx, path, spec, func(done, total int64) {
 		if now := int(100 * done / max(total, 1)); now > read {
 			read = now
 			l.Progress("reading", now, 100)
@@ -43,28 +95,56 @@ func loadChoices(ctx context.Context, path string, l Loading) (*env.Pool, error)
 	if err != nil {
 		return nil, err
 	}
-	r, err := choice.Fit(ctx, spec, data, choice.Options{})
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", table, err)
-	}
-	if !r.Converged {
-		return nil, fmt.Errorf("%s: the model has no finite estimate: vitrine fit says more", table)
-	}
-	items, err := r.Items(data)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", table, err)
-	}
-	x := mat.NewDense(len(items), len(r.Names), nil)
-	for i, row := range items {
-		for j, v := range row {
-			if math.Abs(v) > vitrine.MaxFeature {
-				return nil, fmt.Errorf("%s: %s is %v, beyond ±%v: divide the variable in spec.toml", table, r.Names[j], v, vitrine.MaxFeature)
-			}
+	fitted := model == nil
+	if fitted {
+		if model, err = choice.Fit(ctx, spec, data, choice.Options{}); err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
 		}
-		x.SetRow(i, row)
 	}
-	l.Note(fmt.Sprintf("%d choices, %d distinct items of %d features; log-likelihood %.6f", data.Choices, len(items), len(r.Names), r.LogLikelihood))
-	return &env.Pool{Features: x, Model: utility.NewLinear(len(r.Names), false), Params: r.Coefficients}, nil
+	if !model.Converged {
+		return nil, fmt.Errorf("%s: the model has no finite estimate: vitrine fit says more", path)
+	}
+	items, err := model.Items(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	family, params, err := model.Utility()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	pool := &env.Pool{Features: mat.NewDense(len(items.X), family.NumFeatures(), nil), Model: family, Params: append([]float64(nil), params...), Sets: items.Sets}
+	for i, row := range items.X {
+		pool.Features.SetRow(i, row)
+	}
+	for j := range model.Listed() {
+		scale := rootMeanSquare(mat.Col(nil, j, pool.Features))
+		pool.Params[j] *= scale
+		for i := range items.X {
+			pool.Features.Set(i, j, pool.Features.At(i, j)/scale)
+		}
+	}
+	how := "not fitted again"
+	if fitted {
+		how = fmt.Sprintf("log-likelihood %.6f", model.LogLikelihood)
+	}
+	l.Note(fmt.Sprintf("%d choices, %d distinct items of %d features; %s", data.Choices, len(items.X), family.NumFeatures(), how))
+	return pool, nil
+}
+
+// rootMeanSquare returns the unit of a feature, 1 for one that is 0.
+func rootMeanSquare(v []float64) float64 {
+	largest := 0.0
+	for _, x := range v {
+		largest = max(largest, math.Abs(x))
+	}
+	if largest == 0 {
+		return 1
+	}
+	sum := 0.0
+	for _, x := range v {
+		sum += x / largest * x / largest
+	}
+	return largest * math.Sqrt(sum/float64(len(v)))
 }
 
 // choicesTable returns the path of the one table choices.* in a folder.

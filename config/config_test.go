@@ -17,8 +17,8 @@ import (
 )
 
 func TestPanelsOfThePaperLoad(t *testing.T) {
-	rounds := map[string]int{"main": 1000, "items": 500, "sweep": 1000, "imdb": 1000, "camera": 1000, "worlds": 1000, "table1": 1000, "warmup": 1000, "unit": 1000, "linear": 3000}
-	seeds := map[string]int{"main": 30, "items": 30, "sweep": 10, "imdb": 30, "camera": 30, "worlds": 30, "table1": 30, "warmup": 30, "unit": 30, "linear": 10}
+	rounds := map[string]int{"main": 1000, "items": 500, "sweep": 1000, "imdb": 1000, "camera": 1000, "modecanada": 1000, "heating": 1000, "fishing": 1000, "worlds": 1000, "table1": 1000, "warmup": 1000, "unit": 1000, "linear": 3000}
+	seeds := map[string]int{"main": 30, "items": 30, "sweep": 10, "imdb": 30, "camera": 30, "modecanada": 30, "heating": 30, "fishing": 30, "worlds": 30, "table1": 30, "warmup": 30, "unit": 30, "linear": 10}
 	for _, name := range experiments.Names() {
 		text, err := experiments.Read(name)
 		if err != nil {
@@ -33,7 +33,7 @@ func TestPanelsOfThePaperLoad(t *testing.T) {
 		}
 		group, _, _ := strings.Cut(name, "-")
 		if f.Pool != "" {
-			if err := f.UsePool(pool(map[string]int{"imdb": 30, "camera": 10}[f.Pool])); err != nil {
+			if err := f.UsePool(pool(map[string]int{"imdb": 30, "camera": 10, "modecanada": 13, "heating": 6, "fishing": 8}[f.Pool])); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -61,6 +61,8 @@ func TestPanelsOfThePaperLoad(t *testing.T) {
 			if strings.HasSuffix(name, "-misspecified") {
 				want[3] = "onl-mnl-t50"
 			}
+		case "modecanada", "heating", "fishing":
+			want = []string{"onl-mnl", "eps-greedy-mnl", "ucb-mnl", "ts-mnl", "ofu-mnl-plus", "bma-mnl", "uniform", "oracle"}
 		case "linear":
 			want = []string{"onl-mnl", "onl-mnl-linear", "eps-greedy-mnl", "eps-greedy-sets", "ucb-mnl-growing", "ts-mnl-growing", "ofu-mnl-plus-growing", "ucb-mnl", "ts-mnl", "ofu-mnl-plus", "bma-mnl", "uniform", "oracle"}
 		}
@@ -206,7 +208,7 @@ func TestWrongTypes(t *testing.T) {
 		"items = [1, 2]":              "x.toml:2: items = [1, 2]: wrong type: want an integer",
 		"items = {a = 1}":             "x.toml:2: items = a table: wrong type: want an integer",
 		"contexts = \"gaussian\"":     "x.toml:2: contexts = 'gaussian': must be a table",
-		"contexts = {kind = true}":    "x.toml:2: contexts: kind = true: unknown: must be one of gaussian, clipped-gaussian, uniform, pool",
+		"contexts = {kind = true}":    "x.toml:2: contexts: kind = true: unknown: must be one of gaussian, clipped-gaussian, uniform, pool, table",
 		"policy = [1]\n" + plainWorld: "x.toml:2: policy: must be an array of tables, [[policy]]",
 		"truth.kind = \"mlp\"\ntruth.hidden = [\"3\"]\ncontexts.kind = \"gaussian\"": "x.toml:3: truth: hidden = ['3']: wrong type: want a list of integers",
 	} {

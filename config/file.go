@@ -164,11 +164,20 @@ func (f *File) findPool(root settings.Section, name string) error {
 // UsePool gives the file its pool, and reports one that does not fit.
 func (f *File) UsePool(p *env.Pool) error {
 	m, d := p.Features.Dims()
+	contexts, table := f.contexts.Value(p).(*env.Table)
 	switch {
 	case d != f.problem.Features:
 		return fmt.Errorf("%s: features = %d, and the items of pool %q have %d", f.Name, f.problem.Features, f.Pool, d)
-	case m < f.items:
+	case m < f.items && !table:
 		return fmt.Errorf("%s: items = %d, and the items of pool %q are %d", f.Name, f.items, f.Pool, m)
+	}
+	if table {
+		switch sizes := contexts.Sizes(); {
+		case len(sizes) == 0:
+			return fmt.Errorf("%s: contexts: kind = 'table': pool %q has no choices to draw: use kind = 'pool'", f.Name, f.Pool)
+		case !slices.Contains(sizes, f.items):
+			return fmt.Errorf("%s: items = %d, and the choices of pool %q have %v alternatives", f.Name, f.items, f.Pool, sizes)
+		}
 	}
 	f.pool = p
 	return nil
@@ -192,7 +201,7 @@ func (f *File) loadWorld(root settings.Section) error {
 	if err != nil || !ok {
 		return err
 	}
-	if truth, _, _ := root.Table("truth"); truth.Values["kind"] == "pool" && drift.Values["kind"] == "switches" {
+	if truth, _, _ := root.Table("truth"); (truth.Values["kind"] == "pool" || truth.Values["kind"] == "table") && drift.Values["kind"] == "switches" {
 		return drift.Errorf("kind", "kind = 'switches': the truth of a pool is not drawn, so there is no other to switch to")
 	}
 	if f.drift, err = settings.Pick(drift, drifts, f.problem.Features); err != nil {

@@ -19,6 +19,7 @@ type Pool struct {
 	Features *mat.Dense    // M×d
 	Model    utility.Model // of d features
 	Params   []float64     // d_w
+	Sets     [][]int32     // the choices that it was fitted to, if there are any: their alternatives, as rows of Features
 }
 
 // Draw implements [Contexts]: the rows of x are distinct rows of the pool, drawn
@@ -36,8 +37,8 @@ func (p *Pool) Draw(x *mat.Dense, rng *rand.Rand) {
 // Truth returns the fitted utility f_w.
 func (p *Pool) Truth() *Family { return &Family{model: p.Model, w: p.Params} }
 
-// Checksum identifies the pool: 16 hexadecimal digits of the SHA-256 of the features
-// and the parameters.
+// Checksum identifies the pool: 16 hexadecimal digits of the SHA-256 of the features,
+// the parameters and the sets.
 func (p *Pool) Checksum() string {
 	h := sha256.New()
 	var b [8]byte
@@ -53,6 +54,12 @@ func (p *Pool) Checksum() string {
 	}
 	for _, v := range p.Params {
 		write(v)
+	}
+	for _, set := range p.Sets {
+		write(float64(len(set)))
+		for _, i := range set {
+			write(float64(i))
+		}
 	}
 	return fmt.Sprintf("%x", h.Sum(nil)[:8])
 }

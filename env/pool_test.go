@@ -83,3 +83,11 @@ func TestChecksumTellsPoolsApart(t *testing.T) {
 		t.Error("pools of different parameters have one checksum")
 	}
 }
+
+func TestChecksumHasTheSets(t *testing.T) {
+	p, q := numbered(4), numbered(4)
+	p.Sets, q.Sets = [][]int32{{0, 1}, {2}}, [][]int32{{0}, {1, 2}}
+	if p.Checksum() == q.Checksum() || p.Checksum() == numbered(4).Checksum() {
+		t.Error("pools of different sets have one checksum")
+	}
+}

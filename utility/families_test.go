@@ -27,6 +27,15 @@ func TestNestedFamiliesKeepTheContract(t *testing.T) {
 	}
 }
 
+func TestSumKeepsTheContract(t *testing.T) {
+	for _, m := range []*utility.Sum{
+		utility.NewSum(utility.NewLinear(2, false), utility.NewMLP(3, []int{4}, utility.Tanh)),
+		utility.NewSum(utility.NewQuadratic(1), utility.NewSum(utility.NewLinear(1, true), utility.NewRadial(2, 1))),
+	} {
+		t.Run(m.String(), func(t *testing.T) { utilitytest.TestModel(t, m) })
+	}
+}
+
 // At x = (1, 2) with a = (3, 4), b = 5 and one unit of amplitude 2 (and 7, of a
 // cosine): the linear part is 16.
 func TestUnitsByHand(t *testing.T) {
@@ -40,6 +49,7 @@ func TestUnitsByHand(t *testing.T) {
 		{utility.NewWide(2, 1), []float64{3, 4, 5, 2, 0.1, -0.2, 0.5}, 16 + 2*odd(0.1-0.4+0.5)},
 		{utility.NewSpectral(2, 1), []float64{3, 4, 5, 2, 7, 0.1, 0.2}, 16 + 2*math.Sin(0.5) + 7*math.Cos(0.5)},
 		{utility.NewRadial(2, 1), []float64{3, 4, 5, 2, -0.1, 0.1, 0.2, 0.3}, 16 + 2*odd(-0.5+0.5+0.3)},
+		{utility.NewSum(utility.NewLinear(1, false), utility.NewLinear(1, true)), []float64{3, 4, 5}, 3*1 + 4*2 + 5},
 		{utility.NewQuadratic(2), []float64{3, 4, 5, 0.1, 0.2, 0.3}, 16 + 0.1*1 + 0.2*2 + 0.3*4},
 	} {
 		u := make([]float64, 1)

@@ -15,7 +15,7 @@ import (
 
 // dataFlags are common to the commands that play experiments with real items.
 type dataFlags struct {
-	Data  string `help:"Where the data of experiments with real items is: its file, or a folder that has it (imdb, camera, choices)." placeholder:"PATH"`
+	Data  string `help:"Where the data of experiments with real items is: its file, or a folder that has it (imdb, camera, modecanada, heating, fishing, choices)." placeholder:"PATH"`
 	Cache string `help:"Folder in which what was computed from the data is kept (default: vitrine in the user's own)." placeholder:"DIR"`
 }
 

@@ -84,6 +84,9 @@ var order = []string{
 	"imdb",
 	"imdb-probability",
 	"camera",
+	"modecanada",
+	"heating",
+	"fishing",
 }
 
 // Names returns the names of all experiments, in the order of the paper.

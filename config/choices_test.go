@@ -1,0 +1,84 @@
+package config_test
+
+import (
+	"context"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"vitrine/config"
+	"vitrine/internal/stream"
+	"vitrine/paper/experiments"
+)
+
+// realData returns the path of a folder of the real data, or skips the test.
+func realData(t *testing.T, name string) string {
+	t.Helper()
+	root := os.Getenv("VITRINE_DATA")
+	if root == "" {
+		root = "../../shared/data"
+	}
+	path := filepath.Join(root, name)
+	if _, err := os.Stat(path); err != nil {
+		t.Skipf("no data at %s: see docs/data.md, or set VITRINE_DATA", path)
+	}
+	return path
+}
+
+// The three public tables are worlds: their fits have the published log-likelihoods, and at the
+// panels' outside option between a fifth and a third of the customers walk away from all
+// alternatives.
+func TestPublicTablesAreWorlds(t *testing.T) {
+	for name, note := range map[string]string{
+		"modecanada": "2779 choices, 4178 distinct items of 13 features; log-likelihood -1874.342743",
+		"heating":    "900 choices, 4500 distinct items of 6 features; log-likelihood -1008.228722",
+		"fishing":    "1182 choices, 3016 distinct items of 8 features; log-likelihood -1215.137604",
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := realData(t, name)
+			var notes []string
+			p, err := config.LoadPool(context.Background(), name, path, config.Loading{
+				Progress: func(string, int, int) {}, Note: func(text string) { notes = append(notes, text) },
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := strings.Join(notes, "\n"); got != note {
+				t.Errorf("note %q, want %q", got, note)
+			}
+			text, err := experiments.Read(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			f, err := config.Load(name+".toml", text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := f.UsePool(p); err != nil {
+				t.Fatal(err)
+			}
+			e, err := f.Experiment(config.Selection{}, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			world := e.World(stream.New(1, 0, stream.World))
+			const rounds = 2000
+			away := 0.0
+			for round := range rounds {
+				x := world.Context(stream.New(1, round, stream.Contexts))
+				u := make([]float64, x.NumItems())
+				world.Utilities(u, x)
+				sum := 1.0
+				for _, v := range u {
+					sum += math.Exp(v)
+				}
+				away += 1 / sum / rounds
+			}
+			if away < 0.2 || away > 1./3 {
+				t.Errorf("%.3f of the customers walk away", away)
+			}
+		})
+	}
+}

@@ -1,0 +1,64 @@
+package env_test
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"vitrine/env"
+	"vitrine/env/envtest"
+)
+
+func TestTableIsAWorld(t *testing.T) {
+	p := numbered(30)
+	rng := newRand(1)
+	for range 1000 {
+		p.Sets = append(p.Sets, []int32{rng.Int32N(30), rng.Int32N(30), rng.Int32N(30)})
+	}
+	truth := env.Relative{Truth: p.Truth(), Outside: -2}
+	envtest.TestEnvironment(t, &env.World{Items: 3, Contexts: env.NewTable(p), Truth: truth, Revenues: env.One{}}, 3, 2)
+}
+
+// A context is a choice with as many alternatives, in their order, and each is as likely.
+func TestTableDrawsChoices(t *testing.T) {
+	p, rng := numbered(12), newRand(3)
+	p.Sets = [][]int32{{3, 1}, {0, 2, 4}, {1, 3}, {7, 7, 5}, {11, 0}}
+	table := env.NewTable(p)
+	if sizes := table.Sizes(); !slices.Equal(sizes, []int{2, 3}) {
+		t.Errorf("sizes %v", sizes)
+	}
+	const draws = 30_000
+	count := map[[2]float64]float64{}
+	x := mat.NewDense(2, 2, nil)
+	for range draws {
+		table.Draw(x, rng)
+		count[[2]float64{x.At(0, 0), x.At(1, 0)}]++
+	}
+	for _, set := range [][2]float64{{3, 1}, {1, 3}, {11, 0}} {
+		if share := count[set] / draws; math.Abs(share-1./3) > 5*math.Sqrt(2./9/draws) {
+			t.Errorf("choice %v is drawn with share %v, want 1/3", set, share)
+		}
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("no panic for a context as large as no choice")
+		}
+	}()
+	table.Draw(mat.NewDense(4, 2, nil), rng)
+}
+
+// Probabilities depend on differences only: subtracting the outside option's utility gives those of
+// a customer who has it.
+func TestRelativeIsTheDifference(t *testing.T) {
+	p := numbered(4)
+	u, v := make([]float64, 4), make([]float64, 4)
+	p.Truth().Utilities(u, p.Features)
+	env.Relative{Truth: p.Truth(), Outside: 0.7}.Utilities(v, p.Features)
+	for i := range u {
+		if math.Abs(v[i]-(u[i]-0.7)) > 1e-15 {
+			t.Errorf("item %d: %v, want %v", i, v[i], u[i]-0.7)
+		}
+	}
+}
