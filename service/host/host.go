@@ -12,6 +12,8 @@ import (
 	"sync"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"vitrine/internal/hint"
 	"vitrine/internal/replace"
 	"vitrine/service/decision"
@@ -44,6 +46,7 @@ type service struct {
 	Options
 	process string // identifies the writer of the log
 	keys    *server.Keys
+	tracer  trace.Tracer // nil without traces
 }
 
 // Run runs the decision service. When ctx ends, it answers the requests in progress and returns nil.
@@ -72,6 +75,9 @@ func Run(ctx context.Context, c *Config, o Options) error {
 	if err := os.MkdirAll(s.Data, 0o700); err != nil {
 		return err
 	}
+	var stop func()
+	s.tracer, stop = tracer(ctx, s.Version, s.Logger)
+	defer stop()
 	return s.run(ctx)
 }
 
@@ -133,7 +139,7 @@ func (s *service) live(ctx context.Context, known uint64) (_ *life, err error) {
 	var beside sync.WaitGroup
 	listen, options := s.listen(), server.Options{
 		Keys: s.keys, Feed: new(server.Feed), Limits: s.limits(), Logger: s.Logger, Version: s.Version, Budget: s.budget(),
-		Personalizer: s.Personalizer, Origins: s.CORS.Origins,
+		Personalizer: s.Personalizer, Origins: s.CORS.Origins, Tracer: s.tracer,
 	}
 	listen.Ready = func(a net.Addr) {
 		s.Listen, l.served = a.String(), true // the next life listens at the same port

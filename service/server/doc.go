@@ -16,6 +16,7 @@
 //	limits.go      limits on requests
 //	memory.go      memory that requests take from the budget
 //	metrics.go     Prometheus metrics
+//	tracing.go     traces of requests
 //	openapi.go     the OpenAPI document
 //	pages.go       the page of counters and the page of the API
 //	listen.go      sockets, TLS, timeouts, shutdown

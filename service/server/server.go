@@ -19,6 +19,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"vitrine/service/budget"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
@@ -38,6 +40,8 @@ type Options struct {
 	Personalizer bool // whether the first Rank creates its placement, without a key of the scope admin
 
 	Origins []string // whose pages may call the service from a browser; see CheckOrigin
+
+	Tracer trace.Tracer // of requests; nil traces nothing
 
 	SnapshotAge func() time.Duration // the age of the last snapshot, for /metrics; may be nil
 
@@ -127,8 +131,10 @@ type call struct {
 	id      string
 	key     string // the name of the caller's key
 	buffer  *bytes.Buffer
-	taken   [2]int64 // of the budget, by purpose
-	problem *problem // that it was answered with
+	taken   [2]int64          // of the budget, by purpose
+	problem *problem          // that it was answered with
+	trace   trace.SpanContext // of its span, or of the caller's; may be invalid
+	span    trace.Span        // nil without a tracer
 
 	contract *personalizer.Route // the route's
 
@@ -173,12 +179,14 @@ func (s *Server) pass(rt *route) http.HandlerFunc {
 		h["X-Request-Id"] = []string{c.id}
 		h["X-Content-Type-Options"] = noSniff
 		s.crossOrigin(c)
+		s.beginTrace(c, rt)
 		if err := s.do(c, rt); err != nil {
 			c.fail(err)
 		}
 		took := s.clock().Sub(start)
 		latency.observe(c.w.status, took)
 		s.logCall(c, rt, took)
+		s.endTrace(c)
 		c.release()
 	}
 }
@@ -237,6 +245,7 @@ func (s *Server) logCall(c *call, rt *route, took time.Duration) {
 		slog.String("request_id", c.id), slog.String("method", rt.method), slog.String("route", rt.path), slog.Int("status", c.w.status),
 		slog.Float64("seconds", took.Seconds()), slog.String("key", c.key), slog.String("remote", c.RemoteAddr),
 	}
+	attributes = append(attributes, c.traceAttributes()...)
 	if c.problem != nil {
 		attributes = append(attributes, slog.String("problem", c.problem.Type))
 		if c.problem.cause != "" {

@@ -1,0 +1,141 @@
+package host
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	"google.golang.org/protobuf/proto"
+)
+
+// variables are those that may be set where the tests run.
+var variables = []string{
+	"OTEL_SDK_DISABLED", "OTEL_TRACES_EXPORTER", "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_PROTOCOL",
+	"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_SERVICE_NAME", "OTEL_RESOURCE_ATTRIBUTES", "OTEL_TRACES_SAMPLER", "OTEL_EXPORTER_OTLP_HEADERS",
+}
+
+// asked runs a service that answers one request, with the caller's traceparent, and returns what was logged.
+func asked(t *testing.T, traceparent string) string {
+	t.Helper()
+	c := Default()
+	c.Data, c.Listen = t.TempDir(), "127.0.0.1:0"
+	var log bytes.Buffer
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	err := Run(ctx, c, Options{
+		Version: "1.2.3", Logger: slog.New(slog.NewJSONHandler(&log, nil)),
+		Serving: func(_ context.Context, address string) {
+			defer stop()
+			r, _ := http.NewRequest("GET", "http://"+address+"/v1/placements", nil)
+			r.Header.Set("Traceparent", traceparent)
+			answer, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(r)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			answer.Body.Close()
+			if answer.StatusCode != 200 {
+				t.Errorf("status %d", answer.StatusCode)
+			}
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return log.String()
+}
+
+// The service exports a span of a request over OTLP to where the standard variables say, and ends its export before it ends.
+func TestTracesAreExported(t *testing.T) {
+	var mu sync.Mutex
+	var got []*collector.ExportTraceServiceRequest
+	var header http.Header
+	var path string
+	to := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body := io.Reader(r.Body)
+		if r.Header.Get("Content-Encoding") == "gzip" {
+			body, _ = gzip.NewReader(body)
+		}
+		text, _ := io.ReadAll(body)
+		request := new(collector.ExportTraceServiceRequest)
+		if err := proto.Unmarshal(text, request); err != nil {
+			t.Error(err)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		got, header, path = append(got, request), r.Header, r.URL.Path
+	}))
+	defer to.Close()
+	for _, v := range variables {
+		t.Setenv(v, "")
+	}
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", to.URL)
+	t.Setenv("OTEL_EXPORTER_OTLP_HEADERS", "x-tenant=shop")
+	t.Setenv("OTEL_RESOURCE_ATTRIBUTES", "deployment.environment=test")
+	asked(t, "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
+	if len(got) != 1 || len(got[0].ResourceSpans) != 1 || header.Get("X-Tenant") != "shop" || path != "/v1/traces" {
+		t.Fatalf("%v, header %v, path %s", got, header, path)
+	}
+	span := got[0].ResourceSpans[0].ScopeSpans[0].Spans[0]
+	if span.Name != "GET /v1/placements" || !bytes.HasPrefix(span.TraceId, []byte{0x4b, 0xf9, 0x2f}) || !bytes.HasSuffix(span.ParentSpanId, []byte{0x02, 0xb7}) {
+		t.Errorf("%v", span)
+	}
+	var attributes []string
+	for _, a := range got[0].ResourceSpans[0].Resource.Attributes {
+		attributes = append(attributes, a.Key+"="+a.Value.GetStringValue())
+	}
+	for _, want := range []string{"service.name=vitrine", "service.version=1.2.3", "deployment.environment=test"} {
+		if !slices.Contains(attributes, want) {
+			t.Errorf("the resource has no %s: %q", want, attributes)
+		}
+	}
+}
+
+// Without the variables, or where they say no, there is no tracer. Variables that cannot be followed are a warning.
+func TestNoTraces(t *testing.T) {
+	for _, c := range []struct {
+		set  []string
+		warn string
+	}{
+		{nil, ""},
+		{[]string{"OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:1", "OTEL_SDK_DISABLED=true"}, ""},
+		{[]string{"OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:1", "OTEL_TRACES_EXPORTER=none"}, ""},
+		{[]string{"OTEL_TRACES_EXPORTER=otlp", "OTEL_EXPORTER_OTLP_PROTOCOL=grpc"}, "OTEL_EXPORTER_OTLP_PROTOCOL=grpc: must be http/protobuf"},
+		{[]string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=http://127.0.0.1:1", "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL=http/json", "OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf"}, "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL=http/json: must be"},
+	} {
+		for _, v := range variables {
+			t.Setenv(v, "")
+		}
+		for _, v := range c.set {
+			name, value, _ := strings.Cut(v, "=")
+			t.Setenv(name, value)
+		}
+		var log bytes.Buffer
+		tracer, stop := tracer(t.Context(), "", slog.New(slog.NewJSONHandler(&log, nil)))
+		stop()
+		if tracer != nil || (c.warn == "") != (log.Len() == 0) || !strings.Contains(log.String(), c.warn) {
+			t.Errorf("%q: a tracer %v, log %s", c.set, tracer != nil, log.String())
+		}
+	}
+}
+
+// A collector that is away costs a warning.
+func TestCollectorIsAway(t *testing.T) {
+	for _, v := range variables {
+		t.Setenv(v, "")
+	}
+	t.Setenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://127.0.0.1:1/v1/traces")
+	t.Setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "100")
+	if log := asked(t, ""); !strings.Contains(log, `"level":"WARN","msg":"traces","cause":"`) && !strings.Contains(log, "the last traces were not exported") {
+		t.Errorf("no warning:\n%s", log)
+	}
+}
