@@ -182,7 +182,7 @@ func (r *request) family(warn func(string)) (vitrine.Constraint, error) {
 	case n > 1:
 		warn(fmt.Sprintf("%s: exclude: %d of its ids are of no item, the first is %q", r.name, n, unknown[0]))
 	}
-	if rules.Groups, err = r.boundGroups(); err != nil {
+	if rules.Groups, err = r.boundGroups(warn); err != nil {
 		return nil, err
 	}
 	family, err := r.build(rules)
@@ -232,8 +232,9 @@ func (r *request) duplicate() error {
 }
 
 // boundGroups returns the groups that have bounds, with the items in them and in
-// the groups within them.
-func (r *request) boundGroups() ([]assortment.Group, error) {
+// the groups within them. A bound on a group without items holds, unless it demands some: a shop's rules
+// stand on days without shoes.
+func (r *request) boundGroups(warn func(string)) ([]assortment.Group, error) {
 	var list []assortment.Group
 	place := map[string]int{}
 	for _, name := range slices.Sorted(maps.Keys(r.atMost)) {
@@ -272,14 +273,13 @@ func (r *request) boundGroups() ([]assortment.Group, error) {
 			list[k].Items = append(list[k].Items, i)
 		}
 	}
-	for _, key := range []struct {
-		name   string
-		bounds map[string]int
-	}{{"at_most", r.atMost}, {"at_least", r.atLeast}} {
-		for _, name := range slices.Sorted(maps.Keys(key.bounds)) {
-			if len(list[place[name]].Items) == 0 {
-				return nil, r.refuse("%s: no item is of the group %q%s", key.name, name, r.knownGroups())
-			}
+	for _, g := range list {
+		switch {
+		case len(g.Items) > 0:
+		case g.Min > 0:
+			return nil, r.refuse("at_least: no item is in the %s%s", g.Name, r.knownGroups())
+		case g.Max != assortment.NoLimit:
+			warn(fmt.Sprintf("%s: at_most: no item is in the %s%s", r.name, g.Name, r.knownGroups()))
 		}
 	}
 	return list, nil

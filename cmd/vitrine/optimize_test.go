@@ -161,7 +161,7 @@ func TestGroupsWithinGroups(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	groups, err := r.boundGroups()
+	groups, err := r.boundGroups(func(string) {})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -70,17 +70,10 @@ func (r *request) transversal(c *Config, index map[string]int) (vitrine.Constrai
 	if len(r.Slots) > c.MaxSize {
 		return nil, api.Fieldf("/slots", "%d slots, the placement shows at most %d items", len(r.Slots), c.MaxSize)
 	}
-	everywhere, err := find("/exclude", r.Exclude, index)
-	if err != nil {
-		return nil, err
-	}
+	everywhere := present(r.Exclude, index)
 	slots := make([]assortment.Slot, len(r.Slots))
 	for k, s := range r.Slots {
-		out, err := find(fmt.Sprintf("/slots/%d/exclude", k), s.Exclude, index)
-		if err != nil {
-			return nil, err
-		}
-		slots[k] = assortment.Slot{Name: fmt.Sprintf("slot %d", k+1), Exclude: append(out, everywhere...)}
+		slots[k] = assortment.Slot{Name: fmt.Sprintf("slot %d", k+1), Exclude: append(present(s.Exclude, index), everywhere...)}
 	}
 	family, err := assortment.NewTransversal(len(r.Items), slots, len(slots))
 	if err != nil {
@@ -106,9 +99,7 @@ func (r *request) family(c *Config, index map[string]int) (vitrine.Constraint, e
 	if rules.Include, err = find("/include", r.Include, index); err != nil {
 		return nil, err
 	}
-	if rules.Exclude, err = find("/exclude", r.Exclude, index); err != nil {
-		return nil, err
-	}
+	rules.Exclude = present(r.Exclude, index)
 	for _, l := range c.AtMost {
 		rules.Groups = append(rules.Groups, r.byCategory(c.schema, l)...)
 	}
@@ -125,11 +116,7 @@ func (r *request) family(c *Config, index map[string]int) (vitrine.Constraint, e
 		if l.Feature != "" || l.Most < 0 {
 			return nil, api.Fieldf(field, "must have items or a feature, and most ≥ 0")
 		}
-		items, err := find(field+"/items", l.Items, index)
-		if err != nil {
-			return nil, err
-		}
-		rules.Groups = append(rules.Groups, assortment.Group{Name: fmt.Sprintf("at_most %d", i), Items: items, Max: l.Most})
+		rules.Groups = append(rules.Groups, assortment.Group{Name: fmt.Sprintf("at_most %d", i), Items: present(l.Items, index), Max: l.Most})
 	}
 	family, err := assortment.NewLaminar(rules)
 	if err != nil {
@@ -155,7 +142,19 @@ func (r *request) byCategory(s *feature.Schema, l api.Limit) []assortment.Group 
 	return groups
 }
 
-// find returns where the ids are.
+// present returns where those of the ids are that the request has. A rule that says what not to show also holds
+// on a day without the item.
+func present(ids []string, index map[string]int) []int {
+	at := []int{}
+	for _, id := range ids {
+		if i, ok := index[id]; ok {
+			at = append(at, i)
+		}
+	}
+	return at
+}
+
+// find returns where the ids are, all of which must be there.
 func find(field string, ids []string, index map[string]int) ([]int, error) {
 	at := make([]int, len(ids))
 	for k, id := range ids {
