@@ -66,14 +66,19 @@ func (e Expert) called(family string) string {
 // maxProducts is the largest d with which products are among the defaults.
 const maxProducts = 10
 
-// DefaultExperts returns the recommended experts for items of d features: the quadratic
-// family only if it has not many more parameters than the others.
+// maxUnits is the largest d with which families of units are among the defaults: a round of one costs
+// O(K (3d)²), and among many features units are hard to find.
+const maxUnits = 30
+
+// DefaultExperts returns the recommended experts for items of d features: fewer if there are many features, so
+// that a round stays cheap, and the quadratic family only if it has not many more parameters than the others.
 func DefaultExperts(d int) []Expert {
 	experts := []Expert{
 		{Model: utility.NewLinear(d, true)},
 		{Model: utility.NewLinear(d, true), Memory: 200},
-		{Model: utility.NewRadial(d, 1)},
-		{Model: utility.NewSpectral(d, 1)},
+	}
+	if d <= maxUnits {
+		experts = append(experts, Expert{Model: utility.NewRadial(d, 1)}, Expert{Model: utility.NewSpectral(d, 1)})
 	}
 	if d <= maxProducts {
 		experts = append(experts, Expert{Model: utility.NewQuadratic(d)})

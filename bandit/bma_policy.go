@@ -67,12 +67,7 @@ func (o *mixture) sample(w *mixtureScratch, x *vitrine.Context, rng *rand.Rand) 
 		w.expert[k] = e
 		o.experts[e].posterior.Deviation(w.delta[k*maximum:][:o.experts[e].model.NumParams()], o.width, rng)
 	}
-	z := o.z
-	if z.shift == nil {
-		seen := newMoments(o.p.Features)
-		seen.add(x.Features)
-		z = seen.standardisation()
-	}
+	z := o.standardisation(x)
 	for from := 0; from < n; from += indexRows {
 		to := min(from+indexRows, n)
 		items := w.items.Reshape(to-from, o.p.Features)
@@ -94,6 +89,16 @@ func (o *mixture) sample(w *mixtureScratch, x *vitrine.Context, rng *rand.Rand) 
 			}
 		}
 	}
+}
+
+// standardisation returns the moments in use, or those of the context if there are none yet.
+func (o *mixture) standardisation(x *vitrine.Context) standardisation {
+	if o.z.shift != nil {
+		return o.z
+	}
+	seen := newMoments(o.p.Features)
+	seen.add(x.Features)
+	return seen.standardisation()
 }
 
 func vector(v []float64) blas64.Vector { return blas64.Vector{N: len(v), Data: v, Inc: 1} }

@@ -5,7 +5,8 @@ import "vitrine"
 // Policies of learners with an estimate ŵ have a method Utilities, which stores
 // f_ŵ(x_i) of each item in dst, without optimism and without draws. Callers find it by
 // a type assertion. Uniform policies, including those of Phase I, have no estimate,
-// Feel-Good Thompson sampling has only draws, and BMA-MNL has many families.
+// and Feel-Good Thompson sampling has only draws. BMA-MNL has many families and parameters: its
+// method has the utilities of their mean probabilities.
 
 // Utilities stores the estimated utilities in dst.
 func (o *optimistic) Utilities(dst []float64, x *vitrine.Context) {

@@ -302,6 +302,9 @@ var relearned = map[int]map[string]bool{
 	2: {"barrier": false, "bma": true, "eps": false},
 }
 
+// unestimated is the last format whose BMA-MNL had no probabilities, so that its sets were in another order.
+const unestimated = 5
+
 // lastEntries are those of the logs, by the format.
 var lastEntries = map[int]int{1: 601, 2: 601, 3: 881, 4: 882, 5: 1189}
 
@@ -324,6 +327,10 @@ func TestDataFormats(t *testing.T) {
 				var want map[string]any
 				if err := json.Unmarshal(text, &want); err != nil {
 					t.Fatal(err)
+				}
+				if v <= unestimated {
+					delete(want["bma"].(map[string]any), "Decided")
+					delete(want["bma"].(map[string]any), "Probability")
 				}
 				for name, always := range relearned[v] {
 					if always || c.data == "whole" && c.without == host.SnapshotFile {

@@ -322,7 +322,7 @@ func buildExperts(s settings.Section, p bandit.Problem) (none Made, err error) {
 	return m, nil
 }
 
-// defaultExperts are [bandit.DefaultExperts] as a file has them.
+// defaultExperts are [bandit.DefaultExperts] as a file has them. Those of more features are the first ones.
 func defaultExperts(features int) []map[string]any {
 	tables := []map[string]any{
 		{"kind": "linear", "intercept": true},

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/mat"
+
 	"vitrine"
 	"vitrine/assortment"
 	"vitrine/bandit"
@@ -35,7 +37,7 @@ func (w shop) sells(t *testing.T, settings string, seed uint64) float64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, m, err := policy.Read(jsonOf(t, complete), w.problem(), true)
+	p, m, err := policy.Read(jsonOf(t, complete), w.problem(), true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,11 +63,27 @@ func (w shop) sells(t *testing.T, settings string, seed uint64) float64 {
 		_, best := assortment.Maximize(nil, assortment.AtMost(w.size), shopper.Utilities, shopper.Context.Revenue)
 		earned += vitrine.ExpectedRevenue(o.Assortment, shopper.Utilities, shopper.Context.Revenue)
 		optimum += best
-		if err := l.Observe(vitrine.Round{Context: shopper.Context, Offer: o, Choice: shopper.Choose(o.Assortment)}); err != nil {
+		if err := l.Observe(seen(shopper.Context, o, shopper.Choose(o.Assortment), p.AllRows)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	return earned / optimum
+}
+
+// seen is a round as a placement has it: with all rows, or with those of the items shown.
+func seen(x *vitrine.Context, o vitrine.Offer, c vitrine.Choice, all bool) vitrine.Round {
+	if all || len(o.Assortment) == 0 {
+		return vitrine.Round{Context: x, Offer: o, Choice: c}
+	}
+	_, d := x.Features.Dims()
+	shown := &vitrine.Context{Features: mat.NewDense(len(o.Assortment), d, nil)}
+	s := make(vitrine.Assortment, len(o.Assortment))
+	for k, i := range o.Assortment {
+		s[k] = k
+		shown.Features.SetRow(k, x.Features.RawRowView(i))
+		shown.Revenue = append(shown.Revenue, x.Revenue[i])
+	}
+	return vitrine.Round{Context: shown, Offer: vitrine.Offer{Assortment: s, Propensity: o.Propensity}, Choice: c}
 }
 
 // chance returns what sets drawn by chance earn of the optimum.
@@ -177,7 +195,7 @@ func TestLoggedDefaults(t *testing.T) {
 
 // The experts of a placement are those of the library.
 func TestDefaultExperts(t *testing.T) {
-	for _, features := range []int{3, 10, 11, 40} {
+	for _, features := range []int{3, 10, 11, 30, 31, 300} {
 		problem := large.problem()
 		problem.Features = features
 		_, m, err := policy.Read([]byte(`{"name":"bma-mnl"}`), problem, true)

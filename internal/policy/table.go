@@ -87,7 +87,6 @@ var All = []Policy{
 	{
 		Name: "bma-mnl", Doc: "utility families averaged by evidence, one sample a slot",
 		Choose: "if it is not known what utilities look like", Offer: "K N d_w", Round: "d_w³ + K d_w²", Page: "bma-mnl",
-		AllRows:  true,
 		Matrices: Matrices{9, 4},
 		Learner:  OfExperts(),
 	},

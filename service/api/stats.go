@@ -27,6 +27,7 @@ type Stats struct {
 	Learned       uint64   `json:"learned" doc:"rounds that the learner has learned from"`
 	Skipped       uint64   `json:"skipped" doc:"rounds that the learner refused, on which it panicked, or that came after it broke"`
 	Forgotten     uint64   `json:"forgotten" doc:"rounds that were lost because the learner's saved state could not be read"`
+	Unlearned     uint64   `json:"unlearned" doc:"outcomes and expiries that the learner did not learn from, because its queue was full"`
 	Stale         uint64   `json:"stale" doc:"rounds decided by an earlier learner of the placement"`
 	Broken        bool     `json:"broken" doc:"whether the learner has failed; its last good policy decides"`
 	Problem       string   `json:"problem,omitzero" doc:"the last problem of the learner"`

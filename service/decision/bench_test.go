@@ -2,7 +2,6 @@ package decision_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"testing"
 
@@ -39,12 +38,7 @@ func BenchmarkDecide(b *testing.B) {
 			e, r := wide(b, `{"name":"onl-mnl","warmup":0}`, record)
 			b.ReportAllocs()
 			for b.Loop() {
-				_, err := e.Decide(b.Context(), "home", r, 0)
-				for errors.Is(err, decision.ErrBehind) { // the memory is full, and the learner is to take what expires
-					wait(b, e)
-					_, err = e.Decide(b.Context(), "home", r, 0)
-				}
-				if err != nil {
+				if _, err := e.Decide(b.Context(), "home", r, 0); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -18,10 +18,11 @@ import (
 //	3  knew no decisions that memory had no room for
 //	4  had learners that were not behind
 //	5  had the offers of decisions, and not their entries
-//	6
+//	6  had learners that learned from every outcome
+//	7
 const (
 	snapshotKind   = "decision engine "
-	snapshotFormat = 6
+	snapshotFormat = 7
 )
 
 // decoder reads a snapshot of a format.
@@ -115,7 +116,7 @@ func flagged(d *state.Decoder) bool {
 // all lists the counters, for encode and decode.
 func (c *counts) all() (integers []*uint64, floats []*float64) {
 	integers = []*uint64{
-		&c.Evicted, &c.Withdrawn, &c.Offered, &c.Chosen, &c.Expired, &c.Stale, &c.Chance,
+		&c.Unlearned, &c.Evicted, &c.Withdrawn, &c.Offered, &c.Chosen, &c.Expired, &c.Stale, &c.Chance,
 		&c.Shadow.Rounds, &c.Shadow.Agreements, &c.Shadow.Estimated,
 	}
 	floats = []*float64{&c.Shadow.Policy, &c.Shadow.Baseline, &c.Calibration.Revenue, &c.Calibration.Predicted}
@@ -146,8 +147,10 @@ func (c *counts) decode(d decoder) {
 	integers, floats := c.all()
 	switch {
 	case d.format == 1:
-		integers = integers[2:]
+		integers = integers[3:]
 	case d.format < 4:
+		integers = integers[2:]
+	case d.format < 7:
 		integers = integers[1:]
 	}
 	for _, v := range integers {

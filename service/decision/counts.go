@@ -5,7 +5,7 @@ import "vitrine/service/api"
 // counts are the counters that are part of the state.
 type counts struct {
 	Offered, Chosen, Expired, Stale uint64
-	Withdrawn, Evicted              uint64
+	Withdrawn, Evicted, Unlearned   uint64
 	Chance                          uint64
 	Arms                            [3]api.Group // ByPolicy, ByChance, ByBaseline
 	Calibration                     api.Calibration

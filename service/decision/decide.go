@@ -30,12 +30,12 @@ type Estimator interface {
 // A request with an id of its own that was answered before has the same answer
 // again; another request under that id is ErrConflict, and so is the same one where the
 // placement's features have changed. Other errors are
-// *api.FieldError, ErrNotFound, ErrBehind, ErrUnread, ErrPolicy, ErrStopped or that of ctx, after which
+// *api.FieldError, ErrNotFound, ErrUnread, ErrPolicy, ErrStopped or that of ctx, after which
 // the decision may or may not have been made: ask again, under the same id.
 func (e *Engine) Decide(ctx context.Context, name string, r *api.Request, now int64) (*Answer, error) {
 	d := deciders.Get().(*decider)
 	defer d.release()
-	isBehind := false
+	urgent := false
 	for {
 		v, err := e.view(name)
 		if err != nil {
@@ -69,14 +69,12 @@ func (e *Engine) Decide(ctx context.Context, name string, r *api.Request, now in
 		}
 		err = e.submit(ctx, func(b *batch) error { return b.offer(v, event, offered, forgotten, d.entry) })
 		switch {
-		case errors.Is(err, errFull) && isBehind:
-			return nil, behind(v.placement)
 		case errors.Is(err, errFull):
-			n, err := e.expire(ctx, name, now)
+			n, err := e.expire(ctx, name, now, urgent)
 			if err != nil {
 				return nil, err
 			}
-			isBehind = n == 0 // unless another caller was quicker
+			urgent = n == 0 // the learner has no room for them, unless another caller was quicker
 			continue
 		case err == nil:
 			return answerOf(name, offered, &d.estimates), nil

@@ -194,7 +194,7 @@ func (e *Engine) Stats(name string) (api.Stats, error) {
 		Decisions: c.Offered, Outcomes: c.Chosen, Expired: c.Expired, Withdrawn: c.Withdrawn, Pending: len(v.open.heap), Memory: v.open.bytes + v.closed.bytes, Charged: v.charged,
 		ExpiredEarly: c.Evicted, MemorySeconds: v.pace.seconds(v.config.Memory),
 		PolicyVersion: current.version, Lag: v.worker.given.Load() - done,
-		Learned: seen.observed, Skipped: seen.skipped, Forgotten: seen.forgotten, Stale: c.Stale, Broken: seen.broken, Problem: seen.problem,
+		Learned: seen.observed, Skipped: seen.skipped, Forgotten: seen.forgotten, Unlearned: c.Unlearned, Stale: c.Stale, Broken: seen.broken, Problem: seen.problem,
 		Versions: append([]uint64{}, v.kept...),
 		ByPolicy: c.Arms[0], ByChance: c.Arms[1], ByBaseline: c.Arms[2],
 		Calibration: c.Calibration, Shadow: c.Shadow,

@@ -20,9 +20,6 @@ var (
 	// ErrEvicted is of an outcome or an activation of a decision that left memory, or whose entry had to leave the log,
 	// before its attribution window was over: nothing was learned from it.
 	ErrEvicted = errors.New("the placement's memory was too small to wait for the outcome")
-	// ErrBehind is of what a learner that lags has no room for. Nothing has
-	// changed, and trying again later may succeed.
-	ErrBehind = errors.New("the learner is behind")
 	// ErrMemory is returned for a placement that does not fit into the memory of the service.
 	ErrMemory = errors.New("the service has too little memory")
 	// ErrPolicy is of a policy that panics or breaks the constraints.

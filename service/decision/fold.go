@@ -96,7 +96,7 @@ func (s *fold) applyBody(sequence uint64, e *eventlog.Event, o *offer) error {
 		if b.Choice > 0 && r.hasPassed(int(b.Choice)) {
 			return fmt.Errorf("item %d of decision %q was chosen after it was passed", b.Choice, r.id)
 		}
-		s.close(sequence, r, o, chosen, int(b.Choice))
+		s.close(sequence, r, o, chosen, int(b.Choice), !b.Unlearned)
 		return nil
 	case *eventlog.Expired:
 		r, err := s.openRecord(p, b.Decision)
@@ -107,7 +107,7 @@ func (s *fold) applyBody(sequence uint64, e *eventlog.Event, o *offer) error {
 			s.abandon(r, withdrawn)
 			return nil
 		}
-		s.close(sequence, r, o, expired, 0)
+		s.close(sequence, r, o, expired, 0, !b.Unlearned)
 		return nil
 	case *eventlog.Evicted:
 		r, err := s.openRecord(p, b.Decision)
@@ -240,8 +240,8 @@ func (s *fold) openRecord(p *placement, decision string) (*record, error) {
 	return r, nil
 }
 
-// close gives a decision its outcome.
-func (s *fold) close(sequence uint64, r *record, o *offer, to status, choice int) {
+// close gives a decision its outcome, which its learner may learn from.
+func (s *fold) close(sequence uint64, r *record, o *offer, to status, choice int, learn bool) {
 	p := r.placement
 	p.open.remove(r)
 	r.status, r.choice = to, int16(choice)
@@ -249,6 +249,8 @@ func (s *fold) close(sequence uint64, r *record, o *offer, to status, choice int
 	switch {
 	case !r.isOf(p.learner):
 		p.counts.Stale++
+	case !learn:
+		p.counts.Unlearned++
 	case o != nil:
 		p.sound.closed(r, o)
 		p.worker.send(task{sequence: sequence, round: o.round(choice), bytes: o.roundBytes()})

@@ -16,7 +16,7 @@ import (
 // The same outcome again is nil again, and another one is ErrConflict. After the
 // attribution window the round has counted as the outside option, or for nothing where
 // the decision was deferred, and an item is ErrLate. Of a decision that memory had no room for the error is
-// ErrEvicted. Other errors are ErrNotFound, ErrNotShown, ErrBehind, ErrStopped or that of ctx,
+// ErrEvicted. Other errors are ErrNotFound, ErrNotShown, ErrStopped or that of ctx,
 // after which it is to be told again.
 func (e *Engine) Outcome(ctx context.Context, placement, decision, item string, now int64) error {
 	return e.concerning(ctx, placement, decision, func(b *batch, f *found) error { return b.outcome(f.record, f.offer, item, now) })
@@ -40,8 +40,6 @@ func (b *batch) outcome(r *record, o *offer, item string, now int64) error {
 		return nil
 	case choice > 0 && r.hasPassed(choice):
 		return fmt.Errorf("decision %q: %w: a reward told that item %q was not taken", r.id, ErrConflict, item)
-	case r.isLate(now) && !b.canExpire(r, o), !r.isLate(now) && !b.room(r, o):
-		return behind(r.placement)
 	case r.isLate(now):
 		b.expire(r, o, now)
 		if item == "" {
@@ -49,7 +47,7 @@ func (b *batch) outcome(r *record, o *offer, item string, now int64) error {
 		}
 		return fmt.Errorf("decision %q: %w: its outcome came too late", r.id, ErrLate)
 	}
-	b.close(r, o, now, &eventlog.Chosen{Decision: r.id, Choice: int32(choice)})
+	b.choose(r, o, int32(choice), now)
 	return nil
 }
 
@@ -82,7 +80,7 @@ func (e *Engine) Expire(ctx context.Context, now int64) (int, error) {
 	}
 	total := 0
 	for _, name := range e.Placements() {
-		n, err := e.expire(ctx, name, now)
+		n, err := e.expire(ctx, name, now, false)
 		if total += n; err != nil {
 			return total, err
 		}
@@ -90,8 +88,8 @@ func (e *Engine) Expire(ctx context.Context, now int64) (int, error) {
 	return total, nil
 }
 
-// expire is Expire of one placement.
-func (e *Engine) expire(ctx context.Context, name string, now int64) (total int, err error) {
+// expire is Expire of one placement. If it is urgent, decisions do not wait for their learner: it does not learn from them.
+func (e *Engine) expire(ctx context.Context, name string, now int64, urgent bool) (total int, err error) {
 	for {
 		late, over := e.late(name, now)
 		if len(late) == 0 && !over {
@@ -101,7 +99,7 @@ func (e *Engine) expire(ctx context.Context, name string, now int64) (total int,
 			return total, err
 		}
 		n := 0 // the writer's until submit has its answer
-		if err = e.submit(ctx, func(b *batch) error { n = b.expireDue(name, late, now); return nil }); err != nil {
+		if err = e.submit(ctx, func(b *batch) error { n = b.expireDue(name, late, now, urgent); return nil }); err != nil {
 			return total, err
 		}
 		if total += n; n == 0 || n < len(late) {
@@ -151,7 +149,7 @@ func (e *Engine) readAhead(ctx context.Context, late []*found) ([]*found, error)
 
 // expireDue ends the wait of late decisions, and of those that the placement's memory has no room for, the first to expire
 // before the others.
-func (b *batch) expireDue(name string, late []*found, now int64) int {
+func (b *batch) expireDue(name string, late []*found, now int64, urgent bool) int {
 	p := b.state.placements[name]
 	if p == nil {
 		return 0
@@ -164,7 +162,7 @@ func (b *batch) expireDue(name string, late []*found, now int64) int {
 		case f.offer == nil && r.status != deferred: // nobody can know what it showed
 			b.close(r, nil, now, &eventlog.Evicted{Decision: r.id})
 			n++
-		case b.canExpire(r, f.offer):
+		case urgent || b.canExpire(r, f.offer):
 			b.expire(r, f.offer, now)
 			n++
 		}

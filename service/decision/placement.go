@@ -38,11 +38,6 @@ type view struct {
 	worker  *worker
 }
 
-// behind is the error of a learner whose queue is full.
-func behind(p *placement) error {
-	return fmt.Errorf("placement %q: %w by %d rounds: try again later", p.name, ErrBehind, p.worker.given.Load()-p.worker.done.Load())
-}
-
 // tooSmall is the error of a decision that was evicted.
 func tooSmall(p *placement, id string) error {
 	holds := ""

@@ -25,7 +25,7 @@ import (
 //
 // with Σ over those of this call. The first reward of an item counts. Those that come
 // after the outcome, or after the attribution window, change nothing. Errors are
-// *api.FieldError for a value, ErrNotFound, ErrNotShown, ErrEvicted, ErrBehind, ErrStopped or that of
+// *api.FieldError for a value, ErrNotFound, ErrNotShown, ErrEvicted, ErrStopped or that of
 // ctx, after which it is to be told again.
 func (e *Engine) Reward(ctx context.Context, placement, decision string, rewards []api.Reward, now int64) error {
 	for k, r := range rewards {
@@ -59,8 +59,6 @@ func (b *batch) reward(r *record, o *offer, rewards []api.Reward, now int64) err
 		return tooSmall(r.placement, r.id)
 	case !r.status.waits(), len(reported.Items) == 0:
 		return nil
-	case r.isLate(now) && !b.canExpire(r, o), !r.isLate(now) && !b.room(r, o):
-		return behind(r.placement)
 	case r.isLate(now):
 		b.expire(r, o, now)
 		return nil
@@ -74,7 +72,7 @@ func (b *batch) reward(r *record, o *offer, rewards []api.Reward, now int64) err
 		b.encode(&eventlog.Event{Time: now, Placement: r.placement.name, Body: reported}, nil)
 		return nil
 	}
-	b.close(r, o, now, &eventlog.Chosen{Decision: r.id, Choice: place})
+	b.choose(r, o, place, now)
 	return nil
 }
 

@@ -237,8 +237,14 @@ func (b *batch) room(r *record, o *offer) bool {
 // canExpire reports the same of a decision that expires. There is no round of one that is deferred.
 func (b *batch) canExpire(r *record, o *offer) bool { return r.status == deferred || b.room(r, o) }
 
+// choose gives a decision its outcome. A learner without room for the round does not learn from it: its
+// slowness is no reason to refuse an outcome.
+func (b *batch) choose(r *record, o *offer, choice int32, now int64) {
+	b.close(r, o, now, &eventlog.Chosen{Decision: r.id, Choice: choice, Unlearned: !b.room(r, o)})
+}
+
 func (b *batch) expire(r *record, o *offer, now int64) {
-	b.close(r, o, now, &eventlog.Expired{Decision: r.id})
+	b.close(r, o, now, &eventlog.Expired{Decision: r.id, Unlearned: !b.canExpire(r, o)})
 }
 
 // close ends the wait for a decision's outcome. Without an offer there is no round.
@@ -246,7 +252,7 @@ func (b *batch) close(r *record, o *offer, now int64, body eventlog.Body) {
 	p := r.placement
 	b.touched[r.key()] = true
 	b.open[p] -= r.size()
-	if o != nil {
+	if o != nil && b.canExpire(r, o) {
 		b.rounds[p] += o.roundBytes()
 	}
 	b.encode(&eventlog.Event{Time: now, Placement: p.name, Body: body}, o)

@@ -50,13 +50,15 @@ type Offered struct {
 
 // Chosen is a decision's outcome.
 type Chosen struct {
-	Decision string
-	Choice   int32 // 0 for the outside option, k for the k-th of Offered.Shown
+	Decision  string
+	Choice    int32 // 0 for the outside option, k for the k-th of Offered.Shown
+	Unlearned bool  // the learner was too far behind to learn from it
 }
 
 // Expired ends the wait for a decision's outcome.
 type Expired struct {
-	Decision string
+	Decision  string
+	Unlearned bool // the learner was too far behind to learn from it
 }
 
 // Evicted ends the wait for a decision's outcome before its time, because the memory of open
@@ -105,18 +107,32 @@ const (
 	activated
 	passed
 	evicted
+	chosenUnlearned
+	expiredUnlearned
 )
 
 func (*PlacementPut) kind() kind     { return placementPut }
 func (*PlacementDeleted) kind() kind { return placementDeleted }
 func (*Offered) kind() kind          { return offered }
-func (*Chosen) kind() kind           { return chosen }
-func (*Expired) kind() kind          { return expired }
 func (*SnapshotTaken) kind() kind    { return snapshotTaken }
 func (*PolicyRolledBack) kind() kind { return policyRolledBack }
 func (*Activated) kind() kind        { return activated }
 func (*Passed) kind() kind           { return passed }
 func (*Evicted) kind() kind          { return evicted }
+
+func (c *Chosen) kind() kind {
+	if c.Unlearned {
+		return chosenUnlearned
+	}
+	return chosen
+}
+
+func (e *Expired) kind() kind {
+	if e.Unlearned {
+		return expiredUnlearned
+	}
+	return expired
+}
 
 // newBody returns an empty body of a kind, or nil.
 func newBody(k kind) Body {
@@ -141,6 +157,10 @@ func newBody(k kind) Body {
 		return new(Passed)
 	case evicted:
 		return new(Evicted)
+	case chosenUnlearned:
+		return &Chosen{Unlearned: true}
+	case expiredUnlearned:
+		return &Expired{Unlearned: true}
 	}
 	return nil
 }

@@ -40,6 +40,8 @@ func examples() []eventlog.Event {
 		at(&eventlog.Activated{Decision: "d1"}),
 		at(&eventlog.Passed{Decision: "d1", Items: []int32{1, 300}, Reward: 0.25}),
 		at(&eventlog.Evicted{Decision: "d1"}),
+		at(&eventlog.Chosen{Decision: "d1", Choice: 2, Unlearned: true}),
+		at(&eventlog.Expired{Decision: "d1", Unlearned: true}),
 	}
 }
 
@@ -113,7 +115,7 @@ func drawEvent(t *rapid.T) eventlog.Event {
 	}
 	sum := [32]byte(rapid.SliceOfN(rapid.Byte(), 32, 32).Draw(t, "sum"))
 	e := eventlog.Event{Time: rapid.Int64().Draw(t, "time"), Placement: name.Draw(t, "placement")}
-	switch rapid.IntRange(1, 9).Draw(t, "kind") {
+	switch rapid.IntRange(1, 12).Draw(t, "kind") {
 	case 1:
 		e.Body = &eventlog.PlacementPut{Config: append([]byte("{"), bytesOrNil("config")...)}
 	case 2:
@@ -158,6 +160,10 @@ func drawEvent(t *rapid.T) eventlog.Event {
 		e.Body = &eventlog.Passed{Decision: name.Draw(t, "decision"), Items: items, Reward: rapid.Float64Range(0, 1).Draw(t, "reward")}
 	case 10:
 		e.Body = &eventlog.Evicted{Decision: name.Draw(t, "decision")}
+	case 11:
+		e.Body = &eventlog.Chosen{Decision: name.Draw(t, "decision"), Choice: rapid.Int32Min(0).Draw(t, "choice"), Unlearned: true}
+	case 12:
+		e.Body = &eventlog.Expired{Decision: name.Draw(t, "decision"), Unlearned: true}
 	}
 	return e
 }
@@ -227,7 +233,7 @@ func TestUnreadableEntries(t *testing.T) {
 		{nil, "truncated"},
 		{change(0, 2), "version 2, this program reads 1"},
 		{change(1, 0), "kind 0"},
-		{change(1, 11), "kind 11"},
+		{change(1, 200), "kind 200"},
 		{change(10, 0x7f), "counts 127"},
 		{slices.Concat(chosen[:10], []byte{0x84, 0x00}, chosen[11:]), "shortest form"},
 		{append(slices.Clone(chosen[:len(chosen)-1]), 0x80, 0x80, 0x80, 0x80, 0x10), "counts 4294967296"},

@@ -82,6 +82,7 @@ var ofPlacement = []struct {
 	{about("learner_lag_rounds", "Outcomes that the learner has not processed yet.", "placement"), prometheus.GaugeValue, func(s *api.Stats) float64 { return float64(s.Lag) }},
 	{about("learned_rounds_total", "Rounds that the learner has learned from.", "placement"), prometheus.CounterValue, func(s *api.Stats) float64 { return float64(s.Learned) }},
 	{about("forgotten_rounds_total", "Rounds that were lost because the saved state of the learner could not be read.", "placement"), prometheus.CounterValue, func(s *api.Stats) float64 { return float64(s.Forgotten) }},
+	{about("unlearned_rounds_total", "Outcomes and expiries that the learner did not learn from, because its queue was full.", "placement"), prometheus.CounterValue, func(s *api.Stats) float64 { return float64(s.Unlearned) }},
 	{about("skipped_rounds_total", "Rounds that the learner refused.", "placement"), prometheus.CounterValue, func(s *api.Stats) float64 { return float64(s.Skipped) }},
 	{about("learner_broken", "1 if the learner has failed.", "placement"), prometheus.GaugeValue, func(s *api.Stats) float64 {
 		if s.Broken {

@@ -46,7 +46,6 @@ var known = []struct {
 	{decision.ErrNotShown, http.StatusUnprocessableEntity, "not-shown"},
 	{decision.ErrMemory, http.StatusConflict, "memory"},
 	{decision.ErrUnread, http.StatusServiceUnavailable, "unread"},
-	{decision.ErrBehind, http.StatusServiceUnavailable, "behind"},
 	{personalizer.ErrVersion, http.StatusNotFound, "no-route"},
 }
 

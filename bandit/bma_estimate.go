@@ -1,0 +1,64 @@
+package bandit
+
+import (
+	"math/rand/v2"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+
+	"vitrine"
+	"vitrine/internal/portable"
+	"vitrine/utility"
+)
+
+const (
+	meanPairs = 8    // pairs of draws w and 2ŵ − w of each expert
+	meanLeast = 0.01 // experts of less weight are left out
+)
+
+// Utilities stores in dst the utilities under which all items of x, offered together, have their mean
+// probabilities under the posterior,
+//
+//	dst_i = log p̄(i) − log p̄(0),   p̄ = Σ_e π_e E p(· | w),   w ~ N(ŵ_e, H_e⁻¹)
+//
+// with f_w linearised at ŵ_e as in an offer. The draws are the same in every call.
+func (o *mixture) Utilities(dst []float64, x *vitrine.Context) {
+	o.p.checkWidth(x)
+	n := x.NumItems()
+	if n == 0 {
+		return
+	}
+	w := mixtures.Get().(*mixtureScratch)
+	defer mixtures.Put(w)
+	z := o.standardisation(x)
+	items := w.items.Reshape(n, o.p.Features)
+	z.of(items, x.Features)
+	rng := rand.New(rand.NewPCG(1, 1))
+	mean, p := make([]float64, n+1), make([]float64, n+1)
+	u, moved := make([]float64, n), make([]float64, n)
+	for i, e := range o.experts {
+		if o.weights[i] < meanLeast {
+			continue
+		}
+		g := w.g.Reshape(n, e.model.NumParams())
+		utility.Linearize(e.model, u, g, e.posterior.Mode, items)
+		delta := make([]float64, e.model.NumParams())
+		for range meanPairs {
+			e.posterior.Deviation(delta, 1, rng)
+			for _, sign := range []float64{1, -1} {
+				copy(moved, u)
+				blas64.Gemv(blas.NoTrans, sign, g.RawMatrix(), vector(delta), 1, vector(moved))
+				vitrine.Probabilities(p, moved)
+				for k, v := range p {
+					mean[k] += float64(o.weights[i] * v)
+				}
+			}
+		}
+	}
+	for k := range dst {
+		dst[k] = portable.Log(max(mean[k+1], minMean)) - portable.Log(max(mean[0], minMean))
+	}
+}
+
+// minMean keeps the logarithms of mean probabilities finite.
+const minMean = 1e-150
