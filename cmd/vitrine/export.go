@@ -34,5 +34,5 @@ func (c exportCmd) Run(ctx context.Context, t terminal) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, log.close()) }()
-	return log.Export(ctx, t.out, inspect.Export{Placement: c.Placement, From: c.From})
+	return log.Export(ctx, t.out, inspect.Decisions{Placement: c.Placement, From: c.From})
 }

@@ -11,8 +11,9 @@ type Placement struct {
 	Rounds            int            `json:"rounds,omitzero" default:"100000" minimum:"1" doc:"T, the horizon in decisions, for policies that have one"`
 	Seed              uint64         `json:"seed" required:"false" doc:"the seed of all random draws"`
 	AttributionWindow string         `json:"attribution_window,omitzero" default:"30m" doc:"how long a decision waits for its outcome"`
-	Mode              string         `json:"mode,omitzero" enum:"learn,shadow,explore" default:"learn" doc:"learn: the policy decides; shadow: the caller's baseline is shown, and the policy learns from it; explore: the policy decides but for a share of uniformly drawn sets"`
-	ExploreShare      *float64       `json:"explore_share,omitempty" minimum:"0" maximum:"1" doc:"in the mode explore, the share of uniformly drawn sets; 0.05 if left out"`
+	Mode              string         `json:"mode,omitzero" enum:"learn,shadow,explore" default:"learn" doc:"learn: the policy decides; shadow: the caller's baseline is shown, and the policy learns from it; explore: the policy decides but for a share of requests, in which a set or an item is drawn"`
+	Explore           string         `json:"explore,omitzero" enum:"sets,slots" doc:"in the mode explore, what is drawn: sets, a whole set drawn uniformly; slots, one item of the policy's set is replaced by another, which costs less and says as much about policies that show similar sets; sets if left out"`
+	ExploreShare      *float64       `json:"explore_share,omitempty" minimum:"0" maximum:"1" doc:"in the mode explore, the share of requests that explore; 0.05 if left out"`
 	Record            string         `json:"record,omitzero" enum:"shown,all" doc:"which items' features the log keeps and the learner sees: shown is the items shown, all is every item of the request; if left out, all in the mode explore and shown in the others"`
 	Memory            int            `json:"memory,omitzero" default:"67108864" doc:"the max number of bytes of remembered decisions"`
 	Keep              int            `json:"keep,omitzero" default:"8" minimum:"1" maximum:"1000" doc:"how many versions are kept to roll back to"`
@@ -23,7 +24,13 @@ type Placement struct {
 const (
 	Learn   = "learn"   // the policy decides
 	Shadow  = "shadow"  // the caller's baseline is shown; the policy learns from it, and reports what it would have shown
-	Explore = "explore" // the policy decides but for a share of uniformly drawn sets
+	Explore = "explore" // the policy decides but for a share of requests
+)
+
+// What is drawn in the mode Explore.
+const (
+	BySets  = "sets"  // a set, drawn uniformly
+	BySlots = "slots" // an item, in the place of one of the policy's set
 )
 
 // Feature is a feature of items or of users. Which fields it has depends on its kind:

@@ -41,15 +41,17 @@ type Answer struct {
 // estimates are what the log keeps of an answer beside the offer, the field
 // Answer of an event:
 //
-//	version      1 byte    2 with a flag from 8 on, else 1
+//	version      1 byte    3 with flag 128, 2 with a flag from 8 on, else 1
 //	flags        1 byte    1: estimated, 2: with the policy's own set, 4: which is the set shown,
-//	                       8: deferred, 16: the policy was certain, 32: of another set, 64: with a note
+//	                       8: deferred, 16: the policy was certain, 32: of another set, 64: with a note,
+//	                       128: with the law of the set
 //	number       uvarint   of the decision within its placement, from 1 on
 //	where estimated, floats of 8 bytes, little endian
 //	  p(0|S), R(S), p(i|S) of the items shown in display order
 //	  and with the policy's own set S', R(S')
 //	of another set: its number of items as a uvarint, and their ids as strings
 //	with a note: it, as a string
+//	with the law: see Draw
 //
 // A string is its length as a uvarint, and its bytes.
 type estimates struct {
@@ -65,6 +67,7 @@ type estimates struct {
 	certain  bool
 	own      []string
 	note     string
+	law      *Draw // nil: not known, or known from the propensity
 }
 
 const (
@@ -75,7 +78,7 @@ const (
 	flagCertain
 	flagOwn
 	flagNote
-	unusedFlag
+	flagLaw
 )
 
 func (e *estimates) encode(dst []byte) []byte {
@@ -101,6 +104,9 @@ func (e *estimates) encode(dst []byte) []byte {
 	if e.note != "" {
 		flags |= flagNote
 	}
+	if e.law != nil {
+		flags |= flagLaw
+	}
 	dst = append(dst, versionOf(flags), flags)
 	dst = binary.AppendUvarint(dst, e.number)
 	if e.probability != nil {
@@ -118,13 +124,19 @@ func (e *estimates) encode(dst []byte) []byte {
 	if e.note != "" {
 		dst = appendString(dst, e.note)
 	}
+	if e.law != nil {
+		dst = e.law.encode(dst)
+	}
 	return dst
 }
 
-// versionOf returns the version of the encoding: programs that know the first one alone
-// read what needs no other.
+// versionOf returns the version of the encoding: programs that know only earlier ones read what
+// needs no other.
 func versionOf(flags byte) byte {
-	if flags >= flagDeferred {
+	switch {
+	case flags >= flagLaw:
+		return 3
+	case flags >= flagDeferred:
 		return 2
 	}
 	return 1
@@ -135,7 +147,7 @@ var errEstimates = errors.New("the estimates of an offer are not those of this v
 // decodeEstimates reads those of an offer of so many items.
 func decodeEstimates(data []byte, shown int) (estimates, error) {
 	var e estimates
-	if len(data) < 3 || data[0] != versionOf(data[1]) || data[1] >= unusedFlag {
+	if len(data) < 3 || data[0] != versionOf(data[1]) {
 		return e, errEstimates
 	}
 	flags := data[1]
@@ -198,6 +210,11 @@ func (e *estimates) decodeRest(data []byte, flags byte, floats int) ([]byte, boo
 	}
 	if flags&flagNote != 0 {
 		if e.note, rest, ok = cutString(rest); !ok || e.note == "" {
+			return nil, false
+		}
+	}
+	if flags&flagLaw != 0 {
+		if e.law, rest, ok = cutDraw(rest); !ok {
 			return nil, false
 		}
 	}

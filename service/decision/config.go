@@ -189,6 +189,14 @@ func (c *Config) checkMode() error {
 	default:
 		return api.OneOf("/mode", c.Mode, api.Learn, api.Shadow, api.Explore)
 	}
+	if c.Explore != "" {
+		if c.Mode != api.Explore {
+			return api.Fieldf("/explore", "%q: is for the mode %q", c.Explore, api.Explore)
+		}
+		if err := api.OneOf("/explore", c.Explore, api.BySets, api.BySlots); err != nil {
+			return err
+		}
+	}
 	switch {
 	case c.Record != "":
 		return api.OneOf("/record", c.Record, "shown", "all")

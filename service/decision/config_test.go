@@ -32,6 +32,8 @@ func TestBadConfigs(t *testing.T) {
 		`{` + fine + `,"record":"some"}`:                                               `/record: "some": must be one of ["shown" "all"]`,
 		`{` + fine + `,"explore_share":0.1}`:                                           `/explore_share: 0.1: is for the mode "explore"`,
 		`{` + fine + `,"mode":"explore","explore_share":0}`:                            `/explore_share: 0: must be in (0, 1]`,
+		`{` + fine + `,"explore":"slots"}`:                                             `/explore: "slots": is for the mode "explore"`,
+		`{` + fine + `,"mode":"explore","explore":"item"}`:                             `/explore: "item": must be one of ["sets" "slots"]`,
 		`{` + fine + `,"mode":"explore","explore_share":2}`:                            `/explore_share: 2: must be in (0, 1]`,
 		`{` + fine + `,"attribution_window":"soon"}`:                                   `/attribution_window: "soon": must be a duration such as "30m"`,
 		`{` + fine + `,"attribution_window":"-1s"}`:                                    `/attribution_window: "-1s": must be`,

@@ -221,45 +221,6 @@ func (d *decider) ask(pi vitrine.Policy, x *vitrine.Context, seed uint64) (vitri
 	return offer, nil
 }
 
-// explore replaces the policy's set by one drawn uniformly, S ~ Unif(𝒮 \ {∅}), with
-// probability ε. The propensity is that of the mixture,
-//
-//	π(S) = ε/|𝒮 \ {∅}| + (1 − ε) π_policy(S)
-//
-// where it is known: π_policy of the set drawn is, unless the policy is random
-// and would have shown another one, and |𝒮| is, unless [assortment.Transversal.Uniform]
-// is false. Then it is 0.
-func (d *decider) explore(o *eventlog.Offered, own vitrine.Offer, x *vitrine.Context, c *Config) vitrine.Assortment {
-	family, n := x.Feasible.(assortment.Sampler), x.NumItems()
-	rng := d.coin.At(c.Seed, int(d.estimates.number), stream.Exploration)
-	share := *c.ExploreShare
-	byChance := rng.Float64() < share
-	drawn := family.Sample(nil, n, rng)
-	shown := own.Assortment
-	if byChance {
-		shown, o.Mode = drawn, ByChance
-	}
-	mine := 0.0
-	slots, ok := family.(*assortment.Transversal)
-	switch same := slices.Equal(shown, own.Assortment); {
-	case ok && !slots.Uniform():
-		o.Propensity = 0
-		return shown
-	case share == 1: // and π_policy has no part in it
-	case own.Propensity == 0, own.Propensity < 1 && !same:
-		o.Propensity = 0
-		return shown
-	case same:
-		mine = own.Propensity
-	}
-	uniform := 0.0
-	if len(shown) > 0 || len(drawn) == 0 {
-		uniform = family.Propensity(n)
-	}
-	o.Propensity = min(float64(share*uniform)+float64((1-share)*mine), 1)
-	return shown
-}
-
 // estimate stores the probabilities of what is shown and returns it in display
 // order: by probability where that is ours to say, the largest first.
 func (d *decider) estimate(pi vitrine.Policy, x *vitrine.Context, shown, own vitrine.Assortment, ordered bool, sound *soundness) []int32 {

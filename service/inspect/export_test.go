@@ -7,14 +7,15 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"vitrine/service/decision"
 	"vitrine/service/eventlog"
-	"vitrine/service/feature"
 )
 
 // Two placements may use one id: each outcome goes to the decision of its own placement.
 func TestExportOfOneIDInTwoPlacements(t *testing.T) {
 	var out bytes.Buffer
-	x := &export{out: jsontext.NewEncoder(&out), names: map[string]bool{}, schemas: map[string]*feature.Schema{}, open: map[decisionKey]*offered{}}
+	encoder := jsontext.NewEncoder(&out)
+	x := &decisions{configs: map[string]*decision.Config{}, open: map[decisionKey]*offered{}, each: func(o *offered, end outcome) error { return writeLine(encoder, o, end) }}
 	offer := func(item string) *eventlog.Offered {
 		return &eventlog.Offered{Decision: "d", ItemIDs: []string{item}, Shown: []int32{0}, Candidates: 1, Width: 1, Features: []float64{1}, Propensity: 1}
 	}

@@ -1,0 +1,307 @@
+// Command offpolicy measures the estimators of package offpolicy on simulated logs whose truth is
+// known: bias, root mean squared error, and how many 95 % intervals have the truth. It prints a
+// table in Markdown.
+//
+//	go run ./bench/offpolicy [-logs 200] [-rounds 4000]    three minutes of a core
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"sync"
+
+	"gonum.org/v1/gonum/mat"
+
+	"vitrine"
+	"vitrine/assortment"
+	"vitrine/env"
+	"vitrine/offpolicy"
+	"vitrine/utility"
+)
+
+const (
+	items = 10
+	size  = 3
+	width = 5
+)
+
+// setting is a world, how its log explores, and the family of the model.
+type setting struct {
+	world, law, family string
+	model              utility.Model
+}
+
+func main() {
+	logs := flag.Int("logs", 200, "simulated logs of each setting")
+	rounds := flag.Int("rounds", 4000, "decisions of each log")
+	flag.Parse()
+	linear, quadratic := utility.NewLinear(width, true), utility.NewQuadratic(width)
+	var settings []setting
+	for _, law := range []string{"sets", "slots"} {
+		settings = append(settings,
+			setting{"linear", law, "linear, right", linear},
+			setting{"product", law, "quadratic, right", quadratic},
+			setting{"product", law, "linear, wrong", linear})
+	}
+	fmt.Println("| world, exploration | family | method | bias | RMSE | normal | bootstrap | Bernstein | no number |")
+	fmt.Println("|---|---|---|---|---|---|---|---|---|")
+	for _, s := range settings {
+		if err := s.run(*logs, *rounds); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+	}
+	w := newWorld("linear")
+	fmt.Printf("\nRevenue of a page that explores, by sets %.3f, by slots %.3f; of the policy's own page %.3f\n", w.earns("sets"), w.earns("slots"), w.earns("own"))
+}
+
+// earns returns the mean revenue of a page of the logging policy, if every page explores.
+func (w *world) earns(law string) (mean float64) {
+	const n = 20_000
+	rng := rand.New(rand.NewPCG(6, 6))
+	for range n {
+		x := w.context(rng)
+		s := w.own(x)
+		switch law {
+		case "sets":
+			s = assortment.AtMost(size).Sample(nil, items, rng)
+		case "slots":
+			s = swapped(s, rng)
+		}
+		_, v := w.value(x, s)
+		mean += v / n
+	}
+	return mean
+}
+
+// world has a truth, whose best pages the judged policy shows, and the estimate by which the logging
+// policy does.
+type world struct {
+	truth   env.Truth
+	logging []float64 // linear utilities
+}
+
+func newWorld(kind string) *world {
+	rng := rand.New(rand.NewPCG(11, 0))
+	w := &world{logging: make([]float64, width)}
+	if kind == "product" {
+		w.truth = env.NewProduct(width, rng)
+	} else {
+		w.truth = env.NewFamily(utility.NewLinear(width, false), -1, 1, rng)
+	}
+	for j := range w.logging {
+		w.logging[j] = rng.NormFloat64()
+	}
+	return w
+}
+
+func (w *world) context(rng *rand.Rand) *vitrine.Context {
+	x := &vitrine.Context{Features: mat.NewDense(items, width, nil), Revenue: make([]float64, items)}
+	env.ClippedGaussian{Bound: 2}.Draw(x.Features, rng)
+	for i := range x.Revenue {
+		x.Revenue[i] = 0.5 + 2*rng.Float64()
+	}
+	return x
+}
+
+// own returns the page of the logging policy.
+func (w *world) own(x *vitrine.Context) vitrine.Assortment {
+	u := make([]float64, items)
+	utility.NewLinear(width, false).Utilities(u, w.logging, x.Features)
+	s, _ := assortment.Maximize(nil, assortment.AtMost(size), u, x.Revenue)
+	return s
+}
+
+// best returns the page of the judged policy.
+func (w *world) best(x *vitrine.Context) vitrine.Assortment {
+	u := make([]float64, items)
+	w.truth.Utilities(u, x.Features)
+	s, _ := assortment.Maximize(nil, assortment.AtMost(size), u, x.Revenue)
+	return s
+}
+
+// value returns the true expected revenue of a page.
+func (w *world) value(x *vitrine.Context, s vitrine.Assortment) (p []float64, value float64) {
+	u := make([]float64, items)
+	w.truth.Utilities(u, x.Features)
+	part := make([]float64, len(s))
+	for k, i := range s {
+		part[k] = u[i]
+	}
+	p = make([]float64, len(s)+1)
+	vitrine.Probabilities(p, part)
+	for k, i := range s {
+		value += p[k+1] * x.Revenue[i]
+	}
+	return p, value
+}
+
+const share = 0.1 // of pages that explore by sets; by slots 0.3 do, which costs as much
+
+// log draws a log, and the pages of the judged policy.
+func (w *world) log(law string, n int, rng *rand.Rand) (rounds []offpolicy.Round, pages []vitrine.Assortment) {
+	for range n {
+		x := w.context(rng)
+		own := w.own(x)
+		r := offpolicy.Round{Context: x, Shown: own}
+		if law == "sets" {
+			r.Law = offpolicy.EpsilonSets(share, items, size, own)
+			if rng.Float64() < share {
+				r.Shown = assortment.AtMost(size).Sample(nil, items, rng)
+			}
+		} else {
+			r.Law = offpolicy.Swaps(3*share, items, own, nil)
+			if rng.Float64() < 3*share {
+				r.Shown = swapped(own, rng)
+			}
+		}
+		p, _ := w.value(x, r.Shown)
+		left := rng.Float64()
+		for k, v := range p {
+			if left -= v; left < 0 {
+				r.Choice = vitrine.Choice(k)
+				break
+			}
+		}
+		rounds, pages = append(rounds, r), append(pages, w.best(x))
+	}
+	return rounds, pages
+}
+
+// swapped replaces an item of a page by one outside it.
+func swapped(own vitrine.Assortment, rng *rand.Rand) vitrine.Assortment {
+	in := make([]bool, items)
+	for _, i := range own {
+		in[i] = true
+	}
+	in[own[rng.IntN(len(own))]] = false
+	for {
+		j := rng.IntN(items)
+		if in[j] || contains(own, j) {
+			continue
+		}
+		in[j] = true
+		break
+	}
+	var s vitrine.Assortment
+	for i, ok := range in {
+		if ok {
+			s = append(s, i)
+		}
+	}
+	return s
+}
+
+func contains(s vitrine.Assortment, j int) bool {
+	for _, i := range s {
+		if i == j {
+			return true
+		}
+	}
+	return false
+}
+
+// score sums what an estimator did.
+type score struct {
+	n, none, normal, bootstrap, bernstein int
+	bias, square                          float64
+	finite                                bool
+}
+
+func (s setting) run(logs, rounds int) error {
+	w := newWorld(s.world)
+	truth := w.truthOf(400_000)
+	scores := map[string]*score{}
+	for _, m := range offpolicy.Methods() {
+		scores[m] = &score{}
+	}
+	var mu sync.Mutex
+	var group sync.WaitGroup
+	var failed error
+	seeds := make(chan int)
+	for range runtime.GOMAXPROCS(0) {
+		group.Go(func() {
+			for seed := range seeds {
+				log, pages := w.log(s.law, rounds, rand.New(rand.NewPCG(uint64(seed), 7)))
+				r, err := report(log, pages, s.model, uint64(seed))
+				mu.Lock()
+				if err != nil {
+					failed = err
+				} else {
+					for _, e := range r.Estimates {
+						scores[e.Method].add(e, truth)
+					}
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	for seed := range logs {
+		seeds <- seed
+	}
+	close(seeds)
+	group.Wait()
+	if failed != nil {
+		return failed
+	}
+	for _, m := range offpolicy.Methods() {
+		fmt.Printf("| %s, %s | %s | %s | %s |\n", s.world, s.law, s.family, m, scores[m])
+	}
+	return nil
+}
+
+func report(log []offpolicy.Round, pages []vitrine.Assortment, model utility.Model, seed uint64) (*offpolicy.Report, error) {
+	l, err := offpolicy.NewLog(context.Background(), log, offpolicy.Options{Model: model, Seed: seed, Resamples: 400})
+	if err != nil {
+		return nil, err
+	}
+	return l.Evaluate("judged", pages)
+}
+
+// truthOf returns the value of the judged policy, over n contexts.
+func (w *world) truthOf(n int) float64 {
+	rng := rand.New(rand.NewPCG(5, 5))
+	sum := 0.0
+	for range n {
+		x := w.context(rng)
+		_, v := w.value(x, w.best(x))
+		sum += v
+	}
+	return sum / float64(n)
+}
+
+func (s *score) add(e offpolicy.Estimate, truth float64) {
+	if e.None != "" {
+		s.none++
+		return
+	}
+	s.n++
+	s.bias += e.Value - truth
+	s.square += (e.Value - truth) * (e.Value - truth)
+	for _, c := range []struct {
+		count *int
+		i     offpolicy.Interval
+	}{{&s.normal, e.Normal}, {&s.bootstrap, e.Bootstrap}, {&s.bernstein, e.Bernstein}} {
+		if c.i.Low <= truth && truth <= c.i.High {
+			*c.count++
+		}
+	}
+	s.finite = !math.IsNaN(e.Bernstein.Low)
+}
+
+func (s *score) String() string {
+	if s.n == 0 {
+		return fmt.Sprintf("| | | | | %d", s.none)
+	}
+	n := float64(s.n)
+	bernstein := "none"
+	if s.finite {
+		bernstein = fmt.Sprintf("%.3f", float64(s.bernstein)/n)
+	}
+	return fmt.Sprintf("%+.3f | %.3f | %.3f | %.3f | %s | %d", s.bias/n, math.Sqrt(s.square/n), float64(s.normal)/n, float64(s.bootstrap)/n, bernstein, s.none)
+}

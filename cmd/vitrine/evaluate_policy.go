@@ -1,0 +1,227 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/pelletier/go-toml/v2"
+
+	"vitrine"
+	"vitrine/assortment"
+	"vitrine/bandit"
+	"vitrine/internal/policy"
+	"vitrine/internal/settings"
+	"vitrine/offpolicy"
+	"vitrine/service/decision"
+)
+
+// judged is a policy to judge.
+type judged struct {
+	Name   string         `toml:"name"`
+	Show   string         `toml:"show"`
+	Items  []string       `toml:"items"`
+	Size   int            `toml:"size"`
+	Policy map[string]any `toml:"policy"`
+
+	path string
+}
+
+// shows are the values of Show, with what they mean.
+var shows = []struct{ name, doc string }{
+	{"best", "the best page by the choice model"},
+	{"policy", "the page of a policy that has learned from the log"},
+	{"replay", "the page of a policy while it learns"},
+	{"items", "the same items always"},
+	{"revenue", "the items of the largest revenues"},
+	{"uniform", "a page drawn uniformly"},
+}
+
+// readJudged reads a policy to judge. The error names the file, and the line if it can.
+func readJudged(path string) (*judged, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	p := &judged{path: path}
+	d := toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields()
+	err = d.Decode(p)
+	var unknown *toml.StrictMissingError
+	var malformed *toml.DecodeError
+	switch {
+	case errors.As(err, &unknown):
+		line, _ := unknown.Errors[0].Position()
+		key := strings.Join(unknown.Errors[0].Key(), ".")
+		return nil, fmt.Errorf("%s:%d: unknown key %q%s", path, line, key, settings.Hint(key, []string{"name", "show", "items", "size", "policy"}))
+	case errors.As(err, &malformed):
+		line, _ := malformed.Position()
+		return nil, fmt.Errorf("%s:%d: %s", path, line, strings.TrimPrefix(malformed.Error(), "toml: "))
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if p.Name == "" {
+		p.Name = strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
+	}
+	learns := p.Show == "policy" || p.Show == "replay"
+	var names []string
+	for _, s := range shows {
+		names = append(names, s.name)
+	}
+	switch {
+	case !slices.Contains(names, p.Show):
+		return nil, fmt.Errorf("%s: show = %q: want one of %s", path, p.Show, strings.Join(names, ", "))
+	case learns != (p.Policy != nil):
+		return nil, fmt.Errorf("%s: a table [policy] goes with show = \"policy\" and show = \"replay\", and they need it", path)
+	case (p.Show == "items") != (p.Items != nil):
+		return nil, fmt.Errorf("%s: items go with show = \"items\", which needs them", path)
+	case p.Size < 0:
+		return nil, fmt.Errorf("%s: size = %d: must be at least 1", path, p.Size)
+	}
+	for i, item := range p.Items {
+		if slices.Contains(p.Items[:i], item) {
+			return nil, fmt.Errorf("%s: items has %q twice", path, item)
+		}
+	}
+	return p, nil
+}
+
+// describe says what the policy shows.
+func (p *judged) describe() string {
+	i := slices.IndexFunc(shows, func(s struct{ name, doc string }) bool { return s.name == p.Show })
+	text := shows[i].doc
+	if name, ok := p.Policy["name"].(string); ok {
+		text += ", " + name
+	}
+	return text
+}
+
+// size returns the number of items that the policy shows at most.
+func (p *judged) size(e *evaluation) (int, error) {
+	most := e.rounds.Config.MaxSize
+	if p.Size > most {
+		return 0, fmt.Errorf("size = %d: the placement shows at most %d items", p.Size, most)
+	}
+	return cmp.Or(p.Size, most), nil
+}
+
+// pages returns what the policy shows in each round.
+func (p *judged) pages(ctx context.Context, e *evaluation) ([]vitrine.Assortment, error) {
+	size, err := p.size(e)
+	if err != nil {
+		return nil, err
+	}
+	rounds := e.rounds.Rounds
+	pages := make([]vitrine.Assortment, len(rounds))
+	if p.Show == "policy" {
+		return pages, p.learned(ctx, e, size, pages)
+	}
+	rng := rand.New(rand.NewPCG(e.Seed, 3))
+	shown := 0
+	var u []float64
+	for t := range rounds {
+		x := rounds[t].Context
+		n := x.NumItems()
+		u = slices.Grow(u[:0], n)[:n]
+		switch p.Show {
+		case "best":
+			e.log.Utilities(u, t)
+			pages[t], _ = assortment.Maximize(nil, assortment.AtMost(size), u, x.Revenue)
+		case "revenue":
+			for i := range u {
+				u[i] = 1
+				if x.Revenue != nil {
+					u[i] = x.Revenue[i]
+				}
+			}
+			pages[t] = assortment.AtMost(size).MaxGain(nil, u)
+		case "uniform":
+			pages[t] = assortment.AtMost(size).Sample(nil, n, rng)
+		case "items":
+			for _, item := range p.Items {
+				if i := slices.Index(rounds[t].Items, item); i >= 0 && len(pages[t]) < size {
+					pages[t] = append(pages[t], i)
+				}
+			}
+			slices.Sort(pages[t])
+		}
+		shown += len(pages[t])
+	}
+	if p.Show == "items" && shown == 0 {
+		return nil, fmt.Errorf("items = %q: no request has any of them", p.Items)
+	}
+	return pages, nil
+}
+
+// learner returns a learner at its first round, with the settings of a new placement.
+func (p *judged) learner(e *evaluation, size int) (vitrine.Learner, error) {
+	items := 0
+	for t := range e.rounds.Rounds {
+		items = max(items, e.rounds.Rounds[t].Context.NumItems())
+	}
+	problem := bandit.Problem{Features: e.rounds.Config.Schema().Width(), Items: items, Size: size, Rounds: e.rounds.Config.Rounds, Constraint: assortment.AtMost(size)}
+	text, err := json.Marshal(p.Policy)
+	if err != nil {
+		return nil, err
+	}
+	complete, err := policy.Complete(text, problem, true)
+	if err == nil {
+		text, err = json.Marshal(complete, json.Deterministic(true))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("[policy]: %w", err)
+	}
+	l, err := decision.NewLearner(decision.Spec{
+		Policy: text, Features: problem.Features, Size: size, Items: items, All: true, Rounds: problem.Rounds, Seed: e.Seed,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("[policy]: %w", err)
+	}
+	return l, nil
+}
+
+// learned stores the pages of a policy that has learned from the rounds of the other folds.
+func (p *judged) learned(ctx context.Context, e *evaluation, size int, pages []vitrine.Assortment) error {
+	rng := rand.New(rand.NewPCG(e.Seed, 4))
+	for fold := range e.Folds {
+		l, err := p.learner(e, size)
+		if err != nil {
+			return err
+		}
+		for t := range e.rounds.Rounds {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if r := &e.rounds.Rounds[t]; t%e.Folds != fold {
+				if err := l.Observe(vitrine.Round{Context: r.Context, Offer: vitrine.Offer{Assortment: r.Shown, Propensity: r.Propensity}, Choice: r.Choice}); err != nil {
+					return fmt.Errorf("round %d: %w", t+1, err)
+				}
+			}
+		}
+		pi := l.Policy()
+		for t := fold; t < len(pages); t += e.Folds {
+			pages[t] = pi.Offer(e.rounds.Rounds[t].Context, rng).Assortment
+		}
+	}
+	return nil
+}
+
+// replay plays the policy on the log while it learns.
+func (p *judged) replay(e *evaluation, o offpolicy.Options) (*offpolicy.Estimate, error) {
+	size, err := p.size(e)
+	if err != nil {
+		return nil, err
+	}
+	l, err := p.learner(e, size)
+	if err != nil {
+		return nil, err
+	}
+	return offpolicy.Replay(e.rounds.Rounds, l, o)
+}

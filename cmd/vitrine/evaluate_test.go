@@ -1,0 +1,173 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	"vitrine/service/api"
+	"vitrine/service/decision"
+	"vitrine/service/eventlog/natslog"
+)
+
+// shelf is a placement of a simulated shop: eight items of one feature, whose utility it is.
+const shelf = `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl"},"mode":"explore","explore":%q,"explore_share":%v}`
+
+// exploredLog makes the log of a shop in a directory.
+func exploredLog(t *testing.T, dir, explore string, share float64, rounds int) {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(4, 2))
+	err := withLog(dir, func(ctx context.Context, store *natslog.Store) error {
+		e, err := decision.Open(ctx, decision.Options{Store: store, Build: decision.NewLearner})
+		if err != nil {
+			return err
+		}
+		defer e.Close()
+		if _, err := e.Put(ctx, "home", fmt.Appendf(nil, shelf, explore, share), 1); err != nil {
+			return err
+		}
+		for k := range rounds {
+			now := int64(k + 2)
+			r := &api.Request{Decision: fmt.Sprint("d", k)}
+			u := map[string]float64{}
+			for i := range 8 {
+				x := rng.Float64()*2 - 1
+				id := fmt.Sprint("sku", i)
+				u[id] = x
+				r.Items = append(r.Items, api.Item{ID: id, Features: api.Values{api.Number("x", x)}, Revenue: new(1 + float64(i)/8)})
+			}
+			a, err := e.Decide(ctx, "home", r, now)
+			if err != nil {
+				return err
+			}
+			sum, taken := 1.0, ""
+			for _, id := range a.Shown {
+				sum += math.Exp(u[id])
+			}
+			left := rng.Float64()*sum - 1
+			for _, id := range a.Shown {
+				if left >= 0 {
+					if left -= math.Exp(u[id]); left < 0 {
+						taken = id
+					}
+				}
+			}
+			if k%50 == 49 {
+				continue // no outcome
+			}
+			if err := e.Outcome(ctx, "home", a.Decision, taken, now); err != nil {
+				return err
+			}
+		}
+		return e.Wait(ctx)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// vitrineRun runs a command.
+func vitrineRun(t *testing.T, args ...string) (out, errs string, code int) {
+	t.Helper()
+	var o, e bytes.Buffer
+	code = run(t.Context(), args, &o, &e)
+	return o.String(), e.String(), code
+}
+
+func write(t *testing.T, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A better policy is found to be better, in all formats, and what the log cannot tell comes first.
+func TestEvaluate(t *testing.T) {
+	t.Chdir(t.TempDir())
+	exploredLog(t, "data", "slots", 0.5, 1000)
+	write(t, "best.toml", `show = "best"`)
+	write(t, "top.toml", "name = \"dearest\"\nshow = \"revenue\"")
+	write(t, "same.toml", "show = \"items\"\nitems = [\"sku3\", \"none\"]\nsize = 1")
+	write(t, "learned.toml", "show = \"policy\"\n[policy]\nname = \"ucb-mnl\"")
+	write(t, "drawn.toml", `show = "uniform"`)
+	text, errs, code := vitrineRun(t, "evaluate", "data", "--policy", "top.toml", "--policy", "best.toml", "--policy", "same.toml", "--policy", "learned.toml", "--policy", "drawn.toml", "--figure", "forest.svg")
+	if code != 0 {
+		t.Fatal(errs)
+	}
+	for _, want := range []string{
+		`placement "home": 980 decisions with an outcome. A page of the log earned `, "Left out: 20 decisions, which have no outcome.",
+		"dearest: the items of the largest revenues\n  The log says how every page was drawn.",
+		"best minus dearest, on the same rounds:", "learned: the page of a policy that has learned from the log, ucb-mnl", "no support: ",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	if svg, err := os.ReadFile("forest.svg"); err != nil || !strings.Contains(string(svg), "best, dr-pi") || !strings.Contains(string(svg), "as logged") {
+		t.Errorf("the figure: %v", err)
+	}
+	table, _, _ := vitrineRun(t, "evaluate", "data", "--policy", "top.toml", "--policy", "best.toml", "--policy", "learned.toml", "--format", "csv")
+	rows, err := csv.NewReader(strings.NewReader(table)).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	value := map[string]float64{}
+	for _, r := range rows[1:] {
+		value[r[0]+"-"+r[1]+" "+r[2]], _ = strconv.ParseFloat(r[3], 64)
+	}
+	for _, method := range []string{"direct", "dr-pi"} {
+		d := value["best-dearest "+method]
+		if d < 0.01 || math.Abs(d-(value["best- "+method]-value["dearest- "+method])) > 1e-9 {
+			t.Errorf("%s: the difference is %v", method, d)
+		}
+		if off := value["best- "+method] - value["learned- "+method]; math.Abs(off) > 0.03 {
+			t.Errorf("%s: what has learned is %v off the best page", method, off)
+		}
+	}
+	if j, _, _ := vitrineRun(t, "evaluate", "data", "--policy", "same.toml", "--format", "json"); !strings.Contains(j, `"effective_rounds"`) || !strings.Contains(j, `"none": "no support: `) {
+		t.Errorf("%s", j)
+	}
+}
+
+// A learning policy is replayed on a uniform log, and the logs of other modes are refused.
+func TestEvaluateReplay(t *testing.T) {
+	t.Chdir(t.TempDir())
+	exploredLog(t, "data", "sets", 1, 2500)
+	write(t, "live.toml", "show = \"replay\"\n[policy]\nname = \"ucb-mnl\"")
+	text, errs, code := vitrineRun(t, "evaluate", "data", "--policy", "live.toml")
+	if code != 0 || !strings.Contains(text, "of 2450 rounds its page is that of the log") || !strings.Contains(text, "  replay ") {
+		t.Errorf("%s%s", text, errs)
+	}
+	write(t, "bad.toml", "show = \"best\"\nitem = 3")
+	write(t, "which.toml", `show = "worst"`)
+	write(t, "none.toml", `show = "policy"`)
+	write(t, "twice.toml", `show = "items"`+"\n"+`items = ["a", "a"]`)
+	write(t, "strange.toml", `show = "items"`+"\n"+`items = ["nobody"]`)
+	write(t, "large.toml", `show = "best"`+"\n"+`size = 3`)
+	write(t, "unknown.toml", "show = \"policy\"\n[policy]\nname = \"ucb\"")
+	for want, args := range map[string][]string{
+		`bad.toml:2: unknown key "item"`:                                      {"bad.toml"},
+		`which.toml: show = "worst": want one of best, policy, replay, items`: {"which.toml"},
+		`none.toml: a table [policy] goes with`:                               {"none.toml"},
+		`twice.toml: items has "a" twice`:                                     {"twice.toml"},
+		`strange.toml: items = ["nobody"]: no request has any of them`:        {"strange.toml"},
+		`large.toml: size = 3: the placement shows at most 2 items`:           {"large.toml"},
+		`unknown.toml: [policy]: ucb: name = "ucb": unknown`:                  {"unknown.toml"},
+		`live.toml: name = "live": another policy has it`:                     {"live.toml", "--policy", "live.toml"},
+		`data has no placement "shop": there are home`:                        {"live.toml", "--placement", "shop"},
+		`--utility:1: utility: kind = 'cubic': unknown`:                       {"live.toml", "--utility", `{kind = "cubic"}`},
+		`missing.toml: no such file`:                                          {"missing.toml"},
+		`the level is 1.5`:                                                    {"live.toml", "--level", "1.5"},
+	} {
+		if out, errs, code := vitrineRun(t, append([]string{"evaluate", "data", "--policy"}, args...)...); code == 0 || out != "" || !strings.Contains(errs, want) {
+			t.Errorf("%v: %s\nwant %q", args, errs, want)
+		}
+	}
+}

@@ -1,0 +1,23 @@
+// Package offpolicy estimates from a log of decisions what another policy would have earned.
+//
+// A [Round] of a log has the items of a request, the page S_t that was shown, what was chosen, and
+// the [Law] μ by which the page was drawn. [Evaluate] takes the pages that another policy would
+// have shown for the same requests, and returns a [Report]: first the [Support], which says what
+// the log cannot tell, and then an [Estimate] of the revenue of a page by each of these methods:
+//
+//	direct    the revenue that a fitted MNL model predicts; right if its family is right
+//	dr-pi     doubly robust: direct, corrected by residuals with pseudo-inverse weights
+//	pi        pseudo-inverse weights without a model
+//	items     independent weights of items, as in Open Bandit Pipeline; biased, for comparison
+//	snips     self-normalised weights of whole pages
+//	dr-sets   doubly robust with weights of whole pages
+//
+// The last two have no number unless their effective sample size is at least [MinESS]: the
+// probability of a whole page is about 10⁻⁵ for 3 of 30 items. Pseudo-inverse weights need only
+// that items and pairs of items are shown together with positive probability. They assume that a
+// page earns the sum of what its items earn (Swaminathan et al. 2017). That is wrong under MNL,
+// where items compete. In dr-pi the assumption concerns only the residual of the model. No
+// estimator for MNL pages with an outside option was found in the literature.
+//
+// [Replay] plays a learning policy on a log of uniformly drawn pages.
+package offpolicy

@@ -1,0 +1,420 @@
+package offpolicy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"vitrine"
+	"vitrine/mle"
+	"vitrine/utility"
+)
+
+// Round is a decision of a log.
+type Round struct {
+	Context    *vitrine.Context   // of all N items
+	Items      []string           // their names, by which items of different rounds are the same
+	Shown      vitrine.Assortment // S_t
+	Choice     vitrine.Choice
+	Propensity float64 // μ(S_t); 0 if it is not known, but for what Law says
+	Law        Law     // μ; nil if it is not known
+}
+
+// Revenue returns ρ_t, what the page earned.
+func (r *Round) Revenue() float64 {
+	if r.Choice == vitrine.Outside {
+		return 0
+	}
+	return r.price(r.Shown[r.Choice-1])
+}
+
+func (r *Round) price(i int) float64 {
+	if r.Context.Revenue == nil {
+		return 1
+	}
+	return r.Context.Revenue[i]
+}
+
+// propensity returns μ(s), and false if it is not known.
+func (r *Round) propensity(s vitrine.Assortment) (float64, bool) {
+	switch {
+	case r.Law != nil:
+		return r.Law.Propensity(s), true
+	case r.Propensity > 0 && equal(s, r.Shown):
+		return r.Propensity, true
+	case r.Propensity > 0:
+		return 0, true // the weight of another page than that shown is 0
+	}
+	return 0, false
+}
+
+func equal(s, t vitrine.Assortment) bool { return len(s) == len(t) && overlap(s, t) == len(s) }
+
+// Options say how [Evaluate] works. The zero value is the usual.
+type Options struct {
+	Model     utility.Model // of the utilities; nil is linear with an intercept
+	Ridge     float64       // the precision of a penalty on its parameters; 0 stands for 10⁻³
+	Folds     int           // of the cross-fit; 0 stands for 5
+	Level     float64       // of the intervals; 0 stands for 0.95
+	Resamples int           // of the bootstrap; 0 stands for 1000
+	Seed      uint64        // of the bootstrap, and of the initial parameters of a model
+}
+
+func (o Options) resolve(rounds []Round) (Options, error) {
+	if len(rounds) == 0 {
+		return o, errors.New("the log has no decision with an outcome")
+	}
+	d := 0
+	for t := range rounds {
+		r := &rounds[t]
+		if r.Context == nil || r.Context.NumItems() == 0 {
+			return o, fmt.Errorf("round %d has no items", t+1)
+		}
+		if t == 0 {
+			_, d = r.Context.Features.Dims()
+		}
+		err := (vitrine.Round{Context: r.Context, Offer: vitrine.Offer{Assortment: r.Shown}, Choice: r.Choice}).Check(d)
+		if err == nil && !(r.Propensity >= 0 && r.Propensity <= 1) {
+			err = fmt.Errorf("the propensity is %v: want a number in (0, 1], or 0 if it is not known", r.Propensity)
+		}
+		if err == nil && r.Law != nil && r.Law.Items() != r.Context.NumItems() {
+			err = fmt.Errorf("the law is one of %d items, and the request has %d", r.Law.Items(), r.Context.NumItems())
+		}
+		if err == nil && r.Law != nil && !(r.Law.Propensity(r.Shown) > 0) {
+			err = fmt.Errorf("the law gives the page %v, which was shown, the probability %v", r.Shown, r.Law.Propensity(r.Shown))
+		}
+		if err != nil {
+			return o, fmt.Errorf("round %d: %w", t+1, err)
+		}
+	}
+	if o.Model == nil {
+		o.Model = utility.NewLinear(d, true)
+	}
+	if o.Model.NumFeatures() != d {
+		return o, fmt.Errorf("the model has %d features, and the log %d", o.Model.NumFeatures(), d)
+	}
+	if o.Ridge == 0 {
+		o.Ridge = 1e-3
+	}
+	if o.Folds == 0 {
+		o.Folds = 5
+	}
+	if o.Level == 0 {
+		o.Level = 0.95
+	}
+	if o.Resamples == 0 {
+		o.Resamples = 1000
+	}
+	switch {
+	case !(o.Ridge > 0):
+		return o, fmt.Errorf("the ridge is %v: want a positive number", o.Ridge)
+	case o.Folds < 2 || o.Folds > len(rounds):
+		return o, fmt.Errorf("%d folds of %d rounds: want at least 2, and at most one a round", o.Folds, len(rounds))
+	case !(o.Level > 0 && o.Level < 1):
+		return o, fmt.Errorf("the level is %v: want a number between 0 and 1", o.Level)
+	case o.Resamples < 1:
+		return o, fmt.Errorf("%d resamples: want at least 1", o.Resamples)
+	}
+	return o, nil
+}
+
+// Log is a log whose choice model is fitted.
+type Log struct {
+	Rounds []Round
+
+	o       Options
+	w       []float64 // of all rounds
+	inverse *mat.SymDense
+	folds   [][]float64 // of the rounds outside each fold
+}
+
+// NewLog fits the model of the options to the rounds, and to those outside each fold. Round t is in
+// fold t mod Folds. The errors name the round.
+func NewLog(ctx context.Context, rounds []Round, o Options) (*Log, error) {
+	o, err := o.resolve(rounds)
+	if err != nil {
+		return nil, err
+	}
+	l := &Log{Rounds: rounds, o: o, folds: make([][]float64, o.Folds)}
+	all, err := l.fit(ctx, -1)
+	if err != nil {
+		return nil, err
+	}
+	l.w = all.w
+	var chol mat.Cholesky
+	l.inverse = mat.NewSymDense(len(l.w), nil)
+	if !chol.Factorize(all.nll.Fisher(nil, l.w)) {
+		return nil, errors.New("the information about the parameters is not positive definite: make the ridge larger")
+	}
+	if err := chol.InverseTo(l.inverse); err != nil {
+		var condition mat.Condition
+		if !errors.As(err, &condition) {
+			return nil, err
+		}
+	}
+	for f := range l.folds {
+		fitted, err := l.fit(ctx, f)
+		if err != nil {
+			return nil, err
+		}
+		l.folds[f] = fitted.w
+	}
+	return l, nil
+}
+
+// fitted are parameters, and the likelihood that they maximise.
+type fitted struct {
+	nll *mle.NLL
+	w   []float64
+}
+
+// fit fits the model to the rounds outside a fold; −1 is none.
+func (l *Log) fit(ctx context.Context, fold int) (*fitted, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	choices := mle.NewChoices(l.o.Model.NumFeatures())
+	for t := range l.Rounds {
+		if fold < 0 || t%l.o.Folds != fold {
+			r := &l.Rounds[t]
+			choices.Append(r.Context.Features, r.Shown, r.Choice)
+		}
+	}
+	f := &fitted{&mle.NLL{Model: l.o.Model, Choices: choices, Ridge: l.o.Ridge}, make([]float64, l.o.Model.NumParams())}
+	l.o.Model.Init(f.w, rand.New(rand.NewPCG(l.o.Seed, 0)))
+	if _, err := (mle.LevenbergMarquardt{Steps: 500, Tolerance: 1e-9}).Minimize(f.nll, f.w); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// Utilities stores in dst the utilities of a round's items under the parameters that were fitted
+// without the round's fold. A greedy policy that learns from the log is judged by the pages that
+// these imply.
+func (l *Log) Utilities(dst []float64, t int) {
+	l.o.Model.Utilities(dst, l.folds[t%l.o.Folds], l.Rounds[t].Context.Features)
+}
+
+// Estimate is the value of a page of a policy, by one method.
+type Estimate struct {
+	Method        string
+	Value         float64 // expected revenue of a page
+	StandardError float64
+	Normal        Interval // value ± z standard errors
+	Bootstrap     Interval // percentiles over resampled rounds
+	Bernstein     Interval // an empirical-Bernstein interval, right in finite samples; NaN if there is none
+	ESS           float64  // (Σw)²/Σw² of the weights; NaN without weights
+	None          string   // why there is no number; "" if there is one
+
+	influence []float64 // of each round, mean 0
+}
+
+// Interval is a confidence interval.
+type Interval struct{ Low, High float64 }
+
+// MinESS is the least effective sample size at which weights of whole pages are used.
+const MinESS = 50
+
+// Report is what a log says about a policy.
+type Report struct {
+	Policy    string
+	Support   Support
+	Estimates []Estimate
+
+	// Alarm is (dr-pi − direct) in standard errors of the difference. Beyond 2 the model's family
+	// is probably wrong. NaN if one of them has no number.
+	Alarm float64
+
+	level     float64
+	resamples int
+	seed      uint64
+}
+
+// Methods are the names of the estimates of a report, in their order.
+func Methods() []string { return []string{"direct", "dr-pi", "pi", "items", "snips", "dr-sets"} }
+
+// Estimate returns the estimate of a method.
+func (r *Report) Estimate(method string) *Estimate {
+	for i := range r.Estimates {
+		if r.Estimates[i].Method == method {
+			return &r.Estimates[i]
+		}
+	}
+	return nil
+}
+
+var nan = math.NaN()
+
+// Evaluate estimates what a policy would have earned that shows pages[t] in round t. A policy that
+// draws its page is judged by a draw of each. It returns an error that names the round if a page has
+// other items than the request.
+func (l *Log) Evaluate(policy string, pages []vitrine.Assortment) (*Report, error) {
+	if len(pages) != len(l.Rounds) {
+		return nil, fmt.Errorf("%d pages for %d rounds", len(pages), len(l.Rounds))
+	}
+	for t, page := range pages {
+		if err := page.Check(l.Rounds[t].Context.NumItems()); err != nil {
+			return nil, fmt.Errorf("round %d: the policy's page: %w", t+1, err)
+		}
+	}
+	r := &Report{Policy: policy, Alarm: nan, level: l.o.Level, resamples: l.o.Resamples, seed: l.o.Seed}
+	j := l.judge(pages)
+	r.Support = j.support
+	for _, e := range []Estimate{l.direct(pages), j.doublyRobust(), j.pseudoInverse(), j.items(), j.snips(), j.setsRobust()} {
+		r.finish(&e)
+		r.Estimates = append(r.Estimates, e)
+	}
+	if a, b := &r.Estimates[1], &r.Estimates[0]; a.None == "" {
+		if d := r.difference(a, b); d.StandardError > 0 {
+			r.Alarm = d.Value / d.StandardError
+		}
+	}
+	return r, nil
+}
+
+// direct is the direct method, V = (1/n) Σ_t R̂(π(x_t)), with the influence
+//
+//	ψ_t = R̂_t − V + n s_tᵀ H⁻¹ ∇V
+//
+// for the score s_t of round t and the information H of all.
+func (l *Log) direct(pages []vitrine.Assortment) Estimate {
+	n := float64(len(pages))
+	d := len(l.w)
+	e := Estimate{Method: "direct", ESS: nan, Bernstein: Interval{nan, nan}, influence: make([]float64, len(pages))}
+	gradient := make([]float64, d)
+	scores := make([]float64, len(pages)*d)
+	var m moments
+	for t := range l.Rounds {
+		r := &l.Rounds[t]
+		p := m.at(l.o.Model, l.w, r, pages[t])
+		value := 0.0
+		for k, i := range pages[t] {
+			value += p[k+1] * r.price(i)
+		}
+		for k, i := range pages[t] {
+			add(gradient, p[k+1]*(r.price(i)-value)/n, m.g.RawRowView(k))
+		}
+		e.influence[t] = value
+		e.Value += value / n
+		p = m.at(l.o.Model, l.w, r, r.Shown)
+		for k := range r.Shown {
+			y := 0.0
+			if int(r.Choice) == k+1 {
+				y = 1
+			}
+			add(scores[t*d:(t+1)*d], y-p[k+1], m.g.RawRowView(k))
+		}
+	}
+	a := mat.NewVecDense(d, nil)
+	a.MulVec(l.inverse, mat.NewVecDense(d, gradient))
+	for t := range e.influence {
+		e.influence[t] -= e.Value
+		for j := range d {
+			e.influence[t] += n * scores[t*d+j] * a.AtVec(j)
+		}
+	}
+	return e
+}
+
+func add(dst []float64, c float64, x []float64) {
+	for j, v := range x {
+		dst[j] += c * v
+	}
+}
+
+// moments are the choice probabilities of a page and the gradients of its utilities.
+type moments struct {
+	u, p []float64
+	g    *mat.Dense
+}
+
+// at returns the probabilities of the outside option and the items of a page.
+func (m *moments) at(model utility.Model, w []float64, r *Round, page vitrine.Assortment) []float64 {
+	k := len(page)
+	m.u, m.p = make([]float64, k), make([]float64, k+1)
+	if k > 0 {
+		x := rows(r.Context.Features, page)
+		m.g = mat.NewDense(k, len(w), nil)
+		utility.Linearize(model, m.u, m.g, w, x)
+	}
+	vitrine.Probabilities(m.p, m.u)
+	return m.p
+}
+
+// rows returns those of some items.
+func rows(x *mat.Dense, s vitrine.Assortment) *mat.Dense {
+	_, d := x.Dims()
+	part := mat.NewDense(len(s), d, nil)
+	for k, i := range s {
+		part.SetRow(k, x.RawRowView(i))
+	}
+	return part
+}
+
+// revenue returns R̂ of a page under the parameters of the round's fold.
+func (l *Log) revenue(t int, page vitrine.Assortment) float64 {
+	if len(page) == 0 {
+		return 0
+	}
+	r := &l.Rounds[t]
+	u, p := make([]float64, len(page)), make([]float64, len(page)+1)
+	l.o.Model.Utilities(u, l.folds[t%l.o.Folds], rows(r.Context.Features, page))
+	vitrine.Probabilities(p, u)
+	value := 0.0
+	for k, i := range page {
+		value += p[k+1] * r.price(i)
+	}
+	return value
+}
+
+// finish computes the standard error and the intervals.
+func (r *Report) finish(e *Estimate) {
+	if e.None != "" {
+		e.Value, e.StandardError = nan, nan
+		e.Normal, e.Bootstrap, e.Bernstein = Interval{nan, nan}, Interval{nan, nan}, Interval{nan, nan}
+		return
+	}
+	n := len(e.influence)
+	e.StandardError = stat.StdDev(e.influence, nil) / math.Sqrt(float64(n))
+	z := distuv.UnitNormal.Quantile((1 + r.level) / 2)
+	e.Normal = Interval{e.Value - z*e.StandardError, e.Value + z*e.StandardError}
+	e.Bootstrap = bootstrap(e.Value, e.influence, r.level, r.resamples, r.seed)
+}
+
+// difference returns the paired difference of two estimates on the same rounds.
+func (r *Report) difference(a, b *Estimate) Estimate {
+	d := Estimate{Method: a.Method, Value: a.Value - b.Value, ESS: nan, Bernstein: Interval{nan, nan}}
+	for _, e := range []*Estimate{a, b} {
+		if e.None != "" {
+			d.None = e.None
+			break
+		}
+	}
+	if d.None == "" {
+		d.influence = make([]float64, len(a.influence))
+		for t := range d.influence {
+			d.influence[t] = a.influence[t] - b.influence[t]
+		}
+	}
+	r.finish(&d)
+	return d
+}
+
+// Difference returns the differences of what two policies earn, r's minus that of other, by each
+// method, on the same rounds. It returns an error if the reports are not of one log.
+func (r *Report) Difference(other *Report) ([]Estimate, error) {
+	if r.Support.Rounds != other.Support.Rounds {
+		return nil, fmt.Errorf("%s was judged on %d rounds, and %s on %d", r.Policy, r.Support.Rounds, other.Policy, other.Support.Rounds)
+	}
+	var list []Estimate
+	for i := range r.Estimates {
+		list = append(list, r.difference(&r.Estimates[i], &other.Estimates[i]))
+	}
+	return list, nil
+}

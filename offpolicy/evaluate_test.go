@@ -1,0 +1,482 @@
+package offpolicy_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
+
+	"vitrine"
+	"vitrine/assortment"
+	"vitrine/bandit"
+	"vitrine/offpolicy"
+	"vitrine/utility"
+)
+
+// shop is a world of n items with two features and a linear truth.
+type shop struct{ n, size int }
+
+var tastes = []float64{0.8, -0.6}
+
+func (s shop) context(rng *rand.Rand) *vitrine.Context {
+	x := &vitrine.Context{Features: mat.NewDense(s.n, 2, nil), Revenue: make([]float64, s.n)}
+	for i := range s.n {
+		x.Features.Set(i, 0, rng.Float64()*2-1)
+		x.Features.Set(i, 1, rng.Float64()*2-1)
+		x.Revenue[i] = 1 + rng.Float64()
+	}
+	return x
+}
+
+func (s shop) probabilities(x *vitrine.Context, page vitrine.Assortment) []float64 {
+	u := make([]float64, len(page))
+	for k, i := range page {
+		for j, w := range tastes {
+			u[k] += w * x.Features.At(i, j)
+		}
+	}
+	p := make([]float64, len(page)+1)
+	vitrine.Probabilities(p, u)
+	return p
+}
+
+func (s shop) value(x *vitrine.Context, page vitrine.Assortment) (v float64) {
+	p := s.probabilities(x, page)
+	for k, i := range page {
+		v += p[k+1] * x.Revenue[i]
+	}
+	return v
+}
+
+// first and best are the pages of the logging policy and of the one that is judged.
+func (s shop) first() vitrine.Assortment {
+	page := make(vitrine.Assortment, s.size)
+	for k := range page {
+		page[k] = k
+	}
+	return page
+}
+
+func (s shop) best(x *vitrine.Context) vitrine.Assortment {
+	u := make([]float64, s.n)
+	for i := range u {
+		u[i] = x.Features.At(i, 0)
+	}
+	page, _ := assortment.Maximize(nil, assortment.AtMost(s.size), u, x.Revenue)
+	return page
+}
+
+// log draws rounds in which the first items are shown, and a uniform page in a share of them.
+func (s shop) log(rounds int, share float64, rng *rand.Rand) (log []offpolicy.Round, pages []vitrine.Assortment, truth float64) {
+	names := make([]string, s.n)
+	for i := range names {
+		names[i] = string(rune('a' + i))
+	}
+	for range rounds {
+		x := s.context(rng)
+		r := offpolicy.Round{Context: x, Items: names, Shown: s.first(), Law: offpolicy.EpsilonPages(share, s.n, s.size, s.first())}
+		if rng.Float64() < share {
+			r.Shown = rng.Perm(s.n)[:s.size]
+			slices.Sort(r.Shown)
+		}
+		left := rng.Float64()
+		for k, p := range s.probabilities(x, r.Shown) {
+			if left -= p; left < 0 {
+				r.Choice = vitrine.Choice(k)
+				break
+			}
+		}
+		page := s.best(x)
+		log, pages, truth = append(log, r), append(pages, page), truth+s.value(x, page)/float64(rounds)
+	}
+	return log, pages, truth
+}
+
+func newLog(t *testing.T, rounds []offpolicy.Round, o offpolicy.Options) *offpolicy.Log {
+	t.Helper()
+	l, err := offpolicy.NewLog(t.Context(), rounds, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func evaluate(t *testing.T, l *offpolicy.Log, pages []vitrine.Assortment) *offpolicy.Report {
+	t.Helper()
+	r, err := l.Evaluate("judged", pages)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// Every method with support is within a few standard errors of the truth, and the doubly robust one
+// is closer than weights without a model. Standard errors are those of repeated logs.
+func TestEvaluateFindsTheTruth(t *testing.T) {
+	const logs = 30
+	off := map[string][]float64{}
+	errors := map[string]float64{}
+	rng := rand.New(rand.NewPCG(3, 4))
+	for range logs {
+		rounds, pages, truth := shop{5, 2}.log(500, 0.5, rng)
+		r := evaluate(t, newLog(t, rounds, offpolicy.Options{Resamples: 50}), pages)
+		for _, e := range r.Estimates {
+			if e.None != "" {
+				continue
+			}
+			off[e.Method] = append(off[e.Method], e.Value-truth)
+			errors[e.Method] += e.StandardError / logs
+			if !(e.Normal.Low < e.Value && e.Value < e.Normal.High && e.Bootstrap.Low < e.Value && e.Value < e.Bootstrap.High) {
+				t.Errorf("%s: %v not inside its intervals %v, %v", e.Method, e.Value, e.Normal, e.Bootstrap)
+			}
+			if b := e.Bernstein; !math.IsNaN(b.Low) && (b.Low > e.Normal.Low || b.High < e.Normal.High) {
+				t.Errorf("%s: the finite-sample interval %v is narrower than the normal one %v", e.Method, b, e.Normal)
+			}
+		}
+	}
+	for _, method := range []string{"direct", "dr-pi"} {
+		mean, sd := stat.MeanStdDev(off[method], nil)
+		if math.Abs(mean) > 4*sd/math.Sqrt(logs) {
+			t.Errorf("%s: a bias of %v ± %v", method, mean, sd/math.Sqrt(logs))
+		}
+		// The truth is that of each log's contexts, so the spread is a little smaller.
+		if ratio := sd / errors[method]; ratio < 0.6 || ratio > 1.4 {
+			t.Errorf("%s: a standard error of %v, and a spread of %v", method, errors[method], sd)
+		}
+	}
+	if a, b := stat.StdDev(off["dr-pi"], nil), stat.StdDev(off["pi"], nil); a > b {
+		t.Errorf("dr-pi has the spread %v, and pi %v", a, b)
+	}
+	if a, b := stat.StdDev(off["direct"], nil), stat.StdDev(off["dr-pi"], nil); a > b {
+		t.Errorf("direct has the spread %v, and dr-pi %v", a, b)
+	}
+}
+
+// The influence of a round on the direct method is what leaving it out changes, n times over.
+func TestDirectInfluenceIsTheJackknife(t *testing.T) {
+	rounds, pages, _ := shop{4, 2}.log(40, 1, rand.New(rand.NewPCG(1, 1)))
+	o := offpolicy.Options{Ridge: 0.5, Resamples: 10}
+	whole := evaluate(t, newLog(t, rounds, o), pages).Estimate("direct")
+	var left []float64
+	for out := range rounds {
+		r := append(slices.Clone(rounds[:out]), rounds[out+1:]...)
+		p := append(slices.Clone(pages[:out]), pages[out+1:]...)
+		left = append(left, evaluate(t, newLog(t, r, o), p).Estimate("direct").Value)
+	}
+	n := float64(len(rounds))
+	jackknife := stat.StdDev(left, nil) * (n - 1) / math.Sqrt(n)
+	if ratio := whole.StandardError / jackknife; ratio < 0.85 || ratio > 1.15 {
+		t.Errorf("a standard error of %v, and %v by the jackknife", whole.StandardError, jackknife)
+	}
+}
+
+// If a page earns the sum of what its items earn, pseudo-inverse weights are unbiased: exactly, over
+// all pages of the law and all choices.
+func TestPseudoInverseIsUnbiasedOnSums(t *testing.T) {
+	const n = 5
+	gain := []float64{0.05, 0.3, 0.1, 0.2, 0.25} // the probability that an item is taken, whatever the others
+	revenue := []float64{3, 1, 2, 5, 4}
+	page, target := vitrine.Assortment{0, 1}, vitrine.Assortment{1, 3}
+	for name, law := range map[string]offpolicy.Law{
+		"sets":  offpolicy.EpsilonSets(0.2, n, 3, page),
+		"slots": offpolicy.Swaps(0.2, n, page, nil),
+	} {
+		z := make([]float64, n)
+		if !law.Solve(z, target) {
+			t.Fatal("no weights")
+		}
+		mean := 0.0
+		for _, s := range subsets(n, 1, 3) {
+			weight, earns := 0.0, 0.0
+			for _, i := range s {
+				weight += z[i]
+				earns += gain[i] * revenue[i]
+			}
+			mean += law.Propensity(s) * weight * earns
+		}
+		if want := gain[1]*revenue[1] + gain[3]*revenue[3]; math.Abs(mean-want) > 1e-9 {
+			t.Errorf("%s: the mean is %v, want %v", name, mean, want)
+		}
+	}
+}
+
+// By hand: two items, pages of one, shown with probabilities 3/4 and 1/4.
+func TestEvaluateByHand(t *testing.T) {
+	x := &vitrine.Context{Features: mat.NewDense(2, 1, []float64{0, 0}), Revenue: []float64{2, 4}}
+	law := offpolicy.EpsilonPages(0.5, 2, 1, vitrine.Assortment{0})
+	var rounds []offpolicy.Round
+	var pages []vitrine.Assortment
+	for t := range 400 {
+		r := offpolicy.Round{Context: x, Items: []string{"a", "b"}, Shown: vitrine.Assortment{0}, Choice: 1, Law: law}
+		if t%4 == 0 { // b is shown, and taken every second time
+			r.Shown, r.Choice = vitrine.Assortment{1}, vitrine.Choice(t/4%2)
+		}
+		rounds, pages = append(rounds, r), append(pages, vitrine.Assortment{1})
+	}
+	r := evaluate(t, newLog(t, rounds, offpolicy.Options{}), pages)
+	for method, want := range map[string]float64{"pi": 2, "items": 2, "snips": 2, "dr-pi": 2, "dr-sets": 2} {
+		if got := r.Estimate(method); got.None != "" || math.Abs(got.Value-want) > 0.02 {
+			t.Errorf("%s = %v %s, want %v", method, got.Value, got.None, want)
+		}
+	}
+	// w = 4 in 100 of 400 rounds, with revenues 0 and 4: terms 0, 0 and 16.
+	pi := r.Estimate("pi")
+	variance := (50*14*14.0 + 350*2*2) / 399
+	if want := math.Sqrt(variance / 400); math.Abs(pi.StandardError-want) > 1e-9 {
+		t.Errorf("the standard error is %v, want %v", pi.StandardError, want)
+	}
+	// Maurer and Pontil's bound, each side with δ/2: the terms are in [−16, 16].
+	log := math.Log(4 / 0.05)
+	if half := math.Sqrt(2*variance*log/400) + 7*32*log/(3*399); math.Abs(pi.Bernstein.High-2-half) > 1e-9 || math.Abs(pi.Bernstein.Low-2+half) > 1e-9 {
+		t.Errorf("the interval is %v, want 2 ± %v", pi.Bernstein, half)
+	}
+	if math.Abs(pi.ESS-100) > 1e-9 || math.Abs(r.Support.SetESS-100) > 1e-9 {
+		t.Errorf("effective sample sizes %v, %v, want 100", pi.ESS, r.Support.SetESS)
+	}
+	s := r.Support
+	if s.Shown != 100 || s.Possible != 400 || s.PagePossible != 400 || s.ItemsSeen != 400 || math.Abs(s.LeastInclusion-0.25) > 1e-12 || math.Abs(s.MeanWeight-1) > 1e-12 || math.Abs(s.ExpectedWeight-1) > 1e-12 {
+		t.Errorf("the support is %+v", s)
+	}
+	same, err := r.Difference(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range same {
+		if d.None == "" && (d.Value != 0 || d.StandardError != 0) {
+			t.Errorf("%s differs from itself by %v ± %v", d.Method, d.Value, d.StandardError)
+		}
+	}
+}
+
+// A paired difference has the spread of differences, not of the two values.
+func TestDifferenceIsPaired(t *testing.T) {
+	s := shop{5, 2}
+	rounds, pages, _ := s.log(2000, 0.5, rand.New(rand.NewPCG(8, 8)))
+	l := newLog(t, rounds, offpolicy.Options{Resamples: 200})
+	own := make([]vitrine.Assortment, len(pages))
+	for t := range own {
+		own[t] = s.first()
+		if t%10 == 0 {
+			own[t] = pages[t]
+		}
+	}
+	mostly := slices.Clone(pages)
+	mostly[0] = s.first()
+	a, b, c := evaluate(t, l, pages), evaluate(t, l, own), evaluate(t, l, mostly)
+	close, err := a.Difference(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	far, _ := a.Difference(b)
+	for i, d := range far {
+		if d.None != "" || d.Method == "snips" {
+			continue
+		}
+		if want := a.Estimates[i].Value - b.Estimates[i].Value; d.Value != want {
+			t.Errorf("%s: %v, want %v", d.Method, d.Value, want)
+		}
+		if close[i].StandardError > a.Estimates[i].StandardError/5 {
+			t.Errorf("%s: policies that agree on all rounds but one differ by %v ± %v", d.Method, close[i].Value, close[i].StandardError)
+		}
+	}
+	if _, err := a.Difference(&offpolicy.Report{}); err == nil {
+		t.Error("reports of other logs are compared")
+	}
+}
+
+// A model of the wrong family raises the alarm, one of the right family does not.
+func TestAlarm(t *testing.T) {
+	rng := rand.New(rand.NewPCG(2, 9))
+	var rounds []offpolicy.Round
+	var pages []vitrine.Assortment
+	for range 3000 { // the utility is |x|, on which a linear one has no hold
+		x := &vitrine.Context{Features: mat.NewDense(4, 1, nil)}
+		for i := range 4 {
+			x.Features.Set(i, 0, 4*rng.Float64()-2)
+		}
+		r := offpolicy.Round{Context: x, Law: offpolicy.EpsilonPages(1, 4, 1, nil), Shown: vitrine.Assortment{rng.IntN(4)}}
+		best := 0
+		for i := range 4 {
+			if math.Abs(x.Features.At(i, 0)) > math.Abs(x.Features.At(best, 0)) {
+				best = i
+			}
+		}
+		u := 2*math.Abs(x.Features.At(r.Shown[0], 0)) - 2
+		if rng.Float64() < 1/(1+math.Exp(-u)) {
+			r.Choice = 1
+		}
+		rounds, pages = append(rounds, r), append(pages, vitrine.Assortment{best})
+	}
+	wrong := evaluate(t, newLog(t, rounds, offpolicy.Options{}), pages)
+	if !(wrong.Alarm > 2) || !strings.Contains(wrong.AlarmWords(), "probably wrong") {
+		t.Errorf("the alarm is %v: %s", wrong.Alarm, wrong.AlarmWords())
+	}
+	right := evaluate(t, newLog(t, rounds, offpolicy.Options{Model: utility.NewQuadratic(1)}), pages)
+	if math.Abs(right.Alarm) > 3 || wrong.Alarm < right.Alarm {
+		t.Errorf("the alarm of a better family is %v", right.Alarm)
+	}
+}
+
+// What a log cannot tell comes in words, and has no number.
+func TestSupportInWords(t *testing.T) {
+	s := shop{6, 2}
+	for name, c := range map[string]struct {
+		share  float64
+		change func(rounds []offpolicy.Round)
+		words  []string
+		none   []string // methods without a number
+	}{
+		"enough": {0.5, nil, []string{"how every page was drawn", "could have been shown", "worth", "is expected"}, []string{"snips", "dr-sets"}},
+		"no exploration": {0, nil, []string{"% of rounds; in the others the model is trusted",
+			"never showed these items of its pages: "}, []string{"pi", "items", "snips", "dr-sets"}},
+		"no propensities": {0.5, func(rounds []offpolicy.Round) {
+			for t := range rounds {
+				rounds[t].Law = nil
+			}
+		}, []string{"does not say how pages were drawn"}, []string{"dr-pi", "pi", "items", "snips", "dr-sets"}},
+		"only propensities": {1, func(rounds []offpolicy.Round) {
+			for t := range rounds {
+				rounds[t].Propensity, rounds[t].Law = 1/15.0, nil
+			}
+		}, []string{"has propensities of pages but not how"}, []string{"dr-pi", "pi", "items"}},
+		"a wrong law": {1, func(rounds []offpolicy.Round) {
+			for t := range rounds {
+				rounds[t].Law = offpolicy.EpsilonPages(0.2, 6, 2, vitrine.Assortment{0, 1})
+			}
+		}, []string{"the pages were not drawn as the log says"}, nil},
+		"some laws": {0.5, func(rounds []offpolicy.Round) {
+			for t := range rounds[:300] {
+				rounds[t].Law = nil
+			}
+		}, []string{"in 75.0 % of rounds", "in the others the model is trusted"}, []string{"pi", "items", "snips", "dr-sets"}},
+	} {
+		rounds, pages, _ := s.log(1200, c.share, rand.New(rand.NewPCG(5, 6)))
+		if name == "enough" {
+			rounds, pages = rounds[:300], pages[:300]
+		}
+		if c.change != nil {
+			c.change(rounds)
+		}
+		r := evaluate(t, newLog(t, rounds, offpolicy.Options{Resamples: 20}), pages)
+		words := strings.Join(r.Support.Words(), "\n")
+		for _, want := range c.words {
+			if !strings.Contains(words, want) {
+				t.Errorf("%s: no %q in\n%s", name, want, words)
+			}
+		}
+		for _, e := range r.Estimates {
+			want := slices.Contains(c.none, e.Method)
+			if name != "a wrong law" && (e.None != "") != want || e.None != "" && !math.IsNaN(e.Value) {
+				t.Errorf("%s: %s has %v, %q", name, e.Method, e.Value, e.None)
+			}
+		}
+	}
+}
+
+func TestBadLogs(t *testing.T) {
+	s := shop{4, 2}
+	good := func() []offpolicy.Round {
+		rounds, _, _ := s.log(20, 1, rand.New(rand.NewPCG(1, 2)))
+		return rounds
+	}
+	for want, change := range map[string]func(r []offpolicy.Round, o *offpolicy.Options) []offpolicy.Round{
+		"no decision with an outcome":    func([]offpolicy.Round, *offpolicy.Options) []offpolicy.Round { return nil },
+		"round 3: the propensity is 1.2": func(r []offpolicy.Round, _ *offpolicy.Options) []offpolicy.Round { r[2].Propensity = 1.2; return r },
+		"round 3: the propensity is NaN": func(r []offpolicy.Round, _ *offpolicy.Options) []offpolicy.Round {
+			r[2].Propensity = math.NaN()
+			return r
+		},
+		"round 4: choice 3 is not a position": func(r []offpolicy.Round, _ *offpolicy.Options) []offpolicy.Round { r[3].Choice = 3; return r },
+		"round 1 has no items":                func(r []offpolicy.Round, _ *offpolicy.Options) []offpolicy.Round { r[0].Context = nil; return r },
+		"round 2: assortment has item 9": func(r []offpolicy.Round, _ *offpolicy.Options) []offpolicy.Round {
+			r[1].Shown = vitrine.Assortment{9}
+			r[1].Choice = 0
+			return r
+		},
+		"round 2: the law is one of 9 items": func(r []offpolicy.Round, _ *offpolicy.Options) []offpolicy.Round {
+			r[1].Law = offpolicy.EpsilonPages(1, 9, 2, nil)
+			return r
+		},
+		"round 2: the law gives the page": func(r []offpolicy.Round, _ *offpolicy.Options) []offpolicy.Round {
+			r[1].Law = offpolicy.EpsilonPages(1, 4, 1, nil)
+			return r
+		},
+		"the model has 3 features, and the log 2": func(r []offpolicy.Round, o *offpolicy.Options) []offpolicy.Round {
+			o.Model = utility.NewLinear(3, true)
+			return r
+		},
+		"the level is 2":        func(r []offpolicy.Round, o *offpolicy.Options) []offpolicy.Round { o.Level = 2; return r },
+		"the ridge is -1":       func(r []offpolicy.Round, o *offpolicy.Options) []offpolicy.Round { o.Ridge = -1; return r },
+		"30 folds of 20 rounds": func(r []offpolicy.Round, o *offpolicy.Options) []offpolicy.Round { o.Folds = 30; return r },
+		"-1 resamples":          func(r []offpolicy.Round, o *offpolicy.Options) []offpolicy.Round { o.Resamples = -1; return r },
+	} {
+		o := offpolicy.Options{}
+		rounds := change(good(), &o)
+		if _, err := offpolicy.NewLog(t.Context(), rounds, o); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
+		}
+	}
+	l := newLog(t, good(), offpolicy.Options{})
+	if _, err := l.Evaluate("p", nil); err == nil || err.Error() != "0 pages for 20 rounds" {
+		t.Errorf("error %v", err)
+	}
+	pages := make([]vitrine.Assortment, 20)
+	pages[4] = vitrine.Assortment{4}
+	if _, err := l.Evaluate("p", pages); err == nil || !strings.Contains(err.Error(), "round 5: the policy's page") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// A learning policy that is replayed on a uniform log earns what it would have earned live. A page
+// that it cannot learn from, and a log that is not uniform, are named.
+func TestReplay(t *testing.T) {
+	s := shop{4, 1}
+	rounds, _, _ := s.log(4000, 1, rand.New(rand.NewPCG(7, 7)))
+	p := bandit.Problem{Features: 2, Items: 4, Size: 1, Rounds: 4000, Constraint: assortment.AtMost(1)}
+	learner := func() vitrine.Learner {
+		l, err := bandit.NewUCB(p, bandit.DefaultUCBOptions())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	got, err := offpolicy.Replay(rounds, learner(), offpolicy.Options{})
+	if err != nil || got.None != "" {
+		t.Fatal(err, got.None)
+	}
+	if got.ESS < 900 || got.ESS > 1100 {
+		t.Errorf("%v rounds count, want a quarter of 4000", got.ESS)
+	}
+	// Live: as many rounds of the same world.
+	live, rng := 0.0, rand.New(rand.NewPCG(9, 9))
+	const runs = 5
+	for range runs {
+		l := learner()
+		for range int(got.ESS) {
+			x := s.context(rng)
+			page := l.Policy().Offer(x, rng).Assortment
+			r := vitrine.Round{Context: x, Offer: vitrine.Offer{Assortment: page}}
+			if rng.Float64() < s.probabilities(x, page)[1] {
+				r.Choice = 1
+				live += x.Revenue[page[0]] / got.ESS / runs
+			}
+			if err := l.Observe(r); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if z := (got.Value - live) / got.StandardError; math.Abs(z) > 4 {
+		t.Errorf("replayed %v ± %v, live %v", got.Value, got.StandardError, live)
+	}
+	if few, err := offpolicy.Replay(rounds[:100], learner(), offpolicy.Options{}); err != nil || !strings.HasPrefix(few.None, "no support: ") {
+		t.Errorf("25 rounds: %v, %v", few.None, err)
+	}
+	rounds[6].Law = offpolicy.EpsilonPages(0.9, 4, 1, rounds[6].Shown)
+	if _, err := offpolicy.Replay(rounds, learner(), offpolicy.Options{}); err == nil || !strings.Contains(err.Error(), "round 7: the page was not drawn uniformly") {
+		t.Errorf("error %v", err)
+	}
+}

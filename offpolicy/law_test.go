@@ -1,0 +1,181 @@
+package offpolicy_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"vitrine"
+	"vitrine/assortment"
+	"vitrine/offpolicy"
+)
+
+// subsets returns the sets of from at least to at most k of n items.
+func subsets(n, from, k int) (list []vitrine.Assortment) {
+	for mask := range 1 << n {
+		var s vitrine.Assortment
+		for i := range n {
+			if mask>>i&1 == 1 {
+				s = append(s, i)
+			}
+		}
+		if len(s) >= from && len(s) <= k {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// listed enumerates a law: the page with 1−ε, and the others in equal parts of ε.
+func listed(epsilon float64, n int, page vitrine.Assortment, others []vitrine.Assortment) *offpolicy.Listed {
+	l := &offpolicy.Listed{N: n, Pages: []vitrine.Assortment{page}, Probability: []float64{1 - epsilon}}
+	for _, s := range others {
+		l.Pages, l.Probability = append(l.Pages, s), append(l.Probability, epsilon/float64(len(others)))
+	}
+	return l
+}
+
+func replaced(page vitrine.Assortment, k, by int) vitrine.Assortment {
+	s := append(vitrine.Assortment(nil), page...)
+	s[k] = by
+	for i := len(s) - 1; i > 0 && s[i] < s[i-1]; i-- {
+		s[i], s[i-1] = s[i-1], s[i]
+	}
+	for i := 0; i < len(s)-1; i++ {
+		if s[i] > s[i+1] {
+			s[i], s[i+1] = s[i+1], s[i]
+		}
+	}
+	return s
+}
+
+// Closed forms are those of an enumeration, and weights those of the Moore–Penrose pseudo-inverse
+// of the enumerated Γ by singular values.
+func TestLawsAreThoseOfEnumeration(t *testing.T) {
+	type law struct {
+		name   string
+		closed offpolicy.Law
+		listed *offpolicy.Listed
+	}
+	var laws []law
+	for _, epsilon := range []float64{0, 0.1, 1} {
+		for _, n := range []int{3, 6} {
+			page := vitrine.Assortment{0, 2}
+			laws = append(laws,
+				law{"sets", offpolicy.EpsilonSets(epsilon, n, 3, page), listed(epsilon, n, page, subsets(n, 1, 3))},
+				law{"pages", offpolicy.EpsilonPages(epsilon, n, 2, page), listed(epsilon, n, page, subsets(n, 2, 2))},
+				law{"one item", offpolicy.EpsilonPages(epsilon, n, 1, vitrine.Assortment{1}), listed(epsilon, n, vitrine.Assortment{1}, subsets(n, 1, 1))},
+			)
+			var free, few []vitrine.Assortment
+			may := [][]bool{make([]bool, n), make([]bool, n)}
+			for k := range page {
+				for j := range n {
+					if j == 0 || j == 2 {
+						continue
+					}
+					free = append(free, replaced(page, k, j))
+					if may[k][j] = (j+k)%2 == 0; may[k][j] {
+						few = append(few, replaced(page, k, j))
+					}
+				}
+			}
+			laws = append(laws, law{"swaps", offpolicy.Swaps(epsilon, n, page, nil), listed(epsilon, n, page, free)},
+				law{"some swaps", offpolicy.Swaps(epsilon, n, page, may), listed(epsilon, n, page, few)})
+		}
+	}
+	for _, l := range laws {
+		n := l.listed.N
+		if l.closed.Items() != n || l.closed.MaxSize() < l.listed.MaxSize() {
+			t.Fatalf("%s: %d items, sets of %d, want %d, %d", l.name, l.closed.Items(), l.closed.MaxSize(), n, l.listed.MaxSize())
+		}
+		var svd mat.SVD
+		gamma := l.listed.Gamma()
+		if !svd.Factorize(gamma, mat.SVDFull) {
+			t.Fatal("no singular values")
+		}
+		rank := svd.Rank(1e-10)
+		for i := range n {
+			if got, want := l.closed.Inclusion(i), gamma.At(i, i); math.Abs(got-want) > 1e-12 {
+				t.Errorf("%s: item %d is shown with %v, want %v", l.name, i, got, want)
+			}
+		}
+		z, zListed := make([]float64, n), make([]float64, n)
+		for _, target := range subsets(n, 0, 3) {
+			if got, want := l.closed.Propensity(target), l.listed.Propensity(target); math.Abs(got-want) > 1e-12 {
+				t.Errorf("%s: μ(%v) = %v, want %v", l.name, target, got, want)
+			}
+			q := mat.NewVecDense(n, nil)
+			for _, i := range target {
+				q.SetVec(i, 1)
+			}
+			var pinv, back mat.VecDense
+			svd.SolveVecTo(&pinv, q, rank)
+			back.MulVec(gamma, &pinv)
+			back.SubVec(&back, q)
+			determined := mat.Norm(&back, 2) < 1e-9
+			if ok := l.closed.Solve(z, target); ok != determined {
+				t.Errorf("%s of %d: Solve(%v) is %v, want %v", l.name, n, target, ok, determined)
+			}
+			if ok := l.listed.Solve(zListed, target); ok != determined {
+				t.Errorf("%s: the listed Solve(%v) is %v, want %v", l.name, target, ok, determined)
+			}
+			if !determined {
+				continue
+			}
+			for m, s := range l.listed.Pages {
+				if l.listed.Probability[m] == 0 {
+					continue
+				}
+				want, got, other := 0.0, 0.0, 0.0
+				for _, i := range s {
+					want, got, other = want+pinv.AtVec(i), got+z[i], other+zListed[i]
+				}
+				if math.Abs(got-want) > 1e-8*(1+math.Abs(want)) || math.Abs(other-want) > 1e-8*(1+math.Abs(want)) {
+					t.Errorf("%s: the weight of %v for %v is %v and %v, want %v", l.name, s, target, got, other, want)
+				}
+			}
+		}
+	}
+}
+
+// The uniform part is the law by which families of at most K items are sampled.
+func TestSetsAreTheSamplers(t *testing.T) {
+	const n, k = 7, 3
+	law := offpolicy.EpsilonSets(1, n, k, nil)
+	rng := rand.New(rand.NewPCG(1, 2))
+	if got, want := law.Propensity(vitrine.Assortment{1, 4}), assortment.AtMost(k).Propensity(n); math.Abs(got-want) > 1e-12 {
+		t.Errorf("μ = %v, want %v", got, want)
+	}
+	hits := 0
+	const draws = 20000
+	for range draws {
+		for _, i := range assortment.AtMost(k).Sample(nil, n, rng) {
+			if i == 3 {
+				hits++
+			}
+		}
+	}
+	p := law.Inclusion(3)
+	if se := math.Sqrt(p * (1 - p) / draws); math.Abs(float64(hits)/draws-p) > 5*se {
+		t.Errorf("item 3 is in %d of %d sets, want a share of %v", hits, draws, p)
+	}
+}
+
+func TestLawsThatCannotBe(t *testing.T) {
+	for name, f := range map[string]func(){
+		"a share above 1": func() { offpolicy.EpsilonSets(1.1, 4, 2, nil) },
+		"more than all":   func() { offpolicy.EpsilonPages(0.1, 2, 3, nil) },
+		"rules of others": func() { offpolicy.Swaps(0.1, 4, vitrine.Assortment{1, 2}, make([][]bool, 3)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer func() {
+				if recover() == nil {
+					t.Error("no panic")
+				}
+			}()
+			f()
+		})
+	}
+}

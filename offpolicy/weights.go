@@ -1,0 +1,308 @@
+package offpolicy
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"vitrine"
+)
+
+// judgement has what the weighted methods need of each round.
+type judgement struct {
+	log     *Log
+	pages   []vitrine.Assortment
+	support Support
+
+	earned   []float64 // ρ_t
+	target   []float64 // R̂(π(x_t))
+	shown    []float64 // R̂(S_t)
+	weight   []float64 // w_t by pseudo-inverse
+	bound    []float64 // the largest |w| of a page that μ could have shown
+	set      []float64 // 1{S_t = π(x_t)}/μ(S_t)
+	least    float64   // the least positive μ(π(x_t)); 0 if none is known
+	price    []float64 // the largest revenue
+	item     []float64 // Σ_{i ∈ S_t ∩ π} 1{i chosen} r_i / P(i ∈ S_t)
+	itemMost []float64 // its largest value
+}
+
+// judge computes the weights and the support of a policy's pages.
+func (l *Log) judge(pages []vitrine.Assortment) *judgement {
+	n := len(pages)
+	j := &judgement{log: l, pages: pages}
+	for _, dst := range []*[]float64{&j.earned, &j.target, &j.shown, &j.weight, &j.bound, &j.set, &j.price, &j.item, &j.itemMost} {
+		*dst = make([]float64, n)
+	}
+	s := &j.support
+	s.Rounds, s.LeastInclusion = n, 1
+	seen := map[string]bool{}
+	for t := range l.Rounds {
+		r := &l.Rounds[t]
+		if r.Items != nil {
+			for _, i := range r.Shown {
+				seen[r.Items[i]] = true
+			}
+		}
+	}
+	unseen := map[string]int{}
+	var mean, square, expected, inverse float64
+	var z []float64
+	for t := range l.Rounds {
+		r, page := &l.Rounds[t], pages[t]
+		j.earned[t], j.target[t], j.shown[t] = r.Revenue(), l.revenue(t, page), l.revenue(t, r.Shown)
+		for i := range r.Context.NumItems() {
+			j.price[t] = max(j.price[t], r.price(i))
+		}
+		same := equal(page, r.Shown)
+		if same {
+			s.Shown++
+		}
+		if r.Items != nil {
+			all := true
+			for _, i := range page {
+				if !seen[r.Items[i]] {
+					all = false
+					unseen[r.Items[i]]++
+				}
+			}
+			if all {
+				s.ItemsSeen++
+			}
+		}
+		if mu, ok := r.propensity(page); ok {
+			s.KnownPropensity++
+			if same {
+				j.set[t] = 1 / mu
+			}
+			if mu > 0 && (j.least == 0 || mu < j.least) {
+				j.least = mu
+			}
+			if mu > 0 && r.Law != nil {
+				s.PagePossible++
+				inverse += 1 / mu
+			}
+		}
+		if r.Law == nil {
+			continue
+		}
+		s.KnownLaw++
+		z = slices.Grow(z[:0], r.Law.Items())[:r.Law.Items()]
+		possible := r.Law.Solve(z, page)
+		for _, i := range page {
+			p := r.Law.Inclusion(i)
+			s.LeastInclusion = min(s.LeastInclusion, p)
+			if p > 0 {
+				j.itemMost[t] = max(j.itemMost[t], r.price(i)/p)
+				if r.Choice != vitrine.Outside && r.Shown[r.Choice-1] == i {
+					j.item[t] = r.price(i) / p
+				}
+			}
+		}
+		if !possible {
+			continue
+		}
+		s.Possible++
+		for _, i := range r.Shown {
+			j.weight[t] += z[i]
+		}
+		for i, v := range z {
+			expected += v * r.Law.Inclusion(i)
+		}
+		mean += j.weight[t]
+		square += j.weight[t] * j.weight[t]
+		j.bound[t] = largestSum(z, r.Law.MaxSize())
+	}
+	s.Unseen = mostFrequent(unseen)
+	if s.KnownLaw > 0 {
+		m := float64(s.KnownLaw)
+		s.MeanWeight, s.ExpectedWeight = mean/m, expected/m
+		if m > 1 {
+			s.WeightError = math.Sqrt(max(square/m-s.MeanWeight*s.MeanWeight, 0) / (m - 1))
+		}
+		s.ESS = ratio(mean*mean, square)
+	} else {
+		s.LeastInclusion = nan
+	}
+	// A log may lack the rare pages of large weight: then its weights are alike by chance. With laws
+	// the mean of w² is known, 1/μ(π(x)).
+	s.SetESS = effective(j.set)
+	if s.KnownLaw == n && inverse > 0 {
+		s.SetESS = min(s.SetESS, float64(n)*float64(n)/inverse)
+	}
+	return j
+}
+
+// effective returns (Σw)²/Σw², 0 without weights.
+func effective(w []float64) float64 {
+	sum, squares := 0.0, 0.0
+	for _, v := range w {
+		sum += v
+		squares += v * v
+	}
+	return ratio(sum*sum, squares)
+}
+
+// largestSum bounds |Σ_{i∈S} z_i| over sets of at most k items.
+func largestSum(z []float64, k int) float64 {
+	up, down := 0.0, 0.0
+	var high, low []float64
+	for _, v := range z {
+		if v > 0 {
+			high = append(high, v)
+		} else if v < 0 {
+			low = append(low, -v)
+		}
+	}
+	for _, side := range []struct {
+		values []float64
+		sum    *float64
+	}{{high, &up}, {low, &down}} {
+		slices.SortFunc(side.values, func(a, b float64) int {
+			switch {
+			case a > b:
+				return -1
+			case a < b:
+				return 1
+			}
+			return 0
+		})
+		for _, v := range side.values[:min(k, len(side.values))] {
+			*side.sum += v
+		}
+	}
+	return max(up, down)
+}
+
+// mostFrequent returns names, the most frequent first.
+func mostFrequent(count map[string]int) (names []string) {
+	for name := range count {
+		names = append(names, name)
+	}
+	slices.SortFunc(names, func(a, b string) int {
+		if count[a] != count[b] {
+			return count[b] - count[a]
+		}
+		if a < b {
+			return -1
+		}
+		return 1
+	})
+	return names
+}
+
+// mean returns the estimate that is the mean of a term for each round, of range width.
+func (j *judgement) mean(method string, terms []float64, width, ess float64) Estimate {
+	e := Estimate{Method: method, ESS: ess, influence: terms}
+	for _, v := range terms {
+		e.Value += v / float64(len(terms))
+	}
+	e.Bernstein = bernstein(e.Value, terms, width, j.log.o.Level)
+	for t := range terms {
+		terms[t] -= e.Value
+	}
+	return e
+}
+
+// needsLaw returns why weights of items have no number.
+func (j *judgement) needsLaw() string {
+	s := &j.support
+	switch {
+	case s.KnownLaw < s.Rounds:
+		return fmt.Sprintf("the log does not say how %d of %d pages were drawn", s.Rounds-s.KnownLaw, s.Rounds)
+	case s.Possible < s.Rounds:
+		return fmt.Sprintf("the log could not show all items of the policy's page in %d of %d rounds", s.Rounds-s.Possible, s.Rounds)
+	}
+	return ""
+}
+
+// doublyRobust has the terms
+//
+//	R̂(π(x_t)) + w_t (ρ_t − R̂(S_t)),  w_t = 1_πᵀ Γ_t† 1_{S_t}
+//
+// A round whose page the law does not determine has w_t = 0: there the model is trusted. Source:
+// Swaminathan et al. (2017) for w, of residuals of the model.
+func (j *judgement) doublyRobust() Estimate {
+	if j.support.Possible == 0 {
+		return Estimate{Method: "dr-pi", ESS: 0, None: j.needsLaw()}
+	}
+	terms := make([]float64, len(j.pages))
+	low, high := math.Inf(1), math.Inf(-1)
+	for t := range terms {
+		terms[t] = j.target[t] + j.weight[t]*(j.earned[t]-j.shown[t])
+		b := j.bound[t] * j.price[t]
+		low, high = min(low, -b), max(high, j.price[t]+b)
+	}
+	return j.mean("dr-pi", terms, high-low, j.support.ESS)
+}
+
+// pseudoInverse has the terms w_t ρ_t.
+func (j *judgement) pseudoInverse() Estimate {
+	if why := j.needsLaw(); why != "" {
+		return Estimate{Method: "pi", ESS: j.support.ESS, None: why}
+	}
+	terms := make([]float64, len(j.pages))
+	width := 0.0
+	for t := range terms {
+		terms[t] = j.weight[t] * j.earned[t]
+		width = max(width, 2*j.bound[t]*j.price[t])
+	}
+	return j.mean("pi", terms, width, j.support.ESS)
+}
+
+// items has the terms of independent weights of items,
+//
+//	Σ_{i ∈ S_t ∩ π(x_t)} 1{i chosen} r_i / P(i ∈ S_t)
+//
+// It takes what an item earns to be independent of the others on the page.
+func (j *judgement) items() Estimate {
+	if why := j.needsLaw(); why != "" {
+		return Estimate{Method: "items", ESS: nan, None: why}
+	}
+	return j.mean("items", slices.Clone(j.item), slices.Max(j.itemMost), nan)
+}
+
+// tooFew returns why weights of pages have no number.
+func (j *judgement) tooFew() string {
+	s := &j.support
+	switch {
+	case s.KnownPropensity < s.Rounds:
+		return fmt.Sprintf("the log has no propensity of %d of %d pages", s.Rounds-s.KnownPropensity, s.Rounds)
+	case s.PagePossible < s.KnownLaw:
+		return fmt.Sprintf("no support: the log could not show the policy's page in %d of %d rounds", s.KnownLaw-s.PagePossible, s.Rounds)
+	case s.SetESS < MinESS:
+		return fmt.Sprintf("no support: the log has %.3g effective rounds with the policy's page, and %d are needed", s.SetESS, MinESS)
+	}
+	return ""
+}
+
+// snips is Σ w ρ / Σ w with w = 1{S_t = π(x_t)}/μ(S_t).
+func (j *judgement) snips() Estimate {
+	e := Estimate{Method: "snips", ESS: j.support.SetESS, None: j.tooFew(), Bernstein: Interval{nan, nan}}
+	if e.None != "" {
+		return e
+	}
+	sum, earned := 0.0, 0.0
+	for t, w := range j.set {
+		sum += w
+		earned += w * j.earned[t]
+	}
+	e.Value = earned / sum
+	e.influence = make([]float64, len(j.set))
+	for t, w := range j.set {
+		e.influence[t] = w * (j.earned[t] - e.Value) * float64(len(j.set)) / sum
+	}
+	return e
+}
+
+// setsRobust has the terms R̂(π(x_t)) + w_t (ρ_t − R̂(S_t)) with weights of pages.
+func (j *judgement) setsRobust() Estimate {
+	if why := j.tooFew(); why != "" {
+		return Estimate{Method: "dr-sets", ESS: j.support.SetESS, None: why}
+	}
+	terms := make([]float64, len(j.set))
+	for t, w := range j.set {
+		terms[t] = j.target[t] + w*(j.earned[t]-j.shown[t])
+	}
+	most := slices.Max(j.price)
+	return j.mean("dr-sets", terms, most*(1+2/j.least), j.support.SetESS)
+}

@@ -1,0 +1,126 @@
+package decision_test
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"vitrine"
+	"vitrine/offpolicy"
+	"vitrine/service/api"
+	"vitrine/service/decision"
+	"vitrine/service/eventlog"
+	"vitrine/service/eventlog/memlog"
+)
+
+// offers returns the offers of a log.
+func offers(t *testing.T, store decision.Log) (list []*eventlog.Offered) {
+	t.Helper()
+	for entry, err := range store.Entries(t.Context(), 1) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := eventlog.Decode(entry)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if o, ok := e.Body.(*eventlog.Offered); ok {
+			list = append(list, o)
+		}
+	}
+	return list
+}
+
+// The log has the law by which a set was drawn: sets and items are shown as often as it says, and
+// it gives the propensity of the log. Exploration by slots shows the policy's set, or one with
+// another item, that the request's rules allow.
+func TestLogHasTheLaw(t *testing.T) {
+	const n, rounds, share = 5, 1500, 0.4
+	for name, c := range map[string]struct {
+		explore string
+		change  func(*api.Request)
+		sets    int // that are shown
+	}{
+		"sets":              {"sets", func(*api.Request) {}, 5 + 10},
+		"slots":             {"slots", func(*api.Request) {}, 1 + 2*3},
+		"slots under rules": {"slots", func(r *api.Request) { r.AtMost = []api.Limit{{Items: []string{"sku0", "sku2"}, Most: 1}} }, 1 + 2 + 3},
+		"pinned items":      {"slots", func(r *api.Request) { r.Include = []string{"sku0"} }, 1 + 3},
+		"slots of a page":   {"slots", func(r *api.Request) { r.Slots = []api.Slot{{Exclude: []string{"sku3"}}, {Exclude: []string{"sku4"}}} }, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			store := new(memlog.Store)
+			e := opened(t, decision.Options{Store: store, Build: func(decision.Spec) (vitrine.Learner, error) {
+				return &always{offer: func(*vitrine.Context) vitrine.Offer {
+					return vitrine.Offer{Assortment: vitrine.Assortment{0, 1}, Propensity: 1}
+				}}, nil
+			}})
+			put(t, e, "home", fmt.Sprintf(`{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{},"mode":"explore","explore":%q,"explore_share":%v}`, c.explore, share))
+			for range rounds {
+				r := stock("", n)
+				c.change(r)
+				if _, err := e.Decide(t.Context(), "home", r, 0); err != nil {
+					t.Fatal(err)
+				}
+			}
+			shown, items := map[string]float64{}, make([]float64, n)
+			var law offpolicy.Law
+			propensity := map[string]float64{}
+			for _, o := range offers(t, store) {
+				s := make(vitrine.Assortment, len(o.Shown))
+				for k, i := range o.Shown {
+					s[k] = int(i)
+					items[i]++
+				}
+				slices.Sort(s)
+				if law = decision.LawOf(o); law == nil {
+					t.Fatal("an offer without its law")
+				}
+				p := law.Propensity(s)
+				if math.Abs(p-o.Propensity) > 1e-12 || p == 0 {
+					t.Fatalf("%v has the propensity %v, and %v by its law", s, o.Propensity, p)
+				}
+				if by := o.Mode == decision.ByChance; c.explore == "slots" && by != !slices.Equal(s, vitrine.Assortment{0, 1}) {
+					t.Fatalf("%v was found in way %d", s, o.Mode)
+				}
+				shown[fmt.Sprint(s)]++
+				propensity[fmt.Sprint(s)] = p
+			}
+			total := 0.0
+			for s, p := range propensity {
+				total += p
+				if z := (shown[s] - rounds*p) / math.Sqrt(rounds*p*(1-p)); math.Abs(z) > 4.5 {
+					t.Errorf("%s is shown %v times of %d, and its propensity is %v", s, shown[s], rounds, p)
+				}
+			}
+			if math.Abs(total-1) > 1e-9 || c.sets > 0 && len(shown) != c.sets {
+				t.Errorf("%d sets, want %d, with propensities of sum %v", len(shown), c.sets, total)
+			}
+			for i, count := range items {
+				p := law.Inclusion(i)
+				if se := math.Sqrt(rounds * p * (1 - p)); math.Abs(count-rounds*p) > 4.5*se+1e-9 {
+					t.Errorf("item %d is shown %v times of %d, want a share of %v", i, count, rounds, p)
+				}
+			}
+		})
+	}
+}
+
+// Without the rows of all items a law says nothing; a certain policy in the mode learn has one.
+func TestLawsThatAreNotLogged(t *testing.T) {
+	for config, want := range map[string]bool{
+		`"mode":"explore","record":"shown"`: false,
+		`"mode":"learn","record":"all"`:     true,
+		`"mode":"learn"`:                    false,
+	} {
+		store := new(memlog.Store)
+		e := opened(t, decision.Options{Store: store, Build: buildToy})
+		put(t, e, "home", `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{},`+config+`}`)
+		if _, err := e.Decide(t.Context(), "home", stock("", 4), 0); err != nil {
+			t.Fatal(err)
+		}
+		if law := decision.LawOf(offers(t, store)[0]); (law != nil) != want {
+			t.Errorf("%s: the law is %v", config, law)
+		}
+	}
+}

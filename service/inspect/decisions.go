@@ -1,0 +1,200 @@
+package inspect
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"vitrine/service/decision"
+	"vitrine/service/eventlog"
+)
+
+// Decisions selects decisions of a log.
+type Decisions struct {
+	Placement string  // "" is all placements
+	From      *uint64 // the first entry; nil is the first entry of the log
+}
+
+// decisions calls each for the selected decisions, in the order of their outcomes. Decisions without
+// an outcome come last. It returns the configurations of the placements.
+func (log *Log) decisions(ctx context.Context, what string, which Decisions, each func(o *offered, end outcome) error) (map[string]*decision.Config, error) {
+	x := &decisions{placement: which.Placement, from: log.First, each: each, configs: map[string]*decision.Config{}, open: map[decisionKey]*offered{}}
+	if which.From != nil {
+		x.from = *which.From
+		if err := log.CheckFrom(x.from); err != nil {
+			return nil, err
+		}
+	}
+	if err := x.begin(ctx, log); err != nil {
+		return nil, err
+	}
+	if err := x.run(ctx, log, what); err != nil {
+		return nil, err
+	}
+	if _, ok := x.configs[which.Placement]; which.Placement != "" && !ok {
+		return nil, fmt.Errorf("%s has no placement %q%s", log.Name, which.Placement, theseAre(slices.Sorted(maps.Keys(x.configs))))
+	}
+	return x.configs, nil
+}
+
+// begin finds configurations whose entries were removed in the earliest snapshot.
+func (x *decisions) begin(ctx context.Context, log *Log) error {
+	base, _ := log.base(ctx, log.snapshots, false)
+	if log.First == 1 || base == nil {
+		return nil
+	}
+	audit, err := decision.NewAudit(decision.NewLearner, base.data)
+	if err != nil {
+		return fmt.Errorf("%s: %w", base.path, err)
+	}
+	defer audit.Close()
+	for name, c := range audit.Unchanged(log.First) {
+		x.configs[name] = c
+	}
+	return nil
+}
+
+func theseAre(names []string) string {
+	if len(names) == 0 {
+		return ", and no other"
+	}
+	return ": there are " + strings.Join(names, ", ")
+}
+
+// decisions finds the decisions of a log and their outcomes.
+type decisions struct {
+	placement string // the only one; "" is all
+	from      uint64
+	each      func(o *offered, end outcome) error
+	failed    bool                        // whether each has failed
+	configs   map[string]*decision.Config // of the placements seen; nil if it is not known
+	open      map[decisionKey]*offered
+}
+
+// decisionKey names a decision: ids belong to placements.
+type decisionKey struct{ placement, id string }
+
+// offered is a decision that waits for its outcome.
+type offered struct {
+	*eventlog.Offered
+	placement string
+	config    *decision.Config // nil if it is not known
+	sequence  uint64
+	time      int64
+	deferred  bool // and not activated
+}
+
+// named reports whether the features of the decision have names.
+func (o *offered) named() bool { return o.config != nil && o.config.Schema().Width() == o.Width }
+
+// outcome is how a decision ended.
+type outcome struct {
+	status   string
+	choice   int32
+	sequence uint64
+	time     int64
+}
+
+func (x *decisions) run(ctx context.Context, log *Log, what string) error {
+	sequence := log.First - 1
+	for entry, err := range log.entries(ctx, what, log.First) {
+		sequence++
+		var event eventlog.Event
+		if err == nil {
+			if event, err = eventlog.Decode(entry); err != nil {
+				err = fmt.Errorf("entry %d: %w", sequence, err)
+			}
+		}
+		if err == nil {
+			err = x.event(sequence, &event)
+		}
+		if err != nil {
+			if n := len(x.open); n > 0 && ctx.Err() == nil && !x.failed {
+				log.warn(fmt.Sprintf("%d decisions without an outcome are left out, because it may be in an entry that cannot be read", n))
+			}
+			return err
+		}
+	}
+	return x.rest(func(*offered) bool { return true })
+}
+
+func (x *decisions) event(sequence uint64, e *eventlog.Event) error {
+	if _, ok := x.configs[e.Placement]; !ok {
+		x.configs[e.Placement] = nil
+	}
+	if x.placement != "" && e.Placement != x.placement {
+		return nil
+	}
+	switch b := e.Body.(type) {
+	case *eventlog.PlacementPut:
+		c, err := decision.ParseConfig(b.Config)
+		if err != nil {
+			return fmt.Errorf("entry %d, placement %q: %w", sequence, e.Placement, err)
+		}
+		x.configs[e.Placement] = c
+	case *eventlog.PlacementDeleted:
+		return x.rest(func(o *offered) bool { return o.placement == e.Placement })
+	case *eventlog.Offered:
+		if sequence >= x.from {
+			x.open[decisionKey{e.Placement, b.Decision}] = &offered{b, e.Placement, x.configs[e.Placement], sequence, e.Time, decision.Deferred(b)}
+		}
+	case *eventlog.Chosen:
+		return x.close(decisionKey{e.Placement, b.Decision}, outcome{"chosen", b.Choice, sequence, e.Time})
+	case *eventlog.Expired:
+		return x.close(decisionKey{e.Placement, b.Decision}, outcome{"expired", 0, sequence, e.Time})
+	case *eventlog.Evicted:
+		return x.close(decisionKey{e.Placement, b.Decision}, outcome{"evicted", 0, sequence, e.Time})
+	case *eventlog.Activated:
+		x.activate(decisionKey{e.Placement, b.Decision})
+	case *eventlog.Passed:
+		x.activate(decisionKey{e.Placement, b.Decision})
+	}
+	return nil
+}
+
+func (x *decisions) activate(key decisionKey) {
+	if o := x.open[key]; o != nil {
+		o.deferred = false
+	}
+}
+
+// rest hands over the open decisions that which selects, in the order of the log.
+func (x *decisions) rest(which func(*offered) bool) error {
+	var rest []*offered
+	for _, o := range x.open {
+		if which(o) {
+			rest = append(rest, o)
+		}
+	}
+	slices.SortFunc(rest, func(a, b *offered) int { return cmp.Compare(a.sequence, b.sequence) })
+	for _, o := range rest {
+		if err := x.close(decisionKey{o.placement, o.Decision}, outcome{status: "open"}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// close hands a decision over, unless it was made before the first entry.
+func (x *decisions) close(key decisionKey, end outcome) error {
+	o := x.open[key]
+	if o == nil {
+		return nil
+	}
+	delete(x.open, key)
+	if int(end.choice) > len(o.Shown) {
+		return fmt.Errorf("entry %d: decision %q showed %d items, and item %d was chosen", end.sequence, key.id, len(o.Shown), end.choice)
+	}
+	switch {
+	case o.deferred && end.status == "expired":
+		end.status = "withdrawn"
+	case o.deferred && end.status == "open":
+		end.status = "deferred"
+	}
+	err := x.each(o, end)
+	x.failed = err != nil
+	return err
+}

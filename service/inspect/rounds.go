@@ -1,0 +1,109 @@
+package inspect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+
+	"vitrine"
+	"vitrine/offpolicy"
+	"vitrine/service/decision"
+	"vitrine/service/eventlog"
+)
+
+// Rounds are the decisions of a placement from which other policies can be judged.
+type Rounds struct {
+	Placement string
+	Config    *decision.Config // of the placement at the end of the log
+	Rounds    []offpolicy.Round
+	Left      []Left // the decisions that were left out
+}
+
+// Left counts decisions that were left out for a reason.
+type Left struct {
+	Reason    string
+	Decisions int
+}
+
+// Rounds reads the decisions of a placement that have an outcome and the rows of all candidates, in
+// the order of their outcomes. "" is the only placement of the log. It returns an error if there
+// are no such decisions.
+func (log *Log) Rounds(ctx context.Context, which Decisions) (*Rounds, error) {
+	r := &Rounds{}
+	var widths []int
+	seen := map[string]bool{}
+	left := map[string]int{}
+	configs, err := log.decisions(ctx, "reading", which, func(o *offered, end outcome) error {
+		if seen[o.placement] = true; len(seen) > 1 {
+			return errors.New("two placements")
+		}
+		r.Placement = o.placement
+		switch {
+		case end.status != "chosen" && end.status != "expired":
+			left["have no outcome"]++
+		case len(o.ItemIDs) < o.Candidates:
+			left["have only the items shown"]++
+		case len(o.ItemIDs) == 0:
+			left["have no items"]++
+		default:
+			r.Rounds = append(r.Rounds, roundOf(o.Offered, end.choice))
+			widths = append(widths, o.Width)
+		}
+		return nil
+	})
+	if which.Placement == "" && len(seen) > 1 {
+		if configs, err = log.decisions(ctx, "reading", which, func(*offered, outcome) error { return nil }); err == nil {
+			err = fmt.Errorf("%s has several placements: name one of %v with --placement", log.Name, slices.Sorted(maps.Keys(configs)))
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if r.Config = configs[r.Placement]; r.Config == nil {
+		return nil, fmt.Errorf("%s: the configuration of placement %q is neither in the log nor in a snapshot", log.Name, r.Placement)
+	}
+	// After a change of the features rows mean something else.
+	width, k := r.Config.Schema().Width(), 0
+	for t, round := range r.Rounds {
+		if widths[t] == width {
+			r.Rounds[k] = round
+			k++
+		}
+	}
+	if n := len(r.Rounds) - k; n > 0 {
+		left["have the features of an earlier configuration"] = n
+	}
+	r.Rounds = r.Rounds[:k]
+	for _, reason := range slices.Sorted(maps.Keys(left)) {
+		r.Left = append(r.Left, Left{reason, left[reason]})
+	}
+	switch {
+	case k > 0:
+	case left["have only the items shown"] > 0:
+		return nil, fmt.Errorf(`%s, placement %q: the log has the features of the items shown and not of the others, so nothing can be said about other pages: set "record": "all", or the mode explore, which has it`, log.Name, r.Placement)
+	default:
+		return nil, fmt.Errorf("%s, placement %q: no decision has an outcome", log.Name, r.Placement)
+	}
+	return r, nil
+}
+
+// roundOf returns the round of an offer with the rows of all candidates.
+func roundOf(o *eventlog.Offered, choice int32) offpolicy.Round {
+	r := offpolicy.Round{
+		Context: &vitrine.Context{Features: mat.NewDense(len(o.ItemIDs), o.Width, o.Features), Revenue: o.Revenue},
+		Items:   o.ItemIDs, Shown: make(vitrine.Assortment, len(o.Shown)), Propensity: o.Propensity, Law: decision.LawOf(o),
+	}
+	for k, i := range o.Shown {
+		r.Shown[k] = int(i)
+	}
+	slices.Sort(r.Shown)
+	if choice > 0 {
+		at, _ := slices.BinarySearch(r.Shown, int(o.Shown[choice-1]))
+		r.Choice = vitrine.Choice(at + 1)
+	}
+	return r
+}
