@@ -1,6 +1,7 @@
 package choice
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -107,4 +108,99 @@ func (r *Result) Utility() (utility.Model, []float64, error) {
 		return n.model(), r.Coefficients, nil
 	}
 	return utility.NewSum(utility.NewLinear(linear, false), n.model()), r.Coefficients, nil
+}
+
+// LoadItems reads a table with a row for each item: the columns are those of the model's variables,
+// and of the labels if alternatives differ in more than variables. A model of a wide table has the
+// labels in the column "alternative". Each item is a choice of one alternative, for
+// [Result.Classes].
+func (r *Result) LoadItems(ctx context.Context, path string) (*Data, error) {
+	l := r.Spec.Data
+	items := Layout{Form: "long", Labels: l.Labels, Derive: l.Derive, Delimiter: l.Delimiter, each: true}
+	if r.Labelled() {
+		items.Alternative = l.Alternative
+		if l.Form == "wide" {
+			items.Alternative = "alternative"
+		}
+	}
+	return Read(ctx, path, items, r.Spec.Variables(), nil)
+}
+
+// Labelled reports whether utilities depend on the label of an alternative.
+func (r *Result) Labelled() bool {
+	u := &r.Spec.Utility
+	return u.Constants || len(u.Individual)+len(u.Specific)+len(r.Spec.Model.Nests) > 0 ||
+		slices.ContainsFunc(u.Terms, func(t Term) bool { return t.Alternatives != nil })
+}
+
+// Classes returns the utilities of the items of data, see [Result.LoadItems], for each class of
+// customers, and the shares of the classes: one class for the multinomial and the nested logit,
+// those of a latent class model for the customer of the first row, and the draws of a mixed logit.
+func (r *Result) Classes(d *Data) (shares []float64, u [][]float64, err error) {
+	l, err := r.likelihood(d)
+	if err != nil {
+		return nil, nil, err
+	}
+	var w mnlWorker
+	add := func(share float64, theta []float64) {
+		var all []float64
+		for _, b := range d.blocks {
+			v := make([]float64, b.rows())
+			w.linearize(v, b, theta)
+			all = append(all, v...)
+		}
+		shares, u = append(shares, share), append(u, all)
+	}
+	switch l := l.(type) {
+	case mnl:
+		w.mnl = l
+		add(1, r.Coefficients)
+	case neural:
+		w.mnl = l.mnl
+		add(1, r.Coefficients)
+	case *nested:
+		w.mnl = mnl{design: l.design}
+		add(1, r.Coefficients[:l.dim()])
+	case *latent:
+		w.mnl = mnl{design: l.design}
+		classes := l.worker().(*latentWorker)
+		classes.priors(d.blocks[0], unit{0, 1, 0}, r.Coefficients)
+		for c, share := range classes.prior {
+			add(share, classes.coefficients(r.Coefficients, c))
+		}
+	case *mixed:
+		w.mnl = mnl{design: l.design}
+		draws := l.worker().(*mixedWorker)
+		draws.draw(0, r.Coefficients)
+		theta := slices.Clone(r.Coefficients[:l.dim()])
+		for k := range l.draws {
+			for j, v := range l.random {
+				theta[v.coefficient] = draws.beta.row[j][k]
+			}
+			add(1/float64(l.draws), theta)
+		}
+	}
+	return shares, u, nil
+}
+
+// Nests returns the nest of each item of data, -1 for none, and the dissimilarities of the nests. It
+// returns nil for models other than the nested logit.
+func (r *Result) Nests(d *Data) (of []int, dissimilarity []float64, err error) {
+	l, err := r.likelihood(d)
+	if err != nil {
+		return nil, nil, err
+	}
+	n, ok := l.(*nested)
+	if !ok {
+		return nil, nil, nil
+	}
+	for _, b := range d.blocks {
+		for _, a := range b.alt {
+			of = append(of, n.nest[a])
+		}
+	}
+	for _, p := range n.parameter {
+		dissimilarity = append(dissimilarity, r.Coefficients[n.dim()+p])
+	}
+	return of, dissimilarity, nil
 }

@@ -1,7 +1,11 @@
 package choice
 
 import (
+	"context"
 	"math"
+	"os"
+	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -65,6 +69,74 @@ func TestUtilityPredicts(t *testing.T) {
 			for i, item := range items.Sets[s] {
 				if want := p.Outside * math.Exp(u[item]); !near(p.Probabilities[i], want, 1e-12) {
 					t.Fatalf("%v, choice %d: probability %v, want %v", m, s, p.Probabilities[i], want)
+				}
+			}
+		}
+	}
+}
+
+// The utilities of items in the classes of a model are those whose probabilities the model predicts
+// for a customer to whom the items are shown together.
+func TestClassesPredict(t *testing.T) {
+	const shown = "trip,traveller,district,mode,chosen,available,cost,time,income,weight\n" +
+		"1,1,n,bike,1,1,0,32,4,1\n1,1,n,bus,0,1,1.2,46,4,1\n1,1,n,car,0,1,4.1,15,4,1\n1,1,n,train,0,1,3,26,4,1\n"
+	for _, text := range []string{trips, neuralTrips, nestedTrips, mixedTrips, correlatedTrips, latentTrips} {
+		r, _ := fitText(t, "testdata/trips.csv", text, Options{})
+		path := filepath.Join(t.TempDir(), "items.csv")
+		if err := os.WriteFile(path, []byte(shown), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		together, err := Load(context.Background(), path, r.Spec, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := r.LoadItems(context.Background(), path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		shares, u, err := r.Classes(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		of, lambda, err := r.Nests(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if (of == nil) != (r.Kind() != "nested logit") || of != nil && (!slices.Equal(of, []int{1, 0, 0, 1}) || len(lambda) != 2 || lambda[0] != r.Coefficients[8]) {
+			t.Errorf("%s: nests %v, %v", r.Kind(), of, lambda)
+		}
+		got := make([]float64, 4)
+		for c, share := range shares {
+			sum := 1.0
+			for _, v := range u[c] {
+				sum += math.Exp(v)
+			}
+			for i, v := range u[c] {
+				got[i] += share * math.Exp(v) / sum
+			}
+		}
+		predictions, err := r.Predict(together)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range predictions {
+			if of != nil { // by hand: nest 0 is the road, nest 1 the rest
+				inclusive := []float64{0, 0}
+				for i, v := range u[0] {
+					inclusive[of[i]] += math.Exp(v / lambda[of[i]])
+				}
+				sum := 1.0
+				for k, v := range inclusive {
+					sum += math.Pow(v, lambda[k])
+				}
+				for i, v := range u[0] {
+					k := of[i]
+					got[i] = math.Exp(v/lambda[k]) / inclusive[k] * math.Pow(inclusive[k], lambda[k]) / sum
+				}
+			}
+			for i, want := range p.Probabilities {
+				if !near(got[i], want, 1e-10) {
+					t.Errorf("%s: item %d has probability %v, want %v", r.Kind(), i, got[i], want)
 				}
 			}
 		}

@@ -34,13 +34,15 @@ type Layout struct {
 	Panel        string            `toml:"panel" json:"panel,omitempty"`                             // the column that identifies the decision maker
 	Cluster      string            `toml:"cluster" json:"cluster,omitempty"`                         // the column that identifies the cluster
 	Delimiter    string            `toml:"delimiter" json:"delimiter,omitempty"`                     // of CSV; "" is a comma
+
+	each bool // whether each row is a choice of its own, see LoadItems
 }
 
 // check returns an error that names the first field that is wrong.
 func (l *Layout) check() error {
 	switch l.Form {
 	case "long":
-		if len(l.Choice) == 0 {
+		if len(l.Choice) == 0 && !l.each {
 			return errors.New(`data.choice is missing: a long table needs the columns that identify a choice, choice = ["case"]`)
 		}
 		if l.Names != "" {

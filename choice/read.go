@@ -356,8 +356,8 @@ func (r *reader) group() error {
 	var text []string
 	var position []float64
 	for i := range r.frame.n {
-		begins := r.last == nil
-		if begins {
+		begins := r.last == nil || r.layout.each
+		if r.last == nil {
 			r.last = make([]keyPart, len(r.key))
 		}
 		for k, slot := range r.key {
@@ -447,7 +447,7 @@ type openChoice struct {
 
 // name returns the words for the open choice.
 func (r *reader) name() string {
-	if r.layout.Choice[0] == choiceColumn {
+	if r.layout.each || r.layout.Choice[0] == choiceColumn {
 		return "the choice"
 	}
 	words := make([]string, len(r.key))
@@ -469,7 +469,7 @@ func (r *reader) begin(i int, weight []float64) error {
 		}
 	}
 	r.open = openChoice{key: key, place: r.t.line(r.first + i), chosen: none, weight: 1}
-	if !r.past.add(key) {
+	if !r.layout.each && !r.past.add(key) {
 		return r.at(i, "%s has rows further up, and others lie between: sort the table by %s", r.name(), strings.Join(r.layout.Choice, ", "))
 	}
 	if weight != nil {

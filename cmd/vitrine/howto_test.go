@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
+	"github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -25,7 +27,8 @@ func TestHowToFit(t *testing.T) {
 	}
 	specs := regexp.MustCompile("(?s)```toml\n(.*?)```").FindAllSubmatch(page, -1)
 	t.Chdir(t.TempDir())
-	for name, text := range map[string][]byte{"trips.csv": trips, "trips.toml": specs[0][1], "nested.toml": append(bytes.Clone(specs[0][1]), specs[1][1]...), "neural.toml": specs[2][1], "wrong.toml": specs[3][1]} {
+	modes := regexp.MustCompile("(?s)```csv\n(.*?)```").FindSubmatch(page)[1]
+	for name, text := range map[string][]byte{"trips.csv": trips, "modes.csv": modes, "trips.toml": specs[0][1], "nested.toml": append(bytes.Clone(specs[0][1]), specs[1][1]...), "neural.toml": specs[2][1], "wrong.toml": specs[3][1]} {
 		if err := os.WriteFile(name, text, 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -40,7 +43,7 @@ func TestHowToFit(t *testing.T) {
 			commands++
 		}
 	}
-	if commands != 10 {
+	if commands != 11 {
 		t.Errorf("%d commands on the page", commands)
 	}
 }
@@ -92,4 +95,69 @@ func shell(t *testing.T, line string) string {
 		}
 	}
 	return strings.TrimSuffix(strings.Join(lines, ""), "\n") + "\n"
+}
+
+// Under latent classes and mixed logit the answer of optimize has a bound, and under nested logit it
+// takes no rules.
+func TestOptimizeUnderFittedModels(t *testing.T) {
+	trips, err := os.ReadFile("../../choice/testdata/trips.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	const spec = `
+[data]
+form = "long"
+choice = ["trip"]
+alternative = "mode"
+chosen = "chosen"
+available = "available"
+outside = "implicit"
+panel = "traveller"
+[utility]
+generic = ["cost", "time / 60"]
+[model]
+`
+	for name, text := range map[string]string{
+		"trips.csv": string(trips), "modes.csv": "id,mode,cost,time,revenue\na,bike,0,32,0.5\nb,bus,1,46.2,1\nc,car,4,15.6,2\nd,train,4,26,2.5\n",
+		"latent.toml": spec + "kind = \"latent\"\nclasses = 2\n",
+		"mixed.toml":  spec + "kind = \"mixed\"\ndraws = 30\n[[model.random]]\ncoefficient = \"cost\"\n",
+		"nested.toml": spec + "kind = \"nested\"\n[[model.nests]]\nname = \"road\"\nalternatives = [\"bus\", \"car\"]\n",
+	} {
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, kind := range []string{"latent", "mixed", "nested"} {
+		shell(t, "vitrine fit trips.csv "+kind+".toml --out model.json")
+		rules := " --max-size 2"
+		if kind == "nested" {
+			if got := shell(t, "vitrine optimize modes.csv --model model.json"+rules); !strings.Contains(got, "modes.csv: the best assortment under nested logit is known without rules only") {
+				t.Errorf("nested logit with rules: %s", got)
+			}
+			rules = ""
+		}
+		var answer struct {
+			Assortment []string           `json:"assortment"`
+			Revenue    float64            `json:"expected_revenue"`
+			Outside    float64            `json:"outside_probability"`
+			Choice     map[string]float64 `json:"choice_probability"`
+			Bound      *float64           `json:"upper_bound"`
+		}
+		text := shell(t, "vitrine optimize modes.csv --model model.json"+rules)
+		if err := json.Unmarshal([]byte(text), &answer); err != nil {
+			t.Fatalf("%s: %v: %s", kind, err, text)
+		}
+		revenue, sum := 0.0, answer.Outside
+		for id, p := range answer.Choice {
+			sum += p
+			revenue += p * map[string]float64{"a": 0.5, "b": 1, "c": 2, "d": 2.5}[id]
+		}
+		if len(answer.Assortment) == 0 || math.Abs(sum-1) > 1e-12 || math.Abs(revenue-answer.Revenue) > 1e-12 {
+			t.Errorf("%s: probabilities sum to %v, and earn %v: %s", kind, sum, revenue, text)
+		}
+		if (answer.Bound == nil) != (kind == "nested") || answer.Bound != nil && *answer.Bound < answer.Revenue {
+			t.Errorf("%s: the bound is wrong: %s", kind, text)
+		}
+	}
 }

@@ -14,14 +14,15 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"golang.org/x/term"
 
-	"vitrine"
-	"vitrine/assortment"
 	"vitrine/internal/hint"
 )
 
 type optimizeCmd struct {
 	File string `arg:"" optional:"" help:"A JSON request, or a CSV table of items if it ends in .csv; standard input if left out."`
 	CSV  bool   `name:"csv" help:"The input is a CSV table of items, whatever it is called."`
+
+	Model   string   `help:"Utilities are those of a model that vitrine fit wrote; the file is a CSV table with its variables." placeholder:"FILE"`
+	Outside *float64 `help:"The utility of taking nothing, for a model of data without an outside option." placeholder:"U"`
 
 	MinSize    *int           `help:"Show at least so many items." placeholder:"N"`
 	MaxSize    *int           `help:"Show at most so many items." placeholder:"N"`
@@ -48,6 +49,8 @@ The request is a JSON object. Only items is needed, and of an item id and utilit
 
 utility is from -700 to 700; where items are demanded by number, not all by id, those of all items must lie within 400 of each other. revenue is 1 where it is not given, and never negative. weight is a whole number, and every item needs one if the request has a capacity. A group "shoes/boots" is within the group "shoes": bounds on both hold.
 
+With --model the table has the columns of the model's variables in the place of utility. Without a column id the labels of the alternatives are the ids, or the numbers of the rows. A table that the model was fitted to in wide form has a row an item here, too, with the label in the column alternative. Under nested logit the answer is exact without rules. Under latent classes and mixed logit, whose optimum is NP-hard, it is that of a local search; upper_bound is a revenue that no assortment exceeds.
+
 A CSV table has a header with id, utility and, if there are such, revenue, group and weight; the rules are then given by flags. Flags take the place of what a request says.
 
 The answer is a JSON object: assortment (ids in the order of the items), expected_revenue (of a customer), outside_probability (that the customer takes nothing), choice_probability (by id) and iterations (how often the family of assortments was searched).
@@ -56,13 +59,14 @@ The answer is a JSON object: assortment (ids in the order of the items), expecte
 		"vitrine optimize request.json",
 		`echo '{"items":[{"id":"a","utility":1.2,"revenue":3},{"id":"b","utility":2}],"max_size":1}' | vitrine optimize`,
 		"vitrine optimize items.csv --max-size 5 --at-most shoes=2,shoes/boots=1 --include a",
+		"vitrine optimize items.csv --model model.json --max-size 5",
 	)
 }
 
 // Run reads the request, and prints the answer.
 func (c optimizeCmd) Run(ctx context.Context, t terminal) error {
 	done := make(chan error, 1)
-	go func() { done <- c.optimize(t) }()
+	go func() { done <- c.optimize(ctx, t) }()
 	select {
 	case err := <-done:
 		return err
@@ -71,21 +75,31 @@ func (c optimizeCmd) Run(ctx context.Context, t terminal) error {
 	}
 }
 
-func (c optimizeCmd) optimize(t terminal) error {
+func (c optimizeCmd) optimize(ctx context.Context, t terminal) error {
+	switch {
+	case c.Model != "" && c.File == "":
+		return usageError{errors.New("--model needs the file of a table of items")}
+	case c.Model == "" && c.Outside != nil:
+		return usageError{errors.New("--outside is for --model: utilities of a request are relative to taking nothing")}
+	}
 	name, text, err := c.read(t)
 	if err != nil {
 		return err
 	}
 	text = bytes.TrimPrefix(text, []byte("\ufeff"))
 	var r *request
-	if c.CSV || strings.EqualFold(filepath.Ext(c.File), ".csv") {
-		r, err = decodeCSV(name, text)
+	if c.CSV || c.Model != "" || strings.EqualFold(filepath.Ext(c.File), ".csv") {
+		r, err = decodeCSV(name, text, c.Model != "")
 	} else {
 		r, err = decodeJSON(name, text)
 	}
+	customers := &demand{}
+	if err == nil && c.Model != "" {
+		customers, err = c.demand(ctx, t, r)
+	}
 	if err == nil {
 		c.override(r)
-		err = c.answer(t, r)
+		err = c.answer(t, r, customers)
 	}
 	var refused *refusal
 	if errors.As(err, &refused) {
@@ -136,18 +150,16 @@ func (c optimizeCmd) override(r *request) {
 }
 
 // answer optimises, and writes the answer.
-func (optimizeCmd) answer(t terminal, r *request) error {
+func (optimizeCmd) answer(t terminal, r *request, customers *demand) error {
 	family, err := r.family(t.warn)
 	if err != nil {
 		return err
 	}
-	s, revenue, iterations := assortment.MaximizeIterations(nil, family, r.utility, r.revenue)
-	u := make([]float64, len(s))
-	for k, i := range s {
-		u[k] = r.utility[i]
+	best, err := customers.maximize(r, family)
+	if err != nil {
+		return err
 	}
-	p := make([]float64, len(s)+1)
-	vitrine.Probabilities(p, u)
+	s, p := best.shown, best.probability
 
 	buffered := bufio.NewWriter(t.out)
 	out := jsontext.NewEncoder(buffered)
@@ -156,13 +168,20 @@ func (optimizeCmd) answer(t terminal, r *request) error {
 		tokens = append(tokens, jsontext.String(r.ids[i]))
 	}
 	tokens = append(tokens, jsontext.EndArray,
-		jsontext.String("expected_revenue"), jsontext.Float(revenue),
+		jsontext.String("expected_revenue"), jsontext.Float(best.revenue),
 		jsontext.String("outside_probability"), jsontext.Float(p[0]),
 		jsontext.String("choice_probability"), jsontext.BeginObject)
 	for k, i := range s {
 		tokens = append(tokens, jsontext.String(r.ids[i]), jsontext.Float(p[k+1]))
 	}
-	tokens = append(tokens, jsontext.EndObject, jsontext.String("iterations"), jsontext.Int(int64(iterations)), jsontext.EndObject)
+	tokens = append(tokens, jsontext.EndObject)
+	if best.iterations > 0 {
+		tokens = append(tokens, jsontext.String("iterations"), jsontext.Int(int64(best.iterations)))
+	}
+	if best.bound != nil {
+		tokens = append(tokens, jsontext.String("upper_bound"), jsontext.Float(*best.bound))
+	}
+	tokens = append(tokens, jsontext.EndObject)
 	for _, token := range tokens {
 		if err := out.WriteToken(token); err != nil {
 			return err

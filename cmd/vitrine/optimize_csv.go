@@ -19,8 +19,9 @@ var itemKeys = []string{"id", "utility", "revenue", "group", "weight"}
 // read.
 const oldSpace = "space"
 
-// decodeCSV reads a table of items with a header.
-func decodeCSV(name string, text []byte) (*request, error) {
+// decodeCSV reads a table of items with a header. With a model the utilities are its own: other
+// columns are its variables, and ids may be missing.
+func decodeCSV(name string, text []byte, model bool) (*request, error) {
 	r := newRequest(name)
 	in := csv.NewReader(bytes.NewReader(text))
 	in.ReuseRecord = true
@@ -37,7 +38,10 @@ func decodeCSV(name string, text []byte) (*request, error) {
 			columns[at] = "weight"
 			column = "weight"
 		}
-		if !slices.Contains(itemKeys, column) {
+		if model && column == "utility" {
+			return nil, r.refuse("column \"utility\": the model says what utilities are: leave it out")
+		}
+		if !model && !slices.Contains(itemKeys, column) {
 			return nil, r.refuse("unknown column %q: must be one of %s", column, strings.Join(itemKeys, ", "))
 		}
 		if slices.Index(columns, column) < at {
@@ -45,10 +49,11 @@ func decodeCSV(name string, text []byte) (*request, error) {
 		}
 	}
 	for _, key := range itemKeys[:2] {
-		if !slices.Contains(columns, key) {
+		if !model && !slices.Contains(columns, key) {
 			return nil, r.refuse("column %q is missing", key)
 		}
 	}
+	r.numbered = !slices.Contains(columns, "id")
 	for {
 		record, err := in.Read()
 		if err == io.EOF {
@@ -58,7 +63,14 @@ func decodeCSV(name string, text []byte) (*request, error) {
 			return nil, r.refuseCSV(err)
 		}
 		i := noItem
+		i.complete = model
+		if r.numbered {
+			i.id = strconv.Itoa(len(r.ids) + 1)
+		}
 		for at, cell := range record {
+			if !slices.Contains(itemKeys, columns[at]) {
+				continue
+			}
 			if legal := r.setCell(&i, columns[at], cell); legal != "" {
 				line, _ := in.FieldPos(at)
 				return nil, r.refuseAt(line, csvItem(columns, record, len(r.ids)), fmt.Sprintf("%s = %s: %s", columns[at], shortened(cell), legal))
@@ -113,8 +125,8 @@ func (r *request) setCell(i *item, column, cell string) (legal string) {
 
 // csvItem names the item of a record.
 func csvItem(columns, record []string, number int) string {
-	if id := record[slices.Index(columns, "id")]; id != "" && utf8.ValidString(id) {
-		return fmt.Sprintf("item %q", id)
+	if at := slices.Index(columns, "id"); at >= 0 && record[at] != "" && utf8.ValidString(record[at]) {
+		return fmt.Sprintf("item %q", record[at])
 	}
 	return fmt.Sprintf("item %d", number+1)
 }

@@ -160,7 +160,7 @@ func TestAnswersAreTheBestOfAllSets(t *testing.T) {
 			t.Fatalf("%s: %v", text, err)
 		}
 		var out, words bytes.Buffer
-		err = optimizeCmd{}.answer(terminal{&out, &words}, request)
+		err = optimizeCmd{}.answer(terminal{&out, &words}, request, &demand{})
 		if err != nil {
 			if sets > 0 && !strings.Contains(err.Error(), "too large for the exact program") {
 				t.Fatalf("%s\nrefused though %d sets obey: %v", text, sets, err)

@@ -17,6 +17,7 @@ type request struct {
 	name string // of the input, for errors
 
 	ids              []string
+	numbered         bool // whether the ids are the numbers of the rows of a table without any
 	utility, revenue []float64
 	group            []int32 // in groups; -1 for none
 	weight           []int   // -1 where it is not given

@@ -76,7 +76,7 @@ func TestTablesInOtherEncodings(t *testing.T) {
 		"id,utility,group\na,1,gr\xfcn\n":    `x:2: item "a": group = grn: want text in UTF-8`,
 		"id,utility,group\ngrün,1,gr\xfcn\n": `x:2: item "grün": group = grn: want text in UTF-8`,
 	} {
-		if _, err := decodeCSV("x", []byte(text)); err == nil || err.Error() != want {
+		if _, err := decodeCSV("x", []byte(text), false); err == nil || err.Error() != want {
 			t.Errorf("%q\n got %v\nwant %s", text, err, want)
 		}
 	}
@@ -108,12 +108,12 @@ func FuzzRequest(f *testing.F) {
 		}
 		decode := decodeJSON
 		if table {
-			decode = decodeCSV
+			decode = func(name string, text []byte) (*request, error) { return decodeCSV(name, text, false) }
 		}
 		r, err := decode("fuzz", text)
 		var out, words bytes.Buffer
 		if err == nil && len(r.ids) <= 8 {
-			err = optimizeCmd{}.answer(terminal{&out, &words}, r)
+			err = optimizeCmd{}.answer(terminal{&out, &words}, r, &demand{})
 		}
 		if err != nil {
 			if !strings.HasPrefix(err.Error(), "fuzz:") {

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"vitrine"
+	"vitrine/assortment"
+	"vitrine/choice"
+	"vitrine/internal/hint"
+)
+
+// demand says how customers choose among the items of a request. The zero value is the multinomial
+// logit of the request's utilities.
+type demand struct {
+	name    string
+	mixture assortment.Mixture // of several classes; none for the utilities of the request
+	nests   *assortment.Nests
+}
+
+// optimum is the best assortment that was found.
+type optimum struct {
+	shown       vitrine.Assortment
+	revenue     float64
+	probability []float64 // of the outside option, and of the items shown
+	iterations  int       // 0 if the search was another
+	bound       *float64  // of the revenue of every assortment; nil if revenue is the largest
+}
+
+// demand sets the utilities of a request's items to those of the model.
+func (c optimizeCmd) demand(ctx context.Context, t terminal, r *request) (*demand, error) {
+	m, err := choice.ReadModel(c.Model)
+	if err != nil {
+		return nil, err
+	}
+	outside := 0.0
+	switch {
+	case c.Outside != nil:
+		outside = *c.Outside
+	case !m.Outside:
+		return nil, hint.New(fmt.Errorf("%s: the data of the model had no outside option, and its utilities no zero", c.Model), "say with --outside what utility taking nothing has")
+	}
+	d, err := m.LoadItems(ctx, c.File)
+	if err != nil {
+		return nil, err
+	}
+	if d.Choices != len(r.ids) {
+		return nil, fmt.Errorf("%s: %d items, and %d rows of the model's variables", c.File, len(r.ids), d.Choices)
+	}
+	for _, a := range d.Alternatives {
+		if m.Labelled() && !slices.Contains(m.Alternatives, a) {
+			t.warn(fmt.Sprintf("%s: the model was fitted without alternative %q: it has no constant or coefficient of its own", c.File, a))
+		}
+	}
+	if r.numbered && len(d.Alternatives) == d.Choices { // every item has a label of its own
+		for s := range r.ids {
+			alternative, _ := d.Choice(s)
+			r.ids[s] = d.Alternatives[alternative[0]]
+		}
+	}
+	shares, u, err := m.Classes(d)
+	if err != nil {
+		return nil, err
+	}
+	for _, class := range u {
+		for i := range class {
+			class[i] -= outside
+			it := noItem
+			if legal := it.setUtility(class[i]); legal != "" {
+				return nil, fmt.Errorf("%s: %s has utility %v: %s", c.File, r.itemName(i), class[i], legal)
+			}
+		}
+	}
+	r.utility = u[0]
+	found := &demand{}
+	of, dissimilarity, err := m.Nests(d)
+	switch {
+	case err != nil:
+		return nil, err
+	case of != nil:
+		found.nests = &assortment.Nests{Of: of, Dissimilarity: dissimilarity}
+	case len(u) > 1:
+		found.mixture = assortment.Mixture{Utility: u, Weight: shares}
+	}
+	return found, nil
+}
+
+// maximize returns the best assortment of the family.
+func (d *demand) maximize(r *request, family vitrine.Constraint) (optimum, error) {
+	switch {
+	case d.nests != nil:
+		return d.maximizeNested(r)
+	case d.mixture.Weight != nil:
+		s, revenue, bound, err := assortment.MaximizeMixture(nil, family, d.mixture, r.revenue)
+		best := optimum{shown: s, revenue: revenue, probability: make([]float64, len(s)+1), bound: &bound}
+		p := make([]float64, len(s)+1)
+		for c, share := range d.mixture.Weight {
+			vitrine.Probabilities(p, at(d.mixture.Utility[c], s))
+			for k, v := range p {
+				best.probability[k] += share * v
+			}
+		}
+		return best, err
+	}
+	s, revenue, iterations := assortment.MaximizeIterations(nil, family, r.utility, r.revenue)
+	p := make([]float64, len(s)+1)
+	vitrine.Probabilities(p, at(r.utility, s))
+	return optimum{shown: s, revenue: revenue, probability: p, iterations: iterations}, nil
+}
+
+func (d *demand) maximizeNested(r *request) (optimum, error) {
+	if r.minSize > 0 || r.maxSize < len(r.ids) || len(r.atLeast)+len(r.atMost)+len(r.include)+len(r.exclude) > 0 || r.capacity != nil || r.minRevenue != nil {
+		return optimum{}, fmt.Errorf("%s: the best assortment under nested logit is known without rules only: leave them out, or leave out the rows of items that cannot be shown", r.name)
+	}
+	s, revenue, err := assortment.MaximizeNested(nil, *d.nests, r.utility, r.revenue)
+	if err != nil {
+		return optimum{}, fmt.Errorf("%s: %w", r.name, err)
+	}
+	// The revenue of one item, with all others earning nothing, is its probability.
+	best := optimum{shown: s, revenue: revenue, probability: []float64{1}}
+	for _, i := range s {
+		one := make([]float64, len(r.ids))
+		one[i] = 1
+		p := d.nests.Revenue(s, r.utility, one)
+		best.probability = append(best.probability, p)
+		best.probability[0] -= p
+	}
+	best.probability[0] = max(best.probability[0], 0)
+	return best, nil
+}
+
+// at returns the entries of v at the items of s.
+func at(v []float64, s vitrine.Assortment) []float64 {
+	list := make([]float64, len(s))
+	for k, i := range s {
+		list[k] = v[i]
+	}
+	return list
+}
