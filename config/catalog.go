@@ -15,7 +15,7 @@ import (
 	"vitrine/utility"
 )
 
-// contexts are the distributions of features.
+// contexts is the table of the distributions of features.
 var contexts = []settings.Named[newContexts]{
 	settings.Name("gaussian", "standard normal features", settings.Fixed(always(env.Gaussian{}))),
 	settings.Name("clipped-gaussian", "standard normal features cut off at ±bound, default 1/√d", settings.WithDefaults(noClip, clippedContexts)),
@@ -24,7 +24,7 @@ var contexts = []settings.Named[newContexts]{
 	settings.Name("table", "the alternatives of a choice that the file's pool was fitted to, one of those with as many", settings.Bare(tableContexts)),
 }
 
-// truths are the true utilities.
+// truths is the table of the true utilities.
 var truths = []settings.Named[newTruth]{
 	settings.Name("mlp", "a network with parameters uniform on [low, high], default [-1, 1]; ball > 0 scales w into ‖w‖ ≤ ball", settings.WithDefaults(defaultMLPTruth, mlpTruth)),
 	settings.Name("cosine", "cos(2π xᵀw) − ½ xᵀw, w uniform on [-1, 1]; norm > 0 bounds ‖w‖", settings.WithDefaults(noBound, cosineTruth)),
@@ -36,20 +36,19 @@ var truths = []settings.Named[newTruth]{
 	settings.Name("table", "the pool's fitted utilities less that of taking nothing, outside, default 0", settings.WithDefaults(outsideZero, tableTruth)),
 }
 
-// revenues are what items earn.
+// revenues is the table of the items' revenues.
 var revenues = []settings.Named[env.Revenues]{
 	settings.Name("one", "1 for every item", settings.Fixed[env.Revenues](env.One{})),
 	settings.Name("uniform", "uniform on [low, high] in each round, default [0, 1]", settings.WithDefaults(interval(0, 1), uniformRevenue)),
 }
 
-// drifts are how a truth moves during the horizon.
+// drifts is the table of the ways in which a truth moves during the horizon.
 var drifts = []settings.Named[newDrift]{
 	settings.Name("rotation", "tastes turn by angle degrees over the horizon, default 90", settings.WithDefaults(rightAngle, rotationDrift)),
 	settings.Name("switches", "the truth is drawn afresh at each of rounds = [...], default the middle of the horizon", settings.WithDefaults(middle, switchesDrift)),
 }
 
-// pools are the real items that worlds may be made of. Where their data is to be
-// had is said where it is missing.
+// pools is the table of the pools of real items. If the data is missing, the error says where to get it.
 var pools = []struct {
 	Entry
 	source string
@@ -63,13 +62,13 @@ var pools = []struct {
 	{Entry{Name: "choices", Doc: "the alternatives of a table of choices of your own, utilities of the multinomial logit fitted to it"}, choicesSource, loadChoices},
 }
 
-// Loading says where the loading of a pool may keep what takes long to compute,
-// and hears of the work. Its functions must not be nil.
+// Loading has the cache of computed data and the callbacks of the loading of a pool. Its functions must not
+// be nil.
 type Loading struct {
-	Cache    string // a folder; "" keeps nothing
+	Cache    string // a folder; "" for no cache
 	Progress func(stage string, done, total int)
-	Warn     func(err error)   // of what the result does not depend on
-	Note     func(text string) // what there is to check of the result
+	Warn     func(err error)   // of things that do not change the result
+	Note     func(text string) // things to check in the result
 }
 
 // LoadPool reads the data of a pool.
@@ -82,7 +81,7 @@ func LoadPool(ctx context.Context, name, path string, l Loading) (*env.Pool, err
 	return nil, fmt.Errorf("pool %q: unknown%s", name, settings.Hint(name, names(Pools())))
 }
 
-// PoolSource says where the data of a pool is to be had.
+// PoolSource describes the data of a pool and says where to get it.
 func PoolSource(name string) string {
 	for _, p := range pools {
 		if p.Name == name {
@@ -113,7 +112,7 @@ func loadCamera(_ context.Context, path string, l Loading) (*env.Pool, error) {
 	return p, nil
 }
 
-// constraints are the feasible families.
+// constraints is the table of the feasible families.
 var constraints = []struct {
 	Entry
 	options any // the defaults, a struct; nil for none
@@ -126,8 +125,8 @@ var constraints = []struct {
 	{Entry{Name: "crossing", Doc: "at most brand_max items of each brand and category_max of each category: brands, categories = [one number an item]"}, crossingOptions{}, crossing},
 }
 
-// Policies, Utilities, Environments and Constraints return what files may
-// name. Environments are named by table and kind.
+// Policies, Utilities, Environments and Constraints return the names that files may use. Environments are
+// named by table and kind.
 func Policies() []Entry {
 	var entries []Entry
 	for _, p := range policy.All {
@@ -166,7 +165,7 @@ func Constraints() []Entry {
 // nil.
 type newContexts func(pool *env.Pool) env.Contexts
 
-// always is for contexts that need no pool.
+// always returns contexts that need no pool.
 func always(c env.Contexts) newContexts { return func(*env.Pool) env.Contexts { return c } }
 
 type intervalOptions struct {
@@ -218,10 +217,10 @@ func needPool(s settings.Section) error {
 	return s.Errorf("kind", "kind = '%v': the file names no pool: say pool = %q at its head", s.Values["kind"], pools[0].Name)
 }
 
-// newTruth draws a truth for a seed, or takes that of the file's pool.
+// newTruth draws a truth for a seed, or returns the truth of the file's pool.
 type newTruth func(rng *rand.Rand, pool *env.Pool) env.Truth
 
-// familyOptions say how the parameters of a family are drawn.
+// familyOptions configure the draw of the parameters of a family.
 type familyOptions struct {
 	intervalOptions
 	Ball float64 `toml:"ball" range:"(0, inf)" zero:"w as drawn" doc:"the ball into which w is scaled if it is outside"`
@@ -291,9 +290,8 @@ func productTruth(s settings.Section, features int) (newTruth, error) {
 	return drawnTruth(env.NewProduct)(s, features)
 }
 
-// newDrift makes a truth move in the given number of rounds. draw draws the
-// file's truth. What it draws of rng first is the truth of the first round, so
-// that worlds with and without drift begin alike.
+// newDrift makes a truth move in the given number of rounds. draw draws the file's truth. The first draw is
+// the truth of the first round, so worlds with and without drift start equal.
 type newDrift func(draw func() env.Truth, rounds int, rng *rand.Rand) env.Truth
 
 type rotationOptions struct {

@@ -17,7 +17,7 @@ import (
 	"vitrine/env"
 )
 
-// choicesSource says what the pool choices is made from.
+// choicesSource describes the data of the pool choices.
 const choicesSource = "your own: a folder with spec.toml, as vitrine fit takes it, or model.json, as it writes it, and the table choices.csv or choices.parquet, plain, .gz or .zst"
 
 // specs are the models of public tables of choices.
@@ -36,7 +36,7 @@ var (
 	fishing    = table{"Fishing.csv", "fishing.toml", "Fishing"}
 )
 
-// Source says where the data is to be had.
+// Source says where to get the data.
 func (t table) Source() string {
 	return fmt.Sprintf("the data set %s of the R package mlogit, as a file %s with its column names", t.about, t.file)
 }
@@ -57,7 +57,7 @@ func (t table) load(ctx context.Context, path string, l Loading) (*env.Pool, err
 	return poolOf(ctx, path, spec, nil, l)
 }
 
-// loadChoices makes a pool of a table of choices of one's own.
+// loadChoices makes a pool from the user's own table of choices.
 func loadChoices(ctx context.Context, path string, l Loading) (*env.Pool, error) {
 	model, err := choice.ReadModel(filepath.Join(path, "model.json"))
 	var spec *choice.Spec

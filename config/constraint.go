@@ -9,8 +9,7 @@ import (
 	"vitrine/internal/settings"
 )
 
-// newConstraint makes the feasible family of a file with so many items, of which
-// at most size are shown.
+// newConstraint makes the feasible family of a file with n items, at most size of which are shown.
 type newConstraint func(s settings.Section, items, size int) (settings.Made[vitrine.Constraint], error)
 
 // loadConstraint makes the family of the table [constraint]; without one it is
@@ -36,7 +35,7 @@ func atMost(s settings.Section, _, size int) (settings.Made[vitrine.Constraint],
 	return settings.Made[vitrine.Constraint]{Value: assortment.AtMost(size)}, s.Bind(&struct{}{}, "kind")
 }
 
-// countOptions are what all families of bounded numbers have.
+// countOptions are the options of all families that bound numbers of items.
 type countOptions struct {
 	Min     int   `toml:"min" range:"[0, inf)" doc:"the fewest items; the most is the file's size"`
 	Include []int `toml:"include" range:"[0, inf)" doc:"items, numbered from 0, that every assortment has"`
@@ -80,7 +79,7 @@ func groups(s settings.Section, items, size int) (settings.Made[vitrine.Constrai
 
 const groupsExample = "groups = [{ items = [0, 1, 2], at_most = 1 }]"
 
-// groupList is what run.json says of groups.
+// groupList is the groups in run.json.
 type groupList struct {
 	Groups []groupOptions `toml:"groups"`
 }
@@ -161,7 +160,7 @@ func bounds(of []int, maximum int) []int {
 	return slices.Repeat([]int{maximum}, 1+slices.Max(append([]int{-1}, of...)))
 }
 
-// family makes a family, and places what is wrong with its rules at the table.
+// family makes a family, and places errors of its rules at the table.
 func family(s settings.Section, known any, create func() (vitrine.Constraint, error)) (settings.Made[vitrine.Constraint], error) {
 	c, err := create()
 	if err != nil {

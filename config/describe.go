@@ -11,7 +11,7 @@ import (
 // Entry is a name that files may use, and a line about it.
 type Entry = settings.Entry
 
-// Description is what is known of a name that files may use.
+// Description describes a name that files may use.
 type Description struct {
 	Table string // of a file: "policy", "utility", "contexts", "truth", "revenue", "drift", "constraint" or "pool"
 	Entry
@@ -20,10 +20,10 @@ type Description struct {
 	// Only policies have these.
 	Choose       string         // when to choose it
 	Offer, Round string         // the orders of the costs of an offer and of an observed round, [policy.CostLegend]
-	Page         string         // in docs/algorithms, without its ending; "" for none
-	Unfit        string         // why it cannot serve; "" if it can
+	Page         string         // in docs/algorithms, without its extension; "" for none
+	Unfit        string         // why it cannot be the policy of a placement; "" if it can
 	Serving      map[string]any // the defaults of placements that differ from those of files
-	// Source says where the data of a pool is to be had.
+	// Source says where to get the data of a pool.
 	Source string
 }
 

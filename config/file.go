@@ -19,10 +19,10 @@ import (
 // File is an experiment's file.
 type File struct {
 	Name, Title string
-	Seeds       int // how many are played unless the selection says otherwise
+	Seeds       int // how many are played by default
 
-	// Pool names the real items that the world is made of, "" for most. A file
-	// that names one needs [File.UsePool] before it makes an experiment.
+	// Pool names the pool of real items of the world, "" for none. A file with a pool needs [File.UsePool]
+	// before it makes an experiment.
 	Pool string
 
 	problem    bandit.Problem
@@ -56,12 +56,12 @@ type keys struct {
 	Pool     string `toml:"pool"`
 }
 
-// MaxSeeds is the most seeds that an experiment may have.
+// MaxSeeds is the maximal number of seeds of an experiment.
 const MaxSeeds = 1_000_000
 
 var legalName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]*$`)
 
-// Load reads an experiment's file. name is what errors call it.
+// Load reads an experiment's file. Errors call it name.
 func Load(name string, text []byte) (*File, error) {
 	doc, err := settings.Parse(name, text)
 	if err != nil {
@@ -99,10 +99,10 @@ func Load(name string, text []byte) (*File, error) {
 	return f, f.loadPolicies(root)
 }
 
-// reserved are names that results use among those of experiments.
+// reserved are names of other results in the directory of experiments.
 var reserved = []string{"tune", "tune.csv", "tune.json", "tune.svg", "tune.png", "fresh.csv", "geometric-condition", "theory", "tractability"}
 
-// checkTitle checks what stands above a figure.
+// checkTitle checks the title of a figure.
 func checkTitle(s settings.Section, title string) error {
 	if i := strings.IndexFunc(title, func(r rune) bool { return !unicode.IsPrint(r) }); i >= 0 || len(title) > 100 {
 		return s.Errorf("title", "title = %q: must be printable, in one line, and at most 100 bytes long", title)
@@ -110,7 +110,7 @@ func checkTitle(s settings.Section, title string) error {
 	return nil
 }
 
-// checkName checks what names a directory.
+// checkName checks a name that is also the name of a directory.
 func checkName(s settings.Section, name string) error {
 	if name == "" {
 		return s.Errorf("name", "name is missing: it names the directory of the results")
@@ -284,7 +284,7 @@ func (f *File) loadPolicy(s settings.Section) (contender, error) {
 	return c, err
 }
 
-// newLearner makes the learner of a unit.
+// newLearner makes the learner of a run.
 type newLearner = func(world env.Environment, rng *rand.Rand) (vitrine.Learner, error)
 
 // buildPolicy makes the learner called name from its section.
@@ -314,7 +314,7 @@ func names(entries []Entry) []string {
 	return list
 }
 
-// Selection says what of a file is played.
+// Selection selects the policies and seeds of a file to play.
 type Selection struct {
 	Seeds     int      // how many, at most MaxSeeds; 0 is the file's
 	FirstSeed uint64   // the seeds are FirstSeed, FirstSeed+1, …
@@ -322,14 +322,13 @@ type Selection struct {
 	Baselines string   // "theory", "tuned" or "both"; "" is "theory"
 }
 
-// Check reports a selection of policies that the file does not have, before its
-// pool is there.
+// Check reports a selection of policies that the file does not have. It does not need the file's pool.
 func (f *File) Check(sel Selection) error {
 	_, err := f.choose(sel)
 	return err
 }
 
-// Experiment makes what the selection asks for. version identifies the program.
+// Experiment makes the selected experiment. version identifies the program.
 func (f *File) Experiment(sel Selection, version string) (*experiment.Experiment, error) {
 	if f.Pool != "" && f.pool == nil {
 		return nil, fmt.Errorf("%s needs the data of pool %q", f.Name, f.Pool)
@@ -377,9 +376,8 @@ func (f *File) labels() []string {
 	return labels
 }
 
-// choose returns the contenders of the wanted set of baselines, or those of
-// them that are wanted by label or name. A label of the other set may be
-// wanted explicitly.
+// choose returns the contenders of the wanted set of baselines, or those of them with a wanted label or name.
+// Labels of the other set must be wanted explicitly.
 func (f *File) choose(sel Selection) ([]contender, error) {
 	inSet := func(c contender) bool {
 		switch sel.Baselines {

@@ -29,14 +29,14 @@ type Tuning struct {
 	Training    []uint64
 	Halving     tune.Halving
 	Fresh       []uint64
-	Best        int // how many of the best play the fresh seeds
+	Best        int // the number of settings that play the fresh seeds
 
 	tuned []tunedPanel
 	seen  map[string]bool // settings, in words
 }
 
-// Configured is the index of the setting that the panels' files have. It does
-// not compete.
+// Configured is the index of the setting in the panels' files. It does not
+// compete.
 const Configured = -1
 
 // tunedPanel is a panel with its policy in every setting.
@@ -47,7 +47,7 @@ type tunedPanel struct {
 	same       int // the setting that is configured, or Configured
 }
 
-// MaxSettings is the most settings that a tuning may have.
+// MaxSettings is the maximal number of settings of a tuning.
 const MaxSettings = 10_000
 
 type tuningKeys struct {
@@ -83,7 +83,7 @@ type rangeKeys struct {
 	Log  bool    `toml:"log"`
 }
 
-// LoadTuning reads a tuning's file. name is what errors call it; open loads the
+// LoadTuning reads a tuning's file. Errors call it name; open loads the
 // experiments that it names.
 func LoadTuning(name string, text []byte, open func(experiment string) (*File, error)) (*Tuning, error) {
 	doc, err := settings.Parse(name, text)
@@ -118,7 +118,7 @@ func LoadTuning(name string, text []byte, open func(experiment string) (*File, e
 	return t, nil
 }
 
-// optional binds the table called key and returns it, or the root where there is
+// optional binds the table called key and returns it, or the root if there is
 // none.
 func optional(root settings.Section, key string, dst any) (settings.Section, error) {
 	s, ok, err := root.Table(key)
@@ -230,11 +230,11 @@ func (p parameter) errorf(format string, args ...any) error {
 	return p.at.Errorf(p.key, p.key+" "+format, args...)
 }
 
-// line is where the parameter stands.
+// line returns the line of the parameter.
 func (p parameter) line() int { return p.at.Doc.Lines[settings.Join(p.at.Path, p.key)] }
 
 // parameters returns the keys of a table in the order of the file. Tables in it
-// are of nested keys, but for those that isLeaf knows.
+// hold nested keys, except those that isLeaf reports.
 func parameters(s settings.Section, isLeaf func(map[string]any) bool) []parameter {
 	var all []parameter
 	var walk func(prefix string, values map[string]any)
@@ -255,7 +255,8 @@ func parameters(s settings.Section, isLeaf func(map[string]any) bool) []paramete
 	return all
 }
 
-// loadSpace lists the settings: the points of the grid, and then what is drawn.
+// loadSpace lists the settings: the points of the grid, and then the drawn
+// ones.
 func (t *Tuning) loadSpace(root settings.Section) error {
 	grid, hasGrid, err := root.Table("grid")
 	if err != nil {
@@ -302,7 +303,7 @@ func (t *Tuning) loadGrid(s settings.Section) error {
 	return t.add(s, list, tune.Grid(values))
 }
 
-// list returns the values of a parameter that is a list.
+// list returns the values of a parameter given as a list.
 func (p parameter) list() ([]any, error) {
 	if err := p.check(); err != nil {
 		return nil, err
@@ -422,8 +423,8 @@ func (t *Tuning) loadRange(p parameter) (tune.Range, error) {
 	return r, nil
 }
 
-// add makes the policy of every panel at every point, and leaves out points
-// that are there already.
+// add makes the policy of every panel at every point, and skips duplicate
+// points.
 func (t *Tuning) add(s settings.Section, list []parameter, points [][]any) error {
 	for _, point := range points {
 		made := make([]settings.Made[newLearner], len(t.tuned))
@@ -452,8 +453,8 @@ func (t *Tuning) add(s settings.Section, list []parameter, points [][]any) error
 	return nil
 }
 
-// with returns the policy's section with values at the parameters. What is
-// wrong with it stands at the line of the parameter, or else at that of s.
+// with returns the policy's section with values at the parameters. Errors are
+// at the line of the parameter, or else at that of s.
 func (p *tunedPanel) with(s settings.Section, list []parameter, point []any) settings.Section {
 	doc := &settings.Document{Name: s.Doc.Name, Lines: map[string]int{"policy": s.Doc.Lines[s.Path]}}
 	values := p.configured.section.Values
@@ -494,9 +495,9 @@ func lookup(settings any, key string) any {
 	return settings
 }
 
-// Values returns the values of a setting, in the order of the parameters. Of
+// Values returns the values of a setting, in the order of the parameters. In
 // the configured setting, a parameter that differs between panels has the
-// values of all, with '/' between them.
+// values of all, separated by '/'.
 func (t *Tuning) Values(setting int) []string {
 	var cells []string
 	for _, key := range t.Parameters {
@@ -511,7 +512,7 @@ func (t *Tuning) Values(setting int) []string {
 	return cells
 }
 
-// word is a value as tables have it.
+// word formats a value for tables.
 func word(v any) string {
 	switch v := v.(type) {
 	case nil: // the configured setting does not have it
@@ -532,7 +533,7 @@ func (p *tunedPanel) at(setting int) settings.Made[newLearner] {
 	return p.settings[setting]
 }
 
-// Files returns the experiments that are played, for the pools that they need.
+// Files returns the files of the panels, whose pools the caller supplies.
 func (t *Tuning) Files() []*File {
 	var files []*File
 	for _, p := range t.tuned {
@@ -541,9 +542,9 @@ func (t *Tuning) Files() []*File {
 	return files
 }
 
-// Label returns what the runs of a setting are called in a panel. The
-// configured setting has the label of its equal in the search, where there is
-// one, so that it is not played twice.
+// Label returns the label of a setting's runs in a panel. If the search has a
+// setting equal to the configured one, both have one label, so that it is not
+// played twice.
 func (t *Tuning) Label(panel, setting int) string {
 	p := &t.tuned[panel]
 	if setting == Configured {
@@ -559,8 +560,8 @@ func (t *Tuning) Label(panel, setting int) string {
 	return label
 }
 
-// Experiment makes what plays the settings on the seeds in a panel, each label
-// once. version identifies the program.
+// Experiment makes the experiment that plays the settings on the seeds in a
+// panel, each label once. version identifies the program.
 func (t *Tuning) Experiment(panel int, settings []int, seeds []uint64, version string) (*experiment.Experiment, error) {
 	p := &t.tuned[panel]
 	e, err := p.file.Experiment(Selection{Policies: []string{t.Policy}, Baselines: "both"}, version)
@@ -577,7 +578,7 @@ func (t *Tuning) Experiment(panel int, settings []int, seeds []uint64, version s
 	return e, nil
 }
 
-// IsConfigured reports whether a setting is what every panel's file has.
+// IsConfigured reports whether a setting equals the one in every panel's file.
 func (t *Tuning) IsConfigured(setting int) bool {
 	return !slices.ContainsFunc(t.tuned, func(p tunedPanel) bool { return p.same != setting })
 }

@@ -15,7 +15,7 @@ import (
 	"vitrine/internal/replace"
 )
 
-// errDumpInterrupted is not [ErrInterrupted]: the same command does not continue.
+// errDumpInterrupted is not [ErrInterrupted], because a dump cannot be continued.
 var errDumpInterrupted = errors.New("interrupted: the dump is not complete, and begins again the next time")
 
 // Dump writes the rounds of every seed to Dir/Name, so that learners in other
@@ -37,9 +37,8 @@ var errDumpInterrupted = errors.New("interrupted: the dump is not complete, and 
 //	P.propensity  T   float64  π_t(S_t | X_t), 0 if it is not known
 //	P.regret      T   float64  cumulative
 //
-// world.json, written last, describes the world and names seeds and policies. An
-// experiment without policies will do. Earlier files are replaced, and none of
-// them is read. The bytes do not depend on o.Workers.
+// world.json, written last, describes the world and names seeds and policies. The experiment may have no
+// policies. Earlier files are replaced, and none of them is read. The bytes do not depend on o.Workers.
 func Dump(ctx context.Context, e *Experiment, o Options) error {
 	if err := e.validate(); err != nil {
 		return err
@@ -90,7 +89,7 @@ func (e *Experiment) dumpSeed(ctx context.Context, seed uint64, progress func(in
 	return z.bytes()
 }
 
-// dumpWorld adds what every policy meets. It returns a *PanicError if the world
+// dumpWorld adds the arrays of the world, which all policies meet. It returns a *PanicError if the world
 // panics.
 func (e *Experiment) dumpWorld(ctx context.Context, z *npz, seed uint64) (err error) {
 	defer func() {
@@ -143,7 +142,7 @@ func (e *Experiment) dumpWorld(ctx context.Context, z *npz, seed uint64) (err er
 	)
 }
 
-// dumpPolicy plays a policy and adds what it offered and what was chosen.
+// dumpPolicy plays a policy and adds its offers and choices.
 func (e *Experiment) dumpPolicy(ctx context.Context, z *npz, p Policy, seed uint64, progress func(int)) error {
 	var offers []vitrine.Assortment
 	var choices []int64
@@ -177,7 +176,7 @@ func (e *Experiment) dumpPolicy(ctx context.Context, z *npz, p Policy, seed uint
 	)
 }
 
-// describe is world.json.
+// describe returns world.json.
 func (e *Experiment) describe() ([]byte, error) {
 	policies := map[string]any{}
 	for _, p := range e.Policies {

@@ -20,57 +20,53 @@ import (
 	"vitrine/env"
 )
 
-// Experiment is a world, the policies that are played in it, and the seeds. It
-// has at least one policy, one seed and one round; labels and seeds differ.
+// Experiment is a world, the policies played in it, and the seeds. It has at least one policy, one seed and
+// one round; labels and seeds are distinct.
 type Experiment struct {
 	Name       string
 	Title      string // for pictures; run.json keeps it
 	Rounds     int    // T
 	Constraint vitrine.Constraint
-	// World makes the environment of a seed, its truth drawn from rng.
+	// World makes the environment of a seed, with its truth drawn from rng.
 	World    func(rng *rand.Rand) env.Environment
 	Policies []Policy
 	Seeds    []uint64
 
-	// Settings describe the world and the rounds: what run.json says and, with
-	// the policy's own and Version, what makes a finished unit one of this
-	// experiment. They must marshal to JSON.
+	// Settings describe the world and the rounds, for run.json. Together with the policy's settings and
+	// Version they identify the finished units of this experiment. They must marshal to JSON.
 	Settings any
-	// Version identifies the program: units of another are not continued.
+	// Version identifies the program: units of another version are not continued.
 	Version string
 }
 
 // Policy is a competitor.
 type Policy struct {
-	Label    string // unique; what the files say
-	Settings any    // what determines it; must marshal to JSON
+	Label    string // unique; the name in the files
+	Settings any    // all options that determine it; must marshal to JSON
 	// New makes the learner for a unit, at its first round. rng is its own.
 	New func(world env.Environment, rng *rand.Rand) (vitrine.Learner, error)
 }
 
-// Options say how an experiment is run.
+// Options configure a run of an experiment.
 type Options struct {
 	Dir     string // the files go to Dir/Name
 	Workers int    // units played at a time; 0 is one for each processor
-	// Progress, if not nil, is called with the number of further rounds that are done,
-	// including those of units that were already finished. It is called concurrently.
+	// Progress, if not nil, is called with the number of rounds done since the last call, including those of
+	// units that were already finished. It is called concurrently.
 	Progress func(rounds int)
-	// Warn, if not nil, is called with each problem found in earlier results and what
-	// was done about it.
+	// Warn, if not nil, is called with each problem in earlier results and the action taken.
 	Warn func(message string)
 }
 
-// ErrInterrupted reports an experiment that was stopped before its end. What
-// is finished is kept, and running it again continues.
+// ErrInterrupted reports an experiment that was stopped before its end. Finished units are kept, and running
+// it again continues.
 var ErrInterrupted = errors.New("interrupted")
 
-// Run plays the units that Dir/Name/runs.jsonl does not hold, adds each to it
-// when it is finished, writes regret.csv, summary.csv and run.json from it,
-// and returns the summary, a row a policy. Units are played until ctx is done,
-// in which case the error is ErrInterrupted, or until one fails, in which case
-// the error names its policy, seed and round; no files but runs.jsonl are then
-// written. A unit that panics fails too, with a *[PanicError]: finished units are
-// kept, and the caller's program goes on.
+// Run plays the units that Dir/Name/runs.jsonl does not hold, adds each to it when it is finished, writes
+// regret.csv, summary.csv and run.json from it, and returns the summary, a row for each policy. Units are
+// played until ctx is done, in which case the error is ErrInterrupted, or until one fails, in which case the
+// error names its policy, seed and round; no files but runs.jsonl are then written. A unit that panics fails
+// too, with a *[PanicError]: finished units are kept, and the caller's program goes on.
 func Run(ctx context.Context, e *Experiment, o Options) ([]Summary, error) {
 	units, err := e.complete(ctx, o, all)
 	if err != nil {
@@ -103,8 +99,7 @@ type Result struct {
 	Diagnostics map[string]float64
 }
 
-// Results is [Finals] with all there is of a unit, policy by policy and seed by
-// seed.
+// Results plays as [Finals] does and returns whole units, policy by policy and seed by seed.
 func Results(ctx context.Context, e *Experiment, o Options) ([]Result, error) {
 	units, err := e.complete(ctx, o, all)
 	if err != nil {
@@ -120,8 +115,8 @@ func Results(ctx context.Context, e *Experiment, o Options) ([]Result, error) {
 // all selects the units at all places.
 func all(int) bool { return true }
 
-// complete plays the units that the journal does not hold, of those whose place is
-// in, and returns them, policy by policy and seed by seed.
+// complete plays the units that the journal does not hold, among those whose place in selects, and returns
+// them policy by policy and seed by seed.
 func (e *Experiment) complete(ctx context.Context, o Options, in func(place int) bool) ([]*unit, error) {
 	if err := e.validate(); err != nil {
 		return nil, err
@@ -218,9 +213,8 @@ func (e *Experiment) playAll(ctx context.Context, units []*unit, j *journal, o O
 	return err
 }
 
-// forEach does something with every item on a number of goroutines, 0 being one
-// for each processor, until ctx is done or one fails. It returns the first
-// failure, or why ctx is done.
+// forEach calls do for every item on a number of goroutines, 0 for one for each processor, until ctx is done
+// or a call fails. It returns the first error, or the cause of ctx.
 func forEach[T any](ctx context.Context, workers int, items []T, do func(context.Context, T) error) error {
 	if workers < 1 {
 		workers = runtime.GOMAXPROCS(0)

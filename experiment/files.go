@@ -15,8 +15,7 @@ import (
 	"vitrine/internal/replace"
 )
 
-// Summary is a row of summary.csv, and what its policy's regret is beside that of
-// the first policy.
+// Summary is a row of summary.csv, with the paired difference to the first policy.
 type Summary struct {
 	Experiment, Policy string
 	Seeds, Rounds      int
@@ -27,8 +26,7 @@ type Summary struct {
 	PairedSE           float64 // the standard error of that; NaN for a single seed
 }
 
-// write makes the files of a complete experiment from its units, which come
-// policy by policy and seed by seed.
+// write makes the files of a complete experiment from its units, ordered by policy and seed.
 func (e *Experiment) write(dir string, units []*unit, machine any) ([]Summary, error) {
 	summaries := e.summarize(units)
 	record, err := e.record(units, machine)
@@ -50,8 +48,7 @@ func (e *Experiment) write(dir string, units []*unit, machine any) ([]Summary, e
 	return summaries, nil
 }
 
-// regretCSV has nine significant digits, more than the mean of thirty seeds
-// can use.
+// regretCSV writes nine significant digits, more than the mean of thirty seeds can use.
 func (e *Experiment) regretCSV(units []*unit) []byte {
 	out := []byte("experiment,policy,seed,round,regret\n")
 	for _, u := range units {
@@ -110,7 +107,7 @@ func summaryCSV(summaries []Summary) []byte {
 	return out.Bytes()
 }
 
-// record is run.json: what was run, where, and what the learners say of it.
+// record is run.json: the experiment, the machine, and the learners' diagnostics.
 func (e *Experiment) record(units []*unit, machine any) ([]byte, error) {
 	type run struct {
 		Seed        uint64             `json:"seed"`
@@ -154,7 +151,7 @@ func Machine() map[string]any {
 	return map[string]any{"os": runtime.GOOS, "arch": runtime.GOARCH, "processors": runtime.NumCPU(), "go": runtime.Version()}
 }
 
-// Played is what run.json says of the files beside it.
+// Played describes a finished run, from run.json.
 type Played struct {
 	Title    string
 	Policies []string
@@ -162,8 +159,7 @@ type Played struct {
 	Rounds   int
 }
 
-// ReadPlayed reads the run.json in dir, and reports whether there is one that
-// can be read.
+// ReadPlayed reads the run.json in dir, and reports whether it is readable.
 func ReadPlayed(dir string) (p Played, ok bool) {
 	var record struct {
 		Title    string   `json:"title"`

@@ -16,13 +16,12 @@ import (
 	"vitrine/internal/replace"
 )
 
-// journal is runs.jsonl: a line for each finished unit, its JSON with a last
-// member "crc", the CRC-32C in hexadecimal of the object without it. Lines are
-// only ever appended, each in one write that is synced.
+// journal is runs.jsonl: a line for each finished unit, its JSON with a last member "crc", the CRC-32C in
+// hexadecimal of the object without it. Lines are only appended, each in one write that is synced.
 type journal struct {
 	mu     sync.Mutex
 	file   *os.File
-	failed error // of the first append that did; none follows what it tore
+	failed error // of the first append that failed; later ones fail too, because its line may be incomplete
 	units  map[unitKey]*unit
 }
 
@@ -33,8 +32,8 @@ type unitKey struct {
 
 func (u *unit) key() unitKey { return unitKey{u.Fingerprint, u.Policy, u.Seed} }
 
-// openJournal reads the journal in dir, which is made if it is missing, and opens it
-// for appending. Damaged lines are reported to warn and removed.
+// openJournal reads the journal in dir, creating it if it is missing, and opens it for appending. Damaged
+// lines are removed, with a warning.
 func openJournal(dir string, warn func(string)) (*journal, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
@@ -59,8 +58,7 @@ func openJournal(dir string, warn func(string)) (*journal, error) {
 	return &journal{file: file, units: units}, nil
 }
 
-// readJournal returns the units of the sound lines, and these lines. It tells
-// damaged of the others.
+// readJournal returns the units of the sound lines, and these lines. It calls damaged for each other line.
 func readJournal(data []byte, damaged func(line int, why string)) (units map[unitKey]*unit, sound []byte) {
 	units = map[unitKey]*unit{}
 	number := 0
@@ -84,7 +82,7 @@ func readJournal(data []byte, damaged func(line int, why string)) (units map[uni
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// crcMember is the form of the last member of a line.
+// crcMember is the format of the last member of a line.
 const crcMember = `,"crc":"%08x"}`
 
 func encodeUnit(u *unit) ([]byte, error) {
@@ -144,7 +142,7 @@ func (j *journal) close() error {
 	return err
 }
 
-// fingerprint names all that determines a unit but for its seed.
+// fingerprint identifies all that determines a unit except its seed.
 func fingerprint(e *Experiment, p Policy) (string, error) {
 	data, err := json.Marshal(map[string]any{"version": e.Version, "rounds": e.Rounds, "world": e.Settings, "policy": p.Settings})
 	if err != nil {

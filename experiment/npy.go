@@ -9,9 +9,8 @@ import (
 	"strings"
 )
 
-// npz is a NumPy archive in the making: a zip file, not compressed, of arrays
-// in the format NPY 1.0, little-endian and in C order. The same arrays give the
-// same bytes.
+// npz writes a NumPy archive: an uncompressed zip file of arrays in the format NPY 1.0, little-endian and in
+// C order. The same arrays give the same bytes.
 //
 // Source: NEP 1, "A Simple File Format for NumPy Arrays".
 type npz struct {
@@ -64,9 +63,8 @@ func (z *npz) array(name, dtype string, data []byte, shape []int) error {
 	return err
 }
 
-// npyHeader is what stands before the data: magic bytes, version, the length of
-// the rest, and a Python dictionary that ends in a newline. Spaces fill it up, so
-// that the data begins at a multiple of 64 bytes.
+// npyHeader returns the header: magic bytes, version, the length of the rest, and a Python dictionary that
+// ends in a newline. Spaces pad it, so that the data begins at a multiple of 64 bytes.
 func npyHeader(dtype, dims string) []byte {
 	const fixed = 10
 	text := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", dtype, dims)

@@ -13,9 +13,8 @@ import (
 	"vitrine/internal/scratch"
 )
 
-// Oracle knows the truth: it offers the optimal assortment under the true
-// utilities, so its regret is 0 exactly. In a world that moves it takes the
-// round to be the one after those it has observed.
+// Oracle knows the truth: it offers the optimal assortment under the true utilities, so its regret is exactly
+// 0. In a drifting world it assumes that the round is the one after those it has observed.
 type Oracle struct {
 	p      bandit.Problem
 	env    env.Environment

@@ -12,7 +12,7 @@ import (
 	"vitrine/internal/stream"
 )
 
-// unit is a policy on a seed and, once it is played, what became of it.
+// unit is a policy on a seed and, once it is played, its result.
 type unit struct {
 	Fingerprint string             `json:"fingerprint"`
 	Policy      string             `json:"policy"`
@@ -24,15 +24,14 @@ type unit struct {
 	policy Policy
 }
 
-// Diagnoser is a learner that has something to say about a finished run, by
-// name: ONL-MNL reports the κ of its data.
+// Diagnoser is a learner with diagnostics of a finished run, by name: ONL-MNL reports the κ of its data.
 type Diagnoser interface {
 	Diagnostics() map[string]float64
 }
 
 // PanicError reports a panic of a world, a learner or a policy.
 type PanicError struct {
-	Value any    // what it panicked with
+	Value any    // the argument of the panic
 	Stack []byte // of the goroutine
 }
 
@@ -49,7 +48,7 @@ func (p *PanicError) Unwrap() error {
 // progressRounds is how often play reports progress.
 const progressRounds = 50
 
-// play lives through the rounds of a unit and stores its regret,
+// play plays the rounds of a unit and stores its regret,
 //
 //	Regret_t = Σ_{s≤t} (R_s(S*_s) − R_s(S_s)),
 //

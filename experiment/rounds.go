@@ -9,8 +9,7 @@ import (
 	"vitrine/internal/stream"
 )
 
-// rounds are the rounds of a seed, one after the other. They are the same for
-// every policy.
+// rounds iterates over the rounds of a seed, which are the same for every policy.
 type rounds struct {
 	e        *Experiment
 	shoppers env.Shoppers

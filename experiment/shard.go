@@ -20,9 +20,9 @@ import (
 	"vitrine/internal/replace"
 )
 
-// Shard is a part of the units of an experiment: of the units, policy by policy and seed by seed,
-// it has those at the places Index, Index+Of, Index+2·Of, …, counted from 1. The shards 1/n, …, n/n
-// hold every unit once. A shard may be empty. The zero value is no shard.
+// Shard is a part of the units of an experiment: the units at the places Index, Index+Of, Index+2·Of, …,
+// counted from 1, policy by policy and seed by seed. The shards 1/n, …, n/n hold every unit once. A shard may
+// be empty. The zero value is no shard.
 type Shard struct {
 	Index int `json:"index"` // from 1
 	Of    int `json:"of"`
@@ -55,7 +55,7 @@ func (s Shard) Units(e *Experiment) int {
 	return (len(e.Policies)*len(e.Seeds) + s.Of - s.Index) / s.Of
 }
 
-// manifest is shard.json: what was to be played, and which part of it.
+// manifest is shard.json: the experiment and the shard.
 type manifest struct {
 	Experiment string           `json:"experiment"`
 	Title      string           `json:"title"`
@@ -67,7 +67,7 @@ type manifest struct {
 	Machine    map[string]any   `json:"machine"`
 	Shard      Shard            `json:"shard"`
 
-	dir string // that it was read from
+	dir string // the directory that it was read from
 }
 
 type manifestPolicy struct {
@@ -192,8 +192,8 @@ func Merge(name string, dirs []string, o Options) ([]Summary, error) {
 	return e.write(dir, units, machines(shards))
 }
 
-// checkFresh reports runs in the journal of dir that the units do not hold, and that a merged
-// journal would replace.
+// checkFresh returns an error if the journal of dir has runs that are not among the units: a merged journal
+// would replace them.
 func checkFresh(dir string, units []*unit) error {
 	path := filepath.Join(dir, "runs.jsonl")
 	data, err := os.ReadFile(path)
@@ -240,7 +240,7 @@ func readManifests(name string, dirs []string) ([]*manifest, error) {
 	return shards, nil
 }
 
-// differs reports the first thing in which another shard is not of the same experiment and program.
+// differs describes the first difference of another shard's experiment or program.
 func (m *manifest) differs(other *manifest) error {
 	for _, c := range []struct {
 		what string
@@ -304,7 +304,7 @@ func (e *Experiment) gather(shards []*manifest, warn func(string)) ([]*unit, err
 			u := have[key]
 			switch old := found[key]; {
 			case ids[key.policy] != key.fingerprint:
-				// A run of an earlier configuration in the same directory, which a run would leave aside too.
+				// A run of an earlier configuration in the same directory, which a run would ignore too.
 			case old == nil:
 				found[key], from[key] = u, m.dir
 			case !reflect.DeepEqual(old.Regret, u.Regret) || !reflect.DeepEqual(old.Diagnostics, u.Diagnostics):
@@ -340,7 +340,7 @@ func compareKeys(a, b unitKey) int {
 	return cmp.Or(strings.Compare(a.policy, b.policy), cmp.Compare(a.seed, b.seed), strings.Compare(a.fingerprint, b.fingerprint))
 }
 
-// missing says which shards lack, for want of the units at the lost places.
+// missing names the shards that have the missing units.
 func (e *Experiment) missing(shards []*manifest, lost []int) error {
 	name := func(place int) string {
 		return fmt.Sprintf("policy %s on seed %d", e.Policies[place/len(e.Seeds)].Label, e.Seeds[place%len(e.Seeds)])
@@ -367,7 +367,7 @@ func (e *Experiment) missing(shards []*manifest, lost []int) error {
 	return fmt.Errorf("%s: shard %v in %s is not complete: it lacks %s: give its command again", e.Name, first, here[first.Index], name(lost[0]))
 }
 
-// machines returns the machine of the shards, or the different ones.
+// machines returns the machine of the shards, or a list if there are several.
 func machines(shards []*manifest) any {
 	var list []map[string]any
 	for _, m := range shards {

@@ -19,7 +19,7 @@ var (
 
 const lineWidth = 1.6 // points
 
-// span is what an axis shows.
+// span is the interval that an axis shows.
 type span struct{ low, high float64 }
 
 // axes is the rectangle of a plot, which maps x and y to the page.
@@ -28,7 +28,7 @@ type axes struct {
 	x, y span
 }
 
-// at is the place of (x, y).
+// at returns the place of (x, y) on the page.
 func (a axes) at(x, y float64) vg.Point {
 	return vg.Point{
 		X: a.X((x - a.x.low) / (a.x.high - a.x.low)),
@@ -61,21 +61,21 @@ func (a axes) numbers(xs, ys []float64) {
 	}
 }
 
-// nameX writes what the axis across shows.
+// nameX writes the name of the horizontal axis.
 func (a axes) nameX(name string) {
 	write(a, faces().text, ink, vg.Point{X: a.Center().X, Y: a.Min.Y - 28}, centred, name)
 }
 
-// nameY writes what the axis up shows.
+// nameY writes the name of the vertical axis.
 func (a axes) nameY(name string) {
 	writeUp(a, faces().text, ink, vg.Point{X: a.Min.X - 36, Y: a.Center().Y}, name)
 }
 
-// ticks are the multiples in the span of 1, 2 or 5 times a power of ten, at
-// least the least, that leave at most six steps.
+// ticks returns the multiples in the span of the smallest step that leaves at most six steps and is at least
+// minimum. Steps are 1, 2 or 5 times a power of ten.
 func ticks(s span, minimum float64) []float64 { return sparseTicks(s, minimum, 6) }
 
-// sparseTicks are ticks with at most the given number of steps between them.
+// sparseTicks returns ticks with at most maximum steps.
 func sparseTicks(s span, minimum, maximum float64) []float64 {
 	length := s.high - s.low
 	power := math.Pow10(int(math.Floor(math.Log10(length / maximum))))

@@ -20,26 +20,26 @@ const (
 	NoBand
 )
 
-// bands are their names.
+// bands are the names of the bands.
 var bands = []string{SE: "se", SD: "sd", CI: "ci", Quantiles: "quantiles", NoBand: "none"}
 
 // Bands returns the names of the bands, the default first.
 func Bands() []string { return slices.Clone(bands) }
 
-// ParseBand returns the band of a name, and reports whether there is one.
+// ParseBand returns the band with the name, and reports whether there is one.
 func ParseBand(name string) (b Band, ok bool) {
 	i := slices.Index(bands, name)
 	return Band(max(i, 0)), i >= 0
 }
 
-// The quantiles that a band of them reaches between.
+// The ends of the band of quantiles.
 const lowQuantile, highQuantile = 0.1, 0.9
 
 // interval is a mean over seeds with a band around it.
 type interval struct{ mean, low, high float64 }
 
-// of returns the mean of the values, one a seed, and its band, which is the mean
-// itself for a single seed.
+// of returns the mean of the values, one for each seed, with its band. For a single seed the band is the
+// mean.
 func (b Band) of(values []float64) interval {
 	n := float64(len(values))
 	if n == 1 || b == NoBand {
@@ -71,7 +71,7 @@ func quantile(p float64, sorted []float64) float64 {
 	return sorted[k] + (h-float64(k))*(sorted[k+1]-sorted[k])
 }
 
-// words say what the band is, over a number of seeds in words.
+// words describes the band; seeds is the number of seeds in words.
 func (b Band) words(seeds string) string {
 	switch b {
 	case SE:
@@ -87,8 +87,8 @@ func (b Band) words(seeds string) string {
 	}
 }
 
-// note writes an interval over a number of seeds as the band is drawn. Its
-// numbers are written by format, with the given number of decimals.
+// note formats an interval over a number of seeds for the band, with the given format and decimals of its
+// numbers.
 func (b Band) note(i interval, seeds int, format string, decimals int) string {
 	mean := fmt.Sprintf(format, decimals, i.mean)
 	switch {

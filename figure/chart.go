@@ -36,10 +36,10 @@ const (
 	barHalf     = 2
 )
 
-// chartsWidth is that of n charts side by side.
+// chartsWidth returns the width of n charts side by side.
 func chartsWidth(n int) vg.Length { return vg.Length(n)*(chartLeft+chartWidth) + edge }
 
-// legendHeight is that of the longest legend of a row of charts.
+// legendHeight returns the height of the longest legend in a row of charts.
 func legendHeight(row []chart) (h vg.Length) {
 	for _, c := range row {
 		h = max(h, vg.Length(len(c.lines))*chartRow+space)
@@ -47,7 +47,7 @@ func legendHeight(row []chart) (h vg.Length) {
 	return h
 }
 
-// composeCharts lays rows of charts out, over a note.
+// composeCharts lays out rows of charts, with a note below.
 func composeCharts(rows [][]chart, note string) page {
 	columns, height := 0, vg.Length(noteHeight)
 	for _, row := range rows {
@@ -123,7 +123,7 @@ func (a axes) bar(s draw.LineStyle, from, to vg.Point) {
 	a.StrokeLine2(s, to.X-barHalf, to.Y, to.X+barHalf, to.Y)
 }
 
-// place returns where (x, y) is on the axes, if it is on them.
+// place returns the place of (x, y), and reports whether it is on the axes.
 func (ch chart) place(x, y float64) (float64, float64, bool) {
 	ok := true
 	if ch.logX {
@@ -137,7 +137,8 @@ func (ch chart) place(x, y float64) (float64, float64, bool) {
 	return x, y, ok
 }
 
-// span is what the values of the lines reach over, in the logarithm if log.
+// span returns the range of the values of the lines, of their logarithms if
+// log.
 func (ch chart) span(log bool, of func(series) [][]float64) span {
 	s := span{math.Inf(1), math.Inf(-1)}
 	for _, l := range ch.lines {
@@ -166,8 +167,8 @@ func (ch chart) span(log bool, of func(series) [][]float64) span {
 	return s
 }
 
-// places are where an axis has its ticks: powers of ten on a logarithmic one,
-// and multiples of them if there are few.
+// places returns the ticks of an axis: on a logarithmic one powers of ten, and multiples of them if there are
+// few.
 func places(s span, log bool) []float64 {
 	if !log {
 		return ticks(s, 0)

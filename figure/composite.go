@@ -7,12 +7,11 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// Composite is a figure of several panels over one legend. The panels are
-// lettered (a), (b), … row after row, and the axes named at the left and the
-// lower edge only.
+// Composite is a figure of several panels over one legend. The panels are lettered (a), (b), … row
+// after row, and only the axes at the left and the lower edge are named.
 type Composite struct {
-	Title string    // what stands above the figure; empty for nothing
-	Heads []string  // what stands above each column; nil for nothing
+	Title string    // above the figure; may be empty
+	Heads []string  // above each column; may be nil
 	Rows  [][]Panel // from top to bottom, each from left to right
 }
 
@@ -33,10 +32,10 @@ const (
 	noteHeight = 18 // the line under the legend
 )
 
-// compose implements [Picture], with the look that is the default.
+// compose implements [Picture], with the default look.
 func (f Composite) compose() page { return lookedComposite{f, Look{}}.compose() }
 
-// compose lays the panels out.
+// compose lays out the panels.
 func (f lookedComposite) compose() page {
 	panels, columns := f.panels()
 	f.look.check(panels...)
@@ -108,7 +107,7 @@ func (f lookedComposite) compose() page {
 	}}
 }
 
-// tile is the size of a panel of a composite with the given number of columns.
+// tile returns the size of a panel of a composite with the given number of columns.
 func (f lookedComposite) tile(columns int) vg.Point {
 	width := vg.Length(tileWidth)
 	if f.look.Width > 0 {
@@ -117,8 +116,8 @@ func (f lookedComposite) tile(columns int) vg.Point {
 	return vg.Point{X: width, Y: width * tileHeight / tileWidth}
 }
 
-// stacked has the panels in one column, in their order, with the heads of their
-// columns in their titles.
+// stacked returns the composite with its panels in one column, in their order, and the heads of their columns
+// in their titles.
 func (f Composite) stacked() Composite {
 	column := Composite{Title: f.Title}
 	for _, row := range f.Rows {

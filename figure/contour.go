@@ -8,11 +8,9 @@ import (
 	"vitrine/paper/geometry"
 )
 
-// contour returns the edges of {w : f(w) ≥ level} as closed paths with the
-// region at their left, by marching squares: where an edge of a cell leaves the
-// region, f is taken as linear along it. Outside the grid nothing belongs to
-// the region, so that a path that meets the border follows it. place maps grid
-// coordinates to the page.
+// contour returns the edges of {w : f(w) ≥ level} as closed paths with the region at their left, by marching
+// squares: f is taken as linear along an edge of a cell that leaves the region. No point outside the grid
+// belongs to the region, so a path that meets the border follows it. place maps grid coordinates to the page.
 func contour(g geometry.Grid, level float64, place func(i, j float64) vg.Point) (path vg.Path) {
 	m := marching{g, level, map[crossing]crossing{}}
 	var starts []crossing
@@ -43,8 +41,8 @@ func contour(g geometry.Grid, level float64, place func(i, j float64) vg.Point) 
 	return path
 }
 
-// marching is a contour in the making: from where a path crosses one edge of
-// the grid to where it crosses the next.
+// marching is a contour under construction: it maps each crossing of an edge of the grid to the next crossing
+// of the path.
 type marching struct {
 	geometry.Grid
 	level float64
@@ -60,10 +58,9 @@ func (m marching) inside(p [2]int) bool {
 	return i >= 0 && j >= 0 && i < m.N && j < m.N && m.At(i, j) >= m.level
 }
 
-// cell links the crossings of the cell with lower corner (i, j) and returns
-// those that a path enters it by. Around the cell, counter-clockwise, a path
-// enters where the region begins and leaves where it next ends, which keeps two
-// opposite corners apart.
+// cell links the crossings of the cell with lower corner (i, j) and returns those by which a path enters it.
+// Around the cell, counter-clockwise, a path enters where the region begins and leaves where it next ends,
+// which keeps two opposite corners apart.
 func (m marching) cell(i, j int) (entries []crossing) {
 	corners := [4][2]int{{i, j}, {i + 1, j}, {i + 1, j + 1}, {i, j + 1}}
 	for k, p := range corners {
@@ -84,7 +81,7 @@ func (m marching) cell(i, j int) (entries []crossing) {
 	return entries
 }
 
-// where is the place of a crossing in grid coordinates.
+// where returns the place of a crossing in grid coordinates.
 func (m marching) where(c crossing) (i, j float64) {
 	p, q := c.in, c.out
 	if min(q[0], q[1]) < 0 || max(q[0], q[1]) >= m.N {

@@ -17,7 +17,7 @@ import (
 // columns are the header of regret.csv.
 var columns = []string{"experiment", "policy", "seed", "round", "regret"}
 
-// What to do about a file that ends too early, and about one that is wrong.
+// Hints for a file that ends too early and for a malformed one.
 const (
 	again  = "run the experiment again, it continues where it stopped"
 	remove = "delete the file and run the experiment again"
@@ -85,8 +85,7 @@ func Decode(r io.Reader, name string) (Panel, error) {
 	return d.panel()
 }
 
-// lastByte remembers the last byte that was read: a number that was cut short
-// is still a number, but its line has no end.
+// lastByte remembers the last byte read: a truncated number is still a number, but its line has no end.
 type lastByte struct {
 	io.Reader
 	b byte
@@ -109,7 +108,7 @@ type decoder struct {
 	runs       []run
 }
 
-// played is a curve in the making.
+// played is a curve under construction.
 type played struct {
 	name   string
 	seeds  []uint64
@@ -184,7 +183,7 @@ const (
 	maxValue = 1e100
 )
 
-// turn opens a run where the policy or the seed changes.
+// turn begins a run when the policy or the seed changes.
 func (d *decoder) turn(name string, seed uint64) error {
 	if n := len(d.runs); n > 0 && d.runs[n-1].policy == name && d.runs[n-1].seed == seed {
 		return nil
@@ -219,8 +218,7 @@ func (p *played) add(regret float64) {
 	*run = append(*run, regret)
 }
 
-// panel checks what only the whole file shows: that no run ends early and no
-// seed is missing.
+// panel makes the panel after the last row. It checks that no run ends early and no seed is missing.
 func (d *decoder) panel() (Panel, error) {
 	if len(d.runs) == 0 {
 		return Panel{}, fmt.Errorf("%s: truncated: no rounds; %s", d.file, again)

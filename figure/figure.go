@@ -1,17 +1,17 @@
-// Package figure turns results into pictures, as SVG, PNG and PDF: it reads the
-// regret.csv of an experiment and draws, for every policy, the mean over the
-// seeds in a [Band].
+// Package figure draws results as SVG, PNG and PDF. It reads the regret.csv of
+// an experiment and draws for every policy the mean over the seeds with a
+// [Band].
 //
 // There are seven kinds of [Picture]. A [Panel] is one plot, each [Curve] in it
 // one policy; a [Composite] is a figure of the paper, panels in rows over one
-// legend. A [Look] says how these two are drawn, and [Panel.Minus] makes a panel
-// of paired differences. A [Landscape] is the loss of the geometric condition; a
-// [Tuning], [Theory] and [Tractability] are the results of the packages they are
-// named after. A [Forest] is a forest plot. [ReadPanel] reads a panel, [Write] draws a picture, and a [Table]
-// is the same regret for LaTeX.
+// legend. A [Look] configures these two, and [Panel.Minus] makes a panel of
+// paired differences. A [Landscape] is the loss of the geometric condition; a
+// [Tuning], [Theory] and [Tractability] are the results of the packages with
+// these names. A [Forest] is a forest plot. [ReadPanel] reads a panel, [Write]
+// draws a picture, and a [Table] writes the same regret as LaTeX.
 //
-// A policy keeps its colour and its line style in every picture. They are safe
-// for the colour-blind, and the dashes tell policies apart in grey.
+// A policy keeps its colour and its line style in every picture. The colours
+// are safe for the colour-blind, and the dashes distinguish policies in grey.
 package figure
 
 import (
@@ -34,13 +34,13 @@ import (
 	"vitrine/internal/replace"
 )
 
-// Picture is what can be drawn: a [Panel], a [Composite], a [Landscape], a
-// [Tuning], a [Theory], a [Tractability] or a [Forest].
+// Picture is a result that can be drawn: a [Panel], a [Composite], a
+// [Landscape], a [Tuning], a [Theory], a [Tractability] or a [Forest].
 type Picture interface {
 	compose() page
 }
 
-// page is a picture that is laid out.
+// page is the layout of a picture.
 type page struct {
 	width, height vg.Length
 	draw          func(draw.Canvas)
@@ -54,17 +54,17 @@ func (p page) paint(c vg.CanvasSizer) {
 	p.draw(area)
 }
 
-// Panel is one plot: the policies that were played in one experiment.
+// Panel is one plot: the policies of one experiment.
 type Panel struct {
 	Name    string // the experiment
-	Title   string // what stands above the plot; empty means Name
+	Title   string // above the plot; empty means Name
 	Against string // the policy whose regret is subtracted; empty for none
 	Curves  []Curve
 }
 
-// Curve is the cumulative expected regret of one policy. Regret[k][t−1] is that
-// of seed k after round t = 1, …, T. The policies of a panel have the same seeds
-// in the same order.
+// Curve is the cumulative expected regret of one policy. Regret[k][t−1] is the
+// regret of seed k after round t = 1, …, T. The policies of a panel have the
+// same seeds in the same order.
 type Curve struct {
 	Policy string
 	Regret [][]float64
@@ -73,7 +73,7 @@ type Curve struct {
 func (c Curve) seeds() int  { return len(c.Regret) }
 func (c Curve) rounds() int { return len(c.Regret[0]) }
 
-// after is the regret of every seed after round t, from 1.
+// after returns the regret of every seed after round t, from 1.
 func (c Curve) after(t int) []float64 {
 	values := make([]float64, len(c.Regret))
 	for k, run := range c.Regret {
@@ -83,7 +83,8 @@ func (c Curve) after(t int) []float64 {
 }
 
 // Minus returns the panel of paired differences: the regret of every policy
-// minus that of one of them, seed by seed. ok is false if the panel lacks it.
+// minus that of one of them, seed by seed. ok is false if the panel lacks that
+// policy.
 func (p Panel) Minus(policy string) (differences Panel, ok bool) {
 	i := slices.IndexFunc(p.Curves, func(c Curve) bool { return c.Policy == policy })
 	if i < 0 {
@@ -102,24 +103,23 @@ func (p Panel) Minus(policy string) (differences Panel, ok bool) {
 	return differences, true
 }
 
-// resolution of the PNG in dots an inch, that of print.
+// resolution of the PNG in dots an inch, as for print.
 const resolution = 300
 
-// Format is a kind of file that a picture is drawn to.
+// Format is a format of picture files.
 type Format struct {
 	Name  string // and the file's extension
 	Write func(io.Writer, Picture) error
 }
 
-// Formats returns all formats. The first two are those of results.
+// Formats returns all formats. Results have the first two.
 func Formats() []Format {
 	return []Format{{"svg", WriteSVG}, {"png", WritePNG}, {"pdf", WritePDF}}
 }
 
 // Write draws the picture into stem.svg and stem.png, or into files of other
-// formats. Each file is complete or untouched: it is written beside its place
-// and then renamed. The conditions are those of [WriteSVG]; errors name the
-// path.
+// formats. Each file is complete or unchanged: it is written under another name
+// and then renamed. Write panics as [WriteSVG] does; errors name the path.
 func Write(stem string, p Picture, formats ...Format) error {
 	if formats == nil {
 		formats = Formats()[:2]
@@ -140,9 +140,9 @@ func Write(stem string, p Picture, formats ...Format) error {
 // WriteSVG draws the picture as SVG. The text is the same on every machine.
 //
 // It panics for a composite without panels, a panel without curves or with two
-// of one policy, and a curve without rounds or with other seeds or rounds than
-// its panel. On a logarithmic scale it panics for a panel of differences, and
-// for one that has what [Panel.Zero] names.
+// curves of one policy, and a curve without rounds or with other seeds or
+// rounds than its panel. On a logarithmic scale it also panics for a panel of
+// differences, and for one with a policy that [Panel.Zero] returns.
 func WriteSVG(w io.Writer, p Picture) error {
 	page := p.compose()
 	canvas := vgsvg.New(page.width, page.height)
@@ -155,16 +155,16 @@ func WriteSVG(w io.Writer, p Picture) error {
 	return err
 }
 
-// svgText is a line of text as the canvas writes it: what stands before the font
-// of its style, its size, and the line.
+// svgText matches a line of text as the canvas writes it: the part before the
+// font of its style, its size, and the line.
 var svgText = regexp.MustCompile(`(<text [^>]*style=")font-family:Liberation Sans;([^"]*font-size:([0-9.]+)px[^"]*">)([^<]*)</text>`)
 
-// Where the font that the text was measured with is not installed, these have
-// the same metrics, the last excepted.
+// Fonts with the metrics of the built-in one, except the last, for machines
+// without it.
 const families = "font-family:'Liberation Sans',Arial,Helvetica,sans-serif;"
 
-// svgLine gives a line of text other fonts to choose from, and sets subscripts.
-// They are parts of the line, so that they follow it in any font.
+// svgLine adds alternative fonts to a line of text, and sets subscripts. They
+// are parts of the line, so they follow it in any font.
 func svgLine(element []byte) []byte {
 	m := svgText.FindSubmatch(element)
 	var f font.Face
@@ -186,8 +186,8 @@ func svgLine(element []byte) []byte {
 	return append(line, "</text>"...)
 }
 
-// WritePNG draws the picture as PNG at print resolution, laid out as in
-// [WriteSVG] and under its conditions.
+// WritePNG draws the picture as PNG at print resolution, with the layout and
+// the panics of [WriteSVG].
 func WritePNG(w io.Writer, p Picture) error {
 	page := p.compose()
 	canvas := vgimg.NewWith(vgimg.UseWH(page.width, page.height), vgimg.UseDPI(resolution))

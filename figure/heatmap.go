@@ -25,14 +25,13 @@ const (
 	ringRadius          = 7.5 // around a dot
 )
 
-// compose implements [Picture]. The picture is over the first two parameters
-// that have several values, and shows for each pair the best setting of those
-// that differ in others: as a heat map where every pair was tried, or else as
-// dots in colour. Over one parameter it is dots with their standard errors.
+// compose implements [Picture]. The axes are the first two parameters that have
+// several values. For each pair of values the picture shows the best setting
+// over the other parameters: as a heat map if every pair was tried, or else as
+// coloured dots. With one parameter it shows dots with their standard errors.
 //
-// What is shown is the regret over the winner's on the seeds that both have
-// played, so that a setting that was stopped on a few seeds is compared on
-// these; it is marked.
+// A setting is drawn by its regret minus the winner's, on the seeds that both
+// have played. A setting stopped on a few seeds is marked.
 //
 // It panics for a tuning without settings or parameters.
 func (t Tuning) compose() page {
@@ -41,7 +40,7 @@ func (t Tuning) compose() page {
 	return page{width, height, s.draw}
 }
 
-// search is the picture of a tuning.
+// search is the layout of a tuning.
 type search struct {
 	Tuning
 	x, y     scale  // y is of regrets if there is one parameter
@@ -117,7 +116,7 @@ func (s *search) include(o Setting) {
 	}
 }
 
-// place returns where a setting stands, in [0, 1]; ok is false where its values
+// place returns the place of a setting, in [0, 1]; ok is false if its values
 // are not on the axes.
 func (s search) place(o Setting) (x, y float64, ok bool) {
 	x, ok = s.x.at(o.Values[s.xAt])
@@ -146,7 +145,7 @@ func (s *search) choose() {
 	if s.yAt < 0 {
 		return
 	}
-	// What is configured may be the best of its place, too.
+	// The configured setting can also be the best of its place.
 	if _, _, ok := s.place(s.Configured); !ok {
 		return
 	}
@@ -158,7 +157,8 @@ func (s *search) choose() {
 	}
 }
 
-// others are the parameters of which the best values are shown.
+// others returns the parameters that are not on an axis: the best of their
+// values are shown.
 func (s search) others() []string {
 	var list []string
 	for i, key := range s.Parameters {
@@ -186,7 +186,7 @@ func (s search) size() (width, height vg.Length) {
 	return s.left() + inside + 2*space, searchTop + max(s.plotHeight, s.sideHeight()) + bottom
 }
 
-// sideWidth is that of the key beside the plot.
+// sideWidth returns the width of the key beside the plot.
 func (s search) sideWidth() vg.Length {
 	widest := faces().small.Width(colourTitle)
 	for _, k := range s.key() {
@@ -195,7 +195,7 @@ func (s search) sideWidth() vg.Length {
 	return widest
 }
 
-// sideHeight is that of the key.
+// sideHeight returns the height of the key.
 func (s search) sideHeight() vg.Length {
 	height := vg.Length(len(s.key()) * keyHeight)
 	if s.yAt >= 0 {
@@ -204,14 +204,14 @@ func (s search) sideHeight() vg.Length {
 	return height
 }
 
-// barHeight is that of the colour bar.
+// barHeight returns the height of the colour bar.
 func (s search) barHeight() vg.Length {
 	return min(max(s.plotHeight-vg.Length(len(s.key())+2)*keyHeight, minBar), maxBar)
 }
 
 const colourTitle = "regret over the winner's"
 
-// subtitle says what is drawn and what the winner is.
+// subtitle describes the picture and names the winner.
 func (s search) subtitle() [2]string {
 	w := s.Settings[0]
 	var values []string
@@ -248,7 +248,7 @@ func withError(format string, decimals int, v, se float64) string {
 
 func signedError(decimals int, v, se float64) string { return withError("%+.*f", decimals, v, se) }
 
-// yTicks are those of the upright axis.
+// yTicks returns the ticks of the vertical axis.
 func (s search) yTicks() []tick {
 	if s.yAt >= 0 {
 		return s.y.ticks()
@@ -260,14 +260,14 @@ func (s search) yTicks() []tick {
 	return all
 }
 
-// regretAt is the height of a regret over the winner's if there is one
+// regretAt returns the height of a regret minus the winner's, if there is one
 // parameter.
 func (s search) regretAt(v float64) float64 {
 	return ((v-s.lowest)/(s.highest-s.lowest) + 0.05) / 1.1
 }
 
-// shade is the colour of a regret over the winner's, of which the small
-// differences count: it goes by the square root.
+// shade returns the colour of a regret minus the winner's. It depends on the
+// square root, because small differences matter.
 func (s search) shade(over float64) color.NRGBA {
 	return ramp(math.Sqrt(min(max(over/s.highest, 0), 1)))
 }
@@ -284,7 +284,7 @@ func ramp(q float64) color.NRGBA {
 	return color.NRGBA{mix(a.R, b.R), mix(a.G, b.G), mix(a.B, b.B), 255}
 }
 
-// on is the ink that is legible on a shade.
+// on returns the ink that is legible on a shade.
 func on(shade color.NRGBA) color.NRGBA {
 	if 299*int(shade.R)+587*int(shade.G)+114*int(shade.B) < 140_000 {
 		return color.NRGBA{255, 255, 255, 255}
@@ -417,7 +417,7 @@ var (
 	configuredLine = draw.LineStyle{Color: ink, Width: 1.2, Dashes: []vg.Length{3, 2}}
 )
 
-// shown is the mark in the cell of a setting.
+// shown returns the mark in the cell of a setting.
 func (s search) shown(o Setting) mark {
 	return s.marks[slices.IndexFunc(s.marks, func(m mark) bool {
 		return m.Values[s.xAt] == o.Values[s.xAt] && m.Values[s.yAt] == o.Values[s.yAt]
@@ -483,7 +483,7 @@ func (s search) errorBar(c draw.Canvas, x vg.Length, o Setting) {
 	}
 }
 
-// dot draws a setting, where it was stopped smaller or, with its regret on the
+// dot draws a setting. A stopped setting is smaller or, with its regret on the
 // axis, hollow.
 func (s search) dot(c draw.Canvas, at vg.Point, o Setting) {
 	fill, r := blue, vg.Length(settingRadius)
@@ -520,7 +520,7 @@ type keyLine struct {
 	sample func(c draw.Canvas, box vg.Rectangle)
 }
 
-// key explains the marks that there are.
+// key explains the marks in the picture.
 func (s search) key() []keyLine {
 	outline := func(line draw.LineStyle) func(draw.Canvas, vg.Rectangle) {
 		return func(c draw.Canvas, box vg.Rectangle) {

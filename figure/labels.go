@@ -8,19 +8,18 @@ import (
 	"gonum.org/v1/plot/vg"
 )
 
-// labelHeight is that of a label at the end of a curve, in points.
+// labelHeight is the height of a label at the end of a curve, in points.
 const labelHeight = 15
 
 // label names a policy.
 type label struct {
 	policy string
-	name   string  // what the picture calls it
+	name   string  // its name in the picture
 	final  float64 // its mean regret in round T, and of several panels the mean of these
-	note   string  // the same in words, in a lone panel
+	note   string  // the same in words, in a single panel
 }
 
-// labels names every policy once, in the order of the regrets in round T, the
-// largest first, which is how the curves end.
+// labels names every policy once, by decreasing regret in round T, the order of the curves' ends.
 func labels(plots ...regretPlot) []label {
 	var all []label
 	finals := map[string][]float64{}
@@ -44,7 +43,7 @@ func labels(plots ...regretPlot) []label {
 	return all
 }
 
-// decimals of a note, for regrets up to highest.
+// decimals returns the number of decimals of a note, for regrets up to highest.
 func decimals(highest float64) int {
 	switch {
 	case highest < 1:
@@ -56,7 +55,7 @@ func decimals(highest float64) int {
 	}
 }
 
-// nameWidth is that of the widest name.
+// nameWidth returns the width of the widest name.
 func nameWidth(labels []label) (w vg.Length) {
 	for _, l := range labels {
 		w = max(w, textWidth(faces().text, l.name))
@@ -64,7 +63,7 @@ func nameWidth(labels []label) (w vg.Length) {
 	return w
 }
 
-// noteWidth is that of the widest note, with what stands before it.
+// noteWidth returns the width of the widest note, with the space before it.
 func noteWidth(labels []label) (w vg.Length) {
 	for _, l := range labels {
 		if l.note != "" {
@@ -74,7 +73,7 @@ func noteWidth(labels []label) (w vg.Length) {
 	return w
 }
 
-// ends names the curves of a lone panel where they end.
+// ends writes the names of the curves of a single panel at their ends.
 func (p regretPlot) ends(a axes, labels []label, styles map[string]style) {
 	ends := make([]vg.Length, len(labels))
 	for k, l := range labels {

@@ -11,9 +11,8 @@ import (
 	"vitrine/paper/geometry"
 )
 
-// Landscape is a loss under the generalized geometric condition: at the left
-// its slice through the global minima and the lower bound, which is the solid
-// line; at the right the loss over the plane of parameters.
+// Landscape is a loss under the generalized geometric condition: at the left its slice through the global
+// minima and the lower bound (the solid line), at the right the loss over the plane of parameters.
 type Landscape geometry.Landscape
 
 // Lengths of a landscape, in points.
@@ -135,8 +134,7 @@ func (l Landscape) plane(c draw.Canvas) {
 	levelBar(part(c, a.Max.X+barGap, a.Min.Y, barWidth, areaHeight), levels, step)
 }
 
-// levels are where the colour of the loss changes, from 0 on: two between two
-// ticks.
+// levels returns the values at which the colour of the loss changes, from 0 on: two between two ticks.
 func levels(highest float64) (levels []float64, step float64) {
 	ticks := ticks(span{0, highest}, 0)
 	step = ticks[1] / 2
@@ -146,7 +144,7 @@ func levels(highest float64) (levels []float64, step float64) {
 	return levels, step
 }
 
-// levelBar is the bar of the colours, with a number at every other level.
+// levelBar draws the bar of the colours, with a number at every other level.
 func levelBar(c draw.Canvas, levels []float64, step float64) {
 	a := axes{c, span{0, 1}, span{0, levels[len(levels)-1] + step}}
 	for k, level := range levels {
@@ -159,7 +157,7 @@ func levelBar(c draw.Canvas, levels []float64, step float64) {
 	}
 }
 
-// caption stands above a plot.
+// caption writes the caption of a plot.
 func (a axes) caption(text string) {
 	writeIn(a, faces().caption, ink, vg.Point{X: a.Min.X, Y: a.Max.Y + 6}, fromLeft, a.Max.X-a.Min.X+edge, text)
 }
@@ -175,7 +173,7 @@ func dot(c draw.Canvas, fill color.Color, pt vg.Point) {
 	c.DrawGlyph(draw.GlyphStyle{Color: ink, Radius: dotRadius, Shape: draw.RingGlyph{}}, pt)
 }
 
-// depth is the colour of step k of n.
+// depth returns the colour of step k of n.
 func depth(k, n int) color.NRGBA {
 	t := float64(k) / float64(max(n-1, 1)) * float64(len(depths)-1)
 	i := min(int(t), len(depths)-2)

@@ -7,7 +7,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// Lengths of a lone panel, in points.
+// Lengths of a single panel, in points.
 const (
 	plotWidth  = 400 // between the axes
 	plotHeight = 270
@@ -19,11 +19,11 @@ const (
 	gap    = 26 // and what leads to the labels
 )
 
-// compose implements [Picture], with the look that is the default.
+// compose implements [Picture], with the default look.
 func (p Panel) compose() page { return lookedPanel{p, Look{}}.compose() }
 
-// compose lays the panel out with its policies named where their curves end or,
-// where the picture is too narrow, in a legend below.
+// compose lays out the panel with its policies named at the ends of their curves or, in a narrow picture, in
+// a legend below.
 func (p lookedPanel) compose() page {
 	p.look.check(p.Panel)
 	plot := newRegretPlot(p.Panel, p.look)

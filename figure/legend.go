@@ -10,10 +10,10 @@ const (
 	sample    = 34 // of what a legend shows before a name
 	space     = 6
 	rowHeight = 14 // of a legend
-	between   = 16 // two names of a legend
+	between   = 16 // between two names of a legend
 )
 
-// entry is a name with a sample of what it names.
+// entry is a name with a sample of its line.
 type entry struct {
 	sample func(c draw.Canvas, at vg.Point) // from its left end on
 	name   string
@@ -39,8 +39,7 @@ type legend struct {
 	columns []vg.Length // the width of each
 }
 
-// newLegend sets the entries in as few rows as the width has room for, but at
-// least in one column, and the rows as even as can be.
+// newLegend arranges the entries in as few rows as the width permits, and as evenly as possible.
 func newLegend(entries []entry, width vg.Length) legend {
 	for rows := 1; ; rows++ {
 		l := legend{entries, make([]vg.Length, (len(entries)+rows-1)/rows)}

@@ -6,17 +6,16 @@ import (
 	"gonum.org/v1/plot/vg"
 )
 
-// Look says how regret is drawn. The zero value is a band of ± 2 standard
-// errors on a linear scale, labels as the files have them, and the size that
-// the panels ask for.
+// Look says how regret is drawn. The zero value draws a band of ± 2 standard errors on a linear scale, labels
+// as in the files, and a size that fits the panels.
 type Look struct {
 	Band  Band
 	Log   bool      // a logarithmic scale of regret
-	Width vg.Length // of the whole picture; 0 is as wide as its panels ask for
+	Width vg.Length // of the whole picture; 0 is wide enough for its panels
 	Paper bool      // names as papers print them: ONL-MNL, not onl-mnl
 }
 
-// The widths that a picture may have.
+// The smallest and the largest width of a picture.
 const (
 	MinWidth = 2 * vg.Inch
 	MaxWidth = 40 * vg.Inch
@@ -38,7 +37,7 @@ type lookedComposite struct {
 	look Look
 }
 
-// name is what the picture calls a policy.
+// name returns the name of a policy in the picture.
 func (l Look) name(policy string) string {
 	if l.Paper {
 		return PaperName(policy)
@@ -46,13 +45,13 @@ func (l Look) name(policy string) string {
 	return policy
 }
 
-// Words of labels that papers write in another way.
+// Words of labels that papers spell differently.
 var printed = map[string]string{
 	"onl": "ONL", "ucb": "UCB", "ts": "TS", "ofu": "OFU", "bma": "BMA", "mnl": "MNL", "eps": "ε",
 }
 
-// PaperName returns the label of a policy as papers print it: OFU-MNL+ for
-// ofu-mnl-plus, UCB-MNL (tuned) for ucb-mnl-tuned.
+// PaperName returns the name of a policy in papers: OFU-MNL+ for ofu-mnl-plus, UCB-MNL (tuned) for
+// ucb-mnl-tuned.
 func PaperName(label string) string {
 	base, isTuned := strings.CutSuffix(label, tuned)
 	var name strings.Builder

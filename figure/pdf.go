@@ -14,9 +14,8 @@ import (
 	"gonum.org/v1/plot/vg"
 )
 
-// WritePDF draws the picture as a PDF of one page in vectors, laid out as in
-// [WriteSVG] and under its conditions. It embeds what it uses of the fonts, and
-// its date is fixed: the same picture is the same bytes.
+// WritePDF draws the picture as a PDF of one page in vectors, with the layout and the panics of [WriteSVG].
+// It embeds the glyphs that it uses, and its date is fixed: the same picture has the same bytes.
 func WritePDF(w io.Writer, p Picture) error {
 	page := p.compose()
 	c := newPDF(page.width, page.height)
@@ -24,8 +23,8 @@ func WritePDF(w io.Writer, p Picture) error {
 	return c.doc.Output(w)
 }
 
-// pdf is a canvas on a page of a PDF. The canvas of gonum/plot has no font for
-// ε and −, blends bands with black and writes the time of day.
+// pdf is a canvas on a page of a PDF. It replaces the canvas of gonum/plot, which has no font for ε and −,
+// blends bands with black and writes the time of day.
 type pdf struct {
 	doc           *fpdf.Fpdf
 	width, height vg.Length

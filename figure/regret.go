@@ -23,8 +23,7 @@ const (
 	settledOff = 50 // a logarithmic axis begins with the regrets of round T/50
 )
 
-// trace is a curve at the rounds that are drawn: a few, evenly spaced, that end
-// with T.
+// trace is a curve at the rounds that are drawn: a few evenly spaced ones, the last of them T.
 type trace struct {
 	policy string
 	rounds []int
@@ -62,8 +61,8 @@ func newRegretPlot(p Panel, l Look) regretPlot {
 
 func (p regretPlot) rounds() int { return p.Curves[0].rounds() }
 
-// highest is the largest size of a regret or of a difference in a band, or 1
-// if there is none beyond rounding.
+// highest returns the largest magnitude of a regret or a difference in a band, or 1 if all are rounding
+// errors.
 func (p regretPlot) highest() float64 {
 	span := p.extent()
 	if highest := max(span.high, -span.low); highest >= rounding {
@@ -72,8 +71,8 @@ func (p regretPlot) highest() float64 {
 	return 1
 }
 
-// extent is what the bands and 0 reach over. Cumulative regret is not negative:
-// a band of regrets that reaches below 0 is cut there.
+// extent returns the range of the bands and 0. Cumulative regret is not negative, so a band of regrets is cut
+// at 0.
 func (p regretPlot) extent() (s span) {
 	for _, tr := range p.traces {
 		for _, i := range tr.at {
@@ -86,8 +85,7 @@ func (p regretPlot) extent() (s span) {
 	return s
 }
 
-// span is what the axis of regret shows, in the logarithm where it is
-// logarithmic.
+// span returns the interval that the axis of regret shows, of logarithms if it is logarithmic.
 func (p regretPlot) span() span {
 	if p.look.Log {
 		return p.logSpan()
@@ -103,8 +101,8 @@ func (p regretPlot) span() span {
 	return span{s.low - margin, s.high + margin}
 }
 
-// logSpan reaches down to the least mean after the first rounds, in which every
-// regret is small; the curves enter the plot from below.
+// logSpan reaches down to the smallest mean after the first rounds, in which every regret is small; the
+// curves enter the plot from below.
 func (p regretPlot) logSpan() span {
 	low, high := math.Inf(1), 0.0
 	for _, tr := range p.traces {
@@ -149,7 +147,7 @@ func (p regretPlot) frame(c draw.Canvas) axes {
 	return a
 }
 
-// regretName is what the axis of regret shows, after an adjective of regret.
+// regretName returns the name of the regret axis, after an adjective of regret.
 func (p regretPlot) regretName(kind string) string {
 	if p.Against == "" {
 		return kind + " regret"
@@ -157,7 +155,7 @@ func (p regretPlot) regretName(kind string) string {
 	return "regret minus " + p.look.name(p.Against)
 }
 
-// value is where a regret stands on its axis.
+// value returns the place of a regret on its axis.
 func (p regretPlot) value(a axes, regret float64) float64 {
 	switch {
 	case p.look.Log && regret <= 0:
@@ -202,7 +200,7 @@ func transparent(c color.NRGBA, alpha uint8) color.NRGBA {
 	return c
 }
 
-// format is that of a number with decimals: differences have their sign.
+// format returns the format of a number with decimals; differences have a sign.
 func (p Panel) format() string {
 	if p.Against == "" {
 		return "%.*f"
@@ -212,7 +210,7 @@ func (p Panel) format() string {
 
 func (p Panel) title() string { return cmp.Or(p.Title, p.Name) }
 
-// subtitle says what is drawn in the panels.
+// subtitle describes what the panels show.
 func (l Look) subtitle(panels ...Panel) string {
 	minimum, maximum := panels[0].Curves[0].seeds(), 0
 	for _, p := range panels {

@@ -7,12 +7,11 @@ import (
 	"strconv"
 )
 
-// maxSteps is the most values of a parameter that have a step each.
+// maxSteps is the maximal number of values of a parameter with one step for each.
 const maxSteps = 12
 
-// scale places the values of a parameter in [0, 1]: few of them, or words, on
-// even steps, and many numbers on a line or, where they span a factor of 20, on
-// a logarithmic one.
+// scale places the values of a parameter in [0, 1]: few values, or words, on even steps, and many numbers on
+// a line, which is logarithmic if they span a factor of 20.
 type scale struct {
 	key       string
 	steps     []string // in order
@@ -21,8 +20,7 @@ type scale struct {
 	log       bool
 }
 
-// newScale makes the scale of the values, which are in their order where they
-// are words.
+// newScale makes the scale of the values. Words keep their order.
 func newScale(key string, values []string) scale {
 	s := scale{key: key}
 	numbers := map[string]float64{}
@@ -72,7 +70,7 @@ func (s scale) at(value string) (place float64, ok bool) {
 // few reports whether every value has a step with room for a cell.
 func (s scale) few() bool { return !s.line && len(s.steps) <= maxSteps }
 
-// tick is a value that is written at its place.
+// tick is a labelled value at its place.
 type tick struct {
 	place float64
 	text  string
@@ -111,5 +109,5 @@ func (s scale) ticks() []tick {
 	return all
 }
 
-// word writes a number as files do.
+// word formats a number as files do.
 func word(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }

@@ -13,19 +13,19 @@ import (
 	"vitrine/internal/policy"
 )
 
-// style is how a policy is drawn, everywhere.
+// style is the colour and the dashes of a policy in all pictures.
 type style struct {
 	color  color.NRGBA
 	dashes []vg.Length // lengths on and off in turn, in points; nil is solid
 }
 
-// line is the style as the canvas wants it.
+// line returns the style of the canvas.
 func (s style) line() draw.LineStyle {
 	return draw.LineStyle{Color: s.color, Width: lineWidth, Dashes: s.dashes}
 }
 
-// The colours of Okabe and Ito (2008), which every kind of colour vision tells
-// apart, without their yellow, which is lost on paper; and a grey.
+// The colours of Okabe and Ito (2008), which every kind of colour vision distinguishes, without their yellow,
+// which is invisible on paper; and a grey.
 var (
 	black     = color.NRGBA{0, 0, 0, 255}
 	orange    = color.NRGBA{230, 159, 0, 255}
@@ -37,13 +37,13 @@ var (
 	grey      = color.NRGBA{140, 140, 140, 255}
 )
 
-// palette has them by the names of the table of policies.
+// palette maps the names in the table of policies to colours.
 var palette = map[string]color.NRGBA{
 	"black": black, "orange": orange, "sky blue": skyBlue, "green": green,
 	"blue": blue, "vermilion": vermilion, "purple": purple, "grey": grey,
 }
 
-// known are the styles of the policies that have one, by label.
+// known maps labels to the styles of the policies that have one.
 var known = knownStyles()
 
 func knownStyles() map[string]style {
@@ -71,21 +71,18 @@ func points(dashes []float64) (lengths []vg.Length) {
 	return lengths
 }
 
-// tuned is the suffix of a policy with another policy's algorithm, and
-// constants chosen by experiment.
+// tuned is the suffix of a policy with another policy's algorithm and tuned constants.
 const tuned = "-tuned"
 
-// The styles of names that are not known: every colour meets every dash before
-// a pair comes back, because the two lengths have no common divisor. Then the
-// dashes gain a dot.
+// The styles of other names: every colour is combined with every dash before a pair repeats, because the two
+// lengths have no common divisor. Then the dashes gain a dot.
 var (
 	otherColors = []color.NRGBA{purple, green, orange, blue}
 	otherDashes = [][]vg.Length{{11, 2, 2, 2, 2, 2}, {6, 4}, {18, 2, 6, 2}, {2, 4}, {4, 1.5, 1.5, 1.5}}
 )
 
-// styles gives every policy of the panels its style: known names and their
-// tuned variants always the same, other names what the tables hold for them in
-// the order in which they appear.
+// styles returns the style of every policy of the panels: known names and their tuned variants always have
+// the same one, other names take those of the tables in the order in which they appear.
 func styles(panels ...Panel) map[string]style {
 	all := map[string]style{}
 	others := 0

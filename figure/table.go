@@ -14,17 +14,16 @@ import (
 // deviation over the seeds and the paired difference to one policy ± its
 // standard error.
 type Table struct {
-	Title       string  // a line of its own above the panels' titles; empty for nothing
+	Title       string  // a line above the panels' titles; may be empty
 	Panels      []Panel // of regret
 	Differences []Panel // the same panels, by [Panel.Minus] of one policy
-	Paper       bool    // names as papers print them
+	Paper       bool    // names as in papers
 }
 
 // WriteTo writes a tabular environment, without the float around it. A policy
 // that a panel lacks has a dash there.
 //
-// It panics under the conditions of [WriteSVG], and unless there is a panel of
-// differences for every panel.
+// It panics as [WriteSVG] does, and unless there is a panel of differences for every panel.
 func (t Table) WriteTo(w io.Writer) (int64, error) {
 	Look{}.check(t.Panels...)
 	Look{}.check(t.Differences...)
@@ -61,7 +60,7 @@ func (t Table) WriteTo(w io.Writer) (int64, error) {
 	return out.WriteTo(w)
 }
 
-// policies are those of the panels, each once.
+// policies returns the policies of the panels, each once.
 func policies(panels []Panel) (all []string) {
 	for _, p := range panels {
 		for _, c := range p.Curves {
@@ -73,7 +72,7 @@ func policies(panels []Panel) (all []string) {
 	return all
 }
 
-// cell is a policy's regret in a panel, or its difference.
+// cell returns a policy's regret in a panel, or its difference.
 func cell(p Panel, policy string, digits int) string {
 	i := slices.IndexFunc(p.Curves, func(c Curve) bool { return c.Policy == policy })
 	if i < 0 || policy == p.Against {
@@ -92,7 +91,7 @@ func cell(p Panel, policy string, digits int) string {
 	return text + "$"
 }
 
-// special is what LaTeX reads as something else, or has no letter for.
+// special maps characters that LaTeX interprets, or has no letter for.
 var special = strings.NewReplacer(
 	`\`, `\textbackslash{}`, `{`, `\{`, `}`, `\}`, `&`, `\&`, `%`, `\%`, `$`, `\$`, `#`, `\#`, `_`, `\_`,
 	`~`, `\textasciitilde{}`, `^`, `\textasciicircum{}`, `<`, `$<$`, `>`, `$>$`, `|`, `$|$`, `"`, `''`,
@@ -101,7 +100,7 @@ var special = strings.NewReplacer(
 	"−", `$-$`, "±", `$\pm$`, "×", `$\times$`, "√", `$\surd$`, "≤", `$\leq$`, "≥", `$\geq$`, "…", `\ldots{}`,
 )
 
-// tex writes a text in LaTeX, with symbols as the pictures have them.
+// tex returns a text in LaTeX, with symbols as in the pictures.
 func tex(text string) string {
 	var out strings.Builder
 	for {

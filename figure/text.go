@@ -44,22 +44,20 @@ func trueType(weight xfont.Weight) []byte {
 	return liberationsansregular.TTF
 }
 
-// ascent is the part of a font's size that its figures stand above the
-// baseline.
+// ascent is the height of figures above the baseline, as a part of the font's size.
 const ascent = 0.7
 
-// Where a text stands against its point, as a part of its width.
+// The place of a text relative to its point, as a part of its width.
 const (
 	fromLeft = 0.0
 	centred  = 0.5
 	fromEnd  = 1.0
 )
 
-// symbol is one of the papers' with its subscript, as β_T and t_0, between what
-// is no part of a word.
+// symbol matches a symbol with its subscript, as β_T and t_0, that is not part of a word.
 var symbol = regexp.MustCompile(`(?:^|[^\pL\pN_])((?:[tCw]|ŵ|β|κ|λ)_([0-9A-Za-z]))(?:[^\pL\pN_]|$)`)
 
-// How a subscript is set, as parts of the font's size.
+// The size and the depth of a subscript, as parts of the font's size.
 const (
 	subscriptSize = 0.72
 	subscriptDrop = 0.18
@@ -72,7 +70,7 @@ type piece struct {
 	text string
 }
 
-// pieces sets a line of text: symbols have their subscripts below the line.
+// pieces splits a line of text: subscripts of symbols are set below the line.
 func pieces(f font.Face, text string) []piece {
 	var all []piece
 	for {
@@ -93,7 +91,7 @@ func pieces(f font.Face, text string) []piece {
 	return all
 }
 
-// textWidth is the width of a line of text as write sets it.
+// textWidth returns the width of a line of text as write sets it.
 func textWidth(f font.Face, text string) (w vg.Length) {
 	for _, p := range pieces(f, text) {
 		w += p.face.Width(p.text)
@@ -101,7 +99,7 @@ func textWidth(f font.Face, text string) (w vg.Length) {
 	return w
 }
 
-// write puts a line of text with its baseline at pt.
+// write writes a line of text with its baseline at pt.
 func write(c vg.Canvas, f font.Face, ink color.Color, pt vg.Point, align vg.Length, text string) {
 	c.SetColor(ink)
 	c.FillString(f, vg.Point{X: pt.X - align*textWidth(f, text), Y: pt.Y}, text)
@@ -127,11 +125,10 @@ func writeUp(c vg.Canvas, f font.Face, ink color.Color, pt vg.Point, text string
 	c.Pop()
 }
 
-// minText is the smallest size to which a text is set to make it fit.
+// minText is the smallest size of a text that is shrunk to fit.
 const minText = 6
 
-// fit sets the text smaller where it is wider than the room, and cuts it where
-// it still is.
+// fit shrinks a text that is wider than the room, and cuts it if it still is.
 func fit(f font.Face, room vg.Length, text string) (font.Face, string) {
 	if w := textWidth(f, text); w > room+1e-6 {
 		f.Font.Size = max(f.Font.Size*room/w, minText)
@@ -150,5 +147,5 @@ func writeIn(c vg.Canvas, f font.Face, ink color.Color, pt vg.Point, align, room
 	write(c, f, ink, pt, align, text)
 }
 
-// minus writes numbers with the minus of print.
+// minus replaces hyphens of numbers by minus signs.
 func minus(number string) string { return strings.ReplaceAll(number, "-", "−") }

@@ -11,9 +11,8 @@ import (
 	"vitrine/paper/theory"
 )
 
-// Theory is the study of the theory: coverage and optimism as the confidence
-// radius grows, the distance from the truth and the potential over the rounds,
-// and the growth of regret with T, N and K.
+// Theory draws the study of the theory: coverage and optimism against the confidence radius, the distance
+// from the truth and the potential over the rounds, and the growth of regret with T, N and K.
 type Theory theory.Report
 
 // The lines of the study.
@@ -28,7 +27,7 @@ var (
 	theoryBound = draw.LineStyle{Color: grey, Width: 1.2, Dashes: []vg.Length{3, 2}}
 )
 
-// compose lays the study out.
+// compose lays out the study.
 func (r Theory) compose() page {
 	growth := []chart{
 		r.growth("rounds", "growth with the horizon", "horizon T"),
@@ -39,7 +38,7 @@ func (r Theory) compose() page {
 	return composeCharts([][]chart{{r.coverage(), r.distance(), r.potential()}, growth}, note)
 }
 
-// coverage is the share of what the theory says is always so.
+// coverage returns the chart of how often the statements of the theory hold.
 func (r Theory) coverage() chart {
 	c := chart{caption: "coverage and optimism", x: "β_T", y: "share", logX: true}
 	for k, l := range []struct {
@@ -61,10 +60,10 @@ func (r Theory) coverage() chart {
 	return c
 }
 
-// beta is the β_T whose rounds are drawn, the middle one.
+// beta returns the β_T whose rounds are drawn, the middle one.
 func (r Theory) beta() float64 { return r.Coverage[len(r.Coverage)/2].Beta }
 
-// shown are its rounds.
+// shown returns the rounds of that β_T.
 func (r Theory) shown() (path []theory.Path) {
 	for _, p := range r.Path {
 		if p.Beta == r.beta() {
@@ -96,7 +95,7 @@ func (r Theory) potential() chart {
 	return chart{caption: "the potential", x: "round t", y: "sum", lines: []series{sum, bound}}
 }
 
-// growth is the regret along an axis, on logarithmic scales.
+// growth returns the chart of the regret along an axis, on logarithmic scales.
 func (r Theory) growth(along, caption, x string) chart {
 	c := chart{caption: caption + ": exponents", x: x, y: "regret", logX: true, logY: true}
 	for _, e := range r.Slopes {
@@ -129,5 +128,5 @@ func (r Theory) growth(along, caption, x string) chart {
 	return c
 }
 
-// two writes a number with two decimals.
+// two formats a number with two decimals.
 func two(v float64) string { return strings.Replace(strconv.FormatFloat(v, 'f', 2, 64), "-", "−", 1) }

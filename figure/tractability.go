@@ -11,9 +11,9 @@ import (
 	"vitrine/paper/tractability"
 )
 
-// Tractability is what algorithms take, on logarithmic axes: an offer above and
-// a round observed below, against the items at the left and the size of an
-// assortment at the right. A cross at the upper edge is a size that was refused. It must have a point.
+// Tractability draws the cost of algorithms on logarithmic axes: offers in the upper row and observed rounds
+// in the lower, against the number of items at the left and the size of an assortment at the right. A cross
+// at the upper edge marks a refused size. It must have at least one point.
 type Tractability tractability.Survey
 
 // Lengths of a tractability figure, in points.
@@ -27,7 +27,7 @@ const (
 	crossRadius = 3
 )
 
-// compose lays the figure out.
+// compose lays out the figure.
 func (t Tractability) compose() page {
 	styles, entries := t.styles()
 	width := vg.Length(costLeft + 2*costWidth + costGap + edge)
@@ -94,7 +94,7 @@ func (t Tractability) styles() (map[string]style, []entry) {
 	return styles, entries
 }
 
-// costPlot is one of its plots.
+// costPlot is one plot of the figure.
 type costPlot struct {
 	styles  map[string]style
 	order   []string
@@ -161,8 +161,7 @@ func (p *costPlot) draw(c draw.Canvas) axes {
 	return a
 }
 
-// crosses marks what was refused, and says how many assortments the first one
-// has.
+// crosses marks the refused sizes, and writes the number of assortments of the first one.
 func (p *costPlot) crosses(a axes) {
 	for k, r := range p.refused {
 		pt := a.at(math.Log10(r.x), a.y.high)
@@ -200,7 +199,7 @@ func (p *costPlot) frame(a axes) {
 	a.StrokeLines(axisLine, []vg.Point{{X: a.Min.X, Y: a.Max.Y}, a.Min, {X: a.Max.X, Y: a.Min.Y}})
 }
 
-// seconds writes a power of ten of them, as "10 µs".
+// seconds formats a power of ten of seconds, as "10 µs".
 func seconds(power int) string {
 	units := []string{"ns", "µs", "ms", "s"}
 	unit := min(max((power+9)/3, 0), len(units)-1)

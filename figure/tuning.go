@@ -12,17 +12,17 @@ import (
 	"strings"
 )
 
-// Tuning is the search of a policy's parameters, as tune.csv has it.
+// Tuning is the search of a policy's parameters, as in tune.csv.
 type Tuning struct {
 	Name       string
-	Title      string // what stands above the plot; empty means Name
+	Title      string // above the plot; empty means Name
 	Policy     string
 	Parameters []string
 	Settings   []Setting // the best first, which is the winner
 	Configured Setting   // what the panels had
 }
 
-// Setting is a choice of the parameters and what became of it.
+// Setting is a choice of the parameters with its outcome.
 type Setting struct {
 	Stopped    bool     // before all training seeds were played
 	Values     []string // by parameter
@@ -33,13 +33,13 @@ type Setting struct {
 	Over, OverSE float64
 }
 
-// The header of tune.csv, but for the parameters between and the panels behind.
+// The header of tune.csv, without the parameters between and the panels behind.
 var (
 	tuningHead = []string{"tuning", "policy", "setting", "outcome"}
 	tuningTail = []string{"rung", "seeds", "regret", "regret_se", "over_winner", "over_winner_se", "over_configured", "over_configured_se"}
 )
 
-// What to do about a tune.csv that is not right.
+// Hint for a malformed tune.csv.
 const tuneAgain = "tune again, it continues where it stopped"
 
 // ReadTuning reads the tune.csv at path, under the rules of [DecodeTuning].
@@ -52,8 +52,8 @@ func ReadTuning(path string) (Tuning, error) {
 	return DecodeTuning(f, path)
 }
 
-// DecodeTuning reads what a tuning found, a row a setting, the best first and
-// the configured one last, with the header
+// DecodeTuning reads the results of a tuning, a row for each setting, the best first and the configured one
+// last, with the header
 //
 //	tuning,policy,setting,outcome,⟨parameters⟩,rung,seeds,regret,regret_se,
 //	over_winner,over_winner_se,over_configured,over_configured_se,⟨panels⟩

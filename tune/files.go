@@ -13,10 +13,10 @@ const (
 	Winner     = "winner"     // of the search
 	Finished   = "finished"   // played all training seeds
 	Stopped    = "stopped"    // at an earlier rung
-	Configured = "configured" // what the panels have now: it does not compete
+	Configured = "configured" // the present setting of the panels: it does not compete
 )
 
-// Table is what a tuning found on some seeds.
+// Table holds the results of a tuning on some seeds.
 type Table struct {
 	Tuning, Policy     string
 	Parameters, Panels []string
@@ -35,10 +35,10 @@ func (t Table) Find(outcome string) Row {
 	return t.Rows[slices.IndexFunc(t.Rows, func(r Row) bool { return r.Outcome == outcome })]
 }
 
-// AllPanels is the panel of rows of fresh.csv that are averages over all.
+// AllPanels is the name of the panel in rows of fresh.csv that average over all panels.
 const AllPanels = "all panels"
 
-// TrainingCSV is tune.csv, a row a setting, with the header
+// TrainingCSV returns tune.csv, a row for each setting, with the header
 //
 //	tuning,policy,setting,outcome,⟨parameters⟩,rung,seeds,regret,regret_se,
 //	over_winner,over_winner_se,over_configured,over_configured_se,⟨panels⟩
@@ -60,8 +60,7 @@ func (t Table) TrainingCSV() []byte {
 	return encode(rows)
 }
 
-// FreshCSV is fresh.csv, a row for each setting and panel, and one for all
-// panels, with the header
+// FreshCSV returns fresh.csv, a row for each setting and panel, and one for all panels, with the header
 //
 //	tuning,policy,setting,outcome,⟨parameters⟩,panel,seeds,regret,regret_se,
 //	over_winner,over_winner_se,over_configured,over_configured_se
@@ -115,7 +114,7 @@ func encode(rows [][]string) []byte {
 	var out bytes.Buffer
 	w := csv.NewWriter(&out)
 	if err := w.WriteAll(rows); err != nil {
-		panic("tune: " + err.Error()) // a buffer takes everything
+		panic("tune: " + err.Error()) // writing to a buffer cannot fail
 	}
 	return out.Bytes()
 }

@@ -7,10 +7,10 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// Score is what a setting did.
+// Score holds the regrets of a setting.
 type Score struct {
 	Setting int
-	Rung    int         // the last that it played, from 1
+	Rung    int         // the last rung that it played, from 1
 	Regret  [][]float64 // by panel and seed, in the order of the seeds
 }
 
@@ -38,8 +38,8 @@ func (s *Score) add(regret [][]float64) {
 //	y_s = (1/P) Σ_p regret_ps,   mean = (1/n) Σ_s y_s,   se = sd(y)/√n
 func (s Score) Estimate(panels ...int) Estimate { return estimate(s.bySeed(panels)) }
 
-// Difference returns the estimate of this score less the other, paired by
-// seed, over the seeds that both have played.
+// Difference returns the estimate of this score minus the other, paired by seed, over the seeds that both
+// have played.
 func (s Score) Difference(other Score, panels ...int) Estimate {
 	a, b := s.bySeed(panels), other.bySeed(panels)
 	n := min(len(a), len(b))

@@ -2,9 +2,9 @@
 // settings play a few seeds, the better ones play more, and the best are
 // compared on all. It plays nothing itself and knows settings by their index.
 //
-// The worlds of a seed are the same for every setting, so settings are compared
-// by paired differences. A search chooses among many means, and the least of
-// them is too low: what the winner is worth is measured on fresh seeds.
+// The worlds of a seed are the same for every setting, so settings are compared by paired differences. A
+// search chooses among many means, and the smallest of them is biased downwards, so the winner is measured on
+// fresh seeds.
 package tune
 
 import (
@@ -12,8 +12,8 @@ import (
 	"slices"
 )
 
-// Play plays settings, by index, on seeds in every panel. Entry [i][p][s] of
-// what it returns is the regret of settings[i] in panel p on seeds[s].
+// Play plays settings, by index, on seeds in every panel. Entry [i][p][s] of the result is the regret of
+// settings[i] in panel p on seeds[s].
 type Play func(settings []int, seeds []uint64) ([][][]float64, error)
 
 // Halving says how many settings go on from rung to rung:
@@ -29,8 +29,7 @@ type Halving struct {
 	Factor int // from 2
 }
 
-// Rung is how many settings play how many seeds, those of earlier rungs
-// included.
+// Rung has the number of settings and of seeds, including those of earlier rungs.
 type Rung struct {
 	Settings int `json:"settings"`
 	Seeds    int `json:"seeds"`
@@ -55,14 +54,12 @@ func (h Halving) Rungs(settings, seeds int) []Rung {
 	return rungs
 }
 
-// Search plays the settings 0, …, n − 1 by successive halving and returns the
-// score of each, the best first: those of a later rung before those of an
-// earlier one, and within a rung by the mean regret over seeds and panels. Of
-// equals the first stays first. A rung plays only the seeds that are new to it.
+// Search plays the settings 0, …, n − 1 by successive halving and returns the score of each, the best first:
+// those of a later rung before those of an earlier one, and within a rung by the mean regret over seeds and
+// panels. Equal scores keep their order. A rung plays only the seeds that earlier rungs did not.
 //
-// The first is the winner. On the seeds that it shares with any other score
-// its mean is not the larger, because what stops at a rung is not better there
-// than what goes on.
+// The first is the winner. On the seeds that it shares with another score its mean is not larger, because a
+// setting that stops at a rung is not better there than one that continues.
 func Search(n int, seeds []uint64, h Halving, play Play) ([]Score, error) {
 	playing := make([]Score, n)
 	for i := range playing {

@@ -22,19 +22,17 @@ func Grid(values [][]any) [][]any {
 	return points
 }
 
-// Range is what values of a parameter are drawn from: uniformly from a list
-// or, where it is nil, from [Low, High], uniformly or uniformly in the
-// logarithm. Numbers have four significant digits, so that they can be copied,
-// and lie in the range; whole ones are rounded.
+// Range is a distribution of the values of a parameter: uniform on a list or, if that is nil, on [Low, High],
+// or uniform in the logarithm. Numbers lie in the range and have four significant digits, so that they can be
+// copied; whole ones are rounded.
 type Range struct {
 	List      []any
-	Low, High float64 // finite, Low < High, and 0 < Low where Log
+	Low, High float64 // finite, Low < High, and 0 < Low if Log
 	Log       bool
 	Whole     bool
 }
 
-// Draw returns a value: an int64 where it is whole, or else a float64, or an
-// entry of the list.
+// Draw returns a value: an int64 if it is whole, a float64, or an entry of the list.
 func (r Range) Draw(rng *rand.Rand) any {
 	if r.List != nil {
 		return r.List[rng.IntN(len(r.List))]
@@ -52,7 +50,7 @@ func (r Range) Draw(rng *rand.Rand) any {
 	}
 	v, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 4, 64), 64)
 	if err != nil {
-		panic("tune: " + err.Error()) // it was formatted
+		panic("tune: " + err.Error()) // it was formatted by this function
 	}
 	return min(max(v, r.Low), r.High)
 }

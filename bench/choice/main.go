@@ -1,5 +1,5 @@
-// Command choice reads a table of choices and fits a model to it on one core, and prints what that
-// took: processor seconds of each, and the largest memory of the process.
+// Command choice reads a table of choices and fits a model to it on one core, and prints its cost: processor
+// seconds of each step, and the peak memory of the process.
 //
 //	go run ./bench/choice TABLE SPEC.toml
 package main

@@ -30,7 +30,7 @@ func main() {
 	}
 }
 
-// curve is the regret of a policy at each horizon, an entry a seed.
+// curve is the regret of a policy at each horizon, one entry for each seed.
 type curve map[int][]float64
 
 func run(path string) error {

@@ -1,9 +1,9 @@
 // Command replay times the replay of a long log; bench/replay.sh runs it.
 //
-// Where the data directory has no log it writes one, as the service does: through the engine, of many callers at
-// once, each of whom tells the outcome before the next decision. Then it times, each from the first entry on: opening
-// the log, in which the server verifies its files; reading it; reading and decoding it; and opening the engine,
-// which applies all entries and learns from every round.
+// If the data directory has no log, the command writes one as the service does: through the engine, with many
+// concurrent callers, each of whom reports the outcome before the next decision. Then it times four steps,
+// each from the first entry on: opening the log, in which the server verifies its files; reading it; reading
+// and decoding it; and opening the engine, which applies all entries and learns from every round.
 package main
 
 import (
@@ -107,7 +107,7 @@ func run(ctx context.Context, data string, rounds int) error {
 	)
 }
 
-// replay makes the state from the log, as a start without a snapshot does.
+// replay makes the state from the log, like a start without a snapshot.
 func replay(ctx context.Context, store *natslog.Store) error {
 	e, err := decision.Open(ctx, decision.Options{Store: store, Build: decision.NewLearner})
 	if err != nil {
@@ -117,7 +117,7 @@ func replay(ctx context.Context, store *natslog.Store) error {
 	return e.Wait(ctx)
 }
 
-// timed tells how long something takes, and how many rounds that is a second.
+// timed prints the time that f takes, and the rounds a second.
 func timed(what string, rounds int, f func() error) error {
 	cpu, begin := used(), time.Now()
 	if err := f(); err != nil {
@@ -145,7 +145,7 @@ func used() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// megabytes are those of a resident set, which Linux counts in KB.
+// megabytes returns the size of a resident set, which Linux counts in KB.
 func megabytes(u syscall.Rusage) int64 { return int64(u.Maxrss) >> 10 }
 
 // write makes a log of rounds.

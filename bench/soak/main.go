@@ -1,12 +1,12 @@
-// Command soak has a decision service serve for a long time and samples what it takes; bench/soak.sh
-// runs it. Placements have little memory, so that their bounds are reached in seconds; outcomes come
-// at once, later, twice, too late or never.
+// Command soak runs a decision service for a long time and samples its resources; bench/soak.sh runs it.
+// Placements have little memory, so that their limits are reached in seconds. Outcomes come at once, later,
+// twice, too late or never.
 //
-// The rule: the median of the last quarter of the samples is at most a tenth above that of the second quarter, and 2 MB
-// or 8 pieces, for the live heap (half of the next collection's goal), the resident set, goroutines and
-// open files; all requests were answered as they should be; and no learner has refused a round. The first quarter is
-// for warming up. Medians, because the log's server has one or two buffers of 8 MB for the file that it writes, and
-// gives them back now and then.
+// The rule: the median of the last quarter of the samples is at most a tenth above that of the second
+// quarter, and 2 MB or 8 pieces, for the live heap (half of the next collection's goal), the resident set,
+// goroutines and open files; all requests were answered as they should be; and no learner has refused a
+// round. The first quarter is the warm-up. Medians are compared because the log's server has one or two
+// buffers of 8 MB for the file that it writes, and frees them now and then.
 package main
 
 import (
@@ -37,7 +37,7 @@ import (
 	"vitrine/utility"
 )
 
-// The placements, among which decisions take turns.
+// Decisions are made for these placements in turn.
 var placements = []struct{ name, config string }{
 	{"linear", `{"max_size":5,"max_items":20,"memory":1000000,"attribution_window":"10s","policy":{"name":"onl-mnl"},"features":` + features + `}`},
 	{"network", `{"max_size":5,"max_items":20,"memory":1000000,"attribution_window":"10s","policy":{"name":"onl-mnl","pilot":"map","update":"online","utility":{"kind":"mlp","hidden":[3]}},"features":` + features + `}`},
@@ -50,7 +50,7 @@ const (
 	items    = 20
 	features = `[{"name":"x0","kind":"number"},{"name":"x1","kind":"number"},{"name":"x2","kind":"number"},{"name":"x3","kind":"number"},{"name":"x4","kind":"number"}]`
 	window   = 10 * time.Second
-	under    = 64 // decisions under way, at most
+	under    = 64 // maximal number of concurrent decisions
 )
 
 func main() {
@@ -82,7 +82,7 @@ type soak struct {
 	url    string
 	client http.Client
 	world  env.Environment
-	places chan struct{} // of requests under way
+	places chan struct{} // of concurrent requests
 	rounds sync.WaitGroup
 
 	sent, skipped, wrong atomic.Int64
@@ -120,7 +120,7 @@ func (s *soak) run(ctx context.Context) error {
 	return s.judge(samples)
 }
 
-// start starts the service, and reads where it listens.
+// start starts the service, and reads its address.
 func (s *soak) start() (*exec.Cmd, error) {
 	if err := os.MkdirAll(s.data, 0o700); err != nil {
 		return nil, err
@@ -152,13 +152,13 @@ func (s *soak) start() (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-// ask asks once; the status is 0 where there is no answer.
+// ask sends a request once; the status is 0 if there is no answer.
 func (s *soak) ask(method, path, body string) (status int, text []byte) {
 	r, err := http.NewRequest(method, s.url+path, strings.NewReader(body))
 	if err != nil {
 		panic(err)
 	}
-	r.Header["Idempotency-Key"] = nil // sent again where the service has just closed the connection: ids make it one
+	r.Header["Idempotency-Key"] = nil // sent again if the service has just closed the connection: the id makes both one request
 	a, err := s.client.Do(r)
 	if err != nil {
 		return 0, []byte(err.Error())
@@ -171,8 +171,8 @@ func (s *soak) ask(method, path, body string) (status int, text []byte) {
 	return a.StatusCode, text
 }
 
-// shop sends shoppers at the rate, whatever the service answers. After a second in which the machine
-// stood still it goes on from there: this is no race.
+// shop sends shoppers at the rate, whatever the service answers. After a second in which the machine stood
+// still it does not catch up.
 func (s *soak) shop(ctx context.Context) {
 	apart := time.Second / time.Duration(s.rate)
 	next := time.Now()
@@ -191,7 +191,7 @@ func (s *soak) shop(ctx context.Context) {
 	}
 }
 
-// expect counts what is not answered as it should be.
+// expect counts unexpected answers.
 func (s *soak) expect(status int, text []byte, want ...int) bool {
 	if slices.Contains(want, status) {
 		return true
@@ -254,8 +254,8 @@ func (s *soak) round(ctx context.Context, n int) {
 	s.outcome(ctx, path+"/"+id+"/outcome", choice, rand.New(rand.NewPCG(1, uint64(n))))
 }
 
-// outcome tells what became of a decision: a fifth of them never, some too late, some twice. Where a placement's
-// memory is full the decision may have expired, or be forgotten.
+// outcome reports the outcome of a decision: a fifth of them never, some too late, some twice. If a
+// placement's memory is full the decision may be expired or forgotten.
 func (s *soak) outcome(ctx context.Context, path, choice string, rng *rand.Rand) {
 	times, after := 1, time.Duration(0)
 	switch fate := rng.IntN(20); {
@@ -283,7 +283,7 @@ func (s *soak) outcome(ctx context.Context, path, choice string, rng *rand.Rand)
 	}
 }
 
-// The metrics of a sample, a column each. Those of placements are summed.
+// The metrics of a sample, one column each, summed over placements.
 var columns = []string{
 	"process_resident_memory_bytes", "go_memstats_next_gc_bytes", "go_memstats_heap_alloc_bytes", "go_goroutines", "process_open_fds",
 	"vitrine_log_bytes", "vitrine_log_entries", "vitrine_learner_lag_rounds", "vitrine_pending", "vitrine_remembered_bytes",

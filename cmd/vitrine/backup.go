@@ -9,12 +9,12 @@ import (
 
 type backupCmd struct {
 	Data string `arg:"" help:"The data directory of the service."`
-	To   string `arg:"" help:"The directory to make."`
+	To   string `arg:"" help:"The directory to create."`
 }
 
 // Help is the tail of the command's help.
 func (backupCmd) Help() string {
-	return `The service may be running: the copy has every decision and outcome that was acknowledged before. It is a data directory itself: to restore it, let the service have it, or a copy of it, in the place of its own. Keys and configuration are files of yours, and not in it.
+	return `The service may be running: the copy has every decision and outcome acknowledged before the command began. The copy is a data directory: to restore it, start the service on it or on a copy of it. Keys and configuration are your own files and are not copied.
 
 ` + examples("vitrine backup vitrine-data /backup/2026-01-02", "vitrine check /backup/2026-01-02")
 }

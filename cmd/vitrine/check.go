@@ -12,21 +12,21 @@ import (
 
 type checkCmd struct {
 	logArg
-	Against string `placeholder:"LOG" help:"Another copy of the log, such as a backup: say where the two have forked."`
+	Against string `placeholder:"LOG" help:"Another copy of the log, such as a backup: find where the two differ."`
 }
 
 // Help is the tail of the command's help.
 func (checkCmd) Help() string {
-	return `Every entry of the log is read and held to its checksum, its place in the sequence, and to what the service can have written there: an outcome is of a decision that is open and of an item that it showed, a decision of a placement that exists. Policies are built, and learn nothing: vitrine replay is the check of what was learned. A log whose first entries were removed is held to the earliest snapshot that has them; up to that one its entries are decoded alone.
+	return `The command reads every entry of the log and checks its checksum, its place in the sequence, and whether the service can have written it there: an outcome must belong to an open decision and name an item that it showed, and a decision must belong to a placement that exists. Policies are built but learn nothing; vitrine replay checks what was learned. If the first entries of a log were removed, the check starts from the earliest snapshot that contains them; entries before that snapshot are only decoded.
 
-A log has an identity and a running hash of its entries. With --against another copy is read, too: two copies must not both go on, and where they have, it says after which entry they differ.
+A log has an identity and a running hash of its entries. With --against the command also reads another copy. Two copies of a log must not both grow; if they did, it names the entry after which they differ.
 
-It prints how many entries there are of each kind, what became of the decisions of each placement, and every fault with its entry. The exit status is 1 where there is one.
+It prints the number of entries of each kind, the fate of the decisions of each placement, and every fault with its entry. The exit status is 1 if there is a fault.
 
 ` + aboutLog + "\n\n" + examples("vitrine check vitrine-data", "vitrine check vitrine-data --against /backup/2026-01-02", "vitrine check nats://127.0.0.1:4222")
 }
 
-// maxFaults is how many faults are printed: one may cause others.
+// maxFaults is the number of faults printed: one may cause others.
 const maxFaults = 50
 
 // Run checks the log.
@@ -51,7 +51,7 @@ func (c checkCmd) Run(ctx context.Context, t terminal) (err error) {
 		return err
 	}
 	if n := faults - maxFaults; n > 0 {
-		fmt.Fprintf(t.out, "and %d faults more\n", n)
+		fmt.Fprintf(t.out, "and %d more faults\n", n)
 	}
 	if err := c.print(t, log.Name, report); err != nil {
 		return err
@@ -83,7 +83,7 @@ func (c checkCmd) Run(ctx context.Context, t terminal) (err error) {
 
 func (checkCmd) print(t terminal, name string, r *inspect.Report) error {
 	if r.Base != "" {
-		fmt.Fprintf(t.out, "entries before %d were removed: those after %d are held to %s\n", r.First, r.BaseEntry, r.Base)
+		fmt.Fprintf(t.out, "entries before %d were removed: those after %d are compared with %s\n", r.First, r.BaseEntry, r.Base)
 	}
 	if r.Entries == 0 {
 		fmt.Fprintf(t.out, "%s has no entries\n", name)

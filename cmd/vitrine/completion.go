@@ -19,7 +19,7 @@ type completionCmd struct {
 
 // Help is the tail of the command's help.
 func (completionCmd) Help() string {
-	return "The script completes commands, flags, experiments, policies and other names; it asks vitrine for them, which must be in the PATH.\n\n" + examples(
+	return "The script completes commands, flags, experiments, policies and other names; it calls vitrine for them, which must be in the PATH.\n\n" + examples(
 		"source <(vitrine completion bash)                                          in ~/.bashrc",
 		"vitrine completion zsh > \"${fpath[1]}/_vitrine\"                            once, before compinit",
 		"vitrine completion fish > ~/.config/fish/completions/vitrine.fish          once",
@@ -84,7 +84,7 @@ func (c completeCmd) Run(t terminal, parser *kong.Kong) error {
 	return nil
 }
 
-// sources are what values may be, by the tag complete of a flag or an argument.
+// sources return the possible values of a flag or an argument, by its tag complete.
 var sources = map[string]func(root *kong.Node) []string{
 	"bands":     func(*kong.Node) []string { return figure.Bands() },
 	"baselines": func(*kong.Node) []string { return []string{"theory", "tuned", "both"} },
@@ -110,7 +110,7 @@ func policyNames() (list []string) {
 	return list
 }
 
-// candidates returns what the last of the words may be completed to.
+// candidates returns the completions of the last word.
 func candidates(root *kong.Node, words []string) []string {
 	words = slices.DeleteFunc(slices.Clone(words), func(w string) bool { return w == "=" }) // bash splits --flag=value at it
 	if len(words) == 0 {
@@ -181,8 +181,8 @@ func flagOf(node *kong.Node, word string) *kong.Flag {
 	return nil
 }
 
-// values returns what a value may be completed to. Of a flag with values that
-// are separated by commas it completes the last one.
+// values returns the completions of a value. If a flag takes values separated by commas it completes the last
+// one.
 func values(root *kong.Node, v *kong.Value, word string) []string {
 	source, ok := sources[v.Tag.Get("complete")]
 	if !ok {
@@ -204,7 +204,7 @@ func values(root *kong.Node, v *kong.Value, word string) []string {
 	return list
 }
 
-// matching returns the words that begin so.
+// matching returns the words with the prefix.
 func matching(list []string, prefix string) (found []string) {
 	for _, w := range list {
 		if strings.HasPrefix(w, prefix) {

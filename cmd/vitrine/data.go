@@ -15,11 +15,11 @@ import (
 
 // dataFlags are common to the commands that play experiments with real items.
 type dataFlags struct {
-	Data  string `help:"Where the data of experiments with real items is: its file, or a folder that has it (imdb, camera, modecanada, heating, fishing, choices)." placeholder:"PATH"`
-	Cache string `help:"Folder in which what was computed from the data is kept (default: vitrine in the user's own)." placeholder:"DIR"`
+	Data  string `help:"The data of experiments with real items: a file, or a folder with a folder for each pool (imdb, camera, modecanada, heating, fishing, choices)." placeholder:"PATH"`
+	Cache string `help:"Folder for what was computed from the data (default: vitrine in the user's cache)." placeholder:"DIR"`
 }
 
-// data reads each pool once.
+// data reads and keeps pools: each is read once.
 type data struct {
 	dataFlags
 	ctx   context.Context
@@ -31,13 +31,13 @@ func (f dataFlags) open(ctx context.Context, t terminal) data {
 	return data{dataFlags: f, ctx: ctx, t: t, pools: map[string]*env.Pool{}}
 }
 
-// has reports whether --data is a folder that has one for the pool, as it must
-// be for experiments that are not named one by one. "" is no pool.
+// has reports whether --data is a folder with a subfolder for the pool, which experiments need that are not
+// named one by one. "" is no pool.
 func (f dataFlags) has(pool string) bool {
 	return pool == "" || f.Data != "" && isDir(filepath.Join(f.Data, pool))
 }
 
-// supply gives the files the pools that they name.
+// supply gives each file the pool that it names.
 func (d data) supply(files ...*config.File) error {
 	for _, f := range files {
 		if err := d.supplyOne(f); err != nil {
@@ -53,14 +53,14 @@ func (d data) supplyOne(f *config.File) error {
 	}
 	advice := "the data is " + config.PoolSource(f.Pool)
 	if d.Data == "" {
-		return hint.New(usageError{fmt.Errorf("%s needs real data: say where it is with --data PATH", f.Name)}, advice)
+		return hint.New(usageError{fmt.Errorf("%s needs real data: name its file or folder with --data PATH", f.Name)}, advice)
 	}
 	p, ok := d.pools[f.Pool]
 	if !ok {
 		var err error
 		switch p, err = d.load(f.Pool); {
 		case errors.Is(err, context.Canceled):
-			return fmt.Errorf("%s: interrupted before its data was ready", f.Name)
+			return fmt.Errorf("%s: interrupted while its data was read", f.Name)
 		case errors.Is(err, fs.ErrPermission):
 			return hint.New(err, "choose data that you may read with --data")
 		case errors.Is(err, fs.ErrNotExist):

@@ -20,8 +20,8 @@ import (
 	"vitrine/utility"
 )
 
-// The demonstration: shoppers of a simulated world, each of whom comes to a
-// placement that learns and to one that shows uniformly drawn sets.
+// The demonstration: shoppers of a simulated world. Each visits a placement that learns and one that shows
+// uniformly drawn sets.
 const (
 	demoSeed  = 1
 	demoItems = 30
@@ -35,8 +35,8 @@ var demoPolicies = map[string]map[string]any{
 	"uniform": {"name": "uniform"},
 }
 
-// shoppers come over HTTP. They are those of an experiment: with the same seed, world
-// and learner, regret is that of the figures.
+// shoppers visit over HTTP. They are the customers of an experiment: with the same seed, world and learner
+// the regret is that of the figures.
 type shoppers struct {
 	service *client.Client
 	env.Shoppers
@@ -53,7 +53,7 @@ func demoWorld() env.Environment {
 	}
 }
 
-// open makes a placement, unless it is there already, and returns how many shoppers it has had.
+// open makes a placement, unless it exists, and returns how many shoppers it has had.
 func (s *shoppers) open(ctx context.Context, name string, policy map[string]any, size, width int) (met int, err error) {
 	if _, err := s.service.Put(ctx, name, shopConfig(s.Seed, policy, size, width)); err != nil {
 		return 0, err
@@ -75,8 +75,7 @@ func shopConfig(seed uint64, policy map[string]any, size, width int) *api.Placem
 
 func featureName(j int) string { return fmt.Sprintf("x%d", j) }
 
-// visit sends the shopper of a round to a placement, and returns the shopper and what
-// was shown.
+// visit sends the shopper of a round to a placement, and returns the shopper and the items shown.
 func (s *shoppers) visit(ctx context.Context, placement string, round int) (p env.Shopper, shown vitrine.Assortment, err error) {
 	if err := s.Meet(&p, round); err != nil {
 		return p, nil, err
@@ -110,8 +109,8 @@ func (s *shoppers) visit(ctx context.Context, placement string, round int) (p en
 	return p, shown, s.service.Outcome(ctx, placement, answer.Decision, taken)
 }
 
-// demonstration adds simulated shoppers to a service with its log in data. One that was changed since it
-// began ends when the log is opened again: the service goes on.
+// demonstration adds simulated shoppers to a service with its log in data. If the placements were changed
+// since, the demonstration ends when the log is opened again; the service goes on.
 func demonstration(data string, o *host.Options) {
 	over, again, logger := false, false, o.Logger
 	o.Opened = func(engine *decision.Engine) error {
@@ -135,7 +134,7 @@ func mayDemonstrate(engine *decision.Engine, data string) error {
 	for name, policy := range demoPolicies {
 		there, err := engine.Config(name)
 		if err != nil {
-			continue // it is not there
+			continue // it does not exist
 		}
 		text, err := json.Marshal(shopConfig(demoSeed, policy, demoSize, demoWidth))
 		if err != nil {
@@ -146,7 +145,7 @@ func mayDemonstrate(engine *decision.Engine, data string) error {
 			return err
 		}
 		if !bytes.Equal(there.Canonical(), ours.Canonical()) {
-			return hint.New(fmt.Errorf("--demo: %s has a placement %q that is not the demonstration's, which would overwrite it", data, name), "leave --data out, or name another directory")
+			return hint.New(fmt.Errorf("--demo: the demonstration would overwrite the placement %[2]q of %[1]s, which is not its own", data, name), "leave --data out, or name another directory")
 		}
 	}
 	return nil
@@ -160,7 +159,7 @@ func demonstrate(ctx context.Context, url string, logger *slog.Logger) {
 	for name, policy := range demoPolicies {
 		met, err := s.open(ctx, name, policy, demoSize, demoWidth)
 		if err != nil {
-			logger.Error("the demonstration cannot begin", "cause", err.Error())
+			logger.Error("the demonstration cannot start", "cause", err.Error())
 			return
 		}
 		round = max(round, met)

@@ -19,13 +19,13 @@ import (
 )
 
 type describeCmd struct {
-	Name string `arg:"" help:"A policy, a utility family, a part of a world, a constraint or a pool, as vitrine list names it." complete:"names"`
+	Name string `arg:"" help:"A policy, a utility family, a part of a world, a constraint or a pool, by its name in vitrine list." complete:"names"`
 	Page bool   `help:"Print the policy's page instead: its equations, and the papers beside the code."`
 }
 
 // Help is the tail of the command's help.
 func (describeCmd) Help() string {
-	return "Of each option it says the key and the default as a file has them, the legal values, and what it is. A name that several tables have, such as uniform, is described for each.\n\n" +
+	return "For each option it prints the key and the default as in a file, the legal values and the meaning. A name in several tables, such as uniform, is described for each.\n\n" +
 		examples("vitrine describe onl-mnl", "vitrine describe onl-mnl --page", "vitrine describe mlp")
 }
 
@@ -38,7 +38,7 @@ func (c describeCmd) Run(t terminal) error {
 		}
 	}
 	if len(found) == 0 {
-		return usageError{hint.New(fmt.Errorf("there is nothing called %q to describe%s", c.Name, settings.Hint(c.Name, describable())), "vitrine list has all names")}
+		return usageError{hint.New(fmt.Errorf("nothing has the name %q%s", c.Name, settings.Hint(c.Name, describable())), "vitrine list prints all names")}
 	}
 	if c.Page {
 		return c.page(t, found)
@@ -66,7 +66,7 @@ func (c describeCmd) page(t terminal, found []config.Description) error {
 			return err
 		}
 	}
-	return fmt.Errorf("%s has no page: only policies have, and not all", c.Name)
+	return fmt.Errorf("%s has no page: only some policies have one", c.Name)
 }
 
 // describable returns the names that can be described, once each.
@@ -116,7 +116,7 @@ func describe(out io.Writer, d config.Description) error {
 	return nil
 }
 
-// assignment is an option and its default as a file has them.
+// assignment returns an option and its default as in a file.
 func assignment(o option.Option) string {
 	if o.Default == nil {
 		return o.Key
@@ -124,7 +124,7 @@ func assignment(o option.Option) string {
 	return o.Key + " = " + value(o.Default)
 }
 
-// legal says what an option may be.
+// legal returns the values that an option may have.
 func legal(o option.Option) string {
 	if o.Required {
 		return o.Type + ", required"
@@ -137,7 +137,7 @@ func legal(o option.Option) string {
 	return o.Type
 }
 
-// value writes a value as a file has it.
+// value writes a value as in a file.
 func value(v any) string {
 	if table, ok := v.(map[string]any); ok {
 		pairs := []string{"kind = " + value(table["kind"])}

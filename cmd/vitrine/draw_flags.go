@@ -12,32 +12,32 @@ import (
 	"vitrine/figure"
 )
 
-// drawFlags say how regret is drawn. A flag that is not given is empty, so that
-// one that has no effect on a result can be named.
+// drawFlags say how regret is drawn. A flag that is not given is empty, so that an error can name a given
+// flag without effect.
 type drawFlags struct {
-	Format     []string `help:"Files to write, of svg, png, pdf and tex (a table in LaTeX), separated by commas (default: svg,png)." placeholder:"A,B" complete:"formats"`
+	Format     []string `help:"Formats to write, separated by commas: svg, png, pdf, tex (a table in LaTeX) (default: svg,png)." placeholder:"A,B" complete:"formats"`
 	Band       string   `help:"Around the mean: se, ± 2 standard errors (the default); sd, ± one standard deviation; ci, the 95 % confidence interval; quantiles, from 10 % to 90 % of the seeds; none." placeholder:"se|sd|ci|quantiles|none" complete:"bands"`
 	Scale      string   `help:"Scale of regret: linear (the default) or log." placeholder:"linear|log" complete:"scales"`
 	Policies   []string `help:"Draw only these, by label, separated by commas." placeholder:"A,B" complete:"policies"`
 	Difference string   `help:"Draw also the paired differences to this policy, seed by seed." placeholder:"POLICY" complete:"policies"`
-	Width      string   `help:"Width of the picture in in, cm, mm or pt, as 3.3in (default: what its panels ask for). Letters keep their size." placeholder:"LENGTH"`
-	Names      string   `help:"Names of policies: label (the default), as in the files; paper, ONL-MNL and not onl-mnl." placeholder:"label|paper" complete:"namings"`
-	Title      string   `help:"Title of the picture, which must be one." placeholder:"TEXT"`
+	Width      string   `help:"Width of the picture with a unit (in, cm, mm, pt), as 3.3in (default: enough for its panels). Letters keep their size." placeholder:"LENGTH"`
+	Names      string   `help:"Names of policies: label (the default), as in the files; paper, such as ONL-MNL for onl-mnl." placeholder:"label|paper" complete:"namings"`
+	Title      string   `help:"Title of the picture, if the results make one picture." placeholder:"TEXT"`
 }
 
-// drawing is what the flags ask for. The zero value is what results come with.
+// drawing is the parsed flags. The zero value draws as vitrine run does.
 type drawing struct {
 	formats    []figure.Format // of pictures; nil is SVG and PNG
-	table      bool            // a table in LaTeX, too,
-	noPicture  bool            // or nothing else
+	table      bool            // also a table in LaTeX,
+	noPicture  bool            // or only that
 	look       figure.Look
 	policies   []string // nil is all
-	against    string   // whose paired differences are drawn; empty for none
+	against    string   // draw paired differences to this policy; empty for none
 	title      string
 	regretOnly []string // the flags that were given and are for regret only
 }
 
-// drawing returns what the flags ask for, or an error that names a flag.
+// drawing parses the flags. An error names the flag.
 func (f drawFlags) drawing() (drawing, error) {
 	d := drawing{policies: f.Policies, against: f.Difference, title: f.Title}
 	if err := d.setFormats(f.Format); err != nil {
@@ -74,7 +74,7 @@ func (f drawFlags) drawing() (drawing, error) {
 	for _, flag := range []struct {
 		name    string
 		given   bool
-		picture bool // a table has nothing of it
+		picture bool // no effect on a table
 	}{
 		{"--format tex", d.table, false},
 		{"--band", f.Band != "", true},
@@ -86,7 +86,7 @@ func (f drawFlags) drawing() (drawing, error) {
 		{"--title", f.Title != "", false},
 	} {
 		if flag.given && flag.picture && d.noPicture {
-			return d, usageError{fmt.Errorf("%s: a table has none, and --format %s asks for no picture", flag.name, strings.Join(f.Format, ","))}
+			return d, usageError{fmt.Errorf("%s: has no effect on a table, and --format %s asks for no picture", flag.name, strings.Join(f.Format, ","))}
 		}
 		if flag.given {
 			d.regretOnly = append(d.regretOnly, flag.name)
@@ -103,7 +103,7 @@ func (d *drawing) setFormats(names []string) error {
 		case name == "tex":
 			d.table = true
 		case i < 0:
-			return usageError{fmt.Errorf("--format %s: must be of svg, png, pdf and tex", name)}
+			return usageError{fmt.Errorf("--format %s: must be one or more of svg, png, pdf and tex", name)}
 		default:
 			d.formats = append(d.formats, all[i])
 		}

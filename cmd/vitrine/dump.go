@@ -12,7 +12,7 @@ import (
 )
 
 type dumpCmd struct {
-	Names     []string `arg:"" optional:"" name:"name|config.toml" help:"Experiments (see vitrine list experiments), or files that describe one each."`
+	Names     []string `arg:"" optional:"" name:"name|config.toml" help:"Experiments (see vitrine list experiments), or files that describe one experiment each."`
 	Seeds     *int     `help:"How many seeds to write (default: what the file says)." placeholder:"N"`
 	FirstSeed uint64   `help:"The seeds are FIRST, FIRST+1, …" default:"0" placeholder:"FIRST"`
 	Out       string   `help:"Directory of the dumps (default: out): each experiment has its own in it." default:"out" placeholder:"DIR"`
@@ -23,11 +23,11 @@ type dumpCmd struct {
 
 // Help is the tail of the command's help.
 func (dumpCmd) Help() string {
-	return `A learner in any language that reads NumPy files meets the same customers as the policies of vitrine run, and its regret is against the same optimum.
+	return `With these files a learner in any language meets the same customers as the policies of vitrine run, and its regret is against the same optimum.
 
-DIR/NAME/seed-S.npz has arrays for T rounds, N items and d features: features (T×N×d), revenues (T×N), utilities (T×N, the true ones), shocks (T×(N+1), Gumbel shocks, the first of the outside option) and optimum (T, the largest expected revenue). A customer who is shown the items S takes the largest of shocks[t,0] and utilities[t,i] + shocks[t,i+1] for i in S: a learner is shown only that choice. Its regret in the round is optimum[t] minus the expected revenue of S, Σ exp(u_i) r_i / (1 + Σ exp(u_i)). Each policy P of --policies adds P.offers (items, filled up with -1), P.choices (the position in the offer, from 1, or 0 for none), P.propensity (0 where it is not known) and P.regret (cumulative).
+DIR/NAME/seed-S.npz has arrays for T rounds, N items and d features: features (T×N×d), revenues (T×N), utilities (T×N, the true ones), shocks (T×(N+1), Gumbel shocks, the first of the outside option) and optimum (T, the largest expected revenue). A customer who is shown the items S takes the largest of shocks[t,0] and utilities[t,i] + shocks[t,i+1] for i in S; show the learner only this choice. Its regret in the round is optimum[t] minus the expected revenue of S, Σ exp(u_i) r_i / (1 + Σ exp(u_i)). Each policy P of --policies adds P.offers (items, filled up with -1), P.choices (the position in the offer, from 1, or 0 for none), P.propensity (0 where it is not known) and P.regret (cumulative).
 
-DIR/NAME/world.json has the experiment's settings, which say K and the constraint, and is written last. Files of earlier dumps are replaced.
+DIR/NAME/world.json has the experiment's settings, with K and the constraint, and is written last. Files of earlier dumps are replaced.
 
 ` + examples(
 		"vitrine dump main-gaussian-realizable --seeds 10 --out worlds",
@@ -53,7 +53,7 @@ func (c dumpCmd) Run(ctx context.Context, t terminal) error {
 	return nil
 }
 
-// load returns the experiments that are named, with the policies to play.
+// load returns the named experiments, with the policies to play.
 func (c dumpCmd) load(ctx context.Context, t terminal) ([]*experiment.Experiment, error) {
 	switch {
 	case len(c.Names) == 0:
@@ -82,7 +82,7 @@ func (c dumpCmd) load(ctx context.Context, t terminal) ([]*experiment.Experiment
 			return nil, usageError{err}
 		}
 		if slices.ContainsFunc(chosen, func(o *experiment.Experiment) bool { return o.Name == f.Name }) {
-			return nil, usageError{fmt.Errorf("%s: another experiment is called %q, too: their dumps would share a directory", name, f.Name)}
+			return nil, usageError{fmt.Errorf("%s: another experiment is also called %q: their dumps would share a directory", name, f.Name)}
 		}
 		if err := data.supply(f); err != nil {
 			return nil, err

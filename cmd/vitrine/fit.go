@@ -21,14 +21,14 @@ type fitCmd struct {
 	Figure  string  `help:"Draw the coefficients with their 95 % intervals; the file ends in .svg, .png or .pdf." placeholder:"FILE"`
 	Format  string  `help:"What to print: text (the default), latex or json." placeholder:"text|latex|json" enum:"text,latex,json" default:"text"`
 	Errors  string  `help:"Standard errors: classic (the default), robust or clustered." placeholder:"classic|robust|clustered" enum:"classic,robust,clustered" default:"classic"`
-	Holdout float64 `help:"Fit to all but this share of the choices, and judge the model on them." placeholder:"SHARE"`
-	Seed    uint64  `help:"Of the draw of the share (default: 1)." default:"1" placeholder:"N"`
+	Holdout float64 `help:"Fit to all but this share of the choices, and score the model on that share." placeholder:"SHARE"`
+	Seed    uint64  `help:"Seed that draws the choices held out (default: 1)." default:"1" placeholder:"N"`
 	Workers int     `help:"Goroutines (default: one for each processor). The result is the same." placeholder:"N"`
 }
 
 // Help is the tail of the command's help.
 func (fitCmd) Help() string {
-	return `The specification says how the table holds choices and what a utility is a sum of:
+	return `The specification says how the table holds choices and which terms a utility has:
 
     [data]
     form = "long"                     a row for each alternative; "wide": a row for each choice
@@ -40,17 +40,17 @@ func (fitCmd) Help() string {
     available = "seats > 0"           a condition on rows
     outside = "implicit"              an option of utility 0, chosen if no row is; "explicit", with outside_alternative = "none"; "absent" (the default)
     filter = "year == 1989"           a condition on rows
-    exclude = ["air"]                 alternatives to leave out, with the choices of them
+    exclude = ["air"]                 alternatives to leave out, with the choices that took them
     derive = ["hours = minutes / 60"] further columns
     weight = "w"                      of a choice
     panel = "traveller"               the column that identifies the decision maker
     cluster = "district"              the column that identifies clusters, for --errors clustered
 
     [utility]
-    constants = true                  a constant for each alternative but the reference
+    constants = true                  a constant for each alternative except the reference
     reference = "bus"
     generic = ["cost", "log(time)"]   variables with one coefficient
-    individual = ["income"]           variables with a coefficient for each alternative but the reference
+    individual = ["income"]           variables with a coefficient for each alternative except the reference
     specific = ["time"]               variables with a coefficient for each alternative
     [[utility.terms]]                 a coefficient in some utilities; terms of one name share it
     name = "comfort"
@@ -65,7 +65,7 @@ func (fitCmd) Help() string {
 
     [model]
     kind = "nested"                   "mnl" (the default), "nested", "mixed" or "latent"
-    [[model.nests]]                   nested: alternatives that are alike; those in no nest stand alone
+    [[model.nests]]                   nested: similar alternatives; one in no nest is its own nest
     name = "public"
     alternatives = ["bus", "train"]
     [[model.random]]                  mixed: a coefficient that varies between decision makers
@@ -202,9 +202,9 @@ func describeScore(s choice.Score) string {
 		s.Choices, s.LogLikelihood, s.PerChoice, s.Null, 100*s.Hits)
 }
 
-// readChoices reads a table, and shows how far it is.
+// readChoices reads a table, and shows its progress.
 func readChoices(ctx context.Context, t terminal, path string, spec *choice.Spec) (*choice.Data, error) {
-	const unit = 1000 // a bar counts in ints
+	const unit = 1000 // a bar counts ints
 	var bar *progress
 	done := 0
 	data, err := choice.Load(ctx, path, spec, func(at, total int64) {

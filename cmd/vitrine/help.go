@@ -9,7 +9,7 @@ import (
 )
 
 type helpCmd struct {
-	Command []string `arg:"" optional:"" help:"A command, and its subcommand if it has some; the whole program if left out." complete:"commands"`
+	Command []string `arg:"" optional:"" help:"A command, and a subcommand of it; the whole program if left out." complete:"commands"`
 }
 
 // Run prints the help that --help prints.

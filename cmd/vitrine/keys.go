@@ -16,15 +16,15 @@ import (
 )
 
 type keysCmd struct {
-	Add    keysAddCmd    `cmd:"" help:"Make a key, and print its token, which is stored nowhere."`
+	Add    keysAddCmd    `cmd:"" help:"Make a key, and print its token. The token is not stored."`
 	List   keysListCmd   `cmd:"" help:"List the keys of a file."`
 	Remove keysRemoveCmd `cmd:"" help:"Withdraw a key."`
-	Rotate keysRotateCmd `cmd:"" help:"Make a key beside another one, with its scopes and placements, so that callers can change over."`
+	Rotate keysRotateCmd `cmd:"" help:"Make a second key with the scopes and placements of another one, so that callers can switch to it."`
 }
 
 // Help is the tail of the command's help.
 func (keysCmd) Help() string {
-	return `The keys of a service are in a file, of which it reads every change within a second. The file has no token, and who has only the file can ask for nothing.
+	return `The keys of a service are in a file; the service reads every change within a second. The file contains no token, so nobody can use the service with the file only.
 
 ` + examples("vitrine keys add keys.toml shop --scopes decide,outcome > shop.token", "vitrine keys rotate keys.toml shop > shop-2.token", "vitrine keys remove keys.toml shop")
 }
@@ -35,10 +35,10 @@ type keyFileArg struct {
 
 type keysAddCmd struct {
 	keyFileArg
-	Name   string   `arg:"" help:"The name by which the service's log calls the key."`
-	Scopes []string `required:"" placeholder:"SCOPE,…" help:"What it is for: decide, outcome, read, admin."`
+	Name   string   `arg:"" help:"The name of the key in the service's messages."`
+	Scopes []string `required:"" placeholder:"SCOPE,…" help:"What it permits: decide, outcome, read, admin."`
 
-	Placements []string `placeholder:"NAME,…" help:"The placements that it is for, whether they exist or not (all)."`
+	Placements []string `placeholder:"NAME,…" help:"The placements that it is for, which need not exist yet (all)."`
 }
 
 // Run adds a key.
@@ -47,14 +47,14 @@ func (c keysAddCmd) Run(t terminal) error {
 	for _, name := range c.Scopes {
 		scope := server.Scope(strings.TrimSpace(name))
 		if !slices.Contains(server.Scopes, scope) {
-			return usageError{fmt.Errorf("--scopes %s: must be of %s", name, words(server.Scopes))}
+			return usageError{fmt.Errorf("--scopes %s: must be one or more of %s", name, words(server.Scopes))}
 		}
 		if !slices.Contains(scopes, scope) {
 			scopes = append(scopes, scope)
 		}
 	}
 	if c.Placements != nil && len(c.Placements) == 0 {
-		return usageError{errors.New("--placements: names no placement: leave it out for all")}
+		return usageError{errors.New("--placements names no placement: leave it out for all")}
 	}
 	for _, name := range c.Placements {
 		if !decision.IsPlacementName(name) {
@@ -81,7 +81,7 @@ func addKey(t terminal, f *server.KeyFile, name string, scopes []server.Scope, p
 		return err
 	}
 	if _, err := fmt.Fprintln(t.out, token); err != nil {
-		return hint.New(fmt.Errorf("the token of %q could not be printed: %w", name, err), "the key is in the file and of no use: remove it")
+		return hint.New(fmt.Errorf("the token of %q could not be printed: %w", name, err), "the key is in the file, and nobody has its token: remove it")
 	}
 	fmt.Fprintf(t.err, "vitrine: key %q is for %s; its token is printed this once\n", name, reach(key))
 	if file, ok := t.out.(*os.File); ok {
@@ -106,7 +106,7 @@ func words(scopes []server.Scope) string {
 	return strings.Join(names, ", ")
 }
 
-// reach says what a key is for, and where.
+// reach describes the scopes and the placements of a key.
 func reach(k server.Key) string {
 	if k.Placements == nil {
 		return words(k.Scopes)
@@ -173,7 +173,7 @@ func (c keysRotateCmd) Run(t terminal) error {
 	if err := addKey(t, f, successor(f, c.Name), key.Scopes, key.Placements); err != nil {
 		return err
 	}
-	fmt.Fprintf(t.err, "vitrine: once no caller has the token of %q any more: vitrine keys remove %s %s\n", c.Name, c.File, c.Name)
+	fmt.Fprintf(t.err, "vitrine: once no caller uses the token of %q: vitrine keys remove %s %s\n", c.Name, c.File, c.Name)
 	return nil
 }
 

@@ -24,13 +24,13 @@ func (listCmd) Help() string {
 	return examples("vitrine list policies", "vitrine list experiments --show main-uniform-misspecified > mine.toml", "vitrine list tunings --show ucb-mnl-main > my-tuning.toml")
 }
 
-// lists are what can be listed.
+// lists are the tables that can be listed.
 var lists = []string{"policies", "utilities", "environments", "pools", "constraints", "experiments", "tunings"}
 
 // Run prints the catalog.
 func (c listCmd) Run(t terminal) error {
 	if c.Show == experiments.Theory {
-		return usageError{fmt.Errorf("%s has no file: what it plays is part of the program", c.Show)}
+		return usageError{fmt.Errorf("%s has no file: its experiments are part of the program", c.Show)}
 	}
 	if slices.Contains(experiments.WithoutFile(), c.Show) {
 		return usageError{fmt.Errorf("%s has no file: it is computed, not played", c.Show)}
@@ -41,7 +41,7 @@ func (c listCmd) Run(t terminal) error {
 			text, err = experiments.ReadTuning(c.Show)
 		}
 		if err != nil {
-			return hint.New(fmt.Errorf("there is no experiment %q, and no such tuning", c.Show), "vitrine list experiments and vitrine list tunings name them")
+			return hint.New(fmt.Errorf("there is no experiment and no tuning %q", c.Show), "vitrine list experiments and vitrine list tunings name them")
 		}
 		_, err = t.out.Write(text)
 		return err

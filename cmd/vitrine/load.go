@@ -22,33 +22,33 @@ import (
 )
 
 type loadCmd struct {
-	URL          string        `arg:"" help:"The service, http://127.0.0.1:8080."`
-	Rate         string        `default:"1000" help:"Decisions a second, or max: as fast as the connections go, which is a closed loop."`
-	Arrivals     string        `default:"poisson" help:"poisson: shoppers come independently of each other; constant: with equal gaps."`
-	Duration     time.Duration `help:"End after so long (10s, without --decisions)."`
-	Decisions    int           `placeholder:"N" help:"End after so many decisions."`
-	Connections  int           `default:"64" help:"The most requests under way."`
-	Items        int           `default:"100" help:"Candidates of a decision."`
-	Features     int           `default:"10" help:"Numbers of an item."`
-	Size         int           `default:"5" help:"The most items that are shown."`
-	Binary       bool          `help:"Ask in the binary form."`
-	Placement    string        `default:"load" placeholder:"NAME" help:"Where the shoppers come to. It is made where it is missing."`
-	Policy       string        `default:"onl-mnl" placeholder:"NAME" help:"The policy of a placement that is made: a name, or JSON with its parameters."`
-	Outcomes     float64       `default:"0.9" placeholder:"SHARE" help:"Share of decisions whose outcome is told; of the others it never is."`
-	OutcomeDelay time.Duration `help:"How long after the decision it is told (0s)."`
-	Retry        time.Duration `help:"Try requests that fail again for so long (0s: they are counted as errors)."`
-	Seed         uint64        `default:"1" help:"Of the items and the shoppers."`
+	URL          string        `arg:"" help:"The URL of the service, such as http://127.0.0.1:8080."`
+	Rate         string        `default:"1000" help:"Decisions a second, or max: as fast as the connections allow, a closed loop."`
+	Arrivals     string        `default:"poisson" help:"poisson: shoppers arrive independently of each other; constant: with equal gaps."`
+	Duration     time.Duration `help:"End after this time (10s, without --decisions)."`
+	Decisions    int           `placeholder:"N" help:"End after this number of decisions."`
+	Connections  int           `default:"64" help:"Maximal number of concurrent requests."`
+	Items        int           `default:"100" help:"Number of candidates in a decision."`
+	Features     int           `default:"10" help:"Number of features of an item."`
+	Size         int           `default:"5" help:"Maximal number of items shown."`
+	Binary       bool          `help:"Use the binary form."`
+	Placement    string        `default:"load" placeholder:"NAME" help:"The placement that the shoppers visit. It is made if it does not exist."`
+	Policy       string        `default:"onl-mnl" placeholder:"NAME" help:"The policy of a new placement: a name, or JSON with its parameters."`
+	Outcomes     float64       `default:"0.9" placeholder:"SHARE" help:"Share of decisions whose outcome is reported; the others have none."`
+	OutcomeDelay time.Duration `help:"Time from a decision to its outcome (0s)."`
+	Retry        time.Duration `help:"Retry failed requests for this time (0s: they are counted as errors)."`
+	Seed         uint64        `default:"1" help:"Seed of the items and the shoppers."`
 	KeyFile      string        `placeholder:"FILE" help:"File with the token of an API key."`
-	Acknowledged string        `placeholder:"FILE" help:"Append a line of JSON for every decision and outcome that was acknowledged."`
+	Acknowledged string        `placeholder:"FILE" help:"Append a line of JSON for every acknowledged decision and outcome."`
 	JSON         bool          `name:"json" help:"Print the result as JSON."`
-	Anywhere     bool          `help:"Load a service on another machine too."`
+	Anywhere     bool          `help:"Permit a service on another machine."`
 }
 
 // Help is the tail of the command's help.
 func (loadCmd) Help() string {
-	return `Simulated shoppers come to a running service: each asks for a decision, takes one of the items by a hidden linear utility, or none, and tells.
+	return `Simulated shoppers visit a running service. Each asks for a decision, takes one of the items or none by a hidden linear utility, and reports the outcome.
 
-The loop is open: shoppers come at the stated rate whether or not the service keeps up, and latency is counted from the time a request was due, so it has the wait for a free connection in it. What the generator itself was late by is told, and is part of latencies too. An outcome is due when its decision was answered, or --outcome-delay later.
+The loop is open: shoppers arrive at the stated rate whether or not the service keeps up. Latency is measured from the time a request was due, so it includes the wait for a free connection and the delay of the generator itself, which is also printed. An outcome is due when its decision was answered, or --outcome-delay later.
 
 Ctrl-C prints what was measured so far.
 
@@ -83,9 +83,9 @@ func (c loadCmd) Run(ctx context.Context, t terminal) (err error) {
 	}
 	switch {
 	case errors.Is(err, load.ErrPlacement):
-		return hint.New(err, "name another one with --placement: one that is not there is made")
+		return hint.New(err, "name another one with --placement: a missing placement is made")
 	case err != nil && result == nil:
-		return hint.New(err, "is this the URL of vitrine serve? With API keys, --key-file names a file with a token of the scopes decide, outcome, read and admin")
+		return hint.New(err, "is this the URL of vitrine serve? If it has API keys, --key-file names a file with a token that has the scopes decide, outcome, read and admin")
 	case err != nil:
 		return err
 	case result.Decisions.Count == 0:
@@ -104,7 +104,7 @@ func (c loadCmd) options() (*load.Options, error) {
 		return wrong("%q: must be a URL such as http://127.0.0.1:8080", c.URL)
 	}
 	if ip := net.ParseIP(u.Hostname()); !c.Anywhere && u.Hostname() != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return nil, hint.New(usageError{fmt.Errorf("%s is not on this machine", c.URL)}, "load is for a service of your own, which it may stop from serving others: --anywhere if you mean it")
+		return nil, hint.New(usageError{fmt.Errorf("%s is not on this machine", c.URL)}, "load can stop a service from serving others: use it on your own, with --anywhere on another machine")
 	}
 	o := &load.Options{
 		Base: c.URL, Placement: c.Placement, Decisions: c.Decisions, Duration: c.Duration, Connections: c.Connections,
@@ -156,13 +156,13 @@ func (c loadCmd) options() (*load.Options, error) {
 			return nil, err
 		}
 		if o.Key = strings.TrimSpace(string(text)); o.Key == "" || strings.ContainsFunc(o.Key, func(r rune) bool { return r <= ' ' || r > '~' }) {
-			return nil, hint.New(fmt.Errorf("%s is not a file with one token", c.KeyFile), "vitrine keys add prints a token: it goes there, alone")
+			return nil, hint.New(fmt.Errorf("%s is not a file with one token", c.KeyFile), "write the token that vitrine keys add prints to it, and nothing else")
 		}
 	}
 	return o, nil
 }
 
-// pace shows how a run goes: on a terminal each second on one line, elsewhere a line now and then.
+// pace shows the progress of a run: on a terminal each second on one line, elsewhere a line now and then.
 type pace struct {
 	w        io.Writer
 	terminal bool
@@ -204,7 +204,7 @@ func printLoad(w io.Writer, r *load.Result, c loadCmd) {
 	}
 	loop := fmt.Sprintf("open loop, %v a second asked, %s arrivals", r.Asked, c.Arrivals)
 	if r.Asked == 0 {
-		loop = "closed loop, as fast as it goes: latencies are those of callers who wait for each other"
+		loop = "closed loop, as fast as possible: each caller waits for its answer before the next request"
 	}
 	fmt.Fprintf(w, "%s, %d items × %d features, %d connections, %s\n", form, c.Items, c.Features, c.Connections, loop)
 	fmt.Fprintf(w, "%.1f decisions a second in %.1f s\n\n", r.Achieved, r.Seconds)
@@ -226,14 +226,14 @@ func printLoad(w io.Writer, r *load.Result, c loadCmd) {
 	if r.ServerCPU > 0 {
 		fmt.Fprintf(w, "server: %.0f µs of processor time a decision, with its outcomes and learning\n", r.ServerCPU)
 	}
-	fmt.Fprintf(w, "generator: %.0f µs a decision; sent late by p99 %s ms, at most %s ms\n", r.GeneratorCPU, milliseconds(r.Late.P99), milliseconds(r.Late.Max))
+	fmt.Fprintf(w, "generator: %.0f µs a decision; delay of sending p99 %s ms, at most %s ms\n", r.GeneratorCPU, milliseconds(r.Late.P99), milliseconds(r.Late.Max))
 	for _, n := range []struct {
 		count int
 		what  string
 	}{
-		{r.Retries, "requests were tried again"}, {r.Repeated, "decisions had been made by an attempt whose answer was lost"},
+		{r.Retries, "requests were retried"}, {r.Repeated, "decisions were made by an earlier attempt whose answer was lost"},
 		{r.Unreported, "outcomes were not reported before the end"},
-		{r.Unsent, "decisions were due before the end and not sent"}, {r.Unanswered, "requests had no answer when the run was interrupted"},
+		{r.Unsent, "decisions that were due were not sent before the end"}, {r.Unanswered, "requests were unanswered when the run was interrupted"},
 	} {
 		if n.count > 0 {
 			fmt.Fprintf(w, "%d %s\n", n.count, n.what)
@@ -255,22 +255,22 @@ func milliseconds(v float64) string {
 	return strconv.FormatFloat(v, 'f', 2, 64)
 }
 
-// warnOfLoad says in which way the figures are not what was asked for.
+// warnOfLoad warns of each way in which the figures differ from what the flags ask for.
 func warnOfLoad(t terminal, r *load.Result) {
 	if r.Interrupted {
-		t.warn("interrupted: this is what was measured until then")
+		t.warn("interrupted: the figures are those until then")
 	}
 	failed := 0
 	for _, n := range r.Errors {
 		failed += n
 	}
 	if failed > 0 {
-		t.warn(fmt.Sprintf("%d requests failed: how long they took is not in latencies", failed))
+		t.warn(fmt.Sprintf("%d requests failed: latencies do not include them", failed))
 	}
 	if float64(r.Unsent) > 0.01*float64(r.Decisions.Count) {
-		t.warn(fmt.Sprintf("%d decisions that were due were never sent, as all connections were busy: the service did not keep up, and latencies would have grown on", r.Unsent))
+		t.warn(fmt.Sprintf("%d decisions that were due were not sent, because all connections were busy: the service did not keep up, and in a longer run latencies would grow", r.Unsent))
 	}
 	if r.Late.P99 > 1 {
-		t.warn(fmt.Sprintf("the generator itself fell behind: 1 %% of the requests were sent %s ms late or more, and this is part of latencies: give it more of the processor, or ask for less", milliseconds(r.Late.P99)))
+		t.warn(fmt.Sprintf("the generator itself fell behind: 1 %% of the requests were sent at least %s ms late, and latencies include this: give it more processor time, or lower --rate", milliseconds(r.Late.P99)))
 	}
 }

@@ -10,20 +10,20 @@ import (
 
 // logArg is the log that a command reads.
 type logArg struct {
-	Log  string `arg:"" help:"The data directory of the service, the log in it, nats://host:4222, or the configuration file of the service."`
-	Data string `placeholder:"DIR" help:"Of a log on a server: the data directory, where the snapshots are."`
+	Log  string `arg:"" help:"The data directory of the service, its log, nats://host:4222, or the configuration file of the service."`
+	Data string `placeholder:"DIR" help:"If the log is on a server: the data directory, which has the snapshots."`
 }
 
-const aboutLog = `The log is not changed, and may be in use: what is read is a copy of it, in the directory for temporary files (TMPDIR), which is removed at the end. Of a server of NATS the log itself is read.`
+const aboutLog = `The log is not changed, and may be in use: the command reads a copy of it in the directory for temporary files (TMPDIR), and removes the copy at the end. A log on a NATS server is read directly.`
 
-// openLog is a log that a command reads, with its progress on the terminal.
+// openLog is an opened log, with its progress on the terminal.
 type openLog struct {
 	*inspect.Log
 	progress stages
 }
 
 func (a logArg) open(ctx context.Context, t terminal) (*openLog, error) {
-	signal.Ignore(syscall.SIGPIPE) // so that the copy is removed, whoever stops reading
+	signal.Ignore(syscall.SIGPIPE) // the copy is removed even if the reader of the output stops
 	l := &openLog{progress: stages{w: t.err, name: a.Log}}
 	log, err := inspect.Open(ctx, inspect.Options{Log: a.Log, Data: a.Data, Warn: t.warn, Progress: l.progress.report})
 	l.progress.close()

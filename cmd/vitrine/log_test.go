@@ -244,7 +244,7 @@ func TestLogOnServer(t *testing.T) {
 		t.Errorf("removed %+v, %v", removed, err)
 	}
 	for _, c := range []struct{ args, want string }{
-		{"check", "those after 12 are held to " + data},
+		{"check", "those after 12 are compared with " + data},
 		{"replay", "equal, at entry 12"},
 		{"export", `"decision_id":"d12"`},
 	} {

@@ -34,22 +34,22 @@ func main() {
 type cli struct {
 	Reproduce reproduceCmd `cmd:"" help:"Play panels of the paper and draw their regret."`
 	Run       runCmd       `cmd:"" help:"Play experiments of your own, from TOML files."`
-	Merge     mergeCmd     `cmd:"" help:"Make one run of the shards that were played on many machines."`
+	Merge     mergeCmd     `cmd:"" help:"Join the shards of a run that were played on many machines."`
 	Plot      plotCmd      `cmd:"" help:"Draw again from the CSV of earlier runs."`
 	Dump      dumpCmd      `cmd:"" help:"Write worlds and their customers as NumPy arrays, for learners in other languages."`
 	Tune      tuneCmd      `cmd:"" help:"Search the parameters of a policy, and judge the best on fresh seeds."`
 	Optimize  optimizeCmd  `cmd:"" help:"Find the best assortment for given utilities, revenues and rules."`
 	Fit       fitCmd       `cmd:"" help:"Fit a choice model to a table of choices."`
-	Predict   predictCmd   `cmd:"" help:"Predict choices with a model that fit has written."`
+	Predict   predictCmd   `cmd:"" help:"Predict choices with a fitted model."`
 	Evaluate  evaluateCmd  `cmd:"" help:"Estimate what other policies would have earned, from the log of a decision service."`
 	Check     checkCmd     `cmd:"" help:"Verify the log of a decision service."`
-	Backup    backupCmd    `cmd:"" help:"Copy the log of a decision service, which may be running, and its snapshot."`
-	Replay    replayCmd    `cmd:"" help:"Replay the log of a decision service, and compare with its snapshots."`
+	Backup    backupCmd    `cmd:"" help:"Copy the log and the snapshot of a decision service, which may be running."`
+	Replay    replayCmd    `cmd:"" help:"Replay the log of a decision service, and compare the result with its snapshots."`
 	Export    exportCmd    `cmd:"" help:"Write the decisions of a decision service as lines of JSON."`
 	Keys      keysCmd      `cmd:"" help:"Make and withdraw the API keys of a decision service."`
-	Describe  describeCmd  `cmd:"" help:"Describe a policy or another name of a file: its options, their defaults and ranges."`
-	List      listCmd      `cmd:"" help:"List what a file may name, and the experiments there are."`
-	Load      loadCmd      `cmd:"" help:"Send simulated shoppers to a decision service, and measure how long they wait."`
+	Describe  describeCmd  `cmd:"" help:"Describe a policy or another name in a file: its options, their defaults and ranges."`
+	List      listCmd      `cmd:"" help:"List the names that a file may use, and the experiments."`
+	Load      loadCmd      `cmd:"" help:"Send simulated shoppers to a decision service, and measure their latency."`
 	Serve     serveCmd     `cmd:"" help:"Serve decisions over HTTP, and learn from their outcomes."`
 	Version   versionCmd   `cmd:"" help:"Print the version."`
 
@@ -69,7 +69,7 @@ The decision service, with simulated shoppers, at http://127.0.0.1:8080:
 
     vitrine serve --demo
 
-Data goes to standard output, words to standard error. The exit status is 0 if all was done, 1 if something failed, 2 if the command was not understood.`
+Data goes to standard output, messages to standard error. The exit status is 0 for success, 1 for a failure, 2 for a wrong command line.`
 
 // terminal is where a command writes.
 type terminal struct {
@@ -78,13 +78,13 @@ type terminal struct {
 
 func (t terminal) warn(message string) { fmt.Fprintf(t.err, "vitrine: warning: %s\n", message) }
 
-// usageError is a command that was not understood, exit status 2.
+// usageError is an error of the command line, exit status 2.
 type usageError struct{ error }
 
-// exit ends the parsing of a command line that asks for help.
+// exit ends the parsing of a command line that asks for help, with the exit status.
 type exit int
 
-// run carries out a command line and returns the exit status.
+// run runs a command line and returns the exit status.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) (code int) {
 	defer func() {
 		switch v := recover().(type) {
@@ -158,7 +158,7 @@ func report(w io.Writer, err error, command *kong.Context) int {
 	return 1
 }
 
-// nobodyReads reports that whoever read standard output has had enough, as head has.
+// nobodyReads reports whether the reader of standard output, such as head, has closed it.
 func nobodyReads(err error) bool {
 	var path *fs.PathError
 	return errors.As(err, &path) && path.Path == os.Stdout.Name() && errors.Is(path, syscall.EPIPE)

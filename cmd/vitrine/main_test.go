@@ -60,7 +60,7 @@ func TestScripts(t *testing.T) {
 
 // The file in the help of tune is one.
 func TestTuneHelpHasAFile(t *testing.T) {
-	_, file, _ := strings.Cut(tuneCmd{}.Help(), "as here:\n")
+	_, file, _ := strings.Cut(tuneCmd{}.Help(), "the defaults:\n")
 	file, _, _ = strings.Cut(file, "\nDIR/")
 	tuning, err := config.LoadTuning("help.toml", []byte(file), openExperiment(""))
 	if err != nil {

@@ -10,13 +10,13 @@ import (
 
 type manCmd struct{}
 
-// Run prints the page of the manual, made of the same text as the help.
+// Run prints the manual page, from the text of the help.
 func (manCmd) Run(t terminal, parser *kong.Kong) error {
 	_, err := t.out.Write(manual(parser.Model))
 	return err
 }
 
-// manual is the page in the language of man(7).
+// manual returns the page in the language of man(7).
 func manual(app *kong.Application) []byte {
 	var out bytes.Buffer
 	fmt.Fprintf(&out, ".TH VITRINE 1 \"\" \"vitrine %s\"\n.SH NAME\nvitrine \\- multinomial-logit contextual bandits\n", version)
@@ -57,7 +57,7 @@ func entry(out *bytes.Buffer, name, help string) {
 	fmt.Fprintf(out, ".TP\n.B %s\n%s\n", roff(name), roff(help))
 }
 
-// prose writes paragraphs; indented ones stand as they are.
+// prose writes paragraphs; indented ones keep their lines.
 func prose(out *bytes.Buffer, text string) {
 	for _, paragraph := range strings.Split(strings.TrimSpace(text), "\n\n") {
 		switch {

@@ -11,7 +11,7 @@ import (
 	"vitrine/paper/experiments"
 )
 
-// shard returns the shard that is to be played, nil for all.
+// shard returns the shard to play, nil for all runs.
 func (c playFlags) shard() (*experiment.Shard, error) {
 	if c.Shard == "" {
 		return nil, nil
@@ -23,8 +23,8 @@ func (c playFlags) shard() (*experiment.Shard, error) {
 	return &s, nil
 }
 
-// shardDir is where the results of a shard go: a directory of its own, because shards may be
-// played at the same time on one file system.
+// shardDir returns the directory of a shard's results: its own, because shards may be played at the same time
+// on one file system.
 func (c playFlags) shardDir(s experiment.Shard) string {
 	return filepath.Join(c.Out, fmt.Sprintf("shard-%d-of-%d", s.Index, s.Of))
 }
@@ -37,7 +37,7 @@ func (c playFlags) playShard(ctx context.Context, t terminal, e *experiment.Expe
 	return err
 }
 
-// leaveOut says which of the names a shard has no part of.
+// leaveOut removes the names that cannot be split into shards, with a warning.
 func (c reproduceCmd) leaveOut(t terminal, names []string) error {
 	for _, n := range names {
 		if !slices.Contains(experiments.WithoutFile(), n) {
@@ -58,7 +58,7 @@ type mergeCmd struct {
 
 // Help is the tail of the command's help.
 func (mergeCmd) Help() string {
-	return "The result is that of one run: regret.csv and the figures have the same bytes. Measured seconds are those of the shards. Shards must be of the same configuration and the same build of vitrine, and every run must be there.\n\n" +
+	return "The result is the same as that of one run: regret.csv and the figures have the same bytes. Seconds are those measured in the shards. Shards must have the same configuration and the same build of vitrine, and no run may be missing.\n\n" +
 		examples(
 			"vitrine run mine.toml --shard 1/2        on one machine",
 			"vitrine run mine.toml --shard 2/2        on another",
@@ -66,7 +66,7 @@ func (mergeCmd) Help() string {
 		)
 }
 
-// Run merges the shards of every experiment that the directories have.
+// Run merges the shards of every experiment in the directories.
 func (c mergeCmd) Run(t terminal) error {
 	names, err := experiment.Sharded(c.Dirs)
 	if err != nil {

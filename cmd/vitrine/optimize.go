@@ -19,41 +19,41 @@ import (
 
 type optimizeCmd struct {
 	File string `arg:"" optional:"" help:"A JSON request, or a CSV table of items if it ends in .csv; standard input if left out."`
-	CSV  bool   `name:"csv" help:"The input is a CSV table of items, whatever it is called."`
+	CSV  bool   `name:"csv" help:"The input is a CSV table of items, whatever its name."`
 
-	Model   string   `help:"Utilities are those of a model that vitrine fit wrote; the file is a CSV table with its variables." placeholder:"FILE"`
+	Model   string   `help:"Take the utilities from a model that vitrine fit wrote; the file is a CSV table with its variables." placeholder:"FILE"`
 	Outside *float64 `help:"The utility of taking nothing, for a model of data without an outside option." placeholder:"U"`
 
-	MinSize    *int           `help:"Show at least so many items." placeholder:"N"`
-	MaxSize    *int           `help:"Show at most so many items." placeholder:"N"`
-	AtLeast    map[string]int `help:"Show at least so many items of a group." placeholder:"GROUP=N" mapsep:","`
-	AtMost     map[string]int `help:"Show at most so many items of a group." placeholder:"GROUP=N" mapsep:","`
+	MinSize    *int           `help:"Show at least N items." placeholder:"N"`
+	MaxSize    *int           `help:"Show at most N items." placeholder:"N"`
+	AtLeast    map[string]int `help:"Show at least N items of a group." placeholder:"GROUP=N" mapsep:","`
+	AtMost     map[string]int `help:"Show at most N items of a group." placeholder:"GROUP=N" mapsep:","`
 	Include    []string       `help:"Show these items, by id." placeholder:"A,B"`
 	Exclude    []string       `help:"Do not show these items, by id." placeholder:"A,B"`
 	Capacity   *int           `aliases:"space" help:"Show items whose weights sum to at most N." placeholder:"N"`
-	MinRevenue *float64       `help:"Show no item that earns less." placeholder:"R"`
+	MinRevenue *float64       `help:"Show no item with a smaller revenue." placeholder:"R"`
 }
 
 // Help is the tail of the command's help.
 func (optimizeCmd) Help() string {
-	return `Each customer takes one item of the assortment S or walks away, by the multinomial-logit model: item i with probability exp(utility_i) / (1 + Σ exp(utility_j)), the sum over S. The answer is the S of the largest expected revenue, exactly, among those that obey the rules.
+	return `Each customer takes one item of the assortment S or walks away, by the multinomial-logit model: item i with probability exp(utility_i) / (1 + Σ exp(utility_j)), the sum over S. The answer is exactly the S with the largest expected revenue that obeys the rules.
 
-The request is a JSON object. Only items is needed, and of an item id and utility:
+The request is a JSON object. Only items is required, and in an item id and utility:
 
     {"items": [{"id": "a", "utility": 1.2, "revenue": 3.0, "group": "shoes/boots", "weight": 2}, …],
      "min_size": 1, "max_size": 5,           how many items
-     "at_least": {}, "at_most": {"shoes": 2, "shoes/boots": 1},   how many of a group
+     "at_least": {}, "at_most": {"shoes": 2, "shoes/boots": 1},   how many items of a group
      "include": ["a"], "exclude": ["b"],     items that must and must not be shown
      "capacity": 10,                         the largest sum of weights, such as places on a shelf
-     "min_revenue": 0.5}                     the least revenue of an item that is shown
+     "min_revenue": 0.5}                     the smallest revenue of an item that is shown
 
-utility is from -700 to 700; where items are demanded by number, not all by id, those of all items must lie within 400 of each other. revenue is 1 where it is not given, and never negative. weight is a whole number, and every item needs one if the request has a capacity. A group "shoes/boots" is within the group "shoes": bounds on both hold.
+utility is from -700 to 700; if the rules demand items by number and not only by id, all utilities must lie within 400 of each other. revenue is not negative, and 1 if it is not given. weight is a whole number, and every item needs one if the request has a capacity. The group "shoes/boots" is within the group "shoes": the bounds of both hold.
 
-With --model the table has the columns of the model's variables in the place of utility. Without a column id the labels of the alternatives are the ids, or the numbers of the rows. A table that the model was fitted to in wide form has a row an item here, too, with the label in the column alternative. Under nested logit the answer is exact without rules. Under latent classes and mixed logit, whose optimum is NP-hard, it is that of a local search; upper_bound is a revenue that no assortment exceeds.
+With --model the table has the columns of the model's variables instead of utility. Without a column id the ids are the labels of the alternatives, or the row numbers. The table has a row for each item even if the model was fitted to a wide table, with the label in the column alternative. Under nested logit the answer is exact without rules. Under latent classes and mixed logit the optimum is NP-hard: the answer comes from a local search, and upper_bound is a revenue that no assortment exceeds.
 
-A CSV table has a header with id, utility and, if there are such, revenue, group and weight; the rules are then given by flags. Flags take the place of what a request says.
+A CSV table has a header with id, utility and optionally revenue, group and weight; flags give the rules. Flags override the request.
 
-The answer is a JSON object: assortment (ids in the order of the items), expected_revenue (of a customer), outside_probability (that the customer takes nothing), choice_probability (by id) and iterations (how often the family of assortments was searched).
+The answer is a JSON object: assortment (ids in the order of the items), expected_revenue (from one customer), outside_probability (that the customer takes nothing), choice_probability (by id) and iterations (the number of searches of the family of assortments).
 
 ` + examples(
 		"vitrine optimize request.json",
@@ -108,7 +108,7 @@ func (c optimizeCmd) optimize(ctx context.Context, t terminal) error {
 	return err
 }
 
-// read returns the input, and what errors call it.
+// read returns the input, and its name in errors.
 func (c optimizeCmd) read(t terminal) (name string, text []byte, err error) {
 	if c.File != "" {
 		text, err = os.ReadFile(c.File)
@@ -121,7 +121,7 @@ func (c optimizeCmd) read(t terminal) (name string, text []byte, err error) {
 	return "standard input", text, err
 }
 
-// override lets flags take the place of what the request says.
+// override replaces fields of the request by flags.
 func (c optimizeCmd) override(r *request) {
 	if c.MinSize != nil {
 		r.minSize = *c.MinSize
@@ -149,7 +149,7 @@ func (c optimizeCmd) override(r *request) {
 	}
 }
 
-// answer optimises, and writes the answer.
+// answer finds the optimum and writes the answer.
 func (optimizeCmd) answer(t terminal, r *request, customers *demand) error {
 	family, err := r.family(t.warn)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 )
 
-// itemKeys are the keys of an item, and the columns of a table of items.
+// itemKeys are the keys of an item and the columns of a table of items.
 var itemKeys = []string{"id", "utility", "revenue", "group", "weight"}
 
 // oldSpace is the earlier name of an item's weight and of the capacity. It is still
@@ -45,7 +45,7 @@ func decodeCSV(name string, text []byte, model bool) (*request, error) {
 			return nil, r.refuse("unknown column %q: must be one of %s", column, strings.Join(itemKeys, ", "))
 		}
 		if slices.Index(columns, column) < at {
-			return nil, r.refuse("column %q is there twice", column)
+			return nil, r.refuse("duplicate column %q", column)
 		}
 	}
 	for _, key := range itemKeys[:2] {
@@ -84,7 +84,7 @@ func decodeCSV(name string, text []byte, model bool) (*request, error) {
 	}
 }
 
-// setCell stores a cell, or says what is legal. An empty cell is not there.
+// setCell stores a cell, or returns what is legal. An empty cell is a missing value.
 func (r *request) setCell(i *item, column, cell string) (legal string) {
 	if cell == "" {
 		return ""
@@ -95,7 +95,7 @@ func (r *request) setCell(i *item, column, cell string) (legal string) {
 			return "want text in UTF-8"
 		}
 	default:
-		if strings.ContainsAny(cell, "_xX") { // a number of Go's, and of no table's
+		if strings.ContainsAny(cell, "_xX") { // Go syntax that no table means
 			return "want a number"
 		}
 	}
@@ -131,7 +131,7 @@ func csvItem(columns, record []string, number int) string {
 	return fmt.Sprintf("item %d", number+1)
 }
 
-// refuseAt makes an error that stands at a line.
+// refuseAt returns an error at a line.
 func (r *request) refuseAt(line int, what, message string) error {
 	return &refusal{fmt.Sprintf("%s:%d: %s: %s", r.name, line, what, message)}
 }

@@ -11,16 +11,15 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// requestDecoder reads a request strictly, value by value: every error names the
-// line, the item and the key.
+// requestDecoder decodes a request strictly, value by value. Every error names the line, the item and the
+// key.
 type requestDecoder struct {
 	*request
 	text []byte
 	in   *jsontext.Decoder
 }
 
-// fault is what is wrong at an offset of the text, before it is known in which
-// item.
+// fault is an error at an offset of the text. Its item is found later.
 type fault struct {
 	offset  int64
 	message string
@@ -37,7 +36,7 @@ func decodeJSON(name string, text []byte) (*request, error) {
 	err := d.object("the request", d.member)
 	if err == nil {
 		if _, trailing := d.in.ReadToken(); trailing != io.EOF {
-			err = d.faultf(0, "there is more after the request")
+			err = d.faultf(0, "text after the request")
 		}
 	}
 	var f *fault
@@ -209,7 +208,7 @@ func (d *requestDecoder) begin(key string, kind jsontext.Kind, want string) erro
 	return d.wrong(key, v, want)
 }
 
-// str reads a string; set stores it, or says what is legal.
+// str reads a string; set stores it, or returns what is legal.
 func (d *requestDecoder) str(key string, set func(s []byte) (legal string)) error {
 	v, err := d.value()
 	if err != nil {
@@ -224,8 +223,8 @@ func (d *requestDecoder) str(key string, set func(s []byte) (legal string)) erro
 	return nil
 }
 
-// number reads a number; set stores it, or says what is legal. One that is too
-// large for a float64 is infinite.
+// number reads a number; set stores it, or returns what is legal. A number too large for a float64 is
+// infinite.
 func (d *requestDecoder) number(key string, set func(v float64) (legal string)) error {
 	raw, err := d.value()
 	if err != nil {
@@ -270,7 +269,7 @@ func (d *requestDecoder) token() error {
 	return nil
 }
 
-// unquote returns what a string holds.
+// unquote returns the value of a string literal.
 func unquote(v jsontext.Value) []byte {
 	if len(v) >= 2 && v[0] == '"' && bytes.IndexByte(v, '\\') < 0 {
 		return v[1 : len(v)-1]
@@ -279,7 +278,7 @@ func unquote(v jsontext.Value) []byte {
 	return s
 }
 
-// faultf makes a fault that begins so many bytes before the decoder.
+// faultf makes a fault that begins the given number of bytes before the decoder's position.
 func (d *requestDecoder) faultf(before int, format string, args ...any) error {
 	return &fault{d.in.InputOffset() - int64(before), fmt.Sprintf(format, args...)}
 }
@@ -306,10 +305,10 @@ func (d *requestDecoder) illegal(key string, v jsontext.Value, legal string) err
 	return d.faultf(len(v), "%s: %s", shown, legal)
 }
 
-// syntax makes a fault of what the JSON package found.
+// syntax turns an error of the JSON package into a fault.
 func (d *requestDecoder) syntax(err error) error {
 	var syntactic *jsontext.SyntacticError
-	if !errors.As(err, &syntactic) { // there is no reader that could fail
+	if !errors.As(err, &syntactic) { // the input is in memory: reading cannot fail
 		return d.faultf(0, "the request ends early")
 	}
 	f := &fault{offset: syntactic.ByteOffset}
@@ -318,7 +317,7 @@ func (d *requestDecoder) syntax(err error) error {
 	case errors.Is(syntactic.Err, io.ErrUnexpectedEOF):
 		f.message = "the request ends early"
 	case errors.Is(syntactic.Err, jsontext.ErrDuplicateName):
-		f.message = fmt.Sprintf("key %q is there twice", key)
+		f.message = fmt.Sprintf("duplicate key %q", key)
 	default:
 		f.message = syntactic.Err.Error()
 		if _, err := strconv.Atoi(key); err != nil && key != "" {

@@ -11,8 +11,7 @@ import (
 	"vitrine/assortment"
 )
 
-// request is what vitrine optimize is asked: items, and rules for what may be
-// shown of them.
+// request is the input of vitrine optimize: items, and rules for the items that may be shown.
 type request struct {
 	name string // of the input, for errors
 
@@ -44,7 +43,7 @@ func (r *request) refuse(format string, args ...any) error {
 	return &refusal{r.name + ": " + fmt.Sprintf(format, args...)}
 }
 
-// shortened returns a value as an error shows it: the beginning of one line.
+// shortened returns a value as errors show it: the beginning, on one line.
 func shortened(value string) string {
 	const maximum = 40
 	short := value[:min(maximum, len(value))]
@@ -73,7 +72,7 @@ const (
 	minPositiveRevenue = 1e-100 // that is not 0
 )
 
-// The set functions store a value, or say what is legal.
+// The set functions store a value, or return what is legal.
 
 func (i *item) setID(id string) (legal string) {
 	if id == "" {
@@ -149,9 +148,8 @@ func (r *request) add(i *item) {
 
 func (r *request) itemName(i int) string { return fmt.Sprintf("item %q", r.ids[i]) }
 
-// family makes the family of the assortments that obey the rules. It warns of
-// excluded items that there are not: a list of what is out of stock may be longer
-// than the catalogue.
+// family returns the family of assortments that obey the rules. It only warns of excluded items that do not
+// exist, because a list of items out of stock may be longer than the catalogue.
 func (r *request) family(warn func(string)) (vitrine.Constraint, error) {
 	index := make(map[string]int, len(r.ids))
 	for i, id := range r.ids {
@@ -181,7 +179,7 @@ func (r *request) family(warn func(string)) (vitrine.Constraint, error) {
 	case n == 1:
 		warn(fmt.Sprintf("%s: exclude: there is no item %q", r.name, unknown[0]))
 	case n > 1:
-		warn(fmt.Sprintf("%s: exclude: %d of its ids are of no item, the first is %q", r.name, n, unknown[0]))
+		warn(fmt.Sprintf("%s: exclude: %d of its ids are unknown, the first is %q", r.name, n, unknown[0]))
 	}
 	if rules.Groups, err = r.boundGroups(warn); err != nil {
 		return nil, err
@@ -205,7 +203,7 @@ func (r *request) build(rules assortment.Rules) (vitrine.Constraint, error) {
 	var family vitrine.Constraint = counts
 	if r.capacity != nil {
 		if i := slices.Index(r.weight, -1); i >= 0 {
-			return nil, fmt.Errorf("%s: weight is missing, and the request has a capacity", r.itemName(i))
+			return nil, fmt.Errorf("%s: weight is missing, which a request with a capacity needs", r.itemName(i))
 		}
 		if family, err = assortment.NewKnapsack(counts, r.weight, *r.capacity); err != nil {
 			return nil, err
@@ -220,7 +218,7 @@ func (r *request) build(rules assortment.Rules) (vitrine.Constraint, error) {
 	return family, nil
 }
 
-// duplicate names the first id that two items have.
+// duplicate returns an error that names the first id that two items share.
 func (r *request) duplicate() error {
 	seen := make(map[string]int, len(r.ids))
 	for i, id := range r.ids {
@@ -251,11 +249,11 @@ func (r *request) boundGroups(warn func(string)) ([]assortment.Group, error) {
 		}
 		list[k].Min = r.atLeast[name]
 	}
-	lengths := map[int]bool{} // of the names, lest a long name be looked up by all its beginnings
+	lengths := map[int]bool{} // of the names, so that not every prefix of a long name is looked up
 	for name := range place {
 		lengths[len(name)] = true
 	}
-	within := make([][]int, len(r.groups)) // the bound groups that a group is in
+	within := make([][]int, len(r.groups)) // the bounded groups that contain a group
 	for g, name := range r.groups {
 		for end := range len(name) + 1 {
 			if !lengths[end] || end < len(name) && name[end] != '/' {
@@ -298,8 +296,8 @@ func (r *request) knownGroups() string {
 	}
 }
 
-// checkSpread reports utilities that are too far from each other where more
-// items are demanded than are included: see assortment.Maximize.
+// checkSpread reports utilities that are too far from each other if more items are demanded than are
+// included: see assortment.Maximize.
 func (r *request) checkSpread(hidden []bool) error {
 	const maximum = 400
 	low, high := -1, -1
@@ -315,7 +313,7 @@ func (r *request) checkSpread(hidden []bool) error {
 		}
 	}
 	if r.utility[high]-r.utility[low] > maximum {
-		return r.refuse("%s has utility %v and %s %v: where rules demand items, and leave open which, utilities must lie within %d of each other", r.itemName(low), r.utility[low], r.itemName(high), r.utility[high], maximum)
+		return r.refuse("%s has utility %v and %s %v: if rules demand a number of items, utilities must lie within %d of each other", r.itemName(low), r.utility[low], r.itemName(high), r.utility[high], maximum)
 	}
 	return nil
 }

@@ -23,11 +23,11 @@ type playFlags struct {
 	Workers   int    `help:"Runs to play at a time (default: one for each processor). The results do not depend on it." default:"0" placeholder:"N"`
 	dataFlags
 	Policies  []string `help:"Play only these, by label or name, separated by commas." placeholder:"A,B" complete:"policies"`
-	Shard     string   `help:"Play only this part of the runs, the third of twenty; vitrine merge makes one of all parts." placeholder:"3/20"`
-	Baselines string   `help:"Constants of the linear baselines: theory (the default), as published figures have them; tuned, with an intercept and a tuned radius; or both." default:"theory" placeholder:"theory|tuned|both" complete:"baselines"`
+	Shard     string   `help:"Play only this part of the runs, here the third of twenty; vitrine merge joins all parts." placeholder:"3/20"`
+	Baselines string   `help:"Constants of the linear baselines: theory (the default), as in the published figures; tuned, with an intercept and a tuned radius; or both." default:"theory" placeholder:"theory|tuned|both" complete:"baselines"`
 }
 
-const filesHelp = `For each experiment DIR/NAME/ has regret.csv (cumulative expected regret by policy, seed and round), summary.csv, regret.svg and regret.png (mean with a band of ± 2 standard errors; vitrine plot draws other bands, formats, scales and widths, paired differences and tables), run.json (the configuration, the machine, the learners' diagnostics), and runs.jsonl, from which an interrupted command continues when it is given again. Panels that make up a figure of the paper are also drawn together, in DIR.`
+const filesHelp = `For each experiment DIR/NAME/ has regret.csv (cumulative expected regret by policy, seed and round), summary.csv, regret.svg and regret.png (mean with a band of ± 2 standard errors; vitrine plot draws other bands, formats, scales and widths, paired differences and tables), run.json (the configuration, the machine, the learners' diagnostics), and runs.jsonl, from which an interrupted command continues when it is given again. Panels that form a figure of the paper are also drawn together, in DIR.`
 
 type reproduceCmd struct {
 	Names []string `arg:"" optional:"" name:"name" help:"Experiments or groups of them (see vitrine list experiments), or all." complete:"experiments"`
@@ -45,11 +45,11 @@ func (reproduceCmd) Help() string {
 		"vitrine reproduce linear                        the benchmark of the linear baselines' own papers",
 		"vitrine reproduce geometric-condition           the loss and its lower bound, computed and not played",
 		"vitrine reproduce theory                        coverage, optimism, constants and growth, against the paper's theory",
-		"vitrine reproduce table1 tractability           the algorithms of Table 1: their regret, and what they take",
+		"vitrine reproduce table1 tractability           the algorithms of Table 1: their regret, time and memory",
 	)
 }
 
-// Run plays the named experiments, and then what has no file.
+// Run plays the named experiments, and then those that have no file.
 func (c reproduceCmd) Run(ctx context.Context, t terminal) error {
 	names, err := c.resolve()
 	if err != nil {
@@ -100,7 +100,7 @@ func (c reproduceCmd) Run(ctx context.Context, t terminal) error {
 	return nil
 }
 
-// resolve returns the experiments that are named, once each.
+// resolve returns the named experiments, once each.
 func (c reproduceCmd) resolve() (names []string, err error) {
 	all, groups := append(experiments.WithoutFile(), experiments.Names()...), experiments.Groups()
 	known := strings.Join(groups, ", ")
@@ -116,13 +116,13 @@ func (c reproduceCmd) resolve() (names []string, err error) {
 		case slices.Contains(all, n):
 			names = append(names, n)
 		default:
-			return nil, usageError{fmt.Errorf("there is no experiment %q: there are the groups %s, and what vitrine list experiments names", n, known)}
+			return nil, usageError{fmt.Errorf("there is no experiment %q: name a group (%s) or one that vitrine list experiments names", n, known)}
 		}
 	}
 	return unique(names), nil
 }
 
-// unique returns the first of each word.
+// unique returns the words without duplicates.
 func unique(words []string) []string {
 	var list []string
 	for _, w := range words {
@@ -134,13 +134,13 @@ func unique(words []string) []string {
 }
 
 type runCmd struct {
-	Files []string `arg:"" name:"config.toml" help:"Files that describe an experiment each."`
+	Files []string `arg:"" name:"config.toml" help:"Files that describe one experiment each."`
 	playFlags
 }
 
 // Help is the tail of the command's help.
 func (runCmd) Help() string {
-	return "A file looks like those of the paper's panels: vitrine list experiments --show NAME prints one to start from.\n\n" + filesHelp + "\n\n" + examples(
+	return "vitrine list experiments --show NAME prints the file of a panel of the paper, to start from.\n\n" + filesHelp + "\n\n" + examples(
 		"vitrine list experiments --show main-gaussian-realizable > mine.toml",
 		"vitrine run mine.toml --seeds 5",
 	)
@@ -166,8 +166,8 @@ func (c runCmd) Run(ctx context.Context, t terminal) error {
 	return c.play(ctx, t, files, nil)
 }
 
-// play plays experiments one after the other, prints their summaries and draws
-// them, and then the figures that they make up.
+// play plays experiments one after the other, prints their summaries and draws them, and then draws the
+// figures that they form.
 func (c playFlags) play(ctx context.Context, t terminal, files []*config.File, figures []experiments.Figure) error {
 	if err := c.check(); err != nil {
 		return err
@@ -222,7 +222,7 @@ func (c playFlags) play(ctx context.Context, t terminal, files []*config.File, f
 		}
 	}
 	if shard != nil {
-		fmt.Fprintf(t.err, "vitrine: the results of shard %v are in %s; vitrine merge makes one of all shards\n", *shard, c.shardDir(*shard))
+		fmt.Fprintf(t.err, "vitrine: the results of shard %v are in %s; vitrine merge joins all shards\n", *shard, c.shardDir(*shard))
 		return nil
 	}
 	for _, f := range figures {
@@ -234,7 +234,7 @@ func (c playFlags) play(ctx context.Context, t terminal, files []*config.File, f
 	return nil
 }
 
-// check reports flags that no experiment can be played with.
+// check reports flags with illegal values.
 func (c playFlags) check() error {
 	switch {
 	case c.Seeds != nil && (*c.Seeds < 1 || *c.Seeds > config.MaxSeeds):
@@ -267,7 +267,7 @@ func printSummary(t terminal, summaries []experiment.Summary) {
 	w.Flush()
 }
 
-// known is a number for a table, or a dash where it is not defined.
+// known formats a number for a table, or a dash if it is not defined.
 func known(v float64) string {
 	if math.IsNaN(v) {
 		return "–"

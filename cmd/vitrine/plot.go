@@ -28,9 +28,9 @@ type plotCmd struct {
 
 // Help is the tail of the command's help.
 func (plotCmd) Help() string {
-	return `Pictures stand beside the results: regret.svg, main.svg. With --difference there is also difference.svg or main-difference.svg. A table in LaTeX, --format tex, is regret.tex or main.tex; it has the mean ± the standard deviation, and the paired difference to the first policy, or to that of --difference, ± its standard error. It needs \usepackage{booktabs}.
+	return `Pictures are written beside the results: regret.svg, main.svg. --difference also writes difference.svg or main-difference.svg. A table in LaTeX, --format tex, is regret.tex or main.tex; it has the mean ± the standard deviation, and the paired difference to the first policy, or to the one of --difference, ± its standard error. It needs \usepackage{booktabs}.
 
-Tunings and the other results that are not regret have only --format.
+For tunings and other results that are not regret, only --format has an effect.
 
 ` + examples(
 		"vitrine plot out                                every experiment in it, and the figures that are complete",
@@ -41,7 +41,7 @@ Tunings and the other results that are not regret have only --format.
 	)
 }
 
-// Run draws what the directories hold.
+// Run draws the results in the directories.
 func (c plotCmd) Run(t terminal) error {
 	d, err := c.drawing()
 	if err != nil {
@@ -58,25 +58,25 @@ func (c plotCmd) Run(t terminal) error {
 	return d.draw(t, found)
 }
 
-// drawable is a result that can be drawn: regret, of one experiment or of several
-// in a figure, or something else.
+// drawable is a result that can be drawn: the regret of one experiment, or of several in a figure, or another
+// result.
 type drawable struct {
-	path string // what messages call it
+	path string // its name in messages
 
-	// Of regret: the files without their extensions, how a figure lays its panels
-	// out, and the directories of the experiments, placed as in the figure.
+	// For regret: the files without their extensions, the layout of the figure, and the directories of the
+	// experiments, in the places of the figure.
 	stem, differences string
 	layout            experiments.Figure
 	dirs              [][]string
 
-	// Of something else, in the directory path.
+	// For other results, in the directory path.
 	other func(dir string, formats ...figure.Format) error
 }
 
 func (f drawable) isRegret() bool { return f.dirs != nil }
 func (f drawable) isFigure() bool { return f.layout.Rows != nil }
 
-// picture is a figure of the panels or, of an experiment, its only one.
+// picture returns the figure of the panels or, for an experiment, its only panel.
 func (f drawable) picture(c figure.Composite, l figure.Look) figure.Picture {
 	if f.isFigure() {
 		return c.With(l)
@@ -84,8 +84,7 @@ func (f drawable) picture(c figure.Composite, l figure.Look) figure.Picture {
 	return c.Rows[0][0].With(l)
 }
 
-// others are the results that are not regret: the files that mark them, and how
-// they are drawn.
+// others are the results that are not regret: the file that marks each, and the function that draws it.
 var others = []struct {
 	mark string
 	draw func(dir string, formats ...figure.Format) error
@@ -96,12 +95,12 @@ var others = []struct {
 	{tractability.Mark, drawTractability},
 }
 
-// regretOf is the regret of the experiment whose results are in dir.
+// regretOf returns the regret of the experiment whose results are in dir.
 func regretOf(dir string) drawable {
 	return drawable{path: dir, stem: filepath.Join(dir, "regret"), differences: filepath.Join(dir, "difference"), dirs: [][]string{{dir}}}
 }
 
-// figureIn is a figure from the experiments in out.
+// figureIn returns a figure of the experiments in out.
 func figureIn(out string, f experiments.Figure) drawable {
 	stem := filepath.Join(out, f.Name)
 	d := drawable{path: stem, stem: stem, differences: stem + "-difference", layout: f}
@@ -115,7 +114,7 @@ func figureIn(out string, f experiments.Figure) drawable {
 	return d
 }
 
-// in returns what dir itself holds.
+// in returns the result in dir itself.
 func in(dir string) (d drawable, ok bool) {
 	if exists(filepath.Join(dir, "regret.csv")) {
 		return regretOf(dir), true
@@ -133,11 +132,11 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// The hint where there is nothing to draw.
+// The hint if there is nothing to draw.
 const whence = "results come from vitrine reproduce, vitrine run and vitrine tune"
 
-// findDrawables returns the results in dir or, where it has none, those in the
-// directories below it and in its tunings, and the figures that these make up.
+// findDrawables returns the result in dir or, if it has none, the results in its subdirectories and its
+// tunings, and the figures that these form.
 func findDrawables(dir string) ([]drawable, error) {
 	switch info, err := os.Stat(dir); {
 	case errors.Is(err, fs.ErrNotExist):
@@ -180,7 +179,7 @@ func findDrawables(dir string) ([]drawable, error) {
 	return found, nil
 }
 
-// below returns what the directories of dir hold.
+// below returns the results in the subdirectories of dir.
 func below(dir string) (found []drawable, err error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -213,12 +212,12 @@ func findFigure(path string) ([]drawable, error) {
 	return []drawable{figureIn(out, all[i])}, nil
 }
 
-// draw draws the results. What a flag leaves nothing of is an error or, among
-// several results, a warning.
+// draw draws the results. If the flags leave nothing of a result, that is an error or, among several results,
+// a warning.
 func (d drawing) draw(t terminal, found []drawable) error {
 	regret := slices.DeleteFunc(slices.Clone(found), func(f drawable) bool { return !f.isRegret() })
 	if d.title != "" && len(regret) != 1 {
-		return usageError{fmt.Errorf("--title: there are %d pictures of regret here, and a title is for one: name an experiment's directory, or a figure as out/main", len(regret))}
+		return usageError{fmt.Errorf("--title: there are %d pictures of regret here, and the title is for one: name the directory of an experiment, or a figure such as out/main", len(regret))}
 	}
 	panels := map[string]figure.Panel{}
 	for _, f := range regret {
@@ -247,7 +246,7 @@ func (d drawing) draw(t terminal, found []drawable) error {
 		var none nothing
 		switch {
 		case errors.As(err, &none) && len(found) > 1:
-			t.warn(fmt.Sprintf("left as it was: %v", err))
+			t.warn(fmt.Sprintf("not drawn: %v", err))
 		case err != nil:
 			return err
 		default:
@@ -260,12 +259,12 @@ func (d drawing) draw(t terminal, found []drawable) error {
 	return nil
 }
 
-// nothing is why a result has no picture with these flags.
+// nothing is the reason why a result has no picture with these flags.
 type nothing struct{ error }
 
 func (n nothing) Unwrap() error { return n.error }
 
-// known reports a policy that no panel has.
+// known returns an error that names a policy of the flags that no panel has.
 func (d drawing) known(panels map[string]figure.Panel) error {
 	if len(panels) == 0 {
 		return nil
@@ -304,7 +303,7 @@ func (d drawing) drawOther(f drawable) error {
 	return f.other(f.path, d.formats...)
 }
 
-// drawRegret draws the regret of an experiment, or of those of a figure.
+// drawRegret draws the regret of an experiment or a figure.
 func (d drawing) drawRegret(f drawable, panels map[string]figure.Panel) error {
 	regret := figure.Composite{Title: d.title, Heads: f.layout.Heads}
 	differences := regret
@@ -360,7 +359,7 @@ func (d drawing) drawRegret(f drawable, panels map[string]figure.Panel) error {
 	return replace.File(f.stem+".tex", text.Bytes())
 }
 
-// keep returns the panel with the policies that are to be drawn.
+// keep returns the panel with only the policies to draw.
 func (d drawing) keep(p figure.Panel) figure.Panel {
 	if d.policies != nil {
 		p.Curves = slices.DeleteFunc(slices.Clone(p.Curves), func(c figure.Curve) bool { return !slices.Contains(d.policies, c.Policy) })
@@ -368,9 +367,8 @@ func (d drawing) keep(p figure.Panel) figure.Panel {
 	return p
 }
 
-// readPanel reads the regret of an experiment, with the title that it had. A
-// file that has less than was played, as one has that was cut off at the end of
-// a line, is an error.
+// readPanel reads the regret of an experiment and its title. A file with fewer rows than were played, such as
+// a truncated one, is an error.
 func readPanel(dir string) (figure.Panel, error) {
 	path := filepath.Join(dir, "regret.csv")
 	p, err := figure.ReadPanel(path)
@@ -387,7 +385,7 @@ func readPanel(dir string) (figure.Panel, error) {
 		whole = whole && len(c.Regret) == played.Seeds && len(c.Regret[0]) == played.Rounds
 	}
 	if !whole {
-		return p, fmt.Errorf("%s: it is not what run.json says was played, %d policies on %d seeds of %d rounds: give the command again, it continues from the finished runs", path, len(played.Policies), played.Seeds, played.Rounds)
+		return p, fmt.Errorf("%s: differs from run.json, which has %d policies on %d seeds of %d rounds: give the command again, it continues from the finished runs", path, len(played.Policies), played.Seeds, played.Rounds)
 	}
 	return p, nil
 }

@@ -17,19 +17,19 @@ import (
 )
 
 type predictCmd struct {
-	Model string `arg:"" help:"A model that vitrine fit wrote with --out."`
-	Data  string `arg:"" help:"A table in the form of the one that the model was fitted to."`
+	Model string `arg:"" help:"A model written by vitrine fit --out."`
+	Data  string `arg:"" help:"A table with the columns of the one that the model was fitted to."`
 
-	Shares       bool     `help:"Print the shares of the alternatives, and not the probabilities of every choice."`
-	Score        bool     `help:"Print how well the model predicts what was chosen."`
-	Elasticities string   `help:"Print the elasticities of shares in a variable of the specification." placeholder:"VARIABLE"`
-	Pay          []string `help:"Print what these coefficients' variables are worth in units of a price." placeholder:"A,B"`
+	Shares       bool     `help:"Print the shares of the alternatives instead of the probabilities of every choice."`
+	Score        bool     `help:"Print how well the model predicts the choices of the table."`
+	Elasticities string   `help:"Print the elasticities of the shares with respect to a variable of the specification." placeholder:"VARIABLE"`
+	Pay          []string `help:"Print the willingness to pay for the variables of these coefficients, in units of the price." placeholder:"A,B"`
 	Price        string   `help:"The coefficient of the price, for --pay." placeholder:"NAME"`
 }
 
 // Help is the tail of the command's help.
 func (predictCmd) Help() string {
-	return `The probabilities are CSV with the columns choice (counted from 1), alternative and probability; a row with an empty alternative is the outside option. What was chosen is read only for --score. --shares, --elasticities and --pay are CSV, too; --score is a JSON object.
+	return `The probabilities are CSV with the columns choice (counted from 1), alternative and probability; a row with an empty alternative is the outside option. The column of choices is read only for --score. --shares, --elasticities and --pay also print CSV; --score prints a JSON object.
 
 ` + examples(
 		"vitrine predict model.json next-week.csv > probabilities.csv",
@@ -38,7 +38,7 @@ func (predictCmd) Help() string {
 	)
 }
 
-// Run prints what the model says about the data.
+// Run prints the predictions of the model for the data.
 func (c predictCmd) Run(ctx context.Context, t terminal) error {
 	if len(c.Pay) > 0 != (c.Price != "") {
 		return usageError{errors.New("--pay and --price go together")}

@@ -12,15 +12,14 @@ import (
 	"golang.org/x/term"
 )
 
-// progress shows how far some work is: a bar on a terminal, elsewhere a line now
-// and then.
+// progress shows the progress of some work: a bar on a terminal, elsewhere a line now and then.
 type progress struct {
 	w     io.Writer
 	name  string
-	of    string // what the work is a part of, " of 30 runs"; may be empty
+	of    string // the whole of which the work is a part, " of 30 runs"; may be empty
 	total int
 
-	container *mpb.Progress // nil but on a terminal
+	container *mpb.Progress // nil unless on a terminal
 	bar       *mpb.Bar
 
 	mu   sync.Mutex
@@ -28,7 +27,7 @@ type progress struct {
 	last time.Time
 }
 
-// lineEvery is the least time between two lines.
+// lineEvery is the minimal time between two lines.
 const lineEvery = 5 * time.Second
 
 func newProgress(w io.Writer, name, of string, total int) *progress {
@@ -46,7 +45,7 @@ func newProgress(w io.Writer, name, of string, total int) *progress {
 	return p
 }
 
-// add counts further work.
+// add counts work done.
 func (p *progress) add(n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -72,10 +71,10 @@ func (p *progress) close() {
 	p.container.Wait()
 }
 
-// runs says of how many runs the work is a part.
+// runs names the number of runs of the whole work.
 func runs(n int) string { return fmt.Sprintf(" of %d runs", n) }
 
-// stages shows work that goes through several stages.
+// stages shows the progress of work that has several stages.
 type stages struct {
 	w     io.Writer
 	name  string
@@ -83,7 +82,7 @@ type stages struct {
 	bar   *progress
 }
 
-// report says how much of a stage is done.
+// report shows how much of a stage is done.
 func (s *stages) report(stage string, done, total int) {
 	if stage != s.stage {
 		s.close()
@@ -92,8 +91,8 @@ func (s *stages) report(stage string, done, total int) {
 	s.bar.add(done - s.bar.done)
 }
 
-// close ends the bar, so that something may be written: a bar clears what stands
-// under it. The next report opens another.
+// close ends the bar, so that other text may be written: a bar clears the lines below it. The next report
+// opens another.
 func (s *stages) close() {
 	if s.bar != nil {
 		s.bar.close()

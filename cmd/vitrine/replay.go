@@ -12,14 +12,14 @@ import (
 
 type replayCmd struct {
 	logArg
-	Snapshots []string `arg:"" optional:"" help:"Snapshots to compare with, beside the one in the data directory."`
+	Snapshots []string `arg:"" optional:"" help:"Snapshots to compare with, in addition to the one in the data directory."`
 }
 
 // Help is the tail of the command's help.
 func (replayCmd) Help() string {
-	return `The log is replayed from its first entry on, and learned from as when it was written: what the service does when it starts without a snapshot. The state after the last entry of a snapshot must be the snapshot, byte for byte. A log whose first entries were removed is replayed from the earliest snapshot on that has them.
+	return `The command replays the log from its first entry and learns from it, as the service does when it starts without a snapshot. The state after the last entry of a snapshot must equal the snapshot byte for byte. If the first entries of a log were removed, it is replayed from the earliest snapshot that contains them.
 
-It prints for each snapshot whether it is equal or different, and what each placement has learned. The exit status is 1 where one is different, or where the log cannot be replayed to its end. Replaying needs the memory that the service has.
+It prints for each snapshot whether it is equal, and what each placement has learned. The exit status is 1 if a snapshot differs or the log cannot be replayed to its end. A replay needs as much memory as the service.
 
 ` + aboutLog + "\n\n" + examples("vitrine replay vitrine-data", "vitrine replay vitrine-data /backup/state.snapshot")
 }
@@ -52,7 +52,7 @@ func (c replayCmd) Run(ctx context.Context, t terminal) (err error) {
 		return err
 	}
 	if different > 0 {
-		return fmt.Errorf("%s: %d of %d snapshots cannot be of this log", log.Name, different, compared)
+		return fmt.Errorf("%s: %d of %d snapshots do not belong to this log", log.Name, different, compared)
 	}
 	return nil
 }

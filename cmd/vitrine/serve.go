@@ -11,15 +11,15 @@ import (
 
 type serveCmd struct {
 	Config string `placeholder:"FILE" help:"TOML file: listen, data, keys, [log], [tls], [limits], [timeouts], [snapshots], [retention]."`
-	Listen string `placeholder:"ADDRESS" help:"Where to listen (127.0.0.1:8080). Elsewhere than on loopback only with keys."`
-	Demo   bool   `help:"Simulated shoppers, in a directory that is thrown away unless --data names one."`
-	Data   string `placeholder:"DIR" help:"Where the log and the snapshots are (vitrine-data)."`
+	Listen string `placeholder:"ADDRESS" help:"Address to listen on (127.0.0.1:8080). Addresses other than loopback need keys."`
+	Demo   bool   `help:"Send simulated shoppers, in a temporary data directory unless --data names one."`
+	Data   string `placeholder:"DIR" help:"The directory of the log and the snapshots (vitrine-data)."`
 
-	TakeOver bool `help:"Take a log on external servers from another service that is alive; that one ends."`
+	TakeOver bool `help:"Take over a log on external servers from another running service, which then ends."`
 }
 
 func (serveCmd) Help() string {
-	return "The decision service: decide, be told what became of it, learn. Its API is at /docs; docs/operations.md has the configuration.\n\n" +
+	return "The decision service makes decisions, receives their outcomes, and learns from them. Its API is at /docs; docs/operations.md has the configuration.\n\n" +
 		examples("vitrine serve --demo", "vitrine serve", "vitrine serve --config service.toml")
 }
 
@@ -37,7 +37,7 @@ func (c serveCmd) Run(ctx context.Context, t terminal) (err error) {
 		s.Data = c.Data
 	}
 	if c.TakeOver && s.Log.URL == "" {
-		return usageError{errors.New("--take-over: the log is in a directory, which one process has at a time: stop that process")}
+		return usageError{errors.New("--take-over is for logs on servers: this log is in a directory; stop the process that uses it")}
 	}
 	o := host.Options{Version: version, TakeOver: c.TakeOver, Logger: slog.New(slog.NewJSONHandler(t.err, &slog.HandlerOptions{Level: s.LogLevel}))}
 	if c.Demo {

@@ -12,7 +12,7 @@ import (
 	"vitrine/paper/theory"
 )
 
-// theorySeeds is how many seeds the study has unless --seeds says otherwise.
+// theorySeeds is the default number of seeds of the study.
 const theorySeeds = 30
 
 // reproduceTheory plays the study of the theory, writes and draws it, and prints
@@ -82,7 +82,7 @@ func printTheory(t terminal, r *theory.Report) {
 	w.Flush()
 }
 
-// orDash is a number of the schedule, or a dash for what it does not have.
+// orDash formats a number of the schedule, or a dash if the schedule does not have it.
 func orDash(format string, v float64) string {
 	if v == 0 {
 		return "–"

@@ -14,8 +14,8 @@ import (
 	"vitrine/paper/tractability"
 )
 
-// reproduceTractability measures what the algorithms take at the sizes that are
-// not yet measured, writes and draws it, and prints the largest size of each.
+// reproduceTractability measures the algorithms at the sizes not yet measured, writes and draws the results,
+// and prints the largest size of each.
 func reproduceTractability(ctx context.Context, t terminal, out string) error {
 	v, err := fullVersion()
 	if err != nil {
@@ -53,7 +53,7 @@ func reproduceTractability(ctx context.Context, t terminal, out string) error {
 	return nil
 }
 
-// machine names the processor's kind and the number of processors.
+// machine returns the kind and the number of processors.
 func machine() string {
 	m := experiment.Machine()
 	return fmt.Sprintf("%v/%v, %v processors, %v", m["os"], m["arch"], m["processors"], m["go"])
@@ -70,7 +70,7 @@ func drawTractability(dir string, formats ...figure.Format) error {
 	return figure.Write(filepath.Join(dir, experiments.Tractability), figure.Tractability(*s), formats...)
 }
 
-// printTractability prints what algorithms take at the corners of the setting.
+// printTractability prints the cost of the algorithms at the smallest and largest sizes.
 func printTractability(t terminal, s *tractability.Survey) {
 	cells := []tractability.Cell{
 		{Items: s.Setting.Items[0], Size: s.Setting.Size},
@@ -102,7 +102,7 @@ func printTractability(t terminal, s *tractability.Survey) {
 	w.Flush()
 }
 
-// duration writes seconds to three digits.
+// duration formats seconds to three digits.
 func duration(seconds float64) string {
 	for _, unit := range []struct {
 		name string

@@ -16,7 +16,7 @@ import (
 )
 
 type tuneCmd struct {
-	Names []string `arg:"" optional:"" name:"name|config.toml" help:"Tunings (see vitrine list tunings), files that describe one each, or all." complete:"tunings"`
+	Names []string `arg:"" optional:"" name:"name|config.toml" help:"Tunings (see vitrine list tunings), files that describe one tuning each, or all." complete:"tunings"`
 	Out   string   `help:"Directory of the results (default: out): each tuning has tune/NAME in it." default:"out" placeholder:"DIR"`
 	dataFlags
 	Workers int `help:"Runs to play at a time (default: one for each processor). The results do not depend on it." default:"0" placeholder:"N"`
@@ -24,16 +24,16 @@ type tuneCmd struct {
 
 // Help is the tail of the command's help.
 func (tuneCmd) Help() string {
-	return `A tuning names a policy of one or more experiments, and the values of its parameters to try. A setting's regret is that after the last round, averaged over the experiments. All settings meet the same worlds. With [halving], all play a few training seeds, the better ones play more, and only the best play all. The winner is then compared, seed by seed, with what the experiments configure now, on fresh seeds that no setting was chosen on.
+	return `A tuning names a policy of one or more experiments, and the values of its parameters to try. The regret of a setting is its regret after the last round, averaged over the experiments. All settings meet the same worlds. With [halving], all settings play a few training seeds, the better ones play more, and only the best play all. The winner is then compared, seed by seed, with the setting in the experiments, on fresh seeds that were not used for the choice.
 
-A file looks like this, where what is left out of training and fresh is as here:
+A file looks like this; the values of training and fresh are the defaults:
 
     name = "mine"
     policy = "onl-mnl"                           # its label in the experiments
     experiments = ["main-gaussian-realizable"]   # names, or paths from this file
     training = { first_seed = 1000, seeds = 40 } # not the seeds of the figures, from 0
-    fresh = { first_seed = 2000, seeds = 100, best = 1 } # best: how many of the settings play them
-    halving = { first = 5, factor = 3 }          # on 5, 15, 40 seeds: a third goes on
+    fresh = { first_seed = 2000, seeds = 100, best = 1 } # best: the number of settings that play them
+    halving = { first = 5, factor = 3 }          # on 5, 15, 40 seeds: a third continues
 
     [grid]
     lambda = [1, 10]
@@ -47,7 +47,7 @@ A file looks like this, where what is left out of training and fresh is as here:
     lambda = { low = 0.1, high = 100, log = true }
     utility.hidden = [[3], [15]]
 
-DIR/tune/NAME/ has tune.csv (a row a setting: outcome, parameters, seeds played, regret, paired differences to the winner and to the configured setting, with standard errors), fresh.csv (the same on the fresh seeds, by experiment), tune.svg and tune.png (the regret over the first two parameters that have several values, the best over the others; what was stopped early is marked, and compared with the winner on the seeds that both have played), tune.json (the configuration, the settings that won, the machine), and runs by experiment, from which an interrupted command continues when it is given again.
+DIR/tune/NAME/ has tune.csv (a row a setting: outcome, parameters, seeds played, regret, paired differences to the winner and to the configured setting, with standard errors), fresh.csv (the same on the fresh seeds, by experiment), tune.svg and tune.png (the regret over the first two parameters that have several values, the best over the others; settings stopped early are marked, and compared with the winner on the seeds that both have played), tune.json (the configuration, the settings that won, the machine), and the runs by experiment, from which an interrupted command continues when it is given again.
 
 ` + examples(
 		"vitrine tune ucb-mnl-main                       the constants of ucb-mnl-tuned in the main panels",
@@ -57,7 +57,7 @@ DIR/tune/NAME/ has tune.csv (a row a setting: outcome, parameters, seeds played,
 	)
 }
 
-// Run carries out the tunings one after the other.
+// Run runs the tunings one after the other.
 func (c tuneCmd) Run(ctx context.Context, t terminal) error {
 	if c.Workers < 0 {
 		return usageError{fmt.Errorf("--workers %d: must not be negative (0 is one for each processor)", c.Workers)}
@@ -110,7 +110,7 @@ func (c tuneCmd) load(terminal terminal, d data) ([]*config.Tuning, error) {
 			return nil, err
 		}
 		if slices.ContainsFunc(tunings, func(o *config.Tuning) bool { return o.Name == t.Name }) {
-			return nil, fmt.Errorf("%s: another tuning is called %q, too: their results would share a directory", n, t.Name)
+			return nil, fmt.Errorf("%s: another tuning is also called %q: their results would share a directory", n, t.Name)
 		}
 		tunings = append(tunings, t)
 	}
@@ -138,7 +138,7 @@ func loadTuning(name string) (*config.Tuning, error) {
 
 func isPath(name string) bool { return strings.HasSuffix(name, ".toml") }
 
-// openExperiment loads an embedded experiment, or a file by its path from dir.
+// openExperiment loads an embedded experiment, or a file by its path relative to dir.
 func openExperiment(dir string) func(name string) (*config.File, error) {
 	return func(name string) (*config.File, error) {
 		if !isPath(name) {

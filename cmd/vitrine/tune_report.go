@@ -13,7 +13,7 @@ import (
 	"vitrine/tune"
 )
 
-// maxRows is the most settings of a printed table: tune.csv has all.
+// maxRows is the maximal number of settings in a printed table: tune.csv has all.
 const maxRows = 10
 
 // print prints the best settings, the configured one, and the verdict.
@@ -41,12 +41,12 @@ func (s search) print(training, fresh tune.Table) {
 	s.rows(fresh, fresh.Rows)
 	fmt.Fprintf(s.out, "\n%s\n", s.verdict(fresh))
 	if keys := atEnd(training); len(keys) > 0 {
-		fmt.Fprintf(s.out, "The winner is at the end of what was tried in %s: better values may lie beyond.\n", strings.Join(keys, " and "))
+		fmt.Fprintf(s.out, "The winner has an extreme of the values tried for %s: better values may lie beyond.\n", strings.Join(keys, " and "))
 	}
 }
 
-// atEnd returns the parameters of which three or more numbers were tried and
-// the winner has the least or the largest, and not 0, where many end.
+// atEnd returns the parameters for which at least three numbers were tried and the winner has the smallest or
+// the largest of them, other than 0, at which many ranges end.
 func atEnd(t tune.Table) []string {
 	var keys []string
 	for i, key := range t.Parameters {
@@ -95,10 +95,9 @@ func (s search) rows(t tune.Table, rows []tune.Row) {
 	w.Flush()
 }
 
-// verdict says in a line what the fresh seeds say of the winner.
-// errorsAtLevel returns the number of standard errors that a mean over n seeds
-// exceeds with probability 0.05 where there is no difference: Student's t, which
-// is 1.98 for 100 seeds and 12.7 for two.
+// verdict describes in a line how the winner does on the fresh seeds. errorsAtLevel returns the number of
+// standard errors that a mean over n seeds exceeds with probability 0.05 if there is no difference: Student's
+// t, which is 1.98 for 100 seeds and 12.7 for two.
 func errorsAtLevel(n int) float64 {
 	if n < 2 {
 		return math.Inf(1)
@@ -109,13 +108,13 @@ func errorsAtLevel(n int) float64 {
 func (s search) verdict(fresh tune.Table) string {
 	winner, configured := fresh.Find(tune.Winner), fresh.Find(tune.Configured)
 	if s.IsConfigured(winner.Score.Setting) {
-		return fmt.Sprintf("The winner is what the experiments configure: %s on %s.", plain(winner.Score.Estimate()), plural(len(s.Fresh), "fresh seed"))
+		return fmt.Sprintf("The winner is the setting in the experiments: %s on %s.", plain(winner.Score.Estimate()), plural(len(s.Fresh), "fresh seed"))
 	}
 	d := winner.Score.Difference(configured.Score)
 	var says string
 	switch level := errorsAtLevel(len(s.Fresh)); {
-	case !(math.Abs(d.Mean) > level*d.SE): // so for a single seed, too
-		says = "no difference that these seeds show at the level of 5 %"
+	case !(math.Abs(d.Mean) > level*d.SE): // also for a single seed
+		says = "these seeds show no difference at the level of 5 %"
 	case d.Mean < 0:
 		says = "the winner is better at the level of 5 %"
 	default:

@@ -12,7 +12,7 @@ import (
 	"vitrine/tune"
 )
 
-// search is a tuning on its way.
+// search is a running tuning.
 type search struct {
 	*config.Tuning
 	terminal
@@ -21,7 +21,7 @@ type search struct {
 	version string
 }
 
-// run searches, plays the fresh seeds, and writes and prints what came out.
+// run searches, plays the fresh seeds, and writes and prints the results.
 func (s search) run(ctx context.Context) error {
 	rungs := s.Halving.Rungs(s.Settings, len(s.Training))
 	rung := 0
@@ -67,7 +67,7 @@ func (s search) table() tune.Table {
 	return tune.Table{Tuning: s.Name, Policy: s.Policy, Parameters: s.Parameters, Panels: s.Panels}
 }
 
-// outcome is that of the setting at a place of the ranking.
+// outcome returns the outcome of the setting at a place of the ranking.
 func (s search) outcome(place int, score tune.Score) string {
 	switch {
 	case place == 0:
@@ -124,7 +124,7 @@ func (s search) scores(ctx context.Context, what string, settings []int, seeds [
 	return scores, nil
 }
 
-// write writes all files but the pictures.
+// write writes all files except the pictures.
 func (s search) write(training, fresh tune.Table, rungs []tune.Rung) error {
 	winner := training.Find(tune.Winner)
 	type panel struct {

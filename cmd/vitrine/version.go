@@ -9,12 +9,12 @@ import (
 	"runtime"
 )
 
-// version is the release; it moves with CHANGELOG.md.
+// version is the release; CHANGELOG.md has the same.
 const version = "0.1.0-dev"
 
 type versionCmd struct{}
 
-// Run prints the version and what this program was built for.
+// Run prints the version and the platform of this program.
 func (versionCmd) Run(t terminal) error {
 	v, err := fullVersion()
 	if err != nil {
@@ -24,9 +24,8 @@ func (versionCmd) Run(t terminal) error {
 	return nil
 }
 
-// fullVersion is the release and, after a '+', the checksum of this program's
-// own file: finished runs of another are not continued, so that no figure mixes
-// two programs.
+// fullVersion is the release and, after a '+', the checksum of this program's own file. Runs of another
+// program are not continued, so no figure mixes two programs.
 func fullVersion() (string, error) {
 	path, err := os.Executable()
 	if err != nil {
