@@ -128,7 +128,7 @@ func TestDemoOverwritesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.demo = true
-	if err := s.run(t.Context(), slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), `a placement "home"`) {
+	if err := s.run(t.Context(), slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), `the placement "home"`) {
 		t.Fatalf("the demonstration over a placement of that name: %v", err)
 	}
 	s.demo = false

@@ -1,16 +1,14 @@
-// Package camera makes a pool of the digital cameras of a conjoint study and of
-// the tastes of the people who were asked (Allenby, Brazell, Howell and Rossi
-// 2014, Quantitative Marketing and Economics 12:421–456; the data set camera of
-// the R package bayesm).
+// Package camera makes a pool of the digital cameras of a conjoint study and the tastes of its respondents
+// (Allenby, Brazell, Howell and Rossi 2014, Quantitative Marketing and Economics 12:421–456; the data set
+// camera of the R package bayesm).
 //
-// In each task four cameras and "none" were shown and one was taken: it is the
-// MNL bandit's form, with an outside option. The tastes are the maximum
-// likelihood estimate of one linear utility for all respondents,
+// In each task a respondent chose one of four cameras or "none", as in the MNL bandit with an outside option.
+// The tastes are the maximum likelihood estimate of one linear utility for all respondents,
 //
 //	u_i = x_iᵀθ,   u_none = 0,
 //
-// and the pool is the distinct cameras. Their best assortments do not sell for
-// certain, and their worst do sell.
+// and the pool is the distinct cameras. Neither the best assortments sell with certainty, nor do the worst
+// sell nothing.
 package camera
 
 import (
@@ -33,7 +31,7 @@ import (
 	"vitrine/utility"
 )
 
-// Source says where the data is to be had.
+// Source describes the data and says where to get it.
 const Source = "the data set camera of the R package bayesm, as a file camera.csv with a row for each alternative of each task"
 
 // Attributes are the features of a camera, in the order of its rows: the brand,
@@ -44,15 +42,15 @@ var Attributes = []string{"canon", "sony", "nikon", "panasonic", "pixels", "zoom
 // header is the first row of the file.
 var header = append([]string{"respondent", "task", "alt", "choice"}, Attributes...)
 
-// Task is what a respondent was shown and took.
+// Task is a choice of a respondent among the cameras shown.
 type Task struct {
 	Respondent int
 	Cameras    *mat.Dense // rows of Attributes
 	Choice     vitrine.Choice
 }
 
-// Load returns the pool of the file, or of camera.csv in the folder, at path,
-// and what there is to check of it in a line.
+// Load returns the pool of the file at path, or of camera.csv in the folder at path, and a line with figures
+// to check.
 func Load(path string) (p *env.Pool, report string, err error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		path = filepath.Join(path, "camera.csv")
@@ -129,7 +127,7 @@ func Read(r io.Reader) ([]Task, error) {
 	return tasks, nil
 }
 
-// rows are those of a task that is being read.
+// rows are the rows of the task being read.
 type rows struct {
 	started          bool
 	line             int
@@ -196,8 +194,8 @@ func (t *rows) close() (Task, error) {
 	return Task{Respondent: respondent, Cameras: x, Choice: t.choice}, nil
 }
 
-// ridge is a penalty that moves the estimate by less than its eighth digit, and
-// leaves an attribute that no task varies at 0.
+// ridge is a penalty that moves the estimate by less than its eighth digit, and gives 0 to an attribute that
+// no task varies.
 const ridge = 1e-8
 
 // Fit returns the maximum likelihood estimate of θ and its log-likelihood.
@@ -227,8 +225,7 @@ func LogLikelihood(tasks []Task, theta []float64) float64 {
 	return sum
 }
 
-// distinct returns the cameras that the tasks show, once each, in the order of
-// their attributes.
+// distinct returns the cameras in the tasks, once each, in the order of their attributes.
 func distinct(tasks []Task) *mat.Dense {
 	var cameras [][]float64
 	for _, t := range tasks {

@@ -1,5 +1,5 @@
-// Package experiments embeds the panels of the paper, one TOML file each, and
-// says how its figures are made of them.
+// Package experiments embeds the panels of the paper, one TOML file each, and the layout of the figures made
+// of them.
 package experiments
 
 import (
@@ -8,25 +8,25 @@ import (
 	"strings"
 )
 
-// GeometricCondition is the figure of the paper that is computed and not
-// played: it has no file.
+// GeometricCondition is the figure of the geometric condition, which is computed without playing. It has no
+// file.
 const GeometricCondition = "geometric-condition"
 
-// Theory is the study of the theory, which plays what no file says.
+// Theory is the study of the theory, whose experiments have no file.
 const Theory = "theory"
 
-// Tractability is what algorithms take, measured: it has no file either.
+// Tractability is the measurement of the algorithms' cost. It has no file either.
 const Tractability = "tractability"
 
-// WithoutFile returns the names of those that have none.
+// WithoutFile returns the names of the experiments without a file.
 func WithoutFile() []string { return []string{GeometricCondition, Theory, Tractability} }
 
 //go:embed *.toml
 var files embed.FS
 
-// order is the paper's: of its figures, and of the panels in them. Then come what
-// a reviewer asks of the main panels, the benchmark of the linear baselines, and
-// the worlds outside the paper, before those that need data.
+// order lists the names in the order of the paper's figures and their panels. Then come variants of the main
+// panels, the benchmark of the linear baselines, and the worlds outside the paper, before those that need
+// data.
 var order = []string{
 	"main-gaussian-realizable",
 	"main-gaussian-misspecified",
@@ -92,8 +92,8 @@ var order = []string{
 // Names returns the names of all experiments, in the order of the paper.
 func Names() []string { return slices.Clone(order) }
 
-// Groups returns the names that stand for several experiments: what comes
-// before the first '-' of more than one name, and the names of figures.
+// Groups returns the names of groups of experiments: the part before the first '-' that several names share,
+// and the names of figures.
 func Groups() []string {
 	var groups []string
 	add := func(group string) {

@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// Figure is a figure of several panels: those of the paper laid out as there.
+// Figure is a figure of several panels. Figures of the paper have its layout.
 type Figure struct {
 	Name  string
-	Heads []string  // what stands above each column; nil for nothing
+	Heads []string  // above each column; may be nil
 	Rows  [][]Panel // from top to bottom, each from left to right
 }
 
@@ -18,8 +18,8 @@ type Panel struct {
 	Caption    string
 }
 
-// figures are in the order of the paper, whose main figure comes in two halves,
-// and then those outside it.
+// figures lists the paper's figures in its order, the main figure in two halves, and then the
+// others.
 var figures = []Figure{
 	{
 		Name: "main-gaussian",
@@ -61,7 +61,7 @@ var figures = []Figure{
 	worlds(),
 }
 
-// likeMain is the figure of a group that has the panels of the main figure.
+// likeMain returns the figure of a group with the panels of the main figure.
 func likeMain(name string) Figure {
 	f := Figure{Name: name, Heads: []string{"Realizability", "Misspecification"}}
 	for _, contexts := range []struct{ name, title string }{{"gaussian", "Gaussian"}, {"uniform", "Uniform"}} {
@@ -73,7 +73,7 @@ func likeMain(name string) Figure {
 	return f
 }
 
-// linear is the figure of the benchmark of the linear baselines.
+// linear returns the figure of the benchmark of the linear baselines.
 func linear() Figure {
 	f := Figure{Name: "linear", Heads: []string{"Equal revenues", "Revenues U[0, 1]"}}
 	for _, v := range []struct{ k, d int }{{5, 5}, {5, 3}, {10, 5}, {15, 5}} {
@@ -83,7 +83,7 @@ func linear() Figure {
 	return f
 }
 
-// sweep is the figure of the appendix with varying d and K.
+// sweep returns the figure of the appendix with varying d and K.
 func sweep(contexts, title string) Figure {
 	f := Figure{
 		Name:  "sweep-" + contexts,
@@ -102,8 +102,7 @@ func sweep(contexts, title string) Figure {
 	return f
 }
 
-// worlds is the figure of truths outside the paper, each as it is, with unequal
-// revenues, and turning.
+// worlds returns the figure of truths outside the paper, each unchanged, with unequal revenues, and drifting.
 func worlds() Figure {
 	f := Figure{Name: "worlds"}
 	for _, truth := range []struct{ name, title string }{
@@ -124,7 +123,7 @@ func Figures(names []string) []Figure {
 	})
 }
 
-// experiments are those of the panels, row after row.
+// experiments returns the experiments of the panels, row after row.
 func (f Figure) experiments() (names []string) {
 	for _, row := range f.Rows {
 		for _, p := range row {

@@ -10,8 +10,7 @@ import (
 //go:embed tune/*.toml
 var tunings embed.FS
 
-// Tunings returns the names of the embedded tunings, in the order of the
-// alphabet.
+// Tunings returns the names of the embedded tunings in alphabetical order.
 func Tunings() []string {
 	paths, err := fs.Glob(tunings, "tune/*.toml")
 	if err != nil {

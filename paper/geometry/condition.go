@@ -6,26 +6,26 @@ import (
 	"math"
 )
 
-// Condition are the constants of Assumption "Generalized geometric condition
-// on the squared loss": for every w,
+// Condition holds the constants of Assumption "Generalized geometric condition on the squared loss": for
+// every w,
 //
 //	min_{w̃∈W*} {μ/2 ‖w − w̃‖², τ/2 ‖w − w̃‖^γ} ≤ ℓ_sq(w)
 //
-// where μ, τ > 0 and 0 < γ < 2. Both terms grow with the distance, so that only
-// the nearest w̃ counts; ℓ_sq(w̃) is 0.
+// where μ, τ > 0 and 0 < γ < 2. Both terms grow with the distance, so only the nearest w̃ matters; ℓ_sq(w̃)
+// is 0.
 type Condition struct {
 	Mu    float64 `json:"mu"`
 	Tau   float64 `json:"tau"`
 	Gamma float64 `json:"gamma"`
 }
 
-// StrongConvexity returns μ/2 r², the term that is the lower one near W*.
+// StrongConvexity returns μ/2 r², the smaller term near W*.
 func (c Condition) StrongConvexity(r float64) float64 { return c.Mu / 2 * r * r }
 
-// Growth returns τ/2 r^γ, the term that is the lower one far from W*.
+// Growth returns τ/2 r^γ, the smaller term far from W*.
 func (c Condition) Growth(r float64) float64 { return c.Tau / 2 * math.Pow(r, c.Gamma) }
 
-// Bound returns the lower of the two at distance r from W*.
+// Bound returns the smaller of the two terms at distance r from W*.
 func (c Condition) Bound(r float64) float64 { return min(c.StrongConvexity(r), c.Growth(r)) }
 
 // Distance returns min_{w̃∈W*} ‖w − w̃‖.
@@ -37,20 +37,17 @@ func Distance(w Params, equivalents []Params) float64 {
 	return r
 }
 
-// Fit returns the constants for a given γ with which the condition holds on
-// the whole box of the grid, and where τ is tight. A larger μ asks for a
-// smaller τ; the rule is
+// Fit returns constants for a given γ with which the condition holds on the whole box of the grid, and the
+// point at which τ is tight. A larger μ needs a smaller τ; the rule is
 //
 //	μ = share · min_{w̃∈W*} λ_min(∇²ℓ_sq(w̃)),  0 < share < 1
 //	τ = inf {2 ℓ_sq(w) / dist(w, W*)^γ : μ/2 dist(w, W*)² > ℓ_sq(w)}
 //
-// so that μ is what the loss is strongly convex with near W*, less a margin,
-// and τ the largest that holds wherever μ does not. The infimum is taken on the
-// grid g of the loss, then closer and closer around each of the points that
-// are lowest among their neighbours. Both constants are rounded down to three
-// digits.
+// so that μ is the strong convexity of the loss near W*, minus a margin, and τ the largest constant that
+// holds wherever μ does not. The infimum is taken on the grid g of the loss, and then on finer grids around
+// each local minimum. Both constants are rounded down to three digits.
 //
-// It is an error where W* has no curvature, and where μ holds everywhere.
+// It is an error if W* has no curvature, or if μ holds everywhere.
 func Fit(ctx context.Context, l *Loss, g Grid, equivalents []Params, gamma, share float64) (c Condition, tight Params, err error) {
 	curvature := math.Inf(1)
 	for _, w := range equivalents {
@@ -60,7 +57,7 @@ func Fit(ctx context.Context, l *Loss, g Grid, equivalents []Params, gamma, shar
 		return c, tight, errors.New("geometry: the loss is flat at a global minimum: no μ is positive")
 	}
 	c = Condition{Mu: down(share * curvature), Gamma: gamma}
-	// ratio is what τ may not exceed at w.
+	// ratio returns the upper bound of τ at w.
 	ratio := func(w Params, loss float64) float64 {
 		r := Distance(w, equivalents)
 		if c.StrongConvexity(r) <= loss {
@@ -94,8 +91,8 @@ func Fit(ctx context.Context, l *Loss, g Grid, equivalents []Params, gamma, shar
 	return c, tight, nil
 }
 
-// zoom minimises f around point at of g: on a grid of the neighbouring cells,
-// then on ever smaller ones around the best point so far.
+// zoom minimises f around point at of g: on a grid of the neighbouring cells, and then on smaller and smaller
+// ones around the best point so far.
 func zoom(ctx context.Context, f func(Params) float64, g Grid, at [2]int) (best Params, lowest float64, err error) {
 	const (
 		points = 21

@@ -18,7 +18,7 @@ import (
 	"vitrine/paper/experiments"
 )
 
-// Mark is the file by which the directory of a landscape is known: its slice.
+// Mark is the file that marks the directory of a landscape: its slice.
 const Mark = "loss.csv"
 
 // Its other files.
@@ -81,8 +81,7 @@ func numbers(dst []byte, values ...float64) []byte {
 	return dst
 }
 
-// Read reads what Write wrote. Errors name the file, and the line where there
-// is one.
+// Read reads what Write wrote. Errors name the file and, if there is one, the line.
 func Read(dir string) (*Landscape, error) {
 	l := &Landscape{}
 	for _, file := range []struct {

@@ -17,10 +17,10 @@ func (b Box) contains(w Params) bool {
 type Grid struct {
 	Box   Box
 	N     int
-	Value []float64 // N·N, the points of the least w_1 first
+	Value []float64 // N·N, the points of the smallest w_1 first
 }
 
-// sample evaluates f on a grid. It stops early, with the cause, where ctx ends.
+// sample evaluates f on a grid. It stops early, with the cause, when ctx ends.
 func sample(ctx context.Context, f func(Params) float64, box Box, n int) (Grid, error) {
 	g := Grid{box, n, make([]float64, n*n)}
 	for i := range n {
@@ -57,7 +57,7 @@ func (g Grid) thin(k int) Grid {
 	return t
 }
 
-// lowest returns the points of which no neighbour is lower.
+// lowest returns the points without a lower neighbour.
 func (g Grid) lowest() (found [][2]int) {
 	for i := range g.N {
 		for j := range g.N {

@@ -9,7 +9,7 @@ import (
 	"vitrine/paper/experiments"
 )
 
-// Title says what the figure shows.
+// Title is the title of the figure.
 const Title = "A non-convex loss under the generalized geometric condition"
 
 // Setting is a world of one feature, the box of parameters, and the choices of
@@ -24,9 +24,8 @@ type Setting struct {
 	Share    float64    `json:"share"` // of the curvature at W* that μ takes
 }
 
-// Figure is the setting of the paper's figure: its N, K and uniform contexts
-// at d = 1, and frequencies up to 5, where the loss has spurious minima on
-// both sides of w*.
+// Figure is the setting of the paper's figure: its N, K and uniform contexts at d = 1, and
+// frequencies up to 5, at which the loss has spurious minima on both sides of w*.
 var Figure = Setting{
 	Items:    100,
 	Size:     5,
@@ -37,7 +36,7 @@ var Figure = Setting{
 	Share:    0.5,
 }
 
-// Constants are what run.json holds.
+// Constants are the contents of run.json.
 type Constants struct {
 	Experiment   string    `json:"experiment"`
 	Title        string    `json:"title"`
@@ -55,29 +54,28 @@ type Point struct {
 	Position        float64 // along the line, from half way between the minima
 	W               Params
 	Loss            float64 // ℓ_sq(w)
-	Bound           float64 // the lower of the two terms
+	Bound           float64 // the smaller of the two terms
 	StrongConvexity float64 // μ/2 dist(w, W*)²
 	Growth          float64 // τ/2 dist(w, W*)^γ
 }
 
-// Landscape is the loss and its lower bound, as they are drawn.
+// Landscape is the loss and its lower bound as drawn.
 type Landscape struct {
 	Constants
 	Slice []Point
 	Map   Grid
 }
 
-// Points of the grid on which constants and minima are searched, of the part
-// of it that is kept, and of the slice.
+// Numbers of points: of the grid on which constants and minima are searched, of the part of it that is kept,
+// and of the slice.
 const (
 	fine    = 481
 	thinned = 4 // 121 points an axis
 	along   = 401
 )
 
-// Survey computes the landscape of a setting. It stops early where ctx ends.
-// It is an error where the minima that a search finds at loss 0 are not those
-// that [Equivalents] names, or are not two, and where [Fit] has no constants.
+// Survey computes the landscape of a setting. It stops early when ctx ends. It is an error if the minima
+// found at loss 0 are not exactly the two that [Equivalents] returns, or if [Fit] has no constants.
 func Survey(ctx context.Context, s Setting) (*Landscape, error) {
 	size := ExpectedSize(s.Items, s.Size)
 	l := NewLoss(s.Truth, env.Uniform{Low: s.Contexts[0], High: s.Contexts[1]}, size)

@@ -1,15 +1,12 @@
-// Package geometry looks at the expected squared loss of a utility family over
-// its parameters, and at the generalized geometric condition that the regret
-// bound of ONL-MNL asks of it.
+// Package geometry computes the expected squared loss of a utility family over its parameters, and the
+// generalized geometric condition that the regret bound of ONL-MNL assumes.
 //
-// The family is small enough to be drawn: networks of one sine unit with two
-// free parameters, of one feature,
+// The family is small enough to draw: networks of one sine unit with two free parameters and one feature,
 //
 //	f_w(x) = sin(w_1 x + w_2)
 //
-// Because sin(z) = sin(π − z), parameters (w_1, w_2) and (−w_1, π − w_2) are
-// the same function: the loss has two global minima, and where the frequencies
-// of two sines differ it has spurious ones.
+// Because sin(z) = sin(π − z), parameters (w_1, w_2) and (−w_1, π − w_2) are the same function: the loss has
+// two global minima, and spurious minima at other frequencies.
 package geometry
 
 import (
@@ -45,8 +42,8 @@ func Equivalents(w Params, box Box) []Params {
 //
 //	ℓ_sq(w) = E_{X~D, S~Unif(𝒮)}[Σ_{i∈S} (f_w(x_i) − f_w*(x_i))²]
 //
-// The items of X are drawn alike, and S does not look at X. The sum therefore
-// has |S| terms of one mean, and the expectation factorises:
+// The items of X have one distribution, and S does not depend on X. The sum therefore has |S| terms with one
+// mean, and the expectation factorises:
 //
 //	ℓ_sq(w) = E|S| · E_x[(f_w(x) − f_w*(x))²]
 //
@@ -97,7 +94,7 @@ func NewLoss(truth Params, contexts env.Uniform, size float64) *Loss {
 //
 //	Σ_{l=1}^k l C(n, l) / Σ_{l=1}^k C(n, l)
 //
-// exact but for the last rounding. It panics unless 1 ≤ k ≤ n.
+// exact up to the last rounding. It panics unless 1 ≤ k ≤ n.
 func ExpectedSize(n, k int) float64 {
 	if k < 1 || k > n {
 		panic("geometry: sets of at most k of n items need 1 ≤ k ≤ n")
@@ -141,8 +138,7 @@ func (l *Loss) Gradient(w Params) (g Params) {
 //
 //	H = 2 E|S| · E_x[∇f_w(x) ∇f_w(x)ᵀ]
 //
-// which is the Hessian of ℓ_sq where f_w = f_w*, since no residual is left
-// there.
+// which is the Hessian of ℓ_sq if f_w = f_w*, because the residuals are then 0.
 func (l *Loss) Curvature(w Params) float64 {
 	copy(l.params, w[:])
 	l.model.Gradients(l.g, l.params, l.nodes)

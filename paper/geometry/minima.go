@@ -15,12 +15,11 @@ type Minimum struct {
 	Loss float64 `json:"loss"`
 }
 
-// spacing is how far apart two minima are that are not one.
+// spacing is the minimal distance of two distinct minima.
 const spacing = 1e-4
 
-// Minima returns the local minima of l inside the grid's box to six decimals,
-// the lowest first: BFGS goes down from every point of the grid that is lower than its
-// neighbours.
+// Minima returns the local minima of l inside the grid's box to six decimals, the lowest first:
+// BFGS descends from every point of the grid that is lower than its neighbours.
 func Minima(ctx context.Context, l *Loss, g Grid) ([]Minimum, error) {
 	var found []Minimum
 	for _, at := range g.lowest() {
@@ -44,8 +43,7 @@ func descend(l *Loss, w Params) (Minimum, bool) {
 		Func: func(x []float64) float64 { return l.At(Params(x)) },
 		Grad: func(dst, x []float64) { g := l.Gradient(Params(x)); copy(dst, g[:]) },
 	}
-	// The line search gives up, with an error, where rounding hides the slope;
-	// the slope itself says whether that is at a minimum.
+	// The line search fails if rounding hides the slope; the slope then shows whether the point is a minimum.
 	result, _ := optimize.Minimize(problem, w[:], &optimize.Settings{GradientThreshold: 1e-10}, &optimize.BFGS{})
 	if result == nil {
 		return Minimum{}, false
@@ -55,7 +53,7 @@ func descend(l *Loss, w Params) (Minimum, bool) {
 	return Minimum{w.decimals(), decimals(result.F)}, math.Hypot(slope[0], slope[1]) < 1e-6
 }
 
-// decimals rounds to six decimals, which a search has on every machine.
+// decimals rounds to six decimals, which are the same on every machine.
 func decimals(v float64) float64 { return math.Round(v*1e6) / 1e6 }
 
 func (w Params) decimals() Params { return Params{decimals(w[0]), decimals(w[1])} }

@@ -9,11 +9,10 @@ import (
 	"vitrine/internal/state"
 )
 
-// version is that of the stages and of the cache. Any change of what they
-// compute takes a new one.
+// version is the version of the stages and the cache. A change of their results needs a new one.
 const version = 1
 
-// kind tells datasets of other reviews and of other versions apart.
+// kind distinguishes datasets of other reviews and other versions.
 func kind(key string) string { return fmt.Sprintf("imdb %d %s", version, key) }
 
 // encode returns the dataset of the reviews with the given digest, with its

@@ -21,7 +21,7 @@ type Dataset struct {
 	Report   Report
 }
 
-// Report is what there is to check of a [Dataset].
+// Report has figures of a [Dataset] to check.
 type Report struct {
 	Reviews           int       // in all
 	Terms             int       // in the vocabulary
@@ -33,7 +33,7 @@ type Report struct {
 	SDUtility         float64
 }
 
-// compute goes through the stages after the reading.
+// compute runs the stages after the reading.
 func compute(ctx context.Context, reviews []Review, report Reporter) (*Dataset, error) {
 	f, err := reduce(ctx, reviews, stream.New(0, 0, stream.World), report)
 	if err != nil {
@@ -77,7 +77,7 @@ func (r Report) String() string {
 		r.Reviews, r.Terms, r.Nonzeros, r.SingularValues[0], r.SingularValues[len(r.SingularValues)-1], r.ExplainedVariance, r.Accuracy, r.MeanUtility, r.SDUtility)
 }
 
-// judge reports the utilities of the items, given their labels.
+// judge adds figures of the items' utilities to the report, given the items' labels.
 func (d *Dataset) judge(label []int) {
 	u := make([]float64, len(label))
 	d.Model.Utilities(u, d.Params, d.Features)

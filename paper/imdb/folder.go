@@ -13,8 +13,7 @@ import (
 	"unicode/utf8"
 )
 
-// hasLayout reports whether path is a folder with one of those of the data set
-// in it.
+// hasLayout reports whether path is a folder that contains a folder of the data set.
 func hasLayout(path string) bool {
 	for _, split := range splits {
 		for _, label := range labels {
@@ -65,9 +64,8 @@ func readFolder(ctx context.Context, root string, progress func(done, total int)
 	return reviews, nil
 }
 
-// named returns the review of a file of the data set but for its text, from
-// the path, which ends in <split>/<label>/<id>_<rating>.txt. ok is false for
-// all other files.
+// named returns the review of a file of the data set, without its text, from the path, which ends in
+// <split>/<label>/<id>_<rating>.txt. ok is false for all other files.
 func named(name string) (r Review, ok bool) {
 	dir, base := path.Split(name)
 	dir, label := path.Split(path.Clean(dir))

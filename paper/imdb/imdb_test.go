@@ -266,12 +266,12 @@ func TestBadInput(t *testing.T) {
 		{"odd rating", replace(`"rating":`, `"rating":9`), []string{"FILE:1: rating 9", "1 to 10 stars"}},
 		{"no text", replace(`"text":`, `"texts":`), []string{"FILE:1: no text"}},
 		{"long line", append(slices.Clone(lines), bytes.Repeat([]byte("x"), longest+1)...), []string{"FILE:13: the line has more than 1048576 bytes"}},
-		{"id twice", asLines(with(good[4])), []string{"FILE: review train/pos/1 is there twice"}},
+		{"id twice", asLines(with(good[4])), []string{"FILE: review train/pos/1 is a duplicate"}},
 		{"id missing", asLines(without(7)), []string{"FILE: review test/neg/1 is missing", Source}},
 		{"first id missing", asLines(without(0)), []string{"FILE: review train/neg/0 is missing"}},
 		{"group missing", asLines(good[:9]), []string{"FILE: no reviews of test/pos", Source}},
 		{"first group missing", asLines(good[3:]), []string{"FILE: no reviews of train/neg"}},
-		{"id twice in an archive", asGzip(asTar(with(good[4]))), []string{"FILE: review train/pos/1 is there twice"}},
+		{"id twice in an archive", asGzip(asTar(with(good[4]))), []string{"FILE: review train/pos/1 is a duplicate"}},
 		{"broken UTF-8 in an archive", asGzip(asTar(with(Review{"test", 1, 3, 8, "\xff"}))), []string{"FILE: aclImdb/test/pos/3_8.txt: not UTF-8"}},
 		{"odd rating in an archive", asGzip(asTar(with(Review{"test", 1, 3, 11, ""}))), []string{"FILE: aclImdb/test/pos/3_11.txt: rating 11"}},
 		{"long text in an archive", asGzip(asTar(with(Review{"test", 1, 3, 8, strings.Repeat("x", longest+1)}))), []string{"FILE: aclImdb/test/pos/3_8.txt: the text has more than"}},
@@ -324,7 +324,7 @@ func TestBadFolders(t *testing.T) {
 		{"id twice", func(dir string) {
 			asFolder(t, dir, good)
 			write(t, filepath.Join(dir, "train", "neg", "1_10.txt"), nil)
-		}, []string{"FILE: review train/neg/1 is there twice"}},
+		}, []string{"FILE: review train/neg/1 is a duplicate"}},
 		{"id missing", func(dir string) { asFolder(t, dir, good[1:]) }, []string{"FILE: review train/neg/0 is missing"}},
 		{"broken UTF-8", func(dir string) {
 			asFolder(t, dir, good)

@@ -11,8 +11,8 @@ import (
 	"vitrine/utility"
 )
 
-// The paper gives the shape of the network and leaves its training open. These
-// are the defaults of scikit-learn's MLPClassifier.
+// The paper gives the shape of the network but not its training. These are the
+// defaults of scikit-learn's MLPClassifier.
 const (
 	hidden = 32
 	epochs = 200
@@ -25,10 +25,9 @@ const (
 // units.
 func newModel(d int) *utility.MLP { return utility.NewMLP(d, []int{hidden}, utility.ReLU) }
 
-// train returns parameters of the model that tell apart the rows of x with
-// label 1 and 0. A review is a round with an assortment of this one item,
-// which a customer takes where the label is 1; the MNL model is then logistic
-// regression,
+// train returns parameters of the model that separate the rows of x with label 1 from those with label 0. A
+// review is a round with an assortment of one item, which the customer takes if the label is 1; the MNL model
+// is then logistic regression,
 //
 //	p(1 | x) = exp(f_w(x)) / (1 + exp(f_w(x)))
 //
@@ -51,9 +50,8 @@ func train(ctx context.Context, m *utility.MLP, x *mat.Dense, label []int, rng *
 	return w, ctx.Err()
 }
 
-// minibatches is the loss of a part of the data that changes with every
-// evaluation, so that Adam's steps on it are stochastic. An epoch is a pass
-// over all data in random order.
+// minibatches is the loss of a part of the data, another one at every evaluation, so that Adam's steps are
+// stochastic. An epoch is a pass over all data in random order.
 type minibatches struct {
 	ctx      context.Context
 	loss     mle.NLL

@@ -11,7 +11,7 @@ import (
 	"vitrine/internal/replace"
 )
 
-// Stage is a part of the work of [Prepare].
+// Stage is a stage of [Prepare].
 type Stage string
 
 // The stages, in their order.
@@ -22,10 +22,10 @@ const (
 	Training    Stage = "training"        // epochs
 )
 
-// Reporter hears of the work. Its functions may be nil.
+// Reporter receives progress and warnings. Its functions may be nil.
 type Reporter struct {
 	Progress func(stage Stage, done, total int)
-	Warn     func(err error) // of what the result does not depend on
+	Warn     func(err error) // of things that do not change the result
 }
 
 func (r Reporter) progress(stage Stage, done, total int) {
@@ -40,16 +40,13 @@ func (r Reporter) warn(format string, args ...any) {
 	}
 }
 
-// Prepare returns the world that is made of the reviews at path, which is as
-// in [Read]. The same reviews give the same world, whatever their form and the
-// number of processors.
+// Prepare returns the world made from the reviews at path, as [Read] takes it. The same reviews give the same
+// world, whatever their form and the number of processors.
 //
-// The result is kept in the folder cache, unless that is "", and is taken from
-// there when the same reviews come again. What goes wrong with the cache is a
-// warning and costs time only: a damaged file is replaced.
+// The result is kept in the folder cache, unless that is "", and reused for the same reviews. A failure of
+// the cache is only a warning, and a damaged file is replaced.
 //
-// The errors are those of [Read], that the reviews are too few, and that of
-// the context.
+// It returns an error of [Read], the context's error, or an error if there are too few reviews.
 func Prepare(ctx context.Context, path, cache string, report Reporter) (*Dataset, error) {
 	reviews, err := Read(ctx, path, func(done, total int) { report.progress(Reading, done, total) })
 	if err != nil {

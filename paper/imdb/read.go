@@ -15,8 +15,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// longest is the number of bytes that a review and its line may have; the
-// longest of the data set has 13,704.
+// longest is the maximal number of bytes of a review and of its line; the longest in the data set has 13,704.
 const longest = 1 << 20
 
 // Read returns the labelled reviews at path: train before test, negative
@@ -25,11 +24,10 @@ const longest = 1 << 20
 //   - the folder aclImdb of the data set, with {train,test}/{pos,neg}/<id>_<rating>.txt,
 //   - aclImdb_v1.tar.gz, the data set as it is distributed,
 //   - imdb.jsonl or imdb.jsonl.zst, a line of JSON a [Review],
-//   - a folder that has one of these in it, by that name.
+//   - a folder that contains one of these under that name.
 //
-// Files are told apart by their content, not by their names. Reviews without
-// a label, and all other files of the data set, are passed over. progress, if
-// it is not nil, hears what part of the whole has been read.
+// The content of a file, not its name, decides its form. Reviews without a label, and all other files of the
+// data set, are skipped. progress, if it is not nil, is called with the part of the whole that has been read.
 //
 // An error names the file, and the line or the entry, and says what to do.
 func Read(ctx context.Context, path string, progress func(done, total int)) ([]Review, error) {
@@ -55,8 +53,7 @@ func Read(ctx context.Context, path string, progress func(done, total int)) ([]R
 	return reviews, nil
 }
 
-// find returns the file of reviews, or the folder of the layout, that path is
-// or has in it.
+// find returns the file of reviews, or the folder of the layout, at path or in the folder at path.
 func find(path string) (string, error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -115,7 +112,7 @@ func readFile(ctx context.Context, path string, progress func(done, total int)) 
 	}
 }
 
-// broken is the error of a compressed file or archive.
+// broken returns the error of a compressed file or archive.
 func broken(path string, err error) error {
 	switch {
 	case errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded):
@@ -127,7 +124,7 @@ func broken(path string, err error) error {
 	}
 }
 
-// watched is a reader that tells how far it is and ends with its context.
+// watched is a reader that reports its progress and ends with its context.
 type watched struct {
 	ctx      context.Context
 	r        io.Reader

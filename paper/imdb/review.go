@@ -1,11 +1,9 @@
-// Package imdb makes the world of the paper's semi-synthetic experiment from
-// the Large Movie Review Dataset (Maas et al. 2011): the held-out reviews are
-// the items, with 30 features each, and a network that was trained to tell
-// positive reviews from negative ones is their true utility.
+// Package imdb makes the world of the paper's semi-synthetic experiment from the Large Movie Review Dataset
+// (Maas et al. 2011): the held-out reviews are the items, with 30 features each, and a network trained to
+// separate positive reviews from negative ones is their true utility.
 //
-// The stages, in their order, are [Read], TF-IDF, a truncated singular value
-// decomposition, [HeldOut] and the training; [Prepare] goes through all of
-// them and keeps the result.
+// The stages are [Read], TF-IDF, a truncated singular value decomposition, [HeldOut] and the training, in
+// this order. [Prepare] runs all of them and keeps the result.
 package imdb
 
 import (
@@ -19,7 +17,7 @@ import (
 	"slices"
 )
 
-// Source says where a user finds the data.
+// Source describes the data and says where to get it.
 const Source = "the Large Movie Review Dataset v1.0, https://ai.stanford.edu/~amaas/data/sentiment/"
 
 // Published is the number of labelled reviews in the data set as published.
@@ -34,7 +32,7 @@ type Review struct {
 	Label  int    `json:"label"`  // 1 positive, 0 negative
 	ID     int    `json:"id"`     // from 0 on within split and label
 	Rating int    `json:"rating"` // of 10 stars
-	Text   string `json:"text"`   // as the file has it, with its <br />
+	Text   string `json:"text"`   // as in the file, with its <br />
 }
 
 var (
@@ -69,7 +67,7 @@ func complete(reviews []Review) error {
 				case id > n:
 					return fmt.Errorf("review %s/%s/%d is missing, the data is incomplete: it is %s", split, name, n, Source)
 				case id < n:
-					return fmt.Errorf("review %s is there twice: remove one", rest[n].Key())
+					return fmt.Errorf("review %s is a duplicate: remove one", rest[n].Key())
 				}
 				n++
 			}
@@ -82,15 +80,15 @@ func complete(reviews []Review) error {
 	return nil
 }
 
-// digest returns the sha256 of the reviews as lines of JSON, in hexadecimal.
-// It does not depend on the form in which they were read.
+// digest returns the sha256 of the reviews as lines of JSON, in hexadecimal. It does not depend on the form
+// of the files.
 func digest(reviews []Review) string {
 	h := sha256.New()
 	encode(h, reviews)
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// encode writes the reviews as lines of JSON. Errors are those of w.
+// encode writes the reviews as lines of JSON. It returns the errors of w.
 func encode(w io.Writer, reviews []Review) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)

@@ -32,7 +32,7 @@ func readTar(r io.Reader, path string) ([]Review, error) {
 		}
 		reviews = append(reviews, review)
 	}
-	// The checksum of the compressed file stands at its end.
+	// The checksum of a compressed file is at its end.
 	if _, err := io.Copy(io.Discard, r); err != nil {
 		return nil, broken(path, err)
 	}

@@ -12,27 +12,27 @@ import (
 	"vitrine/utility"
 )
 
-// Constants are estimates of those that the assumptions name. What the paper
-// takes over all of 𝒳 and 𝒲 is here over a sample of items at one w, so the
-// bounds are from below, κ and μ from above.
+// Constants are estimates of the constants in the assumptions. The paper takes extrema over all of 𝒳 and 𝒲;
+// here they are over a sample of items at one w, so the estimated bounds are too small, and κ and μ too
+// large.
 type Constants struct {
-	Kappa float64 `json:"kappa"` // κ: the least p(0|S) p(i|S) over sets of K items
+	Kappa float64 `json:"kappa"` // κ: the smallest p(0|S) p(i|S) over sets of K items
 	Cf    float64 `json:"c_f"`   // the largest |f|
 	Cg    float64 `json:"c_g"`   // the largest ‖∇f‖
 	Ch    float64 `json:"c_h"`   // the largest ‖∇²f‖, the operator norm
 	Mu    float64 `json:"mu"`    // λ_min(∇²ℓ_sq(w)), the largest μ of local strong convexity
 }
 
-// Sample says how many items and sets estimates are taken over.
+// Sample has the numbers of items and sets of the estimates.
 type Sample struct {
 	Items    int     // for f, ∇f and ℓ_sq
-	Hessians int     // of them, for ∇²f
+	Hessians int     // items of those, for ∇²f
 	Sets     int     // for κ
 	Expected float64 // E|S|, for ℓ_sq
 }
 
-// Measure estimates the constants at w for items from contexts, and sets of
-// size items. ∇²f is by central differences of ∇f, right to some 1e-9.
+// Measure estimates the constants at w for items from contexts, and sets of size items. ∇²f is computed by
+// central differences of ∇f, with an error of some 1e-9.
 func Measure(m utility.Model, w []float64, contexts env.Contexts, size int, n Sample, rng *rand.Rand) Constants {
 	x := mat.NewDense(n.Items, m.NumFeatures(), nil)
 	contexts.Draw(x, rng)
@@ -51,7 +51,7 @@ func Measure(m utility.Model, w []float64, contexts env.Contexts, size int, n Sa
 	return c
 }
 
-// convexity returns the least eigenvalue of
+// convexity returns the smallest eigenvalue of
 //
 //	∇²ℓ_sq(w*) = 2 E|S| E[∇f_w*(x) ∇f_w*(x)ᵀ]
 //
@@ -63,8 +63,7 @@ func convexity(g *mat.Dense, expected float64) float64 {
 	return max(eigenvalues(&second)[0], 0)
 }
 
-// kappa returns the least p(0|S) p(i|S) of sets of the size, of utilities drawn
-// from u.
+// kappa returns the smallest p(0|S) p(i|S) over sets of the size, with utilities drawn from u.
 func kappa(u []float64, size, sets int, rng *rand.Rand) float64 {
 	minimum := 1.0
 	set, p := make([]float64, size), make([]float64, size+1)
@@ -80,16 +79,14 @@ func kappa(u []float64, size, sets int, rng *rand.Rand) float64 {
 	return minimum
 }
 
-// KappaOfNetworks returns the infimum of p(0|S) p(i|S) over sets of size K, of
-// whatever items, and networks of one layer of m sigmoids with ‖w‖ ≤ norm,
+// KappaOfNetworks returns the infimum of p(0|S) p(i|S) over sets of any K items and networks of one layer of
+// m sigmoids with ‖w‖ ≤ norm,
 //
 //	κ = min e^a / (1 + e^a + (K−1) e^b)²,   a = c + Σ_k min(v_k, 0),  b = c + Σ_k max(v_k, 0)
 //
-// over ‖(v, c)‖ = norm: one item is where the network is least, and all others
-// where it is most, which unbounded features come near at any weights of the
-// hidden layer. −log κ is convex in (a, b), so that the v_k of a minimum are
-// equal, and one angle is left, which is tried in steps that are right to six
-// digits.
+// over ‖(v, c)‖ = norm: one item is at the minimum of the network and all others at its maximum, which
+// unbounded features approach with any weights of the hidden layer. −log κ is convex in (a, b), so the v_k at
+// the minimum are equal. One angle remains, which is searched in steps that give six digits.
 func KappaOfNetworks(norm float64, hidden, size int) float64 {
 	const steps = 1 << 14
 	minimum := 1.0
@@ -135,7 +132,7 @@ func hessians(m utility.Model, w []float64, x *mat.Dense) []*mat.SymDense {
 	return all
 }
 
-// eigenvalues returns those of a symmetric matrix, the least first.
+// eigenvalues returns the eigenvalues of a symmetric matrix, the smallest first.
 func eigenvalues(s mat.Symmetric) []float64 {
 	var e mat.EigenSym
 	if !e.Factorize(s, false) {

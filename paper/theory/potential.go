@@ -10,12 +10,13 @@ import "math"
 // over the rounds of Phase II. The zero value is an empty sum.
 type Potential struct {
 	Sum      float64
-	Gradient float64 // the largest ‖∇f_ŵs(x_si)‖: C_g of what was offered
+	Gradient float64 // the largest ‖∇f_ŵs(x_si)‖: C_g of the items offered
 	Rounds   int
 	Terms    int // Σ_s |S_s|
 }
 
-// Add adds a round: norms are ‖∇f‖_{V⁻¹} of the items of S_s, gradients ‖∇f‖.
+// Add adds a round: norms are ‖∇f‖_{V⁻¹} and gradients ‖∇f‖ of the items of
+// S_s.
 func (p *Potential) Add(norms, gradients []float64) {
 	largest := 0.0
 	for k, n := range norms {
@@ -33,8 +34,8 @@ func (p *Potential) Bound(params int, lambda float64) float64 {
 	return p.bound(params, lambda, p.Rounds)
 }
 
-// BoundOfTerms returns the bound with the number of terms of V in the place of
-// t, at most K a round: the lemma's proof leaves the factor out.
+// BoundOfTerms returns the bound with the number of terms of V instead of t, at most K a round. The proof of
+// the lemma omits this factor.
 func (p *Potential) BoundOfTerms(params int, lambda float64) float64 {
 	return p.bound(params, lambda, p.Terms)
 }

@@ -13,8 +13,7 @@ import (
 	"vitrine/internal/replace"
 )
 
-// Report is what a study measured. Shares are of rounds, or of rounds and items,
-// averaged over the seeds.
+// Report holds the results of a study. Shares are of rounds, or of rounds and items, averaged over the seeds.
 type Report struct {
 	Study     Study      `json:"study"`
 	Coverage  []Coverage `json:"coverage"`
@@ -25,12 +24,12 @@ type Report struct {
 	Schedule  []Asked    `json:"schedule"`
 }
 
-// Coverage is what the witnesses of one β_T saw; see [Witness].
+// Coverage summarises the witnesses of one β_T; see [Witness].
 type Coverage struct {
 	Beta            float64 `json:"beta"`
 	Covered         float64 `json:"covered"`
 	Always          float64 `json:"always"` // share of the seeds
-	Needed          float64 `json:"needed"` // median over the seeds, and so are the next two
+	Needed          float64 `json:"needed"` // median over the seeds, like the next two
 	Pilot           float64 `json:"pilot"`
 	Final           float64 `json:"final"`
 	Optimistic      float64 `json:"optimistic"`
@@ -72,9 +71,9 @@ type World struct {
 	MinMu     float64 `json:"min_mu"`     // the least over W*
 }
 
-// The regrets of a growth: of all rounds, and of the rounds after t_0. The
-// theorem's t_0 grows as √T and so does the regret of Phase I, whatever is learned
-// in it: only Phase II says what the bonus and the estimate do.
+// The two regrets of a growth: of all rounds, and of the rounds after t_0. The theorem's t_0 grows as √T, and
+// so does the regret of Phase I whatever is learned in it. Only Phase II shows the effect of the bonus and
+// the estimate.
 const (
 	Total  = "total"
 	Phase2 = "phase II"
@@ -98,8 +97,8 @@ type Exponent struct {
 	Slope
 }
 
-// Asked is what the theorem's schedule asks for with the constants, or what was
-// configured, and the regret where it was played.
+// Asked is the schedule that the theorem requires with the constants, or the configured one, with its regret
+// if it was played.
 type Asked struct {
 	Constants string  `json:"constants"`
 	Rounds    int     `json:"rounds"`
@@ -117,16 +116,15 @@ type Asked struct {
 	SE        float64 `json:"se"`
 }
 
-// Title says what a report is about.
+// Title is the title of a report.
 const Title = "Theory against experience: coverage, optimism, constants, growth"
 
-// Mark is the file by which the directory of a report is known.
+// Mark is the file that marks the directory of a report.
 const Mark = "coverage.csv"
 
 const recordFile = "run.json"
 
-// Write makes dir and writes run.json, which has all of the report, and its
-// tables as CSV.
+// Write makes dir and writes run.json with the whole report, and its tables as CSV.
 func (r *Report) Write(dir string) error {
 	record, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
@@ -179,7 +177,7 @@ func Read(dir string) (*Report, error) {
 // maxValue is the largest number that a picture can have without overflow.
 const maxValue = 1e100
 
-// drawn are the numbers of a picture.
+// drawn returns the numbers of a picture.
 func (r *Report) drawn() (all []float64) {
 	for _, c := range r.Coverage {
 		all = append(all, c.Beta, c.Covered, c.Always, c.Optimistic, c.Best, c.Revenue)

@@ -13,18 +13,16 @@ type Slope struct {
 	High     float64 `json:"high"`
 }
 
-// resamples is how often [FitSlope] draws seeds.
+// resamples is the number of bootstrap draws of [FitSlope].
 const resamples = 2000
 
 // FitSlope fits mean(y) ∝ x^slope by least squares of the logarithms,
 //
 //	log mean_s y[i][s] = a + slope · log x_i
 //
-// where y[i][s] is what seed s has at x_i. Seeds are paired over i. Low and High
-// are the 2.5 % and 97.5 % points of the slope over bootstrap draws of whole
-// seeds from rng (Efron 1979); one seed says nothing of them, and they are the
-// estimate. It panics for fewer than two points, and where a
-// mean is not positive the slope is NaN.
+// where y[i][s] is the value of seed s at x_i. Seeds are paired over i. Low and High are the 2.5 % and 97.5 %
+// points of the slope over bootstrap draws of whole seeds from rng (Efron 1979); for one seed they equal the
+// estimate. FitSlope panics for fewer than two points. If a mean is not positive the slope is NaN.
 func FitSlope(x []float64, y [][]float64, rng *rand.Rand) Slope {
 	if len(x) < 2 || len(x) != len(y) {
 		panic("theory: a slope needs two points, and values at each")
@@ -47,7 +45,7 @@ func FitSlope(x []float64, y [][]float64, rng *rand.Rand) Slope {
 	return result
 }
 
-// slope fits the means over the seeds that are drawn.
+// slope fits the means over the drawn seeds.
 func slope(x []float64, y [][]float64, draw []int) float64 {
 	var n, sx, sy, sxx, sxy float64
 	for i := range x {

@@ -32,14 +32,14 @@ type Setting struct {
 	Hidden   int `json:"hidden"`   // m
 }
 
-// Study is what is measured.
+// Study configures the measurements.
 type Study struct {
 	Setting  Setting   `json:"setting"`
 	Betas    []float64 `json:"betas"`    // β_T of the coverage
-	Horizons []int     `json:"horizons"` // T of the growth, along which N and K stand still
-	Items    []int     `json:"items"`    // N of the growth, along which T and K do
-	Sizes    []int     `json:"sizes"`    // K of the growth, along which T and N do
-	Schedule Setting   `json:"schedule"` // in which the theorem's schedule is played
+	Horizons []int     `json:"horizons"` // T of the growth, with N and K fixed
+	Items    []int     `json:"items"`    // N of the growth, with T and K fixed
+	Sizes    []int     `json:"sizes"`    // K of the growth, with T and N fixed
+	Schedule Setting   `json:"schedule"` // rounds for which the theorem's schedule is played
 	Seeds    []uint64  `json:"seeds"`
 }
 
@@ -70,18 +70,18 @@ func (s Setting) model() (utility.Model, Symmetries) {
 	return utility.NewMLP(s.Features, []int{s.Hidden}, utility.Sigmoid), Symmetries{s.Features, s.Hidden, utility.Sigmoid}
 }
 
-// truth draws w*.
+// truth returns a draw of w*.
 func (s Setting) truth(rng *rand.Rand) *env.Family {
 	m, _ := s.model()
 	return env.NewFamily(m, -1, 1, rng)
 }
 
-// problem is what learners know.
+// problem returns the problem as learners know it.
 func (s Setting) problem() bandit.Problem {
 	return bandit.Problem{Features: s.Features, Size: s.Size, Rounds: s.Rounds, Constraint: assortment.AtMost(s.Size)}
 }
 
-// experiment plays policies in the setting.
+// experiment returns an experiment that plays policies in the setting.
 func (s Setting) experiment(name string, seeds []uint64, policies ...experiment.Policy) *experiment.Experiment {
 	return &experiment.Experiment{
 		Name: name, Rounds: s.Rounds, Constraint: assortment.AtMost(s.Size), Seeds: seeds, Settings: s, Policies: policies,
@@ -91,7 +91,7 @@ func (s Setting) experiment(name string, seeds []uint64, policies ...experiment.
 	}
 }
 
-// onl is ONL-MNL with the options that change sets.
+// onl returns ONL-MNL with the options that change sets.
 func (s Setting) onl(label string, change func(*bandit.ONLOptions)) experiment.Policy {
 	o := s.options(change)
 	return experiment.Policy{Label: label, Settings: o, New: func(_ env.Environment, rng *rand.Rand) (vitrine.Learner, error) {
@@ -107,7 +107,7 @@ func (s Setting) options(change func(*bandit.ONLOptions)) bandit.ONLOptions {
 	return o
 }
 
-// witnessed is ONL-MNL with β_T = beta under observation.
+// witnessed returns ONL-MNL with β_T = beta and a [Witness].
 func (s Setting) witnessed(beta float64) experiment.Policy {
 	o := s.options(func(o *bandit.ONLOptions) { o.Beta = beta })
 	return experiment.Policy{Label: fmt.Sprintf("beta-%g", beta), Settings: o, New: func(world env.Environment, rng *rand.Rand) (vitrine.Learner, error) {
@@ -123,13 +123,12 @@ func (s Setting) witnessed(beta float64) experiment.Policy {
 	}}
 }
 
-// sample is one of n items, a few of them for what takes long.
+// sample returns a sample of n items, with fewer items for slow estimates.
 func (s Setting) sample(n int) Sample {
 	return Sample{Items: n, Hessians: min(n, 500), Sets: n, Expected: geometry.ExpectedSize(s.Items, s.Size)}
 }
 
-// The policies of the growth: with the theorem's powers of T in t_0 and λ, and
-// with t_0, λ and β_T that stand still.
+// The policies of the growth: with the theorem's powers of T in t_0 and λ, and with fixed t_0, λ and β_T.
 const (
 	Scaled = "scaled"
 	Fixed  = "fixed"
@@ -176,7 +175,7 @@ const (
 	uniform    = "uniform"
 )
 
-// coverage, growth and scheduled are the experiments of the study.
+// coverage, growth and scheduled return the experiments of the study.
 func (s Study) coverage() *experiment.Experiment {
 	var policies []experiment.Policy
 	for _, b := range s.Betas {
@@ -208,7 +207,7 @@ func (s Study) scheduled() *experiment.Experiment {
 	)
 }
 
-// experiments are all of the study, in the order in which they are played.
+// experiments returns all experiments of the study, in the order in which they are played.
 func (s Study) experiments() []*experiment.Experiment {
 	all := []*experiment.Experiment{s.coverage(), s.scheduled()}
 	for _, a := range s.axes() {
@@ -227,9 +226,8 @@ func (s Study) Rounds() (n int) {
 	return n
 }
 
-// Run plays the study and returns what was measured. What is finished is kept
-// in the directories of o.Dir, from which the next Run of the same version
-// continues; where ctx is done first the error is [experiment.ErrInterrupted].
+// Run plays the study and returns its report. Finished runs are kept in the directories of o.Dir, from which
+// the next Run of the same version continues. If ctx is done first the error is [experiment.ErrInterrupted].
 func (s Study) Run(ctx context.Context, version string, o experiment.Options) (*Report, error) {
 	o.Dir = filepath.Join(o.Dir, "runs")
 	results := map[string][]experiment.Result{}
@@ -307,8 +305,8 @@ func (s Study) measure(ctx context.Context, r *Report, results []experiment.Resu
 	return nil
 }
 
-// minMu returns the least λ_min(∇²ℓ_sq(w̃)) over W*, which the permutations
-// leave and the signs do not.
+// minMu returns the smallest λ_min(∇²ℓ_sq(w̃)) over W*, which depends on the signs but not on the
+// permutations.
 func (s Study) minMu(m utility.Model, symmetries Symmetries, star []float64, rng *rand.Rand) float64 {
 	n := s.Setting.sample(20_000)
 	x := mat.NewDense(n.Items, s.Setting.Features, nil)
@@ -326,7 +324,7 @@ func (s Study) minMu(m utility.Model, symmetries Symmetries, star []float64, rng
 	return minimum
 }
 
-// grow fits the growth along an axis, of all of the regret and of that of Phase II.
+// grow fits the growth along an axis, of the whole regret and of the regret of Phase II.
 func (s Study) grow(r *Report, a axis, results map[string][]experiment.Result) {
 	for p, label := range a.policies {
 		for _, part := range []string{Total, Phase2} {
@@ -348,9 +346,8 @@ func (s Study) grow(r *Report, a axis, results map[string][]experiment.Result) {
 	}
 }
 
-// schedule states what the theorem asks for in the panel, with the medians of
-// the measured constants and with the most favourable ones, and what came of it
-// where it can be played.
+// schedule returns the schedules that the theorem requires in the panel, with the medians of the measured
+// constants and with the most favourable ones, and their regret if they can be played.
 func (s Study) schedule(r *Report, results []experiment.Result) {
 	median := func(of func(World) float64) float64 {
 		var v []float64
@@ -424,8 +421,7 @@ func regretsAt(runs []experiment.Result, t int) []float64 {
 	return values
 }
 
-// quantile interpolates between the order statistics, so that the quantile of ½
-// is the median.
+// quantile interpolates between the order statistics; the quantile of ½ is the median.
 func quantile(p float64, values []float64) float64 {
 	values = slices.Sorted(slices.Values(values))
 	at := p * float64(len(values)-1)
@@ -434,7 +430,7 @@ func quantile(p float64, values []float64) float64 {
 	return values[i] + (at-float64(i))*(values[j]-values[i])
 }
 
-// standardError is that of the mean; 0 for a single value.
+// standardError returns the standard error of the mean, 0 for a single value.
 func standardError(values []float64) float64 {
 	if len(values) < 2 {
 		return 0

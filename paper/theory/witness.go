@@ -16,9 +16,8 @@ import (
 	"vitrine/utility"
 )
 
-// Witness is ONL-MNL with an observer who knows the truth. It offers and learns
-// as the learner does; in every round of Phase II it compares what the learner
-// believes with f_w*, and Diagnostics says what it saw:
+// Witness is ONL-MNL with an observer that knows the truth. It offers and learns like the learner. In every
+// round of Phase II it compares the learner's estimates with f_w*, and Diagnostics returns:
 //
 //	pilot             ‖ŵ_0 − w̃*‖², where w̃* ∈ W* is the nearest to ŵ_0
 //	final             ‖ŵ_T − w̃*‖²
@@ -48,7 +47,7 @@ type Witness struct {
 	t         int       // rounds observed
 	nearest   []float64 // w̃*, in Phase II
 	seen      map[string]float64
-	phase2    float64 // rounds of it
+	phase2    float64 // rounds of Phase II
 	potential Potential
 
 	truth, z, norms []float64
@@ -56,8 +55,8 @@ type Witness struct {
 	g               *mat.Dense
 }
 
-// NewWitness observes a learner of the problem and the model in a world whose
-// truth is f_star. Errors are of symmetries that are not known.
+// NewWitness observes a learner of the problem and the model in a world whose truth is f_star. It returns an
+// error if the symmetries are not known.
 func NewWitness(l *bandit.ONL, p bandit.Problem, m utility.Model, s Symmetries, star []float64, world env.Environment, curvature float64) (*Witness, error) {
 	if _, _, err := s.Nearest(star, star); err != nil {
 		return nil, err
@@ -71,7 +70,7 @@ func NewWitness(l *bandit.ONL, p bandit.Problem, m utility.Model, s Symmetries, 
 // Policy implements vitrine.Learner.
 func (w *Witness) Policy() vitrine.Policy { return w.learner.Policy() }
 
-// Observe implements vitrine.Learner: it looks before the learner learns.
+// Observe implements vitrine.Learner: it compares before the learner learns.
 func (w *Witness) Observe(r vitrine.Round) error {
 	if e, ok := w.learner.Ellipsoid(); ok {
 		if err := w.look(e, r); err != nil {
@@ -85,7 +84,7 @@ func (w *Witness) Observe(r vitrine.Round) error {
 	return nil
 }
 
-// look compares what the learner believes in the coming round with the truth.
+// look compares the learner's estimates in the coming round with the truth.
 func (w *Witness) look(e bandit.Ellipsoid, r vitrine.Round) error {
 	if w.nearest == nil {
 		nearest, distance, err := w.symmetries.Nearest(e.Pilot, w.star)
@@ -121,7 +120,7 @@ func (w *Witness) linearize(e bandit.Ellipsoid, x *vitrine.Context) {
 	}
 }
 
-// cover measures how far the truth is from the centre.
+// cover measures the distance of the truth from the centre.
 func (w *Witness) cover(e bandit.Ellipsoid) {
 	distance := quadratic(e.Gram.Sym(nil), e.Center, w.nearest)
 	if distance <= e.Beta {

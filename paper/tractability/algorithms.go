@@ -8,9 +8,9 @@ import (
 	"vitrine/utility"
 )
 
-// Algorithms are those that the figure measures, as the catalog calls them, with
-// their default options and a network of three hidden units where they fit a
-// utility family; and ε-greedy with an online oracle, a row of Table 1.
+// Algorithms are the algorithms that the figure measures, under their names in the catalog, with default
+// options and a network of three hidden units if they fit a utility family; and ε-greedy with an online
+// oracle, a row of Table 1.
 func Algorithms() []Algorithm {
 	online := bandit.DefaultEpsGreedyOptions()
 	online.Oracle = "online"
@@ -43,7 +43,7 @@ func linear[O any, L vitrine.Learner](create func(bandit.Problem, O) (L, error),
 	return func(p bandit.Problem, _ *rand.Rand) (vitrine.Learner, error) { return learner(create(p, o)) }
 }
 
-// learner hides a learner that could not be made.
+// learner returns a nil interface if the learner could not be made.
 func learner[L vitrine.Learner](l L, err error) (vitrine.Learner, error) {
 	if err != nil {
 		return nil, err

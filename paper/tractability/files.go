@@ -18,15 +18,15 @@ import (
 	"vitrine/paper/experiments"
 )
 
-// Mark is the file by which the directory of a measurement is known: its points.
+// Mark is the file that marks the directory of a measurement: its points.
 const Mark = "tractability.csv"
 
 const recordFile = "run.json"
 
 var columns = []string{"policy", "items", "size", "offer_seconds", "offers", "round_seconds", "refused"}
 
-// Record says what was measured, by which program and on which machine. Points
-// of another record are not continued.
+// Record identifies a measurement: the setting, the program and the machine. Points of another record are not
+// continued.
 type Record struct {
 	Experiment string  `json:"experiment"`
 	Version    string  `json:"version"`
@@ -34,14 +34,14 @@ type Record struct {
 	Setting    Setting `json:"setting"`
 }
 
-// Survey is a measurement, finished or not.
+// Survey is a finished or unfinished measurement.
 type Survey struct {
 	Record
 	Points []Point
 }
 
-// Open returns what dir has of the measurement of r, none where it has another
-// one or none, and makes the directory.
+// Open returns the points in dir of the measurement r, none if dir has another measurement or none, and makes
+// the directory.
 func Open(dir string, r Record) (*Survey, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
@@ -87,8 +87,7 @@ func (s *Survey) Write(dir string) error {
 
 func seconds(v float64) string { return strconv.FormatFloat(v, 'g', 4, 64) }
 
-// Read reads what Open and Write wrote. Errors name the file, and the line where
-// there is one.
+// Read reads what Open and Write wrote. Errors name the file and, if there is one, the line.
 func Read(dir string) (*Survey, error) {
 	s := &Survey{}
 	for _, file := range []struct {

@@ -1,9 +1,9 @@
-// Package tractability measures what the † column of the paper's Table 1 claims:
-// how long each algorithm takes for an offer and for the learning of a round,
-// against the number N of items and the size K of an assortment.
+// Package tractability measures the claims in the † column of the paper's Table 1: the time that each
+// algorithm takes for an offer and for learning a round, against the number N of items and the size K of an
+// assortment.
 //
-// The times are of one machine, at its load of the moment. What does not depend
-// on it is how they grow, and which sizes an algorithm refuses.
+// The times depend on the machine and its load. Their growth, and the sizes that an algorithm refuses, do
+// not.
 package tractability
 
 import (
@@ -22,10 +22,10 @@ import (
 	"vitrine/utility"
 )
 
-// Title is what stands above the figure.
+// Title is the title of the figure.
 const Title = "What an offer and a round take"
 
-// Setting says what is measured.
+// Setting configures the measurement.
 type Setting struct {
 	Items    []int // N, with Size items offered
 	Size     int
@@ -33,8 +33,8 @@ type Setting struct {
 	Among    int
 	Features int // d
 	Rounds   int // t, learned before the offers that are timed
-	// Offers and Passes through the rounds are timed until there are so many, or
-	// until they took Spend; but a pass and MinOffers in any case.
+	// Offers and Passes are the maximal numbers of offers and of passes through the rounds that are timed.
+	// The timing ends earlier after Spend, but not before one pass and MinOffers offers.
 	Offers    int
 	MinOffers int `json:"LeastOffers"` // the earlier name is part of a configuration's identity
 	Passes    int
@@ -68,25 +68,24 @@ func (s Setting) Cells() []Cell {
 	return cells
 }
 
-// Point is what an algorithm takes at a size.
+// Point is the cost of an algorithm at a size.
 type Point struct {
 	Policy string
 	Cell
 	Offer   float64 // seconds, the median
 	Offers  int     // that were timed
 	Round   float64 // seconds, the mean over the rounds, trainings included; the median of the passes
-	Refused string  // how many assortments there are, where they are too many; "" else
+	Refused string  // the number of assortments if the size was refused, else ""
 }
 
-// Algorithm makes a learner, or reports a problem that is too large for it.
+// Algorithm makes a learner, or returns an error for a problem that is too large for it.
 type Algorithm struct {
 	Policy string
 	New    func(p bandit.Problem, rng *rand.Rand) (vitrine.Learner, error)
 }
 
-// Measure measures the algorithms at all sizes but those that have is told of,
-// one after the other, and hands each point to done, whose error ends it. The
-// clock tells the time from some moment on.
+// Measure measures the algorithms one after the other at all sizes except those for which have returns true,
+// and passes each point to done, whose error ends it. The clock returns the time since a fixed moment.
 func Measure(ctx context.Context, s Setting, algorithms []Algorithm, clock func() time.Duration, have func(policy string, c Cell) bool, done func(Point) error) error {
 	for _, c := range s.Cells() {
 		for _, a := range algorithms {
@@ -105,8 +104,8 @@ func Measure(ctx context.Context, s Setting, algorithms []Algorithm, clock func(
 	return nil
 }
 
-// measure lets learners live through s.Rounds rounds of a world, in which sets
-// are offered uniformly, and then times the last one's offers.
+// measure plays s.Rounds rounds of a world, in which sets are offered uniformly, with several learners, and
+// then times the offers of the last one.
 func (s Setting) measure(ctx context.Context, a Algorithm, c Cell, clock func() time.Duration) (Point, error) {
 	point := Point{Policy: a.Policy, Cell: c}
 	fail := func(err error) (Point, error) {

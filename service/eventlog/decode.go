@@ -7,8 +7,8 @@ import (
 	"math"
 )
 
-// Decode reads an entry that Encode has written. The event shares no memory
-// with it. What Encode would not write is an error.
+// Decode decodes an entry written by Encode. The event shares no memory with it. An entry that Encode cannot
+// write is an error.
 func Decode(entry []byte) (Event, error) {
 	if len(entry) < 2 {
 		return Event{}, fmt.Errorf("an entry of %d bytes is truncated", len(entry))
@@ -153,7 +153,7 @@ func (r *decoder) uvarint() uint64 {
 	return v
 }
 
-// count reads an integer of at most so much.
+// count reads an integer of at most maximum.
 func (r *decoder) count(maximum int) int {
 	v := r.uvarint()
 	if v > uint64(maximum) {
@@ -169,7 +169,7 @@ func (r *decoder) bytes() []byte {
 	return append([]byte(nil), r.take(r.count(len(r.buf)))...)
 }
 
-// strings reads n of them, in one allocation beside the slice.
+// strings reads n strings, with one allocation besides the slice.
 func (r *decoder) strings(n int) []string {
 	if n == 0 {
 		return nil
@@ -192,7 +192,7 @@ func (r *decoder) strings(n int) []string {
 	return v
 }
 
-// floats reads n of them; the caller has checked that they are there.
+// floats reads n floats; the caller has checked that the buffer holds them.
 func (r *decoder) floats(n int) []float64 {
 	b := r.take(8 * n)
 	if len(b) == 0 {

@@ -99,7 +99,7 @@ func (w *encoder) string(s string) {
 	w.buf = append(w.buf, s...)
 }
 
-// strings appends all lengths, and then all bytes.
+// strings appends the lengths of all strings, and then their bytes.
 func (w *encoder) strings(v []string) {
 	for _, s := range v {
 		w.uvarint(uint64(len(s)))

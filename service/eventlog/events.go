@@ -10,11 +10,11 @@ import (
 // Event is a fact of the decision service. One event is one entry of the log.
 type Event struct {
 	Time      int64  // Unix nanoseconds
-	Placement string // where offers are shown; every placement has a learner of its own
+	Placement string // the placement that shows the offers; each has its own learner
 	Body      Body
 }
 
-// Body is what happened: one of the types of this file, as a pointer.
+// Body is the content of an event: a pointer to one of the types of this file.
 type Body interface {
 	kind() kind
 	check() error
@@ -27,25 +27,24 @@ type PlacementPut struct {
 	Config []byte // canonical JSON
 }
 
-// PlacementDeleted ends a placement and all that it has learned.
+// PlacementDeleted removes a placement and all that it has learned.
 type PlacementDeleted struct{}
 
-// Offered is a decision, written before it is answered. It has what is needed to
-// learn from it, to judge other policies by it, and to give the same
-// answer to the same request again.
+// Offered is a decision, written before it is answered. It has all that is needed to learn from it, to
+// evaluate other policies with it, and to repeat the answer to the same request.
 type Offered struct {
 	Decision      string    // its identity, unique within the placement
 	Request       [32]byte  // SHA-256 of the canonical request
 	Candidates    int       // N, the items of the request
-	ItemIDs       []string  // n rows: all N candidates, or those of them that the engine keeps
+	ItemIDs       []string  // of the n rows: all N candidates, or those that the engine keeps
 	Width         int       // d, the features of an item
 	Features      []float64 // n×d by rows, row i of ItemIDs[i]; finite
 	Revenue       []float64 // n, finite and ≥ 0; nil means 1 for every item
 	Shown         []int32   // positions in ItemIDs, in display order, each once
-	Propensity    float64   // of the assortment, in (0, 1]; 0 where it has no closed form
+	Propensity    float64   // of the assortment, in (0, 1]; 0 if it has no closed form
 	PolicyVersion uint64    // counts the rounds or snapshots that the policy has seen, as the engine defines
 	Mode          uint8     // how the assortment was found, as the engine defines
-	Answer        []byte    // what else the answer had, as the engine encodes it
+	Answer        []byte    // the rest of the answer, as the engine encodes it
 }
 
 // Chosen is a decision's outcome.
@@ -62,35 +61,34 @@ type Expired struct {
 }
 
 // Evicted ends the wait for a decision's outcome before its time, because the memory of open
-// decisions is full. It teaches nothing. Early ends in logs of earlier programs are Expired.
+// decisions is full. Nothing is learned from it. In logs of earlier programs it is Expired.
 type Evicted struct {
 	Decision string
 }
 
-// SnapshotTaken makes a learner remember its state, a version to roll back to.
+// SnapshotTaken makes a learner remember its state as a version to roll back to.
 type SnapshotTaken struct {
 	Version uint64
 	UpTo    uint64   // the last entry that is in it
 	Name    string   // of the version
-	SHA256  [32]byte // of the state; zero where it is not known yet, as the engine writes it: the learner may be behind the log
+	SHA256  [32]byte // of the state; zero if it is not known yet, as in the engine's events, because the learner may be behind the log
 }
 
-// PolicyRolledBack returns to the state of a snapshot.
+// PolicyRolledBack returns the learner to the state of a version.
 type PolicyRolledBack struct {
 	Version uint64
 }
 
-// Activated tells that what a deferred decision offered was shown: from then on
-// its outcome is waited for.
+// Activated says that the items of a deferred decision were shown, so that its outcome can come.
 type Activated struct {
 	Decision string
 }
 
-// Passed tells that some of the items shown were not taken, while others still may be.
+// Passed says that some of the items shown were not taken, while others still can be.
 type Passed struct {
 	Decision string
 	Items    []int32 // places in Offered.Shown, from 1 on, in increasing order
-	Reward   float64 // the sum of the rewards that were told of them, in [0, 1]
+	Reward   float64 // the sum of the rewards reported for them, in [0, 1]
 }
 
 // kind is the byte of a type of events. Kinds are never reused.
@@ -165,8 +163,7 @@ func newBody(k kind) Body {
 	return nil
 }
 
-// Check reports what makes the event one that must not stand in a log. Encode
-// and Decode call it.
+// Check returns an error if the event must not be in a log. Encode and Decode call it.
 func (e *Event) Check() error {
 	if e.Placement == "" {
 		return errors.New("an event without a placement")
@@ -216,7 +213,7 @@ func (o *Offered) check() error {
 	return o.checkShown()
 }
 
-// checkShown looks for repetitions without a map where few are shown.
+// checkShown looks for duplicates, without a map if few items are shown.
 func (o *Offered) checkShown() error {
 	seen := slices.Clone(o.Shown)
 	slices.Sort(seen)

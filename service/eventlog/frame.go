@@ -9,15 +9,15 @@ import (
 	"slices"
 )
 
-// MaxFrame is the most bytes of a frame. It leaves room for headers in the
-// 1 MiB that a message may have by default.
+// MaxFrame is the maximal number of bytes of a frame. It leaves room for headers in the 1 MiB that a message
+// may have by default.
 const MaxFrame = 1_000_000
 
 const (
 	frameMagic   = "VLOG"
 	frameVersion = 2
 	headerSize   = 32 // of version 1
-	positionSize = 32 // what version 2 adds to it
+	positionSize = 32 // added by version 2
 	sumSize      = 4
 	minFrame     = headerSize + sumSize
 )
@@ -35,11 +35,11 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 //	length    4 bytes   of the entries
 //	log       16 bytes  the log's identity; not in version 1
 //	before    16 bytes  the running hash before the first entry; not in version 1
-//	entries   each a length as an unsigned varint, and so many bytes
+//	entries   each a length as an unsigned varint, and its bytes
 //	crc       4 bytes   CRC-32C of all before
 //
-// Integers are little endian. Version 1 is read, and not written. A frame without entries opens an epoch, or confirms the frame before it, and its
-// first is the sequence that comes next.
+// Integers are little endian. Version 1 is only read. A frame without entries opens an epoch or confirms the
+// frame before it; its first is the next sequence.
 type Frame struct {
 	Epoch, First uint64
 	Log          Identity
@@ -47,14 +47,14 @@ type Frame struct {
 	Entries      [][]byte
 }
 
-// Start is the position before the frame's first entry, and End that after its last.
+// Start returns the position before the frame's first entry, and End the position after its last.
 func (f *Frame) Start() Position { return Position{f.Log, f.First - 1, f.Before} }
 func (f *Frame) End() Position   { return f.Start().After(f.Entries...) }
 
-// Next is the sequence after the frame.
+// Next returns the sequence after the frame.
 func (f *Frame) Next() uint64 { return f.First + uint64(len(f.Entries)) }
 
-// EmptyFrame is the size of a frame without entries, and EntrySize what an entry adds.
+// EmptyFrame is the size of a frame without entries.
 const EmptyFrame = headerSize + positionSize + sumSize
 
 // EntrySize returns the bytes that an entry takes in a frame.
@@ -62,8 +62,7 @@ func EntrySize(entry []byte) int {
 	return max(1, (bits.Len(uint(len(entry)))+6)/7) + len(entry)
 }
 
-// EntriesSize returns the bytes that entries take in a frame, or ErrTooLarge
-// where one frame cannot hold them.
+// EntriesSize returns the bytes that entries take in a frame, or ErrTooLarge if one frame cannot hold them.
 func EntriesSize(entries ...[]byte) (int, error) {
 	size := 0
 	for i, e := range entries {
@@ -74,7 +73,7 @@ func EntriesSize(entries ...[]byte) (int, error) {
 	return size, nil
 }
 
-// Encode appends the frame to dst. Frames over MaxFrame panic, and those without an identity.
+// Encode appends the frame to dst. It panics if the frame exceeds MaxFrame or has no identity.
 func (f *Frame) Encode(dst []byte) []byte {
 	size, err := EntriesSize(f.Entries...)
 	if err != nil {
@@ -100,8 +99,7 @@ func (f *Frame) Encode(dst []byte) []byte {
 	return binary.LittleEndian.AppendUint32(dst, crc32.Checksum(dst[start:], castagnoli))
 }
 
-// DecodeFrame reads a frame that is all of data. Its entries share the memory
-// of data.
+// DecodeFrame decodes a frame that fills data. Its entries share the memory of data.
 func DecodeFrame(data []byte) (Frame, error) {
 	if len(data) < minFrame {
 		return Frame{}, fmt.Errorf("a frame of %d bytes is truncated", len(data))
@@ -156,8 +154,7 @@ func DecodeFrame(data []byte) (Frame, error) {
 	return f, nil
 }
 
-// uvarint reads an unsigned varint in its shortest form, the only one that is
-// written, and its size.
+// uvarint reads an unsigned varint, which must be in its shortest form, and returns it with its size.
 func uvarint(data []byte) (value uint64, size int, err error) {
 	value, size = binary.Uvarint(data)
 	if size <= 0 || size > 1 && data[size-1] == 0 {

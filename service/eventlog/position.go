@@ -7,8 +7,8 @@ import (
 	"github.com/minio/highwayhash"
 )
 
-// Identity names a log, whatever directory or server has it. Copies of a log have the same one. The zero value is
-// that of a log which earlier programs wrote, and no later one yet.
+// Identity names a log, whatever directory or server has it. Copies of a log have the same identity. The zero
+// value is the identity of a log that only earlier programs have written.
 type Identity [16]byte
 
 // NewIdentity draws an identity.
@@ -22,20 +22,20 @@ func (id Identity) String() string { return hex.EncodeToString(id[:]) }
 // IsZero reports whether a log has no identity.
 func (id Identity) IsZero() bool { return id == Identity{} }
 
-// Position is a place in a log: after an entry, 0 before the first. Two logs that have a position in
-// common have the same entries up to there, from where they got their identity on.
+// Position is a place in a log: after an entry, 0 before the first. Two logs with a common position have the
+// same entries up to it, beginning where they got their identity.
 type Position struct {
 	Log      Identity
 	Sequence uint64
 	Hash     [16]byte // the running hash of the entries
 }
 
-// After returns the position after some more entries. With h_n the running hash after entry n,
+// After returns the position after more entries. With h_n the running hash after entry n,
 //
 //	h_n = HighwayHash-128(key = h_{n−1} ‖ identity, entry n)
 //
-// and h is 0 where the log got its identity: before its first entry, unless an earlier program began it.
-// Without an identity there is no hash.
+// and h is 0 at the place where the log got its identity: before its first entry, unless an earlier program
+// began it. Without an identity there is no hash.
 func (p Position) After(entries ...[]byte) Position {
 	p.Sequence += uint64(len(entries))
 	if p.Log.IsZero() {

@@ -48,7 +48,8 @@ func BenchmarkEntries(b *testing.B, open Open) {
 	}
 }
 
-// fill has callers append groups of entries of 1 KB, each so many times.
+// fill has several callers append groups of entries of 1 KB, each several
+// times.
 func fill(b *testing.B, s eventlog.Store, callers, times, group int) {
 	var writers sync.WaitGroup
 	for range callers {

@@ -15,17 +15,16 @@ import (
 
 const crashDir, crashRound = "VITRINE_CRASH_DIR", "VITRINE_CRASH_ROUND"
 
-// Crash checks that acknowledged entries survive the death of the process. The
-// calling test runs again in a child that appends and reports what is
-// acknowledged, until it is killed, wherever it is. Then every
-// acknowledged entry must be there, once, at its sequence, and those of a caller in
-// their order; the next child goes on. It must be the first call of its test.
+// Crash checks that acknowledged entries survive the death of the process. The calling test runs again in a
+// child process that appends entries and reports the acknowledged ones, until it is killed at any moment.
+// Then every acknowledged entry must be in the log, once, at its sequence, and the entries of a caller in
+// their order; the next child continues. It must be the first call of its test.
 func Crash(t *testing.T, rounds int, rng *rand.Rand, open Open) {
 	crash(t, rounds, rng, open, func(t *testing.T, s eventlog.Store, round string) { appendUntilKilled(t, s, round, 100) })
 }
 
-// CrashTruncating is Crash of a log whose oldest entries are removed all the time: no entry
-// from a cut on is lost, wherever the removal was interrupted.
+// CrashTruncating is Crash for a log whose oldest entries are removed all the time: no entry after a cut is
+// lost, even if the removal was interrupted.
 func CrashTruncating(t *testing.T, rounds int, rng *rand.Rand, open Open) {
 	crash(t, rounds, rng, open, func(t *testing.T, s eventlog.Store, round string) {
 		go truncateUntilKilled(t, s)
@@ -105,14 +104,14 @@ func truncateUntilKilled(t *testing.T, s eventlog.Store) {
 	}
 }
 
-// survey is what is known of a log from its writers.
+// survey holds what the writers of a log have reported.
 type survey struct {
 	acknowledged map[uint64]string // by sequence
 	cut          uint64            // entries before it may have been removed
 }
 
-// runUntilKilled runs a child, kills it after so many acknowledgements or so
-// much time, and notes the acknowledgements.
+// runUntilKilled runs a child, kills it after a number of acknowledgements or a time, and notes the
+// acknowledgements.
 func (k *survey) runUntilKilled(t *testing.T, dir string, round, acks int, fate time.Duration) {
 	t.Helper()
 	child := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v=false")
@@ -145,7 +144,7 @@ func (k *survey) runUntilKilled(t *testing.T, dir string, round, acks int, fate 
 		}
 		k.acknowledged[sequence] = e
 		if n >= acks {
-			child.Process.Kill() // what it has written since is still read
+			child.Process.Kill() // output written since is still read
 		}
 	}
 	child.Wait()

@@ -52,7 +52,7 @@ func Run(t *testing.T, open Open) {
 	}
 }
 
-// RunDurable checks what stores promise that outlive Close.
+// RunDurable checks the promises of stores that outlive Close.
 func RunDurable(t *testing.T, open Open) {
 	t.Run("reopened", func(t *testing.T) {
 		dir := t.TempDir()
@@ -228,7 +228,7 @@ func testTogether(t *testing.T, s eventlog.Store) {
 	Want(t, s, 1, numbered(1, 10)...)
 }
 
-// What is refused leaves nothing, and does no harm to what follows.
+// A refused append writes nothing and does not affect later ones.
 func testTooLarge(t *testing.T, s eventlog.Store) {
 	appendAll(t, s, entry(1))
 	largest := make([]byte, eventlog.MaxFrame-eventlog.EmptyFrame-3)
@@ -290,8 +290,7 @@ func testReadsWhatWasThere(t *testing.T, s eventlog.Store) {
 	}
 }
 
-// Each of many callers finds its entry at the sequence that it was told, and
-// its own in the order in which it wrote them.
+// Each of many callers finds its entries at the returned sequences, in the order in which it wrote them.
 func testConcurrent(t *testing.T, s eventlog.Store) {
 	const callers, each = 16, 25
 	returned := make([][each]uint64, callers)
@@ -405,8 +404,8 @@ func testTruncate(t *testing.T, s eventlog.Store) {
 	Want(t, s, 21, entry(21))
 }
 
-// Entries are numbered by their first byte. No new one is before what is returned, and not many
-// old ones are after it.
+// Entries are numbered by their first byte. No new one is before the returned sequence, and only few old ones
+// are after it.
 func testFirstSince(t *testing.T, s eventlog.Store) {
 	cut, ok := s.(eventlog.Truncater)
 	if !ok {
@@ -443,7 +442,7 @@ func testFirstSince(t *testing.T, s eventlog.Store) {
 	}
 }
 
-// What is left after the cut is within the bytes, and would not be with one append more.
+// The rest after the cut is within the bytes, and would not be with one append more.
 func testFirstWithin(t *testing.T, s eventlog.Store) {
 	cut, ok := s.(eventlog.Truncater)
 	if !ok {
@@ -478,9 +477,8 @@ func testFirstWithin(t *testing.T, s eventlog.Store) {
 	Want(t, s, 61)
 }
 
-// Who reads meanwhile has all entries from where it began up to the end, or learns
-// that they were removed; nobody takes it for damage.
-// Positions go on from entry to entry, and stay when entries are removed.
+// A concurrent reader gets all entries from its start to the end, or ErrRemoved, and never an error of
+// damage. Positions go on from entry to entry, and stay when entries are removed.
 func testPosition(t *testing.T, s eventlog.Store) {
 	at := func(sequence uint64) eventlog.Position {
 		t.Helper()
@@ -597,7 +595,7 @@ func reader(t testing.TB, s eventlog.Store) eventlog.Reader {
 	return r
 }
 
-// Single entries are those that the iteration yields, of small and of large appends, in any order.
+// Entry returns the entries that the iteration yields, of small and large appends, in any order.
 func testEntry(t *testing.T, s eventlog.Store) {
 	r := reader(t, s)
 	ctx := t.Context()

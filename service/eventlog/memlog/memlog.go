@@ -1,5 +1,4 @@
-// Package memlog keeps an event log in memory. Nothing of it survives the
-// process: it is for tests and demonstrations.
+// Package memlog keeps an event log in memory, for tests and demonstrations. It does not survive the process.
 package memlog
 
 import (
@@ -22,7 +21,7 @@ type Store struct {
 	closed  bool
 }
 
-// identity is that of every log in memory: their hashes tell them apart.
+// identity is the identity of every log in memory: their hashes distinguish them.
 var identity = eventlog.Identity{'m', 'e', 'm', 'l', 'o', 'g'}
 
 var (
@@ -32,7 +31,7 @@ var (
 	_ eventlog.Truncater = (*Store)(nil)
 )
 
-// Append implements eventlog.Store. A nil error does not survive the process.
+// Append implements eventlog.Store. The entries do not survive the process.
 func (s *Store) Append(ctx context.Context, entries ...[]byte) (last uint64, err error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
@@ -126,7 +125,7 @@ func (s *Store) Position(ctx context.Context, sequence uint64) (eventlog.Positio
 	return s.at(sequence), ctx.Err()
 }
 
-// at returns the position after an entry that is there.
+// at returns the position after an entry of the log.
 func (s *Store) at(sequence uint64) eventlog.Position {
 	p := eventlog.Position{Log: identity, Sequence: sequence}
 	if s.hashes != nil {
@@ -188,7 +187,7 @@ func (s *Store) FirstWithin(ctx context.Context, bytes uint64) (uint64, error) {
 	return x.First + uint64(n), err
 }
 
-// all returns the entries that there are. Later appends do not change them.
+// all returns all entries. Later appends do not change them.
 func (s *Store) all(ctx context.Context) ([][]byte, eventlog.Extent, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

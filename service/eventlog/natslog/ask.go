@@ -11,10 +11,9 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// ask sends a request that may be repeated, until it is answered or the store's patience ends. A
-// server never answers a request that came while its cluster had no leader, so one long wait would
-// outlast the election for nothing. Each wait is longer than the one before: a server that has other
-// work may be slower than the first.
+// ask sends a request that may be repeated, until it is answered or the store's patience ends. A server never
+// answers a request that came while its cluster had no leader, so one long wait would outlast the election
+// for nothing. Each wait is longer than the one before, because a busy server may need more than the first.
 func ask[T any](ctx context.Context, s *Store, request func(context.Context) (T, error)) (T, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.options.Patience)
 	defer cancel()
@@ -31,10 +30,10 @@ func ask[T any](ctx context.Context, s *Store, request func(context.Context) (T,
 	}
 }
 
-// errUnanswered means that a server or its cluster was away.
+// errUnanswered means that a server or its cluster did not answer.
 var errUnanswered = errors.New("no answer")
 
-// shortAttempt is how long the answer to a request that changes nothing is waited for at first.
+// shortAttempt is the first wait for the answer to a request that changes nothing.
 const shortAttempt = 500 * time.Millisecond
 
 // within sends a request once.

@@ -20,9 +20,9 @@ import (
 	"vitrine/service/eventlog"
 )
 
-// The server cuts its files where it finds them damaged when it opens them: up to 8 MB of sound entries
-// go with a flipped bit. So every record of every file, a block, is read before the server is started. A record of
-// its version 2:
+// When the server opens damaged files it cuts them at the damage: a flipped bit can remove up to 8 MB of
+// sound entries. Therefore every record of every file, a block, is verified before the server starts. A
+// record of its version 2:
 //
 //	length    4 bytes   of the whole record; the highest bit says that it has headers
 //	sequence  8 bytes   of the message; the two highest bits say that it stands for a removed one
@@ -31,7 +31,7 @@ import (
 //	          the subject, with headers a length of 4 bytes and they, and the message
 //	hash      8 bytes   HighwayHash of all but the lengths, under the key SHA-256("stream-block")
 //
-// Integers are little endian. A message is a frame, which is decoded, too: it has a checksum of its own.
+// Integers are little endian. A message is a frame, which is also decoded and has its own checksum.
 const (
 	recordHead   = 22
 	recordSum    = highwayhash.Size64
@@ -40,10 +40,10 @@ const (
 	maxRecord    = 32 << 20
 )
 
-// asideName is the directory of blocks that were damaged, as they were found.
+// asideName is the directory that keeps damaged blocks as they were found.
 const asideName = "damaged"
 
-// scan is the reading of a log's blocks.
+// scan is the state of reading a log's blocks.
 type scan struct {
 	stream  string
 	message uint64          // the last one; 0 before the first
@@ -51,7 +51,7 @@ type scan struct {
 	buffer  []byte
 }
 
-// flaw is where a block is damaged.
+// flaw is the place of the damage in a block.
 type flaw struct {
 	path     string
 	at, size int64 // of the first record that is not sound, of the block
@@ -63,10 +63,10 @@ func (f *flaw) Error() string {
 	return fmt.Sprintf("%s is damaged at byte %d of %d: %v", f.path, f.at, f.size, f.err)
 }
 
-// verifyBlocks reads the blocks of the directory. What a killed process left half written at the end, and never
-// acknowledged, is the server's to remove. Other damage is a *eventlog.DamageError, unless the directory has
-// no mark: then the operator has accepted the loss, and the log ends before the damage. The blocks stay in
-// a directory beside, as they were.
+// verifyBlocks reads the blocks of the directory. A record half written by a killed process at the end was
+// never acknowledged; the server removes it. Other damage is a *eventlog.DamageError, unless the directory
+// has no mark: then the operator has accepted the loss, and the log ends before the damage. The damaged
+// blocks are kept in a separate directory.
 func (s *Store) verifyBlocks() error {
 	dir := s.options.Dir
 	k := scan{stream: s.options.Stream}
@@ -200,7 +200,7 @@ func (k *scan) record(data []byte, hash *highwayhash.Digest64) (size int, err er
 	if isClaim(hashed) {
 		return size, nil
 	}
-	f, err := decodeAfter(k.before, hashed) // whose running hash is for who reads the entries
+	f, err := decodeAfter(k.before, hashed) // its running hash is checked when the entries are read
 	if err != nil {
 		return 0, fmt.Errorf("message %d: %w", message, err)
 	}

@@ -12,22 +12,22 @@ import (
 	"vitrine/service/eventlog"
 )
 
-// A claim is a message by which a writer takes over a log on external servers. It names no sequence that
-// it must follow, so it is never refused, however fast the writer before appends. That writer is fenced
-// by it: its next frame names a sequence that is not the last any more. The one who claims then
-// reads the end of what is before its claim, and opens its epoch with a frame that must
-// follow the claim. So of several who claim the last one has the log.
+// A claim is a message by which a writer takes over a log on external servers. It names no sequence that it
+// must follow, so it is never refused, however fast the previous writer appends. It fences that writer, whose
+// next frame names a sequence that is no longer the last. The claimant then reads the end of the log before
+// its claim, and opens its epoch with a frame that must follow the claim. Among several claimants the last
+// one gets the log.
 //
-// Claims have no entries, and who reads the log passes over them.
+// Claims have no entries, and readers of the log skip them.
 const claimText = "VLOGCLAIM"
 
 func isClaim(data []byte) bool { return string(data) == claimText }
 
-// errClaim means that a message is a claim where a frame was asked for.
+// errClaim means that a message is a claim and not a frame.
 var errClaim = errors.New("the message is a claim")
 
-// claim claims the log, and returns the message of the claim. The server drops copies of it, whose
-// acknowledgement was lost.
+// claim claims the log, and returns the message of the claim. If an acknowledgement is lost the message is
+// sent again, and the server drops the copy.
 func (s *Store) claim(ctx context.Context) (uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.options.Patience)
 	defer cancel()

@@ -16,18 +16,17 @@ import (
 	"vitrine/internal/replace"
 )
 
-// Copy copies the log of a directory to another one, which is made. The log is
-// not opened, so nothing of it is changed or repaired, and it may be in use: the copy has
-// every entry that was acknowledged before Copy was called. Progress, if not nil,
-// is told the bytes that were copied, of so many.
+// Copy copies the log of a directory to a new directory. The log is not opened, so nothing is changed or
+// repaired, and it may be in use: the copy has every entry acknowledged before the call. Progress, if not
+// nil, is called with the copied and the total bytes.
 //
-// Errors are those of the file system or ctx, and fs.ErrNotExist where there is no log.
+// Errors are those of the file system or ctx, and fs.ErrNotExist if there is no log.
 func Copy(ctx context.Context, to, from string, progress func(done, total int64)) error {
 	if info, err := os.Stat(filepath.Join(from, "jetstream")); err != nil || !info.IsDir() {
 		return fmt.Errorf("natslog: %s: %w: it has no log, which is a directory %q and what is in it", from, fs.ErrNotExist, "jetstream")
 	}
-	// The mark comes first: the end that it guards is in the files already. Where it begins is
-	// read again after the files.
+	// The mark is copied first: the end that it guards is already in the files. The beginning is read again
+	// after the files.
 	before, err := copyMark(to, from)
 	if err != nil {
 		return err
@@ -54,7 +53,7 @@ func Copy(ctx context.Context, to, from string, progress func(done, total int64)
 	return nil
 }
 
-// copyMark copies the mark, and returns what it guards.
+// copyMark copies the mark, and returns its bounds.
 func copyMark(to, from string) (bounds, error) {
 	data, b, err := readMark(from)
 	if err != nil || data == nil {
@@ -68,8 +67,8 @@ func copyMark(to, from string) (bounds, error) {
 	return b, errors.Join(err, out.Sync(), out.Close())
 }
 
-// readMark reads the mark of a directory, nil where there is none. One that is being written may
-// look damaged for a moment; one that is damaged guards nothing.
+// readMark reads the mark of a directory, nil if there is none. A mark that is being written may look damaged
+// for a moment; a damaged one guards nothing.
 func readMark(dir string) (data []byte, b bounds, err error) {
 	for range 10 {
 		if data, err = os.ReadFile(filepath.Join(dir, "mark")); errors.Is(err, fs.ErrNotExist) {
@@ -84,9 +83,9 @@ func readMark(dir string) (data []byte, b bounds, err error) {
 	return data, b, nil
 }
 
-// Hold keeps the entries of a directory's log, which may be in use, until release: TruncateBefore
-// is refused with eventlog.ErrHeld. So a snapshot that is read before the log is copied has all that the
-// copy lacks.
+// Hold keeps the entries of a directory's log, which may be in use, until release: TruncateBefore returns
+// eventlog.ErrHeld. A snapshot that is read before the log is copied then contains all entries that the copy
+// lacks.
 func Hold(dir string) (release func() error, err error) {
 	l, err := hold(dir)
 	if errors.Is(err, fs.ErrNotExist) { // nobody has the log open
@@ -98,9 +97,8 @@ func Hold(dir string) (release func() error, err error) {
 	return l.release, nil
 }
 
-// logFiles lists the server's files, but for its summaries. The last block of messages,
-// the only one that grows, is before the others: a block that is begun while they are
-// copied leaves no hole between them.
+// logFiles lists the server's files except its summaries. The last block of messages, the only one that
+// grows, comes first: if a new block is begun during the copy, there is no gap.
 func logFiles(dir string) (files []string, total int64, err error) {
 	err = filepath.WalkDir(filepath.Join(dir, "jetstream"), func(path string, entry fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) || err == nil && (!entry.Type().IsRegular() || entry.Name() == "index.db") {
@@ -130,7 +128,7 @@ func block(name string) uint64 {
 	return n
 }
 
-// create makes a file that is not there yet, and its directory.
+// create makes a new file, and its directory.
 func create(dir, name string) (*os.File, error) {
 	path := filepath.Join(dir, name)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -139,8 +137,8 @@ func create(dir, name string) (*os.File, error) {
 	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 }
 
-// copyFile copies a file to its place in another directory, and tells how many bytes came.
-// One that has gone meanwhile is left out.
+// copyFile copies a file to its place in another directory, and reports the number of bytes. A file removed
+// meanwhile is skipped.
 func copyFile(to, from, name string, copied func(n int) error) error {
 	in, err := os.Open(filepath.Join(from, name))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -13,8 +13,8 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// embed starts a server in the process: no port, files in the directory, and
-// every message synced to disk before it is acknowledged.
+// embed starts a server in the process, without a port, with its files in the directory. Every message is
+// synced to disk before it is acknowledged.
 func (s *Store) embed() (err error) {
 	dir := s.options.Dir
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -64,10 +64,9 @@ func (s *Store) embed() (err error) {
 	return nil
 }
 
-// dropIndexes removes the server's summaries of its files, so that it reads the files
-// and verifies every record when it starts. With a summary it would
-// believe a record's sequence before it looks at the checksum, and fill memory
-// with the numbers up to it: a flipped bit would take the machine down.
+// dropIndexes removes the server's summaries of its files, so that it reads the files and verifies every
+// record when it starts. With a summary it would trust a record's sequence before it verifies the checksum,
+// and fill memory with the numbers up to it: a flipped bit could exhaust the machine's memory.
 func dropIndexes(dir string) error {
 	paths, err := fs.Glob(os.DirFS(dir), "jetstream/*/streams/*/msgs/index.db")
 	for _, path := range paths {
@@ -76,11 +75,10 @@ func dropIndexes(dir string) error {
 	return err
 }
 
-// syncAlways is false only where the cost of syncing is measured.
+// syncAlways is false only in the measurement of the cost of syncing.
 var syncAlways = true
 
-// complaints passes a server's warnings and errors on, and remembers the last
-// error until it is told to forget.
+// complaints passes on a server's warnings and errors, and remembers the last error until it is reset.
 type complaints struct {
 	to    *slog.Logger
 	error atomic.Pointer[string]

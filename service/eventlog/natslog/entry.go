@@ -10,8 +10,8 @@ import (
 	"vitrine/service/eventlog"
 )
 
-// Entry implements eventlog.Reader. It asks the server for at most one message if the entry's frame was written or
-// read by this store not too long ago, and for none if it was lately.
+// Entry implements eventlog.Reader. If this store wrote or read the entry's frame recently it asks the server
+// for at most one message, or for none.
 func (s *Store) Entry(ctx context.Context, sequence uint64) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -33,14 +33,14 @@ func (s *Store) Entry(ctx context.Context, sequence uint64) ([]byte, error) {
 	return f.Entries[sequence-f.First], nil
 }
 
-// frameOf returns the last frame that begins at or before an entry, the first one left if none does. It bisects the
-// messages between the oldest and the end at numbers that do not depend on the end, so that later calls meet
-// messages whose place is known.
+// frameOf returns the last frame that begins at or before an entry, the first one left if none does. It
+// bisects the messages between the oldest and the end at numbers that do not depend on the end, so that later
+// calls reuse known messages.
 func (s *Store) frameOf(ctx context.Context, entry uint64, end tail) (eventlog.Frame, error) {
 	low, high := s.memory.oldest(), end.message+1
 	for high-low > 1 { // the frame of low begins at or before the entry, that of high after it
 		bit := bits.Len64(low^(high-1)) - 1
-		middle := (high - 1) >> bit << bit // in (low, high), with as many zeros at its end as may be
+		middle := (high - 1) >> bit << bit // in (low, high), with as many trailing zeros as possible
 		first, at, err := s.firstFrom(ctx, middle, high)
 		if removed := new(removedError); errors.As(err, &removed) {
 			if low = removed.first; low >= high {
@@ -79,7 +79,7 @@ func (s *Store) firstFrom(ctx context.Context, message, last uint64) (first, at 
 	return 0, last, nil
 }
 
-// recall returns the frame of a message, which is remembered.
+// recall returns the frame of a message, and remembers it.
 func (s *Store) recall(ctx context.Context, sequence uint64) (eventlog.Frame, error) {
 	if f, ok := s.memory.frame(sequence); ok {
 		return f, nil
@@ -96,7 +96,7 @@ func (s *Store) recall(ctx context.Context, sequence uint64) (eventlog.Frame, er
 	return f, err
 }
 
-// removedError is of a message that the stream no longer has.
+// removedError returns the error for a message that was removed from the stream.
 type removedError struct{ first uint64 }
 
 func (e *removedError) Error() string {
@@ -105,16 +105,16 @@ func (e *removedError) Error() string {
 
 func (e *removedError) Unwrap() error { return errUnreadable }
 
-// memory is what is remembered of frames: the last of them, where more of them begin, and where each sixteenth of
-// even more does.
+// memory caches frames: the last of them whole, the places of more, and the places of each sixteenth of even
+// more.
 type memory struct {
 	mu             sync.Mutex
-	first          uint64 // message that is left, as far as is known
+	first          uint64 // remaining message, as far as is known
 	last           ring[eventlog.Frame]
 	begins, coarse ring[uint64]
 }
 
-// How much of it is remembered; tests change it.
+// The sizes of the caches; tests change them.
 var (
 	memoryBytes  = 16 << 20 // of frames
 	memoryBegins = 1 << 16
@@ -123,7 +123,7 @@ var (
 
 const coarseSpacing = 16
 
-// ring is a map that forgets what was put into it first.
+// ring is a map that forgets its oldest entry.
 type ring[T any] struct {
 	of    map[uint64]T
 	order []uint64
@@ -170,7 +170,7 @@ func (m *memory) note(message uint64, f eventlog.Frame) {
 	}
 }
 
-// frameBytes is about what a frame takes.
+// frameBytes returns the approximate size of a frame.
 func frameBytes(f eventlog.Frame) int {
 	n := 200
 	for _, e := range f.Entries {

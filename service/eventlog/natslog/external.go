@@ -11,7 +11,8 @@ import (
 )
 
 // SplitURL splits comma separated addresses of servers, such as nats://user:password@host:4222 or
-// nats://token@host:4222, into what may be shown and the one user of all. Errors show no secret.
+// nats://token@host:4222, into addresses without secrets and the user, which must be the same in all. Errors
+// show no secret.
 func SplitURL(urls string) (hosts string, user *url.Userinfo, err error) {
 	var list []string
 	for i, text := range strings.Split(urls, ",") {
@@ -34,7 +35,7 @@ func SplitURL(urls string) (hosts string, user *url.Userinfo, err error) {
 	return strings.Join(list, ","), user, nil
 }
 
-// login is an option that authorises a user, or the bearer of a token; nil is nobody.
+// login returns the option that authorises a user or the bearer of a token; nil is nobody.
 func login(user *url.Userinfo) nats.Option {
 	if user == nil {
 		return func(*nats.Options) error { return nil }
@@ -45,12 +46,12 @@ func login(user *url.Userinfo) nats.Option {
 	return nats.Token(user.Username())
 }
 
-// dial connects to external servers, and reconnects as often as it takes.
+// dial connects to external servers, and reconnects without limit.
 func (s *Store) dial() (*nats.Conn, error) {
 	options := append([]nats.Option{
 		nats.Name("vitrine"), nats.MaxReconnects(-1), nats.ReconnectWait(100 * time.Millisecond), login(s.user),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
-			if err != nil { // nil when we close it
+			if err != nil { // nil if this store closed it
 				s.options.Logger.Warn("disconnected from the log's server", "cause", err.Error())
 			}
 		}),

@@ -13,12 +13,12 @@ import (
 	"vitrine/service/eventlog"
 )
 
-// lease says which process should write the log of an external server. Its holder renews it; a
-// starting process refuses to take the log from one that does. The lease prevents two
-// services that take turns. It protects no data: the sequence that each message names does that.
+// lease names the process that should write the log of an external server. The holder renews it, and a
+// starting process does not take the log from a holder that does. The lease prevents two services from taking
+// turns. It does not protect data: the sequence in each message does.
 //
-// It is a key in a bucket beside the stream. A lease that was not renewed for the time of
-// silence, as the starting process observes it, is free: no two clocks are compared.
+// It is a key in a bucket beside the stream. A lease is free if the starting process observes no renewal for
+// the time of silence; no two clocks are compared.
 type lease struct {
 	bucket   jetstream.KeyValue
 	value    []byte
@@ -27,10 +27,10 @@ type lease struct {
 
 const leaseKey = "writer"
 
-// renewal is how often a lease is renewed, and silence how long one that is not holds.
+// renewal is the interval of renewals, and silence the time after which a lease that is not renewed is free.
 var renewal, silence = time.Second, 3 * time.Second
 
-// holder is what a lease says of the process that has it.
+// holder is the content of a lease: the process that has it.
 type holder struct {
 	Process string    `json:"process"`
 	Host    string    `json:"host"`
@@ -59,7 +59,7 @@ func (s *Store) takeLease(ctx context.Context) error {
 		return err
 	}
 	l := &lease{bucket: bucket, value: value}
-	first, seen := uint64(0), time.Time{} // the revision of another process, and when it was seen first
+	first, seen := uint64(0), time.Time{} // the revision of another process, and the time at which it was first seen
 	for wait := shortAttempt; ; wait += wait / 2 {
 		revision, held, err := l.look(ctx, s)
 		switch {
@@ -100,8 +100,8 @@ func (l *lease) look(ctx context.Context, s *Store) (revision uint64, held holde
 	return entry.Revision(), held, nil
 }
 
-// put writes the lease after a revision, 0 for none, and waits for the answer. It is not repeated here: a copy would
-// be refused for the first.
+// put writes the lease after a revision, 0 for none, and waits for the answer. It does not retry: a copy
+// would be refused because of the first message.
 func (l *lease) put(ctx context.Context, after uint64, wait time.Duration) error {
 	revision, err := within(ctx, wait, func(ctx context.Context) (uint64, error) {
 		if after == 0 {
@@ -128,7 +128,7 @@ func (l *lease) renew(ctx context.Context, s *Store) bool {
 	if err == nil || !isWrongRevision(err) { // a server that is away says nothing about the lease
 		return true
 	}
-	// Our last renewal may be in it, though its answer was lost; or the bucket was removed.
+	// The answer to our last renewal may have been lost, or the bucket was removed.
 	revision, held, err := l.look(ctx, s)
 	switch {
 	case err != nil:
@@ -140,9 +140,9 @@ func (l *lease) renew(ctx context.Context, s *Store) bool {
 	return true
 }
 
-// release gives the lease back, so that the next process does not wait.
+// release frees the lease, so that the next process does not wait.
 func (l *lease) release() {
 	ctx, cancel := context.WithTimeout(context.Background(), shortAttempt)
 	defer cancel()
-	_ = l.bucket.Delete(ctx, leaseKey, jetstream.LastRevision(l.revision)) // it falls silent otherwise
+	_ = l.bucket.Delete(ctx, leaseKey, jetstream.LastRevision(l.revision)) // otherwise it ends by silence
 }

@@ -24,7 +24,7 @@ func lockDir(dir string) (*fileLock, error) {
 	return l, err
 }
 
-// keepHolds makes the file that Hold locks.
+// keepHolds creates the file that Hold locks.
 func keepHolds(dir string) error {
 	file, err := os.OpenFile(filepath.Join(dir, "hold"), os.O_CREATE, 0o644)
 	if err != nil {
@@ -33,12 +33,12 @@ func keepHolds(dir string) error {
 	return file.Close()
 }
 
-// hold locks out those who remove entries, and waits for the one who does.
+// hold locks out removals of entries, after waiting for a running one.
 func hold(dir string) (*fileLock, error) {
 	return lock(filepath.Join(dir, "hold"), os.O_RDONLY, flock.Shared)
 }
 
-// noHolds locks out those who hold them.
+// noHolds locks out holds.
 func noHolds(dir string) (*fileLock, error) {
 	l, err := lock(filepath.Join(dir, "hold"), os.O_RDWR, flock.TryExclusive)
 	if errors.Is(err, flock.ErrTaken) {
@@ -55,7 +55,7 @@ func lock(path string, flag, how int) (*fileLock, error) {
 	return &fileLock{l}, nil
 }
 
-// held reports whether the locked file is still where it was.
+// held reports whether the locked file is still at its path.
 func (l *fileLock) held() bool { return l.Held() }
 
 func (l *fileLock) release() error {

@@ -12,13 +12,12 @@ import (
 	"vitrine/service/eventlog"
 )
 
-// mark is a file beside the server's with where the log begins and ends. The server cuts off
-// what it finds damaged at the end of its files, and what is left looks like a shorter log;
-// without its first file it looks like one whose oldest entries were removed. The mark tells.
+// mark is a file beside the server's files with the beginning and the end of the log. The server cuts off
+// damage at the end of its files, and the rest looks like a shorter log; without its first file it looks like
+// a log whose oldest entries were removed. The mark shows the difference.
 //
-// It is written after every frame and not synced: it outlives the process, and after a
-// power failure may be older than the log, which it then guards that much less. Before entries
-// are removed it is synced.
+// It is written after every frame but not synced: it outlives the process, but after a power failure it may
+// be older than the log, and then does not guard the last entries. Before entries are removed it is synced.
 //
 //	magic  8 bytes   "VLOGMARK"
 //	next   8 bytes   the sequence after the last acknowledged, little endian
@@ -30,7 +29,7 @@ type mark struct {
 	bounds
 }
 
-// bounds are what a mark guards; zeros are nothing.
+// bounds are the beginning and the end in a mark; zeros guard nothing.
 type bounds struct{ next, first uint64 }
 
 const (
@@ -87,7 +86,7 @@ func (m *mark) set(end tail) error {
 	return m.write()
 }
 
-// cut moves the beginning, on the disk too: what removes entries comes after it.
+// cut moves the beginning and syncs the file. Entries are removed after it.
 func (m *mark) cut(first uint64) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -100,8 +99,7 @@ func (m *mark) write() error {
 	return err
 }
 
-// check compares the mark with where the log begins and ends. One that does not know the
-// beginning learns it.
+// check compares the mark with the beginning and the end of the log. A mark without a beginning gets it.
 func (m *mark) check(first uint64, end tail) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -118,7 +116,7 @@ func (m *mark) check(first uint64, end tail) error {
 	return nil
 }
 
-// advice says what to do about acknowledged entries that are missing.
+// advice says what to do if acknowledged entries are missing.
 func (m *mark) advice() string {
 	return fmt.Sprintf("entries up to %d were acknowledged: restore a backup, or remove %s to go on without them", m.next-1, m.file.Name())
 }

@@ -1,14 +1,13 @@
-// Package natslog keeps an event log in a stream of NATS JetStream: by default
-// of a server inside the process, which listens on no port and has its files
-// in a directory, or of an external server or cluster. The code is the same.
+// Package natslog keeps an event log in a stream of NATS JetStream: by default of a server inside
+// the process, which listens on no port and has its files in a directory, or of an external server
+// or cluster. The code is the same for both.
 //
-// A message of the stream is an eventlog.Frame: the entries of the callers of Append
-// that waited while the frame before was written. One frame is under way at a time.
+// A message of the stream is an eventlog.Frame: the entries of one call of Append. One frame is written at a
+// time.
 //
-// One writer. Opening a log reads the last frame and writes an empty one with the next
-// epoch; a log on external servers is claimed first. Every frame names the sequence that the
-// stream's last message must have, so that a writer that is not the last to have opened the log is
-// refused by the server, whatever it still believes: eventlog.ErrFenced.
+// A log has one writer. Opening a log reads the last frame and writes an empty one with the next epoch; a log
+// on external servers is claimed first. Every frame names the sequence that the stream's last message must
+// have, so the server refuses every writer except the last one to have opened the log: eventlog.ErrFenced.
 package natslog
 
 import (
@@ -31,16 +30,16 @@ import (
 
 // Options of a log. One of Dir and URL is given.
 type Options struct {
-	Dir      string        // of the server in the process; made where it is missing
+	Dir      string        // of the server in the process; created if it is missing
 	URL      string        // of external servers, nats://host:4222, comma separated
 	Connect  []nats.Option // credentials and the like for URL
-	Stream   string        // "vitrine" where empty
+	Stream   string        // "vitrine" if empty
 	Replicas int           // of a stream that is created; if 0, 3 on a cluster of three or more servers, else 1
 	Process  string        // names the process among those that open a log at URL; drawn if empty. See TakeOver
 	TakeOver bool          // take a log at URL from a process that is alive, instead of ErrAlive
-	First    uint64        // the sequence of the first entry of a log that is created; 1 where 0
-	ReadOnly bool          // do not take the log over; Append is refused. A server in the process may mend files all the same: open a Copy
-	Patience time.Duration // for an answer of the server, over several attempts; 30 s where 0
+	First    uint64        // the sequence of the first entry of a new log; 1 if 0
+	ReadOnly bool          // do not take over the log; Append is refused. A server in the process may still repair files: open a Copy
+	Patience time.Duration // for an answer of the server, over several attempts; 30 s if 0
 	Logger   *slog.Logger  // of the server's warnings; nil discards them
 }
 
@@ -48,11 +47,11 @@ type Options struct {
 type Store struct {
 	options    Options        // URL without its user
 	user       *url.Userinfo  // of URL; nil if it has none
-	server     *server.Server // in the process; nil where it is external
+	server     *server.Server // in the process; nil if it is external
 	complaints *complaints    // of the server in the process
 	writer     string         // names this store among all that open the log
 	lock       *fileLock
-	mark       *mark // nil where the server is external
+	mark       *mark // nil if the server is external
 	conn       *nats.Conn
 	js         jetstream.JetStream
 	stream     jetstream.Stream
@@ -60,11 +59,11 @@ type Store struct {
 	lease      *lease // nil of a log in a directory, or open for reading
 
 	writing chan struct{} // holds one element while a frame is written
-	failed  error         // what all appends are answered with after a failure; guarded by writing
+	failed  error         // returned by all appends after a failure; guarded by writing
 	closing chan struct{} // closed by Close
-	lost    chan struct{} // closed when the log is not this store's any more
+	lost    chan struct{} // closed when the store has lost its log
 	loss    error         // why; set before lost is closed
-	watched chan struct{} // closed when nobody looks any more
+	watched chan struct{} // closed when watch has ended
 	close   func() error
 
 	mu  sync.RWMutex
@@ -73,12 +72,12 @@ type Store struct {
 	memory memory // of frames, for Entry
 }
 
-// tail is where the log ends, as far as it is acknowledged.
+// tail is the acknowledged end of the log.
 type tail struct {
 	message uint64 // the stream's last sequence
 	epoch   uint64
 	next    uint64            // the sequence of the next entry
-	log     eventlog.Identity // zero where no frame has one
+	log     eventlog.Identity // zero if no frame has one
 	hash    [16]byte
 }
 
@@ -86,12 +85,12 @@ func (t tail) position() eventlog.Position {
 	return eventlog.Position{Log: t.log, Sequence: t.next - 1, Hash: t.hash}
 }
 
-// frame returns a frame that follows.
+// frame returns the next frame, with the entries.
 func (t tail) frame(entries [][]byte) eventlog.Frame {
 	return eventlog.Frame{Epoch: t.epoch, First: t.next, Log: t.log, Before: t.hash, Entries: entries}
 }
 
-// advance moves the end behind a frame.
+// advance moves the end past a frame.
 func (t *tail) advance(f *eventlog.Frame) {
 	p := f.End()
 	t.next, t.log, t.hash = p.Sequence+1, p.Log, p.Hash
@@ -104,11 +103,10 @@ var (
 	_ eventlog.Truncater = (*Store)(nil)
 )
 
-// Open opens a log, creates it where there is none, and takes it over from its
-// last writer. Errors are those of the directory or the connection, ErrReopen if the server or its
-// cluster is away, ErrAlive if another process writes the log, ErrFenced
-// where somebody else opens it at the same moment, and a *eventlog.DamageError where
-// acknowledged entries are missing at its end.
+// Open opens a log, creates it if there is none, and takes it over from its last writer. Errors are those of
+// the directory or the connection, ErrReopen if the server or its cluster does not answer, ErrAlive if
+// another process writes the log, ErrFenced if another process opens it at the same moment, and a
+// *eventlog.DamageError if acknowledged entries are missing at its end.
 func Open(ctx context.Context, o Options) (_ *Store, err error) {
 	if (o.Dir == "") == (o.URL == "") {
 		return nil, errors.New("natslog: want a directory or the URL of a server, one of them")
@@ -146,7 +144,7 @@ func Open(ctx context.Context, o Options) (_ *Store, err error) {
 	return s, nil
 }
 
-// open reports a server that is away as ErrReopen.
+// open is Open, with ErrReopen for a server that does not answer.
 func (s *Store) open(ctx context.Context) error {
 	err := s.connect(ctx)
 	var network net.Error
@@ -230,10 +228,10 @@ func (s *Store) where() string {
 	return s.options.URL
 }
 
-// subject is that of the log's messages.
+// subject is the subject of the log's messages.
 func (s *Store) subject() string { return s.options.Stream + ".log" }
 
-// findEnd reads the last frame of a stream in a state.
+// findEnd reads the last frame of a stream with the given state.
 func (s *Store) findEnd(ctx context.Context, state jetstream.StreamState) error {
 	s.end = tail{message: state.LastSeq, next: s.options.First}
 	var f eventlog.Frame
@@ -255,8 +253,7 @@ func (s *Store) findEnd(ctx context.Context, state jetstream.StreamState) error 
 	return nil
 }
 
-// acknowledged returns the log's end: of a log open for reading, where it was
-// when it was opened.
+// acknowledged returns the log's end. If the log is open for reading it is the end at its opening.
 func (s *Store) acknowledged() tail {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -277,7 +274,7 @@ func (s *Store) Close() error { return s.close() }
 
 func (s *Store) shut() error {
 	close(s.closing)
-	s.writing <- struct{}{} // the frame under way is written, and no other
+	s.writing <- struct{}{} // only the frame being written is completed
 	<-s.watched
 	if s.lease != nil && s.conn.IsConnected() {
 		s.lease.release()

@@ -13,9 +13,8 @@ import (
 	"vitrine/service/eventlog"
 )
 
-// Entries implements eventlog.Store. It verifies that the messages from that of
-// the first entry on are all there, each an undamaged frame, with entries and
-// epochs that go on where the frame before ends.
+// Entries implements eventlog.Store. It verifies that no message from the one of the first entry on is
+// missing, and that each is an undamaged frame whose entries and epoch follow the frame before.
 func (s *Store) Entries(ctx context.Context, from uint64) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		err := s.entries(ctx, from, func(e []byte) bool { return yield(e, nil) })
@@ -70,7 +69,8 @@ func (s *Store) entries(ctx context.Context, from uint64, yield func([]byte) boo
 	return nil
 }
 
-// missing tells whether an entry that was there is damaged, or was removed meanwhile.
+// missing returns the error for an entry that cannot be read any more: it is damaged or was removed
+// meanwhile.
 func (s *Store) missing(ctx context.Context, entry uint64, err error) error {
 	if x, err := s.Extent(ctx); err == nil && entry < x.First {
 		return x.CheckFrom(entry)
@@ -90,7 +90,7 @@ func (s *Store) locate(ctx context.Context, state jetstream.StreamState) error {
 	return nil
 }
 
-// explain turns an error of reading an entry's message into what it means.
+// explain turns an error of reading an entry's message into an error of the store.
 func (s *Store) explain(ctx context.Context, entry uint64, err error) error {
 	switch {
 	case ctx.Err() != nil:
@@ -103,8 +103,7 @@ func (s *Store) explain(ctx context.Context, entry uint64, err error) error {
 	return fmt.Errorf("natslog: reading entry %d of %s: %w", entry, s.where(), err)
 }
 
-// frames yields those of messages first to last, each of which goes on where
-// the one before ends, or an error.
+// frames yields the frames of messages first to last, each following the one before, or an error.
 func (s *Store) frames(ctx context.Context, first, last uint64) iter.Seq2[eventlog.Frame, error] {
 	return func(yield func(eventlog.Frame, error) bool) {
 		var before *eventlog.Frame
@@ -133,8 +132,7 @@ func (s *Store) frames(ctx context.Context, first, last uint64) iter.Seq2[eventl
 	}
 }
 
-// decodeAfter reads a frame and checks that it follows on one, where there is
-// one.
+// decodeAfter decodes a frame and checks that it follows the previous one, if there is one.
 func decodeAfter(before *eventlog.Frame, data []byte) (eventlog.Frame, error) {
 	f, err := eventlog.DecodeFrame(data)
 	switch {
@@ -150,15 +148,15 @@ func decodeAfter(before *eventlog.Frame, data []byte) (eventlog.Frame, error) {
 	return f, nil
 }
 
-// message is one of the stream, with its own sequence there.
+// message is a message of the stream, with its sequence there.
 type message struct {
 	sequence uint64
 	data     []byte
 	headers  nats.Header
 }
 
-// messages yields those of the stream from first to last, without a hole, or
-// an error. Those without data are cheaper.
+// messages yields the messages of the stream from first to last, without a gap, or an error. Without data
+// they are cheaper.
 func (s *Store) messages(ctx context.Context, first, last uint64, data bool) iter.Seq2[message, error] {
 	return func(yield func(message, error) bool) {
 		for wait := attempt; first <= last; wait *= 2 {
@@ -175,11 +173,11 @@ func (s *Store) messages(ctx context.Context, first, last uint64, data bool) ite
 	}
 }
 
-// errStalled means that a consumer gives no messages, though the stream has them. In a cluster whose
-// leader changes a consumer's request for messages can be lost, and nobody repeats it.
+// errStalled means that a consumer delivers no messages although the stream has them. If the leader of a
+// cluster changes, a consumer's request for messages can be lost, and nobody repeats it.
 var errStalled = errors.New("no message comes")
 
-// consume yields messages as one consumer gives them, and errStalled if it gives none for some time.
+// consume yields messages as one consumer delivers them, and errStalled if it delivers none for some time.
 func (s *Store) consume(ctx context.Context, first, last uint64, data bool, wait time.Duration) iter.Seq2[message, error] {
 	return func(yield func(message, error) bool) {
 		consumer, err := ask(ctx, s, func(ctx context.Context) (jetstream.Consumer, error) {
@@ -209,19 +207,19 @@ func (s *Store) consume(ctx context.Context, first, last uint64, data bool, wait
 	}
 }
 
-// discard ends a consumer. The server would keep it for minutes, and has room for some only.
+// discard ends a consumer. The server would keep it for minutes, and limits their number.
 func (s *Store) discard(ctx context.Context, c jetstream.Consumer) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), attempt)
 	defer cancel()
 	if info := c.CachedInfo(); info != nil {
-		s.stream.DeleteConsumer(ctx, info.Name) // it ends by itself otherwise
+		s.stream.DeleteConsumer(ctx, info.Name) // otherwise it ends by itself
 	}
 }
 
-// errUnreadable is of messages that the stream should have, and does not give.
+// errUnreadable is returned for messages that the stream should have but does not deliver.
 var errUnreadable = errors.New("it cannot be read")
 
-// next returns the message of a sequence, the next of those that come in.
+// next returns the message of a sequence, which must be the next to arrive.
 func (s *Store) next(ctx context.Context, incoming jetstream.MessagesContext, want uint64, wait time.Duration) (message, error) {
 	m, err := within(ctx, wait, func(ctx context.Context) (jetstream.Msg, error) { return incoming.Next(jetstream.NextContext(ctx)) })
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
@@ -246,8 +244,7 @@ func (s *Store) next(ctx context.Context, incoming jetstream.MessagesContext, wa
 	return message{}, fmt.Errorf("message %d: %w: the server leaves it out", want, errUnreadable)
 }
 
-// lookUp tells why a message does not come: it was removed, or is damaged. Nil
-// says that it is there.
+// lookUp returns why a message does not arrive: it was removed or is damaged. Nil means that it exists.
 func (s *Store) lookUp(ctx context.Context, sequence uint64) error {
 	_, err := s.get(ctx, sequence)
 	var refused *jetstream.APIError
@@ -260,7 +257,7 @@ func (s *Store) lookUp(ctx context.Context, sequence uint64) error {
 	return fmt.Errorf("message %d: %w: %w", sequence, errUnreadable, err)
 }
 
-// frame reads one message of the stream. One that is not a frame is errClaim.
+// frame reads one message of the stream. The error for a claim is errClaim.
 func (s *Store) frame(ctx context.Context, sequence uint64) (eventlog.Frame, error) {
 	m, err := s.get(ctx, sequence)
 	var refused *jetstream.APIError
@@ -280,7 +277,7 @@ func (s *Store) frame(ctx context.Context, sequence uint64) (eventlog.Frame, err
 	return f, err
 }
 
-// frameFrom reads the first frame of messages from first on, before last, and returns its message: last where
+// frameFrom reads the first frame of messages from first on, before last, and returns its message, or last if
 // there are only claims.
 func (s *Store) frameFrom(ctx context.Context, first, last uint64) (f eventlog.Frame, at uint64, err error) {
 	for at = first; at < last; at++ {
@@ -317,9 +314,9 @@ func (s *Store) Position(ctx context.Context, sequence uint64) (eventlog.Positio
 	return eventlog.Position{}, s.missing(ctx, sequence+1, err)
 }
 
-// find returns the message with an entry, or one before it, by bisection: no
-// index is kept. Where a message on the way cannot be read it is the
-// first of the stream, from which a reader finds where exactly the damage is.
+// find returns the message with an entry, or one before it, by bisection, without an index. If a message on
+// the way cannot be read it returns the first of the stream, so that a reader finds the exact place of the
+// damage.
 func (s *Store) find(ctx context.Context, entry uint64, end tail) (uint64, error) {
 	state, err := s.info(ctx)
 	if err != nil {

@@ -10,9 +10,9 @@ import (
 	"vitrine/service/eventlog"
 )
 
-// findStream opens the stream, or creates it. A directory's, whose description is damaged or missing, is
-// created over its messages, by a reader too. A writer refuses a stream that would not keep what it
-// acknowledges.
+// findStream opens the stream, or creates it. In a directory, a stream whose description is damaged or
+// missing is created again over its messages, also by a reader. A writer refuses a stream that would not keep
+// acknowledged entries.
 func (s *Store) findStream(ctx context.Context) (err error) {
 	s.stream, err = ask(ctx, s, func(ctx context.Context) (jetstream.Stream, error) { return s.js.Stream(ctx, s.options.Stream) })
 	missing := errors.Is(err, jetstream.ErrStreamNotFound)
@@ -51,10 +51,10 @@ func (s *Store) findStream(ctx context.Context) (err error) {
 	return nil
 }
 
-// maxMessage is a frame with the headers of its message.
+// maxMessage is the maximal size of a message: a frame and headers.
 const maxMessage = eventlog.MaxFrame + 1000
 
-// unfit returns the setting by which a stream does not keep what it acknowledges, or "".
+// unfit describes the setting with which a stream would lose acknowledged entries, or returns "".
 func unfit(c jetstream.StreamConfig) string {
 	for _, setting := range []struct {
 		name  string

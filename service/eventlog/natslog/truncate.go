@@ -12,7 +12,7 @@ import (
 	"vitrine/service/eventlog"
 )
 
-// Extent implements eventlog.Bounded. Bytes are those of the stream.
+// Extent implements eventlog.Bounded. It returns the stream's count of bytes.
 func (s *Store) Extent(ctx context.Context) (eventlog.Extent, error) {
 	if s.isClosed() {
 		return eventlog.Extent{}, eventlog.ErrClosed
@@ -29,7 +29,7 @@ func (s *Store) Extent(ctx context.Context) (eventlog.Extent, error) {
 	return x, nil
 }
 
-// first reads the first frame, and the state of the stream; that of an empty one if there is none. The frame may be
+// first reads the first frame and the state of the stream, the empty state if there is none. The frame may be
 // removed meanwhile.
 func (s *Store) first(ctx context.Context) (eventlog.Frame, jetstream.StreamState, error) {
 	for before := uint64(0); ; {
@@ -48,8 +48,8 @@ func (s *Store) first(ctx context.Context) (eventlog.Frame, jetstream.StreamStat
 	}
 }
 
-// FirstSince implements eventlog.Truncater, by the first entries of frames: it returns that of
-// the last frame that does not begin with a new one.
+// FirstSince implements eventlog.Truncater by the first entries of frames: it returns the first entry of the
+// last frame that does not begin with a new one.
 func (s *Store) FirstSince(ctx context.Context, isNew func(entry []byte) (bool, error)) (uint64, error) {
 	end := s.acknowledged()
 	f, state, err := s.first(ctx)
@@ -84,8 +84,8 @@ func (s *Store) FirstSince(ctx context.Context, isNew func(entry []byte) (bool, 
 	return old, nil
 }
 
-// filled returns the first frame with entries of messages from first on, or last where there is
-// none before that.
+// filled returns the first frame with entries from message first on, and its message, or last if there is
+// none before.
 func (s *Store) filled(ctx context.Context, first, last uint64) (f eventlog.Frame, at uint64, err error) {
 	for at = first; at < last; at++ {
 		if f, at, err = s.frameFrom(ctx, at, last); err != nil || len(f.Entries) > 0 {
@@ -130,8 +130,8 @@ func (s *Store) FirstWithin(ctx context.Context, bytes uint64) (uint64, error) {
 	return end.next, nil
 }
 
-// stored returns the bytes that a message takes in a file of the server: those of its data, whose
-// size comes with the headers, of its subject and its headers as text, and 34 of the record.
+// stored returns the bytes of a message in a file of the server: its data, whose size is in the headers, its
+// subject, its headers as text, and 34 bytes of the record.
 func (s *Store) stored(headers nats.Header) uint64 {
 	size := 34 + len(s.subject()) + len("NATS/1.0\r\n\r\n")
 	for name, values := range headers {
@@ -147,9 +147,9 @@ func (s *Store) stored(headers nats.Header) uint64 {
 	return uint64(size)
 }
 
-// TruncateBefore implements eventlog.Truncater. It removes whole frames, and
-// leaves the last one, which has the numbers. A writer that another one has followed is
-// refused: it has a frame acknowledged first. So is one whose directory is held: ErrHeld.
+// TruncateBefore implements eventlog.Truncater. It removes whole frames, but not the last one, which has the
+// sequence and the epoch. It confirms first that this store is the writer: otherwise the error is ErrFenced.
+// If the directory is held the error is ErrHeld.
 func (s *Store) TruncateBefore(ctx context.Context, sequence uint64) error {
 	if s.options.ReadOnly {
 		return eventlog.ErrReadOnly

@@ -9,12 +9,12 @@ import (
 	"vitrine/service/eventlog"
 )
 
-// Lost returns a channel that is closed when the log is not this store's any more: another process
-// has taken it over, or its directory was moved or removed. Appends then fail, with [Store.Loss].
+// Lost returns a channel that is closed when the store has lost its log: another process has taken it over,
+// or its directory was moved or removed. Appends then fail with [Store.Loss].
 func (s *Store) Lost() <-chan struct{} { return s.lost }
 
-// Loss returns why the log is not this store's any more, nil while it is. It looks at the directory; what
-// became of a log on a server is known after the next append, or a second.
+// Loss returns why the store has lost its log, nil if it has not. It checks the directory; a loss of a log on
+// a server is known after the next append, or a second.
 func (s *Store) Loss() error {
 	select {
 	case <-s.lost:
@@ -31,7 +31,7 @@ func (s *Store) checkDir() error {
 	return fmt.Errorf("%w: %s was moved or removed, or another directory is in its place", eventlog.ErrLost, s.where())
 }
 
-// watch looks now and then whether the log is still this store's, until the store is closed.
+// watch checks now and then whether the store has lost its log, until the store is closed.
 func (s *Store) watch() {
 	defer close(s.watched)
 	if s.options.ReadOnly {
@@ -52,7 +52,7 @@ func (s *Store) watch() {
 	}
 }
 
-// look returns why the log is not this store's any more.
+// look returns why the store has lost its log.
 func (s *Store) look() error {
 	if s.lease == nil {
 		return s.checkDir()
@@ -62,7 +62,7 @@ func (s *Store) look() error {
 	if s.lease.renew(ctx, s) {
 		return nil
 	}
-	// Only the log says who writes it.
+	// Only the log itself shows who writes it.
 	if err := s.confirm(ctx); errors.Is(err, eventlog.ErrFenced) {
 		return err
 	}

@@ -13,8 +13,8 @@ import (
 	"vitrine/service/eventlog"
 )
 
-// Append implements eventlog.Store. It writes one frame, and waits for the frame under way before. Callers who append often
-// gather their entries first, as the engine does.
+// Append implements eventlog.Store. It writes one frame, after waiting for the running one. Callers that
+// append often should gather their entries first, as the engine does.
 func (s *Store) Append(ctx context.Context, entries ...[]byte) (last uint64, err error) {
 	if _, err := eventlog.EntriesSize(entries...); err != nil {
 		return 0, err
@@ -31,8 +31,8 @@ func (s *Store) confirm(ctx context.Context) error {
 	return err
 }
 
-// write commits a frame, unless there is none to commit, and returns the last entry of the log. Giving up does not stop a
-// frame that is under way.
+// write commits a frame, unless there is none to commit, and returns the last entry of the log. The end of
+// ctx does not stop a running write.
 func (s *Store) write(ctx context.Context, entries [][]byte, commit bool) (last uint64, err error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
@@ -76,8 +76,8 @@ func (s *Store) write(ctx context.Context, entries [][]byte, commit bool) (last 
 	}
 }
 
-// commit writes a frame with the entries after the log's end, and moves the
-// end. None open the epoch, or confirm the frame before.
+// commit writes a frame with the entries after the log's end, and moves the end. Without entries the frame
+// opens the epoch or confirms the frame before.
 func (s *Store) commit(ctx context.Context, entries [][]byte) error {
 	ctx, cancel := context.WithTimeout(ctx, s.options.Patience)
 	defer cancel()
@@ -95,8 +95,8 @@ func (s *Store) commit(ctx context.Context, entries [][]byte) error {
 			return err
 		}
 		s.memory.note(end.message, f)
-		// A frame that was read back is not acknowledged: a server that failed to write it may
-		// show it all the same, and accepts no more. An empty frame after it makes sure.
+		// A frame that was read back is not yet acknowledged: a server that failed to write it may still
+		// return it, but accepts no more. An empty frame after it confirms it.
 	}
 	if s.mark != nil {
 		if err := s.mark.set(end); err != nil {
@@ -109,14 +109,13 @@ func (s *Store) commit(ctx context.Context, entries [][]byte) error {
 	return nil
 }
 
-// attempt is how long an answer of the server is waited for before the message
-// is sent again, after a pause.
+// attempt is the wait for an answer of the server. After it and a pause the message is sent again.
 var attempt = 2 * time.Second
 
 const pause = 50 * time.Millisecond
 
-// errTaken means that the stream has a message where ours was to be, or is about to have one: a
-// leader that waits for its replicas refuses a copy of what it has not yet stored.
+// errTaken means that the stream has a message in our place, or soon will: a leader that waits for its
+// replicas refuses a copy of a message that it has not yet stored.
 var errTaken = errors.New("the place in the stream is taken")
 
 // place puts a message at the end of the stream. It reports whether the server acknowledged the
@@ -144,9 +143,8 @@ func (s *Store) place(ctx context.Context, data []byte, end tail) (acknowledged 
 	}
 }
 
-// publish sends a message for a place in the stream, and waits for its
-// acknowledgement. A message that is not answered is sent again: at most one of the
-// copies gets the place.
+// publish sends a message for a place in the stream, and waits for its acknowledgement. An unanswered message
+// is sent again: at most one of the copies gets the place.
 func (s *Store) publish(ctx context.Context, data []byte, place uint64) error {
 	if s.server != nil {
 		s.complaints.forget()
@@ -175,10 +173,9 @@ func (s *Store) publish(ctx context.Context, data []byte, place uint64) error {
 	}
 }
 
-// silence reports that the server in the process failed to write a message and does
-// not answer, which is what it does when the disk is full: it answers other requests, does
-// not have the message, and has complained since it was sent. Without a
-// complaint it may be slow, and have the message before it yet.
+// silence reports whether the server in the process failed to write a message and does not answer, as it does
+// when the disk is full: it answers other requests, does not have the message, and has logged an error since
+// the message was sent. Without such an error it may only be slow.
 func (s *Store) silence(ctx context.Context, place uint64) error {
 	if s.server == nil || s.complaints.last() == "" {
 		return nil
@@ -198,12 +195,11 @@ func (s *Store) send(ctx context.Context, data []byte, place uint64) (*jetstream
 	})
 }
 
-// isWrongLast tells whether a message was refused for the sequence that it
-// named.
+// isWrongLast reports whether a message was refused because of the sequence that it named.
 func isWrongLast(err *jetstream.APIError) bool {
 	return err.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence || err.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant
 }
 
-// writerHeader names the writer of a message: of two that open a log at the same
-// moment the first messages have the same data.
+// writerHeader names the writer of a message: two writers that open a log at the same moment send first
+// messages with the same data.
 const writerHeader = "Vitrine-Writer"
