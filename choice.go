@@ -79,6 +79,32 @@ func ExpectedRevenue(s Assortment, u, r []float64) float64 {
 	return num / sum
 }
 
+// PlaceEffect returns the effect of a place, counted from 0, on the utility of the item in it: an
+// entry of the effects γ, the last one for a place beyond them, and 0 if there are none.
+func PlaceEffect(gamma []float64, place int) float64 {
+	if len(gamma) == 0 {
+		return 0
+	}
+	return gamma[min(place, len(gamma)-1)]
+}
+
+// OrderedRevenue is [ExpectedRevenue] if places differ: the items of order are shown from the first
+// place on, and the item in place p has the utility u_i + γ_p ([PlaceEffect]).
+func OrderedRevenue(order []int, u, gamma, r []float64) float64 {
+	shown, placed := make(Assortment, len(order)), make([]float64, len(order))
+	var earned []float64
+	if r != nil {
+		earned = make([]float64, len(order))
+	}
+	for p, i := range order {
+		shown[p], placed[p] = p, u[i]+PlaceEffect(gamma, p)
+		if r != nil {
+			earned[p] = r[i]
+		}
+	}
+	return ExpectedRevenue(shown, placed, earned)
+}
+
 // DrawShocks fills dst with independent standard Gumbel shocks, −log E for
 // exponential E.
 func DrawShocks(dst []float64, rng *rand.Rand) {

@@ -438,3 +438,25 @@ func TestKernelDoesNotAllocate(t *testing.T) {
 		}
 	}
 }
+
+// By hand, with exp(u) = (2, 3), effects log ½ in the second place and beyond, and revenues (5, 7).
+func TestOrderedRevenue(t *testing.T) {
+	u := []float64{math.Log(2), math.Log(3)}
+	half := []float64{0, math.Log(0.5)}
+	for _, c := range []struct {
+		order    []int
+		gamma, r []float64
+		want     float64
+	}{
+		{[]int{0, 1}, half, []float64{5, 7}, (2*5 + 1.5*7) / 4.5},
+		{[]int{1, 0}, half, []float64{5, 7}, (3*7 + 1*5) / 5.},
+		{[]int{1, 0}, half, nil, 4. / 5},
+		{[]int{1, 0}, half[1:], nil, 2.5 / 3.5},
+		{[]int{1, 0}, nil, nil, 5. / 6},
+		{nil, half, nil, 0},
+	} {
+		if got := vitrine.OrderedRevenue(c.order, u, c.gamma, c.r); math.Abs(got-c.want) > 1e-14 {
+			t.Errorf("order %v, γ %v, r %v: %v, want %v", c.order, c.gamma, c.r, got, c.want)
+		}
+	}
+}

@@ -22,6 +22,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -124,6 +125,7 @@ const Outside Choice = 0
 // Offer is an assortment and the probability with which the policy drew it.
 type Offer struct {
 	Assortment Assortment
+	Order      []int   // the items of the assortment from the first place on; nil for a display without places
 	Propensity float64 // π_t(S_t | X_t) in (0, 1]; 0 if it has no closed form or underflows
 }
 
@@ -148,8 +150,33 @@ func (r Round) Check(d int) error {
 	if err := s.Check(r.Context.NumItems()); err != nil {
 		return err
 	}
+	if err := r.Offer.checkOrder(); err != nil {
+		return err
+	}
 	if r.Choice < Outside || int(r.Choice) > len(s) {
 		return fmt.Errorf("choice %d is not a position in an assortment of %d items (0 is the outside option)", r.Choice, len(s))
+	}
+	return nil
+}
+
+// checkOrder reports an order that is not of the items of the assortment.
+func (o Offer) checkOrder() error {
+	if o.Order == nil {
+		return nil
+	}
+	if len(o.Order) != len(o.Assortment) {
+		return fmt.Errorf("order has %d items, the assortment has %d", len(o.Order), len(o.Assortment))
+	}
+	seen := make([]bool, len(o.Order))
+	for place, i := range o.Order {
+		k, found := slices.BinarySearch(o.Assortment, i)
+		if !found {
+			return fmt.Errorf("order has item %d in place %d, which is not in the assortment", i, place+1)
+		}
+		if seen[k] {
+			return fmt.Errorf("order has item %d twice", i)
+		}
+		seen[k] = true
 	}
 	return nil
 }

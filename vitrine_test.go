@@ -188,3 +188,24 @@ func TestCheckDoesNotAllocate(t *testing.T) {
 		t.Errorf("Check allocates %v times", got)
 	}
 }
+
+// An order is a permutation of the assortment.
+func TestRoundCheckOfOrders(t *testing.T) {
+	x := &vitrine.Context{Features: mat.NewDense(4, 1, nil)}
+	for _, c := range []struct {
+		order []int
+		want  string
+	}{
+		{nil, ""},
+		{[]int{3, 0, 2}, ""},
+		{[]int{0, 2}, "order has 2 items, the assortment has 3"},
+		{[]int{}, "order has 0 items, the assortment has 3"},
+		{[]int{0, 1, 2}, "order has item 1 in place 2, which is not in the assortment"},
+		{[]int{0, 2, 0}, "order has item 0 twice"},
+	} {
+		err := vitrine.Round{Context: x, Offer: vitrine.Offer{Assortment: vitrine.Assortment{0, 2, 3}, Order: c.order}}.Check(1)
+		if got := complaint(err); got != c.want {
+			t.Errorf("order %v: %q, want %q", c.order, got, c.want)
+		}
+	}
+}

@@ -14,7 +14,6 @@ import (
 // demand says how customers choose among the items of a request. The zero value is the multinomial
 // logit of the request's utilities.
 type demand struct {
-	name    string
 	mixture assortment.Mixture // of several classes; none for the utilities of the request
 	nests   *assortment.Nests
 }

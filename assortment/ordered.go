@@ -1,0 +1,277 @@
+package assortment
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"vitrine"
+)
+
+// MaximizeOrdered returns the assortment S of the family c, and the order in which to show it, with
+// the largest expected revenue if places differ: an item in place p has the utility u_i + γ_p,
+//
+//	R(S, p) = Σ_{i∈S} exp(u_i + γ_p(i)) r_i / (1 + Σ_{j∈S} exp(u_j + γ_p(j)))
+//
+// order lists the items from the first place on; |S| items take the first |S| places, and a place
+// beyond γ has the effect of its last one. revenue is [vitrine.OrderedRevenue] of the order. bound is
+// a revenue that no set of the family exceeds in any order. It is the revenue itself, up to rounding,
+// if the family is a matroid: [AtMost], [Laminar] without lower bounds on groups and pinned items,
+// [Transversal].
+//
+// It is Dinkelbach's iteration, as [Maximize]. With v ∝ exp(u), w ∝ exp(γ) and the gains
+// g_i = (r_i − z) v_i, a set of k items is worth Σ_j g_(j) w_(j) − z v_0: by the rearrangement
+// inequality its largest gains take the places of the largest w. As
+//
+//	Σ_j g_(j) w_(j) = Σ_j (w_(j) − w_(j+1)) (g_(1) + … + g_(j))
+//
+// and the greedy set of a matroid has the largest g_(1) + … + g_(j) for every j at once (Edmonds
+// 1971), the first k items of the greedy order are the best set of k, for every k.
+//
+// For other families the sets are those of [vitrine.Constraint.MaxGain] for the gains g. The bound
+// has in the place of g_(1) + … + g_(j) the lesser of the j largest gains of all items and the
+// largest sum of positive gains of a set.
+//
+// r ≥ 0; nil means 1 for all. It panics unless r is nil or as long as u, and if a utility or an
+// effect is not a number, or +∞.
+func MaximizeOrdered(dst []int, c vitrine.Constraint, u, gamma, r []float64) (order []int, revenue, bound float64) {
+	if r != nil && len(r) != len(u) {
+		panic(fmt.Sprintf("assortment: MaximizeOrdered has %d revenues for %d utilities", len(r), len(u)))
+	}
+	o := ordered{c: c, u: u, gamma: gamma, r: r, gain: make([]float64, len(u)), positive: make([]float64, len(u))}
+	o.scale()
+	if m, ok := c.(matroid); ok {
+		o.minimum, o.exact = m.matroid()
+	}
+	order = dst[:0]
+	found := false
+	z := 0.0
+	for {
+		next := o.best(z)
+		earned := vitrine.OrderedRevenue(next, u, gamma, r)
+		if found && !(earned > revenue) {
+			break
+		}
+		order, revenue, found = append(order[:0], next...), earned, true
+		if !(earned > z) {
+			break
+		}
+		z = earned
+	}
+	if o.exact {
+		return order, revenue, revenue
+	}
+	return order, revenue, o.bound(revenue)
+}
+
+// matroid is a family whose sets of at least some number of items are those of a matroid, with at
+// least as many; ok is false if they are not.
+type matroid interface {
+	matroid() (minimum int, ok bool)
+}
+
+func (AtMost) matroid() (int, bool) { return 0, true }
+
+func (t *Transversal) matroid() (int, bool) { return t.minimum, true }
+
+func (l *Laminar) matroid() (int, bool) {
+	for _, n := range l.nodes[:len(l.nodes)-1] {
+		if n.Min > 0 || len(n.pinned) > 0 {
+			return 0, false
+		}
+	}
+	root := l.nodes[len(l.nodes)-1]
+	return max(root.Min, 0), len(root.pinned) == 0
+}
+
+// ordered is a search for the best order.
+type ordered struct {
+	c           vitrine.Constraint
+	u, gamma, r []float64
+	v, w        []float64 // exp(u) and exp(γ), scaled
+	outside     float64   // v_0
+	minimum     int
+	exact       bool
+
+	gain, positive []float64
+	set            vitrine.Assortment
+	byWeight       []float64 // the w of the first places, decreasing
+}
+
+// scale computes v, w and v_0 such that all are at most 1.
+func (o *ordered) scale() {
+	top, highest := 0.0, 0.0
+	for _, u := range o.u {
+		if !(u < math.Inf(1)) {
+			panic(fmt.Sprintf("assortment: MaximizeOrdered has a utility of %v", u))
+		}
+		top = max(top, u)
+	}
+	for p, g := range o.gamma {
+		if !(g < math.Inf(1)) {
+			panic(fmt.Sprintf("assortment: MaximizeOrdered has an effect of %v", g))
+		}
+		if p == 0 || g > highest {
+			highest = g
+		}
+	}
+	for _, u := range o.u {
+		o.v = append(o.v, math.Exp(u-top))
+	}
+	for _, g := range o.gamma {
+		o.w = append(o.w, math.Exp(g-highest))
+	}
+	if o.w == nil {
+		o.w = []float64{1}
+	}
+	o.outside = math.Exp(-top - highest)
+}
+
+// place returns the weight of place p.
+func (o *ordered) place(p int) float64 { return o.w[min(p, len(o.w)-1)] }
+
+// best returns the order of a set that is worth most at z, for the sets that the search considers.
+func (o *ordered) best(z float64) []int {
+	for i, v := range o.v {
+		o.gain[i] = v * (revenueOf(o.r, i) - z)
+	}
+	if !o.exact {
+		o.set = o.c.MaxGain(o.set, o.gain)
+		items := o.sorted()
+		return o.arrange(items)
+	}
+	// The gains matter by their order only, so that ranks are as good, and take the items of no gain.
+	items := make([]int, len(o.gain))
+	for i := range items {
+		items[i] = i
+	}
+	slices.SortFunc(items, o.compare)
+	for rank, i := range items {
+		o.positive[i] = float64(len(items) - rank)
+	}
+	o.set = o.c.MaxGain(o.set, o.positive)
+	items = o.sorted()
+	k, most := o.minimum, math.Inf(-1)
+	o.byWeight = o.byWeight[:0]
+	for n := range min(len(items), max(o.minimum, o.enough())) + 1 {
+		if n > 0 {
+			w := o.place(n - 1)
+			at, _ := slices.BinarySearchFunc(o.byWeight, w, func(a, b float64) int { return cmp.Compare(b, a) })
+			o.byWeight = slices.Insert(o.byWeight, at, w)
+		}
+		if n < o.minimum {
+			continue
+		}
+		worth := 0.0
+		for j, w := range o.byWeight {
+			worth += w * o.gain[items[j]]
+		}
+		if worth > most {
+			k, most = n, worth
+		}
+	}
+	return o.arrange(items[:k])
+}
+
+// compare orders items by decreasing gain.
+func (o *ordered) compare(a, b int) int {
+	return cmp.Or(cmp.Compare(o.gain[b], o.gain[a]), cmp.Compare(a, b))
+}
+
+// sorted returns the items of the set by decreasing gain.
+func (o *ordered) sorted() []int {
+	items := slices.Clone([]int(o.set))
+	slices.SortFunc(items, o.compare)
+	return items
+}
+
+// arrange puts items of decreasing gain into the places of decreasing weight.
+func (o *ordered) arrange(items []int) []int {
+	places := make([]int, len(items))
+	for p := range places {
+		places[p] = p
+	}
+	slices.SortStableFunc(places, func(a, b int) int { return cmp.Compare(o.place(b), o.place(a)) })
+	order := make([]int, len(items))
+	for j, p := range places {
+		order[p] = items[j]
+	}
+	return order
+}
+
+// bound returns a revenue that no set exceeds: the z at which the worth of all sets is at most 0, by
+// bisection between a revenue that is earned and the largest revenue of an item.
+func (o *ordered) bound(revenue float64) float64 {
+	high := revenue
+	for i := range o.u {
+		high = max(high, revenueOf(o.r, i))
+	}
+	low := revenue
+	if o.exceeds(low) {
+		const steps = 60
+		for range steps {
+			if middle := low + (high-low)/2; o.exceeds(middle) {
+				low = middle
+			} else {
+				high = middle
+			}
+		}
+		return high
+	}
+	return low
+}
+
+// exceeds reports whether the bound of the worth of a set at z is above 0.
+func (o *ordered) exceeds(z float64) bool {
+	for i, v := range o.v {
+		o.gain[i] = v * (revenueOf(o.r, i) - z)
+		o.positive[i] = max(o.gain[i], 0)
+	}
+	sum := 0.0
+	o.set = o.c.MaxGain(o.set, o.positive)
+	for _, i := range o.set {
+		sum += o.positive[i]
+	}
+	// prefix[j] bounds the sum of the j+1 largest gains of a set.
+	prefix := slices.Clone(o.gain)
+	slices.SortFunc(prefix, func(a, b float64) int { return cmp.Compare(b, a) })
+	enough, total := o.enough(), 0.0
+	for j, g := range prefix {
+		total += g
+		prefix[j] = min(total, sum)
+	}
+	o.byWeight = o.byWeight[:0]
+	for n := range prefix {
+		w := o.place(n)
+		at, _ := slices.BinarySearchFunc(o.byWeight, w, func(a, b float64) int { return cmp.Compare(b, a) })
+		o.byWeight = slices.Insert(o.byWeight, at, w)
+		worth := 0.0
+		for j := range n + 1 {
+			next := 0.0
+			if j < n {
+				next = o.byWeight[j+1]
+			}
+			worth += (o.byWeight[j] - next) * prefix[j]
+		}
+		if worth > z*o.outside {
+			return true
+		}
+		if n+1 >= enough {
+			break
+		}
+	}
+	return false
+}
+
+// enough returns a number of items from which on further ones add nothing: all of positive gain can
+// be in places at least as good as the last one that differs.
+func (o *ordered) enough() int {
+	n := len(o.w)
+	for _, g := range o.gain {
+		if g > 0 {
+			n++
+		}
+	}
+	return n
+}
