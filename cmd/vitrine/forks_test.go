@@ -123,7 +123,7 @@ func TestForksAreFound(t *testing.T) {
 	other := filepath.Join(t.TempDir(), "other")
 	tradeOn(t, other, "other", 5)
 	brief := copyOf(t, backup) // one entry after the backup, and another one than ours
-	if err := reopenedFor(brief, func(ctx context.Context, e *decision.Engine) error { return e.Delete(ctx, "home", 1) }); err != nil {
+	if err := reopenedFor(brief, func(ctx context.Context, e *decision.Engine) error { return e.Delete(ctx, "home", nil, 1) }); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {

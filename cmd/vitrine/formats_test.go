@@ -122,18 +122,18 @@ func formatTrade(ctx context.Context, e *decision.Engine, half, late func() erro
 		err = errors.Join(err, e.Wait(ctx))
 		switch i {
 		case rounds / 4:
-			err = errors.Join(err, e.Delete(ctx, "gone", now))
+			err = errors.Join(err, e.Delete(ctx, "gone", nil, now))
 			names = slices.DeleteFunc(names, func(name string) bool { return name == "gone" })
 		case rounds / 3, rounds - 3:
 			for _, name := range names {
-				_, kept := e.Keep(ctx, name, now)
+				_, kept := e.Keep(ctx, name, "", now)
 				err = errors.Join(err, kept)
 			}
 		case rounds / 2:
 			err = errors.Join(err, half())
 		case rounds * 5 / 8:
 			s, failed := e.Stats("onl")
-			err = errors.Join(err, failed, e.RollBack(ctx, "onl", s.Versions[0], now))
+			err = errors.Join(err, failed, e.RollBack(ctx, "onl", s.Versions[0], nil, now))
 		case rounds * 3 / 4:
 			err = errors.Join(err, late())
 		}

@@ -254,7 +254,7 @@ func TestLogOnServer(t *testing.T) {
 		}
 	}
 	// The writer is still the writer.
-	if _, err := e.Keep(t.Context(), "home", 0); err != nil {
+	if _, err := e.Keep(t.Context(), "home", "", 0); err != nil {
 		t.Error(err)
 	}
 }

@@ -11,7 +11,9 @@ import "time"
 //	chosen              decision_id, position
 //	passed              decision_id, positions
 //	activated, expired, evicted  decision_id
-//	version-kept, rolled-back    version
+//	version-kept        version, note
+//	rolled-back         version, config if it is another one
+//	learner-reset       config
 type Event struct {
 	Time          time.Time  `json:"time"`
 	Placement     string     `json:"placement"`
@@ -24,4 +26,5 @@ type Event struct {
 	Position      *int       `json:"position,omitempty" doc:"of the item that was taken; 0 for none"`
 	Positions     []int      `json:"positions,omitzero" doc:"of items that were reported not to have been taken"`
 	Version       uint64     `json:"version,omitzero"`
+	Note          string     `json:"note,omitzero" doc:"why a version was kept"`
 }

@@ -1,5 +1,7 @@
 package api
 
+import "time"
+
 // Placement is the configuration of a placement: a place where assortments are shown, with its own
 // features, policy and learner.
 type Placement struct {
@@ -77,4 +79,38 @@ type PlacementEntry struct {
 // Rollback asks a placement to return to a kept version: it forgets what it has learned since.
 type Rollback struct {
 	Version uint64 `json:"version" doc:"one of the versions of the placement's statistics"`
+}
+
+// Loss is what a change of a placement would lose if its learner began again.
+type Loss struct {
+	Rounds   uint64 `json:"rounds" doc:"rounds that the learner has learned"`
+	Versions int    `json:"versions" doc:"versions that it has, to roll back to"`
+}
+
+// Version is a state of a placement's learner to roll back to.
+type Version struct {
+	Version      uint64         `json:"version" doc:"the last entry of the log that the learner was given"`
+	Time         *time.Time     `json:"time,omitempty" doc:"when it was kept; left out if an earlier program kept it and this is not known, as the next fields"`
+	Learned      *uint64        `json:"learned,omitempty" doc:"rounds that the learner had learned; left out while it is behind"`
+	RoundsSince  *uint64        `json:"rounds_since,omitempty" doc:"decisions of the placement that have ended since"`
+	RevenueSince *float64       `json:"revenue_since,omitempty" doc:"what they have earned, per decision"`
+	Note         string         `json:"note,omitzero" doc:"why it was kept"`
+	Automatic    bool           `json:"automatic" doc:"whether the clock kept it; such versions are dropped before others"`
+	OtherLearner bool           `json:"other_learner" doc:"whether it is of a learner that decided before, whose configuration a roll back brings back"`
+	Policy       map[string]any `json:"policy" doc:"of its configuration"`
+}
+
+// VersionList lists versions, the oldest first.
+type VersionList struct {
+	Versions []Version `json:"versions"`
+}
+
+// Kept names a version that was kept.
+type Kept struct {
+	Version uint64 `json:"version"`
+}
+
+// Note is why a version is kept.
+type Note struct {
+	Note string `json:"note" maxLength:"500" doc:"of the version"`
 }

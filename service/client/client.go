@@ -93,7 +93,7 @@ func (c *Client) Reward(ctx context.Context, placement, decision string, rewards
 // Activate reports that the items of a deferred decision were shown. After the attribution window it
 // is the problem "late".
 func (c *Client) Activate(ctx context.Context, placement, decision string) error {
-	_, err := c.send(ctx, "POST", decisionPath(placement, decision)+"/activate", payload{asJSON, "", nil})
+	_, err := c.send(ctx, "POST", decisionPath(placement, decision)+"/activate", payload{mediaType: asJSON})
 	return err
 }
 
@@ -102,15 +102,65 @@ func (c *Client) Decision(ctx context.Context, placement, id string) (*api.Decis
 	return get[api.Decision](ctx, c, decisionPath(placement, id))
 }
 
-// Put creates or changes a placement. If the answer of an attempt was lost, created may be false
-// although Put created the placement.
+// Put creates or changes a placement. A change that would begin its learner again is the problem "loss". If the answer
+// of an attempt was lost, created may be false although Put created the placement.
 func (c *Client) Put(ctx context.Context, placement string, config *api.Placement) (created bool, err error) {
+	return c.Change(ctx, placement, config, Change{})
+}
+
+// Change says how [Client.Change] may change a placement.
+type Change struct {
+	Reset bool   // the learner may begin again; it is kept as a version
+	ETag  string // of the placement that is changed, from [Client.PlacementETag]; "" is any
+}
+
+// Change is Put with conditions. A change that would begin the learner again is the problem "loss" unless how.Reset
+// is set, and one of a placement with another ETag is the problem "precondition".
+func (c *Client) Change(ctx context.Context, placement string, config *api.Placement, how Change) (created bool, err error) {
 	text, err := json.Marshal(config)
 	if err != nil {
 		return false, err
 	}
-	a, err := c.send(ctx, "PUT", placementPath(placement), payload{asJSON, "", text})
+	query := ""
+	if how.Reset {
+		query = "?reset=true"
+	}
+	a, err := c.send(ctx, "PUT", placementPath(placement)+query, payload{mediaType: asJSON, rest: text, match: how.ETag})
 	return err == nil && a.status == http.StatusCreated, err
+}
+
+// PlacementETag is Placement with the ETag of the configuration, for [Change].
+func (c *Client) PlacementETag(ctx context.Context, placement string) (config *api.Placement, etag string, err error) {
+	a, err := c.send(ctx, "GET", placementPath(placement), payload{})
+	if err != nil {
+		return nil, "", err
+	}
+	config = new(api.Placement)
+	return config, a.etag, a.decode(config)
+}
+
+// Versions returns the versions of a placement to roll back to, the oldest first.
+func (c *Client) Versions(ctx context.Context, placement string) ([]api.Version, error) {
+	list, err := get[api.VersionList](ctx, c, placementPath(placement)+"/versions")
+	if err != nil {
+		return nil, err
+	}
+	return list.Versions, nil
+}
+
+// Keep keeps what a placement has learned as a version to roll back to, and returns its number. note says why.
+func (c *Client) Keep(ctx context.Context, placement, note string) (version uint64, err error) {
+	text, err := json.Marshal(api.Note{Note: note})
+	if err != nil {
+		return 0, err
+	}
+	a, err := c.send(ctx, "POST", placementPath(placement)+"/versions", payload{mediaType: asJSON, rest: text})
+	if err != nil {
+		return 0, err
+	}
+	var kept api.Kept
+	err = a.decode(&kept)
+	return kept.Version, err
 }
 
 // Placement returns the configuration of a placement, with its defaults filled in.
@@ -147,8 +197,8 @@ func (c *Client) Stats(ctx context.Context, placement string) (*api.Stats, error
 	return get[api.Stats](ctx, c, placementPath(placement)+"/stats")
 }
 
-// RollBack returns a placement to a kept version, one of [api.Stats].Versions: it forgets what it has
-// learned since.
+// RollBack returns a placement to one of its [Client.Versions]: it forgets what it has learned since. What it knew is
+// kept as a version.
 func (c *Client) RollBack(ctx context.Context, placement string, version uint64) error {
 	return c.post(ctx, placementPath(placement)+"/rollback", api.Rollback{Version: version})
 }
@@ -165,7 +215,7 @@ func (c *Client) post(ctx context.Context, path string, v any) error {
 	if err != nil {
 		return err
 	}
-	_, err = c.send(ctx, "POST", path, payload{asJSON, "", text})
+	_, err = c.send(ctx, "POST", path, payload{mediaType: asJSON, rest: text})
 	return err
 }
 

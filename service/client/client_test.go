@@ -163,6 +163,9 @@ func must[T any](t testing.TB) func(T, error) T {
 	}
 }
 
+// failed returns the error of a call that also returns something else.
+func failed[T any](_ T, err error) error { return err }
+
 func check(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
@@ -234,7 +237,7 @@ func TestCalls(t *testing.T) {
 			if names := must[[]string](t)(c.Placements(ctx)); !reflect.DeepEqual(names, []string{"home"}) {
 				t.Errorf("placements %q", names)
 			}
-			version := must[uint64](t)(s.engine.Keep(ctx, "home", 1))
+			version := must[uint64](t)(c.Keep(ctx, "home", "before the change"))
 			stats := must[*api.Stats](t)(c.Stats(ctx, "home"))
 			if stats.Decisions != 3 || stats.Outcomes != 3 || stats.ByPolicy.Purchases != 2 || len(stats.Versions) != 1 {
 				t.Errorf("%+v", stats)
@@ -246,6 +249,18 @@ func TestCalls(t *testing.T) {
 			}
 			if must[bool](t)(c.Put(ctx, "home", full)) {
 				t.Error("the placement's own configuration creates one")
+			}
+			full, etag, err := c.PlacementETag(ctx, "home")
+			check(t, err)
+			full.Seed++
+			if p := refused(t, failed(c.Put(ctx, "home", full)), 409, "loss"); p.Lost == nil || p.Lost.Versions != 1 || p.Pointer() != "#/seed" {
+				t.Errorf("%+v", p)
+			}
+			refused(t, failed(c.Change(ctx, "home", full, client.Change{Reset: true, ETag: `"0"`})), 412, "precondition")
+			check(t, failed(c.Change(ctx, "home", full, client.Change{Reset: true, ETag: etag})))
+			versions := must[[]api.Version](t)(c.Versions(ctx, "home"))
+			if len(versions) != 1 || versions[0].Version != version || versions[0].Note != "before the change" || *versions[0].Learned != 3 {
+				t.Errorf("%+v", versions)
 			}
 			check(t, c.Delete(ctx, "home"))
 			if network.way == nil {

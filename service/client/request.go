@@ -55,9 +55,9 @@ func (r *Flat) Prepare() *Prepared { return &Prepared{asBinary, r.appendBinary(n
 // body returns the request with a decision id.
 func (p *Prepared) body(id string) payload {
 	if p.mediaType == asBinary {
-		return payload{p.mediaType, string(appendText(nil, decisionField, id)), p.rest}
+		return payload{mediaType: p.mediaType, head: string(appendText(nil, decisionField, id)), rest: p.rest}
 	}
-	return payload{p.mediaType, `{"decision_id":` + quote(id) + `,`, p.rest}
+	return payload{mediaType: p.mediaType, head: `{"decision_id":` + quote(id) + `,`, rest: p.rest}
 }
 
 func quote(s string) string {

@@ -32,6 +32,7 @@ type payload struct {
 	mediaType string // "" if there is no body
 	head      string
 	rest      []byte // shared between requests
+	match     string // the ETag that the server must have; "" is any
 }
 
 func (p payload) open() io.ReadCloser { return &p }
@@ -70,6 +71,7 @@ type answer struct {
 	attempts  int
 	status    int
 	mediaType string
+	etag      string
 	body      []byte
 }
 
@@ -127,7 +129,7 @@ func (c *Client) attempt(ctx context.Context, method, path string, body payload,
 		return waitAfter(err), err
 	}
 	defer response.Body.Close()
-	a.status, a.mediaType = response.StatusCode, mediaType(response.Header)
+	a.status, a.mediaType, a.etag = response.StatusCode, mediaType(response.Header), response.Header.Get("ETag")
 	if a.body, err = readAll(response); err != nil {
 		return waitAfter(err), err
 	}
@@ -153,6 +155,9 @@ func (c *Client) request(ctx context.Context, method, path string, body payload)
 	r.Header["Idempotency-Key"] = nil // is not sent, but allows net/http to retry
 	if c.Key != "" {
 		r.Header["Authorization"] = []string{"Bearer " + c.Key}
+	}
+	if body.match != "" {
+		r.Header["If-Match"] = []string{body.match}
 	}
 	if body.mediaType != "" {
 		r.Header["Content-Type"] = []string{body.mediaType}

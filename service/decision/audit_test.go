@@ -55,9 +55,9 @@ func TestAuditOfAnEngine(t *testing.T) {
 			}
 		}
 		if i == 20 {
-			version, err := e.Keep(t.Context(), "home", 0)
+			version, err := e.Keep(t.Context(), "home", "", 0)
 			if err == nil {
-				err = e.RollBack(t.Context(), "home", version, 0)
+				err = e.RollBack(t.Context(), "home", version, nil, 0)
 			}
 			if err != nil {
 				t.Fatal(err)
@@ -68,7 +68,7 @@ func TestAuditOfAnEngine(t *testing.T) {
 	if _, err := e.Expire(t.Context(), 60*minute); err != nil {
 		t.Fatal(err)
 	}
-	if err := e.Delete(t.Context(), "cart", 0); err != nil {
+	if err := e.Delete(t.Context(), "cart", nil, 0); err != nil {
 		t.Fatal(err)
 	}
 	s, err := e.Stats("home")

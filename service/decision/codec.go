@@ -18,7 +18,7 @@ import (
 //	3  knew no decisions that memory had no room for
 //	4  had learners that were not behind
 //	5  had the offers of decisions, and not their entries
-//	6  had learners that learned from every outcome
+//	6  had one learner a placement, that learned from every outcome, and versions without time, count and note
 //	7
 const (
 	snapshotKind   = "decision engine "

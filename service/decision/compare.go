@@ -42,6 +42,7 @@ func Compare(ctx context.Context, a, b *Engine) (different []string, err error) 
 			}
 		}
 		if same {
+			settleVersions(p, q)
 			if same, err = p.equal(q); err != nil {
 				return nil, err
 			}
@@ -104,6 +105,25 @@ func settle(ctx context.Context, log eventlog.Reader, p, q *frozen) (bool, error
 		}
 	}
 	return true, nil
+}
+
+// settleVersions makes unknown in both what a snapshot of before format 7 does not know of the versions of one.
+func settleVersions(p, q *frozen) {
+	for i := range min(len(p.versions), len(q.versions)) {
+		if v, w := &p.versions[i], &q.versions[i]; v.dated != w.dated {
+			*v = version{number: v.number, learner: v.learner, routine: v.routine, note: v.note}
+			*w = version{number: w.number, learner: w.learner, routine: w.routine, note: w.note}
+		}
+	}
+	for i := range min(len(p.learners), len(q.learners)) {
+		l, m := &p.learners[i], &q.learners[i]
+		l.kept, m.kept = slices.Clone(l.kept), slices.Clone(m.kept)
+		for k := range min(len(l.kept), len(m.kept)) {
+			if a, b := &l.kept[k].observed, &m.kept[k].observed; *a == unknownRounds || *b == unknownRounds {
+				*a, *b = unknownRounds, unknownRounds
+			}
+		}
+	}
 }
 
 // inFormOf returns what is rare of r, with what s carries.

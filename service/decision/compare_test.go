@@ -86,7 +86,7 @@ func TestCompare(t *testing.T) {
 		t.Errorf("other learners: %q, %v", have, err)
 	}
 	before := opened(t, o)
-	is(t, "delete", e.Delete(ctx, "away", 99), nil)
+	is(t, "delete", e.Delete(ctx, "away", nil, 99), nil)
 	if have, err := decision.Compare(ctx, before, e); err == nil {
 		t.Errorf("states of two entries: %q", have)
 	}

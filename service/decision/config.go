@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -234,6 +235,29 @@ func (c *Config) spec() Spec {
 func (c *Config) sameLearner(o *Config) bool {
 	return bytes.Equal(canonical(c.Policy), canonical(o.Policy)) && c.MaxSize == o.MaxSize && c.Rounds == o.Rounds && c.Seed == o.Seed &&
 		slices.EqualFunc(c.Features, o.Features, feature.Equal)
+}
+
+// learnerFields are the fields in which configurations differ whose learners are not the same.
+func (c *Config) learnerFields(o *Config) (fields []string) {
+	keys := maps.Clone(c.Policy)
+	maps.Copy(keys, o.Policy)
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		if !bytes.Equal(canonical(c.Policy[key]), canonical(o.Policy[key])) {
+			fields = append(fields, "policy/"+api.Pointer(key))
+		}
+	}
+	for _, f := range []struct {
+		name string
+		same bool
+	}{
+		{"max_size", c.MaxSize == o.MaxSize}, {"rounds", c.Rounds == o.Rounds}, {"seed", c.Seed == o.Seed},
+		{"features", slices.EqualFunc(c.Features, o.Features, feature.Equal)},
+	} {
+		if !f.same {
+			fields = append(fields, f.name)
+		}
+	}
+	return fields
 }
 
 // checkCategory checks the limit of each category of a feature. A feature has one limit: each makes

@@ -52,6 +52,9 @@ func (e *Engine) Decide(ctx context.Context, name string, r *api.Request, now in
 		}
 		event := &eventlog.Event{Time: now, Placement: name}
 		offered, err := d.decide(v, q)
+		if err == errMoved {
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -120,6 +123,10 @@ func (e *Engine) view(name string) (view, error) {
 // decide finds what is shown, and changes nothing but the number of the
 // placement's next decision. The offer shares memory with d.
 func (d *decider) decide(v view, r *request) (*eventlog.Offered, error) {
+	current := v.worker.current.Load()
+	if current.policy == nil { // the learner has retired meanwhile
+		return nil, errMoved
+	}
 	clear(d.index)
 	if err := r.check(v.config, d.index); err != nil {
 		return nil, err
@@ -143,7 +150,6 @@ func (d *decider) decide(v view, r *request) (*eventlog.Offered, error) {
 	}
 	x := &vitrine.Context{Features: mat.NewDense(n, width, d.rows), Revenue: r.revenue, Feasible: family}
 	d.estimates = estimates{number: v.upcoming.Add(1), deferred: r.Defer, note: r.note}
-	current := v.worker.current.Load()
 	own, err := d.ask(current.policy, x, v.config.Seed)
 	if err != nil {
 		return nil, err

@@ -14,11 +14,18 @@ import (
 	"vitrine/service/eventlog"
 )
 
+// stop stops the workers.
+func (s *fold) stop() {
+	for _, p := range s.placements {
+		for _, w := range p.learners() {
+			w.stop()
+		}
+	}
+}
+
 // end stops the workers and waits for them a little.
 func (s *fold) end() {
-	for _, p := range s.placements {
-		p.worker.stop()
-	}
+	s.stop()
 	s.rest()
 }
 
@@ -70,36 +77,10 @@ func (e *Engine) about(ctx context.Context, name string, now int64, body func(p 
 	})
 }
 
-// Delete ends a placement. Its decisions are forgotten.
-func (e *Engine) Delete(ctx context.Context, name string, now int64) error {
-	return e.about(ctx, name, now, func(*placement) (eventlog.Body, error) { return new(eventlog.PlacementDeleted), nil })
-}
-
-// Keep keeps what a placement's learner has learned from all outcomes so far,
-// and returns its version to roll back to. The last few are kept; what is kept already has its version again.
-func (e *Engine) Keep(ctx context.Context, name string, now int64) (version uint64, err error) {
-	taken := new(eventlog.SnapshotTaken) // the writer's until it has answered
-	err = e.about(ctx, name, now, func(p *placement) (eventlog.Body, error) {
-		*taken = eventlog.SnapshotTaken{Version: p.learned, UpTo: e.state.position.Sequence, Name: fmt.Sprintf("%s@%d", name, p.learned)}
-		if slices.Contains(p.kept, p.learned) {
-			return nil, nil
-		}
-		return taken, nil
-	})
-	if err != nil {
-		return 0, err
-	}
-	return taken.Version, nil
-}
-
-// RollBack makes a placement's learner forget what it has learned since a
-// version was kept.
-func (e *Engine) RollBack(ctx context.Context, name string, version uint64, now int64) error {
+// Delete ends a placement. Its decisions are forgotten. Errors are ErrNotFound, those of match, ErrStopped and that of ctx.
+func (e *Engine) Delete(ctx context.Context, name string, match Match, now int64) error {
 	return e.about(ctx, name, now, func(p *placement) (eventlog.Body, error) {
-		if !slices.Contains(p.kept, version) {
-			return nil, fmt.Errorf("placement %q, version %d: %w: there are %v", name, version, ErrNotFound, p.kept)
-		}
-		return &eventlog.PolicyRolledBack{Version: version}, nil
+		return new(eventlog.PlacementDeleted), match.check(p)
 	})
 }
 
@@ -113,8 +94,10 @@ func (e *Engine) barrier(ctx context.Context, at func(*fold), call func(p *place
 		}
 		at(b.state)
 		for _, p := range b.state.placements {
-			waiting.Add(1)
-			p.worker.send(task{what: toCall, call: func(w *worker) { defer waiting.Done(); call(p, w) }})
+			for _, w := range p.learners() {
+				waiting.Add(1)
+				w.send(task{what: toCall, call: func(w *worker) { defer waiting.Done(); call(p, w) }})
+			}
 		}
 		return nil
 	})
@@ -148,6 +131,13 @@ func (e *Engine) Placements() []string {
 func (e *Engine) Config(name string) (*Config, error) {
 	v, err := e.view(name)
 	return v.config, err
+}
+
+// Revision returns the configuration of a placement as Config does, and its revision, which is another one after every
+// change.
+func (e *Engine) Revision(name string) (*Config, uint64, error) {
+	v, err := e.view(name)
+	return v.config, v.changed, err
 }
 
 // Decision returns a decision of a placement that is remembered, or ErrNotFound. An empty name is the placement that
@@ -195,7 +185,7 @@ func (e *Engine) Stats(name string) (api.Stats, error) {
 		ExpiredEarly: c.Evicted, MemorySeconds: v.pace.seconds(v.config.Memory),
 		PolicyVersion: current.version, Lag: v.worker.given.Load() - done,
 		Learned: seen.observed, Skipped: seen.skipped, Forgotten: seen.forgotten, Unlearned: c.Unlearned, Stale: c.Stale, Broken: seen.broken, Problem: seen.problem,
-		Versions: append([]uint64{}, v.kept...),
+		Versions: v.numbersOf(nil),
 		ByPolicy: c.Arms[0], ByChance: c.Arms[1], ByBaseline: c.Arms[2],
 		Calibration: c.Calibration, Shadow: c.Shadow,
 	}

@@ -47,7 +47,7 @@ func opened(t testing.TB, o decision.Options) *decision.Engine {
 
 func put(t testing.TB, e *decision.Engine, name, text string) {
 	t.Helper()
-	if _, err := e.Put(t.Context(), name, []byte(text), 0); err != nil {
+	if _, err := e.Change(t.Context(), name, []byte(text), decision.Change{Reset: true}, 0); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -335,7 +335,7 @@ func TestMostPlacements(t *testing.T) {
 	_, err := e.Put(t.Context(), "more", []byte(toys), 0)
 	is(t, "one more", err, api.ErrInvalid)
 	put(t, e, "7", strings.Replace(toys, `"max_size"`, `"keep":3,"max_size"`, 1))
-	if err := e.Delete(t.Context(), "7", 0); err != nil {
+	if err := e.Delete(t.Context(), "7", nil, 0); err != nil {
 		t.Fatal(err)
 	}
 	put(t, e, "more", toys)
@@ -354,7 +354,7 @@ func TestMadeIDs(t *testing.T) {
 			}
 			seen[a.Decision] = true
 		}
-		if err := e.Delete(t.Context(), "home", 0); err != nil {
+		if err := e.Delete(t.Context(), "home", nil, 0); err != nil {
 			t.Fatal(err)
 		}
 	}

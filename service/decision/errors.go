@@ -1,6 +1,12 @@
 package decision
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"vitrine/service/api"
+)
 
 var (
 	// ErrNotFound is of a placement, a decision or a version that is not there. A
@@ -20,6 +26,8 @@ var (
 	// ErrEvicted is of an outcome or an activation of a decision that left memory, or whose entry had to leave the log,
 	// before its attribution window was over: nothing was learned from it.
 	ErrEvicted = errors.New("the placement's memory was too small to wait for the outcome")
+	// ErrLoss is wrapped by every *LossError.
+	ErrLoss = errors.New("the learner would begin again")
 	// ErrMemory is returned for a placement that does not fit into the memory of the service.
 	ErrMemory = errors.New("the service has too little memory")
 	// ErrPolicy is of a policy that panics or breaks the constraints.
@@ -38,3 +46,18 @@ var (
 	errMoved = errors.New("the state has moved")
 	errFull  = errors.New("a decision has to expire first")
 )
+
+// LossError is returned for a change of a placement after which its learner would begin again, unless the caller says
+// that it may.
+type LossError struct {
+	Placement string
+	Fields    []string // that the learner depends on, and that would change
+	api.Loss
+}
+
+func (e *LossError) Error() string {
+	return fmt.Sprintf("placement %q: %v and forget the %d rounds that it has learned, because it depends on %s", e.Placement, ErrLoss, e.Rounds, strings.Join(e.Fields, ", "))
+}
+
+// Unwrap returns ErrLoss.
+func (e *LossError) Unwrap() error { return ErrLoss }

@@ -3,7 +3,6 @@ package decision
 import (
 	"fmt"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -129,59 +128,95 @@ func (s *fold) applyBody(sequence uint64, e *eventlog.Event, o *offer) error {
 		}
 		return r.pass(b)
 	case *eventlog.SnapshotTaken:
-		return p.keep(b.Version)
+		return s.keepAt(p, b.Version, version{time: e.Time, routine: true})
+	case *eventlog.VersionKept:
+		return s.keepAt(p, b.Version, version{time: e.Time, note: b.Note})
 	case *eventlog.PolicyRolledBack:
-		return p.rollBack(sequence, b.Version)
+		return p.rollBackTo(sequence, b.Version)
+	case *eventlog.LearnerRolledBack:
+		return s.rollBack(p, sequence, e.Time, b)
+	case *eventlog.LearnerReset:
+		return s.reset(p, sequence, e.Time, b)
 	}
 	return fmt.Errorf("an event of type %T", e.Body)
 }
 
 // put creates a placement or changes it. The learner goes on where it sees the
-// same rows under the same settings, and begins again otherwise.
+// same rows under the same settings. In logs of earlier programs it begins again otherwise, and the versions go.
 func (s *fold) put(sequence uint64, name string, config []byte) error {
-	r := s.ready
-	s.ready = nil
 	c, _, err := parseLogged(config)
 	if err != nil {
 		return err
 	}
 	p := s.placements[name]
 	goesOn := p != nil && p.config.sameLearner(c)
-	if r == nil {
-		r = new(prepared)
-		r.charge, _ = s.charge(c) // what is in the log stays, however large it is
-		if !goesOn {
-			if r.worker, err = newWorker(s.build, c, sequence); err != nil {
-				return err
-			}
-		}
+	r, err := s.prepared(c, !goesOn)
+	if err != nil {
+		return err
 	}
-	if goesOn {
-		p.config, p.canonical, p.changed = c, c.Canonical(), sequence
-		p.worker.queue.setBound(c.share())
-		s.recharge(p, r.charge, r.held)
-		s.forget(p)
-		return nil
-	}
-	w := r.worker
-	w.begin(sequence)
-	if p == nil {
+	switch {
+	case p == nil:
 		p = &placement{name: name, born: sequence}
 		s.placements[name] = p
-	} else {
-		p.worker.stop()
+		s.begin(p, r.worker, c, sequence)
+	case goesOn:
+		p.configure(c, sequence)
+	default:
+		for _, w := range p.learners() {
+			w.stop()
+		}
+		p.versions, p.former = nil, nil
+		s.begin(p, r.worker, c, sequence)
 	}
-	p.config, p.canonical, p.changed = c, c.Canonical(), sequence
-	p.learner, p.learned, p.kept, p.worker = sequence, sequence, nil, w
-	s.recharge(p, r.charge, r.held)
-	p.sound.forget()
-	s.workers.Go(w.run)
+	s.recharge(p, s.chargeOf(p), r.held)
 	s.forget(p)
 	return nil
 }
 
+// reset changes a placement, whose learner begins again.
+func (s *fold) reset(p *placement, sequence uint64, time int64, b *eventlog.LearnerReset) error {
+	c, _, err := parseLogged(b.Config)
+	if err != nil {
+		return err
+	}
+	r, err := s.prepared(c, true)
+	if err != nil {
+		return err
+	}
+	s.keepBefore(p, time, b.Note, 0)
+	s.retire(p)
+	s.begin(p, r.worker, c, sequence)
+	s.trim(p, 0)
+	s.recharge(p, s.chargeOf(p), r.held)
+	s.forget(p)
+	return nil
+}
+
+// prepared returns what a caller has prepared, or prepares it: what is in the log is not refused for its size.
+func (s *fold) prepared(c *Config, needsLearner bool) (r *prepared, err error) {
+	if r, s.ready = s.ready, nil; r == nil {
+		r = new(prepared)
+		if needsLearner {
+			r.worker, err = newWorker(s.build, c, 0)
+		}
+	}
+	return r, err
+}
+
+// begin gives a placement a learner that has learned nothing.
+func (s *fold) begin(p *placement, w *worker, c *Config, sequence uint64) {
+	w.begin(sequence)
+	p.worker = w
+	p.learner, p.learned, p.standing = sequence, sequence, 0
+	p.configure(c, sequence)
+	p.sound.forget()
+	s.workers.Go(w.run)
+}
+
 func (s *fold) delete(p *placement) {
-	p.worker.stop()
+	for _, w := range p.learners() {
+		w.stop()
+	}
 	for _, records := range [][]*record{p.open.heap, p.closed.records} {
 		for _, r := range records {
 			s.decisions.remove(r)
@@ -256,7 +291,7 @@ func (s *fold) close(sequence uint64, r *record, o *offer, to status, choice int
 		p.worker.send(task{sequence: sequence, round: o.round(choice), bytes: o.roundBytes()})
 		fallthrough
 	default:
-		p.learned = sequence
+		p.learned, p.standing = sequence, 0
 	}
 	s.shelve(r)
 }
@@ -280,24 +315,12 @@ func (s *fold) shelve(r *record) {
 	s.forget(r.placement)
 }
 
-// keep makes the learner remember its state, to roll back to.
-func (p *placement) keep(version uint64) error {
-	if version != p.learned {
-		return fmt.Errorf("version %d is kept while the learner is at %d", version, p.learned)
+// keepAt makes the learner remember its state, as the version that the log says.
+func (s *fold) keepAt(p *placement, number uint64, v version) error {
+	if number != p.learned {
+		return fmt.Errorf("version %d is kept while the learner is at %d", number, p.learned)
 	}
-	p.kept = append(p.kept, version)
-	p.kept = p.kept[max(0, len(p.kept)-p.config.Keep):]
-	p.worker.send(task{what: toKeep, version: version, maximum: p.config.Keep})
-	return nil
-}
-
-func (p *placement) rollBack(sequence, version uint64) error {
-	if !slices.Contains(p.kept, version) {
-		return fmt.Errorf("version %d: %w", version, ErrNotFound)
-	}
-	p.learned = sequence
-	p.sound.forget()
-	p.worker.send(task{what: toRollBack, sequence: sequence, version: version})
+	s.keep(p, v, 0)
 	return nil
 }
 
@@ -313,8 +336,7 @@ type prepared struct {
 	placement *placement // that is changed, nil for a new one
 	changed   uint64     // when it was changed before
 	worker    *worker    // nil if the placement's learner goes on
-	charge    int64      // of the placement as it will be
-	held      int64      // of it, what the budget has set aside
+	held      int64      // bytes that the budget has set aside
 	claimed   atomic.Bool
 }
 
@@ -326,17 +348,36 @@ func (r *prepared) fits(p *placement) bool {
 // claim gives what was prepared to its first caller, which is the writer, or put where the writer has no use for it.
 func (r *prepared) claim() bool { return r.claimed.CompareAndSwap(false, true) }
 
-// charge returns the bytes that a placement is charged with: its learner, the states that it has saved, which are the last
-// checkpoint, the one that is being made and those to roll back to, and what [Config.Bound] says.
-func (s *fold) charge(c *Config) (int64, error) {
-	var size Size
-	if s.size != nil {
-		err, _ := safely(func() (err error) { size, err = s.size(c.spec()); return err })
-		if err != nil {
-			return int64(c.Bound()), api.Fieldf("/policy", "%v", err)
+// charge returns the bytes that a placement is charged with under a configuration: its learner, the states that it has saved, which are the last
+// checkpoint, the one that is being made and those to roll back to, and what [Config.Bound] says. The states of other learners
+// of the placement may be larger.
+func (s *fold) charge(c *Config, others ...*worker) (int64, error) {
+	size, err := s.sizeOf(c)
+	if err != nil {
+		return int64(c.Bound()), err
+	}
+	for _, w := range others {
+		if other, err := s.sizeOf(w.config); err == nil {
+			size.State = max(size.State, other.State)
 		}
 	}
 	return size.Learner + int64(2+c.Keep)*size.State + int64(c.Bound()), nil
+}
+
+func (s *fold) sizeOf(c *Config) (size Size, err error) {
+	if s.size == nil {
+		return Size{}, nil
+	}
+	if err, _ = safely(func() (err error) { size, err = s.size(c.spec()); return err }); err != nil {
+		return Size{}, api.Fieldf("/policy", "%v", err)
+	}
+	return size, nil
+}
+
+// chargeOf returns what a placement is charged with as it is, however large that is.
+func (s *fold) chargeOf(p *placement) int64 {
+	charge, _ := s.charge(p.config, p.former...)
+	return charge
 }
 
 // recharge changes the bytes that a placement is charged. The budget has set aside held of them.

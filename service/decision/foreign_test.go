@@ -108,7 +108,7 @@ func TestBeginAgain(t *testing.T) {
 	e := opened(t, decision.Options{Store: store, Build: buildToy})
 	put(t, e, "home", home)
 	shopOn(t, e, "x", 5)
-	version, err := e.Keep(t.Context(), "home", 1)
+	version, err := e.Keep(t.Context(), "home", "", 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +133,7 @@ func TestBeginAgain(t *testing.T) {
 	check(e, 0)
 	_, err = e.Decision(t.Context(), "", "xa")
 	is(t, "a decision that the log no longer has", err, decision.ErrNotFound)
-	is(t, "rolling back", e.RollBack(t.Context(), "home", version, 2), nil)
+	is(t, "rolling back", e.RollBack(t.Context(), "home", version, nil, 2), nil)
 	shopOn(t, e, "y", 3)
 	check(e, 3)
 	o.Snapshot, o.BeginAgain = snapshot(t, e), false

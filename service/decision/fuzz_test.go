@@ -136,7 +136,7 @@ func busy(t testing.TB, store decision.Log) []byte {
 			}
 		}
 	}
-	if _, err := e.Keep(t.Context(), "home", 1); err != nil {
+	if _, err := e.Keep(t.Context(), "home", "", 1); err != nil {
 		t.Fatal(err)
 	}
 	return snapshot(t, e)

@@ -73,7 +73,7 @@ func TestIDsBelongToPlacements(t *testing.T) {
 	}
 	// Each is forgotten by itself, whatever their order.
 	for i, name := range []string{"b", "c", "a"} {
-		is(t, "delete", e.Delete(ctx, name, 2), nil)
+		is(t, "delete", e.Delete(ctx, name, nil, 2), nil)
 		names = slices.DeleteFunc(names, func(n string) bool { return n == name })
 		for _, n := range names {
 			_, err := e.Decision(ctx, n, "one")
@@ -108,6 +108,6 @@ func TestFindEvicted(t *testing.T) {
 	fill("b")
 	is(t, "of two", e.Outcome(ctx, "", "d0", "", 1), decision.ErrAmbiguous)
 	is(t, "b's", e.Outcome(ctx, "b", "d0", "", 1), decision.ErrEvicted)
-	is(t, "delete", e.Delete(ctx, "b", 2), nil)
+	is(t, "delete", e.Delete(ctx, "b", nil, 2), nil)
 	is(t, "a's", e.Outcome(ctx, "", "d0", "", 1), decision.ErrEvicted)
 }

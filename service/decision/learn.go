@@ -1,9 +1,11 @@
 package decision
 
 import (
+	"context"
 	"encoding"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"sync/atomic"
 
@@ -53,8 +55,8 @@ type task struct {
 	sequence uint64 // of the entry
 	round    vitrine.Round
 	bytes    int           // of the round
-	version  uint64        // to keep, or to roll back to
-	maximum  int           // states that are kept
+	version  uint64        // to keep, to forget, or to roll back to
+	maximum  int           // states that are kept, in snapshots of before format 7; 0 keeps all
 	call     func(*worker) // when the policy of all before it decides; no part of the state
 }
 
@@ -63,8 +65,11 @@ type whatTask uint8
 const (
 	toObserve whatTask = iota
 	toKeep
-	toRollBack
+	toRollBack // as earlier programs did it: the count of rounds goes on
 	toCall
+	toForget // a state
+	toReturn // to a state, whose rounds are those learned; the learner may have retired
+	toRetire // the learner goes, and its states stay
 )
 
 // published is a policy, and the last entry that it has learned from.
@@ -81,15 +86,18 @@ type published struct {
 // too the learner has broken: it learns no more, and its last good policy stays.
 type worker struct {
 	build   func(Spec) (vitrine.Learner, error)
-	spec    Spec
+	config  *Config // of the placement, while the learner decides; the writer's, as began
+	began   uint64  // the entry that began the learner
 	queue   *queue
 	given   atomic.Uint64 // rounds sent
 	done    atomic.Uint64 // and done
 	stopped atomic.Bool
+	ended   chan struct{} // closed when nothing is done any more
 	current atomic.Pointer[published]
 	fault   atomic.Pointer[string] // why the current policy could not be replaced; nil if it could
 
-	learner    snapshotter
+	spec       Spec
+	learner    snapshotter // nil if it has retired
 	checkpoint []byte
 	marked     bool // since it settled
 	noted      int  // bytes of the journal
@@ -112,14 +120,19 @@ type progress struct {
 	forgotten uint64 // rounds that it had learned before its state could not be read
 	skipped   uint64 // rounds that it refused, on which it panicked, or that came after it broke
 	broken    bool
+	retired   bool   // it only has its states
 	problem   string // the last one
 }
 
 // keptState is a state to roll back to.
 type keptState struct {
-	version uint64
-	data    []byte
+	version  uint64
+	observed uint64 // rounds learned, or unknownRounds
+	data     []byte
 }
+
+// unknownRounds is what snapshots of before format 7 say of a kept state.
+const unknownRounds = math.MaxUint64
 
 const (
 	checkpointRounds = 256 // so many rounds are learned anew after a panic, at most
@@ -139,7 +152,7 @@ func (c *Config) share() int { return c.Memory / 4 }
 func (c *Config) Bound() int { return c.Memory + 2*c.share() + c.Memory/evictedShare }
 
 func newWorker(build func(Spec) (vitrine.Learner, error), c *Config, sequence uint64) (*worker, error) {
-	w := &worker{build: build, spec: c.spec(), queue: newQueue(c.share())}
+	w := &worker{build: build, config: c, spec: c.spec(), queue: newQueue(c.share()), ended: make(chan struct{})}
 	var err error
 	if w.learner, err = buildLearner(build, w.spec); err != nil {
 		return nil, err
@@ -157,7 +170,7 @@ func newWorker(build func(Spec) (vitrine.Learner, error), c *Config, sequence ui
 
 // begin makes an entry the one that began the learner, which has learned nothing yet.
 func (w *worker) begin(sequence uint64) {
-	w.version, w.saved.version = sequence, sequence
+	w.began, w.version, w.saved.version = sequence, sequence, sequence
 	seen := w.progress
 	w.seen.Store(&seen)
 	w.current.Store(&published{w.current.Load().policy, sequence})
@@ -179,7 +192,7 @@ func (w *worker) publish() {
 	w.behind = 0
 	seen := w.progress
 	w.seen.Store(&seen)
-	if w.broken {
+	if w.broken || w.retired {
 		return
 	}
 	var policy vitrine.Policy
@@ -209,8 +222,22 @@ func (w *worker) stop() {
 	w.queue.close()
 }
 
+// wait waits until the worker has come to this point of the log and has made a call, or has ended.
+func (w *worker) wait(ctx context.Context, call func(*worker)) error {
+	called := make(chan struct{})
+	w.send(task{what: toCall, call: func(w *worker) { call(w); close(called) }})
+	select {
+	case <-called:
+	case <-w.ended:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return nil
+}
+
 // run does the tasks until stop.
 func (w *worker) run() {
+	defer close(w.ended)
 	for {
 		t, last, ok := w.queue.pop()
 		if !ok {
@@ -243,8 +270,14 @@ func (w *worker) do(t task) {
 	switch t.what {
 	case toKeep:
 		w.keep(t.version, t.maximum)
+	case toForget:
+		w.kept = slices.DeleteFunc(w.kept, func(k keptState) bool { return k.version == t.version })
 	case toRollBack:
 		w.rollBack(t.sequence, t.version)
+	case toReturn:
+		w.returnTo(t.sequence, t.version)
+	case toRetire:
+		w.retire()
 	default:
 		t.call(w)
 	}
@@ -305,7 +338,11 @@ func (w *worker) observe(t task) {
 
 // save makes a checkpoint. A learner that cannot be saved has broken.
 func (w *worker) save() {
-	if w.broken {
+	switch {
+	case w.retired:
+		w.marked = true
+		return
+	case w.broken:
 		return
 	}
 	if err := w.mark(); err != nil {
@@ -354,11 +391,67 @@ func (w *worker) restored(data []byte) (snapshotter, error) {
 	return l, err
 }
 
-// keep remembers the learner's state, and the most last ones of them.
+// keep remembers the learner's state, and the last ones of them, a maximum unless that is 0.
 func (w *worker) keep(version uint64, maximum int) {
 	w.save()
-	w.kept = append(w.kept, keptState{version, w.checkpoint})
-	w.kept = w.kept[max(0, len(w.kept)-maximum):]
+	w.kept = append(w.kept, keptState{version, w.observed, w.checkpoint})
+	if maximum > 0 {
+		w.kept = w.kept[max(0, len(w.kept)-maximum):]
+	}
+}
+
+// learnedAt returns how many rounds a kept state has learned; ok is false if that is not known, or not yet.
+func (w *worker) learnedAt(version uint64) (rounds uint64, ok bool) {
+	w.queue.look(func([]task) {
+		for _, k := range w.saved.kept {
+			if k.version == version && k.observed != unknownRounds {
+				rounds, ok = k.observed, true
+			}
+		}
+	})
+	return rounds, ok
+}
+
+// retire leaves the kept states, and nothing of the learner.
+func (w *worker) retire() {
+	w.retired, w.broken, w.marked = true, false, true
+	w.learner, w.checkpoint = nil, nil
+	w.current.Store(&published{version: w.version})
+}
+
+// show makes the policy of a kept state the current one of a learner that has retired.
+func (w *worker) show(version uint64) {
+	for _, k := range w.kept {
+		if w.retired && k.version == version {
+			if l, err := w.restored(k.data); err == nil {
+				_, _ = safely(func() error { w.current.Store(&published{l.Policy(), version}); return nil })
+			}
+		}
+	}
+	if w.current.Load().policy == nil {
+		w.showFirst()
+	}
+}
+
+// showFirst makes the policy of a learner without rounds the current one.
+func (w *worker) showFirst() {
+	if l, err := buildLearner(w.build, w.spec); err == nil {
+		_, _ = safely(func() error { w.current.Store(&published{l.Policy(), w.version}); return nil })
+	}
+}
+
+// returnTo returns to a kept state, and to its count of rounds.
+func (w *worker) returnTo(sequence, version uint64) {
+	w.retired = false
+	w.rollBack(sequence, version)
+	for _, k := range w.kept {
+		if k.version == version && k.observed != unknownRounds {
+			w.observed = k.observed
+		}
+	}
+	if w.learner == nil { // the state cannot be read: the learner has broken
+		w.showFirst()
+	}
 }
 
 // rollBack returns to a kept state. A broken learner learns again.
@@ -386,10 +479,19 @@ type frozen struct {
 	born, changed, learner uint64
 	canonical              []byte
 	numbers, learned       uint64
-	kept                   []uint64
+	versions               []version
+	standing               uint64
 	counts                 counts
 	open, closed           []record
-	worker                 frozenWorker
+	learners               []frozenLearner // the one that decides, and the former ones
+}
+
+// frozenLearner is a learner of a placement at an entry.
+type frozenLearner struct {
+	frozenWorker
+	of        *worker
+	began     uint64
+	canonical []byte // its configuration
 }
 
 // frozenWorker is a learner at an entry.

@@ -110,7 +110,7 @@ func TestBrokenLearner(t *testing.T) {
 	put(t, e, "home", toys)
 	put(t, e, "other", toys)
 	one(t, e, "home", "a", 1)
-	version, err := e.Keep(t.Context(), "home", 0)
+	version, err := e.Keep(t.Context(), "home", "", 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,12 +133,12 @@ func TestBrokenLearner(t *testing.T) {
 		t.Errorf("its last good policy does not serve: %v", err)
 	}
 	broken.Store(false)
-	if err := e.RollBack(t.Context(), "home", version, 0); err != nil {
+	if err := e.RollBack(t.Context(), "home", version, nil, 0); err != nil {
 		t.Fatal(err)
 	}
 	one(t, e, "home", "g", 1)
 	wait(t, e)
-	if s, _ := e.Stats("home"); s.Broken || s.Learned != 3 {
+	if s, _ := e.Stats("home"); s.Broken || s.Learned != 2 {
 		t.Errorf("after the roll back: %+v", s)
 	}
 }
@@ -319,7 +319,7 @@ func TestRollBack(t *testing.T) {
 		one(t, e, "home", fmt.Sprint("a", i), 0.5)
 	}
 	before := ask()
-	version, err := e.Keep(t.Context(), "home", 0)
+	version, err := e.Keep(t.Context(), "home", "", 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -329,15 +329,15 @@ func TestRollBack(t *testing.T) {
 	if ask() == before {
 		t.Fatal("nothing was learned")
 	}
-	if err := e.RollBack(t.Context(), "home", version, 0); err != nil {
+	if err := e.RollBack(t.Context(), "home", version, nil, 0); err != nil {
 		t.Fatal(err)
 	}
 	if after := ask(); after != before {
 		t.Errorf("p(0|S) = %v after the roll back, it was %v", after, before)
 	}
-	is(t, "an unknown version", e.RollBack(t.Context(), "home", version+1, 0), decision.ErrNotFound)
+	is(t, "an unknown version", e.RollBack(t.Context(), "home", version+1, nil, 0), decision.ErrNotFound)
 	s, _ := e.Stats("home")
-	if s.PolicyVersion <= version || len(s.Versions) != 1 {
+	if s.PolicyVersion <= version || len(s.Versions) != 2 || s.Learned != 20 {
 		t.Errorf("stats %+v", s)
 	}
 	if string(snapshot(t, e)) != string(replayed(t, decision.Options{Store: store})) {

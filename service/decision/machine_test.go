@@ -34,23 +34,82 @@ type machine struct {
 type modelKey struct{ place, id string }
 
 type modelPlace struct {
-	window                   int64
-	decided, closed, learner int // learner counts the learners it has had
-	withdrawn                int
-	stale                    int
-	kept                     []uint64
+	modelConfig
+	decided, closed, withdrawn, stale int
+
+	rows    int  // counts the resets: decisions of before teach nothing
+	learner int  // the learner that decides
+	learned bool // whether it has been given anything
+	kept    []modelVersion
+	configs map[int]modelConfig // of each learner, as it was when it decided
+}
+
+type modelConfig struct {
+	seed, minutes, keep int
+}
+
+func (c modelConfig) window() int64 { return int64(c.minutes) * minute }
+
+type modelVersion struct {
+	number  uint64
+	learner int
+	routine bool
+	now     bool // whether nothing was learned since
+}
+
+// keep adds the version that the engine has last, if it is a new one, and drops what is beyond the limit.
+func (p *modelPlace) keepVersion(versions []uint64, routine bool, spare uint64) {
+	if p.isKept() {
+		return
+	}
+	p.kept = append(p.kept, modelVersion{versions[len(versions)-1], p.learner, routine, true})
+	p.trim(spare)
+}
+
+func (p *modelPlace) trim(spare uint64) {
+	for len(p.kept) > p.keep {
+		drop := -1
+		for i, v := range p.kept[:len(p.kept)-1] {
+			if v.number != spare && (drop < 0 || v.routine && !p.kept[drop].routine) {
+				drop = i
+			}
+		}
+		if drop < 0 {
+			return
+		}
+		p.kept = slices.Delete(p.kept, drop, drop+1)
+	}
+}
+
+// isKept reports whether the learner that decides is at a version.
+func (p *modelPlace) isKept() bool {
+	return slices.ContainsFunc(p.kept, func(v modelVersion) bool { return v.now })
+}
+
+func (p *modelPlace) moves() {
+	for i := range p.kept {
+		p.kept[i].now = false
+	}
+}
+
+func (p *modelPlace) numbers() []uint64 {
+	numbers := []uint64{}
+	for _, v := range p.kept {
+		numbers = append(numbers, v.number)
+	}
+	return numbers
 }
 
 type modelDecision struct {
-	place   string
-	items   []float64
-	defers  bool
-	learner int
-	shown   []string
-	passed  []string
-	time    int64
-	status  string
-	choice  string
+	place  string
+	items  []float64
+	defers bool
+	rows   int
+	shown  []string
+	passed []string
+	time   int64
+	status string
+	choice string
 }
 
 func (m *machine) open(t *rapid.T, snapshot []byte) {
@@ -75,24 +134,45 @@ var (
 
 func (m *machine) Put(t *rapid.T) {
 	name := rapid.SampledFrom(placeNames).Draw(t, "placement")
-	minutes := rapid.IntRange(1, 3).Draw(t, "window")
-	seed := rapid.IntRange(0, 1).Draw(t, "seed")
-	config := fmt.Sprintf(`{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{},"attribution_window":"%dm","seed":%d,"keep":2}`, minutes, seed)
-	before, _ := m.engine.Config(name)
-	created, err := m.engine.Put(t.Context(), name, []byte(config), m.now)
-	want(t, "put", err, nil)
+	c := modelConfig{rapid.IntRange(0, 1).Draw(t, "seed"), rapid.IntRange(1, 3).Draw(t, "window"), rapid.IntRange(1, 3).Draw(t, "keep")}
+	config := fmt.Sprintf(`{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{},"attribution_window":"%dm","seed":%d,"keep":%d}`, c.minutes, c.seed, c.keep)
+	how := decision.Change{Reset: rapid.Bool().Draw(t, "reset")}
+	created, err := m.engine.Change(t.Context(), name, []byte(config), how, m.now)
 	p := m.places[name]
+	if p != nil && p.seed != c.seed && p.learned && !how.Reset {
+		var loss *decision.LossError
+		if want(t, "put", err, decision.ErrLoss); !errors.As(err, &loss) || !slices.Equal(loss.Fields, []string{"seed"}) {
+			t.Fatalf("the loss %+v", loss)
+		}
+		return
+	}
+	want(t, "put", err, nil)
 	if created != (p == nil) {
 		t.Fatalf("created: %v", created)
 	}
-	if p == nil {
-		p = new(modelPlace)
+	switch {
+	case p == nil:
+		p = &modelPlace{configs: map[int]modelConfig{}}
 		m.places[name] = p
-	} else if before.Seed != uint64(seed) {
-		p.learner++
-		p.kept = nil
+	case p.seed != c.seed:
+		if p.learned {
+			p.keepVersion(m.versions(t, name), false, 0)
+		}
+		p.configs[p.learner] = p.modelConfig
+		p.rows++
+		p.learner = len(p.configs)
+		p.learned = false
+		p.moves()
+		defer p.trim(0)
 	}
-	p.window = int64(minutes) * minute
+	p.modelConfig = c
+	p.configs[p.learner] = c
+}
+
+func (m *machine) versions(t *rapid.T, name string) []uint64 {
+	s, err := m.engine.Stats(name)
+	want(t, "stats", err, nil)
+	return s.Versions
 }
 
 func (m *machine) Delete(t *rapid.T) {
@@ -100,7 +180,7 @@ func (m *machine) Delete(t *rapid.T) {
 		t.Skip("seldom")
 	}
 	name := rapid.SampledFrom(placeNames).Draw(t, "placement")
-	err := m.engine.Delete(t.Context(), name, m.now)
+	err := m.engine.Delete(t.Context(), name, nil, m.now)
 	if m.places[name] == nil {
 		want(t, "delete", err, decision.ErrNotFound)
 		return
@@ -135,7 +215,7 @@ func (m *machine) Decide(t *rapid.T) {
 		if a.Repeated || len(a.Shown) != min(2, len(items)) {
 			t.Fatalf("answer %+v", a)
 		}
-		m.asked[modelKey{name, id}] = &modelDecision{place: name, items: items, defers: r.Defer, learner: p.learner, shown: a.Shown, time: m.now, status: "open"}
+		m.asked[modelKey{name, id}] = &modelDecision{place: name, items: items, defers: r.Defer, rows: p.rows, shown: a.Shown, time: m.now, status: "open"}
 		if r.Defer {
 			m.asked[modelKey{name, id}].status = "deferred"
 		}
@@ -208,7 +288,7 @@ func (m *machine) unnamed(place, id string) error {
 func (d *modelDecision) waits() bool { return d.status == "open" || d.status == "deferred" }
 
 func (m *machine) late(d *modelDecision) bool {
-	return d.waits() && m.now-d.time > m.places[d.place].window
+	return d.waits() && m.now-d.time > m.places[d.place].window()
 }
 
 func (m *machine) expire(d *modelDecision) {
@@ -295,9 +375,12 @@ func (m *machine) close(d *modelDecision, status, choice string) {
 	d.status, d.choice = status, choice
 	p := m.places[d.place]
 	p.closed++
-	if d.learner != p.learner {
+	if d.rows != p.rows {
 		p.stale++
+		return
 	}
+	p.learned = true
+	p.moves()
 }
 
 func (m *machine) Expire(t *rapid.T) {
@@ -318,16 +401,17 @@ func (m *machine) Expire(t *rapid.T) {
 
 func (m *machine) Keep(t *rapid.T) {
 	name := rapid.SampledFrom(placeNames).Draw(t, "placement")
-	version, err := m.engine.Keep(t.Context(), name, m.now)
+	note := rapid.SampledFrom([]string{"", "before the sale"}).Draw(t, "note")
+	version, err := m.engine.Keep(t.Context(), name, note, m.now)
 	p := m.places[name]
 	if p == nil {
 		want(t, "keep", err, decision.ErrNotFound)
 		return
 	}
 	want(t, "keep", err, nil)
-	if !slices.Contains(p.kept, version) {
-		p.kept = append(p.kept, version)
-		p.kept = p.kept[max(0, len(p.kept)-2):]
+	p.keepVersion([]uint64{version}, note == "", 0)
+	if !slices.ContainsFunc(p.kept, func(v modelVersion) bool { return v.now && v.number == version }) {
+		t.Fatalf("version %d of %+v", version, p.kept)
 	}
 }
 
@@ -335,10 +419,24 @@ func (m *machine) RollBack(t *rapid.T) {
 	name := rapid.SampledFrom(placeNames).Draw(t, "placement")
 	p := m.places[name]
 	if p == nil || len(p.kept) == 0 {
-		want(t, "roll back", m.engine.RollBack(t.Context(), name, 1<<40, m.now), decision.ErrNotFound)
+		want(t, "roll back", m.engine.RollBack(t.Context(), name, 1<<40, nil, m.now), decision.ErrNotFound)
 		return
 	}
-	want(t, "roll back", m.engine.RollBack(t.Context(), name, rapid.SampledFrom(p.kept).Draw(t, "version"), m.now), nil)
+	v := rapid.SampledFrom(p.kept).Draw(t, "version")
+	want(t, "roll back", m.engine.RollBack(t.Context(), name, v.number, nil, m.now), nil)
+	if v.now {
+		return
+	}
+	if p.learned {
+		p.keepVersion(m.versions(t, name), false, v.number)
+	}
+	p.modelConfig = p.configs[v.learner]
+	p.learner, p.learned = v.learner, true
+	p.moves()
+	for i := range p.kept {
+		p.kept[i].now = p.kept[i].number == v.number
+	}
+	p.trim(v.number)
 }
 
 func (m *machine) Snapshot(t *rapid.T) {
@@ -380,7 +478,7 @@ func (m *machine) Check(t *rapid.T) {
 	for name, p := range m.places {
 		s, err := m.engine.Stats(name)
 		want(t, "stats", err, nil)
-		if int(s.Decisions) != p.decided || int(s.Outcomes+s.Expired) != p.closed || s.Pending != p.decided-p.closed-p.withdrawn || int(s.Withdrawn) != p.withdrawn || int(s.Stale) != p.stale || !slices.Equal(s.Versions, p.kept) {
+		if int(s.Decisions) != p.decided || int(s.Outcomes+s.Expired) != p.closed || s.Pending != p.decided-p.closed-p.withdrawn || int(s.Withdrawn) != p.withdrawn || int(s.Stale) != p.stale || !slices.Equal(s.Versions, p.numbers()) {
 			t.Fatalf("%s: %+v, want %+v", name, s, p)
 		}
 	}
@@ -401,6 +499,14 @@ func TestMachine(t *testing.T) {
 
 		live, _, err := m.engine.Snapshot(t.Context())
 		want(t, "snapshot", err, nil)
+		audit, err := decision.NewAudit(buildToy, nil)
+		want(t, "audit", err, nil)
+		defer audit.Close()
+		for entry, err := range m.store.Entries(t.Context(), 1) {
+			want(t, "entries", err, nil)
+			_, err = audit.Entry(entry)
+			want(t, "an entry", err, nil)
+		}
 		for what, from := range map[string][]byte{"the whole log": nil, "a snapshot and the tail": m.snapshot, "the last snapshot": live} {
 			m.engine.Close()
 			m.open(t, from)
@@ -443,14 +549,14 @@ func TestEverythingAtOnce(t *testing.T) {
 				name := names[rng.IntN(len(names))]
 				switch rng.IntN(40) { // errors are part of it
 				case 0:
-					_, _ = e.Put(ctx, name, place(rng), i)
+					_, _ = e.Change(ctx, name, place(rng), decision.Change{Reset: rng.IntN(4) > 0}, i)
 				case 1:
-					_ = e.Delete(ctx, name, i)
+					_ = e.Delete(ctx, name, nil, i)
 				case 2:
-					_, _ = e.Keep(ctx, name, i)
+					_, _ = e.Keep(ctx, name, "", i)
 				case 3:
 					if s, err := e.Stats(name); err == nil && len(s.Versions) > 0 {
-						_ = e.RollBack(ctx, name, s.Versions[rng.IntN(len(s.Versions))], i)
+						_ = e.RollBack(ctx, name, s.Versions[rng.IntN(len(s.Versions))], nil, i)
 					}
 				case 4:
 					_, _ = e.Expire(ctx, i)

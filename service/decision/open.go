@@ -58,6 +58,12 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	}
 	for _, p := range s.placements {
 		p.upcoming.Store(p.numbers)
+		if p.worker.current.Load().policy == nil { // it had retired, and is on its way back
+			if err := p.worker.wait(ctx, func(*worker) {}); err != nil {
+				s.end()
+				return nil, err
+			}
+		}
 	}
 	go e.write(context.WithoutCancel(ctx))
 	return e, nil

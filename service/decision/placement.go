@@ -14,21 +14,32 @@ type placement struct {
 	born      uint64 // the entry that created it
 	changed   uint64 // the last entry that changed its configuration
 	charged   int64  // bytes, to the budget
-	learner   uint64 // the entry that began its learner
+	learner   uint64 // the entry since which decisions have the rows of its learner
 	config    *Config
 	canonical []byte
 
-	numbers  uint64   // the largest number of a decision
-	learned  uint64   // the last entry that the learner was given
-	kept     []uint64 // versions to roll back to
+	numbers  uint64    // the largest number of a decision
+	learned  uint64    // the last entry that the learner was given
+	versions []version // to roll back to, the oldest first
+	standing uint64    // the version that is the learner's state, 0 if none is
 	open     due
 	closed   shelf
 	counts   counts
 	pace     pace
 	sound    soundness
-	worker   *worker
+	worker   *worker       // the learner that decides
+	former   []*worker     // those that decided before and have versions, in the order in which they retired
 	upcoming atomic.Uint64 // of live decisions: the largest number given out
 }
+
+// configure gives the placement a configuration.
+func (p *placement) configure(c *Config, sequence uint64) {
+	p.config, p.canonical, p.changed, p.worker.config = c, c.Canonical(), sequence, c
+	p.worker.queue.setBound(c.share())
+}
+
+// learners are the one that decides, and the former ones.
+func (p *placement) learners() []*worker { return append([]*worker{p.worker}, p.former...) }
 
 // view is a placement at the time that a decision is computed.
 type view struct {

@@ -112,7 +112,7 @@ func TestPlacementsAreCharged(t *testing.T) {
 			t.Errorf("%s: %d is charged, %d in all, want %d", c.what, have, u.Placements, c.want)
 		}
 	}
-	if err := e.Delete(t.Context(), "home", 0); err != nil {
+	if err := e.Delete(t.Context(), "home", nil, 0); err != nil {
 		t.Fatal(err)
 	}
 	if u := b.Usage(); u.Placements != 0 {
@@ -190,7 +190,7 @@ func TestOpeningIsNeverRefused(t *testing.T) {
 	put(t, e, "gone", shop)
 	put(t, e, "other", strings.Replace(shop, "200000", "300000", 1))
 	put(t, e, "home", strings.Replace(shop, "200000", "250000", 1))
-	if err := e.Delete(t.Context(), "gone", 0); err != nil {
+	if err := e.Delete(t.Context(), "gone", nil, 0); err != nil {
 		t.Fatal(err)
 	}
 	state := snapshot(t, e)

@@ -52,11 +52,14 @@ func (s *fold) restorePlacement(d decoder, name string) error {
 		*v = d.Uint64()
 	}
 	text := d.String()
-	for range d.Count() {
-		if d.Err() != nil {
-			break
+	var kept []uint64
+	if d.format < 7 {
+		for range d.Count() {
+			if d.Err() != nil {
+				break
+			}
+			kept = append(kept, d.Uint64())
 		}
-		p.kept = append(p.kept, d.Uint64())
 	}
 	p.counts.decode(d)
 	if d.Err() != nil {
@@ -95,13 +98,107 @@ func (s *fold) restorePlacement(d decoder, name string) error {
 			}
 		}
 	}
-	if err := s.restoreWorker(d, p); err != nil {
+	if err := s.restoreLearners(d, p, kept); err != nil {
 		return fmt.Errorf("placement %q: %w", p.name, err)
 	}
 	return nil
 }
 
-func (s *fold) restoreWorker(d decoder, p *placement) error {
+// restoreLearners reads the learners of a placement, the one that decides first, and their versions.
+func (s *fold) restoreLearners(d decoder, p *placement, kept []uint64) (err error) {
+	defer func() {
+		if err != nil && p.worker != nil && s.placements[p.name] == nil { // nobody else ends them
+			for _, w := range p.learners() {
+				w.stop()
+			}
+		}
+	}()
+	n, has := 1, [][]uint64{}
+	if d.format >= 7 {
+		n = d.Count()
+	}
+	for i := range n {
+		began, c := p.learner, p.config
+		if d.format >= 7 {
+			began = d.Uint64()
+		}
+		if i > 0 {
+			text := d.String()
+			if d.Err() != nil {
+				return d.Err()
+			}
+			var written []byte
+			if c, written, err = parseLogged([]byte(text)); err != nil {
+				return err
+			}
+			if string(written) != text {
+				return errors.New("the configuration of a former learner is not in its canonical form")
+			}
+		}
+		w, versions, err := s.restoreWorker(d, c)
+		if err != nil {
+			return err
+		}
+		has = append(has, versions)
+		w.began = began
+		if i == 0 {
+			p.worker = w
+		} else {
+			p.former = append(p.former, w)
+		}
+		s.workers.Go(w.run)
+	}
+	if d.Err() != nil || p.worker == nil {
+		return cmp.Or(d.Err(), errors.New("there is no learner"))
+	}
+	if err := p.restoreVersions(d, kept, has); err != nil {
+		return err
+	}
+	s.placements[p.name] = p
+	s.recharge(p, s.chargeOf(p), 0)
+	return nil
+}
+
+// restoreVersions reads the versions, of which earlier formats have only the numbers. The learners have the states of some.
+func (p *placement) restoreVersions(d decoder, kept []uint64, has [][]uint64) error {
+	for _, number := range kept {
+		p.versions = append(p.versions, version{number: number, learner: p.worker, routine: true})
+	}
+	if d.format >= 7 {
+		learners := p.learners()
+		for range d.Count() {
+			number, at := d.Uint64(), d.Count()
+			if d.Err() != nil {
+				return d.Err()
+			}
+			if at >= len(learners) {
+				return fmt.Errorf("version %d is of learner %d of %d", number, at, len(learners))
+			}
+			v := version{number: number, learner: learners[at], routine: flagged(d.Decoder), note: d.String(), dated: flagged(d.Decoder)}
+			v.time, v.rounds, v.revenue = int64(d.Uint64()), d.Uint64(), d.Float()
+			p.versions = append(p.versions, v)
+		}
+	}
+	if d.format >= 7 {
+		if p.standing = d.Uint64(); p.standing > 0 && p.version(p.standing) == nil {
+			return fmt.Errorf("the learner is at version %d, which is none", p.standing)
+		}
+	} else if p.version(p.learned) != nil {
+		p.standing = p.learned
+	}
+	if !slices.IsSortedFunc(p.versions, func(a, b version) int { return cmp.Compare(a.number, b.number) }) {
+		return fmt.Errorf("the versions are %v, which are not in order", p.numbersOf(nil))
+	}
+	for i, w := range p.learners() {
+		if numbers := p.numbersOf(w); !slices.Equal(has[i], numbers) || i > 0 && len(numbers) == 0 {
+			return errors.New("the kept states are not those of the versions")
+		}
+	}
+	return d.Err()
+}
+
+// restoreWorker reads a learner, and returns the versions that it has once nothing is left to do.
+func (s *fold) restoreWorker(d decoder, c *Config) (w *worker, versions []uint64, err error) {
 	var f frozenWorker
 	for _, v := range []*uint64{&f.version, &f.observed, &f.skipped} {
 		*v = d.Uint64()
@@ -110,31 +207,40 @@ func (s *fold) restoreWorker(d decoder, p *placement) error {
 		f.forgotten = d.Uint64()
 	}
 	f.broken = flagged(d.Decoder)
+	if d.format >= 7 {
+		f.retired = flagged(d.Decoder)
+	}
 	f.problem = d.String()
 	f.data = []byte(d.String())
 	for range d.Count() {
 		if d.Err() != nil {
 			break
 		}
-		f.kept = append(f.kept, keptState{d.Uint64(), []byte(d.String())})
+		k := keptState{version: d.Uint64(), observed: unknownRounds}
+		if d.format >= 7 {
+			k.observed = d.Uint64()
+		}
+		k.data = []byte(d.String())
+		f.kept = append(f.kept, k)
 	}
-	f.restoreSince(d, p.config)
+	f.restoreSince(d, c)
 	if d.Err() != nil {
-		return d.Err()
+		return nil, nil, d.Err()
 	}
-	if !slices.Equal(f.versions(), p.kept) {
-		return errors.New("the kept states are not those of the versions")
+	if f.retired && (f.broken || len(f.data) > 0) {
+		return nil, nil, errors.New("a learner that has retired has a state")
 	}
-	w, err := newWorker(s.build, p.config, f.version)
-	if err != nil {
-		return err
+	if w, err = newWorker(s.build, c, f.version); err != nil {
+		return nil, nil, err
 	}
 	if err := w.read(&f, s.beginAgain); err != nil {
-		return err
+		return nil, nil, err
 	}
 	w.progress, w.kept, w.checkpoint = f.progress, f.kept, f.data
-	if err := w.modernise(); err != nil {
-		return err
+	if f.retired {
+		w.retire()
+	} else if err := w.modernise(); err != nil {
+		return nil, nil, err
 	}
 	w.progress.broken = false // so that the policy of its last good state decides
 	w.publish()
@@ -148,23 +254,20 @@ func (s *fold) restoreWorker(d decoder, p *placement) error {
 		}
 	}
 	w.queue.refill(f.since)
-	p.worker = w
-	s.placements[p.name] = p
-	charge, _ := s.charge(p.config)
-	s.recharge(p, charge, 0)
-	s.workers.Go(w.run)
-	return nil
+	return w, f.versions(), nil
 }
 
 // read makes the learner what was saved. One that cannot be read begins again if it may, and so do the states
 // to roll back to.
 func (w *worker) read(f *frozenWorker, beginAgain bool) error {
 	l, err := w.restored(f.data)
-	if err == nil {
+	switch {
+	case f.retired: // and needs no state
+	case err == nil:
 		w.learner = l
-	} else if !beginAgain {
+	case !beginAgain:
 		return err
-	} else {
+	default:
 		f.forgotten, f.observed, f.broken = f.forgotten+f.observed, 0, false
 		f.problem = api.Abbreviate(fmt.Sprintf("its state could not be read, and it began again: %v", err), maxProblem)
 		f.data = w.checkpoint
@@ -174,7 +277,7 @@ func (w *worker) read(f *frozenWorker, beginAgain bool) error {
 			break
 		}
 		if _, err := w.restored(k.data); err != nil {
-			f.kept[i].data = f.data
+			f.kept[i].observed, f.kept[i].data = 0, w.checkpoint
 		}
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -60,7 +61,7 @@ func restoreTask(d decoder, c *Config) (task, error) {
 	t := task{what: whatTask(min(d.Count(), 255)), sequence: d.Uint64()}
 	switch t.what {
 	case toObserve:
-	case toKeep, toRollBack:
+	case toKeep, toRollBack, toForget, toReturn, toRetire:
 		t.version, t.maximum = d.Uint64(), d.Count()
 		return t, nil
 	default:
@@ -98,14 +99,19 @@ func restoreTask(d decoder, c *Config) (task, error) {
 
 // versions are those that are kept once nothing is left to do.
 func (f *frozenWorker) versions() []uint64 {
-	var v []uint64
+	v := []uint64{}
 	for _, k := range f.kept {
 		v = append(v, k.version)
 	}
 	for _, t := range f.since {
-		if t.what == toKeep {
+		switch t.what {
+		case toKeep:
 			v = append(v, t.version)
-			v = v[max(0, len(v)-t.maximum):]
+			if t.maximum > 0 {
+				v = v[max(0, len(v)-t.maximum):]
+			}
+		case toForget:
+			v = slices.DeleteFunc(v, func(number uint64) bool { return number == t.version })
 		}
 	}
 	return v

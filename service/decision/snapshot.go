@@ -42,7 +42,7 @@ func (e *Engine) WriteSnapshot(ctx context.Context, w io.Writer, patience time.D
 	enc := state.NewWriter(f.kind(), w)
 	f.encode(enc)
 	for _, p := range f.placements {
-		if len(p.worker.since) > 0 {
+		if slices.ContainsFunc(p.learners, func(l frozenLearner) bool { return len(l.since) > 0 }) {
 			behind = append(behind, p.name)
 		}
 	}
@@ -60,7 +60,7 @@ type frozenState struct {
 // freeze waits for the learners as long as it is patient, or without end where patience is negative.
 func (e *Engine) freeze(ctx context.Context, patience time.Duration) (*frozenState, error) {
 	f := new(frozenState)
-	var saved []chan frozenWorker
+	var saved [][]chan frozenWorker // of each placement's learners
 	err := e.submit(ctx, func(b *batch) error {
 		if len(b.events) > 0 {
 			return errLater
@@ -70,7 +70,11 @@ func (e *Engine) freeze(ctx context.Context, patience time.Duration) (*frozenSta
 			p := b.state.placements[name]
 			f.oldest = p.open.oldest(f.oldest)
 			f.placements = append(f.placements, p.freeze())
-			saved = append(saved, p.worker.freeze(patience >= 0))
+			var of []chan frozenWorker
+			for _, w := range p.learners() {
+				of = append(of, w.freeze(patience >= 0))
+			}
+			saved = append(saved, of)
 		}
 		return nil
 	})
@@ -84,14 +88,16 @@ func (e *Engine) freeze(ctx context.Context, patience time.Duration) (*frozenSta
 		defer cancel()
 	}
 	for i, p := range f.placements {
-		select {
-		case w, ok := <-saved[i]:
-			if ok {
-				p.worker = w
-			}
-		case <-over.Done():
-			if ctx.Err() != nil {
-				return nil, ctx.Err()
+		for k, c := range saved[i] {
+			select {
+			case w, ok := <-c:
+				if ok {
+					p.learners[k].frozenWorker = w
+				}
+			case <-over.Done():
+				if ctx.Err() != nil {
+					return nil, ctx.Err()
+				}
 			}
 		}
 	}
@@ -159,11 +165,15 @@ func VerifySnapshot(build func(Spec) (vitrine.Learner, error), data []byte) (uin
 }
 
 func (p *placement) freeze() *frozen {
-	return &frozen{
+	f := &frozen{
 		name: p.name, born: p.born, changed: p.changed, learner: p.learner, canonical: p.canonical,
-		numbers: p.numbers, learned: p.learned, kept: slices.Clone(p.kept), counts: p.counts,
-		open: copies(p.open.sorted()), closed: copies(p.closed.records), worker: p.worker.view(),
+		numbers: p.numbers, learned: p.learned, versions: slices.Clone(p.versions), standing: p.standing, counts: p.counts,
+		open: copies(p.open.sorted()), closed: copies(p.closed.records),
 	}
+	for _, w := range p.learners() {
+		f.learners = append(f.learners, frozenLearner{w.view(), w, w.began, w.config.Canonical()})
+	}
+	return f
 }
 
 func copies(records []*record) []record {
@@ -200,10 +210,6 @@ func (f *frozen) encode(e *state.Encoder) {
 		e.Uint64(v)
 	}
 	e.String(string(f.canonical))
-	e.Count(len(f.kept))
-	for _, v := range f.kept {
-		e.Uint64(v)
-	}
 	f.counts.encode(e)
 	for _, records := range [][]record{f.open, f.closed} {
 		e.Count(len(records))
@@ -211,7 +217,32 @@ func (f *frozen) encode(e *state.Encoder) {
 			records[i].encode(e)
 		}
 	}
-	f.worker.encode(e)
+	e.Count(len(f.learners))
+	for i := range f.learners {
+		l := &f.learners[i]
+		e.Uint64(l.began)
+		if i > 0 {
+			e.String(string(l.canonical))
+		}
+		l.encode(e)
+	}
+	e.Count(len(f.versions))
+	for i := range f.versions {
+		v := &f.versions[i]
+		e.Uint64(v.number)
+		e.Count(slices.IndexFunc(f.learners, func(l frozenLearner) bool { return l.of == v.learner }))
+		v.encode(e)
+	}
+	e.Uint64(f.standing)
+}
+
+func (v *version) encode(e *state.Encoder) {
+	flag(e, v.routine)
+	e.String(v.note)
+	flag(e, v.dated)
+	e.Uint64(uint64(v.time))
+	e.Uint64(v.rounds)
+	e.Float(v.revenue)
 }
 
 func (w *frozenWorker) encode(e *state.Encoder) {
@@ -219,11 +250,13 @@ func (w *frozenWorker) encode(e *state.Encoder) {
 		e.Uint64(v)
 	}
 	flag(e, w.broken)
+	flag(e, w.retired)
 	e.String(w.problem)
 	e.String(string(w.data))
 	e.Count(len(w.kept))
 	for _, k := range w.kept {
 		e.Uint64(k.version)
+		e.Uint64(k.observed)
 		e.String(string(k.data))
 	}
 	e.Count(len(w.since))

@@ -336,11 +336,11 @@ func TestMemoryIsWhatItCounts(t *testing.T) {
 				wait(t, e)
 			}
 		}
-		if _, err := e.Keep(t.Context(), "home", 1); err != nil { // without the rounds since a checkpoint
+		if _, err := e.Keep(t.Context(), "home", "", 1); err != nil { // without the rounds since a checkpoint
 			t.Fatal(err)
 		}
 		check("closed")
-		if err := e.Delete(t.Context(), "home", 1); err != nil {
+		if err := e.Delete(t.Context(), "home", nil, 1); err != nil {
 			t.Fatal(err)
 		}
 		put(t, e, "home", fmt.Sprintf(`{"max_size":4,"max_items":8,"features":%s,"policy":{},"memory":200000000}`, numbers(5)))

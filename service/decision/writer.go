@@ -78,9 +78,7 @@ func (e *Engine) stop() error {
 func (e *Engine) write(ctx context.Context) {
 	defer close(e.stopped)
 	defer func() {
-		for _, p := range e.state.placements {
-			p.worker.stop()
-		}
+		e.state.stop()
 	}()
 	b := &batch{state: e.state}
 	var carried *proposal

@@ -83,6 +83,32 @@ func (s *SnapshotTaken) decode(r *decoder) {
 
 func (p *PolicyRolledBack) decode(r *decoder) { p.Version = r.uvarint() }
 
+func (v *VersionKept) decode(r *decoder) {
+	v.Version = r.uvarint()
+	v.Note = r.string()
+}
+
+func (l *LearnerReset) decode(r *decoder) {
+	l.Config = r.bytes()
+	l.Note = r.string()
+}
+
+func (l *LearnerRolledBack) decode(r *decoder) {
+	l.Version = r.uvarint()
+	l.Config = r.bytes()
+	l.Note = r.string()
+}
+
+func (b *RelearningBegun) decode(r *decoder) {
+	b.Config = r.bytes()
+	b.From = r.uvarint()
+	b.Note = r.string()
+}
+
+func (l *LearnerExchanged) decode(r *decoder) { l.Config = r.bytes() }
+
+func (e *RelearningEnded) decode(r *decoder) { e.Reason = r.string() }
+
 func (a *Activated) decode(r *decoder) { a.Decision = r.string() }
 
 func (p *Passed) decode(r *decoder) {

@@ -68,6 +68,32 @@ func (s *SnapshotTaken) encode(w *encoder) {
 
 func (p *PolicyRolledBack) encode(w *encoder) { w.uvarint(p.Version) }
 
+func (v *VersionKept) encode(w *encoder) {
+	w.uvarint(v.Version)
+	w.string(v.Note)
+}
+
+func (l *LearnerReset) encode(w *encoder) {
+	w.bytes(l.Config)
+	w.string(l.Note)
+}
+
+func (l *LearnerRolledBack) encode(w *encoder) {
+	w.uvarint(l.Version)
+	w.bytes(l.Config)
+	w.string(l.Note)
+}
+
+func (r *RelearningBegun) encode(w *encoder) {
+	w.bytes(r.Config)
+	w.uvarint(r.From)
+	w.string(r.Note)
+}
+
+func (l *LearnerExchanged) encode(w *encoder) { w.bytes(l.Config) }
+
+func (r *RelearningEnded) encode(w *encoder) { w.string(r.Reason) }
+
 func (a *Activated) encode(w *encoder) { w.string(a.Decision) }
 
 func (p *Passed) encode(w *encoder) {

@@ -79,6 +79,45 @@ type PolicyRolledBack struct {
 	Version uint64
 }
 
+// VersionKept makes a learner remember its state, a version to roll back to, for the reason that the note says.
+type VersionKept struct {
+	Version uint64
+	Note    string
+}
+
+// LearnerReset changes a placement, whose learner begins again. The state of the one before is kept, as a version.
+type LearnerReset struct {
+	Config []byte // canonical JSON
+	Note   string // of that version
+}
+
+// LearnerRolledBack returns to a version. The state before is kept, as a version. Config is that of the placement
+// from then on; it is empty if the learner of the version is the one that decides.
+type LearnerRolledBack struct {
+	Version uint64
+	Config  []byte // canonical JSON
+	Note    string // of the version that is kept
+}
+
+// RelearningBegun gives a placement a second learner, of another configuration. It learns what the log has of the
+// placement from an entry on, while the first one decides.
+type RelearningBegun struct {
+	Config []byte // canonical JSON
+	From   uint64 // the first entry that it learns from
+	Note   string // of the version that is kept of the first learner
+}
+
+// LearnerExchanged ends a relearning: the second learner decides from then on, under its configuration. The state of the
+// first one is kept, as a version.
+type LearnerExchanged struct {
+	Config []byte // canonical JSON
+}
+
+// RelearningEnded gives a relearning up. The first learner goes on.
+type RelearningEnded struct {
+	Reason string
+}
+
 // Activated says that the items of a deferred decision were shown, so that its outcome can come.
 type Activated struct {
 	Decision string
@@ -107,16 +146,28 @@ const (
 	evicted
 	chosenUnlearned
 	expiredUnlearned
+	versionKept
+	learnerReset
+	learnerRolledBack
+	relearningBegun
+	learnerExchanged
+	relearningEnded
 )
 
-func (*PlacementPut) kind() kind     { return placementPut }
-func (*PlacementDeleted) kind() kind { return placementDeleted }
-func (*Offered) kind() kind          { return offered }
-func (*SnapshotTaken) kind() kind    { return snapshotTaken }
-func (*PolicyRolledBack) kind() kind { return policyRolledBack }
-func (*Activated) kind() kind        { return activated }
-func (*Passed) kind() kind           { return passed }
-func (*Evicted) kind() kind          { return evicted }
+func (*PlacementPut) kind() kind      { return placementPut }
+func (*PlacementDeleted) kind() kind  { return placementDeleted }
+func (*Offered) kind() kind           { return offered }
+func (*SnapshotTaken) kind() kind     { return snapshotTaken }
+func (*PolicyRolledBack) kind() kind  { return policyRolledBack }
+func (*Activated) kind() kind         { return activated }
+func (*Passed) kind() kind            { return passed }
+func (*Evicted) kind() kind           { return evicted }
+func (*VersionKept) kind() kind       { return versionKept }
+func (*LearnerReset) kind() kind      { return learnerReset }
+func (*LearnerRolledBack) kind() kind { return learnerRolledBack }
+func (*RelearningBegun) kind() kind   { return relearningBegun }
+func (*LearnerExchanged) kind() kind  { return learnerExchanged }
+func (*RelearningEnded) kind() kind   { return relearningEnded }
 
 func (c *Chosen) kind() kind {
 	if c.Unlearned {
@@ -159,6 +210,18 @@ func newBody(k kind) Body {
 		return &Chosen{Unlearned: true}
 	case expiredUnlearned:
 		return &Expired{Unlearned: true}
+	case versionKept:
+		return new(VersionKept)
+	case learnerReset:
+		return new(LearnerReset)
+	case learnerRolledBack:
+		return new(LearnerRolledBack)
+	case relearningBegun:
+		return new(RelearningBegun)
+	case learnerExchanged:
+		return new(LearnerExchanged)
+	case relearningEnded:
+		return new(RelearningEnded)
 	}
 	return nil
 }
@@ -174,8 +237,25 @@ func (e *Event) Check() error {
 	return e.Body.check()
 }
 
-func (p *PlacementPut) check() error {
-	if len(p.Config) == 0 {
+func (p *PlacementPut) check() error { return checkConfig(p.Config) }
+
+// Configuration returns the configuration that a placement has from an event on, nil if the event does not change it.
+func (e *Event) Configuration() []byte {
+	switch b := e.Body.(type) {
+	case *PlacementPut:
+		return b.Config
+	case *LearnerReset:
+		return b.Config
+	case *LearnerExchanged:
+		return b.Config
+	case *LearnerRolledBack:
+		return b.Config
+	}
+	return nil
+}
+
+func checkConfig(config []byte) error {
+	if len(config) == 0 {
 		return errors.New("a placement without its configuration")
 	}
 	return nil
@@ -260,6 +340,23 @@ func (s *SnapshotTaken) check() error {
 }
 
 func (*PolicyRolledBack) check() error { return nil }
+
+func (*VersionKept) check() error { return nil }
+
+func (l *LearnerReset) check() error { return checkConfig(l.Config) }
+
+func (*LearnerRolledBack) check() error { return nil }
+
+func (r *RelearningBegun) check() error {
+	if r.From == 0 {
+		return errors.New("a relearning from no entry on")
+	}
+	return checkConfig(r.Config)
+}
+
+func (l *LearnerExchanged) check() error { return checkConfig(l.Config) }
+
+func (*RelearningEnded) check() error { return nil }
 
 func (a *Activated) check() error {
 	if a.Decision == "" {

@@ -42,6 +42,12 @@ func examples() []eventlog.Event {
 		at(&eventlog.Evicted{Decision: "d1"}),
 		at(&eventlog.Chosen{Decision: "d1", Choice: 2, Unlearned: true}),
 		at(&eventlog.Expired{Decision: "d1", Unlearned: true}),
+		at(&eventlog.VersionKept{Version: 300, Note: "before the sale ☕"}),
+		at(&eventlog.LearnerReset{Config: []byte(`{"policy":"bma-mnl"}`), Note: "another policy"}),
+		at(&eventlog.LearnerRolledBack{Version: 300, Config: []byte(`{"policy":"onl-mnl"}`), Note: "a roll back"}),
+		at(&eventlog.RelearningBegun{Config: []byte(`{"policy":"bma-mnl"}`), From: 128, Note: "another policy"}),
+		at(&eventlog.LearnerExchanged{Config: []byte(`{"policy":"bma-mnl"}`)}),
+		at(&eventlog.RelearningEnded{Reason: "given up"}),
 	}
 }
 
@@ -115,7 +121,7 @@ func drawEvent(t *rapid.T) eventlog.Event {
 	}
 	sum := [32]byte(rapid.SliceOfN(rapid.Byte(), 32, 32).Draw(t, "sum"))
 	e := eventlog.Event{Time: rapid.Int64().Draw(t, "time"), Placement: name.Draw(t, "placement")}
-	switch rapid.IntRange(1, 12).Draw(t, "kind") {
+	switch rapid.IntRange(1, 18).Draw(t, "kind") {
 	case 1:
 		e.Body = &eventlog.PlacementPut{Config: append([]byte("{"), bytesOrNil("config")...)}
 	case 2:
@@ -164,6 +170,18 @@ func drawEvent(t *rapid.T) eventlog.Event {
 		e.Body = &eventlog.Chosen{Decision: name.Draw(t, "decision"), Choice: rapid.Int32Min(0).Draw(t, "choice"), Unlearned: true}
 	case 12:
 		e.Body = &eventlog.Expired{Decision: name.Draw(t, "decision"), Unlearned: true}
+	case 13:
+		e.Body = &eventlog.VersionKept{Version: rapid.Uint64().Draw(t, "version"), Note: rapid.String().Draw(t, "note")}
+	case 14:
+		e.Body = &eventlog.LearnerReset{Config: append([]byte("{"), bytesOrNil("config")...), Note: rapid.String().Draw(t, "note")}
+	case 15:
+		e.Body = &eventlog.LearnerRolledBack{Version: rapid.Uint64().Draw(t, "version"), Config: bytesOrNil("config"), Note: rapid.String().Draw(t, "note")}
+	case 16:
+		e.Body = &eventlog.RelearningBegun{Config: append([]byte("{"), bytesOrNil("config")...), From: rapid.Uint64Min(1).Draw(t, "from"), Note: rapid.String().Draw(t, "note")}
+	case 17:
+		e.Body = &eventlog.LearnerExchanged{Config: append([]byte("{"), bytesOrNil("config")...)}
+	case 18:
+		e.Body = &eventlog.RelearningEnded{Reason: rapid.String().Draw(t, "reason")}
 	}
 	return e
 }
@@ -189,6 +207,10 @@ func TestUnlawfulEvents(t *testing.T) {
 		{at(&eventlog.Expired{}), "without a decision"},
 		{at(&eventlog.Evicted{}), "without a decision"},
 		{at(&eventlog.SnapshotTaken{}), "without a name"},
+		{at(&eventlog.LearnerReset{Note: "x"}), "without its configuration"},
+		{at(&eventlog.RelearningBegun{From: 1}), "without its configuration"},
+		{at(&eventlog.RelearningBegun{Config: []byte("{}")}), "from no entry on"},
+		{at(&eventlog.LearnerExchanged{}), "without its configuration"},
 		{at(&eventlog.Activated{}), "without a decision"},
 		{at(&eventlog.Passed{Items: []int32{1}}), "without a decision"},
 		{at(&eventlog.Passed{Decision: "d"}), "no items"},

@@ -118,7 +118,7 @@ func (k *keeper) keep(ctx context.Context) {
 		if err != nil || len(s.Versions) > 0 && s.Versions[len(s.Versions)-1] >= s.PolicyVersion {
 			continue
 		}
-		version, err := k.engine.Keep(ctx, name, k.now().UnixNano())
+		version, err := k.engine.Keep(ctx, name, "", k.now().UnixNano())
 		if err != nil {
 			k.logger.Warn("no version was kept", "placement", name, "cause", err.Error())
 			continue

@@ -128,13 +128,14 @@ func (x *decisions) event(sequence uint64, e *eventlog.Event) error {
 	if x.placement != "" && e.Placement != x.placement {
 		return nil
 	}
-	switch b := e.Body.(type) {
-	case *eventlog.PlacementPut:
-		c, err := decision.ParseConfig(b.Config)
+	if text := e.Configuration(); len(text) > 0 {
+		c, err := decision.ParseConfig(text)
 		if err != nil {
 			return fmt.Errorf("entry %d, placement %q: %w", sequence, e.Placement, err)
 		}
 		x.configs[e.Placement] = c
+	}
+	switch b := e.Body.(type) {
 	case *eventlog.PlacementDeleted:
 		return x.rest(func(o *offered) bool { return o.placement == e.Placement })
 	case *eventlog.Offered:

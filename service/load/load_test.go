@@ -258,7 +258,7 @@ func TestFailures(t *testing.T) {
 	o := small(url)
 	o.Acknowledged = writer(func(b []byte) (int, error) {
 		if strings.Contains(string(b), "-100\"") {
-			if err := engine.Delete(context.Background(), "p", time.Now().UnixNano()); err != nil && !errors.Is(err, decision.ErrNotFound) {
+			if err := engine.Delete(context.Background(), "p", nil, time.Now().UnixNano()); err != nil && !errors.Is(err, decision.ErrNotFound) {
 				t.Error(err)
 			}
 		}

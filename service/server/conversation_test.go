@@ -146,7 +146,7 @@ func (c *conversation) do(line string) {
 			err = c.engine.Wait(ctx)
 		}
 	case "keep":
-		_, err = c.engine.Keep(ctx, words[1], now)
+		_, err = c.engine.Keep(ctx, words[1], "", now)
 	case "body", "rate", "key": // settings
 	default:
 		err = fmt.Errorf("there is no %q", words[0])
@@ -229,8 +229,8 @@ var (
 func (c *conversation) recorded(path string, w *httptest.ResponseRecorder) string {
 	h := w.Result().Header
 	text := strings.TrimSpace(fmt.Sprintf("<<< %d %s", w.Code, h.Get("Content-Type")))
-	for _, name := range []string{"Allow", "Retry-After", "WWW-Authenticate"} {
-		for _, v := range h[name] {
+	for _, name := range []string{"Allow", "ETag", "Retry-After", "WWW-Authenticate"} {
+		for _, v := range h.Values(name) {
 			text += "\n" + name + ": " + v
 		}
 	}

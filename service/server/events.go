@@ -119,10 +119,7 @@ func eventOf(e *eventlog.Event) (kind string, t api.Event) {
 	t = api.Event{Time: time.Unix(0, e.Time).UTC(), Placement: e.Placement}
 	switch body := e.Body.(type) {
 	case *eventlog.PlacementPut:
-		kind, t.Config = "placement-put", new(api.Placement)
-		if err := json.Unmarshal(body.Config, t.Config); err != nil {
-			panic(fmt.Sprintf("server: a configuration of the log does not unmarshal: %v", err))
-		}
+		kind, t.Config = "placement-put", configOf(body.Config)
 	case *eventlog.PlacementDeleted:
 		kind = "placement-deleted"
 	case *eventlog.Offered:
@@ -139,8 +136,17 @@ func eventOf(e *eventlog.Event) (kind string, t api.Event) {
 		kind, t.Decision = "evicted", body.Decision
 	case *eventlog.SnapshotTaken:
 		kind, t.Version = "version-kept", body.Version
+	case *eventlog.VersionKept:
+		kind, t.Version, t.Note = "version-kept", body.Version, body.Note
 	case *eventlog.PolicyRolledBack:
 		kind, t.Version = "rolled-back", body.Version
+	case *eventlog.LearnerRolledBack:
+		kind, t.Version = "rolled-back", body.Version
+		if len(body.Config) > 0 {
+			t.Config = configOf(body.Config)
+		}
+	case *eventlog.LearnerReset:
+		kind, t.Config = "learner-reset", configOf(body.Config)
 	case *eventlog.Activated:
 		kind, t.Decision = "activated", body.Decision
 	case *eventlog.Passed:
@@ -152,6 +158,15 @@ func eventOf(e *eventlog.Event) (kind string, t api.Event) {
 		panic(fmt.Sprintf("server: an event of type %T", body))
 	}
 	return kind, t
+}
+
+// configOf reads a configuration of the log.
+func configOf(text []byte) *api.Placement {
+	p := new(api.Placement)
+	if err := json.Unmarshal(text, p); err != nil {
+		panic(fmt.Sprintf("server: a configuration of the log does not unmarshal: %v", err))
+	}
+	return p
 }
 
 const (

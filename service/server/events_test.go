@@ -63,10 +63,12 @@ func TestEvents(t *testing.T) {
 	s.want(201, "PUT", "/v1/placements/other", plain)
 	s.want(201, "POST", "/v1/placements/home/decisions", `{"decision_id":"a","include":["sku2"],"size":1,`+items+`}`)
 	s.want(204, "POST", "/v1/decisions/a/outcome", `{"choice":"sku2"}`)
-	version, err := s.engine.Keep(t.Context(), "home", 0)
+	version, err := s.engine.Keep(t.Context(), "home", "", 0)
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.want(201, "POST", "/v1/placements/home/decisions", `{"decision_id":"a2",`+items+`}`)
+	s.want(204, "POST", "/v1/decisions/a2/outcome", `{"choice":null}`)
 	s.want(204, "POST", "/v1/placements/home/rollback", fmt.Sprintf(`{"version":%d}`, version))
 	s.want(201, "POST", "/v1/placements/home/decisions", `{"decision_id":"b",`+items+`}`)
 	s.clock.advance(1e15)
@@ -80,8 +82,8 @@ func TestEvents(t *testing.T) {
 	}
 	s.want(204, "DELETE", "/v1/placements/home", "")
 	want := []string{
-		"2 placement-put home", "3 placement-put other", "4 offered home", "5 chosen home", "6 version-kept home", "7 rolled-back home", "8 offered home",
-		"9 expired home", "10 offered home", "11 activated home", "12 passed home", "13 placement-deleted home",
+		"2 placement-put home", "3 placement-put other", "4 offered home", "5 chosen home", "6 version-kept home", "7 offered home", "8 chosen home", "9 rolled-back home", "10 offered home",
+		"11 expired home", "12 offered home", "13 activated home", "14 passed home", "15 placement-deleted home",
 	}
 	for _, w := range want {
 		e := nextEvent(t, all)

@@ -168,7 +168,7 @@ func (b *laterBody) Read(p []byte) (int, error) {
 func TestLimitedSlowOutcome(t *testing.T) {
 	s, _, _ := vaulted(t)
 	moves := func() {
-		if err := s.engine.Delete(t.Context(), "home", 0); err != nil {
+		if err := s.engine.Delete(t.Context(), "home", nil, 0); err != nil {
 			t.Fatal(err)
 		}
 		r := &api.Request{Decision: "mine", Items: []api.Item{{ID: "jewel", Features: api.Values{api.Number("carat", 3)}}}}
@@ -263,14 +263,14 @@ func TestLimitedListener(t *testing.T) {
 	}
 	all, others := listen(""), listen("?placement=vault")
 	for _, placement := range []string{"vault", "home"} {
-		if _, err := s.engine.Put(t.Context(), placement, []byte(strings.Replace(plain, `"x"`, `"`+placement+`"`, 1)), 0); err != nil {
+		if _, err := s.engine.Change(t.Context(), placement, []byte(strings.Replace(plain, `"x"`, `"`+placement+`"`, 1)), decision.Change{Reset: true}, 0); err != nil {
 			t.Fatal(err)
 		}
 	}
-	hears(all, "placement-put home")
+	hears(all, "learner-reset home")
 	write(t, path, strings.Replace(keys, `"home", "nowhere"`, `"nowhere"`, 1))
 	s.clock.advance(time.Minute)
-	if err := s.engine.Delete(t.Context(), "home", 0); err != nil {
+	if err := s.engine.Delete(t.Context(), "home", nil, 0); err != nil {
 		t.Fatal(err)
 	}
 	hears(all, "end <nil>")

@@ -77,6 +77,9 @@ func operation(rt *route, registry huma.Registry) *huma.Operation {
 	for _, q := range rt.query {
 		op.Parameters = append(op.Parameters, &huma.Param{Name: q.name, In: "query", Description: q.doc, Schema: text})
 	}
+	for _, h := range rt.headers {
+		op.Parameters = append(op.Parameters, &huma.Param{Name: h.name, In: "header", Description: h.doc, Schema: text})
+	}
 	if rt.body != nil {
 		op.RequestBody = &huma.RequestBody{Required: true, Content: contents(rt.body, registry)}
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"vitrine/service/api"
+	"vitrine/service/decision"
 )
 
 func (s *Server) putPlacement(c *call) error {
@@ -16,7 +17,11 @@ func (s *Server) putPlacement(c *call) error {
 		return err
 	}
 	name := c.PathValue("name")
-	created, err := s.engine.Put(c.Context(), name, body, c.now)
+	how, err := c.change()
+	if err != nil {
+		return err
+	}
+	created, err := s.engine.Change(c.Context(), name, body, how, c.now)
 	if err != nil {
 		return malformed(body, err)
 	}
@@ -28,6 +33,20 @@ func (s *Server) putPlacement(c *call) error {
 	return s.answerPlacement(c, status, name)
 }
 
+// change returns what the query and the headers of a PUT say.
+func (c *call) change() (how decision.Change, err error) {
+	query := c.URL.Query()
+	switch given := query.Get("reset"); given {
+	case "", "false":
+	case "true":
+		how.Reset = true
+	default:
+		return how, problemf(http.StatusBadRequest, "query", "reset: %q: must be true or false", given)
+	}
+	how.Match, err = c.match()
+	return how, err
+}
+
 // placementPath returns the path of a placement.
 func placementPath(name string) string { return "/v1/placements/" + url.PathEscape(name) }
 
@@ -36,15 +55,29 @@ func (s *Server) getPlacement(c *call) error {
 }
 
 func (s *Server) answerPlacement(c *call, status int, name string) error {
-	config, err := s.engine.Config(name)
+	config, revision, err := s.engine.Revision(name)
 	if err != nil {
 		return err
+	}
+	c.w.Header()["Etag"] = []string{tagOf(revision)}
+	if c.Method == http.MethodGet {
+		switch fresh, err := c.isFresh(revision); {
+		case err != nil:
+			return err
+		case fresh:
+			c.w.WriteHeader(http.StatusNotModified)
+			return nil
+		}
 	}
 	return c.answerJSON(status, config.Answer())
 }
 
 func (s *Server) deletePlacement(c *call) error {
-	if err := s.engine.Delete(c.Context(), c.PathValue("name"), c.now); err != nil {
+	match, err := c.match()
+	if err != nil {
+		return err
+	}
+	if err := s.engine.Delete(c.Context(), c.PathValue("name"), match, c.now); err != nil {
 		return err
 	}
 	return c.nothing()
@@ -78,10 +111,37 @@ func (s *Server) rollBack(c *call) error {
 	if r.Version == 0 {
 		return &api.FieldError{Field: "/version", Message: "is missing: which of the versions of the placement's statistics to return to"}
 	}
-	if err := s.engine.RollBack(c.Context(), c.PathValue("name"), r.Version, c.now); err != nil {
+	match, err := c.match()
+	if err != nil {
+		return err
+	}
+	if err := s.engine.RollBack(c.Context(), c.PathValue("name"), r.Version, match, c.now); err != nil {
 		return err
 	}
 	return c.nothing()
+}
+
+func (s *Server) listVersions(c *call) error {
+	list, err := s.engine.Versions(c.PathValue("name"))
+	if err != nil {
+		return err
+	}
+	return c.answerJSON(http.StatusOK, api.VersionList{Versions: list})
+}
+
+func (s *Server) keepVersion(c *call) error {
+	var note api.Note
+	if err := c.read(&note); err != nil {
+		return err
+	}
+	if note.Note == "" {
+		return &api.FieldError{Field: "/note", Message: "is missing: why the version is kept"}
+	}
+	number, err := s.engine.Keep(c.Context(), c.PathValue("name"), note.Note, c.now)
+	if err != nil {
+		return err
+	}
+	return c.answerJSON(http.StatusOK, api.Kept{Version: number})
 }
 
 func (c *call) answerJSON(status int, v any) error {

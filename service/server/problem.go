@@ -61,6 +61,10 @@ func problemOf(err error) *problem {
 		p.Errors = []api.ProblemField{{Pointer: "#" + field.Field, Detail: field.Message}}
 		return p
 	}
+	var loss *decision.LossError
+	if errors.As(err, &loss) {
+		return lossProblem(loss)
+	}
 	for _, k := range known {
 		if errors.Is(err, k.err) {
 			return problemf(k.status, k.kind, "%s", err)
@@ -80,6 +84,16 @@ func problemOf(err error) *problem {
 		p = problemf(http.StatusInternalServerError, "internal", "the service failed on this request")
 	}
 	p.cause = err.Error()
+	return p
+}
+
+// lossProblem says what a change would lose, and how to make it all the same.
+func lossProblem(loss *decision.LossError) *problem {
+	p := problemf(http.StatusConflict, "loss", "%v. With ?reset=true it begins again, and what it has learned is kept as a version to roll back to", loss)
+	p.Lost = &loss.Loss
+	for _, field := range loss.Fields {
+		p.Errors = append(p.Errors, api.ProblemField{Pointer: "#/" + field, Detail: "the learner depends on it"})
+	}
 	return p
 }
 

@@ -23,6 +23,7 @@ type route struct {
 
 	id, summary string
 	query       []parameter
+	headers     []parameter
 	body        []content
 	answers     map[int][]content // by status; nil is an empty body
 	errors      []int
@@ -30,6 +31,12 @@ type route struct {
 
 // parameter is a parameter of a query.
 type parameter struct{ name, doc string }
+
+// conditions are the headers of a change that is made only if the placement is as its caller knows it.
+var conditions = []parameter{
+	{"If-Match", "the ETag of the placement: 412 if it has changed since"},
+	{"If-None-Match", "* for a placement that must not exist: 412 if it does"},
+}
 
 // content is a body in one media type.
 type content struct {
@@ -51,19 +58,23 @@ func (s *Server) routes() []route {
 	list := []route{
 		{
 			method: "PUT", path: "/v1/placements/{name}", scope: ScopeAdmin, handle: s.putPlacement,
-			id: "putPlacement", summary: "Create or change a placement. It keeps what it has learned unless its features, size, policy, horizon or seed change.",
+			id: "putPlacement", summary: "Create or change a placement. A change of its features, size, policy, horizon or seed would begin its learner again: 409 with the problem loss, which says what would be lost, unless the query has reset=true. The learner before is then kept as a version. The ETag of the answer is for If-Match.",
+			query:   []parameter{{"reset", "true: the learner may begin again"}},
+			headers: conditions,
 			body:    []content{jsonOf[api.Placement](examplePlacement)},
-			answers: map[int][]content{200: {jsonOf[api.Placement]("")}, 201: {jsonOf[api.Placement]("")}}, errors: []int{400, 404, 409, 413, 415, 422},
+			answers: map[int][]content{200: {jsonOf[api.Placement]("")}, 201: {jsonOf[api.Placement]("")}}, errors: []int{400, 404, 409, 412, 413, 415, 422},
 		},
 		{
 			method: "GET", path: "/v1/placements/{name}", scope: ScopeRead, handle: s.getPlacement,
-			id: "getPlacement", summary: "The configuration of a placement, with its defaults filled in.",
-			answers: map[int][]content{200: {jsonOf[api.Placement]("")}}, errors: []int{404},
+			id: "getPlacement", summary: "The configuration of a placement, with its defaults filled in, and its ETag.",
+			headers: []parameter{{"If-None-Match", "an ETag: 304 if the placement has not changed"}},
+			answers: map[int][]content{200: {jsonOf[api.Placement]("")}, 304: nil}, errors: []int{400, 404},
 		},
 		{
 			method: "DELETE", path: "/v1/placements/{name}", scope: ScopeAdmin, handle: s.deletePlacement,
 			id: "deletePlacement", summary: "Delete a placement and its decisions.",
-			answers: map[int][]content{204: nil}, errors: []int{404},
+			headers: conditions,
+			answers: map[int][]content{204: nil}, errors: []int{400, 404, 412},
 		},
 		{
 			method: "GET", path: "/v1/placements", scope: ScopeRead, handle: s.listPlacements, chooses: true,
@@ -88,9 +99,21 @@ func (s *Server) routes() []route {
 		},
 		{
 			method: "POST", path: "/v1/placements/{name}/rollback", scope: ScopeAdmin, handle: s.rollBack,
-			id: "rollBack", summary: "Return a placement to a kept version, one of the versions of its statistics: it forgets what it has learned since.",
+			id: "rollBack", summary: "Return a placement to one of its versions: it forgets what it has learned since, and gets the configuration of the version's learner if that is another one. The state before is kept as a version.",
+			headers: conditions,
 			body:    []content{jsonOf[api.Rollback](`{"version":17}`)},
-			answers: map[int][]content{204: nil}, errors: []int{400, 404, 413, 415, 422},
+			answers: map[int][]content{204: nil}, errors: []int{400, 404, 412, 413, 415, 422},
+		},
+		{
+			method: "GET", path: "/v1/placements/{name}/versions", scope: ScopeRead, handle: s.listVersions,
+			id: "listVersions", summary: "The versions of a placement to roll back to, the oldest first.",
+			answers: map[int][]content{200: {jsonOf[api.VersionList]("")}}, errors: []int{404},
+		},
+		{
+			method: "POST", path: "/v1/placements/{name}/versions", scope: ScopeAdmin, handle: s.keepVersion,
+			id: "keepVersion", summary: "Keep what the placement has learned as a version to roll back to. The answer has its number. What is kept already has its number again, and its note.",
+			body:    []content{jsonOf[api.Note](`{"note":"before the sale"}`)},
+			answers: map[int][]content{200: {jsonOf[api.Kept]("")}}, errors: []int{400, 404, 413, 415, 422},
 		},
 		{method: "GET", path: "/metrics", scope: ScopeRead, handle: s.serveMetrics},
 		{method: "GET", path: "/healthz", handle: (*call).healthy, free: true},

@@ -261,7 +261,7 @@ func TestExamples(t *testing.T) {
 		t.Errorf("%+v, %v", stats, err)
 	}
 
-	version, err := s.engine.Keep(t.Context(), "home", 0)
+	version, err := s.engine.Keep(t.Context(), "home", "", 0)
 	if err != nil {
 		t.Fatal(err)
 	}

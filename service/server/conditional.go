@@ -1,0 +1,67 @@
+package server
+
+import (
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"vitrine/service/decision"
+)
+
+// tagOf returns the entity tag of a placement's configuration (RFC 9110, section 8.8.3).
+func tagOf(revision uint64) string { return `"` + strconv.FormatUint(revision, 10) + `"` }
+
+// match returns what If-Match and If-None-Match ask of a placement before it may change.
+func (c *call) match() (decision.Match, error) {
+	wanted, err := tags(c.Header, "If-Match")
+	if err != nil {
+		return nil, err
+	}
+	unwanted, err := tags(c.Header, "If-None-Match")
+	if err != nil || wanted == nil && unwanted == nil {
+		return nil, err
+	}
+	return func(revision uint64) error {
+		has := func(tags []string) bool {
+			return revision > 0 && (slices.Contains(tags, tagOf(revision)) || slices.Contains(tags, "*"))
+		}
+		switch {
+		case wanted != nil && !has(wanted) && revision == 0:
+			return problemf(http.StatusPreconditionFailed, "precondition", "If-Match: there is no such placement")
+		case wanted != nil && !has(wanted):
+			return problemf(http.StatusPreconditionFailed, "precondition", "If-Match: the placement has changed, its ETag is %s: get it again, and change what you then have", tagOf(revision))
+		case has(unwanted):
+			return problemf(http.StatusPreconditionFailed, "precondition", "If-None-Match: the placement is there, its ETag is %s", tagOf(revision))
+		}
+		return nil
+	}, nil
+}
+
+// tags returns the entity tags of a header, nil if there are none. A weak one is never that of a placement.
+func tags(h http.Header, name string) ([]string, error) {
+	if len(h.Values(name)) == 0 {
+		return nil, nil
+	}
+	list := []string{}
+	for _, tag := range strings.Split(strings.Join(h.Values(name), ","), ",") {
+		tag = strings.TrimSpace(tag)
+		strong := strings.TrimPrefix(tag, "W/")
+		if tag != "*" && (len(strong) < 2 || strong[0] != '"' || strong[len(strong)-1] != '"') {
+			return nil, problemf(http.StatusBadRequest, "header", "%s: must be *, or entity tags such as %s, in their quotes", name, tagOf(17))
+		}
+		list = append(list, tag)
+	}
+	return list, nil
+}
+
+// isFresh reports whether a caller of GET has a placement of a revision already.
+func (c *call) isFresh(revision uint64) (bool, error) {
+	have, err := tags(c.Header, "If-None-Match")
+	for _, tag := range have {
+		if tag == "*" || strings.TrimPrefix(tag, "W/") == tagOf(revision) {
+			return true, err
+		}
+	}
+	return false, err
+}
