@@ -50,6 +50,7 @@ type Reader interface {
 type Extent struct {
 	First, Last uint64
 	Bytes       uint64
+	Epoch       uint64 // of the writer; 0 of a store that has none
 }
 
 // Bounded is a store that knows its extent.

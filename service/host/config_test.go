@@ -90,6 +90,14 @@ func TestServiceFileOfTheDocs(t *testing.T) {
 	}
 }
 
+// The configuration in the image is one.
+func TestServiceFileOfTheImage(t *testing.T) {
+	c, err := ReadConfig("../../deploy/container/etc/vitrine/service.toml")
+	if err != nil || c.Listen != ":8080" || c.Data != "/data" || filepath.Base(c.Keys) != "keys.toml" {
+		t.Errorf("%+v, %v", c, err)
+	}
+}
+
 func TestBadServiceFile(t *testing.T) {
 	for text, want := range map[string]string{
 		"listen = 3":                                       "1: ",

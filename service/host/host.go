@@ -139,7 +139,7 @@ func (s *service) live(ctx context.Context, known uint64) (_ *life, err error) {
 	var beside sync.WaitGroup
 	listen, options := s.listen(), server.Options{
 		Keys: s.keys, Feed: new(server.Feed), Limits: s.limits(), Logger: s.Logger, Version: s.Version, Budget: s.budget(),
-		Personalizer: s.Personalizer, Origins: s.CORS.Origins, Tracer: s.tracer,
+		Personalizer: s.Personalizer, Origins: s.CORS.Origins, Tracer: s.tracer, Appends: server.NewAppends(),
 	}
 	listen.Ready = func(a net.Addr) {
 		s.Listen, l.served = a.String(), true // the next life listens at the same port
@@ -192,7 +192,7 @@ func (l *life) open(ctx context.Context, o server.Options, known uint64) (err er
 	if err := replace.Clean(filepath.Join(l.Data, SnapshotFile)); err != nil {
 		return err
 	}
-	if l.engine, err = OpenEngine(ctx, l.Data, l.store, o.Budget, o.Feed.Applied, l.Logger); err != nil {
+	if l.engine, err = OpenEngine(ctx, l.Data, measuredLog{l.store, o.Appends}, o.Budget, o.Feed.Applied, l.Logger); err != nil {
 		return err
 	}
 	defer func() {
@@ -227,6 +227,20 @@ func (l *life) open(ctx context.Context, o server.Options, known uint64) (err er
 	l.keeper = &keeper{engine: l.engine, log: l.store, now: l.clock.now, path: filepath.Join(l.Data, SnapshotFile), retention: retention, logger: l.Logger}
 	l.keeper.written.Store(l.clock.now().UnixNano())
 	return nil
+}
+
+// measuredLog is a log whose appends are measured.
+type measuredLog struct {
+	*natslog.Store
+	appends *server.Appends
+}
+
+// Append implements eventlog.Store.
+func (l measuredLog) Append(ctx context.Context, entries ...[]byte) (uint64, error) {
+	begin := time.Now()
+	last, err := l.Store.Append(ctx, entries...)
+	l.appends.Observe(time.Since(begin))
+	return last, err
 }
 
 func (s *service) openLog(ctx context.Context) (*natslog.Store, error) {

@@ -1,5 +1,11 @@
 package server
 
+import (
+	"regexp"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
 // Route is a line of the table of routes.
 type Route struct {
 	Method, Path string
@@ -21,4 +27,17 @@ func (s *Server) Routes() []Route {
 		list = append(list, r)
 	}
 	return list
+}
+
+// MetricNames are the names of all metrics, with series or without.
+func (s *Server) MetricNames() (names []string) {
+	descriptions := make(chan *prometheus.Desc)
+	go func() {
+		defer close(descriptions)
+		s.metrics.registry.Describe(descriptions)
+	}()
+	for d := range descriptions {
+		names = append(names, regexp.MustCompile(`fqName: "(\w+)"`).FindStringSubmatch(d.String())[1])
+	}
+	return names
 }

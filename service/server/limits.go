@@ -140,6 +140,13 @@ type semaphore struct {
 	byKey map[string]int
 }
 
+// count returns the number of requests in progress.
+func (p *semaphore) count() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.all
+}
+
 // acquire counts a request of a key, unless there are limit of all keys or perKey of this one. free is the number of requests
 // that the key may have in progress besides.
 func (p *semaphore) acquire(key string, limit, perKey int) (release func(), free int, err error) {

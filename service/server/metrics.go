@@ -2,6 +2,7 @@ package server
 
 import (
 	"net/http"
+	"runtime"
 	"strconv"
 	"time"
 
@@ -15,42 +16,71 @@ import (
 	"vitrine/service/eventlog"
 )
 
-// metrics is the registry of the Prometheus metrics of a server.
+// metrics is the registry of the Prometheus metrics of a server. Series of requests begin with the first request of their labels.
 type metrics struct {
 	registry *prometheus.Registry
 	latency  *prometheus.HistogramVec
+	requests *prometheus.CounterVec
+	refusals *prometheus.CounterVec
 	page     http.Handler
 }
 
-func newMetrics(o Options) *metrics {
+func newMetrics(o Options, inProgress func() int) *metrics {
 	m := &metrics{
 		registry: prometheus.NewRegistry(),
 		latency: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "vitrine_request_seconds", Help: "Time from a request's header to the end of its answer.",
-			Buckets: []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10},
+			Name: "vitrine_request_seconds", Help: "Time from a request's header to the end of its answer, without probes, pages and streams.",
+			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, 1, 5},
+		}, []string{"method", "route"}),
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "vitrine_requests_total", Help: "Requests answered, by the class of their status.",
 		}, []string{"method", "route", "status"}),
+		refusals: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "vitrine_refusals_total", Help: "Requests answered with a problem, by its kind.",
+		}, []string{"cause"}),
 	}
-	m.registry.MustRegister(m.latency, engineCollector{o.Engine, o.Log, o.Budget, o.SnapshotAge}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	build := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "vitrine_build_info", Help: "1; the labels say what this program is.",
+		ConstLabels: prometheus.Labels{"version": o.Version, "goversion": runtime.Version()},
+	})
+	build.Set(1)
+	m.registry.MustRegister(m.latency, m.requests, m.refusals, build,
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "vitrine_requests_in_progress", Help: "Requests in progress, without probes, pages and streams."},
+			func() float64 { return float64(inProgress()) }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "vitrine_requests_limit", Help: "Requests that may be in progress, [limits] concurrent."},
+			func() float64 { return float64(o.Limits.Concurrent) }),
+		engineCollector{o.Engine, o.Log, o.Budget, o.SnapshotAge}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	if o.Appends != nil {
+		m.registry.MustRegister(o.Appends.seconds)
+	}
 	m.page = promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
 	return m
 }
 
-// routeLatency has the histograms of a route, indexed by the first digit of the status.
-type routeLatency [6]prometheus.Observer
-
-func (m *metrics) latencyOf(rt *route) *routeLatency {
-	var l routeLatency
-	for class := 2; class < len(l); class++ {
-		l[class] = m.latency.WithLabelValues(rt.method, rt.path, strconv.Itoa(class)+"xx")
+// observe counts an answered request.
+func (m *metrics) observe(c *call, rt *route, took time.Duration) {
+	m.requests.WithLabelValues(rt.method, rt.path, strconv.Itoa(c.w.status/100)+"xx").Inc()
+	if !rt.free {
+		m.latency.WithLabelValues(rt.method, rt.path).Observe(took.Seconds())
 	}
-	return &l
-}
-
-func (l *routeLatency) observe(status int, took time.Duration) {
-	if o := l[min(max(status/100, 2), 5)]; o != nil {
-		o.Observe(took.Seconds())
+	if c.problem != nil {
+		m.refusals.WithLabelValues(c.problem.Kind()).Inc()
 	}
 }
+
+// Appends measures how long appends to a log take, for /metrics.
+type Appends struct{ seconds prometheus.Histogram }
+
+// NewAppends returns a measure for one server.
+func NewAppends() *Appends {
+	return &Appends{prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name: "vitrine_log_append_seconds", Help: "Time to append a commit group to the log, until it is durable.",
+		Buckets: []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, 1, 5, 30},
+	})}
+}
+
+// Observe counts an append.
+func (a *Appends) Observe(took time.Duration) { a.seconds.Observe(took.Seconds()) }
 
 // engineCollector reads the counters of the engine at each scrape.
 type engineCollector struct {
@@ -120,6 +150,7 @@ var (
 	logFirst    = about("log_first_entry", "The first entry of the log: earlier ones were removed.")
 	logEntries  = about("log_entries", "Entries in the log.")
 	logBytes    = about("log_bytes", "Bytes of the log.")
+	logEpoch    = about("log_epoch", "Epoch of the log's writer, which grows with every start of a service on the log.")
 )
 
 // Describe implements prometheus.Collector.
@@ -127,7 +158,7 @@ func (engineCollector) Describe(to chan<- *prometheus.Desc) {
 	for _, m := range ofPlacement {
 		to <- m.desc
 	}
-	for _, d := range []*prometheus.Desc{revenueDesc, roundsDesc, upliftDesc, upliftError, appliedDesc, snapshotAge, memoryLimit, memoryUsed, memoryWaits, logLag, logFirst, logEntries, logBytes} {
+	for _, d := range []*prometheus.Desc{revenueDesc, roundsDesc, upliftDesc, upliftError, appliedDesc, snapshotAge, memoryLimit, memoryUsed, memoryWaits, logLag, logFirst, logEntries, logBytes, logEpoch} {
 		to <- d
 	}
 }
@@ -175,6 +206,9 @@ func (c engineCollector) Collect(to chan<- prometheus.Metric) {
 		gauge(logFirst, float64(x.First))
 		gauge(logEntries, float64(x.Last+1-x.First))
 		gauge(logBytes, float64(x.Bytes))
+		if x.Epoch > 0 {
+			gauge(logEpoch, float64(x.Epoch))
+		}
 	}
 }
 

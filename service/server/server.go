@@ -29,13 +29,14 @@ import (
 
 // Options configure a server. Only Engine is required.
 type Options struct {
-	Engine *decision.Engine
-	Clock  func() time.Time // nil is time.Now
-	Keys   *Keys            // nil asks for no key, which is only for loopback
-	Feed   *Feed            // the engine must call its Applied; nil means there is no /v1/events
-	Log    eventlog.Bounded // whose extent is in /metrics; may be nil
-	Limits Limits
-	Budget *budget.Budget // from which requests take their memory; nil has no limit
+	Engine  *decision.Engine
+	Clock   func() time.Time // nil is time.Now
+	Keys    *Keys            // nil asks for no key, which is only for loopback
+	Feed    *Feed            // the engine must call its Applied; nil means there is no /v1/events
+	Log     eventlog.Bounded // whose extent is in /metrics; may be nil
+	Appends *Appends         // to the log, for /metrics; may be nil
+	Limits  Limits
+	Budget  *budget.Budget // from which requests take their memory; nil has no limit
 
 	Personalizer bool // whether the first Rank creates its placement, without a key of the scope admin
 
@@ -98,7 +99,7 @@ func New(o Options) *Server {
 		}
 	}
 	s.rates = newRates(s.limits)
-	s.metrics, s.early = newMetrics(o), newEarly(o.Engine)
+	s.metrics, s.early = newMetrics(o, s.inProgress.count), newEarly(o.Engine)
 	routes := s.routes()
 	s.document = document(routes, o.Version)
 	mux := http.NewServeMux()
@@ -169,7 +170,6 @@ func (w *recorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // pass wraps the handler of a route with what all requests have in common.
 func (s *Server) pass(rt *route) http.HandlerFunc {
-	latency := s.metrics.latencyOf(rt)
 	return func(w http.ResponseWriter, r *http.Request) {
 		start := s.clock()
 		c := &call{
@@ -184,7 +184,7 @@ func (s *Server) pass(rt *route) http.HandlerFunc {
 			c.fail(err)
 		}
 		took := s.clock().Sub(start)
-		latency.observe(c.w.status, took)
+		s.metrics.observe(c, rt, took)
 		s.logCall(c, rt, took)
 		s.endTrace(c)
 		c.release()

@@ -67,7 +67,7 @@ func TestSpans(t *testing.T) {
 	} {
 		var attributes []string
 		for _, a := range spans[i].Attributes() {
-			attributes = append(attributes, fmt.Sprintf("%s=%s", a.Key, a.Value.Emit()))
+			attributes = append(attributes, fmt.Sprintf("%s=%s", a.Key, a.Value.String()))
 		}
 		got := fmt.Sprintf("%s %s %s %s", spans[i].SpanKind(), spans[i].Name(), attributes, spans[i].Status().Code)
 		if i == 1 {

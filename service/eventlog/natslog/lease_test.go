@@ -365,6 +365,9 @@ func TestClaimsWithoutFrames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if x.Epoch < 2 {
+		t.Errorf("the epoch of a log that was opened again is %d", x.Epoch)
+	}
 	if within, err := s.FirstWithin(t.Context(), x.Bytes/2); err != nil || within < 8 || within > 14 {
 		t.Errorf("half of the bytes begin at entry %d, %v", within, err)
 	}

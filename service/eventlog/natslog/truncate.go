@@ -21,8 +21,8 @@ func (s *Store) Extent(ctx context.Context) (eventlog.Extent, error) {
 	if err != nil {
 		return eventlog.Extent{}, s.explain(ctx, s.options.First, err)
 	}
-	next := s.acknowledged().next
-	x := eventlog.Extent{First: next, Last: next - 1, Bytes: state.Bytes}
+	end := s.acknowledged()
+	x := eventlog.Extent{First: end.next, Last: end.next - 1, Bytes: state.Bytes, Epoch: end.epoch}
 	if state.Msgs > 0 {
 		x.First = f.First
 	}

@@ -26,6 +26,34 @@ var variables = []string{
 // asked runs a service that answers one request, with the caller's traceparent, and returns what was logged.
 func asked(t *testing.T, traceparent string) string {
 	t.Helper()
+	return whileServing(t, func(address string) {
+		r, _ := http.NewRequest("GET", "http://"+address+"/v1/placements", nil)
+		r.Header.Set("Traceparent", traceparent)
+		if status, _ := roundTrip(t, r); status != 200 {
+			t.Errorf("status %d", status)
+		}
+	})
+}
+
+// roundTrip asks on a connection of its own.
+func roundTrip(t *testing.T, r *http.Request) (status int, body string) {
+	t.Helper()
+	answer, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(r)
+	if err != nil {
+		t.Error(err)
+		return 0, ""
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Error(err)
+	}
+	return answer.StatusCode, string(text)
+}
+
+// whileServing calls f while a service in a new directory answers requests, ends the service, and returns what it logged.
+func whileServing(t *testing.T, f func(address string)) string {
+	t.Helper()
 	c := Default()
 	c.Data, c.Listen = t.TempDir(), "127.0.0.1:0"
 	var log bytes.Buffer
@@ -35,17 +63,7 @@ func asked(t *testing.T, traceparent string) string {
 		Version: "1.2.3", Logger: slog.New(slog.NewJSONHandler(&log, nil)),
 		Serving: func(_ context.Context, address string) {
 			defer stop()
-			r, _ := http.NewRequest("GET", "http://"+address+"/v1/placements", nil)
-			r.Header.Set("Traceparent", traceparent)
-			answer, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(r)
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			answer.Body.Close()
-			if answer.StatusCode != 200 {
-				t.Errorf("status %d", answer.StatusCode)
-			}
+			f(address)
 		},
 	})
 	if err != nil {
@@ -138,4 +156,21 @@ func TestCollectorIsAway(t *testing.T) {
 	if log := asked(t, ""); !strings.Contains(log, `"level":"WARN","msg":"traces","cause":"`) && !strings.Contains(log, "the last traces were not exported") {
 		t.Errorf("no warning:\n%s", log)
 	}
+}
+
+// The service measures appends to its log, and shows the epoch of their writer.
+func TestLogIsMeasured(t *testing.T) {
+	whileServing(t, func(address string) {
+		put, _ := http.NewRequest("PUT", "http://"+address+"/v1/placements/home", strings.NewReader(`{"max_size":1,"features":[{"name":"x","kind":"number"}]}`))
+		if status, text := roundTrip(t, put); status != 201 {
+			t.Errorf("%d %s", status, text)
+		}
+		get, _ := http.NewRequest("GET", "http://"+address+"/metrics", nil)
+		_, text := roundTrip(t, get)
+		for _, want := range []string{"\nvitrine_log_append_seconds_count 1\n", "\nvitrine_log_epoch 1\n", "\nvitrine_snapshot_age_seconds "} {
+			if !strings.Contains(text, want) {
+				t.Errorf("/metrics has no %q", want)
+			}
+		}
+	})
 }

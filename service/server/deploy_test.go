@@ -1,0 +1,94 @@
+package server_test
+
+import (
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json"
+
+	"vitrine/service/decision"
+	"vitrine/service/server"
+)
+
+// The alerts and the dashboard in deploy/ name metrics and routes that exist, and no placement is missing in a panel by its labels.
+func TestDeployedMetricsExist(t *testing.T) {
+	s := started(t, func(o *server.Options, _ *decision.Options) { o.Appends = server.NewAppends() })
+	known := s.MetricNames()
+	if len(known) < 40 {
+		t.Fatalf("the metrics are %q", known)
+	}
+	routes := map[string]bool{}
+	for _, r := range s.Routes() {
+		routes[r.Path] = true
+	}
+	check := func(file, expression string) {
+		t.Helper()
+		found := regexp.MustCompile(`\b(vitrine|process|go)_\w+`).FindAllString(expression, -1)
+		for _, name := range found {
+			for _, suffix := range []string{"_bucket", "_sum", "_count"} {
+				if base, ok := strings.CutSuffix(name, suffix); ok && slices.Contains(known, base) {
+					name = base
+				}
+			}
+			if !slices.Contains(known, name) {
+				t.Errorf("deploy/%s: %s: there is no metric %s", file, expression, name)
+			}
+		}
+		for _, m := range regexp.MustCompile(`route="([^"]*)"`).FindAllStringSubmatch(expression, -1) {
+			if !routes[m[1]] {
+				t.Errorf("deploy/%s: there is no route %s", file, m[1])
+			}
+		}
+	}
+	alerts := deployed(t, "alerts.yaml")
+	n := strings.Count(alerts, "alert: Vitrine")
+	if n < 10 {
+		t.Errorf("%d alerts", n)
+	}
+	check("alerts.yaml", alerts)
+
+	var dashboard struct {
+		Templating struct{ List []struct{ Definition string } }
+		Panels     []struct {
+			Type, Title string
+			Targets     []struct{ Expr string }
+		}
+	}
+	if err := json.Unmarshal([]byte(deployed(t, "dashboard.json")), &dashboard, json.MatchCaseInsensitiveNames(true)); err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range dashboard.Templating.List {
+		check("dashboard.json", v.Definition)
+	}
+	panels := 0
+	for _, p := range dashboard.Panels {
+		if p.Type == "row" {
+			continue
+		}
+		panels++
+		if len(p.Targets) == 0 {
+			t.Errorf("the panel %q shows nothing", p.Title)
+		}
+		for _, target := range p.Targets {
+			check("dashboard.json", target.Expr)
+			if !strings.Contains(target.Expr, `instance=~"$instance"`) {
+				t.Errorf("the panel %q is of all instances: %s", p.Title, target.Expr)
+			}
+		}
+	}
+	if panels < 10 {
+		t.Errorf("%d panels", panels)
+	}
+}
+
+func deployed(t testing.TB, name string) string {
+	t.Helper()
+	text, err := os.ReadFile("../../deploy/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
