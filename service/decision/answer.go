@@ -12,34 +12,34 @@ import (
 	"vitrine/service/eventlog"
 )
 
-// How an assortment was found: [eventlog.Offered.Mode].
+// The ways to find an assortment: [eventlog.Offered.Mode].
 const (
 	ByPolicy   uint8 = 1 + iota
 	ByChance         // drawn uniformly from the nonempty sets
 	ByBaseline       // the caller's
 )
 
-// Answer is what a caller is told of a decision.
+// Answer is the answer to a request.
 type Answer struct {
 	Decision      string
 	Placement     string
 	Shown         []string  // ids in display order
-	Probability   []float64 // p(i|S) of each, estimated; nil where the policy has no estimate
+	Probability   []float64 // p(i|S) of each, estimated; nil if the policy has no estimate
 	Outside       float64   // p(0|S)
 	Revenue       float64   // the expected revenue R(S)
-	Propensity    float64   // of the set, in (0, 1]; 0 where it has no closed form
+	Propensity    float64   // of the set, in (0, 1]; 0 if it has no closed form
 	PolicyVersion uint64    // the last entry of the log that the policy had learned from
 	By            uint8     // ByPolicy, ByChance or ByBaseline
 	Repeated      bool      // the request was answered before, and this is that answer
 
 	Deferred bool     // the request's: see [Engine.Activate]
-	Certain  bool     // of a request with slots: the policy would have had one set alone, without a draw
-	Own      []string // and that set, where chance showed another one
-	Slots    []string // the ids of its slots, in the order of Shown; nil where they have none
+	Certain  bool     // of a request with slots: the policy had one set, without a draw
+	Own      []string // and that set, if chance showed another one
+	Slots    []string // the ids of its slots, in the order of Shown; nil if they have none
 }
 
-// estimates are what the log keeps of an answer beside the offer, the field
-// Answer of an event:
+// estimates are the part of an answer that is not in the offer. The log keeps them in the field Answer of an
+// event:
 //
 //	version      1 byte    3 with flag 128, 2 with a flag from 8 on, else 1
 //	flags        1 byte    1: estimated, 2: with the policy's own set, 4: which is the set shown,
@@ -59,7 +59,7 @@ type estimates struct {
 	probability []float64 // nil: not estimated
 	outside     float64
 	revenue     float64
-	shadowed    bool // the policy's own set S' was another question than the set shown
+	shadowed    bool // the policy's own set S' differs in kind from the set shown
 	agrees      bool // S' = S
 	shadow      float64
 
@@ -130,8 +130,8 @@ func (e *estimates) encode(dst []byte) []byte {
 	return dst
 }
 
-// versionOf returns the version of the encoding: programs that know only earlier ones read what
-// needs no other.
+// versionOf returns the version of the encoding: the lowest one that has the flags, so that earlier programs
+// read it.
 func versionOf(flags byte) byte {
 	switch {
 	case flags >= flagLaw:
@@ -144,7 +144,7 @@ func versionOf(flags byte) byte {
 
 var errEstimates = errors.New("the estimates of an offer are not those of this version")
 
-// decodeEstimates reads those of an offer of so many items.
+// decodeEstimates decodes the estimates of an offer that shows the given number of items.
 func decodeEstimates(data []byte, shown int) (estimates, error) {
 	var e estimates
 	if len(data) < 3 || data[0] != versionOf(data[1]) {
@@ -193,7 +193,7 @@ func decodeEstimates(data []byte, shown int) (estimates, error) {
 	return e, nil
 }
 
-// decodeRest reads what comes after so many bytes of floats, and returns these.
+// decodeRest decodes the fields after the given number of bytes of floats, and returns those bytes.
 func (e *estimates) decodeRest(data []byte, flags byte, floats int) ([]byte, bool) {
 	rest, ok := data[floats:], true
 	if flags&flagOwn != 0 {
@@ -238,14 +238,14 @@ func cutString(data []byte) (s string, rest []byte, ok bool) {
 	return string(rest[:n]), rest[n:], true
 }
 
-// tell adds to an answer what only some decisions have.
+// tell adds the fields to an answer that only some decisions have.
 func (e *estimates) tell(a *Answer) *Answer {
 	a.Deferred, a.Certain, a.Own = e.deferred, e.certain, slices.Clone(e.own)
 	a.Slots = slotIDs(e.note)
 	return a
 }
 
-// valid reports whether the numbers can be what they say.
+// valid reports whether the numbers are possible probabilities and revenues.
 func (e *estimates) valid() bool {
 	for _, p := range e.probability {
 		if !(p >= 0 && p <= 1) {
@@ -256,7 +256,7 @@ func (e *estimates) valid() bool {
 	return e.outside >= 0 && e.outside <= 1 && e.revenue >= 0 && e.revenue <= maximum && e.shadow >= 0 && e.shadow <= maximum
 }
 
-// answerOf returns what the caller of a decision is told, and may change.
+// answerOf returns the answer to a decision's caller, who may change it.
 func answerOf(placement string, o *eventlog.Offered, e *estimates) *Answer {
 	a := &Answer{
 		Decision: o.Decision, Placement: placement,
@@ -275,15 +275,15 @@ func Deferred(o *eventlog.Offered) bool {
 	return err == nil && e.deferred
 }
 
-// slotIDs returns those of a note, nil where it has none.
+// slotIDs returns the ids of the slots in a note, nil if it has none.
 func slotIDs(note string) (ids []string) {
-	if note == "" || json.Unmarshal([]byte(note), &ids) != nil { // Go programs could note anything
+	if note == "" || json.Unmarshal([]byte(note), &ids) != nil { // earlier Go programs could write any note
 		return nil
 	}
 	return ids
 }
 
-// Decision is what is known of a decision.
+// Decision is the state of a decision.
 type Decision struct {
 	Answer *Answer
 	Time   int64

@@ -10,13 +10,13 @@ import (
 	"vitrine/service/eventlog"
 )
 
-// Audit holds the entries of a log to the rules of the state, those of a replay: a decision is
-// made once, of its placement's features, and has one outcome, of what it showed. It is a replay
-// that learns nothing, and goes on after an unlawful entry as if it were not there. Not safe for concurrent use.
+// Audit checks the entries of a log by the rules of the state: a decision is made once, with its placement's
+// features, and has one outcome, of an item that it showed. It is a replay that learns nothing and skips
+// unlawful entries. It is not safe for concurrent use.
 type Audit struct{ state *fold }
 
-// NewAudit begins before the first entry, or with a snapshot after the last one
-// that is in it. Policies are built, to see that they can be.
+// NewAudit starts before the first entry, or after the last entry of a snapshot. It builds policies only to
+// check that they can be built.
 func NewAudit(build func(Spec) (vitrine.Learner, error), snapshot []byte) (*Audit, error) {
 	onlyBuilt := func(s Spec) (vitrine.Learner, error) {
 		l, err := build(s)
@@ -35,11 +35,10 @@ func NewAudit(build func(Spec) (vitrine.Learner, error), snapshot []byte) (*Audi
 	return a, nil
 }
 
-// Sequence returns that of the last entry.
+// Sequence returns the sequence of the last entry.
 func (a *Audit) Sequence() uint64 { return a.state.position.Sequence }
 
-// Entry takes the next entry and returns its event, nil where it is none, and
-// what is unlawful about it.
+// Entry takes the next entry and returns its event, nil if it is none, and an error if it is unlawful.
 func (a *Audit) Entry(entry []byte) (*eventlog.Event, error) {
 	next := a.state.position.After(entry)
 	defer func() { a.state.position = next }()
@@ -50,14 +49,14 @@ func (a *Audit) Entry(entry []byte) (*eventlog.Event, error) {
 	return &event, a.state.apply(entry, &event, nil)
 }
 
-// Tally counts the decisions of a placement, by what became of them.
+// Tally counts the decisions of a placement by their fate.
 type Tally struct {
 	Placement                                      string
 	Decisions, Chosen, Expired, Evicted, Withdrawn uint64
-	Open                                           int // deferred ones too
+	Open                                           int // including deferred ones
 }
 
-// Tallies returns those of the placements that there are, sorted by name.
+// Tallies returns the tallies of all placements, sorted by name.
 func (a *Audit) Tallies() []Tally {
 	var tallies []Tally
 	for _, name := range slices.Sorted(maps.Keys(a.state.placements)) {
@@ -67,7 +66,7 @@ func (a *Audit) Tallies() []Tally {
 	return tallies
 }
 
-// Unchanged returns the configurations of the placements that have had them since before an entry.
+// Unchanged returns the configurations of the placements that were not changed at or after an entry.
 func (a *Audit) Unchanged(before uint64) map[string]*Config {
 	configs := map[string]*Config{}
 	for name, p := range a.state.placements {
@@ -81,7 +80,7 @@ func (a *Audit) Unchanged(before uint64) map[string]*Config {
 // Close ends the audit.
 func (a *Audit) Close() { a.state.end() }
 
-// idle has the place of a learner that is not needed.
+// idle is a learner that does nothing.
 type idle struct{}
 
 func (idle) Policy() vitrine.Policy            { return idle{} }

@@ -13,11 +13,11 @@ import (
 // snapshotKind and the format after it name the encoding: change the format with the fields. All formats are
 // read:
 //
-//	1  knew no decisions that wait to be activated, and no outcomes told in parts
-//	2  knew not of which log it is, nor which machines have learned, nor that a learner can begin again
-//	3  knew no decisions that memory had no room for
-//	4  had learners that were not behind
-//	5  had the offers of decisions, and not their entries
+//	1  no deferred decisions, and no outcomes reported in parts
+//	2  no identity of the log, no machines that have learned, no learners that began again
+//	3  no evicted decisions
+//	4  no learners that are behind
+//	5  the offers of decisions instead of their entries
 //	6  had one learner a placement, that learned from every outcome, and versions without time, count and note
 //	7
 const (
@@ -44,7 +44,7 @@ func newDecoder(data []byte) (decoder, error) {
 	return decoder{}, fmt.Errorf("snapshot is of %q, want %q up to %d", kind, snapshotKind, snapshotFormat)
 }
 
-// position reads where the snapshot is.
+// position reads the position of the snapshot.
 func (d decoder) position() (p eventlog.Position) {
 	p.Sequence = d.Uint64()
 	if d.format >= 3 {
@@ -57,7 +57,7 @@ func (d decoder) position() (p eventlog.Position) {
 	return p
 }
 
-// machines reads the names of kinds of machine, sorted. Earlier programs named vector code; that of AVX-512 learned
+// machines reads the sorted names of kinds of machines. Earlier programs named vector code; AVX-512 learned
 // as all vector code does now.
 func (d decoder) machines() []string {
 	if d.format < 3 {
@@ -104,7 +104,7 @@ func flag(e *state.Encoder, v bool) {
 	}
 }
 
-// flagged reads what flag has written.
+// flagged reads a value written by flag.
 func flagged(d *state.Decoder) bool {
 	v := d.Count()
 	if v > 1 {
@@ -113,7 +113,7 @@ func flagged(d *state.Decoder) bool {
 	return v == 1
 }
 
-// all lists the counters, for encode and decode.
+// all returns the counters, for encode and decode.
 func (c *counts) all() (integers []*uint64, floats []*float64) {
 	integers = []*uint64{
 		&c.Unlearned, &c.Evicted, &c.Withdrawn, &c.Offered, &c.Chosen, &c.Expired, &c.Stale, &c.Chance,

@@ -12,12 +12,12 @@ import (
 	"vitrine/service/eventlog"
 )
 
-// Compare returns the placements whose state is another one in a than in b, two engines at the same entry of the same
-// log: those whose bytes in a snapshot differ.
+// Compare returns the placements whose states differ between a and b, two engines at the same entry of the
+// same log: those with different bytes in a snapshot.
 //
-// An engine that went on from a snapshot of before format 6 carries the offers that were in it. They must then be
-// those of the log, as far as they are needed. And because they take memory, such an engine forgets closed decisions
-// earlier: only the closed decisions that both engines remember are compared.
+// An engine that continued from a snapshot before format 6 carries the offers in it. They must equal those in
+// the log, as far as they are needed. Because they take memory, such an engine forgets closed decisions
+// earlier: only closed decisions that both engines remember are compared.
 func Compare(ctx context.Context, a, b *Engine) (different []string, err error) {
 	x, err := a.freeze(ctx, -1)
 	if err != nil {
@@ -75,14 +75,14 @@ func (f *frozen) equal(other *frozen) (bool, error) {
 	return bytes.Equal(mine, its), err
 }
 
-// carries reports whether the offer of a decision is in the state.
+// carries reports whether the state holds the offer of a decision.
 func (f *frozen) carries() bool {
 	carried := func(r record) bool { return r.entry == 0 }
 	return slices.ContainsFunc(f.open, carried) || slices.ContainsFunc(f.closed, carried)
 }
 
-// settle gives the decisions of p the form that they have in q, and reports whether their offers are the same. It leaves
-// the closed decisions that both remember.
+// settle gives the decisions of p their form in q, and reports whether their offers are the same. It keeps
+// only the closed decisions that both remember.
 func settle(ctx context.Context, log eventlog.Reader, p, q *frozen) (bool, error) {
 	both := min(len(p.closed), len(q.closed))
 	p.closed, q.closed = p.closed[len(p.closed)-both:], q.closed[len(q.closed)-both:]
@@ -126,7 +126,7 @@ func settleVersions(p, q *frozen) {
 	}
 }
 
-// inFormOf returns what is rare of r, with what s carries.
+// inFormOf returns the rare fields of r, with the offer that s carries.
 func (r *record) inFormOf(s *record) *rare {
 	own, its := rare{}, rare{}
 	if r.rare != nil {
@@ -157,7 +157,7 @@ func sameOffer(ctx context.Context, log eventlog.Reader, r, s *record) (bool, er
 	return same, nil
 }
 
-// shownIDs are the items shown, in their order.
+// shownIDs returns the ids of the items shown, in their order.
 func (o *offer) shownIDs() []string {
 	ids := make([]string, len(o.Shown))
 	for k, i := range o.Shown {

@@ -19,7 +19,7 @@ import (
 	"vitrine/service/feature"
 )
 
-// Config is a placement whose values are all known and lawful. What its JSON leaves out has the default of [api.Placement].
+// Config is a validated placement. Fields that its JSON omits have the defaults of [api.Placement].
 type Config struct {
 	api.Placement
 
@@ -38,14 +38,14 @@ const (
 	maxRounds = 100_000_000
 	maxKeep   = 1000
 	maxWindow = 366 * 24 * time.Hour
-	maxRows   = 1 << 26 // numbers: 512 MiB in each request under way
+	maxRows   = 1 << 26 // numbers: 512 MiB in each concurrent request
 	minMemory = 16      // decisions of the largest size
 	maxMemory = min(1<<40, math.MaxInt/2)
 )
 
-// ParseConfig reads the JSON of a placement, strictly: unknown keys, keys that are there twice and wrong types
-// are errors that name the field. What is left out has its default, and so have the settings of the policy. Errors
-// of a policy are those of the builder of its learner.
+// ParseConfig reads the JSON of a placement, strictly: unknown keys, duplicate keys and wrong types are
+// errors that name the field. What is left out has its default, and so have the settings of the policy.
+// Errors of a policy are those of the builder of its learner.
 func ParseConfig(text []byte) (*Config, error) {
 	c, err := readConfig(text)
 	if err == nil {
@@ -109,7 +109,7 @@ func (c *Config) Canonical() []byte {
 	return canonical(c.Placement)
 }
 
-// canonical returns the canonical JSON of a value that was read from JSON.
+// canonical returns the canonical JSON of a value that was decoded from JSON.
 func canonical(v any) []byte {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -121,7 +121,7 @@ func canonical(v any) []byte {
 	return text
 }
 
-// Schema returns how the placement's features become rows.
+// Schema returns the schema that turns the placement's features into rows.
 func (c *Config) Schema() *feature.Schema { return c.schema }
 
 func (c *Config) check() error {
@@ -215,7 +215,7 @@ type Spec struct {
 	Features int    // d, the width of a row
 	Size     int    // K
 	Items    int    // the largest N of a request
-	All      bool   // rounds have the rows of all N items, not only of those shown
+	All      bool   // rounds have the rows of all N items, not only of the items shown
 	Rounds   int    // T
 	Seed     uint64
 }
@@ -223,15 +223,15 @@ type Spec struct {
 // Size is the memory of a learner in bytes.
 type Size struct {
 	Learner int64 // the learner and its policies
-	State   int64 // its state as it is saved
+	State   int64 // its saved state
 }
 
 func (c *Config) spec() Spec {
 	return Spec{Policy: canonical(c.Policy), Features: c.schema.Width(), Size: c.MaxSize, Items: c.MaxItems, All: c.Record == "all", Rounds: c.Rounds, Seed: c.Seed}
 }
 
-// sameLearner reports whether a learner of one configuration can go on under
-// the other: it is built alike and sees the same rows.
+// sameLearner reports whether a learner of one configuration can continue under the other: it is built in the
+// same way and sees the same rows.
 func (c *Config) sameLearner(o *Config) bool {
 	return bytes.Equal(canonical(c.Policy), canonical(o.Policy)) && c.MaxSize == o.MaxSize && c.Rounds == o.Rounds && c.Seed == o.Seed &&
 		slices.EqualFunc(c.Features, o.Features, feature.Equal)
@@ -276,8 +276,7 @@ func checkCategory(l api.Limit, field string, s *feature.Schema, limited map[str
 	return nil
 }
 
-// maxRecord bounds what a decision takes: its record, and its round. What a round has of rows has been
-// through the log.
+// maxRecord bounds the memory of a decision: its record and its round, whose rows come from the log.
 func (c *Config) maxRecord() int {
 	rows := c.MaxSize
 	if c.Record == "all" {
@@ -286,7 +285,8 @@ func (c *Config) maxRecord() int {
 	return recordBytes + maxDecision + 16 + roundBytes(min(rows*(c.schema.Width()+1), maxBatch/8), c.MaxSize)
 }
 
-// rowBytes is what the numbers take, and the places of what is shown. An allocator rounds up by a quarter at most.
+// rowBytes returns the bytes of the numbers and of the places of the items shown. An allocator rounds up by
+// at most a quarter.
 func rowBytes(numbers, shown int) int { return 5 * (8*numbers + 4*shown) / 4 }
 
 func roundBytes(numbers, shown int) int { return 400 + rowBytes(numbers, shown) + 8*shown }

@@ -39,7 +39,7 @@ func (c *counts) abandoned(to status) {
 	}
 }
 
-// closed counts a decision with an outcome, and the rest only where there is its offer.
+// closed counts a decision with an outcome. The rest is counted only with its offer.
 func (c *counts) closed(r *record, o *offer) {
 	if r.status == chosen {
 		c.Chosen++

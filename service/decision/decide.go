@@ -18,20 +18,18 @@ import (
 	"vitrine/service/eventlog"
 )
 
-// Estimator is a policy that has an estimate of the utilities: it stores f_ŵ(x_i)
-// of each item in dst. The estimate is what probabilities are told by, and not
-// the optimism or the draws that an offer is made by.
+// Estimator is a policy with an estimate of the utilities: it stores f_ŵ(x_i) of each item in dst.
+// Probabilities in answers come from this estimate, not from the optimistic or drawn utilities of an offer.
 type Estimator interface {
 	Utilities(dst []float64, x *vitrine.Context)
 }
 
-// Decide answers a request at a time, once the decision is in the log.
+// Decide answers a request made at a time, after its decision is in the log.
 //
-// A request with an id of its own that was answered before has the same answer
-// again; another request under that id is ErrConflict, and so is the same one where the
-// placement's features have changed. Other errors are
-// *api.FieldError, ErrNotFound, ErrUnread, ErrPolicy, ErrStopped or that of ctx, after which
-// the decision may or may not have been made: ask again, under the same id.
+// If a request has an id that was answered before, the answer is the same again. For another request with
+// that id, or the same one after the placement's features changed, the error is ErrConflict. Other errors are
+// *api.FieldError, ErrNotFound, ErrUnread, ErrPolicy, ErrStopped or that of ctx, after which the decision may
+// or may not have been made: ask again, under the same id.
 func (e *Engine) Decide(ctx context.Context, name string, r *api.Request, now int64) (*Answer, error) {
 	d := deciders.Get().(*decider)
 	defer d.release()
@@ -61,7 +59,7 @@ func (e *Engine) Decide(ctx context.Context, name string, r *api.Request, now in
 		offered.Request = sum
 		event.Body = offered
 		size := 8 * (len(offered.Features) + len(offered.Revenue))
-		if size <= maxBatch { // or there is no use in an entry
+		if size <= maxBatch { // otherwise the entry is useless
 			if d.entry, err = event.Encode(d.entry[:0]); err != nil {
 				return nil, api.Fieldf("/items", "%v", err)
 			}
@@ -90,8 +88,8 @@ func (e *Engine) Decide(ctx context.Context, name string, r *api.Request, now in
 	}
 }
 
-// repeat returns the answer to a request that has one. A decision that had the id, but whose offer the log has
-// forgotten, is forgotten too.
+// repeat returns the earlier answer to a request. A decision whose offer was removed from the log counts as
+// forgotten.
 func (e *Engine) repeat(ctx context.Context, name, decision string, sum [32]byte) (a *Answer, forgotten *record, err error) {
 	if decision == "" {
 		return nil, nil, nil
@@ -120,8 +118,8 @@ func (e *Engine) view(name string) (view, error) {
 	return view{p, p.config, p.changed, p.worker}, nil
 }
 
-// decide finds what is shown, and changes nothing but the number of the
-// placement's next decision. The offer shares memory with d.
+// decide finds the items to show. It changes only the number of the placement's next decision. The offer
+// shares memory with d.
 func (d *decider) decide(v view, r *request) (*eventlog.Offered, error) {
 	current := v.worker.current.Load()
 	if current.policy == nil { // the learner has retired meanwhile
@@ -227,8 +225,8 @@ func (d *decider) ask(pi vitrine.Policy, x *vitrine.Context, seed uint64) (vitri
 	return offer, nil
 }
 
-// estimate stores the probabilities of what is shown and returns it in display
-// order: by probability where that is ours to say, the largest first.
+// estimate stores the probabilities of the items shown and returns them in display order, by decreasing
+// probability unless the request fixes the order.
 func (d *decider) estimate(pi vitrine.Policy, x *vitrine.Context, shown, own vitrine.Assortment, ordered bool, sound *soundness) []int32 {
 	order := make([]int32, len(shown))
 	for k, i := range shown {
@@ -292,8 +290,8 @@ func revenueOf(r []float64, i int) float64 {
 	return r[i]
 }
 
-// utilities returns the policy's estimates of some items, in d's memory; ok is false where there are none, nil, or
-// they are of no use.
+// utilities returns the policy's estimates for some items, in d's memory; ok is false if the policy has none
+// or they are not usable.
 func (d *decider) utilities(pi Estimator, x *vitrine.Context, items []int) (u []float64, ok bool) {
 	d.u = resize(d.u, len(items))
 	if len(items) == 0 {
@@ -317,7 +315,7 @@ func (d *decider) utilities(pi Estimator, x *vitrine.Context, items []int) (u []
 	return d.u, true
 }
 
-// fill stores the rows that the log keeps, of the items in request order.
+// fill stores the rows that the log keeps, in the order of the request's items.
 func (d *decider) fill(o *eventlog.Offered, r *request, order []int32, all bool) {
 	if all {
 		o.ItemIDs = make([]string, len(r.Items))
@@ -349,7 +347,7 @@ func (d *decider) fill(o *eventlog.Offered, r *request, order []int32, all bool)
 	}
 }
 
-// certain notes what the policy itself would have shown, where it was without a draw.
+// certain notes the policy's own set, if it was found without a draw.
 func (d *decider) certain(r *request, own vitrine.Offer, shown vitrine.Assortment, byChance bool) {
 	e := &d.estimates
 	if e.certain = own.Propensity == 1; !e.certain || !byChance || slices.Equal(shown, own.Assortment) {

@@ -7,13 +7,13 @@ import (
 	"vitrine/service/eventlog"
 )
 
-// Activate says that what a deferred decision offered was shown, so that its
-// outcome is waited for. An empty placement is the one that Find returns, with its errors. A decision that is not deferred, or was activated before, stays as
-// it is. The attribution window is counted from the decision all the same:
-// after it the decision is withdrawn, nothing is learned from it, and the error is ErrLate.
-// Others are ErrEvicted, ErrNotFound, ErrStopped or that of ctx.
+// Activate records that the items of a deferred decision were shown, so that its outcome can come. An empty
+// placement means the one that Find returns, with its errors. Activate does nothing if the decision is not
+// deferred or was activated before. The attribution window still begins with the decision: after it the
+// decision is withdrawn, nothing is learned from it, and the error is ErrLate. Other errors are ErrEvicted,
+// ErrNotFound, ErrStopped or that of ctx.
 //
-// An outcome of a deferred decision activates it too.
+// An outcome also activates a deferred decision.
 func (e *Engine) Activate(ctx context.Context, placement, decision string, now int64) error {
 	placement, err := e.placementOf(placement, decision)
 	if err != nil {

@@ -1,10 +1,10 @@
-// Package decision is the engine of the decision service: it decides, records and learns, for many placements in one
-// process. From the bottom up:
+// Package decision is the engine of the decision service. It decides, records and learns for many placements
+// in one process. From the bottom up:
 //
-//	config.go     what a placement is
-//	request.go    what a caller asks
+//	config.go     the configuration of a placement
+//	request.go    a validated request
 //	rules.go      the sets that may be shown
-//	answer.go     what a caller gets, and what the log keeps of it
+//	answer.go     the answer, and its part in the log
 //	record.go     a decision that is remembered
 //	placement.go  a placement in the state
 //	offer.go      an offer, read back from the log

@@ -8,9 +8,8 @@ import (
 	"strings"
 )
 
-// due are the open decisions of a placement, the one whose attribution window ends first at the top. Their
-// order is that of their times, and not that of the log: a decision that was made while the clock was
-// ahead must not hold up the others.
+// due are the open decisions of a placement, the one whose attribution window ends first at the top. They are
+// ordered by time, not by the log: a decision made while the clock was ahead must not delay the others.
 type due struct {
 	heap  dueHeap
 	bytes int
@@ -42,7 +41,7 @@ func (d *due) all() iter.Seq[*record] {
 	}
 }
 
-// oldest returns the first entry that an open decision has, or a later one if none has an earlier.
+// oldest returns the smaller of an entry and the first entry of an open decision.
 func (d *due) oldest(later uint64) uint64 {
 	for _, r := range d.heap {
 		if r.entry > 0 {
@@ -59,7 +58,7 @@ func (d *due) sorted() []*record {
 	return s
 }
 
-// compareDue orders by time, and of two at one time the earlier decision is first.
+// compareDue orders by time, and decisions of one time by their order.
 func compareDue(a, b *record) int {
 	return cmp.Or(cmp.Compare(a.time, b.time), cmp.Compare(a.entry, b.entry), strings.Compare(a.id, b.id))
 }
@@ -89,7 +88,7 @@ func (d *dueHeap) Pop() any {
 	return r
 }
 
-// frontier is a heap.Interface of places in a heap, those that can be the next in its order.
+// frontier is a heap.Interface of the places in a heap that can be next in its order.
 type frontier struct {
 	of dueHeap
 	at []int

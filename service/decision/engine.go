@@ -29,7 +29,7 @@ func (s *fold) end() {
 	s.rest()
 }
 
-// maxRest bounds the wait for workers that were stopped: each ends its task, and nobody needs what it has learned.
+// maxRest bounds the wait for stopped workers: each finishes its task, whose result nobody needs.
 const maxRest = time.Second
 
 func (s *fold) rest() {
@@ -41,8 +41,8 @@ func (s *fold) rest() {
 	}
 }
 
-// Close waits for the append under way. What was not durable by then is refused with ErrStopped.
-// A learner in the middle of a round that takes more than a second ends by itself after it.
+// Close waits for the running append. Proposals that are not durable by then fail with ErrStopped. A learner
+// in a round that takes more than a second ends by itself after it.
 func (e *Engine) Close() {
 	e.closing.Do(func() { close(e.quit) })
 	<-e.stopped
@@ -54,12 +54,12 @@ const (
 	maxPlacements = 1000 // each has a learner, a goroutine and memory of its own
 )
 
-// IsPlacementName reports whether a placement may have a name.
+// IsPlacementName reports whether a name is legal for a placement.
 func IsPlacementName(name string) bool {
 	return name != "" && len(name) <= maxPlacement && checkDecision(name) == nil
 }
 
-// about proposes an event about a placement; none where body returns nil.
+// about proposes an event about a placement, or none if body returns nil.
 func (e *Engine) about(ctx context.Context, name string, now int64, body func(p *placement) (eventlog.Body, error)) error {
 	return e.submit(ctx, func(b *batch) error {
 		if len(b.events) > 0 {
@@ -77,15 +77,15 @@ func (e *Engine) about(ctx context.Context, name string, now int64, body func(p 
 	})
 }
 
-// Delete ends a placement. Its decisions are forgotten. Errors are ErrNotFound, those of match, ErrStopped and that of ctx.
+// Delete removes a placement and forgets its decisions. Errors are ErrNotFound, those of match, ErrStopped
+// and that of ctx.
 func (e *Engine) Delete(ctx context.Context, name string, match Match, now int64) error {
 	return e.about(ctx, name, now, func(p *placement) (eventlog.Body, error) {
 		return new(eventlog.PlacementDeleted), match.check(p)
 	})
 }
 
-// barrier sends a call to every worker at one point of the log, and waits until
-// they have come to it.
+// barrier sends a call to every worker at one point of the log, and waits until all have reached it.
 func (e *Engine) barrier(ctx context.Context, at func(*fold), call func(p *placement, w *worker)) error {
 	var waiting sync.WaitGroup
 	err := e.submit(ctx, func(b *batch) error {
@@ -114,20 +114,19 @@ func (e *Engine) barrier(ctx context.Context, at func(*fold), call func(p *place
 	}
 }
 
-// Wait waits until the learners have learned all that is in the log by now, and
-// their policies decide.
+// Wait waits until the learners have learned all entries now in the log and published their policies.
 func (e *Engine) Wait(ctx context.Context) error {
 	return e.barrier(ctx, func(*fold) {}, func(*placement, *worker) {})
 }
 
-// Placements returns their names, sorted.
+// Placements returns the names of the placements, sorted.
 func (e *Engine) Placements() []string {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	return slices.Sorted(maps.Keys(e.state.placements))
 }
 
-// Config returns the configuration of a placement. It must not be changed.
+// Config returns the configuration of a placement. The caller must not change it.
 func (e *Engine) Config(name string) (*Config, error) {
 	v, err := e.view(name)
 	return v.config, err
@@ -140,8 +139,8 @@ func (e *Engine) Revision(name string) (*Config, uint64, error) {
 	return v.config, v.changed, err
 }
 
-// Decision returns a decision of a placement that is remembered, or ErrNotFound. An empty name is the placement that
-// Find returns, with its errors. Others are ErrUnread and that of ctx.
+// Decision returns a remembered decision of a placement, or ErrNotFound. An empty name means the placement
+// that Find returns, with its errors. Other errors are ErrUnread and that of ctx.
 func (e *Engine) Decision(ctx context.Context, placement, id string) (Decision, error) {
 	placement, err := e.placementOf(placement, id)
 	if err != nil {

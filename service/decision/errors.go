@@ -9,38 +9,38 @@ import (
 )
 
 var (
-	// ErrNotFound is of a placement, a decision or a version that is not there. A
-	// decision is forgotten some time after its outcome.
+	// ErrNotFound is returned for an unknown placement, decision or version. A decision is forgotten some
+	// time after its outcome.
 	ErrNotFound = errors.New("not found")
-	// ErrConflict is of a decision's id that has stood for another request in its placement, and of
-	// an outcome other than the one there is.
+	// ErrConflict is returned for a decision's id that another request of the placement has used, and for an
+	// outcome that differs from the recorded one.
 	ErrConflict = errors.New("conflict")
 	// ErrAmbiguous is returned for a decision that is named without its placement, if several placements have one of
 	// this id.
 	ErrAmbiguous = errors.New("several placements have a decision of this id")
-	// ErrNotShown is of an outcome that names an item that the decision did not show.
+	// ErrNotShown is returned for an outcome with an item that the decision did not show.
 	ErrNotShown = errors.New("the item was not shown")
-	// ErrLate is of an outcome or an activation after the attribution window: the round has
-	// counted as the outside option, or for nothing where the decision was deferred.
+	// ErrLate is returned for an outcome or an activation after the attribution window. The round has counted
+	// as the outside option, or not at all if the decision was deferred.
 	ErrLate = errors.New("the decision has expired")
-	// ErrEvicted is of an outcome or an activation of a decision that left memory, or whose entry had to leave the log,
-	// before its attribution window was over: nothing was learned from it.
+	// ErrEvicted is returned for an outcome or an activation of a decision that left memory, or whose entry
+	// had to leave the log, before the end of its attribution window. Nothing was learned from it.
 	ErrEvicted = errors.New("the placement's memory was too small to wait for the outcome")
 	// ErrLoss is wrapped by every *LossError.
 	ErrLoss = errors.New("the learner would begin again")
 	// ErrMemory is returned for a placement that does not fit into the memory of the service.
 	ErrMemory = errors.New("the service has too little memory")
-	// ErrPolicy is of a policy that panics or breaks the constraints.
+	// ErrPolicy is returned if a policy panics or violates the constraints.
 	ErrPolicy = errors.New("the policy failed")
-	// ErrUnread is returned if the log cannot be read back at the moment. Nothing has changed, and trying again
-	// later may succeed.
+	// ErrUnread is returned if the log cannot be read back at the moment. Nothing has changed, and a later
+	// attempt may succeed.
 	ErrUnread = errors.New("its offer could not be read from the log")
-	// ErrStopped is of an engine that is closed, or that cannot write its log and must be
-	// opened again.
+	// ErrStopped is returned by an engine that is closed, or that cannot write its log and must be opened
+	// again.
 	ErrStopped = errors.New("the engine has stopped")
 )
 
-// How a proposal is not carried out: its caller tries again, or makes room first.
+// Errors by which the writer refuses a proposal for now: its caller tries again, or makes room first.
 var (
 	errLater = errors.New("not in this batch")
 	errMoved = errors.New("the state has moved")

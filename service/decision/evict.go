@@ -8,11 +8,11 @@ import (
 	"vitrine/service/eventlog"
 )
 
-// EvictBefore ends the wait for the outcomes of the decisions whose offers come before an entry of the log, so that the log
-// need not have these, and returns their number. Nothing is learned from them.
+// EvictBefore evicts the open decisions whose offers come before an entry, so that these entries can be
+// removed from the log, and returns their number. Nothing is learned from them.
 func (e *Engine) EvictBefore(ctx context.Context, entry uint64, now int64) (total int, err error) {
 	for {
-		n := 0 // the writer's until submit has its answer
+		n := 0 // owned by the writer until submit returns
 		err := e.submit(ctx, func(b *batch) error { n = b.evictBefore(entry, now); return nil })
 		if total += n; err != nil || n < maxExpiry {
 			return total, err

@@ -17,32 +17,31 @@ import (
 type fold struct {
 	build      func(Spec) (vitrine.Learner, error)
 	position   eventlog.Position // after the last entry applied
-	machines   []string          // kinds of them that have learned, sorted: see SnapshotMachines
+	machines   []string          // kinds of machines that have learned, sorted: see SnapshotMachines
 	beginAgain bool              // learners whose saved state cannot be read
 	placements map[string]*placement
-	decisions  index     // those that are remembered, of all placements
+	decisions  index     // the remembered decisions of all placements
 	evicted    evictions // of those that are not
 	workers    sync.WaitGroup
 
 	size   func(Spec) (Size, error) // of a learner; nil is unknown
 	budget *budget.Budget
-	ready  *prepared // what the next PlacementPut needs; nil makes it
+	ready  *prepared // prepared for the next PlacementPut; if nil, put prepares it
 }
 
-// newFold is the state before the first entry.
+// newFold returns the state before the first entry.
 func newFold(build func(Spec) (vitrine.Learner, error)) *fold {
 	return &fold{build: build, machines: []string{runtime.GOARCH}, placements: map[string]*placement{}, decisions: index{}, evicted: newEvictions()}
 }
 
-// apply makes the next entry, which is an event, part of the state. It is the only function that changes
-// it, for live traffic and for replay alike. An event that cannot have happened in this state
-// is an error, and changes nothing.
+// apply applies the event of the next entry to the state. Only apply changes the state, both for live traffic
+// and for a replay. An event that is impossible in this state is an error and changes nothing.
 //
-// It hands rounds to the placement's learner and does not wait for them to be
-// learned, but for room in the learner's queue.
+// It passes rounds to the placement's learner. It waits for room in the learner's queue, but not for the
+// learning.
 //
-// What a round has comes from the decision's offer, which the caller has read back for an event that closes
-// reports. Without it nothing is learned, and nothing but decisions is counted.
+// A round is made from the decision's offer, which the caller has read back for an event that closes reports.
+// Without the offer nothing is learned, and only decisions are counted.
 func (s *fold) apply(entry []byte, e *eventlog.Event, o *offer) error {
 	next := s.position.After(entry)
 	if err := s.applyBody(next.Sequence, e, o); err != nil {
@@ -52,7 +51,7 @@ func (s *fold) apply(entry []byte, e *eventlog.Event, o *offer) error {
 	return nil
 }
 
-// closes returns the decision that an event closes with a round, nil if it closes none.
+// closes returns the decision that an event closes with a round, or nil.
 func (s *fold) closes(e *eventlog.Event) *record {
 	var id string
 	switch b := e.Body.(type) {
@@ -296,7 +295,7 @@ func (s *fold) close(sequence uint64, r *record, o *offer, to status, choice int
 	s.shelve(r)
 }
 
-// abandon ends the wait for the outcome of a decision of which nothing is learned.
+// abandon ends the wait for the outcome of a decision from which nothing is learned.
 func (s *fold) abandon(r *record, to status) {
 	r.placement.open.remove(r)
 	r.status = to
@@ -304,7 +303,7 @@ func (s *fold) abandon(r *record, to status) {
 	s.shelve(r)
 }
 
-// shelve keeps of a decision what its repetition needs.
+// shelve keeps the part of a closed decision that a repeated request needs.
 func (s *fold) shelve(r *record) {
 	if r.rare != nil && r.rare.carried != nil {
 		r.rare = &rare{carried: r.rare.carried, learner: r.rare.learner}
@@ -331,10 +330,10 @@ func (s *fold) missing(p *placement, id string) error {
 	return unknownDecision(id)
 }
 
-// prepared is what a PlacementPut needs and the writer must not wait for.
+// prepared is the learner and the memory of a PlacementPut, made before the writer runs.
 type prepared struct {
-	placement *placement // that is changed, nil for a new one
-	changed   uint64     // when it was changed before
+	placement *placement // the changed placement, nil for a new one
+	changed   uint64     // the entry of its last change
 	worker    *worker    // nil if the placement's learner goes on
 	held      int64      // bytes that the budget has set aside
 	claimed   atomic.Bool
@@ -345,7 +344,7 @@ func (r *prepared) fits(p *placement) bool {
 	return p == r.placement && (p == nil || p.changed == r.changed)
 }
 
-// claim gives what was prepared to its first caller, which is the writer, or put where the writer has no use for it.
+// claim returns what was prepared to its first caller: the writer, or Put if the writer did not use it.
 func (r *prepared) claim() bool { return r.claimed.CompareAndSwap(false, true) }
 
 // charge returns the bytes that a placement is charged with under a configuration: its learner, the states that it has saved, which are the last
@@ -380,7 +379,7 @@ func (s *fold) chargeOf(p *placement) int64 {
 	return charge
 }
 
-// recharge changes the bytes that a placement is charged. The budget has set aside held of them.
+// recharge changes the bytes that a placement is charged. The budget has already reserved held of them.
 func (s *fold) recharge(p *placement, charge, held int64) {
 	s.budget.Charge(charge - p.charged - held)
 	p.charged = charge

@@ -13,14 +13,14 @@ import (
 	"vitrine/service/api"
 )
 
-// snapshotter is a learner that can be saved, as all that decide here must.
+// snapshotter is a learner that can be saved. All learners of placements must be.
 type snapshotter interface {
 	vitrine.Learner
 	encoding.BinaryMarshaler
 	encoding.BinaryUnmarshaler
 }
 
-// buildLearner builds a learner, and hides its panics.
+// buildLearner builds a learner, and turns panics into errors.
 func buildLearner(build func(Spec) (vitrine.Learner, error), s Spec) (l snapshotter, err error) {
 	err, _ = safely(func() error {
 		learner, err := build(s)
@@ -49,15 +49,15 @@ func safely(f func() error) (err error, panicked bool) {
 	return f(), false
 }
 
-// task is what a worker does next.
+// task is a task of a worker.
 type task struct {
 	what     whatTask
 	sequence uint64 // of the entry
 	round    vitrine.Round
 	bytes    int           // of the round
 	version  uint64        // to keep, to forget, or to roll back to
-	maximum  int           // states that are kept, in snapshots of before format 7; 0 keeps all
-	call     func(*worker) // when the policy of all before it decides; no part of the state
+	maximum  int           // number of versions to keep, in snapshots of before format 7; 0 keeps all
+	call     func(*worker) // closed when the policy after all earlier tasks is published; not part of the state
 }
 
 type whatTask uint8
@@ -78,12 +78,11 @@ type published struct {
 	version uint64
 }
 
-// worker is a learner on its own goroutine. Tasks come in the order of the log.
+// worker runs a learner on its own goroutine. Tasks come in the order of the log.
 //
-// A round that the learner refuses, or on which it panics, is skipped: after a
-// panic the learner is built anew, from a checkpoint and the rounds since. So its
-// state does not depend on when checkpoints were made. Where that fails
-// too the learner has broken: it learns no more, and its last good policy stays.
+// A round that the learner refuses, or on which it panics, is skipped. After a panic the learner is rebuilt
+// from a checkpoint and the rounds since, so its state does not depend on the time of checkpoints. If that
+// fails the learner is broken: it learns no more, and its last good policy stays.
 type worker struct {
 	build   func(Spec) (vitrine.Learner, error)
 	config  *Config // of the placement, while the learner decides; the writer's, as began
@@ -94,7 +93,7 @@ type worker struct {
 	stopped atomic.Bool
 	ended   chan struct{} // closed when nothing is done any more
 	current atomic.Pointer[published]
-	fault   atomic.Pointer[string] // why the current policy could not be replaced; nil if it could
+	fault   atomic.Pointer[string] // why the current policy could not be replaced, or nil
 
 	spec       Spec
 	learner    snapshotter // nil if it has retired
@@ -103,9 +102,9 @@ type worker struct {
 	noted      int  // bytes of the journal
 	behind     int  // rounds since a policy was published
 
-	saved   frozenWorker // of the checkpoint; the queue's lock is that of both, and only the worker changes them
+	saved   frozenWorker // of the checkpoint; both are guarded by the queue's lock, and only the worker changes them
 	journal []task       // since
-	asked   atomic.Bool  // to save itself for a snapshot that did not wait
+	asked   atomic.Bool  // set by a snapshot that did not wait: the learner saves itself
 
 	progress
 	kept []keptState
@@ -113,18 +112,18 @@ type worker struct {
 	seen atomic.Pointer[progress]
 }
 
-// progress is how far a learner is.
+// progress is the progress of a learner.
 type progress struct {
-	version   uint64 // the last entry that it was given
+	version   uint64 // the last entry passed to it
 	observed  uint64 // rounds learned
-	forgotten uint64 // rounds that it had learned before its state could not be read
+	forgotten uint64 // rounds learned before a state that could not be read
 	skipped   uint64 // rounds that it refused, on which it panicked, or that came after it broke
 	broken    bool
 	retired   bool   // it only has its states
 	problem   string // the last one
 }
 
-// keptState is a state to roll back to.
+// keptState is a kept version.
 type keptState struct {
 	version  uint64
 	observed uint64 // rounds learned, or unknownRounds
@@ -135,20 +134,19 @@ type keptState struct {
 const unknownRounds = math.MaxUint64
 
 const (
-	checkpointRounds = 256 // so many rounds are learned anew after a panic, at most
-	publishRounds    = 64  // after so many rounds at most a policy is published
+	checkpointRounds = 256 // maximal number of rounds learned again after a panic
+	publishRounds    = 64  // a policy is published after at most this number of rounds
 	maxProblem       = 500 // bytes of an error's text
 )
 
-// share is the part of a placement's memory that the rounds in the learner's
-// queue may take, and those in its journal.
+// share is the part of a placement's memory for the rounds in the learner's queue, and the same again for
+// those in its journal.
 func (c *Config) share() int { return c.Memory / 4 }
 
-// Bound returns the bytes that a placement's decisions and rounds take at most,
-// whatever the traffic: Memory for the decisions that are remembered, and a
-// quarter of it each for the rounds that wait for the learner and for those since its last
-// checkpoint, and a sixteenth for the names of decisions that it was too small for. The learner itself and its kept states come on top, and are as large as
-// the policy makes them: some policies keep all rounds.
+// Bound returns the maximal bytes of a placement's decisions and rounds under any traffic: Memory for the
+// remembered decisions, a quarter of it for the rounds that wait for the learner, a quarter for the rounds
+// since its last checkpoint, and a sixteenth for the names of evicted decisions. The learner and its kept
+// states come on top; their size depends on the policy, and some policies keep all rounds.
 func (c *Config) Bound() int { return c.Memory + 2*c.share() + c.Memory/evictedShare }
 
 func newWorker(build func(Spec) (vitrine.Learner, error), c *Config, sequence uint64) (*worker, error) {
@@ -168,7 +166,7 @@ func newWorker(build func(Spec) (vitrine.Learner, error), c *Config, sequence ui
 	return w, nil
 }
 
-// begin makes an entry the one that began the learner, which has learned nothing yet.
+// begin notes the entry at which the learner begins, before it has learned.
 func (w *worker) begin(sequence uint64) {
 	w.began, w.version, w.saved.version = sequence, sequence, sequence
 	seen := w.progress
@@ -187,7 +185,7 @@ func (w *worker) mark() error {
 	return nil
 }
 
-// publish makes the learner's policy the current one. A panic leaves the last.
+// publish makes the learner's policy the current one. After a panic the last one stays.
 func (w *worker) publish() {
 	w.behind = 0
 	seen := w.progress
@@ -265,7 +263,7 @@ func (w *worker) run() {
 	}
 }
 
-// do does a task other than a round.
+// do runs a task other than a round.
 func (w *worker) do(t task) {
 	switch t.what {
 	case toKeep:
@@ -283,8 +281,8 @@ func (w *worker) do(t task) {
 	}
 }
 
-// settle ends a task: from now on a snapshot need not wait for it. What a checkpoint has is no longer in the
-// journal, and so is what a broken learner does not learn.
+// settle ends a task: snapshots no longer wait for it. It drops tasks from the journal that the checkpoint
+// has or that a broken learner will not learn.
 func (w *worker) settle(t task) {
 	w.queue.end(func() {
 		switch {
@@ -303,7 +301,7 @@ func (w *worker) frozen() frozenWorker {
 	return frozenWorker{progress: w.progress, data: w.checkpoint, kept: slices.Clone(w.kept)}
 }
 
-// view returns the last checkpoint, and all that was to be done after it. It does not wait for the learner.
+// view returns the last checkpoint and all later tasks. It does not wait for the learner.
 func (w *worker) view() (f frozenWorker) {
 	w.queue.look(func(tasks []task) {
 		f = w.saved
@@ -336,7 +334,7 @@ func (w *worker) observe(t task) {
 	w.observed++
 }
 
-// save makes a checkpoint. A learner that cannot be saved has broken.
+// save makes a checkpoint. A learner that cannot be saved is broken.
 func (w *worker) save() {
 	switch {
 	case w.retired:
@@ -363,7 +361,7 @@ func (w *worker) fail(err error) {
 	w.report(err)
 }
 
-// rebuild brings the learner back to where it was before it panicked.
+// rebuild restores the state of the learner before its panic.
 func (w *worker) rebuild() {
 	l, err := w.restored(w.checkpoint)
 	for _, t := range w.journal {
@@ -454,7 +452,7 @@ func (w *worker) returnTo(sequence, version uint64) {
 	}
 }
 
-// rollBack returns to a kept state. A broken learner learns again.
+// rollBack returns to a kept version. A broken learner learns again.
 func (w *worker) rollBack(sequence, version uint64) {
 	w.version = sequence
 	for _, k := range w.kept {

@@ -8,8 +8,8 @@ import (
 	"vitrine/internal/stream"
 )
 
-// NewLearner builds the learner of a placement. The policy is a JSON object, {"name": "onl-mnl",
-// "lambda": 3, …}, with the keys of a [[policy]] in a file of an experiment.
+// NewLearner builds the learner of a placement. The policy is a JSON object, {"name": "onl-mnl", "lambda": 3,
+// …}, with the keys of a [[policy]] in an experiment's file.
 func NewLearner(s Spec) (vitrine.Learner, error) {
 	_, made, err := policy.Read(s.Policy, s.problem(), s.All)
 	if err != nil {
@@ -18,8 +18,8 @@ func NewLearner(s Spec) (vitrine.Learner, error) {
 	return made.New(stream.New(s.Seed, 0, stream.Learner))
 }
 
-// LearnerSize returns how large the learner of a placement will be, without building it. Errors are
-// those that NewLearner has for the policy's text.
+// LearnerSize returns the size of a placement's learner without building it. It returns the errors of
+// NewLearner for the policy's text.
 func LearnerSize(s Spec) (Size, error) {
 	p, made, err := policy.Read(s.Policy, s.problem(), s.All)
 	if err != nil {

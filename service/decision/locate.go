@@ -8,12 +8,12 @@ import (
 	"vitrine/service/eventlog"
 )
 
-// ErrForeign is returned for a snapshot of another log, or of a copy of this one that went on by itself.
+// ErrForeign is returned for a snapshot of another log, or of a copy of this one that grew separately.
 var ErrForeign = errors.New("decision: the snapshot is of another log")
 
-// Locate returns the log's own position at the entry of a state, which is a state of this log: it has the same
-// identity and the same entries up to there, or else the error is ErrForeign. A state without an identity, which
-// only an earlier program can have made, is one of entries from before the log had its own.
+// Locate returns the log's own position at the entry of a state. If the state has another identity or other
+// entries up to there, the error is ErrForeign. A state without an identity, from an earlier program, must
+// end before the log got its identity.
 func Locate(ctx context.Context, store eventlog.Store, at eventlog.Position) (eventlog.Position, error) {
 	here, err := store.Position(ctx, at.Sequence)
 	if errors.Is(err, eventlog.ErrBeyond) {
@@ -21,7 +21,7 @@ func Locate(ctx context.Context, store eventlog.Store, at eventlog.Position) (ev
 			return here, fmt.Errorf("%w: of %v, this is %v", ErrForeign, at.Log, id)
 		}
 	}
-	begins := here.Hash == [16]byte{} // the log got its identity there, or has none
+	begins := here.Hash == [16]byte{} // the log got its identity there or has none
 	switch {
 	case err != nil:
 		return here, err
@@ -35,7 +35,7 @@ func Locate(ctx context.Context, store eventlog.Store, at eventlog.Position) (ev
 	return here, fmt.Errorf("%w: of a copy of %v that has gone on by itself: up to entry %d they have different entries", ErrForeign, at.Log, at.Sequence)
 }
 
-// identity returns that of a log.
+// identity returns the identity of a log.
 func identity(ctx context.Context, store eventlog.Store) (eventlog.Identity, error) {
 	bounded, ok := store.(eventlog.Bounded)
 	if !ok {

@@ -11,19 +11,19 @@ import (
 	"vitrine/service/eventlog"
 )
 
-// Log is what an engine writes, and reads single offers back from.
+// Log is an event log that also reads single entries.
 type Log interface {
 	eventlog.Store
 	eventlog.Reader
 }
 
-// offer is an offer of the log, and what its answer said.
+// offer is an offer in the log with its estimates.
 type offer struct {
 	*eventlog.Offered
 	estimates
 }
 
-// offerOf reads the answer of an offer, which is of a placement.
+// offerOf decodes the answer of an offer of a placement.
 func offerOf(p *placement, o *eventlog.Offered) (*offer, error) {
 	e, err := decodeEstimates(o.Answer, len(o.Shown))
 	if err != nil {
@@ -44,8 +44,8 @@ func offerOf(p *placement, o *eventlog.Offered) (*offer, error) {
 	return &offer{o, e}, nil
 }
 
-// read reads the offer of a decision back from the log. The error wraps eventlog.ErrRemoved if the log no longer has
-// it, and is that of ctx or ErrUnread otherwise.
+// read reads the offer of a decision from the log. The error wraps eventlog.ErrRemoved if the entry was
+// removed, and is that of ctx or ErrUnread otherwise.
 func (r *record) read(ctx context.Context, log eventlog.Reader) (*offer, error) {
 	var data []byte
 	var err error
@@ -77,7 +77,7 @@ func (o *offer) place(item string) int {
 	return slices.IndexFunc(o.Shown, func(i int32) bool { return o.ItemIDs[i] == item }) + 1
 }
 
-// roundBytes is what the round takes, once it waits for the learner.
+// roundBytes returns the bytes of the round while it waits for the learner.
 func (o *offer) roundBytes() int {
 	return roundBytes(len(o.Features)+len(o.Revenue), len(o.Shown))
 }
@@ -93,8 +93,8 @@ func (o *offer) earned(choice int) float64 {
 	return o.Revenue[o.Shown[choice-1]]
 }
 
-// round returns what the learner observes: the rows that were recorded, in the
-// order of the request. The offer gives them away.
+// round returns the round that the learner observes: the recorded rows, in the order of the request. It moves
+// them out of the offer.
 func (o *offer) round(choice int) vitrine.Round {
 	x := &vitrine.Context{Revenue: o.Revenue}
 	if n := len(o.ItemIDs); n > 0 {

@@ -10,37 +10,36 @@ import (
 	"vitrine/service/eventlog"
 )
 
-// Options are what an engine is made of.
+// Options configure an engine.
 type Options struct {
 	Store Log // the engine is its only writer, and does not close it
 	Build func(Spec) (vitrine.Learner, error)
 
-	// Size returns how large a learner will be, for the Budget, and what is wrong with its policy. nil counts 0.
+	// Size returns the size of a learner, for the Budget, or an error of its policy. nil counts 0.
 	Size func(Spec) (Size, error)
-	// Budget is what placements are charged to: a new one that does not fit is refused, those in the log are not.
-	// nil has no bound.
+	// Budget is charged with placements: a new one that does not fit is refused, but not one in the log. nil
+	// means no bound.
 	Budget *budget.Budget
 
 	Snapshot []byte // of [Engine.Snapshot]; nil replays the log from its first entry
 
-	// BeginAgain lets a learner begin again whose state in the snapshot cannot be read, where a log without its
-	// first entries leaves nothing else: [Stats.Forgotten] has what it knew. The rest of the state stays.
+	// BeginAgain lets a learner begin again if its state in the snapshot cannot be read, for a log that has
+	// lost its first entries. [api.Stats.Forgotten] counts the lost rounds. The rest of the state stays.
 	BeginAgain bool
 
-	// Gather is how long the writer waits for more to append, where it had several callers
-	// the last time: fewer appends take less of the processor. A caller alone does not wait. On
-	// Linux a process with nothing else to do wakes up to a millisecond late.
+	// Gather is the time that the writer waits for more proposals if the last commit had several callers:
+	// fewer appends take less processor time. A single caller does not wait. On Linux an idle process wakes
+	// up to a millisecond late.
 	Gather time.Duration
 
-	// Applied, if not nil, is called for every entry after it is durable and part of the
-	// state, in their order, on the writer's goroutine; not of those replayed.
-	// It must not keep the event, nor wait for the engine.
+	// Applied, if not nil, is called in order for every entry that is durable and applied, but not for
+	// replayed ones. It runs on the writer's goroutine, and must not keep the event or wait for the engine.
 	Applied func(sequence uint64, e *eventlog.Event)
-	// Progress, if not nil, is told how many entries were replayed, now and then.
+	// Progress, if not nil, is called now and then with the number of replayed entries.
 	Progress func(entries int)
 }
 
-// Open makes the state from a snapshot and the entries of the log after it.
+// Open restores the state from a snapshot and the entries of the log after it.
 func Open(ctx context.Context, o Options) (*Engine, error) {
 	s := newFold(o.Build)
 	s.beginAgain, s.size, s.budget = o.BeginAgain, o.Size, o.Budget
@@ -112,5 +111,5 @@ func (e *Engine) replay(ctx context.Context, o Options) error {
 	return err
 }
 
-// progressEntries is how often replay reports progress.
+// progressEntries is the number of replayed entries between two calls of Progress.
 const progressEntries = 10_000

@@ -9,15 +9,14 @@ import (
 	"vitrine/service/eventlog"
 )
 
-// Outcome says what became of a decision of a placement: the id of the item that was taken, or
-// "" for none. Once it is in the log it returns, before it is learned. An empty placement is the one that Find
-// returns, with its errors.
+// Outcome reports the outcome of a decision of a placement: the id of the item that was taken, or "" for
+// none. It returns when the outcome is in the log, before it is learned. An empty placement means the one
+// that Find returns, with its errors.
 //
-// The same outcome again is nil again, and another one is ErrConflict. After the
-// attribution window the round has counted as the outside option, or for nothing where
-// the decision was deferred, and an item is ErrLate. Of a decision that memory had no room for the error is
-// ErrEvicted. Other errors are ErrNotFound, ErrNotShown, ErrStopped or that of ctx,
-// after which it is to be told again.
+// Reporting the same outcome twice is a no-op; a different one returns ErrConflict. After the attribution
+// window the round has counted as the outside option, or not at all if the decision was deferred, and an item
+// returns ErrLate. ErrEvicted is returned for an evicted decision. Other errors are ErrNotFound, ErrNotShown,
+// ErrStopped or that of ctx; after the last two report the outcome again.
 func (e *Engine) Outcome(ctx context.Context, placement, decision, item string, now int64) error {
 	return e.concerning(ctx, placement, decision, func(b *batch, f *found) error { return b.outcome(f.record, f.offer, item, now) })
 }
@@ -51,7 +50,7 @@ func (b *batch) outcome(r *record, o *offer, item string, now int64) error {
 	return nil
 }
 
-// decision returns a decision that is remembered, and that nothing in the batch is about.
+// decision returns a remembered decision that the batch does not change.
 func (b *batch) decision(placement, id string) (*record, error) {
 	p := b.state.placements[placement]
 	if b.touched[decisionKey{p, id}] {
@@ -64,14 +63,13 @@ func (b *batch) decision(placement, id string) (*record, error) {
 }
 
 const (
-	maxExpiry = 1000    // decisions that expire in one proposal
-	maxAhead  = 8 << 20 // bytes of their rounds, which are read before
+	maxExpiry = 1000    // maximal number of decisions that expire in one proposal
+	maxAhead  = 8 << 20 // maximal bytes of their rounds, which are read before
 )
 
-// Expire ends the wait for outcomes whose attribution window is over, and of those that a placement
-// whose memory was made smaller has no room for, in all placements, and returns their number.
-// Call it now and then. Decisions of a learner without room wait for the next call. Errors are ErrUnread, ErrStopped or
-// that of ctx.
+// Expire ends the wait for outcomes whose attribution window is over, in all placements, and evicts decisions
+// of placements whose memory was lowered. It returns their number. Call it now and then. Decisions of a
+// learner with a full queue wait for the next call. Errors are ErrUnread, ErrStopped or that of ctx.
 func (e *Engine) Expire(ctx context.Context, now int64) (int, error) {
 	select {
 	case <-e.stopped:
@@ -88,7 +86,8 @@ func (e *Engine) Expire(ctx context.Context, now int64) (int, error) {
 	return total, nil
 }
 
-// expire is Expire of one placement. If it is urgent, decisions do not wait for their learner: it does not learn from them.
+// expire is Expire for one placement. If it is urgent, decisions do not wait for their learner: it does not
+// learn from them.
 func (e *Engine) expire(ctx context.Context, name string, now int64, urgent bool) (total int, err error) {
 	for {
 		late, over := e.late(name, now)
@@ -108,7 +107,7 @@ func (e *Engine) expire(ctx context.Context, name string, now int64, urgent bool
 	}
 }
 
-// late returns decisions of a placement whose window is over, in their order, and whether its memory is exceeded.
+// late returns decisions of a placement whose window is over, in order, and whether its memory is exceeded.
 func (e *Engine) late(name string, now int64) (late []*found, over bool) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
@@ -125,8 +124,8 @@ func (e *Engine) late(name string, now int64) (late []*found, over bool) {
 	return late, p.open.bytes > p.config.Memory
 }
 
-// readAhead reads the offers of decisions, from the first on, as many as one proposal takes. Deferred ones need none, and one
-// whose entry is no longer in the log has none.
+// readAhead reads the offers of decisions, from the first on, as many as one proposal takes. Deferred
+// decisions need none, and a decision whose entry was removed has none.
 func (e *Engine) readAhead(ctx context.Context, late []*found) ([]*found, error) {
 	bytes := 0
 	for i, f := range late {
@@ -147,8 +146,8 @@ func (e *Engine) readAhead(ctx context.Context, late []*found) ([]*found, error)
 	return late, nil
 }
 
-// expireDue ends the wait of late decisions, and of those that the placement's memory has no room for, the first to expire
-// before the others.
+// expireDue expires late decisions, and evicts decisions that exceed the placement's memory, in the order of
+// their expiry.
 func (b *batch) expireDue(name string, late []*found, now int64, urgent bool) int {
 	p := b.state.placements[name]
 	if p == nil {
@@ -159,7 +158,7 @@ func (b *batch) expireDue(name string, late []*found, now int64, urgent bool) in
 		r := f.record
 		switch {
 		case b.touched[r.key()] || b.state.decisions.find(p, r.id) != r || !r.status.waits() || !r.isLate(now):
-		case f.offer == nil && r.status != deferred: // nobody can know what it showed
+		case f.offer == nil && r.status != deferred: // the items shown are unknown
 			b.close(r, nil, now, &eventlog.Evicted{Decision: r.id})
 			n++
 		case urgent || b.canExpire(r, f.offer):

@@ -2,11 +2,11 @@ package decision
 
 import "math"
 
-// pace is how many bytes of decisions are made a second,
+// pace is the rate of new decisions in bytes a second,
 //
 //	Σ bytes · exp(−age/τ) / τ(1 − exp(−T/τ)),  τ a minute, T the time since the first one.
 //
-// It is measured by the times in the log, and is no part of the state.
+// It is measured by the times in the log, and is not part of the state.
 type pace struct {
 	first, last int64 // Unix nanoseconds
 	bytes       float64
@@ -25,7 +25,7 @@ func (p *pace) add(time int64, bytes int) {
 	p.bytes += float64(bytes)
 }
 
-// seconds returns how long decisions of the given bytes take to come, 0 if that is not known.
+// seconds returns the time in which decisions of the given bytes come, 0 if it is not known.
 func (p *pace) seconds(bytes int) float64 {
 	age := float64(p.last-p.first) / 1e9
 	if age < 1 {

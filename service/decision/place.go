@@ -20,7 +20,7 @@ type decider struct {
 	rows      []float64 // N×d
 	u         []float64
 	part      []float64 // rows of some items
-	recorded  []float64 // rows and revenues of those in the log
+	recorded  []float64 // rows and revenues of the items in the log
 	answer    []byte
 	entry     []byte
 	draws     stream.Stream
@@ -129,5 +129,5 @@ func (d *decider) bySlot(values api.Values, width int, find func(name string) (s
 	return placed, nil
 }
 
-// maxScratch bounds the numbers of a decider that is kept for other requests.
+// maxScratch bounds the scratch of a decider that is reused.
 const maxScratch = 1 << 19

@@ -19,7 +19,7 @@ type placement struct {
 	canonical []byte
 
 	numbers  uint64    // the largest number of a decision
-	learned  uint64    // the last entry that the learner was given
+	learned  uint64    // the last entry passed to the learner
 	versions []version // to roll back to, the oldest first
 	standing uint64    // the version that is the learner's state, 0 if none is
 	open     due
@@ -49,7 +49,7 @@ type view struct {
 	worker  *worker
 }
 
-// tooSmall is the error of a decision that was evicted.
+// tooSmall returns the error of an evicted decision.
 func tooSmall(p *placement, id string) error {
 	holds := ""
 	if s := p.pace.seconds(p.config.Memory); s > 0 {
@@ -59,19 +59,19 @@ func tooSmall(p *placement, id string) error {
 		api.Abbreviate(id, maxDecision), ErrEvicted, p.config.Memory, p.name, holds, p.config.AttributionWindow)
 }
 
-// unknownDecision is the error of a decision that is not remembered.
+// unknownDecision returns the error of a decision that is not remembered.
 func unknownDecision(id string) error {
 	return fmt.Errorf("decision %q: %w", api.Abbreviate(id, maxDecision), ErrNotFound)
 }
 
-// evictions are the names of evicted decisions that are forgotten, the last ones of each placement, so that a late
-// outcome of one is told why. They are no part of the state: without them the decision is not found.
+// evictions are the names of the last evicted and forgotten decisions of each placement, so that a late
+// outcome gets ErrEvicted. They are not part of the state: without them the error is ErrNotFound.
 type evictions struct {
 	seed maphash.Seed
 	of   map[*placement]*ring
 }
 
-// ring are the hashes of one placement, in a circle once there are as many as may be.
+// ring holds the hashes of one placement, as a circle once it is full.
 type ring struct {
 	hashes []uint64
 	has    map[uint64]bool
@@ -105,7 +105,7 @@ func (v *evictions) add(p *placement, id string) {
 	r.has[h] = true
 }
 
-// has reports whether a placement's decision is known to have been evicted.
+// has reports whether a placement's decision is known as evicted.
 func (v *evictions) has(p *placement, id string) bool {
 	r := v.of[p]
 	return r != nil && r.has[maphash.String(v.seed, id)]

@@ -35,18 +35,18 @@ func (e *Engine) Put(ctx context.Context, name string, config []byte, now int64)
 	return e.Change(ctx, name, config, Change{}, now)
 }
 
-// Change creates a placement or changes it; its decisions stay. The same configuration again changes nothing. If the
-// policy, the features, the size, the horizon or the seed change, the learner cannot go on. One that has learned
-// something then begins again if how.Reset says so: its state is kept as a version, and open decisions of before
-// teach the new one nothing. Without Reset the error is a *LossError. Others are *api.FieldError, ErrMemory, those of
-// how.Match, ErrStopped and that of ctx.
+// Change creates a placement or changes it; its decisions stay. An equal configuration changes nothing. If
+// the policy, the features, the size, the horizon or the seed change, the learner cannot go on. One that has
+// learned something then begins again if how.Reset says so: its state is kept as a version, and open
+// decisions of before teach the new one nothing. Without Reset the error is a *LossError. Others are
+// *api.FieldError, ErrMemory, those of how.Match, ErrStopped and that of ctx.
 //
-// The caller's goroutine builds the learner, so that nobody else waits for it.
+// The learner is built on the caller's goroutine, so no other caller waits.
 func (e *Engine) Change(ctx context.Context, name string, config []byte, how Change, now int64) (created bool, err error) {
 	return e.put(ctx, name, config, now, &how)
 }
 
-// Create is Put of a placement that is not there. One that is there stays as it is.
+// Create is Put for a new placement. It does not change an existing one.
 func (e *Engine) Create(ctx context.Context, name string, config []byte, now int64) error {
 	_, err := e.put(ctx, name, config, now, nil)
 	return err
@@ -93,7 +93,7 @@ func (e *Engine) put(ctx context.Context, name string, config []byte, now int64,
 			b.ready = r
 			return b.only(&eventlog.Event{Time: now, Placement: name, Body: p.change(c, canonical)})
 		})
-		if r.claim() { // the writer has not, and will not
+		if r.claim() { // the writer did not use it, and will not
 			e.state.budget.Charge(-r.held)
 		}
 		switch {
@@ -148,8 +148,8 @@ func abbreviated(fields []string) string {
 	return api.Abbreviate(strings.Join(fields, ", "), maxVersionNote-100)
 }
 
-// prepare takes memory for a placement and builds its learner, if it needs a new one. What cannot be built must not be
-// in the log.
+// prepare reserves memory for a placement and builds its learner, if it needs a new one. A placement whose
+// learner cannot be built must not enter the log.
 func (e *Engine) prepare(name string, c *Config) (*prepared, error) {
 	s := e.state
 	r := new(prepared)

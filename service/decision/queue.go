@@ -5,13 +5,12 @@ import (
 	"sync"
 )
 
-// queue are the tasks that wait for a learner, the oldest first. It is bounded
-// by the bytes of its rounds.
+// queue holds the tasks that wait for a learner, the oldest first. The bytes of its rounds are bounded.
 type queue struct {
 	mu      sync.Mutex
 	changed sync.Cond // of anything; its lock is mu
 	tasks   []task
-	current []task // the one that was taken last, until it ends
+	current []task // the task taken last, until it ends
 	bytes   int
 	limit   int
 	closed  bool
@@ -23,7 +22,7 @@ func newQueue(limit int) *queue {
 	return q
 }
 
-// push adds a task. It waits while there is no room for it, unless it is alone.
+// push adds a task. It waits until there is room, unless the queue is empty.
 func (q *queue) push(t task) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -49,7 +48,7 @@ func (q *queue) pop() (t task, last, ok bool) {
 	t = q.tasks[0]
 	q.tasks[0] = task{}
 	if q.tasks = q.tasks[1:]; len(q.tasks) == 0 {
-		q.tasks = nil // or what they lay in would stay
+		q.tasks = nil // so that the array is freed
 	}
 	q.current = append(q.current[:0], t)
 	q.bytes -= t.bytes
@@ -57,7 +56,7 @@ func (q *queue) pop() (t task, last, ok bool) {
 	return t, len(q.tasks) == 0, true
 }
 
-// end says that the task that was taken last has ended, and calls f under the lock.
+// end ends the task taken last, and calls f under the lock.
 func (q *queue) end(f func()) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -66,14 +65,14 @@ func (q *queue) end(f func()) {
 	f()
 }
 
-// look shows the tasks that have not ended.
+// look calls f with the tasks that have not ended.
 func (q *queue) look(f func(tasks []task)) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	f(slices.Concat(q.current, q.tasks))
 }
 
-// refill adds tasks that a snapshot has, without waiting for room.
+// refill adds tasks of a snapshot, without waiting for room.
 func (q *queue) refill(tasks []task) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -83,8 +82,8 @@ func (q *queue) refill(tasks []task) {
 	}
 }
 
-// room reports whether a round of so many bytes can be pushed without waiting
-// after rounds of the bytes before it. There is always room for one.
+// room reports whether a round of the given bytes can be pushed without waiting, after other rounds of before
+// bytes. There is always room for one round.
 func (q *queue) room(before, bytes int) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -11,14 +11,14 @@ import (
 	"vitrine/service/eventlog"
 )
 
-// found is a decision as it was when it was looked up.
+// found is a decision at the time of its lookup.
 type found struct {
-	record *record // what can change of it is the writer's
+	record *record // its mutable fields belong to the writer
 	was    record
 	offer  *offer // nil if the log no longer has it
 }
 
-// lookUp returns a decision that is remembered, nil if none is.
+// lookUp returns a remembered decision, or nil.
 func (e *Engine) lookUp(placement, id string) *found {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
@@ -29,8 +29,8 @@ func (e *Engine) lookUp(placement, id string) *found {
 	return &found{record: r, was: *r}
 }
 
-// recall looks a decision up, and reads its offer back. A closed decision whose entry was removed from the log has no
-// offer: it counts as forgotten. Errors are ErrUnread and that of ctx.
+// recall looks up a decision, and reads its offer. A closed decision whose entry was removed from the log has
+// no offer: it counts as forgotten. Errors are ErrUnread and that of ctx.
 func (e *Engine) recall(ctx context.Context, placement, id string) (*found, error) {
 	for {
 		f := e.lookUp(placement, id)
@@ -50,8 +50,8 @@ func (e *Engine) recall(ctx context.Context, placement, id string) (*found, erro
 	}
 }
 
-// concerning proposes something about a decision that is remembered, again if it is another one meanwhile. An empty
-// placement is the one that Find returns, with its errors.
+// concerning submits a proposal about a remembered decision, and repeats it if the decision was replaced
+// meanwhile. An empty placement means the one that Find returns, with its errors.
 func (e *Engine) concerning(ctx context.Context, placement, id string, propose func(b *batch, f *found) error) error {
 	placement, err := e.placementOf(placement, id)
 	if err != nil {
@@ -82,14 +82,14 @@ func (e *Engine) concerning(ctx context.Context, placement, id string, propose f
 	}
 }
 
-// missing says why a decision is not remembered.
+// missing returns the error for a decision that is not remembered.
 func (e *Engine) missing(placement, id string) error {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	return e.state.missing(e.state.placements[placement], id)
 }
 
-// placementOf returns the placement that a caller has named, or the one that Find returns.
+// placementOf returns the named placement, or the one that Find returns.
 func (e *Engine) placementOf(placement, id string) (string, error) {
 	if placement != "" {
 		return placement, nil
@@ -97,8 +97,9 @@ func (e *Engine) placementOf(placement, id string) (string, error) {
 	return e.Find(id, nil)
 }
 
-// Find returns the placement that a decision is of, by its id: of all placements, or of those that may reports. If the
-// decisions of several have the id, the error is ErrAmbiguous, and ErrNotFound if none has.
+// Find returns the placement of the decision with an id, among the placements for which may returns true; nil
+// means all. The error is ErrAmbiguous if several placements have such a decision, and ErrNotFound if none
+// has.
 func (e *Engine) Find(id string, may func(placement string) bool) (placement string, err error) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()

@@ -7,23 +7,23 @@ import (
 	"vitrine/service/eventlog"
 )
 
-// record is what is remembered of a decision. Its offer is in the log, and is read back when it is needed.
+// record is a remembered decision. Its offer is in the log, and is read when it is needed.
 type record struct {
 	placement *placement
 	id        string
 	entry     uint64 // of the offer; 0 if it is carried
 	time      int64
 	twin      *record // in the index
-	rare      *rare   // what few decisions have, nil of most; it does not change
+	rare      *rare   // fields of few decisions, usually nil; it does not change
 	at        int     // in due
 	shown     uint16  // K
 	choice    int16   // 0 or a position in what is shown, from 1 on
 	status    status
 }
 
-// rare is what few decisions have.
+// rare holds the fields that few decisions have.
 type rare struct {
-	passed   []bool  // which of the items shown were not taken, as far as was told; nil if nothing was
+	passed   []bool  // which of the items shown are reported as not taken; nil for none
 	reported float64 // the sum of their rewards
 
 	carried []byte // the entry of the offer, from a snapshot of an earlier program, which did not know its number
@@ -37,11 +37,11 @@ const (
 	chosen
 	expired
 	deferred  // waits to be activated
-	withdrawn // and was not in time: nothing is learned from it
-	evicted   // there was no memory to wait: nothing is learned from it
+	withdrawn // not activated in time: nothing is learned from it
+	evicted   // the memory was full: nothing is learned from it
 )
 
-// waits reports whether an outcome may come.
+// waits reports whether an outcome can come.
 func (s status) waits() bool { return s == open || s == deferred }
 
 func (s status) String() string {
@@ -49,14 +49,14 @@ func (s status) String() string {
 }
 
 const (
-	// recordBytes is what a record takes beside its id, with its places in the index and among the open decisions or the
-	// closed ones.
+	// recordBytes is the size of a record without its id, including its places in the index and among the
+	// open or the closed decisions.
 	recordBytes = 136
 	rareBytes   = 96
 )
 
-// size returns what the record counts for in the placement's memory: a number of what happened to the
-// decision, and at least the bytes that it takes.
+// size returns the bytes that the record counts for in the placement's memory: at least its real size, and a
+// function of the state only.
 func (r *record) size() int {
 	size := recordBytes + idBytes(r.id)
 	if r.rare != nil {
@@ -65,7 +65,7 @@ func (r *record) size() int {
 	return size
 }
 
-// isOf reports whether a learner of the placement, which began at an entry, is the one that the decision was made with.
+// isOf reports whether the decision was made with the learner that began at an entry.
 func (r *record) isOf(learner uint64) bool {
 	if r.entry == 0 {
 		return r.rare.learner == learner
@@ -76,7 +76,7 @@ func (r *record) isOf(learner uint64) bool {
 // isLate reports whether the attribution window is over.
 func (r *record) isLate(now int64) bool { return now-r.time > int64(r.placement.config.window) }
 
-// hasPassed reports whether it was told that the item at a place, from 1 on, was not taken.
+// hasPassed reports whether the item at a place, from 1 on, is reported as not taken.
 func (r *record) hasPassed(place int) bool {
 	return r.rare != nil && r.rare.passed != nil && r.rare.passed[place-1]
 }
@@ -93,7 +93,7 @@ func (r *record) countPassed() (n int) {
 	return n
 }
 
-// told returns the sum of the rewards reported for items that were not taken.
+// reported returns the sum of the rewards reported for items that were not taken.
 func (r *record) reported() float64 {
 	if r.rare == nil {
 		return 0
@@ -101,7 +101,7 @@ func (r *record) reported() float64 {
 	return r.rare.reported
 }
 
-// pass notes items that were not taken. Some must be left that can be.
+// pass notes items that were not taken. At least one item must remain.
 func (r *record) pass(p *eventlog.Passed) error {
 	reported := r.reported() + p.Reward
 	if reported > 1 || r.countPassed()+len(p.Items) >= int(r.shown) {
@@ -129,7 +129,7 @@ func (r *record) pass(p *eventlog.Passed) error {
 	return nil
 }
 
-// shelf has the closed decisions of a placement, the one that closed first at its front.
+// shelf holds the closed decisions of a placement, the one that closed first at its front.
 type shelf struct {
 	records []*record
 	bytes   int
@@ -169,9 +169,9 @@ func (r *record) activate() error {
 	return nil
 }
 
-// index finds the decisions that are remembered. Ids belong to placements: a placement gives an id to one decision,
-// and others may give it to theirs.
-type index map[string]*record // by the id: the first of a chain, whose next is its twin
+// index finds remembered decisions. Ids belong to placements: several placements may each have a decision of
+// one id.
+type index map[string]*record // by id: the first of a chain of decisions with one id
 
 // find returns the decision that a placement calls id, or nil.
 func (x index) find(p *placement, id string) *record {
@@ -203,5 +203,5 @@ func (x index) remove(r *record) {
 	r.twin = nil
 }
 
-// idBytes is what an id takes. An allocator rounds up.
+// idBytes returns the bytes of an id, rounded up as by an allocator.
 func idBytes(id string) int { return len(id) + 16 }

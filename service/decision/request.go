@@ -18,18 +18,18 @@ type request struct {
 	items   []api.Item // N
 	user    api.Values // nil if nothing is known of the user
 	revenue []float64  // N, r_i ≥ 0; nil means 1 for every item
-	note    string     // the ids of its slots, as the log has them; "" where they have none
+	note    string     // the ids of its slots, as in the log; "" if they have none
 }
 
-// RequestSize bounds the bytes that a request of a number of items takes while it is read and decided, beside its text: the
-// values of its features, N·d numbers of rows, and a constant for each item.
+// RequestSize bounds the bytes that a request with the given number of items takes while it is read and
+// decided, in addition to its text: the values of its features, N·d numbers of rows, and a constant for each
+// item.
 func (c *Config) RequestSize(items int) int64 {
 	const value, item = 96, 200
 	return int64(items) * int64(8*c.schema.Width()+value*c.schema.NumItem()+item)
 }
 
-// check reports what is wrong before the features are looked at, and returns
-// where the ids are.
+// check reports errors of the request except those of its features, and returns the places of the ids.
 func (r *request) check(c *Config, index map[string]int) error {
 	if err := checkDecision(r.Decision); err != nil {
 		return err
@@ -70,8 +70,7 @@ func (r *request) check(c *Config, index map[string]int) error {
 	return nil
 }
 
-// checkDecision reports an id that cannot stand in a URL as it is. Ids that the engine
-// makes have a ~.
+// checkDecision reports an id that must be escaped in a URL. Ids that the engine makes contain a ~.
 func checkDecision(id string) error {
 	if len(id) > maxDecision {
 		return api.Fieldf("/decision_id", "must have at most %d bytes", maxDecision)
@@ -91,7 +90,7 @@ func checkDecision(id string) error {
 
 var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
-// sum is the SHA-256 of what the request says, whatever it was decoded from.
+// sum returns the SHA-256 of the request's contents, which does not depend on its encoding.
 func (r *request) sum() [32]byte {
 	buf := buffers.Get().(*[]byte)
 	defer buffers.Put(buf)
@@ -117,7 +116,7 @@ func (r *request) sum() [32]byte {
 		b = binary.AppendUvarint(b, uint64(l.Most))
 	}
 	b = appendStrings(b, r.Baseline)
-	if r.Slots != nil || r.Defer || r.note != "" { // sums of what has none of these stay as they were
+	if r.Slots != nil || r.Defer || r.note != "" { // sums of requests without these fields stay the same
 		b = appendFlag(b, r.Defer)
 		b = appendString(b, r.note)
 		b = appendFlag(b, r.Slots != nil)

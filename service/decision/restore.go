@@ -12,7 +12,7 @@ import (
 	"vitrine/service/eventlog"
 )
 
-// restore makes the state what a snapshot says.
+// restore restores the state from a snapshot.
 func (s *fold) restore(data []byte) error {
 	d, err := newDecoder(data)
 	if err != nil {
@@ -242,7 +242,7 @@ func (s *fold) restoreWorker(d decoder, c *Config) (w *worker, versions []uint64
 	} else if err := w.modernise(); err != nil {
 		return nil, nil, err
 	}
-	w.progress.broken = false // so that the policy of its last good state decides
+	w.progress.broken = false // its last good policy decides
 	w.publish()
 	w.broken = f.broken
 	w.seen.Store(&f.progress)
@@ -257,8 +257,8 @@ func (s *fold) restoreWorker(d decoder, c *Config) (w *worker, versions []uint64
 	return w, f.versions(), nil
 }
 
-// read makes the learner what was saved. One that cannot be read begins again if it may, and so do the states
-// to roll back to.
+// read restores the learner. If its state cannot be read and it may begin again, it does, and its kept
+// versions too.
 func (w *worker) read(f *frozenWorker, beginAgain bool) error {
 	l, err := w.restored(f.data)
 	switch {
@@ -283,8 +283,8 @@ func (w *worker) read(f *frozenWorker, beginAgain bool) error {
 	return nil
 }
 
-// modernise writes the states that an earlier program has saved as this one does, so that equal states
-// have equal bytes.
+// modernise saves the states of an earlier program in the present format, so that equal states have equal
+// bytes.
 func (w *worker) modernise() error {
 	before := w.checkpoint
 	if w.broken {
@@ -296,7 +296,7 @@ func (w *worker) modernise() error {
 	for i, k := range w.kept {
 		l, err := w.restored(k.data)
 		if err != nil {
-			continue // rolling back to it breaks the learner, as it would have
+			continue // a roll back to it breaks the learner, as before
 		}
 		if w.kept[i].data, err = l.MarshalBinary(); err != nil {
 			return err
@@ -332,7 +332,7 @@ func (p *placement) restoreRecord(d decoder) (*record, error) {
 	return r, d.Err()
 }
 
-// restoreStatus reads the status and the choice of a decision that shows a number of items.
+// restoreStatus reads the status and the choice of a decision that shows the given number of items.
 func (r *record) restoreStatus(d decoder, shown int) error {
 	r.status = status(min(d.Count(), 255))
 	r.choice = int16(min(d.Count(), maxSize+1))
@@ -342,7 +342,7 @@ func (r *record) restoreStatus(d decoder, shown int) error {
 	return nil
 }
 
-// restoreOffer reads a decision of a format that had the offers.
+// restoreOffer reads a decision in a format with offers.
 func (p *placement) restoreOffer(d decoder) (*record, error) {
 	r := &record{placement: p, id: d.String(), rare: new(rare)}
 	o := &eventlog.Offered{Decision: r.id}

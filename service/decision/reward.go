@@ -11,22 +11,21 @@ import (
 	"vitrine/service/eventlog"
 )
 
-// Reward tells the outcome of a decision of a placement by rewards of items shown, all of them or
-// some, for those who have no choices to tell of. An empty placement is the one that Find returns, with its errors. They become a choice by chance,
+// Reward reports the outcome of a decision of a placement as rewards of some or all items shown, for callers
+// that observe no choice. An empty placement means the one that Find returns, with its errors. A choice is
+// drawn from the rewards,
 //
 //	P(item k is chosen) = v_k / max(1, Σ v)
 //
-// with a draw of the decision's own: the choice is the rewards in expectation,
-// and rewards of 0 and 1 are exact. Where none is chosen, and nothing was told yet of
-// some items, the decision stays open for these, of which the share that is left
-// can be earned,
+// with a draw that belongs to the decision: the choice equals the rewards in expectation, and rewards of 0
+// and 1 are exact. If no item is chosen and some items have no reward yet, the decision stays open for these,
+// with the remaining probability,
 //
-//	P(item k is chosen | none of the m told before) = v_k / max(1 − v_1 − … − v_m, Σ v)
+//	P(item k is chosen | none of the m reported before) = v_k / max(1 − v_1 − … − v_m, Σ v)
 //
-// with Σ over those of this call. The first reward of an item counts. Those that come
-// after the outcome, or after the attribution window, change nothing. Errors are
-// *api.FieldError for a value, ErrNotFound, ErrNotShown, ErrEvicted, ErrStopped or that of
-// ctx, after which it is to be told again.
+// with Σ over the items of this call. Only the first reward of an item counts. Rewards after the outcome or
+// the attribution window change nothing. Errors are *api.FieldError for a value, ErrNotFound, ErrNotShown,
+// ErrEvicted, ErrStopped or that of ctx; after the last two report the rewards again.
 func (e *Engine) Reward(ctx context.Context, placement, decision string, rewards []api.Reward, now int64) error {
 	for k, r := range rewards {
 		field := fmt.Sprintf("/rewards/%d/value", k)
@@ -76,8 +75,8 @@ func (b *batch) reward(r *record, o *offer, rewards []api.Reward, now int64) err
 	return nil
 }
 
-// draw returns the place that is chosen, 0 for none, of rewards with the given
-// sum, in the decision of a number. It is the draw after those for so many items before.
+// draw returns the chosen place, 0 for none, for rewards with the given sum in the decision with a number. It
+// uses the draw after those for the given number of earlier items.
 func (r *record) draw(number uint64, before int, value []float64, sum float64) int32 {
 	rng := stream.New(r.placement.config.Seed, int(number), stream.Rewards)
 	for range before {

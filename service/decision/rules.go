@@ -15,17 +15,16 @@ import (
 
 // Slots. A request with slots fills all of them: the k-th item shown is in the k-th slot.
 //
-// Of the sets that fill them the policy chooses as ever, and a set drawn by
-// chance is one of these. The first slot has the item of the largest choice
-// probability with which the others can be filled, the next one that of the
-// remaining ones, and so on.
+// The policy chooses among the sets that fill them, and explored sets are drawn among these. The first slot
+// has the item with the largest choice probability such that the other slots can be filled, the next slot the
+// one among the rest, and so on.
 
 const (
 	maxSlotID = 1024    // bytes
-	maxNote   = 1 << 14 // of the ids of all slots
+	maxNote   = 1 << 14 // total length of the ids of all slots
 )
 
-// nameSlots notes the ids of the slots: all have one, or none has.
+// nameSlots notes the ids of the slots: all slots have one, or none has.
 func (r *request) nameSlots() error {
 	if len(r.Slots) == 0 {
 		return nil
@@ -125,7 +124,7 @@ func (r *request) family(c *Config, index map[string]int) (vitrine.Constraint, e
 	return family, nil
 }
 
-// byCategory returns a group for every category that the items have.
+// byCategory returns a group for every category of the items.
 func (r *request) byCategory(s *feature.Schema, l api.Limit) []assortment.Group {
 	var groups []assortment.Group
 	of := map[string]int{}

@@ -12,7 +12,7 @@ import (
 	"vitrine/internal/state"
 )
 
-// encode writes a task that came after a learner's checkpoint.
+// encode writes a task after a learner's checkpoint.
 func (t *task) encode(e *state.Encoder) {
 	e.Count(int(t.what))
 	e.Uint64(t.sequence)
@@ -97,7 +97,7 @@ func restoreTask(d decoder, c *Config) (task, error) {
 	return t, nil
 }
 
-// versions are those that are kept once nothing is left to do.
+// versions returns the versions kept after all tasks are done.
 func (f *frozenWorker) versions() []uint64 {
 	v := []uint64{}
 	for _, k := range f.kept {

@@ -14,12 +14,12 @@ import (
 	"vitrine/service/eventlog"
 )
 
-// Snapshot returns the state after some entry of the log, and the entry. An engine that is opened with it
-// replays only what came after. Equal states have equal bytes: a snapshot
-// with the entries after it gives the bytes that all entries give.
+// Snapshot returns the state after some entry of the log, and the entry. An engine opened with it replays
+// only later entries. Equal states have equal bytes: a snapshot and the entries after it give the same bytes
+// as all entries.
 //
-// The writer stands still while the decisions that are remembered are listed, not while
-// they are encoded; the learners go on after they have come to that entry.
+// The writer waits while the remembered decisions are listed, but not while they are encoded. The learners
+// continue after they have reached that entry.
 func (e *Engine) Snapshot(ctx context.Context) (data []byte, upTo uint64, err error) {
 	f, err := e.freeze(ctx, -1)
 	if err != nil {
@@ -31,9 +31,10 @@ func (e *Engine) Snapshot(ctx context.Context) (data []byte, upTo uint64, err er
 	return data, f.at.Sequence, err
 }
 
-// WriteSnapshot writes the state to w as it is encoded, and waits no longer than it is patient for learners that have not
-// come to the entry. Of those the snapshot has the last checkpoint and the rounds after it, which they learn when
-// an engine is opened with it: the state is the same, its bytes are not. It returns the placements of these learners.
+// WriteSnapshot encodes the state to w. It waits at most the time patience for learners that have not reached
+// the entry. For the others the snapshot has the last checkpoint and the rounds after it, which they learn
+// when an engine is opened with it: the state is the same, but its bytes differ. It returns the placements of
+// these learners.
 func (e *Engine) WriteSnapshot(ctx context.Context, w io.Writer, patience time.Duration) (upTo uint64, behind []string, err error) {
 	f, err := e.freeze(ctx, patience)
 	if err != nil {
@@ -52,12 +53,12 @@ func (e *Engine) WriteSnapshot(ctx context.Context, w io.Writer, patience time.D
 // frozenState is the state at an entry.
 type frozenState struct {
 	at         eventlog.Position
-	oldest     uint64 // the first entry that an open decision has, that after at if none
+	oldest     uint64 // the first entry of an open decision, the one after at if none
 	machines   []string
 	placements []*frozen
 }
 
-// freeze waits for the learners as long as it is patient, or without end where patience is negative.
+// freeze waits for the learners for at most patience, or without limit if patience is negative.
 func (e *Engine) freeze(ctx context.Context, patience time.Duration) (*frozenState, error) {
 	f := new(frozenState)
 	var saved [][]chan frozenWorker // of each placement's learners
@@ -118,7 +119,8 @@ func (f *frozenState) encode(e *state.Encoder) {
 	}
 }
 
-// SnapshotPosition returns where in its log a snapshot is. It names no log where an earlier program wrote it.
+// SnapshotPosition returns the position of a snapshot in its log. The identity is zero if an earlier program
+// wrote it.
 func SnapshotPosition(data []byte) (eventlog.Position, error) {
 	d, err := newDecoder(data)
 	if err != nil {
@@ -128,10 +130,10 @@ func SnapshotPosition(data []byte) (eventlog.Position, error) {
 	return p, d.Err()
 }
 
-// SnapshotMachines names the kinds of machine that have learned what is in a snapshot, as [runtime.GOARCH] does, nil
-// if it does not say. The same log gives the same state on all machines of a kind, and for some policies another one
-// in the last digits on those of another kind. The names avx2 and generic are of vector code that earlier programs
-// had on amd64, with last digits of its own.
+// SnapshotMachines returns the kinds of machines that have learned the state of a snapshot, as
+// [runtime.GOARCH] names them, nil if they are not known. The same log gives the same state on all machines
+// of a kind; on other kinds the last digits of some policies differ. The names avx2 and generic denote vector
+// code of earlier programs on amd64, with different last digits.
 func SnapshotMachines(data []byte) ([]string, error) {
 	d, err := newDecoder(data)
 	if err != nil {
@@ -142,8 +144,8 @@ func SnapshotMachines(data []byte) ([]string, error) {
 	return machines, d.Err()
 }
 
-// SnapshotOldest returns the first entry of the log that the open decisions of a snapshot need, and that after its last
-// one if they need none. A log that begins later cannot be replayed from the snapshot.
+// SnapshotOldest returns the first entry of the log that the open decisions of a snapshot need, or the one
+// after its last entry if they need none. A log that begins later cannot be replayed from the snapshot.
 func SnapshotOldest(data []byte) (uint64, error) {
 	d, err := newDecoder(data)
 	if err != nil {
@@ -155,8 +157,8 @@ func SnapshotOldest(data []byte) (uint64, error) {
 	return oldest, d.Err()
 }
 
-// VerifySnapshot reads a snapshot as Open does, learners and all, and returns the last entry that is in
-// it. It takes the memory of the state meanwhile.
+// VerifySnapshot reads a snapshot as Open does, with its learners, and returns its last entry. It needs the
+// memory of the whole state.
 func VerifySnapshot(build func(Spec) (vitrine.Learner, error), data []byte) (uint64, error) {
 	s := newFold(build)
 	defer s.end()
@@ -184,9 +186,10 @@ func copies(records []*record) []record {
 	return all
 }
 
-// freeze asks the learner to save itself when it comes to this point of the log, for the channel. Meanwhile the snapshot
-// has its last checkpoint, and what it has to do. Of the snapshots that do not wait one asks at a time: what a learner that is behind is
-// asked stays in its queue. From a learner that has ended nothing comes: its placement has changed or is deleted.
+// freeze asks the learner to save itself when it reaches this point of the log, and to send the state to the
+// channel. Meanwhile the snapshot has its last checkpoint and the later tasks. Only one snapshot that does
+// not wait asks at a time, because the request of a learner that is behind stays in its queue. A learner that
+// has ended sends nothing: its placement was changed or deleted.
 func (w *worker) freeze(once bool) chan frozenWorker {
 	saved := make(chan frozenWorker, 1)
 	if once && w.asked.Swap(true) {

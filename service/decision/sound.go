@@ -5,8 +5,9 @@ import (
 	"sync/atomic"
 )
 
-// soundness is what speaks against the policy of a placement: predictions that are no numbers, and outcomes that it was
-// certain would not come. It counts from the start on, and is no part of the state.
+// soundness counts signs of an unsound policy: predictions that are not finite, and outcomes that it
+// predicted with almost no probability. It counts from the start of the process, and is not part of the
+// state.
 type soundness struct {
 	clipped   atomic.Uint64 // values of features
 	senseless atomic.Int64  // decisions in a row without predictions
@@ -19,7 +20,7 @@ type soundness struct {
 const (
 	surprise       = 1e-6
 	surpriseRounds = 100
-	maxSurprises   = 5 // of these rounds: with 20 items a policy that is right has as many once in 10¹⁵ times
+	maxSurprises   = 5 // of these rounds: a correct policy with 20 items exceeds it once in 10¹⁵ times
 	maxSenseless   = 20
 )
 
@@ -49,7 +50,7 @@ func (s *soundness) closed(r *record, o *offer) {
 	s.next = (s.next + 1) % surpriseRounds
 }
 
-// forget is for a learner that begins again, or goes back.
+// forget resets the counts of a learner that begins again or rolls back.
 func (s *soundness) forget() {
 	s.senseless.Store(0)
 	s.impossible, s.next, s.surprises = [surpriseRounds]bool{}, 0, 0

@@ -13,35 +13,34 @@ import (
 
 // Engine decides, records and learns. It is safe for concurrent use.
 //
-// One goroutine, the writer, takes what callers propose, checks it against the
-// state, appends all that came while the last append was under way as one commit group, and
-// applies it once it is durable. So the order of the log is the order of the
-// state, whatever the number of callers, and every entry was lawful when it
+// One goroutine, the writer, takes the proposals of callers and checks them against the state. It appends all
+// proposals that came during the last append as one commit group, and applies them when they are durable. So
+// the log and the state have the same order with any number of callers, and every entry was lawful when it
 // was written.
 type Engine struct {
 	store   Log
 	applied func(uint64, *eventlog.Event)
 	gather  time.Duration
 
-	mu    sync.RWMutex // the writer's, for changes of state
+	mu    sync.RWMutex // owned by the writer, which changes the state
 	state *fold
 
 	proposals chan *proposal
 	quit      chan struct{} // closed by Close
 	stopped   chan struct{} // closed by the writer
 	closing   sync.Once
-	failure   error // why no more can be written; the writer's, and everyone's once it has stopped
+	failure   error // why no more can be written; owned by the writer, readable after it has stopped
 }
 
-// proposal asks for entries. propose runs on the writer: it adds entries to the
-// batch, and its error is what is told once they are durable.
+// proposal asks for entries. propose runs on the writer and adds entries to the batch; the caller gets its
+// error after they are durable.
 type proposal struct {
 	propose func(b *batch) error
 	err     error
 	done    chan error
 }
 
-// submit has a proposal written, and waits until it is durable and applied.
+// submit passes a proposal to the writer, and waits until it is durable and applied.
 func (e *Engine) submit(ctx context.Context, propose func(b *batch) error) error {
 	p := &proposal{propose: propose, done: make(chan error, 1)}
 	select {
@@ -66,7 +65,7 @@ func (e *Engine) submit(ctx context.Context, propose func(b *batch) error) error
 	}
 }
 
-// stop says why the engine has stopped, after it has.
+// stop returns why the engine has stopped, after it has.
 func (e *Engine) stop() error {
 	if e.failure != nil {
 		return fmt.Errorf("%w: %w", ErrStopped, e.failure)
@@ -74,7 +73,7 @@ func (e *Engine) stop() error {
 	return ErrStopped
 }
 
-// write is the writer. It ends at Close, or when the log cannot be written.
+// write runs the writer. It ends at Close, or when the log cannot be written.
 func (e *Engine) write(ctx context.Context) {
 	defer close(e.stopped)
 	defer func() {
@@ -111,8 +110,8 @@ func (e *Engine) write(ctx context.Context) {
 	}
 }
 
-// collect adds proposals to the batch, this one and those that wait, and
-// returns the first that must be in the next batch.
+// collect adds this proposal and the waiting ones to the batch, and returns the first that must be in the
+// next batch.
 func (e *Engine) collect(b *batch, p *proposal) (carried *proposal) {
 	for {
 		before := len(b.events)
@@ -137,8 +136,7 @@ func (e *Engine) collect(b *batch, p *proposal) (carried *proposal) {
 	}
 }
 
-// commit appends the batch and applies it. An error leaves open what of it is in
-// the log.
+// commit appends the batch and applies it. After an error any part of it may be in the log.
 func (e *Engine) commit(ctx context.Context, b *batch) error {
 	for from := 0; from < len(b.entries); {
 		to := from + fitting(b.entries[from:])
@@ -163,7 +161,7 @@ func (e *Engine) commit(ctx context.Context, b *batch) error {
 	return nil
 }
 
-// fitting returns how many entries, from the first, one append takes.
+// fitting returns the number of entries, from the first, that one append takes.
 func fitting(entries [][]byte) int {
 	size := 0
 	for i, entry := range entries {
@@ -186,8 +184,8 @@ func (e *Engine) apply(b *batch) error {
 	return nil
 }
 
-// batch is a commit group that is being made. Its maps are what it will change: a
-// decision is in a batch once.
+// batch is a commit group under construction. Its maps hold the changes that it will make; a decision is in a
+// batch once.
 type batch struct {
 	state   *fold
 	waiting []*proposal
@@ -195,12 +193,12 @@ type batch struct {
 	entries [][]byte
 	offers  []*offer // of the decisions that they close
 	bytes   int
-	alone   bool      // nothing else may be in it
-	ready   *prepared // what its PlacementPut needs
+	alone   bool      // no other event may be in it
+	ready   *prepared // prepared for its PlacementPut
 
 	touched map[decisionKey]bool
-	open    map[*placement]int // bytes of open decisions, more
-	rounds  map[*placement]int // bytes for the learner
+	open    map[*placement]int // additional bytes of open decisions
+	rounds  map[*placement]int // bytes of rounds for the learner
 }
 
 func (b *batch) reset() {
@@ -217,7 +215,7 @@ func (b *batch) add(e *eventlog.Event, entry []byte, o *offer) {
 	b.bytes += eventlog.EntrySize(entry)
 }
 
-// encode adds an event that is known to be lawful.
+// encode adds a lawful event.
 func (b *batch) encode(e *eventlog.Event, o *offer) {
 	entry, err := e.Encode(nil)
 	if err != nil {
@@ -232,7 +230,7 @@ func (b *batch) room(r *record, o *offer) bool {
 	return !r.isOf(p.learner) || p.worker.queue.room(b.rounds[p], o.roundBytes())
 }
 
-// canExpire reports the same of a decision that expires. There is no round of one that is deferred.
+// canExpire reports the same for a decision that expires. A deferred one has no round.
 func (b *batch) canExpire(r *record, o *offer) bool { return r.status == deferred || b.room(r, o) }
 
 // choose gives a decision its outcome. A learner without room for the round does not learn from it: its
@@ -256,8 +254,8 @@ func (b *batch) close(r *record, o *offer, now int64, body eventlog.Body) {
 	b.encode(&eventlog.Event{Time: now, Placement: p.name, Body: body}, o)
 }
 
-// offer adds a decision. Where open decisions would exceed the placement's
-// memory, others leave it. The decision that had its id before, which the log has forgotten, may be remembered yet.
+// offer adds a decision. If open decisions exceed the placement's memory, others are evicted. An earlier
+// decision of this id, whose entry was removed, may still be remembered.
 func (b *batch) offer(v view, e *eventlog.Event, o *eventlog.Offered, forgotten *record, entry []byte) error {
 	p := v.placement
 	key := decisionKey{p, o.Decision}
@@ -285,9 +283,9 @@ func (b *batch) only(e *eventlog.Event) error {
 	return nil
 }
 
-// makeRoom ends the wait for the outcomes of decisions until their placement has so many bytes more, of most of them, and returns
-// their number. The first to expire are the first to go. One whose window is over has expired, and has to be read
-// before: errFull. Of the others nobody knows what became of them: they are evicted, and teach nothing.
+// makeRoom evicts at most the given number of open decisions, in the order of their expiry, until their
+// placement has enough bytes, and returns their number. Nothing is learned from evicted decisions. A decision
+// whose window is over must expire instead, and its offer must be read first: the error is then errFull.
 func (b *batch) makeRoom(p *placement, bytes int, now int64, maximum int) (n int, err error) {
 	if bytes <= 0 {
 		return 0, nil

@@ -24,17 +24,17 @@ type Adapter struct {
 	Create bool // whether the first Rank at the root creates the placement [Placement]
 }
 
-// Call is a request that the server has let in.
+// Call is a request that the server has authorised.
 type Call interface {
 	Context() context.Context
 	PathValue(name string) string
 	Now() int64 // when the request came, Unix nanoseconds
 
-	// Decode decodes the body, JSON, and ignores unknown keys as Personalizer did.
+	// Decode decodes the JSON body. Like Personalizer it ignores unknown keys.
 	Decode(body any) error
 
-	// Reserve takes memory for the work on the request, besides that of its body, in
-	// place of what it took before. The server gives it back.
+	// Reserve reserves memory for the work on the request, in addition to its body, and replaces an earlier
+	// reservation. The server frees it.
 	Reserve(bytes int64) error
 }
 
@@ -44,7 +44,7 @@ type Route struct {
 	ID, Summary string       // for the OpenAPI document
 	Body        reflect.Type // of the request; nil if it is not read
 	Example     string       // a body, JSON
-	Answer      reflect.Type // of a Rank; nil for a report, whose answer is empty
+	Answer      reflect.Type // of a Rank; nil for other calls, whose answer is empty
 	Invalid     string       // the error code of invalid requests
 
 	// Handle returns the answer, or nil for an empty one.
@@ -100,7 +100,7 @@ func (a *Adapter) Routes() []Route {
 	return list
 }
 
-// ofVersion refuses calls that the version in the path does not have.
+// ofVersion refuses calls that do not exist in the version in the path.
 func ofVersion(handle func(Call) (any, error), multislot bool) func(Call) (any, error) {
 	return func(c Call) (any, error) {
 		v := c.PathValue("version")
@@ -111,8 +111,8 @@ func ofVersion(handle func(Call) (any, error), multislot bool) func(Call) (any, 
 	}
 }
 
-// Joined returns a request as if the endpoint before Personalizer's path did not end with a slash. That
-// service's portal showed endpoints with one, and clients put another one after it.
+// Joined removes a double slash before Personalizer's path from a request. The service's portal showed
+// endpoints with a slash at the end, and clients add another one.
 func Joined(r *http.Request) *http.Request {
 	const twice = "//personalizer/"
 	if !strings.Contains(r.URL.Path, twice) {
@@ -120,15 +120,14 @@ func Joined(r *http.Request) *http.Request {
 	}
 	at := *r.URL
 	at.RawPath = strings.Replace(at.EscapedPath(), twice, twice[1:], 1)
-	at.Path, _ = url.PathUnescape(at.RawPath) // which was escaped well
+	at.Path, _ = url.PathUnescape(at.RawPath) // the path was escaped correctly
 	again := *r
 	again.URL = &at
 	return &again
 }
 
-// defaults is the configuration of the placement that a Rank creates: what that service did by default, as far as this one does it: a
-// fifth of the answers explore, and rewards are waited for ten minutes. Its
-// features are any JSON.
+// defaults is the configuration of the placement that a Rank creates, with the defaults of Personalizer: a
+// fifth of the answers explore, and rewards may come for ten minutes. Its features are any JSON.
 const defaults = `{
 	"max_size": 10, "max_items": 50, "mode": "explore", "explore_share": 0.2, "record": "shown", "attribution_window": "10m",
 	"features": [
@@ -160,7 +159,7 @@ func (a *Adapter) config(c Call) (name string, config *decision.Config, err erro
 	return name, config, err
 }
 
-// rank answers a Rank without slots, which is one with a single slot.
+// rank answers a Rank without slots, which is treated as one with a single slot.
 func (a *Adapter) rank(c Call) (any, error) {
 	var q rankQuery
 	if err := c.Decode(&q); err != nil {
@@ -192,7 +191,7 @@ func (a *Adapter) rankSlots(c Call) (any, error) {
 	return q.filled(d), nil
 }
 
-// decide decides a Rank by the schema that the placement has now. It gives the event an id if it has none.
+// decide decides a Rank with the present schema of the placement. It gives the event an id if it has none.
 func (a *Adapter) decide(c Call, q *rankQuery) (*decision.Answer, error) {
 	if q.EventID == "" {
 		q.EventID = newEvent()
@@ -212,9 +211,9 @@ func (a *Adapter) decide(c Call, q *rankQuery) (*decision.Answer, error) {
 	return a.Engine.Decide(c.Context(), name, r, c.Now())
 }
 
-// decisionOf returns the id of an event's decision. Events of two placements
-// are different ones, and may have ids that a decision cannot: these stand as their
-// SHA-256. So do those with a ':', which would be that of another placement: "a:b" has one in its name.
+// decisionOf returns the id of an event's decision. Events of different placements are distinct. Ids that a
+// decision cannot have are replaced by their SHA-256, and so are ids with a ':', which could be confused with
+// those of another placement, because "a:b" is a legal name.
 func decisionOf(placement, event string) string {
 	plain := func(c rune) bool {
 		return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.ContainsRune("._-", c)
@@ -227,7 +226,7 @@ func decisionOf(placement, event string) string {
 	return placement + ":" + event
 }
 
-// newEvent draws an id in the form of a UUID, as that service did.
+// newEvent draws an id in the form of a UUID, like Personalizer.
 func newEvent() string {
 	var b [16]byte
 	rand.Read(b[:])
@@ -313,7 +312,7 @@ func (a *Adapter) report(c Call, d *decision.Answer, rewards []api.Reward) error
 	return a.Engine.Reward(c.Context(), d.Placement, d.Decision, rewards, c.Now())
 }
 
-// activate activates an event. If it comes too late it changes nothing, as a late reward does.
+// activate activates an event. Like a late reward, a late activation changes nothing.
 func (a *Adapter) activate(c Call) (any, error) {
 	d, err := a.event(c)
 	if err != nil {

@@ -1,9 +1,9 @@
-// Package personalizer is the contract of Azure Personalizer, a service that has been retired, on an engine of
+// Package personalizer implements the contract of Azure Personalizer, a retired service, on an engine of
 // package decision: a shop that called it changes one URL.
 //
 // Rank is a decision with slots, Reward reports an outcome by numbers, and Activate activates a deferred
-// decision. The package translates bodies, ids of events and errors, and keeps nothing. Package server lets
-// requests in and calls it through the table of [Adapter.Routes].
+// decision. The package translates bodies, ids of events and errors, and has no state. Package server
+// authorises requests and calls it through the table of [Adapter.Routes].
 //
 //	adapter.go   the routes, and what each does with the engine
 //	rank.go      the bodies of Rank: to a request of the engine, and from its answer

@@ -27,8 +27,8 @@ type innerError struct {
 
 const invalidActivate = "InvalidEventIdToActivate"
 
-// codes has the status and the code of problems, by kind. The code of other problems is
-// their status: the gateway before that service answered so.
+// codes has the status and the code of problems, by kind. The code of other problems is their status, as from
+// the gateway of that service.
 var codes = map[string]struct {
 	status int
 	code   string
@@ -66,7 +66,7 @@ func (rt *Route) Error(p *api.Problem) (status int, body ErrorDocument) {
 	return status, ErrorDocument{e}
 }
 
-// inRank returns what is called so in a request of the engine as it is called in a Rank.
+// inRank translates a field of the engine's request into its name in a Rank.
 func inRank(pointer string) string {
 	for _, c := range [][2]string{{"/items", "/actions"}, {"/user", "/contextFeatures"}, {"/baseline", "/slots"}} {
 		if rest, ok := strings.CutPrefix(pointer, c[0]); ok {

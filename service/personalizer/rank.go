@@ -83,7 +83,7 @@ type slotReward struct {
 	Value  *float64 `json:"value" nullable:"false" minimum:"-1" maximum:"1"`
 }
 
-// rankQuery is a Rank of either kind, with its features as they came.
+// rankQuery is a Rank of either kind, with undecoded features.
 type rankQuery struct {
 	ContextFeatures jsontext.Value      `json:"contextFeatures"`
 	Actions         bounded[rankAction] `json:"actions"`
@@ -104,8 +104,7 @@ type rankSlot struct {
 	BaselineAction  string          `json:"baselineAction"`
 }
 
-// bounded is a list that is refused before there is memory for much more than a
-// placement would take.
+// bounded is a list whose decoding fails before it takes much more memory than a placement accepts.
 type bounded[T any] []T
 
 const maxList = 10_000
@@ -203,7 +202,7 @@ func (q *rankQuery) checkSlots() error {
 	return nil
 }
 
-// request returns what is asked of the engine, but for the decision's id.
+// request returns the engine's request, without the decision's id.
 func (q *rankQuery) request(c *decision.Config) (*api.Request, error) {
 	items, users := featuresOf(c, true), featuresOf(c, false)
 	r := &api.Request{Items: make([]api.Item, len(q.Actions)), Defer: q.DeferActivation}
@@ -223,7 +222,7 @@ func (q *rankQuery) request(c *decision.Config) (*api.Request, error) {
 	for _, s := range q.Slots {
 		slot := api.Slot{ID: s.ID}
 		for _, id := range s.ExcludedActions {
-			if there[id] { // a list of what is sold out names more
+			if there[id] { // a list of sold-out items can name unknown ones
 				slot.Exclude = append(slot.Exclude, id)
 			}
 		}
@@ -239,7 +238,7 @@ func (q *rankQuery) request(c *decision.Config) (*api.Request, error) {
 type rankFeatures struct {
 	kinds map[string]string // by name
 	item  bool
-	rest  string // the object that has what no other feature is the name of; "" is none
+	rest  string // the object feature for members that are no other feature; "" for none
 }
 
 const (
@@ -264,9 +263,8 @@ func featuresOf(c *decision.Config, item bool) rankFeatures {
 	return f
 }
 
-// values returns those that a list of objects has. A member of the objects is
-// the feature of its name, and else part of the rest. An action's id is the feature "id"
-// where there is one of words.
+// values returns the values in a list of objects. A member is the feature of its name, or else part of the
+// rest. An action's id is the feature "id" if that is a category or a text.
 func (f *rankFeatures) values(features jsontext.Value, id, field string) (api.Values, error) {
 	values := api.Values{}
 	rest := []byte{'['}
@@ -276,7 +274,7 @@ func (f *rankFeatures) values(features jsontext.Value, id, field string) (api.Va
 	case kind != '[':
 		return nil, api.Fieldf(field, "must be a list")
 	}
-	in := jsontext.NewDecoder(bytes.NewBuffer(features)) // the list is JSON: rankQuery has read it
+	in := jsontext.NewDecoder(bytes.NewBuffer(features)) // the list is valid JSON: rankQuery has decoded it
 	_, _ = in.ReadToken()
 	for in.PeekKind() != ']' {
 		if in.PeekKind() != '{' {
@@ -300,7 +298,7 @@ func (f *rankFeatures) values(features jsontext.Value, id, field string) (api.Va
 	return values, nil
 }
 
-// members takes an object off a list.
+// members decodes the next object of a list.
 func (f *rankFeatures) members(values api.Values, rest []byte, in *jsontext.Decoder, field string) (api.Values, []byte, error) {
 	_, _ = in.ReadToken()
 	rest = append(rest, '{')
@@ -335,7 +333,7 @@ func (f *rankFeatures) members(values api.Values, rest []byte, in *jsontext.Deco
 	return values, append(rest, '}'), nil
 }
 
-// valueOf returns a member as the value of a feature of a kind.
+// valueOf returns a member as the value of a feature of the kind.
 func valueOf(name, of string, v jsontext.Value) (api.Value, bool) {
 	kind := v.Kind()
 	switch {
@@ -355,10 +353,9 @@ func valueOf(name, of string, v jsontext.Value) (api.Value, bool) {
 	return api.Value{}, false
 }
 
-// probabilities returns that of each action to be the one shown, nil where they are not
-// known. With N' actions that are not excluded it is, of the one shown, its
-// propensity π; and of the others (1 − π)/(N' − 1) where it is the policy's own, else π but for
-// the policy's own, which has the rest.
+// probabilities returns the probability of each action to be shown, nil if they are not known. Let N' actions
+// not be excluded. The action shown has its propensity π. If it is the policy's own choice, the others have
+// (1 − π)/(N' − 1); else they have π, except the policy's own choice, which has the rest.
 func (q *rankQuery) probabilities(a *decision.Answer) []float64 {
 	p := make([]float64, len(q.Actions))
 	shown, own := a.Shown[0], a.Shown[0]
@@ -397,8 +394,8 @@ func (q *rankQuery) probabilities(a *decision.Answer) []float64 {
 	return p
 }
 
-// ranked returns the answer to a Rank: all actions, the one to show
-// first, and others by their probability, in the order of the request where it is the same.
+// ranked returns the answer to a Rank: all actions, first the one to show, and then the others by decreasing
+// probability, in the order of the request if it is equal.
 func (q *rankQuery) ranked(a *decision.Answer) *rankedDocument {
 	p := q.probabilities(a)
 	order := make([]int, len(q.Actions))
