@@ -1,9 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 
+	"vitrine/internal/replace"
 	"vitrine/service/inspect"
 )
 
@@ -11,6 +13,8 @@ type exportCmd struct {
 	logArg
 	Placement string  `help:"Export only the decisions of this placement." placeholder:"NAME"`
 	From      *uint64 `help:"Export only the decisions from this entry of the log on." placeholder:"ENTRY"`
+	Format    string  `help:"jsonl (the default), parquet, dsjson (Vowpal Wabbit) or obp (Open Bandit Pipeline)." placeholder:"jsonl|parquet|dsjson|obp" enum:"jsonl,parquet,dsjson,obp" default:"jsonl"`
+	Items     string  `help:"Of obp: where item_context.csv is written." placeholder:"FILE"`
 }
 
 // Help is the tail of the command's help.
@@ -24,17 +28,35 @@ func (exportCmd) Help() string {
 
 items are the items in the log: those shown, or all candidates if the placement has "record": "all". Features have the values of the request as far as the log has them. Numbers were scaled and are scaled back, which may change the last digit; hashed categories and texts are lists of columns; crosses are left out, because they follow from other features. If the configuration is neither in the log nor in a snapshot, an item has the columns of all features in "row". Decisions whose entry was removed are left out, even if their outcome is in the log.
 
-by says how the set was found: policy, chance or baseline. status is chosen, expired, evicted (the memory was full before the outcome came, and nothing was learned), open, deferred (not activated) or withdrawn (never activated, and nothing was learned). choice is null for the outside option and if the wait for an outcome ended; it is left out while the decision is open. An unknown propensity is null.
+by says how the set was found: policy, chance, baseline, or import for decisions of vitrine import. status is chosen, expired, evicted (the memory was full before the outcome came, and nothing was learned), open, deferred (not activated) or withdrawn (never activated, and nothing was learned). choice is null for the outside option and if the wait for an outcome ended; it is left out while the decision is open. An unknown propensity is null. If the log has it, law says how the set was drawn, and items have the probability of being shown.
 
-` + aboutLog + "\n\n" + examples("vitrine export vitrine-data > decisions.jsonl", "vitrine export vitrine-data --placement home --from 100000 > new.jsonl")
+parquet is a table with a row for each item of one placement. dsjson has slates of slots (CCB) with an outcome; the probability of a slot is that of its item being on the page. obp has a row for each item shown, and the items in the file of --items. vitrine import reads all four.
+
+` + aboutLog + "\n\n" + examples("vitrine export vitrine-data > decisions.jsonl", "vitrine export vitrine-data --placement home --from 100000 > new.jsonl", "vitrine export vitrine-data --placement home --format parquet > decisions.parquet")
 }
 
 // Run exports the decisions.
 func (c exportCmd) Run(ctx context.Context, t terminal) (err error) {
+	if (c.Format == "obp") != (c.Items != "") {
+		return usageError{errors.New("--items goes with --format obp, which needs it")}
+	}
 	log, err := c.open(ctx, t)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, log.close()) }()
-	return log.Export(ctx, t.out, inspect.Decisions{Placement: c.Placement, From: c.From})
+	which := inspect.Decisions{Placement: c.Placement, From: c.From}
+	switch c.Format {
+	case "parquet":
+		return log.ExportParquet(ctx, t.out, which)
+	case "dsjson":
+		return log.ExportVW(ctx, t.out, which)
+	case "obp":
+		var items bytes.Buffer
+		if err := log.ExportOBP(ctx, t.out, &items, which); err != nil {
+			return err
+		}
+		return replace.File(c.Items, items.Bytes())
+	}
+	return log.Export(ctx, t.out, which)
 }

@@ -46,6 +46,7 @@ type cli struct {
 	Backup    backupCmd    `cmd:"" help:"Copy the log and the snapshot of a decision service, which may be running."`
 	Replay    replayCmd    `cmd:"" help:"Replay the log of a decision service, and compare the result with its snapshots."`
 	Export    exportCmd    `cmd:"" help:"Write the decisions of a decision service as lines of JSON."`
+	Import    importCmd    `cmd:"" help:"Make decisions of another program's log those of a placement, which learns from them."`
 	Keys      keysCmd      `cmd:"" help:"Make and withdraw the API keys of a decision service."`
 	Describe  describeCmd  `cmd:"" help:"Describe a policy or another name in a file: its options, their defaults and ranges."`
 	List      listCmd      `cmd:"" help:"List the names that a file may use, and the experiments."`

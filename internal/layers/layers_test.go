@@ -26,7 +26,7 @@ var table = [][]string{
 	{"bandit", "paper/camera", "paper/geometry", "paper/imdb", "service/load"},
 	{"experiment", "internal/policy", "paper/tractability", "offpolicy"},
 	{"tune", "paper/theory", "service/decision"},
-	{"config", "figure", "service/personalizer"},
+	{"config", "figure", "service/personalizer", "service/records"},
 	{"service/server"},
 	{"service/host"},
 	{"service/inspect"},

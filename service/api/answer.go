@@ -41,7 +41,7 @@ func (a *Answer) Items() []string {
 type Decision struct {
 	Answer
 	Placement string    `json:"placement"`
-	By        string    `json:"by" enum:"policy,chance,baseline" doc:"how the set was found"`
+	By        string    `json:"by" enum:"policy,chance,baseline,import" doc:"how the set was found"`
 	Time      time.Time `json:"time"`
 	Status    string    `json:"status" enum:"open,chosen,expired,deferred,withdrawn,evicted"`
 	Choice    *string   `json:"choice" doc:"the item that was taken; null for none"`

@@ -17,6 +17,7 @@ const (
 	ByPolicy   uint8 = 1 + iota
 	ByChance         // drawn uniformly from the nonempty sets
 	ByBaseline       // the caller's
+	ByImport         // in the log of another program
 )
 
 // Answer is the answer to a request.
@@ -29,7 +30,7 @@ type Answer struct {
 	Revenue       float64   // the expected revenue R(S)
 	Propensity    float64   // of the set, in (0, 1]; 0 if it has no closed form
 	PolicyVersion uint64    // the last entry of the log that the policy had learned from
-	By            uint8     // ByPolicy, ByChance or ByBaseline
+	By            uint8     // ByPolicy, ByChance, ByBaseline or ByImport
 	Repeated      bool      // the request was answered before, and this is that answer
 
 	Deferred bool     // the request's: see [Engine.Activate]

@@ -54,11 +54,13 @@ func (c *counts) closed(r *record, o *offer) {
 	if r.choice > 0 {
 		purchases = 1
 	}
-	arm := &c.Arms[o.Mode-ByPolicy]
-	arm.Rounds++
-	arm.Purchases += purchases
-	arm.Revenue += earned
-	arm.Squares += float64(earned * earned)
+	if o.Mode != ByImport {
+		arm := &c.Arms[o.Mode-ByPolicy]
+		arm.Rounds++
+		arm.Purchases += purchases
+		arm.Revenue += earned
+		arm.Squares += float64(earned * earned)
+	}
 	if o.probability == nil {
 		return
 	}

@@ -33,7 +33,7 @@ func offerOf(p *placement, o *eventlog.Offered) (*offer, error) {
 	if d != p.config.schema.Width() || k > p.config.MaxSize {
 		return nil, fmt.Errorf("the offer is of %d items of %d features, the placement shows %d of %d", k, d, p.config.MaxSize, p.config.schema.Width())
 	}
-	if o.Mode < ByPolicy || o.Mode > ByBaseline {
+	if o.Mode < ByPolicy || o.Mode > ByImport {
 		return nil, fmt.Errorf("the offer was found in way %d, which this program does not know", o.Mode)
 	}
 	for i, v := range o.Revenue {

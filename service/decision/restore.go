@@ -366,7 +366,7 @@ func (p *placement) restoreOffer(d decoder) (*record, error) {
 	if err == nil {
 		err = r.restoreStatus(d, n)
 	}
-	if err == nil && (o.Mode < ByPolicy || o.Mode > ByBaseline || (r.status == deferred || r.status == withdrawn) && !estimates.deferred) {
+	if err == nil && (o.Mode < ByPolicy || o.Mode > ByImport || (r.status == deferred || r.status == withdrawn) && !estimates.deferred) {
 		err = fmt.Errorf("decision %q has mode %d and status %d", r.id, o.Mode, r.status)
 	}
 	if err == nil && r.status.waits() {

@@ -61,7 +61,7 @@ func (l *line) time(name string, nanoseconds int64) {
 }
 
 // foundBy has the words for how a set was found.
-var foundBy = map[uint8]string{decision.ByPolicy: "policy", decision.ByChance: "chance", decision.ByBaseline: "baseline"}
+var foundBy = map[uint8]string{decision.ByPolicy: "policy", decision.ByChance: "chance", decision.ByBaseline: "baseline", decision.ByImport: "import"}
 
 // decision begins the line.
 func (l *line) decision(o *offered) {
@@ -107,7 +107,12 @@ var draws = map[uint8]string{decision.DrawSets: "sets", decision.DrawSlots: "slo
 
 // draw writes how the set was drawn.
 func (l *line) draw(o *offered, d *decision.Draw) {
-	l.member("law", jsontext.BeginObject)
+	l.token(jsontext.String("law"))
+	l.drawObject(o, d)
+}
+
+func (l *line) drawObject(o *offered, d *decision.Draw) {
+	l.token(jsontext.BeginObject)
 	l.member("draw", jsontext.String(draws[d.Kind]))
 	l.member("share", jsontext.Float(d.Epsilon))
 	l.member("size", jsontext.Int(int64(d.Size)))
@@ -134,11 +139,7 @@ func (l *line) item(o *offered, i int, named bool, law offpolicy.Law) {
 		}
 		l.token(jsontext.EndArray)
 	}
-	revenue := 1.0
-	if o.Revenue != nil {
-		revenue = o.Revenue[i]
-	}
-	l.member("revenue", jsontext.Float(revenue))
+	l.member("revenue", jsontext.Float(o.revenue(i)))
 	if law != nil {
 		l.member("propensity", jsontext.Float(law.Inclusion(i)))
 	}

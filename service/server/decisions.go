@@ -152,7 +152,7 @@ func (s *Server) activate(c *call) error {
 var errChoice = &api.FieldError{Field: "/choice", Message: "must be the id of an item that was shown, or null for none"}
 
 // by names the ways in which a set is found.
-var by = map[uint8]string{decision.ByPolicy: "policy", decision.ByChance: "chance", decision.ByBaseline: "baseline"}
+var by = map[uint8]string{decision.ByPolicy: "policy", decision.ByChance: "chance", decision.ByBaseline: "baseline", decision.ByImport: "import"}
 
 func (s *Server) getDecision(c *call) error {
 	id := c.PathValue("id")

@@ -1,0 +1,289 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"vitrine/internal/hint"
+	"vitrine/service/budget"
+	"vitrine/service/decision"
+	"vitrine/service/eventlog"
+	"vitrine/service/eventlog/natslog"
+	"vitrine/service/host"
+	"vitrine/service/records"
+)
+
+type importCmd struct {
+	Log       string `arg:"" help:"A log of decisions: CSV, Parquet, JSON Lines of vitrine export, dsjson of Vowpal Wabbit or Azure Personalizer, or CSV of Open Bandit Pipeline; text may be compressed with gzip or zstd."`
+	Placement string `help:"The placement that learns from it." placeholder:"NAME" required:""`
+	To        string `help:"The data directory of the service, which must not be running." placeholder:"DIR" required:""`
+	Create    string `help:"Make the placement, if there is none of its name, from its configuration as PUT takes it." placeholder:"FILE"`
+	Mapping   string `help:"How the log holds decisions, in TOML." placeholder:"FILE"`
+	DryRun    bool   `help:"Read the log and report, and write nothing."`
+}
+
+// Help is the tail of the command's help.
+func (importCmd) Help() string {
+	return `The decisions become events of the placement's log, marked as imported, and the learner learns from them as from its own. The whole log is read and checked first: if a line is wrong, the error names it and nothing is written. Decisions that the log has already are left out, so an import that was interrupted can be given again.
+
+Tables have a row for each item of a decision, with the columns decision_id, item and chosen, and if they have them time, shown (the position), revenue and propensity; features are columns of their names. Other names go into a mapping:
+
+    format = "csv"                 csv, parquet, jsonl, dsjson, personalizer or obp; found from the name of the file
+    delimiter = ";"
+    items = "item_context.csv"     of obp: the file of the items
+    [columns]
+    decision = "session"           identifies a decision; its rows are consecutive
+    time = "ts"                    RFC 3339, or seconds since 1970
+    item = "sku"
+    shown = "position"             from 1 on, or true; without it all rows are shown
+    chosen = "clicked"             1 or true in one row, or in none
+    revenue = "margin"
+    propensity = "p"               of the page; required in each decision if it is named here
+    [features]
+    price = "price_eur"            the column of a feature; in dsjson a path such as "item.price"
+    action = "*"                   in dsjson: the whole action, of a feature of kind object
+    [law]                          if every page was drawn uniformly: what vitrine evaluate needs
+    draw = "pages"                 of exactly size items; "sets": of at most size
+    share = 1
+    size = 3
+
+A time before the log's last entry becomes that of the last entry. An outcome has the time of its decision.
+
+` + examples(
+		"vitrine import clicks.csv --placement home --create home.json --to vitrine-data",
+		"vitrine import clicks.parquet --placement home --to vitrine-data --mapping clicks.toml --dry-run",
+		"vitrine import vw.dsjson --placement home --to vitrine-data",
+	)
+}
+
+// Run imports the log.
+func (c importCmd) Run(ctx context.Context, t terminal) (err error) {
+	m := &records.Mapping{}
+	if c.Mapping != "" {
+		if m, err = records.ReadMapping(c.Mapping); err != nil {
+			return err
+		}
+	}
+	var create []byte
+	if c.Create != "" {
+		if create, err = os.ReadFile(c.Create); err != nil {
+			return err
+		}
+		if _, err := decision.ParseConfig(create); err != nil {
+			return fmt.Errorf("%s: %w", c.Create, err)
+		}
+	}
+	dir := filepath.Join(c.To, host.LogDir)
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		if c.Create == "" {
+			return hint.New(fmt.Errorf("%s has no log", c.To), "name the placement's configuration with --create, and the directory is made")
+		}
+		return c.fresh(ctx, t, m, create)
+	}
+	return c.into(ctx, t, c.To, m, create)
+}
+
+// fresh imports into a new data directory, which is there only if the import succeeds.
+func (c importCmd) fresh(ctx context.Context, t terminal, m *records.Mapping, create []byte) error {
+	_, before := os.Stat(c.To)
+	if err := os.MkdirAll(c.To, 0o700); err != nil {
+		return err
+	}
+	err := c.into(ctx, t, c.To, m, create)
+	if err != nil || c.DryRun {
+		err = errors.Join(err, os.RemoveAll(filepath.Join(c.To, host.LogDir)))
+		if before != nil {
+			err = errors.Join(err, os.RemoveAll(c.To))
+		}
+	}
+	return err
+}
+
+func (c importCmd) into(ctx context.Context, t terminal, data string, m *records.Mapping, create []byte) (err error) {
+	logger := slog.New(slog.DiscardHandler)
+	store, err := natslog.Open(ctx, natslog.Options{Dir: filepath.Join(data, host.LogDir), Logger: logger})
+	if err != nil {
+		return hint.New(err, "stop the service that has this data directory")
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	known, last, err := c.known(ctx, store)
+	if err != nil {
+		return err
+	}
+	e, err := host.OpenEngine(ctx, data, store, budget.New(math.MaxInt64/2), nil, logger)
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	config, err := e.Config(c.Placement)
+	isNew := errors.Is(err, decision.ErrNotFound)
+	switch {
+	case isNew && create != nil:
+		if config, err = decision.ParseConfig(create); err != nil {
+			return err
+		}
+	case isNew:
+		return hint.New(fmt.Errorf("%s has no placement %q: there are %v", data, c.Placement, e.Placements()), "name its configuration with --create")
+	case err != nil:
+		return err
+	}
+	now := time.Now().UnixNano()
+	i := &importing{importCmd: c, engine: e, config: config, known: known, last: last, now: now}
+	// The first pass checks everything, and the second writes.
+	report, err := records.Read(ctx, c.Log, m, config, i.check)
+	if err != nil {
+		return interrupted(err)
+	}
+	if !c.DryRun {
+		if isNew {
+			if _, err := e.Put(ctx, c.Placement, create, max(last, min(i.first, now))); err != nil {
+				return err
+			}
+		}
+		if _, err := records.Read(ctx, c.Log, m, config, func(d *decision.Imported) error { return i.write(ctx, d) }); err != nil {
+			return interrupted(err)
+		}
+		if err := e.Wait(ctx); err != nil {
+			return interrupted(err)
+		}
+	}
+	return i.print(t, report)
+}
+
+func interrupted(err error) error {
+	if errors.Is(err, context.Canceled) {
+		return hint.New(errors.New("interrupted"), "give the same command again: decisions that are there are left out")
+	}
+	return err
+}
+
+// known returns the ids of the placement's decisions, and the time of the last entry.
+func (c importCmd) known(ctx context.Context, store *natslog.Store) (known map[string]bool, last int64, err error) {
+	known = map[string]bool{}
+	extent, err := store.Extent(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	for entry, err := range store.Entries(ctx, extent.First) {
+		if err != nil {
+			return nil, 0, interrupted(err)
+		}
+		event, err := eventlog.Decode(entry)
+		if err != nil {
+			return nil, 0, err
+		}
+		last = max(last, event.Time)
+		if o, ok := event.Body.(*eventlog.Offered); ok && event.Placement == c.Placement {
+			known[o.Decision] = true
+		}
+	}
+	return known, last, nil
+}
+
+// importing is an import in progress.
+type importing struct {
+	importCmd
+	engine *decision.Engine
+	config *decision.Config
+	known  map[string]bool
+	last   int64 // the time of the log's last entry
+	first  int64 // that of the first decision
+	now    int64
+
+	decisions, chosen, before, withLaw, withPropensity, moved int
+	items                                                     int
+}
+
+// check is the first pass.
+func (i *importing) check(d *decision.Imported) error {
+	if d.Time > i.now+int64(time.Minute) {
+		return fmt.Errorf("the time of decision %q, %s, is in the future", d.Request.Decision, time.Unix(0, d.Time).UTC().Format(time.RFC3339))
+	}
+	if i.known[d.Request.Decision] {
+		i.before++
+		return nil
+	}
+	if err := decision.CheckImport(i.Placement, i.config, d); err != nil {
+		return fmt.Errorf("decision %q: %w", d.Request.Decision, err)
+	}
+	if i.decisions == 0 || d.Time > 0 && d.Time < i.first {
+		i.first = d.Time
+	}
+	i.decisions++
+	i.items += len(d.Request.Items)
+	if d.Choice != "" {
+		i.chosen++
+	}
+	if d.Draw != nil {
+		i.withLaw++
+	}
+	if d.Propensity > 0 || d.Draw != nil {
+		i.withPropensity++
+	}
+	return nil
+}
+
+// write is the second pass.
+func (i *importing) write(ctx context.Context, d *decision.Imported) error {
+	if i.known[d.Request.Decision] {
+		return nil
+	}
+	if d.Time == 0 {
+		d.Time = i.now
+	}
+	if d.Time < i.last {
+		d.Time = i.last
+		i.moved++
+	}
+	i.last = d.Time
+	return i.engine.Import(ctx, i.Placement, d)
+}
+
+// print prints the report.
+func (i *importing) print(t terminal, r *records.Report) error {
+	verb := "imported"
+	if i.DryRun {
+		verb = "would be imported"
+	}
+	fmt.Fprintf(t.out, "%s: %d decisions, %d %s to placement %q of %s\n", i.Log, r.Decisions, i.decisions, verb, i.Placement, i.To)
+	if i.decisions > 0 {
+		fmt.Fprintf(t.out, "%.1f items a decision, %d decisions with an item taken, %d with a propensity, %d with how the page was drawn\n",
+			float64(i.items)/float64(i.decisions), i.chosen, i.withPropensity, i.withLaw)
+	}
+	if i.before > 0 {
+		fmt.Fprintf(t.out, "%d decisions are in the log already\n", i.before)
+	}
+	for _, reason := range slices.Sorted(maps.Keys(r.Skipped)) {
+		fmt.Fprintf(t.out, "%d decisions are left out: they %s\n", r.Skipped[reason], reason)
+	}
+	if i.moved > 0 {
+		fmt.Fprintf(t.out, "%d decisions have the time of the entry before them, which is later than theirs\n", i.moved)
+	}
+	w := tabwriter.NewWriter(t.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "\nfeature\tcolumn\tvalues\tmissing")
+	for _, f := range r.Features {
+		column := f.Column
+		if f.Found == 0 {
+			column = "(none)"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%d\t%d\n", f.Feature, column, f.Found, f.Missing)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if len(r.Unused) > 0 {
+		fmt.Fprintf(t.out, "\nnot used: %s\n", strings.Join(r.Unused, ", "))
+	}
+	return nil
+}

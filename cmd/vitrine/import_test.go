@@ -1,0 +1,326 @@
+package main
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"vitrine/service/eventlog"
+	"vitrine/service/eventlog/natslog"
+)
+
+// run1 runs a command that must succeed, and returns what it prints.
+func run1(t *testing.T, args ...string) string {
+	t.Helper()
+	out, errs, code := vitrineRun(t, args...)
+	if code != 0 {
+		t.Fatalf("%v: %s", args, errs)
+	}
+	return out
+}
+
+const clicks = `decision_id,time,item,shown,chosen,revenue,propensity,price,brand,age
+a,2026-01-01T10:00:00Z,sku1,2,0,1.5,0.2,0.5,acme,30
+a,2026-01-01T10:00:00Z,sku2,1,1,2,0.2,1.5,zeta,30
+a,2026-01-01T10:00:00Z,sku3,0,0,1,0.2,2.5,acme,30
+b,2026-01-01T10:01:00Z,sku1,1,0,1.5,0.3,0.5,acme,41
+b,2026-01-01T10:01:00Z,sku3,0,0,1,0.3,2.5,acme,41
+`
+
+const clicksPlacement = `{"max_size":2,"record":"all","features":[{"name":"price","kind":"number"},{"name":"brand","kind":"category","values":["acme","zeta"]},{"name":"age","kind":"number","from":"user","scale":10},{"name":"x","kind":"cross","of":["price","age"]}],"policy":{"name":"ucb-mnl"}}`
+
+// A table becomes a placement's log, marked as imported; the learner learns from it; the same import
+// again adds nothing.
+func TestImport(t *testing.T) {
+	t.Chdir(t.TempDir())
+	write(t, "clicks.csv", clicks)
+	write(t, "home.json", clicksPlacement)
+	dry := run1(t, "import", "clicks.csv", "--placement", "home", "--create", "home.json", "--to", "data", "--dry-run")
+	if _, err := os.Stat("data"); err == nil || !strings.Contains(dry, "2 decisions, 2 would be imported") {
+		t.Errorf("a dry run leaves %v, and prints %s", err, dry)
+	}
+	out := run1(t, "import", "clicks.csv", "--placement", "home", "--create", "home.json", "--to", "data")
+	for _, want := range []string{
+		`clicks.csv: 2 decisions, 2 imported to placement "home" of data`,
+		"2.5 items a decision, 1 decisions with an item taken, 2 with a propensity, 0 with how the page was drawn",
+		"price    price   5       0", "age      age     2       0",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in\n%s", want, out)
+		}
+	}
+	exported := run1(t, "export", "data")
+	for _, want := range []string{`"time":"2026-01-01T10:00:00Z"`, `"shown":["sku2","sku1"],"propensity":0.2,`, `"by":"import","status":"chosen","choice":"sku2"`, `"brand":"zeta"`, `"user":{"age":41}`, `"choice":null`} {
+		if !strings.Contains(exported, want) {
+			t.Errorf("no %q in\n%s", want, exported)
+		}
+	}
+	if replayed := run1(t, "replay", "data"); !regexp.MustCompile(`home +2 +2 .* 2 +0 +\d`).MatchString(replayed) {
+		t.Errorf("not learned: %s", replayed)
+	}
+	again := run1(t, "import", "clicks.csv", "--placement", "home", "--to", "data")
+	if !strings.Contains(again, "2 decisions, 0 imported") || !strings.Contains(again, "2 decisions are in the log already") || run1(t, "export", "data") != exported {
+		t.Errorf("again: %s", again)
+	}
+	run1(t, "check", "data")
+
+	// Later decisions of earlier times have the time of the last entry, so that times never decrease.
+	write(t, "late.csv", strings.NewReplacer("a,2026", "c,2025", "b,2026", "d,2026").Replace(clicks))
+	if out := run1(t, "import", "late.csv", "--placement", "home", "--to", "data"); !strings.Contains(out, "2 decisions have the time of the entry before them") && !strings.Contains(out, "1 decisions have the time of the entry before them") {
+		t.Errorf("%s", out)
+	}
+	last := int64(0)
+	err := withLog("data", func(ctx context.Context, store *natslog.Store) error {
+		for entry, err := range store.Entries(ctx, 1) {
+			if err != nil {
+				return err
+			}
+			e, err := eventlog.Decode(entry)
+			if err != nil {
+				return err
+			}
+			if e.Time < last {
+				return fmt.Errorf("the time decreases from %d to %d", last, e.Time)
+			}
+			last = e.Time
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// decisionsOf returns the lines of an export by decision, without what an import does not keep: the
+// entries, the version of the policy, how the set was found, and when the outcome came.
+func decisionsOf(t *testing.T, data string) map[string]string {
+	t.Helper()
+	lines := map[string]string{}
+	for line := range strings.Lines(run1(t, "export", data)) {
+		if strings.Contains(line, `"status":"open"`) {
+			continue
+		}
+		id := regexp.MustCompile(`"decision_id":"([^"]*)"`).FindStringSubmatch(line)[1]
+		line = regexp.MustCompile(`"(entry|outcome_entry|policy_version)":\d+,?`).ReplaceAllString(line, "")
+		line = regexp.MustCompile(`"(outcome_time|by|time)":"[^"]*",?`).ReplaceAllString(line, "")
+		lines[id] = strings.Replace(line, `"status":"expired"`, `"status":"chosen"`, 1)
+	}
+	return lines
+}
+
+// What is exported in any format is imported as it was, with how the pages were drawn, and policies
+// are judged alike.
+func TestExportsAreImports(t *testing.T) {
+	t.Chdir(t.TempDir())
+	exploredLog(t, "data", "slots", 0.5, 60)
+	write(t, "home.json", fmt.Sprintf(shelf, "slots", 0.5))
+	want := decisionsOf(t, "data")
+	write(t, "top.toml", `show = "revenue"`)
+	verdict := run1(t, "evaluate", "data", "--policy", "top.toml", "--format", "csv")
+	for _, format := range []string{"jsonl", "parquet", "dsjson"} {
+		name := "log." + format
+		write(t, name, run1(t, "export", "data", "--format", format))
+		report := run1(t, "import", name, "--placement", "home", "--create", "home.json", "--to", format)
+		if strings.Contains(report, "not used: ") && format != "dsjson" && format != "parquet" {
+			t.Errorf("%s: %s", format, report)
+		}
+		got := decisionsOf(t, format)
+		if !maps.Equal(got, want) {
+			for id, line := range want {
+				if got[id] != line {
+					t.Fatalf("%s: decision %s\n got %s\nwant %s", format, id, got[id], line)
+				}
+			}
+			t.Errorf("%s: %d decisions, want %d", format, len(got), len(want))
+		}
+		if again := run1(t, "evaluate", format, "--policy", "top.toml", "--format", "csv"); format == "jsonl" && again != verdict {
+			t.Errorf("%s: judged differently:\n%s\n%s", format, verdict, again)
+		}
+	}
+	// Open Bandit Pipeline has one context an item, and no pages.
+	obp, errs, code := vitrineRun(t, "export", "data", "--format", "obp", "--items", "item_context.csv")
+	if code != 0 || !strings.Contains(errs, "8 items have other features or revenues in some decisions") {
+		t.Fatal(errs)
+	}
+	write(t, "log.csv", obp)
+	write(t, "obp.toml", "format = \"obp\"\nitems = \"item_context.csv\"")
+	report := run1(t, "import", "log.csv", "--placement", "home", "--create", "home.json", "--to", "obp", "--mapping", "obp.toml")
+	if !strings.Contains(report, "59 decisions, 59 imported") {
+		t.Error(report)
+	}
+	shown := regexp.MustCompile(`"shown":.*?\].*"choice":[^,]*`)
+	law := regexp.MustCompile(`"(propensity|law)":([^{,]*|\{.*?\}),`)
+	for id, line := range decisionsOf(t, "obp") {
+		strip := func(s string) string { return law.ReplaceAllString(shown.FindString(s), "") }
+		if strip(line) != strip(want[id]) {
+			t.Fatalf("decision %s\n got %s\nwant %s", id, strip(line), strip(want[id]))
+		}
+	}
+}
+
+// Logs of other programs.
+func TestForeignLogs(t *testing.T) {
+	t.Chdir(t.TempDir())
+	write(t, "cb.dsjson", `{"_label_cost":-1,"_label_probability":0.8,"_label_Action":2,"EventId":"e 1","Timestamp":"2026-01-02T03:04:05.5Z","a":[2,1],"p":[0.8,0.2],"c":{"FromUrl":[{"hour":7}],"_multi":[{"_tag":"pizza","i":{"constant":1},"j":[{"spicy":1,"diet":"none"}]},{"_tag":"salad","j":[{"spicy":0,"diet":"low"}]}]}}
+{"_label_cost":0,"EventId":"e2","Timestamp":"2026-01-02T03:05:05Z","a":[1,2],"p":[0.6,0.4],"c":{"FromUrl":[{"hour":9}],"_multi":[{"_tag":"pizza","j":[{"spicy":1,"diet":"none"}]},{"_tag":"salad","j":[{"spicy":0,"diet":"low"}]}]}}
+{"RewardValue":1,"EventId":"e2"}
+`)
+	write(t, "food.json", `{"max_size":1,"record":"all","features":[{"name":"heat","kind":"number"},{"name":"diet","kind":"category","values":["none","low"]},{"name":"all","kind":"object","buckets":8},{"name":"hour","kind":"number","from":"user"}],"policy":{"name":"ucb-mnl"}}`)
+	write(t, "food.toml", "[features]\nheat = \"spicy\"\nall = \"*\"\n")
+	report := run1(t, "import", "cb.dsjson", "--placement", "food", "--create", "food.json", "--to", "food", "--mapping", "food.toml")
+	for _, want := range []string{"3 decisions, 2 imported", "1 decisions are left out: they have no context", "heat     spicy   4", "not used: FromUrl.hour, i.constant, j.diet, j.spicy"} {
+		if !strings.Contains(strings.ReplaceAll(report, "constant, ", ""), strings.ReplaceAll(want, "i.constant, ", "i.")) && !strings.Contains(report, want) {
+			t.Errorf("no %q in\n%s", want, report)
+		}
+	}
+	exported := run1(t, "export", "food")
+	for _, want := range []string{`"decision_id":"import-`, `"shown":["salad"],"propensity":0.8`, `"choice":"salad"`, `"decision_id":"e2"`, `"choice":null`, `"user":{"hour":9}`, `"diet":"low"`} {
+		if !strings.Contains(exported, want) {
+			t.Errorf("no %q in\n%s", want, exported)
+		}
+	}
+	write(t, "ccb.dsjson", `{"Timestamp":"2026-01-02T03:04:05Z","EventId":"p","c":{"user":{"hour":3},"_multi":[{"_tag":"a","f":{"heat":1}},{"_tag":"b","f":{"heat":2}},{"_tag":"c","f":{"heat":3}}],"_slots":[{},{}]},"_outcomes":[{"_label_cost":0,"_a":[2,0,1],"_p":[0.5,0.3,0.2]},{"_label_cost":-1,"_a":[0,1],"_p":[0.6,0.4]}]}`)
+	write(t, "slots.json", `{"max_size":2,"record":"all","features":[{"name":"heat","kind":"number"},{"name":"hour","kind":"number","from":"user"}],"policy":{"name":"ucb-mnl"}}`)
+	run1(t, "import", "ccb.dsjson", "--placement", "page", "--create", "slots.json", "--to", "page")
+	if exported := run1(t, "export", "page"); !strings.Contains(exported, `"shown":["c","a"],"propensity":null`) || !strings.Contains(exported, `"choice":"a"`) {
+		t.Error(exported)
+	}
+	// The data set of Open Bandit: rows are impressions, and every page of one item was drawn uniformly.
+	write(t, "random.csv", `,timestamp,item_id,position,click,propensity_score,user_feature_0,user-item_affinity_0,user-item_affinity_1
+0,2019-11-24 00:00:17.004101+00:00,1,3,0,0.5,81ce,0.5,2
+1,2019-11-24 00:00:23.715857+00:00,0,1,1,0.5,4ae3,1,0
+`)
+	write(t, "item_context.csv", ",item_id,item_feature_0\n0,0,-0.7\n1,1,0.3\n")
+	write(t, "random.toml", "format = \"obp\"\nitems = \"item_context.csv\"\n[features]\naffinity = \"user-item_affinity\"\n[law]\ndraw = \"pages\"\nshare = 1\nsize = 1\n")
+	write(t, "obp.json", `{"max_size":1,"record":"all","features":[{"name":"item_feature_0","kind":"number"},{"name":"affinity","kind":"number"},{"name":"user_feature_0","kind":"category","from":"user"}],"policy":{"name":"ucb-mnl"}}`)
+	report = run1(t, "import", "random.csv", "--placement", "zozo", "--create", "obp.json", "--to", "zozo", "--mapping", "random.toml")
+	if exported := run1(t, "export", "zozo"); !strings.Contains(report, "2 with how the page was drawn") || !strings.Contains(exported, `"affinity":2}`) || !strings.Contains(exported, `"law":{"draw":"pages","share":1,"size":1`) {
+		t.Errorf("%s%s", report, exported)
+	}
+}
+
+// Every bad log is named with its place, and nothing of it is written.
+func TestBadImports(t *testing.T) {
+	t.Chdir(t.TempDir())
+	write(t, "home.json", clicksPlacement)
+	write(t, "clicks.csv", clicks)
+	run1(t, "import", "clicks.csv", "--placement", "home", "--create", "home.json", "--to", "data")
+	before := run1(t, "export", "data")
+	write(t, "whole.parquet", run1(t, "export", "data", "--format", "parquet"))
+	whole, _ := os.ReadFile("whole.parquet")
+	fresh := strings.NewReplacer("a,2026", "c,2026", "b,2026", "d,2026").Replace(clicks)
+	strict := "[columns]\npropensity = \"propensity\""
+	var zipped bytes.Buffer
+	z := gzip.NewWriter(&zipped)
+	z.Write([]byte(fresh))
+	z.Close()
+	for want, c := range map[string]struct{ name, text, mapping string }{
+		"the file is truncated or damaged":                                       {"cut.parquet", string(whole[:len(whole)/2]), ""},
+		"truncated or damaged: unexpected EOF":                                   {"cut.csv.gz", zipped.String()[:zipped.Len()-20], ""},
+		"if columns are separated by ';', set delimiter":                         {"semicolon.csv", strings.ReplaceAll(fresh, ",", ";"), ""},
+		"line 7 repeats the header":                                              {"twice.csv", fresh + strings.SplitAfter(fresh, "\n")[0], ""},
+		`line 1 has the column "price" twice`:                                    {"column.csv", strings.Replace(fresh, "brand", "price", 1), ""},
+		"line 7 has 2 fields, and the header 10":                                 {"short.csv", fresh + "e,2026-01-01T10:00:00Z\n", ""},
+		"line 3: column propensity: the propensity is missing":                   {"missing.csv", strings.Replace(fresh, "sku2,1,1,2,0.2", "sku2,1,1,2,", 1), strict},
+		"line 2: column propensity: the propensity is 0: must be in (0, 1]":      {"zero.csv", strings.ReplaceAll(fresh, "0.2,", "0,"), ""},
+		"line 5: column propensity: the propensity is 1.5":                       {"above.csv", strings.ReplaceAll(fresh, "0.3,", "1.5,"), ""},
+		"line 3: column propensity: the propensity is 0.4, and 0.2":              {"varies.csv", strings.Replace(fresh, "2,0.2,1.5", "2,0.4,1.5", 1), ""},
+		"line 4: decision c has two chosen items":                                {"two.csv", strings.Replace(fresh, "sku3,0,0,1,0.2", "sku3,3,1,1,0.2", 1), ""},
+		"line 4: decision c: item \"sku3\" was chosen and not shown":             {"unseen.csv", strings.Replace(strings.Replace(fresh, "sku3,0,0", "sku3,0,1", 1), "sku2,1,1", "sku2,1,0", 1), ""},
+		`line 3: decision c has item "sku1" twice`:                               {"item.csv", strings.Replace(fresh, "sku2", "sku1", 1), ""},
+		`line 2: decision "c": /shown: has 3 items, the placement shows at most`: {"many.csv", strings.Replace(fresh, "sku3,0,0,1,0.2", "sku3,3,0,1,0.2", 1), ""},
+		`item "sku2": column price: "dear" is not a finite number`:               {"number.csv", strings.Replace(fresh, "0.2,1.5", "0.2,dear", 1), ""},
+		`column price: "NaN" is not a finite number`:                             {"nan.csv", strings.Replace(fresh, "0.2,1.5", "0.2,NaN", 1), ""},
+		`/items/1/features/brand: "other"`:                                       {"brand.csv", strings.Replace(fresh, "zeta", "other", 1), ""},
+		`/items/0/features/price`:                                                {"none.csv", strings.Replace(fresh, "price", "cost", 1), ""},
+		`line 2: column time: "yesterday" is not a time`:                         {"time.csv", strings.Replace(fresh, "2026-01-01T10:00:00Z", "yesterday", 1), ""},
+		"is in the future":                                                       {"future.csv", strings.ReplaceAll(fresh, "2026", "2226"), ""},
+		`decision "c" has rows further up`:                                       {"again.csv", fresh + strings.SplitAfter(fresh, "\n")[1], ""},
+		`there is no column "click": the columns are`:                            {"map.csv", fresh, "[columns]\nchosen = \"click\""},
+		`features.price = "cost": there is no such column`:                       {"feature.csv", fresh, "[features]\nprice = \"cost\""},
+		`weight.csv.toml: features.weight: the placement has no such feature`:    {"weight.csv", fresh, "[features]\nweight = \"price\""},
+		`/law: gives the set ["sku2" "sku1"], which was shown, the propensity`:   {"law.csv", fresh, "[law]\ndraw = \"pages\"\nshare = 1\nsize = 2"},
+		`law.csv.toml: law.share = 0.5`:                                          {"law.csv", fresh, "[law]\ndraw = \"pages\"\nshare = 0.5\nsize = 2"},
+		`key.csv.toml:1: unknown key "column"`:                                   {"key.csv", fresh, "column = 1"},
+		`format = "xml": want one of csv, parquet`:                               {"xml.csv", fresh, "format = \"xml\""},
+		`its name does not say its format`:                                       {"clicks.txt", fresh, ""},
+		`it has no decision`:                                                     {"header.csv", strings.SplitAfter(fresh, "\n")[0], ""},
+		`the file is empty`:                                                      {"empty.csv", "", ""},
+		`line 2: _multi is missing`:                                              {"bad.dsjson", "\n" + `{"EventId":"x","c":{"_multi":3}}`, ""},
+		`line 1: c: _multi is missing`:                                           {"multi.dsjson", `{"EventId":"x","c":{}}`, ""},
+		`line 1: slot 0: the propensity is 0: must be in (0, 1]`:                 {"zero.dsjson", `{"EventId":"x","_label_cost":0,"a":[1],"p":[0],"c":{"_multi":[{"_tag":"a"}]}}`, ""},
+		`line 1: slot 0: the propensity is 1.5`:                                  {"p.dsjson", `{"EventId":"x","_label_cost":0,"a":[1],"p":[1.5],"c":{"_multi":[{"_tag":"a"}]}}`, ""},
+		`line 1: slot 0 has 0 propensities for 1 actions`:                        {"nop.dsjson", `{"EventId":"x","_label_cost":0,"a":[1],"p":[],"c":{"_multi":[{"_tag":"a"}]}}`, ""},
+		`line 1: slot 0 shows the action [7] of 1`:                               {"a.dsjson", `{"EventId":"x","_label_cost":0,"a":[7],"p":[1],"c":{"_multi":[{"_tag":"a"}]}}`, ""},
+		`line 1: `:                                   {"cut.jsonl", `{"decision_id":"x","items":[{"id":`, ""},
+		`the propensity is 2: must be in (0, 1]`:     {"two.jsonl", `{"decision_id":"x","items":[{"id":"a"}],"shown":["a"],"propensity":2,"status":"chosen"}`, ""},
+		`the format obp needs the items`:             {"obp.csv", fresh, "format = \"obp\""},
+		`page has "b", which is not among the items`: {"law.jsonl", `{"decision_id":"x","items":[{"id":"a"}],"shown":["a"],"law":{"draw":"sets","share":0.1,"size":1,"page":["b"]},"status":"chosen"}`, ""},
+	} {
+		write(t, c.name, c.text)
+		args := []string{"import", c.name, "--placement", "home", "--to", "data"}
+		if c.mapping != "" {
+			write(t, c.name+".toml", c.mapping)
+			args = append(args, "--mapping", c.name+".toml")
+		}
+		if want == `line 2: _multi is missing` {
+			want = `line 2: c: `
+		}
+		out, errs, code := vitrineRun(t, args...)
+		if code == 0 || out != "" || !strings.Contains(errs, want) || !strings.Contains(errs, c.name) {
+			t.Errorf("%s: %s%s\nwant %q", c.name, out, errs, want)
+		}
+	}
+	if run1(t, "export", "data") != before {
+		t.Error("a bad log has left decisions")
+	}
+	// A new directory is gone after a bad log, and one that a service has is refused.
+	write(t, "bad.csv", strings.Replace(fresh, "0.2,1.5", "0.2,NaN", 1))
+	if _, _, code := vitrineRun(t, "import", "bad.csv", "--placement", "home", "--create", "home.json", "--to", "new"); code == 0 {
+		t.Error("a bad log was imported")
+	}
+	if _, err := os.Stat("new"); err == nil {
+		t.Error("a bad log has left a directory")
+	}
+	for want, args := range map[string][]string{
+		"nowhere has no log":                              {"clicks.csv", "--placement", "home", "--to", "nowhere"},
+		`data has no placement "shelf": there are [home]`: {"clicks.csv", "--placement", "shelf", "--to", "data"},
+		"home.csv: ": {"clicks.csv", "--placement", "shelf", "--to", "data", "--create", "home.csv"},
+	} {
+		if want == "home.csv: " {
+			write(t, "home.csv", `{"max_size":0}`)
+		}
+		if _, errs, code := vitrineRun(t, append([]string{"import"}, args...)...); code == 0 || !strings.Contains(errs, want) {
+			t.Errorf("%s, want %q", errs, want)
+		}
+	}
+}
+
+// A category with very many values is an id, and named.
+func TestImportOfManyCategories(t *testing.T) {
+	if testing.Short() {
+		t.Skip("reads a hundred thousand rows")
+	}
+	t.Chdir(t.TempDir())
+	var b bytes.Buffer
+	b.WriteString("decision_id,item,chosen,sku\n")
+	for i := range 100_001 {
+		fmt.Fprintf(&b, "d%d,a,0,value%d\n", i/2, i)
+		if i%2 == 1 {
+			b.Truncate(b.Len())
+		}
+	}
+	text := regexp.MustCompile(`(?m)^(d\d+),a,0,(value\d*[13579])$`).ReplaceAll(b.Bytes(), []byte("$1,b,0,$2"))
+	write(t, "many.csv", string(text))
+	write(t, "home.json", `{"max_size":2,"features":[{"name":"sku","kind":"category"}],"policy":{"name":"ucb-mnl"}}`)
+	_, errs, code := vitrineRun(t, "import", "many.csv", "--placement", "home", "--create", "home.json", "--to", "data")
+	if code == 0 || !strings.Contains(errs, "column sku: the category sku has more than 100000 distinct values: it is probably an id") || !strings.Contains(errs, "line 100002") {
+		t.Error(errs)
+	}
+}

@@ -1,0 +1,164 @@
+package decision
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"vitrine"
+	"vitrine/service/api"
+	"vitrine/service/eventlog"
+)
+
+// Imported is a decision of another log, and its outcome.
+type Imported struct {
+	Request    *api.Request // with a decision id; rules are not kept
+	Shown      []string     // in display order
+	Choice     string       // the item that was taken; "" for none
+	Time       int64        // Unix nanoseconds; not before the last entry of the log
+	Propensity float64      // of the set; 0 if it is not known
+	Draw       *Draw        // nil if it is not known
+}
+
+// CheckImport reports why [Engine.Import] would not import a decision into a placement of a
+// configuration.
+func CheckImport(name string, c *Config, m *Imported) error {
+	d := deciders.Get().(*decider)
+	defer d.release()
+	_, _, err := d.imported(view{placement: &placement{name: name}, config: c}, m)
+	return err
+}
+
+// Import adds a decision and its outcome to the log of a placement, marked as imported, and the
+// learner learns from it as from any other. Errors are *api.FieldError for what is wrong with the
+// decision, ErrConflict if the placement remembers another one of its id, ErrNotFound, ErrStopped or that of
+// ctx. While the learner's queue is full it waits.
+func (e *Engine) Import(ctx context.Context, name string, m *Imported) error {
+	d := deciders.Get().(*decider)
+	defer d.release()
+	for {
+		v, err := e.view(name)
+		if err != nil {
+			return err
+		}
+		events, entries, err := d.imported(v, m)
+		if err != nil {
+			return err
+		}
+		err = e.submit(ctx, func(b *batch) error { return b.imported(v, events, entries) })
+		switch {
+		case errors.Is(err, errBehind):
+			if err := e.Wait(ctx); err != nil {
+				return err
+			}
+		case errors.Is(err, errMoved):
+		default:
+			return err
+		}
+	}
+}
+
+// errBehind is of a learner whose queue has no room for a round. An import waits for it.
+var errBehind = errors.New("the learner is behind")
+
+// imported returns the two events of a decision, and their entries.
+func (d *decider) imported(v view, m *Imported) (events [2]*eventlog.Event, entries [2][]byte, err error) {
+	clear(d.index)
+	q, err := d.place(m.Request, v.config.schema)
+	if err != nil {
+		return events, entries, err
+	}
+	if err := q.check(v.config, d.index); err != nil {
+		return events, entries, err
+	}
+	switch {
+	case m.Request.Decision == "":
+		return events, entries, api.Fieldf("/decision_id", "is missing")
+	case len(m.Shown) > v.config.MaxSize:
+		return events, entries, api.Fieldf("/shown", "has %d items, the placement shows at most %d", len(m.Shown), v.config.MaxSize)
+	case !(m.Propensity >= 0 && m.Propensity <= 1):
+		return events, entries, api.Fieldf("/propensity", "%v: must be in (0, 1]", m.Propensity)
+	}
+	order := make([]int32, len(m.Shown))
+	choice := int32(0)
+	at, err := find("/shown", m.Shown, d.index)
+	if err != nil {
+		return events, entries, err
+	}
+	for k, i := range at {
+		if slices.Contains(at[:k], i) {
+			return events, entries, api.Fieldf(fmt.Sprintf("/shown/%d", k), "%q is shown twice", m.Shown[k])
+		}
+		order[k] = int32(i)
+		if m.Shown[k] == m.Choice {
+			choice = int32(k + 1)
+		}
+	}
+	if m.Choice != "" && choice == 0 {
+		return events, entries, api.Fieldf("/choice", "%q was not shown", api.Abbreviate(m.Choice, maxID))
+	}
+	n, width := len(m.Request.Items), v.config.schema.Width()
+	d.rows = resize(d.rows, n*width)
+	if _, err := v.config.schema.Rows(d.rows, q.user, q.items); err != nil {
+		return events, entries, err
+	}
+	d.estimates = estimates{}
+	o := &eventlog.Offered{Decision: m.Request.Decision, Request: q.sum(), Candidates: n, Width: width, Propensity: m.Propensity, Mode: ByImport}
+	if l := m.Draw; l != nil {
+		if err := l.check(n); err != nil {
+			return events, entries, api.Fieldf("/law", "%v", err)
+		}
+		shown := vitrine.Assortment(slices.Sorted(slices.Values(at)))
+		p := l.Law(n).Propensity(shown)
+		if p == 0 || m.Propensity > 0 && math.Abs(p-m.Propensity) > 1e-6*p {
+			return events, entries, api.Fieldf("/law", "gives the set %q, which was shown, the propensity %v, not %v", m.Shown, p, m.Propensity)
+		}
+		o.Propensity = min(p, 1)
+		if v.config.Record == "all" {
+			d.estimates.law = l
+		}
+	}
+	d.fill(o, q, order, v.config.Record == "all")
+	o.Answer = d.estimates.encode(nil)
+	events[0] = &eventlog.Event{Time: m.Time, Placement: v.name, Body: o}
+	events[1] = &eventlog.Event{Time: m.Time, Placement: v.name, Body: &eventlog.Chosen{Decision: o.Decision, Choice: choice}}
+	for k, event := range events {
+		if entries[k], err = event.Encode(nil); err != nil {
+			return events, entries, api.Fieldf("/items", "%v", err)
+		}
+	}
+	if size := eventlog.EntrySize(entries[0]); size > maxBatch {
+		return events, entries, api.Fieldf("/items", "the decision takes %d bytes of the log, at most %d fit", size, maxBatch)
+	}
+	// The learner keeps the rows, and d is used again.
+	copied, err := eventlog.Decode(entries[0])
+	events[0] = &copied
+	return events, entries, err
+}
+
+// imported adds a decision and its outcome.
+func (b *batch) imported(v view, events [2]*eventlog.Event, entries [2][]byte) error {
+	p := v.placement
+	o, err := offerOf(p, events[0].Body.(*eventlog.Offered))
+	if err != nil {
+		return err
+	}
+	key := decisionKey{p, o.Decision}
+	switch {
+	case b.touched[key]:
+		return errLater
+	case b.state.placements[p.name] != p || p.changed != v.changed:
+		return errMoved
+	case b.state.decisions.find(p, o.Decision) != nil:
+		return fmt.Errorf("decision id %q: %w: the placement has a decision of this id", o.Decision, ErrConflict)
+	case !p.worker.queue.room(b.rounds[p], o.roundBytes()):
+		return errBehind
+	}
+	b.touched[key] = true
+	b.rounds[p] += o.roundBytes()
+	b.add(events[0], entries[0], nil)
+	b.add(events[1], entries[1], o)
+	return nil
+}

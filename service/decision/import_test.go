@@ -1,0 +1,138 @@
+package decision_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"vitrine/service/api"
+	"vitrine/service/decision"
+	"vitrine/service/eventlog/memlog"
+)
+
+// past returns a decision of another log that showed two items of three.
+func past(id, choice string) *decision.Imported {
+	return &decision.Imported{Request: stock(id, 3), Shown: []string{"sku2", "sku0"}, Choice: choice, Time: 5, Propensity: 0.25}
+}
+
+// An imported decision teaches the learner what the placement's own decision with the same rows
+// teaches, and a replay of the log gives the same state.
+func TestImportTeachesAsDecisionsDo(t *testing.T) {
+	const home = `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl"},"record":"all","seed":3}`
+	store, own := new(memlog.Store), new(memlog.Store)
+	imported, lived := opened(t, decision.Options{Store: store}), opened(t, decision.Options{Store: own})
+	put(t, imported, "home", home)
+	put(t, lived, "home", home)
+	for k := range 300 {
+		a, err := lived.Decide(t.Context(), "home", stock(fmt.Sprint("d", k), 3), 5)
+		if err != nil {
+			t.Fatal(err)
+		}
+		choice := ""
+		if k%3 > 0 {
+			choice = a.Shown[0]
+		}
+		if err := lived.Outcome(t.Context(), "home", a.Decision, choice, 5); err != nil {
+			t.Fatal(err)
+		}
+		m := past(a.Decision, choice)
+		m.Shown = a.Shown
+		if err := imported.Import(t.Context(), "home", m); err != nil {
+			t.Fatal(err)
+		}
+		wait(t, lived) // so that both have learned the same when the next page is found
+	}
+	wait(t, imported)
+	ask := func(e *decision.Engine) string {
+		a, err := e.Decide(t.Context(), "home", stock("last", 3), 6)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprint(a.Shown, a.Probability, a.Outside)
+	}
+	if got, want := ask(imported), ask(lived); got != want {
+		t.Errorf("after an import %s, after the same decisions %s", got, want)
+	}
+	s, err := imported.Stats("home")
+	if err != nil || s.Learned != 300 || s.ByPolicy.Rounds+s.ByChance.Rounds+s.ByBaseline.Rounds != 0 {
+		t.Errorf("learned %d, arms %+v, %v", s.Learned, s.ByPolicy, err)
+	}
+	again := opened(t, decision.Options{Store: store})
+	wait(t, again)
+	if a, b := snapshot(t, imported), snapshot(t, again); string(a) != string(b) {
+		t.Error("a replay gives another state")
+	}
+	d, err := again.Decision(t.Context(), "home", "d1")
+	if err != nil || d.Answer.By != decision.ByImport || d.Status != "chosen" || d.Answer.Propensity != 0.25 || d.Time != 5 {
+		t.Errorf("%+v %+v, %v", d, d.Answer, err)
+	}
+}
+
+// An import waits for a learner that is behind.
+func TestImportWaits(t *testing.T) {
+	e := opened(t, decision.Options{Store: new(memlog.Store), Build: buildToy})
+	put(t, e, "home", `{"max_size":2,"max_items":3,"features":[{"name":"x","kind":"number"}],"policy":{},"memory":20000,"record":"all"}`)
+	for k := range 500 {
+		if err := e.Import(t.Context(), "home", past(fmt.Sprint("d", k), "sku0")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wait(t, e)
+	if s, _ := e.Stats("home"); s.Learned != 500 || s.Unlearned != 0 {
+		t.Errorf("learned %d of 500, unlearned %d", s.Learned, s.Unlearned)
+	}
+}
+
+func TestBadImports(t *testing.T) {
+	e := opened(t, decision.Options{Store: new(memlog.Store), Build: buildToy})
+	put(t, e, "home", `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{},"record":"all"}`)
+	c, err := e.Config("home")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, change := range map[string]func(m *decision.Imported){
+		"/decision_id: is missing":                  func(m *decision.Imported) { m.Request.Decision = "" },
+		"/decision_id: \"a b\": must be of letters": func(m *decision.Imported) { m.Request.Decision = "a b" },
+		"/shown: has 3 items, the placement shows":  func(m *decision.Imported) { m.Shown = []string{"sku0", "sku1", "sku2"} },
+		"/shown/1: \"sku9\" is not among the items": func(m *decision.Imported) { m.Shown[1] = "sku9" },
+		"/shown/1: \"sku2\" is shown twice":         func(m *decision.Imported) { m.Shown[1] = "sku2" },
+		"/choice: \"sku1\" was not shown":           func(m *decision.Imported) { m.Choice = "sku1" },
+		"/propensity: 1.5: must be in (0, 1]":       func(m *decision.Imported) { m.Propensity = 1.5 },
+		"/items: must have at least one item":       func(m *decision.Imported) { m.Request.Items = nil },
+		"/items/1/features/y: unknown key":          func(m *decision.Imported) { m.Request.Items[1].Features[0].Name = "y" },
+		"/law: the policy's own set [7] is not one": func(m *decision.Imported) {
+			m.Draw = &decision.Draw{Kind: decision.DrawSets, Epsilon: 1, Size: 2, Page: []uint32{7}}
+		},
+		"/law: sets of kind 9 are not known":         func(m *decision.Imported) { m.Draw = &decision.Draw{Kind: 9, Epsilon: 1, Size: 2} },
+		"/law: the share of drawn sets is 2":         func(m *decision.Imported) { m.Draw = &decision.Draw{Kind: decision.DrawSets, Epsilon: 2, Size: 2} },
+		"/law: sets of 4 of 3 items cannot be drawn": func(m *decision.Imported) { m.Draw = &decision.Draw{Kind: decision.DrawPages, Epsilon: 1, Size: 4} },
+		"/law: 9 bytes of swaps for 0 items of 3": func(m *decision.Imported) {
+			m.Draw = &decision.Draw{Kind: decision.DrawSlots, Epsilon: 1, Swaps: make([]byte, 9)}
+		},
+		"the propensity 0.333333": func(m *decision.Imported) { m.Draw = &decision.Draw{Kind: decision.DrawPages, Epsilon: 1, Size: 2} },
+	} {
+		m := past("d", "")
+		change(m)
+		for _, err := range []error{decision.CheckImport("home", c, m), e.Import(t.Context(), "home", m)} {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("error %v, want %q", err, want)
+			}
+			if field := new(api.FieldError); !errors.As(err, &field) {
+				t.Errorf("%v names no field", err)
+			}
+		}
+	}
+	if e.Sequence() != 1 {
+		t.Errorf("bad imports are in the log, up to entry %d", e.Sequence())
+	}
+	if err := e.Import(t.Context(), "shelf", past("d", "")); !errors.Is(err, decision.ErrNotFound) {
+		t.Errorf("no placement: %v", err)
+	}
+	if err := e.Import(t.Context(), "home", past("d", "")); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Import(t.Context(), "home", past("d", "sku0")); !errors.Is(err, decision.ErrConflict) {
+		t.Errorf("twice: %v", err)
+	}
+}

@@ -1,0 +1,67 @@
+package records_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/parquet-go/parquet-go"
+
+	"vitrine/service/decision"
+	"vitrine/service/records"
+)
+
+const placement = `{"max_size":2,"record":"all","features":[{"name":"price","kind":"number","default":1},{"name":"brand","kind":"category","buckets":4,"default":"none"},{"name":"age","kind":"number","from":"user","default":0}],"policy":{"name":"ucb-mnl"}}`
+
+// Whatever the bytes, a log is read or an error names it, and what is read can be imported or is refused.
+func FuzzRead(f *testing.F) {
+	for format, texts := range map[string][]string{
+		"csv":   {"decision_id,item,chosen,shown,price,propensity,law\na,x,1,1,2,.5,\na,y,0,0,3,.5,\n", "decision_id;item\n", "\ufeffdecision_id,item,chosen\n\"a\n"},
+		"jsonl": {`{"decision_id":"x","time":"2026-01-01T00:00:00Z","items":[{"id":"a","features":{"price":1},"revenue":2},{"id":"b"}],"user":{"age":3},"shown":["a"],"propensity":0.55,"law":{"draw":"slots","share":0.9,"size":1,"page":["b"],"swaps":"AQ=="},"status":"chosen","choice":"a"}`, `{"items":[{"id":"a","row":[1]}]}`},
+		"dsjson": {`{"EventId":"x","Timestamp":"2026-01-02T03:04:05Z","_label_cost":-1,"a":[2,1],"p":[0.5,0.5],"c":{"u":[{"age":4}],"_multi":[{"_tag":"a","j":{"price":1}},{"_tag":"b","_revenue":3}]}}`,
+			`{"EventId":"x","c":{"_multi":[{},{}]},"_outcomes":[{"_label_cost":-1,"_a":[0],"_p":[0.3]},{"_label_cost":0,"_a":[1],"_p":[0.6]}],"_vitrine":{"choice":"1","propensity":0.2}}`, `{"RewardValue":1}`},
+	} {
+		for _, text := range texts {
+			f.Add(format, []byte(text))
+		}
+	}
+	var table bytes.Buffer
+	w := parquet.NewGenericWriter[struct {
+		ID     string  `parquet:"decision_id"`
+		Item   string  `parquet:"item"`
+		Chosen int64   `parquet:"chosen"`
+		Price  float64 `parquet:"price"`
+	}](&table)
+	w.Close()
+	f.Add("parquet", table.Bytes())
+	c, err := decision.ParseConfig([]byte(placement))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, format string, data []byte) {
+		switch format {
+		case "csv", "jsonl", "dsjson", "parquet":
+		default:
+			return
+		}
+		if len(data) > 1<<16 {
+			return
+		}
+		path := filepath.Join(t.TempDir(), "log")
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		report, err := records.Read(t.Context(), path, &records.Mapping{Format: format}, c, func(d *decision.Imported) error {
+			n++
+			return decision.CheckImport("home", c, d)
+		})
+		switch {
+		case err != nil && len(err.Error()) > 5000:
+			t.Fatalf("an error of %d bytes", len(err.Error()))
+		case err == nil && report.Decisions < n:
+			t.Fatalf("%d decisions are reported, %d were read", report.Decisions, n)
+		}
+	})
+}

@@ -1,0 +1,501 @@
+package records
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/parquet-go/parquet-go"
+
+	"vitrine/service/api"
+)
+
+// row is a row of a table.
+type row struct {
+	place  string
+	fields fields
+}
+
+// readCSV reads a long table.
+func readCSV(s *source) error {
+	t := &table{source: s}
+	return s.rows(s.file, t.begin, t.row, t.end)
+}
+
+// rows reads CSV with a header.
+func (s *source) rows(file io.Reader, begin func(header []string) error, each func(row) error, end func() error) error {
+	r, err := s.text(file)
+	if err != nil {
+		return err
+	}
+	if head, _ := r.Peek(3); string(head) == "\ufeff" {
+		r.Discard(3)
+	}
+	in := csv.NewReader(r)
+	in.FieldsPerRecord = -1
+	if d := s.mapping.Delimiter; d != "" {
+		in.Comma = []rune(d)[0]
+	}
+	explain := func(err error) error {
+		var parse *csv.ParseError
+		if errors.As(err, &parse) {
+			return fmt.Errorf("line %d: %w", parse.Line, parse.Err)
+		}
+		return damaged(err)
+	}
+	header, err := in.Read()
+	switch {
+	case errors.Is(err, io.EOF):
+		return errors.New("the file is empty")
+	case err != nil:
+		return explain(err)
+	}
+	header = slices.Clone(header)
+	if len(header) == 1 {
+		for _, other := range ",;\t|" {
+			if other != in.Comma && strings.ContainsRune(header[0], other) {
+				return fmt.Errorf("line 1 has one column, %.60q: if columns are separated by %q, set delimiter in the mapping", header[0], other)
+			}
+		}
+	}
+	for j, name := range header {
+		if header[j] = strings.TrimSpace(name); slices.Contains(header[:j], header[j]) {
+			return fmt.Errorf("line 1 has the column %q twice", name)
+		}
+	}
+	if err := begin(header); err != nil {
+		return fmt.Errorf("line 1: %w", err)
+	}
+	for {
+		if err := s.ctx.Err(); err != nil {
+			return err
+		}
+		record, err := in.Read()
+		if errors.Is(err, io.EOF) {
+			return end()
+		} else if err != nil {
+			return explain(err)
+		}
+		line, _ := in.FieldPos(0)
+		place := "line " + strconv.Itoa(line)
+		switch {
+		case len(record) != len(header):
+			return fmt.Errorf("%s has %d fields, and the header %d", place, len(record), len(header))
+		case slices.Equal(record, header):
+			return fmt.Errorf("%s repeats the header: remove it", place)
+		}
+		f := fields{}
+		for j, text := range record {
+			if text != "" {
+				f[header[j]] = api.Text("", text)
+			}
+		}
+		if err := each(row{place, f}); err != nil {
+			return err
+		}
+	}
+}
+
+// readParquet reads a long table.
+func readParquet(s *source) error {
+	info, err := s.file.Stat()
+	if err != nil {
+		return err
+	}
+	f, err := parquet.OpenFile(s.file, info.Size(), parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
+	if err != nil {
+		return damaged(err)
+	}
+	var header []string
+	for _, path := range f.Schema().Columns() {
+		if leaf, ok := f.Schema().Lookup(path...); len(path) > 1 || !ok || leaf.MaxRepetitionLevel > 0 {
+			return fmt.Errorf("column %s is nested: a table has plain columns", strings.Join(path, "."))
+		}
+		header = append(header, path[0])
+	}
+	t := &table{source: s}
+	if err := t.begin(header); err != nil {
+		return err
+	}
+	number := 0
+	for _, group := range f.RowGroups() {
+		rows := group.Rows()
+		defer rows.Close()
+		buffer := make([]parquet.Row, 256)
+		for {
+			if err := s.ctx.Err(); err != nil {
+				return err
+			}
+			n, err := rows.ReadRows(buffer)
+			for _, values := range buffer[:n] {
+				number++
+				f := fields{}
+				for _, v := range values {
+					if name := header[v.Column()]; !v.IsNull() {
+						f[name] = parquetValue(v)
+					}
+				}
+				if err := t.row(row{"row " + strconv.Itoa(number), f}); err != nil {
+					return err
+				}
+			}
+			if errors.Is(err, io.EOF) {
+				break
+			} else if err != nil {
+				return damaged(fmt.Errorf("after row %d: %w", number, err))
+			}
+		}
+	}
+	return t.end()
+}
+
+func parquetValue(v parquet.Value) api.Value {
+	switch v.Kind() {
+	case parquet.Boolean:
+		return api.Text("", strconv.FormatBool(v.Boolean()))
+	case parquet.Int32:
+		return api.Number("", float64(v.Int32()))
+	case parquet.Int64:
+		return api.Text("", strconv.FormatInt(v.Int64(), 10))
+	case parquet.Float:
+		return api.Number("", float64(v.Float()))
+	case parquet.Double:
+		return api.Number("", v.Double())
+	}
+	return api.Text("", string(v.ByteArray()))
+}
+
+// table makes decisions of the rows of a long table.
+type table struct {
+	*source
+	columns Columns
+	strict  bool // whether the propensity is required
+	open    *found
+	order   map[string]float64 // of the items shown
+}
+
+// begin finds the columns.
+func (t *table) begin(header []string) error {
+	t.columns = t.mapping.Columns
+	t.strict = t.columns.Propensity != ""
+	for _, c := range []struct {
+		name     *string
+		usual    string
+		required bool
+	}{
+		{&t.columns.Decision, "decision_id", true}, {&t.columns.Item, "item", true}, {&t.columns.Chosen, "chosen", true},
+		{&t.columns.Time, "time", false}, {&t.columns.Shown, "shown", false}, {&t.columns.Revenue, "revenue", false}, {&t.columns.Propensity, "propensity", false},
+	} {
+		named := *c.name != ""
+		if !named {
+			*c.name = c.usual
+		}
+		switch has := slices.Contains(header, *c.name); {
+		case has:
+			t.used[*c.name] = true
+		case named || c.required:
+			return fmt.Errorf("there is no column %q: the columns are %q; name it in [columns] of the mapping", *c.name, header)
+		default:
+			*c.name = ""
+		}
+	}
+	for _, name := range []string{"law", "status", "outcome_time"} {
+		t.used[name] = true
+	}
+	for _, m := range t.report.Features {
+		if mapped := t.mapping.Features[m.Feature]; mapped != "" && !slices.Contains(header, mapped) {
+			return fmt.Errorf("features.%s = %q: there is no such column: the columns are %q", m.Feature, mapped, header)
+		}
+	}
+	for _, name := range header {
+		t.seen[name] = true
+	}
+	return nil
+}
+
+// textOf returns a field as text.
+func textOf(v api.Value) string {
+	if v.Kind == api.IsNumber {
+		return strconv.FormatFloat(v.Number, 'g', -1, 64)
+	}
+	return v.Text
+}
+
+// flag parses a condition.
+func flag(column string, v api.Value) (bool, error) {
+	switch strings.ToLower(textOf(v)) {
+	case "1", "true", "1.0":
+		return true, nil
+	case "", "0", "false", "0.0":
+		return false, nil
+	}
+	return false, fmt.Errorf("column %s: %.40q is neither 0 nor 1", column, textOf(v))
+}
+
+// row adds a row to the open decision.
+func (t *table) row(r row) error {
+	id := textOf(r.fields[t.columns.Decision])
+	if id == "" {
+		return fmt.Errorf("%s: column %s is empty: it identifies the decision", r.place, t.columns.Decision)
+	}
+	if t.open != nil && t.open.id != id {
+		if err := t.close(); err != nil {
+			return err
+		}
+	}
+	if err := t.item(id, r); err != nil {
+		return fmt.Errorf("%s: %w", r.place, err)
+	}
+	return nil
+}
+
+// item adds a row to the decision of an id.
+func (t *table) item(id string, r row) error {
+	if t.open == nil {
+		t.open, t.order = &found{place: r.place, id: id, user: r.fields}, map[string]float64{}
+		if err := t.first(r); err != nil {
+			return err
+		}
+	}
+	item := foundItem{id: textOf(r.fields[t.columns.Item]), fields: r.fields}
+	if item.id == "" {
+		return fmt.Errorf("column %s is empty: it is the item", t.columns.Item)
+	}
+	if v, ok := r.fields[t.columns.Revenue]; ok && t.columns.Revenue != "" {
+		n, err := typed("number", v)
+		if err != nil {
+			return fmt.Errorf("column %s: %w", t.columns.Revenue, err)
+		}
+		item.revenue = &n.Number
+	}
+	if slices.ContainsFunc(t.open.items, func(o foundItem) bool { return o.id == item.id }) {
+		return fmt.Errorf("decision %s has item %q twice", id, item.id)
+	}
+	t.open.items = append(t.open.items, item)
+	shown := float64(len(t.open.items))
+	if c := t.columns.Shown; c != "" {
+		switch text := strings.ToLower(textOf(r.fields[c])); text {
+		case "", "false", "0":
+			shown = 0
+		case "true":
+		default:
+			n, err := strconv.ParseFloat(text, 64)
+			if err != nil || n < 0 {
+				return fmt.Errorf("column %s: %.40q is no position", c, text)
+			}
+			shown = n
+		}
+	}
+	if shown > 0 {
+		t.order[item.id] = shown
+		t.open.shown = append(t.open.shown, item.id)
+	}
+	chosen, err := flag(t.columns.Chosen, r.fields[t.columns.Chosen])
+	switch {
+	case err != nil:
+		return err
+	case chosen && t.open.choice != "":
+		return fmt.Errorf("decision %s has two chosen items, %q and %q", id, t.open.choice, item.id)
+	case chosen && shown == 0:
+		return fmt.Errorf("decision %s: item %q was chosen and not shown", id, item.id)
+	case chosen:
+		t.open.choice = item.id
+	}
+	if v, ok := r.fields[t.columns.Propensity]; t.columns.Propensity != "" && (ok || t.strict) {
+		p, err := probability(t.columns.Propensity, v)
+		switch {
+		case err != nil:
+			return err
+		case t.open.propensity != 0 && t.open.propensity != p:
+			return fmt.Errorf("column %s: the propensity is %v, and %v in the first row of decision %s", t.columns.Propensity, p, t.open.propensity, id)
+		}
+		t.open.propensity = p
+	}
+	return nil
+}
+
+// first reads what is the same in all rows of a decision.
+func (t *table) first(r row) (err error) {
+	if v, ok := r.fields[t.columns.Time]; ok && t.columns.Time != "" {
+		if t.open.time, err = moment(textOf(v)); err != nil {
+			return fmt.Errorf("column %s: %w", t.columns.Time, err)
+		}
+	}
+	switch status := textOf(r.fields["status"]); status {
+	case "open", "deferred", "withdrawn", "evicted":
+		t.open.skip = "have the status " + status
+	}
+	return nil
+}
+
+// close ends the open decision.
+func (t *table) close() error {
+	o := t.open
+	if o == nil {
+		return nil
+	}
+	t.open = nil
+	slices.SortStableFunc(o.shown, func(a, b string) int {
+		switch {
+		case t.order[a] < t.order[b]:
+			return -1
+		case t.order[a] > t.order[b]:
+			return 1
+		}
+		return 0
+	})
+	if v, ok := o.items[0].fields["law"]; ok {
+		var l law
+		err := json.Unmarshal([]byte(v.Text), &l, json.RejectUnknownMembers(true))
+		if err == nil {
+			o.law, err = l.draw(o.items)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: column law: %w", o.place, err)
+		}
+	}
+	if err := t.source.add(o); err != nil {
+		return fmt.Errorf("%s: %w", o.place, err)
+	}
+	return nil
+}
+
+func (t *table) end() error { return t.close() }
+
+// readOBP reads the log of Open Bandit Pipeline: a row for each item shown, and the items in a file
+// of their own. Rows of one decision_id are a decision, and without that column every row is one.
+func readOBP(s *source) error {
+	if s.mapping.Items == "" {
+		return errors.New("the format obp needs the items: set items = \"item_context.csv\" in the mapping")
+	}
+	items, err := s.obpItems()
+	if err != nil {
+		return fmt.Errorf("%s: %w", s.mapping.Items, err)
+	}
+	var open *found
+	grouped := false
+	number := 0
+	end := func() error {
+		if open == nil {
+			return nil
+		}
+		o := open
+		open = nil
+		if err := s.add(o); err != nil {
+			return fmt.Errorf("%s: %w", o.place, err)
+		}
+		return nil
+	}
+	begin := func(header []string) error {
+		for _, name := range []string{"item_id", "click", "propensity_score"} {
+			if !slices.Contains(header, name) {
+				return fmt.Errorf("there is no column %q: a log of Open Bandit Pipeline has timestamp, item_id, position, click and propensity_score", name)
+			}
+			s.used[name] = true
+		}
+		grouped = slices.Contains(header, "decision_id")
+		for _, name := range []string{"timestamp", "position", "decision_id", ""} {
+			s.used[name] = true
+		}
+		return nil
+	}
+	each := func(r row) error {
+		number++
+		f := r.fields
+		id := "row-" + strconv.Itoa(number)
+		if grouped {
+			id = textOf(f["decision_id"])
+		}
+		if open == nil || open.id != id {
+			if err := end(); err != nil {
+				return err
+			}
+			open = &found{place: r.place, id: id, user: f}
+			if v, ok := f["timestamp"]; ok {
+				var err error
+				if open.time, err = moment(textOf(v)); err != nil {
+					return fmt.Errorf("%s: column timestamp: %w", r.place, err)
+				}
+			}
+			for _, item := range items {
+				own := fields{}
+				for name, v := range item.fields {
+					own[name] = v
+				}
+				if v, ok := f["user-item_affinity_"+item.id]; ok {
+					own["user-item_affinity"] = v
+					s.seen["user-item_affinity_"+item.id], s.used["user-item_affinity_"+item.id] = true, true
+				}
+				open.items = append(open.items, foundItem{item.id, own, item.revenue})
+			}
+		}
+		shown := textOf(f["item_id"])
+		if !slices.ContainsFunc(items, func(o foundItem) bool { return o.id == shown }) {
+			return fmt.Errorf("%s: item_id %q is not in %s", r.place, shown, s.mapping.Items)
+		}
+		p, err := probability("propensity_score", f["propensity_score"])
+		if err != nil {
+			return fmt.Errorf("%s: %w", r.place, err)
+		}
+		clicked, err := flag("click", f["click"])
+		switch {
+		case err != nil:
+			return fmt.Errorf("%s: %w", r.place, err)
+		case clicked && open.choice != "":
+			return fmt.Errorf("%s: decision %s has two clicks", r.place, id)
+		case clicked:
+			open.choice = shown
+		}
+		open.shown = append(open.shown, shown)
+		// That of a page is known if it has one item.
+		if open.propensity = p; len(open.shown) > 1 {
+			open.propensity = 0
+		}
+		return nil
+	}
+	return s.rows(s.file, begin, each, end)
+}
+
+// obpItems reads the items of a log of Open Bandit Pipeline.
+func (s *source) obpItems() (items []foundItem, err error) {
+	f, err := os.Open(s.mapping.Items)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	begin := func(header []string) error {
+		if !slices.Contains(header, "item_id") {
+			return fmt.Errorf("there is no column \"item_id\": the columns are %q", header)
+		}
+		return nil
+	}
+	s.used["item_id"], s.used["revenue"] = true, true
+	each := func(r row) error {
+		item := foundItem{id: textOf(r.fields["item_id"]), fields: r.fields}
+		if item.id == "" || slices.ContainsFunc(items, func(o foundItem) bool { return o.id == item.id }) {
+			return fmt.Errorf("%s: item_id %q is empty or a duplicate", r.place, item.id)
+		}
+		if v, ok := r.fields["revenue"]; ok {
+			n, err := typed("number", v)
+			if err != nil {
+				return fmt.Errorf("%s: column revenue: %w", r.place, err)
+			}
+			item.revenue = &n.Number
+		}
+		items = append(items, item)
+		return nil
+	}
+	if err := s.rows(f, begin, each, func() error { return nil }); err != nil {
+		return nil, err
+	}
+	if len(items) == 0 {
+		return nil, errors.New("it has no items")
+	}
+	return items, nil
+}
