@@ -24,14 +24,15 @@ type optimizeCmd struct {
 	Model   string   `help:"Take the utilities from a model that vitrine fit wrote; the file is a CSV table with its variables." placeholder:"FILE"`
 	Outside *float64 `help:"The utility of taking nothing, for a model of data without an outside option." placeholder:"U"`
 
-	MinSize    *int           `help:"Show at least N items." placeholder:"N"`
-	MaxSize    *int           `help:"Show at most N items." placeholder:"N"`
-	AtLeast    map[string]int `help:"Show at least N items of a group." placeholder:"GROUP=N" mapsep:","`
-	AtMost     map[string]int `help:"Show at most N items of a group." placeholder:"GROUP=N" mapsep:","`
-	Include    []string       `help:"Show these items, by id." placeholder:"A,B"`
-	Exclude    []string       `help:"Do not show these items, by id." placeholder:"A,B"`
-	Capacity   *int           `aliases:"space" help:"Show items whose weights sum to at most N." placeholder:"N"`
-	MinRevenue *float64       `help:"Show no item with a smaller revenue." placeholder:"R"`
+	MinSize     *int           `help:"Show at least N items." placeholder:"N"`
+	MaxSize     *int           `help:"Show at most N items." placeholder:"N"`
+	AtLeast     map[string]int `help:"Show at least N items of a group." placeholder:"GROUP=N" mapsep:","`
+	AtMost      map[string]int `help:"Show at most N items of a group." placeholder:"GROUP=N" mapsep:","`
+	BrandAtMost map[string]int `help:"Show at most N items of a brand." placeholder:"BRAND=N" mapsep:","`
+	Include     []string       `help:"Show these items, by id." placeholder:"A,B"`
+	Exclude     []string       `help:"Do not show these items, by id." placeholder:"A,B"`
+	Capacity    *int           `aliases:"space" help:"Show items whose weights sum to at most N." placeholder:"N"`
+	MinRevenue  *float64       `help:"Show no item with a smaller revenue." placeholder:"R"`
 }
 
 // Help is the tail of the command's help.
@@ -40,18 +41,19 @@ func (optimizeCmd) Help() string {
 
 The request is a JSON object. Only items is required, and in an item id and utility:
 
-    {"items": [{"id": "a", "utility": 1.2, "revenue": 3.0, "group": "shoes/boots", "weight": 2}, …],
+    {"items": [{"id": "a", "utility": 1.2, "revenue": 3.0, "group": "shoes/boots", "brand": "acme", "weight": 2}, …],
      "min_size": 1, "max_size": 5,           how many items
      "at_least": {}, "at_most": {"shoes": 2, "shoes/boots": 1},   how many items of a group
+     "brand_at_most": {"acme": 2},           how many items of a brand
      "include": ["a"], "exclude": ["b"],     items that must and must not be shown
      "capacity": 10,                         the largest sum of weights, such as places on a shelf
      "min_revenue": 0.5}                     the smallest revenue of an item that is shown
 
-utility is from -700 to 700; if the rules demand items by number and not only by id, all utilities must lie within 400 of each other. revenue is not negative, and 1 if it is not given. weight is a whole number, and every item needs one if the request has a capacity. The group "shoes/boots" is within the group "shoes": the bounds of both hold.
+utility is from -700 to 700; if the rules demand items by number and not only by id, all utilities must lie within 400 of each other. revenue is not negative, and 1 if it is not given. weight is a whole number, and every item needs one if the request has a capacity. The group "shoes/boots" is within the group "shoes": the bounds of both hold. Brands may cross groups; with brand_at_most the other rules can be max_size, at_most of groups that are not within each other, exclude and min_revenue.
 
 With --model the table has the columns of the model's variables instead of utility. Without a column id the ids are the labels of the alternatives, or the row numbers. The table has a row for each item even if the model was fitted to a wide table, with the label in the column alternative. Under nested logit the answer is exact without rules. Under latent classes and mixed logit the optimum is NP-hard: the answer comes from a local search, and upper_bound is a revenue that no assortment exceeds.
 
-A CSV table has a header with id, utility and optionally revenue, group and weight; flags give the rules. Flags override the request.
+A CSV table has a header with id, utility and optionally revenue, group, brand and weight; flags give the rules. Flags override the request.
 
 The answer is a JSON object: assortment (ids in the order of the items), expected_revenue (from one customer), outside_probability (that the customer takes nothing), choice_probability (by id) and iterations (the number of searches of the family of assortments).
 
@@ -134,6 +136,9 @@ func (c optimizeCmd) override(r *request) {
 	}
 	for group, n := range c.AtMost {
 		r.atMost[group] = n
+	}
+	for brand, n := range c.BrandAtMost {
+		r.brandAtMost[brand] = n
 	}
 	if c.Include != nil {
 		r.include = c.Include

@@ -13,7 +13,7 @@ import (
 )
 
 // itemKeys are the keys of an item and the columns of a table of items.
-var itemKeys = []string{"id", "utility", "revenue", "group", "weight"}
+var itemKeys = []string{"id", "utility", "revenue", "group", "brand", "weight"}
 
 // oldSpace is the earlier name of an item's weight and of the capacity. It is still
 // read.
@@ -90,7 +90,7 @@ func (r *request) setCell(i *item, column, cell string) (legal string) {
 		return ""
 	}
 	switch column {
-	case "id", "group":
+	case "id", "group", "brand":
 		if !utf8.ValidString(cell) {
 			return "want text in UTF-8"
 		}
@@ -104,6 +104,9 @@ func (r *request) setCell(i *item, column, cell string) (legal string) {
 		return i.setID(strings.Clone(cell))
 	case "group":
 		i.group = r.intern([]byte(cell))
+		return ""
+	case "brand":
+		i.brand = strings.Clone(cell)
 		return ""
 	case "weight":
 		v, err := strconv.Atoi(cell)

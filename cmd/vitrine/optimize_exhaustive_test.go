@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -18,6 +19,7 @@ type asked struct {
 	MaxSize    *int           `json:"max_size,omitzero"`
 	AtLeast    map[string]int `json:"at_least,omitzero"`
 	AtMost     map[string]int `json:"at_most,omitzero"`
+	BrandMost  map[string]int `json:"brand_at_most,omitzero"`
 	Include    []string       `json:"include,omitzero"`
 	Exclude    []string       `json:"exclude,omitzero"`
 	Space      *int           `json:"space,omitzero"`
@@ -29,6 +31,7 @@ type askedItem struct {
 	Utility float64  `json:"utility"`
 	Revenue *float64 `json:"revenue,omitzero"`
 	Group   string   `json:"group,omitzero"`
+	Brand   string   `json:"brand,omitzero"`
 	Space   int      `json:"space"`
 }
 
@@ -95,14 +98,30 @@ func drawRequest(rng *rand.Rand) *asked {
 		v := float64(*f)
 		r.MinRevenue = &v
 	}
+	if rng.IntN(3) == 0 {
+		r.cross(rng)
+	}
 	return r
+}
+
+// cross gives the items brands with bounds, and leaves only rules that go with these.
+func (r *asked) cross(rng *rand.Rand) {
+	r.MinSize, r.Include, r.AtLeast, r.Space = nil, nil, nil, nil
+	maps.DeleteFunc(r.AtMost, func(name string, _ int) bool { return strings.Contains(name, "/") })
+	r.BrandMost = map[string]int{"acme": rng.IntN(3)}
+	if rng.IntN(2) == 0 {
+		r.BrandMost["bolt"] = rng.IntN(3)
+	}
+	for i := range r.Items {
+		r.Items[i].Brand = []string{"", "acme", "bolt"}[rng.IntN(3)]
+	}
 }
 
 // earns returns what a set of items earns, by the definition, and whether it
 // obeys the rules.
 func (r *asked) earns(set int) (revenue float64, obeys bool) {
 	size, space, denominator := 0, 0, 1.0
-	in := map[string]int{}
+	in, of := map[string]int{}, map[string]int{}
 	obeys = true
 	for i, item := range r.Items {
 		shown := set>>i&1 == 1
@@ -121,6 +140,7 @@ func (r *asked) earns(set int) (revenue float64, obeys bool) {
 		}
 		obeys = obeys && (r.MinRevenue == nil || v >= *r.MinRevenue)
 		size++
+		of[item.Brand]++
 		space += item.Space
 		weight := math.Exp(item.Utility)
 		denominator += weight
@@ -136,6 +156,9 @@ func (r *asked) earns(set int) (revenue float64, obeys bool) {
 	}
 	for group, n := range r.AtMost {
 		obeys = obeys && in[group] <= n
+	}
+	for brand, n := range r.BrandMost {
+		obeys = obeys && of[brand] <= n
 	}
 	return revenue / denominator, obeys
 }

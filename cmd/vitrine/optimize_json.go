@@ -52,7 +52,7 @@ func decodeJSON(name string, text []byte) (*request, error) {
 	return d.request, nil
 }
 
-var requestKeys = []string{"items", "min_size", "max_size", "at_least", "at_most", "include", "exclude", "capacity", "min_revenue"}
+var requestKeys = []string{"items", "min_size", "max_size", "at_least", "at_most", "brand_at_most", "include", "exclude", "capacity", "min_revenue"}
 
 // member reads the value of a key of the request.
 func (d *requestDecoder) member(key []byte) error {
@@ -68,6 +68,8 @@ func (d *requestDecoder) member(key []byte) error {
 		return d.object(key, func(group []byte) error { return d.bound(d.atLeast, string(group)) })
 	case "at_most":
 		return d.object(key, func(group []byte) error { return d.bound(d.atMost, string(group)) })
+	case "brand_at_most":
+		return d.object(key, func(brand []byte) error { return d.bound(d.brandAtMost, string(brand)) })
 	case "include":
 		return d.array(key, func() error { return d.appendID(key, &d.include) })
 	case "exclude":
@@ -117,6 +119,8 @@ func (d *requestDecoder) itemMember(i *item, key []byte) error {
 		return d.number("revenue", i.setRevenue)
 	case "group":
 		return d.str("group", func(s []byte) string { i.group = d.intern(s); return "" })
+	case "brand":
+		return d.str("brand", func(s []byte) string { i.brand = string(s); return "" })
 	case "weight", oldSpace:
 		var v int
 		if err := d.whole(key, &v); err != nil {
@@ -153,11 +157,11 @@ func (d *requestDecoder) itemAt(offset int64) string {
 	return fmt.Sprintf("item %d", len(d.ids)+1)
 }
 
-// bound reads the number of a group.
-func (d *requestDecoder) bound(bounds map[string]int, group string) error {
+// bound reads the number of a group or a brand.
+func (d *requestDecoder) bound(bounds map[string]int, name string) error {
 	var n int
-	err := d.whole(group, &n)
-	bounds[group] = n
+	err := d.whole(name, &n)
+	bounds[name] = n
 	return err
 }
 

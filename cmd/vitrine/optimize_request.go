@@ -18,20 +18,22 @@ type request struct {
 	ids              []string
 	numbered         bool // whether the ids are the numbers of the rows of a table without any
 	utility, revenue []float64
-	group            []int32 // in groups; -1 for none
-	weight           []int   // -1 where it is not given
+	group            []int32  // in groups; -1 for none
+	brand            []string // "" for none
+	weight           []int    // -1 where it is not given
 	groups           []string
 	byGroup          map[string]int32
 
 	minSize, maxSize int
 	atLeast, atMost  map[string]int
 	include, exclude []string
+	brandAtMost      map[string]int
 	capacity         *int
 	minRevenue       *float64
 }
 
 func newRequest(name string) *request {
-	return &request{name: name, byGroup: map[string]int32{}, maxSize: assortment.NoLimit, atLeast: map[string]int{}, atMost: map[string]int{}}
+	return &request{name: name, byGroup: map[string]int32{}, maxSize: assortment.NoLimit, atLeast: map[string]int{}, atMost: map[string]int{}, brandAtMost: map[string]int{}}
 }
 
 // refusal is an error in a request.
@@ -61,6 +63,7 @@ type item struct {
 	id               string
 	utility, revenue float64
 	group            int32
+	brand            string
 	weight           int
 	complete         bool // it has a utility
 }
@@ -143,6 +146,7 @@ func (r *request) add(i *item) {
 	r.utility = append(r.utility, i.utility)
 	r.revenue = append(r.revenue, i.revenue)
 	r.group = append(r.group, i.group)
+	r.brand = append(r.brand, i.brand)
 	r.weight = append(r.weight, i.weight)
 }
 
@@ -184,7 +188,7 @@ func (r *request) family(warn func(string)) (vitrine.Constraint, error) {
 	if rules.Groups, err = r.boundGroups(warn); err != nil {
 		return nil, err
 	}
-	family, err := r.build(rules)
+	family, err := r.build(rules, warn)
 	if err != nil {
 		return nil, r.refuse("%v", err)
 	}
@@ -195,7 +199,10 @@ func (r *request) family(warn func(string)) (vitrine.Constraint, error) {
 	return family, nil
 }
 
-func (r *request) build(rules assortment.Rules) (vitrine.Constraint, error) {
+func (r *request) build(rules assortment.Rules, warn func(string)) (vitrine.Constraint, error) {
+	if len(r.brandAtMost) > 0 {
+		return r.crossing(rules, warn)
+	}
 	counts, err := assortment.NewLaminar(rules)
 	if err != nil {
 		return nil, err

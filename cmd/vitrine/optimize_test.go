@@ -52,7 +52,7 @@ func TestRequestsThatAreRefused(t *testing.T) {
 		items(`"id":"a","utility":1,"weight":-1`):                     `x:1: item "a": weight = -1: must not be negative`,
 		items(`"id":"a","utility":1,"weight":1.5`):                    `x:1: item "a": weight = 1.5: want a whole number`,
 		items(`"id":"a","utility":1,"group":3`):                       `x:1: item "a": group = 3: want a string`,
-		items(`"id":"a","utility":1,"price":3`):                       `x:1: item "a": unknown key "price": must be one of id, utility, revenue, group, weight`,
+		items(`"id":"a","utility":1,"price":3`):                       `x:1: item "a": unknown key "price": must be one of id, utility, revenue, group, brand, weight`,
 		items(`"id":"a","utility":1,"utility":2`):                     `x:1: item "a": duplicate key "utility"`,
 		items(`"id":"a","utility":[{}]`):                              `x:1: item "a": utility = an array: want a number`,
 		items(`"id":"a","utility":"` + strings.Repeat("é", 60) + `"`): `x:1: item "a": utility = "ééééééééééééééééééé…: want a number`,
