@@ -10,6 +10,8 @@ import (
 	"github.com/expr-lang/expr/ast"
 	"github.com/expr-lang/expr/parser"
 	"github.com/expr-lang/expr/vm"
+
+	"vitrine/internal/hint"
 )
 
 // frame is a batch of a long table with the columns that expressions may use.
@@ -61,13 +63,12 @@ func parseExpression(source string, names []string) (*expression, error) {
 // unknownColumn is the error of a name that is not a column.
 func unknownColumn(name string, names []string) error {
 	names = slices.DeleteFunc(slices.Clone(names), func(s string) bool { return strings.HasPrefix(s, "\x00") })
-	best, distance := "", 1+(len(name)+1)/3
-	for _, n := range names {
-		if d := editDistance(strings.ToLower(name), strings.ToLower(n)); d < distance {
-			best, distance = n, d
-		}
+	lowered := make([]string, len(names))
+	for i, n := range names {
+		lowered[i] = strings.ToLower(n)
 	}
-	if best != "" {
+	if best := hint.Nearest(strings.ToLower(name), lowered, 1+(len(name)+1)/3); best != "" {
+		best = names[slices.Index(lowered, best)]
 		return fmt.Errorf("there is no column %q: did you mean %q?", name, best)
 	}
 	const shown = 20
@@ -76,27 +77,6 @@ func unknownColumn(name string, names []string) error {
 		list += ", …"
 	}
 	return fmt.Errorf("there is no column %q: the columns are %s", name, list)
-}
-
-// editDistance returns the number of insertions, deletions and substitutions between a and b.
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j+1]+1, row[j]+1)
-		}
-	}
-	return row[len(b)]
 }
 
 // identifiers collects the names of columns in an expression.

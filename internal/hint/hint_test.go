@@ -21,3 +21,29 @@ func TestHint(t *testing.T) {
 		t.Errorf("hint %q of an error without one", got)
 	}
 }
+
+// The distances are by hand: a deletion, a replacement, an insertion, and both ends.
+func TestNearest(t *testing.T) {
+	words := []string{"lambda", "beta", "warmup"}
+	for _, c := range []struct {
+		misspelt string
+		limit    int
+		want     string
+	}{
+		{"lamda", 2, "lambda"}, {"lamda", 1, ""}, {"lumbda", 2, "lambda"}, {"betaa", 2, "beta"}, {"eta", 2, "beta"},
+		{"warm", 3, "warmup"}, {"warm", 2, ""}, {"", 5, "beta"}, {"", 4, ""}, {"beta", 1, "beta"}, {"kitten", 3, ""},
+	} {
+		if got := hint.Nearest(c.misspelt, words, c.limit); got != c.want {
+			t.Errorf("nearest to %q within %d is %q, want %q", c.misspelt, c.limit, got, c.want)
+		}
+	}
+	if got := hint.Nearest("sitting", []string{"sittin", "kitten"}, 4); got != "sittin" {
+		t.Errorf("the nearest is %q", got)
+	}
+	if got := hint.Nearest("kitten", []string{"sitting"}, 4); got != "sitting" {
+		t.Errorf("three edits away is %q", got)
+	}
+	if got := hint.Nearest("kitten", []string{"sitting"}, 3); got != "" {
+		t.Errorf("fewer than three edits away is %q", got)
+	}
+}
