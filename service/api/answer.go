@@ -17,6 +17,11 @@ type Answer struct {
 	Propensity         *float64 `json:"propensity" doc:"π(S), the probability with which the set was chosen; null if it has no closed form"`
 	PolicyVersion      uint64   `json:"policy_version" doc:"the last entry of the log that the policy had learned from"`
 
+	CatalogueVersion uint64   `json:"catalogue_version,omitzero" doc:"the last entry of the log that had changed the catalogue; left out if no candidate was from it"`
+	Unknown          []string `json:"unknown,omitzero" doc:"candidates that the catalogue does not have, the first 100"`
+	Unavailable      []string `json:"unavailable,omitzero" doc:"candidates that may not be shown now, the first 100"`
+	Missing          int      `json:"missing,omitzero" doc:"the number of unknown and unavailable candidates"`
+
 	Repeated bool `json:"-"` // this answer was given before, under the same decision id: the status was 200
 }
 
@@ -26,6 +31,8 @@ type Shown struct {
 	Slot        string   `json:"slot,omitzero" doc:"the id of its slot"`
 	Position    int      `json:"position" minimum:"1"`
 	Probability *float64 `json:"choice_probability" doc:"p(i|S), that it is taken; null if the policy has no estimate"`
+
+	Payload jsontext.Value `json:"payload,omitzero" doc:"the payload that the catalogue stores, if the request asks for it"`
 }
 
 // Items returns the ids of what is shown, in display order.

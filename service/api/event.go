@@ -14,6 +14,7 @@ import "time"
 //	version-kept        version, note
 //	rolled-back         version, config if it is another one
 //	learner-reset       config
+//	items-changed       items
 type Event struct {
 	Time          time.Time  `json:"time"`
 	Placement     string     `json:"placement"`
@@ -27,4 +28,5 @@ type Event struct {
 	Positions     []int      `json:"positions,omitzero" doc:"of items that were reported not to have been taken"`
 	Version       uint64     `json:"version,omitzero"`
 	Note          string     `json:"note,omitzero" doc:"why a version was kept"`
+	Items         int        `json:"items,omitzero" doc:"items of the catalogue that were put or deleted"`
 }

@@ -18,6 +18,7 @@ type Placement struct {
 	ExploreShare      *float64       `json:"explore_share,omitempty" minimum:"0" maximum:"1" doc:"in the mode explore, the share of requests that explore; 0.05 if left out"`
 	Record            string         `json:"record,omitzero" enum:"shown,all" doc:"which items' features the log keeps and the learner sees: shown is the items shown, all is every item of the request; if left out, all in the mode explore and shown in the others"`
 	Memory            int            `json:"memory,omitzero" default:"67108864" doc:"the max number of bytes of remembered decisions"`
+	Catalogue         string         `json:"catalogue,omitzero" doc:"another placement, with the same features, whose catalogue this one uses; its own if left out"`
 	Keep              int            `json:"keep,omitzero" default:"8" minimum:"1" maximum:"1000" doc:"how many versions are kept to roll back to"`
 	Warnings          []string       `json:"warnings,omitempty" readOnly:"true" doc:"what speaks against the settings; ignored in a request"`
 }

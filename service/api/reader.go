@@ -34,7 +34,8 @@ type RequestReader struct {
 //
 //	{"decision_id": "abc", "items": [{"id": "sku1", "features": {"price": 1.2, "brand": "acme"}, "revenue": 2.5}, …],
 //	 "user": {…}, "size": 2, "include": ["sku1"], "exclude": ["sku2"],
-//	 "at_most": [{"items": ["sku3", "sku4"], "most": 1}, {"feature": "brand", "most": 2}], "baseline": ["sku1"], "defer": true}
+//	 "at_most": [{"items": ["sku3", "sku4"], "most": 1}, {"feature": "brand", "most": 2}], "baseline": ["sku1"], "defer": true,
+//	 "candidates": ["sku7"], "filter": "price < 3", "strict": true, "payload": true}
 //
 // Unknown keys, duplicate keys, wrong types and longer lists are errors, of type *[FieldError]. The
 // request is valid until the next call of Read; its strings remain valid.
@@ -49,7 +50,7 @@ func (p *RequestReader) Read(text []byte, maxItems int) (*Request, error) {
 
 func (p *RequestReader) begin(text []byte, maxItems int) {
 	if p.request.find == nil {
-		p.request = keysOf("decision_id", "items", "user", "size", "include", "exclude", "at_most", "slots", "baseline", "defer")
+		p.request = keysOf("decision_id", "items", "user", "size", "include", "exclude", "at_most", "slots", "baseline", "defer", "candidates", "filter", "strict", "payload")
 		p.item = keysOf("id", "features", "revenue")
 		p.limit = keysOf("items", "feature", "most")
 		p.slot = keysOf("id", "exclude")
@@ -98,6 +99,16 @@ func (p *RequestReader) read() {
 			r.Baseline = p.texts(nil)
 		case "defer":
 			r.Defer = p.truth()
+		case "candidates":
+			if r.Candidates = p.texts(nil); r.Candidates == nil {
+				r.Candidates = []string{}
+			}
+		case "filter":
+			r.Filter = p.text()
+		case "strict":
+			r.Strict = p.truth()
+		case "payload":
+			r.Payload = p.truth()
 		}
 	}
 }

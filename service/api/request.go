@@ -3,7 +3,7 @@ package api
 // Request asks for a decision: which of the items to show.
 type Request struct {
 	Decision string   `json:"decision_id,omitzero" maxLength:"128" doc:"the caller's id for the decision, of letters, digits, '.', '_', '-' and ':'; the same id and request have the same answer. If left out, the service makes one"`
-	Items    []Item   `json:"items" minItems:"1" doc:"the candidates"`
+	Items    []Item   `json:"items,omitzero" doc:"candidates with their features"`
 	User     Values   `json:"user,omitzero" doc:"features of the user, by name"`
 	Size     int      `json:"size,omitzero" minimum:"1" doc:"the max number of items to show; the placement's max_size if left out"`
 	Include  []string `json:"include,omitzero" doc:"ids of items that must be shown"`
@@ -12,6 +12,11 @@ type Request struct {
 	Slots    []Slot   `json:"slots,omitzero" doc:"places on a page, all of which are filled: the k-th item shown is in the k-th slot. They cannot be combined with size, include and at_most"`
 	Baseline []string `json:"baseline,omitzero" doc:"the ids that the caller shows in the mode shadow, in display order"`
 	Defer    bool     `json:"defer,omitzero" doc:"whether the decision waits for its outcome only after it is activated"`
+
+	Candidates []string `json:"candidates,omitzero" doc:"ids of candidates in the placement's catalogue. Without candidates, a filter and items, all items of the catalogue are candidates"`
+	Filter     string   `json:"filter,omitzero" maxLength:"4000" doc:"a condition on the candidates of the catalogue, such as price <= 20 and not (brand in [\"acme\"]): see the documentation of catalogues"`
+	Strict     bool     `json:"strict,omitzero" doc:"whether an unknown or unavailable candidate is an error; otherwise the answer names it"`
+	Payload    bool     `json:"payload,omitzero" doc:"whether the answer has the stored payloads of the items shown"`
 }
 
 // Item is a candidate of a request.

@@ -16,6 +16,9 @@ type Stats struct {
 	Memory    int    `json:"memory" doc:"bytes of remembered decisions"`
 	Charged   int64  `json:"charged" doc:"bytes that the service reserves for the placement and its learner"`
 
+	Items            int    `json:"items,omitzero" doc:"items of the catalogue that the placement uses"`
+	CatalogueVersion uint64 `json:"catalogue_version,omitzero" doc:"the last entry of the log that changed the catalogue"`
+
 	ExpiredEarly  uint64  `json:"expired_early" doc:"decisions that left memory before the end of their attribution window; the policy learns nothing from them"`
 	MemorySeconds float64 `json:"memory_seconds,omitzero" doc:"how long an open decision stays in memory at the rate of the last minute; it should be longer than the attribution window. Left out while the rate is not known"`
 

@@ -37,15 +37,21 @@ type Answer struct {
 	Certain  bool     // of a request with slots: the policy had one set, without a draw
 	Own      []string // and that set, if chance showed another one
 	Slots    []string // the ids of its slots, in the order of Shown; nil if they have none
+
+	CatalogueVersion     uint64   // the last entry that had changed the catalogue; 0 if no candidate may be from one
+	Unknown, Unavailable []string // candidates that the catalogue does not have, and that may not be shown now: the first of each
+	Missing              int      // the number of both
+	Payload              []string // the stored payloads of what is shown, "" where there is none; nil if the request does not ask for them
 }
 
 // estimates are the part of an answer that is not in the offer. The log keeps them in the field Answer of an
 // event:
 //
-//	version      1 byte    3 with flag 128, 2 with a flag from 8 on, else 1
-//	flags        1 byte    1: estimated, 2: with the policy's own set, 4: which is the set shown,
+//	version      1 byte    4 with a flag from 256 on, else 3 with flag 128, 2 with a flag from 8 on, else 1
+//	flags        1 byte, in version 4 a uvarint
+//	                       1: estimated, 2: with the policy's own set, 4: which is the set shown,
 //	                       8: deferred, 16: the policy was certain, 32: of another set, 64: with a note,
-//	                       128: with the law of the set
+//	                       128: with the law of the set, 256: with candidates from a catalogue
 //	number       uvarint   of the decision within its placement, from 1 on
 //	where estimated, floats of 8 bytes, little endian
 //	  p(0|S), R(S), p(i|S) of the items shown in display order
@@ -53,6 +59,8 @@ type Answer struct {
 //	of another set: its number of items as a uvarint, and their ids as strings
 //	with a note: it, as a string
 //	with the law: see Draw
+//	of a catalogue: its version and the number of missing candidates as uvarints; of the unknown and of the
+//	  unavailable ones the number as a uvarint and the ids as strings
 //
 // A string is its length as a uvarint, and its bytes.
 type estimates struct {
@@ -69,6 +77,15 @@ type estimates struct {
 	own      []string
 	note     string
 	law      *Draw // nil: not known, or known from the propensity
+
+	catalogue *fromCatalogue // nil if no candidate may be from a catalogue
+}
+
+// fromCatalogue says of which catalogue the candidates were, and which were missing.
+type fromCatalogue struct {
+	version              uint64
+	unknown, unavailable []string // the first of them
+	missing              int
 }
 
 const (
@@ -80,10 +97,12 @@ const (
 	flagOwn
 	flagNote
 	flagLaw
+	flagCatalogue
+	allFlags = flagCatalogue<<1 - 1
 )
 
 func (e *estimates) encode(dst []byte) []byte {
-	var flags byte
+	var flags uint64
 	if e.probability != nil {
 		flags |= flagEstimated
 	}
@@ -108,7 +127,14 @@ func (e *estimates) encode(dst []byte) []byte {
 	if e.law != nil {
 		flags |= flagLaw
 	}
-	dst = append(dst, versionOf(flags), flags)
+	if e.catalogue != nil {
+		flags |= flagCatalogue
+	}
+	if dst = append(dst, versionOf(flags)); flags >= flagCatalogue {
+		dst = binary.AppendUvarint(dst, flags)
+	} else {
+		dst = append(dst, byte(flags))
+	}
 	dst = binary.AppendUvarint(dst, e.number)
 	if e.probability != nil {
 		dst = appendFloat(appendFloat(dst, e.outside), e.revenue)
@@ -128,13 +154,19 @@ func (e *estimates) encode(dst []byte) []byte {
 	if e.law != nil {
 		dst = e.law.encode(dst)
 	}
+	if c := e.catalogue; c != nil {
+		dst = binary.AppendUvarint(binary.AppendUvarint(dst, c.version), uint64(c.missing))
+		dst = appendStrings(appendStrings(dst, c.unknown), c.unavailable)
+	}
 	return dst
 }
 
 // versionOf returns the version of the encoding: the lowest one that has the flags, so that earlier programs
 // read it.
-func versionOf(flags byte) byte {
+func versionOf(flags uint64) byte {
 	switch {
+	case flags >= flagCatalogue:
+		return 4
 	case flags >= flagLaw:
 		return 3
 	case flags >= flagDeferred:
@@ -148,13 +180,19 @@ var errEstimates = errors.New("the estimates of an offer are not those of this v
 // decodeEstimates decodes the estimates of an offer that shows the given number of items.
 func decodeEstimates(data []byte, shown int) (estimates, error) {
 	var e estimates
-	if len(data) < 3 || data[0] != versionOf(data[1]) {
+	if len(data) < 3 {
 		return e, errEstimates
 	}
-	flags := data[1]
+	flags, rest, ok := uint64(data[1]), data[2:], true
+	if data[0] == versionOf(flagCatalogue) {
+		flags, rest, ok = cutUvarint(data[1:])
+	}
+	if !ok || data[0] != versionOf(flags) || flags&^allFlags != 0 {
+		return e, errEstimates
+	}
 	e.shadowed, e.agrees = flags&flagShadowed != 0, flags&flagAgrees != 0
 	e.deferred, e.certain = flags&flagDeferred != 0, flags&flagCertain != 0
-	number, rest, ok := cutUvarint(data[2:])
+	number, rest, ok := cutUvarint(rest)
 	if !ok || e.agrees && !e.shadowed {
 		return e, errEstimates
 	}
@@ -195,18 +233,11 @@ func decodeEstimates(data []byte, shown int) (estimates, error) {
 }
 
 // decodeRest decodes the fields after the given number of bytes of floats, and returns those bytes.
-func (e *estimates) decodeRest(data []byte, flags byte, floats int) ([]byte, bool) {
+func (e *estimates) decodeRest(data []byte, flags uint64, floats int) ([]byte, bool) {
 	rest, ok := data[floats:], true
 	if flags&flagOwn != 0 {
-		var n uint64
-		if n, rest, ok = cutUvarint(rest); !ok || n > uint64(len(rest)) {
+		if e.own, rest, ok = cutStrings(rest); !ok {
 			return nil, false
-		}
-		e.own = make([]string, n)
-		for k := range e.own {
-			if e.own[k], rest, ok = cutString(rest); !ok {
-				return nil, false
-			}
 		}
 	}
 	if flags&flagNote != 0 {
@@ -219,7 +250,39 @@ func (e *estimates) decodeRest(data []byte, flags byte, floats int) ([]byte, boo
 			return nil, false
 		}
 	}
+	if flags&flagCatalogue != 0 {
+		c := new(fromCatalogue)
+		var missing uint64
+		if c.version, rest, ok = cutUvarint(rest); !ok {
+			return nil, false
+		}
+		if missing, rest, ok = cutUvarint(rest); !ok || missing > math.MaxInt32 {
+			return nil, false
+		}
+		c.missing = int(missing)
+		if c.unknown, rest, ok = cutStrings(rest); !ok {
+			return nil, false
+		}
+		if c.unavailable, rest, ok = cutStrings(rest); !ok {
+			return nil, false
+		}
+		e.catalogue = c
+	}
 	return data[:floats], len(rest) == 0
+}
+
+func cutStrings(data []byte) (list []string, rest []byte, ok bool) {
+	n, rest, ok := cutUvarint(data)
+	if !ok || n > uint64(len(rest)) {
+		return nil, nil, false
+	}
+	list = make([]string, n)
+	for k := range list {
+		if list[k], rest, ok = cutString(rest); !ok {
+			return nil, nil, false
+		}
+	}
+	return list, rest, true
 }
 
 // cutUvarint takes an integer in its shortest form off the data.
@@ -243,6 +306,9 @@ func cutString(data []byte) (s string, rest []byte, ok bool) {
 func (e *estimates) tell(a *Answer) *Answer {
 	a.Deferred, a.Certain, a.Own = e.deferred, e.certain, slices.Clone(e.own)
 	a.Slots = slotIDs(e.note)
+	if c := e.catalogue; c != nil {
+		a.CatalogueVersion, a.Unknown, a.Unavailable, a.Missing = c.version, c.unknown, c.unavailable, c.missing
+	}
 	return a
 }
 

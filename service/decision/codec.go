@@ -19,10 +19,11 @@ import (
 //	4  no learners that are behind
 //	5  the offers of decisions instead of their entries
 //	6  had one learner a placement, that learned from every outcome, and versions without time, count and note
-//	7
+//	7  no catalogues
+//	8
 const (
 	snapshotKind   = "decision engine "
-	snapshotFormat = 7
+	snapshotFormat = 8
 )
 
 // decoder reads a snapshot of a format.

@@ -43,9 +43,13 @@ func (e *Engine) Decide(ctx context.Context, name string, r *api.Request, now in
 		if err != nil {
 			return nil, err
 		}
+		q.now = now
 		sum := q.sum()
 		a, forgotten, err := e.repeat(ctx, name, r.Decision, sum)
 		if a != nil || err != nil {
+			if a != nil && r.Payload {
+				v.payloads(a)
+			}
 			return a, err
 		}
 		event := &eventlog.Event{Time: now, Placement: name}
@@ -78,7 +82,11 @@ func (e *Engine) Decide(ctx context.Context, name string, r *api.Request, now in
 			urgent = n == 0 // the learner has no room for them, unless another caller was quicker
 			continue
 		case err == nil:
-			return answerOf(name, offered, &d.estimates), nil
+			a := answerOf(name, offered, &d.estimates)
+			if r.Payload {
+				v.payloads(a)
+			}
+			return a, nil
 		case errors.Is(err, errMoved): // the placement has changed, or a twin of this request came first
 			continue
 		case ctx.Err() != nil:
@@ -115,7 +123,7 @@ func (e *Engine) view(name string) (view, error) {
 	if p == nil {
 		return view{}, fmt.Errorf("placement %q: %w", name, ErrNotFound)
 	}
-	return view{p, p.config, p.changed, p.worker}, nil
+	return view{p, p.config, p.changed, p.worker, e.state.itemsOf(p)}, nil
 }
 
 // decide finds the items to show. It changes only the number of the placement's next decision. The offer
@@ -129,13 +137,27 @@ func (d *decider) decide(v view, r *request) (*eventlog.Offered, error) {
 	if err := r.check(v.config, d.index); err != nil {
 		return nil, err
 	}
-	n, width := len(r.Items), v.config.schema.Width()
+	if r.asksCatalogue() {
+		err := d.choose(v, r)
+		if r.stock.items != nil {
+			defer r.stock.items.RUnlock()
+		}
+		if err != nil {
+			return nil, err
+		}
+		r.addNames(d.index)
+	}
+	n, width := r.len(), v.config.schema.Width()
 	d.rows = resize(d.rows, n*width)
-	clipped, err := v.config.schema.Rows(d.rows, r.user, r.items)
+	clipped, err := v.config.schema.Rows(d.rows[:len(r.items)*width], r.user, r.items)
 	if err != nil {
 		return nil, err
 	}
-	if clipped > 0 {
+	more, err := d.addRows(v, r)
+	if err != nil {
+		return nil, err
+	}
+	if clipped += more; clipped > 0 {
 		v.sound.clipped.Add(uint64(clipped))
 	}
 	family, err := r.family(v.config, d.index)
@@ -147,7 +169,7 @@ func (d *decider) decide(v view, r *request) (*eventlog.Offered, error) {
 		return nil, err
 	}
 	x := &vitrine.Context{Features: mat.NewDense(n, width, d.rows), Revenue: r.revenue, Feasible: family}
-	d.estimates = estimates{number: v.upcoming.Add(1), deferred: r.Defer, note: r.note}
+	d.estimates = estimates{number: v.upcoming.Add(1), deferred: r.Defer, note: r.note, catalogue: r.stock.said()}
 	own, err := d.ask(current.policy, x, v.config.Seed)
 	if err != nil {
 		return nil, err
@@ -318,9 +340,9 @@ func (d *decider) utilities(pi Estimator, x *vitrine.Context, items []int) (u []
 // fill stores the rows that the log keeps, in the order of the request's items.
 func (d *decider) fill(o *eventlog.Offered, r *request, order []int32, all bool) {
 	if all {
-		o.ItemIDs = make([]string, len(r.Items))
-		for i := range r.Items {
-			o.ItemIDs[i] = r.Items[i].ID
+		o.ItemIDs = make([]string, r.len())
+		for i := range o.ItemIDs {
+			o.ItemIDs[i] = r.id(i)
 		}
 		o.Features, o.Revenue, o.Shown = d.rows, slices.Clone(r.revenue), order
 		return
@@ -335,7 +357,7 @@ func (d *decider) fill(o *eventlog.Offered, r *request, order []int32, all bool)
 		o.Revenue = d.recorded[k*width:]
 	}
 	for j, i := range sorted {
-		o.ItemIDs[j] = r.Items[i].ID
+		o.ItemIDs[j] = r.id(int(i))
 		copy(o.Features[j*width:], d.rows[int(i)*width:(int(i)+1)*width])
 		if r.revenue != nil {
 			o.Revenue[j] = r.revenue[i]
@@ -355,7 +377,7 @@ func (d *decider) certain(r *request, own vitrine.Offer, shown vitrine.Assortmen
 	}
 	e.own = make([]string, len(own.Assortment))
 	for k, i := range own.Assortment {
-		e.own[k] = r.Items[i].ID
+		e.own[k] = r.id(int(i))
 	}
 }
 

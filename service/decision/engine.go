@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -81,6 +82,9 @@ func (e *Engine) about(ctx context.Context, name string, now int64, body func(p 
 // and that of ctx.
 func (e *Engine) Delete(ctx context.Context, name string, match Match, now int64) error {
 	return e.about(ctx, name, now, func(p *placement) (eventlog.Body, error) {
+		if sharers := e.state.sharers(name); len(sharers) > 0 {
+			return nil, api.Fieldf("", "placement %q has the catalogue of %s: change or delete these first", name, strings.Join(sharers, ", "))
+		}
 		return new(eventlog.PlacementDeleted), match.check(p)
 	})
 }
@@ -180,13 +184,18 @@ func (e *Engine) Stats(name string) (api.Stats, error) {
 	seen, current := v.worker.seen.Load(), v.worker.current.Load()
 	s := api.Stats{
 		Placement: name, Mode: v.config.Mode,
-		Decisions: c.Offered, Outcomes: c.Chosen, Expired: c.Expired, Withdrawn: c.Withdrawn, Pending: len(v.open.heap), Memory: v.open.bytes + v.closed.bytes, Charged: v.charged,
+		Decisions: c.Offered, Outcomes: c.Chosen, Expired: c.Expired, Withdrawn: c.Withdrawn, Pending: len(v.open.heap), Memory: v.open.bytes + v.closed.bytes, Charged: v.charged + v.placement.items.charged,
 		ExpiredEarly: c.Evicted, MemorySeconds: v.pace.seconds(v.config.Memory),
 		PolicyVersion: current.version, Lag: v.worker.given.Load() - done,
 		Learned: seen.observed, Skipped: seen.skipped, Forgotten: seen.forgotten, Unlearned: c.Unlearned, Stale: c.Stale, Broken: seen.broken, Problem: seen.problem,
 		Versions: v.numbersOf(nil),
 		ByPolicy: c.Arms[0], ByChance: c.Arms[1], ByBaseline: c.Arms[2],
 		Calibration: c.Calibration, Shadow: c.Shadow,
+	}
+	if v.items != nil {
+		v.items.RLock()
+		s.Items, s.CatalogueVersion = v.items.Len(), v.items.Version()
+		v.items.RUnlock()
 	}
 	if fault := v.worker.fault.Load(); fault != nil {
 		s.Problem = *fault

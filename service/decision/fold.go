@@ -27,6 +27,7 @@ type fold struct {
 	size   func(Spec) (Size, error) // of a learner; nil is unknown
 	budget *budget.Budget
 	ready  *prepared // prepared for the next PlacementPut; if nil, put prepares it
+	staged *staged   // the next ItemsChanged, which the engine has applied to the catalogue; nil applies it
 }
 
 // newFold returns the state before the first entry.
@@ -48,6 +49,9 @@ func (s *fold) apply(entry []byte, e *eventlog.Event, o *offer) error {
 		return fmt.Errorf("entry %d, placement %q: %w", next.Sequence, e.Placement, err)
 	}
 	s.position = next
+	if p := s.placements[e.Placement]; p != nil {
+		s.restock(p)
+	}
 	return nil
 }
 
@@ -126,6 +130,8 @@ func (s *fold) applyBody(sequence uint64, e *eventlog.Event, o *offer) error {
 			return err
 		}
 		return r.pass(b)
+	case *eventlog.ItemsChanged:
+		return s.changeItems(p, sequence, b)
 	case *eventlog.SnapshotTaken:
 		return s.keepAt(p, b.Version, version{time: e.Time, routine: true})
 	case *eventlog.VersionKept:
@@ -222,7 +228,7 @@ func (s *fold) delete(p *placement) {
 		}
 	}
 	delete(s.placements, p.name)
-	s.recharge(p, 0, 0)
+	s.release(p)
 	s.evicted.forget(p)
 }
 

@@ -70,6 +70,9 @@ func (d *decider) imported(v view, m *Imported) (events [2]*eventlog.Event, entr
 	if err != nil {
 		return events, entries, err
 	}
+	if q.asksCatalogue() { // the catalogue of that time is not known
+		return events, entries, errNoItems
+	}
 	if err := q.check(v.config, d.index); err != nil {
 		return events, entries, err
 	}

@@ -482,6 +482,7 @@ type frozen struct {
 	counts                 counts
 	open, closed           []record
 	learners               []frozenLearner // the one that decides, and the former ones
+	items                  frozenItems
 }
 
 // frozenLearner is a learner of a placement at an entry.

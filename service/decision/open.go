@@ -51,7 +51,7 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	if err != nil {
 		s.end()
 		for _, p := range s.placements {
-			s.recharge(p, 0, 0)
+			s.release(p)
 		}
 		return nil, err
 	}

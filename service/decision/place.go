@@ -21,6 +21,8 @@ type decider struct {
 	u         []float64
 	part      []float64 // rows of some items
 	recorded  []float64 // rows and revenues of the items in the log
+	user      []float64 // the row of the user
+	selected  []int32   // candidates from the catalogue
 	answer    []byte
 	entry     []byte
 	draws     stream.Stream

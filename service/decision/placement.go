@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"vitrine/service/api"
+	"vitrine/service/catalogue"
 )
 
 // placement is the state of a placement.
@@ -27,8 +28,9 @@ type placement struct {
 	counts   counts
 	pace     pace
 	sound    soundness
-	worker   *worker       // the learner that decides
-	former   []*worker     // those that decided before and have versions, in the order in which they retired
+	worker   *worker   // the learner that decides
+	former   []*worker // those that decided before and have versions, in the order in which they retired
+	items    stock
 	upcoming atomic.Uint64 // of live decisions: the largest number given out
 }
 
@@ -47,6 +49,7 @@ type view struct {
 	config  *Config
 	changed uint64
 	worker  *worker
+	items   *catalogue.Catalogue // nil if the placement that shares its own is not there
 }
 
 // tooSmall returns the error of an evicted decision.

@@ -152,6 +152,9 @@ func abbreviated(fields []string) string {
 // learner cannot be built must not enter the log.
 func (e *Engine) prepare(name string, c *Config) (*prepared, error) {
 	s := e.state
+	if err := e.checkItems(name, c); err != nil {
+		return nil, err
+	}
 	r := new(prepared)
 	goesOn, charged := false, int64(0)
 	var others []*worker

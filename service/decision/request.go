@@ -19,6 +19,8 @@ type request struct {
 	user    api.Values // nil if nothing is known of the user
 	revenue []float64  // N, r_i ≥ 0; nil means 1 for every item
 	note    string     // the ids of its slots, as in the log; "" if they have none
+	now     int64
+	stock   candidates
 }
 
 // RequestSize bounds the bytes that a request with the given number of items takes while it is read and
@@ -34,14 +36,11 @@ func (r *request) check(c *Config, index map[string]int) error {
 	if err := checkDecision(r.Decision); err != nil {
 		return err
 	}
-	if len(r.Items) == 0 {
-		return api.Fieldf("/items", "must have at least one item")
-	}
 	for _, list := range []struct {
 		field  string
 		length int
 	}{
-		{"/items", len(r.Items)}, {"/include", len(r.Include)}, {"/exclude", len(r.Exclude)}, {"/at_most", len(r.AtMost)}, {"/baseline", len(r.Baseline)},
+		{"/items", len(r.Items)}, {"/include", len(r.Include)}, {"/exclude", len(r.Exclude)}, {"/at_most", len(r.AtMost)}, {"/baseline", len(r.Baseline)}, {"/candidates", len(r.Candidates)},
 	} {
 		if err := api.CheckLength(list.field, list.length, c.MaxItems); err != nil {
 			return err
@@ -124,6 +123,13 @@ func (r *request) sum() [32]byte {
 		for _, s := range r.Slots {
 			b = appendStrings(b, s.Exclude)
 		}
+	}
+	if r.asksCatalogue() && (r.Candidates != nil || r.Filter != "" || r.Strict) { // 2 is no flag
+		b = append(b, 2)
+		b = appendFlag(b, r.Candidates != nil)
+		b = appendStrings(b, r.Candidates)
+		b = appendString(b, r.Filter)
+		b = appendFlag(b, r.Strict)
 	}
 	*buf = b
 	return sha256.Sum256(b)

@@ -154,6 +154,9 @@ func (s *fold) restoreLearners(d decoder, p *placement, kept []uint64) (err erro
 	if err := p.restoreVersions(d, kept, has); err != nil {
 		return err
 	}
+	if err := s.restoreItems(d, p); err != nil {
+		return err
+	}
 	s.placements[p.name] = p
 	s.recharge(p, s.chargeOf(p), 0)
 	return nil

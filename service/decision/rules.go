@@ -74,7 +74,7 @@ func (r *request) transversal(c *Config, index map[string]int) (vitrine.Constrai
 	for k, s := range r.Slots {
 		slots[k] = assortment.Slot{Name: fmt.Sprintf("slot %d", k+1), Exclude: append(present(s.Exclude, index), everywhere...)}
 	}
-	family, err := assortment.NewTransversal(len(r.Items), slots, len(slots))
+	family, err := assortment.NewTransversal(r.len(), slots, len(slots))
 	if err != nil {
 		return nil, api.Fieldf("/slots", "%v", err)
 	}
@@ -93,7 +93,7 @@ func (r *request) family(c *Config, index map[string]int) (vitrine.Constraint, e
 	if len(r.Include) == 0 && len(r.Exclude) == 0 && len(r.AtMost) == 0 && len(c.AtMost) == 0 {
 		return assortment.AtMost(size), nil
 	}
-	rules := assortment.Rules{Items: len(r.Items), Max: size, Name: func(i int) string { return fmt.Sprintf("item %q", r.Items[i].ID) }}
+	rules := assortment.Rules{Items: r.len(), Max: size, Name: func(i int) string { return fmt.Sprintf("item %q", r.id(i)) }}
 	var err error
 	if rules.Include, err = find("/include", r.Include, index); err != nil {
 		return nil, err
@@ -128,8 +128,8 @@ func (r *request) family(c *Config, index map[string]int) (vitrine.Constraint, e
 func (r *request) byCategory(s *feature.Schema, l api.Limit) []assortment.Group {
 	var groups []assortment.Group
 	of := map[string]int{}
-	for i := range r.Items {
-		v := s.Category(&r.items[i], l.Feature)
+	for i := range r.len() {
+		v := r.category(s, i, l.Feature)
 		g, ok := of[v]
 		if !ok {
 			g = len(groups)

@@ -170,7 +170,7 @@ func (p *placement) freeze() *frozen {
 	f := &frozen{
 		name: p.name, born: p.born, changed: p.changed, learner: p.learner, canonical: p.canonical,
 		numbers: p.numbers, learned: p.learned, versions: slices.Clone(p.versions), standing: p.standing, counts: p.counts,
-		open: copies(p.open.sorted()), closed: copies(p.closed.records),
+		open: copies(p.open.sorted()), closed: copies(p.closed.records), items: p.items.freeze(),
 	}
 	for _, w := range p.learners() {
 		f.learners = append(f.learners, frozenLearner{w.view(), w, w.began, w.config.Canonical()})
@@ -237,6 +237,7 @@ func (f *frozen) encode(e *state.Encoder) {
 		v.encode(e)
 	}
 	e.Uint64(f.standing)
+	f.items.encode(e)
 }
 
 func (v *version) encode(e *state.Encoder) {

@@ -173,9 +173,12 @@ func fitting(entries [][]byte) int {
 }
 
 func (e *Engine) apply(b *batch) error {
+	if b.staged != nil { // decisions that begin meanwhile wait for the catalogue, and not for the whole state
+		b.staged.items.Apply(e.state.position.Sequence+1, b.staged.change)
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.state.ready = b.ready
+	e.state.ready, e.state.staged = b.ready, b.staged
 	for i, event := range b.events {
 		if err := e.state.apply(b.entries[i], event, b.offers[i]); err != nil {
 			return err
@@ -195,6 +198,7 @@ type batch struct {
 	bytes   int
 	alone   bool      // no other event may be in it
 	ready   *prepared // prepared for its PlacementPut
+	staged  *staged   // its ItemsChanged
 
 	touched map[decisionKey]bool
 	open    map[*placement]int // additional bytes of open decisions

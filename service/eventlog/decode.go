@@ -109,6 +109,12 @@ func (l *LearnerExchanged) decode(r *decoder) { l.Config = r.bytes() }
 
 func (e *RelearningEnded) decode(r *decoder) { e.Reason = r.string() }
 
+func (i *ItemsChanged) decode(r *decoder) {
+	put := r.count(len(r.buf))
+	deleted := r.count(len(r.buf))
+	i.Put, i.Deleted = r.strings(put), r.strings(deleted)
+}
+
 func (a *Activated) decode(r *decoder) { a.Decision = r.string() }
 
 func (p *Passed) decode(r *decoder) {

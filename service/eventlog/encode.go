@@ -94,6 +94,13 @@ func (l *LearnerExchanged) encode(w *encoder) { w.bytes(l.Config) }
 
 func (r *RelearningEnded) encode(w *encoder) { w.string(r.Reason) }
 
+func (i *ItemsChanged) encode(w *encoder) {
+	w.uvarint(uint64(len(i.Put)))
+	w.uvarint(uint64(len(i.Deleted)))
+	w.strings(i.Put)
+	w.strings(i.Deleted)
+}
+
 func (a *Activated) encode(w *encoder) { w.string(a.Decision) }
 
 func (p *Passed) encode(w *encoder) {

@@ -130,6 +130,12 @@ type Passed struct {
 	Reward   float64 // the sum of the rewards reported for them, in [0, 1]
 }
 
+// ItemsChanged puts items into the catalogue of a placement and deletes others.
+type ItemsChanged struct {
+	Put     []string // records, as the catalogue encodes them
+	Deleted []string // ids
+}
+
 // kind is the byte of a type of events. Kinds are never reused.
 type kind uint8
 
@@ -152,6 +158,7 @@ const (
 	relearningBegun
 	learnerExchanged
 	relearningEnded
+	itemsChanged
 )
 
 func (*PlacementPut) kind() kind      { return placementPut }
@@ -168,6 +175,7 @@ func (*LearnerRolledBack) kind() kind { return learnerRolledBack }
 func (*RelearningBegun) kind() kind   { return relearningBegun }
 func (*LearnerExchanged) kind() kind  { return learnerExchanged }
 func (*RelearningEnded) kind() kind   { return relearningEnded }
+func (*ItemsChanged) kind() kind      { return itemsChanged }
 
 func (c *Chosen) kind() kind {
 	if c.Unlearned {
@@ -222,6 +230,8 @@ func newBody(k kind) Body {
 		return new(LearnerExchanged)
 	case relearningEnded:
 		return new(RelearningEnded)
+	case itemsChanged:
+		return new(ItemsChanged)
 	}
 	return nil
 }
@@ -357,6 +367,16 @@ func (r *RelearningBegun) check() error {
 func (l *LearnerExchanged) check() error { return checkConfig(l.Config) }
 
 func (*RelearningEnded) check() error { return nil }
+
+func (i *ItemsChanged) check() error {
+	if len(i.Put)+len(i.Deleted) == 0 {
+		return errors.New("a change of no items")
+	}
+	if slices.Contains(i.Put, "") || slices.Contains(i.Deleted, "") {
+		return errors.New("a change of items with an empty record or id")
+	}
+	return nil
+}
 
 func (a *Activated) check() error {
 	if a.Decision == "" {

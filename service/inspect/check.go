@@ -34,6 +34,7 @@ var kinds = []eventlog.Body{
 	new(eventlog.Expired), new(eventlog.SnapshotTaken), new(eventlog.PolicyRolledBack), new(eventlog.Activated), new(eventlog.Passed),
 	new(eventlog.Evicted), new(eventlog.VersionKept), new(eventlog.LearnerReset), new(eventlog.LearnerRolledBack),
 	new(eventlog.RelearningBegun), new(eventlog.LearnerExchanged), new(eventlog.RelearningEnded),
+	new(eventlog.ItemsChanged),
 }
 
 func kindOf(body eventlog.Body) string {

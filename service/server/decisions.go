@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"vitrine/service/api"
 	"vitrine/service/budget"
 	"vitrine/service/decision"
@@ -78,6 +80,7 @@ var readers = sync.Pool{New: func() any { return new(api.RequestReader) }}
 // answerOf returns the answer to the caller.
 func answerOf(a *decision.Answer) *api.Answer {
 	reply := &api.Answer{Decision: a.Decision, Assortment: make([]api.Shown, len(a.Shown)), PolicyVersion: a.PolicyVersion}
+	reply.CatalogueVersion, reply.Unknown, reply.Unavailable, reply.Missing = a.CatalogueVersion, a.Unknown, a.Unavailable, a.Missing
 	for k, id := range a.Shown {
 		reply.Assortment[k] = api.Shown{ID: id, Position: k + 1}
 		if a.Probability != nil {
@@ -85,6 +88,9 @@ func answerOf(a *decision.Answer) *api.Answer {
 		}
 		if a.Slots != nil {
 			reply.Assortment[k].Slot = a.Slots[k]
+		}
+		if a.Payload != nil && a.Payload[k] != "" {
+			reply.Assortment[k].Payload = jsontext.Value(a.Payload[k])
 		}
 	}
 	if a.Probability != nil {

@@ -149,6 +149,8 @@ func eventOf(e *eventlog.Event) (kind string, t api.Event) {
 		kind, t.Config = "learner-reset", configOf(body.Config)
 	case *eventlog.Activated:
 		kind, t.Decision = "activated", body.Decision
+	case *eventlog.ItemsChanged:
+		kind, t.Items = "items-changed", len(body.Put)+len(body.Deleted)
 	case *eventlog.Passed:
 		kind, t.Decision = "passed", body.Decision
 		for _, i := range body.Items {

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"vitrine/service/api"
 	"vitrine/service/personalizer"
@@ -28,6 +29,7 @@ func document(routes []route, version string) []byte {
 		return strings.TrimSuffix(huma.DefaultSchemaNamer(t, hint), "Document")
 	})
 	registry.RegisterTypeAlias(reflect.TypeFor[api.Values](), reflect.TypeFor[map[string]any]())
+	registry.RegisterTypeAlias(reflect.TypeFor[jsontext.Value](), reflect.TypeFor[any]())
 	doc := &huma.OpenAPI{
 		OpenAPI: "3.1.0",
 		Info: &huma.Info{

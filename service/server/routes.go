@@ -122,6 +122,7 @@ func (s *Server) routes() []route {
 		{method: "GET", path: "/docs", handle: page(docsPage), free: true},
 		{method: "GET", path: "/{$}", handle: page(frontPage), free: true},
 	}
+	list = append(list, s.itemRoutes()...)
 	list = append(list, s.decisionRoutes("/v1/placements/{name}/decisions/{id}", "OfPlacement", "")...)
 	list = append(list, s.decisionRoutes("/v1/decisions/{id}", "", ", by its id only: 409 if several placements have given it")...)
 	list = append(list, route{
@@ -199,7 +200,7 @@ var noRoute = problemf(http.StatusNotFound, "no-route", "there is nothing at thi
 func (s *Server) unknown(mux *http.ServeMux) func(*call) error {
 	return func(c *call) error {
 		var allowed []string
-		for _, method := range []string{"GET", "HEAD", "PUT", "POST", "DELETE"} {
+		for _, method := range []string{"GET", "HEAD", "PUT", "POST", "PATCH", "DELETE"} {
 			other := *c.Request
 			other.Method = method
 			if _, pattern := mux.Handler(&other); pattern != "/" {

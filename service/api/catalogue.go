@@ -1,0 +1,42 @@
+package api
+
+import (
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// CatalogueItem is an item of a placement's catalogue. A request may name it by its id.
+type CatalogueItem struct {
+	ID         string         `json:"id" minLength:"1" maxLength:"200"`
+	Features   Values         `json:"features,omitzero" doc:"numbers, strings and objects by the features' names"`
+	Revenue    *float64       `json:"revenue,omitempty" minimum:"0" default:"1" doc:"the revenue if it is taken"`
+	Groups     []string       `json:"groups,omitzero" doc:"names of groups, for filters and limits"`
+	Space      *float64       `json:"space,omitempty" minimum:"0" doc:"the space that it takes, for filters"`
+	Available  *bool          `json:"available,omitempty" default:"true" doc:"whether it may be shown"`
+	ValidFrom  *time.Time     `json:"valid_from,omitempty" doc:"it may be shown from this time on"`
+	ValidUntil *time.Time     `json:"valid_until,omitempty" doc:"it may be shown before this time"`
+	Attributes map[string]any `json:"attributes,omitzero" doc:"numbers, strings and booleans by name, for filters; the policy does not see them"`
+	Payload    jsontext.Value `json:"payload,omitzero" doc:"any JSON, such as a title and a picture, which answers can carry"`
+}
+
+// ItemsChanged is the answer to a change of a catalogue.
+type ItemsChanged struct {
+	CatalogueVersion uint64   `json:"catalogue_version" doc:"the last entry of the log that changed the catalogue"`
+	Items            int      `json:"items" doc:"the number of items in the catalogue"`
+	Changed          int      `json:"changed" doc:"the number of items that this request put, patched or deleted"`
+	Unknown          []string `json:"unknown,omitzero" doc:"ids that the catalogue does not have: of a patch or a deletion, the first 100"`
+}
+
+// ItemIDs names items of a catalogue.
+type ItemIDs struct {
+	IDs []string `json:"ids" minItems:"1"`
+}
+
+// ItemPage is a page of a catalogue.
+type ItemPage struct {
+	CatalogueVersion uint64          `json:"catalogue_version" doc:"if it differs between pages, items may be missing from them or be on two of them"`
+	Count            int             `json:"count" doc:"the number of items in the catalogue"`
+	Items            []CatalogueItem `json:"items"`
+	Next             int             `json:"next,omitzero" doc:"from, of the next page; left out on the last one"`
+}

@@ -1,0 +1,507 @@
+package catalogue
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"vitrine/service/api"
+	"vitrine/service/feature"
+)
+
+func schemaOf(t testing.TB, text string) *feature.Schema {
+	t.Helper()
+	var features []api.Feature
+	if err := json.Unmarshal([]byte(text), &features); err != nil {
+		t.Fatal(err)
+	}
+	s, err := feature.New(features)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+const shop = `[{"name":"price","kind":"number"},{"name":"brand","kind":"category","buckets":4,"default":"none"},{"name":"age","kind":"number","from":"user"}]`
+
+// draw returns an item with some of all fields.
+func draw(rng *rand.Rand, id string) *api.CatalogueItem {
+	item := &api.CatalogueItem{ID: id, Features: api.Values{api.Number("price", float64(rng.IntN(9)))}}
+	if rng.IntN(2) == 0 {
+		item.Features = append(item.Features, api.Text("brand", []string{"a", "b", "c"}[rng.IntN(3)]))
+	}
+	if rng.IntN(2) == 0 {
+		item.Revenue = new(float64(rng.IntN(3)))
+	}
+	if rng.IntN(3) == 0 {
+		item.Space = new(rng.Float64())
+	}
+	if rng.IntN(3) == 0 {
+		item.Groups = []string{"sale", "new"}[:1+rng.IntN(2)]
+	}
+	if rng.IntN(4) == 0 {
+		item.Available = new(false)
+	}
+	if rng.IntN(4) == 0 {
+		item.ValidFrom = new(time.Unix(int64(rng.IntN(100)), 0).UTC())
+	}
+	if rng.IntN(4) == 0 {
+		item.ValidUntil = new(time.Unix(int64(100+rng.IntN(100)), 0).UTC())
+	}
+	if rng.IntN(2) == 0 {
+		item.Attributes = map[string]any{"season": []string{"summer", "winter"}[rng.IntN(2)]}
+		if rng.IntN(2) == 0 {
+			item.Attributes["rating"] = float64(rng.IntN(5))
+		}
+		if rng.IntN(2) == 0 {
+			item.Attributes["fragile"] = rng.IntN(2) == 0
+		}
+	}
+	if rng.IntN(3) == 0 {
+		item.Payload = jsontext.Value(`{"title":"` + id + `"}`)
+	}
+	return item
+}
+
+func record(t testing.TB, item *api.CatalogueItem, s *feature.Schema) string {
+	t.Helper()
+	r, err := Encode(item, s, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func apply(t testing.TB, c *Catalogue, version uint64, put, deleted []string) {
+	t.Helper()
+	change, err := c.NewChange(put, deleted)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := c.LenAfter(change)
+	c.Apply(version, change)
+	if c.Len() != n {
+		t.Fatalf("%d items, %d were predicted", c.Len(), n)
+	}
+}
+
+// An item is what was encoded, and equal items have equal records.
+func TestRecords(t *testing.T) {
+	s := schemaOf(t, shop)
+	rng := rand.New(rand.NewPCG(1, 2))
+	for i := range 500 {
+		item := draw(rng, fmt.Sprint("sku", i))
+		text := record(t, item, s)
+		var f fields
+		if err := f.read(text); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.verify(s); err != nil {
+			t.Fatal(err)
+		}
+		got := f.item(s)
+		if diff := cmp.Diff(*item, got, cmp.Transformer("values", func(v api.Values) map[string]api.Value {
+			byName := map[string]api.Value{}
+			for _, v := range v {
+				byName[v.Name] = v
+			}
+			return byName
+		})); diff != "" {
+			t.Fatal(diff)
+		}
+		slices.Reverse(got.Features)
+		if record(t, &got, s) != text {
+			t.Fatalf("item %d has two records", i)
+		}
+	}
+}
+
+// What a record says of itself is checked: cut anywhere it is refused, and so is a byte too many.
+func TestDamagedRecords(t *testing.T) {
+	s := schemaOf(t, shop)
+	rng := rand.New(rand.NewPCG(3, 4))
+	for i := range 50 {
+		text := record(t, draw(rng, "sku"), s)
+		for n := range len(text) {
+			var f fields
+			if f.read(text[:n]) == nil && f.verify(s) == nil {
+				t.Fatalf("item %d: the first %d of %d bytes are a record", i, n, len(text))
+			}
+		}
+		if _, err := New(s).NewChange([]string{text + "\x00"}, nil); err == nil || !strings.Contains(err.Error(), "1 bytes too many") {
+			t.Errorf("a byte too many: %v", err)
+		}
+		if _, err := New(s).NewChange([]string{"\x02" + text[1:]}, nil); err == nil || !strings.Contains(err.Error(), "use a newer one") {
+			t.Errorf("version 2: %v", err)
+		}
+	}
+}
+
+func FuzzRecord(f *testing.F) {
+	s := schemaOf(f, shop)
+	rng := rand.New(rand.NewPCG(3, 4))
+	for range 20 {
+		f.Add([]byte(record(f, draw(rng, "sku"), s)))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		c := New(s)
+		change, err := c.NewChange([]string{string(data)}, nil)
+		if err != nil {
+			return
+		}
+		c.Apply(1, change)
+		item := c.Item(0)
+		again, err := Encode(&item, s, "")
+		if err != nil { // a record may have texts that Encode refuses
+			return
+		}
+		if len(again) > len(data) {
+			t.Errorf("a record of %d bytes is one of %d", len(data), len(again))
+		}
+	})
+}
+
+// model is a catalogue as a map.
+type model map[string]*api.CatalogueItem
+
+// isOpen is the rule for what may be shown, written a second time.
+func isOpen(item *api.CatalogueItem, now time.Time) bool {
+	return (item.Available == nil || *item.Available) && (item.ValidFrom == nil || !now.Before(*item.ValidFrom)) && (item.ValidUntil == nil || now.Before(*item.ValidUntil))
+}
+
+// conditions are filters, and what they mean.
+var conditions = map[string]func(*api.CatalogueItem) bool{
+	`season == "summer"`: func(i *api.CatalogueItem) bool { return i.Attributes["season"] == "summer" },
+	`season != "summer"`: func(i *api.CatalogueItem) bool { return i.Attributes["season"] != "summer" },
+	`price <= 4 and 2 < price`: func(i *api.CatalogueItem) bool {
+		p := i.Features[0].Number
+		return p <= 4 && p > 2
+	},
+	`rating >= 3 || "sale" in groups`: func(i *api.CatalogueItem) bool {
+		r, ok := i.Attributes["rating"].(float64)
+		return ok && r >= 3 || slices.Contains(i.Groups, "sale")
+	},
+	`not (rating in [1, 2.0, -3])`: func(i *api.CatalogueItem) bool {
+		return i.Attributes["rating"] != 1.0 && i.Attributes["rating"] != 2.0
+	},
+	`fragile`:              func(i *api.CatalogueItem) bool { return i.Attributes["fragile"] == true },
+	`fragile == false`:     func(i *api.CatalogueItem) bool { return i.Attributes["fragile"] == false },
+	`season > "summer"`:    func(i *api.CatalogueItem) bool { return i.Attributes["season"] == "winter" },
+	`id in ["sku1","x"]`:   func(i *api.CatalogueItem) bool { return i.ID == "sku1" },
+	`revenue < 1 and true`: func(i *api.CatalogueItem) bool { return i.Revenue != nil && *i.Revenue < 1 },
+	`space > 0.5`:          func(i *api.CatalogueItem) bool { return i.Space != nil && *i.Space > 0.5 },
+	`rating > 2`: func(i *api.CatalogueItem) bool {
+		r, ok := i.Attributes["rating"].(float64)
+		return ok && r > 2
+	},
+}
+
+// After any changes the catalogue has the items, the rows and the revenues of the map, it selects
+// what the rules say, and one restored from its records is the same.
+func TestCatalogueIsAMap(t *testing.T) {
+	s := schemaOf(t, shop)
+	filters := slices.Sorted(maps.Keys(conditions))
+	rapid.Check(t, func(t *rapid.T) {
+		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
+		c, want := New(s), model{}
+		id := func() string { return fmt.Sprint("sku", rng.IntN(40)) }
+		for version := uint64(1); version <= 30; version++ {
+			put, deleted := map[string]string{}, []string{}
+			for range rng.IntN(8) {
+				item := draw(rng, id())
+				r, err := Encode(item, s, "")
+				if err != nil {
+					t.Fatal(err)
+				}
+				put[item.ID], want[item.ID] = r, item
+			}
+			if name := id(); rng.IntN(2) == 0 && put[name] == "" {
+				deleted = append(deleted, name)
+				delete(want, name)
+			}
+			change, err := c.NewChange(slices.Sorted(maps.Values(put)), deleted)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.Apply(version, change)
+			compare(t, c, want, version)
+			now := time.Unix(int64(rng.IntN(250)), 0)
+			filter := ""
+			if rng.IntN(4) > 0 {
+				filter = filters[rng.IntN(len(filters))]
+			}
+			var ids []string
+			for range rng.IntN(2) * rng.IntN(60) {
+				ids = append(ids, id())
+			}
+			checkSelection(t, c, want, ids, filter, now)
+		}
+		records, version := c.Records()
+		again, err := Restore(s, version, records)
+		if err != nil {
+			t.Fatal(err)
+		}
+		compare(t, again, want, version)
+		if diff := cmp.Diff(records, again.records); diff != "" {
+			t.Fatal(diff)
+		}
+		if again.Bytes() != c.Bytes() || again.limited != c.limited || again.earning != c.earning || !maps.Equal(again.attributes, c.attributes) {
+			t.Fatalf("restored: %d bytes, %d limited, %d earning, attributes %v; were %d, %d, %d, %v", again.Bytes(), again.limited, again.earning, again.attributes, c.Bytes(), c.limited, c.earning, c.attributes)
+		}
+	})
+}
+
+func compare(t *rapid.T, c *Catalogue, want model, version uint64) {
+	if c.Len() != len(want) || c.Version() != version {
+		t.Fatalf("%d items of version %d, want %d of %d", c.Len(), c.Version(), len(want), version)
+	}
+	row, earning := make([]float64, c.Split().Width()), false
+	for id, item := range want {
+		slot, ok := c.Find(id)
+		if !ok || c.ID(slot) != id {
+			t.Fatalf("item %q is at %d, %v", id, slot, ok)
+		}
+		values, err := bySlot(item.Features, c.Split().Schema(), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Split().Items(row, []api.Item{{Features: values}}); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(row, c.Row(slot)) {
+			t.Fatalf("item %q has the row %v, want %v", id, c.Row(slot), row)
+		}
+		revenue := 1.0
+		if item.Revenue != nil {
+			revenue = *item.Revenue
+		}
+		earning = earning || revenue != 1
+		if c.Revenue(slot) != revenue || c.Payload(slot) != string(item.Payload) {
+			t.Fatalf("item %q has the revenue %v and the payload %q", id, c.Revenue(slot), c.Payload(slot))
+		}
+	}
+	if (c.Revenues() != nil) != earning {
+		t.Fatalf("revenues other than 1: %v, want %v", c.Revenues() != nil, earning)
+	}
+}
+
+func checkSelection(t *rapid.T, c *Catalogue, want model, ids []string, filter string, now time.Time) {
+	condition := conditions[filter]
+	got, err := c.Select(nil, ids, filter, now.UnixNano())
+	if err != nil {
+		if !strings.Contains(err.Error(), "no item has the attribute") {
+			t.Fatal(err)
+		}
+		return
+	}
+	chosen, unknown, closed := map[string]bool{}, []string{}, []string{}
+	candidates := ids
+	if ids == nil {
+		candidates = slices.Collect(maps.Keys(want))
+	}
+	for _, id := range candidates {
+		switch item := want[id]; {
+		case item == nil:
+			unknown = append(unknown, id)
+		case !isOpen(item, now):
+			closed = append(closed, id)
+		case condition == nil || condition(item):
+			chosen[id] = true
+		}
+	}
+	if got.All {
+		for slot := range int32(c.Len()) {
+			got.Slots = append(got.Slots, slot)
+		}
+	}
+	shown := map[string]bool{}
+	for k, slot := range got.Slots {
+		if k > 0 && slot <= got.Slots[k-1] {
+			t.Fatalf("the slots are %v", got.Slots)
+		}
+		shown[c.ID(slot)] = true
+	}
+	if !maps.Equal(shown, chosen) {
+		t.Fatalf("filter %q at %v of %v: %v, want %v", filter, now, ids, slices.Sorted(maps.Keys(shown)), slices.Sorted(maps.Keys(chosen)))
+	}
+	if ids != nil && (!slices.Equal(got.Unknown, unknown) && len(unknown) > 0 || !slices.Equal(got.Unavailable, closed) && len(closed) > 0 || got.Missing != len(unknown)+len(closed)) {
+		t.Fatalf("%v and %v are missing, %d in all; want %v and %v", got.Unknown, got.Unavailable, got.Missing, unknown, closed)
+	}
+}
+
+// Of many missing candidates the first are named, and all are counted.
+func TestManyUnknown(t *testing.T) {
+	ids := make([]string, 100_000)
+	for i := range ids {
+		ids[i] = fmt.Sprint("sku", i)
+	}
+	got, err := New(schemaOf(t, shop)).Select(nil, ids, "", 0)
+	if err != nil || got.Missing != len(ids) || len(got.Unknown) != maxNamed || got.Unknown[99] != "sku99" || len(got.Slots) > 0 {
+		t.Errorf("%d unknown, %d named: %v", got.Missing, len(got.Unknown), err)
+	}
+}
+
+func TestBadFilters(t *testing.T) {
+	c := New(schemaOf(t, shop))
+	apply(t, c, 1, []string{record(t, &api.CatalogueItem{ID: "a", Features: api.Values{api.Number("price", 1)}, Attributes: map[string]any{"season": "summer"}}, c.Split().Schema())}, nil)
+	for text, want := range map[string]string{
+		`colour == "red"`:                    `no item has the attribute "colour": there are season, price, brand, id, revenue, space, groups`,
+		`age > 3`:                            `no item has the attribute "age"`,
+		`price <`:                            `unexpected token EOF (1:7): want a condition such as`,
+		`price + 1 > 2`:                      `price + 1: want the name of an attribute or a feature`,
+		`price == season`:                    `price == season: one side of == must be a number, a string, true or false`,
+		`season < true`:                      `season <: only numbers and strings have an order`,
+		`season in groups`:                   `season in groups: want the name of a group in quotes`,
+		`season in price`:                    `season in price: want a list such as [1, 2], or groups, after in`,
+		`season in [price]`:                  `price: must be a number`,
+		`3`:                                  `3: is not a comparison, in, and, or, or not`,
+		`len(season) > 2`:                    `len(season): want the name`,
+		strings.Repeat("a", 5000):            `has 5000 bytes, at most 4000`,
+		`map(groups, #) == 3`:                `want the name`,
+		`season matches "s.*"`:               `is not a comparison`,
+		`price > 1 ? true : false`:           `is not a comparison`,
+		strings.Repeat("(", 1500):            `want a condition`,
+		strings.Repeat("not ", 900) + "true": "",
+	} {
+		_, err := c.Select(nil, nil, text, 0)
+		if want == "" {
+			if err != nil {
+				t.Errorf("%.40s: %v", text, err)
+			}
+			continue
+		}
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.40s: %v, want %s", text, err, want)
+		}
+	}
+}
+
+func FuzzFilter(f *testing.F) {
+	c := New(schemaOf(f, shop))
+	rng := rand.New(rand.NewPCG(5, 6))
+	for i := range 100 {
+		apply(f, c, uint64(i+1), []string{record(f, draw(rng, fmt.Sprint("sku", i)), c.Split().Schema())}, nil)
+	}
+	for text := range conditions {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) { _, _ = c.Select(nil, nil, text, 0) })
+}
+
+// Values that are wrong are named where they are.
+func TestBadItems(t *testing.T) {
+	s := schemaOf(t, shop)
+	for _, c := range []struct{ item, want string }{
+		{`{"id":""}`, `/items/3/id: "": must have from 1 to 200 bytes of UTF-8`},
+		{`{"id":"a","revenue":-1}`, "/items/3/revenue: -1: must be finite, not negative"},
+		{`{"id":"a","space":-1}`, "/items/3/space: -1: must be finite and not negative"},
+		{`{"id":"a","groups":["x","x"]}`, `/items/3/groups/1: "x" is a duplicate`},
+		{`{"id":"a","groups":[""]}`, `/items/3/groups/0: "": must have`},
+		{`{"id":"a","attributes":{"a b":1}}`, "/items/3/attributes/a b: the name must have"},
+		{`{"id":"a","attributes":{"price":1}}`, `/items/3/attributes/price: "price" is a field or a feature`},
+		{`{"id":"a","attributes":{"id":1}}`, `/items/3/attributes/id: "id" is a field or a feature`},
+		{`{"id":"a","attributes":{"x":[1]}}`, "/items/3/attributes/x: must be a number, a string, true or false"},
+		{`{"id":"a","valid_from":"2020-01-02T00:00:00Z","valid_until":"2020-01-02T00:00:00Z"}`, "/items/3/valid_until: "},
+		{`{"id":"a","valid_from":"1200-01-02T00:00:00Z"}`, "/items/3/valid_from: "},
+		{`{"id":"a","features":{"colour":"red"}}`, `/items/3/features/colour: unknown key "colour": must be one of price, brand`},
+		{`{"id":"a","features":{"age":3}}`, `/items/3/features/age: unknown key "age"`},
+		{`{"id":"a","payload":"` + strings.Repeat("x", maxPayload) + `"}`, "/items/3/payload: has 16386 bytes, at most 16384"},
+	} {
+		var item api.CatalogueItem
+		if err := json.Unmarshal([]byte(c.item), &item); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Encode(&item, s, "/items/3"); err == nil || !strings.HasPrefix(err.Error(), c.want) {
+			t.Errorf("%.60s: %v, want %s", c.item, err, c.want)
+		}
+	}
+	c := New(s)
+	one := record(t, &api.CatalogueItem{ID: "a", Features: api.Values{api.Number("price", 1)}}, s)
+	if _, err := c.NewChange([]string{one, one}, nil); err == nil || !strings.Contains(err.Error(), `item "a" is a duplicate`) {
+		t.Errorf("a record twice: %v", err)
+	}
+	if _, err := c.NewChange([]string{one}, []string{"a"}); err == nil {
+		t.Error("an item is put and deleted")
+	}
+	if _, err := c.NewChange([]string{record(t, &api.CatalogueItem{ID: "a"}, s)}, nil); err == nil || err.Error() != `item "a": /items/0/features/price: is missing, and the feature has no default` {
+		t.Errorf("an item without a price: %v", err)
+	}
+}
+
+// With other features the items stay. Those that lack one are not available, and one of them is named.
+func TestOtherFeatures(t *testing.T) {
+	s := schemaOf(t, shop)
+	c := New(s)
+	apply(t, c, 7, []string{
+		record(t, &api.CatalogueItem{ID: "a", Features: api.Values{api.Number("price", 3), api.Text("brand", "x")}}, s),
+		record(t, &api.CatalogueItem{ID: "b", Features: api.Values{api.Number("price", 4)}, Revenue: new(2.0)}, s),
+	}, nil)
+	other := schemaOf(t, `[{"name":"brand","kind":"category","values":["x"]},{"name":"price","kind":"number","scale":2}]`)
+	moved, err := c.WithSchema(other)
+	if err == nil || err.Error() != `item "b": /items/0/features/brand: is missing, and the feature has no default` {
+		t.Errorf("b has no brand: %v", err)
+	}
+	if moved.Len() != 2 || moved.Version() != 7 || !slices.Equal(moved.Row(0), []float64{1, 1.5}) || moved.Revenue(1) != 2 {
+		t.Errorf("%d items of version %d: %v", moved.Len(), moved.Version(), moved.Rows())
+	}
+	got, err := moved.Select(nil, nil, "", 0)
+	if err != nil || got.All || !slices.Equal(got.Slots, []int32{0}) {
+		t.Errorf("available are %v: %v", got.Slots, err)
+	}
+	// The last item takes the place of one that is deleted, and stays unavailable.
+	apply(t, moved, 8, nil, []string{"a"})
+	if got, err := moved.Select(nil, nil, "", 0); err != nil || len(got.Slots) > 0 || got.All {
+		t.Errorf("available are %v: %v", got.Slots, err)
+	}
+	apply(t, moved, 9, []string{record(t, &api.CatalogueItem{ID: "b", Features: api.Values{api.Number("price", 4), api.Text("brand", "x")}}, other)}, nil)
+	if got, err := moved.Select(nil, nil, "", 0); err != nil || !got.All {
+		t.Errorf("b with a brand is not available: %v", err)
+	}
+	back, err := c.WithSchema(s)
+	if err != nil || !slices.Equal(back.Rows(), c.Rows()) {
+		t.Errorf("the same features: %v", err)
+	}
+}
+
+// A patch changes what it has, by name, and nothing else.
+func TestPatch(t *testing.T) {
+	s := schemaOf(t, shop)
+	c := New(s)
+	read := func(text string) *api.CatalogueItem {
+		item := new(api.CatalogueItem)
+		if err := json.Unmarshal([]byte(text), item); err != nil {
+			t.Fatal(err)
+		}
+		return item
+	}
+	item := read(`{"id":"a","features":{"price":1,"brand":"x"},"revenue":2,"groups":["g"],"space":1,"valid_until":"2030-01-01T00:00:00Z","attributes":{"k":1,"l":true},"payload":[1]}`)
+	for patch, want := range map[string]string{
+		`{"id":"a","features":{"price":5},"revenue":3}`:                                                                                                   `{"id":"a","features":{"price":5,"brand":"x"},"revenue":3,"groups":["g"],"space":1,"valid_until":"2030-01-01T00:00:00Z","attributes":{"k":1,"l":true},"payload":[1]}`,
+		`{"id":"a","features":{"brand":null},"available":false,"groups":["h","i"]}`:                                                                       `{"id":"a","features":{"price":1},"revenue":2,"groups":["h","i"],"space":1,"available":false,"valid_until":"2030-01-01T00:00:00Z","attributes":{"k":1,"l":true},"payload":[1]}`,
+		`{"id":"a","attributes":{"k":null,"m":"n"},"space":0,"payload":{"t":1},"valid_from":"2020-01-01T00:00:00Z","valid_until":"2021-01-01T00:00:00Z"}`: `{"id":"a","features":{"price":1,"brand":"x"},"revenue":2,"groups":["g"],"space":0,"valid_from":"2020-01-01T00:00:00Z","valid_until":"2021-01-01T00:00:00Z","attributes":{"l":true,"m":"n"},"payload":{"t":1}}`,
+	} {
+		apply(t, c, 1, []string{record(t, item, s)}, nil)
+		r, ok, err := c.Patch(read(patch), "/items/0")
+		if !ok || err != nil {
+			t.Fatal(ok, err)
+		}
+		if r != record(t, read(want), s) {
+			t.Errorf("%s is another item than %s", patch, want)
+		}
+	}
+	if _, ok, err := c.Patch(&api.CatalogueItem{ID: "b"}, ""); ok || err != nil {
+		t.Errorf("an unknown item is patched: %v", err)
+	}
+	if _, _, err := c.Patch(read(`{"id":"a","revenue":-1}`), "/items/0"); err == nil {
+		t.Error("a negative revenue passes")
+	}
+}

@@ -1,0 +1,192 @@
+package catalogue
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"time"
+	"unicode/utf8"
+
+	"vitrine"
+	"vitrine/service/api"
+	"vitrine/service/feature"
+)
+
+const (
+	// MaxItems limits the items of a catalogue.
+	MaxItems = 1_000_000
+
+	maxID         = 200     // bytes
+	maxName       = 100     // bytes of the name of an attribute or a group
+	maxText       = 1000    // bytes of the value of an attribute
+	maxPayload    = 1 << 14 // bytes
+	maxAttributes = 100
+	maxGroups     = 100
+)
+
+// reserved are the names by which filters know the other fields of an item.
+var reserved = []string{"id", "revenue", "space", "groups", "payload", "available"}
+
+// Encode returns the record of an item whose features are those of the schema. Errors have the type
+// *[api.FieldError], with fields below field.
+func Encode(item *api.CatalogueItem, s *feature.Schema, field string) (string, error) {
+	if err := check(item, s, field); err != nil {
+		return "", err
+	}
+	values, err := bySlot(item.Features, s, field)
+	if err != nil {
+		return "", err
+	}
+	return encode(item, values), nil
+}
+
+func check(item *api.CatalogueItem, s *feature.Schema, field string) error {
+	wrong := func(of, format string, args ...any) error { return api.Fieldf(field+of, format, args...) }
+	if err := checkID(item.ID, field); err != nil {
+		return err
+	}
+	if v := item.Revenue; v != nil && !(*v >= 0 && *v <= vitrine.MaxRevenue) {
+		return wrong("/revenue", "%v: must be finite, not negative and at most %v", *v, vitrine.MaxRevenue)
+	}
+	if v := item.Space; v != nil && !(*v >= 0 && !math.IsInf(*v, 0)) {
+		return wrong("/space", "%v: must be finite and not negative", *v)
+	}
+	for _, t := range []struct {
+		of string
+		at *time.Time
+	}{{"/valid_from", item.ValidFrom}, {"/valid_until", item.ValidUntil}} {
+		if t.at != nil && (t.at.Year() < 1700 || t.at.Year() > 2200) {
+			return wrong(t.of, "%v: must be between the years 1700 and 2200", t.at)
+		}
+	}
+	if a, b := item.ValidFrom, item.ValidUntil; a != nil && b != nil && !a.Before(*b) {
+		return wrong("/valid_until", "%v: must be after valid_from, %v", b, a)
+	}
+	if len(item.Groups) > maxGroups {
+		return wrong("/groups", "has %d groups, at most %d", len(item.Groups), maxGroups)
+	}
+	for i, g := range item.Groups {
+		switch at := fmt.Sprintf("/groups/%d", i); {
+		case g == "" || len(g) > maxName || !utf8.ValidString(g):
+			return wrong(at, "%q: must have from 1 to %d bytes of UTF-8", api.Abbreviate(g, 40), maxName)
+		case slices.Contains(item.Groups[:i], g):
+			return wrong(at, "%q is a duplicate", g)
+		}
+	}
+	if len(item.Attributes) > maxAttributes {
+		return wrong("/attributes", "has %d attributes, at most %d", len(item.Attributes), maxAttributes)
+	}
+	for _, name := range slices.Sorted(maps.Keys(item.Attributes)) {
+		at := "/attributes/" + api.Pointer(name)
+		if !isName(name) {
+			return wrong(at, "the name must have from 1 to %d letters, digits and '_', and not begin with a digit", maxName)
+		}
+		if _, ok := s.Item(name); ok || slices.Contains(reserved, name) {
+			return wrong(at, "%q is a field or a feature of items: give the attribute another name", name)
+		}
+		switch v := item.Attributes[name].(type) {
+		case bool:
+		case float64:
+			if math.IsNaN(v) || math.IsInf(v, 0) {
+				return wrong(at, "%v: must be finite", v)
+			}
+		case string:
+			if len(v) > maxText || !utf8.ValidString(v) {
+				return wrong(at, "must have at most %d bytes of UTF-8", maxText)
+			}
+		default:
+			return wrong(at, "must be a number, a string, true or false")
+		}
+	}
+	if len(item.Payload) > maxPayload {
+		return wrong("/payload", "has %d bytes, at most %d", len(item.Payload), maxPayload)
+	}
+	if len(item.Payload) > 0 && !item.Payload.IsValid() {
+		return wrong("/payload", "is not JSON")
+	}
+	return nil
+}
+
+func checkID(id, field string) error {
+	if id == "" || len(id) > maxID || !utf8.ValidString(id) {
+		return api.Fieldf(field+"/id", "%q: must have from 1 to %d bytes of UTF-8", api.Abbreviate(id, 40), maxID)
+	}
+	return nil
+}
+
+// isName reports whether a filter can name an attribute.
+func isName(name string) bool {
+	for i, c := range []byte(name) {
+		switch {
+		case c == '_', 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9' && i > 0:
+		default:
+			return false
+		}
+	}
+	return name != "" && len(name) <= maxName
+}
+
+// bySlot returns the values of features at their places in the schema.
+func bySlot(values api.Values, s *feature.Schema, field string) (api.Values, error) {
+	placed := make(api.Values, s.NumItem())
+	for _, v := range values {
+		at := field + "/features/" + api.Pointer(v.Name)
+		slot, ok := s.Item(v.Name)
+		if !ok {
+			return nil, api.Fieldf(at, "unknown key %q: must be one of %s", api.Abbreviate(v.Name, 40), s.ItemNames())
+		}
+		if placed[slot].Kind != api.Missing {
+			return nil, api.Fieldf(at, "duplicate key")
+		}
+		placed[slot] = v
+	}
+	return placed, nil
+}
+
+// patched returns an item with the fields of a patch. Features and attributes are merged by name, and
+// null removes one.
+func patched(item, patch *api.CatalogueItem) *api.CatalogueItem {
+	p := *item
+	for _, v := range patch.Features {
+		at := slices.IndexFunc(p.Features, func(o api.Value) bool { return o.Name == v.Name })
+		if at < 0 {
+			p.Features = append(p.Features, v)
+		} else {
+			p.Features[at] = v
+		}
+	}
+	if patch.Revenue != nil {
+		p.Revenue = patch.Revenue
+	}
+	if patch.Groups != nil {
+		p.Groups = patch.Groups
+	}
+	if patch.Space != nil {
+		p.Space = patch.Space
+	}
+	if patch.Available != nil {
+		p.Available = patch.Available
+	}
+	if patch.ValidFrom != nil {
+		p.ValidFrom = patch.ValidFrom
+	}
+	if patch.ValidUntil != nil {
+		p.ValidUntil = patch.ValidUntil
+	}
+	for name, v := range patch.Attributes {
+		if p.Attributes == nil {
+			p.Attributes = map[string]any{}
+		}
+		if v == nil {
+			delete(p.Attributes, name)
+		} else {
+			p.Attributes[name] = v
+		}
+	}
+	if patch.Payload != nil {
+		p.Payload = bytes.Clone(patch.Payload)
+	}
+	return &p
+}

@@ -1,0 +1,343 @@
+package catalogue
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"vitrine"
+	"vitrine/service/api"
+	"vitrine/service/feature"
+)
+
+// A record is an item in bytes:
+//
+//	version     1 byte   1
+//	flags       uvarint  of what comes at the end: 1 revenue, 2 space, 4 valid from, 8 valid until, 16 groups,
+//	                     32 attributes, 64 payload; and 128: not available
+//	id          string
+//	features    uvarint n, n values in the order of the schema
+//	revenue, space               8 bytes each, a float
+//	valid from, valid until      8 bytes each, Unix nanoseconds, signed
+//	groups      uvarint n > 0, n strings
+//	attributes  uvarint n > 0; n times a name, which is a string, and a value. Names increase
+//	payload     string
+//
+// A value is its kind, 1 byte, and what the kind says: 0 nothing; 1 a float; 2 a string; 3 a string, JSON. Attributes
+// also have 4, false, and 5, true, and no 0 and 3. A string is its length as a uvarint, and its bytes. Integers are little
+// endian. Equal items have equal records.
+const recordVersion = 1
+
+const (
+	hasRevenue = 1 << iota
+	hasSpace
+	hasFrom
+	hasUntil
+	hasGroups
+	hasAttributes
+	hasPayload
+	isUnavailable
+	unusedFlag
+)
+
+// The kinds of attributes that features do not have.
+const (
+	isFalse api.ValueKind = 4
+	isTrue  api.ValueKind = 5
+)
+
+// encode returns the record of an item that was checked; values are its features by slot.
+func encode(item *api.CatalogueItem, values api.Values) string {
+	flags := uint64(0)
+	for _, f := range []struct {
+		has  bool
+		flag uint64
+	}{
+		{item.Revenue != nil, hasRevenue}, {item.Space != nil, hasSpace}, {item.ValidFrom != nil, hasFrom}, {item.ValidUntil != nil, hasUntil},
+		{len(item.Groups) > 0, hasGroups}, {len(item.Attributes) > 0, hasAttributes}, {len(item.Payload) > 0, hasPayload},
+		{item.Available != nil && !*item.Available, isUnavailable},
+	} {
+		if f.has {
+			flags |= f.flag
+		}
+	}
+	b := binary.AppendUvarint(append(make([]byte, 0, 128), recordVersion), flags)
+	b = appendString(b, item.ID)
+	b = binary.AppendUvarint(b, uint64(len(values)))
+	for i := range values {
+		b = appendValue(b, &values[i])
+	}
+	for _, v := range []*float64{item.Revenue, item.Space} {
+		if v != nil {
+			b = appendFloat(b, *v)
+		}
+	}
+	for _, t := range []*time.Time{item.ValidFrom, item.ValidUntil} {
+		if t != nil {
+			b = binary.LittleEndian.AppendUint64(b, uint64(t.UnixNano()))
+		}
+	}
+	if len(item.Groups) > 0 {
+		b = binary.AppendUvarint(b, uint64(len(item.Groups)))
+		for _, g := range item.Groups {
+			b = appendString(b, g)
+		}
+	}
+	if len(item.Attributes) > 0 {
+		b = binary.AppendUvarint(b, uint64(len(item.Attributes)))
+		for _, name := range slices.Sorted(maps.Keys(item.Attributes)) {
+			b = appendString(b, name)
+			var v api.Value
+			switch a := item.Attributes[name].(type) {
+			case float64:
+				v = api.Number("", a)
+			case string:
+				v = api.Text("", a)
+			case bool:
+				v.Kind = isFalse
+				if a {
+					v.Kind = isTrue
+				}
+			}
+			b = appendValue(b, &v)
+		}
+	}
+	if len(item.Payload) > 0 {
+		b = appendString(b, string(item.Payload))
+	}
+	return string(b)
+}
+
+func appendString(b []byte, s string) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
+}
+
+func appendFloat(b []byte, v float64) []byte {
+	return binary.LittleEndian.AppendUint64(b, math.Float64bits(v))
+}
+
+func appendValue(b []byte, v *api.Value) []byte {
+	b = append(b, byte(v.Kind))
+	switch v.Kind {
+	case api.IsNumber:
+		b = appendFloat(b, v.Number)
+	case api.IsText, api.IsObject:
+		b = appendString(b, v.Text)
+	}
+	return b
+}
+
+// fields are those of a record. Their strings are parts of it, and their memory is used again.
+type fields struct {
+	flags       uint64
+	id          string
+	values      api.Values // by slot, without names
+	revenue     float64    // 1 if the item has none
+	space       float64
+	from, until int64 // the bounds of time if the item has none
+	groups      []string
+	attributes  api.Values // by name, sorted
+	payload     string
+}
+
+var errRecord = errors.New("the record of an item ends early or has a number in a longer form")
+
+// read reads a record. The records of the log may be any bytes.
+func (f *fields) read(record string) error {
+	r := reader{rest: record}
+	if v := r.byte(); v != recordVersion && r.err == nil {
+		return fmt.Errorf("the record of an item has version %d, this program reads %d: use a newer one", v, recordVersion)
+	}
+	f.flags = r.uvarint()
+	f.id = r.string()
+	f.values, f.groups, f.attributes, f.payload = f.values[:0], f.groups[:0], f.attributes[:0], ""
+	for range r.count() {
+		f.values = append(f.values, r.value(api.IsObject))
+	}
+	f.revenue, f.space, f.from, f.until = 1, 0, math.MinInt64, math.MaxInt64
+	if f.flags&hasRevenue != 0 {
+		f.revenue = math.Float64frombits(r.fixed64())
+	}
+	if f.flags&hasSpace != 0 {
+		f.space = math.Float64frombits(r.fixed64())
+	}
+	if f.flags&hasFrom != 0 {
+		f.from = int64(r.fixed64())
+	}
+	if f.flags&hasUntil != 0 {
+		f.until = int64(r.fixed64())
+	}
+	if f.flags&hasGroups != 0 {
+		for range r.count() {
+			f.groups = append(f.groups, r.string())
+		}
+	}
+	if f.flags&hasAttributes != 0 {
+		for range r.count() {
+			name := r.string()
+			v := r.value(isTrue)
+			v.Name = name
+			f.attributes = append(f.attributes, v)
+		}
+	}
+	if f.flags&hasPayload != 0 {
+		f.payload = r.string()
+	}
+	if r.err == nil && r.rest != "" {
+		r.err = fmt.Errorf("the record of item %q has %d bytes too many", f.id, len(r.rest))
+	}
+	return r.err
+}
+
+// verify reports what Encode would not have written.
+func (f *fields) verify(s *feature.Schema) error {
+	switch {
+	case f.flags >= unusedFlag:
+		return fmt.Errorf("the record of item %q has the flags %d, which this program does not know: use a newer one", f.id, f.flags)
+	case f.id == "" || len(f.id) > maxID:
+		return fmt.Errorf("the record of an item has the id %q", api.Abbreviate(f.id, 40))
+	case len(f.values) != s.NumItem():
+		return fmt.Errorf("the record of item %q has %d features, want %d", f.id, len(f.values), s.NumItem())
+	case !(f.revenue >= 0 && f.revenue <= vitrine.MaxRevenue):
+		return fmt.Errorf("the record of item %q has the revenue %v", f.id, f.revenue)
+	case !(f.space >= 0 && !math.IsInf(f.space, 0)):
+		return fmt.Errorf("the record of item %q has the space %v", f.id, f.space)
+	case f.flags&hasGroups != 0 && len(f.groups) == 0, f.flags&hasAttributes != 0 && len(f.attributes) == 0, f.flags&hasPayload != 0 && !jsontext.Value(f.payload).IsValid():
+		return fmt.Errorf("the record of item %q has a list without elements, or a payload that is not JSON", f.id)
+	}
+	last := ""
+	for i := range f.attributes {
+		a := &f.attributes[i]
+		if a.Name <= last || !isName(a.Name) || a.Kind == api.Missing || a.Kind == api.IsObject || math.IsNaN(a.Number) || math.IsInf(a.Number, 0) {
+			return fmt.Errorf("the record of item %q has the attribute %q of kind %d after %q", f.id, api.Abbreviate(a.Name, 40), a.Kind, last)
+		}
+		last = a.Name
+	}
+	return nil
+}
+
+// item returns the item that was encoded, with the names of the schema.
+func (f *fields) item(s *feature.Schema) api.CatalogueItem {
+	item := api.CatalogueItem{ID: f.id, Groups: slices.Clone(f.groups)}
+	for slot, v := range f.values {
+		if v.Kind != api.Missing {
+			v.Name = s.ItemName(slot)
+			item.Features = append(item.Features, v)
+		}
+	}
+	if f.flags&hasRevenue != 0 {
+		item.Revenue = new(f.revenue)
+	}
+	if f.flags&hasSpace != 0 {
+		item.Space = new(f.space)
+	}
+	if f.flags&isUnavailable != 0 {
+		item.Available = new(false)
+	}
+	if f.flags&hasFrom != 0 {
+		item.ValidFrom = new(time.Unix(0, f.from).UTC())
+	}
+	if f.flags&hasUntil != 0 {
+		item.ValidUntil = new(time.Unix(0, f.until).UTC())
+	}
+	for i := range f.attributes {
+		if item.Attributes == nil {
+			item.Attributes = map[string]any{}
+		}
+		switch a := &f.attributes[i]; a.Kind {
+		case api.IsNumber:
+			item.Attributes[a.Name] = a.Number
+		case api.IsText:
+			item.Attributes[a.Name] = a.Text
+		default:
+			item.Attributes[a.Name] = a.Kind == isTrue
+		}
+	}
+	if f.payload != "" {
+		item.Payload = jsontext.Value(f.payload)
+	}
+	return item
+}
+
+// reader takes fields off a record. Its first error stays, and later reads return zeros.
+type reader struct {
+	rest string
+	err  error
+}
+
+func (r *reader) fail() {
+	r.rest = ""
+	if r.err == nil {
+		r.err = errRecord
+	}
+}
+
+func (r *reader) take(n int) string {
+	if n > len(r.rest) {
+		r.fail()
+		return ""
+	}
+	taken := r.rest[:n]
+	r.rest = r.rest[n:]
+	return taken
+}
+
+func (r *reader) byte() byte {
+	if b := r.take(1); b != "" {
+		return b[0]
+	}
+	return 0
+}
+
+func (r *reader) fixed64() (v uint64) {
+	b := r.take(8)
+	for i := range len(b) {
+		v |= uint64(b[i]) << (8 * i)
+	}
+	return v
+}
+
+func (r *reader) uvarint() (v uint64) {
+	for shift := 0; shift < 63; shift += 7 {
+		b := r.byte()
+		v |= uint64(b&0x7f) << shift
+		if b < 0x80 {
+			if b == 0 && shift > 0 {
+				r.fail()
+			}
+			return v
+		}
+	}
+	r.fail()
+	return 0
+}
+
+// count reads a number of elements, each of which takes at least a byte.
+func (r *reader) count() int {
+	v := r.uvarint()
+	if v > uint64(len(r.rest)) {
+		r.fail()
+		return 0
+	}
+	return int(v)
+}
+
+func (r *reader) string() string { return r.take(r.count()) }
+
+func (r *reader) value(maximum api.ValueKind) (v api.Value) {
+	switch v.Kind = api.ValueKind(r.byte()); {
+	case v.Kind > maximum:
+		r.fail()
+	case v.Kind == api.IsNumber:
+		v.Number = math.Float64frombits(r.fixed64())
+	case v.Kind == api.IsText, v.Kind == api.IsObject:
+		v.Text = r.string()
+	}
+	return v
+}

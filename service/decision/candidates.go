@@ -1,0 +1,223 @@
+package decision
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"vitrine/service/api"
+	"vitrine/service/catalogue"
+	"vitrine/service/feature"
+)
+
+// candidates are those of a request that the catalogue has. They come after the items of the request.
+type candidates struct {
+	catalogue.Selection
+	items *catalogue.Catalogue // locked for reading while the decision is made; nil if the request has none
+	from  int                  // the number of items of the request
+}
+
+// len returns N.
+func (r *request) len() int {
+	switch {
+	case r.stock.items == nil:
+		return len(r.Items)
+	case r.stock.All:
+		return r.stock.from + r.stock.items.Len()
+	}
+	return r.stock.from + len(r.stock.Slots)
+}
+
+// id returns the id of a candidate.
+func (r *request) id(i int) string {
+	if i < len(r.Items) {
+		return r.Items[i].ID
+	}
+	return r.stock.items.ID(r.stock.slot(i))
+}
+
+// category returns the value of a candidate's category.
+func (r *request) category(s *feature.Schema, i int, name string) string {
+	if i < len(r.items) {
+		return s.Category(&r.items[i], name)
+	}
+	return s.Category(&api.Item{Features: r.stock.items.Features(r.stock.slot(i))}, name)
+}
+
+// slot returns where the catalogue has a candidate.
+func (c *candidates) slot(i int) int32 {
+	if c.All {
+		return int32(i - c.from)
+	}
+	return c.Slots[i-c.from]
+}
+
+// at returns which candidate an item of the catalogue is.
+func (c *candidates) at(slot int32) (i int, ok bool) {
+	if c.All {
+		return c.from + int(slot), true
+	}
+	i, ok = slices.BinarySearch(c.Slots, slot)
+	return c.from + i, ok
+}
+
+// asksCatalogue reports whether candidates may be in the catalogue.
+func (r *request) asksCatalogue() bool {
+	return r.Candidates != nil || r.Filter != "" || len(r.Items) == 0
+}
+
+// choose finds the candidates that the catalogue has. The caller unlocks it if r.stock.items is not nil.
+func (d *decider) choose(v view, r *request) error {
+	items, err := v.itemsOrError()
+	if err != nil {
+		return err
+	}
+	items.RLock()
+	if r.Candidates == nil && r.Filter == "" && items.Len() == 0 {
+		items.RUnlock()
+		return errNoItems
+	}
+	r.stock.items, r.stock.from = items, len(r.Items)
+	if r.stock.Selection, err = items.Select(d.selected, r.Candidates, r.Filter, r.now); err != nil {
+		var filter *catalogue.FilterError
+		if errors.As(err, &filter) {
+			return api.Fieldf("/filter", "%s", filter.Message)
+		}
+		return err
+	}
+	s := &r.stock
+	if r.Strict && s.Missing > 0 {
+		return s.missing(r.Candidates)
+	}
+	for i := range r.Items { // these take the place of those that the catalogue has
+		slot, ok := items.Find(r.Items[i].ID)
+		if !ok {
+			continue
+		}
+		if s.All {
+			s.All = false
+			for other := range int32(items.Len()) {
+				s.Slots = append(s.Slots, other)
+			}
+		}
+		if at, ok := slices.BinarySearch(s.Slots, slot); ok {
+			s.Slots = slices.Delete(s.Slots, at, at+1)
+		}
+	}
+	if !s.All {
+		d.selected = s.Slots
+	}
+	switch n := r.len(); {
+	case n > v.config.MaxItems:
+		return api.Fieldf("/candidates", "%d items are candidates, the placement decides among at most %d: name fewer, set a filter, or raise its max_items", n, v.config.MaxItems)
+	case n == 0 && s.Missing > 0:
+		return s.missing(r.Candidates)
+	case n == 0:
+		return api.Fieldf("/filter", "no item that is available satisfies it")
+	}
+	r.addRevenues(d)
+	return nil
+}
+
+var errNoItems = api.Fieldf("/items", "must have at least one item")
+
+// missing is the error of candidates that may not be offered. It names the first.
+func (c *candidates) missing(ids []string) error {
+	first, what := "", "is unknown to the catalogue"
+	if len(c.Unknown) > 0 {
+		first = c.Unknown[0]
+	} else {
+		first, what = c.Unavailable[0], "is not available"
+	}
+	return api.Fieldf(fmt.Sprintf("/candidates/%d", slices.Index(ids, first)), "%q %s: %d of %d candidates are unknown or not available", api.Abbreviate(first, 40), what, c.Missing, len(ids))
+}
+
+// said returns what the log says of the candidates.
+func (c *candidates) said() *fromCatalogue {
+	if c.items == nil {
+		return nil
+	}
+	return &fromCatalogue{version: c.items.Version(), unknown: c.Unknown, unavailable: c.Unavailable, missing: c.Missing}
+}
+
+// addRevenues adds the revenues of the candidates from the catalogue to those of the request's items.
+func (r *request) addRevenues(d *decider) {
+	c := &r.stock
+	stored := c.items.Revenues()
+	switch n := r.len(); {
+	case r.revenue == nil && stored == nil:
+	case c.from == 0 && c.All:
+		r.revenue = stored
+	default:
+		of := r.revenue
+		revenue := slices.Grow(d.revenue[:0], n)[:n] // whose beginning r.revenue may be
+		for i := range revenue {
+			switch {
+			case i >= c.from:
+				revenue[i] = c.items.Revenue(c.slot(i))
+			case of == nil:
+				revenue[i] = 1
+			default:
+				revenue[i] = of[i]
+			}
+		}
+		d.revenue, r.revenue = revenue, revenue
+	}
+}
+
+// addNames adds to the index the candidates from the catalogue that the rules of a request name.
+func (r *request) addNames(index map[string]int) {
+	add := func(ids []string) {
+		for _, id := range ids {
+			if slot, ok := r.stock.items.Find(id); ok {
+				if i, ok := r.stock.at(slot); ok {
+					index[id] = i
+				}
+			}
+		}
+	}
+	add(r.Include)
+	add(r.Exclude)
+	add(r.Baseline)
+	for _, l := range r.AtMost {
+		add(l.Items)
+	}
+	for _, s := range r.Slots {
+		add(s.Exclude)
+	}
+}
+
+// addRows stores the rows of the candidates from the catalogue, after those of the request's items.
+func (d *decider) addRows(v view, r *request) (clipped int, err error) {
+	c := &r.stock
+	if c.items == nil {
+		return 0, nil
+	}
+	split, width := c.items.Split(), v.config.schema.Width()
+	d.user = resize(d.user, width)
+	if clipped, err = split.User(d.user, r.user); err != nil {
+		return 0, err
+	}
+	for i := c.from; i < r.len(); i++ {
+		slot := c.slot(i)
+		if !split.Complete(d.rows[i*width:(i+1)*width], d.user, c.items.Row(slot)) {
+			return 0, api.Fieldf("/user", "a cross with the features of item %q is not finite or too large: scale them", api.Abbreviate(c.items.ID(slot), 40))
+		}
+	}
+	return clipped, nil
+}
+
+// payloads adds the stored payloads to an answer.
+func (v *view) payloads(a *Answer) {
+	if v.items == nil {
+		return
+	}
+	v.items.RLock()
+	defer v.items.RUnlock()
+	a.Payload = make([]string, len(a.Shown))
+	for k, id := range a.Shown {
+		if slot, ok := v.items.Find(id); ok {
+			a.Payload[k] = v.items.Payload(slot)
+		}
+	}
+}

@@ -1,0 +1,443 @@
+package decision
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"vitrine/internal/state"
+	"vitrine/service/api"
+	"vitrine/service/catalogue"
+	"vitrine/service/eventlog"
+	"vitrine/service/feature"
+)
+
+// stock is the catalogue of a placement.
+type stock struct {
+	of      *catalogue.Catalogue // nil before the first configuration
+	schema  *feature.Schema      // of the configuration that it was last compared with
+	charged int64                // bytes, to the budget
+}
+
+// restock gives the items of a placement the features of its configuration.
+func (s *fold) restock(p *placement) {
+	schema := p.config.schema
+	switch {
+	case p.items.schema == schema:
+		return
+	case p.items.of == nil:
+		p.items.of = catalogue.New(schema)
+	case !p.items.of.Split().Schema().Equal(schema):
+		p.items.of, _ = p.items.of.WithSchema(schema) // an error names an item that is no longer available
+	}
+	p.items.schema = schema
+	s.chargeItems(p, 0)
+}
+
+// chargeItems charges the budget with the items of a placement. The budget has set aside held bytes of them.
+func (s *fold) chargeItems(p *placement, held int64) {
+	bytes := p.items.of.Bytes()
+	s.budget.Charge(bytes - p.items.charged - held)
+	p.items.charged = bytes
+}
+
+// release gives back the memory of a placement.
+func (s *fold) release(p *placement) {
+	s.recharge(p, 0, 0)
+	s.budget.Charge(-p.items.charged)
+	p.items.charged = 0
+}
+
+// itemsOf returns the catalogue that a placement uses, nil if it is another placement's that is not there or
+// has other features.
+func (s *fold) itemsOf(p *placement) *catalogue.Catalogue {
+	if p.config.Catalogue == "" {
+		return p.items.of
+	}
+	owner := s.placements[p.config.Catalogue]
+	if owner == nil || owner.config.Catalogue != "" || !owner.config.schema.Equal(p.config.schema) {
+		return nil
+	}
+	return owner.items.of
+}
+
+// sharers returns the other placements that use the catalogue of a placement, sorted.
+func (s *fold) sharers(name string) (names []string) {
+	for _, other := range slices.Sorted(maps.Keys(s.placements)) {
+		if s.placements[other].config.Catalogue == name {
+			names = append(names, other)
+		}
+	}
+	return names
+}
+
+// checkItems reports why a placement must not have a configuration because of its catalogue, or that of another one.
+func (e *Engine) checkItems(name string, c *Config) error {
+	e.mu.RLock()
+	p, owner, sharers := e.state.placements[name], e.state.placements[c.Catalogue], e.state.sharers(name)
+	var items *catalogue.Catalogue
+	var own *feature.Schema
+	if p != nil {
+		items, own = p.items.of, p.config.schema
+	}
+	e.mu.RUnlock()
+	if c.Catalogue != "" {
+		switch {
+		case c.Catalogue == name:
+			return api.Fieldf("/catalogue", "%q is this placement: leave it out", name)
+		case owner == nil:
+			return api.Fieldf("/catalogue", "there is no placement %q", c.Catalogue)
+		case owner.config.Catalogue != "":
+			return api.Fieldf("/catalogue", "%q has the catalogue of %q: name that one", c.Catalogue, owner.config.Catalogue)
+		case !owner.config.schema.Equal(c.schema):
+			return api.Fieldf("/catalogue", "placement %q has other features: they must be the same", c.Catalogue)
+		case len(sharers) > 0:
+			return api.Fieldf("/catalogue", "this placement has the catalogue of %s: change these first", strings.Join(sharers, ", "))
+		case items != nil && items.Bytes() > 0:
+			return api.Fieldf("/catalogue", "this placement has items of its own: delete them first")
+		}
+	}
+	if p == nil || own.Equal(c.schema) {
+		return nil
+	}
+	if len(sharers) > 0 {
+		return api.Fieldf("/features", "this placement has the catalogue of %s, which need the same features: change these first", strings.Join(sharers, ", "))
+	}
+	if _, err := items.WithSchema(c.schema); err != nil {
+		return api.Fieldf("/features", "the catalogue does not fit: %v", err)
+	}
+	return nil
+}
+
+// changeItems makes a change of the catalogue part of the state. The engine has prepared and applied one that it
+// has written itself: the catalogue has a lock of its own.
+func (s *fold) changeItems(p *placement, sequence uint64, b *eventlog.ItemsChanged) error {
+	held := int64(0)
+	if staged := s.staged; staged != nil {
+		held = staged.held
+	} else {
+		change, err := p.items.of.NewChange(b.Put, b.Deleted)
+		if err != nil {
+			return err
+		}
+		if n := p.items.of.LenAfter(change); n > catalogue.MaxItems {
+			return fmt.Errorf("the catalogue would have %d items, at most %d", n, catalogue.MaxItems)
+		}
+		p.items.of.Apply(sequence, change)
+	}
+	s.chargeItems(p, held)
+	return nil
+}
+
+// staged is a change of a catalogue whose rows are computed, so that the writer does not have to.
+type staged struct {
+	items   *catalogue.Catalogue
+	change  *catalogue.Change
+	held    int64 // bytes that the budget has set aside
+	claimed atomic.Bool
+}
+
+// claim gives the change to its first caller, which is the writer, or submitItems if the writer has not taken it.
+func (s *staged) claim() bool { return s.claimed.CompareAndSwap(false, true) }
+
+// chunkBytes limits the records of an entry of the log. A chunk is durable as a whole or not at all; smaller ones
+// keep other entries waiting for a shorter time.
+const chunkBytes = 256 << 10
+
+// PutItems puts items into the catalogue of a placement; those of an id that it has are replaced. Items are written in
+// chunks, in their order: each becomes durable as a whole. After an error the chunks before it stay. The same item
+// twice is one. Errors are *api.FieldError, ErrNotFound, ErrMemory, ErrStopped and that of ctx.
+func (e *Engine) PutItems(ctx context.Context, name string, items []api.CatalogueItem, now int64) (*api.ItemsChanged, error) {
+	return e.writeItems(ctx, name, now, edits{
+		n: len(items), field: "/items/%d", id: func(i int) string { return items[i].ID },
+		record: func(c *catalogue.Catalogue, i int, field string) (string, bool, error) {
+			record, err := catalogue.Encode(&items[i], c.Split().Schema(), field)
+			return record, true, err
+		},
+	})
+}
+
+// PatchItems changes some fields of items: see [api.CatalogueItem]. Items that the catalogue does not have are named in
+// the answer. Chunks and errors are those of PutItems.
+func (e *Engine) PatchItems(ctx context.Context, name string, patches []api.CatalogueItem, now int64) (*api.ItemsChanged, error) {
+	return e.writeItems(ctx, name, now, edits{
+		n: len(patches), field: "/items/%d", id: func(i int) string { return patches[i].ID },
+		record: func(c *catalogue.Catalogue, i int, field string) (string, bool, error) {
+			return c.Patch(&patches[i], field)
+		},
+	})
+}
+
+// DeleteItems deletes items from the catalogue of a placement. Those that it does not have are named in the answer.
+func (e *Engine) DeleteItems(ctx context.Context, name string, ids []string, now int64) (*api.ItemsChanged, error) {
+	return e.writeItems(ctx, name, now, edits{
+		n: len(ids), field: "/ids/%d", id: func(i int) string { return ids[i] },
+		record: func(c *catalogue.Catalogue, i int, _ string) (string, bool, error) {
+			_, ok := c.Find(ids[i])
+			return "", ok, nil
+		},
+	})
+}
+
+// edits are changes of n items.
+type edits struct {
+	n     int
+	field string // of the request, with the number of an item
+	id    func(i int) string
+	// record returns the record of an item, "" if it is to be deleted, and whether there is such an item. It is called again if
+	// the catalogue has changed. The caller has its lock.
+	record func(c *catalogue.Catalogue, i int, field string) (record string, ok bool, err error)
+}
+
+// maxUnknown limits the ids that an answer names.
+const maxUnknown = 100
+
+// writeItems writes edits in chunks.
+func (e *Engine) writeItems(ctx context.Context, name string, now int64, d edits) (*api.ItemsChanged, error) {
+	v, err := e.ownItems(name)
+	if err != nil {
+		return nil, err
+	}
+	twins, err := d.twins(v)
+	if err != nil {
+		return nil, err
+	}
+	answer := new(api.ItemsChanged)
+	for from := 0; from < d.n; {
+		k, err := d.chunk(v, from, twins)
+		if err != nil {
+			return nil, err
+		}
+		if len(k.places) > 0 {
+			if err = e.submitItems(ctx, v, k, d.field, now); errors.Is(err, errMoved) {
+				if v, err = e.ownItems(name); err == nil {
+					continue
+				}
+			}
+			if err != nil {
+				return nil, err
+			}
+		}
+		answer.Changed += len(k.places)
+		answer.Unknown = append(answer.Unknown, k.unknown[:min(len(k.unknown), maxUnknown-len(answer.Unknown))]...)
+		from = k.to
+	}
+	v.items.RLock()
+	defer v.items.RUnlock()
+	answer.CatalogueVersion, answer.Items = v.items.Version(), v.items.Len()
+	return answer, nil
+}
+
+// ownItems returns a placement with its own catalogue.
+func (e *Engine) ownItems(name string) (view, error) {
+	v, err := e.view(name)
+	if err == nil && v.config.Catalogue != "" {
+		err = api.Fieldf("", "placement %q has the catalogue of %q: change it there", name, v.config.Catalogue)
+	}
+	return v, err
+}
+
+// twins returns the items that are there for the second time, with the same values. Other values are an error.
+func (d *edits) twins(v view) (map[int]bool, error) {
+	twins := map[int]bool{}
+	first := make(map[string]int, d.n)
+	v.items.RLock()
+	defer v.items.RUnlock()
+	for i := range d.n {
+		j, ok := first[d.id(i)]
+		if !ok {
+			first[d.id(i)] = i
+			continue
+		}
+		records := [2]string{}
+		for k, of := range []int{j, i} {
+			var err error
+			if records[k], _, err = d.record(v.items, of, fmt.Sprintf(d.field, of)); err != nil {
+				return nil, err
+			}
+		}
+		if records[0] != records[1] {
+			return nil, api.Fieldf(fmt.Sprintf(d.field, i)+"/id", "%q is item %d too, with different values", api.Abbreviate(d.id(i), 40), j)
+		}
+		twins[i] = true
+	}
+	return twins, nil
+}
+
+// chunk is a change that fits into an entry of the log.
+type chunk struct {
+	body    eventlog.ItemsChanged
+	places  []int // of the items in the request, first those put
+	unknown []string
+	to      int    // the next item
+	version uint64 // of the catalogue when the chunk was made
+}
+
+// chunk makes a chunk of the items from a number on.
+func (d *edits) chunk(v view, from int, twins map[int]bool) (*chunk, error) {
+	v.items.RLock()
+	defer v.items.RUnlock()
+	k := &chunk{to: from, version: v.items.Version()}
+	for size := 0; k.to < d.n && size < chunkBytes; k.to++ {
+		if twins[k.to] {
+			continue
+		}
+		record, ok, err := d.record(v.items, k.to, fmt.Sprintf(d.field, k.to))
+		switch {
+		case err != nil:
+			return nil, err
+		case !ok:
+			k.unknown = append(k.unknown, d.id(k.to))
+			continue
+		case record == "":
+			k.body.Deleted = append(k.body.Deleted, d.id(k.to))
+			size += maxID
+		default:
+			k.body.Put = append(k.body.Put, record)
+			size += len(record)
+		}
+		k.places = append(k.places, k.to)
+	}
+	return k, nil
+}
+
+// submitItems writes a chunk. The error is errMoved if the placement or its catalogue has changed since the chunk was made.
+func (e *Engine) submitItems(ctx context.Context, v view, k *chunk, at string, now int64) error {
+	change, err := v.items.NewChange(k.body.Put, k.body.Deleted)
+	var misfit *catalogue.ItemError
+	var field *api.FieldError
+	if errors.As(err, &misfit) && errors.As(err, &field) {
+		return api.Fieldf(fmt.Sprintf(at, k.places[misfit.Index])+strings.TrimPrefix(field.Field, "/items/0"), "%s", field.Message)
+	}
+	if err != nil {
+		return api.Fieldf("/items", "%v", err)
+	}
+	g := &staged{items: v.items, change: change, held: v.items.MaxBytes(change)}
+	if err := e.state.budget.Hold(g.held); err != nil {
+		return fmt.Errorf("placement %q: %w: %w: the items need %d bytes: delete some, or give the service more, in [limits] memory", v.name, ErrMemory, err, g.held)
+	}
+	err = e.submit(ctx, func(b *batch) error {
+		if len(b.events) > 0 {
+			return errLater
+		}
+		if b.state.placements[v.name] != v.placement || v.changed != v.placement.changed || v.placement.items.of != v.items || v.items.Version() != k.version {
+			return errMoved
+		}
+		if n := v.items.LenAfter(change); n > catalogue.MaxItems {
+			return api.Fieldf("/items", "the catalogue would have %d items, at most %d", n, catalogue.MaxItems)
+		}
+		if !g.claim() {
+			return errMoved // the caller has left
+		}
+		b.staged = g
+		return b.only(&eventlog.Event{Time: now, Placement: v.name, Body: &k.body})
+	})
+	if g.claim() { // the writer has not, and will not
+		e.state.budget.Charge(-g.held)
+	}
+	return err
+}
+
+// MaxPage is the largest page of a catalogue.
+const MaxPage = 1000
+
+// Items returns a page of the catalogue that a placement uses: at most limit items from a place on.
+func (e *Engine) Items(name string, from, limit int) (*api.ItemPage, error) {
+	items, err := e.itemsFor(name)
+	if err != nil {
+		return nil, err
+	}
+	items.RLock()
+	defer items.RUnlock()
+	page := &api.ItemPage{CatalogueVersion: items.Version(), Count: items.Len(), Items: []api.CatalogueItem{}}
+	to := min(from+limit, items.Len())
+	for slot := from; slot < to; slot++ {
+		page.Items = append(page.Items, items.Item(int32(slot)))
+	}
+	if from < to && to < items.Len() {
+		page.Next = to
+	}
+	return page, nil
+}
+
+// Item returns an item of the catalogue that a placement uses, or ErrNotFound.
+func (e *Engine) Item(name, id string) (*api.CatalogueItem, error) {
+	items, err := e.itemsFor(name)
+	if err != nil {
+		return nil, err
+	}
+	items.RLock()
+	defer items.RUnlock()
+	slot, ok := items.Find(id)
+	if !ok {
+		return nil, fmt.Errorf("placement %q, item %q: %w", name, api.Abbreviate(id, 40), ErrNotFound)
+	}
+	item := items.Item(slot)
+	return &item, nil
+}
+
+func (e *Engine) itemsFor(name string) (*catalogue.Catalogue, error) {
+	v, err := e.view(name)
+	if err != nil {
+		return nil, err
+	}
+	return v.itemsOrError()
+}
+
+// itemsOrError returns the catalogue of a view.
+func (v *view) itemsOrError() (*catalogue.Catalogue, error) {
+	if v.items == nil {
+		return nil, api.Fieldf("", "placement %q has the catalogue of %q, which is not there or has other features", v.name, v.config.Catalogue)
+	}
+	return v.items, nil
+}
+
+// frozenItems is a catalogue at an entry.
+type frozenItems struct {
+	version uint64
+	records []string
+}
+
+func (s *stock) freeze() (f frozenItems) {
+	f.records, f.version = s.of.Records()
+	return f
+}
+
+func (f *frozenItems) encode(e *state.Encoder) {
+	e.Uint64(f.version)
+	e.Count(len(f.records))
+	for _, record := range f.records {
+		e.String(record)
+	}
+}
+
+// restoreItems reads the catalogue of a placement.
+func (s *fold) restoreItems(d decoder, p *placement) error {
+	p.items = stock{of: catalogue.New(p.config.schema), schema: p.config.schema}
+	if d.format < 8 {
+		return nil
+	}
+	var f frozenItems
+	f.version = d.Uint64()
+	for range d.Count() {
+		if d.Err() != nil {
+			return d.Err()
+		}
+		f.records = append(f.records, d.String())
+	}
+	if f.version > s.position.Sequence || len(f.records) > catalogue.MaxItems {
+		return fmt.Errorf("the catalogue has %d items and the version %d in a snapshot of entry %d", len(f.records), f.version, s.position.Sequence)
+	}
+	var misfit *catalogue.ItemError
+	c, err := catalogue.Restore(p.config.schema, f.version, f.records)
+	if err != nil && !errors.As(err, &misfit) {
+		return err
+	}
+	p.items.of = c
+	s.chargeItems(p, 0)
+	return nil
+}

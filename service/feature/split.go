@@ -1,0 +1,216 @@
+package feature
+
+import (
+	"fmt"
+
+	"vitrine/service/api"
+)
+
+// Split computes the rows of items in two steps: the columns of the item, which are the same for every
+// user, and then the rest. The columns of the item are those of its own features and of their
+// crosses. Both steps together give the bits of [Schema.Rows].
+type Split struct {
+	schema *Schema
+	width  int   // of the columns of the item
+	at     []int // of each feature of the schema: where its columns begin among those of the item, −1 if they depend on the user
+	runs   []run // how the columns of the item are placed in a row
+	rest   []int // the features of the schema whose columns depend on the user, in order
+}
+
+// run is a range of columns that are next to each other in the row and among the columns of the item.
+type run struct{ from, at, size int }
+
+// Split returns how the rows of the schema are computed in two steps.
+func (s *Schema) Split() *Split {
+	p := &Split{schema: s, at: make([]int, len(s.columns))}
+	for k := range s.columns {
+		c := &s.columns[k]
+		p.at[k] = -1
+		ofItem := c.From == "item"
+		if c.Kind == "cross" {
+			ofItem = p.at[c.left] >= 0 && p.at[c.right] >= 0
+		}
+		if !ofItem {
+			p.rest = append(p.rest, k)
+			continue
+		}
+		p.at[k] = p.width
+		if last := len(p.runs) - 1; last >= 0 && p.runs[last].from+p.runs[last].size == c.from {
+			p.runs[last].size += c.size
+		} else {
+			p.runs = append(p.runs, run{c.from, p.width, c.size})
+		}
+		p.width += c.size
+	}
+	return p
+}
+
+// Width returns the number of columns of the item.
+func (p *Split) Width() int { return p.width }
+
+// Schema returns the schema that is split.
+func (p *Split) Schema() *Schema { return p.schema }
+
+// Items stores the columns of N items in dst, N×Width in row-major order, and returns how many
+// values were beyond their bounds. Errors are those of [Schema.Rows].
+func (p *Split) Items(dst []float64, items []api.Item) (clipped int, err error) {
+	s := p.schema
+	if len(dst) != len(items)*p.width {
+		panic("feature: Split.Items needs len(dst) = N·Width")
+	}
+	clear(dst)
+	for i := range items {
+		row := dst[i*p.width : (i+1)*p.width]
+		if len(items[i].Features) != len(s.item) {
+			return 0, api.Fieldf(fmt.Sprintf("/items/%d/features", i), "has %d values, want %d", len(items[i].Features), len(s.item))
+		}
+		for k := range s.columns {
+			c := &s.columns[k]
+			if p.at[k] < 0 {
+				continue
+			}
+			to := row[p.at[k] : p.at[k]+c.size]
+			if c.Kind == "cross" {
+				p.outer(to, row, c)
+				if v, ok := large(to); ok {
+					return 0, api.Fieldf(fmt.Sprintf("/items/%d", i), "feature %q has the column %v: it must be finite and small: scale it", c.Name, v)
+				}
+				continue
+			}
+			v := items[i].Features[c.slot]
+			c.count(&v, &clipped)
+			if message := c.encode(to, v); message != "" {
+				return 0, api.Fieldf(fmt.Sprintf("/items/%d/features/%s", i, api.Pointer(c.Name)), "%s", message)
+			}
+		}
+	}
+	return clipped, nil
+}
+
+// outer stores the cross product of two features of the item.
+func (p *Split) outer(to, row []float64, c *column) {
+	x, y := &p.schema.columns[c.left], &p.schema.columns[c.right]
+	for a, u := range row[p.at[c.left] : p.at[c.left]+x.size] {
+		for b, v := range row[p.at[c.right] : p.at[c.right]+y.size] {
+			to[a*y.size+b] = u * v
+		}
+	}
+}
+
+// large returns a column that a learner does not accept, if there is one.
+func large(columns []float64) (v float64, ok bool) {
+	for _, v := range columns {
+		if !isFinite(v) {
+			return v, true
+		}
+	}
+	return 0, false
+}
+
+// User stores the columns of a user in a row, at their places, and returns how many values were beyond
+// their bounds. If user is nil, all its values are missing. The other columns become 0.
+func (p *Split) User(row []float64, user api.Values) (clipped int, err error) {
+	s := p.schema
+	clear(row)
+	if len(user) != 0 && len(user) != len(s.user) {
+		return 0, api.Fieldf("/user", "has %d values, want %d", len(user), len(s.user))
+	}
+	for _, k := range p.rest {
+		c := &s.columns[k]
+		to := row[c.from : c.from+c.size]
+		if c.Kind == "cross" {
+			if s.columns[c.left].From == "user" && s.columns[c.right].From == "user" {
+				s.outer(to, row, c)
+				if v, ok := large(to); ok {
+					return 0, api.Fieldf("/user", "feature %q has the column %v: it must be finite and small: scale it", c.Name, v)
+				}
+			}
+			continue
+		}
+		var v api.Value
+		if len(user) > 0 {
+			v = user[c.slot]
+		}
+		c.count(&v, &clipped)
+		if message := c.encode(to, v); message != "" {
+			return 0, api.Fieldf("/user/"+api.Pointer(c.Name), "%s", message)
+		}
+	}
+	return clipped, nil
+}
+
+// Complete stores the row of an item in dst: item are its columns, and user is the row that User has
+// stored. It reports whether the columns of the crosses are finite and small.
+func (p *Split) Complete(dst, user, item []float64) bool {
+	s := p.schema
+	copy(dst, user)
+	for _, r := range p.runs {
+		copy(dst[r.from:r.from+r.size], item[r.at:r.at+r.size])
+	}
+	for _, k := range p.rest {
+		c := &s.columns[k]
+		if c.Kind != "cross" || s.columns[c.left].From == "user" && s.columns[c.right].From == "user" {
+			continue
+		}
+		to := dst[c.from : c.from+c.size]
+		s.outer(to, dst, c)
+		if _, ok := large(to); ok {
+			return false
+		}
+	}
+	return true
+}
+
+// IsUserOnly reports whether the columns that depend on the user are the same for all items: there
+// are no crosses of the user with items.
+func (p *Split) IsUserOnly() bool {
+	for _, k := range p.rest {
+		if c := &p.schema.columns[k]; c.Kind == "cross" && (p.at[c.left] >= 0 || p.at[c.right] >= 0) {
+			return false
+		}
+	}
+	return true
+}
+
+// Map returns the linear map from the columns a of an item to its row, x = M a + user, for the row
+// that User has stored: M[j][k] is the part that column k has in column j of the row. It is row-major,
+// d×Width.
+func (p *Split) Map(dst, user []float64) []float64 {
+	s, w := p.schema, p.width
+	if n := s.width * w; cap(dst) < n {
+		dst = make([]float64, n)
+	} else {
+		dst = dst[:n]
+		clear(dst)
+	}
+	for _, r := range p.runs {
+		for j := range r.size {
+			dst[(r.from+j)*w+r.at+j] = 1
+		}
+	}
+	for _, k := range p.rest {
+		c := &s.columns[k]
+		if c.Kind != "cross" {
+			continue
+		}
+		x, y := &s.columns[c.left], &s.columns[c.right]
+		switch left, right := p.at[c.left], p.at[c.right]; {
+		case left >= 0:
+			for a := range x.size {
+				for b, v := range user[y.from : y.from+y.size] {
+					dst[(c.from+a*y.size+b)*w+left+a] = v
+				}
+			}
+		case right >= 0:
+			for a, u := range user[x.from : x.from+x.size] {
+				for b := range y.size {
+					dst[(c.from+a*y.size+b)*w+right+b] = u
+				}
+			}
+		}
+	}
+	return dst
+}
+
+// ItemName returns the name of the feature of items whose value is at a slot.
+func (s *Schema) ItemName(slot int) string { return s.columns[s.item[slot]].Name }

@@ -1,0 +1,196 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"vitrine/service/api"
+	"vitrine/service/budget"
+	"vitrine/service/decision"
+)
+
+const (
+	asLines = "application/x-ndjson"
+
+	exampleItems   = `{"items":[{"id":"sku1","features":{"price":1.2,"brand":"acme"},"revenue":2.5,"attributes":{"season":"winter"},"payload":{"title":"Boots"}}]}`
+	examplePatches = `{"items":[{"id":"sku1","features":{"price":0.9},"revenue":1.9}]}`
+)
+
+// itemList is a body of items.
+type itemList struct {
+	Items []api.CatalogueItem `json:"items" minItems:"1" doc:"items; the media type application/x-ndjson has one a line instead"`
+}
+
+// itemRoutes returns the routes of catalogues.
+func (s *Server) itemRoutes() []route {
+	const path = "/v1/placements/{name}/items"
+	changed := map[int][]content{200: {jsonOf[api.ItemsChanged]("")}}
+	errors := []int{400, 404, 413, 415, 422}
+	return []route{
+		{
+			method: "PUT", path: path, scope: ScopeAdmin, handle: s.changeItems(s.engine.PutItems),
+			id: "putItems", summary: "Put items into the placement's catalogue. Items with an id that it has are replaced, the others stay. A body of up to 256 KiB becomes durable as a whole; a larger one in parts, in its order.",
+			body: []content{jsonOf[itemList](exampleItems), {mediaType: asLines}}, answers: changed, errors: errors,
+		},
+		{
+			method: "PATCH", path: path, scope: ScopeAdmin, handle: s.changeItems(s.engine.PatchItems),
+			id: "patchItems", summary: "Change some fields of items, such as prices. Features and attributes are merged by name, and null removes one. Items that the catalogue does not have are named in the answer.",
+			body: []content{jsonOf[itemList](examplePatches), {mediaType: asLines}}, answers: changed, errors: errors,
+		},
+		{
+			method: "DELETE", path: path, scope: ScopeAdmin, handle: s.deleteItems,
+			id: "deleteItems", summary: "Delete items from the placement's catalogue. Items that it does not have are named in the answer.",
+			body: []content{jsonOf[api.ItemIDs](`{"ids":["sku1"]}`)}, answers: changed, errors: errors,
+		},
+		{
+			method: "GET", path: path, scope: ScopeRead, handle: s.listItems,
+			id: "listItems", summary: "A page of the catalogue that the placement uses.",
+			query:   []parameter{{"from", "the place of the first item, from 0 on; next of the page before"}, {"limit", "the max number of items, at most 1000 (100)"}},
+			answers: map[int][]content{200: {jsonOf[api.ItemPage]("")}}, errors: []int{404, 422},
+		},
+		{
+			method: "GET", path: path + "/{item}", scope: ScopeRead, handle: s.getItem,
+			id: "getItem", summary: "An item of the catalogue that the placement uses.",
+			answers: map[int][]content{200: {jsonOf[api.CatalogueItem]("")}}, errors: []int{404},
+		},
+		{
+			method: "DELETE", path: path + "/{item}", scope: ScopeAdmin, handle: s.deleteItem,
+			id: "deleteItem", summary: "Delete an item from the placement's catalogue.",
+			answers: map[int][]content{204: nil}, errors: []int{404, 422},
+		},
+	}
+}
+
+// itemMemory is how many times the bytes of a body its items take, about.
+const itemMemory = 8
+
+// changeItems returns the handler of a change of items.
+func (s *Server) changeItems(change func(ctx context.Context, name string, items []api.CatalogueItem, now int64) (*api.ItemsChanged, error)) func(*call) error {
+	return func(c *call) error {
+		mediaType, err := c.mediaType(asJSON, asLines)
+		if err != nil {
+			return err
+		}
+		if _, err := s.engine.Config(c.PathValue("name")); err != nil { // before reading the body
+			return err
+		}
+		body, err := c.body()
+		if err != nil {
+			return err
+		}
+		if err := c.take(budget.Work, itemMemory*int64(len(body))); err != nil {
+			return err
+		}
+		items, err := readItems(mediaType, body)
+		if err != nil {
+			return err
+		}
+		answer, err := change(c.Context(), c.PathValue("name"), items, c.now)
+		if err != nil {
+			return err
+		}
+		return c.answerJSON(200, answer)
+	}
+}
+
+// readItems reads the items of a body.
+func readItems(mediaType string, body []byte) ([]api.CatalogueItem, error) {
+	var list itemList
+	if mediaType == asJSON {
+		if err := json.Unmarshal(body, &list, json.RejectUnknownMembers(true)); err != nil {
+			return nil, malformed(body, api.JSONError(err))
+		}
+	} else {
+		in := jsontext.NewDecoder(bytes.NewReader(body))
+		for i := 0; ; i++ {
+			var item api.CatalogueItem
+			err := json.UnmarshalDecode(in, &item, json.RejectUnknownMembers(true))
+			if errors.Is(err, io.EOF) && in.PeekKind() == 0 {
+				break
+			}
+			if err != nil {
+				var field *api.FieldError
+				if err = api.JSONError(err); errors.As(err, &field) {
+					err = api.Fieldf(fmt.Sprintf("/items/%d%s", i, field.Field), "%s", field.Message)
+				}
+				return nil, err
+			}
+			list.Items = append(list.Items, item)
+		}
+	}
+	if len(list.Items) == 0 {
+		return nil, api.Fieldf("/items", "must have at least one item")
+	}
+	return list.Items, nil
+}
+
+func (s *Server) deleteItems(c *call) error {
+	var ids api.ItemIDs
+	if err := c.read(&ids); err != nil {
+		return err
+	}
+	if len(ids.IDs) == 0 {
+		return api.Fieldf("/ids", "must have at least one id")
+	}
+	answer, err := s.engine.DeleteItems(c.Context(), c.PathValue("name"), ids.IDs, c.now)
+	if err != nil {
+		return err
+	}
+	return c.answerJSON(200, answer)
+}
+
+func (s *Server) deleteItem(c *call) error {
+	name, id := c.PathValue("name"), c.PathValue("item")
+	answer, err := s.engine.DeleteItems(c.Context(), name, []string{id}, c.now)
+	switch {
+	case err != nil:
+		return err
+	case answer.Changed == 0:
+		return fmt.Errorf("placement %q, item %q: %w", name, api.Abbreviate(id, 40), decision.ErrNotFound)
+	}
+	return c.nothing()
+}
+
+func (s *Server) listItems(c *call) error {
+	from, err := c.whole("from", 0, 0, 1<<30)
+	if err != nil {
+		return err
+	}
+	limit, err := c.whole("limit", 100, 1, decision.MaxPage)
+	if err != nil {
+		return err
+	}
+	page, err := s.engine.Items(c.PathValue("name"), from, limit)
+	if err != nil {
+		return err
+	}
+	return c.answerJSON(200, page)
+}
+
+// whole returns a number of the query.
+func (c *call) whole(name string, byDefault, minV, maxV int) (int, error) {
+	text := c.URL.Query().Get(name)
+	if text == "" {
+		return byDefault, nil
+	}
+	v, err := strconv.Atoi(text)
+	if err != nil {
+		return 0, api.Fieldf("/"+name, "%q: must be a whole number", api.Abbreviate(text, 40))
+	}
+	return v, api.InRange("/"+name, v, minV, maxV)
+}
+
+func (s *Server) getItem(c *call) error {
+	item, err := s.engine.Item(c.PathValue("name"), c.PathValue("item"))
+	if err != nil {
+		return err
+	}
+	return c.answerJSON(200, item)
+}
