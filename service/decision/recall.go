@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"vitrine/service/api"
 	"vitrine/service/eventlog"
@@ -127,4 +128,20 @@ func (e *Engine) Find(id string, may func(placement string) bool) (placement str
 	}
 	slices.Sort(names)
 	return "", fmt.Errorf("decision %q: %w: name one of %s", api.Abbreviate(id, maxDecision), ErrAmbiguous, strings.Join(names, ", "))
+}
+
+// Time returns the time of an entry of the log. Errors are ErrUnread, which may wrap [eventlog.ErrRemoved], and that of ctx.
+func (e *Engine) Time(ctx context.Context, entry uint64) (time.Time, error) {
+	data, err := e.store.Entry(ctx, entry)
+	if err != nil {
+		if ctx.Err() != nil {
+			return time.Time{}, ctx.Err()
+		}
+		return time.Time{}, fmt.Errorf("%w: %w", ErrUnread, err)
+	}
+	event, err := eventlog.Decode(data)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("%w: entry %d: %w", ErrUnread, entry, err)
+	}
+	return time.Unix(0, event.Time).UTC(), nil
 }

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"reflect"
 	"slices"
 	"strings"
@@ -30,6 +29,10 @@ type Call interface {
 	PathValue(name string) string
 	Now() int64 // when the request came, Unix nanoseconds
 
+	// Placement returns the placement that the call concerns: the one in the path, or else the only one that the
+	// caller's key is for, or else [Placement].
+	Placement() string
+
 	// Decode decodes the JSON body. Like Personalizer it ignores unknown keys.
 	Decode(body any) error
 
@@ -38,32 +41,46 @@ type Call interface {
 	Reserve(bytes int64) error
 }
 
-// Route is a line of the table of routes. The method of all is POST.
+// Route is a line of the table of routes.
 type Route struct {
-	Path        string
-	ID, Summary string       // for the OpenAPI document
-	Body        reflect.Type // of the request; nil if it is not read
-	Example     string       // a body, JSON
-	Answer      reflect.Type // of a Rank; nil for other calls, whose answer is empty
-	Invalid     string       // the error code of invalid requests
+	Method, Path string
+	Scope        string       // that a key must have
+	ID, Summary  string       // for the OpenAPI document
+	Body         reflect.Type // of the request; nil if it is not read
+	Example      string       // a body, JSON
+	Status       int          // of success
+	Answer       reflect.Type // nil if the answer is empty
+	Invalid      string       // the error code of invalid requests
 
-	// Handle returns the answer, or nil for an empty one.
-	Handle func(Call) (answer any, err error)
+	Handle func(Call) (Answer, error)
 }
 
-// Placement is the placement of the routes at the root.
+// Answer is the answer to a call.
+type Answer struct {
+	Body     any    // nil if it is empty
+	Decision string // the id of the decision that was made, if one was
+}
+
+// Placement is the placement of the routes at the root, for callers whose key is not for only one other.
 const Placement = "personalizer"
 
 // KeyHeader is the header in which the contract has API keys.
 const KeyHeader = "Ocp-Apim-Subscription-Key"
 
-var versions = []string{"v1.0", "v1.1-preview.1", "v1.1-preview.2", "v1.1-preview.3"}
+// RequestHeader is the header in which callers give requests an id, which answers repeat.
+const RequestHeader = "X-Ms-Client-Request-Id"
 
-// ErrVersion is returned if the version in a path is unknown, or has no multi-slot calls.
-var ErrVersion = fmt.Errorf("there is nothing at this path: the versions are %q, and multi-slot ones after the first", versions)
+// Versions are the versions of the contract, as they stand in a path. The last one may stand in the query instead.
+var Versions = []string{"v1.0", "v1.1-preview.1", "v1.1-preview.2", "v1.1-preview.3", "2022-09-01-preview"}
 
-// Routes returns the routes of the contract, at the root for one placement and below each
-// placement: a resource of Personalizer is a placement here.
+// ErrVersion is returned if there is nothing at a path below Personalizer's.
+var ErrVersion = fmt.Errorf("there is nothing at this path: the versions are %q, the last one also as the api-version of the query; multi-slot calls are in all but the first", Versions)
+
+// Below is the route of what is below Personalizer's paths, where there is nothing.
+var Below Route
+
+// Routes returns the routes of the contract, at the root and below each placement: a resource of Personalizer is a
+// placement here.
 func (a *Adapter) Routes() []Route {
 	var list []Route
 	for _, at := range []struct{ prefix, id, where string }{
@@ -74,7 +91,7 @@ func (a *Adapter) Routes() []Route {
 		for _, rt := range []Route{
 			{
 				Path: "/rank", ID: "Rank", Summary: "Rank", Invalid: "InvalidRankRequest", Handle: a.rank,
-				Body: reflect.TypeFor[rankDocument](), Example: exampleRank, Answer: reflect.TypeFor[rankedDocument](),
+				Body: reflect.TypeFor[rankDocument](), Example: exampleRank, Answer: reflect.TypeFor[rankedDocument](), Scope: "decide", Status: http.StatusCreated,
 			},
 			{
 				Path: "/events/{event}/reward", ID: "Reward", Summary: "Reward", Invalid: "InvalidRewardRequest", Handle: a.reward,
@@ -83,14 +100,29 @@ func (a *Adapter) Routes() []Route {
 			{Path: "/events/{event}/activate", ID: "Activate", Summary: "Activate", Invalid: invalidActivate, Handle: a.activate},
 			{
 				Path: "/multislot/rank", ID: "RankSlots", Summary: "multi-slot Rank", Invalid: "InvalidRankRequest", Handle: a.rankSlots,
-				Body: reflect.TypeFor[slotsRankDocument](), Example: exampleSlotsRank, Answer: reflect.TypeFor[slotsRankedDocument](),
+				Body: reflect.TypeFor[slotsRankDocument](), Example: exampleSlotsRank, Answer: reflect.TypeFor[slotsRankedDocument](), Scope: "decide", Status: http.StatusCreated,
 			},
 			{
 				Path: "/multislot/events/{event}/reward", ID: "RewardSlots", Summary: "multi-slot Reward", Invalid: "InvalidRewardRequest", Handle: a.rewardSlots,
 				Body: reflect.TypeFor[slotRewardsDocument](), Example: `{"reward":[{"slotId":"hero","value":1}]}`,
 			},
 			{Path: "/multislot/events/{event}/activate", ID: "ActivateSlots", Summary: "multi-slot Activate", Invalid: invalidActivate, Handle: a.activate},
+			{
+				Method: "GET", Path: "/configurations/service", ID: "GetService", Summary: "service configuration", Handle: a.getService,
+				Answer: reflect.TypeFor[serviceDocument](), Scope: "read", Status: http.StatusOK,
+			},
+			{
+				Method: "PUT", Path: "/configurations/service", ID: "PutService", Summary: "change of the service configuration", Invalid: "InvalidServiceConfiguration", Handle: a.putService,
+				Body: reflect.TypeFor[serviceChange](), Example: `{"rewardWaitTime":"PT10M","explorationPercentage":0.2,"learningMode":"Online"}`,
+				Answer: reflect.TypeFor[serviceDocument](), Scope: "admin", Status: http.StatusOK,
+			},
+			{Method: "DELETE", Path: "/model", ID: "ResetModel", Summary: "reset of the model", Handle: a.resetModel, Scope: "admin"},
+			{
+				Method: "GET", Path: "/model/properties", ID: "ModelProperties", Summary: "properties of the model", Handle: a.modelProperties,
+				Answer: reflect.TypeFor[modelDocument](), Scope: "read", Status: http.StatusOK,
+			},
 		} {
+			rt.Method, rt.Scope, rt.Status = cmp.Or(rt.Method, "POST"), cmp.Or(rt.Scope, "outcome"), cmp.Or(rt.Status, http.StatusNoContent)
 			rt.Handle = ofVersion(rt.Handle, strings.HasPrefix(rt.Path, "/multislot/"))
 			rt.Path, rt.ID = base+rt.Path, at.id+rt.ID
 			rt.Summary = "Azure Personalizer's " + rt.Summary + at.where + "."
@@ -101,29 +133,14 @@ func (a *Adapter) Routes() []Route {
 }
 
 // ofVersion refuses calls that do not exist in the version in the path.
-func ofVersion(handle func(Call) (any, error), multislot bool) func(Call) (any, error) {
-	return func(c Call) (any, error) {
+func ofVersion(handle func(Call) (Answer, error), multislot bool) func(Call) (Answer, error) {
+	return func(c Call) (Answer, error) {
 		v := c.PathValue("version")
-		if !slices.Contains(versions, v) || multislot && v == "v1.0" {
-			return nil, ErrVersion
+		if !slices.Contains(Versions, v) || multislot && v == "v1.0" {
+			return Answer{}, ErrVersion
 		}
 		return handle(c)
 	}
-}
-
-// Joined removes a double slash before Personalizer's path from a request. The service's portal showed
-// endpoints with a slash at the end, and clients add another one.
-func Joined(r *http.Request) *http.Request {
-	const twice = "//personalizer/"
-	if !strings.Contains(r.URL.Path, twice) {
-		return r
-	}
-	at := *r.URL
-	at.RawPath = strings.Replace(at.EscapedPath(), twice, twice[1:], 1)
-	at.Path, _ = url.PathUnescape(at.RawPath) // the path was escaped correctly
-	again := *r
-	again.URL = &at
-	return &again
 }
 
 // defaults is the configuration of the placement that a Rank creates, with the defaults of Personalizer: a
@@ -139,14 +156,11 @@ const defaults = `{
 	"policy": {"name": "eps-greedy-mnl", "epsilon": 0, "floor": 0}
 }`
 
-// placementOf returns the placement of a path.
-func placementOf(c Call) string { return cmp.Or(c.PathValue("name"), Placement) }
-
-// config returns the placement of a Rank and its configuration.
+// config returns the placement of a call and its configuration. It makes the placement of the root, if it may.
 func (a *Adapter) config(c Call) (name string, config *decision.Config, err error) {
-	name = placementOf(c)
+	name = c.Placement()
 	config, err = a.Engine.Config(name)
-	if !errors.Is(err, decision.ErrNotFound) || c.PathValue("name") != "" {
+	if !errors.Is(err, decision.ErrNotFound) || c.PathValue("name") != "" || name != Placement {
 		return name, config, err
 	}
 	if !a.Create {
@@ -160,35 +174,35 @@ func (a *Adapter) config(c Call) (name string, config *decision.Config, err erro
 }
 
 // rank answers a Rank without slots, which is treated as one with a single slot.
-func (a *Adapter) rank(c Call) (any, error) {
+func (a *Adapter) rank(c Call) (Answer, error) {
 	var q rankQuery
 	if err := c.Decode(&q); err != nil {
-		return nil, err
+		return Answer{}, err
 	}
 	if err := q.single(); err != nil {
-		return nil, err
+		return Answer{}, err
 	}
 	d, err := a.decide(c, &q)
 	if err != nil {
-		return nil, err
+		return Answer{}, err
 	}
-	return q.ranked(d), nil
+	return Answer{q.ranked(d), d.Decision}, nil
 }
 
 // rankSlots answers a Rank with slots.
-func (a *Adapter) rankSlots(c Call) (any, error) {
+func (a *Adapter) rankSlots(c Call) (Answer, error) {
 	var q rankQuery
 	if err := c.Decode(&q); err != nil {
-		return nil, err
+		return Answer{}, err
 	}
 	if err := q.checkSlots(); err != nil {
-		return nil, err
+		return Answer{}, err
 	}
 	d, err := a.decide(c, &q)
 	if err != nil {
-		return nil, err
+		return Answer{}, err
 	}
-	return q.filled(d), nil
+	return Answer{q.filled(d), d.Decision}, nil
 }
 
 // decide decides a Rank with the present schema of the placement. It gives the event an id if it has none.
@@ -236,7 +250,7 @@ func newEvent() string {
 
 // event returns the answer to the Rank of the event in the path.
 func (a *Adapter) event(c Call) (*decision.Answer, error) {
-	name := placementOf(c)
+	name := c.Placement()
 	d, err := a.Engine.Decision(c.Context(), name, decisionOf(name, c.PathValue("event")))
 	if err != nil && !errors.Is(err, decision.ErrNotFound) {
 		return nil, err
@@ -247,54 +261,54 @@ func (a *Adapter) event(c Call) (*decision.Answer, error) {
 	return d.Answer, nil
 }
 
-func (a *Adapter) reward(c Call) (any, error) {
+func (a *Adapter) reward(c Call) (Answer, error) {
 	var q eventRewardDocument
 	if err := c.Decode(&q); err != nil {
-		return nil, err
+		return Answer{}, err
 	}
 	value, err := rewardOf("/value", q.Value)
 	if err != nil {
-		return nil, err
+		return Answer{}, err
 	}
 	d, err := a.event(c)
 	if err != nil {
-		return nil, err
+		return Answer{}, err
 	}
 	if d.Slots != nil || len(d.Shown) != 1 {
-		return nil, &api.FieldError{Message: "the event has slots: tell its rewards to multislot/events"}
+		return Answer{}, &api.FieldError{Message: "the event has slots: tell its rewards to multislot/events"}
 	}
-	return nil, a.report(c, d, []api.Reward{{Item: d.Shown[0], Value: value}})
+	return Answer{}, a.report(c, d, []api.Reward{{Item: d.Shown[0], Value: value}})
 }
 
-func (a *Adapter) rewardSlots(c Call) (any, error) {
+func (a *Adapter) rewardSlots(c Call) (Answer, error) {
 	var q slotRewardsDocument
 	if err := c.Decode(&q); err != nil {
-		return nil, err
+		return Answer{}, err
 	}
 	if len(q.Reward) == 0 {
-		return nil, &api.FieldError{Field: "/reward", Message: "must have at least one reward"}
+		return Answer{}, &api.FieldError{Field: "/reward", Message: "must have at least one reward"}
 	}
 	d, err := a.event(c)
 	if err != nil {
-		return nil, err
+		return Answer{}, err
 	}
 	if len(d.Slots) != len(d.Shown) {
-		return nil, &api.FieldError{Message: "the event has no slots: tell its reward to events"}
+		return Answer{}, &api.FieldError{Message: "the event has no slots: tell its reward to events"}
 	}
 	rewards := make([]api.Reward, len(q.Reward))
 	for k, w := range q.Reward {
 		field := fmt.Sprintf("/reward/%d", k)
 		at := slices.Index(d.Slots, w.SlotID)
 		if at < 0 {
-			return nil, &api.FieldError{Field: field + "/slotId", Message: "the event has no such slot"}
+			return Answer{}, &api.FieldError{Field: field + "/slotId", Message: "the event has no such slot"}
 		}
 		value, err := rewardOf(field+"/value", w.Value)
 		if err != nil {
-			return nil, err
+			return Answer{}, err
 		}
 		rewards[k] = api.Reward{Item: d.Shown[at], Value: value}
 	}
-	return nil, a.report(c, d, rewards)
+	return Answer{}, a.report(c, d, rewards)
 }
 
 // rewardOf returns a reward as a share of a choice. A negative one is 0.
@@ -313,13 +327,13 @@ func (a *Adapter) report(c Call, d *decision.Answer, rewards []api.Reward) error
 }
 
 // activate activates an event. Like a late reward, a late activation changes nothing.
-func (a *Adapter) activate(c Call) (any, error) {
+func (a *Adapter) activate(c Call) (Answer, error) {
 	d, err := a.event(c)
 	if err != nil {
-		return nil, err
+		return Answer{}, err
 	}
 	if err := a.Engine.Activate(c.Context(), d.Placement, d.Decision, c.Now()); err != nil && !errors.Is(err, decision.ErrLate) {
-		return nil, err
+		return Answer{}, err
 	}
-	return nil, nil
+	return Answer{}, nil
 }

@@ -1,17 +1,19 @@
 package personalizer_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/go-json-experiment/json"
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"vitrine/service/api"
@@ -31,7 +33,8 @@ type call struct {
 
 func (c *call) Context() context.Context     { return c.ctx }
 func (c *call) PathValue(name string) string { return c.path[name] }
-func (c *call) Now() int64                   { return 1 }
+func (c *call) Now() int64                   { return 1 + int64(len(c.path["event"])) }
+func (c *call) Placement() string            { return cmp.Or(c.path["name"], personalizer.Placement) }
 func (c *call) Decode(body any) error        { return json.Unmarshal([]byte(c.body), body) }
 func (c *call) Reserve(bytes int64) error    { c.reserved = bytes; return c.full }
 
@@ -45,16 +48,19 @@ func opened(t *testing.T) *decision.Engine {
 	return e
 }
 
-// routeOf returns the route whose path ends so, at the root.
+// routeOf returns the last route whose path ends so, at the root.
 func routeOf(t *testing.T, a *personalizer.Adapter, end string) *personalizer.Route {
 	t.Helper()
+	var found *personalizer.Route
 	for _, rt := range a.Routes() {
 		if rt.Path == "/personalizer/{version}/"+end {
-			return &rt
+			found = &rt
 		}
 	}
-	t.Fatalf("no route %s", end)
-	return nil
+	if found == nil {
+		t.Fatalf("no route %s", end)
+	}
+	return found
 }
 
 func path(event string) map[string]string {
@@ -83,7 +89,7 @@ func TestAdapter(t *testing.T) {
 		t.Fatalf("%+v, %v", d, err)
 	}
 	answer, err := routeOf(t, a, "events/{event}/reward").Handle(&call{ctx: t.Context(), path: path("e"), body: `{"value":1}`})
-	if answer != nil || err != nil {
+	if answer.Body != nil || err != nil {
 		t.Fatal(answer, err)
 	}
 	if d, err = e.Decision(t.Context(), personalizer.Placement, "personalizer:e"); err != nil || d.Status != "chosen" || d.Choice != d.Answer.Shown[0] {
@@ -124,7 +130,8 @@ func TestVersions(t *testing.T) {
 	a := &personalizer.Adapter{Engine: opened(t)}
 	for version, known := range map[string][2]bool{ // without and with slots
 		"v1.0": {true, false}, "v1.1-preview.1": {true, true}, "v1.1-preview.2": {true, true}, "v1.1-preview.3": {true, true},
-		"": {}, "v1.1": {}, "v2.0": {}, "V1.0": {},
+		"2022-09-01-preview": {true, true},
+		"":                   {}, "v1.1": {}, "v2.0": {}, "V1.0": {},
 	} {
 		for _, rt := range a.Routes() {
 			want := known[0]
@@ -156,7 +163,7 @@ func TestProbabilities(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		text, err := json.Marshal(answer)
+		text, err := json.Marshal(answer.Body)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -176,17 +183,165 @@ func TestProbabilities(t *testing.T) {
 		if first == nil {
 			first = p
 		}
-		if diff := cmp.Diff(first, p, cmpopts.EquateApprox(0, 1e-12)); diff != "" {
+		if diff := gocmp.Diff(first, p, cmpopts.EquateApprox(0, 1e-12)); diff != "" {
 			t.Fatalf("-first +%s\n%s", text, diff)
 		}
 		shown[r.Ranking[0].ID]++
 	}
 	sorted := slices.Sorted(maps.Values(first))
-	if diff := cmp.Diff([]float64{0, share / n, share / n, 1 - share + share/n}, sorted, cmpopts.EquateApprox(0, 1e-12)); diff != "" {
+	if diff := gocmp.Diff([]float64{0, share / n, share / n, 1 - share + share/n}, sorted, cmpopts.EquateApprox(0, 1e-12)); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
 	if len(shown) != n {
 		t.Errorf("actions shown: %v", shown)
+	}
+}
+
+// The forms of a path: with the version in it or in the query, and behind an endpoint with a slash.
+func TestCanonicalPaths(t *testing.T) {
+	const newest = "?api-version=2022-09-01-preview"
+	for from, want := range map[string]string{
+		"/personalizer/v1.0/rank":                                "/personalizer/v1.0/rank",
+		"/personalizer/rank" + newest:                            "/personalizer/2022-09-01-preview/rank",
+		"/personalizer/multislot/events/a%2Fb/reward" + newest:   "/personalizer/2022-09-01-preview/multislot/events/a%2Fb/reward",
+		"//personalizer/model/properties" + newest:               "/personalizer/2022-09-01-preview/model/properties",
+		"//personalizer/v1.0/rank":                               "/personalizer/v1.0/rank",
+		"/v1/placements/shop/personalizer/rank" + newest:         "/v1/placements/shop/personalizer/2022-09-01-preview/rank",
+		"/v1/placements/a%2Fb//personalizer/v1.0/rank":           "/v1/placements/a%2Fb/personalizer/v1.0/rank",
+		"/personalizer/v1.0/rank" + newest:                       "/personalizer/v1.0/rank",
+		"/personalizer/rank":                                     "/personalizer/rank",
+		"/personalizer/rank?api-version=2021-01-01":              "/personalizer/rank",
+		"/personalizer/rank?api-version=../../v1/placements":     "/personalizer/rank",
+		"/v1/placements/personalizer" + newest:                   "/v1/placements/personalizer",
+		"/v1/placements/personalizer/decisions" + newest:         "/v1/placements/personalizer/decisions",
+		"/v1/placements/personalizer/personalizer/rank" + newest: "/v1/placements/personalizer/personalizer/2022-09-01-preview/rank",
+		"/v1/decisions/personalizer/rank" + newest:               "/v1/decisions/personalizer/rank",
+		"/x//personalizer/v1.0/rank":                             "/x//personalizer/v1.0/rank",
+		"/personalizer":                                          "/personalizer",
+	} {
+		r := httptest.NewRequest("POST", "http://localhost"+from, nil)
+		got := personalizer.Canonical(r)
+		if got.URL.EscapedPath() != want {
+			t.Errorf("%s became %s, want %s", from, got.URL.EscapedPath(), want)
+		}
+		if again := personalizer.Canonical(got); again.URL.EscapedPath() != want {
+			t.Errorf("%s became %s, and %s again", from, want, again.URL.EscapedPath())
+		}
+		if owns := strings.Contains(want, "/personalizer/") && !strings.Contains(want, "placements/personalizer/decisions") && !strings.HasPrefix(want, "/x") && !strings.HasPrefix(want, "/v1/decisions"); personalizer.Owns(got) != owns {
+			t.Errorf("%s is Personalizer's: %v", want, !owns)
+		}
+	}
+}
+
+// A configuration of a resource is the window, the mode and the exploration of a placement.
+func TestServiceConfiguration(t *testing.T) {
+	e := opened(t)
+	a := &personalizer.Adapter{Engine: e, Create: true}
+	put := routeOf(t, a, "configurations/service") // the last one of this path
+	get := func() (service map[string]any) {
+		t.Helper()
+		for _, rt := range a.Routes() {
+			if rt.Path == put.Path && rt.Method == "GET" {
+				answer, err := rt.Handle(&call{ctx: t.Context(), path: path("")})
+				if err != nil {
+					t.Fatal(err)
+				}
+				text, _ := json.Marshal(answer.Body)
+				if err := json.Unmarshal(text, &service); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		return service
+	}
+	for _, c := range []struct {
+		body                 string
+		wait, mode           string
+		share                float64
+		window, placementsIs string
+	}{
+		{`{"defaultReward":0}`, "PT10M", "Online", 0.2, "10m0s", "explore"},
+		{`{"rewardWaitTime":"PT1H30M","modelExportFrequency":"PT5M","logRetentionDays":90,"logMirrorEnabled":true}`, "PT1H30M", "Online", 0.2, "1h30m0s", "explore"},
+		{`{"explorationPercentage":0.5,"rewardWaitTime":"P1DT0.5S"}`, "P1DT0.5S", "Online", 0.5, "24h0m0.5s", "explore"},
+		{`{"learningMode":"Apprentice"}`, "P1DT0.5S", "Apprentice", 0, "24h0m0.5s", "shadow"},
+		{`{"learningMode":"Online"}`, "P1DT0.5S", "Online", 0, "24h0m0.5s", "learn"},
+		{`{"explorationPercentage":1,"rewardAggregation":"earliest","defaultReward":0,"rewardWaitTime":"P2W"}`, "P14D", "Online", 1, "336h0m0s", "explore"},
+		{`{"explorationPercentage":0}`, "P14D", "Online", 0, "336h0m0s", "learn"},
+	} {
+		if _, err := put.Handle(&call{ctx: t.Context(), path: path(""), body: c.body}); err != nil {
+			t.Fatalf("%s: %v", c.body, err)
+		}
+		s := get()
+		if s["rewardWaitTime"] != c.wait || s["learningMode"] != c.mode || s["explorationPercentage"] != c.share || s["rewardAggregation"] != "earliest" || s["defaultReward"] != 0.0 || s["logRetentionDays"] != -1.0 {
+			t.Errorf("%s: %v", c.body, s)
+		}
+		if config, err := e.Config(personalizer.Placement); err != nil || config.AttributionWindow != c.window || config.Mode != c.placementsIs {
+			t.Errorf("%s: %+v, %v", c.body, config, err)
+		}
+	}
+	before := e.Sequence()
+	for body, field := range map[string]string{
+		`{"rewardWaitTime":"10m"}`: "/rewardWaitTime", `{"rewardWaitTime":"PT"}`: "/rewardWaitTime", `{"rewardWaitTime":"P"}`: "/rewardWaitTime", `{"rewardWaitTime":"P1DT"}`: "/rewardWaitTime",
+		`{"rewardWaitTime":"P1Y"}`: "/rewardWaitTime", `{"rewardWaitTime":"PT0S"}`: "/rewardWaitTime", `{"rewardWaitTime":"P366DT1S"}`: "/rewardWaitTime", `{"rewardWaitTime":"P99999999999999999999D"}`: "/rewardWaitTime",
+		`{}`: "", `{"logRetentionDays":7}`: "",
+		`{"defaultReward":1}`: "/defaultReward", `{"rewardAggregation":"sum"}`: "/rewardAggregation", `{"explorationPercentage":1.5}`: "/explorationPercentage", `{"explorationPercentage":-1}`: "/explorationPercentage",
+		`{"learningMode":"LoggingOnly"}`: "/learningMode",
+	} {
+		_, err := put.Handle(&call{ctx: t.Context(), path: path(""), body: body})
+		if wrong := new(api.FieldError); !errors.As(err, &wrong) || wrong.Field != field {
+			t.Errorf("%s: %v, want one of %s", body, err, field)
+		}
+	}
+	if e.Sequence() != before {
+		t.Error("a refused configuration is in the log")
+	}
+}
+
+// A model that is reset has learned nothing, and the former one is kept as a version.
+func TestResetModel(t *testing.T) {
+	e := opened(t)
+	a := &personalizer.Adapter{Engine: e, Create: true}
+	ask := func(end, event, body string) personalizer.Answer {
+		t.Helper()
+		answer, err := routeOf(t, a, end).Handle(&call{ctx: t.Context(), path: path(event), body: body})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answer
+	}
+	properties := func() string {
+		t.Helper()
+		text, _ := json.Marshal(ask("model/properties", "", "").Body)
+		return string(text)
+	}
+	ask("rank", "", `{`+actions+`,"eventId":"e"}`)
+	if got := properties(); got != `{"creationTime":"1970-01-01T00:00:00.000000001Z","lastModifiedTime":"1970-01-01T00:00:00.000000001Z"}` {
+		t.Errorf("a new model: %s", got)
+	}
+	ask("events/{event}/reward", "e", `{"value":1}`)
+	if err := e.Wait(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := properties(); got != `{"creationTime":"1970-01-01T00:00:00.000000001Z","lastModifiedTime":"1970-01-01T00:00:00.000000002Z"}` {
+		t.Errorf("a model that has learned: %s", got)
+	}
+	before, err := e.Stats(personalizer.Placement)
+	if err != nil || before.Learned != 1 {
+		t.Fatalf("%+v, %v", before, err)
+	}
+	ask("model", "", "")
+	if err := e.Wait(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	after, err := e.Stats(personalizer.Placement)
+	if err != nil || after.Learned != 0 || len(after.Versions) != 1 {
+		t.Errorf("%+v, %v", after, err)
+	}
+	for _, end := range []string{"model", "model/properties"} {
+		_, err := routeOf(t, a, end).Handle(&call{ctx: t.Context(), path: map[string]string{"version": "v1.0", "name": "nowhere"}})
+		if !errors.Is(err, decision.ErrNotFound) {
+			t.Errorf("%s of no placement: %v", end, err)
+		}
 	}
 }
 
@@ -215,6 +370,9 @@ func TestErrors(t *testing.T) {
 		{"rank", "internal", "", 500, 500, "InternalServerError", ""},
 		{"rank", "rate", "", 429, 429, "429", ""},
 		{"rank", "unauthorized", "", 401, 401, "401", ""},
+		{"rank", "method", "", 405, 405, "405", ""},
+		{"rank", "no-route", "", 404, 404, "404", ""},
+		{"configurations/service", "invalid", "#/learningMode", 422, 400, "InvalidServiceConfiguration", "/learningMode"},
 	} {
 		p := &api.Problem{Type: api.ProblemType + c.kind, Title: http.StatusText(c.status), Status: c.status, Detail: "wrong"}
 		if c.pointer != "" {
@@ -229,7 +387,7 @@ func TestErrors(t *testing.T) {
 		if c.target != "" {
 			want = fmt.Sprintf(`{"error":{"code":%q,"message":"%s: wrong","target":%[2]q,"details":[{"code":%[1]q,"message":"wrong","target":%[2]q}],"innerError":{"code":%[3]q}}}`, c.code, c.target, c.kind)
 		}
-		if diff := cmp.Diff(want, string(text)); diff != "" || status != c.want {
+		if diff := gocmp.Diff(want, string(text)); diff != "" || status != c.want {
 			t.Errorf("%s on %s: status %d, want %d\n%s", c.kind, c.route, status, c.want, diff)
 		}
 	}

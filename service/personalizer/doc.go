@@ -5,9 +5,11 @@
 // decision. The package translates bodies, ids of events and errors, and has no state. Package server
 // authorises requests and calls it through the table of [Adapter.Routes].
 //
-//	adapter.go   the routes, and what each does with the engine
-//	rank.go      the bodies of Rank: to a request of the engine, and from its answer
-//	error.go     errors in the shape of the contract
+//	adapter.go        the routes, and what each does with the engine
+//	path.go           the forms of a path
+//	configuration.go  a placement as the configuration and the model of a resource
+//	rank.go           the bodies of Rank: to a request of the engine, and from its answer
+//	error.go          errors in the shape of the contract
 //
 // docs/personalizer.md maps every field and says what differs.
 package personalizer

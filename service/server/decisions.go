@@ -3,7 +3,6 @@ package server
 import (
 	"errors"
 	"net/http"
-	"net/url"
 	"sync"
 	"time"
 
@@ -34,7 +33,7 @@ func (s *Server) decide(c *call) error {
 	status := http.StatusOK
 	if !a.Repeated {
 		status = http.StatusCreated
-		c.w.Header()["Location"] = []string{placementPath(name) + "/decisions/" + url.PathEscape(a.Decision)}
+		c.w.Header()["Location"] = []string{decisionPath(name, a.Decision)}
 	}
 	if mediaType == asBinary {
 		return c.answer(status, asBinary, appendBinary(c.scratch().AvailableBuffer(), a))

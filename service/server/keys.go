@@ -2,7 +2,6 @@ package server
 
 import (
 	"bytes"
-	"cmp"
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -238,7 +237,10 @@ func (s *Server) confine(c *call, rt *route) error {
 	if c.placements == nil || rt.chooses {
 		return nil
 	}
-	name, id := cmp.Or(c.PathValue("name"), rt.placement), c.PathValue("id")
+	name, id := c.PathValue("name"), c.PathValue("id")
+	if rt.contract != nil {
+		name = c.Placement()
+	}
 	switch {
 	case name != "" && c.mine(name):
 		return nil

@@ -67,6 +67,8 @@ func TestScopes(t *testing.T) {
 		"PUT /v1/placements/{name}": server.ScopeAdmin, "DELETE /v1/placements/{name}": server.ScopeAdmin, "POST /v1/placements/{name}/rollback": server.ScopeAdmin,
 		"POST /v1/placements/{name}/decisions": server.ScopeDecide, "POST /v1/decisions/{id}/outcome": server.ScopeOutcome,
 		"POST /v1/placements/{name}/decisions/{id}/rewards": server.ScopeOutcome,
+		"PUT /personalizer/{version}/configurations/service": server.ScopeAdmin, "DELETE /personalizer/{version}/model": server.ScopeAdmin,
+		"PUT /v1/placements/{name}/personalizer/{version}/configurations/service": server.ScopeAdmin, "DELETE /v1/placements/{name}/personalizer/{version}/model": server.ScopeAdmin,
 		"POST /v1/placements/{name}/decisions/{id}/outcome": server.ScopeOutcome, "POST /v1/placements/{name}/decisions/{id}/activate": server.ScopeOutcome,
 	}
 	for _, r := range s.Routes() {
@@ -85,14 +87,14 @@ func TestScopes(t *testing.T) {
 		}
 		s.token = ""
 		if r.Personalizer {
-			s.refused(401, "401", "", path, "")
+			s.refusedBy(r.Method, 401, "401", "", path, "")
 		} else {
 			s.problem(401, "unauthorized", "", r.Method, path, "")
 		}
 		for scope, token := range tokens {
 			s.token = token
 			if scope != r.Scope && r.Personalizer {
-				s.refused(403, "403", "", path, "")
+				s.refusedBy(r.Method, 403, "403", "", path, "")
 			} else if scope != r.Scope {
 				s.problem(403, "forbidden", "", r.Method, path, "")
 			} else if r.Stream {

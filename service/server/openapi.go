@@ -74,7 +74,15 @@ func operation(rt *route, registry huma.Registry) *huma.Operation {
 	}
 	text := &huma.Schema{Type: huma.TypeString}
 	for _, m := range pathParameter.FindAllStringSubmatch(rt.path, -1) {
-		op.Parameters = append(op.Parameters, &huma.Param{Name: m[1], In: "path", Required: true, Schema: text})
+		parameter := &huma.Param{Name: m[1], In: "path", Required: true, Schema: text}
+		if m[1] == "version" {
+			parameter.Description = "The version of the contract. The last one may stand in the query instead, as api-version, in a path without this step."
+			parameter.Schema = &huma.Schema{Type: huma.TypeString}
+			for _, v := range personalizer.Versions {
+				parameter.Schema.Enum = append(parameter.Schema.Enum, v)
+			}
+		}
+		op.Parameters = append(op.Parameters, parameter)
 	}
 	for _, q := range rt.query {
 		op.Parameters = append(op.Parameters, &huma.Param{Name: q.name, In: "query", Description: q.doc, Schema: text})

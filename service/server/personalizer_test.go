@@ -60,10 +60,16 @@ type fault struct {
 	} `json:"error"`
 }
 
-// refused asks, and expects an error in the shape of that service.
+// refused posts, and expects an error in the shape of that service.
 func (s *service) refused(status int, code, target, path, body string, headers ...string) {
 	s.Helper()
-	a := s.want(status, "POST", path, body, headers...)
+	s.refusedBy("POST", status, code, target, path, body, headers...)
+}
+
+// refusedBy is refused by another method.
+func (s *service) refusedBy(method string, status int, code, target, path, body string, headers ...string) {
+	s.Helper()
+	a := s.want(status, method, path, body, headers...)
 	var f fault
 	if err := json.Unmarshal([]byte(a.body), &f); err != nil {
 		s.Fatalf("%v: %s", err, a.body)
@@ -553,4 +559,65 @@ func FuzzRank(f *testing.F) {
 			}
 		}
 	})
+}
+
+// A key that is for one placement makes the root mean that placement: some clients replace the path of their endpoint.
+func TestRootOfAKey(t *testing.T) {
+	one, shop := server.NewKey("shop", server.Scopes...)
+	shop.Placements = []string{"shop"}
+	two, both := server.NewKey("both", server.Scopes...)
+	both.Placements = []string{"shop", "cart"}
+	s, _ := locked(t, stored(shop)+stored(both))
+	s.token = one
+	s.want(404, "POST", at+"/rank", `{`+pair+`}`) // which no Rank makes
+	s.want(201, "PUT", "/v1/placements/shop", `{"max_size":1,"features":[{"name":"action","kind":"object","buckets":4}]}`)
+	a := s.want(201, "POST", at+"/rank", `{`+pair+`,"eventId":"e"}`)
+	if got := a.header.Get("Location"); got != "/v1/placements/shop/decisions/shop:e" {
+		t.Errorf("Location: %q", got)
+	}
+	s.want(200, "GET", a.header.Get("Location"), "")
+	s.want(204, "POST", "/personalizer/events/e/reward?api-version=2022-09-01-preview", `{"value":1}`)
+	s.want(200, "PUT", at+"/configurations/service", `{"rewardWaitTime":"PT1M"}`)
+	s.want(204, "DELETE", at+"/model", "")
+	if stats, err := s.engine.Stats("shop"); err != nil || stats.Decisions != 1 || stats.Outcomes != 1 {
+		t.Errorf("%+v, %v", stats, err)
+	}
+	s.token = two // a key for several placements has no root
+	s.refused(404, "ResourceNotFound", "", at+"/rank", `{`+pair+`}`)
+}
+
+// What is below Personalizer's paths and nowhere, or asked by another method, is refused in that service's shape, with or
+// without a key; what is not below them is not.
+func TestNowhereInPersonalizer(t *testing.T) {
+	s := started(t, nil)
+	for path, code := range map[string]string{
+		"GET " + at + "/rank": "405", "DELETE " + at + "/configurations/service": "405", "POST " + at + "/evaluations": "404", "POST /personalizer/rank": "404",
+		"GET /v1/placements/shop/personalizer/x": "404", "GET /v1/placements/shop" + at + "/rank": "405", "POST " + at + "//rank": "404", "POST /personalizer/": "404",
+	} {
+		method, path, _ := strings.Cut(path, " ")
+		a := s.ask(method, path, "")
+		var f fault
+		if err := json.Unmarshal([]byte(a.body), &f); err != nil || fmt.Sprint(a.status) != code || f.Error.Code != code || f.Error.Message == "" || a.header.Get("Content-Type") != "application/json" {
+			t.Errorf("%s %s: %d %s", method, path, a.status, a.body)
+		}
+		if (code == "405") != (a.header.Get("Allow") != "") {
+			t.Errorf("%s %s: Allow %q", method, path, a.header.Get("Allow"))
+		}
+	}
+	s.problem(404, "no-route", "", "GET", "/v1/placements/personalizer/nothing", "")
+	s.problem(404, "no-route", "", "GET", "/personalizer", "")
+}
+
+// The id that a client of that service gives a request is in the answer.
+func TestClientRequestID(t *testing.T) {
+	s := started(t, nil)
+	for _, status := range []int{201, 400} {
+		body := map[int]string{201: `{` + pair + `}`, 400: `{`}[status]
+		if got := s.want(status, "POST", at+"/rank", body, "x-ms-client-request-id", "0b9e7a3e-7d0c").header.Get("x-ms-client-request-id"); got != "0b9e7a3e-7d0c" {
+			t.Errorf("%d: %q", status, got)
+		}
+	}
+	if got := s.ask("POST", at+"/rank", "", "x-ms-client-request-id", "vitrine_token").header.Get("x-ms-client-request-id"); got != "" {
+		t.Errorf("a token is echoed: %q", got)
+	}
 }

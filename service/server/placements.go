@@ -50,6 +50,11 @@ func (c *call) change() (how decision.Change, err error) {
 // placementPath returns the path of a placement.
 func placementPath(name string) string { return "/v1/placements/" + url.PathEscape(name) }
 
+// decisionPath returns the path of a decision.
+func decisionPath(placement, id string) string {
+	return placementPath(placement) + "/decisions/" + url.PathEscape(id)
+}
+
 func (s *Server) getPlacement(c *call) error {
 	return s.answerPlacement(c, http.StatusOK, c.PathValue("name"))
 }

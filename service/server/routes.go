@@ -14,10 +14,9 @@ type route struct {
 	method, path string
 	scope        Scope // "" needs no key
 	handle       func(*call) error
-	stream       bool   // has no deadline
-	free         bool   // is exempt from the limits, so that callers without a key cannot exhaust them
-	placement    string // the placement, if the path does not name it
-	chooses      bool   // concerns all placements, and selects those of the key
+	stream       bool // has no deadline
+	free         bool // is exempt from the limits, so that callers without a key cannot exhaust them
+	chooses      bool // concerns all placements, and selects those of the key
 
 	contract *personalizer.Route // whose errors and keys the route has; nil is our own
 
@@ -172,33 +171,61 @@ func (s *Server) decisionRoutes(path, of, where string) []route {
 // personalizerRoute returns a route of Personalizer's contract as one of ours.
 func personalizerRoute(of *personalizer.Route) route {
 	rt := route{
-		method: "POST", path: of.Path, scope: ScopeOutcome, contract: of, placement: personalizer.Placement,
-		id: of.ID, summary: of.Summary, answers: map[int][]content{204: nil}, errors: []int{400, 404, 413, 415},
+		method: of.Method, path: of.Path, scope: Scope(of.Scope), contract: of,
+		id: of.ID, summary: of.Summary, answers: map[int][]content{of.Status: nil}, errors: []int{404},
 	}
 	if of.Body != nil {
-		rt.body = []content{{asJSON, of.Body, of.Example}}
+		rt.body, rt.errors = []content{{asJSON, of.Body, of.Example}}, []int{400, 404, 413, 415}
+	}
+	if of.Invalid != "" && of.Body == nil {
+		rt.errors = append(rt.errors, 400)
 	}
 	if of.Answer != nil {
-		rt.scope, rt.answers = ScopeDecide, map[int][]content{201: {{asJSON, of.Answer, ""}}}
+		rt.answers[of.Status] = []content{{asJSON, of.Answer, ""}}
 	}
 	rt.handle = func(c *call) error {
 		answer, err := of.Handle(c)
-		switch {
-		case err != nil:
+		if err != nil {
 			return err
-		case answer == nil:
+		}
+		if answer.Decision != "" {
+			c.w.Header()["Location"] = []string{decisionPath(c.Placement(), answer.Decision)}
+		}
+		if answer.Body == nil {
 			return c.nothing()
 		}
-		return c.answerJSON(http.StatusCreated, answer)
+		return c.answerJSON(of.Status, answer.Body)
 	}
 	return rt
 }
 
+// Placement returns the placement of a route of Personalizer's contract: the one in the path, or else the only one that
+// the key is for, or else the contract's own.
+func (c *call) Placement() string {
+	if name := c.PathValue("name"); name != "" {
+		return name
+	}
+	if len(c.placements) == 1 {
+		return c.placements[0]
+	}
+	return personalizer.Placement
+}
+
 var noRoute = problemf(http.StatusNotFound, "no-route", "there is nothing at this path: see /docs")
+
+// nowhere answers requests without a route, below Personalizer's paths in that service's shape.
+func (c *call) nowhere() error {
+	if personalizer.Owns(c.Request) {
+		c.contract = &personalizer.Below
+		return personalizer.ErrVersion
+	}
+	return noRoute
+}
 
 // unknown answers requests without a route: OPTIONS, 405 if the path has other methods, and 404 otherwise.
 func (s *Server) unknown(mux *http.ServeMux) func(*call) error {
 	return func(c *call) error {
+		missing := c.nowhere() // which has the shape of errors
 		var allowed []string
 		for _, method := range []string{"GET", "HEAD", "PUT", "POST", "PATCH", "DELETE"} {
 			other := *c.Request
@@ -208,7 +235,7 @@ func (s *Server) unknown(mux *http.ServeMux) func(*call) error {
 			}
 		}
 		if allowed == nil {
-			return noRoute
+			return missing
 		}
 		allowed = append(allowed, "OPTIONS")
 		if c.Method == "OPTIONS" {

@@ -107,7 +107,7 @@ func New(o Options) *Server {
 		mux.HandleFunc(routes[i].method+" "+routes[i].path, s.pass(&routes[i]))
 	}
 	mux.HandleFunc("/", s.pass(&route{path: "/", handle: s.unknown(mux), free: true}))
-	nowhere := s.pass(&route{path: "/", handle: func(*call) error { return noRoute }, free: true})
+	nowhere := s.pass(&route{path: "/", handle: (*call).nowhere, free: true})
 	s.handler = func(w http.ResponseWriter, r *http.Request) {
 		if at := r.URL.EscapedPath(); at == "" || at[0] != '/' || path.Clean(at) != at { // the mux would redirect
 			nowhere(w, r)
@@ -120,7 +120,7 @@ func New(o Options) *Server {
 
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	s.handler(w, personalizer.Joined(r))
+	s.handler(w, personalizer.Canonical(r))
 }
 
 // call is a request in progress.
@@ -178,6 +178,9 @@ func (s *Server) pass(rt *route) http.HandlerFunc {
 		h := w.Header()
 		h["X-Request-Id"] = []string{c.id}
 		h["X-Content-Type-Options"] = noSniff
+		if id := callersID(r.Header, personalizer.RequestHeader); id != "" {
+			h[personalizer.RequestHeader] = []string{id}
+		}
 		s.crossOrigin(c)
 		s.beginTrace(c, rt)
 		if err := s.do(c, rt); err != nil {

@@ -9,6 +9,7 @@ import (
 	"math"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
@@ -396,7 +397,9 @@ func TestGarbageOnEveryRoute(t *testing.T) {
 		for i, name := range names {
 			path := strings.NewReplacer("{name}", name, "{id}", name, "{version}", "v1.1-preview.3", "{event}", name).Replace(r.Path)
 			if i > 0 {
-				check(r, path, "", "{}")
+				if regexp.MustCompile(`\{(name|id|event)\}`).MatchString(r.Path) || r.Bodies != nil { // else nothing is wrong
+					check(r, path, "", "{}")
+				}
 				continue
 			}
 			if r.Bodies == nil {
