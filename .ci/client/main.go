@@ -28,9 +28,9 @@ func run(ctx context.Context, base string) error {
 	placement := shop.Placement{
 		MaxSize:  2,
 		Features: []shop.Feature{{Name: "price", Kind: "number"}, {Name: "brand", Kind: "category", Default: "none"}},
-		Policy:   map[string]any{"name": "ucb-mnl"},
+		Policy:   &map[string]any{"name": "ucb-mnl"},
 	}
-	put, err := c.PutPlacementWithResponse(ctx, "home", placement)
+	put, err := c.PutPlacementWithResponse(ctx, "home", nil, placement)
 	if err != nil {
 		return err
 	}

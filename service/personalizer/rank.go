@@ -22,11 +22,11 @@ const (
 )
 
 type rankDocument struct {
-	ContextFeatures []map[string]any `json:"contextFeatures,omitempty" doc:"any features of the context"`
+	ContextFeatures []map[string]any `json:"contextFeatures,omitempty" nullable:"true" doc:"any features of the context"`
 	Actions         []actionDocument `json:"actions" minItems:"1"`
-	ExcludedActions []string         `json:"excludedActions,omitempty"`
-	EventID         string           `json:"eventId,omitempty" maxLength:"256" doc:"one is made where it is left out"`
-	DeferActivation bool             `json:"deferActivation,omitempty"`
+	ExcludedActions []string         `json:"excludedActions,omitempty" nullable:"true"`
+	EventID         string           `json:"eventId,omitempty" nullable:"true" maxLength:"256" doc:"one is made where it is left out"`
+	DeferActivation bool             `json:"deferActivation,omitempty" nullable:"true"`
 }
 
 type actionDocument struct {
@@ -46,17 +46,17 @@ type rankedAction struct {
 }
 
 type slotsRankDocument struct {
-	ContextFeatures []map[string]any   `json:"contextFeatures,omitempty"`
+	ContextFeatures []map[string]any   `json:"contextFeatures,omitempty" nullable:"true"`
 	Actions         []actionDocument   `json:"actions" minItems:"1"`
 	Slots           []pageSlotDocument `json:"slots" minItems:"1"`
-	EventID         string             `json:"eventId,omitempty" maxLength:"256"`
-	DeferActivation bool               `json:"deferActivation,omitempty"`
+	EventID         string             `json:"eventId,omitempty" nullable:"true" maxLength:"256"`
+	DeferActivation bool               `json:"deferActivation,omitempty" nullable:"true"`
 }
 
 type pageSlotDocument struct {
 	ID              string           `json:"id"`
 	Features        []map[string]any `json:"features,omitempty" doc:"accepted, and not used"`
-	ExcludedActions []string         `json:"excludedActions,omitempty"`
+	ExcludedActions []string         `json:"excludedActions,omitempty" nullable:"true"`
 	BaselineAction  string           `json:"baselineAction"`
 }
 

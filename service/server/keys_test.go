@@ -66,7 +66,7 @@ func TestScopes(t *testing.T) {
 	scopes := map[string]server.Scope{
 		"PUT /v1/placements/{name}": server.ScopeAdmin, "DELETE /v1/placements/{name}": server.ScopeAdmin, "POST /v1/placements/{name}/rollback": server.ScopeAdmin,
 		"POST /v1/placements/{name}/decisions": server.ScopeDecide, "POST /v1/decisions/{id}/outcome": server.ScopeOutcome,
-		"POST /v1/placements/{name}/decisions/{id}/rewards": server.ScopeOutcome,
+		"POST /v1/placements/{name}/decisions/{id}/rewards":  server.ScopeOutcome,
 		"PUT /personalizer/{version}/configurations/service": server.ScopeAdmin, "DELETE /personalizer/{version}/model": server.ScopeAdmin,
 		"PUT /v1/placements/{name}/personalizer/{version}/configurations/service": server.ScopeAdmin, "DELETE /v1/placements/{name}/personalizer/{version}/model": server.ScopeAdmin,
 		"POST /v1/placements/{name}/decisions/{id}/outcome": server.ScopeOutcome, "POST /v1/placements/{name}/decisions/{id}/activate": server.ScopeOutcome,

@@ -34,7 +34,14 @@ func document(routes []route, version string) []byte {
 		OpenAPI: "3.1.0",
 		Info: &huma.Info{
 			Title: "Vitrine", Version: version,
-			Description: "Decides which items to show, and learns from the outcomes that are reported. Errors are problem details (RFC 9457).",
+			Description: "Decides which items to show, and learns from the outcomes that are reported. Errors are problem details (RFC 9457). What may be null has the type null beside its own; everything else is left out if it is not there.",
+			License:     &huma.License{Name: "Apache-2.0", Identifier: "Apache-2.0"},
+		},
+		Servers: []*huma.Server{{URL: "/", Description: "The service that the document is from."}},
+		Tags: []*huma.Tag{
+			{Name: tagPlacements, Description: "Where assortments are shown, and what their learners have learned."},
+			{Name: tagDecisions, Description: "What to show, and what became of it."},
+			{Name: tagPersonalizer, Description: "The contract of Azure Personalizer: docs/personalizer.md."},
 		},
 		Components: &huma.Components{
 			Schemas: registry,
@@ -66,9 +73,26 @@ func document(routes []route, version string) []byte {
 	return text
 }
 
+// The tags of operations.
+const (
+	tagPlacements   = "Placements"
+	tagDecisions    = "Decisions"
+	tagPersonalizer = "Personalizer"
+)
+
+func tagOfRoute(rt *route) string {
+	switch {
+	case rt.contract != nil:
+		return tagPersonalizer
+	case strings.Contains(rt.path, "/decisions"), rt.stream:
+		return tagDecisions
+	}
+	return tagPlacements
+}
+
 func operation(rt *route, registry huma.Registry) *huma.Operation {
 	op := &huma.Operation{
-		Method: rt.method, Path: rt.path, OperationID: rt.id, Summary: rt.summary, Responses: map[string]*huma.Response{},
+		Method: rt.method, Path: rt.path, OperationID: rt.id, Tags: []string{tagOfRoute(rt)}, Summary: rt.summary, Responses: map[string]*huma.Response{},
 		Description: fmt.Sprintf("Needs the scope `%s`.", rt.scope),
 		Security:    []map[string][]string{{"key": {string(rt.scope)}}},
 	}

@@ -9,6 +9,8 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
+
+	"vitrine/service/personalizer"
 )
 
 // openAPI is what of the document the tests look at.
@@ -171,7 +173,9 @@ func TestDocumentForGenerators(t *testing.T) {
 	want := []string{
 		"Answer.expected_revenue [number null]", "Answer.outside_probability [number null]", "Answer.propensity [number null]",
 		"Decision.choice [string null]", "Decision.expected_revenue [number null]", "Decision.outside_probability [number null]", "Decision.propensity [number null]",
-		"Outcome.choice [string null]", "Shown.choice_probability [number null]",
+		"Outcome.choice [string null]", "PageSlot.excludedActions [array null]",
+		"Rank.contextFeatures [array null]", "Rank.deferActivation [boolean null]", "Rank.eventId [string null]", "Rank.excludedActions [array null]",
+		"Shown.choice_probability [number null]", "SlotsRank.contextFeatures [array null]", "SlotsRank.deferActivation [boolean null]", "SlotsRank.eventId [string null]",
 	}
 	if diff := cmp.Diff(want, nullable); diff != "" {
 		t.Errorf("what may be null: -want +got\n%s", diff)
@@ -184,5 +188,55 @@ func TestDocumentForGenerators(t *testing.T) {
 	}
 	if strict := d.Components.Schemas["Answer"].AdditionalProperties; strict != nil && !*strict {
 		t.Error("an answer may have no more members: clients made from the document refuse those of a later service")
+	}
+}
+
+// The document has what linters of OpenAPI ask for, and names the versions of Personalizer.
+func TestDocumentForLinters(t *testing.T) {
+	s := started(t, nil)
+	var d struct {
+		Info    struct{ License struct{ Identifier string } }
+		Servers []struct{ URL string }
+		Tags    []struct{ Name string }
+		Paths   map[string]map[string]struct {
+			Tags       []string
+			Summary    string
+			Parameters []struct {
+				Name   string
+				Schema struct{ Enum []string }
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(s.want(200, "GET", "/openapi.json", "").body), &d, json.MatchCaseInsensitiveNames(true)); err != nil {
+		t.Fatal(err)
+	}
+	if d.Info.License.Identifier != "Apache-2.0" || len(d.Servers) != 1 || d.Servers[0].URL != "/" {
+		t.Errorf("license %+v, servers %+v", d.Info.License, d.Servers)
+	}
+	used := map[string]int{}
+	for path, methods := range d.Paths {
+		for method, op := range methods {
+			if len(op.Tags) != 1 || op.Summary == "" {
+				t.Errorf("%s %s: tags %q, summary %q", method, path, op.Tags, op.Summary)
+				continue
+			}
+			used[op.Tags[0]]++
+			if (op.Tags[0] == "Personalizer") != strings.Contains(path, "/personalizer/") {
+				t.Errorf("%s %s has the tag %s", method, path, op.Tags[0])
+			}
+			for _, p := range op.Parameters {
+				if p.Name == "version" && !slices.Equal(p.Schema.Enum, personalizer.Versions) {
+					t.Errorf("%s %s: versions %q", method, path, p.Schema.Enum)
+				}
+			}
+		}
+	}
+	for _, tag := range d.Tags {
+		if used[tag.Name] == 0 {
+			t.Errorf("the tag %q has no operation", tag.Name)
+		}
+	}
+	if len(used) != len(d.Tags) {
+		t.Errorf("tags %v, declared %v", used, d.Tags)
 	}
 }
