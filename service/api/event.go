@@ -15,6 +15,7 @@ import "time"
 //	rolled-back         version, config if it is another one
 //	learner-reset       config
 //	items-changed       items
+//	values-seen         feature, values
 type Event struct {
 	Time          time.Time  `json:"time"`
 	Placement     string     `json:"placement"`
@@ -29,4 +30,6 @@ type Event struct {
 	Version       uint64     `json:"version,omitzero"`
 	Note          string     `json:"note,omitzero" doc:"why a version was kept"`
 	Items         int        `json:"items,omitzero" doc:"items of the catalogue that were put or deleted"`
+	Feature       string     `json:"feature,omitzero" doc:"a category"`
+	Values        []string   `json:"values,omitzero" doc:"that have columns of their own from now on"`
 }

@@ -20,6 +20,7 @@ type Placement struct {
 	Memory            int            `json:"memory,omitzero" default:"67108864" doc:"the max number of bytes of remembered decisions"`
 	Catalogue         string         `json:"catalogue,omitzero" doc:"another placement, with the same features, whose catalogue this one uses; its own if left out"`
 	Keep              int            `json:"keep,omitzero" default:"8" minimum:"1" maximum:"1000" doc:"how many versions are kept to roll back to"`
+	Notes             []string       `json:"notes,omitempty" readOnly:"true" doc:"what follows from the settings; ignored in a request"`
 	Warnings          []string       `json:"warnings,omitempty" readOnly:"true" doc:"what speaks against the settings; ignored in a request"`
 }
 
@@ -39,7 +40,7 @@ const (
 // Feature is a feature of items or of users. Which fields it has depends on its kind:
 //
 //	number    from, center, scale, min, max, default
-//	category  from, values and other or buckets, default
+//	category  from, values and other or buckets and names, default
 //	text      from, buckets, default
 //	object    from, buckets
 //	cross     of
@@ -51,7 +52,8 @@ type Feature struct {
 	Scale   float64  `json:"scale,omitzero" doc:"of a number: what it is divided by after that; 1 if left out"`
 	Min     *float64 `json:"min,omitempty" doc:"of a number: smaller values count as this one; if left out, center − 10 scale if a center or a scale is given, and no bound otherwise"`
 	Max     *float64 `json:"max,omitempty" doc:"of a number: larger values count as this one; if left out, center + 10 scale if a center or a scale is given, and no bound otherwise"`
-	Values  []string `json:"values,omitempty" doc:"of a category: its values; without them they are hashed"`
+	Values  []string `json:"values,omitempty" doc:"of a category: its values; without them it learns the first ones and hashes the others"`
+	Names   *int     `json:"names,omitempty" minimum:"0" doc:"of a category without values: how many of its buckets belong to one value each, the first ones that requests have; other values are hashed into the remaining buckets. Three quarters of the buckets if left out; 0 hashes all"`
 	Other   bool     `json:"other,omitzero" doc:"of a category with values: whether other values are accepted"`
 	Buckets int      `json:"buckets,omitzero" doc:"of a hashed category, a text or an object: its number of columns; if left out, 16 for a category and 64 for the others"`
 	Of      []string `json:"of,omitempty" doc:"of a cross: the names of two earlier features"`

@@ -22,6 +22,8 @@ type Stats struct {
 	ExpiredEarly  uint64  `json:"expired_early" doc:"decisions that left memory before the end of their attribution window; the policy learns nothing from them"`
 	MemorySeconds float64 `json:"memory_seconds,omitzero" doc:"how long an open decision stays in memory at the rate of the last minute; it should be longer than the attribution window. Left out while the rate is not known"`
 
+	Categories []Category `json:"categories,omitempty" doc:"categories without values"`
+
 	Clipped uint64 `json:"clipped" doc:"values of features beyond their bounds, since the service started"`
 	Unsound bool   `json:"unsound" doc:"whether the policy predicted NaN or an infinity, or was certain of something that did not happen"`
 
@@ -44,6 +46,15 @@ type Stats struct {
 
 	Calibration Calibration `json:"calibration"`
 	Shadow      Comparison  `json:"shadow"`
+}
+
+// Category is what a placement has learned about a category without values.
+type Category struct {
+	Feature    string `json:"feature"`
+	Learned    int    `json:"learned" doc:"values that have a column of their own"`
+	Names      int    `json:"names" doc:"how many values may have one"`
+	Buckets    int    `json:"buckets" doc:"columns that all other values share"`
+	Collisions uint64 `json:"collisions" doc:"values in requests that shared a column with another value, since the service started or the placement was put"`
 }
 
 // Group sums the decisions that have an outcome or have expired, and whose sets were found in the

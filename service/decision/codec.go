@@ -20,10 +20,11 @@ import (
 //	5  the offers of decisions instead of their entries
 //	6  had one learner a placement, that learned from every outcome, and versions without time, count and note
 //	7  no catalogues
-//	8
+//	8  had categories that learned no values
+//	9
 const (
 	snapshotKind   = "decision engine "
-	snapshotFormat = 8
+	snapshotFormat = 9
 )
 
 // decoder reads a snapshot of a format.

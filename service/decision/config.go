@@ -47,25 +47,32 @@ const (
 // errors that name the field. What is left out has its default, and so have the settings of the policy.
 // Errors of a policy are those of the builder of its learner.
 func ParseConfig(text []byte) (*Config, error) {
-	c, err := readConfig(text)
+	c, err := readConfig(text, feature.Complete)
 	if err == nil {
 		c.complete(policy.Complete)
 	}
 	return c, err
 }
 
+// ParseLogged reads the JSON of a placement that a log has. Earlier programs left out settings that they had by default.
+func ParseLogged(text []byte) (*Config, error) {
+	c, _, err := parseLogged(text)
+	return c, err
+}
+
 // parseLogged reads the JSON of a placement that a log or a snapshot has. Earlier programs left out settings that
 // they had by default: written is what they wrote.
 func parseLogged(text []byte) (c *Config, written []byte, err error) {
-	if c, err = readConfig(text); err != nil {
+	if c, err = readConfig(text, func([]api.Feature) {}); err != nil {
 		return nil, nil, err
 	}
 	written = c.Canonical()
+	feature.CompleteLogged(c.Features)
 	c.complete(policy.CompleteLogged)
 	return c, written, nil
 }
 
-func readConfig(text []byte) (*Config, error) {
+func readConfig(text []byte, complete func([]api.Feature)) (*Config, error) {
 	c := &Config{Placement: api.Placement{MaxItems: 1000, Rounds: 100_000, AttributionWindow: "30m", Mode: api.Learn, Memory: 64 << 20, Keep: 8}}
 	if err := json.Unmarshal(text, &c.Placement, json.RejectUnknownMembers(true)); err != nil {
 		err := api.JSONError(err)
@@ -77,7 +84,8 @@ func readConfig(text []byte) (*Config, error) {
 	if c.Policy == nil {
 		c.Policy = map[string]any{"name": policy.Default}
 	}
-	c.Warnings = nil // those that were answered before
+	c.Notes, c.Warnings = nil, nil // those that were answered before
+	complete(c.Features)
 	if err := c.check(); err != nil {
 		return nil, err
 	}
@@ -92,10 +100,38 @@ func (c *Config) complete(settings func(text []byte, p bandit.Problem, allRows b
 	}
 }
 
+// Learn returns the configuration whose schema has learned values of a category.
+func (c *Config) Learn(seen feature.Seen) (*Config, error) {
+	schema, err := c.schema.Learn(seen)
+	if err != nil {
+		return nil, err
+	}
+	learned := *c
+	learned.schema = schema
+	return &learned, nil
+}
+
+// Inherit returns the configuration whose schema also has what that of another one has learned.
+func (c *Config) Inherit(o *Config) *Config {
+	heir := *c
+	heir.schema = c.schema.Inherit(o.schema)
+	return &heir
+}
+
 // Answer returns the placement as answers have it, with warnings.
 func (c *Config) Answer() api.Placement {
 	p := c.Placement
 	p.Warnings = policy.Warnings(c.Policy)
+	for _, k := range c.schema.Categories() {
+		if k.Names > 0 {
+			p.Notes = append(p.Notes, fmt.Sprintf("%s: the first %d values have columns of their own (%d have), and all others share %d: give values, or more names and buckets, if there are more", k.Feature, k.Names, k.Learned, k.Buckets))
+		} else {
+			p.Notes = append(p.Notes, fmt.Sprintf("%s: all values are hashed and share %d columns: give values or names, so that each has its own", k.Feature, k.Buckets))
+		}
+		if k.Collisions > 0 {
+			p.Warnings = append(p.Warnings, fmt.Sprintf("%s: %d times a value shared a column with another one, so that the policy took them for the same: give values, or more names and buckets", k.Feature, k.Collisions))
+		}
+	}
 	return p
 }
 

@@ -16,6 +16,7 @@ import (
 	"vitrine/internal/stream"
 	"vitrine/service/api"
 	"vitrine/service/eventlog"
+	"vitrine/service/feature"
 )
 
 // Estimator is a policy with an estimate of the utilities: it stores f_ŵ(x_i) of each item in dst.
@@ -54,7 +55,10 @@ func (e *Engine) Decide(ctx context.Context, name string, r *api.Request, now in
 		}
 		event := &eventlog.Event{Time: now, Placement: name}
 		offered, err := d.decide(v, q)
-		if err == errMoved {
+		if unseen := new(unseenError); errors.As(err, &unseen) {
+			err = cmp.Or(e.see(ctx, name, v.changed, unseen.values, now), errMoved)
+		}
+		if errors.Is(err, errMoved) {
 			continue
 		}
 		if err != nil {
@@ -149,7 +153,14 @@ func (d *decider) decide(v view, r *request) (*eventlog.Offered, error) {
 	}
 	n, width := r.len(), v.config.schema.Width()
 	d.rows = resize(d.rows, n*width)
-	clipped, err := v.config.schema.Rows(d.rows[:len(r.items)*width], r.user, r.items)
+	schema, unseen := v.config.schema, v.config.schema.Unseen(r.user, r.items)
+	var err error
+	for _, seen := range unseen {
+		if schema, err = schema.Learn(seen); err != nil {
+			return nil, err
+		}
+	}
+	clipped, err := schema.Rows(d.rows[:len(r.items)*width], r.user, r.items)
 	if err != nil {
 		return nil, err
 	}
@@ -157,9 +168,7 @@ func (d *decider) decide(v view, r *request) (*eventlog.Offered, error) {
 	if err != nil {
 		return nil, err
 	}
-	if clipped += more; clipped > 0 {
-		v.sound.clipped.Add(uint64(clipped))
-	}
+	clipped += more
 	family, err := r.family(v.config, d.index)
 	if err != nil {
 		return nil, err
@@ -167,6 +176,12 @@ func (d *decider) decide(v view, r *request) (*eventlog.Offered, error) {
 	baseline, err := r.baseline(v.config, d.index)
 	if err != nil {
 		return nil, err
+	}
+	if unseen != nil { // of a request without faults
+		return nil, &unseenError{unseen}
+	}
+	if clipped > 0 {
+		v.sound.clipped.Add(uint64(clipped))
 	}
 	x := &vitrine.Context{Features: mat.NewDense(n, width, d.rows), Revenue: r.revenue, Feasible: family}
 	d.estimates = estimates{number: v.upcoming.Add(1), deferred: r.Defer, note: r.note, catalogue: r.stock.said()}
@@ -199,6 +214,35 @@ func (d *decider) decide(v view, r *request) (*eventlog.Offered, error) {
 	d.answer = d.estimates.encode(d.answer[:0])
 	o.Answer = d.answer
 	return o, nil
+}
+
+// unseenError are values that have to be in the log before the decision.
+type unseenError struct{ values []feature.Seen }
+
+func (e *unseenError) Error() string {
+	return fmt.Sprintf("%d categories have new values", len(e.values))
+}
+
+// see has values of categories written to the log, unless other requests had them meanwhile.
+func (e *Engine) see(ctx context.Context, name string, changed uint64, values []feature.Seen, now int64) error {
+	return e.submit(ctx, func(b *batch) error {
+		p := b.state.placements[name]
+		switch {
+		case len(b.events) > 0:
+			return errLater
+		case p == nil || p.changed != changed:
+			return errMoved
+		}
+		owner := b.state.owner(p)
+		schema := owner.config.schema
+		for _, seen := range values {
+			if seen = schema.Fresh(seen); seen.Values != nil {
+				b.alone = true
+				b.encode(&eventlog.Event{Time: now, Placement: owner.name, Body: &eventlog.ValuesSeen{Feature: seen.Feature, Values: seen.Values}}, nil)
+			}
+		}
+		return nil
+	})
 }
 
 // baseline returns the items that the caller shows, in display order.

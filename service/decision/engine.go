@@ -204,6 +204,7 @@ func (e *Engine) Stats(name string) (api.Stats, error) {
 		s.Unsound, s.Problem = true, cmp.Or(s.Problem, text)
 	}
 	s.Clipped = v.sound.clipped.Load()
+	s.Categories = v.config.schema.Categories()
 	if c.Offered > 0 {
 		s.ExplorationShare = float64(c.Chance) / float64(c.Offered)
 	}

@@ -11,6 +11,7 @@ import (
 	"vitrine/service/api"
 	"vitrine/service/budget"
 	"vitrine/service/eventlog"
+	"vitrine/service/feature"
 )
 
 // fold is the state: the fold of the log's entries. It has one writer.
@@ -136,6 +137,16 @@ func (s *fold) applyBody(sequence uint64, e *eventlog.Event, o *offer) error {
 		return s.keepAt(p, b.Version, version{time: e.Time, routine: true})
 	case *eventlog.VersionKept:
 		return s.keepAt(p, b.Version, version{time: e.Time, note: b.Note})
+	case *eventlog.ValuesSeen:
+		if err := p.see(feature.Seen{Feature: b.Feature, Values: b.Values}); err != nil {
+			return err
+		}
+		for _, q := range s.placements {
+			if q != p && s.owner(q) == p {
+				s.restock(q)
+			}
+		}
+		return nil
 	case *eventlog.PolicyRolledBack:
 		return p.rollBackTo(sequence, b.Version)
 	case *eventlog.LearnerRolledBack:

@@ -28,6 +28,9 @@ func CheckImport(name string, c *Config, m *Imported) error {
 	d := deciders.Get().(*decider)
 	defer d.release()
 	_, _, err := d.imported(view{placement: &placement{name: name}, config: c}, m)
+	if unseen := new(unseenError); errors.As(err, &unseen) {
+		return nil
+	}
 	return err
 }
 
@@ -44,6 +47,12 @@ func (e *Engine) Import(ctx context.Context, name string, m *Imported) error {
 			return err
 		}
 		events, entries, err := d.imported(v, m)
+		if unseen := new(unseenError); errors.As(err, &unseen) {
+			if err := e.see(ctx, name, v.changed, unseen.values, m.Time); err != nil && !errors.Is(err, errMoved) {
+				return err
+			}
+			continue
+		}
 		if err != nil {
 			return err
 		}
@@ -104,7 +113,13 @@ func (d *decider) imported(v view, m *Imported) (events [2]*eventlog.Event, entr
 	}
 	n, width := len(m.Request.Items), v.config.schema.Width()
 	d.rows = resize(d.rows, n*width)
-	if _, err := v.config.schema.Rows(d.rows, q.user, q.items); err != nil {
+	schema, unseen := v.config.schema, v.config.schema.Unseen(q.user, q.items)
+	for _, seen := range unseen {
+		if schema, err = schema.Learn(seen); err != nil {
+			return events, entries, err
+		}
+	}
+	if _, err := schema.Rows(d.rows, q.user, q.items); err != nil {
 		return events, entries, err
 	}
 	d.estimates = estimates{}
@@ -134,6 +149,9 @@ func (d *decider) imported(v view, m *Imported) (events [2]*eventlog.Event, entr
 	}
 	if size := eventlog.EntrySize(entries[0]); size > maxBatch {
 		return events, entries, api.Fieldf("/items", "the decision takes %d bytes of the log, at most %d fit", size, maxBatch)
+	}
+	if unseen != nil { // of a decision without faults
+		return events, entries, &unseenError{unseen}
 	}
 	// The learner keeps the rows, and d is used again.
 	copied, err := eventlog.Decode(entries[0])

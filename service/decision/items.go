@@ -25,17 +25,33 @@ type stock struct {
 
 // restock gives the items of a placement the features of its configuration.
 func (s *fold) restock(p *placement) {
+	if owner := s.owner(p); owner != p {
+		c := p.config.Inherit(owner.config)
+		if !c.schema.Same(p.config.schema) {
+			p.config, p.worker.config = c, c
+		}
+	}
 	schema := p.config.schema
 	switch {
 	case p.items.schema == schema:
 		return
 	case p.items.of == nil:
 		p.items.of = catalogue.New(schema)
-	case !p.items.of.Split().Schema().Equal(schema):
+	case !p.items.of.Split().Schema().Same(schema):
 		p.items.of, _ = p.items.of.WithSchema(schema) // an error names an item that is no longer available
 	}
 	p.items.schema = schema
 	s.chargeItems(p, 0)
+}
+
+// owner returns the placement whose catalogue a placement uses, and itself if that is its own or of no use. The
+// categories of both learn together, because the catalogue has the rows of both.
+func (s *fold) owner(p *placement) *placement {
+	owner := s.placements[p.config.Catalogue]
+	if owner == nil || owner.config.Catalogue != "" || !owner.config.schema.Equal(p.config.schema) {
+		return p
+	}
+	return owner
 }
 
 // chargeItems charges the budget with the items of a placement. The budget has set aside held bytes of them.
@@ -153,7 +169,7 @@ const chunkBytes = 256 << 10
 // twice is one. Errors are *api.FieldError, ErrNotFound, ErrMemory, ErrStopped and that of ctx.
 func (e *Engine) PutItems(ctx context.Context, name string, items []api.CatalogueItem, now int64) (*api.ItemsChanged, error) {
 	return e.writeItems(ctx, name, now, edits{
-		n: len(items), field: "/items/%d", id: func(i int) string { return items[i].ID },
+		n: len(items), field: "/items/%d", id: func(i int) string { return items[i].ID }, features: func(i int) api.Values { return items[i].Features },
 		record: func(c *catalogue.Catalogue, i int, field string) (string, bool, error) {
 			record, err := catalogue.Encode(&items[i], c.Split().Schema(), field)
 			return record, true, err
@@ -165,7 +181,7 @@ func (e *Engine) PutItems(ctx context.Context, name string, items []api.Catalogu
 // the answer. Chunks and errors are those of PutItems.
 func (e *Engine) PatchItems(ctx context.Context, name string, patches []api.CatalogueItem, now int64) (*api.ItemsChanged, error) {
 	return e.writeItems(ctx, name, now, edits{
-		n: len(patches), field: "/items/%d", id: func(i int) string { return patches[i].ID },
+		n: len(patches), field: "/items/%d", id: func(i int) string { return patches[i].ID }, features: func(i int) api.Values { return patches[i].Features },
 		record: func(c *catalogue.Catalogue, i int, field string) (string, bool, error) {
 			return c.Patch(&patches[i], field)
 		},
@@ -188,6 +204,8 @@ type edits struct {
 	n     int
 	field string // of the request, with the number of an item
 	id    func(i int) string
+	// features returns the features of an item; nil if nothing is learned from them.
+	features func(i int) api.Values
 	// record returns the record of an item, "" if it is to be deleted, and whether there is such an item. It is called again if
 	// the catalogue has changed. The caller has its lock.
 	record func(c *catalogue.Catalogue, i int, field string) (record string, ok bool, err error)
@@ -198,6 +216,9 @@ const maxUnknown = 100
 
 // writeItems writes edits in chunks.
 func (e *Engine) writeItems(ctx context.Context, name string, now int64, d edits) (*api.ItemsChanged, error) {
+	if err := e.learnItems(ctx, name, d, now); err != nil {
+		return nil, err
+	}
 	v, err := e.ownItems(name)
 	if err != nil {
 		return nil, err
@@ -230,6 +251,39 @@ func (e *Engine) writeItems(ctx context.Context, name string, now int64, d edits
 	defer v.items.RUnlock()
 	answer.CatalogueVersion, answer.Items = v.items.Version(), v.items.Len()
 	return answer, nil
+}
+
+// learnItems has the categories of a placement learn the values of edits.
+func (e *Engine) learnItems(ctx context.Context, name string, d edits, now int64) error {
+	for {
+		v, err := e.view(name)
+		if err != nil || d.features == nil {
+			return err
+		}
+		schema, unseen := v.config.schema, []feature.Seen(nil)
+		one := make([]api.Item, 1)
+		for i := range d.n {
+			values := make(api.Values, schema.NumItem())
+			for _, f := range d.features(i) {
+				if slot, ok := schema.Item(f.Name); ok {
+					values[slot] = f
+				}
+			}
+			one[0].Features = values
+			for _, seen := range schema.Unseen(nil, one) {
+				if schema, err = schema.Learn(seen); err != nil {
+					return err
+				}
+				unseen = append(unseen, seen)
+			}
+		}
+		if unseen == nil {
+			return nil
+		}
+		if err := e.see(ctx, name, v.changed, unseen, now); !errors.Is(err, errMoved) {
+			return err
+		}
+	}
 }
 
 // ownItems returns a placement with its own catalogue.

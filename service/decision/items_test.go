@@ -96,7 +96,7 @@ func TestIDsAreItems(t *testing.T) {
 			}
 			byID.Include, byID.Exclude, byID.AtMost, byID.Slots = full.Include, full.Exclude, full.AtMost, full.Slots
 			want, got := decide(t, engines[0], "home", full), decide(t, engines[1], "home", byID)
-			if got.CatalogueVersion != 2 || want.CatalogueVersion != 0 {
+			if got.CatalogueVersion != 4 || want.CatalogueVersion != 0 {
 				t.Fatalf("the catalogues have the versions %d and %d", want.CatalogueVersion, got.CatalogueVersion)
 			}
 			got.CatalogueVersion = 0
@@ -153,7 +153,7 @@ func TestItemsAndIDs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if isOf := i != 3; (d.Answer.CatalogueVersion == 2) != isOf {
+		if isOf := i != 3; (d.Answer.CatalogueVersion == 4) != isOf {
 			t.Errorf("request %d: the catalogue has the version %d", i, d.Answer.CatalogueVersion)
 		}
 	}

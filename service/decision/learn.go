@@ -11,6 +11,7 @@ import (
 
 	"vitrine"
 	"vitrine/service/api"
+	"vitrine/service/feature"
 )
 
 // snapshotter is a learner that can be saved. All learners of placements must be.
@@ -147,7 +148,9 @@ func (c *Config) share() int { return c.Memory / 4 }
 // remembered decisions, a quarter of it for the rounds that wait for the learner, a quarter for the rounds
 // since its last checkpoint, and a sixteenth for the names of evicted decisions. The learner and its kept
 // states come on top; their size depends on the policy, and some policies keep all rounds.
-func (c *Config) Bound() int { return c.Memory + 2*c.share() + c.Memory/evictedShare }
+func (c *Config) Bound() int {
+	return c.Memory + 2*c.share() + c.Memory/evictedShare + c.schema.NamesBytes()
+}
 
 func newWorker(build func(Spec) (vitrine.Learner, error), c *Config, sequence uint64) (*worker, error) {
 	w := &worker{build: build, config: c, spec: c.spec(), queue: newQueue(c.share()), ended: make(chan struct{})}
@@ -476,6 +479,7 @@ type frozen struct {
 	name                   string
 	born, changed, learner uint64
 	canonical              []byte
+	values                 []feature.Seen // that categories have learned
 	numbers, learned       uint64
 	versions               []version
 	standing               uint64
@@ -491,6 +495,7 @@ type frozenLearner struct {
 	of        *worker
 	began     uint64
 	canonical []byte // its configuration
+	values    []feature.Seen
 }
 
 // frozenWorker is a learner at an entry.

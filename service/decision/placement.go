@@ -7,6 +7,7 @@ import (
 
 	"vitrine/service/api"
 	"vitrine/service/catalogue"
+	"vitrine/service/feature"
 )
 
 // placement is the state of a placement.
@@ -34,10 +35,22 @@ type placement struct {
 	upcoming atomic.Uint64 // of live decisions: the largest number given out
 }
 
-// configure gives the placement a configuration.
+// configure gives the placement a configuration, with what its categories have learned.
 func (p *placement) configure(c *Config, sequence uint64) {
+	if p.config != nil {
+		c = c.Inherit(p.config)
+	}
 	p.config, p.canonical, p.changed, p.worker.config = c, c.Canonical(), sequence, c
 	p.worker.queue.setBound(c.share())
+}
+
+// see gives values of a category columns of their own.
+func (p *placement) see(seen feature.Seen) error {
+	c, err := p.config.Learn(seen)
+	if err == nil {
+		p.config, p.worker.config = c, c
+	}
+	return err
 }
 
 // learners are the one that decides, and the former ones.

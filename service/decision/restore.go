@@ -10,6 +10,7 @@ import (
 
 	"vitrine/service/api"
 	"vitrine/service/eventlog"
+	"vitrine/service/feature"
 )
 
 // restore restores the state from a snapshot.
@@ -52,6 +53,7 @@ func (s *fold) restorePlacement(d decoder, name string) error {
 		*v = d.Uint64()
 	}
 	text := d.String()
+	values := restoreValues(d)
 	var kept []uint64
 	if d.format < 7 {
 		for range d.Count() {
@@ -69,9 +71,12 @@ func (s *fold) restorePlacement(d decoder, name string) error {
 	if err != nil {
 		return fmt.Errorf("placement %q: %w", p.name, err)
 	}
-	p.config, p.canonical = config, config.Canonical()
 	if string(written) != text {
 		return fmt.Errorf("placement %q: the configuration is not in its canonical form", p.name)
+	}
+	p.canonical = config.Canonical()
+	if p.config, err = config.restored(values); err != nil {
+		return fmt.Errorf("placement %q: %w", p.name, err)
 	}
 	for _, waits := range []bool{true, false} {
 		var before *record
@@ -104,6 +109,36 @@ func (s *fold) restorePlacement(d decoder, name string) error {
 	return nil
 }
 
+// restoreValues reads the values that categories have learned.
+func restoreValues(d decoder) (all []feature.Seen) {
+	if d.format < 9 {
+		return nil
+	}
+	for range d.Count() {
+		if d.Err() != nil {
+			return nil
+		}
+		seen := feature.Seen{Feature: d.String()}
+		for range d.Count() {
+			if d.Err() != nil {
+				return nil
+			}
+			seen.Values = append(seen.Values, d.String())
+		}
+		all = append(all, seen)
+	}
+	return all
+}
+
+func (c *Config) restored(values []feature.Seen) (_ *Config, err error) {
+	for _, seen := range values {
+		if c, err = c.Learn(seen); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
 // restoreLearners reads the learners of a placement, the one that decides first, and their versions.
 func (s *fold) restoreLearners(d decoder, p *placement, kept []uint64) (err error) {
 	defer func() {
@@ -124,6 +159,7 @@ func (s *fold) restoreLearners(d decoder, p *placement, kept []uint64) (err erro
 		}
 		if i > 0 {
 			text := d.String()
+			values := restoreValues(d)
 			if d.Err() != nil {
 				return d.Err()
 			}
@@ -133,6 +169,9 @@ func (s *fold) restoreLearners(d decoder, p *placement, kept []uint64) (err erro
 			}
 			if string(written) != text {
 				return errors.New("the configuration of a former learner is not in its canonical form")
+			}
+			if c, err = c.restored(values); err != nil {
+				return err
 			}
 		}
 		w, versions, err := s.restoreWorker(d, c)

@@ -12,6 +12,7 @@ import (
 	"vitrine"
 	"vitrine/internal/state"
 	"vitrine/service/eventlog"
+	"vitrine/service/feature"
 )
 
 // Snapshot returns the state after some entry of the log, and the entry. An engine opened with it replays
@@ -169,11 +170,12 @@ func VerifySnapshot(build func(Spec) (vitrine.Learner, error), data []byte) (uin
 func (p *placement) freeze() *frozen {
 	f := &frozen{
 		name: p.name, born: p.born, changed: p.changed, learner: p.learner, canonical: p.canonical,
+		values:  p.config.schema.Learned(),
 		numbers: p.numbers, learned: p.learned, versions: slices.Clone(p.versions), standing: p.standing, counts: p.counts,
 		open: copies(p.open.sorted()), closed: copies(p.closed.records), items: p.items.freeze(),
 	}
 	for _, w := range p.learners() {
-		f.learners = append(f.learners, frozenLearner{w.view(), w, w.began, w.config.Canonical()})
+		f.learners = append(f.learners, frozenLearner{w.view(), w, w.began, w.config.Canonical(), w.config.schema.Learned()})
 	}
 	return f
 }
@@ -213,6 +215,7 @@ func (f *frozen) encode(e *state.Encoder) {
 		e.Uint64(v)
 	}
 	e.String(string(f.canonical))
+	encodeValues(e, f.values)
 	f.counts.encode(e)
 	for _, records := range [][]record{f.open, f.closed} {
 		e.Count(len(records))
@@ -226,6 +229,7 @@ func (f *frozen) encode(e *state.Encoder) {
 		e.Uint64(l.began)
 		if i > 0 {
 			e.String(string(l.canonical))
+			encodeValues(e, l.values)
 		}
 		l.encode(e)
 	}
@@ -238,6 +242,17 @@ func (f *frozen) encode(e *state.Encoder) {
 	}
 	e.Uint64(f.standing)
 	f.items.encode(e)
+}
+
+func encodeValues(e *state.Encoder, values []feature.Seen) {
+	e.Count(len(values))
+	for _, seen := range values {
+		e.String(seen.Feature)
+		e.Count(len(seen.Values))
+		for _, v := range seen.Values {
+			e.String(v)
+		}
+	}
 }
 
 func (v *version) encode(e *state.Encoder) {

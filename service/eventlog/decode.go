@@ -74,6 +74,11 @@ func (e *Expired) decode(r *decoder) { e.Decision = r.string() }
 
 func (e *Evicted) decode(r *decoder) { e.Decision = r.string() }
 
+func (v *ValuesSeen) decode(r *decoder) {
+	v.Feature = r.string()
+	v.Values = r.strings(r.count(len(r.buf)))
+}
+
 func (s *SnapshotTaken) decode(r *decoder) {
 	s.Version = r.uvarint()
 	s.UpTo = r.uvarint()

@@ -59,6 +59,12 @@ func (e *Expired) encode(w *encoder) { w.string(e.Decision) }
 
 func (e *Evicted) encode(w *encoder) { w.string(e.Decision) }
 
+func (v *ValuesSeen) encode(w *encoder) {
+	w.string(v.Feature)
+	w.uvarint(uint64(len(v.Values)))
+	w.strings(v.Values)
+}
+
 func (s *SnapshotTaken) encode(w *encoder) {
 	w.uvarint(s.Version)
 	w.uvarint(s.UpTo)

@@ -136,6 +136,12 @@ type ItemsChanged struct {
 	Deleted []string // ids
 }
 
+// ValuesSeen gives values of a category columns of their own, the next ones in their order.
+type ValuesSeen struct {
+	Feature string
+	Values  []string
+}
+
 // kind is the byte of a type of events. Kinds are never reused.
 type kind uint8
 
@@ -159,6 +165,7 @@ const (
 	learnerExchanged
 	relearningEnded
 	itemsChanged
+	valuesSeen
 )
 
 func (*PlacementPut) kind() kind      { return placementPut }
@@ -169,6 +176,7 @@ func (*PolicyRolledBack) kind() kind  { return policyRolledBack }
 func (*Activated) kind() kind         { return activated }
 func (*Passed) kind() kind            { return passed }
 func (*Evicted) kind() kind           { return evicted }
+func (*ValuesSeen) kind() kind        { return valuesSeen }
 func (*VersionKept) kind() kind       { return versionKept }
 func (*LearnerReset) kind() kind      { return learnerReset }
 func (*LearnerRolledBack) kind() kind { return learnerRolledBack }
@@ -228,6 +236,8 @@ func newBody(k kind) Body {
 		return new(RelearningBegun)
 	case learnerExchanged:
 		return new(LearnerExchanged)
+	case valuesSeen:
+		return new(ValuesSeen)
 	case relearningEnded:
 		return new(RelearningEnded)
 	case itemsChanged:
@@ -338,6 +348,13 @@ func (e *Expired) check() error {
 func (e *Evicted) check() error {
 	if e.Decision == "" {
 		return errors.New("an eviction without a decision's identity")
+	}
+	return nil
+}
+
+func (v *ValuesSeen) check() error {
+	if v.Feature == "" || len(v.Values) == 0 {
+		return fmt.Errorf("feature %q has %d new values, want a feature and at least one value", v.Feature, len(v.Values))
 	}
 	return nil
 }

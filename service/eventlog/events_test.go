@@ -49,6 +49,7 @@ func examples() []eventlog.Event {
 		at(&eventlog.LearnerExchanged{Config: []byte(`{"policy":"bma-mnl"}`)}),
 		at(&eventlog.RelearningEnded{Reason: "given up"}),
 		at(&eventlog.ItemsChanged{Put: []string{"a record", "\x01\x00"}, Deleted: []string{"Kaffee ☕"}}),
+		at(&eventlog.ValuesSeen{Feature: "brand", Values: []string{"acme", "", "Zé"}}),
 	}
 }
 
@@ -122,7 +123,7 @@ func drawEvent(t *rapid.T) eventlog.Event {
 	}
 	sum := [32]byte(rapid.SliceOfN(rapid.Byte(), 32, 32).Draw(t, "sum"))
 	e := eventlog.Event{Time: rapid.Int64().Draw(t, "time"), Placement: name.Draw(t, "placement")}
-	switch rapid.IntRange(1, 18).Draw(t, "kind") {
+	switch rapid.IntRange(1, 19).Draw(t, "kind") {
 	case 1:
 		e.Body = &eventlog.PlacementPut{Config: append([]byte("{"), bytesOrNil("config")...)}
 	case 2:
@@ -181,6 +182,8 @@ func drawEvent(t *rapid.T) eventlog.Event {
 		e.Body = &eventlog.RelearningBegun{Config: append([]byte("{"), bytesOrNil("config")...), From: rapid.Uint64Min(1).Draw(t, "from"), Note: rapid.String().Draw(t, "note")}
 	case 17:
 		e.Body = &eventlog.LearnerExchanged{Config: append([]byte("{"), bytesOrNil("config")...)}
+	case 19:
+		e.Body = &eventlog.ValuesSeen{Feature: name.Draw(t, "feature"), Values: rapid.SliceOfN(rapid.String(), 1, 5).Draw(t, "values")}
 	case 18:
 		e.Body = &eventlog.RelearningEnded{Reason: rapid.String().Draw(t, "reason")}
 	}
@@ -210,6 +213,8 @@ func TestUnlawfulEvents(t *testing.T) {
 		{at(&eventlog.ItemsChanged{}), "a change of no items"},
 		{at(&eventlog.ItemsChanged{Put: []string{"a", ""}}), "an empty record or id"},
 		{at(&eventlog.ItemsChanged{Deleted: []string{""}}), "an empty record or id"},
+		{at(&eventlog.ValuesSeen{Values: []string{"a"}}), `feature "" has 1 new values`},
+		{at(&eventlog.ValuesSeen{Feature: "brand"}), `feature "brand" has 0 new values`},
 		{at(&eventlog.SnapshotTaken{}), "without a name"},
 		{at(&eventlog.LearnerReset{Note: "x"}), "without its configuration"},
 		{at(&eventlog.RelearningBegun{From: 1}), "without its configuration"},

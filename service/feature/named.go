@@ -11,7 +11,8 @@ import (
 //
 //	number                   center + scale·column: the request's number up to rounding
 //	category with values     the value; null for any other
-//	hashed category, text    the list of its columns, because the value cannot be recovered
+//	category without values  the value, if the schema has learned it
+//	hashed value, text       the list of its columns, because the value cannot be recovered
 //	object                   the list of its columns
 //
 // Named panics unless the row has [Schema.Width] columns.
@@ -46,6 +47,12 @@ func (c *column) value(columns []float64) jsontext.Value {
 			}
 		}
 		return jsontext.Value("null")
+	}
+	for k, v := range c.known {
+		if columns[k] == 1 {
+			text, _ := jsontext.AppendQuote(nil, v)
+			return text
+		}
 	}
 	list := jsontext.Value("[")
 	for i, v := range columns {

@@ -114,7 +114,7 @@ func (c *column) encode(to []float64, v api.Value) (message string) {
 	case c.Kind == "text":
 		c.words(to, v.Text)
 	case c.byValue == nil:
-		to[c.hash(v.Text)%uint64(len(to))] = 1
+		to[c.place(v.Text)] = 1
 	default:
 		k, ok := c.byValue[v.Text]
 		if !ok && !c.Other {

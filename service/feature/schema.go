@@ -16,7 +16,8 @@ import (
 //	                    min and max are center ± 10 scale by default; otherwise there are no bounds
 //	category, values    e_k in ℝ^m for the k-th of m values. With other = true, e_{m+1} in ℝ^{m+1} for any
 //	                    other value, which is an error otherwise
-//	category            e_b in ℝ^B, b = h(v) mod B
+//	category            e_b in ℝ^B: the first m values that a schema learns have b = 0, …, m − 1, and the others
+//	                    b = m + h(v) mod (B − m), with m = names
 //	text                z / ‖z‖ in ℝ^B, z_b = Σ_w σ(w) 1{h(w) mod B = b} over the words w of the text
 //	                    ([text.Tokens]); 0 if there are no words
 //	object              z / max(1, ‖z‖) in ℝ^B, z_b = Σ σ(v) x(v) 1{h(v) mod B = b} over the values of a
@@ -47,15 +48,16 @@ type column struct {
 	isNumber   bool           // a number of an item
 	from, size int            // its columns in a row
 	byValue    map[string]int // of a category with values
+	vocabulary                // of a category without
 	missing    api.Value      // the default
 	low, high  float64        // the bounds of a number
 	left       int            // of a cross: the index of one feature
 	right      int            // and of the other
 }
 
-// Equal reports whether two schemas make the same rows.
+// Equal reports whether two schemas make the same rows, of values that both have learned or neither.
 func (s *Schema) Equal(o *Schema) bool {
-	return s == o || slices.EqualFunc(s.columns, o.columns, func(a, b column) bool { return Equal(a.Feature, b.Feature) })
+	return s == o || slices.EqualFunc(s.columns, o.columns, func(a, b column) bool { return a.makes(&b) })
 }
 
 const (
@@ -110,6 +112,7 @@ func (s *Schema) add(i int, f *api.Feature) error {
 			return err
 		}
 	}
+	c.shared = newShared(c.Kind == "category" && c.byValue == nil, c.size-c.names)
 	if s.width += c.size; s.width > maxWidth {
 		return api.Fieldf(field, "the row has more than %d columns up to this feature: a learner's memory grows with the square of this number", maxWidth)
 	}
@@ -122,7 +125,7 @@ func (s *Schema) add(i int, f *api.Feature) error {
 func (c *column) measure(s *Schema, field string, f *api.Feature) error {
 	legal := map[string][]string{
 		"number":   {"from", "center", "scale", "min", "max", "default"},
-		"category": {"from", "values", "other", "buckets", "default"},
+		"category": {"from", "values", "other", "buckets", "names", "default"},
 		"text":     {"from", "buckets", "default"},
 		"object":   {"from", "buckets"},
 		"cross":    {"of"},
@@ -136,7 +139,7 @@ func (c *column) measure(s *Schema, field string, f *api.Feature) error {
 		set bool
 	}{
 		{"from", f.From != ""}, {"center", f.Center != 0}, {"scale", f.Scale != 0}, {"min", f.Min != nil}, {"max", f.Max != nil}, {"values", f.Values != nil}, {"other", f.Other},
-		{"buckets", f.Buckets != 0}, {"of", f.Of != nil}, {"default", f.Default != nil},
+		{"buckets", f.Buckets != 0}, {"names", f.Names != nil}, {"of", f.Of != nil}, {"default", f.Default != nil},
 	} {
 		if has.set && !slices.Contains(keys, has.key) {
 			return api.Fieldf(field+"/"+has.key, "is not a field of kind %q", f.Kind)
@@ -146,13 +149,20 @@ func (c *column) measure(s *Schema, field string, f *api.Feature) error {
 	case "number":
 		return c.number(field, f)
 	case "category":
+		if f.Values != nil && f.Names != nil {
+			return api.Fieldf(field+"/names", "is only for a category without values")
+		}
 		if f.Values != nil {
 			return c.values(field, f)
 		}
 		if f.Other {
 			return api.Fieldf(field+"/other", "is only for a category with values")
 		}
-		return c.buckets(field, f, 16)
+		if err := c.buckets(field, f, categoryBuckets); err != nil {
+			return err
+		}
+		c.names = numNames(*f)
+		return api.InRange(field+"/names", c.names, 0, f.Buckets-1)
 	case "text", "object":
 		return c.buckets(field, f, 64)
 	default:

@@ -10,6 +10,7 @@ import (
 
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
+	"vitrine/service/feature"
 )
 
 // Decisions selects decisions of a log.
@@ -21,7 +22,7 @@ type Decisions struct {
 // decisions calls each for the selected decisions, in the order of their outcomes. Decisions without
 // an outcome come last. It returns the configurations of the placements.
 func (log *Log) decisions(ctx context.Context, what string, which Decisions, each func(o *offered, end outcome) error) (map[string]*decision.Config, error) {
-	x := &decisions{placement: which.Placement, from: log.First, each: each, configs: map[string]*decision.Config{}, open: map[decisionKey]*offered{}}
+	x := &decisions{placement: which.Placement, from: log.First, each: each, configs: map[string]*decision.Config{}, former: map[string]*decision.Config{}, open: map[decisionKey]*offered{}}
 	if which.From != nil {
 		x.from = *which.From
 		if err := log.CheckFrom(x.from); err != nil {
@@ -71,6 +72,7 @@ type decisions struct {
 	each      func(o *offered, end outcome) error
 	failed    bool                        // whether each has failed
 	configs   map[string]*decision.Config // of the placements seen; nil if it is not known
+	former    map[string]*decision.Config // by placement and canonical form
 	open      map[decisionKey]*offered
 }
 
@@ -129,14 +131,21 @@ func (x *decisions) event(sequence uint64, e *eventlog.Event) error {
 		return nil
 	}
 	if text := e.Configuration(); len(text) > 0 {
-		c, err := decision.ParseConfig(text)
-		if err != nil {
-			return fmt.Errorf("entry %d, placement %q: %w", sequence, e.Placement, err)
+		if err := x.configure(sequence, e, string(text)); err != nil {
+			return err
 		}
-		x.configs[e.Placement] = c
 	}
 	switch b := e.Body.(type) {
+	case *eventlog.ValuesSeen:
+		if c := x.configs[e.Placement]; c != nil {
+			c, err := c.Learn(feature.Seen{Feature: b.Feature, Values: b.Values})
+			if err != nil {
+				return fmt.Errorf("entry %d, placement %q: %w", sequence, e.Placement, err)
+			}
+			x.configs[e.Placement] = c
+		}
 	case *eventlog.PlacementDeleted:
+		x.configs[e.Placement] = nil
 		return x.rest(func(o *offered) bool { return o.placement == e.Placement })
 	case *eventlog.Offered:
 		if sequence >= x.from {
@@ -153,6 +162,27 @@ func (x *decisions) event(sequence uint64, e *eventlog.Event) error {
 	case *eventlog.Passed:
 		x.activate(decisionKey{e.Placement, b.Decision})
 	}
+	return nil
+}
+
+// configure changes the configuration of a placement. What its categories have learned stays; a learner that comes
+// back has what it had learned itself.
+func (x *decisions) configure(sequence uint64, e *eventlog.Event, text string) error {
+	before := x.configs[e.Placement]
+	if before != nil {
+		x.former[e.Placement+"\x00"+string(before.Canonical())] = before
+	}
+	c, err := decision.ParseLogged([]byte(text))
+	if err != nil {
+		return fmt.Errorf("entry %d, placement %q: %w", sequence, e.Placement, err)
+	}
+	if _, ok := e.Body.(*eventlog.LearnerRolledBack); ok {
+		c = cmp.Or(x.former[e.Placement+"\x00"+string(c.Canonical())], c)
+	}
+	if before != nil {
+		c = c.Inherit(before)
+	}
+	x.configs[e.Placement] = c
 	return nil
 }
 

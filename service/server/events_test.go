@@ -59,7 +59,7 @@ func TestEvents(t *testing.T) {
 		return bufio.NewScanner(r.Body)
 	}
 	all, one := open(""), open("?placement=home")
-	s.want(201, "PUT", "/v1/placements/home", home)
+	s.want(201, "PUT", "/v1/placements/home", strings.Replace(home, `,"values":["acme","zenith"]`, "", 1))
 	s.want(201, "PUT", "/v1/placements/other", plain)
 	s.want(201, "POST", "/v1/placements/home/decisions", `{"decision_id":"a","include":["sku2"],"size":1,`+items+`}`)
 	s.want(204, "POST", "/v1/decisions/a/outcome", `{"choice":"sku2"}`)
@@ -82,18 +82,21 @@ func TestEvents(t *testing.T) {
 	}
 	s.want(204, "DELETE", "/v1/placements/home", "")
 	want := []string{
-		"2 placement-put home", "3 placement-put other", "4 offered home", "5 chosen home", "6 version-kept home", "7 offered home", "8 chosen home", "9 rolled-back home", "10 offered home",
-		"11 expired home", "12 offered home", "13 activated home", "14 passed home", "15 placement-deleted home",
+		"2 placement-put home", "3 placement-put other", "4 values-seen home", "5 offered home", "6 chosen home", "7 version-kept home", "8 offered home", "9 chosen home", "10 rolled-back home",
+		"11 offered home", "12 expired home", "13 offered home", "14 activated home", "15 passed home", "16 placement-deleted home",
 	}
 	for _, w := range want {
 		e := nextEvent(t, all)
 		if got := fmt.Sprint(e.id, " ", e.kind, " ", e.data["placement"]); got != w {
 			t.Errorf("the event %s, want %s", got, w)
 		}
-		if e.id == "4" && (fmt.Sprint(e.data["shown"]) != "[sku2]" || e.data["decision_id"] != "a" || e.data["time"] != "1970-01-01T01:00:00Z") {
+		if e.id == "4" && (e.data["feature"] != "brand" || fmt.Sprint(e.data["values"]) != "[acme zenith]") {
+			t.Errorf("the values %v", e.data)
+		}
+		if e.id == "5" && (fmt.Sprint(e.data["shown"]) != "[sku2]" || e.data["decision_id"] != "a" || e.data["time"] != "1970-01-01T01:00:00Z") {
 			t.Errorf("the offer %v", e.data)
 		}
-		if e.id == "5" && e.data["position"] != 1.0 {
+		if e.id == "6" && e.data["position"] != 1.0 {
 			t.Errorf("the choice %v", e.data)
 		}
 		if !strings.HasSuffix(w, "other") {

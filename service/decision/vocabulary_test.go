@@ -1,0 +1,199 @@
+package decision_test
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"vitrine/service/api"
+	"vitrine/service/decision"
+	"vitrine/service/eventlog"
+	"vitrine/service/eventlog/memlog"
+)
+
+const brands = `{"max_size":1,"features":[{"name":"x","kind":"number"},{"name":"brand","kind":"category"}],"policy":{"name":"ucb-mnl"}}`
+
+// branded is a request with an item of each brand.
+func branded(id string, brands ...string) *api.Request {
+	r := &api.Request{Decision: id}
+	for i, b := range brands {
+		r.Items = append(r.Items, api.Item{ID: fmt.Sprint("i", i), Features: api.Values{api.Number("x", 0.1), api.Text("brand", b)}})
+	}
+	return r
+}
+
+func choose(t testing.TB, e *decision.Engine, r *api.Request, now int64) *decision.Answer {
+	t.Helper()
+	a, err := e.Decide(t.Context(), "home", r, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// Eight brands have eight columns. They are in the log, before the first decision that has them, in snapshots and
+// in what a replay gives.
+func TestCategoriesLearn(t *testing.T) {
+	store := new(memlog.Store)
+	e := opened(t, decision.Options{Store: store})
+	put(t, e, "home", brands)
+	choose(t, e, branded("1", "a", "b", "c", "a"), 1)
+	middle := snapshot(t, e)
+	before := e.Sequence()
+	choose(t, e, branded("2", "c", "d", "e", "f", "g", "h"), 2)
+	if e.Sequence() != before+2 {
+		t.Errorf("%d entries for a decision with new values, want 2", e.Sequence()-before)
+	}
+	before = e.Sequence()
+	choose(t, e, branded("3", "h", "a"), 3)
+	choose(t, e, branded("2", "c", "d", "e", "f", "g", "h"), 3)
+	if e.Sequence() != before+1 {
+		t.Errorf("%d entries for a decision of known values, and one that was made before", e.Sequence()-before)
+	}
+	want := api.Category{Feature: "brand", Learned: 8, Names: 12, Buckets: 4}
+	s, err := e.Stats("home")
+	if err != nil || len(s.Categories) != 1 || s.Categories[0] != want {
+		t.Errorf("categories %+v, %v, want %+v", s.Categories, err, want)
+	}
+	var kinds []string
+	for entry, err := range store.Entries(t.Context(), 2) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		event, err := eventlog.Decode(entry)
+		if err != nil {
+			t.Fatal(err)
+		}
+		kinds = append(kinds, strings.TrimPrefix(fmt.Sprintf("%T", event.Body), "*eventlog."))
+	}
+	if have := fmt.Sprint(kinds); have != "[ValuesSeen Offered ValuesSeen Offered Offered]" {
+		t.Errorf("the log has %s", have)
+	}
+	now := snapshot(t, e)
+	for _, from := range [][]byte{nil, middle, now} {
+		if !bytes.Equal(now, replayed(t, decision.Options{Store: store, Snapshot: from})) {
+			t.Error("a replay gives another state")
+		}
+	}
+	// Another policy sees the same columns.
+	put(t, e, "home", strings.Replace(brands, "ucb-mnl", "ts-mnl", 1))
+	if s, _ := e.Stats("home"); s.Categories[0] != want {
+		t.Errorf("after a change of the policy %+v", s.Categories)
+	}
+}
+
+// A request that is refused teaches nothing.
+func TestRefusedValuesAreForgotten(t *testing.T) {
+	e := opened(t, decision.Options{Store: new(memlog.Store)})
+	put(t, e, "home", brands)
+	before := e.Sequence()
+	r := branded("", "a", "b")
+	r.Include = []string{"nobody"}
+	if _, err := e.Decide(t.Context(), "home", r, 0); err == nil || e.Sequence() != before {
+		t.Errorf("%v, with %d entries", err, e.Sequence()-before)
+	}
+	if s, _ := e.Stats("home"); s.Categories[0].Learned != 0 {
+		t.Errorf("learned %+v", s.Categories)
+	}
+}
+
+// Many callers with the same new values give each one column.
+func TestCallersLearnTogether(t *testing.T) {
+	store := new(memlog.Store)
+	e := opened(t, decision.Options{Store: store})
+	put(t, e, "home", brands)
+	var callers sync.WaitGroup
+	for caller := range 8 {
+		callers.Go(func() {
+			for i := range 20 {
+				if _, err := e.Decide(t.Context(), "home", branded("", fmt.Sprint(i), fmt.Sprint((i+caller)%20), "all"), 0); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	callers.Wait()
+	s, err := e.Stats("home")
+	if err != nil || s.Categories[0].Learned != 12 || s.Categories[0].Collisions == 0 {
+		t.Errorf("21 values in 16 columns: %+v, %v", s.Categories, err)
+	}
+	c, err := e.Config("home")
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer := c.Answer()
+	if len(answer.Warnings) != 1 || !strings.Contains(answer.Warnings[0], "times a value shared a column") || len(answer.Notes) != 1 || !strings.Contains(answer.Notes[0], "(12 have)") {
+		t.Errorf("the placement says %q, %q", answer.Notes, answer.Warnings)
+	}
+	wait(t, e)
+	if !bytes.Equal(snapshot(t, e), replayed(t, decision.Options{Store: store})) {
+		t.Error("a replay gives another state")
+	}
+}
+
+// A log of an earlier program hashes all values, and goes on to do so. Put again with its own answer, it is the same.
+func TestLogWithoutNames(t *testing.T) {
+	store := new(memlog.Store)
+	c, err := decision.ParseConfig([]byte(brands))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Features[1].Names = nil
+	event := eventlog.Event{Time: 1, Placement: "home", Body: &eventlog.PlacementPut{Config: c.Canonical()}}
+	entry, err := event.Encode(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.Append(t.Context(), entry); err != nil {
+		t.Fatal(err)
+	}
+	e := opened(t, decision.Options{Store: store})
+	choose(t, e, branded("1", "a", "b", "c"), 1)
+	s, err := e.Stats("home")
+	if err != nil || s.Categories[0].Learned != 0 || s.Categories[0].Buckets != 16 {
+		t.Errorf("categories %+v, %v", s.Categories, err)
+	}
+	if c, err = e.Config("home"); err != nil || *c.Features[1].Names != 0 {
+		t.Errorf("names of the log: %+v, %v", c.Features[1], err)
+	}
+	before := e.Sequence()
+	if put(t, e, "home", string(c.Canonical())); e.Sequence() != before {
+		t.Error("the placement's own configuration changes it")
+	}
+}
+
+// The items of a catalogue teach its categories, also those of another placement that uses it.
+func TestCataloguesLearn(t *testing.T) {
+	store := new(memlog.Store)
+	e := opened(t, decision.Options{Store: store})
+	put(t, e, "shelf", brands)
+	put(t, e, "home", strings.Replace(brands, `"max_size"`, `"catalogue":"shelf","max_size"`, 1))
+	var items []api.CatalogueItem
+	for i, b := range []string{"a", "b", "c", "a"} {
+		items = append(items, api.CatalogueItem{ID: fmt.Sprint("i", i), Features: api.Values{api.Number("x", 0.1), api.Text("brand", b)}})
+	}
+	if _, err := e.PutItems(t.Context(), "shelf", items, 1); err != nil {
+		t.Fatal(err)
+	}
+	middle := snapshot(t, e)
+	choose(t, e, &api.Request{}, 2)
+	choose(t, e, branded("x", "d"), 3)
+	if _, err := e.PutItems(t.Context(), "shelf", append(items, api.CatalogueItem{ID: "late", Features: api.Values{api.Number("x", 0.1), api.Text("brand", "e")}}), 4); err != nil {
+		t.Fatal(err)
+	}
+	choose(t, e, &api.Request{}, 5)
+	for _, name := range []string{"shelf", "home"} {
+		if s, err := e.Stats(name); err != nil || s.Categories[0].Learned != 5 || s.Categories[0].Collisions != 0 {
+			t.Errorf("%s: categories %+v, %v", name, s.Categories, err)
+		}
+	}
+	wait(t, e)
+	now := snapshot(t, e)
+	for _, from := range [][]byte{nil, middle, now} {
+		if !bytes.Equal(now, replayed(t, decision.Options{Store: store, Snapshot: from})) {
+			t.Error("a replay gives another state")
+		}
+	}
+}

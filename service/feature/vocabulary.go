@@ -1,0 +1,225 @@
+package feature
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"sync/atomic"
+
+	"vitrine/service/api"
+)
+
+const (
+	categoryBuckets = 16  // of a category without values
+	maxValue        = 200 // bytes of a value that is learned; longer ones are hashed
+)
+
+// vocabulary is what a category without values has learned: the first values have columns of their own. A schema
+// that learns more is another schema, and the columns of known values stay.
+type vocabulary struct {
+	names  int            // how many may have columns of their own
+	known  []string       // those that have
+	column map[string]int // by value
+	shared *shared        // the other columns; nil for other kinds
+}
+
+// shared counts values that collide. Schemas that learned from each other have the same counts.
+type shared struct {
+	first      []atomic.Uint64 // of each bucket: the hash of the value that came first, 0 for none
+	collisions atomic.Uint64
+}
+
+func newShared(has bool, buckets int) *shared {
+	if !has {
+		return nil
+	}
+	return &shared{first: make([]atomic.Uint64, buckets)}
+}
+
+// place returns the column of a value, and counts a value that shares its bucket with an earlier one.
+func (c *column) place(value string) int {
+	if k, ok := c.column[value]; ok {
+		return k
+	}
+	h := c.hash(value)
+	b := h % uint64(c.size-c.names)
+	if c.shared != nil {
+		first := &c.shared.first[b]
+		if h = max(h, 1); first.Load() != h && !first.CompareAndSwap(0, h) && first.Load() != h {
+			c.shared.collisions.Add(1)
+		}
+	}
+	return c.names + int(b)
+}
+
+// makes reports whether two features make the same columns.
+func (c *column) makes(o *column) bool {
+	n := min(len(c.known), len(o.known))
+	return Equal(c.Feature, o.Feature) && slices.Equal(c.known[:n], o.known[:n])
+}
+
+// numNames returns how many values of a feature may have columns of their own.
+func numNames(f api.Feature) int {
+	if f.Names == nil {
+		return 0
+	}
+	return *f.Names
+}
+
+// Complete sets names of categories without values that leave it out: three quarters of the buckets. [New] does not,
+// because logs of earlier programs leave it out for 0.
+func Complete(features []api.Feature) {
+	setNames(features, func(buckets int) int { return buckets * 3 / 4 })
+}
+
+// CompleteLogged sets names to the 0 that a log of an earlier program means by leaving it out.
+func CompleteLogged(features []api.Feature) { setNames(features, func(int) int { return 0 }) }
+
+func setNames(features []api.Feature, names func(buckets int) int) {
+	for i := range features {
+		f := &features[i]
+		if f.Kind != "category" || f.Values != nil || f.Names != nil {
+			continue
+		}
+		buckets := f.Buckets
+		if buckets == 0 {
+			buckets = categoryBuckets
+		}
+		f.Names = new(names(buckets))
+	}
+}
+
+// Seen are values of a category without values that a schema has not learned.
+type Seen struct {
+	Feature string
+	Values  []string
+}
+
+// Unseen returns the values of a request that the schema would learn: categories have room for them.
+func (s *Schema) Unseen(user api.Values, items []api.Item) []Seen {
+	var all []Seen
+	for k := range s.columns {
+		c := &s.columns[k]
+		if c.names == len(c.known) {
+			continue
+		}
+		seen := Seen{Feature: c.Name}
+		note := func(v api.Value) {
+			if v.Kind == api.Missing {
+				v = c.missing
+			}
+			if _, ok := c.column[v.Text]; ok || v.Kind != api.IsText || len(v.Text) > maxValue || len(c.known)+len(seen.Values) == c.names || slices.Contains(seen.Values, v.Text) {
+				return
+			}
+			seen.Values = append(seen.Values, v.Text)
+		}
+		switch {
+		case c.From != "user":
+			for i := range items {
+				if c.slot < len(items[i].Features) {
+					note(items[i].Features[c.slot])
+				}
+			}
+		case c.slot < len(user):
+			note(user[c.slot])
+		default:
+			note(api.Value{})
+		}
+		if seen.Values != nil {
+			all = append(all, seen)
+		}
+	}
+	return all
+}
+
+// Fresh returns those of the values that the schema would learn now.
+func (s *Schema) Fresh(seen Seen) Seen {
+	fresh := Seen{Feature: seen.Feature}
+	i := s.find(seen.Feature)
+	if i < 0 {
+		return fresh
+	}
+	c := &s.columns[i]
+	for _, v := range seen.Values {
+		if _, ok := c.column[v]; !ok && len(c.known)+len(fresh.Values) < c.names {
+			fresh.Values = append(fresh.Values, v)
+		}
+	}
+	return fresh
+}
+
+// Learn returns a schema that has also learned values, in their order. It skips those that it knows.
+func (s *Schema) Learn(seen Seen) (*Schema, error) {
+	i := s.find(seen.Feature)
+	if i < 0 || s.columns[i].shared == nil {
+		return nil, fmt.Errorf("feature %q has values: it is not a category that learns them", seen.Feature)
+	}
+	learned := *s
+	learned.columns = slices.Clone(s.columns)
+	c := &learned.columns[i]
+	c.known, c.column = slices.Clone(c.known), maps.Clone(c.column)
+	if c.column == nil {
+		c.column = map[string]int{}
+	}
+	for _, v := range seen.Values {
+		if _, ok := c.column[v]; ok {
+			continue
+		}
+		if len(c.known) == c.names || len(v) > maxValue {
+			return nil, fmt.Errorf("feature %q has the value %q, and has learned %d of %d values", seen.Feature, api.Abbreviate(v, maxValue), len(c.known), c.names)
+		}
+		c.column[v] = len(c.known)
+		c.known = append(c.known, v)
+	}
+	return &learned, nil
+}
+
+// Inherit returns the schema with what another one has learned about the same features.
+func (s *Schema) Inherit(o *Schema) *Schema {
+	for _, seen := range o.Learned() {
+		if i := s.find(seen.Feature); i >= 0 && Equal(s.columns[i].Feature, o.columns[o.find(seen.Feature)].Feature) {
+			if learned, err := s.Learn(seen); err == nil {
+				s = learned
+			}
+		}
+	}
+	return s
+}
+
+// Same reports whether two schemas are equal and have learned the same.
+func (s *Schema) Same(o *Schema) bool {
+	return s == o || slices.EqualFunc(s.columns, o.columns, func(a, b column) bool {
+		return Equal(a.Feature, b.Feature) && slices.Equal(a.known, b.known)
+	})
+}
+
+// Learned returns the values that the schema has learned, in their order.
+func (s *Schema) Learned() []Seen {
+	var all []Seen
+	for i := range s.columns {
+		if c := &s.columns[i]; len(c.known) > 0 {
+			all = append(all, Seen{c.Name, c.known})
+		}
+	}
+	return all
+}
+
+// NamesBytes bounds the memory of the values that the schema may learn.
+func (s *Schema) NamesBytes() int {
+	bytes := 0
+	for i := range s.columns {
+		bytes += s.columns[i].names * (2*maxValue + 100)
+	}
+	return bytes
+}
+
+// Categories returns what is known of the categories without values. Collisions count since [New].
+func (s *Schema) Categories() []api.Category {
+	var all []api.Category
+	for i := range s.columns {
+		if c := &s.columns[i]; c.shared != nil {
+			all = append(all, api.Category{Feature: c.Name, Learned: len(c.known), Names: c.names, Buckets: c.size - c.names, Collisions: c.shared.collisions.Load()})
+		}
+	}
+	return all
+}

@@ -1,0 +1,182 @@
+package feature_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/go-cmp/cmp"
+
+	"vitrine/service/api"
+	"vitrine/service/feature"
+)
+
+// learning is a schema of a category with the given fields, as a placement has it.
+func learning(t testing.TB, fields string) *feature.Schema {
+	t.Helper()
+	var features []api.Feature
+	if err := json.Unmarshal([]byte(`[{"name":"brand","kind":"category"`+fields+`},{"name":"place","kind":"category","from":"user","default":"home","buckets":8}]`), &features); err != nil {
+		t.Fatal(err)
+	}
+	feature.Complete(features)
+	s, err := feature.New(features)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func branded(brands ...string) (items []api.Item) {
+	for i, b := range brands {
+		items = append(items, api.Item{ID: fmt.Sprint(i), Features: api.Values{api.Text("brand", b)}})
+	}
+	return items
+}
+
+// met is a schema that has learned what requests for items of the brands have.
+func met(t testing.TB, s *feature.Schema, brands ...string) *feature.Schema {
+	t.Helper()
+	for _, seen := range s.Unseen(nil, branded(brands...)) {
+		var err error
+		if s, err = s.Learn(seen); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if rest := s.Unseen(nil, branded(brands...)); len(s.Learned()[0].Values) < s.Categories()[0].Names && rest != nil {
+		t.Errorf("%v is new after it was learned", rest)
+	}
+	return s
+}
+
+// columns returns the columns of brands that are not 0.
+func columns(t testing.TB, s *feature.Schema, brands ...string) (at []int) {
+	t.Helper()
+	rows := make([]float64, len(brands)*s.Width())
+	if _, err := s.Rows(rows, nil, branded(brands...)); err != nil {
+		t.Fatal(err)
+	}
+	width := s.Width() - 8
+	for i := range brands {
+		row := rows[i*s.Width():][:width]
+		k := slices.Index(row, 1)
+		for j, v := range row {
+			if (j == k) != (v == 1) || v != 0 && v != 1 {
+				t.Fatalf("%q is %v", brands[i], row)
+			}
+		}
+		at = append(at, k)
+	}
+	return at
+}
+
+// The first values of a category have columns of their own, in their order; the others share the rest.
+func TestFirstValuesHaveColumns(t *testing.T) {
+	s := met(t, learning(t, ""), "a", "b", "a", "c", "d")
+	s = met(t, s, "h", "b", "g", "f", "e")
+	if have, want := columns(t, s, "a", "b", "c", "d", "h", "g", "f", "e"), []int{0, 1, 2, 3, 4, 5, 6, 7}; !slices.Equal(have, want) {
+		t.Errorf("8 brands are in the columns %v, want %v", have, want)
+	}
+	if c := s.Categories()[0]; c != (api.Category{Feature: "brand", Learned: 8, Names: 12, Buckets: 4}) {
+		t.Errorf("%+v", c)
+	}
+	want := []feature.Seen{{Feature: "brand", Values: []string{"a", "b", "c", "d", "h", "g", "f", "e"}}, {Feature: "place", Values: []string{"home"}}}
+	if diff := cmp.Diff(want, s.Learned()); diff != "" {
+		t.Errorf("learned (-want +have):\n%s", diff)
+	}
+	s = met(t, s, "i", "j", "k", "l", "m", "n")
+	for k, at := range columns(t, s, "a", "i", "l", "m", "n", "o", strings.Repeat("p", 201)) {
+		if own := k < 3; own != (at < 12) {
+			t.Errorf("value %d is in column %d", k, at)
+		}
+	}
+	if seen := s.Unseen(nil, branded("x")); seen != nil {
+		t.Errorf("a full category has room for %v", seen)
+	}
+}
+
+// A schema does not change; one that learns keeps the columns of what is known.
+func TestSchemasDoNotChange(t *testing.T) {
+	s := learning(t, "")
+	learned := met(t, s, "a")
+	met(t, learned, "b", "c")
+	again := met(t, learned, "d")
+	if n := len(s.Learned()) + len(learned.Learned()[0].Values); n != 1 {
+		t.Errorf("%v and %v", s.Learned(), learned.Learned())
+	}
+	if have := columns(t, again, "a", "d"); !slices.Equal(have, []int{0, 1}) {
+		t.Errorf("columns %v", have)
+	}
+}
+
+func TestLearnRefuses(t *testing.T) {
+	s := learning(t, `,"buckets":4,"names":2`)
+	for want, seen := range map[string]feature.Seen{
+		`feature "colour" has values`:    {Feature: "colour", Values: []string{"a"}},
+		`has the value "c", and has lea`: {Feature: "brand", Values: []string{"a", "b", "c"}},
+		`has learned 0 of 2 values`:      {Feature: "brand", Values: []string{strings.Repeat("a", 201)}},
+	} {
+		if _, err := s.Learn(seen); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+	twice, err := s.Learn(feature.Seen{Feature: "brand", Values: []string{"a", "a", "b", "a"}})
+	if err != nil || len(twice.Learned()[0].Values) != 2 {
+		t.Errorf("learned twice: %v, %v", twice, err)
+	}
+	if fresh := twice.Fresh(feature.Seen{Feature: "brand", Values: []string{"c"}}); fresh.Values != nil {
+		t.Errorf("a full category would learn %v", fresh)
+	}
+	if fresh := s.Fresh(feature.Seen{Feature: "colour", Values: []string{"c"}}); fresh.Values != nil {
+		t.Errorf("no category would learn %v", fresh)
+	}
+}
+
+// Values that share a column are counted; those with their own, and the same value again, are not.
+func TestCollisionsAreCounted(t *testing.T) {
+	s := met(t, learning(t, `,"buckets":3,"names":2`), "a", "b")
+	for range 3 {
+		columns(t, s, "a", "b", "c")
+	}
+	if c := s.Categories()[0]; c.Collisions != 0 {
+		t.Errorf("%d collisions of one value", c.Collisions)
+	}
+	columns(t, s, "d", "c", "d", "e")
+	if c := s.Categories()[0]; c.Collisions != 3 {
+		t.Errorf("%d collisions, want 3", c.Collisions)
+	}
+	if c := learning(t, `,"names":0`).Categories()[0]; c.Names != 0 || c.Buckets != 16 {
+		t.Errorf("without names: %+v", c)
+	}
+}
+
+// Names are kept across a change of other features, and begin again with their own.
+func TestInherit(t *testing.T) {
+	s := met(t, learning(t, ""), "a", "b")
+	if same := learning(t, "").Inherit(s); len(same.Learned()) != 2 || !slices.Equal(columns(t, same, "b"), []int{1}) {
+		t.Errorf("inherited %v", same.Learned())
+	}
+	for _, fields := range []string{`,"names":3`, `,"buckets":17`, `,"values":["x"]`} {
+		if other := learning(t, fields).Inherit(s); len(other.Learned()) != 1 {
+			t.Errorf("%s: inherited %v", fields, other.Learned())
+		}
+	}
+}
+
+// A row says which known value it has.
+func TestNamedOfLearnedValues(t *testing.T) {
+	s := met(t, learning(t, `,"buckets":4,"names":2`), "a", `q"`)
+	for brand, want := range map[string]string{"a": `"a"`, `q"`: `"q\""`, "z": "[0,0,"} {
+		row := make([]float64, s.Width())
+		if _, err := s.Rows(row, nil, branded(brand)); err != nil {
+			t.Fatal(err)
+		}
+		s.Named(row, false, func(_ string, v jsontext.Value) {
+			if !strings.HasPrefix(string(v), want) {
+				t.Errorf("%q is %s, want %s", brand, v, want)
+			}
+		})
+	}
+}
