@@ -124,7 +124,7 @@ func TestEvaluate(t *testing.T) {
 	}
 	for _, method := range []string{"direct", "dr-pi"} {
 		d := value["best-dearest "+method]
-		if d < 0.01 || math.Abs(d-(value["best- "+method]-value["dearest- "+method])) > 1e-9 {
+		if d < 0.005 || math.Abs(d-(value["best- "+method]-value["dearest- "+method])) > 1e-9 {
 			t.Errorf("%s: the difference is %v", method, d)
 		}
 		if off := value["best- "+method] - value["learned- "+method]; math.Abs(off) > 0.03 {
