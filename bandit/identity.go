@@ -61,6 +61,9 @@ func (p Problem) identify(learner string, version int, utility string, options, 
 	}
 	before := option.List(earlier)
 	for i, o := range option.List(options) {
+		if v := reflect.ValueOf(o.Default); v.Kind() == reflect.Slice && v.Len() == 0 { // not used
+			continue
+		}
 		zero := reflect.Zero(reflect.TypeOf(o.Default)).Interface()
 		id.facts = append(id.facts, fact{o.Key, fmt.Sprint(o.Default), []string{fmt.Sprint(zero), fmt.Sprint(before[i].Default)}})
 	}

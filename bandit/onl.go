@@ -1,6 +1,7 @@
 package bandit
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -24,16 +25,20 @@ type FitOptions struct {
 	Warmup int `toml:"warmup" range:"[0, inf)" doc:"t_0, the rounds of Phase I, whose offers are uniform; fewer than rounds"`
 	// The paper has λ = c_λ κ^(-5/2) d_w √T with c_λ from a grid search; configure the product.
 	Lambda float64 `toml:"lambda" range:"[1e-9, inf)" doc:"λ, the precision of the penalty around the pilot and of V_0"`
-	// "adam" is as printed, "map" is by Levenberg–Marquardt.
-	Pilot      string  `toml:"pilot" range:"adam|map" doc:"how the pilot is estimated: by Adam, or as the ridge-penalised maximum"`
-	PilotRate  float64 `toml:"pilot_rate" range:"(0, inf)" doc:"the step size of pilot = adam"`
-	PilotSteps int     `toml:"pilot_steps" range:"[0, inf)" doc:"the number of steps of pilot = adam"`
-	PilotRidge float64 `toml:"pilot_ridge" range:"(0, inf)" doc:"ρ of the penalty (ρ/2)‖w‖² of pilot = map"`
+	// "adam" is as printed, "map" is by Levenberg–Marquardt. "given" is for a model that was fitted before.
+	Pilot        string    `toml:"pilot" range:"adam|map|given" doc:"by Adam, by the ridge-penalised maximum, or given as pilot_weights"`
+	PilotWeights []float64 `toml:"pilot_weights" doc:"ŵ_0 of pilot = given, with which Phase II begins in the first round"`
+	PilotRate    float64   `toml:"pilot_rate" range:"(0, inf)" doc:"the step size of pilot = adam"`
+	PilotSteps   int       `toml:"pilot_steps" range:"[0, inf)" doc:"the number of steps of pilot = adam"`
+	PilotRidge   float64   `toml:"pilot_ridge" range:"(0, inf)" doc:"ρ of the penalty (ρ/2)‖w‖² of pilot = map"`
 	// "mle" is as printed; "online" costs the same in every round.
 	Update    string  `toml:"update" range:"mle|online" doc:"how ŵ moves each round: to the minimum of the loss, or by one step"`
 	Step      float64 `toml:"step" range:"(0, inf)" doc:"η, the step size of update = online"`
 	Tolerance float64 `toml:"tolerance" range:"(0, inf)" doc:"the squared Newton decrement at which update = mle stops"`
 }
+
+// maxPilot bounds a given weight: with the largest features utilities stay finite.
+const maxPilot = 1e6
 
 // DefaultFitOptions returns the options of our realizable panels. The paper gives t_0
 // and the options of Adam, and leaves λ to a grid search.
@@ -102,6 +107,19 @@ func (o ONLOptions) resolve(p Problem, params int) (ONLOptions, error) {
 		}
 		o.Warmup, o.Lambda, o.Beta = int(s.Warmup()), s.Lambda(), s.Radius(p.Rounds)
 	}
+	switch given := o.Pilot == "given"; {
+	case given != (len(o.PilotWeights) > 0):
+		return o, errors.New("pilot_weights: go with pilot = \"given\", which needs them")
+	case given && len(o.PilotWeights) != params:
+		return o, fmt.Errorf("pilot_weights: has %d numbers, the utility has %d parameters", len(o.PilotWeights), params)
+	case given:
+		for j, w := range o.PilotWeights {
+			if !(math.Abs(w) <= maxPilot) {
+				return o, fmt.Errorf("pilot_weights: number %d is %v, must be finite and at most %v in size", j, w, float64(maxPilot))
+			}
+		}
+		o.Warmup = 0
+	}
 	if o.Warmup >= p.Rounds {
 		return o, fmt.Errorf("warmup = %d: must be less than rounds = %d, or Phase II never begins", o.Warmup, p.Rounds)
 	}
@@ -156,6 +174,7 @@ func NewONL(p Problem, m utility.Model, o ONLOptions, rng *rand.Rand) (*ONL, err
 	}
 	l.learner = learner{p: p, self: l, identity: p.identify("onl-mnl", 1, utility.Identity(m), o, DefaultONLOptions())}
 	m.Init(l.w0, rng)
+	copy(l.w0, o.PilotWeights)
 	if o.Warmup == 0 {
 		l.begin()
 	}

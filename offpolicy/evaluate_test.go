@@ -234,6 +234,12 @@ func TestEvaluateByHand(t *testing.T) {
 	if half := math.Sqrt(2*variance*log/400) + 7*32*log/(3*399); math.Abs(pi.Bernstein.High-2-half) > 1e-9 || math.Abs(pi.Bernstein.Low-2+half) > 1e-9 {
 		t.Errorf("the interval is %v, want 2 ± %v", pi.Bernstein, half)
 	}
+	// The terms of dr-pi are R̂ + w (ρ − R̂), with R̂ in [0, 4] and |w| ≤ 4: in [−16, 20].
+	dr := r.Estimate("dr-pi")
+	variance = dr.StandardError * dr.StandardError * 400
+	if half := math.Sqrt(2*variance*log/400) + 7*36*log/(3*399); math.Abs(dr.Bernstein.High-dr.Value-half) > 1e-9 {
+		t.Errorf("the interval of dr-pi is %v ± %v, want ± %v", dr.Value, dr.Bernstein.High-dr.Value, half)
+	}
 	if math.Abs(pi.ESS-100) > 1e-9 || math.Abs(r.Support.SetESS-100) > 1e-9 {
 		t.Errorf("effective sample sizes %v, %v, want 100", pi.ESS, r.Support.SetESS)
 	}
@@ -478,5 +484,85 @@ func TestReplay(t *testing.T) {
 	rounds[6].Law = offpolicy.EpsilonPages(0.9, 4, 1, rounds[6].Shown)
 	if _, err := offpolicy.Replay(rounds, learner(), offpolicy.Options{}); err == nil || !strings.Contains(err.Error(), "round 7: the page was not drawn uniformly") {
 		t.Errorf("error %v", err)
+	}
+}
+
+// The influence of each round is what leaving it out changes, n−1 times over: of the direct method
+// to first order, and so of self-normalised weights.
+func TestInfluenceOfEachRound(t *testing.T) {
+	rounds, pages, _ := shop{3, 1}.log(300, 1, rand.New(rand.NewPCG(1, 4)))
+	o := offpolicy.Options{Ridge: 0.5, Resamples: 10}
+	whole := evaluate(t, newLog(t, rounds, o), pages)
+	for _, method := range []string{"direct", "snips"} {
+		e := whole.Estimate(method)
+		if e.None != "" {
+			t.Fatal(e.None)
+		}
+		var influence, left []float64
+		for out := 0; out < len(rounds); out += 6 {
+			r := append(slices.Clone(rounds[:out]), rounds[out+1:]...)
+			p := append(slices.Clone(pages[:out]), pages[out+1:]...)
+			without := evaluate(t, newLog(t, r, o), p).Estimate(method)
+			influence = append(influence, e.Influence()[out])
+			left = append(left, (e.Value-without.Value)*float64(len(rounds)-1))
+		}
+		if r := stat.Correlation(influence, left, nil); r < 0.98 {
+			t.Errorf("%s: the correlation with what leaving out changes is %v", method, r)
+		}
+		if _, slope := stat.LinearRegression(influence, left, nil, false); math.Abs(slope-1) > 0.1 {
+			t.Errorf("%s: leaving out changes %v times the influence", method, slope)
+		}
+	}
+}
+
+// The utilities of a round come from the rounds of other folds: its own outcome does not matter.
+func TestCrossFit(t *testing.T) {
+	rounds, _, _ := shop{4, 2}.log(50, 1, rand.New(rand.NewPCG(1, 5)))
+	u, changed := make([]float64, 4), make([]float64, 4)
+	newLog(t, rounds, offpolicy.Options{}).Utilities(u, 7)
+	rounds[7].Choice = (rounds[7].Choice + 1) % 3
+	l := newLog(t, rounds, offpolicy.Options{})
+	if l.Utilities(changed, 7); !slices.Equal(u, changed) {
+		t.Errorf("utilities %v, and %v with another outcome of the round", u, changed)
+	}
+	if l.Utilities(changed, 8); slices.Equal(u, changed) {
+		t.Error("another fold has the same model")
+	}
+}
+
+// A log in which the rare pages of large weight happen to be missing has weights that are alike: they
+// are worth what their law says, and there is no number.
+func TestAlikeWeightsAreNoSupport(t *testing.T) {
+	s := shop{8, 2}
+	rounds, pages, _ := s.log(400, 0.05, rand.New(rand.NewPCG(1, 6)))
+	for t := range rounds { // every page is the policy's own, and every second target too
+		rounds[t].Shown = s.first()
+		rounds[t].Choice = min(rounds[t].Choice, 2)
+		if t%2 == 0 {
+			pages[t] = s.first()
+		}
+	}
+	r := evaluate(t, newLog(t, rounds, offpolicy.Options{Resamples: 10}), pages)
+	if r.Support.Shown < 200 || r.Support.SetESS > 5 {
+		t.Errorf("shown in %d rounds, worth %v", r.Support.Shown, r.Support.SetESS)
+	}
+	if e := r.Estimate("snips"); e.None == "" {
+		t.Errorf("snips is %v", e.Value)
+	}
+}
+
+// Long logs are resampled in blocks: the interval is still that of the mean.
+func TestBootstrapOfLongLogs(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 7))
+	for _, n := range []int{5_000, 35_000} {
+		influence := make([]float64, n)
+		for i := range influence {
+			influence[i] = rng.NormFloat64()
+		}
+		i := offpolicy.Bootstrap(3, influence, 0.95, 400, 1)
+		want := 2 * 1.96 / math.Sqrt(float64(n))
+		if width := i.High - i.Low; math.Abs(width/want-1) > 0.2 || i.Low > 3 || i.High < 3 {
+			t.Errorf("%d rounds: %v, want 3 ± %v", n, i, want/2)
+		}
 	}
 }

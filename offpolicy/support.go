@@ -82,7 +82,7 @@ func (r *Report) AlarmWords() string {
 	case math.IsNaN(r.Alarm):
 		return "Nothing in the log checks the model of the direct method."
 	case math.Abs(r.Alarm) > 2:
-		return fmt.Sprintf("The model is probably wrong: dr-pi and direct differ by %.1f standard errors. Trust dr-pi, or give the model another family.", r.Alarm)
+		return fmt.Sprintf("The model is probably wrong: dr-pi and direct differ by %.1f standard errors. Trust dr-pi, or give the model another family.", math.Abs(r.Alarm))
 	}
-	return fmt.Sprintf("The model agrees with the residuals: dr-pi and direct differ by %.1f standard errors.", r.Alarm)
+	return fmt.Sprintf("The model agrees with the residuals: dr-pi and direct differ by %.1f standard errors.", math.Abs(r.Alarm))
 }

@@ -37,7 +37,7 @@ type evaluateCmd struct {
 
 // Help is the tail of the command's help.
 func (evaluateCmd) Help() string {
-	return `It prints first what the log cannot tell, then what a page of each policy would have earned, by each method, and last the difference of each other policy from the first. Decisions without an outcome are left out. The log must have the features of all candidates ("record": "all", as the mode explore has), and should explore.
+	return `It prints first what the log cannot tell, then what a page of each policy would have earned, by each method, and last the difference of each other policy from the first. Decisions without an outcome are left out; the others are held in memory, 8 bytes a number. The log must have the features of all candidates ("record": "all", as the mode explore has), and should explore.
 
     direct    the revenue that a fitted choice model predicts: precise, and wrong if the family is
     dr-pi     direct, corrected by what the log earned, with pseudo-inverse weights of items
@@ -57,6 +57,8 @@ A policy is a TOML file:
     [policy]                          as in a placement, see vitrine list policies
     name = "ucb-mnl"
     show = "replay"                   the same, while it learns; needs a uniform log
+    show = "model"                    the best page by a model of vitrine fit, see vitrine pilot --help:
+    model = "model.json"
     show = "items"                    the first of these items that a request has:
     items = ["sku1", "sku2"]
     show = "revenue"                  the items of the largest revenues
@@ -233,7 +235,8 @@ func (e *evaluation) text(name string) []byte {
 
 // table writes estimates.
 func (e *evaluation) table(b *bytes.Buffer, list []offpolicy.Estimate) {
-	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
+	var rows bytes.Buffer
+	w := tabwriter.NewWriter(&rows, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "\n  method\tvalue\tstd. error\t%g %% normal\tbootstrap\tBernstein\teffective n\n", 100*e.Level)
 	for _, s := range list {
 		if s.None != "" {
@@ -247,6 +250,9 @@ func (e *evaluation) table(b *bytes.Buffer, list []offpolicy.Estimate) {
 		fmt.Fprintf(w, "  %s\t%.4f\t%.4f\t%s\t%s\t%s\t%s\n", s.Method, s.Value, s.StandardError, interval(s.Normal), interval(s.Bootstrap), interval(s.Bernstein), ess)
 	}
 	w.Flush()
+	for line := range strings.Lines(rows.String()) {
+		fmt.Fprintln(b, strings.TrimRight(line, " \n"))
+	}
 }
 
 func interval(i offpolicy.Interval) string {

@@ -18,10 +18,12 @@ import (
 	"vitrine"
 	"vitrine/assortment"
 	"vitrine/bandit"
+	"vitrine/choice"
 	"vitrine/internal/policy"
 	"vitrine/internal/settings"
 	"vitrine/offpolicy"
 	"vitrine/service/decision"
+	"vitrine/utility"
 )
 
 // judged is a policy to judge.
@@ -29,15 +31,18 @@ type judged struct {
 	Name   string         `toml:"name"`
 	Show   string         `toml:"show"`
 	Items  []string       `toml:"items"`
+	Model  string         `toml:"model"`
 	Size   int            `toml:"size"`
 	Policy map[string]any `toml:"policy"`
 
-	path string
+	path  string
+	model *choice.Result
 }
 
 // shows are the values of Show, with what they mean.
 var shows = []struct{ name, doc string }{
 	{"best", "the best page by the choice model"},
+	{"model", "the best page by a fitted model"},
 	{"policy", "the page of a policy that has learned from the log"},
 	{"replay", "the page of a policy while it learns"},
 	{"items", "the same items always"},
@@ -60,7 +65,7 @@ func readJudged(path string) (*judged, error) {
 	case errors.As(err, &unknown):
 		line, _ := unknown.Errors[0].Position()
 		key := strings.Join(unknown.Errors[0].Key(), ".")
-		return nil, fmt.Errorf("%s:%d: unknown key %q%s", path, line, key, settings.Hint(key, []string{"name", "show", "items", "size", "policy"}))
+		return nil, fmt.Errorf("%s:%d: unknown key %q%s", path, line, key, settings.Hint(key, []string{"name", "show", "model", "items", "size", "policy"}))
 	case errors.As(err, &malformed):
 		line, _ := malformed.Position()
 		return nil, fmt.Errorf("%s:%d: %s", path, line, strings.TrimPrefix(malformed.Error(), "toml: "))
@@ -82,12 +87,22 @@ func readJudged(path string) (*judged, error) {
 		return nil, fmt.Errorf("%s: a table [policy] goes with show = \"policy\" and show = \"replay\", and they need it", path)
 	case (p.Show == "items") != (p.Items != nil):
 		return nil, fmt.Errorf("%s: items go with show = \"items\", which needs them", path)
+	case (p.Show == "model") != (p.Model != ""):
+		return nil, fmt.Errorf("%s: model goes with show = \"model\", which needs it", path)
 	case p.Size < 0:
 		return nil, fmt.Errorf("%s: size = %d: must be at least 1", path, p.Size)
 	}
 	for i, item := range p.Items {
 		if slices.Contains(p.Items[:i], item) {
 			return nil, fmt.Errorf("%s: items has %q twice", path, item)
+		}
+	}
+	if p.Model != "" {
+		if !filepath.IsAbs(p.Model) {
+			p.Model = filepath.Join(filepath.Dir(path), p.Model)
+		}
+		if p.model, err = choice.ReadModel(p.Model); err != nil {
+			return nil, fmt.Errorf("%s: model: %w", path, err)
 		}
 	}
 	return p, nil
@@ -123,6 +138,12 @@ func (p *judged) pages(ctx context.Context, e *evaluation) ([]vitrine.Assortment
 	if p.Show == "policy" {
 		return pages, p.learned(ctx, e, size, pages)
 	}
+	var weights []float64
+	if p.model != nil {
+		if weights, err = modelWeights(p.model, e.rounds.Config); err != nil {
+			return nil, fmt.Errorf("%s: %w", p.Model, err)
+		}
+	}
 	rng := rand.New(rand.NewPCG(e.Seed, 3))
 	shown := 0
 	var u []float64
@@ -131,8 +152,10 @@ func (p *judged) pages(ctx context.Context, e *evaluation) ([]vitrine.Assortment
 		n := x.NumItems()
 		u = slices.Grow(u[:0], n)[:n]
 		switch p.Show {
-		case "best":
-			e.log.Utilities(u, t)
+		case "best", "model":
+			if e.log.Utilities(u, t); p.model != nil {
+				utility.NewLinear(len(weights)-1, true).Utilities(u, weights, x.Features)
+			}
 			pages[t], _ = assortment.Maximize(nil, assortment.AtMost(size), u, x.Revenue)
 		case "revenue":
 			for i := range u {

@@ -153,18 +153,18 @@ func TestEvaluateReplay(t *testing.T) {
 	write(t, "large.toml", `show = "best"`+"\n"+`size = 3`)
 	write(t, "unknown.toml", "show = \"policy\"\n[policy]\nname = \"ucb\"")
 	for want, args := range map[string][]string{
-		`bad.toml:2: unknown key "item"`:                                      {"bad.toml"},
-		`which.toml: show = "worst": want one of best, policy, replay, items`: {"which.toml"},
-		`none.toml: a table [policy] goes with`:                               {"none.toml"},
-		`twice.toml: items has "a" twice`:                                     {"twice.toml"},
-		`strange.toml: items = ["nobody"]: no request has any of them`:        {"strange.toml"},
-		`large.toml: size = 3: the placement shows at most 2 items`:           {"large.toml"},
-		`unknown.toml: [policy]: ucb: name = "ucb": unknown`:                  {"unknown.toml"},
-		`live.toml: name = "live": another policy has it`:                     {"live.toml", "--policy", "live.toml"},
-		`data has no placement "shop": there are home`:                        {"live.toml", "--placement", "shop"},
-		`--utility:1: utility: kind = 'cubic': unknown`:                       {"live.toml", "--utility", `{kind = "cubic"}`},
-		`missing.toml: no such file`:                                          {"missing.toml"},
-		`the level is 1.5`:                                                    {"live.toml", "--level", "1.5"},
+		`bad.toml:2: unknown key "item"`:                                             {"bad.toml"},
+		`which.toml: show = "worst": want one of best, model, policy, replay, items`: {"which.toml"},
+		`none.toml: a table [policy] goes with`:                                      {"none.toml"},
+		`twice.toml: items has "a" twice`:                                            {"twice.toml"},
+		`strange.toml: items = ["nobody"]: no request has any of them`:               {"strange.toml"},
+		`large.toml: size = 3: the placement shows at most 2 items`:                  {"large.toml"},
+		`unknown.toml: [policy]: ucb: name = "ucb": unknown`:                         {"unknown.toml"},
+		`live.toml: name = "live": another policy has it`:                            {"live.toml", "--policy", "live.toml"},
+		`data has no placement "shop": there are home`:                               {"live.toml", "--placement", "shop"},
+		`--utility:1: utility: kind = 'cubic': unknown`:                              {"live.toml", "--utility", `{kind = "cubic"}`},
+		`missing.toml: no such file`:                                                 {"missing.toml"},
+		`the level is 1.5`:                                                           {"live.toml", "--level", "1.5"},
 	} {
 		if out, errs, code := vitrineRun(t, append([]string{"evaluate", "data", "--policy"}, args...)...); code == 0 || out != "" || !strings.Contains(errs, want) {
 			t.Errorf("%v: %s\nwant %q", args, errs, want)

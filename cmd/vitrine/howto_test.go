@@ -3,13 +3,17 @@ package main
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
@@ -17,10 +21,7 @@ import (
 
 // The commands of docs/howto/fit-a-choice-model.md print what the page shows.
 func TestHowToFit(t *testing.T) {
-	page, err := os.ReadFile("../../docs/howto/fit-a-choice-model.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := readPage(t, "fit-a-choice-model")
 	trips, err := os.ReadFile("../../choice/testdata/trips.csv")
 	if err != nil {
 		t.Fatal(err)
@@ -29,23 +30,102 @@ func TestHowToFit(t *testing.T) {
 	t.Chdir(t.TempDir())
 	modes := regexp.MustCompile("(?s)```csv\n(.*?)```").FindSubmatch(page)[1]
 	for name, text := range map[string][]byte{"trips.csv": trips, "modes.csv": modes, "trips.toml": specs[0][1], "nested.toml": append(bytes.Clone(specs[0][1]), specs[1][1]...), "neural.toml": specs[2][1], "wrong.toml": specs[3][1]} {
-		if err := os.WriteFile(name, text, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		write(t, name, string(text))
 	}
+	if commands := play(t, page); commands != 11 {
+		t.Errorf("%d commands on the page", commands)
+	}
+}
+
+// The commands of the pages about logs print what the pages show. The second page goes on where the
+// first one ends.
+func TestHowToLogs(t *testing.T) {
+	evaluate, live := readPage(t, "is-my-log-good-enough"), readPage(t, "from-log-to-live")
+	clicks, err := os.ReadFile("../../docs/howto/clicks.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(clicks) != simulatedClicks() {
+		t.Error("docs/howto/clicks.csv is not the simulated log")
+	}
+	t.Chdir(t.TempDir())
+	write(t, "clicks.csv", string(clicks))
 	commands := 0
+	for _, page := range [][]byte{evaluate, live} {
+		for _, file := range regexp.MustCompile("(?s)`([\\w-]+\\.(?:toml|json))`[^`]*```(?:toml|json)\n(.*?)```").FindAllSubmatch(page, -1) {
+			write(t, string(file[1]), string(file[2]))
+		}
+		commands += play(t, page)
+	}
+	if commands != 11 {
+		t.Errorf("%d commands on the pages", commands)
+	}
+}
+
+// readPage reads a page of docs/howto.
+func readPage(t *testing.T, name string) []byte {
+	t.Helper()
+	page, err := os.ReadFile("../../docs/howto/" + name + ".md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return page
+}
+
+// play runs the commands of a page, compares what they print, and returns their number.
+func play(t *testing.T, page []byte) (commands int) {
 	for _, block := range regexp.MustCompile("(?s)```console\n(.*?)```").FindAllSubmatch(page, -1) {
 		for _, part := range strings.Split(string(block[1]), "$ ")[1:] {
 			line, want, _ := strings.Cut(part, "\n")
-			if diff := cmp.Diff(want, shell(t, line)); diff != "" {
+			line, file, redirected := strings.Cut(line, " > ")
+			got := shell(t, line)
+			if redirected {
+				write(t, file, got)
+				got = ""
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("%s: -page +program:\n%s", line, diff)
 			}
 			commands++
 		}
 	}
-	if commands != 11 {
-		t.Errorf("%d commands on the page", commands)
+	return commands
+}
+
+// simulatedClicks is the log of docs/howto/clicks.csv: 300 pages of two of five items, drawn uniformly. Customers
+// like ratings and the brand zeta, and dislike prices.
+func simulatedClicks() string {
+	rng := rand.New(rand.NewPCG(20260101, 1))
+	var b strings.Builder
+	b.WriteString("decision_id,time,item,shown,chosen,revenue,price,rating,brand\n")
+	begin := time.Date(2026, 1, 1, 8, 0, 0, 0, time.UTC)
+	for d := range 300 {
+		shown := rng.Perm(5)[:2]
+		rows := make([]string, 5)
+		u := make([]float64, 5)
+		for i, n := range rng.Perm(12)[:5] {
+			price, rating := 5+float64(n)+float64(rng.IntN(5)), 1+float64(rng.IntN(41))/10
+			brand := []string{"acme", "zeta"}[n%2]
+			u[i] = 0.9*(rating-3) - 0.25*(price-8) - 0.5 + 0.8*float64(n%2)
+			rows[i] = fmt.Sprintf("sku%02d,%%d,%%d,%.2f,%g,%.1f,%s", n, price*0.3, price, rating, brand)
+		}
+		left := rng.Float64() * (1 + math.Exp(u[shown[0]]) + math.Exp(u[shown[1]]))
+		chosen := -1
+		for _, i := range shown {
+			if left -= math.Exp(u[i]); left < 0 && chosen < 0 {
+				chosen = i
+			}
+		}
+		at := begin.Add(time.Duration(d) * 7 * time.Minute).Format(time.RFC3339)
+		for i, row := range rows {
+			place, taken := slices.Index(shown, i)+1, 0
+			if i == chosen {
+				taken = 1
+			}
+			fmt.Fprintf(&b, "d%03d,%s,"+row+"\n", d, at, place, taken)
+		}
 	}
+	return b.String()
 }
 
 // shell runs a command line of vitrine with the filters head, tail and grep, and returns what it

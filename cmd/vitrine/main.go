@@ -41,6 +41,7 @@ type cli struct {
 	Optimize  optimizeCmd  `cmd:"" help:"Find the best assortment for given utilities, revenues and rules."`
 	Fit       fitCmd       `cmd:"" help:"Fit a choice model to a table of choices."`
 	Predict   predictCmd   `cmd:"" help:"Predict choices with a fitted model."`
+	Pilot     pilotCmd     `cmd:"" help:"Make a fitted model the first estimate of a placement's policy."`
 	Evaluate  evaluateCmd  `cmd:"" help:"Estimate what other policies would have earned, from the log of a decision service."`
 	Check     checkCmd     `cmd:"" help:"Verify the log of a decision service."`
 	Backup    backupCmd    `cmd:"" help:"Copy the log and the snapshot of a decision service, which may be running."`

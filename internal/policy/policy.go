@@ -124,9 +124,18 @@ func made[L vitrine.Learner](create func(rng *rand.Rand) (L, error), known map[s
 			}
 			return l, nil
 		},
-		Settings: settings.Merge(known, options),
+		Settings: withoutEmpty(settings.Merge(known, options)),
 		Squares:  squares,
 	}
+}
+
+// withoutEmpty removes empty lists: an option that is not used is no part of what identifies a policy.
+func withoutEmpty(s map[string]any) map[string]any {
+	maps.DeleteFunc(s, func(_ string, v any) bool {
+		list, ok := v.([]any)
+		return ok && len(list) == 0
+	})
+	return s
 }
 
 // square returns d_w² of a family.

@@ -55,6 +55,16 @@ type column struct {
 	right      int            // and of the other
 }
 
+// Columns returns the first column of a feature in a row and the number of its columns; ok is false if
+// there is no such feature.
+func (s *Schema) Columns(name string) (from, size int, ok bool) {
+	i, ok := s.index[name]
+	if !ok {
+		return 0, 0, false
+	}
+	return s.columns[i].from, s.columns[i].size, true
+}
+
 // Equal reports whether two schemas make the same rows, of values that both have learned or neither.
 func (s *Schema) Equal(o *Schema) bool {
 	return s == o || slices.EqualFunc(s.columns, o.columns, func(a, b column) bool { return a.makes(&b) })

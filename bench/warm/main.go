@@ -1,0 +1,248 @@
+// Command warm measures the regret that a log saves: learners begin from nothing, with a model that is
+// fitted to the log as pilot, or after the log was imported. It prints a table in Markdown.
+//
+//	go run ./bench/warm [-seeds 40] [-logged 1000] [-rounds 1000]    a minute of a core
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
+
+	"vitrine"
+	"vitrine/assortment"
+	"vitrine/bandit"
+	"vitrine/choice"
+	"vitrine/env"
+	"vitrine/utility"
+)
+
+const (
+	items = 30
+	size  = 4
+	width = 5
+)
+
+// start is how a learner begins.
+type start struct {
+	name  string
+	learn func(p bandit.Problem, log []vitrine.Round, seed uint64) (vitrine.Learner, error)
+}
+
+// options are those of new placements.
+func options() bandit.ONLOptions {
+	o := bandit.DefaultONLOptions()
+	o.Update, o.Lambda, o.Beta = "online", 1, 1
+	return o
+}
+
+func onl(change func(o *bandit.ONLOptions, log []vitrine.Round) error, imports bool) func(bandit.Problem, []vitrine.Round, uint64) (vitrine.Learner, error) {
+	return func(p bandit.Problem, log []vitrine.Round, seed uint64) (vitrine.Learner, error) {
+		o := options()
+		if err := change(&o, log); err != nil {
+			return nil, err
+		}
+		l, err := bandit.NewONL(p, utility.NewLinear(width, true), o, rand.New(rand.NewPCG(seed, 9)))
+		if err != nil || !imports {
+			return l, err
+		}
+		return l, observe(l, log)
+	}
+}
+
+func ucb(imports bool) func(bandit.Problem, []vitrine.Round, uint64) (vitrine.Learner, error) {
+	return func(p bandit.Problem, log []vitrine.Round, seed uint64) (vitrine.Learner, error) {
+		o := bandit.DefaultUCBOptions()
+		o.Constants, o.Radius, o.Intercept, o.Lambda = "tuned", 1, true, 1
+		l, err := bandit.NewUCB(p, o)
+		if err != nil || !imports {
+			return l, err
+		}
+		return l, observe(l, log)
+	}
+}
+
+func observe(l vitrine.Learner, log []vitrine.Round) error {
+	for _, r := range log {
+		if err := l.Observe(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pilot fits the log and makes the model the pilot.
+func pilot(o *bandit.ONLOptions, log []vitrine.Round) error {
+	names := make([]string, items)
+	for i := range names {
+		names[i] = fmt.Sprint("item", i)
+	}
+	variables := []string{"x0", "x1", "x2", "x3", "x4"}
+	b := choice.NewBuilder(names, variables, true)
+	for _, r := range log {
+		c := choice.Case{Alternatives: r.Offer.Assortment, Chosen: int(r.Choice) - 1}
+		for _, i := range r.Offer.Assortment {
+			c.X = append(c.X, r.Context.Features.RawRowView(i)...)
+		}
+		if err := b.Add(c); err != nil {
+			return err
+		}
+	}
+	data, err := b.Data()
+	if err != nil {
+		return err
+	}
+	spec := &choice.Spec{Utility: choice.Utility{Generic: variables, Terms: []choice.Term{{Name: "intercept", Variable: "1"}}}}
+	fitted, err := choice.Fit(context.Background(), spec, data, choice.Options{Workers: 1})
+	if err != nil {
+		return err
+	}
+	o.Pilot, o.PilotWeights = "given", fitted.Coefficients
+	return nil
+}
+
+func none(*bandit.ONLOptions, []vitrine.Round) error { return nil }
+
+func main() {
+	seeds := flag.Int("seeds", 40, "worlds")
+	logged := flag.Int("logged", 1000, "decisions of the log")
+	rounds := flag.Int("rounds", 1000, "rounds that are played after it")
+	flag.Parse()
+	starts := []start{
+		{"onl-mnl, from nothing", onl(none, false)},
+		{"onl-mnl, a fitted model as pilot", onl(pilot, false)},
+		{"onl-mnl, the log imported", onl(none, true)},
+		{"ucb-mnl, from nothing", ucb(false)},
+		{"ucb-mnl, the log imported", ucb(true)},
+	}
+	regret := make([][]float64, len(starts))
+	for seed := range *seeds {
+		w := newWorld(uint64(seed))
+		log := w.log(*logged, rand.New(rand.NewPCG(uint64(seed), 2)))
+		for k, s := range starts {
+			r, err := w.play(s, log, *rounds, uint64(seed))
+			if err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				os.Exit(1)
+			}
+			regret[k] = append(regret[k], r)
+		}
+	}
+	fmt.Println("| start | regret | saved, paired |")
+	fmt.Println("|---|---|---|")
+	for k, s := range starts {
+		mean, se := meanError(regret[k])
+		saved := ""
+		if base := []int{0, 0, 0, 3, 3}[k]; base != k {
+			d := make([]float64, len(regret[k]))
+			for i := range d {
+				d[i] = regret[base][i] - regret[k][i]
+			}
+			m, e := meanError(d)
+			saved = fmt.Sprintf("%.1f ± %.1f", m, e)
+		}
+		fmt.Printf("| %s | %.1f ± %.1f | %s |\n", s.name, mean, se, saved)
+	}
+}
+
+func meanError(v []float64) (mean, se float64) {
+	mean, sd := stat.MeanStdDev(v, nil)
+	return mean, stat.StdErr(sd, float64(len(v)))
+}
+
+// world has a linear truth with an intercept.
+type world struct {
+	env     *env.World
+	problem bandit.Problem
+	old     []float64 // of the policy of the log
+}
+
+func newWorld(seed uint64) *world {
+	rng := rand.New(rand.NewPCG(seed, 1))
+	w := &world{
+		env:     &env.World{Items: items, Contexts: env.Gaussian{}, Revenues: env.UniformRevenue{Low: 0.5, High: 1}, Truth: env.NewFamily(utility.NewLinear(width, true), -1, 1, rng)},
+		problem: bandit.Problem{Features: width, Items: items, Size: size, Rounds: 1000, Constraint: assortment.AtMost(size)},
+	}
+	for range width + 1 {
+		w.old = append(w.old, rng.NormFloat64())
+	}
+	return w
+}
+
+// best returns the best page under utilities.
+func best(x *vitrine.Context, u []float64) vitrine.Assortment {
+	s, _ := assortment.Maximize(nil, assortment.AtMost(size), u, x.Revenue)
+	return s
+}
+
+// shop asks a customer, and returns the choice and the regret.
+func (w *world) shop(x *vitrine.Context, s vitrine.Assortment, rng *rand.Rand) (vitrine.Choice, float64) {
+	u := make([]float64, items)
+	w.env.Utilities(u, x)
+	left := rng.Float64()
+	c := vitrine.Outside
+	for k, v := range probabilities(u, s) {
+		if left -= v; left < 0 {
+			c = vitrine.Choice(k)
+			break
+		}
+	}
+	return c, revenue(x, u, best(x, u)) - revenue(x, u, s)
+}
+
+func probabilities(u []float64, s vitrine.Assortment) []float64 {
+	part, p := make([]float64, len(s)), make([]float64, len(s)+1)
+	for k, i := range s {
+		part[k] = u[i]
+	}
+	vitrine.Probabilities(p, part)
+	return p
+}
+
+func revenue(x *vitrine.Context, u []float64, s vitrine.Assortment) (v float64) {
+	p := probabilities(u, s)
+	for k, i := range s {
+		v += p[k+1] * x.Revenue[i]
+	}
+	return v
+}
+
+// log is that of another policy, which shows a uniform page in a tenth of rounds.
+func (w *world) log(n int, rng *rand.Rand) (log []vitrine.Round) {
+	u := make([]float64, items)
+	for range n {
+		x := w.env.Context(rng)
+		utility.NewLinear(width, true).Utilities(u, w.old, mat.DenseCopyOf(x.Features))
+		s := best(x, u)
+		if rng.Float64() < 0.1 {
+			s = assortment.AtMost(size).Sample(nil, items, rng)
+		}
+		c, _ := w.shop(x, s, rng)
+		log = append(log, vitrine.Round{Context: x, Offer: vitrine.Offer{Assortment: s}, Choice: c})
+	}
+	return log
+}
+
+// play plays a learner and returns its regret.
+func (w *world) play(s start, log []vitrine.Round, rounds int, seed uint64) (regret float64, err error) {
+	l, err := s.learn(w.problem, log, seed)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", s.name, err)
+	}
+	contexts, customers, draws := rand.New(rand.NewPCG(seed, 3)), rand.New(rand.NewPCG(seed, 4)), rand.New(rand.NewPCG(seed, 5))
+	for range rounds {
+		x := w.env.Context(contexts)
+		offer := l.Policy().Offer(x, draws)
+		c, lost := w.shop(x, offer.Assortment, customers)
+		regret += lost
+		if err := l.Observe(vitrine.Round{Context: x, Offer: offer, Choice: c}); err != nil {
+			return 0, err
+		}
+	}
+	return regret, nil
+}

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"vitrine/choice"
+	"vitrine/internal/hint"
+	"vitrine/service/api"
+	"vitrine/service/decision"
+	"vitrine/service/feature"
+)
+
+type pilotCmd struct {
+	Model     string `arg:"" help:"A model that vitrine fit wrote with --out."`
+	Placement string `arg:"" help:"The configuration of a placement, as PUT takes it."`
+}
+
+// Help is the tail of the command's help.
+func (pilotCmd) Help() string {
+	return `It prints the placement with the policy onl-mnl (or greedy, if the placement has that), whose pilot estimate is the model: the first page is already the model's best one, and no page is drawn for a warm-up.
+
+The model is a multinomial logit with an outside option. A coefficient belongs to a number of the placement's features of its name, or to a value of a category that is spelled as an expression of the specification, brand == "acme". A term of the variable "1" in all utilities is the intercept.
+
+` + examples("vitrine pilot model.json home.json > warm.json")
+}
+
+// Run prints the placement.
+func (c pilotCmd) Run(t terminal) error {
+	r, err := choice.ReadModel(c.Model)
+	if err != nil {
+		return err
+	}
+	text, err := os.ReadFile(c.Placement)
+	if err != nil {
+		return err
+	}
+	config, err := decision.ParseConfig(text)
+	if err != nil {
+		return fmt.Errorf("%s: %w", c.Placement, err)
+	}
+	weights, err := modelWeights(r, config)
+	if err != nil {
+		return fmt.Errorf("%s: %w", c.Model, err)
+	}
+	var place map[string]any
+	if err := json.Unmarshal(text, &place); err != nil {
+		return fmt.Errorf("%s: %w", c.Placement, err)
+	}
+	policy, _ := place["policy"].(map[string]any)
+	if name := policy["name"]; name != "greedy" && name != "onl-mnl" {
+		policy = map[string]any{"name": "onl-mnl"}
+	}
+	maps.Copy(policy, map[string]any{"utility": map[string]any{"kind": "linear", "intercept": true}, "pilot": "given", "pilot_weights": weights})
+	place["policy"] = policy
+	out, err := json.Marshal(place, json.Deterministic(true), jsontext.Multiline(true), jsontext.WithIndent("  "))
+	if err != nil {
+		return err
+	}
+	if _, err := decision.ParseConfig(bytes.Clone(out)); err != nil {
+		return fmt.Errorf("%s: %w", c.Placement, err)
+	}
+	_, err = fmt.Fprintf(t.out, "%s\n", out)
+	return err
+}
+
+// modelWeights returns the parameters, with an intercept, of the linear utility of a placement's rows
+// that is the utility of a model.
+func modelWeights(r *choice.Result, c *decision.Config) ([]float64, error) {
+	switch {
+	case r.Kind() != "multinomial logit" || r.Listed() < len(r.Names):
+		return nil, fmt.Errorf("it is a %s: only a multinomial logit without a network has utilities that are linear in the features", r.Kind())
+	case !r.Outside:
+		return nil, hint.New(errors.New("it has no outside option, so its utilities say nothing of who buys nothing"), "fit it with data.outside, to data that have customers who took nothing")
+	}
+	w := make([]float64, c.Schema().Width()+1)
+	for j, name := range r.Names {
+		if err := addWeight(w, name, r.Coefficients[j], r.Spec, c.Features, c.Schema()); err != nil {
+			return nil, err
+		}
+	}
+	return w, nil
+}
+
+// valueOf is a condition on a category.
+var valueOf = regexp.MustCompile(`^\s*(\w+)\s*==\s*("(?:[^"\\]|\\.)*")\s*$`)
+
+// addWeight adds a coefficient. A number's column is (v − center)/scale.
+func addWeight(w []float64, name string, b float64, spec *choice.Spec, features []api.Feature, s *feature.Schema) error {
+	variable := name
+	if i := slices.IndexFunc(spec.Utility.Terms, func(t choice.Term) bool { return t.Name == name }); i >= 0 {
+		t := spec.Utility.Terms[i]
+		if t.Alternatives != nil {
+			return fmt.Errorf("coefficient %s is of the alternatives %q alone: a placement's items have no alternatives", name, t.Alternatives)
+		}
+		variable = t.Variable
+	}
+	if variable == "1" {
+		w[len(w)-1] += b
+		return nil
+	}
+	value := ""
+	if m := valueOf.FindStringSubmatch(variable); m != nil {
+		text, err := strconv.Unquote(m[2])
+		if err != nil {
+			return fmt.Errorf("coefficient %s: %w", name, err)
+		}
+		variable, value = m[1], text
+	}
+	i := slices.IndexFunc(features, func(f api.Feature) bool { return f.Name == variable })
+	if i < 0 {
+		return fmt.Errorf("coefficient %s: the placement has no feature %q", name, variable)
+	}
+	f := features[i]
+	from, _, _ := s.Columns(f.Name)
+	switch k := slices.Index(f.Values, value); {
+	case f.Kind == "number" && value == "":
+		w[from] += b * f.Scale
+		w[len(w)-1] += b * f.Center
+	case f.Kind == "category" && value != "" && k >= 0:
+		w[from+k] += b
+	default:
+		return fmt.Errorf("coefficient %s: the feature %q is a %s: want a number, or a value of a category that lists its values", name, f.Name, f.Kind)
+	}
+	return nil
+}
