@@ -116,7 +116,7 @@ func (a *Adapter) Routes() []Route {
 				Body: reflect.TypeFor[serviceChange](), Example: `{"rewardWaitTime":"PT10M","explorationPercentage":0.2,"learningMode":"Online"}`,
 				Answer: reflect.TypeFor[serviceDocument](), Scope: "admin", Status: http.StatusOK,
 			},
-			{Method: "DELETE", Path: "/model", ID: "ResetModel", Summary: "reset of the model", Handle: a.resetModel, Scope: "admin"},
+			{Method: "DELETE", Path: "/model", ID: "ResetModel", Summary: "reset of the model", Invalid: "ModelResetFailed", Handle: a.resetModel, Scope: "admin"},
 			{
 				Method: "GET", Path: "/model/properties", ID: "ModelProperties", Summary: "properties of the model", Handle: a.modelProperties,
 				Answer: reflect.TypeFor[modelDocument](), Scope: "read", Status: http.StatusOK,

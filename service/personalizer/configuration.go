@@ -76,27 +76,37 @@ func (a *Adapter) putService(c Call) (Answer, error) {
 	if change == (serviceChange{}) {
 		return Answer{}, &api.FieldError{Message: "must have rewardWaitTime, explorationPercentage or learningMode: the rest of a configuration cannot be changed"}
 	}
-	name, config, err := a.config(c)
+	name, _, err := a.config(c)
 	if err != nil {
 		return Answer{}, err
 	}
-	placement := config.Placement
-	if err := change.apply(&placement); err != nil {
-		return Answer{}, err
-	}
-	if err := a.put(c, name, &placement, decision.Change{}); err != nil {
+	if err := a.change(c, name, false, change.apply); err != nil {
 		return Answer{}, err
 	}
 	return a.getService(c)
 }
 
-// put changes a placement.
-func (a *Adapter) put(c Call, name string, p *api.Placement, how decision.Change) error {
-	text, err := json.Marshal(p, json.Deterministic(true))
+// change changes a placement that nobody else changes meanwhile.
+func (a *Adapter) change(c Call, name string, reset bool, apply func(*api.Placement) error) error {
+	config, revision, err := a.Engine.Revision(name)
+	if err != nil {
+		return err
+	}
+	placement := config.Placement
+	if err := apply(&placement); err != nil {
+		return err
+	}
+	text, err := json.Marshal(placement, json.Deterministic(true))
 	if err != nil {
 		return fmt.Errorf("a placement does not marshal: %w", err)
 	}
-	_, err = a.Engine.Change(c.Context(), name, text, how, c.Now())
+	same := func(now uint64) error {
+		if now != revision {
+			return fmt.Errorf("%w: the placement was changed meanwhile: try again", decision.ErrConflict)
+		}
+		return nil
+	}
+	_, err = a.Engine.Change(c.Context(), name, text, decision.Change{Reset: reset, Match: same}, c.Now())
 	return err
 }
 
@@ -141,13 +151,7 @@ func (s *serviceChange) apply(p *api.Placement) error {
 
 // resetModel makes the learner begin again, by the next seed. What it has learned is kept as a version.
 func (a *Adapter) resetModel(c Call) (Answer, error) {
-	config, err := a.Engine.Config(c.Placement())
-	if err != nil {
-		return Answer{}, err
-	}
-	placement := config.Placement
-	placement.Seed++
-	return Answer{}, a.put(c, c.Placement(), &placement, decision.Change{Reset: true})
+	return Answer{}, a.change(c, c.Placement(), true, func(p *api.Placement) error { p.Seed++; return nil })
 }
 
 // modelDocument has the times of a learner.

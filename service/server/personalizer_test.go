@@ -561,7 +561,7 @@ func FuzzRank(f *testing.F) {
 	})
 }
 
-// A key that is for one placement makes the root mean that placement: some clients replace the path of their endpoint.
+// A key that is for one placement makes the root mean that placement: some clients take no endpoint with a path.
 func TestRootOfAKey(t *testing.T) {
 	one, shop := server.NewKey("shop", server.Scopes...)
 	shop.Placements = []string{"shop"}

@@ -520,6 +520,9 @@ func TestStandingPages(t *testing.T) {
 		if strings.Contains(page.body, "//") || !strings.Contains(page.header.Get("Content-Security-Policy"), "default-src 'none'") {
 			t.Errorf("the page at %s is not whole by itself", path)
 		}
+		if path == "/" && !(strings.Contains(page.body, "baseUri") && strings.Contains(page.body, "PLACEMENT/personalizer/v1.0")) {
+			t.Error("the page does not show the baseUri of a placement")
+		}
 	}
 }
 

@@ -1,0 +1,45 @@
+package personalizer
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"vitrine/service/api"
+	"vitrine/service/decision"
+	"vitrine/service/eventlog/memlog"
+)
+
+type bareCall struct {
+	Call
+	ctx context.Context
+}
+
+func (c bareCall) Context() context.Context { return c.ctx }
+func (bareCall) Now() int64                 { return 2 }
+
+// A change of a placement that somebody else has changed meanwhile is refused, and theirs stays.
+func TestChangeMeanwhile(t *testing.T) {
+	e, err := decision.Open(t.Context(), decision.Options{Store: new(memlog.Store), Build: decision.NewLearner})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	put := func(window string) error {
+		_, err := e.Put(t.Context(), "shop", []byte(`{"max_size":1,"features":[{"name":"x","kind":"number"}],"attribution_window":"`+window+`"}`), 1)
+		return err
+	}
+	if err := put("1m"); err != nil {
+		t.Fatal(err)
+	}
+	err = (&Adapter{Engine: e}).change(bareCall{ctx: t.Context()}, "shop", false, func(p *api.Placement) error {
+		p.AttributionWindow = "2m"
+		return put("3m")
+	})
+	if !errors.Is(err, decision.ErrConflict) {
+		t.Errorf("error %v, want ErrConflict", err)
+	}
+	if c, err := e.Config("shop"); err != nil || c.AttributionWindow != "3m0s" {
+		t.Errorf("%+v, %v", c, err)
+	}
+}
