@@ -237,8 +237,13 @@ func TestCalls(t *testing.T) {
 			if names := must[[]string](t)(c.Placements(ctx)); !reflect.DeepEqual(names, []string{"home"}) {
 				t.Errorf("placements %q", names)
 			}
-			version := must[uint64](t)(c.Keep(ctx, "home", "before the change"))
 			stats := must[*api.Stats](t)(c.Stats(ctx, "home"))
+			for stats.Learned < 3 {
+				time.Sleep(time.Millisecond)
+				stats = must[*api.Stats](t)(c.Stats(ctx, "home"))
+			}
+			version := must[uint64](t)(c.Keep(ctx, "home", "before the change"))
+			stats = must[*api.Stats](t)(c.Stats(ctx, "home"))
 			if stats.Decisions != 3 || stats.Outcomes != 3 || stats.ByPolicy.Purchases != 2 || len(stats.Versions) != 1 {
 				t.Errorf("%+v", stats)
 			}
