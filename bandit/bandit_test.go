@@ -125,6 +125,10 @@ func learners() map[string]func(p Problem) vitrine.Learner {
 		"bma-mnl mlp": func(p Problem) vitrine.Learner {
 			return must(NewBMA(p, []Expert{{Model: paperModel()}, {Model: paperModel(), Memory: 30}}, DefaultBMAOptions(), newRand()))
 		},
+		"wide": func(p Problem) vitrine.Learner {
+			p.Numeric = []int{0}
+			return must(NewWide(p, newRand()))
+		},
 		"uniform": func(p Problem) vitrine.Learner { return must(NewUniform(p)) },
 	}
 }

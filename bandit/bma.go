@@ -4,19 +4,15 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"strings"
-	"sync"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"vitrine"
 	"vitrine/internal/option"
-	"vitrine/internal/panics"
 	"vitrine/internal/portable"
 	"vitrine/internal/scratch"
-	"vitrine/internal/state"
 	"vitrine/mle"
 	"vitrine/utility"
 )
@@ -29,7 +25,7 @@ type BMAOptions struct {
 	Width      float64 `toml:"width" range:"[0, inf)" doc:"the least width of the draws, in posterior standard deviations"`
 	Anneal     float64 `toml:"anneal" range:"[0, inf)" doc:"a: in round t the width of the draws is √(a/(d t)), at most 1"`
 	Growth     float64 `toml:"growth" range:"(1, inf)" doc:"the factor between the rounds of full fits"`
-	Candidates int     `toml:"candidates" range:"[0, 1e6]" doc:"the random units that a search for a new unit looks at"`
+	Candidates int     `toml:"candidates" range:"[0, 1e6]" doc:"random units that a search looks at, and 0.7 as many along the line"`
 	Sample     int     `toml:"sample" range:"[1, inf)" doc:"the most rounds on which a search compares its candidates"`
 }
 
@@ -92,47 +88,44 @@ func DefaultExperts(d int) []Expert {
 //
 //	π_e ∝ evidence_e
 //
+// An additive expert has a second belief, a posterior over one unit beside the linear fit, with
+// a weight of its own: see unitPosterior.
+//
 // For each slot an expert e ~ π and a parameter w ~ N(ŵ_e, b_t² H_e⁻¹) are drawn, and
 // the slot takes the best remaining item under the utilities f linearised at ŵ_e. So an
 // assortment has the answers of several hypotheses: a wrong one costs a slot, and the
 // choice between the items tests what the experts disagree about.
 //
-// Full fits happen after rounds 1, 2, … that grow by the factor Growth. Every round
-// between is one step of a Kalman filter, whose cost does not grow. All rounds are kept
-// for the fits, K·d numbers each.
+// Full fits happen after rounds 1, 2, … that grow by the factor Growth. They run beside
+// Observe on a copy of the beliefs, and a later round that depends only on the number of rounds takes
+// their result: see fitJob. Every round is one step of a Kalman filter, whose cost does not grow.
+//
+// The last 4096 to 8192 rounds are kept for the fits, K·d numbers each. Of older rounds each
+// expert keeps the posterior, its anchor: see [beliefs.fold].
 //
 // Features are standardised by the mean and the standard deviation of each coordinate
 // over all items of all contexts. Each full fit compares the moments in use with those
 // of all items so far. If they have moved too far, all experts are learned again from
 // the first round on with the new moments, those with a memory by their filter. The
-// moments converge, so this ends.
+// moments converge, so this ends, at the latest when the first rounds are folded.
 //
 // An expert that cannot use a round skips it: see [expert.learn].
 type BMA struct {
 	learner
-	o       BMAOptions
-	seed    uint64
-	experts []*expert
+	o    BMAOptions
+	seed uint64
 
-	seen       moments         // of the features of all items
-	z          standardisation // in use; none before the first items
+	*beliefs
+	job        *fitJob // nil if no fit runs
+	seen       moments // of the features of all items
 	nextFit    int
 	nextSearch int
-	history    *mle.Choices // as they came
-	base       *expert      // linear: units are searched beside its fit
+	history    *mle.Choices // the rounds that are kept, as they came
+	folded     int          // rounds before them
+	window     int          // the most that are kept
 
 	items   scratch.Matrix // scratch
 	tangent tangent
-}
-
-// expert is a family and its posterior.
-type expert struct {
-	Expert
-	prior     []float64    // precisions
-	start     []float64    // where it is before the first round
-	posterior *mle.Laplace // never nil
-	units     [][]float64  // the best of the last search
-	wake      int          // it rests until the first fit after this round; 0 if it does not rest
 }
 
 // NewBMA returns a learner at its first round.
@@ -148,9 +141,11 @@ func NewBMA(p Problem, experts []Expert, o BMAOptions, rng *rand.Rand) (*BMA, er
 	}
 	l := &BMA{
 		o: o, seed: rng.Uint64(),
+		beliefs: &beliefs{intercept: 1},
 		nextFit: 1, nextSearch: 8,
 		seen:    newMoments(p.Features),
 		history: mle.NewChoices(p.Features),
+		window:  maxRounds,
 	}
 	var families []string
 	for i, x := range experts {
@@ -158,10 +153,13 @@ func NewBMA(p Problem, experts []Expert, o BMAOptions, rng *rand.Rand) (*BMA, er
 		if err != nil {
 			return nil, fmt.Errorf("expert %d, %v: %w", i+1, x, err)
 		}
+		if m, ok := e.additive(); ok {
+			e.unit = newUnits(m, e.prior, streamOf(l.seed, i, 0))
+		}
 		l.experts = append(l.experts, e)
 		families = append(families, e.called(utility.Identity(x.Model)))
 	}
-	l.learner = learner{p: p, self: l, identity: p.identify("bma-mnl", 2, strings.Join(families, " "), o, DefaultBMAOptions())}
+	l.learner = learner{p: p, self: l, identity: p.identify("bma-mnl", 3, strings.Join(families, " "), o, DefaultBMAOptions())}
 	l.identity.oldest = 1
 	var err error
 	l.base, err = newExpert(Expert{Model: utility.NewLinear(p.Features, true)}, nil)
@@ -199,40 +197,6 @@ func CheckExperts(d int, experts []Expert) error {
 	return nil
 }
 
-// newExpert returns a family at its prior: around 0 if the utility is linear
-// in its parameters, for a family of units at random units of amplitude 0, and
-// elsewhere around initial parameters.
-func newExpert(x Expert, rng *rand.Rand) (*expert, error) {
-	m := x.Model
-	e := &expert{Expert: x, prior: make([]float64, m.NumParams())}
-	utility.Precisions(m, e.prior)
-	w := make([]float64, len(e.prior))
-	if !concave(m) {
-		m.Init(w, rng)
-	}
-	if m, ok := m.(*utility.Additive); ok {
-		for k := range m.Units() {
-			clear(m.Gamma(w, k))
-		}
-	}
-	e.start = w
-	return e, e.restart()
-}
-
-// restart makes the posterior that of no rounds.
-func (e *expert) restart() error {
-	p, err := mle.NewLaplace(&mle.NLL{Model: e.Model, Choices: mle.NewChoices(e.Model.NumFeatures()), Prior: e.prior}, e.start)
-	if err != nil {
-		return err
-	}
-	if e.Memory != 0 {
-		// Never fitted, it would keep the prior's verdict on where it starts.
-		p.LogEvidence = 0
-	}
-	e.posterior = p
-	return nil
-}
-
 // learn implements algorithm.
 func (l *BMA) learn(r vitrine.Round) {
 	l.seen.add(r.Context.Features)
@@ -241,214 +205,34 @@ func (l *BMA) learn(r vitrine.Round) {
 		x = l.items.Rows(r.Context.Features, s)
 	}
 	l.history.AppendRows(x, r.Choice)
-	full := l.rounds >= l.nextFit
-	moved := (full || l.z.shift == nil) && l.standardise()
+	if l.z.shift == nil && l.seen.n > 0 {
+		l.z = l.seen.standardisation()
+	}
 	if x != nil {
-		l.z.of(x, x)
-		round := mle.NewChoices(l.p.Features)
-		round.AppendRows(x, r.Choice)
-		for _, e := range l.experts {
-			if e.wake == 0 && !(full && (moved || e.Memory == 0)) {
-				e.learn(round, &l.tangent)
-			}
-		}
+		l.beliefs.learn(l.history.Round(l.history.Rounds()-1), l.isDue() && l.lag() == 0, &l.tangent)
 	}
-	if full {
-		l.fit(moved)
-	}
+	l.fit()
 }
 
-// standardise takes the moments of all items so far where those in use do not stand
-// still, and reports whether rounds were learned from in the latter.
-func (l *BMA) standardise() bool {
-	if l.seen.n == 0 {
-		return false
-	}
-	now, before := l.seen.standardisation(), l.z
-	if before.shift != nil && before.stands(now) {
-		return false
-	}
-	l.z = now
-	return before.shift != nil
-}
-
-// fit fits all experts to the history, side by side. Where the standardisation has
-// moved those with a memory learn it again, and no expert rests. A panic of a model
-// is the caller's.
-func (l *BMA) fit(moved bool) {
-	l.nextFit = l.later(1)
-	search := moved || l.rounds >= l.nextSearch
-	if search {
-		l.nextSearch = l.later(3)
-	}
-	history := l.history
-	if l.z.shift != nil {
-		history = l.history.Standardised(l.z.shift, l.z.scale)
-	}
-	l.base.fit(history, l.origin(l.base, moved))
-	var group sync.WaitGroup
-	var fits panics.Catcher
-	for i, e := range l.experts {
-		switch {
-		case moved:
-			e.units = nil
-		case e.Memory > 0 || l.rounds < e.wake:
-			continue
-		}
-		e.wake = 0
-		group.Go(func() {
-			defer fits.Catch()
-			if e.Memory > 0 {
-				e.replay(history)
-				return
-			}
-			starts := l.origin(e, moved)
-			if search {
-				starts = append(starts, l.starts(e, history, streamOf(l.seed, i, l.rounds))...)
-			}
-			if !e.fit(history, starts) {
-				e.wake = l.rounds + 1
-			}
-		})
-	}
-	group.Wait()
-	fits.Repanic()
-	for i, p := range l.weights() {
-		if e := l.experts[i]; p < negligible && e.Memory == 0 && e.wake == 0 {
-			e.wake = 2 * l.rounds
-		}
-	}
-}
-
-// origin returns where an expert starts as a start of its fit, if the mode that it
-// has is of another standardisation.
-func (l *BMA) origin(e *expert, moved bool) [][]float64 {
-	if !moved {
-		return nil
-	}
-	return [][]float64{e.start}
-}
-
-// later returns the round Growth times as late as now, at least the given number of
-// rounds from now, and within what an int and a snapshot hold.
-func (l *BMA) later(minimum int) int {
-	return max(l.rounds+minimum, int(min(l.o.Growth*float64(l.rounds), 1<<30-1)))
-}
-
-// negligible is the weight below which an expert rests until the rounds have
-// doubled: it has no weight, and is neither fitted nor moved.
-const negligible = 1e-6
-
-// learn moves the posterior by a round. An expert that cannot take it, because a
-// utility or a gradient is not finite or a gradient is beyond
-// [vitrine.MaxFeature], sits it out: its parameters stay, and it is held to
-// have guessed,
-//
-//	log evidence ← log evidence − log(|S| + 1)
-//
-// which is as lawful a forecast as any, and wins and loses weight as any does.
-func (e *expert) learn(round *mle.Choices, t *tangent) {
-	if e.Memory > 0 {
-		if p, err := e.posterior.Forget(1-1/e.Memory, e.prior); err == nil {
-			e.posterior = p
-		}
-	}
-	if takes(e.Model, e.posterior.Mode, round, t) {
-		if p, err := e.posterior.Step(&mle.NLL{Model: e.Model, Choices: round}); err == nil {
-			e.posterior = p
-			return
-		}
-	}
-	p := *e.posterior
-	p.LogEvidence -= guess(round)
-	e.posterior = &p
-}
-
-// takes reports whether a model at w has what a step needs of a round.
-func takes(m utility.Model, w []float64, round *mle.Choices, t *tangent) bool {
-	_, size := t.of(m, w, round.Features())
-	return size <= vitrine.MaxFeature
-}
-
-// guess returns the log loss of one who knows nothing of a round.
-func guess(round *mle.Choices) float64 { return portable.Log(float64(round.Rows() + 1)) }
-
-// replay learns a history from its first round on.
-func (e *expert) replay(c *mle.Choices) {
-	if e.restart() != nil {
-		return // as it was made, it cannot be
-	}
-	var t tangent
-	for s := range c.Rounds() {
-		if round := c.Round(s); round.Rows() > 0 {
-			e.learn(round, &t)
-		}
-	}
-}
-
-// fit moves the expert to the start from which the evidence is largest, its
-// present mode among them. Where it cannot be fitted from anywhere it sits out the
-// rounds that it cannot take at its mode, as learn has it. Where that does not help
-// it stays, and false is returned.
-func (e *expert) fit(c *mle.Choices, starts [][]float64) bool {
-	best := e.best(c, starts)
-	if best == nil {
-		taken, charge := e.taken(c)
-		if best = e.best(taken, starts); best == nil {
-			return false
-		}
-		best.LogEvidence -= charge
-	}
-	e.posterior = best
-	return true
-}
-
-// taken returns the rounds that the expert can take at its mode, the others without
-// their items, and the log loss of a guess at the others.
-func (e *expert) taken(c *mle.Choices) (taken *mle.Choices, charge float64) {
-	var t tangent
-	taken = mle.NewChoices(e.Model.NumFeatures())
-	for s := range c.Rounds() {
-		round := c.Round(s)
-		if round.Rows() > 0 && !takes(e.Model, e.posterior.Mode, round, &t) {
-			charge += guess(round)
-			taken.AppendRows(nil, vitrine.Outside)
-			continue
-		}
-		taken.AppendRows(round.Features(), c.Choice(s))
-	}
-	return taken, charge
-}
-
-// best returns the posterior of the largest evidence, nil if there is none.
-func (e *expert) best(c *mle.Choices, starts [][]float64) *mle.Laplace {
-	nll := &mle.NLL{Model: e.Model, Choices: c, Prior: e.prior}
-	var best *mle.Laplace
-	for k := -1; k < len(starts); k++ {
-		w := append([]float64(nil), e.posterior.Mode...)
-		steps := 20
-		if k >= 0 {
-			copy(w, starts[k])
-			steps = 15
-		}
-		if _, err := (mle.LevenbergMarquardt{Steps: steps, Tolerance: 1e-4}).Minimize(nll, w); err != nil {
-			continue
-		}
-		p, err := mle.NewLaplace(nll, w)
-		if err == nil && (best == nil || p.LogEvidence > best.LogEvidence) {
-			best = p
-		}
-	}
-	return best
-}
-
-// weights returns the π_e, equal ones where all rest.
+// weights returns the π_e, those of both beliefs of an expert together.
 func (l *BMA) weights() []float64 {
-	pi := make([]float64, len(l.experts))
-	for i, e := range l.experts {
-		pi[i] = e.posterior.LogEvidence
+	modes, units := l.split()
+	floats.Add(modes, units)
+	return modes
+}
+
+// split returns the weights of the experts' modes and those of their units. All modes have the
+// same weight if all rest.
+func (b *beliefs) split() (modes, units []float64) {
+	n := len(b.experts)
+	pi := make([]float64, 2*n)
+	for i, e := range b.experts {
+		pi[i], pi[n+i] = e.posterior.LogEvidence, math.Inf(-1)
 		if e.wake > 0 {
 			pi[i] = math.Inf(-1)
+		}
+		if e.unit != nil {
+			pi[n+i] = b.base.posterior.LogEvidence + e.unit.logMean
 		}
 	}
 	maximum := floats.Max(pi)
@@ -456,10 +240,13 @@ func (l *BMA) weights() []float64 {
 		pi[i] = portable.Exp(pi[i] - maximum)
 		if math.IsInf(maximum, -1) {
 			pi[i] = 1
+			if i >= n {
+				pi[i] = 0
+			}
 		}
 	}
 	floats.Scale(1/floats.Sum(pi), pi)
-	return pi
+	return pi[:n:n], pi[n:]
 }
 
 // Diagnostics returns the weight of each expert.
@@ -478,94 +265,17 @@ func (l *BMA) width() float64 {
 
 // freeze implements algorithm.
 func (l *BMA) freeze() vitrine.Policy {
-	pi := &mixture{
-		p: l.p, weights: l.weights(), width: l.width(),
-		z: l.z,
-	}
-	for _, e := range l.experts {
-		pi.experts = append(pi.experts, belief{e.Model, e.posterior})
+	pi := &mixture{p: l.p, width: l.width(), z: l.z}
+	modes, units := l.split()
+	for i, e := range l.experts {
+		if modes[i] > 0 {
+			pi.beliefs = append(pi.beliefs, belief{e.Model, e.posterior, nil})
+			pi.weights = append(pi.weights, modes[i])
+		}
+		if units[i] > 0 {
+			pi.beliefs = append(pi.beliefs, belief{e.Model, l.base.posterior, e.unit})
+			pi.weights = append(pi.weights, units[i])
+		}
 	}
 	return pi
-}
-
-// encode implements algorithm.
-func (l *BMA) encode(e *state.Encoder) {
-	for _, n := range []int{l.nextFit, l.nextSearch} {
-		e.Count(n)
-	}
-	e.Uint64(l.seed)
-	e.Floats(l.z.shift)
-	e.Floats(l.z.scale)
-	l.seen.encode(e)
-	l.history.Encode(e)
-	l.base.posterior.Encode(e)
-	for _, x := range l.experts {
-		e.Floats(x.start)
-		x.posterior.Encode(e)
-		e.Count(x.wake)
-		e.Count(len(x.units))
-		for _, u := range x.units {
-			e.Floats(u)
-		}
-	}
-}
-
-// decode implements algorithm. Version 1 has the moments of the first context's items, and
-// the history standardised by them. What it lacks, the moments of all items, is
-// made up from those that were offered.
-func (l *BMA) decode(d *state.Decoder, version, rounds int) func() {
-	first := version == 1
-	n := *l
-	n.history, n.seen, n.experts = mle.NewChoices(l.p.Features), newMoments(l.p.Features), nil
-	n.nextFit, n.nextSearch = d.Count(), d.Count()
-	n.seed = d.Uint64()
-	n.z = standardisation{d.FloatSlice(), d.FloatSlice()}
-	if len(n.z.shift) == 0 && len(n.z.scale) == 0 {
-		n.z = standardisation{} // no items before the snapshot
-	} else if len(n.z.shift) != l.p.Features || len(n.z.scale) != l.p.Features {
-		d.Fail(fmt.Errorf("snapshot has the moments of %d features, want %d", len(n.z.shift), l.p.Features))
-	}
-	for _, v := range n.z.scale {
-		if !(v > 0) {
-			d.Fail(fmt.Errorf("snapshot has the standard deviation %v", v))
-		}
-	}
-	if !first {
-		n.seen.decode(d)
-	}
-	n.history.Decode(d)
-	if have := n.history.Rounds(); have != rounds {
-		d.Fail(fmt.Errorf("snapshot has the data of %d rounds, and counts %d", have, rounds))
-	}
-	if n.z.shift == nil && n.history.Rows() > 0 {
-		d.Fail(fmt.Errorf("snapshot has the data of %d items, and no moments of their features", n.history.Rows()))
-	}
-	if !first && (n.seen.n < n.history.Rows() || (n.seen.n > 0) != (n.z.shift != nil)) {
-		d.Fail(fmt.Errorf("snapshot has the moments of %d items, and the data of %d", n.seen.n, n.history.Rows()))
-	}
-	n.base = &expert{Expert: l.base.Expert, prior: l.base.prior, start: l.base.start, posterior: mle.DecodeLaplace(d, len(l.base.prior))}
-	for _, x := range l.experts {
-		restored := &expert{Expert: x.Expert, prior: x.prior, start: slices.Clone(x.start)}
-		if !first {
-			d.Floats(restored.start)
-		}
-		restored.posterior, restored.wake = mle.DecodeLaplace(d, len(x.prior)), d.Count()
-		for range d.Count() {
-			if d.Err() != nil {
-				break
-			}
-			theta := make([]float64, unitLength(x.Model))
-			d.Floats(theta)
-			restored.units = append(restored.units, theta)
-		}
-		n.experts = append(n.experts, restored)
-	}
-	return func() {
-		if first && n.history.Rows() > 0 {
-			back := n.z.inverse()
-			n.history = n.history.Standardised(back.shift, back.scale)
-			n.seen.add(n.history.Features())
-		}
-		*l = n
-	}
 }

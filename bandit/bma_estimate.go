@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	meanPairs = 8    // pairs of draws w and 2ŵ − w of each expert
-	meanLeast = 0.01 // experts of less weight are left out
+	meanPairs = 8    // pairs of draws w and 2ŵ − w of each belief
+	meanLeast = 0.01 // beliefs of less weight are left out
 )
 
 // Utilities stores in dst the utilities under which all items of x, offered together, have their mean
@@ -21,7 +21,8 @@ const (
 //
 //	dst_i = log p̄(i) − log p̄(0),   p̄ = Σ_e π_e E p(· | w),   w ~ N(ŵ_e, H_e⁻¹)
 //
-// with f_w linearised at ŵ_e as in an offer. The draws are the same in every call.
+// with f_w linearised at ŵ_e as in an offer, or draws of a posterior over units. The draws are the same in
+// every call.
 func (o *mixture) Utilities(dst []float64, x *vitrine.Context) {
 	o.p.checkWidth(x)
 	n := x.NumItems()
@@ -30,14 +31,26 @@ func (o *mixture) Utilities(dst []float64, x *vitrine.Context) {
 	}
 	w := mixtures.Get().(*mixtureScratch)
 	defer mixtures.Put(w)
-	z := o.standardisation(x)
+	z := o.standardisation(x.Features)
 	items := w.items.Reshape(n, o.p.Features)
 	z.of(items, x.Features)
 	rng := rand.New(rand.NewPCG(1, 1))
 	mean, p := make([]float64, n+1), make([]float64, n+1)
 	u, moved := make([]float64, n), make([]float64, n)
-	for i, e := range o.experts {
+	for i, e := range o.beliefs {
 		if o.weights[i] < meanLeast {
+			continue
+		}
+		if e.unit != nil {
+			params := make([]float64, e.model.NumParams())
+			for range 2 * meanPairs {
+				e.unit.sample(params, e.model.(*utility.Additive), e.posterior, 1, rng)
+				e.model.Utilities(moved, params, items)
+				vitrine.Probabilities(p, moved)
+				for k, v := range p {
+					mean[k] += float64(o.weights[i] * v)
+				}
+			}
 			continue
 		}
 		g := w.g.Reshape(n, e.model.NumParams())

@@ -8,6 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/mat"
 
 	"vitrine"
 	"vitrine/assortment"
@@ -17,16 +18,18 @@ import (
 	"vitrine/utility"
 )
 
-// belief is a family and its posterior, frozen.
+// belief is a family and its posterior, frozen: Laplace's approximation, or a population of
+// units beside the linear fit, whose posterior it then has.
 type belief struct {
 	model     utility.Model
 	posterior *mle.Laplace
+	unit      *unitPosterior // nil for Laplace's
 }
 
 // mixture is BMA-MNL's policy: for each slot a family and a parameter.
 type mixture struct {
 	p       Problem
-	experts []belief
+	beliefs []belief
 	weights []float64       // π
 	width   float64         // b_t
 	z       standardisation // none takes the moments of the context
@@ -41,85 +44,99 @@ func (o *mixture) Offer(x *vitrine.Context, rng *rand.Rand) vitrine.Offer {
 	family := o.p.Family(x)
 	w := mixtures.Get().(*mixtureScratch)
 	defer mixtures.Put(w)
-	o.sample(w, x, rng)
-	if k, ok := family.(assortment.AtMost); ok && assortment.EqualRevenues(x.Revenue) {
+	o.begin(w, x.NumItems(), rng)
+	o.fillSlots(w, x.Features, 0, len(w.expert))
+	return o.pick(w, family, x.Revenue)
+}
+
+// pick returns the offer of the slots' sampled utilities.
+func (o *mixture) pick(w *mixtureScratch, family vitrine.Constraint, revenue []float64) vitrine.Offer {
+	if k, ok := family.(assortment.AtMost); ok && assortment.EqualRevenues(revenue) {
 		return vitrine.Offer{Assortment: w.best(int(k))}
 	}
-	return vitrine.Offer{Assortment: w.fill(family, x.Revenue)}
+	return vitrine.Offer{Assortment: w.fill(family, revenue)}
 }
 
 // indexRows is the number of items whose gradients are held at a time.
 const indexRows = 256
 
-// sample leaves in scratch the sampled utilities of each slot.
-func (o *mixture) sample(w *mixtureScratch, x *vitrine.Context, rng *rand.Rand) {
-	n, slots := x.NumItems(), min(o.p.Size, x.NumItems())
+// begin draws a belief and a parameter for each slot, among n items.
+func (o *mixture) begin(w *mixtureScratch, n int, rng *rand.Rand) {
+	slots := min(o.p.Size, n)
 	w.z = scratch.Grow(w.z, slots*n)
 	w.n = n
 	w.expert = slices.Grow(w.expert[:0], slots)[:slots]
-	maximum := 0
-	for _, e := range o.experts {
-		maximum = max(maximum, e.model.NumParams())
+	w.width = 0
+	for _, e := range o.beliefs {
+		w.width = max(w.width, e.model.NumParams())
 	}
-	w.delta = scratch.Grow(w.delta, slots*maximum)
+	w.delta = scratch.Grow(w.delta, slots*w.width)
 	for k := range slots {
-		e := o.draw(rng)
-		w.expert[k] = e
-		o.experts[e].posterior.Deviation(w.delta[k*maximum:][:o.experts[e].model.NumParams()], o.width, rng)
+		i := drawIndex(o.weights, rng)
+		w.expert[k] = i
+		e := o.beliefs[i]
+		delta := w.delta[k*w.width:][:e.model.NumParams()]
+		if e.unit != nil {
+			e.unit.sample(delta, e.model.(*utility.Additive), e.posterior, o.width, rng)
+			continue
+		}
+		e.posterior.Deviation(delta, o.width, rng)
 	}
+}
+
+// fillSlots leaves in scratch the sampled utilities of the slots [first, end) for items of the
+// features x.
+func (o *mixture) fillSlots(w *mixtureScratch, x *mat.Dense, first, end int) {
 	z := o.standardisation(x)
-	for from := 0; from < n; from += indexRows {
-		to := min(from+indexRows, n)
+	for from := 0; from < w.n; from += indexRows {
+		to := min(from+indexRows, w.n)
 		items := w.items.Reshape(to-from, o.p.Features)
-		z.of(items, w.view.View(x.Features, from, to))
-		for i, e := range o.experts {
-			if !slices.Contains(w.expert, i) {
+		z.of(items, w.view.View(x, from, to))
+		for i, e := range o.beliefs {
+			if !slices.Contains(w.expert[first:end], i) {
 				continue
 			}
 			d := e.model.NumParams()
 			g := w.g.Reshape(to-from, d)
-			w.u = scratch.Grow(w.u, to-from)
-			utility.Linearize(e.model, w.u, g, e.posterior.Mode, items)
-			for k, which := range w.expert {
-				if which == i {
-					z := w.z[k*n+from:][:to-from]
-					copy(z, w.u)
-					blas64.Gemv(blas.NoTrans, 1, g.RawMatrix(), vector(w.delta[k*maximum:][:d]), 1, vector(z))
+			if e.unit == nil {
+				w.u = scratch.Grow(w.u, to-from)
+				utility.Linearize(e.model, w.u, g, e.posterior.Mode, items)
+			}
+			for k := first; k < end; k++ {
+				if w.expert[k] != i {
+					continue
 				}
+				z, delta := w.z[k*w.n+from:][:to-from], w.delta[k*w.width:][:d]
+				if e.unit != nil {
+					e.model.Utilities(z, delta, items)
+					continue
+				}
+				copy(z, w.u)
+				blas64.Gemv(blas.NoTrans, 1, g.RawMatrix(), vector(delta), 1, vector(z))
 			}
 		}
 	}
 }
 
-// standardisation returns the moments in use, or those of the context if there are none yet.
-func (o *mixture) standardisation(x *vitrine.Context) standardisation {
+// standardisation returns the moments in use, or those of the items x if there are none yet.
+func (o *mixture) standardisation(x *mat.Dense) standardisation {
 	if o.z.shift != nil {
 		return o.z
 	}
 	seen := newMoments(o.p.Features)
-	seen.add(x.Features)
+	seen.add(x)
 	return seen.standardisation()
 }
 
 func vector(v []float64) blas64.Vector { return blas64.Vector{N: len(v), Data: v, Inc: 1} }
 
-// draw returns an expert e ~ π.
-func (o *mixture) draw(rng *rand.Rand) int {
-	v := rng.Float64()
-	for i, p := range o.weights {
-		if v -= p; v < 0 {
-			return i
-		}
-	}
-	return len(o.weights) - 1
-}
-
 // mixtureScratch is what an offer needs besides memory for its answer.
 type mixtureScratch struct {
 	n      int
 	z      []float64 // slots×n
-	expert []int     // of each slot
-	delta  []float64
+	expert []int     // the belief of each slot
+	width  int       // of a slot's parameters
+	delta  []float64 // slots×width
 	u      []float64
 	gain   []float64
 	taken  vitrine.Assortment

@@ -58,7 +58,7 @@ func TestMemoryIsTheNumberOfRounds(t *testing.T) {
 			t.Fatal(err)
 		}
 		step := func(round *mle.Choices) float64 {
-			e.learn(round, new(tangent))
+			e.learn(round, nil, new(tangent))
 			return precision(e.posterior) - e.prior[0]
 		}
 		before := step(telling)

@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
+
 	"vitrine/internal/stream"
 	"vitrine/mle"
 	"vitrine/utility"
@@ -25,16 +27,29 @@ func streamOf(seed uint64, expert, round int) *rand.Rand {
 // starts returns the parameters from which an expert is fitted besides its
 // present mode: one drawn by its family, and for a family of units the linear
 // fit with one of the units that a score test finds best.
-func (l *BMA) starts(e *expert, history *mle.Choices, rng *rand.Rand) [][]float64 {
-	if concave(e.Model) {
-		return nil
-	}
+//
+// Of rounds that are folded, a start with units has the base's anchor and the prior of the
+// units. Other families then have no starts: they have no anchor elsewhere than at their mode.
+func (f *fitting) starts(e *expert, history *mle.Choices, rng *rand.Rand) (starts []start) {
 	if m, ok := e.Model.(*utility.Additive); ok {
-		return l.search(e, m, history, rng)
+		var anchor *mle.Laplace
+		if f.base.anchor != nil {
+			var err error
+			if anchor, err = f.base.anchor.Extended(e.prior[m.Linear():]); err != nil {
+				return nil
+			}
+		}
+		for _, w := range f.searchUnits(e, m, history, rng) {
+			starts = append(starts, start{w, anchor})
+		}
+		return starts
+	}
+	if concave(e.Model) || f.base.anchor != nil {
+		return nil
 	}
 	w := make([]float64, e.Model.NumParams())
 	e.Model.Init(w, rng)
-	return [][]float64{w}
+	return []start{{w: w}}
 }
 
 // concave reports a family whose utility is linear in its parameters, so that
@@ -53,15 +68,21 @@ type unitStart struct {
 	gain         float64
 }
 
-// search returns starts of an expert of units: the linear fit, one of the best
-// units with its amplitudes, and the other units at random with amplitude 0.
-func (l *BMA) search(e *expert, m *utility.Additive, history *mle.Choices, rng *rand.Rand) [][]float64 {
-	test := mle.NewScoreTest(m, history, l.base.posterior, l.o.Sample, rng.IntN(1<<30))
+// alongTheLine is the number of candidates along the line for each random one.
+const alongTheLine = 0.7
+
+// searchUnits returns starts of an expert of units: the linear fit, one of the best
+// units with its amplitudes, and the other units at random with amplitude 0. The candidates are
+// the best of the last search, draws from the prior, and draws from the prior with the
+// direction of a draw of the linear fit's slopes: a function of one direction has that in its
+// linear fit.
+func (f *fitting) searchUnits(e *expert, m *utility.Additive, history *mle.Choices, rng *rand.Rand) [][]float64 {
+	test := mle.NewScoreTest(m, history, f.base.posterior, f.o.Sample, rng.IntN(1<<30))
 	if test == nil {
 		return nil
 	}
 	prior := m.Theta(e.prior, 0)
-	units := make([]unitStart, 0, l.o.Candidates+len(e.units))
+	units := make([]unitStart, 0, f.o.Candidates+len(e.units))
 	look := func(theta []float64) {
 		u := unitStart{theta: theta, gamma: make([]float64, m.Outputs())}
 		u.gain = test.Gain(u.gamma, theta)
@@ -70,10 +91,18 @@ func (l *BMA) search(e *expert, m *utility.Additive, history *mle.Choices, rng *
 	for _, theta := range e.units {
 		look(theta)
 	}
-	for range l.o.Candidates {
+	line := make([]float64, m.Linear())
+	for k := range int((1 + alongTheLine) * float64(f.o.Candidates)) {
 		theta := make([]float64, m.Inputs())
 		for j := range theta {
 			theta[j] = 1.2 * rng.NormFloat64() / math.Sqrt(prior[j])
+		}
+		if k >= f.o.Candidates {
+			f.base.posterior.Deviation(line, 1, rng)
+			floats.Add(line, f.base.posterior.Mode)
+			direction := m.Direction(theta)
+			norm := floats.Norm(direction, 2)
+			floats.ScaleTo(direction, norm/floats.Norm(line[:len(direction)], 2), line[:len(direction)])
 		}
 		look(theta)
 	}
@@ -97,7 +126,7 @@ func (l *BMA) search(e *expert, m *utility.Additive, history *mle.Choices, rng *
 		for k := range m.Units() {
 			clear(m.Gamma(w, k))
 		}
-		copy(w, l.base.posterior.Mode)
+		copy(w, f.base.posterior.Mode)
 		copy(m.Gamma(w, 0), u.gamma)
 		copy(m.Theta(w, 0), u.theta)
 		starts = append(starts, w)

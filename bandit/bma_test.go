@@ -88,8 +88,8 @@ func TestBadExpertsAreNamed(t *testing.T) {
 	newBMA(t, paperProblem(), []Expert{{Model: utility.NewLinear(d, true)}, {Model: utility.NewLinear(d, true), Memory: 50}})
 }
 
-// An expert that cannot take a round sits it out: it keeps its parameters, is held to
-// have guessed, and the others learn. At the next full fit it sits out just that
+// An expert that cannot take a round sits it out: it keeps its parameters, has the linear
+// family's forecast, and the others learn. At the next full fit it sits out just that
 // round.
 func TestAnExpertSitsOutWhatItCannotTake(t *testing.T) {
 	d := paperFeatures
@@ -98,20 +98,28 @@ func TestAnExpertSitsOutWhatItCannotTake(t *testing.T) {
 			{Model: utility.NewLinear(d, true)},
 			{Model: poisoned{utility.NewLinear(d, true)}, Memory: memory},
 		})
-		play(t, l, product, 0, 31)
-		if l.nextFit == l.rounds+1 {
-			t.Fatal("a full fit is due after the next round")
+		for s := 0; s < 31 || l.job != nil || l.nextFit == l.rounds+1; s++ {
+			play(t, l, product, s, s+1)
 		}
 		mode, evidence, other := l.experts[1].posterior.Mode, l.experts[1].posterior.LogEvidence, l.experts[0].posterior
 		x := paperContext(1)
 		x.Features.Set(2, 0, 123)
+		base := l.base.posterior.Mode
 		if err := l.Observe(vitrine.Round{Context: x, Offer: vitrine.Offer{Assortment: vitrine.Assortment{1, 2}}, Choice: 1}); err != nil {
 			t.Fatal(err)
 		}
 		for j, v := range l.experts[1].posterior.Mode {
 			wantNear(t, "the mode of the one that sits out", v, mode[j], 1e-9)
 		}
-		wantNear(t, "its evidence", l.experts[1].posterior.LogEvidence, evidence-math.Log(3), 1e-12)
+		// Its forecast is the linear family's, by hand.
+		u := make([]float64, 2)
+		for k, i := range []int{1, 2} {
+			for j := range d {
+				u[k] += base[j] * (x.Features.At(i, j) - l.z.shift[j]) / l.z.scale[j]
+			}
+			u[k] += base[d]
+		}
+		wantNear(t, "its evidence", l.experts[1].posterior.LogEvidence, evidence+u[0]-vitrine.LogSumExp1(u), 1e-9)
 		if l.experts[0].posterior == other {
 			t.Error("the other expert did not learn")
 		}
@@ -217,7 +225,7 @@ func TestWeightsAreEvidences(t *testing.T) {
 		play(t, l, product, s, s+1)
 	}
 	rested, wake := l.rounds, l.experts[0].wake
-	if wake != 2*rested || l.weights()[0] != 0 {
+	if wake > 2*rested || wake < 2*(rested-1-rested/minLag) || l.weights()[0] != 0 {
 		t.Fatalf("after %d rounds: the linear expert wakes at %d with the weight %v, want it to rest", rested, wake, l.weights()[0])
 	}
 	frozen := l.experts[0].posterior
@@ -586,18 +594,20 @@ func TestSearchFindsTheWave(t *testing.T) {
 		t.Fatal(err)
 	}
 	history := l.history.Standardised(l.z.shift, l.z.scale)
-	starts := l.search(e, m, history, newRand())
+	f := fitting{beliefs: l.beliefs, o: l.o}
+	starts := f.starts(e, history, newRand())
 	if len(starts) != searchStarts || len(e.units) != searchMemory {
 		t.Fatalf("%d starts and %d units kept, want %d and %d", len(starts), len(e.units), searchStarts, searchMemory)
 	}
-	e.fit(history, starts)
+	e.fit(history, l.base, starts)
 	theta := m.Theta(e.posterior.Mode, 0)
 	want := 2 * l.z.scale[0]
 	if math.Abs(math.Abs(theta[0])-want) > 0.3 || math.Abs(theta[1])+math.Abs(theta[2]) > 0.5 {
 		t.Errorf("the frequency is %v, want (±%.2f, 0, 0)", theta, want)
 	}
 	empty := newBMA(t, paperProblem(), []Expert{{Model: m}})
-	if starts := empty.search(empty.experts[0], m, empty.history, newRand()); starts != nil {
+	f = fitting{beliefs: empty.beliefs, o: l.o}
+	if starts := f.starts(empty.experts[0], empty.history, newRand()); starts != nil {
 		t.Errorf("%d starts without a round", len(starts))
 	}
 }

@@ -21,6 +21,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -45,6 +46,9 @@ type Problem struct {
 	Size       int                // K, the most items that are shown; an AtMost must agree
 	Rounds     int                // T, the horizon
 	Constraint vitrine.Constraint // 𝒮, for contexts without a family of their own
+	// Numeric are the columns of features that are numbers and not indicators, in order; nil if that is not known. Only
+	// [NewAuto] uses it.
+	Numeric []int
 }
 
 // Check reports a problem that no learner can have.
@@ -58,6 +62,8 @@ func (p Problem) Check() error {
 		return fmt.Errorf("size = %d: must be at least 1", p.Size)
 	case p.Rounds < 1:
 		return fmt.Errorf("rounds = %d: must be at least 1", p.Rounds)
+	case slices.ContainsFunc(p.Numeric, func(j int) bool { return j < 0 || j >= p.Features }) || !slices.IsSorted(p.Numeric) || len(slices.Compact(slices.Clone(p.Numeric))) < len(p.Numeric):
+		return fmt.Errorf("numeric columns %v: must be distinct columns of %d features, in order", p.Numeric, p.Features)
 	case p.Constraint == nil:
 		return fmt.Errorf("the problem has no constraint")
 	}

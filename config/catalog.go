@@ -20,6 +20,8 @@ var contexts = []settings.Named[newContexts]{
 	settings.Name("gaussian", "standard normal features", settings.Fixed(always(env.Gaussian{}))),
 	settings.Name("clipped-gaussian", "standard normal features cut off at ±bound, default 1/√d", settings.WithDefaults(noClip, clippedContexts)),
 	settings.Name("uniform", "features uniform on [low, high], default [-3, 3]", settings.WithDefaults(interval(-3, 3), uniformContexts)),
+	settings.Name("student-t", "features of Student's distribution with degrees of freedom, default 3, within ±1000", settings.WithDefaults(heavyTails, studentContexts)),
+	settings.Name("visits", "standard normal features, the last one the customer's: the same for all items", settings.Fixed(always(env.Visits{}))),
 	settings.Name("pool", "distinct items of the file's pool", settings.Bare(poolContexts)),
 	settings.Name("table", "the alternatives of a choice that the file's pool was fitted to, one of those with as many", settings.Bare(tableContexts)),
 }
@@ -32,6 +34,13 @@ var truths = []settings.Named[newTruth]{
 	settings.Name("product", "(xᵀq₁)(xᵀq₂) − ½ xᵀq₃, q₁, q₂, q₃ orthonormal; 3 features or more", settings.Bare(productTruth)),
 	settings.Name("threshold", "2 where 0.5 < xᵀw < 1.2, less ½, w uniform on [-1, 1]", settings.Bare(drawnTruth(env.NewThreshold))),
 	settings.Name("radial", "2 exp(−‖x − w‖²) − ½, w uniform on [-1, 1]", settings.Bare(drawnTruth(env.NewRadial))),
+	settings.Name("shop", "base + xᵀw, base = -4 by default: few customers buy; w uniform on [-1, 1]", settings.WithDefaults(lowConversion, shopTruth)),
+	settings.Name("abs", "|xᵀw| − |x₁ − x₂|, w uniform on [-1, 1]; 2 features or more", settings.Bare(pairTruth(env.NewAbs))),
+	settings.Name("needle", "4 exp(−2‖x − w‖²) − 3/2, w uniform on [-1, 1]", settings.Bare(drawnTruth(env.NewNeedle))),
+	settings.Name("sawtooth", "3 times the fraction of xᵀw, less 2, w uniform on [-1, 1]", settings.Bare(drawnTruth(env.NewSawtooth))),
+	settings.Name("quadratic", "linear plus all products of two features, parameters uniform on [low, high], default [-1, 1]; ball as of mlp", settings.WithDefaults(defaultFamily, quadraticTruth)),
+	settings.Name("segments", "2xᵀw − ½, with a w for each sign of the last feature, uniform on [-1, 1]; opposed = true has w and −w", settings.WithDefaults(apart, segmentsTruth)),
+	settings.Name("sparse", "xᵀw with w = ±1 in relevant features, default 3, and 0 in the others", settings.WithDefaults(threeRelevant, sparseTruth)),
 	settings.Name("pool", "what real choices among the pool's items say: utility = \"logit\", the default, or \"probability\"", settings.WithDefaults(logit, poolTruth)),
 	settings.Name("table", "the pool's fitted utilities less that of taking nothing, outside, default 0", settings.WithDefaults(outsideZero, tableTruth)),
 }
@@ -197,6 +206,16 @@ func clippedContexts(_ settings.Section, o clippedOptions, features int) (newCon
 	return always(env.ClippedGaussian(o)), nil
 }
 
+type studentOptions struct {
+	Degrees int `toml:"degrees" range:"[1, 1000]" doc:"the degrees of freedom"`
+}
+
+func heavyTails() studentOptions { return studentOptions{3} }
+
+func studentContexts(_ settings.Section, o studentOptions, _ int) (newContexts, error) {
+	return always(env.StudentT(o)), nil
+}
+
 func uniformContexts(s settings.Section, o intervalOptions, _ int) (newContexts, error) {
 	return always(env.Uniform(o)), o.check(s)
 }
@@ -266,6 +285,45 @@ func linearTruth(s settings.Section, o linearTruthOptions, features int) (newTru
 	return familyTruth(utility.NewLinear(features, o.Intercept), o.familyOptions), o.check(s)
 }
 
+type shopOptions struct {
+	Base float64 `toml:"base" range:"[-1e6, 1e6]" doc:"the utility of an item of average features"`
+}
+
+func lowConversion() shopOptions { return shopOptions{-4} }
+
+func shopTruth(_ settings.Section, o shopOptions, features int) (newTruth, error) {
+	return drawnTruth(func(d int, rng *rand.Rand) env.Shifted {
+		return env.Shifted{Truth: env.NewFamily(utility.NewLinear(d, false), -1, 1, rng), By: o.Base}
+	})(settings.Section{}, features)
+}
+
+func quadraticTruth(s settings.Section, o familyOptions, features int) (newTruth, error) {
+	return familyTruth(utility.NewQuadratic(features), o), o.check(s)
+}
+
+type segmentsOptions struct {
+	Opposed bool `toml:"opposed" doc:"whether one segment dislikes what the other likes"`
+}
+
+func apart() segmentsOptions { return segmentsOptions{} }
+
+func segmentsTruth(s settings.Section, o segmentsOptions, features int) (newTruth, error) {
+	return pairTruth(func(d int, rng *rand.Rand) *env.Segments { return env.NewSegments(d, o.Opposed, rng) })(s, features)
+}
+
+type sparseOptions struct {
+	Relevant int `toml:"relevant" range:"[1, inf)" doc:"the number of features that matter"`
+}
+
+func threeRelevant() sparseOptions { return sparseOptions{3} }
+
+func sparseTruth(s settings.Section, o sparseOptions, features int) (newTruth, error) {
+	if o.Relevant > features {
+		return nil, s.Errorf("relevant", "relevant = %d: must be at most features, %d", o.Relevant, features)
+	}
+	return func(rng *rand.Rand, _ *env.Pool) env.Truth { return env.NewSparse(features, o.Relevant, rng) }, nil
+}
+
 type cosineOptions struct {
 	Norm float64 `toml:"norm" range:"(0, inf)" zero:"w as drawn" doc:"the bound on ‖w‖"`
 }
@@ -280,6 +338,16 @@ func cosineTruth(_ settings.Section, o cosineOptions, features int) (newTruth, e
 func drawnTruth[T env.Truth](draw func(d int, rng *rand.Rand) T) func(settings.Section, int) (newTruth, error) {
 	return func(_ settings.Section, features int) (newTruth, error) {
 		return func(rng *rand.Rand, _ *env.Pool) env.Truth { return draw(features, rng) }, nil
+	}
+}
+
+// pairTruth is drawnTruth for truths of at least two features.
+func pairTruth[T env.Truth](draw func(d int, rng *rand.Rand) T) func(settings.Section, int) (newTruth, error) {
+	return func(s settings.Section, features int) (newTruth, error) {
+		if features < 2 {
+			return nil, s.Errorf("kind", "kind = %s: needs features = 2 or more, and the file has %d", settings.Literal(s.Values["kind"]), features)
+		}
+		return drawnTruth(draw)(s, features)
 	}
 }
 

@@ -208,7 +208,7 @@ func TestWrongTypes(t *testing.T) {
 		"items = [1, 2]":              "x.toml:2: items = [1, 2]: wrong type: want an integer",
 		"items = {a = 1}":             "x.toml:2: items = a table: wrong type: want an integer",
 		"contexts = \"gaussian\"":     "x.toml:2: contexts = 'gaussian': must be a table",
-		"contexts = {kind = true}":    "x.toml:2: contexts: kind = true: unknown: must be one of gaussian, clipped-gaussian, uniform, pool, table",
+		"contexts = {kind = true}":    "x.toml:2: contexts: kind = true: unknown: must be one of gaussian, clipped-gaussian, uniform, student-t, visits, pool, table",
 		"policy = [1]\n" + plainWorld: "x.toml:2: policy: must be an array of tables, [[policy]]",
 		"truth.kind = \"mlp\"\ntruth.hidden = [\"3\"]\ncontexts.kind = \"gaussian\"": "x.toml:3: truth: hidden = ['3']: wrong type: want a list of integers",
 	} {

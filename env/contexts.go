@@ -1,6 +1,7 @@
 package env
 
 import (
+	"math"
 	"math/rand/v2"
 
 	"gonum.org/v1/gonum/mat"
@@ -50,5 +51,38 @@ func (c Uniform) Draw(x *mat.Dense, rng *rand.Rand) {
 		for j := range row {
 			row[j] = uniform(c.Low, c.High, rng)
 		}
+	}
+}
+
+// StudentT draws each feature from Student's distribution with the given degrees of
+// freedom, at least 1, cut off at ±1000: features of shops have tails like these.
+type StudentT struct{ Degrees int }
+
+// Draw implements [Contexts].
+func (c StudentT) Draw(x *mat.Dense, rng *rand.Rand) {
+	n, _ := x.Dims()
+	for i := range n {
+		row := x.RawRowView(i)
+		for j := range row {
+			z, square := rng.NormFloat64(), 0.0
+			for range c.Degrees {
+				v := rng.NormFloat64()
+				square += float64(v * v)
+			}
+			row[j] = max(-1000, min(1000, z/math.Sqrt(square/float64(c.Degrees))))
+		}
+	}
+}
+
+// Visits draws standard normal features of which the last is the customer's: it is the
+// same for all items of a context.
+type Visits struct{}
+
+// Draw implements [Contexts].
+func (Visits) Draw(x *mat.Dense, rng *rand.Rand) {
+	Gaussian{}.Draw(x, rng)
+	n, d := x.Dims()
+	for i := 1; i < n; i++ {
+		x.Set(i, d-1, x.At(0, d-1))
 	}
 }

@@ -121,6 +121,10 @@ func TestAtIsTheWorldOfARound(t *testing.T) {
 func TestTruthsNeedFeatures(t *testing.T) {
 	for name, make := range map[string]func(){
 		"a product of two":  func() { env.NewProduct(2, newRand(1)) },
+		"kinks of one":      func() { env.NewAbs(1, newRand(1)) },
+		"segments of one":   func() { env.NewSegments(1, true, newRand(1)) },
+		"none relevant":     func() { env.NewSparse(3, 0, newRand(1)) },
+		"too many relevant": func() { env.NewSparse(3, 4, newRand(1)) },
 		"a rotation of one": func() { env.NewRotation(env.NewRadial(1, newRand(1)), 1, newRand(1)) },
 	} {
 		if !panics(make) {

@@ -40,6 +40,11 @@ func TestWorldsKeepTheContract(t *testing.T) {
 		"product":   {Contexts: env.Gaussian{}, Revenues: env.One{}, Truth: env.NewProduct(3, newRand(5))},
 		"threshold": {Contexts: env.Gaussian{}, Revenues: env.One{}, Truth: env.NewThreshold(3, newRand(6))},
 		"radial":    {Contexts: env.Gaussian{}, Revenues: env.One{}, Truth: env.NewRadial(3, newRand(7))},
+		"abs":       {Contexts: env.Gaussian{}, Revenues: env.One{}, Truth: env.NewAbs(3, newRand(12))},
+		"needle":    {Contexts: env.Gaussian{}, Revenues: env.One{}, Truth: env.NewNeedle(3, newRand(13))},
+		"sawtooth":  {Contexts: env.StudentT{Degrees: 2}, Revenues: env.One{}, Truth: env.NewSawtooth(3, newRand(14))},
+		"segments":  {Contexts: env.Visits{}, Revenues: env.One{}, Truth: env.NewSegments(3, false, newRand(15))},
+		"shifted":   {Contexts: env.Gaussian{}, Revenues: env.One{}, Truth: env.Shifted{Truth: env.NewSparse(3, 2, newRand(16)), By: -4}},
 		"rotation": {
 			Contexts: env.Gaussian{}, Revenues: env.One{},
 			Truth: env.NewRotation(env.NewCosine(3, 0, newRand(8)), 0.01, newRand(9)),

@@ -94,6 +94,44 @@ func TestContextsFollowTheirLaw(t *testing.T) {
 	}
 }
 
+// Student's distribution with n degrees of freedom has P(|x| > q) = 0.1 at the quantiles of
+// tables, and no feature is beyond the cut.
+func TestStudentTFollowsItsTables(t *testing.T) {
+	const n = 40_000
+	for degrees, q := range map[int]float64{1: 6.3138, 2: 2.9200, 3: 2.3534, 30: 1.6973} {
+		x := mat.NewDense(n, 1, nil)
+		env.StudentT{Degrees: degrees}.Draw(x, newRand(4))
+		beyond := 0.0
+		for _, v := range x.RawMatrix().Data {
+			if math.Abs(v) > q {
+				beyond++
+			}
+			if math.Abs(v) > 1000 {
+				t.Fatalf("%d degrees: the feature %v", degrees, v)
+			}
+		}
+		if se := math.Sqrt(0.09 / n); math.Abs(beyond/n-0.1) > 5*se {
+			t.Errorf("%d degrees: the share %v is beyond %v, want 0.1 ± %v", degrees, beyond/n, q, se)
+		}
+	}
+}
+
+// The customer's feature is that of all items of a context, and another in the next one.
+func TestVisitsShareTheCustomer(t *testing.T) {
+	x, rng := mat.NewDense(5, 3, nil), newRand(4)
+	var customers []float64
+	for range 2000 {
+		env.Visits{}.Draw(x, rng)
+		for i := range 5 {
+			if x.At(i, 2) != x.At(0, 2) || i > 0 && x.At(i, 1) == x.At(0, 1) {
+				t.Fatalf("items %v", mat.Formatted(x))
+			}
+		}
+		customers = append(customers, x.At(0, 2))
+	}
+	law{0, 1, 3}.check(t, customers)
+}
+
 // Contexts are as drawn, so that a Gaussian feature may be large.
 func TestGaussianIsNotClipped(t *testing.T) {
 	x := mat.NewDense(40_000, 1, nil)
@@ -105,7 +143,7 @@ func TestGaussianIsNotClipped(t *testing.T) {
 
 // A matrix may be a part of a wider one: the rest of it is not touched.
 func TestContextsFillViews(t *testing.T) {
-	for name, contexts := range map[string]env.Contexts{"Gaussian": env.Gaussian{}, "clipped": env.ClippedGaussian{Bound: 1}, "uniform": env.Uniform{Low: 1, High: 2}} {
+	for name, contexts := range map[string]env.Contexts{"Gaussian": env.Gaussian{}, "clipped": env.ClippedGaussian{Bound: 1}, "uniform": env.Uniform{Low: 1, High: 2}, "student": env.StudentT{Degrees: 3}, "visits": env.Visits{}} {
 		whole, want := mat.NewDense(6, 5, nil), mat.NewDense(4, 2, nil)
 		view := whole.Slice(1, 5, 2, 4).(*mat.Dense)
 		contexts.Draw(view, newRand(5))

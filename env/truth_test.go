@@ -179,12 +179,74 @@ func TestTruthsComeFromRng(t *testing.T) {
 		"product":   func(seed uint64) env.Truth { return env.NewProduct(4, newRand(seed)) },
 		"threshold": func(seed uint64) env.Truth { return env.NewThreshold(3, newRand(seed)) },
 		"radial":    func(seed uint64) env.Truth { return env.NewRadial(3, newRand(seed)) },
+		"abs":       func(seed uint64) env.Truth { return env.NewAbs(3, newRand(seed)) },
+		"needle":    func(seed uint64) env.Truth { return env.NewNeedle(3, newRand(seed)) },
+		"sawtooth":  func(seed uint64) env.Truth { return env.NewSawtooth(3, newRand(seed)) },
+		"segments":  func(seed uint64) env.Truth { return env.NewSegments(3, false, newRand(seed)) },
+		"sparse":    func(seed uint64) env.Truth { return env.NewSparse(9, 3, newRand(seed)) },
 	} {
 		if diff := cmp.Diff(draw(1).Params(), draw(1).Params()); diff != "" {
 			t.Errorf("%s: one seed, two truths:\n%s", name, diff)
 		}
 		if cmp.Equal(draw(1).Params(), draw(2).Params()) {
 			t.Errorf("%s: two seeds, one truth", name)
+		}
+	}
+}
+
+// Truths outside the paper, written out at given items.
+func TestHeldOutTruthsByHand(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		truth env.Truth
+		f     func(w, x []float64) float64
+	}{
+		{"abs", env.NewAbs(3, newRand(4)), func(w, x []float64) float64 {
+			return math.Abs(w[0]*x[0]+w[1]*x[1]+w[2]*x[2]) - math.Abs(x[0]-x[1])
+		}},
+		{"needle", env.NewNeedle(3, newRand(4)), func(w, x []float64) float64 {
+			return 4*math.Exp(-2*(math.Pow(x[0]-w[0], 2)+math.Pow(x[1]-w[1], 2)+math.Pow(x[2]-w[2], 2))) - 1.5
+		}},
+		{"sawtooth", env.NewSawtooth(3, newRand(4)), func(w, x []float64) float64 {
+			v := w[0]*x[0] + w[1]*x[1] + w[2]*x[2]
+			return 3*math.Mod(math.Mod(v, 1)+1, 1) - 2
+		}},
+		{"segments", env.NewSegments(3, false, newRand(4)), func(w, x []float64) float64 {
+			if x[2] < 0 {
+				return 2*(w[0]*x[0]+w[1]*x[1]) - 0.5
+			}
+			return 2*(w[3]*x[0]+w[4]*x[1]) - 0.5
+		}},
+		{"opposed segments", env.NewSegments(3, true, newRand(4)), func(w, x []float64) float64 {
+			if x[2] < 0 {
+				return 2*(w[0]*x[0]+w[1]*x[1]) - 0.5
+			}
+			return -2*(w[0]*x[0]+w[1]*x[1]) - 0.5
+		}},
+		{"shifted", env.Shifted{Truth: env.NewSparse(3, 2, newRand(4)), By: -4}, func(w, x []float64) float64 {
+			return w[0]*x[0] + w[1]*x[1] + w[2]*x[2] - 4
+		}},
+	} {
+		x := items(40, 5)
+		for i, got := range utilities(c.truth, x) {
+			if want := c.f(c.truth.Params(), x.RawRowView(i)); math.Abs(got-want) > 1e-12 {
+				t.Errorf("%s: f(x_%d) = %v, want %v", c.name, i, got, want)
+			}
+		}
+	}
+}
+
+// Of a sparse truth as many features matter as it says, each by 1.
+func TestSparseTruth(t *testing.T) {
+	for seed := range uint64(20) {
+		count := 0.0
+		for _, w := range env.NewSparse(7, 3, newRand(seed)).Params() {
+			if count += math.Abs(w); w != 0 && math.Abs(w) != 1 {
+				t.Errorf("a slope of %v, want 0, 1 or −1", w)
+			}
+		}
+		if count != 3 {
+			t.Errorf("%v features matter, want 3", count)
 		}
 	}
 }

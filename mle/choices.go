@@ -11,6 +11,8 @@ package mle
 
 import (
 	"fmt"
+	"iter"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -89,6 +91,45 @@ func (c *Choices) Features() *mat.Dense {
 		return nil
 	}
 	return mat.NewDense(c.Rows(), c.d, c.features)
+}
+
+// blockRounds is the number of rounds that a likelihood holds the gradients of at a time.
+const blockRounds = 1024
+
+// blocks returns the rounds in blocks [from, to) of at most blockRounds, without those blocks
+// in which nothing was offered.
+func (c *Choices) blocks() iter.Seq2[int, int] {
+	return func(yield func(from, to int) bool) {
+		for from := 0; from < c.Rounds(); from += blockRounds {
+			to := min(from+blockRounds, c.Rounds())
+			if c.end[to-1] > c.start(from) && !yield(from, to) {
+				return
+			}
+		}
+	}
+}
+
+// rows returns the rows of the rounds [from, to), of which there must be some. They share the
+// memory of c.
+func (c *Choices) rows(from, to int) *mat.Dense {
+	lo, hi := c.start(from), c.end[to-1]
+	return mat.NewDense(hi-lo, c.d, c.features[lo*c.d:hi*c.d])
+}
+
+// Slice returns the rounds [from, to). They share the features of c and must not be changed.
+// Rounds that are appended to c later do not appear in them.
+func (c *Choices) Slice(from, to int) *Choices {
+	lo, hi := c.start(from), c.start(to)
+	s := &Choices{d: c.d, features: c.features[lo*c.d : hi*c.d : hi*c.d]}
+	for k := from; k < to; k++ {
+		s.append(c.end[k]-c.start(k), c.choice[k])
+	}
+	return s
+}
+
+// Clone returns a copy that shares no memory with c.
+func (c *Choices) Clone() *Choices {
+	return &Choices{d: c.d, features: slices.Clone(c.features), outcomes: outcomes{slices.Clone(c.end), slices.Clone(c.choice)}}
 }
 
 // Standardised returns the choices with the features (x_j − shift_j) / scale_j. They

@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/lapack/lapack64"
 	"gonum.org/v1/gonum/mat"
 
+	"vitrine/internal/kernel"
 	"vitrine/internal/portable"
 	"vitrine/internal/state"
 )
@@ -35,11 +36,12 @@ type Laplace struct {
 var ErrSingular = errors.New("mle: the Fisher information is singular: scale the features")
 
 // NewLaplace returns the approximation at ŵ = w, which should minimise l and is copied.
-// Every parameter needs a positive penalty; the error names the first that has none.
+// With an anchor the evidence is that of the anchor's rounds and of these. Otherwise
+// every parameter needs a positive penalty; the error names the first that has none.
 // Other errors are ErrSingular and ErrNotFinite.
 func NewLaplace(l *NLL, w []float64) (*Laplace, error) {
 	for j := range w {
-		if p := l.precision(j); !(p > 0) {
+		if p := l.precision(j); l.Anchor == nil && !(p > 0) {
 			return nil, fmt.Errorf("mle: parameter %d has a prior of precision %v: must be positive: set Ridge, or Prior for every parameter", j, p)
 		}
 	}
@@ -52,8 +54,12 @@ func NewLaplace(l *NLL, w []float64) (*Laplace, error) {
 		return nil, err
 	}
 	p.LogEvidence = -value - p.logDetRoot()
-	for j := range w {
-		p.LogEvidence += float64(portable.Log(l.precision(j)) / 2)
+	if l.Anchor != nil {
+		p.LogEvidence += l.Anchor.LogEvidence + l.Anchor.logDetRoot()
+	} else {
+		for j := range w {
+			p.LogEvidence += float64(portable.Log(l.precision(j)) / 2)
+		}
 	}
 	if !finite(p.LogEvidence) {
 		return nil, ErrNotFinite
@@ -86,7 +92,12 @@ func (p *Laplace) Deviation(dst []float64, scale float64, rng *rand.Rand) {
 	for j := range dst {
 		dst[j] = scale * rng.NormFloat64()
 	}
-	blas64.Trsv(blas.NoTrans, p.root.RawTriangular(), blas64.Vector{N: len(dst), Data: dst, Inc: 1})
+	p.Colour(dst)
+}
+
+// Colour replaces v by U⁻¹v, which has the covariance H⁻¹ if that of v is the identity.
+func (p *Laplace) Colour(v []float64) {
+	blas64.Trsv(blas.NoTrans, p.root.RawTriangular(), blas64.Vector{N: len(v), Data: v, Inc: 1})
 }
 
 // Step returns the approximation after one more round, by one step of the extended
@@ -155,6 +166,41 @@ func (p *Laplace) Forget(lambda float64, prior []float64) (*Laplace, error) {
 	next.solve(w)
 	next.LogEvidence = p.LogEvidence
 	return next, nil
+}
+
+// Extended returns the approximation for w and more parameters, which have the prior
+// N(0, P⁻¹) with P = diag(prior), and are independent of w. The evidence does not change.
+func (p *Laplace) Extended(prior []float64) (*Laplace, error) {
+	d := len(p.Mode)
+	w := make([]float64, d+len(prior))
+	copy(w, p.Mode)
+	h := mat.NewSymDense(len(w), nil)
+	for i := range d {
+		for j := i; j < d; j++ {
+			h.SetSym(i, j, p.h.At(i, j))
+		}
+	}
+	for j, rho := range prior {
+		h.SetSym(d+j, d+j, rho)
+	}
+	next, err := newLaplace(w, h)
+	if err != nil {
+		return nil, err
+	}
+	next.LogEvidence = p.LogEvidence
+	return next, nil
+}
+
+// strain returns ½ (w − ŵ)ᵀH(w − ŵ) and stores its gradient in dst, if that is not nil.
+func (p *Laplace) strain(dst, w []float64) float64 {
+	d := len(w)
+	step, pull := mat.NewVecDense(d, nil), mat.NewVecDense(d, nil)
+	floats.SubTo(step.RawVector().Data, w, p.Mode)
+	pull.MulVec(p.h, step)
+	if dst != nil {
+		copy(dst, pull.RawVector().Data)
+	}
+	return kernel.Dot(step.RawVector().Data, pull.RawVector().Data) / 2
 }
 
 // solve replaces v by H⁻¹v.

@@ -296,3 +296,79 @@ func TestLaplaceSurvivesASnapshot(t *testing.T) {
 		t.Error("no error for a snapshot of two parameters read as three")
 	}
 }
+
+// A posterior of some rounds as the anchor of others is the posterior of all, as far as the
+// first is Gaussian: with a quadratic loss by construction, here up to what many rounds leave.
+func TestAnAnchorStandsForItsRounds(t *testing.T) {
+	rng := rand.New(rand.NewPCG(8, 2))
+	c := manyChoices(rng, 1200, []float64{0.5, -0.3})
+	m, prior := utility.NewLinear(2, false), []float64{4, 2}
+	whole := fitted(t, &mle.NLL{Model: m, Choices: c, Prior: prior}, make([]float64, 2))
+	first := fitted(t, &mle.NLL{Model: m, Choices: c.Slice(0, 700), Prior: prior}, make([]float64, 2))
+	l := &mle.NLL{Model: m, Choices: c.Slice(700, 1200), Anchor: first}
+	both := fitted(t, l, make([]float64, 2))
+	nearAll(t, "the mode", both.Mode, whole.Mode, 2e-3)
+	near(t, "the log evidence", both.LogEvidence, whole.LogEvidence, 1e-4)
+
+	// The gradient by central differences.
+	w, grad := []float64{0.2, 0.7}, make([]float64, 2)
+	l.Gradient(grad, w)
+	for j := range w {
+		const h = 1e-5
+		up, down := append([]float64(nil), w...), append([]float64(nil), w...)
+		up[j], down[j] = w[j]+h, w[j]-h
+		near(t, "the gradient", grad[j], (l.Value(up)-l.Value(down))/(2*h), 1e-5)
+	}
+
+	// New parameters have the prior that they are given.
+	wide, err := first.Extended([]float64{3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	empty := &mle.NLL{Model: utility.NewLinear(2, true), Choices: mle.NewChoices(2), Anchor: wide}
+	v := []float64{first.Mode[0], first.Mode[1], 2}
+	near(t, "the strain of the new one", empty.Value(v), 3*2*2/2.0, 1e-12)
+	v[0], v[2] = v[0]+0.1, 0
+	near(t, "the strain of an old one", empty.Value(v), (&mle.NLL{Model: m, Choices: mle.NewChoices(2), Anchor: first}).Value(v[:2]), 1e-12)
+	near(t, "the log evidence", fitted(t, empty, v).LogEvidence, first.LogEvidence, 1e-9)
+}
+
+// The likelihood of more rounds than a block has is the sum of those of parts, empty rounds
+// and all.
+func TestBlocksAddUp(t *testing.T) {
+	rng := rand.New(rand.NewPCG(9, 2))
+	c := mle.NewChoices(2)
+	for s := range 2500 {
+		n := rng.IntN(4)
+		if s >= 1024 && s < 2048 {
+			n = 0 // a whole block without items
+		}
+		if n == 0 {
+			c.AppendRows(nil, vitrine.Outside)
+			continue
+		}
+		c.AppendRows(mat.NewDense(n, 2, normals(rng, 2*n)), vitrine.Choice(rng.IntN(n+1)))
+	}
+	for _, m := range []utility.Model{utility.NewQuadratic(2), utility.NewWide(2, 1)} {
+		d := m.NumParams()
+		w := normals(rng, d)
+		grad, want := make([]float64, d), make([]float64, d)
+		value, information := 0.0, mat.NewSymDense(d, nil)
+		for s := range c.Rounds() {
+			one := &mle.NLL{Model: m, Choices: c.Round(s)}
+			g := make([]float64, d)
+			value += one.Gradient(g, w)
+			for j := range g {
+				want[j] += g[j]
+			}
+			information.AddSym(information, one.Fisher(nil, w))
+		}
+		all := &mle.NLL{Model: m, Choices: c}
+		near(t, "value", all.Value(w), value, 1e-11)
+		near(t, "value beside the gradient", all.Gradient(grad, w), value, 1e-11)
+		nearAll(t, "gradient", grad, want, 1e-9)
+		if !mat.EqualApprox(all.Fisher(nil, w), information, 1e-9) {
+			t.Errorf("%v: the information differs", m)
+		}
+	}
+}

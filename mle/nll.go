@@ -27,9 +27,13 @@ type NLL struct {
 	Choices *Choices
 	Ridge   float64   // ρ
 	Prior   []float64 // ρ_j; nil is 0 for all
+	// Anchor takes the place of the penalties, if it is not nil: the posterior N(m, P⁻¹) of rounds
+	// that are not among the choices adds ½ (w − m)ᵀP(w − m).
+	Anchor *Laplace
 
 	u, out, mean []float64
 	g            *mat.Dense
+	gradients    scratch.Matrix
 }
 
 // Dim returns the number of parameters d_w.
@@ -38,10 +42,12 @@ func (l *NLL) Dim() int { return l.Model.NumParams() }
 // Value returns L(w).
 func (l *NLL) Value(w []float64) float64 {
 	loss := l.penalty(nil, w)
-	if x := l.Choices.Features(); x != nil {
-		l.u = scratch.Grow(l.u, l.Choices.Rows())
+	for from, to := range l.Choices.blocks() {
+		x := l.Choices.rows(from, to)
+		n, _ := x.Dims()
+		l.u = scratch.Grow(l.u, n)
 		l.Model.Utilities(l.u, w, x)
-		loss += l.Choices.loss(l.u, 0, l.Choices.Rounds())
+		loss += l.Choices.loss(l.u, from, to)
 	}
 	return loss
 }
@@ -52,28 +58,34 @@ func (l *NLL) Value(w []float64) float64 {
 //
 // and returns L(w).
 func (l *NLL) Gradient(dst, w []float64) float64 {
-	x := l.Choices.Features()
-	if x == nil {
-		return l.penalty(dst, w)
+	loss := l.penalty(dst, w)
+	for from, to := range l.Choices.blocks() {
+		loss += l.addGradient(dst, w, from, to)
 	}
-	l.out = scratch.Grow(l.out, l.Choices.Rounds())
+	return loss
+}
+
+// addGradient adds the gradient of the rounds [from, to) to dst and returns their loss.
+func (l *NLL) addGradient(dst, w []float64, from, to int) float64 {
+	x := l.Choices.rows(from, to)
+	l.out, l.mean = scratch.Grow(l.out, to-from), scratch.Grow(l.mean, l.Dim())
 	residuals := func(cotangent, u []float64) float64 {
 		copy(cotangent, u)
-		return l.Choices.residuals(cotangent, l.out, 0, l.Choices.Rounds())
+		return l.Choices.residuals(cotangent, l.out, from, to)
 	}
 	var loss float64
 	if m, ok := l.Model.(utility.Backpropagator); ok {
-		loss = m.Backpropagate(dst, w, x, residuals)
+		loss = m.Backpropagate(l.mean, w, x, residuals)
 	} else {
 		l.linearize(w, x)
 		loss = residuals(l.u, l.u)
-		clear(dst)
-		kernel.GemvTrans(dst, l.g.RawMatrix().Data, l.u, len(l.u), l.Dim())
+		clear(l.mean)
+		kernel.GemvTrans(l.mean, l.g.RawMatrix().Data, l.u, len(l.u), l.Dim())
 	}
-	for j, v := range w {
-		dst[j] += float64(l.precision(j) * v)
+	for j, v := range l.mean {
+		dst[j] += v
 	}
-	return loss + l.penalty(nil, w)
+	return loss
 }
 
 // Fisher stores in dst, nil allocates, the Fisher information of the choices
@@ -86,26 +98,28 @@ func (l *NLL) Gradient(dst, w []float64) float64 {
 func (l *NLL) Fisher(dst *mat.SymDense, w []float64) *mat.SymDense {
 	d := l.Dim()
 	p := make([]float64, kernel.PackedLen(d))
-	if x := l.Choices.Features(); x != nil {
-		l.linearize(w, x)
-		l.out, l.mean = scratch.Grow(l.out, l.Choices.Rounds()), scratch.Grow(l.mean, d)
-		l.Choices.probabilities(l.u, l.out, 0, l.Choices.Rounds())
-		l.Choices.addFisher(p, l.u, l.g.RawMatrix().Data, l.mean, 0, l.Choices.Rounds())
+	for from, to := range l.Choices.blocks() {
+		l.linearize(w, l.Choices.rows(from, to))
+		l.out, l.mean = scratch.Grow(l.out, to-from), scratch.Grow(l.mean, d)
+		l.Choices.probabilities(l.u, l.out, from, to)
+		l.Choices.addFisher(p, l.u, l.g.RawMatrix().Data, l.mean, from, to)
 	}
 	dst = gram.Unpack(dst, p, d)
+	if l.Anchor != nil {
+		dst.AddSym(dst, l.Anchor.h)
+		return dst
+	}
 	for i := range d {
 		dst.SetSym(i, i, dst.At(i, i)+l.precision(i))
 	}
 	return dst
 }
 
-// linearize leaves f_w and ∇f_w of all rows in l.u and l.g.
+// linearize leaves f_w and ∇f_w of the rows x in l.u and l.g.
 func (l *NLL) linearize(w []float64, x *mat.Dense) {
-	n := l.Choices.Rows()
+	n, _ := x.Dims()
 	l.u = scratch.Grow(l.u, n)
-	if l.g == nil || l.g.RawMatrix().Rows != n {
-		l.g = mat.NewDense(n, l.Dim(), nil)
-	}
+	l.g = l.gradients.Reshape(n, l.Dim())
 	utility.Linearize(l.Model, l.u, l.g, w, x)
 }
 
@@ -117,8 +131,12 @@ func (l *NLL) precision(j int) float64 {
 	return l.Ridge + l.Prior[j]
 }
 
-// penalty returns ½ wᵀPw and stores its gradient in dst, if that is not nil.
+// penalty returns ½ wᵀPw, or that of the anchor, and stores its gradient in dst, if that is not
+// nil.
 func (l *NLL) penalty(dst, w []float64) float64 {
+	if l.Anchor != nil {
+		return l.Anchor.strain(dst, w)
+	}
 	sum := 0.0
 	for j, v := range w {
 		p := l.precision(j)

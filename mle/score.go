@@ -1,14 +1,18 @@
 package mle
 
 import (
+	"fmt"
 	"math"
+	"math/rand/v2"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/lapack/lapack64"
 	"gonum.org/v1/gonum/mat"
 
 	"vitrine/internal/kernel"
 	"vitrine/internal/portable"
+	"vitrine/internal/state"
 	"vitrine/utility"
 )
 
@@ -99,33 +103,103 @@ func NewScoreTest(m *utility.Additive, c *Choices, linear *Laplace, maximum, off
 	return t
 }
 
+// Amplitudes are the posterior of the amplitudes of a unit θ beside a linear fit with the
+// precision A = UᵀU, from the quadratic model of a [ScoreTest]:
+//
+//	γ ~ N(γ̂, J⁻¹),  γ̂ = J⁻¹s
+//	the linear parameters given γ ~ N(ŵ − U⁻¹c̃γ, A⁻¹),  c̃ = U⁻ᵀ Cov(z, h)
+type Amplitudes struct {
+	Mode []float64 // γ̂, of length o
+	// Gain is what the unit adds to the log evidence at this θ,
+	//
+	//	½ sᵀJ⁻¹s − ½ log det J + ½ log det P_γ
+	Gain float64
+	// Cross is c̃, a row of d+1 numbers for each of the o outputs.
+	Cross []float64
+	// Root is the upper triangular R with RᵀR = J, row after row.
+	Root []float64
+}
+
+// Deviation stores in dst a draw of scale · N(0, J⁻¹).
+func (a *Amplitudes) Deviation(dst []float64, scale float64, rng *rand.Rand) {
+	for k := range dst {
+		dst[k] = scale * rng.NormFloat64()
+	}
+	o := len(a.Mode)
+	root := blas64.Triangular{N: o, Stride: o, Data: a.Root, Uplo: blas.Upper, Diag: blas.NonUnit}
+	blas64.Trsv(blas.NoTrans, root, blas64.Vector{N: o, Data: dst, Inc: 1})
+}
+
+// Encode appends the posterior to a snapshot.
+func (a *Amplitudes) Encode(e *state.Encoder) {
+	e.Floats(a.Mode)
+	e.Float(a.Gain)
+	e.Floats(a.Cross)
+	e.Floats(a.Root)
+}
+
+// DecodeAmplitudes reads what Encode wrote for o outputs beside d+1 linear parameters.
+// Errors go to the decoder.
+func DecodeAmplitudes(d *state.Decoder, outputs, linear int) Amplitudes {
+	a := Amplitudes{Mode: make([]float64, outputs), Cross: make([]float64, outputs*linear), Root: make([]float64, outputs*outputs)}
+	d.Floats(a.Mode)
+	a.Gain = d.Float()
+	d.Floats(a.Cross)
+	d.Floats(a.Root)
+	for k := range outputs {
+		if r := a.Root[k*outputs+k]; d.Err() == nil && !(r > 0) {
+			d.Fail(fmt.Errorf("snapshot has the root %v of a precision, which must be positive", r))
+		}
+	}
+	return a
+}
+
+// Amplitudes returns the posterior of the amplitudes of the unit θ, and false if J is not
+// positive definite to the precision of a float64.
+func (t *ScoreTest) Amplitudes(theta []float64) (a Amplitudes, ok bool) {
+	n, o := len(t.p), len(t.gamma)
+	rows := len(t.z) / n
+	t.m.Unit(t.h, theta, t.psi)
+	a = Amplitudes{Mode: make([]float64, o), Cross: make([]float64, o*rows), Root: make([]float64, o*o)}
+	j := mat.NewSymDense(o, a.Root)
+	for k := range o {
+		h, cross := t.h[k*n:][:n], a.Cross[k*rows:][:rows]
+		a.Mode[k] = t.scale * kernel.Dot(t.r, h)
+		for i := range cross {
+			cross[i] = t.scale * kernel.Dot(t.z[i*n:][:n], h)
+		}
+		for b := range k + 1 {
+			j.SetSym(k, b, float64(t.scale*t.covariance(h, t.h[b*n:][:n]))-kernel.Dot(cross, a.Cross[b*rows:][:rows]))
+		}
+		j.SetSym(k, k, j.At(k, k)+t.gamma[k])
+		a.Gain += float64(portable.Log(t.gamma[k]) / 2)
+	}
+	root, ok := lapack64.Potrf(blas64.Symmetric{N: o, Stride: o, Data: a.Root, Uplo: blas.Upper})
+	if !ok {
+		return a, false
+	}
+	mode := blas64.Vector{N: o, Data: a.Mode, Inc: 1}
+	blas64.Trsv(blas.Trans, root, mode)
+	a.Gain += float64(kernel.Dot(a.Mode, a.Mode) / 2)
+	blas64.Trsv(blas.NoTrans, root, mode)
+	for k := range o {
+		a.Gain -= portable.Log(a.Root[k*o+k])
+	}
+	return a, finite(a.Gain)
+}
+
 // Gain returns the gain of the unit θ, and stores the amplitudes γ = J⁻¹s that attain
 // it in gamma.
 func (t *ScoreTest) Gain(gamma, theta []float64) float64 {
-	n, o := len(t.p), len(gamma)
-	t.m.Unit(t.h, theta, t.psi)
-	j := mat.NewSymDense(o, nil)
-	s := mat.NewVecDense(o, gamma)
-	gain := 0.0
-	for a := range o {
-		ha := t.h[a*n:][:n]
-		gamma[a] = t.scale * kernel.Dot(t.r, ha)
-		for b := range a + 1 {
-			j.SetSym(a, b, float64(t.scale*t.covariance(ha, t.h[b*n:][:n]))-t.explained(ha, t.h[b*n:][:n]))
-		}
-		j.SetSym(a, a, j.At(a, a)+t.gamma[a])
-		gain += float64(portable.Log(t.gamma[a]) / 2)
-	}
-	for k, v := range theta {
-		gain -= float64(t.theta[k] * v * v / 2)
-	}
-	var chol mat.Cholesky
-	if !chol.Factorize(j) {
+	a, ok := t.Amplitudes(theta)
+	if !ok {
 		return math.Inf(-1)
 	}
-	score := append([]float64(nil), gamma...)
-	_ = chol.SolveVecTo(s, s)
-	return gain + float64(kernel.Dot(score, gamma)/2) - float64(chol.LogDet()/2)
+	copy(gamma, a.Mode)
+	for k, v := range theta {
+		a.Gain -= float64(t.theta[k] * v * v / 2)
+	}
+	return a.Gain
 }
 
 // covariance returns the sum of the rounds' covariances of a and b.
@@ -142,16 +216,6 @@ func (t *ScoreTest) covariance(a, b []float64) float64 {
 		}
 		sum += ab - float64(ma*mb)
 		lo = hi
-	}
-	return sum
-}
-
-// explained returns Cov(a, z) A⁻¹ Cov(z, b).
-func (t *ScoreTest) explained(a, b []float64) float64 {
-	n, sum := len(t.p), 0.0
-	for lo := 0; lo < len(t.z); lo += n {
-		z := t.z[lo:][:n]
-		sum += float64(t.scale * kernel.Dot(z, a) * t.scale * kernel.Dot(z, b))
 	}
 	return sum
 }

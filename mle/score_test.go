@@ -3,11 +3,14 @@ package mle_test
 import (
 	"math"
 	"math/rand/v2"
+	"reflect"
+	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
 
 	"vitrine"
+	"vitrine/internal/state"
 	"vitrine/mle"
 	"vitrine/utility"
 )
@@ -157,5 +160,95 @@ func TestScoreTestSamplesFromTheOffset(t *testing.T) {
 	}
 	if len(gains) != n {
 		t.Errorf("%d offsets make %d samples, want one for each of %d rounds", 2*n, len(gains), n)
+	}
+}
+
+// The posterior of a unit's amplitudes and of the linear parameters is the Gaussian of the
+// dense quadratic model in all of them at once: its information is inverted by hand.
+func TestAmplitudesAreTheDensePosterior(t *testing.T) {
+	rng := rand.New(rand.NewPCG(10, 1))
+	for _, m := range []*utility.Additive{utility.NewSpectral(2, 1), utility.NewRadial(2, 1)} {
+		c := manyChoices(rng, 60, []float64{1, -0.5})
+		linear := utility.NewLinear(2, true)
+		l := &mle.NLL{Model: linear, Choices: c, Prior: make([]float64, 3)}
+		utility.Precisions(linear, l.Prior)
+		fit := fitted(t, l, make([]float64, 3))
+		prior := make([]float64, m.NumParams())
+		m.Precisions(prior)
+		theta := normals(rng, m.Inputs())
+		a, ok := mle.NewScoreTest(m, c, fit, 1000, 0).Amplitudes(theta)
+		if !ok {
+			t.Fatal("no amplitudes")
+		}
+
+		family := pinned{m, theta}
+		n, o := family.NumParams(), m.Outputs()
+		one := &mle.NLL{Model: family, Choices: c, Prior: prior[:n]}
+		w := make([]float64, n)
+		copy(w, fit.Mode)
+		var covariance mat.Dense
+		if err := covariance.Inverse(one.Fisher(nil, w)); err != nil {
+			t.Fatal(err)
+		}
+		// Cov(γ) = J⁻¹ = (RᵀR)⁻¹.
+		root := mat.NewTriDense(o, mat.Upper, nil)
+		for i := range o {
+			for j := i; j < o; j++ {
+				root.SetTri(i, j, a.Root[i*o+j])
+			}
+		}
+		var precision, block mat.Dense
+		precision.Mul(root.T(), root)
+		if err := block.Inverse(&precision); err != nil {
+			t.Fatal(err)
+		}
+		for i := range o {
+			for j := range o {
+				near(t, m.String()+": Cov(γ)", block.At(i, j), covariance.At(3+i, 3+j), 1e-9)
+			}
+		}
+		// Cov(z, γ) Cov(γ)⁻¹ = −U⁻¹c̃.
+		var slope mat.Dense
+		slope.Mul(covariance.Slice(0, 3, 3, n), &precision)
+		for k := range o {
+			cross := append([]float64(nil), a.Cross[k*3:][:3]...)
+			fit.Colour(cross)
+			for j, v := range cross {
+				near(t, m.String()+": −U⁻¹c̃", -v, slope.At(j, k), 1e-9)
+			}
+		}
+		// Draws have the covariance scale² J⁻¹, within five standard errors.
+		const draws, scale = 20000, 0.5
+		sum, v := make([]float64, o), make([]float64, o)
+		for range draws {
+			a.Deviation(v, scale, rng)
+			for k := range o {
+				sum[k] += v[k] * v[k] / draws
+			}
+		}
+		for k := range o {
+			if want := scale * scale * block.At(k, k); math.Abs(sum[k]-want) > 5*want*math.Sqrt(2.0/draws) {
+				t.Errorf("%v: variance %v of a draw, want %v", m, sum[k], want)
+			}
+		}
+	}
+}
+
+func TestAmplitudesSurviveASnapshot(t *testing.T) {
+	a := mle.Amplitudes{Mode: []float64{1, 2}, Gain: 3, Cross: []float64{1, 2, 3, 4, 5, 6}, Root: []float64{1, 2, 0, 3}}
+	e := state.NewEncoder("x")
+	a.Encode(e)
+	a.Root[3] = 0
+	a.Encode(e)
+	d, err := state.NewDecoder("x", bytesOf(t, e))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.Root[3] = 3
+	if got := mle.DecodeAmplitudes(d, 2, 3); d.Err() != nil || !reflect.DeepEqual(got, a) {
+		t.Errorf("restored %v, %v", got, d.Err())
+	}
+	if mle.DecodeAmplitudes(d, 2, 3); d.Err() == nil || !strings.Contains(d.Err().Error(), "the root 0 of a precision") {
+		t.Errorf("error %v, want one of the root 0", d.Err())
 	}
 }

@@ -86,6 +86,12 @@ func (m *Additive) Theta(w []float64, k int) []float64 {
 	return w[m.Linear()+m.units*m.Outputs()+k*i:][:i:i]
 }
 
+// Direction returns the coefficients of the features in the unit θ, a part of theta.
+func (m *Additive) Direction(theta []float64) []float64 {
+	first, _ := m.unit.inputs(m.d)
+	return theta[1-first:][:m.d:m.d]
+}
+
 // Precisions implements [Prior].
 func (m *Additive) Precisions(dst []float64) {
 	checkParams(m, dst)

@@ -45,7 +45,7 @@ func TestCompletion(t *testing.T) {
 		{[]string{"plot", "out", "--difference", "on"}, []string{"onl-mnl"}},
 		{[]string{"reproduce", "--seeds", ""}, nil},
 		{[]string{"run", ""}, nil}, // files
-		{[]string{"describe", "sp"}, []string{"spectral"}},
+		{[]string{"describe", "spe"}, []string{"spectral"}},
 		{[]string{"list", "t"}, []string{"tunings"}},
 		{[]string{"list", "--show", "main-uniform-r"}, []string{"main-uniform-realizable"}},
 		{[]string{"completion", ""}, []string{"bash", "zsh", "fish"}},

@@ -300,6 +300,9 @@ func copyOf(t *testing.T, dir string) string {
 var relearned = map[int]map[string]bool{
 	1: {"barrier": false, "bma": true, "eps": false},
 	2: {"barrier": false, "bma": true, "eps": false},
+	3: {"bma": true},
+	4: {"bma": true},
+	5: {"bma": true},
 }
 
 // unestimated is the last format whose BMA-MNL had no probabilities, so that its sets were in another order.

@@ -61,7 +61,7 @@ func TestRegretIsAsRecorded(t *testing.T) {
 			t.Fatal(err)
 		}
 		if have := sha256.Sum256(regret); hex.EncodeToString(have[:]) != sum {
-			t.Errorf("%s: regret.csv differs from the one recorded", name)
+			t.Errorf("%s: regret.csv differs from the one recorded: %x", name, have)
 		}
 	}
 }

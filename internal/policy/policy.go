@@ -6,6 +6,7 @@
 package policy
 
 import (
+	"cmp"
 	"encoding"
 	"fmt"
 	"maps"
@@ -104,7 +105,7 @@ type Made struct {
 }
 
 // Learner makes a policy's learners from its section. It is one of [OfUtility], [OfBasis],
-// [OfOptions], [OfNothing], [OfExperts] and [OfWorld].
+// [OfOptions], [OfNothing], [OfAuto], [OfExperts] and [OfWorld].
 type Learner struct {
 	Options []option.Option // with their defaults
 	Unfit   string          // why it cannot serve; "" if it can
@@ -237,7 +238,7 @@ func linearFamilies() (list []string) {
 // probe is the problem with items of one feature. Options are checked where
 // learners are made, and one of this problem is small whatever the file's.
 func probe(p bandit.Problem) bandit.Problem {
-	p.Features = 1
+	p.Features, p.Numeric = 1, nil
 	return p
 }
 
@@ -270,6 +271,24 @@ func OfWorld() Learner {
 	return Learner{Unfit: "knows the truth, which only simulated worlds have", build: build}
 }
 
+// OfAuto makes the learner that needs no choice. It has no options.
+func OfAuto() Learner {
+	build := func(s settings.Section, p bandit.Problem) (none Made, err error) {
+		if err := s.Bind(&struct{}{}, Common...); err != nil {
+			return none, err
+		}
+		if err := p.Check(); err != nil {
+			return none, s.At(err)
+		}
+		squares := 2 * float64(p.Features) // vectors of effects
+		for _, e := range bandit.AutoExperts(p) {
+			squares += expertSquare(e)
+		}
+		return made(func(rng *rand.Rand) (vitrine.Learner, error) { return bandit.NewAuto(p, rng) }, nil, nil, squares), nil
+	}
+	return Learner{Unfit: cmp.Or(unsaved[*bandit.BMA](), unsaved[*bandit.Wide]()), build: build}
+}
+
 // OfExperts makes BMA-MNL, the learner of several utility families.
 func OfExperts() Learner {
 	return Learner{
@@ -279,6 +298,16 @@ func OfExperts() Learner {
 		Unfit: unsaved[*bandit.BMA](),
 		build: buildExperts,
 	}
+}
+
+// expertSquare returns d_w² of an expert, and for one of units what their posterior takes besides: 60 units of some
+// 3d + 33 numbers, twice, among the twelve matrices of the table.
+func expertSquare(e bandit.Expert) float64 {
+	s := square(e.Model)
+	if m, ok := e.Model.(*utility.Additive); ok && e.Memory == 0 {
+		s += float64(60 * (3*m.NumFeatures() + 33) * 2 / 12)
+	}
+	return s
 }
 
 func buildExperts(s settings.Section, p bandit.Problem) (none Made, err error) {
@@ -313,7 +342,7 @@ func buildExperts(s settings.Section, p bandit.Problem) (none Made, err error) {
 	squares := 0.0
 	for _, e := range experts {
 		names = append(names, e.String())
-		squares += square(e.Model)
+		squares += expertSquare(e)
 	}
 	o := bandit.DefaultBMAOptions()
 	if err := s.Bind(&o, append([]string{"experts"}, Common...)...); err != nil {
@@ -344,7 +373,7 @@ func defaultExperts(features int) []map[string]any {
 }
 
 // Default is the policy of placements that name none.
-const Default = "onl-mnl"
+const Default = "auto"
 
 // Complete returns all settings of a placement's policy. It is given those that the placement names, as a JSON
 // object with the keys of a [[policy]] of a file, {"name": "onl-mnl", "lambda": 3, …}, and reads them as

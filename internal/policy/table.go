@@ -9,6 +9,12 @@ import (
 // All are the policies. To add one is to write its file in bandit and a line here.
 var All = []Policy{
 	{
+		Name: "auto", Doc: "bma-mnl, with what the features and their number call for",
+		Choose: "if in doubt: it has nothing to set", Offer: "K N d_w", Round: "K d_w²", Page: "auto",
+		Matrices: Matrices{12, 5},
+		Learner:  OfAuto(),
+	},
+	{
 		Name: "onl-mnl", Doc: "optimism on non-linear utilities, Algorithm 1 of the paper",
 		Choose: "for utilities that are not linear", Offer: "N d_w²", Round: "(d_w + t) K d_w", Page: "onl-mnl",
 		Serving:  map[string]any{"utility": linear, "update": "online"},
@@ -87,7 +93,7 @@ var All = []Policy{
 	{
 		Name: "bma-mnl", Doc: "utility families averaged by evidence, one sample a slot",
 		Choose: "if it is not known what utilities look like", Offer: "K N d_w", Round: "d_w³ + K d_w²", Page: "bma-mnl",
-		Matrices: Matrices{9, 4},
+		Matrices: Matrices{12, 5},
 		Learner:  OfExperts(),
 	},
 	{

@@ -249,6 +249,7 @@ func (c *Config) checkMode() error {
 type Spec struct {
 	Policy   []byte // JSON, as configured
 	Features int    // d, the width of a row
+	Numeric  []int  // the columns that are numbers and not indicators; nil if that is not known
 	Size     int    // K
 	Items    int    // the largest N of a request
 	All      bool   // rounds have the rows of all N items, not only of the items shown
@@ -263,7 +264,7 @@ type Size struct {
 }
 
 func (c *Config) spec() Spec {
-	return Spec{Policy: canonical(c.Policy), Features: c.schema.Width(), Size: c.MaxSize, Items: c.MaxItems, All: c.Record == "all", Rounds: c.Rounds, Seed: c.Seed}
+	return Spec{Policy: canonical(c.Policy), Features: c.schema.Width(), Numeric: c.schema.Numeric(), Size: c.MaxSize, Items: c.MaxItems, All: c.Record == "all", Rounds: c.Rounds, Seed: c.Seed}
 }
 
 // sameLearner reports whether a learner of one configuration can continue under the other: it is built in the

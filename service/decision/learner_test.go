@@ -70,7 +70,7 @@ func TestPoliciesServe(t *testing.T) {
 			t.Errorf("%s cannot be restored", d.Name)
 		}
 	}
-	for _, name := range []string{"onl-mnl", "greedy", "ucb-mnl", "ts-mnl", "ofu-mnl-plus", "eps-greedy-mnl", "log-barrier-mnl", "feel-good-ts", "bma-mnl", "uniform"} {
+	for _, name := range []string{"onl-mnl", "greedy", "ucb-mnl", "ts-mnl", "ofu-mnl-plus", "eps-greedy-mnl", "log-barrier-mnl", "feel-good-ts", "bma-mnl", "auto", "uniform"} {
 		if unfit[name] != "" {
 			t.Errorf("%s does not serve: %s", name, unfit[name])
 		}
@@ -106,7 +106,7 @@ func TestNewLearnerRefuses(t *testing.T) {
 		`[]`:                                `must be an object`,
 		`{} {}`:                             `there is more after the object`,
 		`{"name":"ucb-mnl"`:                 `jsontext: unexpected EOF`,
-		`{}`:                                `name is missing: must be one of onl-mnl, greedy, `,
+		`{}`:                                `name is missing: must be one of auto, onl-mnl, greedy, `,
 		`{"name":3}`:                        `name is missing`,
 		`{"name":"ucb-mln"}`:                `ucb-mln: name = "ucb-mln": unknown: did you mean "ucb-mnl"?`,
 		`{"name":"oracle"}`:                 `oracle: knows the truth, which only simulated worlds have`,

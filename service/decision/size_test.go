@@ -20,22 +20,26 @@ func TestLearnerSize(t *testing.T) {
 	for _, c := range []struct {
 		policy   string
 		features int
+		numeric  []int
 	}{
-		{`{"name":"onl-mnl","warmup":2}`, 200},
-		{`{"name":"onl-mnl","warmup":2,"update":"mle"}`, 200},
-		{`{"name":"onl-mnl","warmup":2,"pilot":"map","utility":{"kind":"mlp","hidden":[3]}}`, 60},
-		{`{"name":"greedy","warmup":2}`, 200},
-		{`{"name":"ucb-mnl"}`, 200},
-		{`{"name":"ucb-mnl","utility":{"kind":"quadratic"}}`, 18},
-		{`{"name":"ts-mnl"}`, 200},
-		{`{"name":"ofu-mnl-plus"}`, 200},
-		{`{"name":"eps-greedy-mnl"}`, 200},
-		{`{"name":"log-barrier-mnl"}`, 200},
-		{`{"name":"feel-good-ts"}`, 200},
-		{`{"name":"bma-mnl"}`, 70},
-		{`{"name":"bma-mnl","experts":[{"kind":"linear","intercept":true},{"kind":"linear","intercept":true,"memory":200}]}`, 120},
+		{`{"name":"onl-mnl","warmup":2}`, 200, nil},
+		{`{"name":"onl-mnl","warmup":2,"update":"mle"}`, 200, nil},
+		{`{"name":"onl-mnl","warmup":2,"pilot":"map","utility":{"kind":"mlp","hidden":[3]}}`, 60, nil},
+		{`{"name":"greedy","warmup":2}`, 200, nil},
+		{`{"name":"ucb-mnl"}`, 200, nil},
+		{`{"name":"ucb-mnl","utility":{"kind":"quadratic"}}`, 18, nil},
+		{`{"name":"ts-mnl"}`, 200, nil},
+		{`{"name":"ofu-mnl-plus"}`, 200, nil},
+		{`{"name":"eps-greedy-mnl"}`, 200, nil},
+		{`{"name":"log-barrier-mnl"}`, 200, nil},
+		{`{"name":"feel-good-ts"}`, 200, nil},
+		{`{"name":"bma-mnl"}`, 70, nil},
+		{`{"name":"bma-mnl"}`, 5, nil},
+		{`{"name":"auto"}`, 25, nil},
+		{`{"name":"auto"}`, 2000, []int{0, 1, 2}},
+		{`{"name":"bma-mnl","experts":[{"kind":"linear","intercept":true},{"kind":"linear","intercept":true,"memory":200}]}`, 120, nil},
 	} {
-		s := decision.Spec{Policy: []byte(c.policy), Features: c.features, Size: 2, Items: 4, All: true, Rounds: 1000, Seed: 1}
+		s := decision.Spec{Policy: []byte(c.policy), Features: c.features, Numeric: c.numeric, Size: 2, Items: 4, All: true, Rounds: 1000, Seed: 1}
 		size, err := decision.LearnerSize(s)
 		if err != nil {
 			t.Fatal(err)
@@ -55,7 +59,9 @@ func TestLearnerSize(t *testing.T) {
 					x.Set(i, j, rng.NormFloat64()/10)
 				}
 			}
-			rounds += int64(8 * 4 * c.features)
+			if c.numeric == nil { // else the learner keeps a few columns of them
+				rounds += int64(8 * 4 * c.features)
+			}
 			r := vitrine.Round{Context: &vitrine.Context{Features: x}, Offer: vitrine.Offer{Assortment: vitrine.Assortment{1, 3}, Propensity: 1}, Choice: 1}
 			if err := l.Observe(r); err != nil {
 				t.Fatal(err)

@@ -290,6 +290,17 @@ func (s *Schema) find(name string) int {
 // Width returns d, the number of columns of a row.
 func (s *Schema) Width() int { return s.width }
 
+// Numeric returns the columns of numbers, in order: the others are indicators.
+func (s *Schema) Numeric() []int {
+	numeric := []int{}
+	for i := range s.columns {
+		if c := &s.columns[i]; c.Kind == "number" {
+			numeric = append(numeric, c.from)
+		}
+	}
+	return numeric
+}
+
 // Item returns the index of a feature's value in [api.Item].Features. ok is false if name is not a
 // feature of items.
 func (s *Schema) Item(name string) (slot int, ok bool) { return s.slotOf(name, "item") }

@@ -11,15 +11,12 @@ import (
 	"vitrine"
 	"vitrine/assortment"
 	"vitrine/bandit"
-	"vitrine/utility"
 )
 
 func main() {
 	rng := rand.New(rand.NewPCG(1, 2))
 	problem := bandit.Problem{Features: 1, Size: 3, Rounds: 1000, Constraint: assortment.AtMost(3)}
-	options := bandit.DefaultONLOptions()
-	options.Pilot, options.Update = "map", "online"
-	learner, err := bandit.NewONL(problem, utility.NewMLP(1, []int{8}, utility.Sigmoid), options, rng)
+	learner, err := bandit.NewAuto(problem, rng)
 	if err != nil {
 		log.Fatal(err)
 	}

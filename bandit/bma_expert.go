@@ -1,0 +1,206 @@
+package bandit
+
+import (
+	"math"
+	"math/rand/v2"
+
+	"vitrine"
+	"vitrine/internal/portable"
+	"vitrine/mle"
+	"vitrine/utility"
+)
+
+// expert is a family and its posterior.
+type expert struct {
+	Expert
+	prior     []float64      // precisions
+	start     []float64      // where it is before the first round
+	anchor    *mle.Laplace   // the posterior of the rounds that are not kept; nil for the prior
+	posterior *mle.Laplace   // never nil
+	unit      *unitPosterior // of an additive expert; nil if it has none
+	units     [][]float64    // the best of the last search
+	wake      int            // it rests until the first fit after this round; 0 if it does not rest
+}
+
+// additive returns the family of an additive expert that is fitted.
+func (e *expert) additive() (*utility.Additive, bool) {
+	m, ok := e.Model.(*utility.Additive)
+	return m, ok && e.Memory == 0
+}
+
+// loss returns the loss of rounds in addition to the anchor, or to the prior if that is nil.
+func (e *expert) loss(c *mle.Choices, anchor *mle.Laplace) *mle.NLL {
+	return &mle.NLL{Model: e.Model, Choices: c, Prior: e.prior, Anchor: anchor}
+}
+
+// newExpert returns a family at its prior: around 0 if the utility is linear
+// in its parameters, for a family of units at random units of amplitude 0, and
+// elsewhere around initial parameters.
+func newExpert(x Expert, rng *rand.Rand) (*expert, error) {
+	m := x.Model
+	e := &expert{Expert: x, prior: make([]float64, m.NumParams())}
+	utility.Precisions(m, e.prior)
+	w := make([]float64, len(e.prior))
+	if !concave(m) {
+		m.Init(w, rng)
+	}
+	if m, ok := m.(*utility.Additive); ok {
+		for k := range m.Units() {
+			clear(m.Gamma(w, k))
+		}
+	}
+	e.start = w
+	return e, e.restart()
+}
+
+// restart makes the posterior that of no rounds.
+func (e *expert) restart() error {
+	p, err := mle.NewLaplace(e.loss(mle.NewChoices(e.Model.NumFeatures()), nil), e.start)
+	if err != nil {
+		return err
+	}
+	if e.Memory != 0 {
+		// Never fitted, it would keep the prior's verdict on where it starts.
+		p.LogEvidence = 0
+	}
+	e.posterior = p
+	return nil
+}
+
+// learn moves the posterior by a round. An expert that cannot take it, because a
+// utility or a gradient is not finite or a gradient is beyond
+// [vitrine.MaxFeature], sits it out: its parameters stay, and its forecast is that of the linear
+// family,
+//
+//	log evidence ← log evidence + log p(i_s | S_s, ŵ_base)
+//
+// A base of nil, or one that cannot take the round either, has the forecast of a guess.
+func (e *expert) learn(round *mle.Choices, base *expert, t *tangent) {
+	if e.Memory > 0 {
+		if p, err := e.posterior.Forget(1-1/e.Memory, e.prior); err == nil {
+			e.posterior = p
+		}
+	}
+	if takes(e.Model, e.posterior.Mode, round, t) {
+		if p, err := e.posterior.Step(&mle.NLL{Model: e.Model, Choices: round}); err == nil {
+			e.posterior = p
+			return
+		}
+	}
+	p := *e.posterior
+	p.LogEvidence -= base.forecast(round)
+	e.posterior = &p
+}
+
+// forecast returns the log loss of a round at the mode, or that of a guess among the |S| + 1
+// outcomes if there is no expert or the loss is not finite.
+func (e *expert) forecast(round *mle.Choices) float64 {
+	if e != nil {
+		if loss := (&mle.NLL{Model: e.Model, Choices: round}).Value(e.posterior.Mode); !math.IsNaN(loss) && !math.IsInf(loss, 0) {
+			return loss
+		}
+	}
+	return portable.Log(float64(round.Rows() + 1))
+}
+
+// takes reports whether a model at w has what a step needs of a round.
+func takes(m utility.Model, w []float64, round *mle.Choices, t *tangent) bool {
+	_, size := t.of(m, w, round.Features())
+	return size <= vitrine.MaxFeature
+}
+
+// replay learns a history from its first round on.
+func (e *expert) replay(c *mle.Choices, base *expert) {
+	if e.restart() != nil {
+		return // as it was made, it cannot be
+	}
+	var t tangent
+	for s := range c.Rounds() {
+		if round := c.Round(s); round.Rows() > 0 {
+			e.learn(round, base, &t)
+		}
+	}
+}
+
+// start is where a fit may begin, and what is known of the rounds that are not kept there.
+type start struct {
+	w      []float64
+	anchor *mle.Laplace
+}
+
+// fit moves the expert to the start from which the evidence is largest, its
+// present mode among them. If it cannot be fitted from anywhere it sits out the
+// rounds that it cannot take at its mode, as learn has it. If that does not help
+// it stays, and false is returned.
+func (e *expert) fit(c *mle.Choices, base *expert, starts []start) bool {
+	starts = append([]start{{e.posterior.Mode, e.anchor}}, starts...)
+	best, anchor := e.best(c, starts)
+	if best == nil {
+		taken, charge := e.taken(c, base)
+		if best, anchor = e.best(taken, starts); best == nil {
+			return false
+		}
+		best.LogEvidence -= charge
+	}
+	e.posterior, e.anchor = best, anchor
+	return true
+}
+
+// taken returns the rounds that the expert can take at its mode, the others without
+// their items, and the log loss of the base at the others.
+func (e *expert) taken(c *mle.Choices, base *expert) (taken *mle.Choices, charge float64) {
+	var t tangent
+	taken = mle.NewChoices(e.Model.NumFeatures())
+	for s := range c.Rounds() {
+		round := c.Round(s)
+		if round.Rows() > 0 && !takes(e.Model, e.posterior.Mode, round, &t) {
+			charge += base.forecast(round)
+			taken.AppendRows(nil, vitrine.Outside)
+			continue
+		}
+		taken.AppendRows(round.Features(), c.Choice(s))
+	}
+	return taken, charge
+}
+
+// best returns the posterior of the largest evidence and its anchor, nil if there is none. The
+// first start has more steps than the others.
+func (e *expert) best(c *mle.Choices, starts []start) (best, anchor *mle.Laplace) {
+	for k, s := range starts {
+		nll, w := e.loss(c, s.anchor), append([]float64(nil), s.w...)
+		steps := 15
+		if k == 0 {
+			steps = 20
+		}
+		if _, err := (mle.LevenbergMarquardt{Steps: steps, Tolerance: 1e-4}).Minimize(nll, w); err != nil {
+			continue
+		}
+		p, err := mle.NewLaplace(nll, w)
+		if err == nil && (best == nil || p.LogEvidence > best.LogEvidence) {
+			best, anchor = p, s.anchor
+		}
+	}
+	return best, anchor
+}
+
+// fold makes the posterior of rounds, which are then dropped, the anchor. An expert that cannot
+// be fitted to them keeps its anchor and has the base's forecasts.
+func (e *expert) fold(c *mle.Choices, base *expert) {
+	w := e.posterior
+	if e.fit(c, base, nil) {
+		e.anchor, e.posterior = e.posterior, w
+		return
+	}
+	at := e.start
+	if e.anchor != nil {
+		at = e.anchor.Mode
+	}
+	p, err := mle.NewLaplace(e.loss(mle.NewChoices(e.Model.NumFeatures()), e.anchor), at)
+	if err != nil {
+		return // as it was made, it cannot be
+	}
+	for s := range c.Rounds() {
+		p.LogEvidence -= base.forecast(c.Round(s))
+	}
+	e.anchor = p
+}

@@ -1,0 +1,328 @@
+package bandit
+
+import (
+	"math"
+	"slices"
+	"sync"
+
+	"vitrine/internal/panics"
+	"vitrine/internal/portable"
+	"vitrine/mle"
+	"vitrine/utility"
+)
+
+// beliefs are what a full fit changes.
+type beliefs struct {
+	z         standardisation // in use; none before the first items
+	intercept float64         // the standard deviation of its prior
+	experts   []*expert
+	base      *expert // linear: units are searched beside its fit
+}
+
+// clone returns beliefs that can be fitted while b learns.
+func (b *beliefs) clone() *beliefs {
+	n := *b
+	n.experts = nil
+	for _, e := range append(slices.Clone(b.experts), b.base) {
+		twin := *e
+		twin.prior = slices.Clone(e.prior)
+		n.experts = append(n.experts, &twin)
+	}
+	last := len(b.experts)
+	n.base, n.experts = n.experts[last], n.experts[:last:last]
+	return &n
+}
+
+// learn moves all beliefs by a round, as it came, which has items. If a fit to this round follows
+// at once, only those that it leaves alone are moved.
+func (b *beliefs) learn(round *mle.Choices, fitted bool, t *tangent) {
+	round = round.Standardised(b.z.shift, b.z.scale)
+	for _, e := range b.experts {
+		if e.wake == 0 && (e.Memory > 0 || !fitted) {
+			e.learn(round, b.base, t)
+		}
+	}
+	if !fitted {
+		b.base.learn(round, nil, t)
+	}
+}
+
+// maxRounds is the number of rounds that are kept. A fit then folds the older half.
+const maxRounds = 8192
+
+// fitJob is a full fit of all experts to the rounds of a learner, beside it. The learner goes on
+// learning by its filter. After round due it takes the fitted beliefs and teaches them the
+// rounds since. So what it knows after a round does not depend on how long the fit takes.
+type fitJob struct {
+	due    int // the round after which the result is taken
+	begun  int // the round after which it was begun
+	fold   int // the rounds, of those kept, that the result has folded
+	moved  bool
+	result *beliefs
+	done   chan struct{}
+	fits   panics.Catcher
+}
+
+// fit begins a full fit if one is due, and takes the result of one that is.
+func (l *BMA) fit() {
+	if l.isDue() {
+		l.begin()
+	}
+	if l.job != nil && l.rounds >= l.job.due {
+		l.take()
+	}
+}
+
+// isDue reports whether a full fit begins after this round.
+func (l *BMA) isDue() bool {
+	return l.job == nil && (l.rounds >= l.nextFit || l.history.Rounds() >= l.window)
+}
+
+// lag returns the number of rounds that a fit after this round may take. Early fits are short,
+// and what they find matters at once.
+func (l *BMA) lag() int { return min(l.rounds/minLag, maxLag) }
+
+const (
+	minLag = 16
+	maxLag = 3072
+)
+
+// begin starts a full fit.
+func (l *BMA) begin() {
+	l.nextFit = l.later(1)
+	job := &fitJob{due: l.rounds + l.lag(), begun: l.rounds, result: l.beliefs.clone(), done: make(chan struct{})}
+	if l.history.Rounds() >= l.window {
+		job.fold = l.window / 2
+	}
+	job.moved = l.folded+job.fold == 0 && job.result.standardise(&l.seen)
+	search := job.moved || l.rounds >= l.nextSearch
+	if search {
+		l.nextSearch = l.later(3)
+	}
+	l.job = job
+	history := l.history.Slice(0, l.history.Rounds())
+	o, seed, rounds := l.o, l.seed, l.rounds
+	go func() {
+		defer close(job.done)
+		defer job.fits.Catch()
+		if job.result.z.shift != nil {
+			history = history.Standardised(job.result.z.shift, job.result.z.scale)
+		}
+		if job.fold > 0 {
+			job.result.fold(history.Slice(0, job.fold))
+			history = history.Slice(job.fold, history.Rounds())
+		}
+		f := fitting{job.result, o, seed, rounds, job.moved, search}
+		f.run(history)
+	}()
+}
+
+// wait returns when the fit that runs, if one does, has ended. A panic of a model in it is the
+// caller's.
+func (l *BMA) wait() {
+	if l.job == nil {
+		return
+	}
+	job := l.job
+	<-job.done
+	l.job = nil // if it panicked
+	job.fits.Repanic()
+	l.job = job
+}
+
+// take makes the result of the fit the learner's beliefs.
+func (l *BMA) take() {
+	l.wait()
+	job := l.job
+	l.job = nil
+	if job.result.z.shift == nil {
+		job.result.z = l.z // of the first items, which came since
+	}
+	last := l.history.Rounds()
+	for s := last - (l.rounds - job.begun); s < last; s++ {
+		if round := l.history.Round(s); round.Rows() > 0 {
+			job.result.learn(round, false, &l.tangent)
+		}
+	}
+	if !job.moved {
+		for i, e := range job.result.experts {
+			if e.Memory > 0 {
+				e.posterior = l.experts[i].posterior // fits leave it alone
+			}
+		}
+	}
+	l.beliefs = job.result
+	if job.fold > 0 {
+		l.history = l.history.Slice(job.fold, last).Clone()
+		l.folded += job.fold
+	}
+}
+
+// later returns the round Growth times as late as now, at least the given number of
+// rounds from now, and within what an int and a snapshot hold.
+func (l *BMA) later(minimum int) int {
+	return max(l.rounds+minimum, int(min(l.o.Growth*float64(l.rounds), 1<<30-1)))
+}
+
+// standardise takes the moments of all items so far if those in use do not stand
+// still, and reports whether rounds were learned from in the latter.
+func (b *beliefs) standardise(seen *moments) bool {
+	if seen.n == 0 || b.z.shift == nil {
+		return false
+	}
+	now := seen.standardisation()
+	if b.z.stands(now) {
+		return false
+	}
+	b.z = now
+	return true
+}
+
+// fold makes the posterior of rounds each expert's anchor.
+func (b *beliefs) fold(c *mle.Choices) {
+	b.base.fold(c, nil)
+	for _, e := range b.experts {
+		if e.Memory == 0 {
+			e.fold(c, b.base)
+			e.wake = 0
+		}
+	}
+}
+
+// fitting is a full fit of beliefs.
+type fitting struct {
+	*beliefs
+	o      BMAOptions
+	seed   uint64
+	rounds int
+	moved  bool // the standardisation has moved
+	search bool // for units
+}
+
+// run fits all experts to the history, side by side. If the standardisation has
+// moved those with a memory learn it again, and no expert rests.
+func (f *fitting) run(history *mle.Choices) {
+	f.scaleIntercept(history)
+	f.base.fit(history, nil, f.origin(f.base))
+	var group sync.WaitGroup
+	var fits panics.Catcher
+	for i, e := range f.experts {
+		if f.moved {
+			e.units, e.unit = nil, nil
+		} else if e.Memory > 0 {
+			continue
+		}
+		resting := !f.moved && f.rounds < e.wake
+		group.Go(func() {
+			defer fits.Catch()
+			if e.Memory > 0 {
+				e.replay(history, f.base)
+				return
+			}
+			rng := streamOf(f.seed, i, f.rounds)
+			if !resting {
+				e.wake = 0
+				starts := f.origin(e)
+				if f.search {
+					starts = append(starts, f.starts(e, history, rng)...)
+				}
+				if !e.fit(history, f.base, starts) {
+					e.wake = f.rounds + 1
+				}
+			}
+			if m, ok := e.additive(); ok {
+				if test := mle.NewScoreTest(m, history, f.base.posterior, history.Rounds(), 0); test != nil {
+					e.unit = e.unit.next(m, e.prior, test, rng)
+				}
+			}
+		})
+	}
+	group.Wait()
+	fits.Repanic()
+	f.rest()
+}
+
+// negligible is the weight below which an expert rests until the rounds have
+// doubled: it has no weight, and is neither fitted nor moved.
+const negligible = 1e-6
+
+// rest lets the experts of no weight rest. The units go with the linear family that they stand
+// beside.
+func (f *fitting) rest() {
+	modes, _ := f.split()
+	most := math.Inf(-1)
+	for i, p := range modes {
+		e := f.experts[i]
+		if p < negligible && e.Memory == 0 && e.wake == 0 {
+			e.wake = 2 * f.rounds
+		}
+		if e.wake == 0 {
+			most = max(most, e.posterior.LogEvidence)
+		}
+	}
+	if f.base.posterior.LogEvidence < most+portable.Log(negligible) {
+		for _, e := range f.experts {
+			e.unit = nil
+		}
+	}
+}
+
+// origin returns where an expert starts as a start of its fit, if the mode that it
+// has is of another standardisation.
+func (f *fitting) origin(e *expert) []start {
+	if !f.moved {
+		return nil
+	}
+	return []start{{w: e.start}}
+}
+
+// The scale of the intercept is learned: log sd ~ N(0, 1.6²), at three points.
+var interceptScales = [...]float64{0.2, 1, 5}
+
+const interceptSpread = 1.6
+
+// scaleIntercept sets the standard deviation of the intercept's prior, of all experts, to
+//
+//	exp(Σ_k q_k log sd_k),  q_k ∝ evidence(sd_k) exp(−½ (log sd_k / 1.6)²)
+//
+// with the evidence of linear fits. It stays as it is once rounds are folded: the anchor has it.
+func (f *fitting) scaleIntercept(history *mle.Choices) {
+	if f.base.anchor != nil {
+		return
+	}
+	var logs, log [len(interceptScales)]float64
+	e := *f.base
+	e.prior = slices.Clone(e.prior)
+	for k, sd := range interceptScales {
+		e.setIntercept(sd)
+		if !e.fit(history, nil, f.origin(&e)) {
+			return
+		}
+		logs[k] = portable.Log(sd)
+		log[k] = e.posterior.LogEvidence - float64(logs[k]*logs[k]/(2*interceptSpread*interceptSpread))
+	}
+	total, mean := logSumExp(log[:]), 0.0
+	for k := range log {
+		mean += float64(portable.Exp(log[k]-total) * logs[k])
+	}
+	f.intercept = portable.Exp(mean)
+	for _, e := range append(slices.Clone(f.experts), f.base) {
+		e.setIntercept(f.intercept)
+	}
+}
+
+// setIntercept sets the standard deviation of the prior of the family's intercept, if it has
+// one.
+func (e *expert) setIntercept(sd float64) {
+	d := e.Model.NumFeatures()
+	switch m := e.Model.(type) {
+	case *utility.Linear:
+		if m.NumParams() == d {
+			return
+		}
+	case *utility.Additive, *utility.Quadratic:
+	default:
+		return
+	}
+	e.prior[d] = 1 / (sd * sd)
+}

@@ -1,0 +1,186 @@
+package bandit
+
+import (
+	"fmt"
+	"slices"
+
+	"vitrine/internal/state"
+	"vitrine/mle"
+)
+
+// encode implements algorithm. A fit that runs is saved with its result.
+func (l *BMA) encode(e *state.Encoder) {
+	l.wait()
+	for _, n := range []int{l.nextFit, l.nextSearch} {
+		e.Count(n)
+	}
+	e.Uint64(l.seed)
+	l.seen.encode(e)
+	e.Count(l.folded)
+	l.history.Encode(e)
+	l.beliefs.encode(e)
+	if l.job == nil {
+		e.Count(0)
+		return
+	}
+	e.Count(1)
+	for _, n := range []int{l.job.due, l.job.begun, l.job.fold, count(l.job.moved)} {
+		e.Count(n)
+	}
+	l.job.result.encode(e)
+}
+
+func count(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// encode appends the beliefs to a snapshot.
+func (b *beliefs) encode(e *state.Encoder) {
+	e.Floats(b.z.shift)
+	e.Floats(b.z.scale)
+	e.Float(b.intercept)
+	for _, x := range append([]*expert{b.base}, b.experts...) {
+		e.Floats(x.start)
+		e.Count(count(x.anchor != nil))
+		if x.anchor != nil {
+			x.anchor.Encode(e)
+		}
+		x.posterior.Encode(e)
+		e.Count(x.wake)
+		e.Count(len(x.units))
+		for _, u := range x.units {
+			e.Floats(u)
+		}
+		x.unit.encode(e)
+	}
+}
+
+// decode implements algorithm. Version 1 has the moments of the first context's items, and
+// the history standardised by them. What it lacks, the moments of all items, is
+// made up from those that were offered. Versions 1 and 2 have no units' posteriors, which the
+// next full fit makes.
+func (l *BMA) decode(d *state.Decoder, version, rounds int) func() {
+	n := *l
+	n.job = nil
+	n.history, n.seen = mle.NewChoices(l.p.Features), newMoments(l.p.Features)
+	n.nextFit, n.nextSearch = d.Count(), d.Count()
+	n.seed = d.Uint64()
+	if version < 3 {
+		n.decodeEarlier(d, l.beliefs, version)
+	} else {
+		n.seen.decode(d)
+		n.folded = d.Count()
+		n.history.Decode(d)
+		n.beliefs = l.beliefs.decode(d)
+		if d.Count() > 0 {
+			n.job = &fitJob{due: d.Count(), begun: d.Count(), fold: d.Count(), moved: d.Count() > 0, done: make(chan struct{})}
+			close(n.job.done)
+			n.job.result = l.beliefs.decode(d)
+			if j := n.job; d.Err() == nil && (j.begun > rounds || rounds-j.begun+j.fold > n.history.Rounds()) {
+				d.Fail(fmt.Errorf("snapshot has a fit of round %d that folds %d rounds, and the data of %d of %d rounds", j.begun, j.fold, n.history.Rounds(), rounds))
+			}
+		}
+	}
+	if have := n.history.Rounds(); have+n.folded != rounds {
+		d.Fail(fmt.Errorf("snapshot has the data of %d rounds, and counts %d", have+n.folded, rounds))
+	}
+	if n.z.shift == nil && n.history.Rows() > 0 {
+		d.Fail(fmt.Errorf("snapshot has the data of %d items, and no moments of their features", n.history.Rows()))
+	}
+	if version > 1 && (n.seen.n < n.history.Rows() || (n.seen.n > 0) != (n.z.shift != nil)) {
+		d.Fail(fmt.Errorf("snapshot has the moments of %d items, and the data of %d", n.seen.n, n.history.Rows()))
+	}
+	return func() {
+		if version == 1 && n.history.Rows() > 0 {
+			back := n.z.inverse()
+			n.history = n.history.Standardised(back.shift, back.scale)
+			n.seen.add(n.history.Features())
+		}
+		*l = n
+	}
+}
+
+// decodeEarlier reads what versions 1 and 2 have after the seed. The families are those of b.
+func (l *BMA) decodeEarlier(d *state.Decoder, b *beliefs, version int) {
+	n := &beliefs{z: decodeStandardisation(d, l.p.Features), intercept: 1}
+	if version > 1 {
+		l.seen.decode(d)
+	}
+	l.history.Decode(d)
+	n.base = b.base.twin(1)
+	n.base.posterior = mle.DecodeLaplace(d, len(b.base.prior))
+	for _, x := range b.experts {
+		restored := x.twin(1)
+		if version > 1 {
+			d.Floats(restored.start)
+		}
+		restored.posterior, restored.wake = mle.DecodeLaplace(d, len(x.prior)), d.Count()
+		restored.decodeUnits(d)
+		n.experts = append(n.experts, restored)
+	}
+	l.beliefs, l.folded = n, 0
+}
+
+// twin returns an expert of the same family, with the given prior of the intercept.
+func (e *expert) twin(intercept float64) *expert {
+	n := &expert{Expert: e.Expert, prior: slices.Clone(e.prior), start: slices.Clone(e.start)}
+	n.setIntercept(intercept)
+	return n
+}
+
+// decodeUnits reads the best units of the last search.
+func (e *expert) decodeUnits(d *state.Decoder) {
+	for range d.Count() {
+		if d.Err() != nil {
+			return
+		}
+		theta := make([]float64, unitLength(e.Model))
+		d.Floats(theta)
+		e.units = append(e.units, theta)
+	}
+}
+
+// decode returns the beliefs that encode wrote. The families are those of b.
+func (b *beliefs) decode(d *state.Decoder) *beliefs {
+	n := &beliefs{z: decodeStandardisation(d, b.base.Model.NumFeatures()), intercept: d.Float()}
+	if d.Err() == nil && !(n.intercept > 0) {
+		d.Fail(fmt.Errorf("snapshot has the standard deviation %v", n.intercept))
+	}
+	for _, x := range append([]*expert{b.base}, b.experts...) {
+		restored := x.twin(n.intercept)
+		d.Floats(restored.start)
+		if d.Count() > 0 {
+			restored.anchor = mle.DecodeLaplace(d, len(x.prior))
+		}
+		restored.posterior, restored.wake = mle.DecodeLaplace(d, len(x.prior)), d.Count()
+		restored.decodeUnits(d)
+		if m, ok := x.additive(); ok {
+			restored.unit = decodeUnits(d, m)
+		} else if d.Count() > 0 {
+			d.Fail(fmt.Errorf("snapshot has units of %v, which has none", x))
+		}
+		n.experts = append(n.experts, restored)
+	}
+	n.base, n.experts = n.experts[0], n.experts[1:]
+	return n
+}
+
+// decodeStandardisation reads the moments of d features, or none.
+func decodeStandardisation(d *state.Decoder, features int) standardisation {
+	z := standardisation{d.FloatSlice(), d.FloatSlice()}
+	if len(z.shift) == 0 && len(z.scale) == 0 {
+		return standardisation{} // no items before the snapshot
+	}
+	if len(z.shift) != features || len(z.scale) != features {
+		d.Fail(fmt.Errorf("snapshot has the moments of %d features, want %d", len(z.shift), features))
+	}
+	for _, v := range z.scale {
+		if !(v > 0) {
+			d.Fail(fmt.Errorf("snapshot has the standard deviation %v", v))
+		}
+	}
+	return z
+}

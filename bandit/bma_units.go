@@ -1,0 +1,218 @@
+package bandit
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
+
+	"vitrine/internal/portable"
+	"vitrine/internal/state"
+	"vitrine/mle"
+	"vitrine/utility"
+)
+
+// unitPosterior is a posterior over one unit of an additive family beside the linear fit,
+// a population of units θ_i with weights. Laplace's approximation sits at one unit, and if
+// the data do not show it yet, at amplitude 0: it proposes no bump elsewhere. The
+// population does, in proportion to what each unit explains. It never changes.
+//
+// A full fit draws θ_i from a mixture q of the prior p and of noise about the units before,
+// and weighs by importance (population Monte Carlo, Cappé and others 2004),
+//
+//	log w_i = ½ sᵀJ⁻¹s − ½ log det J + ½ log det P_γ + log p(θ_i) − log q(θ_i)
+//
+// with the quantities of [mle.ScoreTest]. The mean of the w_i estimates the evidence of
+// the linear family with a unit over that of the linear family.
+type unitPosterior struct {
+	theta      [][]float64
+	amplitudes []mle.Amplitudes
+	weight     []float64 // of the units, sums to 1
+	logMean    float64   // log of the mean of the w_i
+}
+
+// How a population is drawn.
+const (
+	population   = 60
+	shareOfPrior = 0.4 // of the units, drawn from the prior
+)
+
+// unitNoise are the standard deviations of the noise about the units before, in those of
+// the prior. One of them is drawn for each unit.
+var unitNoise = [...]float64{0.05, 0.2, 0.6}
+
+// newUnits returns the population before the first round: draws from the prior, with
+// the prior's amplitudes.
+func newUnits(m *utility.Additive, prior []float64, rng *rand.Rand) *unitPosterior {
+	p := new(unitPosterior)
+	gamma := m.Gamma(prior, 0)
+	o := len(gamma)
+	for range population {
+		p.theta = append(p.theta, p.propose(m.Theta(prior, 0), rng))
+		a := mle.Amplitudes{Mode: make([]float64, o), Cross: make([]float64, o*m.Linear()), Root: make([]float64, o*o)}
+		for k, rho := range gamma {
+			a.Root[k*o+k] = math.Sqrt(rho)
+		}
+		p.amplitudes = append(p.amplitudes, a)
+		p.weight = append(p.weight, 1.0/population)
+	}
+	return p
+}
+
+// next returns the population after the rounds of a test. The receiver may be nil, and
+// then all units are drawn from the prior. It returns nil if no unit has a weight.
+func (p *unitPosterior) next(m *utility.Additive, prior []float64, test *mle.ScoreTest, rng *rand.Rand) *unitPosterior {
+	if p == nil {
+		p = new(unitPosterior)
+	}
+	n := new(unitPosterior)
+	rho := m.Theta(prior, 0)
+	for range population {
+		theta := p.propose(rho, rng)
+		a, ok := test.Amplitudes(theta)
+		if !ok {
+			continue
+		}
+		n.theta, n.amplitudes = append(n.theta, theta), append(n.amplitudes, a)
+		n.weight = append(n.weight, a.Gain+p.logPriorOverProposal(theta, rho))
+	}
+	if len(n.theta) == 0 {
+		return nil
+	}
+	n.logMean = logSumExp(n.weight) - portable.Log(population)
+	maximum := floats.Max(n.weight)
+	for i, v := range n.weight {
+		n.weight[i] = portable.Exp(v - maximum)
+	}
+	floats.Scale(1/floats.Sum(n.weight), n.weight)
+	return n
+}
+
+// propose draws a unit from q.
+func (p *unitPosterior) propose(rho []float64, rng *rand.Rand) []float64 {
+	theta := make([]float64, len(rho))
+	spread := 1.0
+	if len(p.theta) > 0 && rng.Float64() >= shareOfPrior {
+		copy(theta, p.theta[p.draw(rng)])
+		spread = unitNoise[rng.IntN(len(unitNoise))]
+	}
+	for j := range theta {
+		theta[j] += float64(spread * rng.NormFloat64() / math.Sqrt(rho[j]))
+	}
+	return theta
+}
+
+// logPriorOverProposal returns log p(θ) − log q(θ).
+func (p *unitPosterior) logPriorOverProposal(theta, rho []float64) float64 {
+	if len(p.theta) == 0 {
+		return 0
+	}
+	d := float64(len(theta))
+	square := 0.0
+	for j, v := range theta {
+		square += float64(rho[j] * v * v)
+	}
+	logPrior := -square / 2 // up to ½ log det ρ − ½ d log 2π, as all densities here
+	terms := []float64{portable.Log(shareOfPrior) + logPrior}
+	for i, centre := range p.theta {
+		if p.weight[i] == 0 {
+			continue
+		}
+		square := 0.0
+		for j, v := range theta {
+			square += float64(rho[j] * (v - centre[j]) * (v - centre[j]))
+		}
+		for _, tau := range unitNoise {
+			terms = append(terms, portable.Log(p.weight[i]*(1-shareOfPrior)/float64(len(unitNoise)))-
+				float64(square/(2*tau*tau))-float64(d*portable.Log(tau)))
+		}
+	}
+	return logPrior - logSumExp(terms)
+}
+
+// draw returns a unit by weight.
+func (p *unitPosterior) draw(rng *rand.Rand) int { return drawIndex(p.weight, rng) }
+
+// sample stores in w, parameters of the family, a draw of the linear parameters and of one
+// unit, with b times the standard deviations of the posterior. linear is the posterior of the linear
+// family.
+//
+//	γ = γ̂ + b J^{−1/2} ξ,  (a, b) = ŵ + U⁻¹(b ξ' − c̃γ)
+func (p *unitPosterior) sample(w []float64, m *utility.Additive, linear *mle.Laplace, b float64, rng *rand.Rand) {
+	clear(w)
+	i := p.draw(rng)
+	copy(m.Theta(w, 0), p.theta[i])
+	a, gamma := &p.amplitudes[i], m.Gamma(w, 0)
+	a.Deviation(gamma, b, rng)
+	floats.Add(gamma, a.Mode)
+	line := w[:m.Linear()]
+	for j := range line {
+		line[j] = b * rng.NormFloat64()
+	}
+	for k, g := range gamma {
+		for j, c := range a.Cross[k*len(line):][:len(line)] {
+			line[j] -= float64(g * c)
+		}
+	}
+	linear.Colour(line)
+	floats.Add(line, linear.Mode)
+}
+
+// encode appends the population to a snapshot, an empty one if p is nil.
+func (p *unitPosterior) encode(e *state.Encoder) {
+	if p == nil {
+		e.Count(0)
+		return
+	}
+	e.Count(len(p.theta))
+	e.Float(p.logMean)
+	e.Floats(p.weight)
+	for i, theta := range p.theta {
+		e.Floats(theta)
+		p.amplitudes[i].Encode(e)
+	}
+}
+
+// decodeUnits reads what encode wrote. Errors go to the decoder.
+func decodeUnits(d *state.Decoder, m *utility.Additive) *unitPosterior {
+	n := d.Count()
+	if n == 0 || d.Err() != nil {
+		return nil
+	}
+	p := &unitPosterior{logMean: d.Float(), weight: d.FloatSlice()}
+	if d.Err() == nil && len(p.weight) != n {
+		d.Fail(fmt.Errorf("snapshot has %d weights of %d units", len(p.weight), n))
+	}
+	for range p.weight {
+		if d.Err() != nil {
+			return nil
+		}
+		theta := make([]float64, m.Inputs())
+		d.Floats(theta)
+		p.theta = append(p.theta, theta)
+		p.amplitudes = append(p.amplitudes, mle.DecodeAmplitudes(d, m.Outputs(), m.Linear()))
+	}
+	return p
+}
+
+// drawIndex returns i with probability π_i.
+func drawIndex(pi []float64, rng *rand.Rand) int {
+	v := rng.Float64()
+	for i, p := range pi {
+		if v -= p; v < 0 {
+			return i
+		}
+	}
+	return len(pi) - 1
+}
+
+func logSumExp(v []float64) float64 {
+	maximum := slices.Max(v)
+	sum := 0.0
+	for _, x := range v {
+		sum += portable.Exp(x - maximum)
+	}
+	return maximum + portable.Log(sum)
+}

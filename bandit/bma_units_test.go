@@ -1,0 +1,219 @@
+package bandit
+
+import (
+	"math"
+	"testing"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+
+	"vitrine"
+	"vitrine/internal/stream"
+	"vitrine/mle"
+	"vitrine/utility"
+)
+
+// waves returns rounds of three items in one dimension whose utility is a wave, and the linear
+// fit to them.
+func waves(t *testing.T, rounds int) (*mle.Choices, *mle.Laplace) {
+	t.Helper()
+	rng, c := newRand(), mle.NewChoices(1)
+	for range rounds {
+		x, u, shock := mat.NewDense(3, 1, nil), make([]float64, 3), make([]float64, 4)
+		for i := range u {
+			x.Set(i, 0, rng.NormFloat64())
+			u[i] = 1.5 * math.Sin(3*x.At(i, 0))
+		}
+		vitrine.DrawShocks(shock, rng)
+		c.AppendRows(x, vitrine.Choose(vitrine.Assortment{0, 1, 2}, u, shock))
+	}
+	base, err := newExpert(Expert{Model: utility.NewLinear(1, true)}, nil)
+	if err != nil || !base.fit(c, nil, nil) {
+		t.Fatal(err)
+	}
+	return c, base.posterior
+}
+
+// The mean of the weights is the evidence of a unit, ∫ exp(gain(θ)) dN(θ), by the rule of the
+// trapezium: with proposals from the prior, and with those about an earlier population.
+func TestUnitsWeighByTheirEvidence(t *testing.T) {
+	m := utility.NewSpectral(1, 1)
+	prior := make([]float64, m.NumParams())
+	m.Precisions(prior)
+	c, base := waves(t, 25)
+	test := mle.NewScoreTest(m, c, base, c.Rounds(), 0)
+	const step, half = 0.01, 15.0
+	integral := 0.0
+	for theta := -half; theta <= half; theta += step {
+		a, ok := test.Amplitudes([]float64{theta})
+		if !ok {
+			t.Fatal("no amplitudes")
+		}
+		integral += math.Exp(a.Gain-theta*theta/18) / (3 * math.Sqrt(2*math.Pi)) * step
+	}
+	rng := newRand()
+	first := newUnits(m, prior, rng)
+	for name, from := range map[string]*unitPosterior{"from the prior": nil, "about a population": first.next(m, prior, test, rng)} {
+		const n = 400
+		sum, square := 0.0, 0.0
+		for range n {
+			v := math.Exp(from.next(m, prior, test, rng).logMean)
+			sum, square = sum+v/n, square+v*v/n
+		}
+		if se := math.Sqrt((square - sum*sum) / n); math.Abs(sum-integral) > 5*se || se > integral/4 {
+			t.Errorf("%s: the evidence is %v ± %v, by integration %v", name, sum, se, integral)
+		}
+	}
+}
+
+// A population follows the evidence: after a few fits its weight is at the frequency of the truth.
+func TestUnitsFindTheWave(t *testing.T) {
+	m := utility.NewSpectral(1, 1)
+	prior := make([]float64, m.NumParams())
+	m.Precisions(prior)
+	c, base := waves(t, 200)
+	test, rng := mle.NewScoreTest(m, c, base, c.Rounds(), 0), newRand()
+	var p *unitPosterior
+	for range 4 {
+		p = p.next(m, prior, test, rng)
+	}
+	near := 0.0
+	for i, theta := range p.theta {
+		if math.Abs(math.Abs(theta[0])-3) < 0.4 {
+			near += p.weight[i]
+		}
+	}
+	if near < 0.95 || p.logMean < 10 {
+		t.Errorf("the weight near the frequency is %v, and the log evidence %v", near, p.logMean)
+	}
+}
+
+// Draws of one unit have the mean ŵ − U⁻¹c̃γ̂ and γ̂, and a width of 0 is that mean.
+func TestDrawsOfAUnit(t *testing.T) {
+	m := utility.NewSpectral(1, 1)
+	prior := make([]float64, m.NumParams())
+	m.Precisions(prior)
+	c, base := waves(t, 60)
+	test := mle.NewScoreTest(m, c, base, c.Rounds(), 0)
+	theta := []float64{2.5}
+	a, _ := test.Amplitudes(theta)
+	p := &unitPosterior{theta: [][]float64{theta}, amplitudes: []mle.Amplitudes{a}, weight: []float64{1}}
+
+	// By hand, with A⁻¹ from draws that are basis vectors.
+	want := append([]float64(nil), base.Mode...)
+	for k, g := range a.Mode {
+		v := append([]float64(nil), a.Cross[k*2:][:2]...)
+		base.Colour(v)
+		floats.AddScaled(want, -g, v)
+	}
+	want = append(append(want, a.Mode...), theta...)
+	w, rng := make([]float64, m.NumParams()), newRand()
+	p.sample(w, m, base, 0, rng)
+	for j := range w {
+		wantNear(t, "a parameter of the mean", w[j], want[j], 1e-12)
+	}
+	const n = 20000
+	mean, square := make([]float64, len(w)), make([]float64, len(w))
+	for range n {
+		p.sample(w, m, base, 0.5, rng)
+		for j, v := range w {
+			mean[j] += v / n
+			square[j] += (v - want[j]) * (v - want[j]) / n
+		}
+	}
+	for j := range w {
+		if math.Abs(mean[j]-want[j]) > 5*math.Sqrt(square[j]/n)+1e-9 {
+			t.Errorf("parameter %d has the mean %v, want %v", j, mean[j], want[j])
+		}
+	}
+	if square[0] == 0 || square[1] == 0 || square[4] != 0 {
+		t.Errorf("the variances are %v", square)
+	}
+}
+
+// Before the first round the units are those of the prior, with equal weights beside the modes.
+func TestUnitsBeforeTheFirstRound(t *testing.T) {
+	l := newBMA(t, paperProblem(), []Expert{{Model: utility.NewLinear(paperFeatures, true)}, {Model: utility.NewSpectral(paperFeatures, 1)}})
+	_, units := l.split()
+	if units[0] != 0 || !(units[1] > 0.3) {
+		t.Errorf("the weights of units are %v", units)
+	}
+	p := l.experts[1].unit
+	sum := 0.0
+	for _, theta := range p.theta {
+		sum += floats.Dot(theta, theta) / float64(len(theta)*len(p.theta))
+	}
+	if n := float64(len(p.theta) * paperFeatures); math.Abs(sum-9) > 9*5*math.Sqrt(2/n) {
+		t.Errorf("the variance of the frequencies is %v, want 9", sum)
+	}
+}
+
+// The intercept's scale is the posterior mean of its logarithm, by hand from linear fits at the
+// three scales; a shop where few customers buy widens it, for all experts.
+func TestScaleOfTheIntercept(t *testing.T) {
+	l := newBMA(t, paperProblem(), []Expert{{Model: utility.NewLinear(paperFeatures, true)}, {Model: utility.NewQuadratic(paperFeatures)}, {Model: utility.NewLinear(paperFeatures, false)}})
+	for s := 0; s < 40 || l.job != nil; s++ {
+		play(t, l, func(x []float64) float64 { return x[0] - 5 }, s, s+1)
+	}
+	c := l.history.Standardised(l.z.shift, l.z.scale)
+	f := fitting{l.beliefs.clone(), l.o, l.seed, l.rounds, false, false}
+	f.run(c)
+	var weights, mean float64
+	for _, sd := range []float64{0.2, 1, 5} {
+		m := utility.NewLinear(paperFeatures, true)
+		nll := &mle.NLL{Model: m, Choices: c, Prior: []float64{4, 4, 4, 1 / (sd * sd)}}
+		w := make([]float64, 4)
+		if _, err := (mle.LevenbergMarquardt{Steps: 200, Tolerance: 1e-12}).Minimize(nll, w); err != nil {
+			t.Fatal(err)
+		}
+		p, err := mle.NewLaplace(nll, w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		weight := math.Exp(p.LogEvidence - math.Pow(math.Log(sd)/1.6, 2)/2)
+		weights, mean = weights+weight, mean+weight*math.Log(sd)
+	}
+	want := math.Exp(mean / weights)
+	wantNear(t, "the scale of the intercept", f.intercept, want, 1e-3*want)
+	if want < 1.5 {
+		t.Errorf("the scale is %v although customers rarely buy", want)
+	}
+	for i, e := range f.experts {
+		if j := paperFeatures; i < 2 {
+			wantNear(t, "the intercept's precision", e.prior[j], 1/(f.intercept*f.intercept), 1e-12)
+		}
+		wantNear(t, "a slope's precision", e.prior[0], 4, 0)
+	}
+}
+
+// Candidates along the line have the directions of the linear fit's slopes, and the lengths of the
+// prior: with a truth of one direction nearly all point along it.
+func TestSearchAlongTheLine(t *testing.T) {
+	m := utility.NewRadial(paperFeatures, 1)
+	theta := []float64{1, 2, 3, 4, 5}
+	if d := m.Direction(theta); len(d) != 3 || d[0] != 2 || d[2] != 4 {
+		t.Errorf("the direction of a radial unit is %v", d)
+	}
+	if d := utility.NewSpectral(paperFeatures, 1).Direction(theta[:3]); d[0] != 1 || d[2] != 3 {
+		t.Errorf("the direction of a wave is %v", d)
+	}
+	l := newBMA(t, paperProblem(), []Expert{{Model: utility.NewLinear(paperFeatures, true)}})
+	play(t, l, func(x []float64) float64 { return 3 * x[1] }, 0, 150)
+	e, err := newExpert(Expert{Model: utility.NewSpectral(paperFeatures, 1)}, newRand())
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := fitting{beliefs: l.beliefs, o: l.o}
+	f.o.Candidates = 30
+	along := 0
+	f.starts(e, l.history.Standardised(l.z.shift, l.z.scale), stream.New(1, 1, stream.Learner))
+	for _, u := range e.units {
+		if math.Abs(u[1])/floats.Norm(u, 2) > 0.97 {
+			along++
+		}
+	}
+	// Of random directions in three dimensions 3 % are so close to an axis.
+	if along < 4 {
+		t.Errorf("%d of %d units point along the line", along, len(e.units))
+	}
+}
