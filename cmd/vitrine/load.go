@@ -30,6 +30,8 @@ type loadCmd struct {
 	Connections  int           `default:"64" help:"Maximal number of concurrent requests."`
 	Items        int           `default:"100" help:"Number of candidates in a decision."`
 	Features     int           `default:"10" help:"Number of features of an item."`
+	Catalogue    bool          `help:"Put the items into the placement's catalogue first. Requests have the features of the user only."`
+	UserFeatures int           `default:"5" help:"Numbers of the user, with --catalogue."`
 	Size         int           `default:"5" help:"Maximal number of items shown."`
 	Binary       bool          `help:"Use the binary form."`
 	Placement    string        `default:"load" placeholder:"NAME" help:"The placement that the shoppers visit. It is made if it does not exist."`
@@ -108,7 +110,14 @@ func (c loadCmd) options() (*load.Options, error) {
 	}
 	o := &load.Options{
 		Base: c.URL, Placement: c.Placement, Decisions: c.Decisions, Duration: c.Duration, Connections: c.Connections,
-		Items: c.Items, Features: c.Features, Size: c.Size, Binary: c.Binary, Outcomes: c.Outcomes, Delay: c.OutcomeDelay, Patience: c.Retry, Seed: c.Seed,
+		Items: c.Items, Features: c.Features, Size: c.Size, Binary: c.Binary, Catalogue: c.Catalogue, Outcomes: c.Outcomes, Delay: c.OutcomeDelay, Patience: c.Retry, Seed: c.Seed,
+	}
+	maxItems := 100_000
+	if c.Catalogue {
+		o.User, maxItems = c.UserFeatures, 1_000_000
+		if c.Binary {
+			return wrong("--binary: requests that name no items have only the form of JSON: leave out --binary or --catalogue")
+		}
 	}
 	if c.Rate != "max" {
 		if o.Rate, err = strconv.ParseFloat(c.Rate, 64); err != nil || !(o.Rate > 0 && o.Rate <= 1e6) {
@@ -124,7 +133,7 @@ func (c loadCmd) options() (*load.Options, error) {
 	for _, n := range []struct {
 		flag           string
 		value, maximum int
-	}{{"connections", c.Connections, 10_000}, {"items", c.Items, 100_000}, {"features", c.Features, 1000}, {"size", c.Size, c.Items}} {
+	}{{"connections", c.Connections, 10_000}, {"items", c.Items, maxItems}, {"features", c.Features, 1000}, {"user-features", c.UserFeatures, 1000}, {"size", c.Size, c.Items}} {
 		if n.value < 1 || n.value > n.maximum {
 			return wrong("--%s %d: must be from 1 to %d", n.flag, n.value, n.maximum)
 		}
@@ -150,14 +159,8 @@ func (c loadCmd) options() (*load.Options, error) {
 			return wrong("--policy: not JSON: %v", err)
 		}
 	}
-	if c.KeyFile != "" {
-		text, err := os.ReadFile(c.KeyFile)
-		if err != nil {
-			return nil, err
-		}
-		if o.Key = strings.TrimSpace(string(text)); o.Key == "" || strings.ContainsFunc(o.Key, func(r rune) bool { return r <= ' ' || r > '~' }) {
-			return nil, hint.New(fmt.Errorf("%s is not a file with one token", c.KeyFile), "write the token that vitrine keys add prints to it, and nothing else")
-		}
+	if o.Key, err = readToken(c.KeyFile); err != nil {
+		return nil, err
 	}
 	return o, nil
 }
@@ -199,8 +202,11 @@ func printJSON(w io.Writer, v any) {
 
 func printLoad(w io.Writer, r *load.Result, c loadCmd) {
 	form := "JSON"
-	if c.Binary {
+	switch {
+	case c.Binary:
 		form = "binary"
+	case c.Catalogue:
+		form = fmt.Sprintf("JSON, %d numbers of the user, catalogue", c.UserFeatures)
 	}
 	loop := fmt.Sprintf("open loop, %v a second asked, %s arrivals", r.Asked, c.Arrivals)
 	if r.Asked == 0 {

@@ -318,6 +318,12 @@ func (c *Catalogue) Find(id string) (slot int32, ok bool) {
 	return slot, ok
 }
 
+// Has reports whether the catalogue has an item as it is in a record.
+func (c *Catalogue) Has(record string) bool {
+	slot, ok := c.index[idOf(record)]
+	return ok && c.records[slot] == record
+}
+
 // ID returns the id of the item of a slot.
 func (c *Catalogue) ID(slot int32) string { return idOf(c.records[slot]) }
 

@@ -166,7 +166,7 @@ const chunkBytes = 256 << 10
 
 // PutItems puts items into the catalogue of a placement; those of an id that it has are replaced. Items are written in
 // chunks, in their order: each becomes durable as a whole. After an error the chunks before it stay. The same item
-// twice is one. Errors are *api.FieldError, ErrNotFound, ErrMemory, ErrStopped and that of ctx.
+// twice is one, and items that are as in the catalogue change nothing. Errors are *api.FieldError, ErrNotFound, ErrMemory, ErrStopped and that of ctx.
 func (e *Engine) PutItems(ctx context.Context, name string, items []api.CatalogueItem, now int64) (*api.ItemsChanged, error) {
 	return e.writeItems(ctx, name, now, edits{
 		n: len(items), field: "/items/%d", id: func(i int) string { return items[i].ID }, features: func(i int) api.Values { return items[i].Features },
@@ -347,6 +347,8 @@ func (d *edits) chunk(v view, from int, twins map[int]bool) (*chunk, error) {
 		case !ok:
 			k.unknown = append(k.unknown, d.id(k.to))
 			continue
+		case record != "" && v.items.Has(record):
+			continue // as after an interrupted push
 		case record == "":
 			k.body.Deleted = append(k.body.Deleted, d.id(k.to))
 			size += maxID

@@ -31,6 +31,8 @@ type Options struct {
 	Connections int
 	Items       int           // candidates of a decision
 	Features    int           // of an item, all numbers
+	Catalogue   bool          // whether the items are in the placement's catalogue; all of them are candidates then
+	User        int           // features of the user, all numbers; only with a catalogue
 	Size        int           // max number of items shown
 	Binary      bool          // whether requests have the binary form
 	Outcomes    float64       // share of decisions whose outcome is reported
@@ -59,6 +61,11 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	if err := open(ctx, beside, &o); err != nil {
 		return nil, err
 	}
+	if o.Catalogue {
+		if err := w.push(ctx, beside, &o); err != nil {
+			return nil, err
+		}
+	}
 	before := serverCPU(ctx, &o)
 	ownBefore := ownCPU()
 	start := time.Now()
@@ -85,6 +92,9 @@ func open(ctx context.Context, c *client.Client, o *Options) error {
 	for j := range o.Features {
 		want.Features = append(want.Features, api.Feature{Name: featureName(j), Kind: "number"})
 	}
+	for j := range o.User {
+		want.Features = append(want.Features, api.Feature{Name: userName(j), Kind: "number", From: "user"})
+	}
 	there, err := c.Placement(ctx, o.Placement)
 	var p *api.Problem
 	if errors.As(err, &p) && p.Kind() == "not-found" {
@@ -101,7 +111,7 @@ func open(ctx context.Context, c *client.Client, o *Options) error {
 	}
 	same := len(there.Features) == len(want.Features) && there.MaxItems >= o.Items && there.MaxSize >= o.Size && there.Mode != "shadow"
 	for j := range want.Features {
-		same = same && there.Features[j].Name == want.Features[j].Name && there.Features[j].Kind == "number" && there.Features[j].From != "user"
+		same = same && there.Features[j].Name == want.Features[j].Name && there.Features[j].Kind == "number" && (there.Features[j].From == "user") == (want.Features[j].From == "user")
 	}
 	if !same {
 		return fmt.Errorf("placement %q: %w: these have %d items with %d numbers x0, x1, …, and show %d", o.Placement, ErrPlacement, o.Items, o.Features, o.Size)

@@ -23,8 +23,9 @@ const numSets = 64
 // they have mean −2 and standard deviation 1, so that about half of the shoppers buy if they are shown
 // 5 items drawn uniformly.
 type world struct {
-	seed uint64
-	sets []candidates
+	seed  uint64
+	sets  []candidates
+	items *vitrine.Context // of the catalogue; nil if requests have the items
 }
 
 // candidates is a set of items that a shopper may be offered.
@@ -32,11 +33,15 @@ type candidates struct {
 	request   *client.Prepared
 	ids       []string
 	utilities []float64
+	shift     float64 // of the utilities, by the user
 }
 
 func newWorld(o *Options) (*world, error) {
 	rng := stream.New(o.Seed, 0, stream.World)
 	n := 4 * o.Items
+	if o.Catalogue {
+		n = o.Items
+	}
 	bound := math.Sqrt(3 / float64(o.Features)) // d weights uniform in ±bound: E Σ w² = 1
 	catalogue := &env.World{
 		Items: n, Contexts: env.Gaussian{}, Revenues: env.UniformRevenue{Low: 0.5, High: 1},
@@ -52,6 +57,9 @@ func newWorld(o *Options) (*world, error) {
 		x.Revenue[i] = rounded(x.Revenue[i])
 	}
 	w := &world{seed: o.Seed}
+	if o.Catalogue {
+		return w, w.stock(o, x, u, rng)
+	}
 	for range numSets {
 		items := rng.Perm(n)[:o.Items]
 		slices.Sort(items)
@@ -115,6 +123,9 @@ func (c *shoppers) choose(round int, shown []string, reported float64) (item str
 	set := c.candidates(round)
 	rng := c.draws.At(c.seed, round, stream.Customers)
 	report = rng.Float64() < reported
+	if c.items != nil {
+		return c.chooseStocked(set, shown, rng), report
+	}
 	c.shopper.Utilities = set.utilities
 	c.shopper.Shocks = scratch.Grow(c.shopper.Shocks, len(set.ids)+1)
 	vitrine.DrawShocks(c.shopper.Shocks, rng)

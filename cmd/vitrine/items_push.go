@@ -1,0 +1,167 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/maphash"
+
+	"github.com/go-json-experiment/json"
+
+	"vitrine/service/api"
+	"vitrine/service/client"
+)
+
+type itemsPushCmd struct {
+	catalogueFlags
+	File    string `arg:"" help:"CSV, JSON Lines or Parquet."`
+	Mapping string `placeholder:"FILE" help:"TOML that says which column is what. Without it columns have the names of fields and features; others are attributes."`
+	Patch   bool   `help:"Change only the fields that the file has, of items that are there."`
+	Replace bool   `help:"Delete the items that the file does not have."`
+}
+
+// Help is the tail of the command's help.
+func (itemsPushCmd) Help() string {
+	return `The whole file is read and checked before anything is sent: each item has one id and fits the placement's features. Items are sent in parts, each of which the service stores as a whole or not at all. After an interruption the same command finishes the rest: items that the service has already change nothing.
+
+A mapping is TOML. Its values are columns; a list of columns is for groups and for the members of the payload:
+
+    id = "sku"
+    revenue = "margin"
+    available = "in_stock"
+    groups = ["collection"]
+    payload = ["title", "image"]
+
+    [features]
+    price = "price_eur"
+
+    [attributes]
+    season = "season"
+
+It can also have space, valid_from and valid_until, which are times such as 2026-11-22T10:00:00Z.
+
+` + examples("vitrine items push products.csv --placement home --mapping products.toml", "vitrine items push prices.jsonl --placement home --patch")
+}
+
+// Run pushes a file.
+func (c itemsPushCmd) Run(ctx context.Context, t terminal) error {
+	if c.Patch && c.Replace {
+		return usageError{errors.New("--patch and --replace do not go together: a patch adds no items and deletes none")}
+	}
+	service, err := c.client()
+	if err != nil {
+		return err
+	}
+	defer service.CloseIdleConnections()
+	config, err := service.Placement(ctx, c.Placement)
+	if err != nil {
+		return serviceError(fmt.Errorf("placement %q: %w", c.Placement, err))
+	}
+	m, err := readMapping(c.Mapping, config.Features)
+	if err != nil {
+		return err
+	}
+	ids, err := c.check(m)
+	if err != nil {
+		return err
+	}
+	changed, unknown, err := c.send(ctx, t, service, m)
+	if err != nil {
+		return err
+	}
+	deleted := 0
+	if c.Replace {
+		if deleted, err = c.deleteOthers(ctx, service, ids); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintf(t.err, "vitrine: %d items in the file: %d changed, %d deleted\n", len(ids), changed, deleted)
+	if unknown > 0 {
+		t.warn(fmt.Sprintf("%d items of the file are not in the catalogue, and were not changed", unknown))
+	}
+	return nil
+}
+
+// check reads the file, and returns the ids of its items. An item twice with different values is an error.
+func (c itemsPushCmd) check(m *mapping) (map[string]uint64, error) {
+	seed := maphash.MakeSeed()
+	ids, row := map[string]uint64{}, 0
+	err := readItemFile(c.File, m, func(item *api.CatalogueItem) error {
+		row++
+		text, err := json.Marshal(item, json.Deterministic(true))
+		if err != nil {
+			return err
+		}
+		sum := maphash.Bytes(seed, text)
+		if before, ok := ids[item.ID]; ok && before != sum {
+			return fmt.Errorf("item %q is there before, with different values", item.ID)
+		}
+		ids[item.ID] = sum
+		return nil
+	})
+	if err == nil && row == 0 {
+		err = fmt.Errorf("%s has no items", c.File)
+	}
+	return ids, err
+}
+
+// send sends the items of the file in parts.
+func (c itemsPushCmd) send(ctx context.Context, t terminal, service *client.Client, m *mapping) (changed, unknown int, err error) {
+	change := service.PutItems
+	if c.Patch {
+		change = service.PatchItems
+	}
+	sent, part := 0, make([]api.CatalogueItem, 0, client.ItemsChunk)
+	seen := map[string]bool{}
+	flush := func() error {
+		if len(part) == 0 {
+			return nil
+		}
+		a, err := change(ctx, c.Placement, part)
+		if err != nil {
+			return serviceError(fmt.Errorf("items %d to %d: %w; the %d before them are in the catalogue", sent+1, sent+len(part), err, sent))
+		}
+		sent += len(part)
+		changed, unknown = changed+a.Changed, unknown+len(a.Unknown)
+		part = part[:0]
+		return nil
+	}
+	err = readItemFile(c.File, m, func(item *api.CatalogueItem) error {
+		if seen[item.ID] {
+			return nil
+		}
+		seen[item.ID] = true
+		if part = append(part, *item); len(part) == cap(part) {
+			return flush()
+		}
+		return nil
+	})
+	if err == nil {
+		err = flush()
+	}
+	return changed, unknown, err
+}
+
+// deleteOthers deletes the items of the catalogue that the file does not have.
+func (c itemsPushCmd) deleteOthers(ctx context.Context, service *client.Client, ids map[string]uint64) (n int, err error) {
+	var others []string
+	_, err = eachPage(ctx, service, c.Placement, func(items []api.CatalogueItem) error {
+		for i := range items {
+			if _, ok := ids[items[i].ID]; !ok {
+				others = append(others, items[i].ID)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, fmt.Errorf("items that the file does not have were not deleted: %w", err)
+	}
+	for ; len(others) > 0; others = others[min(client.ItemsChunk, len(others)):] {
+		a, err := service.DeleteItems(ctx, c.Placement, others[:min(client.ItemsChunk, len(others))])
+		if err != nil {
+			return n, err
+		}
+		n += a.Changed
+	}
+	return n, nil
+}

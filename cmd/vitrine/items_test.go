@@ -1,0 +1,188 @@
+package main
+
+import (
+	"bytes"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/parquet-go/parquet-go"
+
+	"vitrine/service/decision"
+	"vitrine/service/eventlog/memlog"
+	"vitrine/service/server"
+)
+
+// shop is a service with a placement, the flags that name it, and a directory of files.
+type itemShop struct {
+	*testing.T
+	dir, url string
+}
+
+func openItemShop(t *testing.T) *itemShop {
+	e, err := decision.Open(t.Context(), decision.Options{Store: new(memlog.Store), Build: decision.NewLearner})
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := `{"max_size":2,"policy":{"name":"greedy"},"features":[{"name":"price","kind":"number"},{"name":"brand","kind":"category","default":"none"},{"name":"age","kind":"number","from":"user"}]}`
+	if _, err := e.Put(t.Context(), "home", []byte(config), 0); err != nil {
+		t.Fatal(err)
+	}
+	s := httptest.NewServer(server.New(server.Options{Engine: e}))
+	t.Cleanup(func() { s.Close(); e.Close() })
+	return &itemShop{t, t.TempDir(), s.URL}
+}
+
+func (s *itemShop) file(name, text string) string {
+	path := filepath.Join(s.dir, name)
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		s.Fatal(err)
+	}
+	return path
+}
+
+func (s *itemShop) run(args ...string) (code int, out, errors string) {
+	var o, e bytes.Buffer
+	code = run(s.Context(), append(args, "--url", s.url, "--placement", "home"), &o, &e)
+	return code, o.String(), e.String()
+}
+
+func (s *itemShop) push(want string, args ...string) {
+	s.Helper()
+	if code, _, said := s.run(append([]string{"items", "push"}, args...)...); code != 0 || !strings.Contains(said, want) {
+		s.Fatalf("exit status %d: %s, want %s", code, said, want)
+	}
+}
+
+func (s *itemShop) list() string {
+	s.Helper()
+	code, out, said := s.run("items", "list")
+	if code != 0 {
+		s.Fatalf("exit status %d: %s", code, said)
+	}
+	return out
+}
+
+const mappingText = `
+id = "sku"
+revenue = "margin"
+available = "stock"
+groups = ["collection"]
+payload = ["title"]
+[features]
+price = "eur"
+brand = "maker"
+[attributes]
+season = "season"
+rating = "stars"
+`
+
+const wantItems = `{"id":"a","features":{"price":1.5,"brand":"acme"},"revenue":2,"groups":["x","y"],"available":true,"attributes":{"rating":4,"season":"summer"},"payload":{"title":"Boots, \"high\""}}
+{"id":"b","features":{"price":2},"available":false,"payload":{"title":"Hat"}}
+`
+
+// A table in any form is the same items.
+func TestPushForms(t *testing.T) {
+	type line struct {
+		SKU        string   `parquet:"sku"`
+		Margin     *float64 `parquet:"margin,optional"`
+		Stock      bool     `parquet:"stock"`
+		Collection *string  `parquet:"collection,optional"`
+		Title      string   `parquet:"title"`
+		EUR        float32  `parquet:"eur"`
+		Maker      *string  `parquet:"maker,optional"`
+		Season     *string  `parquet:"season,optional"`
+		Stars      *int32   `parquet:"stars,optional"`
+	}
+	var table bytes.Buffer
+	if err := parquet.Write(&table, []line{
+		{"a", new(2.0), true, new("x | y"), `Boots, "high"`, 1.5, new("acme"), new("summer"), new(int32(4))},
+		{SKU: "b", Title: "Hat", EUR: 2},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"items.csv": "sku,margin,stock,collection,title,eur,maker,season,stars,more\na,2,yes,x | y,\"Boots, \"\"high\"\"\",1.5,acme,summer,4,1\nb,,0,,Hat,2,,,,\n",
+		"items.jsonl": `{"sku":"a","margin":2,"stock":true,"collection":"x|y","title":"Boots, \"high\"","eur":1.5,"maker":"acme","season":"summer","stars":4}
+{"sku":"b","margin":null,"stock":false,"title":"Hat","eur":2}`,
+		"items.parquet": table.String(),
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := openItemShop(t)
+			mapping, path := s.file("m.toml", mappingText), s.file(name, text)
+			s.push("2 items in the file: 2 changed, 0 deleted", path, "--mapping", mapping)
+			want := strings.Replace(wantItems, `,"available":true`, "", 1)
+			if got := s.list(); got != want {
+				t.Errorf("%s, want %s", got, want)
+			}
+			s.push("2 items in the file: 0 changed, 0 deleted", path, "--mapping", mapping)
+		})
+	}
+}
+
+// Without a mapping the names of columns and of members say what they are. A list can be pushed again, in part or in place of
+// what is there.
+func TestPushAndList(t *testing.T) {
+	s := openItemShop(t)
+	s.push("2 changed", s.file("a.csv", "id,price,brand,revenue,space,valid_from,valid_until,colour\na,1,acme,3,0.5,2020-01-01T00:00:00Z,2030-01-01T00:00:00Z,true\nb,2,,,,,,7\n"))
+	want := `{"id":"a","features":{"price":1,"brand":"acme"},"revenue":3,"space":0.5,"valid_from":"2020-01-01T00:00:00Z","valid_until":"2030-01-01T00:00:00Z","attributes":{"colour":true}}
+{"id":"b","features":{"price":2},"attributes":{"colour":7}}
+`
+	list := s.list()
+	if list != want {
+		t.Fatalf("%s, want %s", list, want)
+	}
+	s.push("2 items in the file: 0 changed", s.file("list.jsonl", list))
+	s.push("1 items of the file are not in the catalogue", s.file("prices.jsonl", `{"id":"a","revenue":4}
+{"id":"z","revenue":4}`), "--patch")
+	if got := s.list(); !strings.Contains(got, `"revenue":4,"space":0.5`) {
+		t.Errorf("after a patch %s", got)
+	}
+	s.push("1 items in the file: 1 changed, 2 deleted", s.file("c.csv", "id,price\nc,1\n"), "--replace")
+	if got := s.list(); got != `{"id":"c","features":{"price":1}}`+"\n" {
+		t.Errorf("after a replacement %s", got)
+	}
+}
+
+// A bad file is refused before anything is sent, and the error names the row and the column.
+func TestBadPushes(t *testing.T) {
+	s := openItemShop(t)
+	mapping := s.file("m.toml", mappingText)
+	for _, c := range []struct {
+		name, text string
+		args       []string
+		want       string
+	}{
+		{"twice.csv", "id,price\na,1\nb,1\na,2\n", nil, `twice.csv: row 3: item "a" is there before, with different values`},
+		{"number.csv", "id,price\na,1\nb,cheap\n", nil, `number.csv: row 2: column price: "cheap" is not a number, and feature price is`},
+		{"noid.csv", "sku,price\na,1\n", nil, `noid.csv: there is no column "id": there are sku, price: name the column with --mapping`},
+		{"mapped.csv", "sku,eur\na,1\n", []string{"--mapping", mapping}, `there is no column "margin": there are sku, eur`},
+		{"empty.csv", "", nil, "empty.csv: is empty"},
+		{"none.csv", "id,price\n", nil, "has no items"},
+		{"columns.csv", "id,price,price\n", nil, `column "price" is a duplicate`},
+		{"cut.jsonl", `{"id":"a","features":{"price":1}}` + "\n" + `{"id":`, nil, "cut.jsonl: row 2: "},
+		{"key.jsonl", `{"id":"a","prize":1}`, nil, "row 1: /prize: unknown key"},
+		{"noid.jsonl", `{"features":{"price":1}}`, nil, "row 1: has no id"},
+		{"bad.parquet", "PAR1 is not a table", nil, "bad.parquet: "},
+		{"time.csv", "id,price,valid_from\na,1,yesterday\n", nil, `"yesterday" is not a time such as`},
+		{"stock.csv", "id,price,available\na,1,perhaps\n", nil, `"perhaps" is neither true nor false`},
+		{"missing.csv", "id,brand\na,acme\n", nil, "items 1 to 1: "},
+		{"both.csv", "id,price\na,1\n", []string{"--patch", "--replace"}, "do not go together"},
+		{"map.csv", "id,price\na,1\n", []string{"--mapping", s.file("bad.toml", "[features]\ncolour = \"c\"\n")}, "features.colour: the placement has no feature of items of this name: it has brand, price"},
+		{"key.csv", "id,price\na,1\n", []string{"--mapping", s.file("key.toml", "sku = \"c\"\n")}, "sku: unknown key"},
+	} {
+		code, _, said := s.run(append([]string{"items", "push", s.file(c.name, c.text)}, c.args...)...)
+		if code == 0 || !strings.Contains(said, c.want) {
+			t.Errorf("%s: exit status %d: %s, want %s", c.name, code, said, c.want)
+		}
+	}
+	if list := s.list(); list != "" {
+		t.Errorf("the catalogue has %s", list)
+	}
+	var o, e bytes.Buffer
+	if code := run(t.Context(), []string{"items", "list", "--url", s.url, "--placement", "nowhere"}, &o, &e); code != 1 || !strings.Contains(e.String(), `placement "nowhere": not found`) {
+		t.Errorf("exit status %d: %s", code, e.String())
+	}
+}

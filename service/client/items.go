@@ -1,0 +1,73 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/url"
+
+	"github.com/go-json-experiment/json"
+
+	"vitrine/service/api"
+)
+
+const asLines = "application/x-ndjson"
+
+// PutItems puts items into the catalogue of a placement; those of an id that it has are replaced. Up to
+// [ItemsChunk] items become durable as a whole, or not at all: then PutItems of the same items finishes
+// what an earlier call began.
+func (c *Client) PutItems(ctx context.Context, placement string, items []api.CatalogueItem) (*api.ItemsChanged, error) {
+	return c.changeItems(ctx, "PUT", placement, items)
+}
+
+// PatchItems changes the fields that the items have: see [api.CatalogueItem]. Features and attributes
+// are merged by name.
+func (c *Client) PatchItems(ctx context.Context, placement string, items []api.CatalogueItem) (*api.ItemsChanged, error) {
+	return c.changeItems(ctx, "PATCH", placement, items)
+}
+
+// ItemsChunk is a number of items that a request may have: with records of up to 250 bytes they are one
+// entry of the log.
+const ItemsChunk = 1000
+
+func (c *Client) changeItems(ctx context.Context, method, placement string, items []api.CatalogueItem) (*api.ItemsChanged, error) {
+	var body bytes.Buffer
+	for i := range items {
+		if err := json.MarshalWrite(&body, &items[i]); err != nil {
+			return nil, fmt.Errorf("client: item %d cannot be written: %w", i, err)
+		}
+		body.WriteByte('\n')
+	}
+	a, err := c.send(ctx, method, itemsPath(placement), payload{mediaType: asLines, rest: body.Bytes()})
+	if err != nil {
+		return nil, err
+	}
+	changed := new(api.ItemsChanged)
+	return changed, a.decode(changed)
+}
+
+// DeleteItems deletes items from the catalogue of a placement.
+func (c *Client) DeleteItems(ctx context.Context, placement string, ids []string) (*api.ItemsChanged, error) {
+	text, err := json.Marshal(api.ItemIDs{IDs: ids})
+	if err != nil {
+		return nil, err
+	}
+	a, err := c.send(ctx, "DELETE", itemsPath(placement), payload{mediaType: asJSON, rest: text})
+	if err != nil {
+		return nil, err
+	}
+	changed := new(api.ItemsChanged)
+	return changed, a.decode(changed)
+}
+
+// Items returns a page of the catalogue that a placement uses, at most limit items from a place on.
+func (c *Client) Items(ctx context.Context, placement string, from, limit int) (*api.ItemPage, error) {
+	return get[api.ItemPage](ctx, c, fmt.Sprintf("%s?from=%d&limit=%d", itemsPath(placement), from, limit))
+}
+
+// Item returns an item of the catalogue that a placement uses.
+func (c *Client) Item(ctx context.Context, placement, id string) (*api.CatalogueItem, error) {
+	return get[api.CatalogueItem](ctx, c, itemsPath(placement)+"/"+url.PathEscape(id))
+}
+
+func itemsPath(placement string) string { return placementPath(placement) + "/items" }

@@ -1,0 +1,87 @@
+package load
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+
+	"vitrine"
+	"vitrine/internal/scratch"
+	"vitrine/service/api"
+	"vitrine/service/client"
+)
+
+// stock makes a world whose items are in the catalogue of the service. A request has the features of a user.
+func (w *world) stock(o *Options, x *vitrine.Context, u []float64, rng *rand.Rand) error {
+	w.items = x
+	weights := make([]float64, o.User)
+	for j := range weights {
+		weights[j] = 0.5 * rng.NormFloat64() / math.Sqrt(float64(o.User))
+	}
+	for range numSets {
+		set := candidates{utilities: u, shift: -2}
+		r := &api.Request{Size: o.Size}
+		for j, weight := range weights {
+			v := rounded(rng.NormFloat64())
+			r.User = append(r.User, api.Number(userName(j), v))
+			set.shift += weight * v
+		}
+		var err error
+		if set.request, err = client.Prepare(r); err != nil {
+			return err
+		}
+		w.sets = append(w.sets, set)
+	}
+	return nil
+}
+
+func userName(j int) string { return fmt.Sprintf("u%d", j) }
+
+// push puts the items into the catalogue, unless it has as many.
+func (w *world) push(ctx context.Context, c *client.Client, o *Options) error {
+	stats, err := c.Stats(ctx, o.Placement)
+	if err != nil || stats.Items == o.Items {
+		return err
+	}
+	if o.Note != nil {
+		o.Note(fmt.Sprintf("putting %d items into the catalogue of %q", o.Items, o.Placement))
+	}
+	items := make([]api.CatalogueItem, 0, client.ItemsChunk)
+	for i := range o.Items {
+		item := api.CatalogueItem{ID: itemName(i), Revenue: &w.items.Revenue[i]}
+		for j, v := range w.items.Features.RawRowView(i) {
+			item.Features = append(item.Features, api.Number(featureName(j), v))
+		}
+		if items = append(items, item); len(items) == cap(items) || i == o.Items-1 {
+			if _, err := c.PutItems(ctx, o.Placement, items); err != nil {
+				return fmt.Errorf("the items cannot be put into the catalogue of %q: %w", o.Placement, err)
+			}
+			items = items[:0]
+		}
+	}
+	return nil
+}
+
+// chooseStocked returns the item that a shopper takes of those shown from the catalogue, "" for none.
+func (c *shoppers) chooseStocked(set *candidates, shown []string, rng *rand.Rand) string {
+	u := scratch.Grow(c.shopper.Utilities, len(shown))
+	c.places = c.places[:0]
+	for k, id := range shown {
+		i, err := strconv.Atoi(strings.TrimPrefix(id, "item-"))
+		if err != nil || i < 0 || i >= len(set.utilities) {
+			return "" // an item that somebody else has put
+		}
+		u[k] = set.utilities[i] + set.shift
+		c.places = append(c.places, k)
+	}
+	c.shopper.Utilities = u
+	c.shopper.Shocks = scratch.Grow(c.shopper.Shocks, len(shown)+1)
+	vitrine.DrawShocks(c.shopper.Shocks, rng)
+	if k := c.shopper.Choose(c.places); k != vitrine.Outside {
+		return shown[c.places[k-1]]
+	}
+	return ""
+}
