@@ -13,7 +13,8 @@ import "time"
 //	activated, expired, evicted  decision_id
 //	version-kept        version, note
 //	rolled-back         version, config if it is another one
-//	learner-reset       config
+//	learner-reset, relearning-begun, learner-exchanged  config
+//	relearning-ended    note
 //	items-changed       items
 //	values-seen         feature, values
 type Event struct {
@@ -28,7 +29,7 @@ type Event struct {
 	Position      *int       `json:"position,omitempty" doc:"of the item that was taken; 0 for none"`
 	Positions     []int      `json:"positions,omitzero" doc:"of items that were reported not to have been taken"`
 	Version       uint64     `json:"version,omitzero"`
-	Note          string     `json:"note,omitzero" doc:"why a version was kept"`
+	Note          string     `json:"note,omitzero" doc:"why a version was kept, or a relearning given up"`
 	Items         int        `json:"items,omitzero" doc:"items of the catalogue that were put or deleted"`
 	Feature       string     `json:"feature,omitzero" doc:"a category"`
 	Values        []string   `json:"values,omitzero" doc:"that have columns of their own from now on"`

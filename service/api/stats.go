@@ -1,6 +1,9 @@
 package api
 
-import "math"
+import (
+	"math"
+	"time"
+)
 
 // Stats are the counters of a placement. The counters of decisions are part of the state: a replay of
 // the log gives the same values.
@@ -46,6 +49,20 @@ type Stats struct {
 
 	Calibration Calibration `json:"calibration"`
 	Shadow      Comparison  `json:"shadow"`
+
+	Relearning *Relearning `json:"relearning,omitempty" doc:"while a second learner learns from the log"`
+}
+
+// Relearning is how far a second learner of a placement is, which learns from the log while the first one decides.
+type Relearning struct {
+	Since   time.Time      `json:"since"`
+	From    uint64         `json:"from" doc:"the first entry of the log that it learns from"`
+	Entry   uint64         `json:"entry" doc:"the last entry that it has learned from; 0 before the first"`
+	To      uint64         `json:"to" doc:"the last entry that it has to learn from, for now"`
+	Learned uint64         `json:"learned" doc:"rounds that it has learned"`
+	Skipped uint64         `json:"skipped" doc:"rounds that it refused, or on which it panicked"`
+	Problem string         `json:"problem,omitzero" doc:"its last problem"`
+	Policy  map[string]any `json:"policy" doc:"of the configuration that the placement will have"`
 }
 
 // Category is what a placement has learned about a category without values.

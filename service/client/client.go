@@ -110,20 +110,24 @@ func (c *Client) Put(ctx context.Context, placement string, config *api.Placemen
 
 // Change says how [Client.Change] may change a placement.
 type Change struct {
-	Reset bool   // the learner may begin again; it is kept as a version
-	ETag  string // of the placement that is changed, from [Client.PlacementETag]; "" is any
+	Reset   bool   // the learner may begin again; it is kept as a version
+	Relearn bool   // another learner learns from the log, and then takes its place; not with Reset
+	ETag    string // of the placement that is changed, from [Client.PlacementETag]; "" is any
 }
 
 // Change is Put with conditions. A change that would begin the learner again is the problem "loss" unless how.Reset
-// is set, and one of a placement with another ETag is the problem "precondition".
+// or how.Relearn is set, and one of a placement with another ETag is the problem "precondition".
 func (c *Client) Change(ctx context.Context, placement string, config *api.Placement, how Change) (created bool, err error) {
 	text, err := json.Marshal(config)
 	if err != nil {
 		return false, err
 	}
 	query := ""
-	if how.Reset {
+	switch {
+	case how.Reset:
 		query = "?reset=true"
+	case how.Relearn:
+		query = "?relearn=log"
 	}
 	a, err := c.send(ctx, "PUT", placementPath(placement)+query, payload{mediaType: asJSON, rest: text, match: how.ETag})
 	return err == nil && a.status == http.StatusCreated, err

@@ -263,6 +263,11 @@ func TestCalls(t *testing.T) {
 			}
 			refused(t, failed(c.Change(ctx, "home", full, client.Change{Reset: true, ETag: `"0"`})), 412, "precondition")
 			check(t, failed(c.Change(ctx, "home", full, client.Change{Reset: true, ETag: etag})))
+			full.Seed++
+			check(t, failed(c.Change(ctx, "home", full, client.Change{Relearn: true})))
+			if r := must[*api.Stats](t)(c.Stats(ctx, "home")).Relearning; r == nil || r.From == 0 {
+				t.Errorf("the relearning %+v", r)
+			}
 			versions := must[[]api.Version](t)(c.Versions(ctx, "home"))
 			if len(versions) != 1 || versions[0].Version != version || versions[0].Note != "before the change" || *versions[0].Learned != 3 {
 				t.Errorf("%+v", versions)

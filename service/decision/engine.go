@@ -18,7 +18,7 @@ import (
 // stop stops the workers.
 func (s *fold) stop() {
 	for _, p := range s.placements {
-		for _, w := range p.learners() {
+		for _, w := range p.all() {
 			w.stop()
 		}
 	}
@@ -98,7 +98,7 @@ func (e *Engine) barrier(ctx context.Context, at func(*fold), call func(p *place
 		}
 		at(b.state)
 		for _, p := range b.state.placements {
-			for _, w := range p.learners() {
+			for _, w := range p.all() {
 				waiting.Add(1)
 				w.send(task{what: toCall, call: func(w *worker) { defer waiting.Done(); call(p, w) }})
 			}
@@ -140,7 +140,12 @@ func (e *Engine) Config(name string) (*Config, error) {
 // change.
 func (e *Engine) Revision(name string) (*Config, uint64, error) {
 	v, err := e.view(name)
-	return v.config, v.changed, err
+	if err != nil {
+		return nil, 0, err
+	}
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	return v.config, v.revision(), nil
 }
 
 // Decision returns a remembered decision of a placement, or ErrNotFound. An empty name means the placement
@@ -196,6 +201,9 @@ func (e *Engine) Stats(name string) (api.Stats, error) {
 		v.items.RLock()
 		s.Items, s.CatalogueVersion = v.items.Len(), v.items.Version()
 		v.items.RUnlock()
+	}
+	if v.relearning != nil {
+		s.Relearning = v.relearning.progress()
 	}
 	if fault := v.worker.fault.Load(); fault != nil {
 		s.Problem = *fault

@@ -28,6 +28,8 @@ var (
 	ErrEvicted = errors.New("the placement's memory was too small to wait for the outcome")
 	// ErrLoss is wrapped by every *LossError.
 	ErrLoss = errors.New("the learner would begin again")
+	// ErrRelearning is returned for a change of a placement whose second learner has not caught up yet.
+	ErrRelearning = errors.New("a relearning is under way: wait until it has ended, or put the configuration that the placement has, which gives it up")
 	// ErrMemory is returned for a placement that does not fit into the memory of the service.
 	ErrMemory = errors.New("the service has too little memory")
 	// ErrPolicy is returned if a policy panics or violates the constraints.
@@ -44,6 +46,7 @@ var (
 var (
 	errLater = errors.New("not in this batch")
 	errMoved = errors.New("the state has moved")
+	errSame  = errors.New("nothing changes")
 	errFull  = errors.New("a decision has to expire first")
 )
 

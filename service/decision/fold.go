@@ -1,6 +1,7 @@
 package decision
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"strings"
@@ -24,6 +25,8 @@ type fold struct {
 	decisions  index     // the remembered decisions of all placements
 	evicted    evictions // of those that are not
 	workers    sync.WaitGroup
+	log        Log         // from which second learners learn; nil in audits
+	relearned  []relearned // the second learners that there were
 
 	size   func(Spec) (Size, error) // of a learner; nil is unknown
 	budget *budget.Budget
@@ -153,6 +156,16 @@ func (s *fold) applyBody(sequence uint64, e *eventlog.Event, o *offer) error {
 		return s.rollBack(p, sequence, e.Time, b)
 	case *eventlog.LearnerReset:
 		return s.reset(p, sequence, e.Time, b)
+	case *eventlog.RelearningBegun:
+		return s.beginRelearning(p, sequence, e.Time, b)
+	case *eventlog.LearnerExchanged:
+		return s.exchange(p, sequence, e.Time, b)
+	case *eventlog.RelearningEnded:
+		if p.relearning == nil {
+			return errors.New("no relearning is under way")
+		}
+		s.endRelearning(p)
+		return nil
 	}
 	return fmt.Errorf("an event of type %T", e.Body)
 }
@@ -178,6 +191,7 @@ func (s *fold) put(sequence uint64, name string, config []byte) error {
 	case goesOn:
 		p.configure(c, sequence)
 	default:
+		s.endRelearning(p)
 		for _, w := range p.learners() {
 			w.stop()
 		}
@@ -199,6 +213,7 @@ func (s *fold) reset(p *placement, sequence uint64, time int64, b *eventlog.Lear
 	if err != nil {
 		return err
 	}
+	s.endRelearning(p)
 	s.keepBefore(p, time, b.Note, 0)
 	s.retire(p)
 	s.begin(p, r.worker, c, sequence)
@@ -230,7 +245,7 @@ func (s *fold) begin(p *placement, w *worker, c *Config, sequence uint64) {
 }
 
 func (s *fold) delete(p *placement) {
-	for _, w := range p.learners() {
+	for _, w := range p.all() {
 		w.stop()
 	}
 	for _, records := range [][]*record{p.open.heap, p.closed.records} {
@@ -295,6 +310,9 @@ func (s *fold) openRecord(p *placement, decision string) (*record, error) {
 func (s *fold) close(sequence uint64, r *record, o *offer, to status, choice int, learn bool) {
 	p := r.placement
 	p.open.remove(r)
+	if p.relearning != nil {
+		p.relearning.worker.queue.follow(sequence)
+	}
 	r.status, r.choice = to, int16(choice)
 	p.counts.closed(r, o)
 	switch {
@@ -393,7 +411,16 @@ func (s *fold) sizeOf(c *Config) (size Size, err error) {
 // chargeOf returns what a placement is charged with as it is, however large that is.
 func (s *fold) chargeOf(p *placement) int64 {
 	charge, _ := s.charge(p.config, p.former...)
+	if p.relearning != nil {
+		charge += s.chargeOfSecond(p.relearning.worker.config)
+	}
 	return charge
+}
+
+// chargeOfSecond returns what a second learner of a placement adds.
+func (s *fold) chargeOfSecond(c *Config) int64 {
+	size, _ := s.sizeOf(c)
+	return size.Learner + 2*size.State + int64(c.Bound())
 }
 
 // recharge changes the bytes that a placement is charged. The budget has already reserved held of them.

@@ -8,9 +8,11 @@ import (
 	"math"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"vitrine"
 	"vitrine/service/api"
+	"vitrine/service/eventlog"
 	"vitrine/service/feature"
 )
 
@@ -71,6 +73,8 @@ const (
 	toForget // a state
 	toReturn // to a state, whose rounds are those learned; the learner may have retired
 	toRetire // the learner goes, and its states stay
+	toFollow // what the log has up to an entry
+	toEndHistory
 )
 
 // published is a policy, and the last entry that it has learned from.
@@ -93,8 +97,15 @@ type worker struct {
 	done    atomic.Uint64 // and done
 	stopped atomic.Bool
 	ended   chan struct{} // closed when nothing is done any more
-	current atomic.Pointer[published]
-	fault   atomic.Pointer[string] // why the current policy could not be replaced, or nil
+
+	history   *history      // that it follows, nil if none; its own, once it runs
+	following atomic.Uint64 // the first entry of that
+	reached   atomic.Uint64 // the last entry of it that was read
+	lost      atomic.Bool   // whether the log no longer has it
+	context   context.Context
+	cancel    context.CancelFunc // of context
+	current   atomic.Pointer[published]
+	fault     atomic.Pointer[string] // why the current policy could not be replaced, or nil
 
 	spec       Spec
 	learner    snapshotter // nil if it has retired
@@ -154,6 +165,7 @@ func (c *Config) Bound() int {
 
 func newWorker(build func(Spec) (vitrine.Learner, error), c *Config, sequence uint64) (*worker, error) {
 	w := &worker{build: build, config: c, spec: c.spec(), queue: newQueue(c.share()), ended: make(chan struct{})}
+	w.context, w.cancel = context.WithCancel(context.Background())
 	var err error
 	if w.learner, err = buildLearner(build, w.spec); err != nil {
 		return nil, err
@@ -220,6 +232,7 @@ func (w *worker) send(t task) {
 // stop makes the worker end without learning what is still in its queue.
 func (w *worker) stop() {
 	w.stopped.Store(true)
+	w.cancel()
 	w.queue.close()
 }
 
@@ -252,12 +265,7 @@ func (w *worker) run() {
 			continue
 		}
 		if !w.stopped.Load() {
-			w.observe(t)
-			w.settle(t)
-			if len(w.journal) == checkpointRounds || w.noted > w.queue.bound()*3/4 { // the next round is up to a quarter of it
-				w.save()
-				w.settle(task{what: toCall})
-			}
+			w.learn(t, w.queue.end)
 			if w.behind++; last || w.behind >= publishRounds {
 				w.publish()
 			}
@@ -265,6 +273,55 @@ func (w *worker) run() {
 		w.done.Add(1)
 	}
 }
+
+// learn learns a round. It notes that under the queue's lock, by note.
+func (w *worker) learn(t task, note func(func())) {
+	w.observe(t)
+	note(func() { w.record(t) })
+	if len(w.journal) == checkpointRounds || w.noted > w.queue.bound()*3/4 { // the next round is up to a quarter of it
+		w.save()
+		note(func() { w.record(task{what: toCall}) })
+	}
+}
+
+// learnFrom makes the learner one that follows the log.
+func (w *worker) learnFrom(h *history) {
+	w.history = h
+	w.following.Store(h.from)
+	w.saved.from = h.from
+}
+
+// follow learns what the log has up to an entry. It waits for a log that cannot be read. A learner from which the log has
+// removed what it needs is lost, and never decides.
+func (w *worker) follow(upTo uint64) {
+	for !w.stopped.Load() && !w.lost.Load() {
+		err := w.history.read(w.context, upTo, func(t task) bool {
+			if t.sequence > w.version { // or it has been learned
+				w.learn(t, w.queue.hold)
+			}
+			if w.behind++; w.behind%publishRounds == 0 {
+				seen := w.progress
+				w.seen.Store(&seen)
+				w.reached.Store(t.sequence)
+			}
+			return !w.stopped.Load()
+		})
+		if err == nil {
+			w.reached.Store(upTo)
+			return
+		}
+		w.lost.Store(errors.Is(err, eventlog.ErrRemoved))
+		text := err.Error()
+		w.fault.Store(&text)
+		select {
+		case <-w.context.Done():
+		case <-time.After(followPause):
+		}
+	}
+}
+
+// followPause is how long a log that cannot be read is left alone.
+const followPause = time.Second
 
 // do runs a task other than a round.
 func (w *worker) do(t task) {
@@ -279,6 +336,11 @@ func (w *worker) do(t task) {
 		w.returnTo(t.sequence, t.version)
 	case toRetire:
 		w.retire()
+	case toFollow:
+		w.follow(t.sequence)
+	case toEndHistory:
+		w.history = nil
+		w.following.Store(0)
 	default:
 		t.call(w)
 	}
@@ -286,22 +348,30 @@ func (w *worker) do(t task) {
 
 // settle ends a task: snapshots no longer wait for it. It drops tasks from the journal that the checkpoint
 // has or that a broken learner will not learn.
-func (w *worker) settle(t task) {
-	w.queue.end(func() {
-		switch {
-		case w.marked || w.broken:
-			w.saved = w.frozen()
-			clear(w.journal)
-			w.journal, w.noted, w.marked = w.journal[:0], 0, false
-		case t.what != toCall:
-			w.journal = append(w.journal, t)
-			w.noted += t.bytes
-		}
-	})
+func (w *worker) settle(t task) { w.queue.end(func() { w.record(t) }) }
+
+// record notes what was done. The queue's lock is held.
+func (w *worker) record(t task) {
+	if t.what == toEndHistory {
+		w.saved.from = 0
+	}
+	switch {
+	case w.marked || w.broken:
+		w.saved = w.frozen()
+		clear(w.journal)
+		w.journal, w.noted, w.marked = w.journal[:0], 0, false
+	case t.what != toCall && t.what != toFollow && t.what != toEndHistory: // whose rounds are there
+		w.journal = append(w.journal, t)
+		w.noted += t.bytes
+	}
 }
 
 func (w *worker) frozen() frozenWorker {
-	return frozenWorker{progress: w.progress, data: w.checkpoint, kept: slices.Clone(w.kept)}
+	f := frozenWorker{progress: w.progress, data: w.checkpoint, kept: slices.Clone(w.kept)}
+	if w.history != nil {
+		f.from = w.history.from
+	}
+	return f
 }
 
 // view returns the last checkpoint and all later tasks. It does not wait for the learner.
@@ -482,10 +552,11 @@ type frozen struct {
 	values                 []feature.Seen // that categories have learned
 	numbers, learned       uint64
 	versions               []version
-	standing               uint64
+	standing, rows         uint64
 	counts                 counts
 	open, closed           []record
-	learners               []frozenLearner // the one that decides, and the former ones
+	learners               []frozenLearner // the one that decides, the former ones, and the second one
+	relearning             *relearning     // nil if there is no second one
 	items                  frozenItems
 }
 
@@ -504,4 +575,6 @@ type frozenWorker struct {
 	data  []byte
 	kept  []keptState
 	since []task // that come after it
+
+	from uint64 // of its history, 0 if there is none
 }

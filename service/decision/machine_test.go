@@ -42,6 +42,7 @@ type modelPlace struct {
 	learned bool // whether it has been given anything
 	kept    []modelVersion
 	configs map[int]modelConfig // of each learner, as it was when it decided
+	next    *modelConfig        // of a relearning, nil if none is under way
 }
 
 type modelConfig struct {
@@ -136,9 +137,27 @@ func (m *machine) Put(t *rapid.T) {
 	name := rapid.SampledFrom(placeNames).Draw(t, "placement")
 	c := modelConfig{rapid.IntRange(0, 1).Draw(t, "seed"), rapid.IntRange(1, 3).Draw(t, "window"), rapid.IntRange(1, 3).Draw(t, "keep")}
 	config := fmt.Sprintf(`{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{},"attribution_window":"%dm","seed":%d,"keep":%d}`, c.minutes, c.seed, c.keep)
-	how := decision.Change{Reset: rapid.Bool().Draw(t, "reset")}
+	how := decision.Change{Reset: rapid.Bool().Draw(t, "reset"), Relearn: rapid.Bool().Draw(t, "relearn")}
+	how.Relearn = how.Relearn && !how.Reset
 	created, err := m.engine.Change(t.Context(), name, []byte(config), how, m.now)
 	p := m.places[name]
+	switch {
+	case p == nil:
+	case p.next != nil && *p.next == c:
+		want(t, "put again", err, nil)
+		return
+	case p.next != nil && p.modelConfig == c:
+		want(t, "give up", err, nil)
+		p.next = nil
+		return
+	case p.next != nil && !how.Reset:
+		want(t, "put meanwhile", err, decision.ErrRelearning)
+		return
+	case p.seed != c.seed && how.Relearn:
+		want(t, "relearn", err, nil)
+		p.next = &c
+		return
+	}
 	if p != nil && p.seed != c.seed && p.learned && !how.Reset {
 		var loss *decision.LossError
 		if want(t, "put", err, decision.ErrLoss); !errors.As(err, &loss) || !slices.Equal(loss.Fields, []string{"seed"}) {
@@ -165,8 +184,35 @@ func (m *machine) Put(t *rapid.T) {
 		p.moves()
 		defer p.trim(0)
 	}
+	p.next = nil
 	p.modelConfig = c
 	p.configs[p.learner] = c
+}
+
+// Exchange is called when the second learners have caught up, as they do sooner or later.
+func (m *machine) Exchange(t *rapid.T) {
+	want(t, "wait", m.engine.Wait(t.Context()), nil)
+	exchanged, ended, err := m.engine.Exchange(t.Context(), m.now)
+	want(t, "exchange", err, nil)
+	var due []string
+	for _, name := range slices.Sorted(maps.Keys(m.places)) {
+		p := m.places[name]
+		if p.next == nil {
+			continue
+		}
+		due = append(due, name)
+		if p.learned {
+			p.keepVersion(m.versions(t, name), false, 0)
+		}
+		p.learner, p.learned = len(p.configs), true
+		p.modelConfig, p.next = *p.next, nil
+		p.configs[p.learner] = p.modelConfig
+		p.moves()
+		p.trim(0)
+	}
+	if !slices.Equal(exchanged, due) || ended != nil {
+		t.Fatalf("exchanged %q, ended %q, want %q", exchanged, ended, due)
+	}
 }
 
 func (m *machine) versions(t *rapid.T, name string) []uint64 {
@@ -430,7 +476,7 @@ func (m *machine) RollBack(t *rapid.T) {
 	if p.learned {
 		p.keepVersion(m.versions(t, name), false, v.number)
 	}
-	p.modelConfig = p.configs[v.learner]
+	p.modelConfig, p.next = p.configs[v.learner], nil
 	p.learner, p.learned = v.learner, true
 	p.moves()
 	for i := range p.kept {
@@ -549,7 +595,7 @@ func TestEverythingAtOnce(t *testing.T) {
 				name := names[rng.IntN(len(names))]
 				switch rng.IntN(40) { // errors are part of it
 				case 0:
-					_, _ = e.Change(ctx, name, place(rng), decision.Change{Reset: rng.IntN(4) > 0}, i)
+					_, _ = e.Change(ctx, name, place(rng), decision.Change{Reset: rng.IntN(3) > 0, Relearn: rng.IntN(2) > 0}, i)
 				case 1:
 					_ = e.Delete(ctx, name, nil, i)
 				case 2:
@@ -560,6 +606,7 @@ func TestEverythingAtOnce(t *testing.T) {
 					}
 				case 4:
 					_, _ = e.Expire(ctx, i)
+					_, _, _ = e.Exchange(ctx, i)
 				case 5:
 					data, _, err := e.Snapshot(ctx)
 					if rng.IntN(2) == 0 {

@@ -42,6 +42,7 @@ type Options struct {
 // Open restores the state from a snapshot and the entries of the log after it.
 func Open(ctx context.Context, o Options) (*Engine, error) {
 	s := newFold(o.Build)
+	s.log = o.Store
 	s.beginAgain, s.size, s.budget = o.BeginAgain, o.Size, o.Budget
 	e := &Engine{
 		store: o.Store, applied: o.Applied, gather: o.Gather, state: s,

@@ -20,23 +20,28 @@ type placement struct {
 	config    *Config
 	canonical []byte
 
-	numbers  uint64    // the largest number of a decision
-	learned  uint64    // the last entry passed to the learner
-	versions []version // to roll back to, the oldest first
-	standing uint64    // the version that is the learner's state, 0 if none is
-	open     due
-	closed   shelf
-	counts   counts
-	pace     pace
-	sound    soundness
-	worker   *worker   // the learner that decides
-	former   []*worker // those that decided before and have versions, in the order in which they retired
-	items    stock
-	upcoming atomic.Uint64 // of live decisions: the largest number given out
+	numbers    uint64    // the largest number of a decision
+	learned    uint64    // the last entry passed to the learner
+	rows       uint64    // the entry since which decisions have the present features
+	versions   []version // to roll back to, the oldest first
+	standing   uint64    // the version that is the learner's state, 0 if none is
+	open       due
+	closed     shelf
+	counts     counts
+	pace       pace
+	sound      soundness
+	worker     *worker     // the learner that decides
+	relearning *relearning // nil if none is under way
+	former     []*worker   // those that decided before and have versions, in the order in which they retired
+	items      stock
+	upcoming   atomic.Uint64 // of live decisions: the largest number given out
 }
 
 // configure gives the placement a configuration, with what its categories have learned.
 func (p *placement) configure(c *Config, sequence uint64) {
+	if p.config == nil || !p.config.schema.Equal(c.schema) {
+		p.rows = sequence
+	}
 	if p.config != nil {
 		c = c.Inherit(p.config)
 	}
@@ -51,6 +56,22 @@ func (p *placement) see(seen feature.Seen) error {
 		p.config, p.worker.config = c, c
 	}
 	return err
+}
+
+// all are the learners, and the second one.
+func (p *placement) all() []*worker {
+	if p.relearning != nil {
+		return append(p.learners(), p.relearning.worker)
+	}
+	return p.learners()
+}
+
+// revision is the entry that changed the configuration last, or is changing it.
+func (p *placement) revision() uint64 {
+	if p.relearning != nil {
+		return p.relearning.worker.began
+	}
+	return p.changed
 }
 
 // learners are the one that decides, and the former ones.

@@ -1,6 +1,7 @@
 package decision
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -21,13 +22,14 @@ func (m Match) check(p *placement) error {
 	case p == nil:
 		return m(0)
 	}
-	return m(p.changed)
+	return m(p.revision())
 }
 
 // Change says what a put may do.
 type Change struct {
-	Reset bool  // begin the learner again
-	Match Match // of the placement as it is
+	Reset   bool  // begin the learner again
+	Relearn bool  // let another learner learn from the log, which then takes its place; not with Reset
+	Match   Match // of the placement as it is
 }
 
 // Put is Change of a placement whose learner must not begin again.
@@ -38,8 +40,13 @@ func (e *Engine) Put(ctx context.Context, name string, config []byte, now int64)
 // Change creates a placement or changes it; its decisions stay. An equal configuration changes nothing. If
 // the policy, the features, the size, the horizon or the seed change, the learner cannot go on. One that has
 // learned something then begins again if how.Reset says so: its state is kept as a version, and open
-// decisions of before teach the new one nothing. Without Reset the error is a *LossError. Others are
-// *api.FieldError, ErrMemory, those of how.Match, ErrStopped and that of ctx.
+// decisions of before teach the new one nothing. If how.Relearn says so, a second learner learns what the log
+// has of the placement while the first one decides; [Engine.Exchange] then exchanges them. The features must
+// be the same. Without either the error is a *LossError.
+//
+// During a relearning the configuration of the second learner changes nothing, that of the first one gives
+// the relearning up, and others are ErrRelearning without how.Reset. Other errors are *api.FieldError,
+// ErrMemory, ErrUnread, those of how.Match, ErrStopped and that of ctx.
 //
 // The learner is built on the caller's goroutine, so no other caller waits.
 func (e *Engine) Change(ctx context.Context, name string, config []byte, how Change, now int64) (created bool, err error) {
@@ -66,10 +73,17 @@ func (e *Engine) put(ctx context.Context, name string, config []byte, now int64,
 		return false, api.Fieldf("", "the configuration has %d bytes, at most %d fit into the log", len(canonical), maxBatch/2)
 	}
 	for {
-		if err := e.mayChange(name, c, how); err != nil {
+		switch err := e.mayChange(name, c, how); {
+		case err == errSame:
+			return false, nil
+		case err != nil:
 			return false, err
 		}
-		r, err := e.prepare(name, c)
+		r, err := e.prepare(name, c, how)
+		if err != nil {
+			return false, err
+		}
+		from, err := e.first(ctx, how)
 		if err != nil {
 			return false, err
 		}
@@ -81,7 +95,7 @@ func (e *Engine) put(ctx context.Context, name string, config []byte, now int64,
 			p := b.state.placements[name]
 			isNew = p == nil
 			switch err := how.check(p, c); {
-			case p != nil && (how == nil || string(p.canonical) == string(canonical)):
+			case how == nil && p != nil || err == errSame:
 				return nil
 			case err != nil:
 				return err
@@ -91,7 +105,7 @@ func (e *Engine) put(ctx context.Context, name string, config []byte, now int64,
 				return errMoved
 			}
 			b.ready = r
-			return b.only(&eventlog.Event{Time: now, Placement: name, Body: p.change(c, canonical)})
+			return b.only(&eventlog.Event{Time: now, Placement: name, Body: p.change(c, canonical, how, from)})
 		})
 		if r.claim() { // the writer did not use it, and will not
 			e.state.budget.Charge(-r.held)
@@ -112,19 +126,55 @@ func (e *Engine) mayChange(name string, c *Config, how *Change) error {
 	return how.check(e.state.placements[name], c)
 }
 
-// check reports why a placement, nil for a new one, must not have a configuration. A change that has happened is not
-// refused.
+// check reports why a placement, nil for a new one, must not have a configuration, errSame if it has it. A change that
+// has happened is not refused.
 func (how *Change) check(p *placement, c *Config) error {
 	switch {
-	case how == nil || p != nil && string(p.canonical) == string(c.Canonical()):
+	case how == nil:
 		return nil
-	case p == nil || how.Reset || p.config.sameLearner(c) || !p.hasLearned():
-		return how.Match.check(p)
+	case p != nil && p.has(c):
+		return errSame
 	}
 	if err := how.Match.check(p); err != nil {
 		return err
 	}
+	switch {
+	case p == nil || how.Reset || string(p.canonical) == string(c.Canonical()):
+		return nil
+	case p.relearning != nil:
+		return fmt.Errorf("placement %q: %w", p.name, ErrRelearning)
+	case p.config.sameLearner(c):
+		return nil
+	case how.relearns() && !p.config.schema.Equal(c.schema):
+		return api.Fieldf("/features", "are not those of the decisions in the log, from which a learner could learn them")
+	case how.Relearn || !p.hasLearned():
+		return nil
+	}
 	return p.loss(c)
+}
+
+// relearns reports whether a second learner is to learn from the log.
+func (how *Change) relearns() bool { return how != nil && how.Relearn && !how.Reset }
+
+// has reports whether the placement has a configuration already, or will have it after its relearning.
+func (p *placement) has(c *Config) bool {
+	if p.relearning != nil {
+		return bytes.Equal(p.relearning.worker.config.Canonical(), c.Canonical())
+	}
+	return bytes.Equal(p.canonical, c.Canonical())
+}
+
+// first returns the first entry of the log, if a learner is to learn from it.
+func (e *Engine) first(ctx context.Context, how *Change) (uint64, error) {
+	bounded, ok := e.store.(eventlog.Bounded)
+	if !how.relearns() || !ok {
+		return 1, nil
+	}
+	x, err := bounded.Extent(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("%w: %w", ErrUnread, err)
+	}
+	return x.First, nil
 }
 
 // loss is the error of a change that would begin the learner again.
@@ -135,12 +185,21 @@ func (p *placement) loss(c *Config) error {
 	}
 }
 
-// change is the event of a change.
-func (p *placement) change(c *Config, canonical []byte) eventlog.Body {
-	if p == nil || p.config.sameLearner(c) {
+// change is the event of a change. The log has entries from one on.
+func (p *placement) change(c *Config, canonical []byte, how *Change, from uint64) eventlog.Body {
+	switch {
+	case p == nil:
+		return &eventlog.PlacementPut{Config: canonical}
+	case p.relearning != nil && bytes.Equal(p.canonical, canonical):
+		return &eventlog.RelearningEnded{Reason: "the configuration of before was put"}
+	case p.config.sameLearner(c):
 		return &eventlog.PlacementPut{Config: canonical}
 	}
-	return &eventlog.LearnerReset{Config: canonical, Note: "before a change of " + abbreviated(p.config.learnerFields(c))}
+	note := "before a change of " + abbreviated(p.config.learnerFields(c))
+	if how.relearns() {
+		return &eventlog.RelearningBegun{Config: canonical, From: max(p.rows, from), Note: note}
+	}
+	return &eventlog.LearnerReset{Config: canonical, Note: note}
 }
 
 // abbreviated lists fields for a note.
@@ -150,7 +209,7 @@ func abbreviated(fields []string) string {
 
 // prepare reserves memory for a placement and builds its learner, if it needs a new one. A placement whose
 // learner cannot be built must not enter the log.
-func (e *Engine) prepare(name string, c *Config) (*prepared, error) {
+func (e *Engine) prepare(name string, c *Config, how *Change) (*prepared, error) {
 	s := e.state
 	if err := e.checkItems(name, c); err != nil {
 		return nil, err
@@ -167,6 +226,9 @@ func (e *Engine) prepare(name string, c *Config) (*prepared, error) {
 		others = p.learners()
 	}
 	charge, err := s.charge(c, others...)
+	if how.relearns() && r.placement != nil && !goesOn {
+		charge = s.chargeOfSecond(c)
+	}
 	e.mu.RUnlock()
 	if err != nil {
 		return nil, err

@@ -13,6 +13,7 @@ type queue struct {
 	current []task // the task taken last, until it ends
 	bytes   int
 	limit   int
+	upTo    uint64 // the entry up to which the log is learned from
 	closed  bool
 }
 
@@ -79,7 +80,37 @@ func (q *queue) refill(tasks []task) {
 	q.tasks = append(q.tasks, tasks...)
 	for _, t := range tasks {
 		q.bytes += t.bytes
+		if t.what == toFollow {
+			q.upTo = t.sequence
+		}
 	}
+}
+
+// follow adds the task to learn from the log up to an entry, or changes the last task to that.
+func (q *queue) follow(upTo uint64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.upTo = upTo
+	if last := len(q.tasks) - 1; last >= 0 && q.tasks[last].what == toFollow {
+		q.tasks[last].sequence = upTo
+		return
+	}
+	q.tasks = append(q.tasks, task{what: toFollow, sequence: upTo})
+	q.changed.Broadcast()
+}
+
+// followed returns the last entry of the log that is to be learned from.
+func (q *queue) followed() uint64 {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.upTo
+}
+
+// hold calls f under the lock, while a task goes on.
+func (q *queue) hold(f func()) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	f()
 }
 
 // room reports whether a round of the given bytes can be pushed without waiting, after other rounds of before

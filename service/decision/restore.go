@@ -22,6 +22,9 @@ func (s *fold) restore(data []byte) error {
 	s.position = d.position()
 	s.machines = slices.Compact(slices.Sorted(slices.Values(append(d.machines(), s.machines...))))
 	oldest := d.oldest(s.position)
+	if err := s.restoreRelearned(d); err != nil {
+		return err
+	}
 	last := ""
 	for range d.Count() {
 		if d.Err() != nil {
@@ -40,11 +43,34 @@ func (s *fold) restore(data []byte) error {
 	first := s.position.Sequence + 1
 	for _, p := range s.placements {
 		first = p.open.oldest(first)
+		for _, w := range p.all() {
+			if from := w.following.Load(); from > 0 {
+				first = min(first, from)
+			}
+		}
 	}
 	if first != oldest {
-		d.Fail(fmt.Errorf("snapshot has an open decision of entry %d, and says %d", first, oldest))
+		d.Fail(fmt.Errorf("snapshot needs entry %d, and says %d", first, oldest))
 	}
 	return d.Close()
+}
+
+// restoreRelearned reads which second learners there were.
+func (s *fold) restoreRelearned(d decoder) error {
+	if d.format < 7 {
+		return nil
+	}
+	for range d.Count() {
+		r := relearned{d.Uint64(), d.Uint64()}
+		if d.Err() != nil {
+			return d.Err()
+		}
+		if n := len(s.relearned); r.from > r.begun || r.begun > s.position.Sequence || n > 0 && (r.begun <= s.relearned[n-1].begun || r.from <= s.relearned[n-1].from) {
+			return fmt.Errorf("a learner that entry %d began learned from entry %d on", r.begun, r.from)
+		}
+		s.relearned = append(s.relearned, r)
+	}
+	return nil
 }
 
 func (s *fold) restorePlacement(d decoder, name string) error {
@@ -143,7 +169,7 @@ func (c *Config) restored(values []feature.Seen) (_ *Config, err error) {
 func (s *fold) restoreLearners(d decoder, p *placement, kept []uint64) (err error) {
 	defer func() {
 		if err != nil && p.worker != nil && s.placements[p.name] == nil { // nobody else ends them
-			for _, w := range p.learners() {
+			for _, w := range p.all() {
 				w.stop()
 			}
 		}
@@ -180,6 +206,9 @@ func (s *fold) restoreLearners(d decoder, p *placement, kept []uint64) (err erro
 		}
 		has = append(has, versions)
 		w.began = began
+		if w.history != nil {
+			w.history.name = p.name
+		}
 		if i == 0 {
 			p.worker = w
 		} else {
@@ -190,6 +219,9 @@ func (s *fold) restoreLearners(d decoder, p *placement, kept []uint64) (err erro
 	if d.Err() != nil || p.worker == nil {
 		return cmp.Or(d.Err(), errors.New("there is no learner"))
 	}
+	if err := p.restoreRelearning(d, &has); err != nil {
+		return err
+	}
 	if err := p.restoreVersions(d, kept, has); err != nil {
 		return err
 	}
@@ -198,6 +230,38 @@ func (s *fold) restoreLearners(d decoder, p *placement, kept []uint64) (err erro
 	}
 	s.placements[p.name] = p
 	s.recharge(p, s.chargeOf(p), 0)
+	return nil
+}
+
+// restoreRelearning takes the second learner, if there is one, from the end of the others.
+func (p *placement) restoreRelearning(d decoder, has *[][]uint64) error {
+	if d.format < 7 || !flagged(d.Decoder) {
+		return d.Err()
+	}
+	r := &relearning{note: d.String(), time: int64(d.Uint64())}
+	last := len(p.former) - 1
+	if d.Err() != nil || last < 0 || len((*has)[last+1]) > 0 || p.former[last].history == nil {
+		return cmp.Or(d.Err(), errors.New("there is no second learner"))
+	}
+	r.worker, p.former, *has = p.former[last], p.former[:last], (*has)[:last+1]
+	p.relearning = r
+	return nil
+}
+
+// restoreHistory reads what a learner follows.
+func (s *fold) restoreHistory(d decoder, w *worker, f *frozenWorker) error {
+	if f.from == 0 {
+		if slices.ContainsFunc(f.since, func(t task) bool { return t.what == toFollow || t.what == toEndHistory }) {
+			return errors.New("a learner follows the log from no entry on")
+		}
+		return nil
+	}
+	if s.lacks(f.from) {
+		return fmt.Errorf("a learner learns from entry %d on: %w", f.from, eventlog.ErrRemoved)
+	}
+	w.learnFrom(newHistory(s.log, "", f.from, w.config))
+	w.reached.Store(f.version)
+	w.queue.upTo = f.version
 	return nil
 }
 
@@ -225,7 +289,8 @@ func (p *placement) restoreVersions(d decoder, kept []uint64, has [][]uint64) er
 		if p.standing = d.Uint64(); p.standing > 0 && p.version(p.standing) == nil {
 			return fmt.Errorf("the learner is at version %d, which is none", p.standing)
 		}
-	} else if p.version(p.learned) != nil {
+		p.rows = d.Uint64()
+	} else if p.rows = p.changed; p.version(p.learned) != nil {
 		p.standing = p.learned
 	}
 	if !slices.IsSortedFunc(p.versions, func(a, b version) int { return cmp.Compare(a.number, b.number) }) {
@@ -269,6 +334,11 @@ func (s *fold) restoreWorker(d decoder, c *Config) (w *worker, versions []uint64
 	if d.Err() != nil {
 		return nil, nil, d.Err()
 	}
+	if d.format >= 7 {
+		if f.from = d.Uint64(); f.from > s.position.Sequence {
+			d.Fail(fmt.Errorf("a learner follows the log from entry %d on, after the last one", f.from))
+		}
+	}
 	if f.retired && (f.broken || len(f.data) > 0) {
 		return nil, nil, errors.New("a learner that has retired has a state")
 	}
@@ -289,6 +359,9 @@ func (s *fold) restoreWorker(d decoder, c *Config) (w *worker, versions []uint64
 	w.broken = f.broken
 	w.seen.Store(&f.progress)
 	w.marked = true
+	if err := s.restoreHistory(d, w, &f); err != nil {
+		return nil, nil, err
+	}
 	w.settle(task{what: toCall})
 	for _, t := range f.since {
 		if t.what == toObserve {

@@ -61,7 +61,7 @@ func restoreTask(d decoder, c *Config) (task, error) {
 	t := task{what: whatTask(min(d.Count(), 255)), sequence: d.Uint64()}
 	switch t.what {
 	case toObserve:
-	case toKeep, toRollBack, toForget, toReturn, toRetire:
+	case toKeep, toRollBack, toForget, toReturn, toRetire, toFollow, toEndHistory:
 		t.version, t.maximum = d.Uint64(), d.Count()
 		return t, nil
 	default:

@@ -44,7 +44,7 @@ func (e *Engine) WriteSnapshot(ctx context.Context, w io.Writer, patience time.D
 	enc := state.NewWriter(f.kind(), w)
 	f.encode(enc)
 	for _, p := range f.placements {
-		if slices.ContainsFunc(p.learners, func(l frozenLearner) bool { return len(l.since) > 0 }) {
+		if slices.ContainsFunc(p.deciding(), func(l frozenLearner) bool { return len(l.since) > 0 }) {
 			behind = append(behind, p.name)
 		}
 	}
@@ -54,8 +54,9 @@ func (e *Engine) WriteSnapshot(ctx context.Context, w io.Writer, patience time.D
 // frozenState is the state at an entry.
 type frozenState struct {
 	at         eventlog.Position
-	oldest     uint64 // the first entry of an open decision, the one after at if none
+	oldest     uint64 // the first entry that an open decision or a second learner needs, that after at if none
 	machines   []string
+	relearned  []relearned
 	placements []*frozen
 }
 
@@ -67,7 +68,7 @@ func (e *Engine) freeze(ctx context.Context, patience time.Duration) (*frozenSta
 		if len(b.events) > 0 {
 			return errLater
 		}
-		f.at, f.oldest, f.machines = b.state.position, b.state.position.Sequence+1, b.state.machines
+		f.at, f.oldest, f.machines, f.relearned = b.state.position, b.state.position.Sequence+1, b.state.machines, b.state.relearned
 		for _, name := range slices.Sorted(maps.Keys(b.state.placements)) {
 			p := b.state.placements[name]
 			f.oldest = p.open.oldest(f.oldest)
@@ -75,6 +76,9 @@ func (e *Engine) freeze(ctx context.Context, patience time.Duration) (*frozenSta
 			var of []chan frozenWorker
 			for _, w := range p.learners() {
 				of = append(of, w.freeze(patience >= 0))
+			}
+			if p.relearning != nil && patience < 0 { // or its last checkpoint will do
+				of = append(of, p.relearning.worker.freeze(false))
 			}
 			saved = append(saved, of)
 		}
@@ -103,6 +107,13 @@ func (e *Engine) freeze(ctx context.Context, patience time.Duration) (*frozenSta
 			}
 		}
 	}
+	for _, p := range f.placements {
+		for i := range p.learners {
+			if from := p.learners[i].from; from > 0 {
+				f.oldest = min(f.oldest, from)
+			}
+		}
+	}
 	return f, nil
 }
 
@@ -114,6 +125,11 @@ func (f *frozenState) encode(e *state.Encoder) {
 	e.String(string(f.at.Hash[:]))
 	e.String(strings.Join(f.machines, " "))
 	e.Uint64(f.oldest)
+	e.Count(len(f.relearned))
+	for _, r := range f.relearned {
+		e.Uint64(r.begun)
+		e.Uint64(r.from)
+	}
 	e.Count(len(f.placements))
 	for _, p := range f.placements {
 		p.encode(e)
@@ -158,6 +174,22 @@ func SnapshotOldest(data []byte) (uint64, error) {
 	return oldest, d.Err()
 }
 
+// SnapshotNeeds returns the first entry that second learners read which a snapshot knows, if the log is replayed from a
+// snapshot of an entry on, [math.MaxUint64] if there are none.
+func SnapshotNeeds(data []byte, upTo uint64) (uint64, error) {
+	d, err := newDecoder(data)
+	if err != nil {
+		return 0, err
+	}
+	s := &fold{position: d.position()}
+	d.machines()
+	d.oldest(s.position)
+	if err := s.restoreRelearned(d); err != nil {
+		return 0, err
+	}
+	return s.needs(upTo), d.Err()
+}
+
 // VerifySnapshot reads a snapshot as Open does, with its learners, and returns its last entry. It needs the
 // memory of the whole state.
 func VerifySnapshot(build func(Spec) (vitrine.Learner, error), data []byte) (uint64, error) {
@@ -171,10 +203,13 @@ func (p *placement) freeze() *frozen {
 	f := &frozen{
 		name: p.name, born: p.born, changed: p.changed, learner: p.learner, canonical: p.canonical,
 		values:  p.config.schema.Learned(),
-		numbers: p.numbers, learned: p.learned, versions: slices.Clone(p.versions), standing: p.standing, counts: p.counts,
+		numbers: p.numbers, learned: p.learned, versions: slices.Clone(p.versions), standing: p.standing, rows: p.rows, counts: p.counts,
 		open: copies(p.open.sorted()), closed: copies(p.closed.records), items: p.items.freeze(),
 	}
-	for _, w := range p.learners() {
+	if p.relearning != nil {
+		f.relearning = new(*p.relearning)
+	}
+	for _, w := range p.all() {
 		f.learners = append(f.learners, frozenLearner{w.view(), w, w.began, w.config.Canonical(), w.config.schema.Learned()})
 	}
 	return f
@@ -233,6 +268,11 @@ func (f *frozen) encode(e *state.Encoder) {
 		}
 		l.encode(e)
 	}
+	flag(e, f.relearning != nil)
+	if f.relearning != nil {
+		e.String(f.relearning.note)
+		e.Uint64(uint64(f.relearning.time))
+	}
 	e.Count(len(f.versions))
 	for i := range f.versions {
 		v := &f.versions[i]
@@ -241,6 +281,7 @@ func (f *frozen) encode(e *state.Encoder) {
 		v.encode(e)
 	}
 	e.Uint64(f.standing)
+	e.Uint64(f.rows)
 	f.items.encode(e)
 }
 
@@ -253,6 +294,14 @@ func encodeValues(e *state.Encoder, values []feature.Seen) {
 			e.String(v)
 		}
 	}
+}
+
+// deciding are the learners that decide or have decided: of the second one nobody expects that it keeps up.
+func (f *frozen) deciding() []frozenLearner {
+	if f.relearning != nil {
+		return f.learners[:len(f.learners)-1]
+	}
+	return f.learners
 }
 
 func (v *version) encode(e *state.Encoder) {
@@ -282,6 +331,7 @@ func (w *frozenWorker) encode(e *state.Encoder) {
 	for i := range w.since {
 		w.since[i].encode(e)
 	}
+	e.Uint64(w.from)
 }
 
 func (r *record) encode(e *state.Encoder) {

@@ -133,6 +133,7 @@ func (s *fold) rollBack(p *placement, sequence uint64, time int64, b *eventlog.L
 	if same := w == p.worker; same != (len(b.Config) == 0) || !same && !w.config.isLogged(b.Config) {
 		return fmt.Errorf("version %d is not of the configuration %s", b.Version, b.Config)
 	}
+	s.endRelearning(p)
 	s.keepBefore(p, time, b.Note, b.Version)
 	if w != p.worker {
 		before := p.config

@@ -217,6 +217,7 @@ func (l *life) open(ctx context.Context, o server.Options, known uint64) (err er
 	if err := retention.Begin(ctx, l.Logger); err != nil {
 		return err
 	}
+	retention.Needs = l.engine.Needs
 	retention.Evict = func(ctx context.Context, before uint64) error {
 		n, err := l.engine.EvictBefore(ctx, before, l.clock.now().UnixNano())
 		if n > 0 {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -29,6 +30,10 @@ type Retention struct {
 	Size uint64        // bytes; 0 is no limit
 	Log  Shrinkable
 	Data string // the data directory
+
+	// Needs returns the first entry that learners read which learn from the log, now or in a replay from a snapshot
+	// of an entry on. Nil needs none.
+	Needs func(upTo uint64) uint64
 
 	// Evict ends the wait for outcomes of decisions before an entry, so that entries that they need can be removed once a
 	// snapshot is without them. Nil evicts none.
@@ -111,7 +116,7 @@ func (r *Retention) Apply(ctx context.Context, upTo uint64, now time.Time) (Remo
 	if err != nil {
 		return none, err
 	}
-	wanted = min(wanted, upTo+1)
+	wanted = min(wanted, upTo+1, r.needs(upTo))
 	oldest, err := oldestOf(filepath.Join(r.Data, SnapshotFile))
 	if err != nil {
 		return none, err
@@ -147,6 +152,14 @@ func (r *Retention) remove(ctx context.Context, before eventlog.Extent, cut, upT
 	return Removal{before.First, after.First - 1, before.Bytes - min(before.Bytes, after.Bytes), base}, r.tidy(after)
 }
 
+// needs is Needs, and the end of all entries without it.
+func (r *Retention) needs(upTo uint64) uint64 {
+	if r.Needs == nil {
+		return math.MaxUint64
+	}
+	return r.Needs(upTo)
+}
+
 // oldestOf returns the first entry that a snapshot needs of the log.
 func oldestOf(path string) (uint64, error) {
 	data, err := os.ReadFile(path)
@@ -165,7 +178,7 @@ func oldestOf(path string) (uint64, error) {
 func (r *Retention) within(bases []uint64, maximum uint64) (cut, base uint64) {
 	for _, upTo := range slices.Backward(bases) {
 		oldest, err := oldestOf(basePath(r.Data, upTo))
-		if c := min(maximum, upTo+1, oldest); err == nil && c >= cut {
+		if c := min(maximum, upTo+1, oldest, r.needs(upTo)); err == nil && c >= cut {
 			cut, base = c, upTo
 		}
 	}
@@ -244,7 +257,7 @@ func (r *Retention) tidy(x eventlog.Extent) error {
 	bases, err := basesIn(r.Data)
 	for i, upTo := range bases {
 		oldest, failed := oldestOf(basePath(r.Data, upTo))
-		if failed == nil && oldest < x.First || upTo > x.Last || i < len(bases)-maxBases {
+		if failed == nil && min(oldest, r.needs(upTo)) < x.First || upTo > x.Last || i < len(bases)-maxBases {
 			err = errors.Join(err, os.Remove(basePath(r.Data, upTo)))
 		}
 	}

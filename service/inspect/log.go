@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -182,13 +183,18 @@ func snapshotsOf(data string) iter.Seq2[*snapshot, error] {
 }
 
 // base returns the earliest snapshot that has all removed entries, and its last entry; nil if there is
-// none. A replay also needs the offers of the decisions that are open in the snapshot.
+// none. A replay also needs the offers of the decisions that are open in the snapshot, and what learners learned again
+// after it, as far as later snapshots know.
 func (r *Log) base(ctx context.Context, snapshots []*snapshot, isReplay bool) (base *snapshot, upTo uint64) {
 	for _, s := range snapshots {
 		n, err := s.entry(ctx, r)
 		needs := n + 1
 		if err == nil && isReplay {
 			needs, err = decision.SnapshotOldest(s.data)
+			for _, later := range snapshots {
+				relearned, failed := decision.SnapshotNeeds(later.data, n)
+				needs, err = min(needs, relearned), cmp.Or(err, failed)
+			}
 		}
 		if err == nil && needs >= r.First && (base == nil || n < upTo) {
 			base, upTo = s, n

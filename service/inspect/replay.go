@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
@@ -165,6 +166,7 @@ func (r *replay) open(ctx context.Context, source *section, last uint64) (*decis
 type section struct {
 	*Log
 	last uint64
+	busy atomic.Bool // while the replay reads
 }
 
 var _ eventlog.Store = (*section)(nil)
@@ -172,6 +174,11 @@ var _ eventlog.Store = (*section)(nil)
 // Entries implements eventlog.Store. If the end of the log is lost, the error comes in its place.
 func (s *section) Entries(ctx context.Context, from uint64) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
+		if !s.busy.CompareAndSwap(false, true) { // a learner that learns from the log, beside the replay
+			s.Store.Entries(ctx, from)(yield)
+			return
+		}
+		defer s.busy.Store(false)
 		next := from
 		for entry, err := range s.entries(ctx, "replaying", from) {
 			if next > s.last && s.last < s.Log.Last {

@@ -34,7 +34,7 @@ var rewrite = flag.Bool("rewrite", false, "record the answers in testdata/conver
 //
 //	#    is a comment
 //	!    moves what is around the service: "advance 31m" moves its clock, "expire" ends waits that are over, and
-//	     "keep home" keeps a version. Before the first request "body 300" and "rate 2" set limits, and
+//	     "keep home" keeps a version and "exchange" ends relearnings. Before the first request "body 300" and "rate 2" set limits, and
 //	     "key NAME SCOPES PLACEMENTS" adds a key whose token is NAME
 //	>>>  begins a request: method and path; headers; an empty line; the body
 //	<<<  begins its answer: status and media type; headers; an empty line; the body
@@ -145,6 +145,8 @@ func (c *conversation) do(line string) {
 		if _, err = c.engine.Expire(ctx, now); err == nil {
 			err = c.engine.Wait(ctx)
 		}
+	case "exchange":
+		_, _, err = c.engine.Exchange(ctx, now)
 	case "keep":
 		_, err = c.engine.Keep(ctx, words[1], "", now)
 	case "body", "rate", "key": // settings

@@ -149,6 +149,12 @@ func eventOf(e *eventlog.Event) (kind string, t api.Event) {
 		}
 	case *eventlog.LearnerReset:
 		kind, t.Config = "learner-reset", configOf(body.Config)
+	case *eventlog.RelearningBegun:
+		kind, t.Config = "relearning-begun", configOf(body.Config)
+	case *eventlog.LearnerExchanged:
+		kind, t.Config = "learner-exchanged", configOf(body.Config)
+	case *eventlog.RelearningEnded:
+		kind, t.Note = "relearning-ended", body.Reason
 	case *eventlog.Activated:
 		kind, t.Decision = "activated", body.Decision
 	case *eventlog.ItemsChanged:

@@ -216,8 +216,24 @@ func (s *Server) maintain(ctx context.Context, every time.Duration) error {
 			s.log.Error("the engine has stopped", "cause", err.Error())
 			return err
 		}
+		if err := s.exchange(ctx); err != nil && ctx.Err() == nil {
+			s.log.Error("the engine has stopped", "cause", err.Error())
+			return err
+		}
 		s.early.look(s.engine, s.clock(), s.log)
 	}
+}
+
+// exchange lets second learners that have caught up decide.
+func (s *Server) exchange(ctx context.Context) error {
+	exchanged, ended, err := s.engine.Exchange(ctx, s.clock().UnixNano())
+	for _, name := range exchanged {
+		s.log.Info("a learner that has learned from the log decides", "placement", name)
+	}
+	for _, name := range ended {
+		s.log.Warn("a relearning is given up: its learner has broken, or the log no longer has what it needs", "placement", name)
+	}
+	return err
 }
 
 // withTLS wraps a listener. The certificate is read again when its files change.

@@ -128,6 +128,12 @@ var ofPlacement = []struct {
 		return 0
 	}},
 	{about("policy_version", "The last entry of the log that the policy has learned from.", "placement"), prometheus.GaugeValue, func(s *api.Stats) float64 { return float64(s.PolicyVersion) }},
+	{about("relearning_behind_entries", "Entries of the log that a second learner has not read yet, 0 if no relearning is under way.", "placement"), prometheus.GaugeValue, func(s *api.Stats) float64 {
+		if s.Relearning == nil {
+			return 0
+		}
+		return max(float64(s.Relearning.To)-float64(s.Relearning.Entry), 0)
+	}},
 	{about("exploration_share", "Share of uniformly drawn sets among the decisions.", "placement"), prometheus.GaugeValue, func(s *api.Stats) float64 { return s.ExplorationShare }},
 	{about("calibration_earned_total", "Revenue of the decisions with a predicted revenue.", "placement"), prometheus.CounterValue, func(s *api.Stats) float64 { return s.Calibration.Revenue }},
 	{about("calibration_predicted_total", "Predicted revenue of the same decisions: about as much as was earned, if the policy is well calibrated.", "placement"), prometheus.CounterValue, func(s *api.Stats) float64 { return s.Calibration.Predicted }},

@@ -25,6 +25,9 @@ func (s *Server) putPlacement(c *call) error {
 	if err != nil {
 		return malformed(body, err)
 	}
+	if next := s.engine.Relearning(name); how.Relearn && next != nil {
+		return c.answerJSON(http.StatusAccepted, next.Answer())
+	}
 	status := http.StatusOK
 	if created {
 		status = http.StatusCreated
@@ -42,6 +45,15 @@ func (c *call) change() (how decision.Change, err error) {
 		how.Reset = true
 	default:
 		return how, problemf(http.StatusBadRequest, "query", "reset: %q: must be true or false", given)
+	}
+	switch given := query.Get("relearn"); {
+	case given == "":
+	case given != "log":
+		return how, problemf(http.StatusBadRequest, "query", "relearn: %q: must be log", given)
+	case how.Reset:
+		return how, problemf(http.StatusBadRequest, "query", "relearn=log and reset=true exclude each other: the first learns what the second forgets")
+	default:
+		how.Relearn = true
 	}
 	how.Match, err = c.match()
 	return how, err

@@ -44,6 +44,7 @@ var known = []struct {
 	{decision.ErrLate, http.StatusConflict, "late"},
 	{decision.ErrEvicted, http.StatusConflict, "evicted"},
 	{decision.ErrNotShown, http.StatusUnprocessableEntity, "not-shown"},
+	{decision.ErrRelearning, http.StatusConflict, "relearning"},
 	{decision.ErrMemory, http.StatusConflict, "memory"},
 	{decision.ErrUnread, http.StatusServiceUnavailable, "unread"},
 	{personalizer.ErrVersion, http.StatusNotFound, "no-route"},
@@ -89,7 +90,7 @@ func problemOf(err error) *problem {
 
 // lossProblem says what a change would lose, and how to make it all the same.
 func lossProblem(loss *decision.LossError) *problem {
-	p := problemf(http.StatusConflict, "loss", "%v. With ?reset=true it begins again, and what it has learned is kept as a version to roll back to", loss)
+	p := problemf(http.StatusConflict, "loss", "%v. With ?relearn=log another learner first learns from the log what it has learned. With ?reset=true it begins again. Either way what it has learned is kept as a version to roll back to", loss)
 	p.Lost = &loss.Loss
 	for _, field := range loss.Fields {
 		p.Errors = append(p.Errors, api.ProblemField{Pointer: "#/" + field, Detail: "the learner depends on it"})

@@ -57,11 +57,14 @@ func (s *Server) routes() []route {
 	list := []route{
 		{
 			method: "PUT", path: "/v1/placements/{name}", scope: ScopeAdmin, handle: s.putPlacement,
-			id: "putPlacement", summary: "Create or change a placement. A change of its features, size, policy, horizon or seed would begin its learner again: 409 with the problem loss, which says what would be lost, unless the query has reset=true. The learner before is then kept as a version. The ETag of the answer is for If-Match.",
-			query:   []parameter{{"reset", "true: the learner may begin again"}},
+			id: "putPlacement", summary: "Create or change a placement. A change of its features, size, policy, horizon or seed would begin its learner again: 409 with the problem loss, which says what would be lost, unless the query has reset=true or relearn=log. The learner before is then kept as a version. The ETag of the answer is for If-Match.",
+			query: []parameter{
+				{"reset", "true: the learner may begin again"},
+				{"relearn", "log: another learner learns from the log while the present one decides, and takes its place when it has caught up. The answer is 202, and relearning in the statistics has the progress. The present configuration gives it up"},
+			},
 			headers: conditions,
 			body:    []content{jsonOf[api.Placement](examplePlacement)},
-			answers: map[int][]content{200: {jsonOf[api.Placement]("")}, 201: {jsonOf[api.Placement]("")}}, errors: []int{400, 404, 409, 412, 413, 415, 422},
+			answers: map[int][]content{200: {jsonOf[api.Placement]("")}, 201: {jsonOf[api.Placement]("")}, 202: {jsonOf[api.Placement]("")}}, errors: []int{400, 404, 409, 412, 413, 415, 422},
 		},
 		{
 			method: "GET", path: "/v1/placements/{name}", scope: ScopeRead, handle: s.getPlacement,
