@@ -147,10 +147,7 @@ func (r Round) Check(d int) error {
 		return err
 	}
 	s := r.Offer.Assortment
-	if err := s.Check(r.Context.NumItems()); err != nil {
-		return err
-	}
-	if err := r.Offer.checkOrder(); err != nil {
+	if err := r.Offer.Check(r.Context.NumItems()); err != nil {
 		return err
 	}
 	if r.Choice < Outside || int(r.Choice) > len(s) {
@@ -159,8 +156,12 @@ func (r Round) Check(d int) error {
 	return nil
 }
 
-// checkOrder reports an order that is not of the items of the assortment.
-func (o Offer) checkOrder() error {
+// Check reports an assortment of other than n items ([Assortment.Check]), and an order that does not
+// have the items of the assortment, each once.
+func (o Offer) Check(n int) error {
+	if err := o.Assortment.Check(n); err != nil {
+		return err
+	}
 	if o.Order == nil {
 		return nil
 	}

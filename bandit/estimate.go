@@ -17,7 +17,7 @@ func (o *optimistic) Utilities(dst []float64, x *vitrine.Context) {
 // Utilities stores the utilities of the mean parameters in dst.
 func (o *sampling) Utilities(dst []float64, x *vitrine.Context) {
 	o.p.checkWidth(x)
-	o.model.Utilities(dst, o.mean, x.Features)
+	o.places.utilities(dst, o.model, o.mean, x)
 }
 
 // Utilities stores the estimated utilities in dst.

@@ -26,8 +26,9 @@ import (
 //	constants=theory
 //	…
 //
-// Two rules keep the snapshots of earlier programs readable:
+// Three rules keep the snapshots of earlier programs readable:
 //
+//   - An option that settings leave out if it has the zero value ([option.Option]) is left out here, too.
 //   - An option that a snapshot does not name is newer than the snapshot. The snapshot is read if the
 //     option has its zero value or its default. So the default of a new option must change nothing, or
 //     the learner passes the earlier behaviour instead of the default. Options are never renamed or removed.
@@ -65,6 +66,9 @@ func (p Problem) identify(learner string, version int, utility string, options, 
 			continue
 		}
 		zero := reflect.Zero(reflect.TypeOf(o.Default)).Interface()
+		if o.Omitted && reflect.DeepEqual(o.Default, zero) {
+			continue
+		}
 		id.facts = append(id.facts, fact{o.Key, fmt.Sprint(o.Default), []string{fmt.Sprint(zero), fmt.Sprint(before[i].Default)}})
 	}
 	return id

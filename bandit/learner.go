@@ -2,6 +2,7 @@ package bandit
 
 import (
 	"vitrine"
+	"vitrine/internal/scratch"
 	"vitrine/internal/state"
 )
 
@@ -11,14 +12,18 @@ type learner struct {
 	p        Problem
 	identity identity
 	self     algorithm
+	places   places
 
 	rounds int            // observed so far, t − 1
 	policy vitrine.Policy // π_t; nil if it must be made again
+
+	rows scratch.Matrix
 }
 
 // algorithm is what a learner makes of its rounds.
 type algorithm interface {
-	// learn learns from a valid round, which is already counted in rounds.
+	// learn learns from a valid round, which is already counted in rounds. With position effects it
+	// has the features of the places, and only the items shown.
 	learn(r vitrine.Round)
 	// freeze returns the policy of the coming round. It must not change when the learner learns.
 	freeze() vitrine.Policy
@@ -36,7 +41,7 @@ func (l *learner) Observe(r vitrine.Round) error {
 		return err
 	}
 	l.rounds++
-	l.self.learn(r)
+	l.self.learn(l.places.round(&l.rows, r))
 	l.policy = nil
 	return nil
 }

@@ -25,21 +25,28 @@ type LinearOptions struct {
 	// no intercept.
 	Intercept bool    `toml:"intercept" doc:"whether the utility has a constant term, u = xᵀθ + b"`
 	Lambda    float64 `toml:"lambda" range:"[1e-9, inf)" doc:"λ of the Gram matrix and of the penalty (λ/2)‖θ‖²"`
+	// Rounds tell the places by the order of their offers.
+	PositionEffects bool `toml:"position_effects,omitempty" doc:"whether places sell differently, which is learned: u_i + γ_p, γ_1 = 0"`
 }
 
 // basis returns the family of a learner of the problem, which the named
-// constructor makes: m, or where it is nil the linear utilities of the features.
+// constructor makes: m, or where it is nil the linear utilities of the features;
+// with position effects, if they are learned.
 func (o LinearOptions) basis(constructor string, p Problem, m utility.LinearInParams) (utility.LinearInParams, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
 	}
+	k := newPlaces(p, o.PositionEffects)
 	if m == nil {
-		return utility.NewLinear(p.Features, o.Intercept), nil
+		return k.basis(utility.NewLinear(p.Features, o.Intercept)), nil
 	}
 	if o.Intercept {
 		return nil, fmt.Errorf("intercept = true: the learner has a utility of its own, which has a constant term or none: leave intercept out")
 	}
-	return m, p.checkModel(constructor, m)
+	if err := p.checkModel(constructor, m); err != nil {
+		return nil, err
+	}
+	return k.basis(m), nil
 }
 
 // radiusAt returns the confidence radius for round t, given its formula.
@@ -87,8 +94,8 @@ type linear struct {
 }
 
 // newLinear returns the common part of a learner, which is self.
-func newLinear(p Problem, m utility.LinearInParams, self algorithm, id identity, start func() (estimator, *gram.Matrix)) linear {
-	l := linear{learner: learner{p: p, self: self, identity: id}, model: m, start: start}
+func newLinear(p Problem, m utility.LinearInParams, o LinearOptions, self algorithm, id identity, start func() (estimator, *gram.Matrix)) linear {
+	l := linear{learner: learner{p: p, self: self, identity: id, places: newPlaces(p, o.PositionEffects)}, model: m, start: start}
 	l.est, l.v = start()
 	return l
 }

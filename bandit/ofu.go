@@ -63,7 +63,7 @@ func NewOFUOn(p Problem, m utility.LinearInParams, o OFUOptions) (*OFU, error) {
 	}
 	l := &OFU{o: o}
 	id := p.identify("ofu-mnl-plus", 1, utility.Identity(model), o, DefaultOFUOptions())
-	l.linear = newLinear(p, model, l, id, func() (estimator, *gram.Matrix) {
+	l.linear = newLinear(p, model, o.LinearOptions, l, id, func() (estimator, *gram.Matrix) {
 		return online{mle.NewOnline(o.Lambda, make([]float64, model.NumParams()), o.Eta, o.sigma())}, nil
 	})
 	return l, nil
@@ -79,12 +79,13 @@ func (o OFUOptions) sigma() float64 {
 
 // freeze implements algorithm.
 func (l *OFU) freeze() vitrine.Policy {
-	return &optimistic{p: l.p, z: search.Optimistic{
+	pi := &optimistic{p: l.p, z: search.Optimistic{
 		Model:   l.model,
 		Params:  slices.Clone(l.est.Params()),
 		Inverse: l.est.(online).Hessian().Inverse(),
 		Radius:  l.o.radiusAt(l.rounds+1, l.beta),
 	}}
+	return pi.inPlaces(l.places)
 }
 
 // beta returns β_t of Lee and Oh (2024, Lemma 1 with the constants of its

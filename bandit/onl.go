@@ -35,6 +35,8 @@ type FitOptions struct {
 	Update    string  `toml:"update" range:"mle|online" doc:"how ŵ moves each round: to the minimum of the loss, or by one step"`
 	Step      float64 `toml:"step" range:"(0, inf)" doc:"η, the step size of update = online"`
 	Tolerance float64 `toml:"tolerance" range:"(0, inf)" doc:"the squared Newton decrement at which update = mle stops"`
+	// Rounds tell the places by the order of their offers.
+	PositionEffects bool `toml:"position_effects,omitempty" doc:"whether places sell differently, which is learned: u_i + γ_p, γ_1 = 0"`
 }
 
 // maxPilot bounds a given weight: with the largest features utilities stay finite.
@@ -161,19 +163,22 @@ func NewONL(p Problem, m utility.Model, o ONLOptions, rng *rand.Rand) (*ONL, err
 	if err := p.checkModel("NewONL", m); err != nil {
 		return nil, err
 	}
+	k := newPlaces(p, o.PositionEffects)
+	m = k.family(m)
 	o, err := o.resolve(p, m.NumParams())
 	if err != nil {
 		return nil, err
 	}
 	l := &ONL{
 		o: o, model: m,
-		phase1: mle.NewChoices(p.Features),
+		phase1: mle.NewChoices(m.NumFeatures()),
 		w0:     make([]float64, m.NumParams()),
 		v:      gram.New(m.NumParams(), o.Lambda), // line 6
 		kappa:  1,
 	}
-	l.learner = learner{p: p, self: l, identity: p.identify("onl-mnl", 1, utility.Identity(m), o, DefaultONLOptions())}
+	l.learner = learner{p: p, self: l, identity: p.identify("onl-mnl", 1, utility.Identity(m), o, DefaultONLOptions()), places: k}
 	m.Init(l.w0, rng)
+	clear(l.w0[len(l.w0)-int(k):]) // the pilot stays near where it starts: places are alike there
 	copy(l.w0, o.PilotWeights)
 	if o.Warmup == 0 {
 		l.begin()
@@ -259,7 +264,7 @@ func (l *ONL) freeze() vitrine.Policy {
 	if beta > 0 {
 		pi.z.Inverse = l.v.Inverse()
 	}
-	return pi
+	return pi.inPlaces(l.places)
 }
 
 // beta returns β_t for the coming round t: that of the theory, or β_T · t/T.
@@ -365,7 +370,7 @@ func (l *ONL) decode(d *state.Decoder, _, rounds int) func() {
 	}
 	n.v.Decode(d)
 	if rounds < n.o.Warmup {
-		n.phase1 = mle.NewChoices(n.p.Features)
+		n.phase1 = mle.NewChoices(n.model.NumFeatures())
 		n.phase1.Decode(d)
 		if have := n.phase1.Rounds(); have != rounds {
 			d.Fail(fmt.Errorf("snapshot after %d rounds of Phase I has %d of them", rounds, have))

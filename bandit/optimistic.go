@@ -14,6 +14,14 @@ type optimistic struct {
 	z search.Optimistic
 }
 
+// inPlaces returns the policy with position effects, if they are learned.
+func (o *optimistic) inPlaces(k places) vitrine.Policy {
+	if k == 0 {
+		return o
+	}
+	return &placed{o, k}
+}
+
 // Offer implements vitrine.Policy. The offer is deterministic, so its
 // propensity is 1.
 func (o *optimistic) Offer(x *vitrine.Context, _ *rand.Rand) vitrine.Offer {

@@ -57,7 +57,7 @@ func NewTSOn(p Problem, m utility.LinearInParams, o TSOptions) (*TS, error) {
 	}
 	l := &TS{o: o}
 	id := p.identify("ts-mnl", 1, utility.Identity(model), o, DefaultTSOptions())
-	l.linear = newLinear(p, model, l, id, regression(model.NumParams(), o.Lambda))
+	l.linear = newLinear(p, model, o.LinearOptions, l, id, regression(model.NumParams(), o.Lambda))
 	return l, nil
 }
 
@@ -72,7 +72,7 @@ func OptimisticSamples(size int) int {
 func (l *TS) freeze() vitrine.Policy {
 	d := l.model.NumParams()
 	pi := &sampling{
-		p: l.p, model: l.model, samples: l.o.Samples,
+		p: l.p, model: l.model, samples: l.o.Samples, places: l.places,
 		mean: append([]float64(nil), l.est.Params()...),
 	}
 	radius := l.o.radiusAt(l.rounds+1, func(t float64) float64 { return selfNormalized(t, d, l.p.Size) })
@@ -95,9 +95,13 @@ type sampling struct {
 	root    *mat.TriDense // L with LLᵀ = V⁻¹, owned
 	radius  float64       // α
 	samples int           // M
+	places  places
 }
 
-type samplingScratch struct{ z, u, theta, xi []float64 }
+type samplingScratch struct {
+	z, u, theta, xi []float64
+	first           scratch.Matrix
+}
 
 var samplings = sync.Pool{New: func() any { return new(samplingScratch) }}
 
@@ -105,7 +109,11 @@ var samplings = sync.Pool{New: func() any { return new(samplingScratch) }}
 func (o *sampling) Offer(x *vitrine.Context, rng *rand.Rand) vitrine.Offer {
 	w := samplings.Get().(*samplingScratch)
 	defer samplings.Put(w)
-	s, _ := assortment.Maximize(nil, o.p.Family(x), o.index(w, x, rng), x.Revenue)
+	c := o.p.Family(x)
+	if o.places > 0 {
+		return o.places.offer(c, o.index(w, o.places.first(&w.first, x), rng), o.mean, x.Revenue)
+	}
+	s, _ := assortment.Maximize(nil, c, o.index(w, x, rng), x.Revenue)
 	return vitrine.Offer{Assortment: s}
 }
 

@@ -44,18 +44,19 @@ func NewUCBOn(p Problem, m utility.LinearInParams, o UCBOptions) (*UCB, error) {
 	}
 	l := &UCB{o: o}
 	id := p.identify("ucb-mnl", 1, utility.Identity(model), o, DefaultUCBOptions())
-	l.linear = newLinear(p, model, l, id, regression(model.NumParams(), o.Lambda))
+	l.linear = newLinear(p, model, o.LinearOptions, l, id, regression(model.NumParams(), o.Lambda))
 	return l, nil
 }
 
 // freeze implements algorithm.
 func (l *UCB) freeze() vitrine.Policy {
-	return &optimistic{p: l.p, z: search.Optimistic{
+	pi := &optimistic{p: l.p, z: search.Optimistic{
 		Model:   l.model,
 		Params:  slices.Clone(l.est.Params()),
 		Inverse: l.v.Inverse(),
 		Radius:  l.radius(),
 	}}
+	return pi.inPlaces(l.places)
 }
 
 // radius returns α_t for the coming round t.

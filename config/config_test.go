@@ -17,8 +17,8 @@ import (
 )
 
 func TestPanelsOfThePaperLoad(t *testing.T) {
-	rounds := map[string]int{"main": 1000, "items": 500, "sweep": 1000, "imdb": 1000, "camera": 1000, "modecanada": 1000, "heating": 1000, "fishing": 1000, "worlds": 1000, "table1": 1000, "warmup": 1000, "unit": 1000, "linear": 3000}
-	seeds := map[string]int{"main": 30, "items": 30, "sweep": 10, "imdb": 30, "camera": 30, "modecanada": 30, "heating": 30, "fishing": 30, "worlds": 30, "table1": 30, "warmup": 30, "unit": 30, "linear": 10}
+	rounds := map[string]int{"main": 1000, "items": 500, "sweep": 1000, "imdb": 1000, "camera": 1000, "modecanada": 1000, "heating": 1000, "fishing": 1000, "positions": 1000, "worlds": 1000, "table1": 1000, "warmup": 1000, "unit": 1000, "linear": 3000}
+	seeds := map[string]int{"main": 30, "items": 30, "sweep": 10, "imdb": 30, "camera": 30, "modecanada": 30, "heating": 30, "fishing": 30, "positions": 30, "worlds": 30, "table1": 30, "warmup": 30, "unit": 30, "linear": 10}
 	for _, name := range experiments.Names() {
 		text, err := experiments.Read(name)
 		if err != nil {
@@ -61,6 +61,8 @@ func TestPanelsOfThePaperLoad(t *testing.T) {
 			if strings.HasSuffix(name, "-misspecified") {
 				want[3] = "onl-mnl-t50"
 			}
+		case "positions":
+			want = []string{"onl-mnl", "onl-mnl-positions", "ucb-mnl", "ucb-mnl-positions", "ts-mnl", "ts-mnl-positions", "ofu-mnl-plus", "ofu-mnl-plus-positions", "uniform", "oracle"}
 		case "modecanada", "heating", "fishing":
 			want = []string{"onl-mnl", "eps-greedy-mnl", "ucb-mnl", "ts-mnl", "ofu-mnl-plus", "bma-mnl", "uniform", "oracle"}
 		case "linear":

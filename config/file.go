@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"regexp"
 	"slices"
@@ -27,6 +28,7 @@ type File struct {
 
 	problem    bandit.Problem
 	items      int
+	effects    []float64 // of the places of a display; nil if they are alike
 	pool       *env.Pool
 	constraint settings.Made[vitrine.Constraint]
 	contexts   settings.Made[newContexts]
@@ -54,10 +56,15 @@ type keys struct {
 	Features int    `toml:"features"`
 	Seeds    int    `toml:"seeds"`
 	Pool     string `toml:"pool"`
+
+	PositionEffects []float64 `toml:"position_effects"`
 }
 
 // MaxSeeds is the maximal number of seeds of an experiment.
 const MaxSeeds = 1_000_000
+
+// maxEffect bounds the effects of places.
+const maxEffect = 50
 
 var legalName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]*$`)
 
@@ -81,7 +88,7 @@ func Load(name string, text []byte) (*File, error) {
 	}
 	f := &File{
 		constraint: constraint,
-		Name:       k.Name, Title: k.Title, Seeds: k.Seeds, items: k.Items,
+		Name:       k.Name, Title: k.Title, Seeds: k.Seeds, items: k.Items, effects: k.PositionEffects,
 		problem: bandit.Problem{
 			Features: k.Features, Items: k.Items, Size: k.Size, Rounds: k.Rounds,
 			Constraint: constraint.Value,
@@ -139,6 +146,11 @@ func (k keys) check(s settings.Section) error {
 	} {
 		if v.value < 1 || v.value > v.maximum {
 			return s.Errorf(v.key, "%s = %d: must be from 1 to %d", v.key, v.value, v.maximum)
+		}
+	}
+	for p, v := range k.PositionEffects {
+		if !(math.Abs(v) <= maxEffect) || p == 0 && v != 0 {
+			return s.Errorf("position_effects", "position_effects = %v: must be 0 for the first place, and from -%d to %d for the others", k.PositionEffects, maxEffect, maxEffect)
 		}
 	}
 	if k.Size > k.Items {
@@ -344,13 +356,16 @@ func (f *File) Experiment(sel Selection, version string) (*experiment.Experiment
 	if f.Pool != "" {
 		known["pool"] = map[string]any{"name": f.Pool, "checksum": f.pool.Checksum()}
 	}
+	if f.effects != nil {
+		known["position_effects"] = f.effects
+	}
 	if f.drift.Value != nil {
 		known["drift"] = f.drift.Settings
 	}
 	e := &experiment.Experiment{
 		Name: f.Name, Title: f.Title, Rounds: f.problem.Rounds, Constraint: f.problem.Constraint, Version: version,
 		World: func(rng *rand.Rand) env.Environment {
-			return &env.World{Items: f.items, Contexts: f.contexts.Value(f.pool), Truth: f.drawTruth(rng), Revenues: f.revenue.Value}
+			return &env.World{Items: f.items, Contexts: f.contexts.Value(f.pool), Truth: f.drawTruth(rng), Revenues: f.revenue.Value, Places: f.effects}
 		},
 		Settings: known,
 	}

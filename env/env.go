@@ -32,6 +32,23 @@ type Moving interface {
 	At(t int) Environment
 }
 
+// Displayed is an environment whose places sell differently.
+type Displayed interface {
+	Environment
+
+	// PlaceEffects returns the effects γ of the places of a display from the first on, see
+	// [vitrine.PlaceEffect]; nil if places are alike.
+	PlaceEffects() []float64
+}
+
+// PlaceEffects returns the effects of the places in an environment, nil unless e is [Displayed].
+func PlaceEffects(e Environment) []float64 {
+	if d, ok := e.(Displayed); ok {
+		return d.PlaceEffects()
+	}
+	return nil
+}
+
 // At returns the environment of round t ≥ 1, which is e unless e is [Moving].
 func At(e Environment, t int) Environment {
 	if m, ok := e.(Moving); ok {
@@ -41,12 +58,13 @@ func At(e Environment, t int) Environment {
 }
 
 // World is an environment made of independent parts. It implements [Moving]: it moves
-// if its truth does.
+// if its truth does, and [Displayed].
 type World struct {
 	Items    int // N, at least 1
 	Contexts Contexts
 	Truth    Truth
 	Revenues Revenues
+	Places   []float64 // the effects of the places of a display; nil if they are alike
 }
 
 // Contexts is a distribution of features. It is safe for concurrent use.
@@ -100,6 +118,9 @@ func (w *World) Utilities(dst []float64, x *vitrine.Context) {
 	}
 	w.Truth.Utilities(dst, x.Features)
 }
+
+// PlaceEffects implements [Displayed].
+func (w *World) PlaceEffects() []float64 { return w.Places }
 
 // At implements [Moving]. A world whose truth does not move is the same in every
 // round.

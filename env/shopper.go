@@ -1,6 +1,8 @@
 package env
 
 import (
+	"slices"
+
 	"vitrine"
 	"vitrine/internal/scratch"
 	"vitrine/internal/stream"
@@ -17,6 +19,19 @@ type Shopper struct {
 // Choose returns what the shopper takes from s.
 func (p *Shopper) Choose(s vitrine.Assortment) vitrine.Choice {
 	return vitrine.Choose(s, p.Utilities, p.Shocks)
+}
+
+// ChooseDisplayed returns what the shopper takes from s if its items are shown in an order, from the
+// first place on, and places have effects.
+func (p *Shopper) ChooseDisplayed(s vitrine.Assortment, order []int, effects []float64) vitrine.Choice {
+	choice, best := vitrine.Outside, p.Shocks[0]
+	for place, i := range order {
+		if v := p.Utilities[i] + vitrine.PlaceEffect(effects, place) + p.Shocks[i+1]; v > best {
+			k, _ := slices.BinarySearch(s, i)
+			choice, best = vitrine.Choice(k+1), v
+		}
+	}
+	return choice
 }
 
 // Shoppers are the customers of a world under a seed, one in each round. Their draws

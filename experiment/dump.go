@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 
 	"vitrine"
 	"vitrine/internal/replace"
@@ -28,11 +29,13 @@ var errDumpInterrupted = errors.New("interrupted: the dump is not complete, and 
 //	utilities  T×N      the true utilities of all items
 //	shocks     T×(N+1)  Gumbel shocks, of the outside option and then of all items
 //	optimum    T        R_t(S*_t), the largest expected revenue
+//	place_effects       of the places of a display, from the first on, if they have effects
 //
 // A customer takes what [vitrine.Choose] says. A policy P of the experiment is
 // played, and adds
 //
 //	P.offers      T×m int64    S_t, filled up with −1; m is the size of the largest
+//	P.orders      T×K int64    with position effects: the items from the first place on, filled up with −1
 //	P.choices     T   int64    the position in S_t that was chosen, from 1, or 0 for none
 //	P.propensity  T   float64  π_t(S_t | X_t), 0 if it is not known
 //	P.regret      T   float64  cumulative
@@ -133,7 +136,10 @@ func (e *Experiment) dumpWorld(ctx context.Context, z *npz, seed uint64) (err er
 		shocks = append(shocks, r.Shocks...)
 		optimum = append(optimum, r.optimum)
 	}
-	return errors.Join(
+	if r.effects != nil {
+		err = z.floats("place_effects", r.effects, len(r.effects))
+	}
+	return errors.Join(err,
 		z.floats("features", features, e.Rounds, items, width),
 		z.floats("revenues", revenues, e.Rounds, items),
 		z.floats("utilities", utilities, e.Rounds, items),
@@ -145,6 +151,7 @@ func (e *Experiment) dumpWorld(ctx context.Context, z *npz, seed uint64) (err er
 // dumpPolicy plays a policy and adds its offers and choices.
 func (e *Experiment) dumpPolicy(ctx context.Context, z *npz, p Policy, seed uint64, progress func(int)) error {
 	var offers []vitrine.Assortment
+	var orders [][]int // with position effects
 	var choices []int64
 	var propensity []float64
 	largest := 0
@@ -152,6 +159,9 @@ func (e *Experiment) dumpPolicy(ctx context.Context, z *npz, p Policy, seed uint
 	err := e.play(ctx, u, progress, func(r vitrine.Round) {
 		s := append(vitrine.Assortment(nil), r.Offer.Assortment...)
 		offers, choices = append(offers, s), append(choices, int64(r.Choice))
+		if r.Offer.Order != nil {
+			orders = append(orders, slices.Clone(r.Offer.Order))
+		}
 		propensity = append(propensity, r.Offer.Propensity)
 		largest = max(largest, len(s))
 	})
@@ -160,20 +170,33 @@ func (e *Experiment) dumpPolicy(ctx context.Context, z *npz, p Policy, seed uint
 	}
 	rows := make([]int64, 0, e.Rounds*largest)
 	for _, s := range offers {
-		for k := range largest {
-			item := int64(-1)
-			if k < len(s) {
-				item = int64(s[k])
-			}
-			rows = append(rows, item)
-		}
+		rows = appendItems(rows, s, largest)
 	}
-	return errors.Join(
+	if len(orders) == e.Rounds {
+		placed := make([]int64, 0, e.Rounds*largest)
+		for _, order := range orders {
+			placed = appendItems(placed, order, largest)
+		}
+		err = z.integers(p.Label+".orders", placed, e.Rounds, largest)
+	}
+	return errors.Join(err,
 		z.integers(p.Label+".offers", rows, e.Rounds, largest),
 		z.integers(p.Label+".choices", choices, e.Rounds),
 		z.floats(p.Label+".propensity", propensity, e.Rounds),
 		z.floats(p.Label+".regret", u.Regret, e.Rounds),
 	)
+}
+
+// appendItems appends items, filled up with −1 to a number of them.
+func appendItems(dst []int64, items []int, n int) []int64 {
+	for k := range n {
+		item := int64(-1)
+		if k < len(items) {
+			item = int64(items[k])
+		}
+		dst = append(dst, item)
+	}
+	return dst
 }
 
 // describe returns world.json.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"sync"
 
 	"vitrine"
@@ -58,6 +59,10 @@ func (o *oracle) Offer(x *vitrine.Context, _ *rand.Rand) vitrine.Offer {
 	defer oracles.Put(u)
 	*u = scratch.Grow(*u, x.NumItems())
 	o.env.Utilities(*u, x)
+	if effects := env.PlaceEffects(o.env); effects != nil {
+		order, _, _ := assortment.MaximizeOrdered(nil, family, *u, effects, x.Revenue)
+		return vitrine.Offer{Assortment: slices.Sorted(slices.Values(order)), Order: order, Propensity: 1}
+	}
 	s, _ := assortment.Maximize(nil, family, *u, x.Revenue)
 	return vitrine.Offer{Assortment: s, Propensity: 1}
 }

@@ -52,7 +52,7 @@ const progressRounds = 50
 //
 //	Regret_t = Σ_{s≤t} (R_s(S*_s) − R_s(S_s)),
 //
-// with the exact optimum S*_s under the true utilities. It gives each round to
+// with the exact optimum S*_s under the true utilities, and in the best order if places have effects. It gives each round to
 // watch before the learner observes it. It returns ctx's error if that is done
 // first, and a *PanicError if the world, the learner or its policy panics.
 func (e *Experiment) play(ctx context.Context, u *unit, progress func(int), watch func(vitrine.Round)) (err error) {
@@ -95,16 +95,28 @@ func (e *Experiment) play(ctx context.Context, u *unit, progress func(int), watc
 		}
 		offer := policy.Offer(rounds.Context, draws.At(u.Seed, t, stream.Policy))
 		s := offer.Assortment
-		if err := e.check(s, len(rounds.Utilities)); err != nil {
+		if err := e.check(offer, len(rounds.Utilities)); err != nil {
 			return at(t, err)
 		}
-		total += rounds.optimum - vitrine.ExpectedRevenue(s, rounds.Utilities, rounds.Context.Revenue)
+		earned := 0.0
+		if rounds.effects == nil {
+			earned = vitrine.ExpectedRevenue(s, rounds.Utilities, rounds.Context.Revenue)
+		} else {
+			offer.Order = rounds.display(offer, policy)
+			earned = vitrine.OrderedRevenue(offer.Order, rounds.Utilities, rounds.effects, rounds.Context.Revenue)
+		}
+		total += rounds.optimum - earned
 		if math.IsNaN(total) || math.IsInf(total, 0) {
 			return at(t, fmt.Errorf("regret is %v: the true utilities or the revenues are not finite, or too large", total))
 		}
 		regret[t-1] = total
 
-		round := vitrine.Round{Context: rounds.Context, Offer: offer, Choice: rounds.Choose(s)}
+		round := vitrine.Round{Context: rounds.Context, Offer: offer}
+		if rounds.effects == nil {
+			round.Choice = rounds.Choose(s)
+		} else {
+			round.Choice = rounds.ChooseDisplayed(s, offer.Order, rounds.effects)
+		}
 		watch(round)
 		if err := learner.Observe(round); err != nil {
 			return at(t, err)
@@ -121,8 +133,9 @@ func (e *Experiment) play(ctx context.Context, u *unit, progress func(int), watc
 	return nil
 }
 
-func (e *Experiment) check(s vitrine.Assortment, n int) error {
-	if err := s.Check(n); err != nil {
+func (e *Experiment) check(o vitrine.Offer, n int) error {
+	s := o.Assortment
+	if err := o.Check(n); err != nil {
 		return fmt.Errorf("infeasible offer: %w", err)
 	}
 	if !e.Constraint.Contains(s) {

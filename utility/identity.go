@@ -13,7 +13,7 @@ import (
 
 // Identity returns the text by which a snapshot recognises a family: families with
 // equal identities compute the same utilities. For a family of this package it is
-// String. For any other it is the type, String if there is one, the dimensions and a
+// String, and for a sum the identities of its parts. For any other it is the type, String if there is one, the dimensions and a
 // fingerprint:
 //
 //	main.Cubic d_w=7 fingerprint=5a0e…
@@ -22,6 +22,12 @@ import (
 // fixed items at fixed parameters, to four digits, so that it is the same on all
 // machines. Two families that differ only elsewhere need different Strings.
 func Identity(m Model) string {
+	switch m := m.(type) {
+	case *Sum:
+		return Identity(m.g) + " plus " + Identity(m.h)
+	case LinearSum:
+		return Identity(m.Sum)
+	}
 	name := fmt.Sprintf("%T", m)
 	if s, ok := m.(fmt.Stringer); ok {
 		switch m.(type) {

@@ -98,3 +98,12 @@ func view(dst, x *mat.Dense, from, to int) {
 	raw.Data, raw.Cols = raw.Data[from:], to-from
 	dst.SetRawMatrix(raw)
 }
+
+// LinearSum is a [Sum] of families that are linear in their parameters.
+type LinearSum struct{ *Sum }
+
+// NewLinearSum returns the family of g of the first features plus h of the others.
+func NewLinearSum(g, h LinearInParams) LinearSum { return LinearSum{NewSum(g, h)} }
+
+// LinearInParams implements [LinearInParams].
+func (LinearSum) LinearInParams() {}

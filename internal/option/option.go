@@ -5,7 +5,7 @@
 //
 // The tags are
 //
-//	toml   the key in files
+//	toml   the key in files; "key,omitempty" leaves the zero value out of settings
 //	doc    one line in plain English
 //	range  the legal numbers as an interval, "[0, 1)" or "(0, inf)", or the legal words, "adam|map";
 //	       of a list it holds for every element
@@ -31,6 +31,7 @@ type Option struct {
 	Type     string // "integer", "number", "string", "true or false", "list of integers" or "table"
 	Default  any    // nil for a table
 	Required bool   // a file must give it
+	Omitted  bool   // settings leave it out if it has the zero value
 	Doc      string
 
 	words []string  // the legal ones; nil for all, and for numbers
@@ -76,8 +77,11 @@ func list(v reflect.Value) []Option {
 			all = append(all, embedded...)
 			continue
 		}
-		if key := f.Tag.Get("toml"); key != "" {
-			all = append(all, field(f, v.Field(i), key))
+		if key, _, _ := strings.Cut(f.Tag.Get("toml"), ","); key != "" {
+			o := field(f, v.Field(i), key)
+			_, tail, _ := strings.Cut(f.Tag.Get("toml"), ",")
+			o.Omitted = tail == "omitempty"
+			all = append(all, o)
 		}
 	}
 	return all

@@ -39,10 +39,10 @@ func TestEveryFileHasItsPlace(t *testing.T) {
 }
 
 func TestGroups(t *testing.T) {
-	if diff := cmp.Diff([]string{"main", "main-gaussian", "main-uniform", "items", "sweep", "sweep-gaussian", "sweep-uniform", "warmup", "unit", "linear", "worlds"}, experiments.Groups()); diff != "" {
+	if diff := cmp.Diff([]string{"main", "main-gaussian", "main-uniform", "items", "sweep", "sweep-gaussian", "sweep-uniform", "warmup", "unit", "linear", "worlds", "positions"}, experiments.Groups()); diff != "" {
 		t.Errorf("groups (-want +got):\n%s", diff)
 	}
-	for group, want := range map[string]int{"main": 4, "main-uniform": 2, "items": 4, "sweep": 16, "sweep-gaussian": 8, "warmup": 4, "unit": 4, "linear": 8, "worlds": 25, "none": 0} {
+	for group, want := range map[string]int{"main": 4, "main-uniform": 2, "items": 4, "sweep": 16, "sweep-gaussian": 8, "warmup": 4, "unit": 4, "linear": 8, "worlds": 25, "positions": 4, "none": 0} {
 		if n := len(experiments.Members(group)); n != want {
 			t.Errorf("%s has %d members, want %d", group, n, want)
 		}
@@ -94,18 +94,24 @@ func TestCaptionsAreTrue(t *testing.T) {
 					Items, Features, Size int
 					Contexts, Truth       struct{ Kind string }
 					Revenue               struct{ Kind string }
+					PositionEffects       []float64 `toml:"position_effects"`
 				}
 				if err := toml.Unmarshal(text, &file); err != nil {
 					t.Fatal(err)
 				}
+				effects := "γ = 0"
+				if n := len(file.PositionEffects); n > 0 && file.PositionEffects[n-1] != 0 {
+					effects = strings.ReplaceAll(fmt.Sprintf("γ = 0, %v, …, %v", file.PositionEffects[1], file.PositionEffects[n-1]), "-", "−")
+				}
 				want := map[string]string{
-					"main":   file.Title,
-					"worlds": file.Title,
-					"items":  fmt.Sprintf("N = %d", file.Items),
-					"sweep":  fmt.Sprintf("N = %d, d = %d, K = %d", file.Items, file.Features, file.Size),
-					"warmup": map[string]string{"gaussian": "Gaussian", "uniform": "Uniform"}[file.Contexts.Kind],
-					"unit":   map[string]string{"gaussian": "Gaussian", "uniform": "Uniform"}[file.Contexts.Kind],
-					"linear": fmt.Sprintf("K = %d, d = %d", file.Size, file.Features),
+					"positions": effects,
+					"main":      file.Title,
+					"worlds":    file.Title,
+					"items":     fmt.Sprintf("N = %d", file.Items),
+					"sweep":     fmt.Sprintf("N = %d, d = %d, K = %d", file.Items, file.Features, file.Size),
+					"warmup":    map[string]string{"gaussian": "Gaussian", "uniform": "Uniform"}[file.Contexts.Kind],
+					"unit":      map[string]string{"gaussian": "Gaussian", "uniform": "Uniform"}[file.Contexts.Kind],
+					"linear":    fmt.Sprintf("K = %d, d = %d", file.Size, file.Features),
 				}[strings.Split(f.Name, "-")[0]]
 				if p.Caption != want {
 					t.Errorf("%s: caption %q, want %q", p.Experiment, p.Caption, want)
@@ -114,7 +120,7 @@ func TestCaptionsAreTrue(t *testing.T) {
 					continue
 				}
 				head := strings.ToLower(f.Heads[j])
-				if f.Name == "linear" {
+				if f.Name == "linear" || f.Name == "positions" {
 					if strings.HasPrefix(head, "equal") != (file.Revenue.Kind == "one") {
 						t.Errorf("%s has the revenues %s and stands under %q", p.Experiment, file.Revenue.Kind, f.Heads[j])
 					}

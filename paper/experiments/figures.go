@@ -59,6 +59,14 @@ var figures = []Figure{
 	likeMain("unit"),
 	linear(),
 	worlds(),
+	{
+		Name:  "positions",
+		Heads: []string{"Equal revenues", "Revenues U[0, 1]"},
+		Rows: [][]Panel{
+			{{"positions-steep", "γ = 0, −0.5, …, −2"}, {"positions-steep-revenue", "γ = 0, −0.5, …, −2"}},
+			{{"positions-zero", "γ = 0"}, {"positions-zero-revenue", "γ = 0"}},
+		},
+	},
 }
 
 // likeMain returns the figure of a group with the panels of the main figure.

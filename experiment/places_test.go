@@ -1,0 +1,127 @@
+package experiment_test
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"vitrine"
+	"vitrine/assortment"
+	"vitrine/bandit"
+	"vitrine/env"
+	"vitrine/experiment"
+	"vitrine/internal/stream"
+	"vitrine/utility"
+)
+
+// backwards shows the items of the oracle in the opposite order; a policy without an order and without
+// an estimate is shown in the order of the items.
+type backwards struct {
+	vitrine.Learner
+	silent bool
+}
+
+func (b backwards) Policy() vitrine.Policy { return reversing{b.Learner.Policy(), b.silent} }
+
+type reversing struct {
+	vitrine.Policy
+	silent bool
+}
+
+func (r reversing) Offer(x *vitrine.Context, rng *rand.Rand) vitrine.Offer {
+	o := r.Policy.Offer(x, rng)
+	slices.Reverse(o.Order)
+	if r.silent {
+		o.Order = nil
+	}
+	return o
+}
+
+// In a world with position effects the oracle has no regret, its set in the opposite order has some,
+// and the regret is that of the formula.
+func TestPositionEffectsInRegret(t *testing.T) {
+	effects := []float64{0, -0.5, -2}
+	p := bandit.Problem{Features: 2, Items: 6, Size: 3, Rounds: 50, Constraint: assortment.AtMost(3)}
+	world := func(rng *rand.Rand) env.Environment {
+		return &env.World{Items: 6, Contexts: env.Gaussian{}, Truth: env.NewFamily(utility.NewLinear(2, false), -1, 1, rng), Revenues: env.One{}, Places: effects}
+	}
+	policy := func(label string, wrap func(vitrine.Learner) vitrine.Learner) experiment.Policy {
+		return experiment.Policy{Label: label, Settings: label, New: func(w env.Environment, _ *rand.Rand) (vitrine.Learner, error) {
+			l, err := experiment.NewOracle(p, w)
+			return wrap(l), err
+		}}
+	}
+	e := &experiment.Experiment{Name: "x", Title: "x", Rounds: 50, Constraint: p.Constraint, World: world, Seeds: []uint64{1, 2}, Settings: 1, Version: "v",
+		Policies: []experiment.Policy{
+			policy("oracle", func(l vitrine.Learner) vitrine.Learner { return l }),
+			policy("backwards", func(l vitrine.Learner) vitrine.Learner { return backwards{l, false} }),
+			policy("silent", func(l vitrine.Learner) vitrine.Learner { return backwards{l, true} }),
+		}}
+	finals, err := experiment.Finals(context.Background(), e, experiment.Options{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k, seed := range e.Seeds {
+		var want [2]float64 // of backwards and silent
+		shoppers := env.Shoppers{World: world(stream.New(seed, 0, stream.World)), Seed: seed}
+		var s env.Shopper
+		for round := 1; round <= 50; round++ {
+			if err := shoppers.Meet(&s, round); err != nil {
+				t.Fatal(err)
+			}
+			order, best, _ := assortment.MaximizeOrdered(nil, p.Constraint, s.Utilities, effects, nil)
+			slices.Reverse(order)
+			want[0] += best - vitrine.OrderedRevenue(order, s.Utilities, effects, nil)
+			slices.Sort(order)
+			want[1] += best - vitrine.OrderedRevenue(order, s.Utilities, effects, nil)
+		}
+		if finals["oracle"][k] != 0 || math.Abs(finals["backwards"][k]-want[0]) > 1e-9 || math.Abs(finals["silent"][k]-want[1]) > 1e-9 || want[0] < 1 {
+			t.Errorf("seed %d: regrets %v, %v and %v, want 0, %v and %v", seed, finals["oracle"][k], finals["backwards"][k], finals["silent"][k], want[0], want[1])
+		}
+	}
+}
+
+// A family whose best order is not known exactly is an error.
+func TestPositionEffectsNeedAnExactOptimum(t *testing.T) {
+	counts, err := assortment.NewLaminar(assortment.Rules{Items: 6, Max: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	knapsack, err := assortment.NewKnapsack(counts, []int{3, 2, 2, 1, 2, 3}, 5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := &experiment.Experiment{Name: "x", Title: "x", Rounds: 50, Constraint: knapsack, Seeds: []uint64{1}, Settings: 1, Version: "v",
+		World: func(rng *rand.Rand) env.Environment {
+			return &env.World{Items: 6, Contexts: env.Gaussian{}, Truth: env.NewFamily(utility.NewLinear(2, false), -1, 1, rng), Revenues: env.One{}, Places: []float64{0, -1}}
+		},
+		Policies: []experiment.Policy{{Label: "uniform", Settings: 1, New: func(env.Environment, *rand.Rand) (vitrine.Learner, error) {
+			return bandit.NewUniform(bandit.Problem{Features: 2, Items: 6, Size: 3, Rounds: 50, Constraint: knapsack})
+		}}}}
+	if _, err := experiment.Finals(context.Background(), e, experiment.Options{Dir: t.TempDir()}); err == nil || !strings.Contains(err.Error(), "the best order is known only to earn between") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// The shopper takes the item with the largest utility in its place, and places beyond the effects have
+// that of the last.
+func TestChooseDisplayed(t *testing.T) {
+	s := env.Shopper{Utilities: []float64{1, 1.2, 0.9, 5}, Shocks: []float64{0, 0, 0, 0, 0}}
+	for _, c := range []struct {
+		order   []int
+		effects []float64
+		want    vitrine.Choice
+	}{
+		{[]int{0, 1, 2}, nil, 2},
+		{[]int{0, 1, 2}, []float64{0, -1}, 1},
+		{[]int{2, 0, 1}, []float64{0, -1}, 3},
+		{[]int{1, 0, 2}, []float64{-9, -9, -9}, 0},
+	} {
+		if got := s.ChooseDisplayed(vitrine.Assortment{0, 1, 2}, c.order, c.effects); got != c.want {
+			t.Errorf("order %v, effects %v: %v, want %v", c.order, c.effects, got, c.want)
+		}
+	}
+}
