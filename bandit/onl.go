@@ -163,12 +163,12 @@ func NewONL(p Problem, m utility.Model, o ONLOptions, rng *rand.Rand) (*ONL, err
 	if err := p.checkModel("NewONL", m); err != nil {
 		return nil, err
 	}
-	k := newPlaces(p, o.PositionEffects)
-	m = k.family(m)
 	o, err := o.resolve(p, m.NumParams())
 	if err != nil {
 		return nil, err
 	}
+	k := newPlaces(p, o.PositionEffects)
+	m = k.family(m)
 	l := &ONL{
 		o: o, model: m,
 		phase1: mle.NewChoices(m.NumFeatures()),
