@@ -154,6 +154,9 @@ func (c importCmd) into(ctx context.Context, t terminal, data string, m *records
 		if _, err := records.Read(ctx, c.Log, m, config, func(d *decision.Imported) error { return i.write(ctx, d) }); err != nil {
 			return interrupted(err)
 		}
+		if err := i.flush(ctx); err != nil {
+			return interrupted(err)
+		}
 		if err := e.Wait(ctx); err != nil {
 			return interrupted(err)
 		}
@@ -201,6 +204,8 @@ type importing struct {
 	first  int64 // that of the first decision
 	now    int64
 
+	waiting []*decision.Imported
+
 	decisions, chosen, before, withLaw, withPropensity, moved int
 	items                                                     int
 }
@@ -247,7 +252,20 @@ func (i *importing) write(ctx context.Context, d *decision.Imported) error {
 		i.moved++
 	}
 	i.last = d.Time
-	return i.engine.Import(ctx, i.Placement, d)
+	if i.waiting = append(i.waiting, d); len(i.waiting) < together {
+		return nil
+	}
+	return i.flush(ctx)
+}
+
+// together is how many decisions are handed to the engine at once.
+const together = 256
+
+// flush writes the decisions that wait.
+func (i *importing) flush(ctx context.Context) error {
+	err := i.engine.Import(ctx, i.Placement, i.waiting...)
+	i.waiting = i.waiting[:0]
+	return err
 }
 
 // print prints the report.

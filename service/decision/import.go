@@ -34,39 +34,73 @@ func CheckImport(name string, c *Config, m *Imported) error {
 	return err
 }
 
-// Import adds a decision and its outcome to the log of a placement, marked as imported, and the
-// learner learns from it as from any other. Errors are *api.FieldError for what is wrong with the
-// decision, ErrConflict if the placement remembers another one of its id, ErrNotFound, ErrStopped or that of
-// ctx. While the learner's queue is full it waits.
-func (e *Engine) Import(ctx context.Context, name string, m *Imported) error {
+// Import adds decisions and their outcomes to the log of a placement, marked as imported, and the
+// learner learns from them as from any others. Some of them are written in one commit. Errors are *api.FieldError
+// for what is wrong with a decision, ErrConflict if the placement remembers another one of its id, ErrNotFound,
+// ErrStopped or that of ctx; those before the decision are then in the log. While the learner's queue is full it waits.
+func (e *Engine) Import(ctx context.Context, name string, decisions ...*Imported) error {
 	d := deciders.Get().(*decider)
 	defer d.release()
-	for {
+	for len(decisions) > 0 {
 		v, err := e.view(name)
 		if err != nil {
 			return err
 		}
-		events, entries, err := d.imported(v, m)
-		if unseen := new(unseenError); errors.As(err, &unseen) {
-			if err := e.see(ctx, name, v.changed, unseen.values, m.Time); err != nil && !errors.Is(err, errMoved) {
+		list, err := d.importedTogether(v, decisions)
+		if unseen := new(unseenError); errors.As(err, &unseen) && len(list) == 0 {
+			if err := e.see(ctx, name, v.changed, unseen.values, decisions[0].Time); err != nil && !errors.Is(err, errMoved) {
 				return err
 			}
 			continue
 		}
-		if err != nil {
+		if len(list) == 0 {
 			return err
 		}
-		err = e.submit(ctx, func(b *batch) error { return b.imported(v, events, entries) })
+		err = e.submit(ctx, func(b *batch) error { return b.imported(v, list) })
 		switch {
 		case errors.Is(err, errBehind):
 			if err := e.Wait(ctx); err != nil {
 				return err
 			}
 		case errors.Is(err, errMoved):
-		default:
+		case err != nil:
 			return err
+		default:
+			decisions = decisions[len(list):]
 		}
 	}
+	return nil
+}
+
+// importedEvents are a decision and its outcome, and their entries.
+type importedEvents struct {
+	offer   *offer
+	events  [2]*eventlog.Event
+	entries [2][]byte
+}
+
+// importedTogether returns the first decisions, as many as fit into a commit and into half of the learner's
+// queue, but one at least. The error is that of the decision after them.
+func (d *decider) importedTogether(v view, decisions []*Imported) (list []importedEvents, err error) {
+	bytes, rounds := 0, 0
+	ids := map[string]bool{}
+	for _, m := range decisions {
+		var i importedEvents
+		if i.events, i.entries, err = d.imported(v, m); err != nil {
+			return list, err
+		}
+		if i.offer, err = offerOf(v.placement, i.events[0].Body.(*eventlog.Offered)); err != nil {
+			return list, err
+		}
+		bytes += eventlog.EntrySize(i.entries[0]) + eventlog.EntrySize(i.entries[1])
+		rounds += i.offer.roundBytes()
+		if len(list) > 0 && (bytes > maxBatch/2 || rounds > v.config.share()/2 || ids[m.Request.Decision]) {
+			return list, nil
+		}
+		ids[m.Request.Decision] = true
+		list = append(list, i)
+	}
+	return list, nil
 }
 
 // errBehind is of a learner whose queue has no room for a round. An import waits for it.
@@ -159,27 +193,30 @@ func (d *decider) imported(v view, m *Imported) (events [2]*eventlog.Event, entr
 	return events, entries, err
 }
 
-// imported adds a decision and its outcome.
-func (b *batch) imported(v view, events [2]*eventlog.Event, entries [2][]byte) error {
+// imported adds decisions and their outcomes, all or none.
+func (b *batch) imported(v view, list []importedEvents) error {
 	p := v.placement
-	o, err := offerOf(p, events[0].Body.(*eventlog.Offered))
-	if err != nil {
-		return err
-	}
-	key := decisionKey{p, o.Decision}
-	switch {
-	case b.touched[key]:
-		return errLater
-	case b.state.placements[p.name] != p || p.changed != v.changed:
+	if b.state.placements[p.name] != p || p.changed != v.changed {
 		return errMoved
-	case b.state.decisions.find(p, o.Decision) != nil:
-		return fmt.Errorf("decision id %q: %w: the placement has a decision of this id", o.Decision, ErrConflict)
-	case !p.worker.queue.room(b.rounds[p], o.roundBytes()):
+	}
+	rounds := 0
+	for _, i := range list {
+		switch id := i.offer.Decision; {
+		case b.touched[decisionKey{p, id}]:
+			return errLater
+		case b.state.decisions.find(p, id) != nil:
+			return fmt.Errorf("decision id %q: %w: the placement has a decision of this id", id, ErrConflict)
+		}
+		rounds += i.offer.roundBytes()
+	}
+	if !p.worker.queue.room(b.rounds[p], rounds) {
 		return errBehind
 	}
-	b.touched[key] = true
-	b.rounds[p] += o.roundBytes()
-	b.add(events[0], entries[0], nil)
-	b.add(events[1], entries[1], o)
+	b.rounds[p] += rounds
+	for _, i := range list {
+		b.touched[decisionKey{p, i.offer.Decision}] = true
+		b.add(i.events[0], i.entries[0], nil)
+		b.add(i.events[1], i.entries[1], i.offer)
+	}
 	return nil
 }

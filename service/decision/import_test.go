@@ -73,10 +73,12 @@ func TestImportTeachesAsDecisionsDo(t *testing.T) {
 func TestImportWaits(t *testing.T) {
 	e := opened(t, decision.Options{Store: new(memlog.Store), Build: buildToy})
 	put(t, e, "home", `{"max_size":2,"max_items":3,"features":[{"name":"x","kind":"number"}],"policy":{},"memory":20000,"record":"all"}`)
+	var all []*decision.Imported
 	for k := range 500 {
-		if err := e.Import(t.Context(), "home", past(fmt.Sprint("d", k), "sku0")); err != nil {
-			t.Fatal(err)
-		}
+		all = append(all, past(fmt.Sprint("d", k), "sku0"))
+	}
+	if err := e.Import(t.Context(), "home", all...); err != nil {
+		t.Fatal(err)
 	}
 	wait(t, e)
 	if s, _ := e.Stats("home"); s.Learned != 500 || s.Unlearned != 0 {
@@ -134,5 +136,17 @@ func TestBadImports(t *testing.T) {
 	}
 	if err := e.Import(t.Context(), "home", past("d", "sku0")); !errors.Is(err, decision.ErrConflict) {
 		t.Errorf("twice: %v", err)
+	}
+	// Of several decisions those before a bad one are there, and those after it are not.
+	if err := e.Import(t.Context(), "home", past("e", ""), past("e", ""), past("h", "")); !errors.Is(err, decision.ErrConflict) {
+		t.Errorf("one id twice: %v", err)
+	}
+	if err := e.Import(t.Context(), "home", past("f", ""), past("g", "sku1"), past("h", "")); err == nil || !strings.Contains(err.Error(), "/choice") {
+		t.Errorf("a bad one: %v", err)
+	}
+	for id, want := range map[string]error{"e": nil, "f": nil, "g": decision.ErrNotFound, "h": decision.ErrNotFound} {
+		if _, err := e.Decision(t.Context(), "home", id); !errors.Is(err, want) {
+			t.Errorf("decision %s: %v, want %v", id, err, want)
+		}
 	}
 }
