@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"slices"
 
+	"gonum.org/v1/gonum/mat"
+
+	"vitrine"
 	"vitrine/service/api"
 	"vitrine/service/catalogue"
 	"vitrine/service/feature"
@@ -187,24 +190,75 @@ func (r *request) addNames(index map[string]int) {
 	}
 }
 
-// addRows stores the rows of the candidates from the catalogue, after those of the request's items.
-func (d *decider) addRows(v view, r *request) (clipped int, err error) {
-	c := &r.stock
+// conditional is a policy that can be asked about rows which are a linear map of shorter ones, x = M a + c. Given
+// returns nil if it cannot.
+type conditional interface {
+	Given(m *mat.Dense, c []float64) vitrine.Policy
+}
+
+// minShort is the number of candidates from which on short rows pay for the map of a request.
+const minShort = 256
+
+// features returns the rows of a request, by a schema that knows its values, and the policy to ask about them. If only the catalogue's items are candidates and
+// the policy is conditional, they are the columns of the items, which are there already.
+func (d *decider) features(v view, schema *feature.Schema, r *request, pi vitrine.Policy) (asked vitrine.Policy, x *mat.Dense, clipped int, err error) {
+	c, n, width := &r.stock, r.len(), v.config.schema.Width()
+	d.width, d.short, d.overflow = width, nil, false
 	if c.items == nil {
-		return 0, nil
+		d.rows = resize(d.rows, n*width)
+		clipped, err = schema.Rows(d.rows, r.user, r.items)
+		return pi, mat.NewDense(n, width, d.rows), clipped, err
 	}
-	split, width := c.items.Split(), v.config.schema.Width()
+	split := c.items.Split()
 	d.user = resize(d.user, width)
 	if clipped, err = split.User(d.user, r.user); err != nil {
-		return 0, err
+		return nil, nil, 0, err
 	}
-	for i := c.from; i < r.len(); i++ {
-		slot := c.slot(i)
-		if !split.Complete(d.rows[i*width:(i+1)*width], d.user, c.items.Row(slot)) {
-			return 0, api.Fieldf("/user", "a cross with the features of item %q is not finite or too large: scale them", api.Abbreviate(c.items.ID(slot), 40))
+	if few, ok := pi.(conditional); ok && c.from == 0 && n >= minShort && split.Width() > 0 && v.config.Record != "all" {
+		d.fromItem = split.Map(d.fromItem, d.user)
+		if asked := few.Given(mat.NewDense(width, split.Width(), d.fromItem), d.user); asked != nil {
+			d.short = c
+			return asked, mat.NewDense(n, split.Width(), d.columns(c, n)), clipped, nil
 		}
 	}
-	return clipped, nil
+	d.rows = resize(d.rows, n*width)
+	more, err := schema.Rows(d.rows[:c.from*width], r.user, r.items)
+	if err != nil {
+		return nil, nil, 0, err
+	}
+	for i := c.from; i < n; i++ {
+		if !split.Complete(d.rows[i*width:(i+1)*width], d.user, c.items.Row(c.slot(i))) {
+			return nil, nil, 0, errCross
+		}
+	}
+	if c.from > 0 { // the user has been counted twice
+		clipped = 0
+	}
+	return pi, mat.NewDense(n, width, d.rows), clipped + more, nil
+}
+
+var errCross = api.Fieldf("/user", "a cross with the features of an item is not finite or too large: scale the features")
+
+// columns returns those of all candidates.
+func (d *decider) columns(c *candidates, n int) []float64 {
+	if c.All {
+		return c.items.Rows()
+	}
+	w := c.items.Split().Width()
+	d.rows = resize(d.rows, n*w)
+	for i, slot := range c.Slots {
+		copy(d.rows[i*w:(i+1)*w], c.items.Row(slot))
+	}
+	return d.rows
+}
+
+// row stores the row of a candidate.
+func (d *decider) row(dst []float64, i int) {
+	if d.short == nil {
+		copy(dst, d.rows[i*d.width:(i+1)*d.width])
+	} else if !d.short.items.Split().Complete(dst, d.user, d.short.items.Row(d.short.slot(i))) {
+		d.overflow = true
+	}
 }
 
 // payloads adds the stored payloads to an answer.

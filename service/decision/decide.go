@@ -152,7 +152,6 @@ func (d *decider) decide(v view, r *request) (*eventlog.Offered, error) {
 		r.addNames(d.index)
 	}
 	n, width := r.len(), v.config.schema.Width()
-	d.rows = resize(d.rows, n*width)
 	schema, unseen := v.config.schema, v.config.schema.Unseen(r.user, r.items)
 	var err error
 	for _, seen := range unseen {
@@ -160,15 +159,10 @@ func (d *decider) decide(v view, r *request) (*eventlog.Offered, error) {
 			return nil, err
 		}
 	}
-	clipped, err := schema.Rows(d.rows[:len(r.items)*width], r.user, r.items)
+	asked, features, clipped, err := d.features(v, schema, r, current.policy)
 	if err != nil {
 		return nil, err
 	}
-	more, err := d.addRows(v, r)
-	if err != nil {
-		return nil, err
-	}
-	clipped += more
 	family, err := r.family(v.config, d.index)
 	if err != nil {
 		return nil, err
@@ -183,9 +177,9 @@ func (d *decider) decide(v view, r *request) (*eventlog.Offered, error) {
 	if clipped > 0 {
 		v.sound.clipped.Add(uint64(clipped))
 	}
-	x := &vitrine.Context{Features: mat.NewDense(n, width, d.rows), Revenue: r.revenue, Feasible: family}
+	x := &vitrine.Context{Features: features, Revenue: r.revenue, Feasible: family}
 	d.estimates = estimates{number: v.upcoming.Add(1), deferred: r.Defer, note: r.note, catalogue: r.stock.said()}
-	own, err := d.ask(current.policy, x, v.config.Seed)
+	own, err := d.ask(asked, x, v.config.Seed)
 	if err != nil {
 		return nil, err
 	}
@@ -211,6 +205,9 @@ func (d *decider) decide(v view, r *request) (*eventlog.Offered, error) {
 		d.assign(slots, order)
 	}
 	d.fill(o, r, order, v.config.Record == "all")
+	if d.overflow {
+		return nil, errCross
+	}
 	d.answer = d.estimates.encode(d.answer[:0])
 	o.Answer = d.answer
 	return o, nil
@@ -308,7 +305,7 @@ func (d *decider) estimate(pi vitrine.Policy, x *vitrine.Context, shown, own vit
 	if !ok {
 		return order
 	}
-	u, ok := d.utilities(estimator, x, shown)
+	u, ok := d.utilities(estimator, shown)
 	sound.predicted(ok || u == nil)
 	if !ok {
 		return order
@@ -329,7 +326,7 @@ func (d *decider) estimate(pi vitrine.Policy, x *vitrine.Context, shown, own vit
 	e.outside, e.probability = p[0], p[1:]
 	e.revenue = expectedRevenue(p[1:], order, x.Revenue)
 	if e.shadowed {
-		u, ok := d.utilities(estimator, x, own)
+		u, ok := d.utilities(estimator, own)
 		if !ok {
 			e.probability, e.outside, e.revenue = nil, 0, 0
 			return order
@@ -358,15 +355,15 @@ func revenueOf(r []float64, i int) float64 {
 
 // utilities returns the policy's estimates for some items, in d's memory; ok is false if the policy has none
 // or they are not usable.
-func (d *decider) utilities(pi Estimator, x *vitrine.Context, items []int) (u []float64, ok bool) {
+func (d *decider) utilities(pi Estimator, items []int) (u []float64, ok bool) {
 	d.u = resize(d.u, len(items))
 	if len(items) == 0 {
 		return d.u, true
 	}
-	_, width := x.Features.Dims()
+	width := d.width
 	d.part = resize(d.part, len(items)*width)
 	for k, i := range items {
-		copy(d.part[k*width:(k+1)*width], x.Features.RawRowView(i))
+		d.row(d.part[k*width:(k+1)*width], i)
 	}
 	part := &vitrine.Context{Features: mat.NewDense(len(items), width, d.part)}
 	err, _ := safely(func() error { pi.Utilities(d.u, part); return nil })
@@ -402,7 +399,7 @@ func (d *decider) fill(o *eventlog.Offered, r *request, order []int32, all bool)
 	}
 	for j, i := range sorted {
 		o.ItemIDs[j] = r.id(int(i))
-		copy(o.Features[j*width:], d.rows[int(i)*width:(int(i)+1)*width])
+		d.row(o.Features[j*width:(j+1)*width], int(i))
 		if r.revenue != nil {
 			o.Revenue[j] = r.revenue[i]
 		}

@@ -146,7 +146,7 @@ func (d *decider) imported(v view, m *Imported) (events [2]*eventlog.Event, entr
 		return events, entries, api.Fieldf("/choice", "%q was not shown", api.Abbreviate(m.Choice, maxID))
 	}
 	n, width := len(m.Request.Items), v.config.schema.Width()
-	d.rows = resize(d.rows, n*width)
+	d.rows, d.width = resize(d.rows, n*width), width
 	schema, unseen := v.config.schema, v.config.schema.Unseen(q.user, q.items)
 	for _, seen := range unseen {
 		if schema, err = schema.Learn(seen); err != nil {

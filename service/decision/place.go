@@ -19,10 +19,14 @@ type decider struct {
 	revenue   []float64
 	rows      []float64 // N×d
 	u         []float64
-	part      []float64 // rows of some items
-	recorded  []float64 // rows and revenues of the items in the log
-	user      []float64 // the row of the user
-	selected  []int32   // candidates from the catalogue
+	part      []float64   // rows of some items
+	recorded  []float64   // rows and revenues of the items in the log
+	width     int         // d
+	short     *candidates // whose rows are only computed if they are needed; nil if rows has all
+	overflow  bool        // whether such a row has a column that is not finite or too large
+	user      []float64   // the row of the user
+	fromItem  []float64   // the map from the columns of an item to its row
+	selected  []int32     // candidates from the catalogue
 	answer    []byte
 	entry     []byte
 	draws     stream.Stream
@@ -41,7 +45,7 @@ func (d *decider) release() {
 	clear(d.items)
 	clear(d.values)
 	clear(d.slots)
-	d.estimates = estimates{}
+	d.estimates, d.short, d.overflow = estimates{}, nil, false
 	deciders.Put(d)
 }
 

@@ -1,0 +1,48 @@
+package bandit
+
+import (
+	"gonum.org/v1/gonum/mat"
+
+	"vitrine"
+	"vitrine/internal/search"
+	"vitrine/utility"
+)
+
+// Given returns the policy that offers in contexts of rows a, of k features, what this policy offers in the
+// contexts of the rows
+//
+//	x = M a + c
+//
+// up to rounding: M is a d×k matrix and c has d entries. Rows that share their features of a user need not be
+// written out then. A linear utility stays linear, θᵀx + b = (Mᵀθ)ᵀa + θᵀc + b, and so do the norms of the rows,
+// with TᵀV⁻¹T in place of V⁻¹ for the map T of (a, 1). It returns nil if the utility is not linear.
+func (o *optimistic) Given(m *mat.Dense, c []float64) vitrine.Policy {
+	linear, ok := o.z.Model.(*utility.Linear)
+	if !ok {
+		return nil
+	}
+	d, k := m.Dims()
+	theta := o.z.Params[:d]
+	w := make([]float64, k+1)
+	mat.NewVecDense(k, w[:k]).MulVec(m.T(), mat.NewVecDense(d, theta))
+	w[k] = mat.Dot(mat.NewVecDense(d, theta), mat.NewVecDense(d, c))
+	if linear.NumParams() > d {
+		w[k] += o.z.Params[d]
+	}
+	p := o.p
+	p.Features = k
+	r := &optimistic{p: p, z: search.Optimistic{Model: utility.NewLinear(k, true), Params: w, Radius: o.z.Radius, Slack: o.z.Slack}}
+	if o.z.Radius != 0 {
+		t := mat.NewDense(linear.NumParams(), k+1, nil)
+		for j := range d {
+			row := t.RawRowView(j)
+			copy(row, m.RawRowView(j))
+			row[k] = c[j]
+		}
+		if linear.NumParams() > d {
+			t.Set(d, k, 1)
+		}
+		r.z.Inverse = o.z.Inverse.Congruent(t)
+	}
+	return r
+}

@@ -1,0 +1,51 @@
+package decision_test
+
+import (
+	"fmt"
+	"testing"
+
+	"vitrine/service/api"
+	"vitrine/service/decision"
+	"vitrine/service/eventlog/memlog"
+)
+
+// BenchmarkDecideByIDs decides among all items of a catalogue of 10 numbers each, for a user with 5, and shows 5.
+func BenchmarkDecideByIDs(b *testing.B) {
+	for _, n := range []int{1000, 100_000, 1_000_000} {
+		for _, policy := range []string{"greedy", "ucb-mnl"} {
+			for _, equal := range []bool{true, false} {
+				b.Run(fmt.Sprintf("%d/%s/equal=%v", n, policy, equal), func(b *testing.B) { decideByIDs(b, n, policy, equal) })
+			}
+		}
+	}
+}
+
+func decideByIDs(b *testing.B, n int, policy string, equal bool) {
+	e := opened(b, decision.Options{Store: &devNull{Store: new(memlog.Store)}})
+	features := numbers(10)[1:]
+	for j := range 5 {
+		features = fmt.Sprintf(`{"name":"u%d","kind":"number","from":"user"},`, j) + features
+	}
+	put(b, e, "home", fmt.Sprintf(`{"max_size":5,"max_items":%d,"policy":{"name":%q%s},"features":[%s}`, n, policy, map[string]string{"greedy": `,"warmup":0`}[policy], features))
+	sim := newSimulator(1, n, 10)
+	r, _ := sim.request(1)
+	var items []api.CatalogueItem
+	for i := range r.Items {
+		item := api.CatalogueItem{ID: r.Items[i].ID, Features: r.Items[i].Features}
+		if !equal {
+			item.Revenue = r.Items[i].Revenue
+		}
+		items = append(items, item)
+	}
+	putItems(b, e, "home", items)
+	request := &api.Request{}
+	for j := range 5 {
+		request.User = append(request.User, api.Number(fmt.Sprintf("u%d", 4-j), float64(j)/5))
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := e.Decide(b.Context(), "home", request, 0); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
