@@ -6,7 +6,7 @@ import "time"
 // kind, which determines the fields that it has besides Time and Placement:
 //
 //	placement-put       config
-//	placement-deleted
+//	placement-deleted, alarm-cleared
 //	offered             decision_id, candidates, by, policy_version, shown
 //	chosen              decision_id, position
 //	passed              decision_id, positions

@@ -16,6 +16,7 @@ type Placement struct {
 	Mode              string         `json:"mode,omitzero" enum:"learn,shadow,explore" default:"learn" doc:"learn: the policy decides; shadow: the caller's baseline is shown, and the policy learns from it; explore: the policy decides but for a share of requests, in which a set or an item is drawn"`
 	Explore           string         `json:"explore,omitzero" enum:"sets,slots" doc:"in the mode explore, what is drawn: sets, a whole set drawn uniformly; slots, one item of the policy's set is replaced by another, which costs less and says as much about policies that show similar sets; sets if left out"`
 	ExploreShare      *float64       `json:"explore_share,omitempty" minimum:"0" maximum:"1" doc:"in the mode explore, the share of requests that explore; 0.05 if left out"`
+	Fallback          string         `json:"fallback,omitzero" enum:"baseline,version" doc:"what is shown while the guard has an alarm: baseline, the caller's sets, which every request then has to have; version, those of the last good version; if left out, the policy goes on"`
 	Record            string         `json:"record,omitzero" enum:"shown,all" doc:"which items' features the log keeps and the learner sees: shown is the items shown, all is every item of the request; if left out, all in the mode explore and shown in the others"`
 	Memory            int            `json:"memory,omitzero" default:"67108864" doc:"the max number of bytes of remembered decisions"`
 	Catalogue         string         `json:"catalogue,omitzero" doc:"another placement, with the same features, whose catalogue this one uses; its own if left out"`
@@ -29,6 +30,12 @@ const (
 	Learn   = "learn"   // the policy decides
 	Shadow  = "shadow"  // the caller's baseline is shown; the policy learns from it, and reports what it would have shown
 	Explore = "explore" // the policy decides but for a share of requests
+)
+
+// What is shown while the guard has an alarm.
+const (
+	FallbackBaseline = "baseline"
+	FallbackVersion  = "version"
 )
 
 // What is drawn in the mode Explore.

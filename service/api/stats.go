@@ -25,6 +25,8 @@ type Stats struct {
 	ExpiredEarly  uint64  `json:"expired_early" doc:"decisions that left memory before the end of their attribution window; the policy learns nothing from them"`
 	MemorySeconds float64 `json:"memory_seconds,omitzero" doc:"how long an open decision stays in memory at the rate of the last minute; it should be longer than the attribution window. Left out while the rate is not known"`
 
+	Guard *Guard `json:"guard" doc:"what the placement earns, against what it should"`
+
 	Categories []Category `json:"categories,omitempty" doc:"categories without values"`
 
 	Clipped uint64 `json:"clipped" doc:"values of features beyond their bounds, since the service started"`
@@ -63,6 +65,33 @@ type Relearning struct {
 	Skipped uint64         `json:"skipped" doc:"rounds that it refused, or on which it panicked"`
 	Problem string         `json:"problem,omitzero" doc:"its last problem"`
 	Policy  map[string]any `json:"policy" doc:"of the configuration that the placement will have"`
+}
+
+// Guard watches what a placement earns a decision. Its tests may be looked at any time: that a placement without a
+// fault ever gets an alarm has a probability of at most 1 %.
+type Guard struct {
+	Period    uint64       `json:"period" doc:"the tests begin again with each period, of a day and 5000 decisions at least; 0 are the first 500 decisions, which are not tested"`
+	Decisions uint64       `json:"decisions" doc:"of the policy in this period, without the last ones, whose outcomes are still awaited"`
+	Checks    []GuardCheck `json:"checks,omitempty"`
+	Alarm     *Alarm       `json:"alarm,omitempty" doc:"a check that failed; it stays until it is cleared, or the learner begins anew or goes back"`
+}
+
+// GuardCheck is a confidence sequence: its interval holds at all times at once.
+type GuardCheck struct {
+	Name      string  `json:"name" enum:"chance,baseline,first-week,predictions" doc:"what the policy is compared with: sets drawn by chance, what the caller showed in the mode shadow, its first week, its own predictions"`
+	Decisions uint64  `json:"decisions"`
+	Low       float64 `json:"low" doc:"the policy earns at least this much more a decision; of predictions, at least this multiple"`
+	High      float64 `json:"high" doc:"the policy earns at most this much more a decision; of predictions, at most this multiple. An alarm is raised below 0, and of predictions outside 0.8 and 1.25"`
+}
+
+// Alarm is a check that failed.
+type Alarm struct {
+	Check    string    `json:"check" enum:"chance,baseline,first-week,predictions"`
+	Detail   string    `json:"detail"`
+	Time     time.Time `json:"time"`
+	Entry    uint64    `json:"entry" doc:"of the log, at which the check failed"`
+	Fallback string    `json:"fallback,omitzero" enum:"baseline,version" doc:"what is shown until the alarm is cleared; the policy's sets if left out"`
+	Version  uint64    `json:"version,omitzero" doc:"of the fallback version; the present one if left out, because none was kept"`
 }
 
 // Category is what a placement has learned about a category without values.

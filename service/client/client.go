@@ -175,12 +175,21 @@ func (c *Client) Placement(ctx context.Context, placement string) (*api.Placemen
 // Delete deletes a placement. It returns nil if a retry does not find the placement, because an
 // earlier attempt has deleted it.
 func (c *Client) Delete(ctx context.Context, placement string) error {
-	a, err := c.send(ctx, "DELETE", placementPath(placement), payload{})
+	return c.remove(ctx, placementPath(placement))
+}
+
+func (c *Client) remove(ctx context.Context, path string) error {
+	a, err := c.send(ctx, "DELETE", path, payload{})
 	var p *api.Problem
 	if a.attempts > 1 && errors.As(err, &p) && p.Kind() == "not-found" {
 		return nil
 	}
 	return err
+}
+
+// ClearAlarm clears the alarm of a placement's guard: its policy decides again.
+func (c *Client) ClearAlarm(ctx context.Context, placement string) error {
+	return c.remove(ctx, placementPath(placement)+"/alarm")
 }
 
 // Placements returns the names of all placements, sorted.

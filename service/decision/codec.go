@@ -21,10 +21,11 @@ import (
 //	6  had one learner a placement, that learned from every outcome, and versions without time, count and note
 //	7  no catalogues
 //	8  had categories that learned no values
-//	9
+//	9  had no guards
+//	10
 const (
 	snapshotKind   = "decision engine "
-	snapshotFormat = 9
+	snapshotFormat = 10
 )
 
 // decoder reads a snapshot of a format.

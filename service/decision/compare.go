@@ -43,6 +43,7 @@ func Compare(ctx context.Context, a, b *Engine) (different []string, err error) 
 		}
 		if same {
 			settleVersions(p, q)
+			settleGuards(p, q)
 			if same, err = p.equal(q); err != nil {
 				return nil, err
 			}
@@ -123,6 +124,13 @@ func settleVersions(p, q *frozen) {
 				*a, *b = unknownRounds, unknownRounds
 			}
 		}
+	}
+}
+
+// settleGuards leaves out guards where one began with a snapshot of before format 10.
+func settleGuards(p, q *frozen) {
+	if p.guard.late != q.guard.late {
+		p.guard, q.guard = guard{}, guard{}
 	}
 }
 

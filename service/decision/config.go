@@ -234,6 +234,11 @@ func (c *Config) checkMode() error {
 			return err
 		}
 	}
+	if c.Fallback != "" {
+		if err := api.OneOf("/fallback", c.Fallback, api.FallbackBaseline, api.FallbackVersion); err != nil {
+			return err
+		}
+	}
 	switch {
 	case c.Record != "":
 		return api.OneOf("/record", c.Record, "shown", "all")

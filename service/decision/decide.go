@@ -127,13 +127,16 @@ func (e *Engine) view(name string) (view, error) {
 	if p == nil {
 		return view{}, fmt.Errorf("placement %q: %w", name, ErrNotFound)
 	}
-	return view{p, p.config, p.changed, p.worker, e.state.itemsOf(p)}, nil
+	return view{p, p.config, p.changed, p.worker, e.state.itemsOf(p), p.fallsBack()}, nil
 }
 
 // decide finds the items to show. It changes only the number of the placement's next decision. The offer
 // shares memory with d.
 func (d *decider) decide(v view, r *request) (*eventlog.Offered, error) {
 	current := v.worker.current.Load()
+	if s := v.worker.substitute.Load(); s != nil && v.fallback == api.FallbackVersion {
+		current = s
+	}
 	if current.policy == nil { // the learner has retired meanwhile
 		return nil, errMoved
 	}
@@ -192,12 +195,12 @@ func (d *decider) decide(v view, r *request) (*eventlog.Offered, error) {
 		o.Decision = v.name + "~" + strconv.FormatUint(v.born, 10) + "." + strconv.FormatUint(d.estimates.number, 10)
 	}
 	shown := own.Assortment
-	switch v.config.Mode {
-	case api.Explore:
-		shown = d.explore(o, own, x, v.config)
-	case api.Shadow:
+	switch {
+	case v.config.Mode == api.Shadow || v.fallback == api.FallbackBaseline:
 		shown, o.Propensity, o.Mode = baseline, 0, ByBaseline
 		d.estimates.shadowed = true
+	case v.config.Mode == api.Explore:
+		shown = d.explore(o, own, x, v.config)
 	}
 	order := d.estimate(current.policy, x, shown, own.Assortment, o.Mode == ByBaseline, &v.sound)
 	if hasSlots && o.Mode != ByBaseline {
@@ -244,14 +247,16 @@ func (e *Engine) see(ctx context.Context, name string, changed uint64, values []
 
 // baseline returns the items that the caller shows, in display order.
 func (r *request) baseline(c *Config, index map[string]int) (vitrine.Assortment, error) {
-	if c.Mode != api.Shadow {
+	switch {
+	case c.Mode != api.Shadow && c.Fallback != api.FallbackBaseline:
 		if r.Baseline != nil {
-			return nil, api.Fieldf("/baseline", "is for placements of the mode %q, and this one's is %q", api.Shadow, c.Mode)
+			return nil, api.Fieldf("/baseline", "is for placements of the mode %q or with the fallback %q, and this one's mode is %q", api.Shadow, api.FallbackBaseline, c.Mode)
 		}
 		return nil, nil
-	}
-	if r.Baseline == nil {
+	case r.Baseline == nil && c.Mode == api.Shadow:
 		return nil, api.Fieldf("/baseline", "is missing: in the mode %q it is what the caller shows", api.Shadow)
+	case r.Baseline == nil:
+		return nil, api.Fieldf("/baseline", "is missing: with the fallback %q it is what the placement shows while its guard has an alarm", api.FallbackBaseline)
 	}
 	if len(r.Baseline) > c.MaxSize {
 		return nil, api.Fieldf("/baseline", "has %d items, the placement shows at most %d", len(r.Baseline), c.MaxSize)

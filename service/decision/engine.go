@@ -212,7 +212,7 @@ func (e *Engine) Stats(name string) (api.Stats, error) {
 		s.Unsound, s.Problem = true, cmp.Or(s.Problem, text)
 	}
 	s.Clipped = v.sound.clipped.Load()
-	s.Categories = v.config.schema.Categories()
+	s.Categories, s.Guard = v.config.schema.Categories(), v.guardReport()
 	if c.Offered > 0 {
 		s.ExplorationShare = float64(c.Chance) / float64(c.Offered)
 	}

@@ -25,8 +25,9 @@ type fold struct {
 	decisions  index     // the remembered decisions of all placements
 	evicted    evictions // of those that are not
 	workers    sync.WaitGroup
-	log        Log         // from which second learners learn; nil in audits
-	relearned  []relearned // the second learners that there were
+	log        Log          // from which second learners learn; nil in audits
+	relearned  []relearned  // the second learners that there were
+	alarmed    []*placement // new alarms that nobody was told
 
 	size   func(Spec) (Size, error) // of a learner; nil is unknown
 	budget *budget.Budget
@@ -55,6 +56,9 @@ func (s *fold) apply(entry []byte, e *eventlog.Event, o *offer) error {
 	s.position = next
 	if p := s.placements[e.Placement]; p != nil {
 		s.restock(p)
+		if p.advance(e.Time, next.Sequence) {
+			s.alarmed = append(s.alarmed, p)
+		}
 	}
 	return nil
 }
@@ -140,6 +144,12 @@ func (s *fold) applyBody(sequence uint64, e *eventlog.Event, o *offer) error {
 		return s.keepAt(p, b.Version, version{time: e.Time, routine: true})
 	case *eventlog.VersionKept:
 		return s.keepAt(p, b.Version, version{time: e.Time, note: b.Note})
+	case *eventlog.AlarmCleared:
+		if p.guard.alarm == nil {
+			return fmt.Errorf("an alarm: %w", ErrNotFound)
+		}
+		p.restartGuard(sequence)
+		return nil
 	case *eventlog.ValuesSeen:
 		if err := p.see(feature.Seen{Feature: b.Feature, Values: b.Values}); err != nil {
 			return err
@@ -241,6 +251,7 @@ func (s *fold) begin(p *placement, w *worker, c *Config, sequence uint64) {
 	p.learner, p.learned, p.standing = sequence, sequence, 0
 	p.configure(c, sequence)
 	p.sound.forget()
+	p.restartGuard(sequence)
 	s.workers.Go(w.run)
 }
 
@@ -277,6 +288,7 @@ func (s *fold) offer(p *placement, sequence uint64, time int64, offered *eventlo
 	}
 	s.decisions.add(r)
 	p.open.add(r)
+	p.watch(r)
 	p.numbers = max(p.numbers, o.number)
 	p.counts.offered(o)
 	p.pace.add(time, r.size())
@@ -315,6 +327,7 @@ func (s *fold) close(sequence uint64, r *record, o *offer, to status, choice int
 	}
 	r.status, r.choice = to, int16(choice)
 	p.counts.closed(r, o)
+	p.unwatch(r, o)
 	switch {
 	case !r.isOf(p.learner):
 		p.counts.Stale++
@@ -335,6 +348,7 @@ func (s *fold) abandon(r *record, to status) {
 	r.placement.open.remove(r)
 	r.status = to
 	r.placement.counts.abandoned(to)
+	r.placement.unwatch(r, nil)
 	s.shelve(r)
 }
 

@@ -98,14 +98,15 @@ type worker struct {
 	stopped atomic.Bool
 	ended   chan struct{} // closed when nothing is done any more
 
-	history   *history      // that it follows, nil if none; its own, once it runs
-	following atomic.Uint64 // the first entry of that
-	reached   atomic.Uint64 // the last entry of it that was read
-	lost      atomic.Bool   // whether the log no longer has it
-	context   context.Context
-	cancel    context.CancelFunc // of context
-	current   atomic.Pointer[published]
-	fault     atomic.Pointer[string] // why the current policy could not be replaced, or nil
+	history    *history      // that it follows, nil if none; its own, once it runs
+	following  atomic.Uint64 // the first entry of that
+	reached    atomic.Uint64 // the last entry of it that was read
+	lost       atomic.Bool   // whether the log no longer has it
+	context    context.Context
+	cancel     context.CancelFunc // of context
+	current    atomic.Pointer[published]
+	substitute atomic.Pointer[published] // what decides while the guard has an alarm and falls back to a version
+	fault      atomic.Pointer[string]    // why the current policy could not be replaced, or nil
 
 	spec       Spec
 	learner    snapshotter // nil if it has retired
@@ -554,6 +555,7 @@ type frozen struct {
 	versions               []version
 	standing, rows         uint64
 	counts                 counts
+	guard                  guard
 	open, closed           []record
 	learners               []frozenLearner // the one that decides, the former ones, and the second one
 	relearning             *relearning     // nil if there is no second one

@@ -30,6 +30,7 @@ type placement struct {
 	counts     counts
 	pace       pace
 	sound      soundness
+	guard      guard
 	worker     *worker     // the learner that decides
 	relearning *relearning // nil if none is under way
 	former     []*worker   // those that decided before and have versions, in the order in which they retired
@@ -39,14 +40,19 @@ type placement struct {
 
 // configure gives the placement a configuration, with what its categories have learned.
 func (p *placement) configure(c *Config, sequence uint64) {
-	if p.config == nil || !p.config.schema.Equal(c.schema) {
+	before := p.config
+	if before == nil || !before.schema.Equal(c.schema) {
 		p.rows = sequence
 	}
-	if p.config != nil {
-		c = c.Inherit(p.config)
+	if before != nil {
+		c = c.Inherit(before)
+	}
+	if before == nil || !before.sameWatch(c) {
+		p.restartGuard(sequence)
 	}
 	p.config, p.canonical, p.changed, p.worker.config = c, c.Canonical(), sequence, c
 	p.worker.queue.setBound(c.share())
+	p.fallBack()
 }
 
 // see gives values of a category columns of their own.
@@ -84,6 +90,8 @@ type view struct {
 	changed uint64
 	worker  *worker
 	items   *catalogue.Catalogue // nil if the placement that shares its own is not there
+
+	fallback string // that decides; "" for the policy
 }
 
 // tooSmall returns the error of an evicted decision.

@@ -78,6 +78,7 @@ func (s *fold) exchange(p *placement, sequence uint64, time int64, b *eventlog.L
 	p.worker.queue.follow(sequence)
 	p.worker.send(task{what: toEndHistory})
 	p.sound.forget()
+	p.restartGuard(sequence)
 	s.trim(p, 0)
 	s.recharge(p, s.chargeOf(p), 0)
 	s.forget(p)

@@ -90,6 +90,7 @@ func (s *fold) restorePlacement(d decoder, name string) error {
 		}
 	}
 	p.counts.decode(d)
+	p.guard.decode(d, s.position.Sequence)
 	if d.Err() != nil {
 		return d.Err()
 	}
@@ -229,6 +230,7 @@ func (s *fold) restoreLearners(d decoder, p *placement, kept []uint64) (err erro
 		return err
 	}
 	s.placements[p.name] = p
+	p.fallBack()
 	s.recharge(p, s.chargeOf(p), 0)
 	return nil
 }

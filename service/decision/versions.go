@@ -147,6 +147,7 @@ func (s *fold) rollBack(p *placement, sequence uint64, time int64, b *eventlog.L
 	}
 	p.learned, p.standing = sequence, b.Version
 	p.sound.forget()
+	p.restartGuard(sequence)
 	w.send(task{what: toReturn, sequence: sequence, version: b.Version})
 	s.trim(p, b.Version)
 	s.recharge(p, s.chargeOf(p), 0)
@@ -162,6 +163,7 @@ func (p *placement) rollBackTo(sequence, number uint64) error {
 	}
 	p.learned, p.standing = sequence, 0
 	p.sound.forget()
+	p.restartGuard(sequence)
 	p.worker.send(task{what: toRollBack, sequence: sequence, version: number})
 	return nil
 }
@@ -198,6 +200,8 @@ func (e *Engine) Keep(ctx context.Context, name, note string, now int64) (number
 	err = e.about(ctx, name, now, func(p *placement) (eventlog.Body, error) {
 		*kept = p.learned
 		switch {
+		case note == "" && p.guard.alarm != nil: // what is bad is not worth keeping, and the last good version stays
+			return nil, nil
 		case p.version(p.standing) != nil:
 			*kept = p.standing
 			return nil, nil

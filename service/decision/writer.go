@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"vitrine/service/api"
 	"vitrine/service/eventlog"
 )
 
@@ -20,6 +21,7 @@ import (
 type Engine struct {
 	store   Log
 	applied func(uint64, *eventlog.Event)
+	alarmed func(string, *api.Alarm)
 	gather  time.Duration
 
 	mu    sync.RWMutex // owned by the writer, which changes the state
@@ -153,6 +155,12 @@ func (e *Engine) commit(ctx context.Context, b *batch) error {
 	if err := e.apply(b); err != nil {
 		return err
 	}
+	for _, p := range e.state.alarmed {
+		if e.alarmed != nil {
+			e.alarmed(p.name, p.guardReport().Alarm)
+		}
+	}
+	e.state.alarmed = nil
 	if e.applied != nil {
 		for i, event := range b.events {
 			e.applied(first+uint64(i), event)

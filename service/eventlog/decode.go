@@ -79,6 +79,8 @@ func (v *ValuesSeen) decode(r *decoder) {
 	v.Values = r.strings(r.count(len(r.buf)))
 }
 
+func (*AlarmCleared) decode(*decoder) {}
+
 func (s *SnapshotTaken) decode(r *decoder) {
 	s.Version = r.uvarint()
 	s.UpTo = r.uvarint()

@@ -65,6 +65,8 @@ func (v *ValuesSeen) encode(w *encoder) {
 	w.strings(v.Values)
 }
 
+func (*AlarmCleared) encode(*encoder) {}
+
 func (s *SnapshotTaken) encode(w *encoder) {
 	w.uvarint(s.Version)
 	w.uvarint(s.UpTo)

@@ -142,6 +142,9 @@ type ValuesSeen struct {
 	Values  []string
 }
 
+// AlarmCleared ends the alarm of a placement's guard.
+type AlarmCleared struct{}
+
 // kind is the byte of a type of events. Kinds are never reused.
 type kind uint8
 
@@ -166,6 +169,7 @@ const (
 	relearningEnded
 	itemsChanged
 	valuesSeen
+	alarmCleared
 )
 
 func (*PlacementPut) kind() kind      { return placementPut }
@@ -177,6 +181,7 @@ func (*Activated) kind() kind         { return activated }
 func (*Passed) kind() kind            { return passed }
 func (*Evicted) kind() kind           { return evicted }
 func (*ValuesSeen) kind() kind        { return valuesSeen }
+func (*AlarmCleared) kind() kind      { return alarmCleared }
 func (*VersionKept) kind() kind       { return versionKept }
 func (*LearnerReset) kind() kind      { return learnerReset }
 func (*LearnerRolledBack) kind() kind { return learnerRolledBack }
@@ -236,6 +241,8 @@ func newBody(k kind) Body {
 		return new(RelearningBegun)
 	case learnerExchanged:
 		return new(LearnerExchanged)
+	case alarmCleared:
+		return new(AlarmCleared)
 	case valuesSeen:
 		return new(ValuesSeen)
 	case relearningEnded:
@@ -358,6 +365,8 @@ func (v *ValuesSeen) check() error {
 	}
 	return nil
 }
+
+func (*AlarmCleared) check() error { return nil }
 
 func (s *SnapshotTaken) check() error {
 	if s.Name == "" {

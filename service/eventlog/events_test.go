@@ -50,6 +50,7 @@ func examples() []eventlog.Event {
 		at(&eventlog.RelearningEnded{Reason: "given up"}),
 		at(&eventlog.ItemsChanged{Put: []string{"a record", "\x01\x00"}, Deleted: []string{"Kaffee ☕"}}),
 		at(&eventlog.ValuesSeen{Feature: "brand", Values: []string{"acme", "", "Zé"}}),
+		at(&eventlog.AlarmCleared{}),
 	}
 }
 
@@ -123,7 +124,7 @@ func drawEvent(t *rapid.T) eventlog.Event {
 	}
 	sum := [32]byte(rapid.SliceOfN(rapid.Byte(), 32, 32).Draw(t, "sum"))
 	e := eventlog.Event{Time: rapid.Int64().Draw(t, "time"), Placement: name.Draw(t, "placement")}
-	switch rapid.IntRange(1, 19).Draw(t, "kind") {
+	switch rapid.IntRange(1, 20).Draw(t, "kind") {
 	case 1:
 		e.Body = &eventlog.PlacementPut{Config: append([]byte("{"), bytesOrNil("config")...)}
 	case 2:
@@ -184,6 +185,8 @@ func drawEvent(t *rapid.T) eventlog.Event {
 		e.Body = &eventlog.LearnerExchanged{Config: append([]byte("{"), bytesOrNil("config")...)}
 	case 19:
 		e.Body = &eventlog.ValuesSeen{Feature: name.Draw(t, "feature"), Values: rapid.SliceOfN(rapid.String(), 1, 5).Draw(t, "values")}
+	case 20:
+		e.Body = &eventlog.AlarmCleared{}
 	case 18:
 		e.Body = &eventlog.RelearningEnded{Reason: rapid.String().Draw(t, "reason")}
 	}

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"vitrine/internal/hint"
+	"vitrine/service/api"
 	"vitrine/service/budget"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
@@ -27,12 +29,31 @@ func OpenEngine(ctx context.Context, data string, store decision.Log, b *budget.
 	e, err := openEngine(ctx, data, decision.Options{
 		Store: store, Build: decision.NewLearner, Size: decision.LearnerSize, Budget: b, Gather: gather, Applied: applied,
 		Progress: func(entries int) { logger.Info("replaying", "entries", entries) },
+		Alarmed:  func(placement string, a *api.Alarm) { alarm(logger, placement, a) },
 	}, logger)
+	for _, name := range placementsOf(e) {
+		if stats, err := e.Stats(name); err == nil && stats.Guard.Alarm != nil {
+			alarm(logger, name, stats.Guard.Alarm)
+		}
+	}
 	if u := b.Usage(); err == nil && u.Over() > 0 {
 		logger.Warn("the placements need more memory than they may have, and the process may run out of memory: delete placements, lower their memory, keep or buckets, or raise memory in [limits]",
 			"bytes", u.Placements, "over", u.Over(), "memory", u.Size)
 	}
 	return e, err
+}
+
+func placementsOf(e *decision.Engine) []string {
+	if e == nil {
+		return nil
+	}
+	return e.Placements()
+}
+
+// alarm warns of an alarm of a placement's guard.
+func alarm(logger *slog.Logger, placement string, a *api.Alarm) {
+	logger.Warn("a placement earns other than it should: look at its guard in /stats, roll back or change it, and clear the alarm",
+		"placement", placement, "check", a.Check, "cause", a.Detail, "shown", cmp.Or(a.Fallback, "policy"), "version", a.Version)
 }
 
 func openEngine(ctx context.Context, data string, o decision.Options, logger *slog.Logger) (*decision.Engine, error) {

@@ -134,6 +134,8 @@ func eventOf(e *eventlog.Event) (kind string, t api.Event) {
 		kind, t.Decision = "expired", body.Decision
 	case *eventlog.Evicted:
 		kind, t.Decision = "evicted", body.Decision
+	case *eventlog.AlarmCleared:
+		kind = "alarm-cleared"
 	case *eventlog.ValuesSeen:
 		kind, t.Feature, t.Values = "values-seen", body.Feature, body.Values
 	case *eventlog.SnapshotTaken:

@@ -121,6 +121,12 @@ var ofPlacement = []struct {
 		return 0
 	}},
 	{about("clipped_values_total", "Values of features beyond their bounds.", "placement"), prometheus.CounterValue, func(s *api.Stats) float64 { return float64(s.Clipped) }},
+	{about("guard_alarm", "1 if the placement earns less than it should, or other than it predicts: see guard in its statistics.", "placement"), prometheus.GaugeValue, func(s *api.Stats) float64 {
+		if s.Guard.Alarm != nil {
+			return 1
+		}
+		return 0
+	}},
 	{about("policy_unsound", "1 if the policy predicted NaN or an infinity, or was certain of something that did not happen.", "placement"), prometheus.GaugeValue, func(s *api.Stats) float64 {
 		if s.Unsound {
 			return 1

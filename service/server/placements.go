@@ -112,6 +112,13 @@ func (s *Server) listPlacements(c *call) error {
 	return c.answerJSON(http.StatusOK, list)
 }
 
+func (s *Server) clearAlarm(c *call) error {
+	if err := s.engine.ClearAlarm(c.Context(), c.PathValue("name"), c.now); err != nil {
+		return err
+	}
+	return c.nothing()
+}
+
 func (s *Server) stats(c *call) error {
 	stats, err := s.engine.Stats(c.PathValue("name"))
 	if err != nil {

@@ -107,6 +107,11 @@ func (s *Server) routes() []route {
 			answers: map[int][]content{204: nil}, errors: []int{400, 404, 412, 413, 415, 422},
 		},
 		{
+			method: "DELETE", path: "/v1/placements/{name}/alarm", scope: ScopeAdmin, handle: s.clearAlarm,
+			id: "clearAlarm", summary: "Clear the alarm of a placement's guard: the policy decides again, and the guard begins anew.",
+			answers: map[int][]content{204: nil}, errors: []int{404},
+		},
+		{
 			method: "GET", path: "/v1/placements/{name}/versions", scope: ScopeRead, handle: s.listVersions,
 			id: "listVersions", summary: "The versions of a placement to roll back to, the oldest first.",
 			answers: map[int][]content{200: {jsonOf[api.VersionList]("")}}, errors: []int{404},

@@ -1,0 +1,128 @@
+// Package confseq has confidence sequences: intervals for a mean that hold at all times at once, so that one may look
+// after every observation and stop at any.
+package confseq
+
+import (
+	"math"
+
+	"vitrine/internal/portable"
+)
+
+// Mean is what is known of observations x_1, …, x_n with |x_t − x̂_t| ≤ b_t, where the centre x̂_t and the bound b_t
+// are known before x_t. For its average conditional mean μ_n = (1/n) Σ E[x_t | past] it has the empirical-Bernstein
+// confidence sequence of Howard, Ramdas, McAuliffe and Sekhon (2021, Time-uniform, nonparametric, nonasymptotic
+// confidence sequences, Annals of Statistics 49(2), Theorem 4) with their stitched boundary (Theorem 1, Equation 10):
+//
+//	P(for some n: μ_n < x̄_n − S_α(V_n)/n) ≤ α,   the same above,   V_n = Σ (x_t − x̂_t)²
+//	S_α(v) = √(k₁² v ℓ + k₂² c² ℓ²) + k₂ c ℓ,   v at least c²
+//	ℓ      = log h(log_η(v/c²)) + log(1/α),   h(k) = (k+1)^s ζ(s)
+//	k₁     = (η^(1/4) + η^(−1/4))/√2,   k₂ = (√η + 1)/2,   η = 2, s = 1.4
+//
+// The means may drift, and the observations depend on earlier ones. c bounds all b_t so far, which nobody needs to know
+// before: c = 2^k b with the first positive bound b and the least k ≥ 0 that is large enough, and the sequence for
+// this k has the error α/((k+1)(k+2)), which sums to α over k.
+//
+// The zero value has no observations.
+type Mean struct {
+	N       uint64
+	Sum     float64
+	Squares float64 // V_n
+	First   float64 // the first positive bound
+	Bound   float64 // the largest
+}
+
+// Block are observations whose order does not matter, because one centre is used for all of them. It has to be known
+// before the first.
+type Block struct {
+	Centre  float64
+	N       uint64
+	Sum     float64
+	Squares float64 // Σ (x − Centre)²
+	First   float64 // the first positive bound
+	Bound   float64 // the largest
+}
+
+// Begin returns a block around the mean of what was added so far.
+func (m *Mean) Begin() Block {
+	if m.N == 0 {
+		return Block{}
+	}
+	return Block{Centre: m.Sum / float64(m.N)}
+}
+
+// Add adds an observation that is within bound of the centre.
+func (b *Block) Add(x, bound float64) {
+	b.N++
+	b.Sum += x
+	b.Squares += float64((x - b.Centre) * (x - b.Centre))
+	if b.First == 0 {
+		b.First = bound
+	}
+	b.Bound = max(b.Bound, bound)
+}
+
+// Add adds the observations of a block.
+func (m *Mean) Add(b *Block) {
+	m.N += b.N
+	m.Sum += b.Sum
+	m.Squares += b.Squares
+	if m.First == 0 {
+		m.First = b.First
+	}
+	m.Bound = max(m.Bound, b.Bound)
+}
+
+// Average returns x̄_n, NaN without observations.
+func (m *Mean) Average() float64 { return m.Sum / float64(m.N) }
+
+// Low returns a bound below μ_n. That it is ever above has a probability of at most alpha.
+func (m *Mean) Low(alpha float64) float64 {
+	if m.N == 0 {
+		return math.Inf(-1)
+	}
+	return m.Average() - m.width(alpha)
+}
+
+// High returns a bound above μ_n. That it is ever below has a probability of at most alpha.
+func (m *Mean) High(alpha float64) float64 {
+	if m.N == 0 {
+		return math.Inf(1)
+	}
+	return m.Average() + m.width(alpha)
+}
+
+// Interval returns bounds between which μ_n lies at all times, but for a probability of alpha.
+func (m *Mean) Interval(alpha float64) (low, high float64) {
+	return m.Low(alpha / 2), m.High(alpha / 2)
+}
+
+const (
+	eta   = 2
+	power = 1.4                // s
+	zeta  = 3.1055472779775810 // ζ(s)
+)
+
+var (
+	k1 = (math.Sqrt(math.Sqrt(eta)) + 1/math.Sqrt(math.Sqrt(eta))) / math.Sqrt2
+	k2 = (math.Sqrt(eta) + 1) / 2
+)
+
+// width returns S_α(V_n)/n.
+func (m *Mean) width(alpha float64) float64 {
+	c, k := m.First, 0.0
+	if c == 0 {
+		return 0 // all observations were known before
+	}
+	for c < m.Bound {
+		c *= 2
+		k++
+	}
+	return stitched(m.Squares, c, alpha/((k+1)*(k+2))) / float64(m.N)
+}
+
+// stitched returns S_α(v).
+func stitched(v, c, alpha float64) float64 {
+	v = max(v, c*c)
+	l := float64(power*portable.Log(portable.Log(v/(c*c))/math.Ln2+1)) + portable.Log(zeta/alpha)
+	return math.Sqrt(float64(k1*k1*v*l)+float64(k2*k2*c*c*l*l)) + float64(k2*c*l)
+}

@@ -1,0 +1,150 @@
+package confseq
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"gonum.org/v1/gonum/mathext"
+)
+
+// The boundary is that of the paper: its Equation 2 is the case c → 0, and its constants for η = 2 and s = 1.4.
+func TestStitchedBoundary(t *testing.T) {
+	if want := mathext.Zeta(power, 1); math.Abs(zeta-want) > 1e-12 {
+		t.Errorf("ζ(s) is %v, want %v", zeta, want)
+	}
+	for _, alpha := range []float64{0.05, 1e-4} {
+		for _, v := range []float64{1e12, 1e15} { // where c = 1 is next to nothing
+			want := 1.7 * math.Sqrt(v*(math.Log(math.Log(2*v))+0.72*math.Log(5.2/alpha)))
+			if have := stitched(v, 1, alpha); math.Abs(have/want-1) > 0.005 {
+				t.Errorf("S(%v) is %v, want %v", v, have, want)
+			}
+		}
+	}
+	if a, b := stitched(0.5, 1, 0.05), stitched(1, 1, 0.05); a != b {
+		t.Errorf("the boundary is %v below v = c², want %v", a, b)
+	}
+}
+
+// play draws observations until end, and reports whether a bound was ever on the wrong side of the average mean.
+func play(rng *rand.Rand, alpha float64, end, block int, draw func(t int, rng *rand.Rand) (x, mean, bound float64)) (low, high bool, m Mean) {
+	truth := 0.0
+	for n := 0; n < end; {
+		b := m.Begin()
+		for range block {
+			x, mean, bound := draw(n, rng)
+			b.Add(x, bound)
+			truth += mean
+			n++
+		}
+		m.Add(&b)
+		low = low || m.Low(alpha) > truth/float64(n)
+		high = high || m.High(alpha) < truth/float64(n)
+	}
+	return low, high, m
+}
+
+// The bounds hold at all times at once with the stated probability: for sales at a low rate, for means that
+// drift, for revenues whose bound grows on the way, and in blocks.
+func TestCoverage(t *testing.T) {
+	const alpha, runs = 0.1, 400
+	worlds := map[string]func(int, *rand.Rand) (x, mean, bound float64){
+		"rare sales": func(_ int, rng *rand.Rand) (float64, float64, float64) {
+			return sale(rng, 0.02, 1), 0.02, 1
+		},
+		"drift": func(t int, rng *rand.Rand) (float64, float64, float64) {
+			p := 0.5 + 0.4*math.Sin(float64(t)/100)
+			return sale(rng, p, 3), 3 * p, 3
+		},
+		"bounds grow": func(t int, rng *rand.Rand) (float64, float64, float64) {
+			price := 1 + float64(t/200)
+			return sale(rng, 0.3, price), 0.3 * price, price
+		},
+		"depends on the past": func() func(int, *rand.Rand) (float64, float64, float64) {
+			last := 0.0
+			return func(_ int, rng *rand.Rand) (float64, float64, float64) {
+				p := 0.2 + 0.6*last
+				last = sale(rng, p, 1)
+				return last, p, 1
+			}
+		}(),
+	}
+	for name, world := range worlds {
+		for _, block := range []int{1, 50} {
+			lows, highs := 0, 0
+			for seed := range uint64(runs) {
+				low, high, _ := play(rand.New(rand.NewPCG(seed, 7)), alpha, 1000, block, world)
+				if low {
+					lows++
+				}
+				if high {
+					highs++
+				}
+			}
+			if most := alpha*runs + 3*math.Sqrt(alpha*(1-alpha)*runs); float64(lows) > most || float64(highs) > most {
+				t.Errorf("%s in blocks of %d: of %d runs %d had a low and %d a high bound on the wrong side, at most %.0f may", name, block, runs, lows, highs, most)
+			}
+		}
+	}
+}
+
+func sale(rng *rand.Rand, p, price float64) float64 {
+	if rng.Float64() < p {
+		return price
+	}
+	return 0
+}
+
+// The bounds are of use: they tell 0.3 from 0.2 within 2,000 observations, and become as narrow as √(log log n / n) allows.
+func TestPower(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	_, _, m := play(rng, 0.01, 2000, 1, func(_ int, rng *rand.Rand) (float64, float64, float64) { return sale(rng, 0.2, 1), 0.2, 1 })
+	if high := m.High(0.01); high > 0.27 {
+		t.Errorf("after 2000 sales at a rate of 0.2 the upper bound is %v", high)
+	}
+	low, high := m.Interval(0.02)
+	if low != m.Low(0.01) || high != m.High(0.01) {
+		t.Errorf("the interval is [%v, %v], want [%v, %v]", low, high, m.Low(0.01), m.High(0.01))
+	}
+	for range 8 {
+		m.Add(&Block{N: m.N, Sum: m.Sum, Squares: m.Squares})
+	}
+	if width := m.High(0.01) - m.Average(); width > 3.5*math.Sqrt(0.16/float64(m.N))*1.6 {
+		t.Errorf("after %d observations the width is %v", m.N, width)
+	}
+}
+
+// In another currency all is the same.
+func TestScale(t *testing.T) {
+	var a, b Mean
+	x, y := a.Begin(), b.Begin()
+	for t := range 100 {
+		x.Add(float64(t%3), 2+float64(t%5))
+		y.Add(1024*float64(t%3), 1024*(2+float64(t%5)))
+	}
+	a.Add(&x)
+	b.Add(&y)
+	if 1024*a.Low(0.05) != b.Low(0.05) || 1024*a.High(0.05) != b.High(0.05) {
+		t.Errorf("[%v, %v] and [%v, %v]", a.Low(0.05), a.High(0.05), b.Low(0.05), b.High(0.05))
+	}
+}
+
+// Nothing is known of no observations, and all of those that were certain.
+func TestEmpty(t *testing.T) {
+	var m Mean
+	if low, high := m.Interval(0.05); !math.IsInf(low, -1) || !math.IsInf(high, 1) {
+		t.Errorf("[%v, %v] without observations", low, high)
+	}
+	b := m.Begin()
+	b.Add(0, 0)
+	m.Add(&b)
+	if low, high := m.Interval(0.05); low != 0 || high != 0 {
+		t.Errorf("[%v, %v] of a certain 0", low, high)
+	}
+	c := m.Begin()
+	c.Add(0, 1)
+	m.Add(&c)
+	if low, high := m.Interval(0.05); !(low < 0) || !(high > 0) {
+		t.Errorf("[%v, %v] of an uncertain 0", low, high)
+	}
+}
