@@ -1,9 +1,11 @@
 package server
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,8 +19,8 @@ import (
 // Feed passes events to the listeners of /v1/events. Pass its method Applied as decision.Options.Applied.
 // The zero value is ready.
 //
-// The engine waits for no listener: a listener that does not keep up is disconnected. Events before a
-// listener connects are not replayed; they are in the log.
+// The engine waits for no listener: a listener that does not keep up is disconnected. It comes back with the
+// last event that it has seen, and first gets those after it from the log.
 type Feed struct {
 	listening atomic.Int64
 
@@ -31,7 +33,19 @@ type subscriber struct {
 	key        string   // the listener's
 	placement  string   // "" is every one
 	placements []string // of the listener's key; nil is all
-	messages   chan []byte
+	messages   chan numbered
+	live       bool // whether it gets what comes; before that it reads the log
+}
+
+// numbered is an event as it is sent, with its entry.
+type numbered struct {
+	sequence uint64
+	text     []byte
+}
+
+// wants reports whether a listener gets the events of a placement.
+func (s *subscriber) wants(placement string) bool {
+	return (s.placement == "" || s.placement == placement) && covers(s.placements, placement)
 }
 
 // backlog is how many events a listener may be behind.
@@ -46,11 +60,11 @@ func (f *Feed) Applied(sequence uint64, e *eventlog.Event) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for s := range f.to {
-		if s.placement != "" && s.placement != e.Placement || !covers(s.placements, e.Placement) {
+		if !s.live || !s.wants(e.Placement) {
 			continue
 		}
 		select {
-		case s.messages <- text:
+		case s.messages <- numbered{sequence, text}:
 		default:
 			f.drop(s)
 		}
@@ -82,10 +96,17 @@ func (f *Feed) subscribe(c *call, limit, perKey int) (*subscriber, bool) {
 	if f.to == nil {
 		f.to = map[*subscriber]struct{}{}
 	}
-	s := &subscriber{c.key, c.URL.Query().Get("placement"), c.placements, make(chan []byte, backlog)}
+	s := &subscriber{key: c.key, placement: c.URL.Query().Get("placement"), placements: c.placements, messages: make(chan numbered, backlog)}
 	f.to[s] = struct{}{}
 	f.listening.Add(1)
 	return s, true
+}
+
+// goLive lets a listener get what comes from now on.
+func (f *Feed) goLive(s *subscriber) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s.live = true
 }
 
 func (f *Feed) leave(s *subscriber) {
@@ -184,9 +205,11 @@ func configOf(text []byte) *api.Placement {
 const (
 	heartbeat  = 15 * time.Second
 	eventWrite = 10 * time.Second // for a listener to read an event
+	retryAfter = 2 * time.Second  // for a listener to come back
 )
 
-// listen sends events until the listener disconnects, does not keep up, or loses its key.
+// listen sends events until the listener disconnects, does not keep up, or loses its key. One that names the last event
+// that it has seen first gets the later ones from the log.
 func (s *Server) listen(c *call) error {
 	each := s.share(s.limits.KeySubscribers, s.limits.Subscribers)
 	sub, ok := s.feed.subscribe(c, s.limits.Subscribers, each)
@@ -196,41 +219,125 @@ func (s *Server) listen(c *call) error {
 		return p
 	}
 	defer s.feed.leave(sub)
+	after, resumes, err := s.lastEvent(c)
+	if err != nil {
+		return err
+	}
 	h := c.w.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-store")
-	control := http.NewResponseController(&c.w)
-	send := func(message []byte) bool {
-		// An error means that deadlines are not supported, as in tests without a connection.
-		_ = control.SetWriteDeadline(time.Now().Add(eventWrite))
-		_, err := c.w.Write(message)
-		return err == nil
+	l := &listener{Server: s, c: c, sub: sub, control: http.NewResponseController(&c.w)}
+	greeting := ": from now on"
+	if resumes {
+		greeting = fmt.Sprintf(": after entry %d", after)
+	} else {
+		s.feed.goLive(sub)
 	}
-	if !send([]byte(": from now on\n\n")) || control.Flush() != nil {
+	if !l.send(fmt.Appendf(nil, "%s\nretry: %d\n\n", greeting, retryAfter.Milliseconds())) || l.control.Flush() != nil {
 		return nil
 	}
+	if resumes && !l.catchUp(after) {
+		return nil
+	}
+	l.follow()
+	return nil
+}
+
+// lastEvent returns the last event that a listener has seen, by its header Last-Event-ID.
+func (s *Server) lastEvent(c *call) (after uint64, resumes bool, err error) {
+	text := c.Header.Get("Last-Event-ID")
+	if text == "" {
+		return 0, false, nil
+	}
+	after, err = strconv.ParseUint(text, 10, 64)
+	if err != nil || after > s.engine.Sequence() {
+		return 0, false, problemf(http.StatusBadRequest, "header", "Last-Event-ID: %q: must be the id of an event of this service, from 0 to %d", readable(text), s.engine.Sequence())
+	}
+	for _, err := range s.engine.Events(c.Context(), after+1) {
+		if errors.Is(err, eventlog.ErrRemoved) {
+			return 0, false, problemf(http.StatusGone, "removed", "Last-Event-ID: %d: events after it were removed from the log: connect without it, and read the state again", after)
+		}
+		if err != nil {
+			return 0, false, err
+		}
+		break
+	}
+	return after, true, nil
+}
+
+// listener sends events to a subscriber.
+type listener struct {
+	*Server
+	c       *call
+	sub     *subscriber
+	control *http.ResponseController
+	sent    uint64 // the last entry that was read from the log
+}
+
+// send sends a message and reports whether the listener still reads.
+func (l *listener) send(message []byte) bool {
+	// An error means that deadlines are not supported, as in tests without a connection.
+	_ = l.control.SetWriteDeadline(time.Now().Add(eventWrite))
+	_, err := l.c.w.Write(message)
+	return err == nil
+}
+
+// may reports whether the listener's key is still valid and for the same placements.
+func (l *listener) may() bool {
+	return l.authorize(l.c, ScopeRead) == nil && slices.Equal(l.c.placements, l.sub.placements)
+}
+
+func (l *listener) end() {
+	_ = l.send([]byte("event: end\ndata: {}\n\n"))
+	_ = l.control.Flush()
+}
+
+// catchUp sends what the log has after an entry, until the rest comes live. It reports whether the listener stays.
+func (l *listener) catchUp(after uint64) bool {
+	l.sent = after
+	for !l.sub.live {
+		if l.sent+backlog/2 > l.engine.Sequence() {
+			l.feed.goLive(l.sub) // what is applied from now on comes live, and what was before is part of the state
+		}
+		for e, err := range l.engine.Events(l.c.Context(), l.sent+1) {
+			if err != nil || l.sub.wants(e.Placement) && !l.may() {
+				l.end()
+				return false
+			}
+			if l.sent = e.Sequence; l.sub.wants(e.Placement) && !l.send(message(e.Sequence, e.Event)) {
+				return false
+			}
+		}
+		if l.control.Flush() != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// follow sends what comes.
+func (l *listener) follow() {
 	ticker := time.NewTicker(heartbeat)
 	defer ticker.Stop()
 	for {
 		select {
-		case <-c.Context().Done():
-			return nil
+		case <-l.c.Context().Done():
+			return
 		case <-ticker.C:
-			if !send([]byte(": still here\n\n")) {
-				return nil
+			if !l.send([]byte(": still here\n\n")) {
+				return
 			}
-		case message, ok := <-sub.messages:
-			if !ok || s.authorize(c, ScopeRead) != nil || !slices.Equal(c.placements, sub.placements) { // a key may be withdrawn or changed
-				_ = send([]byte("event: end\ndata: {}\n\n"))
-				_ = control.Flush()
-				return nil
+		case m, ok := <-l.sub.messages:
+			if !ok || !l.may() {
+				l.end()
+				return
 			}
-			if !send(message) {
-				return nil
+			if m.sequence > l.sent && !l.send(m.text) {
+				return
 			}
 		}
-		if len(sub.messages) == 0 && control.Flush() != nil {
-			return nil
+		if len(l.sub.messages) == 0 && l.control.Flush() != nil {
+			return
 		}
 	}
 }

@@ -2,9 +2,11 @@ package server_test
 
 import (
 	"bufio"
+	"crypto/sha256"
 	"fmt"
 	"io"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -107,6 +109,72 @@ func TestEvents(t *testing.T) {
 	}
 }
 
+// A listener that comes back with the last event that it has seen gets all later ones, in order and once, however much
+// happens meanwhile. It is told when to come back.
+func TestEventsResume(t *testing.T) {
+	s := started(t, nil)
+	address, _ := s.run(server.Listen{})
+	s.want(201, "PUT", "/v1/placements/other", plain)
+	s.want(201, "PUT", "/v1/placements/home", plain)
+	const decisions = 1500 // more than a listener may be behind
+	done := make(chan error)
+	go func() {
+		var err error
+		for i := range decisions {
+			for _, name := range []string{"home", "other"} {
+				r := &api.Request{Decision: fmt.Sprint(i), Items: []api.Item{{ID: "a", Features: api.Values{api.Number("x", 1)}}}}
+				if _, failed := s.engine.Decide(t.Context(), name, r, s.clock.now().UnixNano()); err == nil {
+					err = failed
+				}
+			}
+		}
+		done <- err
+	}()
+	last, seen, connections := "2", 0, 0 // the placement home
+	for seen < decisions {
+		connections++
+		r, err := http.NewRequestWithContext(t.Context(), "GET", "http://"+address+"/v1/events?placement=home", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Last-Event-ID", last)
+		a, err := client(nil).Do(r)
+		if err != nil || a.StatusCode != 200 {
+			t.Fatalf("%v: %+v", err, a)
+		}
+		in := bufio.NewScanner(a.Body)
+		for in.Scan() && in.Text() != "" {
+			if text := in.Text(); text != ": after entry "+last && text != "retry: 2000" {
+				t.Errorf("the stream begins with %q", text)
+			}
+		}
+		for range min(1+connections*37%400, decisions-seen) {
+			e := nextEvent(t, in)
+			if e.kind == "end" {
+				break // too slow
+			}
+			if want := fmt.Sprint(seen); e.kind != "offered" || e.data["decision_id"] != want || e.data["placement"] != "home" {
+				t.Fatalf("after %s: %+v, want decision %s", last, e, want)
+			}
+			last = e.id
+			seen++
+		}
+		a.Body.Close()
+	}
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if connections < 5 {
+		t.Errorf("%d connections prove little", connections)
+	}
+	s.problem(400, "header", "", "GET", "/v1/events", "", "Last-Event-ID", "x")
+	s.problem(400, "header", "", "GET", "/v1/events", "", "Last-Event-ID", "99999")
+	if err := s.store.(eventlog.Truncater).TruncateBefore(t.Context(), 10); err != nil {
+		t.Fatal(err)
+	}
+	s.problem(410, "removed", "", "GET", "/v1/events", "", "Last-Event-ID", "8")
+}
+
 // The timeouts of other requests do not end a stream.
 func TestEventsStay(t *testing.T) {
 	s := started(t, nil)
@@ -168,6 +236,50 @@ func (w *stuckWriter) Write(b []byte) (int, error) {
 		<-w.gate
 	}
 	return w.text.Write(b)
+}
+
+// A page of an allowed origin may listen by fetch, with its key, and resume.
+func TestEventsInBrowsers(t *testing.T) {
+	const shop = "https://shop.example"
+	s := started(t, func(o *server.Options, _ *decision.Options) {
+		o.Origins = []string{shop}
+		o.Keys = keysOf(t, o, "page", server.ScopeRead)
+	})
+	address, _ := s.run(server.Listen{})
+	a := s.want(204, "OPTIONS", "/v1/events", "", "Origin", shop, "Access-Control-Request-Method", "GET", "Access-Control-Request-Headers", "authorization,last-event-id")
+	for _, name := range []string{"Authorization", "Last-Event-ID"} {
+		if !strings.Contains(a.header.Get("Access-Control-Allow-Headers"), name) {
+			t.Errorf("pages may not send %s", name)
+		}
+	}
+	r, err := http.NewRequestWithContext(t.Context(), "GET", "http://"+address+"/v1/events", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header = http.Header{"Origin": {shop}, "Authorization": {"Bearer page"}, "Last-Event-ID": {"0"}}
+	stream, err := client(nil).Do(r)
+	if err != nil || stream.StatusCode != 200 || stream.Header.Get("Access-Control-Allow-Origin") != shop {
+		t.Fatalf("%v: %+v", err, stream)
+	}
+	defer stream.Body.Close()
+	if _, err := s.engine.Put(t.Context(), "home", []byte(plain), 0); err != nil {
+		t.Fatal(err)
+	}
+	if e := nextEvent(t, bufio.NewScanner(stream.Body)); e.id != "1" || e.kind != "placement-put" {
+		t.Errorf("the event %+v", e)
+	}
+}
+
+// keysOf makes a file with one key whose token is its name.
+func keysOf(t *testing.T, o *server.Options, name string, scopes ...server.Scope) *server.Keys {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "keys.toml")
+	write(t, path, stored(server.Key{Name: name, SHA256: fmt.Sprintf("%x", sha256.Sum256([]byte(name))), Scopes: scopes}))
+	keys, err := server.OpenKeys(path, o.Clock, o.Logger)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return keys
 }
 
 func TestMostListeners(t *testing.T) {

@@ -145,9 +145,10 @@ func (s *Server) routes() []route {
 	if s.feed != nil {
 		list = append(list, route{
 			method: "GET", path: "/v1/events", scope: ScopeRead, handle: s.listen, stream: true, free: true, chooses: true,
-			id: "events", summary: "Events from now on, as server-sent events; their data has the schema Event. The id of an event is its entry in the log. A gap means that entries belong to other placements, or that the stream was interrupted.",
+			id: "events", summary: "Events as server-sent events; their data has the schema Event. The id of an event is its entry in the log; ids are missing that belong to other placements. With Last-Event-ID the events after it come first, from the log: 410 if they were removed. Otherwise they begin now.",
+			headers: []parameter{{"Last-Event-ID", "the id of the last event that was seen; 0 is the beginning of the log"}},
 			query:   []parameter{{"placement", "only events of this placement"}},
-			answers: map[int][]content{200: {{mediaType: "text/event-stream"}}},
+			answers: map[int][]content{200: {{mediaType: "text/event-stream"}}}, errors: []int{400, 410},
 		})
 	}
 	return list
