@@ -202,7 +202,11 @@ func (d *decider) decide(v view, r *request) (*eventlog.Offered, error) {
 	case v.config.Mode == api.Explore:
 		shown = d.explore(o, own, x, v.config)
 	}
-	order := d.estimate(current.policy, x, shown, own.Assortment, o.Mode == ByBaseline, &v.sound)
+	ordered := o.Mode == ByBaseline
+	if o.Mode == ByPolicy && own.Order != nil && !hasSlots {
+		shown, ordered = own.Order, true
+	}
+	order := d.estimate(current.policy, x, shown, own, ordered, &v.sound)
 	if hasSlots && o.Mode != ByBaseline {
 		d.certain(r, own, shown, o.Mode == ByChance)
 		d.assign(slots, order)
@@ -279,7 +283,7 @@ func (d *decider) ask(pi vitrine.Policy, x *vitrine.Context, seed uint64) (vitri
 	rng := d.draws.At(seed, int(d.estimates.number), stream.Policy)
 	err, _ := safely(func() error { offer = pi.Offer(x, rng); return nil })
 	if err == nil {
-		err = offer.Assortment.Check(x.NumItems())
+		err = offer.Check(x.NumItems())
 	}
 	if err == nil && !x.Feasible.Contains(offer.Assortment) {
 		err = fmt.Errorf("%v breaks the constraints", offer.Assortment)
@@ -294,8 +298,8 @@ func (d *decider) ask(pi vitrine.Policy, x *vitrine.Context, seed uint64) (vitri
 }
 
 // estimate stores the probabilities of the items shown and returns them in display order, by decreasing
-// probability unless the request fixes the order.
-func (d *decider) estimate(pi vitrine.Policy, x *vitrine.Context, shown, own vitrine.Assortment, ordered bool, sound *soundness) []int32 {
+// probability unless the request or the policy fixes the order. own is the policy's offer.
+func (d *decider) estimate(pi vitrine.Policy, x *vitrine.Context, shown vitrine.Assortment, own vitrine.Offer, ordered bool, sound *soundness) []int32 {
 	order := make([]int32, len(shown))
 	for k, i := range shown {
 		order[k] = int32(i)
@@ -304,7 +308,7 @@ func (d *decider) estimate(pi vitrine.Policy, x *vitrine.Context, shown, own vit
 	if e.shadowed {
 		sorted := slices.Clone(shown)
 		slices.Sort(sorted)
-		e.agrees = slices.Equal(sorted, own)
+		e.agrees = slices.Equal(sorted, own.Assortment)
 	}
 	estimator, ok := pi.(Estimator)
 	if !ok {
@@ -326,21 +330,43 @@ func (d *decider) estimate(pi vitrine.Policy, x *vitrine.Context, shown, own vit
 			order[j], u[j] = int32(shown[k]), byItem[k]
 		}
 	}
+	effects := placeEffects(pi)
+	addEffects(u, effects)
 	p := make([]float64, len(u)+1)
 	vitrine.Probabilities(p, u)
 	e.outside, e.probability = p[0], p[1:]
 	e.revenue = expectedRevenue(p[1:], order, x.Revenue)
 	if e.shadowed {
-		u, ok := d.utilities(estimator, own)
+		page := []int(own.Assortment)
+		if own.Order != nil {
+			page = own.Order
+		}
+		u, ok := d.utilities(estimator, page)
 		if !ok {
 			e.probability, e.outside, e.revenue = nil, 0, 0
 			return order
 		}
+		addEffects(u, effects)
 		p := make([]float64, len(u)+1)
 		vitrine.Probabilities(p, u)
-		e.shadow = expectedRevenue(p[1:], own, x.Revenue)
+		e.shadow = expectedRevenue(p[1:], page, x.Revenue)
 	}
 	return order
+}
+
+// placeEffects returns the position effects that a policy has learned, nil if it has none.
+func placeEffects(pi vitrine.Policy) []float64 {
+	if p, ok := pi.(interface{ PlaceEffects() []float64 }); ok {
+		return p.PlaceEffects()
+	}
+	return nil
+}
+
+// addEffects adds the effects of the places to the utilities of items in display order.
+func addEffects(u, effects []float64) {
+	for p := range u {
+		u[p] += vitrine.PlaceEffect(effects, p)
+	}
 }
 
 func expectedRevenue[I int | int32](p []float64, items []I, r []float64) float64 {

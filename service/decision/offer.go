@@ -104,11 +104,12 @@ func (o *offer) round(choice int) vitrine.Round {
 	for k, i := range o.Shown {
 		s[k] = int(i)
 	}
+	order := slices.Clone([]int(s))
 	slices.Sort(s)
 	c := vitrine.Outside
 	if choice > 0 {
 		at, _ := slices.BinarySearch(s, int(o.Shown[choice-1]))
 		c = vitrine.Choice(at + 1)
 	}
-	return vitrine.Round{Context: x, Offer: vitrine.Offer{Assortment: s, Propensity: o.Propensity}, Choice: c}
+	return vitrine.Round{Context: x, Offer: vitrine.Offer{Assortment: s, Order: order, Propensity: o.Propensity}, Choice: c}
 }

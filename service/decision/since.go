@@ -34,8 +34,8 @@ func (t *task) encode(e *state.Encoder) {
 	if x.Revenue != nil {
 		e.Floats(x.Revenue)
 	}
-	e.Count(len(t.round.Offer.Assortment))
-	for _, i := range t.round.Offer.Assortment {
+	e.Count(len(t.round.Offer.Order))
+	for _, i := range t.round.Offer.Order { // programs without position effects wrote it sorted
 		e.Count(i)
 	}
 	e.Float(t.round.Offer.Propensity)
@@ -84,13 +84,14 @@ func restoreTask(d decoder, c *Config) (task, error) {
 	if k > n || k > c.MaxSize {
 		return t, fmt.Errorf("snapshot has a round that shows %d of %d items", k, n)
 	}
-	s := make(vitrine.Assortment, k)
-	for i := range s {
-		if s[i] = d.Count(); s[i] >= n || i > 0 && s[i] <= s[i-1] {
-			return t, fmt.Errorf("snapshot has a round that shows item %d of %d", s[i], n)
+	order := make([]int, k)
+	for i := range order {
+		if order[i] = d.Count(); order[i] >= n || slices.Contains(order[:i], order[i]) {
+			return t, fmt.Errorf("snapshot has a round that shows item %d of %d", order[i], n)
 		}
 	}
-	t.round = vitrine.Round{Context: x, Offer: vitrine.Offer{Assortment: s, Propensity: d.Float()}, Choice: vitrine.Choice(d.Count())}
+	s := vitrine.Assortment(slices.Sorted(slices.Values(order)))
+	t.round = vitrine.Round{Context: x, Offer: vitrine.Offer{Assortment: s, Order: order, Propensity: d.Float()}, Choice: vitrine.Choice(d.Count())}
 	if int(t.round.Choice) > k {
 		return t, errors.New("snapshot has a round in which an item was chosen that was not shown")
 	}
