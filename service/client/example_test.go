@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net/http/httptest"
 
 	"vitrine/service/api"
@@ -49,7 +50,35 @@ func Example() {
 	if errors.As(err, &p) {
 		fmt.Println(p.Status, p.Kind())
 	}
+
+	// The cheaper of two items sells three times as often, which the placement learns.
+	rng := rand.New(rand.NewPCG(1, 2))
+	cheap := 0 // shown to the last hundred of 300 shoppers; by chance half of the time
+	for shopper := range 300 {
+		answer, err := c.Decide(ctx, "home", &api.Request{Items: []api.Item{
+			{ID: "expensive", Features: api.Values{api.Number("price", 1.2)}},
+			{ID: "cheap", Features: api.Values{api.Number("price", 0.4)}},
+		}})
+		if err != nil {
+			panic(err)
+		}
+		item, share := answer.Items()[0], 0.2
+		if item == "cheap" {
+			share = 0.6
+			if shopper >= 200 {
+				cheap++
+			}
+		}
+		if rng.Float64() > share {
+			item = "" // the shopper goes away
+		}
+		if err := c.Outcome(ctx, "home", answer.Decision, item); err != nil {
+			panic(err)
+		}
+	}
+	fmt.Println("sells more than chance:", cheap > 80)
 	// Output:
 	// [sku1]
 	// 409 conflict
+	// sells more than chance: true
 }
