@@ -155,10 +155,12 @@ func (c *cohort) add(o *offer, x float64, config *Config) {
 	}
 	if share := config.ExploreShare; config.Mode == api.Explore && config.Explore != api.BySlots && *share < 1 {
 		chance := *share
-		if lead, m := x-c.earned.Centre, c.earned.Centre; o.Mode == ByPolicy {
-			c.lead.Add(lead/(1-chance), max(bound, m)/min(chance, 1-chance))
-		} else {
-			c.lead.Add(-lead/chance, max(bound, m)/min(chance, 1-chance))
+		lead, most := x-c.earned.Centre, max(bound, c.earned.Centre)/min(chance, 1-chance)
+		switch o.Mode {
+		case ByPolicy:
+			c.lead.Add(lead/(1-chance), most)
+		case ByChance:
+			c.lead.Add(-lead/chance, most)
 		}
 	}
 }

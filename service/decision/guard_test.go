@@ -307,3 +307,45 @@ func TestGuardAgainstThePast(t *testing.T) {
 		}
 	}
 }
+
+// Policies that do what they should have no alarm, while they learn and afterwards.
+func TestGuardIsSilent(t *testing.T) {
+	rounds := 700
+	if !testing.Short() {
+		rounds = 3000
+	}
+	for _, name := range []string{"ucb-mnl", "ts-mnl", "ofu-mnl-plus", "eps-greedy-mnl", "onl-mnl", "auto"} {
+		t.Run(name, func(t *testing.T) {
+			const items, d = 12, 3
+			e := opened(t, decision.Options{Store: new(memlog.Store)})
+			put(t, e, "home", fmt.Sprintf(`{"max_size":3,"max_items":%d,"features":%s,"policy":{"name":%q},"mode":"explore"}`, items, numbers(d), name))
+			s, now := newSimulator(7, items, d), int64(1e18)
+			for round := 1; round <= rounds; round++ {
+				now += minute
+				r, _ := s.request(round)
+				a, err := e.Decide(t.Context(), "home", r, now)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if item, _ := s.choose(a); item != "" { // the others expire
+					if err := e.Outcome(t.Context(), "home", a.Decision, item, now); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if round%10 == 0 {
+					if _, err := e.Expire(t.Context(), now); err != nil {
+						t.Fatal(err)
+					}
+					wait(t, e)
+				}
+			}
+			g := mustStats(t, e).Guard
+			if g.Alarm != nil || g.Period != 1 || len(g.Checks) != 2 {
+				t.Errorf("the guard is %+v, with the alarm %+v", g, g.Alarm)
+			}
+			for _, c := range g.Checks {
+				t.Logf("%s after %d decisions: [%.3g, %.3g]", c.Name, c.Decisions, c.Low, c.High)
+			}
+		})
+	}
+}

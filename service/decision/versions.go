@@ -201,6 +201,9 @@ func (e *Engine) Keep(ctx context.Context, name, note string, now int64) (number
 		*kept = p.learned
 		switch {
 		case note == "" && p.guard.alarm != nil: // what is bad is not worth keeping, and the last good version stays
+			if n := len(p.versions); n > 0 {
+				*kept = p.versions[n-1].number
+			}
 			return nil, nil
 		case p.version(p.standing) != nil:
 			*kept = p.standing

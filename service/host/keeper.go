@@ -115,7 +115,7 @@ func (k *keeper) shrink(ctx context.Context) {
 func (k *keeper) keep(ctx context.Context) {
 	for _, name := range k.engine.Placements() {
 		s, err := k.engine.Stats(name)
-		if err != nil || len(s.Versions) > 0 && s.Versions[len(s.Versions)-1] >= s.PolicyVersion {
+		if err != nil || s.Guard.Alarm != nil || len(s.Versions) > 0 && s.Versions[len(s.Versions)-1] >= s.PolicyVersion {
 			continue
 		}
 		version, err := k.engine.Keep(ctx, name, "", k.now().UnixNano())
