@@ -69,6 +69,23 @@ func (r *request) asksCatalogue() bool {
 	return r.Candidates != nil || r.Filter != "" || len(r.Items) == 0
 }
 
+// CatalogueSize bounds the bytes that the candidates which the catalogue may have for a request take while it is decided:
+// N·d numbers of rows, and a constant for each.
+func (e *Engine) CatalogueSize(name string, r *api.Request) int64 {
+	v, err := e.view(name)
+	if q := (&request{Request: r}); err != nil || v.items == nil || !q.asksCatalogue() {
+		return 0
+	}
+	n := len(r.Candidates)
+	if r.Candidates == nil {
+		v.items.RLock()
+		n = min(v.items.Len(), v.config.MaxItems)
+		v.items.RUnlock()
+	}
+	const constant = 32 // the slot, the revenue and the utility
+	return int64(n) * int64(8*v.config.schema.Width()+constant)
+}
+
 // choose finds the candidates that the catalogue has. The caller unlocks it if r.stock.items is not nil.
 func (d *decider) choose(v view, r *request) error {
 	items, err := v.itemsOrError()

@@ -356,3 +356,19 @@ func TestItemsAreCharged(t *testing.T) {
 		t.Errorf("items without room: %v", err)
 	}
 }
+
+// What a request may take of memory grows with the candidates that the catalogue may have for it.
+func TestCatalogueSize(t *testing.T) {
+	e := opened(t, decision.Options{Store: new(memlog.Store)})
+	put(t, e, "home", window+"}")
+	putItems(t, e, "home", goods(1, 200))
+	for want, r := range map[int64]*api.Request{
+		0:                {Items: []api.Item{{ID: "a"}}},
+		200 * (8*7 + 32): {},
+		2 * (8*7 + 32):   {Candidates: []string{"sku1", "nothing"}},
+	} {
+		if got := e.CatalogueSize("home", r); got != want {
+			t.Errorf("%+v takes %d bytes, want %d", r, got, want)
+		}
+	}
+}

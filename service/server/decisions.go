@@ -66,7 +66,14 @@ func (s *Server) decideBody(c *call, name, mediaType string, body []byte) (*deci
 	if err != nil {
 		return nil, err
 	}
-	c.keep(budget.Work, config.RequestSize(len(r.Items))+int64(len(body)))
+	size := config.RequestSize(len(r.Items))
+	if more := s.engine.CatalogueSize(name, r); more > 0 {
+		size += more
+		if err := c.Reserve(size); err != nil {
+			return nil, err
+		}
+	}
+	c.keep(budget.Work, size+int64(len(body)))
 	a, err := s.engine.Decide(c.Context(), name, r, c.now)
 	if err == nil && c.taken[budget.Work] <= maxPooled {
 		release()
