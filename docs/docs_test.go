@@ -11,9 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-	"github.com/pelletier/go-toml/v2"
-
 	"vitrine/config"
 	"vitrine/docs/algorithms"
 )
@@ -40,7 +37,6 @@ var (
 	link      = regexp.MustCompile(`\]\(([^)#]+)[^)]*\)`)
 	reference = regexp.MustCompile("`([\\w/]+\\.go)`((?:,? `[\\w.]+`)+)")
 	quoted    = regexp.MustCompile("`([^`]+)`")
-	option    = regexp.MustCompile("^\\| `(\\w+)` \\| `([^`]+)` \\|")
 )
 
 func TestRelativeLinksResolve(t *testing.T) {
@@ -139,74 +135,17 @@ func members(e ast.Expr) []*ast.Field {
 	return nil
 }
 
-// Under a heading "Options of `a` and `b`" each row of the table is an option
-// of a and of b, with its default as a file would have it. A policy has one if the
-// catalog gives it a page, which must exist.
-func TestOptionsAreTheCatalogs(t *testing.T) {
-	documented := map[string]map[string]any{}
-	for page, text := range pages(t, "algorithms") {
-		var policies []string
-		for _, line := range strings.Split(text, "\n") {
-			if strings.HasPrefix(line, "#") {
-				policies = nil
-				if strings.HasPrefix(line, "## Options of ") {
-					for _, m := range quoted.FindAllStringSubmatch(line, -1) {
-						policies = append(policies, m[1])
-						if documented[m[1]] == nil {
-							documented[m[1]] = map[string]any{}
-						}
-					}
-				}
-			}
-			m := option.FindStringSubmatch(line)
-			if m == nil {
-				continue
-			}
-			var value struct{ V any }
-			if err := toml.Unmarshal([]byte("V = "+m[2]), &value); err != nil {
-				t.Errorf("%s: %s = %s: %v", page, m[1], m[2], err)
-			}
-			for _, p := range policies {
-				documented[p][m[1]] = value.V
-			}
-		}
-	}
-	catalog := map[string]map[string]any{}
+// A policy has a page if the catalog gives it one. The page says how to print the policy's options.
+func TestPagesOfPolicies(t *testing.T) {
 	for _, d := range config.Descriptions() {
 		if d.Page == "" {
 			continue
 		}
-		if _, err := algorithms.Page(d.Page); err != nil {
+		page, err := algorithms.Page(d.Page)
+		if err != nil {
 			t.Errorf("%s: %v", d.Name, err)
+		} else if len(d.Options) > 0 && !strings.Contains(page, "`vitrine describe "+d.Name+"`") {
+			t.Errorf("docs/algorithms/%s.md does not name the command vitrine describe %s", d.Page, d.Name)
 		}
-		catalog[d.Name] = defaults(t, d.Name)
 	}
-	if diff := cmp.Diff(catalog, documented); diff != "" {
-		t.Errorf("options (-catalog +pages):\n%s", diff)
-	}
-}
-
-// defaults returns the settings of a policy of which a file says nothing but
-// what it must.
-func defaults(t *testing.T, policy string) map[string]any {
-	t.Helper()
-	load := func(utility string) (*config.File, error) {
-		return config.Load("x.toml", []byte("name = \"x\"\nitems = 20\ncontexts.kind = \"gaussian\"\ntruth.kind = \"linear\"\n"+
-			"[[policy]]\nname = \""+policy+"\"\n"+utility))
-	}
-	f, err := load("")
-	if err != nil {
-		f, err = load("utility.kind = \"linear\"\n")
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := f.Experiment(config.Selection{}, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	settings := e.Policies[0].Settings.(map[string]any)
-	delete(settings, "name")
-	delete(settings, "utility")
-	return settings
 }
