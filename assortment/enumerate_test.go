@@ -41,7 +41,7 @@ func TestEnumerateIsExhaustive(t *testing.T) {
 			}
 			for m := range sets.Len() {
 				if s := sets.At(m); !want[key(s)] || s.Check(n) != nil {
-					t.Fatalf("%T, k = %d: set %v is none of the family, or is there twice", c, k, s)
+					t.Fatalf("%T, k = %d: set %v is not in the family, or is a duplicate", c, k, s)
 				} else {
 					delete(want, key(s))
 				}

@@ -148,8 +148,7 @@ func (l *Laminar) sample(dst vitrine.Assortment, c *counts, a, k int, rng *rand.
 	return dst
 }
 
-// draw draws from [lo, hi) with the given log probabilities, of which one at
-// minimum is finite.
+// draw draws from [lo, hi) with the given log probabilities, at least one of them finite.
 func draw(rng *rand.Rand, lo, hi int, logP func(x int) float64) int {
 	left, last := rng.Float64(), lo
 	for x := lo; x < hi; x++ {

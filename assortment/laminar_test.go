@@ -75,7 +75,7 @@ func TestLaminar(t *testing.T) {
 }
 
 // drawRules draws rules of n items: a tree of groups by cutting intervals of a
-// permutation, and bounds of which many cannot be obeyed.
+// permutation, and bounds, many of which cannot be obeyed.
 func drawRules(t *rapid.T, n int) assortment.Rules {
 	r := assortment.Rules{Items: n, Max: noLimit}
 	items := rapid.Permutation(numbers(n)).Draw(t, "items")

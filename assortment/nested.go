@@ -37,7 +37,7 @@ func (n Nests) Revenue(s vitrine.Assortment, u, r []float64) float64 {
 	return total(parts)
 }
 
-// group returns the number of an item's nest, and for one that stands alone a number of its own.
+// group returns the number of an item's nest, and a unique number for an item in no nest.
 func (n Nests) group(i int) int {
 	if n.Of[i] < 0 {
 		return len(n.Dissimilarity) + i

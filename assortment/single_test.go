@@ -9,7 +9,7 @@ import (
 	"vitrine/assortment"
 )
 
-// listed is a family by the list of its sets, of which MaxGain prefers the later ones among equal gains.
+// listed is a family given as a list of sets. Among equal gains MaxGain prefers the later set.
 type listed []vitrine.Assortment
 
 func (l listed) Contains(s vitrine.Assortment) bool {

@@ -282,8 +282,7 @@ func (t *Transversal) top(dst vitrine.Assortment, u []float64) vitrine.Assortmen
 	return t.best(dst, u, negInf)
 }
 
-// best returns the set of the largest values, of which those beyond the demanded
-// number are above minimum.
+// best returns the set of the largest values. Those beyond the demanded number are above minimum.
 func (t *Transversal) best(dst vitrine.Assortment, value []float64, minimum float64) vitrine.Assortment {
 	if len(value) != len(t.kind) {
 		panic(fmt.Sprintf("assortment: %d gains for a family of %d items", len(value), len(t.kind)))
@@ -368,7 +367,7 @@ func (a *assignment) fits(i, j int) bool {
 	return ok
 }
 
-// augment places item i into a slot from so many on, moving others there.
+// augment places item i into a slot with at least the given number, moving others there.
 func (a *assignment) augment(i, from int) bool {
 	if a.kind[i] == none {
 		return false

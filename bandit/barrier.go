@@ -49,8 +49,8 @@ const (
 	maxNewton = 100
 )
 
-// solve returns q for the revenues R_S of the sets, of which there must be one,
-// of N items, and its relative duality gap. q is b's own.
+// solve returns q for the revenues R_S of the sets, at least one, of N items,
+// and its relative duality gap. q is b's own.
 func (b *barrier) solve(sets *assortment.Sets, revenue []float64, items int, gamma float64) (q []float64, gap float64) {
 	b.start(sets, revenue, items, gamma)
 	length := 1.0
@@ -228,8 +228,8 @@ func longest(length float64, v, d []float64) float64 {
 }
 
 // solveDefinite makes x the solution of A y = x by Cholesky's factors, for the
-// positive definite A of which the lower triangle is stored, and which it
-// overwrites. It reports whether rounding leaves A definite.
+// positive definite A, stored as its lower triangle, which it overwrites. It
+// reports whether rounding leaves A definite.
 func solveDefinite(a, x []float64) bool {
 	n := len(x)
 	for i := range n {

@@ -22,8 +22,7 @@ type data struct {
 	features int
 }
 
-// visit lets a learner live through rounds, of which it must not refuse any, and
-// returns the regret of each.
+// visit plays rounds with a learner, which must not refuse any, and returns the regret of each.
 func (w data) visit(t *testing.T, l vitrine.Learner, seed uint64, rounds int) (regret []float64) {
 	t.Helper()
 	refused := 0

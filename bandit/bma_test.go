@@ -174,7 +174,7 @@ func TestPanicOfAModelInAFit(t *testing.T) {
 	}
 }
 
-// exploding is a family that panics in a fit, once it is told to.
+// exploding is a family that panics in a fit after it is armed.
 type exploding struct {
 	*utility.Linear
 	number int

@@ -109,10 +109,9 @@ type logBarrier struct {
 	greedy optimistic
 }
 
-// Offer implements vitrine.Policy. The propensity is q_S. A request of more
-// items than the problem announced, of which there are more assortments than
-// the limit, is offered the best one under f_ŵ, and so is one whose family has
-// the empty set alone.
+// Offer implements vitrine.Policy. The propensity is q_S. A request of more items than the problem
+// announced, with more assortments than the limit, is offered the best one under f_ŵ, and so is one
+// whose family has the empty set alone.
 func (o *logBarrier) Offer(x *vitrine.Context, rng *rand.Rand) vitrine.Offer {
 	w := barriers.Get().(*barrierScratch)
 	defer barriers.Put(w)

@@ -27,9 +27,9 @@ func TestTSSampleCount(t *testing.T) {
 	}
 }
 
-// Item i is offered alone under K = 1 as often as its sampled utility is the
-// largest: with one sample of N(θ̂, α²V⁻¹) and the two items x and −x, item 0
-// wins with probability Φ(xᵀθ̂ / (α‖x‖_{V⁻¹})).
+// Under K = 1 item i is offered as often as its sampled utility is the largest:
+// with one sample of N(θ̂, α²V⁻¹) and the two items x and −x, item 0 wins with
+// probability Φ(xᵀθ̂ / (α‖x‖_{V⁻¹})).
 func TestTSSamplesTheGaussian(t *testing.T) {
 	const alpha, draws = 0.8, 20_000
 	p := paperProblem()

@@ -13,8 +13,8 @@ import (
 	"gonum.org/v1/gonum/diff/fd"
 )
 
-// trips is a specification of testdata/trips.csv: modes of which some are not available, weights,
-// and a traveller who may stay at home.
+// trips is a specification of testdata/trips.csv: modes, some of them not available, weights, and a traveller
+// who may stay at home.
 const trips = `
 [data]
 form = "long"

@@ -37,7 +37,7 @@ type curvature struct {
 	choices int
 }
 
-// minimiser holds what a minimisation is told.
+// minimiser holds the settings of a minimisation.
 type minimiser struct {
 	steps     int     // the most
 	tolerance float64 // of the decrement

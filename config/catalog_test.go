@@ -163,7 +163,7 @@ func TestRangesAreEnforced(t *testing.T) {
 	}
 }
 
-// loadOption loads a file with a policy of which an option has the value v.
+// loadOption loads a file with a policy that has the value v for an option.
 func loadOption(t *testing.T, d config.Description, o option.Option, v any) error {
 	t.Helper()
 	policy := map[string]any{"name": d.Name, o.Key: v}

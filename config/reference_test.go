@@ -35,9 +35,8 @@ var reference = []struct {
 	{"ofu-1", "name = \"ofu-mnl-plus\"\nconstants = \"tuned\"\nradius = 1", [4][2]float64{{9.7, 8.5}, {13.9, 13.7}, {23.1, 8.4}, {12.8, 6.0}}},
 }
 
-// Mean regrets agree with the prototype's within three standard errors of the
-// difference, with the pooled variance: some 46 comparisons, of which chance
-// alone puts about two beyond two standard errors, and 0.1 beyond three.
+// Mean regrets agree with the prototype's within three standard errors of the difference, with the pooled
+// variance: some 46 comparisons. By chance about two are beyond two standard errors, and 0.1 beyond three.
 //
 //	go test -tags slow -run Reference -v -timeout 60m ./config
 func TestReferenceRegrets(t *testing.T) {

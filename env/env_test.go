@@ -59,7 +59,7 @@ func TestWorldsKeepTheContract(t *testing.T) {
 	}
 }
 
-// Worlds that differ in their revenues alone can be compared in pairs.
+// Worlds that differ only in their revenues can be compared in pairs.
 func TestRevenuesLeaveTheFeaturesAlone(t *testing.T) {
 	one := &env.World{Items: 10, Contexts: env.Gaussian{}, Truth: realizable(1), Revenues: env.One{}}
 	unequal := *one

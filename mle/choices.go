@@ -299,8 +299,8 @@ func (o *outcomes) encode(e *state.Encoder) {
 	}
 }
 
-// decode reads what encode wrote and checks it against the length of the data
-// of the rows, of which each has the given width.
+// decode reads what encode wrote and checks it against the length of the data of the rows, each of
+// the given width.
 func (o *outcomes) decode(d *state.Decoder, length, width int) {
 	o.reset()
 	for range d.Count() {

@@ -40,9 +40,9 @@ var revenues = []kind{
 
 func oneOf(rng *rand.Rand, values ...float64) float64 { return values[rng.IntN(len(values))] }
 
-// Instances calls f with utilities and revenues of n items of many kinds, with
-// so many trials of each pair: ties, zero, equal and no revenues, huge and tiny
-// utilities, and revenues within rounding of the optimum.
+// Instances calls f with utilities and revenues of n items of many kinds, with the given number of
+// trials of each pair: ties, zero, equal and no revenues, huge and tiny utilities, and revenues
+// within rounding of the optimum.
 func Instances(n, trials int, f func(name string, u, r []float64)) {
 	for i, uk := range utilities {
 		for j, rk := range revenues {

@@ -386,7 +386,7 @@ func (s *soak) judge(samples [][]float64) error {
 		}
 	}
 	last := samples[n-1]
-	fmt.Printf("%.0f decisions, %.0f outcomes, %.0f expired, %d told, %d refused as late or forgotten, %d not sent in time; %.0f µs of processor time a decision\n",
+	fmt.Printf("%.0f decisions, %.0f outcomes, %.0f expired, %d reported, %d refused as late or forgotten, %d not sent in time; %.0f µs of processor time a decision\n",
 		last[decisions], last[outcomes], last[expired], s.reported.Load(), s.late.Load(), s.skipped.Load(), last[cpu]/last[decisions]*1e6)
 	for _, m := range []struct {
 		name         string

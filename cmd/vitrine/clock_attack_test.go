@@ -14,7 +14,7 @@ import (
 
 var clockSteps = flag.Int("clock-steps", 2, "how often TestClockStepsUnderLoad steps the time of day of a service")
 
-// steppedClock is a time of day that is off by something.
+// steppedClock is a time of day with an offset.
 type steppedClock struct{ off atomic.Int64 }
 
 func (c *steppedClock) now() time.Time           { return time.Now().Round(0).Add(time.Duration(c.off.Load())) }
@@ -82,8 +82,8 @@ const (
 	warnsOfFuture = "the log's last event is in the future: the clock was ahead then or is behind now"
 )
 
-// works waits until decisions are made, some expire, and snapshots and what follows them are done, and holds that no decision
-// with a long window has ended.
+// works waits until decisions were made, some have expired, and a snapshot and its removals are done, and
+// checks that no decision with a long window has ended.
 func (v *busy) works() {
 	v.Helper()
 	ctx := v.Context()
@@ -101,7 +101,7 @@ func (v *busy) works() {
 	}
 }
 
-// rest sends the shoppers away, tells the outcomes that are still open, and stops the service.
+// rest stops the shoppers, reports the outcomes that are still open, and stops the service.
 func (v *busy) rest() {
 	v.Helper()
 	v.leave()

@@ -24,8 +24,8 @@ import (
 	"vitrine/service/server"
 )
 
-// The regret of the demonstration, through HTTP, is that of an experiment with the same seed and
-// learner, in every round.
+// The regret of the demonstration over HTTP equals, in every round, the regret of an experiment with the same
+// seed and learner.
 func TestDemoIsTheExperiment(t *testing.T) {
 	const rounds = 150
 	policy := demoPolicies["home"]
@@ -85,7 +85,7 @@ func TestDemoIsTheExperiment(t *testing.T) {
 	}
 }
 
-// The demonstration runs in a service of its own.
+// The demonstration runs in its own service.
 func TestServeDemo(t *testing.T) {
 	s := newService()
 	s.Listen, s.Data, s.demo = "127.0.0.1:0", filepath.Join(t.TempDir(), "data"), true

@@ -87,7 +87,7 @@ func stocked(t *testing.T, rounds int, cut bool) (data string) {
 	return data
 }
 
-// entriesOf returns what a log has, from its first entry on.
+// entriesOf returns all entries of a log.
 func entriesOf(t *testing.T, data string) (first uint64, entries [][]byte) {
 	t.Helper()
 	err := withLog(data, func(ctx context.Context, store *natslog.Store) error {
@@ -110,12 +110,13 @@ func entriesOf(t *testing.T, data string) (first uint64, entries [][]byte) {
 	return first, entries
 }
 
-// What a refusal must name: a file of the data directory, or an entry.
+// A refusal must name a file of the data directory, or an entry.
 var namesIt = regexp.MustCompile(`\.blk is damaged at byte|/mark: the mark of|from entry \d+ on`)
 
-// A bit flips somewhere in the data directory of a service that has ended: in the log before its snapshot or after it,
-// in the mark, the server's description of the log, a snapshot, a base. The next start is refused, with the file
-// or the entry named, or it mends the directory with a warning. Nothing is lost in silence, and what is refused is not changed.
+// A bit flips somewhere in the data directory of a service that has ended: in the log before its snapshot or
+// after it, in the mark, the server's description of the log, a snapshot, a base. The next start is refused,
+// with the file or the entry named, or it mends the directory with a warning. Nothing is lost without a
+// message, and a refused directory is not changed.
 func TestFlips(t *testing.T) {
 	if testing.Short() {
 		t.Skip("no bits are flipped in short tests")

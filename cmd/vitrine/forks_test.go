@@ -19,7 +19,7 @@ import (
 	"vitrine/service/host"
 )
 
-// tradeOn opens the log of a data directory, makes decisions under ids of their own, and writes a snapshot.
+// tradeOn opens the log of a data directory, makes decisions with new ids, and writes a snapshot.
 func tradeOn(t *testing.T, data, name string, decisions int) {
 	t.Helper()
 	err := reopenedFor(data, func(ctx context.Context, e *decision.Engine) error {
@@ -63,8 +63,8 @@ func reopenedFor(data string, f func(context.Context, *decision.Engine) error) e
 	})
 }
 
-// A snapshot of another log, or of a copy that went on by itself, is never believed: the service
-// says so, learns from its own log again, and knows every decision that it has acknowledged.
+// A snapshot of another log, or of a copy that grew separately, is never used: the service warns, learns from
+// its own log again, and knows every acknowledged decision.
 func TestForeignSnapshots(t *testing.T) {
 	ours := filepath.Join(t.TempDir(), "ours")
 	tradeOn(t, ours, "ours", 20)
@@ -113,7 +113,7 @@ func TestForeignSnapshots(t *testing.T) {
 	}
 }
 
-// Copies that have both gone on are found, with the last entry that they have in common.
+// Copies that have both grown are found, with their last common entry.
 func TestForksAreFound(t *testing.T) {
 	ours := filepath.Join(t.TempDir(), "ours")
 	tradeOn(t, ours, "ours", 20) // 41 entries
@@ -175,7 +175,7 @@ func TestMovedDirectory(t *testing.T) {
 	}
 }
 
-// altered is a learner of a program that saves states which this one cannot read.
+// altered is a learner whose saved states this program cannot read.
 type altered struct {
 	vitrine.Learner
 }

@@ -26,12 +26,12 @@ import (
 	"vitrine/service/host"
 )
 
-// testdata/data-v1, data-v2, … are data directories as the programs of each format left them. Every
-// later program must open them. In each:
+// testdata/data-v1, data-v2, … are data directories as the programs of each format wrote them. Every later
+// program must open them. In each:
 //
 //	whole/       a log from its first entry on, with a snapshot of the middle
-//	cut/         the same log after retention: without its beginning, with a base and a snapshot
-//	state.json   what the engine knows after the last entry, and what its policies decide then
+//	cut/         the same log after retention: without its first entries, with a base and a snapshot
+//	state.json   the engine's knowledge after the last entry, and the next decisions of its policies
 //
 // A program that changes the format adds a directory: raise dataFormat, and run
 //
@@ -58,7 +58,7 @@ var formatPlacements = map[string]string{
 	"uniform":   `"policy":{"name":"uniform"}`,
 }
 
-// formatTrade is a service's life. Half and late are called on the way.
+// formatTrade is the work of a service. It calls half and late on the way.
 func formatTrade(ctx context.Context, e *decision.Engine, half, late func() error) error {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).UnixNano()
 	const features = `"features":[{"name":"a","kind":"number"},{"name":"b","kind":"category","values":["x","y"],"other":true},{"name":"u","kind":"number","from":"user"}]`
@@ -192,7 +192,7 @@ func formatData(ctx context.Context, data string, cut bool) error {
 	})
 }
 
-// knowledge is what an engine knows of a placement, and what it decides next.
+// knowledge is an engine's knowledge of a placement and its next decision.
 type knowledge struct {
 	Decisions, Outcomes, Expired, ExpiredEarly, Withdrawn, Learned, Skipped, Stale uint64
 	Pending                                                                        int
@@ -258,7 +258,7 @@ func rewriteDataFormat(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// What git does not keep, or nobody needs: empty directories, locks and the server's summaries.
+	// Files that git does not keep or that nobody needs: empty directories, locks and the server's summaries.
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && slices.Contains([]string{"index.db", "lock", "hold"}, d.Name()) {
 			err = os.Remove(path)
@@ -311,8 +311,7 @@ const unestimated = 5
 // lastEntries are those of the logs, by the format.
 var lastEntries = map[int]int{1: 601, 2: 601, 3: 881, 4: 882, 5: 1189}
 
-// Data directories of every format are opened, with their snapshots and without, and give the
-// state that they had.
+// Data directories of every format open with the recorded state, with their snapshots and without.
 func TestDataFormats(t *testing.T) {
 	if *rewrite {
 		rewriteDataFormat(t)
@@ -447,8 +446,8 @@ func TestReplayAfterUpgrade(t *testing.T) {
 	}
 }
 
-// upgradedTrade is what a service does after formatTrade: decisions that were open get their outcomes or expire, others are
-// made, and those of one placement fill its memory.
+// upgradedTrade is the work of a service after formatTrade: decisions that were open get their outcomes or
+// expire, others are made, and those of one placement fill its memory.
 func upgradedTrade(ctx context.Context, e *decision.Engine) error {
 	now := time.Date(2026, 1, 1, 3, 0, 0, 0, time.UTC).UnixNano()
 	rng := rand.New(rand.NewPCG(13, 3))

@@ -133,7 +133,7 @@ func (s *stage) takeOver() {
 	s.fenced(before)
 }
 
-// strike is one thing that befalls the service or its servers.
+// strike is one failure of the service or its servers.
 type strike struct {
 	name string
 	do   func(s *stage, n int)
@@ -154,7 +154,7 @@ var strikes = []strike{
 		s.killServers(1, within(s.rng, time.Second))
 		s.begin(s.serve(s.active), s.active)
 	}},
-	// It keeps its connections and all that it had half done, and goes on with it while another one has the log.
+	// It keeps its connections and its unfinished work, and continues it while another service has the log.
 	{"the service frozen until another one has its lease", func(s *stage, n int) {
 		frozen := s.service
 		frozen.freeze(s.T)
@@ -190,7 +190,7 @@ func (s *stage) intact() {
 }
 
 // Servers of a cluster and services are killed and frozen under load, the quorum is away, the log changes
-// hands: what was acknowledged is in the log, once, and was learned once.
+// hands: acknowledged entries are in the log once, and were learned once.
 func TestKillCluster(t *testing.T) {
 	if *clusterStrikes == 0 {
 		t.Skip("-cluster-strikes is 0")
@@ -233,7 +233,7 @@ func TestKillCluster(t *testing.T) {
 		*killSeed, *clusterStrikes, strings.Trim(text, " ,"), len(s.ledger.rounds), s.ledger.reported, s.ledger.retries.Load(), s.ledger.slowest.Load())
 }
 
-// holds ends the service, and holds what it has acknowledged and learned against the log.
+// holds ends the service, and compares the log with its acknowledged answers and its learning.
 func (s *stage) holds(ctx context.Context) {
 	s.Helper()
 	s.ledger.holds(ctx, s.ledger.all())
@@ -252,7 +252,7 @@ func (s *stage) holds(ctx context.Context) {
 	}
 }
 
-// Who takes the log over has it at the first attempt, however fast the service before writes.
+// A take-over of the log succeeds at the first attempt, however fast the previous service writes.
 func TestKillByTakeOver(t *testing.T) {
 	if *takeOvers == 0 {
 		t.Skip("-take-overs is 0")

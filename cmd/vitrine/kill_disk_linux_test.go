@@ -10,7 +10,8 @@ import (
 	"vitrine/service/eventlog/natslog"
 )
 
-// The disk is full for a time: the service refuses what it cannot write, and goes on by itself once there is room.
+// The disk is full for a time: the service refuses requests that it cannot write, and continues by itself
+// when there is room.
 func TestDiskIsFull(t *testing.T) {
 	if testing.Short() {
 		t.Skip("no disk is filled in short tests")

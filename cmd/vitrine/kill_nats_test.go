@@ -22,8 +22,8 @@ import (
 	"vitrine/service/eventlog/natslog"
 )
 
-// natsServer is a server of NATS as a process of its own, as its configuration should have it for a log:
-// nats-server PORT DIR. In a cluster the ports of all servers for each other follow, its own one first.
+// natsServer runs a NATS server as a separate process, with the configuration that a log needs: nats-server
+// PORT DIR. In a cluster the cluster ports of all servers follow, its own first.
 func natsServer() {
 	err := func() error {
 		var ports []int
@@ -60,7 +60,7 @@ func natsServer() {
 	os.Exit(1)
 }
 
-// external is a server of NATS that is killed and started again, at one address.
+// external is a NATS server that is killed and started again at one address.
 type external struct {
 	*testing.T
 	port, dir string
@@ -88,8 +88,8 @@ func (e *external) start() {
 
 func (e *external) url() string { return "nats://127.0.0.1:" + e.port }
 
-// The server of NATS that has the log is killed under the service, and now and then both are. The service waits
-// for the server and goes on; nothing is lost.
+// The NATS server that has the log is killed under the service, sometimes together with the service. The
+// service waits for the server and goes on; nothing is lost.
 func TestKillNATS(t *testing.T) {
 	if *natsKills == 0 {
 		t.Skip("-nats-kills is 0")
@@ -252,7 +252,7 @@ func TestServerComesLater(t *testing.T) {
 	}
 }
 
-// The server comes back without what the service has acknowledged: the service says so, and ends.
+// The server comes back without acknowledged entries: the service says so, and ends.
 func TestLogComesBackEmpty(t *testing.T) {
 	t.Parallel()
 	nats := startNATS(t)
@@ -285,8 +285,8 @@ func TestLogIsTakenOver(t *testing.T) {
 	}
 }
 
-// A second service does not take the log of one that is alive, but by request. The first one ends then, though nobody asks
-// it for anything, and writes no snapshot.
+// A second service takes the log of a running one only on request. The first one then ends, even when idle,
+// and writes no snapshot.
 func TestSecondService(t *testing.T) {
 	t.Parallel()
 	nats := startNATS(t)

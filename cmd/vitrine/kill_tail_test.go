@@ -14,9 +14,9 @@ import (
 	"vitrine/service/eventlog/natslog"
 )
 
-// The log of a killed service is damaged near its end. The service names the first entry that it refuses to read,
-// and the last one that there was; check finds the same. After the steps of docs/operations.md it
-// serves again: all before the damage is as it was answered, and what is not is of the entries that were named.
+// The log of a killed service is damaged near its end. The service names the first entry that it refuses to
+// read and the last one of the log, and so does check. After the steps of docs/operations.md it serves again:
+// everything before the damage is as it was answered, and all losses are among the named entries.
 func TestDamagedTail(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the service is not killed in short tests")
@@ -94,7 +94,7 @@ func named(t *testing.T, text string) (first, last uint64) {
 	return first, last
 }
 
-// recover takes the steps of docs/operations.md.
+// recover follows the steps of docs/operations.md.
 func (l *ledger) recover(ctx context.Context, file, data string, before map[string]*inLog) {
 	output, code := command(l.T, "check", data)
 	first, last := named(l.T, output)
@@ -168,7 +168,7 @@ func (l *ledger) again(ctx context.Context) {
 	more.hangUp()
 }
 
-// isOf returns the last entry that is in a snapshot.
+// isOf returns the last entry of a snapshot.
 func isOf(t *testing.T, path string) uint64 {
 	t.Helper()
 	snapshot, err := os.ReadFile(path)

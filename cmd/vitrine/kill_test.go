@@ -22,7 +22,7 @@ var (
 	killSeed  = flag.Uint64("kill-seed", 1, "of the moments at which they do")
 )
 
-// The ways to die.
+// The moments of a kill.
 const (
 	atWork     = iota // some time after it listens
 	inStart           // while it starts
@@ -40,14 +40,14 @@ type victim struct {
 	file, data string
 	rng        *rand.Rand
 	ledger     *ledger
-	starting   time.Duration // about what a start takes
+	starting   time.Duration // about the time of a start
 	died       [deaths]int   // ways
 	copies     []string      // of snapshots
 }
 
-// What was acknowledged survives SIGKILL at any moment, as often as it comes: every decision and outcome is
-// in the log, once, as it was answered; nothing is learned twice; a service that has come through all of it is
-// in the state that a replay from zero gives, bit for bit.
+// Acknowledged entries survive SIGKILL at any moment, any number of times: every decision and outcome is in
+// the log once, as it was answered; nothing is learned twice; and the final state equals that of a full
+// replay, bit for bit.
 func TestKill(t *testing.T) {
 	if testing.Short() || *kills == 0 {
 		t.Skip("the service is not killed in short tests, nor with -kills 0")
@@ -92,7 +92,7 @@ func TestKill(t *testing.T) {
 		report, len(v.ledger.rounds), v.ledger.reported, v.ledger.twins, v.ledger.retries.Load(), brief.Expired, v.ledger.slowest.Load(), len(v.copies)+1)
 }
 
-// live starts the service, and asks it for some of what it has answered before.
+// live starts the service, and requests some of its earlier answers again.
 func (v *victim) live(ctx context.Context) *process {
 	v.Helper()
 	begin := time.Now()
@@ -147,7 +147,7 @@ func (v *victim) die(p *process, n int) {
 	}
 }
 
-// checkDeath holds that nothing but the kill has ended the process.
+// checkDeath checks that only the kill has ended the process.
 func (v *victim) checkDeath(p *process, death int) {
 	v.Helper()
 	if !p.killed() && (death != atTheEnd || p.ProcessState.ExitCode() != 0) {

@@ -20,7 +20,7 @@ import (
 	"vitrine/service/eventlog/natslog"
 )
 
-// The placements of the tests that kill the service. Outcomes of the brief one come late, or never.
+// The placements of the tests that kill the service. Outcomes of the placement brief come late, or never.
 var killedPlacements = map[string]string{
 	"home":  `{"max_size":3,"policy":{"name":"onl-mnl","warmup":20},"attribution_window":"8h","memory":200000000,"features":[{"name":"x","kind":"number"},{"name":"y","kind":"number"}]}`,
 	"brief": `{"max_size":2,"policy":{"name":"ucb-mnl"},"mode":"explore","attribution_window":"300ms","memory":200000000,"features":[{"name":"x","kind":"number"}]}`,
@@ -28,11 +28,11 @@ var killedPlacements = map[string]string{
 
 const briefWindow = 300 * time.Millisecond
 
-// ledger has what a service acknowledged to the shoppers who ask it, over all its restarts.
+// ledger records all answers of a service to its shoppers, over all restarts.
 type ledger struct {
 	*testing.T
 	client  *http.Client
-	url     atomic.Pointer[string] // of the service, of this life of it
+	url     atomic.Pointer[string] // of the service since its last start
 	leaving atomic.Bool            // no new rounds
 	retries atomic.Int64
 	refused atomic.Int64 // with 503
@@ -44,7 +44,7 @@ type ledger struct {
 	reported int // outcomes
 }
 
-// acknowledged is a round as far as the service has answered.
+// acknowledged is the answered part of a round.
 type acknowledged struct {
 	placement, id, body string
 	answer              string
@@ -76,7 +76,7 @@ func (l *ledger) once(ctx context.Context, method, path, body string) (status in
 	return a.StatusCode, string(text), err
 }
 
-// ask asks in the same words until there is an answer other than 503. It gives up with ctx.
+// ask repeats a request until the answer is not 503, or ctx ends.
 func (l *ledger) ask(ctx context.Context, method, path, body string) (status int, answer string, ok bool) {
 	for begin := time.Now(); ; time.Sleep(2 * time.Millisecond) {
 		status, answer, err := l.once(ctx, method, path, body)
@@ -105,8 +105,8 @@ func (l *ledger) open(ctx context.Context) {
 	}
 }
 
-// shop sends shoppers until the ledger is told that they leave. Those who wait for an answer
-// get it before, or ctx ends.
+// shop sends shoppers until the ledger stops them. Those that wait for an answer get it first, unless ctx
+// ends.
 func (l *ledger) shop(ctx context.Context, shoppers int, seed uint64) (wait func()) {
 	var all sync.WaitGroup
 	for n := range shoppers {
@@ -121,7 +121,7 @@ func (l *ledger) shop(ctx context.Context, shoppers int, seed uint64) (wait func
 	return all.Wait
 }
 
-// round is one decision, and what becomes of it.
+// round is one decision and its fate.
 func (l *ledger) round(ctx context.Context, id string, rng *rand.Rand) {
 	a := &acknowledged{placement: "home", id: id}
 	if rng.IntN(4) == 0 {
@@ -192,7 +192,7 @@ func (l *ledger) flows(ctx context.Context) {
 	}
 }
 
-// outcome tells what became of a decision, or not: too late, again, or another thing.
+// outcome reports the outcome of a decision, or not: some are late, repeated, or different.
 func (l *ledger) outcome(ctx context.Context, a *acknowledged, rng *rand.Rand) {
 	fate := rng.IntN(10)
 	item := append(slices.Clone(a.shown), "")[rng.IntN(len(a.shown)+1)]
@@ -214,7 +214,7 @@ func (l *ledger) outcome(ctx context.Context, a *acknowledged, rng *rand.Rand) {
 			other = ""
 		}
 		status, answer, ok := l.ask(ctx, "POST", "/v1/decisions/"+a.id+"/outcome", outcomeOf(other))
-		expired := item == "" && strings.Contains(answer, "too late") // told none after the end of the window
+		expired := item == "" && strings.Contains(answer, "too late") // no item was reported after the end of the window
 		if ok && status != 409 && !(expired && status == 409) {
 			l.Errorf("outcome %q of %s after %q: %d %s", other, a.id, item, status, answer)
 		}
@@ -228,7 +228,7 @@ func outcomeOf(item string) string {
 	return fmt.Sprintf(`{"choice":%q}`, item)
 }
 
-// tell tells an outcome and notes what is answered.
+// tell reports an outcome and notes the answer.
 func (l *ledger) tell(ctx context.Context, a *acknowledged, item string) bool {
 	status, answer, ok := l.ask(ctx, "POST", "/v1/decisions/"+a.id+"/outcome", outcomeOf(item))
 	if !ok {
@@ -257,7 +257,7 @@ func (l *ledger) all() []*acknowledged {
 	return slices.Clone(l.rounds)
 }
 
-// holds asks the service again what it has answered: some rounds, or all.
+// holds repeats requests that the service has answered: some rounds, or all.
 func (l *ledger) holds(ctx context.Context, rounds []*acknowledged) {
 	l.Helper()
 	var asking sync.WaitGroup
@@ -289,11 +289,11 @@ func (l *ledger) holds(ctx context.Context, rounds []*acknowledged) {
 	l.hangUp()
 }
 
-// hangUp closes the connections that no request uses. A service that ends waits 5 s for one that was
-// opened and never used, as http.Transport opens some.
+// hangUp closes idle connections. A service that ends waits 5 s for a connection that was opened and never
+// used, and http.Transport opens some.
 func (l *ledger) hangUp() { l.client.CloseIdleConnections() }
 
-// inLog is what the log has of a decision.
+// inLog holds the entries of a decision in the log.
 type inLog struct {
 	entry    uint64 // of the offer
 	closed   uint64 // of the outcome
@@ -307,7 +307,7 @@ type inLog struct {
 // tally counts the entries of a placement.
 type tally struct{ Decisions, Outcomes, Expired uint64 }
 
-// readLog reads what a log has of all decisions. Nothing else may have it open.
+// readLog reads the entries of all decisions of a log, which must not be open elsewhere.
 func readLog(t *testing.T, o natslog.Options) (decisions map[string]*inLog, of map[string]tally) {
 	t.Helper()
 	o.ReadOnly = true
@@ -358,7 +358,7 @@ func readLog(t *testing.T, o natslog.Options) (decisions map[string]*inLog, of m
 	return decisions, of
 }
 
-// isIn holds a round against the log.
+// isIn compares a round with the log.
 func (a *acknowledged) isIn(decisions map[string]*inLog) error {
 	d := decisions[a.id]
 	switch {
@@ -378,7 +378,7 @@ func (a *acknowledged) isIn(decisions map[string]*inLog) error {
 	return nil
 }
 
-// isIn holds all that was acknowledged against the log, and says what else is there.
+// isIn compares all acknowledged rounds with the log, and counts other entries.
 func (l *ledger) isIn(decisions map[string]*inLog) {
 	l.Helper()
 	for _, a := range l.all() {
@@ -391,7 +391,7 @@ func (l *ledger) isIn(decisions map[string]*inLog) {
 	}
 }
 
-// learning are the counters of a placement.
+// learning holds the counters of a placement.
 type learning struct {
 	tally
 	Pending, Learned, Skipped, Stale, Lag uint64
@@ -399,7 +399,7 @@ type learning struct {
 	ExpiredEarly uint64 `json:"expired_early"`
 }
 
-// once holds that all of the log's outcomes were learned, once.
+// once checks that all outcomes in the log were learned once.
 func (l learning) once(t *testing.T, placement string, log tally) {
 	t.Helper()
 	if l.tally != log || l.Learned != l.Outcomes+l.Expired || l.Skipped+l.Stale != 0 {
@@ -407,7 +407,7 @@ func (l learning) once(t *testing.T, placement string, log tally) {
 	}
 }
 
-// settled waits until nothing is on its way, and returns the counters of a placement.
+// settled waits until all rounds are learned, and returns the counters of a placement.
 func (l *ledger) settled(ctx context.Context, placement string) (s learning) {
 	l.Helper()
 	for {

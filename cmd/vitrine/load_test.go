@@ -21,7 +21,7 @@ func loaded(t *testing.T, code int, args ...string) (stdout, stderr string) {
 	return out.String(), err.String()
 }
 
-// A service that asks for keys is loaded with one, which stands in a file.
+// A service that requires keys is loaded with a key from a file.
 func TestLoad(t *testing.T) {
 	dir := t.TempDir()
 	path := func(name string) string { return filepath.Join(dir, name) }

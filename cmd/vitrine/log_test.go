@@ -32,9 +32,8 @@ const shop = `{"max_size":2,"record":"all","policy":{"name":"onl-mnl","warmup":2
 	{"name":"age","kind":"number","from":"user","default":30,"scale":10},
 	{"name":"price by age","kind":"cross","of":["price","age"]}]}`
 
-// serviceLog DIR ROUNDS makes what the service leaves in its data directory after so many
-// decisions: a log, and a snapshot of the middle. One in three decisions
-// has no outcome in time, the last one none yet.
+// serviceLog DIR ROUNDS makes the data directory of a service after the given number of decisions: a log, and
+// a snapshot of the middle. One in three decisions has no outcome in time, the last one none yet.
 func serviceLog(ts *testscript.TestScript, _ bool, args []string) {
 	dir := ts.MkAbs(args[0])
 	rounds, err := strconv.Atoi(args[1])
@@ -108,8 +107,8 @@ func trade(ctx context.Context, e *decision.Engine, snapshot string, rounds int)
 	return err
 }
 
-// deferred DIR makes a log of deferred decisions about two items: one whose wait for an outcome is over, one
-// with a reward of an item, one that was taken, one that was not activated in time, and one that may yet be.
+// deferred DIR makes a log of deferred decisions of two items: one that has expired, one with a reward of an
+// item, one with a chosen item, one that was not activated in time, and one that still can be.
 func deferred(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(withLog(ts.MkAbs(args[0]), func(ctx context.Context, store *natslog.Store) error {
 		e, err := decision.Open(ctx, decision.Options{Store: store, Build: decision.NewLearner})
@@ -137,8 +136,8 @@ func deferred(ts *testscript.TestScript, _ bool, args []string) {
 	}))
 }
 
-// unlawful DIR appends to a log what no service writes: an outcome twice, one of a
-// decision that is not there, and what is no event.
+// unlawful DIR appends entries to a log that no service writes: a repeated outcome, an outcome of an unknown
+// decision, and bytes that are no event.
 func unlawful(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(withLog(ts.MkAbs(args[0]), func(ctx context.Context, store *natslog.Store) error {
 		var entries [][]byte
@@ -234,7 +233,7 @@ func TestLogOnServer(t *testing.T) {
 			t.Errorf("%s: exit status %d, %s%s", args, code, &stdout, &stderr)
 		}
 	}
-	// Without its first entries it is held to what the data directory has.
+	// Without its first entries it is compared with the snapshots in the data directory.
 	data := t.TempDir()
 	if err := os.Rename(snapshot, filepath.Join(data, host.SnapshotFile)); err != nil {
 		t.Fatal(err)
@@ -259,7 +258,7 @@ func TestLogOnServer(t *testing.T) {
 	}
 }
 
-// What may not be read is not taken for what is not there, and no flag is advised that the command has not.
+// An unreadable file is not reported as missing, and hints name only flags that the command has.
 func TestLogOfSomebodyElse(t *testing.T) {
 	if os.Getuid() == 0 {
 		t.Skip("root may read everything")

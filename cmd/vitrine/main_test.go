@@ -45,7 +45,8 @@ func TestScripts(t *testing.T) {
 			"otherbuild":  otherbuild,
 		},
 		Setup: func(e *testscript.Env) error {
-			// What the commands of a script and the test itself compute has the same bits.
+			// The commands of a script and the test itself compute the same
+			// bits.
 			e.Setenv("VITRINE_KERNEL", os.Getenv("VITRINE_KERNEL"))
 			return nil
 		},
@@ -58,7 +59,7 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// The file in the help of tune is one.
+// The file in the help of tune is valid.
 func TestTuneHelpHasAFile(t *testing.T) {
 	_, file, _ := strings.Cut(tuneCmd{}.Help(), "the defaults:\n")
 	file, _, _ = strings.Cut(file, "\nDIR/")

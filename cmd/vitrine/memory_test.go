@@ -94,7 +94,7 @@ func decisionsIn(t *testing.T, path string) (all []acknowledgedDecision) {
 	return all
 }
 
-// residentSet says how much memory a process has, if the system has /proc.
+// residentSet returns the resident memory of a process, if the system has /proc.
 func residentSet(p *process) string {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.Process.Pid))
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// asked is a request as its writer sees it.
+// asked is the JSON of a request.
 type asked struct {
 	Items      []askedItem    `json:"items"`
 	MinSize    *int           `json:"min_size,omitzero"`
@@ -117,8 +117,7 @@ func (r *asked) cross(rng *rand.Rand) {
 	}
 }
 
-// earns returns what a set of items earns, by the definition, and whether it
-// obeys the rules.
+// earns returns the expected revenue of a set of items, by the definition, and whether it obeys the rules.
 func (r *asked) earns(set int) (revenue float64, obeys bool) {
 	size, space, denominator := 0, 0, 1.0
 	in, of := map[string]int{}, map[string]int{}
@@ -163,8 +162,8 @@ func (r *asked) earns(set int) (revenue float64, obeys bool) {
 	return revenue / denominator, obeys
 }
 
-// Whatever the rules, the answer is the best of all sets that obey them, and a
-// request is refused exactly where no set does.
+// Whatever the rules, the answer is the best of all sets that obey them, and a request is refused exactly if
+// no set does.
 func TestAnswersAreTheBestOfAllSets(t *testing.T) {
 	for seed := range uint64(2000) {
 		r := drawRequest(rand.New(rand.NewPCG(seed, 1)))

@@ -149,7 +149,7 @@ func FuzzRequest(f *testing.F) {
 	})
 }
 
-// A group within many others, of which few have bounds, is within these.
+// The bounds of an outer group hold for a deeply nested group.
 func TestGroupsWithinGroups(t *testing.T) {
 	const depth = 200_000
 	name := "g" + strings.Repeat("/g", depth)

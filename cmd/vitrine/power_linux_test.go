@@ -22,8 +22,8 @@ import (
 
 var powerCuts = flag.Int("power-cuts", 0, "how often TestPowerLoss cuts the power of the disk")
 
-// cutDisk is an ext4 file system in a file, whose power is cut. A cut leaves what was written to the device: what the
-// system had in memory for it, of data and of its journal, is lost.
+// cutDisk is an ext4 file system in a file, whose power can be cut. A cut keeps the data written to the
+// device, and loses data and journal that were only in memory.
 type cutDisk struct {
 	*testing.T
 	image, dir string
@@ -86,7 +86,7 @@ func (d *cutDisk) lost(path string) {
 	}
 }
 
-// The power of the disk is cut under load: what was acknowledged is in the log when it is back.
+// The power of the disk is cut under load: all acknowledged entries are in the log when it is back.
 func TestPowerLoss(t *testing.T) {
 	if *powerCuts == 0 {
 		t.Skip("-power-cuts is 0")

@@ -16,21 +16,21 @@ import (
 	"time"
 )
 
-// patience is how long a test waits for what must happen. A machine with other work replays a long log in minutes.
+// patience is the time that a test waits for an event that must happen. A busy machine replays a long log in
+// minutes.
 const patience = 5 * time.Minute
 
 // process is a program that a test starts, kills and starts again.
 type process struct {
 	*exec.Cmd
-	ready chan string   // gets what the program said when it was ready
+	ready chan string   // receives the program's address when it is ready
 	ended chan struct{} // closed after it
 
 	mu     sync.Mutex
 	stderr bytes.Buffer
 }
 
-// launch starts a program. ready reads its address in a line of its standard error, "" where there
-// is none.
+// launch starts a program. ready returns its address from a line of its standard error, or "".
 func launch(t *testing.T, cmd *exec.Cmd, ready func(line []byte) string) *process {
 	t.Helper()
 	p := &process{Cmd: cmd, ready: make(chan string, 1), ended: make(chan struct{})}
@@ -108,7 +108,7 @@ func (p *process) listening(t *testing.T) string {
 	return ""
 }
 
-// killed tells whether SIGKILL ended the process.
+// killed reports whether SIGKILL ended the process.
 func (p *process) killed() bool {
 	status, ok := p.ProcessState.Sys().(syscall.WaitStatus)
 	return ok && status.Signaled() && status.Signal() == syscall.SIGKILL

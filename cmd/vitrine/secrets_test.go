@@ -29,7 +29,7 @@ import (
 	natsserver "github.com/nats-io/nats-server/v2/server"
 )
 
-// secrets are what a run must neither print nor write, by what they are.
+// secrets are the values that a run must neither print nor write, by their descriptions.
 type secrets struct {
 	*testing.T
 	of    map[string]string
@@ -37,7 +37,7 @@ type secrets struct {
 	bytes int
 }
 
-// forms are how a secret may be written: as it is, quoted in a URL, and encoded.
+// forms are the possible encodings of a secret: unchanged, quoted in a URL, and encoded.
 func forms(secret string) map[string][]byte {
 	all := map[string][]byte{
 		"as it is": []byte(secret), "in a query": []byte(url.QueryEscape(secret)), "in a path": []byte(url.PathEscape(secret)), "in a URL": []byte(url.User(secret).String()),
@@ -124,7 +124,7 @@ func certify(t *testing.T, dir string) (secret string) {
 	return strings.Split(string(text), "\n")[1]
 }
 
-// guarded is a server of NATS that asks who comes.
+// guarded is a NATS server that authenticates its clients.
 func guarded(t *testing.T, o *natsserver.Options) *natsserver.Server {
 	t.Helper()
 	o.Host, o.JetStream, o.StoreDir, o.SyncAlways, o.NoSigs, o.NoLog = "127.0.0.1", true, t.TempDir(), true, true, true
@@ -247,7 +247,7 @@ func TestSecrets(t *testing.T) {
 	s.command(0, "keys", "list", keys)
 	s.command(1, "keys", "remove", keys, "nobody")
 
-	// What is wrong is told without what it was given.
+	// An error does not contain the value that caused it.
 	wrong := "[log]\nurl = %q\n%s\n"
 	for i, c := range []string{
 		fmt.Sprintf(wrong, at(tokenHost, s.of["the password"]), ""),

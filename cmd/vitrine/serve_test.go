@@ -22,7 +22,7 @@ import (
 	"vitrine/service/host"
 )
 
-// watchedLog is what a service logs, of which tests wait for a message.
+// watchedLog is the log of a service, in which tests wait for messages.
 type watchedLog struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -119,7 +119,7 @@ func ask(t *testing.T, status int, method, url, body string) string {
 	return string(text)
 }
 
-// A port in use and a broken certificate are told before the log is opened.
+// A port in use and a broken certificate are reported before the log is opened.
 func TestServeSaysItFirst(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -142,8 +142,7 @@ func TestServeSaysItFirst(t *testing.T) {
 	}
 }
 
-// What was acknowledged is there after a restart: with the snapshot, without it, and with one that
-// is spoilt.
+// Acknowledged entries survive a restart with the snapshot, without it, and with a damaged one.
 func TestServeRestarts(t *testing.T) {
 	s := newService()
 	s.Listen, s.Data = "127.0.0.1:0", filepath.Join(t.TempDir(), "data")
@@ -186,7 +185,8 @@ func TestServeRestarts(t *testing.T) {
 	}
 }
 
-// Memory that is lowered below what the placements have refuses new ones and warns; those that are there serve.
+// If memory is lowered below the use of the placements, new ones are refused with a warning, and the existing
+// ones serve.
 func TestServeWithLittleMemory(t *testing.T) {
 	const place = `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl"}}`
 	const warning = "the placements need more memory than they may have"
@@ -207,8 +207,8 @@ func TestServeWithLittleMemory(t *testing.T) {
 	}
 }
 
-// The data directory is moved under a service, and another one begins at its place: the first decides nothing more and
-// writes nothing there.
+// The data directory is moved under a service, and another one begins at its place: the first one makes no
+// more decisions and writes nothing there.
 func TestDirectoryIsMoved(t *testing.T) {
 	t.Parallel()
 	s := newService()

@@ -19,13 +19,13 @@ import (
 
 var slowTimes = flag.Int("slow-times", 1, "how often TestSlowCallers has each crowd come")
 
-// crowd are callers who hold what they get, under a key of their own. Who is sent away comes again.
+// crowd is a group of callers with their own key who hold their connections. A refused caller comes again.
 type crowd struct {
 	address, key  string
 	came, refused atomic.Int64
 }
 
-// behave is what a caller does with a connection until it is closed.
+// behave is the behaviour of a caller on a connection until it is closed.
 type behave func(c *crowd, conn net.Conn)
 
 var (
@@ -64,7 +64,7 @@ var (
 
 func wait(conn net.Conn) { _, _ = io.Copy(io.Discard, conn) }
 
-// status waits for the head of an answer. It counts those that tell of a limit.
+// status waits for the head of an answer, and counts those that report a limit.
 func (c *crowd) status(conn net.Conn) int {
 	a, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil {
@@ -131,7 +131,7 @@ func (s *shopper) want(status int, method, path, body string) {
 	}
 }
 
-// shop asks for decisions, tells outcomes, and hears of both.
+// shop asks for decisions, reports outcomes, and receives the events of both.
 func (s *shopper) shop(times int) {
 	s.Helper()
 	events := s.ask("GET", "/v1/events", "")

@@ -25,7 +25,7 @@ func sound() *env.World {
 	}
 }
 
-// flawed is a sound world of which a method is replaced.
+// flawed is a sound world with one method replaced.
 type flawed struct {
 	*env.World
 	context   func(rng *rand.Rand) *vitrine.Context

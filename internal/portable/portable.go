@@ -50,7 +50,7 @@ func Exp(x float64) float64 {
 		return r * math.Float64frombits(uint64(e)<<52)
 	case e < -52:
 		return 0
-	default: // in two steps, of which the first is exact
+	default: // in two steps; the first is exact
 		return r * math.Float64frombits(uint64(e+1022)<<52) * math.Float64frombits(1<<52)
 	}
 }

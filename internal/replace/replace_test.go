@@ -35,7 +35,7 @@ func TestFileLeavesNothingBehindWhereItFails(t *testing.T) {
 		t.Error("no error for a path that is a directory")
 	}
 	if entries, _ := os.ReadDir(dir); len(entries) != 1 {
-		t.Errorf("%d files are left, want the directory alone", len(entries))
+		t.Errorf("%d files are left, want only the directory", len(entries))
 	}
 	if err := replace.File(filepath.Join(dir, "missing", "a"), nil); err == nil {
 		t.Error("no error for a directory that is not there")

@@ -252,7 +252,7 @@ func unequal(rng *rand.Rand, n int) []float64 {
 	return r
 }
 
-// One policy serves many searches at a time, the first of which make its bound.
+// One policy serves many concurrent searches; the first ones make its bound.
 func TestSearchesAreConcurrent(t *testing.T) {
 	rng := rand.New(rand.NewPCG(11, 5))
 	for range 5 {
@@ -276,9 +276,9 @@ func TestSearchesAreConcurrent(t *testing.T) {
 	}
 }
 
-// Items whose utilities differ in their last digits are told apart: the margin
-// that stands for roundings keeps what may be better, and never drops it. Under
-// V = I the bounds are the norms, up to that margin.
+// Items whose utilities differ in their last digits are distinguished: the margin that stands for
+// roundings keeps what may be better, and never drops it. Under V = I the bounds are the norms, up
+// to that margin.
 func TestSearchTellsLastDigitsApart(t *testing.T) {
 	const n = 3 * claimItems
 	for _, step := range []float64{0x1p-52, 0x1p-50, 0x1p-46} {

@@ -27,8 +27,8 @@ func TestSlopeOfAPowerLaw(t *testing.T) {
 	}
 }
 
-// With noise of which each seed has its own, intervals have the exponent in
-// them about nineteen times of twenty: here at least 170 of 200, of 190 ± 3.
+// With independent noise for each seed, intervals have the exponent in them
+// about nineteen times of twenty: here at least 170 of 200, of 190 ± 3.
 func TestSlopeIntervalsCover(t *testing.T) {
 	const exponent, trials = 0.5, 200
 	x := []float64{100, 400, 1600, 6400}

@@ -64,7 +64,7 @@ func measure(t *testing.T, ctx context.Context, have func(string, tractability.C
 func none(string, tractability.Cell) bool { return false }
 
 // By a clock that the algorithm moves, offers and rounds take what it says; a
-// size of which there are too many assortments is refused with their number.
+// size with too many assortments is refused with their number.
 func TestMeasure(t *testing.T) {
 	var got []tractability.Point
 	err := measure(t, t.Context(), none, func(p tractability.Point) error {

@@ -129,7 +129,7 @@ func TestBadRequests(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"items":[` + item + `]}`:                          `/baseline: is missing`,
 		`{"items":[` + item + `],"baseline":["j"]}`:         `/baseline/0: "j" is not among the items`,
-		`{"items":[` + item + `],"baseline":["i","i"]}`:     `/baseline/1: "i" is there twice`,
+		`{"items":[` + item + `],"baseline":["i","i"]}`:     `/baseline/1: "i" is a duplicate`,
 		`{"items":[` + item + `],"baseline":["i","i","i"]}`: `/baseline: has 3 items, the placement shows at most 2`,
 	} {
 		r, err := new(api.RequestReader).Read([]byte(text), c.MaxItems)

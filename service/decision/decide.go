@@ -74,9 +74,9 @@ func (e *Engine) Decide(ctx context.Context, name string, r *api.Request, now in
 			size = eventlog.EntrySize(d.entry)
 		}
 		if size > maxBatch {
-			return nil, api.Fieldf("/items", "the decision takes %d bytes of the log, at most %d fit: send fewer items, or record the shown ones alone", size, maxBatch)
+			return nil, api.Fieldf("/items", "the decision takes %d bytes of the log, at most %d fit: send fewer items, or record only the items shown", size, maxBatch)
 		}
-		err = e.submit(ctx, func(b *batch) error { return b.offer(v, event, offered, forgotten, d.entry) })
+		err = e.submit(ctx, func(b *batch) error { return b.offer(v, event, &offer{offered, d.estimates}, forgotten, d.entry) })
 		switch {
 		case errors.Is(err, errFull):
 			n, err := e.expire(ctx, name, now, urgent)
@@ -271,7 +271,7 @@ func (r *request) baseline(c *Config, index map[string]int) (vitrine.Assortment,
 	}
 	for k, i := range s {
 		if slices.Contains(s[:k], i) {
-			return nil, api.Fieldf(fmt.Sprintf("/baseline/%d", k), "%q is there twice", r.Baseline[k])
+			return nil, api.Fieldf(fmt.Sprintf("/baseline/%d", k), "%q is a duplicate", r.Baseline[k])
 		}
 	}
 	return s, nil

@@ -287,7 +287,7 @@ func TestOutcomes(t *testing.T) {
 	is(t, "another", e.Outcome(ctx, "", "a", a.Shown[0], 2), decision.ErrConflict)
 	is(t, "none", e.Outcome(ctx, "", "a", "", 2), decision.ErrConflict)
 	if e.Sequence() != before {
-		t.Error("an outcome that is told again is in the log")
+		t.Error("a repeated outcome is in the log twice")
 	}
 	d, err := e.Decision(t.Context(), "", "a")
 	if err != nil || d.Status != "chosen" || d.Choice != a.Shown[1] {

@@ -94,7 +94,7 @@ func (s *fold) applyBody(sequence uint64, e *eventlog.Event, o *offer) error {
 		s.delete(p)
 		return nil
 	case *eventlog.Offered:
-		return s.offer(p, sequence, e.Time, b)
+		return s.offer(p, sequence, e.Time, b, o)
 	case *eventlog.Chosen:
 		r, err := s.openRecord(p, b.Decision)
 		if err != nil {
@@ -269,12 +269,17 @@ func (s *fold) delete(p *placement) {
 	s.evicted.forget(p)
 }
 
-func (s *fold) offer(p *placement, sequence uint64, time int64, offered *eventlog.Offered) error {
+// offer adds a decision. o is its offer with its estimates, nil to decode them.
+func (s *fold) offer(p *placement, sequence uint64, time int64, offered *eventlog.Offered, o *offer) (err error) {
 	before := s.decisions.find(p, offered.Decision)
 	if before != nil && before.status.waits() {
 		return fmt.Errorf("decision %q is open already", offered.Decision)
 	}
-	o, err := offerOf(p, offered)
+	if o == nil {
+		o, err = offerOf(p, offered)
+	} else {
+		err = o.check(p)
+	}
 	if err != nil {
 		return err
 	}

@@ -87,7 +87,8 @@ func TestIDsBelongToPlacements(t *testing.T) {
 	}
 }
 
-// An outcome that memory did not wait for is told why under the id only, too, unless two placements have evicted it.
+// The error of an evicted decision's outcome says why also without the placement, unless two placements have
+// evicted the id.
 func TestFindEvicted(t *testing.T) {
 	e := opened(t, decision.Options{Store: new(memlog.Store), Build: buildToy})
 	ctx := t.Context()

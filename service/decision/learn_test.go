@@ -20,8 +20,7 @@ import (
 
 const toys = `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{}}`
 
-// one decides among items with the given features, of which one is shown, and
-// tells that it was taken.
+// one decides among items with the given features, shows one of them, and tells that it was taken.
 func one(t *testing.T, e *decision.Engine, placement, id string, x float64) {
 	t.Helper()
 	r := &api.Request{Decision: id, Items: []api.Item{{ID: "i", Features: api.Values{api.Number("x", x)}}}}

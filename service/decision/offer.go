@@ -29,19 +29,25 @@ func offerOf(p *placement, o *eventlog.Offered) (*offer, error) {
 	if err != nil {
 		return nil, err
 	}
+	decoded := &offer{o, e}
+	return decoded, decoded.check(p)
+}
+
+// check reports an offer that the placement cannot have made.
+func (o *offer) check(p *placement) error {
 	k, d := len(o.Shown), o.Width
 	if d != p.config.schema.Width() || k > p.config.MaxSize {
-		return nil, fmt.Errorf("the offer is of %d items of %d features, the placement shows %d of %d", k, d, p.config.MaxSize, p.config.schema.Width())
+		return fmt.Errorf("the offer is of %d items of %d features, the placement shows %d of %d", k, d, p.config.MaxSize, p.config.schema.Width())
 	}
 	if o.Mode < ByPolicy || o.Mode > ByImport {
-		return nil, fmt.Errorf("the offer was found in way %d, which this program does not know", o.Mode)
+		return fmt.Errorf("the offer was found in way %d, which this program does not know", o.Mode)
 	}
 	for i, v := range o.Revenue {
 		if v > vitrine.MaxRevenue {
-			return nil, fmt.Errorf("item %d has the revenue %v, the largest is %v", i, v, vitrine.MaxRevenue)
+			return fmt.Errorf("item %d has the revenue %v, the largest is %v", i, v, vitrine.MaxRevenue)
 		}
 	}
-	return &offer{o, e}, nil
+	return nil
 }
 
 // read reads the offer of a decision from the log. The error wraps eventlog.ErrRemoved if the entry was

@@ -11,8 +11,8 @@ import (
 	"vitrine/service/eventlog/memlog"
 )
 
-// rewarded tells rewards of the items shown in so many decisions, call after call,
-// and returns how often each place was chosen, 0 for none.
+// rewarded reports rewards of the items shown in several decisions, call after call, and returns
+// how often each place was chosen, 0 for none.
 func rewarded(t *testing.T, rounds int, calls ...map[int]float64) [4]float64 {
 	t.Helper()
 	store := new(memlog.Store)

@@ -41,7 +41,7 @@ func TestSlots(t *testing.T) {
 		{without(nil, nil, nil), nil, []string{"sku0", "sku1", "sku2"}},
 		{without([]string{"sku0", "sku1"}, nil, nil), nil, []string{"sku2", "sku0", "sku1"}},
 		{without([]string{"sku0"}, []string{"sku0"}), nil, []string{"sku1", "sku2"}},
-		{without(nil, []string{"sku1", "sku2", "sku3"}), nil, []string{"sku1", "sku0"}}, // the second takes sku0 alone
+		{without(nil, []string{"sku1", "sku2", "sku3"}), nil, []string{"sku1", "sku0"}}, // the second takes only sku0
 		{without(nil, nil), []string{"sku0"}, []string{"sku1", "sku2"}},
 	} {
 		r := stock("", 4)
@@ -198,7 +198,7 @@ func TestSlotsShadow(t *testing.T) {
 	}
 }
 
-// What is new in a request is part of which request it is, and a note comes back.
+// The new fields of a request are part of its identity, and a note is returned.
 func TestNotes(t *testing.T) {
 	store := new(memlog.Store)
 	e := opened(t, decision.Options{Store: store, Build: buildToy})

@@ -268,7 +268,7 @@ func (b *batch) close(r *record, o *offer, now int64, body eventlog.Body) {
 
 // offer adds a decision. If open decisions exceed the placement's memory, others are evicted. An earlier
 // decision of this id, whose entry was removed, may still be remembered.
-func (b *batch) offer(v view, e *eventlog.Event, o *eventlog.Offered, forgotten *record, entry []byte) error {
+func (b *batch) offer(v view, e *eventlog.Event, o *offer, forgotten *record, entry []byte) error {
 	p := v.placement
 	key := decisionKey{p, o.Decision}
 	if b.touched[key] {
@@ -284,7 +284,7 @@ func (b *batch) offer(v view, e *eventlog.Event, o *eventlog.Offered, forgotten 
 	}
 	b.touched[key] = true
 	b.open[p] += size
-	b.add(e, entry, nil)
+	b.add(e, entry, o)
 	return nil
 }
 

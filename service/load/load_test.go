@@ -231,7 +231,7 @@ func TestStandstillIsReported(t *testing.T) {
 	}
 }
 
-// Whoever interrupts a run while the service stands still is told of those who wait.
+// An interrupted run reports the requests that wait for a service that stands still.
 func TestInterruptedAtAStandstill(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	over := make(chan struct{})

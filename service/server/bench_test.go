@@ -53,8 +53,8 @@ func (d *discard) Header() http.Header         { return d.header }
 func (d *discard) WriteHeader(status int)      { d.status = status }
 func (d *discard) Write(b []byte) (int, error) { return len(b), nil }
 
-// benchmark measures decisions through the handler alone, and over a connection: there
-// the processor's time, of which the caller's share is a write and a read.
+// benchmark measures decisions through the handler alone, and over a connection: there the
+// processor's time, including the caller's write and read.
 func benchmark(b *testing.B, mediaType string, pick func(text, wire string) string) {
 	placement, text, wire := crowd(b)
 	body := pick(text, wire)

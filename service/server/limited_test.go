@@ -150,7 +150,7 @@ func TestTakenIDs(t *testing.T) {
 	}
 }
 
-// laterBody is a body of which something happens before it is sent.
+// laterBody is a body that runs a function before it is sent.
 type laterBody struct {
 	before func()
 	*strings.Reader

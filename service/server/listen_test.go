@@ -85,8 +85,8 @@ func TestRefusesToBeOpen(t *testing.T) {
 	}
 }
 
-// A request in progress when the service stops gets its answer, new ones are refused,
-// and who listens to events is told that it is the end.
+// A request in progress when the service stops gets its answer, new ones are refused, and subscribers of
+// events receive the end of the stream.
 func TestDrain(t *testing.T) {
 	store := &gatedStore{waiting: make(chan struct{})}
 	s := started(t, func(o *server.Options, e *decision.Options) { e.Store, o.Log = store, nil })

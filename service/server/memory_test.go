@@ -107,7 +107,8 @@ func TestRequestsTakeMemory(t *testing.T) {
 	}
 }
 
-// A request waits a little for the memory that others have, and is told to come again. One that will never fit is too large.
+// A request waits a little for the memory of others, and is then asked to retry. One that will never fit is
+// too large.
 func TestRequestsWaitForMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, b := within(t, 400<<20)

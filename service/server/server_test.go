@@ -173,7 +173,7 @@ const (
 	items = `"items":[{"id":"sku1","features":{"price":1.2,"brand":"acme"},"revenue":2.5},{"id":"sku2","features":{"price":0.7,"brand":"zenith"}}]`
 )
 
-// told is an answer as its caller reads it.
+// reply is an answer as its caller reads it.
 type reply struct {
 	Decision   string `json:"decision_id"`
 	Assortment []struct {
@@ -220,7 +220,7 @@ func TestExamples(t *testing.T) {
 	}
 	got := s.want(200, "GET", "/v1/placements/home", "")
 	same(t, got.body, created.body)
-	s.want(200, "PUT", "/v1/placements/home", got.body) // what is told can be put
+	s.want(200, "PUT", "/v1/placements/home", got.body) // the returned configuration can be put
 	same(t, s.want(200, "GET", "/v1/placements", "").body, `{"placements":[{"name":"home","config":`+got.body+`}]}`)
 
 	request := `{"decision_id":"abc",` + items + `}`
@@ -327,7 +327,7 @@ func TestBadInput(t *testing.T) {
 	}
 	s.problem(422, "invalid", "#/choice", "POST", "/v1/decisions/d/outcome", `{"choice":["sku1"]}`)
 	if a := s.want(422, "POST", "/v1/decisions/d/outcome", `{"choice":"`+strings.Repeat("a", 90_000)+`"}`); len(a.body) > 2000 {
-		t.Errorf("an outcome of 90 KB is told again in %d bytes", len(a.body))
+		t.Errorf("an outcome of 90 KB is repeated in %d bytes", len(a.body))
 	}
 	s.problem(404, "not-found", "", "POST", "/v1/decisions/%2e%2e%2fd/outcome", `{"choice":null}`)
 

@@ -33,7 +33,7 @@ func (broken) UnmarshalBinary([]byte) error                           { return n
 type gatedStore struct {
 	memlog.Store
 	gate    chan struct{}
-	waiting chan struct{} // told of each append that waits
+	waiting chan struct{} // receives a value for each append that waits
 }
 
 func (s *gatedStore) Append(ctx context.Context, entries ...[]byte) (uint64, error) {

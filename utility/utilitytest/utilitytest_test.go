@@ -108,7 +108,7 @@ func TestBatteryFindsFlaws(t *testing.T) {
 	}
 }
 
-// flawed is an MLP of which some methods are replaced.
+// flawed is an MLP with some methods replaced.
 type flawed struct {
 	*utility.MLP
 	init          func(w []float64, rng *rand.Rand)

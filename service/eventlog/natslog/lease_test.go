@@ -251,7 +251,7 @@ func TestOldServer(t *testing.T) {
 	}
 }
 
-// On a cluster of three a log has three replicas, without being told, and its lease too.
+// On a cluster of three a log and its lease have three replicas by default.
 func TestReplicas(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)

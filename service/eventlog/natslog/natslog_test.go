@@ -50,8 +50,8 @@ func BenchmarkOpen(b *testing.B) {
 	}
 }
 
-// BenchmarkTruncate measures how a log of so many frames of 3 entries of 1 KB is cut: where, by a time
-// and by a size with 10 MB before it, and removing them.
+// BenchmarkTruncate measures the removal of entries from a log of frames of 3 entries of 1 KB: where, by a
+// time and by a size with 10 MB before it, and removing them.
 func BenchmarkTruncate(b *testing.B) {
 	natslog.SetSync(false)
 	s := connect(b, natslog.Options{Dir: b.TempDir()})
