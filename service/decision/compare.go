@@ -127,9 +127,10 @@ func settleVersions(p, q *frozen) {
 	}
 }
 
-// settleGuards leaves out guards where one began with a snapshot of before format 10.
+// settleGuards leaves out guards if one began with a snapshot of before format 10: guards that begin after
+// different entries have different sums.
 func settleGuards(p, q *frozen) {
-	if p.guard.late != q.guard.late {
+	if p.guard.late || q.guard.late {
 		p.guard, q.guard = guard{}, guard{}
 	}
 }
