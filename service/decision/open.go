@@ -62,7 +62,7 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	}
 	for _, p := range s.placements {
 		p.upcoming.Store(p.numbers)
-		if p.worker.current.Load().policy == nil { // it had retired, and is on its way back
+		if p.worker.current.Load().policy == nil || p.worker.following.Load() > 0 { // it had retired, or learns from the log
 			if err := p.worker.wait(ctx, func(*worker) {}); err != nil {
 				s.end()
 				return nil, err

@@ -215,6 +215,14 @@ func TestRelearningGoesOn(t *testing.T) {
 			t.Errorf("%s gives another state", what)
 		}
 	}
+	s, _ := e.Stats("home")
+	slow := func(s decision.Spec) (vitrine.Learner, error) {
+		return &toy{size: s.Size, before: func(*vitrine.Context) { time.Sleep(20 * time.Microsecond) }}, nil
+	}
+	again := opened(t, decision.Options{Store: copied(t, store), Build: slow})
+	if have, _ := again.Stats("home"); have.Learned != s.Learned {
+		t.Errorf("after a restart a learner of %d rounds decides, want %d", have.Learned, s.Learned)
+	}
 	if n := e.Needs(e.Sequence()); n != math.MaxUint64 {
 		t.Errorf("entry %d is needed", n)
 	}

@@ -316,3 +316,65 @@ func TestBasesOfNoUse(t *testing.T) {
 		t.Errorf("%d files, %v", len(files), err)
 	}
 }
+
+// A log from which a learner learns is not cut before it has learned, and every snapshot that is left gives the state
+// also after that.
+func TestRetentionWhileLearningAgain(t *testing.T) {
+	s := newShrinking(t, new(memlog.Store))
+	s.Size, s.Needs = 20_000, s.engine.Needs
+	apply := func() (data []byte, first uint64) {
+		t.Helper()
+		data, upTo := s.snapshot()
+		if _, err := s.Apply(t.Context(), upTo, s.now); err != nil {
+			t.Fatal(err)
+		}
+		return data, s.extent().First
+	}
+	_, upTo := s.snapshot()
+	var first uint64
+	for range 5 {
+		s.trade(10)
+		_, first = apply()
+	}
+	config := func(lambda int) []byte {
+		return fmt.Appendf(nil, `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{"name":"onl-mnl","warmup":2,"lambda":%d},"memory":100000}`, lambda)
+	}
+	for i := range 2 {
+		if _, err := s.engine.Change(t.Context(), "home", config(20+i), decision.Change{Relearn: true}, s.now.UnixNano()); err != nil {
+			t.Fatal(err)
+		}
+		from := s.extent().First
+		if n := s.engine.Needs(upTo); n > from {
+			t.Fatalf("entry %d is needed of a log from %d on", n, from)
+		}
+		if _, upTo, err := s.engine.Snapshot(t.Context()); err != nil || s.engine.Needs(upTo) != from {
+			t.Errorf("entry %d is needed, want %d, %v", s.engine.Needs(upTo), from, err)
+		}
+		for range 3 {
+			s.trade(10)
+			data, x := apply()
+			if x != from {
+				t.Errorf("entries before %d are removed, while they are read from %d on", x, from)
+			}
+			s.sound(data)
+		}
+		if done, ended, err := s.engine.Exchange(t.Context(), s.now.UnixNano()); len(done) != 1 || ended != nil || err != nil {
+			t.Fatalf("exchanged %q, ended %q, %v", done, ended, err)
+		}
+		if err := s.engine.Wait(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for first <= from { // until it needs a base from after the exchange
+			if x := s.extent(); x.Bytes > 3*s.Size {
+				t.Fatalf("the log begins with entry %d, and has %d bytes", first, x.Bytes)
+			}
+			s.trade(10)
+			var data []byte
+			data, first = apply()
+			s.sound(data)
+		}
+		if x := s.extent(); x.Bytes > s.Size {
+			t.Errorf("the log has %d bytes", x.Bytes)
+		}
+	}
+}
