@@ -34,3 +34,51 @@ func TestExportOfOneIDInTwoPlacements(t *testing.T) {
 		t.Errorf("%s", &out)
 	}
 }
+
+// An export names the values that a category had learned by then, also after its placement has changed and its
+// learner has come back.
+func TestExportNamesLearnedValues(t *testing.T) {
+	const brands = `{"max_size":1,"features":[{"name":"brand","kind":"category","buckets":4}],"policy":{"name":"POLICY"}}`
+	config := func(policy string) []byte {
+		c, err := decision.ParseConfig([]byte(strings.Replace(brands, "POLICY", policy, 1)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c.Canonical()
+	}
+	other, err := decision.ParseConfig([]byte(`{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"uniform"}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	encoder := jsontext.NewEncoder(&out)
+	x := &decisions{configs: map[string]*decision.Config{}, former: map[string]*decision.Config{}, open: map[decisionKey]*offered{}, each: func(o *offered, end outcome) error { return writeLine(encoder, o, end) }}
+	offer := func(id string, column int) *eventlog.Offered {
+		row := make([]float64, 4)
+		row[column] = 1
+		return &eventlog.Offered{Decision: id, ItemIDs: []string{"i"}, Shown: []int32{0}, Candidates: 1, Width: 4, Features: row, Propensity: 1}
+	}
+	for i, body := range []eventlog.Body{
+		&eventlog.PlacementPut{Config: config("ucb-mnl")},
+		&eventlog.ValuesSeen{Feature: "brand", Values: []string{"acme", "zen"}},
+		offer("0", 1), &eventlog.Expired{Decision: "0"},
+		offer("1", 3), &eventlog.Expired{Decision: "1"}, // hashed
+		&eventlog.LearnerReset{Config: config("ts-mnl"), Note: "a change"},
+		&eventlog.ValuesSeen{Feature: "brand", Values: []string{"late"}},
+		offer("2", 0), &eventlog.Expired{Decision: "2"},
+		offer("3", 2), &eventlog.Expired{Decision: "3"},
+		&eventlog.LearnerReset{Config: other.Canonical(), Note: "a change"},
+		&eventlog.LearnerRolledBack{Version: 1, Config: config("ucb-mnl")},
+		offer("4", 1), &eventlog.Expired{Decision: "4"},
+	} {
+		if err := x.event(uint64(i+1), &eventlog.Event{Placement: "home", Body: body}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	for i, want := range []string{`"brand":"zen"`, `"brand":[0,0,0,1]`, `"brand":"acme"`, `"brand":"late"`, `"brand":"zen"`} {
+		if !strings.Contains(lines[i], want) {
+			t.Errorf("line %d is %s, want %s", i, lines[i], want)
+		}
+	}
+}
