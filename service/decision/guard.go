@@ -56,7 +56,8 @@ type cohort struct {
 	baseline  confseq.Block
 }
 
-// alarm is a test that failed. It stays until an operator clears it, or the learner begins anew or goes back.
+// alarm is a test that failed. It stays until an operator clears it, or the learner begins again or rolls
+// back.
 type alarm struct {
 	check   string
 	detail  string
@@ -303,8 +304,8 @@ func (w *worker) recallPolicy(version uint64) {
 	}
 }
 
-// ClearAlarm ends a placement's alarm: its policy decides again, and the guard begins anew. Without an
-// alarm nothing changes. Errors are ErrNotFound, ErrStopped and that of ctx.
+// ClearAlarm ends a placement's alarm: its policy decides again, and the guard begins again. Without an alarm
+// nothing changes. Errors are ErrNotFound, ErrStopped and that of ctx.
 func (e *Engine) ClearAlarm(ctx context.Context, name string, now int64) error {
 	return e.about(ctx, name, now, func(p *placement) (eventlog.Body, error) {
 		if p.guard.alarm == nil {
