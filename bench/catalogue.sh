@@ -51,13 +51,13 @@ printf '\nresident memory: %d MB, rows of 15 numbers: %d MB\n' \
 
 n=$((items < 100000 ? items : 100000))
 seq 0 $((n - 1)) | sed 's/.*/{"id":"item-&","revenue":0.75}/' | split -l 5000 - "$work/prices."
-load --rate 500 --duration 6s --json >"$work/result" 2>/dev/null &
+load --rate "$((items > 10000 ? 20 : 200))" --duration 6s --json >"$work/result" 2>/dev/null &
 generator=$!
 sleep 2
 start=$(date +%s.%N)
 for part in "$work"/prices.*; do
 	curl -sf -X PATCH -H 'Content-Type: application/x-ndjson' --data-binary "@$part" "http://$address/v1/placements/load/items" >/dev/null
 done
-printf '%d prices changed in %.2f s beside 500 decisions a second, whose latencies were\n' "$n" "$(echo "$(date +%s.%N) - $start" | bc)"
+printf '%d prices changed in %.2f s beside an open loop of decisions, whose latencies were\n' "$n" "$(echo "$(date +%s.%N) - $start" | bc)"
 wait "$generator"
 grep -A9 '"decisions"' "$work/result" || head -20 "$work/result"

@@ -49,3 +49,22 @@ func decideByIDs(b *testing.B, n int, policy string, equal bool) {
 		}
 	}
 }
+
+// BenchmarkPatchItems changes the price and the revenue of 100,000 items.
+func BenchmarkPatchItems(b *testing.B) {
+	e := opened(b, decision.Options{Store: &devNull{Store: new(memlog.Store)}})
+	put(b, e, "home", window+"}")
+	items := goods(1, 100_000)
+	putItems(b, e, "home", items)
+	price := 0.0
+	for b.Loop() {
+		price++
+		patches := make([]api.CatalogueItem, len(items))
+		for i := range items {
+			patches[i] = api.CatalogueItem{ID: items[i].ID, Features: api.Values{api.Number("x", price/1000)}, Revenue: new(price)}
+		}
+		if a, err := e.PatchItems(b.Context(), "home", patches, 0); err != nil || a.Changed != len(items) {
+			b.Fatal(a, err)
+		}
+	}
+}
