@@ -23,6 +23,7 @@ import (
 type pilotCmd struct {
 	Model     string `arg:"" help:"A model that vitrine fit wrote with --out."`
 	Placement string `arg:"" help:"The configuration of a placement, as PUT takes it."`
+	Fixed     bool   `help:"The placement shows the model's best page for ever: it learns nothing."`
 }
 
 // Help is the tail of the command's help.
@@ -31,7 +32,9 @@ func (pilotCmd) Help() string {
 
 The model is a multinomial logit with an outside option. A coefficient belongs to a number of the placement's features of its name, or to a value of a category that is spelled as an expression of the specification, brand == "acme". A term of the variable "1" in all utilities is the intercept.
 
-` + examples("vitrine pilot model.json home.json > warm.json")
+With --fixed the policy is greedy, and a penalty of λ = 1e12 holds its estimate at the model.
+
+` + examples("vitrine pilot model.json home.json > warm.json", "vitrine pilot model.json home.json --fixed > fixed.json")
 }
 
 // Run prints the placement.
@@ -59,6 +62,10 @@ func (c pilotCmd) Run(t terminal) error {
 	policy, _ := place["policy"].(map[string]any)
 	if name := policy["name"]; name != "greedy" && name != "onl-mnl" {
 		policy = map[string]any{"name": "onl-mnl"}
+	}
+	if c.Fixed {
+		const heavy = 1e12 // a page moves a utility by at most the inverse of it
+		policy = map[string]any{"name": "greedy", "update": "online", "lambda": heavy}
 	}
 	maps.Copy(policy, map[string]any{"utility": map[string]any{"kind": "linear", "intercept": true}, "pilot": "given", "pilot_weights": weights})
 	place["policy"] = policy
