@@ -114,6 +114,33 @@ func TestPower(t *testing.T) {
 	}
 }
 
+// The bounds of a few sales, by the formula: c = 4 is the first power of two times the first bound that is at least the
+// largest one, 3, so k = 2 and the sequence has 1/12 of the error.
+func TestBoundsByHand(t *testing.T) {
+	var m Mean
+	first := m.Begin()
+	for _, x := range []float64{1, 0, 1} {
+		first.Add(x, 1)
+	}
+	m.Add(&first)
+	second := m.Begin() // around 2/3
+	second.Add(0, 2)
+	second.Add(3, 3)
+	m.Add(&second)
+	v := 2 + math.Pow(3-2.0/3, 2) + math.Pow(2.0/3, 2)
+	const c, alpha = 4.0, 0.05
+	v = max(v, c*c)
+	l := 1.4*math.Log(math.Log2(v/(c*c))+1) + math.Log(mathext.Zeta(1.4, 1)/(alpha/12))
+	a, b := (math.Pow(2, 0.25)+math.Pow(2, -0.25))/math.Sqrt2, (math.Sqrt2+1)/2
+	width := (math.Sqrt(a*a*v*l+b*b*c*c*l*l) + b*c*l) / 5
+	if low, high := m.Low(alpha), m.High(alpha); math.Abs(low-(1-width)) > 1e-12 || math.Abs(high-(1+width)) > 1e-12 {
+		t.Errorf("the bounds are %v and %v, want %v and %v", low, high, 1-width, 1+width)
+	}
+	if want := 2 + math.Pow(3-2.0/3, 2) + math.Pow(2.0/3, 2); math.Abs(m.Squares-want) > 1e-12 {
+		t.Errorf("V is %v, want %v", m.Squares, want)
+	}
+}
+
 // In another currency all is the same.
 func TestScale(t *testing.T) {
 	var a, b Mean

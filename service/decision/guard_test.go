@@ -212,6 +212,11 @@ func TestFallbackToAVersion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	w.goOn(250, 1)
+	wait(t, e)
+	if _, err := e.Keep(t.Context(), "home", "of a bad day", w.now); err != nil {
+		t.Fatal(err)
+	}
 	w.goOn(3000, 1)
 	a := w.alarm()
 	if a == nil || a.Fallback != "version" || a.Version != good {
@@ -238,7 +243,7 @@ func TestFallbackToAVersion(t *testing.T) {
 		if len(by) != 1 || by[good] != "sku0" {
 			t.Errorf("with an alarm versions show %v, want version %d to show sku0", by, good)
 		}
-		if kept, err := e.Keep(t.Context(), "home", "", w.now); err != nil || len(mustStats(t, e).Versions) != 1 {
+		if kept, err := e.Keep(t.Context(), "home", "", w.now); err != nil || len(mustStats(t, e).Versions) != 2 {
 			t.Errorf("with an alarm version %d is kept by the clock, %v", kept, err)
 		}
 	}
