@@ -43,7 +43,7 @@ func exchange(t testing.TB, e *decision.Engine) {
 // learnedFrom plays the outcomes of a log to a learner, which refuses or panics as it likes.
 func learnedFrom(t *testing.T, store *memlog.Store, l *toy) {
 	t.Helper()
-	offers := map[string]*eventlog.Offered{}
+	offers, activated := map[string]*eventlog.Offered{}, map[string]bool{}
 	observe := func(id string, choice int) {
 		o := offers[id]
 		n := len(o.ItemIDs)
@@ -78,8 +78,10 @@ func learnedFrom(t *testing.T, store *memlog.Store, l *toy) {
 			offers[b.Decision] = b
 		case *eventlog.Chosen:
 			observe(b.Decision, int(b.Choice))
+		case *eventlog.Activated:
+			activated[b.Decision] = true
 		case *eventlog.Expired:
-			if !decision.Deferred(offers[b.Decision]) {
+			if !decision.Deferred(offers[b.Decision]) || activated[b.Decision] {
 				observe(b.Decision, 0)
 			}
 		}
@@ -108,6 +110,12 @@ func TestRelearning(t *testing.T) {
 	if _, err := e.Decide(t.Context(), "home", r, 1); err != nil {
 		t.Fatal(err)
 	}
+	r = stock("activated", 3)
+	r.Defer = true
+	if _, err := e.Decide(t.Context(), "home", r, 1); err != nil {
+		t.Fatal(err)
+	}
+	is(t, "activating", e.Activate(t.Context(), "home", "activated", 2), nil)
 	put(t, e, "home", strings.Replace(toys, `{}`, `{},"seed":2`, 1)) // begins again
 	trade(20)
 	if _, err := e.Decide(t.Context(), "home", stock("late", 3), 1); err != nil {
@@ -151,7 +159,7 @@ func TestRelearning(t *testing.T) {
 	}
 	s, _ = e.Stats("home")
 	versions, _ := e.Versions("home")
-	if s.Relearning != nil || s.Stale != 0 || len(versions) != 2 || versions[1].Note != "before a change of policy/name, seed" {
+	if s.Relearning != nil || s.Stale != 1 || len(versions) != 2 || versions[1].Note != "before a change of policy/name, seed" {
 		t.Errorf("%+v, %+v", s, versions)
 	}
 	if string(snapshot(t, e)) != string(replayed(t, o)) {
@@ -160,6 +168,25 @@ func TestRelearning(t *testing.T) {
 	is(t, "rolling back", e.RollBack(t.Context(), "home", versions[1].Version, nil, 700), nil)
 	if c, _ := e.Config("home"); c.Seed != 2 {
 		t.Errorf("rolled back to %s", c.Canonical())
+	}
+}
+
+// Sets that are larger than those that the placement will show are left out.
+func TestRelearningOfLargerSets(t *testing.T) {
+	e := opened(t, decision.Options{Store: new(memlog.Store), Build: buildToy})
+	config := `{"max_size":%d,"features":[{"name":"x","kind":"number"}],"policy":{}}`
+	put(t, e, "home", fmt.Sprintf(config, 2))
+	for i := range 9 {
+		id := fmt.Sprint("d", i)
+		if _, err := e.Decide(t.Context(), "home", stock(id, 1+i%3), 0); err != nil {
+			t.Fatal(err)
+		}
+		is(t, "outcome", e.Outcome(t.Context(), "home", id, "", 1), nil)
+	}
+	relearn(t, e, fmt.Sprintf(config, 1))
+	exchange(t, e)
+	if s, _ := e.Stats("home"); s.Learned != 3 || s.Skipped != 0 {
+		t.Errorf("learned %d, skipped %d", s.Learned, s.Skipped)
 	}
 }
 
