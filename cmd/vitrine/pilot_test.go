@@ -1,76 +1,63 @@
 package main
 
 import (
-	"fmt"
 	"math"
-	"math/rand/v2"
-	"os"
+	"slices"
 	"strings"
 	"testing"
 
-	"github.com/go-json-experiment/json"
+	"gonum.org/v1/gonum/mat"
 
+	"vitrine/choice"
 	"vitrine/service/api"
 	"vitrine/service/decision"
-	"vitrine/service/eventlog/memlog"
+	"vitrine/utility"
 )
 
-// A placement with a fixed model shows the model's utilities before and after outcomes that speak
-// against them.
-func TestFixedPilot(t *testing.T) {
-	t.Chdir(t.TempDir())
-	rng := rand.New(rand.NewPCG(1, 1))
-	var table strings.Builder
-	table.WriteString("id,x,took\n")
-	for range 300 { // customers take an item with exp(x)/(1 + exp(x))
-		x := rng.NormFloat64()
-		took := "0"
-		if rng.Float64() < 1/(1+math.Exp(-x)) {
-			took = "1"
-		}
-		text, _ := json.Marshal(x)
-		table.WriteString("i" + string(text) + "," + string(text) + "," + took + "\n")
-	}
-	for name, text := range map[string]string{
-		"log.csv":   table.String(),
-		"spec.toml": "[data]\nform = \"long\"\nchoice = [\"id\"]\nchosen = \"took\"\noutside = \"implicit\"\n[utility]\ngeneric = [\"x\"]\n",
-		"home.json": `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl"}}`,
-	} {
-		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	shell(t, "vitrine fit log.csv spec.toml --out model.json")
-	config := []byte(shell(t, "vitrine pilot model.json home.json --fixed"))
-	e, err := decision.Open(t.Context(), decision.Options{Store: new(memlog.Store), Build: decision.NewLearner})
+// The utility of a placement's row under the weights is that of the model for the request's values.
+func TestModelWeights(t *testing.T) {
+	c, err := decision.ParseConfig([]byte(`{"max_size":2,"features":[{"name":"age","kind":"number","from":"user","center":40,"scale":20},{"name":"brand","kind":"category","values":["acme","zeta"],"other":true},{"name":"price","kind":"number","center":10,"scale":5},{"name":"word","kind":"text","buckets":3,"default":""}]}`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer e.Close()
-	if _, err := e.Put(t.Context(), "home", config, 0); err != nil {
+	names := []string{"price", `brand == "zeta"`, "age", "constant"}
+	r := &choice.Result{Outside: true, Names: names, Coefficients: []float64{-0.3, 0.7, 0.02, 1.5}, Covariance: mat.NewSymDense(4, nil),
+		Spec: &choice.Spec{Utility: choice.Utility{Generic: names[:3], Terms: []choice.Term{{Name: "constant", Variable: "1"}}}}}
+	w, err := modelWeights(r, c)
+	if err != nil {
 		t.Fatal(err)
 	}
-	var before float64
-	for round := range 200 {
-		r := &api.Request{Decision: fmt.Sprint("d", round), Items: []api.Item{{ID: "a", Features: api.Values{api.Number("x", 1)}}, {ID: "b", Features: api.Values{api.Number("x", -1)}}}}
-		a, err := e.Decide(t.Context(), "home", r, 0)
-		if err != nil {
+	for _, v := range []struct {
+		brand            string
+		price, age, want float64
+	}{{"acme", 7, 30, -0.3*7 + 0.02*30 + 1.5}, {"zeta", 12, 55, -0.3*12 + 0.7 + 0.02*55 + 1.5}, {"other", 10, 40, -3 + 0.8 + 1.5}} {
+		row := make([]float64, c.Schema().Width())
+		items := []api.Item{{ID: "i", Features: api.Values{api.Text("brand", v.brand), api.Number("price", v.price), api.Value{Name: "word"}}}}
+		if _, err := c.Schema().Rows(row, api.Values{api.Number("age", v.age)}, items); err != nil {
 			t.Fatal(err)
 		}
-		if len(a.Shown) != 1 || a.Shown[0] != "a" || len(a.Probability) != 1 {
-			t.Fatalf("round %d: %+v", round, a)
-		}
-		if round == 0 {
-			before = a.Probability[0]
-		}
-		if math.Abs(a.Probability[0]-before) > 1e-9 {
-			t.Fatalf("round %d: probability %v, at first %v", round, a.Probability[0], before)
-		}
-		if err := e.Outcome(t.Context(), "", r.Decision, "", 1); err != nil {
-			t.Fatal(err)
+		u := make([]float64, 1)
+		utility.NewLinear(len(row), true).Utilities(u, w, mat.NewDense(1, len(row), row))
+		if math.Abs(u[0]-v.want) > 1e-9 {
+			t.Errorf("%+v: the utility is %v", v, u[0])
 		}
 	}
-	if before < 0.6 || before > 0.85 {
-		t.Errorf("probability %v, want about e/(1+e)", before)
+	for want, change := range map[string]func(r *choice.Result){
+		"it has no outside option":                              func(r *choice.Result) { r.Outside = false },
+		"it is a nested logit":                                  func(r *choice.Result) { r.Spec.Model.Kind = "nested" },
+		`coefficient cost: the placement has no feature "cost"`: func(r *choice.Result) { r.Names[0] = "cost" },
+		`coefficient brand: the feature "brand" is a category`:  func(r *choice.Result) { r.Names[1] = "brand" },
+		`coefficient brand == "none": the feature "brand" is a category: want a number, or a value`: func(r *choice.Result) { r.Names[1] = `brand == "none"` },
+		`coefficient word: the feature "word" is a text`:                                            func(r *choice.Result) { r.Names[2] = "word" },
+		`coefficient constant is of the alternatives ["bus"]`:                                       func(r *choice.Result) { r.Spec.Utility.Terms[0].Alternatives = []string{"bus"} },
+	} {
+		bad := *r
+		spec := *r.Spec
+		spec.Utility.Terms = slices.Clone(spec.Utility.Terms)
+		bad.Names, bad.Spec = slices.Clone(names), &spec
+		change(&bad)
+		if _, err := modelWeights(&bad, c); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
+		}
 	}
 }

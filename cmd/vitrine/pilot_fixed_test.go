@@ -1,0 +1,76 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json"
+
+	"vitrine/service/api"
+	"vitrine/service/decision"
+	"vitrine/service/eventlog/memlog"
+)
+
+// A placement with a fixed model shows the model's utilities before and after outcomes that speak
+// against them.
+func TestFixedPilot(t *testing.T) {
+	t.Chdir(t.TempDir())
+	rng := rand.New(rand.NewPCG(1, 1))
+	var table strings.Builder
+	table.WriteString("id,x,took\n")
+	for range 300 { // customers take an item with exp(x)/(1 + exp(x))
+		x := rng.NormFloat64()
+		took := "0"
+		if rng.Float64() < 1/(1+math.Exp(-x)) {
+			took = "1"
+		}
+		text, _ := json.Marshal(x)
+		table.WriteString("i" + string(text) + "," + string(text) + "," + took + "\n")
+	}
+	for name, text := range map[string]string{
+		"log.csv":   table.String(),
+		"spec.toml": "[data]\nform = \"long\"\nchoice = [\"id\"]\nchosen = \"took\"\noutside = \"implicit\"\n[utility]\ngeneric = [\"x\"]\n",
+		"home.json": `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl"}}`,
+	} {
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	shell(t, "vitrine fit log.csv spec.toml --out model.json")
+	config := []byte(shell(t, "vitrine pilot model.json home.json --fixed"))
+	e, err := decision.Open(t.Context(), decision.Options{Store: new(memlog.Store), Build: decision.NewLearner})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	if _, err := e.Put(t.Context(), "home", config, 0); err != nil {
+		t.Fatal(err)
+	}
+	var before float64
+	for round := range 200 {
+		r := &api.Request{Decision: fmt.Sprint("d", round), Items: []api.Item{{ID: "a", Features: api.Values{api.Number("x", 1)}}, {ID: "b", Features: api.Values{api.Number("x", -1)}}}}
+		a, err := e.Decide(t.Context(), "home", r, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(a.Shown) != 1 || a.Shown[0] != "a" || len(a.Probability) != 1 {
+			t.Fatalf("round %d: %+v", round, a)
+		}
+		if round == 0 {
+			before = a.Probability[0]
+		}
+		if math.Abs(a.Probability[0]-before) > 1e-9 {
+			t.Fatalf("round %d: probability %v, at first %v", round, a.Probability[0], before)
+		}
+		if err := e.Outcome(t.Context(), "", r.Decision, "", 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if before < 0.6 || before > 0.85 {
+		t.Errorf("probability %v, want about e/(1+e)", before)
+	}
+}
