@@ -97,7 +97,7 @@ func ReadMapping(path string) (*Mapping, error) {
 	case l.Draw != "sets" && l.Draw != "pages":
 		return nil, fmt.Errorf("%s: law.draw = %q: want sets or pages", path, l.Draw)
 	case l.Share != 1:
-		return nil, fmt.Errorf("%s: law.share = %v: only pages that are all drawn uniformly, share = 1, can be told of a whole log", path, l.Share)
+		return nil, fmt.Errorf("%s: law.share = %v: the mapping can describe only logs whose pages were all drawn uniformly, share = 1", path, l.Share)
 	case l.Size < 1:
 		return nil, fmt.Errorf("%s: law.size = %d: must be at least 1", path, l.Size)
 	}
