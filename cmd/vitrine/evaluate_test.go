@@ -65,8 +65,11 @@ func exploredLog(t *testing.T, dir, explore string, share float64, rounds int) {
 			if err := e.Outcome(ctx, "home", a.Decision, taken, now); err != nil {
 				return err
 			}
+			if err := e.Wait(ctx); err != nil { // each decision has learned from all before it, on a slow machine too
+				return err
+			}
 		}
-		return e.Wait(ctx)
+		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -124,7 +127,7 @@ func TestEvaluate(t *testing.T) {
 	}
 	for _, method := range []string{"direct", "dr-pi"} {
 		d := value["best-dearest "+method]
-		if d < 0.005 || math.Abs(d-(value["best- "+method]-value["dearest- "+method])) > 1e-9 {
+		if d < 0.02 || math.Abs(d-(value["best- "+method]-value["dearest- "+method])) > 1e-9 {
 			t.Errorf("%s: the difference is %v", method, d)
 		}
 		if off := value["best- "+method] - value["learned- "+method]; math.Abs(off) > 0.03 {
