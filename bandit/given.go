@@ -46,3 +46,9 @@ func (o *optimistic) Given(m *mat.Dense, c []float64) vitrine.Policy {
 	}
 	return r
 }
+
+// Given returns the policy for the short rows, which it does not read.
+func (u uniform) Given(m *mat.Dense, _ []float64) vitrine.Policy {
+	_, u.p.Features = m.Dims()
+	return u
+}

@@ -60,6 +60,11 @@ func TestGiven(t *testing.T) {
 			}
 		}
 	}
+	u := uniform{Problem{Features: 9, Size: 5, Constraint: assortment.AtMost(5)}}
+	short := u.Given(normal(9, 2), nil).Offer(&vitrine.Context{Features: normal(30, 2)}, rand.New(rand.NewPCG(1, 1)))
+	if whole := u.Offer(&vitrine.Context{Features: normal(30, 9)}, rand.New(rand.NewPCG(1, 1))); !slices.Equal(short.Assortment, whole.Assortment) || short.Propensity != whole.Propensity {
+		t.Errorf("the uniform offers are %v and %v", short, whole)
+	}
 	mlp := &optimistic{z: search.Optimistic{Model: utility.NewMLP(2, []int{3}, utility.Sigmoid)}}
 	if mlp.Given(mat.NewDense(2, 1, nil), make([]float64, 2)) != nil {
 		t.Error("a utility that is not linear is reduced")
