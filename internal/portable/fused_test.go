@@ -20,7 +20,7 @@ func TestNothingIsFusedThatIsNotWrittenSo(t *testing.T) {
 		t.Skip("it compiles everything for arm64")
 	}
 	program := filepath.Join(t.TempDir(), "vitrine")
-	build := exec.Command("go", "build", "-o", program, "vitrine/cmd/vitrine")
+	build := exec.Command("go", "build", "-trimpath=false", "-o", program, "vitrine/cmd/vitrine")
 	build.Env = append(os.Environ(), "GOOS=linux", "GOARCH=arm64", "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
