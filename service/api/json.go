@@ -3,6 +3,7 @@ package api
 import (
 	"errors"
 	"io"
+	"reflect"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -21,7 +22,7 @@ func JSONError(err error) error {
 		field := string(semantic.JSONPointer)
 		switch {
 		case errors.Is(err, json.ErrUnknownName):
-			return Fieldf(field, "unknown key")
+			return Fieldf(field, "unknown key %q: must be one of %s", Abbreviate(semantic.JSONPointer.LastToken(), 40), strings.Join(members(semantic.GoType), ", "))
 		case semantic.Err != nil:
 			return Fieldf(field, "%v", semantic.Err)
 		case semantic.GoType != nil:
@@ -41,6 +42,16 @@ func JSONError(err error) error {
 		return Fieldf("", "the JSON ends early")
 	}
 	return Fieldf("", "%v", err)
+}
+
+// members returns the names of the members that a struct is read from.
+func members(t reflect.Type) (names []string) {
+	for _, f := range reflect.VisibleFields(t) {
+		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" && name != "-" {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // kindName names a kind of JSON value for an error message.

@@ -279,7 +279,8 @@ func (c *Config) sameLearner(o *Config) bool {
 		slices.EqualFunc(c.Features, o.Features, feature.Equal)
 }
 
-// learnerFields are the fields in which configurations differ whose learners are not the same.
+// learnerFields are the fields in which configurations differ whose learners are not the same. Of another policy
+// the name says enough, because its settings are others.
 func (c *Config) learnerFields(o *Config) (fields []string) {
 	keys := maps.Clone(c.Policy)
 	maps.Copy(keys, o.Policy)
@@ -287,6 +288,9 @@ func (c *Config) learnerFields(o *Config) (fields []string) {
 		if !bytes.Equal(canonical(c.Policy[key]), canonical(o.Policy[key])) {
 			fields = append(fields, "policy/"+api.Pointer(key))
 		}
+	}
+	if slices.Contains(fields, "policy/name") {
+		fields = []string{"policy/name"}
 	}
 	for _, f := range []struct {
 		name string

@@ -55,6 +55,8 @@ var (
 type LossError struct {
 	Placement string
 	Fields    []string // that the learner depends on, and that would change
+	MaxSize   int      // the new one if it is smaller, otherwise 0. Its learner learns nothing from larger sets
+	OtherRows bool     // whether its features make other rows than those in the log, from which its learner cannot learn
 	api.Loss
 }
 

@@ -119,11 +119,18 @@ func (e *Engine) put(ctx context.Context, name string, config []byte, now int64,
 	}
 }
 
-// mayChange refuses a change before its learner is built.
+// mayChange refuses a change before its learner is built. What is wrong with a policy is said before what the change
+// would lose.
 func (e *Engine) mayChange(name string, c *Config, how *Change) error {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
-	return how.check(e.state.placements[name], c)
+	err := how.check(e.state.placements[name], c)
+	if errors.Is(err, ErrLoss) {
+		if _, wrong := e.state.sizeOf(c); wrong != nil {
+			return wrong
+		}
+	}
+	return err
 }
 
 // check reports why a placement, nil for a new one, must not have a configuration, errSame if it has it. A change that
@@ -179,8 +186,12 @@ func (e *Engine) first(ctx context.Context, how *Change) (uint64, error) {
 
 // loss is the error of a change that would begin the learner again.
 func (p *placement) loss(c *Config) error {
+	smaller := 0
+	if c.MaxSize < p.config.MaxSize {
+		smaller = c.MaxSize
+	}
 	return &LossError{
-		Placement: p.name, Fields: p.config.learnerFields(c),
+		Placement: p.name, Fields: p.config.learnerFields(c), MaxSize: smaller, OtherRows: !p.config.schema.Equal(c.schema),
 		Loss: api.Loss{Rounds: p.worker.seen.Load().observed + p.worker.given.Load() - p.worker.done.Load(), Versions: len(p.numbersOf(p.worker))},
 	}
 }

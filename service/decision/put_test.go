@@ -235,3 +235,25 @@ func copied(t *testing.T, s *memlog.Store) *memlog.Store {
 	}
 	return c
 }
+
+func TestWrongPolicyIsSaidBeforeItsLoss(t *testing.T) {
+	e := opened(t, decision.Options{Store: new(memlog.Store), Build: decision.NewLearner, Size: decision.LearnerSize})
+	put := func(policy string) error {
+		_, err := e.Put(t.Context(), "home", []byte(`{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":`+policy+`}`), 100)
+		return err
+	}
+	if err := put(`{"name":"auto"}`); err != nil {
+		t.Fatal(err)
+	}
+	one(t, e, "home", "a", 1)
+	wait(t, e)
+	for policy, want := range map[string]string{
+		`{"name":"outo"}`:            `/policy: `,
+		`{"name":"auto","lambda":1}`: `/policy: `,
+		`{"name":"uniform"}`:         `it depends on policy/name`,
+	} {
+		if err := put(policy); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", policy, err, want)
+		}
+	}
+}

@@ -90,12 +90,24 @@ func problemOf(err error) *problem {
 
 // lossProblem says what a change would lose, and how to make it all the same.
 func lossProblem(loss *decision.LossError) *problem {
-	p := problemf(http.StatusConflict, "loss", "%v. With ?relearn=log another learner first learns from the log what it has learned. With ?reset=true it begins again. Either way what it has learned is kept as a version to roll back to", loss)
+	p := problemf(http.StatusConflict, "loss", "%v. %s. With ?reset=true it begins again. What it has learned is kept as a version to roll back to", loss, relearning(loss))
 	p.Lost = &loss.Loss
 	for _, field := range loss.Fields {
 		p.Errors = append(p.Errors, api.ProblemField{Pointer: "#/" + field, Detail: "the learner depends on it"})
 	}
 	return p
+}
+
+// relearning says what another learner can learn from the log.
+func relearning(loss *decision.LossError) string {
+	const can = "With ?relearn=log another learner first learns from the log what it has learned"
+	switch {
+	case loss.OtherRows:
+		return "A learner of other features cannot learn from the log"
+	case loss.MaxSize > 0:
+		return fmt.Sprintf("%s, except from decisions that showed more than %d items", can, loss.MaxSize)
+	}
+	return can
 }
 
 // fail answers with a problem, unless an answer has begun.
