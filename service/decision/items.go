@@ -92,32 +92,38 @@ func (s *fold) sharers(name string) (names []string) {
 }
 
 // checkItems reports why a placement must not have a configuration because of its catalogue, or that of another one.
-func (e *Engine) checkItems(name string, c *Config) error {
+func (e *Engine) checkItems(name string, c *Config, how *Change) error {
 	e.mu.RLock()
-	p, owner, sharers := e.state.placements[name], e.state.placements[c.Catalogue], e.state.sharers(name)
+	sharers := e.state.sharers(name)
 	var items *catalogue.Catalogue
-	var own *feature.Schema
-	if p != nil {
-		items, own = p.items.of, p.config.schema
+	var before, owner *Config // nil if there is no such placement
+	if p := e.state.placements[name]; p != nil {
+		items, before = p.items.of, p.config
+	}
+	if p := e.state.placements[c.Catalogue]; p != nil {
+		owner = p.config
 	}
 	e.mu.RUnlock()
 	if c.Catalogue != "" {
 		switch {
 		case c.Catalogue == name:
 			return api.Fieldf("/catalogue", "%q is this placement: leave it out", name)
-		case owner == nil:
+		case owner == nil || !how.mayUse(c, before):
 			return api.Fieldf("/catalogue", "there is no placement %q", c.Catalogue)
-		case owner.config.Catalogue != "":
-			return api.Fieldf("/catalogue", "%q has the catalogue of %q: name that one", c.Catalogue, owner.config.Catalogue)
-		case !owner.config.schema.Equal(c.schema):
+		case owner.Catalogue != "":
+			return api.Fieldf("/catalogue", "%q has the catalogue of %q: name that one", c.Catalogue, owner.Catalogue)
+		case !owner.schema.Equal(c.schema):
 			return api.Fieldf("/catalogue", "placement %q has other features: they must be the same", c.Catalogue)
 		case len(sharers) > 0:
 			return api.Fieldf("/catalogue", "this placement has the catalogue of %s: change these first", strings.Join(sharers, ", "))
 		case items != nil && items.Bytes() > 0:
 			return api.Fieldf("/catalogue", "this placement has items of its own: delete them first")
+		case before != nil && !c.Inherit(before).Inherit(owner).schema.Same(owner.schema):
+			return api.Fieldf("/catalogue", "the categories of this placement have learned other values than those of %q, whose rows they would not fit: "+
+				"let %q have the catalogue of this placement, or put a new placement", c.Catalogue, c.Catalogue)
 		}
 	}
-	if p == nil || own.Equal(c.schema) {
+	if before == nil || before.schema.Equal(c.schema) {
 		return nil
 	}
 	if len(sharers) > 0 {

@@ -30,6 +30,9 @@ type Change struct {
 	Reset   bool  // begin the learner again
 	Relearn bool  // let another learner learn from the log, which then takes its place; not with Reset
 	Match   Match // of the placement as it is
+
+	// Uses reports whether the placement may begin to use the catalogue of another one; nil lets it use every one.
+	Uses func(owner string) bool
 }
 
 // Put is Change of a placement whose learner must not begin again.
@@ -79,11 +82,11 @@ func (e *Engine) put(ctx context.Context, name string, config []byte, now int64,
 		case err != nil:
 			return false, err
 		}
-		r, err := e.prepare(name, c, how)
+		from, err := e.first(ctx, how)
 		if err != nil {
 			return false, err
 		}
-		from, err := e.first(ctx, how)
+		r, err := e.prepare(name, c, how)
 		if err != nil {
 			return false, err
 		}
@@ -160,6 +163,12 @@ func (how *Change) check(p *placement, c *Config) error {
 	return p.loss(c)
 }
 
+// mayUse reports whether a placement may have a configuration with the catalogue of another one. before is its present
+// configuration, nil for a new one.
+func (how *Change) mayUse(c, before *Config) bool {
+	return how == nil || how.Uses == nil || before != nil && before.Catalogue == c.Catalogue || how.Uses(c.Catalogue)
+}
+
 // relearns reports whether a second learner is to learn from the log.
 func (how *Change) relearns() bool { return how != nil && how.Relearn && !how.Reset }
 
@@ -222,7 +231,7 @@ func abbreviated(fields []string) string {
 // learner cannot be built must not enter the log.
 func (e *Engine) prepare(name string, c *Config, how *Change) (*prepared, error) {
 	s := e.state
-	if err := e.checkItems(name, c); err != nil {
+	if err := e.checkItems(name, c, how); err != nil {
 		return nil, err
 	}
 	r := new(prepared)

@@ -198,6 +198,25 @@ func TestLimitedKeyAtHome(t *testing.T) {
 	same(t, s.want(200, "GET", "/v1/placements", "").body, `{"placements":[]}`)
 }
 
+// A limited key lets its placements use no catalogue of others, and does not learn which there are. What a whole key has set
+// stays.
+func TestLimitedCatalogue(t *testing.T) {
+	s, _, _ := vaulted(t)
+	carat := strings.Replace(plain, `"x"`, `"carat"`, 1)
+	with := func(catalogue, config string) string { return `{"catalogue":"` + catalogue + `",` + config[1:] }
+	for _, config := range []string{carat, plain} { // of the vault's features, and of others
+		s.problem(422, "invalid", "#/catalogue", "PUT", "/v1/placements/nowhere", with("vault", config))
+		if got, want := s.ask("PUT", "/v1/placements/nowhere", with("vault", config)).without("vault"), s.ask("PUT", "/v1/placements/nowhere", with("other", config)).without("other"); got != want {
+			t.Errorf("%s, and of what does not exist %s", got, want)
+		}
+	}
+	if _, err := s.engine.Put(t.Context(), "nowhere", []byte(with("vault", carat)), 0); err != nil {
+		t.Fatal(err)
+	}
+	s.want(200, "PUT", "/v1/placements/nowhere", with("vault", strings.Replace(carat, `{"max_size"`, `{"keep":3,"max_size"`, 1)))
+	s.want(200, "PUT", "/v1/placements/nowhere", carat)
+}
+
 // A key for the placement personalizer has the routes that name no placement, and makes it there.
 func TestLimitedPersonalizer(t *testing.T) {
 	token, key := server.NewKey("shop", server.ScopeDecide, server.ScopeRead)

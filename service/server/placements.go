@@ -55,6 +55,7 @@ func (c *call) change() (how decision.Change, err error) {
 	default:
 		how.Relearn = true
 	}
+	how.Uses = c.mine
 	how.Match, err = c.match()
 	return how, err
 }
