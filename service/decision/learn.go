@@ -300,14 +300,14 @@ func (w *worker) follow(upTo uint64) {
 			if t.sequence > w.version { // or it has been learned
 				w.learn(t, w.queue.hold)
 			}
-			if w.behind++; w.behind%publishRounds == 0 {
-				seen := w.progress
-				w.seen.Store(&seen)
+			if w.behind++; w.behind >= publishRounds {
+				w.publish()
 				w.reached.Store(t.sequence)
 			}
 			return !w.stopped.Load()
 		})
 		if err == nil {
+			w.publish() // first: who has reached the end may decide
 			w.reached.Store(upTo)
 			return
 		}
