@@ -391,3 +391,57 @@ func (c *cutting) Extent(ctx context.Context) (eventlog.Extent, error) {
 	}
 	return x, err
 }
+
+// A relearning of a log that does not answer is refused, and no memory stays set aside for it.
+func TestRelearningOfALogThatDoesNotAnswer(t *testing.T) {
+	b := budget.New(1 << 40)
+	e := opened(t, decision.Options{Store: mute{new(memlog.Store)}, Build: buildToy, Budget: b})
+	put(t, e, "home", toys)
+	one(t, e, "home", "d", 1)
+	before := b.Usage().Placements
+	_, err := e.Change(t.Context(), "home", []byte(another), decision.Change{Relearn: true}, 0)
+	is(t, "relearning", err, decision.ErrUnread)
+	if after := b.Usage().Placements; after != before {
+		t.Errorf("%d bytes are set aside, %d before", after, before)
+	}
+}
+
+// mute is a log that does not say what it has.
+type mute struct{ *memlog.Store }
+
+func (mute) Extent(context.Context) (eventlog.Extent, error) {
+	return eventlog.Extent{}, errors.New("no answer")
+}
+
+// A learner that takes over before it has read the last entries decides by what it has read.
+func TestRelearnedPolicyDecidesAtOnce(t *testing.T) {
+	gate, rounds := make(chan struct{}), new(atomic.Int64)
+	e := opened(t, decision.Options{Store: new(memlog.Store), Build: func(s decision.Spec) (vitrine.Learner, error) {
+		l := &toy{size: s.Size}
+		if strings.Contains(string(s.Policy), "another") {
+			l.before = func(*vitrine.Context) {
+				if rounds.Add(1) == 130 {
+					<-gate
+				}
+			}
+		}
+		return l, nil
+	}})
+	put(t, e, "home", toys)
+	for i := range 200 {
+		one(t, e, "home", fmt.Sprint("d", i), 4)
+	}
+	relearn(t, e, another)
+	for rounds.Load() < 130 {
+		time.Sleep(time.Millisecond)
+	}
+	if done, ended, err := e.Exchange(t.Context(), 0); len(done) != 1 || ended != nil || err != nil {
+		t.Fatalf("exchanged %q, ended %q, %v", done, ended, err)
+	}
+	r := &api.Request{Items: []api.Item{{ID: "first", Features: api.Values{api.Number("x", 0)}}, {ID: "learned", Features: api.Values{api.Number("x", 16)}}}}
+	if a := choose(t, e, r, 2); a.Shown[0] != "learned" {
+		t.Errorf("the learner decides as if it had learned nothing: %q", a.Shown)
+	}
+	close(gate)
+	wait(t, e)
+}

@@ -197,3 +197,37 @@ func TestCataloguesLearn(t *testing.T) {
 		}
 	}
 }
+
+// A placement whose categories have learned values uses the catalogue of another one only if that has learned the same
+// values first: it goes on to learn as the other does.
+func TestCatalogueOfOtherValues(t *testing.T) {
+	for _, c := range []struct {
+		shelf []string
+		fits  bool
+	}{{nil, false}, {[]string{"a"}, false}, {[]string{"c"}, false}, {[]string{"b", "a"}, false}, {[]string{"a", "b"}, true}, {[]string{"a", "b", "c"}, true}} {
+		e := opened(t, decision.Options{Store: new(memlog.Store)})
+		put(t, e, "home", brands)
+		choose(t, e, branded("1", "a", "b"), 1)
+		put(t, e, "shelf", brands)
+		if c.shelf != nil {
+			if _, err := e.Decide(t.Context(), "shelf", branded("2", c.shelf...), 2); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, err := e.Put(t.Context(), "home", []byte(strings.Replace(brands, `"max_size"`, `"catalogue":"shelf","max_size"`, 1)), 3)
+		switch {
+		case !c.fits:
+			if err == nil || !strings.HasPrefix(err.Error(), "/catalogue: the categories of this placement have learned other values than those of \"shelf\"") {
+				t.Errorf("after %q: %v", c.shelf, err)
+			}
+			continue
+		case err != nil:
+			t.Fatal(err)
+		}
+		items := []api.CatalogueItem{{ID: "i", Features: api.Values{api.Number("x", 0.1), api.Text("brand", "d")}}}
+		if _, err := e.PutItems(t.Context(), "shelf", items, 4); err != nil {
+			t.Fatal(err)
+		}
+		choose(t, e, &api.Request{}, 5)
+	}
+}
