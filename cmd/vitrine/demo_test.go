@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -161,4 +162,32 @@ func TestDemoOfChangedPlacement(t *testing.T) {
 		t.Errorf("opened again: %v, %s", err, &log)
 	}
 	o.Serving(t.Context(), "127.0.0.1:1") // returns at once
+}
+
+// The requests of the README work as they stand, beside the demonstration that it starts before them.
+func TestRequestsOfTheREADME(t *testing.T) {
+	text, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newService()
+	s.Listen, s.Data, s.demo = "127.0.0.1:0", filepath.Join(t.TempDir(), "data"), true
+	url, _, stop := serving(t, s)
+	for ask(t, 200, "GET", url+"/v1/placements", "") == `{"placements":[]}` {
+		time.Sleep(10 * time.Millisecond)
+	}
+	requests := regexp.MustCompile(`(?m)^curl (-X PUT )?localhost:8080(\S+) -d '([^']*)'$`).FindAllStringSubmatch(string(text), -1)
+	if len(requests) != 3 {
+		t.Fatalf("%d requests", len(requests))
+	}
+	for i, status := range []int{201, 201, 204} {
+		method := "POST"
+		if requests[i][1] != "" {
+			method = "PUT"
+		}
+		ask(t, status, method, url+requests[i][2], requests[i][3])
+	}
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
 }

@@ -75,9 +75,9 @@ func (c itemsPushCmd) Run(ctx context.Context, t terminal) error {
 			return err
 		}
 	}
-	fmt.Fprintf(t.err, "vitrine: %d items in the file: %d changed, %d deleted\n", len(ids), changed, deleted)
+	fmt.Fprintf(t.err, "vitrine: %s in the file: %d changed, %d deleted\n", plural(len(ids), "item"), changed, deleted)
 	if unknown > 0 {
-		t.warn(fmt.Sprintf("%d items of the file are not in the catalogue, and were not changed", unknown))
+		t.warn("the catalogue lacks " + plural(unknown, "item") + " of the file: --patch adds none")
 	}
 	return nil
 }

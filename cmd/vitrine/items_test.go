@@ -135,12 +135,12 @@ func TestPushAndList(t *testing.T) {
 		t.Fatalf("%s, want %s", list, want)
 	}
 	s.push("2 items in the file: 0 changed", s.file("list.jsonl", list))
-	s.push("1 items of the file are not in the catalogue", s.file("prices.jsonl", `{"id":"a","revenue":4}
+	s.push("the catalogue lacks 1 item of the file", s.file("prices.jsonl", `{"id":"a","revenue":4}
 {"id":"z","revenue":4}`), "--patch")
 	if got := s.list(); !strings.Contains(got, `"revenue":4,"space":0.5`) {
 		t.Errorf("after a patch %s", got)
 	}
-	s.push("1 items in the file: 1 changed, 2 deleted", s.file("c.csv", "id,price\nc,1\n"), "--replace")
+	s.push("1 item in the file: 1 changed, 2 deleted", s.file("c.csv", "id,price\nc,1\n"), "--replace")
 	if got := s.list(); got != `{"id":"c","features":{"price":1}}`+"\n" {
 		t.Errorf("after a replacement %s", got)
 	}
