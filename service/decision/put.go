@@ -48,7 +48,7 @@ func (e *Engine) Put(ctx context.Context, name string, config []byte, now int64)
 // be the same. Without either the error is a *LossError.
 //
 // During a relearning the configuration of the second learner changes nothing, that of the first one gives
-// the relearning up, and others are ErrRelearning without how.Reset. Other errors are *api.FieldError,
+// the relearning up, and others are ErrRelearning, unless the learner begins again. Other errors are *api.FieldError,
 // ErrMemory, ErrUnread, those of how.Match, ErrStopped and that of ctx.
 //
 // The learner is built on the caller's goroutine, so no other caller waits.
@@ -149,11 +149,11 @@ func (how *Change) check(p *placement, c *Config) error {
 		return err
 	}
 	switch {
-	case p == nil || how.Reset || string(p.canonical) == string(c.Canonical()):
+	case p == nil || string(p.canonical) == string(c.Canonical()):
 		return nil
-	case p.relearning != nil:
+	case p.relearning != nil && !how.Reset, p.relearning != nil && p.config.sameLearner(c): // which the exchange would undo
 		return fmt.Errorf("placement %q: %w", p.name, ErrRelearning)
-	case p.config.sameLearner(c):
+	case how.Reset || p.config.sameLearner(c):
 		return nil
 	case how.relearns() && !p.config.schema.Equal(c.schema):
 		return api.Fieldf("/features", "are not those of the decisions in the log, from which a learner could learn them")

@@ -288,6 +288,10 @@ func TestRelearningEnds(t *testing.T) {
 		}
 		_, err := e.Change(t.Context(), "home", []byte(strings.Replace(toys, `{}`, `{},"seed":9`, 1)), decision.Change{Relearn: true}, 0)
 		is(t, "another change", err, decision.ErrRelearning)
+		for _, reset := range []bool{false, true} { // it would be lost with the exchange
+			_, err = e.Change(t.Context(), "home", []byte(strings.Replace(toys, `{}`, `{},"keep":3`, 1)), decision.Change{Reset: reset}, 0)
+			is(t, "a change that no learner sees", err, decision.ErrRelearning)
+		}
 		is(t, what, f(), nil)
 		if e.Relearning("home") != nil {
 			t.Errorf("%s: it goes on", what)
