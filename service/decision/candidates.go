@@ -86,7 +86,14 @@ func (e *Engine) CatalogueSize(name string, r *api.Request) int64 {
 	return int64(n) * int64(8*v.config.schema.Width()+constant)
 }
 
-// choose finds the candidates that the catalogue has. The caller unlocks it if r.stock.items is not nil.
+// unlock unlocks the catalogue, if the request has one.
+func (c *candidates) unlock() {
+	if c.items != nil {
+		c.items.RUnlock()
+	}
+}
+
+// choose finds the candidates that the catalogue has. The caller unlocks it, also after an error.
 func (d *decider) choose(v view, r *request) error {
 	items, err := v.itemsOrError()
 	if err != nil {

@@ -145,11 +145,8 @@ func (d *decider) decide(v view, r *request) (*eventlog.Offered, error) {
 		return nil, err
 	}
 	if r.asksCatalogue() {
-		err := d.choose(v, r)
-		if r.stock.items != nil {
-			defer r.stock.items.RUnlock()
-		}
-		if err != nil {
+		defer r.stock.unlock() // also if a filter makes its parser panic
+		if err := d.choose(v, r); err != nil {
 			return nil, err
 		}
 		r.addNames(d.index)
