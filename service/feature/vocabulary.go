@@ -5,13 +5,14 @@ import (
 	"maps"
 	"slices"
 	"sync/atomic"
+	"unicode/utf8"
 
 	"vitrine/service/api"
 )
 
 const (
 	categoryBuckets = 16  // of a category without values
-	maxValue        = 200 // bytes of a value that is learned; longer ones are hashed
+	maxValue        = 200 // bytes of a value that is learned; longer ones are hashed, and those that are not UTF-8
 )
 
 // vocabulary is what a category without values has learned: the first values have columns of their own. A schema
@@ -108,7 +109,7 @@ func (s *Schema) Unseen(user api.Values, items []api.Item) []Seen {
 			if v.Kind == api.Missing {
 				v = c.missing
 			}
-			if _, ok := c.column[v.Text]; ok || v.Kind != api.IsText || len(v.Text) > maxValue || len(c.known)+len(seen.Values) == c.names || slices.Contains(seen.Values, v.Text) {
+			if _, ok := c.column[v.Text]; ok || v.Kind != api.IsText || len(v.Text) > maxValue || len(c.known)+len(seen.Values) == c.names || slices.Contains(seen.Values, v.Text) || !utf8.ValidString(v.Text) {
 				return
 			}
 			seen.Values = append(seen.Values, v.Text)

@@ -180,3 +180,11 @@ func TestNamedOfLearnedValues(t *testing.T) {
 		})
 	}
 }
+
+// A text that is not UTF-8 has no column of its own: its event in the log could not be sent as JSON.
+func TestTextThatIsNotUTF8(t *testing.T) {
+	s := met(t, learning(t, ""), "caf\xe9", "acme", "café")
+	if have := fmt.Sprint(s.Learned()[0].Values); have != "[acme café]" {
+		t.Errorf("learned %s", have)
+	}
+}

@@ -26,6 +26,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/pelletier/go-toml/v2"
@@ -375,6 +376,9 @@ func (s *source) match(from string, f fields) (api.Values, error) {
 		}
 		s.used[m.Column] = true
 		m.Found++
+		if !utf8.ValidString(v.Text) {
+			return nil, fmt.Errorf("column %s: %.40q is not UTF-8: convert the file", m.Column, v.Text)
+		}
 		typed, err := typed(feature.Kind, v)
 		if err != nil {
 			return nil, fmt.Errorf("column %s: %w", m.Column, err)
