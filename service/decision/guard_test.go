@@ -246,6 +246,13 @@ func TestFallbackToAVersion(t *testing.T) {
 		if kept, err := e.Keep(t.Context(), "home", "", w.now); err != nil || len(mustStats(t, e).Versions) != 2 {
 			t.Errorf("with an alarm version %d is kept by the clock, %v", kept, err)
 		}
+		put(t, e, "home", fmt.Sprintf(guardedShop, `,"mode":"explore","explore_share":0.5,"fallback":"version","keep":2`))
+		for _, note := range []string{"one", "two"} { // drop others, and not the one that decides
+			w.goOn2(20)
+			if _, err := e.Keep(t.Context(), "home", fmt.Sprint(note, restart), w.now); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
 	put(t, e, "home", fmt.Sprintf(guardedShop, `,"mode":"learn"`))
 	if a := w.alarm(); a != nil {

@@ -75,7 +75,7 @@ func (s *fold) keepBefore(p *placement, time int64, note string, spare uint64) {
 }
 
 // trim drops versions until there are as many as the placement keeps: the oldest that was kept by the clock, if there
-// is one, and the oldest otherwise. The last one stays, and spare.
+// is one, and the oldest otherwise. The last one stays, and spare, and the one that decides while there is an alarm.
 func (s *fold) trim(p *placement, spare uint64) {
 	for len(p.versions) > p.config.Keep {
 		at := p.expendable(spare)
@@ -96,7 +96,7 @@ func (p *placement) expendable(spare uint64) int {
 	oldest := -1
 	for i, v := range p.versions[:len(p.versions)-1] {
 		switch {
-		case v.number == spare:
+		case v.number == spare, p.guard.alarm != nil && v.number == p.guard.alarm.version:
 		case v.routine:
 			return i
 		case oldest < 0:
