@@ -31,7 +31,7 @@ func (m Mixture) Revenue(s vitrine.Assortment, r []float64) float64 {
 		for k, i := range s {
 			u[k] = utility[i]
 		}
-		sum += m.Weight[c] * vitrine.ExpectedRevenue(all, u, shown)
+		sum += float64(m.Weight[c] * vitrine.ExpectedRevenue(all, u, shown))
 	}
 	return sum
 }
@@ -61,12 +61,12 @@ func MaximizeMixture(dst vitrine.Assortment, c vitrine.Constraint, m Mixture, r 
 	mean := make([]float64, len(m.Utility[0]))
 	for k, u := range m.Utility {
 		best, alone := Maximize(nil, c, u, r)
-		bound += m.Weight[k] * alone
+		bound += float64(m.Weight[k] * alone)
 		if v := m.Revenue(best, r); s == nil || v > revenue {
 			s, revenue = best, v
 		}
 		for i, v := range u {
-			mean[i] += m.Weight[k] * v
+			mean[i] += float64(m.Weight[k] * v)
 		}
 	}
 	best, _ := Maximize(nil, c, mean, r)
@@ -145,7 +145,7 @@ func (m Mixture) sums(s vitrine.Assortment, r []float64) *mixtureSums {
 		for _, i := range s {
 			v := math.Exp(u[i] - top)
 			weight += v
-			earned += v * revenueOf(r, i)
+			earned += float64(v * revenueOf(r, i))
 		}
 		q.top, q.weight, q.earned = append(q.top, top), append(q.weight, weight), append(q.earned, earned)
 	}
@@ -159,11 +159,11 @@ func (q *mixtureSums) changed(drop, add int) float64 {
 		weight, earned := q.weight[c], q.earned[c]
 		if drop >= 0 {
 			v := math.Exp(u[drop] - q.top[c])
-			weight, earned = weight-v, earned-v*revenueOf(q.r, drop)
+			weight, earned = weight-v, earned-float64(v*revenueOf(q.r, drop))
 		}
 		if add >= 0 {
 			v := math.Exp(u[add] - q.top[c])
-			weight, earned = weight+v, earned+v*revenueOf(q.r, add)
+			weight, earned = weight+v, earned+float64(v*revenueOf(q.r, add))
 		}
 		if weight > 0 {
 			revenue += q.m.Weight[c] * earned / weight

@@ -72,7 +72,7 @@ func (n Nests) part(group int, items []int, u, r []float64) part {
 	for _, i := range items {
 		v := math.Exp(u[i]/lambda - top)
 		sum += v
-		earned += v * revenueOf(r, i)
+		earned += float64(v * revenueOf(r, i))
 	}
 	return part{lambda * (top + math.Log(sum)), earned / sum}
 }
@@ -94,7 +94,7 @@ func total(parts []part) float64 {
 	for _, p := range parts {
 		v := math.Exp(p.utility - top)
 		sum += v
-		earned += v * p.revenue
+		earned += float64(v * p.revenue)
 	}
 	return earned / sum
 }
@@ -199,7 +199,7 @@ func (n Nests) grow(items []int, u, r []float64) prefix {
 		v := u[i] / lambda
 		top := max(inclusive, v)
 		joint := top + math.Log(math.Exp(inclusive-top)+math.Exp(v-top))
-		revenue += (revenueOf(r, i) - revenue) * math.Exp(v-joint)
+		revenue += float64((revenueOf(r, i) - revenue) * math.Exp(v-joint))
 		inclusive = joint
 		p.parts = append(p.parts, part{lambda * inclusive, revenue})
 	}

@@ -165,7 +165,7 @@ func (o *ordered) best(z float64) []int {
 		}
 		worth := 0.0
 		for j, w := range o.byWeight {
-			worth += w * o.gain[items[j]]
+			worth += float64(w * o.gain[items[j]])
 		}
 		if worth > most {
 			k, most = n, worth
@@ -211,7 +211,7 @@ func (o *ordered) bound(revenue float64) float64 {
 	if o.exceeds(low) {
 		const steps = 60
 		for range steps {
-			if middle := low + (high-low)/2; o.exceeds(middle) {
+			if middle := low + float64((high-low)/2); o.exceeds(middle) {
 				low = middle
 			} else {
 				high = middle
@@ -252,7 +252,7 @@ func (o *ordered) exceeds(z float64) bool {
 			if j < n {
 				next = o.byWeight[j+1]
 			}
-			worth += (o.byWeight[j] - next) * prefix[j]
+			worth += float64((o.byWeight[j] - next) * prefix[j])
 		}
 		if worth > z*o.outside {
 			return true

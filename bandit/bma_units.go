@@ -114,7 +114,7 @@ func (p *unitPosterior) logPriorOverProposal(theta, rho []float64) float64 {
 	for j, v := range theta {
 		square += float64(rho[j] * v * v)
 	}
-	logPrior := -square / 2 // up to ½ log det ρ − ½ d log 2π, as all densities here
+	logPrior := float64(-square / 2) // up to ½ log det ρ − ½ d log 2π, as all densities here
 	terms := []float64{portable.Log(shareOfPrior) + logPrior}
 	for i, centre := range p.theta {
 		if p.weight[i] == 0 {

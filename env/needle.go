@@ -26,7 +26,7 @@ func (n *Needle) Utilities(dst []float64, x *mat.Dense) {
 		for j, xj := range x.RawRowView(i) {
 			sum += float64((xj - n.w[j]) * (xj - n.w[j]))
 		}
-		dst[i] = 4*math.Exp(-2*sum) - 1.5
+		dst[i] = float64(4*math.Exp(-2*sum)) - 1.5
 	}
 }
 
