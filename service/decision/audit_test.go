@@ -144,6 +144,20 @@ func TestAuditOfUnlawfulEntries(t *testing.T) {
 	}
 }
 
+// lawful audits a log from its first entry on.
+func lawful(t *testing.T, store *memlog.Store) {
+	t.Helper()
+	a := newAudit(t, nil)
+	for entry, err := range store.Entries(t.Context(), 1) {
+		if err == nil {
+			_, err = a.Entry(entry)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestAuditOfNoSnapshot(t *testing.T) {
 	if _, err := decision.NewAudit(buildToy, []byte("what")); err == nil {
 		t.Error("no error")

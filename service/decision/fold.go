@@ -40,6 +40,9 @@ func newFold(build func(Spec) (vitrine.Learner, error)) *fold {
 	return &fold{build: build, machines: []string{runtime.GOARCH}, placements: map[string]*placement{}, decisions: index{}, evicted: newEvictions()}
 }
 
+// isAudit reports whether the state is that of an [Audit], which has no rounds and so no alarms.
+func (s *fold) isAudit() bool { return s.log == nil }
+
 // apply applies the event of the next entry to the state. Only apply changes the state, both for live traffic
 // and for a replay. An event that is impossible in this state is an error and changes nothing.
 //
@@ -145,7 +148,7 @@ func (s *fold) applyBody(sequence uint64, e *eventlog.Event, o *offer) error {
 	case *eventlog.VersionKept:
 		return s.keepAt(p, b.Version, version{time: e.Time, note: b.Note})
 	case *eventlog.AlarmCleared:
-		if p.guard.alarm == nil {
+		if p.guard.alarm == nil && !s.isAudit() {
 			return fmt.Errorf("an alarm: %w", ErrNotFound)
 		}
 		p.restartGuard(sequence)

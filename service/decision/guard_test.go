@@ -188,6 +188,7 @@ func TestFallbackToTheBaseline(t *testing.T) {
 	if shown := w.goOn2(40); !slices.Contains(shown, "sku0") {
 		t.Errorf("after the alarm it shows %v", shown)
 	}
+	lawful(t, store)
 }
 
 // goOn2 goes on with an alarm, too.
@@ -261,6 +262,8 @@ func TestFallbackToAVersion(t *testing.T) {
 	if d, err := e.Decide(t.Context(), "home", stock("last", 3), w.now); err != nil || d.Shown[0] == "sku0" {
 		t.Errorf("after a change of the mode it shows %v, %v", d.Shown, err)
 	}
+	is(t, "back to the version that decides", e.RollBack(t.Context(), "home", good, nil, w.now), nil)
+	lawful(t, store)
 }
 
 func mustStats(t *testing.T, e *decision.Engine) api.Stats {

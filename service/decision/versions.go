@@ -76,8 +76,9 @@ func (s *fold) keepBefore(p *placement, time int64, note string, spare uint64) {
 
 // trim drops versions until there are as many as the placement keeps: the oldest that was kept by the clock, if there
 // is one, and the oldest otherwise. The last one stays, and spare, and the one that decides while there is an alarm.
+// An audit, which does not know of alarms, drops none.
 func (s *fold) trim(p *placement, spare uint64) {
-	for len(p.versions) > p.config.Keep {
+	for len(p.versions) > p.config.Keep && !s.isAudit() {
 		at := p.expendable(spare)
 		if at < 0 {
 			return
