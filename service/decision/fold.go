@@ -202,7 +202,6 @@ func (s *fold) put(sequence uint64, name string, config []byte) error {
 		s.placements[name] = p
 		s.begin(p, r.worker, c, sequence)
 	case goesOn:
-		s.endRelearning(p) // towards another configuration
 		p.configure(c, sequence)
 	default:
 		s.endRelearning(p)

@@ -150,7 +150,7 @@ func (m *machine) Put(t *rapid.T) {
 		want(t, "give up", err, nil)
 		p.next = nil
 		return
-	case p.next != nil && !how.Reset:
+	case p.next != nil && (!how.Reset || p.seed == c.seed):
 		want(t, "put meanwhile", err, decision.ErrRelearning)
 		return
 	case p.seed != c.seed && how.Relearn:
