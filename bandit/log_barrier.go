@@ -111,7 +111,7 @@ type logBarrier struct {
 
 // Offer implements vitrine.Policy. The propensity is q_S. A request of more items than the problem
 // announced, with more assortments than the limit, is offered the best one under f_ŵ, and so is one
-// whose family has the empty set alone.
+// whose family has only the empty set.
 func (o *logBarrier) Offer(x *vitrine.Context, rng *rand.Rand) vitrine.Offer {
 	w := barriers.Get().(*barrierScratch)
 	defer barriers.Put(w)

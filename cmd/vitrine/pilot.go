@@ -107,7 +107,7 @@ func addWeight(w []float64, name string, b float64, spec *choice.Spec, features 
 	if i := slices.IndexFunc(spec.Utility.Terms, func(t choice.Term) bool { return t.Name == name }); i >= 0 {
 		t := spec.Utility.Terms[i]
 		if t.Alternatives != nil {
-			return fmt.Errorf("coefficient %s is of the alternatives %q alone: a placement's items have no alternatives", name, t.Alternatives)
+			return fmt.Errorf("coefficient %s applies only to the alternatives %q: a placement's items have no alternatives", name, t.Alternatives)
 		}
 		variable = t.Variable
 	}

@@ -73,7 +73,7 @@ type Guard struct {
 	Period    uint64       `json:"period" doc:"the tests begin again with each period, of a day and 5000 decisions at least; 0 are the first 500 decisions, which are not tested"`
 	Decisions uint64       `json:"decisions" doc:"of the policy in this period, without the last ones, whose outcomes are still awaited"`
 	Checks    []GuardCheck `json:"checks,omitempty"`
-	Alarm     *Alarm       `json:"alarm,omitempty" doc:"a check that failed; it stays until it is cleared, or the learner begins anew or goes back"`
+	Alarm     *Alarm       `json:"alarm,omitempty" doc:"a check that failed; it stays until it is cleared, or the learner begins again or goes back"`
 }
 
 // GuardCheck is a confidence sequence: its interval holds at all times at once.

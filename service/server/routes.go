@@ -108,7 +108,7 @@ func (s *Server) routes() []route {
 		},
 		{
 			method: "DELETE", path: "/v1/placements/{name}/alarm", scope: ScopeAdmin, handle: s.clearAlarm,
-			id: "clearAlarm", summary: "Clear the alarm of a placement's guard: the policy decides again, and the guard begins anew.",
+			id: "clearAlarm", summary: "Clear the alarm of a placement's guard: the policy decides again, and the guard begins again.",
 			answers: map[int][]content{204: nil}, errors: []int{404},
 		},
 		{
