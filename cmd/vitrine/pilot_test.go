@@ -49,7 +49,7 @@ func TestModelWeights(t *testing.T) {
 		`coefficient brand: the feature "brand" is a category`:  func(r *choice.Result) { r.Names[1] = "brand" },
 		`coefficient brand == "none": the feature "brand" is a category: want a number, or a value`: func(r *choice.Result) { r.Names[1] = `brand == "none"` },
 		`coefficient word: the feature "word" is a text`:                                            func(r *choice.Result) { r.Names[2] = "word" },
-		`coefficient constant is of the alternatives ["bus"]`:                                       func(r *choice.Result) { r.Spec.Utility.Terms[0].Alternatives = []string{"bus"} },
+		`coefficient constant applies only to the alternatives ["bus"]`:                             func(r *choice.Result) { r.Spec.Utility.Terms[0].Alternatives = []string{"bus"} },
 	} {
 		bad := *r
 		spec := *r.Spec
