@@ -3,7 +3,7 @@
 FUZZTIME ?= 30s
 COUNT ?= 6
 
-.PHONY: test race lint bench fuzz golden man figures module dist ci
+.PHONY: desk desk-install test race lint bench fuzz golden man figures module dist ci
 
 test: ## what a newcomer runs
 	go test ./...
@@ -34,6 +34,12 @@ figures: ## draw the committed figures again, then look at them
 
 module: ## make module NAME=host/path DIR=…: a copy of the tree that is the module of that name
 	.ci/module "$(NAME)" "$(DIR)"
+
+desk-install: ## what the desk is built with
+	npm --prefix service/desk/web ci --no-audit --no-fund
+
+desk: ## build the desk, service/desk/dist
+	npm --prefix service/desk/web run build
 
 dist: ## static binaries with checksums, in dist/
 	.ci/dist

@@ -224,21 +224,25 @@ func (f *flushed) Flush() {
 var (
 	drawn      = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 	memory     = regexp.MustCompile(`("pending":\d+,\s*"memory":|must be at least )\d{3,}`)
-	notWritten = regexp.MustCompile(`^/($|docs$|metrics$|openapi\.json$)`)
+	notWritten = regexp.MustCompile(`^/($|docs$|metrics$|openapi\.json$|desk/)`) // the desk changes with every build of it
 )
 
 // recorded returns an answer as it is recorded.
 func (c *conversation) recorded(path string, w *httptest.ResponseRecorder) string {
 	h := w.Result().Header
 	text := strings.TrimSpace(fmt.Sprintf("<<< %d %s", w.Code, h.Get("Content-Type")))
+	unwritten := w.Code == 200 && notWritten.MatchString(path)
 	for _, name := range []string{"Allow", "ETag", "Retry-After", "WWW-Authenticate"} {
+		if unwritten && name == "ETag" {
+			continue
+		}
 		for _, v := range h.Values(name) {
 			text += "\n" + name + ": " + v
 		}
 	}
 	body := w.Body.String()
 	switch {
-	case w.Code == 200 && notWritten.MatchString(path):
+	case unwritten:
 		body = ""
 	case h.Get("Content-Type") == binary:
 		answer := dynamicpb.NewMessage(described(c)["DecisionAnswer"])

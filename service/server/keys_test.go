@@ -62,7 +62,7 @@ func TestScopes(t *testing.T) {
 		text += stored(key)
 	}
 	s, _ := locked(t, text)
-	free := []string{"/healthz", "/readyz", "/openapi.json", "/docs", "/{$}"}
+	free := []string{"/healthz", "/readyz", "/openapi.json", "/docs", "/{$}", "/desk/{file}"}
 	scopes := map[string]server.Scope{
 		"PUT /v1/placements/{name}": server.ScopeAdmin, "DELETE /v1/placements/{name}": server.ScopeAdmin, "POST /v1/placements/{name}/rollback": server.ScopeAdmin,
 		"POST /v1/placements/{name}/decisions": server.ScopeDecide, "POST /v1/decisions/{id}/outcome": server.ScopeOutcome,
@@ -72,7 +72,7 @@ func TestScopes(t *testing.T) {
 		"POST /v1/placements/{name}/decisions/{id}/outcome": server.ScopeOutcome, "POST /v1/placements/{name}/decisions/{id}/activate": server.ScopeOutcome,
 	}
 	for _, r := range s.Routes() {
-		path := strings.NewReplacer("{name}", "home", "{id}", "abc", "{$}", "", "{version}", "v1.1-preview.3", "{event}", "e").Replace(r.Path)
+		path := strings.NewReplacer("{name}", "home", "{id}", "abc", "{$}", "", "{version}", "v1.1-preview.3", "{event}", "e", "{file}", "index.js").Replace(r.Path)
 		if slices.Contains(free, r.Path) {
 			s.token = ""
 			s.want(200, r.Method, path, "")

@@ -1,21 +1,36 @@
 package server
 
 import (
-	_ "embed"
 	"net/http"
+	"slices"
+
+	"vitrine/service/desk"
 )
 
-// The pages load nothing from other servers.
-var (
-	//go:embed page.html
-	frontPage []byte // the counters of the placements
-	//go:embed docs.html
-	docsPage []byte // the OpenAPI document as a page
-)
+var files = desk.Files()
 
-func page(text []byte) func(*call) error {
-	return func(c *call) error {
-		c.w.Header().Set("Content-Security-Policy", "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'; frame-ancestors 'none'")
-		return c.answer(http.StatusOK, "text/html; charset=utf-8", text)
+// page answers with the desk's page, which draws what its address says.
+func page(c *call) error { return c.file("index.html") }
+
+// asset answers with a file that the page loads.
+func asset(c *call) error { return c.file("desk/" + c.PathValue("file")) }
+
+func (c *call) file(name string) error {
+	f, ok := files[name]
+	if !ok {
+		return problemf(http.StatusNotFound, "not-found", "the desk has no file %q", name)
 	}
+	have, err := tags(c.Header, "If-None-Match")
+	if err != nil {
+		return err
+	}
+	h := c.w.Header()
+	h.Set("Content-Security-Policy", desk.Policy)
+	h.Set("ETag", f.Tag)
+	h.Set("Cache-Control", "no-cache") // kept, and asked for again with its tag
+	if slices.Contains(have, f.Tag) {
+		c.w.WriteHeader(http.StatusNotModified)
+		return nil
+	}
+	return c.answer(http.StatusOK, f.Type, f.Body)
 }

@@ -126,8 +126,9 @@ func (s *Server) routes() []route {
 		{method: "GET", path: "/healthz", handle: (*call).healthy, free: true},
 		{method: "GET", path: "/readyz", handle: s.ready, free: true},
 		{method: "GET", path: "/openapi.json", handle: s.openAPI, free: true},
-		{method: "GET", path: "/docs", handle: page(docsPage), free: true},
-		{method: "GET", path: "/{$}", handle: page(frontPage), free: true},
+		{method: "GET", path: "/docs", handle: page, free: true},
+		{method: "GET", path: "/{$}", handle: page, free: true},
+		{method: "GET", path: "/desk/{file}", handle: asset, free: true},
 	}
 	list = append(list, s.itemRoutes()...)
 	list = append(list, s.decisionRoutes("/v1/placements/{name}/decisions/{id}", "OfPlacement", "")...)

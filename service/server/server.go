@@ -378,7 +378,9 @@ func (c *call) answer(status int, mediaType string, body []byte) error {
 		}
 	}
 	h["Content-Length"] = []string{strconv.Itoa(len(body))}
-	h["Cache-Control"] = noStore
+	if h["Cache-Control"] == nil {
+		h["Cache-Control"] = noStore
+	}
 	c.w.WriteHeader(status)
 	_, _ = c.w.Write(body) // fails only if the caller has gone
 	return nil

@@ -520,10 +520,13 @@ func TestStandingPages(t *testing.T) {
 		if strings.Contains(page.body, "//") || !strings.Contains(page.header.Get("Content-Security-Policy"), "default-src 'none'") {
 			t.Errorf("the page at %s is not whole by itself", path)
 		}
-		if path == "/" && !(strings.Contains(page.body, "baseUri") && strings.Contains(page.body, "PLACEMENT/personalizer/v1.0")) {
-			t.Error("the page does not show the baseUri of a placement")
-		}
 	}
+	script := s.want(200, "GET", "/desk/index.js", "")
+	if !strings.HasPrefix(script.header.Get("Content-Type"), "text/javascript") || script.header.Get("Cache-Control") != "no-cache" {
+		t.Errorf("the script has the headers %v", script.header)
+	}
+	s.want(304, "GET", "/desk/index.js", "", "If-None-Match", script.header.Get("ETag"))
+	s.problem(404, "not-found", "", "GET", "/desk/none.js", "")
 }
 
 func TestMetrics(t *testing.T) {

@@ -1,0 +1,40 @@
+// Problem is an error answer of the service (RFC 9457).
+export class Problem extends Error {
+  constructor(
+    readonly status: number,
+    readonly title: string,
+    detail: string,
+    readonly type = "",
+  ) {
+    super(detail || title);
+  }
+}
+
+// request asks the service. path is relative to the page: "v1/placements". A body is sent as JSON.
+export async function request<T>(method: string, path: string, options: { body?: unknown; headers?: Record<string, string>; signal?: AbortSignal } = {}): Promise<T> {
+  const init: RequestInit = { method, headers: { ...options.headers }, credentials: "same-origin" };
+  if (options.signal) init.signal = options.signal;
+  if (options.body !== undefined) {
+    init.body = JSON.stringify(options.body);
+    (init.headers as Record<string, string>)["Content-Type"] = "application/json";
+  }
+  const answer = await fetch(path, init);
+  const text = await answer.text();
+  if (!answer.ok) {
+    let problem: { title?: string; detail?: string; type?: string } = {};
+    try {
+      problem = JSON.parse(text);
+    } catch {
+      problem = { detail: text };
+    }
+    throw new Problem(answer.status, problem.title ?? answer.statusText, problem.detail ?? "", problem.type);
+  }
+  return (text ? JSON.parse(text) : undefined) as T;
+}
+
+export const get = <T>(path: string, signal?: AbortSignal) => request<T>("GET", path, signal ? { signal } : {});
+
+// placement returns the path of a placement's resource: placement("home", "stats").
+export function placement(name: string, ...rest: string[]): string {
+  return ["v1", "placements", name, ...rest].map(encodeURIComponent).join("/");
+}

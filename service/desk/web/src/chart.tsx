@@ -1,0 +1,61 @@
+import { useEffect, useRef } from "preact/hooks";
+import uPlot from "uplot";
+import "uplot/dist/uPlot.min.css";
+
+// Line is a curve over time, with a band from low to high where these are given.
+export interface Line {
+  label: string;
+  values: (number | null)[];
+  low?: (number | null)[];
+  high?: (number | null)[];
+}
+
+const colours = ["--series-1", "--series-2", "--series-3", "--series-4"];
+
+const colour = (name: string) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+// Chart draws lines over times, which are in seconds since 1970. label says what it shows to those who cannot see it.
+export function Chart(props: { label: string; times: number[]; lines: Line[]; height?: number }) {
+  const box = useRef<HTMLDivElement>(null);
+  const plot = useRef<uPlot | null>(null);
+  const shape = props.lines.map((l) => l.label + (l.low ? "±" : "")).join("|");
+  const data = () => {
+    const columns: (number | null)[][] = [props.times];
+    for (const l of props.lines) {
+      columns.push(l.values);
+      if (l.low && l.high) columns.push(l.low, l.high);
+    }
+    return columns as unknown as uPlot.AlignedData;
+  };
+  useEffect(() => {
+    const parent = box.current!;
+    const dark = matchMedia("(prefers-color-scheme: dark)");
+    const draw = () => {
+      plot.current?.destroy();
+      const series: uPlot.Series[] = [{}];
+      const bands: uPlot.Band[] = [];
+      props.lines.forEach((l, i) => {
+        const stroke = colour(colours[i % colours.length]!);
+        series.push({ label: l.label, stroke, width: 2 });
+        if (l.low && l.high) {
+          const at = series.length;
+          series.push({ label: l.label + " low", stroke: "transparent" }, { label: l.label + " high", stroke: "transparent" });
+          bands.push({ series: [at + 1, at], fill: stroke + "33" });
+        }
+      });
+      const axis = { stroke: colour("--muted"), grid: { stroke: colour("--line"), width: 1 } };
+      plot.current = new uPlot({ width: parent.clientWidth, height: props.height ?? 220, series, bands, axes: [axis, axis], legend: { show: props.lines.length > 1 }, cursor: { drag: { x: false, y: false } } }, data(), parent);
+    };
+    draw();
+    const resize = new ResizeObserver(() => plot.current?.setSize({ width: parent.clientWidth, height: props.height ?? 220 }));
+    resize.observe(parent);
+    dark.addEventListener("change", draw);
+    return () => {
+      resize.disconnect();
+      dark.removeEventListener("change", draw);
+      plot.current?.destroy();
+    };
+  }, [shape, props.height]);
+  useEffect(() => plot.current?.setData(data()));
+  return <div class="chart" ref={box} role="img" aria-label={props.label} />;
+}
