@@ -3,7 +3,6 @@ package choice
 import (
 	"bufio"
 	"bytes"
-	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
@@ -12,7 +11,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/klauspost/compress/zstd"
+	"vitrine/internal/decompress"
 )
 
 // table is a file of rows. It is read in batches, and only the columns that are asked for.
@@ -75,25 +74,11 @@ func openTable(f *os.File, delimiter string) (table, error) {
 	size := info.Size()
 	counted := &counter{r: f}
 	r := bufio.NewReaderSize(counted, 1<<18)
-	var plain io.Reader = r
-	compressed := true
-	switch head, _ := r.Peek(4); {
-	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
-		z, err := gzip.NewReader(r)
-		if err != nil {
-			return nil, damaged(err)
-		}
-		plain = z
-	case bytes.Equal(head, []byte{0x28, 0xb5, 0x2f, 0xfd}):
-		z, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1))
-		if err != nil {
-			return nil, damaged(err)
-		}
-		plain = z
-	default:
-		compressed = false
+	plain, coding, err := decompress.Reader(r)
+	if err != nil {
+		return nil, damaged(err)
 	}
-	if !compressed {
+	if coding == decompress.None {
 		if head, _ := r.Peek(4); string(head) == parquetMagic {
 			return newParquet(f, size)
 		}

@@ -2,8 +2,6 @@ package imdb
 
 import (
 	"bufio"
-	"bytes"
-	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -12,7 +10,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/klauspost/compress/zstd"
+	"vitrine/internal/decompress"
 )
 
 // longest is the maximal number of bytes of a review and of its line; the longest in the data set has 13,704.
@@ -89,27 +87,17 @@ func readFile(ctx context.Context, path string, progress func(done, total int)) 
 		return nil, err
 	}
 	r := bufio.NewReaderSize(&watched{ctx, f, func(done int) { progress(done, int(info.Size())) }, 0}, 1<<16)
-	magic, err := r.Peek(4)
-	if err != nil && err != io.EOF {
+	if _, err := r.Peek(1); err != nil && err != io.EOF {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
+	plain, coding, err := decompress.Reader(r)
 	switch {
-	case bytes.HasPrefix(magic, []byte{0x1f, 0x8b}):
-		z, err := gzip.NewReader(r)
-		if err != nil {
-			return nil, broken(path, err)
-		}
-		return readTar(z, path)
-	case bytes.HasPrefix(magic, []byte{0x28, 0xb5, 0x2f, 0xfd}):
-		z, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1))
-		if err != nil {
-			return nil, broken(path, err)
-		}
-		defer z.Close()
-		return readLines(z, path)
-	default:
-		return readLines(r, path)
+	case err != nil:
+		return nil, broken(path, err)
+	case coding == decompress.Gzip:
+		return readTar(plain, path)
 	}
+	return readLines(plain, path)
 }
 
 // broken returns the error of a compressed file or archive.

@@ -12,7 +12,6 @@ package records
 import (
 	"bufio"
 	"bytes"
-	"compress/gzip"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -28,11 +27,11 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/klauspost/compress/zstd"
-	"github.com/pelletier/go-toml/v2"
-
+	"vitrine/internal/decompress"
 	"vitrine/service/api"
 	"vitrine/service/decision"
+
+	"github.com/pelletier/go-toml/v2"
 )
 
 // Mapping says how a file holds decisions. The zero value is that of files whose columns have the
@@ -226,21 +225,14 @@ func damaged(err error) error { return fmt.Errorf("the file is truncated or dama
 // text returns the file decompressed.
 func (s *source) text(f io.Reader) (*bufio.Reader, error) {
 	r := bufio.NewReaderSize(f, 1<<16)
-	switch head, _ := r.Peek(4); {
-	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
-		z, err := gzip.NewReader(r)
-		if err != nil {
-			return nil, damaged(err)
-		}
-		return bufio.NewReaderSize(z, 1<<16), nil
-	case bytes.Equal(head, []byte{0x28, 0xb5, 0x2f, 0xfd}):
-		z, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1))
-		if err != nil {
-			return nil, damaged(err)
-		}
-		return bufio.NewReaderSize(z, 1<<16), nil
+	plain, coding, err := decompress.Reader(r)
+	switch {
+	case err != nil:
+		return nil, damaged(err)
+	case coding == decompress.None:
+		return r, nil
 	}
-	return r, nil
+	return bufio.NewReaderSize(plain, 1<<16), nil
 }
 
 // lines calls each for every line that is not empty. A line is at most 64 MB.

@@ -1,0 +1,60 @@
+package decompress_test
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"io"
+	"testing"
+
+	"vitrine/internal/decompress"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+func TestReader(t *testing.T) {
+	const text = "id,price\nsku1,2.5\n"
+	var zipped, zstandard bytes.Buffer
+	g := gzip.NewWriter(&zipped)
+	z, err := zstd.NewWriter(&zstandard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range []io.WriteCloser{g, z} {
+		if _, err := io.WriteString(w, text); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, v := range []struct {
+		data   string
+		coding decompress.Coding
+		want   string
+	}{
+		{text, decompress.None, text},
+		{"", decompress.None, ""},
+		{"i", decompress.None, "i"},
+		{zipped.String(), decompress.Gzip, text},
+		{zstandard.String(), decompress.Zstd, text},
+	} {
+		r, coding, err := decompress.Reader(bufio.NewReader(bytes.NewBufferString(v.data)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := io.ReadAll(r)
+		if err != nil || string(got) != v.want || coding != v.coding {
+			t.Errorf("%q: %q, %q, %v", v.data, coding, got, err)
+		}
+	}
+	for _, data := range []string{zipped.String()[:5], zipped.String()[:zipped.Len()-3], zstandard.String()[:zstandard.Len()-3]} {
+		r, _, err := decompress.Reader(bufio.NewReader(bytes.NewBufferString(data)))
+		if err == nil {
+			_, err = io.ReadAll(r)
+		}
+		if err == nil {
+			t.Errorf("%d bytes of compressed data are read without an error", len(data))
+		}
+	}
+}
