@@ -1,6 +1,8 @@
 import { render } from "preact";
-import { useEffect, useState } from "preact/hooks";
-import { address, match, routes } from "./routes";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { Boundary } from "./boundary";
+import { address, match, tabAddress, tabs } from "./routes";
+import { Empty } from "./ui";
 import "./style.css";
 
 function useAddress(): string {
@@ -13,21 +15,52 @@ function useAddress(): string {
   return at;
 }
 
+// useArrival names the page after the view, and moves the focus to its heading when another view is shown: this tells a
+// screen reader what happened, and the keyboard goes on from there.
+function useArrival(at: string, title: string) {
+  const heading = useRef<HTMLHeadingElement>(null);
+  const first = useRef(true);
+  useLayoutEffect(() => {
+    document.title = title === "Vitrine" ? title : title + " – Vitrine";
+  }, [title]);
+  useLayoutEffect(() => {
+    if (!first.current) {
+      scrollTo(0, 0);
+      heading.current?.focus({ preventScroll: true });
+    }
+    first.current = false;
+  }, [at]);
+  return heading;
+}
+
+const current = (is: boolean) => (is ? { "aria-current": "page" as const } : {});
+
 function Desk() {
-  const found = match(useAddress());
-  const View = (found?.route ?? routes[0]!).view;
+  const at = useAddress();
+  const found = match(at);
+  const name = found?.parameters["name"];
+  const title = found ? found.route.title : "Not found";
+  const heading = useArrival(at, name === undefined ? title : `${title} – ${name}`);
+  const View = found?.route.view;
   return (
     <>
       <button class="skip" type="button" onClick={() => document.getElementById("main")!.focus()}>Skip to the content</button>
       <header>
         <a class="brand" href={address()}>Vitrine</a>
-        <nav aria-label="Views">
-          <a href={address()}>Overview</a>
-          <a href="docs">Documentation</a>
+        <nav aria-label="Desk">
+          <a href={address()} {...current(found?.route.path === "/")}>Overview</a>
         </nav>
       </header>
       <main id="main" tabIndex={-1}>
-        <View {...found?.parameters} />
+        <h1 ref={heading} tabIndex={-1}>{name ?? title}</h1>
+        {name === undefined ? null : (
+          <nav class="tabs" aria-label="Placement">
+            {tabs.map((t) => <a href={tabAddress(name, t)} {...current(t === found?.route)}>{t.title}</a>)}
+          </nav>
+        )}
+        <Boundary key={at}>
+          {View ? <View {...found.parameters} /> : <Empty>There is no view at this address. <a href={address()}>Go to the overview.</a></Empty>}
+        </Boundary>
       </main>
     </>
   );

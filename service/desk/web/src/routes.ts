@@ -4,25 +4,38 @@ import { lazy } from "./lazy";
 // A route is a view and its address after the "#". A part that begins with ":" is a parameter of the view.
 export interface Route {
   path: string;
+  title: string; // of the page, and of the tab
   view: ComponentType<Record<string, string>>;
+  tab?: boolean; // whether it is a tab of a placement: its path is then "/placements/:name" and at most one part more
 }
 
-// routes has a line for each view. The first one is shown where no other matches.
+// routes has a line for each view. The tabs of a placement have the order of the lines.
 export const routes: Route[] = [
-  { path: "/", view: lazy(() => import("./views/overview")) },
+  { path: "/", title: "Overview", view: lazy(() => import("./views/overview")) },
 ];
 
+// tabs are the views of a placement; the first one is where its name leads.
+export const tabs = routes.filter((r) => r.tab);
+
+export interface Match {
+  route: Route;
+  parameters: Record<string, string>;
+}
+
 // match returns the route of an address and its parameters.
-export function match(address: string): { route: Route; parameters: Record<string, string> } | undefined {
-  const parts = address.split("/").filter(Boolean);
+export function match(at: string): Match | undefined {
+  const parts = at.split("?")[0]!.split("/").filter(Boolean);
   for (const route of routes) {
     const want = route.path.split("/").filter(Boolean);
     if (want.length !== parts.length) continue;
     const parameters: Record<string, string> = {};
     const same = want.every((w, i) => {
-      const part = parts[i]!;
-      if (!w.startsWith(":")) return w === part;
-      parameters[w.slice(1)] = decodeURIComponent(part);
+      if (!w.startsWith(":")) return w === parts[i];
+      try {
+        parameters[w.slice(1)] = decodeURIComponent(parts[i]!);
+      } catch {
+        return false; // not an address of the desk
+      }
       return true;
     });
     if (same) return { route, parameters };
@@ -32,4 +45,9 @@ export function match(address: string): { route: Route; parameters: Record<strin
 // address returns the address of a view: address("placements", name) is "#/placements/NAME", escaped.
 export function address(...parts: string[]): string {
   return "#/" + parts.map(encodeURIComponent).join("/");
+}
+
+// tabAddress returns the address of a tab of a placement, of the first one by default.
+export function tabAddress(name: string, tab: Route | undefined = tabs[0]): string {
+  return address("placements", name, ...(tab?.path.split("/").slice(3) ?? []));
 }
