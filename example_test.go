@@ -92,7 +92,7 @@ func ExampleLogSumExp1() {
 	// 700
 }
 
-// Showing more can earn less: the cheap item takes customers from the dear one.
+// Showing more can earn less: the cheap item takes customers from the expensive one.
 func ExampleExpectedRevenue() {
 	u, r := []float64{0, math.Log(2)}, []float64{3, 1}
 	fmt.Printf("%.2f\n", vitrine.ExpectedRevenue(vitrine.Assortment{0}, u, r))

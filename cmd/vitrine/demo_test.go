@@ -91,8 +91,8 @@ func TestServeDemo(t *testing.T) {
 	s := newService()
 	s.Listen, s.Data, s.demo = "127.0.0.1:0", filepath.Join(t.TempDir(), "data"), true
 	url, _, stop := serving(t, s)
-	if page := ask(t, 200, "GET", url+"/", ""); !strings.Contains(page, "revenue a decision") {
-		t.Error("the page says nothing of revenue")
+	if page := ask(t, 200, "GET", url+"/", ""); !strings.Contains(page, "desk/index.js") {
+		t.Error("the page is not the desk")
 	}
 	for placement := range demoPolicies {
 		for stats := new(api.Stats); stats.Outcomes < 3; time.Sleep(10 * time.Millisecond) {

@@ -452,7 +452,7 @@ func upgradedTrade(ctx context.Context, e *decision.Engine) error {
 	now := time.Date(2026, 1, 1, 3, 0, 0, 0, time.UTC).UnixNano()
 	rng := rand.New(rand.NewPCG(13, 3))
 	for _, name := range e.Placements() {
-		err := e.Outcome(ctx, "", name+"-22", "", now) // a reward was told of it
+		err := e.Outcome(ctx, "", name+"-22", "", now) // a reward was reported
 		if err != nil && !errors.Is(err, decision.ErrNotFound) && !errors.Is(err, decision.ErrConflict) {
 			return err
 		}

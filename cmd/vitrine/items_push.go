@@ -119,7 +119,7 @@ func (c itemsPushCmd) send(ctx context.Context, t terminal, service *client.Clie
 		}
 		a, err := change(ctx, c.Placement, part)
 		if err != nil {
-			return serviceError(fmt.Errorf("items %d to %d: %w; the %d before them are in the catalogue", sent+1, sent+len(part), err, sent))
+			return serviceError(fmt.Errorf("items from %d on: %w; the catalogue has the %d before", sent+1, err, sent))
 		}
 		sent += len(part)
 		changed, unknown = changed+a.Changed, unknown+len(a.Unknown)

@@ -168,7 +168,7 @@ func TestBadPushes(t *testing.T) {
 		{"bad.parquet", "PAR1 is not a table", nil, "bad.parquet: "},
 		{"time.csv", "id,price,valid_from\na,1,yesterday\n", nil, `"yesterday" is not a time such as`},
 		{"stock.csv", "id,price,available\na,1,perhaps\n", nil, `"perhaps" is neither true nor false`},
-		{"missing.csv", "id,brand\na,acme\n", nil, "items 1 to 1: "},
+		{"missing.csv", "id,brand\na,acme\n", nil, "items from 1 on: "},
 		{"both.csv", "id,price\na,1\n", []string{"--patch", "--replace"}, "do not go together"},
 		{"map.csv", "id,price\na,1\n", []string{"--mapping", s.file("bad.toml", "[features]\ncolour = \"c\"\n")}, "features.colour: the placement has no feature of items of this name: it has brand, price"},
 		{"key.csv", "id,price\na,1\n", []string{"--mapping", s.file("key.toml", "sku = \"c\"\n")}, "sku: unknown key"},

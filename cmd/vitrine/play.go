@@ -249,11 +249,7 @@ func (c playFlags) check() error {
 }
 
 func printSummary(t terminal, summaries []experiment.Summary) {
-	seeds := "seeds"
-	if summaries[0].Seeds == 1 {
-		seeds = "seed"
-	}
-	fmt.Fprintf(t.out, "%s: regret after %d rounds, %d %s\n", summaries[0].Experiment, summaries[0].Rounds, summaries[0].Seeds, seeds)
+	fmt.Fprintf(t.out, "%s: regret after %s, %s\n", summaries[0].Experiment, plural(summaries[0].Rounds, "round"), plural(summaries[0].Seeds, "seed"))
 	w := tabwriter.NewWriter(t.out, 0, 0, 3, ' ', tabwriter.AlignRight)
 	first := summaries[0].Policy
 	fmt.Fprintf(w, "policy\tmean\tsd\tminus %s\tse\tseconds a run\t\n", first)

@@ -191,7 +191,7 @@ func (c *Config) check() error {
 	for i, l := range c.AtMost {
 		field := fmt.Sprintf("/at_most/%d", i)
 		if l.Items != nil {
-			return api.Fieldf(field+"/items", "items are known to requests alone: name a feature")
+			return api.Fieldf(field+"/items", "only requests have items: name a feature")
 		}
 		if err := checkCategory(l, field, c.schema, limited); err != nil {
 			return err

@@ -40,7 +40,7 @@ func TestBadConfigs(t *testing.T) {
 		`{` + fine + `,"at_most":[{"feature":"a","most":1}]}`:                          `/at_most/0/feature: "a": must be a category of items`,
 		`{` + fine + `,"at_most":[{"feature":"b","most":-1}]}`:                         `/at_most/0/most: -1: must not be negative`,
 		`{` + fine + `,"at_most":[{"feature":"b","most":2},{"feature":"b","most":1}]}`: `/at_most/1/feature: "b" has a limit already`,
-		`{` + fine + `,"at_most":[{"items":["b"],"most":1}]}`:                          `/at_most/0/items: items are known to requests alone`,
+		`{` + fine + `,"at_most":[{"items":["b"],"most":1}]}`:                          `/at_most/0/items: only requests have items`,
 		`{"max_size":2,"policy":{}}`:                                                   `/features: must name at least one feature`,
 		`{"max_size":2,"features":[{"name":"a","kind":"number"}],"policy":"x"}`:        `/policy: must be an object such as`,
 		`{"max_size":0,"features":[]}`:                                                 `/max_size: 0: must be from 1 to 1000`,

@@ -67,7 +67,7 @@ func newTrade(t *testing.T, e *decision.Engine, sells ...float64) *trade {
 	return &trade{t: t, e: e, sells: sells, now: 1e18, rng: rand.New(rand.NewPCG(2, 3))}
 }
 
-// go on for so many decisions, or until an alarm, and return the answers.
+// goOn makes decisions, until there is an alarm, and returns the first items shown.
 func (w *trade) goOn(decisions int, price float64) (shown []string) {
 	w.t.Helper()
 	for range decisions {
@@ -121,7 +121,7 @@ func TestGuardAgainstChance(t *testing.T) {
 		told := 0
 		e := guarded(t, store, showing{utility: -800}, func(placement string, a *api.Alarm) {
 			if told++; placement != "home" || a.Check != "chance" {
-				t.Errorf("%s is told of %+v", placement, a)
+				t.Errorf("%s reports %+v", placement, a)
 			}
 		})
 		put(t, e, "home", fmt.Sprintf(guardedShop, `,"mode":"explore","explore_share":0.5`))

@@ -62,7 +62,7 @@ func TestIDsAreItems(t *testing.T) {
 	for _, more := range []string{"", `,"seed":1`, `,"record":"all"`, `,"mode":"explore","explore_share":0.5`, `,"at_most":[{"feature":"brand","most":1}]`} {
 		n := 60
 		if more == `,"seed":1` {
-			n = 700 // the rows of so many are not written out
+			n = 700 // as many rows as this are not written out
 		}
 		stores := []*memlog.Store{new(memlog.Store), new(memlog.Store)}
 		var engines []*decision.Engine

@@ -235,7 +235,7 @@ type link struct {
 
 type faults struct {
 	lose      atomic.Bool  // the next answer, and the connection with it
-	loseAfter atomic.Int64 // as lose, of so many answers from now
+	loseAfter atomic.Int64 // as lose, counts the answers until then
 	delay     atomic.Int64 // of every answer, nanoseconds
 }
 
