@@ -27,7 +27,7 @@ type fold struct {
 	workers    sync.WaitGroup
 	log        Log          // from which second learners learn; nil in audits
 	relearned  []relearned  // the second learners that there were
-	alarmed    []*placement // new alarms that nobody was told
+	alarmed    []*placement // new alarms that Options.Alarmed has not had
 
 	size   func(Spec) (Size, error) // of a learner; nil is unknown
 	budget *budget.Budget

@@ -118,9 +118,9 @@ const guardedShop = `{"max_size":1,"features":[{"name":"x","kind":"number"}],"po
 func TestGuardAgainstChance(t *testing.T) {
 	for _, good := range []bool{false, true} {
 		store := new(memlog.Store)
-		told := 0
+		alarms := 0
 		e := guarded(t, store, showing{utility: -800}, func(placement string, a *api.Alarm) {
-			if told++; placement != "home" || a.Check != "chance" {
+			if alarms++; placement != "home" || a.Check != "chance" {
 				t.Errorf("%s reports %+v", placement, a)
 			}
 		})
@@ -135,8 +135,8 @@ func TestGuardAgainstChance(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if good != (s.Guard.Alarm == nil) || good != (told == 0) {
-			t.Errorf("good %v: after %d decisions the guard is %+v with the alarm %+v, told %d times", good, w.n, s.Guard, s.Guard.Alarm, told)
+		if good != (s.Guard.Alarm == nil) || good != (alarms == 0) {
+			t.Errorf("good %v: after %d decisions the guard is %+v with the alarm %+v, raised %d times", good, w.n, s.Guard, s.Guard.Alarm, alarms)
 		}
 		if a := s.Guard.Alarm; a != nil && (a.Check != "chance" || !strings.Contains(a.Detail, "less a decision than sets drawn by chance") || a.Entry != e.Sequence() && a.Entry+5 < e.Sequence()) {
 			t.Errorf("the alarm %+v", a)

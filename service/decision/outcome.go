@@ -38,7 +38,7 @@ func (b *batch) outcome(r *record, o *offer, item string, now int64) error {
 	case !r.status.waits():
 		return nil
 	case choice > 0 && r.hasPassed(choice):
-		return fmt.Errorf("decision %q: %w: a reward told that item %q was not taken", r.id, ErrConflict, item)
+		return fmt.Errorf("decision %q: %w: a reward has reported that item %q was not taken", r.id, ErrConflict, item)
 	case r.isLate(now):
 		b.expire(r, o, now)
 		if item == "" {

@@ -91,7 +91,7 @@ func TestManyCallers(t *testing.T) {
 	wg.Wait()
 	for id, items := range taken {
 		if len(items) != 1 {
-			t.Errorf("decision %s was told to have the outcomes %v", id, items)
+			t.Errorf("decision %s was reported with the outcomes %v", id, items)
 		}
 	}
 	wait(t, e)
