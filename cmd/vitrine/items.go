@@ -29,7 +29,7 @@ func (itemsCmd) Help() string {
 
 // catalogueFlags name a catalogue.
 type catalogueFlags struct {
-	URL       string `name:"url" default:"http://127.0.0.1:8080" help:"The service."`
+	URL       string `name:"url" default:"http://127.0.0.1:8080" help:"The service, or several of its processes with commas between them."`
 	Placement string `required:"" placeholder:"NAME" help:"The placement."`
 	KeyFile   string `placeholder:"FILE" help:"File with the token of an API key."`
 }

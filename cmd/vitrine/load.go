@@ -22,7 +22,7 @@ import (
 )
 
 type loadCmd struct {
-	URL          string        `arg:"" help:"The URL of the service, such as http://127.0.0.1:8080."`
+	URLs         []string      `arg:"" name:"url" help:"The URLs of the service's processes, such as http://127.0.0.1:8080."`
 	Rate         string        `default:"1000" help:"Decisions a second, or max: as fast as the connections allow, a closed loop."`
 	Arrivals     string        `default:"poisson" help:"poisson: shoppers arrive independently of each other; constant: with equal gaps."`
 	Duration     time.Duration `help:"End after this time (10s, without --decisions)."`
@@ -49,6 +49,8 @@ type loadCmd struct {
 // Help is the tail of the command's help.
 func (loadCmd) Help() string {
 	return `Simulated shoppers visit a running service. Each asks for a decision, takes one of the items or none by a hidden linear utility, and reports the outcome.
+
+With several URLs, of processes that serve one log, connections begin at different ones. A request that one cannot answer goes to the next.
 
 The loop is open: shoppers arrive at the stated rate whether or not the service keeps up. Latency is measured from the time a request was due, so it includes the wait for a free connection and the delay of the generator itself, which is also printed. An outcome is due when its decision was answered, or --outcome-delay later.
 
@@ -101,15 +103,18 @@ func (c loadCmd) options() (*load.Options, error) {
 	wrong := func(format string, args ...any) (*load.Options, error) {
 		return nil, usageError{fmt.Errorf(format, args...)}
 	}
-	u, err := url.Parse(c.URL)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return wrong("%q: must be a URL such as http://127.0.0.1:8080", c.URL)
+	for _, address := range c.URLs {
+		u, err := url.Parse(address)
+		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+			return wrong("%q: must be a URL such as http://127.0.0.1:8080", address)
+		}
+		if ip := net.ParseIP(u.Hostname()); !c.Anywhere && u.Hostname() != "localhost" && (ip == nil || !ip.IsLoopback()) {
+			return nil, hint.New(usageError{fmt.Errorf("%s is not on this machine", address)}, "load can stop a service from serving others: use it on your own, with --anywhere on another machine")
+		}
 	}
-	if ip := net.ParseIP(u.Hostname()); !c.Anywhere && u.Hostname() != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return nil, hint.New(usageError{fmt.Errorf("%s is not on this machine", c.URL)}, "load can stop a service from serving others: use it on your own, with --anywhere on another machine")
-	}
+	var err error
 	o := &load.Options{
-		Base: c.URL, Placement: c.Placement, Decisions: c.Decisions, Duration: c.Duration, Connections: c.Connections,
+		Bases: c.URLs, Placement: c.Placement, Decisions: c.Decisions, Duration: c.Duration, Connections: c.Connections,
 		Items: c.Items, Features: c.Features, Size: c.Size, Binary: c.Binary, Catalogue: c.Catalogue, Outcomes: c.Outcomes, Delay: c.OutcomeDelay, Patience: c.Retry, Seed: c.Seed,
 	}
 	maxItems := 100_000

@@ -21,16 +21,22 @@ import (
 // are retried after connection errors, timeouts and the statuses 429, 502, 503 and 504, but nothing
 // else. The wait is the service's Retry-After plus a delay drawn uniformly from [0, w], where w
 // doubles from 50 ms to 5 s.
+//
+// If Base has several addresses, of processes that serve one log, these failures except 429 send the call to the next
+// address at once, with the same decision id. A wait comes only after all have failed: the shortest that one of them
+// asks for. Later calls begin with the address that has not failed.
 type Client struct {
-	Base string            // "http://127.0.0.1:8080"
+	Base string            // "http://127.0.0.1:8080", or several addresses with commas between them
 	Key  string            // the token of an API key; "" sends none
 	HTTP http.RoundTripper // (a transport that keeps up to 256 idle connections)
 
 	Timeout  time.Duration  // of one attempt (10 s)
-	Patience time.Duration  // from the first attempt to the beginning of the last (30 s); negative never retries
+	Patience time.Duration  // from the first attempt to the beginning of the last (30 s); negative tries each address once
 	Jitter   func() float64 // draws from [0, 1); it must be safe for concurrent use (crypto/rand)
 
 	Retrying func(err error, wait time.Duration) // is called before each retry; may be nil
+
+	addresses addresses
 }
 
 // Decide asks which items to show. If the request has no decision id, Decide makes one, so that

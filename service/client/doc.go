@@ -3,6 +3,7 @@
 //	client.go     the client and its calls
 //	request.go    encoded requests
 //	send.go       attempts and retries
+//	addresses.go  several addresses
 //	problem.go    error answers
 //	wire.go       decisions in the protocol buffer wire format
 //

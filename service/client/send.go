@@ -90,16 +90,12 @@ func (c *Client) send(ctx context.Context, method, path string, body payload) (a
 	began := time.Now()
 	for ceiling := minWait; ; ceiling = min(2*ceiling, maxWait) {
 		var after time.Duration
-		a.attempts++
-		after, err = c.attempt(ctx, method, path, body, &a)
-		if err == nil || after < 0 || c.Patience < 0 {
-			return a, err
-		}
-		if ctx.Err() != nil {
+		after, err = c.round(ctx, began, method, path, body, &a)
+		if err == nil || after < 0 || c.Patience < 0 || ctx.Err() != nil {
 			return a, err
 		}
 		wait := after + time.Duration(c.jitter()*float64(ceiling))
-		if time.Since(began)+wait > cmp.Or(c.Patience, 30*time.Second) {
+		if time.Since(began)+wait > c.patience() {
 			return a, fmt.Errorf("after %d attempts: %w", a.attempts, err)
 		}
 		if c.Retrying != nil {
@@ -113,14 +109,48 @@ func (c *Client) send(ctx context.Context, method, path string, body payload) (a
 	}
 }
 
-// never is the wait after an error that a retry does not mend.
-const never = -1
+func (c *Client) patience() time.Duration { return cmp.Or(c.Patience, 30*time.Second) }
 
-// attempt sends a request once. If it fails, after is the min time until the next attempt, or never.
-func (c *Client) attempt(ctx context.Context, method, path string, body payload, a *answer) (after time.Duration, err error) {
+// The waits after errors that a retry does not mend.
+const (
+	never     = -1 // at any address
+	elsewhere = -2 // at the same address
+)
+
+// round makes an attempt at each address, until one does not send the call to the next address. If it fails, after is
+// the min time until the next round, or never.
+func (c *Client) round(ctx context.Context, began time.Time, method, path string, body payload, a *answer) (after time.Duration, err error) {
+	list, err := c.addresses.read(c.Base)
+	if err != nil {
+		return never, err
+	}
+	after = never
+	for i, at := 0, int(c.addresses.first.Load()); ; i, at = i+1, (at+1)%len(list) {
+		var wait time.Duration
+		a.attempts++
+		wait, err = c.attempt(ctx, list[at], method, path, body, a)
+		if err == nil || wait == never || a.status == http.StatusTooManyRequests || ctx.Err() != nil {
+			return wait, err
+		}
+		c.addresses.next(at)
+		if wait >= 0 && (after < 0 || wait < after) {
+			after = wait
+		}
+		if i == len(list)-1 || c.Patience >= 0 && time.Since(began) > c.patience() {
+			return after, err
+		}
+		if c.Retrying != nil {
+			c.Retrying(err, 0)
+		}
+	}
+}
+
+// attempt sends a request once. If it fails, after is the min time until the next attempt, never or elsewhere.
+func (c *Client) attempt(ctx context.Context, base, method, path string, body payload, a *answer) (after time.Duration, err error) {
 	trying, cancel := context.WithTimeout(ctx, cmp.Or(c.Timeout, 10*time.Second))
 	defer cancel()
-	r, err := c.request(trying, method, path, body)
+	a.status = 0
+	r, err := c.request(trying, base, method, path, body)
 	if err != nil {
 		return never, err
 	}
@@ -144,10 +174,10 @@ func (c *Client) attempt(ctx context.Context, method, path string, body payload,
 	return never, p
 }
 
-func (c *Client) request(ctx context.Context, method, path string, body payload) (*http.Request, error) {
-	r, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(c.Base, "/")+path, nil)
-	if err != nil || r.URL.Host == "" || r.URL.Scheme != "http" && r.URL.Scheme != "https" {
-		return nil, fmt.Errorf("client: Base %q: must be a URL such as %q", c.Base, "http://127.0.0.1:8080")
+func (c *Client) request(ctx context.Context, base, method, path string, body payload) (*http.Request, error) {
+	r, err := http.NewRequestWithContext(ctx, method, base+path, nil)
+	if err != nil {
+		return nil, fmt.Errorf("client: %w", err)
 	}
 	if strings.ContainsFunc(c.Key, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return nil, errors.New("client: Key has a character that no token has, perhaps a line break at its end")
@@ -186,13 +216,16 @@ func readAll(r *http.Response) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// waitAfter returns the wait after an attempt without an answer: 0 or never.
+// waitAfter returns the wait after an attempt without an answer: 0, never or elsewhere.
 func waitAfter(err error) time.Duration {
 	var certificate *tls.CertificateVerificationError
 	var record tls.RecordHeaderError
 	var name *net.DNSError
-	if errors.Is(err, errTooLong) || errors.As(err, &certificate) || errors.As(err, &record) || errors.As(err, &name) && name.IsNotFound {
+	switch {
+	case errors.Is(err, errTooLong):
 		return never
+	case errors.As(err, &certificate), errors.As(err, &record), errors.As(err, &name) && name.IsNotFound:
+		return elsewhere
 	}
 	return 0
 }

@@ -20,6 +20,7 @@ type lane struct {
 	mu   sync.Mutex // of conn, which stop closes
 	conn net.Conn
 	over bool
+	to   string // the scheme and host that conn is to
 
 	in    *bufio.Reader
 	out   *bufio.Writer
@@ -59,8 +60,9 @@ func (l *lane) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // open connects, unless there is a connection that can be used.
 func (l *lane) open(r *http.Request) (fresh bool, err error) {
+	to := r.URL.Scheme + "://" + r.URL.Host
 	if l.conn != nil {
-		if l.whole && l.in.Buffered() == 0 { // unsolicited bytes are not the next answer
+		if l.whole && l.in.Buffered() == 0 && l.to == to { // unsolicited bytes are not the next answer
 			return false, nil
 		}
 		l.close()
@@ -82,7 +84,7 @@ func (l *lane) open(r *http.Request) (fresh bool, err error) {
 		conn.Close()
 		return false, context.Canceled
 	}
-	l.conn = conn
+	l.conn, l.to = conn, to
 	if l.in == nil {
 		l.in, l.out = bufio.NewReaderSize(nil, 4<<10), bufio.NewWriterSize(nil, 32<<10)
 	}

@@ -191,3 +191,24 @@ func TestKindsOfErrors(t *testing.T) {
 		}
 	}
 }
+
+// A request to another address opens a connection to it.
+func TestLaneChangesAddress(t *testing.T) {
+	var opened atomic.Int64
+	one, other := echoing(t, &opened, nil), echoing(t, &opened, func(w http.ResponseWriter, r *http.Request) bool {
+		w.Header().Set("X-Method", r.Method+" "+r.RequestURI+" "+r.Header.Get("X-Extra"))
+		io.WriteString(w, "other")
+		return true
+	})
+	l := new(lane)
+	defer l.close()
+	for i, to := range []string{one.URL, other.URL, other.URL, one.URL} {
+		want := map[string]string{one.URL: "one", other.URL: "other"}[to]
+		if text, err := exchange(t, l, "POST", to, "one"); err != nil || text != want {
+			t.Errorf("request %d: %q, %v", i, text, err)
+		}
+	}
+	if n := opened.Load(); n != 3 {
+		t.Errorf("%d connections, want 3", n)
+	}
+}

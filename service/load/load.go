@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -21,7 +22,8 @@ import (
 // Options describe the load and the service. A run ends after Decisions or Duration, whichever comes
 // first.
 type Options struct {
-	Base, Key   string         // URL of the service, and the token of an API key or ""
+	Bases       []string       // URLs of the service's processes; connections begin at different ones, and go to the next where one is away
+	Key         string         // the token of an API key, or ""
 	Placement   string         // is created if it does not exist
 	Policy      map[string]any // of the placement, if it is created
 	Rate        float64        // decisions per second; 0 is a closed loop, as fast as the connections allow
@@ -56,7 +58,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	beside := &client.Client{Base: o.Base, Key: o.Key}
+	beside := &client.Client{Base: o.from(0), Key: o.Key}
 	defer beside.CloseIdleConnections()
 	if err := open(ctx, beside, &o); err != nil {
 		return nil, err
@@ -83,6 +85,12 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 		}
 	}
 	return result, err
+}
+
+// from returns all addresses for a client that begins with the i-th.
+func (o *Options) from(i int) string {
+	i %= len(o.Bases)
+	return strings.Join(slices.Concat(o.Bases[i:], o.Bases[:i]), ",")
 }
 
 // open creates the placement, or checks that it fits.
@@ -134,9 +142,9 @@ func (r *run) all(ctx context.Context, start time.Time) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	var workers, reporting sync.WaitGroup
-	for range r.Connections {
+	for i := range r.Connections {
 		workers.Go(func() {
-			if err := r.work(ctx); err != nil {
+			if err := r.work(ctx, r.from(i)); err != nil {
 				stop(err)
 			}
 		})
@@ -168,11 +176,11 @@ func (r *run) report(ended <-chan struct{}, start time.Time) {
 }
 
 // work sends the requests of one connection. It returns an error if the journal cannot be written.
-func (r *run) work(ctx context.Context) error {
+func (r *run) work(ctx context.Context, base string) error {
 	l := &lane{again: r.counts.retried}
 	defer l.close()
 	defer context.AfterFunc(ctx, l.stop)()
-	c := &client.Client{Base: r.Base, Key: r.Key, HTTP: l, Patience: r.Patience, Retrying: func(error, time.Duration) { r.counts.retried() }}
+	c := &client.Client{Base: base, Key: r.Key, HTTP: l, Patience: r.Patience, Retrying: func(error, time.Duration) { r.counts.retried() }}
 	if r.Patience == 0 {
 		c.Patience = -1
 	}
@@ -260,16 +268,27 @@ func (r *run) result(start time.Time, interrupted bool) *Result {
 	return result
 }
 
-// serverCPU returns the processor time of the service in seconds, or 0 if its metrics do not have it.
-func serverCPU(ctx context.Context, o *Options) float64 {
+// serverCPU returns the processor time of all processes in seconds, or 0 if the metrics of one do not have it.
+func serverCPU(ctx context.Context, o *Options) (sum float64) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, "GET", strings.TrimSuffix(o.Base, "/")+"/metrics", nil)
+	for _, base := range o.Bases {
+		seconds := processCPU(ctx, base, o.Key)
+		if seconds == 0 {
+			return 0
+		}
+		sum += seconds
+	}
+	return sum
+}
+
+func processCPU(ctx context.Context, base, key string) float64 {
+	r, err := http.NewRequestWithContext(ctx, "GET", strings.TrimSuffix(base, "/")+"/metrics", nil)
 	if err != nil {
 		return 0
 	}
-	if o.Key != "" {
-		r.Header.Set("Authorization", "Bearer "+o.Key)
+	if key != "" {
+		r.Header.Set("Authorization", "Bearer "+key)
 	}
 	l := new(lane)
 	defer l.close()

@@ -42,7 +42,7 @@ func service(t *testing.T) (*decision.Engine, string) {
 
 func small(url string) load.Options {
 	return load.Options{
-		Base: url, Placement: "p", Policy: map[string]any{"name": "ucb-mnl"}, Decisions: 300, Connections: 8, Items: 12, Features: 3, Size: 4, Outcomes: 0.7, Seed: 1,
+		Bases: []string{url}, Placement: "p", Policy: map[string]any{"name": "ucb-mnl"}, Decisions: 300, Connections: 8, Items: 12, Features: 3, Size: 4, Outcomes: 0.7, Seed: 1,
 	}
 }
 
@@ -300,5 +300,39 @@ func TestRetries(t *testing.T) {
 	stats, err := engine.Stats("p")
 	if err != nil || stats.Decisions != 100 || r.Decisions.Count != 100 || r.Repeated == 0 || r.Retries < r.Repeated || len(r.Errors) > 0 || uint64(r.Outcomes.Count) != stats.Outcomes {
 		t.Errorf("%+v, the service has %+v, %v", r, stats, err)
+	}
+}
+
+// Connections begin at different addresses of one service, and at the next where one is away.
+func TestSeveralAddresses(t *testing.T) {
+	e, err := decision.Open(t.Context(), decision.Options{Store: new(memlog.Store), Build: decision.NewLearner})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	handler := server.New(server.Options{Engine: e})
+	var asked [2]atomic.Int64
+	o := small("http://127.0.0.1:1")
+	for i := range asked {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == "POST" {
+				asked[i].Add(1)
+			}
+			handler.ServeHTTP(w, r)
+		}))
+		defer s.Close()
+		o.Bases = append(o.Bases, s.URL)
+	}
+	r, err := load.Run(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Decisions.Count != 300 || len(r.Errors) > 0 || r.Retries == 0 || r.Retries > o.Connections {
+		t.Errorf("%+v", r)
+	}
+	for i := range asked {
+		if n := asked[i].Load(); n < 50 { // of about 510
+			t.Errorf("process %d got %d requests", i, n)
+		}
 	}
 }
