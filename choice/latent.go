@@ -22,7 +22,7 @@ import (
 //	∇log L  = Σ_c h_c g_c = ḡ
 //	∇²log L = Σ_c h_c H_c + Σ_c h_c g_c g_cᵀ − ḡ ḡᵀ
 //
-// The first sum is the Hessian of the data if the classes were known. Newton's steps with it alone
+// The first sum is the Hessian of the data if the classes were known. Newton's steps with only this part
 // are those of the EM algorithm whose maximisation is one step (Lange 1995): they are safe far from
 // the maximum, where the Hessian is not definite. Source: Train (2009), Section 14.2.
 type latent struct {

@@ -361,7 +361,7 @@ func wantError(t *testing.T, err error, file string, parts ...string) {
 	}
 }
 
-// The keys depend on the numbers of reviews alone. Those expected come from
+// The keys depend only on the numbers of reviews. Those expected come from
 // another program, in another language.
 func TestHeldOut(t *testing.T) {
 	var reviews []Review

@@ -100,7 +100,7 @@ func TestMemoryCanBeFilled(t *testing.T) {
 			}
 			place(decisions*each - 1)
 			if got := status(0); got != "forgotten" || status(1) == "forgotten" {
-				t.Errorf("the memory is exceeded by a byte, and the oldest is %s and the next %s, want the first forgotten alone", got, status(1))
+				t.Errorf("the memory is exceeded by a byte, and the oldest is %s and the next %s, want only the first forgotten", got, status(1))
 			}
 			continue
 		}
@@ -111,7 +111,7 @@ func TestMemoryCanBeFilled(t *testing.T) {
 		}
 		decide(decisions + 1)
 		if got := status(0); got == before || status(1) != before {
-			t.Errorf("the memory is exceeded, and the oldest is %s and the next %s, want the next %s alone", got, status(1), before)
+			t.Errorf("the memory is exceeded, and the oldest is %s and the next %s, want only the next %s", got, status(1), before)
 		}
 	}
 }

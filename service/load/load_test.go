@@ -99,7 +99,7 @@ func TestRun(t *testing.T) {
 		})
 	}
 	if len(purchases) != 1 {
-		t.Errorf("the same shoppers told %v outcomes", purchases)
+		t.Errorf("the same shoppers reported %v outcomes", purchases)
 	}
 }
 

@@ -53,7 +53,7 @@ func (d *discard) Header() http.Header         { return d.header }
 func (d *discard) WriteHeader(status int)      { d.status = status }
 func (d *discard) Write(b []byte) (int, error) { return len(b), nil }
 
-// benchmark measures decisions through the handler alone, and over a connection: there the
+// benchmark measures decisions through only the handler, and over a connection: there the
 // processor's time, including the caller's write and read.
 func benchmark(b *testing.B, mediaType string, pick func(text, wire string) string) {
 	placement, text, wire := crowd(b)

@@ -110,7 +110,7 @@ func TestEvents(t *testing.T) {
 }
 
 // A listener that comes back with the last event that it has seen gets all later ones, in order and once, however much
-// happens meanwhile. It is told when to come back.
+// happens meanwhile. It learns when to come back.
 func TestEventsResume(t *testing.T) {
 	s := started(t, nil)
 	address, _ := s.run(server.Listen{})

@@ -102,7 +102,7 @@ func TestKeyFileKeepsWhatItIsNotAskedAbout(t *testing.T) {
 	})
 }
 
-// whole are the lines of a comment alone.
+// whole are the lines with only a comment.
 var whole = regexp.MustCompile(`(?m)^#.*$`)
 
 func TestKeyFileBehindALink(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 	"vitrine/service/server"
 )
 
-// vaulted is a service with the placements home and vault, asked with a key for home alone, and for one that does not exist.
+// vaulted is a service with the placements home and vault, asked with a key only for home, and for one that does not exist.
 func vaulted(t testing.TB) (s *service, path, keys string) {
 	t.Helper()
 	token, key := server.NewKey("home's", server.Scopes...)
@@ -41,7 +41,7 @@ const jewels = `"items":[{"id":"jewel","features":{"carat":3}}]`
 // secrets are what a key for home must not see.
 var secrets = []string{"vault", "gem", "jewel", "carat"}
 
-// without is an answer without what is of its request alone.
+// without is an answer without what differs between requests.
 func (a answer) without(said ...string) string {
 	text := a.body
 	for _, s := range append(said, a.header.Get("X-Request-Id")) {
@@ -186,7 +186,7 @@ func TestLimitedSlowOutcome(t *testing.T) {
 	}
 }
 
-// A limited key may do to its placements what its scopes are for, and has what exists of them alone.
+// A limited key may do to its placements what its scopes are for, and sees no others.
 func TestLimitedKeyAtHome(t *testing.T) {
 	s, _, _ := vaulted(t)
 	s.want(200, "GET", "/v1/decisions/mine", "")
@@ -255,7 +255,7 @@ func TestRankMakesNoPlacement(t *testing.T) {
 	s.want(201, "POST", "/personalizer/v1.0/rank", `{"actions":[{"id":"a"}]}`, "Ocp-Apim-Subscription-Key", token)
 }
 
-// Who listens under a limited key hears of its placements alone, whatever it asks for, and no more once the key
+// Who listens under a limited key hears only of its placements, whatever it asks for, and no more once the key
 // is limited to others.
 func TestLimitedListener(t *testing.T) {
 	s, path, keys := vaulted(t)

@@ -87,7 +87,7 @@ func TestRequestsTakeMemory(t *testing.T) {
 	var all sync.WaitGroup
 	for range 6 {
 		all.Go(func() {
-			for range 20 { // as clients do, told to try again
+			for range 20 { // as clients do that are asked to try again
 				if a := s.ask("POST", "/v1/placements/wide/decisions", body); a.status != http.StatusServiceUnavailable {
 					if a.status != http.StatusCreated {
 						t.Errorf("status %d: %s", a.status, a.body)

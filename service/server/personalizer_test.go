@@ -486,7 +486,7 @@ func TestPersonalizerFailures(t *testing.T) {
 }
 
 // Shoppers who like another action in every context teach a placement to earn more than
-// uniformly drawn actions would, through the contract alone.
+// uniformly drawn actions would, only through the contract.
 func TestPersonalizerLearns(t *testing.T) {
 	s := started(t, nil)
 	rng := rand.New(rand.NewPCG(3, 3))

@@ -473,7 +473,7 @@ func TestItemIDs(t *testing.T) {
 			Choice string `json:"choice"`
 		}
 		if err := json.Unmarshal([]byte(s.want(200, "GET", "/v1/decisions/"+decision, "").body), &d); err != nil || d.Choice != id {
-			t.Errorf("%q was taken, told is %q, %v", id, d.Choice, err)
+			t.Errorf("%q was taken, reported is %q, %v", id, d.Choice, err)
 		}
 	}
 }
@@ -500,7 +500,7 @@ func TestFailures(t *testing.T) {
 	const body = `{"items":[{"id":"a","features":{"x":1}}]}`
 	s.problem(500, "policy", "", "POST", "/v1/placements/broken/decisions", body)
 	if a := s.ask("POST", "/v1/placements/broken/decisions", body); strings.Contains(a.body, "boom") {
-		t.Errorf("the caller is told %s", a.body)
+		t.Errorf("the answer is %s", a.body)
 	}
 	if !strings.Contains(s.log.String(), "boom") {
 		t.Errorf("the log does not say why:\n%s", s.log)
