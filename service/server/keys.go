@@ -189,6 +189,20 @@ func (s *Server) authorize(c *call, scope Scope) error {
 			return problemf(http.StatusBadRequest, "header", "the request has more than one header %s: send one key", name)
 		}
 	}
+	key, err := s.keyOf(c)
+	if err != nil {
+		return err
+	}
+	c.key, c.placements = key.name, key.placements
+	if !slices.Contains(key.scopes, scope) {
+		c.w.Header().Set("WWW-Authenticate", fmt.Sprintf(`Bearer realm="vitrine", error="insufficient_scope", scope=%q`, scope))
+		return problemf(http.StatusForbidden, "forbidden", "the API key lacks the scope %q", scope)
+	}
+	return nil
+}
+
+// keyOf returns the key that a request has in a header, or without one the key of its session.
+func (s *Server) keyOf(c *call) (storedKey, error) {
 	scheme, token, _ := strings.Cut(c.Header.Get("Authorization"), " ")
 	where := "Authorization: Bearer KEY"
 	if c.contract != nil {
@@ -197,21 +211,21 @@ func (s *Server) authorize(c *call, scope Scope) error {
 			scheme, token = "Bearer", key
 		}
 	}
+	if scheme == "" {
+		if key, ok, err := s.bySession(c); ok || err != nil {
+			return key, err
+		}
+	}
 	if !strings.EqualFold(scheme, "Bearer") || token == "" {
 		c.w.Header().Set("WWW-Authenticate", `Bearer realm="vitrine"`)
-		return problemf(http.StatusUnauthorized, "unauthorized", "an API key is needed, in the header %s", where)
+		return storedKey{}, problemf(http.StatusUnauthorized, "unauthorized", "an API key is needed, in the header %s", where)
 	}
 	key, ok := s.keys.find(token)
 	if !ok {
 		c.w.Header().Set("WWW-Authenticate", `Bearer realm="vitrine", error="invalid_token"`)
-		return problemf(http.StatusUnauthorized, "unauthorized", "the API key is unknown or was removed")
+		return storedKey{}, problemf(http.StatusUnauthorized, "unauthorized", "the API key is unknown or was removed")
 	}
-	c.key, c.placements = key.name, key.placements
-	if !slices.Contains(key.scopes, scope) {
-		c.w.Header().Set("WWW-Authenticate", fmt.Sprintf(`Bearer realm="vitrine", error="insufficient_scope", scope=%q`, scope))
-		return problemf(http.StatusForbidden, "forbidden", "the API key lacks the scope %q", scope)
-	}
-	return nil
+	return key, nil
 }
 
 // mine reports whether the caller's key is for a placement.

@@ -41,6 +41,7 @@ func document(routes []route, version string) []byte {
 		Tags: []*huma.Tag{
 			{Name: tagPlacements, Description: "Where assortments are shown, and what their learners have learned."},
 			{Name: tagDecisions, Description: "What to show, and what became of it."},
+			{Name: tagKeys, Description: "Who asks: the keys, and the sessions of the desk."},
 			{Name: tagPersonalizer, Description: "The contract of Azure Personalizer: docs/personalizer.md."},
 		},
 		Components: &huma.Components{
@@ -77,6 +78,7 @@ func document(routes []route, version string) []byte {
 const (
 	tagPlacements   = "Placements"
 	tagDecisions    = "Decisions"
+	tagKeys         = "Keys"
 	tagPersonalizer = "Personalizer"
 )
 
@@ -84,6 +86,8 @@ func tagOfRoute(rt *route) string {
 	switch {
 	case rt.contract != nil:
 		return tagPersonalizer
+	case rt.path == "/v1/session", rt.path == "/v1/keys":
+		return tagKeys
 	case strings.Contains(rt.path, "/decisions"), rt.stream:
 		return tagDecisions
 	}
@@ -95,6 +99,9 @@ func operation(rt *route, registry huma.Registry) *huma.Operation {
 		Method: rt.method, Path: rt.path, OperationID: rt.id, Tags: []string{tagOfRoute(rt)}, Summary: rt.summary, Responses: map[string]*huma.Response{},
 		Description: fmt.Sprintf("Needs the scope `%s`.", rt.scope),
 		Security:    []map[string][]string{{"key": {string(rt.scope)}}},
+	}
+	if rt.scope == "" {
+		op.Description, op.Security = "Needs no key.", []map[string][]string{}
 	}
 	text := &huma.Schema{Type: huma.TypeString}
 	for _, m := range pathParameter.FindAllStringSubmatch(rt.path, -1) {

@@ -126,6 +126,27 @@ func (s *Server) routes() []route {
 		{method: "GET", path: "/healthz", handle: (*call).healthy, free: true},
 		{method: "GET", path: "/readyz", handle: s.ready, free: true},
 		{method: "GET", path: "/openapi.json", handle: s.openAPI, free: true},
+		{
+			method: "GET", path: "/v1/session", handle: s.getSession, free: true,
+			id: "getSession", summary: "Who a page of the desk is signed in as: its key's name, scopes and placements. Nobody is no error.",
+			answers: map[int][]content{200: {jsonOf[api.Session]("")}},
+		},
+		{
+			method: "POST", path: "/v1/session", handle: s.signIn, free: true,
+			id: "signIn", summary: "Begin a session of the desk: the cookie of the answer stands for the key, in requests of the service's own pages, for twelve hours or until the key is removed. Other callers send the key with each request.",
+			body:    []content{jsonOf[api.SignIn](`{"key":"vitrine_…"}`)},
+			answers: map[int][]content{200: {jsonOf[api.Session]("")}}, errors: []int{400, 413},
+		},
+		{
+			method: "DELETE", path: "/v1/session", handle: s.signOut, free: true,
+			id: "signOut", summary: "End the session of the request's cookie.",
+			answers: map[int][]content{204: nil},
+		},
+		{
+			method: "GET", path: "/v1/keys", scope: ScopeAdmin, handle: s.listKeys,
+			id: "listKeys", summary: "The names, scopes and placements of the keys. Their tokens are stored nowhere.",
+			answers: map[int][]content{200: {jsonOf[api.KeyList]("")}},
+		},
 		{method: "GET", path: "/docs", handle: page, free: true},
 		{method: "GET", path: "/{$}", handle: page, free: true},
 		{method: "GET", path: "/desk/{file}", handle: asset, free: true},

@@ -67,6 +67,7 @@ type Server struct {
 	engine     *decision.Engine
 	clock      func() time.Time
 	keys       *Keys
+	sessions   sessions
 	feed       *Feed
 	limits     Limits
 	rates      rates

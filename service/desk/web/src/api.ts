@@ -10,6 +10,9 @@ export class Problem extends Error {
   }
 }
 
+// signedOut is the event of an answer that asks for a key.
+export const signedOut = "signed-out";
+
 // request asks the service. path is relative to the page: "v1/placements". A body is sent as JSON.
 export async function request<T>(method: string, path: string, options: { body?: unknown; headers?: Record<string, string>; signal?: AbortSignal } = {}): Promise<T> {
   const init: RequestInit = { method, headers: { ...options.headers }, credentials: "same-origin" };
@@ -20,6 +23,7 @@ export async function request<T>(method: string, path: string, options: { body?:
   }
   const answer = await fetch(path, init);
   const text = await answer.text();
+  if (answer.status === 401 && path !== "v1/session") dispatchEvent(new Event(signedOut));
   if (!answer.ok) {
     let problem: { title?: string; detail?: string; type?: string } = {};
     try {

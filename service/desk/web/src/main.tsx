@@ -1,8 +1,10 @@
 import { render } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Boundary } from "./boundary";
+import { request } from "./api";
 import { address, match, tabAddress, tabs } from "./routes";
-import { Empty } from "./ui";
+import { SessionContext, SignIn, useSession } from "./session";
+import { Empty, Failure, Loading } from "./ui";
 import "./style.css";
 
 function useAddress(): string {
@@ -41,15 +43,29 @@ function Desk() {
   const name = found?.parameters["name"];
   const title = found ? found.route.title : "Not found";
   const heading = useArrival(at, name === undefined ? title : `${title} – ${name}`);
+  const { session, failure, change } = useSession();
+  const signOut = () => request("DELETE", "v1/session").then(() => change({ required: true, scopes: [] }), () => location.reload());
   const View = found?.route.view;
+  let content;
+  if (!View) content = <Empty>There is no view at this address. <a href={address()}>Go to the overview.</a></Empty>;
+  else if (found.route.open) content = <View {...found.parameters} />;
+  else if (!session) content = failure ? <Failure of={failure} /> : <Loading />;
+  else if (session.required && session.key === undefined) content = <SignIn done={change} />;
+  else content = <View {...found.parameters} />;
   return (
-    <>
+    <SessionContext.Provider value={session ?? { required: true, scopes: [] }}>
       <button class="skip" type="button" onClick={() => document.getElementById("main")!.focus()}>Skip to the content</button>
       <header>
         <a class="brand" href={address()}>Vitrine</a>
         <nav aria-label="Desk">
           <a href={address()} {...current(found?.route.path === "/")}>Overview</a>
         </nav>
+        {session?.key === undefined ? null : (
+          <div class="end">
+            <span>Key: {session.key}</span>
+            <button type="button" onClick={signOut}>Sign out</button>
+          </div>
+        )}
       </header>
       <main id="main" tabIndex={-1}>
         <h1 ref={heading} tabIndex={-1}>{name ?? title}</h1>
@@ -58,11 +74,9 @@ function Desk() {
             {tabs.map((t) => <a href={tabAddress(name, t)} {...current(t === found?.route)}>{t.title}</a>)}
           </nav>
         )}
-        <Boundary key={at}>
-          {View ? <View {...found.parameters} /> : <Empty>There is no view at this address. <a href={address()}>Go to the overview.</a></Empty>}
-        </Boundary>
+        <Boundary key={at}>{content}</Boundary>
       </main>
-    </>
+    </SessionContext.Provider>
   );
 }
 

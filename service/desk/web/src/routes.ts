@@ -6,6 +6,7 @@ export interface Route {
   path: string;
   title: string; // of the page, and of the tab
   view: ComponentType<Record<string, string>>;
+  open?: boolean; // whether it needs no key
   tab?: boolean; // whether it is a tab of a placement: its path is then "/placements/:name" and at most one part more
 }
 

@@ -1,0 +1,65 @@
+import { createContext } from "preact";
+import { useContext, useEffect, useState } from "preact/hooks";
+import { get, Problem, request, signedOut } from "./api";
+import { Card, Failure } from "./ui";
+
+// Session says who is signed in: see Session of the OpenAPI document.
+export interface Session {
+  required: boolean;
+  key?: string;
+  scopes: string[];
+  placements?: string[];
+  expires?: string;
+}
+
+export const SessionContext = createContext<Session>({ required: false, scopes: [] });
+
+// useMay reports whether the reader's key has a scope.
+export function useMay(scope: "read" | "decide" | "outcome" | "admin"): boolean {
+  return useContext(SessionContext).scopes.includes(scope);
+}
+
+// useSession asks who is signed in, and again when an answer says that nobody is.
+export function useSession(): { session?: Session; failure?: unknown; change: (to: Session) => void } {
+  const [state, set] = useState<{ session?: Session; failure?: unknown }>({});
+  useEffect(() => {
+    const ask = () => get<Session>("v1/session").then((session) => set({ session }), (failure) => set({ failure }));
+    void ask();
+    addEventListener(signedOut, ask);
+    return () => removeEventListener(signedOut, ask);
+  }, []);
+  return { ...state, change: (session) => set({ session }) };
+}
+
+// SignIn asks for a key. The key leaves the page with the request, and nothing keeps it.
+export function SignIn(props: { done: (session: Session) => void }) {
+  const [failure, fail] = useState<unknown>();
+  const [busy, setBusy] = useState(false);
+  const submit = async (event: SubmitEvent) => {
+    event.preventDefault();
+    const form = event.currentTarget as HTMLFormElement;
+    const key = new FormData(form).get("key");
+    form.reset();
+    setBusy(true);
+    try {
+      props.done(await request<Session>("POST", "v1/session", { body: { key } }));
+    } catch (problem) {
+      fail(problem);
+      setBusy(false);
+      form.querySelector("input")?.focus();
+    }
+  };
+  return (
+    <Card title="Sign in">
+      <form class="stack" onSubmit={submit}>
+        <label for="key">API key</label>
+        <input id="key" name="key" type="password" autocomplete="off" required spellcheck={false} aria-describedby="key-help" />
+        <p class="empty" id="key-help">
+          <code>vitrine keys add keys.toml desk --scopes read,admin</code> makes one. The page does not keep it: a cookie stands for it for twelve hours.
+        </p>
+        {failure ? <Failure of={failure instanceof Problem && failure.status === 401 ? "This key is unknown, or was removed." : failure} /> : null}
+        <div><button class="main" disabled={busy}>Sign in</button></div>
+      </form>
+    </Card>
+  );
+}

@@ -1,0 +1,301 @@
+package server
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"vitrine/service/api"
+)
+
+// Bounds of what the pages of the desk may take.
+const (
+	sessionLife    = 12 * time.Hour
+	maxSessions    = 1024
+	maxKeySessions = 64 // of one key: one more ends its oldest one
+	maxSignIn      = 4 << 10
+
+	wrongBurst = 10               // wrong keys of an address at once
+	wrongEvery = 10 * time.Second // and one more after this
+	maxWrong   = 4096             // addresses that are remembered
+)
+
+// sessionCookie is the cookie of a session. It is HttpOnly, so no script of the page can read it, and
+// SameSite=Strict, so pages of other sites do not send it.
+const sessionCookie = "vitrine_session"
+
+// sessions are the pages that are signed in. A session stands for a key: it has the scopes and placements that
+// the key has now, and ends with it. Sessions are kept in memory only, by the hashes of their cookies.
+type sessions struct {
+	mu    sync.Mutex
+	of    map[[sha256.Size]byte]*session
+	wrong map[string]*rate.Limiter // sign-ins with a wrong key, by address
+}
+
+type session struct {
+	key     [sha256.Size]byte // the hash of the key's token
+	expires time.Time
+}
+
+// begin begins a session of a key and returns the value of its cookie.
+func (s *sessions) begin(key [sha256.Size]byte, now time.Time) (value string, expires time.Time) {
+	value = rand.Text() + rand.Text()
+	expires = now.Add(sessionLife)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.of == nil {
+		s.of = map[[sha256.Size]byte]*session{}
+	}
+	for sum, other := range s.of {
+		if !now.Before(other.expires) {
+			delete(s.of, sum)
+		}
+	}
+	s.crop(maxKeySessions-1, func(other *session) bool { return other.key == key })
+	s.crop(maxSessions-1, func(*session) bool { return true })
+	s.of[sha256.Sum256([]byte(value))] = &session{key, expires}
+	return value, expires
+}
+
+// crop ends the oldest ones of some sessions until there are at most limit. The caller holds mu.
+func (s *sessions) crop(limit int, among func(*session) bool) {
+	for {
+		n, first := 0, [sha256.Size]byte{}
+		var oldest *session
+		for sum, other := range s.of {
+			if !among(other) {
+				continue
+			}
+			n++
+			if oldest == nil || other.expires.Before(oldest.expires) {
+				first, oldest = sum, other
+			}
+		}
+		if n <= limit {
+			return
+		}
+		delete(s.of, first)
+	}
+}
+
+// find returns the session of a cookie.
+func (s *sessions) find(value string, now time.Time) (session, bool) {
+	sum := sha256.Sum256([]byte(value))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	found := s.of[sum]
+	if found == nil || !now.Before(found.expires) {
+		delete(s.of, sum)
+		return session{}, false
+	}
+	return *found, true
+}
+
+// end ends the session of a cookie.
+func (s *sessions) end(value string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.of, sha256.Sum256([]byte(value)))
+}
+
+// count returns the number of sessions of a key.
+func (s *sessions) count(key [sha256.Size]byte, now time.Time) (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, other := range s.of {
+		if other.key == key && now.Before(other.expires) {
+			n++
+		}
+	}
+	return n
+}
+
+// attempts returns the limiter of the wrong keys of a caller.
+func (s *sessions) attempts(remote string) *rate.Limiter {
+	host := networkOf(remote)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := s.wrong[host]
+	if l == nil {
+		if s.wrong == nil || len(s.wrong) >= maxWrong {
+			s.wrong = map[string]*rate.Limiter{}
+		}
+		l = rate.NewLimiter(rate.Every(wrongEvery), wrongBurst)
+		s.wrong[host] = l
+	}
+	return l
+}
+
+// networkOf returns the address of a caller without its port, of IPv6 the network of one customer.
+func networkOf(remote string) string {
+	host, _, err := net.SplitHostPort(remote)
+	if err != nil {
+		return remote
+	}
+	ip := net.ParseIP(host)
+	if ip == nil || ip.To4() != nil {
+		return host
+	}
+	return ip.Mask(net.CIDRMask(64, 128)).String()
+}
+
+var errOtherOrigin = problemf(http.StatusForbidden, "origin", "the session of the desk is only for requests of its own pages: send an API key in the header Authorization")
+
+// ownPage reports whether a page of this service sent the request, or for a reading request the reader herself. A
+// browser says so in Sec-Fetch-Site, or over plain HTTP in Origin, which each writing request has.
+func ownPage(r *http.Request) bool {
+	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
+	switch r.Header.Get("Sec-Fetch-Site") {
+	case "same-origin":
+		return true
+	case "none": // an address that was typed, or a bookmark
+		return reads
+	case "":
+		origin := r.Header.Get("Origin")
+		if origin == "" {
+			return reads
+		}
+		u, err := url.Parse(origin)
+		return err == nil && strings.EqualFold(u.Host, r.Host)
+	}
+	return false
+}
+
+// bySession returns the key of the request's session. Without a session ok is false.
+func (s *Server) bySession(c *call) (key storedKey, ok bool, err error) {
+	cookie, err := c.Cookie(sessionCookie)
+	if err != nil {
+		return storedKey{}, false, nil
+	}
+	if !ownPage(c.Request) {
+		return storedKey{}, false, errOtherOrigin
+	}
+	found, ok := s.sessions.find(cookie.Value, s.clock())
+	if !ok {
+		return storedKey{}, false, nil
+	}
+	for _, k := range s.keys.file.get() {
+		if k.sum == found.key {
+			return k, true, nil
+		}
+	}
+	s.sessions.end(cookie.Value) // its key was removed
+	return storedKey{}, false, nil
+}
+
+// signIn answers a key with the cookie of a session.
+func (s *Server) signIn(c *call) error {
+	if s.keys == nil {
+		return c.answerJSON(http.StatusOK, s.sessionOf(storedKey{}, time.Time{}))
+	}
+	if !ownPage(c.Request) {
+		return problemf(http.StatusForbidden, "origin", "only a page of the desk may sign in: send an API key in the header Authorization")
+	}
+	var given api.SignIn
+	body, err := io.ReadAll(http.MaxBytesReader(&c.w, c.Request.Body, maxSignIn))
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &large):
+		return tooLarge(maxSignIn)
+	case err != nil || json.Unmarshal(body, &given) != nil: // whose errors would quote it
+		return problemf(http.StatusBadRequest, "body", `the body must be of the form {"key":"…"}`)
+	}
+	now := s.clock()
+	attempts := s.sessions.attempts(c.RemoteAddr)
+	if attempts.TokensAt(now) < 1 {
+		p := problemf(http.StatusTooManyRequests, "rate", "too many wrong keys came from this address")
+		p.retry = strconv.Itoa(int(wrongEvery / time.Second))
+		return p
+	}
+	key, ok := s.keys.find(strings.TrimSpace(given.Key))
+	if !ok {
+		attempts.AllowN(now, 1)
+		return problemf(http.StatusUnauthorized, "unauthorized", "the API key is unknown or was removed")
+	}
+	c.key = key.name
+	if cookie, err := c.Cookie(sessionCookie); err == nil {
+		s.sessions.end(cookie.Value)
+	}
+	value, expires := s.sessions.begin(key.sum, now)
+	c.setSession(value, int(sessionLife/time.Second))
+	return c.answerJSON(http.StatusOK, s.sessionOf(key, expires))
+}
+
+// signOut ends the session of the request.
+func (s *Server) signOut(c *call) error {
+	cookie, err := c.Cookie(sessionCookie)
+	if err != nil {
+		return c.nothing()
+	}
+	if !ownPage(c.Request) {
+		return errOtherOrigin
+	}
+	s.sessions.end(cookie.Value)
+	c.setSession("", -1)
+	return c.nothing()
+}
+
+// setSession sets the cookie, for an age in seconds. Over TLS, also that of a proxy before the service, the
+// browser sends it over nothing else.
+func (c *call) setSession(value string, age int) {
+	http.SetCookie(&c.w, &http.Cookie{
+		Name: sessionCookie, Value: value, Path: "/", MaxAge: age, HttpOnly: true, SameSite: http.SameSiteStrictMode,
+		Secure: c.TLS != nil || strings.HasPrefix(c.Header.Get("Origin"), "https:"),
+	})
+}
+
+// getSession says who is signed in. Nobody is no error, because each page asks when it begins.
+func (s *Server) getSession(c *call) error {
+	if s.keys == nil {
+		return c.answerJSON(http.StatusOK, s.sessionOf(storedKey{}, time.Time{}))
+	}
+	key, ok, err := s.bySession(c)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return c.answerJSON(http.StatusOK, api.Session{Required: true, Scopes: []string{}})
+	}
+	c.key = key.name
+	cookie, _ := c.Cookie(sessionCookie)
+	found, _ := s.sessions.find(cookie.Value, s.clock())
+	return c.answerJSON(http.StatusOK, s.sessionOf(key, found.expires))
+}
+
+func (s *Server) sessionOf(key storedKey, expires time.Time) api.Session {
+	if s.keys == nil {
+		return api.Session{Scopes: texts(Scopes)}
+	}
+	expires = expires.UTC()
+	return api.Session{Required: true, Key: key.name, Scopes: texts(key.scopes), Placements: key.placements, Expires: &expires}
+}
+
+// listKeys lists the keys. It concerns the whole service.
+func (s *Server) listKeys(c *call) error {
+	list := api.KeyList{Required: s.keys != nil, Keys: []api.KeyEntry{}}
+	if s.keys != nil {
+		for _, k := range s.keys.file.get() {
+			list.Keys = append(list.Keys, api.KeyEntry{Name: k.name, Scopes: texts(k.scopes), Placements: k.placements, Sessions: s.sessions.count(k.sum, s.clock())})
+		}
+	}
+	return c.answerJSON(http.StatusOK, list)
+}
+
+func texts(scopes []Scope) []string {
+	list := make([]string, len(scopes))
+	for i, scope := range scopes {
+		list[i] = string(scope)
+	}
+	return list
+}
