@@ -269,11 +269,11 @@ func (l *BMA) freeze() vitrine.Policy {
 	modes, units := l.split()
 	for i, e := range l.experts {
 		if modes[i] > 0 {
-			pi.beliefs = append(pi.beliefs, belief{e.Model, e.posterior, nil})
+			pi.beliefs = append(pi.beliefs, belief{e.Model, e.posterior, nil, e.Memory})
 			pi.weights = append(pi.weights, modes[i])
 		}
 		if units[i] > 0 {
-			pi.beliefs = append(pi.beliefs, belief{e.Model, l.base.posterior, e.unit})
+			pi.beliefs = append(pi.beliefs, belief{e.Model, l.base.posterior, e.unit, e.Memory})
 			pi.weights = append(pi.weights, units[i])
 		}
 	}

@@ -24,6 +24,7 @@ type belief struct {
 	model     utility.Model
 	posterior *mle.Laplace
 	unit      *unitPosterior // nil for Laplace's
+	memory    float64        // the expert's
 }
 
 // mixture is BMA-MNL's policy: for each slot a family and a parameter.

@@ -187,7 +187,16 @@ func (o *widePolicy) Offer(x *vitrine.Context, rng *rand.Rand) vitrine.Offer {
 	w, s := mixtures.Get().(*mixtureScratch), wides.Get().(*wideScratch)
 	defer mixtures.Put(w)
 	defer wides.Put(s)
+	o.sample(w, s, x, rng)
+	return o.inner.pick(w, family, x.Revenue)
+}
+
+// sample leaves the sampled utilities of all slots in w.
+func (o *widePolicy) sample(w *mixtureScratch, s *wideScratch, x *vitrine.Context, rng *rand.Rand) {
 	o.inner.begin(w, x.NumItems(), rng)
+	if w.n == 0 {
+		return
+	}
 	s.rows.scan(o.line, x.Features)
 	for k := range w.expert {
 		s.effect = s.rows.modes(s.effect, o.line)
@@ -196,7 +205,6 @@ func (o *widePolicy) Offer(x *vitrine.Context, rng *rand.Rand) vitrine.Offer {
 		}
 		o.inner.fillSlots(w, o.line.reduce(&s.reduced, x.Features, &s.rows, s.effect), k, k+1)
 	}
-	return o.inner.pick(w, family, x.Revenue)
 }
 
 // Utilities stores in dst what BMA-MNL's policy stores, at the modes of the effects.

@@ -100,6 +100,13 @@ func (p *Laplace) Colour(v []float64) {
 	blas64.Trsv(blas.NoTrans, p.root.RawTriangular(), blas64.Vector{N: len(v), Data: v, Inc: 1})
 }
 
+// Variance returns gᵀH⁻¹g, the variance of gᵀw.
+func (p *Laplace) Variance(g []float64) float64 {
+	v := append([]float64(nil), g...)
+	blas64.Trsv(blas.Trans, p.root.RawTriangular(), blas64.Vector{N: len(v), Data: v, Inc: 1})
+	return floats.Dot(v, v)
+}
+
 // Step returns the approximation after one more round, by one step of the extended
 // Kalman filter. Its cost does not grow with the number of earlier rounds.
 //

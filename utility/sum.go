@@ -26,6 +26,9 @@ type views struct {
 // NewSum returns the family of g of the first features plus h of the others.
 func NewSum(g, h Model) *Sum { return &Sum{g: g, h: h} }
 
+// Base returns g.
+func (m *Sum) Base() Model { return m.g }
+
 // String returns both families.
 func (m *Sum) String() string { return fmt.Sprintf("%v plus %v", m.g, m.h) }
 

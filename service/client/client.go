@@ -108,6 +108,25 @@ func (c *Client) Decision(ctx context.Context, placement, id string) (*api.Decis
 	return get[api.Decision](ctx, c, decisionPath(placement, id))
 }
 
+// Explain says why a decision shows what it shows.
+func (c *Client) Explain(ctx context.Context, placement, id string) (*api.Explanation, error) {
+	return get[api.Explanation](ctx, c, decisionPath(placement, id)+"/explanation")
+}
+
+// Try returns the answer that a request would get now, and why. Nothing is recorded.
+func (c *Client) Try(ctx context.Context, placement string, r *api.Request) (*api.Trial, error) {
+	text, err := json.Marshal(r)
+	if err != nil {
+		return nil, err
+	}
+	a, err := c.send(ctx, "POST", placementPath(placement)+"/try", payload{mediaType: asJSON, rest: text})
+	if err != nil {
+		return nil, err
+	}
+	trial := new(api.Trial)
+	return trial, a.decode(trial)
+}
+
 // Put creates or changes a placement. A change that would begin its learner again is the problem "loss". If the answer
 // of an attempt was lost, created may be false although Put created the placement.
 func (c *Client) Put(ctx context.Context, placement string, config *api.Placement) (created bool, err error) {

@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -219,6 +220,11 @@ func TestCalls(t *testing.T) {
 			}
 			check(t, c.Outcome(ctx, "home", a.Decision, "a/ü"))
 			check(t, c.Outcome(ctx, "home", a.Decision, "a/ü"))
+			why := must[*api.Explanation](t)(c.Explain(ctx, "home", a.Decision))
+			trial := must[*api.Trial](t)(c.Try(ctx, "home", request()))
+			if why.Decision != a.Decision || len(why.Items) != 2 || trial.Answer.Decision != "" || !slices.Equal(trial.Answer.Items(), a.Items()) || trial.Explanation.Next == nil {
+				t.Errorf("%+v %+v", why, trial)
+			}
 			d := must[*api.Decision](t)(c.Decision(ctx, "home", a.Decision))
 			a.Repeated = false
 			if diff := cmp.Diff(*a, d.Answer); diff != "" || d.Placement != "home" || d.By != "policy" || d.Status != "chosen" || *d.Choice != "a/ü" || time.Since(d.Time) > time.Hour {

@@ -171,14 +171,21 @@ func (d *decider) decide(v view, r *request) (*eventlog.Offered, error) {
 	if err != nil {
 		return nil, err
 	}
-	if unseen != nil { // of a request without faults
+	x := &vitrine.Context{Features: features, Revenue: r.revenue, Feasible: family}
+	d.estimates = estimates{deferred: r.Defer, note: r.note, catalogue: r.stock.said()}
+	sound := &v.sound
+	switch {
+	case r.trial:
+		sound, d.estimates.number, d.estimates.catalogue = new(soundness), v.upcoming.Load()+1, r.said
+	case unseen != nil: // of a request without faults
 		return nil, &unseenError{unseen}
+	default:
+		d.estimates.number = v.upcoming.Add(1)
 	}
 	if clipped > 0 {
-		v.sound.clipped.Add(uint64(clipped))
+		sound.clipped.Add(uint64(clipped))
 	}
-	x := &vitrine.Context{Features: features, Revenue: r.revenue, Feasible: family}
-	d.estimates = estimates{number: v.upcoming.Add(1), deferred: r.Defer, note: r.note, catalogue: r.stock.said()}
+	d.considered = considered{*current, x}
 	own, err := d.ask(asked, x, v.config.Seed)
 	if err != nil {
 		return nil, err
@@ -193,7 +200,7 @@ func (d *decider) decide(v view, r *request) (*eventlog.Offered, error) {
 	}
 	shown := own.Assortment
 	switch {
-	case v.config.Mode == api.Shadow || v.fallback == api.FallbackBaseline:
+	case (v.config.Mode == api.Shadow || v.fallback == api.FallbackBaseline) && !(r.trial && r.Baseline == nil):
 		shown, o.Propensity, o.Mode = baseline, 0, ByBaseline
 		d.estimates.shadowed = true
 	case v.config.Mode == api.Explore:
@@ -203,7 +210,7 @@ func (d *decider) decide(v view, r *request) (*eventlog.Offered, error) {
 	if o.Mode == ByPolicy && own.Order != nil && !hasSlots {
 		shown, ordered = own.Order, true
 	}
-	order := d.estimate(current.policy, x, shown, own, ordered, &v.sound)
+	order := d.estimate(current.policy, x, shown, own, ordered, sound)
 	if hasSlots && o.Mode != ByBaseline {
 		d.certain(r, own, shown, o.Mode == ByChance)
 		d.assign(slots, order)
@@ -253,6 +260,8 @@ func (r *request) baseline(c *Config, index map[string]int) (vitrine.Assortment,
 		if r.Baseline != nil {
 			return nil, api.Fieldf("/baseline", "is for placements of the mode %q or with the fallback %q, and this one's mode is %q", api.Shadow, api.FallbackBaseline, c.Mode)
 		}
+		return nil, nil
+	case r.Baseline == nil && r.trial:
 		return nil, nil
 	case r.Baseline == nil && c.Mode == api.Shadow:
 		return nil, api.Fieldf("/baseline", "is missing: in the mode %q it is what the caller shows", api.Shadow)

@@ -3,6 +3,8 @@ package decision
 import (
 	"context"
 
+	"vitrine"
+	"vitrine/service/api"
 	"vitrine/service/eventlog"
 )
 
@@ -58,4 +60,14 @@ func (r *record) carry(ctx context.Context, log eventlog.Reader, change func(sta
 	next.carried, err = event.Encode(nil)
 	r.entry, r.rare = 0, &next
 	return err
+}
+
+// Rivals returns the best set other than the one shown and what the rules of a request cost, by utilities and revenues
+// of its items. family has the sets that the rules allow.
+func Rivals(c *Config, r *api.Request, shown vitrine.Assortment, u, revenue []float64) (next vitrine.Assortment, earns float64, ok bool, rules []api.RuleCost, family vitrine.Constraint) {
+	q := &request{Request: r, items: r.Items}
+	v := &rivals{request: q, config: c, index: q.places(), u: u, r: revenue}
+	next, earns, ok = v.next(shown)
+	family, _ = q.family(c, v.index)
+	return next, earns, ok, v.rules(), family
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 
+	"vitrine"
 	"vitrine/internal/stream"
 	"vitrine/service/api"
 	"vitrine/service/feature"
@@ -33,6 +34,14 @@ type decider struct {
 	coin      stream.Stream
 	estimates estimates
 	abandoned bool
+
+	considered considered
+}
+
+// considered is what a decision was made of.
+type considered struct {
+	policy published
+	x      *vitrine.Context
 }
 
 var deciders = sync.Pool{New: func() any { return &decider{index: map[string]int{}} }}
@@ -45,7 +54,7 @@ func (d *decider) release() {
 	clear(d.items)
 	clear(d.values)
 	clear(d.slots)
-	d.estimates, d.short, d.overflow = estimates{}, nil, false
+	d.estimates, d.short, d.overflow, d.considered = estimates{}, nil, false, considered{}
 	deciders.Put(d)
 }
 

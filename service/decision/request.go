@@ -21,6 +21,8 @@ type request struct {
 	note    string     // the ids of its slots, as in the log; "" if they have none
 	now     int64
 	stock   candidates
+	trial   bool           // nothing of it is recorded
+	said    *fromCatalogue // of a trial, whose candidates are all its own
 }
 
 // RequestSize bounds the bytes that a request with the given number of items takes while it is read and

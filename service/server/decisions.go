@@ -43,15 +43,28 @@ func (s *Server) decide(c *call) error {
 
 // decideBody reads a request and decides it.
 func (s *Server) decideBody(c *call, name, mediaType string, body []byte) (*decision.Answer, error) {
-	config, err := s.engine.Config(name)
+	r, release, size, err := s.readRequest(c, name, mediaType, body)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.Reserve(config.RequestSize(maxItems(mediaType, body, config))); err != nil {
-		return nil, err
+	c.keep(budget.Work, size+int64(len(body)))
+	a, err := s.engine.Decide(c.Context(), name, r, c.now)
+	if err == nil && c.taken[budget.Work] <= maxPooled {
+		release()
 	}
-	var r *api.Request
-	var release func()
+	return a, err
+}
+
+// readRequest reads a request, and reserves the bytes that it takes while it is decided. The memory of the request may be
+// used again after release.
+func (s *Server) readRequest(c *call, name, mediaType string, body []byte) (r *api.Request, release func(), size int64, err error) {
+	config, err := s.engine.Config(name)
+	if err != nil {
+		return nil, nil, 0, err
+	}
+	if err := c.Reserve(config.RequestSize(maxItems(mediaType, body, config))); err != nil {
+		return nil, nil, 0, err
+	}
 	if mediaType == asBinary {
 		memory := binaryRequests.Get().(*binaryRequest)
 		r, err = memory.parse(body, config)
@@ -64,21 +77,54 @@ func (s *Server) decideBody(c *call, name, mediaType string, body []byte) (*deci
 		release = func() { readers.Put(reader) }
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, 0, err
 	}
-	size := config.RequestSize(len(r.Items))
+	size = config.RequestSize(len(r.Items))
 	if more := s.engine.CatalogueSize(name, r); more > 0 {
 		size += more
 		if err := c.Reserve(size); err != nil {
-			return nil, err
+			return nil, nil, 0, err
 		}
 	}
-	c.keep(budget.Work, size+int64(len(body)))
-	a, err := s.engine.Decide(c.Context(), name, r, c.now)
-	if err == nil && c.taken[budget.Work] <= maxPooled {
-		release()
+	return r, release, size, nil
+}
+
+// try answers a request without recording it.
+func (s *Server) try(c *call) error {
+	name := c.PathValue("name")
+	if _, err := s.engine.Config(name); err != nil { // before reading the body
+		return err
 	}
-	return a, err
+	body, err := c.jsonBody()
+	if err != nil {
+		return err
+	}
+	r, _, size, err := s.readRequest(c, name, asJSON, body)
+	if err != nil {
+		return err
+	}
+	const rows = 4 // of the candidates, their utilities and the policy's gradients
+	if err := c.Reserve(rows * size); err != nil {
+		return err
+	}
+	a, why, err := s.engine.Try(c.Context(), name, r, c.now)
+	if err != nil {
+		return err
+	}
+	return c.answerJSON(http.StatusOK, api.Trial{Answer: *answerOf(a), Explanation: *why})
+}
+
+func (s *Server) explain(c *call) error {
+	id := c.PathValue("id")
+	placement, err := c.placementOf(id)
+	if err != nil {
+		return err
+	}
+	why, err := s.engine.Explain(c.Context(), placement, id)
+	if err != nil {
+		return err
+	}
+	return c.answerJSON(http.StatusOK, why)
 }
 
 var readers = sync.Pool{New: func() any { return new(api.RequestReader) }}
@@ -163,9 +209,6 @@ func (s *Server) activate(c *call) error {
 
 var errChoice = &api.FieldError{Field: "/choice", Message: "must be the id of an item that was shown, or null for none"}
 
-// by names the ways in which a set is found.
-var by = map[uint8]string{decision.ByPolicy: "policy", decision.ByChance: "chance", decision.ByBaseline: "baseline", decision.ByImport: "import"}
-
 func (s *Server) getDecision(c *call) error {
 	id := c.PathValue("id")
 	placement, err := c.placementOf(id)
@@ -177,7 +220,7 @@ func (s *Server) getDecision(c *call) error {
 		return err
 	}
 	reply := api.Decision{
-		Answer: *answerOf(d.Answer), Placement: d.Answer.Placement, By: by[d.Answer.By], Time: time.Unix(0, d.Time).UTC(), Status: d.Status,
+		Answer: *answerOf(d.Answer), Placement: d.Answer.Placement, By: decision.ByNames[d.Answer.By], Time: time.Unix(0, d.Time).UTC(), Status: d.Status,
 	}
 	if d.Choice != "" {
 		reply.Choice = &d.Choice

@@ -13,6 +13,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"vitrine/service/api"
+	"vitrine/service/decision"
 	"vitrine/service/eventlog"
 )
 
@@ -145,7 +146,7 @@ func eventOf(e *eventlog.Event) (kind string, t api.Event) {
 		kind = "placement-deleted"
 	case *eventlog.Offered:
 		kind, t.Decision = "offered", body.Decision
-		t.Candidates, t.By, t.PolicyVersion, t.Shown = body.Candidates, by[body.Mode], body.PolicyVersion, make([]string, len(body.Shown))
+		t.Candidates, t.By, t.PolicyVersion, t.Shown = body.Candidates, decision.ByNames[body.Mode], body.PolicyVersion, make([]string, len(body.Shown))
 		for k, i := range body.Shown {
 			t.Shown[k] = body.ItemIDs[i]
 		}

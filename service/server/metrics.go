@@ -189,8 +189,8 @@ func (c engineCollector) Collect(to chan<- prometheus.Metric) {
 			to <- prometheus.MustNewConstMetric(m.desc, m.kind, m.of(&s), name)
 		}
 		for mode, group := range map[uint8]api.Group{decision.ByPolicy: s.ByPolicy, decision.ByChance: s.ByChance, decision.ByBaseline: s.ByBaseline} {
-			to <- prometheus.MustNewConstMetric(revenueDesc, prometheus.CounterValue, group.Revenue, name, by[mode])
-			to <- prometheus.MustNewConstMetric(roundsDesc, prometheus.CounterValue, float64(group.Rounds), name, by[mode])
+			to <- prometheus.MustNewConstMetric(revenueDesc, prometheus.CounterValue, group.Revenue, name, decision.ByNames[mode])
+			to <- prometheus.MustNewConstMetric(roundsDesc, prometheus.CounterValue, float64(group.Rounds), name, decision.ByNames[mode])
 		}
 		if s.Uplift != nil {
 			gauge(upliftDesc, s.Uplift.Estimate, name)

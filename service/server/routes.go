@@ -95,6 +95,12 @@ func (s *Server) routes() []route {
 			errors: []int{400, 404, 409, 413, 415, 422},
 		},
 		{
+			method: "POST", path: "/v1/placements/{name}/try", scope: ScopeRead, handle: s.try,
+			id: "tryRequest", summary: "The answer that a request would get now, and why. Nothing is recorded and nothing is learned. In the mode shadow a request without a baseline gets the policy's set.",
+			body:    []content{jsonOf[api.Request](exampleRequest)},
+			answers: map[int][]content{200: {jsonOf[api.Trial]("")}}, errors: []int{400, 404, 413, 415, 422},
+		},
+		{
 			method: "GET", path: "/v1/placements/{name}/stats", scope: ScopeRead, handle: s.stats,
 			id: "stats", summary: "The counters of a placement: decisions, outcomes, learning, calibration, revenue.",
 			answers: map[int][]content{200: {jsonOf[api.Stats]("")}}, errors: []int{404},
@@ -195,6 +201,11 @@ func (s *Server) decisionRoutes(path, of, where string) []route {
 			method: "GET", path: path, scope: ScopeRead, handle: s.getDecision,
 			id: "getDecision" + of, summary: "A decision that is remembered, and its outcome" + where + ".",
 			answers: map[int][]content{200: {jsonOf[api.Decision]("")}}, errors: []int{404, 409},
+		},
+		{
+			method: "GET", path: path + "/explanation", scope: ScopeRead, handle: s.explain,
+			id: "explain" + of, summary: "Why a decision that is remembered shows what it shows" + where + ": utilities by feature, the best other set, what rules cost.",
+			answers: map[int][]content{200: {jsonOf[api.Explanation]("")}}, errors: []int{404, 409},
 		},
 	}
 }

@@ -1,0 +1,360 @@
+package bandit
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+
+	"vitrine"
+	"vitrine/internal/scratch"
+	"vitrine/internal/search"
+	"vitrine/utility"
+)
+
+// Explainer is a policy that can say how it came to an offer. All policies of this package are.
+type Explainer interface {
+	// Value stores what the policy believes of items with the rows of x, one by one and in the first
+	// place: the mean of the utility of each in mean, and its standard deviation in sd. It reports
+	// which of them the policy has; what it does not have is not stored.
+	Value(mean, sd []float64, x *mat.Dense) (hasMean, hasSD bool)
+
+	// IsLinear reports whether the mean is an affine function of the row.
+	IsLinear() bool
+
+	// Reasons returns how Offer came to its answer for the same x and the same draws.
+	Reasons(x *vitrine.Context, rng *rand.Rand) Reasons
+}
+
+// Reasons say how a policy came to an offer.
+type Reasons struct {
+	By Cause
+
+	// Index has the utilities of all items by which the policy chose: with a bonus, or drawn. A policy
+	// that draws for each slot has the largest of each item. nil if the policy has none.
+	Index []float64
+
+	// IsBest reports whether the offer is the feasible set of the largest expected revenue under Index. With
+	// position effects it is not: the order of the set counts, too.
+	IsBest bool
+
+	// Family names the utility family of each item's Index; nil if there is one family.
+	Family []string
+}
+
+// Cause is the way in which a policy chooses.
+type Cause string
+
+// The ways in which the policies choose.
+const (
+	ByBonus    Cause = "bonus"    // the best set under optimistic utilities
+	ByEstimate Cause = "estimate" // the best set under estimated utilities
+	ByDraw     Cause = "draw"     // the best set under utilities that were drawn
+	BySlot     Cause = "slots"    // for each slot the best item left under utilities drawn for it
+	ByWeight   Cause = "weights"  // a set drawn from a distribution that prefers good ones
+	ByChance   Cause = "chance"   // a set drawn whatever the utilities are
+)
+
+// Weight is the weight of a utility family in a policy that averages several.
+type Weight struct {
+	Family string
+	Weight float64
+}
+
+// isLinear reports whether the utilities of a model are affine in the features.
+func isLinear(m utility.Model) bool {
+	switch m := m.(type) {
+	case *utility.Linear:
+		return true
+	case interface{ Base() utility.Model }: // with position effects
+		return isLinear(m.Base())
+	}
+	return false
+}
+
+// valueAt is Value of a model at the parameters of optimistic utilities. The standard deviation is
+// ‖∇f‖_{V⁻¹}, which goes with the bonus.
+func valueAt(z *search.Optimistic, mean, sd []float64, x *mat.Dense) (bool, bool) {
+	z.Model.Utilities(mean, z.Params, x)
+	if z.Radius == 0 {
+		return true, false
+	}
+	n, _ := x.Dims()
+	g := mat.NewDense(n, len(z.Params), nil)
+	z.Model.Gradients(g, z.Params, x)
+	z.Inverse.Norms(sd, g)
+	return true, true
+}
+
+// Value implements [Explainer].
+func (o *optimistic) Value(mean, sd []float64, x *mat.Dense) (hasMean, hasSD bool) {
+	return valueAt(&o.z, mean, sd, x)
+}
+
+// IsLinear implements [Explainer].
+func (o *optimistic) IsLinear() bool { return isLinear(o.z.Model) }
+
+// Reasons implements [Explainer].
+func (o *optimistic) Reasons(x *vitrine.Context, _ *rand.Rand) Reasons {
+	return o.reasons(x)
+}
+
+func (o *optimistic) reasons(x *vitrine.Context) Reasons {
+	r := Reasons{By: ByBonus, IsBest: true, Index: o.z.Utilities(nil, x)}
+	if o.z.Radius == 0 && o.z.Slack == 0 {
+		r.By = ByEstimate
+	}
+	return r
+}
+
+// Value implements [Explainer].
+func (o *placed) Value(mean, sd []float64, x *mat.Dense) (hasMean, hasSD bool) {
+	return valueAt(&o.z, mean, sd, o.places.first(new(scratch.Matrix), &vitrine.Context{Features: x}).Features)
+}
+
+// Reasons implements [Explainer].
+func (o *placed) Reasons(x *vitrine.Context, _ *rand.Rand) Reasons {
+	r := o.reasons(o.places.first(new(scratch.Matrix), x))
+	r.IsBest = false // it is the best order, with the effects of the places
+	return r
+}
+
+// Value implements [Explainer]. The standard deviation is ‖φ‖_{V⁻¹}.
+func (o *sampling) Value(mean, sd []float64, x *mat.Dense) (hasMean, hasSD bool) {
+	x = o.places.first(new(scratch.Matrix), &vitrine.Context{Features: x}).Features
+	o.model.Utilities(mean, o.mean, x)
+	n, _ := x.Dims()
+	g := mat.NewDense(n, len(o.mean), nil)
+	o.model.Gradients(g, o.mean, x)
+	var along mat.Dense
+	along.Mul(g, o.root)
+	for i := range n {
+		sd[i] = mat.Norm(along.RowView(i), 2)
+	}
+	return true, true
+}
+
+// IsLinear implements [Explainer].
+func (o *sampling) IsLinear() bool { return isLinear(o.model) }
+
+// Reasons implements [Explainer].
+func (o *sampling) Reasons(x *vitrine.Context, rng *rand.Rand) Reasons {
+	w := samplings.Get().(*samplingScratch)
+	defer samplings.Put(w)
+	return Reasons{By: ByDraw, IsBest: o.places == 0, Index: slices.Clone(o.index(w, o.places.first(new(scratch.Matrix), x), rng))}
+}
+
+// Value implements [Explainer].
+func (o *epsGreedy) Value(mean, sd []float64, x *mat.Dense) (hasMean, hasSD bool) {
+	return o.greedy.Value(mean, sd, x)
+}
+
+// IsLinear implements [Explainer].
+func (o *epsGreedy) IsLinear() bool { return o.greedy.IsLinear() }
+
+// Reasons implements [Explainer].
+func (o *epsGreedy) Reasons(x *vitrine.Context, rng *rand.Rand) Reasons {
+	r := o.greedy.reasons(x)
+	if rng.Float64() < o.share(x.NumItems()) {
+		r.By, r.IsBest = ByChance, false
+	}
+	return r
+}
+
+// Value implements [Explainer].
+func (o *logBarrier) Value(mean, sd []float64, x *mat.Dense) (hasMean, hasSD bool) {
+	return o.greedy.Value(mean, sd, x)
+}
+
+// IsLinear implements [Explainer].
+func (o *logBarrier) IsLinear() bool { return o.greedy.IsLinear() }
+
+// Reasons implements [Explainer].
+func (o *logBarrier) Reasons(x *vitrine.Context, _ *rand.Rand) Reasons {
+	r := o.greedy.reasons(x)
+	w := barriers.Get().(*barrierScratch)
+	defer barriers.Put(w)
+	if o.distribution(w, x) != nil {
+		r.By, r.IsBest = ByWeight, false
+	}
+	return r
+}
+
+// Value implements [Explainer]. The mean is the utility of the parameters drawn, for the policy has
+// no estimate beside them.
+func (o *drawn) Value(mean, sd []float64, x *mat.Dense) (hasMean, hasSD bool) {
+	return o.greedy.Value(mean, sd, x)
+}
+
+// IsLinear implements [Explainer].
+func (o *drawn) IsLinear() bool { return o.greedy.IsLinear() }
+
+// Reasons implements [Explainer].
+func (o *drawn) Reasons(x *vitrine.Context, _ *rand.Rand) Reasons {
+	r := o.greedy.reasons(x)
+	r.By = ByDraw
+	return r
+}
+
+// Value implements [Explainer]: the policy knows no utilities.
+func (u uniform) Value(_, _ []float64, _ *mat.Dense) (hasMean, hasSD bool) { return false, false }
+
+// IsLinear implements [Explainer].
+func (u uniform) IsLinear() bool { return false }
+
+// Reasons implements [Explainer].
+func (u uniform) Reasons(*vitrine.Context, *rand.Rand) Reasons { return Reasons{By: ByChance} }
+
+// name returns the name of a belief's family.
+func (e *belief) name() string {
+	name := Expert{e.model, e.memory}.String()
+	if e.unit != nil {
+		name += ", one unit"
+	}
+	return name
+}
+
+// Families returns the weights of the families, those of both beliefs of a family together.
+func (o *mixture) Families() []Weight {
+	var list []Weight
+	for i, e := range o.beliefs {
+		name := Expert{e.model, e.memory}.String()
+		if at := slices.IndexFunc(list, func(w Weight) bool { return w.Family == name }); at >= 0 {
+			list[at].Weight += o.weights[i]
+			continue
+		}
+		list = append(list, Weight{name, o.weights[i]})
+	}
+	return list
+}
+
+// Families returns the weights of the families of the BMA-MNL within.
+func (o *widePolicy) Families() []Weight { return o.inner.Families() }
+
+// Value implements [Explainer]: the moments of the mixture Σ_e π_e N(f_ŵ(x), ‖∇f_ŵ(x)‖²_{H⁻¹}). A
+// belief in units has those of 16 draws, the same for all rows. Beliefs of little weight are left out, as
+// in Utilities.
+func (o *mixture) Value(mean, sd []float64, x *mat.Dense) (hasMean, hasSD bool) {
+	n, d := x.Dims()
+	items := mat.NewDense(n, d, nil)
+	items.Copy(x)
+	if o.z.shift != nil { // otherwise no round has been learned
+		o.z.of(items, x)
+	}
+	u, square, total := make([]float64, n), make([]float64, n), 0.0
+	clear(mean)
+	add := func(weight float64, i int, mode, variance float64) {
+		mean[i] += float64(weight * mode)
+		square[i] += float64(weight * (float64(mode*mode) + variance))
+	}
+	rng := rand.New(rand.NewPCG(1, 1))
+	for b, e := range o.beliefs {
+		weight := o.weights[b]
+		if weight < meanLeast {
+			continue
+		}
+		total += weight
+		if e.unit != nil {
+			params := make([]float64, e.model.NumParams())
+			for range 2 * meanPairs {
+				e.unit.sample(params, e.model.(*utility.Additive), e.posterior, 1, rng)
+				e.model.Utilities(u, params, items)
+				for i, v := range u {
+					add(weight/(2*meanPairs), i, v, 0)
+				}
+			}
+			continue
+		}
+		g := mat.NewDense(n, e.model.NumParams(), nil)
+		utility.Linearize(e.model, u, g, e.posterior.Mode, items)
+		for i, v := range u {
+			add(weight, i, v, e.posterior.Variance(g.RawRowView(i)))
+		}
+	}
+	for i := range mean {
+		mean[i] /= total
+		sd[i] = math.Sqrt(max(0, square[i]/total-float64(mean[i]*mean[i])))
+	}
+	return true, true
+}
+
+// IsLinear implements [Explainer].
+func (o *mixture) IsLinear() bool {
+	for i, e := range o.beliefs {
+		if o.weights[i] >= meanLeast && !isLinear(e.model) {
+			return false
+		}
+	}
+	return true
+}
+
+// Reasons implements [Explainer].
+func (o *mixture) Reasons(x *vitrine.Context, rng *rand.Rand) Reasons {
+	w := mixtures.Get().(*mixtureScratch)
+	defer mixtures.Put(w)
+	o.begin(w, x.NumItems(), rng)
+	if w.n > 0 {
+		o.fillSlots(w, x.Features, 0, len(w.expert))
+	}
+	return o.reasons(w)
+}
+
+// reasons returns the largest of the slots' sampled utilities of each item.
+func (o *mixture) reasons(w *mixtureScratch) Reasons {
+	r := Reasons{By: BySlot, Index: make([]float64, w.n), Family: make([]string, w.n)}
+	for k, b := range w.expert {
+		for i, z := range w.z[k*w.n:][:w.n] {
+			if k == 0 || z > r.Index[i] {
+				r.Index[i], r.Family[i] = z, o.beliefs[b].name()
+			}
+		}
+	}
+	return r
+}
+
+// Value implements [Explainer]. The variance is that of an index of indicators which is one standard
+// deviation above or below its mean: the mean of the variances there, and the variance of the means.
+func (o *widePolicy) Value(mean, sd []float64, x *mat.Dense) (hasMean, hasSD bool) {
+	n, _ := x.Dims()
+	s := wides.Get().(*wideScratch)
+	defer wides.Put(s)
+	s.rows.scan(o.line, x)
+	s.effect = s.rows.modes(s.effect, o.line)
+	reduced := o.line.reduce(&s.reduced, x, &s.rows, s.effect)
+	index := len(o.line.numeric)
+	_, d := reduced.Dims()
+	around := mat.NewDense(2*n, d, nil)
+	for i := range n {
+		at, value := s.rows.row(i)
+		variance := 0.0
+		for k, a := range at {
+			variance += float64(value[k] * value[k] * o.line.variance(s.rows.distinct[a]))
+		}
+		for side, sign := range []float64{-1, 1} {
+			row := around.RawRowView(2*i + side)
+			copy(row, reduced.RawRowView(i))
+			row[index] += float64(sign * math.Sqrt(variance))
+		}
+	}
+	moved, spread := make([]float64, 2*n), make([]float64, 2*n)
+	o.inner.Value(moved, spread, around)
+	o.inner.Value(mean, sd, reduced)
+	for i := range sd {
+		within := (float64(spread[2*i]*spread[2*i]) + float64(spread[2*i+1]*spread[2*i+1])) / 2
+		sd[i] = math.Hypot(math.Sqrt(within), (moved[2*i+1]-moved[2*i])/2)
+	}
+	return true, true
+}
+
+// IsLinear implements [Explainer].
+func (o *widePolicy) IsLinear() bool { return o.inner.IsLinear() }
+
+// Reasons implements [Explainer].
+func (o *widePolicy) Reasons(x *vitrine.Context, rng *rand.Rand) Reasons {
+	w, s := mixtures.Get().(*mixtureScratch), wides.Get().(*wideScratch)
+	defer mixtures.Put(w)
+	defer wides.Put(s)
+	o.sample(w, s, x, rng)
+	return o.inner.reasons(w)
+}

@@ -1,0 +1,170 @@
+package bandit
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"vitrine"
+	"vitrine/assortment"
+	"vitrine/utility"
+)
+
+// taught returns the policy of a learner after some rounds.
+func taught(t *testing.T, l vitrine.Learner, rounds int) vitrine.Policy {
+	t.Helper()
+	rng := newRand()
+	for s := range rounds {
+		x := paperContext(s)
+		o := l.Policy().Offer(x, rng)
+		if err := l.Observe(vitrine.Round{Context: x, Offer: o, Choice: vitrine.Choice(rng.IntN(len(o.Assortment) + 1))}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return l.Policy()
+}
+
+// The reasons of an offer are those of the offer: the best set under the index is the one that is shown. What a
+// policy believes of an item does not depend on the items beside it, and is its estimate.
+func TestExplain(t *testing.T) {
+	for name, learner := range learners() {
+		t.Run(name, func(t *testing.T) {
+			l := learner(paperProblem())
+			for _, rounds := range []int{0, 30} {
+				pi := taught(t, l, rounds)
+				e, ok := pi.(Explainer)
+				if !ok {
+					t.Fatalf("after %d rounds %T does not explain", rounds, pi)
+				}
+				x := paperContext(rounds)
+				x.Revenue = []float64{1, 0.5, 2, 0.7, 1.1, 0.9, 3, 0.2}[:x.NumItems()]
+				for seed := range 5 {
+					draws := func() *rand.Rand { return rand.New(rand.NewPCG(uint64(seed), 3)) }
+					shown, why := pi.Offer(x, draws()).Assortment, e.Reasons(x, draws())
+					if why.Index != nil && len(why.Index) != x.NumItems() || why.Index == nil && why.By != ByChance {
+						t.Fatalf("after %d rounds by %s: %d utilities of %d items", rounds, why.By, len(why.Index), x.NumItems())
+					}
+					if why.IsBest {
+						k := paperSize
+						if l, ok := l.(*LogBarrier); ok {
+							k = l.p.Size
+						}
+						if best, _ := assortment.Maximize(nil, assortment.AtMost(k), why.Index, x.Revenue); !slices.Equal(best, shown) {
+							t.Errorf("after %d rounds by %s: shows %v, the best set under the index is %v", rounds, why.By, shown, best)
+						}
+					}
+				}
+				n := x.NumItems()
+				mean, sd := make([]float64, n), make([]float64, n)
+				hasMean, hasSD := e.Value(mean, sd, x.Features)
+				if !hasMean {
+					continue
+				}
+				for i := range n {
+					one, spread := make([]float64, 1), make([]float64, 1)
+					e.Value(one, spread, x.Features.Slice(i, i+1, 0, paperFeatures).(*mat.Dense))
+					if math.Abs(one[0]-mean[i]) > 1e-9 || hasSD && math.Abs(spread[0]-sd[i]) > 1e-9 {
+						t.Errorf("after %d rounds item %d has the utility %v ± %v beside others, and %v ± %v by itself", rounds, i, mean[i], sd[i], one[0], spread[0])
+					}
+				}
+				if u, ok := pi.(interface {
+					Utilities([]float64, *vitrine.Context)
+				}); ok && why(pi) != BySlot {
+					want := make([]float64, n)
+					u.Utilities(want, x)
+					for i := range want {
+						if math.Abs(want[i]-mean[i]) > 1e-9 {
+							t.Errorf("after %d rounds item %d has the utility %v, and is estimated as %v", rounds, i, mean[i], want[i])
+						}
+					}
+				}
+				if e.IsLinear() {
+					checkAffine(t, e, x.Features)
+				}
+			}
+		})
+	}
+}
+
+func why(pi vitrine.Policy) Cause {
+	return pi.(Explainer).Reasons(paperContext(0), newRand()).By
+}
+
+// checkAffine compares the utility halfway between two rows with the mean of theirs.
+func checkAffine(t *testing.T, e Explainer, x *mat.Dense) {
+	t.Helper()
+	_, d := x.Dims()
+	rows := mat.NewDense(3, d, nil)
+	for j := range d {
+		a, b := x.At(0, j), 3*x.At(1, j)
+		rows.SetCol(j, []float64{a, b, (a + b) / 2})
+	}
+	u, sd := make([]float64, 3), make([]float64, 3)
+	e.Value(u, sd, rows)
+	if math.Abs((u[0]+u[1])/2-u[2]) > 1e-9 {
+		t.Errorf("a linear policy has the utilities %v and %v, and %v halfway", u[0], u[1], u[2])
+	}
+}
+
+// The moments that the policies state are those of the utilities that they draw, at the full width.
+func TestExplainMoments(t *testing.T) {
+	p := paperProblem()
+	bma := must(NewBMA(p, []Expert{{Model: utility.NewLinear(p.Features, true)}, {Model: utility.NewLinear(p.Features, true), Memory: 50}}, DefaultBMAOptions(), newRand()))
+	mix := *taught(t, bma, 40).(*mixture)
+	mix.width = 1
+	p.Numeric = []int{0, 1}
+	wide := taught(t, must(NewWide(p, newRand())), 40).(*widePolicy)
+	inner := mixture{p: wide.inner.p, width: 1, z: wide.inner.z} // without units, which Value draws
+	for _, e := range wide.inner.beliefs {
+		if e.unit == nil && isLinear(e.model) {
+			inner.beliefs, inner.weights = append(inner.beliefs, e), append(inner.weights, 0.5)
+		}
+	}
+	wide = &widePolicy{wide.p, wide.line, &inner}
+	options := DefaultTSOptions()
+	options.Constants, options.Radius, options.Samples = "tuned", 1, 1
+	for name, pi := range map[string]Explainer{
+		"bma-mnl": &mix, "wide": wide, "ts-mnl": taught(t, must(NewTS(paperProblem(), options)), 40).(*sampling),
+	} {
+		t.Run(name, func(t *testing.T) {
+			x := paperContext(99)
+			x = &vitrine.Context{Features: x.Features.Slice(0, 1, 0, paperFeatures).(*mat.Dense)} // one item has one slot
+			mean, sd := make([]float64, 1), make([]float64, 1)
+			pi.Value(mean, sd, x.Features)
+			const draws = 4000
+			sum, square, rng := 0.0, 0.0, newRand()
+			for range draws {
+				u := pi.Reasons(x, rng).Index[0]
+				sum += u
+				square += u * u
+			}
+			average := sum / draws
+			spread := math.Sqrt(square/draws - average*average)
+			if math.Abs(average-mean[0]) > 5*spread/math.Sqrt(draws) {
+				t.Errorf("states a mean of %v, draws have %v ± %v", mean[0], average, spread/math.Sqrt(draws))
+			}
+			if math.Abs(spread/sd[0]-1) > 0.1 {
+				t.Errorf("states a standard deviation of %v, draws have %v", sd[0], spread)
+			}
+		})
+	}
+}
+
+// The weights of the families sum to 1, and are those of the learner's diagnostics.
+func TestExplainFamilies(t *testing.T) {
+	l := must(NewBMA(paperProblem(), DefaultExperts(paperFeatures), DefaultBMAOptions(), newRand())).(*BMA)
+	pi := taught(t, l, 25).(*mixture)
+	want, total := l.Diagnostics(), 0.0
+	for _, w := range pi.Families() {
+		total += w.Weight
+		if math.Abs(w.Weight-want[w.Family]) > 1e-12 {
+			t.Errorf("%s has the weight %v, the learner says %v", w.Family, w.Weight, want[w.Family])
+		}
+	}
+	if math.Abs(total-1) > 1e-12 {
+		t.Errorf("the weights sum to %v", total)
+	}
+}

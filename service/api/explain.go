@@ -1,0 +1,75 @@
+package api
+
+// Explanation says why a decision shows what it shows. Utilities are those of the placement's policy: the
+// outside option has the utility 0.
+type Explanation struct {
+	Decision   string `json:"decision_id,omitzero" doc:"left out for a decision that was only tried"`
+	Placement  string `json:"placement"`
+	By         string `json:"by" enum:"policy,chance,baseline,import" doc:"how the set was found"`
+	Policy     string `json:"policy" doc:"the name of the policy"`
+	DecidedBy  uint64 `json:"decided_by" doc:"the version of the policy that decided"`
+	Version    uint64 `json:"policy_version" doc:"the version of the policy that explains"`
+	SamePolicy bool   `json:"same_policy" doc:"whether these are the same; otherwise the utilities are those of the present policy"`
+	Cause      string `json:"cause,omitzero" enum:"bonus,estimate,draw,slots,weights,chance" doc:"how the policy chooses: the best set under utilities with a bonus, as estimated or as drawn; for each slot the best item left under utilities drawn for it; a set drawn from a distribution that prefers good ones; or a set drawn by chance"`
+
+	Candidates int `json:"candidates" doc:"among which was decided"`
+	Known      int `json:"known" doc:"of these, candidates whose features are known: the log keeps those of the items shown only, unless the placement has record: all"`
+
+	Attribution string        `json:"attribution" enum:"linear,shapley,none" doc:"how contributions are found: linear, weight times value, and base is the intercept; shapley, the mean change of the utility when the feature takes its value after the base, over 16 fixed random orders of the features and their reverses, and base is the utility of the mean row of the known candidates"`
+	Items       []Explained   `json:"items" doc:"what is shown, in display order; at most the first 50"`
+	Compared    string        `json:"compared" enum:"index,utility,none" doc:"by which utilities sets are compared in revenue, next and rules: those with the bonus or as drawn, if the policy maximised them, or else the means"`
+	Revenue     *float64      `json:"revenue,omitempty" doc:"R(S) of the set shown, by these utilities"`
+	Next        *OtherSet     `json:"next,omitempty" doc:"the best other set that the rules allow"`
+	Rules       []RuleCost    `json:"rules,omitempty" doc:"what each rule cost; at most the first 32"`
+	Unknown     []string      `json:"unknown,omitempty" doc:"what is not known, and why"`
+	Families    []FamilyShare `json:"families,omitempty" doc:"of a policy that averages utility families: their weights"`
+}
+
+// Explained is an item that is shown, and why.
+type Explained struct {
+	ID            string         `json:"id"`
+	Slot          string         `json:"slot,omitzero"`
+	Position      int            `json:"position" minimum:"1"`
+	Revenue       float64        `json:"revenue"`
+	Probability   *float64       `json:"choice_probability" doc:"p(i|S) as it was answered; null if the policy has no estimate"`
+	Utility       *float64       `json:"utility" doc:"the mean; null if the policy has none"`
+	SD            *float64       `json:"sd" doc:"the standard deviation of the utility under what the policy believes; null if it has none"`
+	Index         *float64       `json:"index" doc:"the utility by which the policy chose, with its bonus or as drawn; of a policy that draws for each slot the largest one. null if it is not known"`
+	Family        string         `json:"family,omitzero" doc:"of a policy that draws a utility family for each slot: that of the index"`
+	Base          *float64       `json:"base,omitempty" doc:"the utility before the contributions"`
+	Contributions []Contribution `json:"contributions,omitempty" doc:"they and the base sum to the utility; those largest in size first"`
+}
+
+// Contribution is what a feature adds to the utility of an item.
+type Contribution struct {
+	Feature string  `json:"feature" doc:"its name; left empty, all features that are not listed"`
+	Value   any     `json:"value,omitempty" doc:"a number or a category; left out of other kinds"`
+	Utility float64 `json:"utility"`
+}
+
+// OtherSet is a set that is not shown.
+type OtherSet struct {
+	Items    []string `json:"items"`
+	Revenue  float64  `json:"revenue" doc:"its expected revenue"`
+	MissedBy float64  `json:"missed_by" doc:"how much less that is than what the set shown earns; negative if it is more, because the set shown was drawn"`
+}
+
+// RuleCost is what a rule cost.
+type RuleCost struct {
+	Rule string  `json:"rule" enum:"size,include,exclude,at_most,slot" doc:"of the request or of the placement"`
+	Item string  `json:"item,omitzero" doc:"the id that it names"`
+	On   string  `json:"on,omitzero" doc:"the feature, or the number of the limit or of the slot"`
+	Cost float64 `json:"cost" doc:"the expected revenue of the best set without this rule, minus that of the best set with it"`
+}
+
+// FamilyShare is the weight of a utility family.
+type FamilyShare struct {
+	Family string  `json:"family"`
+	Weight float64 `json:"weight"`
+}
+
+// Trial is the answer to a request that was not recorded, and its explanation.
+type Trial struct {
+	Answer      Answer      `json:"answer" doc:"its decision_id is that of the request, or empty"`
+	Explanation Explanation `json:"explanation"`
+}

@@ -1,0 +1,94 @@
+package decision
+
+import (
+	"cmp"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+
+	"vitrine/bandit"
+	"vitrine/service/api"
+	"vitrine/service/feature"
+)
+
+const (
+	maxOrders        = 16      // random orders of the features, each with its reverse
+	maxWork          = 1 << 22 // numbers of the rows of an item, beyond which fewer orders are drawn
+	maxContributions = 24
+)
+
+// attribute splits the utility of a row among the features, which are the Shapley values of the game whose
+// coalitions have their columns from the row and the others' from the reference:
+//
+//	u(row) = u(reference) + Σ_f φ_f
+//
+// It draws orders of the features from a fixed seed, and takes each with its reverse. Of an affine utility every
+// order gives the same values, w_f (row_f − reference_f), and one is enough. Features whose columns do
+// not differ have none.
+func attribute(e bandit.Explainer, parts []feature.Part, row, reference []float64) (base float64, shares map[int]float64) {
+	var active []int
+	for k, p := range parts {
+		if !slices.Equal(row[p.From:p.From+p.Size], reference[p.From:p.From+p.Size]) {
+			active = append(active, k)
+		}
+	}
+	d, n := len(row), len(active)+1
+	orders := min(maxOrders, max(1, maxWork/(2*n*d)))
+	if e.IsLinear() {
+		orders = 1
+	}
+	rng := rand.New(rand.NewPCG(1, 1))
+	shares = map[int]float64{}
+	rows, u, ignored := mat.NewDense(n, d, nil), make([]float64, n), make([]float64, n)
+	for range orders {
+		rng.Shuffle(len(active), func(i, j int) { active[i], active[j] = active[j], active[i] })
+		for range 2 {
+			rows.SetRow(0, reference)
+			for i, k := range active {
+				next := rows.RawRowView(i + 1)
+				copy(next, rows.RawRowView(i))
+				p := parts[k]
+				copy(next[p.From:p.From+p.Size], row[p.From:p.From+p.Size])
+			}
+			e.Value(u, ignored, rows)
+			base = u[0]
+			for i, k := range active {
+				shares[k] += (u[i+1] - u[i]) / float64(2*orders)
+			}
+			slices.Reverse(active)
+		}
+	}
+	return base, shares
+}
+
+// contributions lists the largest shares, and sums up the others.
+func contributions(s *feature.Schema, parts []feature.Part, row []float64, shares map[int]float64) []api.Contribution {
+	var list []api.Contribution
+	for k, p := range parts {
+		if share, ok := shares[k]; ok {
+			list = append(list, api.Contribution{Feature: p.Name, Value: valueOf(s.Value(row, k)), Utility: share})
+		}
+	}
+	slices.SortStableFunc(list, func(a, b api.Contribution) int { return cmp.Compare(math.Abs(b.Utility), math.Abs(a.Utility)) })
+	if len(list) > maxContributions {
+		rest := api.Contribution{}
+		for _, c := range list[maxContributions:] {
+			rest.Utility += c.Utility
+		}
+		list = append(list[:maxContributions], rest)
+	}
+	return list
+}
+
+// valueOf returns a value as JSON has it, nil if it is missing.
+func valueOf(v api.Value) any {
+	switch v.Kind {
+	case api.IsNumber:
+		return v.Number
+	case api.IsText:
+		return v.Text
+	}
+	return nil
+}

@@ -1,0 +1,356 @@
+package decision
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+
+	"vitrine"
+	"vitrine/bandit"
+	"vitrine/internal/stream"
+	"vitrine/service/api"
+	"vitrine/service/catalogue"
+	"vitrine/service/eventlog"
+)
+
+const (
+	maxExplained = 50     // items whose utility is split among the features
+	maxTried     = 10_000 // candidates of a request that is only tried
+)
+
+// ByNames are the ways to find an assortment, as answers have them.
+var ByNames = map[uint8]string{ByPolicy: "policy", ByChance: "chance", ByBaseline: "baseline", ByImport: "import"}
+
+// matter is what an explanation is made of.
+type matter struct {
+	config  *Config
+	answer  *Answer
+	policy  published
+	number  uint64   // of the decision, with which the policy drew
+	request *request // the candidates that are known, and the rules
+	x       *vitrine.Context
+	shown   []int32 // of the candidates, in display order
+
+	candidates int
+	unknown    []string
+}
+
+// Try returns the answer that a request would get now, and its explanation. It records nothing and changes nothing. The
+// placement's categories do not learn the values of the request, and in the mode shadow a request without a
+// baseline gets the policy's set. Errors are those of Decide, except ErrConflict and ErrUnread.
+func (e *Engine) Try(ctx context.Context, name string, r *api.Request, now int64) (*Answer, *api.Explanation, error) {
+	v, err := e.view(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	d := deciders.Get().(*decider)
+	defer d.release()
+	q, err := d.place(r, v.config.schema)
+	if err != nil {
+		return nil, nil, err
+	}
+	q.now = now
+	if err := d.inline(v, q); err != nil {
+		return nil, nil, err
+	}
+	q.trial = true
+	offered, err := d.decide(v, q)
+	if err != nil {
+		return nil, nil, err
+	}
+	if r.Decision == "" {
+		offered.Decision = ""
+	}
+	a := answerOf(name, offered, &d.estimates)
+	if r.Payload {
+		v.payloads(a)
+	}
+	m := &matter{
+		config: v.config, answer: a, policy: d.considered.policy, number: d.estimates.number,
+		request: q, x: d.considered.x, candidates: q.len(),
+	}
+	index := q.places()
+	for _, id := range a.Shown {
+		m.shown = append(m.shown, int32(index[id]))
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, nil, err
+	}
+	return a, m.explain(), nil
+}
+
+// inline makes the candidates of the catalogue items of the request, so that the catalogue does not have to be locked while
+// the decision is explained.
+func (d *decider) inline(v view, q *request) error {
+	if !q.asksCatalogue() {
+		if len(q.Items) > maxTried {
+			return api.Fieldf("/items", "%d items: at most %d can be tried", len(q.Items), maxTried)
+		}
+		return nil
+	}
+	clear(d.index)
+	defer func() { q.stock.unlock(); q.stock.items = nil }()
+	if err := q.check(v.config, d.index); err != nil {
+		return err
+	}
+	if err := d.choose(v, q); err != nil {
+		return err
+	}
+	n := q.len()
+	if n > maxTried {
+		return api.Fieldf("/candidates", "%d items of the catalogue are candidates: at most %d can be tried: name fewer, or set a filter", n, maxTried)
+	}
+	q.said = q.stock.said()
+	request := *q.Request
+	items, values := make([]api.Item, n), make([]api.Item, n)
+	for i := range n {
+		items[i].ID = q.id(i)
+		if values[i].ID = items[i].ID; i < len(q.items) {
+			values[i].Features = q.items[i].Features
+		} else {
+			values[i].Features = slices.Clone(q.stock.items.Features(q.stock.slot(i)))
+		}
+	}
+	q.revenue = slices.Clone(q.revenue)
+	request.Items, request.Candidates, request.Filter = items, nil, ""
+	q.Request, q.items, q.stock.Selection, q.stock.from = &request, values, catalogue.Selection{}, 0
+	return nil
+}
+
+// places returns where the candidates of a request without a catalogue are.
+func (r *request) places() map[string]int {
+	index := make(map[string]int, len(r.Items))
+	for i := range r.Items {
+		index[r.Items[i].ID] = i
+	}
+	return index
+}
+
+// Explain explains a remembered decision, as far as the log and the policies that are still there allow it. Errors are those
+// of [Engine.Decision].
+func (e *Engine) Explain(ctx context.Context, placement, id string) (*api.Explanation, error) {
+	placement, err := e.placementOf(placement, id)
+	if err != nil {
+		return nil, err
+	}
+	f, err := e.recall(ctx, placement, id)
+	if err != nil {
+		return nil, err
+	}
+	if f == nil || f.offer == nil {
+		return nil, e.missing(placement, id)
+	}
+	v, err := e.view(placement)
+	if err != nil {
+		return nil, err
+	}
+	o := f.offer
+	m := &matter{
+		config: v.config, answer: answerOf(placement, o.Offered, &o.estimates), policy: v.policyOf(o.PolicyVersion),
+		number: o.number, shown: o.Shown, candidates: o.Candidates,
+	}
+	e.mu.RLock()
+	mine := f.was.isOf(v.learner)
+	e.mu.RUnlock()
+	if !mine || o.Width != v.config.schema.Width() {
+		m.policy.policy = nil
+		m.unknown = append(m.unknown, "the utilities: the features or the learner of the placement have changed since")
+	}
+	m.x = &vitrine.Context{Revenue: o.Revenue}
+	if n := len(o.ItemIDs); n > 0 {
+		m.x.Features = mat.NewDense(n, o.Width, o.Features)
+	}
+	m.request = requestOf(v.config, o.Offered, mine)
+	return m.explain(), nil
+}
+
+// policyOf returns the policy of a version if it is still there, and the present one otherwise.
+func (v *view) policyOf(version uint64) published {
+	current := v.worker.current.Load()
+	if current.version == version {
+		return *current
+	}
+	if s := v.worker.substitute.Load(); s != nil && s.version == version {
+		return *s
+	}
+	var data []byte
+	v.worker.queue.look(func([]task) {
+		for _, k := range v.worker.saved.kept {
+			if k.version == version {
+				data = k.data
+			}
+		}
+	})
+	if data != nil {
+		if l, err := v.worker.restored(data); err == nil {
+			kept := published{version: version}
+			if err, _ := safely(func() error { kept.policy = l.Policy(); return nil }); err == nil {
+				return kept
+			}
+		}
+	}
+	return *current
+}
+
+// requestOf returns the request of an offer as far as the log has it: the candidates, with their categories.
+func requestOf(c *Config, o *eventlog.Offered, hasRows bool) *request {
+	q := &request{Request: &api.Request{Items: make([]api.Item, len(o.ItemIDs))}, items: make([]api.Item, len(o.ItemIDs)), revenue: o.Revenue}
+	s := c.schema
+	for i, id := range o.ItemIDs {
+		q.Items[i].ID, q.items[i].ID = id, id
+		q.items[i].Features = make(api.Values, s.NumItem())
+		for k, p := range s.Parts() {
+			slot, ok := s.Item(p.Name)
+			if !hasRows || !ok || !s.IsCategory(p.Name) {
+				continue
+			}
+			row := o.Features[i*o.Width : (i+1)*o.Width]
+			if q.items[i].Features[slot] = s.Value(row, k); q.items[i].Features[slot].Kind == api.Missing { // values that share a column
+				q.items[i].Features[slot] = api.Text(p.Name, fmt.Sprint("column ", slices.Index(row[p.From:p.From+p.Size], 1)))
+			}
+		}
+	}
+	return q
+}
+
+// explain makes the explanation.
+func (m *matter) explain() *api.Explanation {
+	name, _ := m.config.Policy["name"].(string)
+	x := &api.Explanation{
+		Decision: m.answer.Decision, Placement: m.answer.Placement, By: ByNames[m.answer.By],
+		Policy: name, DecidedBy: m.answer.PolicyVersion, Version: m.policy.version, SamePolicy: m.policy.version == m.answer.PolicyVersion && m.policy.policy != nil,
+		Candidates: m.candidates, Known: m.x.NumItems(), Attribution: "none", Compared: "none", Items: []api.Explained{}, Unknown: m.unknown,
+	}
+	m.list(x)
+	e, ok := m.policy.policy.(bandit.Explainer)
+	switch {
+	case m.policy.policy == nil || x.Known == 0:
+		return x
+	case !ok:
+		x.Unknown = append(x.Unknown, fmt.Sprintf("the utilities: the policy %s does not state them", name))
+		return x
+	}
+	if err, _ := safely(func() error { m.give(x, e); return nil }); err != nil {
+		x.Unknown = append(x.Unknown, fmt.Sprintf("the reasons: the policy fails: %v", err))
+	}
+	return x
+}
+
+// list lists what is shown.
+func (m *matter) list(x *api.Explanation) {
+	for k, id := range m.answer.Shown[:min(len(m.answer.Shown), maxExplained)] {
+		item := api.Explained{ID: id, Position: k + 1, Revenue: revenueOf(m.x.Revenue, int(m.shown[k]))}
+		if m.answer.Probability != nil {
+			item.Probability = &m.answer.Probability[k]
+		}
+		if m.answer.Slots != nil {
+			item.Slot = m.answer.Slots[k]
+		}
+		x.Items = append(x.Items, item)
+	}
+}
+
+// give adds what the policy says.
+func (m *matter) give(x *api.Explanation, e bandit.Explainer) {
+	if averaging, ok := m.policy.policy.(interface{ Families() []bandit.Weight }); ok {
+		for _, w := range averaging.Families() {
+			x.Families = append(x.Families, api.FamilyShare(w))
+		}
+	}
+	n := x.Known
+	mean, sd := make([]float64, n), make([]float64, n)
+	hasMean, hasSD := e.Value(mean, sd, m.x.Features)
+	why := e.Reasons(m.x, stream.New(m.config.Seed, int(m.number), stream.Policy))
+	x.Cause = string(why.By)
+	switch draws := why.By == bandit.ByDraw || why.By == bandit.BySlot; {
+	case why.By == bandit.ByChance:
+		why.Index = nil
+	case draws && !x.SamePolicy:
+		why.Index = nil
+		x.Unknown = append(x.Unknown, "what was drawn: the version of the policy that decided is no longer there")
+	case why.By == bandit.BySlot && x.Known < x.Candidates:
+		why.Index = nil
+		x.Unknown = append(x.Unknown, "what was drawn: the log has the features of the items shown only. The placement's record: all keeps those of all candidates")
+	}
+	if !hasMean {
+		x.Unknown = append(x.Unknown, fmt.Sprintf("the utilities: the policy %s has none", x.Policy))
+		return
+	}
+	parts := m.config.schema.Parts()
+	reference := make([]float64, m.config.schema.Width())
+	if x.Attribution = "linear"; !e.IsLinear() {
+		x.Attribution = "shapley"
+		for i := range n {
+			for j, v := range m.x.Features.RawRowView(i) {
+				reference[j] += v / float64(n)
+			}
+		}
+	}
+	for k := range x.Items {
+		item, i := &x.Items[k], int(m.shown[k])
+		item.Utility = usable(mean[i])
+		if hasSD {
+			item.SD = usable(sd[i])
+		}
+		if why.Index != nil {
+			item.Index = usable(why.Index[i])
+			if why.Family != nil {
+				item.Family = why.Family[i]
+			}
+		}
+		row := m.x.Features.RawRowView(i)
+		base, shares := attribute(e, parts, row, reference)
+		if item.Base = usable(base); item.Utility != nil && item.Base != nil {
+			item.Contributions = contributions(m.config.schema, parts, row, shares)
+		}
+	}
+	u := mean
+	x.Compared = "utility"
+	if why.IsBest && why.Index != nil {
+		u, x.Compared = why.Index, "index"
+	}
+	m.compare(x, u)
+}
+
+// compare compares the set shown with others by the utilities u.
+func (m *matter) compare(x *api.Explanation, u []float64) {
+	for _, v := range u {
+		if usable(v) == nil {
+			x.Compared = "none"
+			return
+		}
+	}
+	shown := make(vitrine.Assortment, len(m.shown))
+	for k, i := range m.shown {
+		shown[k] = int(i)
+	}
+	slices.Sort(shown)
+	earns := vitrine.ExpectedRevenue(shown, u, m.x.Revenue)
+	x.Revenue = &earns
+	if x.Known < x.Candidates {
+		x.Unknown = append(x.Unknown, "the next-best set and what the rules cost: the log has the features of the items shown only. The placement's record: all keeps those of all candidates")
+		return
+	}
+	if !m.request.trial {
+		x.Unknown = append(x.Unknown, "the rules of the request: the log does not have them. Sets are compared by the rules of the placement")
+	}
+	v := &rivals{request: m.request, config: m.config, index: m.request.places(), u: u, r: m.x.Revenue}
+	if s, revenue, ok := v.next(shown); ok {
+		x.Next = &api.OtherSet{Items: make([]string, len(s)), Revenue: revenue, MissedBy: earns - revenue}
+		for k, i := range s {
+			x.Next.Items[k] = m.request.id(i)
+		}
+	}
+	x.Rules = v.rules()
+}
+
+// usable returns a number that JSON has, nil for others and for utilities that no set can have.
+func usable(v float64) *float64 {
+	if !(math.Abs(v) <= 700) {
+		return nil
+	}
+	return &v
+}

@@ -1,0 +1,133 @@
+package decision
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"vitrine"
+	"vitrine/assortment"
+	"vitrine/service/api"
+)
+
+// rivals compares the set that is shown with others, by the utilities u.
+type rivals struct {
+	request *request
+	config  *Config
+	index   map[string]int // of the candidates' ids
+	u, r    []float64
+}
+
+// best returns the best set of the rules of a request and a configuration; ok is false if none satisfies them.
+func (v *rivals) best(q *request, c *Config) (s vitrine.Assortment, revenue float64, ok bool) {
+	family, err := q.family(c, v.index)
+	if err != nil {
+		return nil, 0, false
+	}
+	if s, revenue = assortment.Maximize(nil, family, v.u, v.r); !family.Contains(s) {
+		return nil, 0, false
+	}
+	return s, revenue, true
+}
+
+// next returns the best set other than the one shown. That is the best set of all; if that is shown, it lacks one of its
+// items or has one more:
+//
+//	R(S∪T) is a mean of R(S) and the revenues r_j, j in T, weighted by exp(u_j), so for the best S one j loses
+//	the least
+func (v *rivals) next(shown vitrine.Assortment) (s vitrine.Assortment, revenue float64, ok bool) {
+	s, revenue, ok = v.best(v.request, v.config)
+	if !ok || !slices.Equal(s, shown) {
+		return s, revenue, ok
+	}
+	ok = false
+	note := func(other vitrine.Assortment, earns float64) {
+		if !ok || earns > revenue {
+			s, revenue, ok = other, earns, true
+		}
+	}
+	for _, i := range shown {
+		q := v.request.copy()
+		q.Exclude = append(slices.Clone(q.Exclude), q.id(i))
+		if other, earns, ok := v.best(q, v.config); ok {
+			note(other, earns)
+		}
+	}
+	family, err := v.request.family(v.config, v.index)
+	if err != nil {
+		return s, revenue, ok
+	}
+	for j := range v.u {
+		if at, found := slices.BinarySearch(shown, j); !found {
+			more := slices.Insert(slices.Clone(shown), at, j)
+			if family.Contains(more) {
+				note(more, vitrine.ExpectedRevenue(more, v.u, v.r))
+			}
+		}
+	}
+	return s, revenue, ok
+}
+
+// maxRules bounds the rules whose cost is computed.
+const maxRules = 32
+
+// rules returns what each rule costs: how much more the best set without it would earn.
+func (v *rivals) rules() []api.RuleCost {
+	_, with, ok := v.best(v.request, v.config)
+	if !ok {
+		return nil
+	}
+	var list []api.RuleCost
+	without := func(rule api.RuleCost, change func(q *request, c *Config)) {
+		if len(list) == maxRules {
+			return
+		}
+		q, c := v.request.copy(), *v.config
+		change(q, &c)
+		if _, earns, ok := v.best(q, &c); ok {
+			rule.Cost = max(0, earns-with) // rounding may make it negative
+			list = append(list, rule)
+		}
+	}
+	q := v.request
+	if q.Size != 0 && q.Size < v.config.MaxSize {
+		without(api.RuleCost{Rule: "size", On: strconv.Itoa(q.Size)}, func(q *request, _ *Config) { q.Size = 0 })
+	}
+	drop := func(list []string, k int) []string { return slices.Delete(slices.Clone(list), k, k+1) }
+	for k, id := range q.Include {
+		without(api.RuleCost{Rule: "include", Item: id}, func(q *request, _ *Config) { q.Include = drop(q.Include, k) })
+	}
+	for k, id := range q.Exclude {
+		if _, ok := v.index[id]; ok {
+			without(api.RuleCost{Rule: "exclude", Item: id}, func(q *request, _ *Config) { q.Exclude = drop(q.Exclude, k) })
+		}
+	}
+	for k, l := range q.AtMost {
+		on := l.Feature
+		if on == "" {
+			on = fmt.Sprint(k)
+		}
+		without(api.RuleCost{Rule: "at_most", On: on}, func(q *request, _ *Config) { q.AtMost = slices.Delete(slices.Clone(q.AtMost), k, k+1) })
+	}
+	for k, l := range v.config.AtMost {
+		without(api.RuleCost{Rule: "at_most", On: l.Feature}, func(_ *request, c *Config) { c.AtMost = slices.Delete(slices.Clone(c.AtMost), k, k+1) })
+	}
+	for k, s := range q.Slots {
+		for j, id := range s.Exclude {
+			if _, ok := v.index[id]; ok {
+				without(api.RuleCost{Rule: "slot", Item: id, On: fmt.Sprint(k + 1)}, func(q *request, _ *Config) {
+					q.Slots = slices.Clone(q.Slots)
+					q.Slots[k].Exclude = drop(q.Slots[k].Exclude, j)
+				})
+			}
+		}
+	}
+	return list
+}
+
+// copy returns a request whose rules may be replaced.
+func (r *request) copy() *request {
+	c := *r
+	c.Request = new(*r.Request)
+	return &c
+}

@@ -1,0 +1,59 @@
+package feature
+
+import "vitrine/service/api"
+
+// Part is a feature and its columns in a row.
+type Part struct {
+	Name, Kind string
+	From, Size int
+}
+
+// Parts returns the features, in order.
+func (s *Schema) Parts() []Part {
+	parts := make([]Part, len(s.columns))
+	for i := range s.columns {
+		c := &s.columns[i]
+		parts[i] = Part{c.Name, c.Kind, c.from, c.size}
+	}
+	return parts
+}
+
+// Value returns the value of the k-th feature that a row has: a number, within its bounds, or a category. It
+// is missing for other kinds, and for a category whose value shares its column with others.
+func (s *Schema) Value(row []float64, k int) api.Value {
+	c := &s.columns[k]
+	columns := row[c.from : c.from+c.size]
+	switch c.Kind {
+	case "number":
+		return api.Number(c.Name, float64(columns[0]*c.Scale)+c.Center)
+	case "category":
+		for b, v := range columns {
+			if v != 0 {
+				return c.valueAt(b)
+			}
+		}
+	}
+	return api.Value{Name: c.Name}
+}
+
+// valueAt returns the value of a category that has a column of its own.
+func (c *column) valueAt(b int) api.Value {
+	switch {
+	case b < len(c.Values):
+		return api.Text(c.Name, c.Values[b])
+	case b < len(c.known):
+		return api.Text(c.Name, c.known[b])
+	}
+	return api.Value{Name: c.Name}
+}
+
+// Set gives a feature of a row the given columns, and makes its crosses those of the row.
+func (s *Schema) Set(row []float64, k int, columns []float64) {
+	c := &s.columns[k]
+	copy(row[c.from:c.from+c.size], columns)
+	for i := range s.columns {
+		if x := &s.columns[i]; x.Kind == "cross" && (x.left == k || x.right == k) {
+			s.outer(row[x.from:x.from+x.size], row, x)
+		}
+	}
+}
