@@ -2,7 +2,9 @@ package api
 
 import (
 	"bytes"
+	"encoding/binary"
 	"math"
+	"math/bits"
 	"slices"
 	"strconv"
 	"strings"
@@ -188,9 +190,9 @@ func (p *RequestReader) readValues(k *keys) Values {
 func (p *RequestReader) value(v *Value) {
 	switch p.kind() {
 	case '0':
-		v.Kind, v.Number = IsNumber, p.number()
+		v.Kind, v.Number = IsNumber, p.float()
 	case '"':
-		v.Kind, v.Text = IsText, p.text()
+		v.Kind, v.Text = IsText, p.keep(p.quoted())
 	case 'n':
 		p.literal("null")
 	case '{', '[':
@@ -249,18 +251,21 @@ const maxDepth = 10_000 // nested objects and lists
 // keys is the set of keys that an object may have. It predicts the next key from the previous object:
 // objects of a list usually have the same keys in the same order.
 type keys struct {
-	find   func(name string) (number int, ok bool)
-	legal  func() string // lists the names for an error; nil if any name is legal
-	many   int           // the number of names, if it is known
-	seen   []bool        // by number
-	before []key         // the keys of the previous object
-	next   int           // the predicted one, in before
+	find    func(name string) (number int, ok bool)
+	legal   func() string // lists the names for an error; nil if any name is legal
+	many    int           // the number of names, if it is known
+	before  []key         // the keys of the previous object, of which this one has had the first ones
+	next    int           // the predicted one, in before
+	hit     bool          // whether the present member has the key that was predicted
+	from    int           // where the text between the values began, otherwise
+	seen    []bool        // by number, once a key was not predicted
+	counted bool          // whether seen is that of this object
 }
 
 type key struct {
 	name    string
 	number  int
-	written []byte // the key in the text, with its colon
+	written []byte // the text between the value before it and its own
 }
 
 // keysOf returns the set of the given names. Their numbers are their indices.
@@ -297,8 +302,7 @@ func (r *reader) object(k *keys) {
 	if k.before == nil {
 		k.seen, k.before = make([]bool, k.many), make([]key, 0, k.many)
 	}
-	clear(k.seen)
-	k.next = 0
+	k.next, k.counted = 0, false
 	r.enter(step{end: '}', keys: k})
 }
 
@@ -327,6 +331,16 @@ func (r *reader) more() bool {
 		return false
 	}
 	top := &r.steps[len(r.steps)-1]
+	if k := top.keys; k != nil {
+		if k.hit = k.next < len(k.before) && bytes.HasPrefix(r.in[r.at:], k.before[k.next].written); k.hit {
+			r.at += len(k.before[k.next].written)
+			r.aside = false
+			top.members++
+			k.next++
+			return true
+		}
+		k.from = r.at
+	}
 	r.aside = true
 	c := r.peek()
 	if c == top.end {
@@ -355,15 +369,10 @@ func (r *reader) more() bool {
 // key reads the key of a member. It is valid until the next call.
 func (r *reader) key() *key {
 	k := r.steps[len(r.steps)-1].keys
-	if k.next == len(k.before) || !bytes.HasPrefix(r.in[r.at:], k.before[k.next].written) {
-		return r.newKey(k)
+	if k.hit {
+		return &k.before[k.next-1]
 	}
-	found := &k.before[k.next]
-	k.next++
-	k.seen[found.number] = true
-	r.at += len(found.written)
-	r.aside = false
-	return found
+	return r.newKey(k)
 }
 
 // newKey reads a key that was not predicted, and drops the predictions after it.
@@ -372,12 +381,12 @@ func (r *reader) newKey(k *keys) *key {
 		r.unexpected("instead of a key")
 		return &key{}
 	}
-	from := r.at
 	name := r.keep(r.quoted())
 	if r.err != nil {
 		return &key{}
 	}
 	number, known := k.find(name)
+	k.count()
 	k.before = append(k.before[:k.next], key{name: name, number: number})
 	found := &k.before[k.next]
 	k.next++
@@ -400,9 +409,22 @@ func (r *reader) newKey(k *keys) *key {
 		return &key{}
 	}
 	r.at++
+	r.peek() // skips white space
 	k.seen[number] = true
-	found.written = r.in[from:r.at]
+	found.written = r.in[k.from:r.at]
 	return found
+}
+
+// count notes in seen the keys that this object has had.
+func (k *keys) count() {
+	if k.counted {
+		return
+	}
+	k.counted = true
+	clear(k.seen)
+	for i := range k.before[:k.next] {
+		k.seen[k.before[i].number] = true
+	}
 }
 
 // end returns the first error. Anything but white space after the request is an error too.
@@ -594,6 +616,11 @@ func (r *reader) number() float64 {
 		r.wrong("a number")
 		return 0
 	}
+	return r.float()
+}
+
+// float reads a number from its first byte on.
+func (r *reader) float() float64 {
 	written, v, exact := r.decimal()
 	if exact {
 		return v
@@ -640,7 +667,13 @@ func (r *reader) decimal() (written []byte, v float64, exact bool) {
 	missing := size == 0
 	if !missing && i < len(s) && s[i] == '.' {
 		from = i + 1
-		m, i = digits(s, from, m)
+		i = from
+		for n := 8; n == 8 && i+8 <= len(s); i += n {
+			var v uint64
+			v, n = digitsOf(binary.LittleEndian.Uint64(s[i:]))
+			m = tens[n]*m + v
+		}
+		m, i = digits(s, i, m) // those at the end of the text
 		e = from - i
 		size -= e
 		missing = e == 0
@@ -686,6 +719,20 @@ func digits(s []byte, i int, m uint64) (uint64, int) {
 	}
 	return m, i
 }
+
+// digitsOf returns the value of the decimal digits at the beginning of eight bytes of text, the first of which is the lowest,
+// and their number. All digits are added at once, in pairs, fours and eights.
+func digitsOf(text uint64) (v uint64, n int) {
+	x := text ^ 0x3030303030303030 // digits become bytes up to 9
+	n = bits.TrailingZeros64((x&0x7f7f7f7f7f7f7f7f+0x7676767676767676|x)&0x8080808080808080) / 8
+	x <<= 64 - 8*n // zeros come before the digits, in place of the rest
+	x = x * (10<<8 + 1) >> 8 & 0x00ff00ff00ff00ff
+	x = x * (100<<16 + 1) >> 16 & 0x0000ffff0000ffff
+	x = x * (10_000<<32 + 1) >> 32
+	return x, n
+}
+
+var tens = [...]uint64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8}
 
 // powersOfTen are the powers that are exact in a float64.
 var powersOfTen = [...]float64{
