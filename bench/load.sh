@@ -23,7 +23,7 @@ stop() {
 trap 'stop; rm -r "$work"' EXIT
 CGO_ENABLED=0 go build -o "$work/vitrine" ./cmd/vitrine
 
-for what in '--rate max' '--rate 3000' '--rate max --binary' '--rate 8000 --binary'; do
+for what in '--rate max' '--rate 3000' '--rate max --catalogue' '--rate 8000 --catalogue'; do
 	printf '\n== %s\n' "$what"
 	: >"$work/log" # the address in it is that of the service before
 	"$work/vitrine" serve --listen 127.0.0.1:0 --data "$work/data" 2>"$work/log" &

@@ -33,7 +33,6 @@ type loadCmd struct {
 	Catalogue    bool          `help:"Put the items into the placement's catalogue first. Requests have the features of the user only."`
 	UserFeatures int           `default:"5" help:"Numbers of the user, with --catalogue."`
 	Size         int           `default:"5" help:"Maximal number of items shown."`
-	Binary       bool          `help:"Use the binary form."`
 	Placement    string        `default:"load" placeholder:"NAME" help:"The placement that the shoppers visit. It is made if it does not exist."`
 	Policy       string        `default:"onl-mnl" placeholder:"NAME" help:"The policy of a new placement: a name, or JSON with its parameters."`
 	Outcomes     float64       `default:"0.9" placeholder:"SHARE" help:"Share of decisions whose outcome is reported; the others have none."`
@@ -56,7 +55,7 @@ The loop is open: shoppers arrive at the stated rate whether or not the service 
 
 Ctrl-C prints what was measured so far.
 
-` + examples("vitrine load http://127.0.0.1:8080 --rate 3000 --duration 30s", "vitrine load http://127.0.0.1:8080 --binary --rate max", "vitrine load http://127.0.0.1:8080 --rate 200 --duration 30m --retry 1m --acknowledged acknowledged.jsonl")
+` + examples("vitrine load http://127.0.0.1:8080 --rate 3000 --duration 30s", "vitrine load http://127.0.0.1:8080 --catalogue --rate max", "vitrine load http://127.0.0.1:8080 --rate 200 --duration 30m --retry 1m --acknowledged acknowledged.jsonl")
 }
 
 // Run loads a service.
@@ -115,14 +114,11 @@ func (c loadCmd) options() (*load.Options, error) {
 	var err error
 	o := &load.Options{
 		Bases: c.URLs, Placement: c.Placement, Decisions: c.Decisions, Duration: c.Duration, Connections: c.Connections,
-		Items: c.Items, Features: c.Features, Size: c.Size, Binary: c.Binary, Catalogue: c.Catalogue, Outcomes: c.Outcomes, Delay: c.OutcomeDelay, Patience: c.Retry, Seed: c.Seed,
+		Items: c.Items, Features: c.Features, Size: c.Size, Catalogue: c.Catalogue, Outcomes: c.Outcomes, Delay: c.OutcomeDelay, Patience: c.Retry, Seed: c.Seed,
 	}
 	maxItems := 100_000
 	if c.Catalogue {
 		o.User, maxItems = c.UserFeatures, 1_000_000
-		if c.Binary {
-			return wrong("--binary: requests that name no items have only the form of JSON: leave out --binary or --catalogue")
-		}
 	}
 	if c.Rate != "max" {
 		if o.Rate, err = strconv.ParseFloat(c.Rate, 64); err != nil || !(o.Rate > 0 && o.Rate <= 1e6) {
@@ -207,10 +203,7 @@ func printJSON(w io.Writer, v any) {
 
 func printLoad(w io.Writer, r *load.Result, c loadCmd) {
 	form := "JSON"
-	switch {
-	case c.Binary:
-		form = "binary"
-	case c.Catalogue:
+	if c.Catalogue {
 		form = fmt.Sprintf("JSON, %d numbers of the user, catalogue", c.UserFeatures)
 	}
 	loop := fmt.Sprintf("open loop, %v a second asked, %s arrivals", r.Asked, c.Arrivals)

@@ -62,7 +62,7 @@ func TestLoad(t *testing.T) {
 	if !strings.Contains(errs, `created placement "load" with the policy onl-mnl`) {
 		t.Error(errs)
 	}
-	out, errs2 := loaded(t, 0, append(few, "--rate", "500", "--arrivals", "constant", "--binary", "--json", "--acknowledged", path("reported"))...)
+	out, errs2 := loaded(t, 0, append(few, "--rate", "500", "--arrivals", "constant", "--json", "--acknowledged", path("reported"))...)
 	var r load.Result
 	if err := json.Unmarshal([]byte(out), &r); err != nil || r.Decisions.Count != 50 || r.Asked != 500 || strings.Contains(errs2, "created placement") {
 		t.Errorf("%+v, %v, %s", r, err, errs2)

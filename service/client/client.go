@@ -49,12 +49,6 @@ func (c *Client) Decide(ctx context.Context, placement string, r *api.Request) (
 	return c.DecidePrepared(ctx, placement, r.Decision, p)
 }
 
-// DecideFlat is Decide in the binary form, which client and server encode and decode several times
-// faster than JSON.
-func (c *Client) DecideFlat(ctx context.Context, placement string, r *Flat) (*api.Answer, error) {
-	return c.DecidePrepared(ctx, placement, r.Decision, r.Prepare())
-}
-
 // DecidePrepared is Decide for an encoded request. If id is empty, it makes one.
 func (c *Client) DecidePrepared(ctx context.Context, placement, id string, p *Prepared) (*api.Answer, error) {
 	if id == "" {
@@ -65,12 +59,7 @@ func (c *Client) DecidePrepared(ctx context.Context, placement, id string, p *Pr
 		return nil, err
 	}
 	a := &api.Answer{Repeated: s.status == http.StatusOK}
-	if s.mediaType == asBinary {
-		err = unmarshalBinary(a, s.body)
-	} else {
-		err = s.decode(a)
-	}
-	if err != nil {
+	if err := s.decode(a); err != nil {
 		return nil, err
 	}
 	return a, nil

@@ -145,15 +145,6 @@ func request() *api.Request {
 	}
 }
 
-// flat is the same request.
-func flat() *client.Flat {
-	return &client.Flat{
-		Items: []string{"a/ü", "b", "c"}, Numbers: []float64{1.5, -0.25, 1e-3}, Texts: []string{"acme", "zenith", "acme"}, Revenues: []float64{2.5, 0, 1},
-		UserNumbers: []float64{44}, UserTexts: []string{"Trier"}, Size: 2, Include: []string{"b"}, Exclude: []string{"c"},
-		AtMost: []api.Limit{{Items: []string{"a/ü", "c"}, Most: 1}, {Feature: "brand", Most: 1}},
-	}
-}
-
 func must[T any](t testing.TB) func(T, error) T {
 	return func(v T, err error) T {
 		t.Helper()
@@ -210,13 +201,12 @@ func TestCalls(t *testing.T) {
 			if diff := cmp.Diff([]string{"a/ü", "b"}, a.Items()); diff != "" || len(a.Decision) < 20 || *a.Assortment[1].Probability <= 0 || *a.OutsideProbability <= 0 || *a.ExpectedRevenue <= 0 {
 				t.Errorf("%+v %s", a, diff)
 			}
-			// the other form is the same request
-			again := flat()
+			again := request()
 			again.Decision = a.Decision
-			b := must[*api.Answer](t)(c.DecideFlat(ctx, "home", again))
+			b := must[*api.Answer](t)(c.Decide(ctx, "home", again))
 			a.Repeated = true
 			if diff := cmp.Diff(a, b); diff != "" {
-				t.Errorf("-json +binary\n%s", diff)
+				t.Errorf("-first +again\n%s", diff)
 			}
 			check(t, c.Outcome(ctx, "home", a.Decision, "a/ü"))
 			check(t, c.Outcome(ctx, "home", a.Decision, "a/ü"))
@@ -230,12 +220,12 @@ func TestCalls(t *testing.T) {
 			if diff := cmp.Diff(*a, d.Answer); diff != "" || d.Placement != "home" || d.By != "policy" || d.Status != "chosen" || *d.Choice != "a/ü" || time.Since(d.Time) > time.Hour {
 				t.Errorf("%+v %s", d, diff)
 			}
-			earned := must[*api.Answer](t)(c.DecideFlat(ctx, "home", flat()))
+			earned := must[*api.Answer](t)(c.Decide(ctx, "home", request()))
 			check(t, c.Reward(ctx, "home", earned.Decision, api.Reward{Item: "a/ü"}, api.Reward{Item: "b", Value: 1}))
 			if d := must[*api.Decision](t)(c.Decision(ctx, "home", earned.Decision)); d.Choice == nil || *d.Choice != "b" {
 				t.Errorf("%+v", d)
 			}
-			none := must[*api.Answer](t)(c.DecideFlat(ctx, "home", flat()))
+			none := must[*api.Answer](t)(c.Decide(ctx, "home", request()))
 			check(t, c.Outcome(ctx, "home", none.Decision, ""))
 			if d := must[*api.Decision](t)(c.Decision(ctx, "home", none.Decision)); d.Status != "chosen" || d.Choice != nil {
 				t.Errorf("%+v", d)
@@ -367,11 +357,7 @@ func TestRefusals(t *testing.T) {
 	if p := refused(t, ask(func(r *api.Request) { r.Decision = `a"}/` }), 422, "invalid"); p.Pointer() != "#/decision_id" {
 		t.Errorf("%+v", p)
 	}
-	wrong := flat()
-	wrong.Numbers = wrong.Numbers[:2]
-	_, err := c.DecideFlat(ctx, "home", wrong)
-	refused(t, err, 422, "invalid")
-	_, err = c.Decide(ctx, "nowhere/..", request())
+	_, err := c.Decide(ctx, "nowhere/..", request())
 	refused(t, err, 404, "not-found")
 	_, err = c.Put(ctx, "bad", &api.Placement{})
 	refused(t, err, 422, "invalid")
@@ -434,28 +420,17 @@ func TestKey(t *testing.T) {
 // BenchmarkPrepare encodes a request of 100 items with 10 features.
 func BenchmarkPrepare(b *testing.B) {
 	var r api.Request
-	var f client.Flat
 	for i := range 100 {
 		item := api.Item{ID: fmt.Sprintf("item-%d", i)}
 		for j := range 10 {
-			v := float64(1000*i+j) / 1e6
-			item.Features = append(item.Features, api.Number(fmt.Sprintf("x%d", j), v))
-			f.Numbers = append(f.Numbers, v)
+			item.Features = append(item.Features, api.Number(fmt.Sprintf("x%d", j), float64(1000*i+j)/1e6))
 		}
-		r.Items, f.Items = append(r.Items, item), append(f.Items, item.ID)
+		r.Items = append(r.Items, item)
 	}
-	b.Run("JSON", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			if _, err := client.Prepare(&r); err != nil {
-				b.Fatal(err)
-			}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := client.Prepare(&r); err != nil {
+			b.Fatal(err)
 		}
-	})
-	b.Run("binary", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			f.Prepare()
-		}
-	})
+	}
 }

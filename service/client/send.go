@@ -243,13 +243,12 @@ func retryAfter(h http.Header) time.Duration {
 }
 
 func mediaType(h http.Header) string {
-	switch given := h.Get("Content-Type"); given {
-	case asJSON, asBinary:
+	given := h.Get("Content-Type")
+	if given == asJSON {
 		return given
-	default:
-		t, _, _ := mime.ParseMediaType(given)
-		return t
 	}
+	t, _, _ := mime.ParseMediaType(given)
+	return t
 }
 
 // pooled is the transport of clients without one of their own.

@@ -36,7 +36,6 @@ type Options struct {
 	Catalogue   bool          // whether the items are in the placement's catalogue; all of them are candidates then
 	User        int           // features of the user, all numbers; only with a catalogue
 	Size        int           // max number of items shown
-	Binary      bool          // whether requests have the binary form
 	Outcomes    float64       // share of decisions whose outcome is reported
 	Delay       time.Duration // from a decision to its outcome
 	Patience    time.Duration // for retries of a request; 0 never retries

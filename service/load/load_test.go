@@ -46,7 +46,7 @@ func small(url string) load.Options {
 	}
 }
 
-// What a run says that was acknowledged is what the service has, in both forms and loops.
+// What a run says that was acknowledged is what the service has, in both loops.
 func TestRun(t *testing.T) {
 	purchases := map[int]bool{}
 	for _, c := range []struct {
@@ -54,7 +54,6 @@ func TestRun(t *testing.T) {
 		change func(*load.Options)
 	}{
 		{"as fast as it goes", func(*load.Options) {}},
-		{"binary", func(o *load.Options) { o.Binary = true }},
 		{"at a rate", func(o *load.Options) { o.Rate, o.Poisson = 3000, true }},
 		{"late outcomes", func(o *load.Options) { o.Rate, o.Delay = 3000, 30*time.Millisecond }},
 	} {

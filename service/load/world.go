@@ -84,15 +84,6 @@ func featureName(j int) string { return fmt.Sprintf("x%d", j) }
 
 // prepare encodes a request for some items of the catalogue.
 func prepare(o *Options, x *vitrine.Context, items []int) (*client.Prepared, error) {
-	if o.Binary {
-		r := client.Flat{Size: o.Size}
-		for _, i := range items {
-			r.Items = append(r.Items, itemName(i))
-			r.Numbers = append(r.Numbers, x.Features.RawRowView(i)...)
-			r.Revenues = append(r.Revenues, x.Revenue[i])
-		}
-		return r.Prepare(), nil
-	}
 	r := api.Request{Size: o.Size}
 	for _, i := range items {
 		item := api.Item{ID: itemName(i), Revenue: &x.Revenue[i]}

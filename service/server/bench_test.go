@@ -17,30 +17,23 @@ import (
 	"vitrine/service/server"
 )
 
-// crowd is a request of 100 items with 10 features, in both forms, and its placement.
-func crowd(t testing.TB) (placement, text, wire string) {
+// crowd is a request of 100 items with 10 features, and its placement.
+func crowd() (placement, text string) {
 	rng := rand.New(rand.NewPCG(1, 1))
-	var features, inJSON, ids, numbers, revenues []string
+	var features, inJSON []string
 	for j := range 10 {
 		features = append(features, fmt.Sprintf(`{"name":"x%d","kind":"number"}`, j))
 	}
 	for i := range 100 {
 		var row []string
 		for j := range 10 {
-			v := fmt.Sprintf("%.6f", rng.NormFloat64())
-			row = append(row, fmt.Sprintf(`"x%d":%s`, j, v))
-			numbers = append(numbers, v)
+			row = append(row, fmt.Sprintf(`"x%d":%.6f`, j, rng.NormFloat64()))
 		}
-		revenue := fmt.Sprintf("%.2f", rng.Float64())
-		inJSON = append(inJSON, fmt.Sprintf(`{"id":"item-%d","features":{%s},"revenue":%s}`, i, strings.Join(row, ","), revenue))
-		ids = append(ids, fmt.Sprintf(`"item-%d"`, i))
-		revenues = append(revenues, revenue)
+		inJSON = append(inJSON, fmt.Sprintf(`{"id":"item-%d","features":{%s},"revenue":%.2f}`, i, strings.Join(row, ","), rng.Float64()))
 	}
 	list := func(v []string) string { return "[" + strings.Join(v, ",") + "]" }
 	placement = `{"max_size":5,"features":` + list(features) + `,"policy":{"name":"onl-mnl","warmup":0},"memory":4000000}`
-	text = `{"items":` + list(inJSON) + `}`
-	wire = message(t, "DecisionRequest", `{"item_ids":`+list(ids)+`,"numbers":`+list(numbers)+`,"revenues":`+list(revenues)+`}`)
-	return placement, text, wire
+	return placement, `{"items":` + list(inJSON) + `}`
 }
 
 // discard is an answer that nobody reads.
@@ -53,11 +46,10 @@ func (d *discard) Header() http.Header         { return d.header }
 func (d *discard) WriteHeader(status int)      { d.status = status }
 func (d *discard) Write(b []byte) (int, error) { return len(b), nil }
 
-// benchmark measures decisions through only the handler, and over a connection: there the
+// BenchmarkDecision measures decisions through only the handler, and over a connection: there the
 // processor's time, including the caller's write and read.
-func benchmark(b *testing.B, mediaType string, pick func(text, wire string) string) {
-	placement, text, wire := crowd(b)
-	body := pick(text, wire)
+func BenchmarkDecision(b *testing.B) {
+	placement, body := crowd()
 	open := func(b *testing.B) *service {
 		s := started(b, func(o *server.Options, _ *decision.Options) { o.Logger, o.Clock, o.Feed = nil, time.Now, nil })
 		s.want(201, "PUT", "/v1/placements/home", placement)
@@ -66,7 +58,7 @@ func benchmark(b *testing.B, mediaType string, pick func(text, wire string) stri
 	b.Run("handler", func(b *testing.B) {
 		s := open(b)
 		r := httptest.NewRequest("POST", "http://localhost/v1/placements/home/decisions", nil)
-		r.Header.Set("Content-Type", mediaType)
+		r.Header.Set("Content-Type", "application/json")
 		r.ContentLength = int64(len(body))
 		w := &discard{header: http.Header{}}
 		b.ReportAllocs()
@@ -87,7 +79,7 @@ func benchmark(b *testing.B, mediaType string, pick func(text, wire string) stri
 		}
 		defer c.Close()
 		in := bufio.NewReader(c)
-		request := fmt.Appendf(nil, "POST /v1/placements/home/decisions HTTP/1.1\r\nHost: localhost\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n%s", mediaType, len(body), body)
+		request := fmt.Appendf(nil, "POST /v1/placements/home/decisions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
 		before := processor()
 		for b.Loop() {
 			if _, err := c.Write(request); err != nil {
@@ -108,12 +100,4 @@ func processor() time.Duration {
 	var u syscall.Rusage
 	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u)
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
-
-func BenchmarkDecisionJSON(b *testing.B) {
-	benchmark(b, "application/json", func(text, _ string) string { return text })
-}
-
-func BenchmarkDecisionBinary(b *testing.B) {
-	benchmark(b, binary, func(_, wire string) string { return wire })
 }

@@ -20,9 +20,6 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 	gocmp "github.com/google/go-cmp/cmp"
-	"google.golang.org/protobuf/encoding/protojson"
-	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/types/dynamicpb"
 
 	"vitrine/service/decision"
 	"vitrine/service/server"
@@ -39,7 +36,7 @@ var rewrite = flag.Bool("rewrite", false, "record the answers in testdata/conver
 //	>>>  begins a request: method and path; headers; an empty line; the body
 //	<<<  begins its answer: status and media type; headers; an empty line; the body
 //
-// After each request, and after "expire", the learners learn. A request in the binary form is the JSON of its message, or its bytes as a Go string. A JSON answer with many
+// After each request, and after "expire", the learners learn. A JSON answer with many
 // members has each on a line of its own. Ids that are drawn at random and the bytes that decisions take of memory
 // are replaced; of pages, metrics and the OpenAPI document the body is left out.
 type conversation struct {
@@ -162,22 +159,8 @@ func (c *conversation) do(line string) {
 func (c *conversation) play(s step) string {
 	c.Helper()
 	method, path, _ := strings.Cut(s.head[0], " ")
-	body := s.body
-	var isBinary bool
-	for _, h := range s.head[1:] {
-		isBinary = isBinary || h == "Content-Type: "+binary
-	}
-	switch {
-	case isBinary && strings.HasPrefix(body, `"`):
-		var err error
-		if body, err = strconv.Unquote(body); err != nil {
-			c.Fatalf("%s: %v", s.body, err)
-		}
-	case isBinary:
-		body = message(c, "DecisionRequest", body)
-	}
 	ctx, cancel := context.WithCancel(c.Context())
-	r := httptest.NewRequestWithContext(ctx, method, "http://localhost"+path, strings.NewReader(body))
+	r := httptest.NewRequestWithContext(ctx, method, "http://localhost"+path, strings.NewReader(s.body))
 	for _, h := range s.head[1:] {
 		name, value, _ := strings.Cut(h, ": ")
 		if r.Header.Add(name, value); name == "Host" {
@@ -244,16 +227,6 @@ func (c *conversation) recorded(path string, w *httptest.ResponseRecorder) strin
 	switch {
 	case unwritten:
 		body = ""
-	case h.Get("Content-Type") == binary:
-		answer := dynamicpb.NewMessage(described(c)["DecisionAnswer"])
-		if err := proto.Unmarshal([]byte(body), answer); err != nil {
-			c.Fatal(err)
-		}
-		v := jsontext.Value(protojson.Format(answer))
-		if err := v.Compact(); err != nil { // protojson varies its spaces
-			c.Fatal(err)
-		}
-		body = laid(string(v))
 	case strings.HasSuffix(h.Get("Content-Type"), "json"):
 		if !jsontext.Value(body).IsValid() {
 			c.Errorf("%s: not JSON: %s", path, body)

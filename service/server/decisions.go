@@ -14,11 +14,10 @@ import (
 )
 
 func (s *Server) decide(c *call) error {
-	mediaType, err := c.mediaType(asJSON, asBinary)
-	if err != nil {
+	name := c.PathValue("name")
+	if _, err := c.mediaType(asJSON); err != nil {
 		return err
 	}
-	name := c.PathValue("name")
 	if _, err := s.engine.Config(name); err != nil { // before reading the body
 		return err
 	}
@@ -26,7 +25,7 @@ func (s *Server) decide(c *call) error {
 	if err != nil {
 		return err
 	}
-	a, err := s.decideBody(c, name, mediaType, body)
+	a, err := s.decideBody(c, name, body)
 	if err != nil {
 		return err
 	}
@@ -35,21 +34,18 @@ func (s *Server) decide(c *call) error {
 		status = http.StatusCreated
 		c.w.Header()["Location"] = []string{decisionPath(name, a.Decision)}
 	}
-	if mediaType == asBinary {
-		return c.answer(status, asBinary, appendBinary(c.scratch().AvailableBuffer(), a))
-	}
 	return c.answerJSON(status, answerOf(a))
 }
 
 // decideBody reads a request and decides it.
-func (s *Server) decideBody(c *call, name, mediaType string, body []byte) (*decision.Answer, error) {
-	r, release, size, err := s.readRequest(c, name, mediaType, body)
+func (s *Server) decideBody(c *call, name string, body []byte) (*decision.Answer, error) {
+	r, release, size, err := s.readRequest(c, name, body)
 	if err != nil {
 		return nil, err
 	}
 	c.keep(budget.Work, size+int64(len(body)))
 	a, err := s.engine.Decide(c.Context(), name, r, c.now)
-	if err == nil && c.taken[budget.Work] <= maxPooled {
+	if err == nil && c.taken[budget.Work] <= maxPooled { // without an answer the engine may still read the request
 		release()
 	}
 	return a, err
@@ -57,27 +53,17 @@ func (s *Server) decideBody(c *call, name, mediaType string, body []byte) (*deci
 
 // readRequest reads a request, and reserves the bytes that it takes while it is decided. The memory of the request may be
 // used again after release.
-func (s *Server) readRequest(c *call, name, mediaType string, body []byte) (r *api.Request, release func(), size int64, err error) {
+func (s *Server) readRequest(c *call, name string, body []byte) (r *api.Request, release func(), size int64, err error) {
 	config, err := s.engine.Config(name)
 	if err != nil {
 		return nil, nil, 0, err
 	}
-	if err := c.Reserve(config.RequestSize(maxItems(mediaType, body, config))); err != nil {
+	if err := c.Reserve(config.RequestSize(maxItems(body, config))); err != nil {
 		return nil, nil, 0, err
 	}
-	if mediaType == asBinary {
-		memory := binaryRequests.Get().(*binaryRequest)
-		r, err = memory.parse(body, config)
-		release = memory.release
-	} else {
-		reader := readers.Get().(*api.RequestReader)
-		if r, err = reader.Read(body, config.MaxItems); err != nil {
-			err = malformed(body, err)
-		}
-		release = func() { readers.Put(reader) }
-	}
-	if err != nil {
-		return nil, nil, 0, err
+	reader := readers.Get().(*api.RequestReader)
+	if r, err = reader.Read(body, config.MaxItems); err != nil {
+		return nil, nil, 0, malformed(body, err)
 	}
 	size = config.RequestSize(len(r.Items))
 	if more := s.engine.CatalogueSize(name, r); more > 0 {
@@ -86,7 +72,7 @@ func (s *Server) readRequest(c *call, name, mediaType string, body []byte) (r *a
 			return nil, nil, 0, err
 		}
 	}
-	return r, release, size, nil
+	return r, func() { readers.Put(reader) }, size, nil
 }
 
 // try answers a request without recording it.
@@ -99,7 +85,7 @@ func (s *Server) try(c *call) error {
 	if err != nil {
 		return err
 	}
-	r, _, size, err := s.readRequest(c, name, asJSON, body)
+	r, _, size, err := s.readRequest(c, name, body)
 	if err != nil {
 		return err
 	}

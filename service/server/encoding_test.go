@@ -79,7 +79,7 @@ func plainOf(t testing.TB, a answer) string {
 	return string(text)
 }
 
-// A compressed body is the body that it becomes: the same decision, in JSON and in the binary form.
+// A compressed body is the body that it becomes: the same decision.
 func TestCompressedRequests(t *testing.T) {
 	s := started(t, nil)
 	s.want(201, "PUT", "/v1/placements/home", gzipped(t, home), "Content-Encoding", "gzip")

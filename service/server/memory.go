@@ -45,12 +45,7 @@ func (c *call) keep(p budget.Purpose, bytes int64) {
 // maxPooled limits the memory of a request that is kept for reuse, in bytes.
 const maxPooled = 8 << 20
 
-// maxItems returns an upper bound on the number of items of a request that is not read yet. In JSON
-// each item is an object; in the binary form each has an id with a tag.
-func maxItems(mediaType string, body []byte, c *decision.Config) int {
-	tag := []byte{'{'}
-	if mediaType == asBinary {
-		tag = []byte{2<<3 | 2}
-	}
-	return min(bytes.Count(body, tag), c.MaxItems)
+// maxItems returns an upper bound on the number of items of a request that is not read yet: each item is an object.
+func maxItems(body []byte, c *decision.Config) int {
+	return min(bytes.Count(body, []byte{'{'}), c.MaxItems)
 }

@@ -154,21 +154,13 @@ func TestRequestsReturnMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, q := range []struct {
-		path, body string
-		items      int
-		headers    []string
-	}{
-		{"/v1/placements/home/decisions", rows(30), 30, nil},
-		{"/v1/placements/home/decisions", "\x12\x01a\x12\x01b\x22\x01x\x22\x01y", 2, []string{"Content-Type", "application/x-protobuf"}},
-	} {
-		s.want(http.StatusCreated, "POST", q.path, q.body, q.headers...)
-		if want := config.RequestSize(q.items) + 2*int64(len(q.body)); taken != want {
-			t.Errorf("%d items take %d bytes, want %d", q.items, taken, want)
-		}
-		if rows := int64(8 * 1000 * q.items); taken < rows || taken > 2*rows {
-			t.Errorf("%d items of %d bytes take %d bytes", q.items, rows, taken)
-		}
+	const items = 30
+	s.want(http.StatusCreated, "POST", "/v1/placements/home/decisions", rows(items))
+	if want := config.RequestSize(items) + 2*int64(len(rows(items))); taken != want {
+		t.Errorf("%d items take %d bytes, want %d", items, taken, want)
+	}
+	if rows := int64(8 * 1000 * items); taken < rows || taken > 2*rows {
+		t.Errorf("%d items of %d bytes take %d bytes", items, rows, taken)
 	}
 	for _, body := range []string{rows(1001), rows(0), "{", `{"items":[{"id":"a","features":{"sku":3}}]}`} {
 		s.ask("POST", "/v1/placements/home/decisions", body)

@@ -142,12 +142,9 @@ func contents(list []content, registry huma.Registry) map[string]*huma.MediaType
 	types := map[string]*huma.MediaType{}
 	for _, c := range list {
 		m := &huma.MediaType{}
-		switch {
-		case c.of != nil:
+		if c.of != nil {
 			m.Schema = registry.Schema(c.of, true, c.of.Name())
-		case c.mediaType == asBinary:
-			m.Schema = &huma.Schema{Type: huma.TypeString, Format: "binary", Description: "a message of service/server/proto/decision.proto"}
-		default:
+		} else {
 			m.Schema = &huma.Schema{Type: huma.TypeString}
 		}
 		if c.example != "" {

@@ -87,10 +87,10 @@ func (s *Server) routes() []route {
 			method: "POST", path: "/v1/placements/{name}/decisions", scope: ScopeDecide, handle: s.decide,
 			id:      "decide",
 			summary: "Decide which items to show. Repeating a request with the same decision_id returns the same answer, with the status 200.",
-			body:    []content{jsonOf[api.Request](exampleRequest), {mediaType: asBinary}},
+			body:    []content{jsonOf[api.Request](exampleRequest)},
 			answers: map[int][]content{
-				200: {jsonOf[api.Answer](""), {mediaType: asBinary}},
-				201: {jsonOf[api.Answer](exampleAnswer), {mediaType: asBinary}},
+				200: {jsonOf[api.Answer]("")},
+				201: {jsonOf[api.Answer](exampleAnswer)},
 			},
 			errors: []int{400, 404, 409, 413, 415, 422},
 		},

@@ -344,9 +344,9 @@ func tooLarge(limit int64) error {
 
 // The types of bodies.
 const (
-	asJSON   = "application/json"
-	asBinary = "application/x-protobuf"
-	asForm   = "application/x-www-form-urlencoded" // which curl -d sends, also with JSON
+	asJSON     = "application/json"
+	asForm     = "application/x-www-form-urlencoded" // which curl -d sends, also with JSON
+	asProtobuf = "application/x-protobuf"            // which decisions had in earlier programs
 )
 
 // mediaType returns the type of the body, which must be one of legal.
@@ -363,6 +363,9 @@ func (c *call) mediaType(legal ...string) (string, error) {
 		if err == nil && t == l {
 			return t, nil
 		}
+	}
+	if t == asProtobuf {
+		return "", problemf(http.StatusUnsupportedMediaType, "media-type", "the binary form is gone: send %s, and put the items into the placement's catalogue, so that requests name them by id and carry no features of items", asJSON)
 	}
 	return "", problemf(http.StatusUnsupportedMediaType, "media-type", "the Content-Type must be one of %q", legal)
 }
