@@ -115,6 +115,7 @@ func (e *Engine) repeat(ctx context.Context, name, decision string, sum [32]byte
 	case f.offer.Request != sum:
 		return nil, nil, fmt.Errorf("decision id %q: %w: it was given to another request", decision, ErrConflict)
 	}
+	noteEntry(ctx, f.was.entry)
 	a = answerOf(name, f.offer.Offered, &f.offer.estimates)
 	a.Repeated = true
 	return a, nil, nil

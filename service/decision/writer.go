@@ -39,6 +39,7 @@ type Engine struct {
 type proposal struct {
 	propose func(b *batch) error
 	err     error
+	entry   uint64 // the last of its entries; if it has none, the last one that is applied
 	done    chan error
 }
 
@@ -54,6 +55,7 @@ func (e *Engine) submit(ctx context.Context, propose func(b *batch) error) error
 	}
 	select {
 	case err := <-p.done:
+		noteEntry(ctx, p.entry)
 		return err
 	case <-ctx.Done():
 		return ctx.Err()
@@ -61,6 +63,7 @@ func (e *Engine) submit(ctx context.Context, propose func(b *batch) error) error
 	}
 	select {
 	case err := <-p.done:
+		noteEntry(ctx, p.entry)
 		return err
 	default:
 		return e.stop()
@@ -122,9 +125,10 @@ func (e *Engine) collect(b *batch, p *proposal) (carried *proposal) {
 		case errors.Is(err, errLater):
 			return p
 		case len(b.events) == before:
+			p.entry = b.state.position.Sequence
 			p.done <- err
 		default:
-			p.err = err
+			p.err, p.entry = err, b.state.position.Sequence+uint64(len(b.events))
 			b.waiting = append(b.waiting, p)
 		}
 		if b.alone || b.bytes > maxBatch/2 {

@@ -215,7 +215,7 @@ func (c *conversation) recorded(path string, w *httptest.ResponseRecorder) strin
 	h := w.Result().Header
 	text := strings.TrimSpace(fmt.Sprintf("<<< %d %s", w.Code, h.Get("Content-Type")))
 	unwritten := w.Code == 200 && notWritten.MatchString(path)
-	for _, name := range []string{"Allow", "ETag", "Retry-After", "WWW-Authenticate"} {
+	for _, name := range []string{"Allow", "ETag", "Retry-After", "Vitrine-Entry", "WWW-Authenticate"} {
 		if unwritten && name == "ETag" {
 			continue
 		}

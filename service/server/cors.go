@@ -21,7 +21,7 @@ func CheckOrigin(origin string) error {
 // Headers of requests that pages of other origins may send, and headers of answers that they may read.
 const (
 	corsRequest = "Authorization, Content-Encoding, Content-Type, If-Match, If-None-Match, Last-Event-ID, Ocp-Apim-Subscription-Key, Traceparent, Tracestate, X-Ms-Client-Request-Id, X-Request-Id"
-	corsAnswer  = "Allow, ETag, Location, RateLimit, RateLimit-Policy, Retry-After, Traceparent, WWW-Authenticate, X-Ms-Client-Request-Id, X-Request-Id"
+	corsAnswer  = "Allow, ETag, Location, RateLimit, RateLimit-Policy, Retry-After, Traceparent, Vitrine-Entry, WWW-Authenticate, X-Ms-Client-Request-Id, X-Request-Id"
 	corsMaxAge  = "600" // seconds that a browser may keep the answer to a preflight
 )
 

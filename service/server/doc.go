@@ -10,6 +10,7 @@
 //	keys.go        API keys, their scopes and placements
 //	keyfile.go     changes to the file of keys
 //	identity.go    the ids of requests
+//	entry.go       the entries of the log that answers name
 //	cors.go        pages of other origins, and OPTIONS
 //	encoding.go    compressed bodies
 //	watch.go       files that are read again when they change

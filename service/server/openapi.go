@@ -125,7 +125,11 @@ func operation(rt *route, registry huma.Registry) *huma.Operation {
 		op.RequestBody = &huma.RequestBody{Required: true, Content: contents(rt.body, registry)}
 	}
 	for status, body := range rt.answers {
-		op.Responses[strconv.Itoa(status)] = &huma.Response{Description: http.StatusText(status), Content: contents(body, registry)}
+		response := &huma.Response{Description: http.StatusText(status), Content: contents(body, registry)}
+		if rt.writes() {
+			response.Headers = map[string]*huma.Param{entryHeader: {Description: "The entry of the log that has the change.", Schema: &huma.Schema{Type: huma.TypeInteger, Format: "int64"}}}
+		}
+		op.Responses[strconv.Itoa(status)] = response
 	}
 	problem := contents([]content{{"application/problem+json", reflect.TypeFor[api.Problem](), ""}}, registry)
 	if rt.contract != nil {

@@ -178,6 +178,7 @@ func (c *call) answerJSON(status int, v any) error {
 }
 
 func (c *call) nothing() error {
+	c.nameEntry(http.StatusNoContent)
 	c.w.WriteHeader(http.StatusNoContent)
 	return nil
 }

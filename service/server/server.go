@@ -137,6 +137,7 @@ type call struct {
 	problem *problem          // that it was answered with
 	trace   trace.SpanContext // of its span, or of the caller's; may be invalid
 	span    trace.Span        // nil without a tracer
+	entry   uint64            // of the log, the last one that has the call's change; 0 for none
 
 	contract *personalizer.Route // the route's
 
@@ -228,6 +229,9 @@ func (s *Server) do(c *call, rt *route) (err error) {
 	}
 	ctx, cancel := context.WithTimeout(c.Context(), s.limits.Answer)
 	defer cancel()
+	if rt.writes() {
+		ctx = decision.WithEntry(ctx, &c.entry)
+	}
 	c.Request = c.WithContext(ctx)
 	return rt.handle(c)
 }
@@ -385,6 +389,7 @@ func (c *call) answer(status int, mediaType string, body []byte) error {
 	if h["Cache-Control"] == nil {
 		h["Cache-Control"] = noStore
 	}
+	c.nameEntry(status)
 	c.w.WriteHeader(status)
 	_, _ = c.w.Write(body) // fails only if the caller has gone
 	return nil
