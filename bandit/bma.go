@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"strings"
+	"time"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -120,9 +121,10 @@ type BMA struct {
 	seen       moments // of the features of all items
 	nextFit    int
 	nextSearch int
-	history    *mle.Choices // the rounds that are kept, as they came
-	folded     int          // rounds before them
-	window     int          // the most that are kept
+	history    *mle.Choices  // the rounds that are kept, as they came
+	folded     int           // rounds before them
+	window     int           // the most that are kept
+	cost       time.Duration // of the last fit, for each round that is kept; 0 if it is not known
 
 	items   scratch.Matrix // scratch
 	tangent tangent
@@ -159,7 +161,7 @@ func NewBMA(p Problem, experts []Expert, o BMAOptions, rng *rand.Rand) (*BMA, er
 		l.experts = append(l.experts, e)
 		families = append(families, e.called(utility.Identity(x.Model)))
 	}
-	l.learner = learner{p: p, self: l, identity: p.identify("bma-mnl", 3, strings.Join(families, " "), o, DefaultBMAOptions())}
+	l.learner = learner{p: p, self: l, identity: p.identify("bma-mnl", 4, strings.Join(families, " "), o, DefaultBMAOptions())}
 	l.identity.oldest = 1
 	var err error
 	l.base, err = newExpert(Expert{Model: utility.NewLinear(p.Features, true)}, nil)

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 	"sync"
+	"time"
 
 	"vitrine/internal/panics"
 	"vitrine/internal/portable"
@@ -50,21 +51,11 @@ func (b *beliefs) learn(round *mle.Choices, fitted bool, t *tangent) {
 // maxRounds is the number of rounds that are kept. A fit then folds the older half.
 const maxRounds = 8192
 
-// fitJob is a full fit of all experts to the rounds of a learner, beside it. The learner goes on
-// learning by its filter. After round due it takes the fitted beliefs and teaches them the
-// rounds since. So what it knows after a round does not depend on how long the fit takes.
-type fitJob struct {
-	due    int // the round after which the result is taken
-	begun  int // the round after which it was begun
-	fold   int // the rounds, of those kept, that the result has folded
-	moved  bool
-	result *beliefs
-	done   chan struct{}
-	fits   panics.Catcher
-}
-
 // fit begins a full fit if one is due, and takes the result of one that is.
 func (l *BMA) fit() {
+	if l.job != nil {
+		l.job.teach(queued{l.history.Round(l.history.Rounds() - 1), l.z})
+	}
 	if l.isDue() {
 		l.begin()
 	}
@@ -90,8 +81,9 @@ const (
 // begin starts a full fit.
 func (l *BMA) begin() {
 	l.nextFit = l.later(1)
-	job := &fitJob{due: l.rounds + l.lag(), begun: l.rounds, result: l.beliefs.clone(), done: make(chan struct{})}
-	if l.history.Rounds() >= l.window {
+	kept, lag := l.history.Rounds(), l.lag()
+	job := newFitJob(l.rounds+lag, l.beliefs.clone())
+	if kept >= l.window {
 		job.fold = l.window / 2
 	}
 	job.moved = l.folded+job.fold == 0 && job.result.standardise(&l.seen)
@@ -100,11 +92,9 @@ func (l *BMA) begin() {
 		l.nextSearch = l.later(3)
 	}
 	l.job = job
-	history := l.history.Slice(0, l.history.Rounds())
-	o, seed, rounds := l.o, l.seed, l.rounds
-	go func() {
-		defer close(job.done)
-		defer job.fits.Catch()
+	history := l.history.Slice(0, kept)
+	f := fitting{job.result, l.o, l.seed, l.rounds, job.moved, search}
+	job.start(l.cost*time.Duration(kept), lag, func() {
 		if job.result.z.shift != nil {
 			history = history.Standardised(job.result.z.shift, job.result.z.scale)
 		}
@@ -112,21 +102,19 @@ func (l *BMA) begin() {
 			job.result.fold(history.Slice(0, job.fold))
 			history = history.Slice(job.fold, history.Rounds())
 		}
-		f := fitting{job.result, o, seed, rounds, job.moved, search}
 		f.run(history)
-	}()
+	})
 }
 
-// wait returns when the fit that runs, if one does, has ended. A panic of a model in it is the
-// caller's.
+// wait returns when the fit that runs, if one does, has ended and has learned the rounds since. A panic
+// of a model in it is the caller's.
 func (l *BMA) wait() {
 	if l.job == nil {
 		return
 	}
 	job := l.job
-	<-job.done
 	l.job = nil // if it panicked
-	job.fits.Repanic()
+	job.wait()
 	l.job = job
 }
 
@@ -135,15 +123,9 @@ func (l *BMA) take() {
 	l.wait()
 	job := l.job
 	l.job = nil
-	if job.result.z.shift == nil {
-		job.result.z = l.z // of the first items, which came since
-	}
 	last := l.history.Rounds()
-	for s := last - (l.rounds - job.begun); s < last; s++ {
-		if round := l.history.Round(s); round.Rows() > 0 {
-			job.result.learn(round, false, &l.tangent)
-		}
-	}
+	// A fit with a search costs more than one without, and not every fit has one.
+	l.cost = max(job.took/time.Duration(last), l.cost*4/5)
 	if !job.moved {
 		for i, e := range job.result.experts {
 			if e.Memory > 0 {
@@ -246,22 +228,22 @@ func (f *fitting) run(history *mle.Choices) {
 // doubled: it has no weight, and is neither fitted nor moved.
 const negligible = 1e-6
 
-// rest lets the experts of no weight rest. The units go with the linear family that they stand
-// beside.
+// rest lets the experts rest whose modes have no weight among the modes. The units go with the linear
+// family that they stand beside. Their evidence is a second-order estimate, so it lets no mode rest.
 func (f *fitting) rest() {
-	modes, _ := f.split()
 	most := math.Inf(-1)
-	for i, p := range modes {
-		e := f.experts[i]
-		if p < negligible && e.Memory == 0 && e.wake == 0 {
-			e.wake = 2 * f.rounds
-		}
+	for _, e := range f.experts {
 		if e.wake == 0 {
 			most = max(most, e.posterior.LogEvidence)
 		}
 	}
-	if f.base.posterior.LogEvidence < most+portable.Log(negligible) {
-		for _, e := range f.experts {
+	least := most + portable.Log(negligible)
+	stands := f.base.posterior.LogEvidence >= least
+	for _, e := range f.experts {
+		if e.Memory == 0 && e.wake == 0 && e.posterior.LogEvidence < least {
+			e.wake = 2 * f.rounds
+		}
+		if !stands {
 			e.unit = nil
 		}
 	}

@@ -24,7 +24,8 @@ func (l *BMA) encode(e *state.Encoder) {
 		return
 	}
 	e.Count(1)
-	for _, n := range []int{l.job.due, l.job.begun, l.job.fold, count(l.job.moved)} {
+	// The result has learned all rounds. In earlier snapshots it lacked those since the fit began.
+	for _, n := range []int{l.job.due, l.rounds, l.job.fold, count(l.job.moved)} {
 		e.Count(n)
 	}
 	l.job.result.encode(e)
@@ -61,10 +62,12 @@ func (b *beliefs) encode(e *state.Encoder) {
 // decode implements algorithm. Version 1 has the moments of the first context's items, and
 // the history standardised by them. What it lacks, the moments of all items, is
 // made up from those that were offered. Versions 1 and 2 have no units' posteriors, which the
-// next full fit makes.
+// next full fit makes. Version 3 may have experts at rest
+// that its units' evidence sent there; they wake as they would have.
 func (l *BMA) decode(d *state.Decoder, version, rounds int) func() {
 	n := *l
 	n.job = nil
+	learned := rounds // by the fit that runs
 	n.history, n.seen = mle.NewChoices(l.p.Features), newMoments(l.p.Features)
 	n.nextFit, n.nextSearch = d.Count(), d.Count()
 	n.seed = d.Uint64()
@@ -76,11 +79,13 @@ func (l *BMA) decode(d *state.Decoder, version, rounds int) func() {
 		n.history.Decode(d)
 		n.beliefs = l.beliefs.decode(d)
 		if d.Count() > 0 {
-			n.job = &fitJob{due: d.Count(), begun: d.Count(), fold: d.Count(), moved: d.Count() > 0, done: make(chan struct{})}
-			close(n.job.done)
+			due := d.Count()
+			learned = d.Count()
+			n.job = newFitJob(due, nil)
+			n.job.fold, n.job.moved = d.Count(), d.Count() > 0
 			n.job.result = l.beliefs.decode(d)
-			if j := n.job; d.Err() == nil && (j.begun > rounds || rounds-j.begun+j.fold > n.history.Rounds()) {
-				d.Fail(fmt.Errorf("snapshot has a fit of round %d that folds %d rounds, and the data of %d of %d rounds", j.begun, j.fold, n.history.Rounds(), rounds))
+			if d.Err() == nil && (learned > rounds || rounds-learned+n.job.fold > n.history.Rounds()) {
+				d.Fail(fmt.Errorf("snapshot has a fit that learned %d rounds and folds %d, and the data of %d of %d rounds", learned, n.job.fold, n.history.Rounds(), rounds))
 			}
 		}
 	}
@@ -100,6 +105,9 @@ func (l *BMA) decode(d *state.Decoder, version, rounds int) func() {
 			n.seen.add(n.history.Features())
 		}
 		*l = n
+		for s := l.history.Rounds() - (rounds - learned); s < l.history.Rounds(); s++ {
+			l.job.learn(queued{l.history.Round(s), l.z})
+		}
 	}
 }
 

@@ -1,0 +1,102 @@
+package bandit
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"vitrine/utility"
+)
+
+// Rounds that come while a fit runs, while it learns the rounds since, and after it are learned once each,
+// in their order, whether they had to wait or not.
+func TestFitLearnsTheRoundsSince(t *testing.T) {
+	for name, expected := range map[string]time.Duration{"on time": time.Nanosecond, "behind": time.Hour, "of unknown length": 0} {
+		t.Run(name, func(t *testing.T) {
+			l := newBMA(t, paperProblem(), []Expert{{Model: utility.NewLinear(paperFeatures, true)}})
+			play(t, l, product, 0, 60)
+			want := l.beliefs.clone()
+			j := newFitJob(60, l.beliefs.clone())
+			until := make(chan struct{})
+			j.start(expected, 50, func() { <-until })
+			for s := range 60 {
+				if s == 20 {
+					close(until)
+				}
+				round := l.history.Round(s)
+				j.teach(queued{round, l.z})
+				want.learn(round, false, new(tangent))
+			}
+			j.wait()
+			if !slices.Equal(j.result.base.posterior.Mode, want.base.posterior.Mode) {
+				t.Errorf("the mode is %v, want %v", j.result.base.posterior.Mode, want.base.posterior.Mode)
+			}
+		})
+	}
+}
+
+// Once a fit has ended, a round waits until the rounds before it are fewer: they do not pile up for
+// the last.
+func TestRoundsSinceAFitDoNotPileUp(t *testing.T) {
+	l := newBMA(t, paperProblem(), []Expert{{Model: utility.NewLinear(paperFeatures, true)}})
+	play(t, l, product, 0, 100)
+	j := newFitJob(100, l.beliefs.clone())
+	until := make(chan struct{})
+	j.start(time.Nanosecond, 100, func() { <-until })
+	r := queued{l.history.Round(0), l.z}
+	for range 90 {
+		j.teach(r)
+	}
+	close(until)
+	<-j.ended
+	for k := range 11 {
+		j.teach(r)
+		j.mu.Lock()
+		if left := 90 - (k+1)*maxBacklog; len(j.queue) > max(left, 0)+1 {
+			t.Errorf("after %d rounds %d are to be learned", k+1, len(j.queue))
+		}
+		j.mu.Unlock()
+	}
+	j.wait()
+}
+
+// The evidence of a unit is a second-order estimate beside the linear fit. However large it is, it lets
+// no mode rest, and it goes with the linear family.
+func TestUnitsLetNoModeRest(t *testing.T) {
+	l := newBMA(t, paperProblem(), DefaultExperts(paperFeatures))
+	f := fitting{beliefs: l.beliefs, rounds: 100}
+	set := func(base, quadratic, unit float64) {
+		for _, e := range append(slices.Clone(f.experts), f.base) {
+			e.wake = 0
+			p := *e.posterior
+			p.LogEvidence = base
+			if _, ok := e.Model.(*utility.Quadratic); ok {
+				p.LogEvidence = quadratic
+			}
+			e.posterior = &p
+			if m, ok := e.additive(); ok {
+				e.unit = newUnits(m, e.prior, newRand())
+				e.unit.logMean = unit
+			}
+		}
+	}
+	resting := func() (names []string, units bool) {
+		for _, e := range f.experts {
+			if e.wake > 0 {
+				names = append(names, e.String())
+			}
+			units = units || e.unit != nil
+		}
+		return names, units
+	}
+	set(-100, -95, 300)
+	f.rest()
+	if names, units := resting(); len(names) > 0 || !units {
+		t.Errorf("beside a unit of evidence 200 %v rest, units %v", names, units)
+	}
+	set(-790, -478, 330)
+	f.rest()
+	if names, units := resting(); len(names) != 3 || units {
+		t.Errorf("beside a quadratic far above the linear family %v rest, want three; units %v, want none", names, units)
+	}
+}
