@@ -240,7 +240,7 @@ func reopen(ctx context.Context, data string, logger *slog.Logger, f func(*decis
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	e, err := host.OpenEngine(ctx, data, store, nil, nil, logger)
+	e, err := host.OpenEngine(ctx, data, decision.Options{Store: store}, logger)
 	if err != nil {
 		return err
 	}

@@ -121,7 +121,7 @@ func (c importCmd) into(ctx context.Context, t terminal, data string, m *records
 	if err != nil {
 		return err
 	}
-	e, err := host.OpenEngine(ctx, data, store, budget.New(math.MaxInt64/2), nil, logger)
+	e, err := host.OpenEngine(ctx, data, decision.Options{Store: store, Budget: budget.New(math.MaxInt64 / 2)}, logger)
 	if err != nil {
 		return err
 	}

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"vitrine/internal/freeport"
-	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/natslog"
 )
 
@@ -117,15 +116,18 @@ func (s *stage) freezeServers(n int, away time.Duration) {
 	}
 }
 
-// fenced waits until a service has ended because another one has its log.
+// fenced waits until a service that another one has taken the log from follows it, and ends it.
 func (s *stage) fenced(p *process) {
 	s.Helper()
-	if code := p.wait(s.T); code != 1 || !strings.Contains(p.said(), eventlog.ErrFenced.Error()) {
-		s.Errorf("the service that lost the log has exit status %d:\n%s", code, p.said())
+	for deadline := time.Now().Add(patience); !strings.Contains(p.said(), following); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			s.Fatalf("the service that lost the log does not follow it:\n%s", p.said())
+		}
 	}
+	p.stop(s.T)
 }
 
-// takeOver has the other service take the log over, and the first one end.
+// takeOver has the other service take the log over, and the first one follow it and end.
 func (s *stage) takeOver() {
 	s.Helper()
 	before := s.service
@@ -164,11 +166,13 @@ var strikes = []strike{
 		frozen.thaw(s.T)
 		s.fenced(frozen)
 	}},
-	{"a second service refused", func(s *stage, _ int) {
+	{"a second service started, and ended", func(s *stage, _ int) {
 		second := s.serve(1 - s.active)
-		if code, said := second.wait(s.T), second.said(); code != 1 || !strings.Contains(said, fmt.Sprint("process ", s.service.Process.Pid)) {
-			s.Errorf("a second service has exit status %d, and does not name the first:\n%s", code, said)
+		second.listening(s.T)
+		if said := second.said(); !strings.Contains(said, following) || !strings.Contains(said, fmt.Sprint("process ", s.service.Process.Pid)) {
+			s.Errorf("a second service does not follow the first:\n%s", said)
 		}
+		second.stop(s.T)
 	}},
 	{"taken over", func(s *stage, _ int) { s.takeOver() }},
 	{"taken over while a server is away", func(s *stage, _ int) {

@@ -269,42 +269,74 @@ func TestLogComesBackEmpty(t *testing.T) {
 	})
 }
 
-// Another service takes the log over: this one ends, and does not take it back.
+// Another process takes the log over: the service follows it, and refuses what it cannot write, naming the writer. It writes
+// the log again when the other one has gone.
 func TestLogIsTakenOver(t *testing.T) {
 	t.Parallel()
 	nats := startNATS(t)
 	v := servedFrom(t, nats)
-	heir, err := natslog.Open(t.Context(), natslog.Options{URL: nats.url(), TakeOver: true})
+	heir, err := natslog.Open(t.Context(), natslog.Options{URL: nats.url(), TakeOver: true, Process: "heir"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer heir.Close()
-	v.ends(func(err error) bool { return errors.Is(err, eventlog.ErrFenced) })
-	if _, reopened := v.log.line(reopening); reopened {
-		t.Error("the log is opened again")
+	v.await(following)
+	v.awaits("listening", 2)
+	heir.Close()
+	v.await(leading)
+	v.flows(t.Context())
+	if _, reopened := v.log.line("stopped"); reopened {
+		t.Error("the service has ended")
 	}
+	v.leave()
+	v.stop()
+	if err := <-v.ended; err != nil {
+		t.Error(err)
+	}
+	decisions, _ := readLog(t, natslog.Options{URL: nats.url()})
+	v.isIn(decisions)
 }
 
-// A second service takes the log of a running one only on request. The first one then ends, even when idle,
-// and writes no snapshot.
+// What a service says when it begins to follow the log, and to write it.
+const (
+	following = "following the log, which another process writes"
+	leading   = "this process writes the log now"
+)
+
+// A second service at the log of a running one follows it, and writes it when the first one is gone, or at once when it is
+// asked to. The first one then follows.
 func TestSecondService(t *testing.T) {
 	t.Parallel()
 	nats := startNATS(t)
 	first := servedFrom(t, nats)
 	first.leave()
 	file, data := serviceFile(t, fmt.Sprintf("[log]\nurl = %q\n", nats.url()))
-	if said, code := command(t, "serve", "--config", file); code != 1 || !strings.Contains(said, fmt.Sprint("process ", os.Getpid())) || !strings.Contains(said, "--take-over") {
-		t.Errorf("exit status %d, want 1 and the process that writes the log:\n%s", code, said)
-	}
 	if said, code := command(t, "serve", "--data", data, "--take-over"); code != 2 {
 		t.Errorf("--take-over of a directory: exit status %d\n%s", code, said)
 	}
-	second := serve(t, file, "--take-over")
-	second.listening(t)
-	if err := <-first.ended; !errors.Is(err, eventlog.ErrFenced) {
-		t.Errorf("the first service ended with %v, want ErrFenced", err)
+	second := serve(t, file)
+	url := second.listening(t)
+	if said := second.said(); !strings.Contains(said, fmt.Sprint("process ", os.Getpid())) {
+		t.Errorf("it does not name the process that writes the log:\n%s", said)
+	}
+	mine, yours := first.stats(t.Context(), "home"), learning{}
+	first.url.Store(&url)
+	for deadline := time.Now().Add(patience); yours.tally != mine.tally && time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		yours = first.stats(t.Context(), "home")
+	}
+	if yours.tally != mine.tally || mine.Decisions == 0 {
+		t.Errorf("the second service has %+v, the first %+v", yours, mine)
 	}
 	second.stop(t)
+	second = serve(t, file, "--take-over")
+	second.listening(t)
+	first.await(following)
+	second.stop(t)
+	first.await(leading)
+	first.stop()
+	if err := <-first.ended; err != nil {
+		t.Errorf("the first service ended with %v", err)
+	}
 	decisions, _ := readLog(t, natslog.Options{URL: nats.url()})
 	first.isIn(decisions)
 }

@@ -15,7 +15,7 @@ type serveCmd struct {
 	Demo   bool   `help:"Send simulated shoppers, in a temporary data directory unless --data names one."`
 	Data   string `placeholder:"DIR" help:"The directory of the log and the snapshots (vitrine-data)."`
 
-	TakeOver bool `help:"Take over a log on external servers from another running service, which then ends."`
+	TakeOver bool `help:"Take over a log on external servers from another running service, which then follows it."`
 }
 
 func (serveCmd) Help() string {

@@ -92,18 +92,14 @@ func (e *Engine) Delete(ctx context.Context, name string, match Match, now int64
 // barrier sends a call to every worker at one point of the log, and waits until all have reached it.
 func (e *Engine) barrier(ctx context.Context, at func(*fold), call func(p *placement, w *worker)) error {
 	var waiting sync.WaitGroup
-	err := e.submit(ctx, func(b *batch) error {
-		if len(b.events) > 0 {
-			return errLater
-		}
-		at(b.state)
-		for _, p := range b.state.placements {
+	err := e.inspect(ctx, func(s *fold) {
+		at(s)
+		for _, p := range s.placements {
 			for _, w := range p.all() {
 				waiting.Add(1)
 				w.send(task{what: toCall, call: func(w *worker) { defer waiting.Done(); call(p, w) }})
 			}
 		}
-		return nil
 	})
 	if err != nil {
 		return err

@@ -37,6 +37,8 @@ var (
 	// ErrUnread is returned if the log cannot be read back at the moment. Nothing has changed, and a later
 	// attempt may succeed.
 	ErrUnread = errors.New("its offer could not be read from the log")
+	// ErrFollower is returned for a change by an engine that follows its log, which another process writes.
+	ErrFollower = errors.New("this process follows the log, and another one writes it")
 	// ErrStopped is returned by an engine that is closed, or that cannot write its log and must be opened
 	// again.
 	ErrStopped = errors.New("the engine has stopped")

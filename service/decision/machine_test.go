@@ -24,6 +24,7 @@ import (
 type machine struct {
 	store    *memlog.Store
 	engine   *decision.Engine
+	follower *decision.Engine // of the same log
 	now      int64
 	places   map[string]*modelPlace
 	asked    map[modelKey]*modelDecision
@@ -119,6 +120,33 @@ func (m *machine) open(t *rapid.T, snapshot []byte) {
 		t.Fatal(err)
 	}
 	m.engine = e
+}
+
+// follow opens an engine that follows the log.
+func (m *machine) follow(t *rapid.T) {
+	var err error
+	m.follower, err = decision.Open(t.Context(), decision.Options{Store: m.store, Build: buildToy, Snapshot: m.snapshot, Follow: true})
+	want(t, "following", err, nil)
+}
+
+// Follower compares the engine that follows with the one that writes.
+func (m *machine) Follower(t *rapid.T) {
+	want(t, "reaching an entry", m.follower.Reach(t.Context(), m.engine.Sequence()), nil)
+	have, at, err := m.follower.Snapshot(t.Context())
+	want(t, "snapshot", err, nil)
+	data, upTo, err := m.engine.Snapshot(t.Context())
+	want(t, "snapshot", err, nil)
+	if at != upTo || string(have) != string(data) {
+		t.Fatalf("the follower has another state, at entry %d of %d", at, upTo)
+	}
+}
+
+// Succeed makes the follower the writer, and follows it.
+func (m *machine) Succeed(t *rapid.T) {
+	m.engine.Close()
+	want(t, "leading", m.follower.Lead(t.Context()), nil)
+	m.engine = m.follower
+	m.follow(t)
 }
 
 func want(t *rapid.T, what string, err, want error) {
@@ -537,12 +565,14 @@ func TestMachine(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := &machine{store: new(memlog.Store), places: map[string]*modelPlace{}, asked: map[modelKey]*modelDecision{}}
 		m.open(t, nil)
-		defer func() { m.engine.Close() }()
+		m.follow(t)
+		defer func() { m.engine.Close(); m.follower.Close() }()
 		m.Put(t)
 		actions := rapid.StateMachineActions(m)
 		actions["More"], actions["Most"] = m.Decide, m.Outcome
 		t.Repeat(actions)
 
+		m.Follower(t)
 		live, _, err := m.engine.Snapshot(t.Context())
 		want(t, "snapshot", err, nil)
 		audit, err := decision.NewAudit(buildToy, nil)

@@ -13,7 +13,7 @@ import (
 
 // Options configure an engine.
 type Options struct {
-	Store Log // the engine is its only writer, and does not close it
+	Store Log // the engine is its only writer, or follows it; it does not close it
 	Build func(Spec) (vitrine.Learner, error)
 
 	// Size returns the size of a learner, for the Budget, or an error of its policy. nil counts 0.
@@ -27,6 +27,11 @@ type Options struct {
 	// BeginAgain lets a learner begin again if its state in the snapshot cannot be read, for a log that has
 	// lost its first entries. [api.Stats.Forgotten] counts the lost rounds. The rest of the state stays.
 	BeginAgain bool
+
+	// Follow says that another process writes the log: the engine follows it, until Lead.
+	Follow bool
+	// Leader names the process that writes the log while this one follows, "" if there is none; nil knows of none.
+	Leader func() string
 
 	// Gather is the time that the writer waits for more proposals if the last commit had several callers:
 	// fewer appends take less processor time. A single caller does not wait. On Linux an idle process wakes
@@ -51,7 +56,9 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	e := &Engine{
 		store: o.Store, applied: o.Applied, alarmed: o.Alarmed, gather: o.Gather, state: s,
 		proposals: make(chan *proposal, 256), quit: make(chan struct{}), stopped: make(chan struct{}),
+		following: following{leader: o.Leader, lead: make(chan chan error)},
 	}
+	e.follows.Store(o.Follow)
 	err := e.replay(ctx, o)
 	if err != nil {
 		s.end()
@@ -70,7 +77,7 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 		}
 	}
 	s.alarmed = nil
-	go e.write(context.WithoutCancel(ctx))
+	go e.run(context.WithoutCancel(ctx))
 	return e, nil
 }
 
@@ -93,11 +100,9 @@ func (e *Engine) replay(ctx context.Context, o Options) error {
 		if err != nil {
 			return fmt.Errorf("entry %d: %w", e.state.position.Sequence+1, err)
 		}
-		var offer *offer
-		if r := e.state.closes(&event); r != nil {
-			if offer, err = r.read(ctx, o.Store); err != nil {
-				return fmt.Errorf("entry %d: %w", e.state.position.Sequence+1, err)
-			}
+		offer, err := e.closed(ctx, &event)
+		if err != nil {
+			return err
 		}
 		if err := e.state.apply(entry, &event, offer); err != nil {
 			return err
@@ -109,12 +114,34 @@ func (e *Engine) replay(ctx context.Context, o Options) error {
 	if o.Progress != nil {
 		o.Progress(n)
 	}
-	end, err := o.Store.Position(ctx, e.state.position.Sequence)
+	return e.compare(ctx)
+}
+
+// compare compares the state's position with that of the log, which may have got its identity since.
+func (e *Engine) compare(ctx context.Context) error {
+	end, err := e.store.Position(ctx, e.state.position.Sequence)
 	if at := e.state.position; err == nil && at != end && !at.Log.IsZero() {
 		err = fmt.Errorf("entries up to %d are not those that the log's running hash is of", at.Sequence)
 	}
-	e.state.position = end
+	if err == nil {
+		e.mu.Lock()
+		e.state.position = end
+		e.mu.Unlock()
+	}
 	return err
+}
+
+// closed reads back the offer that the next event closes, nil if it closes none.
+func (e *Engine) closed(ctx context.Context, event *eventlog.Event) (*offer, error) {
+	r := e.state.closes(event)
+	if r == nil {
+		return nil, nil
+	}
+	o, err := r.read(ctx, e.store)
+	if err != nil {
+		err = fmt.Errorf("entry %d: %w", e.state.position.Sequence+1, err)
+	}
+	return o, err
 }
 
 // progressEntries is the number of replayed entries between two calls of Progress.

@@ -113,6 +113,15 @@ func (q *queue) hold(f func()) {
 	f()
 }
 
+// await waits until there is room for a round.
+func (q *queue) await(bytes int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for q.bytes > 0 && bytes > 0 && q.bytes+bytes > q.limit && !q.closed {
+		q.changed.Wait()
+	}
+}
+
 // room reports whether a round of the given bytes can be pushed without waiting, after other rounds of before
 // bytes. There is always room for one round.
 func (q *queue) room(before, bytes int) bool {

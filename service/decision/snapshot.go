@@ -64,13 +64,10 @@ type frozenState struct {
 func (e *Engine) freeze(ctx context.Context, patience time.Duration) (*frozenState, error) {
 	f := new(frozenState)
 	var saved [][]chan frozenWorker // of each placement's learners
-	err := e.submit(ctx, func(b *batch) error {
-		if len(b.events) > 0 {
-			return errLater
-		}
-		f.at, f.oldest, f.machines, f.relearned = b.state.position, b.state.position.Sequence+1, b.state.machines, b.state.relearned
-		for _, name := range slices.Sorted(maps.Keys(b.state.placements)) {
-			p := b.state.placements[name]
+	err := e.inspect(ctx, func(s *fold) {
+		f.at, f.oldest, f.machines, f.relearned = s.position, s.position.Sequence+1, s.machines, s.relearned
+		for _, name := range slices.Sorted(maps.Keys(s.placements)) {
+			p := s.placements[name]
 			f.oldest = p.open.oldest(f.oldest)
 			f.placements = append(f.placements, p.freeze())
 			var of []chan frozenWorker
@@ -82,7 +79,6 @@ func (e *Engine) freeze(ctx context.Context, patience time.Duration) (*frozenSta
 			}
 			saved = append(saved, of)
 		}
-		return nil
 	})
 	if err != nil {
 		return nil, err

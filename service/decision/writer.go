@@ -32,20 +32,42 @@ type Engine struct {
 	stopped   chan struct{} // closed by the writer
 	closing   sync.Once
 	failure   error // why no more can be written; owned by the writer, readable after it has stopped
+
+	following
 }
 
 // proposal asks for entries. propose runs on the writer and adds entries to the batch; the caller gets its
 // error after they are durable.
 type proposal struct {
 	propose func(b *batch) error
+	reads   bool // it adds no entries
 	err     error
 	entry   uint64 // the last of its entries; if it has none, the last one that is applied
 	done    chan error
 }
 
-// submit passes a proposal to the writer, and waits until it is durable and applied.
+// submit passes a proposal to the writer, and waits until it is durable and applied. The error of a follower is
+// ErrFollower.
 func (e *Engine) submit(ctx context.Context, propose func(b *batch) error) error {
-	p := &proposal{propose: propose, done: make(chan error, 1)}
+	err := e.hand(ctx, &proposal{propose: propose, done: make(chan error, 1)})
+	if err == ErrFollower {
+		err = e.refusal()
+	}
+	return err
+}
+
+// inspect calls look with the state between two entries.
+func (e *Engine) inspect(ctx context.Context, look func(s *fold)) error {
+	return e.hand(ctx, &proposal{reads: true, done: make(chan error, 1), propose: func(b *batch) error {
+		if len(b.events) > 0 {
+			return errLater
+		}
+		look(b.state)
+		return nil
+	}})
+}
+
+func (e *Engine) hand(ctx context.Context, p *proposal) error {
 	select {
 	case e.proposals <- p:
 	case <-ctx.Done():
@@ -80,10 +102,6 @@ func (e *Engine) stop() error {
 
 // write runs the writer. It ends at Close, or when the log cannot be written.
 func (e *Engine) write(ctx context.Context) {
-	defer close(e.stopped)
-	defer func() {
-		e.state.stop()
-	}()
 	b := &batch{state: e.state}
 	var carried *proposal
 	for {
@@ -159,6 +177,13 @@ func (e *Engine) commit(ctx context.Context, b *batch) error {
 	if err := e.apply(b); err != nil {
 		return err
 	}
+	e.announce(first, b.events...)
+	return nil
+}
+
+// announce tells of entries that were applied, and of new alarms.
+func (e *Engine) announce(first uint64, events ...*eventlog.Event) {
+	e.reached()
 	for _, p := range e.state.alarmed {
 		if e.alarmed != nil {
 			e.alarmed(p.name, p.guardReport().Alarm)
@@ -166,11 +191,10 @@ func (e *Engine) commit(ctx context.Context, b *batch) error {
 	}
 	e.state.alarmed = nil
 	if e.applied != nil {
-		for i, event := range b.events {
+		for i, event := range events {
 			e.applied(first+uint64(i), event)
 		}
 	}
-	return nil
 }
 
 // fitting returns the number of entries, from the first, that one append takes.

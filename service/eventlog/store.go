@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"time"
 )
 
 // Store is a log of entries with one writer. It is safe for concurrent use.
@@ -31,6 +32,10 @@ type Store interface {
 	// ErrClosed, a *DamageError, or that of ctx.
 	Entries(ctx context.Context, from uint64) iter.Seq2[[]byte, error]
 
+	// Follow yields the entries from a sequence on, and goes on with those that are appended later, also by
+	// other processes. It ends with an error or with the iteration. Errors are those of Entries.
+	Follow(ctx context.Context, from uint64) iter.Seq2[[]byte, error]
+
 	// Position returns the position after an entry of the log, or before its first entry. Its identity is
 	// zero if the entry is older than the log's identity. Errors are those of Entries.
 	Position(ctx context.Context, sequence uint64) (Position, error)
@@ -43,6 +48,12 @@ type Store interface {
 type Reader interface {
 	// Entry returns an acknowledged entry. The caller must not change it. Errors are those of Store.Entries.
 	Entry(ctx context.Context, sequence uint64) ([]byte, error)
+}
+
+// Synced is a store that knows how recent its entries are: at a time, the log had none after an entry that Follow
+// has yielded or is about to yield. The time is zero while it is not known.
+type Synced interface {
+	Synced() (sequence uint64, at time.Time)
 }
 
 // Extent describes the contents of a store: the entries [First, Last], none if Last is First − 1, and their
@@ -79,6 +90,10 @@ var (
 	ErrTooLarge = errors.New("eventlog: entries are too large for one append")
 	// ErrFenced is returned to a writer after another one has taken over the log.
 	ErrFenced = errors.New("eventlog: another writer has taken the log over")
+	// ErrFollower is returned for an append to a log that another process writes.
+	ErrFollower = errors.New("eventlog: this process follows the log, and does not write it")
+	// ErrLease is returned if it cannot be known who should write a log.
+	ErrLease = errors.New("eventlog: the lease of the log cannot be used")
 	// ErrAlive is returned when a log is opened while another process writes it.
 	ErrAlive = errors.New("eventlog: another process writes the log")
 	// ErrLost is returned by a writer whose log was moved or removed.

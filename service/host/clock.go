@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"vitrine/service/eventlog"
@@ -13,6 +14,7 @@ import (
 // day is stepped, no decisions expire and no entries are removed; the step takes effect at the next
 // start.
 type steadyClock struct {
+	ahead   atomic.Int64         // nanoseconds by which the clock was advanced after its start
 	begin   time.Time            // when the clock started
 	elapsed func() time.Duration // since begin, by the monotonic clock
 	wall    func() time.Time     // the time of day
@@ -44,7 +46,16 @@ func (c *steadyClock) after(last int64, logger *slog.Logger) time.Time {
 	return c.begin
 }
 
-func (c *steadyClock) now() time.Time { return c.begin.Add(c.elapsed()) }
+func (c *steadyClock) now() time.Time {
+	return c.begin.Add(c.elapsed() + time.Duration(c.ahead.Load()))
+}
+
+// advance advances the clock to the last event of a log, if that is a little later, before this process writes the log.
+func (c *steadyClock) advance(last int64) {
+	if ahead := time.Unix(0, last).Sub(c.now()); ahead > 0 && ahead <= maxSkew {
+		c.ahead.Add(int64(ahead))
+	}
+}
 
 // watch warns about steps of the time of day, until ctx ends.
 func (c *steadyClock) watch(ctx context.Context, every time.Duration, logger *slog.Logger) {

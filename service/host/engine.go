@@ -12,7 +12,6 @@ import (
 
 	"vitrine/internal/hint"
 	"vitrine/service/api"
-	"vitrine/service/budget"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
 )
@@ -23,20 +22,19 @@ const gather = 200 * time.Microsecond
 // OpenEngine restores the state from the newest snapshot in a data directory and the entries after it.
 // If that snapshot is unusable, it takes an earlier one, or replays the whole log. If a learner's state
 // cannot be read and the log no longer has its rounds, the learner starts from nothing, with a warning.
-// OpenEngine also warns if the placements exceed their part of the budget. b and applied are Budget
-// and Applied of [decision.Options].
-func OpenEngine(ctx context.Context, data string, store decision.Log, b *budget.Budget, applied func(uint64, *eventlog.Event), logger *slog.Logger) (*decision.Engine, error) {
-	e, err := openEngine(ctx, data, decision.Options{
-		Store: store, Build: decision.NewLearner, Size: decision.LearnerSize, Budget: b, Gather: gather, Applied: applied,
-		Progress: func(entries int) { logger.Info("replaying", "entries", entries) },
-		Alarmed:  func(placement string, a *api.Alarm) { alarm(logger, placement, a) },
-	}, logger)
+// OpenEngine also warns if the placements exceed their part of the budget. Of o it takes the log, Budget,
+// Applied, Follow and Leader.
+func OpenEngine(ctx context.Context, data string, o decision.Options, logger *slog.Logger) (*decision.Engine, error) {
+	o.Build, o.Size, o.Gather = decision.NewLearner, decision.LearnerSize, gather
+	o.Progress = func(entries int) { logger.Info("replaying", "entries", entries) }
+	o.Alarmed = func(placement string, a *api.Alarm) { alarm(logger, placement, a) }
+	e, err := openEngine(ctx, data, o, logger)
 	for _, name := range placementsOf(e) {
 		if stats, err := e.Stats(name); err == nil && stats.Guard.Alarm != nil {
 			alarm(logger, name, stats.Guard.Alarm)
 		}
 	}
-	if u := b.Usage(); err == nil && u.Over() > 0 {
+	if u := o.Budget.Usage(); err == nil && u.Over() > 0 {
 		logger.Warn("the placements need more memory than they may have, and the process may run out of memory: delete placements, lower their memory, keep or buckets, or raise memory in [limits]",
 			"bytes", u.Placements, "over", u.Over(), "memory", u.Size)
 	}

@@ -50,8 +50,9 @@ type service struct {
 }
 
 // Run runs the decision service. When ctx ends, it answers the requests in progress and returns nil.
-// If the log cannot be written, Run opens it again, until it succeeds. It returns an error if the
-// configuration is wrong, or if the log is damaged, lost or taken over by another process.
+// If the log cannot be written, Run opens it again, until it succeeds. A log on external servers that another
+// process writes is followed, and written when that process has gone. Run returns an error if the
+// configuration is wrong, or if the log is damaged or lost.
 func Run(ctx context.Context, c *Config, o Options) error {
 	s := &service{Config: *c, Options: o, process: rand.Text()}
 	if s.Logger == nil {
@@ -89,7 +90,12 @@ func (s *service) run(ctx context.Context) error {
 		if l.served {
 			last, begun, pause = l.last, true, minPause
 		}
-		if ctx.Err() != nil || !errors.Is(err, eventlog.ErrReopen) && (l.served || !begun || !isTemporary(err)) {
+		switch {
+		case ctx.Err() != nil:
+			return err
+		case s.Log.URL != "" && errors.Is(err, eventlog.ErrFenced):
+			pause = minPause
+		case !errors.Is(err, eventlog.ErrReopen) && (l.served || !begun || !isTemporary(err)):
 			return err
 		}
 		s.Logger.Error("the log will be opened again", "in", pause.String(), "cause", err.Error())
@@ -163,7 +169,17 @@ func (s *service) live(ctx context.Context, known uint64) (_ *life, err error) {
 	}
 	defer l.engine.Close()
 	beside.Go(func() { l.clock.watch(ctx, time.Second, s.Logger) })
-	beside.Go(func() { l.keeper.run(ctx, s.Snapshots.Every.Duration, s.Snapshots.KeepEvery.Duration) })
+	var failure error // of becoming the leader
+	beside.Go(func() {
+		if err := l.lead(ctx); err != nil {
+			if ctx.Err() == nil {
+				failure = err
+			}
+			stop()
+			return
+		}
+		l.keeper.run(ctx, s.Snapshots.Every.Duration, s.Snapshots.KeepEvery.Duration)
+	})
 	beside.Go(func() {
 		select {
 		case <-l.store.Lost():
@@ -179,6 +195,9 @@ func (s *service) live(ctx context.Context, known uint64) (_ *life, err error) {
 	if l.last = l.engine.Sequence(); l.store.Loss() != nil {
 		return l, l.store.Loss()
 	}
+	if failure != nil {
+		return l, errors.Join(err, failure)
+	}
 	if !errors.Is(err, decision.ErrStopped) {
 		l.keeper.last()
 	}
@@ -192,7 +211,9 @@ func (l *life) open(ctx context.Context, o server.Options, known uint64) (err er
 	if err := replace.Clean(filepath.Join(l.Data, SnapshotFile)); err != nil {
 		return err
 	}
-	if l.engine, err = OpenEngine(ctx, l.Data, measuredLog{l.store, o.Appends}, o.Budget, o.Feed.Applied, l.Logger); err != nil {
+	if l.engine, err = OpenEngine(ctx, l.Data, decision.Options{
+		Store: measuredLog{l.store, o.Appends}, Budget: o.Budget, Applied: o.Feed.Applied, Follow: !l.store.Leads(), Leader: l.leader,
+	}, l.Logger); err != nil {
 		return err
 	}
 	defer func() {
@@ -214,8 +235,10 @@ func (l *life) open(ctx context.Context, o server.Options, known uint64) (err er
 	}
 	l.clock = newClock(begin, l.Wall, l.Logger)
 	retention := &Retention{Age: l.Retention.Age.Duration, Size: uint64(l.Retention.Size), Log: l.store, Data: l.Data}
-	if err := retention.Begin(ctx, l.Logger); err != nil {
-		return err
+	if l.store.Leads() {
+		if err := retention.Begin(ctx, l.Logger); err != nil {
+			return err
+		}
 	}
 	retention.Needs = l.engine.Needs
 	retention.Evict = func(ctx context.Context, before uint64) error {
@@ -228,6 +251,54 @@ func (l *life) open(ctx context.Context, o server.Options, known uint64) (err er
 	l.keeper = &keeper{engine: l.engine, log: l.store, now: l.clock.now, path: filepath.Join(l.Data, SnapshotFile), retention: retention, logger: l.Logger}
 	l.keeper.written.Store(l.clock.now().UnixNano())
 	return nil
+}
+
+// leader names the process that writes the log, "" if nobody is known to.
+func (l *life) leader() string {
+	if h := l.store.Leader(); h.Process != "" {
+		return h.String()
+	}
+	return ""
+}
+
+// lead waits until this process is the one that writes the log. The error of one that cannot is final for this life.
+func (l *life) lead(ctx context.Context) error {
+	if l.store.Leads() {
+		return nil
+	}
+	l.Logger.Info("following the log, which another process writes", "entry", l.engine.Sequence(), "leader", l.leader())
+	for said := ""; ; {
+		err := l.store.Lead(ctx)
+		if err == nil {
+			break
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+		if errors.Is(err, eventlog.ErrFenced) || errors.Is(err, eventlog.ErrReopen) || errors.Is(err, eventlog.ErrClosed) {
+			return err
+		}
+		if text := err.Error(); text != said {
+			said = text
+			l.Logger.Error("this process could not take the log over if its leader went", "cause", text)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(time.Second):
+		}
+	}
+	if err := l.engine.Lead(ctx); err != nil {
+		return err
+	}
+	last, err := lastTime(ctx, l.store, max(l.engine.Sequence(), 1))
+	if err != nil {
+		return err
+	}
+	l.clock.advance(last)
+	l.Logger.Info("this process writes the log now", "entry", l.engine.Sequence(), "epoch", l.store.Epoch())
+	l.keeper.written.Store(l.clock.now().UnixNano())
+	return l.keeper.retention.Begin(ctx, l.Logger)
 }
 
 // measuredLog is a log whose appends are measured.
@@ -249,10 +320,6 @@ func (s *service) openLog(ctx context.Context) (*natslog.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	o.Patience, o.Logger, o.Process, o.TakeOver = s.Patience, s.Logger, s.process, s.TakeOver
-	store, err := natslog.Open(ctx, o)
-	if errors.Is(err, eventlog.ErrAlive) {
-		return nil, hint.New(err, "stop that process, or start with --take-over, which ends it")
-	}
-	return store, err
+	o.Patience, o.Logger, o.Process, o.TakeOver, o.Standby = s.Patience, s.Logger, s.process, s.TakeOver, o.URL != ""
+	return natslog.Open(ctx, o)
 }

@@ -28,8 +28,13 @@ type keeper struct {
 	behind    []string     // placements whose learners lagged behind the last snapshot
 }
 
-// age returns the age of the last snapshot.
-func (k *keeper) age() time.Duration { return time.Duration(k.now().UnixNano() - k.written.Load()) }
+// age returns the age of the last snapshot. It is 0 while another process writes the log, and its snapshots.
+func (k *keeper) age() time.Duration {
+	if k.engine.Role() == decision.Follower {
+		return 0
+	}
+	return time.Duration(k.now().UnixNano() - k.written.Load())
+}
 
 func (k *keeper) run(ctx context.Context, every, keepEvery time.Duration) {
 	snapshots, versions := time.NewTicker(every), time.NewTicker(keepEvery)

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"vitrine/service/decision"
 )
 
 // Listen says where a server listens, and its timeouts. 0 stands for the default in parentheses.
@@ -212,16 +214,23 @@ func (s *Server) maintain(ctx context.Context, every time.Duration) error {
 			return nil
 		case <-ticker.C:
 		}
-		if _, err := s.engine.Expire(ctx, s.clock().UnixNano()); err != nil && ctx.Err() == nil {
-			s.log.Error("the engine has stopped", "cause", err.Error())
-			return err
-		}
-		if err := s.exchange(ctx); err != nil && ctx.Err() == nil {
+		if err := s.tend(ctx); err != nil && ctx.Err() == nil {
 			s.log.Error("the engine has stopped", "cause", err.Error())
 			return err
 		}
 		s.early.look(s.engine, s.clock(), s.log)
 	}
+}
+
+// tend does what the writer of the log does now and then.
+func (s *Server) tend(ctx context.Context) error {
+	if s.engine.Role() == decision.Follower {
+		return s.engine.Failure()
+	}
+	if _, err := s.engine.Expire(ctx, s.clock().UnixNano()); err != nil {
+		return err
+	}
+	return s.exchange(ctx)
 }
 
 // exchange lets second learners that have caught up decide.

@@ -46,6 +46,7 @@ var known = []struct {
 	{decision.ErrNotShown, http.StatusUnprocessableEntity, "not-shown"},
 	{decision.ErrRelearning, http.StatusConflict, "relearning"},
 	{decision.ErrMemory, http.StatusConflict, "memory"},
+	{decision.ErrFollower, http.StatusServiceUnavailable, "follower"},
 	{decision.ErrUnread, http.StatusServiceUnavailable, "unread"},
 	{personalizer.ErrVersion, http.StatusNotFound, "no-route"},
 }

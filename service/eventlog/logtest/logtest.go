@@ -42,6 +42,7 @@ func Run(t *testing.T, open Open) {
 		{"entry", testEntry},
 		{"entries at once", testEntriesAtOnce},
 		{"truncate while reading", testTruncateWhileReading},
+		{"follow", testFollow},
 		{"closed", testClosed},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -667,4 +668,67 @@ func testEntriesAtOnce(t *testing.T, s eventlog.Store) {
 		written.Store(int64(i))
 	}
 	wg.Wait()
+}
+
+// testFollow: who follows gets what is there, and each entry that comes, also while entries are removed, until it leaves.
+func testFollow(t *testing.T, s eventlog.Store) {
+	appendAll(t, s, numbered(1, 5)...)
+	for _, from := range []uint64{1, 3, 6} {
+		ctx, cancel := context.WithCancel(t.Context())
+		next, got := int(from), make(chan int, 100)
+		ended := make(chan error, 1)
+		go func() {
+			for e, err := range s.Follow(ctx, from) {
+				if err != nil {
+					ended <- err
+					return
+				}
+				if want := entry(next); !bytes.Equal(e, want) {
+					t.Errorf("from %d: %q, want %q", from, e, want)
+				}
+				got <- next
+				next++
+			}
+			ended <- nil
+		}()
+		last := extent(t, s).Last
+		for i := int(from); i <= int(last); i++ {
+			<-got
+		}
+		for n := range 3 {
+			appendAll(t, s, entry(int(last)+n+1))
+			if i := <-got; i != int(last)+n+1 {
+				t.Fatalf("from %d: entry %d comes, want %d", from, i, int(last)+n+1)
+			}
+		}
+		cancel()
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			t.Errorf("from %d: it ends with %v", from, err)
+		}
+	}
+	last := extent(t, s).Last
+	for e, err := range s.Follow(t.Context(), last) { // the iteration ends
+		if err != nil || !bytes.Equal(e, entry(int(last))) {
+			t.Errorf("%q, %v", e, err)
+		}
+		break
+	}
+	for from, want := range map[uint64]error{last + 2: eventlog.ErrBeyond, 0: eventlog.ErrRemoved} {
+		for _, err := range s.Follow(t.Context(), from) {
+			if !errors.Is(err, want) {
+				t.Errorf("from %d: %v, want %v", from, err, want)
+			}
+		}
+	}
+	ended := make(chan error)
+	go func() {
+		for _, err := range s.Follow(t.Context(), last+1) {
+			ended <- err
+			return
+		}
+	}()
+	s.Close()
+	if err := <-ended; !errors.Is(err, eventlog.ErrClosed) {
+		t.Errorf("a log that is closed under who follows it: %v, want ErrClosed", err)
+	}
 }

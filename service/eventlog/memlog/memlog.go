@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sort"
 	"sync"
+	"time"
 
 	"vitrine/service/eventlog"
 )
@@ -19,6 +20,7 @@ type Store struct {
 	hashes  [][16]byte // the running hash before each entry, and after the last; nil of an empty log
 	bytes   uint64
 	closed  bool
+	changed chan struct{} // closed by the next append and by Close; nil if nobody follows
 }
 
 // identity is the identity of every log in memory: their hashes distinguish them.
@@ -52,7 +54,16 @@ func (s *Store) Append(ctx context.Context, entries ...[]byte) (last uint64, err
 		s.entries = append(s.entries, slices.Clone(e))
 		s.bytes += uint64(len(e))
 	}
+	s.tell()
 	return s.extent().Last, nil
+}
+
+// tell wakes those that follow the log.
+func (s *Store) tell() {
+	if s.changed != nil {
+		close(s.changed)
+		s.changed = nil
+	}
 }
 
 // Entries implements eventlog.Store.
@@ -73,6 +84,37 @@ func (s *Store) Entries(ctx context.Context, from uint64) iter.Seq2[[]byte, erro
 			}
 		}
 	}
+}
+
+// Follow implements eventlog.Store.
+func (s *Store) Follow(ctx context.Context, from uint64) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		for {
+			changed := s.change()
+			for e, err := range s.Entries(ctx, from) {
+				if !yield(e, err) || err != nil {
+					return
+				}
+				from++
+			}
+			select {
+			case <-changed:
+			case <-ctx.Done():
+				yield(nil, ctx.Err())
+				return
+			}
+		}
+	}
+}
+
+// change returns a channel that is closed by the next change.
+func (s *Store) change() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.changed == nil {
+		s.changed = make(chan struct{})
+	}
+	return s.changed
 }
 
 // Entry implements eventlog.Reader.
@@ -110,6 +152,13 @@ func (s *Store) Extent(ctx context.Context) (eventlog.Extent, error) {
 		return eventlog.Extent{}, eventlog.ErrClosed
 	}
 	return s.extent(), ctx.Err()
+}
+
+// Synced implements eventlog.Synced.
+func (s *Store) Synced() (sequence uint64, at time.Time) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.extent().Last, time.Now()
 }
 
 // Position implements eventlog.Store.
@@ -202,5 +251,6 @@ func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed, s.entries, s.hashes = true, nil, nil
+	s.tell()
 	return nil
 }

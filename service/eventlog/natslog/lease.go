@@ -13,12 +13,12 @@ import (
 	"vitrine/service/eventlog"
 )
 
-// lease names the process that should write the log of an external server. The holder renews it, and a
-// starting process does not take the log from a holder that does. The lease prevents two services from taking
-// turns. It does not protect data: the sequence in each message does.
+// lease names the process that should write the log of an external server: its leader. The holder renews it, and
+// another process takes the log only when the holder does not. The lease prevents two processes from taking turns. It
+// does not protect data: the sequence in each message does.
 //
-// It is a key in a bucket beside the stream. A lease is free if the starting process observes no renewal for
-// the time of silence; no two clocks are compared.
+// It is a key in a bucket beside the stream. A lease is free if a process observes no renewal for the time that the
+// lease lasts; no two clocks are compared, and a time in which the bucket cannot be read does not count.
 type lease struct {
 	bucket   jetstream.KeyValue
 	value    []byte
@@ -28,74 +28,144 @@ type lease struct {
 const leaseKey = "writer"
 
 // renewal is the interval of renewals, and silence the time after which a lease that is not renewed is free.
-var renewal, silence = time.Second, 3 * time.Second
+var renewal, silence = 300 * time.Millisecond, time.Second
 
-// holder is the content of a lease: the process that has it.
-type holder struct {
+// earlierSilence is the same of a lease of earlier programs, which renew theirs once a second.
+const earlierSilence = 3 * time.Second
+
+// Holder is the content of a lease: the process that has it.
+type Holder struct {
 	Process string    `json:"process"`
 	Host    string    `json:"host"`
 	PID     int       `json:"pid"`
 	Since   time.Time `json:"since"`
+	Address string    `json:"address,omitempty"` // at which it serves, "" if it does not say
+	Lasts   int64     `json:"lasts_ms,omitempty"`
 }
 
-func (h holder) String() string {
-	return fmt.Sprintf("process %d on %s, since %s", h.PID, h.Host, h.Since.Format(time.DateTime))
+func (h Holder) String() string {
+	text := fmt.Sprintf("process %d on %s", h.PID, h.Host)
+	if h.Address != "" {
+		text += " at " + h.Address
+	}
+	return text + ", since " + h.Since.Format(time.DateTime)
 }
 
-// takeLease takes the log's lease, or reports ErrAlive if another process renews it.
-func (s *Store) takeLease(ctx context.Context) error {
+// silence is how long a lease holds without a renewal.
+func (h *Holder) silence() time.Duration {
+	if h.Lasts == 0 {
+		return earlierSilence
+	}
+	return time.Duration(h.Lasts) * time.Millisecond
+}
+
+// openLease opens the bucket of the lease. It is made if mayMake, and otherwise ErrLease if it is missing.
+func (s *Store) openLease(ctx context.Context, mayMake bool) error {
+	name := s.options.Stream + "-lease"
 	bucket, err := ask(ctx, s, func(ctx context.Context) (jetstream.KeyValue, error) {
-		return s.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: s.options.Stream + "-lease", Replicas: s.replicas})
+		if mayMake {
+			return s.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: name, Replicas: s.replicas})
+		}
+		return s.js.KeyValue(ctx, name)
 	})
+	if errors.Is(err, jetstream.ErrBucketNotFound) {
+		return fmt.Errorf("%w: the bucket %q of %s is missing, so another process may write the log unseen: stop all, and start one with --take-over, which makes it again",
+			eventlog.ErrLease, name, s.where())
+	}
 	if err != nil {
 		return fmt.Errorf("natslog: the lease of %s: %w", s.where(), err)
 	}
+	s.lease = &lease{bucket: bucket}
+	return nil
+}
+
+// take waits until the lease is free, and takes it. A lease that is renewed is ErrAlive, unless it waits for that to end.
+func (l *lease) take(ctx context.Context, s *Store, waits bool) error {
 	host, err := os.Hostname()
 	if err != nil {
 		host = "an unknown host"
 	}
-	value, err := json.Marshal(holder{Process: s.options.Process, Host: host, PID: os.Getpid(), Since: time.Now().UTC()})
+	mine := Holder{Process: s.options.Process, Host: host, PID: os.Getpid(), Since: time.Now().UTC(), Address: s.options.Address, Lasts: silence.Milliseconds()}
+	value, err := json.Marshal(mine)
 	if err != nil {
 		return err
 	}
-	l := &lease{bucket: bucket, value: value}
-	first, seen := uint64(0), time.Time{} // the revision of another process, and the time at which it was first seen
-	for wait := shortAttempt; ; wait += wait / 2 {
+	var seen quiet
+	for patience := shortAttempt; ; {
 		revision, held, err := l.look(ctx, s)
-		switch {
-		case err != nil:
+		if err != nil {
 			return fmt.Errorf("natslog: the lease of %s: %w", s.where(), err)
-		case revision != 0 && first != 0 && revision != first && !s.options.TakeOver:
+		}
+		s.holder.Store(&held)
+		renewed := seen.observe(revision, time.Now())
+		switch {
+		case renewed && !waits && !s.options.TakeOver:
 			return fmt.Errorf("%w: %s writes %s", eventlog.ErrAlive, held, s.where())
-		case revision == 0 || held.Process == s.options.Process || s.options.TakeOver || first != 0 && time.Since(seen) > silence:
-			if err := l.put(ctx, revision, wait); err == nil {
-				s.lease = l
+		case revision == 0 || held.Process == s.options.Process || s.options.TakeOver || seen.lasted > held.silence():
+			l.value = value
+			err := l.put(ctx, revision, patience)
+			if err == nil {
+				s.holder.Store(&mine)
 				return nil
-			} else if !isWrongRevision(err) && (!isUnanswered(err) || wait > s.options.Patience) {
+			}
+			if !isWrongRevision(err) && (!isUnanswered(err) || patience > s.options.Patience) {
 				return fmt.Errorf("natslog: the lease of %s: %w", s.where(), err)
 			}
-		case first == 0:
-			first, seen = revision, time.Now()
+			patience += patience / 2
 		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(pause):
+		if err := wait(ctx, pause); err != nil {
+			return err
 		}
 	}
 }
 
+// quiet measures how long a lease has not been renewed.
+type quiet struct {
+	revision uint64
+	at       time.Time     // of the last look
+	lasted   time.Duration // the time between looks that saw the same revision
+}
+
+// observe notes what a look has seen, and reports whether the lease was renewed since the last one. If the bucket could
+// not be read for a while, its holder could not renew it.
+func (q *quiet) observe(revision uint64, now time.Time) (renewed bool) {
+	if renewed = q.revision != 0 && revision != 0 && revision != q.revision; renewed || q.revision == 0 {
+		q.lasted = 0
+	} else {
+		q.lasted += min(now.Sub(q.at), renewal)
+	}
+	q.revision, q.at = revision, now
+	return renewed
+}
+
+// Leader returns the process that has the lease, as it was last seen; zero of a log in a directory, and while nobody has it.
+func (s *Store) Leader() Holder {
+	if h := s.holder.Load(); h != nil {
+		return *h
+	}
+	return Holder{}
+}
+
 // look returns the revision of the lease and who has it; revision 0 if nobody does.
-func (l *lease) look(ctx context.Context, s *Store) (revision uint64, held holder, err error) {
-	entry, err := ask(ctx, s, func(ctx context.Context) (jetstream.KeyValueEntry, error) { return l.bucket.Get(ctx, leaseKey) })
+func (l *lease) look(ctx context.Context, s *Store) (revision uint64, held Holder, err error) {
+	entry, err := ask(ctx, s, func(ctx context.Context) (jetstream.KeyValueEntry, error) {
+		entry, err := l.bucket.Get(ctx, leaseKey)
+		if err != nil && s.lacks(ctx, l.bucket.Bucket()) {
+			err = jetstream.ErrBucketNotFound
+		}
+		return entry, err
+	})
 	if errors.Is(err, jetstream.ErrKeyNotFound) {
-		return 0, holder{}, nil
+		return 0, Holder{}, nil
+	}
+	if errors.Is(err, jetstream.ErrBucketNotFound) {
+		return 0, Holder{}, fmt.Errorf("%w: its bucket %q was removed: the leader makes it again, or a process that is started with --take-over", eventlog.ErrLease, l.bucket.Bucket())
 	}
 	if err != nil {
-		return 0, holder{}, err
+		return 0, Holder{}, err
 	}
 	if err := json.Unmarshal(entry.Value(), &held); err != nil {
-		return 0, holder{}, fmt.Errorf("it is not one: %w: delete the key %q of the bucket %q", err, leaseKey, l.bucket.Bucket())
+		return 0, Holder{}, fmt.Errorf("%w: it is not one: %w: delete the key %q of the bucket %q", eventlog.ErrLease, err, leaseKey, l.bucket.Bucket())
 	}
 	return entry.Revision(), held, nil
 }
@@ -122,10 +192,24 @@ func isWrongRevision(err error) bool {
 	return errors.Is(err, jetstream.ErrKeyExists) || errors.As(err, &refused) && isWrongLast(refused)
 }
 
-// renew writes the lease again. It reports false if another process has it.
+// lacks reports whether the servers know that there is no bucket of a name.
+func (s *Store) lacks(ctx context.Context, bucket string) bool {
+	_, err := s.js.KeyValue(ctx, bucket)
+	return errors.Is(err, jetstream.ErrBucketNotFound)
+}
+
+// renew writes the lease again. It reports false if another process has it. A bucket that was removed is made again.
 func (l *lease) renew(ctx context.Context, s *Store) bool {
 	err := l.put(ctx, l.revision, shortAttempt)
-	if err == nil || !isWrongRevision(err) { // a server that is away says nothing about the lease
+	if err == nil {
+		return true
+	}
+	if !isWrongRevision(err) { // a server that is away says nothing about the lease
+		if s.lacks(ctx, l.bucket.Bucket()) {
+			s.options.Logger.Error("the bucket of the lease was removed: it is made again, and nobody could take the log over meanwhile", "bucket", l.bucket.Bucket())
+			l.revision = 0
+			_, _ = s.js.CreateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: l.bucket.Bucket(), Replicas: s.replicas}) // the next renewal shows it
+		}
 		return true
 	}
 	// The answer to our last renewal may have been lost, or the bucket was removed.

@@ -19,6 +19,7 @@ import (
 	"net"
 	"net/url"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -36,6 +37,8 @@ type Options struct {
 	Stream   string        // "vitrine" if empty
 	Replicas int           // of a stream that is created; if 0, 3 on a cluster of three or more servers, else 1
 	Process  string        // names the process among those that open a log at URL; drawn if empty. See TakeOver
+	Address  string        // at which the process serves others; in the lease, for those who look for the leader
+	Standby  bool          // follow a log at URL that another process writes, instead of ErrAlive. See Lead
 	TakeOver bool          // take a log at URL from a process that is alive, instead of ErrAlive
 	First    uint64        // the sequence of the first entry of a new log; 1 if 0
 	ReadOnly bool          // do not take over the log; Append is refused. A server in the process may still repair files: open a Copy
@@ -55,8 +58,10 @@ type Store struct {
 	conn       *nats.Conn
 	js         jetstream.JetStream
 	stream     jetstream.Stream
-	replicas   int    // of the stream
-	lease      *lease // nil of a log in a directory, or open for reading
+	replicas   int                    // of the stream
+	isNew      bool                   // whether this store has made the stream
+	lease      *lease                 // nil of a log in a directory, or open for reading
+	holder     atomic.Pointer[Holder] // of the lease, as last seen
 
 	writing chan struct{} // holds one element while a frame is written
 	failed  error         // returned by all appends after a failure; guarded by writing
@@ -66,8 +71,10 @@ type Store struct {
 	watched chan struct{} // closed when watch has ended
 	close   func() error
 
-	mu  sync.RWMutex
-	end tail
+	mu     sync.RWMutex
+	end    tail
+	leads  bool // whether this store writes the log
+	synced synced
 
 	memory memory // of frames, for Entry
 }
@@ -104,8 +111,8 @@ var (
 )
 
 // Open opens a log, creates it if there is none, and takes it over from its last writer. Errors are those of
-// the directory or the connection, ErrReopen if the server or its cluster does not answer, ErrAlive if
-// another process writes the log, ErrFenced if another process opens it at the same moment, and a
+// the directory or the connection, ErrReopen if the server or its cluster does not answer, ErrLease if the log has
+// lost its lease, ErrAlive if another process writes the log and the store is no standby, ErrFenced if another process opens it at the same moment, and a
 // *eventlog.DamageError if acknowledged entries are missing at its end.
 func Open(ctx context.Context, o Options) (_ *Store, err error) {
 	if (o.Dir == "") == (o.URL == "") {
@@ -173,8 +180,15 @@ func (s *Store) connect(ctx context.Context) (err error) {
 	if err := s.findStream(ctx); err != nil {
 		return fmt.Errorf("natslog: stream %q of %s: %w", o.Stream, s.where(), err)
 	}
-	if s.server == nil && !o.ReadOnly {
-		if err := s.takeLease(ctx); err != nil {
+	writes := !o.ReadOnly
+	if s.server == nil && writes {
+		if err := s.openLease(ctx, !o.Standby || o.TakeOver || s.isNew); err != nil {
+			return err
+		}
+		err := s.lease.take(ctx, s, false)
+		if o.Standby && errors.Is(err, eventlog.ErrAlive) {
+			writes = false
+		} else if err != nil {
 			return err
 		}
 	}
@@ -191,7 +205,7 @@ func (s *Store) connect(ctx context.Context) (err error) {
 	if err := s.findEnd(ctx, state); err != nil {
 		return err
 	}
-	if s.server == nil && !o.ReadOnly { // a log whose end can be read
+	if s.server == nil && writes { // a log whose end can be read
 		if state.LastSeq, err = s.claim(ctx); err != nil {
 			return err
 		}
@@ -208,17 +222,57 @@ func (s *Store) connect(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if o.ReadOnly {
+	if !writes {
 		return nil
 	}
+	if err := s.begin(ctx); err != nil || s.mark == nil {
+		return err
+	}
+	return s.mark.file.Sync()
+}
+
+// begin opens an epoch at the end of the log.
+func (s *Store) begin(ctx context.Context) error {
+	s.mu.Lock()
+	s.leads = true
 	if s.end.log.IsZero() {
 		s.end.log = eventlog.NewIdentity()
 	}
 	s.end.epoch++
-	if err := s.commit(ctx, nil); err != nil || s.mark == nil {
+	s.mu.Unlock()
+	return s.commit(ctx, nil)
+}
+
+// Leads reports whether this store writes the log.
+func (s *Store) Leads() bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.leads
+}
+
+// Lead makes a standby the writer of the log. It waits until no process holds the lease, takes it, and claims the log.
+// Entries then has all entries up to its claim. Errors are ErrLease, ErrFenced if another process claims the log at the
+// same moment, those of Append, and that of ctx. After an error the store still follows, except after ErrFenced and ErrReopen.
+func (s *Store) Lead(ctx context.Context) error {
+	if s.Leads() {
+		return nil
+	}
+	if err := s.lease.take(ctx, s, true); err != nil {
 		return err
 	}
-	return s.mark.file.Sync()
+	claimed, err := s.claim(ctx)
+	if err != nil {
+		return err
+	}
+	state, err := s.info(ctx)
+	if err != nil {
+		return fmt.Errorf("natslog: %s: %w", s.where(), err)
+	}
+	state.LastSeq = claimed
+	if err := s.findEnd(ctx, state); err != nil {
+		return err
+	}
+	return s.begin(ctx)
 }
 
 func (s *Store) where() string {
@@ -231,26 +285,38 @@ func (s *Store) where() string {
 // subject is the subject of the log's messages.
 func (s *Store) subject() string { return s.options.Stream + ".log" }
 
-// findEnd reads the last frame of a stream with the given state.
+// findEnd moves the end past the last frame of a stream with the given state.
 func (s *Store) findEnd(ctx context.Context, state jetstream.StreamState) error {
-	s.end = tail{message: state.LastSeq, next: s.options.First}
+	end, err := s.endOf(ctx, state)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.end = end
+	return nil
+}
+
+// endOf reads the last frame of a stream with the given state.
+func (s *Store) endOf(ctx context.Context, state jetstream.StreamState) (tail, error) {
+	end := tail{message: state.LastSeq, next: s.options.First}
 	var f eventlog.Frame
 	err := errClaim
 	for at := state.LastSeq; errors.Is(err, errClaim); at-- {
 		if at < max(state.FirstSeq, 1) {
-			return nil // no frame yet
+			return end, nil // no frame yet
 		}
 		f, err = s.frame(ctx, at)
 	}
 	if err != nil {
 		if damage := s.locate(ctx, state); damage != nil {
-			return damage
+			return end, damage
 		}
-		return fmt.Errorf("natslog: the end of %s: %w", s.where(), err)
+		return end, fmt.Errorf("natslog: the end of %s: %w", s.where(), err)
 	}
-	s.end.epoch = f.Epoch
-	s.end.advance(&f)
-	return nil
+	end.epoch = f.Epoch
+	end.advance(&f)
+	return end, nil
 }
 
 // acknowledged returns the log's end. If the log is open for reading it is the end at its opening.
@@ -276,7 +342,7 @@ func (s *Store) shut() error {
 	close(s.closing)
 	s.writing <- struct{}{} // only the frame being written is completed
 	<-s.watched
-	if s.lease != nil && s.conn.IsConnected() {
+	if s.Leads() && s.lease != nil && s.conn.IsConnected() {
 		s.lease.release()
 	}
 	if s.conn != nil {

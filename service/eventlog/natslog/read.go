@@ -106,20 +106,14 @@ func (s *Store) explain(ctx context.Context, entry uint64, err error) error {
 // frames yields the frames of messages first to last, each following the one before, or an error.
 func (s *Store) frames(ctx context.Context, first, last uint64) iter.Seq2[eventlog.Frame, error] {
 	return func(yield func(eventlog.Frame, error) bool) {
-		var before *eventlog.Frame
-		var end eventlog.Position
-		for m, err := range s.messages(ctx, first, last, true) {
+		var c chain
+		for m, err := range s.messages(ctx, first, last, true, nil) {
 			var f eventlog.Frame
 			if err == nil && isClaim(m.data) {
 				continue
 			}
 			if err == nil {
-				if f, err = decodeAfter(before, m.data); err == nil && !end.Log.IsZero() && f.Before != end.Hash {
-					err = errors.New("the entries before it are not those that its running hash is of")
-				}
-				if err != nil {
-					err = fmt.Errorf("message %d: %w: %w", m.sequence, errUnreadable, err)
-				}
+				f, err = c.next(m)
 			}
 			if err == nil {
 				s.memory.note(m.sequence, f)
@@ -127,9 +121,27 @@ func (s *Store) frames(ctx context.Context, first, last uint64) iter.Seq2[eventl
 			if !yield(f, err) || err != nil {
 				return
 			}
-			before, end = &f, f.End()
 		}
 	}
+}
+
+// chain checks that frames follow one another.
+type chain struct {
+	before *eventlog.Frame
+	end    eventlog.Position
+}
+
+// next decodes the next frame.
+func (c *chain) next(m message) (eventlog.Frame, error) {
+	f, err := decodeAfter(c.before, m.data)
+	if err == nil && !c.end.Log.IsZero() && f.Before != c.end.Hash {
+		err = errors.New("the entries before it are not those that its running hash is of")
+	}
+	if err != nil {
+		return f, fmt.Errorf("message %d: %w: %w", m.sequence, errUnreadable, err)
+	}
+	c.before, c.end = &f, f.End()
+	return f, nil
 }
 
 // decodeAfter decodes a frame and checks that it follows the previous one, if there is one.
@@ -153,14 +165,16 @@ type message struct {
 	sequence uint64
 	data     []byte
 	headers  nats.Header
+	isLast   bool // whether the stream had none after it when it was sent
 }
 
 // messages yields the messages of the stream from first to last, without a gap, or an error. Without data
-// they are cheaper.
-func (s *Store) messages(ctx context.Context, first, last uint64, data bool) iter.Seq2[message, error] {
+// they are cheaper. With idle it waits for messages that the stream does not have yet, and calls idle now and then
+// with a time at which the stream had no other.
+func (s *Store) messages(ctx context.Context, first, last uint64, data bool, idle func(time.Time)) iter.Seq2[message, error] {
 	return func(yield func(message, error) bool) {
 		for wait := attempt; first <= last; wait *= 2 {
-			for m, err := range s.consume(ctx, first, last, data, wait) {
+			for m, err := range s.consume(ctx, first, last, data, wait, idle) {
 				if errors.Is(err, errStalled) {
 					break
 				}
@@ -178,7 +192,7 @@ func (s *Store) messages(ctx context.Context, first, last uint64, data bool) ite
 var errStalled = errors.New("no message comes")
 
 // consume yields messages as one consumer delivers them, and errStalled if it delivers none for some time.
-func (s *Store) consume(ctx context.Context, first, last uint64, data bool, wait time.Duration) iter.Seq2[message, error] {
+func (s *Store) consume(ctx context.Context, first, last uint64, data bool, wait time.Duration, idle func(time.Time)) iter.Seq2[message, error] {
 	return func(yield func(message, error) bool) {
 		consumer, err := ask(ctx, s, func(ctx context.Context) (jetstream.Consumer, error) {
 			return s.stream.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{
@@ -199,7 +213,7 @@ func (s *Store) consume(ctx context.Context, first, last uint64, data bool, wait
 		}
 		defer incoming.Stop()
 		for want := first; want <= last; want++ {
-			m, err := s.next(ctx, incoming, want, wait)
+			m, err := s.next(ctx, incoming, want, wait, idle)
 			if !yield(m, err) || err != nil {
 				return
 			}
@@ -220,28 +234,66 @@ func (s *Store) discard(ctx context.Context, c jetstream.Consumer) {
 var errUnreadable = errors.New("it cannot be read")
 
 // next returns the message of a sequence, which must be the next to arrive.
-func (s *Store) next(ctx context.Context, incoming jetstream.MessagesContext, want uint64, wait time.Duration) (message, error) {
-	m, err := within(ctx, wait, func(ctx context.Context) (jetstream.Msg, error) { return incoming.Next(jetstream.NextContext(ctx)) })
-	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+func (s *Store) next(ctx context.Context, incoming jetstream.MessagesContext, want uint64, wait time.Duration, idle func(time.Time)) (message, error) {
+	if idle != nil {
+		wait = renewal
+	}
+	var m jetstream.Msg
+	for {
+		var err error
+		m, err = within(ctx, wait, func(ctx context.Context) (jetstream.Msg, error) { return incoming.Next(jetstream.NextContext(ctx)) })
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
+			return message{}, err
+		}
+		if idle != nil {
+			is, err := s.isIdle(ctx, want, idle)
+			if err != nil {
+				return message{}, err
+			}
+			if is {
+				wait = renewal
+				continue
+			}
+			if wait == renewal { // it may have come just now
+				wait = max(shortAttempt, renewal+1)
+				continue
+			}
+		}
 		if err := s.lookUp(ctx, want); err != nil { // it is not just slow
 			return message{}, err
 		}
 		return message{}, errStalled
-	}
-	if err != nil {
-		return message{}, err
 	}
 	meta, err := m.Metadata()
 	if err != nil {
 		return message{}, err
 	}
 	if meta.Sequence.Stream == want {
-		return message{want, m.Data(), m.Headers()}, nil
+		return message{want, m.Data(), m.Headers(), meta.NumPending == 0}, nil
 	}
 	if err := s.lookUp(ctx, want); err != nil {
 		return message{}, err
 	}
 	return message{}, fmt.Errorf("message %d: %w: the server leaves it out", want, errUnreadable)
+}
+
+// isIdle reports whether the stream has no message of a sequence yet, and calls idle with the time of the question.
+func (s *Store) isIdle(ctx context.Context, want uint64, idle func(time.Time)) (bool, error) {
+	asked := time.Now()
+	state, err := s.info(ctx)
+	switch {
+	case err != nil:
+		return false, err
+	case state.LastSeq < want-1:
+		return false, fmt.Errorf("message %d: %w: the stream has lost it, and ends with message %d", want-1, errUnreadable, state.LastSeq)
+	case state.LastSeq >= want:
+		return false, nil
+	}
+	idle(asked)
+	return true, nil
 }
 
 // lookUp returns why a message does not arrive: it was removed or is damaged. Nil means that it exists.

@@ -109,7 +109,7 @@ func (s *Store) FirstWithin(ctx context.Context, bytes uint64) (uint64, error) {
 		return first.First, nil
 	}
 	left := state.Bytes
-	for m, err := range s.messages(ctx, state.FirstSeq, end.message, false) {
+	for m, err := range s.messages(ctx, state.FirstSeq, end.message, false, nil) {
 		if err != nil {
 			return 0, s.missing(ctx, first.First, err)
 		}

@@ -54,8 +54,11 @@ func (s *Store) watch() {
 
 // look returns why the store has lost its log.
 func (s *Store) look() error {
-	if s.lease == nil {
+	switch {
+	case s.lease == nil:
 		return s.checkDir()
+	case !s.Leads():
+		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), silence)
 	defer cancel()

@@ -37,8 +37,11 @@ func (s *Store) write(ctx context.Context, entries [][]byte, commit bool) (last 
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
-	if s.isClosed() {
+	switch {
+	case s.isClosed():
 		return 0, eventlog.ErrClosed
+	case !s.Leads():
+		return 0, eventlog.ErrFollower
 	}
 	if err := s.Loss(); err != nil {
 		return 0, err

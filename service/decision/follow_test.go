@@ -1,0 +1,278 @@
+package decision_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"vitrine/service/api"
+	"vitrine/service/decision"
+	"vitrine/service/eventlog"
+	"vitrine/service/eventlog/memlog"
+)
+
+// follower opens an engine that follows a log.
+func follower(t testing.TB, o decision.Options) *decision.Engine {
+	t.Helper()
+	o.Follow = true
+	return opened(t, o)
+}
+
+func reach(t testing.TB, e *decision.Engine, entry uint64) {
+	t.Helper()
+	if err := e.Reach(t.Context(), entry); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// upTo copies the first entries of a log.
+func upTo(t testing.TB, store eventlog.Store, last uint64) *memlog.Store {
+	t.Helper()
+	c, n := new(memlog.Store), uint64(0)
+	for entry, err := range store.Entries(t.Context(), 1) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n == last {
+			break
+		}
+		if _, err := c.Append(t.Context(), entry); err != nil {
+			t.Fatal(err)
+		}
+		n++
+	}
+	return c
+}
+
+// A follower's state is that of a replay, at whatever entry it is looked at, and its learners have learned the same. It
+// is opened before there is anything, or in the middle.
+func TestFollowerIsTheReplay(t *testing.T) {
+	store := new(memlog.Store)
+	o := decision.Options{Store: store}
+	e, f := opened(t, o), follower(t, o)
+	put(t, e, "home", `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl","lambda":1}}`)
+	rng := rand.New(rand.NewPCG(1, 2))
+	for i := range 600 {
+		id := fmt.Sprint("d", i)
+		a, err := e.Decide(t.Context(), "home", stock(id, 3+i%4), int64(i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i%5 > 0 {
+			is(t, "outcome", e.Outcome(t.Context(), "home", id, append(a.Shown, "")[rng.IntN(3)], int64(i)), nil)
+		}
+		if i == 300 {
+			f.Close()
+			f = follower(t, o)
+		}
+		if i%100 != 99 {
+			continue
+		}
+		reach(t, f, e.Sequence())
+		data, at, err := f.Snapshot(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(data) != string(replayed(t, decision.Options{Store: upTo(t, store, at)})) {
+			t.Fatalf("at entry %d the follower's state is not that of a replay", at)
+		}
+		// At one version the policies are the same.
+		wait(t, e)
+		mine, yours := statsOf(t, e, "home"), statsOf(t, f, "home")
+		if mine.PolicyVersion != yours.PolicyVersion || mine.Learned != yours.Learned || mine.Learned == 0 {
+			t.Errorf("the leader has learned %+v, the follower %+v", mine, yours)
+		}
+	}
+}
+
+func statsOf(t testing.TB, e *decision.Engine, name string) api.Stats {
+	t.Helper()
+	s, err := e.Stats(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// A follower tells of what it applies, reads what there is, and changes nothing.
+func TestFollowerChangesNothing(t *testing.T) {
+	store := new(memlog.Store)
+	e := opened(t, decision.Options{Store: store, Build: buildToy})
+	var applied atomic.Uint64
+	f := follower(t, decision.Options{Store: store, Build: buildToy, Leader: func() string { return "process 7" }, Applied: func(sequence uint64, _ *eventlog.Event) {
+		if applied.Add(1) != sequence {
+			t.Errorf("entry %d is the %d-th that is told of", sequence, applied.Load())
+		}
+	}})
+	put(t, e, "home", toys)
+	one(t, e, "home", "a", 1)
+	is(t, "a push", errOf(e.PutItems(t.Context(), "home", []api.CatalogueItem{{ID: "sku", Features: api.Values{api.Number("x", 1)}}}, 1)), nil)
+	reach(t, f, e.Sequence())
+	for what, err := range map[string]error{
+		"a placement": errOf(f.Put(t.Context(), "cart", []byte(toys), 1)),
+		"a deletion":  f.Delete(t.Context(), "home", nil, 1),
+		"a version":   errOf(f.Keep(t.Context(), "home", "", 1)),
+		"a push":      errOf(f.PutItems(t.Context(), "home", []api.CatalogueItem{{ID: "other", Features: api.Values{api.Number("x", 1)}}}, 1)),
+	} {
+		if !errors.Is(err, decision.ErrFollower) {
+			t.Errorf("%s: %v, want ErrFollower", what, err)
+		}
+	}
+	d, err := f.Decision(t.Context(), "home", "a")
+	if err != nil || d.Status != "chosen" {
+		t.Errorf("%+v, %v", d, err)
+	}
+	if page, err := f.Items("home", 0, 10); err != nil || page.Count != 1 {
+		t.Errorf("%+v, %v", page, err)
+	}
+	n := uint64(0)
+	for _, err := range f.Events(t.Context(), 1) {
+		if n++; err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n != e.Sequence() || applied.Load() != n || f.Role() != decision.Follower || e.Role() != decision.Leader || f.Leader() != "process 7" {
+		t.Errorf("%d events, %d told of, of %d; %s and %s, led by %q", n, applied.Load(), e.Sequence(), f.Role(), e.Role(), f.Leader())
+	}
+}
+
+func errOf[T any](_ T, err error) error { return err }
+
+// A follower becomes the writer when it has applied what it had not seen, and its decisions go on in order.
+func TestFollowerLeads(t *testing.T) {
+	store := new(memlog.Store)
+	o := decision.Options{Store: store, Build: buildToy}
+	e := opened(t, o)
+	f := follower(t, o)
+	put(t, e, "home", toys)
+	for i := range 20 {
+		one(t, e, "home", fmt.Sprint("d", i), float64(i%3))
+	}
+	e.Close()
+	if err := f.Lead(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if f.Role() != decision.Leader || f.Sequence() != 41 || f.Lag() != 0 {
+		t.Fatalf("it is %s at entry %d, %v behind", f.Role(), f.Sequence(), f.Lag())
+	}
+	a, err := f.Decide(t.Context(), "home", stock("", 2), 1)
+	if err != nil || a.Decision != "home~1.21" {
+		t.Errorf("%+v, %v", a, err)
+	}
+	one(t, f, "home", "new", 1)
+	if string(snapshot(t, f)) != string(replayed(t, o)) {
+		t.Error("a replay has another state")
+	}
+}
+
+// dated is a log that says since when it had nothing new.
+type dated struct {
+	*memlog.Store
+	sequence atomic.Uint64
+	at       atomic.Int64
+}
+
+func (s *dated) Synced() (uint64, time.Time) { return s.sequence.Load(), time.Unix(0, s.at.Load()) }
+
+// The lag is the time since the state had all entries that the log is known to have had.
+func TestLag(t *testing.T) {
+	store := &dated{Store: new(memlog.Store)}
+	e := opened(t, decision.Options{Store: store.Store, Build: buildToy})
+	put(t, e, "home", toys)
+	f := follower(t, decision.Options{Store: store, Build: buildToy})
+	reach(t, f, 1)
+	until := func(what string, is func(time.Duration) bool) {
+		t.Helper()
+		for deadline := time.Now().Add(time.Minute); !is(f.Lag()); time.Sleep(5 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatalf("%s: the lag is %v", what, f.Lag())
+			}
+		}
+	}
+	set := func(sequence uint64, ago time.Duration) {
+		store.sequence.Store(sequence)
+		store.at.Store(time.Now().Add(-ago).UnixNano())
+	}
+	set(1, time.Hour)
+	until("an hour ago", func(lag time.Duration) bool { return lag >= time.Hour && lag < time.Hour+time.Minute })
+	set(2, 0) // an entry that has not come
+	time.Sleep(250 * time.Millisecond)
+	if lag := f.Lag(); lag < time.Hour {
+		t.Errorf("an entry is missing, and the lag is %v", lag)
+	}
+	one(t, e, "home", "a", 1)
+	until("when it has come", func(lag time.Duration) bool { return lag < time.Minute })
+}
+
+// cut is a log of which the entries that are asked for were removed, once it is cut.
+type cut struct {
+	*memlog.Store
+	is atomic.Bool
+}
+
+func (s *cut) Entry(ctx context.Context, sequence uint64) ([]byte, error) {
+	if s.is.Load() {
+		return nil, eventlog.ErrRemoved
+	}
+	return s.Store.Entry(ctx, sequence)
+}
+
+// A follower that meets what it cannot apply stops and says why; after entries were removed that it needed, the log has to
+// be opened again, with a later snapshot.
+func TestFollowerStops(t *testing.T) {
+	store := &cut{Store: new(memlog.Store)}
+	e := opened(t, decision.Options{Store: store.Store, Build: buildToy})
+	put(t, e, "home", toys)
+	for _, id := range []string{"a", "b"} {
+		if _, err := e.Decide(t.Context(), "home", stock(id, 2), 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first := follower(t, decision.Options{Store: store, Build: buildToy})
+	second := follower(t, decision.Options{Store: store.Store, Build: buildToy})
+	reach(t, first, 3)
+	store.is.Store(true)
+	is(t, "an outcome", e.Outcome(t.Context(), "home", "a", "", 2), nil)
+	if err := first.Reach(t.Context(), 5); !errors.Is(err, decision.ErrStopped) || !errors.Is(err, eventlog.ErrReopen) || !errors.Is(first.Failure(), eventlog.ErrRemoved) {
+		t.Errorf("%v, %v", err, first.Failure())
+	}
+	if _, err := store.Append(t.Context(), []byte("rubbish")); err != nil {
+		t.Fatal(err)
+	}
+	if err := second.Reach(t.Context(), 5); !errors.Is(err, decision.ErrStopped) || errors.Is(err, eventlog.ErrReopen) || !strings.Contains(err.Error(), "entry 5") {
+		t.Errorf("%v, want that entry 5 cannot be applied", err)
+	}
+	if err := second.Lead(t.Context()); !errors.Is(err, decision.ErrStopped) {
+		t.Errorf("%v, want ErrStopped", err)
+	}
+}
+
+// A follower whose learner is slow waits for it without holding up those who read.
+func TestSlowFollower(t *testing.T) {
+	store := new(memlog.Store)
+	e := opened(t, decision.Options{Store: store, Build: buildToy})
+	put(t, e, "home", `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{},"memory":65536}`)
+	gate, waiting := make(chan struct{}), new(atomic.Int64)
+	f := follower(t, decision.Options{Store: store, Build: gated(gate, waiting)})
+	for i := range 400 {
+		one(t, e, "home", fmt.Sprint("d", i), 1)
+		wait(t, e)
+	}
+	for waiting.Load() == 0 || f.Sequence() < 50 {
+		time.Sleep(time.Millisecond)
+	}
+	time.Sleep(20 * time.Millisecond)
+	if s := statsOf(t, f, "home"); s.Decisions == 0 || f.Sequence() >= e.Sequence() {
+		t.Errorf("at entry %d of %d, %+v", f.Sequence(), e.Sequence(), s)
+	}
+	close(gate)
+	reach(t, f, e.Sequence())
+	if string(snapshot(t, f)) != string(snapshot(t, e)) {
+		t.Error("it has another state")
+	}
+}

@@ -1,0 +1,123 @@
+package natslog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"math"
+	"time"
+
+	"vitrine/service/eventlog"
+)
+
+// Follow implements eventlog.Store. It waits for a server that is away. In a store that another process writes, the
+// entries that it yields become part of the log that the other methods know.
+func (s *Store) Follow(ctx context.Context, from uint64) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		if err := s.follow(ctx, from, func(e []byte) bool { return yield(e, nil) }); err != nil {
+			yield(nil, err)
+		}
+	}
+}
+
+// follow yields entries until yield returns false, or with an error.
+func (s *Store) follow(ctx context.Context, next uint64, yield func([]byte) bool) error {
+	end := s.acknowledged()
+	x, err := s.Extent(ctx)
+	if err != nil {
+		return err
+	}
+	x.Last = end.next - 1
+	if err := x.CheckFrom(next); err != nil {
+		return err
+	}
+	at, err := s.find(ctx, next, end) // the message
+	if err != nil {
+		return err
+	}
+	at = max(at, 1)
+	var c chain
+	for {
+		for m, err := range s.messages(ctx, at, math.MaxUint64, true, s.isUpToDate) {
+			var f eventlog.Frame
+			if err == nil && isClaim(m.data) {
+				at = m.sequence + 1
+				continue
+			}
+			if err == nil {
+				f, err = c.next(m)
+			}
+			if err == nil && f.First > next {
+				err = fmt.Errorf("message %d: %w: the frame begins with entry %d", m.sequence, errUnreadable, f.First)
+			}
+			switch {
+			case err == nil:
+			case ctx.Err() != nil || s.isClosed() || errors.Is(err, errUnreadable) || errors.Is(err, eventlog.ErrRemoved):
+				return s.missing(ctx, next, err)
+			default:
+				s.options.Logger.Warn("the log cannot be followed: it is tried again", "cause", err.Error())
+				if err := wait(ctx, pause); err != nil {
+					return err
+				}
+			}
+			if err != nil {
+				break
+			}
+			s.memory.note(m.sequence, f)
+			s.see(m, &f)
+			at = m.sequence + 1
+			for ; next < f.Next(); next++ {
+				if !yield(f.Entries[next-f.First]) {
+					return nil
+				}
+			}
+		}
+	}
+}
+
+func wait(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}
+
+// see moves the end of a log that another process writes past a frame.
+func (s *Store) see(m message, f *eventlog.Frame) {
+	now := time.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.leads && m.sequence > s.end.message {
+		s.end.message, s.end.epoch = m.sequence, f.Epoch
+		s.end.advance(f)
+	}
+	if m.isLast {
+		s.synced = synced{f.Next() - 1, now}
+	}
+}
+
+// synced says that the log had no entry after one at a time.
+type synced struct {
+	sequence uint64
+	at       time.Time
+}
+
+// isUpToDate notes that the stream had no message beyond those that were followed.
+func (s *Store) isUpToDate(at time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.synced = synced{s.end.next - 1, at}
+}
+
+// Synced implements eventlog.Synced.
+func (s *Store) Synced() (sequence uint64, at time.Time) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.synced.sequence, s.synced.at
+}
+
+// Epoch returns the epoch of the log's writer, as far as this store knows.
+func (s *Store) Epoch() uint64 { return s.acknowledged().epoch }

@@ -1,0 +1,33 @@
+package natslog
+
+import (
+	"testing"
+	"time"
+)
+
+// A lease is free after its time without a renewal, in which it could be read. Each look is the time since the first, and
+// what it sees.
+func TestQuiet(t *testing.T) {
+	for name, c := range map[string]struct {
+		looks []time.Duration
+		seen  []uint64
+		want  time.Duration
+	}{
+		"one look":              {[]time.Duration{0}, []uint64{4}, 0},
+		"no renewal":            {[]time.Duration{0, 1e7, 2e7, 3e7}, []uint64{4, 4, 4, 4}, 3e7},
+		"renewed":               {[]time.Duration{0, 1e7, 2e7, 3e7}, []uint64{4, 4, 5, 5}, 1e7},
+		"unreadable for a time": {[]time.Duration{0, 1e7, 9e9, 9e9 + 1e7}, []uint64{4, 4, 4, 4}, 2e7 + renewal},
+		"given back and taken":  {[]time.Duration{0, 1e7, 2e7, 3e7}, []uint64{4, 0, 6, 6}, 1e7},
+	} {
+		var q quiet
+		for i, at := range c.looks {
+			renewed := q.observe(c.seen[i], time.Unix(0, 0).Add(at))
+			if want := i > 0 && c.seen[i-1] > 0 && c.seen[i] > c.seen[i-1]; renewed != want {
+				t.Errorf("%s: look %d finds a renewal: %v", name, i, renewed)
+			}
+		}
+		if q.lasted != c.want {
+			t.Errorf("%s: it was not renewed for %v, want %v", name, q.lasted, c.want)
+		}
+	}
+}

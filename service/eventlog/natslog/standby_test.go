@@ -1,0 +1,238 @@
+package natslog_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"vitrine/service/eventlog"
+	"vitrine/service/eventlog/logtest"
+	"vitrine/service/eventlog/natslog"
+)
+
+// followed reads a log for ever, and passes its entries on; an error ends it.
+func followed(ctx context.Context, s *natslog.Store, from uint64) (<-chan []byte, <-chan error) {
+	entries, ended := make(chan []byte, 10_000), make(chan error, 1)
+	go func() {
+		for e, err := range s.Follow(ctx, from) {
+			if err != nil {
+				ended <- err
+				return
+			}
+			entries <- e
+		}
+	}()
+	return entries, ended
+}
+
+// comes waits for entries in their order.
+func comes(t *testing.T, entries <-chan []byte, first, last int) {
+	t.Helper()
+	for i := first; i <= last; i++ {
+		select {
+		case e := <-entries:
+			if string(e) != string(entry(i)) {
+				t.Fatalf("%q comes, want %q", e, entry(i))
+			}
+		case <-time.After(patience):
+			t.Fatalf("entry %d does not come", i)
+		}
+	}
+}
+
+// A standby follows a log, knows its entries and who writes it, and takes it when its writer has gone. It appends nothing
+// before, and the writer of before nothing afterwards.
+func TestStandby(t *testing.T) {
+	t.Parallel()
+	o := natslog.Options{URL: external(t), Standby: true}
+	first := o
+	first.Process, first.Address = "first", "shop:8080"
+	leader := connect(t, first)
+	fill(t, leader, 1, 3)
+	o.Process = "second"
+	s := connect(t, o)
+	if s.Leads() || !leader.Leads() || s.Leader().Process != "first" || !strings.Contains(s.Leader().String(), "shop:8080") {
+		t.Fatalf("the second leads: %v, the first: %v; the leader is %v", s.Leads(), leader.Leads(), s.Leader())
+	}
+	if _, err := s.Append(t.Context(), entry(9)); !errors.Is(err, eventlog.ErrFollower) {
+		t.Errorf("%v, want ErrFollower", err)
+	}
+	entries, _ := followed(t.Context(), s, 2)
+	comes(t, entries, 2, 3)
+	fill(t, leader, 4, 6)
+	comes(t, entries, 4, 6)
+	if e, err := s.Entry(t.Context(), 5); err != nil || string(e) != string(entry(5)) {
+		t.Errorf("%q, %v", e, err)
+	}
+	mine, err := s.Position(t.Context(), 6)
+	yours, failed := leader.Position(t.Context(), 6)
+	if err != nil || failed != nil || mine != yours {
+		t.Errorf("%v %v, want %v %v", mine, err, yours, failed)
+	}
+	logtest.Want(t, s, 1, numbered(1, 6)...)
+	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+		sequence, at := s.Synced()
+		if sequence == 6 && time.Since(at) < time.Minute {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("it is in step with entry %d of %v", sequence, at)
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	if err := s.Lead(ctx); !errors.Is(err, context.DeadlineExceeded) || s.Leads() {
+		t.Errorf("while the leader is there: %v", err)
+	}
+	fill(t, leader, 7, 7)
+	leader.Close()
+	if err := s.Lead(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	logtest.Want(t, s, 1, numbered(1, 7)...)
+	fill(t, s, 8, 9)
+	comes(t, entries, 7, 9)
+	if s.Leader().Process != "second" || s.Epoch() != 2 {
+		t.Errorf("the leader is %v, its epoch %d", s.Leader(), s.Epoch())
+	}
+}
+
+// A writer that was killed is replaced by one of its standbys, and the other one follows that.
+func TestStandbyReplacesTheKilled(t *testing.T) {
+	t.Parallel()
+	o := natslog.Options{URL: external(t), Standby: true}
+	killed := connect(t, o)
+	fill(t, killed, 1, 2)
+	var standbys [2]*natslog.Store
+	for i := range standbys {
+		standbys[i] = connect(t, o)
+	}
+	natslog.Abandon(killed)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	leading := make(chan *natslog.Store)
+	for i, s := range standbys {
+		go func() {
+			if err := s.Lead(ctx); err == nil {
+				leading <- s
+			} else if !errors.Is(err, context.Canceled) {
+				t.Errorf("standby %d: %v", i, err)
+			}
+		}()
+	}
+	heir := <-leading
+	other := standbys[0]
+	if heir == other {
+		other = standbys[1]
+	}
+	entries, _ := followed(t.Context(), other, 1)
+	fill(t, heir, 3, 4)
+	comes(t, entries, 1, 4)
+	if other.Leads() {
+		t.Error("both lead")
+	}
+}
+
+// The bucket of the lease: a new log makes it. One that is missing beside a log is an error that names it, at a start and for
+// a standby, unless the log is to be taken over; a leader makes it again. A lease that is none is an error too.
+func TestLeaseIsMissing(t *testing.T) {
+	t.Parallel()
+	url := external(t)
+	o := natslog.Options{URL: url, Standby: true}
+	fill(t, connect(t, o), 1, 2)
+	connect(t, natslog.Options{URL: url, Stream: "other", Standby: true}).Close()
+	js := jetStream(t, url)
+	if err := js.DeleteKeyValue("other-lease"); err != nil {
+		t.Fatal(err)
+	}
+	missing := natslog.Options{URL: url, Stream: "other", Standby: true, Patience: 5 * time.Second}
+	if _, err := natslog.Open(t.Context(), missing); !errors.Is(err, eventlog.ErrLease) || !strings.Contains(err.Error(), "other-lease") || !strings.Contains(err.Error(), "--take-over") {
+		t.Errorf("%v, want ErrLease that names the bucket", err)
+	}
+	missing.TakeOver = true
+	connect(t, missing).Close()
+	if _, err := js.KeyValue("other-lease"); err != nil {
+		t.Errorf("the bucket was not made again: %v", err)
+	}
+
+	s := connect(t, o)
+	if s.Leads() {
+		t.Fatal("it leads")
+	}
+	kv, err := js.KeyValue("vitrine-lease")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := kv.PutString("writer", "nobody"); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Lead(t.Context()); !errors.Is(err, eventlog.ErrLease) || !strings.Contains(err.Error(), `delete the key "writer" of the bucket "vitrine-lease"`) {
+		t.Errorf("%v, want ErrLease that says what to do", err)
+	}
+	if err := js.DeleteKeyValue("vitrine-lease"); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+		if kv, err := js.KeyValue("vitrine-lease"); err == nil {
+			if e, err := kv.Get("writer"); err == nil && e.Revision() > 1 {
+				break
+			}
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the leader does not make the bucket again")
+		}
+	}
+}
+
+// Servers of a cluster go away under a log that is followed, the stream's leader among them: every entry comes once.
+func TestFollowDuringElections(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	o := natslog.Options{URL: c.url(), Standby: true}
+	leader := connect(t, o)
+	fill(t, leader, 1, 5)
+	s := connect(t, o)
+	entries, ended := followed(t.Context(), s, 1)
+	comes(t, entries, 1, 5)
+	for n := range 2 {
+		at := c.leader()
+		c.stop(at)
+		fill(t, leader, 6+10*n, 15+10*n)
+		comes(t, entries, 6+10*n, 15+10*n)
+		c.start(at)
+		c.elected()
+	}
+	select {
+	case err := <-ended:
+		t.Error(err)
+	default:
+	}
+}
+
+// A stream that has lost what was followed is damaged, and the place is named.
+func TestFollowedLogShrinks(t *testing.T) {
+	t.Parallel()
+	url := external(t)
+	s := connect(t, natslog.Options{URL: url, Standby: true})
+	fill(t, s, 1, 9)
+	f := connect(t, natslog.Options{URL: url, Standby: true})
+	entries, ended := followed(t.Context(), f, 1)
+	comes(t, entries, 1, 9)
+	s.Close()
+	js := jetStream(t, url)
+	if err := js.DeleteStream("vitrine"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := js.AddStream(&nats.StreamConfig{Name: "vitrine", Subjects: []string{"vitrine.log"}, Storage: nats.FileStorage, Discard: nats.DiscardNew}); err != nil {
+		t.Fatal(err)
+	}
+	var damage *eventlog.DamageError
+	if err := <-ended; !errors.As(err, &damage) || damage.Sequence != 10 || !strings.Contains(fmt.Sprint(err), "the stream has lost it") {
+		t.Errorf("%v, want a damage at entry 10", err)
+	}
+}
