@@ -22,10 +22,11 @@ import (
 //	7  no catalogues
 //	8  had categories that learned no values
 //	9  had no guards
-//	10
+//	10 had no series
+//	11
 const (
 	snapshotKind   = "decision engine "
-	snapshotFormat = 10
+	snapshotFormat = 11
 )
 
 // decoder reads a snapshot of a format.

@@ -44,6 +44,7 @@ func Compare(ctx context.Context, a, b *Engine) (different []string, err error) 
 		if same {
 			settleVersions(p, q)
 			settleGuards(p, q)
+			settleSeries(p, q)
 			if same, err = p.equal(q); err != nil {
 				return nil, err
 			}
@@ -132,6 +133,13 @@ func settleVersions(p, q *frozen) {
 func settleGuards(p, q *frozen) {
 	if p.guard.late || q.guard.late {
 		p.guard, q.guard = guard{}, guard{}
+	}
+}
+
+// settleSeries leaves out series if one began with a snapshot of before format 11.
+func settleSeries(p, q *frozen) {
+	if p.series.late || q.series.late {
+		p.series, q.series = series{}, series{}
 	}
 }
 

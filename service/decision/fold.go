@@ -297,6 +297,9 @@ func (s *fold) offer(p *placement, sequence uint64, time int64, offered *eventlo
 	s.decisions.add(r)
 	p.open.add(r)
 	p.watch(r)
+	if o.Mode != ByImport {
+		p.series.offered(time)
+	}
 	p.numbers = max(p.numbers, o.number)
 	p.counts.offered(o)
 	p.pace.add(time, r.size())
@@ -336,6 +339,7 @@ func (s *fold) close(sequence uint64, r *record, o *offer, to status, choice int
 	r.status, r.choice = to, int16(choice)
 	p.counts.closed(r, o)
 	p.unwatch(r, o)
+	p.series.closed(p, r, o)
 	switch {
 	case !r.isOf(p.learner):
 		p.counts.Stale++
@@ -357,6 +361,7 @@ func (s *fold) abandon(r *record, to status) {
 	r.status = to
 	r.placement.counts.abandoned(to)
 	r.placement.unwatch(r, nil)
+	r.placement.series.closed(r.placement, r, nil)
 	s.shelve(r)
 }
 

@@ -154,16 +154,26 @@ func (c *cohort) add(o *offer, x float64, config *Config) {
 		c.estimated.Add(x, bound)
 		c.predicted += o.estimates.revenue
 	}
-	if share := config.ExploreShare; config.Mode == api.Explore && config.Explore != api.BySlots && *share < 1 {
-		chance := *share
-		lead, most := x-c.earned.Centre, max(bound, c.earned.Centre)/min(chance, 1-chance)
-		switch o.Mode {
-		case ByPolicy:
-			c.lead.Add(lead/(1-chance), most)
-		case ByChance:
-			c.lead.Add(-lead/chance, most)
-		}
+	if lead, ok := config.lead(o.Mode, x, c.earned.Centre); ok {
+		share := *config.ExploreShare
+		most := max(bound, c.earned.Centre) / min(share, 1-share)
+		c.lead.Add(lead, most)
 	}
+}
+
+// lead returns D of a round that earned x, with the centre m. ok is false unless sets are drawn by chance.
+func (c *Config) lead(mode uint8, x, m float64) (lead float64, ok bool) {
+	share := c.ExploreShare
+	if c.Mode != api.Explore || c.Explore == api.BySlots || *share >= 1 {
+		return 0, false
+	}
+	switch mode {
+	case ByPolicy:
+		return (x - m) / (1 - *share), true
+	case ByChance:
+		return -(x - m) / *share, true
+	}
+	return 0, false
 }
 
 // advance adds the cohorts that are complete by a time, and tests what they earned. It reports a new alarm.

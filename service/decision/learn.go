@@ -556,6 +556,7 @@ type frozen struct {
 	standing, rows         uint64
 	counts                 counts
 	guard                  guard
+	series                 series
 	open, closed           []record
 	learners               []frozenLearner // the one that decides, the former ones, and the second one
 	relearning             *relearning     // nil if there is no second one

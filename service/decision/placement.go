@@ -31,6 +31,7 @@ type placement struct {
 	pace       pace
 	sound      soundness
 	guard      guard
+	series     series
 	worker     *worker     // the learner that decides
 	relearning *relearning // nil if none is under way
 	former     []*worker   // those that decided before and have versions, in the order in which they retired

@@ -199,7 +199,7 @@ func (p *placement) freeze() *frozen {
 	f := &frozen{
 		name: p.name, born: p.born, changed: p.changed, learner: p.learner, canonical: p.canonical,
 		values:  p.config.schema.Learned(),
-		numbers: p.numbers, learned: p.learned, versions: slices.Clone(p.versions), standing: p.standing, rows: p.rows, counts: p.counts, guard: p.guard.copy(),
+		numbers: p.numbers, learned: p.learned, versions: slices.Clone(p.versions), standing: p.standing, rows: p.rows, counts: p.counts, guard: p.guard.copy(), series: p.series.copy(),
 		open: copies(p.open.sorted()), closed: copies(p.closed.records), items: p.items.freeze(),
 	}
 	if p.relearning != nil {
@@ -249,6 +249,7 @@ func (f *frozen) encode(e *state.Encoder) {
 	encodeValues(e, f.values)
 	f.counts.encode(e)
 	f.guard.encode(e)
+	f.series.encode(e)
 	for _, records := range [][]record{f.open, f.closed} {
 		e.Count(len(records))
 		for i := range records {

@@ -4,6 +4,8 @@ import (
 	"regexp"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"vitrine/service/api"
 )
 
 // Route is a line of the table of routes.
@@ -41,3 +43,6 @@ func (s *Server) MetricNames() (names []string) {
 	}
 	return names
 }
+
+// HealthOf is what an operator should know of a placement.
+func HealthOf(s *api.Stats, warnings ...string) []api.Health { return healthOf(s, warnings) }

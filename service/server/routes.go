@@ -158,6 +158,7 @@ func (s *Server) routes() []route {
 		{method: "GET", path: "/desk/{file}", handle: asset, free: true},
 	}
 	list = append(list, s.itemRoutes()...)
+	list = append(list, s.overviewRoutes()...)
 	list = append(list, s.decisionRoutes("/v1/placements/{name}/decisions/{id}", "OfPlacement", "")...)
 	list = append(list, s.decisionRoutes("/v1/decisions/{id}", "", ", by its id only: 409 if several placements have given it")...)
 	list = append(list, route{

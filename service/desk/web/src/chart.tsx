@@ -15,9 +15,12 @@ const colours = ["--series-1", "--series-2", "--series-3", "--series-4"];
 const colour = (name: string) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
 // Chart draws lines over times, which are in seconds since 1970. label says what it shows to those who cannot see it.
-export function Chart(props: { label: string; times: number[]; lines: Line[]; height?: number }) {
+// range is the time that is shown, what the times cover by default.
+export function Chart(props: { label: string; times: number[]; lines: Line[]; height?: number; range?: [number, number] }) {
   const box = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
+  const range = useRef(props.range);
+  range.current = props.range;
   const shape = props.lines.map((l) => l.label + (l.low ? "±" : "")).join("|");
   const data = () => {
     const columns: (number | null)[][] = [props.times];
@@ -44,7 +47,7 @@ export function Chart(props: { label: string; times: number[]; lines: Line[]; he
         }
       });
       const axis = { stroke: colour("--muted"), grid: { stroke: colour("--line"), width: 1 } };
-      plot.current = new uPlot({ width: parent.clientWidth, height: props.height ?? 220, series, bands, axes: [axis, axis], legend: { show: props.lines.length > 1 }, cursor: { drag: { x: false, y: false } } }, data(), parent);
+      plot.current = new uPlot({ width: parent.clientWidth, height: props.height ?? 220, series, bands, axes: [axis, { ...axis, size: 60 }], scales: { x: { range: (_, low, high) => range.current ?? [low, high] } }, legend: { show: false }, cursor: { drag: { x: false, y: false } } }, data(), parent);
     };
     draw();
     const resize = new ResizeObserver(() => plot.current?.setSize({ width: parent.clientWidth, height: props.height ?? 220 }));
@@ -57,5 +60,10 @@ export function Chart(props: { label: string; times: number[]; lines: Line[]; he
     };
   }, [shape, props.height]);
   useEffect(() => plot.current?.setData(data()));
-  return <div class="chart" ref={box} role="img" aria-label={props.label} />;
+  return (
+    <figure class="chart">
+      <div ref={box} role="img" aria-label={props.label} />
+      {props.lines.length > 1 ? <figcaption>{props.lines.map((l, i) => <span class={`key-${(i % colours.length) + 1}`}>{l.label}</span>)}</figcaption> : null}
+    </figure>
+  );
 }

@@ -3,7 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 import { Failure, Loading } from "./ui";
 
 // lazy is a view that is loaded when it is first shown, so that the first paint does not wait for all views.
-export function lazy(load: () => Promise<{ default: ComponentType<any> }>): ComponentType<Record<string, string>> {
+export function lazy(load: () => Promise<{ default: ComponentType<any> }>): ComponentType<any> {
   let loaded: ComponentType<any> | undefined;
   return function Lazy(props) {
     const [, shown] = useState(loaded);

@@ -1,34 +1,124 @@
-import { get, placement } from "../api";
+import { useState } from "preact/hooks";
+import { get } from "../api";
+import { Command } from "../command";
+import { lazy } from "../lazy";
 import { usePoll } from "../poll";
-import { Card, count, Failure, Loading, Table } from "../ui";
+import { address, tabAddress } from "../routes";
+import { edge, rates, settled, z, type Entry, type OverviewAnswer } from "../series";
+import { useMay } from "../session";
+import { Spark } from "../spark";
+import { Card, count, Empty, Failure, Loading, number, percent } from "../ui";
 
-interface Stats {
-  placement: string;
-  mode: string;
-  decisions: number;
-  outcomes: number;
-}
+const Charts = lazy(() => import("./overview-charts"));
+
+const spans: [string, number][] = [["Last 10 minutes", 600], ["Last hour", 3600], ["Last day", 86_400], ["Last week", 604_800], ["Since the beginning", 0]];
+const page = 12;
 
 export default function Overview() {
-  const state = usePoll(async (signal) => {
-    const { placements } = await get<{ placements: { name: string }[] }>("v1/placements", signal);
-    return Promise.all(placements.map((p) => get<Stats>(placement(p.name, "stats"), signal)));
-  }, "");
-  if (!state.value) return state.failure ? <Failure of={state.failure} /> : <Loading />;
+  const [seconds, setSeconds] = useState(3600);
+  const [contains, setContains] = useState("");
+  const [from, setFrom] = useState(0);
+  const query = new URLSearchParams({ seconds: `${seconds}`, points: "60", limit: `${page}`, from: `${from}`, contains });
+  const { value, failure } = usePoll((signal) => get<OverviewAnswer>(`v1/overview?${query}`, signal), `${query}`, 2000);
+  const [known, setKnown] = useState(0); // the placements when none is filtered out
+  if (value && contains === "" && value.total !== known) setKnown(value.total);
+  if (value && value.total === 0 && contains === "") return <First />;
   return (
-    <Card title="Placements">
-      {state.failure ? <Failure of={state.failure} /> : null}
-      <Table
-        caption="Placements"
-        rows={state.value}
-        empty="There are no placements yet. PUT v1/placements/NAME creates one."
-        columns={[
-          { title: "Placement", cell: (s) => s.placement, text: true },
-          { title: "Mode", cell: (s) => s.mode, text: true },
-          { title: "Decisions", cell: (s) => count(s.decisions) },
-          { title: "Outcomes", cell: (s) => count(s.outcomes) },
-        ]}
-      />
+    <>
+      <div class="controls">
+        <label>Time <select value={seconds} onChange={(e) => setSeconds(Number(e.currentTarget.value))}>{spans.map(([text, s]) => <option value={s}>{text}</option>)}</select></label>
+        {known > 3 || contains !== "" ? (
+          <label>Name <input type="search" value={contains} placeholder="contains" onInput={(e) => { setContains(e.currentTarget.value); setFrom(0); }} /></label>
+        ) : null}
+        {useMay("admin") ? <a href={address("new")}>New placement</a> : null}
+      </div>
+      {failure ? <Failure of={failure} /> : null}
+      {value ? null : failure ? null : <Loading />}
+      {value?.total === 0 ? <Empty>No placement's name contains “{contains}”.</Empty> : null}
+      {value?.placements.map((p) => <Placement key={p.name} of={p} open={value.total <= 3} seconds={seconds} />)}
+      {value && value.total > page ? (
+        <div class="controls">
+          <button type="button" disabled={from === 0} onClick={() => setFrom(Math.max(from - page, 0))}>Previous</button>
+          <span>{count(from + 1)} to {count(Math.min(from + page, value.total))} of {count(value.total)}</span>
+          <button type="button" disabled={from + page >= value.total} onClick={() => setFrom(from + page)}>Next</button>
+        </div>
+      ) : null}
+    </>
+  );
+}
+
+const words = { bad: "Trouble", warning: "Look at this", note: "Note" };
+
+// Placement is a placement at a glance.
+function Placement(props: { of: Entry; open: boolean; seconds: number }) {
+  const { of: p } = props;
+  const s = p.series;
+  const [charts, setCharts] = useState(props.open);
+  const worst = p.health.find((h) => h.level !== "note")?.level;
+  const revenue = s.policy ? settled(s, s.policy) : [];
+  const over = s.over_chance ?? s.over_baseline;
+  const than = s.over_chance ? "chance" : "the baseline";
+  const last = s.times.length - 1;
+  const other = p.chance ?? p.baseline;
+  return (
+    <section class="card" aria-label={p.name}>
+      <h2 class="row">
+        <a href={tabAddress(p.name)}>{p.name}</a>
+        <span class={`badge ${worst ?? "good"}`}>{worst ? words[worst] : "Good"}</span>
+        <span class="quiet">{p.mode}, {p.policy}</span>
+      </h2>
+      {p.health.length > 0 ? (
+        <ul class="health">{p.health.map((h) => <li class={h.level}><strong>{words[h.level]}:</strong> {h.text}</li>)}</ul>
+      ) : null}
+      <div class="glance">
+        <dl>
+          <dt>Decisions a second</dt>
+          <dd>{number(p.rate, { maximumSignificantDigits: 3 })}</dd>
+          <dt>Decisions in all</dt>
+          <dd>{count(p.decisions)}</dd>
+        </dl>
+        <Spark label={`Decisions a second of ${p.name} over time`} times={s.times} values={rates(s, Date.now() / 1000)} />
+        <dl>
+          <dt>Revenue a decision</dt>
+          <dd>{number(p.revenue)}{p.standard_error === null ? "" : ` ± ${number(z * p.standard_error)}`}</dd>
+          {p.chance === null ? null : <><dt>drawn by chance</dt><dd>{number(p.chance)}{change(p.revenue, p.chance)}</dd></>}
+          {p.baseline === null ? null : <><dt>of the baseline</dt><dd>{number(p.baseline)}{change(p.revenue, p.baseline)}</dd></>}
+        </dl>
+        <Spark label={`Revenue a decision of ${p.name} over time, with a 95 % band`} times={s.times} values={revenue} low={edge(revenue, s.policy?.standard_error ?? [], -1)} high={edge(revenue, s.policy?.standard_error ?? [], 1)} />
+        <p class="sum">
+          {over && last >= 0
+            ? <>Earned <strong>{number(over.estimate[last], { maximumSignificantDigits: 4, signDisplay: "exceptZero" })}</strong> ± {number(z * over.standard_error[last]!, { maximumSignificantDigits: 3 })} over {than}, since the beginning.</>
+            : other === null ? "Nothing to compare with: the mode explore shows sets drawn by chance to some shoppers." : ""}
+        </p>
+      </div>
+      <details open={charts} onToggle={(e) => setCharts(e.currentTarget.open)}>
+        <summary>Charts and address</summary>
+        {charts ? <Charts series={s} seconds={props.seconds} /> : null}
+        <p>Base URI for clients of Azure Personalizer: <code>{new URL(`v1/placements/${encodeURIComponent(p.name)}/personalizer/v1.0`, document.baseURI.split("#")[0]).href}</code></p>
+      </details>
+    </section>
+  );
+}
+
+function change(mine: number | null, other: number): string {
+  if (mine === null || other === 0) return "";
+  return ` (${percentSigned(mine / other - 1)})`;
+}
+
+const percentSigned = (v: number) => (v > 0 ? "+" : "") + percent(v);
+
+// First says what to do with an empty service.
+function First() {
+  const at = new URL("v1/placements/home", document.baseURI.split("#")[0]).href;
+  return (
+    <Card title="The first placement">
+      <p>A placement is a place where items are shown: a row of the home page, the cart, a mail. There is none yet. Make one{useMay("admin") ? <> <a href={address("new")}>here</a>, or</> : null} with a command:</p>
+      <Command text={`curl -X PUT ${at} -H 'Content-Type: application/json' \\\n  -d '{"max_size":3,"features":[{"name":"price","kind":"number"},{"name":"brand","kind":"category"}]}'`} />
+      <p>Ask it what to show:</p>
+      <Command text={`curl ${at}/decisions -H 'Content-Type: application/json' \\\n  -d '{"decision_id":"visit-1","items":[{"id":"sku1","features":{"price":1.2,"brand":"acme"},"revenue":2.5},{"id":"sku2","features":{"price":0.7,"brand":"zenith"},"revenue":1.5}]}'`} />
+      <p>And tell it what the shopper took, <code>null</code> for nothing:</p>
+      <Command text={`curl ${at}/decisions/visit-1/outcome -H 'Content-Type: application/json' -d '{"choice":"sku1"}'`} />
+      <p>With keys each command has <code>-H "Authorization: Bearer $KEY"</code> too. <a href={address("docs")}>The documentation</a> has the rest.</p>
     </Card>
   );
 }

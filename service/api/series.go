@@ -1,0 +1,66 @@
+package api
+
+import "time"
+
+// Series is what a placement did over time. All lists have one value a point, the oldest first. A decision counts in the
+// point of its own time, also what it earned later: so points of the last attribution window have open decisions.
+type Series struct {
+	Placement string    `json:"placement"`
+	Now       time.Time `json:"now"`
+	Window    float64   `json:"window" doc:"the attribution window in seconds"`
+
+	Times     []int64  `json:"times" doc:"when the points begin, in seconds since 1970"`
+	Seconds   []int64  `json:"seconds" doc:"how long the points are"`
+	Decisions []uint64 `json:"decisions"`
+	Open      []uint64 `json:"open" doc:"decisions whose outcomes are awaited"`
+
+	Policy   *SeriesMeans `json:"policy,omitempty" doc:"decisions whose set the policy chose; left out if there are none, as the next ones"`
+	Chance   *SeriesMeans `json:"chance,omitempty" doc:"decisions whose set was drawn uniformly"`
+	Baseline *SeriesMeans `json:"baseline,omitempty" doc:"decisions whose set was the caller's"`
+
+	OverChance   *SeriesSums `json:"over_chance,omitempty" doc:"how much more the policy has earned in all decisions until then than chance would have: an unbiased estimate, from decisions of the mode explore"`
+	OverBaseline *SeriesSums `json:"over_baseline,omitempty" doc:"the same over the caller's sets. These were shown at another time, whose difference counts too"`
+}
+
+// SeriesMeans are mean revenues a decision.
+type SeriesMeans struct {
+	Rounds        []uint64   `json:"rounds" doc:"decisions that have an outcome or have expired"`
+	Mean          []*float64 `json:"mean" doc:"revenue a decision; null without rounds"`
+	StandardError []*float64 `json:"standard_error" doc:"null for fewer than two rounds"`
+}
+
+// SeriesSums are sums since the beginning.
+type SeriesSums struct {
+	Estimate      []float64 `json:"estimate"`
+	StandardError []float64 `json:"standard_error"`
+}
+
+// Overview shows a page of placements at a glance.
+type Overview struct {
+	Now        time.Time       `json:"now"`
+	Total      int             `json:"total" doc:"placements that were asked for; the answer has some of them"`
+	Placements []OverviewEntry `json:"placements"`
+}
+
+// OverviewEntry is a placement of an [Overview].
+type OverviewEntry struct {
+	Name      string `json:"name"`
+	Mode      string `json:"mode"`
+	Policy    string `json:"policy"`
+	Decisions uint64 `json:"decisions"`
+
+	Rate          float64  `json:"rate" doc:"decisions a second, over the last ten"`
+	Revenue       *float64 `json:"revenue" doc:"a decision of the policy, over the time that was asked for; null if there is none, as the next ones"`
+	StandardError *float64 `json:"standard_error"`
+	Chance        *float64 `json:"chance" doc:"revenue a decision that was drawn by chance"`
+	Baseline      *float64 `json:"baseline" doc:"revenue a decision of the caller"`
+
+	Health []Health `json:"health" doc:"the worst first; empty if all is well"`
+	Series Series   `json:"series"`
+}
+
+// Health is something that an operator should know.
+type Health struct {
+	Level string `json:"level" enum:"bad,warning,note"`
+	Text  string `json:"text"`
+}

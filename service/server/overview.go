@@ -1,0 +1,174 @@
+package server
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"vitrine/service/api"
+)
+
+// overviewRoutes are what the desk draws over time.
+func (s *Server) overviewRoutes() []route {
+	span := []parameter{
+		{"seconds", "how long before now; 0, the default, is since the beginning"},
+		{"points", "how many points at most, but for one more; 120 by default"},
+	}
+	return []route{
+		{
+			method: "GET", path: "/v1/placements/{name}/series", scope: ScopeRead, handle: s.series,
+			id: "series", summary: "What a placement did over time: decisions, revenue a decision, and how much more the policy has earned than chance or the baseline. The service sums seconds, which become longer as they age: at most a thirty-second of their age.",
+			query:   span,
+			answers: map[int][]content{200: {jsonOf[api.Series]("")}}, errors: []int{404, 422},
+		},
+		{
+			method: "GET", path: "/v1/overview", scope: ScopeRead, handle: s.overview, chooses: true,
+			id: "overview", summary: "A page of the placements that the key is for, by name: how they are, what they earn and did over time.",
+			query: append([]parameter{
+				{"contains", "only placements whose name contains this, in upper or lower case"},
+				{"from", "how many placements to skip"},
+				{"limit", "how many to show, from 1 to 100; 20 by default"},
+			}, span...),
+			answers: map[int][]content{200: {jsonOf[api.Overview]("")}}, errors: []int{422},
+		},
+	}
+}
+
+// period reads which part of a series is asked for.
+func (c *call) period() (span time.Duration, points int, err error) {
+	seconds, err := c.whole("seconds", 0, 0, 1<<30)
+	if err != nil {
+		return 0, 0, err
+	}
+	points, err = c.whole("points", 120, 1, 1000)
+	return time.Duration(seconds) * time.Second, points, err
+}
+
+func (s *Server) series(c *call) error {
+	span, points, err := c.period()
+	if err != nil {
+		return err
+	}
+	series, err := s.engine.Series(c.PathValue("name"), c.now, span, points)
+	if err != nil {
+		return err
+	}
+	return c.answerJSON(http.StatusOK, series)
+}
+
+func (s *Server) overview(c *call) error {
+	from, err := c.whole("from", 0, 0, 1<<30)
+	if err != nil {
+		return err
+	}
+	limit, err := c.whole("limit", 20, 1, 100)
+	if err != nil {
+		return err
+	}
+	span, points, err := c.period()
+	if err != nil {
+		return err
+	}
+	contains := strings.ToLower(c.URL.Query().Get("contains"))
+	names := slices.DeleteFunc(s.engine.Placements(), func(name string) bool {
+		return !c.mine(name) || !strings.Contains(strings.ToLower(name), contains)
+	})
+	page := api.Overview{Now: time.Unix(0, c.now).UTC(), Total: len(names), Placements: []api.OverviewEntry{}}
+	for _, name := range names[min(from, len(names)):min(from+limit, len(names))] {
+		entry, err := s.overviewOf(name, c.now, span, points)
+		if err != nil {
+			continue // deleted meanwhile
+		}
+		page.Placements = append(page.Placements, entry)
+	}
+	return c.answerJSON(http.StatusOK, page)
+}
+
+func (s *Server) overviewOf(name string, now int64, span time.Duration, points int) (e api.OverviewEntry, err error) {
+	config, err := s.engine.Config(name)
+	if err != nil {
+		return e, err
+	}
+	stats, err := s.engine.Stats(name)
+	if err != nil {
+		return e, err
+	}
+	e = api.OverviewEntry{Name: name, Mode: stats.Mode, Decisions: stats.Decisions}
+	answer := config.Answer()
+	e.Policy, _ = answer.Policy["name"].(string)
+	if e.Series, err = s.engine.Series(name, now, span, points); err != nil {
+		return e, err
+	}
+	groups, rate, err := s.engine.Recent(name, now, span)
+	if err != nil {
+		return e, err
+	}
+	mean := func(g api.Group) *float64 {
+		if m, _ := g.Mean(); g.Rounds > 0 {
+			return &m
+		}
+		return nil
+	}
+	e.Rate, e.Revenue, e.Chance, e.Baseline = rate, mean(groups[0]), mean(groups[1]), mean(groups[2])
+	if _, standardError := groups[0].Mean(); groups[0].Rounds > 1 {
+		e.StandardError = &standardError
+	}
+	e.Health = healthOf(&stats, answer.Warnings)
+	return e, nil
+}
+
+// The levels of health, the worst first.
+var healthLevels = []string{"bad", "warning", "note"}
+
+// healthOf says what an operator should know of a placement, the worst first.
+func healthOf(s *api.Stats, warnings []string) []api.Health {
+	all := []api.Health{}
+	say := func(level, format string, args ...any) {
+		all = append(all, api.Health{Level: level, Text: fmt.Sprintf(format, args...)})
+	}
+	if s.Guard != nil && s.Guard.Alarm != nil {
+		a := s.Guard.Alarm
+		shown := "the policy's sets are still shown"
+		switch a.Fallback {
+		case "baseline":
+			shown = "the caller's sets are shown"
+		case "version":
+			shown = "the sets of an earlier version are shown"
+		}
+		say("bad", "The guard has an alarm: %s; %s.", a.Detail, shown)
+	}
+	if s.Broken {
+		say("bad", "The learner has failed, and its last good policy decides: %s.", cmp.Or(s.Problem, "see the log"))
+	}
+	if s.Unsound {
+		say("bad", "The predictions cannot be right: %s. Roll back to an earlier version.", cmp.Or(s.Problem, "see the log"))
+	}
+	if s.Forgotten > 0 {
+		say("warning", "The learner lost %d rounds, because its saved state could not be read.", s.Forgotten)
+	}
+	if s.ExpiredEarly > 0 {
+		say("warning", "%d decisions left memory before their outcome: make the placement's memory larger.", s.ExpiredEarly)
+	}
+	if s.Unlearned > 0 {
+		say("warning", "The learner is too slow and missed %d outcomes: give it fewer features, or a faster policy.", s.Unlearned)
+	}
+	if behind := max(1000, s.Learned/10); s.Lag > behind {
+		say("warning", "The learner is %d outcomes behind.", s.Lag)
+	}
+	if s.Skipped > 0 && !s.Broken {
+		say("warning", "The learner refused %d rounds: %s.", s.Skipped, cmp.Or(s.Problem, "see the log"))
+	}
+	for _, text := range warnings {
+		say("warning", "%s", text)
+	}
+	if r := s.Relearning; r != nil {
+		say("note", "A second learner learns from the log: it is at entry %d of %d.", r.Entry, r.To)
+	}
+	slices.SortStableFunc(all, func(a, b api.Health) int {
+		return slices.Index(healthLevels, a.Level) - slices.Index(healthLevels, b.Level)
+	})
+	return all
+}

@@ -1,0 +1,112 @@
+package server_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"vitrine/service/api"
+	"vitrine/service/server"
+)
+
+func (s *service) overview(query string) (v api.Overview) {
+	s.Helper()
+	if err := json.Unmarshal([]byte(s.want(200, "GET", "/v1/overview"+query, "").body), &v); err != nil {
+		s.Fatal(err)
+	}
+	return v
+}
+
+// The overview has a page of the placements of the key, with what they earned in the time that was asked for.
+func TestOverview(t *testing.T) {
+	token, key := server.NewKey("shop", server.Scopes...)
+	key.Placements = []string{"p3", "P31", "p4"}
+	owner, ownersKey := server.NewKey("owner", server.Scopes...)
+	s, _ := locked(t, stored(key)+stored(ownersKey))
+	s.token = owner
+	for i := range 45 {
+		s.want(201, "PUT", fmt.Sprintf("/v1/placements/p%d", i), plain)
+	}
+	s.want(201, "PUT", "/v1/placements/P31", plain)
+	names := func(v api.Overview) (list []string) {
+		for _, p := range v.Placements {
+			list = append(list, p.Name)
+		}
+		return list
+	}
+	for query, want := range map[string]string{
+		"":                            "46: P31 p0 p1 p10 p11 p12 p13 p14 p15 p16 p17 p18 p19 p2 p20 p21 p22 p23 p24 p25",
+		"?from=44":                    "46: p8 p9",
+		"?from=400":                   "46:",
+		"?contains=P3&limit=3":        "12: P31 p3 p30",
+		"?contains=p3&from=3&limit=2": "12: p31 p32",
+		"?contains=elsewhere":         "0:",
+	} {
+		v := s.overview(query)
+		if got := strings.TrimSpace(fmt.Sprintf("%d: %s", v.Total, strings.Join(names(v), " "))); got != want {
+			t.Errorf("%s: %s, want %s", query, got, want)
+		}
+	}
+	s.problem(422, "invalid", "#/limit", "GET", "/v1/overview?limit=101", "")
+	s.problem(422, "invalid", "#/points", "GET", "/v1/placements/p1/series?points=0", "")
+
+	for i := range 4 {
+		s.want(201, "POST", "/v1/placements/p3/decisions", fmt.Sprintf(`{"decision_id":"d%d","items":[{"id":"a","features":{"x":1},"revenue":8}]}`, i))
+	}
+	s.want(204, "POST", "/v1/decisions/d0/outcome", `{"choice":"a"}`)
+	s.want(204, "POST", "/v1/decisions/d1/outcome", `{"choice":null}`)
+	s.clock.advance(time.Second)
+	s.token = token
+	v := s.overview("")
+	if got := strings.Join(names(v), " "); got != "P31 p3 p4" {
+		t.Fatalf("a key that is limited sees %s", got)
+	}
+	p := v.Placements[1]
+	if p.Decisions != 4 || p.Rate != 0.4 || p.Revenue == nil || *p.Revenue != 4 || p.Chance != nil || p.Policy != "ucb-mnl" || p.Mode != "learn" || len(p.Series.Times) != 1 || p.Series.Open[0] != 2 {
+		t.Errorf("%+v", p)
+	}
+	if len(p.Health) != 0 {
+		t.Errorf("health %+v", p.Health)
+	}
+	s.problem(404, "not-found", "", "GET", "/v1/placements/p5/series", "")
+	s.clock.advance(time.Hour)
+	if p := s.overview("?contains=p3&seconds=60").Placements[0]; p.Revenue != nil || len(p.Series.Times) != 0 || p.Rate != 0 {
+		t.Errorf("an hour later the last minute has %+v", p)
+	}
+}
+
+// Each fault of a placement is said, the worst first.
+func TestHealth(t *testing.T) {
+	if got := server.HealthOf(&api.Stats{Guard: new(api.Guard), Learned: 50_000, Lag: 4000}); len(got) != 0 || got == nil {
+		t.Errorf("a placement without a fault: %+v", got)
+	}
+	alarm := &api.Guard{Alarm: &api.Alarm{Detail: "in 900 decisions the policy earned less", Fallback: "baseline"}}
+	got := server.HealthOf(&api.Stats{
+		Guard: alarm, Broken: true, Unsound: true, Problem: "V is singular", Forgotten: 2, ExpiredEarly: 3, Unlearned: 4, Lag: 1001, Skipped: 6, Relearning: &api.Relearning{Entry: 7, To: 8},
+	}, "a warning")
+	want := []string{
+		"bad: The guard has an alarm: in 900 decisions the policy earned less; the caller's sets are shown.",
+		"bad: The learner has failed, and its last good policy decides: V is singular.",
+		"bad: The predictions cannot be right: V is singular.",
+		"warning: The learner lost 2 rounds",
+		"warning: 3 decisions left memory",
+		"warning: The learner is too slow and missed 4 outcomes",
+		"warning: The learner is 1001 outcomes behind.",
+		"warning: a warning",
+		"note: A second learner learns from the log: it is at entry 7 of 8.",
+	}
+	if len(got) != len(want) {
+		t.Fatalf("%d lines, want %d: %+v", len(got), len(want), got)
+	}
+	for i := range want {
+		if line := got[i].Level + ": " + got[i].Text; !strings.HasPrefix(line, want[i]) {
+			t.Errorf("line %d is %q, want %q", i, line, want[i])
+		}
+	}
+	if got := server.HealthOf(&api.Stats{Skipped: 6, Problem: "x"}); len(got) != 1 || got[0].Text != "The learner refused 6 rounds: x." {
+		t.Errorf("%+v", got)
+	}
+}
