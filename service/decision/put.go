@@ -64,17 +64,11 @@ func (e *Engine) Create(ctx context.Context, name string, config []byte, now int
 
 // put changes nothing that is there if how is nil.
 func (e *Engine) put(ctx context.Context, name string, config []byte, now int64, how *Change) (created bool, err error) {
-	if !IsPlacementName(name) {
-		return false, api.Fieldf("/name", "%q: must have from 1 to %d letters, digits, '.', '_', '-' and ':', and be no step of a path", name, maxPlacement)
-	}
-	c, err := ParseConfig(config)
+	c, err := parsePut(name, config)
 	if err != nil {
 		return false, err
 	}
 	canonical := c.Canonical()
-	if len(canonical) > maxBatch/2 {
-		return false, api.Fieldf("", "the configuration has %d bytes, at most %d fit into the log", len(canonical), maxBatch/2)
-	}
 	for {
 		switch err := e.mayChange(name, c, how); {
 		case err == errSame:
@@ -103,7 +97,7 @@ func (e *Engine) put(ctx context.Context, name string, config []byte, now int64,
 			case err != nil:
 				return err
 			case p == nil && len(b.state.placements) >= maxPlacements:
-				return api.Fieldf("/name", "%q would be one more than %d placements: delete one", name, maxPlacements)
+				return errPlacements(name)
 			case !r.fits(p), !r.claim():
 				return errMoved
 			}
@@ -120,6 +114,25 @@ func (e *Engine) put(ctx context.Context, name string, config []byte, now int64,
 			return false, err
 		}
 	}
+}
+
+// parsePut reads the configuration of a put.
+func parsePut(name string, config []byte) (*Config, error) {
+	if !IsPlacementName(name) {
+		return nil, api.Fieldf("/name", "%q: must have from 1 to %d letters, digits, '.', '_', '-' and ':', and be no step of a path", name, maxPlacement)
+	}
+	c, err := ParseConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	if n := len(c.Canonical()); n > maxBatch/2 {
+		return nil, api.Fieldf("", "the configuration has %d bytes, at most %d fit into the log", n, maxBatch/2)
+	}
+	return c, nil
+}
+
+func errPlacements(name string) error {
+	return api.Fieldf("/name", "%q would be one more than %d placements: delete one", name, maxPlacements)
 }
 
 // mayChange refuses a change before its learner is built. What is wrong with a policy is said before what the change

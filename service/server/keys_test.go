@@ -62,7 +62,7 @@ func TestScopes(t *testing.T) {
 		text += stored(key)
 	}
 	s, _ := locked(t, text)
-	free := []string{"/healthz", "/readyz", "/openapi.json", "/docs", "/{$}", "/desk/{file}", "/v1/session"}
+	free := []string{"/healthz", "/readyz", "/openapi.json", "/docs", "/{$}", "/desk/{file}", "/v1/session", "/v1/policies"}
 	scopes := map[string]server.Scope{
 		"GET /v1/keys":              server.ScopeAdmin,
 		"PUT /v1/placements/{name}": server.ScopeAdmin, "DELETE /v1/placements/{name}": server.ScopeAdmin, "POST /v1/placements/{name}/rollback": server.ScopeAdmin,

@@ -36,6 +36,23 @@ func (s *Server) putPlacement(c *call) error {
 	return s.answerPlacement(c, status, name)
 }
 
+// previewPlacement says what a PUT would do.
+func (s *Server) previewPlacement(c *call) error {
+	body, err := c.jsonBody()
+	if err != nil {
+		return err
+	}
+	how := decision.Change{Uses: c.mine}
+	if how.Match, err = c.match(); err != nil {
+		return err
+	}
+	preview, err := s.engine.Preview(c.PathValue("name"), body, how)
+	if err != nil {
+		return malformed(body, err)
+	}
+	return c.answerJSON(http.StatusOK, preview)
+}
+
 // change returns what the query and the headers of a PUT say.
 func (c *call) change() (how decision.Change, err error) {
 	query := c.URL.Query()

@@ -67,6 +67,19 @@ func (s *Server) routes() []route {
 			answers: map[int][]content{200: {jsonOf[api.Placement]("")}, 201: {jsonOf[api.Placement]("")}, 202: {jsonOf[api.Placement]("")}}, errors: []int{400, 404, 409, 412, 413, 415, 422},
 		},
 		{
+			method: "POST", path: "/v1/placements/{name}/preview", scope: ScopeAdmin, handle: s.previewPlacement,
+			id: "previewPlacement", summary: "What a PUT of this configuration would do: its defaults, and what becomes of the learner. Nothing changes.",
+			headers: conditions,
+			body:    []content{jsonOf[api.Placement](examplePlacement)},
+			answers: map[int][]content{200: {jsonOf[api.Preview]("")}}, errors: []int{400, 404, 409, 412, 413, 415, 422},
+		},
+		{
+			method: "GET", path: "/v1/policies", handle: s.listPolicies, free: true,
+			id: "listPolicies", summary: "The policies that a placement may have, and the families of utilities, with their parameters.",
+			headers: []parameter{{"If-None-Match", "an ETag: 304 if the program is the same"}},
+			answers: map[int][]content{200: {jsonOf[api.PolicyList]("")}, 304: nil}, errors: []int{400},
+		},
+		{
 			method: "GET", path: "/v1/placements/{name}", scope: ScopeRead, handle: s.getPlacement,
 			id: "getPlacement", summary: "The configuration of a placement, with its defaults filled in, and its ETag.",
 			headers: []parameter{{"If-None-Match", "an ETag: 304 if the placement has not changed"}},

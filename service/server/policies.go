@@ -1,0 +1,64 @@
+package server
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"github.com/go-json-experiment/json"
+
+	"vitrine/internal/option"
+	"vitrine/internal/policy"
+	"vitrine/service/api"
+)
+
+// policies is the answer of /v1/policies, and its entity tag.
+var policies, policiesTag = func() ([]byte, string) {
+	var list api.PolicyList
+	for _, p := range policy.All {
+		if p.Learner.Unfit != "" {
+			continue // cannot be the policy of a placement
+		}
+		list.Policies = append(list.Policies, api.PolicyEntry{
+			Name: p.Name, Doc: p.Doc, Choose: p.Choose, Offer: p.Offer, Round: p.Round, Default: p.Name == policy.Default,
+			Options: optionsOf(p.Learner.Options, p.Serving),
+		})
+	}
+	for _, f := range policy.Families {
+		list.Utilities = append(list.Utilities, api.PolicyEntry{Name: f.Name, Doc: f.Doc, Options: optionsOf(option.List(f.Options), nil)})
+	}
+	text, err := json.Marshal(list, json.Deterministic(true))
+	if err != nil {
+		panic(fmt.Sprintf("server: the list of policies does not marshal: %v", err))
+	}
+	sum := sha256.Sum256(text)
+	return text, `"` + hex.EncodeToString(sum[:8]) + `"`
+}()
+
+// optionsOf describes settings, whose defaults in placements may be others than in files.
+func optionsOf(options []option.Option, serving map[string]any) []api.PolicyOption {
+	list := []api.PolicyOption{}
+	for _, o := range options {
+		described := api.PolicyOption{Key: o.Key, Type: o.Type, Range: o.Range(), Default: o.Default, Doc: o.Doc}
+		if v, ok := serving[o.Key]; ok {
+			described.Default = v
+		}
+		list = append(list, described)
+	}
+	return list
+}
+
+func (s *Server) listPolicies(c *call) error {
+	have, err := tags(c.Header, "If-None-Match")
+	if err != nil {
+		return err
+	}
+	c.w.Header().Set("ETag", policiesTag)
+	if slices.Contains(have, policiesTag) || slices.Contains(have, "*") {
+		c.w.WriteHeader(http.StatusNotModified)
+		return nil
+	}
+	return c.answer(http.StatusOK, asJSON, policies)
+}
