@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"log/slog"
-	"math/rand/v2"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -14,77 +12,12 @@ import (
 	"testing"
 	"time"
 
-	"vitrine"
-	"vitrine/assortment"
-	"vitrine/env"
-	"vitrine/experiment"
 	"vitrine/service/api"
 	"vitrine/service/decision"
+	"vitrine/service/demo"
 	"vitrine/service/eventlog/memlog"
 	"vitrine/service/host"
-	"vitrine/service/server"
 )
-
-// The regret of the demonstration over HTTP equals, in every round, the regret of an experiment with the same
-// seed and learner.
-func TestDemoIsTheExperiment(t *testing.T) {
-	const rounds = 150
-	policy := demoPolicies["home"]
-	text, err := json.Marshal(policy)
-	if err != nil {
-		t.Fatal(err)
-	}
-	e := experiment.Experiment{
-		Name: "demo", Rounds: rounds, Constraint: assortment.AtMost(demoSize), World: func(*rand.Rand) env.Environment { return demoWorld() }, Seeds: []uint64{demoSeed},
-		Policies: []experiment.Policy{{Label: "home", New: func(env.Environment, *rand.Rand) (vitrine.Learner, error) {
-			return decision.NewLearner(decision.Spec{Policy: text, Features: demoWidth, Items: 1000, Size: demoSize, Rounds: 100_000, Seed: demoSeed})
-		}}},
-	}
-	dir := t.TempDir()
-	if _, err := experiment.Run(t.Context(), &e, experiment.Options{Dir: dir}); err != nil {
-		t.Fatal(err)
-	}
-	text, err = os.ReadFile(filepath.Join(dir, "demo", "runs.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var unit struct {
-		Regret []float64 `json:"regret"`
-	}
-	if err := json.Unmarshal(text, &unit); err != nil || len(unit.Regret) != rounds {
-		t.Fatalf("%d rounds, %v", len(unit.Regret), err)
-	}
-
-	engine, err := decision.Open(t.Context(), decision.Options{Store: new(memlog.Store), Build: decision.NewLearner})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer engine.Close()
-	api := httptest.NewServer(server.New(server.Options{Engine: engine}))
-	defer api.Close()
-	s := newShoppers(api.URL, demoSeed, demoWorld())
-	defer s.service.CloseIdleConnections()
-	if _, err := s.open(t.Context(), "home", policy, demoSize, demoWidth); err != nil {
-		t.Fatal(err)
-	}
-	total := 0.0
-	for round := 1; round <= rounds; round++ {
-		shopper, shown, err := s.visit(t.Context(), "home", round)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, optimum := assortment.Maximize(nil, assortment.AtMost(demoSize), shopper.Utilities, shopper.Context.Revenue)
-		if total += optimum - vitrine.ExpectedRevenue(shown, shopper.Utilities, shopper.Context.Revenue); total != unit.Regret[round-1] {
-			t.Fatalf("regret %v in round %d, the experiment has %v", total, round, unit.Regret[round-1])
-		}
-		if err := engine.Wait(t.Context()); err != nil { // an experiment waits for its learner
-			t.Fatal(err)
-		}
-	}
-	if met, err := s.open(t.Context(), "home", policy, demoSize, demoWidth); met != rounds || err != nil {
-		t.Errorf("%d shoppers after a restart, %v", met, err)
-	}
-}
 
 // The demonstration runs in its own service.
 func TestServeDemo(t *testing.T) {
@@ -94,7 +27,7 @@ func TestServeDemo(t *testing.T) {
 	if page := ask(t, 200, "GET", url+"/", ""); !strings.Contains(page, "desk/index.js") {
 		t.Error("the page is not the desk")
 	}
-	for placement := range demoPolicies {
+	for placement := range demo.Placements(demo.Seed) {
 		for stats := new(api.Stats); stats.Outcomes < 3; time.Sleep(10 * time.Millisecond) {
 			answer, err := http.Get(url + "/v1/placements/" + placement + "/stats")
 			if err != nil {
@@ -123,13 +56,13 @@ func TestDemoOverwritesNothing(t *testing.T) {
 	s := newService()
 	s.Listen, s.Data = "127.0.0.1:0", filepath.Join(t.TempDir(), "data")
 	url, _, stop := serving(t, s)
-	ask(t, 201, "PUT", url+"/v1/placements/home", `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl"}}`)
+	ask(t, 201, "PUT", url+"/v1/placements/auto", `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl"}}`)
 	before := ask(t, 200, "GET", url+"/v1/placements", "")
 	if err := stop(); err != nil {
 		t.Fatal(err)
 	}
 	s.demo = true
-	if err := s.run(t.Context(), slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), `the placement "home"`) {
+	if err := s.run(t.Context(), slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), `the placement "auto"`) {
 		t.Fatalf("the demonstration over a placement of that name: %v", err)
 	}
 	s.demo = false
@@ -155,7 +88,7 @@ func TestDemoOfChangedPlacement(t *testing.T) {
 	if err := o.Opened(engine); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := engine.Put(t.Context(), "home", []byte(`{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl"}}`), 0); err != nil {
+	if _, err := engine.Put(t.Context(), "auto", []byte(`{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl"}}`), 0); err != nil {
 		t.Fatal(err)
 	}
 	if err := o.Opened(engine); err != nil || !strings.Contains(log.String(), "the demonstration is over") {

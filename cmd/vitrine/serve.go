@@ -9,10 +9,14 @@ import (
 	"vitrine/service/host"
 )
 
+// demoLog limits the log of a demonstration in a temporary directory, in bytes.
+const demoLog = 1 << 30
+
 type serveCmd struct {
 	Config string `placeholder:"FILE" help:"TOML file: listen, data, keys, [log], [tls], [limits], [timeouts], [snapshots], [retention]."`
 	Listen string `placeholder:"ADDRESS" help:"Address to listen on (127.0.0.1:8080). Addresses other than loopback need keys."`
-	Demo   bool   `help:"Send simulated shoppers, in a temporary data directory unless --data names one."`
+	Demo   bool   `help:"Open a shop with simulated shoppers, in a temporary data directory unless --data names one."`
+	Open   bool   `help:"Open the desk in a browser."`
 	Data   string `placeholder:"DIR" help:"The directory of the log and the snapshots (vitrine-data)."`
 
 	TakeOver bool `help:"Take over a log on external servers from another running service, which then follows it."`
@@ -20,7 +24,7 @@ type serveCmd struct {
 
 func (serveCmd) Help() string {
 	return "The decision service makes decisions, receives their outcomes, and learns from them. Its API is at /docs; docs/operations.md has the configuration.\n\n" +
-		examples("vitrine serve --demo", "vitrine serve", "vitrine serve --config service.toml")
+		examples("vitrine serve --demo --open", "vitrine serve", "vitrine serve --config service.toml")
 }
 
 func (c serveCmd) Run(ctx context.Context, t terminal) (err error) {
@@ -49,8 +53,18 @@ func (c serveCmd) Run(ctx context.Context, t terminal) (err error) {
 				return err
 			}
 			defer os.RemoveAll(s.Data)
+			if s.Retention.Size == 0 {
+				s.Retention.Size = demoLog
+			}
 		}
 		demonstration(s.Data, &o)
+	}
+	if c.Demo || c.Open {
+		scheme := "http"
+		if s.TLS.Key != "" {
+			scheme = "https"
+		}
+		announce(&o, scheme, c.Demo, c.Open, t)
 	}
 	return host.Run(ctx, s, o)
 }

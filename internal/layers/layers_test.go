@@ -23,7 +23,7 @@ var table = [][]string{
 	{".", "utility", "service/client", "service/eventlog", "internal/confseq", "internal/gram", "internal/settings", "internal/sparse"},
 	{"assortment", "choice", "mle", "env", "service/eventlog/memlog", "service/eventlog/natslog", "internal/text"},
 	{"internal/search", "service/feature"},
-	{"bandit", "service/catalogue", "paper/camera", "paper/geometry", "paper/imdb", "service/load"},
+	{"bandit", "service/catalogue", "paper/camera", "paper/geometry", "paper/imdb", "service/demo", "service/load"},
 	{"experiment", "internal/policy", "paper/tractability", "offpolicy"},
 	{"tune", "paper/theory", "service/decision"},
 	{"config", "figure", "service/personalizer", "service/records"},

@@ -5,6 +5,7 @@
 package desk
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
@@ -27,7 +28,13 @@ type File struct {
 	Body []byte
 }
 
-// Files returns the built files by their path below the page: "index.html", "desk/index.js".
+// The pages. That of a service with a demonstration says so in its head, and the desk then has the shop.
+const (
+	Index = "index.html"
+	Demo  = "demo.html"
+)
+
+// Files returns the built files by their path below the page, "desk/index.js", and the pages.
 func Files() map[string]File {
 	files := map[string]File{}
 	err := fs.WalkDir(dist, "dist", func(name string, d fs.DirEntry, err error) error {
@@ -38,16 +45,17 @@ func Files() map[string]File {
 		if err != nil {
 			return err
 		}
-		sum := sha256.Sum256(body)
-		files[name[len("dist/"):]] = File{
-			Type: mime.TypeByExtension(path.Ext(name)),
-			Tag:  `"` + hex.EncodeToString(sum[:8]) + `"`,
-			Body: body,
-		}
+		files[name[len("dist/"):]] = file(name, body)
 		return nil
 	})
 	if err != nil {
 		panic("vitrine/service/desk: " + err.Error()) // the files are part of the program
 	}
+	files[Demo] = file(Demo, bytes.Replace(files[Index].Body, []byte("</head>"), []byte("<meta name=\"demo\">\n</head>"), 1))
 	return files
+}
+
+func file(name string, body []byte) File {
+	sum := sha256.Sum256(body)
+	return File{Type: mime.TypeByExtension(path.Ext(name)), Tag: `"` + hex.EncodeToString(sum[:8]) + `"`, Body: body}
 }

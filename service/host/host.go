@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"sync"
@@ -35,6 +36,8 @@ type Options struct {
 	// Serving, if set, runs in a goroutine while requests are answered at an address. It must return
 	// when ctx ends.
 	Serving func(ctx context.Context, address string)
+	// Demo, if set, answers below /demo/.
+	Demo http.Handler
 
 	Wall     func() time.Time // the time of day; nil is time.Now
 	Patience time.Duration    // how long a write to the log may take; 0 is natslog's default
@@ -145,7 +148,7 @@ func (s *service) live(ctx context.Context, known uint64) (_ *life, err error) {
 	var beside sync.WaitGroup
 	listen, options := s.listen(), server.Options{
 		Keys: s.keys, Feed: new(server.Feed), Limits: s.limits(), Logger: s.Logger, Version: s.Version, Budget: s.budget(),
-		Personalizer: s.Personalizer, Origins: s.CORS.Origins, Tracer: s.tracer, Appends: server.NewAppends(),
+		Personalizer: s.Personalizer, Origins: s.CORS.Origins, Tracer: s.tracer, Appends: server.NewAppends(), Demo: s.Demo,
 	}
 	listen.Ready = func(a net.Addr) {
 		s.Listen, l.served = a.String(), true // the next life listens at the same port

@@ -10,7 +10,18 @@ import (
 var files = desk.Files()
 
 // page answers with the desk's page, which draws what its address says.
-func page(c *call) error { return c.file("index.html") }
+func page(c *call) error {
+	if c.server.options.Demo != nil {
+		return c.file(desk.Demo)
+	}
+	return c.file(desk.Index)
+}
+
+// demonstrate answers with what the demonstration does.
+func demonstrate(c *call) error {
+	c.server.options.Demo.ServeHTTP(&c.w, c.Request)
+	return nil
+}
 
 // asset answers with a file that the page loads.
 func asset(c *call) error { return c.file("desk/" + c.PathValue("file")) }

@@ -170,6 +170,11 @@ func (s *Server) routes() []route {
 		{method: "GET", path: "/{$}", handle: page, free: true},
 		{method: "GET", path: "/desk/{file}", handle: asset, free: true},
 	}
+	if s.options.Demo != nil {
+		for _, method := range []string{"GET", "PUT", "POST"} {
+			list = append(list, route{method: method, path: "/demo/{path...}", handle: demonstrate, free: true})
+		}
+	}
 	list = append(list, s.itemRoutes()...)
 	list = append(list, s.overviewRoutes()...)
 	list = append(list, s.decisionRoutes("/v1/placements/{name}/decisions/{id}", "OfPlacement", "")...)

@@ -44,6 +44,8 @@ type Options struct {
 
 	Tracer trace.Tracer // of requests; nil traces nothing
 
+	Demo http.Handler // answers below /demo/, and its page is part of the desk; nil for a service without a demonstration
+
 	SnapshotAge func() time.Duration // the age of the last snapshot, for /metrics; may be nil
 
 	Logger  *slog.Logger // nil discards

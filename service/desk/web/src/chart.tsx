@@ -14,13 +14,15 @@ const colours = ["--series-1", "--series-2", "--series-3", "--series-4"];
 
 const colour = (name: string) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-// Chart draws lines over times, which are in seconds since 1970. label says what it shows to those who cannot see it.
-// range is the time that is shown, what the times cover by default.
-export function Chart(props: { label: string; times: number[]; lines: Line[]; height?: number; range?: [number, number] }) {
+// Chart draws lines over times, which are in seconds since 1970, or over counts. label says what it shows to those who
+// cannot see it. range is what is shown of the axis, what the times cover by default; a dashed line is at each mark.
+export function Chart(props: { label: string; times: number[]; lines: Line[]; height?: number; range?: [number, number]; counts?: boolean; marks?: number[] }) {
   const box = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
   const range = useRef(props.range);
   range.current = props.range;
+  const marks = useRef<number[]>([]);
+  marks.current = props.marks ?? [];
   const shape = props.lines.map((l) => l.label + (l.low ? "±" : "")).join("|");
   const data = () => {
     const columns: (number | null)[][] = [props.times];
@@ -47,7 +49,20 @@ export function Chart(props: { label: string; times: number[]; lines: Line[]; he
         }
       });
       const axis = { stroke: colour("--muted"), grid: { stroke: colour("--line"), width: 1 } };
-      plot.current = new uPlot({ width: parent.clientWidth, height: props.height ?? 220, series, bands, axes: [axis, { ...axis, size: 60 }], scales: { x: { range: (_, low, high) => range.current ?? [low, high] } }, legend: { show: false }, cursor: { drag: { x: false, y: false } } }, data(), parent);
+      const drawMarks = (u: uPlot) => {
+        u.ctx.save();
+        u.ctx.strokeStyle = colour("--muted");
+        u.ctx.setLineDash([6, 6]);
+        for (const mark of marks.current) {
+          const x = u.valToPos(mark, "x", true);
+          u.ctx.beginPath();
+          u.ctx.moveTo(x, u.bbox.top);
+          u.ctx.lineTo(x, u.bbox.top + u.bbox.height);
+          u.ctx.stroke();
+        }
+        u.ctx.restore();
+      };
+      plot.current = new uPlot({ width: parent.clientWidth, height: props.height ?? 220, series, bands, axes: [axis, { ...axis, size: 60 }], scales: { x: { time: !props.counts, range: (_, low, high) => range.current ?? [low, high] } }, hooks: { draw: [drawMarks] }, legend: { show: false }, cursor: { drag: { x: false, y: false } } }, data(), parent);
     };
     draw();
     const resize = new ResizeObserver(() => plot.current?.setSize({ width: parent.clientWidth, height: props.height ?? 220 }));

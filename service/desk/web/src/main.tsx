@@ -2,7 +2,7 @@ import { render } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Boundary } from "./boundary";
 import { request } from "./api";
-import { address, match, tabAddress, tabs } from "./routes";
+import { address, match, shop, tabAddress, tabs } from "./routes";
 import { SessionContext, SignIn, useSession } from "./session";
 import { Empty, Failure, Loading } from "./ui";
 import "./style.css";
@@ -58,6 +58,7 @@ function Desk() {
       <header>
         <a class="brand" href={address()}>Vitrine</a>
         <nav aria-label="Desk">
+          {shop ? <a href={address("shop")} {...current(found?.route === shop)}>Shop</a> : null}
           <a href={address()} {...current(found?.route.path === "/")}>Overview</a>
         </nav>
         {session?.key === undefined ? null : (

@@ -15,6 +15,10 @@ export const routes: Route[] = [
   { path: "/", title: "Overview", view: lazy(() => import("./views/overview")) },
 ];
 
+// A service with a demonstration has a shop.
+export const shop: Route | undefined = document.querySelector("meta[name=demo]") ? { path: "/shop", title: "Shop", view: lazy(() => import("./views/shop")) } : undefined;
+if (shop) routes.push(shop);
+
 // tabs are the views of a placement; the first one is where its name leads.
 export const tabs = routes.filter((r) => r.tab);
 

@@ -1,0 +1,109 @@
+package demo
+
+import (
+	"bytes"
+	"encoding/json"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"vitrine"
+	"vitrine/assortment"
+	"vitrine/env"
+	"vitrine/experiment"
+	"vitrine/service/client"
+	"vitrine/service/decision"
+	"vitrine/service/eventlog/memlog"
+	"vitrine/service/server"
+)
+
+// shop is a shop at a service of its own, in which shoppers are sent by hand.
+type shop struct {
+	*Demo
+	shopping
+	engine *decision.Engine
+	page   http.Handler
+}
+
+func opened(t *testing.T, half int) *shop {
+	t.Helper()
+	engine, err := decision.Open(t.Context(), decision.Options{Store: new(memlog.Store), Build: decision.NewLearner})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(engine.Close)
+	d := New(slog.New(slog.DiscardHandler))
+	d.world.half = half
+	api := httptest.NewServer(server.New(server.Options{Engine: engine, Demo: d.Handler()}))
+	t.Cleanup(api.Close)
+	service := &client.Client{Base: api.URL}
+	t.Cleanup(service.CloseIdleConnections)
+	if met, err := d.begin(t.Context(), service); met != 0 || err != nil {
+		t.Fatalf("%d shoppers, %v", met, err)
+	}
+	d.service.Store(service)
+	return &shop{d, shopping{Shoppers: env.Shoppers{World: d.world, Seed: Seed}, demo: d, service: service}, engine, api.Config.Handler}
+}
+
+// The regret of each placement over HTTP equals, in every round, the regret of an experiment with the same world,
+// seed and learner. The tastes change meanwhile.
+func TestDemoIsTheExperiment(t *testing.T) {
+	const rounds, half = 60, 40
+	dir := t.TempDir()
+	s := opened(t, half)
+	e := experiment.Experiment{
+		Name: "demo", Rounds: rounds, Constraint: assortment.AtMost(size), Seeds: []uint64{Seed},
+		World: func(*rand.Rand) env.Environment { return &world{products: catalogue(Seed), half: half} },
+	}
+	for _, name := range []string{Auto, Linear} {
+		policy, err := json.Marshal(Placements(Seed)[name].Policy)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.Policies = append(e.Policies, experiment.Policy{Label: name, New: func(env.Environment, *rand.Rand) (vitrine.Learner, error) {
+			return decision.NewLearner(decision.Spec{
+				Policy: policy, Features: columnKind + len(kinds), Numeric: []int{columnRound, columnWarm, columnBusy, columnPrice},
+				Items: 1000, Size: size, Rounds: 100_000, Seed: Seed,
+			})
+		}})
+	}
+	if _, err := experiment.Run(t.Context(), &e, experiment.Options{Dir: dir}); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "demo", "runs.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string][]float64{}
+	for line := range bytes.Lines(text) {
+		var unit struct {
+			Policy string    `json:"policy"`
+			Regret []float64 `json:"regret"`
+		}
+		if err := json.Unmarshal(line, &unit); err != nil || len(unit.Regret) != rounds {
+			t.Fatalf("%d rounds, %v", len(unit.Regret), err)
+		}
+		want[unit.Policy] = unit.Regret
+	}
+	regret := make([]float64, len(names))
+	for round := 1; round <= rounds; round++ {
+		if err := s.meet(t.Context(), round); err != nil {
+			t.Fatal(err)
+		}
+		for i, w := range s.last.Windows[:2] {
+			if regret[i] += s.last.optimum - w.worth; regret[i] != want[names[i]][round-1] {
+				t.Fatalf("%s: regret %v in round %d, the experiment has %v", names[i], regret[i], round, want[names[i]][round-1])
+			}
+		}
+		if err := s.engine.Wait(t.Context()); err != nil { // an experiment waits for its learner
+			t.Fatal(err)
+		}
+	}
+	if met, err := s.begin(t.Context(), s.shopping.service); met != rounds || err != nil {
+		t.Errorf("%d shoppers after a restart, %v", met, err)
+	}
+}

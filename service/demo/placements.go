@@ -1,0 +1,52 @@
+package demo
+
+import (
+	"fmt"
+
+	"vitrine/service/api"
+)
+
+// The placements of the demonstration, which the same shoppers visit.
+const (
+	Auto   = "auto"   // learns utilities of any form
+	Linear = "linear" // the same learner, restricted to lines
+	Chance = "chance" // draws its sets and learns nothing
+)
+
+// names has the placements in the order in which they are made: the catalogue is that of the first one.
+var names = []string{Auto, Linear, Chance}
+
+// size is the number of products in a window.
+const size = 4
+
+// Placements returns the configurations of the demonstration's placements, by name.
+func Placements(seed uint64) map[string]*api.Placement {
+	line := map[string]any{"kind": "linear", "intercept": true}
+	recent := map[string]any{"kind": "linear", "intercept": true, "memory": 200.0} // tastes that move
+	all := map[string]*api.Placement{
+		Auto:   {Policy: map[string]any{"name": "auto"}, Record: "all"},
+		Linear: {Policy: map[string]any{"name": "bma-mnl", "experts": []any{line, recent}}, Catalogue: Auto, Record: "all"},
+		Chance: {Policy: map[string]any{"name": "uniform"}, Catalogue: Auto},
+	}
+	for _, p := range all {
+		p.MaxSize, p.Seed = size, seed
+		p.Features = []api.Feature{
+			{Name: "round", Kind: "number"}, {Name: "warm", Kind: "number"}, {Name: "busy", Kind: "number"},
+			{Name: "price", Kind: "number", Center: priceCenter, Scale: priceScale},
+			{Name: "kind", Kind: "category", From: "user", Values: kinds},
+		}
+	}
+	return all
+}
+
+// items returns the products as items of a catalogue.
+func items(products []Product) []api.CatalogueItem {
+	list := make([]api.CatalogueItem, len(products))
+	for i, p := range products {
+		list[i] = api.CatalogueItem{
+			ID: p.ID, Revenue: &products[i].Price, Payload: fmt.Appendf(nil, `{"title":%q}`, p.Title),
+			Features: api.Values{api.Number("round", p.Round), api.Number("warm", p.Warm), api.Number("busy", p.Busy), api.Number("price", p.Price)},
+		}
+	}
+	return list
+}

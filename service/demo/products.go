@@ -1,0 +1,50 @@
+package demo
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"vitrine/internal/stream"
+)
+
+// Product is a drawn product of the shop. Its features are all that a learner knows of it.
+type Product struct {
+	ID, Title string
+	Round     float64 // from −1, angular, to 1, round
+	Warm      float64 // from −1, blue, to 1, red
+	Busy      float64 // from −1, plain, to 1, full of pattern
+	Price     float64 // in euros, all of which is revenue
+}
+
+// numProducts is the size of the catalogue.
+const numProducts = 30
+
+// The prices of products are uniform in this interval.
+const minPrice, maxPrice = 10, 40
+
+// catalogue draws the products of a seed. Features are rounded, as those of shops are.
+func catalogue(seed uint64) []Product {
+	rng := stream.New(seed, 0, stream.World)
+	side := func(rng *rand.Rand) float64 { return float64(rng.IntN(21)-10) / 10 }
+	products := make([]Product, numProducts)
+	for i := range products {
+		p := Product{ID: fmt.Sprintf("vase-%02d", i+1), Round: side(rng), Warm: side(rng), Busy: side(rng), Price: minPrice + float64(rng.IntN(maxPrice-minPrice+1))}
+		p.Title = p.describe()
+		products[i] = p
+	}
+	return products
+}
+
+// describe names a product by what can be seen of it.
+func (p *Product) describe() string {
+	word := func(v float64, low, middle, high string) string {
+		switch {
+		case v < -0.33:
+			return low
+		case v > 0.33:
+			return high
+		}
+		return middle
+	}
+	return fmt.Sprintf("%s %s vase, %s", word(p.Round, "angular", "oval", "round"), word(p.Warm, "blue", "violet", "red"), word(p.Busy, "plain", "striped", "dotted"))
+}

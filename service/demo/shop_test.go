@@ -1,0 +1,293 @@
+package demo
+
+import (
+	"context"
+	"encoding/json"
+	"encoding/xml"
+	"fmt"
+	"io"
+	"log/slog"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// ask sends a request to the demonstration's routes, and decodes the answer into v unless it is nil.
+func (s *shop) ask(t *testing.T, status int, method, path, body string, v any) string {
+	t.Helper()
+	w := httptest.NewRecorder()
+	s.page.ServeHTTP(w, httptest.NewRequest(method, "http://localhost"+path, strings.NewReader(body)))
+	if w.Code != status {
+		t.Fatalf("%s %s %s: %d %s, want %d", method, path, body, w.Code, w.Body, status)
+	}
+	text := w.Body.String()
+	if v != nil {
+		if err := json.Unmarshal([]byte(text), v); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return text
+}
+
+// A visitor takes a vase: the outcome is in the log, and the placement believes more in that vase.
+func TestVisitor(t *testing.T) {
+	s := opened(t, halfSeason)
+	for round := 1; round <= 30; round++ {
+		if err := s.meet(t.Context(), round); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.engine.Wait(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var visit Visit
+	s.ask(t, 200, "POST", "/demo/visits", `{"kind":"family"}`, &visit)
+	if len(visit.Before.Items) < 2 || visit.Kind != "family" {
+		t.Fatalf("visit %+v", visit)
+	}
+	why, err := s.shopping.service.Explain(t.Context(), Auto, visit.Decision)
+	if err != nil {
+		t.Fatal(err)
+	}
+	taken, sum := visit.Before.Items[1].ID, *visit.Before.Outside
+	for k, item := range visit.Before.Items {
+		sum += *item.Probability
+		if want := why.Items[k]; item.ID != want.ID || *item.Utility != *want.Utility || *item.SD != *want.SD {
+			t.Errorf("%s: %v ± %v, the explanation has %+v", item.ID, *item.Utility, *item.SD, want)
+		}
+	}
+	if math.Abs(sum-1) > 1e-9 {
+		t.Errorf("probabilities sum to %v", sum)
+	}
+	var lesson Lesson
+	s.ask(t, 200, "POST", "/demo/visits/"+visit.Decision, fmt.Sprintf(`{"taken":%q}`, taken), &lesson)
+	if !lesson.Learned || lesson.Taken != taken || lesson.After.Learned <= visit.Before.Learned || len(lesson.Next) == 0 {
+		t.Errorf("lesson %+v", lesson)
+	}
+	for k, after := range lesson.After.Items {
+		before := visit.Before.Items[k]
+		if after.ID != before.ID {
+			t.Errorf("%s is in the place of %s", after.ID, before.ID)
+		}
+		if after.ID == taken && *after.Utility <= *before.Utility {
+			t.Errorf("the utility of the vase that was taken moved from %v to %v", *before.Utility, *after.Utility)
+		}
+	}
+	d, err := s.engine.Decision(t.Context(), Auto, visit.Decision)
+	if err != nil || d.Choice != taken {
+		t.Errorf("the log has the choice %q, %v", d.Choice, err)
+	}
+
+	s.ask(t, 200, "POST", "/demo/visits", `{"kind":"student"}`, &visit)
+	s.ask(t, 200, "POST", "/demo/visits/"+visit.Decision, `{"taken":""}`, &lesson)
+	if d, err := s.engine.Decision(t.Context(), Auto, visit.Decision); err != nil || d.Choice != "" || d.Status != "chosen" || lesson.Taken != "" {
+		t.Errorf("who walked away has %+v, %v", d, err)
+	}
+}
+
+// What cannot be done is refused, and says why.
+func TestRefusals(t *testing.T) {
+	s := opened(t, halfSeason)
+	var visit Visit
+	s.ask(t, 200, "POST", "/demo/visits", `{"kind":"student"}`, &visit)
+	for _, c := range []struct {
+		status             int
+		method, path, body string
+		want               string
+	}{
+		{422, "POST", "/demo/visits", `{"kind":"robot"}`, `there is no kind of shopper \"robot\"`},
+		{422, "POST", "/demo/visits", `{"kind":`, "the body is not what is expected here"},
+		{422, "POST", "/demo/visits", `{"sort":"student"}`, "unknown field"},
+		{422, "POST", "/demo/visits", `{"kind":"` + strings.Repeat("x", maxBody) + `"}`, "too large"},
+		{422, "POST", "/demo/visits/auto-1", `{"taken":""}`, "is not the decision of a visit"},
+		{422, "POST", "/demo/visits/visitor-student", `{"taken":""}`, "is not the decision of a visit"},
+		{422, "POST", "/demo/visits/visitor-robot-1", `{"taken":""}`, "there is no kind of shopper"},
+		{404, "POST", "/demo/visits/visitor-student-1", `{"taken":""}`, "visitor-student-1"},
+		{422, "POST", "/demo/visits/" + visit.Decision, `{"taken":"vase-99"}`, "vase-99"},
+		{422, "PUT", "/demo/speed", `{}`, "the speed must be from 0 to 1000"},
+		{422, "PUT", "/demo/speed", `{"speed":-1}`, "the speed must be from 0 to 1000"},
+		{422, "PUT", "/demo/speed", `{"speed":1001}`, "the speed must be from 0 to 1000"},
+		{404, "GET", "/demo/pictures/vase-99.svg", "", `there is no product \"vase-99\"`},
+		{404, "GET", "/demo/none", "", "has nothing at this path"},
+		{404, "PUT", "/demo/state", "", "has nothing at this path"},
+	} {
+		if text := s.ask(t, c.status, c.method, c.path, c.body, nil); !strings.Contains(text, c.want) {
+			t.Errorf("%s %s %s: %s, want %s", c.method, c.path, c.body, text, c.want)
+		}
+	}
+	s.ask(t, 200, "POST", "/demo/visits/"+visit.Decision, `{"taken":""}`, nil)
+	text := s.ask(t, 409, "POST", "/demo/visits/"+visit.Decision, fmt.Sprintf(`{"taken":%q}`, visit.Before.Items[0].ID), nil)
+	if !strings.Contains(text, "conflict") {
+		t.Errorf("another choice of the same visit: %s", text)
+	}
+	s.Demo.service.Store(nil)
+	if text := s.ask(t, 503, "POST", "/demo/visits", `{"kind":"student"}`, nil); !strings.Contains(text, "not open yet") {
+		t.Errorf("a closed shop: %s", text)
+	}
+	s.ask(t, 503, "POST", "/demo/visits/"+visit.Decision, `{"taken":""}`, nil)
+	var state struct{ Open bool }
+	if s.ask(t, 200, "GET", "/demo/state", "", &state); state.Open {
+		t.Error("the closed shop is open")
+	}
+}
+
+// The page can ask before the shop is open.
+func TestBeforeRun(t *testing.T) {
+	w := httptest.NewRecorder()
+	d := New(slog.New(slog.DiscardHandler))
+	d.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/demo/state", nil))
+	if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), `"open":false`) {
+		t.Errorf("before it runs: %d %s", w.Code, w.Body)
+	}
+}
+
+// The picture of each product is well-formed, and no two are alike.
+func TestPictures(t *testing.T) {
+	s := opened(t, halfSeason)
+	seen := map[string]string{}
+	for _, p := range catalogue(Seed) {
+		text := s.ask(t, 200, "GET", "/demo/pictures/"+p.ID+".svg", "", nil)
+		for in := xml.NewDecoder(strings.NewReader(text)); ; {
+			token, err := in.Token()
+			if err == io.EOF {
+				break
+			}
+			if err != nil {
+				t.Fatalf("%s: %v", p.ID, err)
+			}
+			if e, ok := token.(xml.StartElement); ok && (e.Name.Local == "script" || slices.ContainsFunc(e.Attr, func(a xml.Attr) bool { return a.Name.Local == "style" })) {
+				t.Errorf("%s has a %s", p.ID, e.Name.Local)
+			}
+		}
+		if other, ok := seen[text]; ok {
+			t.Errorf("%s looks like %s", p.ID, other)
+		}
+		if seen[text] = p.ID; strings.Contains(text, "NaN") || !strings.Contains(text, fmt.Sprintf(">%.0f €<", p.Price)) {
+			t.Errorf("%s: %s", p.ID, text)
+		}
+	}
+	if p := (&Product{Title: `<a & "b">`}).picture(); !strings.Contains(string(p), "&lt;a &amp; &#34;b&#34;&gt;") {
+		t.Errorf("a title is not escaped: %s", p)
+	}
+}
+
+// A kind likes its ideal product best, tastes change after half a season, and no tastes of two kinds are the same.
+func TestTastes(t *testing.T) {
+	for season := range tastes {
+		for k, s := range tastes[season] {
+			best := s.utility(s.round, s.warm, s.busy, s.budget)
+			for _, d := range []float64{-0.2, 0.2} {
+				for _, u := range []float64{s.utility(s.round+d, s.warm, s.busy, s.budget), s.utility(s.round, s.warm+d, s.busy, s.budget), s.utility(s.round, s.warm, s.busy+d, s.budget)} {
+					if u >= best {
+						t.Errorf("%s: %v beside the ideal, %v at it", kinds[k], u, best)
+					}
+				}
+			}
+			if s.utility(s.round, s.warm, s.busy, s.budget+1) >= best || s.utility(s.round, s.warm, s.busy, s.budget-1) != best {
+				t.Errorf("%s: the budget does not bound the price", kinds[k])
+			}
+		}
+	}
+	w := &world{products: catalogue(Seed), half: 10}
+	x := w.context(1)
+	u := func(round int) []float64 {
+		dst := make([]float64, numProducts)
+		w.At(round).Utilities(dst, x)
+		return dst
+	}
+	for round, season := range map[int]int{1: 0, 10: 0, 11: 1, 20: 1, 21: 0} {
+		p := w.products[3]
+		if want := tastes[season][1].utility(p.Round, p.Warm, p.Busy, p.Price); math.Abs(u(round)[3]-want) > 1e-9 {
+			t.Errorf("round %d: utility %v, want %v", round, u(round)[3], want)
+		}
+	}
+}
+
+// The points of a curve sum the same shoppers as a list of them, in whatever order they come and however often points
+// are joined.
+func TestCurves(t *testing.T) {
+	const n, met = 3*firstWidth*maxPoints + 8, 500
+	r := newRecord(met)
+	worth := func(round, k int) float64 { return float64((round*7+k*3)%11) - 2 }
+	for i := range n {
+		round := met + 1 + (i ^ 1) // neighbours change places
+		v := &visited{Round: round, optimum: 10}
+		for k, name := range names {
+			v.Windows = append(v.Windows, &window{Placement: name, worth: worth(round, k), predicted: math.NaN(), earned: float64(k)})
+		}
+		r.add(v)
+	}
+	c := r.curves()
+	if len(c.Rounds) > maxPoints || len(c.Rounds) < maxPoints/2 || c.Width%firstWidth != 0 {
+		t.Fatalf("%d points of %d shoppers", len(c.Rounds), c.Width)
+	}
+	for i, last := range c.Rounds[:len(c.Rounds)-1] {
+		for k := range names {
+			sum := 0.0
+			for round := last - c.Width + 1; round <= last; round++ {
+				sum += worth(round, k)
+			}
+			if want := sum / float64(c.Width); math.Abs(c.Worth[k][i]-want) > 1e-3 || c.Optimum[i] != 10 {
+				t.Errorf("point %d of %s: %v, want %v", i, names[k], c.Worth[k][i], want)
+			}
+		}
+	}
+	for k, total := range r.totals {
+		if more := float64(k - 2); total.Shoppers != n || total.Earned != float64(k*n) || total.More != more*n || total.Squares != more*more*n || total.Predicted != 0 {
+			t.Errorf("%s: %+v", names[k], total)
+		}
+	}
+}
+
+// Shoppers come in order, none while the door is closed, and quicker after a change of speed.
+func TestPace(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var p pace
+	p.set(0)
+	rounds, ended := make(chan int), make(chan struct{})
+	go func() { defer close(ended); p.arrivals(ctx, 7, rounds) }()
+	select {
+	case round := <-rounds:
+		t.Errorf("shopper %d came through a closed door", round)
+	default:
+	}
+	p.set(maxSpeed)
+	for want := 7; want < 30; want++ {
+		if round := <-rounds; round != want {
+			t.Fatalf("shopper %d, want %d", round, want)
+		}
+		p.count()
+	}
+	p.set(1e-9) // the next shopper comes in 30 years
+	p.set(maxSpeed)
+	<-rounds
+	cancel()
+	<-ended
+}
+
+// Shoppers come until the service ends, and the shop does not open after it.
+func TestRun(t *testing.T) {
+	s := opened(t, halfSeason)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	d := New(slog.New(slog.DiscardHandler))
+	go func() { ended <- d.Run(ctx, s.shopping.service.Base) }()
+	d.pace.set(maxSpeed)
+	for enough := false; !enough; {
+		d.mu.Lock()
+		enough = d.record.totals != nil && d.record.totals[0].Shoppers >= 3
+		d.mu.Unlock()
+		runtime.Gosched()
+	}
+	cancel()
+	if err := <-ended; err != nil || d.service.Load() != nil {
+		t.Errorf("%v", err)
+	}
+	if err := d.Run(ctx, s.shopping.service.Base); err == nil {
+		t.Error("the shop opened after the end")
+	}
+}

@@ -1,0 +1,167 @@
+package demo
+
+import (
+	"context"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"vitrine/service/api"
+	"vitrine/service/client"
+)
+
+// Belief is what the placement auto believes of a window in front of a kind of shopper.
+type Belief struct {
+	Items   []BeliefItem `json:"items"`               // in display order
+	Outside *float64     `json:"outside_probability"` // that nothing is taken
+	Learned uint64       `json:"learned"`             // shoppers that it has learned from
+}
+
+// BeliefItem is what the placement believes of a product.
+type BeliefItem struct {
+	ID          string   `json:"id"`
+	Probability *float64 `json:"probability"` // that it is taken from the window
+	Utility     *float64 `json:"utility"`     // nothing has the utility 0
+	SD          *float64 `json:"sd"`          // how sure it is of the utility
+}
+
+// Visit is a window for the person in front of the page.
+type Visit struct {
+	Decision string `json:"decision"`
+	Kind     string `json:"kind"`
+	Before   Belief `json:"before"`
+}
+
+// Lesson is what the placement has learned from a visit.
+type Lesson struct {
+	Taken   string   `json:"taken"`   // "" for none
+	Learned bool     `json:"learned"` // whether it has: a learner may lag
+	After   Belief   `json:"after"`   // of the same window
+	Next    []string `json:"next"`    // what it would show this kind of shopper now
+}
+
+// visitorPrefix begins the ids of visitors' decisions: "visitor-student-…".
+const visitorPrefix = "visitor-"
+
+// visitorOf returns the kind of the visitor that a decision was made for.
+func visitorOf(decision string) (kind int, err error) {
+	rest, ok := strings.CutPrefix(decision, visitorPrefix)
+	name, _, whole := strings.Cut(rest, "-")
+	if !ok || !whole {
+		return 0, api.Fieldf("/decision", "%q is not the decision of a visit: send the one that the visit has", decision)
+	}
+	return kindNamed(name)
+}
+
+// visitor is the person in front of the page, at an open shop.
+type visitor struct{ *client.Client }
+
+// enter shows a window to a visitor of a kind.
+func (v visitor) enter(ctx context.Context, kind int) (*Visit, error) {
+	answer, err := v.Decide(ctx, Auto, &api.Request{Decision: visitorPrefix + kinds[kind] + "-" + client.NewDecision(), User: user(kind)})
+	if err != nil {
+		return nil, err
+	}
+	visit := &Visit{Decision: answer.Decision, Kind: kinds[kind]}
+	visit.Before, err = v.belief(ctx, kind, answer.Items())
+	return visit, err
+}
+
+// take reports what the visitor took from the window of a decision, "" for nothing, and waits a little until the
+// placement has learned from it.
+func (v visitor) take(ctx context.Context, decision, item string) (*Lesson, error) {
+	kind, err := visitorOf(decision)
+	if err != nil {
+		return nil, err
+	}
+	before, err := v.Decision(ctx, Auto, decision)
+	if err != nil {
+		return nil, err
+	}
+	if err := v.Outcome(ctx, Auto, decision, item); err != nil {
+		return nil, err
+	}
+	lesson := &Lesson{Taken: item}
+	if lesson.Learned, err = v.settle(ctx); err != nil {
+		return nil, err
+	}
+	if lesson.After, err = v.belief(ctx, kind, before.Items()); err != nil {
+		return nil, err
+	}
+	next, err := v.Try(ctx, Auto, &api.Request{User: user(kind)})
+	if err != nil {
+		return nil, err
+	}
+	lesson.Next = next.Answer.Items()
+	return lesson, nil
+}
+
+// belief returns what the placement auto believes of a window now, without a record of the question.
+func (v visitor) belief(ctx context.Context, kind int, shown []string) (Belief, error) {
+	if len(shown) == 0 {
+		return Belief{Items: []BeliefItem{}}, nil
+	}
+	stats, err := v.Stats(ctx, Auto)
+	if err != nil {
+		return Belief{}, err
+	}
+	trial, err := v.Try(ctx, Auto, &api.Request{User: user(kind), Include: shown, Size: len(shown)})
+	if err != nil {
+		return Belief{}, err
+	}
+	b := Belief{Outside: trial.Answer.OutsideProbability, Learned: stats.Learned, Items: make([]BeliefItem, len(shown))}
+	for _, item := range trial.Explanation.Items {
+		b.Items[slices.Index(shown, item.ID)] = BeliefItem{item.ID, item.Probability, item.Utility, item.SD}
+	}
+	return b, nil
+}
+
+// maxWait bounds how long a visitor waits for the learner.
+const maxWait = 3 * time.Second
+
+// settle waits until the placement auto has learned all outcomes that it has now.
+func (v visitor) settle(ctx context.Context) (settled bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, maxWait)
+	defer cancel()
+	var all uint64
+	for {
+		stats, err := v.Stats(ctx, Auto)
+		if err != nil {
+			if ctx.Err() == context.DeadlineExceeded {
+				return false, nil
+			}
+			return false, err
+		}
+		done := stats.Learned + stats.Skipped + stats.Unlearned
+		if all == 0 {
+			all = done + stats.Lag
+		}
+		if done >= all {
+			return true, nil
+		}
+		select {
+		case <-time.After(5 * time.Millisecond):
+		case <-ctx.Done():
+			return false, nil
+		}
+	}
+}
+
+// kindNamed returns the kind of shopper with a name.
+func kindNamed(name string) (int, error) {
+	for k, kind := range kinds {
+		if kind == name {
+			return k, nil
+		}
+	}
+	return 0, api.Fieldf("/kind", "there is no kind of shopper %q: send one of %q", name, kinds)
+}
+
+// predictionOf returns the expected revenue of an answer, NaN if the policy has no estimate.
+func predictionOf(a *api.Answer) float64 {
+	if a.ExpectedRevenue == nil {
+		return math.NaN()
+	}
+	return *a.ExpectedRevenue
+}
