@@ -16,6 +16,7 @@ type Answer struct {
 	ExpectedRevenue    *float64 `json:"expected_revenue" doc:"R(S); null if the policy has no estimate"`
 	Propensity         *float64 `json:"propensity" doc:"π(S), the probability with which the set was chosen; null if it has no closed form"`
 	PolicyVersion      uint64   `json:"policy_version" doc:"the last entry of the log that the policy had learned from"`
+	Variant            string   `json:"variant,omitzero" doc:"of the experiment, which the unit is shown; holdout is the part of the units that take no part in it"`
 
 	CatalogueVersion uint64   `json:"catalogue_version,omitzero" doc:"the last entry of the log that had changed the catalogue; left out if no candidate was from it"`
 	Unknown          []string `json:"unknown,omitzero" doc:"candidates that the catalogue does not have, the first 100"`

@@ -13,7 +13,7 @@ import "time"
 //	activated, expired, evicted  decision_id
 //	version-kept        version, note
 //	rolled-back         version, config if it is another one
-//	learner-reset, relearning-begun, learner-exchanged  config
+//	learner-reset, relearning-begun, learner-exchanged, learner-adopted  config
 //	relearning-ended    note
 //	items-changed       items
 //	values-seen         feature, values

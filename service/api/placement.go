@@ -13,7 +13,8 @@ type Placement struct {
 	Rounds            int            `json:"rounds,omitzero" default:"100000" minimum:"1" doc:"T, the horizon in decisions, for policies that have one"`
 	Seed              uint64         `json:"seed" required:"false" doc:"the seed of all random draws"`
 	AttributionWindow string         `json:"attribution_window,omitzero" default:"30m" doc:"how long a decision waits for its outcome"`
-	Mode              string         `json:"mode,omitzero" enum:"learn,shadow,explore" default:"learn" doc:"learn: the policy decides; shadow: the caller's baseline is shown, and the policy learns from it; explore: the policy decides but for a share of requests, in which a set or an item is drawn"`
+	Mode              string         `json:"mode,omitzero" enum:"learn,shadow,explore,experiment" default:"learn" doc:"learn: the policy decides; shadow: the caller's baseline is shown, and the policy learns from it; explore: the policy decides but for a share of requests, in which a set or an item is drawn; experiment: each shopper gets one of several variants, which are compared"`
+	Experiment        *Experiment    `json:"experiment,omitempty" doc:"of the mode experiment: what is compared"`
 	Explore           string         `json:"explore,omitzero" enum:"sets,slots" doc:"in the mode explore, what is drawn: sets, a whole set drawn uniformly; slots, one item of the policy's set is replaced by another, which costs less and says as much about policies that show similar sets; sets if left out"`
 	ExploreShare      *float64       `json:"explore_share,omitempty" minimum:"0" maximum:"1" doc:"in the mode explore, the share of requests that explore; 0.05 if left out"`
 	Fallback          string         `json:"fallback,omitzero" enum:"baseline,version" doc:"what is shown while the guard has an alarm: baseline, the caller's sets, which every request then has to have; version, those of the last good version; if left out, the policy goes on"`
@@ -30,6 +31,8 @@ const (
 	Learn   = "learn"   // the policy decides
 	Shadow  = "shadow"  // the caller's baseline is shown; the policy learns from it, and reports what it would have shown
 	Explore = "explore" // the policy decides but for a share of requests
+
+	Experimenting = "experiment" // each unit is shown one of several variants, which are compared
 )
 
 // What is shown while the guard has an alarm.

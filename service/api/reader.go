@@ -36,7 +36,7 @@ type RequestReader struct {
 //
 //	{"decision_id": "abc", "items": [{"id": "sku1", "features": {"price": 1.2, "brand": "acme"}, "revenue": 2.5}, …],
 //	 "user": {…}, "size": 2, "include": ["sku1"], "exclude": ["sku2"],
-//	 "at_most": [{"items": ["sku3", "sku4"], "most": 1}, {"feature": "brand", "most": 2}], "baseline": ["sku1"], "defer": true,
+//	 "at_most": [{"items": ["sku3", "sku4"], "most": 1}, {"feature": "brand", "most": 2}], "baseline": ["sku1"], "unit": "shopper-7", "defer": true,
 //	 "candidates": ["sku7"], "filter": "price < 3", "strict": true, "payload": true}
 //
 // Unknown keys, duplicate keys, wrong types and longer lists are errors, of type *[FieldError]. The
@@ -52,7 +52,7 @@ func (p *RequestReader) Read(text []byte, maxItems int) (*Request, error) {
 
 func (p *RequestReader) begin(text []byte, maxItems int) {
 	if p.request.find == nil {
-		p.request = keysOf("decision_id", "items", "user", "size", "include", "exclude", "at_most", "slots", "baseline", "defer", "candidates", "filter", "strict", "payload")
+		p.request = keysOf("decision_id", "items", "user", "size", "include", "exclude", "at_most", "slots", "baseline", "unit", "defer", "candidates", "filter", "strict", "payload")
 		p.item = keysOf("id", "features", "revenue")
 		p.limit = keysOf("items", "feature", "most")
 		p.slot = keysOf("id", "exclude")
@@ -99,6 +99,8 @@ func (p *RequestReader) read() {
 			}
 		case "baseline":
 			r.Baseline = p.texts(nil)
+		case "unit":
+			r.Unit = p.text()
 		case "defer":
 			r.Defer = p.truth()
 		case "candidates":

@@ -47,7 +47,8 @@ type Stats struct {
 	ByPolicy         Group   `json:"by_policy" doc:"decisions whose set the policy chose"`
 	ByChance         Group   `json:"by_chance" doc:"decisions whose set was drawn uniformly"`
 	ByBaseline       Group   `json:"by_baseline" doc:"decisions whose set was the caller's"`
-	Uplift           *Uplift `json:"uplift,omitempty" doc:"in the mode explore, once there are two rounds of each group"`
+	Uplift           *Uplift `json:"uplift,omitempty" doc:"of the present era, once it has two rounds of the policy and two of chance, unless it is an experiment's"`
+	Eras             []Era   `json:"eras" doc:"times in which the placement decided in one way, the oldest first: the last 20"`
 
 	Calibration Calibration `json:"calibration"`
 	Shadow      Comparison  `json:"shadow"`
@@ -112,6 +113,14 @@ type Group struct {
 	Squares   float64 `json:"squares" doc:"Σ revenue²"`
 }
 
+// Add adds the decisions of another group.
+func (g *Group) Add(o *Group) {
+	g.Rounds += o.Rounds
+	g.Purchases += o.Purchases
+	g.Revenue += o.Revenue
+	g.Squares += o.Squares
+}
+
 // Mean returns the mean revenue per decision and its standard error. The mean of no decision and the
 // standard error of fewer than two are NaN.
 func (g Group) Mean() (mean, standardError float64) {
@@ -121,8 +130,7 @@ func (g Group) Mean() (mean, standardError float64) {
 	return mean, math.Sqrt(variance / n)
 }
 
-// Uplift estimates how much more the policy earns per decision than uniformly drawn sets. It counts
-// all decisions of the policy, including those in the mode learn.
+// Uplift estimates how much more the policy earns per decision than uniformly drawn sets, in the present era.
 type Uplift struct {
 	Estimate      float64 `json:"estimate"`
 	StandardError float64 `json:"standard_error"`
@@ -152,3 +160,28 @@ type Comparison struct {
 	Policy     float64 `json:"policy" doc:"Σ R(S) of the policy's own sets, over the rounds with estimates"`
 	Baseline   float64 `json:"baseline" doc:"Σ R(S) of the baselines, over the same rounds"`
 }
+
+// Era is a time in which a placement decided in one way. Each decision counts in the era in which it was made.
+type Era struct {
+	Entry      uint64      `json:"entry" doc:"of the log, which began it"`
+	Time       *time.Time  `json:"time,omitempty" doc:"left out if it began with a snapshot of an earlier program"`
+	Began      string      `json:"began" enum:"created,mode,reset,rollback,relearned,adopted,opened" doc:"what began it: the placement, another mode or experiment, a learner that began again, a roll back, a learner that had learned from the log, the learner of a variant, or the opening of a snapshot of an earlier program"`
+	Mode       string      `json:"mode" enum:"learn,shadow,explore,experiment"`
+	Experiment string      `json:"experiment,omitzero" doc:"its name"`
+	Decisions  uint64      `json:"decisions"`
+	ByPolicy   Group       `json:"by_policy"`
+	ByChance   Group       `json:"by_chance"`
+	ByBaseline Group       `json:"by_baseline"`
+	Shadow     *Comparison `json:"shadow,omitempty" doc:"if the caller's sets were shown and the policy's own sets are known"`
+}
+
+// What begins an era.
+const (
+	BegunByCreation   = "created"
+	BegunByMode       = "mode"
+	BegunByReset      = "reset"
+	BegunByRollback   = "rollback"
+	BegunByRelearning = "relearned"
+	BegunByAdoption   = "adopted"
+	BegunByOpening    = "opened"
+)

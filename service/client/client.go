@@ -224,6 +224,11 @@ func (c *Client) Stats(ctx context.Context, placement string) (*api.Stats, error
 	return get[api.Stats](ctx, c, placementPath(placement)+"/stats")
 }
 
+// Experiments returns the experiment of a placement, if one runs, and the last ones that have ended.
+func (c *Client) Experiments(ctx context.Context, placement string) (*api.Experiments, error) {
+	return get[api.Experiments](ctx, c, placementPath(placement)+"/experiment")
+}
+
 // RollBack returns a placement to one of its [Client.Versions]: it forgets what it has learned since. What it knew is
 // kept as a version.
 func (c *Client) RollBack(ctx context.Context, placement string, version uint64) error {

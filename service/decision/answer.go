@@ -38,6 +38,8 @@ type Answer struct {
 	Own      []string // and that set, if chance showed another one
 	Slots    []string // the ids of its slots, in the order of Shown; nil if they have none
 
+	Variant string // of an experiment; "" without one
+
 	CatalogueVersion     uint64   // the last entry that had changed the catalogue; 0 if no candidate may be from one
 	Unknown, Unavailable []string // candidates that the catalogue does not have, and that may not be shown now: the first of each
 	Missing              int      // the number of both
@@ -47,11 +49,12 @@ type Answer struct {
 // estimates are the part of an answer that is not in the offer. The log keeps them in the field Answer of an
 // event:
 //
-//	version      1 byte    4 with a flag from 256 on, else 3 with flag 128, 2 with a flag from 8 on, else 1
-//	flags        1 byte, in version 4 a uvarint
+//	version      1 byte    5 with a flag from 512 on, else 4 with flag 256, 3 with flag 128, 2 with a flag from 8 on, else 1
+//	flags        1 byte, from version 4 on a uvarint
 //	                       1: estimated, 2: with the policy's own set, 4: which is the set shown,
 //	                       8: deferred, 16: the policy was certain, 32: of another set, 64: with a note,
-//	                       128: with the law of the set, 256: with candidates from a catalogue
+//	                       128: with the law of the set, 256: with candidates from a catalogue,
+//	                       512: of a variant of an experiment
 //	number       uvarint   of the decision within its placement, from 1 on
 //	where estimated, floats of 8 bytes, little endian
 //	  p(0|S), R(S), p(i|S) of the items shown in display order
@@ -61,6 +64,7 @@ type Answer struct {
 //	with the law: see Draw
 //	of a catalogue: its version and the number of missing candidates as uvarints; of the unknown and of the
 //	  unavailable ones the number as a uvarint and the ids as strings
+//	of a variant: its name as a string, and the hash of the unit in 8 bytes, little endian
 //
 // A string is its length as a uvarint, and its bytes.
 type estimates struct {
@@ -79,6 +83,9 @@ type estimates struct {
 	law      *Draw // nil: not known, or known from the propensity
 
 	catalogue *fromCatalogue // nil if no candidate may be from a catalogue
+
+	variant string // of an experiment; "" without one
+	unit    uint64 // and the hash of the unit that is shown it: see [variants.Unit]
 }
 
 // fromCatalogue says of which catalogue the candidates were, and which were missing.
@@ -98,7 +105,8 @@ const (
 	flagNote
 	flagLaw
 	flagCatalogue
-	allFlags = flagCatalogue<<1 - 1
+	flagVariant
+	allFlags = flagVariant<<1 - 1
 )
 
 func (e *estimates) encode(dst []byte) []byte {
@@ -130,6 +138,9 @@ func (e *estimates) encode(dst []byte) []byte {
 	if e.catalogue != nil {
 		flags |= flagCatalogue
 	}
+	if e.variant != "" {
+		flags |= flagVariant
+	}
 	if dst = append(dst, versionOf(flags)); flags >= flagCatalogue {
 		dst = binary.AppendUvarint(dst, flags)
 	} else {
@@ -158,6 +169,9 @@ func (e *estimates) encode(dst []byte) []byte {
 		dst = binary.AppendUvarint(binary.AppendUvarint(dst, c.version), uint64(c.missing))
 		dst = appendStrings(appendStrings(dst, c.unknown), c.unavailable)
 	}
+	if e.variant != "" {
+		dst = binary.LittleEndian.AppendUint64(appendString(dst, e.variant), e.unit)
+	}
 	return dst
 }
 
@@ -165,6 +179,8 @@ func (e *estimates) encode(dst []byte) []byte {
 // read it.
 func versionOf(flags uint64) byte {
 	switch {
+	case flags >= flagVariant:
+		return 5
 	case flags >= flagCatalogue:
 		return 4
 	case flags >= flagLaw:
@@ -184,7 +200,7 @@ func decodeEstimates(data []byte, shown int) (estimates, error) {
 		return e, errEstimates
 	}
 	flags, rest, ok := uint64(data[1]), data[2:], true
-	if data[0] == versionOf(flagCatalogue) {
+	if data[0] >= versionOf(flagCatalogue) {
 		flags, rest, ok = cutUvarint(data[1:])
 	}
 	if !ok || data[0] != versionOf(flags) || flags&^allFlags != 0 {
@@ -268,6 +284,12 @@ func (e *estimates) decodeRest(data []byte, flags uint64, floats int) ([]byte, b
 		}
 		e.catalogue = c
 	}
+	if flags&flagVariant != 0 {
+		if e.variant, rest, ok = cutString(rest); !ok || e.variant == "" || len(rest) < 8 {
+			return nil, false
+		}
+		e.unit, rest = binary.LittleEndian.Uint64(rest), rest[8:]
+	}
 	return data[:floats], len(rest) == 0
 }
 
@@ -305,7 +327,7 @@ func cutString(data []byte) (s string, rest []byte, ok bool) {
 // tell adds the fields to an answer that only some decisions have.
 func (e *estimates) tell(a *Answer) *Answer {
 	a.Deferred, a.Certain, a.Own = e.deferred, e.certain, slices.Clone(e.own)
-	a.Slots = slotIDs(e.note)
+	a.Slots, a.Variant = slotIDs(e.note), e.variant
 	if c := e.catalogue; c != nil {
 		a.CatalogueVersion, a.Unknown, a.Unavailable, a.Missing = c.version, c.unknown, c.unavailable, c.missing
 	}

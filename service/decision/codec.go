@@ -23,10 +23,11 @@ import (
 //	8  had categories that learned no values
 //	9  had no guards
 //	10 had no series
-//	11
+//	11 had no experiments and no eras
+//	12
 const (
 	snapshotKind   = "decision engine "
-	snapshotFormat = 11
+	snapshotFormat = 12
 )
 
 // decoder reads a snapshot of a format.

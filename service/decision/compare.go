@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"vitrine/internal/state"
+	"vitrine/service/api"
 	"vitrine/service/eventlog"
 )
 
@@ -45,6 +46,7 @@ func Compare(ctx context.Context, a, b *Engine) (different []string, err error) 
 			settleVersions(p, q)
 			settleGuards(p, q)
 			settleSeries(p, q)
+			settleEras(p, q)
 			if same, err = p.equal(q); err != nil {
 				return nil, err
 			}
@@ -140,6 +142,14 @@ func settleGuards(p, q *frozen) {
 func settleSeries(p, q *frozen) {
 	if p.series.late || q.series.late {
 		p.series, q.series = series{}, series{}
+	}
+}
+
+// settleEras leaves out eras if those of one began with a snapshot of before format 12.
+func settleEras(p, q *frozen) {
+	opened := func(e era) bool { return e.began == api.BegunByOpening }
+	if slices.ContainsFunc(p.eras, opened) || slices.ContainsFunc(q.eras, opened) {
+		p.eras, q.eras = nil, nil
 	}
 }
 

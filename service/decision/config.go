@@ -30,6 +30,7 @@ type Config struct {
 const (
 	maxID       = 200 // bytes
 	maxDecision = 128
+	maxUnit     = 200
 )
 
 const (
@@ -97,6 +98,17 @@ func (c *Config) complete(settings func(text []byte, p bandit.Problem, allRows b
 	s := c.spec()
 	if all, err := settings(s.Policy, s.problem(), s.All); err == nil {
 		c.Policy = all
+	}
+	if c.Experiment == nil {
+		return
+	}
+	for i := range c.Experiment.Variants {
+		v := &c.Experiment.Variants[i]
+		if s.Policy = canonical(v.Policy); v.Policy != nil {
+			if all, err := settings(s.Policy, s.problem(), s.All); err == nil {
+				v.Policy = all
+			}
+		}
 	}
 }
 
@@ -184,6 +196,9 @@ func (c *Config) check() error {
 	if err := c.checkMode(); err != nil {
 		return err
 	}
+	if err := c.checkExperiment(); err != nil {
+		return err
+	}
 	if c.schema, err = feature.New(c.Features); err != nil {
 		return err
 	}
@@ -211,7 +226,7 @@ func (c *Config) check() error {
 
 func (c *Config) checkMode() error {
 	switch c.Mode {
-	case api.Learn, api.Shadow:
+	case api.Learn, api.Shadow, api.Experimenting:
 		if c.ExploreShare != nil && *c.ExploreShare != 0 {
 			return api.Fieldf("/explore_share", "%v: is for the mode %q", *c.ExploreShare, api.Explore)
 		}
@@ -224,7 +239,7 @@ func (c *Config) checkMode() error {
 			return api.Fieldf("/explore_share", "%v: must be in (0, 1]", *c.ExploreShare)
 		}
 	default:
-		return api.OneOf("/mode", c.Mode, api.Learn, api.Shadow, api.Explore)
+		return api.OneOf("/mode", c.Mode, api.Learn, api.Shadow, api.Explore, api.Experimenting)
 	}
 	if c.Explore != "" {
 		if c.Mode != api.Explore {

@@ -28,7 +28,7 @@ func TestBadConfigs(t *testing.T) {
 		`{` + fine + `,"memory":10}`:                  `/memory: 10: must be at least `,
 		`{` + fine + `,"memory":9000000000000000000}`: `/memory: `,
 		`{"max_size":2,"max_items":1000000,"features":[{"name":"a","kind":"text","buckets":4096}],"policy":{}}`: `/max_items: 1000000: must be at most 16384 of 4096 columns each`,
-		`{` + fine + `,"mode":"lern"}`:                                                 `/mode: "lern": must be one of ["learn" "shadow" "explore"]`,
+		`{` + fine + `,"mode":"lern"}`:                                                 `/mode: "lern": must be one of ["learn" "shadow" "explore" "experiment"]`,
 		`{` + fine + `,"record":"some"}`:                                               `/record: "some": must be one of ["shown" "all"]`,
 		`{` + fine + `,"explore_share":0.1}`:                                           `/explore_share: 0.1: is for the mode "explore"`,
 		`{` + fine + `,"mode":"explore","explore_share":0}`:                            `/explore_share: 0: must be in (0, 1]`,

@@ -17,17 +17,22 @@ func (c *counts) offered(o *offer) {
 	if o.Mode == ByChance {
 		c.Chance++
 	}
+	compare(&c.Shadow, o)
+}
+
+// compare adds a decision that showed the caller's set to a comparison with the policy's own one.
+func compare(c *api.Comparison, o *offer) {
 	if !o.shadowed {
 		return
 	}
-	c.Shadow.Rounds++
+	c.Rounds++
 	if o.agrees {
-		c.Shadow.Agreements++
+		c.Agreements++
 	}
 	if o.probability != nil {
-		c.Shadow.Estimated++
-		c.Shadow.Policy += o.shadow
-		c.Shadow.Baseline += o.estimates.revenue
+		c.Estimated++
+		c.Policy += o.shadow
+		c.Baseline += o.estimates.revenue
 	}
 }
 
@@ -39,8 +44,9 @@ func (c *counts) abandoned(to status) {
 	}
 }
 
-// closed counts a decision with an outcome. The rest is counted only with its offer.
-func (c *counts) closed(r *record, o *offer) {
+// closed counts a decision with an outcome. The rest is counted only with its offer; own says that it has the estimates of
+// the placement's learner.
+func (c *counts) closed(r *record, o *offer, own bool) {
 	if r.status == chosen {
 		c.Chosen++
 	} else {
@@ -50,24 +56,18 @@ func (c *counts) closed(r *record, o *offer) {
 		return
 	}
 	earned := o.earned(int(r.choice))
-	purchases := uint64(0)
-	if r.choice > 0 {
-		purchases = 1
-	}
 	if o.Mode != ByImport {
-		arm := &c.Arms[o.Mode-ByPolicy]
-		arm.Rounds++
-		arm.Purchases += purchases
-		arm.Revenue += earned
-		arm.Squares += float64(earned * earned)
+		count(&c.Arms[o.Mode-ByPolicy], r, earned)
 	}
-	if o.probability == nil {
+	if o.probability == nil || !own {
 		return
 	}
 	c.Calibration.Revenue += earned
 	c.Calibration.Predicted += o.estimates.revenue
 	bin := &c.Calibration.Bins[min(int(10*(1-o.outside)), 9)]
 	bin.Rounds++
-	bin.Purchases += purchases
+	if r.choice > 0 {
+		bin.Purchases++
+	}
 	bin.Predicted += 1 - o.outside
 }

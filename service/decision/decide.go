@@ -128,22 +128,33 @@ func (e *Engine) view(name string) (view, error) {
 	if p == nil {
 		return view{}, fmt.Errorf("placement %q: %w", name, ErrNotFound)
 	}
-	return view{p, p.config, p.changed, p.worker, e.state.itemsOf(p), p.fallsBack()}, nil
+	v := view{placement: p, config: p.config, changed: p.changed, worker: p.worker, items: e.state.itemsOf(p), fallback: p.fallsBack()}
+	if p.experiment != nil {
+		v.routes = p.experiment.routes
+	}
+	return v, nil
 }
 
 // decide finds the items to show. It changes only the number of the placement's next decision. The offer
 // shares memory with d.
 func (d *decider) decide(v view, r *request) (*eventlog.Offered, error) {
+	clear(d.index)
+	if err := r.check(v.config, d.index); err != nil {
+		return nil, err
+	}
+	to, err := v.route(r)
+	if err != nil {
+		return nil, err
+	}
 	current := v.worker.current.Load()
 	if s := v.worker.substitute.Load(); s != nil && v.fallback == api.FallbackVersion {
 		current = s
 	}
+	if to.worker != nil {
+		current = to.worker.current.Load()
+	}
 	if current.policy == nil { // the learner has retired meanwhile
 		return nil, errMoved
-	}
-	clear(d.index)
-	if err := r.check(v.config, d.index); err != nil {
-		return nil, err
 	}
 	if r.asksCatalogue() {
 		defer r.stock.unlock() // also if a filter makes its parser panic
@@ -154,7 +165,6 @@ func (d *decider) decide(v view, r *request) (*eventlog.Offered, error) {
 	}
 	n, width := r.len(), v.config.schema.Width()
 	schema, unseen := v.config.schema, v.config.schema.Unseen(r.user, r.items)
-	var err error
 	for _, seen := range unseen {
 		if schema, err = schema.Learn(seen); err != nil {
 			return nil, err
@@ -173,7 +183,7 @@ func (d *decider) decide(v view, r *request) (*eventlog.Offered, error) {
 		return nil, err
 	}
 	x := &vitrine.Context{Features: features, Revenue: r.revenue, Feasible: family}
-	d.estimates = estimates{deferred: r.Defer, note: r.note, catalogue: r.stock.said()}
+	d.estimates = estimates{deferred: r.Defer, note: r.note, catalogue: r.stock.said(), variant: to.variant, unit: to.unit}
 	sound := &v.sound
 	switch {
 	case r.trial:
@@ -201,11 +211,13 @@ func (d *decider) decide(v view, r *request) (*eventlog.Offered, error) {
 	}
 	shown := own.Assortment
 	switch {
-	case (v.config.Mode == api.Shadow || v.fallback == api.FallbackBaseline) && !(r.trial && r.Baseline == nil):
+	case to.show == api.ShowUniform:
+		shown = d.explore(o, own, x, v.config, 1)
+	case (v.config.Mode == api.Shadow || to.show == api.ShowBaseline || to.worker == nil && v.fallback == api.FallbackBaseline) && !(r.trial && r.Baseline == nil):
 		shown, o.Propensity, o.Mode = baseline, 0, ByBaseline
 		d.estimates.shadowed = true
 	case v.config.Mode == api.Explore:
-		shown = d.explore(o, own, x, v.config)
+		shown = d.explore(o, own, x, v.config, *v.config.ExploreShare)
 	}
 	ordered := o.Mode == ByBaseline
 	if o.Mode == ByPolicy && own.Order != nil && !hasSlots {
@@ -257,13 +269,16 @@ func (e *Engine) see(ctx context.Context, name string, changed uint64, values []
 // baseline returns the items that the caller shows, in display order.
 func (r *request) baseline(c *Config, index map[string]int) (vitrine.Assortment, error) {
 	switch {
-	case c.Mode != api.Shadow && c.Fallback != api.FallbackBaseline:
+	case !c.needsBaseline() && c.Fallback != api.FallbackBaseline && c.Mode == api.Experimenting: // of callers who always send one
+	case !c.needsBaseline() && c.Fallback != api.FallbackBaseline:
 		if r.Baseline != nil {
 			return nil, api.Fieldf("/baseline", "is for placements of the mode %q or with the fallback %q, and this one's mode is %q", api.Shadow, api.FallbackBaseline, c.Mode)
 		}
 		return nil, nil
 	case r.Baseline == nil && r.trial:
 		return nil, nil
+	case r.Baseline == nil && c.Mode == api.Experimenting && c.needsBaseline():
+		return nil, api.Fieldf("/baseline", "is missing: the experiment shows it to some units, and which ones the caller does not know")
 	case r.Baseline == nil && c.Mode == api.Shadow:
 		return nil, api.Fieldf("/baseline", "is missing: in the mode %q it is what the caller shows", api.Shadow)
 	case r.Baseline == nil:

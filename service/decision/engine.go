@@ -209,12 +209,16 @@ func (e *Engine) Stats(name string) (api.Stats, error) {
 	}
 	s.Clipped = v.sound.clipped.Load()
 	s.Categories, s.Guard = v.config.schema.Categories(), v.guardReport()
+	s.Eras = make([]api.Era, len(v.eras))
+	for i, e := range v.eras {
+		s.Eras[i] = e.report()
+	}
 	if c.Offered > 0 {
 		s.ExplorationShare = float64(c.Chance) / float64(c.Offered)
 	}
-	if s.ByPolicy.Rounds > 1 && s.ByChance.Rounds > 1 {
-		mine, a := s.ByPolicy.Mean()
-		uniform, b := s.ByChance.Mean()
+	if era := s.Eras[len(s.Eras)-1]; era.Mode != api.Experimenting && era.ByPolicy.Rounds > 1 && era.ByChance.Rounds > 1 {
+		mine, a := era.ByPolicy.Mean()
+		uniform, b := era.ByChance.Mean()
 		s.Uplift = &api.Uplift{Estimate: mine - uniform, StandardError: math.Hypot(a, b)}
 	}
 	return s, nil

@@ -30,6 +30,8 @@ var (
 	ErrLoss = errors.New("the learner would begin again")
 	// ErrRelearning is returned for a change of a placement whose second learner has not caught up yet.
 	ErrRelearning = errors.New("a relearning is under way: wait until it has ended, or put the configuration that the placement has, which gives it up")
+	// ErrExperiment is returned for a change that a running experiment does not allow.
+	ErrExperiment = errors.New("an experiment is under way: end it first, by a PUT with another mode")
 	// ErrMemory is returned for a placement that does not fit into the memory of the service.
 	ErrMemory = errors.New("the service has too little memory")
 	// ErrPolicy is returned if a policy panics or violates the constraints.
@@ -60,9 +62,15 @@ type LossError struct {
 	MaxSize   int      // the new one if it is smaller, otherwise 0. Its learner learns nothing from larger sets
 	OtherRows bool     // whether its features make other rows than those in the log, from which its learner cannot learn
 	api.Loss
+
+	Experiment string   // that would end; "" if the learner of the placement would begin again
+	Variants   []string // whose learners would be lost with it
 }
 
 func (e *LossError) Error() string {
+	if e.Experiment != "" {
+		return fmt.Sprintf("placement %q: the experiment %q would end, and the %d rounds that the learners of its variants %q have learned would be forgotten", e.Placement, e.Experiment, e.Rounds, e.Variants)
+	}
 	return fmt.Sprintf("placement %q: %v and forget the %d rounds that it has learned, because it depends on %s", e.Placement, ErrLoss, e.Rounds, strings.Join(e.Fields, ", "))
 }
 

@@ -1,6 +1,7 @@
 package decision
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -148,8 +149,12 @@ func (e *Engine) Explain(ctx context.Context, placement, id string) (*api.Explan
 		return nil, err
 	}
 	o := f.offer
+	w := v.worker
+	if v.routes != nil {
+		w = cmp.Or(v.routes.learnerOf(o.variant), w)
+	}
 	m := &matter{
-		config: v.config, answer: answerOf(placement, o.Offered, &o.estimates), policy: v.policyOf(o.PolicyVersion),
+		config: v.config, answer: answerOf(placement, o.Offered, &o.estimates), policy: w.policyOf(o.PolicyVersion),
 		number: o.number, shown: o.Shown, candidates: o.Candidates,
 	}
 	e.mu.RLock()
@@ -159,6 +164,10 @@ func (e *Engine) Explain(ctx context.Context, placement, id string) (*api.Explan
 		m.policy.policy = nil
 		m.unknown = append(m.unknown, "the utilities: the features or the learner of the placement have changed since")
 	}
+	if o.variant != "" && (v.routes == nil || f.was.entry <= v.routes.number) {
+		m.policy.policy = nil
+		m.unknown = append(m.unknown, fmt.Sprintf("the utilities: the experiment of the variant %q has ended", o.variant))
+	}
 	m.x = &vitrine.Context{Revenue: o.Revenue}
 	if n := len(o.ItemIDs); n > 0 {
 		m.x.Features = mat.NewDense(n, o.Width, o.Features)
@@ -167,25 +176,25 @@ func (e *Engine) Explain(ctx context.Context, placement, id string) (*api.Explan
 	return m.explain(), nil
 }
 
-// policyOf returns the policy of a version if it is still there, and the present one otherwise.
-func (v *view) policyOf(version uint64) published {
-	current := v.worker.current.Load()
+// policyOf returns the policy of a version of a learner if it is still there, and the present one otherwise.
+func (w *worker) policyOf(version uint64) published {
+	current := w.current.Load()
 	if current.version == version {
 		return *current
 	}
-	if s := v.worker.substitute.Load(); s != nil && s.version == version {
+	if s := w.substitute.Load(); s != nil && s.version == version {
 		return *s
 	}
 	var data []byte
-	v.worker.queue.look(func([]task) {
-		for _, k := range v.worker.saved.kept {
+	w.queue.look(func([]task) {
+		for _, k := range w.saved.kept {
 			if k.version == version {
 				data = k.data
 			}
 		}
 	})
 	if data != nil {
-		if l, err := v.worker.restored(data); err == nil {
+		if l, err := w.restored(data); err == nil {
 			kept := published{version: version}
 			if err, _ := safely(func() error { kept.policy = l.Policy(); return nil }); err == nil {
 				return kept

@@ -16,12 +16,12 @@ import (
 
 // explore returns what is shown in the mode "explore", and stores its propensity in o and its law
 // in d.estimates.
-func (d *decider) explore(o *eventlog.Offered, own vitrine.Offer, x *vitrine.Context, c *Config) vitrine.Assortment {
+func (d *decider) explore(o *eventlog.Offered, own vitrine.Offer, x *vitrine.Context, c *Config, share float64) vitrine.Assortment {
 	draw := d.exploreSets
 	if c.Explore == api.BySlots {
 		draw = d.exploreSlots
 	}
-	shown := draw(o, own, x, c)
+	shown := draw(o, own, x, c, share)
 	if c.Record != "all" { // the law is that of positions among all items
 		d.estimates.law = nil
 	}
@@ -36,13 +36,12 @@ func (d *decider) explore(o *eventlog.Offered, own vitrine.Offer, x *vitrine.Con
 // where it is known: π_policy of the set drawn is, unless the policy is random
 // and would have shown another one, and |𝒮| is, unless [assortment.Transversal.Uniform]
 // is false. Then it is 0. The log has the law of a set of at most K items.
-func (d *decider) exploreSets(o *eventlog.Offered, own vitrine.Offer, x *vitrine.Context, c *Config) vitrine.Assortment {
+func (d *decider) exploreSets(o *eventlog.Offered, own vitrine.Offer, x *vitrine.Context, c *Config, share float64) vitrine.Assortment {
 	family, n := x.Feasible.(assortment.Sampler), x.NumItems()
 	if size, ok := family.(assortment.AtMost); ok {
-		d.estimates.law = &Draw{Kind: DrawSets, Epsilon: *c.ExploreShare, Size: min(int(size), n), Page: positions(own.Assortment)}
+		d.estimates.law = &Draw{Kind: DrawSets, Epsilon: share, Size: min(int(size), n), Page: positions(own.Assortment)}
 	}
 	rng := d.coin.At(c.Seed, int(d.estimates.number), stream.Exploration)
-	share := *c.ExploreShare
 	byChance := rng.Float64() < share
 	drawn := family.Sample(nil, n, rng)
 	shown := own.Assortment
@@ -77,8 +76,8 @@ func (d *decider) exploreSets(o *eventlog.Offered, own vitrine.Offer, x *vitrine
 //
 // if the policy itself is certain, and not known otherwise. If there is no swap, the policy's set is
 // shown.
-func (d *decider) exploreSlots(o *eventlog.Offered, own vitrine.Offer, x *vitrine.Context, c *Config) vitrine.Assortment {
-	n, share, page := x.NumItems(), *c.ExploreShare, own.Assortment
+func (d *decider) exploreSlots(o *eventlog.Offered, own vitrine.Offer, x *vitrine.Context, c *Config, share float64) vitrine.Assortment {
+	n, page := x.NumItems(), own.Assortment
 	law := &Draw{Kind: DrawSlots, Epsilon: share, Size: len(page), Page: positions(page)}
 	d.estimates.law = law
 	inside := make([]bool, n)

@@ -59,6 +59,9 @@ func (s *fold) apply(entry []byte, e *eventlog.Event, o *offer) error {
 	s.position = next
 	if p := s.placements[e.Placement]; p != nil {
 		s.restock(p)
+		if p.experiment != nil {
+			p.experiment.advance(e.Time, p.config.cohortLength())
+		}
 		if p.advance(e.Time, next.Sequence) {
 			s.alarmed = append(s.alarmed, p)
 		}
@@ -86,7 +89,7 @@ func (s *fold) closes(e *eventlog.Event) *record {
 
 func (s *fold) applyBody(sequence uint64, e *eventlog.Event, o *offer) error {
 	if put, ok := e.Body.(*eventlog.PlacementPut); ok {
-		return s.put(sequence, e.Placement, put.Config)
+		return s.put(sequence, e.Time, e.Placement, put.Config)
 	}
 	p := s.placements[e.Placement]
 	if p == nil {
@@ -164,9 +167,11 @@ func (s *fold) applyBody(sequence uint64, e *eventlog.Event, o *offer) error {
 		}
 		return nil
 	case *eventlog.PolicyRolledBack:
-		return p.rollBackTo(sequence, b.Version)
+		return p.rollBackTo(sequence, e.Time, b.Version)
 	case *eventlog.LearnerRolledBack:
 		return s.rollBack(p, sequence, e.Time, b)
+	case *eventlog.LearnerAdopted:
+		return s.adopt(p, sequence, e.Time, b)
 	case *eventlog.LearnerReset:
 		return s.reset(p, sequence, e.Time, b)
 	case *eventlog.RelearningBegun:
@@ -185,31 +190,41 @@ func (s *fold) applyBody(sequence uint64, e *eventlog.Event, o *offer) error {
 
 // put creates a placement or changes it. The learner goes on where it sees the
 // same rows under the same settings. In logs of earlier programs it begins again otherwise, and the versions go.
-func (s *fold) put(sequence uint64, name string, config []byte) error {
+func (s *fold) put(sequence uint64, time int64, name string, config []byte) error {
 	c, _, err := parseLogged(config)
 	if err != nil {
 		return err
 	}
 	p := s.placements[name]
 	goesOn := p != nil && p.config.sameLearner(c)
-	r, err := s.prepared(c, !goesOn)
+	r, err := s.prepared(p, c, !goesOn)
 	if err != nil {
 		return err
 	}
+	began := ""
 	switch {
 	case p == nil:
 		p = &placement{name: name, born: sequence}
 		s.placements[name] = p
 		s.begin(p, r.worker, c, sequence)
+		began = api.BegunByCreation
 	case goesOn:
+		if !p.config.sameWatch(c) || r.variants != nil {
+			began = api.BegunByMode
+		}
 		p.configure(c, sequence)
 	default:
+		began = api.BegunByReset
 		s.endRelearning(p)
 		for _, w := range p.learners() {
 			w.stop()
 		}
 		p.versions, p.former = nil, nil
 		s.begin(p, r.worker, c, sequence)
+	}
+	s.conduct(p, sequence, time, r.variants)
+	if began != "" {
+		p.turn(sequence, time, began)
 	}
 	s.recharge(p, s.chargeOf(p), r.held)
 	s.forget(p)
@@ -222,7 +237,7 @@ func (s *fold) reset(p *placement, sequence uint64, time int64, b *eventlog.Lear
 	if err != nil {
 		return err
 	}
-	r, err := s.prepared(c, true)
+	r, err := s.prepared(p, c, true)
 	if err != nil {
 		return err
 	}
@@ -230,6 +245,8 @@ func (s *fold) reset(p *placement, sequence uint64, time int64, b *eventlog.Lear
 	s.keepBefore(p, time, b.Note, 0)
 	s.retire(p)
 	s.begin(p, r.worker, c, sequence)
+	s.conduct(p, sequence, time, r.variants)
+	p.turn(sequence, time, api.BegunByReset)
 	s.trim(p, 0)
 	s.recharge(p, s.chargeOf(p), r.held)
 	s.forget(p)
@@ -237,13 +254,17 @@ func (s *fold) reset(p *placement, sequence uint64, time int64, b *eventlog.Lear
 }
 
 // prepared returns what a caller has prepared, or prepares it: what is in the log is not refused for its size.
-func (s *fold) prepared(c *Config, needsLearner bool) (r *prepared, err error) {
-	if r, s.ready = s.ready, nil; r == nil {
-		r = new(prepared)
-		if needsLearner {
-			r.worker, err = newWorker(s.build, c, 0)
+func (s *fold) prepared(p *placement, c *Config, needsLearner bool) (r *prepared, err error) {
+	if r, s.ready = s.ready, nil; r != nil {
+		return r, nil
+	}
+	r = new(prepared)
+	if needsLearner {
+		if r.worker, err = newWorker(s.build, c, 0); err != nil {
+			return nil, err
 		}
 	}
+	r.variants, err = buildVariants(s.build, p, c)
 	return r, err
 }
 
@@ -286,6 +307,9 @@ func (s *fold) offer(p *placement, sequence uint64, time int64, offered *eventlo
 	if err != nil {
 		return err
 	}
+	if err := p.checkRoute(o); err != nil {
+		return err
+	}
 	if before != nil { // whoever wrote this had forgotten it
 		p.closed.remove(before)
 		s.decisions.remove(before)
@@ -302,6 +326,13 @@ func (s *fold) offer(p *placement, sequence uint64, time int64, offered *eventlo
 	}
 	p.numbers = max(p.numbers, o.number)
 	p.counts.offered(o)
+	if era := p.eraOf(sequence); era != nil && o.Mode != ByImport {
+		era.decisions++
+		compare(&era.shadow, o)
+	}
+	if p.experiment != nil {
+		p.experiment.enter(r, o)
+	}
 	p.pace.add(time, r.size())
 	s.forget(p)
 	return nil
@@ -337,8 +368,19 @@ func (s *fold) close(sequence uint64, r *record, o *offer, to status, choice int
 		p.relearning.worker.queue.follow(sequence)
 	}
 	r.status, r.choice = to, int16(choice)
-	p.counts.closed(r, o)
-	p.unwatch(r, o)
+	own := o != nil && p.isOwn(o)
+	p.counts.closed(r, o, own)
+	if era := p.eraOf(r.entry); era != nil && o != nil && o.Mode != ByImport {
+		count(&era.groups[o.Mode-ByPolicy], r, o.earned(choice))
+	}
+	if p.experiment != nil {
+		p.experiment.leave(r, o)
+	}
+	if own {
+		p.unwatch(r, o)
+	} else {
+		p.unwatch(r, nil)
+	}
 	p.series.closed(p, r, o)
 	switch {
 	case !r.isOf(p.learner):
@@ -346,8 +388,12 @@ func (s *fold) close(sequence uint64, r *record, o *offer, to status, choice int
 	case !learn:
 		p.counts.Unlearned++
 	case o != nil:
-		p.sound.closed(r, o)
-		p.worker.send(task{sequence: sequence, round: o.round(choice), bytes: o.roundBytes()})
+		if own {
+			p.sound.closed(r, o)
+		}
+		for _, w := range p.taught(o) {
+			w.send(task{sequence: sequence, round: o.round(choice), bytes: o.roundBytes()})
+		}
 		fallthrough
 	default:
 		p.learned, p.standing = sequence, 0
@@ -362,6 +408,9 @@ func (s *fold) abandon(r *record, to status) {
 	r.placement.counts.abandoned(to)
 	r.placement.unwatch(r, nil)
 	r.placement.series.closed(r.placement, r, nil)
+	if e := r.placement.experiment; e != nil {
+		e.leave(r, nil)
+	}
 	s.shelve(r)
 }
 
@@ -397,6 +446,7 @@ type prepared struct {
 	placement *placement // the changed placement, nil for a new one
 	changed   uint64     // the entry of its last change
 	worker    *worker    // nil if the placement's learner goes on
+	variants  []*worker  // of an experiment that begins: see buildVariants
 	held      int64      // bytes that the budget has set aside
 	claimed   atomic.Bool
 }
@@ -422,7 +472,16 @@ func (s *fold) charge(c *Config, others ...*worker) (int64, error) {
 			size.State = max(size.State, other.State)
 		}
 	}
-	return size.Learner + int64(2+c.Keep)*size.State + int64(c.Bound()), nil
+	all := size.Learner + int64(2+c.Keep)*size.State + int64(c.Bound())
+	if c.Experiment != nil {
+		all += experimentBytes
+	}
+	err = c.ofVariants(func(_ int, own *Config) error {
+		size, err := s.sizeOf(own)
+		all += size.Learner + 2*size.State + int64(2*own.share())
+		return err
+	})
+	return all, err
 }
 
 func (s *fold) sizeOf(c *Config) (size Size, err error) {

@@ -140,10 +140,7 @@ func (p *placement) unwatch(r *record, o *offer) {
 //
 // where A says that the policy was drawn, with probability 1 − ε, and m is what sets of the policy earned before.
 func (c *cohort) add(o *offer, x float64, config *Config) {
-	bound := 0.0
-	for _, i := range o.Shown {
-		bound = max(bound, revenueOf(o.Revenue, int(i)))
-	}
+	bound := o.bound()
 	switch o.Mode {
 	case ByPolicy:
 		c.earned.Add(x, bound)

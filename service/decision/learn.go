@@ -561,6 +561,10 @@ type frozen struct {
 	learners               []frozenLearner // the one that decides, the former ones, and the second one
 	relearning             *relearning     // nil if there is no second one
 	items                  frozenItems
+	eras                   []era
+	past                   []string
+	experiment             *experiment // nil if none runs
+	challengers            []frozenLearner
 }
 
 // frozenLearner is a learner of a placement at an entry.

@@ -35,6 +35,9 @@ type placement struct {
 	worker     *worker     // the learner that decides
 	relearning *relearning // nil if none is under way
 	former     []*worker   // those that decided before and have versions, in the order in which they retired
+	experiment *experiment // nil if none runs
+	past       []string    // the reports of experiments that have ended, as canonical JSON
+	eras       []*era      // the oldest first
 	items      stock
 	upcoming   atomic.Uint64 // of live decisions: the largest number given out
 }
@@ -51,7 +54,7 @@ func (p *placement) configure(c *Config, sequence uint64) {
 	if before == nil || !before.sameWatch(c) {
 		p.restartGuard(sequence)
 	}
-	p.config, p.canonical, p.changed, p.worker.config = c, c.Canonical(), sequence, c
+	p.config, p.canonical, p.changed, p.worker.config = c, c.Canonical(), sequence, c.plain()
 	p.worker.queue.setBound(c.share())
 	p.fallBack()
 }
@@ -60,13 +63,16 @@ func (p *placement) configure(c *Config, sequence uint64) {
 func (p *placement) see(seen feature.Seen) error {
 	c, err := p.config.Learn(seen)
 	if err == nil {
-		p.config, p.worker.config = c, c
+		p.config, p.worker.config = c, c.plain()
 	}
 	return err
 }
 
-// all are the learners, and the second one.
-func (p *placement) all() []*worker {
+// all are the learners, the second one, and those of variants.
+func (p *placement) all() []*worker { return append(p.lasting(), p.challengers()...) }
+
+// lasting are the learners, and the second one.
+func (p *placement) lasting() []*worker {
 	if p.relearning != nil {
 		return append(p.learners(), p.relearning.worker)
 	}
@@ -91,6 +97,7 @@ type view struct {
 	changed uint64
 	worker  *worker
 	items   *catalogue.Catalogue // nil if the placement that shares its own is not there
+	routes  *routes              // nil without an experiment
 
 	fallback string // that decides; "" for the policy
 }

@@ -166,6 +166,11 @@ func (how *Change) check(p *placement, c *Config) error {
 		return nil
 	case p.relearning != nil && !how.Reset, p.relearning != nil && p.config.sameLearner(c): // which the exchange would undo
 		return fmt.Errorf("placement %q: %w", p.name, ErrRelearning)
+	}
+	if done, err := p.ends(c, how); done || err != nil {
+		return err
+	}
+	switch {
 	case how.Reset || p.config.sameLearner(c):
 		return nil
 	case how.relearns() && !p.config.schema.Equal(c.schema):
@@ -181,6 +186,8 @@ func (how *Change) check(p *placement, c *Config) error {
 func (how *Change) mayUse(c, before *Config) bool {
 	return how == nil || how.Uses == nil || before != nil && before.Catalogue == c.Catalogue || how.Uses(c.Catalogue)
 }
+
+func (how *Change) isReset() bool { return how != nil && how.Reset }
 
 // relearns reports whether a second learner is to learn from the log.
 func (how *Change) relearns() bool { return how != nil && how.Relearn && !how.Reset }
@@ -214,7 +221,7 @@ func (p *placement) loss(c *Config) error {
 	}
 	return &LossError{
 		Placement: p.name, Fields: p.config.learnerFields(c), MaxSize: smaller, OtherRows: !p.config.schema.Equal(c.schema),
-		Loss: api.Loss{Rounds: p.worker.seen.Load().observed + p.worker.given.Load() - p.worker.done.Load(), Versions: len(p.numbersOf(p.worker))},
+		Loss: api.Loss{Rounds: p.worker.rounds(), Versions: len(p.numbersOf(p.worker))},
 	}
 }
 
@@ -227,6 +234,9 @@ func (p *placement) change(c *Config, canonical []byte, how *Change, from uint64
 		return &eventlog.RelearningEnded{Reason: "the configuration of before was put"}
 	case p.config.sameLearner(c):
 		return &eventlog.PlacementPut{Config: canonical}
+	case !how.Reset && p.adoptable(c) >= 0:
+		variant := p.experiment.name(p.adoptable(c))
+		return &eventlog.LearnerAdopted{Config: canonical, Variant: variant, Note: fmt.Sprintf("before variant %q of the experiment %q", variant, p.config.Experiment.Name)}
 	}
 	note := "before a change of " + abbreviated(p.config.learnerFields(c))
 	if how.relearns() {
@@ -253,7 +263,7 @@ func (e *Engine) prepare(name string, c *Config, how *Change) (*prepared, error)
 	e.mu.RLock()
 	if p := s.placements[name]; p != nil {
 		r.placement, r.changed = p, p.changed
-		if goesOn = p.config.sameLearner(c); goesOn {
+		if goesOn = p.config.sameLearner(c) || !how.isReset() && p.adoptable(c) >= 0; goesOn {
 			charged = p.charged
 		}
 		others = p.learners()
@@ -271,12 +281,27 @@ func (e *Engine) prepare(name string, c *Config, how *Change) (*prepared, error)
 		return nil, fmt.Errorf("placement %q: %w: %w: its rows have %d columns, keep is %d and memory %d: lower the buckets of its features, keep or memory, "+
 			"delete another placement, or give the service more, in [limits] memory", name, ErrMemory, err, c.schema.Width(), c.Keep, c.Memory)
 	}
-	if goesOn {
-		return r, nil
+	if !goesOn {
+		r.worker, err = newWorker(s.build, c, 0)
 	}
-	if r.worker, err = newWorker(s.build, c, 0); err != nil {
+	if err == nil {
+		r.variants, err = e.variants(r.placement, c)
+	}
+	if err != nil {
 		s.budget.Charge(-r.held)
 		return nil, err
 	}
 	return r, nil
+}
+
+// variants builds the learners of the variants that need one, without holding the writer up. If the placement changes
+// meanwhile, they are not used.
+func (e *Engine) variants(p *placement, c *Config) ([]*worker, error) {
+	e.mu.RLock()
+	begins := p.newVariants(c)
+	e.mu.RUnlock()
+	if !begins {
+		return nil, nil
+	}
+	return buildVariants(e.state.build, nil, c)
 }

@@ -19,6 +19,7 @@ type record struct {
 	shown     uint16  // K
 	choice    int16   // 0 or a position in what is shown, from 1 on
 	status    status
+	first     bool // whether it is the first decision of its unit, in an experiment
 }
 
 // rare holds the fields that few decisions have.

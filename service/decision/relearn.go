@@ -33,7 +33,7 @@ func (s *fold) beginRelearning(p *placement, sequence uint64, time int64, b *eve
 	case !p.config.schema.Equal(c.schema):
 		return errors.New("a relearning of other features")
 	}
-	r, err := s.prepared(c, true)
+	r, err := s.prepared(p, c, true)
 	if err != nil {
 		return err
 	}
@@ -77,6 +77,8 @@ func (s *fold) exchange(p *placement, sequence uint64, time int64, b *eventlog.L
 	p.configure(r.worker.config, sequence)
 	p.worker.queue.follow(sequence)
 	p.worker.send(task{what: toEndHistory})
+	s.conduct(p, sequence, time, nil)
+	p.turn(sequence, time, api.BegunByRelearning)
 	p.sound.forget()
 	p.restartGuard(sequence)
 	s.trim(p, 0)

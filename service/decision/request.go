@@ -53,6 +53,9 @@ func (r *request) check(c *Config, index map[string]int) error {
 			return api.Fieldf(fmt.Sprintf("/items/%d/revenue", i), "%v: must be finite, not negative and at most %v", v, vitrine.MaxRevenue)
 		}
 	}
+	if len(r.Unit) > maxUnit || !utf8.ValidString(r.Unit) {
+		return api.Fieldf("/unit", "%q: must have at most %d bytes of UTF-8", api.Abbreviate(r.Unit, 40), maxUnit)
+	}
 	for i := range r.Items {
 		id := r.Items[i].ID
 		if id == "" || len(id) > maxID || !utf8.ValidString(id) {
@@ -132,6 +135,9 @@ func (r *request) sum() [32]byte {
 		b = appendStrings(b, r.Candidates)
 		b = appendString(b, r.Filter)
 		b = appendFlag(b, r.Strict)
+	}
+	if r.Unit != "" {
+		b = appendString(append(b, 3), r.Unit)
 	}
 	*buf = b
 	return sha256.Sum256(b)

@@ -202,7 +202,7 @@ func (s *fold) restoreLearners(d decoder, p *placement, kept []uint64) (err erro
 				return err
 			}
 		}
-		w, versions, err := s.restoreWorker(d, c)
+		w, versions, err := s.restoreWorker(d, c.plain())
 		if err != nil {
 			return err
 		}
@@ -228,6 +228,9 @@ func (s *fold) restoreLearners(d decoder, p *placement, kept []uint64) (err erro
 		return err
 	}
 	if err := s.restoreItems(d, p); err != nil {
+		return err
+	}
+	if err := s.restoreExperiments(d, p); err != nil {
 		return err
 	}
 	s.placements[p.name] = p
@@ -443,6 +446,7 @@ func (p *placement) restoreRecord(d decoder) (*record, error) {
 		}
 	}
 	if r.status.waits() {
+		r.first = d.format >= 12 && flagged(d.Decoder)
 		if err := r.restorePassed(d); err != nil {
 			return nil, cmp.Or(d.Err(), err)
 		}

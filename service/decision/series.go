@@ -49,11 +49,7 @@ func (b *bucket) add(o *bucket) {
 	b.offered += o.offered
 	b.abandoned += o.abandoned
 	for i := range b.arms {
-		a, more := &b.arms[i], &o.arms[i]
-		a.Rounds += more.Rounds
-		a.Purchases += more.Purchases
-		a.Revenue += more.Revenue
-		a.Squares += more.Squares
+		b.arms[i].Add(&o.arms[i])
 	}
 	b.leads += o.leads
 	b.lead += o.lead
@@ -137,13 +133,7 @@ func (s *series) closed(p *placement, r *record, o *offer) {
 		return
 	}
 	earned := o.earned(int(r.choice))
-	arm := &b.arms[o.Mode-ByPolicy]
-	arm.Rounds++
-	if r.choice > 0 {
-		arm.Purchases++
-	}
-	arm.Revenue += earned
-	arm.Squares += float64(earned * earned)
+	count(&b.arms[o.Mode-ByPolicy], r, earned)
 	if r.entry > p.guard.since {
 		centre := 0.0
 		if s.policy.rounds > 0 {

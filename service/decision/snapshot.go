@@ -63,7 +63,7 @@ type frozenState struct {
 // freeze waits for the learners for at most patience, or without limit if patience is negative.
 func (e *Engine) freeze(ctx context.Context, patience time.Duration) (*frozenState, error) {
 	f := new(frozenState)
-	var saved [][]chan frozenWorker // of each placement's learners
+	var saved, challengers [][]chan frozenWorker // of each placement's learners
 	err := e.inspect(ctx, func(s *fold) {
 		f.at, f.oldest, f.machines, f.relearned = s.position, s.position.Sequence+1, s.machines, s.relearned
 		for _, name := range slices.Sorted(maps.Keys(s.placements)) {
@@ -78,6 +78,11 @@ func (e *Engine) freeze(ctx context.Context, patience time.Duration) (*frozenSta
 				of = append(of, p.relearning.worker.freeze(false))
 			}
 			saved = append(saved, of)
+			of = nil
+			for _, w := range p.challengers() {
+				of = append(of, w.freeze(patience >= 0))
+			}
+			challengers = append(challengers, of)
 		}
 	})
 	if err != nil {
@@ -90,15 +95,20 @@ func (e *Engine) freeze(ctx context.Context, patience time.Duration) (*frozenSta
 		defer cancel()
 	}
 	for i, p := range f.placements {
-		for k, c := range saved[i] {
-			select {
-			case w, ok := <-c:
-				if ok {
-					p.learners[k].frozenWorker = w
-				}
-			case <-over.Done():
-				if ctx.Err() != nil {
-					return nil, ctx.Err()
+		for _, part := range []struct {
+			learners []frozenLearner
+			saved    []chan frozenWorker
+		}{{p.learners, saved[i]}, {p.challengers, challengers[i]}} {
+			for k, c := range part.saved {
+				select {
+				case w, ok := <-c:
+					if ok {
+						part.learners[k].frozenWorker = w
+					}
+				case <-over.Done():
+					if ctx.Err() != nil {
+						return nil, ctx.Err()
+					}
 				}
 			}
 		}
@@ -205,7 +215,17 @@ func (p *placement) freeze() *frozen {
 	if p.relearning != nil {
 		f.relearning = new(*p.relearning)
 	}
-	for _, w := range p.all() {
+	f.past = p.past
+	for _, e := range p.eras {
+		f.eras = append(f.eras, *e)
+	}
+	if p.experiment != nil {
+		f.experiment = p.experiment.copy()
+	}
+	for _, w := range p.challengers() {
+		f.challengers = append(f.challengers, frozenLearner{frozenWorker: w.view(), of: w, began: w.began})
+	}
+	for _, w := range p.lasting() {
 		f.learners = append(f.learners, frozenLearner{w.view(), w, w.began, w.config.Canonical(), w.config.schema.Learned()})
 	}
 	return f
@@ -281,6 +301,21 @@ func (f *frozen) encode(e *state.Encoder) {
 	e.Uint64(f.standing)
 	e.Uint64(f.rows)
 	f.items.encode(e)
+	e.Count(len(f.eras))
+	for i := range f.eras {
+		f.eras[i].encode(e)
+	}
+	e.Count(len(f.past))
+	for _, report := range f.past {
+		e.String(report)
+	}
+	if flag(e, f.experiment != nil); f.experiment != nil {
+		f.experiment.encode(e)
+		for i := range f.challengers {
+			e.Uint64(f.challengers[i].began)
+			f.challengers[i].encode(e)
+		}
+	}
 }
 
 func encodeValues(e *state.Encoder, values []feature.Seen) {
@@ -296,10 +331,11 @@ func encodeValues(e *state.Encoder, values []feature.Seen) {
 
 // deciding are the learners that decide or have decided: of the second one nobody expects that it keeps up.
 func (f *frozen) deciding() []frozenLearner {
+	learners := f.learners
 	if f.relearning != nil {
-		return f.learners[:len(f.learners)-1]
+		learners = learners[:len(learners)-1]
 	}
-	return f.learners
+	return slices.Concat(learners, f.challengers)
 }
 
 func (v *version) encode(e *state.Encoder) {
@@ -346,6 +382,7 @@ func (r *record) encode(e *state.Encoder) {
 	if !r.status.waits() {
 		return
 	}
+	flag(e, r.first)
 	e.Count(r.countPassed())
 	if r.countPassed() == 0 {
 		return

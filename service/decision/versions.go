@@ -142,6 +142,7 @@ func (s *fold) rollBack(p *placement, sequence uint64, time int64, b *eventlog.L
 		p.former = slices.DeleteFunc(p.former, func(f *worker) bool { return f == w })
 		p.worker = w
 		p.configure(w.config, sequence)
+		s.conduct(p, sequence, time, nil)
 		if !before.sameRows(w.config) {
 			p.learner = sequence
 		}
@@ -149,6 +150,7 @@ func (s *fold) rollBack(p *placement, sequence uint64, time int64, b *eventlog.L
 	p.learned, p.standing = sequence, b.Version
 	p.sound.forget()
 	p.restartGuard(sequence)
+	p.turn(sequence, time, api.BegunByRollback)
 	w.send(task{what: toReturn, sequence: sequence, version: b.Version})
 	s.trim(p, b.Version)
 	s.recharge(p, s.chargeOf(p), 0)
@@ -157,7 +159,7 @@ func (s *fold) rollBack(p *placement, sequence uint64, time int64, b *eventlog.L
 }
 
 // rollBackTo is rollBack as earlier programs did it: nothing is kept, and the count of rounds learned goes on.
-func (p *placement) rollBackTo(sequence, number uint64) error {
+func (p *placement) rollBackTo(sequence uint64, time int64, number uint64) error {
 	v := p.version(number)
 	if v == nil || v.learner != p.worker {
 		return fmt.Errorf("version %d: %w", number, ErrNotFound)
@@ -165,6 +167,7 @@ func (p *placement) rollBackTo(sequence, number uint64) error {
 	p.learned, p.standing = sequence, 0
 	p.sound.forget()
 	p.restartGuard(sequence)
+	p.turn(sequence, time, api.BegunByRollback)
 	p.worker.send(task{what: toRollBack, sequence: sequence, version: number})
 	return nil
 }
@@ -240,6 +243,9 @@ func (e *Engine) RollBack(ctx context.Context, name string, number uint64, match
 			}
 			if v.learner != p.worker && v.learner != w {
 				return nil, errMoved
+			}
+			if v.learner != p.worker && p.experiment != nil {
+				return nil, fmt.Errorf("placement %q, version %d, which is of another learner: %w", name, number, ErrExperiment)
 			}
 			if p.standing == number {
 				return nil, nil

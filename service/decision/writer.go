@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 	"time"
 
@@ -267,7 +268,7 @@ func (b *batch) encode(e *eventlog.Event, o *offer) {
 // room reports whether the learner can take the round of a decision.
 func (b *batch) room(r *record, o *offer) bool {
 	p := r.placement
-	return !r.isOf(p.learner) || p.worker.queue.room(b.rounds[p], o.roundBytes())
+	return !r.isOf(p.learner) || !slices.ContainsFunc(p.taught(o), func(w *worker) bool { return !w.queue.room(b.rounds[p], o.roundBytes()) })
 }
 
 // canExpire reports the same for a decision that expires. A deferred one has no round.

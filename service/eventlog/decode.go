@@ -116,6 +116,12 @@ func (l *LearnerExchanged) decode(r *decoder) { l.Config = r.bytes() }
 
 func (e *RelearningEnded) decode(r *decoder) { e.Reason = r.string() }
 
+func (l *LearnerAdopted) decode(r *decoder) {
+	l.Config = r.bytes()
+	l.Variant = r.string()
+	l.Note = r.string()
+}
+
 func (i *ItemsChanged) decode(r *decoder) {
 	put := r.count(len(r.buf))
 	deleted := r.count(len(r.buf))

@@ -102,6 +102,12 @@ func (l *LearnerExchanged) encode(w *encoder) { w.bytes(l.Config) }
 
 func (r *RelearningEnded) encode(w *encoder) { w.string(r.Reason) }
 
+func (l *LearnerAdopted) encode(w *encoder) {
+	w.bytes(l.Config)
+	w.string(l.Variant)
+	w.string(l.Note)
+}
+
 func (i *ItemsChanged) encode(w *encoder) {
 	w.uvarint(uint64(len(i.Put)))
 	w.uvarint(uint64(len(i.Deleted)))

@@ -145,6 +145,14 @@ type ValuesSeen struct {
 // AlarmCleared ends the alarm of a placement's guard.
 type AlarmCleared struct{}
 
+// LearnerAdopted ends an experiment: the learner of one of its variants decides from then on. The state of the
+// placement's learner is kept, as a version.
+type LearnerAdopted struct {
+	Config  []byte // canonical JSON
+	Variant string
+	Note    string // of the version that is kept
+}
+
 // kind is the byte of a type of events. Kinds are never reused.
 type kind uint8
 
@@ -170,6 +178,7 @@ const (
 	itemsChanged
 	valuesSeen
 	alarmCleared
+	learnerAdopted
 )
 
 func (*PlacementPut) kind() kind      { return placementPut }
@@ -189,6 +198,7 @@ func (*RelearningBegun) kind() kind   { return relearningBegun }
 func (*LearnerExchanged) kind() kind  { return learnerExchanged }
 func (*RelearningEnded) kind() kind   { return relearningEnded }
 func (*ItemsChanged) kind() kind      { return itemsChanged }
+func (*LearnerAdopted) kind() kind    { return learnerAdopted }
 
 func (c *Chosen) kind() kind {
 	if c.Unlearned {
@@ -249,6 +259,8 @@ func newBody(k kind) Body {
 		return new(RelearningEnded)
 	case itemsChanged:
 		return new(ItemsChanged)
+	case learnerAdopted:
+		return new(LearnerAdopted)
 	}
 	return nil
 }
@@ -276,6 +288,8 @@ func (e *Event) Configuration() []byte {
 	case *LearnerExchanged:
 		return b.Config
 	case *LearnerRolledBack:
+		return b.Config
+	case *LearnerAdopted:
 		return b.Config
 	}
 	return nil
@@ -393,6 +407,13 @@ func (r *RelearningBegun) check() error {
 func (l *LearnerExchanged) check() error { return checkConfig(l.Config) }
 
 func (*RelearningEnded) check() error { return nil }
+
+func (l *LearnerAdopted) check() error {
+	if l.Variant == "" {
+		return errors.New("the learner of no variant is adopted")
+	}
+	return checkConfig(l.Config)
+}
 
 func (i *ItemsChanged) check() error {
 	if len(i.Put)+len(i.Deleted) == 0 {

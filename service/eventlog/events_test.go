@@ -51,6 +51,7 @@ func examples() []eventlog.Event {
 		at(&eventlog.ItemsChanged{Put: []string{"a record", "\x01\x00"}, Deleted: []string{"Kaffee ☕"}}),
 		at(&eventlog.ValuesSeen{Feature: "brand", Values: []string{"acme", "", "Zé"}}),
 		at(&eventlog.AlarmCleared{}),
+		at(&eventlog.LearnerAdopted{Config: []byte(`{"policy":"ts-mnl"}`), Variant: "rival", Note: "an experiment ☕"}),
 	}
 }
 
@@ -124,7 +125,7 @@ func drawEvent(t *rapid.T) eventlog.Event {
 	}
 	sum := [32]byte(rapid.SliceOfN(rapid.Byte(), 32, 32).Draw(t, "sum"))
 	e := eventlog.Event{Time: rapid.Int64().Draw(t, "time"), Placement: name.Draw(t, "placement")}
-	switch rapid.IntRange(1, 20).Draw(t, "kind") {
+	switch rapid.IntRange(1, 21).Draw(t, "kind") {
 	case 1:
 		e.Body = &eventlog.PlacementPut{Config: append([]byte("{"), bytesOrNil("config")...)}
 	case 2:
@@ -187,6 +188,8 @@ func drawEvent(t *rapid.T) eventlog.Event {
 		e.Body = &eventlog.ValuesSeen{Feature: name.Draw(t, "feature"), Values: rapid.SliceOfN(rapid.String(), 1, 5).Draw(t, "values")}
 	case 20:
 		e.Body = &eventlog.AlarmCleared{}
+	case 21:
+		e.Body = &eventlog.LearnerAdopted{Config: append([]byte("{"), bytesOrNil("config")...), Variant: name.Draw(t, "variant"), Note: rapid.String().Draw(t, "note")}
 	case 18:
 		e.Body = &eventlog.RelearningEnded{Reason: rapid.String().Draw(t, "reason")}
 	}
@@ -223,6 +226,8 @@ func TestUnlawfulEvents(t *testing.T) {
 		{at(&eventlog.RelearningBegun{From: 1}), "without its configuration"},
 		{at(&eventlog.RelearningBegun{Config: []byte("{}")}), "from no entry on"},
 		{at(&eventlog.LearnerExchanged{}), "without its configuration"},
+		{at(&eventlog.LearnerAdopted{Variant: "rival"}), "without its configuration"},
+		{at(&eventlog.LearnerAdopted{Config: []byte("{}")}), "of no variant"},
 		{at(&eventlog.Activated{}), "without a decision"},
 		{at(&eventlog.Passed{Items: []int32{1}}), "without a decision"},
 		{at(&eventlog.Passed{Decision: "d"}), "no items"},

@@ -35,7 +35,7 @@ var kinds = []eventlog.Body{
 	new(eventlog.Evicted), new(eventlog.VersionKept), new(eventlog.LearnerReset), new(eventlog.LearnerRolledBack),
 	new(eventlog.RelearningBegun), new(eventlog.LearnerExchanged), new(eventlog.RelearningEnded),
 	new(eventlog.ItemsChanged),
-	new(eventlog.ValuesSeen), new(eventlog.AlarmCleared),
+	new(eventlog.ValuesSeen), new(eventlog.AlarmCleared), new(eventlog.LearnerAdopted),
 }
 
 func kindOf(body eventlog.Body) string {

@@ -117,7 +117,7 @@ var readers = sync.Pool{New: func() any { return new(api.RequestReader) }}
 
 // answerOf returns the answer to the caller.
 func answerOf(a *decision.Answer) *api.Answer {
-	reply := &api.Answer{Decision: a.Decision, Assortment: make([]api.Shown, len(a.Shown)), PolicyVersion: a.PolicyVersion}
+	reply := &api.Answer{Decision: a.Decision, Assortment: make([]api.Shown, len(a.Shown)), PolicyVersion: a.PolicyVersion, Variant: a.Variant}
 	reply.CatalogueVersion, reply.Unknown, reply.Unavailable, reply.Missing = a.CatalogueVersion, a.Unknown, a.Unavailable, a.Missing
 	for k, id := range a.Shown {
 		reply.Assortment[k] = api.Shown{ID: id, Position: k + 1}

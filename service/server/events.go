@@ -177,6 +177,8 @@ func eventOf(e *eventlog.Event) (kind string, t api.Event) {
 		kind, t.Config = "relearning-begun", configOf(body.Config)
 	case *eventlog.LearnerExchanged:
 		kind, t.Config = "learner-exchanged", configOf(body.Config)
+	case *eventlog.LearnerAdopted:
+		kind, t.Config = "learner-adopted", configOf(body.Config)
 	case *eventlog.RelearningEnded:
 		kind, t.Note = "relearning-ended", body.Reason
 	case *eventlog.Activated:

@@ -145,6 +145,14 @@ func (s *Server) stats(c *call) error {
 	return c.answerJSON(http.StatusOK, stats)
 }
 
+func (s *Server) experiments(c *call) error {
+	all, err := s.engine.Experiments(c.PathValue("name"))
+	if err != nil {
+		return err
+	}
+	return c.answerJSON(http.StatusOK, all)
+}
+
 func (s *Server) rollBack(c *call) error {
 	var r api.Rollback
 	if err := c.read(&r); err != nil {

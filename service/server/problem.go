@@ -45,6 +45,7 @@ var known = []struct {
 	{decision.ErrEvicted, http.StatusConflict, "evicted"},
 	{decision.ErrNotShown, http.StatusUnprocessableEntity, "not-shown"},
 	{decision.ErrRelearning, http.StatusConflict, "relearning"},
+	{decision.ErrExperiment, http.StatusConflict, "experiment"},
 	{decision.ErrMemory, http.StatusConflict, "memory"},
 	{decision.ErrFollower, http.StatusServiceUnavailable, "follower"},
 	{decision.ErrUnread, http.StatusServiceUnavailable, "unread"},
@@ -91,6 +92,12 @@ func problemOf(err error) *problem {
 
 // lossProblem says what a change would lose, and how to make it all the same.
 func lossProblem(loss *decision.LossError) *problem {
+	if loss.Experiment != "" {
+		p := problemf(http.StatusConflict, "loss", "%v. To ship a variant put its policy as that of the placement: its learner goes on. With ?reset=true the experiment ends all the same", loss)
+		p.Lost = &loss.Loss
+		p.Errors = []api.ProblemField{{Pointer: "#/experiment", Detail: "the learners of its variants end with it"}}
+		return p
+	}
 	p := problemf(http.StatusConflict, "loss", "%v. %s. With ?reset=true it begins again. What it has learned is kept as a version to roll back to", loss, relearning(loss))
 	p.Lost = &loss.Loss
 	for _, field := range loss.Fields {

@@ -119,6 +119,11 @@ func (s *Server) routes() []route {
 			answers: map[int][]content{200: {jsonOf[api.Stats]("")}}, errors: []int{404},
 		},
 		{
+			method: "GET", path: "/v1/placements/{name}/experiment", scope: ScopeRead, handle: s.experiments,
+			id: "experiment", summary: "The experiment of a placement, if one runs, and the last ones that have ended: what the variants earned, the differences with intervals that may be looked at any time, whether the units are divided rightly, and what the stop rule says. It begins, changes and ends with the configuration of the placement, by its mode experiment.",
+			answers: map[int][]content{200: {jsonOf[api.Experiments]("")}}, errors: []int{404},
+		},
+		{
 			method: "POST", path: "/v1/placements/{name}/rollback", scope: ScopeAdmin, handle: s.rollBack,
 			id: "rollBack", summary: "Return a placement to one of its versions: it forgets what it has learned since, and gets the configuration of the version's learner if that is another one. The state before is kept as a version.",
 			headers: conditions,

@@ -1,0 +1,139 @@
+package api
+
+import "time"
+
+// Experiment says what the mode "experiment" compares. While it runs, its shares, its holdout and
+// its worth may be changed, and nothing else of it: another name begins another experiment.
+type Experiment struct {
+	Name     string    `json:"name" minLength:"1" maxLength:"100" doc:"of the experiment: another name begins another one"`
+	Variants []Variant `json:"variants" minItems:"2" maxItems:"20" doc:"what is compared. Their shares sum to 1"`
+	Control  string    `json:"control,omitzero" doc:"the variant that the others are compared with; if left out, the first baseline, or else the first variant"`
+	Holdout  float64   `json:"holdout,omitzero" minimum:"0" maximum:"0.5" doc:"the share of all units that take no part in any experiment of the placement, and are always shown the caller's baseline; in steps of 0.0001"`
+	Learn    string    `json:"learn,omitzero" enum:"own,all" doc:"what the learner of a variant learns from: own, the outcomes of its variant, so that no variant profits from another; all, those of the whole placement. own if left out"`
+	Worth    float64   `json:"worth,omitzero" minimum:"0" doc:"the least gain in revenue a decision that is worth a change; 0 if left out. The experiment should stop if no variant can gain as much"`
+}
+
+// Variant is a part of an experiment.
+type Variant struct {
+	Name   string         `json:"name" minLength:"1" maxLength:"64" doc:"of letters, digits, '.', '_', '-' and ':'; not holdout"`
+	Show   string         `json:"show" enum:"policy,baseline,uniform" doc:"policy: what a policy chooses; baseline: what the caller shows by itself; uniform: a set drawn uniformly"`
+	Share  float64        `json:"share" minimum:"0" maximum:"1" doc:"of the units in the experiment, in steps of 0.0001"`
+	Policy map[string]any `json:"policy,omitzero" doc:"of a learner of its own, with its settings; if left out, the placement's policy and learner"`
+}
+
+// What a variant shows.
+const (
+	ShowPolicy   = "policy"
+	ShowBaseline = "baseline"
+	ShowUniform  = "uniform"
+)
+
+// What the learners of variants learn from.
+const (
+	LearnOwn = "own"
+	LearnAll = "all"
+)
+
+// Holdout is the name of the units that take no part in experiments.
+const Holdout = "holdout"
+
+// Experiments are the experiment of a placement and the last ones before it.
+type Experiments struct {
+	Placement  string             `json:"placement"`
+	Experiment *ExperimentReport  `json:"experiment,omitempty" doc:"the one that runs"`
+	Past       []ExperimentReport `json:"past" doc:"those that have ended, the oldest first: the last 10, as they were when they ended"`
+}
+
+// ExperimentReport is what an experiment has found so far. Its intervals may be looked at any time: that one of
+// the differences is ever outside its interval has a probability of at most 5 %.
+//
+// All results are of decisions that have closed, in the order of the decisions: a decision counts once all earlier
+// ones, but for those of the last part of the attribution window, have closed too. So a variant whose sales are
+// reported early has no advantage.
+type ExperimentReport struct {
+	Name      string          `json:"name"`
+	Number    uint64          `json:"number" doc:"the entry of the log that began it"`
+	Begun     time.Time       `json:"begun"`
+	Ended     *time.Time      `json:"ended,omitempty" doc:"left out while it runs"`
+	Control   string          `json:"control"`
+	Learn     string          `json:"learn" enum:"own,all"`
+	Worth     float64         `json:"worth"`
+	Holdout   float64         `json:"holdout" doc:"share of all units"`
+	Decisions uint64          `json:"decisions" doc:"that count so far, without those of the holdout"`
+	Variants  []VariantReport `json:"variants" doc:"in the order of the configuration"`
+	HeldOut   *VariantReport  `json:"held_out,omitempty" doc:"what the holdout earned; left out if there is none"`
+	Phases    []Phase         `json:"phases" doc:"times with the same shares, the oldest first"`
+	Ratio     Ratio           `json:"ratio"`
+	Points    []ReportPoint   `json:"points" doc:"the results over time, at most 256"`
+	Verdict   Verdict         `json:"verdict"`
+}
+
+// VariantReport is what a variant has earned.
+type VariantReport struct {
+	Name       string         `json:"name"`
+	Show       string         `json:"show" enum:"policy,baseline,uniform"`
+	Share      float64        `json:"share" doc:"of the units in the experiment; of the holdout, of all units"`
+	Asked      uint64         `json:"asked" doc:"decisions, with those that wait for an outcome"`
+	Units      uint64         `json:"units" doc:"units, by their first decision; some are missed once there are a million"`
+	Group      Group          `json:"group" doc:"the decisions that count"`
+	Mean       Interval       `json:"mean" doc:"revenue a decision; each interval alone holds at all times with 95 %"`
+	Difference *Interval      `json:"difference,omitempty" doc:"revenue a decision above the control's; all of them together hold at all times with 95 %. Left out of the control and the holdout, and before there are decisions of both"`
+	Learner    *LearnerReport `json:"learner,omitempty" doc:"of the policy"`
+}
+
+// LearnerReport is the state of the learner of a variant.
+type LearnerReport struct {
+	Policy  map[string]any `json:"policy"`
+	Own     bool           `json:"own" doc:"whether it is the variant's own; otherwise it is the placement's"`
+	Learned uint64         `json:"learned" doc:"rounds"`
+	Skipped uint64         `json:"skipped" doc:"rounds that it refused, or on which it panicked"`
+	Lag     uint64         `json:"lag" doc:"rounds that it has not processed yet"`
+	Broken  bool           `json:"broken"`
+	Problem string         `json:"problem,omitzero"`
+}
+
+// Interval is an estimate between two bounds.
+type Interval struct {
+	Low      float64 `json:"low"`
+	Estimate float64 `json:"estimate"`
+	High     float64 `json:"high"`
+}
+
+// Phase is a time with the same shares.
+type Phase struct {
+	Entry   uint64    `json:"entry" doc:"of the log, which began it"`
+	Time    time.Time `json:"time"`
+	Shares  []float64 `json:"shares" doc:"of the variants, in their order"`
+	Holdout float64   `json:"holdout"`
+	Moved   float64   `json:"moved" doc:"share of the units in the experiment that got another variant; the least that is possible"`
+}
+
+// Ratio is the check whether the units are divided as the shares say.
+type Ratio struct {
+	Units    uint64  `json:"units"`
+	P        float64 `json:"p" doc:"an anytime-valid p-value: that it is ever below x has a probability of at most x if the units are divided rightly"`
+	Mismatch bool    `json:"mismatch" doc:"whether it was below 0.001: do not trust the differences before the cause is known"`
+}
+
+// ReportPoint is the state of an experiment at a time.
+type ReportPoint struct {
+	Time        time.Time  `json:"time"`
+	Decisions   uint64     `json:"decisions"`
+	Means       []Interval `json:"means" doc:"of the variants, in their order"`
+	Differences []Interval `json:"differences" doc:"above the control, in the order of the variants; that of the control is 0"`
+}
+
+// Verdict is what the stop rule says.
+type Verdict struct {
+	Rule    string  `json:"rule" enum:"ship,stop,keep going"`
+	Variant string  `json:"variant,omitzero" doc:"of ship: the one to ship"`
+	Reason  string  `json:"reason"`
+	Gain    float64 `json:"gain,omitzero" doc:"of ship: the estimated revenue that it gains a decision"`
+}
+
+// The rules of a verdict.
+const (
+	Ship      = "ship"
+	Stop      = "stop"
+	KeepGoing = "keep going"
+)

@@ -1,0 +1,308 @@
+package decision
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"vitrine/internal/confseq"
+	"vitrine/internal/state"
+	"vitrine/service/api"
+	"vitrine/service/variants"
+)
+
+// copy returns the experiment of a snapshot, which the writer does not change.
+func (e *experiment) copy() *experiment {
+	c := *e
+	c.phases, c.points = slices.Clone(e.phases), slices.Clone(e.points)
+	c.results, c.held = e.results.Copy(), e.held.Copy()
+	c.groups, c.asked, c.units, c.seen = slices.Clone(e.groups), slices.Clone(e.asked), slices.Clone(e.units), slices.Clone(e.seen)
+	c.ratio.Counts = slices.Clone(e.ratio.Counts)
+	c.samples = make([]*sample, len(e.samples))
+	for i, s := range e.samples {
+		c.samples[i] = &sample{s.number, s.open, s.block.Copy(), s.held.Copy(), slices.Clone(s.groups), slices.Clone(s.units)}
+	}
+	return &c
+}
+
+// numbers are values in the order of their encoding.
+type numbers struct {
+	integers []*uint64
+	floats   []*float64
+}
+
+func (n *numbers) mean(m *confseq.Mean) {
+	n.integers = append(n.integers, &m.N)
+	n.floats = append(n.floats, &m.Sum, &m.Squares, &m.First, &m.Bound)
+}
+
+func (n *numbers) block(b *confseq.Block) {
+	n.integers = append(n.integers, &b.N)
+	n.floats = append(n.floats, &b.Centre, &b.Sum, &b.Squares, &b.First, &b.Bound)
+}
+
+func (n *numbers) results(r *variants.Results) {
+	n.mean(&r.Mean)
+	n.floats = append(n.floats, &r.All)
+	for v := range r.Variants {
+		e := &r.Variants[v]
+		n.mean(&e.Mean)
+		n.mean(&e.Lead)
+		for _, q := range []*variants.Squares{&e.Sum, &e.Part} {
+			n.floats = append(n.floats, &q.SS, &q.SN, &q.NN)
+		}
+	}
+}
+
+func (n *numbers) blocks(b *variants.Block) {
+	n.floats = append(n.floats, &b.Centre)
+	n.block(&b.Mean)
+	for v := range b.Variants {
+		n.block(&b.Variants[v].Mean)
+		n.block(&b.Variants[v].Lead)
+	}
+}
+
+func (n *numbers) groups(list []api.Group) {
+	for i := range list {
+		n.integers = append(n.integers, &list[i].Rounds, &list[i].Purchases)
+		n.floats = append(n.floats, &list[i].Revenue, &list[i].Squares)
+	}
+}
+
+func (n *numbers) counts(list []uint64) {
+	for i := range list {
+		n.integers = append(n.integers, &list[i])
+	}
+}
+
+// numbers are those of the experiment that do not depend on the number of something else than its variants.
+func (e *experiment) numbers() (n numbers) {
+	n.results(e.results)
+	if e.heldOut() {
+		n.results(e.held)
+	}
+	n.groups(e.groups)
+	n.counts(e.asked)
+	n.counts(e.units)
+	n.counts(e.ratio.Counts)
+	n.floats = append(n.floats, &e.ratio.Log, &e.ratio.Max)
+	return n
+}
+
+// heldOut reports whether a phase has had a holdout.
+func (e *experiment) heldOut() bool {
+	return slices.ContainsFunc(e.phases, func(p phase) bool { return p.holdout > 0 }) || e.asked[len(e.shares)] > 0
+}
+
+func (s *sample) numbers() (n numbers) {
+	n.integers = append(n.integers, &s.open)
+	n.blocks(s.block)
+	n.blocks(s.held)
+	n.groups(s.groups)
+	n.counts(s.units)
+	return n
+}
+
+func (e *experiment) encode(w *state.Encoder) {
+	w.Uint64(e.number)
+	w.Uint64(uint64(e.begun))
+	w.Uint64(uint64(e.step))
+	w.String(string(e.table))
+	flag(w, e.heldOut())
+	w.Count(len(e.phases))
+	for _, p := range e.phases {
+		w.Uint64(p.entry)
+		w.Uint64(uint64(p.time))
+		w.Count(p.holdout)
+		w.Count(p.moved)
+		for _, share := range p.shares {
+			w.Float(share)
+		}
+	}
+	n := e.numbers()
+	encodeNumbers(w, n.integers, nil, n.floats)
+	for _, r := range []*variants.Results{e.results, e.held} {
+		encodeSparse(w, r.Clusters, func(c *variants.Cluster) {
+			w.Float(c.N)
+			w.Float(c.Sum)
+			w.Float(c.Part)
+		})
+	}
+	encodeSparse(w, e.seen, func(word *uint64) { w.Uint64(*word) })
+	w.Count(len(e.samples))
+	for _, s := range e.samples {
+		w.Uint64(uint64(s.number))
+		n := s.numbers()
+		encodeNumbers(w, n.integers, nil, n.floats)
+	}
+	w.Count(len(e.points))
+	for _, p := range e.points {
+		w.Uint64(uint64(p.time))
+		w.Uint64(p.decisions)
+		for _, list := range [][]api.Interval{p.means, p.differences} {
+			for _, i := range list {
+				w.Float(i.Low)
+				w.Float(i.Estimate)
+				w.Float(i.High)
+			}
+		}
+	}
+}
+
+// encodeSparse writes the elements of a list that are not zero, with their places.
+func encodeSparse[T comparable](w *state.Encoder, list []T, encode func(*T)) {
+	var zero T
+	n := 0
+	for i := range list {
+		if list[i] != zero {
+			n++
+		}
+	}
+	w.Count(n)
+	for i := range list {
+		if list[i] != zero {
+			w.Count(i)
+			encode(&list[i])
+		}
+	}
+}
+
+func decodeSparse[T comparable](d decoder, list []T, decode func(*T)) {
+	var zero T
+	next := 0
+	for range d.Count() {
+		i := d.Count()
+		if d.Err() != nil {
+			return
+		}
+		if i < next || i >= len(list) {
+			d.Fail(fmt.Errorf("snapshot has element %d of %d after element %d", i, len(list), next-1))
+			return
+		}
+		if decode(&list[i]); list[i] == zero {
+			d.Fail(fmt.Errorf("snapshot has an empty element %d", i))
+		}
+		next = i + 1
+	}
+}
+
+// restoreExperiments reads the eras of a placement and its experiments.
+func (s *fold) restoreExperiments(d decoder, p *placement) error {
+	if d.format < 12 {
+		p.turn(s.position.Sequence, 0, api.BegunByOpening)
+		return nil
+	}
+	n := d.Count()
+	if n > maxEras {
+		return fmt.Errorf("snapshot has %d eras", n)
+	}
+	for range n {
+		e := new(era)
+		e.decode(d)
+		p.eras = append(p.eras, e)
+	}
+	if n = d.Count(); n > maxPast {
+		return fmt.Errorf("snapshot has the reports of %d experiments", n)
+	}
+	for range n {
+		p.past = append(p.past, d.String())
+	}
+	if !flagged(d.Decoder) {
+		if p.config.Experiment != nil && d.Err() == nil {
+			return errors.New("the experiment is missing")
+		}
+		return d.Err()
+	}
+	if p.config.Experiment == nil {
+		return errors.New("there is an experiment in another mode")
+	}
+	e, err := restoreExperiment(d, p)
+	if err != nil {
+		return err
+	}
+	e.workers = make([]*worker, len(e.shares))
+	p.experiment = e
+	return p.config.ofVariants(func(i int, c *Config) error {
+		began := d.Uint64()
+		w, _, err := s.restoreWorker(d, c)
+		if err != nil {
+			return err
+		}
+		w.began = began
+		e.workers[i] = w
+		s.workers.Go(w.run)
+		return nil
+	})
+}
+
+func restoreExperiment(d decoder, p *placement) (*experiment, error) {
+	design := p.config.Experiment
+	k := len(design.Variants)
+	e := newExperiment(d.Uint64(), int64(d.Uint64()), p.worker, nil, k, variantOf(design, design.Control))
+	e.step, e.design, e.table = int64(d.Uint64()), design, []uint8(d.String())
+	if len(e.table) != variants.Buckets || slices.ContainsFunc(e.table, func(v uint8) bool { return int(v) >= k }) {
+		return nil, errors.New("the buckets of an experiment are not those of its variants")
+	}
+	held := flagged(d.Decoder)
+	n := d.Count()
+	if n > maxPhases || n == 0 {
+		return nil, fmt.Errorf("snapshot has an experiment of %d phases", n)
+	}
+	for range n {
+		q := phase{entry: d.Uint64(), time: int64(d.Uint64()), holdout: d.Count(), moved: d.Count(), shares: make([]float64, k)}
+		for v := range q.shares {
+			q.shares[v] = d.Float()
+		}
+		if m := len(e.phases); m > 0 && e.phases[m-1].entry >= q.entry {
+			return nil, errors.New("the phases of an experiment are not in order")
+		}
+		e.phases = append(e.phases, q)
+	}
+	last := &e.phases[len(e.phases)-1]
+	e.shares, e.holdout = last.shares, last.holdout
+	counts := make([]float64, k)
+	for _, v := range e.table {
+		counts[v]++
+	}
+	for v, share := range e.shares {
+		if share != counts[v]/variants.Buckets {
+			return nil, fmt.Errorf("variant %q has %v of %d buckets, and the share %v", design.Variants[v].Name, counts[v], variants.Buckets, share)
+		}
+	}
+	e.ratio.Begin(k + 1)
+	if held {
+		e.asked[k] = 1 // so that its numbers are there
+	}
+	values := e.numbers()
+	decodeNumbers(d, values.integers, nil, values.floats)
+	for _, r := range []*variants.Results{e.results, e.held} {
+		decodeSparse(d, r.Clusters, func(c *variants.Cluster) { c.N, c.Sum, c.Part = d.Float(), d.Float(), d.Float() })
+	}
+	decodeSparse(d, e.seen, func(word *uint64) { *word = d.Uint64() })
+	for range d.Count() {
+		if d.Err() != nil {
+			return nil, d.Err()
+		}
+		s := e.newSample(int64(d.Uint64()))
+		if m := len(e.samples); m > 0 && e.samples[m-1].number >= s.number {
+			return nil, errors.New("the cohorts of an experiment are not in order")
+		}
+		values := s.numbers()
+		decodeNumbers(d, values.integers, nil, values.floats)
+		e.samples = append(e.samples, s)
+	}
+	if n = d.Count(); n > maxPoints {
+		return nil, fmt.Errorf("snapshot has an experiment of %d points", n)
+	}
+	for range n {
+		q := point{time: int64(d.Uint64()), decisions: d.Uint64(), means: make([]api.Interval, k), differences: make([]api.Interval, k)}
+		for _, list := range [][]api.Interval{q.means, q.differences} {
+			for i := range list {
+				list[i] = api.Interval{Low: d.Float(), Estimate: d.Float(), High: d.Float()}
+			}
+		}
+		e.points = append(e.points, q)
+	}
+	return e, d.Err()
+}

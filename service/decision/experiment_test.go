@@ -1,0 +1,740 @@
+package decision_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"vitrine"
+	"vitrine/service/api"
+	"vitrine/service/decision"
+	"vitrine/service/eventlog/memlog"
+	"vitrine/service/variants"
+)
+
+// fixed is a learner whose policy always shows the item that its placement's policy names; it counts its rounds.
+type fixed struct {
+	toy
+	item int
+}
+
+func (l *fixed) Observe(vitrine.Round) error { l.level++; return nil }
+
+func (l *fixed) Policy() vitrine.Policy { return &shows{l.item, 0.5} }
+
+// buildFixed builds the learner of {"name": "K"}, which shows item K.
+func buildFixed(s decision.Spec) (vitrine.Learner, error) {
+	l := new(fixed)
+	if n, _ := fmt.Sscanf(string(s.Policy), `{"name":"%d"}`, &l.item); n == 0 {
+		return nil, errors.New("there is no such policy")
+	}
+	return l, nil
+}
+
+// onTrial is a configuration with an experiment; the placement's policy shows item 0.
+func onTrial(experiment string) string {
+	return `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"0"},"mode":"experiment","attribution_window":"30m","experiment":` + experiment + `}`
+}
+
+const fourVariants = `{"name":"summer","holdout":0.1,"variants":[
+	{"name":"shop","show":"baseline","share":0.4},{"name":"own","show":"policy","share":0.3},
+	{"name":"rival","show":"policy","policy":{"name":"1"},"share":0.2},{"name":"chance","show":"uniform","share":0.1}]}`
+
+// boutique is a shop with an experiment. Item k sells with the probability sells[k]; its baseline is the last item.
+type boutique struct {
+	t     *testing.T
+	e     *decision.Engine
+	sells []float64
+	price float64
+	now   int64
+	n     int
+	rng   *rand.Rand
+
+	groups   map[string]*api.Group // by variant, of what has closed
+	variants map[string]string     // of each unit
+}
+
+func newBoutique(t *testing.T, e *decision.Engine, sells ...float64) *boutique {
+	return &boutique{t: t, e: e, sells: sells, price: 2, now: 1e18, rng: rand.New(rand.NewPCG(5, 6)), groups: map[string]*api.Group{}, variants: map[string]string{}}
+}
+
+// serve answers requests of so many shoppers, a request a minute. What is not sold expires.
+func (s *boutique) serve(requests, shoppers int) {
+	s.t.Helper()
+	for range requests {
+		s.n++
+		s.now += minute
+		r := stock(fmt.Sprint("d", s.n), len(s.sells))
+		for i := range r.Items {
+			r.Items[i].Revenue = &s.price
+		}
+		r.Unit, r.Baseline = fmt.Sprint("shopper-", s.rng.IntN(shoppers)), []string{itemID(len(s.sells) - 1)}
+		a, err := s.e.Decide(s.t.Context(), "home", r, s.now)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		if before := s.variants[r.Unit]; before != "" && before != a.Variant {
+			s.t.Fatalf("%s is shown %q after %q", r.Unit, a.Variant, before)
+		}
+		s.variants[r.Unit] = a.Variant
+		g := s.groups[a.Variant]
+		if g == nil {
+			g = new(api.Group)
+			s.groups[a.Variant] = g
+		}
+		g.Rounds++
+		for i, p := range s.sells {
+			if itemID(i) == a.Shown[0] && s.rng.Float64() < p {
+				g.Purchases++
+				g.Revenue += s.price
+				g.Squares += s.price * s.price
+				if err := s.e.Outcome(s.t.Context(), "home", a.Decision, a.Shown[0], s.now); err != nil {
+					s.t.Fatal(err)
+				}
+			}
+		}
+		s.expire()
+	}
+}
+
+func (s *boutique) expire() {
+	s.t.Helper()
+	if _, err := s.e.Expire(s.t.Context(), s.now); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// settle lets all decisions end, and their cohorts too, with a decision two windows later.
+func (s *boutique) settle() {
+	s.now += 40 * minute
+	s.expire()
+	s.sells = make([]float64, len(s.sells))
+	s.serve(1, 1)
+	s.groups[s.variants["shopper-0"]].Rounds-- // which waits
+}
+
+func (s *boutique) report() *api.ExperimentReport {
+	s.t.Helper()
+	wait(s.t, s.e)
+	all, err := s.e.Experiments("home")
+	if err != nil || all.Experiment == nil {
+		s.t.Fatal(all, err)
+	}
+	return all.Experiment
+}
+
+// Each unit keeps its variant and is shown what the variant says; what the variants earn is counted; the state is
+// that of a replay, bit for bit, from every snapshot; and the log is lawful.
+func TestExperiment(t *testing.T) {
+	store := new(memlog.Store)
+	e := opened(t, decision.Options{Store: store, Build: buildFixed})
+	put(t, e, "home", onTrial(fourVariants))
+	s := newBoutique(t, e, 0.05, 0.6, 0.05, 0.2)
+	s.serve(600, 400)
+	middle := snapshot(t, e)
+	s.serve(600, 400)
+	s.settle()
+
+	r := s.report()
+	if r.Name != "summer" || r.Control != "shop" || r.Learn != api.LearnOwn || len(r.Variants) != 4 || r.HeldOut == nil {
+		t.Fatalf("%+v", r)
+	}
+	units := map[string]uint64{}
+	for _, v := range s.variants {
+		units[v]++
+	}
+	total := uint64(0)
+	for _, v := range append(r.Variants, *r.HeldOut) {
+		if diff := cmp.Diff(*s.groups[v.Name], v.Group); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", v.Name, diff)
+		}
+		if v.Units < units[v.Name]-1 || v.Units > units[v.Name] { // the last decision may be of a new one
+			t.Errorf("%s has %d units, want %d", v.Name, v.Units, units[v.Name])
+		}
+		if mean, _ := v.Group.Mean(); math.Abs(v.Mean.Estimate-mean) > 1e-9 || !(v.Mean.Low <= mean && mean <= v.Mean.High) {
+			t.Errorf("%s earns %+v a decision, want %v", v.Name, v.Mean, mean)
+		}
+		if (v.Difference == nil) != (v.Name == "shop" || v.Name == api.Holdout) {
+			t.Errorf("%s has the difference %v", v.Name, v.Difference)
+		}
+		if v.Name != api.Holdout {
+			total += v.Group.Rounds
+		}
+	}
+	if r.Decisions != total {
+		t.Errorf("%d decisions count, want %d", r.Decisions, total)
+	}
+	if r.Verdict.Rule != api.Ship || r.Verdict.Variant != "rival" || r.Ratio.Mismatch || len(r.Points) == 0 {
+		t.Errorf("the verdict is %+v, the ratio %+v, after %d points", r.Verdict, r.Ratio, len(r.Points))
+	}
+	for name, learned := range map[string]uint64{"own": s.groups["own"].Rounds, "rival": s.groups["rival"].Rounds} {
+		for _, v := range r.Variants {
+			if v.Name == name && (v.Learner == nil || v.Learner.Learned != learned || v.Learner.Own != (name == "rival")) {
+				t.Errorf("%s has the learner %+v, want %d rounds", name, v.Learner, learned)
+			}
+		}
+	}
+
+	now := snapshot(t, e)
+	for name, from := range map[string][]byte{"the beginning": nil, "the middle": middle, "now": now} {
+		if again := replayed(t, decision.Options{Store: store, Build: buildFixed, Snapshot: from}); !bytes.Equal(again, now) {
+			t.Errorf("a replay from %s on gives another state", name)
+		}
+		a, err := decision.NewAudit(buildFixed, from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if faults := audited(t, a, store); faults != nil {
+			t.Errorf("an audit from %s on finds %q", name, faults)
+		}
+		a.Close()
+	}
+}
+
+// Of a changed snapshot of an experiment nothing panics.
+func TestDamagedExperiments(t *testing.T) {
+	store := unnamed{new(memlog.Store)}
+	e := opened(t, decision.Options{Store: store, Build: buildFixed})
+	put(t, e, "home", onTrial(fourVariants))
+	newBoutique(t, e, 0.1, 0.5, 0.1).serve(60, 30)
+	body := withoutSum(snapshot(t, e))
+	rng := rand.New(rand.NewPCG(1, 2))
+	taken := 0
+	for range 300 {
+		changed := slices.Clone(body)
+		changed[rng.IntN(len(body))] ^= 1 << rng.IntN(8)
+		e, err := decision.Open(t.Context(), decision.Options{Store: store, Build: buildFixed, Snapshot: withSum(changed)})
+		if err != nil {
+			continue
+		}
+		taken++
+		if _, err := e.Experiments("home"); err != nil {
+			t.Error(err)
+		}
+		if again := snapshot(t, e); !bytes.Equal(again, withSum(changed)) {
+			t.Error("a snapshot is written otherwise than it was read")
+		}
+		e.Close()
+	}
+	if taken == 0 {
+		t.Error("no snapshot was taken")
+	}
+}
+
+// What each variant shows.
+func TestWhatVariantsShow(t *testing.T) {
+	e := opened(t, decision.Options{Store: new(memlog.Store), Build: buildFixed})
+	put(t, e, "home", onTrial(fourVariants))
+	shown, by := map[string]map[string]bool{}, map[string]map[uint8]bool{}
+	for i := range 400 {
+		r := stock("", 4)
+		r.Unit, r.Baseline = fmt.Sprint(i), []string{"sku3"}
+		a, err := e.Decide(t.Context(), "home", r, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if shown[a.Variant] == nil {
+			shown[a.Variant], by[a.Variant] = map[string]bool{}, map[uint8]bool{}
+		}
+		shown[a.Variant][a.Shown[0]], by[a.Variant][a.By] = true, true
+		if a.Variant == "chance" && math.Abs(a.Propensity-0.25) > 1e-12 {
+			t.Errorf("a uniform set has the propensity %v", a.Propensity)
+		}
+	}
+	want := map[string]map[string]bool{
+		"shop": {"sku3": true}, api.Holdout: {"sku3": true}, "own": {"sku0": true}, "rival": {"sku1": true},
+		"chance": {"sku0": true, "sku1": true, "sku2": true, "sku3": true},
+	}
+	if diff := cmp.Diff(want, shown); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	wantBy := map[string]map[uint8]bool{
+		"shop": {decision.ByBaseline: true}, api.Holdout: {decision.ByBaseline: true}, "own": {decision.ByPolicy: true}, "rival": {decision.ByPolicy: true},
+		"chance": {decision.ByChance: true},
+	}
+	if diff := cmp.Diff(wantBy, by); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// A change of the shares moves only units of variants that shrink, and is a phase of its own; what was learned and
+// counted stays.
+func TestChangeOfShares(t *testing.T) {
+	store := new(memlog.Store)
+	e := opened(t, decision.Options{Store: store, Build: buildFixed})
+	put(t, e, "home", onTrial(fourVariants))
+	s := newBoutique(t, e, 0.1, 0.5, 0.1)
+	s.serve(300, 200)
+	before := maps.Clone(s.variants)
+	changed := strings.NewReplacer(`"holdout":0.1`, `"holdout":0.15`, `"share":0.4`, `"share":0.2`, `"share":0.3`, `"share":0.5`).Replace(fourVariants)
+	if _, err := e.Put(t.Context(), "home", []byte(onTrial(changed)), s.now); err != nil {
+		t.Fatal(err)
+	}
+	clear(s.variants)
+	s.serve(400, 200)
+	moved := 0
+	for unit, v := range s.variants {
+		if was := before[unit]; was != "" && was != v {
+			moved++
+			if was != "shop" && v != api.Holdout || was == api.Holdout {
+				t.Errorf("%s moves from %q to %q", unit, was, v)
+			}
+		}
+	}
+	s.settle()
+	r := s.report()
+	if moved == 0 || len(r.Phases) != 2 || r.Phases[1].Moved != 0.2 || r.Phases[1].Holdout != 0.15 || !slices.Equal(r.Phases[1].Shares, []float64{0.2, 0.5, 0.2, 0.1}) {
+		t.Errorf("%d units moved, the phases are %+v", moved, r.Phases)
+	}
+	for _, v := range r.Variants {
+		if diff := cmp.Diff(*s.groups[v.Name], v.Group); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", v.Name, diff)
+		}
+	}
+	if again := replayed(t, decision.Options{Store: store, Build: buildFixed}); !bytes.Equal(again, snapshot(t, e)) {
+		t.Error("a replay gives another state")
+	}
+}
+
+// With learn "all" each learner learns from all outcomes. A placement's learner that is that of no variant does so always.
+func TestWhatVariantsLearnFrom(t *testing.T) {
+	for name, c := range map[string]struct {
+		experiment string
+		want       func(groups map[string]*api.Group) (own, rival uint64)
+	}{
+		"all": {strings.Replace(fourVariants, `"name":"summer"`, `"name":"summer","learn":"all"`, 1), func(g map[string]*api.Group) (own, rival uint64) {
+			for _, v := range g {
+				own += v.Rounds
+			}
+			return own, own
+		}},
+		"aside": {`{"name":"a","variants":[{"name":"shop","show":"baseline","share":0.5},{"name":"rival","show":"policy","policy":{"name":"1"},"share":0.5}]}`, func(g map[string]*api.Group) (own, rival uint64) {
+			return g["shop"].Rounds + g["rival"].Rounds, g["rival"].Rounds
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			store := new(memlog.Store)
+			e := opened(t, decision.Options{Store: store, Build: buildFixed})
+			put(t, e, "home", onTrial(c.experiment))
+			s := newBoutique(t, e, 0.1, 0.5, 0.1)
+			s.serve(200, 100)
+			s.settle()
+			own, rival := c.want(s.groups)
+			variants := s.report().Variants
+			stats, err := e.Stats("home")
+			if err != nil || stats.Learned != own {
+				t.Errorf("the placement has learned %d rounds, want %d; %v", stats.Learned, own, err)
+			}
+			for _, v := range variants {
+				if v.Name == "rival" && v.Learner.Learned != rival {
+					t.Errorf("the rival has learned %d rounds, want %d", v.Learner.Learned, rival)
+				}
+			}
+			if again := replayed(t, decision.Options{Store: store, Build: buildFixed}); !bytes.Equal(again, snapshot(t, e)) {
+				t.Error("a replay gives another state")
+			}
+		})
+	}
+}
+
+// An experiment ends with another mode. What its learners have learned is not lost by mistake: the placement takes over the
+// learner whose policy it gets, with a version of its own one; otherwise the end must be asked for.
+func TestEndOfAnExperiment(t *testing.T) {
+	const learning = `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"%d"},"attribution_window":"30m"}`
+	begun := func(t *testing.T) (*decision.Engine, *memlog.Store, *boutique) {
+		store := new(memlog.Store)
+		e := opened(t, decision.Options{Store: store, Build: buildFixed})
+		put(t, e, "home", onTrial(fourVariants))
+		s := newBoutique(t, e, 0.1, 0.5, 0.1)
+		s.serve(300, 200)
+		return e, store, s
+	}
+	ended := func(t *testing.T, e *decision.Engine, store *memlog.Store) api.ExperimentReport {
+		all, err := e.Experiments("home")
+		if err != nil || all.Experiment != nil || len(all.Past) != 1 || all.Past[0].Ended == nil || all.Past[0].Name != "summer" {
+			t.Fatalf("%+v, %v", all, err)
+		}
+		if again := replayed(t, decision.Options{Store: store, Build: buildFixed}); !bytes.Equal(again, snapshot(t, e)) {
+			t.Error("a replay gives another state")
+		}
+		a, err := decision.NewAudit(buildFixed, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer a.Close()
+		if faults := audited(t, a, store); faults != nil {
+			t.Errorf("an audit finds %q", faults)
+		}
+		return all.Past[0]
+	}
+	t.Run("adopted", func(t *testing.T) {
+		e, store, s := begun(t)
+		rounds := s.report().Variants[2].Learner.Learned
+		if _, err := e.Put(t.Context(), "home", fmt.Appendf(nil, learning, 1), s.now); err != nil {
+			t.Fatal(err)
+		}
+		stats, err := e.Stats("home")
+		if err != nil || stats.Learned != rounds || rounds == 0 {
+			t.Errorf("the learner has %d rounds, it had %d; %v", stats.Learned, rounds, err)
+		}
+		a, err := e.Decide(t.Context(), "home", stock("", 3), s.now)
+		if err != nil || a.Shown[0] != "sku1" || a.Variant != "" {
+			t.Errorf("%+v, %v", a, err)
+		}
+		if past := ended(t, e, store); past.Variants[1].Learner.Policy["name"] != "0" {
+			t.Errorf("the report has the policy %v", past.Variants[1].Learner.Policy)
+		}
+		versions, err := e.Versions("home")
+		if err != nil || len(versions) != 1 || !versions[0].OtherLearner || versions[0].Note != `before variant "rival" of the experiment "summer"` {
+			t.Fatalf("the versions are %+v, %v", versions, err)
+		}
+		if err := e.RollBack(t.Context(), "home", versions[0].Version, nil, s.now); err != nil {
+			t.Fatal(err)
+		}
+		if c, _ := e.Config("home"); c.Mode != api.Learn || c.Policy["name"] != "0" {
+			t.Errorf("after a roll back the placement is %s", c.Canonical())
+		}
+		if again := replayed(t, decision.Options{Store: store, Build: buildFixed}); !bytes.Equal(again, snapshot(t, e)) {
+			t.Error("a replay gives another state after a roll back")
+		}
+	})
+	t.Run("not by mistake", func(t *testing.T) {
+		e, store, s := begun(t)
+		wait(t, e)
+		var loss *decision.LossError
+		_, err := e.Put(t.Context(), "home", fmt.Appendf(nil, learning, 0), s.now)
+		if !errors.As(err, &loss) || loss.Experiment != "summer" || !slices.Equal(loss.Variants, []string{"rival"}) || loss.Rounds != s.report().Variants[2].Learner.Learned {
+			t.Fatalf("%+v, %v", loss, err)
+		}
+		put(t, e, "home", fmt.Sprintf(learning, 0))
+		ended(t, e, store)
+		if stats, err := e.Stats("home"); err != nil || stats.Learned == 0 {
+			t.Errorf("the placement's learner has %d rounds, %v", stats.Learned, err)
+		}
+	})
+	t.Run("another one", func(t *testing.T) {
+		e, store, _ := begun(t)
+		put(t, e, "home", onTrial(strings.Replace(fourVariants, "summer", "autumn", 1)))
+		all, err := e.Experiments("home")
+		if err != nil || all.Experiment == nil || all.Experiment.Name != "autumn" || len(all.Past) != 1 || all.Experiment.Decisions != 0 || all.Experiment.Variants[2].Learner.Learned != 0 {
+			t.Errorf("%+v, %v", all, err)
+		}
+		if again := replayed(t, decision.Options{Store: store, Build: buildFixed}); !bytes.Equal(again, snapshot(t, e)) {
+			t.Error("a replay gives another state")
+		}
+	})
+	t.Run("with another policy", func(t *testing.T) {
+		e, store, _ := begun(t)
+		put(t, e, "home", strings.Replace(onTrial(fourVariants), `"policy":{"name":"0"}`, `"policy":{"name":"2"}`, 1))
+		all, err := e.Experiments("home")
+		if err != nil || all.Experiment == nil || len(all.Past) != 1 || all.Experiment.Decisions != 0 {
+			t.Errorf("%+v, %v", all, err)
+		}
+		versions, err := e.Versions("home")
+		if err != nil || len(versions) != 1 {
+			t.Fatalf("the versions are %+v, %v", versions, err)
+		}
+		if err := e.RollBack(t.Context(), "home", versions[0].Version, nil, 0); !errors.Is(err, decision.ErrExperiment) {
+			t.Errorf("a roll back to another learner: %v", err)
+		}
+		if _, err := e.Change(t.Context(), "home", fmt.Appendf(nil, learning, 3), decision.Change{Relearn: true}, 0); !errors.Is(err, decision.ErrExperiment) {
+			t.Errorf("a relearning: %v", err)
+		}
+		if again := replayed(t, decision.Options{Store: store, Build: buildFixed}); !bytes.Equal(again, snapshot(t, e)) {
+			t.Error("a replay gives another state")
+		}
+	})
+}
+
+// What is wrong with an experiment, and what must not change while it runs, is named.
+func TestBadExperiments(t *testing.T) {
+	const a, b = `{"name":"a","show":"policy","share":0.5}`, `{"name":"b","show":"baseline","share":0.5}`
+	of := func(fields string) string { return onTrial(`{"name":"x",` + fields + `}`) }
+	for text, want := range map[string]string{
+		strings.Replace(onTrial(fourVariants), `"mode":"experiment"`, `"mode":"learn"`, 1): `/experiment: is for the mode "experiment", and the mode is "learn": leave it out`,
+		`{"max_size":1,"features":[{"name":"x","kind":"number"}],"mode":"experiment"}`:     `/experiment: is missing: in the mode "experiment" it says what is compared`,
+		onTrial(`{"variants":[` + a + `,` + b + `]}`):                                      `/experiment/name: "": must have from 1 to 100 bytes`,
+		of(`"variants":[` + a + `]`):                                                       `/experiment/variants: has 1 variants: must have from 2 to 20`,
+		of(`"variants":[` + a + `,{"name":"b","show":"baseline","share":0.4}]`):            `/experiment/variants: the shares sum to 0.9: must sum to 1`,
+		of(`"variants":[` + a + `,{"name":"b","show":"baseline","share":0.6}]`):            `/experiment/variants: the shares sum to 1.1: must sum to 1`,
+		of(`"variants":[` + a + `,` + a + `]`):                                             `/experiment/variants/1/name: "a" is the name of variant 0 too`,
+		of(`"variants":[` + a + `,{"name":"b c","show":"baseline","share":0.5}]`):          `/experiment/variants/1/name: "b c": must have from 1 to 64 letters`,
+		of(`"variants":[` + a + `,{"name":"holdout","show":"baseline","share":0.5}]`):      `/experiment/variants/1/name: "holdout": is the name of the units that take no part`,
+		of(`"variants":[` + a + `,{"name":"b","show":"magic","share":0.5}]`):               `/experiment/variants/1/show: "magic": must be one of ["policy" "baseline" "uniform"]`,
+		of(`"variants":[` + a + `,{"name":"b","show":"uniform","share":-0.5}]`):            `/experiment/variants/1/share: -0.5: must be from 0 to 1, in steps of 0.0001`,
+		of(`"variants":[` + a + `,{"name":"b","show":"uniform","share":0.50001}]`):         `/experiment/variants/1/share: 0.50001: must be from 0 to 1, in steps of 0.0001`,
+		of(`"variants":[` + a + `,{"name":"b","show":"uniform","share":0.5,"policy":{}}]`): `/experiment/variants/1/policy: is for variants that show "policy", and this one shows "uniform"`,
+		of(`"variants":[` + a + `,` + b + `],"control":"c"`):                               `/experiment/control: "c": is no variant, must be one of ["a" "b"]`,
+		of(`"variants":[` + a + `,` + b + `],"learn":"none"`):                              `/experiment/learn: "none": must be one of ["own" "all"]`,
+		of(`"variants":[` + a + `,` + b + `],"holdout":0.6`):                               `/experiment/holdout: 0.6: must be from 0 to 0.5, in steps of 0.0001`,
+		of(`"variants":[` + a + `,` + b + `],"worth":-1`):                                  `/experiment/worth: -1: must not be negative`,
+		of(`"variants":[` + a + `,` + b + `],"arms":2`):                                    `/experiment/arms: unknown key`,
+	} {
+		_, err := decision.ParseConfig([]byte(text))
+		if err == nil || !strings.HasPrefix(err.Error(), want) || !errors.Is(err, api.ErrInvalid) {
+			t.Errorf("%s:\n got %v\nwant %s", text, err, want)
+		}
+	}
+	e := opened(t, decision.Options{Store: new(memlog.Store), Build: decision.NewLearner, Size: decision.LearnerSize})
+	real := strings.NewReplacer(`{"name":"0"}`, `{"name":"ucb-mnl"}`, `{"name":"1"}`, `{"name":"ts-mnl"}`).Replace(onTrial(fourVariants))
+	for from, want := range map[string][2]string{
+		`{"name":"ts-mnl"}`: {`{"name":"ts-mnl","lambda":-3}`, `/experiment/variants/2/policy: `},
+		`"name":"ts-mnl"`:   {`"name":"tsmnl"`, `/experiment/variants/2/policy: `},
+	} {
+		_, err := e.Put(t.Context(), "home", []byte(strings.Replace(real, from, want[0], 1)), 0)
+		if err == nil || !strings.HasPrefix(err.Error(), want[1]) || !errors.Is(err, api.ErrInvalid) {
+			t.Errorf("%s: %v, want %s", want[0], err, want[1])
+		}
+	}
+	put(t, e, "home", real)
+	const end = ` cannot change while the experiment "summer" runs: end it with another mode, or begin another one under another name`
+	for from, want := range map[string][2]string{
+		`"name":"rival"`:                  {`"name":"other"`, `/experiment/variants: the variants are ["shop" "own" "rival" "chance"], not ["shop" "own" "other" "chance"], and` + end},
+		`"show":"uniform"`:                {`"show":"policy"`, `/experiment/variants/3/show: is "uniform", not "policy", and` + end},
+		`"policy":{"name":"ts-mnl"}`:      {`"policy":{"name":"onl-mnl"}`, `/experiment/variants/2/policy: of variant "rival"` + end},
+		`"name":"summer"`:                 {`"name":"summer","control":"own"`, `/experiment/control: is "shop", not "own", and` + end},
+		`"name":"summer",`:                {`"name":"summer","learn":"all",`, `/experiment/learn: is "own", not "all", and` + end},
+		`"attribution_window":"30m"`:      {`"attribution_window":"20m"`, `/attribution_window: is 30m0s, not 20m0s, and` + end},
+		`{"name":"chance","show":"unifor`: {`{"name":"more","show":"baseline","share":0},{"name":"chance","show":"unifor`, `/experiment/variants: the variants are`},
+	} {
+		_, err := e.Put(t.Context(), "home", []byte(strings.Replace(real, from, want[0], 1)), 0)
+		if err == nil || !strings.HasPrefix(err.Error(), want[1]) || !errors.Is(err, api.ErrInvalid) {
+			t.Errorf("%s: %v, want %s", want[0], err, want[1])
+		}
+	}
+	for name, c := range map[string]struct {
+		change func(*api.Request)
+		want   string
+	}{
+		"no unit":     {func(r *api.Request) { r.Unit = "" }, `/unit: is missing: in the mode "experiment" it says who is shown the same variant each time`},
+		"a long unit": {func(r *api.Request) { r.Unit = strings.Repeat("u", 201) }, `/unit: "uuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuu…": must have at most 200 bytes of UTF-8`},
+		"no UTF-8":    {func(r *api.Request) { r.Unit = "\xff" }, `/unit: "\xff": must have at most 200 bytes of UTF-8`},
+		"no baseline": {func(r *api.Request) { r.Baseline = nil }, `/baseline: is missing: the experiment shows it to some units`},
+	} {
+		r := stock("", 3)
+		r.Unit, r.Baseline = "u", []string{"sku1"}
+		c.change(r)
+		if _, err := e.Decide(t.Context(), "home", r, 0); err == nil || !strings.HasPrefix(err.Error(), c.want) || !errors.Is(err, api.ErrInvalid) {
+			t.Errorf("%s: %v, want %s", name, err, c.want)
+		}
+	}
+	if _, err := e.Experiments("cart"); !errors.Is(err, decision.ErrNotFound) {
+		t.Errorf("an unknown placement: %v", err)
+	}
+}
+
+// A request is another one with another unit, in every mode; other modes ignore it.
+func TestUnitsElsewhere(t *testing.T) {
+	e := opened(t, decision.Options{Store: new(memlog.Store), Build: buildToy})
+	put(t, e, "home", toys)
+	r := stock("d", 3)
+	r.Unit = "ann"
+	for _, repeated := range []bool{false, true} {
+		if a, err := e.Decide(t.Context(), "home", r, 0); err != nil || a.Repeated != repeated || a.Variant != "" {
+			t.Errorf("%+v, %v", a, err)
+		}
+	}
+	r.Unit = "ben"
+	if _, err := e.Decide(t.Context(), "home", r, 0); !errors.Is(err, decision.ErrConflict) {
+		t.Errorf("the decision of another unit: %v", err)
+	}
+}
+
+// A variant whose pages are shown less often than they are asked for is a mismatch, and stops the experiment.
+func TestMismatch(t *testing.T) {
+	e := opened(t, decision.Options{Store: new(memlog.Store), Build: buildFixed})
+	put(t, e, "home", onTrial(`{"name":"x","variants":[{"name":"a","show":"policy","share":0.5},{"name":"b","show":"policy","policy":{"name":"1"},"share":0.5}]}`))
+	s := newBoutique(t, e, 0, 0)
+	for i := range 800 {
+		s.now += minute
+		r := stock("", 2)
+		r.Unit, r.Defer = fmt.Sprint(i), true
+		a, err := e.Decide(t.Context(), "home", r, s.now)
+		if err == nil && (a.Variant == "a" || i%2 == 0) { // half of b's pages are never seen
+			err = e.Activate(t.Context(), "home", a.Decision, s.now)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.expire()
+	}
+	s.now += 40 * minute
+	s.expire()
+	r := s.report()
+	if !r.Ratio.Mismatch || r.Verdict.Rule != api.Stop || !strings.Contains(r.Verdict.Reason, "do not trust") {
+		t.Errorf("%+v, %+v, %+v", r.Ratio, r.Verdict, r.Variants)
+	}
+}
+
+// The stop rule, for differences that are certain, are not, and are too small.
+func TestStopRule(t *testing.T) {
+	for name, c := range map[string]struct {
+		sells []float64 // of items 0, the policy's, and 1, the baseline
+		worth float64
+		rule  string
+	}{
+		"gains":             {[]float64{0.8, 0.1}, 0, api.Ship},
+		"loses":             {[]float64{0.1, 0.8}, 0, api.Stop},
+		"equal":             {[]float64{0.5, 0.5}, 0, api.KeepGoing},
+		"not worth its way": {[]float64{0.5, 0.5}, 1.5, api.Stop},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := opened(t, decision.Options{Store: new(memlog.Store), Build: buildFixed})
+			put(t, e, "home", onTrial(fmt.Sprintf(`{"name":"x","worth":%v,"variants":[{"name":"own","show":"policy","share":0.5},{"name":"shop","show":"baseline","share":0.5}]}`, c.worth)))
+			s := newBoutique(t, e, c.sells...)
+			if r := s.report(); r.Verdict.Rule != api.KeepGoing {
+				t.Errorf("before the first decision the verdict is %+v", r.Verdict)
+			}
+			s.serve(500, 500)
+			if r := s.report(); r.Verdict.Rule != c.rule || r.Control != "shop" || (r.Verdict.Variant == "own") != (c.rule == api.Ship) {
+				t.Errorf("the verdict is %+v", r.Verdict)
+			}
+		})
+	}
+}
+
+// The points stay few, and are in order.
+func TestPointsStayFew(t *testing.T) {
+	e := opened(t, decision.Options{Store: new(memlog.Store), Build: buildFixed})
+	put(t, e, "home", strings.Replace(onTrial(`{"name":"x","variants":[{"name":"own","show":"policy","share":0.5},{"name":"shop","show":"baseline","share":0.5}]}`), "30m", "1m", 1))
+	s := newBoutique(t, e, 0.3, 0.3)
+	s.serve(700, 50)
+	r := s.report()
+	if n := len(r.Points); n < 100 || n > 256 {
+		t.Fatalf("%d points", n)
+	}
+	for i := range r.Points[1:] {
+		if !r.Points[i].Time.Before(r.Points[i+1].Time) || r.Points[i].Decisions > r.Points[i+1].Decisions {
+			t.Fatalf("point %d is at %v, and the one before at %v", i+1, r.Points[i+1].Time, r.Points[i].Time)
+		}
+	}
+	if last := r.Points[len(r.Points)-1]; last.Means[0].High <= last.Means[0].Low || last.Differences[0].High <= 0 || last.Differences[1] != (api.Interval{}) {
+		t.Errorf("the last point is %+v", last)
+	}
+}
+
+// Each mode, and each learner that begins, is an era; a decision counts in the era in which it was made.
+func TestEras(t *testing.T) {
+	store := new(memlog.Store)
+	e := opened(t, decision.Options{Store: store, Build: buildFixed})
+	const config = `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"%d"},"mode":"%s","explore_share":%v}`
+	s := newBoutique(t, e, 0.5, 0.5)
+	decide := func(id string, baseline bool) {
+		t.Helper()
+		r := stock(id, 2)
+		if baseline {
+			r.Baseline = []string{"sku1"}
+		}
+		if _, err := e.Decide(t.Context(), "home", r, s.now); err != nil {
+			t.Fatal(err)
+		}
+	}
+	close := func(id, item string) {
+		t.Helper()
+		if err := e.Outcome(t.Context(), "home", id, item, s.now); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(t, e, "home", fmt.Sprintf(config, 0, "shadow", 0))
+	decide("a", true)
+	decide("b", true)
+	close("a", "sku1")
+	put(t, e, "home", fmt.Sprintf(config, 0, "explore", 1))
+	close("b", "sku1") // of the era before
+	decide("c", false)
+	decide("d", false)
+	close("c", "")
+	close("d", "")
+	put(t, e, "home", fmt.Sprintf(config, 0, "explore", 1)) // nothing changes
+	put(t, e, "home", fmt.Sprintf(config, 1, "learn", 0))
+	decide("e", false)
+	stats, err := e.Stats("home")
+	if err != nil {
+		t.Fatal(err)
+	}
+	have := [][]any{}
+	for _, x := range stats.Eras {
+		shadow := uint64(0)
+		if x.Shadow != nil {
+			shadow = x.Shadow.Rounds
+		}
+		have = append(have, []any{x.Began, x.Mode, x.Decisions, x.ByBaseline.Rounds, x.ByChance.Rounds, x.ByPolicy.Rounds, shadow})
+	}
+	want := [][]any{
+		{api.BegunByCreation, "shadow", uint64(2), uint64(2), uint64(0), uint64(0), uint64(2)},
+		{api.BegunByMode, "explore", uint64(2), uint64(0), uint64(2), uint64(0), uint64(0)},
+		{api.BegunByReset, "learn", uint64(1), uint64(0), uint64(0), uint64(0), uint64(0)},
+	}
+	if diff := cmp.Diff(want, have); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if stats.Uplift != nil {
+		t.Errorf("an era without exploration has the uplift %+v", stats.Uplift)
+	}
+	if again := replayed(t, decision.Options{Store: store, Build: buildFixed}); !bytes.Equal(again, snapshot(t, e)) {
+		t.Error("a replay gives another state")
+	}
+}
+
+// An outcome that comes after the end of the experiment of its decision is learned by the placement's learner.
+func TestOutcomesAfterTheEnd(t *testing.T) {
+	store := new(memlog.Store)
+	e := opened(t, decision.Options{Store: store, Build: buildFixed})
+	put(t, e, "home", onTrial(fourVariants))
+	for i := range 20 {
+		r := stock(fmt.Sprint(i), 3)
+		r.Unit, r.Baseline = fmt.Sprint(i), []string{"sku2"}
+		if _, err := e.Decide(t.Context(), "home", r, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(t, e, "home", `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"0"},"attribution_window":"30m"}`)
+	for i := range 20 {
+		if err := e.Outcome(t.Context(), "home", fmt.Sprint(i), "", 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wait(t, e)
+	if s, err := e.Stats("home"); err != nil || s.Learned != 20 {
+		t.Errorf("%d rounds are learned, %v", s.Learned, err)
+	}
+	if d, err := e.Decision(t.Context(), "home", "3"); err != nil || d.Answer.Variant == "" {
+		t.Errorf("%+v, %v", d, err)
+	}
+	if again := replayed(t, decision.Options{Store: store, Build: buildFixed}); !bytes.Equal(again, snapshot(t, e)) {
+		t.Error("a replay gives another state")
+	}
+}
+
+// The shares that an experiment has are those of the buckets: of many units each variant gets its share.
+func TestShares(t *testing.T) {
+	e := opened(t, decision.Options{Store: new(memlog.Store), Build: buildFixed})
+	put(t, e, "home", onTrial(fourVariants))
+	have := map[string]float64{}
+	const n = 5000
+	for i := range n {
+		r := stock("", 3)
+		r.Unit, r.Baseline = fmt.Sprint("u", i), []string{"sku2"}
+		a, err := e.Decide(t.Context(), "home", r, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		have[a.Variant]++
+	}
+	for name, p := range map[string]float64{"shop": 0.36, "own": 0.27, "rival": 0.18, "chance": 0.09, api.Holdout: 0.1} {
+		if z := (have[name] - n*p) / math.Sqrt(n*p*(1-p)); math.Abs(z) > 4 {
+			t.Errorf("%s has %v of %d units, want a share of %v", name, have[name], n, p)
+		}
+	}
+	if variants.Buckets != 10_000 {
+		t.Error("the documentation says that there are 10,000 buckets")
+	}
+}
