@@ -10,6 +10,7 @@
 //
 //	optimistic.go  the utilities, and the choice between the ways to maximise
 //	top.go         equal revenues and at most K items: the K largest utilities
+//	few.go         unequal revenues and at most K items: a few items, and a proof that they suffice
 //	intervals.go   anything else: bounds for [assortment.MaximizeBounds]
 //	workers.go     goroutines that read the context once, in blocks of rows
 package search
@@ -68,13 +69,17 @@ func (o *Optimistic) Maximize(c vitrine.Constraint, x *vitrine.Context) vitrine.
 	n := x.NumItems()
 	workers := max(1, min(runtime.GOMAXPROCS(0), n/(2*claimItems)))
 	sketcher, ok := o.Model.(utility.Sketcher)
-	if ok && o.Radius != 0 && n >= max(minItems, minItemsPerParam*len(o.Params)) && assortment.Stable(c) {
-		if k, ok := c.(assortment.AtMost); ok && assortment.EqualRevenues(x.Revenue) {
-			return s.top(o, sketcher, x.Features, int(k), workers)
+	sketches := ok && o.Radius != 0 && n >= max(minItems, minItemsPerParam*len(o.Params))
+	k, atMost := c.(assortment.AtMost)
+	if equal := assortment.EqualRevenues(x.Revenue); atMost && equal && sketches {
+		return s.top(o, sketcher, x.Features, int(k), workers)
+	} else if atMost && !equal && n >= fewGrowth*sizeOfFew(int(k)) && (sketches || o.Radius == 0) {
+		if best, ok := s.few(o, sketcher, int(k), sizeOfFew(int(k)), x, workers); ok {
+			return best
 		}
-		if len(o.Params) >= minIntervalParams {
-			return s.maximize(o, sketcher, c, x, workers)
-		}
+	}
+	if sketches && len(o.Params) >= minIntervalParams && assortment.Stable(c) {
+		return s.maximize(o, sketcher, c, x, workers)
 	}
 	s.z = o.utilities(s, s.z, x)
 	best, _ := assortment.Maximize(nil, c, s.z, x.Revenue)

@@ -214,6 +214,43 @@ func TestIntervalsAreExact(t *testing.T) {
 	})
 }
 
+// The best set of a few items earns what the best set of all does, or is not called the best.
+func TestFewItemsSuffice(t *testing.T) {
+	var found, missed int
+	for seed := range uint64(3000) {
+		rng := rand.New(rand.NewPCG(seed, 3))
+		m := utility.NewLinear(1+rng.IntN(4), rng.IntN(2) == 0)
+		o := hardPolicy(rng, m)
+		o.Radius, o.Slack = []float64{0, 0, 0.01, 1, 3}[rng.IntN(5)], 0
+		n, k := 1+rng.IntN(600), 1+rng.IntN(12)
+		x := &vitrine.Context{Features: hardItems(rng, n, m.NumFeatures()), Revenue: make([]float64, n)}
+		tail := []float64{0, 0.1, 1, 3}[rng.IntN(4)]
+		for i := range x.Revenue {
+			x.Revenue[i] = math.Exp(tail * rng.NormFloat64())
+			if tail == 0 {
+				x.Revenue[i] = math.Floor(4 * rng.Float64())
+			}
+		}
+		z := exhaustive(o, x.Features)
+		if slices.Max(z) > 700 || slices.Min(z) < -700 {
+			continue
+		}
+		_, want := assortment.Maximize(nil, assortment.AtMost(k), z, x.Revenue)
+		got, ok := new(search).few(o, m, k, max(2, n/64), x, 1+rng.IntN(2))
+		if !ok {
+			missed++
+			continue
+		}
+		found++
+		if have := vitrine.ExpectedRevenue(got, z, x.Revenue); !slices.IsSorted(got) || len(got) > k || !(have >= want*(1-1e-9)) {
+			t.Fatalf("seed %d, N = %d, K = %d: %v earns %v, the best set %v", seed, n, k, got, have, want)
+		}
+	}
+	if found < 500 || missed < 100 {
+		t.Errorf("found %d times, missed %d times", found, missed)
+	}
+}
+
 // Utilities that are not finite neither stop the search nor hide other items.
 func TestSearchAmongUtilitiesThatAreNotFinite(t *testing.T) {
 	rng := rand.New(rand.NewPCG(11, 5))
@@ -353,6 +390,10 @@ func TestSearchComputesFewNorms(t *testing.T) {
 	s.top(o, m, x, 10, 1)
 	if n := s.numNorms.Load(); n > 2000 {
 		t.Errorf("%d norms of 20000 items", n)
+	}
+	few, ok := s.few(o, m, 10, sizeOfFew(10), &vitrine.Context{Features: x, Revenue: unequal(rng, 20000)}, 1)
+	if n := s.numNorms.Load(); n > 4000 || !ok || len(few) != 10 {
+		t.Errorf("%d norms of 20000 items of unequal revenues, %v", n, few)
 	}
 	s.maximize(o, m, assortment.AtMost(10), &vitrine.Context{Features: x, Revenue: unequal(rng, 20000)}, 1)
 	if n := s.numNorms.Load(); n > 2000 {

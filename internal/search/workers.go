@@ -55,6 +55,10 @@ type search struct {
 	best ranking
 
 	intervals intervals
+
+	// Of the best set of a few items:
+	some, revenue []float64
+	rows          scratch.Matrix
 }
 
 func (s *search) begin(o *Optimistic, sketcher utility.Sketcher, x *mat.Dense) {

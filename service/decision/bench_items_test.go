@@ -21,7 +21,7 @@ func BenchmarkDecideByIDs(b *testing.B) {
 }
 
 func decideByIDs(b *testing.B, n int, policy string, equal bool) {
-	e := opened(b, decision.Options{Store: &devNull{Store: new(memlog.Store)}})
+	e := opened(b, decision.Options{Store: new(memlog.Store)})
 	features := numbers(10)[1:]
 	for j := range 5 {
 		features = fmt.Sprintf(`{"name":"u%d","kind":"number","from":"user"},`, j) + features
@@ -42,6 +42,20 @@ func decideByIDs(b *testing.B, n int, policy string, equal bool) {
 	for j := range 5 {
 		request.User = append(request.User, api.Number(fmt.Sprintf("u%d", 4-j), float64(j)/5))
 	}
+	few := newSimulator(2, 20, 10) // whose rounds the policy learns
+	for round := range 300 {
+		r, _ := few.request(round + 1)
+		r.User = request.User
+		a, err := e.Decide(b.Context(), "home", r, 0)
+		if err != nil {
+			b.Fatal(err)
+		}
+		item, _ := few.choose(a)
+		if err := e.Outcome(b.Context(), "home", a.Decision, item, 1); err != nil {
+			b.Fatal(err)
+		}
+	}
+	wait(b, e)
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := e.Decide(b.Context(), "home", request, 0); err != nil {
