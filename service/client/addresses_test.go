@@ -193,3 +193,42 @@ func TestWrongAddresses(t *testing.T) {
 		}
 	}
 }
+
+// Reads name the last entry that the client has written, if it is to read its own writes.
+func TestReadYourWrites(t *testing.T) {
+	for _, own := range []bool{true, false} {
+		entries := []string{"7", "12", "9", "", "x"}
+		var queries []string
+		k := &client.Client{Base: "http://x", ReadYourWrites: own, HTTP: roundTrip(func(r *http.Request) (*http.Response, error) {
+			if r.Method == "GET" {
+				queries = append(queries, r.URL.RawQuery)
+				return reply(200, "application/json", "{}"), nil
+			}
+			if r.URL.RawQuery != "" {
+				t.Errorf("a change asks for %s", r.URL)
+			}
+			entry := entries[0]
+			entries = entries[1:]
+			return reply(204, "", "", "Vitrine-Entry", entry), nil
+		})}
+		read := func() {
+			if _, err := k.Items(t.Context(), "home", 0, 5); err != nil {
+				t.Fatal(err)
+			}
+		}
+		read()
+		for len(entries) > 0 {
+			if err := k.Outcome(t.Context(), "home", "d", ""); err != nil {
+				t.Fatal(err)
+			}
+			read()
+		}
+		want := slices.Repeat([]string{"from=0&limit=5"}, 6)
+		if own {
+			want = []string{"from=0&limit=5", "entry=7&from=0&limit=5", "entry=12&from=0&limit=5", "entry=12&from=0&limit=5", "entry=12&from=0&limit=5", "entry=12&from=0&limit=5"}
+		}
+		if !slices.Equal(queries, want) {
+			t.Errorf("reads ask %q, want %q", queries, want)
+		}
+	}
+}

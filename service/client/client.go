@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -36,7 +37,12 @@ type Client struct {
 
 	Retrying func(err error, wait time.Duration) // is called before each retry; may be nil
 
+	// ReadYourWrites makes reads wait for what this client has written, whichever process answers. It must not outlive
+	// the service's log: after a backup is restored reads would wait for entries that are lost.
+	ReadYourWrites bool
+
 	addresses addresses
+	wrote     atomic.Uint64 // the last entry of the log that an answer has named
 }
 
 // Decide asks which items to show. If the request has no decision id, Decide makes one, so that

@@ -191,7 +191,7 @@ func (s *service) live(ctx context.Context, known uint64) (_ *life, err error) {
 		case <-ctx.Done():
 		}
 	})
-	options.Engine, options.Log, options.Clock, options.SnapshotAge = l.engine, l.store, l.clock.now, l.keeper.age
+	options.Engine, options.Log, options.Epoch, options.Clock, options.SnapshotAge = l.engine, l.store, l.store.Epoch, l.clock.now, l.keeper.age
 	err = server.New(options).Serve(ctx, socket)
 	stop()
 	beside.Wait()

@@ -14,6 +14,7 @@
 //	cors.go        pages of other origins, and OPTIONS
 //	encoding.go    compressed bodies
 //	watch.go       files that are read again when they change
+//	ready.go       whether the process is ready, and its role
 //	limits.go      limits on requests
 //	memory.go      memory that requests take from the budget
 //	metrics.go     Prometheus metrics

@@ -1,11 +1,14 @@
 package server_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-json-experiment/json"
 
+	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/server"
 )
@@ -54,5 +57,71 @@ func TestEntryOfAChange(t *testing.T) {
 	}
 	if n < 50 {
 		t.Errorf("%d answers in the document", n)
+	}
+}
+
+// twoProcesses are a service and one that follows its log.
+func twoProcesses(t *testing.T, change func(o *server.Options, e *decision.Options)) (leader, follower *service) {
+	leader = started(t, nil)
+	return leader, started(t, func(o *server.Options, e *decision.Options) {
+		e.Store, e.Follow, e.Leader = leader.store.(decision.Log), true, func() string { return "process 7" }
+		o.Log = nil
+		if change != nil {
+			change(o, e)
+		}
+	})
+}
+
+const homeOfX = `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl"}}`
+
+// What one process has written, a reader of another one sees who names the entry. An entry that does not come is the problem lag.
+func TestReadYourWrites(t *testing.T) {
+	leader, follower := twoProcesses(t, func(o *server.Options, _ *decision.Options) { o.Limits.Answer = 200 * time.Millisecond })
+	entry := leader.want(201, "PUT", "/v1/placements/home", homeOfX).header.Get("Vitrine-Entry")
+	follower.want(200, "GET", "/v1/placements/home?entry="+entry, "")
+	for i := range 50 {
+		id := fmt.Sprint("d", i)
+		entry = leader.want(201, "POST", "/v1/placements/home/decisions", `{"decision_id":"`+id+`","items":[{"id":"i","features":{"x":1}}]}`).header.Get("Vitrine-Entry")
+		follower.want(200, "GET", "/v1/placements/home/decisions/"+id+"?entry="+entry, "")
+	}
+	follower.want(200, "GET", "/v1/placements/home?entry=", "")
+	for _, path := range []string{"/v1/placements?entry=1000", "/v1/placements/home/stats?entry=1000", "/v1/placements/nothing?entry=18446744073709551615"} {
+		a := follower.want(503, "GET", path, "")
+		if !strings.Contains(a.body, `"urn:vitrine:problem:lag"`) || !strings.Contains(a.body, "is at entry 51: try again") || a.header.Get("Retry-After") != "1" {
+			t.Errorf("%s: %s, %v", path, a.body, a.header)
+		}
+	}
+	for _, entry := range []string{"x", "-1", "1.5", "18446744073709551616"} {
+		follower.problem(422, "invalid", "#/entry", "GET", "/v1/placements?entry="+entry, "")
+	}
+	leader.want(201, "POST", "/v1/placements/home/decisions?entry=1000", `{"items":[{"id":"i","features":{"x":1}}]}`) // a change does not wait
+}
+
+// A process says what it does with its log. A follower too far behind is not ready, and says why.
+func TestReady(t *testing.T) {
+	leader, follower := twoProcesses(t, func(o *server.Options, _ *decision.Options) { o.Epoch = func() uint64 { return 5 } })
+	leader.want(201, "PUT", "/v1/placements/home", homeOfX)
+	follower.want(200, "GET", "/v1/placements?entry=1", "")
+	if a := leader.want(200, "GET", "/readyz", ""); a.body != `{"role":"leader","entry":1}` {
+		t.Error(a.body)
+	}
+	var p api.Process
+	if a := follower.want(200, "GET", "/readyz", ""); json.Unmarshal([]byte(a.body), &p) != nil || p.Role != "follower" || p.Leader != "process 7" || p.Entry != 1 || p.Epoch != 5 || !(p.LagSeconds >= 0 && p.LagSeconds < 1) {
+		t.Error(a.body)
+	}
+	if leader.gauge("vitrine_leader") != 1 || follower.gauge("vitrine_leader") != 0 || leader.gauge("vitrine_follower_lag_seconds") != 0 {
+		t.Error("the metrics have another role")
+	}
+	for name, want := range map[string]string{"process 7": "behind the log, which is written by process 7", "": "behind the log, which no process is known to write"} {
+		_, blind := twoProcesses(t, func(_ *server.Options, e *decision.Options) {
+			e.Store = struct{ decision.Log }{e.Store} // which does not know the end of the log
+			e.Leader = func() string { return name }
+		})
+		if a := blind.want(503, "GET", "/readyz", ""); !strings.Contains(a.body, "problem:lag") || !strings.Contains(a.body, want) || a.header.Get("Retry-After") == "" {
+			t.Error(a.body)
+		}
+		if lag := blind.gauge("vitrine_follower_lag_seconds"); !(lag > 1) {
+			t.Errorf("the lag is %v", lag)
+		}
 	}
 }

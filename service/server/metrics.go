@@ -153,6 +153,8 @@ var (
 	roundsDesc  = about("rounds_total", "Decisions with an outcome, or expired, by how the set was found.", "placement", "by")
 	upliftDesc  = about("uplift", "Revenue a decision of the policy minus that of uniformly drawn sets, estimated in the mode explore.", "placement")
 	upliftError = about("uplift_standard_error", "Standard error of vitrine_uplift.", "placement")
+	leaderDesc  = about("leader", "1 if this process writes the log, 0 if it follows the log.")
+	lagDesc     = about("follower_lag_seconds", "How long ago the state had all entries of the log that it follows. 0 in the process that writes the log.")
 	appliedDesc = about("applied_entries", "The last entry of the log that is part of the state.")
 	snapshotAge = about("snapshot_age_seconds", "Age of the last snapshot; before the first snapshot, the time since the start.")
 	memoryLimit = about("memory_limit_bytes", "Memory that placements and requests share, [limits] memory. Placements get three quarters of it.")
@@ -170,7 +172,7 @@ func (engineCollector) Describe(to chan<- *prometheus.Desc) {
 	for _, m := range ofPlacement {
 		to <- m.desc
 	}
-	for _, d := range []*prometheus.Desc{revenueDesc, roundsDesc, upliftDesc, upliftError, appliedDesc, snapshotAge, memoryLimit, memoryUsed, memoryWaits, logLag, logFirst, logEntries, logBytes, logEpoch} {
+	for _, d := range []*prometheus.Desc{revenueDesc, roundsDesc, upliftDesc, upliftError, leaderDesc, lagDesc, appliedDesc, snapshotAge, memoryLimit, memoryUsed, memoryWaits, logLag, logFirst, logEntries, logBytes, logEpoch} {
 		to <- d
 	}
 }
@@ -199,6 +201,12 @@ func (c engineCollector) Collect(to chan<- prometheus.Metric) {
 	}
 	applied := c.engine.Sequence()
 	gauge(appliedDesc, float64(applied))
+	leads := 0.0
+	if c.engine.Role() == decision.Leader {
+		leads = 1
+	}
+	gauge(leaderDesc, leads)
+	gauge(lagDesc, c.engine.Lag().Seconds())
 	if c.age != nil {
 		gauge(snapshotAge, c.age().Seconds())
 	}

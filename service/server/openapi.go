@@ -118,6 +118,9 @@ func operation(rt *route, registry huma.Registry) *huma.Operation {
 	for _, q := range rt.query {
 		op.Parameters = append(op.Parameters, &huma.Param{Name: q.name, In: "query", Description: q.doc, Schema: text})
 	}
+	if rt.reads() {
+		op.Parameters = append(op.Parameters, &huma.Param{Name: entryParameter.name, In: "query", Description: entryParameter.doc, Schema: &huma.Schema{Type: huma.TypeInteger, Format: "int64"}})
+	}
 	for _, h := range rt.headers {
 		op.Parameters = append(op.Parameters, &huma.Param{Name: h.name, In: "header", Description: h.doc, Schema: text})
 	}
@@ -136,7 +139,11 @@ func operation(rt *route, registry huma.Registry) *huma.Operation {
 		problem = contents([]content{jsonOf[personalizer.ErrorDocument]("")}, registry)
 		op.Security = append(op.Security, map[string][]string{"subscription": {}})
 	}
-	for _, status := range append(slices.Clone(rt.errors), 401, 403, 429, 503) {
+	refusals := append(slices.Clone(rt.errors), 401, 403, 429, 503)
+	if rt.reads() {
+		refusals = append(refusals, 422)
+	}
+	for _, status := range refusals {
 		op.Responses[strconv.Itoa(status)] = &huma.Response{Description: http.StatusText(status), Content: problem}
 	}
 	return op

@@ -313,11 +313,3 @@ func (s *Server) unknown(mux *http.ServeMux) func(*call) error {
 }
 
 func (c *call) healthy() error { return c.answer(http.StatusOK, "text/plain", []byte("ok\n")) }
-
-// ready reports whether requests are accepted, which ends when the server drains.
-func (s *Server) ready(c *call) error {
-	if s.draining.Load() {
-		return problemf(http.StatusServiceUnavailable, "draining", "the service is being stopped")
-	}
-	return c.answer(http.StatusOK, "text/plain", []byte("ready\n"))
-}

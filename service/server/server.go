@@ -34,6 +34,7 @@ type Options struct {
 	Keys    *Keys            // nil asks for no key, which is only for loopback
 	Feed    *Feed            // the engine must call its Applied; nil means there is no /v1/events
 	Log     eventlog.Bounded // whose extent is in /metrics; may be nil
+	Epoch   func() uint64    // of the log's writer; may be nil
 	Appends *Appends         // to the log, for /metrics; may be nil
 	Limits  Limits
 	Budget  *budget.Budget // from which requests take their memory; nil has no limit
@@ -235,6 +236,11 @@ func (s *Server) do(c *call, rt *route) (err error) {
 		ctx = decision.WithEntry(ctx, &c.entry)
 	}
 	c.Request = c.WithContext(ctx)
+	if rt.reads() {
+		if err := s.awaitEntry(c); err != nil {
+			return err
+		}
+	}
 	return rt.handle(c)
 }
 

@@ -1,0 +1,40 @@
+package server
+
+import (
+	"net/http"
+	"time"
+
+	"vitrine/service/api"
+	"vitrine/service/decision"
+)
+
+// maxLag is how far a follower that is ready may be behind its log.
+const maxLag = time.Second
+
+// ready reports what the process does with its log, or why it gets no requests from a load balancer: it is being
+// stopped, or too far behind the log that it follows.
+func (s *Server) ready(c *call) error {
+	p := s.standing()
+	lag := time.Duration(p.LagSeconds * float64(time.Second)).Round(time.Millisecond)
+	switch {
+	case s.draining.Load():
+		return problemf(http.StatusServiceUnavailable, "draining", "the service is being stopped")
+	case lag > maxLag && p.Leader == "":
+		return problemf(http.StatusServiceUnavailable, "lag", "this process is a follower and %v behind the log, which no process is known to write", lag)
+	case lag > maxLag:
+		return problemf(http.StatusServiceUnavailable, "lag", "this process is a follower and %v behind the log, which is written by %s", lag, p.Leader)
+	}
+	return c.answerJSON(http.StatusOK, p)
+}
+
+// standing describes this process among those of its log.
+func (s *Server) standing() *api.Process {
+	p := &api.Process{Role: string(s.engine.Role()), Entry: s.engine.Sequence()}
+	if s.engine.Role() == decision.Follower {
+		p.LagSeconds, p.Leader = s.engine.Lag().Seconds(), s.engine.Leader()
+	}
+	if s.options.Epoch != nil {
+		p.Epoch = s.options.Epoch()
+	}
+	return p
+}
