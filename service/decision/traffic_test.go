@@ -48,7 +48,7 @@ func (s *faultyStore) Append(ctx context.Context, entries ...[]byte) (uint64, er
 // a replay gives the state.
 func TestManyCallers(t *testing.T) {
 	const callers, rounds = 16, 40
-	store := &faultyStore{fails: func(int64) error { time.Sleep(100 * time.Microsecond); return nil }} // as a disk does
+	store := &faultyStore{fails: func(int64) error { time.Sleep(time.Millisecond); return nil }} // as a disk does
 	var order []uint64
 	e := opened(t, decision.Options{Store: store, Build: buildToy, Applied: func(sequence uint64, _ *eventlog.Event) { order = append(order, sequence) }})
 	put(t, e, "home", `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{}}`)
