@@ -14,7 +14,20 @@ export class Problem extends Error {
 export const signedOut = "signed-out";
 
 // request asks the service. path is relative to the page: "v1/placements". A body is sent as JSON.
-export async function request<T>(method: string, path: string, options: { body?: unknown; headers?: Record<string, string>; signal?: AbortSignal } = {}): Promise<T> {
+export async function request<T>(method: string, path: string, options: Options = {}): Promise<T> {
+  return (await answered<T>(method, path, options)).value;
+}
+
+// requestTagged gets a resource with its ETag.
+export const requestTagged = <T>(path: string) => answered<T>("GET", path, {});
+
+interface Options {
+  body?: unknown;
+  headers?: Record<string, string>;
+  signal?: AbortSignal;
+}
+
+async function answered<T>(method: string, path: string, options: Options): Promise<{ value: T; tag: string }> {
   const init: RequestInit = { method, headers: { ...options.headers }, credentials: "same-origin" };
   if (options.signal) init.signal = options.signal;
   if (options.body !== undefined) {
@@ -33,7 +46,7 @@ export async function request<T>(method: string, path: string, options: { body?:
     }
     throw new Problem(answer.status, problem.title ?? answer.statusText, problem.detail ?? "", problem.type);
   }
-  return (text ? JSON.parse(text) : undefined) as T;
+  return { value: (text ? JSON.parse(text) : undefined) as T, tag: answer.headers.get("ETag") ?? "" };
 }
 
 export const get = <T>(path: string, signal?: AbortSignal) => request<T>("GET", path, signal ? { signal } : {});

@@ -1,6 +1,7 @@
 import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
+import { number } from "./ui";
 
 // Line is a curve over time, with a band from low to high where these are given.
 export interface Line {
@@ -11,6 +12,16 @@ export interface Line {
 }
 
 const colours = ["--series-1", "--series-2", "--series-3", "--series-4"];
+
+// edge is a bound of a band, which is not drawn itself.
+const edge: uPlot.Series = { stroke: "transparent", points: { show: false } };
+
+// The labels of the axes are in the reader's locale.
+const days = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric" });
+const minutes = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
+const seconds = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+const instants: uPlot.Axis.Values = (_, splits, __, ___, step) => splits.map((t) => (step >= 86_400 ? days : step >= 60 ? minutes : seconds).format(t * 1000));
+const amounts: uPlot.Axis.Values = (_, splits) => splits.map((v) => number(v, { maximumSignificantDigits: 6 }));
 
 const colour = (name: string) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
@@ -44,7 +55,7 @@ export function Chart(props: { label: string; times: number[]; lines: Line[]; he
         series.push({ label: l.label, stroke, width: 2 });
         if (l.low && l.high) {
           const at = series.length;
-          series.push({ label: l.label + " low", stroke: "transparent" }, { label: l.label + " high", stroke: "transparent" });
+          series.push(edge, edge);
           bands.push({ series: [at + 1, at], fill: stroke + "33" });
         }
       });
@@ -62,7 +73,7 @@ export function Chart(props: { label: string; times: number[]; lines: Line[]; he
         }
         u.ctx.restore();
       };
-      plot.current = new uPlot({ width: parent.clientWidth, height: props.height ?? 220, series, bands, axes: [axis, { ...axis, size: 60 }], scales: { x: { time: !props.counts, range: (_, low, high) => range.current ?? [low, high] } }, hooks: { draw: [drawMarks] }, legend: { show: false }, cursor: { drag: { x: false, y: false } } }, data(), parent);
+      plot.current = new uPlot({ width: parent.clientWidth, height: props.height ?? 220, series, bands, axes: [{ ...axis, values: instants }, { ...axis, size: 60, values: amounts }], scales: { x: { time: !props.counts, range: (_, low, high) => range.current ?? [low, high] } }, hooks: { draw: [drawMarks] }, legend: { show: false }, cursor: { drag: { x: false, y: false } } }, data(), parent);
     };
     draw();
     const resize = new ResizeObserver(() => plot.current?.setSize({ width: parent.clientWidth, height: props.height ?? 220 }));

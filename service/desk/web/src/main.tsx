@@ -2,7 +2,7 @@ import { render } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Boundary } from "./boundary";
 import { request } from "./api";
-import { address, match, shop, tabAddress, tabs } from "./routes";
+import { address, match, routes, shop, tabAddress, tabs } from "./routes";
 import { SessionContext, SignIn, useSession } from "./session";
 import { Empty, Failure, Loading } from "./ui";
 import "./style.css";
@@ -59,7 +59,7 @@ function Desk() {
         <a class="brand" href={address()}>Vitrine</a>
         <nav aria-label="Desk">
           {shop ? <a href={address("shop")} {...current(found?.route === shop)}>Shop</a> : null}
-          <a href={address()} {...current(found?.route.path === "/")}>Overview</a>
+          {routes.filter((r) => r.nav).map((r) => <a href={"#" + r.path} {...current(r === found?.route)}>{r.title}</a>)}
         </nav>
         {session?.key === undefined ? null : (
           <div class="end">

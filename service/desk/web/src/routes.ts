@@ -6,13 +6,18 @@ export interface Route {
   path: string;
   title: string; // of the page, and of the tab
   view: ComponentType<Record<string, string>>;
+  nav?: boolean; // whether the header leads to it
   open?: boolean; // whether it needs no key
   tab?: boolean; // whether it is a tab of a placement: its path is then "/placements/:name" and at most one part more
 }
 
 // routes has a line for each view. The tabs of a placement have the order of the lines.
 export const routes: Route[] = [
-  { path: "/", title: "Overview", view: lazy(() => import("./views/overview")) },
+  { path: "/", title: "Overview", view: lazy(() => import("./views/overview")), nav: true },
+  { path: "/placements/:name/versions", title: "Versions", view: lazy(() => import("./views/versions")), tab: true },
+  { path: "/placements/:name/settings", title: "Settings", view: lazy(() => import("./views/settings")), tab: true },
+  { path: "/new", title: "New placement", view: lazy(() => import("./views/new")) },
+  { path: "/keys", title: "Keys", view: lazy(() => import("./views/keys")), nav: true },
 ];
 
 // A service with a demonstration has a shop.

@@ -65,3 +65,15 @@ export function edge(values: (number | null)[], errors: (number | null)[], sign:
 export function rates(s: Series, now: number): number[] {
   return s.decisions.map((n, i) => n / Math.max(Math.min(s.seconds[i]!, now - s.times[i]!), 1));
 }
+
+// spread puts an empty point where nothing happened for longer than a point lasts, so that no curve leads across.
+export function spread(s: Series): Series {
+  const gaps = s.times.map((t, i) => i > 0 && t > s.times[i - 1]! + 2 * s.seconds[i - 1]!);
+  if (!gaps.includes(true)) return s;
+  const put = <T>(list: T[], empty: (before: T) => T) => list.flatMap((v, i) => (gaps[i] ? [empty(list[i - 1]!), v] : [v]));
+  const means = (m: Means | undefined) => m && { rounds: put(m.rounds, () => 0), mean: put(m.mean, () => null), standard_error: put(m.standard_error, () => null) };
+  const sums = (m: Sums | undefined) => m && { estimate: put(m.estimate, (v) => v), standard_error: put(m.standard_error, (v) => v) };
+  const all = { ...s, times: s.times.flatMap((t, i) => (gaps[i] ? [s.times[i - 1]! + s.seconds[i - 1]!, t] : [t])), seconds: s.seconds.flatMap((v, i) => (gaps[i] ? [s.times[i]! - s.times[i - 1]! - s.seconds[i - 1]!, v] : [v])), decisions: put(s.decisions, () => 0), open: put(s.open, () => 0) };
+  const groups = { policy: means(s.policy), chance: means(s.chance), baseline: means(s.baseline), over_chance: sums(s.over_chance), over_baseline: sums(s.over_baseline) };
+  return { ...all, ...(Object.fromEntries(Object.entries(groups).filter(([, v]) => v !== undefined)) as Partial<Series>) };
+}

@@ -14,6 +14,11 @@ export function number(value: number | null | undefined, options: Intl.NumberFor
 export const count = (value: number | null | undefined) => number(value, { maximumFractionDigits: 0 });
 export const percent = (value: number | null | undefined) => number(value, { style: "percent", maximumFractionDigits: 1 });
 
+const times = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
+
+// moment writes a time of the API in the reader's locale and time zone.
+export const moment = (time: string | undefined) => (time ? times.format(new Date(time)) : "–");
+
 // Card is a section with a heading.
 export function Card(props: { title: string; children: ComponentChildren }) {
   return (

@@ -25,7 +25,7 @@ export default function Charts(props: { series: Series; seconds: number }) {
       <div>
         <h3>Revenue a decision</h3>
         {lines.length > 0 ? <Chart label={`Revenue a decision of ${s.placement} over time, with 95 % bands`} times={s.times} lines={lines} range={range} /> : <Empty>No decision has ended yet.</Empty>}
-        {open > 0 ? <p class="empty">{count(open)} decisions wait for their outcome. The last points can change until then.</p> : null}
+        {open > 0 ? <p class="empty">Decisions that wait for their outcome: {count(open)}. The last points can change until then.</p> : null}
       </div>
       <div>
         <h3>Earned more, in all</h3>

@@ -4,7 +4,7 @@ import { Command } from "../command";
 import { lazy } from "../lazy";
 import { usePoll } from "../poll";
 import { address, tabAddress } from "../routes";
-import { edge, rates, settled, z, type Entry, type OverviewAnswer } from "../series";
+import { edge, rates, settled, spread, z, type Entry, type OverviewAnswer } from "../series";
 import { useMay } from "../session";
 import { Spark } from "../spark";
 import { Card, count, Empty, Failure, Loading, number, percent } from "../ui";
@@ -52,7 +52,7 @@ const words = { bad: "Trouble", warning: "Look at this", note: "Note" };
 // Placement is a placement at a glance.
 function Placement(props: { of: Entry; open: boolean; seconds: number }) {
   const { of: p } = props;
-  const s = p.series;
+  const s = spread(p.series);
   const [charts, setCharts] = useState(props.open);
   const worst = p.health.find((h) => h.level !== "note")?.level;
   const revenue = s.policy ? settled(s, s.policy) : [];

@@ -1,0 +1,1 @@
+import{C as e,y as t}from"./index.js";function n(n){let[r,i]=e(!1);return t(`div`,{class:`command`,children:[t(`pre`,{tabIndex:0,children:n.text}),`clipboard`in navigator?t(`button`,{type:`button`,onClick:()=>navigator.clipboard.writeText(n.text).then(()=>i(!0),()=>i(!1)),children:r?`Copied`:`Copy`}):null]})}export{n as t};

@@ -1,0 +1,208 @@
+import type { ComponentChildren } from "preact";
+import { useId, useState } from "preact/hooks";
+import { resolve, typeOf, type Document, type Schema } from "./schema";
+
+// A form edits a value of JSON by its schema. What is left empty is left out, so that it has its default.
+interface Editor {
+  doc: Document;
+  schema: Schema;
+  value: any;
+  change: (value: any) => void;
+}
+
+// Labelled is a field with its name, its explanation and what it holds.
+export function Labelled(props: { name: string; help?: string | undefined; children: (id: string, helpID: string) => ComponentChildren }) {
+  const id = useId();
+  return (
+    <div class="field">
+      <label for={id}>{props.name}</label>
+      {props.children(id, id + "-help")}
+      {props.help ? <p class="help" id={id + "-help"}>{props.help}</p> : null}
+    </div>
+  );
+}
+
+const words = (name: string) => name.replaceAll("_", " ");
+
+// Field edits a member of an object.
+export function Field(props: Editor & { name: string; required?: boolean }) {
+  const { doc, value, change } = props;
+  const schema = resolve(doc, props.schema);
+  const help = props.schema.description ?? schema.description;
+  const type = typeOf(schema);
+  const name = words(props.name);
+  const standard = schema.default === undefined ? "" : `default ${String(schema.default)}`;
+  if (type === "array" && typeOf(resolve(doc, schema.items)) === "object") return <Rows {...props} schema={schema} help={help} />;
+  return (
+    <Labelled name={name} help={help}>
+      {(id, helpID) => {
+        const common = { id, "aria-describedby": help ? helpID : undefined, required: props.required };
+        if (schema.enum) {
+          return (
+            <select {...common} value={value ?? ""} onChange={(e) => change(e.currentTarget.value || undefined)}>
+              {props.required ? null : <option value="">{standard || "–"}</option>}
+              {schema.enum.map((v) => <option value={v}>{v}</option>)}
+            </select>
+          );
+        }
+        switch (type) {
+          case "boolean":
+            return <input {...common} required={false} type="checkbox" checked={value === true} onChange={(e) => change(e.currentTarget.checked || undefined)} />;
+          case "integer":
+          case "number":
+            return (
+              <input {...common} type="number" step={type === "integer" ? 1 : "any"} min={schema.minimum} max={schema.maximum} placeholder={standard} value={value ?? ""}
+                onInput={(e) => change(e.currentTarget.value === "" ? undefined : e.currentTarget.valueAsNumber)} />
+            );
+          case "string":
+            return <input {...common} type="text" placeholder={standard} value={value ?? ""} onInput={(e) => change(e.currentTarget.value || undefined)} />;
+          case "array":
+            return <Lines common={common} value={value} change={change} />;
+        }
+        return <JSONText common={common} value={value} change={change} />;
+      }}
+    </Labelled>
+  );
+}
+
+// Lines edits a list of texts, one a line.
+function Lines(props: { common: object; value: string[] | undefined; change: (v: any) => void }) {
+  return (
+    <textarea {...props.common} rows={Math.min(Math.max(props.value?.length ?? 0, 1), 8)} placeholder="one a line" value={(props.value ?? []).join("\n")}
+      onChange={(e) => {
+        const list = e.currentTarget.value.split("\n").filter((v) => v !== "");
+        props.change(list.length > 0 ? list : undefined);
+      }} />
+  );
+}
+
+// JSONText edits a value that has no form of its own, as JSON.
+export function JSONText(props: { common?: object; value: unknown; change: (v: any) => void }) {
+  const [text, setText] = useState(props.value === undefined ? "" : JSON.stringify(props.value));
+  const input = (e: { currentTarget: HTMLInputElement }) => {
+    const field = e.currentTarget;
+    setText(field.value);
+    try {
+      props.change(field.value.trim() === "" ? undefined : JSON.parse(field.value));
+      field.setCustomValidity("");
+    } catch {
+      field.setCustomValidity('This is not JSON. A text has quotes, as "acme".');
+    }
+  };
+  return <input {...props.common} type="text" class="code" placeholder="JSON" value={text} onInput={input} />;
+}
+
+// applies reports whether a member is for a kind of a feature: the document says "of a number: …".
+function applies(help: string | undefined, kind: unknown): boolean {
+  const of = /^of an? ([^:]*):/.exec(help ?? "");
+  return !of || typeof kind !== "string" || of[1]!.includes(kind);
+}
+
+// Rows edits a list of objects.
+function Rows(props: Editor & { name: string; help: string | undefined }) {
+  const { doc, schema, change } = props;
+  const item = resolve(doc, schema.items);
+  const rows: any[] = props.value ?? [];
+  const set = (i: number, row: any) => change(rows.map((r, k) => (k === i ? row : r)));
+  const needed = item.required ?? [];
+  const names = [...needed, ...Object.keys(item.properties ?? {}).filter((n) => !needed.includes(n))];
+  return (
+    <fieldset>
+      <legend>{words(props.name)}</legend>
+      {props.help ? <p class="help">{props.help}</p> : null}
+      {rows.map((row, i) => (
+        <fieldset class="item" aria-label={`${words(props.name)} ${i + 1}`} key={i}>
+          <div class="fields">
+            {names.filter((n) => needed.includes(n) || applies(item.properties![n]!.description, row.kind)).map((n) => (
+              <Field key={n + String(row.kind)} doc={doc} name={n} schema={item.properties![n]!} value={row[n]} required={needed.includes(n)} change={(v) => set(i, without({ ...row, [n]: v }))} />
+            ))}
+          </div>
+          <button type="button" onClick={() => change(rows.length > 1 ? rows.filter((_, k) => k !== i) : undefined)}>Remove{typeof row.name === "string" && row.name ? ` ${row.name}` : ""}</button>
+        </fieldset>
+      ))}
+      <button type="button" onClick={() => change([...rows, {}])}>Add</button>
+    </fieldset>
+  );
+}
+
+// without leaves out members that have no value.
+export function without(object: Record<string, any>): Record<string, any> {
+  return Object.fromEntries(Object.entries(object).filter(([, v]) => v !== undefined));
+}
+
+// PolicyOption and PolicyEntry: see GET /v1/policies.
+export interface PolicyOption {
+  key: string;
+  type: string;
+  range?: string;
+  default?: unknown;
+  doc: string;
+}
+
+export interface PolicyEntry {
+  name: string;
+  doc: string;
+  choose?: string;
+  offer?: string;
+  round?: string;
+  options: PolicyOption[];
+  default?: boolean;
+}
+
+export interface PolicyList {
+  policies: PolicyEntry[];
+  utilities: PolicyEntry[];
+}
+
+// PolicyField edits the policy of a placement and its settings.
+export function PolicyField(props: { policies: PolicyEntry[]; value: any; change: (value: any) => void }) {
+  const { policies, value, change } = props;
+  const name = value?.name ?? "";
+  const chosen = policies.find((p) => p.name === (name || policies.find((q) => q.default)?.name));
+  return (
+    <fieldset>
+      <legend>policy</legend>
+      <Labelled name="name" help={chosen ? `${chosen.doc}. Choose it ${chosen.choose}.` : undefined}>
+        {(id, helpID) => (
+          <select id={id} aria-describedby={helpID} value={name} onChange={(e) => change(e.currentTarget.value ? { name: e.currentTarget.value } : undefined)}>
+            {policies.map((p) => <option value={p.default && !name ? "" : p.name}>{p.name}{p.default ? " (default)" : ""}</option>)}
+          </select>
+        )}
+      </Labelled>
+      {chosen && chosen.options.length > 0 ? (
+        <details>
+          <summary>{chosen.options.length} settings of {chosen.name}</summary>
+          <div class="fields">
+            {chosen.options.map((o) => (
+              <PolicyOptionField key={chosen.name + o.key} of={o} value={value?.[o.key]} change={(v) => change(without({ ...value, name: chosen.name, [o.key]: v }))} />
+            ))}
+          </div>
+        </details>
+      ) : null}
+    </fieldset>
+  );
+}
+
+function PolicyOptionField(props: { of: PolicyOption; value: any; change: (v: any) => void }) {
+  const { of: o, value, change } = props;
+  const standard = o.default === undefined ? "" : `default ${typeof o.default === "object" ? JSON.stringify(o.default) : String(o.default)}`;
+  const schema: Schema = { description: o.doc + (o.range ? ` (${o.range})` : ""), default: o.default };
+  switch (o.type) {
+    case "integer":
+    case "number":
+      schema.type = o.type;
+      break;
+    case "true or false":
+      schema.enum = ["true", "false"];
+      return <Field doc={none} name={o.key} schema={schema} value={value === undefined ? undefined : String(value)} change={(v) => change(v === undefined ? undefined : v === "true")} />;
+    case "string":
+      schema.type = "string";
+      if (o.range) schema.enum = o.range.split(", ");
+      break;
+    default:
+      return <Labelled name={words(o.key)} help={`${schema.description}${standard ? `; ${standard}` : ""}`}>{(id, helpID) => <JSONText common={{ id, "aria-describedby": helpID }} value={value} change={change} />}</Labelled>;
+  }
+  return <Field doc={none} name={o.key} schema={schema} value={value} change={change} />;
+}
+
+const none: Document = { info: { title: "", version: "", description: "" }, tags: [], paths: {}, components: { schemas: {} } };

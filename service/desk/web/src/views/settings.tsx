@@ -1,0 +1,56 @@
+import { useEffect, useState } from "preact/hooks";
+import { placement, request, requestTagged } from "../api";
+import { PlacementForm, type Config } from "../placement-form";
+import { address } from "../routes";
+import { useMay } from "../session";
+import { Card, Failure, Loading } from "../ui";
+
+export default function Settings(props: { name: string }) {
+  const { name } = props;
+  const may = useMay("admin");
+  const [state, set] = useState<{ config: Config; tag: string; turn: number }>();
+  const [failure, fail] = useState<unknown>();
+  const [said, say] = useState("");
+  const load = () => requestTagged<Config>(placement(name)).then(({ value, tag }) => set((before) => ({ config: value, tag, turn: (before?.turn ?? 0) + 1 })), fail);
+  useEffect(() => void load(), [name]);
+  if (!state) return failure ? <Failure of={failure} /> : <Loading />;
+  const { notes, warnings, ...config } = state.config;
+  return (
+    <>
+      <p role="status" class={said ? "good" : "none"}>{said}</p>
+      <Card title="Settings">
+        {(warnings ?? []).map((w: string) => <p class="warning">Warning: {w}</p>)}
+        {may
+          ? <PlacementForm key={state.turn} name={name} config={config} tag={state.tag} done={() => { say("The change is made."); void load(); }} />
+          : <><p class="empty">A key with the scope admin may change them.</p><pre tabIndex={0}>{JSON.stringify(config, null, 2)}</pre></>}
+      </Card>
+      {may ? <Delete name={name} tag={state.tag} /> : null}
+    </>
+  );
+}
+
+// Delete deletes a placement after its name was typed.
+function Delete(props: { name: string; tag: string }) {
+  const [typed, setTyped] = useState("");
+  const [failure, fail] = useState<unknown>();
+  const submit = async (e: Event) => {
+    e.preventDefault();
+    try {
+      await request("DELETE", placement(props.name), { headers: { "If-Match": props.tag } });
+      location.hash = address();
+    } catch (problem) {
+      fail(problem);
+    }
+  };
+  return (
+    <Card title="Delete the placement">
+      <form class="stack" onSubmit={submit}>
+        <p>Its decisions, its versions and what it has learned go, and cannot be brought back from here. Requests get 404 from then on.</p>
+        <label for="typed">Type <strong>{props.name}</strong> to delete it</label>
+        <input id="typed" type="text" autocomplete="off" spellcheck={false} value={typed} onInput={(e) => setTyped(e.currentTarget.value)} />
+        {failure ? <Failure of={failure} /> : null}
+        <div><button class="danger" disabled={typed !== props.name}>Delete {props.name}</button></div>
+      </form>
+    </Card>
+  );
+}
