@@ -235,6 +235,11 @@ func (c *Client) Experiments(ctx context.Context, placement string) (*api.Experi
 	return get[api.Experiments](ctx, c, placementPath(placement)+"/experiment")
 }
 
+// Insight returns what a placement has sold and what its policy has learned.
+func (c *Client) Insight(ctx context.Context, placement string) (*api.Insight, error) {
+	return get[api.Insight](ctx, c, placementPath(placement)+"/insight")
+}
+
 // RollBack returns a placement to one of its [Client.Versions]: it forgets what it has learned since. What it knew is
 // kept as a version.
 func (c *Client) RollBack(ctx context.Context, placement string, version uint64) error {

@@ -233,6 +233,9 @@ func TestCalls(t *testing.T) {
 			if names := must[[]string](t)(c.Placements(ctx)); !reflect.DeepEqual(names, []string{"home"}) {
 				t.Errorf("placements %q", names)
 			}
+			if x := must[*api.Insight](t)(c.Insight(ctx, "home")); x.Placement != "home" || x.Items == nil {
+				t.Errorf("%+v", x)
+			}
 			stats := must[*api.Stats](t)(c.Stats(ctx, "home"))
 			for stats.Learned < 3 {
 				time.Sleep(time.Millisecond)

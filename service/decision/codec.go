@@ -24,10 +24,11 @@ import (
 //	9  had no guards
 //	10 had no series
 //	11 had no experiments and no eras
-//	12
+//	12 had no counts of items
+//	13
 const (
 	snapshotKind   = "decision engine "
-	snapshotFormat = 12
+	snapshotFormat = 13
 )
 
 // decoder reads a snapshot of a format.

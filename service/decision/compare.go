@@ -47,6 +47,7 @@ func Compare(ctx context.Context, a, b *Engine) (different []string, err error) 
 			settleGuards(p, q)
 			settleSeries(p, q)
 			settleEras(p, q)
+			settleTallies(p, q)
 			if same, err = p.equal(q); err != nil {
 				return nil, err
 			}
@@ -150,6 +151,13 @@ func settleEras(p, q *frozen) {
 	opened := func(e era) bool { return e.began == api.BegunByOpening }
 	if slices.ContainsFunc(p.eras, opened) || slices.ContainsFunc(q.eras, opened) {
 		p.eras, q.eras = nil, nil
+	}
+}
+
+// settleTallies leaves out tallies if one began with a snapshot of before format 13.
+func settleTallies(p, q *frozen) {
+	if p.tally.late || q.tally.late {
+		p.tally, q.tally = tally{}, tally{}
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"time"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -34,7 +35,7 @@ type Estimator interface {
 func (e *Engine) Decide(ctx context.Context, name string, r *api.Request, now int64) (*Answer, error) {
 	d := deciders.Get().(*decider)
 	defer d.release()
-	urgent := false
+	urgent, start := false, time.Now()
 	for {
 		v, err := e.view(name)
 		if err != nil {
@@ -86,6 +87,7 @@ func (e *Engine) Decide(ctx context.Context, name string, r *api.Request, now in
 			urgent = n == 0 // the learner has no room for them, unless another caller was quicker
 			continue
 		case err == nil:
+			v.placement.latency.add(time.Since(start))
 			a := answerOf(name, offered, &d.estimates)
 			if r.Payload {
 				v.payloads(a)
@@ -196,7 +198,10 @@ func (d *decider) decide(v view, r *request) (*eventlog.Offered, error) {
 	if clipped > 0 {
 		sound.clipped.Add(uint64(clipped))
 	}
-	d.considered = considered{*current, x}
+	d.considered = considered{*current, v.worker, x}
+	if to.worker != nil {
+		d.considered.worker = to.worker
+	}
 	own, err := d.ask(asked, x, v.config.Seed)
 	if err != nil {
 		return nil, err

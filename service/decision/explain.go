@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/go-json-experiment/json"
 	"gonum.org/v1/gonum/mat"
 
 	"vitrine"
@@ -30,6 +31,7 @@ type matter struct {
 	config  *Config
 	answer  *Answer
 	policy  published
+	name    string   // of the policy
 	number  uint64   // of the decision, with which the policy drew
 	request *request // the candidates that are known, and the rules
 	x       *vitrine.Context
@@ -70,7 +72,7 @@ func (e *Engine) Try(ctx context.Context, name string, r *api.Request, now int64
 		v.payloads(a)
 	}
 	m := &matter{
-		config: v.config, answer: a, policy: d.considered.policy, number: d.estimates.number,
+		config: v.config, answer: a, policy: d.considered.policy, name: d.considered.worker.policyName(), number: d.estimates.number,
 		request: q, x: d.considered.x, candidates: q.len(),
 	}
 	index := q.places()
@@ -154,7 +156,7 @@ func (e *Engine) Explain(ctx context.Context, placement, id string) (*api.Explan
 		w = cmp.Or(v.routes.learnerOf(o.variant), w)
 	}
 	m := &matter{
-		config: v.config, answer: answerOf(placement, o.Offered, &o.estimates), policy: w.policyOf(o.PolicyVersion),
+		config: v.config, answer: answerOf(placement, o.Offered, &o.estimates), policy: w.policyOf(o.PolicyVersion), name: w.policyName(),
 		number: o.number, shown: o.Shown, candidates: o.Candidates,
 	}
 	e.mu.RLock()
@@ -204,6 +206,15 @@ func (w *worker) policyOf(version uint64) published {
 	return *current
 }
 
+// policyName returns the name of the learner's policy.
+func (w *worker) policyName() string {
+	var p struct {
+		Name string `json:"name"`
+	}
+	_ = json.Unmarshal(w.spec.Policy, &p) // which is an object
+	return p.Name
+}
+
 // requestOf returns the request of an offer as far as the log has it: the candidates, with their categories.
 func requestOf(c *Config, o *eventlog.Offered, hasRows bool) *request {
 	q := &request{Request: &api.Request{Items: make([]api.Item, len(o.ItemIDs))}, items: make([]api.Item, len(o.ItemIDs)), revenue: o.Revenue}
@@ -227,10 +238,9 @@ func requestOf(c *Config, o *eventlog.Offered, hasRows bool) *request {
 
 // explain makes the explanation.
 func (m *matter) explain() *api.Explanation {
-	name, _ := m.config.Policy["name"].(string)
 	x := &api.Explanation{
 		Decision: m.answer.Decision, Placement: m.answer.Placement, By: ByNames[m.answer.By],
-		Policy: name, DecidedBy: m.answer.PolicyVersion, Version: m.policy.version, SamePolicy: m.policy.version == m.answer.PolicyVersion && m.policy.policy != nil,
+		Policy: m.name, DecidedBy: m.answer.PolicyVersion, Version: m.policy.version, SamePolicy: m.policy.version == m.answer.PolicyVersion && m.policy.policy != nil,
 		Candidates: m.candidates, Known: m.x.NumItems(), Attribution: "none", Compared: "none", Items: []api.Explained{}, Unknown: m.unknown,
 	}
 	m.list(x)
@@ -239,7 +249,7 @@ func (m *matter) explain() *api.Explanation {
 	case m.policy.policy == nil || x.Known == 0:
 		return x
 	case !ok:
-		x.Unknown = append(x.Unknown, fmt.Sprintf("the utilities: the policy %s does not state them", name))
+		x.Unknown = append(x.Unknown, fmt.Sprintf("the utilities: the policy %s does not state them", m.name))
 		return x
 	}
 	if err, _ := safely(func() error { m.give(x, e); return nil }); err != nil {
@@ -264,8 +274,8 @@ func (m *matter) list(x *api.Explanation) {
 
 // give adds what the policy says.
 func (m *matter) give(x *api.Explanation, e bandit.Explainer) {
-	if averaging, ok := m.policy.policy.(interface{ Families() []bandit.Weight }); ok {
-		for _, w := range averaging.Families() {
+	if a, ok := m.policy.policy.(averaging); ok {
+		for _, w := range a.Families() {
 			x.Families = append(x.Families, api.FamilyShare(w))
 		}
 	}

@@ -382,6 +382,9 @@ func (s *fold) close(sequence uint64, r *record, o *offer, to status, choice int
 		p.unwatch(r, nil)
 	}
 	p.series.closed(p, r, o)
+	if o != nil {
+		p.tally.closed(r, o, own, p.config.maxSoldItems())
+	}
 	switch {
 	case !r.isOf(p.learner):
 		p.counts.Stale++

@@ -107,6 +107,7 @@ type worker struct {
 	current    atomic.Pointer[published]
 	substitute atomic.Pointer[published] // what decides while the guard has an alarm and falls back to a version
 	fault      atomic.Pointer[string]    // why the current policy could not be replaced, or nil
+	families   familyPast
 
 	spec       Spec
 	learner    snapshotter // nil if it has retired
@@ -158,10 +159,11 @@ func (c *Config) share() int { return c.Memory / 4 }
 
 // Bound returns the maximal bytes of a placement's decisions and rounds under any traffic: Memory for the
 // remembered decisions, a quarter of it for the rounds that wait for the learner, a quarter for the rounds
-// since its last checkpoint, and a sixteenth for the names of evicted decisions. The learner and its kept
-// states come on top; their size depends on the policy, and some policies keep all rounds.
+// since its last checkpoint, a sixteenth for the names of evicted decisions, and a sixty-fourth for the counts of
+// items. The learner and its kept states come on top; their size depends on the policy, and some policies keep all
+// rounds.
 func (c *Config) Bound() int {
-	return c.Memory + 2*c.share() + c.Memory/evictedShare + c.schema.NamesBytes()
+	return c.Memory + 2*c.share() + c.Memory/evictedShare + soldBytes*c.maxSoldItems() + c.schema.NamesBytes()
 }
 
 func newWorker(build func(Spec) (vitrine.Learner, error), c *Config, sequence uint64) (*worker, error) {
@@ -221,6 +223,7 @@ func (w *worker) publish() {
 	}
 	w.fault.Store(nil)
 	w.current.Store(&published{policy, w.version})
+	w.families.note(policy, w.observed)
 }
 
 func (w *worker) send(t task) {
@@ -557,6 +560,7 @@ type frozen struct {
 	counts                 counts
 	guard                  guard
 	series                 series
+	tally                  tally
 	open, closed           []record
 	learners               []frozenLearner // the one that decides, the former ones, and the second one
 	relearning             *relearning     // nil if there is no second one

@@ -41,6 +41,7 @@ type decider struct {
 // considered is what a decision was made of.
 type considered struct {
 	policy published
+	worker *worker
 	x      *vitrine.Context
 }
 

@@ -28,6 +28,7 @@ type placement struct {
 	open       due
 	closed     shelf
 	counts     counts
+	tally      tally
 	pace       pace
 	sound      soundness
 	guard      guard
@@ -40,6 +41,8 @@ type placement struct {
 	eras       []*era      // the oldest first
 	items      stock
 	upcoming   atomic.Uint64 // of live decisions: the largest number given out
+	latency    latency
+	insight    lastInsight
 }
 
 // configure gives the placement a configuration, with what its categories have learned.

@@ -92,6 +92,7 @@ func (s *fold) restorePlacement(d decoder, name string) error {
 	p.counts.decode(d)
 	p.guard.decode(d, s.position.Sequence)
 	p.series.decode(d)
+	p.tally.decode(d)
 	if d.Err() != nil {
 		return d.Err()
 	}

@@ -209,7 +209,7 @@ func (p *placement) freeze() *frozen {
 	f := &frozen{
 		name: p.name, born: p.born, changed: p.changed, learner: p.learner, canonical: p.canonical,
 		values:  p.config.schema.Learned(),
-		numbers: p.numbers, learned: p.learned, versions: slices.Clone(p.versions), standing: p.standing, rows: p.rows, counts: p.counts, guard: p.guard.copy(), series: p.series.copy(),
+		numbers: p.numbers, learned: p.learned, versions: slices.Clone(p.versions), standing: p.standing, rows: p.rows, counts: p.counts, guard: p.guard.copy(), series: p.series.copy(), tally: p.tally.copy(),
 		open: copies(p.open.sorted()), closed: copies(p.closed.records), items: p.items.freeze(),
 	}
 	if p.relearning != nil {
@@ -270,6 +270,7 @@ func (f *frozen) encode(e *state.Encoder) {
 	f.counts.encode(e)
 	f.guard.encode(e)
 	f.series.encode(e)
+	f.tally.encode(e)
 	for _, records := range [][]record{f.open, f.closed} {
 		e.Count(len(records))
 		for i := range records {

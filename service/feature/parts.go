@@ -47,6 +47,14 @@ func (c *column) valueAt(b int) api.Value {
 	return api.Value{Name: c.Name}
 }
 
+// NumValues returns how many values the k-th feature, a category, has columns for. It is 0 for other kinds.
+func (s *Schema) NumValues(k int) int {
+	if c := &s.columns[k]; c.Kind == "category" {
+		return len(c.Values) + len(c.known)
+	}
+	return 0
+}
+
 // Set gives a feature of a row the given columns, and makes its crosses those of the row.
 func (s *Schema) Set(row []float64, k int, columns []float64) {
 	c := &s.columns[k]

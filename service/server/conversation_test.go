@@ -38,7 +38,7 @@ var rewrite = flag.Bool("rewrite", false, "record the answers in testdata/conver
 //
 // After each request, and after "expire", the learners learn. A JSON answer with many
 // members has each on a line of its own. Ids that are drawn at random and the bytes that decisions take of memory
-// are replaced; of pages, metrics and the OpenAPI document the body is left out.
+// are replaced, as are latencies; of pages, metrics and the OpenAPI document the body is left out.
 type conversation struct {
 	*service
 	settings []string
@@ -207,6 +207,7 @@ func (f *flushed) Flush() {
 var (
 	drawn      = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 	memory     = regexp.MustCompile(`("pending":\d+,\s*"memory":|must be at least )\d{3,}`)
+	latency    = regexp.MustCompile(`("p\d\d":)[^,}]+`)
 	notWritten = regexp.MustCompile(`^/($|docs$|metrics$|openapi\.json$|v1/policies$|desk/)`) // the desk changes with every build of it
 )
 
@@ -231,7 +232,7 @@ func (c *conversation) recorded(path string, w *httptest.ResponseRecorder) strin
 		if !jsontext.Value(body).IsValid() {
 			c.Errorf("%s: not JSON: %s", path, body)
 		}
-		body = memory.ReplaceAllString(laid(body), "${1}0")
+		body = latency.ReplaceAllString(memory.ReplaceAllString(laid(body), "${1}0"), "${1}0")
 	}
 	if id := h.Get("X-Request-Id"); id != "" {
 		body = strings.ReplaceAll(body, id, "ID")

@@ -153,6 +153,14 @@ func (s *Server) experiments(c *call) error {
 	return c.answerJSON(http.StatusOK, all)
 }
 
+func (s *Server) insight(c *call) error {
+	insight, err := s.engine.Insight(c.Context(), c.PathValue("name"), c.now)
+	if err != nil {
+		return err
+	}
+	return c.answerJSON(http.StatusOK, insight)
+}
+
 func (s *Server) rollBack(c *call) error {
 	var r api.Rollback
 	if err := c.read(&r); err != nil {

@@ -124,6 +124,11 @@ func (s *Server) routes() []route {
 			answers: map[int][]content{200: {jsonOf[api.Experiments]("")}}, errors: []int{404},
 		},
 		{
+			method: "GET", path: "/v1/placements/{name}/insight", scope: ScopeRead, handle: s.insight,
+			id: "insight", summary: "What a placement has sold, by item and by place, and what its policy has learned: utilities, effects of features, calibration. It is computed at most once in three seconds.",
+			answers: map[int][]content{200: {jsonOf[api.Insight]("")}}, errors: []int{404},
+		},
+		{
 			method: "POST", path: "/v1/placements/{name}/rollback", scope: ScopeAdmin, handle: s.rollBack,
 			id: "rollBack", summary: "Return a placement to one of its versions: it forgets what it has learned since, and gets the configuration of the version's learner if that is another one. The state before is kept as a version.",
 			headers: conditions,

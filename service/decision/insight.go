@@ -1,0 +1,307 @@
+package decision
+
+import (
+	"context"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"gonum.org/v1/gonum/mat"
+
+	"vitrine"
+	"vitrine/bandit"
+	"vitrine/service/api"
+	"vitrine/service/eventlog"
+	"vitrine/service/feature"
+)
+
+const (
+	maxItemRows   = 100  // items whose utility is computed
+	maxBackground = 32   // rows over which effects are averaged
+	maxEffects    = 30   // features
+	maxEffectRows = 4096 // of all effects
+	numberPoints  = 9
+	maxValues     = 20 // of a category
+)
+
+// insightAge is how long an insight is given out again, in nanoseconds.
+const insightAge = int64(3 * time.Second)
+
+// lastInsight is the last insight of a placement. Callers who come while one is computed wait for it.
+type lastInsight struct {
+	mu   sync.Mutex
+	time int64
+	made *api.Insight
+}
+
+// Insight returns what a placement has sold and what its policy has learned. It is computed at most once in three seconds, and
+// outside the writer. Errors are ErrNotFound and that of ctx.
+func (e *Engine) Insight(ctx context.Context, name string, now int64) (*api.Insight, error) {
+	v, err := e.view(name)
+	if err != nil {
+		return nil, err
+	}
+	last := &v.placement.insight
+	last.mu.Lock()
+	defer last.mu.Unlock()
+	if last.made != nil && now >= last.time && now-last.time < insightAge {
+		return last.made, ctx.Err()
+	}
+	if last.made, err = e.insight(ctx, v, now); err != nil {
+		last.made = nil
+		return nil, err
+	}
+	last.time = now
+	return last.made, nil
+}
+
+func (e *Engine) insight(ctx context.Context, v view, now int64) (*api.Insight, error) {
+	e.mu.RLock()
+	t, c, learner := v.tally.copy(), v.counts, v.learner
+	e.mu.RUnlock()
+	current := *v.worker.current.Load()
+	x := &api.Insight{
+		Placement: v.name, Mode: v.config.Mode, Policy: v.worker.policyName(), PolicyVersion: current.version, Time: time.Unix(0, now).UTC(),
+		Items: []api.ItemInsight{}, Families: v.worker.families.report(), Calibration: calibrated(&c.Calibration),
+		Lag: v.worker.given.Load() - v.worker.done.Load(), Waiting: len(e.proposals), Latency: v.placement.latency.report(),
+	}
+	if c.Offered > 0 {
+		x.ExplorationShare = float64(c.Chance) / float64(c.Offered)
+	}
+	x.Positions = t.positions(current.policy)
+	x.Drift = t.drift()
+	if t.dropped > 0 {
+		x.Others, x.Dropped = &api.ItemInsight{Shown: t.others.shown, Taken: t.others.taken, Revenue: t.others.revenue}, t.dropped
+	}
+	ids := t.byShown()
+	ids = ids[:min(len(ids), maxSold)]
+	for _, id := range ids {
+		s := t.items[id]
+		x.Items = append(x.Items, api.ItemInsight{ID: id, Shown: s.shown, Taken: s.taken, Revenue: s.revenue})
+	}
+	explainer, ok := current.policy.(bandit.Explainer)
+	if !ok {
+		return x, ctx.Err()
+	}
+	rows, err := e.lastRows(ctx, v, learner, &t, ids[:min(len(ids), maxItemRows)])
+	if err != nil || len(rows) == 0 {
+		return x, err
+	}
+	// A policy that fails leaves out what it would say.
+	_, _ = safely(func() error { value(x, explainer, rows, v.config.schema); return nil })
+	return x, nil
+}
+
+// itemRow is the row with which an item was shown last.
+type itemRow struct {
+	item    int // of the list
+	row     []float64
+	revenue float64
+}
+
+// lastRows reads the rows with which items were shown last. Rows that the log no longer has are left out, and those of
+// earlier features, before the entry that began the learner.
+func (e *Engine) lastRows(ctx context.Context, v view, learner uint64, t *tally, ids []string) (rows []itemRow, err error) {
+	offers := map[uint64]*eventlog.Offered{}
+	width := v.config.schema.Width()
+	for item, id := range ids {
+		at := t.items[id].last
+		if at <= learner {
+			continue
+		}
+		o, read := offers[at]
+		if !read {
+			if o, err = e.offered(ctx, v.name, at); err != nil {
+				return nil, err
+			}
+			offers[at] = o
+		}
+		if o == nil || o.Width != width {
+			continue
+		}
+		if i := slices.Index(o.ItemIDs, id); i >= 0 {
+			rows = append(rows, itemRow{item, o.Features[i*width : (i+1)*width], revenueOf(o.Revenue, i)})
+		}
+	}
+	return rows, nil
+}
+
+// offered returns the offer of an entry, nil if it cannot be read. The error is that of ctx.
+func (e *Engine) offered(ctx context.Context, placement string, entry uint64) (*eventlog.Offered, error) {
+	data, err := e.store.Entry(ctx, entry)
+	if err != nil {
+		return nil, ctx.Err()
+	}
+	event, err := eventlog.Decode(data)
+	if err != nil || event.Placement != placement {
+		return nil, nil
+	}
+	o, _ := event.Body.(*eventlog.Offered)
+	return o, nil
+}
+
+// value adds the utilities of items and the effects of features.
+func value(x *api.Insight, e bandit.Explainer, rows []itemRow, s *feature.Schema) {
+	features := mat.NewDense(len(rows), s.Width(), nil)
+	for i := range rows {
+		features.SetRow(i, rows[i].row)
+	}
+	mean, sd := make([]float64, len(rows)), make([]float64, len(rows))
+	hasMean, hasSD := e.Value(mean, sd, features)
+	if !hasMean {
+		return
+	}
+	for i, r := range rows {
+		item := &x.Items[r.item]
+		if item.Utility = usable(mean[i]); item.Utility == nil {
+			continue
+		}
+		worth := vitrine.ExpectedRevenue(vitrine.Assortment{0}, mean[i:i+1], []float64{r.revenue})
+		item.SlotWorth = &worth
+		if hasSD {
+			item.SD = usable(sd[i])
+		}
+	}
+	x.Effects, x.Background = effects(e, s, features)
+}
+
+// effects returns the partial dependence of the utility on each number and category, over evenly spaced rows,
+//
+//	PD_f(v) = mean over the rows x of u(x with the value v of f)
+//
+// where the crosses of f follow it. A number goes from its smallest to its largest value in the rows.
+func effects(e bandit.Explainer, s *feature.Schema, rows *mat.Dense) (list []api.Effect, background int) {
+	n, d := rows.Dims()
+	type grid struct {
+		part   int
+		values []float64 // of a number, or the column of a category
+	}
+	var grids []grid
+	points := 0
+	for k, p := range s.Parts() {
+		g := grid{part: k}
+		switch p.Kind {
+		case "number":
+			column := mat.Col(nil, p.From, rows)
+			low, high := slices.Min(column), slices.Max(column)
+			for i := range numberPoints {
+				g.values = append(g.values, low+float64((high-low)*float64(i)/(numberPoints-1)))
+			}
+			if low == high {
+				g.values = g.values[:1]
+			}
+		case "category":
+			for b := range s.NumValues(k) {
+				if b < maxValues {
+					g.values = append(g.values, float64(b))
+				}
+			}
+		}
+		if len(g.values) > 0 && len(grids) < maxEffects {
+			grids = append(grids, g)
+			points += len(g.values)
+		}
+	}
+	if points == 0 {
+		return nil, 0
+	}
+	background = max(1, min(n, maxBackground, maxEffectRows/points))
+	moved := mat.NewDense(background, d, nil)
+	mean, sd := make([]float64, background), make([]float64, background)
+	for _, g := range grids {
+		p := s.Parts()[g.part]
+		effect := api.Effect{Feature: p.Name, Kind: p.Kind}
+		columns := make([]float64, p.Size)
+		for _, v := range g.values {
+			clear(columns)
+			if columns[0] = v; p.Kind == "category" {
+				columns[0] = 0
+				columns[int(v)] = 1
+			}
+			for i := range background {
+				row := moved.RawRowView(i)
+				copy(row, rows.RawRowView(i*n/background))
+				s.Set(row, g.part, columns)
+			}
+			_, hasSD := e.Value(mean, sd, moved)
+			point := api.EffectPoint{Value: valueOf(s.Value(moved.RawRowView(0), g.part)), Utility: meanOf(mean)}
+			if hasSD {
+				point.SD = usable(meanOf(sd))
+			}
+			if usable(point.Utility) != nil {
+				effect.Points = append(effect.Points, point)
+			}
+		}
+		list = append(list, effect)
+	}
+	return list, background
+}
+
+func meanOf(v []float64) float64 {
+	sum := 0.0
+	for _, x := range v {
+		sum += x
+	}
+	return sum / float64(len(v))
+}
+
+// calibrated returns the bins that have decisions.
+func calibrated(c *api.Calibration) []api.Calibrated {
+	list := []api.Calibrated{}
+	for b, bin := range c.Bins {
+		if bin.Rounds == 0 {
+			continue
+		}
+		n := float64(bin.Rounds)
+		p := min(bin.Predicted/n, 1)
+		list = append(list, api.Calibrated{
+			Low: float64(b) / 10, High: float64(b+1) / 10, Rounds: bin.Rounds, Predicted: p, Observed: float64(bin.Purchases) / n,
+			StandardError: math.Sqrt(float64(p*(1-p)) / n),
+		})
+	}
+	return list
+}
+
+// positions returns what the places have sold, with the effects that a policy has learned.
+func (t *tally) positions(pi vitrine.Policy) []api.Position {
+	learned := placeEffects(pi)
+	list := []api.Position{}
+	for k, s := range t.places {
+		p := api.Position{Position: k + 1, Shown: s.shown, Taken: s.taken}
+		if learned != nil {
+			p.Effect = usable(vitrine.PlaceEffect(learned, k))
+		}
+		list = append(list, p)
+	}
+	return list
+}
+
+func (s *span) report() api.Span {
+	return api.Span{
+		Decisions: s.decisions, Estimated: s.estimated, Earned: s.earned, Predicted: s.predicted,
+		ByPolicy: s.arms[0], ByChance: s.arms[1], ByBaseline: s.arms[2],
+	}
+}
+
+// drift compares the recent decisions with those before, nil if there are none.
+func (t *tally) drift() *api.Drift {
+	var recent span
+	for i := range t.recent {
+		recent.add(&t.recent[i])
+	}
+	before := t.all
+	if before.decisions -= recent.decisions; before.decisions == 0 {
+		return nil
+	}
+	before.estimated -= recent.estimated
+	before.earned -= recent.earned
+	before.predicted -= recent.predicted
+	for i := range before.arms {
+		a, b := &before.arms[i], &recent.arms[i]
+		a.Rounds, a.Purchases = a.Rounds-b.Rounds, a.Purchases-b.Purchases
+		a.Revenue -= b.Revenue
+		a.Squares = max(0, a.Squares-b.Squares)
+	}
+	return &api.Drift{Recent: recent.report(), Before: before.report()}
+}
