@@ -59,8 +59,9 @@ function Desk() {
         <a class="brand" href={address()}>Vitrine</a>
         <nav aria-label="Desk">
           {shop ? <a href={address("shop")} {...current(found?.route === shop)}>Shop</a> : null}
-          {routes.filter((r) => r.nav).map((r) => <a href={"#" + r.path} {...current(r === found?.route)}>{r.title}</a>)}
+          {routes.filter((r) => r.nav).map((r) => <a href={"#" + r.path} {...current(r === found?.route || at.startsWith(r.path + "/"))}>{r.title}</a>)}
         </nav>
+        {session?.required && session.key === undefined ? <div class="end"><a href={address()}>Sign in</a></div> : null}
         {session?.key === undefined ? null : (
           <div class="end">
             <span>Key: {session.key}</span>
@@ -80,5 +81,8 @@ function Desk() {
     </SessionContext.Provider>
   );
 }
+
+// The page is also at /docs.
+if (location.hash === "" && location.pathname.endsWith("/docs")) history.replaceState(null, "", "./#/docs");
 
 render(<Desk />, document.body);

@@ -17,6 +17,8 @@ export const routes: Route[] = [
   { path: "/placements/:name/versions", title: "Versions", view: lazy(() => import("./views/versions")), tab: true },
   { path: "/placements/:name/settings", title: "Settings", view: lazy(() => import("./views/settings")), tab: true },
   { path: "/new", title: "New placement", view: lazy(() => import("./views/new")) },
+  { path: "/docs", title: "Documentation", view: lazy(() => import("./views/docs")), nav: true, open: true },
+  { path: "/docs/:page", title: "Documentation", view: lazy(() => import("./views/docs")), open: true },
   { path: "/keys", title: "Keys", view: lazy(() => import("./views/keys")), nav: true },
 ];
 

@@ -19,16 +19,22 @@ export function Spark(props: { label: string; times: number[]; values: (number |
     if (!pen && (props.values[i + 1] ?? null) === null) line += "h0.01"; // a point of its own
     pen = true;
   });
-  const band: string[] = [];
   const { low, high } = props;
-  if (low && high) {
-    const there = props.times.map((_, i) => i).filter((i) => low[i] !== null && high[i] !== null);
-    if (there.length > 1) band.push("M" + [...there.map((i) => `${x(i)} ${y(high[i]!)}`), ...there.reverse().map((i) => `${x(i)} ${y(low[i]!)}`)].join("L") + "Z");
-  }
+  const band = low && high ? runs(props.times.map((_, i) => (low[i] ?? null) !== null && (high[i] ?? null) !== null)).map((run) => "M" + [...run.map((i) => `${x(i)} ${y(high[i]!)}`), ...run.toReversed().map((i) => `${x(i)} ${y(low[i]!)}`)].join("L") + "Z") : [];
   return (
     <svg class="spark" viewBox={`0 0 ${width} ${height}`} preserveAspectRatio="none" role="img" aria-label={props.label}>
       {band.map((d) => <path class="band" d={d} />)}
       <path class="line" d={line} />
     </svg>
   );
+}
+
+// runs returns the places of values that follow each other.
+function runs(there: boolean[]): number[][] {
+  const all: number[][] = [];
+  there.forEach((is, i) => {
+    if (is && there[i - 1]) all[all.length - 1]!.push(i);
+    else if (is) all.push([i]);
+  });
+  return all;
 }
