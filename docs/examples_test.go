@@ -144,6 +144,7 @@ func TestExamplesSell(t *testing.T) {
 			config["mode"] = "learn" // what the policy sells, without the share that explores
 			delete(config, "explore")
 			delete(config, "explore_share")
+			delete(config, "experiment")
 			sold := sales(t, config)
 			config["policy"] = map[string]any{"name": "uniform"}
 			if chance := sales(t, config); sold < 1.2*chance {

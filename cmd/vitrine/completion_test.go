@@ -26,7 +26,7 @@ func TestCompletion(t *testing.T) {
 		words []string
 		want  []string
 	}{
-		{[]string{"rep"}, []string{"reproduce", "replay"}},
+		{[]string{"rep"}, []string{"reproduce", "replay", "report"}},
 		{[]string{"reproduce", "main-gaussian-"}, []string{"main-gaussian-realizable", "main-gaussian-misspecified"}},
 		{[]string{"reproduce", "main", "tab"}, []string{"table1"}},
 		{[]string{"reproduce", "--see"}, []string{"--seeds"}},

@@ -241,3 +241,57 @@ generic = ["cost", "time / 60"]
 		}
 	}
 }
+
+// The commands of docs/howto/run-an-experiment.md work as they stand, and do what the page says.
+func TestHowToRunAnExperiment(t *testing.T) {
+	s := newService()
+	s.Listen, s.Data = "127.0.0.1:0", filepath.Join(t.TempDir(), "data")
+	url, _, stop := serving(t, s)
+	commands := regexp.MustCompile(`(?m)^(?:curl (-X PUT )?localhost:8080(\S+)(?: -d '([^']*)')?|vitrine report (.*) > report.html)$`).FindAllStringSubmatch(string(readPage(t, "run-an-experiment")), -1)
+	var answers []string
+	for _, c := range commands {
+		if c[4] != "" {
+			answers = append(answers, shell(t, "vitrine report "+c[4]+" --url "+url))
+			continue
+		}
+		method, status := "GET", 200
+		switch {
+		case c[1] != "" && len(answers) == 0:
+			method, status = "PUT", 201
+		case c[1] != "":
+			method = "PUT"
+		case strings.HasSuffix(c[2], "/decisions"):
+			method, status = "POST", 201
+		case c[3] != "":
+			method, status = "POST", 204
+		}
+		answers = append(answers, ask(t, status, method, url+c[2], c[3]))
+	}
+	for i, want := range []string{`"control":"shop"`, `"variant":"`, "", `"rule":"keep going"`, "<title>summer – home</title>", `"share":0.3`, `"mode":"learn"`} {
+		if i >= len(answers) || !strings.Contains(answers[i], want) {
+			t.Fatalf("command %d of %d answers %v, want %s", i, len(answers), answers, want)
+		}
+	}
+	if past := ask(t, 200, "GET", url+"/v1/placements/home/experiment", ""); !strings.Contains(past, `"past":[{"name":"summer"`) || strings.Contains(past, `"experiment":`) {
+		t.Errorf("afterwards: %s", past)
+	}
+	for line, want := range map[string]string{
+		"vitrine report home --experiment summer": "<title>summer – home</title>",
+		"vitrine report home --experiment winter": `placement "home" has had no experiment "winter": there are ["summer"]`,
+		"vitrine report cart":                     `placement "cart": not found`,
+	} {
+		if have := shell(t, line+" --url "+url); !strings.Contains(have, want) {
+			t.Errorf("%s: %s", line, have)
+		}
+	}
+	ask(t, 201, "PUT", url+"/v1/placements/cart", `{"max_size":1,"features":[{"name":"x","kind":"number"}]}`)
+	if have := shell(t, "vitrine report cart --url "+url); !strings.Contains(have, `placement "cart" has had no experiment`) || !strings.Contains(have, "hint: an experiment begins with") {
+		t.Errorf("a placement without experiments: %s", have)
+	}
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+	if have := shell(t, "vitrine report home --url "+url); !strings.Contains(have, "is vitrine serve at this URL?") {
+		t.Errorf("a service that has stopped: %s", have)
+	}
+}

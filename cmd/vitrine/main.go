@@ -48,6 +48,7 @@ type cli struct {
 	Replay    replayCmd    `cmd:"" help:"Replay the log of a decision service, and compare the result with its snapshots."`
 	Export    exportCmd    `cmd:"" help:"Write the decisions of a decision service as lines of JSON."`
 	Import    importCmd    `cmd:"" help:"Make decisions of another program's log those of a placement, which learns from them."`
+	Report    reportCmd    `cmd:"" help:"Write a page about an experiment of a decision service."`
 	Items     itemsCmd     `cmd:"" help:"Put items into the catalogue of a decision service, and list them."`
 	Keys      keysCmd      `cmd:"" help:"Make and withdraw the API keys of a decision service."`
 	Describe  describeCmd  `cmd:"" help:"Describe a policy or another name in a file: its options, their defaults and ranges."`

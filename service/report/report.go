@@ -1,0 +1,189 @@
+// Package report writes the page about an experiment that a person without a desk reads: one file of HTML with
+// its pictures in it, which needs no script and prints well.
+//
+//	report.go  what the page says
+//	chart.go   its pictures
+//	page.html  its text
+package report
+
+import (
+	_ "embed"
+	"fmt"
+	"html/template"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"vitrine/service/api"
+)
+
+//go:embed page.html
+var source string
+
+var page = template.Must(template.New("page").Funcs(template.FuncMap{
+	"number": number, "signed": signed, "count": count, "percent": percent, "day": day, "moment": moment, "shows": shows, "colour": colour,
+}).Parse(source))
+
+// Page writes the page about an experiment of a placement. now is when the report was fetched.
+func Page(w io.Writer, placement string, r *api.ExperimentReport, now time.Time) error {
+	return page.Execute(w, view{ExperimentReport: r, Placement: placement, Now: now})
+}
+
+// view is what the page shows.
+type view struct {
+	*api.ExperimentReport
+	Placement string
+	Now       time.Time
+}
+
+// Until is the time of the last results.
+func (v view) Until() time.Time {
+	if v.Ended != nil {
+		return *v.Ended
+	}
+	return v.Now
+}
+
+// Sentence is the verdict in words.
+func (v view) Sentence() string {
+	switch {
+	case v.Verdict.Rule == api.Ship:
+		return fmt.Sprintf("Ship “%s”.", v.Verdict.Variant)
+	case v.Ratio.Mismatch:
+		return "Stop, and find out why the shoppers are not divided as planned."
+	case v.Verdict.Rule == api.Stop:
+		return fmt.Sprintf("Stop, and stay with “%s”.", v.Control)
+	}
+	return "Keep going."
+}
+
+// Advice says what the verdict means.
+func (v view) Advice() string {
+	switch {
+	case v.Verdict.Rule == api.Ship:
+		return "The whole interval of its difference is above zero, and that can be said at any time, without waiting for a planned end."
+	case v.Ratio.Mismatch:
+		return "Something loses decisions of some variants: pages that fail, outcomes that are not reported, a cache. Until it is found the differences mean nothing."
+	case v.Verdict.Rule == api.Stop:
+		return "Even at best no other variant gains as much as a change is worth."
+	}
+	return "The differences may still be chance. More decisions make the intervals narrower: four times as many halve them."
+}
+
+// Gain is what a variant would have earned above the control in all decisions of the experiment.
+func (v view) Gain(difference *api.Interval) api.Interval {
+	n := float64(v.Decisions)
+	return api.Interval{Low: n * difference.Low, Estimate: n * difference.Estimate, High: n * difference.High}
+}
+
+// Expected is the share of the units that a class should have had, over all phases, as the present shares say.
+func (v view) Expected(of api.VariantReport) float64 {
+	if of.Name == api.Holdout {
+		return v.Holdout
+	}
+	return (1 - v.Holdout) * of.Share
+}
+
+// Classes are the variants, and the holdout if there is one.
+func (v view) Classes() []api.VariantReport {
+	if v.HeldOut == nil {
+		return v.Variants
+	}
+	return append(v.Variants[:len(v.Variants):len(v.Variants)], *v.HeldOut)
+}
+
+// Names are the names of the variants, in their order.
+func (v view) Names() []string {
+	names := make([]string, len(v.Variants))
+	for i := range names {
+		names[i] = v.Variants[i].Name
+	}
+	return names
+}
+
+// Means is the picture of the revenue a decision.
+func (v view) Means() template.HTML {
+	c := chart{label: "Revenue a decision of each variant over time, with 95 % bands", names: v.Names(), skip: -1}
+	for _, p := range v.Points {
+		c.add(p.Time, p.Means)
+	}
+	return c.draw()
+}
+
+// Differences is the picture of the differences.
+func (v view) Differences() template.HTML {
+	c := chart{label: "Difference to " + v.Control + " over time, with bands that hold together with 95 %", names: v.Names(), skip: -1, zero: true}
+	for i, name := range c.names {
+		if name == v.Control {
+			c.skip = i
+		}
+	}
+	for _, p := range v.Points {
+		c.add(p.Time, p.Differences)
+	}
+	return c.draw()
+}
+
+// shows says in words what a variant shows.
+func shows(v api.VariantReport) string {
+	switch {
+	case v.Name == api.Holdout:
+		return "what the shop shows by itself, in no experiment"
+	case v.Show == api.ShowBaseline:
+		return "what the shop shows by itself"
+	case v.Show == api.ShowUniform:
+		return "items drawn by chance"
+	}
+	of := "a policy"
+	if v.Learner != nil {
+		of = fmt.Sprintf("the policy %v", v.Learner.Policy["name"])
+		if v.Learner.Own {
+			return of + ", which learns for this variant"
+		}
+	}
+	return of + ", the one of the placement"
+}
+
+// number writes four significant digits, with commas between thousands.
+func number(v float64) string {
+	if v == 0 {
+		return "0"
+	}
+	digits := max(0, 3-int(math.Floor(math.Log10(math.Abs(v)))))
+	text := strconv.FormatFloat(v, 'f', digits, 64)
+	whole, fraction, isFraction := strings.Cut(text, ".")
+	sign := ""
+	if whole[0] == '-' {
+		sign, whole = "−", whole[1:]
+	}
+	whole = grouped(whole)
+	if fraction = strings.TrimRight(fraction, "0"); !isFraction || fraction == "" {
+		return sign + whole
+	}
+	return sign + whole + "." + fraction
+}
+
+func signed(v float64) string {
+	if v > 0 {
+		return "+" + number(v)
+	}
+	return number(v)
+}
+
+func count(v uint64) string { return grouped(strconv.FormatUint(v, 10)) }
+
+// grouped puts commas between the thousands of digits.
+func grouped(digits string) string {
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return digits
+}
+
+func percent(v float64) string { return number(100*v) + " %" }
+
+func day(t time.Time) string { return t.UTC().Format("2 January 2006") }
+
+func moment(t time.Time) string { return t.UTC().Format("2 January 2006, 15:04 UTC") }

@@ -1,0 +1,197 @@
+package report
+
+import (
+	"bytes"
+	"encoding/xml"
+	"flag"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"vitrine/service/api"
+)
+
+var write = flag.String("report.write", "", "a file for the page of the test, to look at")
+
+// example is an experiment of three variants in which b gains.
+func example() *api.ExperimentReport {
+	begun := time.Date(2026, 6, 1, 8, 0, 0, 0, time.UTC)
+	r := &api.ExperimentReport{
+		Name: "Summer <sale>", Number: 7, Begun: begun, Control: "shop", Learn: api.LearnOwn, Worth: 0.01, Holdout: 0.05, Decisions: 123456,
+		Variants: []api.VariantReport{
+			{Name: "shop", Show: api.ShowBaseline, Share: 0.45, Asked: 55700, Units: 20100, Group: api.Group{Rounds: 55600, Purchases: 2780, Revenue: 55600 * 1.1}, Mean: api.Interval{Low: 1.04, Estimate: 1.1, High: 1.17}},
+			{Name: "ours", Show: api.ShowPolicy, Share: 0.45, Asked: 55500, Units: 19900, Group: api.Group{Rounds: 55400, Purchases: 3100, Revenue: 55400 * 1.25}, Mean: api.Interval{Low: 1.18, Estimate: 1.25, High: 1.32}, Difference: &api.Interval{Low: 0.021, Estimate: 0.15, High: 0.28}, Learner: &api.LearnerReport{Policy: map[string]any{"name": "auto"}, Learned: 55400}},
+			{Name: "a-rival-with-a-very-long-name-that-goes-on-and-on-and-on-and-on", Show: api.ShowPolicy, Share: 0.1, Asked: 12400, Units: 4500, Group: api.Group{Rounds: 12456, Purchases: 600, Revenue: 12456 * 1.05}, Mean: api.Interval{Low: 0.91, Estimate: 1.05, High: 1.2}, Difference: &api.Interval{Low: -0.29, Estimate: -0.05, High: 0.19}, Learner: &api.LearnerReport{Policy: map[string]any{"name": "ts-mnl"}, Own: true, Learned: 12456}},
+		},
+		HeldOut: &api.VariantReport{Name: api.Holdout, Show: api.ShowBaseline, Share: 0.05, Units: 2340, Group: api.Group{Rounds: 6400, Purchases: 320, Revenue: 7000}, Mean: api.Interval{Low: 0.9, Estimate: 1.09, High: 1.3}},
+		Ratio:   api.Ratio{Units: 46840, P: 0.42},
+		Verdict: api.Verdict{Rule: api.Ship, Variant: "ours", Gain: 0.15, Reason: `"ours" earns at least 0.021 a decision more than "shop"`},
+		Phases: []api.Phase{
+			{Entry: 7, Time: begun, Shares: []float64{0.8, 0.1, 0.1}, Holdout: 0.05},
+			{Entry: 90000, Time: begun.Add(4 * 24 * time.Hour), Shares: []float64{0.45, 0.45, 0.1}, Holdout: 0.05, Moved: 0.35},
+		},
+	}
+	for k := range 120 {
+		n := float64(k + 1)
+		width := 1.4 / math.Sqrt(n)
+		p := api.ReportPoint{Time: begun.Add(time.Duration(k) * 3 * time.Hour), Decisions: uint64(k+1) * 1029}
+		for v, mean := range []float64{1.1, 1.25, 1.05} {
+			mean += 0.2 * math.Sin(n/9+float64(v)) / math.Sqrt(n)
+			p.Means = append(p.Means, api.Interval{Low: max(mean-width, 0), Estimate: mean, High: mean + width})
+			difference := api.Interval{}
+			if v > 0 {
+				d := mean - 1.1
+				difference = api.Interval{Low: d - 1.3*width, Estimate: d, High: d + 1.3*width}
+			}
+			p.Differences = append(p.Differences, difference)
+		}
+		r.Points = append(r.Points, p)
+	}
+	return r
+}
+
+func pageOf(t *testing.T, r *api.ExperimentReport) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := Page(&b, "home", r, time.Date(2026, 6, 16, 9, 30, 0, 0, time.UTC)); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// plain is the text of a page.
+func plain(page string) string {
+	_, body, _ := strings.Cut(page, "<body>")
+	text := regexp.MustCompile(`<[^>]*>`).ReplaceAllString(body, "")
+	return strings.Join(strings.Fields(strings.NewReplacer("&lt;", "<", "&gt;", ">", "&#34;", `"`, "&#39;", "'", "&#43;", "+").Replace(text)), " ")
+}
+
+// The page says what the report says, escapes names, asks no other host and needs no script.
+func TestPage(t *testing.T) {
+	page := pageOf(t, example())
+	if *write != "" {
+		if err := os.WriteFile(*write, []byte(page), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text := plain(page)
+	for _, want := range []string{
+		`Summer <sale>`, `Experiment on the placement “home”, 1 June 2026 to 16 June 2026, 09:30 UTC, still running. 123,456 decisions count.`,
+		`Ship “ours”. Verdict: ship. Because "ours" earns at least 0.021 a decision more than "shop".`,
+		`shopwhat the shop shows by itself45 %55,6002,780 1.11.04 to 1.17 –`,
+		`oursthe policy auto, the one of the placement45 %55,4003,100 1.251.18 to 1.32 +0.15+0.021 to +0.28`,
+		`the policy ts-mnl, which learns for this variant10 %12,456600 1.050.91 to 1.2 −0.05−0.29 to +0.19`,
+		`holdoutwhat the shop shows by itself, in no experiment5 % of all6,400`,
+		`With “ours” in all 123,456 decisions the shop would have earned +18,518 against “shop”: from +2,593 to +34,568.`,
+		`A change was said to be worth its way from 0.01 a decision on.`,
+		`Nothing speaks against it (p = 0.42`, `shop20,10042.75 %`, `holdout2,3405 %`,
+		`5 June 2026, 08:00 UTC: 45 % shop, 45 % ours, 10 % a-rival`, `35 % of the shoppers got another variant`,
+		`The learner of a variant learns from its own shoppers only.`,
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	if found := regexp.MustCompile(`(?i)<script|https?://|<sale>|url\(|@import| style=`).FindString(page); found != "" {
+		t.Errorf("the page has %q", found)
+	}
+	if n := strings.Count(page, "<svg"); n != 2 {
+		t.Errorf("%d pictures", n)
+	}
+	if len(page) > 100_000 {
+		t.Errorf("the page has %d bytes", len(page))
+	}
+}
+
+// The verdicts in words.
+func TestSentences(t *testing.T) {
+	for want, change := range map[string]func(*api.ExperimentReport){
+		"Keep going. Verdict: keep going. Because it is early.": func(r *api.ExperimentReport) {
+			r.Verdict = api.Verdict{Rule: api.KeepGoing, Reason: "it is early"}
+		},
+		"Stop, and stay with “shop”. Verdict: stop.": func(r *api.ExperimentReport) { r.Verdict = api.Verdict{Rule: api.Stop, Reason: "no gain"} },
+		"Stop, and find out why the shoppers are not divided as planned.": func(r *api.ExperimentReport) {
+			r.Verdict, r.Ratio = api.Verdict{Rule: api.Stop, Reason: "x"}, api.Ratio{P: 1e-6, Mismatch: true}
+		},
+		"to 3 June 2026, 00:00 UTC. 123,456": func(r *api.ExperimentReport) { r.Ended = new(time.Date(2026, 6, 3, 0, 0, 0, 0, time.UTC)) },
+		"All learners learn from all shoppers": func(r *api.ExperimentReport) {
+			r.Learn = api.LearnAll
+		},
+		"The picture begins with the second point in time.": func(r *api.ExperimentReport) { r.Points = r.Points[:1] },
+		"0 decisions count.": func(r *api.ExperimentReport) {
+			*r = api.ExperimentReport{Name: "new", Control: "a", Variants: []api.VariantReport{{Name: "a", Show: api.ShowUniform}, {Name: "b", Show: api.ShowPolicy}}, Verdict: api.Verdict{Rule: api.KeepGoing}}
+		},
+	} {
+		r := example()
+		change(r)
+		if text := plain(pageOf(t, r)); !strings.Contains(text, want) {
+			t.Errorf("the page lacks %q: %s", want, text)
+		}
+	}
+}
+
+// The pictures are well-formed, stay within their frame, and have all points; the band goes around the line.
+func TestChart(t *testing.T) {
+	r := example()
+	c := chart{label: `a "label" <x>`, names: []string{"shop", "<b>", "c"}, skip: 0, zero: true}
+	for _, p := range r.Points {
+		c.add(p.Time, p.Differences)
+	}
+	picture := string(c.draw())
+	d := xml.NewDecoder(strings.NewReader("<x>" + picture + "</x>"))
+	for {
+		if _, err := d.Token(); err == io.EOF {
+			break
+		} else if err != nil {
+			t.Fatalf("%v: %s", err, picture)
+		}
+	}
+	if strings.Contains(picture, "<b>") || !strings.Contains(picture, "a &#34;label&#34; &lt;x&gt;") {
+		t.Error("names and labels are not escaped")
+	}
+	paths := regexp.MustCompile(`<path class="(band|line) c(\d)" d="([^"]*)"`).FindAllStringSubmatch(picture, -1)
+	if len(paths) != 4 || paths[0][2] != "2" || paths[3][2] != "3" {
+		t.Fatalf("%d paths, of %q", len(paths), paths[0][:3])
+	}
+	for _, p := range paths {
+		points := regexp.MustCompile(`[ML]([-\d.]+) ([-\d.]+)`).FindAllStringSubmatch(p[3], -1)
+		if want := map[string]int{"band": 240, "line": 120}[p[1]]; len(points) != want {
+			t.Errorf("a %s has %d points, want %d", p[1], len(points), want)
+		}
+		for k, q := range points {
+			var x, y float64
+			fmt.Sscan(q[1]+" "+q[2], &x, &y)
+			if x < chartLeft || x > chartWidth-chartRight || y < chartTop-0.05 || y > chartHeight-chartBottom+0.05 {
+				t.Fatalf("point %d of a %s is at %v, %v", k, p[1], x, y)
+			}
+		}
+	}
+}
+
+func TestTicks(t *testing.T) {
+	for _, c := range [][2]float64{{0, 1}, {-0.3, 0.28}, {1.0412, 1.0498}, {0, 123456}, {-5, 1e6}} {
+		all := ticks(c[0], c[1])
+		if len(all) < 3 || len(all) > 9 || all[0] < c[0] || all[len(all)-1] > c[1] {
+			t.Errorf("from %v to %v: %v", c[0], c[1], all)
+		}
+	}
+}
+
+func TestNumbers(t *testing.T) {
+	for v, want := range map[float64]string{0: "0", 1234567: "1,234,567", -0.01234567: "−0.01235", 999.96: "1,000", 12.5: "12.5", 1e-9: "0.000000001", 100: "100", -1000: "−1,000"} {
+		if have := number(v); have != want {
+			t.Errorf("%v is written as %q, want %q", v, have, want)
+		}
+	}
+	if have := signed(2.5); have != "+2.5" {
+		t.Errorf("signed: %q", have)
+	}
+	if have := count(1000); have != "1,000" {
+		t.Errorf("count: %q", have)
+	}
+}
