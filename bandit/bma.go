@@ -28,6 +28,8 @@ type BMAOptions struct {
 	Growth     float64 `toml:"growth" range:"(1, inf)" doc:"the factor between the rounds of full fits"`
 	Candidates int     `toml:"candidates" range:"[0, 1e6]" doc:"random units that a search looks at, and 0.7 as many along the line"`
 	Sample     int     `toml:"sample" range:"[1, inf)" doc:"the most rounds on which a search compares its candidates"`
+	// Rounds tell the places by the order of their offers.
+	PositionEffects bool `toml:"position_effects,omitempty" doc:"whether places sell differently, which is learned: u_i + γ_p, γ_1 = 0"`
 }
 
 // DefaultBMAOptions returns the recommended setting.
@@ -145,26 +147,26 @@ func NewBMA(p Problem, experts []Expert, o BMAOptions, rng *rand.Rand) (*BMA, er
 		o: o, seed: rng.Uint64(),
 		beliefs: &beliefs{intercept: 1},
 		nextFit: 1, nextSearch: 8,
-		seen:    newMoments(p.Features),
-		history: mle.NewChoices(p.Features),
-		window:  maxRounds,
+		window: maxRounds,
 	}
+	k := newPlaces(p, o.PositionEffects)
+	l.seen, l.history = k.moments(p.Features), mle.NewChoices(p.Features+int(k))
 	var families []string
 	for i, x := range experts {
-		e, err := newExpert(x, rng)
+		e, err := newExpert(x, k, rng)
 		if err != nil {
 			return nil, fmt.Errorf("expert %d, %v: %w", i+1, x, err)
 		}
 		if m, ok := e.additive(); ok {
-			e.unit = newUnits(m, e.prior, streamOf(l.seed, i, 0))
+			e.unit = newUnits(m, e.prior, int(k), streamOf(l.seed, i, 0))
 		}
 		l.experts = append(l.experts, e)
 		families = append(families, e.called(utility.Identity(x.Model)))
 	}
-	l.learner = learner{p: p, self: l, identity: p.identify("bma-mnl", 4, strings.Join(families, " "), o, DefaultBMAOptions())}
+	l.learner = learner{p: p, self: l, identity: p.identify("bma-mnl", 4, strings.Join(families, " "), o, DefaultBMAOptions()), places: k}
 	l.identity.oldest = 1
 	var err error
-	l.base, err = newExpert(Expert{Model: utility.NewLinear(p.Features, true)}, nil)
+	l.base, err = newExpert(Expert{Model: utility.NewLinear(p.Features, true)}, k, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -267,17 +269,18 @@ func (l *BMA) width() float64 {
 
 // freeze implements algorithm.
 func (l *BMA) freeze() vitrine.Policy {
-	pi := &mixture{p: l.p, width: l.width(), z: l.z}
+	pi := &mixture{p: l.p, width: l.width(), z: l.z, places: l.places}
 	modes, units := l.split()
 	for i, e := range l.experts {
 		if modes[i] > 0 {
-			pi.beliefs = append(pi.beliefs, belief{e.Model, e.posterior, nil, e.Memory})
+			pi.beliefs = append(pi.beliefs, belief{e.Model, e.model, e.posterior, nil, e.Memory})
 			pi.weights = append(pi.weights, modes[i])
 		}
 		if units[i] > 0 {
-			pi.beliefs = append(pi.beliefs, belief{e.Model, l.base.posterior, e.unit, e.Memory})
+			pi.beliefs = append(pi.beliefs, belief{e.Model, e.model, l.base.posterior, e.unit, e.Memory})
 			pi.weights = append(pi.weights, units[i])
 		}
 	}
+	pi.estimateEffects()
 	return pi
 }

@@ -32,8 +32,7 @@ func (o *mixture) Utilities(dst []float64, x *vitrine.Context) {
 	w := mixtures.Get().(*mixtureScratch)
 	defer mixtures.Put(w)
 	z := o.standardisation(x.Features)
-	items := w.items.Reshape(n, o.p.Features)
-	z.of(items, x.Features)
+	items := o.standardised(&w.items, z, x.Features)
 	rng := rand.New(rand.NewPCG(1, 1))
 	mean, p := make([]float64, n+1), make([]float64, n+1)
 	u, moved := make([]float64, n), make([]float64, n)
@@ -44,7 +43,7 @@ func (o *mixture) Utilities(dst []float64, x *vitrine.Context) {
 		if e.unit != nil {
 			params := make([]float64, e.model.NumParams())
 			for range 2 * meanPairs {
-				e.unit.sample(params, e.model.(*utility.Additive), e.posterior, 1, rng)
+				e.unit.sample(params, e.family.(*utility.Additive), e.posterior, 1, rng)
 				e.model.Utilities(moved, params, items)
 				vitrine.Probabilities(p, moved)
 				for k, v := range p {

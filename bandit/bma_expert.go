@@ -13,6 +13,7 @@ import (
 // expert is a family and its posterior.
 type expert struct {
 	Expert
+	model     utility.Model  // the family, with the effects of places
 	prior     []float64      // precisions
 	start     []float64      // where it is before the first round
 	anchor    *mle.Laplace   // the posterior of the rounds that are not kept; nil for the prior
@@ -30,19 +31,23 @@ func (e *expert) additive() (*utility.Additive, bool) {
 
 // loss returns the loss of rounds in addition to the anchor, or to the prior if that is nil.
 func (e *expert) loss(c *mle.Choices, anchor *mle.Laplace) *mle.NLL {
-	return &mle.NLL{Model: e.Model, Choices: c, Prior: e.prior, Anchor: anchor}
+	return &mle.NLL{Model: e.model, Choices: c, Prior: e.prior, Anchor: anchor}
 }
 
 // newExpert returns a family at its prior: around 0 if the utility is linear
 // in its parameters, for a family of units at random units of amplitude 0, and
-// elsewhere around initial parameters.
-func newExpert(x Expert, rng *rand.Rand) (*expert, error) {
+// elsewhere around initial parameters. The effects of places are around 0, with the standard deviation 1.
+func newExpert(x Expert, k places, rng *rand.Rand) (*expert, error) {
+	e := &expert{Expert: x, model: k.family(x.Model)}
+	e.prior = make([]float64, e.model.NumParams())
+	utility.Precisions(x.Model, e.prior[:x.Model.NumParams()])
+	for j := x.Model.NumParams(); j < len(e.prior); j++ {
+		e.prior[j] = 1
+	}
 	m := x.Model
-	e := &expert{Expert: x, prior: make([]float64, m.NumParams())}
-	utility.Precisions(m, e.prior)
 	w := make([]float64, len(e.prior))
 	if !concave(m) {
-		m.Init(w, rng)
+		m.Init(w[:m.NumParams()], rng)
 	}
 	if m, ok := m.(*utility.Additive); ok {
 		for k := range m.Units() {
@@ -55,7 +60,7 @@ func newExpert(x Expert, rng *rand.Rand) (*expert, error) {
 
 // restart makes the posterior that of no rounds.
 func (e *expert) restart() error {
-	p, err := mle.NewLaplace(e.loss(mle.NewChoices(e.Model.NumFeatures()), nil), e.start)
+	p, err := mle.NewLaplace(e.loss(mle.NewChoices(e.model.NumFeatures()), nil), e.start)
 	if err != nil {
 		return err
 	}
@@ -81,8 +86,8 @@ func (e *expert) learn(round *mle.Choices, base *expert, t *tangent) {
 			e.posterior = p
 		}
 	}
-	if takes(e.Model, e.posterior.Mode, round, t) {
-		if p, err := e.posterior.Step(&mle.NLL{Model: e.Model, Choices: round}); err == nil {
+	if takes(e.model, e.posterior.Mode, round, t) {
+		if p, err := e.posterior.Step(&mle.NLL{Model: e.model, Choices: round}); err == nil {
 			e.posterior = p
 			return
 		}
@@ -96,7 +101,7 @@ func (e *expert) learn(round *mle.Choices, base *expert, t *tangent) {
 // outcomes if there is no expert or the loss is not finite.
 func (e *expert) forecast(round *mle.Choices) float64 {
 	if e != nil {
-		if loss := (&mle.NLL{Model: e.Model, Choices: round}).Value(e.posterior.Mode); !math.IsNaN(loss) && !math.IsInf(loss, 0) {
+		if loss := (&mle.NLL{Model: e.model, Choices: round}).Value(e.posterior.Mode); !math.IsNaN(loss) && !math.IsInf(loss, 0) {
 			return loss
 		}
 	}
@@ -150,10 +155,10 @@ func (e *expert) fit(c *mle.Choices, base *expert, starts []start) bool {
 // their items, and the log loss of the base at the others.
 func (e *expert) taken(c *mle.Choices, base *expert) (taken *mle.Choices, charge float64) {
 	var t tangent
-	taken = mle.NewChoices(e.Model.NumFeatures())
+	taken = mle.NewChoices(e.model.NumFeatures())
 	for s := range c.Rounds() {
 		round := c.Round(s)
-		if round.Rows() > 0 && !takes(e.Model, e.posterior.Mode, round, &t) {
+		if round.Rows() > 0 && !takes(e.model, e.posterior.Mode, round, &t) {
 			charge += base.forecast(round)
 			taken.AppendRows(nil, vitrine.Outside)
 			continue
@@ -195,7 +200,7 @@ func (e *expert) fold(c *mle.Choices, base *expert) {
 	if e.anchor != nil {
 		at = e.anchor.Mode
 	}
-	p, err := mle.NewLaplace(e.loss(mle.NewChoices(e.Model.NumFeatures()), e.anchor), at)
+	p, err := mle.NewLaplace(e.loss(mle.NewChoices(e.model.NumFeatures()), e.anchor), at)
 	if err != nil {
 		return // as it was made, it cannot be
 	}

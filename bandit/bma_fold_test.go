@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"testing"
 
+	"vitrine"
+	"vitrine/internal/stream"
 	"vitrine/mle"
 	"vitrine/utility"
 )
@@ -103,5 +105,63 @@ func TestFitsBesideObserveReplay(t *testing.T) {
 		if !bytes.Equal(run(c[0], c[1]), want) {
 			t.Errorf("%d processors, restored every %d rounds: other bytes", c[0], c[1])
 		}
+	}
+}
+
+// Effects of places are learned beside the family that contains the truth, through folds and snapshots, and the
+// families are told apart as without places.
+func TestPlacesBesideAWave(t *testing.T) {
+	p := paperProblem()
+	o := DefaultBMAOptions()
+	o.PositionEffects = true
+	create := func() *BMA {
+		l, err := NewBMA(p, []Expert{{Model: utility.NewLinear(paperFeatures, true)}, {Model: utility.NewSpectral(paperFeatures, 1)}}, o, newRand())
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.window = 400
+		return l
+	}
+	l := create()
+	gamma := []float64{0, -1.2}
+	for s := range 900 {
+		x := paperContext(s)
+		n := x.NumItems()
+		u, shock := make([]float64, n), make([]float64, n+1)
+		for i := range u {
+			u[i] = 3 * math.Sin(2.5*x.Features.At(i, 1))
+		}
+		rng := stream.New(3, s, stream.Customers)
+		offer := l.Policy().Offer(x, rng)
+		if err := offer.Check(n); err != nil || len(offer.Order) != len(offer.Assortment) {
+			t.Fatalf("order %v of %v: %v", offer.Order, offer.Assortment, err)
+		}
+		for place, i := range offer.Order {
+			u[i] += vitrine.PlaceEffect(gamma, place)
+		}
+		vitrine.DrawShocks(shock, rng)
+		if err := l.Observe(vitrine.Round{Context: x, Offer: offer, Choice: vitrine.Choose(offer.Assortment, u, shock)}); err != nil {
+			t.Fatal(err)
+		}
+		if s%300 == 250 {
+			data, err := l.MarshalBinary()
+			if err != nil {
+				t.Fatal(err)
+			}
+			l = create()
+			if err := l.UnmarshalBinary(data); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if l.folded == 0 {
+		t.Error("nothing is folded")
+	}
+	if w := l.Diagnostics()["spectral 3-1"]; w < 0.9 {
+		t.Errorf("the weight of the waves is %v", w)
+	}
+	got := l.Policy().(*mixture).PlaceEffects()
+	if len(got) != p.Size || got[0] != 0 || math.Abs(got[1]-gamma[1]) > 0.35 {
+		t.Errorf("effects %v, want %v", got, gamma)
 	}
 }

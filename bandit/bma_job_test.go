@@ -75,7 +75,7 @@ func TestUnitsLetNoModeRest(t *testing.T) {
 			}
 			e.posterior = &p
 			if m, ok := e.additive(); ok {
-				e.unit = newUnits(m, e.prior, newRand())
+				e.unit = newUnits(m, e.prior, 0, newRand())
 				e.unit.logMean = unit
 			}
 		}

@@ -17,6 +17,7 @@ import (
 type moments struct {
 	n            int
 	mean, square []float64
+	plain        int // of the last features, which are not standardised
 }
 
 func newMoments(d int) moments { return moments{mean: make([]float64, d), square: make([]float64, d)} }
@@ -64,6 +65,9 @@ func (s *moments) standardisation() standardisation {
 			}
 		}
 		z.scale[j] = sd
+	}
+	for j := len(s.mean) - s.plain; j < len(s.mean); j++ {
+		z.shift[j], z.scale[j] = 0, 1
 	}
 	return z
 }

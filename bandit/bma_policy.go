@@ -8,6 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"vitrine"
@@ -21,7 +22,8 @@ import (
 // belief is a family and its posterior, frozen: Laplace's approximation, or a population of
 // units beside the linear fit, whose posterior it then has.
 type belief struct {
-	model     utility.Model
+	family    utility.Model
+	model     utility.Model // the family, with the effects of places
 	posterior *mle.Laplace
 	unit      *unitPosterior // nil for Laplace's
 	memory    float64        // the expert's
@@ -34,7 +36,23 @@ type mixture struct {
 	weights []float64       // π
 	width   float64         // b_t
 	z       standardisation // none takes the moments of the context
+	places  places
+	effects []float64 // the mean γ, γ_1 = 0 first; nil without position effects
 }
+
+// estimateEffects sets the effects of the places to those of the modes, by weight.
+func (o *mixture) estimateEffects() {
+	if o.places == 0 {
+		return
+	}
+	o.effects = make([]float64, 1+int(o.places))
+	for i, e := range o.beliefs {
+		floats.AddScaled(o.effects, o.weights[i], o.places.effects(e.posterior.Mode))
+	}
+}
+
+// PlaceEffects returns the estimated effects of the places, γ_1 = 0 first; nil without position effects.
+func (o *mixture) PlaceEffects() []float64 { return slices.Clone(o.effects) }
 
 // Offer implements vitrine.Policy. The propensity has no closed form;
 // [Propensity] estimates it.
@@ -52,10 +70,38 @@ func (o *mixture) Offer(x *vitrine.Context, rng *rand.Rand) vitrine.Offer {
 
 // pick returns the offer of the slots' sampled utilities.
 func (o *mixture) pick(w *mixtureScratch, family vitrine.Constraint, revenue []float64) vitrine.Offer {
+	var s vitrine.Assortment
 	if k, ok := family.(assortment.AtMost); ok && assortment.EqualRevenues(revenue) {
-		return vitrine.Offer{Assortment: w.best(int(k))}
+		s = w.best(int(k))
+	} else {
+		s = w.fill(family, revenue, o.effects)
 	}
-	return vitrine.Offer{Assortment: w.fill(family, revenue)}
+	return vitrine.Offer{Assortment: s, Order: o.order(w, s, revenue)}
+}
+
+// order returns the best order of the items of s for the means of the slots' sampled utilities; nil without
+// position effects.
+func (o *mixture) order(w *mixtureScratch, s vitrine.Assortment, revenue []float64) []int {
+	if o.places == 0 {
+		return nil
+	}
+	u, r := make([]float64, len(s)), make([]float64, len(s))
+	for j, i := range s {
+		r[j] = at(revenue, i)
+		for k := range w.expert {
+			u[j] += max(-maxSample, min(maxSample, w.z[k*w.n+i])) / float64(len(w.expert))
+		}
+	}
+	best, _, _ := assortment.MaximizeOrdered(nil, assortment.AtMost(len(s)), u, o.effects, r)
+	for j := range s { // those that earn less than the others, last
+		if !slices.Contains(best, j) {
+			best = append(best, j)
+		}
+	}
+	for p, j := range best {
+		best[p] = s[j]
+	}
+	return best
 }
 
 // indexRows is the number of items whose gradients are held at a time.
@@ -78,7 +124,7 @@ func (o *mixture) begin(w *mixtureScratch, n int, rng *rand.Rand) {
 		e := o.beliefs[i]
 		delta := w.delta[k*w.width:][:e.model.NumParams()]
 		if e.unit != nil {
-			e.unit.sample(delta, e.model.(*utility.Additive), e.posterior, o.width, rng)
+			e.unit.sample(delta, e.family.(*utility.Additive), e.posterior, o.width, rng)
 			continue
 		}
 		e.posterior.Deviation(delta, o.width, rng)
@@ -91,8 +137,7 @@ func (o *mixture) fillSlots(w *mixtureScratch, x *mat.Dense, first, end int) {
 	z := o.standardisation(x)
 	for from := 0; from < w.n; from += indexRows {
 		to := min(from+indexRows, w.n)
-		items := w.items.Reshape(to-from, o.p.Features)
-		z.of(items, w.view.View(x, from, to))
+		items := o.standardised(&w.items, z, w.view.View(x, from, to))
 		for i, e := range o.beliefs {
 			if !slices.Contains(w.expert[first:end], i) {
 				continue
@@ -127,6 +172,17 @@ func (o *mixture) standardisation(x *mat.Dense) standardisation {
 	seen := newMoments(o.p.Features)
 	seen.add(x)
 	return seen.standardisation()
+}
+
+// standardised stores the standardised items x, in the first place, in dst and returns them.
+func (o *mixture) standardised(dst *scratch.Matrix, z standardisation, x *mat.Dense) *mat.Dense {
+	n, d := x.Dims()
+	items := dst.Reshape(n, d+int(o.places))
+	z.of(items, x)
+	for i := range n {
+		clear(items.RawRowView(i)[d:])
+	}
+	return items
 }
 
 func vector(v []float64) blas64.Vector { return blas64.Vector{N: len(v), Data: v, Inc: 1} }
@@ -178,7 +234,7 @@ const maxSample = 200
 // it. So the answer is the oracle's own, whatever the family is. What the family
 // demands beside them, whose loss one of them outweighs, is the best under the
 // last slot's sample.
-func (s *mixtureScratch) fill(family vitrine.Constraint, r []float64) vitrine.Assortment {
+func (s *mixtureScratch) fill(family vitrine.Constraint, r, effects []float64) vitrine.Assortment {
 	n := s.n
 	s.gain = scratch.Grow(s.gain, n)
 	s.taken = s.taken[:0]
@@ -188,7 +244,13 @@ func (s *mixtureScratch) fill(family vitrine.Constraint, r []float64) vitrine.As
 			z[i] = max(-maxSample, min(maxSample, z[i]))
 		}
 		var revenue float64
-		s.answer, revenue = assortment.Maximize(s.answer, family, z, r)
+		if effects == nil {
+			s.answer, revenue = assortment.Maximize(s.answer, family, z, r)
+		} else {
+			var order []int
+			order, revenue, _ = assortment.MaximizeOrdered(s.answer, family, z, effects, r)
+			s.answer = order
+		}
 		s.take(family, z, r, revenue)
 	}
 	z := s.z[(len(s.expert)-1)*n:][:n]

@@ -33,7 +33,7 @@ func TestASlotTakesWhatAddsRevenue(t *testing.T) {
 			t.Fatalf("u = %v, r = %v: the test's item is not in %v", u, r, with)
 		}
 		s := &mixtureScratch{n: n, z: slices.Clone(u), expert: make([]int, 1)} // one slot
-		if got := s.fill(assortment.AtMost(n), r); len(got) != 1 || got[0] == n-1 || !slices.Contains(others, got[0]) {
+		if got := s.fill(assortment.AtMost(n), r, nil); len(got) != 1 || got[0] == n-1 || !slices.Contains(others, got[0]) {
 			t.Fatalf("u = %v, r = %v: the slot takes %v of %v, and item %d adds nothing to the others", u, r, got, with, n-1)
 		}
 	}
@@ -53,7 +53,7 @@ func TestMemoryIsTheNumberOfRounds(t *testing.T) {
 		return z * z / (v[0] * v[0])
 	}
 	for _, memory := range []float64{1, 2, 5, 200} {
-		e, err := newExpert(Expert{Model: utility.NewLinear(1, false), Memory: memory}, nil)
+		e, err := newExpert(Expert{Model: utility.NewLinear(1, false), Memory: memory}, 0, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -35,7 +35,7 @@ func (f *fitting) starts(e *expert, history *mle.Choices, rng *rand.Rand) (start
 		var anchor *mle.Laplace
 		if f.base.anchor != nil {
 			var err error
-			if anchor, err = f.base.anchor.Extended(e.prior[m.Linear():]); err != nil {
+			if anchor, err = f.base.anchor.Extended(m.Linear(), e.prior[m.Linear():m.NumParams()]); err != nil {
 				return nil
 			}
 		}
@@ -47,8 +47,8 @@ func (f *fitting) starts(e *expert, history *mle.Choices, rng *rand.Rand) (start
 	if concave(e.Model) || f.base.anchor != nil {
 		return nil
 	}
-	w := make([]float64, e.Model.NumParams())
-	e.Model.Init(w, rng)
+	w := make([]float64, len(e.prior))
+	e.Model.Init(w[:e.Model.NumParams()], rng)
 	return []start{{w: w}}
 }
 
@@ -91,7 +91,7 @@ func (f *fitting) searchUnits(e *expert, m *utility.Additive, history *mle.Choic
 	for _, theta := range e.units {
 		look(theta)
 	}
-	line := make([]float64, m.Linear())
+	line := make([]float64, len(f.base.prior))
 	for k := range int((1 + alongTheLine) * float64(f.o.Candidates)) {
 		theta := make([]float64, m.Inputs())
 		for j := range theta {
@@ -121,12 +121,12 @@ func (f *fitting) searchUnits(e *expert, m *utility.Additive, history *mle.Choic
 			continue
 		}
 		taken = append(taken, u)
-		w := make([]float64, m.NumParams())
-		m.Init(w, rng)
+		w := make([]float64, len(e.prior))
+		m.Init(w[:m.NumParams()], rng)
 		for k := range m.Units() {
 			clear(m.Gamma(w, k))
 		}
-		copy(w, f.base.posterior.Mode)
+		m.CopyLinear(w, f.base.posterior.Mode)
 		copy(m.Gamma(w, 0), u.gamma)
 		copy(m.Theta(w, 0), u.theta)
 		starts = append(starts, w)

@@ -68,7 +68,7 @@ func (l *BMA) decode(d *state.Decoder, version, rounds int) func() {
 	n := *l
 	n.job = nil
 	learned := rounds // by the fit that runs
-	n.history, n.seen = mle.NewChoices(l.p.Features), newMoments(l.p.Features)
+	n.history, n.seen = mle.NewChoices(l.p.Features+int(l.places)), l.places.moments(l.p.Features)
 	n.nextFit, n.nextSearch = d.Count(), d.Count()
 	n.seed = d.Uint64()
 	if version < 3 {
@@ -134,7 +134,7 @@ func (l *BMA) decodeEarlier(d *state.Decoder, b *beliefs, version int) {
 
 // twin returns an expert of the same family, with the given prior of the intercept.
 func (e *expert) twin(intercept float64) *expert {
-	n := &expert{Expert: e.Expert, prior: slices.Clone(e.prior), start: slices.Clone(e.start)}
+	n := &expert{Expert: e.Expert, model: e.model, prior: slices.Clone(e.prior), start: slices.Clone(e.start)}
 	n.setIntercept(intercept)
 	return n
 }
@@ -153,7 +153,7 @@ func (e *expert) decodeUnits(d *state.Decoder) {
 
 // decode returns the beliefs that encode wrote. The families are those of b.
 func (b *beliefs) decode(d *state.Decoder) *beliefs {
-	n := &beliefs{z: decodeStandardisation(d, b.base.Model.NumFeatures()), intercept: d.Float()}
+	n := &beliefs{z: decodeStandardisation(d, b.base.model.NumFeatures()), intercept: d.Float()}
 	if d.Err() == nil && !(n.intercept > 0) {
 		d.Fail(fmt.Errorf("snapshot has the standard deviation %v", n.intercept))
 	}
@@ -166,7 +166,7 @@ func (b *beliefs) decode(d *state.Decoder) *beliefs {
 		restored.posterior, restored.wake = mle.DecodeLaplace(d, len(x.prior)), d.Count()
 		restored.decodeUnits(d)
 		if m, ok := x.additive(); ok {
-			restored.unit = decodeUnits(d, m)
+			restored.unit = decodeUnits(d, m, len(b.base.prior))
 		} else if d.Count() > 0 {
 			d.Fail(fmt.Errorf("snapshot has units of %v, which has none", x))
 		}

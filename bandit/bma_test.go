@@ -589,7 +589,7 @@ func TestSearchFindsTheWave(t *testing.T) {
 	l := newBMA(t, paperProblem(), []Expert{{Model: utility.NewLinear(paperFeatures, true)}})
 	l.o.Candidates = 400
 	play(t, l, func(x []float64) float64 { return 2 * math.Sin(2*x[0]) }, 0, 200)
-	e, err := newExpert(Expert{Model: m}, newRand())
+	e, err := newExpert(Expert{Model: m}, 0, newRand())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -44,14 +44,14 @@ const (
 var unitNoise = [...]float64{0.05, 0.2, 0.6}
 
 // newUnits returns the population before the first round: draws from the prior, with
-// the prior's amplitudes.
-func newUnits(m *utility.Additive, prior []float64, rng *rand.Rand) *unitPosterior {
+// the prior's amplitudes. The linear fit has the given number of effects of places.
+func newUnits(m *utility.Additive, prior []float64, places int, rng *rand.Rand) *unitPosterior {
 	p := new(unitPosterior)
 	gamma := m.Gamma(prior, 0)
 	o := len(gamma)
 	for range population {
 		p.theta = append(p.theta, p.propose(m.Theta(prior, 0), rng))
-		a := mle.Amplitudes{Mode: make([]float64, o), Cross: make([]float64, o*m.Linear()), Root: make([]float64, o*o)}
+		a := mle.Amplitudes{Mode: make([]float64, o), Cross: make([]float64, o*(m.Linear()+places)), Root: make([]float64, o*o)}
 		for k, rho := range gamma {
 			a.Root[k*o+k] = math.Sqrt(rho)
 		}
@@ -148,6 +148,9 @@ func (p *unitPosterior) sample(w []float64, m *utility.Additive, linear *mle.Lap
 	a.Deviation(gamma, b, rng)
 	floats.Add(gamma, a.Mode)
 	line := w[:m.Linear()]
+	if len(linear.Mode) > len(line) {
+		line = make([]float64, len(linear.Mode))
+	}
 	for j := range line {
 		line[j] = b * rng.NormFloat64()
 	}
@@ -158,6 +161,7 @@ func (p *unitPosterior) sample(w []float64, m *utility.Additive, linear *mle.Lap
 	}
 	linear.Colour(line)
 	floats.Add(line, linear.Mode)
+	m.CopyLinear(w, line)
 }
 
 // encode appends the population to a snapshot, an empty one if p is nil.
@@ -176,7 +180,7 @@ func (p *unitPosterior) encode(e *state.Encoder) {
 }
 
 // decodeUnits reads what encode wrote. Errors go to the decoder.
-func decodeUnits(d *state.Decoder, m *utility.Additive) *unitPosterior {
+func decodeUnits(d *state.Decoder, m *utility.Additive, linear int) *unitPosterior {
 	n := d.Count()
 	if n == 0 || d.Err() != nil {
 		return nil
@@ -192,7 +196,7 @@ func decodeUnits(d *state.Decoder, m *utility.Additive) *unitPosterior {
 		theta := make([]float64, m.Inputs())
 		d.Floats(theta)
 		p.theta = append(p.theta, theta)
-		p.amplitudes = append(p.amplitudes, mle.DecodeAmplitudes(d, m.Outputs(), m.Linear()))
+		p.amplitudes = append(p.amplitudes, mle.DecodeAmplitudes(d, m.Outputs(), linear))
 	}
 	return p
 }

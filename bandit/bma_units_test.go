@@ -27,7 +27,7 @@ func waves(t *testing.T, rounds int) (*mle.Choices, *mle.Laplace) {
 		vitrine.DrawShocks(shock, rng)
 		c.AppendRows(x, vitrine.Choose(vitrine.Assortment{0, 1, 2}, u, shock))
 	}
-	base, err := newExpert(Expert{Model: utility.NewLinear(1, true)}, nil)
+	base, err := newExpert(Expert{Model: utility.NewLinear(1, true)}, 0, nil)
 	if err != nil || !base.fit(c, nil, nil) {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func TestUnitsWeighByTheirEvidence(t *testing.T) {
 		integral += math.Exp(a.Gain-theta*theta/18) / (3 * math.Sqrt(2*math.Pi)) * step
 	}
 	rng := newRand()
-	first := newUnits(m, prior, rng)
+	first := newUnits(m, prior, 0, rng)
 	for name, from := range map[string]*unitPosterior{"from the prior": nil, "about a population": first.next(m, prior, test, rng)} {
 		const n = 400
 		sum, square := 0.0, 0.0
@@ -199,7 +199,7 @@ func TestSearchAlongTheLine(t *testing.T) {
 	}
 	l := newBMA(t, paperProblem(), []Expert{{Model: utility.NewLinear(paperFeatures, true)}})
 	play(t, l, func(x []float64) float64 { return 3 * x[1] }, 0, 150)
-	e, err := newExpert(Expert{Model: utility.NewSpectral(paperFeatures, 1)}, newRand())
+	e, err := newExpert(Expert{Model: utility.NewSpectral(paperFeatures, 1)}, 0, newRand())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -208,7 +208,7 @@ func (u uniform) Reasons(*vitrine.Context, *rand.Rand) Reasons { return Reasons{
 
 // name returns the name of a belief's family.
 func (e *belief) name() string {
-	name := Expert{e.model, e.memory}.String()
+	name := Expert{e.family, e.memory}.String()
 	if e.unit != nil {
 		name += ", one unit"
 	}
@@ -219,7 +219,7 @@ func (e *belief) name() string {
 func (o *mixture) Families() []Weight {
 	var list []Weight
 	for i, e := range o.beliefs {
-		name := Expert{e.model, e.memory}.String()
+		name := Expert{e.family, e.memory}.String()
 		if at := slices.IndexFunc(list, func(w Weight) bool { return w.Family == name }); at >= 0 {
 			list[at].Weight += o.weights[i]
 			continue
@@ -237,7 +237,7 @@ func (o *widePolicy) Families() []Weight { return o.inner.Families() }
 // in Utilities.
 func (o *mixture) Value(mean, sd []float64, x *mat.Dense) (hasMean, hasSD bool) {
 	n, d := x.Dims()
-	items := mat.NewDense(n, d, nil)
+	items := mat.NewDense(n, d+int(o.places), nil)
 	items.Copy(x)
 	if o.z.shift != nil { // otherwise no round has been learned
 		o.z.of(items, x)
@@ -258,7 +258,7 @@ func (o *mixture) Value(mean, sd []float64, x *mat.Dense) (hasMean, hasSD bool) 
 		if e.unit != nil {
 			params := make([]float64, e.model.NumParams())
 			for range 2 * meanPairs {
-				e.unit.sample(params, e.model.(*utility.Additive), e.posterior, 1, rng)
+				e.unit.sample(params, e.family.(*utility.Additive), e.posterior, 1, rng)
 				e.model.Utilities(u, params, items)
 				for i, v := range u {
 					add(weight/(2*meanPairs), i, v, 0)

@@ -50,6 +50,13 @@ func (k places) basis(m utility.LinearInParams) utility.LinearInParams {
 	return utility.NewLinearSum(m, utility.NewLinear(int(k), false))
 }
 
+// moments returns those of no items: the features of the places are not standardised.
+func (k places) moments(d int) moments {
+	m := newMoments(d + int(k))
+	m.plain = int(k)
+	return m
+}
+
 // effects returns γ of the parameters, from the first place on.
 func (k places) effects(w []float64) []float64 {
 	return append([]float64{0}, w[len(w)-int(k):]...)

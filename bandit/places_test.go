@@ -46,6 +46,10 @@ func displayed(t *testing.T, size int, effects bool) map[string]vitrine.Learner 
 	o.FitOptions, o.Beta = fit, 0.5
 	onl, err := bandit.NewONL(p, utility.NewMLP(3, []int{3}, utility.Sigmoid), o, rng)
 	add("onl-mnl", onl, err)
+	averaged := bandit.DefaultBMAOptions()
+	averaged.PositionEffects = effects
+	bma, err := bandit.NewBMA(p, bandit.DefaultExperts(3), averaged, rng)
+	add("bma-mnl", bma, err)
 	greedy, err := bandit.NewGreedy(p, utility.NewLinear(3, true), bandit.GreedyOptions{FitOptions: fit}, rng)
 	add("greedy", greedy, err)
 	return list

@@ -39,18 +39,29 @@ func AutoExperts(p Problem) []Expert {
 	return DefaultExperts(p.Features)
 }
 
+// AutoOptions say what no learner can know. The zero value is right if the items of a page are not shown in places.
+type AutoOptions struct {
+	// Rounds tell the places by the order of their offers. [Wide] cannot learn them.
+	PositionEffects bool `toml:"position_effects,omitempty" doc:"whether places sell differently, which is learned; up to 30 features"`
+}
+
 // NewAuto returns the learner that needs no choice. Up to 30 features it is BMA-MNL with
 // its default experts. Wider it is [Wide]; but if the problem does not say which columns are
 // numeric, only beyond 100.
-func NewAuto(p Problem, rng *rand.Rand) (vitrine.Learner, error) {
+func NewAuto(p Problem, o AutoOptions, rng *rand.Rand) (vitrine.Learner, error) {
 	if p.isWide() {
+		if o.PositionEffects {
+			return nil, fmt.Errorf("position_effects = true: auto learns places of items with at most %d features, and these have %d: name fewer, or the policy ucb-mnl", maxAllExperts, p.Features)
+		}
 		l, err := NewWide(p, rng)
 		if err != nil {
 			return nil, err
 		}
 		return l, nil
 	}
-	l, err := NewBMA(p, DefaultExperts(p.Features), DefaultBMAOptions(), rng)
+	averaged := DefaultBMAOptions()
+	averaged.PositionEffects = o.PositionEffects
+	l, err := NewBMA(p, DefaultExperts(p.Features), averaged, rng)
 	if err != nil {
 		return nil, err
 	}

@@ -71,7 +71,7 @@ func (w ids) play(t testing.TB, l vitrine.Learner, from, to int) float64 {
 // Wide learns the effects of ids and the slopes of numbers; without the ids it would earn far less.
 func TestWideLearnsIDs(t *testing.T) {
 	w := newIDs(1)
-	l := must(NewAuto(w.problem(), newRand())).(*Wide)
+	l := must(NewAuto(w.problem(), AutoOptions{}, newRand())).(*Wide)
 	if share := w.play(t, l, 0, 700); share < 0.93 {
 		t.Errorf("earns %.3f of the optimum", share)
 	}
@@ -86,7 +86,7 @@ func TestWideLearnsIDs(t *testing.T) {
 	if s := l.line.spread; s < 0.4 || s > 1.2 {
 		t.Errorf("the effects' standard deviation is %v, want about 0.8", s)
 	}
-	fresh := must(NewAuto(w.problem(), newRand())).(*Wide)
+	fresh := must(NewAuto(w.problem(), AutoOptions{}, newRand())).(*Wide)
 	data, err := l.MarshalBinary()
 	if err != nil {
 		t.Fatal(err)
@@ -199,7 +199,7 @@ func TestAutoChooses(t *testing.T) {
 		{101, nil, "wide"}, {200, numeric(120), "wide"}, {40, numeric(0), "wide"},
 	} {
 		p := Problem{Features: c.features, Size: 3, Rounds: 100, Constraint: assortment.AtMost(3), Numeric: c.numeric}
-		l, err := NewAuto(p, newRand())
+		l, err := NewAuto(p, AutoOptions{}, newRand())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -217,9 +217,19 @@ func TestAutoChooses(t *testing.T) {
 			t.Errorf("%d features, numeric %v: %s of %d experts, want %s of %d", c.features, c.numeric, name, experts, c.want, len(AutoExperts(p)))
 		}
 	}
+	for _, features := range []int{30, 31} {
+		p := Problem{Features: features, Size: 3, Rounds: 100, Constraint: assortment.AtMost(3), Numeric: numeric(2)}
+		l, err := NewAuto(p, AutoOptions{PositionEffects: true}, newRand())
+		if features == 30 && (err != nil || len(l.Policy().(*mixture).PlaceEffects()) != 3) {
+			t.Errorf("%d features with position effects: %T, error %v", features, l, err)
+		}
+		if features == 31 && (err == nil || !strings.Contains(err.Error(), "at most 30 features, and these have 31")) {
+			t.Errorf("%d features with position effects: %T, error %v", features, l, err)
+		}
+	}
 	for _, bad := range [][]int{{-1}, {3}, {1, 0}, {1, 1}} {
 		p := Problem{Features: 3, Size: 3, Rounds: 100, Constraint: assortment.AtMost(3), Numeric: bad}
-		if _, err := NewAuto(p, newRand()); err == nil || !strings.Contains(err.Error(), "must be distinct columns of 3 features") {
+		if _, err := NewAuto(p, AutoOptions{}, newRand()); err == nil || !strings.Contains(err.Error(), "must be distinct columns of 3 features") {
 			t.Errorf("numeric columns %v: error %v", bad, err)
 		}
 	}

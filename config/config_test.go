@@ -62,7 +62,7 @@ func TestPanelsOfThePaperLoad(t *testing.T) {
 				want[3] = "onl-mnl-t50"
 			}
 		case "positions":
-			want = []string{"onl-mnl", "onl-mnl-positions", "ucb-mnl", "ucb-mnl-positions", "ts-mnl", "ts-mnl-positions", "ofu-mnl-plus", "ofu-mnl-plus-positions", "uniform", "oracle"}
+			want = []string{"onl-mnl", "onl-mnl-positions", "ucb-mnl", "ucb-mnl-positions", "ts-mnl", "ts-mnl-positions", "ofu-mnl-plus", "ofu-mnl-plus-positions", "bma-mnl", "bma-mnl-positions", "uniform", "oracle"}
 		case "modecanada", "heating", "fishing":
 			want = []string{"onl-mnl", "eps-greedy-mnl", "ucb-mnl", "ts-mnl", "ofu-mnl-plus", "bma-mnl", "uniform", "oracle"}
 		case "linear":

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
@@ -175,20 +176,24 @@ func (p *Laplace) Forget(lambda float64, prior []float64) (*Laplace, error) {
 	return next, nil
 }
 
-// Extended returns the approximation for w and more parameters, which have the prior
+// Extended returns the approximation for w and more parameters, from the index at on, which have the prior
 // N(0, P⁻¹) with P = diag(prior), and are independent of w. The evidence does not change.
-func (p *Laplace) Extended(prior []float64) (*Laplace, error) {
-	d := len(p.Mode)
-	w := make([]float64, d+len(prior))
-	copy(w, p.Mode)
+func (p *Laplace) Extended(at int, prior []float64) (*Laplace, error) {
+	w := slices.Insert(slices.Clone(p.Mode), at, make([]float64, len(prior))...)
 	h := mat.NewSymDense(len(w), nil)
-	for i := range d {
-		for j := i; j < d; j++ {
-			h.SetSym(i, j, p.h.At(i, j))
+	to := func(i int) int {
+		if i < at {
+			return i
+		}
+		return i + len(prior)
+	}
+	for i := range p.Mode {
+		for j := i; j < len(p.Mode); j++ {
+			h.SetSym(to(i), to(j), p.h.At(i, j))
 		}
 	}
 	for j, rho := range prior {
-		h.SetSym(d+j, d+j, rho)
+		h.SetSym(at+j, at+j, rho)
 	}
 	next, err := newLaplace(w, h)
 	if err != nil {

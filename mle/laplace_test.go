@@ -321,7 +321,7 @@ func TestAnAnchorStandsForItsRounds(t *testing.T) {
 	}
 
 	// New parameters have the prior that they are given.
-	wide, err := first.Extended([]float64{3})
+	wide, err := first.Extended(len(first.Mode), []float64{3})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -331,6 +331,17 @@ func TestAnAnchorStandsForItsRounds(t *testing.T) {
 	v[0], v[2] = v[0]+0.1, 0
 	near(t, "the strain of an old one", empty.Value(v), (&mle.NLL{Model: m, Choices: mle.NewChoices(2), Anchor: first}).Value(v[:2]), 1e-12)
 	near(t, "the log evidence", fitted(t, empty, v).LogEvidence, first.LogEvidence, 1e-9)
+
+	// Also between the old ones.
+	between, err := first.Extended(1, []float64{5, 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	nearAll(t, "the mode", between.Mode, []float64{first.Mode[0], 0, 0, first.Mode[1]}, 0)
+	empty = &mle.NLL{Model: utility.NewLinear(4, false), Choices: mle.NewChoices(4), Anchor: between}
+	old := []float64{first.Mode[0] + 0.1, first.Mode[1] - 0.2}
+	want := (&mle.NLL{Model: m, Choices: mle.NewChoices(2), Anchor: first}).Value(old) + 5*0.5*0.5/2.0 + 3*2*2/2.0
+	near(t, "the strain of all", empty.Value([]float64{old[0], 0.5, 2, old[1]}), want, 1e-12)
 }
 
 // The likelihood of more rounds than a block has is the sum of those of parts, empty rounds

@@ -41,7 +41,8 @@ type ScoreTest struct {
 }
 
 // NewScoreTest returns the test of units of m in addition to the linear fit with the
-// parameters (a, b) to all rounds of c. It uses at most the given number of rounds,
+// parameters (a, b) to all rounds of c. Features of c beyond those of m have parameters after b in the linear
+// fit, and units do not have them. It uses at most the given number of rounds,
 // evenly spaced from the offset on.
 func NewScoreTest(m *utility.Additive, c *Choices, linear *Laplace, maximum, offset int) *ScoreTest {
 	t := &ScoreTest{m: m, scale: 1}
@@ -64,7 +65,10 @@ func NewScoreTest(m *utility.Additive, c *Choices, linear *Laplace, maximum, off
 	t.psi = m.Psi(x)
 
 	u := make([]float64, n)
-	family := utility.NewLinear(c.d, true)
+	var family utility.Model = utility.NewLinear(c.d, true)
+	if own := m.NumFeatures(); own < c.d {
+		family = utility.NewSum(utility.NewLinear(own, true), utility.NewLinear(c.d-own, false))
+	}
 	family.Utilities(u, linear.Mode, x)
 	t.p = append([]float64(nil), u...)
 	out := make([]float64, t.o.Rounds())

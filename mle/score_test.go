@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -250,5 +251,37 @@ func TestAmplitudesSurviveASnapshot(t *testing.T) {
 	}
 	if mle.DecodeAmplitudes(d, 2, 3); d.Err() == nil || !strings.Contains(d.Err().Error(), "the root 0 of a precision") {
 		t.Errorf("error %v, want one of the root 0", d.Err())
+	}
+}
+
+// Features that units do not have are in the linear fit: a unit beside it gains what a Newton step from it does in
+// all parameters at once, γ, a, b and theirs.
+func TestFeaturesWithoutUnits(t *testing.T) {
+	rng := rand.New(rand.NewPCG(8, 4))
+	c := manyChoices(rng, 200, []float64{1, -0.5, 0.8})
+	m := utility.NewSpectral(2, 1)
+	linear := utility.NewSum(utility.NewLinear(2, true), utility.NewLinear(1, false))
+	fit := fitted(t, &mle.NLL{Model: linear, Choices: c, Prior: []float64{4, 4, 1, 1}}, make([]float64, 4))
+	theta := normals(rng, m.Inputs())
+	a, ok := mle.NewScoreTest(m, c, fit, 1000, 0).Amplitudes(theta)
+	if !ok {
+		t.Fatal("no amplitudes")
+	}
+	prior := make([]float64, m.NumParams())
+	m.Precisions(prior)
+	family := utility.NewSum(pinned{m, theta}, utility.NewLinear(1, false)) // a, b, γ, and the third feature
+	all := &mle.NLL{Model: family, Choices: c, Prior: append([]float64{4, 4, 1}, append(slices.Clone(m.Gamma(prior, 0)), 1)...)}
+	w := []float64{fit.Mode[0], fit.Mode[1], fit.Mode[2], 0, 0, fit.Mode[3]}
+	step, grad := mat.NewVecDense(len(w), nil), make([]float64, len(w))
+	all.Gradient(grad, w)
+	var chol mat.Cholesky
+	if !chol.Factorize(all.Fisher(nil, w)) {
+		t.Fatal("singular")
+	}
+	if err := chol.SolveVecTo(step, mat.NewVecDense(len(w), grad)); err != nil {
+		t.Fatal(err)
+	}
+	for k, v := range a.Mode {
+		near(t, "an amplitude", v, -step.AtVec(3+k), 1e-3)
 	}
 }

@@ -92,6 +92,13 @@ func (m *Additive) Direction(theta []float64) []float64 {
 	return theta[1-first:][:m.d:m.d]
 }
 
+// CopyLinear copies the parameters of a linear fit, a, b and those of features that m does not have, to w, which has
+// those of m and then the latter. from may share storage with w.
+func (m *Additive) CopyLinear(w, from []float64) {
+	copy(w[m.NumParams():], from[m.Linear():])
+	copy(w, from[:m.Linear()])
+}
+
 // Precisions implements [Prior].
 func (m *Additive) Precisions(dst []float64) {
 	checkParams(m, dst)

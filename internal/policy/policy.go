@@ -271,22 +271,23 @@ func OfWorld() Learner {
 	return Learner{Unfit: "knows the truth, which only simulated worlds have", build: build}
 }
 
-// OfAuto makes the learner that needs no choice. It has no options.
+// OfAuto makes the learner that needs no choice.
 func OfAuto() Learner {
 	build := func(s settings.Section, p bandit.Problem) (none Made, err error) {
-		if err := s.Bind(&struct{}{}, Common...); err != nil {
+		var o bandit.AutoOptions
+		if err := s.Bind(&o, Common...); err != nil {
 			return none, err
 		}
-		if err := p.Check(); err != nil {
+		if _, err := bandit.NewAuto(p, o, stream.New(0, 0, stream.Learner)); err != nil {
 			return none, s.At(err)
 		}
 		squares := 2 * float64(p.Features) // vectors of effects
 		for _, e := range bandit.AutoExperts(p) {
 			squares += expertSquare(e)
 		}
-		return made(func(rng *rand.Rand) (vitrine.Learner, error) { return bandit.NewAuto(p, rng) }, nil, nil, squares), nil
+		return made(func(rng *rand.Rand) (vitrine.Learner, error) { return bandit.NewAuto(p, o, rng) }, nil, o, squares), nil
 	}
-	return Learner{Unfit: cmp.Or(unsaved[*bandit.BMA](), unsaved[*bandit.Wide]()), build: build}
+	return Learner{Options: option.List(bandit.AutoOptions{}), Unfit: cmp.Or(unsaved[*bandit.BMA](), unsaved[*bandit.Wide]()), build: build}
 }
 
 // OfExperts makes BMA-MNL, the learner of several utility families.
