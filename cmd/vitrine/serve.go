@@ -66,5 +66,8 @@ func (c serveCmd) Run(ctx context.Context, t terminal) (err error) {
 		}
 		announce(&o, scheme, c.Demo, c.Open, t)
 	}
+	collecting, stop := context.WithCancel(ctx)
+	defer stop()
+	go collectOften(collecting)
 	return host.Run(ctx, s, o)
 }

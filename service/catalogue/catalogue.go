@@ -25,11 +25,12 @@ type Catalogue struct {
 	revenues   []float64
 	states     []uint8
 	windows    map[int32]window
-	index      map[string]int32
+	index      index
 	limited    int            // items that are not available, or only at some times
 	earning    int            // items whose revenue is not 1
 	attributes map[string]int // in how many items each is
 	bytes      int64          // of the records
+	fields     fields         // of the record that the writer reads
 
 	filters filters
 }
@@ -46,7 +47,9 @@ const (
 
 // New returns an empty catalogue of items with the features of a schema.
 func New(s *feature.Schema) *Catalogue {
-	return &Catalogue{split: s.Split(), index: map[string]int32{}, windows: map[int32]window{}, attributes: map[string]int{}}
+	c := &Catalogue{split: s.Split(), windows: map[int32]window{}, attributes: map[string]int{}}
+	c.index = newIndex(c.ID)
+	return c
 }
 
 // Restore returns the catalogue of items in the order of their slots. Items that do not fit the schema
@@ -145,11 +148,9 @@ func (e *ItemError) Unwrap() error { return e.Err }
 func (c *Catalogue) Apply(version uint64, change *Change) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	var f fields
 	width := c.split.Width()
 	for i, record := range change.put {
-		_ = f.read(record) // NewChange has read it
-		slot, ok := c.index[f.id]
+		slot, ok := c.index.find(idOf(record))
 		if !ok {
 			slot = int32(len(c.records))
 			c.records, c.revenues, c.states = append(c.records, ""), append(c.revenues, 1), append(c.states, 0)
@@ -161,7 +162,7 @@ func (c *Catalogue) Apply(version uint64, change *Change) {
 		c.note(slot, strings.Clone(record), change.unfit[i]) // the change has it in memory with others
 	}
 	for _, id := range change.deleted {
-		if slot, ok := c.index[id]; ok {
+		if slot, ok := c.index.find(id); ok {
 			c.remove(slot)
 		}
 	}
@@ -170,10 +171,10 @@ func (c *Catalogue) Apply(version uint64, change *Change) {
 
 // note makes a record that of a slot. The row is there already.
 func (c *Catalogue) note(slot int32, record string, isUnfit bool) {
-	var f fields
-	_ = f.read(record)
+	f := &c.fields
+	_ = f.read(record) // NewChange has read it
 	c.records[slot] = record
-	c.index[f.id] = slot
+	c.index.add(f.id, slot)
 	c.revenues[slot] = f.revenue
 	if f.revenue != 1 {
 		c.earning++
@@ -201,9 +202,9 @@ func (c *Catalogue) note(slot int32, record string, isUnfit bool) {
 
 // forget removes what note has noted of a slot.
 func (c *Catalogue) forget(slot int32) {
-	var f fields
+	f := &c.fields
 	_ = f.read(c.records[slot])
-	delete(c.index, f.id)
+	c.index.remove(f.id)
 	if f.revenue != 1 {
 		c.earning--
 	}
@@ -264,7 +265,7 @@ func (c *Catalogue) Records() (records []string, version uint64) {
 }
 
 // itemBytes is what an item takes beside its record and its row: the places in the slices and in the index.
-const itemBytes = 100
+const itemBytes = 48
 
 // Bytes returns the memory that the catalogue takes.
 func (c *Catalogue) Bytes() int64 {
@@ -288,12 +289,12 @@ func (c *Catalogue) LenAfter(change *Change) int {
 	defer c.RUnlock()
 	n := len(c.records)
 	for _, record := range change.put {
-		if _, ok := c.index[idOf(record)]; !ok {
+		if _, ok := c.index.find(idOf(record)); !ok {
 			n++
 		}
 	}
 	for _, id := range change.deleted {
-		if _, ok := c.index[id]; ok {
+		if _, ok := c.index.find(id); ok {
 			n--
 		}
 	}
@@ -313,14 +314,11 @@ func (c *Catalogue) Version() uint64 { return c.version }
 func (c *Catalogue) Len() int { return len(c.records) }
 
 // Find returns the slot of an item.
-func (c *Catalogue) Find(id string) (slot int32, ok bool) {
-	slot, ok = c.index[id]
-	return slot, ok
-}
+func (c *Catalogue) Find(id string) (slot int32, ok bool) { return c.index.find(id) }
 
 // Has reports whether the catalogue has an item as it is in a record.
 func (c *Catalogue) Has(record string) bool {
-	slot, ok := c.index[idOf(record)]
+	slot, ok := c.index.find(idOf(record))
 	return ok && c.records[slot] == record
 }
 
@@ -371,7 +369,7 @@ func (c *Catalogue) Item(slot int32) api.CatalogueItem {
 // Patch returns the record of an item of the catalogue with the fields of a patch. ok is false if the
 // catalogue does not have it.
 func (c *Catalogue) Patch(patch *api.CatalogueItem, field string) (record string, ok bool, err error) {
-	slot, ok := c.index[patch.ID]
+	slot, ok := c.index.find(patch.ID)
 	if !ok {
 		return "", false, checkID(patch.ID, field)
 	}

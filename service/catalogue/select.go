@@ -37,7 +37,7 @@ func (c *Catalogue) Select(dst []int32, ids []string, filter string, now int64) 
 		return s, nil
 	}
 	for _, id := range ids {
-		slot, ok := c.index[id]
+		slot, ok := c.index.find(id)
 		switch {
 		case !ok:
 			s.Unknown = s.miss(s.Unknown, id)

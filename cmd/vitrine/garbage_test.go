@@ -1,0 +1,43 @@
+package main
+
+import (
+	"context"
+	"runtime/debug"
+	"testing"
+	"time"
+)
+
+func TestGarbagePercent(t *testing.T) {
+	for live, want := range map[uint64]int{0: 100, 64 << 20: 100, 65 << 20: 50, 128 << 20: 50, 129 << 20: 25, 1 << 40: 25} {
+		if have := garbagePercent(live); have != want {
+			t.Errorf("%d bytes: %d %%, want %d %%", live, have, want)
+		}
+	}
+}
+
+// The percentage is that of the live memory while a service runs, and what it was afterwards, and GOGC has precedence.
+func TestCollectOften(t *testing.T) {
+	const before = 73
+	defer debug.SetGCPercent(debug.SetGCPercent(before))
+	percent := func() int {
+		p := debug.SetGCPercent(before)
+		debug.SetGCPercent(p)
+		return p
+	}
+	for gogc, during := range map[string]int{"": maxGarbage, "200": before} {
+		t.Setenv("GOGC", gogc)
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() { collectOften(ctx); close(ended) }()
+		for deadline := time.Now().Add(10 * time.Second); percent() != during; time.Sleep(time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatalf("GOGC=%q: %d %%, want %d %%", gogc, percent(), during)
+			}
+		}
+		stop()
+		<-ended
+		if p := percent(); p != before {
+			t.Errorf("GOGC=%q: %d %% afterwards, want %d %%", gogc, p, before)
+		}
+	}
+}
