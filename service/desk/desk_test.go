@@ -1,6 +1,8 @@
 package desk_test
 
 import (
+	"bytes"
+	"compress/gzip"
 	"regexp"
 	"testing"
 
@@ -30,4 +32,47 @@ func TestFiles(t *testing.T) {
 		}
 		tags[f.Tag] = name
 	}
+}
+
+// What the first view loads, with its charts, has less than 100 KB compressed.
+func TestFirstPaint(t *testing.T) {
+	files := desk.Files()
+	loads := regexp.MustCompile("[\"`]\\./(?:desk/)?([\\w.-]+\\.(?:js|css))[\"`]")
+	size, seen := 0, map[string]bool{}
+	var visit func(name string, follow bool)
+	visit = func(name string, follow bool) {
+		if seen[name] {
+			return
+		}
+		seen[name] = true
+		f, ok := files[name]
+		if !ok {
+			t.Fatalf("%s is loaded, and not there", name)
+		}
+		var b bytes.Buffer
+		w := gzip.NewWriter(&b)
+		if _, err := w.Write(f.Body); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		size += b.Len()
+		for _, m := range loads.FindAllSubmatch(f.Body, -1) {
+			if follow {
+				visit("desk/"+string(m[1]), true)
+			}
+		}
+	}
+	visit("index.html", false)
+	visit("desk/index.js", false) // which names all views
+	visit("desk/index.css", false)
+	visit("desk/overview.js", true)
+	if len(seen) < 6 || !seen["desk/chart.js"] {
+		t.Fatalf("the overview loads only %d files", len(seen))
+	}
+	if size > 100_000 {
+		t.Errorf("the first paint has %d bytes compressed", size)
+	}
+	t.Logf("%d files, %d bytes compressed", len(seen), size)
 }
