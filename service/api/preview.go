@@ -2,10 +2,10 @@ package api
 
 // Preview says what a change of a placement would do.
 type Preview struct {
-	Change     string    `json:"change" enum:"none,create,keep,restart" doc:"none: the placement has this configuration; create: there is no such placement; keep: the learner goes on; restart: another learner begins, with reset=true or relearn=log if something is lost"`
+	Change     string    `json:"change" enum:"none,create,keep,restart,end,adopt" doc:"none: the placement has this configuration; create: there is no such placement; keep: the learner goes on; restart: another learner begins, with reset=true or relearn=log if something is lost; end: an experiment ends, with reset=true, and what the learners of its variants have learned is lost; adopt: an experiment ends, and the learner of one of its variants decides"`
 	Placement  Placement `json:"placement" doc:"the configuration with its defaults, notes and warnings"`
 	Fields     []string  `json:"fields,omitempty" doc:"of restart: what changes that the learner depends on"`
-	Lost       *Loss     `json:"lost,omitempty" doc:"of restart: what the learner has learned, which is kept as a version; left out if it has learned nothing"`
+	Lost       *Loss     `json:"lost,omitempty" doc:"of restart: what the learner has learned, which is kept as a version; left out if it has learned nothing. Of end: what is lost"`
 	CanRelearn bool      `json:"can_relearn" doc:"whether relearn=log can learn it again from the log"`
 	MaxSize    int       `json:"max_size,omitzero" doc:"relearn=log would leave out decisions that showed more items"`
 }
@@ -16,4 +16,6 @@ const (
 	PreviewCreate  = "create"
 	PreviewKeep    = "keep"
 	PreviewRestart = "restart"
+	PreviewEnd     = "end"
+	PreviewAdopt   = "adopt"
 )

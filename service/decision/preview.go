@@ -47,8 +47,14 @@ func (e *Engine) preview(v *api.Preview, name string, c *Config, how Change) err
 			return errPlacements(name)
 		}
 		return nil
+	case loss != nil && loss.Experiment != "":
+		v.Change, v.Fields, v.Lost = api.PreviewEnd, loss.Fields, &loss.Loss
+		return nil
 	case p.config.sameLearner(c):
 		v.Change = api.PreviewKeep
+		return nil
+	case p.adoptable(c) >= 0:
+		v.Change = api.PreviewAdopt
 		return nil
 	}
 	v.Change, v.Fields = api.PreviewRestart, p.config.learnerFields(c)

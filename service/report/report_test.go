@@ -88,7 +88,7 @@ func TestPage(t *testing.T) {
 		`the policy ts-mnl, which learns for this variant10 %12,456600 1.050.91 to 1.2 −0.05−0.29 to +0.19`,
 		`holdoutwhat the shop shows by itself, in no experiment5 % of all6,400`,
 		`With “ours” in all 123,456 decisions the shop would have earned +18,518 against “shop”: from +2,593 to +34,568.`,
-		`A change was said to be worth its way from 0.01 a decision on.`,
+		`A change is worth making if it gains 0.01 a decision.`,
 		`Nothing speaks against it (p = 0.42`, `shop20,10042.75 %`, `holdout2,3405 %`,
 		`5 June 2026, 08:00 UTC: 45 % shop, 45 % ours, 10 % a-rival`, `35 % of the shoppers got another variant`,
 		`The learner of a variant learns from its own shoppers only.`,

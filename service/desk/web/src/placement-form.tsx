@@ -7,7 +7,7 @@ import { Card, count, Failure, Loading } from "./ui";
 export type Config = Record<string, any>;
 
 interface Preview {
-  change: "none" | "create" | "keep" | "restart";
+  change: "none" | "create" | "keep" | "restart" | "end" | "adopt";
   placement: Config;
   fields?: string[];
   lost?: { rounds: number; versions: number };
@@ -60,7 +60,7 @@ export function PlacementForm(props: { name: string; config: Config; tag?: strin
     });
   };
   const make = () => act(async () => {
-    const query = preview!.change === "restart" && preview!.lost ? "?" + how : "";
+    const query = preview!.change === "end" ? "?reset=true" : preview!.change === "restart" && preview!.lost ? "?" + how : "";
     await request("PUT", placement(props.name) + query, { body: config, headers });
     props.done();
   });
@@ -101,6 +101,8 @@ function Effect(props: { of: Preview; before: Config; isNew: boolean }) {
   let text = "Nothing changes: the placement has this configuration.";
   if (p.change === "create") text = "It makes a placement, whose learner begins with nothing.";
   if (p.change === "keep") text = "The learner goes on with what it has learned.";
+  if (p.change === "end") text = `The experiment ends, and the ${count(p.lost?.rounds)} rounds that the learners of its variants have learned are lost.`;
+  if (p.change === "adopt") text = "The experiment ends, and the learner of the variant with this policy decides, with what it has learned. The present one is kept as a version.";
   if (p.change === "restart") {
     text = p.lost
       ? `The learner would forget ${count(p.lost.rounds)} rounds that it has learned, because it depends on ${(p.fields ?? []).join(", ")}.`
@@ -110,7 +112,7 @@ function Effect(props: { of: Preview; before: Config; isNew: boolean }) {
   const notes: string[] = p.placement["notes"] ?? [];
   return (
     <>
-      <p class={p.change === "restart" && p.lost ? "warning" : ""}>{text}</p>
+      <p class={p.lost ? "warning" : ""}>{text}</p>
       {messages.length > 0 ? <ul class="health">{messages.map((m) => <li class="warning"><strong>Warning:</strong> {m}</li>)}</ul> : null}
       {notes.length > 0 ? <ul class="health">{notes.map((m) => <li>{m}</li>)}</ul> : null}
       <Differences before={props.isNew ? {} : before} after={p.placement} names={changed} />

@@ -14,6 +14,7 @@ export interface Route {
 // routes has a line for each view. The tabs of a placement have the order of the lines.
 export const routes: Route[] = [
   { path: "/", title: "Overview", view: lazy(() => import("./views/overview")), nav: true },
+  { path: "/placements/:name/experiments", title: "Experiments", view: lazy(() => import("./views/experiments")), tab: true },
   { path: "/placements/:name/versions", title: "Versions", view: lazy(() => import("./views/versions")), tab: true },
   { path: "/placements/:name/settings", title: "Settings", view: lazy(() => import("./views/settings")), tab: true },
   { path: "/new", title: "New placement", view: lazy(() => import("./views/new")) },

@@ -1,0 +1,90 @@
+import { lazy } from "./lazy";
+import { count, moment, number, percent, Table } from "./ui";
+
+const Charts = lazy(() => import("./experiment-charts"));
+
+// The reports of v1/placements/NAME/experiment: see the schema ExperimentReport of the OpenAPI document.
+export interface Interval {
+  low: number;
+  estimate: number;
+  high: number;
+}
+
+export interface Variant {
+  name: string;
+  show: "policy" | "baseline" | "uniform";
+  share: number;
+  asked: number;
+  units: number;
+  group: { rounds: number; purchases: number; revenue: number };
+  mean: Interval;
+  difference?: Interval;
+  learner?: { policy: Record<string, unknown>; own: boolean; learned?: number; lag?: number; broken?: boolean; problem?: string };
+}
+
+export interface ExperimentReport {
+  name: string;
+  number: number;
+  begun: string;
+  ended?: string;
+  control: string;
+  learn: string;
+  worth: number;
+  holdout: number;
+  decisions: number;
+  variants: Variant[];
+  held_out?: Variant;
+  phases: { time: string; shares: number[]; holdout: number; moved: number }[];
+  ratio: { units: number; p: number; mismatch: boolean };
+  points: { time: string; decisions: number; means: Interval[]; differences: Interval[] }[];
+  verdict: { rule: "ship" | "stop" | "keep going"; variant?: string; reason: string };
+}
+
+const level = { ship: "good", stop: "bad", "keep going": "warning" };
+const digits = { maximumSignificantDigits: 4 };
+const signed = { ...digits, signDisplay: "exceptZero" } as const;
+
+export const words = { policy: "a policy", baseline: "what the shop shows by itself", uniform: "items drawn by chance" };
+
+function shows(v: Variant): string {
+  if (!v.learner) return words[v.show];
+  return `policy ${String(v.learner.policy["name"] ?? "")}${v.learner.own ? ", with a learner of its own" : ", the placement's"}`;
+}
+
+const range = (i: Interval, format: Intl.NumberFormatOptions) => `${number(i.low, format)} to ${number(i.high, format)}`;
+
+// Report shows what an experiment has found.
+export function Report(props: { of: ExperimentReport }) {
+  const { of: r } = props;
+  const rows = r.held_out ? [...r.variants, r.held_out] : r.variants;
+  const learner = (v: Variant) => (v.learner?.broken ? "broken: " + v.learner.problem : v.learner?.learned === undefined ? "–" : count(v.learner.learned) + (v.learner.lag ? `, ${count(v.learner.lag)} behind` : ""));
+  return (
+    <>
+      <p class="row"><span class={`badge ${level[r.verdict.rule]}`}>{r.verdict.rule}{r.verdict.variant ? ` ${r.verdict.variant}` : ""}</span> <span>{r.verdict.reason}.</span></p>
+      <p class="quiet">Since {moment(r.begun)}{r.ended ? `, until ${moment(r.ended)}` : ""}. {count(r.decisions)} decisions count. The learners of variants learn from {r.learn === "own" ? "their own shoppers only" : "all shoppers"}.{r.worth > 0 ? ` A change is worth making if it gains ${number(r.worth)} a decision.` : ""}</p>
+      <Table
+        caption={`Variants of ${r.name}`}
+        rows={rows}
+        empty="There are no variants."
+        columns={[
+          { title: "Variant", cell: (v) => <>{v.name}{v.name === r.control ? " (control)" : ""}<br /><small class="quiet">{v === r.held_out ? "what the shop shows by itself, in no experiment" : shows(v)}</small></>, text: true },
+          { title: "Share", cell: (v) => percent(v.share) },
+          { title: "Decisions", cell: (v) => count(v.group.rounds) },
+          { title: "Sales", cell: (v) => count(v.group.purchases) },
+          { title: "Revenue a decision", cell: (v) => (v.group.rounds === 0 ? "–" : <>{number(v.mean.estimate, digits)}<br /><small class="nowrap">{range(v.mean, digits)}</small></>) },
+          { title: `More than ${r.control}`, cell: (v) => (v.difference ? <>{number(v.difference.estimate, signed)}<br /><small class="nowrap">{range(v.difference, signed)}</small></> : "–") },
+          { title: "Rounds learned", cell: learner },
+        ]}
+      />
+      {r.points.length > 1 ? <Charts of={r} /> : <p class="empty">The charts begin with the second point in time: the first decisions count once their attribution window is over.</p>}
+      <h3>Are the shoppers divided as planned?</h3>
+      <p><span class={r.ratio.mismatch ? "bad" : "good"}>{r.ratio.mismatch ? "No: do not trust the differences, and find the cause first." : "Nothing speaks against it."}</span> p = {number(r.ratio.p, { maximumSignificantDigits: 2 })}, from {count(r.ratio.units)} shoppers: {rows.map((v) => `${v.name} ${count(v.units)}`).join(", ")}.</p>
+      {r.phases.length > 1 ? (
+        <>
+          <h3>Shares</h3>
+          <ul>{r.phases.map((p, k) => <li key={p.time}>{moment(p.time)}: {p.shares.map((s, v) => `${r.variants[v]?.name} ${percent(s)}`).join(", ")}{p.holdout ? `; ${percent(p.holdout)} held out` : ""}{k > 0 ? `; ${percent(p.moved)} of the shoppers moved` : ""}</li>)}</ul>
+        </>
+      ) : null}
+    </>
+  );
+}

@@ -1,0 +1,48 @@
+import { useState } from "preact/hooks";
+import { get, placement } from "../api";
+import { Begin, ChangeShares, End } from "../experiment-forms";
+import { Report, type ExperimentReport } from "../experiment-report";
+import { usePoll } from "../poll";
+import { useMay } from "../session";
+import { Card, Empty, Failure, Loading, moment } from "../ui";
+
+interface Answer {
+  experiment?: ExperimentReport;
+  past: ExperimentReport[];
+}
+
+export default function Experiments(props: { name: string }) {
+  const { name } = props;
+  const may = useMay("admin");
+  const [turn, setTurn] = useState(0);
+  const [said, say] = useState("");
+  const { value, failure } = usePoll((signal) => get<Answer>(placement(name, "experiment"), signal), `${name} ${turn}`, 5000);
+  const done = (text: string) => {
+    say(text);
+    setTurn(turn + 1);
+  };
+  if (!value) return failure ? <Failure of={failure} /> : <Loading />;
+  const now = value.experiment;
+  return (
+    <>
+      <p role="status" class={said ? "good" : "none"}>{said}</p>
+      {failure ? <Failure of={failure} /> : null}
+      {now ? <Card title={now.name}><Report of={now} /></Card> : (
+        <Card title="No experiment runs">
+          <Empty>An experiment shows some shoppers what the shop shows by itself, others what a policy chooses, and compares what they earn.{may ? "" : " A key with the scope admin may begin one."}</Empty>
+        </Card>
+      )}
+      {now && may ? <ChangeShares key={`shares ${now.number}`} name={name} of={now} done={done} /> : null}
+      {now && may ? <End key={`end ${now.number}`} name={name} of={now} done={done} /> : null}
+      {!now && may ? <Begin name={name} done={done} /> : null}
+      <Card title="Experiments that have ended">
+        {value.past.length === 0 ? <Empty>None has ended yet.</Empty> : value.past.toReversed().map((r) => (
+          <details key={r.number}>
+            <summary>{r.name}: {r.verdict.rule}. {moment(r.begun)} to {moment(r.ended)}</summary>
+            <Report of={r} />
+          </details>
+        ))}
+      </Card>
+    </>
+  );
+}
