@@ -3,7 +3,7 @@
 FUZZTIME ?= 30s
 COUNT ?= 6
 
-.PHONY: desk desk-install test race lint bench fuzz golden man figures module dist ci
+.PHONY: browser desk desk-install screenshots test race lint bench fuzz golden man figures module dist ci
 
 test: ## what a newcomer runs
 	go test ./...
@@ -40,6 +40,12 @@ desk-install: ## what the desk is built with
 
 desk: ## build the desk, service/desk/dist
 	npm --prefix service/desk/web run build
+
+browser: ## the desk's tests in Chromium
+	.ci/run browser
+
+screenshots: ## pictures of every view of the desk in out/desk, to look at
+	go test ./service/desk/browsertest -count=1 -timeout 30m -run TestScreenshots -browser -screenshots $(CURDIR)/out/desk
 
 dist: ## static binaries with checksums, in dist/
 	.ci/dist

@@ -5,6 +5,8 @@ import (
 	"io"
 	"testing"
 	"testing/iotest"
+
+	"vitrine/service/api"
 )
 
 func TestPayload(t *testing.T) {
@@ -16,6 +18,19 @@ func TestPayload(t *testing.T) {
 		var b bytes.Buffer
 		if n, err := io.Copy(&b, p.open()); err != nil || n != int64(len(want)) || b.String() != string(want) {
 			t.Errorf("%q, %d, %v, want %q", b.String(), n, err, want)
+		}
+	}
+}
+
+// A request with nothing but its id, which decides among all items of a catalogue, is JSON too.
+func TestEmptyRequest(t *testing.T) {
+	for want, r := range map[string]*api.Request{`{"decision_id":"d"}`: {}, `{"decision_id":"d","size":2}`: {Size: 2, Decision: "other"}} {
+		p, err := Prepare(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := io.ReadAll(p.body("d").open()); err != nil || string(got) != want {
+			t.Errorf("%s, %v, want %s", got, err, want)
 		}
 	}
 }

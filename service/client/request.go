@@ -26,7 +26,11 @@ func Prepare(r *api.Request) (*Prepared, error) {
 
 // body returns the request with a decision id.
 func (p *Prepared) body(id string) payload {
-	return payload{mediaType: asJSON, head: `{"decision_id":` + quote(id) + `,`, rest: p.rest}
+	head := `{"decision_id":` + quote(id)
+	if len(p.rest) > 1 { // more than a brace
+		head += ","
+	}
+	return payload{mediaType: asJSON, head: head, rest: p.rest}
 }
 
 func quote(s string) string {

@@ -1,0 +1,250 @@
+package browsertest
+
+import (
+	"net/url"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// views returns the addresses of all views, with the parameters replaced. A view with a parameter that is not known fails
+// the test: it needs a line here.
+func views(t *testing.T, of map[string]string) (list []string) {
+	t.Helper()
+	text, err := os.ReadFile("../web/src/routes.ts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range regexp.MustCompile(`path: "(/[^"]*)", title`).FindAllStringSubmatch(string(text), -1) {
+		parts := strings.Split(m[1], "/")
+		for i, p := range parts {
+			if name, ok := strings.CutPrefix(p, ":"); ok {
+				value, known := of[name]
+				if !known {
+					t.Fatalf("the view %s has a parameter without a value in this test", m[1])
+				}
+				parts[i] = url.PathEscape(value)
+			}
+		}
+		list = append(list, strings.Join(parts, "/"))
+	}
+	if len(list) < 2 {
+		t.Fatalf("the views %v", list)
+	}
+	return list
+}
+
+// The watch over a page sees what it is for.
+func TestWatch(t *testing.T) {
+	s := serve(t, nil)
+	for what, does := range map[string]string{
+		"style":          `document.body.setAttribute("style", "color: red")`,
+		"script":         `document.body.append(Object.assign(document.createElement("script"), { textContent: "1" }))`,
+		"http://other":   `fetch("http://other.example/").catch(() => 0)`,
+		"an error":       `console.error("an error")`,
+		"thrown":         `void setTimeout(() => { throw new Error("thrown") })`,
+		"404":            `fetch("v1/placements/none").then((a) => a.text())`,
+		"img.example":    `void document.body.append(Object.assign(new Image(), { src: "http://img.example/x.png" }))`,
+		"refused by all": `void Promise.reject(new Error("refused by all"))`,
+	} {
+		b := open(t, s.base)
+		b.visit("/")
+		if p := b.take(); p != nil {
+			t.Errorf("%s: before: %q", what, p)
+		}
+		b.careless = true
+		b.run(does)
+		for found := false; !found; {
+			b.wait("true")
+			found = slices.ContainsFunc(b.take(), func(p string) bool { return strings.Contains(p, what) })
+		}
+	}
+}
+
+// The demonstration learns: after some hundreds of shoppers the windows of auto are worth more than those of chance and
+// of the linear learner, and not more than the best ones.
+func TestDemoLearns(t *testing.T) {
+	s := serve(t, withDemo)
+	b := open(t, s.base)
+	b.visit("/shop")
+	state := s.shop(t, b, 400)
+	earned, last := map[string]float64{}, map[string]float64{}
+	for k, total := range state.Totals {
+		earned[total.Placement] = total.Earned
+		for _, w := range state.Curves.Worth[k][len(state.Curves.Rounds)/2:] {
+			last[total.Placement] += w
+		}
+	}
+	optimum := 0.0
+	for _, w := range state.Curves.Optimum[len(state.Curves.Rounds)/2:] {
+		optimum += w
+	}
+	if earned["auto"] <= earned["chance"] || last["auto"] < 1.3*last["chance"] || last["auto"] < 1.1*last["linear"] || last["auto"] > optimum+1e-6 {
+		t.Errorf("earned %v; the later windows were worth %v, the best ones %v", earned, last, optimum)
+	}
+	b.wait(`document.querySelector("main .window li") && document.querySelector("main canvas")`)
+	b.wait(`[...document.querySelectorAll("main td")].some((d) => d.innerText === "auto")`)
+}
+
+// The vase that a visitor takes is the choice in the log, and the page says how the model moved.
+func TestVisitorsChoice(t *testing.T) {
+	s := serve(t, withDemo)
+	b := open(t, s.base)
+	b.visit("/shop")
+	s.ask(t, "PUT", "demo/speed", map[string]any{"speed": 0}, nil)
+	b.wait(`document.querySelector("#kind")`)
+	b.run(`(document.querySelector("#kind").value = "family", document.querySelector("#kind").dispatchEvent(new Event("change", { bubbles: true })), 0)`)
+	for n, take := range []bool{true, false} {
+		b.run(`document.querySelector("main form button[type=submit]").click()`)
+		b.wait(`document.querySelector("main button.vase:not(:disabled)")`)
+		id := ""
+		if take {
+			id = strings.TrimSuffix(eval[string](b, `document.querySelector("main button.vase img").src.split("/").pop()`), ".svg")
+			b.run(`document.querySelector("main button.vase").click()`)
+			b.wait(`document.querySelector("main [aria-live] table")`)
+		} else {
+			b.press("Walk away")
+			b.wait(`document.querySelector("main [aria-live] b")?.innerText === "nothing"`)
+		}
+		if decision, got := s.chosen(t, "auto", "visitor-family-", n+1); got != id {
+			t.Errorf("the visitor took %q, the log has %q of %s", id, got, decision)
+		}
+	}
+}
+
+// Every view of a shop that runs renders, without errors, violations or requests elsewhere.
+func TestViewsRender(t *testing.T) {
+	s := serve(t, withDemo)
+	b := open(t, s.base)
+	b.visit("/shop")
+	b.wait(`document.querySelector("main .window li")`)
+	decision, _ := s.chosen(t, "auto", "auto-", 1)
+	for _, view := range views(t, map[string]string{"name": "auto", "id": decision, "page": "policies"}) {
+		b.visit(view)
+		b.wait(`document.querySelector("main").innerText.trim().length > 20`)
+		if failure := eval[string](b, `document.querySelector("main .failure")?.innerText ?? ""`); failure != "" {
+			t.Errorf("%s: %s", view, failure)
+		}
+		for _, p := range b.take() {
+			t.Errorf("%s: %s", view, p)
+		}
+	}
+}
+
+// Views of a service without placements say that there are none.
+func TestEmptyDesk(t *testing.T) {
+	s := serve(t, nil)
+	b := open(t, s.base)
+	b.visit("/")
+	b.wait(`document.querySelector("main").innerText.length > 40`)
+	if strings.Contains(eval[string](b, `document.querySelector("header").innerText`), "Shop") {
+		t.Error("a service without a demonstration has a shop")
+	}
+	b.visit("/no/such/view")
+	if !strings.Contains(b.text(), "no view at this address") {
+		t.Errorf("an address without a view: %s", b.text())
+	}
+}
+
+// A wrong key is refused, the right one opens the desk until the reader signs out.
+func TestSignIn(t *testing.T) {
+	s := serve(t, withKey(t, "right-token"))
+	b := open(t, s.base)
+	b.visit("/")
+	for _, token := range []string{"wrong-token", "right-token"} {
+		b.wait(`document.querySelector("input#key")`)
+		b.run(`document.querySelector("input#key").value = ` + quote(token))
+		b.press("Sign in")
+		if token == "wrong-token" {
+			b.wait(`document.querySelector("main .failure")`)
+			if p := b.take(); len(p) == 0 || slices.ContainsFunc(p, func(p string) bool { return !strings.Contains(p, "401") }) {
+				t.Errorf("a wrong key: %q", p)
+			}
+		}
+	}
+	b.wait(`!document.querySelector("input#key") && document.querySelector("header").innerText.includes("shop")`)
+	if cookie := eval[string](b, "document.cookie"); cookie != "" {
+		t.Errorf("a script reads the cookie %q", cookie)
+	}
+	if kept := eval[int](b, "localStorage.length + sessionStorage.length"); kept != 0 {
+		t.Error("the page keeps something")
+	}
+	b.visit("/")
+	b.wait(`!document.querySelector("input#key")`)
+	b.run(`[...document.querySelectorAll("header button")].find((b) => b.innerText === "Sign out").click()`)
+	b.wait(`document.querySelector("input#key")`)
+}
+
+// Names that are markup or code are shown as text, and nothing of them runs.
+func TestHarmfulNames(t *testing.T) {
+	s := serve(t, nil)
+	s.harmful(t, "harm")
+	b := open(t, s.base)
+	for _, view := range views(t, map[string]string{"name": "harm", "id": "harm-3", "page": "placements"}) {
+		if view == "/shop" {
+			continue
+		}
+		b.visit(view)
+		b.wait(`document.querySelector("main").innerText.trim().length > 20`)
+		if eval[bool](b, "window.pwned !== undefined || document.querySelector('main img[src=x], main script') !== null") {
+			t.Errorf("%s takes a name for markup", view)
+		}
+	}
+	b.visit("/placements/" + url.PathEscape(image))
+	if eval[bool](b, "window.pwned !== undefined || document.querySelector('main img[src=x], main script') !== null") {
+		t.Error("an address is taken for markup")
+	}
+	b.take() // such a placement is not found
+}
+
+// No view has a barrier that axe-core calls serious or critical, in both schemes of colours.
+func TestAccessibility(t *testing.T) {
+	axe, err := os.ReadFile("../web/node_modules/axe-core/axe.min.js")
+	if err != nil {
+		browser(t)
+		t.Skip("axe-core is not installed: make desk-install")
+	}
+	s := serve(t, withDemo)
+	s.many(t, "many")
+	b := open(t, s.base)
+	b.visit("/shop")
+	b.wait(`document.querySelector("main .window li")`)
+	decision, _ := s.chosen(t, "auto", "auto-", 1)
+	check := func(view, rules string) {
+		t.Helper()
+		eval[bool](b, string(axe)+";true")
+		found := eval[[]string](b, `axe.run(document, { resultTypes: ["violations"]`+rules+` }).then((r) => r.violations.filter((v) => v.impact === "serious" || v.impact === "critical").flatMap((v) => v.nodes.map((n) => v.id + ": " + v.help + ": " + n.target.join(" ") + " " + n.html.slice(0, 200))))`)
+		for _, f := range found {
+			t.Errorf("%s: %s", view, f)
+		}
+	}
+	for scheme, rules := range map[string]string{"light": "", "dark": `, runOnly: ["color-contrast"]`} {
+		b.dress(1280, scheme)
+		list := views(t, map[string]string{"name": "auto", "id": decision, "page": "policies"})
+		if scheme == "light" {
+			list = append(list, "/placements/many")
+		}
+		for _, view := range list {
+			b.visit(view)
+			check(scheme+" "+view, rules)
+		}
+	}
+}
+
+// A thousand items with long names are wider than no screen.
+func TestLongNames(t *testing.T) {
+	s := serve(t, nil)
+	s.many(t, longName)
+	b := open(t, s.base)
+	b.dress(360, "light")
+	for _, view := range views(t, map[string]string{"name": longName, "id": longDecision, "page": "api"}) {
+		b.visit(view)
+		b.wait(`document.querySelector("main").innerText.trim().length > 20`)
+		if wide := eval[int](b, "document.documentElement.scrollWidth"); wide > 360 {
+			who := eval[string](b, `[...document.querySelectorAll("*")].filter((e) => e.scrollWidth > 361).map((e) => e.tagName + "." + e.className + "#" + e.id).slice(0, 12).join(" ")`)
+			t.Errorf("%s is %d px wide on a screen of 360: %s", view, wide, who)
+		}
+	}
+}

@@ -1,0 +1,254 @@
+package browsertest
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"vitrine/service/api"
+	"vitrine/service/client"
+	"vitrine/service/demo"
+	"vitrine/service/host"
+)
+
+// served is a service that a test looks at.
+type served struct {
+	*client.Client
+	base string // "http://127.0.0.1:1234/"
+}
+
+// serve runs a service until the end of the test.
+func serve(t *testing.T, change func(*host.Config, *host.Options)) *served {
+	t.Helper()
+	c := host.Default()
+	c.Listen, c.Data = "127.0.0.1:0", filepath.Join(t.TempDir(), "data")
+	var log bytes.Buffer
+	o := host.Options{Logger: slog.New(slog.NewJSONHandler(&log, nil))}
+	if change != nil {
+		change(c, &o)
+	}
+	at, beside := make(chan string, 1), o.Serving
+	o.Serving = func(ctx context.Context, address string) {
+		at <- address
+		if beside != nil {
+			beside(ctx, address)
+		}
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- host.Run(ctx, c, o) }()
+	select {
+	case address := <-at:
+		s := &served{&client.Client{Base: "http://" + address}, "http://" + address + "/"}
+		t.Cleanup(func() {
+			s.CloseIdleConnections()
+			stop()
+			if err := <-ended; err != nil {
+				t.Errorf("the service: %v\n%s", err, &log)
+			}
+		})
+		return s
+	case err := <-ended:
+		stop()
+		t.Fatalf("the service ended: %v\n%s", err, &log)
+		return nil
+	}
+}
+
+// withDemo adds the shop of the demonstration.
+func withDemo(c *host.Config, o *host.Options) {
+	shop := demo.New(o.Logger)
+	o.Demo = shop.Handler()
+	o.Serving = func(ctx context.Context, address string) {
+		if err := shop.Run(ctx, "http://"+address); err != nil && ctx.Err() == nil {
+			o.Logger.Error("the shop", "cause", err.Error())
+		}
+	}
+}
+
+// withKey adds a key of all scopes with a token.
+func withKey(t *testing.T, token string) func(*host.Config, *host.Options) {
+	sum := sha256.Sum256([]byte(token))
+	text := fmt.Sprintf("[[key]]\nname = \"shop\"\nsha256 = %q\nscopes = [\"read\", \"decide\", \"outcome\", \"admin\"]\n", hex.EncodeToString(sum[:]))
+	path := filepath.Join(t.TempDir(), "keys.toml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return func(c *host.Config, _ *host.Options) { c.Keys = path }
+}
+
+// ask sends a request of JSON below the service, and decodes the answer into v unless it is nil.
+func (s *served) ask(t *testing.T, method, path string, body, v any) {
+	t.Helper()
+	var text []byte
+	if body != nil {
+		var err error
+		if text, err = json.Marshal(body); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r, err := http.NewRequest(method, s.base+path, bytes.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	text, err = io.ReadAll(answer.Body)
+	if err != nil || answer.StatusCode >= 300 {
+		t.Fatalf("%s %s: %d %s, %v", method, path, answer.StatusCode, text, err)
+	}
+	if v != nil {
+		if err := json.Unmarshal(text, v); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Texts that would do harm if the desk took them for markup or for code. Each sets window.pwned.
+var (
+	script = `"><script>window.pwned=1</script>`
+	image  = `<img src=x onerror="window.pwned=1">`
+	braces = "${window.pwned=1}{{window.pwned=1}}'`\\"
+)
+
+// harmful makes a placement whose features, categories and items have such names, with decisions and a version.
+func (s *served) harmful(t *testing.T, name string) {
+	t.Helper()
+	ctx := t.Context()
+	config := &api.Placement{MaxSize: 2, Record: "all", Policy: map[string]any{"name": "auto"}, Features: []api.Feature{
+		{Name: image, Kind: "number"}, {Name: script, Kind: "category", Values: []string{image, braces}}, {Name: braces, Kind: "number", From: "user"},
+	}}
+	if _, err := s.Put(ctx, name, config); err != nil {
+		t.Fatal(err)
+	}
+	for round := range 12 {
+		r := &api.Request{Decision: fmt.Sprintf("harm-%d", round), User: api.Values{api.Number(braces, float64(round%3))}}
+		for k, id := range []string{image, script, braces} {
+			r.Items = append(r.Items, api.Item{ID: id, Features: api.Values{api.Number(image, float64((round*k)%5)), api.Text(script, []string{image, braces}[k%2])}})
+		}
+		answer, err := s.Decide(ctx, name, r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Outcome(ctx, name, answer.Decision, answer.Items()[0]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.Keep(ctx, name, script); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A placement and a decision with long names.
+var (
+	longName     = strings.Repeat("long-", 12)
+	longDecision = strings.Repeat("long", 20) + "-3"
+)
+
+// many makes a placement with a thousand items of very long names, and a name as long as it may be.
+func (s *served) many(t *testing.T, name string) {
+	t.Helper()
+	ctx := t.Context()
+	long := strings.Repeat("averyverylongfeaturename", 4)
+	config := &api.Placement{MaxSize: 10, Policy: map[string]any{"name": "auto"}, Features: []api.Feature{{Name: long, Kind: "number"}}}
+	if _, err := s.Put(ctx, name, config); err != nil {
+		t.Fatal(err)
+	}
+	var items []api.CatalogueItem
+	for i := range 1000 {
+		items = append(items, api.CatalogueItem{ID: fmt.Sprintf("%04d-%s", i, strings.Repeat("item", 48)), Features: api.Values{api.Number(long, float64(i%7))}})
+	}
+	if _, err := s.PutItems(ctx, name, items); err != nil {
+		t.Fatal(err)
+	}
+	for round := range 30 {
+		answer, err := s.Decide(ctx, name, &api.Request{Decision: strings.Replace(longDecision, "3", fmt.Sprint(round), 1)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Outcome(ctx, name, answer.Decision, answer.Items()[round%2]); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// chosen waits for the n-th outcome of a placement's decisions in the log whose ids begin with a prefix, and returns the
+// decision and the item that was taken, "" for none.
+func (s *served) chosen(t *testing.T, placement, prefix string, n int) (id, item string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, "GET", s.base+"v1/events?placement="+url.QueryEscape(placement), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Last-Event-ID", "0") // from the beginning of the log
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	shown := map[string][]string{}
+	for lines := bufio.NewScanner(answer.Body); lines.Scan(); {
+		data, ok := strings.CutPrefix(lines.Text(), "data: ")
+		var e api.Event
+		if !ok || json.Unmarshal([]byte(data), &e) != nil || !strings.HasPrefix(e.Decision, prefix) {
+			continue
+		}
+		if e.Shown != nil {
+			shown[e.Decision] = e.Shown
+		}
+		if e.Position == nil {
+			continue
+		}
+		if n--; n == 0 {
+			if *e.Position > 0 {
+				item = shown[e.Decision][*e.Position-1]
+			}
+			return e.Decision, item
+		}
+	}
+	t.Fatalf("the log has no such outcome of %s", placement)
+	return "", ""
+}
+
+// shopState is what the shop of the demonstration says of itself.
+type shopState struct {
+	Totals []struct {
+		Placement string
+		Shoppers  int
+		Earned    float64
+	}
+	Curves struct {
+		Rounds  []int
+		Optimum []float64
+		Worth   [][]float64
+	}
+}
+
+// shop lets at least n shoppers come as quickly as they can, closes the door, and returns the state then. b is any tab.
+func (s *served) shop(t *testing.T, b *tab, n int) (state shopState) {
+	t.Helper()
+	s.ask(t, "PUT", "demo/speed", map[string]any{"speed": 1000}, nil)
+	for len(state.Totals) == 0 || state.Totals[0].Shoppers < n {
+		b.wait("true") // some time
+		s.ask(t, "GET", "demo/state", nil, &state)
+	}
+	s.ask(t, "PUT", "demo/speed", map[string]any{"speed": 0}, nil)
+	return state
+}
