@@ -304,7 +304,7 @@ func (m *matter) give(x *api.Explanation, e bandit.Explainer) {
 		x.Attribution = "shapley"
 		for i := range n {
 			for j, v := range m.x.Features.RawRowView(i) {
-				reference[j] += v / float64(n)
+				reference[j] += (v - reference[j]) / float64(i+1) // exact if all are equal
 			}
 		}
 	}

@@ -1,0 +1,112 @@
+import { useEffect, useRef, useState } from "preact/hooks";
+import { follow } from "../feed";
+import { address } from "../routes";
+import { Card, Failure, Table } from "../ui";
+
+// Made is a decision of the feed, and what became of it.
+interface Made {
+  id: string;
+  time: string;
+  by: string;
+  shown: string[];
+  outcome: string;
+}
+
+const most = 50; // decisions that the feed shows
+
+// Decisions has a search by id, and the decisions as they are made.
+export default function Decisions(props: { name: string }) {
+  const { rows, perSecond, failure, paused, pause } = useFeed(props.name);
+  const search = (event: SubmitEvent) => {
+    event.preventDefault();
+    const id = String(new FormData(event.currentTarget as HTMLFormElement).get("id")).trim();
+    if (id) location.hash = address("placements", props.name, "decisions", id);
+  };
+  return (
+    <>
+      <Card title="Find a decision">
+        <form class="controls" onSubmit={search}>
+          <label>Id <input name="id" type="search" required maxLength={128} spellcheck={false} autocomplete="off" /></label>
+          <button class="main">Ask why</button>
+        </form>
+      </Card>
+      <Card title="As they are made">
+        <div class="controls">
+          <button type="button" aria-pressed={paused} onClick={() => pause(!paused)}>{paused ? "Go on" : "Pause"}</button>
+          <span class="note">{paused ? "Paused." : perSecond === undefined ? "Connecting…" : `${perSecond} decisions in the last second.`}</span>
+        </div>
+        {failure ? <Failure of={failure} /> : null}
+        <Table
+          caption="The last decisions"
+          rows={rows}
+          empty="No decision has been made since this page was opened."
+          columns={[
+            { title: "Time", text: true, cell: (d) => clock.format(new Date(d.time)) },
+            { title: "Decision", text: true, cell: (d) => <a href={address("placements", props.name, "decisions", d.id)}>{d.id}</a> },
+            { title: "Shown", text: true, cell: (d) => d.shown.slice(0, 5).join(", ") + (d.shown.length > 5 ? ` and ${d.shown.length - 5} more` : "") },
+            { title: "Found by", text: true, cell: (d) => d.by },
+            { title: "Outcome", text: true, cell: (d) => d.outcome },
+          ]}
+        />
+      </Card>
+    </>
+  );
+}
+
+const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+
+// useFeed follows the decisions of a placement. The page changes at most once a second, however many events come, and there
+// is no connection while it is hidden.
+function useFeed(name: string) {
+  const [state, set] = useState<{ rows: Made[]; perSecond?: number; failure?: unknown }>({ rows: [] });
+  const [paused, pause] = useState(false);
+  const [hidden, setHidden] = useState(document.hidden);
+  const made = useRef(new Map<string, Made>());
+  useEffect(() => {
+    const changed = () => setHidden(document.hidden);
+    document.addEventListener("visibilitychange", changed);
+    return () => document.removeEventListener("visibilitychange", changed);
+  }, []);
+  useEffect(() => {
+    made.current.clear();
+    set({ rows: [] });
+  }, [name]);
+  useEffect(() => {
+    if (paused || hidden) return;
+    const stop = new AbortController();
+    let fresh = 0, dirty = false, isLive = false, failure: unknown;
+    void follow(
+      name,
+      stop.signal,
+      (events) => {
+        for (const e of events) {
+          if (e.decision_id === undefined) continue;
+          const d = made.current.get(e.decision_id);
+          if (e.kind === "offered") {
+            fresh++;
+            made.current.set(e.decision_id, { id: e.decision_id, time: e.time, by: e.by ?? "", shown: e.shown ?? [], outcome: "awaited" });
+            if (made.current.size > most) made.current.delete(made.current.keys().next().value!);
+          } else if (d && e.kind === "chosen") d.outcome = e.position ? `took ${d.shown[e.position - 1] ?? "an item"}` : "took nothing";
+          else if (d && (e.kind === "expired" || e.kind === "evicted")) d.outcome = e.kind;
+          dirty = true;
+        }
+      },
+      (why) => {
+        [isLive, failure, dirty] = [why === undefined, why, true];
+      },
+    );
+    const timer = setInterval(() => {
+      if (!dirty && fresh === 0 && isLive) {
+        set((s) => (s.perSecond === 0 ? s : { ...s, perSecond: 0 }));
+        return;
+      }
+      if (dirty || fresh > 0) set({ rows: [...made.current.values()].reverse().map((d) => ({ ...d })), ...(isLive ? { perSecond: fresh } : {}), ...(failure ? { failure } : {}) });
+      [fresh, dirty] = [0, false];
+    }, 1000);
+    return () => {
+      stop.abort();
+      clearInterval(timer);
+    };
+  }, [name, paused, hidden]);
+  return { ...state, paused, pause };
+}
