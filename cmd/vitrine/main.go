@@ -51,6 +51,7 @@ type cli struct {
 	Report    reportCmd    `cmd:"" help:"Write a page about an experiment of a decision service."`
 	Items     itemsCmd     `cmd:"" help:"Put items into the catalogue of a decision service, and list them."`
 	Keys      keysCmd      `cmd:"" help:"Make and withdraw the API keys of a decision service."`
+	Cluster   clusterCmd   `cmd:"" help:"Show which process of a decision service leads, and how far the others are behind."`
 	Describe  describeCmd  `cmd:"" help:"Describe a policy or another name in a file: its options, their defaults and ranges."`
 	List      listCmd      `cmd:"" help:"List the names that a file may use, and the experiments."`
 	Load      loadCmd      `cmd:"" help:"Send simulated shoppers to a decision service, and measure their latency."`

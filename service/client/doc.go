@@ -5,7 +5,6 @@
 //	send.go       attempts and retries
 //	addresses.go  several addresses
 //	problem.go    error answers
-//	wire.go       decisions in the protocol buffer wire format
 //
 // Every call is safe to retry, and is retried: a decision has an id before it is sent, and the same
 // id and request have the same answer. Requests and answers have the types of package api.

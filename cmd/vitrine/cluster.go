@@ -1,0 +1,104 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"text/tabwriter"
+	"time"
+
+	"vitrine/internal/hint"
+	"vitrine/service/api"
+	"vitrine/service/client"
+)
+
+type clusterCmd struct {
+	URLs    []string      `arg:"" name:"url" help:"The URLs of the processes, such as http://127.0.0.1:8080."`
+	Timeout time.Duration `default:"2s" help:"For the answer of a process."`
+	JSON    bool          `name:"json" help:"Print the result as JSON."`
+}
+
+// Help is the tail of the command's help.
+func (clusterCmd) Help() string {
+	return `Asks each of the processes that serve one log what it does: which one writes the log, how far the others are behind it, the last entry of each and the epoch, which grows with every new writer. It needs no key.
+
+The exit status is 0 if one process leads and all are ready, otherwise 1.
+
+` + examples("vitrine cluster http://a:8080 http://b:8080 http://c:8080")
+}
+
+// member is a process, or why it gave no answer.
+type member struct {
+	URL string `json:"url"`
+	*api.Process
+	Error string `json:"error,omitempty"`
+}
+
+// Run prints what the processes do.
+func (c clusterCmd) Run(ctx context.Context, t terminal) error {
+	members := make([]member, len(c.URLs))
+	var asking sync.WaitGroup
+	for i, url := range c.URLs {
+		asking.Go(func() {
+			process := &client.Client{Base: url, Timeout: c.Timeout, Patience: -1}
+			defer process.CloseIdleConnections()
+			members[i].URL = url
+			var err error
+			if members[i].Process, err = process.Process(ctx); err != nil {
+				members[i].Error = err.Error()
+			}
+		})
+	}
+	asking.Wait()
+	if c.JSON {
+		printJSON(t.out, members)
+	} else {
+		table := tabwriter.NewWriter(t.out, 0, 0, 2, ' ', 0)
+		fmt.Fprintln(table, "process\trole\tentry\tlag\tepoch\t")
+		for i := range members {
+			fmt.Fprintln(table, members[i].row())
+		}
+		if err := table.Flush(); err != nil {
+			return err
+		}
+	}
+	return verdict(members)
+}
+
+func (m *member) row() string {
+	if m.Process == nil {
+		return fmt.Sprintf("%s\tnot ready: %s", m.URL, m.Error)
+	}
+	lag, leader := "", ""
+	if m.Role == "follower" {
+		lag = milliseconds(1e3*m.LagSeconds) + " ms"
+		leader = "follows " + m.Leader
+		if m.Leader == "" {
+			leader = "knows of no leader"
+		}
+	}
+	return strings.TrimRight(fmt.Sprintf("%s\t%s\t%d\t%s\t%d\t%s", m.URL, m.Role, m.Entry, lag, m.Epoch, leader), "\t")
+}
+
+// verdict is an error unless one process leads and all are ready.
+func verdict(members []member) error {
+	var leaders, away []string
+	for _, m := range members {
+		switch {
+		case m.Process == nil:
+			away = append(away, m.URL)
+		case m.Role == "leader":
+			leaders = append(leaders, m.URL)
+		}
+	}
+	switch {
+	case len(leaders) == 0:
+		return hint.New(fmt.Errorf("none of %d processes leads, %d are not ready", len(members), len(away)), "a follower takes over within two seconds, unless the log's servers have no majority: try again, and read the logs of the processes")
+	case len(leaders) > 1:
+		return hint.New(fmt.Errorf("%s say that they lead", strings.Join(leaders, " and ")), "they serve different logs, or one has not noticed yet that the log's servers refuse it: the one with the higher epoch writes")
+	case len(away) > 0:
+		return fmt.Errorf("%d of %d processes are not ready: %s", len(away), len(members), strings.Join(away, ", "))
+	}
+	return nil
+}

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"testing"
+
+	"vitrine/service/decision"
+	"vitrine/service/eventlog/memlog"
+	"vitrine/service/server"
+)
+
+// cluster shows who leads, who follows how far behind, and who is away. It succeeds if one leads and all are ready.
+func TestCluster(t *testing.T) {
+	store := new(memlog.Store)
+	open := func(o decision.Options) string {
+		o.Build = decision.NewLearner
+		e, err := decision.Open(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := httptest.NewServer(server.New(server.Options{Engine: e, Epoch: func() uint64 { return 3 }}))
+		t.Cleanup(func() { s.Close(); e.Close() })
+		return s.URL
+	}
+	leader := open(decision.Options{Store: store})
+	follower := open(decision.Options{Store: store, Follow: true, Leader: func() string { return "process 7 on a" }})
+	alone := open(decision.Options{Store: store, Follow: true})
+	behind := open(decision.Options{Store: struct{ decision.Log }{store}, Follow: true})
+	const away = "http://127.0.0.1:1"
+	for _, c := range []struct {
+		name      string
+		urls      []string
+		code      int
+		out, errs string // patterns
+	}{
+		{"well", []string{leader, follower, alone}, 0, `(?m)^process +role +entry +lag +epoch *\nURL +leader +0 +3\nURL +follower +0 +[\d.]+ ms +3 +follows process 7 on a\nURL +follower +0 +[\d.]+ ms +3 +knows of no leader\n$`, `^$`},
+		{"one is away", []string{leader, away}, 1, `URL +not ready: .*connection refused\n`, `1 of 2 processes are not ready: http://127\.0\.0\.1:1\n`},
+		{"one is behind", []string{leader, behind}, 1, `URL +not ready: lag: this process is a follower and `, `1 of 2 processes are not ready`},
+		{"no leader", []string{follower, away}, 1, `follower`, `none of 2 processes leads, 1 are not ready\n.*hint: a follower takes over`},
+		{"two leaders", []string{leader, leader}, 1, `leader`, `(\S+) and \S+ say that they lead\n.*higher epoch`},
+		{"no URL", []string{"a:8080"}, 1, `must be a URL such as`, `none of 1`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var out, errs bytes.Buffer
+			code := run(t.Context(), append([]string{"cluster"}, c.urls...), &out, &errs)
+			printed := regexp.MustCompile(`http://127\.0\.0\.1:\d+`).ReplaceAllString(out.String(), "URL")
+			if code != c.code || !regexp.MustCompile(c.out).MatchString(printed) || !regexp.MustCompile(c.errs).MatchString(errs.String()) {
+				t.Errorf("status %d, %s%s", code, printed, errs.String())
+			}
+		})
+	}
+	var out, errs bytes.Buffer
+	if code := run(t.Context(), []string{"cluster", "--json", leader, away}, &out, &errs); code != 1 {
+		t.Errorf("status %d, %s", code, errs.String())
+	}
+	var members []member
+	if err := json.Unmarshal(out.Bytes(), &members); err != nil || len(members) != 2 || members[0].Epoch != 3 || members[1].Process != nil || !strings.Contains(members[1].Error, "refused") {
+		t.Errorf("%v: %s", err, out.String())
+	}
+}
