@@ -1,0 +1,51 @@
+// Command scale plans a service for more decisions than one machine takes: docs/scale.md is its result.
+//
+//	go run ./bench/scale measure > bench/scale/measured.toml     measure the constants, about a minute
+//	go run ./bench/scale plan                                    simulate with them and those in given.toml
+//
+// The parts of the model are
+//
+//	queue.go    stations: cores, and a log that appends in groups
+//	costs.go    the constants
+//	plan.go     how many shards and processes a rate takes, what they answer with, where it breaks
+//	measure.go  the measurements
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+)
+
+func main() {
+	if err := run(context.Background(), os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "scale:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string) error {
+	out := bufio.NewWriter(os.Stdout)
+	defer out.Flush()
+	switch {
+	case len(args) == 1 && args[0] == "measure":
+		return measure(ctx, out, 50_000)
+	case len(args) == 1 && args[0] == "plan":
+		c, err := readCosts("bench/scale")
+		if err != nil {
+			return err
+		}
+		plan(out, c, planned)
+		return nil
+	case len(args) == 3 && args[0] == "visit": // of measure
+		rounds, err := strconv.Atoi(args[2])
+		if err != nil {
+			return err
+		}
+		return visit(ctx, args[1], rounds)
+	}
+	return errors.New("usage: scale measure|plan")
+}

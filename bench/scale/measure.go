@@ -1,0 +1,194 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/pelletier/go-toml/v2"
+
+	"vitrine/service/api"
+	"vitrine/service/decision"
+	"vitrine/service/eventlog/memlog"
+	"vitrine/service/load"
+	"vitrine/service/server"
+)
+
+const (
+	items = 20 // of a request that is replayed
+	width = 10
+	shown = 5
+)
+
+// used is the processor time of this process so far, in microseconds.
+func used() float64 {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		panic(err)
+	}
+	return float64(u.Utime.Nano()+u.Stime.Nano()) / 1e3
+}
+
+// measure measures the constants with a log in memory, and writes them.
+func measure(ctx context.Context, w io.Writer, rounds int) error {
+	c := costs{Machine: fmt.Sprintf("%s, %d cores, %s", processor(), runtime.NumCPU(), time.Now().UTC().Format(time.DateOnly))}
+	served, err := serve(ctx, rounds)
+	if err != nil {
+		return err
+	}
+	store, err := record(ctx, "uniform", rounds)
+	if err != nil {
+		return err
+	}
+	extent, err := store.Extent(ctx)
+	if err != nil {
+		return err
+	}
+	c.Bytes = float64(extent.Bytes) / float64(rounds)
+	if c.Follow, err = replay(ctx, store, rounds); err != nil {
+		return err
+	}
+	if store, err = record(ctx, "onl-mnl", rounds); err != nil {
+		return err
+	}
+	learned, err := replay(ctx, store, rounds)
+	if err != nil {
+		return err
+	}
+	c.Learn = learned - c.Follow
+	c.Serve = served - reported*c.Learn
+	for _, v := range []*float64{&c.Serve, &c.Follow, &c.Learn, &c.Bytes} {
+		*v, _ = strconv.ParseFloat(strconv.FormatFloat(*v, 'g', 3, 64), 64)
+	}
+	return toml.NewEncoder(w).Encode(c)
+}
+
+// processor names the machine's.
+func processor() string {
+	text, _ := os.ReadFile("/proc/cpuinfo")
+	for line := range strings.Lines(string(text)) {
+		if name, ok := strings.CutPrefix(line, "model name\t: "); ok {
+			return strings.TrimSpace(name)
+		}
+	}
+	return runtime.GOARCH
+}
+
+// serve returns the processor time of a decision with its outcomes in a service that another process loads.
+func serve(ctx context.Context, rounds int) (float64, error) {
+	e, err := decision.Open(ctx, decision.Options{Store: new(memlog.Store), Build: decision.NewLearner})
+	if err != nil {
+		return 0, err
+	}
+	defer e.Close()
+	s := httptest.NewServer(server.New(server.Options{Engine: e}))
+	defer s.Close()
+	self, err := os.Executable()
+	if err != nil {
+		return 0, err
+	}
+	before := used()
+	visits := exec.CommandContext(ctx, self, "visit", s.URL, strconv.Itoa(rounds))
+	visits.Stderr = os.Stderr
+	if err := visits.Run(); err != nil {
+		return 0, err
+	}
+	if err := e.Wait(ctx); err != nil {
+		return 0, err
+	}
+	return (used() - before) / float64(rounds), nil
+}
+
+// visit sends shoppers to a service, who ask among the 1000 items of a catalogue.
+func visit(ctx context.Context, url string, rounds int) error {
+	r, err := load.Run(ctx, load.Options{
+		Bases: []string{url}, Placement: "home", Policy: map[string]any{"name": "onl-mnl"}, Decisions: rounds, Connections: 64,
+		Items: 1000, Catalogue: true, Features: width, User: 5, Size: shown, Outcomes: reported, Seed: 1,
+	})
+	if err == nil && (r.Decisions.Count != int64(rounds) || len(r.Errors) > 0) {
+		err = fmt.Errorf("%d decisions, errors %v", r.Decisions.Count, r.Errors)
+	}
+	return err
+}
+
+// record returns a log of rounds.
+func record(ctx context.Context, policy string, rounds int) (*memlog.Store, error) {
+	store := new(memlog.Store)
+	e, err := decision.Open(ctx, decision.Options{Store: store, Build: decision.NewLearner})
+	if err != nil {
+		return nil, err
+	}
+	defer e.Close()
+	var features []string
+	for j := range width {
+		features = append(features, fmt.Sprintf(`{"name":"x%d","kind":"number"}`, j))
+	}
+	placement := fmt.Sprintf(`{"max_size":%d,"rounds":%d,"policy":{"name":%q},"features":[%s]}`, shown, rounds, policy, strings.Join(features, ","))
+	if _, err := e.Put(ctx, "home", []byte(placement), 1); err != nil {
+		return nil, err
+	}
+	const callers = 8
+	failures := make(chan error, callers)
+	var all sync.WaitGroup
+	for c := range callers {
+		all.Go(func() {
+			rng := rand.New(rand.NewPCG(1, uint64(c)))
+			for n := c; n < rounds; n += callers {
+				if err := round(ctx, e, rng, n); err != nil {
+					failures <- err
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	close(failures)
+	return store, <-failures
+}
+
+// round is a decision and its outcome.
+func round(ctx context.Context, e *decision.Engine, rng *rand.Rand, n int) error {
+	r := &api.Request{Decision: fmt.Sprintf("decision-%d", n)}
+	for i := range items {
+		item := api.Item{ID: fmt.Sprintf("item-%d", i)}
+		for j := range width {
+			item.Features = append(item.Features, api.Number(fmt.Sprintf("x%d", j), rng.NormFloat64()))
+		}
+		r.Items = append(r.Items, item)
+	}
+	a, err := e.Decide(ctx, "home", r, int64(n))
+	if err != nil {
+		return err
+	}
+	if n%1000 == 0 { // the learner has room for more
+		if err := e.Wait(ctx); err != nil {
+			return err
+		}
+	}
+	return e.Outcome(ctx, "home", a.Decision, append(a.Shown, "")[rng.IntN(len(a.Shown)+1)], int64(n))
+}
+
+// replay returns the processor time of a round that is read from a log and learned, as a follower does.
+func replay(ctx context.Context, store *memlog.Store, rounds int) (float64, error) {
+	runtime.GC()
+	before := used()
+	e, err := decision.Open(ctx, decision.Options{Store: store, Build: decision.NewLearner})
+	if err != nil {
+		return 0, err
+	}
+	defer e.Close()
+	if err := e.Wait(ctx); err != nil {
+		return 0, err
+	}
+	return (used() - before) / float64(rounds), nil
+}
