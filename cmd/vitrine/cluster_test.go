@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"vitrine/service/client"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
 	"vitrine/service/server"
@@ -30,6 +31,13 @@ func TestCluster(t *testing.T) {
 	follower := open(decision.Options{Store: store, Follow: true, Leader: func() string { return "process 7 on a" }})
 	alone := open(decision.Options{Store: store, Follow: true})
 	behind := open(decision.Options{Store: struct{ decision.Log }{store}, Follow: true})
+	for _, u := range []string{follower, alone} { // until they have seen the end of the log
+		asks := &client.Client{Base: u, Jitter: func() float64 { return 0.1 }}
+		if _, err := asks.Process(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		asks.CloseIdleConnections()
+	}
 	const away = "http://127.0.0.1:1"
 	for _, c := range []struct {
 		name      string
@@ -39,7 +47,7 @@ func TestCluster(t *testing.T) {
 	}{
 		{"well", []string{leader, follower, alone}, 0, `(?m)^process +role +entry +lag +epoch *\nURL +leader +0 +3\nURL +follower +0 +[\d.]+ ms +3 +follows process 7 on a\nURL +follower +0 +[\d.]+ ms +3 +knows of no leader\n$`, `^$`},
 		{"one is away", []string{leader, away}, 1, `URL +not ready: .*connection refused\n`, `1 of 2 processes are not ready: http://127\.0\.0\.1:1\n`},
-		{"one is behind", []string{leader, behind}, 1, `URL +not ready: lag: this process is a follower and `, `1 of 2 processes are not ready`},
+		{"one is behind", []string{leader, behind}, 1, `URL +not ready: lag: this process is a follower that has not seen`, `1 of 2 processes are not ready`},
 		{"no leader", []string{follower, away}, 1, `follower`, `none of 2 processes leads, 1 are not ready\n.*hint: a follower takes over`},
 		{"two leaders", []string{leader, leader}, 1, `leader`, `(\S+) and \S+ say that they lead\n.*higher epoch`},
 		{"no URL", []string{"a:8080"}, 1, `must be a URL such as`, `none of 1`},

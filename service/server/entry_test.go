@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -112,16 +113,34 @@ func TestReady(t *testing.T) {
 	if leader.gauge("vitrine_leader") != 1 || follower.gauge("vitrine_leader") != 0 || leader.gauge("vitrine_follower_lag_seconds") != 0 {
 		t.Error("the metrics have another role")
 	}
-	for name, want := range map[string]string{"process 7": "behind the log, which is written by process 7", "": "behind the log, which no process is known to write"} {
-		_, blind := twoProcesses(t, func(_ *server.Options, e *decision.Options) {
-			e.Store = struct{ decision.Log }{e.Store} // which does not know the end of the log
-			e.Leader = func() string { return name }
+	for _, c := range []struct{ leader, want string }{{"process 7", "1h0m0.*s behind the log, which is written by process 7"}, {"", "1h0m0.*s behind the log, which no process is known to write"}} {
+		_, late := twoProcesses(t, func(_ *server.Options, e *decision.Options) {
+			e.Store, e.Leader = old{e.Store, time.Now().Add(-time.Hour)}, func() string { return c.leader }
 		})
-		if a := blind.want(503, "GET", "/readyz", ""); !strings.Contains(a.body, "problem:lag") || !strings.Contains(a.body, want) || a.header.Get("Retry-After") == "" {
-			t.Error(a.body)
+		if a := late.want(503, "GET", "/readyz", ""); !strings.Contains(a.body, "has not seen the end") {
+			late.isLate(c.want, a)
 		}
-		if lag := blind.gauge("vitrine_follower_lag_seconds"); !(lag > 1) {
-			t.Errorf("the lag is %v", lag)
+		for late.gauge("vitrine_follower_lag_seconds") > 3700 { // it has not looked yet
+			time.Sleep(10 * time.Millisecond)
 		}
+		late.isLate(c.want, late.want(503, "GET", "/readyz", ""))
+	}
+	_, blind := twoProcesses(t, func(_ *server.Options, e *decision.Options) { e.Store = struct{ decision.Log }{e.Store} })
+	blind.isLate("has not seen the end of the log yet", blind.want(503, "GET", "/readyz", ""))
+}
+
+// old is a log that had nothing new at a time, and has not been heard of since.
+type old struct {
+	decision.Log
+	at time.Time
+}
+
+func (o old) Synced() (uint64, time.Time) { return 0, o.at }
+
+// isLate checks the answer of a follower that is not ready.
+func (s *service) isLate(want string, a answer) {
+	s.Helper()
+	if !strings.Contains(a.body, "problem:lag") || !regexp.MustCompile(want).MatchString(a.body) || a.header.Get("Retry-After") == "" {
+		s.Errorf("%s, want %s", a.body, want)
 	}
 }

@@ -11,6 +11,9 @@ import (
 // maxLag is how far a follower that is ready may be behind its log.
 const maxLag = time.Second
 
+// unseen is less than the lag of a follower that has not been at the end of its log yet.
+const unseen = 10 * 365 * 24 * time.Hour
+
 // ready reports what the process does with its log, or why it gets no requests from a load balancer: it is being
 // stopped, or too far behind the log that it follows.
 func (s *Server) ready(c *call) error {
@@ -19,6 +22,8 @@ func (s *Server) ready(c *call) error {
 	switch {
 	case s.draining.Load():
 		return problemf(http.StatusServiceUnavailable, "draining", "the service is being stopped")
+	case lag > unseen:
+		return problemf(http.StatusServiceUnavailable, "lag", "this process is a follower that has not seen the end of the log yet")
 	case lag > maxLag && p.Leader == "":
 		return problemf(http.StatusServiceUnavailable, "lag", "this process is a follower and %v behind the log, which no process is known to write", lag)
 	case lag > maxLag:

@@ -1,4 +1,4 @@
-module vitrine.ci/manifests
+module vitrine.deploy/manifests
 
 go 1.26
 
