@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
@@ -134,6 +135,11 @@ type BMA struct {
 
 // NewBMA returns a learner at its first round.
 func NewBMA(p Problem, experts []Expert, o BMAOptions, rng *rand.Rand) (*BMA, error) {
+	return newBMAKnowing(nil, p, experts, o, rng)
+}
+
+// newBMAKnowing is NewBMA with a prior, if that is not nil.
+func newBMAKnowing(known *linearPrior, p Problem, experts []Expert, o BMAOptions, rng *rand.Rand) (*BMA, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
 	}
@@ -166,11 +172,31 @@ func NewBMA(p Problem, experts []Expert, o BMAOptions, rng *rand.Rand) (*BMA, er
 	l.learner = learner{p: p, self: l, identity: p.identify("bma-mnl", 4, strings.Join(families, " "), o, DefaultBMAOptions()), places: k}
 	l.identity.oldest = 1
 	var err error
-	l.base, err = newExpert(Expert{Model: utility.NewLinear(p.Features, true)}, k, nil)
-	if err != nil {
+	if l.base, err = newExpert(Expert{Model: utility.NewLinear(p.Features, true)}, k, nil); err != nil {
 		return nil, err
 	}
+	if known != nil {
+		if err := l.know(known); err != nil {
+			return nil, err
+		}
+	}
 	return l, nil
+}
+
+// know gives the learner a prior. Until features are seen it is in their own terms.
+func (l *BMA) know(known *linearPrior) error {
+	width := len(l.seen.mean)
+	l.known, l.z = known, standardisation{make([]float64, width), slices.Repeat([]float64{1}, width)}
+	l.identity.facts = append(l.identity.facts, fact{key: "prior", value: fmt.Sprint(known.mean, known.covariance.RawSymmetric().Data)})
+	if err := l.assume(); err != nil {
+		return err
+	}
+	for _, e := range append(slices.Clone(l.experts), l.base) {
+		if err := e.restart(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // CheckExperts returns an error if there are no experts, or for the first that is a
@@ -270,6 +296,12 @@ func (l *BMA) width() float64 {
 // freeze implements algorithm.
 func (l *BMA) freeze() vitrine.Policy {
 	pi := &mixture{p: l.p, width: l.width(), z: l.z, places: l.places}
+	if l.known != nil && l.seen.n == 0 {
+		// The other families have priors for features of which the moments are known.
+		pi.beliefs, pi.weights = []belief{{l.base.Model, l.base.model, l.base.posterior, nil, 0}}, []float64{1}
+		pi.estimateEffects()
+		return pi
+	}
 	modes, units := l.split()
 	for i, e := range l.experts {
 		if modes[i] > 0 {

@@ -58,9 +58,9 @@ func newExpert(x Expert, k places, rng *rand.Rand) (*expert, error) {
 	return e, e.restart()
 }
 
-// restart makes the posterior that of no rounds.
+// restart makes the posterior that of no rounds since those of the anchor.
 func (e *expert) restart() error {
-	p, err := mle.NewLaplace(e.loss(mle.NewChoices(e.model.NumFeatures()), nil), e.start)
+	p, err := mle.NewLaplace(e.loss(mle.NewChoices(e.model.NumFeatures()), e.anchor), e.start)
 	if err != nil {
 		return err
 	}

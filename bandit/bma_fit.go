@@ -17,7 +17,8 @@ type beliefs struct {
 	z         standardisation // in use; none before the first items
 	intercept float64         // the standard deviation of its prior
 	experts   []*expert
-	base      *expert // linear: units are searched beside its fit
+	base      *expert      // linear: units are searched beside its fit
+	known     *linearPrior // nil if nothing is known before the first round
 }
 
 // clone returns beliefs that can be fitted while b learns.
@@ -156,7 +157,12 @@ func (b *beliefs) standardise(seen *moments) bool {
 	if b.z.stands(now) {
 		return false
 	}
+	before := b.z
 	b.z = now
+	if b.assume() != nil { // too far from what is known for a float64
+		b.z = before
+		return false
+	}
 	return true
 }
 
@@ -255,7 +261,7 @@ func (f *fitting) origin(e *expert) []start {
 	if !f.moved {
 		return nil
 	}
-	return []start{{w: e.start}}
+	return []start{{e.start, e.anchor}}
 }
 
 // The scale of the intercept is learned: log sd ~ N(0, 1.6²), at three points.

@@ -44,7 +44,7 @@ func (f *fitting) starts(e *expert, history *mle.Choices, rng *rand.Rand) (start
 		}
 		return starts
 	}
-	if concave(e.Model) || f.base.anchor != nil {
+	if concave(e.Model) || e.anchor != nil {
 		return nil
 	}
 	w := make([]float64, len(e.prior))

@@ -95,7 +95,7 @@ func (l *BMA) decode(d *state.Decoder, version, rounds int) func() {
 	if n.z.shift == nil && n.history.Rows() > 0 {
 		d.Fail(fmt.Errorf("snapshot has the data of %d items, and no moments of their features", n.history.Rows()))
 	}
-	if version > 1 && (n.seen.n < n.history.Rows() || (n.seen.n > 0) != (n.z.shift != nil)) {
+	if version > 1 && (n.seen.n < n.history.Rows() || (n.seen.n > 0) != (n.z.shift != nil) && l.known == nil) {
 		d.Fail(fmt.Errorf("snapshot has the moments of %d items, and the data of %d", n.seen.n, n.history.Rows()))
 	}
 	return func() {
@@ -153,7 +153,7 @@ func (e *expert) decodeUnits(d *state.Decoder) {
 
 // decode returns the beliefs that encode wrote. The families are those of b.
 func (b *beliefs) decode(d *state.Decoder) *beliefs {
-	n := &beliefs{z: decodeStandardisation(d, b.base.model.NumFeatures()), intercept: d.Float()}
+	n := &beliefs{z: decodeStandardisation(d, b.base.model.NumFeatures()), intercept: d.Float(), known: b.known}
 	if d.Err() == nil && !(n.intercept > 0) {
 		d.Fail(fmt.Errorf("snapshot has the standard deviation %v", n.intercept))
 	}

@@ -43,6 +43,10 @@ func AutoExperts(p Problem) []Expert {
 type AutoOptions struct {
 	// Rounds tell the places by the order of their offers. [Wide] cannot learn them.
 	PositionEffects bool `toml:"position_effects,omitempty" doc:"whether places sell differently, which is learned; up to 30 features"`
+	// A linear utility that was fitted to earlier choices, for features as they come: aᵀx + b with (a, b) ~ N(mean, covariance).
+	// Nothing is known of a parameter whose row of the covariance is 0. [Wide] has no such prior.
+	PriorMean       []float64 `toml:"prior_mean,omitempty" doc:"a linear utility that is known: its slopes, and then its intercept"`
+	PriorCovariance []float64 `toml:"prior_covariance,omitempty" doc:"the covariance of prior_mean, row after row"`
 }
 
 // NewAuto returns the learner that needs no choice. Up to 30 features it is BMA-MNL with
@@ -53,15 +57,25 @@ func NewAuto(p Problem, o AutoOptions, rng *rand.Rand) (vitrine.Learner, error) 
 		if o.PositionEffects {
 			return nil, fmt.Errorf("position_effects = true: auto learns places of items with at most %d features, and these have %d: name fewer, or the policy ucb-mnl", maxAllExperts, p.Features)
 		}
+		if len(o.PriorMean) > 0 || len(o.PriorCovariance) > 0 {
+			return nil, fmt.Errorf("prior_mean: auto takes a prior of at most %d features, and these have %d: name fewer, or the policy onl-mnl with pilot_weights", maxAllExperts, p.Features)
+		}
 		l, err := NewWide(p, rng)
 		if err != nil {
 			return nil, err
 		}
 		return l, nil
 	}
+	if err := p.Check(); err != nil {
+		return nil, err
+	}
+	known, err := newLinearPrior(o.PriorMean, o.PriorCovariance, p.Features)
+	if err != nil {
+		return nil, err
+	}
 	averaged := DefaultBMAOptions()
 	averaged.PositionEffects = o.PositionEffects
-	l, err := NewBMA(p, DefaultExperts(p.Features), averaged, rng)
+	l, err := newBMAKnowing(known, p, DefaultExperts(p.Features), averaged, rng)
 	if err != nil {
 		return nil, err
 	}

@@ -68,6 +68,11 @@ func NewLaplace(l *NLL, w []float64) (*Laplace, error) {
 	return p, nil
 }
 
+// NewGaussian returns N(mean, H⁻¹) as the posterior of no rounds: its evidence is 1. mean is copied. The error is ErrSingular.
+func NewGaussian(mean []float64, h *mat.SymDense) (*Laplace, error) {
+	return newLaplace(slices.Clone(mean), h)
+}
+
 func newLaplace(w []float64, h *mat.SymDense) (*Laplace, error) {
 	root := mat.NewTriDense(len(w), mat.Upper, nil)
 	for i := range w {

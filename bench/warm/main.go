@@ -76,8 +76,43 @@ func observe(l vitrine.Learner, log []vitrine.Round) error {
 	return nil
 }
 
-// pilot fits the log and makes the model the pilot.
+// auto begins with what change makes of its options.
+func auto(change func(o *bandit.AutoOptions, log []vitrine.Round) error, imports bool) func(bandit.Problem, []vitrine.Round, uint64) (vitrine.Learner, error) {
+	return func(p bandit.Problem, log []vitrine.Round, seed uint64) (vitrine.Learner, error) {
+		var o bandit.AutoOptions
+		if err := change(&o, log); err != nil {
+			return nil, err
+		}
+		l, err := bandit.NewAuto(p, o, rand.New(rand.NewPCG(seed, 9)))
+		if err != nil || !imports {
+			return l, err
+		}
+		return l, observe(l, log)
+	}
+}
+
+// pilot makes the model of the log the pilot.
 func pilot(o *bandit.ONLOptions, log []vitrine.Round) error {
+	fitted, err := fit(log)
+	if err != nil {
+		return err
+	}
+	o.Pilot, o.PilotWeights = "given", fitted.Coefficients
+	return nil
+}
+
+// prior makes the model of the log the prior.
+func prior(o *bandit.AutoOptions, log []vitrine.Round) error {
+	fitted, err := fit(log)
+	if err != nil {
+		return err
+	}
+	o.PriorMean, o.PriorCovariance = fitted.Coefficients, mat.DenseCopyOf(fitted.Covariance).RawMatrix().Data
+	return nil
+}
+
+// fit fits a linear utility to the log.
+func fit(log []vitrine.Round) (*choice.Result, error) {
 	names := make([]string, items)
 	for i := range names {
 		names[i] = fmt.Sprint("item", i)
@@ -90,23 +125,20 @@ func pilot(o *bandit.ONLOptions, log []vitrine.Round) error {
 			c.X = append(c.X, r.Context.Features.RawRowView(i)...)
 		}
 		if err := b.Add(c); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	data, err := b.Data()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	spec := &choice.Spec{Utility: choice.Utility{Generic: variables, Terms: []choice.Term{{Name: "intercept", Variable: "1"}}}}
-	fitted, err := choice.Fit(context.Background(), spec, data, choice.Options{Workers: 1})
-	if err != nil {
-		return err
-	}
-	o.Pilot, o.PilotWeights = "given", fitted.Coefficients
-	return nil
+	return choice.Fit(context.Background(), spec, data, choice.Options{Workers: 1})
 }
 
 func none(*bandit.ONLOptions, []vitrine.Round) error { return nil }
+
+func plain(*bandit.AutoOptions, []vitrine.Round) error { return nil }
 
 func main() {
 	seeds := flag.Int("seeds", 40, "worlds")
@@ -119,6 +151,9 @@ func main() {
 		{"onl-mnl, the log imported", onl(none, true)},
 		{"ucb-mnl, from nothing", ucb(false)},
 		{"ucb-mnl, the log imported", ucb(true)},
+		{"auto, from nothing", auto(plain, false)},
+		{"auto, a fitted model as prior", auto(prior, false)},
+		{"auto, the log imported", auto(plain, true)},
 	}
 	regret := make([][]float64, len(starts))
 	for seed := range *seeds {
@@ -138,7 +173,7 @@ func main() {
 	for k, s := range starts {
 		mean, se := meanError(regret[k])
 		saved := ""
-		if base := []int{0, 0, 0, 3, 3}[k]; base != k {
+		if base := []int{0, 0, 0, 3, 3, 5, 5, 5}[k]; base != k {
 			d := make([]float64, len(regret[k]))
 			for i := range d {
 				d[i] = regret[base][i] - regret[k][i]

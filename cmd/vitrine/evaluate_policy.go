@@ -140,7 +140,7 @@ func (p *judged) pages(ctx context.Context, e *evaluation) ([]vitrine.Assortment
 	}
 	var weights []float64
 	if p.model != nil {
-		if weights, err = modelWeights(p.model, e.rounds.Config); err != nil {
+		if weights, _, err = modelWeights(p.model, e.rounds.Config); err != nil {
 			return nil, fmt.Errorf("%s: %w", p.Model, err)
 		}
 	}

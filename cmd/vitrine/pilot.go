@@ -12,6 +12,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
 
 	"vitrine/choice"
 	"vitrine/internal/hint"
@@ -28,7 +30,7 @@ type pilotCmd struct {
 
 // Help is the tail of the command's help.
 func (pilotCmd) Help() string {
-	return `It prints the placement with the policy onl-mnl (or greedy, if the placement has that), whose pilot estimate is the model: the first page is already the model's best one, and no page is drawn for a warm-up.
+	return `It prints the placement with the policy onl-mnl (or greedy, if the placement has that), whose pilot estimate is the model: the first page is already the model's best one, and no page is drawn for a warm-up. If the placement names the policy auto, the model and its covariance are the prior of that.
 
 The model is a multinomial logit with an outside option. A coefficient belongs to a number of the placement's features of its name, or to a value of a category that is spelled as an expression of the specification, brand == "acme". A term of the variable "1" in all utilities is the intercept.
 
@@ -51,7 +53,7 @@ func (c pilotCmd) Run(t terminal) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.Placement, err)
 	}
-	weights, err := modelWeights(r, config)
+	weights, covariance, err := modelWeights(r, config)
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.Model, err)
 	}
@@ -60,14 +62,20 @@ func (c pilotCmd) Run(t terminal) error {
 		return fmt.Errorf("%s: %w", c.Placement, err)
 	}
 	policy, _ := place["policy"].(map[string]any)
-	if name := policy["name"]; name != "greedy" && name != "onl-mnl" {
-		policy = map[string]any{"name": "onl-mnl"}
-	}
-	if c.Fixed {
+	given := map[string]any{"utility": map[string]any{"kind": "linear", "intercept": true}, "pilot": "given", "pilot_weights": weights}
+	switch name := policy["name"]; {
+	case c.Fixed:
 		const heavy = 1e12 // a page moves a utility by at most the inverse of it
 		policy = map[string]any{"name": "greedy", "update": "online", "lambda": heavy}
+	case name == "auto":
+		if covariance == nil {
+			return fmt.Errorf("%s: it has no covariance, which a prior needs: name the policy onl-mnl, or fit it again to data that tell all coefficients apart", c.Model)
+		}
+		given = map[string]any{"prior_mean": weights, "prior_covariance": covariance}
+	case name != "greedy" && name != "onl-mnl":
+		policy = map[string]any{"name": "onl-mnl"}
 	}
-	maps.Copy(policy, map[string]any{"utility": map[string]any{"kind": "linear", "intercept": true}, "pilot": "given", "pilot_weights": weights})
+	maps.Copy(policy, given)
 	place["policy"] = policy
 	out, err := json.Marshal(place, json.Deterministic(true), jsontext.Multiline(true), jsontext.WithIndent("  "))
 	if err != nil {
@@ -81,21 +89,42 @@ func (c pilotCmd) Run(t terminal) error {
 }
 
 // modelWeights returns the parameters, with an intercept, of the linear utility of a placement's rows
-// that is the utility of a model.
-func modelWeights(r *choice.Result, c *decision.Config) ([]float64, error) {
+// that is the utility of a model, and their covariance, row after row; nil if the model has none. The rows of
+// parameters that the model does not have are 0.
+func modelWeights(r *choice.Result, c *decision.Config) (w, covariance []float64, err error) {
 	switch {
 	case r.Kind() != "multinomial logit" || r.Listed() < len(r.Names):
-		return nil, fmt.Errorf("it is a %s: only a multinomial logit without a network has utilities that are linear in the features", r.Kind())
+		return nil, nil, fmt.Errorf("it is a %s: only a multinomial logit without a network has utilities that are linear in the features", r.Kind())
 	case !r.Outside:
-		return nil, hint.New(errors.New("it has no outside option, so its utilities say nothing of who buys nothing"), "fit it with data.outside, to data that have customers who took nothing")
+		return nil, nil, hint.New(errors.New("it has no outside option, so its utilities say nothing of who buys nothing"), "fit it with data.outside, to data that have customers who took nothing")
 	}
-	w := make([]float64, c.Schema().Width()+1)
+	n, k := c.Schema().Width()+1, len(r.Names)
+	w = make([]float64, n)
+	effect := mat.NewDense(n, k, nil) // of a coefficient on a parameter
+	column := make([]float64, n)
+	constant := false
 	for j, name := range r.Names {
 		if err := addWeight(w, name, r.Coefficients[j], r.Spec, c.Features, c.Schema()); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
+		clear(column)
+		if err := addWeight(column, name, 1, r.Spec, c.Features, c.Schema()); err != nil {
+			return nil, nil, err
+		}
+		constant = constant || slices.IndexFunc(column, func(v float64) bool { return v != 0 }) == n-1
+		effect.SetCol(j, column)
 	}
-	return w, nil
+	if !constant { // the centres of features tell nothing of a constant that the model does not have
+		effect.SetRow(n-1, make([]float64, k))
+	}
+	var product, all mat.Dense
+	product.Mul(effect, r.Covariance)
+	all.Mul(&product, effect.T())
+	covariance = all.RawMatrix().Data
+	if sum := floats.Sum(covariance); sum-sum != 0 || mat.Trace(r.Covariance) == 0 {
+		return w, nil, nil
+	}
+	return w, covariance, nil
 }
 
 // valueOf is a condition on a category.

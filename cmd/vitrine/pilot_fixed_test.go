@@ -15,9 +15,10 @@ import (
 	"vitrine/service/eventlog/memlog"
 )
 
-// A placement with a fixed model shows the model's utilities before and after outcomes that speak
-// against them.
-func TestFixedPilot(t *testing.T) {
+// fitModel leaves model.json in a new working directory: the utility x, of 300 customers with exp(x)/(1 + exp(x)). home.json is
+// a placement of the given policy.
+func fitModel(t *testing.T, policy string) {
+	t.Helper()
 	t.Chdir(t.TempDir())
 	rng := rand.New(rand.NewPCG(1, 1))
 	var table strings.Builder
@@ -34,13 +35,52 @@ func TestFixedPilot(t *testing.T) {
 	for name, text := range map[string]string{
 		"log.csv":   table.String(),
 		"spec.toml": "[data]\nform = \"long\"\nchoice = [\"id\"]\nchosen = \"took\"\noutside = \"implicit\"\n[utility]\ngeneric = [\"x\"]\n",
-		"home.json": `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl"}}`,
+		"home.json": `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"` + policy + `"}}`,
 	} {
 		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
 	shell(t, "vitrine fit log.csv spec.toml --out model.json")
+}
+
+// The model is the prior of auto: the first pages are its best ones, before anything is learned.
+func TestPilotOfAuto(t *testing.T) {
+	fitModel(t, "auto")
+	config := []byte(shell(t, "vitrine pilot model.json home.json"))
+	for _, want := range []string{`"name": "auto"`, `"prior_mean"`, `"prior_covariance"`} {
+		if !strings.Contains(string(config), want) {
+			t.Errorf("%s has no %s", config, want)
+		}
+	}
+	e, err := decision.Open(t.Context(), decision.Options{Store: new(memlog.Store), Build: decision.NewLearner})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	if _, err := e.Put(t.Context(), "home", config, 0); err != nil {
+		t.Fatal(err)
+	}
+	best := 0
+	for round := range 50 {
+		r := &api.Request{Decision: fmt.Sprint("d", round), Items: []api.Item{{ID: "a", Features: api.Values{api.Number("x", -1)}}, {ID: "b", Features: api.Values{api.Number("x", 1)}}}}
+		a, err := e.Decide(t.Context(), "home", r, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(a.Shown) == 1 && a.Shown[0] == "b" {
+			best++
+		}
+	}
+	if best < 48 {
+		t.Errorf("the better item is shown %d times of 50", best)
+	}
+}
+
+// A placement with a fixed model shows the model's utilities before and after outcomes that speak
+// against them.
+func TestFixedPilot(t *testing.T) {
+	fitModel(t, "ucb-mnl")
 	config := []byte(shell(t, "vitrine pilot model.json home.json --fixed"))
 	e, err := decision.Open(t.Context(), decision.Options{Store: new(memlog.Store), Build: decision.NewLearner})
 	if err != nil {

@@ -21,9 +21,9 @@ func TestModelWeights(t *testing.T) {
 		t.Fatal(err)
 	}
 	names := []string{"price", `brand == "zeta"`, "age", "constant"}
-	r := &choice.Result{Outside: true, Names: names, Coefficients: []float64{-0.3, 0.7, 0.02, 1.5}, Covariance: mat.NewSymDense(4, nil),
+	r := &choice.Result{Outside: true, Names: names, Coefficients: []float64{-0.3, 0.7, 0.02, 1.5}, Covariance: mat.NewSymDense(4, []float64{0.04, 0, 0, 0.01, 0, 0.09, 0, 0, 0, 0, 0.0001, 0, 0.01, 0, 0, 0.25}),
 		Spec: &choice.Spec{Utility: choice.Utility{Generic: names[:3], Terms: []choice.Term{{Name: "constant", Variable: "1"}}}}}
-	w, err := modelWeights(r, c)
+	w, covariance, err := modelWeights(r, c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,6 +41,16 @@ func TestModelWeights(t *testing.T) {
 		if math.Abs(u[0]-v.want) > 1e-9 {
 			t.Errorf("%+v: the utility is %v", v, u[0])
 		}
+		row = append(row, 1)
+		of := mat.NewVecDense(len(row), row)
+		zeta := 0.0
+		if v.brand == "zeta" {
+			zeta = 0.09
+		}
+		want := 0.04*v.price*v.price + zeta + 0.0001*v.age*v.age + 0.25 + 2*0.01*v.price
+		if got := mat.Inner(of, mat.NewDense(len(row), len(row), covariance), of); math.Abs(got-want) > 1e-9 {
+			t.Errorf("%+v: the variance is %v, want %v", v, got, want)
+		}
 	}
 	for want, change := range map[string]func(r *choice.Result){
 		"it has no outside option":                              func(r *choice.Result) { r.Outside = false },
@@ -56,7 +66,7 @@ func TestModelWeights(t *testing.T) {
 		spec.Utility.Terms = slices.Clone(spec.Utility.Terms)
 		bad.Names, bad.Spec = slices.Clone(names), &spec
 		change(&bad)
-		if _, err := modelWeights(&bad, c); err == nil || !strings.Contains(err.Error(), want) {
+		if _, _, err := modelWeights(&bad, c); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
 		}
 	}
