@@ -51,21 +51,23 @@ func (p *RequestReader) Read(text []byte, maxItems int) (*Request, error) {
 }
 
 func (p *RequestReader) begin(text []byte, maxItems int) {
-	if p.request.find == nil {
+	if p.request.names == nil {
 		p.request = keysOf("decision_id", "items", "user", "size", "include", "exclude", "at_most", "slots", "baseline", "unit", "defer", "candidates", "filter", "strict", "payload")
 		p.item = keysOf("id", "features", "revenue")
 		p.limit = keysOf("items", "feature", "most")
 		p.slot = keysOf("id", "exclude")
+		p.features, p.user = anyKeys(maxNames), anyKeys(maxNames)
 	}
-	for _, k := range []*keys{&p.request, &p.item, &p.limit, &p.slot} {
-		k.before = k.before[:0] // it refers to the previous text
+	for _, k := range []*keys{&p.request, &p.item, &p.limit, &p.slot, &p.features, &p.user} {
+		k.forget()
 	}
-	p.features, p.user = anyKeys(maxNames), anyKeys(maxNames)
 	clear(p.items)
 	clear(p.values)
 	p.values, p.revenues = p.values[:0], p.revenues[:0]
 	p.out, p.maxItems = Request{}, maxItems
+	kept := p.kept.Len()
 	p.reader = reader{in: text, steps: p.steps[:0]}
+	p.kept.Grow(min(kept, len(text))) // requests are like those before
 }
 
 func (p *RequestReader) read() {
@@ -253,15 +255,15 @@ const maxDepth = 10_000 // nested objects and lists
 // keys is the set of keys that an object may have. It predicts the next key from the previous object:
 // objects of a list usually have the same keys in the same order.
 type keys struct {
-	find    func(name string) (number int, ok bool)
-	legal   func() string // lists the names for an error; nil if any name is legal
-	many    int           // the number of names, if it is known
-	before  []key         // the keys of the previous object, of which this one has had the first ones
-	next    int           // the predicted one, in before
-	hit     bool          // whether the present member has the key that was predicted
-	from    int           // where the text between the values began, otherwise
-	seen    []bool        // by number, once a key was not predicted
-	counted bool          // whether seen is that of this object
+	names   []string       // nil if any name is legal
+	numbers map[string]int // of the names that the text has had, if any is legal
+	limit   int            // of numbers
+	before  []key          // the keys of the previous object, of which this one has had the first ones
+	next    int            // the predicted one, in before
+	hit     bool           // whether the present member has the key that was predicted
+	from    int            // where the text between the values began, otherwise
+	seen    []bool         // by number, once a key was not predicted
+	counted bool           // whether seen is that of this object
 }
 
 type key struct {
@@ -271,28 +273,39 @@ type key struct {
 }
 
 // keysOf returns the set of the given names. Their numbers are their indices.
-func keysOf(names ...string) keys {
-	return keys{
-		find:  func(name string) (int, bool) { i := slices.Index(names, name); return i, i >= 0 },
-		legal: func() string { return strings.Join(names, ", ") },
-		many:  len(names),
-	}
-}
+func keysOf(names ...string) keys { return keys{names: names} }
 
 // maxNames limits the number of distinct names of features: a row has no more columns.
 const maxNames = 4096
 
 // anyKeys returns a set of any names, but at most limit of them.
-func anyKeys(limit int) keys {
-	numbers := map[string]int{}
-	return keys{find: func(name string) (int, bool) {
-		n, ok := numbers[name]
-		if !ok && len(numbers) < limit {
-			n, ok = len(numbers), true
-			numbers[name] = n
+func anyKeys(limit int) keys { return keys{limit: limit} }
+
+// number returns the number of a name; ok is false if the set does not have it.
+func (k *keys) number(name string) (n int, ok bool) {
+	if k.names != nil {
+		n = slices.Index(k.names, name)
+		return n, n >= 0
+	}
+	if n, ok = k.numbers[name]; !ok && len(k.numbers) < k.limit {
+		if k.numbers == nil {
+			k.numbers = map[string]int{}
 		}
-		return n, ok
-	}}
+		n, ok = len(k.numbers), true
+		k.numbers[name] = n
+	}
+	return n, ok
+}
+
+// forget forgets what refers to the previous text.
+func (k *keys) forget() {
+	const few = 64 // names, of which a map is worth keeping
+	if len(k.numbers) > few {
+		k.numbers = nil
+	}
+	clear(k.numbers)
+	clear(k.before)
+	k.before = k.before[:0]
 }
 
 // object enters an object. Its keys are valid until another object with the same keys is read.
@@ -302,7 +315,7 @@ func (r *reader) object(k *keys) {
 		return
 	}
 	if k.before == nil {
-		k.seen, k.before = make([]bool, k.many), make([]key, 0, k.many)
+		k.seen, k.before = make([]bool, len(k.names)), make([]key, 0, len(k.names))
 	}
 	k.next, k.counted = 0, false
 	r.enter(step{end: '}', keys: k})
@@ -387,7 +400,7 @@ func (r *reader) newKey(k *keys) *key {
 	if r.err != nil {
 		return &key{}
 	}
-	number, known := k.find(name)
+	number, known := k.number(name)
 	k.count()
 	k.before = append(k.before[:k.next], key{name: name, number: number})
 	found := &k.before[k.next]
@@ -397,11 +410,11 @@ func (r *reader) newKey(k *keys) *key {
 		k.seen = append(k.seen, false)
 	}
 	switch {
-	case !known && k.legal == nil:
+	case !known && k.names == nil:
 		r.errorf("has more than %d names", maxNames)
 		return &key{}
 	case !known:
-		r.errorf("unknown key %q: must be one of %s", Abbreviate(name, 40), k.legal())
+		r.errorf("unknown key %q: must be one of %s", Abbreviate(name, 40), strings.Join(k.names, ", "))
 		return &key{}
 	case k.seen[number]:
 		r.errorf("duplicate key")

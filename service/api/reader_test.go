@@ -97,6 +97,21 @@ func TestReaderKeepsStrings(t *testing.T) {
 	}
 }
 
+// Names of features count for their request only.
+func TestReaderForgetsNames(t *testing.T) {
+	p := new(RequestReader)
+	for request := range 5 {
+		var b strings.Builder
+		for i := range 3000 {
+			fmt.Fprintf(&b, `,"x%d-%d":1`, request, i)
+		}
+		r, err := p.Read([]byte(`{"items":[{"features":{`+b.String()[1:]+`}},{"features":{"x":1}}]}`), maxItems)
+		if err != nil || len(r.Items[0].Features) != 3000 {
+			t.Fatalf("request %d: %v", request, err)
+		}
+	}
+}
+
 // In memory that is there, reading takes none for each item.
 func TestReaderAllocates(t *testing.T) {
 	p := new(RequestReader)
