@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"vitrine/service/api"
 	"vitrine/service/feature"
@@ -16,7 +17,7 @@ import (
 // It has one writer, who calls Apply. The methods between RLock and Unlock are for readers who hold
 // the lock for reading.
 type Catalogue struct {
-	split *feature.Split
+	split atomic.Pointer[feature.Split]
 
 	mu         sync.RWMutex
 	version    uint64
@@ -47,7 +48,8 @@ const (
 
 // New returns an empty catalogue of items with the features of a schema.
 func New(s *feature.Schema) *Catalogue {
-	c := &Catalogue{split: s.Split(), windows: map[int32]window{}, attributes: map[string]int{}}
+	c := &Catalogue{windows: map[int32]window{}, attributes: map[string]int{}}
+	c.split.Store(s.Split())
 	c.index = newIndex(c.ID)
 	return c
 }
@@ -78,10 +80,11 @@ func Restore(s *feature.Schema, version uint64, records []string) (c *Catalogue,
 const restored = 1 << 12 // items whose rows are computed at a time
 
 // Split returns how the rows of the catalogue's items are computed.
-func (c *Catalogue) Split() *feature.Split { return c.split }
+func (c *Catalogue) Split() *feature.Split { return c.split.Load() }
 
 // Change is a change of a catalogue that is ready to be applied.
 type Change struct {
+	Split   *feature.Split // by which rows were computed: it must still be that of the catalogue
 	put     []string
 	rows    []float64
 	deleted []string
@@ -96,8 +99,9 @@ func (c *Catalogue) NewChange(put, deleted []string) (*Change, error) {
 }
 
 func (c *Catalogue) newChange(put, deleted []string, mayMisfit bool) (*Change, error) {
-	s := c.split.Schema()
-	change := &Change{put: put, deleted: deleted, rows: make([]float64, len(put)*c.split.Width())}
+	split := c.Split()
+	s, width := split.Schema(), split.Width()
+	change := &Change{Split: split, put: put, deleted: deleted, rows: make([]float64, len(put)*width)}
 	ids := make(map[string]bool, len(put)+len(deleted))
 	var f fields
 	one := make([]api.Item, 1)
@@ -113,7 +117,7 @@ func (c *Catalogue) newChange(put, deleted []string, mayMisfit bool) (*Change, e
 		}
 		ids[f.id] = true
 		one[0].Features = f.values
-		if _, err := c.split.Items(change.rows[i*c.split.Width():(i+1)*c.split.Width()], one); err != nil {
+		if _, err := split.Items(change.rows[i*width:(i+1)*width], one); err != nil {
 			misfit := &ItemError{Index: i, ID: f.id, Err: err}
 			if !mayMisfit {
 				return nil, misfit
@@ -148,7 +152,7 @@ func (e *ItemError) Unwrap() error { return e.Err }
 func (c *Catalogue) Apply(version uint64, change *Change) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	width := c.split.Width()
+	width := c.Split().Width()
 	for i, record := range change.put {
 		slot, ok := c.index.find(idOf(record))
 		if !ok {
@@ -224,7 +228,7 @@ func (c *Catalogue) forget(slot int32) {
 // remove deletes the item of a slot. The last item takes its place.
 func (c *Catalogue) remove(slot int32) {
 	c.forget(slot)
-	last, width := int32(len(c.records)-1), c.split.Width()
+	last, width := int32(len(c.records)-1), c.Split().Width()
 	if slot != last {
 		record, state := c.records[last], c.states[last]
 		c.forget(last)
@@ -235,12 +239,41 @@ func (c *Catalogue) remove(slot int32) {
 	c.records, c.revenues, c.states, c.rows = c.records[:last], c.revenues[:last], c.states[:last], c.rows[:int(last)*width]
 }
 
+// Learn replaces the schema by one that has also learned the given values, and the rows of items with such a value. It
+// waits for readers.
+func (c *Catalogue) Learn(s *feature.Schema, values []feature.Seen) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	split := s.Split()
+	c.split.Store(split)
+	learned := map[int][]string{} // by the slot of a feature of items
+	for _, seen := range values {
+		if slot, ok := s.Item(seen.Feature); ok {
+			learned[slot] = seen.Values
+		}
+	}
+	if len(learned) == 0 {
+		return
+	}
+	f, width, one := &c.fields, split.Width(), make([]api.Item, 1)
+	for slot, record := range c.records {
+		_ = f.read(record)
+		for feature, values := range learned {
+			if v := &f.values[feature]; v.Kind == api.Missing || slices.Contains(values, v.Text) { // a default may be one of them
+				one[0].Features = f.values
+				_, _ = split.Items(c.rows[slot*width:(slot+1)*width], one) // an error is that of before: the item is unfit
+				break
+			}
+		}
+	}
+}
+
 // WithSchema returns the catalogue with the same items and the features of another schema, by their
 // names. Features that the schema does not have are lost. Items that do not fit the schema, because
 // they lack a feature or have another type of value, are kept, but are not available. The error names
 // one of them.
 func (c *Catalogue) WithSchema(s *feature.Schema) (*Catalogue, error) {
-	from := c.split.Schema()
+	from := c.Split().Schema()
 	records, version := c.Records()
 	var f fields
 	for i, record := range records {
@@ -271,12 +304,12 @@ const itemBytes = 48
 func (c *Catalogue) Bytes() int64 {
 	c.RLock()
 	defer c.RUnlock()
-	return c.bytes + int64(len(c.records))*(itemBytes+8*int64(c.split.Width()))
+	return c.bytes + int64(len(c.records))*(itemBytes+8*int64(c.Split().Width()))
 }
 
 // MaxBytes bounds the memory that a change adds.
 func (c *Catalogue) MaxBytes(change *Change) int64 {
-	bytes := int64(len(change.put)) * (itemBytes + 8*int64(c.split.Width()))
+	bytes := int64(len(change.put)) * (itemBytes + 8*int64(c.Split().Width()))
 	for _, record := range change.put {
 		bytes += int64(len(record))
 	}
@@ -334,7 +367,7 @@ func idOf(record string) string {
 
 // Row returns the columns of an item. They must not be changed.
 func (c *Catalogue) Row(slot int32) []float64 {
-	width := c.split.Width()
+	width := c.Split().Width()
 	return c.rows[int(slot)*width : (int(slot)+1)*width]
 }
 
@@ -363,7 +396,7 @@ func (c *Catalogue) Features(slot int32) api.Values {
 func (c *Catalogue) Item(slot int32) api.CatalogueItem {
 	var f fields
 	_ = f.read(c.records[slot])
-	return f.item(c.split.Schema())
+	return f.item(c.Split().Schema())
 }
 
 // Patch returns the record of an item of the catalogue with the fields of a patch. ok is false if the
@@ -374,7 +407,7 @@ func (c *Catalogue) Patch(patch *api.CatalogueItem, field string) (record string
 		return "", false, checkID(patch.ID, field)
 	}
 	item := c.Item(slot)
-	record, err = Encode(patched(&item, patch), c.split.Schema(), field)
+	record, err = Encode(patched(&item, patch), c.Split().Schema(), field)
 	return record, true, err
 }
 

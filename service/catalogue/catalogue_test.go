@@ -505,3 +505,55 @@ func TestPatch(t *testing.T) {
 		t.Error("a negative revenue passes")
 	}
 }
+
+// A catalogue whose schema learns values has the rows of one that was made with them.
+func TestLearn(t *testing.T) {
+	s := schemaOf(t, `[{"name":"brand","kind":"category","default":"none","names":4,"buckets":9},{"name":"x","kind":"number"},{"name":"place","kind":"category","from":"user","names":2,"buckets":4},
+		{"name":"c","kind":"cross","of":["brand","x"]}]`)
+	c, rng := New(s), rand.New(rand.NewPCG(1, 1))
+	var put []string
+	for i := range 300 {
+		item := api.CatalogueItem{ID: fmt.Sprint(i), Features: api.Values{api.Number("x", rng.Float64())}}
+		if brand := rng.IntN(8); brand > 0 {
+			item.Features = append(item.Features, api.Text("brand", fmt.Sprint("brand-", brand)))
+		}
+		record, err := Encode(&item, s, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		put = append(put, record)
+	}
+	change, err := c.NewChange(put, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Apply(1, change)
+	for _, seen := range []feature.Seen{
+		{Feature: "place", Values: []string{"brand-1"}}, {Feature: "brand", Values: []string{"brand-3", "nowhere"}}, {Feature: "brand", Values: []string{"none"}},
+	} {
+		learned, err := s.Learn(seen)
+		if err != nil {
+			t.Fatal(err)
+		}
+		since, ok := learned.Since(s)
+		if diff := cmp.Diff([]feature.Seen{seen}, since); !ok || diff != "" {
+			t.Fatalf("since: %v\n%s", ok, diff)
+		}
+		if _, ok := s.Since(learned); ok {
+			t.Fatal("what was learned is forgotten")
+		}
+		before := slices.Clone(c.Rows())
+		s = learned
+		c.Learn(s, since)
+		want, err := c.WithSchema(s)
+		if err != nil || c.Split().Schema() != s {
+			t.Fatal(err)
+		}
+		if !slices.Equal(c.Rows(), want.Rows()) {
+			t.Errorf("after %v the rows are not those of a new catalogue", seen)
+		}
+		if same := slices.Equal(c.Rows(), before); same != (seen.Feature == "place") {
+			t.Errorf("after %v the rows are the same: %v", seen, same)
+		}
+	}
+}

@@ -171,7 +171,7 @@ func (c *Catalogue) field(node ast.Node) (func(f *fields) api.Value, error) {
 		return nil, wrongf("%s: want the name of an attribute or a feature", node)
 	}
 	name := n.Value
-	if slot, ok := c.split.Schema().Item(name); ok {
+	if slot, ok := c.Split().Schema().Item(name); ok {
 		return func(f *fields) api.Value {
 			v := f.values[slot]
 			v.Name = ""
@@ -187,7 +187,7 @@ func (c *Catalogue) field(node ast.Node) (func(f *fields) api.Value, error) {
 		return func(f *fields) api.Value { return api.Number("", f.space) }, nil
 	}
 	if c.attributes[name] == 0 {
-		known := append(slices.Sorted(maps.Keys(c.attributes)), c.split.Schema().ItemNames(), "id", "revenue", "space", "groups")
+		known := append(slices.Sorted(maps.Keys(c.attributes)), c.Split().Schema().ItemNames(), "id", "revenue", "space", "groups")
 		return nil, wrongf("no item has the attribute %q: there are %s", name, strings.Join(known, ", "))
 	}
 	return func(f *fields) api.Value {

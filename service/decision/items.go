@@ -38,7 +38,11 @@ func (s *fold) restock(p *placement) {
 	case p.items.of == nil:
 		p.items.of = catalogue.New(schema)
 	case !p.items.of.Split().Schema().Same(schema):
-		p.items.of, _ = p.items.of.WithSchema(schema) // an error names an item that is no longer available
+		if learned, ok := schema.Since(p.items.of.Split().Schema()); ok {
+			p.items.of.Learn(schema, learned)
+		} else {
+			p.items.of, _ = p.items.of.WithSchema(schema) // an error names an item that is no longer available
+		}
 	}
 	p.items.schema = schema
 	s.chargeItems(p, 0)
@@ -386,7 +390,7 @@ func (e *Engine) submitItems(ctx context.Context, v view, k *chunk, at string, n
 		if len(b.events) > 0 {
 			return errLater
 		}
-		if b.state.placements[v.name] != v.placement || v.changed != v.placement.changed || v.placement.items.of != v.items || v.items.Version() != k.version {
+		if b.state.placements[v.name] != v.placement || v.changed != v.placement.changed || v.placement.items.of != v.items || v.items.Split() != change.Split || v.items.Version() != k.version {
 			return errMoved
 		}
 		if n := v.items.LenAfter(change); n > catalogue.MaxItems {

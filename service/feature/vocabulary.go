@@ -194,6 +194,24 @@ func (s *Schema) Same(o *Schema) bool {
 	})
 }
 
+// Since returns the values that the schema has learned since another one. ok is false if the features are others, or
+// if that one has learned values that this one has not.
+func (s *Schema) Since(o *Schema) (all []Seen, ok bool) {
+	if len(s.columns) != len(o.columns) {
+		return nil, false
+	}
+	for i := range s.columns {
+		a, b := &s.columns[i], &o.columns[i]
+		if !a.makes(b) || len(b.known) > len(a.known) {
+			return nil, false
+		}
+		if more := a.known[len(b.known):]; len(more) > 0 {
+			all = append(all, Seen{a.Name, more})
+		}
+	}
+	return all, true
+}
+
 // Learned returns the values that the schema has learned, in their order.
 func (s *Schema) Learned() []Seen {
 	var all []Seen
