@@ -52,7 +52,7 @@ export function Chart(props: { label: string; times: number[]; lines: Line[]; he
       const bands: uPlot.Band[] = [];
       props.lines.forEach((l, i) => {
         const stroke = colour(colours[i % colours.length]!);
-        series.push({ label: l.label, stroke, width: 2 });
+        series.push({ label: l.label, stroke, width: 2, points: { show: l.values.length < 3 } });
         if (l.low && l.high) {
           const at = series.length;
           series.push(edge, edge);
@@ -73,7 +73,7 @@ export function Chart(props: { label: string; times: number[]; lines: Line[]; he
         }
         u.ctx.restore();
       };
-      plot.current = new uPlot({ width: parent.clientWidth, height: props.height ?? 220, series, bands, axes: [{ ...axis, values: props.counts ? amounts : instants }, { ...axis, size: 60, values: amounts }], scales: { x: { time: !props.counts, range: (_, low, high) => range.current ?? [low, high] } }, hooks: { draw: [drawMarks] }, legend: { show: false }, cursor: { drag: { x: false, y: false } } }, data(), parent);
+      plot.current = new uPlot({ width: parent.clientWidth, height: props.height ?? 220, series, bands, axes: [{ ...axis, space: 70, values: props.counts ? amounts : instants }, { ...axis, size: 60, values: amounts }], scales: { x: { time: !props.counts, range: (_, low, high) => range.current ?? [low, high] } }, hooks: { draw: [drawMarks] }, legend: { show: false }, cursor: { drag: { x: false, y: false } } }, data(), parent);
     };
     draw();
     const resize = new ResizeObserver(() => plot.current?.setSize({ width: parent.clientWidth, height: props.height ?? 220 }));

@@ -171,7 +171,7 @@ export function PolicyField(props: { policies: PolicyEntry[]; value: any; change
       </Labelled>
       {chosen && chosen.options.length > 0 ? (
         <details>
-          <summary>{chosen.options.length} settings of {chosen.name}</summary>
+          <summary>{chosen.options.length} {chosen.options.length === 1 ? "setting" : "settings"} of {chosen.name}</summary>
           <div class="fields">
             {chosen.options.map((o) => (
               <PolicyOptionField key={chosen.name + o.key} of={o} value={value?.[o.key]} change={(v) => change(without({ ...value, name: chosen.name, [o.key]: v }))} />

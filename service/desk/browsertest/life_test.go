@@ -1,0 +1,125 @@
+package browsertest
+
+import (
+	"fmt"
+	"testing"
+
+	"vitrine/service/api"
+)
+
+// fill types a value into the field with a label.
+func (b *tab) fill(label, value string) {
+	b.Helper()
+	field := `[...document.querySelectorAll("main label")].find((l) => l.innerText.trim().startsWith(` + quote(label) + `))?.control`
+	b.wait(field)
+	b.run(`((e) => { Object.getOwnPropertyDescriptor(Object.getPrototypeOf(e), "value").set.call(e, ` + quote(value) + `); e.dispatchEvent(new Event("input", { bubbles: true })); e.dispatchEvent(new Event("change", { bubbles: true })); })(` + field + `)`)
+}
+
+// reads waits until the view shows a text.
+func (b *tab) reads(text string) {
+	b.Helper()
+	b.wait(`document.querySelector("main").innerText.includes(` + quote(text) + `)`)
+}
+
+// sell makes decisions of a placement with the feature price, and reports that the first item was taken. baseline is what
+// the shop would show by itself, if the placement must know.
+func (s *served) sell(t *testing.T, name, prefix string, n int, baseline ...string) {
+	t.Helper()
+	for k := range n {
+		r := &api.Request{Decision: fmt.Sprintf("%s-%d", prefix, k), Unit: fmt.Sprintf("shopper-%d", k), Baseline: baseline}
+		for i, id := range []string{"a", "b", "c", "d"} {
+			r.Items = append(r.Items, api.Item{ID: id, Features: api.Values{api.Number("price", float64((i+k)%5))}})
+		}
+		answer, err := s.Decide(t.Context(), name, r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Outcome(t.Context(), name, answer.Decision, answer.Items()[0]); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A placement is created, a change that would lose what was learned says so before it is made, and a version brings the
+// placement back.
+func TestPlacementsLife(t *testing.T) {
+	s := serve(t, nil)
+	b := open(t, s.base)
+	size := func() int {
+		t.Helper()
+		p, err := s.Placement(t.Context(), "window")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p.MaxSize
+	}
+
+	b.visit("/new")
+	b.fill("name", "window")
+	b.press("See what this does")
+	b.reads("It makes a placement")
+	if names, err := s.Placements(t.Context()); len(names) > 0 || err != nil {
+		t.Fatalf("the preview made %q, %v", names, err)
+	}
+	b.press("Create the placement")
+	b.wait(`location.hash.startsWith("#/placements/window")`)
+	if size() != 3 {
+		t.Fatalf("size %d", size())
+	}
+
+	s.sell(t, "window", "first", 6)
+	b.visit("/placements/window/versions")
+	b.fill("Keep the present state", "before the change")
+	b.press("Keep")
+	b.reads("before the change")
+	versions, err := s.Versions(t.Context(), "window")
+	if err != nil || len(versions) == 0 {
+		t.Fatalf("%v, %v", versions, err)
+	}
+	kept := versions[len(versions)-1].Version
+
+	b.visit("/placements/window/settings")
+	b.fill("max size", "4")
+	b.press("See what this does")
+	b.reads("The learner would forget 6 rounds")
+	if size() != 3 {
+		t.Fatalf("the preview made the size %d", size())
+	}
+	b.run(`[...document.querySelectorAll("main label")].find((l) => l.innerText.trim().startsWith("It begins again")).control.click()`)
+	b.press("Make the change")
+	b.reads("The change is made")
+	if size() != 4 {
+		t.Fatalf("size %d after the change", size())
+	}
+
+	b.visit("/placements/window/versions")
+	b.press(fmt.Sprintf("Roll back to %d", kept))
+	b.reads("The learner forgets")
+	b.press("Roll back")
+	b.reads(fmt.Sprintf("The placement is back at version %d", kept))
+	if size() != 3 {
+		t.Errorf("size %d after the way back", size())
+	}
+}
+
+// An experiment is begun, and read when its first decisions count.
+func TestExperiment(t *testing.T) {
+	s := serve(t, nil)
+	b := open(t, s.base)
+	config := &api.Placement{MaxSize: 1, Features: []api.Feature{{Name: "price", Kind: "number"}}, AttributionWindow: "5s"}
+	if _, err := s.Put(t.Context(), "window", config); err != nil {
+		t.Fatal(err)
+	}
+	b.visit("/placements/window/experiments")
+	b.reads("No experiment runs")
+	b.fill("Name", "summer")
+	b.press("Begin")
+	b.reads("The experiment has begun")
+	if p, err := s.Placement(t.Context(), "window"); err != nil || p.Mode != "experiment" {
+		t.Fatalf("mode %v, %v", p, err)
+	}
+	s.sell(t, "window", "summer", 30, "a")
+	b.wait(`/[1-9][0-9]* decisions count/.test(document.querySelector("main").innerText)`)
+	b.reads("shop (control)")
+	b.reads("keep going")
+}
