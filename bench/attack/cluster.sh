@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # A service has its log on a cluster of three NATS servers with three replicas. Under load servers and services are
-# killed and frozen, one, two or all, the quorum is away for seconds, a second service starts and is refused, and others take the
+# killed and frozen, one, two or all, the quorum is away for seconds, a second service starts and follows, and others take the
 # log over, also from a service that is frozen and goes on later. It shows that nothing acknowledged is lost, changed or
 # doubled, and that each outcome is learned once: TestKillCluster of cmd/vitrine. It takes about 5 s a strike.
 #

@@ -19,6 +19,9 @@ import (
 
 var (
 	clusterStrikes = flag.Int("cluster-strikes", 0, "how often TestKillCluster kills or freezes servers and services")
+	leaderKills    = flag.Int("leader-kills", 0, "how often TestKillLeader kills the service that writes the log")
+	leaderLimit    = flag.Duration("leader-limit", 0, "how long a take-over after that may take; 0 is no limit")
+	serviceStrikes = flag.Int("service-strikes", 0, "how often TestKillServices kills, freezes or stops services and servers")
 	takeOvers      = flag.Int("take-overs", 0, "how often TestKillByTakeOver takes the log over")
 )
 
@@ -52,6 +55,17 @@ type stage struct {
 
 func newStage(t *testing.T) *stage {
 	s := &stage{T: t, ledger: newLedger(t), rng: rand.New(rand.NewPCG(*killSeed, 2))}
+	url := s.startServers()
+	for i := range s.files {
+		s.files[i], s.data[i] = serviceFile(t, fmt.Sprintf("[log]\nurl = %q\nreplicas = 3\n[snapshots]\nevery = \"100ms\"\n", url))
+	}
+	s.begin(s.serve(0), 0)
+	return s
+}
+
+// startServers starts the servers, and returns their addresses.
+func (s *stage) startServers() string {
+	t := s.T
 	ports := make([]string, len(s.servers))
 	for i := range ports {
 		ports[i] = fmt.Sprint(freeport.Local(t))
@@ -62,11 +76,7 @@ func newStage(t *testing.T) *stage {
 		urls = append(urls, s.servers[i].url())
 		s.servers[i].start()
 	}
-	for i := range s.files {
-		s.files[i], s.data[i] = serviceFile(t, fmt.Sprintf("[log]\nurl = %q\nreplicas = 3\n[snapshots]\nevery = \"100ms\"\n", strings.Join(urls, ",")))
-	}
-	s.begin(s.serve(0), 0)
-	return s
+	return strings.Join(urls, ",")
 }
 
 // serve starts one of the two services.

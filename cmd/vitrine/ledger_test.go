@@ -32,8 +32,10 @@ const briefWindow = 300 * time.Millisecond
 type ledger struct {
 	*testing.T
 	client  *http.Client
-	url     atomic.Pointer[string] // of the service since its last start
-	leaving atomic.Bool            // no new rounds
+	url     atomic.Pointer[string]   // of the service since its last start
+	urls    atomic.Pointer[[]string] // of all services if there are several, which are asked in turn
+	turn    atomic.Int64
+	leaving atomic.Bool // no new rounds
 	retries atomic.Int64
 	refused atomic.Int64 // with 503
 	slowest atomic.Int64 // milliseconds that a shopper has waited for an answer
@@ -63,7 +65,11 @@ func newLedger(t *testing.T) *ledger {
 
 // once asks once.
 func (l *ledger) once(ctx context.Context, method, path, body string) (status int, answer string, err error) {
-	r, err := http.NewRequestWithContext(ctx, method, *l.url.Load()+path, strings.NewReader(body))
+	url := l.url.Load()
+	if urls := l.urls.Load(); urls != nil {
+		url = &(*urls)[l.turn.Add(1)%int64(len(*urls))]
+	}
+	r, err := http.NewRequestWithContext(ctx, method, *url+path, strings.NewReader(body))
 	if err != nil {
 		return 0, "", err
 	}

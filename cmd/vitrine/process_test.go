@@ -46,7 +46,10 @@ func launch(t *testing.T, cmd *exec.Cmd, ready func(line []byte) string) *proces
 		lines := bufio.NewScanner(pipe)
 		for lines.Scan() {
 			if at := ready(lines.Bytes()); at != "" {
-				p.ready <- at
+				select {
+				case p.ready <- at:
+				default: // it is ready once more, at the same address
+				}
 			}
 			p.mu.Lock()
 			fmt.Fprintf(&p.stderr, "%s\n", lines.Bytes())

@@ -32,11 +32,16 @@ type Stream struct {
 // At moves the stream to the start of (seed, round, purpose) and returns its
 // generator, which is valid until the next call of At.
 func (s *Stream) At(seed uint64, round int, purpose Purpose) *rand.Rand {
+	return s.Numbered(seed, uint64(round), purpose)
+}
+
+// Numbered is At for a round whose number may need 64 bits.
+func (s *Stream) Numbered(seed, round uint64, purpose Purpose) *rand.Rand {
 	if s.rng == nil {
 		s.rng = rand.New(&s.pcg)
 	}
 	hi := mix(mix(seed) + uint64(purpose))
-	lo := mix(hi + uint64(round))
+	lo := mix(hi + round)
 	s.pcg.Seed(hi, lo)
 	return s.rng
 }

@@ -35,7 +35,7 @@ type Estimator interface {
 func (e *Engine) Decide(ctx context.Context, name string, r *api.Request, now int64) (*Answer, error) {
 	d := deciders.Get().(*decider)
 	defer d.release()
-	urgent, start := false, time.Now()
+	start := time.Now()
 	for {
 		v, err := e.view(name)
 		if err != nil {
@@ -77,18 +77,21 @@ func (e *Engine) Decide(ctx context.Context, name string, r *api.Request, now in
 		if size > maxBatch {
 			return nil, api.Fieldf("/items", "the decision takes %d bytes of the log, at most %d fit: send fewer items, or record only the items shown", size, maxBatch)
 		}
-		err = e.submit(ctx, func(b *batch) error { return b.offer(v, event, &offer{offered, d.estimates}, forgotten, d.entry) })
+		own := &offer{offered, d.estimates}
+		var before *offer // that the leader has of an earlier request
+		if v.follows {
+			before, err = e.proposeOffer(ctx, v, d.entry, offered)
+		} else {
+			err = e.commitOffer(ctx, v, event, own, forgotten, d.entry, now)
+		}
 		switch {
-		case errors.Is(err, errFull):
-			n, err := e.expire(ctx, name, now, urgent)
-			if err != nil {
-				return nil, err
-			}
-			urgent = n == 0 // the learner has no room for them, unless another caller was quicker
-			continue
 		case err == nil:
 			v.placement.latency.add(time.Since(start))
 			a := answerOf(name, offered, &d.estimates)
+			if before != nil {
+				a = answerOf(name, before.Offered, &before.estimates)
+				a.Repeated = true
+			}
 			if r.Payload {
 				v.payloads(a)
 			}
@@ -105,6 +108,33 @@ func (e *Engine) Decide(ctx context.Context, name string, r *api.Request, now in
 // repeat returns the earlier answer to a request. A decision whose offer was removed from the log counts as
 // forgotten.
 func (e *Engine) repeat(ctx context.Context, name, decision string, sum [32]byte) (a *Answer, forgotten *record, err error) {
+	o, forgotten, err := e.earlier(ctx, name, decision, sum)
+	if o == nil {
+		return nil, forgotten, err
+	}
+	a = answerOf(name, o.Offered, &o.estimates)
+	a.Repeated = true
+	return a, nil, nil
+}
+
+// commitOffer writes an offer. The error is errMoved if the placement has changed, or a twin of the request came first.
+func (e *Engine) commitOffer(ctx context.Context, v view, event *eventlog.Event, o *offer, forgotten *record, entry []byte, now int64) error {
+	for urgent := false; ; {
+		err := e.submit(ctx, func(b *batch) error { return b.offer(v, event, o, forgotten, entry) })
+		if !errors.Is(err, errFull) {
+			return err
+		}
+		n, err := e.expire(ctx, v.name, now, urgent)
+		if err != nil {
+			return err
+		}
+		urgent = n == 0 // the learner has no room for them, unless another caller was quicker
+	}
+}
+
+// earlier returns the offer of a decision id that was given to the same request before. One whose entry was removed from the
+// log counts as forgotten.
+func (e *Engine) earlier(ctx context.Context, name, decision string, sum [32]byte) (o *offer, forgotten *record, err error) {
 	if decision == "" {
 		return nil, nil, nil
 	}
@@ -118,9 +148,7 @@ func (e *Engine) repeat(ctx context.Context, name, decision string, sum [32]byte
 		return nil, nil, fmt.Errorf("decision id %q: %w: it was given to another request", decision, ErrConflict)
 	}
 	noteEntry(ctx, f.was.entry)
-	a = answerOf(name, f.offer.Offered, &f.offer.estimates)
-	a.Repeated = true
-	return a, nil, nil
+	return f.offer, nil, nil
 }
 
 func (e *Engine) view(name string) (view, error) {
@@ -130,7 +158,7 @@ func (e *Engine) view(name string) (view, error) {
 	if p == nil {
 		return view{}, fmt.Errorf("placement %q: %w", name, ErrNotFound)
 	}
-	v := view{placement: p, config: p.config, changed: p.changed, worker: p.worker, items: e.state.itemsOf(p), fallback: p.fallsBack()}
+	v := view{placement: p, config: p.config, changed: p.changed, worker: p.worker, items: e.state.itemsOf(p), fallback: p.fallsBack(), follows: e.follows.Load(), replica: e.replica}
 	if p.experiment != nil {
 		v.routes = p.experiment.routes
 	}
@@ -193,7 +221,7 @@ func (d *decider) decide(v view, r *request) (*eventlog.Offered, error) {
 	case unseen != nil: // of a request without faults
 		return nil, &unseenError{unseen}
 	default:
-		d.estimates.number = v.upcoming.Add(1)
+		d.estimates.number = v.number()
 	}
 	if clipped > 0 {
 		sound.clipped.Add(uint64(clipped))
@@ -251,6 +279,13 @@ func (e *unseenError) Error() string {
 
 // see has values of categories written to the log, unless other requests had them meanwhile.
 func (e *Engine) see(ctx context.Context, name string, changed uint64, values []feature.Seen, now int64) error {
+	if e.follows.Load() {
+		a, err := e.call(ctx, remoteCall{What: "see", Placement: name, Changed: changed, Seen: values})
+		if err != nil {
+			return err
+		}
+		return e.Reach(ctx, a.entry)
+	}
 	return e.submit(ctx, func(b *batch) error {
 		p := b.state.placements[name]
 		switch {
@@ -307,7 +342,7 @@ func (r *request) baseline(c *Config, index map[string]int) (vitrine.Assortment,
 // ask asks the policy for its offer, and checks it.
 func (d *decider) ask(pi vitrine.Policy, x *vitrine.Context, seed uint64) (vitrine.Offer, error) {
 	var offer vitrine.Offer
-	rng := d.draws.At(seed, int(d.estimates.number), stream.Policy)
+	rng := d.draws.Numbered(seed, d.estimates.number, stream.Policy)
 	err, _ := safely(func() error { offer = pi.Offer(x, rng); return nil })
 	if err == nil {
 		err = offer.Check(x.NumItems())

@@ -15,11 +15,13 @@ import (
 //
 // An outcome also activates a deferred decision.
 func (e *Engine) Activate(ctx context.Context, placement, decision string, now int64) error {
-	placement, err := e.placementOf(placement, decision)
-	if err != nil {
-		return err
-	}
-	return e.submit(ctx, func(b *batch) error { return b.activate(placement, decision, now) })
+	return e.ask(ctx, remoteCall{What: "activate", Placement: placement, Decision: decision}, func() error {
+		placement, err := e.placementOf(placement, decision)
+		if err != nil {
+			return err
+		}
+		return e.submit(ctx, func(b *batch) error { return b.activate(placement, decision, now) })
+	})
 }
 
 func (b *batch) activate(placement, decision string, now int64) error {

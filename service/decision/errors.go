@@ -41,6 +41,9 @@ var (
 	ErrUnread = errors.New("its offer could not be read from the log")
 	// ErrFollower is returned for a change by an engine that follows its log, which another process writes.
 	ErrFollower = errors.New("this process follows the log, and another one writes it")
+	// ErrNoLeader is returned for a decision or an outcome while no process writes the log. It may have been written:
+	// ask again, under the same id.
+	ErrNoLeader = errors.New("no process writes the log at present")
 	// ErrStopped is returned by an engine that is closed, or that cannot write its log and must be opened
 	// again.
 	ErrStopped = errors.New("the engine has stopped")

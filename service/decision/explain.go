@@ -282,7 +282,7 @@ func (m *matter) give(x *api.Explanation, e bandit.Explainer) {
 	n := x.Known
 	mean, sd := make([]float64, n), make([]float64, n)
 	hasMean, hasSD := e.Value(mean, sd, m.x.Features)
-	why := e.Reasons(m.x, stream.New(m.config.Seed, int(m.number), stream.Policy))
+	why := e.Reasons(m.x, new(stream.Stream).Numbered(m.config.Seed, m.number, stream.Policy))
 	x.Cause = string(why.By)
 	switch draws := why.By == bandit.ByDraw || why.By == bandit.BySlot; {
 	case why.By == bandit.ByChance:

@@ -41,7 +41,7 @@ func (d *decider) exploreSets(o *eventlog.Offered, own vitrine.Offer, x *vitrine
 	if size, ok := family.(assortment.AtMost); ok {
 		d.estimates.law = &Draw{Kind: DrawSets, Epsilon: share, Size: min(int(size), n), Page: positions(own.Assortment)}
 	}
-	rng := d.coin.At(c.Seed, int(d.estimates.number), stream.Exploration)
+	rng := d.coin.Numbered(c.Seed, d.estimates.number, stream.Exploration)
 	byChance := rng.Float64() < share
 	drawn := family.Sample(nil, n, rng)
 	shown := own.Assortment
@@ -92,7 +92,7 @@ func (d *decider) exploreSlots(o *eventlog.Offered, own vitrine.Offer, x *vitrin
 		o.Propensity = own.Propensity
 		return page
 	}
-	rng := d.coin.At(c.Seed, int(d.estimates.number), stream.Exploration)
+	rng := d.coin.Numbered(c.Seed, d.estimates.number, stream.Exploration)
 	byChance, swap := rng.Float64() < share, rng.IntN(count)
 	o.Propensity = 0
 	if own.Propensity == 1 && byChance {

@@ -2,6 +2,7 @@ package decision
 
 import (
 	"context"
+	"time"
 
 	"vitrine"
 	"vitrine/service/api"
@@ -85,4 +86,22 @@ func (t *TimeSeries) Buckets() (starts, widths []int64, decisions []uint64) {
 		starts, widths, decisions = append(starts, b.start), append(widths, b.end()-b.start), append(decisions, b.offered)
 	}
 	return starts, widths, decisions
+}
+
+// SetNumber sets the number after which the next decision of a placement is numbered.
+func (e *Engine) SetNumber(placement string, number uint64) {
+	e.state.placements[placement].upcoming.Store(number)
+}
+
+// SetLeaderPatience changes how long a follower waits for one answer of the leader, and for a leader, and returns what undoes it.
+func SetLeaderPatience(attempt, patience time.Duration) (undo func()) {
+	a, p := leaderAttempt, leaderPatience
+	leaderAttempt, leaderPatience = attempt, patience
+	return func() { leaderAttempt, leaderPatience = a, p }
+}
+
+// DecodeAnswer reads the leader's answer to a proposal.
+func DecodeAnswer(data []byte) error {
+	_, err := decodeAnswer(data)
+	return err
 }

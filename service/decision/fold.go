@@ -324,7 +324,9 @@ func (s *fold) offer(p *placement, sequence uint64, time int64, offered *eventlo
 	if o.Mode != ByImport {
 		p.series.offered(time)
 	}
-	p.numbers = max(p.numbers, o.number)
+	if o.number>>replicaShift == 0 {
+		p.numbers = max(p.numbers, o.number)
+	}
 	p.counts.offered(o)
 	if era := p.eraOf(sequence); era != nil && o.Mode != ByImport {
 		era.decisions++

@@ -25,6 +25,7 @@ type machine struct {
 	store    *memlog.Store
 	engine   *decision.Engine
 	follower *decision.Engine // of the same log
+	replicas uint64           // followers so far
 	now      int64
 	places   map[string]*modelPlace
 	asked    map[modelKey]*modelDecision
@@ -125,8 +126,23 @@ func (m *machine) open(t *rapid.T, snapshot []byte) {
 // follow opens an engine that follows the log.
 func (m *machine) follow(t *rapid.T) {
 	var err error
-	m.follower, err = decision.Open(t.Context(), decision.Options{Store: m.store, Build: buildToy, Snapshot: m.snapshot, Follow: true})
+	m.replicas++
+	m.follower, err = decision.Open(t.Context(), decision.Options{
+		Store: m.store, Build: buildToy, Snapshot: m.snapshot, Follow: true, Replica: m.replicas,
+		Propose: func(ctx context.Context, proposal []byte) ([]byte, error) {
+			return m.engine.Accept(ctx, proposal, m.now), nil
+		},
+	})
 	want(t, "following", err, nil)
+}
+
+// some is the engine that writes, or the one that follows when it has seen what was written.
+func (m *machine) some(t *rapid.T) *decision.Engine {
+	if rapid.Bool().Draw(t, "at the leader") {
+		return m.engine
+	}
+	want(t, "reaching an entry", m.follower.Reach(t.Context(), m.engine.Sequence()), nil)
+	return m.follower
 }
 
 // Follower compares the engine that follows with the one that writes.
@@ -272,7 +288,7 @@ func (m *machine) Decide(t *rapid.T) {
 	for i, x := range items {
 		r.Items = append(r.Items, api.Item{ID: itemID(i), Features: api.Values{api.Number("x", x)}})
 	}
-	a, err := m.engine.Decide(t.Context(), name, r, m.now)
+	a, err := m.some(t).Decide(t.Context(), name, r, m.now)
 	d, p := m.asked[modelKey{name, id}], m.places[name]
 	switch {
 	case d != nil && (!slices.Equal(d.items, items) || d.defers != r.Defer):
@@ -300,7 +316,7 @@ func (m *machine) Decide(t *rapid.T) {
 func (m *machine) Outcome(t *rapid.T) {
 	place, id, d := m.named(t)
 	item := rapid.SampledFrom([]string{"", "sku0", "sku1", "sku2", "sku99"}).Draw(t, "item")
-	err := m.engine.Outcome(t.Context(), place, id, item, m.now)
+	err := m.some(t).Outcome(t.Context(), place, id, item, m.now)
 	switch {
 	case d == nil:
 		want(t, "outcome", err, m.unnamed(place, id))
@@ -376,7 +392,7 @@ func (m *machine) expire(d *modelDecision) {
 
 func (m *machine) Activate(t *rapid.T) {
 	place, id, d := m.named(t)
-	err := m.engine.Activate(t.Context(), place, id, m.now)
+	err := m.some(t).Activate(t.Context(), place, id, m.now)
 	if d == nil {
 		want(t, "activate", err, m.unnamed(place, id))
 		return
@@ -401,7 +417,7 @@ func (m *machine) Reward(t *rapid.T) {
 	for _, item := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"sku0", "sku1", "sku2"}), 0, 2, rapid.ID[string]).Draw(t, "items") {
 		rewards = append(rewards, api.Reward{Item: item, Value: float64(rapid.IntRange(0, 3).Draw(t, "value") / 3)})
 	}
-	err := m.engine.Reward(t.Context(), place, id, rewards, m.now)
+	err := m.some(t).Reward(t.Context(), place, id, rewards, m.now)
 	if d == nil {
 		want(t, "reward", err, m.unnamed(place, id))
 		return

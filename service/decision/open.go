@@ -30,6 +30,14 @@ type Options struct {
 
 	// Follow says that another process writes the log: the engine follows it, until Lead.
 	Follow bool
+	// Confirm returns an error if another process may write the log by now, although this one still takes itself for its
+	// writer. Nil is certain.
+	Confirm func(ctx context.Context) error
+	// Propose asks the process that writes the log, whose Accept answers, once. Nil lets a follower decide nothing.
+	Propose func(ctx context.Context, proposal []byte) (answer []byte, err error)
+	// Replica is from 1 on and of this engine only, also among those that followed the log earlier: it keeps the
+	// numbers of decisions apart, and so their draws.
+	Replica uint64
 	// Leader names the process that writes the log while this one follows, "" if there is none; nil knows of none.
 	Leader func() string
 
@@ -57,6 +65,7 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 		store: o.Store, applied: o.Applied, alarmed: o.Alarmed, gather: o.Gather, state: s,
 		proposals: make(chan *proposal, 256), quit: make(chan struct{}), stopped: make(chan struct{}),
 		following: following{leader: o.Leader, lead: make(chan chan error)},
+		proposing: proposing{propose: o.Propose, replica: o.Replica, confirm: o.Confirm},
 	}
 	e.follows.Store(o.Follow)
 	err := e.replay(ctx, o)

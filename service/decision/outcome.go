@@ -18,7 +18,9 @@ import (
 // returns ErrLate. ErrEvicted is returned for an evicted decision. Other errors are ErrNotFound, ErrNotShown,
 // ErrStopped or that of ctx; after the last two report the outcome again.
 func (e *Engine) Outcome(ctx context.Context, placement, decision, item string, now int64) error {
-	return e.concerning(ctx, placement, decision, func(b *batch, f *found) error { return b.outcome(f.record, f.offer, item, now) })
+	return e.ask(ctx, remoteCall{What: "outcome", Placement: placement, Decision: decision, Item: item}, func() error {
+		return e.concerning(ctx, placement, decision, func(b *batch, f *found) error { return b.outcome(f.record, f.offer, item, now) })
+	})
 }
 
 func (b *batch) outcome(r *record, o *offer, item string, now int64) error {

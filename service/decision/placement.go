@@ -41,6 +41,7 @@ type placement struct {
 	eras       []*era      // the oldest first
 	items      stock
 	upcoming   atomic.Uint64 // of live decisions: the largest number given out
+	proposed   atomic.Uint64 // the same while the engine follows, in the numbers of its replica
 	latency    latency
 	insight    lastInsight
 }
@@ -103,6 +104,17 @@ type view struct {
 	routes  *routes              // nil without an experiment
 
 	fallback string // that decides; "" for the policy
+
+	follows bool   // whether what is decided is proposed to the leader
+	replica uint64 // of the engine, if it follows
+}
+
+// number returns the number of a new decision.
+func (v *view) number() uint64 {
+	if v.follows {
+		return v.replica<<replicaShift | v.proposed.Add(1)
+	}
+	return v.upcoming.Add(1)
 }
 
 // tooSmall returns the error of an evicted decision.

@@ -36,7 +36,13 @@ func (e *Engine) Reward(ctx context.Context, placement, decision string, rewards
 			return api.Fieldf(field, "%v: must be in [0, 1]", r.Value)
 		}
 	}
-	return e.concerning(ctx, placement, decision, func(b *batch, f *found) error { return b.reward(f.record, f.offer, rewards, now) })
+	call := remoteCall{What: "reward", Placement: placement, Decision: decision}
+	for _, r := range rewards {
+		call.Rewards = append(call.Rewards, remoteReward{r.Item, r.Value})
+	}
+	return e.ask(ctx, call, func() error {
+		return e.concerning(ctx, placement, decision, func(b *batch, f *found) error { return b.reward(f.record, f.offer, rewards, now) })
+	})
 }
 
 func (b *batch) reward(r *record, o *offer, rewards []api.Reward, now int64) error {
@@ -78,7 +84,7 @@ func (b *batch) reward(r *record, o *offer, rewards []api.Reward, now int64) err
 // draw returns the chosen place, 0 for none, for rewards with the given sum in the decision with a number. It
 // uses the draw after those for the given number of earlier items.
 func (r *record) draw(number uint64, before int, value []float64, sum float64) int32 {
-	rng := stream.New(r.placement.config.Seed, int(number), stream.Rewards)
+	rng := new(stream.Stream).Numbered(r.placement.config.Seed, number, stream.Rewards)
 	for range before {
 		rng.Float64()
 	}

@@ -35,6 +35,7 @@ type Engine struct {
 	failure   error // why no more can be written; owned by the writer, readable after it has stopped
 
 	following
+	proposing
 }
 
 // proposal asks for entries. propose runs on the writer and adds entries to the batch; the caller gets its

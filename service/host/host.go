@@ -172,9 +172,21 @@ func (s *service) live(ctx context.Context, known uint64) (_ *life, err error) {
 	}
 	defer l.engine.Close()
 	beside.Go(func() { l.clock.watch(ctx, time.Second, s.Logger) })
+	options.Engine, options.Log, options.Epoch, options.Clock, options.SnapshotAge = l.engine, l.store, l.store.Epoch, l.clock.now, l.keeper.age
+	if s.Log.URL != "" {
+		options.Forward = l.forward
+	}
+	serving := server.New(options)
 	var failure error // of becoming the leader
 	beside.Go(func() {
-		if err := l.lead(ctx); err != nil {
+		err := l.lead(ctx)
+		if err == nil && ctx.Err() == nil && s.Log.URL != "" {
+			var stop func()
+			if stop, err = l.answerFollowers(ctx, serving); err == nil {
+				defer stop()
+			}
+		}
+		if err != nil {
 			if ctx.Err() == nil {
 				failure = err
 			}
@@ -191,8 +203,7 @@ func (s *service) live(ctx context.Context, known uint64) (_ *life, err error) {
 		case <-ctx.Done():
 		}
 	})
-	options.Engine, options.Log, options.Epoch, options.Clock, options.SnapshotAge = l.engine, l.store, l.store.Epoch, l.clock.now, l.keeper.age
-	err = server.New(options).Serve(ctx, socket)
+	err = serving.Serve(ctx, socket)
 	stop()
 	beside.Wait()
 	if l.last = l.engine.Sequence(); l.store.Loss() != nil {
@@ -214,9 +225,19 @@ func (l *life) open(ctx context.Context, o server.Options, known uint64) (err er
 	if err := replace.Clean(filepath.Join(l.Data, SnapshotFile)); err != nil {
 		return err
 	}
-	if l.engine, err = OpenEngine(ctx, l.Data, decision.Options{
-		Store: measuredLog{l.store, o.Appends}, Budget: o.Budget, Applied: o.Feed.Applied, Follow: !l.store.Leads(), Leader: l.leader,
-	}, l.Logger); err != nil {
+	if l.Log.URL != "" {
+		if err := l.fetchSnapshot(ctx); err != nil {
+			l.Logger.Warn("the snapshot beside the log is not used", "cause", err.Error())
+		}
+	}
+	engine := decision.Options{Confirm: l.store.Confirm, Store: measuredLog{l.store, o.Appends}, Budget: o.Budget, Applied: o.Feed.Applied}
+	if !l.store.Leads() {
+		if engine.Replica, err = l.store.NewReplica(ctx); err != nil {
+			return err
+		}
+		engine.Follow, engine.Leader, engine.Propose = true, l.leader, l.propose
+	}
+	if l.engine, err = OpenEngine(ctx, l.Data, engine, l.Logger); err != nil {
 		return err
 	}
 	defer func() {
@@ -252,6 +273,9 @@ func (l *life) open(ctx context.Context, o server.Options, known uint64) (err er
 		return err
 	}
 	l.keeper = &keeper{engine: l.engine, log: l.store, now: l.clock.now, path: filepath.Join(l.Data, SnapshotFile), retention: retention, logger: l.Logger}
+	if l.Log.URL != "" {
+		l.keeper.share = l.store.PutSnapshot
+	}
 	l.keeper.written.Store(l.clock.now().UnixNano())
 	return nil
 }

@@ -5,12 +5,14 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"os"
 	"slices"
 	"sync/atomic"
 	"time"
 
 	"vitrine/internal/replace"
 	"vitrine/service/decision"
+	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/natslog"
 )
 
@@ -23,9 +25,11 @@ type keeper struct {
 	path      string
 	retention *Retention
 	logger    *slog.Logger
-	upTo      uint64       // the last entry of the last snapshot
-	written   atomic.Int64 // when the last snapshot was up to date, Unix nanoseconds
-	behind    []string     // placements whose learners lagged behind the last snapshot
+	share     func(ctx context.Context, at eventlog.Position, snapshot io.Reader) error // to other machines; nil has none
+	upTo      uint64                                                                    // the last entry of the last snapshot
+	shared    uint64                                                                    // and of the last one that was shared
+	written   atomic.Int64                                                              // when the last snapshot was up to date, Unix nanoseconds
+	behind    []string                                                                  // placements whose learners lagged behind the last snapshot
 }
 
 // age returns the age of the last snapshot. It is 0 while another process writes the log, and its snapshots.
@@ -46,6 +50,7 @@ func (k *keeper) run(ctx context.Context, every, keepEvery time.Duration) {
 			return
 		case <-snapshots.C:
 			k.write(ctx)
+			k.spread(ctx)
 			k.shrink(ctx)
 			if age := k.age(); age > snapshotsLate*every {
 				k.logger.Warn("the last snapshot is old: the next start replays every entry since then, and no entries are removed", "seconds", int64(age.Seconds()))
@@ -63,11 +68,45 @@ const (
 	// snapshotDeadline limits the time that a snapshot takes. If the last one fails, the next start
 	// replays more.
 	snapshotDeadline = 30 * time.Second
+	// shareDeadline limits the time in which it is copied beside the log.
+	shareDeadline = 2 * time.Minute
 	// snapshotsLate is the number of missed snapshots after which there is a warning.
 	snapshotsLate = 3
 )
 
-func (k *keeper) last() { k.write(context.Background()) }
+// last writes the last snapshot.
+func (k *keeper) last() {
+	k.write(context.Background())
+	if k.engine.Role() == decision.Leader {
+		k.spread(context.Background())
+	}
+}
+
+// spread shares the last snapshot with other machines.
+func (k *keeper) spread(ctx context.Context) {
+	if k.share == nil || k.upTo == 0 || k.shared == k.upTo {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, shareDeadline)
+	defer cancel()
+	err := func() error {
+		at, err := k.log.Position(ctx, k.upTo)
+		if err != nil {
+			return err
+		}
+		file, err := os.Open(k.path)
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		return k.share(ctx, at, file)
+	}()
+	if err != nil {
+		k.logger.Warn("the snapshot is not beside the log for other machines, and no entries are removed", "entry", k.upTo, "cause", err.Error())
+		return
+	}
+	k.shared = k.upTo
+}
 
 func (k *keeper) write(ctx context.Context) {
 	if k.engine.Sequence() == k.upTo {
@@ -104,7 +143,7 @@ func (c *counter) Write(b []byte) (int, error) { *c += counter(len(b)); return l
 
 // shrink removes the entries beyond the retention.
 func (k *keeper) shrink(ctx context.Context) {
-	if k.upTo == 0 || !k.retention.limits() {
+	if k.upTo == 0 || !k.retention.limits() || k.share != nil && k.shared != k.upTo { // a new machine needs a snapshot of what is removed
 		return
 	}
 	removed, err := k.retention.Apply(ctx, k.upTo, k.now())

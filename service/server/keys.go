@@ -242,7 +242,11 @@ func (c *call) placementOf(id string) (string, error) {
 	if name := c.PathValue("name"); name != "" {
 		return name, nil
 	}
-	return c.server.engine.Find(id, c.mine)
+	name, err := c.server.engine.Find(id, c.mine)
+	if errors.Is(err, decision.ErrNotFound) && c.server.engine.CatchUp(c.Context()) == nil { // the leader may have it
+		return c.server.engine.Find(id, c.mine)
+	}
+	return name, err
 }
 
 // confine refuses a key that is limited to placements anything else. The answer does not reveal whether

@@ -47,6 +47,7 @@ var known = []struct {
 	{decision.ErrRelearning, http.StatusConflict, "relearning"},
 	{decision.ErrExperiment, http.StatusConflict, "experiment"},
 	{decision.ErrMemory, http.StatusConflict, "memory"},
+	{decision.ErrNoLeader, http.StatusServiceUnavailable, "no-leader"},
 	{decision.ErrFollower, http.StatusServiceUnavailable, "follower"},
 	{decision.ErrUnread, http.StatusServiceUnavailable, "unread"},
 	{personalizer.ErrVersion, http.StatusNotFound, "no-route"},

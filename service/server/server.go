@@ -49,6 +49,10 @@ type Options struct {
 
 	SnapshotAge func() time.Duration // the age of the last snapshot, for /metrics; may be nil
 
+	// Forward passes a request of a caller, in the form of HTTP/1.1, on to the leader if the engine follows: its Forwarded has the
+	// answer. Nil passes nothing on.
+	Forward func(ctx context.Context, request []byte) (answer []byte, err error)
+
 	Logger  *slog.Logger // nil discards
 	Version string       // in the OpenAPI document
 }
@@ -233,9 +237,16 @@ func (s *Server) do(c *call, rt *route) (err error) {
 	ctx, cancel := context.WithTimeout(c.Context(), s.limits.Answer)
 	defer cancel()
 	if rt.writes() {
+		if err := s.engine.Confirm(ctx); err != nil {
+			return err
+		}
 		ctx = decision.WithEntry(ctx, &c.entry)
 	}
 	c.Request = c.WithContext(ctx)
+	s.seek(c, rt)
+	if s.isLeaders(c, rt) {
+		return s.forward(c)
+	}
 	if rt.reads() {
 		if err := s.awaitEntry(c); err != nil {
 			return err

@@ -42,6 +42,8 @@ type service struct {
 	clock  *clock
 	log    *lines
 	token  string
+
+	options server.Options
 }
 
 // clock is a time that tests move.
@@ -89,6 +91,7 @@ func started(t testing.TB, change func(o *server.Options, e *decision.Options)) 
 	t.Cleanup(s.engine.Close)
 	t.Cleanup(s.feed.Close)
 	s.store, so.Engine = eo.Store, s.engine
+	s.options = so
 	s.Server = server.New(so)
 	return s
 }

@@ -44,3 +44,8 @@ func SetMemory(bytes, begins, coarse int) (undo func()) {
 
 // Sent returns how many messages a store has sent to its server.
 func Sent(s *Store) uint64 { return s.conn.Stats().OutMsgs }
+
+// Age makes a store's last renewal of its lease older.
+func Age(s *Store, by time.Duration) {
+	s.lease.renewed.Store(new(time.Now().Add(-by)))
+}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -23,6 +24,7 @@ type lease struct {
 	bucket   jetstream.KeyValue
 	value    []byte
 	revision uint64
+	renewed  atomic.Pointer[time.Time] // when the last renewal that succeeded was sent
 }
 
 const leaseKey = "writer"
@@ -106,6 +108,9 @@ func (l *lease) take(ctx context.Context, s *Store, waits bool) error {
 			err := l.put(ctx, revision, patience)
 			if err == nil {
 				s.holder.Store(&mine)
+				if s.options.Standby && revision != 0 && held.Process != s.options.Process && seen.lasted <= held.silence() {
+					return wait(ctx, held.silence()) // the holder of before knows by then, or does not trust its lease
+				}
 				return nil
 			}
 			if !isWrongRevision(err) && (!isUnanswered(err) || patience > s.options.Patience) {
@@ -173,6 +178,7 @@ func (l *lease) look(ctx context.Context, s *Store) (revision uint64, held Holde
 // put writes the lease after a revision, 0 for none, and waits for the answer. It does not retry: a copy
 // would be refused because of the first message.
 func (l *lease) put(ctx context.Context, after uint64, wait time.Duration) error {
+	sent := time.Now()
 	revision, err := within(ctx, wait, func(ctx context.Context) (uint64, error) {
 		if after == 0 {
 			return l.bucket.Create(ctx, leaseKey, l.value)
@@ -183,7 +189,23 @@ func (l *lease) put(ctx context.Context, after uint64, wait time.Duration) error
 		return err
 	}
 	l.revision = revision
+	l.renewed.Store(&sent)
 	return nil
+}
+
+// Confirm returns an error if this store may not be the log's writer any more. While its lease lasts nobody else has acknowledged
+// anything. Afterwards, as in a process that was frozen, the log itself is asked.
+func (s *Store) Confirm(ctx context.Context) error {
+	if s.lease == nil {
+		return s.Loss()
+	}
+	if since := s.lease.renewed.Load(); since != nil && s.Leads() {
+		now := time.Now() // the monotonic clock stands still while a machine sleeps, and the time of day may be set
+		if elapsed := max(now.Sub(*since), now.Round(0).Sub(since.Round(0))); elapsed < silence {
+			return nil
+		}
+	}
+	return s.confirm(ctx)
 }
 
 // isWrongRevision reports whether a lease was not written because it has another revision.

@@ -236,3 +236,39 @@ func TestFollowedLogShrinks(t *testing.T) {
 		t.Errorf("%v, want a damage at entry 10", err)
 	}
 }
+
+// A writer whose lease has run out, as that of a process that was frozen, asks the log whether it still is its writer.
+func TestConfirm(t *testing.T) {
+	t.Parallel()
+	o := natslog.Options{URL: external(t), Standby: true}
+	s := connect(t, o)
+	fill(t, s, 1, 2)
+	messages := func() uint64 { return natslog.Sent(s) }
+	before := messages()
+	for range 100 {
+		if err := s.Confirm(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := messages() - before; n > 50 { // some are renewals
+		t.Errorf("a lease that lasts is confirmed by %d messages", n)
+	}
+	natslog.Age(s, time.Hour)
+	if err := s.Confirm(t.Context()); err != nil {
+		t.Errorf("it still is the writer: %v", err)
+	}
+	o.TakeOver = true
+	heir := connect(t, o)
+	natslog.Age(s, time.Hour)
+	if err := s.Confirm(t.Context()); !errors.Is(err, eventlog.ErrFenced) {
+		t.Errorf("%v, want ErrFenced", err)
+	}
+	fill(t, heir, 3, 4)
+	f := connect(t, natslog.Options{URL: o.URL, Standby: true})
+	if err := f.Confirm(t.Context()); !errors.Is(err, eventlog.ErrFollower) {
+		t.Errorf("%v, want ErrFollower", err)
+	}
+	if err := connect(t, natslog.Options{Dir: t.TempDir()}).Confirm(t.Context()); err != nil {
+		t.Error(err)
+	}
+}

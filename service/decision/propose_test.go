@@ -1,0 +1,398 @@
+package decision_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"reflect"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"vitrine/service/api"
+	"vitrine/service/decision"
+	"vitrine/service/eventlog"
+	"vitrine/service/eventlog/memlog"
+)
+
+// leaderTime is the time at which the leader of a pair accepts proposals.
+const leaderTime = 1000
+
+// pair is an engine that writes a log, and one that follows it and proposes to the first.
+type pair struct {
+	store            *memlog.Store
+	leader, follower *decision.Engine
+	// answer changes the leader's answers on their way; nil leaves them as they are.
+	answer func(data []byte) ([]byte, error)
+	ctx    context.Context // of the leader's answers, if not nil
+}
+
+func newPair(t testing.TB, o decision.Options) *pair {
+	t.Helper()
+	p := &pair{store: new(memlog.Store)}
+	o.Store = p.store
+	p.leader = opened(t, o)
+	o.Replica, o.Propose = 5, p.propose
+	p.follower = follower(t, o)
+	return p
+}
+
+func (p *pair) propose(ctx context.Context, proposal []byte) ([]byte, error) {
+	if p.ctx != nil {
+		ctx = p.ctx
+	}
+	data := p.leader.Accept(ctx, proposal, leaderTime)
+	if p.answer != nil {
+		return p.answer(data)
+	}
+	return data, nil
+}
+
+// put makes a placement that both know.
+func (p *pair) put(t testing.TB, config string) {
+	t.Helper()
+	put(t, p.leader, "home", config)
+	reach(t, p.follower, p.leader.Sequence())
+}
+
+// A decision of a follower is the leader's at the same version and draw: items, propensity and probabilities. The log has
+// the leader's time, and the version of the follower's policy.
+func TestFollowerDecidesAsTheLeader(t *testing.T) {
+	for _, mode := range []string{api.Learn, api.Explore} {
+		p := newPair(t, decision.Options{})
+		p.put(t, fmt.Sprintf(`{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ts-mnl"},"mode":%q,"seed":3}`, mode))
+		for i := range 50 {
+			id := fmt.Sprint("d", i)
+			a := decide(t, p.leader, "home", stock(id, 5))
+			is(t, "outcome", p.leader.Outcome(t.Context(), "home", id, a.Shown[0], 1), nil)
+		}
+		reach(t, p.follower, p.leader.Sequence())
+		wait(t, p.leader)
+		wait(t, p.follower)
+		twin := opened(t, decision.Options{Store: upTo(t, p.store, p.leader.Sequence())})
+		wait(t, twin)
+		twin.SetNumber("home", 5<<40)
+		differ := 0
+		for i := range 20 {
+			r := stock(fmt.Sprint("e", i), 6)
+			mine, yours := decide(t, p.follower, "home", r), decide(t, twin, "home", r)
+			if mine.PolicyVersion != 101 || !reflect.DeepEqual(mine, yours) {
+				t.Fatalf("%s: the follower decides %+v, the leader %+v", mode, mine, yours)
+			}
+			if other := decide(t, p.leader, "home", stock(fmt.Sprint("f", i), 6)); !reflect.DeepEqual(other.Shown, mine.Shown) {
+				differ++
+			}
+		}
+		if differ == 0 && mode == api.Explore {
+			t.Errorf("%s: the leader and the follower have the same draws", mode)
+		}
+		reach(t, p.follower, p.leader.Entry())
+		if d, err := p.follower.Decision(t.Context(), "home", "e3"); err != nil || d.Time != leaderTime {
+			t.Errorf("%+v, %v", d, err)
+		}
+		if string(snapshot(t, p.follower)) != string(replayed(t, decision.Options{Store: p.store})) {
+			t.Error("the follower's state is not that of a replay")
+		}
+	}
+}
+
+// Requests are repeated at the leader, at a follower, and when the leader's answer was lost: there is one decision. Numbers of
+// decisions without an id are not given twice.
+func TestFollowersRequestsAreRepeated(t *testing.T) {
+	p := newPair(t, decision.Options{Build: buildToy})
+	p.put(t, toys)
+	mine := decide(t, p.follower, "home", stock("a", 3))
+	if mine.Repeated || p.follower.Entry() != 2 {
+		t.Errorf("%+v, at entry %d", mine, p.follower.Entry())
+	}
+	decide(t, p.leader, "home", stock("b", 3))
+	for _, e := range []*decision.Engine{p.leader, p.follower} {
+		for _, id := range []string{"a", "b"} {
+			if a := decide(t, e, "home", stock(id, 3)); !a.Repeated || a.Decision != id {
+				t.Errorf("%s again: %+v", id, a)
+			}
+			_, err := e.Decide(t.Context(), "home", stock(id, 2), 1)
+			is(t, "another request", err, decision.ErrConflict)
+		}
+	}
+	var asked atomic.Int64
+	p.answer = func(data []byte) ([]byte, error) {
+		if asked.Add(1) == 1 {
+			return nil, errors.New("lost")
+		}
+		return data, nil
+	}
+	var number uint64
+	a := decide(t, p.follower, "home", stock("", 3))
+	if _, err := fmt.Sscanf(a.Decision, "home~1.%d", &number); err != nil || a.Repeated || number>>40 != 5 || asked.Load() != 2 {
+		t.Errorf("after a lost answer, asked %d times: %+v", asked.Load(), a)
+	}
+	decide(t, p.leader, "home", stock("", 3))
+	if s := statsOf(t, p.leader, "home"); s.Decisions != 4 {
+		t.Errorf("%d decisions", s.Decisions)
+	}
+	if again := opened(t, decision.Options{Store: p.store, Build: buildToy}); decide(t, again, "home", stock("", 2)).Decision != "home~1.3" {
+		t.Error("the leader's numbers do not go on from its own")
+	}
+}
+
+// Callers of two followers and of the leader at once, twins among them.
+func TestManyFollowers(t *testing.T) {
+	p := newPair(t, decision.Options{Build: buildToy})
+	second := follower(t, decision.Options{Store: p.store, Build: buildToy, Replica: 6, Propose: p.propose})
+	p.put(t, `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{}}`)
+	reach(t, second, 1)
+	engines := []*decision.Engine{p.leader, p.follower, second}
+	var mu sync.Mutex
+	answers := map[string][]string{}
+	var group sync.WaitGroup
+	for c := range 6 {
+		group.Go(func() {
+			for i := range 60 {
+				id := fmt.Sprint("d", i)
+				a, err := engines[c%3].Decide(t.Context(), "home", stock(id, 3+i%5), 0)
+				if err != nil {
+					t.Errorf("decide: %v", err)
+					return
+				}
+				mu.Lock()
+				if have := answers[id]; have != nil && !reflect.DeepEqual(have, a.Shown) {
+					t.Errorf("%s: twins were shown %v and %v", id, have, a.Shown)
+				}
+				answers[id] = a.Shown
+				mu.Unlock()
+				if err := engines[(c+i)%3].Outcome(t.Context(), "home", id, a.Shown[c%2], 1); err != nil && !errors.Is(err, decision.ErrConflict) {
+					t.Errorf("outcome: %v", err)
+				}
+			}
+		})
+	}
+	group.Wait()
+	if s := statsOf(t, p.leader, "home"); s.Decisions != 60 || s.Outcomes != 60 {
+		t.Errorf("%+v", s)
+	}
+	want := replayed(t, decision.Options{Store: p.store, Build: buildToy})
+	for i, e := range engines {
+		reach(t, e, p.leader.Sequence())
+		if string(snapshot(t, e)) != string(want) {
+			t.Errorf("engine %d has another state than a replay", i)
+		}
+	}
+}
+
+// What a follower passes on is answered as the leader answers its own callers.
+func TestFollowersOutcomes(t *testing.T) {
+	p := newPair(t, decision.Options{Build: buildToy})
+	p.put(t, `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{},"attribution_window":"1000ns"}`)
+	for i, id := range []string{"a", "b", "c", "d"} {
+		r := stock(id, 3)
+		r.Defer = i == 3
+		if _, err := p.leader.Decide(t.Context(), "home", r, leaderTime); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := p.leader.Decide(t.Context(), "home", stock("old", 2), -leaderTime); err != nil {
+		t.Fatal(err)
+	}
+	f := p.follower
+	for i, c := range []struct {
+		err, want error
+	}{
+		{f.Outcome(t.Context(), "home", "a", "sku1", 1), nil},
+		{f.Outcome(t.Context(), "home", "a", "sku1", 1), nil},
+		{f.Outcome(t.Context(), "", "a", "sku1", 1), nil},
+		{f.Outcome(t.Context(), "home", "a", "", 1), decision.ErrConflict},
+		{f.Outcome(t.Context(), "home", "a", "other", 1), decision.ErrNotShown},
+		{f.Outcome(t.Context(), "home", "z", "", 1), decision.ErrNotFound},
+		{f.Outcome(t.Context(), "home", "old", "sku0", 1), decision.ErrLate},
+		{f.Reward(t.Context(), "home", "b", []api.Reward{{Item: "sku0", Value: 1}}, 1), nil},
+		{f.Activate(t.Context(), "home", "d", 1), nil},
+		{f.Activate(t.Context(), "home", "z", 1), decision.ErrNotFound},
+	} {
+		if !errors.Is(c.err, c.want) {
+			t.Errorf("%d: %v, want %v", i, c.err, c.want)
+		}
+	}
+	var field *api.FieldError
+	if err := f.Reward(t.Context(), "home", "c", []api.Reward{{Item: "sku0", Value: 2}}, 1); !errors.As(err, &field) || field.Field != "/rewards/0/value" {
+		t.Errorf("%v, want a fault of the first reward", err)
+	}
+	reach(t, f, f.Entry())
+	if d, err := f.Decision(t.Context(), "home", "b"); err != nil || d.Choice != "sku0" {
+		t.Errorf("%+v, %v", d, err)
+	}
+	if s := statsOf(t, f, "home"); s.Outcomes != 2 || s.Expired != 1 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// held is a log whose entries come to its followers when the gate is opened.
+type held struct {
+	*memlog.Store
+	gate chan struct{}
+}
+
+func (s *held) Follow(ctx context.Context, from uint64) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		for e, err := range s.Store.Follow(ctx, from) {
+			select {
+			case <-s.gate:
+			case <-ctx.Done():
+			}
+			if !yield(e, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// A follower that does not know yet that the placement has changed is told, sees the change, and decides again. So it is with
+// values of categories that another process has met first.
+func TestFollowerIsBehind(t *testing.T) {
+	store := &held{new(memlog.Store), make(chan struct{}, 100)}
+	e := opened(t, decision.Options{Store: store.Store})
+	moved := make(chan struct{}, 100)
+	f := follower(t, decision.Options{Store: store, Replica: 1, Propose: func(ctx context.Context, proposal []byte) ([]byte, error) {
+		data := e.Accept(ctx, proposal, leaderTime)
+		if data[0] == 'm' {
+			moved <- struct{}{}
+		}
+		return data, nil
+	}})
+	put(t, e, "home", brands)
+	store.gate <- struct{}{}
+	reach(t, f, 1)
+	choose(t, e, branded("1", "a", "b"), 1)                        // entries 2 and 3
+	put(t, e, "home", brands[:len(brands)-1]+`,"mode":"explore"}`) // entry 4
+	decided := make(chan *decision.Answer)
+	go func() { decided <- choose(t, f, branded("2", "b", "c"), 1) }()
+	<-moved
+	select {
+	case a := <-decided:
+		t.Fatalf("it decides %+v before it has seen the change", a)
+	case <-time.After(20 * time.Millisecond):
+	}
+	for range 20 {
+		store.gate <- struct{}{}
+	}
+	a := <-decided
+	reach(t, f, f.Entry())
+	var seen []string
+	for entry, err := range f.Events(t.Context(), 1) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b, ok := entry.Body.(*eventlog.ValuesSeen); ok {
+			seen = append(seen, fmt.Sprint(b.Values))
+		}
+	}
+	if a.Decision != "2" || fmt.Sprint(seen) != "[[a b] [c]]" {
+		t.Errorf("%+v, values %v", a, seen)
+	}
+	if string(snapshot(t, f)) != string(snapshot(t, e)) {
+		t.Error("it has another state")
+	}
+}
+
+// Without a leader a follower says so after a while, and decides when there is one. One that has become the leader meanwhile
+// decides itself.
+func TestNoLeader(t *testing.T) {
+	defer decision.SetLeaderPatience(10*time.Millisecond, 100*time.Millisecond)()
+	p := newPair(t, decision.Options{Build: buildToy})
+	p.put(t, toys)
+	p.answer = func([]byte) ([]byte, error) { return nil, errors.New("nobody answers") }
+	_, err := p.follower.Decide(t.Context(), "home", stock("a", 2), 1)
+	is(t, "without a leader", err, decision.ErrNoLeader)
+	is(t, "an outcome", p.follower.Outcome(t.Context(), "home", "a", "", 1), decision.ErrNoLeader)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	is(t, "a caller that leaves", p.follower.Outcome(ctx, "home", "a", "", 1), context.DeadlineExceeded)
+	p.answer = func([]byte) ([]byte, error) { return []byte("nonsense"), nil }
+	if _, err := p.follower.Decide(t.Context(), "home", stock("b", 2), 1); err == nil || errors.Is(err, decision.ErrNoLeader) {
+		t.Errorf("a leader that speaks another language: %v", err)
+	}
+	decision.SetLeaderPatience(10*time.Millisecond, time.Minute)
+	asked := make(chan struct{}, 1000)
+	p.answer = func([]byte) ([]byte, error) { asked <- struct{}{}; return nil, errors.New("nobody answers") }
+	decided := make(chan error)
+	go func() {
+		_, err := p.follower.Decide(t.Context(), "home", stock("c", 2), 1)
+		decided <- err
+	}()
+	<-asked
+	p.leader.Close()
+	if err := p.follower.Lead(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	is(t, "as the leader", <-decided, nil)
+	unled := follower(t, decision.Options{Store: p.store, Build: buildToy})
+	_, err = unled.Decide(t.Context(), "home", stock("d", 2), 1)
+	is(t, "a follower that proposes nothing", err, decision.ErrFollower)
+}
+
+// Whatever is proposed is answered, with an answer that a follower reads. Only lawful proposals change the log.
+func FuzzAccept(f *testing.F) {
+	store := new(memlog.Store)
+	e := opened(f, decision.Options{Store: store, Build: buildToy})
+	put(f, e, "home", toys)
+	recorder := follower(f, decision.Options{Store: store, Build: buildToy, Replica: 1, Propose: func(ctx context.Context, proposal []byte) ([]byte, error) {
+		f.Add(proposal)
+		return e.Accept(ctx, proposal, 1), nil
+	}})
+	reach(f, recorder, 1)
+	decide(f, recorder, "home", stock("a", 2))
+	decide(f, recorder, "home", stock("", 1))
+	if err := recorder.Outcome(f.Context(), "home", "a", "", 1); err != nil {
+		f.Fatal(err)
+	}
+	for _, text := range []string{"", "o", "c", "x", "c{}", `c{"what":"see","placement":"home","changed":1,"seen":[{"Feature":"x","Values":["v"]}]}`, `c{"what":"reward","placement":"home","decision":"a","rewards":[{"item":"sku0","value":9}]}`} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, proposal []byte) {
+		answer := e.Accept(t.Context(), proposal, 1)
+		if err := decision.DecodeAnswer(answer); err != nil {
+			t.Fatalf("%q: %v", answer, err)
+		}
+		if err := e.Failure(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// An answer is read, or is an error.
+func FuzzAnswer(f *testing.F) {
+	for _, text := range []string{"", "d\x01", "m\x05", "r\x02rest", `e` + "\x02" + `{"kind":"late","text":"x"}`, "d\x01x", "z\x01"} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(_ *testing.T, data []byte) { _ = decision.DecodeAnswer(data) })
+}
+
+// A leader that may have been replaced says nothing of what it does not know, neither to its callers nor to followers, which ask
+// again.
+func TestLeaderInDoubt(t *testing.T) {
+	defer decision.SetLeaderPatience(10*time.Millisecond, 100*time.Millisecond)()
+	var replaced atomic.Bool
+	p := newPair(t, decision.Options{Build: buildToy, Confirm: func(context.Context) error {
+		if replaced.Load() {
+			return eventlog.ErrFenced
+		}
+		return nil
+	}})
+	p.put(t, toys)
+	is(t, "an unknown decision", p.follower.Outcome(t.Context(), "home", "a", "", 1), decision.ErrNotFound)
+	is(t, "the writer", p.leader.Confirm(t.Context()), nil)
+	replaced.Store(true)
+	is(t, "an unknown decision of a leader in doubt", p.follower.Outcome(t.Context(), "home", "a", "", 1), decision.ErrNoLeader)
+	if err := p.leader.Confirm(t.Context()); !errors.Is(err, decision.ErrNoLeader) || !errors.Is(err, eventlog.ErrFenced) {
+		t.Errorf("%v, want ErrNoLeader, and why", err)
+	}
+	is(t, "a follower", p.follower.Confirm(t.Context()), nil)
+	replaced.Store(false)
+	decide(t, p.leader, "home", stock("b", 2))
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	p.ctx = ended
+	is(t, "a leader that ends", p.follower.Outcome(t.Context(), "home", "b", "", 1), decision.ErrNoLeader)
+}

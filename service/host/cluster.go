@@ -1,0 +1,108 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"vitrine/internal/replace"
+	"vitrine/service/decision"
+	"vitrine/service/eventlog/natslog"
+	"vitrine/service/server"
+)
+
+// What a follower asks of the leader.
+const (
+	toPropose = "propose" // a decision or an outcome: decision.Engine.Accept
+	toForward = "forward" // another request of a caller: server.Server.Forwarded
+)
+
+// answerFollowers answers the processes that follow the log, until stop is called.
+func (l *life) answerFollowers(ctx context.Context, s *server.Server) (stop func(), err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	first, err := l.store.Answer(toPropose, func(proposal []byte) []byte {
+		ctx, cancel := context.WithTimeout(ctx, acceptTime)
+		defer cancel()
+		return l.engine.Accept(ctx, proposal, l.clock.now().UnixNano())
+	})
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	second, err := l.store.Answer(toForward, s.Forwarded)
+	if err != nil {
+		cancel()
+		first()
+		return nil, err
+	}
+	return func() {
+		cancel()
+		first()
+		second()
+	}, nil
+}
+
+// acceptTime is how long a proposal may take, which a follower repeats.
+const acceptTime = 10 * time.Second
+
+// propose asks the leader to write what this process has decided.
+func (l *life) propose(ctx context.Context, proposal []byte) ([]byte, error) {
+	return l.store.Ask(ctx, toPropose, proposal)
+}
+
+// forward passes a request on to the leader. It waits for a leader as long as a take-over may take.
+func (l *life) forward(ctx context.Context, request []byte) ([]byte, error) {
+	for begin := time.Now(); ; {
+		answer, err := l.store.Ask(ctx, toForward, request)
+		if !errors.Is(err, natslog.ErrNobody) {
+			return answer, err
+		}
+		if time.Since(begin) > leaderPatience {
+			return nil, fmt.Errorf("%w: %w", decision.ErrNoLeader, err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(minPause):
+		}
+	}
+}
+
+// leaderPatience is how long a caller waits for a leader.
+const leaderPatience = 5 * time.Second
+
+// fetchSnapshot copies the snapshot beside the log to the data directory, if that has none or an earlier one.
+func (l *life) fetchSnapshot(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, shareDeadline)
+	defer cancel()
+	at, read, err := l.store.LastSnapshot(ctx)
+	if errors.Is(err, natslog.ErrNoSnapshot) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(l.Data, SnapshotFile)
+	own, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if have, err := decision.SnapshotPosition(own); err == nil && have.Sequence >= at.Sequence {
+		if _, err := decision.Locate(ctx, l.store, have); err == nil {
+			return nil
+		}
+	}
+	if _, err := decision.Locate(ctx, l.store, at); err != nil {
+		return err
+	}
+	if err := replace.Stream(path, func(w io.Writer) error { return read(ctx, w) }); err != nil {
+		return err
+	}
+	l.Logger.Info("the state begins with the snapshot beside the log", "entry", at.Sequence)
+	return nil
+}

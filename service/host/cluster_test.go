@@ -1,0 +1,274 @@
+package host
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+
+	"vitrine/service/eventlog/natslog"
+)
+
+// logServer starts a server of NATS.
+func logServer(t *testing.T) (url string) {
+	t.Helper()
+	s, err := server.NewServer(&server.Options{
+		Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), SyncAlways: true, NoSigs: true, NoLog: true, NoSystemAccount: true,
+		JetStreamMaxStore: 1 << 32,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
+	if !s.ReadyForConnections(time.Minute) {
+		t.Fatal("the server does not start")
+	}
+	return s.ClientURL()
+}
+
+// running is a service at a log on a server.
+type running struct {
+	*testing.T
+	url  string
+	data string
+	stop func() // and waits for its end
+
+	mu  sync.Mutex
+	log bytes.Buffer
+}
+
+func (r *running) Write(b []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.log.Write(b)
+}
+
+func (r *running) said(text string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return strings.Contains(r.log.String(), text)
+}
+
+// until waits until something is so.
+func (r *running) until(what string, is func() bool) {
+	r.Helper()
+	for deadline := time.Now().Add(time.Minute); !is(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.Fatalf("%s: it does not come to that:\n%s", what, &r.log)
+		}
+	}
+}
+
+// runs starts a service, and returns when it answers.
+func runs(t *testing.T, log, data string, change func(c *Config)) *running {
+	t.Helper()
+	r := &running{T: t, data: data}
+	c := Default()
+	c.Data, c.Listen, c.Log.URL = data, "127.0.0.1:0", log
+	c.Snapshots.Every.Duration = 50 * time.Millisecond
+	if change != nil {
+		change(c)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	address, ended := make(chan string, 10), make(chan error, 1)
+	go func() {
+		ended <- Run(ctx, c, Options{Logger: slog.New(slog.NewJSONHandler(r, nil)), Serving: func(_ context.Context, at string) { address <- at }})
+	}()
+	r.stop = sync.OnceFunc(func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(r.stop)
+	select {
+	case at := <-address:
+		r.url = "http://" + at
+	case err := <-ended:
+		ended <- nil
+		t.Fatal(err)
+	}
+	return r
+}
+
+// ask asks, and expects a status.
+func (r *running) ask(status int, method, path, body string) string {
+	r.Helper()
+	q, _ := http.NewRequest(method, r.url+path, strings.NewReader(body))
+	have, text := roundTrip(r.T, q)
+	if have != status {
+		r.Fatalf("%s %s: %d %s", method, path, have, text)
+	}
+	return text
+}
+
+// tally are the counts of a placement.
+func (r *running) tally() (t struct{ Decisions, Outcomes, Learned uint64 }) {
+	r.Helper()
+	if err := json.Unmarshal([]byte(r.ask(200, "GET", "/v1/placements/home/stats", "")), &t); err != nil {
+		r.Fatal(err)
+	}
+	return t
+}
+
+// Three services have one log. Each answers everything; the state of each is the same; when the leader ends another one leads. A
+// new machine begins with the snapshot beside the log, whose first entries are gone by then.
+func TestServicesShareALog(t *testing.T) {
+	log := logServer(t)
+	small := func(c *Config) { c.Retention.Size = 40_000 }
+	first := runs(t, log, t.TempDir(), small)
+	second := runs(t, log, t.TempDir(), small)
+	second.until("following", func() bool { return second.said("following the log") })
+	second.ask(201, "PUT", "/v1/placements/home", `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl"},"memory":100000}`)
+	for i := range 200 {
+		to, and := first, second
+		if i%2 == 0 {
+			to, and = second, first
+		}
+		to.ask(201, "POST", "/v1/placements/home/decisions", fmt.Sprintf(`{"decision_id":"d%d","items":[{"id":"a","features":{"x":%d}},{"id":"b","features":{"x":1}}]}`, i, i%3))
+		and.ask(204, "POST", fmt.Sprintf("/v1/decisions/d%d/outcome", i), `{"choice":null}`)
+	}
+	first.until("retention", func() bool { return first.said(`"msg":"removed"`) })
+	if second.said(`"msg":"snapshot"`) || second.said(`"msg":"removed"`) {
+		t.Error("a follower writes snapshots for itself, or removes entries")
+	}
+	data := t.TempDir()
+	if err := os.WriteFile(filepath.Join(data, SnapshotFile), []byte("rubbish"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	third := runs(t, log, data, nil)
+	if !third.said("begins with the snapshot beside the log") {
+		t.Error("a new machine does not begin with the snapshot beside the log")
+	}
+	for _, r := range []*running{first, second, third} {
+		r.until("the state", func() bool {
+			have := r.tally()
+			return have.Decisions == 200 && have.Outcomes == 200 && have.Learned == 200
+		})
+	}
+	first.stop()
+	second.until("leading", func() bool {
+		return second.said("this process writes the log now") || third.said("this process writes the log now")
+	})
+	third.ask(201, "POST", "/v1/placements/home/decisions", `{"decision_id":"new","items":[{"id":"a","features":{"x":1}}]}`)
+	second.ask(200, "POST", "/v1/placements/home/decisions", `{"decision_id":"new","items":[{"id":"a","features":{"x":1}}]}`)
+
+	// A machine without a snapshot of its own, when the one beside the log is damaged or of another log.
+	third.stop()
+	second.stop()
+	c, err := nats.Connect(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	js, err := c.JetStream()
+	if err != nil {
+		t.Fatal(err)
+	}
+	bucket, err := js.ObjectStore("vitrine-snapshots")
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := bucket.List()
+	if err != nil || len(list) > 2 {
+		t.Errorf("%d snapshots are kept, %v", len(list), err)
+	}
+	last := list[0]
+	for _, o := range list {
+		if o.Name > last.Name {
+			last = o
+		}
+	}
+	if _, err := bucket.Put(&nats.ObjectMeta{Name: last.Name, Metadata: map[string]string{"log": strings.Repeat("ab", 16), "hash": strings.Repeat("cd", 16)}}, strings.NewReader("x")); err != nil {
+		t.Fatal(err)
+	}
+	o := Default()
+	o.Data, o.Log.URL, o.Listen = t.TempDir(), log, "127.0.0.1:0"
+	var said bytes.Buffer
+	err = Run(t.Context(), o, Options{Logger: slog.New(slog.NewJSONHandler(&said, nil))})
+	if err == nil || !strings.Contains(said.String(), "the snapshot beside the log is not used") || !strings.Contains(said.String(), "another log") {
+		t.Errorf("%v:\n%s", err, &said)
+	}
+	runs(t, log, second.data, nil).tally() // has one of its own
+}
+
+// The snapshot beside a log that is empty, or not there, is none; names and metadata that are none are said.
+func TestSnapshotsBesideTheLog(t *testing.T) {
+	url := logServer(t)
+	s, err := natslog.Open(t.Context(), natslog.Options{URL: url})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if _, _, err := s.LastSnapshot(t.Context()); err != natslog.ErrNoSnapshot {
+		t.Errorf("%v, want ErrNoSnapshot", err)
+	}
+	at, err := s.Position(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range 5 {
+		at.Sequence = uint64(n)
+		if err := s.PutSnapshot(t.Context(), at, strings.NewReader(strings.Repeat(fmt.Sprint(n), 300_000))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, read, err := s.LastSnapshot(t.Context())
+	if err != nil || got != at {
+		t.Errorf("%v, %v, want %v", got, err, at)
+	}
+	var w bytes.Buffer
+	if err := read(t.Context(), &w); err != nil || w.String() != strings.Repeat("4", 300_000) {
+		t.Errorf("%d bytes, %v", w.Len(), err)
+	}
+	c, err := nats.Connect(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	js, _ := c.JetStream()
+	info, err := js.StreamInfo("OBJ_vitrine-snapshots")
+	if err != nil || info.State.Bytes > 800_000 {
+		t.Errorf("%d bytes of snapshots are kept, %v", info.State.Bytes, err)
+	}
+	// A process that was killed has left parts of one.
+	if _, err := js.Publish("$O.vitrine-snapshots.C.left", bytes.Repeat([]byte("x"), 100_000)); err != nil {
+		t.Fatal(err)
+	}
+	at.Sequence = 6
+	if err := s.PutSnapshot(t.Context(), at, strings.NewReader("six")); err != nil {
+		t.Fatal(err)
+	}
+	if info, err = js.StreamInfo("OBJ_vitrine-snapshots", &nats.StreamInfoRequest{SubjectsFilter: "$O.vitrine-snapshots.C.>"}); err != nil || len(info.State.Subjects) != 2 {
+		t.Errorf("%v, %v: parts of two snapshots should be there", info.State.Subjects, err)
+	}
+	bucket, err := js.ObjectStore("vitrine-snapshots")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"7x": "its name is no entry", "99999999999999999999": "its name is no entry", "zz": "its name is no entry", fmt.Sprintf("%020d", 9): `its metadata "`} {
+		if _, err := bucket.PutString(name, "x"); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := s.LastSnapshot(t.Context()); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), name) {
+			t.Errorf("%v, want that %q says %q", err, name, want)
+		}
+		if err := bucket.Delete(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,129 @@
+package server
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+
+	"vitrine/service/decision"
+)
+
+// A follower passes requests that change more than decisions on to the leader, as they came, and answers with its answer.
+// The leader checks the key and the limits again, so all processes need the same keys.
+
+// forwardedKey is the key of a value of the context of a request that a follower has passed on.
+type forwardedKey struct{}
+
+// isLeaders reports whether only the leader can answer a request that has come to a follower.
+func (s *Server) isLeaders(c *call, rt *route) bool {
+	if s.options.Forward == nil || s.engine.Role() != decision.Follower || c.Context().Value(forwardedKey{}) != nil || c.Method == http.MethodGet || c.Method == http.MethodHead {
+		return false
+	}
+	if rt.contract != nil { // which may make the placement
+		if _, err := s.engine.Config(c.Placement()); err != nil {
+			return true
+		}
+	}
+	return rt.scope == ScopeAdmin
+}
+
+// forward passes a request on to the leader. Afterwards this process has seen what the leader has written.
+func (s *Server) forward(c *call) error {
+	body, err := c.body()
+	if err != nil {
+		return err
+	}
+	r := c.Request.Clone(c.Context())
+	r.Body, r.ContentLength, r.TransferEncoding = io.NopCloser(bytes.NewReader(body)), int64(len(body)), nil
+	r.Header.Del("Content-Encoding")
+	r.Header.Del("Accept-Encoding") // the answer is compressed here
+	r.Header.Set("X-Request-Id", c.id)
+	var request bytes.Buffer
+	if err := r.Write(&request); err != nil {
+		return err
+	}
+	answer, err := s.options.Forward(c.Context(), request.Bytes())
+	if err != nil {
+		return err
+	}
+	a, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(answer)), r)
+	if err != nil {
+		return fmt.Errorf("the leader's answer: %w", err)
+	}
+	defer a.Body.Close()
+	text, err := io.ReadAll(a.Body)
+	if err != nil {
+		return fmt.Errorf("the leader's answer: %w", err)
+	}
+	if err := s.engine.CatchUp(c.Context()); err != nil {
+		s.log.Warn("a change by the leader is not seen here yet", "request_id", c.id, "cause", err.Error())
+	}
+	h := c.w.Header()
+	for name, values := range a.Header {
+		if name != "Content-Length" {
+			h[name] = values
+		}
+	}
+	if len(text) == 0 {
+		c.w.WriteHeader(a.StatusCode)
+		return nil
+	}
+	return c.answer(a.StatusCode, a.Header.Get("Content-Type"), text)
+}
+
+// Forwarded answers a request that a follower has passed on.
+func (s *Server) Forwarded(request []byte) []byte {
+	w := &written{header: http.Header{}}
+	r, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(request)))
+	if err != nil {
+		w.WriteHeader(http.StatusBadRequest)
+	} else {
+		s.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), forwardedKey{}, true)))
+	}
+	a := &http.Response{
+		StatusCode: w.status, ProtoMajor: 1, ProtoMinor: 1, Header: w.header, Body: io.NopCloser(&w.body), ContentLength: int64(w.body.Len()),
+	}
+	var answer bytes.Buffer
+	_ = a.Write(&answer) // into memory
+	return answer.Bytes()
+}
+
+// written is an answer in memory.
+type written struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+}
+
+// Header implements http.ResponseWriter.
+func (w *written) Header() http.Header { return w.header }
+
+// WriteHeader implements http.ResponseWriter.
+func (w *written) WriteHeader(status int) {
+	if w.status == 0 {
+		w.status = status
+	}
+}
+
+// Write implements http.ResponseWriter.
+func (w *written) Write(b []byte) (int, error) {
+	w.WriteHeader(http.StatusOK)
+	return w.body.Write(b)
+}
+
+// seek lets a follower see the placement of a request that it does not know, in case the leader does.
+func (s *Server) seek(c *call, rt *route) {
+	name := c.PathValue("name")
+	if rt.contract != nil {
+		name = c.Placement()
+	}
+	if name == "" || s.engine.Role() != decision.Follower {
+		return
+	}
+	if _, err := s.engine.Config(name); err != nil {
+		_ = s.engine.CatchUp(c.Context()) // otherwise it is not there
+	}
+}

@@ -1,0 +1,146 @@
+package server_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"vitrine/service/api"
+	"vitrine/service/decision"
+	"vitrine/service/server"
+)
+
+// followed makes a service that follows the log of another one, and asks that for what it cannot do. The numbers of its decisions are
+// those that the leader would give.
+func followed(t testing.TB, leader *service) *service {
+	t.Helper()
+	f := &service{TB: t, feed: new(server.Feed), clock: leader.clock, log: leader.log, token: leader.token, store: leader.store}
+	var err error
+	f.engine, err = decision.Open(context.Background(), decision.Options{
+		Store: leader.store.(decision.Log), Build: decision.NewLearner, Applied: f.feed.Applied, Follow: true, Leader: func() string { return "the leader" },
+		Propose: func(ctx context.Context, proposal []byte) ([]byte, error) {
+			return leader.engine.Accept(ctx, proposal, leader.clock.now().UnixNano()), nil
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(f.engine.Close)
+	t.Cleanup(f.feed.Close)
+	f.options = leader.options
+	f.options.Engine, f.options.Feed = f.engine, f.feed
+	of := leader.Server
+	f.options.Forward = func(_ context.Context, request []byte) ([]byte, error) { return of.Forwarded(request), nil }
+	f.Server = server.New(f.options)
+	return f
+}
+
+// Every conversation with a follower is the one with a leader, to the byte.
+func TestConversationsWithAFollower(t *testing.T) {
+	files, err := filepath.Glob("testdata/conversation/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no conversations", err)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			t.Parallel()
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := parseConversation(t, string(text))
+			c.start(t)
+			leader, f := c.engine, followed(t, c.service)
+			c.Server, c.feed = f.Server, f.feed
+			learn := func() {
+				t.Helper()
+				if err := errors.Join(leader.Wait(t.Context()), f.engine.Reach(t.Context(), leader.Sequence()), f.engine.Wait(t.Context())); err != nil {
+					t.Fatal(err)
+				}
+			}
+			var listening *step
+			for i := range c.steps {
+				s := &c.steps[i]
+				switch {
+				case strings.HasPrefix(s.line, "! "):
+					c.do(s.line)
+					learn()
+				case s.head == nil:
+				default:
+					got := c.play(*s)
+					learn()
+					switch {
+					case got == "":
+						listening = s
+					case s.head[0] == "GET /readyz": // which says what it is
+					case filepath.Base(file) == "personalizer.txt": // the leader makes its first decision, so the draws are others
+						if mine, yours := head(got), head(s.answer); mine != yours {
+							t.Errorf("%s: %s, want %s", s.head[0], mine, yours)
+						}
+					default:
+						c.compare(s, got)
+					}
+				}
+			}
+			if listening != nil {
+				c.feed.Close()
+				c.compare(listening, <-c.listener)
+			}
+		})
+	}
+}
+
+// head is the beginning of an answer, before its body.
+func head(answer string) string {
+	head, _, _ := strings.Cut(answer, "\n\n")
+	return head
+}
+
+// What only the leader can do is answered by the leader, or by a problem that says that there is none. A request that was passed
+// on is not passed on again.
+func TestForwarding(t *testing.T) {
+	leader := started(t, nil)
+	f := followed(t, leader)
+	const home = `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl"}}`
+	a := f.want(201, "PUT", "/v1/placements/home", home, "X-Request-Id", "mine")
+	if a.header.Get("X-Request-Id") != "mine" || a.header.Get("Etag") == "" || a.header.Get("Vitrine-Entry") != "1" || len(a.header.Values("X-Content-Type-Options")) != 1 {
+		t.Errorf("%v", a.header)
+	}
+	f.want(200, "GET", "/v1/placements/home", "")
+	if _, err := leader.engine.Config("home"); err != nil {
+		t.Error(err)
+	}
+	leader.want(201, "PUT", "/v1/placements/cart", home)
+	f.want(201, "POST", "/v1/placements/cart/decisions", `{"decision_id":"a","items":[{"id":"i","features":{"x":1}}]}`) // it looks for the placement
+	leader.want(201, "POST", "/v1/placements/cart/decisions", `{"decision_id":"b","items":[{"id":"i","features":{"x":1}}]}`)
+	f.want(204, "POST", "/v1/decisions/b/outcome", `{"choice":"i"}`) // and for the decision
+	f.problem(422, "invalid", "#/max_size", "PUT", "/v1/placements/home", `{"max_size":0}`)
+	f.options.Forward = func(context.Context, []byte) ([]byte, error) { return nil, decision.ErrNoLeader }
+	f.Server = server.New(f.options)
+	f.problem(503, "no-leader", "", "DELETE", "/v1/placements/home", "")
+	f.want(200, "GET", "/v1/placements/home", "")
+	f.options.Forward = func(context.Context, []byte) ([]byte, error) { return []byte("nonsense"), nil }
+	f.Server = server.New(f.options)
+	f.problem(500, "internal", "", "DELETE", "/v1/placements/home", "")
+	f.options.Forward = func(_ context.Context, request []byte) ([]byte, error) { return f.Forwarded(request), nil }
+	f.Server = server.New(f.options)
+	f.problem(503, "follower", "", "DELETE", "/v1/placements/home", "")
+	if a := string(f.Forwarded([]byte("nonsense"))); !strings.HasPrefix(a, "HTTP/1.1 400 ") {
+		t.Errorf("%q", a)
+	}
+	if s, err := leader.engine.Stats("home"); err != nil || s.Mode != api.Learn {
+		t.Errorf("%+v, %v", s, err)
+	}
+}
+
+// A leader that may have been replaced refuses changes, and goes on to answer what reads.
+func TestLeaderInDoubt(t *testing.T) {
+	s := started(t, func(_ *server.Options, e *decision.Options) {
+		e.Confirm = func(context.Context) error { return errors.New("another one writes the log") }
+	})
+	s.problem(503, "no-leader", "", "POST", "/v1/decisions/a/outcome", `{"choice":null}`)
+	s.want(200, "GET", "/v1/placements", "")
+}
