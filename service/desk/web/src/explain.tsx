@@ -159,8 +159,8 @@ export function Why(props: { of: Explanation; answer?: Answer }) {
           <p>
             The best other set{" "}
             {x.next.items.length === 0 ? "is empty" : other.more.length === 0 ? <>lacks <strong class="id">{other.less.join(", ")}</strong></> : <>has <strong class="id">{other.more.join(", ")}</strong>{other.less.length > 0 ? <> in the place of <strong class="id">{other.less.join(", ")}</strong></> : " too"}</>}.
-            {" "}It would earn {number(x.next.revenue)}: {x.next.missed_by >= 0 ? `${number(x.next.missed_by)} less` : `${number(-x.next.missed_by)} more, because the set shown was drawn`}
-            {x.compared === "index" ? ", by the utilities by which the policy chose." : ", by the mean utilities."}
+            {" "}By the {x.compared === "index" ? "utilities by which the policy chose" : "mean utilities"} it would earn {number(x.next.revenue)}, and the set shown {number(x.revenue)}
+            {x.next.missed_by >= 0 ? "." : ", because that was drawn."}
           </p>
         ) : x.compared !== "none" && x.known === x.candidates ? <Empty>There is no other set.</Empty> : null}
         {x.rules && x.rules.length > 0 ? (

@@ -15,7 +15,7 @@ const spans: [string, number][] = [["Last 10 minutes", 600], ["Last hour", 3600]
 const page = 12;
 
 export default function Overview() {
-  const [seconds, setSeconds] = useState(3600);
+  const [seconds, setSeconds] = useState(0);
   const [contains, setContains] = useState("");
   const [from, setFrom] = useState(0);
   const query = new URLSearchParams({ seconds: `${seconds}`, points: "60", limit: `${page}`, from: `${from}`, contains });
