@@ -49,12 +49,12 @@ type Answer struct {
 // estimates are the part of an answer that is not in the offer. The log keeps them in the field Answer of an
 // event:
 //
-//	version      1 byte    5 with a flag from 512 on, else 4 with flag 256, 3 with flag 128, 2 with a flag from 8 on, else 1
+//	version      1 byte    6 with a flag from 1024 on, else 5 with flag 512, 4 with flag 256, 3 with flag 128, 2 with a flag from 8 on, else 1
 //	flags        1 byte, from version 4 on a uvarint
 //	                       1: estimated, 2: with the policy's own set, 4: which is the set shown,
 //	                       8: deferred, 16: the policy was certain, 32: of another set, 64: with a note,
 //	                       128: with the law of the set, 256: with candidates from a catalogue,
-//	                       512: of a variant of an experiment
+//	                       512: of a variant of an experiment, 1024: with rules of the request
 //	number       uvarint   of the decision within its placement, from 1 on
 //	where estimated, floats of 8 bytes, little endian
 //	  p(0|S), R(S), p(i|S) of the items shown in display order
@@ -65,6 +65,7 @@ type Answer struct {
 //	of a catalogue: its version and the number of missing candidates as uvarints; of the unknown and of the
 //	  unavailable ones the number as a uvarint and the ids as strings
 //	of a variant: its name as a string, and the hash of the unit in 8 bytes, little endian
+//	with rules: their JSON as a string, see rules
 //
 // A string is its length as a uvarint, and its bytes.
 type estimates struct {
@@ -86,6 +87,8 @@ type estimates struct {
 
 	variant string // of an experiment; "" without one
 	unit    uint64 // and the hash of the unit that is shown it: see [variants.Unit]
+
+	rules string // of the request; "" if it has none, or if the log has not all candidates
 }
 
 // fromCatalogue says of which catalogue the candidates were, and which were missing.
@@ -106,7 +109,8 @@ const (
 	flagLaw
 	flagCatalogue
 	flagVariant
-	allFlags = flagVariant<<1 - 1
+	flagRules
+	allFlags = flagRules<<1 - 1
 )
 
 func (e *estimates) encode(dst []byte) []byte {
@@ -141,6 +145,9 @@ func (e *estimates) encode(dst []byte) []byte {
 	if e.variant != "" {
 		flags |= flagVariant
 	}
+	if e.rules != "" {
+		flags |= flagRules
+	}
 	if dst = append(dst, versionOf(flags)); flags >= flagCatalogue {
 		dst = binary.AppendUvarint(dst, flags)
 	} else {
@@ -172,6 +179,9 @@ func (e *estimates) encode(dst []byte) []byte {
 	if e.variant != "" {
 		dst = binary.LittleEndian.AppendUint64(appendString(dst, e.variant), e.unit)
 	}
+	if e.rules != "" {
+		dst = appendString(dst, e.rules)
+	}
 	return dst
 }
 
@@ -179,6 +189,8 @@ func (e *estimates) encode(dst []byte) []byte {
 // read it.
 func versionOf(flags uint64) byte {
 	switch {
+	case flags >= flagRules:
+		return 6
 	case flags >= flagVariant:
 		return 5
 	case flags >= flagCatalogue:
@@ -289,6 +301,11 @@ func (e *estimates) decodeRest(data []byte, flags uint64, floats int) ([]byte, b
 			return nil, false
 		}
 		e.unit, rest = binary.LittleEndian.Uint64(rest), rest[8:]
+	}
+	if flags&flagRules != 0 {
+		if e.rules, rest, ok = cutString(rest); !ok || e.rules == "" {
+			return nil, false
+		}
 	}
 	return data[:floats], len(rest) == 0
 }

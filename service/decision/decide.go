@@ -214,6 +214,9 @@ func (d *decider) decide(v view, r *request) (*eventlog.Offered, error) {
 	}
 	x := &vitrine.Context{Features: features, Revenue: r.revenue, Feasible: family}
 	d.estimates = estimates{deferred: r.Defer, note: r.note, catalogue: r.stock.said(), variant: to.variant, unit: to.unit}
+	if v.config.Record == "all" {
+		d.estimates.rules = r.logged()
+	}
 	sound := &v.sound
 	switch {
 	case r.trial:

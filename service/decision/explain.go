@@ -38,6 +38,7 @@ type matter struct {
 	shown   []int32 // of the candidates, in display order
 
 	candidates int
+	ruled      bool // whether the request has its rules
 	unknown    []string
 }
 
@@ -73,7 +74,7 @@ func (e *Engine) Try(ctx context.Context, name string, r *api.Request, now int64
 	}
 	m := &matter{
 		config: v.config, answer: a, policy: d.considered.policy, name: d.considered.worker.policyName(), number: d.estimates.number,
-		request: q, x: d.considered.x, candidates: q.len(),
+		request: q, x: d.considered.x, candidates: q.len(), ruled: true,
 	}
 	index := q.places()
 	for _, id := range a.Shown {
@@ -175,6 +176,7 @@ func (e *Engine) Explain(ctx context.Context, placement, id string) (*api.Explan
 		m.x.Features = mat.NewDense(n, o.Width, o.Features)
 	}
 	m.request = requestOf(v.config, o.Offered, mine)
+	m.ruled = m.request.rule(o.rules)
 	return m.explain(), nil
 }
 
@@ -353,8 +355,8 @@ func (m *matter) compare(x *api.Explanation, u []float64) {
 		x.Unknown = append(x.Unknown, "the next-best set and what the rules cost: the log has the features of the items shown only. The placement's record: all keeps those of all candidates")
 		return
 	}
-	if !m.request.trial {
-		x.Unknown = append(x.Unknown, "the rules of the request: the log does not have them. Sets are compared by the rules of the placement")
+	if !m.ruled {
+		x.Unknown = append(x.Unknown, "the rules of the request: there were too many for the log. Sets are compared by the rules of the placement")
 	}
 	v := &rivals{request: m.request, config: m.config, index: m.request.places(), u: u, r: m.x.Revenue}
 	if s, revenue, ok := v.next(shown); ok {

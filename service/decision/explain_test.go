@@ -67,7 +67,9 @@ func checkReasons(t *testing.T, x *api.Explanation) {
 		}
 		sum := *item.Base
 		for _, c := range item.Contributions {
-			sum += c.Utility
+			if sum += c.Utility; x.Attribution == "shapley" && c.Feature == "age" {
+				t.Errorf("%s: the age, which all candidates share, adds %v to %s", x.Policy, c.Utility, item.ID)
+			}
 		}
 		if math.Abs(sum-*item.Utility) > 1e-9*(1+math.Abs(sum)) {
 			t.Errorf("%s: base and contributions of %s sum to %v, the utility is %v", x.Policy, item.ID, sum, *item.Utility)
@@ -92,6 +94,9 @@ func TestTry(t *testing.T) {
 				teach(t, e, "home", decisions)
 				before, at := snapshot(t, e), e.Sequence()
 				r := asking(rng)
+				if decisions > 0 {
+					r.Exclude, r.Size, r.AtMost = []string{"sku1", "gone"}, 1, []api.Limit{{Feature: "brand", Most: 1}}
+				}
 				tried, why, err := e.Try(t.Context(), "home", r, 0)
 				if err != nil {
 					t.Fatal(err)
@@ -111,7 +116,7 @@ func TestTry(t *testing.T) {
 				if !explained.SamePolicy {
 					t.Error("the policy that decided a moment ago is not there")
 				}
-				if diff := cmp.Diff(why, explained, cmpopts.IgnoreFields(api.Explanation{}, "Decision", "Unknown")); diff != "" {
+				if diff := cmp.Diff(why, explained, cmpopts.IgnoreFields(api.Explanation{}, "Decision")); diff != "" {
 					t.Errorf("after %d decisions (-trial +explanation):\n%s", decisions, diff)
 				}
 				if p.Name == "uniform" != (why.Cause == "chance" && why.Attribution == "none") && decisions > 0 {
@@ -119,6 +124,27 @@ func TestTry(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// The log has the rules of a request beside all its candidates, unless there are too many.
+func TestExplainRules(t *testing.T) {
+	e := opened(t, decision.Options{Store: new(memlog.Store)})
+	put(t, e, "home", reasoned(`{"name":"ucb-mnl"}`, ""))
+	for _, n := range []int{1, 20} {
+		r := asking(rand.New(rand.NewPCG(5, 1)))
+		r.Slots = []api.Slot{{ID: "left", Exclude: []string{"sku2"}}, {ID: "right"}}
+		for k := range n - 1 {
+			r.Slots[1].Exclude = append(r.Slots[1].Exclude, strings.Repeat("x", 1000)+fmt.Sprint(k))
+		}
+		a := decide(t, e, "home", r)
+		why, err := e.Explain(t.Context(), "home", a.Decision)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if known := n == 1; known != (len(why.Rules) == 1 && len(why.Unknown) == 0 && len(why.Next.Items) == 2) || known == slices.ContainsFunc(why.Unknown, func(u string) bool { return strings.Contains(u, "too many") }) {
+			t.Errorf("with %d rules: %+v, %v", n, why.Rules, why.Unknown)
+		}
 	}
 }
 
@@ -156,6 +182,47 @@ func TestLinearContributions(t *testing.T) {
 	if *one.Base != *none.Utility || len(none.Contributions) != 0 {
 		t.Errorf("the base is %v, an item of zeros has the utility %v", *one.Base, *none.Utility)
 	}
+}
+
+// Of the utility xy, two features share the product of their differences from the mean in halves:
+//
+//	xy − ab = b(x − a) + a(y − b) + (x − a)(y − b)
+func TestShapley(t *testing.T) {
+	e := opened(t, decision.Options{Store: new(memlog.Store), Build: func(decision.Spec) (vitrine.Learner, error) { return &stuck{policy: product{near{2, 0}}}, nil }})
+	put(t, e, "home", `{"max_size":2,"features":`+numbers(2)+`}`)
+	r := &api.Request{}
+	for i, v := range [][2]float64{{1, 3}, {-1, 1}, {3, 2}} { // of the mean (1, 2)
+		r.Items = append(r.Items, api.Item{ID: itemID(i), Features: api.Values{api.Number("x", v[0]), api.Number("x1", v[1])}})
+	}
+	_, why, err := e.Try(t.Context(), "home", r, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkReasons(t, why)
+	for _, item := range why.Items {
+		v := map[string][2]float64{"sku0": {1, 3}, "sku1": {-1, 1}, "sku2": {3, 2}}[item.ID]
+		dx, dy := v[0]-1, v[1]-2
+		want := map[string]float64{"x": dx*2 + dx*dy/2, "x1": dy*1 + dx*dy/2}
+		for _, c := range item.Contributions {
+			if math.Abs(c.Utility-want[c.Feature]) > 1e-12 {
+				t.Errorf("%s adds %v to %s, want %v", c.Feature, c.Utility, item.ID, want[c.Feature])
+			}
+		}
+	}
+}
+
+// product has the utility x y.
+type product struct{ near }
+
+func (product) Value(mean, _ []float64, x *mat.Dense) (hasMean, hasSD bool) {
+	for i := range mean {
+		mean[i] = x.At(i, 0) * x.At(i, 1)
+	}
+	return true, false
+}
+func (product) IsLinear() bool { return false }
+func (product) Reasons(*vitrine.Context, *rand.Rand) bandit.Reasons {
+	return bandit.Reasons{By: bandit.ByWeight}
 }
 
 // The best other set and what each rule costs are those of an exhaustive search.

@@ -165,3 +165,42 @@ func find(field string, ids []string, index map[string]int) ([]int, error) {
 	}
 	return at, nil
 }
+
+// rules are those of a request, as the log has them.
+type rules struct {
+	Size    int         `json:"size,omitzero"`
+	Include []string    `json:"include,omitzero"`
+	Exclude []string    `json:"exclude,omitzero"`
+	AtMost  []api.Limit `json:"at_most,omitzero"`
+	Slots   []api.Slot  `json:"slots,omitzero"`
+}
+
+const (
+	maxRulesText = 1 << 14 // bytes
+	tooManyRules = "null"  // stands for more
+)
+
+// logged returns the rules of a request for the log, "" if it has none.
+func (r *request) logged() string {
+	if r.Size == 0 && len(r.Include) == 0 && len(r.Exclude) == 0 && len(r.AtMost) == 0 && r.Slots == nil {
+		return ""
+	}
+	text, err := json.Marshal(rules{r.Size, r.Include, r.Exclude, r.AtMost, r.Slots}, json.Deterministic(true))
+	if err != nil || len(text) > maxRulesText {
+		return tooManyRules
+	}
+	return string(text)
+}
+
+// rule gives a request the rules that a log has. It reports whether the log has them.
+func (r *request) rule(text string) bool {
+	if text == "" {
+		return true
+	}
+	var logged *rules
+	if err := json.Unmarshal([]byte(text), &logged); err != nil || logged == nil {
+		return false
+	}
+	r.Size, r.Include, r.Exclude, r.AtMost, r.Slots = logged.Size, logged.Include, logged.Exclude, logged.AtMost, logged.Slots
+	return true
+}

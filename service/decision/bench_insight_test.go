@@ -1,0 +1,54 @@
+package decision_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"vitrine/service/api"
+	"vitrine/service/decision"
+	"vitrine/service/eventlog/memlog"
+)
+
+// What an insight, an explanation and a trial cost, of the policy auto after 500 decisions among a thousand items.
+func BenchmarkInsight(b *testing.B) {
+	e := opened(b, decision.Options{Store: new(memlog.Store)})
+	put(b, e, "home", `{"max_size":4,"record":"all","features":[{"name":"a","kind":"number"},{"name":"b","kind":"number"},{"name":"c","kind":"number"},{"name":"d","kind":"number"},{"name":"kind","kind":"category","values":["x","y","z"]}]}`)
+	rng := rand.New(rand.NewPCG(1, 1))
+	r := &api.Request{}
+	for range 500 {
+		r = &api.Request{}
+		for k := range 30 {
+			r.Items = append(r.Items, api.Item{ID: fmt.Sprint("item", (k+rng.IntN(34)*30)%1000), Features: api.Values{
+				api.Number("a", rng.NormFloat64()), api.Number("b", rng.NormFloat64()), api.Number("c", rng.NormFloat64()), api.Number("d", rng.NormFloat64()), api.Text("kind", "x")}})
+			r.Items[k].ID += fmt.Sprint("-", k)
+		}
+		a := decide(b, e, "home", r)
+		if err := e.Outcome(b.Context(), "home", a.Decision, a.Shown[rng.IntN(4)], 0); err != nil {
+			b.Fatal(err)
+		}
+	}
+	wait(b, e)
+	a := decide(b, e, "home", r)
+	b.Run("insight", func(b *testing.B) {
+		now := int64(0)
+		for b.Loop() {
+			now += 4e9
+			insight(b, e, "home", now)
+		}
+	})
+	b.Run("explain", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := e.Explain(b.Context(), "home", a.Decision); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("try", func(b *testing.B) {
+		for b.Loop() {
+			if _, _, err := e.Try(b.Context(), "home", r, 0); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
