@@ -1,0 +1,138 @@
+// Command versions prints what bench/versions.sh has played as a table in Markdown: BMA-MNL now, its version 2, and the tuned
+// linear learner with the least mean, in each panel of which all are finished.
+//
+//	go run ./bench/versions out/versions
+package main
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"gonum.org/v1/gonum/stat"
+)
+
+func main() {
+	if len(os.Args) != 2 {
+		fmt.Fprintln(os.Stderr, "usage: versions DIRECTORY")
+		os.Exit(2)
+	}
+	if err := run(os.Args[1]); err != nil {
+		fmt.Fprintln(os.Stderr, "versions:", err)
+		os.Exit(1)
+	}
+}
+
+// finals are the last regrets of a policy by seed.
+type finals map[string]float64
+
+// read returns the last regrets of all policies of a panel; none if it is not finished.
+func read(dir, panel string) (map[string]finals, error) {
+	file, err := os.Open(filepath.Join(dir, panel, "regret.csv"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	rows, err := csv.NewReader(file).ReadAll()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file.Name(), err)
+	}
+	all := map[string]finals{}
+	for _, row := range rows[1:] {
+		v, err := strconv.ParseFloat(row[4], 64)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", file.Name(), err)
+		}
+		if all[row[1]] == nil {
+			all[row[1]] = finals{}
+		}
+		all[row[1]][row[2]] = v // rounds are in order
+	}
+	return all, nil
+}
+
+func (f finals) values() (v []float64) {
+	for _, x := range f {
+		v = append(v, x)
+	}
+	slices.Sort(v)
+	return v
+}
+
+// best returns the policy of the least mean.
+func best(all map[string]finals) (name string) {
+	for p, f := range all {
+		if name == "" || stat.Mean(f.values(), nil) < stat.Mean(all[name].values(), nil) {
+			name = p
+		}
+	}
+	return name
+}
+
+// minus returns the mean of the paired differences and its standard error.
+func (f finals) minus(g finals) (mean, se float64) {
+	var d []float64
+	for seed, v := range f {
+		if w, ok := g[seed]; ok {
+			d = append(d, v-w)
+		}
+	}
+	mean, sd := stat.MeanStdDev(d, nil)
+	return mean, sd / math.Sqrt(float64(len(d)))
+}
+
+func run(dir string) error {
+	panels, err := filepath.Glob(filepath.Join(dir, "new", "*"))
+	if err != nil {
+		return err
+	}
+	fmt.Println("| panel | seeds | version 2 | now | difference | best tuned linear learner | now minus it | median, largest |")
+	fmt.Println("|---|---|---|---|---|---|---|---|")
+	ahead, level, behind := 0, 0, 0
+	for _, path := range panels {
+		panel := filepath.Base(path)
+		read := func(part string) map[string]finals {
+			all, e := read(filepath.Join(dir, part), panel)
+			err = errors.Join(err, e)
+			return all
+		}
+		now, linear := read("new")["bma-mnl"], read("linear")
+		for p, f := range read("forgetting") {
+			if linear != nil {
+				linear[p] = f
+			}
+		}
+		if now == nil || linear == nil {
+			continue
+		}
+		before, change := "–", "–"
+		if old := read("old")["bma-mnl"]; old != nil {
+			m, se := now.minus(old)
+			before, change = fmt.Sprintf("%.2f", stat.Mean(old.values(), nil)), fmt.Sprintf("%+.2f ± %.2f", m, se)
+		}
+		name := best(linear)
+		m, se := now.minus(linear[name])
+		switch {
+		case m < -2*se:
+			ahead++
+		case m <= 2*se:
+			level++
+		default:
+			behind++
+		}
+		v := now.values()
+		fmt.Printf("| %s | %d | %s | %.2f | %s | %.2f (%s) | %+.2f ± %.2f | %.1f, %.1f |\n", panel, len(v), before, stat.Mean(v, nil), change,
+			stat.Mean(linear[name].values(), nil), name, m, se, stat.Quantile(0.5, stat.Empirical, v, nil), v[len(v)-1])
+	}
+	fmt.Printf("\nAhead of the best linear learner in %d panels, within two standard errors in %d, behind in %d.\n", ahead, level, behind)
+	return err
+}

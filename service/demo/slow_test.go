@@ -1,0 +1,58 @@
+//go:build slow
+
+package demo
+
+import (
+	"math"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"vitrine"
+	"vitrine/assortment"
+	"vitrine/bandit"
+	"vitrine/env"
+	"vitrine/internal/stream"
+)
+
+// In the first half of a season auto earns what it predicts, within 5 percent: the expected revenue of its windows under
+// its mean probabilities is that under the true ones.
+func TestAutoIsCalibrated(t *testing.T) {
+	for _, seed := range []uint64{Seed, 5, 6} {
+		w := &world{products: catalogue(seed), half: halfSeason}
+		width := columnKind + len(kinds)
+		p := bandit.Problem{Features: width, Size: size, Rounds: 1 << 20, Constraint: assortment.AtMost(size), Numeric: []int{columnRound, columnWarm, columnBusy, columnPrice}}
+		l, err := bandit.NewAuto(p, bandit.AutoOptions{}, stream.New(seed, 0, stream.Learner))
+		if err != nil {
+			t.Fatal(err)
+		}
+		shoppers := env.Shoppers{World: w, Seed: seed}
+		var s env.Shopper
+		var worth, predicted float64
+		for round := 1; round <= halfSeason; round++ {
+			if err := shoppers.Meet(&s, round); err != nil {
+				t.Fatal(err)
+			}
+			pi := l.Policy()
+			offer := pi.Offer(s.Context, stream.New(seed, round, stream.Policy))
+			n := len(offer.Assortment)
+			window, revenue, u, all := mat.NewDense(n, width, nil), make([]float64, n), make([]float64, n), make(vitrine.Assortment, n)
+			for k, i := range offer.Assortment {
+				copy(window.RawRowView(k), s.Context.Features.RawRowView(i))
+				revenue[k], all[k] = s.Context.Revenue[i], k
+			}
+			pi.(interface {
+				Utilities([]float64, *vitrine.Context)
+			}).Utilities(u, &vitrine.Context{Features: window})
+			predicted += vitrine.ExpectedRevenue(all, u, revenue)
+			worth += vitrine.ExpectedRevenue(offer.Assortment, s.Utilities, s.Context.Revenue)
+			if err := l.Observe(vitrine.Round{Context: s.Context, Offer: offer, Choice: s.Choose(offer.Assortment)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		t.Logf("seed %d: worth/predicted %.3f", seed, worth/predicted)
+		if ratio := worth / predicted; math.Abs(ratio-1) > 0.05 {
+			t.Errorf("seed %d: windows are worth %.3f of what is predicted", seed, ratio)
+		}
+	}
+}
