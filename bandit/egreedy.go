@@ -19,6 +19,8 @@ type EpsGreedyOptions struct {
 	Epsilon  float64 `toml:"epsilon" range:"[0, 1]" doc:"ε of the first round, the probability of exploring (configured)"`
 	Decay    float64 `toml:"decay" range:"[0, 1]" doc:"the factor by which ε shrinks after each round (configured)"`
 	Floor    float64 `toml:"floor" range:"[0, 1]" doc:"the least ε (configured)"`
+	// Rounds tell the places by the order of their offers. A set that explores is in a random order.
+	PositionEffects bool `toml:"position_effects,omitempty" doc:"whether places sell differently, which is learned: u_i + γ_p, γ_1 = 0"`
 	ErrorOptions
 	RegressionOptions
 }
@@ -56,7 +58,7 @@ func NewEpsGreedy(p Problem, m utility.Model, o EpsGreedyOptions, rng *rand.Rand
 	if err := option.Check(o); err != nil {
 		return nil, err
 	}
-	oracle, err := newRegressor("NewEpsGreedy", p, m, o.RegressionOptions, rng)
+	oracle, err := newRegressor("NewEpsGreedy", p, m, newPlaces(p, o.PositionEffects), o.RegressionOptions, rng)
 	if err != nil {
 		return nil, err
 	}
@@ -73,6 +75,7 @@ func (l *EpsGreedy) freeze() vitrine.Policy {
 		explorer: items{l.p},
 		greedy:   optimistic{p: l.p, z: search.Optimistic{Model: l.model, Params: l.params()}},
 	}
+	pi.best = pi.greedy.inPlaces(l.places)
 	if l.o.Explore == "set" {
 		pi.explorer = sets{uniform{l.p}}
 	}
@@ -90,6 +93,15 @@ type epsGreedy struct {
 	perItem  float64 // K Err, where ε = (N K Err)^{1/3} for the N of the request
 	explorer explorer
 	greedy   optimistic
+	best     estimated // greedy, with position effects if they are learned
+}
+
+// PlaceEffects returns the estimated effects of the places, γ_1 = 0 first; nil without position effects.
+func (o *epsGreedy) PlaceEffects() []float64 {
+	if p, ok := o.best.(*placed); ok {
+		return p.PlaceEffects()
+	}
+	return nil
 }
 
 // share returns ε for n items.
@@ -109,7 +121,7 @@ func (o *epsGreedy) share(n int) float64 {
 func (o *epsGreedy) Offer(x *vitrine.Context, rng *rand.Rand) vitrine.Offer {
 	epsilon := o.share(x.NumItems())
 	explore := rng.Float64() < epsilon
-	offer := o.greedy.Offer(x, rng)
+	offer := o.best.Offer(x, rng)
 	greedy := 1 - epsilon // where the set is the greedy one
 	if explore {
 		drawn := assortments.Get().(*vitrine.Assortment)
@@ -119,6 +131,10 @@ func (o *epsGreedy) Offer(x *vitrine.Context, rng *rand.Rand) vitrine.Offer {
 			greedy = 0
 		}
 		offer.Assortment = append(offer.Assortment[:0], *drawn...)
+		if _, ok := o.best.(*placed); ok {
+			offer.Order = slices.Clone([]int(offer.Assortment))
+			rng.Shuffle(len(offer.Order), func(a, b int) { offer.Order[a], offer.Order[b] = offer.Order[b], offer.Order[a] })
+		}
 	}
 	explored, known := o.explorer.probability(x, offer.Assortment, rng)
 	if !known && epsilon > 0 {

@@ -147,15 +147,15 @@ func (o *sampling) Reasons(x *vitrine.Context, rng *rand.Rand) Reasons {
 
 // Value implements [Explainer].
 func (o *epsGreedy) Value(mean, sd []float64, x *mat.Dense) (hasMean, hasSD bool) {
-	return o.greedy.Value(mean, sd, x)
+	return o.best.Value(mean, sd, x)
 }
 
 // IsLinear implements [Explainer].
-func (o *epsGreedy) IsLinear() bool { return o.greedy.IsLinear() }
+func (o *epsGreedy) IsLinear() bool { return o.best.IsLinear() }
 
 // Reasons implements [Explainer].
 func (o *epsGreedy) Reasons(x *vitrine.Context, rng *rand.Rand) Reasons {
-	r := o.greedy.reasons(x)
+	r := o.best.Reasons(x, nil) // it draws nothing
 	if rng.Float64() < o.share(x.NumItems()) {
 		r.By, r.IsBest = ByChance, false
 	}

@@ -70,7 +70,7 @@ func NewLogBarrier(p Problem, m utility.Model, o LogBarrierOptions, rng *rand.Ra
 	if err := o.check(p); err != nil {
 		return nil, err
 	}
-	oracle, err := newRegressor("NewLogBarrier", p, m, o.RegressionOptions, rng)
+	oracle, err := newRegressor("NewLogBarrier", p, m, 0, o.RegressionOptions, rng)
 	if err != nil {
 		return nil, err
 	}

@@ -14,8 +14,15 @@ type optimistic struct {
 	z search.Optimistic
 }
 
+// estimated is a policy of estimated utilities.
+type estimated interface {
+	vitrine.Policy
+	Explainer
+	Utilities(dst []float64, x *vitrine.Context)
+}
+
 // inPlaces returns the policy with position effects, if they are learned.
-func (o *optimistic) inPlaces(k places) vitrine.Policy {
+func (o *optimistic) inPlaces(k places) estimated {
 	if k == 0 {
 		return o
 	}

@@ -46,6 +46,10 @@ func displayed(t *testing.T, size int, effects bool) map[string]vitrine.Learner 
 	o.FitOptions, o.Beta = fit, 0.5
 	onl, err := bandit.NewONL(p, utility.NewMLP(3, []int{3}, utility.Sigmoid), o, rng)
 	add("onl-mnl", onl, err)
+	explore := bandit.DefaultEpsGreedyOptions()
+	explore.Oracle, explore.Explore, explore.PositionEffects = "online", "set", effects
+	eps, err := bandit.NewEpsGreedy(p, utility.NewLinear(3, true), explore, rng)
+	add("eps-greedy-mnl", eps, err)
 	averaged := bandit.DefaultBMAOptions()
 	averaged.PositionEffects = effects
 	bma, err := bandit.NewBMA(p, bandit.DefaultExperts(3), averaged, rng)

@@ -63,17 +63,18 @@ type regressor struct {
 	tangent tangent // scratch
 }
 
-// newRegressor returns the oracle of a learner that the named constructor makes.
+// newRegressor returns the oracle of a learner with the given position effects that the named constructor makes.
 // The constructor sets its identity and self.
-func newRegressor(constructor string, p Problem, m utility.Model, o RegressionOptions, rng *rand.Rand) (regressor, error) {
+func newRegressor(constructor string, p Problem, m utility.Model, k places, o RegressionOptions, rng *rand.Rand) (regressor, error) {
 	if err := p.Check(); err != nil {
 		return regressor{}, err
 	}
 	if err := p.checkModel(constructor, m); err != nil {
 		return regressor{}, err
 	}
-	l := regressor{learner: learner{p: p}, o: o, model: m, w: make([]float64, m.NumParams())}
-	m.Init(l.w, rng)
+	l := regressor{learner: learner{p: p, places: k}, o: o, model: k.family(m)}
+	l.w = make([]float64, l.model.NumParams())
+	m.Init(l.w[:m.NumParams()], rng)
 	l.seed = rng.Uint64()
 	l.start()
 	return l, nil
@@ -81,7 +82,7 @@ func newRegressor(constructor string, p Problem, m utility.Model, o RegressionOp
 
 // start makes what the oracle needs besides its weights.
 func (l *regressor) start() {
-	l.epoch = mle.NewChoices(l.p.Features)
+	l.epoch = mle.NewChoices(l.p.Features + int(l.places))
 	if l.o.Oracle == "online" {
 		l.online = mle.NewOnline(l.o.Lambda, l.w, l.o.Step, 2*l.o.Step)
 	}
