@@ -8,7 +8,7 @@ import (
 )
 
 func TestGarbagePercent(t *testing.T) {
-	for live, want := range map[uint64]int{0: 100, 64 << 20: 100, 65 << 20: 50, 128 << 20: 50, 129 << 20: 25, 1 << 40: 25} {
+	for live, want := range map[uint64]int{0: 400, 16 << 20: 400, 17 << 20: 200, 64 << 20: 100, 65 << 20: 50, 128 << 20: 50, 129 << 20: 25, 1 << 40: 25} {
 		if have := garbagePercent(live); have != want {
 			t.Errorf("%d bytes: %d %%, want %d %%", live, have, want)
 		}

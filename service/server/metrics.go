@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"runtime"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -57,14 +58,34 @@ func newMetrics(o Options, inProgress func() int) *metrics {
 	return m
 }
 
-// observe counts an answered request.
-func (m *metrics) observe(c *call, rt *route, took time.Duration) {
-	m.requests.WithLabelValues(rt.method, rt.path, strconv.Itoa(c.w.status/100)+"xx").Inc()
+// series are the series of a route, found by its first request that needs them.
+type series struct {
+	latency  func() prometheus.Observer   // nil if the route is free
+	answered [6]func() prometheus.Counter // by the class of the status
+	refusals *prometheus.CounterVec
+}
+
+func (m *metrics) series(rt *route) *series {
+	all := &series{refusals: m.refusals}
+	for class := range all.answered {
+		all.answered[class] = sync.OnceValue(func() prometheus.Counter {
+			return m.requests.WithLabelValues(rt.method, rt.path, strconv.Itoa(class)+"xx")
+		})
+	}
 	if !rt.free {
-		m.latency.WithLabelValues(rt.method, rt.path).Observe(took.Seconds())
+		all.latency = sync.OnceValue(func() prometheus.Observer { return m.latency.WithLabelValues(rt.method, rt.path) })
+	}
+	return all
+}
+
+// observe counts an answered request.
+func (s *series) observe(c *call, took time.Duration) {
+	s.answered[c.w.status/100]().Inc()
+	if s.latency != nil {
+		s.latency().Observe(took.Seconds())
 	}
 	if c.problem != nil {
-		m.refusals.WithLabelValues(c.problem.Kind()).Inc()
+		s.refusals.WithLabelValues(c.problem.Kind()).Inc()
 	}
 }
 
@@ -233,6 +254,6 @@ func (c engineCollector) Collect(to chan<- prometheus.Metric) {
 }
 
 func (s *Server) serveMetrics(c *call) error {
-	s.metrics.page.ServeHTTP(&c.w, c.Request)
+	s.metrics.page.ServeHTTP(&c.w, c.WithContext(c.ctx))
 	return nil
 }

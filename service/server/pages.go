@@ -19,7 +19,7 @@ func page(c *call) error {
 
 // demonstrate answers with what the demonstration does.
 func demonstrate(c *call) error {
-	c.server.options.Demo.ServeHTTP(&c.w, c.Request)
+	c.server.options.Demo.ServeHTTP(&c.w, c.WithContext(c.ctx))
 	return nil
 }
 

@@ -134,6 +134,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // call is a request in progress.
 type call struct {
 	*http.Request
+	ctx     context.Context // the request's, with a deadline and its span
 	w       recorder
 	server  *Server
 	now     int64 // the time of arrival, Unix nanoseconds
@@ -150,6 +151,9 @@ type call struct {
 
 	placements []string // the placements that the key is limited to; nil is all
 }
+
+// Context returns the context of the call, in place of that of its request: another request with it would be a copy.
+func (c *call) Context() context.Context { return c.ctx }
 
 // Now returns when the request came, Unix nanoseconds.
 func (c *call) Now() int64 { return c.now }
@@ -179,10 +183,11 @@ func (w *recorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // pass wraps the handler of a route with what all requests have in common.
 func (s *Server) pass(rt *route) http.HandlerFunc {
+	series := s.metrics.series(rt)
 	return func(w http.ResponseWriter, r *http.Request) {
 		start := s.clock()
 		c := &call{
-			Request: r, server: s, w: recorder{ResponseWriter: w}, now: start.UnixNano(), contract: rt.contract, id: s.idOf(r),
+			Request: r, ctx: r.Context(), server: s, w: recorder{ResponseWriter: w}, now: start.UnixNano(), contract: rt.contract, id: s.idOf(r),
 		}
 		h := w.Header()
 		h["X-Request-Id"] = []string{c.id}
@@ -196,7 +201,7 @@ func (s *Server) pass(rt *route) http.HandlerFunc {
 			c.fail(err)
 		}
 		took := s.clock().Sub(start)
-		s.metrics.observe(c, rt, took)
+		series.observe(c, took)
 		s.logCall(c, rt, took)
 		s.endTrace(c)
 		c.release()
@@ -242,7 +247,7 @@ func (s *Server) do(c *call, rt *route) (err error) {
 		}
 		ctx = decision.WithEntry(ctx, &c.entry)
 	}
-	c.Request = c.WithContext(ctx)
+	c.ctx = ctx
 	s.seek(c, rt)
 	if s.isLeaders(c, rt) {
 		return s.forward(c)

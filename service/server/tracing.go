@@ -21,7 +21,7 @@ func (s *Server) beginTrace(c *call, rt *route) {
 	if s.options.Tracer != nil && !rt.free {
 		ctx, c.span = s.options.Tracer.Start(ctx, cmp.Or(rt.method, "HTTP")+" "+rt.path, trace.WithSpanKind(trace.SpanKindServer),
 			trace.WithAttributes(semconv.HTTPRequestMethodKey.String(rt.method), semconv.HTTPRoute(rt.path), attribute.String("vitrine.request_id", c.id)))
-		c.Request = c.WithContext(ctx)
+		c.ctx = ctx
 	}
 	if c.trace = trace.SpanContextFromContext(ctx); c.trace.IsValid() {
 		propagation.TraceContext{}.Inject(trace.ContextWithSpanContext(ctx, c.trace.WithTraceState(trace.TraceState{})), propagation.HeaderCarrier(c.w.Header()))
