@@ -135,17 +135,19 @@ function Fact(props: { name: string; value: string }) {
 }
 
 function Items(props: { of: Insight }) {
-  const [all, setAll] = useState(false);
+  const [from, setFrom] = useState(0);
   const [contains, setContains] = useState("");
   const { items, others } = props.of;
   const matching = items.filter((i) => i.id.includes(contains));
-  const rows = all ? matching : matching.slice(0, few);
+  const rows = matching.slice(from, from + few);
   return (
     <Card title="Items">
       {items.length > few ? (
         <div class="controls">
-          <label>Item <input type="search" placeholder="contains" value={contains} onInput={(e) => setContains(e.currentTarget.value)} /></label>
-          <button type="button" aria-pressed={all} onClick={() => setAll(!all)}>{all ? `Show ${few}` : `Show all ${count(items.length)}`}</button>
+          <label>Item <input type="search" placeholder="contains" value={contains} onInput={(e) => { setContains(e.currentTarget.value); setFrom(0); }} /></label>
+          <button type="button" disabled={from === 0} onClick={() => setFrom(Math.max(from - few, 0))}>Previous</button>
+          <span>{count(Math.min(from + 1, matching.length))} to {count(Math.min(from + few, matching.length))} of {count(matching.length)}</span>
+          <button type="button" disabled={from + few >= matching.length} onClick={() => setFrom(from + few)}>Next</button>
         </div>
       ) : null}
       <Table
