@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"vitrine/service/host"
+	"vitrine/service/inspect"
 )
 
 // demoLog limits the log of a demonstration in a temporary directory, in bytes.
@@ -43,7 +44,7 @@ func (c serveCmd) Run(ctx context.Context, t terminal) (err error) {
 	if c.TakeOver && s.Log.URL == "" {
 		return usageError{errors.New("--take-over is for logs on servers: this log is in a directory; stop the process that uses it")}
 	}
-	o := host.Options{Version: version, TakeOver: c.TakeOver, Logger: slog.New(slog.NewJSONHandler(t.err, &slog.HandlerOptions{Level: s.LogLevel}))}
+	o := host.Options{Version: version, TakeOver: c.TakeOver, Export: inspect.ExportPlacement, Logger: slog.New(slog.NewJSONHandler(t.err, &slog.HandlerOptions{Level: s.LogLevel}))}
 	if c.Demo {
 		if s.Keys != "" || s.TLS.Key != "" {
 			return usageError{errors.New("--demo: its shoppers have no API key and no TLS: leave keys and [tls] out")}

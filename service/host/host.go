@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -38,6 +39,10 @@ type Options struct {
 	Serving func(ctx context.Context, address string)
 	// Demo, if set, answers below /demo/.
 	Demo http.Handler
+
+	// Export, if set, writes the decisions of a placement from the log, whose snapshots are in the directory data, for
+	// downloads.
+	Export func(ctx context.Context, log *natslog.Store, data, placement string, w io.Writer) error
 
 	Wall     func() time.Time // the time of day; nil is time.Now
 	Patience time.Duration    // how long a write to the log may take; 0 is natslog's default
@@ -175,6 +180,11 @@ func (s *service) live(ctx context.Context, known uint64) (_ *life, err error) {
 	options.Engine, options.Log, options.Epoch, options.Clock, options.SnapshotAge = l.engine, l.store, l.store.Epoch, l.clock.now, l.keeper.age
 	if s.Log.URL != "" {
 		options.Forward = l.forward
+	}
+	if s.Export != nil {
+		options.Export = func(ctx context.Context, w io.Writer, placement string) error {
+			return s.Export(ctx, l.store, s.Data, placement, w)
+		}
 	}
 	serving := server.New(options)
 	var failure error // of becoming the leader

@@ -11,6 +11,7 @@ import (
 
 	"vitrine/offpolicy"
 	"vitrine/service/decision"
+	"vitrine/service/eventlog/natslog"
 )
 
 // Export writes decisions as lines of JSON, in the order of their outcomes. Decisions without an
@@ -23,6 +24,19 @@ func (log *Log) Export(ctx context.Context, w io.Writer, which Decisions) error 
 		err = flushed
 	}
 	return err
+}
+
+// ExportPlacement writes the decisions of a placement as [Log.Export] does, from the log of a running service, whose
+// snapshots are in the directory data.
+func ExportPlacement(ctx context.Context, store *natslog.Store, data, placement string, w io.Writer) (err error) {
+	log := &Log{Store: store, Name: "the log"}
+	if err := log.readSnapshots(data); err != nil {
+		return err
+	}
+	if log.Extent, err = store.Extent(ctx); err != nil {
+		return err
+	}
+	return log.Export(ctx, w, Decisions{Placement: placement})
 }
 
 // writeLine writes a decision.

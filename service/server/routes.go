@@ -187,6 +187,7 @@ func (s *Server) routes() []route {
 	}
 	list = append(list, s.itemRoutes()...)
 	list = append(list, s.overviewRoutes()...)
+	list = append(list, s.downloadRoutes()...)
 	list = append(list, s.decisionRoutes("/v1/placements/{name}/decisions/{id}", "OfPlacement", "")...)
 	list = append(list, s.decisionRoutes("/v1/decisions/{id}", "", ", by its id only: 409 if several placements have given it")...)
 	list = append(list, route{

@@ -39,6 +39,9 @@ type Options struct {
 	Limits  Limits
 	Budget  *budget.Budget // from which requests take their memory; nil has no limit
 
+	// Export, if set, writes the decisions of a placement that are in the log.
+	Export func(ctx context.Context, w io.Writer, placement string) error
+
 	Personalizer bool // whether the first Rank creates its placement, without a key of the scope admin
 
 	Origins []string // whose pages may call the service from a browser; see CheckOrigin
@@ -75,6 +78,7 @@ type Server struct {
 	clock      func() time.Time
 	keys       *Keys
 	sessions   sessions
+	exporting  sync.Mutex // during an export
 	feed       *Feed
 	limits     Limits
 	rates      rates

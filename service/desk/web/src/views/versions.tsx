@@ -96,6 +96,12 @@ export default function Versions(props: { name: string }) {
           </div>
         </Card>
       ) : null}
+      <Card title="Download">
+        <ul>
+          <li><a href={placement(name, "export")} download>The log</a>: the decisions with their outcomes, a line of JSON each</li>
+          <li><a href={placement(name, "model")} download>The model</a>: what the learner has learned, with its configuration</li>
+        </ul>
+      </Card>
       {two.length === 2 ? <Compare a={two[0]!} b={two[1]!} /> : null}
     </>
   );

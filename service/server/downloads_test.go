@@ -1,0 +1,91 @@
+package server_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json"
+
+	"vitrine/service/api"
+	"vitrine/service/decision"
+	"vitrine/service/server"
+)
+
+// An export is sent as it is written; one that breaks off does not look whole; and there is one at a time.
+func TestExport(t *testing.T) {
+	var write func(w io.Writer) error
+	begun, goOn := make(chan bool), make(chan bool)
+	s := started(t, func(o *server.Options, _ *decision.Options) {
+		o.Export = func(_ context.Context, w io.Writer, placement string) error {
+			if placement != "home" {
+				t.Errorf("an export of %q", placement)
+			}
+			return write(w)
+		}
+	})
+	s.want(201, "PUT", "/v1/placements/home", plain)
+	const path = "/v1/placements/home/export"
+	write = func(w io.Writer) error { _, err := io.WriteString(w, "{}\n{}\n"); return err }
+	a := s.want(200, "GET", path, "")
+	if a.body != "{}\n{}\n" || a.header.Get("Content-Type") != "application/x-ndjson" || a.header.Get("Content-Disposition") != `attachment; filename="home.jsonl"` {
+		t.Errorf("%v %q", a.header, a.body)
+	}
+	write = func(io.Writer) error { return nil }
+	s.want(200, "GET", path, "")
+	write = func(io.Writer) error { return errors.New("secret") }
+	s.problem(500, "internal", "", "GET", path, "")
+	s.problem(404, "not-found", "", "GET", "/v1/placements/nowhere/export", "")
+
+	address, _ := s.run(server.Listen{})
+	write = func(w io.Writer) error {
+		if _, err := io.WriteString(w, strings.Repeat("{}\n", 10_000)); err != nil {
+			return err
+		}
+		begun <- true
+		<-goOn
+		return errors.New("entries were removed")
+	}
+	r, err := client(nil).Get("http://" + address + path)
+	if err != nil || r.StatusCode != 200 {
+		t.Fatalf("%v: %+v", err, r)
+	}
+	defer r.Body.Close()
+	<-begun
+	s.problem(503, "busy", "", "GET", path, "")
+	close(goOn)
+	if text, err := io.ReadAll(bufio.NewReader(r.Body)); err == nil {
+		t.Errorf("what broke off looks whole: %q", text)
+	}
+	write = func(io.Writer) error { return nil }
+	s.want(200, "GET", path, "")
+}
+
+// A model is what a learner of its configuration reads.
+func TestModel(t *testing.T) {
+	s := started(t, nil)
+	s.want(201, "PUT", "/v1/placements/home", plain)
+	s.want(201, "POST", "/v1/placements/home/decisions", `{"decision_id":"a","items":[{"id":"sku1","features":{"x":1},"revenue":3}]}`)
+	s.want(204, "POST", "/v1/decisions/a/outcome", `{"choice":"sku1"}`)
+	a := s.want(200, "GET", "/v1/placements/home/model", "")
+	var m api.LearnerState
+	if err := json.Unmarshal([]byte(a.body), &m); err != nil {
+		t.Fatal(err)
+	}
+	if m.Placement != "home" || m.Learned != 1 || m.PolicyVersion != 3 || m.Config.Policy["name"] != "ucb-mnl" || len(m.State) == 0 || !strings.Contains(a.header.Get("Content-Disposition"), "home.model.json") {
+		t.Errorf("%v %s", a.header, a.body)
+	}
+	e, err := decision.Open(t.Context(), decision.Options{Store: s.store.(decision.Log), Build: decision.NewLearner})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	again, err := e.Model(t.Context(), "home")
+	if err != nil || again.State != m.State {
+		t.Errorf("a replay has another model: %v", err)
+	}
+	s.problem(404, "not-found", "", "GET", "/v1/placements/nowhere/model", "")
+}
