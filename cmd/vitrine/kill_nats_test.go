@@ -316,6 +316,11 @@ func TestSecondService(t *testing.T) {
 	}
 	second := serve(t, file)
 	url := second.listening(t)
+	for deadline := time.Now().Add(patience); !strings.Contains(second.said(), following); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("it does not follow:\n%s", second.said())
+		}
+	}
 	if said := second.said(); !strings.Contains(said, fmt.Sprint("process ", os.Getpid())) {
 		t.Errorf("it does not name the process that writes the log:\n%s", said)
 	}
