@@ -437,3 +437,26 @@ func BenchmarkPrepare(b *testing.B) {
 		}
 	}
 }
+
+// A shopper sees the same variant each time, and the report names the experiment.
+func TestExperiments(t *testing.T) {
+	s, ctx := started(t), t.Context()
+	c := s.client(nil)
+	config := *home
+	config.Mode, config.Experiment = api.Experimenting, &api.Experiment{Name: "summer", Variants: []api.Variant{
+		{Name: "ours", Show: api.ShowPolicy, Share: 0.5}, {Name: "chance", Show: api.ShowUniform, Share: 0.5},
+	}}
+	check(t, failed(c.Put(ctx, "home", &config)))
+	for range 2 {
+		r := request()
+		r.Unit = "ann"
+		if a := must[*api.Answer](t)(c.Decide(ctx, "home", r)); a.Variant != "chance" && a.Variant != "ours" {
+			t.Errorf("%+v", a)
+		}
+	}
+	all := must[*api.Experiments](t)(c.Experiments(ctx, "home"))
+	if all.Experiment == nil || all.Experiment.Name != "summer" || all.Experiment.Variants[0].Asked+all.Experiment.Variants[1].Asked != 2 || all.Past == nil {
+		t.Errorf("%+v", all)
+	}
+	refused(t, failed(c.Experiments(ctx, "cart")), 404, "not-found")
+}

@@ -488,7 +488,7 @@ func (e *experiment) note(at int64) {
 			e.points[i] = e.points[2*i+1]
 		}
 		e.points = e.points[:maxPoints/2]
-		e.step *= 2
+		e.step = max(2*e.step, (e.points[maxPoints/2-1].time-e.points[0].time)/(maxPoints/2-1))
 	}
 	e.points = append(e.points, e.point(at))
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -617,6 +618,12 @@ func TestPointsStayFew(t *testing.T) {
 	if n := len(r.Points); n < 100 || n > 256 {
 		t.Fatalf("%d points", n)
 	}
+	gap := func(at int) time.Duration { return r.Points[at+1].Time.Sub(r.Points[at].Time) }
+	for _, at := range []int{20, 60, len(r.Points) - 10} {
+		if gap(at) != gap(10) || gap(at) < 2*time.Minute {
+			t.Errorf("point %d is %v before the next one, and point 10 %v", at, gap(at), gap(10))
+		}
+	}
 	for i := range r.Points[1:] {
 		if !r.Points[i].Time.Before(r.Points[i+1].Time) || r.Points[i].Decisions > r.Points[i+1].Decisions {
 			t.Fatalf("point %d is at %v, and the one before at %v", i+1, r.Points[i+1].Time, r.Points[i].Time)
@@ -742,5 +749,169 @@ func TestShares(t *testing.T) {
 	}
 	if variants.Buckets != 10_000 {
 		t.Error("the documentation says that there are 10,000 buckets")
+	}
+}
+
+// The evidence about the ratio is that of the units of each phase that count, and the sums by buckets those of the decisions of a
+// bucket while it has a variant, also if shares and holdout change while decisions wait.
+func TestSumsOfAnExperiment(t *testing.T) {
+	store := new(memlog.Store)
+	e := opened(t, decision.Options{Store: store, Build: buildFixed})
+	put(t, e, "home", onTrial(fourVariants))
+	s := newBoutique(t, e, 0.3, 0.5, 0.3)
+	type asked struct {
+		id, unit, variant string
+		bucket, phase     int
+		waits             bool // at the change
+	}
+	var all []asked
+	serve := func(n, phase int, units string) {
+		for range n {
+			s.n++
+			s.now += minute
+			r := stock(fmt.Sprint("d", s.n), 3)
+			r.Unit, r.Baseline = fmt.Sprint(units, s.rng.IntN(150)), []string{"sku2"}
+			a, err := e.Decide(t.Context(), "home", r, s.now)
+			if err == nil && s.rng.IntN(2) == 0 {
+				err = e.Outcome(t.Context(), "home", a.Decision, a.Shown[0], s.now)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, asked{id: a.Decision, unit: r.Unit, variant: a.Variant, bucket: variants.Bucket(variants.Unit("home", r.Unit), 1), phase: phase})
+			s.expire()
+		}
+	}
+	units := func(r *api.ExperimentReport) (n []float64) {
+		for _, v := range append(r.Variants, *r.HeldOut) {
+			n = append(n, float64(v.Units))
+		}
+		return n
+	}
+	evidence := func(n, p []float64) (log float64) {
+		lgamma := func(x float64) float64 { v, _ := math.Lgamma(x); return v }
+		total := 0.0
+		for i := range n {
+			total += n[i]
+			log += lgamma(100*p[i]+n[i]) - lgamma(100*p[i]) - n[i]*math.Log(p[i])
+		}
+		return log + lgamma(100) - lgamma(100+total)
+	}
+	serve(300, 0, "u")
+	first := units(s.report())
+	want := evidence(first, []float64{0.36, 0.27, 0.18, 0.09, 0.1})
+	if log, _, _ := e.Evidence("home"); math.Abs(log-want) > 1e-9 {
+		t.Errorf("the evidence is %v, want %v", log, want)
+	}
+	for i := range all {
+		d, err := e.Decision(t.Context(), "home", all[i].id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[i].waits = d.Status == "open"
+	}
+	changed := strings.NewReplacer(`"holdout":0.1`, `"holdout":0.2`, `"share":0.4`, `"share":0.1`, `"share":0.3`, `"share":0.6`).Replace(fourVariants)
+	if _, err := e.Put(t.Context(), "home", []byte(onTrial(changed)), s.now); err != nil {
+		t.Fatal(err)
+	}
+	serve(200, 1, "u")
+	serve(200, 1, "new")
+	s.now += 40 * minute
+	s.expire()
+	serve(1, 1, "last")
+	all = all[:len(all)-1] // it waits
+	second := make([]float64, 5)
+	names := map[string]int{"shop": 0, "own": 1, "rival": 2, "chance": 3, api.Holdout: 4}
+	seen := map[string]bool{}
+	for _, a := range all {
+		if !seen[a.unit] && a.phase == 1 {
+			second[names[a.variant]]++
+		}
+		seen[a.unit] = true
+	}
+	want += evidence(second, []float64{0.08, 0.48, 0.16, 0.08, 0.2})
+	log, sums, table := e.Evidence("home")
+	if math.Abs(log-want) > 1e-9 {
+		t.Errorf("after the change the evidence is %v, want %v", log, want)
+	}
+	type cluster struct{ n, x float64 }
+	clusters := map[string]*cluster{}
+	for i, a := range all {
+		key := fmt.Sprint(a.variant, a.bucket)
+		if a.waits && int(table[a.bucket]) != names[a.variant] {
+			key = fmt.Sprint(a.variant, " alone ", i) // it closed after its bucket had moved
+		}
+		if clusters[key] == nil {
+			clusters[key] = new(cluster)
+		}
+		clusters[key].n++
+		if d, _ := e.Decision(t.Context(), "home", a.id); d.Choice != "" {
+			clusters[key].x++
+		}
+	}
+	for name, v := range names {
+		if v == 4 {
+			continue
+		}
+		var ss, nn float64
+		for key, c := range clusters {
+			if strings.HasPrefix(key, name) {
+				ss, nn = ss+c.x*c.x, nn+c.n*c.n
+			}
+		}
+		if q := sums[v].Sum; q.SS != ss || q.NN != nn {
+			t.Errorf("%s has the sums of squares %v and %v, want %v and %v", name, q.SS, q.NN, ss, nn)
+		}
+	}
+}
+
+// A cohort counts once it is over, and not while decisions may still come into it: sales that are reported at once would come
+// first.
+func TestCohortsCountOnceTheyAreOver(t *testing.T) {
+	e := opened(t, decision.Options{Store: new(memlog.Store), Build: buildFixed})
+	put(t, e, "home", onTrial(fourVariants))
+	for i := range 3 {
+		r := stock(fmt.Sprint(i), 3)
+		r.Unit, r.Baseline = fmt.Sprint(i), []string{"sku2"}
+		now := int64(1e18) + int64(i)*int64(time.Minute)
+		a, err := e.Decide(t.Context(), "home", r, now)
+		if err == nil {
+			err = e.Outcome(t.Context(), "home", a.Decision, a.Shown[0], now)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		all, err := e.Experiments("home")
+		want, cohort := uint64(0), int64(30*time.Minute)/16
+		for j := range i {
+			if (int64(1e18)+int64(j)*int64(time.Minute))/cohort < now/cohort {
+				want++
+			}
+		}
+		if err != nil || all.Experiment.Decisions+all.Experiment.HeldOut.Group.Rounds != want {
+			t.Errorf("after %d decisions %d count, want %d; %v", i+1, all.Experiment.Decisions, want, err)
+		}
+	}
+}
+
+// The reports of the last ten experiments stay.
+func TestPastExperiments(t *testing.T) {
+	e := opened(t, decision.Options{Store: new(memlog.Store), Build: buildFixed})
+	for i := range 13 {
+		put(t, e, "home", onTrial(strings.Replace(fourVariants, "summer", fmt.Sprint("number ", i), 1)))
+	}
+	all, err := e.Experiments("home")
+	if err != nil || len(all.Past) != 10 || all.Past[0].Name != "number 2" || all.Past[9].Name != "number 11" {
+		t.Errorf("%d reports, %v", len(all.Past), err)
+	}
+	stats, err := e.Stats("home")
+	if err != nil || len(stats.Eras) != 13 {
+		t.Fatalf("%d eras, %v", len(stats.Eras), err)
+	}
+	for i := range 10 {
+		put(t, e, "home", onTrial(strings.Replace(fourVariants, "summer", fmt.Sprint("more ", i), 1)))
+	}
+	if stats, err = e.Stats("home"); err != nil || len(stats.Eras) != 20 || stats.Eras[19].Experiment != "more 9" {
+		t.Errorf("%d eras, %v", len(stats.Eras), err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"vitrine"
 	"vitrine/service/api"
 	"vitrine/service/eventlog"
+	"vitrine/service/variants"
 )
 
 // Estimates reads the estimates of an offer and writes them again.
@@ -104,4 +105,12 @@ func SetLeaderPatience(attempt, patience time.Duration) (undo func()) {
 func DecodeAnswer(data []byte) error {
 	_, err := decodeAnswer(data)
 	return err
+}
+
+// Evidence returns log M of the ratio of an experiment, the sums of its variants, and the variants of its buckets.
+func (e *Engine) Evidence(placement string) (log float64, sums []variants.Earned, table []uint8) {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	x := e.state.placements[placement].experiment
+	return x.ratio.Log, append([]variants.Earned{}, x.results.Variants...), x.table
 }

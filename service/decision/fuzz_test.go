@@ -90,6 +90,7 @@ func FuzzEstimates(f *testing.F) {
 	f.Add([]byte("\x03\x80\x01\x02\x9a\x99\x99\x99\x99\x99\xb9\x3f\x02\x02\x00\x01\x01\x0c"), 2)
 	f.Add([]byte("\x02\x70\x01\x02\x01i\x02jj\x04note"), 1)
 	f.Add([]byte("\x06\x80\x08\x01\x0a{\"size\":1}"), 0)
+	f.Add([]byte("\x05\x80\x04\x01\x05rival12345678"), 1)
 	f.Fuzz(func(t *testing.T, data []byte, shown int) {
 		if shown < 0 || shown > 100 {
 			return

@@ -125,7 +125,9 @@ func TestResultsByHand(t *testing.T) {
 		var own confseq.Block
 		for range 30 {
 			v := rng.IntN(3)
-			d := decision{v, v*100 + rng.IntN(20), float64(rng.IntN(4)), 3 + float64(rng.IntN(2)), b.Centre, shares}
+			bucket := v*100 + rng.IntN(20)
+			d := decision{v, bucket, float64(bucket % 4), float64(bucket % 5), b.Centre, shares} // shoppers of a bucket are alike
+			d.bound = max(d.bound, d.x)
 			all = append(all, d)
 			b.Add(d.v, d.x, d.bound, shares, control)
 			r.Cluster(d.bucket, d.v, d.x, b.Centre, shares)
@@ -163,6 +165,7 @@ func TestResultsByHand(t *testing.T) {
 		}
 		return total
 	}
+	alone := lead.Squares
 	lead.Squares = max(lead.Squares, around(lead.Average(), func(d decision) (float64, bool) {
 		switch d.v {
 		case 0:
@@ -172,6 +175,9 @@ func TestResultsByHand(t *testing.T) {
 		}
 		return 0, true
 	}))
+	if !(lead.Squares > 2*alone) {
+		t.Errorf("the sum of squares by buckets is %v, and that of decisions %v", lead.Squares, alone)
+	}
 	wantLow, wantHigh := lead.Interval(0.05)
 	low, estimate, high, ok := r.Difference(0, 0.05)
 	for _, c := range [][2]float64{{low, wantLow}, {estimate, lead.Average()}, {high, wantHigh}} {
