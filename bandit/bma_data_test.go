@@ -294,7 +294,7 @@ func TestMovedMomentsAreLearnedFromTheFirstRound(t *testing.T) {
 	}
 	twin := newBMA(t, paperProblem(), experts)
 	twin.z, twin.history, twin.rounds = l.z, l.history, l.rounds
-	f := fitting{twin.beliefs, l.o, l.seed, begun, true, false}
+	f := fitting{twin.beliefs, l.o, l.seed, begun, true, false, 1}
 	f.run(l.history.Slice(0, begun).Standardised(l.z.shift, l.z.scale))
 	for s := begun; s < l.rounds; s++ {
 		twin.beliefs.learn(l.history.Round(s), false, new(tangent))

@@ -2,6 +2,7 @@ package bandit
 
 import (
 	"math"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -94,7 +95,11 @@ func (l *BMA) begin() {
 	}
 	l.job = job
 	history := l.history.Slice(0, kept)
-	f := fitting{job.result, l.o, l.seed, l.rounds, job.moved, search}
+	workers := runtime.GOMAXPROCS(0)
+	if lag > 0 { // one is left for the rounds and decisions that come meanwhile
+		workers = max(1, workers-1)
+	}
+	f := fitting{job.result, l.o, l.seed, l.rounds, job.moved, search, workers}
 	job.start(l.cost*time.Duration(kept), lag, func() {
 		if job.result.z.shift != nil {
 			history = history.Standardised(job.result.z.shift, job.result.z.scale)
@@ -185,6 +190,8 @@ type fitting struct {
 	rounds int
 	moved  bool // the standardisation has moved
 	search bool // for units
+	// workers is the number of experts that are fitted at a time.
+	workers int
 }
 
 // run fits all experts to the history, side by side. If the standardisation has
@@ -194,6 +201,7 @@ func (f *fitting) run(history *mle.Choices) {
 	f.base.fit(history, nil, f.origin(f.base))
 	var group sync.WaitGroup
 	var fits panics.Catcher
+	workers := make(chan struct{}, f.workers)
 	for i, e := range f.experts {
 		if f.moved {
 			e.units, e.unit = nil, nil
@@ -202,6 +210,8 @@ func (f *fitting) run(history *mle.Choices) {
 		}
 		resting := !f.moved && f.rounds < e.wake
 		group.Go(func() {
+			workers <- struct{}{}
+			defer func() { <-workers }()
 			defer fits.Catch()
 			if e.Memory > 0 {
 				e.replay(history, f.base)

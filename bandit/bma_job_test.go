@@ -1,9 +1,13 @@
 package bandit
 
 import (
+	"runtime"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"gonum.org/v1/gonum/mat"
 
 	"vitrine/utility"
 )
@@ -58,6 +62,48 @@ func TestRoundsSinceAFitDoNotPileUp(t *testing.T) {
 		j.mu.Unlock()
 	}
 	j.wait()
+}
+
+// crowded is a family that counts how many fits use it at once.
+type crowded struct {
+	*utility.Linear
+	name         string
+	now, maximum *atomic.Int32
+}
+
+func (m crowded) String() string { return m.name }
+
+func (m crowded) Gradients(g *mat.Dense, w []float64, x *mat.Dense) {
+	n := m.now.Add(1)
+	defer m.now.Add(-1)
+	for {
+		old := m.maximum.Load()
+		if n <= old || m.maximum.CompareAndSwap(old, n) {
+			break
+		}
+	}
+	runtime.Gosched()
+	m.Linear.Gradients(g, w, x)
+}
+
+// A fit beside the rounds leaves a processor to them; one for which a round waits uses all.
+func TestFitsLeaveAProcessor(t *testing.T) {
+	for workers, want := range map[int]int32{1: 1, 3: 3} {
+		var now, maximum atomic.Int32
+		var experts []Expert
+		for _, name := range []string{"a", "b", "c", "d", "e", "f"} {
+			experts = append(experts, Expert{Model: crowded{utility.NewLinear(paperFeatures, true), name, &now, &maximum}})
+		}
+		l := newBMA(t, paperProblem(), experts)
+		play(t, l, product, 0, 60)
+		l.wait()
+		maximum.Store(0)
+		f := fitting{beliefs: l.beliefs.clone(), o: l.o, rounds: 60, moved: true, workers: workers}
+		f.run(l.history.Standardised(l.z.shift, l.z.scale))
+		if got := maximum.Load(); got > want || got == 0 {
+			t.Errorf("%d workers: %d experts are fitted at a time", workers, got)
+		}
+	}
 }
 
 // The evidence of a unit is a second-order estimate beside the linear fit. However large it is, it lets

@@ -156,7 +156,7 @@ func TestScaleOfTheIntercept(t *testing.T) {
 		play(t, l, func(x []float64) float64 { return x[0] - 5 }, s, s+1)
 	}
 	c := l.history.Standardised(l.z.shift, l.z.scale)
-	f := fitting{l.beliefs.clone(), l.o, l.seed, l.rounds, false, false}
+	f := fitting{l.beliefs.clone(), l.o, l.seed, l.rounds, false, false, 1}
 	f.run(c)
 	var weights, mean float64
 	for _, sd := range []float64{0.2, 1, 5} {
