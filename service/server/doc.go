@@ -9,6 +9,7 @@
 //	problem.go     errors as problem details (RFC 9457)
 //	keys.go        API keys, their scopes and placements
 //	keyfile.go     changes to the file of keys
+//	sessions.go    sessions of the desk, which stand for keys
 //	identity.go    the ids of requests
 //	entry.go       the entries of the log that answers name
 //	cors.go        pages of other origins, and OPTIONS
@@ -20,7 +21,10 @@
 //	metrics.go     Prometheus metrics
 //	tracing.go     traces of requests
 //	openapi.go     the OpenAPI document
-//	pages.go       the page of counters and the page of the API
+//	pages.go       the desk's files
+//	overview.go    placements at a glance and over time, their health in words
+//	policies.go    policies and their parameters
+//	downloads.go   the log and the model of a placement
 //	listen.go      sockets, TLS, timeouts, shutdown
 //
 // The JSON of placements and decisions is the engine's to read, Engine.Put and

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/hex"
 	"fmt"
 	"io"
 	"net/http"
@@ -41,6 +42,11 @@ func (s *Server) forward(c *call) error {
 	r.Header.Del("Content-Encoding")
 	r.Header.Del("Accept-Encoding") // the answer is compressed here
 	r.Header.Set("X-Request-Id", c.id)
+	r.Header.Del("Cookie")
+	r.Header.Del(sessionHeader)
+	if c.signedIn {
+		r.Header.Set(sessionHeader, hex.EncodeToString(c.keySum[:]))
+	}
 	var request bytes.Buffer
 	if err := r.Write(&request); err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -143,4 +144,23 @@ func TestLeaderInDoubt(t *testing.T) {
 	})
 	s.problem(503, "no-leader", "", "POST", "/v1/decisions/a/outcome", `{"choice":null}`)
 	s.want(200, "GET", "/v1/placements", "")
+}
+
+// A session of a follower holds for what the leader does. The header that says so counts only between processes.
+func TestForwardingOfASession(t *testing.T) {
+	token, key := server.NewKey("shop", server.Scopes...)
+	reads, readsKey := server.NewKey("reader", server.ScopeRead)
+	leader, _ := locked(t, stored(key)+stored(readsKey))
+	f := followed(t, leader)
+	with := func(token string) []string {
+		cookie := f.signedIn(token)
+		return append(slices.Clone(own), "Cookie", cookie.Name+"="+cookie.Value)
+	}
+	f.want(201, "PUT", "/v1/placements/home", plain, with(token)...)
+	f.problem(403, "forbidden", "", "DELETE", "/v1/placements/home", "", append(with(reads), "Vitrine-Session", key.SHA256)...)
+	for _, s := range []*service{leader, f} {
+		s.problem(401, "unauthorized", "", "DELETE", "/v1/placements/home", "", append(slices.Clone(own), "Vitrine-Session", key.SHA256)...)
+	}
+	f.want(204, "DELETE", "/v1/placements/home", "", append(with(token), "Vitrine-Session", readsKey.SHA256)...)
+	f.want(201, "PUT", "/v1/placements/home", plain, "Authorization", "Bearer "+token, "Vitrine-Session", readsKey.SHA256)
 }

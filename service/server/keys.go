@@ -193,7 +193,7 @@ func (s *Server) authorize(c *call, scope Scope) error {
 	if err != nil {
 		return err
 	}
-	c.key, c.placements = key.name, key.placements
+	c.key, c.keySum, c.placements = key.name, key.sum, key.placements
 	if !slices.Contains(key.scopes, scope) {
 		c.w.Header().Set("WWW-Authenticate", fmt.Sprintf(`Bearer realm="vitrine", error="insufficient_scope", scope=%q`, scope))
 		return problemf(http.StatusForbidden, "forbidden", "the API key lacks the scope %q", scope)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -153,7 +154,9 @@ type call struct {
 
 	contract *personalizer.Route // the route's
 
-	placements []string // the placements that the key is limited to; nil is all
+	keySum     [sha256.Size]byte // the hash of the key's token
+	signedIn   bool              // whether the key is that of a session
+	placements []string          // the placements that the key is limited to; nil is all
 }
 
 // Context returns the context of the call, in place of that of its request: another request with it would be a copy.

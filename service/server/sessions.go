@@ -3,6 +3,7 @@ package server
 import (
 	"crypto/rand"
 	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"io"
@@ -174,6 +175,10 @@ func ownPage(r *http.Request) bool {
 
 // bySession returns the key of the request's session. Without a session ok is false.
 func (s *Server) bySession(c *call) (key storedKey, ok bool, err error) {
+	if c.Context().Value(forwardedKey{}) != nil { // a follower has found the session
+		key, ok := s.keys.ofHash(c.Header.Get(sessionHeader))
+		return key, ok, nil
+	}
 	cookie, err := c.Cookie(sessionCookie)
 	if err != nil {
 		return storedKey{}, false, nil
@@ -185,13 +190,25 @@ func (s *Server) bySession(c *call) (key storedKey, ok bool, err error) {
 	if !ok {
 		return storedKey{}, false, nil
 	}
-	for _, k := range s.keys.file.get() {
-		if k.sum == found.key {
-			return k, true, nil
+	if key, ok = s.keys.ofHash(hex.EncodeToString(found.key[:])); !ok {
+		s.sessions.end(cookie.Value) // its key was removed
+	}
+	c.signedIn = ok
+	return key, ok, nil
+}
+
+// sessionHeader has the hash of the key of a session in a request that a follower passes on to the leader, which does
+// not know the session. Only such requests may have it.
+const sessionHeader = "Vitrine-Session"
+
+// ofHash returns the key whose token has a hash, in hexadecimal.
+func (k *Keys) ofHash(hash string) (storedKey, bool) {
+	for _, key := range k.file.get() {
+		if hex.EncodeToString(key.sum[:]) == hash {
+			return key, true
 		}
 	}
-	s.sessions.end(cookie.Value) // its key was removed
-	return storedKey{}, false, nil
+	return storedKey{}, false
 }
 
 // signIn answers a key with the cookie of a session.

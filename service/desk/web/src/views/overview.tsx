@@ -59,7 +59,6 @@ function Placement(props: { of: Entry; open: boolean; seconds: number }) {
   const over = s.over_chance ?? s.over_baseline;
   const than = s.over_chance ? "chance" : "the baseline";
   const last = s.times.length - 1;
-  const other = p.chance ?? p.baseline;
   return (
     <section class="card" aria-label={p.name}>
       <h2 class="row">
@@ -88,7 +87,7 @@ function Placement(props: { of: Entry; open: boolean; seconds: number }) {
         <p class="sum">
           {over && last >= 0
             ? <>Earned <strong>{number(over.estimate[last], { maximumSignificantDigits: 4, signDisplay: "exceptZero" })}</strong> ± {number(z * over.standard_error[last]!, { maximumSignificantDigits: 3 })} over {than}, since the beginning.</>
-            : other === null ? "Nothing to compare with: the mode explore shows sets drawn by chance to some shoppers." : ""}
+            : null}
         </p>
       </div>
       <details open={charts} onToggle={(e) => setCharts(e.currentTarget.open)}>
