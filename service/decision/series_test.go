@@ -108,7 +108,7 @@ func compareSeries(t *testing.T, s api.Series, all []*fate, span time.Duration, 
 		}
 		var decisions, open uint64
 		var rounds [2]uint64
-		var revenue [2]float64
+		var revenue, squares [2]float64
 		for _, f := range all {
 			if at := f.time / second; at < from || at >= to {
 				continue
@@ -121,6 +121,7 @@ func compareSeries(t *testing.T, s api.Series, all []*fate, span time.Duration, 
 			}
 			rounds[f.by-decision.ByPolicy]++
 			revenue[f.by-decision.ByPolicy] += f.earned
+			squares[f.by-decision.ByPolicy] += f.earned * f.earned
 		}
 		if decisions != s.Decisions[i] || open != s.Open[i] {
 			t.Errorf("span %v, %d points: point %d has %d decisions, %d of them open, want %d, %d", span, points, i, s.Decisions[i], s.Open[i], decisions, open)
@@ -131,6 +132,14 @@ func compareSeries(t *testing.T, s api.Series, all []*fate, span time.Duration, 
 			}
 			if rounds[k] > 0 && math.Abs(*group.Mean[i]-revenue[k]/float64(rounds[k])) > 1e-9 {
 				t.Errorf("span %v, %d points: point %d of group %d has the mean %v, want %v", span, points, i, k, *group.Mean[i], revenue[k]/float64(rounds[k]))
+			}
+			if n := float64(rounds[k]); n > 1 {
+				want := math.Sqrt((squares[k]/n - revenue[k]/n*revenue[k]/n) / (n - 1))
+				if group.StandardError[i] == nil || math.Abs(*group.StandardError[i]-want) > 1e-6 {
+					t.Errorf("span %v, %d points: point %d of group %d has the standard error %v, want %v", span, points, i, k, group.StandardError[i], want)
+				}
+			} else if group.StandardError[i] != nil {
+				t.Errorf("a standard error of %v rounds", n)
 			}
 		}
 	}
