@@ -76,11 +76,14 @@ func (l *life) forward(ctx context.Context, request []byte) ([]byte, error) {
 // leaderPatience is how long a caller waits for a leader.
 const leaderPatience = 5 * time.Second
 
+// lookDeadline limits the search for a snapshot beside the log: its servers may be ill, and the one on the disk will do.
+const lookDeadline = 5 * time.Second
+
 // fetchSnapshot copies the snapshot beside the log to the data directory, if that has none or an earlier one.
 func (l *life) fetchSnapshot(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, shareDeadline)
+	looking, cancel := context.WithTimeout(ctx, lookDeadline)
 	defer cancel()
-	at, read, err := l.store.LastSnapshot(ctx)
+	at, read, err := l.store.LastSnapshot(looking)
 	if errors.Is(err, natslog.ErrNoSnapshot) {
 		return nil
 	}
@@ -100,6 +103,8 @@ func (l *life) fetchSnapshot(ctx context.Context) error {
 	if _, err := decision.Locate(ctx, l.store, at); err != nil {
 		return err
 	}
+	ctx, cancel = context.WithTimeout(ctx, shareDeadline)
+	defer cancel()
 	if err := replace.Stream(path, func(w io.Writer) error { return read(ctx, w) }); err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -183,18 +184,14 @@ func TestServicesShareALog(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	list, err := bucket.List()
-	if err != nil || len(list) > 2 {
-		t.Errorf("%d snapshots are kept, %v", len(list), err)
-	}
-	last := list[0]
-	for _, o := range list {
-		if o.Name > last.Name {
-			last = o
+	for _, name := range []string{"a", "b"} {
+		last, err := bucket.GetInfo(name)
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-	if _, err := bucket.Put(&nats.ObjectMeta{Name: last.Name, Metadata: map[string]string{"log": strings.Repeat("ab", 16), "hash": strings.Repeat("cd", 16)}}, strings.NewReader("x")); err != nil {
-		t.Fatal(err)
+		if _, err := bucket.Put(&nats.ObjectMeta{Name: name, Metadata: map[string]string{"entry": last.Metadata["entry"], "log": strings.Repeat("ab", 16), "hash": strings.Repeat("cd", 16)}}, strings.NewReader("x")); err != nil {
+			t.Fatal(err)
+		}
 	}
 	o := Default()
 	o.Data, o.Log.URL, o.Listen = t.TempDir(), log, "127.0.0.1:0"
@@ -222,7 +219,7 @@ func TestSnapshotsBesideTheLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	for n := range 5 {
-		at.Sequence = uint64(n)
+		at.Sequence = uint64(n + 1)
 		if err := s.PutSnapshot(t.Context(), at, strings.NewReader(strings.Repeat(fmt.Sprint(n), 300_000))); err != nil {
 			t.Fatal(err)
 		}
@@ -260,15 +257,23 @@ func TestSnapshotsBesideTheLog(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]string{"7x": "its name is no entry", "99999999999999999999": "its name is no entry", "zz": "its name is no entry", fmt.Sprintf("%020d", 9): `its metadata "`} {
-		if _, err := bucket.PutString(name, "x"); err != nil {
-			t.Fatal(err)
+	good := map[string]string{"entry": "9", "log": strings.Repeat("ab", 16), "hash": strings.Repeat("cd", 16)}
+	for key, bad := range map[string]string{"entry": "-9", "log": "ab", "hash": "x"} {
+		meta := maps.Clone(good)
+		meta[key] = bad
+		for _, name := range []string{"a", "b"} {
+			if _, err := bucket.Put(&nats.ObjectMeta{Name: name, Metadata: meta}, strings.NewReader("x")); err != nil {
+				t.Fatal(err)
+			}
 		}
-		if _, _, err := s.LastSnapshot(t.Context()); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), name) {
-			t.Errorf("%v, want that %q says %q", err, name, want)
+		if _, _, err := s.LastSnapshot(t.Context()); err != natslog.ErrNoSnapshot {
+			t.Errorf("%s = %q: %v, want ErrNoSnapshot", key, bad, err)
 		}
-		if err := bucket.Delete(name); err != nil {
-			t.Fatal(err)
-		}
+	}
+	if err := s.PutSnapshot(t.Context(), at, strings.NewReader("again")); err != nil {
+		t.Error(err)
+	}
+	if got, _, err := s.LastSnapshot(t.Context()); err != nil || got != at {
+		t.Errorf("%v, %v: a good one replaces a bad one", got, err)
 	}
 }

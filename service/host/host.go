@@ -236,9 +236,15 @@ func (l *life) open(ctx context.Context, o server.Options, known uint64) (err er
 		return err
 	}
 	if l.Log.URL != "" {
-		if err := l.fetchSnapshot(ctx); err != nil {
-			l.Logger.Warn("the snapshot beside the log is not used", "cause", err.Error())
+		unfetched := l.fetchSnapshot(ctx)
+		if unfetched != nil {
+			l.Logger.Warn("the snapshot beside the log is not used", "cause", unfetched.Error())
 		}
+		defer func() {
+			if unfetched != nil && errors.Is(err, eventlog.ErrRemoved) && !errors.Is(unfetched, decision.ErrForeign) { // it may be there the next time
+				err = fmt.Errorf("%w: %w", eventlog.ErrReopen, err)
+			}
+		}()
 	}
 	engine := decision.Options{Confirm: l.store.Confirm, Store: measuredLog{l.store, o.Appends}, Budget: o.Budget, Applied: o.Feed.Applied}
 	if !l.store.Leads() {

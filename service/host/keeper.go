@@ -50,7 +50,7 @@ func (k *keeper) run(ctx context.Context, every, keepEvery time.Duration) {
 			return
 		case <-snapshots.C:
 			k.write(ctx)
-			k.spread(ctx)
+			k.spread(ctx, shareDeadline)
 			k.shrink(ctx)
 			if age := k.age(); age > snapshotsLate*every {
 				k.logger.Warn("the last snapshot is old: the next start replays every entry since then, and no entries are removed", "seconds", int64(age.Seconds()))
@@ -68,8 +68,9 @@ const (
 	// snapshotDeadline limits the time that a snapshot takes. If the last one fails, the next start
 	// replays more.
 	snapshotDeadline = 30 * time.Second
-	// shareDeadline limits the time in which it is copied beside the log.
-	shareDeadline = 2 * time.Minute
+	// shareDeadline limits the time in which it is copied beside the log, or from there, and lastShareDeadline that of the
+	// last one: the service is to end.
+	shareDeadline, lastShareDeadline = time.Minute, 5 * time.Second
 	// snapshotsLate is the number of missed snapshots after which there is a warning.
 	snapshotsLate = 3
 )
@@ -78,16 +79,16 @@ const (
 func (k *keeper) last() {
 	k.write(context.Background())
 	if k.engine.Role() == decision.Leader {
-		k.spread(context.Background())
+		k.spread(context.Background(), lastShareDeadline)
 	}
 }
 
 // spread shares the last snapshot with other machines.
-func (k *keeper) spread(ctx context.Context) {
+func (k *keeper) spread(ctx context.Context, deadline time.Duration) {
 	if k.share == nil || k.upTo == 0 || k.shared == k.upTo {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, shareDeadline)
+	ctx, cancel := context.WithTimeout(ctx, deadline)
 	defer cancel()
 	err := func() error {
 		at, err := k.log.Position(ctx, k.upTo)

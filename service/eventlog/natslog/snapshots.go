@@ -16,15 +16,15 @@ import (
 	"vitrine/service/eventlog"
 )
 
-// Snapshots of the state are beside the log in an object store, for processes that have none on their disk. An object is a
-// snapshot; its name is the entry, and its metadata have the log's identity and running hash there.
-
-// snapshotsKept is the number of snapshots that are kept: one that is being read stays while the next one is written.
-const snapshotsKept = 2
+// Snapshots of the state are beside the log in an object store, for processes that have none on their disk. There are two: the one
+// that is older is replaced by the next, so that a snapshot that is being read stays. The metadata of an object have its entry, and
+// the log's identity and running hash there.
+var snapshotNames = []string{"a", "b"}
 
 const (
-	metaLog  = "log"
-	metaHash = "hash"
+	metaEntry = "entry"
+	metaLog   = "log"
+	metaHash  = "hash"
 )
 
 // ErrNoSnapshot is returned if there is no snapshot beside the log.
@@ -32,18 +32,13 @@ var ErrNoSnapshot = errors.New("natslog: there is no snapshot beside the log")
 
 func (s *Store) snapshotBucket() string { return s.options.Stream + "-snapshots" }
 
-// PutSnapshot stores a snapshot of the state at a position of the log, and removes earlier ones.
+// PutSnapshot stores a snapshot of the state at a position of the log, in the place of the older one.
 func (s *Store) PutSnapshot(ctx context.Context, at eventlog.Position, data io.Reader) error {
 	store, err := ask(ctx, s, func(ctx context.Context) (jetstream.ObjectStore, error) {
 		return s.js.CreateOrUpdateObjectStore(ctx, jetstream.ObjectStoreConfig{Bucket: s.snapshotBucket(), Replicas: s.replicas})
 	})
-	if err != nil {
-		return fmt.Errorf("natslog: the snapshots of %s: %w", s.where(), err)
-	}
-	name := fmt.Sprintf("%020d", at.Sequence)
-	_, err = store.Put(ctx, jetstream.ObjectMeta{Name: name, Metadata: map[string]string{metaLog: at.Log.String(), metaHash: hex.EncodeToString(at.Hash[:])}}, data)
 	if err == nil {
-		err = s.tidySnapshots(ctx, store)
+		err = s.putSnapshot(ctx, store, at, data)
 	}
 	if err != nil {
 		return fmt.Errorf("natslog: the snapshots of %s: %w", s.where(), err)
@@ -51,19 +46,33 @@ func (s *Store) PutSnapshot(ctx context.Context, at eventlog.Position, data io.R
 	return nil
 }
 
-// tidySnapshots removes snapshots that are no longer needed, and the parts of those that a process has not finished.
+func (s *Store) putSnapshot(ctx context.Context, store jetstream.ObjectStore, at eventlog.Position, data io.Reader) error {
+	list, err := s.snapshots(ctx, store)
+	if err != nil {
+		return err
+	}
+	name := snapshotNames[0]
+	if len(list) > 0 && list[0].info.Name == name {
+		name = snapshotNames[1]
+	}
+	_, err = store.Put(ctx, jetstream.ObjectMeta{Name: name, Metadata: map[string]string{
+		metaEntry: strconv.FormatUint(at.Sequence, 10), metaLog: at.Log.String(), metaHash: hex.EncodeToString(at.Hash[:]),
+	}}, data)
+	if err != nil {
+		return err
+	}
+	return s.tidySnapshots(ctx, store)
+}
+
+// tidySnapshots removes the parts of snapshots that a process has not finished.
 func (s *Store) tidySnapshots(ctx context.Context, store jetstream.ObjectStore) error {
-	list, err := snapshotsIn(ctx, store)
+	list, err := s.snapshots(ctx, store)
 	if err != nil {
 		return err
 	}
 	known := map[string]bool{}
-	for i, o := range list {
-		if i < snapshotsKept {
-			known[o.NUID] = true
-		} else if err := store.Delete(ctx, o.Name); err != nil {
-			return err
-		}
+	for _, o := range list {
+		known[o.info.NUID] = true
 	}
 	stream, err := s.js.Stream(ctx, "OBJ_"+s.snapshotBucket())
 	if err != nil {
@@ -84,14 +93,30 @@ func (s *Store) tidySnapshots(ctx context.Context, store jetstream.ObjectStore) 
 	return nil
 }
 
-// snapshotsIn returns the snapshots of a store, the newest first.
-func snapshotsIn(ctx context.Context, store jetstream.ObjectStore) ([]*jetstream.ObjectInfo, error) {
-	list, err := store.List(ctx)
-	if errors.Is(err, jetstream.ErrNoObjectsFound) {
-		return nil, nil
+// stored is a snapshot beside the log.
+type stored struct {
+	info *jetstream.ObjectInfo
+	at   eventlog.Position
+}
+
+// snapshots returns the snapshots in an object store, the newest first, those with unusable metadata last.
+func (s *Store) snapshots(ctx context.Context, store jetstream.ObjectStore) (list []stored, err error) {
+	for _, name := range snapshotNames {
+		info, err := ask(ctx, s, func(ctx context.Context) (*jetstream.ObjectInfo, error) { return store.GetInfo(ctx, name) })
+		if errors.Is(err, jetstream.ErrObjectNotFound) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		at, err := positionOf(info)
+		if err != nil {
+			s.options.Logger.WarnContext(ctx, "a snapshot beside the log is not used", "bucket", s.snapshotBucket(), "object", name, "cause", err.Error())
+		}
+		list = append(list, stored{info, at})
 	}
-	slices.SortFunc(list, func(a, b *jetstream.ObjectInfo) int { return cmp.Compare(b.Name, a.Name) })
-	return list, err
+	slices.SortStableFunc(list, func(a, b stored) int { return cmp.Compare(b.at.Sequence, a.at.Sequence) })
+	return list, nil
 }
 
 // LastSnapshot returns the position of the newest snapshot beside the log, and a function that writes it to a file, with an error if
@@ -103,40 +128,38 @@ func (s *Store) LastSnapshot(ctx context.Context) (at eventlog.Position, read fu
 	if errors.Is(err, jetstream.ErrBucketNotFound) || errors.Is(err, jetstream.ErrStreamNotFound) {
 		return at, nil, ErrNoSnapshot
 	}
+	var list []stored
+	if err == nil {
+		list, err = s.snapshots(ctx, store)
+	}
 	if err != nil {
 		return at, nil, fmt.Errorf("natslog: the snapshots of %s: %w", s.where(), err)
 	}
-	list, err := snapshotsIn(ctx, store)
-	if err != nil {
-		return at, nil, fmt.Errorf("natslog: the snapshots of %s: %w", s.where(), err)
+	if len(list) == 0 || list[0].at.Sequence == 0 {
+		return at, nil, ErrNoSnapshot
 	}
-	for _, o := range list {
-		if at, err = positionOf(o); err != nil {
-			return at, nil, fmt.Errorf("natslog: object %q of the bucket %q: %w", o.Name, s.snapshotBucket(), err)
+	return list[0].at, func(ctx context.Context, w io.Writer) error {
+		object, err := store.Get(ctx, list[0].info.Name)
+		if err != nil {
+			return err
 		}
-		return at, func(ctx context.Context, w io.Writer) error {
-			object, err := store.Get(ctx, o.Name)
-			if err != nil {
-				return err
-			}
-			defer object.Close()
-			_, err = io.Copy(w, object)
-			return errors.Join(err, object.Error())
-		}, nil
-	}
-	return at, nil, ErrNoSnapshot
+		defer object.Close()
+		_, err = io.Copy(w, object)
+		return errors.Join(err, object.Error())
+	}, nil
 }
 
-// positionOf returns the position of a snapshot in its log.
+// positionOf returns the position of a snapshot in its log, the zero position with an error.
 func positionOf(o *jetstream.ObjectInfo) (at eventlog.Position, err error) {
-	if at.Sequence, err = strconv.ParseUint(o.Name, 10, 64); err != nil {
-		return at, errors.New("its name is no entry")
+	if at.Sequence, err = strconv.ParseUint(o.Metadata[metaEntry], 10, 64); err != nil || at.Sequence == 0 {
+		return eventlog.Position{}, fmt.Errorf("its metadata %q are %q: must be an entry", metaEntry, o.Metadata[metaEntry])
 	}
 	for key, to := range map[string][]byte{metaLog: at.Log[:], metaHash: at.Hash[:]} {
 		value, err := hex.DecodeString(o.Metadata[key])
-		if err != nil || copy(to, value) != len(to) {
-			return at, fmt.Errorf("its metadata %q are %q: must be %d bytes in hexadecimal", key, o.Metadata[key], len(to))
+		if err != nil || len(value) != len(to) {
+			return eventlog.Position{}, fmt.Errorf("its metadata %q are %q: must be %d bytes in hexadecimal", key, o.Metadata[key], len(to))
 		}
+		copy(to, value)
 	}
 	return at, nil
 }
