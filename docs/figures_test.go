@@ -111,7 +111,7 @@ func TestFiguresAreOfTheirConfiguration(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, e := range entries {
-		if e.Name() != filepath.Base(provenanceFile) && !slices.Contains(files, e.Name()) {
+		if !e.IsDir() && e.Name() != filepath.Base(provenanceFile) && !slices.Contains(files, e.Name()) {
 			t.Errorf("docs/figures/%s is not in docs/%s, which says how it is drawn", e.Name(), provenanceFile)
 		}
 	}
@@ -185,6 +185,9 @@ func TestPagesShowCommittedFigures(t *testing.T) {
 	for page, text := range committedPages(t) {
 		for _, m := range picture.FindAllStringSubmatch(text, -1) {
 			file := filepath.Base(m[1])
+			if filepath.Base(filepath.Dir(m[1])) == "desk" {
+				continue // a picture of the desk
+			}
 			shown[file] = true
 			if !slices.Contains(files, file) {
 				t.Errorf("%s shows %s, which docs/%s does not have", page, m[1], provenanceFile)
@@ -195,5 +198,34 @@ func TestPagesShowCommittedFigures(t *testing.T) {
 		if !shown[file] {
 			t.Errorf("no page shows docs/figures/%s", file)
 		}
+	}
+}
+
+// The pictures of the desk that pages show are there and are not too large, and none is left over. make screenshots takes
+// them again.
+func TestPicturesOfTheDesk(t *testing.T) {
+	shown := map[string]bool{}
+	for _, text := range committedPages(t) {
+		for _, m := range picture.FindAllStringSubmatch(text, -1) {
+			if filepath.Base(filepath.Dir(m[1])) == "desk" {
+				shown[filepath.Base(m[1])] = true
+			}
+		}
+	}
+	files, err := os.ReadDir("figures/desk")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		if !shown[f.Name()] {
+			t.Errorf("no page shows figures/desk/%s", f.Name())
+		}
+		delete(shown, f.Name())
+		if info, err := f.Info(); err != nil || info.Size() > 150<<10 {
+			t.Errorf("figures/desk/%s is larger than 150 KiB, %v", f.Name(), err)
+		}
+	}
+	if len(shown) > 0 {
+		t.Errorf("there are no pictures %v", shown)
 	}
 }

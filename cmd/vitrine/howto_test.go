@@ -295,3 +295,43 @@ func TestHowToRunAnExperiment(t *testing.T) {
 		t.Errorf("a service that has stopped: %s", have)
 	}
 }
+
+// The requests of the pages about placements work as they stand, and have the answers that the pages promise.
+func TestHowToPlacements(t *testing.T) {
+	type answer struct {
+		status int
+		has    string
+	}
+	for name, want := range map[string][]answer{
+		"first-placement": {{201, `"auto"`}, {201, `"assortment"`}, {204, ""}, {200, `"outcomes":1`}},
+		"roll-back": {
+			{201, ""}, {201, ""}, {204, ""}, {200, `{"version":3}`},
+			{409, `"rounds":1`}, {200, `"max_size":4`}, {200, `"before the sale"`}, {204, ""}, {200, `"max_size":3`},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newService()
+			s.Listen, s.Data = "127.0.0.1:0", filepath.Join(t.TempDir(), "data")
+			url, _, stop := serving(t, s)
+			requests := regexp.MustCompile(`(?m)^curl (-X PUT )?localhost:8080(\S+)(?: -d '([^']*)')?$`).FindAllStringSubmatch(string(readPage(t, name)), -1)
+			if len(requests) != len(want) {
+				t.Fatalf("%d requests, want %d", len(requests), len(want))
+			}
+			for i, r := range requests {
+				method := "GET"
+				switch {
+				case r[1] != "":
+					method = "PUT"
+				case r[3] != "":
+					method = "POST"
+				}
+				if text := ask(t, want[i].status, method, url+r[2], r[3]); !strings.Contains(text, want[i].has) {
+					t.Errorf("%s %s: %s, want %s", method, r[2], text, want[i].has)
+				}
+			}
+			if err := stop(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}

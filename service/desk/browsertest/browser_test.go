@@ -265,19 +265,29 @@ func (b *tab) dress(width int, scheme string) {
 	b.do(chromedp.EmulateViewport(int64(width), 900))
 }
 
-// shoot takes a picture of the whole page.
-func (b *tab) shoot(path string) {
+// capture returns a picture of what the window shows, or of the whole page, as PNG.
+func (b *tab) capture(whole bool) []byte {
 	b.Helper()
+	action := chromedp.CaptureScreenshot()
+	if whole {
+		action = chromedp.FullScreenshot(100)
+	}
 	ctx, cancel := context.WithTimeout(b.ctx, patience)
 	defer cancel()
-	shot, err := chromedp.Run(ctx, chromedp.FullScreenshot(100))
+	shot, err := chromedp.Run(ctx, action)
 	if err != nil {
 		b.Fatal(err)
 	}
+	return shot
+}
+
+// shoot writes a picture of the whole page.
+func (b *tab) shoot(path string) {
+	b.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		b.Fatal(err)
 	}
-	if err := os.WriteFile(path, shot, 0o644); err != nil {
+	if err := os.WriteFile(path, b.capture(true), 0o644); err != nil {
 		b.Fatal(err)
 	}
 }

@@ -193,18 +193,18 @@ func TestHarmfulNames(t *testing.T) {
 			t.Errorf("%s takes a name for markup", view)
 		}
 		text := eval[string](b, `document.querySelector("main").innerText + [...document.querySelectorAll("main input, main textarea, main option")].map((e) => e.value).join(" ")`)
-		for _, name := range []string{image, script, braces} {
+		for _, name := range []string{picture, script, braces} {
 			if strings.Contains(text, name) {
 				seen[name]++
 			}
 		}
 	}
-	for _, name := range []string{image, script, braces} {
+	for _, name := range []string{picture, script, braces} {
 		if seen[name] < 3 {
 			t.Errorf("%s is the text of %d views", name, seen[name])
 		}
 	}
-	b.visit("/placements/" + url.PathEscape(image))
+	b.visit("/placements/" + url.PathEscape(picture))
 	if eval[bool](b, "window.pwned !== undefined || document.querySelector('main img[src=x], main script') !== null") {
 		t.Error("an address is taken for markup")
 	}

@@ -121,9 +121,9 @@ func (s *served) ask(t *testing.T, method, path string, body, v any) {
 
 // Texts that would do harm if the desk took them for markup or for code. Each sets window.pwned.
 var (
-	script = `"><script>window.pwned=1</script>`
-	image  = `<img src=x onerror="window.pwned=1">`
-	braces = "${window.pwned=1}{{window.pwned=1}}'`\\"
+	script  = `"><script>window.pwned=1</script>`
+	picture = `<img src=x onerror="window.pwned=1">`
+	braces  = "${window.pwned=1}{{window.pwned=1}}'`\\"
 )
 
 // harmful makes a placement whose features, categories and items have such names, with decisions and a version.
@@ -131,15 +131,15 @@ func (s *served) harmful(t *testing.T, name string) {
 	t.Helper()
 	ctx := t.Context()
 	config := &api.Placement{MaxSize: 2, Record: "all", Policy: map[string]any{"name": "auto"}, Features: []api.Feature{
-		{Name: image, Kind: "number"}, {Name: script, Kind: "category", Values: []string{image, braces}}, {Name: braces, Kind: "number", From: "user"},
+		{Name: picture, Kind: "number"}, {Name: script, Kind: "category", Values: []string{picture, braces}}, {Name: braces, Kind: "number", From: "user"},
 	}}
 	if _, err := s.Put(ctx, name, config); err != nil {
 		t.Fatal(err)
 	}
 	for round := range 12 {
 		r := &api.Request{Decision: fmt.Sprintf("harm-%d", round), User: api.Values{api.Number(braces, float64(round%3))}}
-		for k, id := range []string{image, script, braces} {
-			r.Items = append(r.Items, api.Item{ID: id, Features: api.Values{api.Number(image, float64((round*k)%5)), api.Text(script, []string{image, braces}[k%2])}})
+		for k, id := range []string{picture, script, braces} {
+			r.Items = append(r.Items, api.Item{ID: id, Features: api.Values{api.Number(picture, float64((round*k)%5)), api.Text(script, []string{picture, braces}[k%2])}})
 		}
 		answer, err := s.Decide(ctx, name, r)
 		if err != nil {

@@ -263,7 +263,7 @@ function Learned(props: { shop: Catalogue; visit: Visit; lesson: Lesson }) {
         empty=""
         columns={[
           { title: "Vase", cell: (r) => productOf(shop, r.before.id).title + (r.before.id === lesson.taken ? " (yours)" : ""), text: true },
-          { title: "Utility before", cell: (r) => sure(r.before) },
+          { title: "Utility before", cell: (r) => utility(r.before.utility) },
           { title: "after", cell: (r) => sure(r.after) },
           { title: "moved", cell: (r) => moved(r.before.utility, r.after.utility) },
           { title: "Taken before", cell: (r) => percent(r.before.probability) },

@@ -1,0 +1,132 @@
+package browsertest
+
+import (
+	"bytes"
+	"cmp"
+	"flag"
+	"image"
+	"image/color"
+	"image/png"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+var figures = flag.String("figures", "", "directory to write the pictures of the documentation to")
+
+// maxFigure is the largest picture of the documentation, in bytes.
+const maxFigure = 150 << 10
+
+// The pictures of the documentation, of a shop after a change of fashion and of a placement whose size is changed.
+func TestFigures(t *testing.T) {
+	if *figures == "" {
+		t.Skip("without -figures")
+	}
+	t.Run("shop", func(t *testing.T) {
+		s := serve(t, withDemo)
+		s.season(t)
+		b := open(t, s.base)
+		b.dress(1100, "light")
+		b.visit("/shop")
+		b.fill("You are a", "family")
+		b.press("Come in")
+		b.wait(`document.querySelector("main button.vase:not(:disabled)")`)
+		b.run(`document.querySelector("main button.vase").click()`)
+		b.wait(`document.querySelector("main [aria-live] table") && document.querySelector("main canvas")`)
+		b.figure("shop")
+		decision, _ := s.chosen(t, "auto", "visitor-family-", 1)
+		b.visit("/")
+		b.figure("overview")
+		b.visit("/placements/auto")
+		b.figure("learned")
+		b.visit("/placements/auto/decisions/" + decision)
+		b.wait(`document.querySelectorAll("main .card").length > 2`)
+		b.run(`document.querySelectorAll("main .card")[1].scrollIntoView()`)
+		b.figure("why")
+	})
+	t.Run("placement", func(t *testing.T) {
+		s := serve(t, nil)
+		b := open(t, s.base)
+		b.dress(1100, "light")
+		b.visit("/new")
+		b.fill("name", "window")
+		b.press("See what this does")
+		b.reads("It makes a placement")
+		b.figure("new")
+		b.press("Create the placement")
+		b.wait(`location.hash.startsWith("#/placements/window")`)
+		s.sell(t, "window", "first", 40)
+		b.visit("/placements/window/settings")
+		b.fill("max size", "4")
+		b.press("See what this does")
+		b.reads("The learner would forget 40 rounds")
+		b.run(`document.querySelector("form.wide > .card").scrollIntoView()`)
+		b.figure("change")
+		if _, err := s.Keep(t.Context(), "window", "before the sale"); err != nil {
+			t.Fatal(err)
+		}
+		s.sell(t, "window", "second", 40)
+		b.visit("/placements/window/versions")
+		b.run(`[...document.querySelectorAll("main button")].find((b) => b.innerText.startsWith("Roll back to")).click()`)
+		b.reads("The learner forgets")
+		b.figure("versions")
+	})
+}
+
+// figure takes a picture of what the window shows, with as many colours as fit into its bytes.
+func (b *tab) figure(name string) {
+	b.Helper()
+	b.wait(rendered)
+	shot := b.capture(false)
+	full, err := png.Decode(bytes.NewReader(shot))
+	if err != nil {
+		b.Fatal(err)
+	}
+	var out bytes.Buffer
+	encoder := png.Encoder{CompressionLevel: png.BestCompression}
+	if err := encoder.Encode(&out, paletted(full)); err != nil {
+		b.Fatal(err)
+	}
+	if out.Len() > maxFigure {
+		b.Errorf("%s has %d bytes, at most %d", name, out.Len(), maxFigure)
+	}
+	if err := os.MkdirAll(*figures, 0o755); err != nil {
+		b.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(*figures, name+".png"), out.Bytes(), 0o644); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// paletted returns a picture in its 256 most frequent colours.
+func paletted(full image.Image) *image.Paletted {
+	count := map[color.RGBA]int{}
+	at := func(x, y int) color.RGBA { return color.RGBAModel.Convert(full.At(x, y)).(color.RGBA) }
+	r := full.Bounds()
+	for y := r.Min.Y; y < r.Max.Y; y++ {
+		for x := r.Min.X; x < r.Max.X; x++ {
+			count[at(x, y)]++
+		}
+	}
+	colours := slices.SortedFunc(maps.Keys(count), func(a, b color.RGBA) int { return cmp.Compare(count[b], count[a]) })
+	var palette color.Palette
+	for _, c := range colours[:min(256, len(colours))] {
+		palette = append(palette, c)
+	}
+	nearest := map[color.RGBA]uint8{}
+	p := image.NewPaletted(r, palette)
+	for y := r.Min.Y; y < r.Max.Y; y++ {
+		for x := r.Min.X; x < r.Max.X; x++ {
+			c := at(x, y)
+			k, ok := nearest[c]
+			if !ok {
+				k = uint8(palette.Index(c))
+				nearest[c] = k
+			}
+			p.SetColorIndex(x, y, k)
+		}
+	}
+	return p
+}
