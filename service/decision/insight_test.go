@@ -1,11 +1,13 @@
 package decision_test
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/go-json-experiment/json"
@@ -284,4 +286,56 @@ func TestInsightEmpty(t *testing.T) {
 	}
 	_, err = e.Insight(t.Context(), "away", 0)
 	is(t, "of an unknown placement", err, decision.ErrNotFound)
+}
+
+// Insights, explanations and trials go on beside decisions, outcomes, versions and changes, and leave the state to them.
+func TestReadersBesideWriters(t *testing.T) {
+	store := new(memlog.Store)
+	e := opened(t, decision.Options{Store: store})
+	put(t, e, "home", reasoned(`{"name":"auto"}`, ""))
+	var writers, readers sync.WaitGroup
+	done := make(chan struct{})
+	for w := range 2 {
+		writers.Go(func() {
+			rng := rand.New(rand.NewPCG(uint64(w), 4))
+			for i := range 60 {
+				a := decide(t, e, "home", asking(rng))
+				if err := e.Outcome(t.Context(), "home", a.Decision, a.Shown[0], 0); err != nil {
+					t.Error(err)
+				}
+				if i%20 == 10 {
+					if _, err := e.Keep(t.Context(), "home", fmt.Sprint("version ", w, i), 0); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+		})
+	}
+	for r := range 2 {
+		readers.Go(func() {
+			rng := rand.New(rand.NewPCG(uint64(r), 5))
+			for now := int64(0); ; now += 4e9 {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				insight(t, e, "home", now)
+				if _, _, err := e.Try(t.Context(), "home", asking(rng), 0); err != nil {
+					t.Error(err)
+				}
+				if _, err := e.Explain(t.Context(), "home", fmt.Sprint("home~1.", 1+rng.IntN(100))); err != nil && !errors.Is(err, decision.ErrNotFound) {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	writers.Wait()
+	put(t, e, "home", reasoned(`{"name":"ucb-mnl"}`, ""))
+	close(done)
+	readers.Wait()
+	wait(t, e)
+	if !slices.Equal(snapshot(t, e), replayed(t, decision.Options{Store: store})) {
+		t.Error("a replay has another state")
+	}
 }
