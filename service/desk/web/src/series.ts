@@ -12,6 +12,7 @@ export interface Sums {
 
 export interface Series {
   placement: string;
+  now: string;
   window: number;
   times: number[];
   seconds: number[];
@@ -61,9 +62,15 @@ export function edge(values: (number | null)[], errors: (number | null)[], sign:
   return values.map((v, i) => (v === null || errors[i] == null ? null : v + sign * z * errors[i]!));
 }
 
-// rates are decisions a second. The last point is not over yet: it counts for as long as it has lasted.
-export function rates(s: Series, now: number): number[] {
-  return s.decisions.map((n, i) => n / Math.max(Math.min(s.seconds[i]!, now - s.times[i]!), 1));
+// rates are decisions a second. The last point may not be over: it counts for as long as it has lasted, once that is two
+// seconds.
+export function rates(s: Series): (number | null)[] {
+  const now = Date.parse(s.now) / 1000;
+  return s.decisions.map((n, i) => {
+    const left = s.times[i]! + s.seconds[i]! - now;
+    const lasted = s.seconds[i]! - Math.max(left, 0);
+    return left > 0 && lasted < 2 ? null : n / lasted;
+  });
 }
 
 // spread puts an empty point where nothing happened for longer than a point lasts, so that no curve leads across.

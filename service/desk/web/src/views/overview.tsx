@@ -76,7 +76,7 @@ function Placement(props: { of: Entry; open: boolean; seconds: number }) {
           <dt>Decisions in all</dt>
           <dd>{count(p.decisions)}</dd>
         </dl>
-        <Spark label={`Decisions a second of ${p.name} over time`} times={s.times} values={rates(s, Date.now() / 1000)} />
+        <Spark label={`Decisions a second of ${p.name} over time`} times={s.times} values={rates(s)} />
         <dl>
           <dt>Revenue a decision</dt>
           <dd>{number(p.revenue)}{p.standard_error === null ? "" : ` ± ${number(z * p.standard_error)}`}</dd>
