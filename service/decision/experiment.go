@@ -421,9 +421,6 @@ func (e *experiment) leave(r *record, o *offer) {
 		return
 	}
 	class, x, bound := e.classOf(o.variant), o.earned(int(r.choice)), o.bound()
-	if class < 0 {
-		return
-	}
 	count(&s.groups[class], r, x)
 	at, _ := slices.BinarySearchFunc(e.phases, r.entry, func(p phase, entry uint64) int {
 		if p.entry < entry {

@@ -17,6 +17,7 @@ import (
 	"vitrine"
 	"vitrine/service/api"
 	"vitrine/service/decision"
+	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/memlog"
 	"vitrine/service/variants"
 )
@@ -557,7 +558,8 @@ func TestUnitsElsewhere(t *testing.T) {
 
 // A variant whose pages are shown less often than they are asked for is a mismatch, and stops the experiment.
 func TestMismatch(t *testing.T) {
-	e := opened(t, decision.Options{Store: new(memlog.Store), Build: buildFixed})
+	store := new(memlog.Store)
+	e := opened(t, decision.Options{Store: store, Build: buildFixed})
 	put(t, e, "home", onTrial(`{"name":"x","variants":[{"name":"a","show":"policy","share":0.5},{"name":"b","show":"policy","policy":{"name":"1"},"share":0.5}]}`))
 	s := newBoutique(t, e, 0, 0)
 	for i := range 800 {
@@ -576,6 +578,10 @@ func TestMismatch(t *testing.T) {
 	s.now += 40 * minute
 	s.expire()
 	r := s.report()
+	restarted := opened(t, decision.Options{Store: store, Build: buildFixed, Snapshot: snapshot(t, e)})
+	if again, err := restarted.Experiments("home"); err != nil || again.Experiment.Ratio != r.Ratio {
+		t.Errorf("after a restart the ratio is %+v, %v", again.Experiment.Ratio, err)
+	}
 	if !r.Ratio.Mismatch || r.Verdict.Rule != api.Stop || !strings.Contains(r.Verdict.Reason, "do not trust") {
 		t.Errorf("%+v, %+v, %+v", r.Ratio, r.Verdict, r.Variants)
 	}
@@ -849,6 +855,11 @@ func TestSumsOfAnExperiment(t *testing.T) {
 			clusters[key].x++
 		}
 	}
+	for v, is := range s.report().Variants {
+		if lead := sums[v].Lead; is.Difference != nil && (is.Difference.Low > max(lead.Low(0.05/3/2), -2) || is.Difference.High < min(lead.High(0.05/3/2), 2)) {
+			t.Errorf("%s has the difference %+v, want one that holds together with two others", is.Name, is.Difference)
+		}
+	}
 	for name, v := range names {
 		if v == 4 {
 			continue
@@ -913,5 +924,68 @@ func TestPastExperiments(t *testing.T) {
 	}
 	if stats, err = e.Stats("home"); err != nil || len(stats.Eras) != 20 || stats.Eras[19].Experiment != "more 9" {
 		t.Errorf("%d eras, %v", len(stats.Eras), err)
+	}
+}
+
+// The guard and the calibration are about the placement's own policy: a rival that sells nothing raises no alarm.
+func TestGuardInAnExperiment(t *testing.T) {
+	e := opened(t, decision.Options{Store: new(memlog.Store), Build: buildFixed})
+	put(t, e, "home", onTrial(`{"name":"x","variants":[{"name":"own","show":"policy","share":0.5},{"name":"rival","show":"policy","policy":{"name":"1"},"share":0.5}]}`))
+	s := newBoutique(t, e, 1/(1+math.Exp(-0.5)), 0) // what both predict, and nothing
+	s.serve(2500, 2000)
+	stats, err := e.Stats("home")
+	if err != nil || stats.Guard.Alarm != nil || stats.Guard.Period == 0 {
+		t.Fatalf("%+v, %v", stats.Guard, err)
+	}
+	rounds := uint64(0)
+	for _, b := range stats.Calibration.Bins {
+		rounds += b.Rounds
+	}
+	if own := s.groups["own"].Rounds; rounds > own || rounds < own-40 {
+		t.Errorf("the calibration has %d rounds, and the placement's policy %d", rounds, own)
+	}
+}
+
+// An offer of another variant than that of its unit is unlawful, and so is one of a variant without an experiment.
+func TestOffersOfOtherVariants(t *testing.T) {
+	store := new(memlog.Store)
+	e := opened(t, decision.Options{Store: store, Build: buildFixed})
+	put(t, e, "home", onTrial(fourVariants))
+	newBoutique(t, e, 0, 0, 0).serve(40, 40)
+	for want, change := range map[string]string{
+		"and its unit is shown":      strings.NewReplacer(`"share":0.4`, `"share":0.1`, `"share":0.1`, `"share":0.4`).Replace(onTrial(fourVariants)),
+		"and there is no experiment": `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"0"},"attribution_window":"30m"}`,
+	} {
+		c, err := decision.ParseConfig([]byte(change))
+		if err != nil {
+			t.Fatal(err)
+		}
+		changed := new(memlog.Store)
+		for entry, err := range store.Entries(t.Context(), 1) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			event, err := eventlog.Decode(entry)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if p, ok := event.Body.(*eventlog.PlacementPut); ok {
+				p.Config = c.Canonical()
+				if entry, err = event.Encode(nil); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if _, err := changed.Append(t.Context(), entry); err != nil {
+				t.Fatal(err)
+			}
+		}
+		a, err := decision.NewAudit(buildFixed, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if faults := audited(t, a, changed); len(faults) == 0 || !strings.Contains(faults[0], want) {
+			t.Errorf("%q, want %s", faults, want)
+		}
+		a.Close()
 	}
 }
