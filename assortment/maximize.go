@@ -153,6 +153,8 @@ type workspace struct {
 	lower      vitrine.Assortment // the answer to the smallest gains
 	items      []int              // to be tightened
 	exact      Bounds             // of known utilities
+	few        Few
+	some       []float64 // utilities of a few items
 	iterations int
 }
 
@@ -164,7 +166,9 @@ func (w *workspace) maximize(dst vitrine.Assortment, c vitrine.Constraint, b *Bo
 	k, ranks := c.(ranker)
 	switch {
 	case !EqualRevenues(r):
-		s = w.maximizeRevenue()
+		if s = w.maximizeFew(); s == nil {
+			s = w.maximizeRevenue()
+		}
 	case ranks:
 		s = w.rank(k)
 	default:
@@ -177,6 +181,32 @@ func (w *workspace) maximize(dst vitrine.Assortment, c vitrine.Constraint, b *Bo
 	revenue = vitrine.ExpectedRevenue(dst, b.Upper, r)
 	w.c, w.b, w.r, w.hidden, w.exact = nil, nil, nil, nil, Bounds{} // the pool must not keep the caller's
 	return dst, revenue, w.iterations
+}
+
+// maximizeFew solves for many items of known utilities by a few of them. It returns nil if these do not suffice.
+func (w *workspace) maximizeFew() vitrine.Assortment {
+	k, ok := w.c.(AtMost)
+	if !ok || w.b.Known != nil {
+		return nil
+	}
+	u := w.b.Upper
+	size, ok := NumFew(k, len(u))
+	if !ok {
+		return nil
+	}
+	w.iterations++
+	w.next = largest(w.next, size, u, math.Inf(-1))
+	best, ok := w.few.Maximize(k, w.r, w.next, size, func(items []int) []float64 {
+		w.some = scratch.Grow(w.some, len(items))
+		for j, i := range items {
+			w.some[j] = u[i]
+		}
+		return w.some
+	})
+	if !ok {
+		return nil
+	}
+	return best
 }
 
 // maximizeRevenue is Dinkelbach's iteration.

@@ -71,11 +71,14 @@ func (o *Optimistic) Maximize(c vitrine.Constraint, x *vitrine.Context) vitrine.
 	sketcher, ok := o.Model.(utility.Sketcher)
 	sketches := ok && o.Radius != 0 && n >= max(minItems, minItemsPerParam*len(o.Params))
 	k, atMost := c.(assortment.AtMost)
-	if equal := assortment.EqualRevenues(x.Revenue); atMost && equal && sketches {
-		return s.top(o, sketcher, x.Features, int(k), workers)
-	} else if atMost && !equal && n >= fewGrowth*sizeOfFew(int(k)) && (sketches || o.Radius == 0) {
-		if best, ok := s.few(o, sketcher, int(k), sizeOfFew(int(k)), x, workers); ok {
-			return best
+	if atMost && sketches {
+		if assortment.EqualRevenues(x.Revenue) {
+			return s.top(o, sketcher, x.Features, int(k), workers)
+		}
+		if size, ok := assortment.NumFew(k, n); ok {
+			if best, ok := s.few(o, sketcher, k, size, x, workers); ok {
+				return best
+			}
 		}
 	}
 	if sketches && len(o.Params) >= minIntervalParams && assortment.Stable(c) {

@@ -8,6 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"vitrine/assortment"
 	"vitrine/internal/gram"
 	"vitrine/internal/panics"
 	"vitrine/internal/scratch"
@@ -57,8 +58,9 @@ type search struct {
 	intervals intervals
 
 	// Of the best set of a few items:
-	some, revenue []float64
-	rows          scratch.Matrix
+	some     []float64
+	rows     scratch.Matrix
+	fewItems assortment.Few
 }
 
 func (s *search) begin(o *Optimistic, sketcher utility.Sketcher, x *mat.Dense) {

@@ -1,0 +1,94 @@
+package assortment
+
+import (
+	"math"
+	"slices"
+
+	"vitrine"
+	"vitrine/internal/portable"
+	"vitrine/internal/scratch"
+)
+
+const (
+	fewItems   = 512 // the number of items of the largest utilities to begin with, or fewPerSlot for each item shown
+	fewPerSlot = 32
+	fewGrowth  = 16 // by which factor their number may grow
+)
+
+// NumFew returns with how many of n items [Few] should begin for sets of at most k items. ok is false if n is too small.
+func NumFew(k AtMost, n int) (size int, ok bool) {
+	size = max(fewItems, fewPerSlot*int(k))
+	return size, n >= fewGrowth*size
+}
+
+// Few finds the set of [Maximize] for sets of at most k items and unequal revenues among a few items. Its scratch is
+// used again.
+type Few struct {
+	items   []int
+	revenue []float64
+}
+
+// Maximize finds the best set among a few items, C: at first the size items of the largest utilities, or all with a
+// utility above −∞ if they are fewer. utilities returns those of some items. Let S be the best set of C, R = R(S), τ the
+// smallest gain v_i (r_i − R) in S, 0 if S has fewer than k items, and v the largest weight outside C. S is the best set
+// of all if no gain outside C is larger than τ, and that is so for revenues up to
+//
+//	ρ = R + τ/v
+//
+// Items with larger revenues join C, until there are none outside. ok is false if C becomes fewGrowth times as large.
+// Another set of the same expected revenue, up to rounding, may be the one that [Maximize] finds among all items.
+func (f *Few) Maximize(k AtMost, r []float64, largest []int, size int, utilities func(items []int) []float64) (best vitrine.Assortment, ok bool) {
+	f.items = append(f.items[:0], largest...)
+	full, least := len(largest) == size, math.Inf(-1)
+	for {
+		u := utilities(f.items)
+		if full && math.IsInf(least, -1) {
+			least = slices.Min(u)
+		}
+		f.revenue = scratch.Grow(f.revenue, len(f.items))
+		for j, i := range f.items {
+			f.revenue[j] = r[i]
+		}
+		var revenue float64
+		best, revenue = Maximize(best, k, u, f.revenue)
+		had := len(f.items)
+		if full {
+			f.join(r, f.bound(best, u, revenue, least, int(k)), fewGrowth*size)
+		}
+		switch len(f.items) {
+		case had:
+			for j, i := range best {
+				best[j] = f.items[i]
+			}
+			return best, true
+		case fewGrowth * size:
+			return nil, false
+		}
+	}
+}
+
+// bound returns ρ, less what rounding may add to it, for the best set of C and the largest log v.
+func (f *Few) bound(best vitrine.Assortment, u []float64, revenue, least float64, k int) float64 {
+	tau := 0.0 // τ/v
+	if len(best) == k {
+		tau = math.Inf(1)
+		for _, j := range best {
+			tau = min(tau, portable.Exp(u[j]-least)*(f.revenue[j]-revenue))
+		}
+	}
+	const margin = 1e-9
+	return revenue + float64(tau*(1-margin)) - float64(margin*revenue)
+}
+
+// join adds the other items whose revenue is above rho, or is not comparable with it, until there are most of them.
+func (f *Few) join(r []float64, rho float64, most int) {
+	had := f.items
+	for i, v := range r {
+		if !(v <= rho) && len(f.items) < most {
+			if _, there := slices.BinarySearch(had, i); !there {
+				f.items = append(f.items, i)
+			}
+		}
+	}
+	slices.Sort(f.items)
+}
