@@ -22,7 +22,7 @@ import (
 	"vitrine/service/variants"
 )
 
-// fixed is a learner whose policy always shows the item that its placement's policy names; it counts its rounds.
+// fixed is a learner whose policy always shows item K, with the utility K + 1/2 of all items; it counts its rounds.
 type fixed struct {
 	toy
 	item int
@@ -30,7 +30,7 @@ type fixed struct {
 
 func (l *fixed) Observe(vitrine.Round) error { l.level++; return nil }
 
-func (l *fixed) Policy() vitrine.Policy { return &shows{l.item, 0.5} }
+func (l *fixed) Policy() vitrine.Policy { return &shows{l.item, 0.5 + float64(l.item)} }
 
 // buildFixed builds the learner of {"name": "K"}, which shows item K.
 func buildFixed(s decision.Spec) (vitrine.Learner, error) {
@@ -987,5 +987,59 @@ func TestOffersOfOtherVariants(t *testing.T) {
 			t.Errorf("%q, want %s", faults, want)
 		}
 		a.Close()
+	}
+}
+
+// A placement is charged for the learners of its variants, and for the sums of the experiment.
+func TestChargeOfAnExperiment(t *testing.T) {
+	e := opened(t, decision.Options{Store: new(memlog.Store), Build: buildFixed, Size: func(decision.Spec) (decision.Size, error) {
+		return decision.Size{Learner: 1000, State: 10}, nil
+	}})
+	put(t, e, "home", `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"0"},"attribution_window":"30m","memory":8000000}`)
+	before, err := e.Stats("home")
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, e, "home", strings.Replace(onTrial(fourVariants), `"mode"`, `"memory":8000000,"mode"`, 1))
+	after, err := e.Stats("home")
+	if want := int64(1<<20 + 1000 + 2*10 + 8000000/2); err != nil || after.Charged-before.Charged != want {
+		t.Errorf("the experiment is charged %d bytes, want %d; %v", after.Charged-before.Charged, want, err)
+	}
+}
+
+// A decision is explained by the learner of its variant, while its experiment runs.
+func TestExplainAVariant(t *testing.T) {
+	e := opened(t, decision.Options{Store: new(memlog.Store), Build: buildFixed})
+	put(t, e, "home", onTrial(fourVariants))
+	explain := func(id string) *api.Explanation {
+		x, err := e.Explain(t.Context(), "home", id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return x
+	}
+	policy := map[string]string{"own": "0", "rival": "1"}
+	asked := map[string]string{}
+	for i := range 60 {
+		r := stock(fmt.Sprint(i), 3)
+		r.Unit, r.Baseline = fmt.Sprint(i), []string{"sku2"}
+		a, err := e.Decide(t.Context(), "home", r, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		asked[a.Variant] = a.Decision
+	}
+	for name, want := range policy {
+		if x := explain(asked[name]); x.Policy != want || !x.SamePolicy {
+			t.Errorf("%s is explained by %+v", name, x)
+		}
+	}
+	r := stock("", 3) // a request that is only tried shows what the placement's policy would
+	if a, _, err := e.Try(t.Context(), "home", r, 0); err != nil || a.Shown[0] != "sku0" || a.Variant != "" {
+		t.Errorf("%+v, %v", a, err)
+	}
+	put(t, e, "home", `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"0"},"attribution_window":"30m"}`)
+	if x := explain(asked["rival"]); !strings.Contains(strings.Join(x.Unknown, " "), `the experiment of the variant "rival" has ended`) {
+		t.Errorf("after the end: %+v", x)
 	}
 }
