@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // ask sends a request to the demonstration's routes, and decodes the answer into v unless it is nil.
@@ -200,9 +201,11 @@ func TestTastes(t *testing.T) {
 		return dst
 	}
 	for round, season := range map[int]int{1: 0, 10: 0, 11: 1, 20: 1, 21: 0} {
-		p := w.products[3]
-		if want := tastes[season][1].utility(p.Round, p.Warm, p.Busy, p.Price); math.Abs(u(round)[3]-want) > 1e-9 {
-			t.Errorf("round %d: utility %v, want %v", round, u(round)[3], want)
+		have := u(round)
+		for i, p := range w.products {
+			if want := tastes[season][1].utility(p.Round, p.Warm, p.Busy, p.Price); math.Abs(have[i]-want) > 1e-9 {
+				t.Errorf("round %d: utility %v of %s, want %v", round, have[i], p.ID, want)
+			}
 		}
 	}
 }
@@ -248,6 +251,11 @@ func TestPace(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var p pace
 	p.set(0)
+	past, cancelPast := context.WithTimeout(t.Context(), 0)
+	if _, ok := p.wait(past, time.Time{}); ok {
+		t.Error("a shopper is due at a closed door")
+	}
+	cancelPast()
 	rounds, ended := make(chan int), make(chan struct{})
 	go func() { defer close(ended); p.arrivals(ctx, 7, rounds) }()
 	select {
