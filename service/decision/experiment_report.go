@@ -96,7 +96,7 @@ func verdict(r *api.ExperimentReport) api.Verdict {
 	if r.Ratio.Mismatch {
 		return api.Verdict{Rule: api.Stop, Reason: fmt.Sprintf("the units are not divided as the shares say (p = %.2g): do not trust the differences, and find the cause first", r.Ratio.P)}
 	}
-	var best, top *api.VariantReport // that surely gains, and with the highest bound
+	var best, likely, top *api.VariantReport // that surely gains, with the largest estimate, and with the highest bound
 	waits := ""
 	for i := range r.Variants {
 		v := &r.Variants[i]
@@ -107,6 +107,9 @@ func verdict(r *api.ExperimentReport) api.Verdict {
 		default:
 			if top == nil || v.Difference.High > top.Difference.High {
 				top = v
+			}
+			if likely == nil || v.Difference.Estimate > likely.Difference.Estimate {
+				likely = v
 			}
 			if v.Difference.Low > 0 && (best == nil || v.Difference.Estimate > best.Difference.Estimate) {
 				best = v
@@ -121,7 +124,7 @@ func verdict(r *api.ExperimentReport) api.Verdict {
 	case best != nil:
 		return api.Verdict{Rule: api.Ship, Variant: best.Name, Gain: best.Difference.Estimate, Reason: fmt.Sprintf("%q earns at least %.3g a decision more than %q", best.Name, best.Difference.Low, r.Control)}
 	}
-	return api.Verdict{Rule: api.KeepGoing, Reason: fmt.Sprintf("no gain is certain yet: %q earns between %.3g and %.3g a decision more than %q", top.Name, top.Difference.Low, top.Difference.High, r.Control)}
+	return api.Verdict{Rule: api.KeepGoing, Reason: fmt.Sprintf("no gain is certain yet: %q earns between %.3g and %.3g a decision more than %q", likely.Name, likely.Difference.Low, likely.Difference.High, r.Control)}
 }
 
 // Experiments returns the experiment of a placement, if one runs, and those that have ended.

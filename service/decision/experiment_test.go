@@ -1043,3 +1043,14 @@ func TestExplainAVariant(t *testing.T) {
 		t.Errorf("after the end: %+v", x)
 	}
 }
+
+// While nothing is certain, the verdict names the variant that is ahead, and not the one of which least is known.
+func TestVerdictNamesTheVariantAhead(t *testing.T) {
+	e := opened(t, decision.Options{Store: new(memlog.Store), Build: buildFixed})
+	put(t, e, "home", onTrial(fourVariants))
+	s := newBoutique(t, e, 0.6, 0.5, 0.5)
+	s.serve(300, 300)
+	if r := s.report(); r.Verdict.Rule != api.KeepGoing || !strings.HasPrefix(r.Verdict.Reason, `no gain is certain yet: "own" earns between -`) {
+		t.Errorf("the verdict is %+v of %+v", r.Verdict, r.Variants)
+	}
+}
