@@ -15,15 +15,18 @@ import (
 // answers a request that came while its cluster had no leader, so one long wait would outlast the election
 // for nothing. Each wait is longer than the one before, because a busy server may need more than the first.
 func ask[T any](ctx context.Context, s *Store, request func(context.Context) (T, error)) (T, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.options.Patience)
+	patient, cancel := context.WithTimeout(ctx, s.options.Patience)
 	defer cancel()
 	for wait := min(attempt, shortAttempt); ; wait += wait / 2 {
-		answer, err := within(ctx, wait, request)
+		answer, err := within(patient, wait, request)
 		if err == nil || !isUnanswered(err) || s.isClosed() {
 			return answer, err
 		}
 		select {
-		case <-ctx.Done():
+		case <-patient.Done():
+			if ctx.Err() != nil {
+				return answer, fmt.Errorf("%w: %v", ctx.Err(), err)
+			}
 			return answer, fmt.Errorf("%w within %v: %v", errUnanswered, s.options.Patience, err)
 		case <-time.After(pause):
 		}

@@ -167,10 +167,16 @@ func TestMixedCopies(t *testing.T) {
 	if err := os.WriteFile(inMsgs(dir, "2.blk"), data, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s = connect(t, natslog.Options{Dir: dir})
+	var damage *eventlog.DamageError
+	s, err = natslog.Open(t.Context(), natslog.Options{Dir: dir})
+	if errors.As(err, &damage) && strings.Contains(err.Error(), "comes after message") {
+		t.Skip("the server began the second file of one copy later than that of the other")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer s.Close()
 	have, err := logtest.Read(s, 1)
-	var damage *eventlog.DamageError
 	if !errors.As(err, &damage) || damage.Sequence != uint64(len(have)+1) || len(have) == 0 || len(have) > 20 || !strings.Contains(err.Error(), "running hash") {
 		t.Errorf("%d entries are read, %v; want a DamageError where the file of the fork begins", len(have), err)
 	}
