@@ -127,8 +127,8 @@ func TestServeSaysItFirst(t *testing.T) {
 	}
 	defer taken.Close()
 	for want, change := range map[string]func(*service){
-		"in use": func(s *service) { s.Listen = taken.Addr().String() },
-		"TLS":    func(s *service) { s.TLS.Certificate, s.TLS.Key = "none.pem", "none.pem" },
+		"in use: stop the program that listens there, or name another address with --listen": func(s *service) { s.Listen = taken.Addr().String() },
+		"TLS": func(s *service) { s.TLS.Certificate, s.TLS.Key = "none.pem", "none.pem" },
 	} {
 		s := newService()
 		s.Listen, s.Data = "127.0.0.1:0", filepath.Join(t.TempDir(), "data")

@@ -111,7 +111,7 @@ func TestBadRequests(t *testing.T) {
 		`{"items":[` + item + `],"at_most":[{"feature":"brand","items":[]}]}`:                            `/at_most/0: must have items or a feature`,
 		`{"items":[` + item + `],"at_most":[{"feature":"brand","most":1},{"feature":"brand","most":1}]}`: `/at_most/1/feature: "brand" has a limit already`,
 		`{"items":[` + item + `],"at_most":[{"brand":1}]}`:                                               `/at_most/0/brand: unknown key`,
-		`{"items":[` + item + `],"baseline":["i"]}`:                                                      `/baseline: is for placements of the mode "shadow"`,
+		`{"items":[` + item + `],"baseline":["j"]}`:                                                      `/baseline/0: "j" is not among the items`,
 		`{"items":[` + item + `],"decision_id":".."}`:                                                    `/decision_id: "..": is no name in a URL`,
 		`{"items":[` + item + `],"decision_id":"a b"}`:                                                   `/decision_id: "a b": must be of letters`,
 		`{"items":[` + item + `],"decision_id":"` + strings.Repeat("a", 129) + `"}`:                      `/decision_id: must have at most 128 bytes`,

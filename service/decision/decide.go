@@ -312,12 +312,7 @@ func (e *Engine) see(ctx context.Context, name string, changed uint64, values []
 // baseline returns the items that the caller shows, in display order.
 func (r *request) baseline(c *Config, index map[string]int) (vitrine.Assortment, error) {
 	switch {
-	case !c.needsBaseline() && c.Fallback != api.FallbackBaseline && c.Mode == api.Experimenting: // of callers who always send one
-	case !c.needsBaseline() && c.Fallback != api.FallbackBaseline:
-		if r.Baseline != nil {
-			return nil, api.Fieldf("/baseline", "is for placements of the mode %q or with the fallback %q, and this one's mode is %q", api.Shadow, api.FallbackBaseline, c.Mode)
-		}
-		return nil, nil
+	case !c.needsBaseline() && c.Fallback != api.FallbackBaseline: // a caller may send one before the mode that needs it begins
 	case r.Baseline == nil && r.trial:
 		return nil, nil
 	case r.Baseline == nil && c.Mode == api.Experimenting && c.needsBaseline():

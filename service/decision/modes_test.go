@@ -147,6 +147,29 @@ func TestUplift(t *testing.T) {
 	}
 }
 
+// A caller may send a baseline before a mode that needs it begins: it has no effect.
+func TestBaselineAhead(t *testing.T) {
+	e := opened(t, decision.Options{Store: new(memlog.Store), Build: buildToy})
+	for name, mode := range map[string]string{"learns": "", "explores": `,"mode":"explore","explore_share":0.5`, "falls-back": `,"fallback":"version"`} {
+		put(t, e, name, `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{}`+mode+`}`)
+		put(t, e, name+"-ahead", `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{}`+mode+`}`)
+		for range 50 {
+			want := decide(t, e, name, stock("", 4))
+			r := stock("", 4)
+			r.Baseline = []string{"sku3", "sku2"}
+			have := decide(t, e, name+"-ahead", r)
+			if !slices.Equal(have.Shown, want.Shown) || have.By != want.By || have.Propensity != want.Propensity {
+				t.Fatalf("%s: %+v, want %+v", name, have, want)
+			}
+		}
+		r := stock("", 4)
+		r.Baseline = []string{"sku9"}
+		if _, err := e.Decide(t.Context(), name, r, 0); err == nil || err.Error() != `/baseline/0: "sku9" is not among the items` {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 // In the mode "shadow" the baseline is shown in its order and learned from, and the policy says what it would have earned.
 func TestShadow(t *testing.T) {
 	e := opened(t, decision.Options{Store: new(memlog.Store), Build: buildToy})

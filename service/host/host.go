@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
@@ -163,6 +164,9 @@ func (s *service) live(ctx context.Context, known uint64) (_ *life, err error) {
 		}
 	}
 	socket, err := server.Bind(ctx, listen, options) // first: the replay may take long
+	if errors.Is(err, syscall.EADDRINUSE) {
+		err = fmt.Errorf("%w: stop the program that listens there, or name another address with --listen or the key listen", err)
+	}
 	if err != nil {
 		return l, err
 	}

@@ -299,7 +299,7 @@ func TestBadInput(t *testing.T) {
 	decide(422, "invalid", "#/at_most/0/most", `{"at_most":[{"items":["sku1"],"most":-1}],`+items+`}`)
 	decide(422, "invalid", "#/decision_id", `{"decision_id":"a b",`+items+`}`)
 	decide(422, "invalid", "#/decision_id", `{"decision_id":"..",`+items+`}`) // no path leads to it
-	decide(422, "invalid", "#/baseline", `{"baseline":["sku1"],`+items+`}`)
+	decide(422, "invalid", "#/baseline/0", `{"baseline":["sku9"],`+items+`}`)
 	decide(422, "invalid", "", `[]`)
 	decide(422, "invalid", "", strings.Repeat("[", 9000)+strings.Repeat("]", 9000))
 	decide(400, "malformed", "", strings.Repeat(`{"items":`, 5000))

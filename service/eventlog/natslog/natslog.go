@@ -59,7 +59,6 @@ type Store struct {
 	js         jetstream.JetStream
 	stream     jetstream.Stream
 	replicas   int                    // of the stream
-	isNew      bool                   // whether this store has made the stream
 	lease      *lease                 // nil of a log in a directory, or open for reading
 	holder     atomic.Pointer[Holder] // of the lease, as last seen
 
@@ -182,7 +181,7 @@ func (s *Store) connect(ctx context.Context) (err error) {
 	}
 	writes := !o.ReadOnly
 	if s.server == nil && writes {
-		if err := s.openLease(ctx, !o.Standby || o.TakeOver || s.isNew); err != nil {
+		if err := s.openLease(ctx, !o.Standby || o.TakeOver || s.stream.CachedInfo().State.LastSeq == 0); err != nil {
 			return err
 		}
 		err := s.lease.take(ctx, s, false)

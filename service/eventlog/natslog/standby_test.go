@@ -159,6 +159,21 @@ func TestLeaseIsMissing(t *testing.T) {
 	if _, err := js.KeyValue("other-lease"); err != nil {
 		t.Errorf("the bucket was not made again: %v", err)
 	}
+	// Another process has made the stream, and not yet the bucket.
+	other, err := js.StreamInfo("other")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(js.DeleteKeyValue("other-lease"), js.DeleteStream("other")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := js.AddStream(&other.Config); err != nil {
+		t.Fatal(err)
+	}
+	missing.TakeOver = false
+	if begun := connect(t, missing); !begun.Leads() {
+		t.Error("the first process at an empty log does not lead")
+	}
 
 	s := connect(t, o)
 	if s.Leads() {

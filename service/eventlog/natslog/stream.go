@@ -23,7 +23,7 @@ func (s *Store) findStream(ctx context.Context) (err error) {
 	if s.options.ReadOnly && !isUndescribed {
 		return err
 	}
-	if s.isNew = missing; missing {
+	if missing {
 		s.stream, err = ask(ctx, s, func(ctx context.Context) (jetstream.Stream, error) {
 			return s.js.CreateStream(ctx, jetstream.StreamConfig{
 				Name:       s.options.Stream,

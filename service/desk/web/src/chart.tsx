@@ -73,7 +73,7 @@ export function Chart(props: { label: string; times: number[]; lines: Line[]; he
         }
         u.ctx.restore();
       };
-      plot.current = new uPlot({ width: parent.clientWidth, height: props.height ?? 220, series, bands, axes: [{ ...axis, space: 70, values: props.counts ? amounts : instants }, { ...axis, size: 60, values: amounts }], scales: { x: { time: !props.counts, range: (_, low, high) => range.current ?? [low, high] } }, hooks: { draw: [drawMarks] }, legend: { show: false }, cursor: { drag: { x: false, y: false } } }, data(), parent);
+      plot.current = new uPlot({ width: parent.clientWidth, height: props.height ?? 220, series, bands, axes: [{ ...axis, space: 100, values: props.counts ? amounts : instants }, { ...axis, size: 60, values: amounts }], scales: { x: { time: !props.counts, range: (_, low, high) => range.current ?? [low, high] } }, hooks: { draw: [drawMarks] }, legend: { show: false }, cursor: { drag: { x: false, y: false } } }, data(), parent);
     };
     draw();
     const resize = new ResizeObserver(() => plot.current?.setSize({ width: parent.clientWidth, height: props.height ?? 220 }));

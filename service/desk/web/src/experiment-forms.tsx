@@ -81,7 +81,7 @@ export function Begin(props: Done) {
   return (
     <Card title="Begin an experiment">
       <form class="wide" onSubmit={submit}>
-        <p>Each request must then say who the shopper is, in <code>unit</code>{rows.some((r) => r.show === "baseline") ? <>, and what the shop would show by itself, in <code>baseline</code></> : null}. Requests without it are refused.</p>
+        <p>Each request must then say who the shopper is, in <code>unit</code>{rows.some((r) => r.show === "baseline") ? <>, and what the shop would show by itself, in <code>baseline</code></> : null}. Other requests are refused. Your shop can send this before the experiment begins.</p>
         <div class="fields">
           <Labelled name="Name" help="Another name begins another experiment.">{(id, help) => <input id={id} name="name" aria-describedby={help} type="text" required maxLength={100} placeholder="summer" />}</Labelled>
         </div>
@@ -92,7 +92,7 @@ export function Begin(props: Done) {
               <Labelled name="Name">{(id) => <input id={id} type="text" required maxLength={64} value={r.name} onInput={(e) => set(k, { name: e.currentTarget.value })} />}</Labelled>
               <Labelled name="Shows">{(id) => <select id={id} value={r.show} onChange={(e) => set(k, { show: e.currentTarget.value as Row["show"] })}>{Object.entries(words).map(([v, text]) => <option value={v}>{text}</option>)}</select>}</Labelled>
               {r.show === "policy" ? (
-                <Labelled name="Policy">{(id) => <select id={id} value={r.policy} onChange={(e) => set(k, { policy: e.currentTarget.value })}><option value="">the placement's, with what it has learned</option>{policies.map((p) => <option value={p}>{p}, with a learner of its own</option>)}</select>}</Labelled>
+                <Labelled name="Policy" help="The placement's own goes on with what it has learned. Another one begins with nothing.">{(id, help) => <select id={id} aria-describedby={help} value={r.policy} onChange={(e) => set(k, { policy: e.currentTarget.value })}><option value="">the placement's own</option>{policies.map((p) => <option value={p}>{p}</option>)}</select>}</Labelled>
               ) : null}
               <Labelled name="Share in percent">{(id) => <input id={id} type="number" required min={0} max={100} step={0.01} value={r.share} onInput={(e) => set(k, { share: e.currentTarget.valueAsNumber })} />}</Labelled>
             </div>
@@ -104,7 +104,7 @@ export function Begin(props: Done) {
           <Total of={sum} />
         </div>
         <div class="fields">
-          <Labelled name="Compared with">{(id) => <select id={id} value={control} onChange={(e) => setControl(e.currentTarget.value)}><option value="">the first baseline, or else the first variant</option>{rows.map((r) => <option value={r.name}>{r.name}</option>)}</select>}</Labelled>
+          <Labelled name="Compared with" help="By default the first variant that shows what the shop shows by itself, or else the first one.">{(id, help) => <select id={id} aria-describedby={help} value={control} onChange={(e) => setControl(e.currentTarget.value)}><option value="">the default</option>{rows.map((r) => <option value={r.name}>{r.name}</option>)}</select>}</Labelled>
           <Labelled name="Held out, in percent" help="Shoppers who take no part in any experiment of the placement, and see what the shop shows by itself.">{(id, help) => <input id={id} name="holdout" aria-describedby={help} type="number" min={0} max={50} step={0.01} placeholder="0" />}</Labelled>
           <Labelled name="Worth a change" help="The least gain in revenue a decision. The experiment should stop if no variant can gain as much.">{(id, help) => <input id={id} name="worth" aria-describedby={help} type="number" min={0} step="any" placeholder="0" />}</Labelled>
           <Labelled name="Learners learn from" help="From their own shoppers only, no variant profits from another.">{(id, help) => <select id={id} name="learn" aria-describedby={help}><option value="own">their own shoppers</option><option value="all">all shoppers</option></select>}</Labelled>

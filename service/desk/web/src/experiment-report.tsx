@@ -61,7 +61,7 @@ export function Report(props: { of: ExperimentReport }) {
   return (
     <>
       <p class="row"><span class={`badge ${level[r.verdict.rule]}`}>{r.verdict.rule}{r.verdict.variant ? ` ${r.verdict.variant}` : ""}</span> <span>{r.verdict.reason}.</span></p>
-      <p class="quiet">Since {moment(r.begun)}{r.ended ? `, until ${moment(r.ended)}` : ""}. {count(r.decisions)} decisions count. The learners of variants learn from {r.learn === "own" ? "their own shoppers only" : "all shoppers"}.{r.worth > 0 ? ` A change is worth making if it gains ${number(r.worth)} a decision.` : ""}</p>
+      <p class="quiet">Since {moment(r.begun)}{r.ended ? `, until ${moment(r.ended)}` : ""}. {count(r.decisions)} decisions count, of {count(r.variants.reduce((n, v) => n + v.asked, 0))} made. The learners of variants learn from {r.learn === "own" ? "their own shoppers only" : "all shoppers"}.{r.worth > 0 ? ` A change is worth making if it gains ${number(r.worth)} a decision.` : ""}</p>
       <Table
         caption={`Variants of ${r.name}`}
         rows={rows}
@@ -76,6 +76,7 @@ export function Report(props: { of: ExperimentReport }) {
           { title: "Rounds learned", cell: learner },
         ]}
       />
+      <p class="quiet">The difference weighs each decision by the share of its variant, so after few decisions, or if shares have changed, it is not that of the two means.</p>
       {r.points.length > 1 ? <Charts of={r} /> : <p class="empty">The charts begin with the second point in time: the first decisions count once their attribution window is over.</p>}
       <h3>Are the shoppers divided as planned?</h3>
       <p><span class={r.ratio.mismatch ? "bad" : "good"}>{r.ratio.mismatch ? "No: do not trust the differences, and find the cause first." : "Nothing speaks against it."}</span> p = {number(r.ratio.p, { maximumSignificantDigits: 2 })}, from {count(r.ratio.units)} shoppers: {rows.map((v) => `${v.name} ${count(v.units)}`).join(", ")}.</p>

@@ -1,4 +1,4 @@
-import { Card, Empty, number, percent, Table } from "./ui";
+import { Card, count, Empty, number, percent, Table } from "./ui";
 
 // The explanation of a decision: see Explanation of the OpenAPI document.
 export interface Explanation {
@@ -116,7 +116,7 @@ export function Why(props: { of: Explanation; answer?: Answer }) {
       <Card title="What is shown">
         <p>
           Found {found[x.by]}, among {number(x.candidates)} candidates. {x.by === "policy" && x.cause ? causes[x.cause] : null}{" "}
-          {x.same_policy ? `Policy ${x.policy}, version ${x.decided_by}.` : `Version ${x.decided_by} of the policy decided; the utilities are those of version ${x.policy_version} of ${x.policy}.`}
+          {x.same_policy ? `Policy ${x.policy}, version ${count(x.decided_by)}.` : `Version ${count(x.decided_by)} of the policy decided; the utilities are those of version ${count(x.policy_version)} of ${x.policy}.`}
         </p>
         <Table
           caption="Items shown"

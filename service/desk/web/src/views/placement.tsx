@@ -73,10 +73,10 @@ export default function Placement(props: { name: string }) {
           <Fact name="Version" value={count(x.policy_version)} />
           <Fact name="Drawn by chance" value={percent(x.exploration_share)} />
           <Fact name="Learner is behind by" value={`${count(x.lag)} outcomes`} />
-          <Fact name="Wait for the log" value={`${count(x.waiting)} requests`} />
-          <Fact name="Median of the latency" value={duration(x.latency?.p50)} />
-          <Fact name="95 % are below" value={duration(x.latency?.p95)} />
-          <Fact name="99 % are below" value={duration(x.latency?.p99)} />
+          <Fact name="Waiting for the log" value={`${count(x.waiting)} requests`} />
+          <Fact name="Latency, median" value={duration(x.latency?.p50)} />
+          <Fact name="Latency, 95%" value={duration(x.latency?.p95)} />
+          <Fact name="Latency, 99%" value={duration(x.latency?.p99)} />
         </dl>
       </Card>
       <Items of={x} />
