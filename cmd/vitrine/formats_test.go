@@ -38,19 +38,21 @@ import (
 //	go test ./cmd/vitrine -run TestDataFormats -rewrite
 //
 // which writes the directory of dataFormat. The earlier ones stay as they are.
-const dataFormat = 5
+const dataFormat = 6
 
 var rewrite = flag.Bool("rewrite", false, "write testdata/data-vN of the present format, then read the diff")
 
-// formatPlacements have every policy that a placement can have, and every mode.
+// formatPlacements have every policy that a placement can have, every mode, learned values and a catalogue.
 var formatPlacements = map[string]string{
-	"bma":       `"policy":{"name":"bma-mnl"}`,
+	"auto":      `"policy":{"name":"auto"}`, // bma-mnl, with the features of formatTrade
 	"eps":       `"policy":{"name":"eps-greedy-mnl"},"mode":"explore","explore_share":0.3`,
 	"feel-good": `"policy":{"name":"feel-good-ts"}`,
 	"greedy":    `"policy":{"name":"greedy","warmup":3}`,
 	"barrier":   `"policy":{"name":"log-barrier-mnl"}`,
 	"ofu":       `"policy":{"name":"ofu-mnl-plus"},"mode":"shadow"`,
 	"onl":       `"policy":{"name":"onl-mnl","warmup":3}`,
+	"stocked":   `"policy":{"name":"onl-mnl","warmup":3}`,
+	"trial":     `"policy":{"name":"onl-mnl","warmup":3},"mode":"experiment","experiment":{"name":"spring","variants":[{"name":"shop","show":"baseline","share":0.4},{"name":"ours","show":"policy","share":0.3},{"name":"rival","show":"policy","policy":{"name":"ts-mnl"},"share":0.3}]}`,
 	"onl-mlp":   `"policy":{"name":"onl-mnl","warmup":3,"update":"mle","pilot":"map","utility":{"kind":"mlp","hidden":[2]}}`,
 	"ts":        `"policy":{"name":"ts-mnl"}`,
 	"small":     `"policy":{"name":"uniform"}`,
@@ -72,6 +74,10 @@ func formatTrade(ctx context.Context, e *decision.Engine, half, late func() erro
 		if name == "gone" {
 			policy = `"policy":{"name":"uniform"}`
 		}
+		features := features
+		if name == "auto" { // b learns its values
+			features = strings.Replace(features, `,"values":["x","y"],"other":true`, "", 1)
+		}
 		size := `"max_size":2,"record":"all"`
 		if name == "small" { // its memory holds some seventy decisions
 			size = `"max_size":1,"memory":12500`
@@ -79,6 +85,13 @@ func formatTrade(ctx context.Context, e *decision.Engine, half, late func() erro
 		if _, err := e.Put(ctx, name, fmt.Appendf(nil, `{%s,"max_items":4,"rounds":1000,"seed":%d,%s,%s}`, size, i, features, policy), now); err != nil {
 			return err
 		}
+	}
+	var stock []api.CatalogueItem
+	for _, item := range formatRequest("", rand.New(rand.NewPCG(13, 4))).Items {
+		stock = append(stock, api.CatalogueItem{ID: item.ID, Features: item.Features, Revenue: item.Revenue})
+	}
+	if _, err := e.PutItems(ctx, "stocked", stock, now); err != nil {
+		return err
 	}
 	const rounds = 24
 	rng := rand.New(rand.NewPCG(13, 1))
@@ -151,8 +164,13 @@ func formatRequest(placement string, rng *rand.Rand) *api.Request {
 			api.Number("a", rng.NormFloat64()), api.Text("b", []string{"x", "y", "z"}[rng.IntN(3)]),
 		}, Revenue: new(1 + float64(rng.IntN(3)))})
 	}
-	if placement == "ofu" {
+	switch placement {
+	case "ofu":
 		r.Baseline = []string{"i2", "i0"}
+	case "trial":
+		r.Baseline, r.Unit = []string{"i2", "i0"}, fmt.Sprint("unit-", rng.IntN(9))
+	case "stocked":
+		r.Items = nil
 	}
 	return r
 }
@@ -309,7 +327,7 @@ var relearned = map[int]map[string]bool{
 const unestimated = 5
 
 // lastEntries are those of the logs, by the format.
-var lastEntries = map[int]int{1: 601, 2: 601, 3: 881, 4: 882, 5: 1189}
+var lastEntries = map[int]int{1: 601, 2: 601, 3: 881, 4: 882, 5: 1189, 6: 1297}
 
 // Data directories of every format open with the recorded state, with their snapshots and without.
 func TestDataFormats(t *testing.T) {
@@ -476,14 +494,14 @@ func upgradedTrade(ctx context.Context, e *decision.Engine) error {
 	return nil
 }
 
-// Every kind of event is in the log of the present format.
+// The kinds of events that a service writes every day are in the log of the present format.
 func TestDataFormatIsWhole(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	if code := run(t.Context(), []string{"check", fmt.Sprintf("testdata/data-v%d/whole", dataFormat)}, &stdout, &stderr); code != 0 {
 		t.Fatalf("exit status %d: %s%s", code, &stdout, &stderr)
 	}
 	for _, kind := range []string{
-		"PlacementPut", "PlacementDeleted", "Offered", "Chosen", "Expired", "SnapshotTaken", "PolicyRolledBack", "Activated", "Passed", "Evicted",
+		"PlacementPut", "PlacementDeleted", "Offered", "Chosen", "Expired", "SnapshotTaken", "LearnerRolledBack", "Activated", "Passed", "Evicted", "ItemsChanged", "ValuesSeen",
 	} {
 		if !strings.Contains(stdout.String(), "\n"+kind+" ") {
 			t.Errorf("no %s in\n%s", kind, &stdout)
