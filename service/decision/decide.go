@@ -158,10 +158,7 @@ func (e *Engine) view(name string) (view, error) {
 	if p == nil {
 		return view{}, fmt.Errorf("placement %q: %w", name, ErrNotFound)
 	}
-	v := view{placement: p, config: p.config, changed: p.changed, worker: p.worker, items: e.state.itemsOf(p), fallback: p.fallsBack(), follows: e.follows.Load(), replica: e.replica}
-	if p.experiment != nil {
-		v.routes = p.experiment.routes
-	}
+	v := view{placement: p, config: p.config, changed: p.changed, worker: p.worker, items: e.state.itemsOf(p), fallback: p.fallsBack(), follows: e.follows.Load(), replica: e.replica, routes: p.routing()}
 	return v, nil
 }
 

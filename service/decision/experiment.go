@@ -146,16 +146,23 @@ func (v *view) route(r *request) (to route, err error) {
 	return to, nil
 }
 
-// checkRoute reports an offer of another variant than the one of its unit.
-func (p *placement) checkRoute(o *offer) error {
-	e := p.experiment
-	switch {
-	case e == nil && o.variant != "":
-		return fmt.Errorf("the offer is of variant %q, and there is no experiment", o.variant)
-	case e == nil || o.Mode == ByImport:
+// routing returns the routes of the experiment that runs, nil if none does.
+func (p *placement) routing() *routes {
+	if p.experiment == nil {
 		return nil
 	}
-	if name := e.name(e.class(o.unit)); o.variant != name {
+	return p.experiment.routes
+}
+
+// check reports an offer of another variant than the one of its unit. Without an experiment r is nil.
+func (r *routes) check(o *offer) error {
+	switch {
+	case r == nil && o.variant != "":
+		return fmt.Errorf("the offer is of variant %q, and there is no experiment", o.variant)
+	case r == nil || o.Mode == ByImport:
+		return nil
+	}
+	if name := r.name(r.class(o.unit)); o.variant != name {
 		return fmt.Errorf("the offer is of variant %q, and its unit is shown %q", o.variant, name)
 	}
 	return nil

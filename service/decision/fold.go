@@ -300,14 +300,14 @@ func (s *fold) offer(p *placement, sequence uint64, time int64, offered *eventlo
 		return fmt.Errorf("decision %q is open already", offered.Decision)
 	}
 	if o == nil {
-		o, err = offerOf(p, offered)
+		o, err = offerOf(p.config, offered)
 	} else {
-		err = o.check(p)
+		err = o.check(p.config)
 	}
 	if err != nil {
 		return err
 	}
-	if err := p.checkRoute(o); err != nil {
+	if err := p.routing().check(o); err != nil {
 		return err
 	}
 	if before != nil { // whoever wrote this had forgotten it

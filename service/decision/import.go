@@ -89,7 +89,7 @@ func (d *decider) importedTogether(v view, decisions []*Imported) (list []import
 		if i.events, i.entries, err = d.imported(v, m); err != nil {
 			return list, err
 		}
-		if i.offer, err = offerOf(v.placement, i.events[0].Body.(*eventlog.Offered)); err != nil {
+		if i.offer, err = offerOf(v.config, i.events[0].Body.(*eventlog.Offered)); err != nil {
 			return list, err
 		}
 		bytes += eventlog.EntrySize(i.entries[0]) + eventlog.EntrySize(i.entries[1])

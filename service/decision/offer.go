@@ -23,21 +23,21 @@ type offer struct {
 	estimates
 }
 
-// offerOf decodes the answer of an offer of a placement.
-func offerOf(p *placement, o *eventlog.Offered) (*offer, error) {
+// offerOf decodes the answer of an offer that was made under a configuration.
+func offerOf(c *Config, o *eventlog.Offered) (*offer, error) {
 	e, err := decodeEstimates(o.Answer, len(o.Shown))
 	if err != nil {
 		return nil, err
 	}
 	decoded := &offer{o, e}
-	return decoded, decoded.check(p)
+	return decoded, decoded.check(c)
 }
 
-// check reports an offer that the placement cannot have made.
-func (o *offer) check(p *placement) error {
+// check reports an offer that a placement of this configuration cannot have made.
+func (o *offer) check(c *Config) error {
 	k, d := len(o.Shown), o.Width
-	if d != p.config.schema.Width() || k > p.config.MaxSize {
-		return fmt.Errorf("the offer is of %d items of %d features, the placement shows %d of %d", k, d, p.config.MaxSize, p.config.schema.Width())
+	if d != c.schema.Width() || k > c.MaxSize {
+		return fmt.Errorf("the offer is of %d items of %d features, the placement shows %d of %d", k, d, c.MaxSize, c.schema.Width())
 	}
 	if o.Mode < ByPolicy || o.Mode > ByImport {
 		return fmt.Errorf("the offer was found in way %d, which this program does not know", o.Mode)

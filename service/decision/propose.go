@@ -376,13 +376,19 @@ func (e *Engine) acceptOffer(ctx context.Context, changed uint64, entry []byte, 
 	if entry, err = event.Encode(nil); err != nil {
 		return nil, fmt.Errorf("%w: %w", errProposal, err)
 	}
+	if size := eventlog.EntrySize(entry); size > maxBatch {
+		return nil, fmt.Errorf("%w: it takes %d bytes of the log, at most %d fit", errProposal, size, maxBatch)
+	}
 	for {
 		v, err := e.view(event.Placement)
 		if err != nil || v.changed != changed {
 			return nil, errMoved
 		}
-		o, err := offerOf(v.placement, offered)
-		if err != nil {
+		o, err := offerOf(v.config, offered)
+		if err == nil {
+			err = v.routes.check(o)
+		}
+		if err != nil { // the log would have an entry that no process can apply
 			return nil, fmt.Errorf("%w: %w", errProposal, err)
 		}
 		before, forgotten, err := e.earlier(ctx, event.Placement, offered.Decision, offered.Request)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"reflect"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -330,6 +331,51 @@ func TestNoLeader(t *testing.T) {
 	unled := follower(t, decision.Options{Store: p.store, Build: buildToy})
 	_, err = unled.Decide(t.Context(), "home", stock("d", 2), 1)
 	is(t, "a follower that proposes nothing", err, decision.ErrFollower)
+}
+
+// A proposal that the state cannot apply, or that no append takes, is refused: the leader goes on, and its log can be replayed.
+func TestUnlawfulOffers(t *testing.T) {
+	p := newPair(t, decision.Options{Build: buildFixed})
+	put(t, p.leader, "trial", onTrial(fourVariants))
+	put(t, p.leader, "home", `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"0"}}`)
+	reach(t, p.follower, 2)
+	r := stock("a", 2)
+	r.Unit, r.Baseline = "shopper", []string{"sku1"}
+	decide(t, p.follower, "trial", r)
+	data, err := p.store.Entry(t.Context(), 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, change := range map[string]func(e *eventlog.Event, o *eventlog.Offered) (placement uint64){
+		"of a variant without an experiment": func(e *eventlog.Event, _ *eventlog.Offered) uint64 { e.Placement = "home"; return 2 },
+		"larger than an append": func(_ *eventlog.Event, o *eventlog.Offered) uint64 {
+			o.ItemIDs[0] = strings.Repeat("x", eventlog.MaxFrame)
+			return 1
+		},
+	} {
+		e, err := eventlog.Decode(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := e.Body.(*eventlog.Offered)
+		o.Decision = "b"
+		changed := change(&e, o)
+		entry, err := e.Encode(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		if answer := p.leader.Accept(ctx, append([]byte{'o', byte(changed)}, entry...), 1); answer[0] != 'e' || !strings.Contains(string(answer), "use one release for all") {
+			t.Errorf("%s: %q", name, api.Abbreviate(string(answer), 200))
+		}
+		is(t, name, p.leader.Failure(), nil)
+	}
+	decide(t, p.leader, "trial", &api.Request{Decision: "c", Unit: "shopper", Items: r.Items, Baseline: r.Baseline})
+	if n := p.leader.Sequence(); n != 4 {
+		t.Errorf("the log has %d entries, want 4", n)
+	}
+	replayed(t, decision.Options{Store: p.store, Build: buildFixed})
 }
 
 // Whatever is proposed is answered, with an answer that a follower reads. Only lawful proposals change the log.
