@@ -240,8 +240,10 @@ func (e *Engine) take(ctx context.Context, f followed) error {
 	if err != nil {
 		return err
 	}
-	if offer != nil { // the fold would wait for a slow learner too, but then callers would wait for the state
-		e.state.placements[f.event.Placement].worker.queue.await(offer.roundBytes())
+	if offer != nil { // the fold would wait for slow learners too, but then callers would wait for the state
+		for _, w := range e.state.placements[f.event.Placement].taught(offer) {
+			w.queue.await(offer.roundBytes())
+		}
 	}
 	staged := e.stage(sequence, &f.event)
 	e.mu.Lock()

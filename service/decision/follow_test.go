@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"vitrine"
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
@@ -252,15 +253,34 @@ func TestFollowerStops(t *testing.T) {
 	}
 }
 
-// A follower whose learner is slow waits for it without holding up those who read.
+// A follower whose learner is slow waits for it without holding up those who read, also if it is that of a variant.
 func TestSlowFollower(t *testing.T) {
+	t.Run("placement", func(t *testing.T) {
+		slowFollower(t, `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"slow"},"memory":65536}`)
+	})
+	t.Run("variant", func(t *testing.T) {
+		slowFollower(t, `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"own"},"memory":65536,"mode":"experiment","experiment":
+			{"name":"summer","variants":[{"name":"own","show":"policy","share":0.5},{"name":"rival","show":"policy","policy":{"name":"slow"},"share":0.5}]}}`)
+	})
+}
+
+// slowFollower follows a placement of a configuration, whose policy "slow" learns slowly.
+func slowFollower(t *testing.T, config string) {
 	store := new(memlog.Store)
 	e := opened(t, decision.Options{Store: store, Build: buildToy})
-	put(t, e, "home", `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{},"memory":65536}`)
+	put(t, e, "home", config)
 	gate, waiting := make(chan struct{}), new(atomic.Int64)
-	f := follower(t, decision.Options{Store: store, Build: gated(gate, waiting)})
+	slow := gated(gate, waiting)
+	f := follower(t, decision.Options{Store: store, Build: func(s decision.Spec) (vitrine.Learner, error) {
+		if strings.Contains(string(s.Policy), "slow") {
+			return slow(s)
+		}
+		return buildToy(s)
+	}})
 	for i := range 400 {
-		one(t, e, "home", fmt.Sprint("d", i), 1)
+		r := stock(fmt.Sprint("d", i), 1)
+		r.Unit = r.Decision
+		is(t, "outcome", e.Outcome(t.Context(), "home", r.Decision, decide(t, e, "home", r).Shown[0], 1), nil)
 		wait(t, e)
 	}
 	for waiting.Load() == 0 || f.Sequence() < 50 {
