@@ -3,6 +3,7 @@ package browsertest
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"vitrine/service/api"
 )
@@ -119,7 +120,14 @@ func TestExperiment(t *testing.T) {
 		t.Fatalf("mode %v, %v", p, err)
 	}
 	s.sell(t, "window", "summer", 30, "a")
+	time.Sleep(400 * time.Millisecond) // more than a sixteenth of the window, which is a cohort; a decision after it closes it
+	s.sell(t, "window", "later", 1, "a")
 	b.wait(`/[1-9][0-9]* decisions count/.test(document.querySelector("main").innerText)`)
 	b.reads("shop (control)")
 	b.reads("keep going")
+
+	// The feed begins with the last decisions, which are not of the last second.
+	b.visit("/placements/window/decisions")
+	b.reads("summer-29")
+	b.reads("0 decisions in the last second")
 }

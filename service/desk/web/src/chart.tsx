@@ -64,6 +64,7 @@ export function Chart(props: { label: string; times: number[]; lines: Line[]; he
         u.ctx.save();
         u.ctx.strokeStyle = colour("--muted");
         u.ctx.setLineDash([6, 6]);
+        u.ctx.globalAlpha = marks.current.length > 10 ? 0.3 : 1;
         for (const mark of marks.current) {
           const x = u.valToPos(mark, "x", true);
           u.ctx.beginPath();

@@ -2,6 +2,7 @@ import { Problem, signedOut } from "./api";
 
 // LogEvent is an event of the log: see Event of the OpenAPI document.
 export interface LogEvent {
+  entry: number;
   kind: string;
   time: string;
   placement: string;
@@ -27,16 +28,16 @@ export class Parser {
         if (line.startsWith("event: ")) kind = line.slice(7);
         if (line.startsWith("data: ")) data = line.slice(6);
       }
-      if (data && kind !== "end") events.push({ ...JSON.parse(data), kind });
+      if (data && kind !== "end") events.push({ ...JSON.parse(data), kind, entry: Number(this.last) });
     }
     return events;
   }
 }
 
-// follow calls each with the events of a placement from now on, until it is stopped. A connection that ends begins again where it
+// follow calls each with the events of a placement after an entry, until it is stopped. A connection that ends begins again where it
 // ended. live says whether there is one, and why not.
-export async function follow(placement: string, stop: AbortSignal, each: (events: LogEvent[]) => void, live: (failure?: unknown) => void) {
-  let last = "";
+export async function follow(placement: string, after: number, stop: AbortSignal, each: (events: LogEvent[]) => void, live: (failure?: unknown) => void) {
+  let last = String(after);
   while (!stop.aborted) {
     try {
       const headers: Record<string, string> = last ? { "Last-Event-ID": last } : {};

@@ -1,4 +1,5 @@
 import { useEffect, useRef, useState } from "preact/hooks";
+import { get } from "../api";
 import { follow } from "../feed";
 import { address } from "../routes";
 import { Card, Failure, Table } from "../ui";
@@ -13,6 +14,7 @@ interface Made {
 }
 
 const most = 50; // decisions that the feed shows
+const earlier = 500; // entries of the log that the feed begins with
 
 // Decisions has a search by id, and the decisions as they are made.
 export default function Decisions(props: { name: string }) {
@@ -39,7 +41,7 @@ export default function Decisions(props: { name: string }) {
         <Table
           caption="The last decisions"
           rows={rows}
-          empty="No decision has been made since this page was opened."
+          empty={`No decision is among the last ${earlier} entries of the log. Earlier ones are found by their ids.`}
           columns={[
             { title: "Time", text: true, cell: (d) => clock.format(new Date(d.time)) },
             { title: "Decision", text: true, cell: (d) => <a href={address("placements", props.name, "decisions", d.id)}>{d.id}</a> },
@@ -75,15 +77,16 @@ function useFeed(name: string) {
     if (paused || hidden) return;
     const stop = new AbortController();
     let fresh = 0, dirty = false, isLive = false, failure: unknown;
-    void follow(
+    const begin = (now: number) => follow(
       name,
+      Math.max(0, now - earlier),
       stop.signal,
       (events) => {
         for (const e of events) {
           if (e.decision_id === undefined) continue;
           const d = made.current.get(e.decision_id);
           if (e.kind === "offered") {
-            fresh++;
+            if (e.entry > now) fresh++;
             made.current.set(e.decision_id, { id: e.decision_id, time: e.time, by: e.by ?? "", shown: e.shown ?? [], outcome: "awaited" });
             if (made.current.size > most) made.current.delete(made.current.keys().next().value!);
           } else if (d && e.kind === "chosen") d.outcome = e.position ? `took ${d.shown[e.position - 1] ?? "an item"}` : "took nothing";
@@ -95,6 +98,16 @@ function useFeed(name: string) {
         [isLive, failure, dirty] = [why === undefined, why, true];
       },
     );
+    void (async () => {
+      while (!stop.signal.aborted) {
+        try {
+          return await begin((await get<{ entry: number }>("readyz", stop.signal)).entry);
+        } catch (why) {
+          [failure, dirty] = [why, true];
+        }
+        await new Promise((go) => setTimeout(go, 3000));
+      }
+    })();
     const timer = setInterval(() => {
       if (!dirty && fresh === 0 && isLive) {
         set((s) => (s.perSecond === 0 ? s : { ...s, perSecond: 0 }));
