@@ -74,6 +74,16 @@ func (s *secrets) command(want int, args ...string) string {
 	return said
 }
 
+// end stops a service, and notes what it printed.
+func (s *secrets) end(p *process) {
+	s.Helper()
+	if err := p.Process.Signal(os.Interrupt); err != nil {
+		s.Fatal(err)
+	}
+	p.wait(s.T)
+	s.said["serve"] += p.said()
+}
+
 // request asks a service, and notes what it answers.
 func (s *secrets) request(want int, method, url, body string, header ...string) {
 	s.Helper()
@@ -209,7 +219,11 @@ func TestSecrets(t *testing.T) {
 		trade(at)
 		if file != local {
 			s.command(0, "load", at, "--key-file", tokenFile, "--decisions", "50", "--items", "5")
-			s.command(1, "serve", "--config", file) // another one has the log
+			follower := serve(t, file)
+			second := follower.listening(t)
+			s.request(200, "GET", second+"/v1/placements", "", "Authorization", "Bearer "+token)
+			s.request(201, "PUT", second+"/v1/placements/cart", placement, "Authorization", "Bearer "+token) // the leader's
+			s.end(follower)
 			s.command(0, "export", file)
 		}
 		if file == password { // its server comes back, and then once more with another password
@@ -231,11 +245,7 @@ func TestSecrets(t *testing.T) {
 			}
 			s.request(503, "POST", at+"/v1/placements/home/decisions", `{"items":[{"id":"a","features":{"x":1}}]}`, "Authorization", "Bearer "+token)
 		}
-		if err := p.Process.Signal(os.Interrupt); err != nil {
-			t.Fatal(err)
-		}
-		p.wait(t)
-		s.said["serve"] += p.said()
+		s.end(p)
 	}
 	dir := filepath.Join(root, "local")
 	s.command(0, "check", dir)
