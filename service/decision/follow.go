@@ -157,7 +157,7 @@ type followed struct {
 }
 
 const (
-	maxRead    = 1024                   // entries that are read ahead
+	maxRead    = 64                     // entries that are read ahead; each may have a megabyte
 	lookAround = 100 * time.Millisecond // how often a follower looks whether it has all entries
 )
 

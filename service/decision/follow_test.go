@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"math/rand/v2"
 	"strings"
 	"sync/atomic"
@@ -251,6 +252,44 @@ func TestFollowerStops(t *testing.T) {
 	if err := second.Lead(t.Context()); !errors.Is(err, decision.ErrStopped) {
 		t.Errorf("%v, want ErrStopped", err)
 	}
+}
+
+// counted is a log that counts the entries that its followers have read.
+type counted struct {
+	*memlog.Store
+	read atomic.Int64
+}
+
+func (s *counted) Follow(ctx context.Context, from uint64) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		for e, err := range s.Store.Follow(ctx, from) {
+			s.read.Add(1)
+			if !yield(e, err) {
+				return
+			}
+		}
+	}
+}
+
+// A follower that is behind keeps few entries in memory.
+func TestFollowerReadsLittleAhead(t *testing.T) {
+	store := &counted{Store: new(memlog.Store)}
+	e := opened(t, decision.Options{Store: store.Store, Build: buildToy})
+	gate := make(chan struct{})
+	f := follower(t, decision.Options{Store: store, Build: buildToy, Applied: func(uint64, *eventlog.Event) { <-gate }})
+	put(t, e, "home", toys)
+	for i := range 300 {
+		decide(t, e, "home", stock(fmt.Sprint("d", i), 1))
+	}
+	for store.read.Load() < 60 {
+		time.Sleep(time.Millisecond)
+	}
+	time.Sleep(20 * time.Millisecond)
+	if n := store.read.Load(); n > 70 {
+		t.Errorf("it has read %d entries and applied one", n)
+	}
+	close(gate)
+	reach(t, f, e.Sequence())
 }
 
 // A follower whose learner is slow waits for it without holding up those who read, also if it is that of a variant.
