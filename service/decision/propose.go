@@ -279,10 +279,11 @@ func (e *Engine) Confirm(ctx context.Context) error {
 	return nil
 }
 
-// CatchUp waits until a follower's state has all entries that the leader's has now.
+// CatchUp waits until a follower's state has all entries that the leader's has now. A leader's state has all entries of the
+// log afterwards: a follower may have applied the last ones before it.
 func (e *Engine) CatchUp(ctx context.Context) error {
 	if !e.follows.Load() {
-		return nil
+		return e.inspect(ctx, func(*fold) {})
 	}
 	a, err := e.call(ctx, remoteCall{What: "position"})
 	switch {

@@ -183,6 +183,40 @@ func TestManyFollowers(t *testing.T) {
 	}
 }
 
+// lingering is a log that acknowledges an entry some time after its followers have it.
+type lingering struct {
+	*memlog.Store
+	gate chan struct{}
+}
+
+func (s *lingering) Append(ctx context.Context, entries ...[]byte) (uint64, error) {
+	last, err := s.Store.Append(ctx, entries...)
+	<-s.gate
+	return last, err
+}
+
+// A follower may apply an entry before the leader, and answer with it. The leader then knows the decision too.
+func TestFollowerIsAhead(t *testing.T) {
+	store := &lingering{new(memlog.Store), make(chan struct{}, 1)}
+	e := opened(t, decision.Options{Store: store, Build: buildToy})
+	store.gate <- struct{}{}
+	put(t, e, "home", toys)
+	f := follower(t, decision.Options{Store: store.Store, Build: buildToy})
+	var group sync.WaitGroup
+	defer group.Wait()
+	group.Go(func() { _, _ = e.Decide(t.Context(), "home", stock("a", 2), 1) })
+	reach(t, f, 2)
+	if a := decide(t, f, "home", stock("a", 2)); !a.Repeated {
+		t.Errorf("%+v, want the leader's", a)
+	}
+	group.Go(func() {
+		time.Sleep(20 * time.Millisecond)
+		close(store.gate)
+	})
+	is(t, "an outcome", e.Outcome(t.Context(), "home", "a", "", 1), nil)
+	is(t, "an unknown one", e.Outcome(t.Context(), "home", "b", "", 1), decision.ErrNotFound)
+}
+
 // What a follower passes on is answered as the leader answers its own callers.
 func TestFollowersOutcomes(t *testing.T) {
 	p := newPair(t, decision.Options{Build: buildToy})

@@ -58,11 +58,17 @@ func (e *Engine) concerning(ctx context.Context, placement, id string, propose f
 	if err != nil {
 		return err
 	}
-	for {
+	for isSure := false; ; {
 		f, err := e.recall(ctx, placement, id)
 		switch {
 		case err != nil:
 			return err
+		case f == nil && !isSure: // a follower may have answered with it
+			if err := e.CatchUp(ctx); err != nil {
+				return err
+			}
+			isSure = true
+			continue
 		case f == nil:
 			return e.missing(placement, id)
 		case f.offer == nil:
