@@ -56,7 +56,7 @@ func run(ctx context.Context, base string) error {
 		if response.StatusCode() != http.StatusNoContent {
 			return fmt.Errorf("outcome: %s", response.Body)
 		}
-		got, err := c.GetDecisionWithResponse(ctx, id)
+		got, err := c.GetDecisionWithResponse(ctx, id, nil)
 		if err != nil {
 			return err
 		}
@@ -64,21 +64,21 @@ func run(ctx context.Context, base string) error {
 			return fmt.Errorf("the decision: %s", got.Body)
 		}
 	}
-	stats, err := c.StatsWithResponse(ctx, "home")
+	stats, err := c.StatsWithResponse(ctx, "home", nil)
 	if err != nil {
 		return err
 	}
 	if stats.JSON200 == nil || stats.JSON200.Outcomes != 2 || stats.JSON200.ByPolicy.Purchases != 1 {
 		return fmt.Errorf("stats: %s", stats.Body)
 	}
-	list, err := c.ListPlacementsWithResponse(ctx)
+	list, err := c.ListPlacementsWithResponse(ctx, nil)
 	if err != nil {
 		return err
 	}
 	if list.JSON200 == nil || len(list.JSON200.Placements) != 1 || list.JSON200.Placements[0].Config.MaxSize != 2 {
 		return fmt.Errorf("list: %s", list.Body)
 	}
-	refused, err := c.StatsWithResponse(ctx, "nowhere")
+	refused, err := c.StatsWithResponse(ctx, "nowhere", nil)
 	if err != nil {
 		return err
 	}
