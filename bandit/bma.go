@@ -297,7 +297,7 @@ func (l *BMA) width() float64 {
 func (l *BMA) freeze() vitrine.Policy {
 	pi := &mixture{p: l.p, width: l.width(), z: l.z, places: l.places}
 	if l.known != nil && l.seen.n == 0 {
-		// The other families have priors for features of which the moments are known.
+		// The other families have priors for features with known moments.
 		pi.beliefs, pi.weights = []belief{{l.base.Model, l.base.model, l.base.posterior, nil, 0}}, []float64{1}
 		pi.estimateEffects()
 		return pi

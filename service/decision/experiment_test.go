@@ -68,7 +68,7 @@ func newBoutique(t *testing.T, e *decision.Engine, sells ...float64) *boutique {
 	return &boutique{t: t, e: e, sells: sells, price: 2, now: 1e18, rng: rand.New(rand.NewPCG(5, 6)), groups: map[string]*api.Group{}, variants: map[string]string{}}
 }
 
-// serve answers requests of so many shoppers, a request a minute. What is not sold expires.
+// serve answers the requests of a number of shoppers, one a minute. What is not sold expires.
 func (s *boutique) serve(requests, shoppers int) {
 	s.t.Helper()
 	for range requests {

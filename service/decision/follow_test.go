@@ -101,14 +101,14 @@ func statsOf(t testing.TB, e *decision.Engine, name string) api.Stats {
 	return s
 }
 
-// A follower tells of what it applies, reads what there is, and changes nothing.
+// A follower reports what it applies, answers reads, and changes nothing.
 func TestFollowerChangesNothing(t *testing.T) {
 	store := new(memlog.Store)
 	e := opened(t, decision.Options{Store: store, Build: buildToy})
 	var applied atomic.Uint64
 	f := follower(t, decision.Options{Store: store, Build: buildToy, Leader: func() string { return "process 7" }, Applied: func(sequence uint64, _ *eventlog.Event) {
 		if applied.Add(1) != sequence {
-			t.Errorf("entry %d is the %d-th that is told of", sequence, applied.Load())
+			t.Errorf("entry %d is the %d-th that is reported", sequence, applied.Load())
 		}
 	}})
 	put(t, e, "home", toys)
@@ -139,7 +139,7 @@ func TestFollowerChangesNothing(t *testing.T) {
 		}
 	}
 	if n != e.Sequence() || applied.Load() != n || f.Role() != decision.Follower || e.Role() != decision.Leader || f.Leader() != "process 7" {
-		t.Errorf("%d events, %d told of, of %d; %s and %s, led by %q", n, applied.Load(), e.Sequence(), f.Role(), e.Role(), f.Leader())
+		t.Errorf("%d events, %d reported, of %d; %s and %s, led by %q", n, applied.Load(), e.Sequence(), f.Role(), e.Role(), f.Leader())
 	}
 }
 

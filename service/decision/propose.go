@@ -30,7 +30,7 @@ type proposing struct {
 	propose func(ctx context.Context, proposal []byte) (answer []byte, err error)
 	confirm func(ctx context.Context) error
 	replica uint64        // of the engine, in the numbers of decisions that it proposes
-	known   atomic.Uint64 // the last entry that the leader has told of
+	known   atomic.Uint64 // the last entry that the leader has named
 }
 
 // replicaShift is the place of the replica in the number of a decision. The leader's own decisions have replica 0, and go on
@@ -263,7 +263,7 @@ func (e *Engine) proposeOffer(ctx context.Context, v view, entry []byte, own *ev
 	return &offer{o, said}, nil
 }
 
-// Entry returns the last entry that the engine knows to be in the log: of its state, or one that the leader has told of.
+// Entry returns the last entry that the engine knows to be in the log: of its state, or one that the leader has named.
 // After a change it is not before the change's own.
 func (e *Engine) Entry() uint64 { return max(e.Sequence(), e.known.Load()) }
 

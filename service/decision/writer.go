@@ -183,7 +183,7 @@ func (e *Engine) commit(ctx context.Context, b *batch) error {
 	return nil
 }
 
-// announce tells of entries that were applied, and of new alarms.
+// announce reports entries that were applied, and new alarms.
 func (e *Engine) announce(first uint64, events ...*eventlog.Event) {
 	e.reached()
 	for _, p := range e.state.alarmed {

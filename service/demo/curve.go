@@ -35,7 +35,7 @@ type total struct {
 	Squares   float64 `json:"squares"`   // Σ (earned − earned by chance from the same shopper)²
 }
 
-// newRecord begins with the shopper after so many.
+// newRecord begins after a number of shoppers.
 func newRecord(met int) record {
 	r := record{first: met + 1, width: firstWidth, totals: make([]total, len(names))}
 	for i, name := range names {

@@ -57,7 +57,7 @@ func (d *Demo) state(w http.ResponseWriter, r *http.Request) {
 		Open   bool     `json:"open"`
 		Speed  float64  `json:"speed"`
 		Real   float64  `json:"real"`             // the speed of the last two seconds
-		Half   int      `json:"half"`             // tastes change after so many shoppers
+		Half   int      `json:"half"`             // the number of shoppers after which tastes change
 		Last   *visited `json:"last"`             // null before the first shopper
 		Totals []total  `json:"totals,omitempty"` // since the demonstration was started
 		Curves curves   `json:"curves"`
