@@ -38,15 +38,7 @@ func (k exactly) MaxGain(dst vitrine.Assortment, gain []float64) vitrine.Assortm
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		switch {
-		case gain[a] > gain[b]:
-			return -1
-		case gain[a] < gain[b]:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(gain[b], gain[a]) })
 	dst = append(dst[:0], order[:k]...)
 	slices.Sort(dst)
 	return dst

@@ -1,6 +1,7 @@
 package bandit
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"testing"
@@ -59,12 +60,7 @@ func (r *referenceOFU) offer(x *mat.Dense, radius float64) (vitrine.Assortment, 
 		row := mat.NewVecDense(traceWidth, x.RawRowView(i))
 		z[i], order[i] = mat.Dot(row, r.w)+radius*math.Sqrt(mat.Inner(row, &inverse, row)), i
 	}
-	slices.SortFunc(order, func(a, b int) int {
-		if z[a] > z[b] {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(z[b], z[a]) })
 	s := vitrine.Assortment(order[:traceSize])
 	slices.Sort(s)
 	return s, z

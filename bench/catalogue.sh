@@ -15,30 +15,9 @@ items=${1:-1000}
 policy=${2:-ucb-mnl}
 duration=${3:-10s}
 
-work=$(mktemp -d)
-service=
-stop() {
-	if [[ -n $service ]]; then
-		kill "$service"
-		wait "$service" || true
-		service=
-	fi
-}
-trap 'stop; rm -r "$work"' EXIT
-CGO_ENABLED=0 go build -o "$work/vitrine" ./cmd/vitrine
-: >"$work/log"
-"$work/vitrine" serve --listen 127.0.0.1:0 --data "$work/data" 2>"$work/log" &
-service=$!
-address=
-for _ in {1..100}; do
-	address=$(sed -n 's/.*"msg":"listening","address":"\([^"]*\)".*/\1/p' "$work/log")
-	[[ -n $address ]] && break
-	sleep 0.1
-done
-if [[ -z $address ]]; then
-	cat "$work/log" >&2
-	exit 1
-fi
+# shellcheck source=bench/service.sh
+source bench/service.sh
+start
 load() { "$work/vitrine" load "http://$address" --catalogue --items "$items" --policy "$policy" --connections "${CONNECTIONS:-64}" "$@"; }
 
 echo "load averages before: $(cut -d ' ' -f 1-3 /proc/loadavg)"

@@ -12,22 +12,9 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 seconds=${1:-20}
 
-work=$(mktemp -d)
-service=
-trap '[[ -z $service ]] || { kill "$service"; wait "$service" || true; }; rm -r "$work"' EXIT
-CGO_ENABLED=0 go build -o "$work/vitrine" ./cmd/vitrine
-"$work/vitrine" serve --listen 127.0.0.1:0 --data "$work/data" 2>"$work/log" &
-service=$!
-address=
-for _ in {1..100}; do
-	address=$(sed -n 's/.*"msg":"listening","address":"\([^"]*\)".*/\1/p' "$work/log")
-	[[ -n $address ]] && break
-	sleep 0.1
-done
-if [[ -z $address ]]; then
-	cat "$work/log" >&2
-	exit 1
-fi
+# shellcheck source=bench/service.sh
+source bench/service.sh
+start
 cpu() { curl -sf "http://$address/metrics" | awk '/^process_cpu_seconds_total/ {print $2}'; }
 share() { awk -v a="$1" -v b="$2" -v s="$seconds" 'BEGIN {printf "%.1f %% of a core", (b - a) / s * 100}'; }
 

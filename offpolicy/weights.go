@@ -1,7 +1,9 @@
 package offpolicy
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -157,15 +159,7 @@ func largestSum(z []float64, k int) float64 {
 		values []float64
 		sum    *float64
 	}{{high, &up}, {low, &down}} {
-		slices.SortFunc(side.values, func(a, b float64) int {
-			switch {
-			case a > b:
-				return -1
-			case a < b:
-				return 1
-			}
-			return 0
-		})
+		slices.SortFunc(side.values, func(a, b float64) int { return cmp.Compare(b, a) })
 		for _, v := range side.values[:min(k, len(side.values))] {
 			*side.sum += v
 		}
@@ -175,19 +169,9 @@ func largestSum(z []float64, k int) float64 {
 
 // mostFrequent returns names, the most frequent first.
 func mostFrequent(count map[string]int) (names []string) {
-	for name := range count {
-		names = append(names, name)
-	}
-	slices.SortFunc(names, func(a, b string) int {
-		if count[a] != count[b] {
-			return count[b] - count[a]
-		}
-		if a < b {
-			return -1
-		}
-		return 1
+	return slices.SortedFunc(maps.Keys(count), func(a, b string) int {
+		return cmp.Or(count[b]-count[a], cmp.Compare(a, b))
 	})
-	return names
 }
 
 // mean returns the estimate that is the mean of a term for each round, of range width.

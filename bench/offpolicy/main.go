@@ -13,6 +13,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"runtime"
+	"slices"
 	"sync"
 
 	"gonum.org/v1/gonum/mat"
@@ -182,7 +183,7 @@ func swapped(own vitrine.Assortment, rng *rand.Rand) vitrine.Assortment {
 	in[own[rng.IntN(len(own))]] = false
 	for {
 		j := rng.IntN(items)
-		if in[j] || contains(own, j) {
+		if in[j] || slices.Contains(own, j) {
 			continue
 		}
 		in[j] = true
@@ -195,15 +196,6 @@ func swapped(own vitrine.Assortment, rng *rand.Rand) vitrine.Assortment {
 		}
 	}
 	return s
-}
-
-func contains(s vitrine.Assortment, j int) bool {
-	for _, i := range s {
-		if i == j {
-			return true
-		}
-	}
-	return false
 }
 
 // score sums what an estimator did.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -131,15 +132,9 @@ func (c optimizeCmd) override(r *request) {
 	if c.MaxSize != nil {
 		r.maxSize = *c.MaxSize
 	}
-	for group, n := range c.AtLeast {
-		r.atLeast[group] = n
-	}
-	for group, n := range c.AtMost {
-		r.atMost[group] = n
-	}
-	for brand, n := range c.BrandAtMost {
-		r.brandAtMost[brand] = n
-	}
+	maps.Copy(r.atLeast, c.AtLeast)
+	maps.Copy(r.atMost, c.AtMost)
+	maps.Copy(r.brandAtMost, c.BrandAtMost)
 	if c.Include != nil {
 		r.include = c.Include
 	}

@@ -1,6 +1,7 @@
 package sparse
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -177,16 +178,7 @@ func (l *lanczos) converged(b *bidiagonal, beta float64) (wanted int, done bool)
 // add keeps the k largest of what was found and the given triplets.
 func (l *lanczos) add(ts []triplet) {
 	l.found = append(l.found, ts...)
-	slices.SortStableFunc(l.found, func(s, t triplet) int {
-		switch {
-		case s.sigma > t.sigma:
-			return -1
-		case s.sigma < t.sigma:
-			return 1
-		default:
-			return 0
-		}
-	})
+	slices.SortStableFunc(l.found, func(s, t triplet) int { return cmp.Compare(t.sigma, s.sigma) })
 	l.found = l.found[:min(len(l.found), l.k)]
 }
 

@@ -22,9 +22,9 @@ func (d *Demo) Handler() http.Handler {
 	mux.HandleFunc("GET /demo/shop", d.shop)
 	mux.HandleFunc("GET /demo/state", d.state)
 	mux.HandleFunc("GET /demo/pictures/{file}", d.drawing)
-	mux.HandleFunc("PUT /demo/speed", d.speed)
-	mux.HandleFunc("POST /demo/visits", d.visitor)
-	mux.HandleFunc("POST /demo/visits/{decision}", d.choice)
+	mux.HandleFunc("PUT /demo/speed", answering(d.speed))
+	mux.HandleFunc("POST /demo/visits", answering(d.visitor))
+	mux.HandleFunc("POST /demo/visits/{decision}", answering(d.choice))
 	mux.HandleFunc(Path, func(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusNotFound, "not-found", "the demonstration has nothing at this path and method")
 	})
@@ -81,66 +81,63 @@ func (d *Demo) drawing(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(d.world.products[i].picture())
 }
 
-func (d *Demo) speed(w http.ResponseWriter, r *http.Request) {
-	body, err := read[struct {
-		Speed *float64 `json:"speed"`
-	}](w, r)
-	if err == nil && (body.Speed == nil || *body.Speed < 0 || *body.Speed > maxSpeed) {
-		err = api.Fieldf("/speed", "the speed must be from 0 to %d shoppers a second", maxSpeed)
+// answering returns the handler of a function that answers a body of JSON.
+func answering[T any](answer func(r *http.Request, body T) (any, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		body, err := read[T](w, r)
+		var v any
+		if err == nil {
+			v, err = answer(r, body)
+		}
+		switch {
+		case err != nil:
+			fail(w, err)
+		case v == nil:
+			w.WriteHeader(http.StatusNoContent)
+		default:
+			reply(w, v)
+		}
 	}
-	if err != nil {
-		fail(w, err)
-		return
+}
+
+type speed struct {
+	Speed *float64 `json:"speed"`
+}
+
+func (d *Demo) speed(_ *http.Request, body speed) (any, error) {
+	if body.Speed == nil || *body.Speed < 0 || *body.Speed > maxSpeed {
+		return nil, api.Fieldf("/speed", "the speed must be from 0 to %d shoppers a second", maxSpeed)
 	}
 	d.pace.set(*body.Speed)
-	w.WriteHeader(http.StatusNoContent)
+	return nil, nil
 }
 
-func (d *Demo) visitor(w http.ResponseWriter, r *http.Request) {
-	body, err := read[struct {
-		Kind string `json:"kind"`
-	}](w, r)
-	if err != nil {
-		fail(w, err)
-		return
-	}
+type arrival struct {
+	Kind string `json:"kind"`
+}
+
+func (d *Demo) visitor(r *http.Request, body arrival) (any, error) {
 	kind, err := kindNamed(body.Kind)
 	if err != nil {
-		fail(w, err)
-		return
+		return nil, err
 	}
 	at, err := d.enterable()
 	if err != nil {
-		fail(w, err)
-		return
+		return nil, err
 	}
-	visit, err := at.enter(r.Context(), kind)
-	if err != nil {
-		fail(w, err)
-		return
-	}
-	reply(w, visit)
+	return at.enter(r.Context(), kind)
 }
 
-func (d *Demo) choice(w http.ResponseWriter, r *http.Request) {
-	body, err := read[struct {
-		Taken string `json:"taken"` // "" for nothing
-	}](w, r)
-	if err != nil {
-		fail(w, err)
-		return
-	}
+type choice struct {
+	Taken string `json:"taken"` // "" for nothing
+}
+
+func (d *Demo) choice(r *http.Request, body choice) (any, error) {
 	at, err := d.enterable()
 	if err != nil {
-		fail(w, err)
-		return
+		return nil, err
 	}
-	lesson, err := at.take(r.Context(), r.PathValue("decision"), body.Taken)
-	if err != nil {
-		fail(w, err)
-		return
-	}
-	reply(w, lesson)
+	return at.take(r.Context(), r.PathValue("decision"), body.Taken)
 }
 
 var errClosed = &api.Problem{Type: api.ProblemType + "closed", Title: http.StatusText(http.StatusServiceUnavailable), Status: http.StatusServiceUnavailable, Detail: "the shop is not open yet: try again in a second"}
@@ -165,12 +162,17 @@ func read[T any](w http.ResponseWriter, r *http.Request) (body T, err error) {
 }
 
 func reply(w http.ResponseWriter, v any) {
+	w.Header().Set("Cache-Control", "no-store")
+	write(w, http.StatusOK, "application/json", v)
+}
+
+func write(w http.ResponseWriter, status int, kind string, v any) {
 	text, err := json.Marshal(v)
 	if err != nil {
 		panic("vitrine/service/demo: " + err.Error())
 	}
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("Content-Type", kind)
+	w.WriteHeader(status)
 	_, _ = w.Write(text)
 }
 
@@ -188,11 +190,5 @@ func fail(w http.ResponseWriter, err error) {
 }
 
 func refuse(w http.ResponseWriter, status int, kind, detail string) {
-	text, err := json.Marshal(api.Problem{Type: api.ProblemType + kind, Title: http.StatusText(status), Status: status, Detail: detail})
-	if err != nil {
-		panic("vitrine/service/demo: " + err.Error())
-	}
-	w.Header().Set("Content-Type", "application/problem+json")
-	w.WriteHeader(status)
-	_, _ = w.Write(text)
+	write(w, status, "application/problem+json", api.Problem{Type: api.ProblemType + kind, Title: http.StatusText(status), Status: status, Detail: detail})
 }

@@ -18,8 +18,7 @@ type Event struct {
 type Body interface {
 	kind() kind
 	check() error
-	encode(*encoder)
-	decode(*decoder)
+	fields(*fields)
 }
 
 // PlacementPut creates a placement or changes it.
@@ -214,55 +213,38 @@ func (e *Expired) kind() kind {
 	return expired
 }
 
+// bodies make an empty body of each kind.
+var bodies = [...]func() Body{
+	placementPut:      func() Body { return new(PlacementPut) },
+	placementDeleted:  func() Body { return new(PlacementDeleted) },
+	offered:           func() Body { return new(Offered) },
+	chosen:            func() Body { return new(Chosen) },
+	expired:           func() Body { return new(Expired) },
+	snapshotTaken:     func() Body { return new(SnapshotTaken) },
+	policyRolledBack:  func() Body { return new(PolicyRolledBack) },
+	activated:         func() Body { return new(Activated) },
+	passed:            func() Body { return new(Passed) },
+	evicted:           func() Body { return new(Evicted) },
+	chosenUnlearned:   func() Body { return &Chosen{Unlearned: true} },
+	expiredUnlearned:  func() Body { return &Expired{Unlearned: true} },
+	versionKept:       func() Body { return new(VersionKept) },
+	learnerReset:      func() Body { return new(LearnerReset) },
+	learnerRolledBack: func() Body { return new(LearnerRolledBack) },
+	relearningBegun:   func() Body { return new(RelearningBegun) },
+	learnerExchanged:  func() Body { return new(LearnerExchanged) },
+	alarmCleared:      func() Body { return new(AlarmCleared) },
+	valuesSeen:        func() Body { return new(ValuesSeen) },
+	relearningEnded:   func() Body { return new(RelearningEnded) },
+	itemsChanged:      func() Body { return new(ItemsChanged) },
+	learnerAdopted:    func() Body { return new(LearnerAdopted) },
+}
+
 // newBody returns an empty body of a kind, or nil.
 func newBody(k kind) Body {
-	switch k {
-	case placementPut:
-		return new(PlacementPut)
-	case placementDeleted:
-		return new(PlacementDeleted)
-	case offered:
-		return new(Offered)
-	case chosen:
-		return new(Chosen)
-	case expired:
-		return new(Expired)
-	case snapshotTaken:
-		return new(SnapshotTaken)
-	case policyRolledBack:
-		return new(PolicyRolledBack)
-	case activated:
-		return new(Activated)
-	case passed:
-		return new(Passed)
-	case evicted:
-		return new(Evicted)
-	case chosenUnlearned:
-		return &Chosen{Unlearned: true}
-	case expiredUnlearned:
-		return &Expired{Unlearned: true}
-	case versionKept:
-		return new(VersionKept)
-	case learnerReset:
-		return new(LearnerReset)
-	case learnerRolledBack:
-		return new(LearnerRolledBack)
-	case relearningBegun:
-		return new(RelearningBegun)
-	case learnerExchanged:
-		return new(LearnerExchanged)
-	case alarmCleared:
-		return new(AlarmCleared)
-	case valuesSeen:
-		return new(ValuesSeen)
-	case relearningEnded:
-		return new(RelearningEnded)
-	case itemsChanged:
-		return new(ItemsChanged)
-	case learnerAdopted:
-		return new(LearnerAdopted)
+	if int(k) >= len(bodies) || bodies[k] == nil {
+		return nil
 	}
-	return nil
+	return bodies[k]()
 }
 
 // Check returns an error if the event must not be in a log. Encode and Decode call it.
@@ -298,6 +280,13 @@ func (e *Event) Configuration() []byte {
 func checkConfig(config []byte) error {
 	if len(config) == 0 {
 		return errors.New("a placement without its configuration")
+	}
+	return nil
+}
+
+func checkDecision(what, decision string) error {
+	if decision == "" {
+		return errors.New(what + " without a decision's identity")
 	}
 	return nil
 }
@@ -359,19 +348,9 @@ func (c *Chosen) check() error {
 	return nil
 }
 
-func (e *Expired) check() error {
-	if e.Decision == "" {
-		return errors.New("an expiry without a decision's identity")
-	}
-	return nil
-}
+func (e *Expired) check() error { return checkDecision("an expiry", e.Decision) }
 
-func (e *Evicted) check() error {
-	if e.Decision == "" {
-		return errors.New("an eviction without a decision's identity")
-	}
-	return nil
-}
+func (e *Evicted) check() error { return checkDecision("an eviction", e.Decision) }
 
 func (v *ValuesSeen) check() error {
 	if v.Feature == "" || len(v.Values) == 0 {
@@ -425,12 +404,7 @@ func (i *ItemsChanged) check() error {
 	return nil
 }
 
-func (a *Activated) check() error {
-	if a.Decision == "" {
-		return errors.New("an activation without a decision's identity")
-	}
-	return nil
-}
+func (a *Activated) check() error { return checkDecision("an activation", a.Decision) }
 
 func (p *Passed) check() error {
 	switch {

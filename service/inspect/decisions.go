@@ -52,9 +52,7 @@ func (x *decisions) begin(ctx context.Context, log *Log) error {
 		return fmt.Errorf("%s: %w", base.path, err)
 	}
 	defer audit.Close()
-	for name, c := range audit.Unchanged(log.First) {
-		x.configs[name] = c
-	}
+	maps.Copy(x.configs, audit.Unchanged(log.First))
 	return nil
 }
 

@@ -30,14 +30,11 @@ func (log *Log) ExportParquet(ctx context.Context, w io.Writer, which Decisions)
 	if err != nil {
 		return err
 	}
-	schema := parquet.Group{}
-	for name, node := range map[string]parquet.Node{
+	schema := parquet.Group{
 		"decision_id": parquet.String(), "entry": parquet.Leaf(parquet.Int64Type), "time": parquet.String(), "item": parquet.String(),
 		"shown": parquet.Leaf(parquet.Int64Type), "chosen": parquet.Leaf(parquet.Int64Type), "revenue": parquet.Leaf(parquet.DoubleType),
 		"propensity": parquet.Optional(parquet.Leaf(parquet.DoubleType)), "item_propensity": parquet.Optional(parquet.Leaf(parquet.DoubleType)),
 		"law": parquet.Optional(parquet.String()), "by": parquet.String(), "status": parquet.String(),
-	} {
-		schema[name] = node
 	}
 	for _, f := range c.Features {
 		if f.Kind == "cross" {

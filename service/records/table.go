@@ -1,10 +1,12 @@
 package records
 
 import (
+	"cmp"
 	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strconv"
@@ -341,15 +343,7 @@ func (t *table) close() error {
 		return nil
 	}
 	t.open = nil
-	slices.SortStableFunc(o.shown, func(a, b string) int {
-		switch {
-		case t.order[a] < t.order[b]:
-			return -1
-		case t.order[a] > t.order[b]:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(o.shown, func(a, b string) int { return cmp.Compare(t.order[a], t.order[b]) })
 	if v, ok := o.items[0].fields["law"]; ok {
 		var l law
 		err := json.Unmarshal([]byte(v.Text), &l, json.RejectUnknownMembers(true))
@@ -425,9 +419,7 @@ func readOBP(s *source) error {
 			}
 			for _, item := range items {
 				own := fields{}
-				for name, v := range item.fields {
-					own[name] = v
-				}
+				maps.Copy(own, item.fields)
 				if v, ok := f["user-item_affinity_"+item.id]; ok {
 					own["user-item_affinity"] = v
 					s.seen["user-item_affinity_"+item.id], s.used["user-item_affinity_"+item.id] = true, true

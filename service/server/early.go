@@ -2,6 +2,7 @@ package server
 
 import (
 	"log/slog"
+	"maps"
 	"math"
 	"time"
 
@@ -52,7 +53,5 @@ func (w early) look(e *decision.Engine, now time.Time, logger *slog.Logger) {
 		before.count = s.ExpiredEarly
 	}
 	clear(w)
-	for name, v := range seen {
-		w[name] = v
-	}
+	maps.Copy(w, seen)
 }
