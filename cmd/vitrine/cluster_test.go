@@ -23,7 +23,7 @@ func TestCluster(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := httptest.NewServer(server.New(server.Options{Engine: e, Epoch: func() uint64 { return 3 }}))
+		s := httptest.NewServer(server.New(server.Options{Shard: server.Shard{Engine: e, Epoch: func() uint64 { return 3 }}}))
 		t.Cleanup(func() { s.Close(); e.Close() })
 		return s.URL
 	}

@@ -154,8 +154,9 @@ func (s *service) live(ctx context.Context, known uint64) (_ *life, err error) {
 	var beside sync.WaitGroup
 	listen, options := s.listen(), server.Options{
 		Keys: s.keys, Feed: new(server.Feed), Limits: s.limits(), Logger: s.Logger, Version: s.Version, Budget: s.budget(),
-		Personalizer: s.Personalizer, Origins: s.CORS.Origins, Tracer: s.tracer, Appends: server.NewAppends(), Demo: s.Demo,
+		Personalizer: s.Personalizer, Origins: s.CORS.Origins, Tracer: s.tracer, Demo: s.Demo,
 	}
+	options.Appends = server.NewAppends()
 	listen.Ready = func(a net.Addr) {
 		s.Listen, l.served = a.String(), true // the next life listens at the same port
 		s.Logger.Info("listening", "address", a.String(), "data", s.Data)

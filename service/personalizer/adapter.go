@@ -52,7 +52,7 @@ type Route struct {
 	Answer       reflect.Type // nil if the answer is empty
 	Invalid      string       // the error code of invalid requests
 
-	Handle func(Call) (Answer, error)
+	Handle func(*Adapter, Call) (Answer, error)
 }
 
 // Answer is the answer to a call.
@@ -81,7 +81,7 @@ var Below Route
 
 // Routes returns the routes of the contract, at the root and below each placement: a resource of Personalizer is a
 // placement here.
-func (a *Adapter) Routes() []Route {
+func Routes() []Route {
 	var list []Route
 	for _, at := range []struct{ prefix, id, where string }{
 		{"", "personalizer", ""},
@@ -90,35 +90,35 @@ func (a *Adapter) Routes() []Route {
 		base := at.prefix + "/personalizer/{version}"
 		for _, rt := range []Route{
 			{
-				Path: "/rank", ID: "Rank", Summary: "Rank", Invalid: "InvalidRankRequest", Handle: a.rank,
+				Path: "/rank", ID: "Rank", Summary: "Rank", Invalid: "InvalidRankRequest", Handle: (*Adapter).rank,
 				Body: reflect.TypeFor[rankDocument](), Example: exampleRank, Answer: reflect.TypeFor[rankedDocument](), Scope: "decide", Status: http.StatusCreated,
 			},
 			{
-				Path: "/events/{event}/reward", ID: "Reward", Summary: "Reward", Invalid: "InvalidRewardRequest", Handle: a.reward,
+				Path: "/events/{event}/reward", ID: "Reward", Summary: "Reward", Invalid: "InvalidRewardRequest", Handle: (*Adapter).reward,
 				Body: reflect.TypeFor[eventRewardDocument](), Example: `{"value":1}`,
 			},
-			{Path: "/events/{event}/activate", ID: "Activate", Summary: "Activate", Invalid: invalidActivate, Handle: a.activate},
+			{Path: "/events/{event}/activate", ID: "Activate", Summary: "Activate", Invalid: invalidActivate, Handle: (*Adapter).activate},
 			{
-				Path: "/multislot/rank", ID: "RankSlots", Summary: "multi-slot Rank", Invalid: "InvalidRankRequest", Handle: a.rankSlots,
+				Path: "/multislot/rank", ID: "RankSlots", Summary: "multi-slot Rank", Invalid: "InvalidRankRequest", Handle: (*Adapter).rankSlots,
 				Body: reflect.TypeFor[slotsRankDocument](), Example: exampleSlotsRank, Answer: reflect.TypeFor[slotsRankedDocument](), Scope: "decide", Status: http.StatusCreated,
 			},
 			{
-				Path: "/multislot/events/{event}/reward", ID: "RewardSlots", Summary: "multi-slot Reward", Invalid: "InvalidRewardRequest", Handle: a.rewardSlots,
+				Path: "/multislot/events/{event}/reward", ID: "RewardSlots", Summary: "multi-slot Reward", Invalid: "InvalidRewardRequest", Handle: (*Adapter).rewardSlots,
 				Body: reflect.TypeFor[slotRewardsDocument](), Example: `{"reward":[{"slotId":"hero","value":1}]}`,
 			},
-			{Path: "/multislot/events/{event}/activate", ID: "ActivateSlots", Summary: "multi-slot Activate", Invalid: invalidActivate, Handle: a.activate},
+			{Path: "/multislot/events/{event}/activate", ID: "ActivateSlots", Summary: "multi-slot Activate", Invalid: invalidActivate, Handle: (*Adapter).activate},
 			{
-				Method: "GET", Path: "/configurations/service", ID: "GetService", Summary: "service configuration", Handle: a.getService,
+				Method: "GET", Path: "/configurations/service", ID: "GetService", Summary: "service configuration", Handle: (*Adapter).getService,
 				Answer: reflect.TypeFor[serviceDocument](), Scope: "read", Status: http.StatusOK,
 			},
 			{
-				Method: "PUT", Path: "/configurations/service", ID: "PutService", Summary: "change of the service configuration", Invalid: "InvalidServiceConfiguration", Handle: a.putService,
+				Method: "PUT", Path: "/configurations/service", ID: "PutService", Summary: "change of the service configuration", Invalid: "InvalidServiceConfiguration", Handle: (*Adapter).putService,
 				Body: reflect.TypeFor[serviceChange](), Example: `{"rewardWaitTime":"PT10M","explorationPercentage":0.2,"learningMode":"Online"}`,
 				Answer: reflect.TypeFor[serviceDocument](), Scope: "admin", Status: http.StatusOK,
 			},
-			{Method: "DELETE", Path: "/model", ID: "ResetModel", Summary: "reset of the model", Invalid: "ModelResetFailed", Handle: a.resetModel, Scope: "admin"},
+			{Method: "DELETE", Path: "/model", ID: "ResetModel", Summary: "reset of the model", Invalid: "ModelResetFailed", Handle: (*Adapter).resetModel, Scope: "admin"},
 			{
-				Method: "GET", Path: "/model/properties", ID: "ModelProperties", Summary: "properties of the model", Handle: a.modelProperties,
+				Method: "GET", Path: "/model/properties", ID: "ModelProperties", Summary: "properties of the model", Handle: (*Adapter).modelProperties,
 				Answer: reflect.TypeFor[modelDocument](), Scope: "read", Status: http.StatusOK,
 			},
 		} {
@@ -133,13 +133,13 @@ func (a *Adapter) Routes() []Route {
 }
 
 // ofVersion refuses calls that do not exist in the version in the path.
-func ofVersion(handle func(Call) (Answer, error), multislot bool) func(Call) (Answer, error) {
-	return func(c Call) (Answer, error) {
+func ofVersion(handle func(*Adapter, Call) (Answer, error), multislot bool) func(*Adapter, Call) (Answer, error) {
+	return func(a *Adapter, c Call) (Answer, error) {
 		v := c.PathValue("version")
 		if !slices.Contains(Versions, v) || multislot && v == "v1.0" {
 			return Answer{}, ErrVersion
 		}
-		return handle(c)
+		return handle(a, c)
 	}
 }
 

@@ -48,13 +48,23 @@ func opened(t *testing.T) *decision.Engine {
 	return e
 }
 
+// adapted is a route with its adapter.
+type adapted struct {
+	personalizer.Route
+	of *personalizer.Adapter
+}
+
+func (a *adapted) Handle(c personalizer.Call) (personalizer.Answer, error) {
+	return a.Route.Handle(a.of, c)
+}
+
 // routeOf returns the last route whose path ends so, at the root.
-func routeOf(t *testing.T, a *personalizer.Adapter, end string) *personalizer.Route {
+func routeOf(t *testing.T, a *personalizer.Adapter, end string) *adapted {
 	t.Helper()
-	var found *personalizer.Route
-	for _, rt := range a.Routes() {
+	var found *adapted
+	for _, rt := range personalizer.Routes() {
 		if rt.Path == "/personalizer/{version}/"+end {
-			found = &rt
+			found = &adapted{rt, a}
 		}
 	}
 	if found == nil {
@@ -133,12 +143,12 @@ func TestVersions(t *testing.T) {
 		"2022-09-01-preview": {true, true},
 		"":                   {}, "v1.1": {}, "v2.0": {}, "V1.0": {},
 	} {
-		for _, rt := range a.Routes() {
+		for _, rt := range personalizer.Routes() {
 			want := known[0]
 			if strings.Contains(rt.Path, "/multislot/") {
 				want = known[1]
 			}
-			_, err := rt.Handle(&call{ctx: t.Context(), path: map[string]string{"version": version, "name": "nowhere"}, body: `{}`})
+			_, err := rt.Handle(a, &call{ctx: t.Context(), path: map[string]string{"version": version, "name": "nowhere"}, body: `{}`})
 			if err == nil || errors.Is(err, personalizer.ErrVersion) == want {
 				t.Errorf("%s of version %q: %v", rt.Path, version, err)
 			}
@@ -240,9 +250,9 @@ func TestServiceConfiguration(t *testing.T) {
 	put := routeOf(t, a, "configurations/service") // the last one of this path
 	get := func() (service map[string]any) {
 		t.Helper()
-		for _, rt := range a.Routes() {
+		for _, rt := range personalizer.Routes() {
 			if rt.Path == put.Path && rt.Method == "GET" {
-				answer, err := rt.Handle(&call{ctx: t.Context(), path: path("")})
+				answer, err := rt.Handle(a, &call{ctx: t.Context(), path: path("")})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -18,7 +18,7 @@ func (s *Server) decide(c *call) error {
 	if _, err := c.mediaType(asJSON); err != nil {
 		return err
 	}
-	if _, err := s.engine.Config(name); err != nil { // before reading the body
+	if _, err := c.shard.Engine.Config(name); err != nil { // before reading the body
 		return err
 	}
 	body, err := c.body()
@@ -44,7 +44,7 @@ func (s *Server) decideBody(c *call, name string, body []byte) (*decision.Answer
 		return nil, err
 	}
 	c.keep(budget.Work, size+int64(len(body)))
-	a, err := s.engine.Decide(c.Context(), name, r, c.now)
+	a, err := c.shard.Engine.Decide(c.Context(), name, r, c.now)
 	if err == nil && c.taken[budget.Work] <= maxPooled { // without an answer the engine may still read the request
 		release()
 	}
@@ -54,7 +54,7 @@ func (s *Server) decideBody(c *call, name string, body []byte) (*decision.Answer
 // readRequest reads a request, and reserves the bytes that it takes while it is decided. The memory of the request may be
 // used again after release.
 func (s *Server) readRequest(c *call, name string, body []byte) (r *api.Request, release func(), size int64, err error) {
-	config, err := s.engine.Config(name)
+	config, err := c.shard.Engine.Config(name)
 	if err != nil {
 		return nil, nil, 0, err
 	}
@@ -66,7 +66,7 @@ func (s *Server) readRequest(c *call, name string, body []byte) (r *api.Request,
 		return nil, nil, 0, malformed(body, err)
 	}
 	size = config.RequestSize(len(r.Items))
-	if more := s.engine.CatalogueSize(name, r); more > 0 {
+	if more := c.shard.Engine.CatalogueSize(name, r); more > 0 {
 		size += more
 		if err := c.Reserve(size); err != nil {
 			return nil, nil, 0, err
@@ -78,7 +78,7 @@ func (s *Server) readRequest(c *call, name string, body []byte) (r *api.Request,
 // try answers a request without recording it.
 func (s *Server) try(c *call) error {
 	name := c.PathValue("name")
-	if _, err := s.engine.Config(name); err != nil { // before reading the body
+	if _, err := c.shard.Engine.Config(name); err != nil { // before reading the body
 		return err
 	}
 	body, err := c.jsonBody()
@@ -93,7 +93,7 @@ func (s *Server) try(c *call) error {
 	if err := c.Reserve(rows * size); err != nil {
 		return err
 	}
-	a, why, err := s.engine.Try(c.Context(), name, r, c.now)
+	a, why, err := c.shard.Engine.Try(c.Context(), name, r, c.now)
 	if err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ func (s *Server) explain(c *call) error {
 	if err != nil {
 		return err
 	}
-	why, err := s.engine.Explain(c.Context(), placement, id)
+	why, err := c.shard.Engine.Explain(c.Context(), placement, id)
 	if err != nil {
 		return err
 	}
@@ -161,7 +161,7 @@ func (s *Server) outcome(c *call) error {
 	if err != nil {
 		return err
 	}
-	if err := s.engine.Outcome(c.Context(), placement, id, item, c.now); err != nil {
+	if err := c.shard.Engine.Outcome(c.Context(), placement, id, item, c.now); err != nil {
 		return err
 	}
 	return c.nothing()
@@ -175,7 +175,7 @@ func (s *Server) rewards(c *call) error {
 	if len(r.Rewards) == 0 {
 		return &api.FieldError{Field: "/rewards", Message: "must have at least one reward"}
 	}
-	if err := s.engine.Reward(c.Context(), c.PathValue("name"), c.PathValue("id"), r.Rewards, c.now); err != nil {
+	if err := c.shard.Engine.Reward(c.Context(), c.PathValue("name"), c.PathValue("id"), r.Rewards, c.now); err != nil {
 		return err
 	}
 	return c.nothing()
@@ -187,7 +187,7 @@ func (s *Server) activate(c *call) error {
 	if err != nil {
 		return err
 	}
-	if err := s.engine.Activate(c.Context(), placement, id, c.now); err != nil {
+	if err := c.shard.Engine.Activate(c.Context(), placement, id, c.now); err != nil {
 		return err
 	}
 	return c.nothing()
@@ -201,7 +201,7 @@ func (s *Server) getDecision(c *call) error {
 	if err != nil {
 		return err
 	}
-	d, err := s.engine.Decision(c.Context(), placement, id)
+	d, err := c.shard.Engine.Decision(c.Context(), placement, id)
 	if err != nil {
 		return err
 	}

@@ -30,7 +30,7 @@ func (s *Server) downloadRoutes() []route {
 
 func (s *Server) model(c *call) error {
 	name := c.PathValue("name")
-	m, err := s.engine.Model(c.Context(), name)
+	m, err := c.shard.Engine.Model(c.Context(), name)
 	if err != nil {
 		return err
 	}
@@ -45,7 +45,7 @@ func (c *call) attach(file string) {
 
 func (s *Server) export(c *call) error {
 	name := c.PathValue("name")
-	if _, err := s.engine.Config(name); err != nil {
+	if _, err := c.shard.Engine.Config(name); err != nil {
 		return err
 	}
 	if !s.exporting.TryLock() {
@@ -56,7 +56,7 @@ func (s *Server) export(c *call) error {
 	h := c.w.Header()
 	h.Set("Content-Type", asLines)
 	h["Cache-Control"] = noStore
-	if err := s.options.Export(c.Context(), &download{&c.w, http.NewResponseController(&c.w)}, name); err != nil {
+	if err := c.shard.Export(c.Context(), &download{&c.w, http.NewResponseController(&c.w)}, name); err != nil {
 		if c.w.status == 0 {
 			h.Del("Content-Disposition")
 			return err

@@ -39,9 +39,9 @@ func (s *Server) awaitEntry(c *call) error {
 	}
 	ctx, cancel := context.WithTimeout(c.Context(), maxEntryWait)
 	defer cancel()
-	err = s.engine.Reach(ctx, entry)
+	err = c.shard.Engine.Reach(ctx, entry)
 	if errors.Is(err, context.DeadlineExceeded) {
-		return problemf(http.StatusServiceUnavailable, "lag", "entry %d is not part of the state of this process, which is at entry %d: try again, or ask the process that wrote it", entry, s.engine.Sequence())
+		return problemf(http.StatusServiceUnavailable, "lag", "entry %d is not part of the state of this process, which is at entry %d: try again, or ask the process that wrote it", entry, c.shard.Engine.Sequence())
 	}
 	return err
 }

@@ -253,10 +253,10 @@ func (s *Server) lastEvent(c *call) (after uint64, resumes bool, err error) {
 		return 0, false, nil
 	}
 	after, err = strconv.ParseUint(text, 10, 64)
-	if err != nil || after > s.engine.Sequence() {
-		return 0, false, problemf(http.StatusBadRequest, "header", "Last-Event-ID: %q: must be the id of an event of this service, from 0 to %d", readable(text), s.engine.Sequence())
+	if err != nil || after > c.shard.Engine.Sequence() {
+		return 0, false, problemf(http.StatusBadRequest, "header", "Last-Event-ID: %q: must be the id of an event of this service, from 0 to %d", readable(text), c.shard.Engine.Sequence())
 	}
-	for _, err := range s.engine.Events(c.Context(), after+1) {
+	for _, err := range c.shard.Engine.Events(c.Context(), after+1) {
 		if errors.Is(err, eventlog.ErrRemoved) {
 			return 0, false, problemf(http.StatusGone, "removed", "Last-Event-ID: %d: events after it were removed from the log: connect without it, and read the state again", after)
 		}
@@ -299,10 +299,10 @@ func (l *listener) end() {
 func (l *listener) catchUp(after uint64) bool {
 	l.sent = after
 	for !l.sub.live {
-		if l.sent+backlog/2 > l.engine.Sequence() {
+		if l.sent+backlog/2 > l.c.shard.Engine.Sequence() {
 			l.feed.goLive(l.sub) // what is applied from now on comes live, and what was before is part of the state
 		}
-		for e, err := range l.engine.Events(l.c.Context(), l.sent+1) {
+		for e, err := range l.c.shard.Engine.Events(l.c.Context(), l.sent+1) {
 			if err != nil || l.sub.wants(e.Placement) && !l.may() {
 				l.end()
 				return false

@@ -20,11 +20,11 @@ type forwardedKey struct{}
 
 // isLeaders reports whether only the leader can answer a request that has come to a follower.
 func (s *Server) isLeaders(c *call, rt *route) bool {
-	if s.options.Forward == nil || s.engine.Role() != decision.Follower || c.Context().Value(forwardedKey{}) != nil || c.Method == http.MethodGet || c.Method == http.MethodHead {
+	if c.shard.Forward == nil || c.shard.Engine.Role() != decision.Follower || c.Context().Value(forwardedKey{}) != nil || c.Method == http.MethodGet || c.Method == http.MethodHead {
 		return false
 	}
 	if rt.contract != nil { // which may make the placement
-		if _, err := s.engine.Config(c.Placement()); err != nil {
+		if _, err := c.shard.Engine.Config(c.Placement()); err != nil {
 			return true
 		}
 	}
@@ -51,7 +51,7 @@ func (s *Server) forward(c *call) error {
 	if err := r.Write(&request); err != nil {
 		return err
 	}
-	answer, err := s.options.Forward(c.Context(), request.Bytes())
+	answer, err := c.shard.Forward(c.Context(), request.Bytes())
 	if err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func (s *Server) forward(c *call) error {
 	if err != nil {
 		return fmt.Errorf("the leader's answer: %w", err)
 	}
-	if err := s.engine.CatchUp(c.Context()); err != nil {
+	if err := c.shard.Engine.CatchUp(c.Context()); err != nil {
 		s.log.Warn("a change by the leader is not seen here yet", "request_id", c.id, "cause", err.Error())
 	}
 	h := c.w.Header()
@@ -126,10 +126,10 @@ func (s *Server) seek(c *call, rt *route) {
 	if rt.contract != nil {
 		name = c.Placement()
 	}
-	if name == "" || s.engine.Role() != decision.Follower {
+	if name == "" || c.shard.Engine.Role() != decision.Follower {
 		return
 	}
-	if _, err := s.engine.Config(name); err != nil {
-		_ = s.engine.CatchUp(c.Context()) // otherwise it is not there
+	if _, err := c.shard.Engine.Config(name); err != nil {
+		_ = c.shard.Engine.CatchUp(c.Context()) // otherwise it is not there
 	}
 }

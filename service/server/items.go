@@ -35,12 +35,12 @@ func (s *Server) itemRoutes() []route {
 	errors := []int{400, 404, 413, 415, 422}
 	return []route{
 		{
-			method: "PUT", path: path, scope: ScopeAdmin, handle: s.changeItems(s.engine.PutItems),
+			method: "PUT", path: path, scope: ScopeAdmin, handle: s.changeItems((*decision.Engine).PutItems),
 			id: "putItems", summary: "Put items into the placement's catalogue. Items with an id that it has are replaced, the others stay. A body of up to 256 KiB becomes durable as a whole; a larger one in parts, in its order.",
 			body: []content{jsonOf[itemList](exampleItems), {mediaType: asLines}}, answers: changed, errors: errors,
 		},
 		{
-			method: "PATCH", path: path, scope: ScopeAdmin, handle: s.changeItems(s.engine.PatchItems),
+			method: "PATCH", path: path, scope: ScopeAdmin, handle: s.changeItems((*decision.Engine).PatchItems),
 			id: "patchItems", summary: "Change some fields of items, such as prices. Features and attributes are merged by name, and null removes one. Items that the catalogue does not have are named in the answer.",
 			body: []content{jsonOf[itemList](examplePatches), {mediaType: asLines}}, answers: changed, errors: errors,
 		},
@@ -72,13 +72,13 @@ func (s *Server) itemRoutes() []route {
 const itemMemory = 8
 
 // changeItems returns the handler of a change of items.
-func (s *Server) changeItems(change func(ctx context.Context, name string, items []api.CatalogueItem, now int64) (*api.ItemsChanged, error)) func(*call) error {
+func (s *Server) changeItems(change func(e *decision.Engine, ctx context.Context, name string, items []api.CatalogueItem, now int64) (*api.ItemsChanged, error)) func(*call) error {
 	return func(c *call) error {
 		mediaType, err := c.mediaType(asJSON, asLines)
 		if err != nil {
 			return err
 		}
-		if _, err := s.engine.Config(c.PathValue("name")); err != nil { // before reading the body
+		if _, err := c.shard.Engine.Config(c.PathValue("name")); err != nil { // before reading the body
 			return err
 		}
 		body, err := c.body()
@@ -92,7 +92,7 @@ func (s *Server) changeItems(change func(ctx context.Context, name string, items
 		if err != nil {
 			return err
 		}
-		answer, err := change(c.Context(), c.PathValue("name"), items, c.now)
+		answer, err := change(c.shard.Engine, c.Context(), c.PathValue("name"), items, c.now)
 		if err != nil {
 			return err
 		}
@@ -139,7 +139,7 @@ func (s *Server) deleteItems(c *call) error {
 	if len(ids.IDs) == 0 {
 		return api.Fieldf("/ids", "must have at least one id")
 	}
-	answer, err := s.engine.DeleteItems(c.Context(), c.PathValue("name"), ids.IDs, c.now)
+	answer, err := c.shard.Engine.DeleteItems(c.Context(), c.PathValue("name"), ids.IDs, c.now)
 	if err != nil {
 		return err
 	}
@@ -148,7 +148,7 @@ func (s *Server) deleteItems(c *call) error {
 
 func (s *Server) deleteItem(c *call) error {
 	name, id := c.PathValue("name"), c.PathValue("item")
-	answer, err := s.engine.DeleteItems(c.Context(), name, []string{id}, c.now)
+	answer, err := c.shard.Engine.DeleteItems(c.Context(), name, []string{id}, c.now)
 	switch {
 	case err != nil:
 		return err
@@ -167,7 +167,7 @@ func (s *Server) listItems(c *call) error {
 	if err != nil {
 		return err
 	}
-	page, err := s.engine.Items(c.PathValue("name"), from, limit)
+	page, err := c.shard.Engine.Items(c.PathValue("name"), from, limit)
 	if err != nil {
 		return err
 	}
@@ -188,7 +188,7 @@ func (c *call) whole(name string, byDefault, minV, maxV int) (int, error) {
 }
 
 func (s *Server) getItem(c *call) error {
-	item, err := s.engine.Item(c.PathValue("name"), c.PathValue("item"))
+	item, err := c.shard.Engine.Item(c.PathValue("name"), c.PathValue("item"))
 	if err != nil {
 		return err
 	}

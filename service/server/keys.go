@@ -242,9 +242,9 @@ func (c *call) placementOf(id string) (string, error) {
 	if name := c.PathValue("name"); name != "" {
 		return name, nil
 	}
-	name, err := c.server.engine.Find(id, c.mine)
-	if errors.Is(err, decision.ErrNotFound) && c.server.engine.CatchUp(c.Context()) == nil { // the leader may have it
-		return c.server.engine.Find(id, c.mine)
+	name, err := c.shard.Engine.Find(id, c.mine)
+	if errors.Is(err, decision.ErrNotFound) && c.shard.Engine.CatchUp(c.Context()) == nil { // the leader may have it
+		return c.shard.Engine.Find(id, c.mine)
 	}
 	return name, err
 }

@@ -15,8 +15,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
-
-	"vitrine/service/decision"
 )
 
 // Listen says where a server listens, and its timeouts. 0 stands for the default in parentheses.
@@ -214,35 +212,11 @@ func (s *Server) maintain(ctx context.Context, every time.Duration) error {
 			return nil
 		case <-ticker.C:
 		}
-		if err := s.tend(ctx); err != nil && ctx.Err() == nil {
+		if err := s.shard.tend(ctx, s.log); err != nil && ctx.Err() == nil {
 			s.log.Error("the engine has stopped", "cause", err.Error())
 			return err
 		}
-		s.early.look(s.engine, s.clock(), s.log)
 	}
-}
-
-// tend does what the writer of the log does now and then.
-func (s *Server) tend(ctx context.Context) error {
-	if s.engine.Role() == decision.Follower {
-		return s.engine.Failure()
-	}
-	if _, err := s.engine.Expire(ctx, s.clock().UnixNano()); err != nil {
-		return err
-	}
-	return s.exchange(ctx)
-}
-
-// exchange lets second learners that have caught up decide.
-func (s *Server) exchange(ctx context.Context) error {
-	exchanged, ended, err := s.engine.Exchange(ctx, s.clock().UnixNano())
-	for _, name := range exchanged {
-		s.log.Info("a learner that has learned from the log decides", "placement", name)
-	}
-	for _, name := range ended {
-		s.log.Warn("a relearning is given up: its learner has broken, or the log no longer has what it needs", "placement", name)
-	}
-	return err
 }
 
 // withTLS wraps a listener. The certificate is read again when its files change.

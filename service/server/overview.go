@@ -52,7 +52,7 @@ func (s *Server) series(c *call) error {
 	if err != nil {
 		return err
 	}
-	series, err := s.engine.Series(c.PathValue("name"), c.now, span, points)
+	series, err := c.shard.Engine.Series(c.PathValue("name"), c.now, span, points)
 	if err != nil {
 		return err
 	}
@@ -73,12 +73,12 @@ func (s *Server) overview(c *call) error {
 		return err
 	}
 	contains := strings.ToLower(c.URL.Query().Get("contains"))
-	names := slices.DeleteFunc(s.engine.Placements(), func(name string) bool {
+	names := slices.DeleteFunc(c.shard.Engine.Placements(), func(name string) bool {
 		return !c.mine(name) || !strings.Contains(strings.ToLower(name), contains)
 	})
 	page := api.Overview{Now: time.Unix(0, c.now).UTC(), Total: len(names), Placements: []api.OverviewEntry{}}
 	for _, name := range names[min(from, len(names)):min(from+limit, len(names))] {
-		entry, err := s.overviewOf(name, c.now, span, points)
+		entry, err := c.shard.overview(name, c.now, span, points)
 		if err != nil {
 			continue // deleted meanwhile
 		}
@@ -87,22 +87,22 @@ func (s *Server) overview(c *call) error {
 	return c.answerJSON(http.StatusOK, page)
 }
 
-func (s *Server) overviewOf(name string, now int64, span time.Duration, points int) (e api.OverviewEntry, err error) {
-	config, err := s.engine.Config(name)
+func (s *Shard) overview(name string, now int64, span time.Duration, points int) (e api.OverviewEntry, err error) {
+	config, err := s.Engine.Config(name)
 	if err != nil {
 		return e, err
 	}
-	stats, err := s.engine.Stats(name)
+	stats, err := s.Engine.Stats(name)
 	if err != nil {
 		return e, err
 	}
 	e = api.OverviewEntry{Name: name, Mode: stats.Mode, Decisions: stats.Decisions}
 	answer := config.Answer()
 	e.Policy, _ = answer.Policy["name"].(string)
-	if e.Series, err = s.engine.Series(name, now, span, points); err != nil {
+	if e.Series, err = s.Engine.Series(name, now, span, points); err != nil {
 		return e, err
 	}
-	groups, rate, err := s.engine.Recent(name, now, span)
+	groups, rate, err := s.Engine.Recent(name, now, span)
 	if err != nil {
 		return e, err
 	}

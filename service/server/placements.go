@@ -21,11 +21,11 @@ func (s *Server) putPlacement(c *call) error {
 	if err != nil {
 		return err
 	}
-	created, err := s.engine.Change(c.Context(), name, body, how, c.now)
+	created, err := c.shard.Engine.Change(c.Context(), name, body, how, c.now)
 	if err != nil {
 		return malformed(body, err)
 	}
-	if next := s.engine.Relearning(name); how.Relearn && next != nil {
+	if next := c.shard.Engine.Relearning(name); how.Relearn && next != nil {
 		return c.answerJSON(http.StatusAccepted, next.Answer())
 	}
 	status := http.StatusOK
@@ -46,7 +46,7 @@ func (s *Server) previewPlacement(c *call) error {
 	if how.Match, err = c.match(); err != nil {
 		return err
 	}
-	preview, err := s.engine.Preview(c.PathValue("name"), body, how)
+	preview, err := c.shard.Engine.Preview(c.PathValue("name"), body, how)
 	if err != nil {
 		return malformed(body, err)
 	}
@@ -90,7 +90,7 @@ func (s *Server) getPlacement(c *call) error {
 }
 
 func (s *Server) answerPlacement(c *call, status int, name string) error {
-	config, revision, err := s.engine.Revision(name)
+	config, revision, err := c.shard.Engine.Revision(name)
 	if err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func (s *Server) deletePlacement(c *call) error {
 	if err != nil {
 		return err
 	}
-	if err := s.engine.Delete(c.Context(), c.PathValue("name"), match, c.now); err != nil {
+	if err := c.shard.Engine.Delete(c.Context(), c.PathValue("name"), match, c.now); err != nil {
 		return err
 	}
 	return c.nothing()
@@ -120,8 +120,8 @@ func (s *Server) deletePlacement(c *call) error {
 
 func (s *Server) listPlacements(c *call) error {
 	list := api.PlacementList{Placements: []api.PlacementEntry{}}
-	for _, name := range s.engine.Placements() {
-		config, err := s.engine.Config(name)
+	for _, name := range c.shard.Engine.Placements() {
+		config, err := c.shard.Engine.Config(name)
 		if err != nil || !c.mine(name) {
 			continue // deleted meanwhile, or another's
 		}
@@ -131,14 +131,14 @@ func (s *Server) listPlacements(c *call) error {
 }
 
 func (s *Server) clearAlarm(c *call) error {
-	if err := s.engine.ClearAlarm(c.Context(), c.PathValue("name"), c.now); err != nil {
+	if err := c.shard.Engine.ClearAlarm(c.Context(), c.PathValue("name"), c.now); err != nil {
 		return err
 	}
 	return c.nothing()
 }
 
 func (s *Server) stats(c *call) error {
-	stats, err := s.engine.Stats(c.PathValue("name"))
+	stats, err := c.shard.Engine.Stats(c.PathValue("name"))
 	if err != nil {
 		return err
 	}
@@ -146,7 +146,7 @@ func (s *Server) stats(c *call) error {
 }
 
 func (s *Server) experiments(c *call) error {
-	all, err := s.engine.Experiments(c.PathValue("name"))
+	all, err := c.shard.Engine.Experiments(c.PathValue("name"))
 	if err != nil {
 		return err
 	}
@@ -154,7 +154,7 @@ func (s *Server) experiments(c *call) error {
 }
 
 func (s *Server) insight(c *call) error {
-	insight, err := s.engine.Insight(c.Context(), c.PathValue("name"), c.now)
+	insight, err := c.shard.Engine.Insight(c.Context(), c.PathValue("name"), c.now)
 	if err != nil {
 		return err
 	}
@@ -173,14 +173,14 @@ func (s *Server) rollBack(c *call) error {
 	if err != nil {
 		return err
 	}
-	if err := s.engine.RollBack(c.Context(), c.PathValue("name"), r.Version, match, c.now); err != nil {
+	if err := c.shard.Engine.RollBack(c.Context(), c.PathValue("name"), r.Version, match, c.now); err != nil {
 		return err
 	}
 	return c.nothing()
 }
 
 func (s *Server) listVersions(c *call) error {
-	list, err := s.engine.Versions(c.PathValue("name"))
+	list, err := c.shard.Engine.Versions(c.PathValue("name"))
 	if err != nil {
 		return err
 	}
@@ -195,7 +195,7 @@ func (s *Server) keepVersion(c *call) error {
 	if note.Note == "" {
 		return &api.FieldError{Field: "/note", Message: "is missing: why the version is kept"}
 	}
-	number, err := s.engine.Keep(c.Context(), c.PathValue("name"), note.Note, c.now)
+	number, err := c.shard.Engine.Keep(c.Context(), c.PathValue("name"), note.Note, c.now)
 	if err != nil {
 		return err
 	}

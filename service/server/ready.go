@@ -34,12 +34,12 @@ func (s *Server) ready(c *call) error {
 
 // standing describes this process among those of its log.
 func (s *Server) standing() *api.Process {
-	p := &api.Process{Role: string(s.engine.Role()), Entry: s.engine.Sequence()}
-	if s.engine.Role() == decision.Follower {
-		p.LagSeconds, p.Leader = s.engine.Lag().Seconds(), s.engine.Leader()
+	p := &api.Process{Role: string(s.shard.Engine.Role()), Entry: s.shard.Engine.Sequence()}
+	if s.shard.Engine.Role() == decision.Follower {
+		p.LagSeconds, p.Leader = s.shard.Engine.Lag().Seconds(), s.shard.Engine.Leader()
 	}
-	if s.options.Epoch != nil {
-		p.Epoch = s.options.Epoch()
+	if s.shard.Epoch != nil {
+		p.Epoch = s.shard.Epoch()
 	}
 	return p
 }

@@ -196,8 +196,7 @@ func (s *Server) routes() []route {
 		body:    []content{jsonOf[api.Rewards](`{"rewards":[{"item":"sku1","value":0.5}]}`)},
 		answers: map[int][]content{204: nil}, errors: []int{400, 404, 409, 413, 415, 422},
 	})
-	adapter := personalizer.Adapter{Engine: s.engine, Create: s.options.Personalizer}
-	for _, rt := range adapter.Routes() {
+	for _, rt := range personalizer.Routes() {
 		list = append(list, personalizerRoute(&rt))
 	}
 	if s.feed != nil {
@@ -256,7 +255,7 @@ func personalizerRoute(of *personalizer.Route) route {
 		rt.answers[of.Status] = []content{{asJSON, of.Answer, ""}}
 	}
 	rt.handle = func(c *call) error {
-		answer, err := of.Handle(c)
+		answer, err := of.Handle(&personalizer.Adapter{Engine: c.shard.Engine, Create: c.server.options.Personalizer}, c)
 		if err != nil {
 			return err
 		}

@@ -24,24 +24,16 @@ import (
 
 	"vitrine/service/budget"
 	"vitrine/service/decision"
-	"vitrine/service/eventlog"
 	"vitrine/service/personalizer"
 )
 
-// Options configure a server. Only Engine is required.
+// Options configure a server. Only the engine is required.
 type Options struct {
-	Engine  *decision.Engine
-	Clock   func() time.Time // nil is time.Now
-	Keys    *Keys            // nil asks for no key, which is only for loopback
-	Feed    *Feed            // the engine must call its Applied; nil means there is no /v1/events
-	Log     eventlog.Bounded // whose extent is in /metrics; may be nil
-	Epoch   func() uint64    // of the log's writer; may be nil
-	Appends *Appends         // to the log, for /metrics; may be nil
-	Limits  Limits
-	Budget  *budget.Budget // from which requests take their memory; nil has no limit
-
-	// Export, if set, writes the decisions of a placement that are in the log.
-	Export func(ctx context.Context, w io.Writer, placement string) error
+	Shard
+	Keys   *Keys // nil asks for no key, which is only for loopback
+	Feed   *Feed // the engine must call its Applied; nil means there is no /v1/events
+	Limits Limits
+	Budget *budget.Budget // from which requests take their memory; nil has no limit
 
 	Personalizer bool // whether the first Rank creates its placement, without a key of the scope admin
 
@@ -50,12 +42,6 @@ type Options struct {
 	Tracer trace.Tracer // of requests; nil traces nothing
 
 	Demo http.Handler // answers below /demo/, and its page is part of the desk; nil for a service without a demonstration
-
-	SnapshotAge func() time.Duration // the age of the last snapshot, for /metrics; may be nil
-
-	// Forward passes a request of a caller, in the form of HTTP/1.1, on to the leader if the engine follows: its Forwarded has the
-	// answer. Nil passes nothing on.
-	Forward func(ctx context.Context, request []byte) (answer []byte, err error)
 
 	Logger  *slog.Logger // nil discards
 	Version string       // in the OpenAPI document
@@ -75,7 +61,7 @@ func (o Options) withDefaults() Options {
 // Server is the http.Handler of the API. It is safe for concurrent use.
 type Server struct {
 	options    Options
-	engine     *decision.Engine
+	shard      *Shard // the only one
 	clock      func() time.Time
 	keys       *Keys
 	sessions   sessions
@@ -86,7 +72,6 @@ type Server struct {
 	inProgress semaphore
 	log        *slog.Logger
 	metrics    *metrics
-	early      early
 	document   []byte // OpenAPI
 
 	origin   *http.CrossOriginProtection
@@ -103,7 +88,7 @@ func New(o Options) *Server {
 	}
 	o = o.withDefaults()
 	s := &Server{
-		options: o, engine: o.Engine, clock: o.Clock, keys: o.Keys, feed: o.Feed, limits: o.Limits, log: o.Logger,
+		options: o, shard: &o.Shard, clock: o.Clock, keys: o.Keys, feed: o.Feed, limits: o.Limits, log: o.Logger,
 		origin: http.NewCrossOriginProtection(), process: rand.Text()[:8],
 	}
 	for _, origin := range o.Origins {
@@ -112,7 +97,7 @@ func New(o Options) *Server {
 		}
 	}
 	s.rates = newRates(s.limits)
-	s.metrics, s.early = newMetrics(o, s.inProgress.count), newEarly(o.Engine)
+	s.metrics, s.shard.early = newMetrics(o, s.inProgress.count), newEarly(o.Engine)
 	routes := s.routes()
 	s.document = document(routes, o.Version)
 	mux := http.NewServeMux()
@@ -142,7 +127,8 @@ type call struct {
 	ctx     context.Context // the request's, with a deadline and its span
 	w       recorder
 	server  *Server
-	now     int64 // the time of arrival, Unix nanoseconds
+	shard   *Shard // of the placement or the decision that the call concerns
+	now     int64  // the time of arrival, Unix nanoseconds
 	id      string
 	key     string // the name of the caller's key
 	buffer  *bytes.Buffer
@@ -194,7 +180,7 @@ func (s *Server) pass(rt *route) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		start := s.clock()
 		c := &call{
-			Request: r, ctx: r.Context(), server: s, w: recorder{ResponseWriter: w}, now: start.UnixNano(), contract: rt.contract, id: s.idOf(r),
+			Request: r, ctx: r.Context(), server: s, shard: s.shard, w: recorder{ResponseWriter: w}, now: start.UnixNano(), contract: rt.contract, id: s.idOf(r),
 		}
 		h := w.Header()
 		h["X-Request-Id"] = []string{c.id}
@@ -249,7 +235,7 @@ func (s *Server) do(c *call, rt *route) (err error) {
 	ctx, cancel := context.WithTimeout(c.Context(), s.limits.Answer)
 	defer cancel()
 	if rt.writes() {
-		if err := s.engine.Confirm(ctx); err != nil {
+		if err := c.shard.Engine.Confirm(ctx); err != nil {
 			return err
 		}
 		ctx = decision.WithEntry(ctx, &c.entry)

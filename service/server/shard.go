@@ -1,0 +1,62 @@
+package server
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"time"
+
+	"vitrine/service/decision"
+	"vitrine/service/eventlog"
+)
+
+// Shard is a log that a server serves, with its engine: the only one of a service, or one of several.
+type Shard struct {
+	Engine  *decision.Engine
+	Clock   func() time.Time // nil is time.Now
+	Log     eventlog.Bounded // whose extent is in /metrics; may be nil
+	Epoch   func() uint64    // of the log's writer; may be nil
+	Appends *Appends         // to the log, for /metrics; may be nil
+
+	SnapshotAge func() time.Duration // the age of the last snapshot, for /metrics; may be nil
+
+	// Export, if set, writes the decisions of a placement that are in the log.
+	Export func(ctx context.Context, w io.Writer, placement string) error
+
+	// Forward passes a request of a caller, in the form of HTTP/1.1, on to the leader if the engine follows: its Forwarded has the
+	// answer. Nil passes nothing on.
+	Forward func(ctx context.Context, request []byte) (answer []byte, err error)
+
+	early early
+}
+
+// tend does what is done now and then, by the writer of the log most of it.
+func (s *Shard) tend(ctx context.Context, logger *slog.Logger) error {
+	if err := s.maintain(ctx, logger); err != nil {
+		return err
+	}
+	s.early.look(s.Engine, s.Clock(), logger)
+	return nil
+}
+
+func (s *Shard) maintain(ctx context.Context, logger *slog.Logger) error {
+	if s.Engine.Role() == decision.Follower {
+		return s.Engine.Failure()
+	}
+	if _, err := s.Engine.Expire(ctx, s.Clock().UnixNano()); err != nil {
+		return err
+	}
+	return s.exchange(ctx, logger)
+}
+
+// exchange lets second learners that have caught up decide.
+func (s *Shard) exchange(ctx context.Context, logger *slog.Logger) error {
+	exchanged, ended, err := s.Engine.Exchange(ctx, s.Clock().UnixNano())
+	for _, name := range exchanged {
+		logger.Info("a learner that has learned from the log decides", "placement", name)
+	}
+	for _, name := range ended {
+		logger.Warn("a relearning is given up: its learner has broken, or the log no longer has what it needs", "placement", name)
+	}
+	return err
+}
