@@ -1,7 +1,9 @@
 package api
 
 import (
+	"encoding/binary"
 	"errors"
+	"math"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -38,6 +40,19 @@ func Text(name, v string) Value { return Value{Name: name, Kind: IsText, Text: v
 
 // Object returns the value of an object: text is the JSON of an object, or of a list of objects.
 func Object(name, text string) Value { return Value{Name: name, Kind: IsObject, Text: text} }
+
+// Append appends a value without its name in the form that logs and checksums have: its kind, 1 byte, and then a number's 8
+// bytes, little endian, or the length of a text, as a uvarint, and its bytes. Other kinds have nothing more.
+func (v *Value) Append(b []byte) []byte {
+	b = append(b, byte(v.Kind))
+	switch v.Kind {
+	case IsNumber:
+		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(v.Number))
+	case IsText, IsObject:
+		b = append(binary.AppendUvarint(b, uint64(len(v.Text))), v.Text...)
+	}
+	return b
+}
 
 // MarshalJSONTo implements json.MarshalerTo.
 func (v Values) MarshalJSONTo(out *jsontext.Encoder) error {

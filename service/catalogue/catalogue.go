@@ -2,10 +2,11 @@ package catalogue
 
 import (
 	"fmt"
+	"iter"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
+	"weak"
 
 	"vitrine/service/api"
 	"vitrine/service/feature"
@@ -21,23 +22,20 @@ type Catalogue struct {
 
 	mu         sync.RWMutex
 	version    uint64
-	records    []string
+	kept       pages     // see keep
 	rows       []float64 // Len×Width: the columns of the items
 	revenues   []float64
 	states     []uint8
-	windows    map[int32]window
 	index      index
 	limited    int            // items that are not available, or only at some times
 	earning    int            // items whose revenue is not 1
 	attributes map[string]int // in how many items each is
-	bytes      int64          // of the records
-	fields     fields         // of the record that the writer reads
+	fields     fields         // of the item that the writer reads
 
-	filters filters
+	filters  filters
+	freezing sync.Mutex
+	frozen   []weak.Pointer[Frozen] // those that are not read to their end
 }
-
-// window is the time in which an item may be shown, Unix nanoseconds.
-type window struct{ from, until int64 }
 
 // The states of items.
 const (
@@ -48,7 +46,7 @@ const (
 
 // New returns an empty catalogue of items with the features of a schema.
 func New(s *feature.Schema) *Catalogue {
-	c := &Catalogue{windows: map[int32]window{}, attributes: map[string]int{}}
+	c := &Catalogue{attributes: map[string]int{}}
 	c.split.Store(s.Split())
 	c.index = newIndex(c.ID)
 	return c
@@ -57,18 +55,18 @@ func New(s *feature.Schema) *Catalogue {
 // Restore returns the catalogue of items in the order of their slots. Items that do not fit the schema
 // are not available. The error names one of them if it has the type *[ItemError]; another error is of
 // records that no catalogue has had.
-func Restore(s *feature.Schema, version uint64, records []string) (c *Catalogue, err error) {
+func Restore(s *feature.Schema, version uint64, records iter.Seq[string]) (c *Catalogue, err error) {
 	c = New(s)
 	var misfit error
-	for ; len(records) > 0; records = records[min(restored, len(records)):] {
-		change, err := c.newChange(records[:min(restored, len(records))], nil, true)
+	for some := range chunks(records, restored) {
+		change, err := c.newChange(some, nil, true)
 		if err != nil {
 			return nil, err
 		}
 		if change.misfit != nil {
 			misfit = change.misfit
 		}
-		if n := len(c.records) + len(change.put); c.LenAfter(change) != n {
+		if n := c.Len() + len(change.put); c.LenAfter(change) != n {
 			return nil, fmt.Errorf("the catalogue has an item twice among %d", n)
 		}
 		c.Apply(version, change)
@@ -79,17 +77,42 @@ func Restore(s *feature.Schema, version uint64, records []string) (c *Catalogue,
 
 const restored = 1 << 12 // items whose rows are computed at a time
 
+// chunks yields up to n texts at a time. The slice is used again.
+func chunks(texts iter.Seq[string], n int) iter.Seq[[]string] {
+	return func(yield func([]string) bool) {
+		some := make([]string, 0, n)
+		for text := range texts {
+			if some = append(some, text); len(some) == n {
+				if !yield(some) {
+					return
+				}
+				some = some[:0]
+			}
+		}
+		if len(some) > 0 {
+			yield(some)
+		}
+	}
+}
+
 // Split returns how the rows of the catalogue's items are computed.
 func (c *Catalogue) Split() *feature.Split { return c.split.Load() }
 
 // Change is a change of a catalogue that is ready to be applied.
 type Change struct {
 	Split   *feature.Split // by which rows were computed: it must still be that of the catalogue
-	put     []string
+	put     []putItem
 	rows    []float64
+	bytes   int // of the records
 	deleted []string
-	unfit   map[int]bool // of put
-	misfit  error        // of one of them
+	misfit  error // of one of those put
+}
+
+// putItem is an item that is put.
+type putItem struct {
+	id, kept string
+	revenue  float64
+	unfit    bool
 }
 
 // NewChange returns the change that puts items, which are records, and deletes those of the ids. It
@@ -101,9 +124,10 @@ func (c *Catalogue) NewChange(put, deleted []string) (*Change, error) {
 func (c *Catalogue) newChange(put, deleted []string, mayMisfit bool) (*Change, error) {
 	split := c.Split()
 	s, width := split.Schema(), split.Width()
-	change := &Change{Split: split, put: put, deleted: deleted, rows: make([]float64, len(put)*width)}
+	change := &Change{Split: split, put: make([]putItem, len(put)), deleted: deleted, rows: make([]float64, len(put)*width)}
 	ids := make(map[string]bool, len(put)+len(deleted))
 	var f fields
+	var kept []byte
 	one := make([]api.Item, 1)
 	for i, record := range put {
 		if err := f.read(record); err != nil {
@@ -116,17 +140,20 @@ func (c *Catalogue) newChange(put, deleted []string, mayMisfit bool) (*Change, e
 			return nil, fmt.Errorf("item %q is a duplicate", f.id)
 		}
 		ids[f.id] = true
+		change.bytes += len(record)
+		item := putItem{id: f.id, revenue: f.revenue}
 		one[0].Features = f.values
-		if _, err := split.Items(change.rows[i*width:(i+1)*width], one); err != nil {
+		row := change.rows[i*width : (i+1)*width]
+		if _, err := split.Items(row, one); err != nil {
 			misfit := &ItemError{Index: i, ID: f.id, Err: err}
 			if !mayMisfit {
 				return nil, misfit
 			}
-			if change.misfit = misfit; change.unfit == nil {
-				change.unfit = map[int]bool{}
-			}
-			change.unfit[i] = true
+			change.misfit, item.unfit = misfit, true
 		}
+		kept = f.keep(kept[:0], split, row)
+		item.kept = string(kept)
+		change.put[i] = item
 	}
 	for _, id := range deleted {
 		if ids[id] {
@@ -153,17 +180,23 @@ func (c *Catalogue) Apply(version uint64, change *Change) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	width := c.Split().Width()
-	for i, record := range change.put {
-		slot, ok := c.index.find(idOf(record))
+	for i := range change.put {
+		item, row := &change.put[i], change.rows[i*width:(i+1)*width]
+		slot, ok := c.index.find(item.id)
 		if !ok {
-			slot = int32(len(c.records))
-			c.records, c.revenues, c.states = append(c.records, ""), append(c.revenues, 1), append(c.states, 0)
-			c.rows = append(c.rows, change.rows[i*width:(i+1)*width]...)
+			slot = int32(c.Len())
+			c.kept.add(item.kept)
+			c.index.add(item.id, slot)
+			c.revenues, c.states = append(c.revenues, item.revenue), append(c.states, 0)
+			c.rows = append(grown(c.rows, width), row...)
 		} else {
+			c.save(slot)
 			c.forget(slot)
-			copy(c.rows[int(slot)*width:], change.rows[i*width:(i+1)*width])
+			c.kept.set(slot, item.kept)
+			c.revenues[slot] = item.revenue
+			copy(c.rows[int(slot)*width:], row)
 		}
-		c.note(slot, strings.Clone(record), change.unfit[i]) // the change has it in memory with others
+		c.note(slot, item.unfit)
 	}
 	for _, id := range change.deleted {
 		if slot, ok := c.index.find(id); ok {
@@ -173,16 +206,18 @@ func (c *Catalogue) Apply(version uint64, change *Change) {
 	c.version = version
 }
 
-// note makes a record that of a slot. The row is there already.
-func (c *Catalogue) note(slot int32, record string, isUnfit bool) {
-	f := &c.fields
-	_ = f.read(record) // NewChange has read it
-	c.records[slot] = record
-	c.index.add(f.id, slot)
-	c.revenues[slot] = f.revenue
-	if f.revenue != 1 {
-		c.earning++
+// grown returns v with room for n more numbers. Room for more than that is a sixteenth of it at most, because the rows of a
+// large catalogue are most of its memory.
+func grown(v []float64, n int) []float64 {
+	if len(v)+n <= cap(v) {
+		return v
 	}
+	return append(make([]float64, 0, len(v)+max(n, len(v)/16)), v...)
+}
+
+// note counts what an item has, and sets its state.
+func (c *Catalogue) note(slot int32, isUnfit bool) {
+	f := c.count(slot, 1)
 	state := uint8(0)
 	if f.flags&isUnavailable != 0 {
 		state |= unavailable
@@ -192,51 +227,56 @@ func (c *Catalogue) note(slot int32, record string, isUnfit bool) {
 	}
 	if f.flags&(hasFrom|hasUntil) != 0 {
 		state |= inWindow
-		c.windows[slot] = window{f.from, f.until}
 	}
 	if c.states[slot] = state; state != 0 {
 		c.limited++
 	}
-	for i := range f.attributes {
-		c.attributes[f.attributes[i].Name]++
-	}
-	c.bytes += int64(len(record))
 	c.filters.touch(slot)
 }
 
-// forget removes what note has noted of a slot.
+// forget undoes note.
 func (c *Catalogue) forget(slot int32) {
-	f := &c.fields
-	_ = f.read(c.records[slot])
-	c.index.remove(f.id)
-	if f.revenue != 1 {
-		c.earning--
-	}
+	c.count(slot, -1)
 	if c.states[slot] != 0 {
 		c.limited--
-		delete(c.windows, slot)
+	}
+}
+
+// count adds by to the number of items with the attributes of an item, and to that of items with a revenue if it has one. It
+// returns the item without its numbers.
+func (c *Catalogue) count(slot int32, by int) *fields {
+	f := &c.fields
+	f.unkeep(c.kept.at(slot), c.Split(), nil, 0)
+	if c.revenues[slot] != 1 {
+		c.earning += by
 	}
 	for i := range f.attributes {
 		name := f.attributes[i].Name
-		if c.attributes[name]--; c.attributes[name] == 0 {
+		if c.attributes[name] += by; c.attributes[name] == 0 {
 			delete(c.attributes, name)
 		}
 	}
-	c.bytes -= int64(len(c.records[slot]))
+	return f
 }
 
 // remove deletes the item of a slot. The last item takes its place.
 func (c *Catalogue) remove(slot int32) {
+	c.save(slot)
 	c.forget(slot)
-	last, width := int32(len(c.records)-1), c.Split().Width()
+	c.index.remove(c.ID(slot))
+	last, width := int32(c.Len()-1), c.Split().Width()
 	if slot != last {
-		record, state := c.records[last], c.states[last]
-		c.forget(last)
+		c.save(last)
+		id, kept := c.ID(last), c.kept.at(last)
+		c.index.remove(id)
+		c.kept.set(slot, kept)
+		c.index.add(id, slot)
+		c.revenues[slot], c.states[slot] = c.revenues[last], c.states[last]
 		copy(c.rows[int(slot)*width:], c.rows[int(last)*width:(int(last)+1)*width])
-		c.note(slot, record, state&unfit != 0)
+		c.filters.touch(slot)
 	}
-	c.records[last] = ""
-	c.records, c.revenues, c.states, c.rows = c.records[:last], c.revenues[:last], c.states[:last], c.rows[:int(last)*width]
+	c.kept.drop()
+	c.revenues, c.states, c.rows = c.revenues[:last], c.states[:last], c.rows[:int(last)*width]
 }
 
 // Learn replaces the schema by one that has also learned the given values, and the rows of items with such a value. It
@@ -256,8 +296,8 @@ func (c *Catalogue) Learn(s *feature.Schema, values []feature.Seen) {
 		return
 	}
 	f, width, one := &c.fields, split.Width(), make([]api.Item, 1)
-	for slot, record := range c.records {
-		_ = f.read(record)
+	for slot := range c.Len() {
+		c.read(f, int32(slot))
 		for feature, values := range learned {
 			if v := &f.values[feature]; v.Kind == api.Missing || slices.Contains(values, v.Text) { // a default may be one of them
 				one[0].Features = f.values
@@ -273,56 +313,51 @@ func (c *Catalogue) Learn(s *feature.Schema, values []feature.Seen) {
 // they lack a feature or have another type of value, are kept, but are not available. The error names
 // one of them.
 func (c *Catalogue) WithSchema(s *feature.Schema) (*Catalogue, error) {
+	frozen := c.Freeze()
 	from := c.Split().Schema()
-	records, version := c.Records()
-	var f fields
-	for i, record := range records {
-		_ = f.read(record)
-		item := f.item(from)
-		values := make(api.Values, s.NumItem())
-		for _, v := range item.Features {
-			if slot, ok := s.Item(v.Name); ok {
-				values[slot] = v
+	return Restore(s, frozen.Version, func(yield func(string) bool) {
+		var f fields
+		for record := range frozen.Records() {
+			_ = f.read(record)
+			item := f.item(from)
+			values := make(api.Values, s.NumItem())
+			for _, v := range item.Features {
+				if slot, ok := s.Item(v.Name); ok {
+					values[slot] = v
+				}
+			}
+			if !yield(encode(&item, values)) {
+				return
 			}
 		}
-		records[i] = encode(&item, values)
-	}
-	return Restore(s, version, records)
+	})
 }
 
-// Records returns the items in the order of their slots, and the version.
-func (c *Catalogue) Records() (records []string, version uint64) {
-	c.RLock()
-	defer c.RUnlock()
-	return slices.Clone(c.records), c.version
-}
-
-// itemBytes is what an item takes beside its record and its row: the places in the slices and in the index.
-const itemBytes = 48
+// itemBytes is what an item takes beside its page and its row: the revenue, the state and the place in the index, and its
+// share of the list of pages.
+const itemBytes = 22
 
 // Bytes returns the memory that the catalogue takes.
 func (c *Catalogue) Bytes() int64 {
 	c.RLock()
 	defer c.RUnlock()
-	return c.bytes + int64(len(c.records))*(itemBytes+8*int64(c.Split().Width()))
+	return c.kept.bytes + int64(c.Len())*(itemBytes+8*int64(c.Split().Width()))
 }
 
 // MaxBytes bounds the memory that a change adds.
 func (c *Catalogue) MaxBytes(change *Change) int64 {
-	bytes := int64(len(change.put)) * (itemBytes + 8*int64(c.Split().Width()))
-	for _, record := range change.put {
-		bytes += int64(len(record))
-	}
-	return bytes
+	const length = 3 // bytes of the length in the page
+	s := c.Split()
+	return int64(change.bytes) + int64(len(change.put))*int64(length+(s.Schema().NumItem()+7)/8+itemBytes+8*s.Width())
 }
 
 // LenAfter returns the number of items after a change.
 func (c *Catalogue) LenAfter(change *Change) int {
 	c.RLock()
 	defer c.RUnlock()
-	n := len(c.records)
-	for _, record := range change.put {
-		if _, ok := c.index.find(idOf(record)); !ok {
+	n := c.Len()
+	for i := range change.put {
+		if _, ok := c.index.find(change.put[i].id); !ok {
 			n++
 		}
 	}
@@ -344,25 +379,41 @@ func (c *Catalogue) RUnlock() { c.mu.RUnlock() }
 func (c *Catalogue) Version() uint64 { return c.version }
 
 // Len returns the number of items.
-func (c *Catalogue) Len() int { return len(c.records) }
+func (c *Catalogue) Len() int { return c.kept.n }
 
 // Find returns the slot of an item.
 func (c *Catalogue) Find(id string) (slot int32, ok bool) { return c.index.find(id) }
-
-// Has reports whether the catalogue has an item as it is in a record.
-func (c *Catalogue) Has(record string) bool {
-	slot, ok := c.index.find(idOf(record))
-	return ok && c.records[slot] == record
-}
-
-// ID returns the id of the item of a slot.
-func (c *Catalogue) ID(slot int32) string { return idOf(c.records[slot]) }
 
 func idOf(record string) string {
 	r := reader{rest: record}
 	r.byte()
 	r.uvarint()
 	return r.string()
+}
+
+// Has reports whether the catalogue has an item as it is in a record.
+func (c *Catalogue) Has(record string) bool {
+	slot, ok := c.index.find(idOf(record))
+	return ok && c.record(slot) == record
+}
+
+// ID returns the id of the item of a slot.
+func (c *Catalogue) ID(slot int32) string {
+	var f fields
+	f.begin(c.kept.at(slot))
+	return f.id
+}
+
+// read reads the item of a slot.
+func (c *Catalogue) read(f *fields, slot int32) {
+	f.unkeep(c.kept.at(slot), c.Split(), c.Row(slot), c.revenues[slot])
+}
+
+// record returns the record of an item.
+func (c *Catalogue) record(slot int32) string {
+	var f fields
+	c.read(&f, slot)
+	return f.record()
 }
 
 // Row returns the columns of an item. They must not be changed.
@@ -388,14 +439,14 @@ func (c *Catalogue) Revenues() []float64 {
 // Features returns the values of an item's features, by their slots in the schema, without names.
 func (c *Catalogue) Features(slot int32) api.Values {
 	var f fields
-	_ = f.read(c.records[slot])
+	c.read(&f, slot)
 	return f.values
 }
 
 // Item returns the item of a slot.
 func (c *Catalogue) Item(slot int32) api.CatalogueItem {
 	var f fields
-	_ = f.read(c.records[slot])
+	c.read(&f, slot)
 	return f.item(c.Split().Schema())
 }
 
@@ -414,7 +465,7 @@ func (c *Catalogue) Patch(patch *api.CatalogueItem, field string) (record string
 // Payload returns the stored payload of an item, "" if it has none.
 func (c *Catalogue) Payload(slot int32) string {
 	var f fields
-	_ = f.read(c.records[slot])
+	c.read(&f, slot)
 	return f.payload
 }
 
@@ -426,6 +477,7 @@ func (c *Catalogue) isOpen(slot int32, now int64) bool {
 	case state&(unavailable|unfit) != 0:
 		return false
 	}
-	w := c.windows[slot]
-	return w.from <= now && now < w.until
+	var f fields
+	f.begin(c.kept.at(slot))
+	return f.from <= now && now < f.until
 }

@@ -3,6 +3,7 @@ package catalogue
 import (
 	"fmt"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -208,16 +209,21 @@ var conditions = map[string]func(*api.CatalogueItem) bool{
 // After any changes the catalogue has the items, the rows and the revenues of the map, it selects
 // what the rules say, and one restored from its records is the same.
 func TestCatalogueIsAMap(t *testing.T) {
-	s := schemaOf(t, shop)
+	s := schemaOf(t, strings.TrimSuffix(shop, "]")+`,{"name":"weight","kind":"number","center":3,"scale":7,"max":20,"default":1}]`)
 	filters := slices.Sorted(maps.Keys(conditions))
 	rapid.Check(t, func(t *rapid.T) {
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
 		c, want := New(s), model{}
+		var frozen *Frozen
+		var were []string
 		id := func() string { return fmt.Sprint("sku", rng.IntN(40)) }
 		for version := uint64(1); version <= 30; version++ {
 			put, deleted := map[string]string{}, []string{}
 			for range rng.IntN(8) {
 				item := draw(rng, id())
+				if rng.IntN(2) == 0 {
+					item.Features = append(item.Features, api.Number("weight", []float64{math.Copysign(0, -1), 0, 3.1, 10, 19.7, 30}[rng.IntN(6)]))
+				}
 				r, err := Encode(item, s, "")
 				if err != nil {
 					t.Fatal(err)
@@ -234,6 +240,15 @@ func TestCatalogueIsAMap(t *testing.T) {
 			}
 			c.Apply(version, change)
 			compare(t, c, want, version)
+			if frozen != nil && rng.IntN(4) == 0 {
+				if diff := cmp.Diff(were, slices.Collect(frozen.Records())); diff != "" || len(were) != frozen.Len() {
+					t.Fatalf("the items of version %d at version %d: %s", frozen.Version, version, diff)
+				}
+				frozen = nil
+			}
+			if frozen == nil && rng.IntN(2) == 0 {
+				frozen, were = c.Freeze(), slices.Collect(c.Freeze().Records())
+			}
 			now := time.Unix(int64(rng.IntN(250)), 0)
 			filter := ""
 			if rng.IntN(4) > 0 {
@@ -245,13 +260,13 @@ func TestCatalogueIsAMap(t *testing.T) {
 			}
 			checkSelection(t, c, want, ids, filter, now)
 		}
-		records, version := c.Records()
-		again, err := Restore(s, version, records)
+		records := slices.Collect(c.Freeze().Records())
+		again, err := Restore(s, c.Version(), slices.Values(records))
 		if err != nil {
 			t.Fatal(err)
 		}
-		compare(t, again, want, version)
-		if diff := cmp.Diff(records, again.records); diff != "" {
+		compare(t, again, want, c.Version())
+		if diff := cmp.Diff(records, slices.Collect(again.Freeze().Records())); diff != "" {
 			t.Fatal(diff)
 		}
 		if again.Bytes() != c.Bytes() || again.limited != c.limited || again.earning != c.earning || !maps.Equal(again.attributes, c.attributes) {
@@ -279,6 +294,10 @@ func compare(t *rapid.T, c *Catalogue, want model, version uint64) {
 		}
 		if !slices.Equal(row, c.Row(slot)) {
 			t.Fatalf("item %q has the row %v, want %v", id, c.Row(slot), row)
+		}
+		whole, err := Encode(item, c.Split().Schema(), "")
+		if err != nil || !c.Has(whole) {
+			t.Fatalf("item %q is %v, want %v: %v", id, c.Item(slot), item, err)
 		}
 		revenue := 1.0
 		if item.Revenue != nil {

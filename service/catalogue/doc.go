@@ -1,8 +1,11 @@
 // Package catalogue keeps the items of a placement, so that requests name them by id.
 //
 //	item.go       what an item may have, and how a patch changes it
-//	record.go     an item in bytes, as the log, snapshots and memory have it
+//	record.go     an item in bytes, as the log and snapshots have it
+//	kept.go       an item in bytes, as memory has it
+//	pages.go      many short texts
 //	catalogue.go  the items, their rows and how they change
+//	freeze.go     the items of a version, while the catalogue changes
 //	select.go     which of them a request may be offered
 //	filter.go     conditions on items
 package catalogue

@@ -281,16 +281,16 @@ func (c *Catalogue) filter(text string) (*filtered, error) {
 		l.mu.Unlock()
 	}
 	p.mu.Lock()
-	words := (len(c.records) + 63) / 64
+	words := (c.Len() + 63) / 64
 	p.bits = append(p.bits, make([]uint64, max(words-len(p.bits), 0))...)
 	var f fields
 	if p.seen < 0 {
-		for slot := range int32(len(c.records)) {
+		for slot := range int32(c.Len()) {
 			c.test(p, slot, &f)
 		}
 	} else {
 		for _, slot := range l.touched[p.seen:] {
-			if int(slot) < len(c.records) {
+			if int(slot) < c.Len() {
 				c.test(p, slot, &f)
 			}
 		}
@@ -301,7 +301,7 @@ func (c *Catalogue) filter(text string) (*filtered, error) {
 
 // test notes whether an item satisfies a filter.
 func (c *Catalogue) test(p *filtered, slot int32, f *fields) {
-	_ = f.read(c.records[slot])
+	c.read(f, slot)
 	if bit := uint64(1) << (slot % 64); p.holds(f) {
 		p.bits[slot/64] |= bit
 	} else {

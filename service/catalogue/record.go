@@ -54,8 +54,8 @@ const (
 
 // encode returns the record of an item that was checked; values are its features by slot.
 func encode(item *api.CatalogueItem, values api.Values) string {
-	flags := uint64(0)
-	for _, f := range []struct {
+	f := fields{id: item.ID, values: values, groups: item.Groups, payload: string(item.Payload)}
+	for _, field := range []struct {
 		has  bool
 		flag uint64
 	}{
@@ -63,55 +63,85 @@ func encode(item *api.CatalogueItem, values api.Values) string {
 		{len(item.Groups) > 0, hasGroups}, {len(item.Attributes) > 0, hasAttributes}, {len(item.Payload) > 0, hasPayload},
 		{item.Available != nil && !*item.Available, isUnavailable},
 	} {
-		if f.has {
-			flags |= f.flag
+		if field.has {
+			f.flags |= field.flag
 		}
 	}
-	b := binary.AppendUvarint(append(make([]byte, 0, 128), recordVersion), flags)
-	b = appendString(b, item.ID)
-	b = binary.AppendUvarint(b, uint64(len(values)))
-	for i := range values {
-		b = appendValue(b, &values[i])
+	if item.Revenue != nil {
+		f.revenue = *item.Revenue
 	}
-	for _, v := range []*float64{item.Revenue, item.Space} {
-		if v != nil {
-			b = appendFloat(b, *v)
+	if item.Space != nil {
+		f.space = *item.Space
+	}
+	if item.ValidFrom != nil {
+		f.from = item.ValidFrom.UnixNano()
+	}
+	if item.ValidUntil != nil {
+		f.until = item.ValidUntil.UnixNano()
+	}
+	for _, name := range slices.Sorted(maps.Keys(item.Attributes)) {
+		v := api.Value{Name: name, Kind: isFalse}
+		switch a := item.Attributes[name].(type) {
+		case float64:
+			v = api.Number(name, a)
+		case string:
+			v = api.Text(name, a)
+		case bool:
+			if a {
+				v.Kind = isTrue
+			}
 		}
+		f.attributes = append(f.attributes, v)
 	}
-	for _, t := range []*time.Time{item.ValidFrom, item.ValidUntil} {
-		if t != nil {
-			b = binary.LittleEndian.AppendUint64(b, uint64(t.UnixNano()))
-		}
+	return f.record()
+}
+
+// record returns the record with the fields.
+func (f *fields) record() string {
+	b := binary.AppendUvarint(append(make([]byte, 0, 128), recordVersion), f.flags)
+	b = appendString(b, f.id)
+	b = binary.AppendUvarint(b, uint64(len(f.values)))
+	for i := range f.values {
+		b = f.values[i].Append(b)
 	}
-	if len(item.Groups) > 0 {
-		b = binary.AppendUvarint(b, uint64(len(item.Groups)))
-		for _, g := range item.Groups {
+	if f.flags&hasRevenue != 0 {
+		b = appendFloat(b, f.revenue)
+	}
+	if f.flags&hasSpace != 0 {
+		b = appendFloat(b, f.space)
+	}
+	return string(f.appendRest(f.appendTimes(b)))
+}
+
+// appendTimes appends the time in which the item may be shown.
+func (f *fields) appendTimes(b []byte) []byte {
+	if f.flags&hasFrom != 0 {
+		b = binary.LittleEndian.AppendUint64(b, uint64(f.from))
+	}
+	if f.flags&hasUntil != 0 {
+		b = binary.LittleEndian.AppendUint64(b, uint64(f.until))
+	}
+	return b
+}
+
+// appendRest appends the fields after the times.
+func (f *fields) appendRest(b []byte) []byte {
+	if f.flags&hasGroups != 0 {
+		b = binary.AppendUvarint(b, uint64(len(f.groups)))
+		for _, g := range f.groups {
 			b = appendString(b, g)
 		}
 	}
-	if len(item.Attributes) > 0 {
-		b = binary.AppendUvarint(b, uint64(len(item.Attributes)))
-		for _, name := range slices.Sorted(maps.Keys(item.Attributes)) {
-			b = appendString(b, name)
-			var v api.Value
-			switch a := item.Attributes[name].(type) {
-			case float64:
-				v = api.Number("", a)
-			case string:
-				v = api.Text("", a)
-			case bool:
-				v.Kind = isFalse
-				if a {
-					v.Kind = isTrue
-				}
-			}
-			b = appendValue(b, &v)
+	if f.flags&hasAttributes != 0 {
+		b = binary.AppendUvarint(b, uint64(len(f.attributes)))
+		for i := range f.attributes {
+			b = f.attributes[i].Append(appendString(b, f.attributes[i].Name))
 		}
 	}
-	if len(item.Payload) > 0 {
-		b = appendString(b, string(item.Payload))
+	if f.flags&hasPayload != 0 {
+		b = appendString(b, f.payload)
 	}
-	return string(b)
+	return b
 }
 
 func appendString(b []byte, s string) []byte {
@@ -120,17 +150,6 @@ func appendString(b []byte, s string) []byte {
 
 func appendFloat(b []byte, v float64) []byte {
 	return binary.LittleEndian.AppendUint64(b, math.Float64bits(v))
-}
-
-func appendValue(b []byte, v *api.Value) []byte {
-	b = append(b, byte(v.Kind))
-	switch v.Kind {
-	case api.IsNumber:
-		b = appendFloat(b, v.Number)
-	case api.IsText, api.IsObject:
-		b = appendString(b, v.Text)
-	}
-	return b
 }
 
 // fields are those of a record. Their strings are parts of it, and their memory is used again.
@@ -156,23 +175,39 @@ func (f *fields) read(record string) error {
 	}
 	f.flags = r.uvarint()
 	f.id = r.string()
-	f.values, f.groups, f.attributes, f.payload = f.values[:0], f.groups[:0], f.attributes[:0], ""
+	f.values = f.values[:0]
 	for range r.count() {
 		f.values = append(f.values, r.value(api.IsObject))
 	}
-	f.revenue, f.space, f.from, f.until = 1, 0, math.MinInt64, math.MaxInt64
+	f.revenue, f.space = 1, 0
 	if f.flags&hasRevenue != 0 {
 		f.revenue = math.Float64frombits(r.fixed64())
 	}
 	if f.flags&hasSpace != 0 {
 		f.space = math.Float64frombits(r.fixed64())
 	}
+	f.readTimes(&r)
+	f.readRest(&r)
+	if r.err == nil && r.rest != "" {
+		r.err = fmt.Errorf("the record of item %q has %d bytes too many", f.id, len(r.rest))
+	}
+	return r.err
+}
+
+// readTimes reads what appendTimes has appended.
+func (f *fields) readTimes(r *reader) {
+	f.from, f.until = math.MinInt64, math.MaxInt64
 	if f.flags&hasFrom != 0 {
 		f.from = int64(r.fixed64())
 	}
 	if f.flags&hasUntil != 0 {
 		f.until = int64(r.fixed64())
 	}
+}
+
+// readRest reads what appendRest has appended.
+func (f *fields) readRest(r *reader) {
+	f.groups, f.attributes, f.payload = f.groups[:0], f.attributes[:0], ""
 	if f.flags&hasGroups != 0 {
 		for range r.count() {
 			f.groups = append(f.groups, r.string())
@@ -189,10 +224,6 @@ func (f *fields) read(record string) error {
 	if f.flags&hasPayload != 0 {
 		f.payload = r.string()
 	}
-	if r.err == nil && r.rest != "" {
-		r.err = fmt.Errorf("the record of item %q has %d bytes too many", f.id, len(r.rest))
-	}
-	return r.err
 }
 
 // verify reports what Encode would not have written.

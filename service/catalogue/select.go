@@ -29,7 +29,7 @@ func (c *Catalogue) Select(dst []int32, ids []string, filter string, now int64) 
 	}
 	s.Slots = dst[:0]
 	if ids == nil {
-		for slot := range int32(len(c.records)) {
+		for slot := range int32(c.Len()) {
 			if satisfied.has(slot) && c.isOpen(slot, now) {
 				s.Slots = append(s.Slots, slot)
 			}

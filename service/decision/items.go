@@ -462,21 +462,10 @@ func (v *view) itemsOrError() (*catalogue.Catalogue, error) {
 	return v.items, nil
 }
 
-// frozenItems is a catalogue at an entry.
-type frozenItems struct {
-	version uint64
-	records []string
-}
-
-func (s *stock) freeze() (f frozenItems) {
-	f.records, f.version = s.of.Records()
-	return f
-}
-
-func (f *frozenItems) encode(e *state.Encoder) {
-	e.Uint64(f.version)
-	e.Count(len(f.records))
-	for _, record := range f.records {
+func encodeItems(e *state.Encoder, f *catalogue.Frozen) {
+	e.Uint64(f.Version)
+	e.Count(f.Len())
+	for record := range f.Records() {
 		e.String(record)
 	}
 }
@@ -487,19 +476,21 @@ func (s *fold) restoreItems(d decoder, p *placement) error {
 	if d.format < 8 {
 		return nil
 	}
-	var f frozenItems
-	f.version = d.Uint64()
-	for range d.Count() {
-		if d.Err() != nil {
-			return d.Err()
-		}
-		f.records = append(f.records, d.String())
-	}
-	if f.version > s.position.Sequence || len(f.records) > catalogue.MaxItems {
-		return fmt.Errorf("the catalogue has %d items and the version %d in a snapshot of entry %d", len(f.records), f.version, s.position.Sequence)
+	version, n := d.Uint64(), d.Count()
+	if version > s.position.Sequence || n > catalogue.MaxItems {
+		return fmt.Errorf("the catalogue has %d items and the version %d in a snapshot of entry %d", n, version, s.position.Sequence)
 	}
 	var misfit *catalogue.ItemError
-	c, err := catalogue.Restore(p.config.schema, f.version, f.records)
+	c, err := catalogue.Restore(p.config.schema, version, func(yield func(string) bool) {
+		for range n {
+			if record := d.String(); d.Err() != nil || !yield(record) {
+				return
+			}
+		}
+	})
+	if d.Err() != nil {
+		return d.Err()
+	}
 	if err != nil && !errors.As(err, &misfit) {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"vitrine"
 	"vitrine/service/api"
+	"vitrine/service/catalogue"
 	"vitrine/service/eventlog"
 	"vitrine/service/feature"
 )
@@ -564,7 +565,7 @@ type frozen struct {
 	open, closed           []record
 	learners               []frozenLearner // the one that decides, the former ones, and the second one
 	relearning             *relearning     // nil if there is no second one
-	items                  frozenItems
+	items                  *catalogue.Frozen
 	eras                   []era
 	past                   []string
 	experiment             *experiment // nil if none runs

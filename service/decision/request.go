@@ -169,14 +169,7 @@ func appendFloat(b []byte, v float64) []byte {
 func appendValues(b []byte, values []api.Value) []byte {
 	b = binary.AppendUvarint(b, uint64(len(values)))
 	for i := range values {
-		v := &values[i]
-		b = append(b, byte(v.Kind))
-		switch v.Kind {
-		case api.IsNumber:
-			b = appendFloat(b, v.Number)
-		case api.IsText, api.IsObject:
-			b = appendString(b, v.Text)
-		}
+		b = values[i].Append(b)
 	}
 	return b
 }

@@ -210,7 +210,7 @@ func (p *placement) freeze() *frozen {
 		name: p.name, born: p.born, changed: p.changed, learner: p.learner, canonical: p.canonical,
 		values:  p.config.schema.Learned(),
 		numbers: p.numbers, learned: p.learned, versions: slices.Clone(p.versions), standing: p.standing, rows: p.rows, counts: p.counts, guard: p.guard.copy(), series: p.series.copy(), tally: p.tally.copy(),
-		open: copies(p.open.sorted()), closed: copies(p.closed.records), items: p.items.freeze(),
+		open: copies(p.open.sorted()), closed: copies(p.closed.records), items: p.items.of.Freeze(),
 	}
 	if p.relearning != nil {
 		f.relearning = new(*p.relearning)
@@ -301,7 +301,7 @@ func (f *frozen) encode(e *state.Encoder) {
 	}
 	e.Uint64(f.standing)
 	e.Uint64(f.rows)
-	f.items.encode(e)
+	encodeItems(e, f.items)
 	e.Count(len(f.eras))
 	for i := range f.eras {
 		f.eras[i].encode(e)

@@ -38,7 +38,7 @@ func (s *Schema) slots(user bool) []int {
 func (c *column) value(columns []float64) jsontext.Value {
 	switch {
 	case c.Kind == "number":
-		return number(c.Center + float64(c.Scale*columns[0]))
+		return number(c.unscale(columns[0]))
 	case c.byValue != nil:
 		for k, v := range c.Values {
 			if columns[k] == 1 {
@@ -63,6 +63,9 @@ func (c *column) value(columns []float64) jsontext.Value {
 	}
 	return append(list, ']')
 }
+
+// unscale returns the number that a column has, up to rounding.
+func (c *column) unscale(x float64) float64 { return c.Center + float64(c.Scale*x) }
 
 // number returns v in JSON. JSON has no infinities: they become the largest numbers.
 func number(v float64) jsontext.Value {

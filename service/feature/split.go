@@ -107,6 +107,17 @@ func large(columns []float64) (v float64, ok bool) {
 	return 0, false
 }
 
+// Number returns the number of an item's feature that the columns of the item have, up to rounding and bounds; slot is the
+// feature's in the schema. ok is false unless the kind of the feature is number.
+func (p *Split) Number(columns []float64, slot int) (v float64, ok bool) {
+	k := p.schema.item[slot]
+	c := &p.schema.columns[k]
+	if !c.isNumber {
+		return 0, false
+	}
+	return c.unscale(columns[p.at[k]]), true
+}
+
 // User stores the columns of a user in a row, at their places, and returns how many values were beyond
 // their bounds. If user is nil, all its values are missing. The other columns become 0.
 func (p *Split) User(row []float64, user api.Values) (clipped int, err error) {
