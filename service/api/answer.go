@@ -2,6 +2,7 @@ package api
 
 import (
 	"math"
+	"strconv"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -34,6 +35,54 @@ type Shown struct {
 	Probability *float64 `json:"choice_probability" doc:"p(i|S), that it is taken; null if the policy has no estimate"`
 
 	Payload jsontext.Value `json:"payload,omitzero" doc:"the payload that the catalogue stores, if the request asks for it"`
+}
+
+// AppendJSON appends the answer as json v2 writes it, which takes three times as long as the usual members take by hand.
+func (a *Answer) AppendJSON(b []byte) ([]byte, error) {
+	start, rare := len(b), a.Unknown != nil || a.Unavailable != nil || a.Missing != 0
+	var bad error
+	text := func(before, s string) {
+		var err error
+		if b, err = jsontext.AppendQuote(append(b, before...), s); err != nil {
+			bad = err
+		}
+	}
+	number := func(before string, v *float64) {
+		if b = append(b, before...); v == nil {
+			b = append(b, "null"...)
+			return
+		}
+		rare = rare || math.IsNaN(*v) || math.IsInf(*v, 0)
+		b = jsontext.AppendFloat(b, *v, 64)
+	}
+	text(`{"decision_id":`, a.Decision)
+	b = append(b, `,"assortment":[`...)
+	for k := range a.Assortment {
+		shown := &a.Assortment[k]
+		rare = rare || shown.Slot != "" || shown.Payload != nil
+		if k > 0 {
+			b = append(b, ',')
+		}
+		text(`{"id":`, shown.ID)
+		b = strconv.AppendInt(append(b, `,"position":`...), int64(shown.Position), 10)
+		number(`,"choice_probability":`, shown.Probability)
+		b = append(b, '}')
+	}
+	number(`],"outside_probability":`, a.OutsideProbability)
+	number(`,"expected_revenue":`, a.ExpectedRevenue)
+	number(`,"propensity":`, a.Propensity)
+	b = strconv.AppendUint(append(b, `,"policy_version":`...), a.PolicyVersion, 10)
+	if a.Variant != "" {
+		text(`,"variant":`, a.Variant)
+	}
+	if a.CatalogueVersion != 0 {
+		b = strconv.AppendUint(append(b, `,"catalogue_version":`...), a.CatalogueVersion, 10)
+	}
+	if rare || bad != nil {
+		all, err := json.Marshal(a, json.Deterministic(true))
+		return append(b[:start], all...), err
+	}
+	return append(b, '}'), nil
 }
 
 // Items returns the ids of what is shown, in display order.

@@ -2,6 +2,7 @@ package server
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"sync"
 	"time"
@@ -34,7 +35,11 @@ func (s *Server) decide(c *call) error {
 		status = http.StatusCreated
 		c.w.Header()["Location"] = []string{decisionPath(name, a.Decision)}
 	}
-	return c.answerJSON(status, answerOf(a))
+	b, err := answerOf(a).AppendJSON(c.scratch().AvailableBuffer())
+	if err != nil {
+		return fmt.Errorf("an answer does not marshal: %w", err)
+	}
+	return c.answer(status, asJSON, b)
 }
 
 // decideBody reads a request and decides it.
