@@ -1,0 +1,89 @@
+#!/usr/bin/env bash
+#
+# Two programs under the same load, in turns: the processor time of the service a decision, user and system, from
+# /proc, and the p99 of decisions. Turns interleave, so other work on the machine meets both; trust the medians.
+#
+#   bench/ab.sh OLD NEW [TURNS [FLAGS OF vitrine load]]
+#
+# OLD and NEW are files of built programs or revisions of this repository, such as 3a6edb5 and HEAD. Each turn has 30,000
+# decisions with a log of its own, synced to the disk of TMPDIR; there are 5 turns without TURNS. The flags replace
+# --rate 3000 --policy onl-mnl. Each program brings its own generator of load, because the API has changed. Linux only.
+
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+old=${1:?a program or a revision}
+new=${2:?a program or a revision}
+turns=${3:-5}
+shift $(($# < 3 ? $# : 3))
+flags=("$@")
+[[ ${#flags[@]} -gt 0 ]] || flags=(--rate 3000 --policy onl-mnl)
+
+work=$(mktemp -d)
+service=
+stop() {
+	if [[ -n $service ]]; then
+		kill "$service"
+		wait "$service" || true
+		service=
+	fi
+}
+trap 'stop; rm -r "$work"' EXIT
+
+# program OLD-OR-NEW NAME makes $work/NAME a program.
+program() {
+	if [[ -x $1 && ! -d $1 ]]; then
+		cp "$1" "$work/$2"
+	else
+		mkdir "$work/source"
+		git archive "$1" | tar -x -C "$work/source"
+		(cd "$work/source" && CGO_ENABLED=0 go build -buildvcs=false -o "$work/$2" ./cmd/vitrine)
+		rm -r "$work/source"
+	fi
+}
+program "$old" old
+program "$new" new
+
+# ticks prints the user and the system time of the service.
+ticks() { sed 's/.*) //' "/proc/$service/stat" | cut -d' ' -f12,13; }
+
+hertz=$(getconf CLK_TCK)
+# turn NAME prints the microseconds of user time, of system time and of both a decision, and the p99 in milliseconds.
+turn() {
+	: >"$work/log"
+	"$work/$1" serve --listen 127.0.0.1:0 --data "$work/data" 2>"$work/log" &
+	service=$!
+	address=
+	for _ in {1..100}; do
+		address=$(sed -n 's/.*"msg":"listening","address":"\([^"]*\)".*/\1/p' "$work/log")
+		[[ -n $address ]] && break
+		sleep 0.1
+	done
+	if [[ -z $address ]]; then
+		cat "$work/log" >&2
+		exit 1
+	fi
+	read -r user system < <(ticks)
+	"$work/$1" load "http://$address" --decisions 30000 --json "${flags[@]}" >"$work/result" 2>/dev/null
+	read -r user2 system2 < <(ticks)
+	p99=$(tr -d ' \n' <"$work/result" | sed 's/.*"decisions":{[^}]*"p99":\([0-9.e-]*\).*/\1/')
+	awk -v u=$((user2 - user)) -v s=$((system2 - system)) -v hertz="$hertz" -v p="$p99" \
+		'BEGIN { f = 1e6 / hertz / 30000; printf "%.1f %.1f %.1f %.2f\n", u * f, s * f, (u + s) * f, p }'
+	stop
+	rm -r "$work/data"
+}
+
+for ((i = 1; i <= turns; i++)); do
+	for name in old new; do
+		turn $name >>"$work/$name.turns"
+		echo "turn $i, $name: $(tail -1 "$work/$name.turns")" >&2
+	done
+done
+
+echo "medians of $turns turns, vitrine load ${flags[*]}"
+for name in old new; do
+	printf '%s:' $name
+	for column in 1 2 3 4; do
+		printf ' %s' "$(cut -d' ' -f$column "$work/$name.turns" | sort -n | awk '{ v[NR] = $1 } END { print (v[int((NR + 1) / 2)] + v[int(NR / 2) + 1]) / 2 }')"
+	done
+	echo
+done | awk '{ printf "%-5s user %s µs, system %s µs, both %s µs a decision; p99 %s ms\n", $1, $2, $3, $4, $5 }'
