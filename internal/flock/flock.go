@@ -22,7 +22,10 @@ const (
 var ErrTaken = unix.EWOULDBLOCK
 
 // Lock is a lock that was taken.
-type Lock struct{ file *os.File }
+type Lock struct {
+	file   *os.File
+	locked os.FileInfo
+}
 
 // Take opens a file or a directory, with the flags of [os.OpenFile], and locks it.
 func Take(path string, flag, how int) (*Lock, error) {
@@ -37,21 +40,22 @@ func Take(path string, flag, how int) (*Lock, error) {
 		file.Close()
 		return nil, &os.PathError{Op: "lock", Path: path, Err: err}
 	}
-	return &Lock{file}, nil
+	locked, err := file.Stat()
+	if err != nil {
+		file.Close()
+		return nil, err
+	}
+	return &Lock{file, locked}, nil
 }
 
 // Held reports whether the path still names the locked file, which nobody has moved or removed. If the
 // path cannot be read, it does not know better.
 func (l *Lock) Held() bool {
-	locked, err := l.file.Stat()
-	if err != nil {
-		return true
-	}
 	named, err := os.Stat(l.file.Name())
 	if err != nil {
 		return !errors.Is(err, os.ErrNotExist)
 	}
-	return os.SameFile(locked, named)
+	return os.SameFile(l.locked, named)
 }
 
 // Release unlocks, and does not leave that to the closing: a process that another goroutine is starting

@@ -42,6 +42,9 @@ func Owns(r *http.Request) bool {
 // split cuts a path behind Personalizer's part of it, at the root or below a placement.
 func split(path string) (prefix, rest string, ok bool) {
 	const ours = "/personalizer/"
+	if !strings.Contains(path, ours) { // as in most requests of a shop
+		return "", "", false
+	}
 	if after, below := strings.CutPrefix(path, "/v1/placements/"); below {
 		name, _, _ := strings.Cut(after, "/")
 		prefix, path = path[:len(path)-len(after)]+name, after[len(name):]

@@ -42,15 +42,13 @@ func (s *Store) frameOf(ctx context.Context, entry uint64, end tail) (eventlog.F
 		bit := bits.Len64(low^(high-1)) - 1
 		middle := (high - 1) >> bit << bit // in (low, high), with as many trailing zeros as possible
 		first, at, err := s.firstFrom(ctx, middle, high)
-		if removed := new(removedError); errors.As(err, &removed) {
-			if low = removed.first; low >= high {
-				return eventlog.Frame{}, err
-			}
-			continue
-		}
 		switch {
 		case err != nil:
-			return eventlog.Frame{}, err
+			var removed *removedError
+			if !errors.As(err, &removed) || removed.first >= high {
+				return eventlog.Frame{}, err
+			}
+			low = removed.first
 		case at < high && first <= entry:
 			low = at
 		default:

@@ -196,8 +196,8 @@ func (l *lease) put(ctx context.Context, after uint64, wait time.Duration) error
 // Confirm returns an error if this store may not be the log's writer any more. While its lease lasts nobody else has acknowledged
 // anything. Afterwards, as in a process that was frozen, the log itself is asked.
 func (s *Store) Confirm(ctx context.Context) error {
-	if s.lease == nil {
-		return s.Loss()
+	if s.lease == nil { // while this process has the lock of the directory, nobody else writes the log
+		return s.knownLoss()
 	}
 	if since := s.lease.renewed.Load(); since != nil && s.Leads() {
 		now := time.Now() // the monotonic clock stands still while a machine sleeps, and the time of day may be set

@@ -145,6 +145,9 @@ func TestDirectoryIsLost(t *testing.T) {
 			if _, err := s.Append(t.Context(), entry(3)); !errors.Is(err, eventlog.ErrLost) {
 				t.Errorf("%v, want ErrLost", err)
 			}
+			if err := s.Confirm(t.Context()); !errors.Is(err, eventlog.ErrLost) {
+				t.Errorf("%v, want ErrLost", err)
+			}
 		})
 	}
 }
