@@ -79,8 +79,9 @@ func ExpectedRevenue(s Assortment, u, r []float64) float64 {
 	return num / sum
 }
 
-// PlaceEffect returns the effect of a place, counted from 0, on the utility of the item in it: an
-// entry of the effects γ, the last one for a place beyond them, and 0 if there are none.
+// PlaceEffect returns the effect of a place of a display, such as a line of a list, on the utility of
+// the item in it. Places count from 0. The effect of place p is γ_p; a place beyond γ has its last
+// effect, and 0 if γ is empty.
 func PlaceEffect(gamma []float64, place int) float64 {
 	if len(gamma) == 0 {
 		return 0
@@ -88,8 +89,9 @@ func PlaceEffect(gamma []float64, place int) float64 {
 	return gamma[min(place, len(gamma)-1)]
 }
 
-// OrderedRevenue is [ExpectedRevenue] if places differ: the items of order are shown from the first
-// place on, and the item in place p has the utility u_i + γ_p ([PlaceEffect]).
+// OrderedRevenue returns the expected revenue, as [ExpectedRevenue], of a display whose places sell
+// differently: the items of order are shown from the first place on, and the item in place p has the
+// utility u_i + γ_p ([PlaceEffect]).
 func OrderedRevenue(order []int, u, gamma, r []float64) float64 {
 	shown, placed := make(Assortment, len(order)), make([]float64, len(order))
 	var earned []float64

@@ -5,14 +5,16 @@
 // In round t a customer arrives with a [Context]: N items with features x_ti
 // and revenues r_ti. A [Policy] offers an [Assortment] S_t of some of them.
 // The customer takes one item of S_t or walks away, which is the outside
-// option; that is the [Choice]. A [Learner] observes the [Round] and moves.
-// The customer's law is the MNL model with utilities u_i = f_w*(x_ti),
+// option; that is the [Choice]. A [Learner] learns from the [Round], and its next
+// Policy offers better. Customers choose by the MNL model with utilities u_i = f_w*(x_ti),
 //
 //	p(i | S) = exp(u_i) / (1 + Σ_{j∈S} exp(u_j))   i in S
 //	p(0 | S) = 1        / (1 + Σ_{j∈S} exp(u_j))   the outside option
 //
 // There are only a few types here: Context, Constraint, Assortment, Choice,
-// Offer, Round, Policy and Learner. The functions are the choice kernel.
+// Offer, Round, Policy and Learner. The functions compute probabilities, revenues and
+// draws of the MNL model. The example plays a learner of a few lines. Package bandit has
+// the learners, package assortment the constraints, and package env simulated customers.
 //
 // Functions take utilities u, never their exponentials, and stay finite for |u| up to
 // 700.
@@ -43,18 +45,19 @@ func (x *Context) NumItems() int {
 	return n
 }
 
-// MaxFeature bounds the size of a feature. Learners add sums of squares of features to
-// a λ near 1, and a float64 has 16 digits: beside 10⁴ squared, summed over a million
-// items, λ is in the fourteenth. Features are best near 1.
+// MaxFeature bounds the absolute value of a feature. Learners add sums of squares of
+// features to a λ near 1. Over a million items of features of 10⁴ such a sum is 10¹⁴, and
+// a float64 has 16 digits, so with larger features λ would be lost. Features near 1 are
+// best.
 const MaxFeature = 1e4
 
 // MaxRevenue bounds a revenue.
 const MaxRevenue = 1e100
 
-// Check reports the first feature that is not a number of size at most [MaxFeature],
-// the first revenue that is not in [0, MaxRevenue], a number of features other than d,
-// or a feasible family with a method Items() int that returns another number than N.
-// Policies and learners assume a context that passes.
+// Check returns an error that names the first feature whose absolute value is not at most
+// [MaxFeature], or the first revenue outside [0, MaxRevenue]. It also returns an error if
+// items do not have d features, or if the feasible family has a method Items() int that
+// does not return N. Policies and learners assume a context that passes.
 func (x *Context) Check(d int) error {
 	n := x.NumItems()
 	if n > 0 {
@@ -83,9 +86,10 @@ func (x *Context) Check(d int) error {
 	return nil
 }
 
-// Constraint is a feasible family 𝒮 of assortments, seen as a linear oracle.
-// The empty assortment belongs to a family unless its documentation says
-// otherwise.
+// Constraint is a feasible family 𝒮 of assortments. It is a linear oracle: for given gains
+// of the items it finds the set with the largest sum, which is all that the optimiser of
+// package assortment asks. The empty assortment belongs to a family unless its
+// documentation says otherwise.
 type Constraint interface {
 	// Contains reports whether s belongs to the family.
 	Contains(s Assortment) bool
@@ -100,7 +104,8 @@ type Constraint interface {
 // The empty assortment is legal.
 type Assortment []int
 
-// Check reports the first entry that is not strictly increasing in [0, n).
+// Check returns an error for the first entry that is outside [0, n) or not larger than the
+// one before it.
 func (s Assortment) Check(n int) error {
 	last := -1
 	for k, i := range s {
@@ -156,8 +161,8 @@ func (r Round) Check(d int) error {
 	return nil
 }
 
-// Check reports an assortment of other than n items ([Assortment.Check]), and an order that does not
-// have the items of the assortment, each once.
+// Check returns the error of [Assortment.Check] for n items, or an error if the order does not have each
+// item of the assortment once.
 func (o Offer) Check(n int) error {
 	if err := o.Assortment.Check(n); err != nil {
 		return err

@@ -40,9 +40,9 @@ func (c *Crossing) hides() []bool { return c.never }
 // cell is a brand and a category that some item has.
 type cell struct{ brand, category int }
 
-// NewCrossing returns the family. brand and category have an entry for each item: a number below
-// len(brandMax), and below len(categoryMax). It returns an error that names an item or a bound that
-// is not lawful.
+// NewCrossing returns the family. brand and category have an entry for each item, which is an index of
+// brandMax or of categoryMax; these have the bounds. It returns an error that names an item or a bound
+// that is out of range.
 func NewCrossing(brand, category, brandMax, categoryMax []int, maximum int) (*Crossing, error) {
 	if len(brand) != len(category) {
 		return nil, fmt.Errorf("%d items have a brand, and %d a category", len(brand), len(category))

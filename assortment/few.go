@@ -21,22 +21,24 @@ func NumFew(k AtMost, n int) (size int, ok bool) {
 	return size, n >= fewGrowth*size
 }
 
-// Few finds the set of [Maximize] for sets of at most k items and unequal revenues among a few items. Its scratch is
-// used again.
+// Few finds the best set of at most k items for unequal revenues among many items, of which it looks only at a few. The
+// zero value is ready; it keeps its memory for the next call.
 type Few struct {
 	items   []int
 	revenue []float64
 }
 
-// Maximize finds the best set among a few items, C: at first the size items of the largest utilities, or all with a
-// utility above −∞ if they are fewer. utilities returns those of some items. Let S be the best set of C, R = R(S), τ the
-// smallest gain v_i (r_i − R) in S, 0 if S has fewer than k items, and v the largest weight outside C. S is the best set
-// of all if no gain outside C is larger than τ, and that is so for revenues up to
+// Maximize finds the best set. largest are the size items of the largest utilities, or all with a utility above −∞ if
+// they are fewer; r are the revenues of all items, and utilities returns the utilities of the given items.
+//
+// The search begins with C = largest. Let S be the best set within C, R = R(S), τ the smallest gain v_i (r_i − R) in S, 0
+// if S has fewer than k items, and v the largest exp(u_i) outside C. S is the best set of all if no gain outside C is
+// larger than τ, which holds if all revenues outside C are at most
 //
 //	ρ = R + τ/v
 //
-// Items with larger revenues join C, until there are none outside. ok is false if C becomes fewGrowth times as large.
-// Another set of the same expected revenue, up to rounding, may be the one that [Maximize] finds among all items.
+// Items with larger revenues join C, until there are none outside. ok is false if C becomes 16 times as large. If several
+// sets have the same expected revenue, up to rounding, [Maximize] may find another one of them.
 func (f *Few) Maximize(k AtMost, r []float64, largest []int, size int, utilities func(items []int) []float64) (best vitrine.Assortment, ok bool) {
 	f.items = append(f.items[:0], largest...)
 	full, least := len(largest) == size, math.Inf(-1)

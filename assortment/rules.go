@@ -26,7 +26,7 @@ type Group struct {
 	Min, Max int
 }
 
-// NoLimit is a Max that bounds nothing.
+// NoLimit as a Max means that there is no upper bound.
 const NoLimit = math.MaxInt
 
 // clone returns rules that share no slice with r.

@@ -93,7 +93,7 @@ func DefaultExperts(d int) []Expert {
 //	π_e ∝ evidence_e
 //
 // An additive expert has a second belief, a posterior over one unit beside the linear fit, with
-// a weight of its own: see unitPosterior.
+// a weight of its own.
 //
 // For each slot an expert e ~ π and a parameter w ~ N(ŵ_e, b_t² H_e⁻¹) are drawn, and
 // the slot takes the best remaining item under the utilities f linearised at ŵ_e. So an
@@ -102,18 +102,18 @@ func DefaultExperts(d int) []Expert {
 //
 // Full fits happen after rounds 1, 2, … that grow by the factor Growth. They run beside
 // Observe on a copy of the beliefs, and a later round that depends only on the number of rounds takes
-// their result: see fitJob. Every round is one step of a Kalman filter, whose cost does not grow.
+// their result. Every round is one step of a Kalman filter, whose cost does not grow.
 //
 // The last 4096 to 8192 rounds are kept for the fits, K·d numbers each. Of older rounds each
-// expert keeps the posterior, its anchor: see [beliefs.fold].
+// expert keeps only the posterior.
 //
 // Features are standardised by the mean and the standard deviation of each coordinate
 // over all items of all contexts. Each full fit compares the moments in use with those
 // of all items so far. If they have moved too far, all experts are learned again from
 // the first round on with the new moments, those with a memory by their filter. The
-// moments converge, so this ends, at the latest when the first rounds are folded.
+// moments converge, so this ends, at the latest when the first rounds are no longer kept.
 //
-// An expert that cannot use a round skips it: see [expert.learn].
+// An expert that cannot use a round skips it.
 type BMA struct {
 	learner
 	o    BMAOptions

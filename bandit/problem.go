@@ -1,4 +1,5 @@
-// Package bandit holds the learners, one file each.
+// Package bandit holds the learners, one file each. [NewAuto] makes the one that needs no choice:
+// give it a [Problem], call Policy and Observe, and see the example.
 //
 //	onl.go        ONL-MNL, Algorithm 1 of the paper
 //	greedy.go     ONL-MNL without its bonus
@@ -9,9 +10,11 @@
 //	log_barrier.go the log-barrier strategy (Zhang and Luo 2024)
 //	feel_good.go  Feel-Good Thompson sampling (Zhang 2022; Zhang and Luo 2024)
 //	bma.go        BMA-MNL: families averaged by evidence, slots sampled
+//	wide.go       BMA-MNL for many features, most of which are indicators
 //	uniform.go    uniform over the feasible family
 //
-// Every learner accepts any non-negative revenues, learns only in Observe, and returns
+// Constructors return an error that names an option or a part of the problem that no learner can
+// have. Every learner accepts any non-negative revenues, learns only in Observe, and returns
 // policies that are frozen and safe for concurrent use. All can be saved and
 // restored: they implement encoding.BinaryMarshaler and, on a learner made with the
 // same problem and options, encoding.BinaryUnmarshaler.
@@ -109,8 +112,8 @@ func isNil(v any) bool {
 }
 
 // Family returns the feasible family of a context, without sets of more than
-// Size items. It panics if no other sets are left, and as checkWidth does. Every
-// policy asks for it before anything else.
+// Size items. It panics if no other sets are left, or if the items do not have
+// Features features. Every policy asks for it before anything else.
 func (p Problem) Family(x *vitrine.Context) vitrine.Constraint {
 	p.checkWidth(x)
 	switch c := x.Feasible.(type) {

@@ -83,7 +83,7 @@ func NewAuto(p Problem, o AutoOptions, rng *rand.Rand) (vitrine.Learner, error) 
 }
 
 // Wide is BMA-MNL for many features, most of which are indicators: hashed ids, words, crosses. A
-// linear posterior of all columns, a wideLine, has for each item the index of its indicators,
+// linear posterior of the effects φ of all columns gives each item the index of its indicators,
 //
 //	s_i = Σ_j φ_j x_ij
 //

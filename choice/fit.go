@@ -14,7 +14,7 @@ import (
 	"vitrine/internal/scratch"
 )
 
-// Options say how [Fit] works. The zero value is the usual.
+// Options say how [Fit] works. The zero value has the usual values.
 type Options struct {
 	Errors    string     // the covariance: "classic" (""), "robust" or "clustered"
 	Start     []float64  // where the minimiser starts; nil for 0

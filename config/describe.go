@@ -19,7 +19,7 @@ type Description struct {
 
 	// Only policies have these.
 	Choose       string         // when to choose it
-	Offer, Round string         // the orders of the costs of an offer and of an observed round, [policy.CostLegend]
+	Offer, Round string         // the orders of the costs of an offer and of an observed round, after t rounds, with N items, at most K offered and d_w parameters
 	Page         string         // in docs/algorithms, without its extension; "" for none
 	Unfit        string         // why it cannot be the policy of a placement; "" if it can
 	Serving      map[string]any // the defaults of placements that differ from those of files

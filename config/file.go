@@ -1,3 +1,8 @@
+// Package config reads experiments and tunings from TOML, and describes the names that the files use.
+//
+// [Load] reads an experiment's file, and [File.Experiment] makes the [experiment.Experiment] that
+// experiment.Run plays; see the example. [LoadTuning] reads a tuning. Errors name the file, the line
+// and the key. [Descriptions] has every policy, utility family, world, constraint and pool with its options.
 package config
 
 import (

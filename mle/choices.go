@@ -7,6 +7,9 @@
 // [Adam] and [LevenbergMarquardt] minimise the first, [Newton] and [Online] the second.
 // Around a minimum of the first, [Laplace] is the posterior and its evidence, and a
 // [ScoreTest] searches for units that would increase the evidence.
+//
+// The methods Encode and Decode are for the snapshots of package bandit: their arguments
+// have types of an internal package, so other modules cannot call them.
 package mle
 
 import (

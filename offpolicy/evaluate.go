@@ -22,7 +22,7 @@ type Round struct {
 	Items      []string           // their names, by which items of different rounds are the same
 	Shown      vitrine.Assortment // S_t
 	Choice     vitrine.Choice
-	Propensity float64 // μ(S_t); 0 if it is not known, but for what Law says
+	Propensity float64 // μ(S_t); 0 if it is not known, or follows from Law
 	Law        Law     // μ; nil if it is not known
 }
 
@@ -56,7 +56,7 @@ func (r *Round) propensity(s vitrine.Assortment) (float64, bool) {
 
 func equal(s, t vitrine.Assortment) bool { return len(s) == len(t) && overlap(s, t) == len(s) }
 
-// Options say how [Evaluate] works. The zero value is the usual.
+// Options say how [NewLog] fits and [Log.Evaluate] works. The zero value has the usual values.
 type Options struct {
 	Model     utility.Model // of the utilities; nil is linear with an intercept
 	Ridge     float64       // the precision of a penalty on its parameters; 0 stands for 10⁻³

@@ -14,8 +14,8 @@ import (
 //
 //	f_w(x) = aᵀx + b + Σ_k γ_kᵀ h(θ_kᵀψ(x))
 //
-// so that it contains the linear family, at γ = 0. For ψ and h see [NewWide],
-// [NewSpectral] and [NewRadial]. The parameters are
+// so that it contains the linear family, at γ = 0. ψ(x) are the inputs of a unit and h are
+// its outputs; [NewWide], [NewSpectral] and [NewRadial] say what they are. The parameters are
 //
 //	w = [a, b, γ_1, …, γ_m, θ_1, …, θ_m]
 type Additive struct {
@@ -92,8 +92,9 @@ func (m *Additive) Direction(theta []float64) []float64 {
 	return theta[1-first:][:m.d:m.d]
 }
 
-// CopyLinear copies the parameters of a linear fit, a, b and those of features that m does not have, to w, which has
-// those of m and then the latter. from may share storage with w.
+// CopyLinear copies the parameters of a linear fit to w. from has a, b and the parameters of features that m does not
+// have; w has the parameters of m, of which a and b are set, and then those of the other features. from may share
+// storage with w.
 func (m *Additive) CopyLinear(w, from []float64) {
 	copy(w[m.NumParams():], from[m.Linear():])
 	copy(w, from[:m.Linear()])

@@ -43,8 +43,8 @@ type layer struct {
 func (l layer) output() int { return l.input + l.in }
 
 // NewMLP returns the perceptrons of d features with the given hidden widths,
-// first to last, and activation. No widths make it affine in x. It panics
-// where d or a width is below 1, or a is not one of the activations.
+// first to last, and activation. Without widths it is affine in x. It panics
+// if d or a width is below 1, or if a is not one of the activations.
 func NewMLP(d int, hidden []int, a Activation) *MLP {
 	if d < 1 {
 		panic(fmt.Sprintf("utility: MLP of %d features, want at least 1", d))

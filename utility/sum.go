@@ -26,7 +26,7 @@ type views struct {
 // NewSum returns the family of g of the first features plus h of the others.
 func NewSum(g, h Model) *Sum { return &Sum{g: g, h: h} }
 
-// Base returns g.
+// Base returns g, the family of the first features.
 func (m *Sum) Base() Model { return m.g }
 
 // String returns both families.

@@ -6,7 +6,11 @@
 //	values.go     values of features, by name
 //	reader.go     a hand-written reader of requests
 //	answer.go     decisions and their outcomes
+//	catalogue.go  the items of a placement, which requests name by id
 //	stats.go      the counters of a placement
+//	insight.go    what a placement has sold, and what its policy has learned
+//	explain.go    why a decision shows what it shows
+//	experiment.go experiments and their reports
 //	event.go      events of the stream
 //	problem.go    errors (RFC 9457)
 //	field.go      errors of a field, before they are problems

@@ -118,12 +118,12 @@ type VersionList struct {
 	Versions []Version `json:"versions"`
 }
 
-// Kept names a version that was kept.
+// Kept is the answer to keeping a version.
 type Kept struct {
 	Version uint64 `json:"version"`
 }
 
-// Note is why a version is kept.
+// Note is the body of a request that keeps a version: why it is kept.
 type Note struct {
 	Note string `json:"note" maxLength:"500" doc:"of the version"`
 }

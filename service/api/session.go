@@ -16,7 +16,7 @@ type SignIn struct {
 	Key string `json:"key" doc:"an API key"`
 }
 
-// KeyList lists the keys of the service. Nothing shows their tokens, which it does not have.
+// KeyList lists the keys of the service. It has no tokens: the service stores only their hashes.
 type KeyList struct {
 	Required bool       `json:"required" doc:"whether the service asks for keys"`
 	Keys     []KeyEntry `json:"keys"`

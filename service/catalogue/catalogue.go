@@ -52,9 +52,9 @@ func New(s *feature.Schema) *Catalogue {
 	return c
 }
 
-// Restore returns the catalogue of items in the order of their slots. Items that do not fit the schema
-// are not available. The error names one of them if it has the type *[ItemError]; another error is of
-// records that no catalogue has had.
+// Restore returns the catalogue of items in the order of their slots. Items that do not fit the schema are
+// not available, and the error, an *[ItemError], names one of them. Any other error means that the records
+// are not those of a catalogue.
 func Restore(s *feature.Schema, version uint64, records iter.Seq[string]) (c *Catalogue, err error) {
 	c = New(s)
 	var misfit error
@@ -115,8 +115,9 @@ type putItem struct {
 	unfit    bool
 }
 
-// NewChange returns the change that puts items, which are records, and deletes those of the ids. It
-// computes the rows, so that Apply is quick. Errors name what Encode would not have written.
+// NewChange returns the change that puts items, which are records, and deletes the items of the ids. It
+// computes the rows, so that Apply is quick. It returns an error for a record that Encode cannot have
+// written.
 func (c *Catalogue) NewChange(put, deleted []string) (*Change, error) {
 	return c.newChange(put, deleted, false)
 }
@@ -175,7 +176,8 @@ func (e *ItemError) Error() string { return fmt.Sprintf("item %q: %v", e.ID, e.E
 
 func (e *ItemError) Unwrap() error { return e.Err }
 
-// Apply makes a change, which version names from then on. It waits for readers.
+// Apply makes a change. Its entry in the log is the catalogue's version from then on. Apply waits for
+// readers.
 func (c *Catalogue) Apply(version uint64, change *Change) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -29,7 +29,7 @@ import (
 type Client struct {
 	Base string            // "http://127.0.0.1:8080", or several addresses with commas between them
 	Key  string            // the token of an API key; "" sends none
-	HTTP http.RoundTripper // (a transport that keeps up to 256 idle connections)
+	HTTP http.RoundTripper // sends requests (a transport that keeps up to 256 idle connections)
 
 	Timeout  time.Duration  // of one attempt (10 s)
 	Patience time.Duration  // from the first attempt to the beginning of the last (30 s); negative tries each address once

@@ -26,8 +26,8 @@ func (c *Client) PatchItems(ctx context.Context, placement string, items []api.C
 	return c.changeItems(ctx, "PATCH", placement, items)
 }
 
-// ItemsChunk is a number of items that a request may have: with records of up to 250 bytes they are one
-// entry of the log.
+// ItemsChunk is a good number of items for one request: if their records have at most 250 bytes
+// each, they are one entry of the log.
 const ItemsChunk = 1000
 
 func (c *Client) changeItems(ctx context.Context, method, placement string, items []api.CatalogueItem) (*api.ItemsChanged, error) {

@@ -33,15 +33,15 @@ type Answer struct {
 	By            uint8     // ByPolicy, ByChance, ByBaseline or ByImport
 	Repeated      bool      // the request was answered before, and this is that answer
 
-	Deferred bool     // the request's: see [Engine.Activate]
-	Certain  bool     // of a request with slots: the policy had one set, without a draw
-	Own      []string // and that set, if chance showed another one
+	Deferred bool     // as the request asks: the outcome can come after [Engine.Activate]
+	Certain  bool     // for a request with slots: whether the policy's set was not drawn
+	Own      []string // the policy's set if it was not drawn, and chance showed another one
 	Slots    []string // the ids of its slots, in the order of Shown; nil if they have none
 
 	Variant string // of an experiment; "" without one
 
 	CatalogueVersion     uint64   // the last entry that had changed the catalogue; 0 if no candidate may be from one
-	Unknown, Unavailable []string // candidates that the catalogue does not have, and that may not be shown now: the first of each
+	Unknown, Unavailable []string // the first candidates that the catalogue does not have, and the first that may not be shown now
 	Missing              int      // the number of both
 	Payload              []string // the stored payloads of what is shown, "" where there is none; nil if the request does not ask for them
 }

@@ -38,7 +38,8 @@ func NewAudit(build func(Spec) (vitrine.Learner, error), snapshot []byte) (*Audi
 // Sequence returns the sequence of the last entry.
 func (a *Audit) Sequence() uint64 { return a.state.position.Sequence }
 
-// Entry takes the next entry and returns its event, nil if it is none, and an error if it is unlawful.
+// Entry takes the next entry of the log. It returns the event, or nil if the entry is not an event, and an error if
+// it breaks a rule.
 func (a *Audit) Entry(entry []byte) (*eventlog.Event, error) {
 	next := a.state.position.After(entry)
 	defer func() { a.state.position = next }()

@@ -274,8 +274,8 @@ func (l *Draw) Law(n int) offpolicy.Law {
 	return offpolicy.EpsilonSets(l.Epsilon, n, l.Size, page)
 }
 
-// LawOf returns the law by which the set of an offer was drawn, nil if the log does not say it. A
-// policy in the mode learn that was certain has one, too.
+// LawOf returns the law by which the set of an offer was drawn, or nil if the log does not say it. A policy in the
+// mode learn that showed its set with probability 1 has a law, too.
 func LawOf(o *eventlog.Offered) offpolicy.Law {
 	n := len(o.ItemIDs)
 	if n < o.Candidates || n == 0 {

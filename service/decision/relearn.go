@@ -115,8 +115,9 @@ func (s *fold) needs(upTo uint64) uint64 {
 	return first
 }
 
-// Needs returns the first entry of the log that must stay for the learners that learn from the log: for those that do
-// now, and for those that did in a replay from a snapshot of an entry on. It is [math.MaxUint64] if there are none.
+// Needs returns the first entry that must stay in the log for second learners, which learn from it. These are the
+// ones that learn now, and those that learned after the entry upTo, because a replay from a snapshot of that entry
+// lets them learn again. It is [math.MaxUint64] if there are none.
 func (e *Engine) Needs(upTo uint64) uint64 {
 	e.mu.RLock()
 	defer e.mu.RUnlock()

@@ -263,8 +263,9 @@ func (b *bucket) overBaseline() (estimate, standardError float64) {
 	return n * (x - y), n * math.Hypot(ex, ey)
 }
 
-// Recent returns the sums of the decisions of some time before now, of all if span is 0, by the ways to find an
-// assortment ([ByPolicy], [ByChance], [ByBaseline]), and the decisions a second in the last ten full seconds.
+// Recent returns what the decisions in a span of time before now have earned, by the way that found the assortment:
+// ByPolicy, ByChance and ByBaseline. A span of 0 means all decisions. rate is the number of decisions a second in
+// the last ten full seconds.
 func (e *Engine) Recent(name string, now int64, span time.Duration) (groups [3]api.Group, rate float64, err error) {
 	v, err := e.view(name)
 	if err != nil {

@@ -180,8 +180,9 @@ func SnapshotOldest(data []byte) (uint64, error) {
 	return oldest, d.Err()
 }
 
-// SnapshotNeeds returns the first entry that second learners read which a snapshot knows, if the log is replayed from a
-// snapshot of an entry on, [math.MaxUint64] if there are none.
+// SnapshotNeeds returns the first entry of the log that second learners would read in a replay from a snapshot of
+// the entry upTo, as far as the given snapshot knows of them. It is [math.MaxUint64] if there are none. See
+// [Engine.Needs].
 func SnapshotNeeds(data []byte, upTo uint64) (uint64, error) {
 	d, err := newDecoder(data)
 	if err != nil {

@@ -192,10 +192,10 @@ func checkNote(note string) error {
 	return nil
 }
 
-// Keep keeps what a placement's learner has learned from all outcomes so far, and returns its version to roll back to.
-// What is kept already has its version again, with the note that it had. A version without a note is one of the clock:
-// when there are more than the placement keeps, these are dropped first. Errors are *api.FieldError of the note,
-// ErrNotFound, ErrStopped and that of ctx.
+// Keep keeps what a placement's learner has learned from all outcomes so far, and returns its version to roll back
+// to. If that state is kept already, Keep returns its version, whose note does not change. Versions without a note
+// are those of the service's timer; they are dropped first if there are more versions than the placement keeps.
+// Errors are *api.FieldError for the note, ErrNotFound, ErrStopped and that of ctx.
 func (e *Engine) Keep(ctx context.Context, name, note string, now int64) (number uint64, err error) {
 	if err := checkNote(note); err != nil {
 		return 0, err

@@ -27,7 +27,7 @@ import (
 	"vitrine/service/client"
 )
 
-// Seed is that of the shop, its shoppers and its placements.
+// Seed determines the products of the shop, its shoppers and its placements.
 const Seed = 1
 
 // halfSeason is the number of shoppers after which tastes change.

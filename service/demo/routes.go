@@ -10,7 +10,7 @@ import (
 	"vitrine/service/api"
 )
 
-// Path is that of all routes of the demonstration.
+// Path begins the paths of all routes of the demonstration.
 const Path = "/demo/"
 
 // maxBody bounds the body of a request, in bytes.

@@ -14,7 +14,7 @@ type Event struct {
 	Body      Body
 }
 
-// Body is the content of an event: a pointer to one of the types of this file.
+// Body is the content of an event: a pointer to one of the types of this package, from PlacementPut to LearnerAdopted.
 type Body interface {
 	kind() kind
 	check() error
@@ -87,7 +87,7 @@ type VersionKept struct {
 // LearnerReset changes a placement, whose learner begins again. The state of the one before is kept, as a version.
 type LearnerReset struct {
 	Config []byte // canonical JSON
-	Note   string // of that version
+	Note   string // of the version that is kept
 }
 
 // LearnerRolledBack returns to a version. The state before is kept, as a version. Config is that of the placement

@@ -47,9 +47,11 @@ type Frame struct {
 	Entries      [][]byte
 }
 
-// Start returns the position before the frame's first entry, and End the position after its last.
+// Start returns the position before the frame's first entry.
 func (f *Frame) Start() Position { return Position{f.Log, f.First - 1, f.Before} }
-func (f *Frame) End() Position   { return f.Start().After(f.Entries...) }
+
+// End returns the position after the frame's last entry.
+func (f *Frame) End() Position { return f.Start().After(f.Entries...) }
 
 // Next returns the sequence after the frame.
 func (f *Frame) Next() uint64 { return f.First + uint64(len(f.Entries)) }

@@ -3,7 +3,8 @@
 // byte.
 //
 // A store keeps entries, which are bytes, and numbers them 1, 2, 3, … without gaps: the sequence. State is a
-// fold of the entries in their order.
+// fold of the entries in their order. Package natslog has the store that is durable, and package memlog one in
+// memory.
 package eventlog
 
 import (
@@ -50,8 +51,9 @@ type Reader interface {
 	Entry(ctx context.Context, sequence uint64) ([]byte, error)
 }
 
-// Synced is a store that knows how recent its entries are: at a time, the log had none after an entry that Follow
-// has yielded or is about to yield. The time is zero while it is not known.
+// Synced is a store that knows how recent its entries are. Synced returns an entry that Follow has
+// yielded or is about to yield, and the last time at which the log was known to have no later entry.
+// The time is zero while it is not known.
 type Synced interface {
 	Synced() (sequence uint64, at time.Time)
 }

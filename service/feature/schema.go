@@ -19,7 +19,7 @@ import (
 //	category            e_b in ℝ^B: the first m values that a schema learns have b = 0, …, m − 1, and the others
 //	                    b = m + h(v) mod (B − m), with m = names
 //	text                z / ‖z‖ in ℝ^B, z_b = Σ_w σ(w) 1{h(w) mod B = b} over the words w of the text
-//	                    ([text.Tokens]); 0 if there are no words
+//	                    (runs of two or more letters, digits or underscores, in lower case); 0 if there are no words
 //	object              z / max(1, ‖z‖) in ℝ^B, z_b = Σ σ(v) x(v) 1{h(v) mod B = b} over the values of a
 //	                    JSON object; 0 if it is empty or missing
 //	cross               vec(x yᵀ), x and y the columns of two earlier features
@@ -65,7 +65,8 @@ func (s *Schema) Columns(name string) (from, size int, ok bool) {
 	return s.columns[i].from, s.columns[i].size, true
 }
 
-// Equal reports whether two schemas make the same rows, of values that both have learned or neither.
+// Equal reports whether two schemas have the same features, so that they make the same rows if they have learned
+// the same values.
 func (s *Schema) Equal(o *Schema) bool {
 	return s == o || slices.EqualFunc(s.columns, o.columns, func(a, b column) bool { return a.makes(&b) })
 }

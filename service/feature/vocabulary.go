@@ -133,7 +133,7 @@ func (s *Schema) Unseen(user api.Values, items []api.Item) []Seen {
 	return all
 }
 
-// Fresh returns those of the values that the schema would learn now.
+// Fresh returns the values among seen that the schema does not know and has room for.
 func (s *Schema) Fresh(seen Seen) Seen {
 	fresh := Seen{Feature: seen.Feature}
 	i := s.find(seen.Feature)

@@ -19,11 +19,11 @@ import (
 // gather is how long a commit waits for more callers. docs/adr/0041 measures what that saves.
 const gather = 200 * time.Microsecond
 
-// OpenEngine restores the state from the newest snapshot in a data directory and the entries after it.
-// If that snapshot is unusable, it takes an earlier one, or replays the whole log. If a learner's state
-// cannot be read and the log no longer has its rounds, the learner starts from nothing, with a warning.
-// OpenEngine also warns if the placements exceed their part of the budget. Of o it takes the log, Budget,
-// Applied, Follow and Leader.
+// OpenEngine restores the state from the newest snapshot in a data directory and the entries after it. If that
+// snapshot is unusable, it takes an earlier one, or replays the whole log. If a learner's state cannot be read and
+// the log no longer has its rounds, the learner starts from nothing, with a warning. OpenEngine also warns if the
+// placements exceed their part of the budget. It uses the Store, Budget, Applied, Follow and Leader of o, and the
+// options of followers; it sets the others itself.
 func OpenEngine(ctx context.Context, data string, o decision.Options, logger *slog.Logger) (*decision.Engine, error) {
 	o.Build, o.Size, o.Gather = decision.NewLearner, decision.LearnerSize, gather
 	o.Progress = func(entries int) { logger.Info("replaying", "entries", entries) }

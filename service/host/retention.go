@@ -31,12 +31,12 @@ type Retention struct {
 	Log  Shrinkable
 	Data string // the data directory
 
-	// Needs returns the first entry that learners read which learn from the log, now or in a replay from a snapshot
-	// of an entry on. Nil needs none.
+	// Needs returns the first entry that must stay for learners that read the log, now or in a replay from a
+	// snapshot of the entry upTo: see decision.Engine.Needs. Nil stands for no such learners.
 	Needs func(upTo uint64) uint64
 
-	// Evict ends the wait for outcomes of decisions before an entry, so that entries that they need can be removed once a
-	// snapshot is without them. Nil evicts none.
+	// Evict ends the wait for the outcomes of decisions made before an entry, so that the next snapshot does
+	// not need their entries. Nil evicts none.
 	Evict func(ctx context.Context, before uint64) error
 }
 

@@ -22,7 +22,7 @@ import (
 	"vitrine/service/decision"
 )
 
-// ExportParquet writes decisions as a table with a row for each item, which [records.Read] reads.
+// ExportParquet writes decisions as a table with a row for each item, which package records reads.
 // Numbers are doubles and other values texts; hashed values, which cannot be recovered, are lists of
 // their columns in JSON.
 func (log *Log) ExportParquet(ctx context.Context, w io.Writer, which Decisions) error {

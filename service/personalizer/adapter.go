@@ -61,7 +61,8 @@ type Answer struct {
 	Decision string // the id of the decision that was made, if one was
 }
 
-// Placement is the placement of the routes at the root, for callers whose key is not for only one other.
+// Placement is the placement that the routes at the root use, unless the caller's key is limited to one
+// other placement.
 const Placement = "personalizer"
 
 // KeyHeader is the header in which the contract has API keys.
@@ -76,7 +77,7 @@ var Versions = []string{"v1.0", "v1.1-preview.1", "v1.1-preview.2", "v1.1-previe
 // ErrVersion is returned if there is nothing at a path below Personalizer's.
 var ErrVersion = fmt.Errorf("there is nothing at this path: the versions are %q, the last one also as the api-version of the query; multi-slot calls are in all but the first", Versions)
 
-// Below is the route of what is below Personalizer's paths, where there is nothing.
+// Below is the route of unknown paths below Personalizer's: it answers that nothing is there.
 var Below Route
 
 // Routes returns the routes of the contract, at the root and below each placement: a resource of Personalizer is a

@@ -129,7 +129,7 @@ func formatOf(path string) (string, error) {
 	return "", fmt.Errorf("%s: its name does not say its format: set format in the mapping, one of %s", path, strings.Join(formatNames(), ", "))
 }
 
-// Report says what of a log was matched.
+// Report counts what Read found in a log.
 type Report struct {
 	Decisions int            // read
 	Skipped   map[string]int // decisions that are left out, by the reason

@@ -59,7 +59,7 @@ type Squares struct {
 	SS, SN, NN float64 // Σ s², Σ s n, Σ n²
 }
 
-// Cluster are the decisions of a bucket with its present variant.
+// Cluster sums the decisions of a bucket since it has had its present variant.
 type Cluster struct {
 	N, Sum, Part float64
 }
@@ -69,7 +69,7 @@ func NewResults(variants, control int) *Results {
 	return &Results{Control: control, Variants: make([]Earned, variants), Clusters: make([]Cluster, Buckets)}
 }
 
-// Block are decisions whose order does not matter.
+// Block sums decisions that are taken together, so that their order does not matter.
 type Block struct {
 	Centre   float64 // m
 	Mean     confseq.Block
@@ -111,8 +111,9 @@ func (b *Block) Add(v int, x, bound float64, shares []float64, control int) {
 	}
 }
 
-// Cluster notes a decision of variant v of a block. Its bucket has the variant now; -1 says that it has another one,
-// so that the decision is a cluster of its own.
+// Cluster notes a decision of variant v, for the sums of squares by buckets. bucket is the bucket of its unit if it
+// still has that variant; −1 stands for a bucket that has another one by now, so that the decision is a cluster of
+// its own. centre is that of the decision's block.
 func (r *Results) Cluster(bucket, v int, x, centre float64, shares []float64) {
 	part := (x - centre) / shares[v]
 	c := &Cluster{}

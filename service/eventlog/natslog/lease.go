@@ -143,7 +143,8 @@ func (q *quiet) observe(revision uint64, now time.Time) (renewed bool) {
 	return renewed
 }
 
-// Leader returns the process that has the lease, as it was last seen; zero of a log in a directory, and while nobody has it.
+// Leader returns the process that has the lease, as it was last seen. It returns the zero Holder for a
+// log in a directory, and while no process has the lease.
 func (s *Store) Leader() Holder {
 	if h := s.holder.Load(); h != nil {
 		return *h

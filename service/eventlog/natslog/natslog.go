@@ -29,7 +29,7 @@ import (
 	"vitrine/service/eventlog"
 )
 
-// Options of a log. One of Dir and URL is given.
+// Options say where a log is and how it is opened. Exactly one of Dir and URL must be given.
 type Options struct {
 	Dir      string        // of the server in the process; created if it is missing
 	URL      string        // of external servers, nats://host:4222, comma separated

@@ -1,0 +1,46 @@
+package assortment_test
+
+import (
+	"fmt"
+
+	"vitrine/assortment"
+)
+
+// Items 0 to 3 with their utilities and revenues. Item 2 sells best, and would take customers from the
+// items that earn more.
+func ExampleMaximize() {
+	utility := []float64{0, 0.5, 2, 1}
+	revenue := []float64{9, 8, 2, 7}
+	s, earns := assortment.Maximize(nil, assortment.AtMost(3), utility, revenue)
+	fmt.Printf("show %v, which earns %.2f a customer\n", s, earns)
+	// Output: show [0 1 3], which earns 6.47 a customer
+}
+
+// At most one of the items 1 and 3, and always item 2.
+func ExampleNewLaminar() {
+	family, err := assortment.NewLaminar(assortment.Rules{
+		Items:   4,
+		Max:     3,
+		Groups:  []assortment.Group{{Name: "shoes", Items: []int{1, 3}, Max: 1}},
+		Include: []int{2},
+	})
+	if err != nil {
+		panic(err)
+	}
+	s, _ := assortment.Maximize(nil, family, []float64{0, 0.5, 2, 1}, []float64{9, 8, 2, 7})
+	fmt.Println(s)
+	// Output: [0 2 3]
+}
+
+// Two products with costs of 4 and 1, and the prices that earn the most.
+func ExampleOptimalPrices() {
+	prices, profit, err := assortment.OptimalPrices(nil, []assortment.Priced{
+		{Utility: 5, Sensitivity: 0.5, Cost: 4},
+		{Utility: 2, Sensitivity: 1, Cost: 1},
+	})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Printf("prices %.2f, profit %.2f a customer\n", prices, profit)
+	// Output: prices [9.13 5.13], profit 3.13 a customer
+}
