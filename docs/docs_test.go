@@ -5,11 +5,15 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"vitrine/config"
 	"vitrine/docs/algorithms"
@@ -49,6 +53,35 @@ func TestRelativeLinksResolve(t *testing.T) {
 				t.Errorf("%s: link to %s: %v", page, m[1], err)
 			}
 		}
+	}
+}
+
+// A decision has a context, a decision and consequences on at most 40 lines, and one line in the list of decisions, in the order
+// of their numbers.
+func TestDecisionsAreShortAndListed(t *testing.T) {
+	decisions, list := pages(t, "adr"), ""
+	for _, path := range slices.Sorted(maps.Keys(decisions)) {
+		name := filepath.Base(path)
+		if name == "README.md" {
+			continue
+		}
+		list += "[" + name[:4] + "](" + name + ")\n"
+		text := decisions[path]
+		if n := strings.Count(text, "\n"); n > 40 {
+			t.Errorf("%s has %d lines", path, n)
+		}
+		for _, part := range []string{"**Context.**", "**Decision.**", "**Consequences.**"} {
+			if !strings.Contains(text, part) {
+				t.Errorf("%s has no %s", path, part)
+			}
+		}
+	}
+	var listed strings.Builder
+	for _, m := range regexp.MustCompile(`(?m)^- (\[\d{4}\]\(\d{4}-[\w-]+\.md\)) \S`).FindAllStringSubmatch(decisions[filepath.Join("adr", "README.md")], -1) {
+		listed.WriteString(m[1] + "\n")
+	}
+	if diff := cmp.Diff(list, listed.String()); diff != "" {
+		t.Errorf("adr/README.md, -the pages +its list:\n%s", diff)
 	}
 }
 
