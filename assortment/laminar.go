@@ -332,7 +332,7 @@ func (l *Laminar) MaxGain(dst vitrine.Assortment, gain []float64) vitrine.Assort
 	return l.best(dst, gain, 0)
 }
 
-// top implements ranker: exp(u_i) is positive wherever u_i is above −∞.
+// top implements ranker: exp(u_i) is positive if u_i is above −∞.
 func (l *Laminar) top(dst vitrine.Assortment, u []float64) vitrine.Assortment {
 	return l.best(dst, u, negInf)
 }

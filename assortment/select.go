@@ -36,7 +36,7 @@ func appendLargest(dst, items []int, k int, value []float64, minimum float64, al
 	return dst
 }
 
-// replaceSmaller replaces what is in the heap by what is larger.
+// replaceSmaller makes the heap hold the largest of its items and the given ones.
 func replaceSmaller(heap, items []int, value []float64) {
 	for j := len(heap)/2 - 1; j >= 0; j-- {
 		siftDown(heap, value, j)

@@ -34,7 +34,7 @@ type Transversal struct {
 	slots   int
 	minimum int
 	rank    int     // the maximal number of items of a set
-	kind    []int   // N; none is of items that fit no slot
+	kind    []int   // N; none for items that fit no slot
 	kinds   []kinds // by kind
 	never   []bool  // N; nil if every item fits a slot
 

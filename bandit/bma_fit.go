@@ -265,8 +265,8 @@ func (f *fitting) rest() {
 	}
 }
 
-// origin returns where an expert starts as a start of its fit, if the mode that it
-// has is of another standardisation.
+// origin returns the start of an expert before its first round, as a start of its fit, if
+// its mode belongs to another standardisation.
 func (f *fitting) origin(e *expert) []start {
 	if !f.moved {
 		return nil

@@ -30,7 +30,7 @@ type LinearOptions struct {
 }
 
 // basis returns the family of a learner of the problem, which the named
-// constructor makes: m, or where it is nil the linear utilities of the features;
+// constructor makes: m, or if it is nil the linear utilities of the features;
 // with position effects, if they are learned.
 func (o LinearOptions) basis(constructor string, p Problem, m utility.LinearInParams) (utility.LinearInParams, error) {
 	if err := p.Check(); err != nil {

@@ -151,7 +151,7 @@ const maxUtility = vitrine.MaxFeature * vitrine.MaxFeature
 //     slope.
 //   - A utility beyond maxUtility is cut off there.
 //
-// It returns nil if nothing was offered, and where a utility or a gradient is
+// It returns nil if nothing was offered, or if a utility or a gradient is
 // not finite: then the round teaches nothing.
 func (t *tangent) at(m utility.Model, w []float64, r vitrine.Round) *mat.Dense {
 	t.u = t.u[:0]

@@ -32,7 +32,7 @@ func scaled(m *mat.SymDense, d []float64) *mat.SymDense {
 	return s
 }
 
-// diagonal returns the diagonal of m, with 1 in the place of what is not positive.
+// diagonal returns the diagonal of m, with 1 in the place of entries that are not positive.
 func diagonal(m *mat.SymDense) []float64 {
 	d := make([]float64, m.SymmetricDim())
 	for i := range d {

@@ -87,7 +87,7 @@ func (l *Layout) check() error {
 // hasOutside reports whether choices have an outside option.
 func (l *Layout) hasOutside() bool { return l.Outside == "implicit" || l.Outside == "explicit" }
 
-// label returns the label of what a table writes.
+// label returns the label that stands for a text of the table.
 func (l *Layout) label(text string) string {
 	if label, ok := l.Labels[text]; ok {
 		return label

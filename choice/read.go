@@ -93,7 +93,7 @@ type reader struct {
 	fill    [2]int      // of the frame: alternative and position; -1 if the table has one of the name, or none is used
 	derived []*computed // further columns
 
-	key, alternative, panel, cluster  []int // columns of the frame; at most one but for key
+	key, alternative, panel, cluster  []int // columns of the frame; at most one, except for key
 	filter, available, chosen, weight *computed
 	variables                         []*computed
 	needed                            [][]bool // by variable: by label; nil for all
@@ -114,7 +114,7 @@ type reader struct {
 	values [][]float64  // by variable: of the rows of the batch
 	check  []bool       // by variable: whether some of these are not finite, or not needed
 	plain  bool         // whether there are no such variables
-	run    [2]int       // rows [from, to) of the batch that are in the data, but for their variables
+	run    [2]int       // rows [from, to) of the batch that are in the data, without their variables yet
 	x      []float64    // the variables of a row
 
 	open openChoice

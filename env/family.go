@@ -29,7 +29,7 @@ func NewFamily(m utility.Model, low, high float64, rng *rand.Rand) *Family {
 	return f
 }
 
-// Within scales w* back to the ball ‖w*‖ ≤ radius where it is outside, and returns the
+// Within scales w* back to the ball ‖w*‖ ≤ radius if it is outside, and returns the
 // truth. Call it before the truth is used. Assumption 2 of the paper has radius 1,
 // which its experiments do not keep.
 func (f *Family) Within(radius float64) *Family {

@@ -11,7 +11,7 @@ import (
 // LevenbergMarquardt minimises a [Curved] objective, such as an [NLL], by damped Fisher scoring: with the
 // Fisher information F(w), penalty included, and a damping μ,
 //
-//	(F(w) + μI) δ = −∇L(w),   w ← w + δ where that decreases L.
+//	(F(w) + μI) δ = −∇L(w),   w ← w + δ if that decreases L.
 //
 // After an accepted step μ shrinks with the gain ratio, the decrease of L over that of
 // its quadratic model. After a rejected one μ doubles, then quadruples, and so on

@@ -86,7 +86,7 @@ func writeLines(w io.Writer, items []api.CatalogueItem) error {
 	return nil
 }
 
-// errMoving is of a catalogue that changes while it is read.
+// errMoving is returned for a catalogue that changes while it is read.
 var errMoving = errors.New("the catalogue has changed while it was read")
 
 // eachPage calls visit with each page of a catalogue.

@@ -20,7 +20,7 @@ type request struct {
 	utility, revenue []float64
 	group            []int32  // in groups; -1 for none
 	brand            []string // "" for none
-	weight           []int    // -1 where it is not given
+	weight           []int    // -1 if it is not given
 	groups           []string
 	byGroup          map[string]int32
 

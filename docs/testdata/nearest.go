@@ -71,7 +71,7 @@ type nearest struct {
 
 // Offer implements vitrine.Policy.
 func (o *nearest) Offer(x *vitrine.Context, _ *rand.Rand) vitrine.Offer {
-	family := o.p.Family(x) // first: it panics where x has another number of features
+	family := o.p.Family(x) // first: it panics if x has another number of features
 	u := make([]float64, x.NumItems())
 	for i := range u {
 		square := 0.0

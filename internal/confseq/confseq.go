@@ -91,7 +91,7 @@ func (m *Mean) High(alpha float64) float64 {
 	return m.Average() + m.width(alpha)
 }
 
-// Interval returns bounds between which μ_n lies at all times, but for a probability of alpha.
+// Interval returns bounds between which μ_n lies at all times, with a probability of at least 1 − alpha.
 func (m *Mean) Interval(alpha float64) (low, high float64) {
 	return m.Low(alpha / 2), m.High(alpha / 2)
 }

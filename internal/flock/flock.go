@@ -15,10 +15,10 @@ import (
 const (
 	Shared       = unix.LOCK_SH                // waits for who has it exclusively
 	Exclusive    = unix.LOCK_EX                // waits for all others
-	TryExclusive = unix.LOCK_EX | unix.LOCK_NB // ErrTaken where others have it
+	TryExclusive = unix.LOCK_EX | unix.LOCK_NB // returns ErrTaken if others have it
 )
 
-// ErrTaken is of a lock that others have.
+// ErrTaken is returned for a lock that others have.
 var ErrTaken = unix.EWOULDBLOCK
 
 // Lock is a lock that was taken.

@@ -6,7 +6,7 @@ import "math"
 // shorter ones go in four, rounded twice, which is faster.
 const worth = 12
 
-// Dot returns Σ_i a_i b_i. It panics where b is shorter than a.
+// Dot returns Σ_i a_i b_i. It panics if b is shorter than a.
 func Dot(a, b []float64) float64 {
 	b = b[:len(a)]
 	if len(a) >= worth {
@@ -52,7 +52,7 @@ func Sum(a []float64) float64 {
 	return (s0 + s1) + (s2 + s3)
 }
 
-// Axpy adds alpha x to dst. It panics where dst is shorter than x.
+// Axpy adds alpha x to dst. It panics if dst is shorter than x.
 func Axpy(dst []float64, alpha float64, x []float64) {
 	dst = dst[:len(x)]
 	done := axpyVector(dst, alpha, x)
@@ -124,7 +124,7 @@ func Combine(dst []float64, c float64, w []float64, stride int, x []float64, d i
 	}
 }
 
-// Mul multiplies dst by x, entry by entry. It panics where dst is shorter
+// Mul multiplies dst by x, entry by entry. It panics if dst is shorter
 // than x.
 func Mul(dst, x []float64) {
 	dst = dst[:len(x)]
@@ -136,7 +136,7 @@ func Mul(dst, x []float64) {
 }
 
 // MulComplement stores y_i (1 - y_i) in dst_i, which is the slope of the sigmoid
-// where it has the value y_i. It panics where dst is shorter.
+// where it has the value y_i. It panics if dst is shorter.
 func MulComplement(dst, y []float64) {
 	dst = dst[:len(y)]
 	done := mulComplementVector(dst, y)
@@ -152,7 +152,7 @@ func MulComplement(dst, y []float64) {
 //
 //	dst[i·stride + j] = x_ai x_bi,  i < n
 //
-// It panics where a slice is shorter than its shape. dst may not overlap x.
+// It panics if a slice is shorter than its shape. dst may not overlap x.
 func MulPairs(dst []float64, stride int, x []float64, n int, pairs []int32) {
 	count := len(pairs) / 2
 	if n == 0 || count == 0 {
@@ -181,7 +181,7 @@ func MulPairs(dst []float64, stride int, x []float64, n int, pairs []int32) {
 //
 //	dst_i += Σ_{k<d} x_ki²
 //
-// It panics where x is shorter than its shape.
+// It panics if x is shorter than its shape.
 func AddSquares(dst, x []float64, d int) {
 	n := len(dst)
 	x = x[:d*n]
@@ -202,7 +202,7 @@ func AddSquares(dst, x []float64, d int) {
 //
 // Each sum goes in the order of its index by fused multiply-add, that over j from 0
 // on. W_k is the h×d row-major matrix that begins at w[k·stride], and c_k begins
-// bias ≥ h·d entries after it. It panics where a slice is shorter than its
+// bias ≥ h·d entries after it. It panics if a slice is shorter than its
 // shape. dst may not overlap the others.
 func Bilinear(dst []float64, n int, y []float64, h int, x []float64, d int, w []float64, bias, stride int) {
 	if n == 0 || h == 0 || len(dst) < n {
@@ -262,7 +262,7 @@ func Bilinear(dst []float64, n int, y []float64, h int, x []float64, d int, w []
 //
 //	dst[j·n + i] = x[i·stride + j],  i < n, j < d
 //
-// It panics where a slice is shorter than its shape, or stride than d. dst may
+// It panics if a slice is shorter than its shape, or stride than d. dst may
 // not overlap x.
 func Columns(dst, x []float64, stride, n, d int) {
 	if n == 0 || d == 0 {

@@ -55,7 +55,7 @@ func scalars(x []float64) int {
 }
 
 // Exp stores exp(x_i) in dst_i, with relative error below 3e-16. dst may be x;
-// it panics where dst is shorter.
+// it panics if dst is shorter.
 func Exp(dst, x []float64) {
 	dst = dst[:len(x)]
 	for len(x) > 0 {
@@ -76,7 +76,7 @@ func Exp(dst, x []float64) {
 }
 
 // Sigmoid stores 1/(1 + exp(-x_i)) in dst_i, with relative error below 4e-16.
-// dst may be x; it panics where dst is shorter.
+// dst may be x; it panics if dst is shorter.
 func Sigmoid(dst, x []float64) {
 	dst = dst[:len(x)]
 	for len(x) > 0 {
@@ -98,7 +98,7 @@ func Sigmoid(dst, x []float64) {
 }
 
 // Tanh stores tanh(x_i) in dst_i, with relative error below 5e-16. dst may be
-// x; it panics where dst is shorter.
+// x; it panics if dst is shorter.
 func Tanh(dst, x []float64) {
 	const one = 20 // tanh(20) rounds to 1
 	dst = dst[:len(x)]
@@ -120,7 +120,7 @@ func Tanh(dst, x []float64) {
 }
 
 // Softplus stores log(1 + exp(x_i)) in dst_i, with relative error below 6e-16.
-// dst may be x; it panics where dst is shorter.
+// dst may be x; it panics if dst is shorter.
 //
 // It is max(0, x) + log(1+e) with e = exp(-|x|), by log(1+e) = 2 atanh(z) and
 // z = e/(2+e) ≤ 1/3. The polynomial interpolates atanh(z)/z at z = 0 and at

@@ -5,7 +5,7 @@ package kernel
 //
 //	dst_i = a_i + Σ_j g_ij w_j
 //
-// It panics where a slice is shorter than its shape.
+// It panics if a slice is shorter than its shape.
 func Gemv(dst, a, g, w []float64, n, d int) {
 	dst, a, g, w = dst[:n], a[:n], g[:n*d], w[:d]
 	if active != generic && d > 0 {
@@ -21,7 +21,7 @@ func Gemv(dst, a, g, w []float64, n, d int) {
 //
 //	dst_j += Σ_i c_i g_ij
 //
-// It panics where a slice is shorter than its shape.
+// It panics if a slice is shorter than its shape.
 func GemvTrans(dst, g, c []float64, n, d int) {
 	dst, g, c = dst[:d], g[:n*d], c[:n]
 	if active != generic {

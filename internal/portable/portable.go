@@ -1,12 +1,12 @@
 // Package portable has elementary functions with the same bits on every machine,
-// for whatever becomes part of a learner's state. Those of package math differ in
-// the last digit between architectures, between amd64 machines with and without
-// fused multiply-add, and where a compiler fuses what they do. These round after
-// every operation, or fuse where it is written.
+// for values that become part of a learner's state. The functions of package math
+// differ in the last digit between architectures, and between amd64 machines with and
+// without fused multiply-add, and compilers may fuse their operations. The functions
+// here round after every operation, and fuse only where the code says so.
 //
-// Their values are those of package math on amd64 with fused multiply-add, but for
-// the logarithms of subnormal numbers and exponentials above 2^1023 √2, which it
-// loses.
+// Their values are those of package math on amd64 with fused multiply-add, except for
+// logarithms of subnormal numbers and exponentials above 2^1023 √2, in which package
+// math is wrong.
 package portable
 
 import "math"

@@ -31,9 +31,9 @@ const (
 // searches is the scratch of all callers.
 var searches = sync.Pool{New: func() any { return new(search) }}
 
-// search is the scratch of one call, and the state that its workers share. Its
-// memory is that of a few blocks, whatever N, but for the utilities or intervals of
-// all items where the way to maximise needs them.
+// search is the scratch of one call, and the state that its workers share. It has a
+// few blocks, whatever N, and the utilities or intervals of all items if the way to
+// maximise needs them.
 type search struct {
 	o        *Optimistic
 	sketcher utility.Sketcher

@@ -32,7 +32,7 @@ func combine(w, c []float64, q [][]float64) {
 	})
 }
 
-// each calls f for 0, …, n−1, in parallel where a call of the given cost makes
+// each calls f for 0, …, n−1, in parallel if a call of the given cost makes
 // that worth while.
 func each(n, cost int, f func(i int)) {
 	inParallel(n*cost, func(from, to int) {

@@ -175,7 +175,7 @@ func (l *lanczos) converged(b *bidiagonal, beta float64) (wanted int, done bool)
 	}
 }
 
-// add keeps the k largest of what was found and the given triplets.
+// add keeps the k largest of the triplets that were found and the given ones.
 func (l *lanczos) add(ts []triplet) {
 	l.found = append(l.found, ts...)
 	slices.SortStableFunc(l.found, func(s, t triplet) int { return cmp.Compare(t.sigma, s.sigma) })

@@ -56,7 +56,7 @@ func (e *Encoder) Uint64(v uint64) {
 	}
 }
 
-// write passes on what is there.
+// write passes on the bytes in buf.
 func (e *Encoder) write() {
 	e.sum = crc32.Update(e.sum, castagnoli, e.buf)
 	if e.err == nil {
@@ -220,7 +220,7 @@ func (d *Decoder) length(size int) int {
 	return n
 }
 
-// Fail records err, where no earlier error stands.
+// Fail records err, unless there is an earlier error.
 func (d *Decoder) Fail(err error) {
 	if d.err == nil {
 		d.err, d.buf = err, nil

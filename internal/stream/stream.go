@@ -17,7 +17,7 @@ const (
 	Customers   Purpose = 3 // the Gumbel shocks of round t
 	Policy      Purpose = 4 // the policy's own draws in round t
 	Learner     Purpose = 5 // the learner's initial weights (round 0)
-	Theory      Purpose = 6 // estimates of what the theory names (round 0), and of intervals (round 1)
+	Theory      Purpose = 6 // the estimates that the theory needs (round 0), and intervals (round 1)
 	Exploration Purpose = 7 // whether a decision of the service explores, and its uniformly drawn set
 	Rewards     Purpose = 8 // which choice the rewards of a decision of the service become
 )

@@ -50,8 +50,8 @@ type Vectors struct {
 }
 
 // TFIDF returns the term frequencies by inverse document frequency of the n
-// documents. A word t in df_t of them has in document i, where it stands c_it
-// times, the weight
+// documents. If document i has the word t c_it times, and df_t documents have it,
+// its weight there is
 //
 //	w_it = c_it idf_t / √(Σ_s (c_is idf_s)²),  idf_t = ln((1+n)/(1+df_t)) + 1
 //

@@ -103,7 +103,7 @@ func (d *decider) importedTogether(v view, decisions []*Imported) (list []import
 	return list, nil
 }
 
-// errBehind is of a learner whose queue has no room for a round. An import waits for it.
+// errBehind is returned if the queue of a learner has no room for a round. An import waits for the learner.
 var errBehind = errors.New("the learner is behind")
 
 // imported returns the two events of a decision, and their entries.

@@ -35,7 +35,7 @@ func catalogue(seed uint64) []Product {
 	return products
 }
 
-// describe names a product by what can be seen of it.
+// describe names a product by its look.
 func (p *Product) describe() string {
 	word := func(v float64, low, middle, high string) string {
 		switch {

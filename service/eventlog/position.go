@@ -23,7 +23,7 @@ func (id Identity) String() string { return hex.EncodeToString(id[:]) }
 func (id Identity) IsZero() bool { return id == Identity{} }
 
 // Position is a place in a log: after an entry, 0 before the first. Two logs with a common position have the
-// same entries up to it, beginning where they got their identity.
+// same entries from the place where they got their identity up to it.
 type Position struct {
 	Log      Identity
 	Sequence uint64

@@ -174,7 +174,7 @@ func oldestOf(path string) (uint64, error) {
 }
 
 // within returns a cut that is not beyond another one, as late as it may be for the log to begin with one of the
-// bases, and that base. One that cannot be read is of no use.
+// bases, and that base. One that cannot be read is ignored.
 func (r *Retention) within(bases []uint64, maximum uint64) (cut, base uint64) {
 	for _, upTo := range slices.Backward(bases) {
 		oldest, err := oldestOf(basePath(r.Data, upTo))

@@ -22,7 +22,7 @@ import (
 // Options describe the load and the service. A run ends after Decisions or Duration, whichever comes
 // first.
 type Options struct {
-	Bases       []string       // URLs of the service's processes; connections begin at different ones, and go to the next where one is away
+	Bases       []string       // URLs of the service's processes; connections begin at different ones, and go to the next if one does not answer
 	Key         string         // the token of an API key, or ""
 	Placement   string         // is created if it does not exist
 	Policy      map[string]any // of the placement, if it is created
