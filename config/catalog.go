@@ -18,9 +18,9 @@ import (
 // contexts is the table of the distributions of features.
 var contexts = []settings.Named[newContexts]{
 	settings.Name("gaussian", "standard normal features", settings.Fixed(always(env.Gaussian{}))),
-	settings.Name("clipped-gaussian", "standard normal features cut off at ±bound, default 1/√d", settings.WithDefaults(noClip, clippedContexts)),
-	settings.Name("uniform", "features uniform on [low, high], default [-3, 3]", settings.WithDefaults(interval(-3, 3), uniformContexts)),
-	settings.Name("student-t", "features of Student's distribution with degrees of freedom, default 3, within ±1000", settings.WithDefaults(heavyTails, studentContexts)),
+	settings.Name("clipped-gaussian", "standard normal features cut off at ±bound, default 1/√d", settings.Options(clippedOptions{}, clippedContexts)),
+	settings.Name("uniform", "features uniform on [low, high], default [-3, 3]", settings.Options(intervalOptions{-3, 3}, uniformContexts)),
+	settings.Name("student-t", "features of Student's distribution with degrees of freedom, default 3, within ±1000", settings.Options(studentOptions{3}, studentContexts)),
 	settings.Name("visits", "standard normal features, the last one the customer's: the same for all items", settings.Fixed(always(env.Visits{}))),
 	settings.Name("pool", "distinct items of the file's pool", settings.Bare(poolContexts)),
 	settings.Name("table", "the alternatives of a choice that the file's pool was fitted to, one of those with as many", settings.Bare(tableContexts)),
@@ -29,32 +29,32 @@ var contexts = []settings.Named[newContexts]{
 // truths is the table of the true utilities.
 var truths = []settings.Named[newTruth]{
 	settings.Name("mlp", "a network with parameters uniform on [low, high], default [-1, 1]; ball > 0 scales w into ‖w‖ ≤ ball", settings.WithDefaults(defaultMLPTruth, mlpTruth)),
-	settings.Name("cosine", "cos(2π xᵀw) − ½ xᵀw, w uniform on [-1, 1]; norm > 0 bounds ‖w‖", settings.WithDefaults(noBound, cosineTruth)),
-	settings.Name("linear", "xᵀθ with parameters uniform on [low, high], default [-1, 1]; intercept = true adds b; ball as of mlp", settings.WithDefaults(defaultLinearTruth, linearTruth)),
+	settings.Name("cosine", "cos(2π xᵀw) − ½ xᵀw, w uniform on [-1, 1]; norm > 0 bounds ‖w‖", settings.Options(cosineOptions{}, cosineTruth)),
+	settings.Name("linear", "xᵀθ with parameters uniform on [low, high], default [-1, 1]; intercept = true adds b; ball as of mlp", settings.Options(linearTruthOptions{policy.LinearOptions{}, defaultFamily}, linearTruth)),
 	settings.Name("product", "(xᵀq₁)(xᵀq₂) − ½ xᵀq₃, q₁, q₂, q₃ orthonormal; 3 features or more", settings.Bare(productTruth)),
 	settings.Name("threshold", "2 where 0.5 < xᵀw < 1.2, less ½, w uniform on [-1, 1]", settings.Bare(drawnTruth(env.NewThreshold))),
 	settings.Name("radial", "2 exp(−‖x − w‖²) − ½, w uniform on [-1, 1]", settings.Bare(drawnTruth(env.NewRadial))),
-	settings.Name("shop", "base + xᵀw, base = -4 by default: few customers buy; w uniform on [-1, 1]", settings.WithDefaults(lowConversion, shopTruth)),
+	settings.Name("shop", "base + xᵀw, base = -4 by default: few customers buy; w uniform on [-1, 1]", settings.Options(shopOptions{-4}, shopTruth)),
 	settings.Name("abs", "|xᵀw| − |x₁ − x₂|, w uniform on [-1, 1]; 2 features or more", settings.Bare(pairTruth(env.NewAbs))),
 	settings.Name("needle", "4 exp(−2‖x − w‖²) − 3/2, w uniform on [-1, 1]", settings.Bare(drawnTruth(env.NewNeedle))),
 	settings.Name("sawtooth", "3 times the fraction of xᵀw, less 2, w uniform on [-1, 1]", settings.Bare(drawnTruth(env.NewSawtooth))),
-	settings.Name("quadratic", "linear plus all products of two features, parameters uniform on [low, high], default [-1, 1]; ball as of mlp", settings.WithDefaults(defaultFamily, quadraticTruth)),
-	settings.Name("segments", "2xᵀw − ½, with a w for each sign of the last feature, uniform on [-1, 1]; opposed = true has w and −w", settings.WithDefaults(apart, segmentsTruth)),
-	settings.Name("sparse", "xᵀw with w = ±1 in relevant features, default 3, and 0 in the others", settings.WithDefaults(threeRelevant, sparseTruth)),
-	settings.Name("pool", "what real choices among the pool's items say: utility = \"logit\", the default, or \"probability\"", settings.WithDefaults(logit, poolTruth)),
-	settings.Name("table", "the pool's fitted utilities less that of taking nothing, outside, default 0", settings.WithDefaults(outsideZero, tableTruth)),
+	settings.Name("quadratic", "linear plus all products of two features, parameters uniform on [low, high], default [-1, 1]; ball as of mlp", settings.Options(defaultFamily, quadraticTruth)),
+	settings.Name("segments", "2xᵀw − ½, with a w for each sign of the last feature, uniform on [-1, 1]; opposed = true has w and −w", settings.Options(segmentsOptions{}, segmentsTruth)),
+	settings.Name("sparse", "xᵀw with w = ±1 in relevant features, default 3, and 0 in the others", settings.Options(sparseOptions{3}, sparseTruth)),
+	settings.Name("pool", "what real choices among the pool's items say: utility = \"logit\", the default, or \"probability\"", settings.Options(poolOptions{"logit"}, poolTruth)),
+	settings.Name("table", "the pool's fitted utilities less that of taking nothing, outside, default 0", settings.Options(tableOptions{}, tableTruth)),
 }
 
 // revenues is the table of the items' revenues.
 var revenues = []settings.Named[env.Revenues]{
 	settings.Name("one", "1 for every item", settings.Fixed[env.Revenues](env.One{})),
-	settings.Name("uniform", "uniform on [low, high] in each round, default [0, 1]", settings.WithDefaults(interval(0, 1), uniformRevenue)),
+	settings.Name("uniform", "uniform on [low, high] in each round, default [0, 1]", settings.Options(intervalOptions{0, 1}, uniformRevenue)),
 }
 
 // drifts is the table of the ways in which a truth moves during the horizon.
 var drifts = []settings.Named[newDrift]{
-	settings.Name("rotation", "tastes turn by angle degrees over the horizon, default 90", settings.WithDefaults(rightAngle, rotationDrift)),
-	settings.Name("switches", "the truth is drawn afresh at each of rounds = [...], default the middle of the horizon", settings.WithDefaults(middle, switchesDrift)),
+	settings.Name("rotation", "tastes turn by angle degrees over the horizon, default 90", settings.Options(rotationOptions{90}, rotationDrift)),
+	settings.Name("switches", "the truth is drawn afresh at each of rounds = [...], default the middle of the horizon", settings.Options(switchesOptions{}, switchesDrift)),
 }
 
 // pools is the table of the pools of real items. If the data is missing, the error says where to get it.
@@ -182,10 +182,6 @@ type intervalOptions struct {
 	High float64 `toml:"high" doc:"the largest value"`
 }
 
-func interval(low, high float64) func() intervalOptions {
-	return func() intervalOptions { return intervalOptions{low, high} }
-}
-
 func (o intervalOptions) check(s settings.Section) error {
 	if err := env.CheckInterval(o.Low, o.High); err != nil {
 		return s.At(err)
@@ -197,8 +193,6 @@ type clippedOptions struct {
 	Bound float64 `toml:"bound" range:"(0, inf)" zero:"1/√d" doc:"where features are cut off"`
 }
 
-func noClip() clippedOptions { return clippedOptions{} }
-
 func clippedContexts(_ settings.Section, o clippedOptions, features int) (newContexts, error) {
 	if o.Bound == 0 {
 		o.Bound = 1 / math.Sqrt(float64(features))
@@ -209,8 +203,6 @@ func clippedContexts(_ settings.Section, o clippedOptions, features int) (newCon
 type studentOptions struct {
 	Degrees int `toml:"degrees" range:"[1, 1000]" doc:"the degrees of freedom"`
 }
-
-func heavyTails() studentOptions { return studentOptions{3} }
 
 func studentContexts(_ settings.Section, o studentOptions, _ int) (newContexts, error) {
 	return always(env.StudentT(o)), nil
@@ -245,7 +237,7 @@ type familyOptions struct {
 	Ball float64 `toml:"ball" range:"(0, inf)" zero:"w as drawn" doc:"the ball into which w is scaled if it is outside"`
 }
 
-func defaultFamily() familyOptions { return familyOptions{intervalOptions: intervalOptions{-1, 1}} }
+var defaultFamily = familyOptions{intervalOptions: intervalOptions{-1, 1}}
 
 func familyTruth(m utility.Model, o familyOptions) newTruth {
 	return func(rng *rand.Rand, _ *env.Pool) env.Truth {
@@ -262,7 +254,7 @@ type mlpTruthOptions struct {
 	familyOptions
 }
 
-func defaultMLPTruth() mlpTruthOptions { return mlpTruthOptions{policy.OneLayer(), defaultFamily()} }
+func defaultMLPTruth() mlpTruthOptions { return mlpTruthOptions{policy.OneLayer(), defaultFamily} }
 
 func mlpTruth(s settings.Section, o mlpTruthOptions, features int) (newTruth, error) {
 	m, err := policy.MLP(s, o.MLPOptions, features)
@@ -277,10 +269,6 @@ type linearTruthOptions struct {
 	familyOptions
 }
 
-func defaultLinearTruth() linearTruthOptions {
-	return linearTruthOptions{policy.LinearOptions{}, defaultFamily()}
-}
-
 func linearTruth(s settings.Section, o linearTruthOptions, features int) (newTruth, error) {
 	return familyTruth(utility.NewLinear(features, o.Intercept), o.familyOptions), o.check(s)
 }
@@ -288,8 +276,6 @@ func linearTruth(s settings.Section, o linearTruthOptions, features int) (newTru
 type shopOptions struct {
 	Base float64 `toml:"base" range:"[-1e6, 1e6]" doc:"the utility of an item of average features"`
 }
-
-func lowConversion() shopOptions { return shopOptions{-4} }
 
 func shopTruth(_ settings.Section, o shopOptions, features int) (newTruth, error) {
 	return drawnTruth(func(d int, rng *rand.Rand) env.Shifted {
@@ -305,8 +291,6 @@ type segmentsOptions struct {
 	Opposed bool `toml:"opposed" doc:"whether one segment dislikes what the other likes"`
 }
 
-func apart() segmentsOptions { return segmentsOptions{} }
-
 func segmentsTruth(s settings.Section, o segmentsOptions, features int) (newTruth, error) {
 	return pairTruth(func(d int, rng *rand.Rand) *env.Segments { return env.NewSegments(d, o.Opposed, rng) })(s, features)
 }
@@ -314,8 +298,6 @@ func segmentsTruth(s settings.Section, o segmentsOptions, features int) (newTrut
 type sparseOptions struct {
 	Relevant int `toml:"relevant" range:"[1, inf)" doc:"the number of features that matter"`
 }
-
-func threeRelevant() sparseOptions { return sparseOptions{3} }
 
 func sparseTruth(s settings.Section, o sparseOptions, features int) (newTruth, error) {
 	if o.Relevant > features {
@@ -327,8 +309,6 @@ func sparseTruth(s settings.Section, o sparseOptions, features int) (newTruth, e
 type cosineOptions struct {
 	Norm float64 `toml:"norm" range:"(0, inf)" zero:"w as drawn" doc:"the bound on ‖w‖"`
 }
-
-func noBound() cosineOptions { return cosineOptions{} }
 
 func cosineTruth(_ settings.Section, o cosineOptions, features int) (newTruth, error) {
 	return func(rng *rand.Rand, _ *env.Pool) env.Truth { return env.NewCosine(features, o.Norm, rng) }, nil
@@ -366,8 +346,6 @@ type rotationOptions struct {
 	Angle float64 `toml:"angle" range:"[-1e6, 1e6]" doc:"the degrees by which tastes turn over the horizon"`
 }
 
-func rightAngle() rotationOptions { return rotationOptions{90} }
-
 func rotationDrift(s settings.Section, o rotationOptions, features int) (newDrift, error) {
 	if features < 2 {
 		return nil, s.Errorf("kind", "kind = 'rotation': needs features = 2 or more, and the file has %d", features)
@@ -380,8 +358,6 @@ func rotationDrift(s settings.Section, o rotationOptions, features int) (newDrif
 type switchesOptions struct {
 	Rounds []int `toml:"rounds" range:"[2, inf)" doc:"the rounds before which a truth is drawn; none is the middle of the horizon"`
 }
-
-func middle() switchesOptions { return switchesOptions{} }
 
 func switchesDrift(s settings.Section, o switchesOptions, _ int) (newDrift, error) {
 	for i, t := range o.Rounds {
@@ -406,8 +382,6 @@ type poolOptions struct {
 	Utility string `toml:"utility" range:"logit|probability" doc:"what of the pool's model is the utility: log-odds, or probability"`
 }
 
-func logit() poolOptions { return poolOptions{"logit"} }
-
 func poolTruth(s settings.Section, o poolOptions, _ int) (newTruth, error) {
 	if err := needPool(s); err != nil {
 		return nil, err
@@ -423,8 +397,6 @@ func poolTruth(s settings.Section, o poolOptions, _ int) (newTruth, error) {
 type tableOptions struct {
 	Outside float64 `toml:"outside" range:"[-100, 100]" doc:"the utility of taking nothing, which is subtracted from those of items"`
 }
-
-func outsideZero() tableOptions { return tableOptions{} }
 
 func tableTruth(s settings.Section, o tableOptions, _ int) (newTruth, error) {
 	return func(_ *rand.Rand, p *env.Pool) env.Truth {

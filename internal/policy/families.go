@@ -7,7 +7,7 @@ import (
 
 // Families are the utilities f_w that learners fit.
 var Families = []settings.Named[utility.Model]{
-	settings.Name("linear", "xᵀθ, with intercept = true xᵀθ + b", settings.WithDefaults(noIntercept, Linear)),
+	settings.Name("linear", "xᵀθ, with intercept = true xᵀθ + b", settings.Options(LinearOptions{}, Linear)),
 	settings.Name("mlp", "a network: hidden = [widths], activation = sigmoid, tanh, relu, softplus or sine", settings.WithDefaults(OneLayer, MLP)),
 	settings.Name("wide", "linear plus odd sigmoids, units = 4 of them", unitsUtility(utility.NewWide, 4)),
 	settings.Name("spectral", "linear plus waves sin(ωᵀx) and cos(ωᵀx), units = 1", unitsUtility(utility.NewSpectral, 1)),
@@ -19,8 +19,6 @@ var Families = []settings.Named[utility.Model]{
 type LinearOptions struct {
 	Intercept bool `toml:"intercept" doc:"whether there is a constant term b"`
 }
-
-func noIntercept() LinearOptions { return LinearOptions{} }
 
 // Linear makes the linear family.
 func Linear(_ settings.Section, o LinearOptions, features int) (utility.Model, error) {
@@ -66,7 +64,7 @@ type unitsOptions struct {
 
 // unitsUtility is for families of a linear part and units.
 func unitsUtility(create func(d, units int) *utility.Additive, units int) settings.Maker[utility.Model] {
-	return settings.WithDefaults(func() unitsOptions { return unitsOptions{units} }, func(s settings.Section, o unitsOptions, features int) (utility.Model, error) {
+	return settings.Options(unitsOptions{units}, func(s settings.Section, o unitsOptions, features int) (utility.Model, error) {
 		if o.Units > maxParams || o.Units*(features+2)+features+1 > maxParams {
 			return nil, s.Errorf("units", "units = %d: more than %d parameters", o.Units, maxParams)
 		}

@@ -35,7 +35,13 @@ type Made[T any] struct {
 	Settings any
 }
 
-// WithDefaults makes what has options. The tags of their struct say what they are.
+// Options makes what has options, with their defaults, which must have no list. The tags of their struct say what they
+// are.
+func Options[O, T any](defaults O, create func(s Section, o O, features int) (T, error)) Maker[T] {
+	return WithDefaults(func() O { return defaults }, create)
+}
+
+// WithDefaults is Options for defaults with a list: reading a section would overwrite it.
 func WithDefaults[O, T any](defaults func() O, create func(s Section, o O, features int) (T, error)) Maker[T] {
 	return Maker[T]{defaults(), func(s Section, features int) (Made[T], error) {
 		o := defaults()
