@@ -1,14 +1,13 @@
 package choice
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"slices"
 
-	"github.com/pelletier/go-toml/v2"
+	"vitrine/internal/strict"
 )
 
 // Spec is a model to estimate: how a table holds choices, and what a utility is a sum of.
@@ -44,35 +43,19 @@ type Term struct {
 // key.
 func ReadSpec(name string, text []byte) (*Spec, error) {
 	s := &Spec{}
-	err := toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields().Decode(s)
-	var unknown *toml.StrictMissingError
-	var malformed *toml.DecodeError
-	switch {
-	case errors.As(err, &unknown):
-		e := unknown.Errors[0]
-		line, _ := e.Position()
-		return nil, fmt.Errorf("%s: line %d: there is no key %q", name, line, keyName(e.Key()))
-	case errors.As(err, &malformed):
-		line, _ := malformed.Position()
-		return nil, fmt.Errorf("%s: line %d: %v", name, line, malformed)
-	case err != nil:
+	if err := strict.Decode(text, s); err != nil {
+		switch at := new(strict.Error); {
+		case errors.As(err, &at) && at.Key != "":
+			return nil, fmt.Errorf("%s: line %d: there is no key %q", name, at.Line, at.Key)
+		case errors.As(err, &at):
+			return nil, fmt.Errorf("%s: line %d: toml: %s", name, at.Line, at.Message)
+		}
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	if err := s.check(); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return s, nil
-}
-
-// keyName joins the parts of a key.
-func keyName(parts []string) (name string) {
-	for i, p := range parts {
-		if i > 0 {
-			name += "."
-		}
-		name += p
-	}
-	return name
 }
 
 // ReadSpecFile reads a specification from a file.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -13,7 +12,6 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json"
-	"github.com/pelletier/go-toml/v2"
 
 	"vitrine"
 	"vitrine/assortment"
@@ -21,6 +19,7 @@ import (
 	"vitrine/choice"
 	"vitrine/internal/policy"
 	"vitrine/internal/settings"
+	"vitrine/internal/strict"
 	"vitrine/offpolicy"
 	"vitrine/service/decision"
 	"vitrine/utility"
@@ -57,20 +56,12 @@ func readJudged(path string) (*judged, error) {
 		return nil, err
 	}
 	p := &judged{path: path}
-	d := toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields()
-	err = d.Decode(p)
-	var unknown *toml.StrictMissingError
-	var malformed *toml.DecodeError
-	switch {
-	case errors.As(err, &unknown):
-		line, _ := unknown.Errors[0].Position()
-		key := strings.Join(unknown.Errors[0].Key(), ".")
-		return nil, fmt.Errorf("%s:%d: unknown key %q%s", path, line, key, settings.Hint(key, []string{"name", "show", "model", "items", "size", "policy"}))
-	case errors.As(err, &malformed):
-		line, _ := malformed.Position()
-		return nil, fmt.Errorf("%s:%d: %s", path, line, strings.TrimPrefix(malformed.Error(), "toml: "))
-	case err != nil:
-		return nil, fmt.Errorf("%s: %w", path, err)
+	if err := strict.Decode(text, p); err != nil {
+		hint := ""
+		if at := new(strict.Error); errors.As(err, &at) && at.Key != "" {
+			hint = settings.Hint(at.Key, []string{"name", "show", "model", "items", "size", "policy"})
+		}
+		return nil, fmt.Errorf("%w%s", strict.In(path, err), hint)
 	}
 	if p.Name == "" {
 		p.Name = strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"maps"
@@ -12,8 +11,8 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
-	"github.com/pelletier/go-toml/v2"
 
+	"vitrine/internal/strict"
 	"vitrine/service/api"
 )
 
@@ -50,16 +49,13 @@ func readMapping(path string, features []api.Feature) (*mapping, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields().Decode(m)
-	var missing *toml.StrictMissingError
-	var wrong *toml.DecodeError
-	switch {
-	case errors.As(err, &missing) && len(missing.Errors) > 0:
-		return nil, fmt.Errorf("%s: %s: unknown key: a mapping has id, revenue, space, available, valid_from, valid_until, groups, payload, [features] and [attributes]", path, strings.Join(missing.Errors[0].Key(), "."))
-	case errors.As(err, &wrong):
-		row, _ := wrong.Position()
-		return nil, fmt.Errorf("%s, line %d: %w", path, row, err)
-	case err != nil:
+	if err := strict.Decode(text, m); err != nil {
+		switch at := new(strict.Error); {
+		case errors.As(err, &at) && at.Key != "":
+			return nil, fmt.Errorf("%s: %s: unknown key: a mapping has id, revenue, space, available, valid_from, valid_until, groups, payload, [features] and [attributes]", path, at.Key)
+		case errors.As(err, &at):
+			return nil, fmt.Errorf("%s, line %d: toml: %s", path, at.Line, at.Message)
+		}
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.Features)) {

@@ -1,7 +1,6 @@
 package host
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -13,8 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pelletier/go-toml/v2"
-
+	"vitrine/internal/strict"
 	"vitrine/service/budget"
 	"vitrine/service/eventlog/natslog"
 	"vitrine/service/server"
@@ -121,7 +119,7 @@ func ReadConfig(path string) (*Config, error) {
 		return nil, err
 	}
 	if err := c.parse(text); err != nil {
-		return nil, fmt.Errorf("%s:%w", path, err)
+		return nil, strict.In(path, err)
 	}
 	for _, p := range append(c.Log.files(), &c.Data, &c.Keys, &c.TLS.Certificate, &c.TLS.Key) {
 		if *p != "" && !filepath.IsAbs(*p) {
@@ -132,21 +130,8 @@ func ReadConfig(path string) (*Config, error) {
 }
 
 func (c *Config) parse(text []byte) error {
-	d := toml.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
-	err := d.Decode(c)
-	var strict *toml.StrictMissingError
-	var at *toml.DecodeError
-	switch {
-	case errors.As(err, &strict):
-		first := strict.Errors[0]
-		line, _ := first.Position()
-		return fmt.Errorf("%d: unknown key %q", line, strings.Join(first.Key(), "."))
-	case errors.As(err, &at):
-		line, _ := at.Position()
-		return fmt.Errorf("%d: %s", line, strings.TrimPrefix(at.Error(), "toml: "))
-	case err != nil:
-		return fmt.Errorf(" %w", err)
+	if err := strict.Decode(text, c); err != nil {
+		return err
 	}
 	const maxLimit = math.MaxInt32
 	for _, l := range []struct {
@@ -158,16 +143,16 @@ func (c *Config) parse(text []byte) error {
 		{"key_concurrent", float64(c.Limits.KeyConcurrent)}, {"key_subscribers", float64(c.Limits.KeySubscribers)},
 	} {
 		if !(l.value >= 0 && l.value <= maxLimit) {
-			return fmt.Errorf(" limits.%s = %v: must be from 0, which is the default, to %d", l.key, l.value, maxLimit)
+			return fmt.Errorf("limits.%s = %v: must be from 0, which is the default, to %d", l.key, l.value, maxLimit)
 		}
 	}
 	for _, origin := range c.CORS.Origins {
 		if err := server.CheckOrigin(origin); err != nil {
-			return fmt.Errorf(" cors.origins: %w", err)
+			return fmt.Errorf("cors.origins: %w", err)
 		}
 	}
 	if (c.TLS.Certificate == "") != (c.TLS.Key == "") {
-		return errors.New(" [tls] needs both certificate and key")
+		return errors.New("[tls] needs both certificate and key")
 	}
 	return c.Log.check()
 }

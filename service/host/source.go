@@ -45,21 +45,21 @@ func (l *LogSource) check() error {
 	}
 	switch {
 	case l.URL == "" && *l != LogSource{}:
-		return errors.New(" [log] has no url: a log in the data directory has no settings")
+		return errors.New("[log] has no url: a log in the data directory has no settings")
 	case l.Replicas < 0 || l.Replicas > 5:
-		return fmt.Errorf(" log.replicas = %d: must be from 1 to 5, or left out", l.Replicas)
+		return fmt.Errorf("log.replicas = %d: must be from 1 to 5, or left out", l.Replicas)
 	case strings.ContainsAny(l.Stream, " .*>/\\\t\r\n"):
-		return fmt.Errorf(" log.stream = %q: must not contain spaces, '.', '*', '>' or slashes", l.Stream)
+		return fmt.Errorf("log.stream = %q: must not contain spaces, '.', '*', '>' or slashes", l.Stream)
 	case logins > 1:
-		return errors.New(" [log] has more than one of credentials, nkey and token: keep one")
+		return errors.New("[log] has more than one of credentials, nkey and token: keep one")
 	case (l.Certificate == "") != (l.Key == ""):
-		return errors.New(" [log] needs both certificate and key, or neither")
+		return errors.New("[log] needs both certificate and key, or neither")
 	}
 	if l.URL == "" {
 		return nil
 	}
 	if _, _, err := natslog.SplitURL(l.URL); err != nil {
-		return fmt.Errorf(" log.url: %w", err)
+		return fmt.Errorf("log.url: %w", err)
 	}
 	return nil
 }

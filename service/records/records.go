@@ -28,10 +28,9 @@ import (
 	"unicode/utf8"
 
 	"vitrine/internal/decompress"
+	"vitrine/internal/strict"
 	"vitrine/service/api"
 	"vitrine/service/decision"
-
-	"github.com/pelletier/go-toml/v2"
 )
 
 // Mapping says how a file holds decisions. The zero value is that of files whose columns have the
@@ -72,18 +71,8 @@ func ReadMapping(path string) (*Mapping, error) {
 		return nil, err
 	}
 	m := &Mapping{path: path}
-	err = toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields().Decode(m)
-	var unknown *toml.StrictMissingError
-	var malformed *toml.DecodeError
-	switch {
-	case errors.As(err, &unknown):
-		line, _ := unknown.Errors[0].Position()
-		return nil, fmt.Errorf("%s:%d: unknown key %q", path, line, strings.Join(unknown.Errors[0].Key(), "."))
-	case errors.As(err, &malformed):
-		line, _ := malformed.Position()
-		return nil, fmt.Errorf("%s:%d: %s", path, line, strings.TrimPrefix(malformed.Error(), "toml: "))
-	case err != nil:
-		return nil, fmt.Errorf("%s: %w", path, err)
+	if err := strict.Decode(text, m); err != nil {
+		return nil, strict.In(path, err)
 	}
 	if m.Items != "" && !filepath.IsAbs(m.Items) {
 		m.Items = filepath.Join(filepath.Dir(path), m.Items)

@@ -1,0 +1,61 @@
+package strict
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestDecode(t *testing.T) {
+	for _, c := range []struct {
+		name, text string
+		want       *Error // nil for none
+	}{
+		{"good", "a = 1\n[b]\nc = 'x'\n", nil},
+		{"empty", "", nil},
+		{"an unknown key", "a = 1\nd = 2\n", &Error{2, "d", `unknown key "d"`}},
+		{"an unknown nested key", "a = 1\n\n[b]\nc = 'x'\ne.f = 2\n", &Error{5, "b.e.f", `unknown key "b.e.f"`}},
+		{"not TOML", "a = 1\nb = [\n", &Error{2, "", "array is incomplete"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var dst struct {
+				A int `toml:"a"`
+				B struct {
+					C string `toml:"c"`
+				} `toml:"b"`
+			}
+			err := Decode([]byte(c.text), &dst)
+			var have *Error
+			if err != nil && !errors.As(err, &have) {
+				t.Fatalf("the error is a %T", err)
+			}
+			if diff := cmp.Diff(c.want, have); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+			if c.want == nil && c.text != "" && (dst.A != 1 || dst.B.C != "x") {
+				t.Errorf("decoded %+v", dst)
+			}
+		})
+	}
+}
+
+func TestIn(t *testing.T) {
+	var dst struct {
+		A int `toml:"a"`
+	}
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{Decode([]byte("a = 1\nb = 2\n"), &dst), `x.toml:2: unknown key "b"`},
+		{errors.New("no place"), "x.toml: no place"},
+	} {
+		if have := In("x.toml", c.err).Error(); have != c.want {
+			t.Errorf("%q, want %q", have, c.want)
+		}
+	}
+	if err := Decode([]byte("\na = 'x'\n"), &dst); err == nil || err.(*Error).Line != 2 {
+		t.Errorf("a value of the wrong type: %v", err)
+	}
+}
