@@ -20,9 +20,9 @@ import (
 	"vitrine/service/feature"
 )
 
-// Estimator is a policy with an estimate of the utilities: it stores f_ŵ(x_i) of each item in dst.
+// estimator is a policy with an estimate of the utilities: it stores f_ŵ(x_i) of each item in dst.
 // Probabilities in answers come from this estimate, not from the optimistic or drawn utilities of an offer.
-type Estimator interface {
+type estimator interface {
 	Utilities(dst []float64, x *vitrine.Context)
 }
 
@@ -367,7 +367,7 @@ func (d *decider) estimate(pi vitrine.Policy, x *vitrine.Context, shown vitrine.
 		slices.Sort(sorted)
 		e.agrees = slices.Equal(sorted, own.Assortment)
 	}
-	estimator, ok := pi.(Estimator)
+	estimator, ok := pi.(estimator)
 	if !ok {
 		return order
 	}
@@ -443,7 +443,7 @@ func revenueOf(r []float64, i int) float64 {
 
 // utilities returns the policy's estimates for some items, in d's memory; ok is false if the policy has none
 // or they are not usable.
-func (d *decider) utilities(pi Estimator, items []int) (u []float64, ok bool) {
+func (d *decider) utilities(pi estimator, items []int) (u []float64, ok bool) {
 	d.u = resize(d.u, len(items))
 	if len(items) == 0 {
 		return d.u, true

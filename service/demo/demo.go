@@ -96,7 +96,7 @@ func (d *Demo) begin(ctx context.Context, service *client.Client) (met int, err 
 		if _, err := service.Put(ctx, name, configs[name]); err != nil {
 			return 0, err
 		}
-		if name == Auto {
+		if name == auto {
 			if _, err := service.PutItems(ctx, name, items(d.world.products)); err != nil {
 				return 0, err
 			}
@@ -105,7 +105,7 @@ func (d *Demo) begin(ctx context.Context, service *client.Client) (met int, err 
 		if err != nil {
 			return 0, err
 		}
-		if name != Auto { // where visitors also decide
+		if name != auto { // where visitors also decide
 			met = max(met, int(stats.Decisions))
 		}
 	}

@@ -59,7 +59,7 @@ func TestDemoIsTheExperiment(t *testing.T) {
 		Name: "demo", Rounds: rounds, Constraint: assortment.AtMost(size), Seeds: []uint64{Seed},
 		World: func(*rand.Rand) env.Environment { return &world{products: catalogue(Seed), half: half} },
 	}
-	for _, name := range []string{Auto, Linear} {
+	for _, name := range []string{auto, linear} {
 		policy, err := json.Marshal(Placements(Seed)[name].Policy)
 		if err != nil {
 			t.Fatal(err)

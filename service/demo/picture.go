@@ -8,7 +8,7 @@ import (
 
 // picture draws a product as SVG from its features: the bulge is its roundness, the colour its warmth, the pattern how
 // busy it is, and its price is on a tag. It has attributes only, and no style or script.
-func (p *Product) picture() []byte {
+func (p *product) picture() []byte {
 	bend := (p.Round + 1) / 2 // 0 has straight edges
 	curve := func(middle, bulge float64) float64 { return middle + bend*(bulge-middle) }
 	side := func(s float64) string { // from the neck to the bottom, or its mirror image
@@ -28,7 +28,7 @@ func (p *Product) picture() []byte {
 }
 
 // pattern draws the more stripes and, from the middle on, dots, the busier the product is.
-func (p *Product) pattern(b *strings.Builder) {
+func (p *product) pattern(b *strings.Builder) {
 	n := int(4*(p.Busy+1) + 0.5) // from 0 to 8
 	if p.Busy <= 1./3 {
 		for k := range n {

@@ -8,13 +8,13 @@ import (
 
 // The placements of the demonstration, which the same shoppers visit.
 const (
-	Auto   = "auto"   // learns utilities of any form
-	Linear = "linear" // the same learner, restricted to lines
-	Chance = "chance" // draws its sets and learns nothing
+	auto   = "auto"   // learns utilities of any form
+	linear = "linear" // the same learner, restricted to lines
+	chance = "chance" // draws its sets and learns nothing
 )
 
 // names has the placements in the order in which they are made: the catalogue is that of the first one.
-var names = []string{Auto, Linear, Chance}
+var names = []string{auto, linear, chance}
 
 // size is the number of products in a window.
 const size = 4
@@ -24,9 +24,9 @@ func Placements(seed uint64) map[string]*api.Placement {
 	line := map[string]any{"kind": "linear", "intercept": true}
 	recent := map[string]any{"kind": "linear", "intercept": true, "memory": 200.0} // tastes that move
 	all := map[string]*api.Placement{
-		Auto:   {Policy: map[string]any{"name": "auto"}, Record: "all"},
-		Linear: {Policy: map[string]any{"name": "bma-mnl", "experts": []any{line, recent}}, Catalogue: Auto, Record: "all"},
-		Chance: {Policy: map[string]any{"name": "uniform"}, Catalogue: Auto},
+		auto:   {Policy: map[string]any{"name": "auto"}, Record: "all"},
+		linear: {Policy: map[string]any{"name": "bma-mnl", "experts": []any{line, recent}}, Catalogue: auto, Record: "all"},
+		chance: {Policy: map[string]any{"name": "uniform"}, Catalogue: auto},
 	}
 	for _, p := range all {
 		p.MaxSize, p.Seed = size, seed
@@ -40,7 +40,7 @@ func Placements(seed uint64) map[string]*api.Placement {
 }
 
 // items returns the products as items of a catalogue.
-func items(products []Product) []api.CatalogueItem {
+func items(products []product) []api.CatalogueItem {
 	list := make([]api.CatalogueItem, len(products))
 	for i, p := range products {
 		list[i] = api.CatalogueItem{

@@ -7,8 +7,8 @@ import (
 	"vitrine/internal/stream"
 )
 
-// Product is a drawn product of the shop. Its features are all that a learner knows of it.
-type Product struct {
+// product is a drawn product of the shop. Its features are all that a learner knows of it.
+type product struct {
 	ID, Title string
 	Round     float64 // from −1, angular, to 1, round
 	Warm      float64 // from −1, blue, to 1, red
@@ -23,12 +23,12 @@ const numProducts = 30
 const minPrice, maxPrice = 10, 40
 
 // catalogue draws the products of a seed. Features are rounded, as those of shops are.
-func catalogue(seed uint64) []Product {
+func catalogue(seed uint64) []product {
 	rng := stream.New(seed, 0, stream.World)
 	side := func(rng *rand.Rand) float64 { return float64(rng.IntN(21)-10) / 10 }
-	products := make([]Product, numProducts)
+	products := make([]product, numProducts)
 	for i := range products {
-		p := Product{ID: fmt.Sprintf("vase-%02d", i+1), Round: side(rng), Warm: side(rng), Busy: side(rng), Price: minPrice + float64(rng.IntN(maxPrice-minPrice+1))}
+		p := product{ID: fmt.Sprintf("vase-%02d", i+1), Round: side(rng), Warm: side(rng), Busy: side(rng), Price: minPrice + float64(rng.IntN(maxPrice-minPrice+1))}
 		p.Title = p.describe()
 		products[i] = p
 	}
@@ -36,7 +36,7 @@ func catalogue(seed uint64) []Product {
 }
 
 // describe names a product by its look.
-func (p *Product) describe() string {
+func (p *product) describe() string {
 	word := func(v float64, low, middle, high string) string {
 		switch {
 		case v < -0.33:

@@ -10,8 +10,8 @@ import (
 	"vitrine/service/api"
 )
 
-// Path begins the paths of all routes of the demonstration.
-const Path = "/demo/"
+// path begins the paths of all routes of the demonstration.
+const path = "/demo/"
 
 // maxBody bounds the body of a request, in bytes.
 const maxBody = 4096
@@ -25,7 +25,7 @@ func (d *Demo) Handler() http.Handler {
 	mux.HandleFunc("PUT /demo/speed", answering(d.speed))
 	mux.HandleFunc("POST /demo/visits", answering(d.visitor))
 	mux.HandleFunc("POST /demo/visits/{decision}", answering(d.choice))
-	mux.HandleFunc(Path, func(w http.ResponseWriter, r *http.Request) {
+	mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusNotFound, "not-found", "the demonstration has nothing at this path and method")
 	})
 	return mux

@@ -45,12 +45,12 @@ func TestVisitor(t *testing.T) {
 	if err := s.engine.Wait(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	var visit Visit
+	var visit visit
 	s.ask(t, 200, "POST", "/demo/visits", `{"kind":"family"}`, &visit)
 	if len(visit.Before.Items) < 2 || visit.Kind != "family" {
 		t.Fatalf("visit %+v", visit)
 	}
-	why, err := s.shopping.service.Explain(t.Context(), Auto, visit.Decision)
+	why, err := s.shopping.service.Explain(t.Context(), auto, visit.Decision)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func TestVisitor(t *testing.T) {
 	if math.Abs(sum-1) > 1e-9 {
 		t.Errorf("probabilities sum to %v", sum)
 	}
-	var lesson Lesson
+	var lesson lesson
 	s.ask(t, 200, "POST", "/demo/visits/"+visit.Decision, fmt.Sprintf(`{"taken":%q}`, taken), &lesson)
 	if !lesson.Learned || lesson.Taken != taken || lesson.After.Learned <= visit.Before.Learned || len(lesson.Next) == 0 {
 		t.Errorf("lesson %+v", lesson)
@@ -78,14 +78,14 @@ func TestVisitor(t *testing.T) {
 			t.Errorf("the utility of the vase that was taken moved from %v to %v", *before.Utility, *after.Utility)
 		}
 	}
-	d, err := s.engine.Decision(t.Context(), Auto, visit.Decision)
+	d, err := s.engine.Decision(t.Context(), auto, visit.Decision)
 	if err != nil || d.Choice != taken {
 		t.Errorf("the log has the choice %q, %v", d.Choice, err)
 	}
 
 	s.ask(t, 200, "POST", "/demo/visits", `{"kind":"student"}`, &visit)
 	s.ask(t, 200, "POST", "/demo/visits/"+visit.Decision, `{"taken":""}`, &lesson)
-	if d, err := s.engine.Decision(t.Context(), Auto, visit.Decision); err != nil || d.Choice != "" || d.Status != "chosen" || lesson.Taken != "" {
+	if d, err := s.engine.Decision(t.Context(), auto, visit.Decision); err != nil || d.Choice != "" || d.Status != "chosen" || lesson.Taken != "" {
 		t.Errorf("who walked away has %+v, %v", d, err)
 	}
 }
@@ -93,7 +93,7 @@ func TestVisitor(t *testing.T) {
 // What cannot be done is refused, and says why.
 func TestRefusals(t *testing.T) {
 	s := opened(t, halfSeason)
-	var visit Visit
+	var visit visit
 	s.ask(t, 200, "POST", "/demo/visits", `{"kind":"student"}`, &visit)
 	for _, c := range []struct {
 		status             int
@@ -171,7 +171,7 @@ func TestPictures(t *testing.T) {
 			t.Errorf("%s: %s", p.ID, text)
 		}
 	}
-	if p := (&Product{Title: `<a & "b">`}).picture(); !strings.Contains(string(p), "&lt;a &amp; &#34;b&#34;&gt;") {
+	if p := (&product{Title: `<a & "b">`}).picture(); !strings.Contains(string(p), "&lt;a &amp; &#34;b&#34;&gt;") {
 		t.Errorf("a title is not escaped: %s", p)
 	}
 }

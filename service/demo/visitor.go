@@ -11,33 +11,33 @@ import (
 	"vitrine/service/client"
 )
 
-// Belief is what the placement auto believes of a window in front of a kind of shopper.
-type Belief struct {
-	Items   []BeliefItem `json:"items"`               // in display order
-	Outside *float64     `json:"outside_probability"` // that nothing is taken
-	Learned uint64       `json:"learned"`             // shoppers that it has learned from
+// belief is what the placement auto believes of a window in front of a kind of shopper.
+type belief struct {
+	Items   []believed `json:"items"`               // in display order
+	Outside *float64   `json:"outside_probability"` // that nothing is taken
+	Learned uint64     `json:"learned"`             // shoppers that it has learned from
 }
 
-// BeliefItem is what the placement believes of a product.
-type BeliefItem struct {
+// believed is what the placement believes of a product.
+type believed struct {
 	ID          string   `json:"id"`
 	Probability *float64 `json:"probability"` // that it is taken from the window
 	Utility     *float64 `json:"utility"`     // nothing has the utility 0
 	SD          *float64 `json:"sd"`          // how sure it is of the utility
 }
 
-// Visit is a window for the person in front of the page.
-type Visit struct {
+// visit is a window for the person in front of the page.
+type visit struct {
 	Decision string `json:"decision"`
 	Kind     string `json:"kind"`
-	Before   Belief `json:"before"`
+	Before   belief `json:"before"`
 }
 
-// Lesson is what the placement has learned from a visit.
-type Lesson struct {
+// lesson is what the placement has learned from a visit.
+type lesson struct {
 	Taken   string   `json:"taken"`   // "" for none
 	Learned bool     `json:"learned"` // whether it has: a learner may lag
-	After   Belief   `json:"after"`   // of the same window
+	After   belief   `json:"after"`   // of the same window
 	Next    []string `json:"next"`    // what it would show this kind of shopper now
 }
 
@@ -58,38 +58,38 @@ func visitorOf(decision string) (kind int, err error) {
 type visitor struct{ *client.Client }
 
 // enter shows a window to a visitor of a kind.
-func (v visitor) enter(ctx context.Context, kind int) (*Visit, error) {
-	answer, err := v.Decide(ctx, Auto, &api.Request{Decision: visitorPrefix + kinds[kind] + "-" + client.NewDecision(), User: user(kind)})
+func (v visitor) enter(ctx context.Context, kind int) (*visit, error) {
+	answer, err := v.Decide(ctx, auto, &api.Request{Decision: visitorPrefix + kinds[kind] + "-" + client.NewDecision(), User: user(kind)})
 	if err != nil {
 		return nil, err
 	}
-	visit := &Visit{Decision: answer.Decision, Kind: kinds[kind]}
+	visit := &visit{Decision: answer.Decision, Kind: kinds[kind]}
 	visit.Before, err = v.belief(ctx, kind, answer.Items())
 	return visit, err
 }
 
 // take reports what the visitor took from the window of a decision, "" for nothing, and waits a little until the
 // placement has learned from it.
-func (v visitor) take(ctx context.Context, decision, item string) (*Lesson, error) {
+func (v visitor) take(ctx context.Context, decision, item string) (*lesson, error) {
 	kind, err := visitorOf(decision)
 	if err != nil {
 		return nil, err
 	}
-	before, err := v.Decision(ctx, Auto, decision)
+	before, err := v.Decision(ctx, auto, decision)
 	if err != nil {
 		return nil, err
 	}
-	if err := v.Outcome(ctx, Auto, decision, item); err != nil {
+	if err := v.Outcome(ctx, auto, decision, item); err != nil {
 		return nil, err
 	}
-	lesson := &Lesson{Taken: item}
+	lesson := &lesson{Taken: item}
 	if lesson.Learned, err = v.settle(ctx); err != nil {
 		return nil, err
 	}
 	if lesson.After, err = v.belief(ctx, kind, before.Items()); err != nil {
 		return nil, err
 	}
-	next, err := v.Try(ctx, Auto, &api.Request{User: user(kind)})
+	next, err := v.Try(ctx, auto, &api.Request{User: user(kind)})
 	if err != nil {
 		return nil, err
 	}
@@ -98,21 +98,21 @@ func (v visitor) take(ctx context.Context, decision, item string) (*Lesson, erro
 }
 
 // belief returns what the placement auto believes of a window now, without a record of the question.
-func (v visitor) belief(ctx context.Context, kind int, shown []string) (Belief, error) {
+func (v visitor) belief(ctx context.Context, kind int, shown []string) (belief, error) {
 	if len(shown) == 0 {
-		return Belief{Items: []BeliefItem{}}, nil
+		return belief{Items: []believed{}}, nil
 	}
-	stats, err := v.Stats(ctx, Auto)
+	stats, err := v.Stats(ctx, auto)
 	if err != nil {
-		return Belief{}, err
+		return belief{}, err
 	}
-	trial, err := v.Try(ctx, Auto, &api.Request{User: user(kind), Include: shown, Size: len(shown)})
+	trial, err := v.Try(ctx, auto, &api.Request{User: user(kind), Include: shown, Size: len(shown)})
 	if err != nil {
-		return Belief{}, err
+		return belief{}, err
 	}
-	b := Belief{Outside: trial.Answer.OutsideProbability, Learned: stats.Learned, Items: make([]BeliefItem, len(shown))}
+	b := belief{Outside: trial.Answer.OutsideProbability, Learned: stats.Learned, Items: make([]believed, len(shown))}
 	for _, item := range trial.Explanation.Items {
-		b.Items[slices.Index(shown, item.ID)] = BeliefItem{item.ID, item.Probability, item.Utility, item.SD}
+		b.Items[slices.Index(shown, item.ID)] = believed{item.ID, item.Probability, item.Utility, item.SD}
 	}
 	return b, nil
 }
@@ -126,7 +126,7 @@ func (v visitor) settle(ctx context.Context) (settled bool, err error) {
 	defer cancel()
 	var all uint64
 	for {
-		stats, err := v.Stats(ctx, Auto)
+		stats, err := v.Stats(ctx, auto)
 		if err != nil {
 			if ctx.Err() == context.DeadlineExceeded {
 				return false, nil

@@ -45,7 +45,7 @@ const priceCenter, priceScale = 25, 10
 
 // world is the shop: its products, and shoppers who come one a round. It implements env.Moving.
 type world struct {
-	products []Product
+	products []product
 	half     int // rounds of half a season; 0 never moves
 	season   int // 0 or 1: the tastes
 }
