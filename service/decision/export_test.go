@@ -22,6 +22,9 @@ func Estimates(data []byte, shown int) ([]byte, error) {
 // Fitting returns how many entries, from the first, one append takes.
 func Fitting(entries [][]byte) int { return fitting(entries) }
 
+// RoundBytes returns the bytes of a round that waits for the learner.
+func RoundBytes(numbers, shown int) int { return roundBytes(numbers, shown) }
+
 // Carry makes the decisions that are remembered what those of a snapshot of before format 6 are: they carry their
 // offers, each changed first.
 func (e *Engine) Carry(ctx context.Context, change func(status string, o *eventlog.Offered)) error {

@@ -149,7 +149,7 @@ type keptState struct {
 const unknownRounds = math.MaxUint64
 
 const (
-	checkpointRounds = 256 // maximal number of rounds learned again after a panic
+	checkpointRounds = 256 // minimal number of rounds between checkpoints
 	publishRounds    = 64  // a policy is published after at most this number of rounds
 	maxProblem       = 500 // bytes of an error's text
 )
@@ -283,10 +283,16 @@ func (w *worker) run() {
 func (w *worker) learn(t task, note func(func())) {
 	w.observe(t)
 	note(func() { w.record(t) })
-	if len(w.journal) == checkpointRounds || w.noted > w.queue.bound()*3/4 { // the next round is up to a quarter of it
+	if w.isDue() {
 		w.save()
 		note(func() { w.record(task{what: toCall}) })
 	}
+}
+
+// isDue reports whether a checkpoint is due: the rounds since the last one take as many bytes as it, so that saving a
+// large learner costs little a round, or as many as the journal has, whose next round is up to a quarter of that.
+func (w *worker) isDue() bool {
+	return len(w.journal) >= checkpointRounds && w.noted >= len(w.checkpoint) || w.noted > w.queue.bound()*3/4
 }
 
 // learnFrom makes the learner one that follows the log.

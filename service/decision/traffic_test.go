@@ -421,10 +421,11 @@ func TestMemoryShrinks(t *testing.T) {
 	}
 }
 
-// counting counts the rounds since it was saved.
+// counting counts the rounds since it was saved, into a state of some additional bytes.
 type counting struct {
 	toy
 	rounds, maximum *int
+	bytes           int
 }
 
 func (l counting) Observe(r vitrine.Round) error {
@@ -435,7 +436,8 @@ func (l counting) Observe(r vitrine.Round) error {
 
 func (l counting) MarshalBinary() ([]byte, error) {
 	*l.rounds = 0
-	return l.toy.MarshalBinary()
+	data, err := l.toy.MarshalBinary()
+	return append(data, make([]byte, l.bytes)...), err
 }
 
 // The round that is learned and those since the checkpoint have their quarter of the
@@ -444,7 +446,7 @@ func TestRoundsSinceTheCheckpoint(t *testing.T) {
 	const items, columns = 8, 2000
 	rounds, maximum := 0, 0
 	e := opened(t, decision.Options{Store: new(memlog.Store), Build: func(s decision.Spec) (vitrine.Learner, error) {
-		return &counting{toy{size: s.Size}, &rounds, &maximum}, nil
+		return &counting{toy{size: s.Size}, &rounds, &maximum, 0}, nil
 	}})
 	put(t, e, "home", fmt.Sprintf(`{"max_size":1,"max_items":%d,"features":[{"name":"x","kind":"text","buckets":%d}],"policy":{},"record":"all","memory":2700000}`, items, columns))
 	c, err := e.Config("home")
@@ -467,6 +469,31 @@ func TestRoundsSinceTheCheckpoint(t *testing.T) {
 	}
 	if quarter, each := (c.Bound()-c.Memory)/2, 10*items*(columns+1); maximum*each > quarter || maximum < 2 {
 		t.Errorf("%d rounds of %d bytes have %d", maximum, each, quarter)
+	}
+}
+
+// A learner is saved after 256 rounds, or after rounds of as many bytes as its state if that is large.
+func TestCheckpointOfALargeLearner(t *testing.T) {
+	each := decision.RoundBytes(1, 1)
+	for _, c := range []struct{ bytes, want int }{{0, 256}, {300 * each, 300}, {150 * each, 256}} {
+		rounds, maximum := 0, 0
+		e := opened(t, decision.Options{Store: new(memlog.Store), Build: func(s decision.Spec) (vitrine.Learner, error) {
+			return &counting{toy{size: s.Size}, &rounds, &maximum, max(0, c.bytes-8)}, nil
+		}})
+		put(t, e, "home", `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{}}`)
+		for range 700 {
+			a, err := e.Decide(t.Context(), "home", stock("", 1), 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := e.Outcome(t.Context(), "", a.Decision, "", 1); err != nil {
+				t.Fatal(err)
+			}
+		}
+		wait(t, e)
+		if maximum != c.want {
+			t.Errorf("a state of %d bytes is saved after %d rounds of %d bytes, want %d", c.bytes, maximum, each, c.want)
+		}
 	}
 }
 
