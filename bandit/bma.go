@@ -235,6 +235,9 @@ func (l *BMA) learn(r vitrine.Round) {
 		x = l.items.Rows(r.Context.Features, s)
 	}
 	l.history.AppendRows(x, r.Choice)
+	if l.history.Rounds() == l.window/4 { // from here on a copy of a larger history would take long
+		l.history.Reserve(l.window + l.window/minLag)
+	}
 	if l.z.shift == nil && l.seen.n > 0 {
 		l.z = l.seen.standardisation()
 	}

@@ -87,7 +87,7 @@ func (e *expert) learn(round *mle.Choices, base *expert, t *tangent) {
 		}
 	}
 	if takes(e.model, e.posterior.Mode, round, t) {
-		if p, err := e.posterior.Step(&mle.NLL{Model: e.model, Choices: round}); err == nil {
+		if p, err := e.posterior.Step(t.loss(e.model, round)); err == nil {
 			e.posterior = p
 			return
 		}
@@ -177,10 +177,7 @@ func (e *expert) best(c *mle.Choices, starts []start) (best, anchor *mle.Laplace
 		if k == 0 {
 			steps = 20
 		}
-		if _, err := (mle.LevenbergMarquardt{Steps: steps, Tolerance: 1e-4}).Minimize(nll, w); err != nil {
-			continue
-		}
-		p, err := mle.NewLaplace(nll, w)
+		p, err := mle.LevenbergMarquardt{Steps: steps, Tolerance: 1e-4}.Laplace(nll, w)
 		if err == nil && (best == nil || p.LogEvidence > best.LogEvidence) {
 			best, anchor = p, s.anchor
 		}

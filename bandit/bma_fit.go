@@ -141,7 +141,7 @@ func (l *BMA) take() {
 	}
 	l.beliefs = job.result
 	if job.fold > 0 {
-		l.history = l.history.Slice(job.fold, last).Clone()
+		l.history = l.history.From(job.fold)
 		l.folded += job.fold
 	}
 }

@@ -1,6 +1,7 @@
 package bandit
 
 import (
+	"math"
 	"sync"
 	"time"
 
@@ -23,6 +24,7 @@ type fitJob struct {
 	fits   panics.Catcher
 
 	pace  time.Duration // of the fit, for each round until due
+	late  time.Duration // how long it should take at most
 	begun time.Time
 	given int           // rounds since
 	ended chan struct{} // closed when the fit has ended and only rounds are left to learn
@@ -56,10 +58,11 @@ func newFitJob(due int, result *beliefs) *fitJob {
 // start runs a fit that probably takes the given time, 0 if that is not known, and has a number of
 // rounds for it.
 func (j *fitJob) start(expected time.Duration, lag int, fit func()) {
-	j.begun, j.running, j.broken, j.pace = time.Now(), true, true, maxPause
+	j.begun, j.running, j.broken, j.pace, j.late = time.Now(), true, true, maxPause, math.MaxInt64
 	if expected > 0 && lag > 0 {
 		// Three quarters of the rounds are for the fit, and it may take a quarter longer than expected.
-		j.pace = expected * 5 / 3 / time.Duration(lag)
+		j.late = expected * 5 / 4
+		j.pace = j.late * 4 / 3 / time.Duration(lag)
 	}
 	go func() {
 		defer j.end()
@@ -126,8 +129,8 @@ func (j *fitJob) teach(r queued) {
 	select {
 	case <-j.ended:
 	default:
-		if pause := j.pace*time.Duration(j.given) - time.Since(j.begun); pause > 0 {
-			timer := time.NewTimer(min(pause, maxPause))
+		if pause := j.pause(time.Since(j.begun)); pause > 0 {
+			timer := time.NewTimer(pause)
 			defer timer.Stop()
 			select {
 			case <-j.ended:
@@ -141,6 +144,15 @@ func (j *fitJob) teach(r queued) {
 	for j.running && len(j.queue) > left {
 		j.moves.Wait()
 	}
+}
+
+// pause returns how long a round waits for a fit that has run for some time. If that is too long, all rounds left wait, so
+// that the last one does not wait for all of the rest.
+func (j *fitJob) pause(elapsed time.Duration) time.Duration {
+	if elapsed > j.late {
+		return maxPause
+	}
+	return min(j.pace*time.Duration(j.given)-elapsed, maxPause)
 }
 
 // wait returns when the fit has ended and all rounds are learned. A panic in it is the caller's.

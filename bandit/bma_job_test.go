@@ -64,6 +64,32 @@ func TestRoundsSinceAFitDoNotPileUp(t *testing.T) {
 	j.wait()
 }
 
+// A round waits for a fit that is behind its pace, but not for long, and for one that takes longer than planned even if it
+// was ahead.
+func TestPauses(t *testing.T) {
+	for _, c := range []struct {
+		expected time.Duration
+		given    int
+		elapsed  time.Duration
+		want     time.Duration
+	}{
+		{240 * time.Millisecond, 10, 38 * time.Millisecond, 2 * time.Millisecond}, // four milliseconds a round
+		{240 * time.Millisecond, 10, 10 * time.Millisecond, maxPause},
+		{240 * time.Millisecond, 10, 50 * time.Millisecond, -10 * time.Millisecond},
+		{240 * time.Millisecond, 10, 299 * time.Millisecond, -259 * time.Millisecond},
+		{240 * time.Millisecond, 10, 301 * time.Millisecond, maxPause},
+		{0, 10, time.Hour, 30*time.Millisecond - time.Hour}, // of unknown length
+	} {
+		j := newFitJob(100, nil)
+		j.start(c.expected, 100, func() {})
+		j.wait()
+		j.given = c.given
+		if got := j.pause(c.elapsed); got != c.want {
+			t.Errorf("%+v: %v", c, got)
+		}
+	}
+}
+
 // crowded is a family that counts how many fits use it at once.
 type crowded struct {
 	*utility.Linear

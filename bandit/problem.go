@@ -32,6 +32,7 @@ import (
 	"vitrine"
 	"vitrine/assortment"
 	"vitrine/internal/scratch"
+	"vitrine/mle"
 	"vitrine/utility"
 )
 
@@ -134,6 +135,13 @@ func (p Problem) Family(x *vitrine.Context) vitrine.Constraint {
 type tangent struct {
 	x, g scratch.Matrix
 	u    []float64
+	nll  mle.NLL
+}
+
+// loss returns the loss of a round under a model, t's own until the next call.
+func (t *tangent) loss(m utility.Model, round *mle.Choices) *mle.NLL {
+	t.nll.Model, t.nll.Choices = m, round
+	return &t.nll
 }
 
 // maxUtility bounds the utility of a row that is learned from. Linear

@@ -130,9 +130,19 @@ func (c *Choices) Slice(from, to int) *Choices {
 	return s
 }
 
-// Clone returns a copy that shares no memory with c.
-func (c *Choices) Clone() *Choices {
-	return &Choices{d: c.d, features: slices.Clone(c.features), outcomes: outcomes{slices.Clone(c.end), slices.Clone(c.choice)}}
+// From returns the rounds from one on. It shares no memory with c, and has room for as many rounds as c.
+func (c *Choices) From(first int) *Choices {
+	tail := c.Slice(first, c.Rounds())
+	tail.features = append(make([]float64, 0, cap(c.features)), tail.features...)
+	return tail
+}
+
+// Reserve makes room for about as many rounds, if they are like those so far. So the memory is not copied again and again
+// while it grows.
+func (c *Choices) Reserve(rounds int) {
+	if n := c.Rounds(); n > 0 && n < rounds {
+		c.features = slices.Grow(c.features, len(c.features)/n*(rounds-n))
+	}
 }
 
 // Standardised returns the choices with the features (x_j − shift_j) / scale_j. They

@@ -68,3 +68,40 @@ func TestSnapshotWithAChoiceOfNothingIsRefused(t *testing.T) {
 		t.Errorf("error %v, want one that names the choice", err)
 	}
 }
+
+// The last rounds, in memory of their own, are those rounds, and there is room for as many as before: neither
+// they nor a history with reserved memory is copied while it grows.
+func TestHistoryStaysWhereItIs(t *testing.T) {
+	const rounds = 40
+	x := func(s int) *mat.Dense { return mat.NewDense(2, 3, []float64{float64(s), 1, 2, 3, 4, 5}) }
+	c := mle.NewChoices(3)
+	var place *float64
+	grow := func(from, to int) {
+		for s := from; s < to; s++ {
+			if c.AppendRows(x(s), vitrine.Choice(s%3)); s == from {
+				place = &c.Features().RawMatrix().Data[0]
+			}
+		}
+		if &c.Features().RawMatrix().Data[0] != place {
+			t.Errorf("rounds %d to %d: the features were copied", from, to)
+		}
+	}
+	for s := range 10 {
+		c.AppendRows(x(s), vitrine.Choice(s%3))
+	}
+	c.Reserve(rounds)
+	grow(10, rounds)
+	all := c
+	c = all.From(30)
+	grow(10, rounds)
+	for s := range 10 {
+		if have, want := c.Round(s).Features().At(0, 0), float64(30+s); have != want || c.Choice(s) != all.Choice(30+s) {
+			t.Errorf("round %d has %v and choice %d, want %v and %d", s, have, c.Choice(s), want, all.Choice(30+s))
+		}
+	}
+	c.Features().Set(0, 0, -1)
+	if all.Round(30).Features().At(0, 0) != 30 {
+		t.Error("the rounds share memory")
+	}
+	mle.NewChoices(3).Reserve(rounds) // of unknown width
+}

@@ -40,7 +40,10 @@ var ErrSingular = errors.New("mle: the Fisher information is singular: scale the
 // With an anchor the evidence is that of the anchor's rounds and of these. Otherwise
 // every parameter needs a positive penalty; the error names the first that has none.
 // Other errors are ErrSingular and ErrNotFinite.
-func NewLaplace(l *NLL, w []float64) (*Laplace, error) {
+func NewLaplace(l *NLL, w []float64) (*Laplace, error) { return l.laplace(w, nil) }
+
+// laplace is NewLaplace, with the Fisher information at w; nil computes it.
+func (l *NLL) laplace(w []float64, fisher *mat.SymDense) (*Laplace, error) {
 	for j := range w {
 		if p := l.precision(j); l.Anchor == nil && !(p > 0) {
 			return nil, fmt.Errorf("mle: parameter %d has a prior of precision %v: must be positive: set Ridge, or Prior for every parameter", j, p)
@@ -50,7 +53,10 @@ func NewLaplace(l *NLL, w []float64) (*Laplace, error) {
 	if !finite(value) {
 		return nil, ErrNotFinite
 	}
-	p, err := newLaplace(append([]float64(nil), w...), l.Fisher(nil, w))
+	if fisher == nil {
+		fisher = l.Fisher(nil, w)
+	}
+	p, err := newLaplace(append([]float64(nil), w...), fisher)
 	if err != nil {
 		return nil, err
 	}
@@ -75,13 +81,22 @@ func NewGaussian(mean []float64, h *mat.SymDense) (*Laplace, error) {
 
 func newLaplace(w []float64, h *mat.SymDense) (*Laplace, error) {
 	root := mat.NewTriDense(len(w), mat.Upper, nil)
-	for i := range w {
-		copy(root.RawTriangular().Data[i*len(w)+i:][:len(w)-i], h.RawSymmetric().Data[i*len(w)+i:])
-	}
-	if _, ok := lapack64.Potrf(blas64.Symmetric{N: len(w), Stride: len(w), Data: root.RawTriangular().Data, Uplo: blas.Upper}); !ok {
+	if _, ok := factorize(root, h, 0); !ok {
 		return nil, ErrSingular
 	}
 	return &Laplace{Mode: w, h: h, root: root}, nil
+}
+
+// factorize stores in root the U with UᵀU = H + μI; ok is false if that is not positive definite. mat.Cholesky would also
+// estimate the condition, which takes longer.
+func factorize(root *mat.TriDense, h *mat.SymDense, mu float64) (u blas64.Triangular, ok bool) {
+	to, from := root.RawTriangular(), h.RawSymmetric()
+	for i := range to.N {
+		row := to.Data[i*to.Stride+i : i*to.Stride+to.N]
+		copy(row, from.Data[i*from.Stride+i:])
+		row[0] += mu
+	}
+	return lapack64.Potrf(blas64.Symmetric{N: to.N, Stride: to.Stride, Data: to.Data, Uplo: blas.Upper})
 }
 
 // logDetRoot returns ½ log det H.

@@ -3,6 +3,8 @@ package mle
 import (
 	"math"
 
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/lapack/lapack64"
 	"gonum.org/v1/gonum/mat"
 
 	"vitrine/internal/kernel"
@@ -34,13 +36,29 @@ type LevenbergMarquardt struct {
 // Minimize moves w, the starting point, in place. The objective should be
 // penalised (Ridge or Prior): the unpenalised minimiser may lie at infinity.
 func (o LevenbergMarquardt) Minimize(l Curved, w []float64) (Minimum, error) {
+	m, _, err := o.minimize(l, w)
+	return m, err
+}
+
+// Laplace is Minimize, and returns [NewLaplace] at the minimum, with its errors too. It computes the information there
+// once.
+func (o LevenbergMarquardt) Laplace(l *NLL, w []float64) (*Laplace, error) {
+	_, fisher, err := o.minimize(l, w)
+	if err != nil {
+		return nil, err
+	}
+	return l.laplace(w, fisher)
+}
+
+// minimize also returns the Fisher information at w afterwards.
+func (o LevenbergMarquardt) minimize(l Curved, w []float64) (Minimum, *mat.SymDense, error) {
 	d := l.Dim()
 	grad, next, nextGrad := make([]float64, d), make([]float64, d), make([]float64, d)
 	s := newDampedSystem(d)
 
 	value := l.Gradient(grad, w)
 	if !finite(value) {
-		return Minimum{Value: value, Decrement: math.NaN()}, ErrNotFinite
+		return Minimum{Value: value, Decrement: math.NaN()}, nil, ErrNotFinite
 	}
 	fisher := l.Fisher(nil, w)
 	mu, grow := 1e-3*(1+mat.Trace(fisher)/float64(d)), 2.0
@@ -54,7 +72,7 @@ func (o LevenbergMarquardt) Minimize(l Curved, w []float64) (Minimum, error) {
 		if model < o.Tolerance {
 			full, ok := s.solve(fisher, 0, grad)
 			if decrement := kernel.Dot(full, grad); ok && 0.5*decrement < o.Tolerance {
-				return Minimum{value, step, decrement, true}, nil
+				return Minimum{value, step, decrement, true}, fisher, nil
 			}
 			if !(model > 1e-14*(1+math.Abs(value))) {
 				// Too little for the difference of two values to show: it is
@@ -84,33 +102,29 @@ func (o LevenbergMarquardt) Minimize(l Curved, w []float64) (Minimum, error) {
 	if full, ok := s.solve(fisher, 0, grad); ok {
 		r.Decrement = kernel.Dot(full, grad)
 	}
-	return r, nil
+	return r, fisher, nil
 }
 
 // dampedSystem solves (F + μI) δ = g.
 type dampedSystem struct {
-	damped *mat.SymDense
-	delta  *mat.VecDense
-	chol   mat.Cholesky
+	root  *mat.TriDense // U with UᵀU = F + μI
+	delta []float64
 }
 
 func newDampedSystem(d int) *dampedSystem {
-	return &dampedSystem{damped: mat.NewSymDense(d, nil), delta: mat.NewVecDense(d, nil)}
+	return &dampedSystem{root: mat.NewTriDense(d, mat.Upper, nil), delta: make([]float64, d)}
 }
 
 // solve returns δ, its own until the next call, and whether F + μI is positive
-// definite.
+// definite. If that is nearly singular, δ still is a usable descent direction.
 func (s *dampedSystem) solve(f *mat.SymDense, mu float64, g []float64) ([]float64, bool) {
-	s.damped.CopySym(f)
-	for i := range g {
-		s.damped.SetSym(i, i, f.At(i, i)+mu)
-	}
-	if !s.chol.Factorize(s.damped) {
+	root, ok := factorize(s.root, f, mu)
+	if !ok {
 		return nil, false
 	}
-	// A condition warning still leaves a usable descent direction.
-	_ = s.chol.SolveVecTo(s.delta, mat.NewVecDense(len(g), g))
-	return s.delta.RawVector().Data, true
+	copy(s.delta, g)
+	lapack64.Potrs(root, blas64.General{Rows: len(g), Cols: 1, Stride: 1, Data: s.delta})
+	return s.delta, true
 }
 
 func finite(v float64) bool { return v-v == 0 }

@@ -31,9 +31,9 @@ type NLL struct {
 	// that are not among the choices adds ½ (w − m)ᵀP(w − m).
 	Anchor *Laplace
 
-	u, out, mean []float64
-	g            *mat.Dense
-	gradients    scratch.Matrix
+	u, out, mean, packed []float64
+	g                    *mat.Dense
+	gradients            scratch.Matrix
 }
 
 // Dim returns the number of parameters d_w.
@@ -97,14 +97,15 @@ func (l *NLL) addGradient(dst, w []float64, from, to int) float64 {
 // semi-definite.
 func (l *NLL) Fisher(dst *mat.SymDense, w []float64) *mat.SymDense {
 	d := l.Dim()
-	p := make([]float64, kernel.PackedLen(d))
+	l.packed = scratch.Grow(l.packed, kernel.PackedLen(d))
+	clear(l.packed)
 	for from, to := range l.Choices.blocks() {
 		l.linearize(w, l.Choices.rows(from, to))
 		l.out, l.mean = scratch.Grow(l.out, to-from), scratch.Grow(l.mean, d)
 		l.Choices.probabilities(l.u, l.out, from, to)
-		l.Choices.addFisher(p, l.u, l.g.RawMatrix().Data, l.mean, from, to)
+		l.Choices.addFisher(l.packed, l.u, l.g.RawMatrix().Data, l.mean, from, to)
 	}
-	dst = gram.Unpack(dst, p, d)
+	dst = gram.Unpack(dst, l.packed, d)
 	if l.Anchor != nil {
 		dst.AddSym(dst, l.Anchor.h)
 		return dst

@@ -1,6 +1,6 @@
 package utility
 
-import "math"
+import "vitrine/internal/portable"
 
 // NewSpectral returns the family of a linear utility plus waves,
 //
@@ -21,7 +21,7 @@ func (waveUnit) inputs(d int) (first, count int) { return 1, d }
 func (waveUnit) apply(h []float64, n int) {
 	sin, cos := h[:n], h[n:2*n]
 	for i, z := range sin {
-		sin[i], cos[i] = math.Sincos(z)
+		sin[i], cos[i] = portable.Sincos(z)
 	}
 }
 

@@ -182,11 +182,9 @@ func Unpack(dst *mat.SymDense, p []float64, d int) *mat.SymDense {
 	if dst == nil {
 		dst = mat.NewSymDense(d, nil)
 	}
+	upper := dst.RawSymmetric()
 	for i := range d {
-		for j := i; j < d; j++ {
-			dst.SetSym(i, j, p[0])
-			p = p[1:]
-		}
+		p = p[copy(upper.Data[i*upper.Stride+i:i*upper.Stride+d], p):]
 	}
 	return dst
 }

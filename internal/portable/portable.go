@@ -106,6 +106,47 @@ const (
 // mulAdd returns a b + c, rounded twice: the conversion forbids to fuse the two.
 func mulAdd(a, b, c float64) float64 { return float64(a*b) + c }
 
+// Sincos returns sin(x) and cos(x), in the arithmetic of package math (Moshier's Cephes), but without branches on the octant
+// of x, which no processor predicts. From 2^29 on it is that of package math, whose bits are not the same everywhere.
+func Sincos(x float64) (sin, cos float64) {
+	const (
+		first  = 0x3fe921fb40000000 // of the three parts of π/4
+		second = 0x3e64442d00000000
+		third  = 0x3ce8469898cc5170
+	)
+	if !(math.Abs(x) < 1<<29) {
+		return math.Sincos(x)
+	}
+	octant := int64(math.Abs(x) * (4 / math.Pi))
+	octant += octant & 1 // zeros belong to the origin
+	y := float64(octant)
+	z := math.Abs(x) - float64(y*math.Float64frombits(first))
+	z -= float64(y * math.Float64frombits(second))
+	z -= float64(y * math.Float64frombits(third))
+	square := z * z
+	c := mulAdd(-1.13585365213876817300e-11, square, 2.08757008419747316778e-9)
+	c = mulAdd(c, square, -2.75573141792967388112e-7)
+	c = mulAdd(c, square, 2.48015872888517045348e-5)
+	c = mulAdd(c, square, -1.38888888888730564116e-3)
+	c = mulAdd(c, square, 4.16666666666665929218e-2)
+	cos = 1 - float64(0.5*square) + float64(float64(square*square)*c)
+	s := mulAdd(1.58962301576546568060e-10, square, -2.50507477628578072866e-8)
+	s = mulAdd(s, square, 2.75573136213857245213e-6)
+	s = mulAdd(s, square, -1.98412698295895385996e-4)
+	s = mulAdd(s, square, 8.33333333332211858878e-3)
+	s = mulAdd(s, square, -1.66666666666666307295e-1)
+	sin = z + float64(float64(z*square)*s)
+
+	// In odd quadrants the two change places, and in the last three one of them or both change signs.
+	quadrant := uint64(octant) >> 1
+	odd, upper := quadrant&1, quadrant>>1&1
+	a, b := math.Float64bits(sin), math.Float64bits(cos)
+	other := (a ^ b) & -odd
+	a ^= other ^ (upper<<63 ^ math.Float64bits(x)&(1<<63))
+	b ^= other ^ (upper^odd)<<63
+	return math.Float64frombits(a), math.Float64frombits(b)
+}
+
 // Log1p returns log(1 + x) without loss for small x, as FreeBSD's s_log1p.c and
 // package math.
 func Log1p(x float64) float64 {

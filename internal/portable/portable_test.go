@@ -29,7 +29,10 @@ func arguments() []float64 {
 		x = append(x, math.Float64frombits(rng.Uint64()), 1500*(rng.Float64()-0.5), 3*rng.NormFloat64(), rng.ExpFloat64(),
 			1+math.Ldexp(rng.Float64()-0.5, -rng.IntN(60)), math.Ldexp(rng.Float64()-0.5, -rng.IntN(70)))
 	}
-	for _, edge := range []float64{0, 1, 2, 0x1p-54, 0x1p-29, 0x1p-20, math.Sqrt2/2 - 1, math.Sqrt2 - 1, math.Sqrt2 / 2, math.Sqrt2, 1 << 53,
+	for k := range 64 {
+		x = append(x, float64(k)*math.Pi/4, -float64(k)*math.Pi/4)
+	}
+	for _, edge := range []float64{0, 1, 1 << 29, 2, 0x1p-54, 0x1p-29, 0x1p-20, math.Sqrt2/2 - 1, math.Sqrt2 - 1, math.Sqrt2 / 2, math.Sqrt2, 1 << 53,
 		7.09782712893384e+02, 708.3964185322641, 744.4400719213812, 745.1332191019411, 746, math.MaxFloat64, math.Inf(1), 0x1p-1022} {
 		for _, v := range []float64{edge, math.Nextafter(edge, -1), math.Nextafter(edge, math.Inf(1))} {
 			x = append(x, v, -v)
@@ -60,6 +63,24 @@ func TestFunctionsAreThoseOfMath(t *testing.T) {
 			case same || !(math.Abs(got-want) <= 4e-16*math.Abs(want) || math.Abs(got-want) <= 5e-324):
 				t.Fatalf("%s(%v) = %x, want %x", f.name, x, got, want)
 			}
+		}
+	}
+}
+
+// Sine and cosine have the bits of package math too, and are near to it everywhere.
+func TestSincosIsThatOfMath(t *testing.T) {
+	near := 0.0
+	if runtime.GOARCH != "amd64" || fuses() {
+		near = 4e-16
+	}
+	for _, x := range arguments() {
+		sin, cos := portable.Sincos(x)
+		wantSin, wantCos := math.Sincos(x)
+		if math.IsNaN(wantSin) && math.IsNaN(sin) && math.IsNaN(cos) {
+			continue
+		}
+		if !(math.Abs(sin-wantSin) <= near && math.Abs(cos-wantCos) <= near) || math.Signbit(sin) != math.Signbit(wantSin) && near == 0 {
+			t.Fatalf("Sincos(%v) = %v, %v, want %v, %v", x, sin, cos, wantSin, wantCos)
 		}
 	}
 }
