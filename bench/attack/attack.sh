@@ -3,7 +3,9 @@
 #   attack NAME SECONDS TEST [FLAGS OF THE TEST]
 #
 # runs a test of cmd/vitrine on the program as it is built, for SECONDS at most, and prints its verdict in a line. If it
-# fails, attack prints what the test says, and its status is 1. All servers and services listen on 127.0.0.1.
+# fails, attack prints what the test says, and its status is 1.
+
+apart=() # a command before that of the test
 
 attack() {
 	local name=$1 seconds=$2 test=$3 held
@@ -11,7 +13,7 @@ attack() {
 	work=$(mktemp -d)
 	trap 'rm -rf "$work"' EXIT
 	CGO_ENABLED=0 go build -o "$work/vitrine" ./cmd/vitrine
-	if TMPDIR=$work go test ./cmd/vitrine -count=1 -v -timeout "${seconds}s" -run "^$test\$" -vitrine "$work/vitrine" "$@" >"$work/said" 2>&1 &&
+	if TMPDIR=$work "${apart[@]}" go test ./cmd/vitrine -count=1 -v -timeout "${seconds}s" -run "^$test\$" -vitrine "$work/vitrine" "$@" >"$work/said" 2>&1 &&
 		held=$(sed -n "s/^ *[a-z_]*_test.go:[0-9]*: verdict: /$name: held: /p" "$work/said") && [[ -n $held ]]; then
 		echo "$held"
 		rm -rf "$work"

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"net"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -23,26 +23,23 @@ import (
 )
 
 // natsServer runs a NATS server as a separate process, with the configuration that a log needs: nats-server
-// PORT DIR. In a cluster the cluster ports of all servers follow, its own first.
+// ADDRESS DIR. In a cluster the servers' addresses for each other follow, its own first.
 func natsServer() {
 	err := func() error {
-		var ports []int
-		for _, arg := range append(os.Args[1:2:2], os.Args[3:]...) {
-			port, err := strconv.Atoi(arg)
-			if err != nil {
+		o := &server.Options{
+			JetStream: true, StoreDir: os.Args[2], SyncAlways: true, NoSigs: true, NoSystemAccount: len(os.Args) == 3,
+		}
+		if err := splitAddress(os.Args[1], &o.Host, &o.Port); err != nil {
+			return err
+		}
+		if routes := os.Args[3:]; len(routes) > 0 {
+			o.ServerName, o.Cluster.Name = routes[0], "c"
+			if err := splitAddress(routes[0], &o.Cluster.Host, &o.Cluster.Port); err != nil {
 				return err
 			}
-			ports = append(ports, port)
-		}
-		o := &server.Options{
-			Host: "127.0.0.1", Port: ports[0], JetStream: true, StoreDir: os.Args[2], SyncAlways: true, NoSigs: true, NoSystemAccount: len(ports) == 1,
-		}
-		if len(ports) > 1 {
-			o.ServerName = fmt.Sprint("n", ports[1])
-			o.Cluster = server.ClusterOpts{Name: "c", Host: "127.0.0.1", Port: ports[1]}
-		}
-		for _, port := range ports[1:] {
-			o.Routes = append(o.Routes, &url.URL{Scheme: "nats", Host: fmt.Sprintf("127.0.0.1:%d", port)})
+			for _, address := range routes {
+				o.Routes = append(o.Routes, &url.URL{Scheme: "nats", Host: address})
+			}
 		}
 		s, err := server.NewServer(o)
 		if err != nil {
@@ -60,24 +57,35 @@ func natsServer() {
 	os.Exit(1)
 }
 
+func splitAddress(address string, host *string, port *int) error {
+	name, number, err := net.SplitHostPort(address)
+	if err != nil {
+		return err
+	}
+	*host = name
+	*port, err = strconv.Atoi(number)
+	return err
+}
+
 // external is a NATS server that is killed and started again at one address.
 type external struct {
 	*testing.T
-	port, dir string
-	routes    []string // ports of its cluster, its own one first
+	address, dir string
+	routes       []string // of its cluster, its own one first
+	at           *place   // nil is this machine
 	*process
 }
 
 func startNATS(t *testing.T) *external {
 	t.Helper()
-	e := &external{T: t, port: fmt.Sprint(freeport.Local(t)), dir: t.TempDir()}
+	e := &external{T: t, address: fmt.Sprint("127.0.0.1:", freeport.Local(t)), dir: t.TempDir()}
 	e.start()
 	return e
 }
 
 func (e *external) start() {
 	e.Helper()
-	e.process = launch(e.T, exec.Command("nats-server", append([]string{e.port, e.dir}, e.routes...)...), func(line []byte) string {
+	e.process = launch(e.T, e.at.command("nats-server", append([]string{e.address, e.dir}, e.routes...)...), func(line []byte) string {
 		if text := string(line); strings.HasPrefix(text, "nats://") {
 			return text
 		}
@@ -86,7 +94,7 @@ func (e *external) start() {
 	e.listening(e.T)
 }
 
-func (e *external) url() string { return "nats://127.0.0.1:" + e.port }
+func (e *external) url() string { return "nats://" + e.address }
 
 // The NATS server that has the log is killed under the service, sometimes together with the service. The
 // service waits for the server and goes on; nothing is lost.

@@ -35,6 +35,7 @@ type ledger struct {
 	client  *http.Client
 	url     atomic.Pointer[string]   // of the service since its last start
 	urls    atomic.Pointer[[]string] // of all services if there are several, which are asked in turn
+	key     string                   // of the services; "" if they need none
 	turn    atomic.Int64
 	leaving atomic.Bool // no new rounds
 	retries atomic.Int64
@@ -73,6 +74,9 @@ func (l *ledger) once(ctx context.Context, method, path, body string) (status in
 	r, err := http.NewRequestWithContext(ctx, method, *url+path, strings.NewReader(body))
 	if err != nil {
 		return 0, "", err
+	}
+	if l.key != "" {
+		r.Header.Set("Authorization", "Bearer "+l.key)
 	}
 	a, err := l.client.Do(r)
 	if err != nil {

@@ -135,7 +135,13 @@ var program = flag.String("vitrine", "vitrine", "the program that the tests star
 // serve starts vitrine serve.
 func serve(t *testing.T, file string, flags ...string) *process {
 	t.Helper()
-	return launch(t, exec.Command(*program, append([]string{"serve", "--config", file}, flags...)...), isListening)
+	return serveAt(t, nil, file, flags...)
+}
+
+// serveAt starts vitrine serve in a place.
+func serveAt(t *testing.T, at *place, file string, flags ...string) *process {
+	t.Helper()
+	return launch(t, at.command(*program, append([]string{"serve", "--config", file}, flags...)...), isListening)
 }
 
 // isListening reads the address from a line of a service's log.

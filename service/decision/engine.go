@@ -147,11 +147,11 @@ func (e *Engine) Revision(name string) (*Config, uint64, error) {
 // Decision returns a remembered decision of a placement, or ErrNotFound. An empty name means the placement
 // that Find returns, with its errors. Other errors are ErrUnread and that of ctx.
 func (e *Engine) Decision(ctx context.Context, placement, id string) (Decision, error) {
-	placement, err := e.placementOf(placement, id)
+	placement, err := e.placementOf(ctx, placement, id)
 	if err != nil {
 		return Decision{}, err
 	}
-	f, err := e.recall(ctx, placement, id)
+	f, err := e.recallNow(ctx, placement, id)
 	if err != nil {
 		return Decision{}, err
 	}

@@ -136,11 +136,11 @@ func (r *request) places() map[string]int {
 // Explain explains a remembered decision, as far as the log and the policies that are still there allow it. Errors are those
 // of [Engine.Decision].
 func (e *Engine) Explain(ctx context.Context, placement, id string) (*api.Explanation, error) {
-	placement, err := e.placementOf(placement, id)
+	placement, err := e.placementOf(ctx, placement, id)
 	if err != nil {
 		return nil, err
 	}
-	f, err := e.recall(ctx, placement, id)
+	f, err := e.recallNow(ctx, placement, id)
 	if err != nil {
 		return nil, err
 	}

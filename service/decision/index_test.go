@@ -48,7 +48,7 @@ func TestIDsBelongToPlacements(t *testing.T) {
 	is(t, "an outcome of no placement", e.Outcome(ctx, "d", "one", "", 1), decision.ErrNotFound)
 
 	for name, want := range map[string]error{"b": nil, "d": decision.ErrNotFound} {
-		found, err := e.Find("one", func(p string) bool { return p == name })
+		found, err := e.Find(t.Context(), "one", func(p string) bool { return p == name })
 		is(t, "find "+name, err, want)
 		if err == nil && found != name {
 			t.Errorf("found %q", found)
@@ -79,7 +79,7 @@ func TestIDsBelongToPlacements(t *testing.T) {
 			_, err := e.Decision(ctx, n, "one")
 			is(t, fmt.Sprintf("%s after %s", n, name), err, nil)
 		}
-		found, err := e.Find("one", nil)
+		found, err := e.Find(t.Context(), "one", nil)
 		is(t, "find", err, []error{decision.ErrAmbiguous, nil, decision.ErrNotFound}[i])
 		if err == nil && found != names[0] {
 			t.Errorf("found %q", found)
@@ -102,7 +102,7 @@ func TestFindEvicted(t *testing.T) {
 		}
 	}
 	fill("a")
-	if name, err := e.Find("d0", nil); name != "a" || err != nil {
+	if name, err := e.Find(t.Context(), "d0", nil); name != "a" || err != nil {
 		t.Errorf("found %q, %v", name, err)
 	}
 	is(t, "an outcome", e.Outcome(ctx, "", "d0", "", 1), decision.ErrEvicted)

@@ -356,8 +356,8 @@ func (e *Engine) acceptCall(ctx context.Context, c *remoteCall, now int64) error
 		return e.Activate(ctx, c.Placement, c.Decision, now)
 	case "see":
 		return e.see(ctx, c.Placement, c.Changed, c.Seen, now)
-	case "position":
-		return nil
+	case "position": // of what another follower may have seen in the log, and answered with
+		return e.CatchUp(ctx)
 	}
 	return errProposal
 }

@@ -202,6 +202,14 @@ func TestFollowerIsAhead(t *testing.T) {
 	store.gate <- struct{}{}
 	put(t, e, "home", toys)
 	f := follower(t, decision.Options{Store: store.Store, Build: buildToy})
+	slow := &held{store.Store, make(chan struct{}, 100)}
+	slow.gate <- struct{}{}
+	behind := follower(t, decision.Options{Store: slow, Build: buildToy, Replica: 1, Propose: func(ctx context.Context, proposal []byte) ([]byte, error) {
+		data := e.Accept(ctx, proposal, leaderTime)
+		close(slow.gate)
+		return data, nil
+	}})
+	reach(t, behind, 1)
 	var group sync.WaitGroup
 	defer group.Wait()
 	group.Go(func() { _, _ = e.Decide(t.Context(), "home", stock("a", 2), 1) })
@@ -213,6 +221,10 @@ func TestFollowerIsAhead(t *testing.T) {
 		time.Sleep(20 * time.Millisecond)
 		close(store.gate)
 	})
+	placement, err := behind.Find(t.Context(), "a", nil) // which another follower has answered with
+	if err != nil || placement != "home" {
+		t.Errorf("%q, %v", placement, err)
+	}
 	is(t, "an outcome", e.Outcome(t.Context(), "home", "a", "", 1), nil)
 	is(t, "an unknown one", e.Outcome(t.Context(), "home", "b", "", 1), decision.ErrNotFound)
 }
@@ -475,4 +487,40 @@ func TestLeaderInDoubt(t *testing.T) {
 	cancel()
 	p.ctx = ended
 	is(t, "a leader that ends", p.follower.Outcome(t.Context(), "home", "b", "", 1), decision.ErrNoLeader)
+}
+
+// A follower that is behind looks for a decision at the leader before it says that there is none, whatever it is asked. Without a
+// leader it says that.
+func TestFollowerLooksForADecision(t *testing.T) {
+	defer decision.SetLeaderPatience(10*time.Millisecond, 100*time.Millisecond)()
+	store := &held{new(memlog.Store), make(chan struct{}, 100)}
+	e := opened(t, decision.Options{Store: store.Store})
+	var gone atomic.Bool
+	f := follower(t, decision.Options{Store: store, Replica: 1, Propose: func(ctx context.Context, proposal []byte) ([]byte, error) {
+		if gone.Load() {
+			return nil, errors.New("nobody answers")
+		}
+		data := e.Accept(ctx, proposal, leaderTime)
+		store.gate <- struct{}{} // the follower gets one entry for each question
+		return data, nil
+	}})
+	put(t, e, "home", `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl"}}`)
+	store.gate <- struct{}{}
+	reach(t, f, e.Sequence())
+	for i, ask := range []func(id string) error{
+		func(id string) error { _, err := f.Find(t.Context(), id, nil); return err },
+		func(id string) error { _, err := f.Decision(t.Context(), "home", id); return err },
+		func(id string) error { _, err := f.Decision(t.Context(), "", id); return err },
+		func(id string) error { _, err := f.Explain(t.Context(), "home", id); return err },
+		func(id string) error { return f.Outcome(t.Context(), "home", id, "", 1) },
+	} {
+		id := fmt.Sprint("d", i)
+		gone.Store(true)
+		is(t, "a decision without a leader", ask(id), decision.ErrNoLeader)
+		gone.Store(false)
+		decide(t, e, "home", stock(id, 2))
+		is(t, "a decision that only the leader has", ask(id), nil)
+	}
+	store.gate <- struct{}{} // the outcome
+	is(t, "no decision", func() error { _, err := f.Decision(t.Context(), "home", "none"); return err }(), decision.ErrNotFound)
 }

@@ -30,6 +30,18 @@ func (e *Engine) lookUp(placement, id string) *found {
 	return &found{record: r, was: *r}
 }
 
+// recallNow is recall with all decisions that the log has now: one that is not there is looked for again when the state has
+// caught up. An error of that is returned, because the decision may be in the log.
+func (e *Engine) recallNow(ctx context.Context, placement, id string) (*found, error) {
+	if f, err := e.recall(ctx, placement, id); f != nil || err != nil {
+		return f, err
+	}
+	if err := e.CatchUp(ctx); err != nil {
+		return nil, err
+	}
+	return e.recall(ctx, placement, id)
+}
+
 // recall looks up a decision, and reads its offer. A closed decision whose entry was removed from the log has
 // no offer: it counts as forgotten. Errors are ErrUnread and that of ctx.
 func (e *Engine) recall(ctx context.Context, placement, id string) (*found, error) {
@@ -54,21 +66,15 @@ func (e *Engine) recall(ctx context.Context, placement, id string) (*found, erro
 // concerning submits a proposal about a remembered decision, and repeats it if the decision was replaced
 // meanwhile. An empty placement means the one that Find returns, with its errors.
 func (e *Engine) concerning(ctx context.Context, placement, id string, propose func(b *batch, f *found) error) error {
-	placement, err := e.placementOf(placement, id)
+	placement, err := e.placementOf(ctx, placement, id)
 	if err != nil {
 		return err
 	}
-	for isSure := false; ; {
-		f, err := e.recall(ctx, placement, id)
+	for {
+		f, err := e.recallNow(ctx, placement, id)
 		switch {
 		case err != nil:
 			return err
-		case f == nil && !isSure: // a follower may have answered with it
-			if err := e.CatchUp(ctx); err != nil {
-				return err
-			}
-			isSure = true
-			continue
 		case f == nil:
 			return e.missing(placement, id)
 		case f.offer == nil:
@@ -97,17 +103,29 @@ func (e *Engine) missing(placement, id string) error {
 }
 
 // placementOf returns the named placement, or the one that Find returns.
-func (e *Engine) placementOf(placement, id string) (string, error) {
+func (e *Engine) placementOf(ctx context.Context, placement, id string) (string, error) {
 	if placement != "" {
 		return placement, nil
 	}
-	return e.Find(id, nil)
+	return e.Find(ctx, id, nil)
 }
 
 // Find returns the placement of the decision with an id, among the placements for which may returns true; nil
 // means all. The error is ErrAmbiguous if several placements have such a decision, and ErrNotFound if none
-// has.
-func (e *Engine) Find(id string, may func(placement string) bool) (placement string, err error) {
+// has. A decision that is not there is looked for again when the state has caught up; other errors are those of CatchUp.
+func (e *Engine) Find(ctx context.Context, id string, may func(placement string) bool) (placement string, err error) {
+	placement, err = e.find(id, may)
+	if !errors.Is(err, ErrNotFound) {
+		return placement, err
+	}
+	if err := e.CatchUp(ctx); err != nil {
+		return "", err
+	}
+	return e.find(id, may)
+}
+
+// find is Find in the state as it is.
+func (e *Engine) find(id string, may func(placement string) bool) (placement string, err error) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	var names []string

@@ -79,6 +79,23 @@ const leaderPatience = 5 * time.Second
 // lookDeadline limits the search for a snapshot beside the log: its servers may be ill, and the one on the disk will do.
 const lookDeadline = 5 * time.Second
 
+// firstRead is how long the first attempt to read a snapshot may take.
+const firstRead = 5 * time.Second
+
+// patiently reads until ctx ends. If the servers elect a leader, nothing more comes of what was asked before, and nobody says so:
+// each attempt has some time, and the next one twice that.
+func patiently(ctx context.Context, wait time.Duration, read func(context.Context) error) error {
+	for ; ; wait *= 2 {
+		attempt, cancel := context.WithTimeout(ctx, wait)
+		err := read(attempt)
+		isOver := attempt.Err() != nil && ctx.Err() == nil
+		cancel()
+		if err == nil || !isOver {
+			return err
+		}
+	}
+}
+
 // fetchSnapshot copies the snapshot beside the log to the data directory, if that has none or an earlier one.
 func (l *life) fetchSnapshot(ctx context.Context) error {
 	looking, cancel := context.WithTimeout(ctx, lookDeadline)
@@ -105,7 +122,9 @@ func (l *life) fetchSnapshot(ctx context.Context) error {
 	}
 	ctx, cancel = context.WithTimeout(ctx, shareDeadline)
 	defer cancel()
-	if err := replace.Stream(path, func(w io.Writer) error { return read(ctx, w) }); err != nil {
+	if err := patiently(ctx, firstRead, func(ctx context.Context) error {
+		return replace.Stream(path, func(w io.Writer) error { return read(ctx, w) })
+	}); err != nil {
 		return err
 	}
 	l.Logger.Info("the state begins with the snapshot beside the log", "entry", at.Sequence)

@@ -242,10 +242,6 @@ func TestSnapshotsBesideTheLog(t *testing.T) {
 	if err != nil || info.State.Bytes > 800_000 {
 		t.Errorf("%d bytes of snapshots are kept, %v", info.State.Bytes, err)
 	}
-	// A process that was killed has left parts of one.
-	if _, err := js.Publish("$O.vitrine-snapshots.C.left", bytes.Repeat([]byte("x"), 100_000)); err != nil {
-		t.Fatal(err)
-	}
 	at.Sequence = 6
 	if err := s.PutSnapshot(t.Context(), at, strings.NewReader("six")); err != nil {
 		t.Fatal(err)

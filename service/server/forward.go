@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"runtime/debug"
 
 	"vitrine/service/decision"
 )
@@ -84,10 +85,13 @@ func (s *Server) forward(c *call) error {
 func (s *Server) Forwarded(request []byte) []byte {
 	w := &written{header: http.Header{}}
 	r, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(request)))
-	if err != nil {
+	switch {
+	case err != nil:
 		w.WriteHeader(http.StatusBadRequest)
-	} else {
-		s.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), forwardedKey{}, true)))
+	case r.Method == http.MethodGet || r.Method == http.MethodHead: // a follower answers them, and some have no end
+		w.WriteHeader(http.StatusMethodNotAllowed)
+	default:
+		s.serveForwarded(w, r)
 	}
 	a := &http.Response{
 		StatusCode: w.status, ProtoMajor: 1, ProtoMinor: 1, Header: w.header, Body: io.NopCloser(&w.body), ContentLength: int64(w.body.Len()),
@@ -95,6 +99,19 @@ func (s *Server) Forwarded(request []byte) []byte {
 	var answer bytes.Buffer
 	_ = a.Write(&answer) // into memory
 	return answer.Bytes()
+}
+
+// serveForwarded is ServeHTTP where no http.Server catches a handler that gives an answer up.
+func (s *Server) serveForwarded(w *written, r *http.Request) {
+	defer func() {
+		if v := recover(); v != nil {
+			*w = written{header: http.Header{}, status: http.StatusInternalServerError}
+			if v != http.ErrAbortHandler {
+				s.log.Error("panic", "request_id", r.Header.Get("X-Request-Id"), "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
+			}
+		}
+	}()
+	s.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), forwardedKey{}, true)))
 }
 
 // written is an answer in memory.
@@ -120,16 +137,18 @@ func (w *written) Write(b []byte) (int, error) {
 	return w.body.Write(b)
 }
 
-// seek lets a follower see the placement of a request that it does not know, in case the leader does.
-func (s *Server) seek(c *call, rt *route) {
+// seek lets a follower see the placement of a request that it does not know, in case the leader does. Without a leader it must
+// not say that there is none.
+func (s *Server) seek(c *call, rt *route) error {
 	name := c.PathValue("name")
 	if rt.contract != nil {
 		name = c.Placement()
 	}
 	if name == "" || c.shard.Engine.Role() != decision.Follower {
-		return
+		return nil
 	}
-	if _, err := c.shard.Engine.Config(name); err != nil {
-		_ = c.shard.Engine.CatchUp(c.Context()) // otherwise it is not there
+	if _, err := c.shard.Engine.Config(name); err == nil {
+		return nil
 	}
+	return c.shard.Engine.CatchUp(c.Context())
 }

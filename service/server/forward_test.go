@@ -3,11 +3,13 @@ package server_test
 import (
 	"context"
 	"errors"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"vitrine/service/api"
 	"vitrine/service/decision"
@@ -23,6 +25,9 @@ func followed(t testing.TB, leader *service) *service {
 	f.engine, err = decision.Open(context.Background(), decision.Options{
 		Store: leader.store.(decision.Log), Build: decision.NewLearner, Applied: f.feed.Applied, Follow: true, Leader: func() string { return "the leader" },
 		Propose: func(ctx context.Context, proposal []byte) ([]byte, error) {
+			if leader.Server == nil {
+				return nil, errors.New("nobody answers")
+			}
 			return leader.engine.Accept(ctx, proposal, leader.clock.now().UnixNano()), nil
 		},
 	})
@@ -134,6 +139,41 @@ func TestForwarding(t *testing.T) {
 	}
 	if s, err := leader.engine.Stats("home"); err != nil || s.Mode != api.Learn {
 		t.Errorf("%+v, %v", s, err)
+	}
+}
+
+// Without a leader a follower does not say that what it does not know does not exist: the caller would give up.
+func TestUnknownWithoutALeader(t *testing.T) {
+	leader := started(t, func(o *server.Options, _ *decision.Options) { o.Limits.Answer = 100 * time.Millisecond })
+	leader.want(201, "PUT", "/v1/placements/home", `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl"}}`)
+	f := followed(t, leader)
+	f.want(200, "GET", "/v1/placements/home", "")
+	leader.Server = nil
+	f.problem(503, "slow", "", "POST", "/v1/decisions/a/outcome", `{"choice":null}`)
+	f.problem(503, "slow", "", "GET", "/v1/placements/home/decisions/a", "")
+	f.problem(503, "slow", "", "GET", "/v1/placements/cart", "")
+	f.want(200, "GET", "/v1/placements/home", "")
+}
+
+// A follower's request cannot end the leader: one that reads is refused, because its answer may have no end, and one that is given up
+// has an answer all the same.
+func TestForwardedIsContained(t *testing.T) {
+	leader := started(t, func(o *server.Options, _ *decision.Options) {
+		o.Demo = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = w.Write([]byte("half"))
+			panic(http.ErrAbortHandler)
+		})
+	})
+	for _, request := range []struct{ line, want string }{
+		{"GET /v1/events", "405"},
+		{"HEAD /v1/placements", "405"},
+		{"POST /demo/x", "500"},
+		{"DELETE /v1/placements/home", "404"},
+	} {
+		a := string(leader.Forwarded([]byte(request.line + " HTTP/1.1\r\nHost: localhost\r\n\r\n")))
+		if !strings.HasPrefix(a, "HTTP/1.1 "+request.want) || strings.Contains(a, "half") {
+			t.Errorf("%s: %q, want %s", request.line, a, request.want)
+		}
 	}
 }
 

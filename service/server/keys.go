@@ -242,11 +242,7 @@ func (c *call) placementOf(id string) (string, error) {
 	if name := c.PathValue("name"); name != "" {
 		return name, nil
 	}
-	name, err := c.shard.Engine.Find(id, c.mine)
-	if errors.Is(err, decision.ErrNotFound) && c.shard.Engine.CatchUp(c.Context()) == nil { // the leader may have it
-		return c.shard.Engine.Find(id, c.mine)
-	}
-	return name, err
+	return c.shard.Engine.Find(c.Context(), id, c.mine)
 }
 
 // confine refuses a key that is limited to placements anything else. The answer does not reveal whether

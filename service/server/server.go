@@ -241,14 +241,16 @@ func (s *Server) do(c *call, rt *route) (err error) {
 		ctx = decision.WithEntry(ctx, &c.entry)
 	}
 	c.ctx = ctx
-	s.seek(c, rt)
-	if s.isLeaders(c, rt) {
-		return s.forward(c)
-	}
 	if rt.reads() {
 		if err := s.awaitEntry(c); err != nil {
 			return err
 		}
+	}
+	if err := s.seek(c, rt); err != nil {
+		return err
+	}
+	if s.isLeaders(c, rt) {
+		return s.forward(c)
 	}
 	return rt.handle(c)
 }

@@ -229,17 +229,18 @@ func (s *Server) signIn(c *call) error {
 		return problemf(http.StatusBadRequest, "body", `the body must be of the form {"key":"…"}`)
 	}
 	now := s.clock()
-	attempts := s.sessions.attempts(c.RemoteAddr)
-	if attempts.TokensAt(now) < 1 {
+	attempt := s.sessions.attempts(c.RemoteAddr).ReserveN(now, 1) // before the key is looked at: many may come at once
+	if attempt.DelayFrom(now) > 0 {
+		attempt.CancelAt(now)
 		p := problemf(http.StatusTooManyRequests, "rate", "too many wrong keys came from this address")
 		p.retry = strconv.Itoa(int(wrongEvery / time.Second))
 		return p
 	}
 	key, ok := s.keys.find(strings.TrimSpace(given.Key))
 	if !ok {
-		attempts.AllowN(now, 1)
 		return problemf(http.StatusUnauthorized, "unauthorized", "the API key is unknown or was removed")
 	}
+	attempt.CancelAt(now)
 	c.key = key.name
 	if cookie, err := c.Cookie(sessionCookie); err == nil {
 		s.sessions.end(cookie.Value)

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -171,6 +173,36 @@ func TestSessionsAreBounded(t *testing.T) {
 	if alive(all[64]) {
 		t.Error("the last one does not end")
 	}
+}
+
+// Wrong keys that come at the same moment are not more.
+func TestWrongSignInsAtOnce(t *testing.T) {
+	token, key := server.NewKey("shop", server.ScopeRead)
+	s, _ := locked(t, stored(key))
+	var tried atomic.Int64
+	var group sync.WaitGroup
+	begin := make(chan struct{})
+	for range 64 {
+		group.Go(func() {
+			<-begin
+			for range 20 {
+				r := httptest.NewRequest("POST", "http://localhost/v1/session", strings.NewReader(`{"key":"wrong"}`))
+				r.Header.Set("Origin", "http://localhost")
+				r.RemoteAddr = "192.0.2.1:1"
+				w := httptest.NewRecorder()
+				if s.ServeHTTP(w, r); w.Code == 401 {
+					tried.Add(1)
+				}
+			}
+		})
+	}
+	close(begin)
+	group.Wait()
+	if n := tried.Load(); n != 10 {
+		t.Errorf("%d wrong keys were tried at once, want 10", n)
+	}
+	s.clock.advance(10 * time.Second)
+	s.signedIn(token)
 }
 
 // Wrong keys are few, by the address that they come from.

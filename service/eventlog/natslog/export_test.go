@@ -3,6 +3,8 @@ package natslog
 import (
 	"context"
 	"time"
+
+	"github.com/nats-io/nats.go"
 )
 
 // SetAttempt changes how long an answer of the server is waited for, and
@@ -40,6 +42,32 @@ func SetMemory(bytes, begins, coarse int) (undo func()) {
 	b, n, c := memoryBytes, memoryBegins, memoryCoarse
 	memoryBytes, memoryBegins, memoryCoarse = bytes, begins, coarse
 	return func() { memoryBytes, memoryBegins, memoryCoarse = b, n, c }
+}
+
+// SetParts changes how long parts of requests are kept, and how many bytes of them, and returns what undoes it.
+func SetParts(kept time.Duration, bytes int) (undo func()) {
+	k, b := partTime, maxParts
+	partTime, maxParts = kept, bytes
+	return func() { partTime, maxParts = k, b }
+}
+
+// Part gives a store's writer a part of a request, with a header, and returns the refusal.
+func Part(ctx context.Context, s *Store, service, header string, data []byte) (refusal string, err error) {
+	m := nats.NewMsg(s.subjectOf(service))
+	m.Header.Set(partHeader, header)
+	m.Data = data
+	answer, err := s.conn.RequestMsgWithContext(ctx, m)
+	if err != nil {
+		return "", err
+	}
+	return answer.Header.Get(refusalHeader), nil
+}
+
+// SetAbandoned changes the age of parts of snapshots that nobody finishes, and returns what undoes it.
+func SetAbandoned(age time.Duration) (undo func()) {
+	before := abandoned
+	abandoned = age
+	return func() { abandoned = before }
 }
 
 // Sent returns how many messages a store has sent to its server.

@@ -46,10 +46,18 @@ func login(user *url.Userinfo) nats.Option {
 	return nats.Token(user.Username())
 }
 
+// A server whose machine is gone or cut off says nothing, not even that a connection is closed. After some pings without an
+// answer the next server is asked.
+const (
+	pingInterval = time.Second
+	maxPings     = 2
+)
+
 // dial connects to external servers, and reconnects without limit.
 func (s *Store) dial() (*nats.Conn, error) {
 	options := append([]nats.Option{
 		nats.Name("vitrine"), nats.MaxReconnects(-1), nats.ReconnectWait(100 * time.Millisecond), login(s.user),
+		nats.PingInterval(pingInterval), nats.MaxPingsOutstanding(maxPings),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			if err != nil { // nil if this store closed it
 				s.options.Logger.Warn("disconnected from the log's server", "cause", err.Error())

@@ -238,6 +238,7 @@ func (s *Store) next(ctx context.Context, incoming jetstream.MessagesContext, wa
 	if idle != nil {
 		wait = renewal
 	}
+	var short time.Time // since when the stream ends before the message
 	var m jetstream.Msg
 	for {
 		var err error
@@ -250,9 +251,16 @@ func (s *Store) next(ctx context.Context, incoming jetstream.MessagesContext, wa
 		}
 		if idle != nil {
 			is, err := s.isIdle(ctx, want, idle)
+			if errors.Is(err, errShort) && (short.IsZero() || time.Since(short) < s.options.Patience) {
+				if short.IsZero() {
+					short = time.Now()
+				}
+				continue
+			}
 			if err != nil {
 				return message{}, err
 			}
+			short = time.Time{}
 			if is {
 				wait = renewal
 				continue
@@ -280,6 +288,10 @@ func (s *Store) next(ctx context.Context, incoming jetstream.MessagesContext, wa
 	return message{}, fmt.Errorf("message %d: %w: the server leaves it out", want, errUnreadable)
 }
 
+// errShort means that the stream ends before a message that it has delivered. It has lost it, or a server answers that has not
+// stored it yet: after an election its leader may be behind for as long as its disk needs.
+var errShort = errors.New("the stream has lost it")
+
 // isIdle reports whether the stream has no message of a sequence yet, and calls idle with the time of the question.
 func (s *Store) isIdle(ctx context.Context, want uint64, idle func(time.Time)) (bool, error) {
 	asked := time.Now()
@@ -288,7 +300,7 @@ func (s *Store) isIdle(ctx context.Context, want uint64, idle func(time.Time)) (
 	case err != nil:
 		return false, err
 	case state.LastSeq < want-1:
-		return false, fmt.Errorf("message %d: %w: the stream has lost it, and ends with message %d", want-1, errUnreadable, state.LastSeq)
+		return false, fmt.Errorf("message %d: %w: %w, and ends with message %d", want-1, errUnreadable, errShort, state.LastSeq)
 	case state.LastSeq >= want:
 		return false, nil
 	}

@@ -21,18 +21,28 @@ func (s *Store) subjectOf(service string) string {
 	return fmt.Sprintf("%s.leader.%d.%s", s.options.Stream, s.Epoch(), service)
 }
 
-// partHeader is in each part of a request that is larger than a message: a name of the request, and how many parts follow. A
-// part is answered by nothing, and the last one by the answer. partTime is how long the parts of a request are kept.
-const (
-	partHeader = "Vitrine-Part"
-	partTime   = time.Minute
+// partHeader is in each part of a request that is larger than a message: a name of the request, how many parts follow, and how
+// many came before. A part is answered by nothing, and the last one by the answer.
+const partHeader = "Vitrine-Part"
+
+// The parts of a request are kept for partTime, and all of them may have maxParts bytes.
+var (
+	partTime = time.Minute
+	maxParts = 256 << 20
 )
 
-// ErrNobody is returned for a request that no process has taken.
-var ErrNobody = errors.New("no process writes the log")
+// refusalHeader is in an answer that is none, and says why.
+const refusalHeader = "Vitrine-Refusal"
 
-// Ask sends a request to the process that writes the log, and returns its answer. Errors are ErrNobody, those of NATS, and that of
-// ctx, after which the request may have been answered.
+// ErrNobody is returned for a request that no process has taken, and ErrRefused for one that the writer cannot take, or whose
+// answer it cannot send.
+var (
+	ErrNobody  = errors.New("no process writes the log")
+	ErrRefused = errors.New("the writer of the log refuses the request")
+)
+
+// Ask sends a request to the process that writes the log, and returns its answer. Errors are ErrNobody, ErrRefused, those of NATS, and
+// that of ctx. After ErrRefused and those of ctx and NATS the request may have been carried out.
 func (s *Store) Ask(ctx context.Context, service string, request []byte) ([]byte, error) {
 	m := nats.NewMsg(s.subjectOf(service))
 	most := int(s.conn.MaxPayload()) - maxHeaders
@@ -40,11 +50,11 @@ func (s *Store) Ask(ctx context.Context, service string, request []byte) ([]byte
 	if len(request) > most {
 		id = rand.Text()
 	}
-	for {
+	for before := 0; ; before++ {
 		n := min(most, len(request))
 		m.Data, request = request[:n], request[n:]
 		if id != "" {
-			m.Header.Set(partHeader, fmt.Sprintf("%s %d", id, (len(request)+most-1)/most))
+			m.Header.Set(partHeader, fmt.Sprintf("%s %d %d", id, (len(request)+most-1)/most, before))
 		}
 		answer, err := s.conn.RequestMsgWithContext(ctx, m)
 		if errors.Is(err, nats.ErrNoResponders) {
@@ -52,6 +62,9 @@ func (s *Store) Ask(ctx context.Context, service string, request []byte) ([]byte
 		}
 		if err != nil {
 			return nil, fmt.Errorf("asking the writer of %s: %w", s.where(), err)
+		}
+		if refusal := answer.Header.Get(refusalHeader); refusal != "" {
+			return nil, fmt.Errorf("%w: %s", ErrRefused, refusal)
 		}
 		if len(request) == 0 {
 			return answer.Data, nil
@@ -66,14 +79,17 @@ const maxHeaders = 1000
 // closed.
 func (s *Store) Answer(service string, handle func(request []byte) []byte) (stop func(), err error) {
 	var running sync.WaitGroup
-	parts := assembly{of: map[string][]byte{}}
+	parts := assembly{of: map[string]*partial{}}
 	sub, err := s.conn.Subscribe(s.subjectOf(service), func(m *nats.Msg) {
-		request, complete := parts.add(m)
-		if !complete {
-			_ = m.Respond(nil) // who asked asks again
-			return
+		request, complete, err := parts.add(m)
+		switch {
+		case err != nil:
+			s.refuse(m, err)
+		case complete:
+			running.Go(func() { s.respond(m, handle(request)) })
+		default:
+			s.respond(m, nil)
 		}
-		running.Go(func() { _ = m.Respond(handle(request)) })
 	})
 	if err != nil {
 		return nil, fmt.Errorf("natslog: %s: %w", s.where(), err)
@@ -85,36 +101,87 @@ func (s *Store) Answer(service string, handle func(request []byte) []byte) (stop
 	}, nil
 }
 
-// assembly has the requests of which parts have come, by their names.
-type assembly struct {
-	mu sync.Mutex
-	of map[string][]byte
+// respond answers a request. Who asked is not left without an answer if it is too large for a message.
+func (s *Store) respond(m *nats.Msg, answer []byte) {
+	switch err := m.Respond(answer); {
+	case errors.Is(err, nats.ErrMaxPayload):
+		s.refuse(m, fmt.Errorf("it is done, but the answer of %d bytes is larger than a message of the log's server: raise its max_payload of %d", len(answer), s.conn.MaxPayload()))
+	case err != nil && !s.isClosed(): // who asked asks again
+		s.options.Logger.Warn("a request of a follower is not answered", "cause", err.Error())
+	}
 }
 
-// add returns the request of a message, if it is complete.
-func (a *assembly) add(m *nats.Msg) (request []byte, complete bool) {
+// refuse answers a request with the reason why there is no answer.
+func (s *Store) refuse(m *nats.Msg, why error) {
+	refusal := nats.NewMsg(m.Reply)
+	refusal.Header.Set(refusalHeader, why.Error())
+	if err := m.RespondMsg(refusal); err != nil && !s.isClosed() {
+		s.options.Logger.Warn("a request of a follower is not answered", "cause", err.Error())
+	}
+}
+
+// assembly has the requests of which parts have come, by their names.
+type assembly struct {
+	mu   sync.Mutex
+	of   map[string]*partial
+	size int // of all parts
+}
+
+// partial is the first part, or some, of a request.
+type partial struct {
+	data    []byte
+	parts   int
+	forgets *time.Timer
+}
+
+// add returns the request of a message, if it is complete. An error is the asker's to know.
+func (a *assembly) add(m *nats.Msg) (request []byte, complete bool, err error) {
+	header := m.Header.Get(partHeader)
+	if header == "" {
+		return m.Data, true, nil
+	}
 	var id string
-	var left int
-	if _, err := fmt.Sscanf(m.Header.Get(partHeader), "%s %d", &id, &left); err != nil {
-		return m.Data, true
+	var left, before int
+	if _, err := fmt.Sscanf(header, "%s %d %d", &id, &left, &before); err != nil {
+		return nil, false, fmt.Errorf("the part %q of a request is not one that this program knows: use one release for all", header)
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	request, known := a.of[id]
-	request = append(request, m.Data...)
-	if left == 0 {
-		delete(a.of, id)
-		return request, true
-	}
-	a.of[id] = request
-	if !known {
-		time.AfterFunc(partTime, func() {
+	p := a.of[id]
+	if p == nil && before == 0 {
+		p = new(partial)
+		p.forgets = time.AfterFunc(partTime, func() {
 			a.mu.Lock()
 			defer a.mu.Unlock()
-			delete(a.of, id)
+			a.forget(id)
 		})
+		a.of[id] = p
 	}
-	return nil, false
+	switch {
+	case p == nil || before != p.parts:
+		a.forget(id)
+		return nil, false, fmt.Errorf("part %d of a request came without those before: parts are kept for %v", before+1, partTime)
+	case a.size+len(m.Data) > maxParts:
+		a.forget(id)
+		return nil, false, fmt.Errorf("parts of requests have %d bytes, at most %d fit: send smaller requests, or fewer at once", a.size+len(m.Data), maxParts)
+	}
+	p.data = append(p.data, m.Data...)
+	p.parts++
+	a.size += len(m.Data)
+	if left > 0 {
+		return nil, false, nil
+	}
+	a.forget(id)
+	return p.data, true, nil
+}
+
+// forget removes a request, if it is there. The caller holds mu.
+func (a *assembly) forget(id string) {
+	if p := a.of[id]; p != nil {
+		p.forgets.Stop()
+		a.size -= len(p.data)
+		delete(a.of, id)
+	}
 }
 
 const replicaKey = "replicas"

@@ -5,9 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/nats-io/nats.go"
 
 	"vitrine/service/eventlog/natslog"
 )
@@ -58,6 +61,107 @@ func TestRequests(t *testing.T) {
 	comes(t, entries, 1, 2)
 	if answer, err := f.Ask(ctx, "sum", nil); err != nil || string(answer) != "second 0 0" {
 		t.Errorf("%q, %v: want an answer of the second writer", answer, err)
+	}
+}
+
+// Who asks is told why there is no answer: it is too large for a message, or the parts of the request are too many, not all there, or
+// too late. Other requests are answered.
+func TestRefusedRequests(t *testing.T) {
+	defer natslog.SetParts(200*time.Millisecond, 3<<20)()
+	o := natslog.Options{URL: external(t), Standby: true}
+	leader := connect(t, o)
+	fill(t, leader, 1, 1)
+	f := connect(t, o)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	stop, err := leader.Answer("double", func(request []byte) []byte { return append(request, request...) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
+	refused := func(err error, why string) {
+		t.Helper()
+		if !errors.Is(err, natslog.ErrRefused) || !strings.Contains(err.Error(), why) {
+			t.Errorf("%v, want a refusal that says %q", err, why)
+		}
+	}
+	_, err = f.Ask(ctx, "double", make([]byte, 1<<20))
+	refused(err, "the answer of 2097152 bytes is larger")
+	_, err = f.Ask(ctx, "double", make([]byte, 4<<20))
+	refused(err, "at most 3145728 fit")
+	part := func(header, want string) {
+		t.Helper()
+		if why, err := natslog.Part(ctx, f, "double", header, []byte("x")); err != nil || want == "" && why != "" || !strings.Contains(why, want) {
+			t.Errorf("the part %q: %q, %v, want %q", header, why, err, want)
+		}
+	}
+	part("a 1 0", "")
+	part("a 0 1", "")
+	part("a 0 1", "part 2 of a request came without those before")
+	part("b 2 0", "")
+	part("b 0 2", "part 3 of a request came without those before")
+	part("b 1 1", "part 2 of a request came without those before")
+	part("c 1", "use one release for all")
+	part("d 1 0", "")
+	time.Sleep(400 * time.Millisecond)
+	part("d 0 1", "part 2 of a request came without those before")
+	for range 4 { // what was refused or forgotten takes no room
+		if answer, err := f.Ask(ctx, "double", make([]byte, 400_000)); err != nil || len(answer) != 800_000 {
+			t.Errorf("%d bytes, %v", len(answer), err)
+		}
+	}
+	if _, err := f.Ask(ctx, "double", make([]byte, 3<<20)); !errors.Is(err, natslog.ErrRefused) || !strings.Contains(err.Error(), "it is done") {
+		t.Errorf("%v, want a request of all the room, and an answer that is too large", err)
+	}
+}
+
+// Parts of a snapshot that nobody finishes are removed, and those that another process may be writing stay. A process that does not
+// write the log any more replaces no snapshot.
+func TestPartsOfSnapshots(t *testing.T) {
+	defer natslog.SetAbandoned(2 * time.Second)()
+	o := natslog.Options{URL: external(t), Standby: true}
+	s := connect(t, o)
+	fill(t, s, 1, 9)
+	put := func(s *natslog.Store, sequence uint64) error {
+		at, err := s.Position(t.Context(), sequence)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s.PutSnapshot(t.Context(), at, strings.NewReader("the snapshot"))
+	}
+	if err := put(s, 3); err != nil {
+		t.Fatal(err)
+	}
+	js := jetStream(t, o.URL)
+	parts := func() int {
+		info, err := js.StreamInfo("OBJ_vitrine-snapshots", &nats.StreamInfoRequest{SubjectsFilter: "$O.vitrine-snapshots.C.>"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(info.State.Subjects)
+	}
+	if _, err := js.Publish("$O.vitrine-snapshots.C.left", []byte("part")); err != nil {
+		t.Fatal(err)
+	}
+	if err := put(s, 5); err != nil || parts() != 3 {
+		t.Errorf("%v, %d parts: one that was just written is gone", err, parts())
+	}
+	time.Sleep(2500 * time.Millisecond)
+	if err := put(s, 6); err != nil || parts() != 2 {
+		t.Errorf("%v, %d parts, want those of two snapshots", err, parts())
+	}
+	over := o
+	over.TakeOver = true
+	heir := connect(t, over)
+	if err := put(heir, 8); err != nil {
+		t.Fatal(err)
+	}
+	natslog.Age(s, time.Minute)
+	if err := put(s, 7); err == nil {
+		t.Error("a process that was fenced puts a snapshot beside the log")
+	}
+	if got, _, err := heir.LastSnapshot(t.Context()); err != nil || got.Sequence != 8 {
+		t.Errorf("the last snapshot is of entry %d, %v, want 8", got.Sequence, err)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -57,14 +58,31 @@ func (s *Store) putSnapshot(ctx context.Context, store jetstream.ObjectStore, at
 	}
 	_, err = store.Put(ctx, jetstream.ObjectMeta{Name: name, Metadata: map[string]string{
 		metaEntry: strconv.FormatUint(at.Sequence, 10), metaLog: at.Log.String(), metaHash: hex.EncodeToString(at.Hash[:]),
-	}}, data)
+	}}, &writersOnly{data, func() error { return s.Confirm(ctx) }})
 	if err != nil {
 		return err
 	}
 	return s.tidySnapshots(ctx, store)
 }
 
-// tidySnapshots removes the parts of snapshots that a process has not finished.
+// writersOnly is a snapshot that ends with an error if the store does not write the log any more: that of the next writer is not
+// replaced by an earlier one.
+type writersOnly struct {
+	io.Reader
+	confirm func() error
+}
+
+func (w *writersOnly) Read(b []byte) (n int, err error) {
+	if n, err = w.Reader.Read(b); err == io.EOF {
+		err = cmp.Or(w.confirm(), err)
+	}
+	return n, err
+}
+
+// abandoned is the age of the last part of a snapshot that its process will not finish: it had less time.
+var abandoned = 5 * time.Minute
+
+// tidySnapshots removes the parts of snapshots that a process has not finished. Another process may be writing one.
 func (s *Store) tidySnapshots(ctx context.Context, store jetstream.ObjectStore) error {
 	list, err := s.snapshots(ctx, store)
 	if err != nil {
@@ -84,7 +102,17 @@ func (s *Store) tidySnapshots(ctx context.Context, store jetstream.ObjectStore) 
 		return err
 	}
 	for subject := range info.State.Subjects {
-		if !known[strings.TrimPrefix(subject, chunks)] {
+		if known[strings.TrimPrefix(subject, chunks)] {
+			continue
+		}
+		part, err := stream.GetLastMsgForSubject(ctx, subject)
+		if errors.Is(err, jetstream.ErrMsgNotFound) { // its process has removed it
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if info.TimeStamp.Sub(part.Time) > abandoned { // both are the servers' times
 			if err := stream.Purge(ctx, jetstream.WithPurgeSubject(subject)); err != nil {
 				return err
 			}

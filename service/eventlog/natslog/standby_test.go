@@ -235,21 +235,71 @@ func TestFollowedLogShrinks(t *testing.T) {
 	url := external(t)
 	s := connect(t, natslog.Options{URL: url, Standby: true})
 	fill(t, s, 1, 9)
+	f := connect(t, natslog.Options{URL: url, Standby: true, Patience: 500 * time.Millisecond})
+	entries, ended := followed(t.Context(), f, 1)
+	comes(t, entries, 1, 9)
+	s.Close()
+	emptied(t, url)
+	var damage *eventlog.DamageError
+	if err := <-ended; !errors.As(err, &damage) || damage.Sequence != 10 || !strings.Contains(fmt.Sprint(err), "the stream has lost it") {
+		t.Errorf("%v, want a damage at entry 10", err)
+	}
+}
+
+// A server that has not stored yet what another one has delivered is waited for.
+func TestFollowedLogIsBehind(t *testing.T) {
+	t.Parallel()
+	url := external(t)
+	s := connect(t, natslog.Options{URL: url, Standby: true})
+	fill(t, s, 1, 9)
 	f := connect(t, natslog.Options{URL: url, Standby: true})
 	entries, ended := followed(t.Context(), f, 1)
 	comes(t, entries, 1, 9)
 	s.Close()
+	js := emptied(t, url)
+	time.Sleep(time.Second) // the follower looks every 300 ms
+	for _, m := range js.lost {
+		if _, err := js.PublishMsg(m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fill(t, connect(t, natslog.Options{URL: url, Standby: true}), 10, 12)
+	comes(t, entries, 10, 12)
+	select {
+	case err := <-ended:
+		t.Error(err)
+	default:
+	}
+}
+
+// emptiedStream is a stream that has lost its messages.
+type emptiedStream struct {
+	nats.JetStreamContext
+	lost []*nats.Msg
+}
+
+func emptied(t *testing.T, url string) emptiedStream {
+	t.Helper()
 	js := jetStream(t, url)
+	e := emptiedStream{JetStreamContext: js}
+	info, err := js.StreamInfo("vitrine")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range info.State.LastSeq {
+		m, err := js.GetMsg("vitrine", n+1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.lost = append(e.lost, &nats.Msg{Subject: m.Subject, Header: nats.Header{"Vitrine-Writer": m.Header["Vitrine-Writer"]}, Data: m.Data})
+	}
 	if err := js.DeleteStream("vitrine"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := js.AddStream(&nats.StreamConfig{Name: "vitrine", Subjects: []string{"vitrine.log"}, Storage: nats.FileStorage, Discard: nats.DiscardNew}); err != nil {
 		t.Fatal(err)
 	}
-	var damage *eventlog.DamageError
-	if err := <-ended; !errors.As(err, &damage) || damage.Sequence != 10 || !strings.Contains(fmt.Sprint(err), "the stream has lost it") {
-		t.Errorf("%v, want a damage at entry 10", err)
-	}
+	return e
 }
 
 // A writer whose lease has run out, as that of a process that was frozen, asks the log whether it still is its writer.
