@@ -41,7 +41,13 @@ const sessionCookie = "vitrine_session"
 type sessions struct {
 	mu    sync.Mutex
 	of    map[[sha256.Size]byte]*session
-	wrong map[string]*rate.Limiter // sign-ins with a wrong key, by address
+	wrong map[string]*attempts // sign-ins with a wrong key, by address
+}
+
+// attempts are the wrong keys of an address. A caller holds mu while a key is looked up, so that many at once are not more.
+type attempts struct {
+	mu sync.Mutex
+	*rate.Limiter
 }
 
 type session struct {
@@ -122,17 +128,17 @@ func (s *sessions) count(key [sha256.Size]byte, now time.Time) (n int) {
 	return n
 }
 
-// attempts returns the limiter of the wrong keys of a caller.
-func (s *sessions) attempts(remote string) *rate.Limiter {
+// attempts returns the wrong keys of a caller.
+func (s *sessions) attempts(remote string) *attempts {
 	host := networkOf(remote)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l := s.wrong[host]
 	if l == nil {
 		if s.wrong == nil || len(s.wrong) >= maxWrong {
-			s.wrong = map[string]*rate.Limiter{}
+			s.wrong = map[string]*attempts{}
 		}
-		l = rate.NewLimiter(rate.Every(wrongEvery), wrongBurst)
+		l = &attempts{Limiter: rate.NewLimiter(rate.Every(wrongEvery), wrongBurst)}
 		s.wrong[host] = l
 	}
 	return l
@@ -229,18 +235,19 @@ func (s *Server) signIn(c *call) error {
 		return problemf(http.StatusBadRequest, "body", `the body must be of the form {"key":"…"}`)
 	}
 	now := s.clock()
-	attempt := s.sessions.attempts(c.RemoteAddr).ReserveN(now, 1) // before the key is looked at: many may come at once
-	if attempt.DelayFrom(now) > 0 {
-		attempt.CancelAt(now)
+	wrong := s.sessions.attempts(c.RemoteAddr)
+	wrong.mu.Lock()
+	defer wrong.mu.Unlock()
+	if wrong.TokensAt(now) < 1 {
 		p := problemf(http.StatusTooManyRequests, "rate", "too many wrong keys came from this address")
 		p.retry = strconv.Itoa(int(wrongEvery / time.Second))
 		return p
 	}
 	key, ok := s.keys.find(strings.TrimSpace(given.Key))
 	if !ok {
+		wrong.AllowN(now, 1)
 		return problemf(http.StatusUnauthorized, "unauthorized", "the API key is unknown or was removed")
 	}
-	attempt.CancelAt(now)
 	c.key = key.name
 	if cookie, err := c.Cookie(sessionCookie); err == nil {
 		s.sessions.end(cookie.Value)
