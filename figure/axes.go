@@ -71,11 +71,11 @@ func (a axes) nameY(name string) {
 	writeUp(a, faces().text, ink, vg.Point{X: a.Min.X - 36, Y: a.Center().Y}, name)
 }
 
-// ticks returns the multiples in the span of the smallest step that leaves at most six steps and is at least
-// minimum. Steps are 1, 2 or 5 times a power of ten.
-func ticks(s span, minimum float64) []float64 { return sparseTicks(s, minimum, 6) }
+// ticks returns the multiples in the span of the smallest step that leaves at most six steps. Steps are 1, 2 or 5 times a
+// power of ten.
+func ticks(s span) []float64 { return sparseTicks(s, 0, 6) }
 
-// sparseTicks returns ticks with at most maximum steps.
+// sparseTicks returns ticks with at most maximum steps, each at least minimum.
 func sparseTicks(s span, minimum, maximum float64) []float64 {
 	length := s.high - s.low
 	power := math.Pow10(int(math.Floor(math.Log10(length / maximum))))

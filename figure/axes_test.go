@@ -21,7 +21,7 @@ func TestTicks(t *testing.T) {
 		{span{-5, 5}, 0, []float64{-4, -2, 0, 2, 4}},
 		{span{-1.57, 4.72}, 0, []float64{0, 2, 4}},
 	} {
-		got := ticks(test.span, test.minimum)
+		got := sparseTicks(test.span, test.minimum, 6)
 		if diff := cmp.Diff(test.want, got, cmp.Comparer(func(a, b float64) bool { return number(a) == number(b) })); diff != "" {
 			t.Errorf("ticks of %v: -want +got:\n%s", test.span, diff)
 		}

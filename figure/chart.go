@@ -171,7 +171,7 @@ func (ch chart) span(log bool, of func(series) [][]float64) span {
 // few.
 func places(s span, log bool) []float64 {
 	if !log {
-		return ticks(s, 0)
+		return ticks(s)
 	}
 	mantissas := []float64{1}
 	switch decades := s.high - s.low; {

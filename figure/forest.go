@@ -47,7 +47,7 @@ func (f Forest) compose() page {
 		a := axes{part(c, begin, bottom, forestWidth, height), f.span(), span{0, float64(len(f.Rows))}}
 		writeIn(c, faces().title, ink, vg.Point{X: space, Y: a.Max.Y + 20}, fromLeft, width-2*space, f.Title)
 		writeIn(c, faces().small, faint, vg.Point{X: space, Y: a.Max.Y + 7}, fromLeft, width-2*space, f.Subtitle)
-		a.frame(ticks(a.x, 0), nil)
+		a.frame(ticks(a.x), nil)
 		a.nameX(f.Axis)
 		if x := a.at(f.Reference, 0).X; f.Reference >= a.x.low && f.Reference <= a.x.high {
 			a.StrokeLine2(axisLine, x, a.Min.Y, x, a.Max.Y)

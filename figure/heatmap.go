@@ -254,7 +254,7 @@ func (s search) yTicks() []tick {
 		return s.y.ticks()
 	}
 	var all []tick
-	for _, v := range ticks(span{s.lowest, s.highest}, 0) {
+	for _, v := range ticks(span{s.lowest, s.highest}) {
 		all = append(all, tick{s.regretAt(v), number(v)})
 	}
 	return all

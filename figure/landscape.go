@@ -76,7 +76,7 @@ func (l Landscape) slice(c draw.Canvas) {
 		highest = max(highest, p.Loss)
 	}
 	a := axes{c, span{l.Slice[0].Position, l.Slice[len(l.Slice)-1].Position}, span{0, 1.04 * highest}}
-	a.frame(ticks(a.x, 0), ticks(a.y, 0))
+	a.frame(ticks(a.x), ticks(a.y))
 	a.nameX("position on the line")
 	a.nameY("expected squared loss")
 	a.caption("(a) the slice through the global minima")
@@ -121,7 +121,7 @@ func (l Landscape) plane(c draw.Canvas) {
 	first, last := l.Slice[0].W, l.Slice[len(l.Slice)-1].W
 	a.StrokeLines(sliceLine, []vg.Point{a.at(first[0], first[1]), a.at(last[0], last[1])})
 	a.frame(nil, nil)
-	a.numbers(ticks(a.x, 0), ticks(a.y, 0))
+	a.numbers(ticks(a.x), ticks(a.y))
 	a.nameX("frequency w₁")
 	a.nameY("phase w₂")
 	a.caption("(b) the plane of parameters")
@@ -136,7 +136,7 @@ func (l Landscape) plane(c draw.Canvas) {
 
 // levels returns the values at which the colour of the loss changes, from 0 on: two between two ticks.
 func levels(highest float64) (levels []float64, step float64) {
-	ticks := ticks(span{0, highest}, 0)
+	ticks := ticks(span{0, highest})
 	step = ticks[1] / 2
 	for level := 0; float64(level)*step < highest; level++ {
 		levels = append(levels, float64(level)*step)

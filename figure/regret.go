@@ -139,7 +139,7 @@ func (p regretPlot) frame(c draw.Canvas) axes {
 		a.grid(nil, places(a.y, true), false, true)
 		return a
 	}
-	a.frame(xs, ticks(a.y, 0))
+	a.frame(xs, ticks(a.y))
 	if p.Against != "" {
 		y := a.at(0, 0).Y
 		a.StrokeLine2(axisLine, a.Min.X, y, a.Max.X, y)

@@ -96,7 +96,7 @@ func (s scale) ticks() []tick {
 			}
 		}
 	default:
-		for _, v := range ticks(span{s.low, s.high}, 0) {
+		for _, v := range ticks(span{s.low, s.high}) {
 			words = append(words, word(v))
 		}
 	}

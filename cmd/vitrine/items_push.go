@@ -65,7 +65,7 @@ func (c itemsPushCmd) Run(ctx context.Context, t terminal) error {
 	if err != nil {
 		return err
 	}
-	changed, unknown, err := c.send(ctx, t, service, m)
+	changed, unknown, err := c.send(ctx, service, m)
 	if err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ func (c itemsPushCmd) check(m *mapping) (map[string]uint64, error) {
 }
 
 // send sends the items of the file in parts.
-func (c itemsPushCmd) send(ctx context.Context, t terminal, service *client.Client, m *mapping) (changed, unknown int, err error) {
+func (c itemsPushCmd) send(ctx context.Context, service *client.Client, m *mapping) (changed, unknown int, err error) {
 	change := service.PutItems
 	if c.Patch {
 		change = service.PatchItems

@@ -141,7 +141,7 @@ type keysRemoveCmd struct {
 }
 
 // Run removes a key.
-func (c keysRemoveCmd) Run(t terminal) error {
+func (c keysRemoveCmd) Run() error {
 	f, err := server.EditKeyFile(c.File)
 	if err != nil {
 		return err

@@ -9,18 +9,18 @@ import (
 	"vitrine/service/variants"
 )
 
-// means returns the revenue a decision of a class, and whether it has decisions.
-func (e *experiment) mean(class int) (i api.Interval, ok bool) {
+// mean returns the revenue a decision of a class, the zero interval without decisions.
+func (e *experiment) mean(class int) (i api.Interval) {
 	r, v := e.results, class
 	if class == len(e.shares) {
 		r, v = e.held, 0
 	}
 	m := &r.Variants[v].Mean
 	if m.N == 0 {
-		return i, false
+		return i
 	}
 	low, high := r.Earns(v, experimentError)
-	return api.Interval{Low: max(low, 0), Estimate: m.Average(), High: min(high, m.Bound)}, true
+	return api.Interval{Low: max(low, 0), Estimate: m.Average(), High: min(high, m.Bound)}
 }
 
 // difference returns what a variant earns a decision above the control. All differences share the error.
@@ -37,9 +37,8 @@ func (e *experiment) difference(v int) (i api.Interval, ok bool) {
 func (e *experiment) point(at int64) point {
 	p := point{time: at, decisions: e.results.Mean.N}
 	for v := range e.shares {
-		mean, _ := e.mean(v)
 		difference, _ := e.difference(v)
-		p.means, p.differences = append(p.means, mean), append(p.differences, difference)
+		p.means, p.differences = append(p.means, e.mean(v)), append(p.differences, difference)
 	}
 	return p
 }
@@ -55,7 +54,7 @@ func (e *experiment) report() *api.ExperimentReport {
 	}
 	for class := range e.groups {
 		v := api.VariantReport{Name: e.name(class), Show: e.show(class), Asked: e.asked[class], Units: e.units[class], Group: e.groups[class], Share: d.Holdout}
-		v.Mean, _ = e.mean(class)
+		v.Mean = e.mean(class)
 		r.Ratio.Units += e.units[class]
 		if class == len(e.shares) {
 			if d.Holdout > 0 || v.Asked > 0 {

@@ -256,7 +256,7 @@ func (p *placement) restoreRelearning(d decoder, has *[][]uint64) error {
 }
 
 // restoreHistory reads what a learner follows.
-func (s *fold) restoreHistory(d decoder, w *worker, f *frozenWorker) error {
+func (s *fold) restoreHistory(w *worker, f *frozenWorker) error {
 	if f.from == 0 {
 		if slices.ContainsFunc(f.since, func(t task) bool { return t.what == toFollow || t.what == toEndHistory }) {
 			return errors.New("a learner follows the log from no entry on")
@@ -366,7 +366,7 @@ func (s *fold) restoreWorker(d decoder, c *Config) (w *worker, versions []uint64
 	w.broken = f.broken
 	w.seen.Store(&f.progress)
 	w.marked = true
-	if err := s.restoreHistory(d, w, &f); err != nil {
+	if err := s.restoreHistory(w, &f); err != nil {
 		return nil, nil, err
 	}
 	w.settle(task{what: toCall})
