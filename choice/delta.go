@@ -13,8 +13,8 @@ type Estimate struct {
 	Value, StandardError float64
 }
 
-// Delta returns f at the estimated coefficients, with a standard error by the delta method: that
-// of the linear function with f's gradient, which is taken by central differences.
+// Delta returns f at the estimated coefficients, with a standard error by the delta method: f is
+// replaced by the linear function with its gradient, which is taken by central differences.
 func (r *Result) Delta(f func(theta []float64) float64) Estimate {
 	theta := slices.Clone(r.Coefficients)
 	gradient := mat.NewVecDense(len(theta), nil)

@@ -121,7 +121,7 @@ type Reward struct {
 	Value float64 `json:"value" minimum:"0" maximum:"1"`
 }
 
-// UnmarshalJSONFrom implements json.UnmarshalerFrom. A value that is left out is NaN, which is none.
+// UnmarshalJSONFrom implements json.UnmarshalerFrom. A value that is left out becomes NaN.
 func (r *Reward) UnmarshalJSONFrom(in *jsontext.Decoder) error {
 	type reward Reward // without this method
 	v := reward{Value: math.NaN()}

@@ -48,7 +48,7 @@ type Experiments struct {
 // the differences is ever outside its interval has a probability of at most 5 %.
 //
 // All results are of decisions that have closed, in the order of the decisions: a decision counts once all earlier
-// ones, but for those of the last part of the attribution window, have closed too. So a variant whose sales are
+// ones, except those of the last part of the attribution window, have closed too. So a variant whose sales are
 // reported early has no advantage.
 type ExperimentReport struct {
 	Name      string          `json:"name"`

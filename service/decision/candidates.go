@@ -69,8 +69,8 @@ func (r *request) asksCatalogue() bool {
 	return r.Candidates != nil || r.Filter != "" || len(r.Items) == 0
 }
 
-// CatalogueSize bounds the bytes that the candidates which the catalogue may have for a request take while it is decided:
-// N·d numbers of rows, and a constant for each.
+// CatalogueSize bounds the bytes that the candidates of a request from the catalogue take while it is decided: N·d
+// numbers of rows, and a constant for each candidate.
 func (e *Engine) CatalogueSize(name string, r *api.Request) int64 {
 	v, err := e.view(name)
 	if q := (&request{Request: r}); err != nil || v.items == nil || !q.asksCatalogue() {

@@ -220,8 +220,8 @@ func cutDraw(data []byte) (l *Draw, rest []byte, ok bool) {
 	return l, rest, true
 }
 
-// DrawOf returns how the set of an offer was drawn, nil if the log does not say it: of an offer
-// without the rows of all candidates, and of uniform sets under rules.
+// DrawOf returns how the set of an offer was drawn. It returns nil if the log does not say it: for offers without
+// the rows of all candidates, and for uniform sets under rules.
 func DrawOf(o *eventlog.Offered) *Draw {
 	e, err := decodeEstimates(o.Answer, len(o.Shown))
 	if err != nil || e.law == nil || e.law.check(len(o.ItemIDs)) != nil {

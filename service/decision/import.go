@@ -34,10 +34,11 @@ func CheckImport(name string, c *Config, m *Imported) error {
 	return err
 }
 
-// Import adds decisions and their outcomes to the log of a placement, marked as imported, and the
-// learner learns from them as from any others. Some of them are written in one commit. Errors are *api.FieldError
-// for what is wrong with a decision, ErrConflict if the placement remembers another one of its id, ErrNotFound,
-// ErrStopped or that of ctx; those before the decision are then in the log. While the learner's queue is full it waits.
+// Import adds decisions and their outcomes to the log of a placement, marked as imported, and the learner learns
+// from them as from any others. Several of them are written in one commit. Import waits while the learner's queue
+// is full. Errors are *api.FieldError for what is wrong with a decision, ErrConflict if the placement remembers
+// another decision of its id, ErrNotFound, ErrStopped or that of ctx. After an error the decisions before that one
+// are in the log.
 func (e *Engine) Import(ctx context.Context, name string, decisions ...*Imported) error {
 	d := deciders.Get().(*decider)
 	defer d.release()

@@ -263,12 +263,13 @@ func (e *Engine) proposeOffer(ctx context.Context, v view, entry []byte, own *ev
 	return &offer{o, said}, nil
 }
 
-// Entry returns the last entry that the engine knows to be in the log: of its state, or one that the leader has named.
-// After a change it is not before the change's own.
+// Entry returns the last entry that the engine knows to be in the log: the last one of its state, or a later one
+// that the leader has named. After a change it is at least the entry of the change.
 func (e *Engine) Entry() uint64 { return max(e.Sequence(), e.known.Load()) }
 
-// Confirm returns ErrNoLeader if the engine takes itself for the writer of its log, and another process may be that by now: then
-// it must not say that it does not know a decision. Call it before a change. On a follower it does nothing.
+// Confirm returns ErrNoLeader if this engine takes itself for the leader, and another process may have become it.
+// Such an engine must not answer that it does not know a decision. Call Confirm before a change. On a follower it
+// does nothing.
 func (e *Engine) Confirm(ctx context.Context) error {
 	if e.confirm == nil || e.follows.Load() {
 		return nil
