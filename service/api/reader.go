@@ -179,7 +179,8 @@ func (p *RequestReader) texts(dst []string) []string {
 // readValues reads an object of values into the memory that all values of a request share.
 func (p *RequestReader) readValues(k *keys) Values {
 	from := len(p.values)
-	for p.object(k); p.more(); {
+	p.object(k)
+	for p.numbers(k); p.more(); p.numbers(k) {
 		if key := p.key(); p.err == nil {
 			p.values = append(p.values, Value{Name: key.name})
 			p.value(&p.values[len(p.values)-1])
@@ -189,6 +190,34 @@ func (p *RequestReader) readValues(k *keys) Values {
 		return Values{}
 	}
 	return p.values[from:len(p.values):len(p.values)]
+}
+
+// numbers reads the next members of an object of values whose keys are those predicted and whose values are short
+// numbers. It is what more, key and value do with them, in one loop.
+func (p *RequestReader) numbers(k *keys) {
+	values, at := p.values, p.at
+	for k.next < len(k.before) {
+		key := &k.before[k.next]
+		if !bytes.HasPrefix(p.in[at:], key.written) {
+			break
+		}
+		number, size := shortNumber(p.in[at+len(key.written):])
+		if size == 0 {
+			break
+		}
+		at += len(key.written) + size
+		k.next++
+		if len(values) == cap(values) {
+			values = slices.Grow(values, 1)
+		}
+		values = values[:len(values)+1]
+		v := &values[len(values)-1]
+		v.Name, v.Kind, v.Number, v.Text = key.name, IsNumber, number, ""
+	}
+	if n := len(values) - len(p.values); n > 0 {
+		p.steps[len(p.steps)-1].members += n
+		p.values, p.at = values, at
+	}
 }
 
 func (p *RequestReader) value(v *Value) {
@@ -724,6 +753,36 @@ func (r *reader) decimal() (written []byte, v float64, exact bool) {
 		v *= powersOfTen[e]
 	}
 	return written, math.Float64frombits(math.Float64bits(v) | uint64(sign)<<63), true
+}
+
+// shortNumber returns the value of a number of up to seven digits, a point and up to seven more at the beginning of s, as
+// decimal does, and its size. The size is 0 if s begins with anything else, or ends soon.
+func shortNumber(s []byte) (v float64, size int) {
+	if len(s) < 24 {
+		return 0, 0
+	}
+	sign := 0
+	if s[0] == '-' {
+		sign = 1
+	}
+	m, n := digitsOf(binary.LittleEndian.Uint64(s[sign:]))
+	if n == 0 || n == 8 || n > 1 && s[sign] == '0' {
+		return 0, 0
+	}
+	i := sign + n
+	v = float64(m)
+	if s[i] == '.' {
+		f, k := digitsOf(binary.LittleEndian.Uint64(s[i+1:]))
+		if k == 0 || k == 8 {
+			return 0, 0
+		}
+		v = float64(tens[k]*m+f) / powersOfTen[k]
+		i += 1 + k
+	}
+	if s[i]|0x20 == 'e' {
+		return 0, 0
+	}
+	return math.Float64frombits(math.Float64bits(v) | uint64(sign)<<63), i
 }
 
 // digits appends the decimal digits at s[i:] to m, modulo 2^64, and returns the index after them.

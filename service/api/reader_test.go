@@ -49,6 +49,27 @@ var requests = []string{
 	`{"items":[{"id":"a"},[}]}`, `{"items":[{"id":"a"} {"id":"b"}]}`, `{"items":[{"id":"a",}]}`, `{"items":[,]}`, `{"size":01}`, `{"size":1.}`, `{"size":-}`, `{"size":.5}`, `{"size":1e}`,
 }
 
+// Numbers of the second item, whose keys are predicted, are read as those of the first, whatever their form.
+func TestNumbersUnderPredictedKeys(t *testing.T) {
+	p, rng := new(RequestReader), stream.New(3, 0, stream.World)
+	texts := []string{
+		"0", "-0", "00", "01", "-01", "0.", "-", "--1", "1.5", "-1.5", "1234567", "12345678", "123456789", "0.1234567", "0.12345678", "0.123456789012", "1234567.1234567",
+		"-1234567.1234567", "1e3", "1.5E-3", "1.e3", ".5", "+1", "1.5.5", "0.0000001", "9999999.9999999", "1 ", " 1", "null", `"1"`, "true", "{}", "1:", "1\u0030", "1.5x", "0x1",
+	}
+	for range 2000 {
+		text := make([]byte, 1+rng.IntN(10))
+		for i := range text {
+			text[i] = "0123456789.-e+"[rng.IntN(14)]
+		}
+		texts = append(texts, string(text), strconv.FormatFloat(rng.NormFloat64(), 'f', rng.IntN(9), 64))
+	}
+	for _, text := range texts {
+		for _, tail := range []string{`}}]}`, `,"b":2}}],"size":1,"include":["x","y"]}`, `, "b" : 2 } }],"size":1}                         `} {
+			agree(t, p, fmt.Appendf(nil, `{"items":[{"features":{"a":1,"b":2}},{"features":{"a":%s%s`, text, tail))
+		}
+	}
+}
+
 // Cuts and single changed bytes of requests are read as by tokens.
 func TestReaderAgrees(t *testing.T) {
 	p := new(RequestReader)
