@@ -133,41 +133,33 @@ func (w *latentWorker) priors(b *block, u unit, theta []float64) {
 	for k, v := range w.membership {
 		w.z[1+k] = b.x[v][row]
 	}
-	top := 0.0
-	for c := range w.prior {
-		w.prior[c] = 0
-		if c > 0 {
-			w.prior[c] = kernel.Dot(theta[w.member(c):][:len(w.z)], w.z)
-			top = max(top, w.prior[c])
-		}
+	w.prior[0] = 0
+	for c := 1; c < len(w.prior); c++ {
+		w.prior[c] = kernel.Dot(theta[w.member(c):][:len(w.z)], w.z)
 	}
-	sum := 0.0
-	for c, v := range w.prior {
-		w.prior[c] = math.Exp(v - top)
-		sum += w.prior[c]
+	shares(w.prior)
+}
+
+// shares replaces each v_i by its share exp(v_i) / Σ_j exp(v_j), and returns log Σ_j exp(v_j).
+func shares(v []float64) float64 {
+	top, sum := slices.Max(v), 0.0
+	for i := range v {
+		v[i] = math.Exp(v[i] - top)
+		sum += v[i]
 	}
-	for c := range w.prior {
-		w.prior[c] /= sum
+	for i := range v {
+		v[i] /= sum
 	}
+	return top + math.Log(sum)
 }
 
 // posteriors computes π and h of a decision maker, and returns log Σ_c π_c L_c.
 func (w *latentWorker) posteriors(b *block, u unit, theta []float64) float64 {
 	w.priors(b, u, theta)
-	top := math.Inf(-1)
 	for c := range w.logl {
 		w.logl[c] = math.Log(w.prior[c]) + kernel.Sum(w.class[c].logp[u.from:u.to])
-		top = max(top, w.logl[c])
 	}
-	sum := 0.0
-	for c, v := range w.logl {
-		w.logl[c] = math.Exp(v - top)
-		sum += w.logl[c]
-	}
-	for c := range w.logl {
-		w.logl[c] /= sum
-	}
-	return top + math.Log(sum)
+	return shares(w.logl)
 }
 
 // add implements worker.
