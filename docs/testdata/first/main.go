@@ -20,7 +20,7 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	sold := make([]int, 10) // by hundreds of shoppers
+	sold := make([]int, 10) // to each hundred shoppers
 	for t := range problem.Rounds {
 		wines := &vitrine.Context{Features: mat.NewDense(20, 1, nil)}
 		utilities, shock := make([]float64, 20), make([]float64, 21)
