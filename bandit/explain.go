@@ -162,13 +162,17 @@ func (o *epsGreedy) Reasons(x *vitrine.Context, rng *rand.Rand) Reasons {
 	return r
 }
 
+// onGreedy is a policy that chooses by the parameters of a greedy one, and is explained by them: an estimate, or, for
+// Feel-Good Thompson sampling, a draw.
+type onGreedy struct{ greedy optimistic }
+
 // Value implements [Explainer].
-func (o *logBarrier) Value(mean, sd []float64, x *mat.Dense) (hasMean, hasSD bool) {
+func (o *onGreedy) Value(mean, sd []float64, x *mat.Dense) (hasMean, hasSD bool) {
 	return o.greedy.Value(mean, sd, x)
 }
 
 // IsLinear implements [Explainer].
-func (o *logBarrier) IsLinear() bool { return o.greedy.IsLinear() }
+func (o *onGreedy) IsLinear() bool { return o.greedy.IsLinear() }
 
 // Reasons implements [Explainer].
 func (o *logBarrier) Reasons(x *vitrine.Context, _ *rand.Rand) Reasons {
@@ -180,15 +184,6 @@ func (o *logBarrier) Reasons(x *vitrine.Context, _ *rand.Rand) Reasons {
 	}
 	return r
 }
-
-// Value implements [Explainer]. The mean is the utility of the parameters drawn, for the policy has
-// no estimate beside them.
-func (o *drawn) Value(mean, sd []float64, x *mat.Dense) (hasMean, hasSD bool) {
-	return o.greedy.Value(mean, sd, x)
-}
-
-// IsLinear implements [Explainer].
-func (o *drawn) IsLinear() bool { return o.greedy.IsLinear() }
 
 // Reasons implements [Explainer].
 func (o *drawn) Reasons(x *vitrine.Context, _ *rand.Rand) Reasons {

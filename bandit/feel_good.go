@@ -209,11 +209,11 @@ func (l *FeelGood) Diagnostics() map[string]float64 {
 
 // freeze implements algorithm.
 func (l *FeelGood) freeze() vitrine.Policy {
-	return &drawn{optimistic{p: l.p, z: search.Optimistic{Model: l.model, Params: slices.Clone(l.w)}}}
+	return &drawn{onGreedy{optimistic{p: l.p, z: search.Optimistic{Model: l.model, Params: slices.Clone(l.w)}}}}
 }
 
 // drawn is the greedy policy of drawn parameters.
-type drawn struct{ greedy optimistic }
+type drawn struct{ onGreedy }
 
 // Offer implements vitrine.Policy. The propensity is an integral over the
 // posterior, and has no closed form.

@@ -82,9 +82,9 @@ func NewLogBarrier(p Problem, m utility.Model, o LogBarrierOptions, rng *rand.Ra
 // freeze implements algorithm.
 func (l *LogBarrier) freeze() vitrine.Policy {
 	return &logBarrier{
-		gamma:  l.gamma(),
-		limit:  l.o.Limit,
-		greedy: optimistic{p: l.p, z: search.Optimistic{Model: l.model, Params: l.params()}},
+		onGreedy: onGreedy{optimistic{p: l.p, z: search.Optimistic{Model: l.model, Params: l.params()}}},
+		gamma:    l.gamma(),
+		limit:    l.o.Limit,
 	}
 }
 
@@ -104,9 +104,9 @@ func (l *LogBarrier) gamma() func(n int) float64 {
 
 // logBarrier is the policy of a round.
 type logBarrier struct {
-	gamma  func(n int) float64
-	limit  int
-	greedy optimistic
+	onGreedy
+	gamma func(n int) float64
+	limit int
 }
 
 // Offer implements vitrine.Policy. The propensity is q_S. A request of more items than the problem
