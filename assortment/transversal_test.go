@@ -184,7 +184,7 @@ func TestTransversalErrors(t *testing.T) {
 	}
 }
 
-// Where there are too many ways to count the draws are of the family all the same, and the
+// If there are too many ways to count, draws still belong to the family, and the
 // propensity is not known.
 func TestTransversalThatIsNotCounted(t *testing.T) {
 	const n, k = 64, 8

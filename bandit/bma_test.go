@@ -330,7 +330,7 @@ func TestNoWidthIsGreedy(t *testing.T) {
 	}
 }
 
-// Every offer is of the family, whatever it is: bounds from below, groups,
+// Every offer belongs to the feasible family, with bounds from below, groups,
 // pins, exclusions and space.
 func TestOffersAreOfAnyFamily(t *testing.T) {
 	const n = 12

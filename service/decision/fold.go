@@ -188,8 +188,8 @@ func (s *fold) applyBody(sequence uint64, e *eventlog.Event, o *offer) error {
 	return fmt.Errorf("an event of type %T", e.Body)
 }
 
-// put creates a placement or changes it. The learner goes on where it sees the
-// same rows under the same settings. In logs of earlier programs it begins again otherwise, and the versions go.
+// put creates a placement or changes it. The learner goes on if it sees the same rows under the same settings.
+// Otherwise, which only logs of earlier programs have, it begins again, and its versions are lost.
 func (s *fold) put(sequence uint64, time int64, name string, config []byte) error {
 	c, _, err := parseLogged(config)
 	if err != nil {
@@ -253,7 +253,8 @@ func (s *fold) reset(p *placement, sequence uint64, time int64, b *eventlog.Lear
 	return nil
 }
 
-// prepared returns what a caller has prepared, or prepares it: what is in the log is not refused for its size.
+// prepared returns the learner that a caller has prepared, or prepares one: a placement in the log is not refused for its
+// size.
 func (s *fold) prepared(p *placement, c *Config, needsLearner bool) (r *prepared, err error) {
 	if r, s.ready = s.ready, nil; r != nil {
 		return r, nil

@@ -25,8 +25,8 @@ func shopOn(t *testing.T, e *decision.Engine, name string, decisions int) {
 
 const home = `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{}}`
 
-// A snapshot is of one log up to one entry: that of another log, or of a copy that went on by itself, is refused, and so
-// is one without an identity after the log had one.
+// A snapshot belongs to one log, up to one entry. A snapshot of another log, or of a copy that grew separately, is
+// refused, and so is one without an identity after the log had one.
 func TestForeignSnapshots(t *testing.T) {
 	fill := func(store decision.Log, names ...string) *decision.Engine {
 		e := opened(t, decision.Options{Store: store, Build: buildToy})

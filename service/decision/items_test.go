@@ -215,7 +215,7 @@ func TestCatalogueIsReplayed(t *testing.T) {
 	}
 }
 
-// While prices change decisions go on, and each is of one version of the catalogue: all prices of a
+// Decisions go on while prices change, and each sees one version of the catalogue: all prices of a
 // chunk have changed, or none has.
 func TestPricesChangeBetweenDecisions(t *testing.T) {
 	store := new(memlog.Store)

@@ -340,7 +340,7 @@ func TestNobodyTakesPlaces(t *testing.T) {
 	}
 }
 
-// heldWriter is of a caller that does not read its answer until the gate opens.
+// heldWriter is the writer for a caller that does not read its answer until the gate opens.
 type heldWriter struct {
 	http.ResponseWriter
 	writing, gate chan struct{}

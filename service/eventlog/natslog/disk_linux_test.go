@@ -54,7 +54,7 @@ func wantAfter(t *testing.T, dir string, acknowledged int) {
 }
 
 // The system refuses to let a file grow, in the middle of a record: in a process of its own, because
-// the limit is of all its files, and the testing package writes some too.
+// the limit is for all files of a process, and the testing package writes some too.
 func TestFileLimit(t *testing.T) {
 	const limited = "VITRINE_TEST_FILE_LIMIT"
 	if os.Getenv(limited) == "" {
