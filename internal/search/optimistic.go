@@ -71,7 +71,7 @@ func (o *Optimistic) Maximize(c vitrine.Constraint, x *vitrine.Context) vitrine.
 	sketcher, ok := o.Model.(utility.Sketcher)
 	sketches := ok && o.Radius != 0 && n >= max(minItems, minItemsPerParam*len(o.Params))
 	k, atMost := c.(assortment.AtMost)
-	if atMost && sketches {
+	if atMost && (sketches || o.Radius == 0 && n >= minItems) {
 		if assortment.EqualRevenues(x.Revenue) {
 			return s.top(o, sketcher, x.Features, int(k), workers)
 		}

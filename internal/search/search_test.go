@@ -19,6 +19,14 @@ import (
 // exhaustive returns all optimistic utilities, from all gradients at once.
 func exhaustive(o *Optimistic, x *mat.Dense) []float64 {
 	n, _ := x.Dims()
+	if o.Radius == 0 {
+		z := make([]float64, n)
+		o.Model.Utilities(z, o.Params, x)
+		for i := range z {
+			z[i] += o.Slack
+		}
+		return z
+	}
 	z, norms, g := make([]float64, n), make([]float64, n), mat.NewDense(n, len(o.Params), nil)
 	utility.Linearize(o.Model, z, g, o.Params, x)
 	o.Inverse.Norms(norms, g)
@@ -89,7 +97,7 @@ func hardPolicy(rng *rand.Rand, m utility.Model) *Optimistic {
 	}
 	return &Optimistic{
 		Model: m, Params: w, Inverse: v.Inverse(),
-		Radius: []float64{1, 3, 0.01, 1e-12, 1e6}[rng.IntN(5)],
+		Radius: []float64{1, 3, 0.01, 1e-12, 1e6, 0}[rng.IntN(6)],
 		Slack:  []float64{0, 0.5, 1e6}[rng.IntN(3)],
 	}
 }
@@ -221,7 +229,7 @@ func TestFewItemsSuffice(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 3))
 		m := utility.NewLinear(1+rng.IntN(4), rng.IntN(2) == 0)
 		o := hardPolicy(rng, m)
-		o.Radius, o.Slack = []float64{0.01, 1, 3}[rng.IntN(3)], 0
+		o.Radius, o.Slack = []float64{0.01, 1, 3, 0}[rng.IntN(4)], 0
 		n, k := 1+rng.IntN(600), 1+rng.IntN(12)
 		x := &vitrine.Context{Features: hardItems(rng, n, m.NumFeatures()), Revenue: make([]float64, n)}
 		tail := []float64{0, 0.1, 1, 3}[rng.IntN(4)]
@@ -398,5 +406,17 @@ func TestSearchComputesFewNorms(t *testing.T) {
 	s.maximize(o, m, assortment.AtMost(10), &vitrine.Context{Features: x, Revenue: unequal(rng, 20000)}, 1)
 	if n := s.numNorms.Load(); n > 2000 {
 		t.Errorf("%d norms of 20000 items of unequal revenues", n)
+	}
+}
+
+// An item that another worker's items equal is still found, because it may be lower than they are.
+func TestEqualUtilitiesOfTwoWorkers(t *testing.T) {
+	o := &Optimistic{Model: utility.NewLinear(1, false), Params: []float64{2}}
+	s := &search{o: o, x: mat.NewDense(10, 1, slices.Repeat([]float64{3}, 10)), k: 3}
+	w := &worker{search: s}
+	w.best.reset(s.k)
+	s.raise(6)
+	if w.rankKnown(0, 10); len(w.best.items) != 3 || slices.Max(w.best.items) != 2 {
+		t.Errorf("the best are %v", w.best.items)
 	}
 }

@@ -23,10 +23,16 @@ func (s *search) top(o *Optimistic, sketcher utility.Sketcher, x *mat.Dense, k, 
 	if s.k < 1 {
 		return vitrine.Assortment{}
 	}
-	s.begin(o, sketcher, x)
-	defer s.end()
 	s.sure.Store(math.Float64bits(math.Inf(-1)))
-	active := s.each((*worker).rank, workers)
+	rank := (*worker).rank
+	if o.Radius == 0 {
+		s.o, s.x = o, x
+		rank = (*worker).rankKnown
+	} else {
+		s.begin(o, sketcher, x)
+	}
+	defer s.end()
+	active := s.each(rank, workers)
 	s.best.reset(s.k)
 	for _, w := range active {
 		for j, i := range w.best.items {
@@ -48,6 +54,22 @@ func (s *search) raise(z float64) {
 		if !(z > math.Float64frombits(old)) || s.sure.CompareAndSwap(old, math.Float64bits(z)) {
 			return
 		}
+	}
+}
+
+// rankKnown searches the items from ≤ i < to if utilities have no bonus.
+func (w *worker) rankKnown(from, to int) {
+	s := w.search
+	w.u = scratch.Grow(w.u, to-from)
+	s.o.Model.Utilities(w.u, s.o.Params, w.view.View(s.x, from, to))
+	minimum := s.threshold()
+	for i, u := range w.u {
+		if z := u + s.o.Slack; !(z < minimum) {
+			w.best.add(from+i, z)
+		}
+	}
+	if w.best.full() {
+		s.raise(w.best.z[0])
 	}
 }
 

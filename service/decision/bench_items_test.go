@@ -1,7 +1,10 @@
+//go:build unix
+
 package decision_test
 
 import (
 	"fmt"
+	"syscall"
 	"testing"
 
 	"vitrine/service/api"
@@ -12,7 +15,7 @@ import (
 // BenchmarkDecideByIDs decides among all items of a catalogue of 10 numbers each, for a user with 5, and shows 5.
 func BenchmarkDecideByIDs(b *testing.B) {
 	for _, n := range []int{1000, 100_000, 1_000_000} {
-		for _, policy := range []string{"greedy", "ucb-mnl"} {
+		for _, policy := range []string{"greedy", "ucb-mnl", "auto"} {
 			for _, equal := range []bool{true, false} {
 				b.Run(fmt.Sprintf("%d/%s/equal=%v", n, policy, equal), func(b *testing.B) { decideByIDs(b, n, policy, equal) })
 			}
@@ -57,11 +60,20 @@ func decideByIDs(b *testing.B, n int, policy string, equal bool) {
 	}
 	wait(b, e)
 	b.ReportAllocs()
+	start := processor()
 	for b.Loop() {
 		if _, err := e.Decide(b.Context(), "home", request, 0); err != nil {
 			b.Fatal(err)
 		}
 	}
+	b.ReportMetric((processor()-start)*1e6/float64(b.N), "cpu-µs/op")
+}
+
+// processor returns the seconds that this process has had of processors.
+func processor() float64 {
+	var u syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u)
+	return float64(u.Utime.Nano()+u.Stime.Nano()) / 1e9
 }
 
 // BenchmarkPatchItems changes the price and the revenue of 100,000 items.
