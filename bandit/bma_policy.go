@@ -15,6 +15,7 @@ import (
 	"vitrine/assortment"
 	"vitrine/internal/portable"
 	"vitrine/internal/scratch"
+	"vitrine/internal/search"
 	"vitrine/mle"
 	"vitrine/utility"
 )
@@ -37,7 +38,8 @@ type mixture struct {
 	width   float64         // b_t
 	z       standardisation // none takes the moments of the context
 	places  places
-	effects []float64 // the mean γ, γ_1 = 0 first; nil without position effects
+	rows    *affineRows // of contexts, which have short rows; nil if they have whole ones
+	effects []float64   // the mean γ, γ_1 = 0 first; nil without position effects
 }
 
 // estimateEffects sets the effects of the places to those of the modes, by weight.
@@ -64,6 +66,9 @@ func (o *mixture) Offer(x *vitrine.Context, rng *rand.Rand) vitrine.Offer {
 	w := mixtures.Get().(*mixtureScratch)
 	defer mixtures.Put(w)
 	o.begin(w, x.NumItems(), rng)
+	if s, ok := o.largest(w, family, x); ok {
+		return vitrine.Offer{Assortment: s}
+	}
 	o.fillSlots(w, x.Features, 0, len(w.expert))
 	return o.pick(w, family, x.Revenue)
 }
@@ -104,13 +109,9 @@ func (o *mixture) order(w *mixtureScratch, s vitrine.Assortment, revenue []float
 	return best
 }
 
-// indexRows is the number of items whose gradients are held at a time.
-const indexRows = 256
-
 // begin draws a belief and a parameter for each slot, among n items.
 func (o *mixture) begin(w *mixtureScratch, n int, rng *rand.Rand) {
 	slots := min(o.p.Size, n)
-	w.z = scratch.Grow(w.z, slots*n)
 	w.n = n
 	w.expert = slices.Grow(w.expert[:0], slots)[:slots]
 	w.width = 0
@@ -134,32 +135,53 @@ func (o *mixture) begin(w *mixtureScratch, n int, rng *rand.Rand) {
 // fillSlots leaves in scratch the sampled utilities of the slots [first, end) for items of the
 // features x.
 func (o *mixture) fillSlots(w *mixtureScratch, x *mat.Dense, first, end int) {
+	w.z = scratch.Grow(w.z, len(w.expert)*w.n)
 	z := o.standardisation(x)
-	for from := 0; from < w.n; from += indexRows {
-		to := min(from+indexRows, w.n)
-		items := o.standardised(&w.items, z, w.view.View(x, from, to))
-		for i, e := range o.beliefs {
-			if !slices.Contains(w.expert[first:end], i) {
+	if w.n < search.MinSlots {
+		for from := 0; from < w.n; from += indexRows {
+			o.fillRows(w, w, z, x, from, min(from+indexRows, w.n), first, end)
+		}
+		return
+	}
+	search.Blocks(w.n, func(int) (block func(from, to int), done func()) {
+		own := mixtures.Get().(*mixtureScratch)
+		return func(from, to int) { o.fillRows(own, w, z, x, from, to, first, end) }, func() { mixtures.Put(own) }
+	})
+}
+
+// indexRows is the number of items whose gradients are held at a time.
+const indexRows = 256
+
+// fillRows is fillSlots of the items from ≤ i < to, in the scratch w, by the draws of drawn, which has the utilities.
+func (o *mixture) fillRows(w, drawn *mixtureScratch, z standardisation, x *mat.Dense, from, to, first, end int) {
+	items := o.standardised(&w.items, z, w.view.View(x, from, to))
+	o.fillBlock(w, drawn, items, first, end, func(k int) []float64 { return drawn.z[k*drawn.n+from:][:to-from] })
+}
+
+// fillBlock stores in z(k) the sampled utilities of the slots k of [first, end) for standardised items, by the draws of drawn.
+func (o *mixture) fillBlock(w, drawn *mixtureScratch, items *mat.Dense, first, end int, z func(k int) []float64) {
+	n, _ := items.Dims()
+	for i, e := range o.beliefs {
+		if !slices.Contains(drawn.expert[first:end], i) {
+			continue
+		}
+		d := e.model.NumParams()
+		g := w.g.Reshape(n, d)
+		if e.unit == nil {
+			w.u = scratch.Grow(w.u, n)
+			utility.Linearize(e.model, w.u, g, e.posterior.Mode, items)
+		}
+		for k := first; k < end; k++ {
+			if drawn.expert[k] != i {
 				continue
 			}
-			d := e.model.NumParams()
-			g := w.g.Reshape(to-from, d)
-			if e.unit == nil {
-				w.u = scratch.Grow(w.u, to-from)
-				utility.Linearize(e.model, w.u, g, e.posterior.Mode, items)
+			z, delta := z(k), drawn.delta[k*drawn.width:][:d]
+			if e.unit != nil {
+				e.model.Utilities(z, delta, items)
+				continue
 			}
-			for k := first; k < end; k++ {
-				if w.expert[k] != i {
-					continue
-				}
-				z, delta := w.z[k*w.n+from:][:to-from], w.delta[k*w.width:][:d]
-				if e.unit != nil {
-					e.model.Utilities(z, delta, items)
-					continue
-				}
-				copy(z, w.u)
-				blas64.Gemv(blas.NoTrans, 1, g.RawMatrix(), vector(delta), 1, vector(z))
-			}
+			copy(z, w.u)
+			blas64.Gemv(blas.NoTrans, 1, g.RawMatrix(), vector(delta), 1, vector(z))
 		}
 	}
 }
@@ -177,7 +199,14 @@ func (o *mixture) standardisation(x *mat.Dense) standardisation {
 // standardised stores the standardised items x, in the first place, in dst and returns them.
 func (o *mixture) standardised(dst *scratch.Matrix, z standardisation, x *mat.Dense) *mat.Dense {
 	n, d := x.Dims()
+	if o.rows != nil {
+		d = len(o.rows.c)
+	}
 	items := dst.Reshape(n, d+int(o.places))
+	if o.rows != nil {
+		o.rows.of(items, x)
+		x = items.Slice(0, n, 0, d).(*mat.Dense)
+	}
 	z.of(items, x)
 	for i := range n {
 		clear(items.RawRowView(i)[d:])
@@ -189,19 +218,20 @@ func vector(v []float64) blas64.Vector { return blas64.Vector{N: len(v), Data: v
 
 // mixtureScratch is what an offer needs besides memory for its answer.
 type mixtureScratch struct {
-	n      int
-	z      []float64 // slots×n
-	expert []int     // the belief of each slot
-	width  int       // of a slot's parameters
-	delta  []float64 // slots×width
-	u      []float64
-	gain   []float64
-	taken  vitrine.Assortment
-	answer vitrine.Assortment
-	whole  vitrine.Assortment
-	g      scratch.Matrix
-	items  scratch.Matrix
-	view   scratch.Matrix
+	n       int
+	z       []float64 // slots×n
+	expert  []int     // the belief of each slot
+	width   int       // of a slot's parameters
+	delta   []float64 // slots×width
+	u       []float64
+	gain    []float64
+	earned  []float64 // by the answer of each slot
+	taken   vitrine.Assortment
+	answers []vitrine.Assortment // of the slots
+	whole   vitrine.Assortment
+	g       scratch.Matrix
+	items   scratch.Matrix
+	view    scratch.Matrix
 }
 
 var mixtures = sync.Pool{New: func() any { return new(mixtureScratch) }}
@@ -238,20 +268,16 @@ func (s *mixtureScratch) fill(family vitrine.Constraint, r, effects []float64) v
 	n := s.n
 	s.gain = scratch.Grow(s.gain, n)
 	s.taken = s.taken[:0]
+	s.answers, s.earned = scratch.Grow(s.answers, len(s.expert)), scratch.Grow(s.earned, len(s.expert))
+	if n < search.MinSlots {
+		for k := range s.expert {
+			s.maximize(k, family, r, effects)
+		}
+	} else {
+		search.Each(len(s.expert), n, func(k int) { s.maximize(k, family, r, effects) })
+	}
 	for k := range s.expert {
-		z := s.z[k*n:][:n]
-		for i := range z {
-			z[i] = max(-maxSample, min(maxSample, z[i]))
-		}
-		var revenue float64
-		if effects == nil {
-			s.answer, revenue = assortment.Maximize(s.answer, family, z, r)
-		} else {
-			var order []int
-			order, revenue, _ = assortment.MaximizeOrdered(s.answer, family, z, effects, r)
-			s.answer = order
-		}
-		s.take(family, z, r, revenue)
+		s.take(family, s.answers[k], s.z[k*n:][:n], r, s.earned[k])
 	}
 	z := s.z[(len(s.expert)-1)*n:][:n]
 	for i := range s.gain {
@@ -263,6 +289,21 @@ func (s *mixtureScratch) fill(family vitrine.Constraint, r, effects []float64) v
 	return append(vitrine.Assortment{}, s.ask(family)...)
 }
 
+// maximize finds the best assortment under the sampled utilities of a slot.
+func (s *mixtureScratch) maximize(k int, family vitrine.Constraint, r, effects []float64) {
+	z := s.z[k*s.n:][:s.n]
+	for i := range z {
+		z[i] = max(-maxSample, min(maxSample, z[i]))
+	}
+	if effects == nil {
+		s.answers[k], s.earned[k] = assortment.Maximize(s.answers[k], family, z, r)
+		return
+	}
+	var order []int
+	order, s.earned[k], _ = assortment.MaximizeOrdered(s.answers[k], family, z, effects, r)
+	s.answers[k] = order
+}
+
 // ask returns the family's answer to s.gain in the storage of s.whole: one that
 // is the family's own must not find its way into the pool.
 func (s *mixtureScratch) ask(family vitrine.Constraint) vitrine.Assortment {
@@ -271,10 +312,9 @@ func (s *mixtureScratch) ask(family vitrine.Constraint) vitrine.Assortment {
 	return s.whole
 }
 
-// take adds to s.taken the item of s.answer that gains most, v_i (r_i − R), of
+// take adds to s.taken the item of left that gains most, v_i (r_i − R), of
 // those that the family lets stand beside it.
-func (s *mixtureScratch) take(family vitrine.Constraint, z, r []float64, revenue float64) {
-	left := s.answer
+func (s *mixtureScratch) take(family vitrine.Constraint, left vitrine.Assortment, z, r []float64, revenue float64) {
 	for len(left) > 0 {
 		best, maximum := 0, math.Inf(-1)
 		for k, i := range left {

@@ -16,7 +16,6 @@
 package search
 
 import (
-	"runtime"
 	"sync"
 	"sync/atomic"
 
@@ -67,7 +66,7 @@ func (o *Optimistic) Maximize(c vitrine.Constraint, x *vitrine.Context) vitrine.
 	s := searches.Get().(*search)
 	defer searches.Put(s)
 	n := x.NumItems()
-	workers := max(1, min(runtime.GOMAXPROCS(0), n/(2*claimItems)))
+	workers := numWorkers(n)
 	sketcher, ok := o.Model.(utility.Sketcher)
 	sketches := ok && o.Radius != 0 && n >= max(minItems, minItemsPerParam*len(o.Params))
 	k, atMost := c.(assortment.AtMost)

@@ -1,0 +1,74 @@
+package bandit
+
+import (
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"vitrine"
+	"vitrine/assortment"
+)
+
+// Among many items the offer is the one that the utilities of all items give, with any number of processors and for short
+// rows too.
+func TestManyItems(t *testing.T) {
+	const d, short, n = paperFeatures, 2, 20_000
+	p := Problem{Features: d, Size: 4, Rounds: 1000, Constraint: assortment.AtMost(4)}
+	l := newBMA(t, p, DefaultExperts(d))
+	play(t, l, product, 0, 60)
+	mixed := *l.Policy().(*mixture)
+	pi := &mixed
+	pi.weights = slices.Repeat([]float64{1 / float64(len(pi.weights))}, len(pi.weights)) // all experts take part
+	rng := rand.New(rand.NewPCG(6, 6))
+	a := mat.NewDense(n, short, nil)
+	a.Apply(func(int, int, float64) float64 { return math.Round(8*rng.NormFloat64()) / 4 }, a) // many are equal
+	m := mat.NewDense(d, short, []float64{1, 0, 0, 0.3, 0, 0})
+	c := []float64{0, 0, 0.7}
+	x := mat.NewDense(n, d, nil)
+	x.Mul(a, m.T())
+	for i := range n {
+		x.Set(i, 2, x.At(i, 2)+c[2])
+	}
+	given := pi.Given(m, c)
+	revenues := func(tail float64) []float64 {
+		r := make([]float64, n)
+		for i := range r {
+			r[i] = math.Exp(tail * rng.NormFloat64())
+		}
+		return r
+	}
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	for _, r := range [][]float64{nil, revenues(0.1), revenues(0.5), revenues(3)} {
+		for seed := range uint64(4) {
+			draws := func() *rand.Rand { return rand.New(rand.NewPCG(seed, 2)) }
+			for _, limit := range []assortment.AtMost{4, 2} {
+				whole, mapped := &vitrine.Context{Features: x, Revenue: r, Feasible: limit}, &vitrine.Context{Features: a, Revenue: r, Feasible: limit}
+				w := new(mixtureScratch)
+				pi.begin(w, n, draws())
+				if _, ok := pi.largest(w, limit, whole); ok != (r == nil) {
+					t.Errorf("equal revenues %v: %v", r == nil, ok)
+				}
+				pi.begin(w, n, draws())
+				runtime.GOMAXPROCS(1)
+				pi.fillSlots(w, x, 0, len(w.expert))
+				want := pi.pick(w, limit, r).Assortment
+				for _, processors := range []int{1, 2} {
+					runtime.GOMAXPROCS(processors)
+					if got := pi.Offer(whole, draws()).Assortment; !slices.Equal(got, want) {
+						t.Errorf("seed %d, at most %d: %v, want %v", seed, limit, got, want)
+					}
+					if got := given.Offer(mapped, draws()).Assortment; !slices.Equal(got, want) {
+						t.Errorf("seed %d, at most %d, short rows: %v, want %v", seed, limit, got, want)
+					}
+				}
+			}
+		}
+	}
+	if newBMA(t, p, DefaultExperts(d)).Policy().(*mixture).Given(m, c) != nil {
+		t.Error("before the first round rows are short")
+	}
+}

@@ -1,0 +1,126 @@
+package search
+
+import (
+	"math"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"vitrine/internal/panics"
+)
+
+// MinSlots is the number of items from which on [Slots] pays.
+const MinSlots = minItems
+
+// Blocks calls block for blocks of n items, which together are all items. If they are many, several goroutines do. Each
+// calls begin with its number, and in the end done.
+func Blocks(n int, begin func(worker int) (block func(from, to int), done func())) {
+	workers := numWorkers(n)
+	var next atomic.Int64
+	var ended sync.WaitGroup
+	var caught panics.Catcher
+	work := func(worker int) {
+		defer ended.Done()
+		defer caught.Catch()
+		block, done := begin(worker)
+		defer done()
+		for {
+			end := int(next.Add(claimItems))
+			for from := end - claimItems; from < min(end, n); from += blockRows {
+				block(from, min(from+blockRows, n))
+			}
+			if end >= n {
+				return
+			}
+		}
+	}
+	ended.Add(workers)
+	for w := 1; w < workers; w++ {
+		go work(w)
+	}
+	work(0)
+	ended.Wait()
+	caught.Repanic()
+}
+
+// Each calls do for each of some tasks among n items. If the items are many, several goroutines do.
+func Each(tasks, n int, do func(task int)) {
+	var next atomic.Int64
+	var ended sync.WaitGroup
+	var caught panics.Catcher
+	work := func() {
+		defer ended.Done()
+		defer caught.Catch()
+		for task := int(next.Add(1)) - 1; task < tasks; task = int(next.Add(1)) - 1 {
+			do(task)
+		}
+	}
+	workers := max(1, min(tasks, numWorkers(n)))
+	ended.Add(workers)
+	for range workers - 1 {
+		go work()
+	}
+	work()
+	ended.Wait()
+	caught.Repanic()
+}
+
+// numWorkers returns the number of goroutines for n items.
+func numWorkers(n int) int { return max(1, min(runtime.GOMAXPROCS(0), n/(2*claimItems))) }
+
+// Best are the items with the largest values of a slot, in no order, and their values.
+type Best struct {
+	Items  []int
+	Values []float64
+}
+
+// Slots finds for each of some slots the k of n items with the largest values above −∞, of equal ones the lower items;
+// all such items if they are fewer. It takes little memory, however large n is.
+//
+// Each goroutine calls begin, and in the end done. Between, values stores the values of the items from ≤ i < to, one slot
+// after another. The result does not depend on the number of goroutines if values does not.
+func Slots(n, slots, k int, begin func() (values func(z []float64, from, to int), done func())) []Best {
+	rankings := make([][]ranking, numWorkers(n))
+	Blocks(n, func(worker int) (func(from, to int), func()) {
+		best, z := make([]ranking, slots), make([]float64, slots*blockRows)
+		for s := range best {
+			best[s].reset(k)
+		}
+		rankings[worker] = best
+		values, done := begin()
+		return func(from, to int) {
+			size := to - from
+			values(z[:slots*size], from, to)
+			for s := range best {
+				best[s].addAll(from, z[s*size:(s+1)*size])
+			}
+		}, done
+	})
+	all := make([]Best, slots)
+	for s := range all {
+		r := &rankings[0][s]
+		for _, other := range rankings[1:] {
+			for j, i := range other[s].items {
+				r.add(i, other[s].z[j])
+			}
+		}
+		all[s] = Best{r.items, r.z}
+	}
+	return all
+}
+
+// addAll adds the items from one on. No item of the ranking is above them.
+func (r *ranking) addAll(from int, z []float64) {
+	minimum := math.Inf(-1)
+	if r.full() {
+		minimum = r.z[0]
+	}
+	for j, v := range z {
+		if !(v > minimum) {
+			continue
+		}
+		if r.add(from+j, v); r.full() {
+			minimum = r.z[0]
+		}
+	}
+}
