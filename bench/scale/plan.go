@@ -118,7 +118,7 @@ var shapes = []shape{
 func plan(w io.Writer, c *costs, seconds float64) {
 	a, b := c.append()
 	fmt.Fprintf(w, "An append of n entries takes %.2f ms + n · %.2f µs. A leader is %.0f %% busy at %.0f decisions a second.\n\n", a*1e3, b*1e6, 100*busy, c.maxRate())
-	fmt.Fprintf(w, "| decisions a second | | shards | processes of %d cores | share of their time to follow | log's servers send, GB/s | busiest learner | answer p50, p99 ms | lag p99 ms |\n|---|---|---|---|---|---|---|---|---|\n", perProcess)
+	fmt.Fprintf(w, "| decisions a second | who follows what | shards | processes of %d cores | share of their time to follow | log's servers send, GB/s | busiest learner | answer p50, p99 ms | lag p99 ms |\n|---|---|---|---|---|---|---|---|---|\n", perProcess)
 	for _, rate := range []float64{1e4, 1e5, 1e6} {
 		for _, s := range shapes {
 			z := c.size(rate, s)
