@@ -97,12 +97,7 @@ type epsGreedy struct {
 }
 
 // PlaceEffects returns the estimated effects of the places, γ_1 = 0 first; nil without position effects.
-func (o *epsGreedy) PlaceEffects() []float64 {
-	if p, ok := o.best.(*placed); ok {
-		return p.PlaceEffects()
-	}
-	return nil
-}
+func (o *epsGreedy) PlaceEffects() []float64 { return effectsOf(o.best) }
 
 // share returns ε for n items.
 func (o *epsGreedy) share(n int) float64 {

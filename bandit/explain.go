@@ -164,7 +164,19 @@ func (o *epsGreedy) Reasons(x *vitrine.Context, rng *rand.Rand) Reasons {
 
 // onGreedy is a policy that chooses by the parameters of a greedy one, and is explained by them: an estimate, or, for
 // Feel-Good Thompson sampling, a draw.
-type onGreedy struct{ greedy optimistic }
+type onGreedy struct {
+	greedy  estimated // with position effects if they are learned
+	effects []float64 // of the places; nil without position effects
+}
+
+// newOnGreedy returns the policy of the parameters w of a problem's model.
+func newOnGreedy(p Problem, m utility.Model, w []float64, k places) onGreedy {
+	greedy := (&optimistic{p: p, z: search.Optimistic{Model: m, Params: w}}).inPlaces(k)
+	return onGreedy{greedy, effectsOf(greedy)}
+}
+
+// PlaceEffects returns the effects of the places, γ_1 = 0 first; nil without position effects.
+func (o *onGreedy) PlaceEffects() []float64 { return slices.Clone(o.effects) }
 
 // Value implements [Explainer].
 func (o *onGreedy) Value(mean, sd []float64, x *mat.Dense) (hasMean, hasSD bool) {
@@ -176,7 +188,7 @@ func (o *onGreedy) IsLinear() bool { return o.greedy.IsLinear() }
 
 // Reasons implements [Explainer].
 func (o *logBarrier) Reasons(x *vitrine.Context, _ *rand.Rand) Reasons {
-	r := o.greedy.reasons(x)
+	r := o.greedy.Reasons(x, nil) // it draws nothing
 	w := barriers.Get().(*barrierScratch)
 	defer barriers.Put(w)
 	if o.distribution(w, x) != nil {
@@ -187,7 +199,7 @@ func (o *logBarrier) Reasons(x *vitrine.Context, _ *rand.Rand) Reasons {
 
 // Reasons implements [Explainer].
 func (o *drawn) Reasons(x *vitrine.Context, _ *rand.Rand) Reasons {
-	r := o.greedy.reasons(x)
+	r := o.greedy.Reasons(x, nil) // it draws nothing
 	r.By = ByDraw
 	return r
 }

@@ -14,7 +14,6 @@ import (
 	"vitrine/internal/option"
 	"vitrine/internal/portable"
 	"vitrine/internal/scratch"
-	"vitrine/internal/search"
 	"vitrine/internal/state"
 	"vitrine/internal/stream"
 	"vitrine/mle"
@@ -31,6 +30,8 @@ type FeelGoodOptions struct {
 	Eta      float64 `toml:"eta" range:"(0, inf)" doc:"η, the weight of the loss: of the log loss 1 is the likelihood"`
 	FeelGood float64 `toml:"feel_good" range:"[0, inf)" doc:"λ, the weight of the largest expected revenue; 0 is Thompson sampling"`
 	Moves    int     `toml:"moves" range:"[1, inf)" doc:"the moves of the chain each round"`
+	// Rounds tell the places by the order of their offers.
+	PositionEffects bool `toml:"position_effects,omitempty" doc:"whether places sell differently, which is learned: u_i + γ_p, γ_1 = 0"`
 }
 
 // DefaultFeelGoodOptions returns the loss of Equation 29, a standard normal prior and a chain
@@ -52,7 +53,8 @@ func DefaultFeelGoodOptions() FeelGoodOptions {
 //
 //	ℓ_s(w) = 1/(8K) Σ_{i∈S_s} (p(i | S_s, w) − 1{i = i_s})²    or    −log p(i_s | S_s, w)
 //
-// Their prior is uniform on a class, with η = 1 here.
+// Their prior is uniform on a class, with η = 1 here. With position effects R_s is the revenue in the best order,
+// which [assortment.MaximizeOrdered] finds.
 //
 // The draws come from a chain of [mle.Langevin] that continues for a number of moves
 // after each round, with V⁻¹ as the guess of the covariance,
@@ -67,6 +69,7 @@ type FeelGood struct {
 	learner
 	o     FeelGoodOptions
 	model utility.Model
+	shown places // the position effects: learner.places is 0, for rounds keep the items that were not shown
 
 	seed     uint64 // of the chain's draws
 	w        []float64
@@ -76,6 +79,7 @@ type FeelGood struct {
 	accepted float64 // the sum of the rounds' mean probabilities of acceptance
 
 	tangent tangent // scratch
+	offered scratch.Matrix
 	probs   []float64
 	mean    []float64
 }
@@ -94,10 +98,11 @@ func NewFeelGood(p Problem, m utility.Model, o FeelGoodOptions, rng *rand.Rand) 
 	}
 	earlier := DefaultFeelGoodOptions()
 	earlier.Loss = "log" // the only one before there was a choice
-	l := &FeelGood{o: o, model: m, step: 1}
+	k := newPlaces(p, o.PositionEffects)
+	l := &FeelGood{o: o, model: k.family(m), shown: k, step: 1}
 	l.learner = learner{p: p, self: l, identity: p.identify("feel-good-ts", 1, utility.Identity(m), o, earlier)}
-	l.w = make([]float64, m.NumParams())
-	m.Init(l.w, rng)
+	l.w = make([]float64, l.model.NumParams())
+	m.Init(l.w[:m.NumParams()], rng)
 	l.seed = rng.Uint64()
 	l.start()
 	return l, nil
@@ -106,7 +111,7 @@ func NewFeelGood(p Problem, m utility.Model, o FeelGoodOptions, rng *rand.Rand) 
 // start makes the posterior and V of no rounds.
 func (l *FeelGood) start() {
 	l.past = &posterior{
-		model: l.model, family: l.p.Constraint, d: l.p.Features,
+		model: l.model, family: l.p.Constraint, d: l.p.Features + int(l.shown), places: l.shown,
 		ridge: l.o.Ridge, eta: l.o.Eta, feel: l.o.FeelGood,
 	}
 	if l.o.Loss == "squared" {
@@ -126,7 +131,8 @@ func (l *FeelGood) Observe(r vitrine.Round) error {
 // learn implements algorithm. A round at which the potential is not finite, so that
 // the chain could not go on, is counted as one without items.
 func (l *FeelGood) learn(r vitrine.Round) {
-	g := l.tangent.at(l.model, l.w, r)
+	offered := l.shown.round(&l.offered, r)
+	g := l.tangent.at(l.model, l.w, offered)
 	if g != nil {
 		l.probs = scratch.Grow(l.probs, len(l.tangent.u)+1)
 		vitrine.Probabilities(l.probs, l.tangent.u)
@@ -135,7 +141,7 @@ func (l *FeelGood) learn(r vitrine.Round) {
 	if g == nil && len(r.Offer.Assortment) > 0 || !l.past.finite(r, l.w) {
 		l.past.rounds = append(l.past.rounds, pastRound{})
 	} else {
-		l.past.add(r)
+		l.past.add(r, offered)
 	}
 	l.move()
 }
@@ -209,10 +215,10 @@ func (l *FeelGood) Diagnostics() map[string]float64 {
 
 // freeze implements algorithm.
 func (l *FeelGood) freeze() vitrine.Policy {
-	return &drawn{onGreedy{optimistic{p: l.p, z: search.Optimistic{Model: l.model, Params: slices.Clone(l.w)}}}}
+	return &drawn{newOnGreedy(l.p, l.model, slices.Clone(l.w), l.shown)}
 }
 
-// drawn is the greedy policy of drawn parameters.
+// drawn is the greedy policy of drawn parameters, with position effects if they are learned.
 type drawn struct{ onGreedy }
 
 // Offer implements vitrine.Policy. The propensity is an integral over the

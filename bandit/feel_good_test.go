@@ -1,6 +1,7 @@
 package bandit
 
 import (
+	"iter"
 	"math"
 	"slices"
 	"strings"
@@ -36,8 +37,16 @@ func naivePotential(l *FeelGood, rounds []vitrine.Round, w []float64) float64 {
 	}
 	for _, r := range rounds {
 		n := r.Context.NumItems()
-		u := make([]float64, n)
-		l.model.Utilities(u, w, r.Context.Features)
+		u, gamma, m := make([]float64, n), []float64{0}, l.model
+		if l.o.PositionEffects {
+			sum := m.(*utility.Sum)
+			m, gamma = sum.Base(), append(gamma, w[sum.Base().NumParams():]...)
+		}
+		m.Utilities(u, w[:m.NumParams()], r.Context.Features)
+		first := slices.Clone(u)
+		for p, i := range r.Offer.Order {
+			u[i] += vitrine.PlaceEffect(gamma, p)
+		}
 		sum, chosen := 1.0, 1.0
 		for k, i := range r.Offer.Assortment {
 			sum += math.Exp(u[i])
@@ -65,20 +74,58 @@ func naivePotential(l *FeelGood, rounds []vitrine.Round, w []float64) float64 {
 		}
 		best := 0.0
 		for m := range sets.Len() {
-			best = max(best, vitrine.ExpectedRevenue(sets.At(m), u, r.Context.Revenue))
+			for order := range orders(sets.At(m)) {
+				best = max(best, vitrine.OrderedRevenue(order, first, gamma, r.Context.Revenue))
+			}
 		}
 		total -= l.o.FeelGood * best
 	}
 	return total
 }
 
+// orders are the permutations of a set.
+func orders(s vitrine.Assortment) iter.Seq[[]int] {
+	return func(yield func([]int) bool) {
+		order := slices.Clone([]int(s))
+		var from func(k int) bool
+		from = func(k int) bool {
+			if k == len(order) {
+				return yield(slices.Clone(order))
+			}
+			for i := k; i < len(order); i++ {
+				order[k], order[i] = order[i], order[k]
+				if !from(k + 1) {
+					return false
+				}
+				order[k], order[i] = order[i], order[k]
+			}
+			return true
+		}
+		from(0)
+	}
+}
+
 // jacobianOnly hides a model's optional interfaces.
 type jacobianOnly struct{ utility.Model }
 
 // U is its definition, with its gradient, for any model; a round of its own
-// feasible family and one in which nothing was shown are in the likelihood.
+// feasible family and one in which nothing was shown are in the likelihood. With position effects
+// places count, and max R is over all orders; a round without an order has all items in the first place.
 func TestFeelGoodPotential(t *testing.T) {
+	t.Run("without places", func(t *testing.T) { potential(t, false) })
+	t.Run("with position effects", func(t *testing.T) { potential(t, true) })
+}
+
+func potential(t *testing.T, effects bool) {
 	rounds := linearHistory(t, 12)
+	if effects {
+		rng := newRand()
+		for s := range rounds[1:] {
+			offer := &rounds[s].Offer
+			offer.Order = slices.Clone([]int(offer.Assortment))
+			rng.Shuffle(len(offer.Order), func(a, b int) { offer.Order[a], offer.Order[b] = offer.Order[b], offer.Order[a] })
+		}
+	}
 	own := *rounds[3].Context
 	own.Feasible = assortment.AtMost(paperSize)
 	rounds[3].Context = &own
@@ -92,11 +139,11 @@ func TestFeelGoodPotential(t *testing.T) {
 			feel float64
 		}{{"log", 0}, {"log", 0.7}, {"squared", 0}, {"squared", 0.7}} {
 			l := newFeelGood(t, paperProblem(), m, func(o *FeelGoodOptions) {
-				o.Loss, o.Ridge, o.Eta, o.FeelGood = c.loss, 0.4, 1.3, c.feel
+				o.Loss, o.Ridge, o.Eta, o.FeelGood, o.PositionEffects = c.loss, 0.4, 1.3, c.feel, effects
 			})
 			observeAll(t, l, rounds)
 			rng := newRand()
-			w, grad := make([]float64, m.NumParams()), make([]float64, m.NumParams())
+			w, grad := make([]float64, len(l.w)), make([]float64, len(l.w))
 			for j := range w {
 				w[j] = rng.NormFloat64()
 			}

@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"sync"
 
 	"vitrine"
 	"vitrine/assortment"
 	"vitrine/internal/option"
 	"vitrine/internal/scratch"
-	"vitrine/internal/search"
 	"vitrine/utility"
 )
 
@@ -21,6 +21,8 @@ type LogBarrierOptions struct {
 	Limit     int     `toml:"limit" range:"[1, inf)" doc:"the most assortments that a decision may enumerate"`
 	ErrorOptions
 	RegressionOptions
+	// Rounds tell the places by the order of their offers.
+	PositionEffects bool `toml:"position_effects,omitempty" doc:"whether places sell differently, which is learned: u_i + γ_p, γ_1 = 0"`
 }
 
 // DefaultLogBarrierOptions returns an offline oracle, and at most 100,000
@@ -57,6 +59,8 @@ func (o LogBarrierOptions) check(p Problem) error {
 // (K+1)⁴/γ. They assume exp(u) ≤ 1, which utilities here need not satisfy. Err is the
 // oracle's error, [ErrorOptions].
 //
+// With position effects R_S is the revenue of S in its best order, in which it is shown.
+//
 // The program is solved exactly, over all assortments. There are Σ_l C(N, l) of at most
 // K of N items, so the strategy is not tractable.
 type LogBarrier struct {
@@ -70,7 +74,7 @@ func NewLogBarrier(p Problem, m utility.Model, o LogBarrierOptions, rng *rand.Ra
 	if err := o.check(p); err != nil {
 		return nil, err
 	}
-	oracle, err := newRegressor("NewLogBarrier", p, m, 0, o.RegressionOptions, rng)
+	oracle, err := newRegressor("NewLogBarrier", p, m, newPlaces(p, o.PositionEffects), o.RegressionOptions, rng)
 	if err != nil {
 		return nil, err
 	}
@@ -82,9 +86,10 @@ func NewLogBarrier(p Problem, m utility.Model, o LogBarrierOptions, rng *rand.Ra
 // freeze implements algorithm.
 func (l *LogBarrier) freeze() vitrine.Policy {
 	return &logBarrier{
-		onGreedy: onGreedy{optimistic{p: l.p, z: search.Optimistic{Model: l.model, Params: l.params()}}},
+		onGreedy: newOnGreedy(l.p, l.model, l.params(), l.places),
 		gamma:    l.gamma(),
 		limit:    l.o.Limit,
+		p:        l.p,
 	}
 }
 
@@ -107,6 +112,7 @@ type logBarrier struct {
 	onGreedy
 	gamma func(n int) float64
 	limit int
+	p     Problem
 }
 
 // Offer implements vitrine.Policy. The propensity is q_S. A request of more items than the problem
@@ -123,7 +129,11 @@ func (o *logBarrier) Offer(x *vitrine.Context, rng *rand.Rand) vitrine.Offer {
 	left := rng.Float64()
 	for s, p := range q {
 		if left -= p; left < 0 || s == last {
-			return vitrine.Offer{Assortment: append(vitrine.Assortment(nil), w.sets.At(s)...), Propensity: p}
+			offer := vitrine.Offer{Assortment: append(vitrine.Assortment(nil), w.sets.At(s)...), Propensity: p}
+			if o.effects != nil {
+				offer.Order = slices.Clone(w.order.of(offer.Assortment, w.u, o.effects, x.Revenue))
+			}
+			return offer
 		}
 	}
 	panic("bandit: a distribution on no sets")
@@ -133,13 +143,19 @@ func (o *logBarrier) Offer(x *vitrine.Context, rng *rand.Rand) vitrine.Offer {
 // nonempty set.
 func (o *logBarrier) distribution(w *barrierScratch, x *vitrine.Context) []float64 {
 	n := x.NumItems()
-	if _, err := assortment.Enumerate(&w.sets, o.greedy.p.Family(x), o.greedy.p.Size, n, o.limit); err != nil || w.sets.Len() == 0 {
+	if _, err := assortment.Enumerate(&w.sets, o.p.Family(x), o.p.Size, n, o.limit); err != nil || w.sets.Len() == 0 {
 		return nil
 	}
-	w.u = o.greedy.z.Utilities(w.u, x)
+	w.u = scratch.Grow(w.u, n)
+	o.greedy.Utilities(w.u, x)
 	w.revenue = scratch.Grow(w.revenue, w.sets.Len())
 	for s := range w.revenue {
-		w.revenue[s] = vitrine.ExpectedRevenue(w.sets.At(s), w.u, x.Revenue)
+		if o.effects == nil {
+			w.revenue[s] = vitrine.ExpectedRevenue(w.sets.At(s), w.u, x.Revenue)
+			continue
+		}
+		order := w.order.of(w.sets.At(s), w.u, o.effects, x.Revenue)
+		w.revenue[s] = vitrine.OrderedRevenue(order, w.u, o.effects, x.Revenue)
 	}
 	q, _ := w.barrier.solve(&w.sets, w.revenue, n, o.gamma(n))
 	return q
@@ -149,6 +165,7 @@ func (o *logBarrier) distribution(w *barrierScratch, x *vitrine.Context) []float
 type barrierScratch struct {
 	sets       assortment.Sets
 	u, revenue []float64
+	order      bestOrder
 	barrier    barrier
 }
 

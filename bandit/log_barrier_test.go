@@ -3,6 +3,7 @@ package bandit
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -45,6 +46,70 @@ func TestLogBarrierPropensity(t *testing.T) {
 		}
 	}
 	wantNear(t, "the sum of the propensities that were met", total, 1, 1e-3)
+}
+
+// With position effects the program has each set's revenue in its best order, in which it is shown.
+func TestLogBarrierOrders(t *testing.T) {
+	for _, revenues := range []bool{false, true} {
+		l := newLogBarrier(t, func(_ *Problem, o *LogBarrierOptions) { o.Gamma, o.Oracle, o.PositionEffects = 20, "online", true })
+		rng := newRand()
+		for s := range 60 {
+			x := paperContext(s)
+			offer := l.Policy().Offer(x, rng)
+			if err := l.Observe(vitrine.Round{Context: x, Offer: offer, Choice: vitrine.Choice(rng.IntN(1 + min(1, len(offer.Order))))}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		x, pi := paperContext(99), l.Policy().(*logBarrier)
+		if !revenues {
+			x.Revenue = nil
+		}
+		var w barrierScratch
+		pi.distribution(&w, x)
+		u, gamma := make([]float64, x.NumItems()), pi.PlaceEffects()
+		pi.Utilities(u, x)
+		if len(gamma) != paperSize || gamma[1] == 0 {
+			t.Fatalf("effects %v", gamma)
+		}
+		best := map[string]float64{}
+		for s := range w.sets.Len() {
+			want := 0.0
+			for order := range orders(w.sets.At(s)) {
+				want = max(want, vitrine.OrderedRevenue(order, u, gamma, x.Revenue))
+			}
+			wantNear(t, "the revenue of a set", w.revenue[s], want, 1e-12)
+			best[fmt.Sprint(w.sets.At(s))] = want
+		}
+		for range 200 {
+			offer := pi.Offer(x, rng)
+			wantNear(t, "the revenue of the order", vitrine.OrderedRevenue(offer.Order, u, gamma, x.Revenue), best[fmt.Sprint(offer.Assortment)], 1e-12)
+		}
+	}
+}
+
+// The best order of a set is that of an exhaustive search, whatever the signs of its gains and effects.
+func TestBestOrder(t *testing.T) {
+	rng := newRand()
+	var b bestOrder
+	for range 400 {
+		s := vitrine.Assortment{0, 2, 3, 5}[:rng.IntN(5)]
+		u, r, gamma := make([]float64, 6), make([]float64, 6), []float64{0}
+		for i := range u {
+			u[i], r[i] = 2*rng.NormFloat64(), rng.Float64()*rng.Float64()
+		}
+		for range rng.IntN(4) {
+			gamma = append(gamma, rng.NormFloat64())
+		}
+		want := 0.0
+		for order := range orders(s) {
+			want = max(want, vitrine.OrderedRevenue(order, u, gamma, r))
+		}
+		got := b.of(s, u, gamma, r)
+		if !slices.Equal(slices.Sorted(slices.Values(got)), []int(s)) {
+			t.Fatalf("order %v of %v", got, s)
+		}
+		wantNear(t, "revenue", vitrine.OrderedRevenue(got, u, gamma, r), want, 1e-12)
+	}
 }
 
 // q is the solution of the program of the estimate, with γ_t = γ√t.

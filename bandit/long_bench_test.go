@@ -84,6 +84,11 @@ func BenchmarkLongRun(b *testing.B) {
 			o.Constants, o.Radius, o.Intercept = "tuned", 0, true
 			return NewUCB(p, o)
 		}},
+		{"N=20,d=10/ofu-mnl-plus", small, func(p Problem) (vitrine.Learner, error) {
+			o := DefaultOFUOptions()
+			o.Constants, o.Radius, o.Lambda, o.Intercept = "tuned", 0, 100, true // as tuned for the worlds
+			return NewOFU(p, o)
+		}},
 		{"N=20,d=10/onl-mnl", small, func(p Problem) (vitrine.Learner, error) {
 			o := DefaultONLOptions()
 			o.Pilot, o.Update = "map", "online"

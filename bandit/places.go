@@ -1,6 +1,8 @@
 package bandit
 
 import (
+	"cmp"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -9,6 +11,7 @@ import (
 
 	"vitrine"
 	"vitrine/assortment"
+	"vitrine/internal/portable"
 	"vitrine/internal/scratch"
 	"vitrine/utility"
 )
@@ -161,6 +164,53 @@ func (o *placed) Utilities(dst []float64, x *vitrine.Context) {
 
 // PlaceEffects returns the estimated effects of the places, γ_1 = 0 first.
 func (o *placed) PlaceEffects() []float64 { return o.places.effects(o.z.Params) }
+
+// effectsOf returns the effects of the places that a policy estimates; nil without position effects.
+func effectsOf(o estimated) []float64 {
+	if p, ok := o.(*placed); ok {
+		return p.PlaceEffects()
+	}
+	return nil
+}
+
+// bestOrder finds the order of a set in which it earns most.
+type bestOrder struct {
+	order, next, items, places []int
+	gain                       []float64
+}
+
+// of returns all items of s in their best order, from the first place on, for the utilities u in the first place, the
+// effects γ and the revenues r. It is Dinkelbach's iteration: at the revenue z of an order the largest gains
+// (r_i − z) exp(u_i) take the places of the largest effects (the rearrangement inequality). The order is valid until the next call.
+func (b *bestOrder) of(s vitrine.Assortment, u, gamma, r []float64) []int {
+	b.order = append(b.order[:0], s...)
+	b.gain = scratch.Grow(b.gain, len(u))
+	b.places = b.places[:0]
+	maximum := math.Inf(-1)
+	for p, i := range s {
+		b.places = append(b.places, p)
+		maximum = max(maximum, u[i])
+	}
+	slices.SortStableFunc(b.places, func(p, q int) int {
+		return cmp.Compare(vitrine.PlaceEffect(gamma, q), vitrine.PlaceEffect(gamma, p))
+	})
+	b.items = append(b.items[:0], s...)
+	b.next = append(b.next[:0], s...)
+	for z := vitrine.OrderedRevenue(b.order, u, gamma, r); ; {
+		for _, i := range s {
+			b.gain[i] = (at(r, i) - z) * portable.Exp(u[i]-maximum)
+		}
+		slices.SortStableFunc(b.items, func(i, j int) int { return cmp.Compare(b.gain[j], b.gain[i]) })
+		for k, p := range b.places {
+			b.next[p] = b.items[k]
+		}
+		earned := vitrine.OrderedRevenue(b.next, u, gamma, r)
+		if !(earned > z) {
+			return b.order
+		}
+		b.order, b.next, z = b.next, b.order, earned
+	}
+}
 
 // PlaceEffects returns the effects of the places at the mean parameters, γ_1 = 0 first; nil without
 // position effects.

@@ -23,25 +23,33 @@ import (
 // differentiable but where two sets tie, with the gradient of the best of them,
 //
 //	∇_w R_s(S; w) = Σ_{i∈S} p(i | S, w) (r_i − R_s(S; w)) ∇f_w(x_i)
+//
+// With position effects the set has its best order, and f_w(x_i) + γ_p(i) is in the place of f_w(x_i).
 type posterior struct {
 	model            utility.Model
 	family           vitrine.Constraint // 𝒮
 	ridge, eta, feel float64            // ρ, η, λ
 	squared          float64            // c, 0 for the log loss
+	places           places
 
-	d        int
+	d        int       // with the features of places
 	features []float64 // of all rows
 	rows     *mat.Dense
 	rounds   []pastRound
 
 	u, p []float64 // scratch, of a set
 	best vitrine.Assortment
+
+	effects []float64 // γ, γ_1 = 0 first; nil without position effects
+	pull    []float64 // derivatives of the potential in γ, by max R
+	first   scratch.Matrix
 }
 
 // pastRound is what the posterior keeps of a round: its items or, where it does not
-// enter max R; only the offered ones do.
+// enter max R; only the offered ones do. With position effects the items are in the first place, and
+// the offered ones are kept again behind them, in their places.
 type pastRound struct {
-	items    int
+	items    int // with the offered ones
 	feelGood bool
 	revenue  []float64 // of feelGood; nil is 1 for all
 	offered  vitrine.Assortment
@@ -64,37 +72,47 @@ func (p *posterior) checkItems(n int) error {
 	return nil
 }
 
+// candidates returns the number of items of which max R is the revenue.
+func (p *posterior) candidates(r pastRound) int {
+	if p.places > 0 {
+		return r.items - len(r.offered)
+	}
+	return r.items
+}
+
 // finite reports whether all utilities with which a round enters the potential at w
 // are finite.
 func (p *posterior) finite(r vitrine.Round, w []float64) bool {
 	n := r.Context.NumItems()
 	p.u = scratch.Grow(p.u, n)
 	if n > 0 {
-		p.model.Utilities(p.u, w, r.Context.Features)
+		p.model.Utilities(p.u, w, p.places.first(&p.first, r.Context).Features)
 	}
 	return !math.IsInf(largest(0, p.u), 0)
 }
 
 // add adds a round that passes check. A round whose context names its own feasible
-// family counts only in the likelihood.
-func (p *posterior) add(r vitrine.Round) {
+// family counts only in the likelihood. offered is the round with the features of the places.
+func (p *posterior) add(r, offered vitrine.Round) {
 	past := pastRound{choice: r.Choice, feelGood: p.feel > 0 && r.Context.Feasible == nil}
-	items := r.Offer.Assortment
 	if past.feelGood {
-		items = make(vitrine.Assortment, r.Context.NumItems())
-		for i := range items {
-			items[i] = i
-		}
+		past.items = r.Context.NumItems()
 		past.revenue = append([]float64(nil), r.Context.Revenue...)
-		past.offered = append(past.offered, r.Offer.Assortment...)
-	} else {
-		for k := range items {
-			past.offered = append(past.offered, k)
+		if past.items > 0 {
+			all := p.places.first(&p.first, r.Context).Features
+			for i := range past.items {
+				p.features = append(p.features, all.RawRowView(i)...)
+			}
 		}
 	}
-	past.items = len(items)
-	for _, i := range items {
-		p.features = append(p.features, r.Context.Features.RawRowView(i)...)
+	if past.feelGood && p.places == 0 {
+		past.offered = append(past.offered, r.Offer.Assortment...)
+	} else {
+		for _, i := range offered.Offer.Assortment {
+			p.features = append(p.features, offered.Context.Features.RawRowView(i)...)
+			past.offered = append(past.offered, past.items)
+			past.items++
+		}
 	}
 	p.rounds = append(p.rounds, past)
 	p.stack()
@@ -111,8 +129,16 @@ func (p *posterior) stack() {
 func (p *posterior) Gradient(dst, w []float64) float64 {
 	u := 0.0
 	clear(dst)
+	if p.places > 0 {
+		p.effects = p.places.effects(w)
+		p.pull = scratch.Grow(p.pull, len(p.effects))
+		clear(p.pull)
+	}
 	if p.rows != nil {
 		u = backpropagate(p.model, dst, w, p.rows, p.cotangents)
+	}
+	for k := range int(p.places) {
+		dst[len(dst)-int(p.places)+k] += p.pull[1+k]
 	}
 	for j, v := range w {
 		dst[j] += float64(p.ridge * v)
@@ -139,19 +165,35 @@ func (p *posterior) cotangents(cotangent, u []float64) float64 {
 		if !r.feelGood {
 			continue
 		}
-		var best float64
-		p.best, best = assortment.Maximize(p.best, p.family, us, r.revenue)
-		total -= float64(p.feel * best)
-		p.choose(p.best, us)
-		for k, i := range p.best {
-			earns := 1.0
-			if r.revenue != nil {
-				earns = r.revenue[i]
-			}
-			cs[i] -= float64(p.feel * p.p[k+1] * (earns - best))
-		}
+		total -= p.addLargest(cs, us[:p.candidates(r)], r)
 	}
 	return total
+}
+
+// addLargest returns λ max R_s, and subtracts its derivatives in the utilities from cs and those in the effects
+// from p.pull.
+func (p *posterior) addLargest(cs, us []float64, r pastRound) float64 {
+	var best float64
+	if p.places == 0 {
+		p.best, best = assortment.Maximize(p.best, p.family, us, r.revenue)
+	} else {
+		p.best, best, _ = assortment.MaximizeOrdered(p.best, p.family, us, p.effects, r.revenue)
+	}
+	p.choose(p.best, us)
+	if p.places > 0 {
+		for k := range p.best {
+			p.u[k] += vitrine.PlaceEffect(p.effects, k)
+		}
+		vitrine.Probabilities(p.p, p.u)
+	}
+	for k, i := range p.best {
+		slope := float64(p.feel * p.p[k+1] * (at(r.revenue, i) - best))
+		cs[i] -= slope
+		if p.places > 0 {
+			p.pull[min(k, int(p.places))] -= slope
+		}
+	}
+	return float64(p.feel * best)
 }
 
 // addLogLoss returns total + η ℓ_s(w) and adds the derivatives in the utilities to cs, for the
@@ -265,13 +307,13 @@ func (p *posterior) decode(d *state.Decoder) {
 			return
 		}
 		if r.feelGood = kind > 0; r.feelGood {
-			if err := p.checkItems(r.items); err != nil {
+			if err := p.checkItems(p.candidates(r)); err != nil {
 				d.Fail(fmt.Errorf("snapshot of another feasible family: %w", err))
 				return
 			}
 		}
 		if kind == 2 {
-			r.revenue = make([]float64, r.items)
+			r.revenue = make([]float64, p.candidates(r))
 			d.Floats(r.revenue)
 		}
 		p.rounds = append(p.rounds, r)
