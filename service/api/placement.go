@@ -21,6 +21,7 @@ type Placement struct {
 	Record            string         `json:"record,omitzero" enum:"shown,all" doc:"which items' features the log keeps and the learner sees: shown is the items shown, all is every item of the request; if left out, all in the mode explore and shown in the others"`
 	Memory            int            `json:"memory,omitzero" default:"67108864" doc:"the max number of bytes of remembered decisions"`
 	Catalogue         string         `json:"catalogue,omitzero" doc:"another placement, with the same features, whose catalogue this one uses; its own if left out"`
+	Shard             int            `json:"shard,omitzero" doc:"of a service with several shards: the one that the placement is in, from its creation on; if left out, the one with the fewest placements"`
 	Keep              int            `json:"keep,omitzero" default:"8" minimum:"1" maximum:"1000" doc:"how many versions are kept to roll back to"`
 	Notes             []string       `json:"notes,omitempty" readOnly:"true" doc:"what follows from the settings; ignored in a request"`
 	Warnings          []string       `json:"warnings,omitempty" readOnly:"true" doc:"what speaks against the settings; ignored in a request"`
@@ -81,6 +82,7 @@ type Limit struct {
 // PlacementList lists placements, sorted by name.
 type PlacementList struct {
 	Placements []PlacementEntry `json:"placements"`
+	Away       []int            `json:"away,omitempty" doc:"shards that do not answer: their placements are missing"`
 }
 
 // PlacementEntry is a placement of a [PlacementList].

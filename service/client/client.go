@@ -6,7 +6,6 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
-	"sync/atomic"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -42,7 +41,7 @@ type Client struct {
 	ReadYourWrites bool
 
 	addresses addresses
-	wrote     atomic.Uint64 // the last entry of the log that an answer has named
+	wrote     writes
 }
 
 // Decide asks which items to show. If the request has no decision id, Decide makes one, so that

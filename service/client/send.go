@@ -165,7 +165,7 @@ func (c *Client) attempt(ctx context.Context, base, method, path string, body pa
 	}
 	if response.StatusCode < 300 {
 		if c.ReadYourWrites {
-			c.noteEntry(response.Header.Get(entryHeader))
+			c.wrote.note(response.Header.Get(entryHeader))
 		}
 		return 0, nil
 	}
@@ -182,10 +182,12 @@ func (c *Client) request(ctx context.Context, base, method, path string, body pa
 	if err != nil {
 		return nil, fmt.Errorf("client: %w", err)
 	}
-	if entry := c.wrote.Load(); entry > 0 && method == http.MethodGet {
-		query := r.URL.Query()
-		query.Set("entry", strconv.FormatUint(entry, 10))
-		r.URL.RawQuery = query.Encode()
+	if method == http.MethodGet {
+		if entries := c.wrote.text(); entries != "" {
+			query := r.URL.Query()
+			query.Set("entry", entries)
+			r.URL.RawQuery = query.Encode()
+		}
 	}
 	if strings.ContainsFunc(c.Key, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return nil, errors.New("client: Key has a character that no token has, perhaps a line break at its end")
@@ -208,13 +210,6 @@ func (c *Client) request(ctx context.Context, base, method, path string, body pa
 
 // entryHeader names the entry of the log that has a change.
 const entryHeader = "Vitrine-Entry"
-
-// noteEntry remembers the entry of a change, if it is the last so far.
-func (c *Client) noteEntry(text string) {
-	entry, _ := strconv.ParseUint(text, 10, 64)
-	for before := c.wrote.Load(); entry > before && !c.wrote.CompareAndSwap(before, entry); before = c.wrote.Load() {
-	}
-}
 
 var errTooLong = fmt.Errorf("client: the answer has more than %d bytes", maxAnswer)
 

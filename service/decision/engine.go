@@ -48,6 +48,11 @@ func (e *Engine) Close() {
 	e.closing.Do(func() { close(e.quit) })
 	<-e.stopped
 	e.state.rest()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, p := range e.state.placements {
+		e.state.release(p) // the budget may outlive the engine
+	}
 }
 
 const (

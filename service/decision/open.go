@@ -13,6 +13,7 @@ import (
 
 // Options configure an engine.
 type Options struct {
+	Shard int // of the service's, whose log is Store, from 1 on; 0 if it is the only one
 	Store Log // the engine is its only writer, or follows it; it does not close it
 	Build func(Spec) (vitrine.Learner, error)
 
@@ -62,7 +63,7 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	s.log = o.Store
 	s.beginAgain, s.size, s.budget = o.BeginAgain, o.Size, o.Budget
 	e := &Engine{
-		store: o.Store, applied: o.Applied, alarmed: o.Alarmed, gather: o.Gather, state: s,
+		shard: o.Shard, store: o.Store, applied: o.Applied, alarmed: o.Alarmed, gather: o.Gather, state: s,
 		proposals: make(chan *proposal, 256), quit: make(chan struct{}), stopped: make(chan struct{}),
 		following: following{leader: o.Leader, lead: make(chan chan error)},
 		proposing: proposing{propose: o.Propose, replica: o.Replica, confirm: o.Confirm},

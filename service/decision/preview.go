@@ -9,7 +9,7 @@ import (
 // Preview returns what [Engine.Change] would do with a configuration, and changes nothing. how.Reset and how.Relearn are
 // ignored: the answer says what each would do. Errors are those of Change, except *LossError.
 func (e *Engine) Preview(name string, config []byte, how Change) (v api.Preview, err error) {
-	c, err := parsePut(name, config)
+	c, err := e.parsePut(name, config)
 	if err != nil {
 		return v, err
 	}

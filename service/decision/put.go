@@ -64,7 +64,7 @@ func (e *Engine) Create(ctx context.Context, name string, config []byte, now int
 
 // put changes nothing that is there if how is nil.
 func (e *Engine) put(ctx context.Context, name string, config []byte, now int64, how *Change) (created bool, err error) {
-	c, err := parsePut(name, config)
+	c, err := e.parsePut(name, config)
 	if err != nil {
 		return false, err
 	}
@@ -117,7 +117,7 @@ func (e *Engine) put(ctx context.Context, name string, config []byte, now int64,
 }
 
 // parsePut reads the configuration of a put.
-func parsePut(name string, config []byte) (*Config, error) {
+func (e *Engine) parsePut(name string, config []byte) (*Config, error) {
 	if !IsPlacementName(name) {
 		return nil, api.Fieldf("/name", "%q: must have from 1 to %d letters, digits, '.', '_', '-' and ':', and be no step of a path", name, maxPlacement)
 	}
@@ -125,6 +125,13 @@ func parsePut(name string, config []byte) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
+	switch {
+	case c.Shard != 0 && e.shard == 0:
+		return nil, api.Fieldf("/shard", "%d: the service has one log and no shards: leave it out", c.Shard)
+	case c.Shard != 0 && c.Shard != e.shard:
+		return nil, api.Fieldf("/shard", "%d: the placement is in shard %d, where its name was first put, and stays there: leave it out", c.Shard, e.shard)
+	}
+	c.Shard = 0 // no part of the log
 	if n := len(c.Canonical()); n > maxBatch/2 {
 		return nil, api.Fieldf("", "the configuration has %d bytes, at most %d fit into the log", n, maxBatch/2)
 	}

@@ -20,6 +20,7 @@ import (
 // the log and the state have the same order with any number of callers, and every entry was lawful when it
 // was written.
 type Engine struct {
+	shard   int // 0 of the only log of a service
 	store   Log
 	applied func(uint64, *eventlog.Event)
 	alarmed func(string, *api.Alarm)

@@ -77,6 +77,12 @@ func (r *running) until(what string, is func() bool) {
 // runs starts a service, and returns when it answers.
 func runs(t *testing.T, log, data string, change func(c *Config)) *running {
 	t.Helper()
+	return runsFor(t, log, data, 0, change)
+}
+
+// runsFor is runs with a patience for the log's servers.
+func runsFor(t *testing.T, log, data string, patience time.Duration, change func(c *Config)) *running {
+	t.Helper()
 	r := &running{T: t, data: data}
 	c := Default()
 	c.Data, c.Listen, c.Log.URL = data, "127.0.0.1:0", log
@@ -87,7 +93,7 @@ func runs(t *testing.T, log, data string, change func(c *Config)) *running {
 	ctx, stop := context.WithCancel(t.Context())
 	address, ended := make(chan string, 10), make(chan error, 1)
 	go func() {
-		ended <- Run(ctx, c, Options{Logger: slog.New(slog.NewJSONHandler(r, nil)), Serving: func(_ context.Context, at string) { address <- at }})
+		ended <- Run(ctx, c, Options{Patience: patience, Logger: slog.New(slog.NewJSONHandler(r, nil)), Serving: func(_ context.Context, at string) { address <- at }})
 	}()
 	r.stop = sync.OnceFunc(func() {
 		stop()

@@ -19,6 +19,7 @@ import (
 
 	"vitrine/internal/hint"
 	"vitrine/internal/replace"
+	"vitrine/service/budget"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/natslog"
@@ -54,6 +55,7 @@ type service struct {
 	Config
 	Options
 	process string // identifies the writer of the log
+	shard   int    // whose log it is; 0 of the only one
 	keys    *server.Keys
 	tracer  trace.Tracer // nil without traces
 }
@@ -88,6 +90,9 @@ func Run(ctx context.Context, c *Config, o Options) error {
 	var stop func()
 	s.tracer, stop = tracer(ctx, s.Version, s.Logger)
 	defer stop()
+	if s.Log.Shards > 1 {
+		return s.runShards(ctx)
+	}
 	return s.run(ctx)
 }
 
@@ -146,52 +151,90 @@ type life struct {
 	last   uint64 // the last entry when it ended
 }
 
-// live runs one life of the service. Entries up to known were acknowledged in an earlier life.
-func (s *service) live(ctx context.Context, known uint64) (_ *life, err error) {
+// live runs one life of a service with one log. Entries up to known were acknowledged in an earlier life.
+func (s *service) live(ctx context.Context, known uint64) (*life, error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	l := &life{service: s}
+	l, options := &life{service: s}, s.serverOptions()
 	var beside sync.WaitGroup
-	listen, options := s.listen(), server.Options{
-		Keys: s.keys, Feed: new(server.Feed), Limits: s.limits(), Logger: s.Logger, Version: s.Version, Budget: s.budget(),
-		Personalizer: s.Personalizer, Origins: s.CORS.Origins, Tracer: s.tracer, Demo: s.Demo,
-	}
-	options.Appends = server.NewAppends()
-	listen.Ready = func(a net.Addr) {
-		s.Listen, l.served = a.String(), true // the next life listens at the same port
-		s.Logger.Info("listening", "address", a.String(), "data", s.Data)
+	defer beside.Wait()
+	socket, err := s.bind(ctx, options, func(address string) {
+		l.served = true
 		if s.Serving != nil {
-			beside.Go(func() { s.Serving(ctx, a.String()) })
+			beside.Go(func() { s.Serving(ctx, address) })
 		}
-	}
-	socket, err := server.Bind(ctx, listen, options) // first: the replay may take long
-	if errors.Is(err, syscall.EADDRINUSE) {
-		err = fmt.Errorf("%w: stop the program that listens there, or name another address with --listen or the key listen", err)
-	}
+	})
 	if err != nil {
 		return l, err
 	}
 	defer socket.Close()
+	defer stop()
+	return l, l.work(ctx, known, options.Budget, options.Feed.Applied, func(shard server.Shard) (*server.Server, func(context.Context) error, error) {
+		options.Shard = shard
+		serving := server.New(options)
+		return serving, func(ctx context.Context) error { return serving.Serve(ctx, socket) }, nil
+	})
+}
+
+// serverOptions returns the options of a server without those of its log.
+func (s *service) serverOptions() server.Options {
+	return server.Options{
+		Keys: s.keys, Feed: new(server.Feed), Limits: s.limits(), Logger: s.Logger, Version: s.Version, Budget: s.budget(),
+		Personalizer: s.Personalizer, Origins: s.CORS.Origins, Tracer: s.tracer, Demo: s.Demo,
+	}
+}
+
+// bind binds the address of the service, before the replay, which may take long. ready is called when requests are answered.
+func (s *service) bind(ctx context.Context, o server.Options, ready func(address string)) (*server.Socket, error) {
+	listen := s.listen()
+	listen.Ready = func(a net.Addr) {
+		s.Listen = a.String() // the next life listens at the same port
+		s.Logger.Info("listening", "address", s.Listen, "data", s.Data)
+		ready(s.Listen)
+	}
+	socket, err := server.Bind(ctx, listen, o)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		err = fmt.Errorf("%w: stop the program that listens there, or name another address with --listen or the key listen", err)
+	}
+	return socket, err
+}
+
+// answerer returns a server that answers for a log, and a function that lets it answer until its context ends.
+type answerer func(log server.Shard) (s *server.Server, serve func(context.Context) error, err error)
+
+// work opens the log and lets a server answer for it, and writes the log or follows it, until ctx ends or the log is lost. applied
+// is called for each entry.
+func (l *life) work(ctx context.Context, known uint64, of *budget.Budget, applied func(uint64, *eventlog.Event), answer answerer) (err error) {
+	s := l.service
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	var beside sync.WaitGroup
 	if l.store, err = s.openLog(ctx); err != nil {
-		return l, err
+		return err
 	}
 	defer func() { err = errors.Join(err, l.store.Close()) }()
 	s.TakeOver = false // later lives do not take the log from its next owner
-	if err := l.open(ctx, options, known); err != nil {
-		return l, err
+	shard := server.Shard{Log: l.store, Epoch: l.store.Epoch, Appends: server.NewAppends()}
+	if err := l.open(ctx, decision.Options{Shard: s.shard, Store: measuredLog{l.store, shard.Appends}, Budget: of, Applied: applied}, known); err != nil {
+		return err
 	}
 	defer l.engine.Close()
 	beside.Go(func() { l.clock.watch(ctx, time.Second, s.Logger) })
-	options.Engine, options.Log, options.Epoch, options.Clock, options.SnapshotAge = l.engine, l.store, l.store.Epoch, l.clock.now, l.keeper.age
+	defer beside.Wait()
+	defer stop()
+	shard.Engine, shard.Clock, shard.SnapshotAge = l.engine, l.clock.now, l.keeper.age
 	if s.Log.URL != "" {
-		options.Forward = l.forward
+		shard.Forward = l.forward
 	}
 	if s.Export != nil {
-		options.Export = func(ctx context.Context, w io.Writer, placement string) error {
+		shard.Export = func(ctx context.Context, w io.Writer, placement string) error {
 			return s.Export(ctx, l.store, s.Data, placement, w)
 		}
 	}
-	serving := server.New(options)
+	serving, serve, err := answer(shard)
+	if err != nil {
+		return err
+	}
 	var failure error // of becoming the leader
 	beside.Go(func() {
 		err := l.lead(ctx)
@@ -218,25 +261,25 @@ func (s *service) live(ctx context.Context, known uint64) (_ *life, err error) {
 		case <-ctx.Done():
 		}
 	})
-	err = serving.Serve(ctx, socket)
+	err = serve(ctx)
 	stop()
 	beside.Wait()
 	if l.last = l.engine.Sequence(); l.store.Loss() != nil {
-		return l, l.store.Loss()
+		return l.store.Loss()
 	}
 	if failure != nil {
-		return l, errors.Join(err, failure)
+		return errors.Join(err, failure)
 	}
 	if !errors.Is(err, decision.ErrStopped) {
 		l.keeper.last()
 	}
 	l.last = l.engine.Sequence()
 	s.Logger.Info("stopped", "entry", l.last)
-	return l, err
+	return err
 }
 
 // open makes the engine, the clock and the keeper from the log.
-func (l *life) open(ctx context.Context, o server.Options, known uint64) (err error) {
+func (l *life) open(ctx context.Context, engine decision.Options, known uint64) (err error) {
 	if err := replace.Clean(filepath.Join(l.Data, SnapshotFile)); err != nil {
 		return err
 	}
@@ -251,7 +294,7 @@ func (l *life) open(ctx context.Context, o server.Options, known uint64) (err er
 			}
 		}()
 	}
-	engine := decision.Options{Confirm: l.store.Confirm, Store: measuredLog{l.store, o.Appends}, Budget: o.Budget, Applied: o.Feed.Applied}
+	engine.Confirm = l.store.Confirm
 	if !l.store.Leads() {
 		if engine.Replica, err = l.store.NewReplica(ctx); err != nil {
 			return err

@@ -18,7 +18,7 @@ func (s *Server) downloadRoutes() []route {
 		id: "model", summary: "What the learner has learned, as it saves itself, with the configuration of a learner that reads it.",
 		answers: map[int][]content{200: {jsonOf[api.LearnerState]("")}}, errors: []int{404},
 	}}
-	if s.options.Export != nil {
+	if s.options.Export != nil || s.several() {
 		list = append(list, route{
 			method: "GET", path: "/v1/placements/{name}/export", scope: ScopeRead, handle: s.export, stream: true,
 			id: "export", summary: "The decisions of a placement that are in the log, with their outcomes, a line of JSON each, as vitrine export writes them. The service makes one export at a time: 503 during another one.",
@@ -45,6 +45,9 @@ func (c *call) attach(file string) {
 
 func (s *Server) export(c *call) error {
 	name := c.PathValue("name")
+	if c.shard.Export == nil {
+		return noRoute
+	}
 	if _, err := c.shard.Engine.Config(name); err != nil {
 		return err
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -34,38 +33,43 @@ type subscriber struct {
 	key        string   // the listener's
 	placement  string   // "" is every one
 	placements []string // of the listener's key; nil is all
+	shards     []*Shard // whose events it gets
 	messages   chan numbered
 	live       bool // whether it gets what comes; before that it reads the log
 }
 
-// numbered is an event as it is sent, with its entry.
+// numbered is an event as it is sent, but for its id, and its entry.
 type numbered struct {
+	shard    int
 	sequence uint64
 	text     []byte
 }
 
-// wants reports whether a listener gets the events of a placement.
-func (s *subscriber) wants(placement string) bool {
-	return (s.placement == "" || s.placement == placement) && covers(s.placements, placement)
+// wants reports whether a listener gets the events of a placement in a shard.
+func (s *subscriber) wants(shard int, placement string) bool {
+	return slices.ContainsFunc(s.shards, func(of *Shard) bool { return of.Number == shard }) && (s.placement == "" || s.placement == placement) && covers(s.placements, placement)
 }
 
 // backlog is how many events a listener may be behind.
 const backlog = 1024
 
-// Applied sends an entry of the log to the listeners.
-func (f *Feed) Applied(sequence uint64, e *eventlog.Event) {
+// Applied sends an entry of the only log to the listeners.
+func (f *Feed) Applied(sequence uint64, e *eventlog.Event) { f.send(0, sequence, e) }
+
+// send sends an entry of the log of a shard to the listeners.
+func (f *Feed) send(shard int, sequence uint64, e *eventlog.Event) {
 	if f.listening.Load() == 0 {
 		return
 	}
-	text := message(sequence, e)
+	text := message(shard, e)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for s := range f.to {
-		if !s.live || !s.wants(e.Placement) {
+		if !s.live || !s.wants(shard, e.Placement) {
 			continue
 		}
 		select {
-		case s.messages <- numbered{sequence, text}:
+		case s.messages <- numbered{shard, sequence, text}:
 		default:
 			f.drop(s)
 		}
@@ -81,8 +85,8 @@ func (f *Feed) drop(s *subscriber) {
 	}
 }
 
-// subscribe adds a listener, unless there are limit of all keys or perKey of this one.
-func (f *Feed) subscribe(c *call, limit, perKey int) (*subscriber, bool) {
+// subscribe adds a listener to shards, unless there are limit of all keys or perKey of this one.
+func (f *Feed) subscribe(c *call, shards func() []*Shard, limit, perKey int) (*subscriber, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	same := 0
@@ -97,7 +101,7 @@ func (f *Feed) subscribe(c *call, limit, perKey int) (*subscriber, bool) {
 	if f.to == nil {
 		f.to = map[*subscriber]struct{}{}
 	}
-	s := &subscriber{key: c.key, placement: c.URL.Query().Get("placement"), placements: c.placements, messages: make(chan numbered, backlog)}
+	s := &subscriber{key: c.key, placement: c.URL.Query().Get("placement"), placements: c.placements, shards: shards(), messages: make(chan numbered, backlog)}
 	f.to[s] = struct{}{}
 	f.listening.Add(1)
 	return s, true
@@ -119,21 +123,29 @@ func (f *Feed) leave(s *subscriber) {
 // Close ends all subscriptions.
 func (f *Feed) Close() {
 	f.mu.Lock()
-	defer f.mu.Unlock()
 	f.closed = true
+	f.mu.Unlock()
+	f.interrupt()
+}
+
+// interrupt ends all subscriptions: their listeners come back.
+func (f *Feed) interrupt() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	for s := range f.to {
 		f.drop(s)
 	}
 }
 
-// message returns a server-sent event.
-func message(sequence uint64, e *eventlog.Event) []byte {
+// message returns a server-sent event but for its id.
+func message(shard int, e *eventlog.Event) []byte {
 	kind, event := eventOf(e)
+	event.Shard = shard
 	data, err := json.Marshal(event, json.Deterministic(true))
 	if err != nil {
 		panic(fmt.Sprintf("server: an event does not marshal: %v", err))
 	}
-	return fmt.Appendf(nil, "id: %d\nevent: %s\ndata: %s\n\n", sequence, kind, data)
+	return fmt.Appendf(nil, "event: %s\ndata: %s\n\n", kind, data)
 }
 
 // eventOf returns the event that listeners receive, and its kind.
@@ -215,57 +227,101 @@ const (
 // that it has seen first gets the later ones from the log.
 func (s *Server) listen(c *call) error {
 	each := s.share(s.limits.KeySubscribers, s.limits.Subscribers)
-	sub, ok := s.feed.subscribe(c, s.limits.Subscribers, each)
+	shards, err := s.listened(c)
+	if err != nil {
+		return err
+	}
+	sub, ok := s.feed.subscribe(c, shards, s.limits.Subscribers, each)
 	if !ok {
 		p := problemf(http.StatusServiceUnavailable, "busy", "there are too many listeners: at most %d, and at most %d with one key", s.limits.Subscribers, each)
 		p.retry = "5"
 		return p
 	}
 	defer s.feed.leave(sub)
-	after, resumes, err := s.lastEvent(c)
+	after, err := c.lastEvent(sub.shards)
 	if err != nil {
 		return err
 	}
 	h := c.w.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-store")
-	l := &listener{Server: s, c: c, sub: sub, control: http.NewResponseController(&c.w)}
-	greeting := ": from now on"
+	l := &listener{Server: s, c: c, sub: sub, control: http.NewResponseController(&c.w), sent: after}
+	resumes, greeting := len(after) > 0, ": from now on"
 	if resumes {
-		greeting = fmt.Sprintf(": after entry %d", after)
+		greeting = fmt.Sprintf(": after entry %s", after)
 	} else {
 		s.feed.goLive(sub)
+	}
+	for _, shard := range sub.shards {
+		if _, known := after[shard.Number]; !known {
+			after[shard.Number] = shard.Engine.Sequence()
+		}
 	}
 	if !l.send(fmt.Appendf(nil, "%s\nretry: %d\n\n", greeting, retryAfter.Milliseconds())) || l.control.Flush() != nil {
 		return nil
 	}
-	if resumes && !l.catchUp(after) {
+	if resumes && !l.catchUp() {
 		return nil
 	}
 	l.follow()
 	return nil
 }
 
-// lastEvent returns the last event that a listener has seen, by its header Last-Event-ID.
-func (s *Server) lastEvent(c *call) (after uint64, resumes bool, err error) {
+// listened returns a function that returns the shards whose events a listener gets: those that are here, or that of the
+// placement in the query.
+func (s *Server) listened(c *call) (func() []*Shard, error) {
+	all := func() []*Shard { return s.here(c) }
+	name := c.URL.Query().Get("placement")
+	if !s.several() || name == "" {
+		return all, nil
+	}
+	number, err := s.options.Shards.Places.Shard(c.Context(), name)
+	if err != nil || number == 0 {
+		return all, s.unplaced(err)
+	}
+	one := func() []*Shard {
+		return slices.DeleteFunc(all(), func(shard *Shard) bool { return shard.Number != number })
+	}
+	if len(one()) == 0 && c.mine(name) {
+		return nil, s.away(number, fmt.Errorf("%w here: ask a process that follows it", ErrAway))
+	}
+	return one, nil
+}
+
+// lastEvent returns the last event of each shard that a listener has seen, by its header Last-Event-ID; none without it.
+func (c *call) lastEvent(shards []*Shard) (api.Entries, error) {
 	text := c.Header.Get("Last-Event-ID")
 	if text == "" {
-		return 0, false, nil
+		return api.Entries{}, nil
 	}
-	after, err = strconv.ParseUint(text, 10, 64)
-	if err != nil || after > c.shard.Engine.Sequence() {
-		return 0, false, problemf(http.StatusBadRequest, "header", "Last-Event-ID: %q: must be the id of an event of this service, from 0 to %d", readable(text), c.shard.Engine.Sequence())
-	}
-	for _, err := range c.shard.Engine.Events(c.Context(), after+1) {
-		if errors.Is(err, eventlog.ErrRemoved) {
-			return 0, false, problemf(http.StatusGone, "removed", "Last-Event-ID: %d: events after it were removed from the log: connect without it, and read the state again", after)
+	after, err := api.ParseEntries(text)
+	if entry, plain := after[0]; plain && entry == 0 { // the beginning of each log
+		after = api.Entries{}
+		for _, shard := range shards {
+			after[shard.Number] = 0
 		}
-		if err != nil {
-			return 0, false, err
-		}
-		break
+	} else if plain == c.server.several() {
+		err = api.Fieldf("", "the other form")
 	}
-	return after, true, nil
+	for _, shard := range shards {
+		entry, known := after[shard.Number]
+		if end := shard.Engine.Sequence(); err != nil || entry > end {
+			return nil, problemf(http.StatusBadRequest, "header", "Last-Event-ID: %q: must be the id of an event of this service, from %s to %s", readable(text), api.EntryOf(shard.Number, 0), api.EntryOf(shard.Number, end))
+		}
+		if !known {
+			continue
+		}
+		for _, err := range shard.Engine.Events(c.Context(), entry+1) {
+			if errors.Is(err, eventlog.ErrRemoved) {
+				return nil, problemf(http.StatusGone, "removed", "Last-Event-ID: %s: events after it were removed from the log: connect without it, and read the state again", readable(text))
+			}
+			if err != nil {
+				return nil, err
+			}
+			break
+		}
+	}
+	return after, nil
 }
 
 // listener sends events to a subscriber.
@@ -274,7 +330,7 @@ type listener struct {
 	c       *call
 	sub     *subscriber
 	control *http.ResponseController
-	sent    uint64 // the last entry that was read from the log
+	sent    api.Entries // the last entries that were sent, or read from the logs
 }
 
 // send sends a message and reports whether the listener still reads.
@@ -295,23 +351,40 @@ func (l *listener) end() {
 	_ = l.control.Flush()
 }
 
-// catchUp sends what the log has after an entry, until the rest comes live. It reports whether the listener stays.
-func (l *listener) catchUp(after uint64) bool {
-	l.sent = after
+// pass sends an event with its id, which says where the listener is in each log.
+func (l *listener) pass(shard int, sequence uint64, text []byte) bool {
+	l.sent[shard] = sequence
+	return l.send(fmt.Appendf(nil, "id: %s\n%s", l.sent, text))
+}
+
+// catchUp sends what the logs have after the entries that were sent, until the rest comes live. It reports whether the listener
+// stays.
+func (l *listener) catchUp() bool {
 	for !l.sub.live {
-		if l.sent+backlog/2 > l.c.shard.Engine.Sequence() {
+		if !slices.ContainsFunc(l.sub.shards, func(s *Shard) bool { return l.sent[s.Number]+backlog/2 <= s.Engine.Sequence() }) {
 			l.feed.goLive(l.sub) // what is applied from now on comes live, and what was before is part of the state
 		}
-		for e, err := range l.c.shard.Engine.Events(l.c.Context(), l.sent+1) {
-			if err != nil || l.sub.wants(e.Placement) && !l.may() {
-				l.end()
-				return false
-			}
-			if l.sent = e.Sequence; l.sub.wants(e.Placement) && !l.send(message(e.Sequence, e.Event)) {
+		for _, shard := range l.sub.shards {
+			if !l.read(shard) {
 				return false
 			}
 		}
 		if l.control.Flush() != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// read sends what the log of a shard has.
+func (l *listener) read(shard *Shard) bool {
+	for e, err := range shard.Engine.Events(l.c.Context(), l.sent[shard.Number]+1) {
+		wants := err == nil && l.sub.wants(shard.Number, e.Placement)
+		if err != nil || wants && !l.may() {
+			l.end()
+			return false
+		}
+		if l.sent[shard.Number] = e.Sequence; wants && !l.pass(shard.Number, e.Sequence, message(shard.Number, e.Event)) {
 			return false
 		}
 	}
@@ -335,7 +408,7 @@ func (l *listener) follow() {
 				l.end()
 				return
 			}
-			if m.sequence > l.sent && !l.send(m.text) {
+			if m.sequence > l.sent[m.shard] && !l.pass(m.shard, m.sequence, m.text) {
 				return
 			}
 		}

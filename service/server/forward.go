@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"runtime/debug"
 
 	"vitrine/service/decision"
@@ -16,12 +17,23 @@ import (
 // A follower passes requests that change more than decisions on to the leader, as they came, and answers with its answer.
 // The leader checks the key and the limits again, so all processes need the same keys.
 
-// forwardedKey is the key of a value of the context of a request that a follower has passed on.
-type forwardedKey struct{}
+// relay says why another process has passed a request on; the zero value is of a request of a caller.
+type relay struct {
+	toLeader bool // because it follows
+	shard    int  // because it does not have the log of the shard
+}
+
+// relayKey is the key of the relay in the context of a request.
+type relayKey struct{}
+
+func relayOf(c *call) relay {
+	r, _ := c.Request.Context().Value(relayKey{}).(relay)
+	return r
+}
 
 // isLeaders reports whether only the leader can answer a request that has come to a follower.
 func (s *Server) isLeaders(c *call, rt *route) bool {
-	if c.shard.Forward == nil || c.shard.Engine.Role() != decision.Follower || c.Context().Value(forwardedKey{}) != nil || c.Method == http.MethodGet || c.Method == http.MethodHead {
+	if c.shard == nil || c.shard.Forward == nil || c.shard.Engine.Role() != decision.Follower || relayOf(c).toLeader || c.Method == http.MethodGet || c.Method == http.MethodHead {
 		return false
 	}
 	if rt.contract != nil { // which may make the placement
@@ -34,11 +46,34 @@ func (s *Server) isLeaders(c *call, rt *route) bool {
 
 // forward passes a request on to the leader. Afterwards this process has seen what the leader has written.
 func (s *Server) forward(c *call) error {
-	body, err := c.body()
+	request, err := s.requestOf(c, c.URL.RequestURI())
 	if err != nil {
 		return err
 	}
+	answer, err := c.shard.Forward(c.Context(), request)
+	if err != nil {
+		return err
+	}
+	a, text, err := readAnswer(answer, c.Request)
+	if err != nil {
+		return fmt.Errorf("the leader's answer: %w", err)
+	}
+	if err := c.shard.Engine.CatchUp(c.Context()); err != nil {
+		s.log.Warn("a change by the leader is not seen here yet", "request_id", c.id, "cause", err.Error())
+	}
+	return c.relay(a, text)
+}
+
+// requestOf returns the request of a call to a path, as another process gets it.
+func (s *Server) requestOf(c *call, path string) ([]byte, error) {
+	body, err := c.body()
+	if err != nil {
+		return nil, err
+	}
 	r := c.Request.Clone(c.Context())
+	if r.URL, err = url.ParseRequestURI(path); err != nil {
+		return nil, err
+	}
 	r.Body, r.ContentLength, r.TransferEncoding = io.NopCloser(bytes.NewReader(body)), int64(len(body)), nil
 	r.Header.Del("Content-Encoding")
 	r.Header.Del("Accept-Encoding") // the answer is compressed here
@@ -50,24 +85,24 @@ func (s *Server) forward(c *call) error {
 	}
 	var request bytes.Buffer
 	if err := r.Write(&request); err != nil {
-		return err
+		return nil, err
 	}
-	answer, err := c.shard.Forward(c.Context(), request.Bytes())
-	if err != nil {
-		return err
-	}
+	return request.Bytes(), nil
+}
+
+// readAnswer reads the answer of another process to a request.
+func readAnswer(answer []byte, r *http.Request) (*http.Response, []byte, error) {
 	a, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(answer)), r)
 	if err != nil {
-		return fmt.Errorf("the leader's answer: %w", err)
+		return nil, nil, err
 	}
 	defer a.Body.Close()
 	text, err := io.ReadAll(a.Body)
-	if err != nil {
-		return fmt.Errorf("the leader's answer: %w", err)
-	}
-	if err := c.shard.Engine.CatchUp(c.Context()); err != nil {
-		s.log.Warn("a change by the leader is not seen here yet", "request_id", c.id, "cause", err.Error())
-	}
+	return a, text, err
+}
+
+// relay answers with the answer of another process.
+func (c *call) relay(a *http.Response, text []byte) error {
 	h := c.w.Header()
 	for name, values := range a.Header {
 		if name != "Content-Length" {
@@ -82,27 +117,25 @@ func (s *Server) forward(c *call) error {
 }
 
 // Forwarded answers a request that a follower has passed on.
-func (s *Server) Forwarded(request []byte) []byte {
+func (s *Server) Forwarded(request []byte) []byte { return s.relayed(request, relay{toLeader: true}) }
+
+// relayed answers a request that another process has passed on.
+func (s *Server) relayed(request []byte, why relay) []byte {
 	w := &written{header: http.Header{}}
 	r, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(request)))
 	switch {
 	case err != nil:
 		w.WriteHeader(http.StatusBadRequest)
-	case r.Method == http.MethodGet || r.Method == http.MethodHead: // a follower answers them, and some have no end
+	case why.toLeader && (r.Method == http.MethodGet || r.Method == http.MethodHead): // a follower answers them, and some have no end
 		w.WriteHeader(http.StatusMethodNotAllowed)
 	default:
-		s.serveForwarded(w, r)
+		s.serveRelayed(w, r, why)
 	}
-	a := &http.Response{
-		StatusCode: w.status, ProtoMajor: 1, ProtoMinor: 1, Header: w.header, Body: io.NopCloser(&w.body), ContentLength: int64(w.body.Len()),
-	}
-	var answer bytes.Buffer
-	_ = a.Write(&answer) // into memory
-	return answer.Bytes()
+	return w.bytes()
 }
 
-// serveForwarded is ServeHTTP where no http.Server catches a handler that gives an answer up.
-func (s *Server) serveForwarded(w *written, r *http.Request) {
+// serveRelayed is ServeHTTP where no http.Server catches a handler that gives an answer up.
+func (s *Server) serveRelayed(w *written, r *http.Request, why relay) {
 	defer func() {
 		if v := recover(); v != nil {
 			*w = written{header: http.Header{}, status: http.StatusInternalServerError}
@@ -111,7 +144,7 @@ func (s *Server) serveForwarded(w *written, r *http.Request) {
 			}
 		}
 	}()
-	s.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), forwardedKey{}, true)))
+	s.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), relayKey{}, why)))
 }
 
 // written is an answer in memory.
@@ -119,6 +152,16 @@ type written struct {
 	header http.Header
 	status int
 	body   bytes.Buffer
+}
+
+// bytes returns the answer in the form of HTTP/1.1.
+func (w *written) bytes() []byte {
+	a := &http.Response{
+		StatusCode: w.status, ProtoMajor: 1, ProtoMinor: 1, Header: w.header, Body: io.NopCloser(&w.body), ContentLength: int64(w.body.Len()),
+	}
+	var answer bytes.Buffer
+	_ = a.Write(&answer) // into memory
+	return answer.Bytes()
 }
 
 // Header implements http.ResponseWriter.
@@ -144,7 +187,7 @@ func (s *Server) seek(c *call, rt *route) error {
 	if rt.contract != nil {
 		name = c.Placement()
 	}
-	if name == "" || c.shard.Engine.Role() != decision.Follower {
+	if name == "" || c.shard == nil || c.shard.Engine.Role() != decision.Follower {
 		return nil
 	}
 	if _, err := c.shard.Engine.Config(name); err == nil {

@@ -251,7 +251,7 @@ func (s *Server) confine(c *call, rt *route) error {
 	if c.placements == nil || rt.chooses {
 		return nil
 	}
-	name, id := c.PathValue("name"), c.PathValue("id")
+	name := c.PathValue("name")
 	if rt.contract != nil {
 		name = c.Placement()
 	}
@@ -260,9 +260,8 @@ func (s *Server) confine(c *call, rt *route) error {
 		return nil
 	case name != "":
 		return fmt.Errorf("placement %q: %w", name, decision.ErrNotFound)
-	case id != "":
-		_, err := c.placementOf(id)
-		return err
+	case c.PathValue("id") != "": // locate looks for it among the placements of the key
+		return nil
 	}
 	return problemf(http.StatusForbidden, "forbidden", "the API key is limited to placements, and this concerns the whole service")
 }

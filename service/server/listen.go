@@ -174,7 +174,14 @@ func (s *Server) Serve(ctx context.Context, socket *Socket) error {
 		defer socket.health.Close()
 	}
 	socket.server.Store(s)
-	go func() { maintained <- s.maintain(maintaining, l.Maintain) }()
+	go func() {
+		if only := s.slots[0]; only != nil {
+			maintained <- s.Tend(maintaining, only.shard.Load(), l.Maintain)
+		} else {
+			<-maintaining.Done()
+			maintained <- nil
+		}
+	}()
 	if l.Ready != nil {
 		l.Ready(socket.Addr())
 	}
@@ -200,23 +207,6 @@ func (s *Server) drain(h *http.Server, patience time.Duration) error {
 		return fmt.Errorf("requests that had no answer within %v were cut off: %w", patience, err)
 	}
 	return nil
-}
-
-// maintain expires decisions at regular intervals, until ctx ends or the engine stops.
-func (s *Server) maintain(ctx context.Context, every time.Duration) error {
-	ticker := time.NewTicker(every)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticker.C:
-		}
-		if err := s.shard.tend(ctx, s.log); err != nil && ctx.Err() == nil {
-			s.log.Error("the engine has stopped", "cause", err.Error())
-			return err
-		}
-	}
 }
 
 // withTLS wraps a listener. The certificate is read again when its files change.

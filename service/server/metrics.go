@@ -3,6 +3,7 @@ package server
 import (
 	"net/http"
 	"runtime"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -14,7 +15,6 @@ import (
 	"vitrine/service/api"
 	"vitrine/service/budget"
 	"vitrine/service/decision"
-	"vitrine/service/eventlog"
 )
 
 // metrics is the registry of the Prometheus metrics of a server. Series of requests begin with the first request of their labels.
@@ -26,7 +26,7 @@ type metrics struct {
 	page     http.Handler
 }
 
-func newMetrics(o Options, inProgress func() int) *metrics {
+func newMetrics(o Options, inProgress func() int, slots map[int]*slot) *metrics {
 	m := &metrics{
 		registry: prometheus.NewRegistry(),
 		latency: prometheus.NewHistogramVec(prometheus.HistogramOpts{
@@ -50,9 +50,18 @@ func newMetrics(o Options, inProgress func() int) *metrics {
 			func() float64 { return float64(inProgress()) }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "vitrine_requests_limit", Help: "Requests that may be in progress, [limits] concurrent."},
 			func() float64 { return float64(o.Limits.Concurrent) }),
-		engineCollector{o.Engine, o.Log, o.Budget, o.SnapshotAge}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	if o.Appends != nil {
-		m.registry.MustRegister(o.Appends.seconds)
+		budgetCollector{o.Budget}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	for number, at := range slots {
+		of := prometheus.Registerer(m.registry)
+		if number > 0 && !slices.Contains(o.Shards.Follow, number) {
+			continue
+		}
+		if number > 0 {
+			of = prometheus.WrapRegistererWith(prometheus.Labels{"shard": strconv.Itoa(number)}, m.registry)
+			of.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "vitrine_shard_here", Help: "1 if this process has the log of the shard that it follows, 0 while that is away."},
+				func() float64 { return indicator(at.shard.Load() != nil) }))
+		}
+		of.MustRegister(shardCollector{at})
 	}
 	m.page = promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
 	return m
@@ -103,12 +112,17 @@ func NewAppends() *Appends {
 // Observe counts an append.
 func (a *Appends) Observe(took time.Duration) { a.seconds.Observe(took.Seconds()) }
 
-// engineCollector reads the counters of the engine at each scrape.
-type engineCollector struct {
-	engine *decision.Engine
-	log    eventlog.Bounded
-	budget *budget.Budget
-	age    func() time.Duration
+// shardCollector reads the counters of the engine of a shard at each scrape.
+type shardCollector struct{ of *slot }
+
+// budgetCollector reads what a budget holds at each scrape.
+type budgetCollector struct{ *budget.Budget }
+
+func indicator(is bool) float64 {
+	if is {
+		return 1
+	}
+	return 0
 }
 
 func about(name, help string, labels ...string) *prometheus.Desc {
@@ -189,22 +203,30 @@ var (
 )
 
 // Describe implements prometheus.Collector.
-func (engineCollector) Describe(to chan<- *prometheus.Desc) {
+func (shardCollector) Describe(to chan<- *prometheus.Desc) {
+	NewAppends().seconds.Describe(to)
 	for _, m := range ofPlacement {
 		to <- m.desc
 	}
-	for _, d := range []*prometheus.Desc{revenueDesc, roundsDesc, upliftDesc, upliftError, leaderDesc, lagDesc, appliedDesc, snapshotAge, memoryLimit, memoryUsed, memoryWaits, logLag, logFirst, logEntries, logBytes, logEpoch} {
+	for _, d := range []*prometheus.Desc{revenueDesc, roundsDesc, upliftDesc, upliftError, leaderDesc, lagDesc, appliedDesc, snapshotAge, logLag, logFirst, logEntries, logBytes, logEpoch} {
 		to <- d
 	}
 }
 
 // Collect implements prometheus.Collector.
-func (c engineCollector) Collect(to chan<- prometheus.Metric) {
+func (c shardCollector) Collect(to chan<- prometheus.Metric) {
+	shard := c.of.shard.Load()
+	if shard == nil {
+		return
+	}
+	if shard.Appends != nil {
+		shard.Appends.seconds.Collect(to)
+	}
 	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
 		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
 	}
-	for _, name := range c.engine.Placements() {
-		s, err := c.engine.Stats(name)
+	for _, name := range shard.Engine.Placements() {
+		s, err := shard.Engine.Stats(name)
 		if err != nil {
 			continue // deleted meanwhile
 		}
@@ -220,29 +242,19 @@ func (c engineCollector) Collect(to chan<- prometheus.Metric) {
 			gauge(upliftError, s.Uplift.StandardError, name)
 		}
 	}
-	applied := c.engine.Sequence()
+	applied := shard.Engine.Sequence()
 	gauge(appliedDesc, float64(applied))
-	leads := 0.0
-	if c.engine.Role() == decision.Leader {
-		leads = 1
+	gauge(leaderDesc, indicator(shard.Engine.Role() == decision.Leader))
+	gauge(lagDesc, shard.Engine.Lag().Seconds())
+	if shard.SnapshotAge != nil {
+		gauge(snapshotAge, shard.SnapshotAge().Seconds())
 	}
-	gauge(leaderDesc, leads)
-	gauge(lagDesc, c.engine.Lag().Seconds())
-	if c.age != nil {
-		gauge(snapshotAge, c.age().Seconds())
-	}
-	if u := c.budget.Usage(); u.Size > 0 {
-		gauge(memoryLimit, float64(u.Size))
-		gauge(memoryUsed, float64(u.Placements), "placements")
-		gauge(memoryUsed, float64(u.Requests), "requests")
-		gauge(memoryWaits, float64(u.Waiting))
-	}
-	if c.log == nil {
+	if shard.Log == nil {
 		return
 	}
 	ctx, cancel := timeout(5 * time.Second)
 	defer cancel()
-	if x, err := c.log.Extent(ctx); err == nil {
+	if x, err := shard.Log.Extent(ctx); err == nil {
 		gauge(logLag, max(float64(x.Last)-float64(applied), 0))
 		gauge(logFirst, float64(x.First))
 		gauge(logEntries, float64(x.Last+1-x.First))
@@ -251,6 +263,28 @@ func (c engineCollector) Collect(to chan<- prometheus.Metric) {
 			gauge(logEpoch, float64(x.Epoch))
 		}
 	}
+}
+
+// Describe implements prometheus.Collector.
+func (budgetCollector) Describe(to chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{memoryLimit, memoryUsed, memoryWaits} {
+		to <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c budgetCollector) Collect(to chan<- prometheus.Metric) {
+	u := c.Usage()
+	if u.Size == 0 {
+		return
+	}
+	gauge := func(d *prometheus.Desc, v int64, labels ...string) {
+		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(v), labels...)
+	}
+	gauge(memoryLimit, u.Size)
+	gauge(memoryUsed, u.Placements, "placements")
+	gauge(memoryUsed, u.Requests, "requests")
+	gauge(memoryWaits, int64(u.Waiting))
 }
 
 func (s *Server) serveMetrics(c *call) error {

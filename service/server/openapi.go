@@ -24,7 +24,7 @@ var pathParameter = regexp.MustCompile(`\{(\w+)\}`)
 func init() { huma.DefaultArrayNullable = false }
 
 // document makes the OpenAPI document of the routes.
-func document(routes []route, version string) []byte {
+func document(routes []route, version string, several bool) []byte {
 	registry := huma.NewMapRegistry("#/components/schemas/", func(t reflect.Type, hint string) string {
 		return strings.TrimSuffix(huma.DefaultSchemaNamer(t, hint), "Document")
 	})
@@ -59,7 +59,7 @@ func document(routes []route, version string) []byte {
 	registry.Schema(reflect.TypeFor[api.Event](), true, "") // no route has it as its body
 	for i := range routes {
 		if routes[i].id != "" {
-			doc.AddOperation(operation(&routes[i], registry))
+			doc.AddOperation(operation(&routes[i], registry, several))
 		}
 	}
 	for name, schema := range registry.Map() {
@@ -94,7 +94,7 @@ func tagOfRoute(rt *route) string {
 	return tagPlacements
 }
 
-func operation(rt *route, registry huma.Registry) *huma.Operation {
+func operation(rt *route, registry huma.Registry, several bool) *huma.Operation {
 	op := &huma.Operation{
 		Method: rt.method, Path: rt.path, OperationID: rt.id, Tags: []string{tagOfRoute(rt)}, Summary: rt.summary, Responses: map[string]*huma.Response{},
 		Description: fmt.Sprintf("Needs the scope `%s`.", rt.scope),
@@ -118,8 +118,12 @@ func operation(rt *route, registry huma.Registry) *huma.Operation {
 	for _, q := range rt.query {
 		op.Parameters = append(op.Parameters, &huma.Param{Name: q.name, In: "query", Description: q.doc, Schema: text})
 	}
+	entry := &huma.Schema{Type: huma.TypeInteger, Format: "int64"}
+	if several {
+		entry = &huma.Schema{Type: huma.TypeString, Description: "The shard and its entry, such as 2:812; of several shards with commas between them."}
+	}
 	if rt.reads() {
-		op.Parameters = append(op.Parameters, &huma.Param{Name: entryParameter.name, In: "query", Description: entryParameter.doc, Schema: &huma.Schema{Type: huma.TypeInteger, Format: "int64"}})
+		op.Parameters = append(op.Parameters, &huma.Param{Name: entryParameter.name, In: "query", Description: entryParameter.doc, Schema: entry})
 	}
 	for _, h := range rt.headers {
 		op.Parameters = append(op.Parameters, &huma.Param{Name: h.name, In: "header", Description: h.doc, Schema: text})
@@ -130,7 +134,7 @@ func operation(rt *route, registry huma.Registry) *huma.Operation {
 	for status, body := range rt.answers {
 		response := &huma.Response{Description: http.StatusText(status), Content: contents(body, registry)}
 		if rt.writes() {
-			response.Headers = map[string]*huma.Param{entryHeader: {Description: "The entry of the log that has the change.", Schema: &huma.Schema{Type: huma.TypeInteger, Format: "int64"}}}
+			response.Headers = map[string]*huma.Param{entryHeader: {Description: "The entry of the log that has the change.", Schema: entry}}
 		}
 		op.Responses[strconv.Itoa(status)] = response
 	}

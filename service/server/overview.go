@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -64,7 +65,7 @@ func (s *Server) overview(c *call) error {
 	if err != nil {
 		return err
 	}
-	limit, err := c.whole("limit", 20, 1, 100)
+	limit, err := c.whole("limit", 20, 1, maxOverview)
 	if err != nil {
 		return err
 	}
@@ -73,18 +74,56 @@ func (s *Server) overview(c *call) error {
 		return err
 	}
 	contains := strings.ToLower(c.URL.Query().Get("contains"))
-	names := slices.DeleteFunc(c.shard.Engine.Placements(), func(name string) bool {
-		return !c.mine(name) || !strings.Contains(strings.ToLower(name), contains)
-	})
-	page := api.Overview{Now: time.Unix(0, c.now).UTC(), Total: len(names), Placements: []api.OverviewEntry{}}
-	for _, name := range names[min(from, len(names)):min(from+limit, len(names))] {
-		entry, err := c.shard.overview(name, c.now, span, points)
+	page := api.Overview{Now: time.Unix(0, c.now).UTC(), Placements: []api.OverviewEntry{}}
+	var all []part
+	for _, shard := range s.here(c) {
+		for _, name := range shard.Engine.Placements() {
+			if c.mine(name) && strings.Contains(strings.ToLower(name), contains) {
+				all = append(all, part{name: name, of: shard})
+			}
+		}
+	}
+	page.Total = len(all)
+	query := c.URL.Query()
+	query.Set("limit", strconv.Itoa(maxOverview))
+	for at := 0; at < from+limit; at += maxOverview {
+		query.Set("from", strconv.Itoa(at))
+		away, err := s.fetch(c, "/v1/overview?"+query.Encode(), adder(func(more *api.Overview) {
+			if at == 0 {
+				page.Total += more.Total
+			}
+			for i := range more.Placements {
+				all = append(all, part{name: more.Placements[i].Name, entry: &more.Placements[i]})
+			}
+		}))
+		if err != nil {
+			return err
+		}
+		page.Away = away
+	}
+	slices.SortFunc(all, func(a, b part) int { return strings.Compare(a.name, b.name) })
+	for _, p := range all[min(from, len(all)):min(from+limit, len(all))] {
+		if p.entry != nil {
+			page.Placements = append(page.Placements, *p.entry)
+			continue
+		}
+		entry, err := p.of.overview(p.name, p.of.Clock().UnixNano(), span, points)
 		if err != nil {
 			continue // deleted meanwhile
 		}
 		page.Placements = append(page.Placements, entry)
 	}
 	return c.answerJSON(http.StatusOK, page)
+}
+
+// maxOverview is the max number of placements of a page of the overview.
+const maxOverview = 100
+
+// part is a placement of an overview, of a shard that is here, or as another process has it.
+type part struct {
+	name  string
+	of    *Shard
+	entry *api.OverviewEntry
 }
 
 func (s *Shard) overview(name string, now int64, span time.Duration, points int) (e api.OverviewEntry, err error) {
@@ -96,7 +135,7 @@ func (s *Shard) overview(name string, now int64, span time.Duration, points int)
 	if err != nil {
 		return e, err
 	}
-	e = api.OverviewEntry{Name: name, Mode: stats.Mode, Decisions: stats.Decisions}
+	e = api.OverviewEntry{Name: name, Shard: s.Number, Mode: stats.Mode, Decisions: stats.Decisions}
 	answer := config.Answer()
 	e.Policy, _ = answer.Policy["name"].(string)
 	if e.Series, err = s.Engine.Series(name, now, span, points); err != nil {

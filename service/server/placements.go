@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
+	"strings"
 
 	"github.com/go-json-experiment/json"
 
@@ -26,7 +28,7 @@ func (s *Server) putPlacement(c *call) error {
 		return malformed(body, err)
 	}
 	if next := c.shard.Engine.Relearning(name); how.Relearn && next != nil {
-		return c.answerJSON(http.StatusAccepted, next.Answer())
+		return c.answerJSON(http.StatusAccepted, c.shard.answer(next))
 	}
 	status := http.StatusOK
 	if created {
@@ -50,6 +52,7 @@ func (s *Server) previewPlacement(c *call) error {
 	if err != nil {
 		return malformed(body, err)
 	}
+	preview.Placement.Shard = c.shard.Number
 	return c.answerJSON(http.StatusOK, preview)
 }
 
@@ -104,7 +107,7 @@ func (s *Server) answerPlacement(c *call, status int, name string) error {
 			return nil
 		}
 	}
-	return c.answerJSON(status, config.Answer())
+	return c.answerJSON(status, c.shard.answer(config))
 }
 
 func (s *Server) deletePlacement(c *call) error {
@@ -120,13 +123,21 @@ func (s *Server) deletePlacement(c *call) error {
 
 func (s *Server) listPlacements(c *call) error {
 	list := api.PlacementList{Placements: []api.PlacementEntry{}}
-	for _, name := range c.shard.Engine.Placements() {
-		config, err := c.shard.Engine.Config(name)
-		if err != nil || !c.mine(name) {
-			continue // deleted meanwhile, or another's
+	for _, shard := range s.here(c) {
+		for _, name := range shard.Engine.Placements() {
+			config, err := shard.Engine.Config(name)
+			if err != nil || !c.mine(name) {
+				continue // deleted meanwhile, or another's
+			}
+			list.Placements = append(list.Placements, api.PlacementEntry{Name: name, Config: shard.answer(config)})
 		}
-		list.Placements = append(list.Placements, api.PlacementEntry{Name: name, Config: config.Answer()})
 	}
+	var err error
+	list.Away, err = s.fetch(c, "/v1/placements", adder(func(more *api.PlacementList) { list.Placements = append(list.Placements, more.Placements...) }))
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(list.Placements, func(a, b api.PlacementEntry) int { return strings.Compare(a.Name, b.Name) })
 	return c.answerJSON(http.StatusOK, list)
 }
 

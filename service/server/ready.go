@@ -1,6 +1,7 @@
 package server
 
 import (
+	"fmt"
 	"net/http"
 	"time"
 
@@ -15,31 +16,58 @@ const maxLag = time.Second
 const unseen = 10 * 365 * 24 * time.Hour
 
 // ready reports what the process does with its log, or why it gets no requests from a load balancer: it is being
-// stopped, or too far behind the log that it follows.
+// stopped, or too far behind the log that it follows. A process with several logs is ready if it is with one of them.
 func (s *Server) ready(c *call) error {
-	p := s.standing()
-	lag := time.Duration(p.LagSeconds * float64(time.Second)).Round(time.Millisecond)
-	switch {
-	case s.draining.Load():
+	if s.draining.Load() {
 		return problemf(http.StatusServiceUnavailable, "draining", "the service is being stopped")
-	case lag > unseen:
-		return problemf(http.StatusServiceUnavailable, "lag", "this process is a follower that has not seen the end of the log yet")
-	case lag > maxLag && p.Leader == "":
-		return problemf(http.StatusServiceUnavailable, "lag", "this process is a follower and %v behind the log, which no process is known to write", lag)
-	case lag > maxLag:
-		return problemf(http.StatusServiceUnavailable, "lag", "this process is a follower and %v behind the log, which is written by %s", lag, p.Leader)
 	}
-	return c.answerJSON(http.StatusOK, p)
+	if !s.several() {
+		p := s.slots[0].standing()
+		if p.Problem != "" {
+			return problemf(http.StatusServiceUnavailable, "lag", "%s", p.Problem)
+		}
+		return c.answerJSON(http.StatusOK, p)
+	}
+	all, ready := api.Process{Role: string(decision.Follower)}, false
+	for _, number := range s.options.Shards.Follow {
+		p := s.slots[number].standing()
+		ready = ready || p.Problem == ""
+		all.LagSeconds = max(all.LagSeconds, p.LagSeconds)
+		if p.Role == string(decision.Leader) {
+			all.Role = p.Role
+		}
+		all.Shards = append(all.Shards, *p)
+	}
+	if !ready {
+		return problemf(http.StatusServiceUnavailable, "lag", "this process is up to date with none of its shards; shard %d: %s", all.Shards[0].Shard, all.Shards[0].Problem)
+	}
+	return c.answerJSON(http.StatusOK, all)
 }
 
-// standing describes this process among those of its log.
-func (s *Server) standing() *api.Process {
-	p := &api.Process{Role: string(s.shard.Engine.Role()), Entry: s.shard.Engine.Sequence()}
-	if s.shard.Engine.Role() == decision.Follower {
-		p.LagSeconds, p.Leader = s.shard.Engine.Lag().Seconds(), s.shard.Engine.Leader()
+// standing describes this process among those of a log.
+func (at *slot) standing() *api.Process {
+	s := at.shard.Load()
+	if s == nil {
+		return &api.Process{Shard: at.number, Problem: at.problem()}
 	}
-	if s.shard.Epoch != nil {
-		p.Epoch = s.shard.Epoch()
+	p := &api.Process{Role: string(s.Engine.Role()), Entry: s.Engine.Sequence(), Shard: at.number}
+	if s.Epoch != nil {
+		p.Epoch = s.Epoch()
+	}
+	if s.Engine.Role() != decision.Follower {
+		return p
+	}
+	lag := s.Engine.Lag()
+	p.LagSeconds, p.Leader = lag.Seconds(), s.Engine.Leader()
+	writes := "which is written by " + p.Leader
+	if p.Leader == "" {
+		writes = "which no process is known to write"
+	}
+	switch {
+	case lag > unseen:
+		p.Problem, p.LagSeconds = "this process is a follower that has not seen the end of the log yet", 0
+	case lag > maxLag:
+		p.Problem = fmt.Sprintf("this process is a follower and %v behind the log, %s", lag.Round(time.Millisecond), writes)
 	}
 	return p
 }

@@ -27,11 +27,12 @@ import (
 	"vitrine/service/personalizer"
 )
 
-// Options configure a server. Only the engine is required.
+// Options configure a server. Only the engine is required, or Shards.
 type Options struct {
-	Shard
-	Keys   *Keys // nil asks for no key, which is only for loopback
-	Feed   *Feed // the engine must call its Applied; nil means there is no /v1/events
+	Shard          // the only one
+	Shards *Shards // of a service with several logs, instead of the only one, of which only Clock counts; it needs a Feed
+	Keys   *Keys   // nil asks for no key, which is only for loopback
+	Feed   *Feed   // the engine must call its Applied; nil means there is no /v1/events
 	Limits Limits
 	Budget *budget.Budget // from which requests take their memory; nil has no limit
 
@@ -61,7 +62,7 @@ func (o Options) withDefaults() Options {
 // Server is the http.Handler of the API. It is safe for concurrent use.
 type Server struct {
 	options    Options
-	shard      *Shard // the only one
+	slots      map[int]*slot // by the number of the shard; the only one has the number 0
 	clock      func() time.Time
 	keys       *Keys
 	sessions   sessions
@@ -81,14 +82,14 @@ type Server struct {
 	draining atomic.Bool
 }
 
-// New returns a server. It panics if o.Engine is nil or an origin is invalid.
+// New returns a server. It panics if there is neither an engine nor Shards, or an origin is invalid.
 func New(o Options) *Server {
-	if o.Engine == nil {
-		panic("server: New needs an engine")
+	if (o.Engine == nil) == (o.Shards == nil) {
+		panic("server: New needs an engine or shards, one of them")
 	}
 	o = o.withDefaults()
 	s := &Server{
-		options: o, shard: &o.Shard, clock: o.Clock, keys: o.Keys, feed: o.Feed, limits: o.Limits, log: o.Logger,
+		options: o, slots: map[int]*slot{}, clock: o.Clock, keys: o.Keys, feed: o.Feed, limits: o.Limits, log: o.Logger,
 		origin: http.NewCrossOriginProtection(), process: rand.Text()[:8],
 	}
 	for _, origin := range o.Origins {
@@ -97,9 +98,21 @@ func New(o Options) *Server {
 		}
 	}
 	s.rates = newRates(s.limits)
-	s.metrics, s.shard.early = newMetrics(o, s.inProgress.count), newEarly(o.Engine)
+	if o.Shards == nil {
+		s.slots[0] = new(slot)
+		o.Shard.early = newEarly(o.Engine)
+		s.slots[0].shard.Store(&o.Shard)
+	} else {
+		for number := 1; number <= o.Shards.Count; number++ {
+			s.slots[number] = &slot{number: number}
+		}
+		for _, number := range o.Shards.Follow {
+			s.slots[number].cause.Store(new("this process is reading its log"))
+		}
+	}
+	s.metrics = newMetrics(o, s.inProgress.count, s.slots)
 	routes := s.routes()
-	s.document = document(routes, o.Version)
+	s.document = document(routes, o.Version, s.several())
 	mux := http.NewServeMux()
 	for i := range routes {
 		mux.HandleFunc(routes[i].method+" "+routes[i].path, s.pass(&routes[i]))
@@ -128,6 +141,7 @@ type call struct {
 	w       recorder
 	server  *Server
 	shard   *Shard // of the placement or the decision that the call concerns
+	slot    *slot  // in which the call occupies a place
 	now     int64  // the time of arrival, Unix nanoseconds
 	id      string
 	key     string // the name of the caller's key
@@ -180,7 +194,7 @@ func (s *Server) pass(rt *route) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		start := s.clock()
 		c := &call{
-			Request: r, ctx: r.Context(), server: s, shard: s.shard, w: recorder{ResponseWriter: w}, now: start.UnixNano(), contract: rt.contract, id: s.idOf(r),
+			Request: r, ctx: r.Context(), server: s, w: recorder{ResponseWriter: w}, now: start.UnixNano(), contract: rt.contract, id: s.idOf(r),
 		}
 		h := w.Header()
 		h["X-Request-Id"] = []string{c.id}
@@ -229,18 +243,23 @@ func (s *Server) do(c *call, rt *route) (err error) {
 	if err := s.confine(c, rt); err != nil {
 		return err
 	}
+	if !rt.stream {
+		ctx, cancel := context.WithTimeout(c.Context(), s.limits.Answer)
+		defer cancel()
+		c.ctx = ctx
+	}
+	if done, err := s.locate(c, rt); done || err != nil {
+		return err
+	}
 	if rt.stream {
 		return rt.handle(c)
 	}
-	ctx, cancel := context.WithTimeout(c.Context(), s.limits.Answer)
-	defer cancel()
 	if rt.writes() {
-		if err := c.shard.Engine.Confirm(ctx); err != nil {
+		if err := c.shard.Engine.Confirm(c.ctx); err != nil {
 			return err
 		}
-		ctx = decision.WithEntry(ctx, &c.entry)
+		c.ctx = decision.WithEntry(c.ctx, &c.entry)
 	}
-	c.ctx = ctx
 	if rt.reads() {
 		if err := s.awaitEntry(c); err != nil {
 			return err
@@ -297,6 +316,9 @@ func (c *call) scratch() *bytes.Buffer {
 }
 
 func (c *call) release() {
+	if c.slot != nil {
+		c.slot.busy.Add(-1)
+	}
 	c.keep(budget.Body, 0)
 	c.keep(budget.Work, 0)
 	if c.buffer != nil && c.buffer.Cap() <= maxKept {

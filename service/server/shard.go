@@ -6,12 +6,14 @@ import (
 	"log/slog"
 	"time"
 
+	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
 )
 
 // Shard is a log that a server serves, with its engine: the only one of a service, or one of several.
 type Shard struct {
+	Number  int // from 1 on; 0 of the only one
 	Engine  *decision.Engine
 	Clock   func() time.Time // nil is time.Now
 	Log     eventlog.Bounded // whose extent is in /metrics; may be nil
@@ -28,6 +30,13 @@ type Shard struct {
 	Forward func(ctx context.Context, request []byte) (answer []byte, err error)
 
 	early early
+}
+
+// answer returns a configuration as callers get it.
+func (s *Shard) answer(c *decision.Config) api.Placement {
+	p := c.Answer()
+	p.Shard = s.Number
+	return p
 }
 
 // tend does what is done now and then, by the writer of the log most of it.

@@ -100,10 +100,15 @@ func (l *lease) take(ctx context.Context, s *Store, waits bool) error {
 		}
 		s.holder.Store(&held)
 		renewed := seen.observe(revision, time.Now())
+		from := s.seized.Load()
+		if from != nil && *from != held.Process {
+			s.seized.Store(nil)
+			from = nil
+		}
 		switch {
 		case renewed && !waits && !s.options.TakeOver:
 			return fmt.Errorf("%w: %s writes %s", eventlog.ErrAlive, held, s.where())
-		case revision == 0 || held.Process == s.options.Process || s.options.TakeOver || seen.lasted > held.silence():
+		case revision == 0 || held.Process == s.options.Process || s.options.TakeOver || from != nil || seen.lasted > held.silence():
 			l.value = value
 			err := l.put(ctx, revision, patience)
 			if err == nil {

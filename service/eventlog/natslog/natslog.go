@@ -61,6 +61,7 @@ type Store struct {
 	replicas   int                    // of the stream
 	lease      *lease                 // nil of a log in a directory, or open for reading
 	holder     atomic.Pointer[Holder] // of the lease, as last seen
+	seized     atomic.Pointer[string] // the process from which Lead takes the lease, although it renews it
 
 	writing chan struct{} // holds one element while a frame is written
 	failed  error         // returned by all appends after a failure; guarded by writing
@@ -114,6 +115,23 @@ var (
 // lost its lease, ErrAlive if another process writes the log and the store is no standby, ErrFenced if another process opens it at the same moment, and a
 // *eventlog.DamageError if acknowledged entries are missing at its end.
 func Open(ctx context.Context, o Options) (_ *Store, err error) {
+	s, err := newStore(o)
+	if err != nil {
+		return nil, err
+	}
+	if err := reopens(ctx, s.connect(ctx)); err != nil {
+		close(s.watched)
+		s.Close()
+		return nil, err
+	}
+	go s.watch()
+	return s, nil
+}
+
+const defaultStream = "vitrine"
+
+// newStore returns a store that is not connected.
+func newStore(o Options) (_ *Store, err error) {
 	if (o.Dir == "") == (o.URL == "") {
 		return nil, errors.New("natslog: want a directory or the URL of a server, one of them")
 	}
@@ -124,7 +142,7 @@ func Open(ctx context.Context, o Options) (_ *Store, err error) {
 		}
 	}
 	if o.Stream == "" {
-		o.Stream = "vitrine"
+		o.Stream = defaultStream
 	}
 	if o.Process == "" {
 		o.Process = rand.Text()
@@ -141,18 +159,11 @@ func Open(ctx context.Context, o Options) (_ *Store, err error) {
 		closing: make(chan struct{}), lost: make(chan struct{}), watched: make(chan struct{}),
 	}
 	s.close = sync.OnceValue(s.shut)
-	if err := s.open(ctx); err != nil {
-		close(s.watched)
-		s.Close()
-		return nil, err
-	}
-	go s.watch()
 	return s, nil
 }
 
-// open is Open, with ErrReopen for a server that does not answer.
-func (s *Store) open(ctx context.Context) error {
-	err := s.connect(ctx)
+// reopens adds ErrReopen to the error of a server that does not answer.
+func reopens(ctx context.Context, err error) error {
 	var network net.Error
 	if errors.Is(err, errUnanswered) || errors.Is(err, nats.ErrNoServers) || errors.As(err, &network) && ctx.Err() == nil {
 		return fmt.Errorf("%w: %w", eventlog.ErrReopen, err)
@@ -273,6 +284,9 @@ func (s *Store) Lead(ctx context.Context) error {
 	}
 	return s.begin(ctx)
 }
+
+// Seize makes Lead take the lease from a process, though that renews it.
+func (s *Store) Seize(process string) { s.seized.Store(&process) }
 
 func (s *Store) where() string {
 	if s.server != nil {

@@ -1,0 +1,219 @@
+package natslog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// ShardStream returns the name of the stream of a shard, from 1 on. The first shard is the log of a service without shards.
+func ShardStream(stream string, shard int) string {
+	if stream == "" {
+		stream = defaultStream
+	}
+	if shard <= 1 {
+		return stream
+	}
+	return fmt.Sprintf("%s-%d", stream, shard)
+}
+
+// Places says in which shard each placement is, in a bucket beside the streams. An entry is written when a placement is made,
+// and stays for ever. Places is safe for concurrent use.
+type Places struct {
+	of     *Store // only its connection
+	bucket jetstream.KeyValue
+
+	mu    sync.RWMutex
+	known map[string]int
+}
+
+// OpenPlaces opens the bucket of the shards of a stream on external servers, and makes it if it is missing. Errors are those of
+// the connection, and ErrReopen if the servers do not answer.
+func OpenPlaces(ctx context.Context, o Options) (_ *Places, err error) {
+	s, err := newStore(o)
+	if err != nil {
+		return nil, err
+	}
+	close(s.watched)
+	p := &Places{of: s, known: map[string]int{}}
+	if err := reopens(ctx, p.open(ctx)); err != nil {
+		p.Close()
+		return nil, fmt.Errorf("the shards of %s: %w", s.where(), err)
+	}
+	return p, nil
+}
+
+func (p *Places) name() string { return p.of.options.Stream + "-shards" }
+
+func (p *Places) open(ctx context.Context) (err error) {
+	s := p.of
+	if s.conn, err = s.dial(); err != nil {
+		return err
+	}
+	if s.js, err = jetstream.New(s.conn); err != nil {
+		return err
+	}
+	_, err = ask(ctx, s, func(ctx context.Context) (jetstream.KeyValue, error) {
+		bucket, err := s.js.KeyValue(ctx, p.name())
+		if errors.Is(err, jetstream.ErrBucketNotFound) {
+			bucket, err = s.js.CreateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: p.name(), Replicas: s.newReplicas()})
+		}
+		return bucket, err
+	})
+	if err != nil {
+		return err
+	}
+	// A replica that is behind must not answer that a placement is not there.
+	stream, err := ask(ctx, s, func(ctx context.Context) (jetstream.Stream, error) { return s.js.Stream(ctx, "KV_"+p.name()) })
+	if err != nil {
+		return err
+	}
+	if config := stream.CachedInfo().Config; config.AllowDirect {
+		config.AllowDirect = false
+		_, err = ask(ctx, s, func(ctx context.Context) (jetstream.Stream, error) { return s.js.UpdateStream(ctx, config) })
+		if err != nil {
+			return err
+		}
+	}
+	p.bucket, err = ask(ctx, s, func(ctx context.Context) (jetstream.KeyValue, error) { return s.js.KeyValue(ctx, p.name()) })
+	return err
+}
+
+// Close ends the connection.
+func (p *Places) Close() {
+	if p.of.conn != nil {
+		p.of.conn.Close()
+	}
+}
+
+// Shard returns the shard of a placement, 0 if it was never made.
+func (p *Places) Shard(ctx context.Context, placement string) (int, error) {
+	p.mu.RLock()
+	shard := p.known[placement]
+	p.mu.RUnlock()
+	if shard > 0 {
+		return shard, nil
+	}
+	entry, err := ask(ctx, p.of, func(ctx context.Context) (jetstream.KeyValueEntry, error) { return p.bucket.Get(ctx, keyOf(placement)) })
+	if errors.Is(err, jetstream.ErrKeyNotFound) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, p.failure(err)
+	}
+	return p.note(entry)
+}
+
+// Claim puts a placement into a shard, unless it is in one, and returns its shard.
+func (p *Places) Claim(ctx context.Context, placement string, shard int) (int, error) {
+	for {
+		if was, err := p.Shard(ctx, placement); was > 0 || err != nil {
+			return was, err
+		}
+		_, err := ask(ctx, p.of, func(ctx context.Context) (uint64, error) {
+			return p.bucket.Create(ctx, keyOf(placement), []byte(strconv.Itoa(shard)))
+		})
+		if err != nil && !isWrongRevision(err) {
+			return 0, p.failure(err)
+		}
+		if err != nil { // the other entry, or that of an attempt whose answer was lost, can be read a little later
+			if err := wait(ctx, pause); err != nil {
+				return 0, err
+			}
+		}
+	}
+}
+
+// Counts returns how many placements each shard has.
+func (p *Places) Counts(ctx context.Context) (map[int]int, error) {
+	watch, err := p.bucket.WatchAll(ctx)
+	if err != nil {
+		return nil, p.failure(err)
+	}
+	defer func() { _ = watch.Stop() }() // of a connection that has gone
+	counts := map[int]int{}
+	for {
+		select {
+		case <-ctx.Done():
+			return nil, p.failure(ctx.Err())
+		case entry := <-watch.Updates():
+			if entry == nil { // the end of what is there
+				return counts, nil
+			}
+			shard, err := p.note(entry)
+			if err != nil {
+				return nil, err
+			}
+			counts[shard]++
+		}
+	}
+}
+
+// note remembers an entry.
+func (p *Places) note(entry jetstream.KeyValueEntry) (int, error) {
+	shard, err := strconv.Atoi(string(entry.Value()))
+	if err != nil || shard < 1 {
+		return 0, fmt.Errorf("natslog: the key %q of the bucket %q is %q: must be the number of a shard", entry.Key(), p.name(), entry.Value())
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.known[placementOf(entry.Key())] = shard
+	return shard, nil
+}
+
+func (p *Places) failure(err error) error {
+	if errors.Is(err, jetstream.ErrBucketNotFound) || errors.Is(err, jetstream.ErrStreamNotFound) || errors.Is(err, nats.ErrNoResponders) {
+		return fmt.Errorf("the bucket %q of %s, which says in which shard a placement is, is missing: start a service again, which makes it: %w", p.name(), p.of.where(), err)
+	}
+	return fmt.Errorf("natslog: the bucket %q of %s: %w", p.name(), p.of.where(), err)
+}
+
+// A key of a bucket has no colon, and no points side by side.
+var (
+	escapes   = strings.NewReplacer(".", "=d", ":", "=c")
+	unescapes = strings.NewReplacer("=d", ".", "=c", ":")
+)
+
+func keyOf(placement string) string { return escapes.Replace(placement) }
+
+func placementOf(key string) string { return unescapes.Replace(key) }
+
+// process is the last part of the subject of requests that any process at a log may answer.
+const process = ".process"
+
+// Ask sends a request to one of the processes that have the log of a shard, and returns its answer. Errors are ErrNobody, those
+// of NATS, and that of ctx, after which the request may have been answered.
+func (p *Places) Ask(ctx context.Context, shard int, request []byte) ([]byte, error) {
+	stream := ShardStream(p.of.options.Stream, shard)
+	answer, err := p.of.conn.RequestWithContext(ctx, stream+process, request)
+	if errors.Is(err, nats.ErrNoResponders) {
+		return nil, fmt.Errorf("%w: %s of %s", ErrNobody, stream, p.of.where())
+	}
+	if err != nil {
+		return nil, fmt.Errorf("asking a process at %s of %s: %w", stream, p.of.where(), err)
+	}
+	return answer.Data, nil
+}
+
+// Serve answers requests to any process that has this log, each in a goroutine of its own, until stop is called.
+// most is the max size of an answer.
+func (s *Store) Serve(handle func(request []byte, most int) []byte) (stop func(), err error) {
+	var running sync.WaitGroup
+	sub, err := s.conn.QueueSubscribe(s.options.Stream+process, "vitrine", func(m *nats.Msg) {
+		running.Go(func() { _ = m.Respond(handle(m.Data, int(s.conn.MaxPayload()))) })
+	})
+	if err != nil {
+		return nil, fmt.Errorf("natslog: %s: %w", s.where(), err)
+	}
+	_ = s.conn.FlushTimeout(attempt) // so that who asks from now on reaches it
+	return func() {
+		_ = sub.Unsubscribe() // a closed connection has no subscriptions
+		running.Wait()
+	}, nil
+}

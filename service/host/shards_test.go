@@ -1,0 +1,263 @@
+package host
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"vitrine/service/api"
+)
+
+// quickly makes services even out in milliseconds who leads.
+func quickly(t *testing.T) {
+	was := spreadEvery
+	spreadEvery = 50 * time.Millisecond
+	t.Cleanup(func() { spreadEvery = was }) // after the services, whose cleanups come later
+}
+
+// sharded returns a change of a configuration: so many shards, of which some are followed, or all.
+func sharded(shards int, follow ...int) func(c *Config) {
+	return func(c *Config) { c.Log.Shards, c.Log.Follow = shards, follow }
+}
+
+const homeOfX = `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl"}`
+
+// led returns how many shards the service leads, and whether it is up to date with all that it follows.
+func (r *running) led() (n int, ready bool) {
+	status, text := r.get("/readyz")
+	var p api.Process
+	if status != 200 || json.Unmarshal([]byte(text), &p) != nil {
+		return 0, false
+	}
+	ready = true
+	for _, s := range p.Shards {
+		ready = ready && s.Problem == ""
+		if s.Role == "leader" {
+			n++
+		}
+	}
+	return n, ready
+}
+
+// leads waits until the service leads n shards, and is up to date with all that it follows.
+func (r *running) leads(n int) {
+	r.Helper()
+	r.until(fmt.Sprintf("leading %d shards", n), func() bool {
+		led, ready := r.led()
+		return led == n && ready
+	})
+}
+
+func (r *running) get(path string) (status int, text string) {
+	q, _ := http.NewRequest("GET", r.url+path, nil)
+	return roundTrip(r.T, q)
+}
+
+// lists returns the placements with their shards.
+func (r *running) lists() (shards map[string]int, away []int) {
+	r.Helper()
+	var list api.PlacementList
+	if err := json.Unmarshal([]byte(r.ask(200, "GET", "/v1/placements", "")), &list); err != nil {
+		r.Fatal(err)
+	}
+	shards = map[string]int{}
+	for _, p := range list.Placements {
+		shards[p.Name] = p.Config.Shard
+	}
+	return shards, list.Away
+}
+
+// Two services with three shards: the leaders are spread, each placement is in one shard from its creation on, every service
+// answers for all, and what is here and elsewhere is one list. A third one follows one shard.
+func TestShards(t *testing.T) {
+	quickly(t)
+	log := logServer(t)
+	first := runs(t, log, t.TempDir(), sharded(3))
+	first.leads(3)
+	second := runs(t, log, t.TempDir(), sharded(3))
+	second.leads(1)
+	first.leads(2)
+	third := runs(t, log, t.TempDir(), sharded(3, 2))
+	third.leads(0)
+
+	// The shard of a placement: written out, or the one with the fewest.
+	third.ask(201, "PUT", "/v1/placements/a", homeOfX+`,"shard":3}`)
+	second.ask(201, "PUT", "/v1/placements/b", homeOfX+`}`)
+	first.ask(201, "PUT", "/v1/placements/c", homeOfX+`}`)
+	third.ask(201, "PUT", "/v1/placements/d", homeOfX+`}`)
+	first.ask(201, "PUT", "/v1/placements/of.a:1", homeOfX+`,"catalogue":"a"}`)
+	want := map[string]int{"a": 3, "b": 1, "c": 2, "d": 1, "of.a:1": 3}
+	for _, r := range []*running{first, second, third} {
+		r.until("the list", func() bool {
+			have, away := r.lists()
+			return maps.Equal(have, want) && away == nil
+		})
+	}
+	for body, problem := range map[string]string{
+		homeOfX + `,"shard":4}`:                 "/shard: 4: must be from 1 to 3",
+		homeOfX + `,"shard":1,"catalogue":"a"}`: `placement \"a\", whose catalogue this one uses, is in shard 3`,
+		`{"max_size":0,"features":[]}`:          "/max_size",
+	} {
+		if text := first.ask(422, "PUT", "/v1/placements/e", body); !strings.Contains(text, problem) {
+			t.Errorf("%s: %s", body, text)
+		}
+	}
+	if text := third.ask(422, "PUT", "/v1/placements/a", homeOfX+`,"shard":1}`); !strings.Contains(text, "the placement is in shard 3") {
+		t.Error(text)
+	}
+	third.ask(200, "PUT", "/v1/placements/a", homeOfX+`,"shard":3}`)
+	third.ask(404, "GET", "/v1/placements/e", "")
+
+	// Decisions and outcomes of every placement through every service, and by the id only.
+	all := []*running{first, second, third}
+	for i := range 30 {
+		name, id := []string{"a", "b", "c"}[i%3], fmt.Sprint("d", i)
+		all[i%2].ask(201, "POST", "/v1/placements/"+name+"/decisions", `{"decision_id":"`+id+`","items":[{"id":"i","features":{"x":1}}]}`)
+		all[(i+1)%3].ask(200, "GET", "/v1/placements/"+name+"/stats", "")
+		all[(i/3)%3].ask(204, "POST", "/v1/decisions/"+id+"/outcome", `{"choice":"i"}`)
+		all[(i/2)%3].ask(200, "POST", "/v1/placements/"+name+"/decisions", `{"decision_id":"`+id+`","items":[{"id":"i","features":{"x":1}}]}`)
+	}
+	third.ask(404, "POST", "/v1/decisions/none/outcome", `{"choice":"i"}`)
+	var o api.Overview
+	if err := json.Unmarshal([]byte(third.ask(200, "GET", "/v1/overview?limit=2&from=1", "")), &o); err != nil {
+		t.Fatal(err)
+	}
+	if o.Total != 5 || len(o.Placements) != 2 || o.Placements[0].Name != "b" || o.Placements[1].Name != "c" || o.Placements[0].Shard != 1 || o.Placements[1].Shard != 2 || o.Placements[0].Decisions != 10 {
+		t.Errorf("%+v", o)
+	}
+	metrics := third.ask(200, "GET", "/metrics", "")
+	for _, line := range []string{`vitrine_shard_here{shard="2"} 1`, `vitrine_leader{shard="2"} 0`, `vitrine_decisions_total{placement="c",shard="2"} 10`, "vitrine_memory_limit_bytes "} {
+		if !strings.Contains(metrics, line) {
+			t.Errorf("no %q", line)
+		}
+	}
+	if strings.Contains(metrics, `shard="1"`) {
+		t.Error("metrics of a shard that is not followed")
+	}
+	for _, path := range []string{"/v1/events?placement=a", "/v1/placements/a/export"} {
+		if text := third.ask(503, "GET", path, ""); !strings.Contains(text, "shard 3 is away") {
+			t.Errorf("%s: %s", path, text)
+		}
+	}
+
+	// A service ends: the others lead its shards, and the lists of one that follows some name what is missing.
+	first.stop()
+	second.until("leading", func() bool {
+		n, ready := second.led()
+		m, _ := third.led()
+		return n+m == 3 && ready
+	})
+	second.ask(201, "POST", "/v1/placements/a/decisions", `{"decision_id":"new","items":[{"id":"i","features":{"x":1}}]}`)
+	second.stop()
+	third.leads(1)
+	if have, away := third.lists(); !maps.Equal(have, map[string]int{"c": 2}) || !slices.Equal(away, []int{1, 3}) {
+		t.Errorf("%v, away %v", have, away)
+	}
+	if text := third.ask(503, "POST", "/v1/placements/b/decisions", `{"items":[{"id":"i","features":{"x":1}}]}`); !strings.Contains(text, "shard-away") || !strings.Contains(text, "shard 1 is away: no process that follows it answers") {
+		t.Error(text)
+	}
+	third.ask(503, "POST", "/v1/decisions/none/outcome", `{"choice":"i"}`)
+	third.ask(201, "POST", "/v1/placements/c/decisions", `{"items":[{"id":"i","features":{"x":1}}]}`)
+}
+
+// A placement that two services make at once is in one shard. One of before the shards is in the first. More shards later get new
+// placements.
+func TestPlacesOfShards(t *testing.T) {
+	log := logServer(t)
+	alone := runs(t, log, t.TempDir(), nil)
+	alone.ask(201, "PUT", "/v1/placements/old", homeOfX+`}`)
+	if text := alone.ask(422, "PUT", "/v1/placements/other", homeOfX+`,"shard":1}`); !strings.Contains(text, "has one log and no shards") {
+		t.Error(text)
+	}
+	alone.stop()
+	first, second := runs(t, log, t.TempDir(), sharded(2)), runs(t, log, t.TempDir(), sharded(3))
+	first.leads(2)
+	second.leads(1)
+	var making sync.WaitGroup
+	for i := range 20 {
+		for shard, r := range []*running{first, second} {
+			making.Go(func() {
+				q, _ := http.NewRequest("PUT", r.url+fmt.Sprint("/v1/placements/p", i), strings.NewReader(homeOfX+fmt.Sprintf(`,"shard":%d}`, shard+1)))
+				if status, text := roundTrip(t, q); status != 201 && !strings.Contains(text, fmt.Sprintf("the placement is in shard %d", 2-shard)) {
+					t.Errorf("%d %s", status, text)
+				}
+			})
+		}
+	}
+	making.Wait()
+	names := map[int]int{}
+	have, _ := second.lists()
+	for _, shard := range have {
+		names[shard]++
+	}
+	if len(have) != 21 || have["old"] != 1 || names[3] != 0 {
+		t.Errorf("%v", have)
+	}
+	second.ask(201, "PUT", "/v1/placements/new", homeOfX+`}`)
+	if have, _ := second.lists(); have["new"] != 3 {
+		t.Errorf("a new placement is in shard %d", have["new"])
+	}
+	first.ask(200, "GET", "/v1/placements/new", "") // which does not know of the third shard
+	first.ask(201, "POST", "/v1/placements/old/decisions", `{"items":[{"id":"i","features":{"x":1}}]}`)
+}
+
+// A shard whose stream is removed is named, and the others are served.
+func TestShardIsAway(t *testing.T) {
+	log := logServer(t)
+	r := runsFor(t, log, t.TempDir(), 2*time.Second, func(c *Config) {
+		sharded(2)(c)
+		c.Limits.Answer.Duration = 500 * time.Millisecond
+	})
+	r.leads(2)
+	r.ask(201, "PUT", "/v1/placements/a", homeOfX+`,"shard":1}`)
+	r.ask(201, "PUT", "/v1/placements/b", homeOfX+`,"shard":2}`)
+	decide := func(name string) int {
+		q, _ := http.NewRequest("POST", r.url+"/v1/placements/"+name+"/decisions", strings.NewReader(`{"items":[{"id":"i","features":{"x":1}}]}`))
+		status, text := roundTrip(t, q)
+		if status == 503 && !strings.Contains(text, "shard 2") {
+			t.Errorf("%s", text)
+		}
+		return status
+	}
+	c, err := nats.Connect(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	js, err := c.JetStream()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := js.DeleteStream("vitrine-2"); err != nil {
+		t.Fatal(err)
+	}
+	var wait sync.WaitGroup
+	for range 20 {
+		wait.Go(func() {
+			if status := decide("b"); status != 503 {
+				t.Errorf("status %d of a placement whose shard is away", status)
+			}
+		})
+	}
+	for range 20 {
+		if status := decide("a"); status != 201 {
+			t.Errorf("status %d of a placement of another shard", status)
+		}
+	}
+	wait.Wait()
+	if err := js.DeleteKeyValue("vitrine-shards"); err != nil {
+		t.Fatal(err)
+	}
+	r.ask(201, "POST", "/v1/placements/a/decisions", `{"items":[{"id":"i","features":{"x":1}}]}`)
+	if text := r.ask(503, "PUT", "/v1/placements/c", homeOfX+`}`); !strings.Contains(text, "bucket of the shards is missing") || !r.said("vitrine-shards") {
+		t.Error(text)
+	}
+}

@@ -1,0 +1,418 @@
+package server
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"vitrine/service/api"
+	"vitrine/service/decision"
+	"vitrine/service/eventlog"
+	"vitrine/service/personalizer"
+)
+
+// Shards say how a service has several logs. A server begins without any: [Server.Mount] gives it one.
+type Shards struct {
+	Count  int   // the shards that get new placements, numbered from 1 on
+	Follow []int // those whose logs this process follows
+	Places Places
+
+	// Pass passes a request of a caller, in the form of HTTP/1.1, on to a process that follows a shard: its Passed has the
+	// answer. The error of a shard that no process follows is ErrAway.
+	Pass func(ctx context.Context, shard int, request []byte) (answer []byte, err error)
+}
+
+// ErrAway is returned by Shards.Pass for a shard that no process follows.
+var ErrAway = errors.New("no process has the log of the shard")
+
+// Places say in which shard a placement is. It never changes.
+type Places interface {
+	// Shard returns the shard of a placement, 0 if it was never made.
+	Shard(ctx context.Context, placement string) (int, error)
+	// Claim puts a placement into a shard, unless it is in one, and returns its shard.
+	Claim(ctx context.Context, placement string, shard int) (int, error)
+	// Counts returns how many placements each shard has.
+	Counts(ctx context.Context) (map[int]int, error)
+}
+
+// slot is where a server has the log of a shard, while it is there.
+type slot struct {
+	number int
+	shard  atomic.Pointer[Shard] // nil while the log is away
+	cause  atomic.Pointer[string]
+	busy   atomic.Int64 // requests in progress
+}
+
+// problem says why the log of a slot is away.
+func (at *slot) problem() string {
+	if cause := at.cause.Load(); cause != nil {
+		return *cause
+	}
+	return "no process that follows it answers"
+}
+
+// Mount begins to answer requests for a shard. It puts the placements that the shard has into Places.
+func (s *Server) Mount(ctx context.Context, number int, log Shard) (*Shard, error) {
+	log.Number, log.early = number, newEarly(log.Engine)
+	for _, name := range log.Engine.Placements() {
+		switch is, err := s.options.Shards.Places.Claim(ctx, name, number); {
+		case err != nil:
+			return nil, err
+		case is != number:
+			s.log.Error("a placement is in two shards: requests for it go to the other one", "placement", name, "shard", number, "other", is)
+		}
+	}
+	s.slots[number].shard.Store(&log)
+	s.feed.interrupt() // listeners come back, and listen to this shard too
+	return &log, nil
+}
+
+// Unmount ends that, for a cause that /readyz and problems name.
+func (s *Server) Unmount(number int, cause string) {
+	s.slots[number].cause.Store(&cause)
+	s.slots[number].shard.Store(nil)
+	s.feed.interrupt()
+}
+
+// Tend does what the log of a shard needs now and then, until ctx ends or the engine stops.
+func (s *Server) Tend(ctx context.Context, shard *Shard, every time.Duration) error {
+	ticker := time.NewTicker(cmp.Or(every, time.Second))
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+		if err := shard.tend(ctx, s.log); err != nil && ctx.Err() == nil {
+			s.log.Error("the engine has stopped", "cause", err.Error())
+			return err
+		}
+	}
+}
+
+// Applied returns the function that the engine of a shard must call for each entry.
+func (s *Server) Applied(number int) func(sequence uint64, e *eventlog.Event) {
+	return func(sequence uint64, e *eventlog.Event) {
+		if s.slots[number].shard.Load() != nil {
+			s.feed.send(number, sequence, e)
+		}
+	}
+}
+
+// several reports whether the service has several logs.
+func (s *Server) several() bool { return s.options.Shards != nil }
+
+// here returns the shards whose logs are here, by number; of those that a request is for if another process has passed it on.
+func (s *Server) here(c *call) []*Shard {
+	var list []*Shard
+	for _, number := range slices.Sorted(maps.Keys(s.slots)) {
+		if shard := s.slots[number].shard.Load(); shard != nil && (relayOf(c).shard == 0 || relayOf(c).shard == number) {
+			list = append(list, shard)
+		}
+	}
+	return list
+}
+
+// elsewhere returns the numbers of the shards whose logs are not here.
+func (s *Server) elsewhere(c *call) (list []int) {
+	if !s.several() || relayOf(c).shard > 0 {
+		return nil
+	}
+	for number := range s.options.Shards.Count {
+		if s.slots[number+1].shard.Load() == nil {
+			list = append(list, number+1)
+		}
+	}
+	return list
+}
+
+// locate finds the shard of a call's placement or decision. A request for a shard whose log is not here is answered by a
+// process that has it: done is true.
+func (s *Server) locate(c *call, rt *route) (done bool, err error) {
+	name, id := c.PathValue("name"), c.PathValue("id")
+	if rt.contract != nil {
+		name = c.Placement()
+	}
+	switch {
+	case !s.several():
+		c.shard = s.slots[0].shard.Load()
+		if name == "" && id != "" && c.placements != nil {
+			_, err = c.placementOf(id)
+		}
+		return false, err
+	case rt.stream && relayOf(c).shard > 0: // its answer may have no end
+		return false, s.away(relayOf(c).shard, fmt.Errorf("%w here: ask a process that follows it", ErrAway))
+	case name == "" && id == "" || rt.id == "":
+		return false, nil
+	case name == "":
+		return s.locateDecision(c, id)
+	}
+	number := relayOf(c).shard
+	if number == 0 {
+		if number, err = s.shardOf(c, rt, name); err != nil {
+			return false, err
+		}
+	}
+	if err := s.occupy(c, number); err != nil {
+		return false, err
+	}
+	if at := s.slots[number]; at != nil {
+		if c.shard = at.shard.Load(); c.shard != nil {
+			c.now = c.shard.Clock().UnixNano()
+			return false, nil
+		}
+	}
+	return true, s.passOn(c, rt, number)
+}
+
+// occupy counts a request for a shard, until it is answered. The requests of shards that do not answer must leave places to the
+// others, so any minority of the shards has less than all places.
+func (s *Server) occupy(c *call, number int) error {
+	at := s.slots[number]
+	if at == nil {
+		return nil
+	}
+	most := max(2*s.limits.Concurrent/(s.options.Shards.Count+1), 1)
+	if at.busy.Add(1) > int64(most) {
+		at.busy.Add(-1)
+		return problemf(http.StatusServiceUnavailable, "busy", "%d requests for shard %d are in progress, which is the limit of each of %d shards", most, number, s.options.Shards.Count)
+	}
+	c.slot = at
+	return nil
+}
+
+// shardOf returns the shard of a placement. One that a request may make gets a shard.
+func (s *Server) shardOf(c *call, rt *route, name string) (int, error) {
+	places := s.options.Shards.Places
+	number, err := places.Shard(c.Context(), name)
+	if err != nil || number > 0 {
+		return number, s.unplaced(err)
+	}
+	for _, shard := range s.here(c) { // made by a process that has only this log
+		if _, err := shard.Engine.Config(name); err == nil {
+			number, err := places.Claim(c.Context(), name, shard.Number)
+			return number, s.unplaced(err)
+		}
+	}
+	wanted := &decision.Config{}
+	switch {
+	case rt.contract != nil && name == personalizer.Placement && s.options.Personalizer:
+	case rt.id == "putPlacement", rt.id == "previewPlacement":
+		body, err := c.jsonBody()
+		if err != nil {
+			return 0, err
+		}
+		if !decision.IsPlacementName(name) {
+			return s.options.Shards.Follow[0], nil // whose engine refuses it
+		}
+		if wanted, err = decision.ParseConfig(body); err != nil {
+			return 0, malformed(body, err)
+		}
+		c.again(bytes.Clone(body))
+	default:
+		return 0, fmt.Errorf("placement %q: %w", name, decision.ErrNotFound)
+	}
+	if number, err = s.choose(c, wanted); err != nil || rt.id == "previewPlacement" {
+		return number, err
+	}
+	number, err = places.Claim(c.Context(), name, number)
+	return number, s.unplaced(err)
+}
+
+// choose returns the shard of a new placement: that of the catalogue that it uses, or the one that its configuration names, or the
+// one with the fewest placements among those that are not known to be away.
+func (s *Server) choose(c *call, wanted *decision.Config) (int, error) {
+	o := s.options.Shards
+	if wanted.Shard > o.Count || wanted.Shard < 0 {
+		return 0, api.Fieldf("/shard", "%d: must be from 1 to %d, or left out", wanted.Shard, o.Count)
+	}
+	if owner := wanted.Catalogue; owner != "" && c.mine(owner) {
+		number, err := o.Places.Shard(c.Context(), owner)
+		switch {
+		case err != nil:
+			return 0, s.unplaced(err)
+		case number > 0 && wanted.Shard > 0 && wanted.Shard != number:
+			return 0, api.Fieldf("/shard", "%d: placement %q, whose catalogue this one uses, is in shard %d: leave the shard out", wanted.Shard, owner, number)
+		case number > 0:
+			return number, nil
+		}
+	}
+	if wanted.Shard > 0 {
+		return wanted.Shard, nil
+	}
+	counts, err := o.Places.Counts(c.Context())
+	if err != nil {
+		return 0, s.unplaced(err)
+	}
+	best := 0
+	for number := 1; number <= o.Count; number++ {
+		if slices.Contains(o.Follow, number) && s.slots[number].shard.Load() == nil {
+			continue
+		}
+		if best == 0 || counts[number] < counts[best] {
+			best = number
+		}
+	}
+	return max(best, 1), nil
+}
+
+// unplaced is the problem of a service that cannot look up where placements are.
+func (s *Server) unplaced(err error) error {
+	if err == nil {
+		return nil
+	}
+	p := problemf(http.StatusServiceUnavailable, "shards", "the service cannot look up the shard of the placement: the log's servers do not answer, or the bucket of the shards is missing")
+	p.cause = err.Error()
+	return p
+}
+
+// locateDecision finds the shard of a decision by its id.
+func (s *Server) locateDecision(c *call, id string) (done bool, err error) {
+	var found []*Shard
+	for _, c.shard = range s.here(c) {
+		switch _, err := c.placementOf(id); {
+		case err == nil:
+			found = append(found, c.shard)
+		case !errors.Is(err, decision.ErrNotFound):
+			return false, err
+		}
+	}
+	c.shard = nil
+	if len(found) > 1 {
+		return false, fmt.Errorf("decision %q: %w", api.Abbreviate(id, 40), decision.ErrAmbiguous)
+	}
+	if len(found) == 1 {
+		c.shard = found[0]
+		c.now = c.shard.Clock().UnixNano()
+		return false, s.occupy(c, c.shard.Number)
+	}
+	rest := s.elsewhere(c)
+	if len(rest) == 0 {
+		return false, fmt.Errorf("decision %q: %w", api.Abbreviate(id, 40), decision.ErrNotFound)
+	}
+	request, err := s.requestOf(c, c.URL.RequestURI())
+	if err != nil {
+		return false, err
+	}
+	var away error
+	for _, number := range rest {
+		a, text, err := s.request(c.Context(), c, number, request)
+		switch {
+		case err != nil:
+			away = err
+		case a.StatusCode != http.StatusNotFound:
+			return true, c.relay(a, text)
+		}
+	}
+	return false, cmp.Or(away, fmt.Errorf("decision %q: %w", api.Abbreviate(id, 40), decision.ErrNotFound))
+}
+
+// passOn answers a call by a process that has the log of a shard.
+func (s *Server) passOn(c *call, rt *route, number int) error {
+	if rt.stream || relayOf(c).shard > 0 {
+		return s.away(number, fmt.Errorf("%w here: ask a process that follows it", ErrAway))
+	}
+	request, err := s.requestOf(c, c.URL.RequestURI())
+	if err != nil {
+		return err
+	}
+	a, text, err := s.request(c.Context(), c, number, request)
+	if err != nil {
+		return err
+	}
+	return c.relay(a, text)
+}
+
+// request asks a process that has the log of a shard.
+func (s *Server) request(ctx context.Context, c *call, number int, request []byte) (*http.Response, []byte, error) {
+	answer, err := s.options.Shards.Pass(ctx, number, request)
+	if err != nil {
+		return nil, nil, s.away(number, err)
+	}
+	a, text, err := readAnswer(answer, c.Request)
+	if err != nil {
+		return nil, nil, fmt.Errorf("the answer of a process with shard %d: %w", number, err)
+	}
+	return a, text, nil
+}
+
+// away is the problem of a shard that cannot be asked.
+func (s *Server) away(number int, err error) error {
+	if !errors.Is(err, ErrAway) && !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	why := new(slot).problem()
+	if at := s.slots[number]; at != nil {
+		why = at.problem()
+	}
+	p := problemf(http.StatusServiceUnavailable, "shard-away", "shard %d is away: %s. Placements of other shards are served; vitrine cluster and the logs of the processes say more", number, why)
+	p.cause = err.Error()
+	return p
+}
+
+// Passed answers a request that another process has passed on because it does not have the log of a shard. An answer that has
+// more than most bytes is replaced by a problem.
+func (s *Server) Passed(number int, request []byte, most int) []byte {
+	answer := s.relayed(request, relay{shard: number})
+	if len(answer) <= most {
+		return answer
+	}
+	w := &written{header: http.Header{}}
+	c := &call{w: recorder{ResponseWriter: w}}
+	c.fail(problemf(http.StatusServiceUnavailable, "shard-away", "the answer has %d bytes, which is too long to be passed on: ask a process that follows shard %d", len(answer), number))
+	return w.bytes()
+}
+
+// again lets the body be read once more.
+func (c *call) again(body []byte) {
+	c.Header.Del("Content-Encoding")
+	c.Body, c.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+}
+
+// listTime is how long a list waits for the part of a shard that is not here.
+const listTime = 2 * time.Second
+
+// fetch reads the parts of a list that the shards elsewhere have: add gets the answer of each to a GET of a path. It returns
+// those that have not answered.
+func (s *Server) fetch(c *call, path string, add func(answer []byte) error) (away []int, err error) {
+	for _, number := range s.elsewhere(c) {
+		request, err := s.requestOf(c, path)
+		if err != nil {
+			return nil, err
+		}
+		ctx, cancel := context.WithTimeout(c.Context(), listTime)
+		a, text, err := s.request(ctx, c, number, request)
+		cancel()
+		if err == nil && a.StatusCode == http.StatusOK {
+			err = add(text)
+		}
+		if err != nil || a.StatusCode != http.StatusOK {
+			s.log.Warn("a list lacks a shard", "request_id", c.id, "shard", number)
+			away = append(away, number)
+		}
+	}
+	return away, nil
+}
+
+// adder returns the function of a list whose answers have the type T.
+func adder[T any](add func(part *T)) func(answer []byte) error {
+	return func(answer []byte) error {
+		part := new(T)
+		if err := json.Unmarshal(answer, part); err != nil {
+			return err
+		}
+		add(part)
+		return nil
+	}
+}
