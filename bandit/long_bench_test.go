@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"testing"
 	"time"
 
@@ -67,7 +68,8 @@ func (w *longWorld) draw(u *mat.VecDense, rng *rand.Rand) *vitrine.Context {
 }
 
 // BenchmarkLongRun plays learners for b.N rounds of K = 5, and reports the regret, the mean time of an offer and of a
-// round learned, the longest Observe, how many took more than 5 ms, and the heap at the end. bench/long.sh runs it.
+// round learned, the longest Observe, how many took more than 5 ms, the longest and the 99.9 % quantile by processor time of
+// its thread (without waits and fits, and without other work on the machine), and the heap at the end. bench/long.sh runs it.
 //
 // The truth is a wave along one direction, cos(2 xᵀw) with ‖w‖ = 1, which no linear learner knows.
 func BenchmarkLongRun(b *testing.B) {
@@ -106,7 +108,10 @@ func playLong(b *testing.B, w *longWorld, create func(p Problem) (vitrine.Learne
 	if err != nil {
 		b.Fatal(err)
 	}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	var longest, learning, offering time.Duration
+	var busy []time.Duration
 	regret, slow := 0.0, 0
 	u, shock := mat.NewVecDense(w.items, nil), make([]float64, w.items+1)
 	for s := range b.N {
@@ -119,9 +124,11 @@ func playLong(b *testing.B, w *longWorld, create func(p Problem) (vitrine.Learne
 		offering += time.Since(begun)
 		r := vitrine.Round{Context: c, Offer: offer, Choice: vitrine.Choose(offer.Assortment, u.RawVector().Data, shock)}
 		begun = time.Now()
+		before := threadTime()
 		if err := l.Observe(r); err != nil {
 			b.Fatal(err)
 		}
+		busy = append(busy, threadTime()-before)
 		took := time.Since(begun)
 		learning, longest = learning+took, max(longest, took)
 		if took > 5*time.Millisecond {
@@ -138,6 +145,9 @@ func playLong(b *testing.B, w *longWorld, create func(p Problem) (vitrine.Learne
 	b.ReportMetric(float64(learning.Microseconds())/float64(b.N), "µs/observe")
 	b.ReportMetric(float64(longest.Microseconds())/1e3, "ms-longest")
 	b.ReportMetric(float64(slow), "over-5ms")
+	slices.Sort(busy)
+	b.ReportMetric(float64(busy[len(busy)-1].Microseconds())/1e3, "cpu-ms-longest")
+	b.ReportMetric(float64(busy[(len(busy)-1)*999/1000].Microseconds())/1e3, "cpu-ms-99.9%")
 	b.ReportMetric(float64(m.HeapAlloc)/1e6, "MB-heap")
 	runtime.KeepAlive(l)
 }
