@@ -105,6 +105,8 @@ func (s *service) run(ctx context.Context) error {
 			last, begun, pause = l.last, true, minPause
 		}
 		switch {
+		case ctx.Err() != nil && !l.served && errors.Is(err, ctx.Err()): // it was ended while it opened the log
+			return nil
 		case ctx.Err() != nil:
 			return err
 		case s.Log.URL != "" && errors.Is(err, eventlog.ErrFenced):
@@ -114,8 +116,8 @@ func (s *service) run(ctx context.Context) error {
 		}
 		s.Logger.Error("the log will be opened again", "in", pause.String(), "cause", err.Error())
 		select {
-		case <-ctx.Done():
-			return err
+		case <-ctx.Done(): // the cause is logged
+			return nil
 		case <-time.After(pause):
 		}
 		pause = min(2*pause, maxPause)

@@ -1,0 +1,51 @@
+package host
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"testing"
+
+	"vitrine/service/decision"
+	"vitrine/service/eventlog"
+)
+
+// A service that is ended while it opens its log, or before it opens the log again, ends without an error. Another error at that
+// moment is one.
+func TestEndWhileOpening(t *testing.T) {
+	broken := errors.New("broken")
+	for _, test := range []struct{ opening, want error }{
+		{context.Canceled, nil},
+		{eventlog.ErrReopen, eventlog.ErrReopen},
+		{broken, broken},
+	} {
+		ctx, stop := context.WithCancel(t.Context())
+		c := Default()
+		c.Data, c.Listen = t.TempDir(), "127.0.0.1:0"
+		err := Run(ctx, c, Options{Opened: func(*decision.Engine) error {
+			stop()
+			return test.opening
+		}})
+		if !errors.Is(err, test.want) || test.want == nil && err != nil {
+			t.Errorf("%v: %v, want %v", test.opening, err, test.want)
+		}
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	c := Default()
+	c.Data, c.Listen = t.TempDir(), "127.0.0.1:0"
+	err := Run(ctx, c, Options{Logger: slog.New(slog.NewTextHandler(stopper(stop), nil)), Opened: func(*decision.Engine) error { return eventlog.ErrReopen }})
+	if err != nil {
+		t.Errorf("between two attempts: %v", err)
+	}
+}
+
+// stopper is called when a service says that it will open its log again.
+type stopper func()
+
+func (stop stopper) Write(line []byte) (int, error) {
+	if bytes.Contains(line, []byte("the log will be opened again")) {
+		stop()
+	}
+	return len(line), nil
+}
