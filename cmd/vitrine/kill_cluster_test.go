@@ -156,9 +156,12 @@ func (c *cluster) startMember(m *clusterMember, flags ...string) {
 		flags = append(flags, "--listen", m.at.address+":8080")
 	}
 	p := serveAt(c.T, m.at, m.file, flags...)
+	c.mu.Lock()
+	m.process = p // before it can answer
+	c.mu.Unlock()
 	url := p.listening(c.T)
 	c.mu.Lock()
-	m.process, m.url, m.away = p, url, false
+	m.url, m.away = url, false
 	c.mu.Unlock()
 	c.tell()
 }
@@ -167,7 +170,7 @@ func (c *cluster) startMember(m *clusterMember, flags ...string) {
 func (c *cluster) tell() {
 	var urls []string
 	for _, m := range c.members {
-		if m != nil && m.process != nil && !m.away {
+		if m != nil && m.url != "" && !m.away {
 			urls = append(urls, m.url)
 		}
 	}
