@@ -64,7 +64,7 @@ func isUnanswered(err error) bool {
 		return slices.Contains(answeredLater, refused.ErrorCode)
 	}
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout) ||
-		errors.Is(err, nats.ErrNoResponders) || errors.Is(err, nats.ErrDisconnected)
+		errors.Is(err, nats.ErrNoResponders) || errors.Is(err, nats.ErrDisconnected) || errors.Is(err, jetstream.ErrNoStreamResponse)
 }
 
 // info asks for the state of the stream.

@@ -31,15 +31,15 @@ var errClaim = errors.New("the message is a claim")
 func (s *Store) claim(ctx context.Context) (uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.options.Patience)
 	defer cancel()
-	for {
+	for wait := shortAttempt; ; wait += wait / 2 {
 		message := &nats.Msg{Subject: s.subject(), Header: nats.Header{writerHeader: {s.writer}}, Data: []byte(claimText)}
-		ack, err := within(ctx, attempt, func(ctx context.Context) (*jetstream.PubAck, error) {
+		ack, err := within(ctx, wait, func(ctx context.Context) (*jetstream.PubAck, error) {
 			return s.js.PublishMsg(ctx, message, jetstream.WithMsgID(s.writer), jetstream.WithExpectStream(s.options.Stream), jetstream.WithRetryAttempts(0))
 		})
 		if err == nil {
 			return ack.Sequence, nil
 		}
-		if !isUnanswered(err) && !errors.Is(err, jetstream.ErrNoStreamResponse) {
+		if !isUnanswered(err) {
 			return 0, fmt.Errorf("natslog: claiming %s: %w", s.where(), err)
 		}
 		select {

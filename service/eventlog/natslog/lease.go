@@ -252,6 +252,23 @@ func (l *lease) renew(ctx context.Context, s *Store) bool {
 	return true
 }
 
+// hold renews a lease that was taken until stop is called, which waits for that. A process that needs longer than a lease lasts to claim
+// the log would lose it to the next one.
+func (l *lease) hold(s *Store) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for wait(ctx, renewal) == nil {
+			l.renew(ctx, s) // the log shows whether another process has it
+		}
+	}()
+	return func() {
+		cancel()
+		<-ended
+	}
+}
+
 // release frees the lease, so that the next process does not wait.
 func (l *lease) release() {
 	ctx, cancel := context.WithTimeout(context.Background(), shortAttempt)

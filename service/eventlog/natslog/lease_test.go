@@ -2,6 +2,7 @@ package natslog_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -382,4 +383,38 @@ func TestClaimsWithoutFrames(t *testing.T) {
 	s = connect(t, o)
 	fill(t, s, 21, 22)
 	logtest.Want(t, s, 9, numbered(9, 22)...)
+}
+
+// A process that needs longer to claim the log than a lease lasts keeps the lease: another one that waits does not take the log from it.
+func TestSlowClaim(t *testing.T) {
+	defer natslog.SetLease(15*time.Millisecond, 40*time.Millisecond)()
+	o := natslog.Options{URL: external(t), Standby: true}
+	leader := connect(t, o)
+	fill(t, leader, 1, 3)
+	standbys := []*natslog.Store{connect(t, o), connect(t, o)}
+	natslog.Abandon(leader)
+	js := jetStream(t, o.URL)
+	for range 3000 { // which are read one by one, from the end
+		if _, err := js.Publish("vitrine.log", []byte("VLOGCLAIM")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ended := make(chan error, 2)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	begin := time.Now()
+	for _, s := range standbys {
+		go func() { ended <- s.Lead(ctx) }()
+	}
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(begin); took < 300*time.Millisecond {
+		t.Skipf("the claim took %v, which is no more than a lease lasts", took)
+	}
+	time.Sleep(300 * time.Millisecond)
+	cancel()
+	if err := <-ended; !errors.Is(err, context.Canceled) || standbys[0].Leads() == standbys[1].Leads() {
+		t.Errorf("the other one: %v; %v and %v lead", err, standbys[0].Leads(), standbys[1].Leads())
+	}
 }

@@ -216,10 +216,7 @@ func (s *Store) connect(ctx context.Context) (err error) {
 		return err
 	}
 	if s.server == nil && writes { // a log whose end can be read
-		if state.LastSeq, err = s.claim(ctx); err != nil {
-			return err
-		}
-		if err := s.findEnd(ctx, state); err != nil {
+		if err := s.claimEnd(ctx); err != nil {
 			return err
 		}
 	}
@@ -270,6 +267,15 @@ func (s *Store) Lead(ctx context.Context) error {
 	if err := s.lease.take(ctx, s, true); err != nil {
 		return err
 	}
+	if err := s.claimEnd(ctx); err != nil {
+		return err
+	}
+	return s.begin(ctx)
+}
+
+// claimEnd claims the log, and reads its end before the claim.
+func (s *Store) claimEnd(ctx context.Context) error {
+	defer s.lease.hold(s)()
 	claimed, err := s.claim(ctx)
 	if err != nil {
 		return err
@@ -279,10 +285,7 @@ func (s *Store) Lead(ctx context.Context) error {
 		return fmt.Errorf("natslog: %s: %w", s.where(), err)
 	}
 	state.LastSeq = claimed
-	if err := s.findEnd(ctx, state); err != nil {
-		return err
-	}
-	return s.begin(ctx)
+	return s.findEnd(ctx, state)
 }
 
 // Seize makes Lead take the lease from a process, though that renews it.

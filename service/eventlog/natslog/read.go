@@ -205,7 +205,7 @@ func (s *Store) consume(ctx context.Context, first, last uint64, data bool, wait
 			yield(message{}, err)
 			return
 		}
-		defer s.discard(ctx, consumer)
+		defer func() { go s.discard(ctx, consumer) }() // a take-over does not wait for it
 		incoming, err := consumer.Messages(jetstream.PullMaxMessagesWithBytesLimit(4096, 16*eventlog.MaxFrame))
 		if err != nil {
 			yield(message{}, err)
