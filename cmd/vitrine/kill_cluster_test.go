@@ -181,8 +181,8 @@ func (c *cluster) tell() {
 
 // standing is what a service says of itself, empty if it does not answer.
 type standing struct {
-	Role  string
-	Epoch uint64
+	Role         string
+	Epoch, Entry uint64
 }
 
 func (c *cluster) standing(m *clusterMember) (s standing) {

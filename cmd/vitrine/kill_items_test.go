@@ -21,10 +21,15 @@ var (
 
 // pusher pushes a catalogue part by part, and all of it again with the next price when it has come to the end.
 type pusher struct {
+	pausing      sync.Mutex // held while a part is pushed
 	url          atomic.Pointer[string]
 	items        int
 	acknowledged []atomic.Int64 // the price of each part, 0 before the first push
 	parts        atomic.Int64   // that were acknowledged
+}
+
+func newPusher(items int) *pusher {
+	return &pusher{items: items, acknowledged: make([]atomic.Int64, (items+client.ItemsChunk-1)/client.ItemsChunk)}
 }
 
 // push pushes until its context ends. It tries a part again until the service has acknowledged it.
@@ -35,17 +40,43 @@ func (p *pusher) push(ctx context.Context) {
 				if ctx.Err() != nil {
 					return
 				}
-				c := &client.Client{Base: *p.url.Load(), Patience: -1}
-				_, err := c.PutItems(ctx, "home", p.part(part, price))
-				c.CloseIdleConnections()
-				if err == nil {
-					p.acknowledged[part].Store(price)
-					p.parts.Add(1)
+				if p.put(ctx, part, price) == nil {
 					break
 				}
 				time.Sleep(5 * time.Millisecond)
 			}
 		}
+	}
+}
+
+// put pushes a part once.
+func (p *pusher) put(ctx context.Context, part int, price int64) error {
+	p.pausing.Lock()
+	defer p.pausing.Unlock()
+	c := &client.Client{Base: *p.url.Load(), Patience: -1}
+	defer c.CloseIdleConnections()
+	if _, err := c.PutItems(ctx, "home", p.part(part, price)); err != nil {
+		return err
+	}
+	p.acknowledged[part].Store(price)
+	p.parts.Add(1)
+	return nil
+}
+
+// reaches waits for the moment of a kill: they are spread over a push and a half.
+func (p *pusher) reaches(ctx context.Context, kill, kills int) {
+	want := int64(max(3, 3*len(p.acknowledged)*(kill+1)/(2*kills)))
+	for p.parts.Load() < want && ctx.Err() == nil {
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// placement makes the placement that has the catalogue.
+func (p *pusher) placement(ctx context.Context, t *testing.T) {
+	t.Helper()
+	c := &client.Client{Base: *p.url.Load()}
+	if _, err := c.Put(ctx, "home", &api.Placement{MaxSize: 2, Features: []api.Feature{{Name: "x", Kind: "number", Scale: 1e6}}, Policy: map[string]any{"name": "greedy"}}); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -109,23 +140,18 @@ func TestKillItems(t *testing.T) {
 	file, data := serviceFile(t, "[snapshots]\nevery = \"200ms\"\n")
 	ctx, cancel := context.WithTimeout(t.Context(), patience+time.Duration(*itemKills)*time.Minute)
 	defer cancel()
-	p := &pusher{items: *killedItems, acknowledged: make([]atomic.Int64, (*killedItems+client.ItemsChunk-1)/client.ItemsChunk)}
+	p := newPusher(*killedItems)
 	service := serve(t, file)
 	url := service.listening(t)
 	p.url.Store(&url)
-	c := &client.Client{Base: url}
-	if _, err := c.Put(ctx, "home", &api.Placement{MaxSize: 2, Features: []api.Feature{{Name: "x", Kind: "number", Scale: 1e6}}, Policy: map[string]any{"name": "greedy"}}); err != nil {
-		t.Fatal(err)
-	}
+	p.placement(ctx, t)
 	pushing, stop := context.WithCancel(ctx)
 	var wait sync.WaitGroup
 	wait.Go(func() { p.push(pushing) })
 	rng := rand.New(rand.NewPCG(*killSeed, 7))
 	n := 0
-	for range *itemKills {
-		for before := p.parts.Load(); p.parts.Load() < before+3; { // the pusher has begun again
-			time.Sleep(time.Millisecond)
-		}
+	for kill := range *itemKills {
+		p.reaches(ctx, kill, *itemKills)
 		time.Sleep(within(rng, 300*time.Millisecond))
 		service.kill()
 		service = serve(t, file)
@@ -141,6 +167,9 @@ func TestKillItems(t *testing.T) {
 	}
 	stop()
 	wait.Wait()
+	if n != *killedItems {
+		t.Errorf("%d items at the last start, want %d", n, *killedItems)
+	}
 	service.stop(t)
 	sound(t, data)
 	t.Logf("verdict: -kill-seed %d: %d kills, %d parts acknowledged, none lost or in part, %d items at the last start", *killSeed, *itemKills, p.parts.Load(), n)

@@ -53,34 +53,25 @@ func upTo(t testing.TB, store eventlog.Store, last uint64) *memlog.Store {
 
 // A follower's state is that of a replay, at whatever entry it is looked at, and its learners have learned the same. It
 // is opened before there is anything, or in the middle.
-func TestFollowerIsTheReplay(t *testing.T) {
+func TestFollowerIsTheReplay(t *testing.T) { followerIsTheReplay(t, 1000, 200) }
+
+// followerIsTheReplay compares at each entry whose number divides by every, up to the last one.
+func followerIsTheReplay(t *testing.T, last, every uint64) {
 	store := new(memlog.Store)
 	o := decision.Options{Store: store}
 	e, f := opened(t, o), follower(t, o)
 	put(t, e, "home", `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl","lambda":1}}`)
-	rng := rand.New(rand.NewPCG(1, 2))
-	for i := range 600 {
-		id := fmt.Sprint("d", i)
-		a, err := e.Decide(t.Context(), "home", stock(id, 3+i%4), int64(i))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if i%5 > 0 {
-			is(t, "outcome", e.Outcome(t.Context(), "home", id, append(a.Shown, "")[rng.IntN(3)], int64(i)), nil)
-		}
-		if i == 300 {
-			f.Close()
-			f = follower(t, o)
-		}
-		if i%100 != 99 {
-			continue
+	compare := func() {
+		t.Helper()
+		if e.Sequence()%every != 0 {
+			return
 		}
 		reach(t, f, e.Sequence())
 		data, at, err := f.Snapshot(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		if string(data) != string(replayed(t, decision.Options{Store: upTo(t, store, at)})) {
+		if at != e.Sequence() || string(data) != string(replayed(t, decision.Options{Store: upTo(t, store, at)})) {
 			t.Fatalf("at entry %d the follower's state is not that of a replay", at)
 		}
 		// At one version the policies are the same.
@@ -88,6 +79,23 @@ func TestFollowerIsTheReplay(t *testing.T) {
 		mine, yours := statsOf(t, e, "home"), statsOf(t, f, "home")
 		if mine.PolicyVersion != yours.PolicyVersion || mine.Learned != yours.Learned || mine.Learned == 0 {
 			t.Errorf("the leader has learned %+v, the follower %+v", mine, yours)
+		}
+		if at == last/2 {
+			f.Close()
+			f = follower(t, o)
+		}
+	}
+	rng := rand.New(rand.NewPCG(1, 2))
+	for i := 0; e.Sequence() < last; i++ {
+		id := fmt.Sprint("d", i)
+		a, err := e.Decide(t.Context(), "home", stock(id, 3+i%4), int64(i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		compare()
+		if i%5 > 0 {
+			is(t, "outcome", e.Outcome(t.Context(), "home", id, append(a.Shown, "")[rng.IntN(3)], int64(i)), nil)
+			compare()
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"testing"
+	"time"
 
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
@@ -48,4 +49,23 @@ func (stop stopper) Write(line []byte) (int, error) {
 		stop()
 	}
 	return len(line), nil
+}
+
+// A server of a cluster that is behind may say that the log is too short: it is opened again for a while, and then the error is final.
+func TestShortLog(t *testing.T) {
+	for patience, shorts := range map[time.Duration]int{time.Minute: 2, time.Second: 1000} {
+		ctx, stop := context.WithCancel(t.Context())
+		c := Default()
+		c.Data, c.Listen, c.Log.URL = t.TempDir(), "127.0.0.1:0", logServer(t)
+		attempts := 0
+		err := Run(ctx, c, Options{Patience: patience, Opened: func(*decision.Engine) error {
+			if attempts++; attempts <= shorts {
+				return eventlog.ErrBeyond
+			}
+			return nil
+		}, Serving: func(context.Context, string) { stop() }})
+		if isFinal := shorts > 2; isFinal != errors.Is(err, eventlog.ErrBeyond) || !isFinal && (err != nil || attempts != 3) {
+			t.Errorf("with a patience of %v: %v after %d attempts", patience, err, attempts)
+		}
+	}
 }

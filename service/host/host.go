@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -99,10 +100,11 @@ func Run(ctx context.Context, c *Config, o Options) error {
 // run opens the log, and reopens it after an error that may be temporary.
 func (s *service) run(ctx context.Context) error {
 	last, begun, pause := uint64(0), false, minPause
+	var short time.Time // since when the log ends before what is known of it
 	for {
 		l, err := s.live(ctx, last)
 		if l.served {
-			last, begun, pause = l.last, true, minPause
+			last, begun, pause, short = l.last, true, minPause, time.Time{}
 		}
 		switch {
 		case ctx.Err() != nil && !l.served && errors.Is(err, ctx.Err()): // it was ended while it opened the log
@@ -111,6 +113,11 @@ func (s *service) run(ctx context.Context) error {
 			return err
 		case s.Log.URL != "" && errors.Is(err, eventlog.ErrFenced):
 			pause = minPause
+		case s.Log.URL != "" && (errors.Is(err, eventlog.ErrBeyond) || errors.Is(err, errShort)) && (short.IsZero() || time.Since(short) < s.patience()):
+			// A server of a cluster that has not stored it yet may have answered.
+			if short.IsZero() {
+				short = time.Now()
+			}
 		case !errors.Is(err, eventlog.ErrReopen) && (l.served || !begun || !isTemporary(err)):
 			return err
 		}
@@ -123,6 +130,12 @@ func (s *service) run(ctx context.Context) error {
 		pause = min(2*pause, maxPause)
 	}
 }
+
+// errShort means that a log ends before entries that were acknowledged.
+var errShort = errors.New("the log ends before it")
+
+// patience is how long a log that is too short is opened again.
+func (s *service) patience() time.Duration { return cmp.Or(s.Patience, 30*time.Second) }
 
 // The pause before the log is opened again doubles from minPause to maxPause.
 const (
@@ -312,7 +325,7 @@ func (l *life) open(ctx context.Context, engine decision.Options, known uint64) 
 		}
 	}()
 	if at := l.engine.Sequence(); at < known {
-		return &eventlog.DamageError{Sequence: at + 1, Err: fmt.Errorf("the log ends before it, but entries up to %d were acknowledged", known)}
+		return &eventlog.DamageError{Sequence: at + 1, Err: fmt.Errorf("%w, but entries up to %d were acknowledged", errShort, known)}
 	}
 	if l.Opened != nil {
 		if err := l.Opened(l.engine); err != nil {

@@ -354,6 +354,11 @@ func (s *Store) frameFrom(ctx context.Context, first, last uint64) (f eventlog.F
 
 // Position implements eventlog.Store.
 func (s *Store) Position(ctx context.Context, sequence uint64) (eventlog.Position, error) {
+	if sequence >= s.acknowledged().next {
+		if err := s.lookAgain(ctx); err != nil {
+			return eventlog.Position{}, err
+		}
+	}
 	end := s.acknowledged()
 	if sequence+1 == end.next && !s.isClosed() {
 		return end.position(), ctx.Err()
@@ -376,6 +381,27 @@ func (s *Store) Position(ctx context.Context, sequence uint64) (eventlog.Positio
 		err = fmt.Errorf("message %d: %w: it does not have the entry", message, errUnreadable)
 	}
 	return eventlog.Position{}, s.missing(ctx, sequence+1, err)
+}
+
+// lookAgain moves the end of a log that another process writes: a snapshot may have entries that came after the log was opened.
+func (s *Store) lookAgain(ctx context.Context) error {
+	if s.Leads() || s.options.ReadOnly || s.isClosed() {
+		return ctx.Err()
+	}
+	state, err := s.info(ctx)
+	if err != nil {
+		return fmt.Errorf("natslog: %s: %w", s.where(), err)
+	}
+	end, err := s.endOf(ctx, state)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.leads && end.message > s.end.message {
+		s.end = end
+	}
+	return nil
 }
 
 // find returns the message with an entry, or one before it, by bisection, without an index. If a message on

@@ -246,6 +246,25 @@ func TestFollowedLogShrinks(t *testing.T) {
 	}
 }
 
+// A follower that has begun nothing yet finds an entry that came after it opened the log, as a snapshot has that is newer.
+func TestPositionAfterTheEnd(t *testing.T) {
+	t.Parallel()
+	o := natslog.Options{URL: external(t), Standby: true}
+	leader := connect(t, o)
+	fill(t, leader, 1, 3)
+	f := connect(t, o)
+	fill(t, leader, 4, 9)
+	mine, err := f.Position(t.Context(), 8)
+	yours, failed := leader.Position(t.Context(), 8)
+	if err != nil || failed != nil || mine != yours {
+		t.Errorf("%v %v, want %v %v", mine, err, yours, failed)
+	}
+	logtest.Want(t, f, 9, numbered(9, 9)...)
+	if _, err := f.Position(t.Context(), 10); !errors.Is(err, eventlog.ErrBeyond) {
+		t.Errorf("%v, want ErrBeyond", err)
+	}
+}
+
 // A server that has not stored yet what another one has delivered is waited for.
 func TestFollowedLogIsBehind(t *testing.T) {
 	t.Parallel()
