@@ -44,10 +44,17 @@ func (o *mixture) largest(w *mixtureScratch, family vitrine.Constraint, x *vitri
 	return append(vitrine.Assortment{}, s...), true
 }
 
-// affineRows makes rows x = M a + c of short rows a. M has few entries that are not 0.
+// affineRows makes standardised rows of x = M a + c from short rows a. M has few entries that are not 0.
 type affineRows struct {
-	c     []float64
-	terms [][]affineTerm // of each column of x
+	fixed   []float64 // the row of a = 0, standardised
+	columns []affineColumn
+}
+
+// affineColumn is a column of x that depends on a.
+type affineColumn struct {
+	at              int
+	c, shift, scale float64
+	terms           []affineTerm
 }
 
 type affineTerm struct {
@@ -55,28 +62,36 @@ type affineTerm struct {
 	m      float64
 }
 
-func newAffineRows(m *mat.Dense, c []float64) *affineRows {
-	rows := &affineRows{c: slices.Clone(c), terms: make([][]affineTerm, len(c))}
-	for j := range c {
+func newAffineRows(m *mat.Dense, c []float64, z standardisation) *affineRows {
+	rows := &affineRows{fixed: make([]float64, len(c))}
+	for j, v := range c {
+		rows.fixed[j] = (v - z.shift[j]) / z.scale[j]
+		column := affineColumn{at: j, c: v, shift: z.shift[j], scale: z.scale[j]}
 		for k, v := range m.RawRowView(j) {
 			if v != 0 {
-				rows.terms[j] = append(rows.terms[j], affineTerm{k, v})
+				column.terms = append(column.terms, affineTerm{k, v})
 			}
+		}
+		if column.terms != nil {
+			rows.columns = append(rows.columns, column)
 		}
 	}
 	return rows
 }
 
-// of stores the rows x of short rows a in the first columns of dst.
+// of stores the rows of short rows a in the first columns of dst.
 func (r *affineRows) of(dst, a *mat.Dense) {
 	n, _ := a.Dims()
 	for i := range n {
 		from, to := a.RawRowView(i), dst.RawRowView(i)
-		for j, v := range r.c {
-			for _, t := range r.terms[j] {
+		copy(to, r.fixed)
+		for k := range r.columns {
+			column := &r.columns[k]
+			v := column.c
+			for _, t := range column.terms {
 				v += float64(t.m * from[t.column])
 			}
-			to[j] = v
+			to[column.at] = (v - column.shift) / column.scale
 		}
 	}
 }
@@ -88,7 +103,7 @@ func (o *mixture) Given(m *mat.Dense, c []float64) vitrine.Policy {
 		return nil
 	}
 	given := *o
-	given.rows = newAffineRows(m, c)
+	given.rows = newAffineRows(m, c, o.z)
 	_, given.p.Features = m.Dims()
 	return &given
 }

@@ -200,14 +200,14 @@ func (o *mixture) standardisation(x *mat.Dense) standardisation {
 func (o *mixture) standardised(dst *scratch.Matrix, z standardisation, x *mat.Dense) *mat.Dense {
 	n, d := x.Dims()
 	if o.rows != nil {
-		d = len(o.rows.c)
+		d = len(o.rows.fixed)
 	}
 	items := dst.Reshape(n, d+int(o.places))
 	if o.rows != nil {
 		o.rows.of(items, x)
-		x = items.Slice(0, n, 0, d).(*mat.Dense)
+	} else {
+		z.of(items, x)
 	}
-	z.of(items, x)
 	for i := range n {
 		clear(items.RawRowView(i)[d:])
 	}
