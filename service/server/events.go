@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -227,7 +228,7 @@ const (
 // that it has seen first gets the later ones from the log.
 func (s *Server) listen(c *call) error {
 	each := s.share(s.limits.KeySubscribers, s.limits.Subscribers)
-	shards, err := s.listened(c)
+	shards, plain, err := s.listened(c)
 	if err != nil {
 		return err
 	}
@@ -238,14 +239,14 @@ func (s *Server) listen(c *call) error {
 		return p
 	}
 	defer s.feed.leave(sub)
-	after, err := c.lastEvent(sub.shards)
+	after, err := c.lastEvent(sub.shards, plain)
 	if err != nil {
 		return err
 	}
 	h := c.w.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-store")
-	l := &listener{Server: s, c: c, sub: sub, control: http.NewResponseController(&c.w), sent: after}
+	l := &listener{Server: s, c: c, sub: sub, control: http.NewResponseController(&c.w), sent: after, plain: plain}
 	resumes, greeting := len(after) > 0, ": from now on"
 	if resumes {
 		greeting = fmt.Sprintf(": after entry %s", after)
@@ -268,39 +269,39 @@ func (s *Server) listen(c *call) error {
 }
 
 // listened returns a function that returns the shards whose events a listener gets: those that are here, or that of the
-// placement in the query.
-func (s *Server) listened(c *call) (func() []*Shard, error) {
+// placement in the query. The ids of events are plain if they are of one log for ever.
+func (s *Server) listened(c *call) (shards func() []*Shard, plain bool, err error) {
 	all := func() []*Shard { return s.here(c) }
 	name := c.URL.Query().Get("placement")
 	if !s.several() || name == "" {
-		return all, nil
+		return all, !s.several(), nil
 	}
 	number, err := s.options.Shards.Places.Shard(c.Context(), name)
 	if err != nil || number == 0 {
-		return all, s.unplaced(err)
+		return all, false, s.unplaced(err)
 	}
 	one := func() []*Shard {
 		return slices.DeleteFunc(all(), func(shard *Shard) bool { return shard.Number != number })
 	}
 	if len(one()) == 0 && c.mine(name) {
-		return nil, s.away(number, fmt.Errorf("%w here: ask a process that follows it", ErrAway))
+		return nil, true, s.away(number, fmt.Errorf("%w here: ask a process that follows it", ErrAway))
 	}
-	return one, nil
+	return one, true, nil
 }
 
 // lastEvent returns the last event of each shard that a listener has seen, by its header Last-Event-ID; none without it.
-func (c *call) lastEvent(shards []*Shard) (api.Entries, error) {
+func (c *call) lastEvent(shards []*Shard, plain bool) (api.Entries, error) {
 	text := c.Header.Get("Last-Event-ID")
 	if text == "" {
 		return api.Entries{}, nil
 	}
 	after, err := api.ParseEntries(text)
-	if entry, plain := after[0]; plain && entry == 0 { // the beginning of each log
+	if entry, is := after[0]; is && (plain || entry == 0) { // of the only log, or the beginning of each
 		after = api.Entries{}
 		for _, shard := range shards {
-			after[shard.Number] = 0
+			after[shard.Number] = entry
 		}
-	} else if plain == c.server.several() {
+	} else if is == c.server.several() {
 		err = api.Fieldf("", "the other form")
 	}
 	for _, shard := range shards {
@@ -330,6 +331,7 @@ type listener struct {
 	c       *call
 	sub     *subscriber
 	control *http.ResponseController
+	plain   bool
 	sent    api.Entries // the last entries that were sent, or read from the logs
 }
 
@@ -354,7 +356,11 @@ func (l *listener) end() {
 // pass sends an event with its id, which says where the listener is in each log.
 func (l *listener) pass(shard int, sequence uint64, text []byte) bool {
 	l.sent[shard] = sequence
-	return l.send(fmt.Appendf(nil, "id: %s\n%s", l.sent, text))
+	id := strconv.FormatUint(sequence, 10)
+	if !l.plain {
+		id = l.sent.String()
+	}
+	return l.send(fmt.Appendf(nil, "id: %s\n%s", id, text))
 }
 
 // catchUp sends what the logs have after the entries that were sent, until the rest comes live. It reports whether the listener

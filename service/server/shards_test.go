@@ -292,8 +292,10 @@ func TestEventsOfShards(t *testing.T) {
 	in = listen("1:3,2:2", "")
 	expect(in, "1:3,2:3", "offered", 2.0, "meanwhile")
 	in = listen("0", "?placement=two")
-	expect(in, "2:1", "placement-put", 2.0, nil)
-	expect(in, "2:2", "offered", 2.0, "b")
+	expect(in, "1", "placement-put", 2.0, nil)
+	expect(in, "2", "offered", 2.0, "b")
+	in = listen("2", "?placement=two")
+	expect(in, "3", "offered", 2.0, "meanwhile")
 	for _, bad := range []string{"5", "1:99", "x", "1:2,1:3"} {
 		if a := s.ask("GET", "/v1/events", "", "Last-Event-ID", bad); a.status != 400 || !strings.Contains(a.body, "from 1:0 to 1:") {
 			t.Errorf("%s: %d %s", bad, a.status, a.body)
