@@ -25,13 +25,14 @@ func TestManyItems(t *testing.T) {
 	pi.weights = slices.Repeat([]float64{1 / float64(len(pi.weights))}, len(pi.weights)) // all experts take part
 	rng := rand.New(rand.NewPCG(6, 6))
 	a := mat.NewDense(n, short, nil)
-	a.Apply(func(int, int, float64) float64 { return math.Round(8*rng.NormFloat64()) / 4 }, a) // many are equal
+	a.Apply(func(int, int, float64) float64 { return max(-1, min(1, math.Round(4*rng.NormFloat64())/4)) }, a) // many are equal
 	m := mat.NewDense(d, short, []float64{1, 0, 0, 0.3, 0, 0})
-	c := []float64{0, 0, 0.7}
+	c := []float64{0.25, 0, 0.7}
 	x := mat.NewDense(n, d, nil)
 	x.Mul(a, m.T())
 	for i := range n {
-		x.Set(i, 2, x.At(i, 2)+c[2])
+		x.Set(i, 0, x.At(i, 0)+c[0])
+		x.Set(i, 2, c[2])
 	}
 	given := pi.Given(m, c)
 	revenues := func(tail float64) []float64 {
