@@ -82,7 +82,7 @@ for name in leader d1 d2 d3; do
 	urls+=("$(address "$work/$name.log")") # the first one leads
 done
 load() { # SECONDS URL ...
-	"$work/vitrine" load "${@:2}" --catalogue --items 1000 --policy ucb-mnl --rate max --duration "$1s" --connections $((48 * ($# - 1))) --json
+	"$work/vitrine" load "${@:2}" --catalogue --items 1000 --rate max --duration "$1s" --connections $((48 * ($# - 1))) --json
 }
 load 2 "${urls[@]:1}" >/dev/null # which makes the placement, and connections
 for ((round = 0; round < rounds; round++)); do

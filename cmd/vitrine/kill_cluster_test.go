@@ -286,8 +286,8 @@ func (c *cluster) replaced(ctx context.Context, begin time.Time) {
 	c.takeOver = append(c.takeOver, time.Since(begin))
 }
 
-// takesOver has a follower end, start and take the log over, and waits until the leader of before follows.
-func (c *cluster) takesOver() {
+// takesOver has a follower end, start and take the log over, and returns the leader of before.
+func (c *cluster) takesOver() (before *clusterMember) {
 	c.Helper()
 	before, followers := c.leading()
 	f := followers[0]
@@ -295,9 +295,15 @@ func (c *cluster) takesOver() {
 	c.tell()
 	f.stop(c.T)
 	c.startMember(f, "--take-over")
-	for deadline := time.Now().Add(patience); c.standing(before).Role != "follower"; time.Sleep(5 * time.Millisecond) {
+	return before
+}
+
+// follows waits until a service follows that another one has taken the log from. If servers are away it may take the log back.
+func (c *cluster) follows(m *clusterMember) {
+	c.Helper()
+	for deadline := time.Now().Add(patience); c.standing(m).Role != "follower"; time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			c.Fatalf("the service that lost the log does not follow it:\n%s", before.said())
+			c.Fatalf("the service that lost the log does not follow it:\n%s", m.said())
 		}
 	}
 }
@@ -491,7 +497,7 @@ func TestKillByTakeOver(t *testing.T) {
 	for n := range *takeOvers {
 		c.ledger.flows(ctx)
 		begin := time.Now()
-		c.takesOver()
+		c.follows(c.takesOver())
 		took := time.Since(begin)
 		longest, total = max(longest, took), total+took
 		if t.Failed() {
