@@ -56,8 +56,9 @@ func Decode(entry []byte) (Event, error) {
 
 func (e *Event) fields(f *fields) {
 	time := uint64(e.Time)
-	f.fixed64(&time)
-	e.Time = int64(time)
+	if f.fixed64(&time); f.reads {
+		e.Time = int64(time)
+	}
 	f.string(&e.Placement)
 	e.Body.fields(f)
 }
@@ -162,10 +163,18 @@ func (p *Passed) fields(f *fields) {
 var errEarly = errors.New("the entry ends early")
 
 // count is a number that is at most 2³¹ − 1.
-func (f *fields) count(v *int) { *v = f.bounded(*v, math.MaxInt32) }
+func (f *fields) count(v *int) {
+	if n := f.bounded(*v, math.MaxInt32); f.reads {
+		*v = n
+	}
+}
 
 // place is a count.
-func (f *fields) place(v *int32) { *v = int32(f.bounded(int(*v), math.MaxInt32)) }
+func (f *fields) place(v *int32) {
+	if n := f.bounded(int(*v), math.MaxInt32); f.reads {
+		*v = int32(n)
+	}
+}
 
 // length returns the length n of a list, or the one that is read. Elements have at least size bytes.
 func (f *fields) length(n, size int) int { return f.bounded(n, len(f.buf)/size) }

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -88,6 +89,17 @@ func TestGoldenBytes(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", path, diff)
 		}
 	}
+}
+
+// Encode reads an event and does not write to it: others may read it at the same time, which the race detector sees.
+func TestEncodingAtOnce(t *testing.T) {
+	var group sync.WaitGroup
+	for _, e := range examples() {
+		for range 2 {
+			group.Go(func() { _, _ = e.Encode(nil) })
+		}
+	}
+	group.Wait()
 }
 
 func TestEventsComeBack(t *testing.T) {

@@ -6,8 +6,8 @@ import (
 	"math"
 )
 
-// fields passes over the fields of an entry in their order. It appends them to buf, or takes them off it. The first error
-// of reading stays, and every later field is zero.
+// fields passes over the fields of an entry in their order. It appends them to buf, and does not write to them, or takes them
+// off it. The first error of reading stays, and every later field is zero.
 type fields struct {
 	buf   []byte
 	reads bool
@@ -49,8 +49,9 @@ func (f *fields) fixed64(v *uint64) {
 
 func (f *fields) float(v *float64) {
 	bits := math.Float64bits(*v)
-	f.fixed64(&bits)
-	*v = math.Float64frombits(bits)
+	if f.fixed64(&bits); f.reads {
+		*v = math.Float64frombits(bits)
+	}
 }
 
 func (f *fields) sum(v *[32]byte) {
