@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -273,6 +274,20 @@ func TestCatalogueIsAMap(t *testing.T) {
 			t.Fatalf("restored: %d bytes, %d limited, %d earning, attributes %v; were %d, %d, %d, %v", again.Bytes(), again.limited, again.earning, again.attributes, c.Bytes(), c.limited, c.earning, c.attributes)
 		}
 	})
+}
+
+// A catalogue that is frozen again and again, and does not change, notes only what somebody still has.
+func TestFrozenAreForgotten(t *testing.T) {
+	c := New(schemaOf(t, shop))
+	held := c.Freeze()
+	for range 100 {
+		c.Freeze()
+	}
+	runtime.GC()
+	if c.Freeze(); len(c.frozen) > 3 {
+		t.Errorf("%d frozen catalogues are noted", len(c.frozen))
+	}
+	runtime.KeepAlive(held)
 }
 
 func compare(t *rapid.T, c *Catalogue, want model, version uint64) {

@@ -23,22 +23,21 @@ func (c *Catalogue) Freeze() *Frozen {
 	f := &Frozen{Version: c.version, items: c, n: c.Len(), saved: map[int32]string{}}
 	c.freezing.Lock()
 	defer c.freezing.Unlock()
-	c.frozen = append(c.frozen, weak.Make(f))
+	isGone := func(f weak.Pointer[Frozen]) bool { return f.Value() == nil }
+	c.frozen = append(slices.DeleteFunc(c.frozen, isGone), weak.Make(f))
 	return f
 }
 
 // save saves an item that is about to change for those who have frozen it.
 func (c *Catalogue) save(slot int32) {
-	for k := 0; k < len(c.frozen); {
-		f := c.frozen[k].Value()
-		if f == nil {
-			c.frozen = slices.Delete(c.frozen, k, k+1)
+	for _, weakly := range c.frozen {
+		f := weakly.Value()
+		if f == nil || int(slot) >= f.n {
 			continue
 		}
-		if _, ok := f.saved[slot]; !ok && int(slot) < f.n {
+		if _, ok := f.saved[slot]; !ok {
 			f.saved[slot] = c.record(slot)
 		}
-		k++
 	}
 }
 
