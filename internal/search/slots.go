@@ -15,7 +15,11 @@ const MinSlots = minItems
 // Blocks calls block for blocks of n items, which together are all items. If they are many, several goroutines do. Each
 // calls begin with its number, and in the end done.
 func Blocks(n int, begin func(worker int) (block func(from, to int), done func())) {
-	workers := numWorkers(n)
+	blocks(n, numWorkers(n), begin)
+}
+
+// blocks is Blocks with a number of goroutines.
+func blocks(n, workers int, begin func(worker int) (block func(from, to int), done func())) {
 	var next atomic.Int64
 	var ended sync.WaitGroup
 	var caught panics.Catcher
@@ -80,8 +84,8 @@ type Best struct {
 // Each goroutine calls begin, and in the end done. Between, values stores the values of the items from ≤ i < to, one slot
 // after another. The result does not depend on the number of goroutines if values does not.
 func Slots(n, slots, k int, begin func() (values func(z []float64, from, to int), done func())) []Best {
-	rankings := make([][]ranking, numWorkers(n))
-	Blocks(n, func(worker int) (func(from, to int), func()) {
+	rankings := make([][]ranking, numWorkers(n)) // the number of processors may change
+	blocks(n, len(rankings), func(worker int) (func(from, to int), func()) {
 		best, z := make([]ranking, slots), make([]float64, slots*blockRows)
 		for s := range best {
 			best[s].reset(k)

@@ -1,0 +1,69 @@
+package search
+
+import (
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"sync/atomic"
+	"testing"
+)
+
+// Slots are those of a sort, of equal values the lower items, with any number of processors.
+func TestSlots(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	const n, slots, k = 5*claimItems + 7, 2, 9
+	rng := rand.New(rand.NewPCG(7, 1))
+	z := [slots][]float64{make([]float64, n), make([]float64, n)}
+	var want [slots][]int
+	for s := range z {
+		for i := range n {
+			z[s][i] = []float64{float64(rng.IntN(300)), math.Inf(-1), math.NaN()}[max(0, rng.IntN(5)-2)]
+			if z[s][i] > math.Inf(-1) {
+				want[s] = append(want[s], i)
+			}
+		}
+		slices.SortStableFunc(want[s], func(i, j int) int { return int(z[s][j] - z[s][i]) })
+		want[s] = slices.Sorted(slices.Values(want[s][:k]))
+	}
+	begin := func() (func(dst []float64, from, to int), func()) {
+		return func(dst []float64, from, to int) {
+			for s := range z {
+				copy(dst[s*(to-from):], z[s][from:to])
+			}
+		}, func() {}
+	}
+	for _, processors := range []int{1, 2, 4} {
+		runtime.GOMAXPROCS(processors)
+		for s, best := range Slots(n, slots, k, begin) {
+			if have := slices.Sorted(slices.Values(best.Items)); !slices.Equal(have, want[s]) {
+				t.Fatalf("slot %d has %v, want %v", s, have, want[s])
+			}
+			for j, i := range best.Items {
+				if best.Values[j] != z[s][i] {
+					t.Fatalf("item %d of slot %d has the value %v, want %v", i, s, best.Values[j], z[s][i])
+				}
+			}
+		}
+	}
+}
+
+// A panic of any goroutine is the caller's, after all of them have ended.
+func TestSlotsPanic(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
+	var begun, done atomic.Int64
+	defer func() {
+		if v := recover(); v == nil || begun.Load() != done.Load() {
+			t.Errorf("%v after %d of %d have ended", v, done.Load(), begun.Load())
+		}
+	}()
+	Slots(20*claimItems, 1, 1, func() (func(dst []float64, from, to int), func()) {
+		begun.Add(1)
+		return func(dst []float64, from, _ int) {
+			clear(dst)
+			if from >= 10*claimItems {
+				panic("broken")
+			}
+		}, func() { done.Add(1) }
+	})
+}
