@@ -11,6 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/natslog"
@@ -165,6 +167,9 @@ func pass(places *natslog.Places) func(ctx context.Context, shard int, request [
 		answer, err := places.Ask(ctx, shard, request)
 		if errors.Is(err, natslog.ErrNobody) {
 			return nil, fmt.Errorf("%w: %w", server.ErrAway, err)
+		}
+		if errors.Is(err, nats.ErrMaxPayload) {
+			return nil, fmt.Errorf("%w: %w", server.ErrTooLong, err)
 		}
 		return answer, err
 	}

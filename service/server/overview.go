@@ -86,11 +86,13 @@ func (s *Server) overview(c *call) error {
 	page.Total = len(all)
 	query := c.URL.Query()
 	query.Set("limit", strconv.Itoa(maxOverview))
-	for at := 0; at < from+limit; at += maxOverview {
+	longest := 1 // list of a shard elsewhere
+	for at := 0; at < min(from+limit, longest); at += maxOverview {
 		query.Set("from", strconv.Itoa(at))
 		away, err := s.fetch(c, "/v1/overview?"+query.Encode(), adder(func(more *api.Overview) {
 			if at == 0 {
 				page.Total += more.Total
+				longest = max(longest, more.Total)
 			}
 			for i := range more.Placements {
 				all = append(all, part{name: more.Placements[i].Name, entry: &more.Placements[i]})

@@ -133,7 +133,7 @@ func (s *Server) listPlacements(c *call) error {
 		}
 	}
 	var err error
-	list.Away, err = s.fetch(c, "/v1/placements", adder(func(more *api.PlacementList) { list.Placements = append(list.Placements, more.Placements...) }))
+	list.Away, err = s.fetch(c, c.URL.RequestURI(), adder(func(more *api.PlacementList) { list.Placements = append(list.Placements, more.Placements...) }))
 	if err != nil {
 		return err
 	}

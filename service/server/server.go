@@ -316,9 +316,7 @@ func (c *call) scratch() *bytes.Buffer {
 }
 
 func (c *call) release() {
-	if c.slot != nil {
-		c.slot.busy.Add(-1)
-	}
+	c.leaveShard()
 	c.keep(budget.Body, 0)
 	c.keep(budget.Work, 0)
 	if c.buffer != nil && c.buffer.Cap() <= maxKept {

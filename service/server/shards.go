@@ -10,6 +10,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -28,12 +29,15 @@ type Shards struct {
 	Places Places
 
 	// Pass passes a request of a caller, in the form of HTTP/1.1, on to a process that follows a shard: its Passed has the
-	// answer. The error of a shard that no process follows is ErrAway.
+	// answer. The error of a shard that no process follows is ErrAway, and that of a request that is too long ErrTooLong.
 	Pass func(ctx context.Context, shard int, request []byte) (answer []byte, err error)
 }
 
 // ErrAway is returned by Shards.Pass for a shard that no process follows.
 var ErrAway = errors.New("no process has the log of the shard")
+
+// ErrTooLong is returned by Shards.Pass for a request that is too long to be passed on.
+var ErrTooLong = errors.New("the request is too long to be passed on")
 
 // Places say in which shard a placement is. It never changes.
 type Places interface {
@@ -151,7 +155,7 @@ func (s *Server) locate(c *call, rt *route) (done bool, err error) {
 			_, err = c.placementOf(id)
 		}
 		return false, err
-	case rt.stream && relayOf(c).shard > 0: // its answer may have no end
+	case relayOf(c).shard > 0 && (rt.stream || len(s.here(c)) == 0): // the answer of a stream may have no end
 		return false, s.away(relayOf(c).shard, fmt.Errorf("%w here: ask a process that follows it", ErrAway))
 	case name == "" && id == "" || rt.id == "":
 		return false, nil
@@ -277,50 +281,101 @@ func (s *Server) unplaced(err error) error {
 	return p
 }
 
-// locateDecision finds the shard of a decision by its id.
+// locateDecision finds the shard of a decision by its id: one whose state here has it, or else the first that has it when all are
+// asked in turn. A shard that does not answer takes only its part of the time.
 func (s *Server) locateDecision(c *call, id string) (done bool, err error) {
-	var found []*Shard
-	for _, c.shard = range s.here(c) {
-		switch _, err := c.placementOf(id); {
-		case err == nil:
-			found = append(found, c.shard)
-		case !errors.Is(err, decision.ErrNotFound):
+	here, rest := s.here(c), s.elsewhere(c)
+	var found *Shard
+	for _, shard := range here {
+		switch _, err := shard.Engine.FindSeen(id, c.mine); {
+		case errors.Is(err, decision.ErrNotFound):
+		case err != nil:
 			return false, err
+		case found != nil:
+			return false, fmt.Errorf("decision %q: %w", api.Abbreviate(id, 40), decision.ErrAmbiguous)
+		default:
+			found = shard
 		}
 	}
-	c.shard = nil
-	if len(found) > 1 {
-		return false, fmt.Errorf("decision %q: %w", api.Abbreviate(id, 40), decision.ErrAmbiguous)
+	if found != nil {
+		return false, s.enterShard(c, found)
 	}
-	if len(found) == 1 {
-		c.shard = found[0]
-		c.now = c.shard.Clock().UnixNano()
-		return false, s.occupy(c, c.shard.Number)
+	deadline, _ := c.Context().Deadline()
+	left := len(here) + len(rest)
+	part := func() (context.Context, context.CancelFunc) {
+		left--
+		return context.WithTimeout(c.Context(), time.Until(deadline)/time.Duration(left+1))
 	}
-	rest := s.elsewhere(c)
+	var away error
+	for _, shard := range here {
+		ctx, cancel := part()
+		err := s.enterShard(c, shard)
+		if err == nil {
+			_, err = shard.Engine.Find(ctx, id, c.mine)
+		}
+		cancel()
+		if err == nil || errors.Is(err, decision.ErrAmbiguous) {
+			return false, err
+		}
+		c.leaveShard()
+		if !errors.Is(err, decision.ErrNotFound) {
+			away = fmt.Errorf("shard %d: %w", shard.Number, err)
+		}
+	}
 	if len(rest) == 0 {
-		return false, fmt.Errorf("decision %q: %w", api.Abbreviate(id, 40), decision.ErrNotFound)
+		return false, cmp.Or(away, fmt.Errorf("decision %q: %w", api.Abbreviate(id, 40), decision.ErrNotFound))
 	}
 	request, err := s.requestOf(c, c.URL.RequestURI())
 	if err != nil {
 		return false, err
 	}
-	var away error
+	var unready *http.Response // of a shard elsewhere that cannot say
+	var why []byte
 	for _, number := range rest {
-		a, text, err := s.request(c.Context(), c, number, request)
+		ctx, cancel := part()
+		var a *http.Response
+		var text []byte
+		err := s.occupy(c, number)
+		if err == nil {
+			a, text, err = s.request(ctx, c, number, request)
+		}
+		cancel()
 		switch {
 		case err != nil:
 			away = err
+		case a.StatusCode == http.StatusServiceUnavailable:
+			unready, why = a, text
 		case a.StatusCode != http.StatusNotFound:
 			return true, c.relay(a, text)
 		}
+		c.leaveShard()
+	}
+	if unready != nil {
+		return true, c.relay(unready, why)
 	}
 	return false, cmp.Or(away, fmt.Errorf("decision %q: %w", api.Abbreviate(id, 40), decision.ErrNotFound))
 }
 
+// enterShard makes a shard that is here that of a call.
+func (s *Server) enterShard(c *call, shard *Shard) error {
+	if err := s.occupy(c, shard.Number); err != nil {
+		return err
+	}
+	c.shard, c.now = shard, shard.Clock().UnixNano()
+	return nil
+}
+
+// leaveShard ends what occupy and enterShard began.
+func (c *call) leaveShard() {
+	if c.slot != nil {
+		c.slot.busy.Add(-1)
+	}
+	c.slot, c.shard = nil, nil
+}
+
 // passOn answers a call by a process that has the log of a shard.
 func (s *Server) passOn(c *call, rt *route, number int) error {
-	if rt.stream || relayOf(c).shard > 0 {
+	if rt.stream || relayOf(c) != (relay{}) {
 		return s.away(number, fmt.Errorf("%w here: ask a process that follows it", ErrAway))
 	}
 	request, err := s.requestOf(c, c.URL.RequestURI())
@@ -337,6 +392,9 @@ func (s *Server) passOn(c *call, rt *route, number int) error {
 // request asks a process that has the log of a shard.
 func (s *Server) request(ctx context.Context, c *call, number int, request []byte) (*http.Response, []byte, error) {
 	answer, err := s.options.Shards.Pass(ctx, number, request)
+	if errors.Is(err, ErrTooLong) {
+		return nil, nil, problemf(http.StatusServiceUnavailable, "shard-away", "the request has %d bytes, which is too long to be passed on: ask a process that follows shard %d", len(request), number)
+	}
 	if err != nil {
 		return nil, nil, s.away(number, err)
 	}
@@ -383,21 +441,31 @@ func (c *call) again(body []byte) {
 // listTime is how long a list waits for the part of a shard that is not here.
 const listTime = 2 * time.Second
 
-// fetch reads the parts of a list that the shards elsewhere have: add gets the answer of each to a GET of a path. It returns
-// those that have not answered.
+// fetch reads the parts of a list that the shards elsewhere have, all at once: add gets the answer of each to a GET of a path. It
+// returns those that have not answered.
 func (s *Server) fetch(c *call, path string, add func(answer []byte) error) (away []int, err error) {
-	for _, number := range s.elsewhere(c) {
-		request, err := s.requestOf(c, path)
-		if err != nil {
-			return nil, err
-		}
-		ctx, cancel := context.WithTimeout(c.Context(), listTime)
-		a, text, err := s.request(ctx, c, number, request)
-		cancel()
-		if err == nil && a.StatusCode == http.StatusOK {
-			err = add(text)
-		}
-		if err != nil || a.StatusCode != http.StatusOK {
+	rest := s.elsewhere(c)
+	if len(rest) == 0 {
+		return nil, nil
+	}
+	request, err := s.requestOf(c, path)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(c.Context(), listTime)
+	defer cancel()
+	answers := make([][]byte, len(rest)) // nil of those that have none
+	var asking sync.WaitGroup
+	for i, number := range rest {
+		asking.Go(func() {
+			if a, text, err := s.request(ctx, c, number, request); err == nil && a.StatusCode == http.StatusOK {
+				answers[i] = text
+			}
+		})
+	}
+	asking.Wait()
+	for i, number := range rest {
+		if answers[i] == nil || add(answers[i]) != nil {
 			s.log.Warn("a list lacks a shard", "request_id", c.id, "shard", number)
 			away = append(away, number)
 		}

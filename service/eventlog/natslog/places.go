@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -63,6 +64,9 @@ func (p *Places) open(ctx context.Context) (err error) {
 		bucket, err := s.js.KeyValue(ctx, p.name())
 		if errors.Is(err, jetstream.ErrBucketNotFound) {
 			bucket, err = s.js.CreateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: p.name(), Replicas: s.newReplicas()})
+		}
+		if errors.Is(err, jetstream.ErrBucketExists) { // another process has made it meanwhile, and changed it as below
+			bucket, err = s.js.KeyValue(ctx, p.name())
 		}
 		return bucket, err
 	})
@@ -132,7 +136,7 @@ func (p *Places) Claim(ctx context.Context, placement string, shard int) (int, e
 
 // Counts returns how many placements each shard has.
 func (p *Places) Counts(ctx context.Context) (map[int]int, error) {
-	watch, err := p.bucket.WatchAll(ctx)
+	watch, err := p.bucket.WatchAll(ctx, jetstream.IgnoreDeletes())
 	if err != nil {
 		return nil, p.failure(err)
 	}
@@ -211,9 +215,17 @@ func (s *Store) Serve(handle func(request []byte, most int) []byte) (stop func()
 	if err != nil {
 		return nil, fmt.Errorf("natslog: %s: %w", s.where(), err)
 	}
+	closed := make(chan struct{})
+	sub.SetClosedHandler(func(string) { close(closed) })
 	_ = s.conn.FlushTimeout(attempt) // so that who asks from now on reaches it
 	return func() {
-		_ = sub.Unsubscribe() // a closed connection has no subscriptions
+		if sub.Drain() == nil { // which answers the requests that are on their way; a closed connection has none
+			select {
+			case <-closed:
+			case <-time.After(attempt): // the server is away
+				_ = sub.Unsubscribe()
+			}
+		}
 		running.Wait()
 	}, nil
 }

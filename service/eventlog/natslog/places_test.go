@@ -151,6 +151,38 @@ func TestServe(t *testing.T) {
 	}
 }
 
+// A request that comes while a process stops to serve is answered by it, or by nobody.
+func TestServeEnds(t *testing.T) {
+	url := external(t)
+	p, err := natslog.OpenPlaces(t.Context(), natslog.Options{URL: url})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	s := connect(t, natslog.Options{URL: url})
+	for range 30 {
+		stop, err := s.Serve(func([]byte, int) []byte { return []byte("x") })
+		if err != nil {
+			t.Fatal(err)
+		}
+		var asking sync.WaitGroup
+		for range 8 {
+			asking.Go(func() {
+				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+				defer cancel()
+				if _, err := p.Ask(ctx, 1, nil); err != nil && !errors.Is(err, natslog.ErrNobody) {
+					t.Error(err)
+				}
+			})
+		}
+		stop()
+		asking.Wait()
+		if t.Failed() {
+			return
+		}
+	}
+}
+
 // A standby that seizes the lease takes it from a process that renews it, and from no other.
 func TestSeize(t *testing.T) {
 	url := external(t)
@@ -167,4 +199,62 @@ func TestSeize(t *testing.T) {
 		t.Error(err)
 	}
 	<-first.Lost()
+}
+
+// Processes that open the bucket at once, of which several find it missing, all open it.
+func TestPlacesOpenedTogether(t *testing.T) {
+	url := external(t)
+	for i := range 10 {
+		var opening sync.WaitGroup
+		for range 8 {
+			opening.Go(func() {
+				p, err := natslog.OpenPlaces(t.Context(), natslog.Options{URL: url, Stream: fmt.Sprint("s", i)})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				p.Close()
+			})
+		}
+		opening.Wait()
+	}
+}
+
+// A key that somebody has deleted is no placement.
+func TestPlaceIsDeleted(t *testing.T) {
+	url := external(t)
+	p, err := natslog.OpenPlaces(t.Context(), natslog.Options{URL: url})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	for _, name := range []string{"home", "gone"} {
+		if _, err := p.Claim(t.Context(), name, 2); err != nil {
+			t.Fatal(err)
+		}
+	}
+	conn, err := nats.Connect(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	m := nats.NewMsg("$KV.vitrine-shards.gone")
+	m.Header.Set("KV-Operation", "DEL")
+	if err := conn.PublishMsg(m); err != nil {
+		t.Fatal(err)
+	}
+	if err := conn.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	late, err := natslog.OpenPlaces(t.Context(), natslog.Options{URL: url})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer late.Close()
+	if got, err := late.Counts(t.Context()); !maps.Equal(got, map[int]int{2: 1}) || err != nil {
+		t.Errorf("%v, %v", got, err)
+	}
+	if got, err := late.Claim(t.Context(), "gone", 1); got != 1 || err != nil {
+		t.Errorf("%d, %v", got, err)
+	}
 }
