@@ -37,7 +37,7 @@ type Shown struct {
 	Payload jsontext.Value `json:"payload,omitzero" doc:"the payload that the catalogue stores, if the request asks for it"`
 }
 
-// AppendJSON appends the answer as json v2 writes it, which takes three times as long as the usual members take by hand.
+// AppendJSON appends the answer in the bytes of json v2. The usual members are written by hand, in a third of the time.
 func (a *Answer) AppendJSON(b []byte) ([]byte, error) {
 	start, rare := len(b), a.Unknown != nil || a.Unavailable != nil || a.Missing != 0
 	var bad error

@@ -127,7 +127,7 @@ type assembly struct {
 	size int // of all parts
 }
 
-// partial is the first part, or some, of a request.
+// partial has the parts of a request that have come, from the first one on.
 type partial struct {
 	data    []byte
 	parts   int
