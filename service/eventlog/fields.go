@@ -83,7 +83,7 @@ func (f *fields) bounded(v, maximum int) int {
 			return 0
 		}
 		if n > uint64(maximum) {
-			f.fail(fmt.Errorf("the entry counts %d of what there can be %d", n, maximum))
+			f.fail(fmt.Errorf("the entry counts %d, at most %d are possible", n, maximum))
 			return 0
 		}
 	}
