@@ -45,7 +45,7 @@ func TestEndWhileOpening(t *testing.T) {
 type stopper func()
 
 func (stop stopper) Write(line []byte) (int, error) {
-	if bytes.Contains(line, []byte("the log will be opened again")) {
+	if bytes.Contains(line, []byte(" will be opened again")) {
 		stop()
 	}
 	return len(line), nil

@@ -56,6 +56,9 @@ func (s *service) runShards(ctx context.Context) error {
 	}
 	defer socket.Close()
 	places, err := s.places(ctx)
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) { // it was ended while it waited for the servers
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -96,7 +99,7 @@ func (s *service) places(ctx context.Context) (*natslog.Places, error) {
 		s.Logger.Error("the shards will be opened again", "in", pause.String(), "cause", err.Error())
 		select {
 		case <-ctx.Done():
-			return nil, err
+			return nil, ctx.Err()
 		case <-time.After(pause):
 		}
 	}

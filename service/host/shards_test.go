@@ -1,8 +1,10 @@
 package host
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"maps"
 	"net/http"
 	"slices"
@@ -259,5 +261,15 @@ func TestShardIsAway(t *testing.T) {
 	r.ask(201, "POST", "/v1/placements/a/decisions", `{"items":[{"id":"i","features":{"x":1}}]}`)
 	if text := r.ask(503, "PUT", "/v1/placements/c", homeOfX+`}`); !strings.Contains(text, "bucket of the shards is missing") || !r.said("vitrine-shards") {
 		t.Error(text)
+	}
+}
+
+// A service that is ended while it waits for the log's servers ends without an error.
+func TestEndBeforeShards(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	c := Default()
+	c.Data, c.Listen, c.Log.URL, c.Log.Shards = t.TempDir(), "127.0.0.1:0", "nats://127.0.0.1:1", 2
+	if err := Run(ctx, c, Options{Logger: slog.New(slog.NewTextHandler(stopper(stop), nil))}); err != nil {
+		t.Error(err)
 	}
 }

@@ -2,6 +2,7 @@ package natslog
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"strconv"
@@ -30,8 +31,9 @@ type Places struct {
 	of     *Store // only its connection
 	bucket jetstream.KeyValue
 
-	mu    sync.RWMutex
-	known map[string]int
+	mu        sync.RWMutex
+	known     map[string]int
+	answerers map[string]answerer // by stream: the last that was there
 }
 
 // OpenPlaces opens the bucket of the shards of a stream on external servers, and makes it if it is missing. Errors are those of
@@ -42,7 +44,7 @@ func OpenPlaces(ctx context.Context, o Options) (_ *Places, err error) {
 		return nil, err
 	}
 	close(s.watched)
-	p := &Places{of: s, known: map[string]int{}}
+	p := &Places{of: s, known: map[string]int{}, answerers: map[string]answerer{}}
 	if err := reopens(ctx, p.open(ctx)); err != nil {
 		p.Close()
 		return nil, fmt.Errorf("the shards of %s: %w", s.where(), err)
@@ -188,44 +190,112 @@ func keyOf(placement string) string { return escapes.Replace(placement) }
 
 func placementOf(key string) string { return unescapes.Replace(key) }
 
-// process is the last part of the subject of requests that any process at a log may answer.
+// process is the last part of the subject at which one of the processes that have a log says its own subject, for requests. So a
+// request goes to a process that has just been there, and not to one that hangs or whose machine is gone.
 const process = ".process"
+
+// trust is how long a process that was there is asked without a question before.
+const trust = time.Second
+
+// answerer is a process that has answered at a time.
+type answerer struct {
+	subject string
+	at      time.Time
+}
 
 // Ask sends a request to one of the processes that have the log of a shard, and returns its answer. Errors are ErrNobody, those
 // of NATS, and that of ctx, after which the request may have been answered.
 func (p *Places) Ask(ctx context.Context, shard int, request []byte) ([]byte, error) {
 	stream := ShardStream(p.of.options.Stream, shard)
-	answer, err := p.of.conn.RequestWithContext(ctx, stream+process, request)
-	if errors.Is(err, nats.ErrNoResponders) {
-		return nil, fmt.Errorf("%w: %s of %s", ErrNobody, stream, p.of.where())
-	}
-	if err != nil {
+	for {
+		to, err := p.answerer(ctx, stream)
+		if err == nil {
+			var answer *nats.Msg
+			if answer, err = p.of.conn.RequestWithContext(ctx, to.subject, request); err == nil {
+				return answer.Data, nil
+			}
+			p.forget(stream, to)
+			if errors.Is(err, nats.ErrNoResponders) { // it has gone since, and has not got the request
+				continue
+			}
+		}
+		if errors.Is(err, nats.ErrNoResponders) {
+			return nil, fmt.Errorf("%w: %s of %s", ErrNobody, stream, p.of.where())
+		}
 		return nil, fmt.Errorf("asking a process at %s of %s: %w", stream, p.of.where(), err)
 	}
-	return answer.Data, nil
+}
+
+// answerer returns a process that has the log of a stream.
+func (p *Places) answerer(ctx context.Context, stream string) (answerer, error) {
+	p.mu.RLock()
+	to := p.answerers[stream]
+	p.mu.RUnlock()
+	if time.Since(to.at) < trust {
+		return to, nil
+	}
+	for {
+		m, err := within(ctx, shortAttempt, func(ctx context.Context) (*nats.Msg, error) {
+			return p.of.conn.RequestWithContext(ctx, stream+process, nil)
+		})
+		if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+			continue // another one is asked
+		}
+		if err != nil {
+			return to, err
+		}
+		to = answerer{string(m.Data), time.Now()}
+		p.mu.Lock()
+		p.answerers[stream] = to
+		p.mu.Unlock()
+		return to, nil
+	}
+}
+
+// forget makes the next request look for a process.
+func (p *Places) forget(stream string, gone answerer) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.answerers[stream] == gone {
+		delete(p.answerers, stream)
+	}
 }
 
 // Serve answers requests to any process that has this log, each in a goroutine of its own, until stop is called.
 // most is the max size of an answer.
 func (s *Store) Serve(handle func(request []byte, most int) []byte) (stop func(), err error) {
 	var running sync.WaitGroup
-	sub, err := s.conn.QueueSubscribe(s.options.Stream+process, "vitrine", func(m *nats.Msg) {
+	question := s.options.Stream + process
+	own := question + "." + rand.Text()
+	requests, err := s.conn.Subscribe(own, func(m *nats.Msg) {
 		running.Go(func() { _ = m.Respond(handle(m.Data, int(s.conn.MaxPayload()))) })
 	})
 	if err != nil {
 		return nil, fmt.Errorf("natslog: %s: %w", s.where(), err)
 	}
-	closed := make(chan struct{})
-	sub.SetClosedHandler(func(string) { close(closed) })
+	questions, err := s.conn.QueueSubscribe(question, "vitrine", func(m *nats.Msg) { _ = m.Respond([]byte(own)) })
+	if err != nil {
+		_ = requests.Unsubscribe()
+		return nil, fmt.Errorf("natslog: %s: %w", s.where(), err)
+	}
 	_ = s.conn.FlushTimeout(attempt) // so that who asks from now on reaches it
 	return func() {
-		if sub.Drain() == nil { // which answers the requests that are on their way; a closed connection has none
-			select {
-			case <-closed:
-			case <-time.After(attempt): // the server is away
-				_ = sub.Unsubscribe()
-			}
-		}
+		drain(questions)
+		drain(requests)
 		running.Wait()
 	}, nil
+}
+
+// drain ends a subscription after the messages that are on their way.
+func drain(sub *nats.Subscription) {
+	closed := make(chan struct{})
+	sub.SetClosedHandler(func(string) { close(closed) })
+	if sub.Drain() != nil { // a closed connection has no subscriptions
+		return
+	}
+	select {
+	case <-closed:
+	case <-time.After(attempt): // the server is away
+		_ = sub.Unsubscribe()
+	}
 }

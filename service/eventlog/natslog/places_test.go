@@ -183,6 +183,48 @@ func TestServeEnds(t *testing.T) {
 	}
 }
 
+// A process that hangs, or whose machine is gone, gets no requests: another one answers them.
+func TestServeBesideOneThatHangs(t *testing.T) {
+	url := external(t)
+	p, err := natslog.OpenPlaces(t.Context(), natslog.Options{URL: url})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	conn, err := nats.Connect(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := conn.QueueSubscribe("vitrine.process", "vitrine", func(*nats.Msg) {}); err != nil {
+		t.Fatal(err)
+	}
+	if err := conn.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	s := connect(t, natslog.Options{URL: url})
+	stop, err := s.Serve(func([]byte, int) []byte { return []byte("x") })
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	for range 30 {
+		if _, err := p.Ask(ctx, 1, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// The one that was asked leaves, and another one comes.
+	stop()
+	if stop, err = s.Serve(func([]byte, int) []byte { return []byte("y") }); err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
+	if text, err := p.Ask(ctx, 1, nil); string(text) != "y" || err != nil {
+		t.Errorf("%q, %v", text, err)
+	}
+}
+
 // A standby that seizes the lease takes it from a process that renews it, and from no other.
 func TestSeize(t *testing.T) {
 	url := external(t)
