@@ -4,12 +4,16 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"net/http"
+	"slices"
 	"testing"
 	"time"
 
+	"vitrine/service/api"
 	"vitrine/service/eventlog/natslog"
 )
 
@@ -29,6 +33,14 @@ func TestKillShards(t *testing.T) {
 		m.file, m.data = serviceFile(t, fmt.Sprintf("[limits]\nanswer = \"2s\"\n[log]\nurl = %q\nreplicas = 3\nshards = 2\nfollow = %s\n[snapshots]\nevery = \"1s\"\n", c.url, follow))
 		c.members[i] = m
 		c.startMember(m)
+	}
+	for _, m := range c.members { // a shard that a service does not have yet gets no placement from it
+		for !ready(ctx, m.url) {
+			if ctx.Err() != nil {
+				t.Fatalf("a service is not ready:\n%s", m.said())
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
 	}
 	c.ledger.open(ctx)
 	wait := c.ledger.shop(ctx, 8, *killSeed<<20)
@@ -84,4 +96,20 @@ func TestKillShards(t *testing.T) {
 		t.Logf("verdict: -kill-seed %d: %d strikes on two shards (%d × a service killed, %d × frozen, %d × a server killed): %d decisions and %d outcomes acknowledged, %d retries, the longest wait %d ms: none lost, changed, doubled or learned twice",
 			*killSeed, *strikesAsked, count["a service killed"], count["a service frozen"], count["a server killed"], len(c.ledger.rounds), c.ledger.reported, c.ledger.retries.Load(), c.ledger.slowest.Load())
 	}
+}
+
+// ready reports whether a service has all shards that it follows.
+func ready(ctx context.Context, url string) bool {
+	q, err := http.NewRequestWithContext(ctx, "GET", url+"/readyz", nil)
+	if err != nil {
+		return false
+	}
+	a, err := http.DefaultClient.Do(q)
+	if err != nil {
+		return false
+	}
+	defer a.Body.Close()
+	var p api.Process
+	return json.NewDecoder(a.Body).Decode(&p) == nil && a.StatusCode == http.StatusOK &&
+		!slices.ContainsFunc(p.Shards, func(s api.Process) bool { return s.Problem != "" })
 }

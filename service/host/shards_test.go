@@ -30,7 +30,7 @@ func sharded(shards int, follow ...int) func(c *Config) {
 	return func(c *Config) { c.Log.Shards, c.Log.Follow = shards, follow }
 }
 
-const homeOfX = `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl"}`
+const homeOfX = `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl"},"memory":100000`
 
 // led returns how many shards the service leads, and whether it is up to date with all that it follows.
 func (r *running) led() (n int, ready bool) {
@@ -181,8 +181,11 @@ func TestPlacesOfShards(t *testing.T) {
 	}
 	alone.stop()
 	first, second := runs(t, log, t.TempDir(), sharded(2)), runs(t, log, t.TempDir(), sharded(3))
-	first.leads(2)
-	second.leads(1)
+	first.until("leading", func() bool { // which of them leads the second shard depends on who is quicker
+		n, ready := first.led()
+		m, too := second.led()
+		return n+m == 3 && ready && too
+	})
 	var making sync.WaitGroup
 	for i := range 20 {
 		for shard, r := range []*running{first, second} {
@@ -203,6 +206,7 @@ func TestPlacesOfShards(t *testing.T) {
 	if len(have) != 21 || have["old"] != 1 || names[3] != 0 {
 		t.Errorf("%v", have)
 	}
+	second.ask(201, "PUT", "/v1/placements/second", homeOfX+`,"shard":2}`) // one service may have won every name above
 	second.ask(201, "PUT", "/v1/placements/new", homeOfX+`}`)
 	if have, _ := second.lists(); have["new"] != 3 {
 		t.Errorf("a new placement is in shard %d", have["new"])
