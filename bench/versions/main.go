@@ -91,7 +91,7 @@ func (f finals) minus(g finals) (mean, se float64) {
 }
 
 func run(dir string) error {
-	panels, err := filepath.Glob(filepath.Join(dir, "new", "*"))
+	panels, err := filepath.Glob(filepath.Join(dir, "new", "*", "regret.csv"))
 	if err != nil {
 		return err
 	}
@@ -99,7 +99,7 @@ func run(dir string) error {
 	fmt.Println("|---|---|---|---|---|---|---|---|")
 	ahead, level, behind := 0, 0, 0
 	for _, path := range panels {
-		panel := filepath.Base(path)
+		panel := filepath.Base(filepath.Dir(path))
 		read := func(part string) map[string]finals {
 			all, e := read(filepath.Join(dir, part), panel)
 			err = errors.Join(err, e)
