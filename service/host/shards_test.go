@@ -25,7 +25,7 @@ func quickly(t *testing.T) {
 	t.Cleanup(func() { spreadEvery = was }) // after the services, whose cleanups come later
 }
 
-// sharded returns a change of a configuration: so many shards, of which some are followed, or all.
+// sharded returns a change of a configuration: n shards, and the ones that are followed, or all.
 func sharded(shards int, follow ...int) func(c *Config) {
 	return func(c *Config) { c.Log.Shards, c.Log.Follow = shards, follow }
 }
@@ -174,12 +174,12 @@ func TestShards(t *testing.T) {
 // placements.
 func TestPlacesOfShards(t *testing.T) {
 	log := logServer(t)
-	alone := runs(t, log, t.TempDir(), nil)
-	alone.ask(201, "PUT", "/v1/placements/old", homeOfX+`}`)
-	if text := alone.ask(422, "PUT", "/v1/placements/other", homeOfX+`,"shard":1}`); !strings.Contains(text, "has one log and no shards") {
+	single := runs(t, log, t.TempDir(), nil)
+	single.ask(201, "PUT", "/v1/placements/old", homeOfX+`}`)
+	if text := single.ask(422, "PUT", "/v1/placements/other", homeOfX+`,"shard":1}`); !strings.Contains(text, "has one log and no shards") {
 		t.Error(text)
 	}
-	alone.stop()
+	single.stop()
 	first, second := runs(t, log, t.TempDir(), sharded(2)), runs(t, log, t.TempDir(), sharded(3))
 	first.until("leading", func() bool { // which of them leads the second shard depends on who is quicker
 		n, ready := first.led()
