@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/base64"
 	"io"
-	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -71,11 +70,8 @@ func (l *line) value(v jsontext.Value) {
 func (l *line) member(name string, value jsontext.Token) { l.token(jsontext.String(name), value) }
 
 func (l *line) time(name string, nanoseconds int64) {
-	l.member(name, jsontext.String(time.Unix(0, nanoseconds).UTC().Format(time.RFC3339Nano)))
+	l.member(name, jsontext.String(stamp(nanoseconds)))
 }
-
-// foundBy has the words for how a set was found.
-var foundBy = map[uint8]string{decision.ByPolicy: "policy", decision.ByChance: "chance", decision.ByBaseline: "baseline", decision.ByImport: "import"}
 
 // decision begins the line.
 func (l *line) decision(o *offered) {
@@ -110,10 +106,11 @@ func (l *line) decision(o *offered) {
 	}
 	l.member("propensity", propensity)
 	if draw != nil {
+		l.token(jsontext.String("law"))
 		l.draw(o, draw)
 	}
 	l.member("policy_version", jsontext.Uint(o.PolicyVersion))
-	l.member("by", jsontext.String(foundBy[o.Mode]))
+	l.member("by", jsontext.String(decision.ByNames[o.Mode]))
 }
 
 // draws has the words for what was drawn.
@@ -121,11 +118,6 @@ var draws = map[uint8]string{decision.DrawSets: "sets", decision.DrawSlots: "slo
 
 // draw writes how the set was drawn.
 func (l *line) draw(o *offered, d *decision.Draw) {
-	l.token(jsontext.String("law"))
-	l.drawObject(o, d)
-}
-
-func (l *line) drawObject(o *offered, d *decision.Draw) {
 	l.token(jsontext.BeginObject)
 	l.member("draw", jsontext.String(draws[d.Kind]))
 	l.member("share", jsontext.Float(d.Epsilon))

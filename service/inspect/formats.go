@@ -102,7 +102,7 @@ func tableRows(o *offered, end outcome) []map[string]any {
 		law = draw.Law(len(o.ItemIDs))
 		var b bytes.Buffer
 		l := line{out: jsontext.NewEncoder(&b)}
-		l.drawObject(o, draw)
+		l.draw(o, draw)
 		text = strings.TrimSpace(b.String())
 	}
 	var rows []map[string]any
@@ -114,7 +114,7 @@ func tableRows(o *offered, end outcome) []map[string]any {
 		}
 		row := map[string]any{
 			"decision_id": o.Decision, "entry": int64(o.sequence), "time": stamp(o.time), "item": id, "shown": place, "chosen": chosen,
-			"revenue": o.revenue(i), "by": foundBy[o.Mode], "status": end.status,
+			"revenue": o.revenue(i), "by": decision.ByNames[o.Mode], "status": end.status,
 		}
 		if o.Propensity > 0 {
 			row["propensity"] = o.Propensity
@@ -259,7 +259,7 @@ func writeVW(out *jsontext.Encoder, o *offered, end outcome, law offpolicy.Law) 
 	}
 	if d := decision.DrawOf(o.Offered); d != nil {
 		l.token(jsontext.String("law"))
-		l.drawObject(o, d)
+		l.draw(o, d)
 	}
 	l.token(jsontext.EndObject, jsontext.EndObject)
 	return l.err

@@ -111,11 +111,7 @@ func (s *Server) explain(c *call) error {
 	if err != nil {
 		return err
 	}
-	why, err := c.shard.Engine.Explain(c.Context(), placement, id)
-	if err != nil {
-		return err
-	}
-	return c.answerJSON(http.StatusOK, why)
+	return c.reply(c.shard.Engine.Explain(c.Context(), placement, id))
 }
 
 var readers = sync.Pool{New: func() any { return new(api.RequestReader) }}
@@ -166,10 +162,7 @@ func (s *Server) outcome(c *call) error {
 	if err != nil {
 		return err
 	}
-	if err := c.shard.Engine.Outcome(c.Context(), placement, id, item, c.now); err != nil {
-		return err
-	}
-	return c.nothing()
+	return c.done(c.shard.Engine.Outcome(c.Context(), placement, id, item, c.now))
 }
 
 func (s *Server) rewards(c *call) error {
@@ -180,10 +173,7 @@ func (s *Server) rewards(c *call) error {
 	if len(r.Rewards) == 0 {
 		return &api.FieldError{Field: "/rewards", Message: "must have at least one reward"}
 	}
-	if err := c.shard.Engine.Reward(c.Context(), c.PathValue("name"), c.PathValue("id"), r.Rewards, c.now); err != nil {
-		return err
-	}
-	return c.nothing()
+	return c.done(c.shard.Engine.Reward(c.Context(), c.PathValue("name"), c.PathValue("id"), r.Rewards, c.now))
 }
 
 func (s *Server) activate(c *call) error {
@@ -192,10 +182,7 @@ func (s *Server) activate(c *call) error {
 	if err != nil {
 		return err
 	}
-	if err := c.shard.Engine.Activate(c.Context(), placement, id, c.now); err != nil {
-		return err
-	}
-	return c.nothing()
+	return c.done(c.shard.Engine.Activate(c.Context(), placement, id, c.now))
 }
 
 var errChoice = &api.FieldError{Field: "/choice", Message: "must be the id of an item that was shown, or null for none"}

@@ -92,11 +92,7 @@ func (s *Server) changeItems(change func(e *decision.Engine, ctx context.Context
 		if err != nil {
 			return err
 		}
-		answer, err := change(c.shard.Engine, c.Context(), c.PathValue("name"), items, c.now)
-		if err != nil {
-			return err
-		}
-		return c.answerJSON(200, answer)
+		return c.reply(change(c.shard.Engine, c.Context(), c.PathValue("name"), items, c.now))
 	}
 }
 
@@ -139,11 +135,7 @@ func (s *Server) deleteItems(c *call) error {
 	if len(ids.IDs) == 0 {
 		return api.Fieldf("/ids", "must have at least one id")
 	}
-	answer, err := c.shard.Engine.DeleteItems(c.Context(), c.PathValue("name"), ids.IDs, c.now)
-	if err != nil {
-		return err
-	}
-	return c.answerJSON(200, answer)
+	return c.reply(c.shard.Engine.DeleteItems(c.Context(), c.PathValue("name"), ids.IDs, c.now))
 }
 
 func (s *Server) deleteItem(c *call) error {
@@ -167,11 +159,7 @@ func (s *Server) listItems(c *call) error {
 	if err != nil {
 		return err
 	}
-	page, err := c.shard.Engine.Items(c.PathValue("name"), from, limit)
-	if err != nil {
-		return err
-	}
-	return c.answerJSON(200, page)
+	return c.reply(c.shard.Engine.Items(c.PathValue("name"), from, limit))
 }
 
 // whole returns a number of the query.
@@ -188,9 +176,5 @@ func (c *call) whole(name string, byDefault, minV, maxV int) (int, error) {
 }
 
 func (s *Server) getItem(c *call) error {
-	item, err := c.shard.Engine.Item(c.PathValue("name"), c.PathValue("item"))
-	if err != nil {
-		return err
-	}
-	return c.answerJSON(200, item)
+	return c.reply(c.shard.Engine.Item(c.PathValue("name"), c.PathValue("item")))
 }

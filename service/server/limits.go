@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"net"
@@ -28,30 +29,14 @@ type Limits struct {
 }
 
 func (l Limits) withDefaults() Limits {
-	if l.Body == 0 {
-		l.Body = 4 << 20
-	}
-	if l.Concurrent == 0 {
-		l.Concurrent = 256
-	}
-	if l.Burst == 0 {
-		l.Burst = max(int(l.Rate), 1)
-	}
-	if l.Connections == 0 {
-		l.Connections = 4096
-	}
-	if l.Subscribers == 0 {
-		l.Subscribers = 64
-	}
-	if l.KeyConcurrent == 0 {
-		l.KeyConcurrent = max(l.Concurrent*3/4, 1)
-	}
-	if l.KeySubscribers == 0 {
-		l.KeySubscribers = max(l.Subscribers*3/4, 1)
-	}
-	if l.Answer == 0 {
-		l.Answer = 10 * time.Second
-	}
+	l.Body = cmp.Or(l.Body, 4<<20)
+	l.Concurrent = cmp.Or(l.Concurrent, 256)
+	l.Burst = cmp.Or(l.Burst, max(int(l.Rate), 1))
+	l.Connections = cmp.Or(l.Connections, 4096)
+	l.Subscribers = cmp.Or(l.Subscribers, 64)
+	l.Answer = cmp.Or(l.Answer, 10*time.Second)
+	l.KeyConcurrent = cmp.Or(l.KeyConcurrent, max(l.Concurrent*3/4, 1))
+	l.KeySubscribers = cmp.Or(l.KeySubscribers, max(l.Subscribers*3/4, 1))
 	return l
 }
 

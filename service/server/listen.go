@@ -36,17 +36,12 @@ type Listen struct {
 const maxHeader = 16 << 10 // bytes
 
 func (l Listen) withDefaults() Listen {
-	for _, d := range []struct {
-		of *time.Duration
-		to time.Duration
-	}{
-		{&l.Header, 5 * time.Second}, {&l.Read, 30 * time.Second}, {&l.Write, time.Minute}, {&l.Idle, 2 * time.Minute},
-		{&l.Drain, 15 * time.Second}, {&l.Maintain, time.Second},
-	} {
-		if *d.of == 0 {
-			*d.of = d.to
-		}
-	}
+	l.Header = cmp.Or(l.Header, 5*time.Second)
+	l.Read = cmp.Or(l.Read, 30*time.Second)
+	l.Write = cmp.Or(l.Write, time.Minute)
+	l.Idle = cmp.Or(l.Idle, 2*time.Minute)
+	l.Drain = cmp.Or(l.Drain, 15*time.Second)
+	l.Maintain = cmp.Or(l.Maintain, time.Second)
 	return l
 }
 

@@ -149,25 +149,10 @@ var ofPlacement = []struct {
 	{about("forgotten_rounds_total", "Rounds that were lost because the saved state of the learner could not be read.", "placement"), prometheus.CounterValue, func(s *api.Stats) float64 { return float64(s.Forgotten) }},
 	{about("unlearned_rounds_total", "Outcomes and expiries that the learner did not learn from, because its queue was full.", "placement"), prometheus.CounterValue, func(s *api.Stats) float64 { return float64(s.Unlearned) }},
 	{about("skipped_rounds_total", "Rounds that the learner refused.", "placement"), prometheus.CounterValue, func(s *api.Stats) float64 { return float64(s.Skipped) }},
-	{about("learner_broken", "1 if the learner has failed.", "placement"), prometheus.GaugeValue, func(s *api.Stats) float64 {
-		if s.Broken {
-			return 1
-		}
-		return 0
-	}},
+	{about("learner_broken", "1 if the learner has failed.", "placement"), prometheus.GaugeValue, func(s *api.Stats) float64 { return indicator(s.Broken) }},
 	{about("clipped_values_total", "Values of features beyond their bounds.", "placement"), prometheus.CounterValue, func(s *api.Stats) float64 { return float64(s.Clipped) }},
-	{about("guard_alarm", "1 if the placement earns less than it should, or other than it predicts: see guard in its statistics.", "placement"), prometheus.GaugeValue, func(s *api.Stats) float64 {
-		if s.Guard.Alarm != nil {
-			return 1
-		}
-		return 0
-	}},
-	{about("policy_unsound", "1 if the policy predicted NaN or an infinity, or was certain of something that did not happen.", "placement"), prometheus.GaugeValue, func(s *api.Stats) float64 {
-		if s.Unsound {
-			return 1
-		}
-		return 0
-	}},
+	{about("guard_alarm", "1 if the placement earns less than it should, or other than it predicts: see guard in its statistics.", "placement"), prometheus.GaugeValue, func(s *api.Stats) float64 { return indicator(s.Guard.Alarm != nil) }},
+	{about("policy_unsound", "1 if the policy predicted NaN or an infinity, or was certain of something that did not happen.", "placement"), prometheus.GaugeValue, func(s *api.Stats) float64 { return indicator(s.Unsound) }},
 	{about("policy_version", "The last entry of the log that the policy has learned from.", "placement"), prometheus.GaugeValue, func(s *api.Stats) float64 { return float64(s.PolicyVersion) }},
 	{about("relearning_behind_entries", "Entries of the log that a second learner has not read yet, 0 if no relearning is under way.", "placement"), prometheus.GaugeValue, func(s *api.Stats) float64 {
 		if s.Relearning == nil {

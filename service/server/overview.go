@@ -53,11 +53,7 @@ func (s *Server) series(c *call) error {
 	if err != nil {
 		return err
 	}
-	series, err := c.shard.Engine.Series(c.PathValue("name"), c.now, span, points)
-	if err != nil {
-		return err
-	}
-	return c.answerJSON(http.StatusOK, series)
+	return c.reply(c.shard.Engine.Series(c.PathValue("name"), c.now, span, points))
 }
 
 func (s *Server) overview(c *call) error {

@@ -115,10 +115,7 @@ func (s *Server) deletePlacement(c *call) error {
 	if err != nil {
 		return err
 	}
-	if err := c.shard.Engine.Delete(c.Context(), c.PathValue("name"), match, c.now); err != nil {
-		return err
-	}
-	return c.nothing()
+	return c.done(c.shard.Engine.Delete(c.Context(), c.PathValue("name"), match, c.now))
 }
 
 func (s *Server) listPlacements(c *call) error {
@@ -142,34 +139,19 @@ func (s *Server) listPlacements(c *call) error {
 }
 
 func (s *Server) clearAlarm(c *call) error {
-	if err := c.shard.Engine.ClearAlarm(c.Context(), c.PathValue("name"), c.now); err != nil {
-		return err
-	}
-	return c.nothing()
+	return c.done(c.shard.Engine.ClearAlarm(c.Context(), c.PathValue("name"), c.now))
 }
 
 func (s *Server) stats(c *call) error {
-	stats, err := c.shard.Engine.Stats(c.PathValue("name"))
-	if err != nil {
-		return err
-	}
-	return c.answerJSON(http.StatusOK, stats)
+	return c.reply(c.shard.Engine.Stats(c.PathValue("name")))
 }
 
 func (s *Server) experiments(c *call) error {
-	all, err := c.shard.Engine.Experiments(c.PathValue("name"))
-	if err != nil {
-		return err
-	}
-	return c.answerJSON(http.StatusOK, all)
+	return c.reply(c.shard.Engine.Experiments(c.PathValue("name")))
 }
 
 func (s *Server) insight(c *call) error {
-	insight, err := c.shard.Engine.Insight(c.Context(), c.PathValue("name"), c.now)
-	if err != nil {
-		return err
-	}
-	return c.answerJSON(http.StatusOK, insight)
+	return c.reply(c.shard.Engine.Insight(c.Context(), c.PathValue("name"), c.now))
 }
 
 func (s *Server) rollBack(c *call) error {
@@ -184,18 +166,12 @@ func (s *Server) rollBack(c *call) error {
 	if err != nil {
 		return err
 	}
-	if err := c.shard.Engine.RollBack(c.Context(), c.PathValue("name"), r.Version, match, c.now); err != nil {
-		return err
-	}
-	return c.nothing()
+	return c.done(c.shard.Engine.RollBack(c.Context(), c.PathValue("name"), r.Version, match, c.now))
 }
 
 func (s *Server) listVersions(c *call) error {
 	list, err := c.shard.Engine.Versions(c.PathValue("name"))
-	if err != nil {
-		return err
-	}
-	return c.answerJSON(http.StatusOK, api.VersionList{Versions: list})
+	return c.reply(api.VersionList{Versions: list}, err)
 }
 
 func (s *Server) keepVersion(c *call) error {
@@ -207,10 +183,7 @@ func (s *Server) keepVersion(c *call) error {
 		return &api.FieldError{Field: "/note", Message: "is missing: why the version is kept"}
 	}
 	number, err := c.shard.Engine.Keep(c.Context(), c.PathValue("name"), note.Note, c.now)
-	if err != nil {
-		return err
-	}
-	return c.answerJSON(http.StatusOK, api.Kept{Version: number})
+	return c.reply(api.Kept{Version: number}, err)
 }
 
 func (c *call) answerJSON(status int, v any) error {
@@ -219,6 +192,22 @@ func (c *call) answerJSON(status int, v any) error {
 		return fmt.Errorf("an answer does not marshal: %w", err)
 	}
 	return c.answer(status, asJSON, b.Bytes())
+}
+
+// reply answers with what was found, unless that failed.
+func (c *call) reply(found any, err error) error {
+	if err != nil {
+		return err
+	}
+	return c.answerJSON(http.StatusOK, found)
+}
+
+// done answers a change that has nothing to say, unless it failed.
+func (c *call) done(err error) error {
+	if err != nil {
+		return err
+	}
+	return c.nothing()
 }
 
 func (c *call) nothing() error {
