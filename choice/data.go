@@ -1,6 +1,7 @@
 package choice
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 )
@@ -104,9 +105,7 @@ func (b *Builder) Add(c Case) error {
 	for i, alt := range c.Alternatives {
 		b.row(alt, c.X[i*width:(i+1)*width])
 	}
-	if c.Weight == 0 {
-		c.Weight = 1
-	}
+	c.Weight = cmp.Or(c.Weight, 1)
 	b.close(c)
 	return nil
 }

@@ -1,6 +1,7 @@
 package choice
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,9 +51,7 @@ func Fit(ctx context.Context, spec *Spec, d *Data, o Options) (*Result, error) {
 	default:
 		return nil, fmt.Errorf("errors is %q: want classic, robust or clustered", o.Errors)
 	}
-	if o.Steps == 0 {
-		o.Steps = 100
-	}
+	o.Steps = cmp.Or(o.Steps, 100)
 	if o.Tolerance == 0 {
 		o.Tolerance = 1e-10
 		if spec.Utility.Network != nil {

@@ -1,6 +1,7 @@
 package choice
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -91,20 +92,14 @@ var quantiles = map[string]func(u float64) float64{
 
 // newMixed resolves the random coefficients, and makes the draws for the decision makers of data.
 func newMixed(g *design, model *Model, d *Data) (*mixed, error) {
-	draws := model.Draws
-	if draws == 0 {
-		draws = 500
-	}
+	draws := cmp.Or(model.Draws, 500)
 	m := &mixed{design: g, outside: d.Outside, draws: draws}
 	for k, v := range model.Random {
 		j := slices.Index(g.names, v.Coefficient)
 		if j < 0 {
 			return nil, fmt.Errorf("model.random: there is no coefficient %q: there are %q", v.Coefficient, g.names)
 		}
-		distribution := v.Distribution
-		if distribution == "" {
-			distribution = "normal"
-		}
+		distribution := cmp.Or(v.Distribution, "normal")
 		m.random = append(m.random, varying{j, distribution == "lognormal", quantiles[distribution], prime(k)})
 	}
 	for j := range g.names {

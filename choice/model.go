@@ -2,6 +2,7 @@ package choice
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -73,9 +74,7 @@ func (r *Result) JSON() ([]byte, error) {
 		Errors: r.Errors, LogLikelihood: r.LogLikelihood, Null: r.Null, ConstantsOnly: finite(r.ConstantsOnly),
 		RhoSquared: r.RhoSquared(), AdjustedRhoSquared: r.AdjustedRhoSquared(), AIC: r.AIC(), BIC: r.BIC(),
 		Choices: r.Choices, Rows: r.Rows, Steps: r.Steps, Decrement: finite(r.Decrement), Converged: r.Converged, Separated: r.Separated}
-	if f.Errors == "" {
-		f.Errors = "classic"
-	}
+	f.Errors = cmp.Or(f.Errors, "classic")
 	se, z, p := r.StandardErrors(), r.Z(), r.P()
 	for j, name := range r.Names {
 		f.Coefficients = append(f.Coefficients, coefficientFile{name, r.Coefficients[j], finite(se[j]), finite(z[j]), finite(p[j])})

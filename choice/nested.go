@@ -1,6 +1,7 @@
 package choice
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -58,10 +59,7 @@ func newNested(g *design, nests []Nest, alternatives []string, d *Data) (*nested
 				n.nest[i] = k
 			}
 		}
-		name := nest.Parameter
-		if name == "" {
-			name = nest.Name
-		}
+		name := cmp.Or(nest.Parameter, nest.Name)
 		name = "dissimilarity[" + name + "]"
 		if !slices.Contains(n.parameters, name) {
 			n.parameters = append(n.parameters, name)

@@ -1,6 +1,7 @@
 package choice
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -143,10 +144,7 @@ func newScale(variables []string, d *Data) (*Scale, error) {
 				square += (x - mean) * (x - mean)
 			}
 		}
-		sd := math.Sqrt(square / float64(d.Rows))
-		if sd == 0 {
-			sd = 1
-		}
+		sd := cmp.Or(math.Sqrt(square/float64(d.Rows)), 1)
 		s.Mean, s.SD = append(s.Mean, mean), append(s.SD, sd)
 	}
 	return s, nil

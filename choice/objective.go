@@ -1,6 +1,7 @@
 package choice
 
 import (
+	"cmp"
 	"context"
 	"runtime"
 	"sync"
@@ -106,10 +107,7 @@ func (o *objective) at(ctx context.Context, theta []float64, want order) (*sums,
 
 // each calls f for 0 ≤ k < n, each worker from a goroutine of its own.
 func (o *objective) each(ctx context.Context, n int, f func(w worker, k int)) error {
-	workers := o.workers
-	if workers == 0 {
-		workers = runtime.GOMAXPROCS(0)
-	}
+	workers := cmp.Or(o.workers, runtime.GOMAXPROCS(0))
 	var next atomic.Int64
 	var group sync.WaitGroup
 	var catcher panics.Catcher

@@ -2,6 +2,7 @@ package choice
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"math"
 	"strconv"
@@ -66,10 +67,7 @@ func (r *Result) statistics() [][2]string {
 
 // notes are what a reader of the estimates has to know.
 func (r *Result) notes() []string {
-	kind := r.Errors
-	if kind == "" {
-		kind = "classic"
-	}
+	kind := cmp.Or(r.Errors, "classic")
 	notes := []string{fmt.Sprintf("Standard errors are %s.", kind)}
 	if n := r.Spec.Utility.Network; n != nil {
 		notes = append(notes, fmt.Sprintf("The network of %s (%v) has %d parameters, with a penalty, which are not listed.",

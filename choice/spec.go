@@ -1,6 +1,7 @@
 package choice
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -192,9 +193,7 @@ func (u *Utility) terms(alternatives []string) ([]Term, error) {
 				return nil, fmt.Errorf("utility.terms: term %d: alternative %q: %w", i+1, a, unknownAlternative(alternatives))
 			}
 		}
-		if t.Name == "" {
-			t.Name = t.Variable
-		}
+		t.Name = cmp.Or(t.Name, t.Variable)
 		list = append(list, t)
 	}
 	return list, nil

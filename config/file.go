@@ -6,6 +6,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -99,9 +100,7 @@ func Load(name string, text []byte) (*File, error) {
 			Constraint: constraint.Value,
 		},
 	}
-	if f.Title == "" {
-		f.Title = f.Name
-	}
+	f.Title = cmp.Or(f.Title, f.Name)
 	if err := f.findPool(root, k.Pool); err != nil {
 		return nil, err
 	}
@@ -282,9 +281,7 @@ func (f *File) loadPolicy(s settings.Section) (contender, error) {
 	if c.name == "" {
 		return c, s.Errorf("name", "name is missing%s", settings.Hint("", policy.Names()))
 	}
-	if c.label == "" {
-		c.label = c.name
-	}
+	c.label = cmp.Or(c.label, c.name)
 	s.What = fmt.Sprintf("policy %q", c.label)
 	if !legalName.MatchString(c.label) {
 		return c, s.Errorf("label", "label = %q: use lower-case letters, digits, '.', '_' and '-'", c.label)
@@ -377,10 +374,7 @@ func (f *File) Experiment(sel Selection, version string) (*experiment.Experiment
 	for _, c := range chosen {
 		e.Policies = append(e.Policies, experiment.Policy{Label: c.label, Settings: c.made.Settings, New: c.made.Value})
 	}
-	seeds := sel.Seeds
-	if seeds == 0 {
-		seeds = f.Seeds
-	}
+	seeds := cmp.Or(sel.Seeds, f.Seeds)
 	for i := range uint64(seeds) {
 		e.Seeds = append(e.Seeds, sel.FirstSeed+i)
 	}

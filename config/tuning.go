@@ -102,9 +102,7 @@ func LoadTuning(name string, text []byte, open func(experiment string) (*File, e
 		return nil, err
 	}
 	t := &Tuning{Name: k.Name, Title: k.Title, Policy: k.Policy, seen: map[string]bool{}}
-	if t.Title == "" {
-		t.Title = t.Name
-	}
+	t.Title = cmp.Or(t.Title, t.Name)
 	for _, load := range []func(settings.Section) error{
 		t.loadSeeds,
 		t.loadHalving,

@@ -1,6 +1,7 @@
 package figure
 
 import (
+	"cmp"
 	"fmt"
 	"image/color"
 	"math"
@@ -312,10 +313,7 @@ func (s search) draw(c draw.Canvas) {
 // frame writes the title and the axes.
 func (s search) frame(c draw.Canvas) {
 	f := faces()
-	title := s.Title
-	if title == "" {
-		title = s.Name
-	}
+	title := cmp.Or(s.Title, s.Name)
 	sub := s.subtitle()
 	write(c, f.title, ink, vg.Point{X: c.Min.X, Y: c.Max.Y + 33}, fromLeft, title)
 	write(c, f.small, faint, vg.Point{X: c.Min.X, Y: c.Max.Y + 20}, fromLeft, sub[0])

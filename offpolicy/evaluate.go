@@ -1,6 +1,7 @@
 package offpolicy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -99,18 +100,10 @@ func (o Options) resolve(rounds []Round) (Options, error) {
 	if o.Model.NumFeatures() != d {
 		return o, fmt.Errorf("the model has %d features, and the log %d", o.Model.NumFeatures(), d)
 	}
-	if o.Ridge == 0 {
-		o.Ridge = 1e-3
-	}
-	if o.Folds == 0 {
-		o.Folds = 5
-	}
-	if o.Level == 0 {
-		o.Level = 0.95
-	}
-	if o.Resamples == 0 {
-		o.Resamples = 1000
-	}
+	o.Ridge = cmp.Or(o.Ridge, 1e-3)
+	o.Folds = cmp.Or(o.Folds, 5)
+	o.Level = cmp.Or(o.Level, 0.95)
+	o.Resamples = cmp.Or(o.Resamples, 1000)
 	switch {
 	case !(o.Ridge > 0):
 		return o, fmt.Errorf("the ridge is %v: want a positive number", o.Ridge)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -183,10 +184,7 @@ func drawCoefficients(path string, r *choice.Result) error {
 	if err != nil {
 		return err
 	}
-	errors := r.Errors
-	if errors == "" {
-		errors = "classic"
-	}
+	errors := cmp.Or(r.Errors, "classic")
 	f := figure.Forest{Title: r.Kind(), Axis: "coefficient",
 		Subtitle: fmt.Sprintf("estimates and 95 %% intervals of %d choices, %s standard errors", r.Choices, errors)}
 	low, high := r.Intervals(0.95)

@@ -1,6 +1,9 @@
 package api
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
 // Problem is the body of an error answer, application/problem+json (RFC 9457).
 type Problem struct {
@@ -36,10 +39,7 @@ func (p *Problem) Pointer() string {
 
 // Error implements error.
 func (p *Problem) Error() string {
-	text := p.Detail
-	if text == "" {
-		text = "no reason was given"
-	}
+	text := cmp.Or(p.Detail, "no reason was given")
 	if p.Kind() == "" {
 		return p.Title + ": " + text
 	}

@@ -2,6 +2,7 @@ package decision
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -45,9 +46,7 @@ func (c *Config) checkExperiment() error {
 	if total != variants.Buckets {
 		return api.Fieldf("/experiment/variants", "the shares sum to %v: must sum to 1", float64(total)/variants.Buckets)
 	}
-	if e.Learn == "" {
-		e.Learn = api.LearnOwn
-	}
+	e.Learn = cmp.Or(e.Learn, api.LearnOwn)
 	if err := api.OneOf("/experiment/learn", e.Learn, api.LearnOwn, api.LearnAll); err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package decision
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -103,10 +104,7 @@ func (v *rivals) rules() []api.RuleCost {
 		}
 	}
 	for k, l := range q.AtMost {
-		on := l.Feature
-		if on == "" {
-			on = fmt.Sprint(k)
-		}
+		on := cmp.Or(l.Feature, fmt.Sprint(k))
 		without(api.RuleCost{Rule: "at_most", On: on}, func(q *request, _ *Config) { q.AtMost = slices.Delete(slices.Clone(q.AtMost), k, k+1) })
 	}
 	for k, l := range v.config.AtMost {

@@ -1,6 +1,7 @@
 package decision
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"unicode/utf8"
@@ -86,10 +87,7 @@ func (r *request) family(c *Config, index map[string]int) (vitrine.Constraint, e
 	if r.Slots != nil {
 		return r.transversal(c, index)
 	}
-	size := r.Size
-	if size == 0 {
-		size = c.MaxSize
-	}
+	size := cmp.Or(r.Size, c.MaxSize)
 	if len(r.Include) == 0 && len(r.Exclude) == 0 && len(r.AtMost) == 0 && len(c.AtMost) == 0 {
 		return assortment.AtMost(size), nil
 	}

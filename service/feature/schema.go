@@ -1,6 +1,7 @@
 package feature
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -104,9 +105,7 @@ func (s *Schema) add(i int, f *api.Feature) error {
 		return err
 	}
 	if f.Kind != "cross" {
-		if f.From == "" {
-			f.From = "item"
-		}
+		f.From = cmp.Or(f.From, "item")
 		slots := &s.item
 		if f.From == "user" {
 			slots = &s.user
@@ -182,9 +181,7 @@ func (c *column) measure(s *Schema, field string, f *api.Feature) error {
 }
 
 func (c *column) number(field string, f *api.Feature) error {
-	if f.Scale == 0 {
-		f.Scale = 1
-	}
+	f.Scale = cmp.Or(f.Scale, 1)
 	if math.IsInf(f.Center, 0) || math.IsInf(f.Scale, 0) || !(f.Scale > 0) {
 		return api.Fieldf(field+"/scale", "%v: must be positive and finite", f.Scale)
 	}
@@ -239,9 +236,7 @@ func (c *column) values(field string, f *api.Feature) error {
 }
 
 func (c *column) buckets(field string, f *api.Feature, byDefault int) error {
-	if f.Buckets == 0 {
-		f.Buckets = byDefault
-	}
+	f.Buckets = cmp.Or(f.Buckets, byDefault)
 	c.size = f.Buckets
 	return api.InRange(field+"/buckets", f.Buckets, 1, maxWidth)
 }

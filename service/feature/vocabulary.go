@@ -1,6 +1,7 @@
 package feature
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -82,10 +83,7 @@ func setNames(features []api.Feature, names func(buckets int) int) {
 		if f.Kind != "category" || f.Values != nil || f.Names != nil {
 			continue
 		}
-		buckets := f.Buckets
-		if buckets == 0 {
-			buckets = categoryBuckets
-		}
+		buckets := cmp.Or(f.Buckets, categoryBuckets)
 		f.Names = new(names(buckets))
 	}
 }

@@ -12,6 +12,7 @@ package records
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -155,10 +156,7 @@ func Read(ctx context.Context, path string, m *Mapping, c *decision.Config, each
 		if feature.Kind == "cross" {
 			continue
 		}
-		column := m.Features[feature.Name]
-		if column == "" {
-			column = feature.Name
-		}
+		column := cmp.Or(m.Features[feature.Name], feature.Name)
 		s.report.Features = append(s.report.Features, Match{Feature: feature.Name, Column: column})
 	}
 	for name := range m.Features {
