@@ -119,50 +119,25 @@ func flagged(d *state.Decoder) bool {
 	return v == 1
 }
 
-// all returns the counters, for encode and decode.
-func (c *counts) all() (integers []*uint64, floats []*float64) {
-	integers = []*uint64{
-		&c.Unlearned, &c.Evicted, &c.Withdrawn, &c.Offered, &c.Chosen, &c.Expired, &c.Stale, &c.Chance,
-		&c.Shadow.Rounds, &c.Shadow.Agreements, &c.Shadow.Estimated,
+// numbers are those that snapshots of a format have.
+func (c *counts) numbers(format int) (n numbers) {
+	if format >= 7 {
+		n.count(&c.Unlearned)
 	}
-	floats = []*float64{&c.Shadow.Policy, &c.Shadow.Baseline, &c.Calibration.Revenue, &c.Calibration.Predicted}
-	for i := range c.Arms {
-		a := &c.Arms[i]
-		integers = append(integers, &a.Rounds, &a.Purchases)
-		floats = append(floats, &a.Revenue, &a.Squares)
+	if format >= 4 {
+		n.count(&c.Evicted)
 	}
+	if format >= 2 {
+		n.count(&c.Withdrawn)
+	}
+	n.count(&c.Offered, &c.Chosen, &c.Expired, &c.Stale, &c.Chance)
+	n.comparison(&c.Shadow)
+	n.sum(&c.Calibration.Revenue, &c.Calibration.Predicted)
+	n.groups(c.Arms[:])
 	for i := range c.Calibration.Bins {
 		b := &c.Calibration.Bins[i]
-		integers = append(integers, &b.Rounds, &b.Purchases)
-		floats = append(floats, &b.Predicted)
+		n.count(&b.Rounds, &b.Purchases)
+		n.sum(&b.Predicted)
 	}
-	return integers, floats
-}
-
-func (c *counts) encode(e *state.Encoder) {
-	integers, floats := c.all()
-	for _, v := range integers {
-		e.Uint64(*v)
-	}
-	for _, v := range floats {
-		e.Float(*v)
-	}
-}
-
-func (c *counts) decode(d decoder) {
-	integers, floats := c.all()
-	switch {
-	case d.format == 1:
-		integers = integers[3:]
-	case d.format < 4:
-		integers = integers[2:]
-	case d.format < 7:
-		integers = integers[1:]
-	}
-	for _, v := range integers {
-		*v = d.Uint64()
-	}
-	for _, v := range floats {
-		*v = d.Float()
-	}
+	return n
 }

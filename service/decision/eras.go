@@ -51,27 +51,22 @@ func (e *era) report() api.Era {
 	return r
 }
 
-func (e *era) numbers() (integers []*uint64, times []*int64, floats []*float64) {
-	integers, times = []*uint64{&e.entry, &e.decisions, &e.shadow.Rounds, &e.shadow.Agreements, &e.shadow.Estimated}, []*int64{&e.time}
-	floats = []*float64{&e.shadow.Policy, &e.shadow.Baseline}
-	for i := range e.groups {
-		g := &e.groups[i]
-		integers = append(integers, &g.Rounds, &g.Purchases)
-		floats = append(floats, &g.Revenue, &g.Squares)
-	}
-	return integers, times, floats
+func (e *era) numbers() (n numbers) {
+	n.count(&e.entry, &e.decisions)
+	n.time(&e.time)
+	n.comparison(&e.shadow)
+	n.groups(e.groups[:])
+	return n
 }
 
 func (e *era) encode(w *state.Encoder) {
-	integers, times, floats := e.numbers()
-	encodeNumbers(w, integers, times, floats)
+	e.numbers().encode(w)
 	w.String(e.began)
 	w.String(e.mode)
 	w.String(e.experiment)
 }
 
 func (e *era) decode(d decoder) {
-	integers, times, floats := e.numbers()
-	decodeNumbers(d, integers, times, floats)
+	e.numbers().decode(d)
 	e.began, e.mode, e.experiment = d.String(), d.String(), d.String()
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"vitrine/internal/confseq"
 	"vitrine/internal/state"
 	"vitrine/service/api"
 	"vitrine/service/variants"
@@ -25,54 +24,23 @@ func (e *experiment) copy() *experiment {
 	return &c
 }
 
-// numbers are values in the order of their encoding.
-type numbers struct {
-	integers []*uint64
-	floats   []*float64
-}
-
-func (n *numbers) mean(m *confseq.Mean) {
-	n.integers = append(n.integers, &m.N)
-	n.floats = append(n.floats, &m.Sum, &m.Squares, &m.First, &m.Bound)
-}
-
-func (n *numbers) block(b *confseq.Block) {
-	n.integers = append(n.integers, &b.N)
-	n.floats = append(n.floats, &b.Centre, &b.Sum, &b.Squares, &b.First, &b.Bound)
-}
-
 func (n *numbers) results(r *variants.Results) {
-	n.mean(&r.Mean)
-	n.floats = append(n.floats, &r.All)
+	n.means(&r.Mean)
+	n.sum(&r.All)
 	for v := range r.Variants {
 		e := &r.Variants[v]
-		n.mean(&e.Mean)
-		n.mean(&e.Lead)
+		n.means(&e.Mean, &e.Lead)
 		for _, q := range []*variants.Squares{&e.Sum, &e.Part} {
-			n.floats = append(n.floats, &q.SS, &q.SN, &q.NN)
+			n.sum(&q.SS, &q.SN, &q.NN)
 		}
 	}
 }
 
-func (n *numbers) blocks(b *variants.Block) {
-	n.floats = append(n.floats, &b.Centre)
-	n.block(&b.Mean)
+func (n *numbers) cohort(b *variants.Block) {
+	n.sum(&b.Centre)
+	n.blocks(&b.Mean)
 	for v := range b.Variants {
-		n.block(&b.Variants[v].Mean)
-		n.block(&b.Variants[v].Lead)
-	}
-}
-
-func (n *numbers) groups(list []api.Group) {
-	for i := range list {
-		n.integers = append(n.integers, &list[i].Rounds, &list[i].Purchases)
-		n.floats = append(n.floats, &list[i].Revenue, &list[i].Squares)
-	}
-}
-
-func (n *numbers) counts(list []uint64) {
-	for i := range list {
-		n.integers = append(n.integers, &list[i])
+		n.blocks(&b.Variants[v].Mean, &b.Variants[v].Lead)
 	}
 }
 
@@ -86,7 +54,7 @@ func (e *experiment) numbers() (n numbers) {
 	n.counts(e.asked)
 	n.counts(e.units)
 	n.counts(e.ratio.Counts)
-	n.floats = append(n.floats, &e.ratio.Log, &e.ratio.Max)
+	n.sum(&e.ratio.Log, &e.ratio.Max)
 	return n
 }
 
@@ -96,9 +64,9 @@ func (e *experiment) heldOut() bool {
 }
 
 func (s *sample) numbers() (n numbers) {
-	n.integers = append(n.integers, &s.open)
-	n.blocks(s.block)
-	n.blocks(s.held)
+	n.count(&s.open)
+	n.cohort(s.block)
+	n.cohort(s.held)
 	n.groups(s.groups)
 	n.counts(s.units)
 	return n
@@ -120,8 +88,7 @@ func (e *experiment) encode(w *state.Encoder) {
 			w.Float(share)
 		}
 	}
-	n := e.numbers()
-	encodeNumbers(w, n.integers, nil, n.floats)
+	e.numbers().encode(w)
 	for _, r := range []*variants.Results{e.results, e.held} {
 		encodeSparse(w, r.Clusters, func(c *variants.Cluster) {
 			w.Float(c.N)
@@ -133,8 +100,7 @@ func (e *experiment) encode(w *state.Encoder) {
 	w.Count(len(e.samples))
 	for _, s := range e.samples {
 		w.Uint64(uint64(s.number))
-		n := s.numbers()
-		encodeNumbers(w, n.integers, nil, n.floats)
+		s.numbers().encode(w)
 	}
 	w.Count(len(e.points))
 	for _, p := range e.points {
@@ -274,8 +240,7 @@ func restoreExperiment(d decoder, p *placement) (*experiment, error) {
 	if held {
 		e.asked[k] = 1 // so that its numbers are there
 	}
-	values := e.numbers()
-	decodeNumbers(d, values.integers, nil, values.floats)
+	e.numbers().decode(d)
 	for _, r := range []*variants.Results{e.results, e.held} {
 		decodeSparse(d, r.Clusters, func(c *variants.Cluster) { c.N, c.Sum, c.Part = d.Float(), d.Float(), d.Float() })
 	}
@@ -288,8 +253,7 @@ func restoreExperiment(d decoder, p *placement) (*experiment, error) {
 		if m := len(e.samples); m > 0 && e.samples[m-1].number >= s.number {
 			return nil, errors.New("the cohorts of an experiment are not in order")
 		}
-		values := s.numbers()
-		decodeNumbers(d, values.integers, nil, values.floats)
+		s.numbers().decode(d)
 		e.samples = append(e.samples, s)
 	}
 	if n = d.Count(); n > maxPoints {

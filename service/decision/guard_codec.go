@@ -3,7 +3,6 @@ package decision
 import (
 	"errors"
 
-	"vitrine/internal/confseq"
 	"vitrine/internal/state"
 )
 
@@ -18,56 +17,28 @@ func (g *guard) copy() guard {
 	return c
 }
 
-func (g *guard) numbers() (integers []*uint64, times []*int64, floats []*float64) {
-	integers, times, floats = []*uint64{&g.since, &g.period, &g.entry}, []*int64{&g.start, &g.begun}, []*float64{&g.predicted}
-	for _, m := range []*confseq.Mean{&g.earned, &g.estimated, &g.lead, &g.first, &g.baseline} {
-		integers = append(integers, &m.N)
-		floats = append(floats, &m.Sum, &m.Squares, &m.First, &m.Bound)
-	}
-	return integers, times, floats
+func (g *guard) numbers() (n numbers) {
+	n.count(&g.since, &g.period, &g.entry)
+	n.time(&g.start, &g.begun)
+	n.sum(&g.predicted)
+	n.means(&g.earned, &g.estimated, &g.lead, &g.first, &g.baseline)
+	return n
 }
 
-func (c *cohort) numbers() (integers []*uint64, times []*int64, floats []*float64) {
-	integers, times, floats = []*uint64{&c.open}, []*int64{&c.number}, []*float64{&c.predicted}
-	for _, b := range []*confseq.Block{&c.earned, &c.estimated, &c.lead, &c.baseline} {
-		integers = append(integers, &b.N)
-		floats = append(floats, &b.Centre, &b.Sum, &b.Squares, &b.First, &b.Bound)
-	}
-	return integers, times, floats
-}
-
-func encodeNumbers(e *state.Encoder, integers []*uint64, times []*int64, floats []*float64) {
-	for _, v := range integers {
-		e.Uint64(*v)
-	}
-	for _, v := range times {
-		e.Uint64(uint64(*v))
-	}
-	for _, v := range floats {
-		e.Float(*v)
-	}
-}
-
-func decodeNumbers(d decoder, integers []*uint64, times []*int64, floats []*float64) {
-	for _, v := range integers {
-		*v = d.Uint64()
-	}
-	for _, v := range times {
-		*v = int64(d.Uint64())
-	}
-	for _, v := range floats {
-		*v = d.Float()
-	}
+func (c *cohort) numbers() (n numbers) {
+	n.count(&c.open)
+	n.time(&c.number)
+	n.sum(&c.predicted)
+	n.blocks(&c.earned, &c.estimated, &c.lead, &c.baseline)
+	return n
 }
 
 func (g *guard) encode(e *state.Encoder) {
-	integers, times, floats := g.numbers()
-	encodeNumbers(e, integers, times, floats)
+	g.numbers().encode(e)
 	flag(e, g.late)
 	e.Count(len(g.cohorts))
 	for _, c := range g.cohorts {
-		integers, times, floats := c.numbers()
-		encodeNumbers(e, integers, times, floats)
+		c.numbers().encode(e)
 	}
 	a := g.alarm
 	if flag(e, a != nil); a != nil {
@@ -86,16 +57,14 @@ func (g *guard) decode(d decoder, last uint64) {
 		g.restart(last)
 		return
 	}
-	integers, times, floats := g.numbers()
-	decodeNumbers(d, integers, times, floats)
+	g.numbers().decode(d)
 	g.late = flagged(d.Decoder)
 	for range d.Count() {
 		if d.Err() != nil {
 			return
 		}
 		c := new(cohort)
-		integers, times, floats := c.numbers()
-		decodeNumbers(d, integers, times, floats)
+		c.numbers().decode(d)
 		if n := len(g.cohorts); n > 0 && g.cohorts[n-1].number >= c.number {
 			d.Fail(errors.New("the cohorts of a guard are not in order"))
 		}

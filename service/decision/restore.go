@@ -89,7 +89,7 @@ func (s *fold) restorePlacement(d decoder, name string) error {
 			kept = append(kept, d.Uint64())
 		}
 	}
-	p.counts.decode(d)
+	p.counts.numbers(d.format).decode(d)
 	p.guard.decode(d, s.position.Sequence)
 	p.series.decode(d)
 	p.tally.decode(d)

@@ -294,14 +294,12 @@ func (s *series) copy() series {
 	return c
 }
 
-func (b *bucket) numbers() (integers []*uint64, times []*int64, floats []*float64) {
-	integers, times, floats = []*uint64{&b.level, &b.offered, &b.abandoned, &b.leads}, []*int64{&b.start}, []*float64{&b.lead, &b.squares}
-	for i := range b.arms {
-		a := &b.arms[i]
-		integers = append(integers, &a.Rounds, &a.Purchases)
-		floats = append(floats, &a.Revenue, &a.Squares)
-	}
-	return integers, times, floats
+func (b *bucket) numbers() (n numbers) {
+	n.count(&b.level, &b.offered, &b.abandoned, &b.leads)
+	n.time(&b.start)
+	n.sum(&b.lead, &b.squares)
+	n.groups(b.arms[:])
+	return n
 }
 
 func (s *series) encode(e *state.Encoder) {
@@ -310,8 +308,7 @@ func (s *series) encode(e *state.Encoder) {
 	e.Float(s.policy.revenue)
 	e.Count(len(s.buckets))
 	for i := range s.buckets {
-		integers, times, floats := s.buckets[i].numbers()
-		encodeNumbers(e, integers, times, floats)
+		s.buckets[i].numbers().encode(e)
 	}
 }
 
@@ -325,8 +322,7 @@ func (s *series) decode(d decoder) {
 	s.policy.rounds, s.policy.revenue = d.Uint64(), d.Float()
 	for range d.Count() {
 		var b bucket
-		integers, times, floats := b.numbers()
-		decodeNumbers(d, integers, times, floats)
+		b.numbers().decode(d)
 		if d.Err() != nil {
 			return
 		}

@@ -268,7 +268,7 @@ func (f *frozen) encode(e *state.Encoder) {
 	}
 	e.String(string(f.canonical))
 	encodeValues(e, f.values)
-	f.counts.encode(e)
+	f.counts.numbers(snapshotFormat).encode(e)
 	f.guard.encode(e)
 	f.series.encode(e)
 	f.tally.encode(e)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -48,10 +49,7 @@ func (s *span) add(o *span) {
 	s.earned += o.earned
 	s.predicted += o.predicted
 	for i := range s.arms {
-		a, b := &s.arms[i], &o.arms[i]
-		a.Rounds, a.Purchases = a.Rounds+b.Rounds, a.Purchases+b.Purchases
-		a.Revenue += b.Revenue
-		a.Squares += b.Squares
+		s.arms[i].Add(&o.arms[i])
 	}
 }
 
@@ -133,15 +131,10 @@ func (t *tally) drop(keep int) {
 
 // byShown returns the items, those that were shown most first.
 func (t *tally) byShown() []string {
-	ids := make([]string, 0, len(t.items))
-	for id := range t.items {
-		ids = append(ids, id)
-	}
-	slices.SortFunc(ids, func(a, b string) int {
+	return slices.SortedFunc(maps.Keys(t.items), func(a, b string) int {
 		x, y := t.items[a], t.items[b]
 		return cmp.Or(cmp.Compare(y.shown, x.shown), cmp.Compare(y.last, x.last), strings.Compare(a, b))
 	})
-	return ids
 }
 
 // copy returns the tally of a snapshot, which the writer does not change.
@@ -166,35 +159,17 @@ func (s *sold) decode(d decoder) {
 	s.shown, s.taken, s.revenue, s.last = d.Uint64(), d.Uint64(), d.Float(), d.Uint64()
 }
 
-func (s *span) numbers() (integers []*uint64, floats []*float64) {
-	integers, floats = []*uint64{&s.decisions, &s.estimated}, []*float64{&s.earned, &s.predicted}
-	for i := range s.arms {
-		a := &s.arms[i]
-		integers = append(integers, &a.Rounds, &a.Purchases)
-		floats = append(floats, &a.Revenue, &a.Squares)
-	}
-	return integers, floats
-}
-
-func (s *span) encode(e *state.Encoder) {
-	integers, floats := s.numbers()
-	encodeNumbers(e, integers, nil, floats)
-}
-
-func (s *span) decode(d decoder) {
-	integers, floats := s.numbers()
-	decodeNumbers(d, integers, nil, floats)
+func (s *span) numbers() (n numbers) {
+	n.count(&s.decisions, &s.estimated)
+	n.sum(&s.earned, &s.predicted)
+	n.groups(s.arms[:])
+	return n
 }
 
 func (t *tally) encode(e *state.Encoder) {
 	flag(e, t.late)
 	e.Count(len(t.items))
-	ids := make([]string, 0, len(t.items))
-	for id := range t.items {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
-	for _, id := range ids {
+	for _, id := range slices.Sorted(maps.Keys(t.items)) {
 		e.String(id)
 		t.items[id].encode(e)
 	}
@@ -204,10 +179,10 @@ func (t *tally) encode(e *state.Encoder) {
 	for i := range t.places {
 		t.places[i].encode(e)
 	}
-	t.all.encode(e)
+	t.all.numbers().encode(e)
 	e.Count(len(t.recent))
 	for i := range t.recent {
-		t.recent[i].encode(e)
+		t.recent[i].numbers().encode(e)
 	}
 }
 
@@ -244,10 +219,10 @@ func (t *tally) decode(d decoder) {
 		}
 		t.places = append(t.places, s)
 	}
-	t.all.decode(d)
+	t.all.numbers().decode(d)
 	for range d.Count() {
 		var s span
-		s.decode(d)
+		s.numbers().decode(d)
 		if d.Err() != nil {
 			return
 		}
