@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -56,9 +57,11 @@ func TestRelativeLinksResolve(t *testing.T) {
 	}
 }
 
-// A decision has a context, a decision and consequences on at most 40 lines, and one line in the list of decisions, in the order
-// of their numbers.
+// A decision has a context, a decision and consequences, on at most 40 lines of 130 characters, and
+// one line in the list of decisions, which is in the order of their numbers.
 func TestDecisionsAreShortAndListed(t *testing.T) {
+	const width = 130
+	part := regexp.MustCompile(`(?m)^\*\*[^*]+\*\*`)
 	decisions, list := pages(t, "adr"), ""
 	for _, path := range slices.Sorted(maps.Keys(decisions)) {
 		name := filepath.Base(path)
@@ -67,13 +70,15 @@ func TestDecisionsAreShortAndListed(t *testing.T) {
 		}
 		list += "[" + name[:4] + "](" + name + ")\n"
 		text := decisions[path]
-		if n := strings.Count(text, "\n"); n > 40 {
-			t.Errorf("%s has %d lines", path, n)
+		n := -1 // after the last line there is an empty one
+		for line := range strings.SplitSeq(text, "\n") {
+			n += 1 + utf8.RuneCountInString(line)/width
 		}
-		for _, part := range []string{"**Context.**", "**Decision.**", "**Consequences.**"} {
-			if !strings.Contains(text, part) {
-				t.Errorf("%s has no %s", path, part)
-			}
+		if n > 40 {
+			t.Errorf("%s has %d lines of %d characters", path, n, width)
+		}
+		if diff := cmp.Diff([]string{"**Context.**", "**Decision.**", "**Consequences.**"}, part.FindAllString(text, -1)); diff != "" {
+			t.Errorf("%s, -the parts of a decision +its parts:\n%s", path, diff)
 		}
 	}
 	var listed strings.Builder
