@@ -74,12 +74,23 @@ func (p *process) kill() {
 	<-p.ended
 }
 
+// standsWhere ends the process, which says where its goroutines stand.
+func (p *process) standsWhere() {
+	_ = p.Process.Signal(syscall.SIGQUIT)
+	select {
+	case <-p.ended:
+	case <-time.After(time.Minute): // it is frozen
+		p.kill()
+	}
+}
+
 // wait returns the exit status of a process that ends by itself.
 func (p *process) wait(t *testing.T) int {
 	t.Helper()
 	select {
 	case <-p.ended:
 	case <-time.After(patience):
+		p.standsWhere()
 		t.Fatalf("%s does not end:\n%s", p.Path, p.said())
 	}
 	return p.ProcessState.ExitCode()
@@ -104,8 +115,7 @@ func (p *process) listening(t *testing.T) string {
 		return at
 	case <-p.ended:
 	case <-time.After(patience):
-		_ = p.Process.Signal(syscall.SIGQUIT) // so that it says where it stands
-		<-p.ended
+		p.standsWhere()
 	}
 	t.Fatalf("%s is not ready:\n%s", p.Path, p.said())
 	return ""

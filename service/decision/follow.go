@@ -24,11 +24,17 @@ const (
 // following is the part of an engine that follows a log which another process writes.
 type following struct {
 	leader  func() string
-	lead    chan chan error
+	lead    chan leading
 	follows atomic.Bool
 	fresh   atomic.Int64 // when the state had all entries of the log, Unix nanoseconds
 	awaited awaited      // the follower's
 	reaching
+}
+
+// leading is a call of Lead.
+type leading struct {
+	ctx  context.Context
+	done chan error
 }
 
 // reaching are the calls of Reach that wait.
@@ -127,17 +133,18 @@ func (e *Engine) Failure() error {
 }
 
 // Lead makes a follower the writer of its log. Its store must be the one that can append by now. It first applies
-// the entries that it has not seen. Errors are those of the log, ErrStopped and that of ctx.
+// the entries that it has not seen. Errors are those of the log, ErrStopped and that of ctx. After one of the log, or of ctx
+// while entries are applied, the engine has stopped.
 func (e *Engine) Lead(ctx context.Context) error {
-	done := make(chan error, 1)
+	l := leading{ctx, make(chan error, 1)}
 	select {
-	case e.lead <- done:
+	case e.lead <- l:
 	case <-e.stopped:
 		return e.stop()
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	return <-done
+	return <-l.done
 }
 
 // run runs the writer, after the follower. It ends at Close, or when the log cannot be followed or written.
@@ -166,6 +173,13 @@ func (e *Engine) follow(ctx context.Context) bool {
 	reading, stop := context.WithCancel(ctx)
 	incoming := make(chan followed, maxRead)
 	go e.read(reading, e.state.position.Sequence+1, incoming)
+	go func() {
+		select {
+		case <-e.quit: // even while an entry is taken
+			stop()
+		case <-reading.Done():
+		}
+	}()
 	defer func() {
 		stop()
 		for range incoming { // until the reader has ended
@@ -188,18 +202,18 @@ func (e *Engine) follow(ctx context.Context) bool {
 			b.reset()
 			p.done <- p.propose(b)
 		case f := <-incoming:
-			if err := e.take(ctx, f); err != nil {
+			if err := e.take(reading, f); err != nil {
 				e.failure = err
 				return false
 			}
 			e.look()
-		case done := <-e.lead:
+		case l := <-e.lead:
 			stop()
-			err := e.catchUp(ctx, incoming)
+			err := e.catchUp(l.ctx, incoming)
 			if e.failure = err; err == nil {
 				e.follows.Store(false)
 			}
-			done <- err
+			l.done <- err
 			return err == nil
 		}
 	}

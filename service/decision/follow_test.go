@@ -262,6 +262,59 @@ func TestFollowerStops(t *testing.T) {
 	}
 }
 
+// unanswering is a log that does not answer once it is set.
+type unanswering struct {
+	*memlog.Store
+	is      atomic.Bool
+	waiting chan struct{} // receives when an answer is waited for
+}
+
+func (s *unanswering) Entry(ctx context.Context, sequence uint64) ([]byte, error) {
+	if s.is.Load() {
+		s.waiting <- struct{}{}
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	return s.Store.Entry(ctx, sequence)
+}
+
+func (s *unanswering) Entries(ctx context.Context, from uint64) iter.Seq2[[]byte, error] {
+	if !s.is.Load() {
+		return s.Store.Entries(ctx, from)
+	}
+	return func(yield func([]byte, error) bool) {
+		s.waiting <- struct{}{}
+		<-ctx.Done()
+		yield(nil, ctx.Err())
+	}
+}
+
+// A log does not answer a follower, which is to lead or to apply an entry: it ends when it is to end.
+func TestFollowerEndsWithoutItsLog(t *testing.T) {
+	store := &unanswering{Store: new(memlog.Store), waiting: make(chan struct{}, 1)}
+	e := opened(t, decision.Options{Store: store.Store, Build: buildToy})
+	put(t, e, "home", toys)
+	if _, err := e.Decide(t.Context(), "home", stock("a", 2), 1); err != nil {
+		t.Fatal(err)
+	}
+	o := decision.Options{Store: store, Build: buildToy}
+	first, second := follower(t, o), follower(t, o)
+	reach(t, first, 2)
+	reach(t, second, 2)
+	store.is.Store(true)
+	ctx, cancel := context.WithCancel(t.Context())
+	led := make(chan error, 1)
+	go func() { led <- first.Lead(ctx) }()
+	<-store.waiting
+	cancel()
+	if err := <-led; !errors.Is(err, context.Canceled) || !errors.Is(first.Failure(), context.Canceled) {
+		t.Errorf("%v, and it stopped with %v", err, first.Failure())
+	}
+	is(t, "an outcome", e.Outcome(t.Context(), "home", "a", "", 2), nil)
+	<-store.waiting
+	second.Close()
+}
+
 // counted is a log that counts the entries that its followers have read.
 type counted struct {
 	*memlog.Store

@@ -65,7 +65,7 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	e := &Engine{
 		shard: o.Shard, store: o.Store, applied: o.Applied, alarmed: o.Alarmed, gather: o.Gather, state: s,
 		proposals: make(chan *proposal, 256), quit: make(chan struct{}), stopped: make(chan struct{}),
-		following: following{leader: o.Leader, lead: make(chan chan error)},
+		following: following{leader: o.Leader, lead: make(chan leading)},
 		proposing: proposing{propose: o.Propose, replica: o.Replica, confirm: o.Confirm},
 	}
 	e.follows.Store(o.Follow)

@@ -37,7 +37,7 @@ func ask[T any](ctx context.Context, s *Store, request func(context.Context) (T,
 var errUnanswered = errors.New("no answer")
 
 // shortAttempt is the first wait for the answer to a request that changes nothing.
-const shortAttempt = 500 * time.Millisecond
+var shortAttempt = 500 * time.Millisecond
 
 // within sends a request once.
 func within[T any](ctx context.Context, wait time.Duration, request func(context.Context) (T, error)) (T, error) {

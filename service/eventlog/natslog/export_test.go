@@ -15,6 +15,13 @@ func SetAttempt(d time.Duration) (undo func()) {
 	return func() { attempt = before }
 }
 
+// SetPatientAttempts makes every request wait for its answer, and returns what undoes it.
+func SetPatientAttempts() (undo func()) {
+	long, short := attempt, shortAttempt
+	attempt, shortAttempt = time.Hour, time.Hour
+	return func() { attempt, shortAttempt = long, short }
+}
+
 // SetLease changes how often a lease is renewed, and how long one that is not holds.
 func SetLease(every, hold time.Duration) (undo func()) {
 	before, held := renewal, silence

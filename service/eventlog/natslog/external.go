@@ -53,11 +53,14 @@ const (
 	maxPings     = 2
 )
 
+// writeTime is how long a server may take nothing of what is written to it. Meanwhile nothing else is written, not even a ping.
+const writeTime = 5 * time.Second
+
 // dial connects to external servers, and reconnects without limit.
 func (s *Store) dial() (*nats.Conn, error) {
 	options := append([]nats.Option{
 		nats.Name("vitrine"), nats.MaxReconnects(-1), nats.ReconnectWait(100 * time.Millisecond), login(s.user),
-		nats.PingInterval(pingInterval), nats.MaxPingsOutstanding(maxPings),
+		nats.PingInterval(pingInterval), nats.MaxPingsOutstanding(maxPings), nats.FlusherTimeout(writeTime),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			if err != nil { // nil if this store closed it
 				s.options.Logger.Warn("disconnected from the log's server", "cause", err.Error())

@@ -169,21 +169,21 @@ func TestSecretsOfURLs(t *testing.T) {
 	}
 	host := srv.Addr().String()
 	said := &written{}
-	open := func(url string) (*natslog.Store, error) {
-		return natslog.Open(t.Context(), natslog.Options{URL: url, Patience: 300 * time.Millisecond, Logger: slog.New(slog.NewTextHandler(said, nil))})
+	open := func(url string, patience time.Duration) (*natslog.Store, error) {
+		return natslog.Open(t.Context(), natslog.Options{URL: url, Patience: patience, Logger: slog.New(slog.NewTextHandler(said, nil))})
 	}
 	for _, url := range []string{
 		"nats://u:" + secret + "@" + host + "1", "nats://u:" + secret + "@127.0.0.1:1", "nats://" + secret + "@" + host, "nats://u:" + secret + "%@" + host,
 		"nats://u:" + secret + "@:x", "nats://u:" + secret + "@" + host + ",nats://v:" + secret + "@" + host, "nats://v:" + secret + "@" + host,
 	} {
-		s, err := open(url)
+		s, err := open(url, 300*time.Millisecond)
 		if err == nil {
 			s.Close()
 			t.Fatalf("%s is opened", url)
 		}
 		fmt.Fprintln(said, err)
 	}
-	s, err := open("nats://u:" + secret + "@" + host + "," + host)
+	s, err := open("nats://u:"+secret+"@"+host+","+host, 5*time.Second)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -194,11 +194,16 @@ var errStalled = errors.New("no message comes")
 // consume yields messages as one consumer delivers them, and errStalled if it delivers none for some time.
 func (s *Store) consume(ctx context.Context, first, last uint64, data bool, wait time.Duration, idle func(time.Time)) iter.Seq2[message, error] {
 	return func(yield func(message, error) bool) {
+		// An ordered consumer of the library would make itself again without an end, under a name that a server that is away may have.
 		consumer, err := ask(ctx, s, func(ctx context.Context) (jetstream.Consumer, error) {
-			return s.stream.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{
-				DeliverPolicy: jetstream.DeliverByStartSequencePolicy,
-				OptStartSeq:   first,
-				HeadersOnly:   !data,
+			return s.stream.CreateConsumer(ctx, jetstream.ConsumerConfig{
+				DeliverPolicy:     jetstream.DeliverByStartSequencePolicy,
+				OptStartSeq:       first,
+				AckPolicy:         jetstream.AckNonePolicy,
+				HeadersOnly:       !data,
+				MemoryStorage:     true,
+				Replicas:          1,
+				InactiveThreshold: inactive,
 			})
 		})
 		if err != nil {
@@ -213,13 +218,16 @@ func (s *Store) consume(ctx context.Context, first, last uint64, data bool, wait
 		}
 		defer incoming.Stop()
 		for want := first; want <= last; want++ {
-			m, err := s.next(ctx, incoming, want, wait, idle)
+			m, err := s.next(ctx, incoming, want, want-first+1, wait, idle)
 			if !yield(m, err) || err != nil {
 				return
 			}
 		}
 	}
 }
+
+// inactive is how long a server keeps a consumer that nobody asks for messages.
+const inactive = 5 * time.Minute
 
 // discard ends a consumer. The server would keep it for minutes, and limits their number.
 func (s *Store) discard(ctx context.Context, c jetstream.Consumer) {
@@ -233,8 +241,8 @@ func (s *Store) discard(ctx context.Context, c jetstream.Consumer) {
 // errUnreadable is returned for messages that the stream should have but does not deliver.
 var errUnreadable = errors.New("it cannot be read")
 
-// next returns the message of a sequence, which must be the next to arrive.
-func (s *Store) next(ctx context.Context, incoming jetstream.MessagesContext, want uint64, wait time.Duration, idle func(time.Time)) (message, error) {
+// next returns the message of a sequence, which must be the next to arrive, as the delivery of that number.
+func (s *Store) next(ctx context.Context, incoming jetstream.MessagesContext, want, delivery uint64, wait time.Duration, idle func(time.Time)) (message, error) {
 	if idle != nil {
 		wait = renewal
 	}
@@ -245,6 +253,9 @@ func (s *Store) next(ctx context.Context, incoming jetstream.MessagesContext, wa
 		m, err = within(ctx, wait, func(ctx context.Context) (jetstream.Msg, error) { return incoming.Next(jetstream.NextContext(ctx)) })
 		if err == nil {
 			break
+		}
+		if errors.Is(err, jetstream.ErrNoHeartbeat) || errors.Is(err, jetstream.ErrConsumerDeleted) {
+			return message{}, errStalled
 		}
 		if !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
 			return message{}, err
@@ -281,6 +292,9 @@ func (s *Store) next(ctx context.Context, incoming jetstream.MessagesContext, wa
 	}
 	if meta.Sequence.Stream == want {
 		return message{want, m.Data(), m.Headers(), meta.NumPending == 0}, nil
+	}
+	if meta.Sequence.Consumer != delivery { // the connection has lost those before
+		return message{}, errStalled
 	}
 	if err := s.lookUp(ctx, want); err != nil {
 		return message{}, err

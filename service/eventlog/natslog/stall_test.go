@@ -2,9 +2,13 @@ package natslog_test
 
 import (
 	"bytes"
+	"context"
 	"net"
+	"os"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go"
 
@@ -12,40 +16,115 @@ import (
 	"vitrine/service/eventlog/natslog"
 )
 
-// losing is a connection on which the next requests of consumers for messages are lost, each sent to where nobody
-// answers.
-type losing struct {
-	net.Conn
-	left *atomic.Int32
+// network makes connections that lose some requests, each sent to where nobody answers, and that can be broken.
+type network struct {
+	requests []byte       // that are lost: the beginning of their subject
+	left     atomic.Int32 // how many
+
+	mu   sync.Mutex
+	last *wire
 }
 
-func (c losing) Write(b []byte) (int, error) {
-	request := []byte("$JS.API.CONSUMER.MSG.NEXT")
-	if i := bytes.Index(b, request); i >= 0 && c.left.Add(-1) >= 0 {
-		b = bytes.Clone(b)
-		b[i+len(request)-1] = 'X'
+func (n *network) Dial(kind, address string) (net.Conn, error) {
+	c, err := net.Dial(kind, address)
+	if err != nil {
+		return nil, err
 	}
-	return c.Conn.Write(b)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.last = &wire{Conn: c, of: n}
+	return n.last, nil
 }
 
-// losingDialer makes connections that lose some requests.
-type losingDialer struct{ left *atomic.Int32 }
+// connection returns the newest connection.
+func (n *network) connection() *wire {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.last
+}
 
-func (d losingDialer) Dial(network, address string) (net.Conn, error) {
-	c, err := net.Dial(network, address)
-	return losing{c, d.left}, err
+// wire is a connection of a network.
+type wire struct {
+	net.Conn
+	of       *network
+	stuck    atomic.Bool // it takes one byte more, and then nothing
+	deadline atomic.Pointer[time.Time]
+}
+
+func (w *wire) SetWriteDeadline(t time.Time) error {
+	w.deadline.Store(&t)
+	return w.Conn.SetWriteDeadline(t)
+}
+
+func (w *wire) Write(b []byte) (int, error) {
+	if w.stuck.Load() {
+		time.Sleep(time.Until(*w.deadline.Load()))
+		return 1, os.ErrDeadlineExceeded
+	}
+	if i := bytes.Index(b, w.of.requests); i > 0 && w.of.left.Add(-1) >= 0 {
+		b = bytes.Clone(b)
+		b[i+len(w.of.requests)-1] = 'X'
+	}
+	return w.Conn.Write(b)
+}
+
+// over returns options of a log whose connections are of a network.
+func over(t *testing.T, n *network) natslog.Options {
+	return natslog.Options{URL: external(t), Standby: true, Connect: []nats.Option{nats.SetCustomDialer(n)}}
 }
 
 // A consumer's request for messages is lost, as it is in a cluster that has no leader: the reader does not wait for
 // ever.
 func TestRequestForMessagesIsLost(t *testing.T) {
 	t.Parallel()
-	left := new(atomic.Int32)
-	s := connect(t, natslog.Options{URL: external(t), Connect: []nats.Option{nats.SetCustomDialer(losingDialer{left})}})
+	n := &network{requests: []byte("$JS.API.CONSUMER.MSG.NEXT")}
+	s := connect(t, over(t, n))
 	fill(t, s, 1, 9)
-	left.Store(2)
+	n.left.Store(2)
 	logtest.Want(t, s, 3, numbered(3, 9)...)
-	if left.Load() >= 0 {
-		t.Errorf("%d requests were not lost: the test shows nothing", left.Load())
+	if n.left.Load() >= 0 {
+		t.Errorf("%d requests were not lost: the test shows nothing", n.left.Load())
 	}
+}
+
+// The connection breaks, and consumers cannot be made afterwards, as on a cluster whose servers are away: a follower waits for
+// that, and ends when it is to end.
+func TestFollowerEndsWithoutServers(t *testing.T) {
+	t.Parallel()
+	n := &network{requests: []byte("$JS.API.CONSUMER.CREATE")}
+	s := connect(t, over(t, n))
+	fill(t, s, 1, 3)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	entries, ended := followed(ctx, s, 1)
+	comes(t, entries, 1, 3)
+	for i := range 2 {
+		n.left.Store(3)
+		n.connection().Close()
+		fill(t, s, 4+i, 4+i)
+		comes(t, entries, 4+i, 4+i)
+	}
+	n.left.Store(1 << 30)
+	n.connection().Close()
+	fill(t, s, 6, 6)
+	time.Sleep(time.Second) // so that it looks for the entry
+	cancel()
+	select {
+	case <-ended:
+	case <-time.After(patience):
+		t.Fatal("the follower does not end")
+	}
+}
+
+// A server takes no more of what is written, and does not close the connection: it is left before the patience ends.
+func TestServerTakesNothing(t *testing.T) {
+	t.Parallel()
+	n := new(network)
+	o := over(t, n)
+	o.Patience = 30 * time.Second // as a service has
+	s := connect(t, o)
+	fill(t, s, 1, 3)
+	n.connection().stuck.Store(true)
+	fill(t, s, 4, 4)
+	logtest.Want(t, s, 1, numbered(1, 4)...)
 }
