@@ -57,7 +57,7 @@ func TestHowToLogs(t *testing.T) {
 		}
 		commands += play(t, page)
 	}
-	if commands != 11 {
+	if commands != 12 {
 		t.Errorf("%d commands on the pages", commands)
 	}
 }
