@@ -113,41 +113,21 @@ const (
 	allFlags = flagRules<<1 - 1
 )
 
+// flags returns which fields there are, in the order of the constants.
+func (e *estimates) flags() (flags uint64) {
+	for i, is := range [...]bool{
+		e.probability != nil, e.shadowed, e.agrees, e.deferred, e.certain, e.own != nil,
+		e.note != "", e.law != nil, e.catalogue != nil, e.variant != "", e.rules != "",
+	} {
+		if is {
+			flags |= 1 << i
+		}
+	}
+	return flags
+}
+
 func (e *estimates) encode(dst []byte) []byte {
-	var flags uint64
-	if e.probability != nil {
-		flags |= flagEstimated
-	}
-	if e.shadowed {
-		flags |= flagShadowed
-	}
-	if e.agrees {
-		flags |= flagAgrees
-	}
-	if e.deferred {
-		flags |= flagDeferred
-	}
-	if e.certain {
-		flags |= flagCertain
-	}
-	if e.own != nil {
-		flags |= flagOwn
-	}
-	if e.note != "" {
-		flags |= flagNote
-	}
-	if e.law != nil {
-		flags |= flagLaw
-	}
-	if e.catalogue != nil {
-		flags |= flagCatalogue
-	}
-	if e.variant != "" {
-		flags |= flagVariant
-	}
-	if e.rules != "" {
-		flags |= flagRules
-	}
+	flags := e.flags()
 	if dst = append(dst, versionOf(flags)); flags >= flagCatalogue {
 		dst = binary.AppendUvarint(dst, flags)
 	} else {
@@ -207,148 +187,51 @@ var errEstimates = errors.New("the estimates of an offer are not those of this v
 
 // decodeEstimates decodes the estimates of an offer that shows the given number of items.
 func decodeEstimates(data []byte, shown int) (estimates, error) {
-	var e estimates
-	if len(data) < 3 {
-		return e, errEstimates
+	c := cutter{data: data}
+	version, flags := c.byte(), uint64(0)
+	if version >= versionOf(flagCatalogue) {
+		flags = c.uvarint(math.MaxUint64)
+	} else {
+		flags = uint64(c.byte())
 	}
-	flags, rest, ok := uint64(data[1]), data[2:], true
-	if data[0] >= versionOf(flagCatalogue) {
-		flags, rest, ok = cutUvarint(data[1:])
+	has := func(flag uint64) bool { return flags&flag != 0 }
+	e := estimates{
+		number: c.uvarint(math.MaxUint64), shadowed: has(flagShadowed), agrees: has(flagAgrees), deferred: has(flagDeferred), certain: has(flagCertain),
 	}
-	if !ok || data[0] != versionOf(flags) || flags&^allFlags != 0 {
-		return e, errEstimates
-	}
-	e.shadowed, e.agrees = flags&flagShadowed != 0, flags&flagAgrees != 0
-	e.deferred, e.certain = flags&flagDeferred != 0, flags&flagCertain != 0
-	number, rest, ok := cutUvarint(rest)
-	if !ok || e.agrees && !e.shadowed {
-		return e, errEstimates
-	}
-	e.number = number
-	floats := 0
-	if flags&flagEstimated != 0 {
-		floats = 2 + shown
-		if e.shadowed {
-			floats++
-		}
-	}
-	if len(rest) < 8*floats {
-		return e, errEstimates
-	}
-	if rest, ok = e.decodeRest(rest, flags, 8*floats); !ok {
+	if c.failed || version != versionOf(flags) || flags&^allFlags != 0 || e.agrees && !e.shadowed {
 		return estimates{}, errEstimates
 	}
-	if floats == 0 {
-		return e, nil
+	if has(flagEstimated) {
+		e.outside, e.revenue, e.probability = c.float(), c.float(), make([]float64, shown)
+		for i := range e.probability {
+			e.probability[i] = c.float()
+		}
+		if e.shadowed {
+			e.shadow = c.float()
+		}
 	}
-	next := func() float64 {
-		v := math.Float64frombits(binary.LittleEndian.Uint64(rest))
-		rest = rest[8:]
-		return v
+	if has(flagOwn) {
+		e.own = c.strings()
 	}
-	e.outside, e.revenue = next(), next()
-	e.probability = make([]float64, shown)
-	for i := range e.probability {
-		e.probability[i] = next()
+	if has(flagNote) {
+		e.note = c.name()
 	}
-	if e.shadowed {
-		e.shadow = next()
+	if has(flagLaw) {
+		e.law = c.draw()
 	}
-	if !e.valid() {
+	if has(flagCatalogue) {
+		e.catalogue = &fromCatalogue{version: c.uvarint(math.MaxUint64), missing: int(c.uvarint(math.MaxInt32)), unknown: c.strings(), unavailable: c.strings()}
+	}
+	if has(flagVariant) {
+		e.variant, e.unit = c.name(), c.fixed64()
+	}
+	if has(flagRules) {
+		e.rules = c.name()
+	}
+	if c.failed || len(c.data) > 0 || !e.valid() {
 		return estimates{}, errEstimates
 	}
 	return e, nil
-}
-
-// decodeRest decodes the fields after the given number of bytes of floats, and returns those bytes.
-func (e *estimates) decodeRest(data []byte, flags uint64, floats int) ([]byte, bool) {
-	rest, ok := data[floats:], true
-	if flags&flagOwn != 0 {
-		if e.own, rest, ok = cutStrings(rest); !ok {
-			return nil, false
-		}
-	}
-	if flags&flagNote != 0 {
-		if e.note, rest, ok = cutString(rest); !ok || e.note == "" {
-			return nil, false
-		}
-	}
-	if flags&flagLaw != 0 {
-		if e.law, rest, ok = cutDraw(rest); !ok {
-			return nil, false
-		}
-	}
-	if flags&flagCatalogue != 0 {
-		c := new(fromCatalogue)
-		var missing uint64
-		if c.version, rest, ok = cutUvarint(rest); !ok {
-			return nil, false
-		}
-		if missing, rest, ok = cutUvarint(rest); !ok || missing > math.MaxInt32 {
-			return nil, false
-		}
-		c.missing = int(missing)
-		if c.unknown, rest, ok = cutStrings(rest); !ok {
-			return nil, false
-		}
-		if c.unavailable, rest, ok = cutStrings(rest); !ok {
-			return nil, false
-		}
-		e.catalogue = c
-	}
-	if flags&flagVariant != 0 {
-		if e.variant, rest, ok = cutString(rest); !ok || e.variant == "" || len(rest) < 8 {
-			return nil, false
-		}
-		e.unit, rest = binary.LittleEndian.Uint64(rest), rest[8:]
-	}
-	if flags&flagRules != 0 {
-		if e.rules, rest, ok = cutString(rest); !ok || e.rules == "" {
-			return nil, false
-		}
-	}
-	return data[:floats], len(rest) == 0
-}
-
-func cutStrings(data []byte) (list []string, rest []byte, ok bool) {
-	n, rest, ok := cutUvarint(data)
-	if !ok || n > uint64(len(rest)) {
-		return nil, nil, false
-	}
-	list = make([]string, n)
-	for k := range list {
-		if list[k], rest, ok = cutString(rest); !ok {
-			return nil, nil, false
-		}
-	}
-	return list, rest, true
-}
-
-// cutUvarint takes an integer in its shortest form off the data.
-func cutUvarint(data []byte) (v uint64, rest []byte, ok bool) {
-	v, size := binary.Uvarint(data)
-	if size <= 0 || size > 1 && data[size-1] == 0 {
-		return 0, nil, false
-	}
-	return v, data[size:], true
-}
-
-func cutString(data []byte) (s string, rest []byte, ok bool) {
-	n, rest, ok := cutUvarint(data)
-	if !ok || n > uint64(len(rest)) {
-		return "", nil, false
-	}
-	return string(rest[:n]), rest[n:], true
-}
-
-// tell adds the fields to an answer that only some decisions have.
-func (e *estimates) tell(a *Answer) *Answer {
-	a.Deferred, a.Certain, a.Own = e.deferred, e.certain, slices.Clone(e.own)
-	a.Slots, a.Variant = slotIDs(e.note), e.variant
-	if c := e.catalogue; c != nil {
-		a.CatalogueVersion, a.Unknown, a.Unavailable, a.Missing = c.version, c.unknown, c.unavailable, c.missing
-	}
-	return a
 }
 
 // valid reports whether the numbers are possible probabilities and revenues.
@@ -372,7 +255,12 @@ func answerOf(placement string, o *eventlog.Offered, e *estimates) *Answer {
 	for k, i := range o.Shown {
 		a.Shown[k] = o.ItemIDs[i]
 	}
-	return e.tell(a)
+	a.Deferred, a.Certain, a.Own = e.deferred, e.certain, slices.Clone(e.own)
+	a.Slots, a.Variant = slotIDs(e.note), e.variant
+	if c := e.catalogue; c != nil {
+		a.CatalogueVersion, a.Unknown, a.Unavailable, a.Missing = c.version, c.unknown, c.unavailable, c.missing
+	}
+	return a
 }
 
 // Deferred reports whether an offer of this program waits to be activated.

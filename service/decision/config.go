@@ -112,9 +112,9 @@ func (c *Config) complete(settings func(text []byte, p bandit.Problem, allRows b
 	}
 }
 
-// Learn returns the configuration whose schema has learned values of a category.
-func (c *Config) Learn(seen feature.Seen) (*Config, error) {
-	schema, err := c.schema.Learn(seen)
+// Learn returns the configuration whose schema has learned values of categories.
+func (c *Config) Learn(values ...feature.Seen) (*Config, error) {
+	schema, err := c.schema.Learn(values...)
 	if err != nil {
 		return nil, err
 	}

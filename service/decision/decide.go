@@ -154,9 +154,9 @@ func (e *Engine) earlier(ctx context.Context, name, decision string, sum [32]byt
 func (e *Engine) view(name string) (view, error) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
-	p := e.state.placements[name]
-	if p == nil {
-		return view{}, fmt.Errorf("placement %q: %w", name, ErrNotFound)
+	p, err := e.state.named(name)
+	if err != nil {
+		return view{}, err
 	}
 	v := view{placement: p, config: p.config, changed: p.changed, worker: p.worker, items: e.state.itemsOf(p), fallback: p.fallsBack(), follows: e.follows.Load(), replica: e.replica, routes: p.routing()}
 	return v, nil
@@ -191,11 +191,10 @@ func (d *decider) decide(v view, r *request) (*eventlog.Offered, error) {
 		r.addNames(d.index)
 	}
 	n, width := r.len(), v.config.schema.Width()
-	schema, unseen := v.config.schema, v.config.schema.Unseen(r.user, r.items)
-	for _, seen := range unseen {
-		if schema, err = schema.Learn(seen); err != nil {
-			return nil, err
-		}
+	unseen := v.config.schema.Unseen(r.user, r.items)
+	schema, err := v.config.schema.Learn(unseen...)
+	if err != nil {
+		return nil, err
 	}
 	asked, features, clipped, err := d.features(v, schema, r, current.policy)
 	if err != nil {

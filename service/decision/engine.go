@@ -3,7 +3,6 @@ package decision
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -71,9 +70,9 @@ func (e *Engine) about(ctx context.Context, name string, now int64, body func(p 
 		if len(b.events) > 0 {
 			return errLater
 		}
-		p := b.state.placements[name]
-		if p == nil {
-			return fmt.Errorf("placement %q: %w", name, ErrNotFound)
+		p, err := b.state.named(name)
+		if err != nil {
+			return err
 		}
 		what, err := body(p)
 		if what == nil || err != nil {

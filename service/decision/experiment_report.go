@@ -130,9 +130,9 @@ func verdict(r *api.ExperimentReport) api.Verdict {
 func (e *Engine) Experiments(name string) (*api.Experiments, error) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
-	p := e.state.placements[name]
-	if p == nil {
-		return nil, fmt.Errorf("placement %q: %w", name, ErrNotFound)
+	p, err := e.state.named(name)
+	if err != nil {
+		return nil, err
 	}
 	all := &api.Experiments{Placement: name, Past: make([]api.ExperimentReport, len(p.past))}
 	for i, text := range p.past {

@@ -191,10 +191,8 @@ func (w *worker) policyOf(version uint64) published {
 	}
 	var data []byte
 	w.queue.look(func([]task) {
-		for _, k := range w.saved.kept {
-			if k.version == version {
-				data = k.data
-			}
+		if k := stateOf(w.saved.kept, version); k != nil {
+			data = k.data
 		}
 	})
 	if data != nil {

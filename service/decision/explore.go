@@ -188,36 +188,21 @@ func (l *Draw) encode(dst []byte) []byte {
 	return appendString(dst, string(l.Swaps))
 }
 
-// cutDraw takes a law off the data.
-func cutDraw(data []byte) (l *Draw, rest []byte, ok bool) {
-	if len(data) < 9 || data[0] < DrawSets || data[0] > DrawPages {
-		return nil, nil, false
-	}
-	l = &Draw{Kind: data[0], Epsilon: math.Float64frombits(binary.LittleEndian.Uint64(data[1:]))}
-	size, rest, ok := cutUvarint(data[9:])
-	if !ok || size > math.MaxInt32 || !(l.Epsilon >= 0 && l.Epsilon <= 1) {
-		return nil, nil, false
-	}
-	l.Size = int(size)
-	count, rest, ok := cutUvarint(rest)
-	if !ok || count > uint64(len(rest)) {
-		return nil, nil, false
-	}
-	for range count {
-		var i uint64
-		if i, rest, ok = cutUvarint(rest); !ok || i > math.MaxInt32 || len(l.Page) > 0 && uint32(i) <= l.Page[len(l.Page)-1] {
-			return nil, nil, false
+// draw takes a law.
+func (c *cutter) draw() *Draw {
+	l := &Draw{Kind: c.byte(), Epsilon: c.float(), Size: int(c.uvarint(math.MaxInt32)), Page: make([]uint32, c.length())}
+	for k := range l.Page {
+		if l.Page[k] = uint32(c.uvarint(math.MaxInt32)); k > 0 && l.Page[k] <= l.Page[k-1] {
+			c.fail()
 		}
-		l.Page = append(l.Page, uint32(i))
 	}
-	may, rest, ok := cutString(rest)
-	if !ok || may != "" && l.Kind != DrawSlots {
-		return nil, nil, false
+	if swaps := c.string(); swaps != "" {
+		l.Swaps = []byte(swaps)
 	}
-	if may != "" {
-		l.Swaps = []byte(may)
+	if l.Kind < DrawSets || l.Kind > DrawPages || !(l.Epsilon >= 0 && l.Epsilon <= 1) || l.Swaps != nil && l.Kind != DrawSlots {
+		c.fail()
 	}
-	return l, rest, true
+	return l
 }
 
 // DrawOf returns how the set of an offer was drawn. It returns nil if the log does not say it: for offers without

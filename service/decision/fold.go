@@ -43,6 +43,14 @@ func newFold(build func(Spec) (vitrine.Learner, error)) *fold {
 // isAudit reports whether the state is that of an [Audit], which has no rounds and so no alarms.
 func (s *fold) isAudit() bool { return s.log == nil }
 
+// named returns the placement of a name, or ErrNotFound.
+func (s *fold) named(name string) (*placement, error) {
+	if p := s.placements[name]; p != nil {
+		return p, nil
+	}
+	return nil, fmt.Errorf("placement %q: %w", name, ErrNotFound)
+}
+
 // apply applies the event of the next entry to the state. Only apply changes the state, both for live traffic
 // and for a replay. An event that is impossible in this state is an error and changes nothing.
 //

@@ -297,18 +297,17 @@ func (p *placement) fallBack() {
 
 // recallPolicy makes the policy of a kept version the substitute of the current one.
 func (w *worker) recallPolicy(version uint64) {
-	for _, k := range w.kept {
-		if k.version != version {
-			continue
-		}
-		_, _ = safely(func() error {
-			l, err := w.restored(k.data)
-			if err == nil {
-				w.substitute.Store(&published{l.Policy(), version})
-			}
-			return err
-		})
+	k := stateOf(w.kept, version)
+	if k == nil {
+		return
 	}
+	_, _ = safely(func() error {
+		l, err := w.restored(k.data)
+		if err == nil {
+			w.substitute.Store(&published{l.Policy(), version})
+		}
+		return err
+	})
 }
 
 // ClearAlarm ends a placement's alarm: its policy decides again, and the guard begins again. Without an alarm

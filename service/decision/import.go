@@ -148,11 +148,10 @@ func (d *decider) imported(v view, m *Imported) (events [2]*eventlog.Event, entr
 	}
 	n, width := len(m.Request.Items), v.config.schema.Width()
 	d.rows, d.width = resize(d.rows, n*width), width
-	schema, unseen := v.config.schema, v.config.schema.Unseen(q.user, q.items)
-	for _, seen := range unseen {
-		if schema, err = schema.Learn(seen); err != nil {
-			return events, entries, err
-		}
+	unseen := v.config.schema.Unseen(q.user, q.items)
+	schema, err := v.config.schema.Learn(unseen...)
+	if err != nil {
+		return events, entries, err
 	}
 	if _, err := schema.Rows(d.rows, q.user, q.items); err != nil {
 		return events, entries, err

@@ -280,12 +280,11 @@ func (e *Engine) learnItems(ctx context.Context, name string, d edits, now int64
 				}
 			}
 			one[0].Features = values
-			for _, seen := range schema.Unseen(nil, one) {
-				if schema, err = schema.Learn(seen); err != nil {
-					return err
-				}
-				unseen = append(unseen, seen)
+			seen := schema.Unseen(nil, one)
+			if schema, err = schema.Learn(seen...); err != nil {
+				return err
 			}
+			unseen = append(unseen, seen...)
 		}
 		if unseen == nil {
 			return nil

@@ -145,6 +145,14 @@ type keptState struct {
 	data     []byte
 }
 
+// stateOf returns the kept state of a version, nil if there is none.
+func stateOf(kept []keptState, version uint64) *keptState {
+	if i := slices.IndexFunc(kept, func(k keptState) bool { return k.version == version }); i >= 0 {
+		return &kept[i]
+	}
+	return nil
+}
+
 // unknownRounds is what snapshots of before format 7 say of a kept state.
 const unknownRounds = math.MaxUint64
 
@@ -485,10 +493,8 @@ func (w *worker) keep(version uint64, maximum int) {
 // learnedAt returns how many rounds a kept state has learned; ok is false if that is not known, or not yet.
 func (w *worker) learnedAt(version uint64) (rounds uint64, ok bool) {
 	w.queue.look(func([]task) {
-		for _, k := range w.saved.kept {
-			if k.version == version && k.observed != unknownRounds {
-				rounds, ok = k.observed, true
-			}
+		if k := stateOf(w.saved.kept, version); k != nil && k.observed != unknownRounds {
+			rounds, ok = k.observed, true
 		}
 	})
 	return rounds, ok
@@ -503,11 +509,9 @@ func (w *worker) retire() {
 
 // show makes the policy of a kept state the current one of a learner that has retired.
 func (w *worker) show(version uint64) {
-	for _, k := range w.kept {
-		if w.retired && k.version == version {
-			if l, err := w.restored(k.data); err == nil {
-				_, _ = safely(func() error { w.current.Store(&published{l.Policy(), version}); return nil })
-			}
+	if k := stateOf(w.kept, version); k != nil && w.retired {
+		if l, err := w.restored(k.data); err == nil {
+			_, _ = safely(func() error { w.current.Store(&published{l.Policy(), version}); return nil })
 		}
 	}
 	if w.current.Load().policy == nil {
@@ -526,10 +530,8 @@ func (w *worker) showFirst() {
 func (w *worker) returnTo(sequence, version uint64) {
 	w.retired = false
 	w.rollBack(sequence, version)
-	for _, k := range w.kept {
-		if k.version == version && k.observed != unknownRounds {
-			w.observed = k.observed
-		}
+	if k := stateOf(w.kept, version); k != nil && k.observed != unknownRounds {
+		w.observed = k.observed
 	}
 	if w.learner == nil { // the state cannot be read: the learner has broken
 		w.showFirst()
@@ -539,19 +541,17 @@ func (w *worker) returnTo(sequence, version uint64) {
 // rollBack returns to a kept version. A broken learner learns again.
 func (w *worker) rollBack(sequence, version uint64) {
 	w.version = sequence
-	for _, k := range w.kept {
-		if k.version != version {
-			continue
-		}
-		l, err := w.restored(k.data)
-		if err == nil {
-			w.learner, w.broken = l, false
-			err = w.mark()
-		}
-		if err != nil {
-			w.fail(err)
-		}
+	k := stateOf(w.kept, version)
+	if k == nil {
 		return
+	}
+	l, err := w.restored(k.data)
+	if err == nil {
+		w.learner, w.broken = l, false
+		err = w.mark()
+	}
+	if err != nil {
+		w.fail(err)
 	}
 }
 

@@ -23,13 +23,18 @@ type offer struct {
 	estimates
 }
 
-// offerOf decodes the answer of an offer that was made under a configuration.
-func offerOf(c *Config, o *eventlog.Offered) (*offer, error) {
+// estimated decodes the answer of an offer.
+func estimated(o *eventlog.Offered) (*offer, error) {
 	e, err := decodeEstimates(o.Answer, len(o.Shown))
+	return &offer{o, e}, err
+}
+
+// offerOf is estimated for an offer that was made under a configuration.
+func offerOf(c *Config, o *eventlog.Offered) (*offer, error) {
+	decoded, err := estimated(o)
 	if err != nil {
 		return nil, err
 	}
-	decoded := &offer{o, e}
 	return decoded, decoded.check(c)
 }
 
@@ -71,11 +76,11 @@ func (r *record) read(ctx context.Context, log eventlog.Reader) (*offer, error) 
 	if !ok || o.Decision != r.id || event.Placement != r.placement.name {
 		return nil, fmt.Errorf("decision %q: %w: entry %d is not its offer", r.id, ErrUnread, r.entry)
 	}
-	e, err := decodeEstimates(o.Answer, len(o.Shown))
+	decoded, err := estimated(o)
 	if err != nil {
 		return nil, fmt.Errorf("decision %q: %w: entry %d: %w", r.id, ErrUnread, r.entry, err)
 	}
-	return &offer{o, e}, nil
+	return decoded, nil
 }
 
 // place returns the place of an item among those shown, from 1 on, 0 if it was not shown.

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"sync/atomic"
 	"time"
 
@@ -127,28 +128,22 @@ func (a *answer) encode() []byte {
 var errAnswer = errors.New("the leader's answer is not one that this program knows: use one release for all")
 
 func decodeAnswer(data []byte) (*answer, error) {
-	if len(data) == 0 {
-		return nil, errAnswer
-	}
-	a := &answer{what: data[0]}
-	var rest []byte
-	var ok bool
-	if a.entry, rest, ok = cutUvarint(data[1:]); !ok {
-		return nil, errAnswer
-	}
+	c := cutter{data: data}
+	a := &answer{what: c.byte(), entry: c.uvarint(math.MaxUint64)}
+	known := !c.failed
 	switch a.what {
 	case 'd', 'm':
-		ok = len(rest) == 0
+		known = known && len(c.data) == 0
 	case 'r':
-		a.recorded = rest
+		a.recorded = c.data
 	case 'e':
 		e := new(remoteError)
-		ok = json.Unmarshal(rest, e) == nil
+		known = known && json.Unmarshal(c.data, e) == nil
 		a.err = e.local()
 	default:
-		ok = false
+		known = false
 	}
-	if !ok {
+	if !known {
 		return nil, errAnswer
 	}
 	return a, nil
@@ -256,11 +251,11 @@ func (e *Engine) proposeOffer(ctx context.Context, v view, entry []byte, own *ev
 	if !ok || o.Decision != own.Decision {
 		return nil, errAnswer
 	}
-	said, err := decodeEstimates(o.Answer, len(o.Shown))
+	recorded, err := estimated(o)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errAnswer, err)
 	}
-	return &offer{o, said}, nil
+	return recorded, nil
 }
 
 // Entry returns the last entry that the engine knows to be in the log: the last one of its state, or a later one
@@ -323,22 +318,17 @@ func (e *Engine) accept(ctx context.Context, proposal []byte, now int64) (record
 	if err := e.Confirm(ctx); err != nil {
 		return nil, err
 	}
-	if len(proposal) == 0 {
-		return nil, errProposal
-	}
-	switch rest := proposal[1:]; proposal[0] {
+	switch c := (cutter{data: proposal}); c.byte() {
 	case 'o':
-		changed, entry, ok := cutUvarint(rest)
-		if !ok {
-			return nil, errProposal
+		if changed := c.uvarint(math.MaxUint64); !c.failed {
+			return e.acceptOffer(ctx, changed, c.data, now)
 		}
-		return e.acceptOffer(ctx, changed, entry, now)
 	case 'c':
-		var c remoteCall
-		if err := json.Unmarshal(rest, &c); err != nil {
+		var call remoteCall
+		if err := json.Unmarshal(c.data, &call); err != nil {
 			return nil, fmt.Errorf("%w: %w", errProposal, err)
 		}
-		return nil, e.acceptCall(ctx, &c, now)
+		return nil, e.acceptCall(ctx, &call, now)
 	}
 	return nil, errProposal
 }

@@ -104,7 +104,7 @@ func (s *fold) restorePlacement(d decoder, name string) error {
 		return fmt.Errorf("placement %q: the configuration is not in its canonical form", p.name)
 	}
 	p.canonical = config.Canonical()
-	if p.config, err = config.restored(values); err != nil {
+	if p.config, err = config.Learn(values...); err != nil {
 		return fmt.Errorf("placement %q: %w", p.name, err)
 	}
 	for _, waits := range []bool{true, false} {
@@ -159,15 +159,6 @@ func restoreValues(d decoder) (all []feature.Seen) {
 	return all
 }
 
-func (c *Config) restored(values []feature.Seen) (_ *Config, err error) {
-	for _, seen := range values {
-		if c, err = c.Learn(seen); err != nil {
-			return nil, err
-		}
-	}
-	return c, nil
-}
-
 // restoreLearners reads the learners of a placement, the one that decides first, and their versions.
 func (s *fold) restoreLearners(d decoder, p *placement, kept []uint64) (err error) {
 	defer func() {
@@ -199,7 +190,7 @@ func (s *fold) restoreLearners(d decoder, p *placement, kept []uint64) (err erro
 			if string(written) != text {
 				return errors.New("the configuration of a former learner is not in its canonical form")
 			}
-			if c, err = c.restored(values); err != nil {
+			if c, err = c.Learn(values...); err != nil {
 				return err
 			}
 		}

@@ -269,22 +269,7 @@ func noVersion(p *placement, number uint64) error {
 // ready makes a former learner publish the policy of a version, so that it can decide at once, and returns the learner.
 func (e *Engine) ready(ctx context.Context, name string, number uint64) (*worker, error) {
 	e.mu.RLock()
-	p := e.state.placements[name]
-	var v *version
-	if p != nil {
-		v = p.version(number)
-	}
-	var w *worker
-	var err error
-	isFormer := false
-	switch {
-	case p == nil:
-		err = fmt.Errorf("placement %q: %w", name, ErrNotFound)
-	case v == nil:
-		err = noVersion(p, number)
-	default:
-		w, isFormer = v.learner, v.learner != p.worker
-	}
+	w, isFormer, err := e.state.learnerOf(name, number)
 	e.mu.RUnlock()
 	if err != nil || !isFormer {
 		return w, err
@@ -292,13 +277,26 @@ func (e *Engine) ready(ctx context.Context, name string, number uint64) (*worker
 	return w, w.wait(ctx, func(w *worker) { w.show(number) })
 }
 
+// learnerOf returns the learner that has a version of a placement, and whether it is a former one.
+func (s *fold) learnerOf(name string, number uint64) (w *worker, isFormer bool, err error) {
+	p, err := s.named(name)
+	if err != nil {
+		return nil, false, err
+	}
+	v := p.version(number)
+	if v == nil {
+		return nil, false, noVersion(p, number)
+	}
+	return v.learner, v.learner != p.worker, nil
+}
+
 // Versions returns the versions of a placement to roll back to, the oldest first.
 func (e *Engine) Versions(name string) ([]api.Version, error) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
-	p := e.state.placements[name]
-	if p == nil {
-		return nil, fmt.Errorf("placement %q: %w", name, ErrNotFound)
+	p, err := e.state.named(name)
+	if err != nil {
+		return nil, err
 	}
 	rounds, revenue := p.counts.earned()
 	list := []api.Version{}

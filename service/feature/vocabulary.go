@@ -148,7 +148,16 @@ func (s *Schema) Fresh(seen Seen) Seen {
 }
 
 // Learn returns a schema that has also learned values, in their order. It skips those that it knows.
-func (s *Schema) Learn(seen Seen) (*Schema, error) {
+func (s *Schema) Learn(values ...Seen) (_ *Schema, err error) {
+	for _, seen := range values {
+		if s, err = s.learn(seen); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+func (s *Schema) learn(seen Seen) (*Schema, error) {
 	i := s.find(seen.Feature)
 	if i < 0 || s.columns[i].shared == nil {
 		return nil, fmt.Errorf("feature %q has values: it is not a category that learns them", seen.Feature)
