@@ -18,16 +18,8 @@ shift $(($# < 3 ? $# : 3))
 flags=("$@")
 [[ ${#flags[@]} -gt 0 ]] || flags=(--rate 3000 --policy onl-mnl)
 
-work=$(mktemp -d)
-service=
-stop() {
-	if [[ -n $service ]]; then
-		kill "$service"
-		wait "$service" || true
-		service=
-	fi
-}
-trap 'stop; rm -r "$work"' EXIT
+# shellcheck source=bench/service.sh
+source bench/service.sh
 
 # program OLD-OR-NEW NAME makes $work/NAME a program.
 program() {
@@ -49,19 +41,7 @@ ticks() { sed 's/.*) //' "/proc/$service/stat" | cut -d' ' -f12,13; }
 hertz=$(getconf CLK_TCK)
 # turn NAME prints the microseconds of user time, of system time and of both a decision, and the p99 in milliseconds.
 turn() {
-	: >"$work/log"
-	"$work/$1" serve --listen 127.0.0.1:0 --data "$work/data" 2>"$work/log" &
-	service=$!
-	address=
-	for _ in {1..100}; do
-		address=$(sed -n 's/.*"msg":"listening","address":"\([^"]*\)".*/\1/p' "$work/log")
-		[[ -n $address ]] && break
-		sleep 0.1
-	done
-	if [[ -z $address ]]; then
-		cat "$work/log" >&2
-		exit 1
-	fi
+	start "$work/$1"
 	read -r user system < <(ticks)
 	"$work/$1" load "http://$address" --decisions 30000 --json "${flags[@]}" >"$work/result" 2>/dev/null
 	read -r user2 system2 < <(ticks)

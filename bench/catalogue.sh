@@ -17,6 +17,7 @@ duration=${3:-10s}
 
 # shellcheck source=bench/service.sh
 source bench/service.sh
+build
 start
 load() { "$work/vitrine" load "http://$address" --catalogue --items "$items" --policy "$policy" --connections "${CONNECTIONS:-64}" "$@"; }
 

@@ -14,6 +14,7 @@ seconds=${1:-20}
 
 # shellcheck source=bench/service.sh
 source bench/service.sh
+build
 start
 cpu() { curl -sf "http://$address/metrics" | awk '/^process_cpu_seconds_total/ {print $2}'; }
 share() { awk -v a="$1" -v b="$2" -v s="$seconds" 'BEGIN {printf "%.1f %% of a core", (b - a) / s * 100}'; }

@@ -13,6 +13,7 @@ duration=${1:-10s}
 
 # shellcheck source=bench/service.sh
 source bench/service.sh
+build
 
 for what in '--rate max' '--rate 3000' '--rate max --catalogue' '--rate 8000 --catalogue'; do
 	printf '\n== %s\n' "$what"

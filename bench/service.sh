@@ -1,8 +1,9 @@
-# For scripts that measure a service of their own: source it in the root of the repository. It builds vitrine as
-# "$work/vitrine", and stops the service and removes "$work" at the end.
+# For scripts that measure a service of their own: source it in the root of the repository. It stops the service and removes
+# "$work" at the end.
 #
-#   start     starts a service with the data in "$work/data"; sets $service, its process, and $address
-#   stop      stops it
+#   build             builds vitrine as "$work/vitrine"
+#   start [PROGRAM]   starts a service with the data in "$work/data"; sets $service, its process, and $address
+#   stop              stops it
 
 work=$(mktemp -d)
 service=
@@ -14,11 +15,12 @@ stop() {
 	fi
 }
 trap 'stop; rm -r "$work"' EXIT
-CGO_ENABLED=0 go build -o "$work/vitrine" ./cmd/vitrine
+
+build() { CGO_ENABLED=0 go build -o "$work/vitrine" ./cmd/vitrine; }
 
 start() {
 	: >"$work/log" # the address in it is that of the service before
-	"$work/vitrine" serve --listen 127.0.0.1:0 --data "$work/data" 2>"$work/log" &
+	"${1:-$work/vitrine}" serve --listen 127.0.0.1:0 --data "$work/data" 2>"$work/log" &
 	service=$!
 	address=
 	for _ in {1..100}; do

@@ -11,33 +11,23 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
-	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 
-	"vitrine/service/api"
+	"vitrine/bench/rounds"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/natslog"
 )
 
-const (
-	items   = 20
-	width   = 10
-	shown   = 5
-	callers = 256
-	target  = 20 * 3000 // rounds a second: 20 times real time at 3000
-)
+const target = 20 * 3000 // rounds a second: 20 times real time at 3000
 
 func main() {
 	data := flag.String("data", "", "the data directory")
-	rounds := flag.Int("rounds", 1_000_000, "of the log")
+	number := flag.Int("rounds", 1_000_000, "of the log")
 	program := flag.String("time", "", "a program to time, with the arguments, instead")
 	flag.Parse()
 	ctx := context.Background()
@@ -45,7 +35,7 @@ func main() {
 	if *program != "" {
 		err = command(*program, flag.Args())
 	} else {
-		err = run(ctx, *data, *rounds)
+		err = run(ctx, *data, *number)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "replay:", err)
@@ -65,10 +55,10 @@ func command(name string, args []string) error {
 	return err
 }
 
-func run(ctx context.Context, data string, rounds int) error {
+func run(ctx context.Context, data string, n int) error {
 	log := filepath.Join(data, "log")
 	if _, err := os.Stat(log); err != nil {
-		if err := write(ctx, log, rounds); err != nil {
+		if err := write(ctx, log, n); err != nil {
 			return err
 		}
 	}
@@ -101,9 +91,9 @@ func run(ctx context.Context, data string, rounds int) error {
 	}
 	decode := func(entry []byte) error { _, err := eventlog.Decode(entry); return err }
 	return errors.Join(
-		timed("reading", rounds, read(func([]byte) error { return nil })),
-		timed("reading and decoding", rounds, read(decode)),
-		timed("opening the engine", rounds, func() error { return replay(ctx, store) }),
+		timed("reading", n, read(func([]byte) error { return nil })),
+		timed("reading and decoding", n, read(decode)),
+		timed("opening the engine", n, func() error { return replay(ctx, store) }),
 	)
 }
 
@@ -149,66 +139,16 @@ func used() time.Duration {
 func megabytes(u syscall.Rusage) int64 { return int64(u.Maxrss) >> 10 }
 
 // write makes a log of rounds.
-func write(ctx context.Context, log string, rounds int) error {
+func write(ctx context.Context, log string, n int) error {
 	store, err := natslog.Open(ctx, natslog.Options{Dir: log})
 	if err != nil {
 		return err
 	}
 	defer store.Close()
-	e, err := decision.Open(ctx, decision.Options{Store: store, Build: decision.NewLearner})
-	if err != nil {
-		return err
-	}
-	defer e.Close()
-	var features []string
-	for j := range width {
-		features = append(features, fmt.Sprintf(`{"name":"x%d","kind":"number"}`, j))
-	}
-	placement := fmt.Sprintf(`{"max_size":%d,"max_items":%d,"rounds":%d,"policy":{"name":"onl-mnl"},"features":[%s]}`, shown, items, rounds, strings.Join(features, ","))
-	if _, err := e.Put(ctx, "home", []byte(placement), 1); err != nil {
-		return err
-	}
-	var next atomic.Int64
-	failures := make(chan error, callers)
-	var all sync.WaitGroup
 	begin := time.Now()
-	for c := range callers {
-		all.Go(func() {
-			rng := rand.New(rand.NewPCG(1, uint64(c)))
-			for n := next.Add(1); n <= int64(rounds); n = next.Add(1) {
-				if err := round(ctx, e, rng, n); err != nil {
-					failures <- err
-					return
-				}
-				if n%100_000 == 0 {
-					fmt.Printf("%d rounds are written, %.0f a second\n", n, float64(n)/time.Since(begin).Seconds())
-				}
-			}
-		})
-	}
-	all.Wait()
-	close(failures)
-	return <-failures
-}
-
-// round is a decision and its outcome.
-func round(ctx context.Context, e *decision.Engine, rng *rand.Rand, n int64) error {
-	r := &api.Request{Decision: fmt.Sprintf("decision-%d", n)}
-	for i := range items {
-		item := api.Item{ID: fmt.Sprintf("item-%d", i)}
-		for j := range width {
-			item.Features = append(item.Features, api.Number(fmt.Sprintf("x%d", j), rng.NormFloat64()))
+	return rounds.Write(ctx, store, "onl-mnl", n, 256, func(n int64) {
+		if n%100_000 == 0 {
+			fmt.Printf("%d rounds are written, %.0f a second\n", n, float64(n)/time.Since(begin).Seconds())
 		}
-		r.Items = append(r.Items, item)
-	}
-	a, err := e.Decide(ctx, "home", r, n)
-	if err != nil {
-		return err
-	}
-	if n%1000 == 0 { // the learner has room for more
-		if err := e.Wait(ctx); err != nil {
-			return err
-		}
-	}
-	return e.Outcome(ctx, "home", a.Decision, append(a.Shown, "")[rng.IntN(len(a.Shown)+1)], n)
+	})
 }

@@ -4,30 +4,22 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"runtime"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
 	"github.com/pelletier/go-toml/v2"
 
-	"vitrine/service/api"
+	"vitrine/bench/rounds"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
 	"vitrine/service/load"
 	"vitrine/service/server"
-)
-
-const (
-	items = 20 // of a request that is replayed
-	width = 10
-	shown = 5
 )
 
 // used is the processor time of this process so far, in microseconds.
@@ -110,72 +102,21 @@ func serve(ctx context.Context, rounds int) (float64, error) {
 }
 
 // visit sends shoppers to a service, who ask among the 1000 items of a catalogue.
-func visit(ctx context.Context, url string, rounds int) error {
+func visit(ctx context.Context, url string, n int) error {
 	r, err := load.Run(ctx, load.Options{
-		Bases: []string{url}, Placement: "home", Policy: map[string]any{"name": "onl-mnl"}, Decisions: rounds, Connections: 64,
-		Items: 1000, Catalogue: true, Features: width, User: 5, Size: shown, Outcomes: reported, Seed: 1,
+		Bases: []string{url}, Placement: "home", Policy: map[string]any{"name": "onl-mnl"}, Decisions: n, Connections: 64,
+		Items: 1000, Catalogue: true, Features: rounds.Features, User: 5, Size: rounds.Shown, Outcomes: reported, Seed: 1,
 	})
-	if err == nil && (r.Decisions.Count != int64(rounds) || len(r.Errors) > 0) {
+	if err == nil && (r.Decisions.Count != int64(n) || len(r.Errors) > 0) {
 		err = fmt.Errorf("%d decisions, errors %v", r.Decisions.Count, r.Errors)
 	}
 	return err
 }
 
 // record returns a log of rounds.
-func record(ctx context.Context, policy string, rounds int) (*memlog.Store, error) {
+func record(ctx context.Context, policy string, n int) (*memlog.Store, error) {
 	store := new(memlog.Store)
-	e, err := decision.Open(ctx, decision.Options{Store: store, Build: decision.NewLearner})
-	if err != nil {
-		return nil, err
-	}
-	defer e.Close()
-	var features []string
-	for j := range width {
-		features = append(features, fmt.Sprintf(`{"name":"x%d","kind":"number"}`, j))
-	}
-	placement := fmt.Sprintf(`{"max_size":%d,"rounds":%d,"policy":{"name":%q},"features":[%s]}`, shown, rounds, policy, strings.Join(features, ","))
-	if _, err := e.Put(ctx, "home", []byte(placement), 1); err != nil {
-		return nil, err
-	}
-	const callers = 8
-	failures := make(chan error, callers)
-	var all sync.WaitGroup
-	for c := range callers {
-		all.Go(func() {
-			rng := rand.New(rand.NewPCG(1, uint64(c)))
-			for n := c; n < rounds; n += callers {
-				if err := round(ctx, e, rng, n); err != nil {
-					failures <- err
-					return
-				}
-			}
-		})
-	}
-	all.Wait()
-	close(failures)
-	return store, <-failures
-}
-
-// round is a decision and its outcome.
-func round(ctx context.Context, e *decision.Engine, rng *rand.Rand, n int) error {
-	r := &api.Request{Decision: fmt.Sprintf("decision-%d", n)}
-	for i := range items {
-		item := api.Item{ID: fmt.Sprintf("item-%d", i)}
-		for j := range width {
-			item.Features = append(item.Features, api.Number(fmt.Sprintf("x%d", j), rng.NormFloat64()))
-		}
-		r.Items = append(r.Items, item)
-	}
-	a, err := e.Decide(ctx, "home", r, int64(n))
-	if err != nil {
-		return err
-	}
-	if n%1000 == 0 { // the learner has room for more
-		if err := e.Wait(ctx); err != nil {
-			return err
-		}
-	}
-	return e.Outcome(ctx, "home", a.Decision, append(a.Shown, "")[rng.IntN(len(a.Shown)+1)], int64(n))
+	return store, rounds.Write(ctx, store, policy, n, 8, func(int64) {})
 }
 
 // replay returns the processor time of a round that is read from a log and learned, as a follower does.

@@ -26,7 +26,7 @@ var table = [][]string{
 	{"bandit", "service/catalogue", "paper/camera", "paper/geometry", "paper/imdb", "service/demo", "service/load"},
 	{"experiment", "internal/policy", "paper/tractability", "offpolicy"},
 	{"tune", "paper/theory", "service/decision"},
-	{"config", "figure", "service/personalizer", "service/records"},
+	{"bench/rounds", "config", "figure", "service/personalizer", "service/records"},
 	{"service/server"},
 	{"service/host"},
 	{"service/inspect"},
@@ -41,7 +41,7 @@ var users = map[string][]string{
 // parts lists the directories of the workbench and of the service. Neither part imports the other,
 // and the library imports neither. The programs of the last layer import all.
 var parts = map[string][]string{
-	"the service":   {"service"},
+	"the service":   {"service", "bench/rounds"},
 	"the workbench": {"experiment", "figure", "tune", "config", "paper"},
 }
 
