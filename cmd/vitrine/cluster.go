@@ -18,13 +18,14 @@ import (
 
 type clusterCmd struct {
 	URLs    []string      `arg:"" name:"url" help:"The URLs of the processes, such as http://127.0.0.1:8080."`
+	KeyFile string        `placeholder:"FILE" help:"File with the token of an API key of the scope read."`
 	Timeout time.Duration `default:"2s" help:"For the answer of a process."`
 	JSON    bool          `name:"json" help:"Print the result as JSON."`
 }
 
 // Help is the tail of the command's help.
 func (clusterCmd) Help() string {
-	return `Asks each of the processes that serve one log what it does: which one writes the log, how far the others are behind it, the last entry of each and the epoch, which grows with every new writer. Of several shards it shows each. It needs no key.
+	return `Asks each of the processes that serve one log what it does: which one writes the log, how far the others are behind it, the last entry of each and the epoch, which grows with every new writer. Of several shards it shows each. It needs no key; with one it also shows why a process does not have the log of a shard.
 
 The exit status is 0 if one process leads (each shard) and all are ready, otherwise 1.
 
@@ -40,11 +41,15 @@ type member struct {
 
 // Run prints what the processes do.
 func (c clusterCmd) Run(ctx context.Context, t terminal) error {
+	token, err := readToken(c.KeyFile)
+	if err != nil {
+		return err
+	}
 	members := make([]member, len(c.URLs))
 	var asking sync.WaitGroup
 	for i, url := range c.URLs {
 		asking.Go(func() {
-			process := &client.Client{Base: url, Timeout: c.Timeout, Patience: -1}
+			process := &client.Client{Base: url, Key: token, Timeout: c.Timeout, Patience: -1}
 			defer process.CloseIdleConnections()
 			members[i].URL = url
 			var err error

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"net/http/httptest"
 	"regexp"
@@ -14,6 +15,11 @@ import (
 	"vitrine/service/eventlog/memlog"
 	"vitrine/service/server"
 )
+
+// noPlaces have no placements.
+type noPlaces struct{ server.Places }
+
+func (noPlaces) Add(context.Context, int, []string) (map[string]int, error) { return nil, nil }
 
 // cluster shows who leads, who follows how far behind, and who is away. It succeeds if one leads and all are ready.
 func TestCluster(t *testing.T) {
@@ -44,7 +50,7 @@ func TestCluster(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := server.New(server.Options{Feed: new(server.Feed), Shards: &server.Shards{Count: 3, Follow: []int{follow, 3}}})
+		s := server.New(server.Options{Feed: new(server.Feed), Shards: &server.Shards{Count: 3, Follow: []int{follow, 3}, Places: noPlaces{}}})
 		if _, err := s.Mount(t.Context(), follow, server.Shard{Engine: e, Clock: time.Now}); err != nil {
 			t.Fatal(err)
 		}

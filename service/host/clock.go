@@ -59,6 +59,11 @@ func (c *steadyClock) advance(last int64) {
 
 // watch warns about steps of the time of day, until ctx ends.
 func (c *steadyClock) watch(ctx context.Context, every time.Duration, logger *slog.Logger) {
+	repeat(ctx, every, func() { c.compare(logger) })
+}
+
+// repeat calls f at intervals until ctx ends.
+func repeat(ctx context.Context, every time.Duration, f func()) {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
 	for {
@@ -66,7 +71,7 @@ func (c *steadyClock) watch(ctx context.Context, every time.Duration, logger *sl
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
-			c.compare(logger)
+			f()
 		}
 	}
 }

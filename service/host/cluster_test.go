@@ -39,6 +39,21 @@ func logServer(t *testing.T) (url string) {
 	return s.ClientURL()
 }
 
+// jetStream connects to a server of NATS.
+func jetStream(t *testing.T, url string) nats.JetStreamContext {
+	t.Helper()
+	c, err := nats.Connect(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	js, err := c.JetStream()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return js
+}
+
 // running is a service at a log on a server.
 type running struct {
 	*testing.T
@@ -177,16 +192,7 @@ func TestServicesShareALog(t *testing.T) {
 	// A machine without a snapshot of its own, when the one beside the log is damaged or of another log.
 	third.stop()
 	second.stop()
-	c, err := nats.Connect(log)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	js, err := c.JetStream()
-	if err != nil {
-		t.Fatal(err)
-	}
-	bucket, err := js.ObjectStore("vitrine-snapshots")
+	bucket, err := jetStream(t, log).ObjectStore("vitrine-snapshots")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -238,12 +244,7 @@ func TestSnapshotsBesideTheLog(t *testing.T) {
 	if err := read(t.Context(), &w); err != nil || w.String() != strings.Repeat("4", 300_000) {
 		t.Errorf("%d bytes, %v", w.Len(), err)
 	}
-	c, err := nats.Connect(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	js, _ := c.JetStream()
+	js := jetStream(t, url)
 	info, err := js.StreamInfo("OBJ_vitrine-snapshots")
 	if err != nil || info.State.Bytes > 800_000 {
 		t.Errorf("%d bytes of snapshots are kept, %v", info.State.Bytes, err)

@@ -92,7 +92,7 @@ func (s *service) places(ctx context.Context) (*natslog.Places, error) {
 	}
 	o.Patience, o.Logger = s.Patience, s.Logger
 	for pause := minPause; ; pause = min(2*pause, maxPause) {
-		places, err := natslog.OpenPlaces(ctx, o)
+		places, err := natslog.OpenPlaces(ctx, o, s.Log.Shards)
 		if err == nil || !errors.Is(err, eventlog.ErrReopen) {
 			return places, err
 		}

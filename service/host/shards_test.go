@@ -13,8 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go"
-
 	"vitrine/service/api"
 )
 
@@ -56,6 +54,15 @@ func (r *running) leads(n int) {
 		led, ready := r.led()
 		return led == n && ready
 	})
+}
+
+func request(t *testing.T, method, url, body string) *http.Request {
+	t.Helper()
+	q, err := http.NewRequest(method, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return q
 }
 
 func (r *running) get(path string) (status int, text string) {
@@ -136,13 +143,13 @@ func TestShards(t *testing.T) {
 		t.Errorf("%+v", o)
 	}
 	metrics := third.ask(200, "GET", "/metrics", "")
-	for _, line := range []string{`vitrine_shard_here{shard="2"} 1`, `vitrine_leader{shard="2"} 0`, `vitrine_decisions_total{placement="c",shard="2"} 10`, "vitrine_memory_limit_bytes "} {
+	for _, line := range []string{`vitrine_shard_here{shard="2"} 1`, `vitrine_shard_follows{shard="2"} 1`, `vitrine_leader{shard="2"} 0`, `vitrine_decisions_total{placement="c",shard="2"} 10`, "vitrine_memory_limit_bytes "} {
 		if !strings.Contains(metrics, line) {
 			t.Errorf("no %q", line)
 		}
 	}
-	if strings.Contains(metrics, `shard="1"`) {
-		t.Error("metrics of a shard that is not followed")
+	if strings.Count(metrics, `shard="1"`) != 1 || !strings.Contains(metrics, `vitrine_shard_follows{shard="1"} 0`) {
+		t.Error("more metrics of a shard that is not followed")
 	}
 	for _, path := range []string{"/v1/events?placement=a", "/v1/placements/a/export"} {
 		if text := third.ask(503, "GET", path, ""); !strings.Contains(text, "shard 3 is away") {
@@ -233,15 +240,7 @@ func TestShardIsAway(t *testing.T) {
 		}
 		return status
 	}
-	c, err := nats.Connect(log)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	js, err := c.JetStream()
-	if err != nil {
-		t.Fatal(err)
-	}
+	js := jetStream(t, log)
 	if err := js.DeleteStream("vitrine-2"); err != nil {
 		t.Fatal(err)
 	}
@@ -263,9 +262,72 @@ func TestShardIsAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.ask(201, "POST", "/v1/placements/a/decisions", `{"items":[{"id":"i","features":{"x":1}}]}`)
-	if text := r.ask(503, "PUT", "/v1/placements/c", homeOfX+`}`); !strings.Contains(text, "bucket of the shards is missing") || !r.said("vitrine-shards") {
+	if text := r.ask(503, "PUT", "/v1/placements/c", homeOfX+`}`); !strings.Contains(text, "problem:shards") {
 		t.Error(text)
 	}
+	r.until("the bucket of the shards", func() bool { // with the one that is away, or without it if its log is closed already
+		status, text := roundTrip(t, request(t, "PUT", r.url+"/v1/placements/c", homeOfX+`,"shard":1}`))
+		return status == 201 || strings.Contains(text, "which placements are in the shards [2]")
+	})
+}
+
+// The bucket of the shards is removed, while services run or are stopped: placements stay in their shards, and none is made until
+// every shard has a process that has opened its log.
+func TestPlacesAreLost(t *testing.T) {
+	log := logServer(t)
+	js := jetStream(t, log)
+	first := runs(t, log, t.TempDir(), sharded(2, 1))
+	if text := first.ask(503, "PUT", "/v1/placements/a", homeOfX+`}`); !strings.Contains(text, "which placements are in the shards [") {
+		t.Error(text)
+	}
+	second := runs(t, log, t.TempDir(), sharded(2, 2))
+	first.leads(1)
+	second.leads(1)
+	first.ask(201, "PUT", "/v1/placements/a", homeOfX+`,"shard":1}`)
+	first.ask(201, "PUT", "/v1/placements/b", homeOfX+`,"shard":2}`)
+	first.ask(201, "PUT", "/v1/placements/gone", homeOfX+`,"shard":2}`)
+	second.ask(204, "DELETE", "/v1/placements/gone", "")
+
+	if err := js.DeleteKeyValue("vitrine-shards"); err != nil {
+		t.Fatal(err)
+	}
+	first.ask(201, "POST", "/v1/placements/b/decisions", `{"items":[{"id":"i","features":{"x":1}}]}`)
+	third := runs(t, log, t.TempDir(), sharded(2))
+	third.until("the bucket", func() bool {
+		status, _ := roundTrip(t, request(t, "PUT", third.url+"/v1/placements/gone", homeOfX+`,"shard":1}`))
+		return status == 201
+	})
+	third.stop()
+	first.leads(1)
+	second.leads(1)
+	for name, shard := range map[string]int{"b": 1, "gone": 2} { // the second one remembers that gone was its own
+		if text := second.ask(422, "PUT", "/v1/placements/"+name, homeOfX+fmt.Sprintf(`,"shard":%d}`, shard)); !strings.Contains(text, fmt.Sprint("the placement is in shard ", 3-shard)) {
+			t.Error(text)
+		}
+	}
+
+	second.stop()
+	first.stop()
+	if err := js.DeleteKeyValue("vitrine-shards"); err != nil {
+		t.Fatal(err)
+	}
+	first = runs(t, log, first.data, sharded(2, 1))
+	first.leads(1)
+	if !first.said("the bucket of the shards was lost") {
+		t.Error("the loss is not logged")
+	}
+	for method, body := range map[string]string{"PUT": homeOfX + `,"shard":1}`, "GET": ""} {
+		if text := first.ask(503, method, "/v1/placements/b", body); !strings.Contains(text, "which placements are in the shards [2]") {
+			t.Error(text)
+		}
+	}
+	first.ask(200, "GET", "/v1/placements/a", "")
+	second = runs(t, log, second.data, sharded(2, 2))
+	second.leads(1)
+	if text := first.ask(422, "PUT", "/v1/placements/b", homeOfX+`,"shard":1}`); !strings.Contains(text, "the placement is in shard 2") {
+		t.Error(text)
+	}
+	first.ask(404, "GET", "/v1/placements/never", "")
 }
 
 // A service that is ended while it waits for the log's servers ends without an error.

@@ -29,16 +29,7 @@ func (s *spread) has(shard int, l *life) {
 
 // run evens out who leads, until ctx ends.
 func (s *spread) run(ctx context.Context, process string) {
-	ticker := time.NewTicker(spreadEvery)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-			s.even(process)
-		}
-	}
+	repeat(ctx, spreadEvery, func() { s.even(process) })
 }
 
 // even takes a shard from the process that leads most of those that are here, if this one leads at least two less.

@@ -53,11 +53,14 @@ func newMetrics(o Options, inProgress func() int, slots map[int]*slot) *metrics 
 		budgetCollector{o.Budget}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	for number, at := range slots {
 		of := prometheus.Registerer(m.registry)
-		if number > 0 && !slices.Contains(o.Shards.Follow, number) {
-			continue
-		}
 		if number > 0 {
+			follows := slices.Contains(o.Shards.Follow, number)
 			of = prometheus.WrapRegistererWith(prometheus.Labels{"shard": strconv.Itoa(number)}, m.registry)
+			of.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "vitrine_shard_follows", Help: "1 if this process follows the shard, 0 if it asks others."},
+				func() float64 { return indicator(follows) }))
+			if !follows {
+				continue
+			}
 			of.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "vitrine_shard_here", Help: "1 if this process has the log of the shard that it follows, 0 while that is away."},
 				func() float64 { return indicator(at.shard.Load() != nil) }))
 		}

@@ -3,6 +3,8 @@ package server
 import (
 	"fmt"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
 	"vitrine/service/api"
@@ -16,7 +18,8 @@ const maxLag = time.Second
 const unseen = 10 * 365 * 24 * time.Hour
 
 // ready reports what the process does with its log, or why it gets no requests from a load balancer: it is being
-// stopped, or too far behind the log that it follows. A process with several logs is ready if it is with one of them.
+// stopped, or too far behind the log that it follows. A process with several logs is ready if it is with one of them. Why the log of
+// a shard is away may name hosts, so only callers who may read learn that.
 func (s *Server) ready(c *call) error {
 	if s.draining.Load() {
 		return problemf(http.StatusServiceUnavailable, "draining", "the service is being stopped")
@@ -31,6 +34,9 @@ func (s *Server) ready(c *call) error {
 	all, ready := api.Process{Role: string(decision.Follower)}, false
 	for _, number := range s.options.Shards.Follow {
 		p := s.slots[number].standing()
+		if p.Role == "" && !s.mayRead(c) {
+			p.Problem = "this process does not have its log"
+		}
 		ready = ready || p.Problem == ""
 		all.LagSeconds = max(all.LagSeconds, p.LagSeconds)
 		if p.Role == string(decision.Leader) {
@@ -42,6 +48,19 @@ func (s *Server) ready(c *call) error {
 		return problemf(http.StatusServiceUnavailable, "lag", "this process is up to date with none of its shards; shard %d: %s", all.Shards[0].Shard, all.Shards[0].Problem)
 	}
 	return c.answerJSON(http.StatusOK, all)
+}
+
+// mayRead reports whether a caller of a route that needs no key has one of the scope read, or needs none.
+func (s *Server) mayRead(c *call) bool {
+	if c.Request.Context().Value(probeKey{}) != nil {
+		return false
+	}
+	if s.keys == nil {
+		return true
+	}
+	scheme, token, _ := strings.Cut(c.Header.Get("Authorization"), " ")
+	key, known := s.keys.find(token)
+	return known && strings.EqualFold(scheme, "Bearer") && slices.Contains(key.scopes, ScopeRead)
 }
 
 // standing describes this process among those of a log.

@@ -39,12 +39,17 @@ var ErrAway = errors.New("no process has the log of the shard")
 // ErrTooLong is returned by Shards.Pass for a request that is too long to be passed on.
 var ErrTooLong = errors.New("the request is too long to be passed on")
 
-// Places say in which shard a placement is. It never changes.
+// Places say in which shard a placement is. It never changes. An error with a method Lacks() []int means that the placement may be in
+// one of these shards, whose placements were not added yet.
 type Places interface {
-	// Shard returns the shard of a placement, 0 if it was never made.
+	// Shard returns the shard of a placement, 0 if it was never made. It may be from memory.
 	Shard(ctx context.Context, placement string) (int, error)
 	// Claim puts a placement into a shard, unless it is in one, and returns its shard.
 	Claim(ctx context.Context, placement string, shard int) (int, error)
+	// Add adds the placements that the log of a shard has. Those that are in other shards are returned with these.
+	Add(ctx context.Context, shard int, placements []string) (elsewhere map[string]int, err error)
+	// Lacks returns the shards whose placements were not added.
+	Lacks(ctx context.Context) ([]int, error)
 	// Counts returns how many placements each shard has.
 	Counts(ctx context.Context) (map[int]int, error)
 }
@@ -68,20 +73,41 @@ func (at *slot) problem() string {
 // Mount begins to answer requests for a shard. It puts the placements that the shard has into Places.
 func (s *Server) Mount(ctx context.Context, number int, log Shard) (*Shard, error) {
 	log.Number, log.early = number, newEarly(log.Engine)
-	for _, name := range log.Engine.Placements() {
-		switch is, err := s.options.Shards.Places.Claim(ctx, name, number); {
-		case err != nil:
-			return nil, err
-		case is != number:
-			s.log.Error("a placement is in two shards: requests for it go to the other one", "placement", name, "shard", number, "other", is)
-		}
+	if err := s.addPlacements(ctx, &log); err != nil {
+		return nil, err
 	}
 	s.slots[number].shard.Store(&log)
 	s.feed.interrupt() // listeners come back, and listen to this shard too
 	return &log, nil
 }
 
-// Unmount ends that, for a cause that /readyz and problems name.
+// addPlacements puts the placements that a shard has into Places.
+func (s *Server) addPlacements(ctx context.Context, shard *Shard) error {
+	elsewhere, err := s.options.Shards.Places.Add(ctx, shard.Number, shard.Engine.Placements())
+	for name, is := range elsewhere {
+		s.log.Error("a placement is in two shards: requests for it go to the other one", "placement", name, "shard", shard.Number, "other", is)
+	}
+	return err
+}
+
+// restorePlacements puts them there again if Places have been lost since.
+func (s *Server) restorePlacements(ctx context.Context, shard *Shard) {
+	ctx, cancel := context.WithTimeout(ctx, restoreTime)
+	defer cancel()
+	lacks, err := s.options.Shards.Places.Lacks(ctx)
+	if err == nil && slices.Contains(lacks, shard.Number) {
+		s.log.Warn("the placements of the shard are added again to those of the others", "shard", shard.Number)
+		err = s.addPlacements(ctx, shard)
+	}
+	if err != nil && ctx.Err() == nil {
+		s.log.Error("it is not known whether the places of the shard's placements were lost", "shard", shard.Number, "cause", err.Error())
+	}
+}
+
+// restoreTime is how long an attempt to restore the places of placements may take. It is made every second.
+const restoreTime = 5 * time.Second
+
+// Unmount ends that, for a cause that problems name, and /readyz to callers who may read.
 func (s *Server) Unmount(number int, cause string) {
 	s.slots[number].cause.Store(&cause)
 	s.slots[number].shard.Store(nil)
@@ -101,6 +127,9 @@ func (s *Server) Tend(ctx context.Context, shard *Shard, every time.Duration) er
 		if err := shard.tend(ctx, s.log); err != nil && ctx.Err() == nil {
 			s.log.Error("the engine has stopped", "cause", err.Error())
 			return err
+		}
+		if s.several() {
+			s.restorePlacements(ctx, shard)
 		}
 	}
 }
@@ -168,6 +197,9 @@ func (s *Server) locate(c *call, rt *route) (done bool, err error) {
 			return false, err
 		}
 	}
+	if number, err = s.confirmShard(c, rt, name, number); err != nil {
+		return false, err
+	}
 	if err := s.occupy(c, number); err != nil {
 		return false, err
 	}
@@ -196,6 +228,30 @@ func (s *Server) occupy(c *call, number int) error {
 	return nil
 }
 
+// confirmShard returns the shard of a placement again. If the request may make the placement, Places are asked, because what was
+// known may be from before they were lost.
+func (s *Server) confirmShard(c *call, rt *route, name string, number int) (int, error) {
+	var here *Shard
+	if at := s.slots[number]; at != nil {
+		here = at.shard.Load()
+	}
+	if makes := rt.id == "putPlacement" || here != nil && s.isFirstRank(rt, name); !makes || !decision.IsPlacementName(name) {
+		return number, nil
+	}
+	if here != nil {
+		if _, err := here.Engine.Config(name); err == nil {
+			return number, nil
+		}
+	}
+	number, err := s.options.Shards.Places.Claim(c.Context(), name, number)
+	return number, s.unplaced(err)
+}
+
+// isFirstRank reports whether a request of Personalizer's contract may make its placement.
+func (s *Server) isFirstRank(rt *route, name string) bool {
+	return rt.contract != nil && name == personalizer.Placement && s.options.Personalizer
+}
+
 // shardOf returns the shard of a placement. One that a request may make gets a shard.
 func (s *Server) shardOf(c *call, rt *route, name string) (int, error) {
 	places := s.options.Shards.Places
@@ -211,7 +267,7 @@ func (s *Server) shardOf(c *call, rt *route, name string) (int, error) {
 	}
 	wanted := &decision.Config{}
 	switch {
-	case rt.contract != nil && name == personalizer.Placement && s.options.Personalizer:
+	case s.isFirstRank(rt, name):
 	case rt.id == "putPlacement", rt.id == "previewPlacement":
 		body, err := c.jsonBody()
 		if err != nil {
@@ -277,6 +333,10 @@ func (s *Server) unplaced(err error) error {
 		return nil
 	}
 	p := problemf(http.StatusServiceUnavailable, "shards", "the service cannot look up the shard of the placement: the log's servers do not answer, or the bucket of the shards is missing")
+	var partial interface{ Lacks() []int }
+	if errors.As(err, &partial) {
+		p = problemf(http.StatusServiceUnavailable, "shards", "it is not known yet which placements are in the shards %v, and this one may be: start a process that follows them", partial.Lacks())
+	}
 	p.cause = err.Error()
 	return p
 }

@@ -5,8 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -20,24 +23,67 @@ import (
 
 // places are server.Places in memory.
 type places struct {
-	mu  sync.Mutex
-	of  map[string]int
-	ill error
+	mu    sync.Mutex
+	of    map[string]int
+	lacks []int // shards
+	ill   error
 }
+
+// partial is the error of a placement that is not known yet.
+type partial []int
+
+func (p partial) Error() string { return "partial" }
+
+func (p partial) Lacks() []int { return p }
 
 func (p *places) Shard(_ context.Context, placement string) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	return p.find(placement)
+}
+
+func (p *places) find(placement string) (int, error) {
+	if p.of[placement] == 0 && p.lacks != nil && p.ill == nil {
+		return 0, partial(p.lacks)
+	}
 	return p.of[placement], p.ill
 }
 
 func (p *places) Claim(_ context.Context, placement string, shard int) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if _, err := p.find(placement); err != nil {
+		return 0, err
+	}
 	if p.of[placement] == 0 {
 		p.of[placement] = shard
 	}
-	return p.of[placement], p.ill
+	return p.of[placement], nil
+}
+
+func (p *places) Add(_ context.Context, shard int, placements []string) (map[string]int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	elsewhere := map[string]int{}
+	for _, name := range placements {
+		if p.of[name] == 0 {
+			p.of[name] = shard
+		}
+		if p.of[name] != shard {
+			elsewhere[name] = p.of[name]
+		}
+	}
+	p.lacks = slices.DeleteFunc(p.lacks, func(n int) bool { return n == shard })
+	if len(p.lacks) == 0 {
+		p.lacks = nil
+	}
+	return elsewhere, p.ill
+}
+
+func (p *places) Lacks(context.Context) ([]int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.lacks), p.ill
 }
 
 func (p *places) Counts(context.Context) (map[int]int, error) {
@@ -199,6 +245,28 @@ func TestShardsAway(t *testing.T) {
 	if a := s.want(200, "GET", "/readyz", ""); !strings.Contains(a.body, `{"entry":0,"shard":2,"problem":"its stream is gone"}`) {
 		t.Error(a.body)
 	}
+	s.Unmount(2, "its stream at nats://secret:4222 is gone")
+	s.places.lacks = []int{2}
+	for method, body := range map[string]string{"PUT": homeOfX, "GET": ""} {
+		if a := s.want(503, method, "/v1/placements/new", body); !strings.Contains(a.body, "problem:shards") || !strings.Contains(a.body, "which placements are in the shards [2]") {
+			t.Errorf("%s: %s", method, a.body)
+		}
+	}
+	one, err := s.Mount(t.Context(), 1, s.logs[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.places.lacks = []int{1, 2}
+	tending, stop := context.WithCancel(t.Context())
+	t.Cleanup(stop)
+	var beside sync.WaitGroup
+	beside.Go(func() { _ = s.Tend(tending, one, time.Millisecond) })
+	for lacks := []int{1, 2}; len(lacks) != 1; time.Sleep(time.Millisecond) {
+		lacks, _ = s.places.Lacks(t.Context())
+	}
+	stop()
+	beside.Wait()
+	s.places.lacks = nil
 	s.want(201, "PUT", "/v1/placements/new", homeOfX)
 	if s.places.of["new"] == 2 {
 		t.Error("a new placement is in a shard that is away")
@@ -301,4 +369,43 @@ func TestEventsOfShards(t *testing.T) {
 			t.Errorf("%s: %d %s", bad, a.status, a.body)
 		}
 	}
+}
+
+// Without a key /readyz says only which shards are away: why may name hosts.
+func TestReadyNamesNoHosts(t *testing.T) {
+	const cause = "dial tcp: lookup db7.example: no such host"
+	path := filepath.Join(t.TempDir(), "keys.toml")
+	reader, read := server.NewKey("reader", server.ScopeRead)
+	shop, decide := server.NewKey("shop", server.ScopeDecide)
+	write(t, path, stored(read)+stored(decide))
+	keys, err := server.OpenKeys(path, time.Now, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &service{TB: t, Server: server.New(server.Options{Keys: keys, Feed: new(server.Feed), Shards: &server.Shards{Count: 2, Follow: []int{1, 2}, Places: &places{of: map[string]int{}}}})}
+	e, err := decision.Open(t.Context(), decision.Options{Shard: 2, Store: new(memlog.Store), Build: decision.NewLearner})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(e.Close)
+	expect := func(status int) {
+		t.Helper()
+		for _, s.token = range []string{reader, shop, "unknown", ""} {
+			a := s.want(status, "GET", "/readyz", "")
+			says := cause
+			if s.token != reader {
+				says = "this process does not have its log"
+			}
+			if strings.Contains(a.body, cause) != (says == cause) || !strings.Contains(a.body, says) || !strings.Contains(a.body, "shard") {
+				t.Errorf("%s", a.body)
+			}
+		}
+	}
+	s.Unmount(1, cause)
+	s.Unmount(2, cause)
+	expect(503)
+	if _, err := s.Mount(t.Context(), 2, server.Shard{Engine: e, Clock: time.Now}); err != nil {
+		t.Fatal(err)
+	}
+	expect(200)
 }

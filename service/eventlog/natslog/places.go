@@ -3,8 +3,10 @@ package natslog
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -26,9 +28,11 @@ func ShardStream(stream string, shard int) string {
 }
 
 // Places says in which shard each placement is, in a bucket beside the streams. An entry is written when a placement is made,
-// and stays for ever. Places is safe for concurrent use.
+// and stays for ever. The bucket also names the shards whose placements it has: one that was lost and made again knows no
+// placement of a shard until a process has opened the log of that shard. Places is safe for concurrent use.
 type Places struct {
 	of     *Store // only its connection
+	shards int
 	bucket jetstream.KeyValue
 
 	mu        sync.RWMutex
@@ -36,15 +40,29 @@ type Places struct {
 	answerers map[string]answerer // by stream: the last that was there
 }
 
+// PartialError is returned for a placement that is not in the bucket, while the bucket lacks the placements of some shards.
+type PartialError struct {
+	Bucket string
+	Shards []int
+}
+
+// Error implements error.
+func (e *PartialError) Error() string {
+	return fmt.Sprintf("natslog: the bucket %q has not got the placements of the shards %v yet: start a process that follows them", e.Bucket, e.Shards)
+}
+
+// Lacks returns the shards.
+func (e *PartialError) Lacks() []int { return e.Shards }
+
 // OpenPlaces opens the bucket of the shards of a stream on external servers, and makes it if it is missing. Errors are those of
 // the connection, and ErrReopen if the servers do not answer.
-func OpenPlaces(ctx context.Context, o Options) (_ *Places, err error) {
+func OpenPlaces(ctx context.Context, o Options, shards int) (_ *Places, err error) {
 	s, err := newStore(o)
 	if err != nil {
 		return nil, err
 	}
 	close(s.watched)
-	p := &Places{of: s, known: map[string]int{}, answerers: map[string]answerer{}}
+	p := &Places{of: s, shards: shards, known: map[string]int{}, answerers: map[string]answerer{}}
 	if err := reopens(ctx, p.open(ctx)); err != nil {
 		p.Close()
 		return nil, fmt.Errorf("the shards of %s: %w", s.where(), err)
@@ -62,9 +80,20 @@ func (p *Places) open(ctx context.Context) (err error) {
 	if s.js, err = jetstream.New(s.conn); err != nil {
 		return err
 	}
-	_, err = ask(ctx, s, func(ctx context.Context) (jetstream.KeyValue, error) {
+	if err := p.make(ctx); err != nil {
+		return err
+	}
+	p.bucket, err = ask(ctx, s, func(ctx context.Context) (jetstream.KeyValue, error) { return s.js.KeyValue(ctx, p.name()) })
+	return err
+}
+
+// make makes the bucket if it is missing.
+func (p *Places) make(ctx context.Context) error {
+	s, missing := p.of, false
+	_, err := ask(ctx, s, func(ctx context.Context) (jetstream.KeyValue, error) {
 		bucket, err := s.js.KeyValue(ctx, p.name())
 		if errors.Is(err, jetstream.ErrBucketNotFound) {
+			missing = true
 			bucket, err = s.js.CreateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: p.name(), Replicas: s.newReplicas()})
 		}
 		if errors.Is(err, jetstream.ErrBucketExists) { // another process has made it meanwhile, and changed it as below
@@ -83,12 +112,21 @@ func (p *Places) open(ctx context.Context) (err error) {
 	if config := stream.CachedInfo().Config; config.AllowDirect {
 		config.AllowDirect = false
 		_, err = ask(ctx, s, func(ctx context.Context) (jetstream.Stream, error) { return s.js.UpdateStream(ctx, config) })
-		if err != nil {
-			return err
+	}
+	if missing && err == nil && p.hasShards(ctx) {
+		s.options.Logger.Error("the bucket of the shards was lost: it is made again from the logs. No placement can be made until every shard has a process that follows it", "bucket", p.name())
+	}
+	return err
+}
+
+// hasShards reports whether there is a log of another shard than the first.
+func (p *Places) hasShards(ctx context.Context) bool {
+	for shard := 2; shard <= p.shards; shard++ {
+		if _, err := p.of.js.Stream(ctx, ShardStream(p.of.options.Stream, shard)); err == nil {
+			return true
 		}
 	}
-	p.bucket, err = ask(ctx, s, func(ctx context.Context) (jetstream.KeyValue, error) { return s.js.KeyValue(ctx, p.name()) })
-	return err
+	return false
 }
 
 // Close ends the connection.
@@ -98,7 +136,7 @@ func (p *Places) Close() {
 	}
 }
 
-// Shard returns the shard of a placement, 0 if it was never made.
+// Shard returns the shard of a placement, 0 if it was never made. The error is a *PartialError if the bucket cannot say so.
 func (p *Places) Shard(ctx context.Context, placement string) (int, error) {
 	p.mu.RLock()
 	shard := p.known[placement]
@@ -106,57 +144,179 @@ func (p *Places) Shard(ctx context.Context, placement string) (int, error) {
 	if shard > 0 {
 		return shard, nil
 	}
-	entry, err := ask(ctx, p.of, func(ctx context.Context) (jetstream.KeyValueEntry, error) { return p.bucket.Get(ctx, keyOf(placement)) })
-	if errors.Is(err, jetstream.ErrKeyNotFound) {
-		return 0, nil
+	if shard, err := p.look(ctx, placement); shard > 0 || err != nil {
+		return shard, err
 	}
-	if err != nil {
-		return 0, p.failure(err)
+	return 0, p.whole(ctx)
+}
+
+// Claim puts a placement into a shard, unless it is in one, and returns its shard. It reads the bucket, which may have been lost
+// since Shard knew the placement. The error is a *PartialError if the placement may be in another shard.
+func (p *Places) Claim(ctx context.Context, placement string, shard int) (int, error) {
+	if was, err := p.look(ctx, placement); was > 0 || err != nil {
+		return was, err
+	}
+	if err := p.whole(ctx); err != nil {
+		return 0, err
+	}
+	return p.put(ctx, placement, shard)
+}
+
+// look reads the entry of a placement.
+func (p *Places) look(ctx context.Context, placement string) (int, error) {
+	entry, err := p.get(ctx, keyOf(placement))
+	if entry == nil || err != nil {
+		return 0, err
 	}
 	return p.note(entry)
 }
 
-// Claim puts a placement into a shard, unless it is in one, and returns its shard.
-func (p *Places) Claim(ctx context.Context, placement string, shard int) (int, error) {
+// put is Claim in a bucket that may be partial.
+func (p *Places) put(ctx context.Context, placement string, shard int) (int, error) {
 	for {
-		if was, err := p.Shard(ctx, placement); was > 0 || err != nil {
+		was, err := p.look(ctx, placement)
+		if was > 0 || err != nil {
 			return was, err
 		}
-		_, err := ask(ctx, p.of, func(ctx context.Context) (uint64, error) {
-			return p.bucket.Create(ctx, keyOf(placement), []byte(strconv.Itoa(shard)))
-		})
-		if err != nil && !isWrongRevision(err) {
-			return 0, p.failure(err)
-		}
-		if err != nil { // the other entry, or that of an attempt whose answer was lost, can be read a little later
-			if err := wait(ctx, pause); err != nil {
-				return 0, err
-			}
+		if err := p.write(ctx, keyOf(placement), strconv.Itoa(shard), 0); err != nil {
+			return 0, err
 		}
 	}
 }
 
+// get returns the entry of a key, nil if there is none.
+func (p *Places) get(ctx context.Context, key string) (jetstream.KeyValueEntry, error) {
+	entry, err := ask(ctx, p.of, func(ctx context.Context) (jetstream.KeyValueEntry, error) { return p.bucket.Get(ctx, key) })
+	if errors.Is(err, jetstream.ErrKeyNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, p.failure(err)
+	}
+	return entry, nil
+}
+
+// write writes an entry after a revision, 0 for none. It returns nil too if there is another entry.
+func (p *Places) write(ctx context.Context, key, value string, after uint64) error {
+	_, err := ask(ctx, p.of, func(ctx context.Context) (uint64, error) {
+		if after == 0 {
+			return p.bucket.Create(ctx, key, []byte(value))
+		}
+		return p.bucket.Update(ctx, key, []byte(value), after)
+	})
+	if err == nil {
+		return nil
+	}
+	if !isWrongRevision(err) {
+		return p.failure(err)
+	}
+	return wait(ctx, pause) // the other entry, or that of an attempt whose answer was lost, can be read a little later
+}
+
+// Add puts the placements of the log of a shard into the bucket, and notes that it has them. A bucket that is missing is made. The
+// placements that are in other shards are returned with these.
+func (p *Places) Add(ctx context.Context, shard int, placements []string) (elsewhere map[string]int, err error) {
+	if err := p.make(ctx); err != nil {
+		return nil, p.failure(err)
+	}
+	there, err := p.all(ctx)
+	if err != nil {
+		return nil, err
+	}
+	elsewhere = map[string]int{}
+	for _, name := range placements {
+		is := there[name]
+		if is == 0 {
+			if is, err = p.put(ctx, name, shard); err != nil {
+				return nil, err
+			}
+		}
+		if is != shard {
+			elsewhere[name] = is
+		}
+	}
+	for {
+		added, revision, err := p.added(ctx)
+		if err != nil || slices.Contains(added, shard) {
+			return elsewhere, err
+		}
+		text, _ := json.Marshal(append(added, shard)) // numbers
+		if err := p.write(ctx, addedKey, string(text), revision); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// addedKey is the key of the numbers of the shards whose placements were added. It is no key of a placement.
+const addedKey = "=added"
+
+// added returns the shards whose placements are in the bucket.
+func (p *Places) added(ctx context.Context) (shards []int, revision uint64, err error) {
+	entry, err := p.get(ctx, addedKey)
+	if entry == nil || err != nil {
+		return nil, 0, err
+	}
+	if err := json.Unmarshal(entry.Value(), &shards); err != nil {
+		return nil, 0, fmt.Errorf("natslog: the key %q of the bucket %q is %q: must be a list of shards: delete it, and the services write it again", addedKey, p.name(), entry.Value())
+	}
+	return shards, entry.Revision(), nil
+}
+
+// Lacks returns the shards whose placements are not in the bucket: all if it is missing.
+func (p *Places) Lacks(ctx context.Context) (shards []int, err error) {
+	added, _, err := p.added(ctx)
+	if err != nil && !p.of.lacks(ctx, p.name()) {
+		return nil, err
+	}
+	for shard := 1; shard <= p.shards; shard++ {
+		if !slices.Contains(added, shard) {
+			shards = append(shards, shard)
+		}
+	}
+	return shards, nil
+}
+
+// whole returns a *PartialError if the bucket lacks the placements of a shard.
+func (p *Places) whole(ctx context.Context) error {
+	lacks, err := p.Lacks(ctx)
+	if err == nil && len(lacks) > 0 {
+		err = &PartialError{p.name(), lacks}
+	}
+	return err
+}
+
 // Counts returns how many placements each shard has.
 func (p *Places) Counts(ctx context.Context) (map[int]int, error) {
+	all, err := p.all(ctx)
+	counts := map[int]int{}
+	for _, shard := range all {
+		counts[shard]++
+	}
+	return counts, err
+}
+
+// all returns the placements with their shards.
+func (p *Places) all(ctx context.Context) (map[string]int, error) {
 	watch, err := p.bucket.WatchAll(ctx, jetstream.IgnoreDeletes())
 	if err != nil {
 		return nil, p.failure(err)
 	}
 	defer func() { _ = watch.Stop() }() // of a connection that has gone
-	counts := map[int]int{}
+	all := map[string]int{}
 	for {
 		select {
 		case <-ctx.Done():
 			return nil, p.failure(ctx.Err())
 		case entry := <-watch.Updates():
 			if entry == nil { // the end of what is there
-				return counts, nil
+				return all, nil
 			}
-			shard, err := p.note(entry)
-			if err != nil {
+			if entry.Key() == addedKey {
+				continue
+			}
+			if all[placementOf(entry.Key())], err = p.note(entry); err != nil {
 				return nil, err
 			}
-			counts[shard]++
 		}
 	}
 }
@@ -175,7 +335,7 @@ func (p *Places) note(entry jetstream.KeyValueEntry) (int, error) {
 
 func (p *Places) failure(err error) error {
 	if errors.Is(err, jetstream.ErrBucketNotFound) || errors.Is(err, jetstream.ErrStreamNotFound) || errors.Is(err, nats.ErrNoResponders) {
-		return fmt.Errorf("the bucket %q of %s, which says in which shard a placement is, is missing: start a service again, which makes it: %w", p.name(), p.of.where(), err)
+		return fmt.Errorf("the bucket %q of %s, which says in which shard a placement is, is missing: the services make it again from their logs: %w", p.name(), p.of.where(), err)
 	}
 	return fmt.Errorf("natslog: the bucket %q of %s: %w", p.name(), p.of.where(), err)
 }

@@ -1,10 +1,13 @@
 package natslog_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -21,7 +24,7 @@ func TestPlaces(t *testing.T) {
 	c := newCluster(t)
 	var all [3]*natslog.Places
 	for i := range all {
-		p, err := natslog.OpenPlaces(t.Context(), natslog.Options{URL: c.url(), Replicas: 3})
+		p, err := natslog.OpenPlaces(t.Context(), natslog.Options{URL: c.url(), Replicas: 3}, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -47,7 +50,7 @@ func TestPlaces(t *testing.T) {
 			t.Errorf("%s: shards %v", name, got)
 		}
 	}
-	late, err := natslog.OpenPlaces(t.Context(), natslog.Options{URL: c.url()})
+	late, err := natslog.OpenPlaces(t.Context(), natslog.Options{URL: c.url()}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +73,7 @@ func TestPlaces(t *testing.T) {
 // A bucket that is missing, and an entry that is none, are named; what is known stays known.
 func TestPlacesAreBroken(t *testing.T) {
 	url := external(t)
-	p, err := natslog.OpenPlaces(t.Context(), natslog.Options{URL: url, Stream: "s", Patience: time.Second})
+	p, err := natslog.OpenPlaces(t.Context(), natslog.Options{URL: url, Stream: "s", Patience: time.Second}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,15 +81,7 @@ func TestPlacesAreBroken(t *testing.T) {
 	if _, err := p.Claim(t.Context(), "home", 2); err != nil {
 		t.Fatal(err)
 	}
-	conn, err := nats.Connect(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	js, err := conn.JetStream()
-	if err != nil {
-		t.Fatal(err)
-	}
+	js := jetStream(t, url)
 	if _, err := js.Publish("$KV.s-shards.bad", []byte("x")); err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +102,7 @@ func TestPlacesAreBroken(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	again, err := natslog.OpenPlaces(t.Context(), natslog.Options{URL: url, Stream: "s"})
+	again, err := natslog.OpenPlaces(t.Context(), natslog.Options{URL: url, Stream: "s"}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +115,7 @@ func TestPlacesAreBroken(t *testing.T) {
 // A request for a shard is answered by one of the processes that have its log, and by nobody if there is none.
 func TestServe(t *testing.T) {
 	url := external(t)
-	p, err := natslog.OpenPlaces(t.Context(), natslog.Options{URL: url})
+	p, err := natslog.OpenPlaces(t.Context(), natslog.Options{URL: url}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +149,7 @@ func TestServe(t *testing.T) {
 // A request that comes while a process stops to serve is answered by it, or by nobody.
 func TestServeEnds(t *testing.T) {
 	url := external(t)
-	p, err := natslog.OpenPlaces(t.Context(), natslog.Options{URL: url})
+	p, err := natslog.OpenPlaces(t.Context(), natslog.Options{URL: url}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +181,7 @@ func TestServeEnds(t *testing.T) {
 // A process that hangs, or whose machine is gone, gets no requests: another one answers them.
 func TestServeBesideOneThatHangs(t *testing.T) {
 	url := external(t)
-	p, err := natslog.OpenPlaces(t.Context(), natslog.Options{URL: url})
+	p, err := natslog.OpenPlaces(t.Context(), natslog.Options{URL: url}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -250,7 +245,7 @@ func TestPlacesOpenedTogether(t *testing.T) {
 		var opening sync.WaitGroup
 		for range 8 {
 			opening.Go(func() {
-				p, err := natslog.OpenPlaces(t.Context(), natslog.Options{URL: url, Stream: fmt.Sprint("s", i)})
+				p, err := natslog.OpenPlaces(t.Context(), natslog.Options{URL: url, Stream: fmt.Sprint("s", i)}, 0)
 				if err != nil {
 					t.Error(err)
 					return
@@ -265,7 +260,7 @@ func TestPlacesOpenedTogether(t *testing.T) {
 // A key that somebody has deleted is no placement.
 func TestPlaceIsDeleted(t *testing.T) {
 	url := external(t)
-	p, err := natslog.OpenPlaces(t.Context(), natslog.Options{URL: url})
+	p, err := natslog.OpenPlaces(t.Context(), natslog.Options{URL: url}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -288,7 +283,7 @@ func TestPlaceIsDeleted(t *testing.T) {
 	if err := conn.Flush(); err != nil {
 		t.Fatal(err)
 	}
-	late, err := natslog.OpenPlaces(t.Context(), natslog.Options{URL: url})
+	late, err := natslog.OpenPlaces(t.Context(), natslog.Options{URL: url}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -298,5 +293,99 @@ func TestPlaceIsDeleted(t *testing.T) {
 	}
 	if got, err := late.Claim(t.Context(), "gone", 1); got != 1 || err != nil {
 		t.Errorf("%d, %v", got, err)
+	}
+}
+
+// A bucket that is lost and made again knows no placement of a shard until the placements of that shard were added: nothing else
+// says that a placement was never made, or makes it in another shard.
+func TestPlacesAreLost(t *testing.T) {
+	url := external(t)
+	connect(t, natslog.Options{URL: url, Stream: natslog.ShardStream("", 2)})
+	var said bytes.Buffer
+	open := func() *natslog.Places {
+		p, err := natslog.OpenPlaces(t.Context(), natslog.Options{URL: url, Patience: time.Second, Logger: slog.New(slog.NewTextHandler(&said, nil))}, 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(p.Close)
+		return p
+	}
+	expect := func(p *natslog.Places, name string, want int, lacks ...int) {
+		t.Helper()
+		var partial *natslog.PartialError
+		for call, ask := range map[string]func() (int, error){
+			"Shard": func() (int, error) { return p.Shard(t.Context(), name) },
+			"Claim": func() (int, error) { return p.Claim(t.Context(), name, 1) },
+		} {
+			partial = nil
+			got, err := ask()
+			if errors.As(err, &partial); got != want || (err != nil) != (lacks != nil) || lacks != nil && !slices.Equal(partial.Lacks(), lacks) {
+				t.Errorf("%s of %s: %d, %v, want %d, shards that lack %v", call, name, got, err, want, lacks)
+			}
+		}
+		if got, err := p.Lacks(t.Context()); lacks != nil && (!slices.Equal(got, lacks) || err != nil) {
+			t.Errorf("lacks %v, %v, want %v", got, err, lacks)
+		}
+	}
+	add := func(p *natslog.Places, shard int, names []string, elsewhere map[string]int) {
+		t.Helper()
+		if got, err := p.Add(t.Context(), shard, names); err != nil || !maps.Equal(got, elsewhere) {
+			t.Errorf("%v, %v, want %v", got, err, elsewhere)
+		}
+	}
+	p := open()
+	if !strings.Contains(said.String(), "the bucket of the shards was lost") {
+		t.Error("a bucket that is missing beside a log is made again silently")
+	}
+	expect(p, "home", 0, 1, 2, 3)
+	add(p, 3, []string{"home"}, nil)
+	expect(p, "home", 3)
+	expect(p, "other", 0, 1, 2)
+	add(p, 1, []string{"home", "more"}, map[string]int{"home": 3})
+	expect(p, "other", 0, 2)
+	add(p, 2, nil, nil)
+	if got, err := p.Shard(t.Context(), "other"); got != 0 || err != nil {
+		t.Errorf("%d, %v", got, err)
+	}
+	if got, err := p.Claim(t.Context(), "other", 2); got != 2 || err != nil {
+		t.Errorf("%d, %v", got, err)
+	}
+	if counts, err := p.Counts(t.Context()); err != nil || !maps.Equal(counts, map[int]int{1: 1, 2: 1, 3: 1}) {
+		t.Errorf("%v, %v", counts, err)
+	}
+
+	// Lost while p runs, which remembers what it knew and claims nothing by that.
+	if err := jetStream(t, url).DeleteKeyValue("vitrine-shards"); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := p.Lacks(t.Context()); err != nil || !slices.Equal(got, []int{1, 2, 3}) {
+		t.Errorf("%v, %v", got, err)
+	}
+	add(p, 2, []string{"other"}, nil)
+	if got, err := p.Shard(t.Context(), "home"); got != 3 || err != nil {
+		t.Errorf("%d, %v", got, err)
+	}
+	var partial *natslog.PartialError
+	if got, err := p.Claim(t.Context(), "home", 3); got != 0 || !errors.As(err, &partial) {
+		t.Errorf("%d, %v: a placement that was only remembered is claimed", got, err)
+	}
+	expect(p, "other", 2)
+	late := open()
+	var adding sync.WaitGroup
+	for shard, of := range map[int]*natslog.Places{1: p, 3: late} {
+		adding.Go(func() { add(of, shard, []string{fmt.Sprint("of", shard)}, nil) })
+	}
+	adding.Wait()
+	for shard := 1; shard <= 3; shard += 2 {
+		expect(late, fmt.Sprint("of", shard), shard)
+	}
+	if got, err := late.Lacks(t.Context()); err != nil || got != nil {
+		t.Errorf("lacks %v, %v", got, err)
+	}
+	if _, err := jetStream(t, url).Publish("$KV.vitrine-shards.=added", []byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := late.Claim(t.Context(), "never", 1); err == nil || !strings.Contains(err.Error(), `the key "=added" of the bucket "vitrine-shards" is "x"`) {
+		t.Error(err)
 	}
 }
