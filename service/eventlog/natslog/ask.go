@@ -13,11 +13,11 @@ import (
 
 // ask sends a request that may be repeated, until it is answered or the store's patience ends. A server never
 // answers a request that came while its cluster had no leader, so one long wait would outlast the election
-// for nothing. Each wait is longer than the one before, because a busy server may need more than the first.
+// for nothing. Each wait is longer than the one before, up to longAttempt, because a busy server may need more than the first.
 func ask[T any](ctx context.Context, s *Store, request func(context.Context) (T, error)) (T, error) {
 	patient, cancel := context.WithTimeout(ctx, s.options.Patience)
 	defer cancel()
-	for wait := min(attempt, shortAttempt); ; wait += wait / 2 {
+	for wait := min(attempt, shortAttempt); ; wait = longer(wait) {
 		answer, err := within(patient, wait, request)
 		if err == nil || !isUnanswered(err) || s.isClosed() {
 			return answer, err
@@ -38,6 +38,12 @@ var errUnanswered = errors.New("no answer")
 
 // shortAttempt is the first wait for the answer to a request that changes nothing.
 var shortAttempt = 500 * time.Millisecond
+
+// longAttempt is the longest wait for an answer.
+const longAttempt = 5 * time.Second
+
+// longer returns the wait after one in which no answer came.
+func longer(wait time.Duration) time.Duration { return max(wait, min(wait+wait/2, longAttempt)) }
 
 // within sends a request once.
 func within[T any](ctx context.Context, wait time.Duration, request func(context.Context) (T, error)) (T, error) {

@@ -31,7 +31,7 @@ var errClaim = errors.New("the message is a claim")
 func (s *Store) claim(ctx context.Context) (uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.options.Patience)
 	defer cancel()
-	for wait := shortAttempt; ; wait += wait / 2 {
+	for wait := shortAttempt; ; wait = longer(wait) {
 		message := &nats.Msg{Subject: s.subject(), Header: nats.Header{writerHeader: {s.writer}}, Data: []byte(claimText)}
 		ack, err := within(ctx, wait, func(ctx context.Context) (*jetstream.PubAck, error) {
 			return s.js.PublishMsg(ctx, message, jetstream.WithMsgID(s.writer), jetstream.WithExpectStream(s.options.Stream), jetstream.WithRetryAttempts(0))

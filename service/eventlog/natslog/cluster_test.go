@@ -46,7 +46,12 @@ func newCluster(t testing.TB) *cluster {
 		o.Routes = routes
 		c.start(i)
 	}
-	t.Cleanup(func() { c.stop(0, 1, 2) })
+	t.Cleanup(func() {
+		if t.Failed() {
+			c.standing()
+		}
+		c.stop(0, 1, 2)
+	})
 	for i, s := range c.servers {
 		if !s.ReadyForConnections(patience) {
 			t.Fatalf("server %d does not listen on ports %d and %d", i, c.options[i].Port, c.options[i].Cluster.Port)
@@ -78,6 +83,15 @@ func (c *cluster) stop(servers ...int) {
 		})
 	}
 	group.Wait()
+}
+
+// standing logs what the servers know of each other.
+func (c *cluster) standing() {
+	c.Helper()
+	for i, s := range c.servers {
+		c.Logf("server %d on ports %d and %d: runs %v, listens %v, %d routes, leads the cluster %v of %d, and the stream %v", i, c.options[i].Port, c.options[i].Cluster.Port,
+			s.Running(), s.ReadyForConnections(0), s.NumRoutes(), s.JetStreamIsLeader(), len(s.JetStreamClusterPeers()), s.JetStreamIsStreamLeader("$G", "vitrine"))
+	}
 }
 
 // elected waits until the cluster has a leader.

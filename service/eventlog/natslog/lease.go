@@ -93,13 +93,17 @@ func (l *lease) take(ctx context.Context, s *Store, waits bool) error {
 		return err
 	}
 	var seen quiet
-	for patience := shortAttempt; ; {
+	begin := time.Now() // of the attempts to take it
+	for answer := shortAttempt; ; {
 		revision, held, err := l.look(ctx, s)
 		if err != nil {
 			return fmt.Errorf("natslog: the lease of %s: %w", s.where(), err)
 		}
 		s.holder.Store(&held)
 		renewed := seen.observe(revision, time.Now())
+		if renewed {
+			begin = time.Now()
+		}
 		from := s.seized.Load()
 		if from != nil && *from != held.Process {
 			s.seized.Store(nil)
@@ -110,7 +114,7 @@ func (l *lease) take(ctx context.Context, s *Store, waits bool) error {
 			return fmt.Errorf("%w: %s writes %s", eventlog.ErrAlive, held, s.where())
 		case revision == 0 || held.Process == s.options.Process || s.options.TakeOver || from != nil || seen.lasted > held.silence():
 			l.value = value
-			err := l.put(ctx, revision, patience)
+			err := l.put(ctx, revision, answer)
 			if err == nil {
 				s.holder.Store(&mine)
 				if s.options.Standby && revision != 0 && held.Process != s.options.Process && seen.lasted <= held.silence() {
@@ -118,10 +122,10 @@ func (l *lease) take(ctx context.Context, s *Store, waits bool) error {
 				}
 				return nil
 			}
-			if !isWrongRevision(err) && (!isUnanswered(err) || patience > s.options.Patience) {
+			if !isWrongRevision(err) && (!isUnanswered(err) || time.Since(begin) > s.options.Patience) {
 				return fmt.Errorf("natslog: the lease of %s: %w", s.where(), err)
 			}
-			patience += patience / 2
+			answer = longer(answer)
 		}
 		if err := wait(ctx, pause); err != nil {
 			return err

@@ -144,6 +144,25 @@ func TestSlowAnswer(t *testing.T) {
 	})
 }
 
+// A server that was away for long is asked again soon: no attempt outlasts it by much.
+func TestAnswersAgain(t *testing.T) {
+	for _, away := range []time.Duration{time.Second, 20 * time.Second, 4 * time.Minute} {
+		synctest.Test(t, func(t *testing.T) {
+			begin := time.Now()
+			request := func(ctx context.Context) (int, error) {
+				if time.Since(begin) >= away {
+					return 7, nil
+				}
+				<-ctx.Done()
+				return 0, ctx.Err()
+			}
+			if n, err := natslog.Ask(t.Context(), 5*time.Minute, request); n != 7 || err != nil || time.Since(begin) > away+6*time.Second {
+				t.Errorf("away for %v: %d, %v after %v", away, n, err, time.Since(begin))
+			}
+		})
+	}
+}
+
 // Errors of a cluster that is not ready are no refusals.
 func TestAnsweredLater(t *testing.T) {
 	for refused, want := range map[*server.ApiError]bool{
