@@ -16,35 +16,41 @@ const (
 )
 
 // NumFew returns with how many of n items [Few] should begin for sets of at most k items. ok is false if n is too small.
-func NumFew(k AtMost, n int) (size int, ok bool) {
-	size = max(fewItems, fewPerSlot*int(k))
+func NumFew(k, n int) (size int, ok bool) {
+	size = max(fewItems, fewPerSlot*k)
 	return size, n >= fewGrowth*size
 }
 
-// Few finds the best set of at most k items for unequal revenues among many items, of which it looks only at a few. The
+// Few finds the best set within a quota for unequal revenues among many items, of which it looks only at a few. The
 // zero value is ready; it keeps its memory for the next call.
 type Few struct {
 	items   []int
 	revenue []float64
+	group   []int32
+	within  Partition // the family of the items
 }
 
-// Maximize finds the best set. largest are the size items of the largest utilities, or all with a utility above −∞ if
-// they are fewer; r are the revenues of all items, and utilities returns the utilities of the given items.
+// Maximize finds the best set within a quota of k items. largest are the size items of the largest utilities, or all with a
+// utility above −∞ if they are fewer; r are the revenues of all items, and utilities returns the utilities of the given items.
 //
 // The search begins with C = largest. Let S be the best set within C, R = R(S), τ the smallest gain v_i (r_i − R) in S, 0
 // if S has fewer than k items, and v the largest exp(u_i) outside C. S is the best set of all if no gain outside C is
-// larger than τ, which holds if all revenues outside C are at most
+// larger than τ, because an item from outside could only take the place of one of S. This holds if all revenues outside
+// C are at most
 //
 //	ρ = R + τ/v
 //
 // Items with larger revenues join C, until there are none outside. ok is false if C becomes 16 times as large. If several
 // sets have the same expected revenue, up to rounding, [Maximize] may find another one of them.
-func (f *Few) Maximize(k AtMost, r []float64, largest []int, size int, utilities func(items []int) []float64) (best vitrine.Assortment, ok bool) {
+func (f *Few) Maximize(q Quota, r []float64, largest []int, size int, utilities func(items []int) []float64) (best vitrine.Assortment, ok bool) {
 	f.items = append(f.items[:0], largest...)
+	if q.hidesAny() {
+		f.items = slices.DeleteFunc(f.items, q.hides)
+	}
 	full, least := len(largest) == size, math.Inf(-1)
 	for {
 		u := utilities(f.items)
-		if full && math.IsInf(least, -1) {
+		if full && math.IsInf(least, -1) && len(u) > 0 {
 			least = slices.Min(u)
 		}
 		f.revenue = scratch.Grow(f.revenue, len(f.items))
@@ -52,10 +58,10 @@ func (f *Few) Maximize(k AtMost, r []float64, largest []int, size int, utilities
 			f.revenue[j] = r[i]
 		}
 		var revenue float64
-		best, revenue = Maximize(best, k, u, f.revenue)
+		best, revenue = Maximize(best, f.family(&q), u, f.revenue)
 		had := len(f.items)
 		if full {
-			f.join(r, f.bound(best, u, revenue, least, int(k)), fewGrowth*size)
+			f.join(&q, r, f.bound(best, u, revenue, least, q.Size), fewGrowth*size)
 		}
 		switch len(f.items) {
 		case had:
@@ -67,6 +73,19 @@ func (f *Few) Maximize(k AtMost, r []float64, largest []int, size int, utilities
 			return nil, false
 		}
 	}
+}
+
+// family returns the sets of C within a quota, which hides none of its items.
+func (f *Few) family(q *Quota) vitrine.Constraint {
+	if q.Group == nil {
+		return AtMost(q.Size)
+	}
+	f.group = scratch.Grow(f.group, len(f.items))
+	for j, i := range f.items {
+		f.group[j] = q.Group[i]
+	}
+	f.within.items, f.within.quota = len(f.items), Quota{Size: q.Size, Group: f.group, Most: q.Most}
+	return &f.within
 }
 
 // bound returns ρ, less what rounding may add to it, for the best set of C and the largest log v.
@@ -83,11 +102,11 @@ func (f *Few) bound(best vitrine.Assortment, u []float64, revenue, least float64
 }
 
 // join adds the other items whose revenue is above rho, or is not comparable with it, until there are most of them.
-func (f *Few) join(r []float64, rho float64, most int) {
+func (f *Few) join(q *Quota, r []float64, rho float64, most int) {
 	had := f.items
 	for i, v := range r {
 		if !(v <= rho) && len(f.items) < most {
-			if _, there := slices.BinarySearch(had, i); !there {
+			if _, there := slices.BinarySearch(had, i); !there && !q.hides(i) {
 				f.items = append(f.items, i)
 			}
 		}

@@ -191,18 +191,18 @@ func (w *workspace) maximize(dst vitrine.Assortment, c vitrine.Constraint, b *Bo
 
 // maximizeFew solves for many items of known utilities by a few of them. It returns nil if these do not suffice.
 func (w *workspace) maximizeFew() vitrine.Assortment {
-	k, ok := w.c.(AtMost)
+	q, ok := QuotaOf(w.c)
 	if !ok || w.b.Known != nil {
 		return nil
 	}
 	u := w.b.Upper
-	size, ok := NumFew(k, len(u))
+	size, ok := NumFew(q.Size, len(u))
 	if !ok {
 		return nil
 	}
 	w.iterations++
 	w.next = largest(w.next, size, u, math.Inf(-1))
-	best, ok := w.few.Maximize(k, w.r, w.next, size, func(items []int) []float64 {
+	best, ok := w.few.Maximize(q, w.r, w.next, size, func(items []int) []float64 {
 		w.some = scratch.Grow(w.some, len(items))
 		for j, i := range items {
 			w.some[j] = u[i]

@@ -12,26 +12,33 @@ import (
 )
 
 // largest returns the offer of the slots' draws for equal revenues among many items, without the utilities of all of them in
-// memory. It is the one of pick. ok is false if there are few items, the family is not AtMost, places sell differently, or
+// memory. It is the one of pick. ok is false if there are few items, the family has no quota, places sell differently, or
 // a slot has no item of a utility above −∞.
+//
+// A slot takes the item of its largest sampled utility that may stand beside those of the slots before. That item is in the
+// slot's own best set within the quota: else each better item of that set that might take its place would be shown
+// already, and there is always one more in the set that may be added (Edmonds 1971).
 func (o *mixture) largest(w *mixtureScratch, family vitrine.Constraint, x *vitrine.Context) (s vitrine.Assortment, ok bool) {
-	k, ok := family.(assortment.AtMost)
+	q, ok := assortment.QuotaOf(family)
 	if !ok || o.places > 0 || w.n < search.MinSlots || !assortment.EqualRevenues(x.Revenue) {
 		return nil, false
 	}
 	z := o.standardisation(x.Features)
 	slots := len(w.expert)
-	best := search.Slots(w.n, slots, slots, func() (values func(dst []float64, from, to int), done func()) {
+	each := q
+	each.Size = min(q.Size, slots)
+	best := search.Slots(w.n, slots, each, func() (values func(dst []float64, from, to int), done func()) {
 		own := mixtures.Get().(*mixtureScratch)
 		return func(dst []float64, from, to int) {
 			items := o.standardised(&own.items, z, own.view.View(x.Features, from, to))
 			o.fillBlock(own, w, items, 0, slots, func(k int) []float64 { return dst[k*(to-from):][:to-from] })
 		}, func() { mixtures.Put(own) }
 	})
-	for _, b := range best[:max(0, min(int(k), slots))] {
+	s = make(vitrine.Assortment, 0, each.Size)
+	for _, b := range best[:each.Size] {
 		next, maximum := -1, math.Inf(-1)
 		for j, i := range b.Items {
-			if v := b.Values[j]; (v > maximum || v == maximum && i < next) && !slices.Contains(s, i) {
+			if v := b.Values[j]; (v > maximum || v == maximum && i < next) && !slices.Contains(s, i) && q.Allows(append(s, i)) {
 				next, maximum = i, v
 			}
 		}
@@ -41,7 +48,7 @@ func (o *mixture) largest(w *mixtureScratch, family vitrine.Constraint, x *vitri
 		s = append(s, next)
 	}
 	slices.Sort(s)
-	return append(vitrine.Assortment{}, s...), true
+	return s, true
 }
 
 // affineRows makes standardised rows of x = M a + c from short rows a. M has few entries that are not 0.

@@ -42,11 +42,25 @@ func TestManyItems(t *testing.T) {
 		}
 		return r
 	}
+	q, groups := assortment.Quota{Size: 4, Group: make([]int32, n), Most: 1}, make([]assortment.Group, 5)
+	for i := range n {
+		g := i % 7 % 5
+		q.Group[i] = int32(g)
+		groups[g].Items, groups[g].Max = append(groups[g].Items, i), 1
+	}
+	partition, err := assortment.NewPartition(n, q)
+	tree, err1 := assortment.NewLaminar(assortment.Rules{Items: n, Max: 4, Groups: groups})
+	if err != nil || err1 != nil {
+		t.Fatal(err, err1)
+	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	for _, r := range [][]float64{nil, revenues(0.1), revenues(0.5), revenues(3)} {
 		for seed := range uint64(4) {
 			draws := func() *rand.Rand { return rand.New(rand.NewPCG(seed, 2)) }
-			for _, limit := range []assortment.AtMost{4, 2} {
+			for _, family := range []struct{ limit, same vitrine.Constraint }{
+				{assortment.AtMost(4), assortment.AtMost(4)}, {assortment.AtMost(2), assortment.AtMost(2)}, {partition, tree},
+			} {
+				limit := family.limit
 				whole, mapped := &vitrine.Context{Features: x, Revenue: r, Feasible: limit}, &vitrine.Context{Features: a, Revenue: r, Feasible: limit}
 				w := new(mixtureScratch)
 				pi.begin(w, n, draws())
@@ -56,14 +70,14 @@ func TestManyItems(t *testing.T) {
 				pi.begin(w, n, draws())
 				runtime.GOMAXPROCS(1)
 				pi.fillSlots(w, x, 0, len(w.expert))
-				want := pi.pick(w, limit, r).Assortment
+				want := pi.pick(w, family.same, r).Assortment
 				for _, processors := range []int{1, 2} {
 					runtime.GOMAXPROCS(processors)
 					if got := pi.Offer(whole, draws()).Assortment; !slices.Equal(got, want) {
-						t.Errorf("seed %d, at most %d: %v, want %v", seed, limit, got, want)
+						t.Errorf("seed %d, %T: %v, want %v", seed, limit, got, want)
 					}
 					if got := given.Offer(mapped, draws()).Assortment; !slices.Equal(got, want) {
-						t.Errorf("seed %d, at most %d, short rows: %v, want %v", seed, limit, got, want)
+						t.Errorf("seed %d, %T, short rows: %v, want %v", seed, limit, got, want)
 					}
 				}
 			}

@@ -279,6 +279,11 @@ func (s *mixtureScratch) fill(family vitrine.Constraint, r, effects []float64) v
 	for k := range s.expert {
 		s.take(family, s.answers[k], s.z[k*n:][:n], r, s.earned[k])
 	}
+	if _, ok := assortment.QuotaOf(family); ok { // which demands nothing
+		answer := append(vitrine.Assortment{}, s.taken...)
+		slices.Sort(answer)
+		return answer
+	}
 	z := s.z[(len(s.expert)-1)*n:][:n]
 	for i := range s.gain {
 		s.gain[i] = z[i] - 3*maxSample
@@ -338,8 +343,8 @@ func (s *mixtureScratch) take(family vitrine.Constraint, left vitrine.Assortment
 
 // stands reports whether a set of the family has all items taken.
 func (s *mixtureScratch) stands(family vitrine.Constraint) bool {
-	if k, ok := family.(assortment.AtMost); ok {
-		return len(s.taken) <= int(k)
+	if q, ok := assortment.QuotaOf(family); ok {
+		return q.Allows(s.taken)
 	}
 	clear(s.gain)
 	for _, i := range s.taken {

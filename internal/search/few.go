@@ -6,11 +6,11 @@ import (
 	"vitrine/utility"
 )
 
-// few finds the best set of at most k items for unequal revenues among a few items, at first size of them: see
+// few finds the best set within a quota for unequal revenues among a few items, at first size of them: see
 // [assortment.Few].
-func (s *search) few(o *Optimistic, sketcher utility.Sketcher, k assortment.AtMost, size int, x *vitrine.Context, workers int) (best vitrine.Assortment, ok bool) {
-	largest := s.top(o, sketcher, x.Features, size, workers)
-	return s.fewItems.Maximize(k, x.Revenue, largest, size, func(items []int) []float64 {
+func (s *search) few(o *Optimistic, sketcher utility.Sketcher, q assortment.Quota, size int, x *vitrine.Context, workers int) (best vitrine.Assortment, ok bool) {
+	largest := s.top(o, sketcher, x.Features, assortment.Quota{Size: size}, workers)
+	return s.fewItems.Maximize(q, x.Revenue, largest, size, func(items []int) []float64 {
 		s.some = o.utilities(s, s.some, &vitrine.Context{Features: s.rows.Rows(x.Features, items)})
 		return s.some
 	})

@@ -9,8 +9,8 @@
 // computation, bit for bit, in whatever order the items are visited.
 //
 //	optimistic.go  the utilities, and the choice between the ways to maximise
-//	top.go         equal revenues and at most K items: the K largest utilities
-//	few.go         unequal revenues and at most K items: a few items, and a proof that they suffice
+//	top.go         equal revenues and a quota: the K largest utilities within it
+//	few.go         unequal revenues and a quota: a few items, and a proof that they suffice
 //	intervals.go   anything else: bounds for [assortment.MaximizeBounds]
 //	workers.go     goroutines that read the context once, in blocks of rows
 package search
@@ -69,13 +69,13 @@ func (o *Optimistic) Maximize(c vitrine.Constraint, x *vitrine.Context) vitrine.
 	workers := numWorkers(n)
 	sketcher, ok := o.Model.(utility.Sketcher)
 	sketches := ok && o.Radius != 0 && n >= max(minItems, minItemsPerParam*len(o.Params))
-	k, atMost := c.(assortment.AtMost)
-	if atMost && (sketches || o.Radius == 0 && n >= minItems) {
+	q, ok := assortment.QuotaOf(c)
+	if ok && (sketches || o.Radius == 0 && n >= minItems) {
 		if assortment.EqualRevenues(x.Revenue) {
-			return s.top(o, sketcher, x.Features, int(k), workers)
+			return s.top(o, sketcher, x.Features, q, workers)
 		}
-		if size, ok := assortment.NumFew(k, n); ok {
-			if best, ok := s.few(o, sketcher, k, size, x, workers); ok {
+		if size, ok := assortment.NumFew(q.Size, n); ok {
+			if best, ok := s.few(o, sketcher, q, size, x, workers); ok {
 				return best
 			}
 		}

@@ -39,7 +39,7 @@ func exhaustive(o *Optimistic, x *mat.Dense) []float64 {
 
 // pruned returns what a search with any number of workers finds.
 func pruned(o *Optimistic, x *mat.Dense, k, workers int) vitrine.Assortment {
-	return new(search).top(o, o.Model.(utility.Sketcher), x, k, workers)
+	return new(search).top(o, o.Model.(utility.Sketcher), x, assortment.Quota{Size: k}, workers)
 }
 
 // hardItems draws items with equal rows, rows close to each other, and rows of
@@ -149,8 +149,44 @@ func TestSearchIsExact(t *testing.T) {
 					t.Fatalf("%v, N = %d, K = %d, %d workers: %v, want %v", o.Model, n, k, workers, got, want)
 				}
 			}
+			q, same := quota(t, rng, n, k)
+			want, _ = assortment.Maximize(nil, same, z, nil)
+			for workers := 1; workers <= 3; workers++ {
+				if got := new(search).top(o, o.Model.(utility.Sketcher), x, q, workers); !slices.Equal(got, want) {
+					t.Fatalf("%v, N = %d, %+v, %d workers: %v, want %v", o.Model, n, q, workers, got, want)
+				}
+			}
 		}
 	})
+}
+
+// quota returns a quota among n items, of at most k, and the same family as a tree.
+func quota(t interface{ Fatal(...any) }, rng *rand.Rand, n, k int) (assortment.Quota, vitrine.Constraint) {
+	q := assortment.Quota{Size: k, Group: make([]int32, n), Most: 1 + rng.IntN(3)}
+	rules := assortment.Rules{Items: n, Max: k, Groups: make([]assortment.Group, 1+rng.IntN(20))}
+	for g := range rules.Groups {
+		rules.Groups[g].Max = q.Most
+	}
+	for i := range q.Group {
+		g := rng.IntN(len(rules.Groups)+1) - 1
+		if q.Group[i] = int32(g); g >= 0 {
+			rules.Groups[g].Items = append(rules.Groups[g].Items, i)
+		}
+		if rng.IntN(10) == 0 {
+			q.Exclude = append(q.Exclude, i)
+		}
+	}
+	rules.Exclude = q.Exclude
+	p, err := assortment.NewPartition(n, q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same, err := assortment.NewLaminar(rules)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q, _ = assortment.QuotaOf(p)
+	return q, same
 }
 
 // halves allows k items of an even index and as many of an odd one, and is
@@ -243,14 +279,18 @@ func TestFewItemsSuffice(t *testing.T) {
 		if slices.Max(z) > 700 || slices.Min(z) < -700 {
 			continue
 		}
-		_, want := assortment.Maximize(nil, assortment.AtMost(k), z, x.Revenue)
-		got, ok := new(search).few(o, m, assortment.AtMost(k), max(2, n/64), x, 1+rng.IntN(2))
+		q, family := assortment.Quota{Size: k}, vitrine.Constraint(assortment.AtMost(k))
+		if seed%3 == 0 {
+			q, family = quota(t, rng, n, k)
+		}
+		_, want := assortment.Maximize(nil, family, z, x.Revenue)
+		got, ok := new(search).few(o, m, q, max(2, n/64), x, 1+rng.IntN(2))
 		if !ok {
 			missed++
 			continue
 		}
 		found++
-		if have := vitrine.ExpectedRevenue(got, z, x.Revenue); !slices.IsSorted(got) || len(got) > k || !(have >= want*(1-1e-9)) {
+		if have := vitrine.ExpectedRevenue(got, z, x.Revenue); !slices.IsSorted(got) || !family.Contains(got) || !(have >= want*(1-1e-9)) {
 			t.Fatalf("seed %d, N = %d, K = %d: %v earns %v, the best set %v", seed, n, k, got, have, want)
 		}
 	}
@@ -354,7 +394,7 @@ func TestSearchPanics(t *testing.T) {
 	wrong, x := hardItems(rng, n, 4), hardItems(rng, n, 3)
 	sketcher, s := o.Model.(utility.Sketcher), new(search)
 	for name, call := range map[string]func(x *mat.Dense) vitrine.Assortment{
-		"equal revenues": func(x *mat.Dense) vitrine.Assortment { return s.top(o, sketcher, x, 5, 3) },
+		"equal revenues": func(x *mat.Dense) vitrine.Assortment { return s.top(o, sketcher, x, assortment.Quota{Size: 5}, 3) },
 		"unequal revenues": func(x *mat.Dense) vitrine.Assortment {
 			r := unequal(rand.New(rand.NewPCG(11, 5)), n)
 			return s.maximize(o, sketcher, assortment.AtMost(5), &vitrine.Context{Features: x, Revenue: r}, 3)
@@ -395,11 +435,11 @@ func TestSearchComputesFewNorms(t *testing.T) {
 	}
 	o := &Optimistic{Model: m, Params: w, Inverse: v.Inverse(), Radius: 1}
 	s := new(search)
-	s.top(o, m, x, 10, 1)
+	s.top(o, m, x, assortment.Quota{Size: 10}, 1)
 	if n := s.numNorms.Load(); n > 2000 {
 		t.Errorf("%d norms of 20000 items", n)
 	}
-	few, ok := s.few(o, m, 10, 512, &vitrine.Context{Features: x, Revenue: unequal(rng, 20000)}, 1)
+	few, ok := s.few(o, m, assortment.Quota{Size: 10}, 512, &vitrine.Context{Features: x, Revenue: unequal(rng, 20000)}, 1)
 	if n := s.numNorms.Load(); n > 4000 || !ok || len(few) != 10 {
 		t.Errorf("%d norms of 20000 items of unequal revenues, %v", n, few)
 	}
@@ -412,11 +452,11 @@ func TestSearchComputesFewNorms(t *testing.T) {
 // An item that another worker's items equal is still found, because it may be lower than they are.
 func TestEqualUtilitiesOfTwoWorkers(t *testing.T) {
 	o := &Optimistic{Model: utility.NewLinear(1, false), Params: []float64{2}}
-	s := &search{o: o, x: mat.NewDense(10, 1, slices.Repeat([]float64{3}, 10)), k: 3}
+	s := &search{o: o, x: mat.NewDense(10, 1, slices.Repeat([]float64{3}, 10)), quota: assortment.Quota{Size: 3}}
 	w := &worker{search: s}
-	w.best.reset(s.k)
+	w.best.Reset(s.quota, math.Inf(-1))
 	s.raise(6)
-	if w.rankKnown(0, 10); len(w.best.items) != 3 || slices.Max(w.best.items) != 2 {
-		t.Errorf("the best are %v", w.best.items)
+	if w.rankKnown(0, 10); len(w.best.Items) != 3 || slices.Max(w.best.Items) != 2 {
+		t.Errorf("the best are %v", w.best.Items)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"vitrine/assortment"
 	"vitrine/internal/panics"
 )
 
@@ -72,23 +73,23 @@ func Each(tasks, n int, do func(task int)) {
 // numWorkers returns the number of goroutines for n items.
 func numWorkers(n int) int { return max(1, min(runtime.GOMAXPROCS(0), n/(2*claimItems))) }
 
-// Best are the items with the largest values of a slot, in no order, and their values.
+// Best is the set with the largest values of a slot, in no order, and these values.
 type Best struct {
 	Items  []int
 	Values []float64
 }
 
-// Slots finds for each of some slots the k of n items with the largest values above −∞, of equal ones the lower items;
-// all such items if they are fewer. It takes little memory, however large n is.
+// Slots finds for each of some slots the set within a quota, among n items, with the largest values above −∞, of equal
+// ones the lower items. It takes little memory, however large n is.
 //
 // Each goroutine calls begin, and in the end done. Between, values stores the values of the items from ≤ i < to, one slot
 // after another. The result does not depend on the number of goroutines if values does not.
-func Slots(n, slots, k int, begin func() (values func(z []float64, from, to int), done func())) []Best {
-	rankings := make([][]ranking, numWorkers(n)) // the number of processors may change
+func Slots(n, slots int, q assortment.Quota, begin func() (values func(z []float64, from, to int), done func())) []Best {
+	rankings := make([][]assortment.Ranking, numWorkers(n)) // the number of processors may change
 	blocks(n, len(rankings), func(worker int) (func(from, to int), func()) {
-		best, z := make([]ranking, slots), make([]float64, slots*blockRows)
+		best, z := make([]assortment.Ranking, slots), make([]float64, slots*blockRows)
 		for s := range best {
-			best[s].reset(k)
+			best[s].Reset(q, math.Inf(-1))
 		}
 		rankings[worker] = best
 		values, done := begin()
@@ -96,7 +97,7 @@ func Slots(n, slots, k int, begin func() (values func(z []float64, from, to int)
 			size := to - from
 			values(z[:slots*size], from, to)
 			for s := range best {
-				best[s].addAll(from, z[s*size:(s+1)*size])
+				best[s].AddAll(from, z[s*size:(s+1)*size])
 			}
 		}, done
 	})
@@ -104,27 +105,11 @@ func Slots(n, slots, k int, begin func() (values func(z []float64, from, to int)
 	for s := range all {
 		r := &rankings[0][s]
 		for _, other := range rankings[1:] {
-			for j, i := range other[s].items {
-				r.add(i, other[s].z[j])
+			for j, i := range other[s].Items {
+				r.Add(i, other[s].Values[j])
 			}
 		}
-		all[s] = Best{r.items, r.z}
+		all[s] = Best{r.Items, r.Values}
 	}
 	return all
-}
-
-// addAll adds the items from one on. No item of the ranking is above them.
-func (r *ranking) addAll(from int, z []float64) {
-	minimum := math.Inf(-1)
-	if r.full() {
-		minimum = r.z[0]
-	}
-	for j, v := range z {
-		if !(v > minimum) {
-			continue
-		}
-		if r.add(from+j, v); r.full() {
-			minimum = r.z[0]
-		}
-	}
 }

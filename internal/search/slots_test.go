@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync/atomic"
 	"testing"
+
+	"vitrine/assortment"
 )
 
 // Slots are those of a sort, of equal values the lower items, with any number of processors.
@@ -35,7 +37,7 @@ func TestSlots(t *testing.T) {
 	}
 	for _, processors := range []int{1, 2, 4} {
 		runtime.GOMAXPROCS(processors)
-		for s, best := range Slots(n, slots, k, begin) {
+		for s, best := range Slots(n, slots, assortment.Quota{Size: k}, begin) {
 			if have := slices.Sorted(slices.Values(best.Items)); !slices.Equal(have, want[s]) {
 				t.Fatalf("slot %d has %v, want %v", s, have, want[s])
 			}
@@ -57,7 +59,7 @@ func TestSlotsPanic(t *testing.T) {
 			t.Errorf("%v after %d of %d have ended", v, done.Load(), begun.Load())
 		}
 	}()
-	Slots(20*claimItems, 1, 1, func() (func(dst []float64, from, to int), func()) {
+	Slots(20*claimItems, 1, assortment.Quota{Size: 1}, func() (func(dst []float64, from, to int), func()) {
 		begun.Add(1)
 		return func(dst []float64, from, _ int) {
 			clear(dst)

@@ -7,6 +7,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"vitrine"
+	"vitrine/assortment"
 	"vitrine/internal/gram"
 	"vitrine/internal/scratch"
 	"vitrine/utility"
@@ -15,12 +16,13 @@ import (
 // resolveItems is the number of items left that are worth the gradients of a block.
 const resolveItems = 64
 
-// top returns the k items with the largest optimistic utilities above −∞, or all such
-// items if there are fewer. Of equal ones it takes the lower item.
-func (s *search) top(o *Optimistic, sketcher utility.Sketcher, x *mat.Dense, k, workers int) vitrine.Assortment {
+// top returns the set within a quota of k items with the largest optimistic utilities above −∞; it has fewer items if
+// there are no k. Of equal ones it takes the lower item.
+func (s *search) top(o *Optimistic, sketcher utility.Sketcher, x *mat.Dense, q assortment.Quota, workers int) vitrine.Assortment {
 	n, _ := x.Dims()
-	s.k = min(k, n)
-	if s.k < 1 {
+	s.quota = q
+	s.quota.Size = min(q.Size, n)
+	if s.quota.Size < 1 {
 		return vitrine.Assortment{}
 	}
 	s.sure.Store(math.Float64bits(math.Inf(-1)))
@@ -33,18 +35,18 @@ func (s *search) top(o *Optimistic, sketcher utility.Sketcher, x *mat.Dense, k, 
 	}
 	defer s.end()
 	active := s.each(rank, workers)
-	s.best.reset(s.k)
+	s.best.Reset(s.quota, math.Inf(-1))
 	for _, w := range active {
-		for j, i := range w.best.items {
-			s.best.add(i, w.best.z[j])
+		for j, i := range w.best.Items {
+			s.best.Add(i, w.best.Values[j])
 		}
 	}
-	answer := append(make(vitrine.Assortment, 0, s.k), s.best.items...)
+	answer := append(make(vitrine.Assortment, 0, s.quota.Size), s.best.Items...)
 	slices.Sort(answer)
 	return answer
 }
 
-// threshold returns a z that k items are known to reach, −∞ as long as none is known.
+// threshold returns a z that a set of k items is known to reach, −∞ as long as none is known.
 func (s *search) threshold() float64 { return math.Float64frombits(s.sure.Load()) }
 
 // raise makes the threshold at least z.
@@ -65,12 +67,10 @@ func (w *worker) rankKnown(from, to int) {
 	minimum := s.threshold()
 	for i, u := range w.u {
 		if z := u + s.o.Slack; !(z < minimum) {
-			w.best.add(from+i, z)
+			w.best.Add(from+i, z)
 		}
 	}
-	if w.best.full() {
-		s.raise(w.best.z[0])
-	}
+	s.raise(w.best.Threshold())
 }
 
 // rank searches the items from ≤ i < to.
@@ -160,70 +160,8 @@ func (w *worker) resolve() {
 	s.o.Inverse.Norms(w.norms, g)
 	s.numNorms.Add(int64(len(w.left)))
 	for j, i := range w.left {
-		w.best.add(i, s.o.at(w.f[j], w.norms[j]))
+		w.best.Add(i, s.o.at(w.f[j], w.norms[j]))
 	}
 	w.left, w.bounds = w.left[:0], w.bounds[:0]
-	if w.best.full() {
-		s.raise(w.best.z[0])
-	}
-}
-
-// ranking holds the k items with the largest z above −∞, of equal ones the lower
-// item. It is a heap with the item to be replaced first at its root.
-type ranking struct {
-	k     int
-	items []int
-	z     []float64
-}
-
-func (r *ranking) reset(k int) {
-	r.k, r.items, r.z = k, slices.Grow(r.items[:0], k), slices.Grow(r.z[:0], k)
-}
-
-func (r *ranking) full() bool { return len(r.items) == r.k }
-
-// before reports whether (i, z) is replaced before the item at j.
-func (r *ranking) before(i int, z float64, j int) bool {
-	return z < r.z[j] || z == r.z[j] && i > r.items[j]
-}
-
-func (r *ranking) add(i int, z float64) {
-	if !(z > math.Inf(-1)) {
-		return
-	}
-	if !r.full() {
-		r.items, r.z = append(r.items, i), append(r.z, z)
-		for j := len(r.items) - 1; j > 0; {
-			parent := (j - 1) / 2
-			if !r.before(r.items[j], r.z[j], parent) {
-				break
-			}
-			r.swap(j, parent)
-			j = parent
-		}
-		return
-	}
-	if r.before(i, z, 0) {
-		return
-	}
-	r.items[0], r.z[0] = i, z
-	for j := 0; ; {
-		child := 2*j + 1
-		if child >= len(r.items) {
-			return
-		}
-		if child+1 < len(r.items) && r.before(r.items[child+1], r.z[child+1], child) {
-			child++
-		}
-		if !r.before(r.items[child], r.z[child], j) {
-			return
-		}
-		r.swap(j, child)
-		j = child
-	}
-}
-
-func (r *ranking) swap(a, b int) {
-	r.items[a], r.items[b] = r.items[b], r.items[a]
-	r.z[a], r.z[b] = r.z[b], r.z[a]
+	s.raise(w.best.Threshold())
 }

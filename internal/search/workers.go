@@ -51,9 +51,9 @@ type search struct {
 	g, items scratch.Matrix
 
 	// Of the K largest:
-	k    int
-	sure atomic.Uint64 // the bits of a z that k items reach
-	best ranking
+	quota assortment.Quota // of k items
+	sure  atomic.Uint64    // the bits of a z that k items reach
+	best  assortment.Ranking
 
 	intervals intervals
 
@@ -70,7 +70,9 @@ func (s *search) begin(o *Optimistic, sketcher utility.Sketcher, x *mat.Dense) {
 }
 
 // end forgets what is the caller's.
-func (s *search) end() { s.o, s.sketcher, s.bound, s.x = nil, nil, nil, nil }
+func (s *search) end() {
+	s.o, s.sketcher, s.bound, s.x, s.quota = nil, nil, nil, nil, assortment.Quota{}
+}
 
 // each calls block for all blocks of items, on the given number of workers, and
 // returns these. If a worker panics, each panics after all have ended.
@@ -100,7 +102,7 @@ func (s *search) numSketched() int { return min(sketchDirections, s.bound.NumDir
 type worker struct {
 	search *search
 	run    func()
-	best   ranking // of the items that it visited
+	best   assortment.Ranking // of the items that it visited
 
 	// Of a block:
 	view             scratch.Matrix
@@ -122,7 +124,7 @@ func (w *worker) work() {
 	defer s.panics.Catch()
 	n, d := s.x.Dims()
 	w.reserve(d, len(s.o.Params))
-	w.best.reset(s.k)
+	w.best.Reset(s.quota, math.Inf(-1))
 	w.directions = 0
 	for {
 		to := int(s.next.Add(claimItems))

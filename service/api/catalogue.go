@@ -16,7 +16,7 @@ type CatalogueItem struct {
 	Available  *bool          `json:"available,omitempty" default:"true" doc:"whether it may be shown"`
 	ValidFrom  *time.Time     `json:"valid_from,omitempty" doc:"it may be shown from this time on"`
 	ValidUntil *time.Time     `json:"valid_until,omitempty" doc:"it may be shown before this time"`
-	Attributes map[string]any `json:"attributes,omitzero" doc:"numbers, strings and booleans by name, for filters; the policy does not see them"`
+	Attributes map[string]any `json:"attributes,omitzero" doc:"numbers, strings and booleans by name, for filters and limits; the policy does not see them"`
 	Payload    jsontext.Value `json:"payload,omitzero" doc:"any JSON, such as a title and a picture, which answers can carry"`
 }
 

@@ -8,7 +8,7 @@ type Placement struct {
 	MaxSize           int            `json:"max_size" minimum:"1" maximum:"1000" doc:"K, the max number of items that are shown"`
 	MaxItems          int            `json:"max_items,omitzero" default:"1000" minimum:"1" maximum:"1000000" doc:"the max number of items of a request"`
 	Features          []Feature      `json:"features" minItems:"1" doc:"what is known about items and users"`
-	AtMost            []Limit        `json:"at_most,omitempty" doc:"limits on how many items of each value of a category are shown"`
+	AtMost            []Limit        `json:"at_most,omitempty" doc:"limits on how many items of each value of a category or an attribute, or of a named group, are shown"`
 	Policy            map[string]any `json:"policy,omitzero" doc:"name, and its settings: see vitrine list policies. In an answer, all of them; if left out, the default policy"`
 	Rounds            int            `json:"rounds,omitzero" default:"100000" minimum:"1" doc:"T, the horizon in decisions, for policies that have one"`
 	Seed              uint64         `json:"seed" required:"false" doc:"the seed of all random draws"`
@@ -71,13 +71,18 @@ type Feature struct {
 	Default any      `json:"default,omitzero" doc:"of a number, a category or a text: the value if none is given; without it a missing value is an error"`
 }
 
-// Limit limits how many items of a group are shown. The group is either the items with the given
-// ids, or the items with the same value of a category.
+// Limit limits how many items of a group are shown. The group is the items with the given ids, those of the catalogue in a
+// named group, or those with the same value of a category or of an attribute in the catalogue.
 type Limit struct {
-	Items   []string `json:"items,omitempty" doc:"ids, in a request only"`
-	Feature string   `json:"feature,omitzero" doc:"a category of items"`
-	Most    int      `json:"most" minimum:"0"`
+	Items     []string `json:"items,omitempty" doc:"ids, in a request only"`
+	Feature   string   `json:"feature,omitzero" doc:"a category of items: each of its values is a group"`
+	Attribute string   `json:"attribute,omitzero" doc:"an attribute of the catalogue's items: each of its values is a group. Items without it are not limited"`
+	Group     string   `json:"group,omitzero" doc:"a name in the groups of the catalogue's items"`
+	Most      int      `json:"most" minimum:"0"`
 }
+
+// By returns the name of what groups the items, "" if their ids are given.
+func (l *Limit) By() string { return l.Feature + l.Attribute + l.Group }
 
 // PlacementList lists placements, sorted by name.
 type PlacementList struct {

@@ -54,7 +54,7 @@ func (p *RequestReader) begin(text []byte, maxItems int) {
 	if p.request.names == nil {
 		p.request = keysOf("decision_id", "items", "user", "size", "include", "exclude", "at_most", "slots", "baseline", "unit", "defer", "candidates", "filter", "strict", "payload")
 		p.item = keysOf("id", "features", "revenue")
-		p.limit = keysOf("items", "feature", "most")
+		p.limit = keysOf("items", "feature", "attribute", "group", "most")
 		p.slot = keysOf("id", "exclude")
 		p.features, p.user = anyKeys(maxNames), anyKeys(maxNames)
 	}
@@ -242,6 +242,10 @@ func (p *RequestReader) readLimit() (l Limit) {
 			l.Items = p.texts([]string{})
 		case "feature":
 			l.Feature = p.text()
+		case "attribute":
+			l.Attribute = p.text()
+		case "group":
+			l.Group = p.text()
 		case "most":
 			l.Most = p.whole()
 		}

@@ -260,6 +260,9 @@ func TestCatalogueIsAMap(t *testing.T) {
 				ids = append(ids, id())
 			}
 			checkSelection(t, c, want, ids, filter, now)
+			if rng.IntN(2) == 0 {
+				checkGroups(t, c, want)
+			}
 		}
 		records := slices.Collect(c.Freeze().Records())
 		again, err := Restore(s, c.Version(), slices.Values(records))
@@ -325,6 +328,55 @@ func compare(t *rapid.T, c *Catalogue, want model, version uint64) {
 	}
 	if (c.Revenues() != nil) != earning {
 		t.Fatalf("revenues other than 1: %v, want %v", c.Revenues() != nil, earning)
+	}
+}
+
+// checkGroups compares the groups of a catalogue's items with their values.
+func checkGroups(t *rapid.T, c *Catalogue, want model) {
+	for by, value := range map[GroupsBy]func(item *api.CatalogueItem) any{
+		{Category: "brand"}: func(item *api.CatalogueItem) any {
+			for _, f := range item.Features {
+				if f.Name == "brand" {
+					return f.Text
+				}
+			}
+			return "none"
+		},
+		{Attribute: "season"}: func(item *api.CatalogueItem) any { return item.Attributes["season"] },
+		{Attribute: "rating"}: func(item *api.CatalogueItem) any { return item.Attributes["rating"] },
+		{Group: "new"}: func(item *api.CatalogueItem) any {
+			if slices.Contains(item.Groups, "new") {
+				return "new"
+			}
+			return nil
+		},
+	} {
+		groups := c.Groups(by)
+		if len(groups.Of) != c.Len() {
+			t.Fatalf("%v: groups of %d items, want %d", by, len(groups.Of), c.Len())
+		}
+		number := map[any]int32{}
+		for slot, g := range groups.Of {
+			v := value(want[c.ID(int32(slot))])
+			if (v == nil) != (g == -1) {
+				t.Fatalf("%v: an item with the value %v is in group %d", by, v, g)
+			}
+			if k, ok := number[v]; ok && k != g {
+				t.Fatalf("%v: items of the value %v are in the groups %d and %d", by, v, k, g)
+			}
+			if number[v] = g; v == nil {
+				continue
+			}
+			if name := groups.Name(g); int(g) >= groups.Len() || !strings.Contains(name, fmt.Sprint(v)) {
+				t.Fatalf("%v: group %d of %d, of the value %v, is called %s", by, g, groups.Len(), v, name)
+			}
+			if k, ok := groups.Number(fmt.Sprint(v)); by.Category != "" && (!ok || k != g) {
+				t.Fatalf("%v: the value %v has the number %d, want %d", by, v, k, g)
+			}
+		}
+		if distinct := slices.Compact(slices.Sorted(maps.Values(number))); len(distinct) != len(number) {
+			t.Fatalf("%v: different values are in one group: %v", by, number)
+		}
 	}
 }
 

@@ -224,10 +224,11 @@ func literal(node ast.Node) (v api.Value, ok bool) {
 	return v, false
 }
 
-// filters are those of the last requests, with the items that satisfy each.
+// filters are those of the last requests, with the items that satisfy each, and the groups that they limit.
 type filters struct {
 	mu      sync.Mutex
 	of      map[string]*filtered
+	groups  map[GroupsBy]*Groups
 	touched []int32 // slots that have changed, in order
 }
 
@@ -247,11 +248,11 @@ type filtered struct {
 // touch notes that a slot has changed. The catalogue's writer calls it.
 func (l *filters) touch(slot int32) {
 	switch {
-	case len(l.of) == 0:
+	case len(l.of)+len(l.groups) == 0:
 	case len(l.touched) < maxTouched:
 		l.touched = append(l.touched, slot)
-	default: // filters are cheaper to compute again
-		l.of, l.touched = nil, nil
+	default: // they are cheaper to compute again
+		l.of, l.groups, l.touched = nil, nil, nil
 	}
 }
 

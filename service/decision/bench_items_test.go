@@ -23,7 +23,21 @@ func BenchmarkDecideByIDs(b *testing.B) {
 	}
 }
 
-func decideByIDs(b *testing.B, n int, policy string, equal bool) {
+// BenchmarkLimitsByIDs shows at most two items of a brand, of which there are 5000, and without or with a limit of a group.
+func BenchmarkLimitsByIDs(b *testing.B) {
+	limits := []api.Limit{{Attribute: "brand", Most: 2}, {Group: "sale", Most: 4}}
+	for _, n := range []int{100_000, 1_000_000} {
+		for _, policy := range []string{"ucb-mnl", "auto"} {
+			for _, equal := range []bool{true, false} {
+				for k := range 3 {
+					b.Run(fmt.Sprintf("%d/%s/equal=%v/%d", n, policy, equal, k), func(b *testing.B) { decideByIDs(b, n, policy, equal, limits[:k]...) })
+				}
+			}
+		}
+	}
+}
+
+func decideByIDs(b *testing.B, n int, policy string, equal bool, limits ...api.Limit) {
 	e := opened(b, decision.Options{Store: new(memlog.Store)})
 	features := numbers(10)[1:]
 	for j := range 5 {
@@ -35,13 +49,20 @@ func decideByIDs(b *testing.B, n int, policy string, equal bool) {
 	var items []api.CatalogueItem
 	for i := range r.Items {
 		item := api.CatalogueItem{ID: r.Items[i].ID, Features: r.Items[i].Features}
+		if limits != nil {
+			brand := i * 7919 % 5000
+			item.Attributes = map[string]any{"brand": fmt.Sprint("b", brand)}
+			if brand%2 == 0 { // groups are nested
+				item.Groups = []string{"sale"}
+			}
+		}
 		if !equal {
 			item.Revenue = r.Items[i].Revenue
 		}
 		items = append(items, item)
 	}
 	putItems(b, e, "home", items)
-	request := &api.Request{}
+	request := &api.Request{AtMost: limits}
 	for j := range 5 {
 		request.User = append(request.User, api.Number(fmt.Sprintf("u%d", 4-j), float64(j)/5))
 	}

@@ -39,14 +39,6 @@ func (r *request) id(i int) string {
 	return r.stock.items.ID(r.stock.slot(i))
 }
 
-// category returns the value of a candidate's category.
-func (r *request) category(s *feature.Schema, i int, name string) string {
-	if i < len(r.items) {
-		return s.Category(&r.items[i], name)
-	}
-	return s.Category(&api.Item{Features: r.stock.items.Features(r.stock.slot(i))}, name)
-}
-
 // slot returns where the catalogue has a candidate.
 func (c *candidates) slot(i int) int32 {
 	if c.All {

@@ -202,13 +202,12 @@ func (c *Config) check() error {
 	if c.schema, err = feature.New(c.Features); err != nil {
 		return err
 	}
-	limited := map[string]bool{}
 	for i, l := range c.AtMost {
 		field := fmt.Sprintf("/at_most/%d", i)
 		if l.Items != nil {
-			return api.Fieldf(field+"/items", "only requests have items: name a feature")
+			return api.Fieldf(field+"/items", "only requests have items: name a feature, an attribute or a group")
 		}
-		if err := checkCategory(l, field, c.schema, limited); err != nil {
+		if err := checkLimit(c.AtMost[:i], l, field, c.schema); err != nil {
 			return err
 		}
 	}
@@ -321,19 +320,29 @@ func (c *Config) learnerFields(o *Config) (fields []string) {
 	return fields
 }
 
-// checkCategory checks the limit of each category of a feature. A feature has one limit: each makes
-// as many groups as there are items.
-func checkCategory(l api.Limit, field string, s *feature.Schema, limited map[string]bool) error {
-	if !s.IsCategory(l.Feature) {
-		return api.Fieldf(field+"/feature", "%q: must be a category of items", l.Feature)
+// checkLimit checks a limit after others. What groups the items has one limit, because its groups would cross themselves.
+func checkLimit(before []api.Limit, l api.Limit, field string, s *feature.Schema) error {
+	given := 0
+	for _, has := range []bool{l.Items != nil, l.Feature != "", l.Attribute != "", l.Group != ""} {
+		if has {
+			given++
+		}
 	}
-	if l.Most < 0 {
+	switch {
+	case given != 1:
+		return api.Fieldf(field, "must have one of items, feature, attribute and group")
+	case l.Most < 0:
 		return api.Fieldf(field+"/most", "%d: must not be negative", l.Most)
+	case l.Feature != "" && !s.IsCategory(l.Feature):
+		return api.Fieldf(field+"/feature", "%q: must be a category of items", l.Feature)
+	case l.Items != nil:
+		return nil
 	}
-	if limited[l.Feature] {
-		return api.Fieldf(field+"/feature", "%q has a limit already", l.Feature)
+	for _, b := range before {
+		if groupsBy(b) == groupsBy(l) {
+			return api.Fieldf(field, "%q has a limit already", l.By())
+		}
 	}
-	limited[l.Feature] = true
 	return nil
 }
 

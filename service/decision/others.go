@@ -104,11 +104,11 @@ func (v *rivals) rules() []api.RuleCost {
 		}
 	}
 	for k, l := range q.AtMost {
-		on := cmp.Or(l.Feature, fmt.Sprint(k))
+		on := cmp.Or(l.By(), fmt.Sprint(k))
 		without(api.RuleCost{Rule: "at_most", On: on}, func(q *request, _ *Config) { q.AtMost = slices.Delete(slices.Clone(q.AtMost), k, k+1) })
 	}
 	for k, l := range v.config.AtMost {
-		without(api.RuleCost{Rule: "at_most", On: l.Feature}, func(_ *request, c *Config) { c.AtMost = slices.Delete(slices.Clone(c.AtMost), k, k+1) })
+		without(api.RuleCost{Rule: "at_most", On: l.By()}, func(_ *request, c *Config) { c.AtMost = slices.Delete(slices.Clone(c.AtMost), k, k+1) })
 	}
 	for k, s := range q.Slots {
 		for j, id := range s.Exclude {

@@ -139,6 +139,12 @@ func (r *request) sum() [32]byte {
 	if r.Unit != "" {
 		b = appendString(append(b, 3), r.Unit)
 	}
+	for i, l := range r.AtMost {
+		if l.Attribute != "" || l.Group != "" {
+			b = binary.AppendUvarint(append(b, 4), uint64(i))
+			b = appendString(appendString(b, l.Attribute), l.Group)
+		}
+	}
 	*buf = b
 	return sha256.Sum256(b)
 }

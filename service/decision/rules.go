@@ -11,6 +11,7 @@ import (
 	"vitrine"
 	"vitrine/assortment"
 	"vitrine/service/api"
+	"vitrine/service/catalogue"
 	"vitrine/service/feature"
 )
 
@@ -91,29 +92,31 @@ func (r *request) family(c *Config, index map[string]int) (vitrine.Constraint, e
 	if len(r.Include) == 0 && len(r.Exclude) == 0 && len(r.AtMost) == 0 && len(c.AtMost) == 0 {
 		return assortment.AtMost(size), nil
 	}
+	var limits []grouping
+	for _, l := range c.AtMost {
+		limits = append(limits, r.grouping(c.schema, l, "", index))
+	}
+	for i, l := range r.AtMost {
+		field := fmt.Sprintf("/at_most/%d", i)
+		if err := checkLimit(r.AtMost[:i], l, field, c.schema); err != nil {
+			return nil, err
+		}
+		if items := r.stock.items; l.Attribute != "" && items != nil && !items.HasAttribute(l.Attribute) {
+			return nil, api.Fieldf(field+"/attribute", "no item of the catalogue has the attribute %q", l.Attribute)
+		}
+		limits = append(limits, r.grouping(c.schema, l, fmt.Sprintf("at_most %d", i), index))
+	}
+	if r.Include == nil && len(limits) <= 1 {
+		return r.quota(size, limits, index)
+	}
 	rules := assortment.Rules{Items: r.len(), Max: size, Name: func(i int) string { return fmt.Sprintf("item %q", r.id(i)) }}
 	var err error
 	if rules.Include, err = find("/include", r.Include, index); err != nil {
 		return nil, err
 	}
 	rules.Exclude = present(r.Exclude, index)
-	for _, l := range c.AtMost {
-		rules.Groups = append(rules.Groups, r.byCategory(c.schema, l)...)
-	}
-	limited := map[string]bool{}
-	for i, l := range r.AtMost {
-		field := fmt.Sprintf("/at_most/%d", i)
-		if l.Items == nil {
-			if err := checkCategory(l, field, c.schema, limited); err != nil {
-				return nil, err
-			}
-			rules.Groups = append(rules.Groups, r.byCategory(c.schema, l)...)
-			continue
-		}
-		if l.Feature != "" || l.Most < 0 {
-			return nil, api.Fieldf(field, "must have items or a feature, and most ≥ 0")
-		}
-		rules.Groups = append(rules.Groups, assortment.Group{Name: fmt.Sprintf("at_most %d", i), Items: present(l.Items, index), Max: l.Most})
+	for _, l := range limits {
+		rules.Groups = append(rules.Groups, l.groups()...)
 	}
 	family, err := assortment.NewLaminar(rules)
 	if err != nil {
@@ -122,19 +125,115 @@ func (r *request) family(c *Config, index map[string]int) (vitrine.Constraint, e
 	return family, nil
 }
 
-// byCategory returns a group for every category of the items.
-func (r *request) byCategory(s *feature.Schema, l api.Limit) []assortment.Group {
-	var groups []assortment.Group
-	of := map[string]int{}
-	for i := range r.len() {
-		v := r.category(s, i, l.Feature)
-		g, ok := of[v]
-		if !ok {
-			g = len(groups)
-			of[v] = g
-			groups = append(groups, assortment.Group{Name: fmt.Sprintf("%s %q", l.Feature, v), Max: l.Most})
+// quota returns the sets within one limit at most, without items that must be shown.
+func (r *request) quota(size int, limits []grouping, index map[string]int) (vitrine.Constraint, error) {
+	q := assortment.Quota{Size: size, Exclude: present(r.Exclude, index)}
+	slices.Sort(q.Exclude)
+	for _, l := range limits {
+		q.Group, q.Most = l.of, l.most
+	}
+	family, err := assortment.NewPartition(r.len(), q)
+	if err != nil {
+		return nil, api.Fieldf("", "%v", err)
+	}
+	return family, nil
+}
+
+// grouping is a limit of the candidates: at most so many items of each group.
+type grouping struct {
+	of   []int32 // the number of each candidate's group; negative for none
+	most int
+	name func(group int32) string
+}
+
+// groupsBy returns what groups the items of a limit without ids.
+func groupsBy(l api.Limit) catalogue.GroupsBy {
+	return catalogue.GroupsBy{Category: l.Feature, Attribute: l.Attribute, Group: l.Group}
+}
+
+// grouping returns the groups of a limit, which is called name if it names its items.
+func (r *request) grouping(s *feature.Schema, l api.Limit, name string, index map[string]int) grouping {
+	n := r.len()
+	g := grouping{most: l.Most}
+	if l.Items != nil {
+		g.name = func(int32) string { return name }
+		g.of = slices.Repeat([]int32{-1}, n)
+		for _, i := range present(l.Items, index) {
+			g.of[i] = 0
 		}
-		groups[g].Items = append(groups[g].Items, i)
+		return g
+	}
+	var stored *catalogue.Groups
+	if r.stock.items != nil {
+		stored = r.stock.items.Groups(groupsBy(l))
+		g.name = stored.Name
+		if r.stock.from == 0 && r.stock.All {
+			g.of = stored.Of
+			return g
+		}
+	}
+	g.of = make([]int32, n)
+	values := map[string]int32{} // that only items of the request have
+	for i := range r.items {
+		if l.Feature == "" {
+			g.of[i] = -1
+			continue
+		}
+		g.of[i] = r.groupOf(s, &r.items[i], l.Feature, stored, values)
+	}
+	for i := len(r.items); i < n; i++ {
+		g.of[i] = stored.Of[r.stock.slot(i)]
+	}
+	known := 0
+	if stored != nil {
+		known = stored.Len()
+	}
+	names := make([]string, len(values))
+	for value, k := range values {
+		names[int(k)-known] = fmt.Sprintf("%s %q", l.Feature, value)
+	}
+	g.name = func(group int32) string {
+		if int(group) < known {
+			return stored.Name(group)
+		}
+		return names[int(group)-known]
+	}
+	return g
+}
+
+// groupOf returns the number of the group of an item's category: that of the catalogue's items, if any has the value, and
+// otherwise a number after theirs.
+func (r *request) groupOf(s *feature.Schema, item *api.Item, name string, stored *catalogue.Groups, values map[string]int32) int32 {
+	value, known := s.Category(item, name), 0
+	if stored != nil {
+		if k, ok := stored.Number(value); ok {
+			return k
+		}
+		known = stored.Len()
+	}
+	k, ok := values[value]
+	if !ok {
+		k = int32(known + len(values))
+		values[value] = k
+	}
+	return k
+}
+
+// groups returns the groups with the candidates in them.
+func (g *grouping) groups() []assortment.Group {
+	var groups []assortment.Group
+	at := map[int32]int{}
+	for i, number := range g.of {
+		if number < 0 {
+			continue
+		}
+		k, ok := at[number]
+		if !ok {
+			k = len(groups)
+			at[number] = k
+			groups = append(groups, assortment.Group{Name: g.name(number), Max: g.most})
+		}
+		groups[k].Items = append(groups[k].Items, i)
 	}
 	return groups
 }

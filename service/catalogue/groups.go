@@ -1,0 +1,128 @@
+package catalogue
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+
+	"vitrine/service/api"
+)
+
+// GroupsBy says what groups items: the value of a category, that of an attribute, or whether they are in a group.
+type GroupsBy struct {
+	Category, Attribute, Group string // one of them
+}
+
+// Groups are disjoint groups of the items.
+type Groups struct {
+	Of []int32 // the number of each item's group, by slot; −1 for none. It must not be changed
+
+	by     GroupsBy
+	mu     sync.Mutex
+	number map[api.Value]int32
+	values []api.Value // by number
+	seen   int         // of filters.touched; −1 if no item was
+}
+
+// Number returns the number of the group with a value; ok is false if no item has been in it.
+func (g *Groups) Number(value string) (number int32, ok bool) {
+	number, ok = g.number[api.Text("", value)]
+	return number, ok
+}
+
+// Len returns one more than the largest number.
+func (g *Groups) Len() int { return len(g.values) }
+
+// Name returns what errors call a group.
+func (g *Groups) Name(number int32) string {
+	value := ""
+	switch v := g.values[number]; v.Kind {
+	case api.IsText:
+		value = strconv.Quote(v.Text)
+	case api.IsNumber:
+		value = fmt.Sprint(v.Number)
+	default:
+		value = fmt.Sprint(v.Kind == isTrue)
+	}
+	return g.by.Category + g.by.Attribute + " " + value
+}
+
+// HasAttribute reports whether any item has an attribute.
+func (c *Catalogue) HasAttribute(name string) bool { return c.attributes[name] > 0 }
+
+const maxLists = 8 // of groups, each of 4 bytes an item
+
+// Groups returns the groups of all items. They are remembered, and only items that have changed are looked at again.
+// The category must be one of items.
+func (c *Catalogue) Groups(by GroupsBy) *Groups {
+	l := &c.filters
+	l.mu.Lock()
+	g := l.groups[by]
+	if g == nil {
+		for other := range l.groups {
+			if len(l.groups) < maxLists {
+				break
+			}
+			delete(l.groups, other)
+		}
+		if l.groups == nil {
+			l.groups = map[GroupsBy]*Groups{}
+		}
+		g = &Groups{by: by, number: map[api.Value]int32{}, seen: -1}
+		l.groups[by] = g
+	}
+	l.mu.Unlock()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	changed := g.seen < len(l.touched)
+	if !changed {
+		return g
+	}
+	n := c.Len()
+	var f fields
+	if g.seen < 0 || len(g.values) > 2*n+len(l.touched) { // most groups have no items left
+		clear(g.number)
+		g.values, g.Of = g.values[:0], make([]int32, n)
+		for slot := range int32(n) {
+			g.Of[slot] = g.find(c, slot, &f)
+		}
+	} else {
+		g.Of = append(slices.Clip(g.Of[:min(len(g.Of), n)]), make([]int32, max(0, n-len(g.Of)))...)
+		for _, slot := range l.touched[g.seen:] {
+			if int(slot) < n {
+				g.Of[slot] = g.find(c, slot, &f)
+			}
+		}
+	}
+	g.seen = len(l.touched)
+	return g
+}
+
+// find returns the number of an item's group.
+func (g *Groups) find(c *Catalogue, slot int32, f *fields) int32 {
+	c.read(f, slot)
+	var value api.Value
+	switch {
+	case g.by.Category != "":
+		value = api.Text("", c.Split().Schema().Category(&api.Item{Features: f.values}, g.by.Category))
+	case g.by.Attribute != "":
+		at := slices.IndexFunc(f.attributes, func(a api.Value) bool { return a.Name == g.by.Attribute })
+		if at < 0 {
+			return -1
+		}
+		value = f.attributes[at]
+		value.Name = ""
+	case slices.Contains(f.groups, g.by.Group):
+		value = api.Text("", g.by.Group)
+	default:
+		return -1
+	}
+	number, ok := g.number[value]
+	if !ok {
+		number = int32(len(g.values))
+		value.Text = string(append([]byte(nil), value.Text...)) // not a part of a page
+		g.number[value], g.values = number, append(g.values, value)
+	}
+	return number
+}
