@@ -8,6 +8,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // csvTable reads CSV with a header. A column is one of numbers if each of its values in the first
@@ -51,6 +52,9 @@ func newCSV(r *bufio.Reader, bytes *counter, size int64, delimiter string) (tabl
 		}
 	}
 	for j, name := range t.names {
+		if strings.ContainsFunc(name, func(r rune) bool { return unicode.IsControl(r) && !unicode.IsSpace(r) }) {
+			return nil, fmt.Errorf("line 1: %.40q cannot be the name of a column: is the file CSV?", name)
+		}
 		if slices.Contains(t.names[:j], name) {
 			return nil, fmt.Errorf("line 1 has the column %q twice", name)
 		}

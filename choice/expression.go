@@ -51,7 +51,11 @@ func parseExpression(source string, names []string) (*expression, error) {
 	for _, name := range found {
 		slot := slices.Index(names, name)
 		if slot < 0 {
-			return nil, unknownColumn(name, names)
+			err := unknownColumn(name, names)
+			if name != source {
+				err = fmt.Errorf("%q: %w", source, err)
+			}
+			return nil, err
 		}
 		if !slices.Contains(e.slots, slot) {
 			e.slots = append(e.slots, slot)

@@ -202,7 +202,7 @@ func newReader(t table, l *Layout, variables []Variable) (*reader, error) {
 	labels := make([]string, len(variables))
 	for v, variable := range variables {
 		labels[v] = variable.Expression
-		r.variables = append(r.variables, names.expression("variable", variable.Expression))
+		r.variables = append(r.variables, names.expression("utility", variable.Expression))
 	}
 	if names.err != nil {
 		return nil, names.err

@@ -180,11 +180,11 @@ func TestReadErrors(t *testing.T) {
 		{"text for a number", row("1,car,1,5", "1,car,1,five"), longSpec, `line 3: column cost: "five" is not a number`},
 		{"text among numbers, later", longTable + longRows(batchRows) + "x,car,1,three,north,1\n", uses(`generic = ["cost"]`),
 			`line 4103: column case: "x" is not a number, and the column's first values are`},
-		{"an unknown column", longTable, uses(`generic = ["costs"]`), `variable: there is no column "costs": did you mean "cost"?`},
-		{"an unknown column in an expression", longTable, uses(`generic = ["log(fare)"]`), `variable: there is no column "fare": the columns are case, alt, took, cost, region, w, alternative, position`},
+		{"an unknown column", longTable, uses(`generic = ["costs"]`), `utility: there is no column "costs": did you mean "cost"?`},
+		{"an unknown column in an expression", longTable, uses(`generic = ["log(fare)"]`), `utility: "log(fare)": there is no column "fare": the columns are case, alt, took, cost, region, w, alternative, position`},
 		{"an unknown column in the layout", longTable, with(`panel = "person"`), `data.panel: there is no column "person": the columns are case, alt, took, cost, region, w, alternative, position`},
-		{"not an expression", longTable, uses(`generic = ["cost +"]`), `variable: "cost +" is neither a column nor an expression: unexpected token EOF (1:6)`},
-		{"types", longTable, uses(`generic = ["cost + region"]`), `variable: "cost + region": invalid operation: + (mismatched types float64 and string) (1:6)`},
+		{"not an expression", longTable, uses(`generic = ["cost +"]`), `utility: "cost +" is neither a column nor an expression: unexpected token EOF (1:6)`},
+		{"types", longTable, uses(`generic = ["cost + region"]`), `utility: "cost + region": invalid operation: + (mismatched types float64 and string) (1:6)`},
 		{"not a number", longTable, uses(`generic = ["region + 'x'"]`), `line 2: column region + 'x': "region + 'x'" is northx: want a number or a condition`},
 		{"rows that are not consecutive", longTable + "1,bus,1,2,north,1\n", longSpec, "line 7: case 1 has rows further up, and others lie between: sort the table by case"},
 		{"ids that are text", strings.ReplaceAll(longTable, "\n2,", "\ntwo,") + "two,bus,1,2,north,1\n", longSpec, "line 7: case two has rows further up, and others lie between: sort the table by case"},
@@ -202,6 +202,7 @@ func TestReadErrors(t *testing.T) {
 		{"the wrong delimiter", strings.ReplaceAll(longTable, ",", ";"), longSpec, `line 1 has one column, "case;alt;took;cost;region;w": if columns are separated by ';', set data.delimiter`},
 		{"a header twice", row("2,car,0", "case,alt,took,cost,region,w\n2,car,0"), longSpec, "line 4 repeats the header: remove it"},
 		{"a column twice", row("region", "cost"), longSpec, `line 1 has the column "cost" twice`},
+		{"bytes that are not text", "case,al\x00t,took\n", longSpec, `line 1: "al\x00t" cannot be the name of a column: is the file CSV?`},
 		{"a short line", row("2,car,0,4,south,2", "2,car,0"), longSpec, "line 4 has 3 fields, and the header 6"},
 		{"a bare quote", row("north", `no"rth`), longSpec, `line 2: bare " in non-quoted-field`},
 		{"an empty file", "", longSpec, "the file is empty"},
@@ -335,6 +336,9 @@ func TestReadDamagedFiles(t *testing.T) {
 				t.Errorf("%s cut to %d of %d bytes: error %v", name, keep, len(whole), err)
 			}
 		}
+	}
+	if _, err := load(t, "table.parquet", []byte("\x00\x01\x02,a\n"), longSpec); err == nil || !strings.Contains(err.Error(), "truncated or damaged: it does not begin as") {
+		t.Errorf("bytes that are not Parquet: error %v", err)
 	}
 	// Bytes that were changed may be noticed or not; they never end the program.
 	for at := 4; at < len(parquetFile); at += 997 {

@@ -82,6 +82,9 @@ func openTable(f *os.File, delimiter string) (table, error) {
 		if head, _ := r.Peek(4); string(head) == parquetMagic {
 			return newParquet(f, size)
 		}
+		if strings.HasSuffix(f.Name(), ".parquet") {
+			return nil, damaged(errors.New("it does not begin as a Parquet file does"))
+		}
 		return newCSV(r, counted, size, delimiter)
 	}
 	inner := bufio.NewReaderSize(plain, 1<<18)

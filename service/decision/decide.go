@@ -88,7 +88,9 @@ func (e *Engine) Decide(ctx context.Context, name string, r *api.Request, now in
 		case err == nil:
 			v.placement.latency.add(time.Since(start))
 			a := answerOf(name, offered, &d.estimates)
-			if before != nil {
+			if before == nil {
+				e.recent.add(&d.whole)
+			} else {
 				a = answerOf(name, before.Offered, &before.estimates)
 				a.Repeated = true
 			}
@@ -261,6 +263,7 @@ func (d *decider) decide(v view, r *request) (*eventlog.Offered, error) {
 		d.assign(slots, order)
 	}
 	d.fill(o, r, order, v.config.Record == "all")
+	d.keep(v, r, o, order)
 	if d.overflow {
 		return nil, errCross
 	}

@@ -21,6 +21,8 @@ import (
 const (
 	maxExplained = 50     // items whose utility is split among the features
 	maxTried     = 10_000 // candidates of a request that is only tried
+
+	onlyShown = "the candidates that were not shown are no longer in memory, and the log of this placement does not have them. With record: all it keeps them"
 )
 
 // ByNames are the ways to find an assortment, as answers have them.
@@ -151,7 +153,7 @@ func (e *Engine) Explain(ctx context.Context, placement, id string) (*api.Explan
 	if err != nil {
 		return nil, err
 	}
-	o := f.offer
+	o, whole := e.recent.complete(v.placement, f.offer)
 	w := v.worker
 	if v.routes != nil {
 		w = cmp.Or(v.routes.learnerOf(o.variant), w)
@@ -176,7 +178,7 @@ func (e *Engine) Explain(ctx context.Context, placement, id string) (*api.Explan
 		m.x.Features = mat.NewDense(n, o.Width, o.Features)
 	}
 	m.request = requestOf(v.config, o.Offered, mine)
-	m.ruled = m.request.rule(o.rules)
+	m.ruled = (whole || v.config.Record == "all") && m.request.rule(o.rules)
 	return m.explain(), nil
 }
 
@@ -292,7 +294,7 @@ func (m *matter) give(x *api.Explanation, e bandit.Explainer) {
 		x.Unknown = append(x.Unknown, "what was drawn: the version of the policy that decided is no longer there")
 	case why.By == bandit.BySlot && x.Known < x.Candidates:
 		why.Index = nil
-		x.Unknown = append(x.Unknown, "what was drawn: the log has the features of the items shown only. The placement's record: all keeps those of all candidates")
+		x.Unknown = append(x.Unknown, "what was drawn: "+onlyShown)
 	}
 	if !hasMean {
 		x.Unknown = append(x.Unknown, fmt.Sprintf("the utilities: the policy %s has none", x.Policy))
@@ -350,11 +352,11 @@ func (m *matter) compare(x *api.Explanation, u []float64) {
 	earns := vitrine.ExpectedRevenue(shown, u, m.x.Revenue)
 	x.Revenue = &earns
 	if x.Known < x.Candidates {
-		x.Unknown = append(x.Unknown, "the next-best set and what the rules cost: the log has the features of the items shown only. The placement's record: all keeps those of all candidates")
+		x.Unknown = append(x.Unknown, "the next-best set and what the rules cost: "+onlyShown)
 		return
 	}
 	if !m.ruled {
-		x.Unknown = append(x.Unknown, "the rules of the request: there were too many for the log. Sets are compared by the rules of the placement")
+		x.Unknown = append(x.Unknown, "the rules of the request: the log does not have them. Sets are compared by the rules of the placement")
 	}
 	v := &rivals{request: m.request, config: m.config, index: m.request.places(), u: u, r: m.x.Revenue}
 	if s, revenue, ok := v.next(shown); ok {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"vitrine"
+	"vitrine/internal/confseq"
 	"vitrine/service/api"
 	"vitrine/service/eventlog"
 	"vitrine/service/variants"
@@ -116,4 +117,16 @@ func (e *Engine) Evidence(placement string) (log float64, sums []variants.Earned
 	defer e.mu.RUnlock()
 	x := e.state.placements[placement].experiment
 	return x.ratio.Log, append([]variants.Earned{}, x.results.Variants...), x.table
+}
+
+// CohortBounds returns the bounds that a cohort with centre c notes of a round that earned x with a set of one item of
+// that revenue.
+func CohortBounds(centre, x float64) (bounds []float64) {
+	at := confseq.Block{Centre: centre}
+	c := &cohort{earned: at, estimated: at, baseline: at}
+	o := &offer{Offered: &eventlog.Offered{Shown: []int32{0}, Revenue: []float64{x}, Mode: ByPolicy}, estimates: estimates{probability: []float64{0.5}}}
+	c.add(o, x, new(Config))
+	o.Mode = ByBaseline
+	c.add(o, x, new(Config))
+	return []float64{c.earned.Bound, c.estimated.Bound, c.baseline.Bound}
 }

@@ -138,17 +138,18 @@ func (p *placement) unwatch(r *record, o *offer) {
 //
 //	D = (x − m)(A/(1 − ε) − (1 − A)/ε),   E D = E[x | policy] − E[x | chance]
 //
-// where A says that the policy was drawn, with probability 1 − ε, and m is what sets of the policy earned before.
+// where A says that the policy was drawn, with probability 1 − ε, and m is what sets of the policy earned before. A centre may be
+// larger than all revenues of the round: a cohort that began before a period has the centre of more expensive sets.
 func (c *cohort) add(o *offer, x float64, config *Config) {
 	bound := o.bound()
 	switch o.Mode {
 	case ByPolicy:
-		c.earned.Add(x, bound)
+		c.earned.Add(x, max(bound, c.earned.Centre))
 	case ByBaseline:
-		c.baseline.Add(x, bound)
+		c.baseline.Add(x, max(bound, c.baseline.Centre))
 	}
 	if o.probability != nil {
-		c.estimated.Add(x, bound)
+		c.estimated.Add(x, max(bound, c.estimated.Centre))
 		c.predicted += o.estimates.revenue
 	}
 	if lead, ok := config.lead(o.Mode, x, c.earned.Centre); ok {

@@ -36,6 +36,7 @@ type decider struct {
 	abandoned bool
 
 	considered considered
+	whole      whole
 }
 
 // considered is what a decision was made of.
@@ -56,6 +57,7 @@ func (d *decider) release() {
 	clear(d.values)
 	clear(d.slots)
 	d.estimates, d.short, d.overflow, d.considered = estimates{}, nil, false, considered{}
+	d.whole.placement = ""
 	deciders.Put(d)
 }
 

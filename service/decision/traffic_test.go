@@ -304,7 +304,7 @@ func TestMemoryIsWhatItCounts(t *testing.T) {
 	}
 	const decisions = 10_000
 	e := opened(t, decision.Options{Store: onDisk(t), Build: buildToy})
-	put(t, e, "home", fmt.Sprintf(`{"max_size":4,"max_items":8,"features":%s,"policy":{},"memory":200000000}`, numbers(5)))
+	put(t, e, "home", fmt.Sprintf(`{"max_size":4,"max_items":8,"record":"all","features":%s,"policy":{},"memory":200000000}`, numbers(5)))
 	x := make(api.Values, 5)
 	for j := range x {
 		x[j] = api.Number(featureName(j), 0.1)
@@ -343,7 +343,7 @@ func TestMemoryIsWhatItCounts(t *testing.T) {
 		if err := e.Delete(t.Context(), "home", nil, 1); err != nil {
 			t.Fatal(err)
 		}
-		put(t, e, "home", fmt.Sprintf(`{"max_size":4,"max_items":8,"features":%s,"policy":{},"memory":200000000}`, numbers(5)))
+		put(t, e, "home", fmt.Sprintf(`{"max_size":4,"max_items":8,"record":"all","features":%s,"policy":{},"memory":200000000}`, numbers(5)))
 	}
 }
 

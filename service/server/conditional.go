@@ -55,7 +55,7 @@ func tags(h http.Header, name string) ([]string, error) {
 	return list, nil
 }
 
-// isFresh reports whether a caller of GET has a placement of a revision already.
+// isFresh reports whether a caller of GET or HEAD has a placement of a revision already.
 func (c *call) isFresh(revision uint64) (bool, error) {
 	have, err := tags(c.Header, "If-None-Match")
 	for _, tag := range have {

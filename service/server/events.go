@@ -333,12 +333,14 @@ type listener struct {
 	control *http.ResponseController
 	plain   bool
 	sent    api.Entries // the last entries that were sent, or read from the logs
+	spoke   time.Time   // when it sent something last
 }
 
 // send sends a message and reports whether the listener still reads.
 func (l *listener) send(message []byte) bool {
+	l.spoke = time.Now()
 	// An error means that deadlines are not supported, as in tests without a connection.
-	_ = l.control.SetWriteDeadline(time.Now().Add(eventWrite))
+	_ = l.control.SetWriteDeadline(l.spoke.Add(eventWrite))
 	_, err := l.c.w.Write(message)
 	return err == nil
 }
@@ -351,6 +353,11 @@ func (l *listener) may() bool {
 func (l *listener) end() {
 	_ = l.send([]byte("event: end\ndata: {}\n\n"))
 	_ = l.control.Flush()
+}
+
+// beat says that the stream is still there. It reports whether the listener still reads.
+func (l *listener) beat() bool {
+	return l.send([]byte(": still here\n\n")) && l.control.Flush() == nil
 }
 
 // pass sends an event with its id, which says where the listener is in each log.
@@ -390,6 +397,9 @@ func (l *listener) read(shard *Shard) bool {
 			l.end()
 			return false
 		}
+		if time.Since(l.spoke) >= l.heartbeat && !l.beat() { // a long log may have nothing for this listener
+			return false
+		}
 		if l.sent[shard.Number] = e.Sequence; wants && !l.pass(shard.Number, e.Sequence, message(shard.Number, e.Event)) {
 			return false
 		}
@@ -399,14 +409,14 @@ func (l *listener) read(shard *Shard) bool {
 
 // follow sends what comes.
 func (l *listener) follow() {
-	ticker := time.NewTicker(heartbeat)
+	ticker := time.NewTicker(l.heartbeat)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-l.c.Context().Done():
 			return
 		case <-ticker.C:
-			if !l.send([]byte(": still here\n\n")) {
+			if !l.beat() {
 				return
 			}
 		case m, ok := <-l.sub.messages:

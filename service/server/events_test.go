@@ -2,10 +2,12 @@ package server_test
 
 import (
 	"bufio"
+	"context"
 	"crypto/sha256"
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -173,6 +175,25 @@ func TestEventsResume(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.problem(410, "removed", "", "GET", "/v1/events", "", "Last-Event-ID", "8")
+}
+
+// A listener hears that the stream is still there while a long log has nothing for it.
+func TestEventsBeatWhileCatchingUp(t *testing.T) {
+	s := started(t, nil)
+	s.SetHeartbeat(1)
+	s.want(201, "PUT", "/v1/placements/home", plain)
+	s.want(201, "PUT", "/v1/placements/other", plain)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	w := httptest.NewRecorder()
+	r := httptest.NewRequestWithContext(ctx, "GET", "http://localhost/v1/events?placement=other", nil)
+	r.Header.Set("Last-Event-ID", "0")
+	time.AfterFunc(20*time.Millisecond, stop)
+	s.ServeHTTP(w, r)
+	before, _, ok := strings.Cut(w.Body.String(), "id: 2\n")
+	if !ok || !strings.Contains(before, ": still here\n\n") {
+		t.Errorf("the stream begins with %q", before)
+	}
 }
 
 // The timeouts of other requests do not end a stream.

@@ -2,6 +2,7 @@ package server
 
 import (
 	"regexp"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -46,3 +47,6 @@ func (s *Server) MetricNames() (names []string) {
 
 // HealthOf is what an operator should know of a placement.
 func HealthOf(s *api.Stats, warnings ...string) []api.Health { return healthOf(s, warnings) }
+
+// SetHeartbeat sets the longest silence of a stream.
+func (s *Server) SetHeartbeat(d time.Duration) { s.heartbeat = d }

@@ -170,3 +170,17 @@ func TestRateLimitHeaders(t *testing.T) {
 	s.token = token
 	expect(s.want(200, "GET", "/v1/placements", ""), `"rate";q=10;w=1, "places";q=40;qu="concurrent-requests"`, `"rate";r=9;t=1, "places";r=39`)
 }
+
+// HEAD answers as GET does.
+func TestHead(t *testing.T) {
+	s := started(t, nil)
+	s.want(201, "PUT", "/v1/placements/home", home)
+	tag := s.want(200, "HEAD", "/v1/placements/home", "").header.Get("ETag")
+	if tag == "" || tag != s.want(200, "GET", "/v1/placements/home", "").header.Get("ETag") {
+		t.Errorf("the ETag is %q", tag)
+	}
+	for _, method := range []string{"GET", "HEAD"} {
+		s.want(304, method, "/v1/placements/home", "", "If-None-Match", tag)
+		s.want(200, method, "/v1/placements/home", "", "If-None-Match", `"99"`)
+	}
+}

@@ -98,7 +98,7 @@ func (s *Server) answerPlacement(c *call, status int, name string) error {
 		return err
 	}
 	c.w.Header()["Etag"] = []string{tagOf(revision)}
-	if c.Method == http.MethodGet {
+	if c.Method == http.MethodGet || c.Method == http.MethodHead {
 		switch fresh, err := c.isFresh(revision); {
 		case err != nil:
 			return err

@@ -73,7 +73,8 @@ type Server struct {
 	inProgress semaphore
 	log        *slog.Logger
 	metrics    *metrics
-	document   []byte // OpenAPI
+	heartbeat  time.Duration // the longest silence of a stream
+	document   []byte        // OpenAPI
 
 	origin   *http.CrossOriginProtection
 	handler  http.HandlerFunc
@@ -90,7 +91,7 @@ func New(o Options) *Server {
 	o = o.withDefaults()
 	s := &Server{
 		options: o, slots: map[int]*slot{}, clock: o.Clock, keys: o.Keys, feed: o.Feed, limits: o.Limits, log: o.Logger,
-		origin: http.NewCrossOriginProtection(), process: rand.Text()[:8],
+		origin: http.NewCrossOriginProtection(), process: rand.Text()[:8], heartbeat: heartbeat,
 	}
 	for _, origin := range o.Origins {
 		if err := errors.Join(CheckOrigin(origin), s.origin.AddTrustedOrigin(origin)); err != nil {
