@@ -20,8 +20,8 @@ import (
 var errDumpInterrupted = errors.New("interrupted: the dump is not complete, and begins again the next time")
 
 // Dump writes the rounds of every seed to Dir/Name, so that learners in other
-// languages meet the customers that policies meet in [Run], and lose to the same
-// optimum. Dir/Name/seed-S.npz, a NumPy archive, has these arrays of float64,
+// languages meet the customers that policies meet in [Run], and their regret is
+// measured against the same optimum. Dir/Name/seed-S.npz, a NumPy archive, has these arrays of float64,
 // entry t−1 of each for round t:
 //
 //	features   T×N×d    X_t

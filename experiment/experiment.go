@@ -1,5 +1,6 @@
 // Package experiment plays learners on simulated worlds and records their regret. It
-// draws no figures.
+// draws no figures. [Run] plays an [Experiment] and writes its files; [RunShard] and
+// [Merge] do the same on several machines.
 //
 // A unit is one policy on one seed. Under one seed all policies meet the same
 // truth, the same contexts and the same customers: every draw has the address
@@ -39,7 +40,7 @@ type Experiment struct {
 	Version string
 }
 
-// Policy is a competitor.
+// Policy is a policy that an experiment plays.
 type Policy struct {
 	Label    string // unique; the name in the files
 	Settings any    // all options that determine it; must marshal to JSON
@@ -75,9 +76,9 @@ func Run(ctx context.Context, e *Experiment, o Options) ([]Summary, error) {
 	return e.write(filepath.Join(o.Dir, e.Name), units, Machine())
 }
 
-// Finals plays as [Run] does, under its conditions, and returns the regret
-// after the last round by policy label, an entry for each of e.Seeds. It writes
-// no file but runs.jsonl, which may hold the units of many experiments on one
+// Finals plays like [Run], with the same errors, and returns the regret after
+// the last round by policy label, an entry for each of e.Seeds. It writes no
+// file but runs.jsonl, which may hold the units of many experiments on one
 // world.
 func Finals(ctx context.Context, e *Experiment, o Options) (map[string][]float64, error) {
 	results, err := Results(ctx, e, o)
@@ -99,7 +100,7 @@ type Result struct {
 	Diagnostics map[string]float64
 }
 
-// Results plays as [Finals] does and returns whole units, policy by policy and seed by seed.
+// Results plays like [Finals], and returns whole units, policy by policy and seed by seed.
 func Results(ctx context.Context, e *Experiment, o Options) ([]Result, error) {
 	units, err := e.complete(ctx, o, all)
 	if err != nil {

@@ -78,8 +78,8 @@ type manifestPolicy struct {
 // ShardFile is the name of the file that marks the results of a shard.
 const ShardFile = "shard.json"
 
-// RunShard plays the units of a shard under the conditions of [Run], and writes runs.jsonl and
-// [ShardFile] to Dir/Name. [Merge] joins the shards of an experiment.
+// RunShard plays the units of a shard like [Run], with the same errors, and writes only runs.jsonl
+// and [ShardFile] to Dir/Name. [Merge] joins the shards of an experiment.
 func RunShard(ctx context.Context, e *Experiment, s Shard, o Options) error {
 	if s.Of < 1 || s.Index < 1 || s.Index > s.Of {
 		return fmt.Errorf("shard %v: the index must be from 1 to the number of shards", s)

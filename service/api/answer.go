@@ -37,7 +37,7 @@ type Shown struct {
 	Payload jsontext.Value `json:"payload,omitzero" doc:"the payload that the catalogue stores, if the request asks for it"`
 }
 
-// AppendJSON appends the answer in the bytes of json v2. The usual members are written by hand, in a third of the time.
+// AppendJSON appends the answer as json v2 encodes it. It writes the usual members by hand, which takes a third of the time.
 func (a *Answer) AppendJSON(b []byte) ([]byte, error) {
 	start, rare := len(b), a.Unknown != nil || a.Unavailable != nil || a.Missing != 0
 	var bad error
@@ -109,8 +109,8 @@ type Outcome struct {
 	Choice *string `json:"choice" minLength:"1" doc:"the id of the item that was taken; null for none"`
 }
 
-// Rewards tell the outcome of a decision by numbers, for those who have no choice to report: clicks that count in part,
-// minutes that were watched, a return of goods.
+// Rewards report the outcome of a decision as numbers, for callers that have no choice to report: clicks that count in
+// part, minutes that were watched, a return of goods.
 type Rewards struct {
 	Rewards []Reward `json:"rewards" minItems:"1" doc:"of items shown, all of them or some; the first reward of an item counts"`
 }

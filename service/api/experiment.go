@@ -21,17 +21,17 @@ type Variant struct {
 	Policy map[string]any `json:"policy,omitzero" doc:"of a learner of its own, with its settings; if left out, the placement's policy and learner"`
 }
 
-// What a variant shows.
+// Values of [Variant.Show].
 const (
-	ShowPolicy   = "policy"
-	ShowBaseline = "baseline"
-	ShowUniform  = "uniform"
+	ShowPolicy   = "policy"   // what a policy chooses
+	ShowBaseline = "baseline" // what the caller shows by itself
+	ShowUniform  = "uniform"  // a set drawn uniformly
 )
 
-// What the learners of variants learn from.
+// Values of [Experiment.Learn].
 const (
-	LearnOwn = "own"
-	LearnAll = "all"
+	LearnOwn = "own" // the learner of a variant learns from the outcomes of its variant
+	LearnAll = "all" // from those of the whole placement
 )
 
 // Holdout is the name of the units that take no part in experiments.
@@ -131,9 +131,9 @@ type Verdict struct {
 	Gain    float64 `json:"gain,omitzero" doc:"of ship: the estimated revenue that it gains a decision"`
 }
 
-// The rules of a verdict.
+// Values of [Verdict.Rule].
 const (
-	Ship      = "ship"
-	Stop      = "stop"
-	KeepGoing = "keep going"
+	Ship      = "ship"       // a variant surely gains
+	Stop      = "stop"       // no variant can gain what is worth a change, or the units are not divided as planned
+	KeepGoing = "keep going" // otherwise
 )

@@ -17,6 +17,7 @@ type FieldError struct {
 	Message string
 }
 
+// Error returns the field, if there is one, and the message.
 func (e *FieldError) Error() string {
 	if e.Field == "" {
 		return e.Message

@@ -10,7 +10,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// JSONError converts an error of the JSON packages to a *[FieldError], and returns one that is inside.
+// JSONError converts an error of the JSON packages to a *[FieldError]. If err wraps a *[FieldError], it returns that one.
 func JSONError(err error) error {
 	var inside *FieldError
 	var syntactic *jsontext.SyntacticError

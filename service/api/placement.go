@@ -27,7 +27,7 @@ type Placement struct {
 	Warnings          []string       `json:"warnings,omitempty" readOnly:"true" doc:"what speaks against the settings; ignored in a request"`
 }
 
-// The modes of a placement.
+// Values of [Placement.Mode].
 const (
 	Learn   = "learn"   // the policy decides
 	Shadow  = "shadow"  // the caller's baseline is shown; the policy learns from it, and reports what it would have shown
@@ -36,13 +36,13 @@ const (
 	Experimenting = "experiment" // each unit is shown one of several variants, which are compared
 )
 
-// What is shown while the guard has an alarm.
+// Values of [Placement.Fallback]: what is shown while the guard has an alarm.
 const (
-	FallbackBaseline = "baseline"
-	FallbackVersion  = "version"
+	FallbackBaseline = "baseline" // the caller's sets
+	FallbackVersion  = "version"  // those of the last good version
 )
 
-// What is drawn in the mode Explore.
+// Values of [Placement.Explore]: what is drawn in the mode Explore.
 const (
 	BySets  = "sets"  // a set, drawn uniformly
 	BySlots = "slots" // an item, in the place of one of the policy's set

@@ -10,12 +10,12 @@ type Preview struct {
 	MaxSize    int       `json:"max_size,omitzero" doc:"relearn=log would leave out decisions that showed more items"`
 }
 
-// What a change does.
+// Values of [Preview.Change].
 const (
-	PreviewNone    = "none"
-	PreviewCreate  = "create"
-	PreviewKeep    = "keep"
-	PreviewRestart = "restart"
-	PreviewEnd     = "end"
-	PreviewAdopt   = "adopt"
+	PreviewNone    = "none"    // the placement has this configuration
+	PreviewCreate  = "create"  // there is no such placement
+	PreviewKeep    = "keep"    // the learner goes on
+	PreviewRestart = "restart" // another learner begins
+	PreviewEnd     = "end"     // an experiment ends, and what its learners have learned is lost
+	PreviewAdopt   = "adopt"   // an experiment ends, and the learner of one of its variants decides
 )

@@ -175,13 +175,13 @@ type Era struct {
 	Shadow     *Comparison `json:"shadow,omitempty" doc:"if the caller's sets were shown and the policy's own sets are known"`
 }
 
-// What begins an era.
+// Values of [Era.Began].
 const (
-	BegunByCreation   = "created"
-	BegunByMode       = "mode"
-	BegunByReset      = "reset"
-	BegunByRollback   = "rollback"
-	BegunByRelearning = "relearned"
-	BegunByAdoption   = "adopted"
-	BegunByOpening    = "opened"
+	BegunByCreation   = "created"   // of the placement
+	BegunByMode       = "mode"      // another mode or experiment
+	BegunByReset      = "reset"     // the learner began again
+	BegunByRollback   = "rollback"  // to a version
+	BegunByRelearning = "relearned" // a learner that has learned from the log decides
+	BegunByAdoption   = "adopted"   // the learner of a variant decides
+	BegunByOpening    = "opened"    // with a snapshot of an earlier program
 )

@@ -41,8 +41,8 @@ type Holder struct {
 	Host    string    `json:"host"`
 	PID     int       `json:"pid"`
 	Since   time.Time `json:"since"`
-	Address string    `json:"address,omitempty"` // at which it serves, "" if it does not say
-	Lasts   int64     `json:"lasts_ms,omitempty"`
+	Address string    `json:"address,omitempty"`  // at which it serves, "" if it does not say
+	Lasts   int64     `json:"lasts_ms,omitempty"` // milliseconds for which the lease holds after a renewal
 }
 
 func (h Holder) String() string {

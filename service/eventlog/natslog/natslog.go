@@ -288,7 +288,7 @@ func (s *Store) claimEnd(ctx context.Context) error {
 	return s.findEnd(ctx, state)
 }
 
-// Seize makes Lead take the lease from a process, though that renews it.
+// Seize makes [Store.Lead] take the lease from a process even while that process renews it.
 func (s *Store) Seize(process string) { s.seized.Store(&process) }
 
 func (s *Store) where() string {

@@ -186,8 +186,9 @@ func (a *assembly) forget(id string) {
 
 const replicaKey = "replicas"
 
-// NewReplica returns a number that no other process at the log has had. It counts in the bucket of the lease. If that was
-// lost, the hours since 2025 are larger than any number before, unless processes have started more often.
+// NewReplica returns a number that no other process at the log has had. It counts in the bucket of the lease. If the bucket
+// was lost, the count begins again with the hours since 2025. That is larger than any number before unless a process has
+// started more than once an hour.
 func (s *Store) NewReplica(ctx context.Context) (uint64, error) {
 	hours := uint64(time.Since(time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)) / time.Hour)
 	for {

@@ -147,8 +147,8 @@ func (s *Store) snapshots(ctx context.Context, store jetstream.ObjectStore) (lis
 	return list, nil
 }
 
-// LastSnapshot returns the position of the newest snapshot beside the log, and a function that writes it to a file, with an error if
-// it is damaged. The error is ErrNoSnapshot if there is none.
+// LastSnapshot returns the position of the newest snapshot beside the log, and a function that writes the snapshot to w and
+// returns an error if it is damaged. The error is [ErrNoSnapshot] if there is none.
 func (s *Store) LastSnapshot(ctx context.Context) (at eventlog.Position, read func(ctx context.Context, w io.Writer) error, err error) {
 	store, err := ask(ctx, s, func(ctx context.Context) (jetstream.ObjectStore, error) {
 		return s.js.ObjectStore(ctx, s.snapshotBucket())
