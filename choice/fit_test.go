@@ -190,14 +190,7 @@ func TestSamplingDoesNotMoveTheEstimate(t *testing.T) {
 // The derivatives of the likelihood are those of finite differences, and its scores sum to the
 // gradient.
 func TestLikelihoodDerivatives(t *testing.T) {
-	spec, err := ReadSpec("spec", []byte(trips))
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := Load(context.Background(), "testdata/trips.csv", spec, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	spec, d := loadTrips(t, trips)
 	r := &Result{Spec: spec, Alternatives: d.Alternatives, Outside: d.Outside}
 	checkDerivatives(t, r, d, []float64{.1, -.2, .3, -.2, -1, .1, .2, -.1})
 }
@@ -274,14 +267,7 @@ func TestIdentification(t *testing.T) {
 		{"all constants and their sum", "constants = true\n[[utility.terms]]\nname = \"all\"\nvariable = \"1\"\nalternatives = [\"bus\", \"car\"]", []string{"constant[bus]", "constant[car]", "all"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			spec, err := ReadSpec("spec", []byte(cutAfter(trips, "[utility]\n")+c.utility))
-			if err != nil {
-				t.Fatal(err)
-			}
-			d, err := Load(context.Background(), "testdata/trips.csv", spec, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			spec, d := loadTrips(t, cutAfter(trips, "[utility]\n")+c.utility)
 			r, err := Fit(context.Background(), spec, d, Options{})
 			var unidentified *IdentificationError
 			if c.want == nil {

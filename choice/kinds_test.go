@@ -115,14 +115,7 @@ func TestKindsContainMNL(t *testing.T) {
 // A latent class model of equal classes is MNL, and of certain classes that of the class.
 func TestLatentContainsMNL(t *testing.T) {
 	base, _ := fitText(t, "testdata/trips.csv", replaceLine(replaceLine(unweighted, "constants = true", ""), `individual = ["income"]`, `individual = []`), Options{})
-	spec, err := ReadSpec("spec", []byte(latentTrips))
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := Load(context.Background(), "testdata/trips.csv", spec, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	spec, d := loadTrips(t, latentTrips)
 	b := base.Coefficients
 	for _, theta := range [][]float64{{b[0], b[1], b[0], b[1], 0.3, -0.1}, {b[0], b[1], 9, 9, -800, 0}, {9, 9, b[0], b[1], 800, 0}} {
 		r := &Result{Spec: spec, Alternatives: d.Alternatives, Outside: d.Outside, Coefficients: theta}
@@ -357,14 +350,7 @@ func TestKindsDerivatives(t *testing.T) {
 			replaceLine(replaceLine(replaceLine(mixedTrips, `panel = "traveller"`, `weight = "weight"`), `coefficient = "cost"`, "coefficient = \"cost\"\ndistribution = \"triangular\""), `distribution = "uniform"`, `distribution = "lognormal"`), []float64{.3, .6}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			spec, err := ReadSpec("spec", []byte(c.spec))
-			if err != nil {
-				t.Fatal(err)
-			}
-			d, err := Load(context.Background(), "testdata/trips.csv", spec, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			spec, d := loadTrips(t, c.spec)
 			r := &Result{Spec: spec, Alternatives: d.Alternatives, Outside: d.Outside}
 			theta := append(slices.Clone(beta), c.more...)
 			if spec.Model.Kind == "latent" {

@@ -78,14 +78,7 @@ func TestTerms(t *testing.T) {
 }
 
 func TestFitRefuses(t *testing.T) {
-	spec, err := ReadSpec("spec", []byte(replaceLine(trips, `chosen = "chosen"`, "")))
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := Load(context.Background(), "testdata/trips.csv", spec, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	spec, d := loadTrips(t, replaceLine(trips, `chosen = "chosen"`, ""))
 	if _, err := Fit(context.Background(), spec, d, Options{}); err == nil || err.Error() != "the data do not say what was chosen: set data.chosen" {
 		t.Errorf("error %v", err)
 	}

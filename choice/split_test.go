@@ -1,21 +1,13 @@
 package choice
 
 import (
-	"context"
 	"math"
 	"testing"
 )
 
 // A split has every choice once, panels whole, and is the same with the same seed.
 func TestSplit(t *testing.T) {
-	spec, err := ReadSpec("spec", []byte(trips))
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := Load(context.Background(), "testdata/trips.csv", spec, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, d := loadTrips(t, trips)
 	rest, part, err := d.Split(0.25, 7)
 	if err != nil {
 		t.Fatal(err)

@@ -41,14 +41,7 @@ func TestPolicyIsComplete(t *testing.T) {
 	if c, err = e.Config("old"); err != nil || len(c.Answer().Warnings) != 1 || !strings.Contains(c.Answer().Warnings[0], `constants = "theory"`) {
 		t.Errorf("warnings of the theory: %q, %v", c.Answer().Warnings, err)
 	}
-	for entry, err := range store.Entries(t.Context(), 1) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		event, err := eventlog.Decode(entry)
-		if err != nil {
-			t.Fatal(err)
-		}
+	for event := range events(t, store) {
 		if text := string(event.Body.(*eventlog.PlacementPut).Config); event.Placement == "home" && !strings.Contains(text, `"radius":1`) || strings.Contains(text, "warnings") {
 			t.Errorf("the log has %s", text)
 		}

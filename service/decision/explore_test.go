@@ -2,6 +2,7 @@ package decision_test
 
 import (
 	"fmt"
+	"iter"
 	"math"
 	"slices"
 	"testing"
@@ -14,17 +15,45 @@ import (
 	"vitrine/service/eventlog/memlog"
 )
 
+// events yields the events of a log.
+func events(t *testing.T, store decision.Log) iter.Seq[eventlog.Event] {
+	t.Helper()
+	return func(yield func(eventlog.Event) bool) {
+		for entry, err := range store.Entries(t.Context(), 1) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			event, err := eventlog.Decode(entry)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !yield(event) {
+				return
+			}
+		}
+	}
+}
+
+// written returns a log of events of the placement home.
+func written(t *testing.T, bodies ...eventlog.Body) *memlog.Store {
+	t.Helper()
+	store := new(memlog.Store)
+	for _, body := range bodies {
+		entry, err := (&eventlog.Event{Placement: "home", Body: body}).Encode(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := store.Append(t.Context(), entry); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return store
+}
+
 // offers returns the offers of a log.
 func offers(t *testing.T, store decision.Log) (list []*eventlog.Offered) {
 	t.Helper()
-	for entry, err := range store.Entries(t.Context(), 1) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		e, err := eventlog.Decode(entry)
-		if err != nil {
-			t.Fatal(err)
-		}
+	for e := range events(t, store) {
 		if o, ok := e.Body.(*eventlog.Offered); ok {
 			list = append(list, o)
 		}

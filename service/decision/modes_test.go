@@ -35,16 +35,7 @@ func TestExplorePropensity(t *testing.T) {
 	if len(seen) != 4+6 {
 		t.Errorf("%d sets were shown, there are 10 of one or two of four items", len(seen))
 	}
-	total := 0.0
-	for set, p := range propensity {
-		total += p
-		if z := (seen[set] - rounds*p) / math.Sqrt(rounds*p*(1-p)); math.Abs(z) > 4 {
-			t.Errorf("%s: shown %v times of %d, the propensity is %v", set, seen[set], rounds, p)
-		}
-	}
-	if math.Abs(total-1) > 1e-9 {
-		t.Errorf("propensities sum to %v", total)
-	}
+	checkPropensities(t, seen, propensity, rounds)
 	if z := (chance - rounds*share) / math.Sqrt(rounds*share*(1-share)); math.Abs(z) > 4 {
 		t.Errorf("%v of %d decisions explored, the share is %v", chance, rounds, share)
 	}
@@ -297,5 +288,20 @@ func TestEmptyBaseline(t *testing.T) {
 		if err != nil || len(a.Shown) != len(baseline) {
 			t.Errorf("of the baseline %q are shown %+v, error %v", baseline, a, err)
 		}
+	}
+}
+
+// checkPropensities compares how often each set was seen with its propensity.
+func checkPropensities(t *testing.T, seen, propensity map[string]float64, rounds float64) {
+	t.Helper()
+	total := 0.0
+	for set, p := range propensity {
+		total += p
+		if z := (seen[set] - rounds*p) / math.Sqrt(rounds*p*(1-p)); math.Abs(z) > 4 {
+			t.Errorf("%s: shown %v times of %v, the propensity is %v", set, seen[set], rounds, p)
+		}
+	}
+	if math.Abs(total-1) > 1e-9 {
+		t.Errorf("propensities sum to %v", total)
 	}
 }

@@ -147,14 +147,7 @@ func TestOrderOfEvictions(t *testing.T) {
 		}
 	}
 	open, times := map[string]int64{}, []int64(nil)
-	for entry, err := range store.Entries(t.Context(), 1) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		event, err := eventlog.Decode(entry)
-		if err != nil {
-			t.Fatal(err)
-		}
+	for event := range events(t, store) {
 		switch b := event.Body.(type) {
 		case *eventlog.Offered:
 			open[b.Decision] = event.Time

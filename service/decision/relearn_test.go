@@ -62,14 +62,7 @@ func learnedFrom(t *testing.T, store *memlog.Store, l *toy) {
 		}()
 		_ = l.Observe(r)
 	}
-	for entry, err := range store.Entries(t.Context(), 1) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		e, err := eventlog.Decode(entry)
-		if err != nil {
-			t.Fatal(err)
-		}
+	for e := range events(t, store) {
 		if e.Placement != "home" {
 			continue
 		}

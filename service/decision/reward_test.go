@@ -152,16 +152,7 @@ func TestUnlawfulParts(t *testing.T) {
 		`entry 4, placement "home": of the 2 items of decision "a" [2] are passed with a reward of 0.7, after 1`: {offer, pass(0.5, 1), pass(0.7, 2)},
 		`entry 4, placement "home": item 1 of decision "a" was chosen after it was passed`:                       {offer, pass(0.5, 1), &eventlog.Chosen{Decision: "a", Choice: 1}},
 	} {
-		store := new(memlog.Store)
-		for _, body := range append([]eventlog.Body{&eventlog.PlacementPut{Config: []byte(three)}}, bodies...) {
-			entry, err := (&eventlog.Event{Placement: "home", Body: body}).Encode(nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := store.Append(t.Context(), entry); err != nil {
-				t.Fatal(err)
-			}
-		}
+		store := written(t, append([]eventlog.Body{&eventlog.PlacementPut{Config: []byte(three)}}, bodies...)...)
 		_, err := decision.Open(t.Context(), decision.Options{Store: store, Build: buildToy})
 		if err == nil || len(err.Error()) < len(want) || err.Error()[:len(want)] != want {
 			t.Errorf("error %v, want %s", err, want)

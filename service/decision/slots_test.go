@@ -140,16 +140,7 @@ func TestSlotsExplore(t *testing.T) {
 	if len(seen) != 5 {
 		t.Errorf("%d sets", len(seen))
 	}
-	total := 0.0
-	for set, p := range propensity {
-		total += p
-		if z := (seen[set] - rounds*p) / math.Sqrt(rounds*p*(1-p)); math.Abs(z) > 4 {
-			t.Errorf("%s: shown %v times of %d, the propensity is %v", set, seen[set], rounds, p)
-		}
-	}
-	if math.Abs(total-1) > 1e-9 {
-		t.Errorf("propensities sum to %v", total)
-	}
+	checkPropensities(t, seen, propensity, rounds)
 }
 
 // A policy that draws is not certain, and slots of too many kinds have no propensity.

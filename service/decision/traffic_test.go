@@ -218,14 +218,7 @@ func TestMemoryIsBounded(t *testing.T) {
 		t.Errorf("one of the last decisions is %+v, %v", d, err)
 	}
 	evicted, last := 0, ""
-	for entry, err := range store.Entries(t.Context(), 1) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		event, err := eventlog.Decode(entry)
-		if err != nil {
-			t.Fatal(err)
-		}
+	for event := range events(t, store) {
 		if b, ok := event.Body.(*eventlog.Evicted); ok {
 			evicted++
 			last = b.Decision
@@ -269,16 +262,7 @@ func TestUnlawfulLogs(t *testing.T) {
 		`entry 3, placement "home": the placement: not found`:                                {place, &eventlog.PlacementDeleted{}, offer},
 		`entry 2, placement "home": the estimates of an offer are not those of this version`: {place, func() *eventlog.Offered { o := *offer; o.Answer = nil; return &o }()},
 	} {
-		store := new(memlog.Store)
-		for _, body := range bodies {
-			entry, err := (&eventlog.Event{Placement: "home", Body: body}).Encode(nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := store.Append(t.Context(), entry); err != nil {
-				t.Fatal(err)
-			}
-		}
+		store := written(t, bodies...)
 		_, err := decision.Open(t.Context(), decision.Options{Store: store, Build: buildToy})
 		if err == nil || len(err.Error()) < len(want) || err.Error()[:len(want)] != want {
 			t.Errorf("error %v, want %s", err, want)
