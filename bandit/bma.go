@@ -92,8 +92,8 @@ func DefaultExperts(d int) []Expert {
 //
 //	π_e ∝ evidence_e
 //
-// An additive expert has a second belief, a posterior over one unit beside the linear fit, with
-// a weight of its own.
+// An additive expert has two more beliefs, posteriors over one unit beside a linear fit and beside one with slopes near 0,
+// with weights of their own.
 //
 // For each slot an expert e ~ π and a parameter w ~ N(ŵ_e, b_t² H_e⁻¹) are drawn, and
 // the slot takes the best remaining item under the utilities f linearised at ŵ_e. So an
@@ -157,6 +157,15 @@ func newBMAKnowing(known *linearPrior, p Problem, experts []Expert, o BMAOptions
 	}
 	k := newPlaces(p, o.PositionEffects)
 	l.seen, l.history = k.moments(p.Features), mle.NewChoices(p.Features+int(k))
+	var err error
+	if l.base, err = newExpert(Expert{Model: utility.NewLinear(p.Features, true)}, k, nil); err != nil {
+		return nil, err
+	}
+	if known == nil {
+		if l.flat, err = l.base.flattened(); err != nil {
+			return nil, err
+		}
+	}
 	var families []string
 	for i, x := range experts {
 		e, err := newExpert(x, k, rng)
@@ -164,17 +173,16 @@ func newBMAKnowing(known *linearPrior, p Problem, experts []Expert, o BMAOptions
 			return nil, fmt.Errorf("expert %d, %v: %w", i+1, x, err)
 		}
 		if m, ok := e.additive(); ok {
-			e.unit = newUnits(m, e.prior, int(k), streamOf(l.seed, i, 0))
+			rng := streamOf(l.seed, i, 0)
+			for b := range l.bases() {
+				e.unit[b] = newUnits(m, e.prior, int(k), rng)
+			}
 		}
 		l.experts = append(l.experts, e)
 		families = append(families, e.called(utility.Identity(x.Model)))
 	}
-	l.learner = learner{p: p, self: l, identity: p.identify("bma-mnl", 4, strings.Join(families, " "), o, DefaultBMAOptions()), places: k}
+	l.learner = learner{p: p, self: l, identity: p.identify("bma-mnl", 5, strings.Join(families, " "), o, DefaultBMAOptions()), places: k}
 	l.identity.oldest = 1
-	var err error
-	if l.base, err = newExpert(Expert{Model: utility.NewLinear(p.Features, true)}, k, nil); err != nil {
-		return nil, err
-	}
 	if known != nil {
 		if err := l.know(known); err != nil {
 			return nil, err
@@ -191,7 +199,7 @@ func (l *BMA) know(known *linearPrior) error {
 	if err := l.assume(); err != nil {
 		return err
 	}
-	for _, e := range append(slices.Clone(l.experts), l.base) {
+	for _, e := range l.all() {
 		if err := e.restart(); err != nil {
 			return err
 		}
@@ -247,25 +255,28 @@ func (l *BMA) learn(r vitrine.Round) {
 	l.fit()
 }
 
-// weights returns the π_e, those of both beliefs of an expert together.
+// weights returns the π_e, those of all beliefs of an expert together.
 func (l *BMA) weights() []float64 {
 	modes, units := l.split()
-	floats.Add(modes, units)
+	for _, u := range units {
+		floats.Add(modes, u)
+	}
 	return modes
 }
 
-// split returns the weights of the experts' modes and those of their units. All modes have the
-// same weight if all rest.
-func (b *beliefs) split() (modes, units []float64) {
+// split returns the weights of the experts' modes, and those of their units beside each base. All modes have
+// the same weight if all rest.
+func (b *beliefs) split() (modes []float64, units [2][]float64) {
 	n := len(b.experts)
-	pi := make([]float64, 2*n)
+	pi := slices.Repeat([]float64{math.Inf(-1)}, n*(1+len(units)))
 	for i, e := range b.experts {
-		pi[i], pi[n+i] = e.posterior.LogEvidence, math.Inf(-1)
-		if e.wake > 0 {
-			pi[i] = math.Inf(-1)
+		if e.wake == 0 {
+			pi[i] = e.posterior.LogEvidence
 		}
-		if e.unit != nil {
-			pi[n+i] = b.base.posterior.LogEvidence + e.unit.logMean
+		for k, base := range b.bases() {
+			if e.unit[k] != nil {
+				pi[n*(1+k)+i] = base.posterior.LogEvidence + e.unit[k].logMean
+			}
 		}
 	}
 	maximum := floats.Max(pi)
@@ -279,7 +290,7 @@ func (b *beliefs) split() (modes, units []float64) {
 		}
 	}
 	floats.Scale(1/floats.Sum(pi), pi)
-	return pi[:n:n], pi[n:]
+	return pi[:n:n], [2][]float64{pi[n : 2*n : 2*n], pi[2*n:]}
 }
 
 // Diagnostics returns the weight of each expert.
@@ -311,9 +322,11 @@ func (l *BMA) freeze() vitrine.Policy {
 			pi.beliefs = append(pi.beliefs, belief{e.Model, e.model, e.posterior, nil, e.Memory})
 			pi.weights = append(pi.weights, modes[i])
 		}
-		if units[i] > 0 {
-			pi.beliefs = append(pi.beliefs, belief{e.Model, e.model, l.base.posterior, e.unit, e.Memory})
-			pi.weights = append(pi.weights, units[i])
+		for k, base := range l.bases() {
+			if units[k][i] > 0 {
+				pi.beliefs = append(pi.beliefs, belief{e.Model, e.model, base.posterior, e.unit[k], e.Memory})
+				pi.weights = append(pi.weights, units[k][i])
+			}
 		}
 	}
 	pi.estimateEffects()

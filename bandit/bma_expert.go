@@ -13,14 +13,14 @@ import (
 // expert is a family and its posterior.
 type expert struct {
 	Expert
-	model     utility.Model  // the family, with the effects of places
-	prior     []float64      // precisions
-	start     []float64      // where it is before the first round
-	anchor    *mle.Laplace   // the posterior of the rounds that are not kept; nil for the prior
-	posterior *mle.Laplace   // never nil
-	unit      *unitPosterior // of an additive expert; nil if it has none
-	units     [][]float64    // the best of the last search
-	wake      int            // it rests until the first fit after this round; 0 if it does not rest
+	model     utility.Model     // the family, with the effects of places
+	prior     []float64         // precisions
+	start     []float64         // where it is before the first round
+	anchor    *mle.Laplace      // the posterior of the rounds that are not kept; nil for the prior
+	posterior *mle.Laplace      // never nil
+	unit      [2]*unitPosterior // of an additive expert, beside the fit of each base; nil if it has none
+	units     [][]float64       // the best of the last search
+	wake      int               // it rests until the first fit after this round; 0 if it does not rest
 }
 
 // additive returns the family of an additive expert that is fitted.
@@ -56,6 +56,18 @@ func newExpert(x Expert, k places, rng *rand.Rand) (*expert, error) {
 	}
 	e.start = w
 	return e, e.restart()
+}
+
+// flatSlope is the standard deviation of the slopes near 0.
+const flatSlope = 0.1
+
+// flattened returns a linear expert before its first round, with slopes near 0.
+func (e *expert) flattened() (*expert, error) {
+	n := e.twin(1)
+	for j := range e.Model.NumFeatures() {
+		n.prior[j] = 1 / (flatSlope * flatSlope)
+	}
+	return n, n.restart()
 }
 
 // restart makes the posterior that of no rounds since those of the anchor.

@@ -19,21 +19,40 @@ type beliefs struct {
 	intercept float64         // the standard deviation of its prior
 	experts   []*expert
 	base      *expert      // linear: units are searched beside its fit
+	flat      *expert      // linear with slopes near 0; nil if slopes are known
 	known     *linearPrior // nil if nothing is known before the first round
 }
 
 // clone returns beliefs that can be fitted while b learns.
 func (b *beliefs) clone() *beliefs {
-	n := *b
-	n.experts = nil
-	for _, e := range append(slices.Clone(b.experts), b.base) {
+	n, all := *b, b.all()
+	for i, e := range all {
 		twin := *e
 		twin.prior = slices.Clone(e.prior)
-		n.experts = append(n.experts, &twin)
+		all[i] = &twin
 	}
-	last := len(b.experts)
-	n.base, n.experts = n.experts[last], n.experts[:last:last]
+	n.set(all)
 	return &n
+}
+
+// bases returns the linear families beside whose fits there are posteriors over units.
+func (b *beliefs) bases() []*expert {
+	if b.flat == nil {
+		return []*expert{b.base}
+	}
+	return []*expert{b.base, b.flat}
+}
+
+// all returns the bases and the experts.
+func (b *beliefs) all() []*expert { return append(b.bases(), b.experts...) }
+
+// set takes others in the places of what all returns.
+func (b *beliefs) set(all []*expert) {
+	bases := len(b.bases())
+	b.base, b.experts = all[0], all[bases:]
+	if b.flat != nil {
+		b.flat = all[1]
+	}
 }
 
 // learn moves all beliefs by a round, as it came, which has items. If a fit to this round follows
@@ -46,7 +65,9 @@ func (b *beliefs) learn(round *mle.Choices, fitted bool, t *tangent) {
 		}
 	}
 	if !fitted {
-		b.base.learn(round, nil, t)
+		for _, e := range b.bases() {
+			e.learn(round, nil, t)
+		}
 	}
 }
 
@@ -173,7 +194,9 @@ func (b *beliefs) standardise(seen *moments) bool {
 
 // fold makes the posterior of rounds each expert's anchor.
 func (b *beliefs) fold(c *mle.Choices) {
-	b.base.fold(c, nil)
+	for _, e := range b.bases() {
+		e.fold(c, nil)
+	}
 	for _, e := range b.experts {
 		if e.Memory == 0 {
 			e.fold(c, b.base)
@@ -198,13 +221,15 @@ type fitting struct {
 // moved those with a memory learn it again, and no expert rests.
 func (f *fitting) run(history *mle.Choices) {
 	f.scaleIntercept(history)
-	f.base.fit(history, nil, f.origin(f.base))
+	for _, base := range f.bases() {
+		base.fit(history, nil, f.origin(base))
+	}
 	var group sync.WaitGroup
 	var fits panics.Catcher
 	workers := make(chan struct{}, f.workers)
 	for i, e := range f.experts {
 		if f.moved {
-			e.units, e.unit = nil, nil
+			e.units, e.unit = nil, [2]*unitPosterior{}
 		} else if e.Memory > 0 {
 			continue
 		}
@@ -229,8 +254,10 @@ func (f *fitting) run(history *mle.Choices) {
 				}
 			}
 			if m, ok := e.additive(); ok {
-				if test := mle.NewScoreTest(m, history, f.base.posterior, history.Rounds(), 0); test != nil {
-					e.unit = e.unit.next(m, e.prior, test, rng)
+				for k, base := range f.bases() {
+					if test := mle.NewScoreTest(m, history, base.posterior, history.Rounds(), 0); test != nil {
+						e.unit[k] = e.unit[k].next(m, e.prior, test, rng)
+					}
 				}
 			}
 		})
@@ -244,7 +271,7 @@ func (f *fitting) run(history *mle.Choices) {
 // doubled: it has no weight, and is neither fitted nor moved.
 const negligible = 1e-6
 
-// rest lets the experts rest whose modes have no weight among the modes. The units go with the linear
+// rest lets the experts rest whose modes have no weight among the modes. Units go with the linear
 // family that they stand beside. Their evidence is a second-order estimate, so it lets no mode rest.
 func (f *fitting) rest() {
 	most := math.Inf(-1)
@@ -254,13 +281,14 @@ func (f *fitting) rest() {
 		}
 	}
 	least := most + portable.Log(negligible)
-	stands := f.base.posterior.LogEvidence >= least
 	for _, e := range f.experts {
 		if e.Memory == 0 && e.wake == 0 && e.posterior.LogEvidence < least {
 			e.wake = 2 * f.rounds
 		}
-		if !stands {
-			e.unit = nil
+		for k, base := range f.bases() {
+			if base.posterior.LogEvidence < least {
+				e.unit[k] = nil
+			}
 		}
 	}
 }
@@ -304,7 +332,7 @@ func (f *fitting) scaleIntercept(history *mle.Choices) {
 		mean += float64(portable.Exp(log[k]-total) * logs[k])
 	}
 	f.intercept = portable.Exp(mean)
-	for _, e := range append(slices.Clone(f.experts), f.base) {
+	for _, e := range f.all() {
 		e.setIntercept(f.intercept)
 	}
 }

@@ -37,7 +37,7 @@ func TestFoldedRoundsAreNotForgotten(t *testing.T) {
 	if l.folded < 300 {
 		t.Fatalf("%d rounds are folded", l.folded)
 	}
-	for i, e := range l.experts {
+	for i, e := range l.all() {
 		fresh := e.twin(l.intercept)
 		if err := fresh.restart(); err != nil || !fresh.fit(all.Standardised(l.z.shift, l.z.scale), nil, nil) {
 			t.Fatal(err)
@@ -47,7 +47,7 @@ func TestFoldedRoundsAreNotForgotten(t *testing.T) {
 		}
 		wantNear(t, "the log evidence", e.posterior.LogEvidence, fresh.posterior.LogEvidence, 2.5)
 		if e.anchor == nil {
-			t.Errorf("expert %d has no anchor", i)
+			t.Errorf("base or expert %d has no anchor", i)
 		}
 	}
 }

@@ -138,7 +138,7 @@ func TestUnitsLetNoModeRest(t *testing.T) {
 	l := newBMA(t, paperProblem(), DefaultExperts(paperFeatures))
 	f := fitting{beliefs: l.beliefs, rounds: 100}
 	set := func(base, quadratic, unit float64) {
-		for _, e := range append(slices.Clone(f.experts), f.base) {
+		for _, e := range f.all() {
 			e.wake = 0
 			p := *e.posterior
 			p.LogEvidence = base
@@ -147,8 +147,10 @@ func TestUnitsLetNoModeRest(t *testing.T) {
 			}
 			e.posterior = &p
 			if m, ok := e.additive(); ok {
-				e.unit = newUnits(m, e.prior, 0, newRand())
-				e.unit.logMean = unit
+				for k := range e.unit {
+					e.unit[k] = newUnits(m, e.prior, 0, newRand())
+					e.unit[k].logMean = unit
+				}
 			}
 		}
 	}
@@ -157,7 +159,7 @@ func TestUnitsLetNoModeRest(t *testing.T) {
 			if e.wake > 0 {
 				names = append(names, e.String())
 			}
-			units = units || e.unit != nil
+			units = units || e.unit[0] != nil || e.unit[1] != nil
 		}
 		return names, units
 	}

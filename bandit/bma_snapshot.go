@@ -43,7 +43,7 @@ func (b *beliefs) encode(e *state.Encoder) {
 	e.Floats(b.z.shift)
 	e.Floats(b.z.scale)
 	e.Float(b.intercept)
-	for _, x := range append([]*expert{b.base}, b.experts...) {
+	for _, x := range b.all() {
 		e.Floats(x.start)
 		e.Count(count(x.anchor != nil))
 		if x.anchor != nil {
@@ -55,7 +55,9 @@ func (b *beliefs) encode(e *state.Encoder) {
 		for _, u := range x.units {
 			e.Floats(u)
 		}
-		x.unit.encode(e)
+		for k := range b.bases() {
+			x.unit[k].encode(e)
+		}
 	}
 }
 
@@ -63,7 +65,8 @@ func (b *beliefs) encode(e *state.Encoder) {
 // the history standardised by them. What it lacks, the moments of all items, is
 // made up from those that were offered. Versions 1 and 2 have no units' posteriors, which the
 // next full fit makes. Version 3 may have experts at rest
-// that its units' evidence sent there; they wake as they would have.
+// that its units' evidence sent there; they wake as they would have. Versions 1 to 4 have no base of slopes near 0: see
+// [expert.besides].
 func (l *BMA) decode(d *state.Decoder, version, rounds int) func() {
 	n := *l
 	n.job = nil
@@ -77,13 +80,13 @@ func (l *BMA) decode(d *state.Decoder, version, rounds int) func() {
 		n.seen.decode(d)
 		n.folded = d.Count()
 		n.history.Decode(d)
-		n.beliefs = l.beliefs.decode(d)
+		n.beliefs = l.beliefs.decode(d, version)
 		if d.Count() > 0 {
 			due := d.Count()
 			learned = d.Count()
 			n.job = newFitJob(due, nil)
 			n.job.fold, n.job.moved = d.Count(), d.Count() > 0
-			n.job.result = l.beliefs.decode(d)
+			n.job.result = l.beliefs.decode(d, version)
 			if d.Err() == nil && (learned > rounds || rounds-learned+n.job.fold > n.history.Rounds()) {
 				d.Fail(fmt.Errorf("snapshot has a fit that learned %d rounds and folds %d, and the data of %d of %d rounds", learned, n.job.fold, n.history.Rounds(), rounds))
 			}
@@ -129,6 +132,7 @@ func (l *BMA) decodeEarlier(d *state.Decoder, b *beliefs, version int) {
 		restored.decodeUnits(d)
 		n.experts = append(n.experts, restored)
 	}
+	n.flat = b.flat.besides(n.base, n.intercept)
 	l.beliefs, l.folded = n, 0
 }
 
@@ -136,6 +140,17 @@ func (l *BMA) decodeEarlier(d *state.Decoder, b *beliefs, version int) {
 func (e *expert) twin(intercept float64) *expert {
 	n := &expert{Expert: e.Expert, model: e.model, prior: slices.Clone(e.prior), start: slices.Clone(e.start)}
 	n.setIntercept(intercept)
+	return n
+}
+
+// besides returns the base of slopes near 0 of a snapshot that lacks it: until the next full fit as certain as the base, and
+// after it of what rounds are kept. nil remains nil.
+func (e *expert) besides(base *expert, intercept float64) *expert {
+	if e == nil {
+		return nil
+	}
+	n := e.twin(intercept)
+	n.anchor, n.posterior = base.anchor, base.posterior
 	return n
 }
 
@@ -152,12 +167,16 @@ func (e *expert) decodeUnits(d *state.Decoder) {
 }
 
 // decode returns the beliefs that encode wrote. The families are those of b.
-func (b *beliefs) decode(d *state.Decoder) *beliefs {
-	n := &beliefs{z: decodeStandardisation(d, b.base.model.NumFeatures()), intercept: d.Float(), known: b.known}
+func (b *beliefs) decode(d *state.Decoder, version int) *beliefs {
+	n := &beliefs{z: decodeStandardisation(d, b.base.model.NumFeatures()), intercept: d.Float(), flat: b.flat, known: b.known}
 	if d.Err() == nil && !(n.intercept > 0) {
 		d.Fail(fmt.Errorf("snapshot has the standard deviation %v", n.intercept))
 	}
-	for _, x := range append([]*expert{b.base}, b.experts...) {
+	all, bases := b.all(), b.bases()
+	if version < 5 {
+		all, bases = append(bases[:1:1], b.experts...), bases[:1]
+	}
+	for i, x := range all {
 		restored := x.twin(n.intercept)
 		d.Floats(restored.start)
 		if d.Count() > 0 {
@@ -165,14 +184,19 @@ func (b *beliefs) decode(d *state.Decoder) *beliefs {
 		}
 		restored.posterior, restored.wake = mle.DecodeLaplace(d, len(x.prior)), d.Count()
 		restored.decodeUnits(d)
-		if m, ok := x.additive(); ok {
-			restored.unit = decodeUnits(d, m, len(b.base.prior))
-		} else if d.Count() > 0 {
-			d.Fail(fmt.Errorf("snapshot has units of %v, which has none", x))
+		for k := range bases {
+			if m, ok := x.additive(); ok {
+				restored.unit[k] = decodeUnits(d, m, len(b.base.prior))
+			} else if d.Count() > 0 {
+				d.Fail(fmt.Errorf("snapshot has units of %v, which has none", x))
+			}
 		}
-		n.experts = append(n.experts, restored)
+		all[i] = restored
 	}
-	n.base, n.experts = n.experts[0], n.experts[1:]
+	if version < 5 && n.flat != nil {
+		all = slices.Insert(all, 1, n.flat.besides(all[0], n.intercept))
+	}
+	n.set(all)
 	return n
 }
 

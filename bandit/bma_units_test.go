@@ -134,17 +134,104 @@ func TestDrawsOfAUnit(t *testing.T) {
 // Before the first round the units are those of the prior, with equal weights beside the modes.
 func TestUnitsBeforeTheFirstRound(t *testing.T) {
 	l := newBMA(t, paperProblem(), []Expert{{Model: utility.NewLinear(paperFeatures, true)}, {Model: utility.NewSpectral(paperFeatures, 1)}})
-	_, units := l.split()
-	if units[0] != 0 || !(units[1] > 0.3) {
-		t.Errorf("the weights of units are %v", units)
+	modes, units := l.split()
+	for _, beside := range units {
+		wantNear(t, "the weight of units of the line", beside[0], 0, 0)
+		wantNear(t, "the weight of units of the waves", beside[1], modes[0], 1e-12)
 	}
-	p := l.experts[1].unit
+	p := l.experts[1].unit[0]
+	if floats.Equal(p.theta[0], l.experts[1].unit[1].theta[0]) {
+		t.Error("the units beside both bases are the same")
+	}
 	sum := 0.0
 	for _, theta := range p.theta {
 		sum += floats.Dot(theta, theta) / float64(len(theta)*len(p.theta))
 	}
 	if n := float64(len(p.theta) * paperFeatures); math.Abs(sum-9) > 9*5*math.Sqrt(2/n) {
 		t.Errorf("the variance of the frequencies is %v, want 9", sum)
+	}
+}
+
+// Units beside the base of slopes near 0 have the weight of that fit, by hand from its prior: more than those beside the
+// line if items differ by a bump, and nearly none if they differ along a line.
+func TestUnitsBesideSlopesNear0(t *testing.T) {
+	for name, truth := range map[string]func(x []float64) float64{
+		"bump": func(x []float64) float64 { return 4*math.Exp(-2*floats.Dot(x, x)) - 2 },
+		"line": func(x []float64) float64 { return 2*x[0] - 1 },
+	} {
+		l := newBMA(t, paperProblem(), []Expert{{Model: utility.NewRadial(paperFeatures, 1)}})
+		for s := 0; s < 60 || l.job != nil; s++ {
+			play(t, l, truth, s, s+1)
+		}
+		f := fitting{l.beliefs.clone(), l.o, l.seed, l.rounds, false, false, 1}
+		c := l.history.Standardised(l.z.shift, l.z.scale)
+		f.run(c)
+		var evidence [2]float64
+		for k, slope := range []float64{4, 100} {
+			nll := &mle.NLL{Model: utility.NewLinear(paperFeatures, true), Choices: c, Prior: []float64{slope, slope, slope, 1 / (f.intercept * f.intercept)}}
+			w := make([]float64, 4)
+			if _, err := (mle.LevenbergMarquardt{Steps: 200, Tolerance: 1e-12}).Minimize(nll, w); err != nil {
+				t.Fatal(err)
+			}
+			p, err := mle.NewLaplace(nll, w)
+			if err != nil {
+				t.Fatal(err)
+			}
+			evidence[k] = p.LogEvidence + f.experts[0].unit[k].logMean
+		}
+		_, weights := f.split()
+		wantNear(t, "the log of the ratio of weights", math.Log(weights[1][0]/weights[0][0]), evidence[1]-evidence[0], 1e-3)
+		if near0 := weights[1][0] / (weights[0][0] + weights[1][0]); name == "bump" && near0 < 0.6 || name == "line" && near0 > 0.01 {
+			t.Errorf("with a %s units beside slopes near 0 have the share %v", name, near0)
+		}
+	}
+}
+
+// A snapshot of version 4 has one base. The other is as certain until the next full fit, and has no units; then it is that of
+// the rounds that are kept.
+func TestSnapshotsWithoutSlopesNear0(t *testing.T) {
+	create := func() *BMA {
+		l := newBMA(t, paperProblem(), DefaultExperts(paperFeatures))
+		l.window = 128
+		return l
+	}
+	for _, rounds := range []int{50, 200} { // 200 are folded
+		l := create()
+		play(t, l, product, 0, rounds)
+		l.wait()
+		l.flat, l.identity.version = nil, 4
+		if l.job != nil {
+			l.job.result.flat = nil
+		}
+		data, err := l.MarshalBinary()
+		if err != nil {
+			t.Fatal(err)
+		}
+		restored := create()
+		if err := restored.UnmarshalBinary(data); err != nil {
+			t.Fatal(err)
+		}
+		if (restored.folded > 0) != (rounds > 128) || restored.flat.posterior.LogEvidence != l.base.posterior.LogEvidence || restored.flat.anchor != restored.base.anchor {
+			t.Errorf("after %d rounds, %d of them folded, the evidence is %v, want %v", rounds, restored.folded, restored.flat.posterior.LogEvidence, l.base.posterior.LogEvidence)
+		}
+		for i, e := range restored.experts {
+			if e.unit[1] != nil || (e.unit[0] == nil) != (l.experts[i].unit[0] == nil) {
+				t.Errorf("%v has the units %v", e, e.unit)
+			}
+		}
+		for s := rounds; s < rounds+60; s++ {
+			play(t, restored, product, s, s+1)
+		}
+		restored.wait()
+		got := restored.flat.posterior.Mode
+		fresh := restored.flat.twin(restored.intercept)
+		fresh.anchor = restored.flat.anchor
+		if err := fresh.restart(); err != nil || !fresh.fit(restored.history.Standardised(restored.z.shift, restored.z.scale), nil, nil) {
+			t.Fatal(err)
+		}
+		for j, v := range fresh.posterior.Mode {
+			wantNear(t, "a parameter", got[j], v, 0.05)
+		}
 	}
 }
 

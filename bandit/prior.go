@@ -112,7 +112,7 @@ func (b *beliefs) assume() error {
 	if line, err = line.Extended(d+1, places); err != nil {
 		return err
 	}
-	for _, e := range append(slices.Clone(b.experts), b.base) {
+	for _, e := range b.all() {
 		anchor, own := line, e.Model.NumParams()
 		switch e.Model.(type) {
 		case *utility.Linear:

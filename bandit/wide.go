@@ -118,7 +118,8 @@ func NewWide(p Problem, rng *rand.Rand) (*Wide, error) {
 		return nil, err
 	}
 	l := &Wide{line: newWideLine(p.Features, numeric), seen: newMoments(len(numeric)), bma: bma, nextMove: 1}
-	l.learner = learner{p: p, self: l, identity: p.identify("wide", 1, fmt.Sprintf("numeric columns %v", numeric), nil, nil)}
+	l.learner = learner{p: p, self: l, identity: p.identify("wide", 2, fmt.Sprintf("numeric columns %v", numeric), nil, nil)}
+	l.identity.oldest = 1
 	return l, nil
 }
 
@@ -253,12 +254,12 @@ func (l *Wide) encode(e *state.Encoder) {
 	l.bma.encode(e)
 }
 
-// decode implements algorithm.
-func (l *Wide) decode(d *state.Decoder, _, rounds int) func() {
+// decode implements algorithm. Version 1 has version 4 of BMA-MNL within.
+func (l *Wide) decode(d *state.Decoder, version, rounds int) func() {
 	next, seen := d.Count(), newMoments(len(l.line.numeric))
 	seen.decode(d)
 	line := l.line.decode(d)
-	inner := l.bma.decode(d, l.bma.identity.version, rounds)
+	inner := l.bma.decode(d, version+3, rounds)
 	return func() {
 		l.nextMove, l.seen, l.line = next, seen, line
 		inner()

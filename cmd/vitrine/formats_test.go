@@ -321,6 +321,7 @@ var relearned = map[int]map[string]bool{
 	3: {"bma": true},
 	4: {"bma": true},
 	5: {"bma": true},
+	6: {"auto": true},
 }
 
 // unestimated is the last format whose BMA-MNL had no probabilities, so that its sets were in another order.
@@ -374,7 +375,11 @@ func TestDataFormats(t *testing.T) {
 				if !strings.Contains(stdout.String(), fmt.Sprint("replayed up to entry ", lastEntries[v], "\n")) {
 					t.Errorf("replay: exit status %d: %s%s", code, &stdout, &stderr)
 				}
-				wantReplayed(t, v, c.data, c.without == "", code, stdout.String())
+				var guarded []string
+				if v == 6 && c.data == "cut" { // the snapshot has a cohort whose revenues are bounded otherwise since
+					guarded = []string{"uniform"}
+				}
+				wantReplayed(t, v, c.data, c.without == "", code, stdout.String(), guarded...)
 				log := &watchedLog{more: make(chan struct{}, 1)}
 				err := reopen(t.Context(), data, slog.New(slog.NewJSONHandler(log, nil)), func(e *decision.Engine) error {
 					known, err := knowledgeOf(t.Context(), e)
@@ -419,10 +424,9 @@ func TestDataFormats(t *testing.T) {
 }
 
 // wantReplayed checks what a replay says of snapshots of data-vN: they are equal, but in the placements whose learners learn
-// otherwise since. On other machines than those that wrote them the last digits differ.
-func wantReplayed(t *testing.T, v int, data string, compares bool, code int, said string) {
+// otherwise since, and in those named. On other machines than those that wrote them the last digits differ.
+func wantReplayed(t *testing.T, v int, data string, compares bool, code int, said string, others ...string) {
 	t.Helper()
-	var others []string
 	for name, always := range relearned[v] {
 		if always || data == "whole" {
 			others = append(others, name)

@@ -301,12 +301,12 @@ func OfExperts() Learner {
 	}
 }
 
-// expertSquare returns d_w² of an expert, and for one of units what their posterior takes besides: 60 units of some
+// expertSquare returns d_w² of an expert, and for one of units what their posteriors take besides: 120 units of some
 // 3d + 33 numbers, twice, among the twelve matrices of the table.
 func expertSquare(e bandit.Expert) float64 {
 	s := square(e.Model)
 	if m, ok := e.Model.(*utility.Additive); ok && e.Memory == 0 {
-		s += float64(60 * (3*m.NumFeatures() + 33) * 2 / 12)
+		s += float64(120 * (3*m.NumFeatures() + 33) * 2 / 12)
 	}
 	return s
 }
