@@ -142,25 +142,16 @@ func TestLatentContainsMNL(t *testing.T) {
 	}
 }
 
-// Simulated classes are found again: the truth is within four standard errors.
-func TestLatentFindsClasses(t *testing.T) {
-	d, u := simulated(t, 8000, 2)
-	spec := &Spec{Utility: u, Model: Model{Kind: "latent", Classes: 2, Starts: 3, Seed: 5}}
-	truth := &Result{Spec: spec, Alternatives: d.Alternatives, Outside: true, Coefficients: []float64{1.5, -1, -1, 0.5, 0.7}}
-	// Panels of eight tell the classes apart.
+// inPanels simulates the choices of d again: eight in a row are one decision maker's, whose coefficients draw gives.
+func inPanels(t *testing.T, d *Data, u Utility, rng *rand.Rand, draw func() []float64) *Data {
+	t.Helper()
 	b := NewBuilder(d.Alternatives, d.Variables, true)
 	b.Panels = true
-	rng := rand.New(rand.NewPCG(2, 2))
 	mnl := &Result{Spec: &Spec{Utility: u}, Alternatives: d.Alternatives, Outside: true}
-	class := 0
 	for s := range d.Choices {
 		if s%8 == 0 {
-			class = 0
-			if rng.Float64() < 1/(1+math.Exp(-0.7)) {
-				class = 1
-			}
+			mnl.Coefficients = draw()
 		}
-		mnl.Coefficients = truth.Coefficients[2*class : 2*class+2]
 		one, err := d.Slice(s, s+1)
 		if err != nil {
 			t.Fatal(err)
@@ -182,6 +173,21 @@ func TestLatentFindsClasses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return data
+}
+
+// Simulated classes are found again: the truth is within four standard errors.
+func TestLatentFindsClasses(t *testing.T) {
+	d, u := simulated(t, 8000, 2)
+	spec := &Spec{Utility: u, Model: Model{Kind: "latent", Classes: 2, Starts: 3, Seed: 5}}
+	truth := &Result{Spec: spec, Alternatives: d.Alternatives, Outside: true, Coefficients: []float64{1.5, -1, -1, 0.5, 0.7}}
+	rng := rand.New(rand.NewPCG(2, 2))
+	data := inPanels(t, d, u, rng, func() []float64 {
+		if rng.Float64() < 1/(1+math.Exp(-0.7)) {
+			return truth.Coefficients[2:4]
+		}
+		return truth.Coefficients[:2]
+	})
 	r, err := Fit(context.Background(), spec, data, Options{})
 	if err != nil {
 		t.Fatal(err)

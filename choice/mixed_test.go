@@ -84,36 +84,11 @@ func TestCorrelatedAgreesWithItsDefinition(t *testing.T) {
 func TestCorrelatedFindsTheTruth(t *testing.T) {
 	d, u := simulated(t, 6000, 2)
 	rng := rand.New(rand.NewPCG(4, 4))
-	mnl := &Result{Spec: &Spec{Utility: u}, Alternatives: d.Alternatives, Outside: true}
 	const sd, rho = 1.2, -0.7
-	b := NewBuilder(d.Alternatives, d.Variables, true)
-	b.Panels = true
-	for s := range d.Choices {
-		if s%8 == 0 {
-			e, f := rng.NormFloat64(), rng.NormFloat64()
-			mnl.Coefficients = []float64{1 + sd*e, -0.5 + 0.8*(rho*e+math.Sqrt(1-rho*rho)*f)}
-		}
-		one, err := d.Slice(s, s+1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		drawn, err := mnl.Simulate(one, rng)
-		if err != nil {
-			t.Fatal(err)
-		}
-		c := Case{Panel: s / 8}
-		c.Alternatives, c.Chosen = drawn.Choice(0)
-		for i := range c.Alternatives {
-			c.X = append(c.X, one.Value(0, i, 0), one.Value(0, i, 1))
-		}
-		if err := b.Add(c); err != nil {
-			t.Fatal(err)
-		}
-	}
-	data, err := b.Data()
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := inPanels(t, d, u, rng, func() []float64 {
+		e, f := rng.NormFloat64(), rng.NormFloat64()
+		return []float64{1 + sd*e, -0.5 + 0.8*(rho*e+math.Sqrt(1-rho*rho)*f)}
+	})
 	spec := &Spec{Utility: u, Model: Model{Kind: "mixed", Draws: 64, Correlated: true, Random: []Random{{Coefficient: "a"}, {Coefficient: "b"}}}}
 	r, err := Fit(context.Background(), spec, data, Options{})
 	if err != nil {
