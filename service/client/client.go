@@ -109,16 +109,7 @@ func (c *Client) Explain(ctx context.Context, placement, id string) (*api.Explan
 
 // Try returns the answer that a request would get now, and why. Nothing is recorded.
 func (c *Client) Try(ctx context.Context, placement string, r *api.Request) (*api.Trial, error) {
-	text, err := json.Marshal(r)
-	if err != nil {
-		return nil, err
-	}
-	a, err := c.send(ctx, "POST", placementPath(placement)+"/try", payload{mediaType: asJSON, rest: text})
-	if err != nil {
-		return nil, err
-	}
-	trial := new(api.Trial)
-	return trial, a.decode(trial)
+	return exchange[api.Trial](ctx, c, "POST", placementPath(placement)+"/try", r)
 }
 
 // Put creates or changes a placement. A change that would begin its learner again is the problem "loss". If the answer
@@ -173,17 +164,11 @@ func (c *Client) Versions(ctx context.Context, placement string) ([]api.Version,
 
 // Keep keeps what a placement has learned as a version to roll back to, and returns its number. note says why.
 func (c *Client) Keep(ctx context.Context, placement, note string) (version uint64, err error) {
-	text, err := json.Marshal(api.Note{Note: note})
+	kept, err := exchange[api.Kept](ctx, c, "POST", placementPath(placement)+"/versions", api.Note{Note: note})
 	if err != nil {
 		return 0, err
 	}
-	a, err := c.send(ctx, "POST", placementPath(placement)+"/versions", payload{mediaType: asJSON, rest: text})
-	if err != nil {
-		return 0, err
-	}
-	var kept api.Kept
-	err = a.decode(&kept)
-	return kept.Version, err
+	return kept.Version, nil
 }
 
 // Placement returns the configuration of a placement, with its defaults filled in.
@@ -262,7 +247,21 @@ func (c *Client) post(ctx context.Context, path string, v any) error {
 }
 
 func get[T any](ctx context.Context, c *Client, path string) (*T, error) {
-	a, err := c.send(ctx, "GET", path, payload{})
+	return receive[T](ctx, c, "GET", path, payload{})
+}
+
+// exchange sends v as JSON and reads the answer.
+func exchange[T any](ctx context.Context, c *Client, method, path string, v any) (*T, error) {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	return receive[T](ctx, c, method, path, payload{mediaType: asJSON, rest: text})
+}
+
+// receive sends a body and reads the answer.
+func receive[T any](ctx context.Context, c *Client, method, path string, body payload) (*T, error) {
+	a, err := c.send(ctx, method, path, body)
 	if err != nil {
 		return nil, err
 	}

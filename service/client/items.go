@@ -38,26 +38,12 @@ func (c *Client) changeItems(ctx context.Context, method, placement string, item
 		}
 		body.WriteByte('\n')
 	}
-	a, err := c.send(ctx, method, itemsPath(placement), payload{mediaType: asLines, rest: body.Bytes()})
-	if err != nil {
-		return nil, err
-	}
-	changed := new(api.ItemsChanged)
-	return changed, a.decode(changed)
+	return receive[api.ItemsChanged](ctx, c, method, itemsPath(placement), payload{mediaType: asLines, rest: body.Bytes()})
 }
 
 // DeleteItems deletes items from the catalogue of a placement.
 func (c *Client) DeleteItems(ctx context.Context, placement string, ids []string) (*api.ItemsChanged, error) {
-	text, err := json.Marshal(api.ItemIDs{IDs: ids})
-	if err != nil {
-		return nil, err
-	}
-	a, err := c.send(ctx, "DELETE", itemsPath(placement), payload{mediaType: asJSON, rest: text})
-	if err != nil {
-		return nil, err
-	}
-	changed := new(api.ItemsChanged)
-	return changed, a.decode(changed)
+	return exchange[api.ItemsChanged](ctx, c, "DELETE", itemsPath(placement), api.ItemIDs{IDs: ids})
 }
 
 // Items returns a page of the catalogue that a placement uses, at most limit items from a place on.
