@@ -185,15 +185,28 @@ func TestEventsBeatWhileCatchingUp(t *testing.T) {
 	s.want(201, "PUT", "/v1/placements/other", plain)
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
-	w := httptest.NewRecorder()
+	w := &untilWriter{httptest.NewRecorder(), "id: 2\n", stop}
 	r := httptest.NewRequestWithContext(ctx, "GET", "http://localhost/v1/events?placement=other", nil)
 	r.Header.Set("Last-Event-ID", "0")
-	time.AfterFunc(20*time.Millisecond, stop)
 	s.ServeHTTP(w, r)
 	before, _, ok := strings.Cut(w.Body.String(), "id: 2\n")
 	if !ok || !strings.Contains(before, ": still here\n\n") {
 		t.Errorf("the stream begins with %q", before)
 	}
+}
+
+// untilWriter calls stop when it is given a text.
+type untilWriter struct {
+	*httptest.ResponseRecorder
+	text string
+	stop func()
+}
+
+func (w *untilWriter) Write(b []byte) (int, error) {
+	if strings.Contains(string(b), w.text) {
+		w.stop()
+	}
+	return w.ResponseRecorder.Write(b)
 }
 
 // The timeouts of other requests do not end a stream.
