@@ -24,12 +24,7 @@ const shelf = `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":
 func exploredLog(t *testing.T, dir, explore string, share float64, rounds int) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(4, 2))
-	err := withLog(dir, func(ctx context.Context, store *natslog.Store) error {
-		e, err := decision.Open(ctx, decision.Options{Store: store, Build: decision.NewLearner})
-		if err != nil {
-			return err
-		}
-		defer e.Close()
+	err := withEngine(dir, func(ctx context.Context, e *decision.Engine, _ *natslog.Store) error {
 		if _, err := e.Put(ctx, "home", fmt.Appendf(nil, shelf, explore, share), 1); err != nil {
 			return err
 		}

@@ -34,12 +34,7 @@ var (
 func stocked(t *testing.T, rounds int, cut bool) (data string) {
 	t.Helper()
 	data = filepath.Join(t.TempDir(), "data")
-	err := withLog(data, func(ctx context.Context, store *natslog.Store) error {
-		e, err := decision.Open(ctx, decision.Options{Store: store, Build: decision.NewLearner})
-		if err != nil {
-			return err
-		}
-		defer e.Close()
+	err := withEngine(data, func(ctx context.Context, e *decision.Engine, store *natslog.Store) error {
 		features := make([]string, 40)
 		for j := range features {
 			features[j] = fmt.Sprintf(`{"name":"f%d","kind":"number"}`, j)

@@ -22,7 +22,7 @@ import (
 // tradeOn opens the log of a data directory, makes decisions with new ids, and writes a snapshot.
 func tradeOn(t *testing.T, data, name string, decisions int) {
 	t.Helper()
-	err := reopenedFor(data, func(ctx context.Context, e *decision.Engine) error {
+	err := withEngine(data, func(ctx context.Context, e *decision.Engine, _ *natslog.Store) error {
 		now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).UnixNano()
 		if err := e.Create(ctx, "home", []byte(`{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl"}}`), now); err != nil {
 			return err
@@ -49,18 +49,6 @@ func tradeOn(t *testing.T, data, name string, decisions int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-}
-
-// reopenedFor opens the engine of a data directory from its whole log.
-func reopenedFor(data string, f func(context.Context, *decision.Engine) error) error {
-	return withLog(data, func(ctx context.Context, store *natslog.Store) error {
-		e, err := decision.Open(ctx, decision.Options{Store: store, Build: decision.NewLearner})
-		if err != nil {
-			return err
-		}
-		defer e.Close()
-		return f(ctx, e)
-	})
 }
 
 // A snapshot of another log, or of a copy that grew separately, is never used: the service warns, learns from
@@ -123,7 +111,9 @@ func TestForksAreFound(t *testing.T) {
 	other := filepath.Join(t.TempDir(), "other")
 	tradeOn(t, other, "other", 5)
 	brief := copyOf(t, backup) // one entry after the backup, and another one than ours
-	if err := reopenedFor(brief, func(ctx context.Context, e *decision.Engine) error { return e.Delete(ctx, "home", nil, 1) }); err != nil {
+	if err := withEngine(brief, func(ctx context.Context, e *decision.Engine, _ *natslog.Store) error {
+		return e.Delete(ctx, "home", nil, 1)
+	}); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {

@@ -177,12 +177,7 @@ func formatRequest(placement string, rng *rand.Rand) *api.Request {
 
 // formatData makes the data directory of a service.
 func formatData(ctx context.Context, data string, cut bool) error {
-	return withLog(data, func(ctx context.Context, store *natslog.Store) error {
-		e, err := decision.Open(ctx, decision.Options{Store: store, Build: decision.NewLearner})
-		if err != nil {
-			return err
-		}
-		defer e.Close()
+	return withEngine(data, func(ctx context.Context, e *decision.Engine, store *natslog.Store) error {
 		snapshot := func() (upTo uint64, err error) {
 			bytes, upTo, err := e.Snapshot(ctx)
 			return upTo, errors.Join(err, replace.File(filepath.Join(data, host.SnapshotFile), bytes))

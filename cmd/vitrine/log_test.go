@@ -38,12 +38,7 @@ func serviceLog(ts *testscript.TestScript, _ bool, args []string) {
 	dir := ts.MkAbs(args[0])
 	rounds, err := strconv.Atoi(args[1])
 	ts.Check(err)
-	ts.Check(withLog(dir, func(ctx context.Context, store *natslog.Store) error {
-		e, err := decision.Open(ctx, decision.Options{Store: store, Build: decision.NewLearner})
-		if err != nil {
-			return err
-		}
-		defer e.Close()
+	ts.Check(withEngine(dir, func(ctx context.Context, e *decision.Engine, _ *natslog.Store) error {
 		return trade(ctx, e, filepath.Join(dir, "state.snapshot"), rounds)
 	}))
 }
@@ -56,6 +51,18 @@ func withLog(dir string, f func(context.Context, *natslog.Store) error) error {
 		return err
 	}
 	return errors.Join(f(ctx, store), store.Close())
+}
+
+// withEngine opens the log of a data directory for writing, and an engine that has read all of it.
+func withEngine(dir string, f func(context.Context, *decision.Engine, *natslog.Store) error) error {
+	return withLog(dir, func(ctx context.Context, store *natslog.Store) error {
+		e, err := decision.Open(ctx, decision.Options{Store: store, Build: decision.NewLearner})
+		if err != nil {
+			return err
+		}
+		defer e.Close()
+		return f(ctx, e, store)
+	})
 }
 
 // trade is one decision a minute from noon of 2026-01-01 on.
@@ -110,13 +117,8 @@ func trade(ctx context.Context, e *decision.Engine, snapshot string, rounds int)
 // deferred DIR makes a log of deferred decisions of two items: one that has expired, one with a reward of an
 // item, one with a chosen item, one that was not activated in time, and one that still can be.
 func deferred(ts *testscript.TestScript, _ bool, args []string) {
-	ts.Check(withLog(ts.MkAbs(args[0]), func(ctx context.Context, store *natslog.Store) error {
-		e, err := decision.Open(ctx, decision.Options{Store: store, Build: decision.NewLearner})
-		if err != nil {
-			return err
-		}
-		defer e.Close()
-		_, err = e.Put(ctx, "home", []byte(`{"max_size":2,"features":[{"name":"o","kind":"object","buckets":2}],"policy":{"name":"ucb-mnl"}}`), 0)
+	ts.Check(withEngine(ts.MkAbs(args[0]), func(ctx context.Context, e *decision.Engine, _ *natslog.Store) error {
+		_, err := e.Put(ctx, "home", []byte(`{"max_size":2,"features":[{"name":"o","kind":"object","buckets":2}],"policy":{"name":"ucb-mnl"}}`), 0)
 		decide := func(id string, now time.Duration) {
 			r := &api.Request{Decision: id, Defer: true, Slots: []api.Slot{{ID: "left", Exclude: []string{"b"}}, {ID: "right"}}}
 			for _, item := range []string{"a", "b"} {
