@@ -17,11 +17,13 @@ import (
 func ask[T any](ctx context.Context, s *Store, request func(context.Context) (T, error)) (T, error) {
 	patient, cancel := context.WithTimeout(ctx, s.options.Patience)
 	defer cancel()
+	begin := time.Now()
 	for wait := min(attempt, shortAttempt); ; wait = longer(wait) {
 		answer, err := within(patient, wait, request)
 		if err == nil || !isUnanswered(err) || s.isClosed() {
 			return answer, err
 		}
+		s.turn(begin)
 		select {
 		case <-patient.Done():
 			if ctx.Err() != nil {
@@ -44,6 +46,25 @@ const longAttempt = 5 * time.Second
 
 // longer returns the wait after one in which no answer came.
 func longer(wait time.Duration) time.Duration { return max(wait, min(wait+wait/2, longAttempt)) }
+
+// trusted is how long a server need not answer before another one is asked: longer than an election. It may be cut off from
+// the rest of its cluster, and stay connected to this process.
+const trusted = 10 * time.Second
+
+// turn connects to another server, if a request has not been answered since a time that is too long ago.
+func (s *Store) turn(begin time.Time) {
+	if s.server != nil || s.conn == nil || len(s.conn.Servers()) < 2 {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if time.Since(begin) < trusted || time.Since(s.turned) < trusted {
+		return
+	}
+	s.turned = time.Now()
+	s.options.Logger.Warn("the log's server does not answer: another one is asked", "server", s.conn.ConnectedUrlRedacted())
+	_ = s.conn.ForceReconnect() // a closed connection stays closed
+}
 
 // within sends a request once.
 func within[T any](ctx context.Context, wait time.Duration, request func(context.Context) (T, error)) (T, error) {
@@ -69,13 +90,23 @@ func isUnanswered(err error) bool {
 	if errors.As(err, &refused) {
 		return slices.Contains(answeredLater, refused.ErrorCode)
 	}
-	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout) ||
+	return errors.Is(err, errLeaderless) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout) ||
 		errors.Is(err, nats.ErrNoResponders) || errors.Is(err, nats.ErrDisconnected) || errors.Is(err, jetstream.ErrNoStreamResponse)
 }
 
+// errLeaderless means that a server of a cluster knows no leader of the stream: it answers with what it has itself, which may be
+// old, because it is cut off.
+var errLeaderless = errors.New("the server knows no leader of the stream")
+
 // info asks for the state of the stream.
 func (s *Store) info(ctx context.Context) (jetstream.StreamState, error) {
-	info, err := ask(ctx, s, func(ctx context.Context) (*jetstream.StreamInfo, error) { return s.stream.Info(ctx) })
+	info, err := ask(ctx, s, func(ctx context.Context) (*jetstream.StreamInfo, error) {
+		info, err := s.stream.Info(ctx)
+		if err == nil && info.Cluster != nil && info.Cluster.Leader == "" {
+			err = errLeaderless
+		}
+		return info, err
+	})
 	if err != nil {
 		return jetstream.StreamState{}, err
 	}

@@ -31,6 +31,7 @@ var errClaim = errors.New("the message is a claim")
 func (s *Store) claim(ctx context.Context) (uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.options.Patience)
 	defer cancel()
+	begin := time.Now()
 	for wait := shortAttempt; ; wait = longer(wait) {
 		message := &nats.Msg{Subject: s.subject(), Header: nats.Header{writerHeader: {s.writer}}, Data: []byte(claimText)}
 		ack, err := within(ctx, wait, func(ctx context.Context) (*jetstream.PubAck, error) {
@@ -42,6 +43,7 @@ func (s *Store) claim(ctx context.Context) (uint64, error) {
 		if !isUnanswered(err) {
 			return 0, fmt.Errorf("natslog: claiming %s: %w", s.where(), err)
 		}
+		s.turn(begin)
 		select {
 		case <-ctx.Done():
 			return 0, fmt.Errorf("%w: claiming %s: no answer within %v: %w", eventlog.ErrReopen, s.where(), s.options.Patience, err)

@@ -75,6 +75,7 @@ type Store struct {
 	end    tail
 	leads  bool // whether this store writes the log
 	synced synced
+	turned time.Time // when another server was last asked
 
 	memory memory // of frames, for Entry
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"net"
 	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -21,6 +22,8 @@ type network struct {
 	requests []byte       // that are lost: the beginning of their subject
 	left     atomic.Int32 // how many
 
+	made atomic.Int32 // connections
+
 	mu   sync.Mutex
 	last *wire
 }
@@ -32,6 +35,7 @@ func (n *network) Dial(kind, address string) (net.Conn, error) {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	n.made.Add(1)
 	n.last = &wire{Conn: c, of: n}
 	return n.last, nil
 }
@@ -48,6 +52,8 @@ type wire struct {
 	net.Conn
 	of       *network
 	stuck    atomic.Bool // it takes one byte more, and then nothing
+	lost     atomic.Bool // it loses all of these requests
+	unled    atomic.Bool // what servers say of a leader cannot be read
 	deadline atomic.Pointer[time.Time]
 }
 
@@ -61,11 +67,19 @@ func (w *wire) Write(b []byte) (int, error) {
 		time.Sleep(time.Until(*w.deadline.Load()))
 		return 1, os.ErrDeadlineExceeded
 	}
-	if i := bytes.Index(b, w.of.requests); i > 0 && w.of.left.Add(-1) >= 0 {
+	if i := bytes.Index(b, w.of.requests); i > 0 && (w.lost.Load() || w.of.left.Add(-1) >= 0) {
 		b = bytes.Clone(b)
 		b[i+len(w.of.requests)-1] = 'X'
 	}
 	return w.Conn.Write(b)
+}
+
+func (w *wire) Read(b []byte) (int, error) {
+	n, err := w.Conn.Read(b)
+	if w.unled.Load() {
+		copy(b, bytes.ReplaceAll(b[:n], []byte(`"leader":`), []byte(`"nobody":`)))
+	}
+	return n, err
 }
 
 // over returns options of a log whose connections are of a network.
@@ -127,4 +141,47 @@ func TestServerTakesNothing(t *testing.T) {
 	n.connection().stuck.Store(true)
 	fill(t, s, 4, 4)
 	logtest.Want(t, s, 1, numbered(1, 4)...)
+}
+
+// A server is cut off from its cluster, but not from here: it answers no request, and another server is asked.
+func TestServerIsCutOff(t *testing.T) {
+	t.Parallel()
+	for requests, ask := range map[string]func(s *natslog.Store) error{
+		"$JS.API.STREAM.INFO": func(s *natslog.Store) error { _, err := s.Extent(t.Context()); return err },
+		"vitrine.log":         func(s *natslog.Store) error { _, err := s.Append(t.Context(), entry(4)); return err },
+	} {
+		t.Run(requests, func(t *testing.T) {
+			t.Parallel()
+			n := &network{requests: []byte(requests)}
+			o := over(t, n)
+			o.Patience = time.Minute
+			o.URL += "," + strings.Replace(o.URL, "127.0.0.1", "localhost", 1) // another one, for the client
+			s := connect(t, o)
+			fill(t, s, 1, 3)
+			n.connection().lost.Store(true)
+			if err := ask(s); err != nil {
+				t.Fatal(err)
+			}
+			if made := n.made.Load(); made != 2 {
+				t.Errorf("%d connections were made, want 2", made)
+			}
+		})
+	}
+}
+
+// A server that is cut off knows no leader of the stream, and answers with what it has: that is no answer.
+func TestServerHasNoLeader(t *testing.T) {
+	t.Parallel()
+	n := new(network)
+	o := over(t, n)
+	o.URL, o.Replicas, o.Patience = newCluster(t).url(), 3, patience
+	s := connect(t, o)
+	fill(t, s, 1, 3)
+	n.connection().unled.Store(true)
+	if x, err := s.Extent(t.Context()); err != nil || x.Last != 3 {
+		t.Errorf("entries to %d, %v", x.Last, err)
+	}
+	if made := n.made.Load(); made != 2 {
+		t.Errorf("%d connections were made, want 2", made)
+	}
 }

@@ -152,6 +152,7 @@ func (s *Store) publish(ctx context.Context, data []byte, place uint64) error {
 	if s.server != nil {
 		s.complaints.forget()
 	}
+	begin := time.Now()
 	for {
 		ack, err := s.send(ctx, data, place)
 		var refused *jetstream.APIError
@@ -168,6 +169,7 @@ func (s *Store) publish(ctx context.Context, data []byte, place uint64) error {
 		if err := s.silence(ctx, place); err != nil {
 			return err
 		}
+		s.turn(begin)
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("%w: no answer within %v: %w", eventlog.ErrReopen, s.options.Patience, err)
