@@ -27,9 +27,10 @@ func TestHowToFit(t *testing.T) {
 		t.Fatal(err)
 	}
 	specs := regexp.MustCompile("(?s)```toml\n(.*?)```").FindAllSubmatch(page, -1)
+	data, _, _ := bytes.Cut(specs[0][1], []byte("[utility]"))
 	t.Chdir(t.TempDir())
 	modes := regexp.MustCompile("(?s)```csv\n(.*?)```").FindSubmatch(page)[1]
-	for name, text := range map[string][]byte{"trips.csv": trips, "modes.csv": modes, "trips.toml": specs[0][1], "nested.toml": append(bytes.Clone(specs[0][1]), specs[1][1]...), "neural.toml": specs[2][1], "wrong.toml": specs[3][1]} {
+	for name, text := range map[string][]byte{"trips.csv": trips, "modes.csv": modes, "trips.toml": specs[0][1], "nested.toml": append(bytes.Clone(specs[0][1]), specs[1][1]...), "neural.toml": append(bytes.Clone(data), specs[2][1]...), "wrong.toml": specs[3][1]} {
 		write(t, name, string(text))
 	}
 	if commands := play(t, page); commands != 11 {
