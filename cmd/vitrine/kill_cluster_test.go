@@ -286,6 +286,16 @@ func (c *cluster) replaced(ctx context.Context, begin time.Time) {
 	c.takeOver = append(c.takeOver, time.Since(begin))
 }
 
+// each has shoppers ask one service after the other, until rounds have been acknowledged by each.
+func (c *cluster) each(ctx context.Context) {
+	c.Helper()
+	for _, m := range c.members {
+		c.ledger.urls.Store(&[]string{m.url})
+		c.ledger.flows(ctx)
+	}
+	c.tell()
+}
+
 // takesOver has a follower end, start and take the log over, and returns the leader of before.
 func (c *cluster) takesOver() (before *clusterMember) {
 	c.Helper()

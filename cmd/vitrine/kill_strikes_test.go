@@ -202,6 +202,12 @@ var strikes = []strike{
 	}},
 	{"a server cut off", aNetwork, serverCutOff(both, true, 5*time.Second)},
 	{"a server cut off from the others", aNetwork, serverCutOff(both, false, 5*time.Second)},
+	{"a server cut off from the others until each service answers", aNetwork, func(ctx context.Context, c *cluster) {
+		s := c.some(1)[0]
+		s.at.cut(c.T, both, c.others(s, false)...)
+		c.each(ctx)
+		s.at.heal(c.T)
+	}},
 	{"a server that does not hear the others", aNetwork, serverCutOff(incoming, false, 5*time.Second)},
 	{"a server that is not heard", aNetwork, serverCutOff(outgoing, true, 5*time.Second)},
 	{"all servers cut off from each other", aNetwork, func(_ context.Context, c *cluster) {
