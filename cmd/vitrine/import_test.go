@@ -240,6 +240,7 @@ func TestBadImports(t *testing.T) {
 		`/items/1/features/brand: "other"`:                                       {"brand.csv", strings.Replace(fresh, "zeta", "other", 1), ""},
 		`/items/0/features/price`:                                                {"none.csv", strings.Replace(fresh, "price", "cost", 1), ""},
 		`line 2: column time: "yesterday" is not a time`:                         {"time.csv", strings.Replace(fresh, "2026-01-01T10:00:00Z", "yesterday", 1), ""},
+		`line 3: column time: "later" is not a time`:                             {"later.csv", strings.Replace(fresh, "2026-01-01T10:00:00Z,sku2", "later,sku2", 1), ""},
 		"is in the future":                                                       {"future.csv", strings.ReplaceAll(fresh, "2026", "2226"), ""},
 		`decision "c" has rows further up`:                                       {"again.csv", fresh + strings.SplitAfter(fresh, "\n")[1], ""},
 		`there is no column "click": the columns are`:                            {"map.csv", fresh, "[columns]\nchosen = \"click\""},

@@ -450,6 +450,19 @@ func read(text []byte, problem bandit.Problem, allRows bool, defaults func(Polic
 	return p, m, err
 }
 
+// Effective returns the settings of a placement's policy with those that [Complete] leaves out because they have the zero value.
+func Effective(settings map[string]any) map[string]any {
+	name, _ := settings["name"].(string)
+	p, _ := Named(name)
+	all := maps.Clone(settings)
+	for _, o := range p.Learner.Options {
+		if _, ok := all[o.Key]; !ok && o.Omitted {
+			all[o.Key] = o.Default
+		}
+	}
+	return all
+}
+
 // Warnings returns what speaks against the settings of a placement's policy. All of them are given.
 func Warnings(settings map[string]any) []string {
 	name, _ := settings["name"].(string)

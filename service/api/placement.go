@@ -17,14 +17,14 @@ type Placement struct {
 	Experiment        *Experiment    `json:"experiment,omitempty" doc:"of the mode experiment: what is compared"`
 	Explore           string         `json:"explore,omitzero" enum:"sets,slots" doc:"in the mode explore, what is drawn: sets, a whole set drawn uniformly; slots, one item of the policy's set is replaced by another, which costs less and says as much about policies that show similar sets; sets if left out"`
 	ExploreShare      *float64       `json:"explore_share,omitempty" minimum:"0" maximum:"1" doc:"in the mode explore, the share of requests that explore; 0.05 if left out"`
-	Fallback          string         `json:"fallback,omitzero" enum:"baseline,version" doc:"what is shown while the guard has an alarm: baseline, the caller's sets, which every request then has to have; version, those of the last good version; if left out, the policy goes on"`
+	Fallback          string         `json:"fallback,omitzero" enum:"baseline,version" doc:"what is shown while the guard has an alarm: baseline, the caller's sets, which every request then has to have; version, those of the last good version; if left out, the policy continues"`
 	Record            string         `json:"record,omitzero" enum:"shown,all" doc:"which items' features the log keeps and the learner sees: shown is the items shown, all is every item of the request; if left out, all in the mode explore and shown in the others"`
 	Memory            int            `json:"memory,omitzero" default:"67108864" doc:"the max number of bytes of remembered decisions"`
 	Catalogue         string         `json:"catalogue,omitzero" doc:"another placement, with the same features, whose catalogue this one uses; its own if left out"`
 	Shard             int            `json:"shard,omitzero" doc:"of a service with several shards: the one that the placement is in, from its creation on; if left out, the one with the fewest placements"`
 	Keep              int            `json:"keep,omitzero" default:"8" minimum:"1" maximum:"1000" doc:"how many versions are kept to roll back to"`
 	Notes             []string       `json:"notes,omitempty" readOnly:"true" doc:"what follows from the settings; ignored in a request"`
-	Warnings          []string       `json:"warnings,omitempty" readOnly:"true" doc:"what speaks against the settings; ignored in a request"`
+	Warnings          []string       `json:"warnings,omitempty" readOnly:"true" doc:"why these settings may do harm; ignored in a request"`
 }
 
 // Values of [Placement.Mode].

@@ -133,6 +133,7 @@ func (c *Config) Inherit(o *Config) *Config {
 // Answer returns the placement as answers have it, with warnings.
 func (c *Config) Answer() api.Placement {
 	p := c.Placement
+	p.Policy = policy.Effective(p.Policy)
 	p.Warnings = policy.Warnings(c.Policy)
 	for _, k := range c.schema.Categories() {
 		if k.Names > 0 {

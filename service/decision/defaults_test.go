@@ -32,6 +32,10 @@ func TestPolicyIsComplete(t *testing.T) {
 	if diff := cmp.Diff(want, c.Policy); diff != "" {
 		t.Errorf("the policy (-want +have):\n%s", diff)
 	}
+	want["position_effects"] = false // which the log leaves out
+	if diff := cmp.Diff(want, c.Answer().Policy); diff != "" {
+		t.Errorf("the policy of the answer (-want +have):\n%s", diff)
+	}
 	if w := c.Answer().Warnings; w != nil {
 		t.Errorf("warnings %q", w)
 	}

@@ -264,6 +264,8 @@ func (t *table) item(id string, r row) error {
 		if err := t.first(r); err != nil {
 			return err
 		}
+	} else if _, err := t.moment(r); err != nil {
+		return err
 	}
 	item := foundItem{id: textOf(r.fields[t.columns.Item]), fields: r.fields}
 	if item.id == "" {
@@ -324,16 +326,24 @@ func (t *table) item(id string, r row) error {
 
 // first reads what is the same in all rows of a decision.
 func (t *table) first(r row) (err error) {
-	if v, ok := r.fields[t.columns.Time]; ok && t.columns.Time != "" {
-		if t.open.time, err = moment(textOf(v)); err != nil {
-			return fmt.Errorf("column %s: %w", t.columns.Time, err)
-		}
+	if t.open.time, err = t.moment(r); err != nil {
+		return err
 	}
 	switch status := textOf(r.fields["status"]); status {
 	case "open", "deferred", "withdrawn", "evicted":
 		t.open.skip = "have the status " + status
 	}
 	return nil
+}
+
+// moment returns the time of a row, 0 if it has none.
+func (t *table) moment(r row) (at int64, err error) {
+	if v, ok := r.fields[t.columns.Time]; ok && t.columns.Time != "" {
+		if at, err = moment(textOf(v)); err != nil {
+			err = fmt.Errorf("column %s: %w", t.columns.Time, err)
+		}
+	}
+	return at, err
 }
 
 // close ends the open decision.

@@ -94,7 +94,7 @@ func problemOf(err error) *problem {
 // lossProblem says what a change would lose, and how to make it all the same.
 func lossProblem(loss *decision.LossError) *problem {
 	if loss.Experiment != "" {
-		p := problemf(http.StatusConflict, "loss", "%v. To ship a variant put its policy as that of the placement: its learner goes on. With ?reset=true the experiment ends all the same", loss)
+		p := problemf(http.StatusConflict, "loss", "%v. To ship a variant put its policy as that of the placement: its learner continues. With ?reset=true the experiment ends all the same", loss)
 		p.Lost = &loss.Loss
 		p.Errors = []api.ProblemField{{Pointer: "#/experiment", Detail: "the learners of its variants end with it"}}
 		return p

@@ -21,7 +21,7 @@ func SplitURL(urls string) (hosts string, user *url.Userinfo, err error) {
 			text = "nats://" + text
 		}
 		u, err := url.Parse(text)
-		if err != nil || u.Host == "" {
+		if err != nil || u.Host == "" || strings.HasPrefix(u.Scheme, "http") {
 			return "", nil, fmt.Errorf("natslog: address %d of the log's server is not a URL such as nats://host:4222", i+1)
 		}
 		if u.User != nil {

@@ -92,7 +92,7 @@ export function Begin(props: Done) {
               <Labelled name="Name">{(id) => <input id={id} type="text" required maxLength={64} value={r.name} onInput={(e) => set(k, { name: e.currentTarget.value })} />}</Labelled>
               <Labelled name="Shows">{(id) => <select id={id} value={r.show} onChange={(e) => set(k, { show: e.currentTarget.value as Row["show"] })}>{Object.entries(words).map(([v, text]) => <option value={v}>{text}</option>)}</select>}</Labelled>
               {r.show === "policy" ? (
-                <Labelled name="Policy" help="The placement's own goes on with what it has learned. Another one begins with nothing.">{(id, help) => <select id={id} aria-describedby={help} value={r.policy} onChange={(e) => set(k, { policy: e.currentTarget.value })}><option value="">the placement's own</option>{policies.map((p) => <option value={p}>{p}</option>)}</select>}</Labelled>
+                <Labelled name="Policy" help="The placement's own keeps what it has learned. Another one begins with nothing.">{(id, help) => <select id={id} aria-describedby={help} value={r.policy} onChange={(e) => set(k, { policy: e.currentTarget.value })}><option value="">the placement's own</option>{policies.map((p) => <option value={p}>{p}</option>)}</select>}</Labelled>
               ) : null}
               <Labelled name="Share in percent">{(id) => <input id={id} type="number" required min={0} max={100} step={0.01} value={r.share} onInput={(e) => set(k, { share: e.currentTarget.valueAsNumber })} />}</Labelled>
             </div>

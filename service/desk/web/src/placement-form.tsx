@@ -100,7 +100,7 @@ function Effect(props: { of: Preview; before: Config; isNew: boolean }) {
   const changed = Object.keys({ ...before, ...p.placement }).filter((n) => n !== "notes" && n !== "warnings" && JSON.stringify(before[n]) !== JSON.stringify(p.placement[n]));
   let text = "Nothing changes: the placement has this configuration.";
   if (p.change === "create") text = "It makes a placement, whose learner begins with nothing.";
-  if (p.change === "keep") text = "The learner goes on with what it has learned.";
+  if (p.change === "keep") text = "The learner keeps what it has learned.";
   if (p.change === "end") text = `The experiment ends, and the ${count(p.lost?.rounds)} rounds that the learners of its variants have learned are lost.`;
   if (p.change === "adopt") text = "The experiment ends, and the learner of the variant with this policy decides, with what it has learned. The present one is kept as a version.";
   if (p.change === "restart") {

@@ -34,7 +34,7 @@ export default function Decisions(props: { name: string }) {
       </Card>
       <Card title="As they are made">
         <div class="controls">
-          <button type="button" aria-pressed={paused} onClick={() => pause(!paused)}>{paused ? "Go on" : "Pause"}</button>
+          <button type="button" aria-pressed={paused} onClick={() => pause(!paused)}>{paused ? "Continue" : "Pause"}</button>
           <span class="note">{paused ? "Paused." : perSecond === undefined ? "Connecting…" : `${perSecond} decisions in the last second.`}</span>
         </div>
         {failure ? <Failure of={failure} /> : null}

@@ -150,7 +150,7 @@ function Speed(props: { state: State; max: number }) {
         <input id="speed" type="range" min={0} max={stepOf(props.max)} value={step ?? stepOf(speed)} aria-valuetext={`${count(wanted)} times`}
           onInput={(e) => move(Number(e.currentTarget.value))} onChange={(e) => set(speedOf(Number(e.currentTarget.value)))} />
         <output for="speed">{count(wanted)}×</output>
-        {speed === 0 ? <button type="button" onClick={() => set(50)}>Go on</button> : <button type="button" onClick={() => set(0)}>Pause</button>}
+        {speed === 0 ? <button type="button" onClick={() => set(50)}>Continue</button> : <button type="button" onClick={() => set(0)}>Pause</button>}
       </div>
       <p class={slow ? "slow" : ""}>
         {!open ? "The shop is closed." : speed === 0 ? "The door is closed: only you can come in." : slow ? `Now ${number(real, { maximumFractionDigits: 1 })} shoppers come a second: this machine is not quicker, or the speed has just changed.` : `Now ${number(real, { maximumFractionDigits: 1 })} shoppers come a second.`}
