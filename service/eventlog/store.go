@@ -102,7 +102,7 @@ var (
 	ErrLost = errors.New("eventlog: the log is not where it was opened")
 	// ErrReopen is returned by a store that does not know the end of its log.
 	ErrReopen = errors.New("eventlog: the log must be opened again")
-	// ErrUnknown is returned for an append that was abandoned while it ran.
+	// ErrUnknown is returned for an append that was abandoned while it ran, or whose entries are there but could not be confirmed.
 	ErrUnknown = errors.New("eventlog: it is not known whether the entries are in the log")
 	// ErrRemoved is returned for entries that were removed from the log.
 	ErrRemoved = errors.New("eventlog: entries were removed")

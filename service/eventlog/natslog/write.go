@@ -85,13 +85,17 @@ func (s *Store) commit(ctx context.Context, entries [][]byte) error {
 	ctx, cancel := context.WithTimeout(ctx, s.options.Patience)
 	defer cancel()
 	end := s.acknowledged()
-	for acknowledged := false; !acknowledged; entries = nil {
+	for acknowledged, stored := false, false; !acknowledged; entries, stored = nil, true {
 		f := end.frame(entries)
 		end.advance(&f)
 		end.message++
 		data := f.Encode(nil)
 		var err error
-		if acknowledged, err = s.place(ctx, data, end); err != nil {
+		acknowledged, err = s.place(ctx, data, end)
+		switch {
+		case err != nil && stored: // by the frame before, which another writer's may now follow
+			return fmt.Errorf("%w: %w", eventlog.ErrUnknown, err)
+		case err != nil:
 			return err
 		}
 		if f, err = eventlog.DecodeFrame(data); err != nil { // its entries are the store's own
