@@ -77,7 +77,7 @@ func (f *Few) Maximize(q Quota, r []float64, largest []int, size int, utilities 
 
 // family returns the sets of C within a quota, which hides none of its items.
 func (f *Few) family(q *Quota) vitrine.Constraint {
-	if q.Group == nil {
+	if q.Group == nil || q.Most <= 0 { // the items of C are in no group
 		return AtMost(q.Size)
 	}
 	f.group = scratch.Grow(f.group, len(f.items))

@@ -111,6 +111,35 @@ func TestPartitionIsLaminar(t *testing.T) {
 	})
 }
 
+// No item of a group may be shown, of so many items that only a few are looked at, whose number grows: those that join have
+// large revenues.
+func TestPartitionHidesAmongMany(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 0))
+	n := 12000
+	q := assortment.Quota{Size: 3, Group: make([]int32, n)}
+	u, r := make([]float64, n), make([]float64, n)
+	var hidden []int
+	for i := range n {
+		q.Group[i] = int32(i%2) - 1
+		if i%2 == 1 {
+			hidden = append(hidden, i)
+		}
+		u[i], r[i] = rng.NormFloat64(), math.Exp(2*rng.NormFloat64())
+	}
+	p, err := assortment.NewPartition(n, q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := assortment.NewLaminar(assortment.Rules{Items: n, Max: 3, Exclude: hidden})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, _ := assortment.Maximize(nil, p, u, r)
+	if want, _ := assortment.Maximize(nil, all, u, r); !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
 func TestNewPartitionRefuses(t *testing.T) {
 	for want, q := range map[string]assortment.Quota{
 		"2 numbers of groups for 3 items": {Size: 1, Group: make([]int32, 2)},

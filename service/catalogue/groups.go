@@ -75,11 +75,10 @@ func (c *Catalogue) Groups(by GroupsBy) *Groups {
 	l.mu.Unlock()
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	changed := g.seen < len(l.touched)
-	if !changed {
+	n := c.Len()
+	if g.seen == len(l.touched) && len(g.Of) == n { // the last item may have gone, which touches no slot
 		return g
 	}
-	n := c.Len()
 	var f fields
 	if g.seen < 0 || len(g.values) > 2*n+len(l.touched) { // most groups have no items left
 		clear(g.number)
