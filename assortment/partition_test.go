@@ -124,7 +124,7 @@ func TestPartitionHidesAmongMany(t *testing.T) {
 		if i%2 == 1 {
 			hidden = append(hidden, i)
 		}
-		u[i], r[i] = rng.NormFloat64(), math.Exp(2*rng.NormFloat64())
+		u[i], r[i] = rng.NormFloat64()-6, math.Exp(3*rng.NormFloat64())
 	}
 	p, err := assortment.NewPartition(n, q)
 	if err != nil {
