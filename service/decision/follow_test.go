@@ -307,7 +307,10 @@ func TestFollowerEndsWithoutItsLog(t *testing.T) {
 	go func() { led <- first.Lead(ctx) }()
 	<-store.waiting
 	cancel()
-	if err := <-led; !errors.Is(err, context.Canceled) || !errors.Is(first.Failure(), context.Canceled) {
+	if err := <-led; !errors.Is(err, context.Canceled) {
+		t.Errorf("%v, want that it was canceled", err)
+	}
+	if err := first.Reach(t.Context(), 99); !errors.Is(err, decision.ErrStopped) || !errors.Is(first.Failure(), context.Canceled) {
 		t.Errorf("%v, and it stopped with %v", err, first.Failure())
 	}
 	is(t, "an outcome", e.Outcome(t.Context(), "home", "a", "", 2), nil)
