@@ -125,6 +125,9 @@ func (l *lease) take(ctx context.Context, s *Store, waits bool) error {
 			if !isWrongRevision(err) && (!isUnanswered(err) || time.Since(begin) > s.options.Patience) {
 				return fmt.Errorf("natslog: the lease of %s: %w", s.where(), err)
 			}
+			if isUnanswered(err) { // but it can be read: a server that is cut off answers with what it has
+				s.turn(begin)
+			}
 			answer = longer(answer)
 		}
 		if err := wait(ctx, pause); err != nil {

@@ -191,7 +191,7 @@ const replicaKey = "replicas"
 // started more than once an hour.
 func (s *Store) NewReplica(ctx context.Context) (uint64, error) {
 	hours := uint64(time.Since(time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)) / time.Hour)
-	for {
+	for begin := time.Now(); ; {
 		entry, err := ask(ctx, s, func(ctx context.Context) (jetstream.KeyValueEntry, error) { return s.lease.bucket.Get(ctx, replicaKey) })
 		n, revision := hours, uint64(0)
 		switch {
@@ -215,6 +215,9 @@ func (s *Store) NewReplica(ctx context.Context) (uint64, error) {
 		}
 		if !isWrongRevision(err) && !isUnanswered(err) {
 			return 0, fmt.Errorf("natslog: the lease of %s: %w", s.where(), err)
+		}
+		if isUnanswered(err) { // as in lease.take
+			s.turn(begin)
 		}
 		if err := wait(ctx, pause); err != nil {
 			return 0, err

@@ -148,6 +148,7 @@ func TestServerIsCutOff(t *testing.T) {
 	t.Parallel()
 	for requests, ask := range map[string]func(s *natslog.Store) error{
 		"$JS.API.STREAM.INFO": func(s *natslog.Store) error { _, err := s.Extent(t.Context()); return err },
+		"$KV.vitrine-lease":   func(s *natslog.Store) error { _, err := s.NewReplica(t.Context()); return err },
 		"vitrine.log":         func(s *natslog.Store) error { _, err := s.Append(t.Context(), entry(4)); return err },
 	} {
 		t.Run(requests, func(t *testing.T) {
@@ -181,6 +182,29 @@ func TestServerHasNoLeader(t *testing.T) {
 	if x, err := s.Extent(t.Context()); err != nil || x.Last != 3 {
 		t.Errorf("entries to %d, %v", x.Last, err)
 	}
+	if made := n.made.Load(); made != 2 {
+		t.Errorf("%d connections were made, want 2", made)
+	}
+}
+
+// A standby leads though its server, which is cut off, takes nothing and still answers who has the lease.
+func TestLeadFromServerThatIsCutOff(t *testing.T) {
+	t.Parallel()
+	n := &network{requests: []byte("$KV.vitrine-lease")}
+	o := over(t, n)
+	o.Patience = time.Minute
+	o.URL += "," + strings.Replace(o.URL, "127.0.0.1", "localhost", 1)
+	first := connect(t, natslog.Options{URL: o.URL, Standby: true})
+	fill(t, first, 1, 3)
+	s := connect(t, o)
+	n.connection().lost.Store(true)
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Lead(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	fill(t, s, 4, 4)
 	if made := n.made.Load(); made != 2 {
 		t.Errorf("%d connections were made, want 2", made)
 	}
