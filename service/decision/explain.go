@@ -109,6 +109,9 @@ func (d *decider) inline(v view, q *request) error {
 	if n > maxTried {
 		return api.Fieldf("/candidates", "%d items of the catalogue are candidates: at most %d can be tried: name fewer, or set a filter", n, maxTried)
 	}
+	if err := q.keepGroups(v.config); err != nil {
+		return err
+	}
 	q.said = q.stock.said()
 	request := *q.Request
 	items, values := make([]api.Item, n), make([]api.Item, n)
@@ -353,6 +356,10 @@ func (m *matter) compare(x *api.Explanation, u []float64) {
 	x.Revenue = &earns
 	if x.Known < x.Candidates {
 		x.Unknown = append(x.Unknown, "the next-best set and what the rules cost: "+onlyShown)
+		return
+	}
+	if m.answer.CatalogueVersion != 0 && m.request.groups == nil && len(m.request.byCatalogue(m.config)) > 0 {
+		x.Unknown = append(x.Unknown, "the next-best set and what the rules cost: a rule limits items by an attribute or a group, which the log does not have. Try the request to see them")
 		return
 	}
 	if !m.ruled {

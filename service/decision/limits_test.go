@@ -158,3 +158,51 @@ func TestLimitsOfARequest(t *testing.T) {
 		t.Errorf("a group without items: %v", err)
 	}
 }
+
+// A request that is only tried has the limits of its catalogue: the answer, the next-best set and the costs of rules are those
+// of limits by ids. What the log has of a decision says too little of them.
+func TestLimitsAreExplained(t *testing.T) {
+	items := shelf(40, false)
+	e := opened(t, decision.Options{Store: new(memlog.Store)})
+	put(t, e, "home", window+`,"at_most":[{"attribute":"shop","most":0}]}`)
+	free := opened(t, decision.Options{Store: new(memlog.Store)})
+	put(t, free, "home", window+"}")
+	for _, e := range []*decision.Engine{e, free} {
+		putItems(t, e, "home", items)
+	}
+	tried := func(e *decision.Engine, limits ...api.Limit) (*decision.Answer, *api.Explanation) {
+		a, x, err := e.Try(t.Context(), "home", &api.Request{User: aged(0.3), AtMost: limits}, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a, x
+	}
+	wanted, want := tried(free, limited(items, 0, func(i int) any { return items[i].Attributes["shop"] })...)
+	byAttribute, why := tried(free, api.Limit{Attribute: "shop", Most: 0})
+	byPlacement, whyToo := tried(e)
+	for _, c := range []struct {
+		*decision.Answer
+		*api.Explanation
+	}{{byAttribute, why}, {byPlacement, whyToo}} {
+		if diff := cmp.Diff(wanted.Shown, c.Shown); diff != "" {
+			t.Errorf("shown (-ids +attribute):\n%s", diff)
+		}
+		if diff := cmp.Diff(want.Next, c.Next); diff != "" {
+			t.Errorf("the next-best set (-ids +attribute):\n%s", diff)
+		}
+		if len(c.Rules) != 1 || !(c.Rules[0].Cost > 0) {
+			t.Errorf("the rules cost %+v, want one rule that costs something", c.Rules)
+		}
+	}
+	if _, _, err := free.Try(t.Context(), "home", &api.Request{AtMost: []api.Limit{{Attribute: "colour", Most: 1}}}, 0); err == nil || !strings.Contains(err.Error(), "/at_most/0/attribute") {
+		t.Errorf("%v, want that no item has the attribute", err)
+	}
+	decide(t, e, "home", &api.Request{Decision: "d", User: aged(0.3)})
+	x, err := e.Explain(t.Context(), "home", "d")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if x.Next != nil || x.Rules != nil || !strings.Contains(strings.Join(x.Unknown, "\n"), "by an attribute or a group") {
+		t.Errorf("%+v, want that the sets of the rule are unknown", x)
+	}
+}

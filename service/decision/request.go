@@ -10,6 +10,7 @@ import (
 
 	"vitrine"
 	"vitrine/service/api"
+	"vitrine/service/catalogue"
 )
 
 // request is an [api.Request] whose values are indexed by the slots of the placement's schema.
@@ -21,8 +22,9 @@ type request struct {
 	note    string     // the ids of its slots, as in the log; "" if they have none
 	now     int64
 	stock   candidates
-	trial   bool           // nothing of it is recorded
-	said    *fromCatalogue // of a trial, whose candidates are all its own
+	trial   bool                            // nothing of it is recorded
+	said    *fromCatalogue                  // of a trial, whose candidates are all its own
+	groups  map[catalogue.GroupsBy]grouping // of a trial's candidates, by the attributes and groups that rules limit
 }
 
 // RequestSize bounds the bytes that a request with the given number of items takes while it is read and

@@ -101,8 +101,8 @@ func (r *request) family(c *Config, index map[string]int) (vitrine.Constraint, e
 		if err := checkLimit(r.AtMost[:i], l, field, c.schema); err != nil {
 			return nil, err
 		}
-		if items := r.stock.items; l.Attribute != "" && items != nil && !items.HasAttribute(l.Attribute) {
-			return nil, api.Fieldf(field+"/attribute", "no item of the catalogue has the attribute %q", l.Attribute)
+		if err := r.checkAttribute(l, field); err != nil {
+			return nil, err
 		}
 		limits = append(limits, r.grouping(c.schema, l, fmt.Sprintf("at_most %d", i), index))
 	}
@@ -151,6 +151,40 @@ func groupsBy(l api.Limit) catalogue.GroupsBy {
 	return catalogue.GroupsBy{Category: l.Feature, Attribute: l.Attribute, Group: l.Group}
 }
 
+// checkAttribute refuses a limit by an attribute that no item of the catalogue has.
+func (r *request) checkAttribute(l api.Limit, field string) error {
+	if items := r.stock.items; l.Attribute != "" && items != nil && !items.HasAttribute(l.Attribute) {
+		return api.Fieldf(field+"/attribute", "no item of the catalogue has the attribute %q", l.Attribute)
+	}
+	return nil
+}
+
+// byCatalogue returns the limits of a request and its placement by what only the catalogue says of an item.
+func (r *request) byCatalogue(c *Config) []api.Limit {
+	return slices.DeleteFunc(slices.Concat(c.AtMost, r.AtMost), func(l api.Limit) bool { return l.Attribute == "" && l.Group == "" })
+}
+
+// keepGroups keeps the groups of the candidates for when the catalogue is no longer locked.
+func (r *request) keepGroups(c *Config) error {
+	for i, l := range r.AtMost {
+		if err := r.checkAttribute(l, fmt.Sprintf("/at_most/%d", i)); err != nil {
+			return err
+		}
+	}
+	r.groups = map[catalogue.GroupsBy]grouping{}
+	for _, l := range r.byCatalogue(c) {
+		g := r.grouping(c.schema, api.Limit{Attribute: l.Attribute, Group: l.Group}, "", nil)
+		names := map[int32]string{}
+		for _, number := range g.of {
+			if number >= 0 {
+				names[number] = g.name(number)
+			}
+		}
+		r.groups[groupsBy(l)] = grouping{of: slices.Clone(g.of), name: func(number int32) string { return names[number] }}
+	}
+	return nil
+}
+
 // grouping returns the groups of a limit, which is called name if it names its items.
 func (r *request) grouping(s *feature.Schema, l api.Limit, name string, index map[string]int) grouping {
 	n := r.len()
@@ -162,6 +196,10 @@ func (r *request) grouping(s *feature.Schema, l api.Limit, name string, index ma
 			g.of[i] = 0
 		}
 		return g
+	}
+	if kept, ok := r.groups[groupsBy(l)]; ok {
+		kept.most = l.Most
+		return kept
 	}
 	var stored *catalogue.Groups
 	if r.stock.items != nil {
