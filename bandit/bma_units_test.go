@@ -163,6 +163,13 @@ func TestUnitsBesideSlopesNear0(t *testing.T) {
 		for s := 0; s < 60 || l.job != nil; s++ {
 			play(t, l, truth, s, s+1)
 		}
+		for _, b := range l.freeze().(*mixture).beliefs {
+			for k, base := range l.bases() {
+				if b.unit != nil && b.unit == l.experts[0].unit[k] && b.posterior != base.posterior {
+					t.Errorf("units beside base %d have the linear part of another one", k)
+				}
+			}
+		}
 		f := fitting{l.beliefs.clone(), l.o, l.seed, l.rounds, false, false, 1}
 		c := l.history.Standardised(l.z.shift, l.z.scale)
 		f.run(c)
