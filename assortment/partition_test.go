@@ -111,8 +111,8 @@ func TestPartitionIsLaminar(t *testing.T) {
 	})
 }
 
-// No item of a group may be shown, of so many items that only a few are looked at, whose number grows: those that join have
-// large revenues.
+// No item of a group may be shown. There are enough items for the search to begin with a few of them, and items with large
+// revenues join these.
 func TestPartitionHidesAmongMany(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 0))
 	n := 12000

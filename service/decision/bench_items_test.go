@@ -23,7 +23,7 @@ func BenchmarkDecideByIDs(b *testing.B) {
 	}
 }
 
-// BenchmarkLimitsByIDs shows at most two items of a brand, of which there are 5000, and without or with a limit of a group.
+// BenchmarkLimitsByIDs shows at most two items of each of 5000 brands, without or with a limit of a group.
 func BenchmarkLimitsByIDs(b *testing.B) {
 	limits := []api.Limit{{Attribute: "brand", Most: 2}, {Group: "sale", Most: 4}}
 	for _, n := range []int{100_000, 1_000_000} {

@@ -8,7 +8,7 @@ import (
 	"vitrine/service/eventlog"
 )
 
-// recent has the candidates and the rules of decisions made a moment ago, of which the log keeps the items shown only. It is for
+// recent has the candidates and the rules of the last decisions. Of these the log keeps only the items shown. It is for
 // explanations, not part of the state, and begins with the process. A placement's decisions are in one ring, so that a
 // busy placement leaves most of the others theirs.
 type recent struct {

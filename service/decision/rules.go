@@ -139,7 +139,7 @@ func (r *request) quota(size int, limits []grouping, index map[string]int) (vitr
 	return family, nil
 }
 
-// grouping is a limit of the candidates: at most so many items of each group.
+// grouping is a limit on the candidates: each group may have at most that number of items shown.
 type grouping struct {
 	of   []int32 // the number of each candidate's group; negative for none
 	most int
