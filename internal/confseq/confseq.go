@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"vitrine/internal/portable"
+	"vitrine/internal/state"
 )
 
 // Mean is what is known of observations x_1, …, x_n with |x_t − x̂_t| ≤ b_t, where the centre x̂_t and the bound b_t
@@ -125,4 +126,20 @@ func stitched(v, c, alpha float64) float64 {
 	v = max(v, c*c)
 	l := float64(power*portable.Log(portable.Log(v/(c*c))/math.Ln2+1)) + portable.Log(zeta/alpha)
 	return math.Sqrt(float64(k1*k1*v*l)+float64(k2*k2*c*c*l*l)) + float64(k2*c*l)
+}
+
+// Means adds the fields of means to those of a snapshot.
+func Means(n *state.Numbers, list ...*Mean) {
+	for _, m := range list {
+		n.Integers(&m.N)
+		n.Floats(&m.Sum, &m.Squares, &m.First, &m.Bound)
+	}
+}
+
+// Blocks adds the fields of blocks to those of a snapshot.
+func Blocks(n *state.Numbers, list ...*Block) {
+	for _, b := range list {
+		n.Integers(&b.N)
+		n.Floats(&b.Centre, &b.Sum, &b.Squares, &b.First, &b.Bound)
+	}
 }

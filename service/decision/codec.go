@@ -102,42 +102,25 @@ func (d decoder) oldest(at eventlog.Position) uint64 {
 	return oldest
 }
 
-func flag(e *state.Encoder, v bool) {
-	if v {
-		e.Count(1)
-	} else {
-		e.Count(0)
-	}
-}
-
-// flagged reads a value written by flag.
-func flagged(d *state.Decoder) bool {
-	v := d.Count()
-	if v > 1 {
-		d.Fail(fmt.Errorf("snapshot has %d where there is 0 or 1", v))
-	}
-	return v == 1
-}
-
 // numbers are those that snapshots of a format have.
-func (c *counts) numbers(format int) (n numbers) {
+func (c *counts) numbers(format int) (n state.Numbers) {
 	if format >= 7 {
-		n.count(&c.Unlearned)
+		n.Integers(&c.Unlearned)
 	}
 	if format >= 4 {
-		n.count(&c.Evicted)
+		n.Integers(&c.Evicted)
 	}
 	if format >= 2 {
-		n.count(&c.Withdrawn)
+		n.Integers(&c.Withdrawn)
 	}
-	n.count(&c.Offered, &c.Chosen, &c.Expired, &c.Stale, &c.Chance)
-	n.comparison(&c.Shadow)
-	n.sum(&c.Calibration.Revenue, &c.Calibration.Predicted)
-	n.groups(c.Arms[:])
+	n.Integers(&c.Offered, &c.Chosen, &c.Expired, &c.Stale, &c.Chance)
+	comparison(&n, &c.Shadow)
+	n.Floats(&c.Calibration.Revenue, &c.Calibration.Predicted)
+	groups(&n, c.Arms[:])
 	for i := range c.Calibration.Bins {
 		b := &c.Calibration.Bins[i]
-		n.count(&b.Rounds, &b.Purchases)
-		n.sum(&b.Predicted)
+		n.Integers(&b.Rounds, &b.Purchases)
+		n.Floats(&b.Predicted)
 	}
 	return n
 }

@@ -51,22 +51,22 @@ func (e *era) report() api.Era {
 	return r
 }
 
-func (e *era) numbers() (n numbers) {
-	n.count(&e.entry, &e.decisions)
-	n.time(&e.time)
-	n.comparison(&e.shadow)
-	n.groups(e.groups[:])
+func (e *era) numbers() (n state.Numbers) {
+	n.Integers(&e.entry, &e.decisions)
+	n.Times(&e.time)
+	comparison(&n, &e.shadow)
+	groups(&n, e.groups[:])
 	return n
 }
 
 func (e *era) encode(w *state.Encoder) {
-	e.numbers().encode(w)
+	e.numbers().Encode(w)
 	w.String(e.began)
 	w.String(e.mode)
 	w.String(e.experiment)
 }
 
 func (e *era) decode(d decoder) {
-	e.numbers().decode(d)
+	e.numbers().Decode(d.Decoder)
 	e.began, e.mode, e.experiment = d.String(), d.String(), d.String()
 }

@@ -24,37 +24,17 @@ func (e *experiment) copy() *experiment {
 	return &c
 }
 
-func (n *numbers) results(r *variants.Results) {
-	n.means(&r.Mean)
-	n.sum(&r.All)
-	for v := range r.Variants {
-		e := &r.Variants[v]
-		n.means(&e.Mean, &e.Lead)
-		for _, q := range []*variants.Squares{&e.Sum, &e.Part} {
-			n.sum(&q.SS, &q.SN, &q.NN)
-		}
-	}
-}
-
-func (n *numbers) cohort(b *variants.Block) {
-	n.sum(&b.Centre)
-	n.blocks(&b.Mean)
-	for v := range b.Variants {
-		n.blocks(&b.Variants[v].Mean, &b.Variants[v].Lead)
-	}
-}
-
 // numbers are those of the experiment that do not depend on the number of something else than its variants.
-func (e *experiment) numbers() (n numbers) {
-	n.results(e.results)
+func (e *experiment) numbers() (n state.Numbers) {
+	e.results.Numbers(&n)
 	if e.heldOut() {
-		n.results(e.held)
+		e.held.Numbers(&n)
 	}
-	n.groups(e.groups)
-	n.counts(e.asked)
-	n.counts(e.units)
-	n.counts(e.ratio.Counts)
-	n.sum(&e.ratio.Log, &e.ratio.Max)
+	groups(&n, e.groups)
+	n.Counts(e.asked)
+	n.Counts(e.units)
+	n.Counts(e.ratio.Counts)
+	n.Floats(&e.ratio.Log, &e.ratio.Max)
 	return n
 }
 
@@ -63,12 +43,12 @@ func (e *experiment) heldOut() bool {
 	return slices.ContainsFunc(e.phases, func(p phase) bool { return p.holdout > 0 }) || e.asked[len(e.shares)] > 0
 }
 
-func (s *sample) numbers() (n numbers) {
-	n.count(&s.open)
-	n.cohort(s.block)
-	n.cohort(s.held)
-	n.groups(s.groups)
-	n.counts(s.units)
+func (s *sample) numbers() (n state.Numbers) {
+	n.Integers(&s.open)
+	s.block.Numbers(&n)
+	s.held.Numbers(&n)
+	groups(&n, s.groups)
+	n.Counts(s.units)
 	return n
 }
 
@@ -77,7 +57,7 @@ func (e *experiment) encode(w *state.Encoder) {
 	w.Uint64(uint64(e.begun))
 	w.Uint64(uint64(e.step))
 	w.String(string(e.table))
-	flag(w, e.heldOut())
+	w.Flag(e.heldOut())
 	w.Count(len(e.phases))
 	for _, p := range e.phases {
 		w.Uint64(p.entry)
@@ -88,7 +68,7 @@ func (e *experiment) encode(w *state.Encoder) {
 			w.Float(share)
 		}
 	}
-	e.numbers().encode(w)
+	e.numbers().Encode(w)
 	for _, r := range []*variants.Results{e.results, e.held} {
 		encodeSparse(w, r.Clusters, func(c *variants.Cluster) {
 			w.Float(c.N)
@@ -100,7 +80,7 @@ func (e *experiment) encode(w *state.Encoder) {
 	w.Count(len(e.samples))
 	for _, s := range e.samples {
 		w.Uint64(uint64(s.number))
-		s.numbers().encode(w)
+		s.numbers().Encode(w)
 	}
 	w.Count(len(e.points))
 	for _, p := range e.points {
@@ -174,7 +154,7 @@ func (s *fold) restoreExperiments(d decoder, p *placement) error {
 	for range n {
 		p.past = append(p.past, d.String())
 	}
-	if !flagged(d.Decoder) {
+	if !d.Flag() {
 		if p.config.Experiment != nil && d.Err() == nil {
 			return errors.New("the experiment is missing")
 		}
@@ -210,7 +190,7 @@ func restoreExperiment(d decoder, p *placement) (*experiment, error) {
 	if len(e.table) != variants.Buckets || slices.ContainsFunc(e.table, func(v uint8) bool { return int(v) >= k }) {
 		return nil, errors.New("the buckets of an experiment are not those of its variants")
 	}
-	held := flagged(d.Decoder)
+	held := d.Flag()
 	n := d.Count()
 	if n > maxPhases || n == 0 {
 		return nil, fmt.Errorf("snapshot has an experiment of %d phases", n)
@@ -240,7 +220,7 @@ func restoreExperiment(d decoder, p *placement) (*experiment, error) {
 	if held {
 		e.asked[k] = 1 // so that its numbers are there
 	}
-	e.numbers().decode(d)
+	e.numbers().Decode(d.Decoder)
 	for _, r := range []*variants.Results{e.results, e.held} {
 		decodeSparse(d, r.Clusters, func(c *variants.Cluster) { c.N, c.Sum, c.Part = d.Float(), d.Float(), d.Float() })
 	}
@@ -253,7 +233,7 @@ func restoreExperiment(d decoder, p *placement) (*experiment, error) {
 		if m := len(e.samples); m > 0 && e.samples[m-1].number >= s.number {
 			return nil, errors.New("the cohorts of an experiment are not in order")
 		}
-		s.numbers().decode(d)
+		s.numbers().Decode(d.Decoder)
 		e.samples = append(e.samples, s)
 	}
 	if n = d.Count(); n > maxPoints {

@@ -3,6 +3,7 @@ package decision
 import (
 	"errors"
 
+	"vitrine/internal/confseq"
 	"vitrine/internal/state"
 )
 
@@ -17,31 +18,31 @@ func (g *guard) copy() guard {
 	return c
 }
 
-func (g *guard) numbers() (n numbers) {
-	n.count(&g.since, &g.period, &g.entry)
-	n.time(&g.start, &g.begun)
-	n.sum(&g.predicted)
-	n.means(&g.earned, &g.estimated, &g.lead, &g.first, &g.baseline)
+func (g *guard) numbers() (n state.Numbers) {
+	n.Integers(&g.since, &g.period, &g.entry)
+	n.Times(&g.start, &g.begun)
+	n.Floats(&g.predicted)
+	confseq.Means(&n, &g.earned, &g.estimated, &g.lead, &g.first, &g.baseline)
 	return n
 }
 
-func (c *cohort) numbers() (n numbers) {
-	n.count(&c.open)
-	n.time(&c.number)
-	n.sum(&c.predicted)
-	n.blocks(&c.earned, &c.estimated, &c.lead, &c.baseline)
+func (c *cohort) numbers() (n state.Numbers) {
+	n.Integers(&c.open)
+	n.Times(&c.number)
+	n.Floats(&c.predicted)
+	confseq.Blocks(&n, &c.earned, &c.estimated, &c.lead, &c.baseline)
 	return n
 }
 
 func (g *guard) encode(e *state.Encoder) {
-	g.numbers().encode(e)
-	flag(e, g.late)
+	g.numbers().Encode(e)
+	e.Flag(g.late)
 	e.Count(len(g.cohorts))
 	for _, c := range g.cohorts {
-		c.numbers().encode(e)
+		c.numbers().Encode(e)
 	}
 	a := g.alarm
-	if flag(e, a != nil); a != nil {
+	if e.Flag(a != nil); a != nil {
 		e.String(a.check)
 		e.String(a.detail)
 		e.Uint64(uint64(a.time))
@@ -57,20 +58,20 @@ func (g *guard) decode(d decoder, last uint64) {
 		g.restart(last)
 		return
 	}
-	g.numbers().decode(d)
-	g.late = flagged(d.Decoder)
+	g.numbers().Decode(d.Decoder)
+	g.late = d.Flag()
 	for range d.Count() {
 		if d.Err() != nil {
 			return
 		}
 		c := new(cohort)
-		c.numbers().decode(d)
+		c.numbers().Decode(d.Decoder)
 		if n := len(g.cohorts); n > 0 && g.cohorts[n-1].number >= c.number {
 			d.Fail(errors.New("the cohorts of a guard are not in order"))
 		}
 		g.cohorts = append(g.cohorts, c)
 	}
-	if flagged(d.Decoder) {
+	if d.Flag() {
 		g.alarm = &alarm{check: d.String(), detail: d.String(), time: int64(d.Uint64()), entry: d.Uint64(), version: d.Uint64()}
 	}
 }

@@ -89,7 +89,7 @@ func (s *fold) restorePlacement(d decoder, name string) error {
 			kept = append(kept, d.Uint64())
 		}
 	}
-	p.counts.numbers(d.format).decode(d)
+	p.counts.numbers(d.format).Decode(d.Decoder)
 	p.guard.decode(d, s.position.Sequence)
 	p.series.decode(d)
 	p.tally.decode(d)
@@ -233,7 +233,7 @@ func (s *fold) restoreLearners(d decoder, p *placement, kept []uint64) (err erro
 
 // restoreRelearning takes the second learner, if there is one, from the end of the others.
 func (p *placement) restoreRelearning(d decoder, has *[][]uint64) error {
-	if d.format < 7 || !flagged(d.Decoder) {
+	if d.format < 7 || !d.Flag() {
 		return d.Err()
 	}
 	r := &relearning{note: d.String(), time: int64(d.Uint64())}
@@ -278,7 +278,7 @@ func (p *placement) restoreVersions(d decoder, kept []uint64, has [][]uint64) er
 			if at >= len(learners) {
 				return fmt.Errorf("version %d is of learner %d of %d", number, at, len(learners))
 			}
-			v := version{number: number, learner: learners[at], routine: flagged(d.Decoder), note: d.String(), dated: flagged(d.Decoder)}
+			v := version{number: number, learner: learners[at], routine: d.Flag(), note: d.String(), dated: d.Flag()}
 			v.time, v.rounds, v.revenue = int64(d.Uint64()), d.Uint64(), d.Float()
 			p.versions = append(p.versions, v)
 		}
@@ -311,9 +311,9 @@ func (s *fold) restoreWorker(d decoder, c *Config) (w *worker, versions []uint64
 	if d.format >= 3 {
 		f.forgotten = d.Uint64()
 	}
-	f.broken = flagged(d.Decoder)
+	f.broken = d.Flag()
 	if d.format >= 7 {
-		f.retired = flagged(d.Decoder)
+		f.retired = d.Flag()
 	}
 	f.problem = d.String()
 	f.data = []byte(d.String())
@@ -438,7 +438,7 @@ func (p *placement) restoreRecord(d decoder) (*record, error) {
 		}
 	}
 	if r.status.waits() {
-		r.first = d.format >= 12 && flagged(d.Decoder)
+		r.first = d.format >= 12 && d.Flag()
 		if err := r.restorePassed(d); err != nil {
 			return nil, cmp.Or(d.Err(), err)
 		}
@@ -513,7 +513,7 @@ func restoreRows(d decoder, o *eventlog.Offered, shown []string) error {
 	if n > 0 {
 		o.Width = len(o.Features) / n
 	}
-	if flagged(d.Decoder) {
+	if d.Flag() {
 		o.Revenue = make([]float64, n)
 		d.Floats(o.Revenue)
 	}

@@ -294,21 +294,21 @@ func (s *series) copy() series {
 	return c
 }
 
-func (b *bucket) numbers() (n numbers) {
-	n.count(&b.level, &b.offered, &b.abandoned, &b.leads)
-	n.time(&b.start)
-	n.sum(&b.lead, &b.squares)
-	n.groups(b.arms[:])
+func (b *bucket) numbers() (n state.Numbers) {
+	n.Integers(&b.level, &b.offered, &b.abandoned, &b.leads)
+	n.Times(&b.start)
+	n.Floats(&b.lead, &b.squares)
+	groups(&n, b.arms[:])
 	return n
 }
 
 func (s *series) encode(e *state.Encoder) {
-	flag(e, s.late)
+	e.Flag(s.late)
 	e.Uint64(s.policy.rounds)
 	e.Float(s.policy.revenue)
 	e.Count(len(s.buckets))
 	for i := range s.buckets {
-		s.buckets[i].numbers().encode(e)
+		s.buckets[i].numbers().Encode(e)
 	}
 }
 
@@ -318,11 +318,11 @@ func (s *series) decode(d decoder) {
 		s.late = true
 		return
 	}
-	s.late = flagged(d.Decoder)
+	s.late = d.Flag()
 	s.policy.rounds, s.policy.revenue = d.Uint64(), d.Float()
 	for range d.Count() {
 		var b bucket
-		b.numbers().decode(d)
+		b.numbers().Decode(d.Decoder)
 		if d.Err() != nil {
 			return
 		}

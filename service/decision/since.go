@@ -30,7 +30,7 @@ func (t *task) encode(e *state.Encoder) {
 		e.Count(x.NumItems())
 		e.Floats(x.Features.RawMatrix().Data)
 	}
-	flag(e, x.Revenue != nil)
+	e.Flag(x.Revenue != nil)
 	if x.Revenue != nil {
 		e.Floats(x.Revenue)
 	}
@@ -76,7 +76,7 @@ func restoreTask(d decoder, c *Config) (task, error) {
 	if n > 0 {
 		x.Features = mat.NewDense(n, len(rows)/n, rows)
 	}
-	if flagged(d.Decoder) {
+	if d.Flag() {
 		x.Revenue = make([]float64, n)
 		d.Floats(x.Revenue)
 	}

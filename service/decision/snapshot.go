@@ -268,7 +268,7 @@ func (f *frozen) encode(e *state.Encoder) {
 	}
 	e.String(string(f.canonical))
 	encodeValues(e, f.values)
-	f.counts.numbers(snapshotFormat).encode(e)
+	f.counts.numbers(snapshotFormat).Encode(e)
 	f.guard.encode(e)
 	f.series.encode(e)
 	f.tally.encode(e)
@@ -288,7 +288,7 @@ func (f *frozen) encode(e *state.Encoder) {
 		}
 		l.encode(e)
 	}
-	flag(e, f.relearning != nil)
+	e.Flag(f.relearning != nil)
 	if f.relearning != nil {
 		e.String(f.relearning.note)
 		e.Uint64(uint64(f.relearning.time))
@@ -311,7 +311,7 @@ func (f *frozen) encode(e *state.Encoder) {
 	for _, report := range f.past {
 		e.String(report)
 	}
-	if flag(e, f.experiment != nil); f.experiment != nil {
+	if e.Flag(f.experiment != nil); f.experiment != nil {
 		f.experiment.encode(e)
 		for i := range f.challengers {
 			e.Uint64(f.challengers[i].began)
@@ -341,9 +341,9 @@ func (f *frozen) deciding() []frozenLearner {
 }
 
 func (v *version) encode(e *state.Encoder) {
-	flag(e, v.routine)
+	e.Flag(v.routine)
 	e.String(v.note)
-	flag(e, v.dated)
+	e.Flag(v.dated)
 	e.Uint64(uint64(v.time))
 	e.Uint64(v.rounds)
 	e.Float(v.revenue)
@@ -353,8 +353,8 @@ func (w *frozenWorker) encode(e *state.Encoder) {
 	for _, v := range []uint64{w.version, w.observed, w.skipped, w.forgotten} {
 		e.Uint64(v)
 	}
-	flag(e, w.broken)
-	flag(e, w.retired)
+	e.Flag(w.broken)
+	e.Flag(w.retired)
 	e.String(w.problem)
 	e.String(string(w.data))
 	e.Count(len(w.kept))
@@ -384,7 +384,7 @@ func (r *record) encode(e *state.Encoder) {
 	if !r.status.waits() {
 		return
 	}
-	flag(e, r.first)
+	e.Flag(r.first)
 	e.Count(r.countPassed())
 	if r.countPassed() == 0 {
 		return

@@ -159,15 +159,15 @@ func (s *sold) decode(d decoder) {
 	s.shown, s.taken, s.revenue, s.last = d.Uint64(), d.Uint64(), d.Float(), d.Uint64()
 }
 
-func (s *span) numbers() (n numbers) {
-	n.count(&s.decisions, &s.estimated)
-	n.sum(&s.earned, &s.predicted)
-	n.groups(s.arms[:])
+func (s *span) numbers() (n state.Numbers) {
+	n.Integers(&s.decisions, &s.estimated)
+	n.Floats(&s.earned, &s.predicted)
+	groups(&n, s.arms[:])
 	return n
 }
 
 func (t *tally) encode(e *state.Encoder) {
-	flag(e, t.late)
+	e.Flag(t.late)
 	e.Count(len(t.items))
 	for _, id := range slices.Sorted(maps.Keys(t.items)) {
 		e.String(id)
@@ -179,10 +179,10 @@ func (t *tally) encode(e *state.Encoder) {
 	for i := range t.places {
 		t.places[i].encode(e)
 	}
-	t.all.numbers().encode(e)
+	t.all.numbers().Encode(e)
 	e.Count(len(t.recent))
 	for i := range t.recent {
-		t.recent[i].numbers().encode(e)
+		t.recent[i].numbers().Encode(e)
 	}
 }
 
@@ -194,7 +194,7 @@ func (t *tally) decode(d decoder) {
 		t.late = true
 		return
 	}
-	t.late = flagged(d.Decoder)
+	t.late = d.Flag()
 	t.items = map[string]*sold{}
 	before := ""
 	for n := range d.Count() {
@@ -219,10 +219,10 @@ func (t *tally) decode(d decoder) {
 		}
 		t.places = append(t.places, s)
 	}
-	t.all.numbers().decode(d)
+	t.all.numbers().Decode(d.Decoder)
 	for range d.Count() {
 		var s span
-		s.numbers().decode(d)
+		s.numbers().Decode(d.Decoder)
 		if d.Err() != nil {
 			return
 		}

@@ -1,9 +1,9 @@
 package eventlog
 
 import (
-	"errors"
 	"fmt"
-	"math"
+
+	"vitrine/internal/fields"
 )
 
 const eventVersion = 1
@@ -21,9 +21,9 @@ func (e *Event) Encode(dst []byte) ([]byte, error) {
 	if err := e.Check(); err != nil {
 		return nil, err
 	}
-	f := fields{buf: append(dst, eventVersion, byte(e.Body.kind()))}
+	f := fields.Writer(append(dst, eventVersion, byte(e.Body.kind())))
 	e.fields(&f)
-	return f.buf, nil
+	return f.Rest(), nil
 }
 
 // Decode decodes an entry written by Encode. The event shares no memory with it. An entry that Encode cannot
@@ -40,151 +40,115 @@ func Decode(entry []byte) (Event, error) {
 		return Event{}, fmt.Errorf("the entry is of kind %d, which this program does not know: use a newer one", entry[1])
 	}
 	e := Event{Body: body}
-	f := fields{buf: entry[2:], reads: true}
+	f := fields.Reader(entry[2:])
 	e.fields(&f)
-	if f.err == nil && len(f.buf) > 0 {
-		f.fail(fmt.Errorf("the entry has %d bytes too many", len(f.buf)))
+	if err := f.Close(); err != nil {
+		return Event{}, err
 	}
-	if f.err == nil {
-		f.fail(e.Check())
-	}
-	if f.err != nil {
-		return Event{}, f.err
+	if err := e.Check(); err != nil {
+		return Event{}, err
 	}
 	return e, nil
 }
 
-func (e *Event) fields(f *fields) {
+func (e *Event) fields(f *fields.Fields) {
 	time := uint64(e.Time)
-	if f.fixed64(&time); f.reads {
+	if f.Fixed64(&time); f.Reads() {
 		e.Time = int64(time)
 	}
-	f.string(&e.Placement)
+	f.String(&e.Placement)
 	e.Body.fields(f)
 }
 
-func (p *PlacementPut) fields(f *fields) { f.bytes(&p.Config) }
+func (p *PlacementPut) fields(f *fields.Fields) { f.Bytes(&p.Config) }
 
-func (*PlacementDeleted) fields(*fields) {}
+func (*PlacementDeleted) fields(*fields.Fields) {}
 
-func (o *Offered) fields(f *fields) {
-	f.string(&o.Decision)
-	f.sum(&o.Request)
-	f.count(&o.Candidates)
-	items := f.length(len(o.ItemIDs), 1)
-	f.count(&o.Width)
-	revenues := f.length(len(o.Revenue), 8)
-	shown := f.length(len(o.Shown), 1)
-	f.strings(&o.ItemIDs, items)
-	if f.reads && uint64(items)*uint64(o.Width) > uint64(len(f.buf)/8) {
-		f.fail(errEarly)
-		return
-	}
-	f.floats(&o.Features, items*o.Width)
-	f.floats(&o.Revenue, revenues)
-	f.places(&o.Shown, shown)
-	f.float(&o.Propensity)
-	f.uvarint(&o.PolicyVersion)
-	f.byte(&o.Mode)
-	f.bytes(&o.Answer)
+func (o *Offered) fields(f *fields.Fields) {
+	f.String(&o.Decision)
+	f.Sum(&o.Request)
+	f.Count(&o.Candidates)
+	items := f.Length(len(o.ItemIDs), 1)
+	f.Count(&o.Width)
+	revenues := f.Length(len(o.Revenue), 8)
+	shown := f.Length(len(o.Shown), 1)
+	f.Strings(&o.ItemIDs, items)
+	f.Floats(&o.Features, items, o.Width)
+	f.Floats(&o.Revenue, revenues, 1)
+	f.Places(&o.Shown, shown)
+	f.Float(&o.Propensity)
+	f.Uvarint(&o.PolicyVersion)
+	f.Byte(&o.Mode)
+	f.Bytes(&o.Answer)
 }
 
-func (c *Chosen) fields(f *fields) {
-	f.string(&c.Decision)
-	f.place(&c.Choice)
+func (c *Chosen) fields(f *fields.Fields) {
+	f.String(&c.Decision)
+	f.Place(&c.Choice)
 }
 
-func (e *Expired) fields(f *fields) { f.string(&e.Decision) }
+func (e *Expired) fields(f *fields.Fields) { f.String(&e.Decision) }
 
-func (e *Evicted) fields(f *fields) { f.string(&e.Decision) }
+func (e *Evicted) fields(f *fields.Fields) { f.String(&e.Decision) }
 
-func (v *ValuesSeen) fields(f *fields) {
-	f.string(&v.Feature)
-	f.strings(&v.Values, f.length(len(v.Values), 1))
+func (v *ValuesSeen) fields(f *fields.Fields) {
+	f.String(&v.Feature)
+	f.Strings(&v.Values, f.Length(len(v.Values), 1))
 }
 
-func (*AlarmCleared) fields(*fields) {}
+func (*AlarmCleared) fields(*fields.Fields) {}
 
-func (s *SnapshotTaken) fields(f *fields) {
-	f.uvarint(&s.Version)
-	f.uvarint(&s.UpTo)
-	f.string(&s.Name)
-	f.sum(&s.SHA256)
+func (s *SnapshotTaken) fields(f *fields.Fields) {
+	f.Uvarint(&s.Version)
+	f.Uvarint(&s.UpTo)
+	f.String(&s.Name)
+	f.Sum(&s.SHA256)
 }
 
-func (p *PolicyRolledBack) fields(f *fields) { f.uvarint(&p.Version) }
+func (p *PolicyRolledBack) fields(f *fields.Fields) { f.Uvarint(&p.Version) }
 
-func (v *VersionKept) fields(f *fields) {
-	f.uvarint(&v.Version)
-	f.string(&v.Note)
+func (v *VersionKept) fields(f *fields.Fields) {
+	f.Uvarint(&v.Version)
+	f.String(&v.Note)
 }
 
-func (l *LearnerReset) fields(f *fields) {
-	f.bytes(&l.Config)
-	f.string(&l.Note)
+func (l *LearnerReset) fields(f *fields.Fields) {
+	f.Bytes(&l.Config)
+	f.String(&l.Note)
 }
 
-func (l *LearnerRolledBack) fields(f *fields) {
-	f.uvarint(&l.Version)
-	f.bytes(&l.Config)
-	f.string(&l.Note)
+func (l *LearnerRolledBack) fields(f *fields.Fields) {
+	f.Uvarint(&l.Version)
+	f.Bytes(&l.Config)
+	f.String(&l.Note)
 }
 
-func (r *RelearningBegun) fields(f *fields) {
-	f.bytes(&r.Config)
-	f.uvarint(&r.From)
-	f.string(&r.Note)
+func (r *RelearningBegun) fields(f *fields.Fields) {
+	f.Bytes(&r.Config)
+	f.Uvarint(&r.From)
+	f.String(&r.Note)
 }
 
-func (l *LearnerExchanged) fields(f *fields) { f.bytes(&l.Config) }
+func (l *LearnerExchanged) fields(f *fields.Fields) { f.Bytes(&l.Config) }
 
-func (r *RelearningEnded) fields(f *fields) { f.string(&r.Reason) }
+func (r *RelearningEnded) fields(f *fields.Fields) { f.String(&r.Reason) }
 
-func (l *LearnerAdopted) fields(f *fields) {
-	f.bytes(&l.Config)
-	f.string(&l.Variant)
-	f.string(&l.Note)
+func (l *LearnerAdopted) fields(f *fields.Fields) {
+	f.Bytes(&l.Config)
+	f.String(&l.Variant)
+	f.String(&l.Note)
 }
 
-func (i *ItemsChanged) fields(f *fields) {
-	put, deleted := f.length(len(i.Put), 1), f.length(len(i.Deleted), 1)
-	f.strings(&i.Put, put)
-	f.strings(&i.Deleted, deleted)
+func (i *ItemsChanged) fields(f *fields.Fields) {
+	put, deleted := f.Length(len(i.Put), 1), f.Length(len(i.Deleted), 1)
+	f.Strings(&i.Put, put)
+	f.Strings(&i.Deleted, deleted)
 }
 
-func (a *Activated) fields(f *fields) { f.string(&a.Decision) }
+func (a *Activated) fields(f *fields.Fields) { f.String(&a.Decision) }
 
-func (p *Passed) fields(f *fields) {
-	f.string(&p.Decision)
-	f.places(&p.Items, f.length(len(p.Items), 1))
-	f.float(&p.Reward)
-}
-
-var errEarly = errors.New("the entry ends early")
-
-// count is a number that is at most 2³¹ − 1.
-func (f *fields) count(v *int) {
-	if n := f.bounded(*v, math.MaxInt32); f.reads {
-		*v = n
-	}
-}
-
-// place is a count.
-func (f *fields) place(v *int32) {
-	if n := f.bounded(int(*v), math.MaxInt32); f.reads {
-		*v = int32(n)
-	}
-}
-
-// length returns the length n of a list, or the one that is read. Elements have at least size bytes.
-func (f *fields) length(n, size int) int { return f.bounded(n, len(f.buf)/size) }
-
-// places are the n elements of a list.
-func (f *fields) places(v *[]int32, n int) {
-	if f.reads && n > 0 {
-		*v = make([]int32, n)
-	}
-	for k := range *v {
-		f.place(&(*v)[k])
-	}
+func (p *Passed) fields(f *fields.Fields) {
+	f.String(&p.Decision)
+	f.Places(&p.Items, f.Length(len(p.Items), 1))
+	f.Float(&p.Reward)
 }

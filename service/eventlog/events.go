@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"vitrine/internal/fields"
 )
 
 // Event is a fact of the decision service. One event is one entry of the log.
@@ -18,7 +20,7 @@ type Event struct {
 type Body interface {
 	kind() kind
 	check() error
-	fields(*fields)
+	fields(*fields.Fields)
 }
 
 // PlacementPut creates a placement or changes it.

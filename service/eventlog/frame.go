@@ -7,6 +7,8 @@ import (
 	"hash/crc32"
 	"math/bits"
 	"slices"
+
+	"vitrine/internal/fields"
 )
 
 // MaxFrame is the maximal number of bytes of a frame. It leaves room for headers in the 1 MiB that a message
@@ -143,7 +145,7 @@ func DecodeFrame(data []byte) (Frame, error) {
 		f.Entries = make([][]byte, count)
 	}
 	for i := range f.Entries {
-		n, size, err := uvarint(rest)
+		n, size, err := fields.Uvarint(rest)
 		if err != nil || n > uint64(len(rest)-size) {
 			return Frame{}, fmt.Errorf("entry %d of the frame ends early", i)
 		}
@@ -154,13 +156,4 @@ func DecodeFrame(data []byte) (Frame, error) {
 		return Frame{}, fmt.Errorf("the frame has %d bytes too many", len(rest))
 	}
 	return f, nil
-}
-
-// uvarint reads an unsigned varint, which must be in its shortest form, and returns it with its size.
-func uvarint(data []byte) (value uint64, size int, err error) {
-	value, size = binary.Uvarint(data)
-	if size <= 0 || size > 1 && data[size-1] == 0 {
-		return 0, 0, errors.New("not an unsigned varint in its shortest form")
-	}
-	return value, size, nil
 }
