@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"vitrine"
 )
@@ -45,6 +46,9 @@ type Knapsack struct {
 	pinned []int    // of counts
 	room   int      // units that the pinned items leave
 	groups []bundle // in the order of the nodes of counts
+
+	counting sync.Once
+	sets     *tally
 }
 
 // bundle is a group of counts, without the pinned items.
@@ -65,6 +69,9 @@ type class struct {
 
 // maxTable bounds the memory of the dynamic program, in bits.
 const maxTable = 1 << 32
+
+// ErrTable is wrapped by the errors of families whose dynamic program would take too much memory and time.
+var ErrTable = errors.New("too large for the exact program")
 
 // NewKnapsack returns the family of the sets of counts whose weights, one for each
 // item, sum to at most the capacity. It returns an error if a weight is negative, if
@@ -115,7 +122,7 @@ func NewKnapsack(counts *Laminar, weight []int, capacity int) (*Knapsack, error)
 		if numbers > 1 {
 			hint += fmt.Sprintf(", or bound fewer numbers of items, which multiply it by up to %.0f", numbers)
 		}
-		return nil, fmt.Errorf("capacity = %d: too large for the exact program: its table would have %.0f MB, more than %.0f: %s", capacity, bits/8e6, maxTable/8e6, hint)
+		return nil, fmt.Errorf("capacity = %d: %w: its table would have %.0f MB, more than %.0f: %s", capacity, ErrTable, bits/8e6, maxTable/8e6, hint)
 	}
 	return s, nil
 }
@@ -281,6 +288,16 @@ func gcd(a, b int) int {
 // that hold a bit for each.
 func (s *Knapsack) width() int { return s.room + 1 }
 func (s *Knapsack) words() int { return (s.width() + 63) / 64 }
+
+// Table bounds the bits of the table of the dynamic program, in proportion to which a call takes time. It is 0 if every
+// set of the other rules fits.
+func (s *Knapsack) Table() float64 {
+	if s.slack {
+		return 0
+	}
+	bits, _ := s.table()
+	return bits
+}
 
 // table returns the bits that the program needs at worst: one for each candidate,
 // vector of numbers of items and capacity, and 64 for the values. Every group counts

@@ -104,7 +104,26 @@ func TestKnapsackIsItsRules(t *testing.T) {
 		}
 		judgeOptimum(t, c, sets, n)
 		judgeHidden(t, c, sets, n)
+		nonempty := len(sets)
+		if c.Contains(nil) {
+			nonempty--
+		}
+		judgePropensity(t, c, nonempty, n)
 	})
+}
+
+// Draws are judged of seven items at most.
+func TestKnapsackDraws(t *testing.T) {
+	weight := []int{3, 1, 4, 0, 5, 2, 2}
+	for k, rules := range []assortment.Rules{
+		{Max: 3},
+		{Min: 2, Max: 4, Include: []int{1}, Groups: []assortment.Group{group("a", 1, 2, 0, 1, 2, 3), group("b", 0, 1, 0, 2), group("c", 0, 1, 4, 5)}},
+	} {
+		t.Run(fmt.Sprint("family ", k), func(t *testing.T) {
+			rules.Items = len(weight)
+			assortmenttest.TestConstraint(t, knapsack(t, laminar(t, rules), weight, 8), len(weight))
+		})
+	}
 }
 
 func TestKnapsacksThatAreRefused(t *testing.T) {

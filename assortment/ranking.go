@@ -23,6 +23,8 @@ func QuotaOf(c vitrine.Constraint) (q Quota, ok bool) {
 		return Quota{Size: max(int(c), 0)}, true
 	case *Partition:
 		return c.quota, true
+	case *Shelf:
+		return c.within.quota, c.slack
 	}
 	return Quota{}, false
 }

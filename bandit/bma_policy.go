@@ -279,7 +279,7 @@ func (s *mixtureScratch) fill(family vitrine.Constraint, r, effects []float64) v
 	for k := range s.expert {
 		s.take(family, s.answers[k], s.z[k*n:][:n], r, s.earned[k])
 	}
-	if _, ok := assortment.QuotaOf(family); ok { // which demands nothing
+	if assortment.Hereditary(family) {
 		answer := append(vitrine.Assortment{}, s.taken...)
 		slices.Sort(answer)
 		return answer
@@ -343,8 +343,8 @@ func (s *mixtureScratch) take(family vitrine.Constraint, left vitrine.Assortment
 
 // stands reports whether a set of the family has all items taken.
 func (s *mixtureScratch) stands(family vitrine.Constraint) bool {
-	if q, ok := assortment.QuotaOf(family); ok {
-		return q.Allows(s.taken)
+	if assortment.Hereditary(family) {
+		return family.Contains(s.taken)
 	}
 	clear(s.gain)
 	for _, i := range s.taken {

@@ -1,0 +1,256 @@
+package assortment
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"vitrine"
+	"vitrine/internal/portable"
+)
+
+// Sample implements [Sampler]: it draws the number of items and the weight of each group in
+// proportion to the number of sets with them, then of each class of items of one weight, and
+// then the items. It takes the time to count the sets, O(Pkc) for P classes and groups, where k
+// and c are the numbers of items and of units that a set can have, times the number of pairs of
+// them that the largest group has. It panics unless n is N.
+func (s *Knapsack) Sample(dst vitrine.Assortment, n int, rng *rand.Rand) vitrine.Assortment {
+	if s.slack {
+		return s.counts.Sample(dst, n, rng)
+	}
+	return s.draw(dst, s.counted(n), rng)
+}
+
+// draw draws one of the sets.
+func (s *Knapsack) draw(dst vitrine.Assortment, sets *tally, rng *rand.Rand) vitrine.Assortment {
+	dst = append(dst[:0], s.pinned...)
+	if sets.total().m == 0 { // only the empty set
+		return dst
+	}
+	k, c := sets.draw(rng, sets.at)
+	dst = s.sample(dst, s.portions(len(s.groups)-1), k, c, rng)
+	slices.Sort(dst)
+	return dst
+}
+
+// Propensity implements [Sampler]. It panics unless n is N.
+func (s *Knapsack) Propensity(n int) float64 {
+	if s.slack {
+		return s.counts.Propensity(n)
+	}
+	return s.counted(n).propensity()
+}
+
+// counted counts the nonempty sets of the family on the first call.
+func (s *Knapsack) counted(n int) *tally {
+	if n != len(s.weight) {
+		panic(fmt.Sprintf("assortment: a draw from %d items of a family of %d", n, len(s.weight)))
+	}
+	s.counting.Do(func() { s.sets = s.tally() })
+	return s.sets
+}
+
+// tally counts the nonempty sets.
+func (s *Knapsack) tally() *tally {
+	root := len(s.groups) - 1
+	t := s.tallyOf(portion{group: root}, s.groups[root].maximum, s.room)
+	if len(s.pinned) == 0 {
+		t.of[0] = count{}
+	}
+	return t
+}
+
+// portion is a part of a group: a group within it, or the items of a class.
+type portion struct {
+	group int
+	class *class // nil of a group
+}
+
+// portions returns those of a group.
+func (s *Knapsack) portions(group int) []portion {
+	var list []portion
+	g := &s.groups[group]
+	for k := range g.classes {
+		list = append(list, portion{class: &g.classes[k]})
+	}
+	for k := g.first; k < group; k++ {
+		if s.groups[k].parent == group {
+			list = append(list, portion{group: k})
+		}
+	}
+	return list
+}
+
+// tallyOf counts the sets of at most k items and c units of a part that its minima and maxima allow.
+func (s *Knapsack) tallyOf(p portion, k, c int) *tally {
+	if p.class != nil {
+		units := p.class.units
+		k = min(k, p.class.cap)
+		if units > 0 {
+			k = min(k, c/units)
+		}
+		t := newTally(k, k*units)
+		n := count{1, 0}
+		for j := range k + 1 {
+			*t.cell(j, j*units) = n
+			n = n.times(countOf(float64(len(p.class.items)-j) / float64(j+1)))
+		}
+		return t
+	}
+	g := &s.groups[p.group]
+	t := s.product(s.portions(p.group), min(k, g.maximum), c)
+	clear(t.of[:min(g.minimum, t.rows)*t.width])
+	return t
+}
+
+// product counts the sets of parts side by side.
+func (s *Knapsack) product(parts []portion, k, c int) *tally {
+	t := newTally(0, 0)
+	t.of[0] = count{1, 0}
+	for _, p := range parts {
+		t = t.product(s.tallyOf(p, k, c), k, c)
+	}
+	return t
+}
+
+// sample appends k items of c units of the parts. It halves the parts, draws how many items and
+// units each half has, and goes on in the halves. These have fewer items and units, so that all
+// steps together take little more than the first one.
+func (s *Knapsack) sample(dst vitrine.Assortment, parts []portion, k, c int, rng *rand.Rand) vitrine.Assortment {
+	switch {
+	case k == 0:
+		return dst
+	case len(parts) == 1 && parts[0].class == nil:
+		return s.sample(dst, s.portions(parts[0].group), k, c, rng)
+	case len(parts) == 1:
+		start, items := len(dst), parts[0].class.items
+		dst = slices.Grow(dst, k)[:start+k]
+		subset(dst[start:], k, len(items), rng)
+		for at, i := range dst[start:] {
+			dst[start+at] = items[i]
+		}
+		return dst
+	}
+	half := len(parts) / 2
+	a, b := s.product(parts[:half], k, c), s.product(parts[half:], k, c)
+	j, d := b.draw(rng, func(j, d int) count { return a.at(k-j, c-d).times(b.at(j, d)) })
+	dst = s.sample(dst, parts[:half], k-j, c-d, rng)
+	return s.sample(dst, parts[half:], j, d, rng)
+}
+
+// tally has numbers of sets, by how many items and units they have.
+type tally struct {
+	rows, width int
+	of          []count // rows×width
+}
+
+func newTally(k, c int) *tally {
+	return &tally{rows: k + 1, width: c + 1, of: make([]count, (k+1)*(c+1))}
+}
+
+func (t *tally) cell(k, c int) *count { return &t.of[k*t.width+c] }
+
+// at returns the number of sets of k items and c units.
+func (t *tally) at(k, c int) count {
+	if k < 0 || k >= t.rows || c < 0 || c >= t.width {
+		return count{}
+	}
+	return *t.cell(k, c)
+}
+
+func (t *tally) total() (sum count) {
+	for _, n := range t.of {
+		sum = sum.plus(n)
+	}
+	return sum
+}
+
+// propensity returns one over the number of sets, 1 if there are none.
+func (t *tally) propensity() float64 {
+	total := t.total()
+	if total.m == 0 {
+		return 1
+	}
+	return portable.Exp(-(portable.Log(total.m) + float64(float64(total.e)*math.Ln2)))
+}
+
+// product counts the unions of a set of t and one of o that have at most k items and c units.
+func (t *tally) product(o *tally, k, c int) *tally {
+	p := newTally(min(k, t.rows+o.rows-2), min(c, t.width+o.width-2))
+	for j := range o.rows {
+		for d, n := range o.of[j*o.width:][:o.width] {
+			if n.m == 0 || d >= p.width {
+				continue
+			}
+			for i := range min(t.rows, p.rows-j) {
+				from := t.of[i*t.width:][:min(t.width, p.width-d)]
+				to := p.of[(i+j)*p.width+d:]
+				for e, m := range from {
+					if m.m != 0 {
+						to[e] = to[e].plus(m.times(n))
+					}
+				}
+			}
+		}
+	}
+	return p
+}
+
+// draw draws a cell in proportion to its share.
+func (t *tally) draw(rng *rand.Rand, share func(k, c int) count) (k, c int) {
+	var total count
+	for k := range t.rows {
+		for c := range t.width {
+			total = total.plus(share(k, c))
+		}
+	}
+	left := rng.Float64()
+	for row := range t.rows {
+		for column := range t.width {
+			n := share(row, column)
+			if n.m == 0 {
+				continue
+			}
+			k, c = row, column
+			if left -= math.Ldexp(n.m/total.m, n.e-total.e); left < 0 {
+				return k, c
+			}
+		}
+	}
+	return k, c
+}
+
+// count is a number m·2^e, 0 or with m in [½, 1): there are too many sets for a float64.
+type count struct {
+	m float64
+	e int
+}
+
+func countOf(v float64) count {
+	m, e := math.Frexp(v)
+	return count{m, e}
+}
+
+func (a count) times(b count) count {
+	m, e := float64(a.m*b.m), a.e+b.e
+	if m < 0.5 && m > 0 {
+		m, e = 2*m, e-1
+	}
+	return count{m, e}
+}
+
+func (a count) plus(b count) count {
+	if a.m == 0 || b.m != 0 && b.e > a.e {
+		a, b = b, a
+	}
+	const precision = 64
+	if b.m == 0 || a.e-b.e > precision {
+		return a
+	}
+	m := a.m + math.Float64frombits(math.Float64bits(b.m)-uint64(a.e-b.e)<<52)
+	if m < 1 {
+		return count{m, a.e}
+	}
+	return count{m / 2, a.e + 1}
+}

@@ -1,0 +1,220 @@
+package assortment_test
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"vitrine"
+	"vitrine/assortment"
+	"vitrine/assortment/assortmenttest"
+)
+
+// onShelf returns a family of items with these weights.
+func onShelf(t interface{ Fatal(...any) }, q assortment.Quota, weights []int, capacity int) *assortment.Shelf {
+	kind, weight := make([]int32, len(weights)), []int{}
+	for i, a := range weights {
+		k := slices.Index(weight, a)
+		if k < 0 {
+			k, weight = len(weight), append(weight, a)
+		}
+		kind[i] = int32(k)
+	}
+	s, err := assortment.NewShelf(len(weights), q, kind, weight, capacity)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestShelf(t *testing.T) {
+	for _, n := range []int{0, 7, 8, 40} {
+		weights := []int{3, 1, 4, 0, 5, 9, 2}
+		for len(weights) < n {
+			weights = append(weights, 6*len(weights)%17)
+		}
+		weights = weights[:n]
+		for k, c := range []struct {
+			q        assortment.Quota
+			capacity int
+		}{
+			{assortment.Quota{Size: 3}, 8},
+			{assortment.Quota{Size: 40}, 9},
+			{assortment.Quota{Size: 3}, 0},
+			{assortment.Quota{Size: 3}, 100},
+			{assortment.Quota{Size: 0}, 8},
+			{assortment.Quota{Size: 40, Group: groupsOf(n, 2), Most: 1}, 9},
+			{assortment.Quota{Size: 4, Group: groupsOf(n, 2), Most: 2, Exclude: []int{1, 4}}, 8},
+			{assortment.Quota{Size: 3, Group: make([]int32, n), Most: 0}, 8},
+		} {
+			if n > 0 || c.q.Exclude == nil {
+				t.Run(fmt.Sprintf("%d items, family %d", n, k), func(t *testing.T) { assortmenttest.TestConstraint(t, onShelf(t, c.q, weights, c.capacity), n) })
+			}
+		}
+	}
+}
+
+// drawShelf draws a quota, weights and a capacity of n items, and the same family as a knapsack.
+func drawShelf(t *rapid.T, n int) (q assortment.Quota, weights []int, capacity int, same *assortment.Knapsack) {
+	q = assortment.Quota{Size: rapid.IntRange(0, n+1).Draw(t, "size"), Most: rapid.IntRange(0, 3).Draw(t, "most")}
+	rules := assortment.Rules{Items: n, Max: q.Size}
+	weights = rapid.SliceOfN(rapid.IntRange(0, 6), n, n).Draw(t, "weights")
+	unit := rapid.SampledFrom([]int{1, 3}).Draw(t, "unit")
+	for i := range weights {
+		weights[i] *= unit
+		if rapid.IntRange(0, 9).Draw(t, "excluded") == 0 {
+			q.Exclude = append(q.Exclude, i)
+		}
+	}
+	rules.Exclude = q.Exclude
+	if rapid.Bool().Draw(t, "grouped") {
+		q.Group = rapid.SliceOfN(rapid.Int32Range(-1, 3), n, n).Draw(t, "groups")
+		rules.Groups = make([]assortment.Group, 4)
+		for i, g := range q.Group {
+			if g >= 0 {
+				rules.Groups[g].Items, rules.Groups[g].Max = append(rules.Groups[g].Items, i), q.Most
+			}
+		}
+	}
+	capacity = rapid.IntRange(0, 20).Draw(t, "capacity")
+	counts, err := assortment.NewLaminar(rules)
+	if err == nil {
+		same, err = assortment.NewKnapsack(counts, weights, capacity)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return q, weights, capacity, same
+}
+
+// A shelf has the sets of a knapsack with the same rules, also when it is limited or lacks items.
+func TestShelfIsAKnapsack(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(0, 7).Draw(t, "N")
+		q, weights, capacity, same := drawShelf(t, n)
+		s := onShelf(t, q, weights, capacity)
+		c := vitrine.Constraint(s)
+		if maximum := rapid.IntRange(0, 8).Draw(t, "limit"); maximum < n {
+			var err [2]error
+			var other vitrine.Constraint
+			c, err[0] = s.Limit(maximum)
+			other, err[1] = same.Limit(maximum)
+			if err != [2]error{} {
+				t.Fatal(err)
+			}
+			same = other.(*assortment.Knapsack)
+		}
+		sets := slices.DeleteFunc(subsets(n), func(s vitrine.Assortment) bool { return !same.Contains(s) })
+		for _, s := range subsets(n) {
+			if c.Contains(s) != same.Contains(s) {
+				t.Fatalf("contains %v: %v", s, c.Contains(s))
+			}
+		}
+		judgeOptimum(t, c, sets, n)
+		if s.Table() > 0 && c == vitrine.Constraint(s) && q.Size > 0 {
+			judgeHidden(t, c, sets, n)
+		}
+		judgePropensity(t, c.(*assortment.Shelf), len(sets)-1, n)
+	})
+}
+
+func judgePropensity(t *rapid.T, c assortment.Sampler, nonempty, n int) {
+	if got, want := c.Propensity(n), 1/float64(max(nonempty, 1)); math.Abs(got-want) > 1e-12*want {
+		t.Fatalf("the propensity is %v, there are %d nonempty sets", got, nonempty)
+	}
+}
+
+// Many items of many weights: the best set is that of the knapsack of all items.
+func TestShelfOfManyItems(t *testing.T) {
+	for seed := range uint64(60) {
+		rng := rand.New(rand.NewPCG(seed, 8))
+		n := 1 + rng.IntN([]int{50, 3000, 20_000}[seed%3])
+		q := assortment.Quota{Size: 1 + rng.IntN(12)}
+		rules := assortment.Rules{Items: n, Max: q.Size}
+		if seed%2 == 0 {
+			q.Group, q.Most = make([]int32, n), 1+rng.IntN(2)
+			rules.Groups = make([]assortment.Group, 1+rng.IntN(30))
+		}
+		u, r, weights := make([]float64, n), make([]float64, n), make([]int, n)
+		for i := range n {
+			u[i], r[i], weights[i] = rng.NormFloat64()-3, math.Exp(rng.NormFloat64()), rng.IntN(1+rng.IntN(60))
+			if q.Group != nil {
+				g := rng.IntN(len(rules.Groups))
+				q.Group[i] = int32(g)
+				rules.Groups[g].Items, rules.Groups[g].Max = append(rules.Groups[g].Items, i), q.Most
+			}
+			if rng.IntN(20) == 0 {
+				q.Exclude = append(q.Exclude, i)
+			}
+		}
+		rules.Exclude = q.Exclude
+		if seed%5 == 0 {
+			r = nil
+		}
+		c, same := onShelf(t, q, weights, 100), knapsack(t, laminar(t, rules), weights, 100)
+		s, value := assortment.Maximize(nil, c, u, r)
+		_, want := assortment.Maximize(nil, same, u, r)
+		if !same.Contains(s) || math.Abs(value-want) > 1e-12*want {
+			t.Fatalf("seed %d: %v earns %v, the best set %v", seed, s, value, want)
+		}
+	}
+}
+
+func TestShelvesThatAreRefused(t *testing.T) {
+	for want, c := range map[string]struct {
+		q        assortment.Quota
+		kind     []int32
+		weight   []int
+		capacity int
+	}{
+		"capacity = -1: must not be negative":         {assortment.Quota{Size: 1}, []int32{0}, []int{1}, -1},
+		"weight = -2: must not be negative":           {assortment.Quota{Size: 1}, []int32{0, 1}, []int{1, -2}, 5},
+		"2 numbers of weights for 1 items":            {assortment.Quota{Size: 1}, []int32{0, 0}, []int{1}, 5},
+		"at most -1 of a group: must not be negative": {assortment.Quota{Size: 1, Most: -1}, []int32{0}, []int{1}, 5},
+	} {
+		items := len(c.kind)
+		if want[0] == '2' {
+			items--
+		}
+		if _, err := assortment.NewShelf(items, c.q, c.kind, c.weight, c.capacity); err == nil || err.Error() != want {
+			t.Errorf("error %v, want %s", err, want)
+		}
+	}
+	const n = 100_000
+	kind, weight := make([]int32, n), make([]int, n)
+	for i := range n {
+		kind[i], weight[i] = int32(i), 1_000_003+i
+	}
+	if _, err := assortment.NewShelf(n, assortment.Quota{Size: 100}, kind, weight, 50_000_000); !errors.Is(err, assortment.ErrTable) {
+		t.Errorf("error %v, want %v", err, assortment.ErrTable)
+	}
+}
+
+// The number of sets may be larger than a float64, and is that of sets without weights if all weigh 1.
+func TestDrawsFromManySets(t *testing.T) {
+	const n = 3000
+	weights := slices.Repeat([]int{1}, n)
+	rng := rand.New(rand.NewPCG(3, 3))
+	for _, capacity := range []int{1, 5, 80} {
+		c := onShelf(t, assortment.Quota{Size: 2 * capacity}, weights, capacity)
+		want := assortment.AtMost(capacity)
+		if got := c.Propensity(n); math.Abs(got-want.Propensity(n)) > 1e-11*got {
+			t.Errorf("capacity %d: %v, want %v", capacity, got, want.Propensity(n))
+		}
+		if s := c.Sample(nil, n, rng); !slices.IsSorted(s) || !c.Contains(s) {
+			t.Errorf("capacity %d: %v", capacity, s)
+		}
+	}
+	for i := range weights {
+		weights[i] = 1 + i%2
+	}
+	c := onShelf(t, assortment.Quota{Size: 1000}, weights, 900)
+	if s := c.Sample(nil, n, rng); c.Propensity(n) != 0 || !c.Contains(s) || len(s) < 500 {
+		t.Errorf("%d items with propensity %v: most sets are large, and too many for a float64", len(s), c.Propensity(n))
+	}
+}
