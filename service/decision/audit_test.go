@@ -10,6 +10,7 @@ import (
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/memlog"
+	"vitrine/service/offer"
 )
 
 // audited takes the entries of a log from one on, and returns what is unlawful.
@@ -98,7 +99,7 @@ func TestAuditOfAnEngine(t *testing.T) {
 func TestAuditOfUnlawfulEntries(t *testing.T) {
 	offer := func(id string) *eventlog.Offered {
 		return &eventlog.Offered{
-			Decision: id, Candidates: 1, ItemIDs: []string{"i"}, Width: 1, Features: []float64{1}, Shown: []int32{0}, Mode: decision.ByPolicy, Answer: []byte{1, 0, 1},
+			Decision: id, Candidates: 1, ItemIDs: []string{"i"}, Width: 1, Features: []float64{1}, Shown: []int32{0}, Mode: offer.ByPolicy, Answer: []byte{1, 0, 1},
 		}
 	}
 	store := new(memlog.Store)

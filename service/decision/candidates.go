@@ -11,6 +11,7 @@ import (
 	"vitrine/service/api"
 	"vitrine/service/catalogue"
 	"vitrine/service/feature"
+	"vitrine/service/offer"
 )
 
 // candidates are those of a request that the catalogue has. They come after the items of the request.
@@ -152,11 +153,11 @@ func (c *candidates) missing(ids []string) error {
 }
 
 // said returns what the log says of the candidates.
-func (c *candidates) said() *fromCatalogue {
+func (c *candidates) said() *offer.FromCatalogue {
 	if c.items == nil {
 		return nil
 	}
-	return &fromCatalogue{version: c.items.Version(), unknown: c.Unknown, unavailable: c.Unavailable, missing: c.Missing}
+	return &offer.FromCatalogue{Version: c.items.Version(), Unknown: c.Unknown, Unavailable: c.Unavailable, Missing: c.Missing}
 }
 
 // addRevenues adds the revenues of the candidates from the catalogue to those of the request's items.

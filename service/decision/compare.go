@@ -185,18 +185,9 @@ func sameOffer(ctx context.Context, log eventlog.Reader, r, s *record) (bool, er
 		return false, err
 	}
 	same := r.id == s.id && o.Request == l.Request && o.PolicyVersion == l.PolicyVersion && o.Mode == l.Mode && o.Propensity == l.Propensity &&
-		bytes.Equal(o.Answer, l.Answer) && slices.Equal(o.shownIDs(), l.shownIDs())
+		bytes.Equal(o.Answer, l.Answer) && slices.Equal(o.IDs(), l.IDs())
 	if same && r.status.waits() {
 		same = slices.Equal(o.Features, l.Features) && slices.Equal(o.Revenue, l.Revenue) && slices.Equal(o.Shown, l.Shown)
 	}
 	return same, nil
-}
-
-// shownIDs returns the ids of the items shown, in their order.
-func (o *offer) shownIDs() []string {
-	ids := make([]string, len(o.Shown))
-	for k, i := range o.Shown {
-		ids[k] = o.ItemIDs[i]
-	}
-	return ids
 }

@@ -11,6 +11,7 @@ import (
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/memlog"
+	"vitrine/service/offer"
 )
 
 // An engine that carries offers has the state of one that does not, unless an offer is another one in what is needed of
@@ -58,7 +59,7 @@ func TestCompare(t *testing.T) {
 		{"revenues", func(_ string, o *eventlog.Offered) { o.Revenue = slices.Repeat([]float64{2}, len(o.ItemIDs)) }, none},
 		{"requests", func(_ string, o *eventlog.Offered) { o.Request[0]++ }, none},
 		{"versions", func(_ string, o *eventlog.Offered) { o.PolicyVersion++ }, none},
-		{"modes", func(_ string, o *eventlog.Offered) { o.Mode = decision.ByChance }, none},
+		{"modes", func(_ string, o *eventlog.Offered) { o.Mode = offer.ByChance }, none},
 		{"propensities", func(_ string, o *eventlog.Offered) { o.Propensity /= 2 }, none},
 		{"items", func(_ string, o *eventlog.Offered) { slices.Reverse(o.Shown) }, none},
 	} {

@@ -17,6 +17,7 @@ import (
 	"vitrine/service/api"
 	"vitrine/service/eventlog"
 	"vitrine/service/feature"
+	"vitrine/service/offer"
 )
 
 // Config is a validated placement. Fields that its JSON omits have the defaults of [api.Placement].
@@ -361,6 +362,9 @@ func (c *Config) maxRecord() int {
 func rowBytes(numbers, shown int) int { return 5 * (8*numbers + 4*shown) / 4 }
 
 func roundBytes(numbers, shown int) int { return 400 + rowBytes(numbers, shown) + 8*shown }
+
+// bytesOf returns the bytes of the round of an offer while it waits for the learner.
+func bytesOf(o *offer.Offer) int { return roundBytes(len(o.Features)+len(o.Revenue), len(o.Shown)) }
 
 // maxBatch bounds the bytes of an append.
 const maxBatch = eventlog.MaxFrame - eventlog.EmptyFrame

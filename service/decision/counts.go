@@ -1,38 +1,41 @@
 package decision
 
-import "vitrine/service/api"
+import (
+	"vitrine/service/api"
+	"vitrine/service/offer"
+)
 
 // counts are the counters that are part of the state.
 type counts struct {
 	Offered, Chosen, Expired, Stale uint64
 	Withdrawn, Evicted, Unlearned   uint64
 	Chance                          uint64
-	Arms                            [3]api.Group // ByPolicy, ByChance, ByBaseline
+	Arms                            [3]api.Group // offer.ByPolicy, offer.ByChance, offer.ByBaseline
 	Calibration                     api.Calibration
 	Shadow                          api.Comparison
 }
 
-func (c *counts) offered(o *offer) {
+func (c *counts) offered(o *offer.Offer) {
 	c.Offered++
-	if o.Mode == ByChance {
+	if o.Mode == offer.ByChance {
 		c.Chance++
 	}
 	compare(&c.Shadow, o)
 }
 
 // compare adds a decision that showed the caller's set to a comparison with the policy's own one.
-func compare(c *api.Comparison, o *offer) {
-	if !o.shadowed {
+func compare(c *api.Comparison, o *offer.Offer) {
+	if !o.Shadowed {
 		return
 	}
 	c.Rounds++
-	if o.agrees {
+	if o.Agrees {
 		c.Agreements++
 	}
-	if o.probability != nil {
+	if o.Probability != nil {
 		c.Estimated++
-		c.Policy += o.shadow
-		c.Baseline += o.estimates.revenue
+		c.Policy += o.Shadow
+		c.Baseline += o.Expected
 	}
 }
 
@@ -44,10 +47,9 @@ func (c *counts) abandoned(to status) {
 	}
 }
 
-// closed counts a decision with an outcome. The rest is counted only with its offer; own says that it has the estimates of
-// the placement's learner.
-func (c *counts) closed(r *record, o *offer, own bool) {
-	if r.status == chosen {
+// closed counts a decision with an outcome. The rest is counted only with its offer, unless that is nil.
+func (c *counts) closed(isChosen bool, o *offer.Closed) {
+	if isChosen {
 		c.Chosen++
 	} else {
 		c.Expired++
@@ -55,19 +57,18 @@ func (c *counts) closed(r *record, o *offer, own bool) {
 	if o == nil {
 		return
 	}
-	earned := o.earned(int(r.choice))
-	if o.Mode != ByImport {
-		count(&c.Arms[o.Mode-ByPolicy], r, earned)
+	if o.Mode != offer.ByImport {
+		c.Arms[o.Mode-offer.ByPolicy].Add(o.Group())
 	}
-	if o.probability == nil || !own {
+	if !o.Predicted {
 		return
 	}
-	c.Calibration.Revenue += earned
-	c.Calibration.Predicted += o.estimates.revenue
-	bin := &c.Calibration.Bins[min(int(10*(1-o.outside)), 9)]
+	c.Calibration.Revenue += o.Earned()
+	c.Calibration.Predicted += o.Expected
+	bin := &c.Calibration.Bins[min(int(10*(1-o.Outside)), 9)]
 	bin.Rounds++
-	if r.choice > 0 {
+	if o.Choice > 0 {
 		bin.Purchases++
 	}
-	bin.Predicted += 1 - o.outside
+	bin.Predicted += 1 - o.Outside
 }

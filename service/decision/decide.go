@@ -18,6 +18,7 @@ import (
 	"vitrine/service/api"
 	"vitrine/service/eventlog"
 	"vitrine/service/feature"
+	"vitrine/service/offer"
 )
 
 // estimator is a policy with an estimate of the utilities: it stores f_ŵ(x_i) of each item in dst.
@@ -77,8 +78,8 @@ func (e *Engine) Decide(ctx context.Context, name string, r *api.Request, now in
 		if size > maxBatch {
 			return nil, api.Fieldf("/items", "the decision takes %d bytes of the log, at most %d fit: send fewer items, or record only the items shown", size, maxBatch)
 		}
-		own := &offer{offered, d.estimates}
-		var before *offer // that the leader has of an earlier request
+		own := &offer.Offer{Offered: offered, Estimates: d.estimates}
+		var before *offer.Offer // that the leader has of an earlier request
 		if v.follows {
 			before, err = e.proposeOffer(ctx, v, d.entry, offered)
 		} else {
@@ -87,11 +88,11 @@ func (e *Engine) Decide(ctx context.Context, name string, r *api.Request, now in
 		switch {
 		case err == nil:
 			v.placement.latency.add(time.Since(start))
-			a := answerOf(name, offered, &d.estimates)
+			a := answerOf(name, own)
 			if before == nil {
 				e.recent.add(&d.whole)
 			} else {
-				a = answerOf(name, before.Offered, &before.estimates)
+				a = answerOf(name, before)
 				a.Repeated = true
 			}
 			if r.Payload {
@@ -114,13 +115,13 @@ func (e *Engine) repeat(ctx context.Context, name, decision string, sum [32]byte
 	if o == nil {
 		return nil, forgotten, err
 	}
-	a = answerOf(name, o.Offered, &o.estimates)
+	a = answerOf(name, o)
 	a.Repeated = true
 	return a, nil, nil
 }
 
 // commitOffer writes an offer. The error is errMoved if the placement has changed, or a twin of the request came first.
-func (e *Engine) commitOffer(ctx context.Context, v view, event *eventlog.Event, o *offer, forgotten *record, entry []byte, now int64) error {
+func (e *Engine) commitOffer(ctx context.Context, v view, event *eventlog.Event, o *offer.Offer, forgotten *record, entry []byte, now int64) error {
 	for urgent := false; ; {
 		err := e.submit(ctx, func(b *batch) error { return b.offer(v, event, o, forgotten, entry) })
 		if !errors.Is(err, errFull) {
@@ -136,7 +137,7 @@ func (e *Engine) commitOffer(ctx context.Context, v view, event *eventlog.Event,
 
 // earlier returns the offer of a decision id that was given to the same request before. One whose entry was removed from the
 // log counts as forgotten.
-func (e *Engine) earlier(ctx context.Context, name, decision string, sum [32]byte) (o *offer, forgotten *record, err error) {
+func (e *Engine) earlier(ctx context.Context, name, decision string, sum [32]byte) (o *offer.Offer, forgotten *record, err error) {
 	if decision == "" {
 		return nil, nil, nil
 	}
@@ -211,18 +212,18 @@ func (d *decider) decide(v view, r *request) (*eventlog.Offered, error) {
 		return nil, err
 	}
 	x := &vitrine.Context{Features: features, Revenue: r.revenue, Feasible: family}
-	d.estimates = estimates{deferred: r.Defer, note: r.note, catalogue: r.stock.said(), variant: to.variant, unit: to.unit}
+	d.estimates = offer.Estimates{Deferred: r.Defer, Note: r.note, Catalogue: r.stock.said(), Variant: to.variant, Unit: to.unit}
 	if v.config.Record == "all" {
-		d.estimates.rules = r.logged()
+		d.estimates.Rules = r.logged()
 	}
 	sound := &v.sound
 	switch {
 	case r.trial:
-		sound, d.estimates.number, d.estimates.catalogue = new(soundness), v.upcoming.Load()+1, r.said
+		sound, d.estimates.Number, d.estimates.Catalogue = new(soundness), v.upcoming.Load()+1, r.said
 	case unseen != nil: // of a request without faults
 		return nil, &unseenError{unseen}
 	default:
-		d.estimates.number = v.number()
+		d.estimates.Number = v.number()
 	}
 	if clipped > 0 {
 		sound.clipped.Add(uint64(clipped))
@@ -238,28 +239,28 @@ func (d *decider) decide(v view, r *request) (*eventlog.Offered, error) {
 	slots, hasSlots := family.(*assortment.Transversal)
 	o := &eventlog.Offered{
 		Decision: r.Decision, Candidates: n, Width: width,
-		Propensity: own.Propensity, PolicyVersion: current.version, Mode: ByPolicy,
+		Propensity: own.Propensity, PolicyVersion: current.version, Mode: offer.ByPolicy,
 	}
 	if o.Decision == "" {
-		o.Decision = v.name + "~" + strconv.FormatUint(v.born, 10) + "." + strconv.FormatUint(d.estimates.number, 10)
+		o.Decision = v.name + "~" + strconv.FormatUint(v.born, 10) + "." + strconv.FormatUint(d.estimates.Number, 10)
 	}
 	shown := own.Assortment
 	switch {
 	case to.show == api.ShowUniform:
 		shown = d.explore(o, own, x, v.config, 1)
 	case (v.config.Mode == api.Shadow || to.show == api.ShowBaseline || to.worker == nil && v.fallback == api.FallbackBaseline) && !(r.trial && r.Baseline == nil):
-		shown, o.Propensity, o.Mode = baseline, 0, ByBaseline
-		d.estimates.shadowed = true
+		shown, o.Propensity, o.Mode = baseline, 0, offer.ByBaseline
+		d.estimates.Shadowed = true
 	case v.config.Mode == api.Explore:
 		shown = d.explore(o, own, x, v.config, *v.config.ExploreShare)
 	}
-	ordered := o.Mode == ByBaseline
-	if o.Mode == ByPolicy && own.Order != nil && !hasSlots {
+	ordered := o.Mode == offer.ByBaseline
+	if o.Mode == offer.ByPolicy && own.Order != nil && !hasSlots {
 		shown, ordered = own.Order, true
 	}
 	order := d.estimate(current.policy, x, shown, own, ordered, sound)
-	if hasSlots && o.Mode != ByBaseline {
-		d.certain(r, own, shown, o.Mode == ByChance)
+	if hasSlots && o.Mode != offer.ByBaseline {
+		d.certain(r, own, shown, o.Mode == offer.ByChance)
 		d.assign(slots, order)
 	}
 	d.fill(o, r, order, v.config.Record == "all")
@@ -267,7 +268,7 @@ func (d *decider) decide(v view, r *request) (*eventlog.Offered, error) {
 	if d.overflow {
 		return nil, errCross
 	}
-	d.answer = d.estimates.encode(d.answer[:0])
+	d.answer = d.estimates.Append(d.answer[:0])
 	o.Answer = d.answer
 	return o, nil
 }
@@ -339,7 +340,7 @@ func (r *request) baseline(c *Config, index map[string]int) (vitrine.Assortment,
 // ask asks the policy for its offer, and checks it.
 func (d *decider) ask(pi vitrine.Policy, x *vitrine.Context, seed uint64) (vitrine.Offer, error) {
 	var offer vitrine.Offer
-	rng := d.draws.Numbered(seed, d.estimates.number, stream.Policy)
+	rng := d.draws.Numbered(seed, d.estimates.Number, stream.Policy)
 	err, _ := safely(func() error { offer = pi.Offer(x, rng); return nil })
 	if err == nil {
 		err = offer.Check(x.NumItems())
@@ -364,10 +365,10 @@ func (d *decider) estimate(pi vitrine.Policy, x *vitrine.Context, shown vitrine.
 		order[k] = int32(i)
 	}
 	e := &d.estimates
-	if e.shadowed {
+	if e.Shadowed {
 		sorted := slices.Clone(shown)
 		slices.Sort(sorted)
-		e.agrees = slices.Equal(sorted, own.Assortment)
+		e.Agrees = slices.Equal(sorted, own.Assortment)
 	}
 	estimator, ok := pi.(estimator)
 	if !ok {
@@ -393,22 +394,22 @@ func (d *decider) estimate(pi vitrine.Policy, x *vitrine.Context, shown vitrine.
 	addEffects(u, effects)
 	p := make([]float64, len(u)+1)
 	vitrine.Probabilities(p, u)
-	e.outside, e.probability = p[0], p[1:]
-	e.revenue = expectedRevenue(p[1:], order, x.Revenue)
-	if e.shadowed {
+	e.Outside, e.Probability = p[0], p[1:]
+	e.Expected = expectedRevenue(p[1:], order, x.Revenue)
+	if e.Shadowed {
 		page := []int(own.Assortment)
 		if own.Order != nil {
 			page = own.Order
 		}
 		u, ok := d.utilities(estimator, page)
 		if !ok {
-			e.probability, e.outside, e.revenue = nil, 0, 0
+			e.Probability, e.Outside, e.Expected = nil, 0, 0
 			return order
 		}
 		addEffects(u, effects)
 		p := make([]float64, len(u)+1)
 		vitrine.Probabilities(p, u)
-		e.shadow = expectedRevenue(p[1:], page, x.Revenue)
+		e.Shadow = expectedRevenue(p[1:], page, x.Revenue)
 	}
 	return order
 }
@@ -431,16 +432,9 @@ func addEffects(u, effects []float64) {
 func expectedRevenue[I int | int32](p []float64, items []I, r []float64) float64 {
 	sum := 0.0
 	for k, i := range items {
-		sum += float64(p[k] * revenueOf(r, int(i)))
+		sum += float64(p[k] * offer.Revenue(r, int(i)))
 	}
 	return sum
-}
-
-func revenueOf(r []float64, i int) float64 {
-	if r == nil {
-		return 1
-	}
-	return r[i]
 }
 
 // utilities returns the policy's estimates for some items, in d's memory; ok is false if the policy has none
@@ -503,12 +497,12 @@ func (d *decider) fill(o *eventlog.Offered, r *request, order []int32, all bool)
 // certain notes the policy's own set, if it was found without a draw.
 func (d *decider) certain(r *request, own vitrine.Offer, shown vitrine.Assortment, byChance bool) {
 	e := &d.estimates
-	if e.certain = own.Propensity == 1; !e.certain || !byChance || slices.Equal(shown, own.Assortment) {
+	if e.Certain = own.Propensity == 1; !e.Certain || !byChance || slices.Equal(shown, own.Assortment) {
 		return
 	}
-	e.own = make([]string, len(own.Assortment))
+	e.Own = make([]string, len(own.Assortment))
 	for k, i := range own.Assortment {
-		e.own[k] = r.id(int(i))
+		e.Own[k] = r.id(int(i))
 	}
 }
 
@@ -518,14 +512,14 @@ func (d *decider) assign(family *assortment.Transversal, order []int32) {
 	p := map[int]float64{}
 	for k, i := range order {
 		items[k] = int(i)
-		if d.estimates.probability != nil {
-			p[int(i)] = d.estimates.probability[k]
+		if d.estimates.Probability != nil {
+			p[int(i)] = d.estimates.Probability[k]
 		}
 	}
 	for k, i := range family.Assign(nil, items) {
 		order[k] = int32(i)
-		if d.estimates.probability != nil {
-			d.estimates.probability[k] = p[i]
+		if d.estimates.Probability != nil {
+			d.estimates.Probability[k] = p[i]
 		}
 	}
 }

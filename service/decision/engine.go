@@ -162,7 +162,7 @@ func (e *Engine) Decision(ctx context.Context, placement, id string) (Decision, 
 	if f == nil || f.offer == nil {
 		return Decision{}, unknownDecision(id)
 	}
-	d := Decision{Answer: answerOf(placement, f.offer.Offered, &f.offer.estimates), Time: f.was.time, Status: f.was.status.String()}
+	d := Decision{Answer: answerOf(placement, f.offer), Time: f.was.time, Status: f.was.status.String()}
 	if f.was.choice > 0 {
 		d.Choice = d.Answer.Shown[f.was.choice-1]
 	}

@@ -24,6 +24,7 @@ import (
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/memlog"
+	"vitrine/service/offer"
 	"vitrine/utility"
 )
 
@@ -268,7 +269,7 @@ func TestOutcomes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(a.Shown) != 2 || len(a.Probability) != 2 || a.Propensity != 1 || a.By != decision.ByPolicy {
+	if len(a.Shown) != 2 || len(a.Probability) != 2 || a.Propensity != 1 || a.By != offer.ByPolicy {
 		t.Fatalf("answer %+v", a)
 	}
 	if sum := a.Outside + a.Probability[0] + a.Probability[1]; math.Abs(sum-1) > 1e-12 || math.Abs(a.Revenue-(1-a.Outside)) > 1e-12 {

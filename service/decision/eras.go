@@ -13,7 +13,7 @@ type era struct {
 	mode       string
 	experiment string // its name, in the mode "experiment"
 	decisions  uint64
-	groups     [3]api.Group // ByPolicy, ByChance, ByBaseline
+	groups     [3]api.Group // offer.ByPolicy, offer.ByChance, offer.ByBaseline
 	shadow     api.Comparison
 }
 

@@ -8,6 +8,7 @@ import (
 	"vitrine"
 	"vitrine/service/api"
 	"vitrine/service/eventlog"
+	"vitrine/service/offer"
 	"vitrine/service/variants"
 )
 
@@ -155,40 +156,40 @@ func (p *placement) routing() *routes {
 }
 
 // check reports an offer of another variant than the one of its unit. Without an experiment r is nil.
-func (r *routes) check(o *offer) error {
+func (r *routes) check(o *offer.Offer) error {
 	switch {
-	case r == nil && o.variant != "":
-		return fmt.Errorf("the offer is of variant %q, and there is no experiment", o.variant)
-	case r == nil || o.Mode == ByImport:
+	case r == nil && o.Variant != "":
+		return fmt.Errorf("the offer is of variant %q, and there is no experiment", o.Variant)
+	case r == nil || o.Mode == offer.ByImport:
 		return nil
 	}
-	if name := r.name(r.class(o.unit)); o.variant != name {
-		return fmt.Errorf("the offer is of variant %q, and its unit is shown %q", o.variant, name)
+	if name := r.name(r.class(o.Unit)); o.Variant != name {
+		return fmt.Errorf("the offer is of variant %q, and its unit is shown %q", o.Variant, name)
 	}
 	return nil
 }
 
 // isOwn reports whether an offer has the estimates of the placement's learner.
-func (p *placement) isOwn(o *offer) bool {
-	if o.variant == "" {
+func (p *placement) isOwn(o *offer.Offer) bool {
+	if o.Variant == "" {
 		return true
 	}
 	if p.experiment == nil {
 		return false
 	}
-	class := p.experiment.classOf(o.variant)
+	class := p.experiment.classOf(o.Variant)
 	return class >= len(p.experiment.workers) || class >= 0 && p.experiment.workers[class] == nil
 }
 
 // taught returns the learners that learn from a decision. During an experiment with learn "own" the learner of a
 // variant learns from it only, so that what it earns does not depend on the others. The placement's learner learns
 // from everything if it is that of no variant.
-func (p *placement) taught(o *offer) (list []*worker) {
+func (p *placement) taught(o *offer.Offer) (list []*worker) {
 	e := p.experiment
 	if e == nil {
 		return []*worker{p.worker}
 	}
-	class := e.classOf(o.variant)
+	class := e.classOf(o.Variant)
 	isVariant := isOwnPolicy(e.design)
 	if e.design.Learn == api.LearnAll || !isVariant || class < 0 || class < len(e.workers) && e.show(class) == api.ShowPolicy && e.workers[class] == nil {
 		list = append(list, p.worker)
@@ -401,22 +402,22 @@ func (e *experiment) newSample(number int64) *sample {
 }
 
 // enter adds an open decision.
-func (e *experiment) enter(r *record, o *offer) {
+func (e *experiment) enter(r *record, o *offer.Offer) {
 	s := e.sampleOf(r)
-	if s == nil || o.variant == "" {
+	if s == nil || o.Variant == "" {
 		return
 	}
 	s.open++
-	e.asked[e.classOf(o.variant)]++
-	if word, bit := o.unit%seenUnits/64, uint64(1)<<(o.unit%64); e.seen[word]&bit == 0 {
+	e.asked[e.classOf(o.Variant)]++
+	if word, bit := o.Unit%seenUnits/64, uint64(1)<<(o.Unit%64); e.seen[word]&bit == 0 {
 		e.seen[word] |= bit
 		r.first = true
 	}
 }
 
 // leave takes a decision that has closed; o is nil if there is no round of it.
-func (e *experiment) leave(r *record, o *offer) {
-	if o != nil && o.variant == "" { // imported
+func (e *experiment) leave(r *record, o *offer.Closed) {
+	if o != nil && o.Variant == "" { // imported
 		return
 	}
 	s := e.sampleOf(r)
@@ -427,8 +428,8 @@ func (e *experiment) leave(r *record, o *offer) {
 	if o == nil {
 		return
 	}
-	class, x, bound := e.classOf(o.variant), o.earned(int(r.choice)), o.bound()
-	count(&s.groups[class], r, x)
+	class, x, bound := e.classOf(o.Variant), o.Earned(), o.Bound()
+	s.groups[class].Add(o.Group())
 	at, _ := slices.BinarySearchFunc(e.phases, r.entry, func(p phase, entry uint64) int {
 		if p.entry < entry {
 			return -1
@@ -442,10 +443,10 @@ func (e *experiment) leave(r *record, o *offer) {
 	switch {
 	case class == len(e.shares):
 		s.held.Add(0, x, bound, []float64{1}, 0)
-		e.held.Cluster(variants.Bucket(o.unit, 0), 0, x, s.held.Centre, []float64{1})
+		e.held.Cluster(variants.Bucket(o.Unit, 0), 0, x, s.held.Centre, []float64{1})
 	case made.shares[class] > 0:
 		s.block.Add(class, x, bound, made.shares, e.results.Control)
-		bucket := variants.Bucket(o.unit, e.number)
+		bucket := variants.Bucket(o.Unit, e.number)
 		if int(e.table[bucket]) != class {
 			bucket = -1
 		}
@@ -495,22 +496,4 @@ func (e *experiment) note(at int64) {
 		e.step = max(2*e.step, (e.points[maxPoints/2-1].time-e.points[0].time)/(maxPoints/2-1))
 	}
 	e.points = append(e.points, e.point(at))
-}
-
-// count adds a decision with an outcome to a group.
-func count(g *api.Group, r *record, earned float64) {
-	g.Rounds++
-	if r.choice > 0 {
-		g.Purchases++
-	}
-	g.Revenue += earned
-	g.Squares += float64(earned * earned)
-}
-
-// bound is the largest revenue of what is shown.
-func (o *offer) bound() (bound float64) {
-	for _, i := range o.Shown {
-		bound = max(bound, revenueOf(o.Revenue, int(i)))
-	}
-	return bound
 }

@@ -19,6 +19,7 @@ import (
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/memlog"
+	"vitrine/service/offer"
 	"vitrine/service/variants"
 )
 
@@ -259,8 +260,8 @@ func TestWhatVariantsShow(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	wantBy := map[string]map[uint8]bool{
-		"shop": {decision.ByBaseline: true}, api.Holdout: {decision.ByBaseline: true}, "own": {decision.ByPolicy: true}, "rival": {decision.ByPolicy: true},
-		"chance": {decision.ByChance: true},
+		"shop": {offer.ByBaseline: true}, api.Holdout: {offer.ByBaseline: true}, "own": {offer.ByPolicy: true}, "rival": {offer.ByPolicy: true},
+		"chance": {offer.ByChance: true},
 	}
 	if diff := cmp.Diff(wantBy, by); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

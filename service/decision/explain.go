@@ -16,6 +16,7 @@ import (
 	"vitrine/service/api"
 	"vitrine/service/catalogue"
 	"vitrine/service/eventlog"
+	"vitrine/service/offer"
 )
 
 const (
@@ -24,9 +25,6 @@ const (
 
 	onlyShown = "the candidates that were not shown are no longer in memory, and the log of this placement does not have them. With record: all it keeps them"
 )
-
-// ByNames are the ways to find an assortment, as answers have them.
-var ByNames = map[uint8]string{ByPolicy: "policy", ByChance: "chance", ByBaseline: "baseline", ByImport: "import"}
 
 // matter is what an explanation is made of.
 type matter struct {
@@ -70,12 +68,12 @@ func (e *Engine) Try(ctx context.Context, name string, r *api.Request, now int64
 	if r.Decision == "" {
 		offered.Decision = ""
 	}
-	a := answerOf(name, offered, &d.estimates)
+	a := answerOf(name, &offer.Offer{Offered: offered, Estimates: d.estimates})
 	if r.Payload {
 		v.payloads(a)
 	}
 	m := &matter{
-		config: v.config, answer: a, policy: d.considered.policy, name: d.considered.worker.policyName(), number: d.estimates.number,
+		config: v.config, answer: a, policy: d.considered.policy, name: d.considered.worker.policyName(), number: d.estimates.Number,
 		request: q, x: d.considered.x, candidates: q.len(), ruled: true,
 	}
 	index := q.places()
@@ -159,11 +157,11 @@ func (e *Engine) Explain(ctx context.Context, placement, id string) (*api.Explan
 	o, whole := e.recent.complete(v.placement, f.offer)
 	w := v.worker
 	if v.routes != nil {
-		w = cmp.Or(v.routes.learnerOf(o.variant), w)
+		w = cmp.Or(v.routes.learnerOf(o.Variant), w)
 	}
 	m := &matter{
-		config: v.config, answer: answerOf(placement, o.Offered, &o.estimates), policy: w.policyOf(o.PolicyVersion), name: w.policyName(),
-		number: o.number, shown: o.Shown, candidates: o.Candidates,
+		config: v.config, answer: answerOf(placement, o), policy: w.policyOf(o.PolicyVersion), name: w.policyName(),
+		number: o.Number, shown: o.Shown, candidates: o.Candidates,
 	}
 	e.mu.RLock()
 	mine := f.was.isOf(v.learner)
@@ -172,16 +170,16 @@ func (e *Engine) Explain(ctx context.Context, placement, id string) (*api.Explan
 		m.policy.policy = nil
 		m.unknown = append(m.unknown, "the utilities: the features or the learner of the placement have changed since")
 	}
-	if o.variant != "" && (v.routes == nil || f.was.entry <= v.routes.number) {
+	if o.Variant != "" && (v.routes == nil || f.was.entry <= v.routes.number) {
 		m.policy.policy = nil
-		m.unknown = append(m.unknown, fmt.Sprintf("the utilities: the experiment of the variant %q has ended", o.variant))
+		m.unknown = append(m.unknown, fmt.Sprintf("the utilities: the experiment of the variant %q has ended", o.Variant))
 	}
 	m.x = &vitrine.Context{Revenue: o.Revenue}
 	if n := len(o.ItemIDs); n > 0 {
 		m.x.Features = mat.NewDense(n, o.Width, o.Features)
 	}
 	m.request = requestOf(v.config, o.Offered, mine)
-	m.ruled = (whole || v.config.Record == "all") && m.request.rule(o.rules)
+	m.ruled = (whole || v.config.Record == "all") && m.request.rule(o.Rules)
 	return m.explain(), nil
 }
 
@@ -244,7 +242,7 @@ func requestOf(c *Config, o *eventlog.Offered, hasRows bool) *request {
 // explain makes the explanation.
 func (m *matter) explain() *api.Explanation {
 	x := &api.Explanation{
-		Decision: m.answer.Decision, Placement: m.answer.Placement, By: ByNames[m.answer.By],
+		Decision: m.answer.Decision, Placement: m.answer.Placement, By: offer.ByNames[m.answer.By],
 		Policy: m.name, DecidedBy: m.answer.PolicyVersion, Version: m.policy.version, SamePolicy: m.policy.version == m.answer.PolicyVersion && m.policy.policy != nil,
 		Candidates: m.candidates, Known: m.x.NumItems(), Attribution: "none", Compared: "none", Items: []api.Explained{}, Unknown: m.unknown,
 	}
@@ -266,7 +264,7 @@ func (m *matter) explain() *api.Explanation {
 // list lists what is shown.
 func (m *matter) list(x *api.Explanation) {
 	for k, id := range m.answer.Shown[:min(len(m.answer.Shown), maxExplained)] {
-		item := api.Explained{ID: id, Position: k + 1, Revenue: revenueOf(m.x.Revenue, int(m.shown[k]))}
+		item := api.Explained{ID: id, Position: k + 1, Revenue: offer.Revenue(m.x.Revenue, int(m.shown[k]))}
 		if m.answer.Probability != nil {
 			item.Probability = &m.answer.Probability[k]
 		}

@@ -21,6 +21,7 @@ import (
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
+	"vitrine/service/offer"
 )
 
 // reasoned is a placement of a policy, whose log has the rows of all candidates.
@@ -426,12 +427,12 @@ func TestTryShadow(t *testing.T) {
 	put(t, e, "home", reasoned(`{"name":"ucb-mnl"}`, `,"mode":"shadow"`))
 	r := asking(rand.New(rand.NewPCG(1, 1)))
 	a, _, err := e.Try(t.Context(), "home", r, 0)
-	if err != nil || a.By != decision.ByPolicy {
+	if err != nil || a.By != offer.ByPolicy {
 		t.Errorf("without a baseline: %+v, %v", a, err)
 	}
 	r.Baseline = []string{"sku5", "sku0"}
 	a, why, err := e.Try(t.Context(), "home", r, 0)
-	if err != nil || a.By != decision.ByBaseline || !slices.Equal(a.Shown, r.Baseline) || why.By != "baseline" {
+	if err != nil || a.By != offer.ByBaseline || !slices.Equal(a.Shown, r.Baseline) || why.By != "baseline" {
 		t.Errorf("with a baseline: %+v, %v", a, err)
 	}
 	if why.Next == nil || why.Next.MissedBy > 0 && slices.Equal(why.Next.Items, a.Shown) {

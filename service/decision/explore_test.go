@@ -13,6 +13,7 @@ import (
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/memlog"
+	"vitrine/service/offer"
 )
 
 // events yields the events of a log.
@@ -102,14 +103,14 @@ func TestLogHasTheLaw(t *testing.T) {
 					items[i]++
 				}
 				slices.Sort(s)
-				if law = decision.LawOf(o); law == nil {
+				if law = offer.LawOf(o); law == nil {
 					t.Fatal("an offer without its law")
 				}
 				p := law.Propensity(s)
 				if math.Abs(p-o.Propensity) > 1e-12 || p == 0 {
 					t.Fatalf("%v has the propensity %v, and %v by its law", s, o.Propensity, p)
 				}
-				if by := o.Mode == decision.ByChance; c.explore == "slots" && by != !slices.Equal(s, vitrine.Assortment{0, 1}) {
+				if by := o.Mode == offer.ByChance; c.explore == "slots" && by != !slices.Equal(s, vitrine.Assortment{0, 1}) {
 					t.Fatalf("%v was found in way %d", s, o.Mode)
 				}
 				shown[fmt.Sprint(s)]++
@@ -148,7 +149,7 @@ func TestLawsThatAreNotLogged(t *testing.T) {
 		if _, err := e.Decide(t.Context(), "home", stock("", 4), 0); err != nil {
 			t.Fatal(err)
 		}
-		if law := decision.LawOf(offers(t, store)[0]); (law != nil) != want {
+		if law := offer.LawOf(offers(t, store)[0]); (law != nil) != want {
 			t.Errorf("%s: the law is %v", config, law)
 		}
 	}

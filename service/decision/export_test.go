@@ -8,17 +8,9 @@ import (
 	"vitrine/internal/confseq"
 	"vitrine/service/api"
 	"vitrine/service/eventlog"
+	"vitrine/service/offer"
 	"vitrine/service/variants"
 )
-
-// Estimates reads the estimates of an offer and writes them again.
-func Estimates(data []byte, shown int) ([]byte, error) {
-	e, err := decodeEstimates(data, shown)
-	if err != nil {
-		return nil, err
-	}
-	return e.encode(nil), nil
-}
 
 // Fitting returns how many entries, from the first, one append takes.
 func Fitting(entries [][]byte) int { return fitting(entries) }
@@ -124,9 +116,9 @@ func (e *Engine) Evidence(placement string) (log float64, sums []variants.Earned
 func CohortBounds(centre, x float64) (bounds []float64) {
 	at := confseq.Block{Centre: centre}
 	c := &cohort{earned: at, estimated: at, baseline: at}
-	o := &offer{Offered: &eventlog.Offered{Shown: []int32{0}, Revenue: []float64{x}, Mode: ByPolicy}, estimates: estimates{probability: []float64{0.5}}}
-	c.add(o, x, new(Config))
-	o.Mode = ByBaseline
-	c.add(o, x, new(Config))
+	o := &offer.Closed{Offer: &offer.Offer{Offered: &eventlog.Offered{Shown: []int32{0}, Revenue: []float64{x}, Mode: offer.ByPolicy}}, Choice: 1, Predicted: true}
+	c.add(o, new(Config))
+	o.Mode = offer.ByBaseline
+	c.add(o, new(Config))
 	return []float64{c.earned.Bound, c.estimated.Bound, c.baseline.Bound}
 }

@@ -13,6 +13,7 @@ import (
 	"vitrine/service/budget"
 	"vitrine/service/eventlog"
 	"vitrine/service/feature"
+	"vitrine/service/offer"
 )
 
 // fold is the state: the fold of the log's entries. It has one writer.
@@ -59,7 +60,7 @@ func (s *fold) named(name string) (*placement, error) {
 //
 // A round is made from the decision's offer, which the caller has read back for an event that closes reports.
 // Without the offer nothing is learned, and only decisions are counted.
-func (s *fold) apply(entry []byte, e *eventlog.Event, o *offer) error {
+func (s *fold) apply(entry []byte, e *eventlog.Event, o *offer.Offer) error {
 	next := s.position.After(entry)
 	if err := s.applyBody(next.Sequence, e, o); err != nil {
 		return fmt.Errorf("entry %d, placement %q: %w", next.Sequence, e.Placement, err)
@@ -95,7 +96,7 @@ func (s *fold) closes(e *eventlog.Event) *record {
 	return r
 }
 
-func (s *fold) applyBody(sequence uint64, e *eventlog.Event, o *offer) error {
+func (s *fold) applyBody(sequence uint64, e *eventlog.Event, o *offer.Offer) error {
 	if put, ok := e.Body.(*eventlog.PlacementPut); ok {
 		return s.put(sequence, e.Time, e.Placement, put.Config)
 	}
@@ -303,7 +304,7 @@ func (s *fold) delete(p *placement) {
 }
 
 // offer adds a decision. o is its offer with its estimates, nil to decode them.
-func (s *fold) offer(p *placement, sequence uint64, time int64, offered *eventlog.Offered, o *offer) (err error) {
+func (s *fold) offer(p *placement, sequence uint64, time int64, offered *eventlog.Offered, o *offer.Offer) (err error) {
 	before := s.decisions.find(p, offered.Decision)
 	if before != nil && before.status.waits() {
 		return fmt.Errorf("decision %q is open already", offered.Decision)
@@ -311,7 +312,7 @@ func (s *fold) offer(p *placement, sequence uint64, time int64, offered *eventlo
 	if o == nil {
 		o, err = offerOf(p.config, offered)
 	} else {
-		err = o.check(p.config)
+		err = o.Check(p.config.schema.Width(), p.config.MaxSize)
 	}
 	if err != nil {
 		return err
@@ -324,20 +325,20 @@ func (s *fold) offer(p *placement, sequence uint64, time int64, offered *eventlo
 		s.decisions.remove(before)
 	}
 	r := &record{placement: p, id: strings.Clone(offered.Decision), entry: sequence, time: time, shown: uint16(len(offered.Shown))}
-	if o.deferred {
+	if o.Deferred {
 		r.status = deferred
 	}
 	s.decisions.add(r)
 	p.open.add(r)
 	p.watch(r)
-	if o.Mode != ByImport {
+	if o.Mode != offer.ByImport {
 		p.series.offered(time)
 	}
-	if o.number>>replicaShift == 0 {
-		p.numbers = max(p.numbers, o.number)
+	if o.Number>>replicaShift == 0 {
+		p.numbers = max(p.numbers, o.Number)
 	}
 	p.counts.offered(o)
-	if era := p.eraOf(sequence); era != nil && o.Mode != ByImport {
+	if era := p.eraOf(sequence); era != nil && o.Mode != offer.ByImport {
 		era.decisions++
 		compare(&era.shadow, o)
 	}
@@ -347,6 +348,15 @@ func (s *fold) offer(p *placement, sequence uint64, time int64, offered *eventlo
 	p.pace.add(time, r.size())
 	s.forget(p)
 	return nil
+}
+
+// offerOf decodes an offer that was made under a configuration.
+func offerOf(c *Config, o *eventlog.Offered) (*offer.Offer, error) {
+	decoded, err := offer.Of(o)
+	if err != nil {
+		return nil, err
+	}
+	return decoded, decoded.Check(c.schema.Width(), c.MaxSize)
 }
 
 // forget drops the oldest closed decisions until the rest fits into memory.
@@ -372,41 +382,41 @@ func (s *fold) openRecord(p *placement, decision string) (*record, error) {
 }
 
 // close gives a decision its outcome, which its learner may learn from.
-func (s *fold) close(sequence uint64, r *record, o *offer, to status, choice int, learn bool) {
+func (s *fold) close(sequence uint64, r *record, o *offer.Offer, to status, choice int, learn bool) {
 	p := r.placement
 	p.open.remove(r)
 	if p.relearning != nil {
 		p.relearning.worker.queue.follow(sequence)
 	}
 	r.status, r.choice = to, int16(choice)
+	var c *offer.Closed
 	own := o != nil && p.isOwn(o)
-	p.counts.closed(r, o, own)
-	if era := p.eraOf(r.entry); era != nil && o != nil && o.Mode != ByImport {
-		count(&era.groups[o.Mode-ByPolicy], r, o.earned(choice))
+	if o != nil {
+		c = &offer.Closed{Offer: o, Entry: r.entry, Time: r.time, Choice: choice, Predicted: own && o.Probability != nil}
+		if era := p.eraOf(r.entry); era != nil && o.Mode != offer.ByImport {
+			era.groups[o.Mode-offer.ByPolicy].Add(c.Group())
+		}
+		p.tally.closed(c, p.config.maxSoldItems())
 	}
+	p.counts.closed(to == chosen, c)
 	if p.experiment != nil {
-		p.experiment.leave(r, o)
+		p.experiment.leave(r, c)
 	}
 	if own {
-		p.unwatch(r, o)
+		p.unwatch(r, c)
 	} else {
 		p.unwatch(r, nil)
 	}
-	p.series.closed(p, r, o)
-	if o != nil {
-		p.tally.closed(r, o, own, p.config.maxSoldItems())
-	}
+	p.series.closed(p, r, c)
 	switch {
 	case !r.isOf(p.learner):
 		p.counts.Stale++
 	case !learn:
 		p.counts.Unlearned++
 	case o != nil:
-		if own {
-			p.sound.closed(r, o)
-		}
+		p.sound.closed(c)
 		for _, w := range p.taught(o) {
-			w.send(task{sequence: sequence, round: o.round(choice), bytes: o.roundBytes()})
+			w.send(task{sequence: sequence, round: o.Round(choice), bytes: bytesOf(o)})
 		}
 		fallthrough
 	default:

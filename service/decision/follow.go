@@ -256,7 +256,7 @@ func (e *Engine) take(ctx context.Context, f followed) error {
 	}
 	if offer != nil { // the fold would wait for slow learners too, but then callers would wait for the state
 		for _, w := range e.state.placements[f.event.Placement].taught(offer) {
-			w.queue.await(offer.roundBytes())
+			w.queue.await(bytesOf(offer))
 		}
 	}
 	staged := e.stage(sequence, &f.event)

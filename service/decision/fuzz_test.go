@@ -82,25 +82,6 @@ func FuzzRequest(f *testing.F) {
 	})
 }
 
-func FuzzEstimates(f *testing.F) {
-	f.Add([]byte{1, 0, 1}, 0)
-	f.Add([]byte{1, 6, 1}, 2)
-	f.Add(append([]byte{1, 1, 9}, make([]byte, 24)...), 1)
-	f.Add([]byte{2, 8, 1}, 0)
-	f.Add([]byte("\x03\x80\x01\x02\x9a\x99\x99\x99\x99\x99\xb9\x3f\x02\x02\x00\x01\x01\x0c"), 2)
-	f.Add([]byte("\x02\x70\x01\x02\x01i\x02jj\x04note"), 1)
-	f.Add([]byte("\x06\x80\x08\x01\x0a{\"size\":1}"), 0)
-	f.Add([]byte("\x05\x80\x04\x01\x05rival12345678"), 1)
-	f.Fuzz(func(t *testing.T, data []byte, shown int) {
-		if shown < 0 || shown > 100 {
-			return
-		}
-		if again, err := decision.Estimates(data, shown); err == nil && string(again) != string(data) {
-			t.Fatalf("%x is written as %x", data, again)
-		}
-	})
-}
-
 // busy is an engine's state with a bit of everything.
 func busy(t testing.TB, store decision.Log) []byte {
 	e := opened(t, decision.Options{Store: store, Build: buildToy})

@@ -10,6 +10,7 @@ import (
 	"vitrine/internal/confseq"
 	"vitrine/service/api"
 	"vitrine/service/eventlog"
+	"vitrine/service/offer"
 )
 
 // guard watches what a placement earns a decision: against its uniformly drawn sets, the baselines that were shown in
@@ -123,14 +124,14 @@ func (p *placement) watch(r *record) {
 }
 
 // unwatch takes a decision that has closed; o is nil if there is no round of it.
-func (p *placement) unwatch(r *record, o *offer) {
+func (p *placement) unwatch(r *record, o *offer.Closed) {
 	c := p.cohortOf(r)
 	if c == nil || c.open == 0 {
 		return
 	}
 	c.open--
 	if o != nil {
-		c.add(o, o.earned(int(r.choice)), p.config)
+		c.add(o, p.config)
 	}
 }
 
@@ -140,17 +141,17 @@ func (p *placement) unwatch(r *record, o *offer) {
 //
 // where A says that the policy was drawn, with probability 1 − ε, and m is what sets of the policy earned before. A centre may be
 // larger than all revenues of the round: a cohort that began before a period has the centre of more expensive sets.
-func (c *cohort) add(o *offer, x float64, config *Config) {
-	bound := o.bound()
+func (c *cohort) add(o *offer.Closed, config *Config) {
+	x, bound := o.Earned(), o.Bound()
 	switch o.Mode {
-	case ByPolicy:
+	case offer.ByPolicy:
 		c.earned.Add(x, max(bound, c.earned.Centre))
-	case ByBaseline:
+	case offer.ByBaseline:
 		c.baseline.Add(x, max(bound, c.baseline.Centre))
 	}
-	if o.probability != nil {
+	if o.Predicted {
 		c.estimated.Add(x, max(bound, c.estimated.Centre))
-		c.predicted += o.estimates.revenue
+		c.predicted += o.Expected
 	}
 	if lead, ok := config.lead(o.Mode, x, c.earned.Centre); ok {
 		share := *config.ExploreShare
@@ -166,9 +167,9 @@ func (c *Config) lead(mode uint8, x, m float64) (lead float64, ok bool) {
 		return 0, false
 	}
 	switch mode {
-	case ByPolicy:
+	case offer.ByPolicy:
 		return (x - m) / (1 - *share), true
-	case ByChance:
+	case offer.ByChance:
 		return -(x - m) / *share, true
 	}
 	return 0, false

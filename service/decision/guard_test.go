@@ -12,6 +12,7 @@ import (
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
+	"vitrine/service/offer"
 )
 
 // showing is a learner whose policy shows the first item, or the second one once its level is 1; each round raises it by
@@ -170,7 +171,7 @@ func TestFallbackToTheBaseline(t *testing.T) {
 		t.Errorf("with an alarm it shows %v", shown)
 	}
 	d, err := e.Decision(t.Context(), "home", fmt.Sprint("d", w.n))
-	if err != nil || d.Answer.By != decision.ByBaseline {
+	if err != nil || d.Answer.By != offer.ByBaseline {
 		t.Errorf("the decision %+v, %v", d, err)
 	}
 	wait(t, e)
@@ -237,7 +238,7 @@ func TestFallbackToAVersion(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if d.By == decision.ByPolicy {
+			if d.By == offer.ByPolicy {
 				by[d.PolicyVersion] = d.Shown[0]
 			}
 		}

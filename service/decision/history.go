@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"vitrine/service/eventlog"
+	"vitrine/service/offer"
 )
 
 // history reads from the log what a second learner of a placement learns from: the outcomes of all decisions since an
@@ -62,7 +63,7 @@ func (h *history) entry(ctx context.Context, entry []byte) (task, error) {
 	switch b := event.Body.(type) {
 	case *eventlog.Offered:
 		if delete(h.open, b.Decision); len(b.Shown) <= h.maxSize {
-			h.open[b.Decision] = waiting{h.next, Deferred(b)}
+			h.open[b.Decision] = waiting{h.next, offer.IsDeferred(b)}
 		}
 	case *eventlog.Activated:
 		h.activate(b.Decision)
@@ -106,8 +107,8 @@ func (h *history) round(ctx context.Context, decision string, choice int) (task,
 		return task{}, fmt.Errorf("entry %d is not the offer of decision %q", d.entry, decision)
 	}
 	delete(h.open, decision)
-	o := offer{Offered: offered}
-	return task{sequence: h.next, round: o.round(choice), bytes: o.roundBytes()}, nil
+	o := offer.Offer{Offered: offered}
+	return task{sequence: h.next, round: o.Round(choice), bytes: bytesOf(&o)}, nil
 }
 
 // relearned is a second learner that began with an entry, and learned from the log from another one on.

@@ -10,6 +10,7 @@ import (
 	"vitrine"
 	"vitrine/service/api"
 	"vitrine/service/eventlog"
+	"vitrine/service/offer"
 )
 
 // Imported is a decision of another log, and its outcome.
@@ -19,7 +20,7 @@ type Imported struct {
 	Choice     string       // the item that was taken; "" for none
 	Time       int64        // Unix nanoseconds; not before the last entry of the log
 	Propensity float64      // of the set; 0 if it is not known
-	Draw       *Draw        // nil if it is not known
+	Draw       *offer.Draw  // nil if it is not known
 }
 
 // CheckImport reports why [Engine.Import] would not import a decision into a placement of a
@@ -75,7 +76,7 @@ func (e *Engine) Import(ctx context.Context, name string, decisions ...*Imported
 
 // importedEvents are a decision and its outcome, and their entries.
 type importedEvents struct {
-	offer   *offer
+	offer   *offer.Offer
 	events  [2]*eventlog.Event
 	entries [2][]byte
 }
@@ -94,7 +95,7 @@ func (d *decider) importedTogether(v view, decisions []*Imported) (list []import
 			return list, err
 		}
 		bytes += eventlog.EntrySize(i.entries[0]) + eventlog.EntrySize(i.entries[1])
-		rounds += i.offer.roundBytes()
+		rounds += bytesOf(i.offer)
 		if len(list) > 0 && (bytes > maxBatch/2 || rounds > v.config.share()/2 || ids[m.Request.Decision]) {
 			return list, nil
 		}
@@ -156,10 +157,10 @@ func (d *decider) imported(v view, m *Imported) (events [2]*eventlog.Event, entr
 	if _, err := schema.Rows(d.rows, q.user, q.items); err != nil {
 		return events, entries, err
 	}
-	d.estimates = estimates{}
-	o := &eventlog.Offered{Decision: m.Request.Decision, Request: q.sum(), Candidates: n, Width: width, Propensity: m.Propensity, Mode: ByImport}
+	d.estimates = offer.Estimates{}
+	o := &eventlog.Offered{Decision: m.Request.Decision, Request: q.sum(), Candidates: n, Width: width, Propensity: m.Propensity, Mode: offer.ByImport}
 	if l := m.Draw; l != nil {
-		if err := l.check(n); err != nil {
+		if err := l.Check(n); err != nil {
 			return events, entries, api.Fieldf("/law", "%v", err)
 		}
 		shown := vitrine.Assortment(slices.Sorted(slices.Values(at)))
@@ -169,11 +170,11 @@ func (d *decider) imported(v view, m *Imported) (events [2]*eventlog.Event, entr
 		}
 		o.Propensity = min(p, 1)
 		if v.config.Record == "all" {
-			d.estimates.law = l
+			d.estimates.Law = l
 		}
 	}
 	d.fill(o, q, order, v.config.Record == "all")
-	o.Answer = d.estimates.encode(nil)
+	o.Answer = d.estimates.Append(nil)
 	events[0] = &eventlog.Event{Time: m.Time, Placement: v.name, Body: o}
 	events[1] = &eventlog.Event{Time: m.Time, Placement: v.name, Body: &eventlog.Chosen{Decision: o.Decision, Choice: choice}}
 	for k, event := range events {
@@ -207,7 +208,7 @@ func (b *batch) imported(v view, list []importedEvents) error {
 		case b.state.decisions.find(p, id) != nil:
 			return fmt.Errorf("decision id %q: %w: the placement has a decision of this id", id, ErrConflict)
 		}
-		rounds += i.offer.roundBytes()
+		rounds += bytesOf(i.offer)
 	}
 	if !p.worker.queue.room(b.rounds[p], rounds) {
 		return errBehind

@@ -9,6 +9,7 @@ import (
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
+	"vitrine/service/offer"
 )
 
 // past returns a decision of another log that showed two items of three.
@@ -64,7 +65,7 @@ func TestImportTeachesAsDecisionsDo(t *testing.T) {
 		t.Error("a replay gives another state")
 	}
 	d, err := again.Decision(t.Context(), "home", "d1")
-	if err != nil || d.Answer.By != decision.ByImport || d.Status != "chosen" || d.Answer.Propensity != 0.25 || d.Time != 5 {
+	if err != nil || d.Answer.By != offer.ByImport || d.Status != "chosen" || d.Answer.Propensity != 0.25 || d.Time != 5 {
 		t.Errorf("%+v %+v, %v", d, d.Answer, err)
 	}
 }
@@ -104,15 +105,15 @@ func TestBadImports(t *testing.T) {
 		"/items: must have at least one item":       func(m *decision.Imported) { m.Request.Items = nil },
 		"/items/1/features/y: unknown key":          func(m *decision.Imported) { m.Request.Items[1].Features[0].Name = "y" },
 		"/law: the policy's own set [7] is not one": func(m *decision.Imported) {
-			m.Draw = &decision.Draw{Kind: decision.DrawSets, Epsilon: 1, Size: 2, Page: []uint32{7}}
+			m.Draw = &offer.Draw{Kind: offer.DrawSets, Epsilon: 1, Size: 2, Page: []uint32{7}}
 		},
-		"/law: sets of kind 9 are not known":         func(m *decision.Imported) { m.Draw = &decision.Draw{Kind: 9, Epsilon: 1, Size: 2} },
-		"/law: the share of drawn sets is 2":         func(m *decision.Imported) { m.Draw = &decision.Draw{Kind: decision.DrawSets, Epsilon: 2, Size: 2} },
-		"/law: sets of 4 of 3 items cannot be drawn": func(m *decision.Imported) { m.Draw = &decision.Draw{Kind: decision.DrawPages, Epsilon: 1, Size: 4} },
+		"/law: sets of kind 9 are not known":         func(m *decision.Imported) { m.Draw = &offer.Draw{Kind: 9, Epsilon: 1, Size: 2} },
+		"/law: the share of drawn sets is 2":         func(m *decision.Imported) { m.Draw = &offer.Draw{Kind: offer.DrawSets, Epsilon: 2, Size: 2} },
+		"/law: sets of 4 of 3 items cannot be drawn": func(m *decision.Imported) { m.Draw = &offer.Draw{Kind: offer.DrawPages, Epsilon: 1, Size: 4} },
 		"/law: 9 bytes of swaps for 0 items of 3": func(m *decision.Imported) {
-			m.Draw = &decision.Draw{Kind: decision.DrawSlots, Epsilon: 1, Swaps: make([]byte, 9)}
+			m.Draw = &offer.Draw{Kind: offer.DrawSlots, Epsilon: 1, Swaps: make([]byte, 9)}
 		},
-		"the propensity 0.333333": func(m *decision.Imported) { m.Draw = &decision.Draw{Kind: decision.DrawPages, Epsilon: 1, Size: 2} },
+		"the propensity 0.333333": func(m *decision.Imported) { m.Draw = &offer.Draw{Kind: offer.DrawPages, Epsilon: 1, Size: 2} },
 	} {
 		m := past("d", "")
 		change(m)

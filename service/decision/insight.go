@@ -14,6 +14,7 @@ import (
 	"vitrine/service/api"
 	"vitrine/service/eventlog"
 	"vitrine/service/feature"
+	"vitrine/service/offer"
 )
 
 const (
@@ -121,7 +122,7 @@ func (e *Engine) lastRows(ctx context.Context, v view, learner uint64, t *tally,
 			continue
 		}
 		if i := slices.Index(o.ItemIDs, id); i >= 0 {
-			rows = append(rows, itemRow{item, o.Features[i*width : (i+1)*width], revenueOf(o.Revenue, i)})
+			rows = append(rows, itemRow{item, o.Features[i*width : (i+1)*width], offer.Revenue(o.Revenue, i)})
 		}
 	}
 	return rows, nil

@@ -17,6 +17,7 @@ import (
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
+	"vitrine/service/offer"
 )
 
 func insight(t testing.TB, e *decision.Engine, name string, now int64) *api.Insight {
@@ -68,7 +69,7 @@ func TestInsightCounts(t *testing.T) {
 			}
 			items[id] = x
 		}
-		if a.By == decision.ByChance {
+		if a.By == offer.ByChance {
 			chance++
 		}
 		b := &bins[min(int(10*(1-a.Outside)), 9)]

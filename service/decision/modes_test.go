@@ -11,6 +11,7 @@ import (
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
+	"vitrine/service/offer"
 )
 
 // In the mode "explore" a set is shown as often as its propensity says.
@@ -28,7 +29,7 @@ func TestExplorePropensity(t *testing.T) {
 		set := fmt.Sprint(a.Shown)
 		seen[set]++
 		propensity[set] = a.Propensity
-		if a.By == decision.ByChance {
+		if a.By == offer.ByChance {
 			chance++
 		}
 	}
@@ -90,7 +91,7 @@ func TestUniformPropensity(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if math.Abs(a.Propensity-0.1) > 1e-12 || a.By != decision.ByChance {
+			if math.Abs(a.Propensity-0.1) > 1e-12 || a.By != offer.ByChance {
 				t.Errorf("propensity %v of %v, the policy's is %v", a.Propensity, a.Shown, own)
 			}
 		}
@@ -117,7 +118,7 @@ func TestUplift(t *testing.T) {
 		if err := e.Outcome(t.Context(), "", a.Decision, item, 1); err != nil {
 			t.Fatal(err)
 		}
-		earned[a.By-decision.ByPolicy] = append(earned[a.By-decision.ByPolicy], revenue)
+		earned[a.By-offer.ByPolicy] = append(earned[a.By-offer.ByPolicy], revenue)
 	}
 	var mean, se [2]float64
 	for k, v := range earned {
@@ -174,7 +175,7 @@ func TestShadow(t *testing.T) {
 	}
 	v := []float64{1, math.Exp(-0.1), math.Exp(-0.2), math.Exp(-0.3)}
 	revenue := (v[3]*4 + v[1]*2) / (1 + v[3] + v[1])
-	if !slices.Equal(a.Shown, r.Baseline) || a.By != decision.ByBaseline || a.Propensity != 0 || math.Abs(a.Revenue-revenue) > 1e-12 {
+	if !slices.Equal(a.Shown, r.Baseline) || a.By != offer.ByBaseline || a.Propensity != 0 || math.Abs(a.Revenue-revenue) > 1e-12 {
 		t.Errorf("answer %+v, the revenue is %v", a, revenue)
 	}
 	if want := v[1] / (1 + v[3] + v[1]); math.Abs(a.Probability[1]-want) > 1e-12 {

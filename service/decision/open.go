@@ -9,7 +9,14 @@ import (
 	"vitrine/service/api"
 	"vitrine/service/budget"
 	"vitrine/service/eventlog"
+	"vitrine/service/offer"
 )
+
+// Log is an event log that also reads single entries.
+type Log interface {
+	eventlog.Store
+	eventlog.Reader
+}
 
 // Options configure an engine.
 type Options struct {
@@ -91,18 +98,18 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	return e, nil
 }
 
-func (e *Engine) replay(ctx context.Context, o Options) error {
-	if o.Snapshot != nil {
-		if err := e.state.restore(o.Snapshot); err != nil {
+func (e *Engine) replay(ctx context.Context, options Options) error {
+	if options.Snapshot != nil {
+		if err := e.state.restore(options.Snapshot); err != nil {
 			return fmt.Errorf("snapshot: %w", err)
 		}
 	}
 	var err error
-	if e.state.position, err = Locate(ctx, o.Store, e.state.position); err != nil {
+	if e.state.position, err = Locate(ctx, options.Store, e.state.position); err != nil {
 		return err
 	}
 	n := 0
-	for entry, err := range o.Store.Entries(ctx, e.state.position.Sequence+1) {
+	for entry, err := range options.Store.Entries(ctx, e.state.position.Sequence+1) {
 		if err != nil {
 			return err
 		}
@@ -110,19 +117,19 @@ func (e *Engine) replay(ctx context.Context, o Options) error {
 		if err != nil {
 			return fmt.Errorf("entry %d: %w", e.state.position.Sequence+1, err)
 		}
-		offer, err := e.closed(ctx, &event)
+		o, err := e.closed(ctx, &event)
 		if err != nil {
 			return err
 		}
-		if err := e.state.apply(entry, &event, offer); err != nil {
+		if err := e.state.apply(entry, &event, o); err != nil {
 			return err
 		}
-		if n++; n%progressEntries == 0 && o.Progress != nil {
-			o.Progress(n)
+		if n++; n%progressEntries == 0 && options.Progress != nil {
+			options.Progress(n)
 		}
 	}
-	if o.Progress != nil {
-		o.Progress(n)
+	if options.Progress != nil {
+		options.Progress(n)
 	}
 	return e.compare(ctx)
 }
@@ -142,7 +149,7 @@ func (e *Engine) compare(ctx context.Context) error {
 }
 
 // closed reads back the offer that the next event closes, nil if it closes none.
-func (e *Engine) closed(ctx context.Context, event *eventlog.Event) (*offer, error) {
+func (e *Engine) closed(ctx context.Context, event *eventlog.Event) (*offer.Offer, error) {
 	r := e.state.closes(event)
 	if r == nil {
 		return nil, nil

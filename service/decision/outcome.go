@@ -7,6 +7,7 @@ import (
 
 	"vitrine/service/api"
 	"vitrine/service/eventlog"
+	"vitrine/service/offer"
 )
 
 // Outcome reports the outcome of a decision of a placement: the id of the item that was taken, or "" for
@@ -23,10 +24,10 @@ func (e *Engine) Outcome(ctx context.Context, placement, decision, item string, 
 	})
 }
 
-func (b *batch) outcome(r *record, o *offer, item string, now int64) error {
+func (b *batch) outcome(r *record, o *offer.Offer, item string, now int64) error {
 	choice := 0
 	if item != "" {
-		if choice = o.place(item); choice == 0 {
+		if choice = o.Place(item); choice == 0 {
 			return fmt.Errorf("item %q: %w in decision %q", api.Abbreviate(item, maxID), ErrNotShown, r.id)
 		}
 	}
@@ -139,7 +140,7 @@ func (e *Engine) readAhead(ctx context.Context, late []*found) ([]*found, error)
 			return nil, err
 		}
 		if f.offer != nil {
-			bytes += f.offer.roundBytes()
+			bytes += bytesOf(f.offer)
 		}
 		if bytes > maxAhead {
 			return late[:i+1], nil

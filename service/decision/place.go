@@ -9,6 +9,7 @@ import (
 	"vitrine/internal/stream"
 	"vitrine/service/api"
 	"vitrine/service/feature"
+	"vitrine/service/offer"
 )
 
 // decider is the scratch of a decision.
@@ -32,7 +33,7 @@ type decider struct {
 	entry     []byte
 	draws     stream.Stream
 	coin      stream.Stream
-	estimates estimates
+	estimates offer.Estimates
 	abandoned bool
 
 	considered considered
@@ -56,7 +57,7 @@ func (d *decider) release() {
 	clear(d.items)
 	clear(d.values)
 	clear(d.slots)
-	d.estimates, d.short, d.overflow, d.considered = estimates{}, nil, false, considered{}
+	d.estimates, d.short, d.overflow, d.considered = offer.Estimates{}, nil, false, considered{}
 	d.whole.placement = ""
 	deciders.Put(d)
 }

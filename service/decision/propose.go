@@ -5,15 +5,16 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"math"
 	"sync/atomic"
 	"time"
 
 	"github.com/go-json-experiment/json"
 
+	"vitrine/internal/fields"
 	"vitrine/service/api"
 	"vitrine/service/eventlog"
 	"vitrine/service/feature"
+	"vitrine/service/offer"
 )
 
 // A follower decides with its own policy, and proposes what it has decided to the leader, which checks it against the
@@ -128,17 +129,18 @@ func (a *answer) encode() []byte {
 var errAnswer = errors.New("the leader's answer is not one that this program knows: use one release for all")
 
 func decodeAnswer(data []byte) (*answer, error) {
-	c := cutter{data: data}
-	a := &answer{what: c.byte(), entry: c.uvarint(math.MaxUint64)}
-	known := !c.failed
+	f, a := fields.Reader(data), new(answer)
+	f.Byte(&a.what)
+	f.Uvarint(&a.entry)
+	known, rest := f.Err() == nil, f.Rest()
 	switch a.what {
 	case 'd', 'm':
-		known = known && len(c.data) == 0
+		known = known && len(rest) == 0
 	case 'r':
-		a.recorded = c.data
+		a.recorded = rest
 	case 'e':
 		e := new(remoteError)
-		known = known && json.Unmarshal(c.data, e) == nil
+		known = known && json.Unmarshal(rest, e) == nil
 		a.err = e.local()
 	default:
 		known = false
@@ -235,7 +237,7 @@ func (e *Engine) ask(ctx context.Context, c remoteCall, local func() error) erro
 
 // proposeOffer proposes an offer. It returns the offer of an earlier request of this id that the leader has, nil if it has
 // written this one.
-func (e *Engine) proposeOffer(ctx context.Context, v view, entry []byte, own *eventlog.Offered) (*offer, error) {
+func (e *Engine) proposeOffer(ctx context.Context, v view, entry []byte, own *eventlog.Offered) (*offer.Offer, error) {
 	a, err := e.tell(ctx, append(binary.AppendUvarint([]byte{'o'}, v.changed), entry...))
 	if err == nil {
 		noteEntry(ctx, a.entry)
@@ -251,7 +253,7 @@ func (e *Engine) proposeOffer(ctx context.Context, v view, entry []byte, own *ev
 	if !ok || o.Decision != own.Decision {
 		return nil, errAnswer
 	}
-	recorded, err := estimated(o)
+	recorded, err := offer.Of(o)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errAnswer, err)
 	}
@@ -318,14 +320,15 @@ func (e *Engine) accept(ctx context.Context, proposal []byte, now int64) (record
 	if err := e.Confirm(ctx); err != nil {
 		return nil, err
 	}
-	switch c := (cutter{data: proposal}); c.byte() {
+	f, what, changed := fields.Reader(proposal), byte(0), uint64(0)
+	switch f.Byte(&what); what {
 	case 'o':
-		if changed := c.uvarint(math.MaxUint64); !c.failed {
-			return e.acceptOffer(ctx, changed, c.data, now)
+		if f.Uvarint(&changed); f.Err() == nil {
+			return e.acceptOffer(ctx, changed, f.Rest(), now)
 		}
 	case 'c':
 		var call remoteCall
-		if err := json.Unmarshal(c.data, &call); err != nil {
+		if err := json.Unmarshal(f.Rest(), &call); err != nil {
 			return nil, fmt.Errorf("%w: %w", errProposal, err)
 		}
 		return nil, e.acceptCall(ctx, &call, now)
@@ -387,7 +390,7 @@ func (e *Engine) acceptOffer(ctx context.Context, changed uint64, entry []byte, 
 		switch {
 		case err != nil:
 			return nil, err
-		case before != nil && before.number == o.number: // this one, sent again
+		case before != nil && before.Number == o.Number: // this one, sent again
 			return nil, nil
 		case before != nil:
 			recorded := &eventlog.Event{Time: now, Placement: event.Placement, Body: before.Offered}

@@ -10,13 +10,14 @@ import (
 
 	"vitrine/service/api"
 	"vitrine/service/eventlog"
+	"vitrine/service/offer"
 )
 
 // found is a decision at the time of its lookup.
 type found struct {
 	record *record // its mutable fields belong to the writer
 	was    record
-	offer  *offer // nil if the log no longer has it
+	offer  *offer.Offer // nil if the log no longer has it
 }
 
 // lookUp returns a remembered decision, or nil.

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"vitrine/service/eventlog"
+	"vitrine/service/offer"
 )
 
 // recent has the candidates and the rules of the last decisions. Of these the log keeps only the items shown. It is for
@@ -57,7 +58,7 @@ func (d *decider) keep(v view, r *request, o *eventlog.Offered, order []int32) {
 	if r.trial || v.config.Record == "all" || d.short != nil || n*(o.Width+1) > maxWholeNumbers {
 		return
 	}
-	w.placement, w.born, w.decision, w.number, w.rules = v.name, v.born, o.Decision, d.estimates.number, r.logged()
+	w.placement, w.born, w.decision, w.number, w.rules = v.name, v.born, o.Decision, d.estimates.Number, r.logged()
 	w.ids = slices.Grow(w.ids[:0], n)
 	for i := range n {
 		w.ids = append(w.ids, r.id(i))
@@ -88,12 +89,12 @@ func (r *recent) add(w *whole) {
 }
 
 // complete returns an offer with all its candidates and rules. ok is false, and the offer as it was, if they are not here.
-func (r *recent) complete(p *placement, o *offer) (all *offer, ok bool) {
+func (r *recent) complete(p *placement, o *offer.Offer) (all *offer.Offer, ok bool) {
 	ring := r.ring(p.name)
 	ring.mu.Lock()
 	defer ring.mu.Unlock()
 	at := slices.IndexFunc(ring.list, func(w *whole) bool {
-		return w.placement == p.name && w.born == p.born && w.decision == o.Decision && w.number == o.number && len(w.shown) == len(o.Shown)
+		return w.placement == p.name && w.born == p.born && w.decision == o.Decision && w.number == o.Number && len(w.shown) == len(o.Shown)
 	})
 	if at < 0 {
 		return o, false
@@ -110,7 +111,7 @@ func (r *recent) complete(p *placement, o *offer) (all *offer, ok bool) {
 	if len(w.revenue) > 0 {
 		offered.Revenue = slices.Clone(w.revenue)
 	}
-	all = &offer{&offered, o.estimates}
-	all.rules = w.rules
+	all = &offer.Offer{Offered: &offered, Estimates: o.Estimates}
+	all.Rules = w.rules
 	return all, true
 }

@@ -1,10 +1,12 @@
 package decision
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
 	"vitrine/service/eventlog"
+	"vitrine/service/offer"
 )
 
 // record is a remembered decision. Its offer is in the log, and is read when it is needed.
@@ -128,6 +130,34 @@ func (r *record) pass(p *eventlog.Passed) error {
 	r.rare, r.status = &next, open
 	r.placement.open.bytes += r.size()
 	return nil
+}
+
+// read reads the offer of a decision from the log. The error wraps eventlog.ErrRemoved if the entry was
+// removed, and is that of ctx or ErrUnread otherwise.
+func (r *record) read(ctx context.Context, log eventlog.Reader) (*offer.Offer, error) {
+	var data []byte
+	var err error
+	if r.entry == 0 {
+		data = r.rare.carried
+	} else if data, err = log.Entry(ctx, r.entry); err != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return nil, fmt.Errorf("decision %q: %w: %w", r.id, ErrUnread, err)
+	}
+	event, err := eventlog.Decode(data)
+	if err != nil {
+		return nil, fmt.Errorf("decision %q: %w: entry %d: %w", r.id, ErrUnread, r.entry, err)
+	}
+	o, ok := event.Body.(*eventlog.Offered)
+	if !ok || o.Decision != r.id || event.Placement != r.placement.name {
+		return nil, fmt.Errorf("decision %q: %w: entry %d is not its offer", r.id, ErrUnread, r.entry)
+	}
+	decoded, err := offer.Of(o)
+	if err != nil {
+		return nil, fmt.Errorf("decision %q: %w: entry %d: %w", r.id, ErrUnread, r.entry, err)
+	}
+	return decoded, nil
 }
 
 // shelf holds the closed decisions of a placement, the one that closed first at its front.

@@ -19,6 +19,7 @@ import (
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/memlog"
+	"vitrine/service/offer"
 )
 
 // another is toys with another learner.
@@ -74,7 +75,7 @@ func learnedFrom(t *testing.T, store *memlog.Store, l *toy) {
 		case *eventlog.Activated:
 			activated[b.Decision] = true
 		case *eventlog.Expired:
-			if !decision.Deferred(offers[b.Decision]) || activated[b.Decision] {
+			if !offer.IsDeferred(offers[b.Decision]) || activated[b.Decision] {
 				observe(b.Decision, 0)
 			}
 		}

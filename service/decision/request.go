@@ -11,6 +11,7 @@ import (
 	"vitrine"
 	"vitrine/service/api"
 	"vitrine/service/catalogue"
+	"vitrine/service/offer"
 )
 
 // request is an [api.Request] whose values are indexed by the slots of the placement's schema.
@@ -23,7 +24,7 @@ type request struct {
 	now     int64
 	stock   candidates
 	trial   bool                            // nothing of it is recorded
-	said    *fromCatalogue                  // of a trial, whose candidates are all its own
+	said    *offer.FromCatalogue            // of a trial, whose candidates are all its own
 	groups  map[catalogue.GroupsBy]grouping // of a trial's candidates, by the attributes and groups that rules limit
 }
 

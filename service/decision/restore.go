@@ -11,6 +11,7 @@ import (
 	"vitrine/service/api"
 	"vitrine/service/eventlog"
 	"vitrine/service/feature"
+	"vitrine/service/offer"
 )
 
 // restore restores the state from a snapshot.
@@ -476,11 +477,11 @@ func (p *placement) restoreOffer(d decoder) (*record, error) {
 	o.Mode = uint8(min(d.Count(), 255))
 	o.Propensity = d.Float()
 	o.Answer = []byte(d.String())
-	estimates, err := decodeEstimates(o.Answer, n)
+	estimates, err := offer.Decode(o.Answer, n)
 	if err == nil {
 		err = r.restoreStatus(d, n)
 	}
-	if err == nil && (o.Mode < ByPolicy || o.Mode > ByImport || (r.status == deferred || r.status == withdrawn) && !estimates.deferred) {
+	if err == nil && (o.Mode < offer.ByPolicy || o.Mode > offer.ByImport || (r.status == deferred || r.status == withdrawn) && !estimates.Deferred) {
 		err = fmt.Errorf("decision %q has mode %d and status %d", r.id, o.Mode, r.status)
 	}
 	if err == nil && r.status.waits() {

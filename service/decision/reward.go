@@ -9,6 +9,7 @@ import (
 	"vitrine/internal/stream"
 	"vitrine/service/api"
 	"vitrine/service/eventlog"
+	"vitrine/service/offer"
 )
 
 // Reward reports the outcome of a decision of a placement as rewards of some or all items shown, for callers
@@ -45,11 +46,11 @@ func (e *Engine) Reward(ctx context.Context, placement, decision string, rewards
 	})
 }
 
-func (b *batch) reward(r *record, o *offer, rewards []api.Reward, now int64) error {
+func (b *batch) reward(r *record, o *offer.Offer, rewards []api.Reward, now int64) error {
 	value := make([]float64, r.shown) // by place
 	reported := &eventlog.Passed{Decision: r.id}
 	for _, w := range rewards {
-		place := o.place(w.Item)
+		place := o.Place(w.Item)
 		if place == 0 {
 			return fmt.Errorf("item %q: %w in decision %q", api.Abbreviate(w.Item, maxID), ErrNotShown, r.id)
 		}
@@ -69,7 +70,7 @@ func (b *batch) reward(r *record, o *offer, rewards []api.Reward, now int64) err
 		return nil
 	}
 	before := r.countPassed()
-	place := r.draw(o.number, before, value, reported.Reward)
+	place := r.draw(o.Number, before, value, reported.Reward)
 	if place == 0 && before+len(reported.Items) < int(r.shown) {
 		slices.Sort(reported.Items)
 		reported.Reward = min(reported.Reward, 1-r.reported())

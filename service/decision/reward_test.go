@@ -9,6 +9,7 @@ import (
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/memlog"
+	"vitrine/service/offer"
 )
 
 // rewarded reports rewards of the items shown in several decisions, call after call, and returns
@@ -135,7 +136,7 @@ func decided(t *testing.T, e *decision.Engine, id string) *decision.Answer {
 // An outcome in parts that no engine can have written is refused.
 func TestUnlawfulParts(t *testing.T) {
 	offer := &eventlog.Offered{
-		Decision: "a", Candidates: 2, ItemIDs: []string{"i", "j"}, Width: 1, Features: []float64{1, 2}, Shown: []int32{0, 1}, Mode: decision.ByPolicy, Answer: []byte{1, 0, 1},
+		Decision: "a", Candidates: 2, ItemIDs: []string{"i", "j"}, Width: 1, Features: []float64{1, 2}, Shown: []int32{0, 1}, Mode: offer.ByPolicy, Answer: []byte{1, 0, 1},
 	}
 	pass := func(reward float64, items ...int32) eventlog.Body {
 		return &eventlog.Passed{Decision: "a", Items: items, Reward: reward}

@@ -8,6 +8,7 @@ import (
 
 	"vitrine/internal/state"
 	"vitrine/service/api"
+	"vitrine/service/offer"
 )
 
 // series are a placement's sums over time, in buckets that double in width as they age: the width of a bucket is at
@@ -31,7 +32,7 @@ type bucket struct {
 
 	offered   uint64
 	abandoned uint64       // withdrawn and evicted ones
-	arms      [3]api.Group // ByPolicy, ByChance, ByBaseline
+	arms      [3]api.Group // offer.ByPolicy, offer.ByChance, offer.ByBaseline
 	leads     uint64       // rounds with a lead of the policy over chance
 	lead      float64      // Σ lead
 	squares   float64      // Σ lead²
@@ -120,7 +121,7 @@ func (s *series) age(now int64) {
 func mod(a, b int64) int64 { return (a%b + b) % b }
 
 // closed adds the outcome of a decision. o is nil if there is no round of it.
-func (s *series) closed(p *placement, r *record, o *offer) {
+func (s *series) closed(p *placement, r *record, o *offer.Closed) {
 	b := s.at(r.time)
 	if b == nil {
 		return
@@ -129,11 +130,11 @@ func (s *series) closed(p *placement, r *record, o *offer) {
 		b.abandoned++
 		return
 	}
-	if o.Mode == ByImport {
+	if o.Mode == offer.ByImport {
 		return
 	}
-	earned := o.earned(int(r.choice))
-	count(&b.arms[o.Mode-ByPolicy], r, earned)
+	earned := o.Earned()
+	b.arms[o.Mode-offer.ByPolicy].Add(o.Group())
 	if r.entry > p.guard.since {
 		centre := 0.0
 		if s.policy.rounds > 0 {
@@ -145,7 +146,7 @@ func (s *series) closed(p *placement, r *record, o *offer) {
 			b.squares += float64(lead * lead)
 		}
 	}
-	if o.Mode == ByPolicy {
+	if o.Mode == offer.ByPolicy {
 		s.policy.rounds++
 		s.policy.revenue += earned
 	}
@@ -264,7 +265,7 @@ func (b *bucket) overBaseline() (estimate, standardError float64) {
 }
 
 // Recent returns what the decisions in a span of time before now have earned, by the way that found the assortment:
-// ByPolicy, ByChance and ByBaseline. A span of 0 means all decisions. rate is the number of decisions a second in
+// offer.ByPolicy, offer.ByChance and offer.ByBaseline. A span of 0 means all decisions. rate is the number of decisions a second in
 // the last ten full seconds.
 func (e *Engine) Recent(name string, now int64, span time.Duration) (groups [3]api.Group, rate float64, err error) {
 	v, err := e.view(name)

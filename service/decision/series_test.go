@@ -10,6 +10,7 @@ import (
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/memlog"
+	"vitrine/service/offer"
 )
 
 // fate is a decision as the log has it.
@@ -119,9 +120,9 @@ func compareSeries(t *testing.T, s api.Series, all []*fate, span time.Duration, 
 				open++
 				continue
 			}
-			rounds[f.by-decision.ByPolicy]++
-			revenue[f.by-decision.ByPolicy] += f.earned
-			squares[f.by-decision.ByPolicy] += f.earned * f.earned
+			rounds[f.by-offer.ByPolicy]++
+			revenue[f.by-offer.ByPolicy] += f.earned
+			squares[f.by-offer.ByPolicy] += f.earned * f.earned
 		}
 		if decisions != s.Decisions[i] || open != s.Open[i] {
 			t.Errorf("span %v, %d points: point %d has %d decisions, %d of them open, want %d, %d", span, points, i, s.Decisions[i], s.Open[i], decisions, open)

@@ -3,6 +3,8 @@ package decision
 import (
 	"fmt"
 	"sync/atomic"
+
+	"vitrine/service/offer"
 )
 
 // soundness counts signs of an unsound policy: predictions that are not finite, and outcomes that it
@@ -33,13 +35,13 @@ func (s *soundness) predicted(ok bool) {
 }
 
 // closed notes the outcome of a decision with predictions.
-func (s *soundness) closed(r *record, o *offer) {
-	if o.probability == nil {
+func (s *soundness) closed(o *offer.Closed) {
+	if !o.Predicted {
 		return
 	}
-	p := o.outside
-	if r.choice > 0 {
-		p = o.probability[r.choice-1]
+	p := o.Outside
+	if o.Choice > 0 {
+		p = o.Probability[o.Choice-1]
 	}
 	if s.impossible[s.next] {
 		s.surprises--

@@ -10,6 +10,7 @@ import (
 
 	"vitrine/internal/state"
 	"vitrine/service/api"
+	"vitrine/service/offer"
 )
 
 // tally counts what the closed decisions of a placement have shown and sold: by item, by place and in the last decisions. It
@@ -41,7 +42,7 @@ func (s *sold) add(o sold) {
 type span struct {
 	decisions, estimated uint64 // those with a prediction
 	earned, predicted    float64
-	arms                 [3]api.Group // ByPolicy, ByChance, ByBaseline
+	arms                 [3]api.Group // offer.ByPolicy, offer.ByChance, offer.ByBaseline
 }
 
 func (s *span) add(o *span) {
@@ -66,16 +67,15 @@ const (
 // maxSoldItems returns how many items have a count of their own.
 func (c *Config) maxSoldItems() int { return max(minSold, min(maxSold, c.Memory/soldShare/soldBytes)) }
 
-// closed counts a decision with its offer. own is whether its predictions are those of the placement's learner.
-func (t *tally) closed(r *record, o *offer, own bool, maxItems int) {
-	earned := o.earned(int(r.choice))
+// closed counts a decision.
+func (t *tally) closed(o *offer.Closed, maxItems int) {
 	if t.items == nil {
 		t.items = map[string]*sold{}
 	}
 	for k, i := range o.Shown {
-		one := sold{shown: 1, last: r.entry}
-		if int(r.choice) == k+1 {
-			one.taken, one.revenue = 1, earned
+		one := sold{shown: 1, last: o.Entry}
+		if o.Choice == k+1 {
+			one.taken, one.revenue = 1, o.Earned()
 		}
 		if k < maxPlaces {
 			if k == len(t.places) {
@@ -93,7 +93,7 @@ func (t *tally) closed(r *record, o *offer, own bool, maxItems int) {
 	if len(t.items) > 2*maxItems {
 		t.drop(maxItems)
 	}
-	s := spanOf(r, o, own, earned)
+	s := spanOf(o)
 	t.all.add(s)
 	if n := len(t.recent); n == 0 || t.recent[n-1].decisions == recentLength {
 		if n == maxRecent {
@@ -105,17 +105,13 @@ func (t *tally) closed(r *record, o *offer, own bool, maxItems int) {
 }
 
 // spanOf returns the span of one decision.
-func spanOf(r *record, o *offer, own bool, earned float64) *span {
+func spanOf(o *offer.Closed) *span {
 	s := &span{decisions: 1}
-	if o.probability != nil && own {
-		s.estimated, s.earned, s.predicted = 1, earned, o.estimates.revenue
+	if o.Predicted {
+		s.estimated, s.earned, s.predicted = 1, o.Earned(), o.Expected
 	}
-	if o.Mode != ByImport {
-		g := api.Group{Rounds: 1, Revenue: earned, Squares: float64(earned * earned)}
-		if r.choice > 0 {
-			g.Purchases = 1
-		}
-		s.arms[o.Mode-ByPolicy] = g
+	if o.Mode != offer.ByImport {
+		s.arms[o.Mode-offer.ByPolicy] = *o.Group()
 	}
 	return s
 }

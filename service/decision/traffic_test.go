@@ -19,6 +19,7 @@ import (
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/memlog"
+	"vitrine/service/offer"
 )
 
 // faultyStore is a log in memory that counts its appends, and fails at will.
@@ -238,7 +239,7 @@ func TestMemoryIsBounded(t *testing.T) {
 func TestUnlawfulLogs(t *testing.T) {
 	place := &eventlog.PlacementPut{Config: []byte(toys)}
 	offer := &eventlog.Offered{
-		Decision: "a", Candidates: 1, ItemIDs: []string{"i"}, Width: 1, Features: []float64{1}, Shown: []int32{0}, Mode: decision.ByPolicy, Answer: []byte{1, 0, 1},
+		Decision: "a", Candidates: 1, ItemIDs: []string{"i"}, Width: 1, Features: []float64{1}, Shown: []int32{0}, Mode: offer.ByPolicy, Answer: []byte{1, 0, 1},
 	}
 	wide := *offer
 	wide.Width, wide.Features = 2, []float64{1, 2}

@@ -11,6 +11,7 @@ import (
 
 	"vitrine/service/api"
 	"vitrine/service/eventlog"
+	"vitrine/service/offer"
 )
 
 // Engine decides, records and learns. It is safe for concurrent use.
@@ -234,7 +235,7 @@ type batch struct {
 	waiting []*proposal
 	events  []*eventlog.Event
 	entries [][]byte
-	offers  []*offer // of the decisions that they close
+	offers  []*offer.Offer // of the decisions that they close
 	bytes   int
 	alone   bool      // no other event may be in it
 	ready   *prepared // prepared for its PlacementPut
@@ -252,7 +253,7 @@ func (b *batch) reset() {
 	}
 }
 
-func (b *batch) add(e *eventlog.Event, entry []byte, o *offer) {
+func (b *batch) add(e *eventlog.Event, entry []byte, o *offer.Offer) {
 	b.events = append(b.events, e)
 	b.entries = append(b.entries, entry)
 	b.offers = append(b.offers, o)
@@ -260,7 +261,7 @@ func (b *batch) add(e *eventlog.Event, entry []byte, o *offer) {
 }
 
 // encode adds a lawful event.
-func (b *batch) encode(e *eventlog.Event, o *offer) {
+func (b *batch) encode(e *eventlog.Event, o *offer.Offer) {
 	entry, err := e.Encode(nil)
 	if err != nil {
 		panic(fmt.Sprintf("decision: an unlawful event: %v", err))
@@ -269,38 +270,40 @@ func (b *batch) encode(e *eventlog.Event, o *offer) {
 }
 
 // room reports whether the learner can take the round of a decision.
-func (b *batch) room(r *record, o *offer) bool {
+func (b *batch) room(r *record, o *offer.Offer) bool {
 	p := r.placement
-	return !r.isOf(p.learner) || !slices.ContainsFunc(p.taught(o), func(w *worker) bool { return !w.queue.room(b.rounds[p], o.roundBytes()) })
+	return !r.isOf(p.learner) || !slices.ContainsFunc(p.taught(o), func(w *worker) bool { return !w.queue.room(b.rounds[p], bytesOf(o)) })
 }
 
 // canExpire reports the same for a decision that expires. A deferred one has no round.
-func (b *batch) canExpire(r *record, o *offer) bool { return r.status == deferred || b.room(r, o) }
+func (b *batch) canExpire(r *record, o *offer.Offer) bool {
+	return r.status == deferred || b.room(r, o)
+}
 
 // choose gives a decision its outcome. A learner without room for the round does not learn from it: its
 // slowness is no reason to refuse an outcome.
-func (b *batch) choose(r *record, o *offer, choice int32, now int64) {
+func (b *batch) choose(r *record, o *offer.Offer, choice int32, now int64) {
 	b.close(r, o, now, &eventlog.Chosen{Decision: r.id, Choice: choice, Unlearned: !b.room(r, o)})
 }
 
-func (b *batch) expire(r *record, o *offer, now int64) {
+func (b *batch) expire(r *record, o *offer.Offer, now int64) {
 	b.close(r, o, now, &eventlog.Expired{Decision: r.id, Unlearned: !b.canExpire(r, o)})
 }
 
 // close ends the wait for a decision's outcome. Without an offer there is no round.
-func (b *batch) close(r *record, o *offer, now int64, body eventlog.Body) {
+func (b *batch) close(r *record, o *offer.Offer, now int64, body eventlog.Body) {
 	p := r.placement
 	b.touched[r.key()] = true
 	b.open[p] -= r.size()
 	if o != nil && b.canExpire(r, o) {
-		b.rounds[p] += o.roundBytes()
+		b.rounds[p] += bytesOf(o)
 	}
 	b.encode(&eventlog.Event{Time: now, Placement: p.name, Body: body}, o)
 }
 
 // offer adds a decision. If open decisions exceed the placement's memory, others are evicted. An earlier
 // decision of this id, whose entry was removed, may still be remembered.
-func (b *batch) offer(v view, e *eventlog.Event, o *offer, forgotten *record, entry []byte) error {
+func (b *batch) offer(v view, e *eventlog.Event, o *offer.Offer, forgotten *record, entry []byte) error {
 	p := v.placement
 	key := decisionKey{p, o.Decision}
 	if b.touched[key] {

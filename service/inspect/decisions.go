@@ -11,6 +11,7 @@ import (
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
 	"vitrine/service/feature"
+	"vitrine/service/offer"
 )
 
 // Decisions selects decisions of a log.
@@ -147,7 +148,7 @@ func (x *decisions) event(sequence uint64, e *eventlog.Event) error {
 		return x.rest(func(o *offered) bool { return o.placement == e.Placement })
 	case *eventlog.Offered:
 		if sequence >= x.from {
-			x.open[decisionKey{e.Placement, b.Decision}] = &offered{b, e.Placement, x.configs[e.Placement], sequence, e.Time, decision.Deferred(b)}
+			x.open[decisionKey{e.Placement, b.Decision}] = &offered{b, e.Placement, x.configs[e.Placement], sequence, e.Time, offer.IsDeferred(b)}
 		}
 	case *eventlog.Chosen:
 		return x.close(decisionKey{e.Placement, b.Decision}, outcome{"chosen", b.Choice, sequence, e.Time})

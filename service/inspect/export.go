@@ -9,8 +9,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"vitrine/offpolicy"
-	"vitrine/service/decision"
 	"vitrine/service/eventlog/natslog"
+	"vitrine/service/offer"
 )
 
 // Export writes decisions as lines of JSON, in the order of their outcomes. Decisions without an
@@ -87,7 +87,7 @@ func (l *line) decision(o *offered) {
 	}
 	l.member("items", jsontext.BeginArray)
 	var law offpolicy.Law
-	draw := decision.DrawOf(o.Offered)
+	draw := offer.DrawOf(o.Offered)
 	if draw != nil {
 		law = draw.Law(len(o.ItemIDs))
 	}
@@ -110,14 +110,14 @@ func (l *line) decision(o *offered) {
 		l.draw(o, draw)
 	}
 	l.member("policy_version", jsontext.Uint(o.PolicyVersion))
-	l.member("by", jsontext.String(decision.ByNames[o.Mode]))
+	l.member("by", jsontext.String(offer.ByNames[o.Mode]))
 }
 
 // draws has the words for what was drawn.
-var draws = map[uint8]string{decision.DrawSets: "sets", decision.DrawSlots: "slots", decision.DrawPages: "pages"}
+var draws = map[uint8]string{offer.DrawSets: "sets", offer.DrawSlots: "slots", offer.DrawPages: "pages"}
 
 // draw writes how the set was drawn.
-func (l *line) draw(o *offered, d *decision.Draw) {
+func (l *line) draw(o *offered, d *offer.Draw) {
 	l.token(jsontext.BeginObject)
 	l.member("draw", jsontext.String(draws[d.Kind]))
 	l.member("share", jsontext.Float(d.Epsilon))

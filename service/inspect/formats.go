@@ -20,6 +20,7 @@ import (
 
 	"vitrine/offpolicy"
 	"vitrine/service/decision"
+	"vitrine/service/offer"
 )
 
 // ExportParquet writes decisions as a table with a row for each item, which package records reads.
@@ -95,7 +96,7 @@ func (log *Log) configOf(ctx context.Context, which Decisions) (*decision.Config
 
 // tableRows returns the rows of a decision.
 func tableRows(o *offered, end outcome) []map[string]any {
-	draw := decision.DrawOf(o.Offered)
+	draw := offer.DrawOf(o.Offered)
 	var law offpolicy.Law
 	text := ""
 	if draw != nil {
@@ -114,7 +115,7 @@ func tableRows(o *offered, end outcome) []map[string]any {
 		}
 		row := map[string]any{
 			"decision_id": o.Decision, "entry": int64(o.sequence), "time": stamp(o.time), "item": id, "shown": place, "chosen": chosen,
-			"revenue": o.revenue(i), "by": decision.ByNames[o.Mode], "status": end.status,
+			"revenue": o.revenue(i), "by": offer.ByNames[o.Mode], "status": end.status,
 		}
 		if o.Propensity > 0 {
 			row["propensity"] = o.Propensity
@@ -184,7 +185,7 @@ func (log *Log) ExportVW(ctx context.Context, w io.Writer, which Decisions) erro
 	out := jsontext.NewEncoder(buffered)
 	ended, unknown := 0, 0
 	_, err := log.decisions(ctx, "exporting", which, func(o *offered, end outcome) error {
-		law := decision.LawOf(o.Offered)
+		law := offer.LawOf(o.Offered)
 		known := o.named()
 		for _, i := range o.Shown {
 			_, ok := o.itemPropensity(law, int(i))
@@ -257,7 +258,7 @@ func writeVW(out *jsontext.Encoder, o *offered, end outcome, law offpolicy.Law) 
 	if o.Propensity > 0 {
 		l.member("propensity", jsontext.Float(o.Propensity))
 	}
-	if d := decision.DrawOf(o.Offered); d != nil {
+	if d := offer.DrawOf(o.Offered); d != nil {
 		l.token(jsontext.String("law"))
 		l.draw(o, d)
 	}
@@ -292,7 +293,7 @@ func (log *Log) ExportOBP(ctx context.Context, w, items io.Writer, which Decisio
 	var order []string
 	width := c.Schema().Width()
 	_, err = log.decisions(ctx, "exporting", which, func(o *offered, end outcome) error {
-		law := decision.LawOf(o.Offered)
+		law := offer.LawOf(o.Offered)
 		switch {
 		case end.status != "chosen" && end.status != "expired" || len(o.Shown) == 0:
 			ended++

@@ -13,6 +13,7 @@ import (
 	"vitrine/offpolicy"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
+	"vitrine/service/offer"
 )
 
 // Rounds are the decisions of a placement from which other policies can be judged.
@@ -95,7 +96,7 @@ func (log *Log) Rounds(ctx context.Context, which Decisions) (*Rounds, error) {
 func roundOf(o *eventlog.Offered, choice int32) offpolicy.Round {
 	r := offpolicy.Round{
 		Context: &vitrine.Context{Features: mat.NewDense(len(o.ItemIDs), o.Width, o.Features), Revenue: o.Revenue},
-		Items:   o.ItemIDs, Shown: make(vitrine.Assortment, len(o.Shown)), Propensity: o.Propensity, Law: decision.LawOf(o),
+		Items:   o.ItemIDs, Shown: make(vitrine.Assortment, len(o.Shown)), Propensity: o.Propensity, Law: offer.LawOf(o),
 	}
 	for k, i := range o.Shown {
 		r.Shown[k] = int(i)

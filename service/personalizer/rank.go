@@ -14,6 +14,7 @@ import (
 
 	"vitrine/service/api"
 	"vitrine/service/decision"
+	"vitrine/service/offer"
 )
 
 const (
@@ -365,7 +366,7 @@ func (q *rankQuery) probabilities(a *decision.Answer) []float64 {
 	left := 1.0
 	pi := a.Propensity
 	switch {
-	case a.By == decision.ByBaseline:
+	case a.By == offer.ByBaseline:
 		pi = 1
 	case !a.Certain || pi == 0:
 		return nil

@@ -11,7 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"vitrine/service/api"
-	"vitrine/service/decision"
+	"vitrine/service/offer"
 )
 
 // law is how a page was drawn, as exports have it.
@@ -24,12 +24,12 @@ type law struct {
 }
 
 // draw returns the law for a decision with the given items.
-func (l *law) draw(items []foundItem) (*decision.Draw, error) {
-	kind, ok := map[string]uint8{"sets": decision.DrawSets, "slots": decision.DrawSlots, "pages": decision.DrawPages}[l.Draw]
+func (l *law) draw(items []foundItem) (*offer.Draw, error) {
+	kind, ok := map[string]uint8{"sets": offer.DrawSets, "slots": offer.DrawSlots, "pages": offer.DrawPages}[l.Draw]
 	if !ok {
 		return nil, fmt.Errorf("draw is %q: want sets, slots or pages", l.Draw)
 	}
-	d := &decision.Draw{Kind: kind, Epsilon: l.Share, Size: l.Size}
+	d := &offer.Draw{Kind: kind, Epsilon: l.Share, Size: l.Size}
 	for _, id := range l.Page {
 		i := slices.IndexFunc(items, func(o foundItem) bool { return o.id == id })
 		if i < 0 {

@@ -32,6 +32,7 @@ import (
 	"vitrine/internal/strict"
 	"vitrine/service/api"
 	"vitrine/service/decision"
+	"vitrine/service/offer"
 )
 
 // Mapping says how a file holds decisions. The zero value is that of files whose columns have the
@@ -262,7 +263,7 @@ type found struct {
 	choice     string
 	skip       string // why it is left out; "" if it is not
 	propensity float64
-	law        *decision.Draw
+	law        *offer.Draw
 }
 
 type foundItem struct {
@@ -294,9 +295,9 @@ func (s *source) add(f *found) error {
 		Request: &api.Request{Decision: f.id}, Shown: f.shown, Choice: f.choice, Time: f.time, Propensity: f.propensity, Draw: f.law,
 	}
 	if l := s.mapping.Law; l != nil && d.Draw == nil {
-		d.Draw = &decision.Draw{Kind: decision.DrawPages, Epsilon: 1, Size: min(l.Size, len(f.items))}
+		d.Draw = &offer.Draw{Kind: offer.DrawPages, Epsilon: 1, Size: min(l.Size, len(f.items))}
 		if l.Draw == "sets" {
-			d.Draw.Kind = decision.DrawSets
+			d.Draw.Kind = offer.DrawSets
 		}
 	}
 	for _, item := range f.items {

@@ -12,6 +12,7 @@ import (
 	"vitrine/service/api"
 	"vitrine/service/budget"
 	"vitrine/service/decision"
+	"vitrine/service/offer"
 )
 
 func (s *Server) decide(c *call) error {
@@ -198,7 +199,7 @@ func (s *Server) getDecision(c *call) error {
 		return err
 	}
 	reply := api.Decision{
-		Answer: *answerOf(d.Answer), Placement: d.Answer.Placement, By: decision.ByNames[d.Answer.By], Time: time.Unix(0, d.Time).UTC(), Status: d.Status,
+		Answer: *answerOf(d.Answer), Placement: d.Answer.Placement, By: offer.ByNames[d.Answer.By], Time: time.Unix(0, d.Time).UTC(), Status: d.Status,
 	}
 	if d.Choice != "" {
 		reply.Choice = &d.Choice

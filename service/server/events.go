@@ -13,8 +13,8 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"vitrine/service/api"
-	"vitrine/service/decision"
 	"vitrine/service/eventlog"
+	"vitrine/service/offer"
 )
 
 // Feed passes events to the listeners of /v1/events. Pass its method Applied as decision.Options.Applied.
@@ -159,7 +159,7 @@ func eventOf(e *eventlog.Event) (kind string, t api.Event) {
 		kind = "placement-deleted"
 	case *eventlog.Offered:
 		kind, t.Decision = "offered", body.Decision
-		t.Candidates, t.By, t.PolicyVersion, t.Shown = body.Candidates, decision.ByNames[body.Mode], body.PolicyVersion, make([]string, len(body.Shown))
+		t.Candidates, t.By, t.PolicyVersion, t.Shown = body.Candidates, offer.ByNames[body.Mode], body.PolicyVersion, make([]string, len(body.Shown))
 		for k, i := range body.Shown {
 			t.Shown[k] = body.ItemIDs[i]
 		}

@@ -15,6 +15,7 @@ import (
 	"vitrine/service/api"
 	"vitrine/service/budget"
 	"vitrine/service/decision"
+	"vitrine/service/offer"
 )
 
 // metrics is the registry of the Prometheus metrics of a server. Series of requests begin with the first request of their labels.
@@ -221,9 +222,9 @@ func (c shardCollector) Collect(to chan<- prometheus.Metric) {
 		for _, m := range ofPlacement {
 			to <- prometheus.MustNewConstMetric(m.desc, m.kind, m.of(&s), name)
 		}
-		for mode, group := range map[uint8]api.Group{decision.ByPolicy: s.ByPolicy, decision.ByChance: s.ByChance, decision.ByBaseline: s.ByBaseline} {
-			to <- prometheus.MustNewConstMetric(revenueDesc, prometheus.CounterValue, group.Revenue, name, decision.ByNames[mode])
-			to <- prometheus.MustNewConstMetric(roundsDesc, prometheus.CounterValue, float64(group.Rounds), name, decision.ByNames[mode])
+		for mode, group := range map[uint8]api.Group{offer.ByPolicy: s.ByPolicy, offer.ByChance: s.ByChance, offer.ByBaseline: s.ByBaseline} {
+			to <- prometheus.MustNewConstMetric(revenueDesc, prometheus.CounterValue, group.Revenue, name, offer.ByNames[mode])
+			to <- prometheus.MustNewConstMetric(roundsDesc, prometheus.CounterValue, float64(group.Rounds), name, offer.ByNames[mode])
 		}
 		if s.Uplift != nil {
 			gauge(upliftDesc, s.Uplift.Estimate, name)

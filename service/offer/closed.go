@@ -1,0 +1,38 @@
+package offer
+
+import "vitrine/service/api"
+
+// Closed is an offer with its outcome.
+type Closed struct {
+	*Offer
+	Entry     uint64 // of the offer
+	Time      int64  // of the offer
+	Choice    int    // a place among the items shown, from 1 on; 0 for none
+	Predicted bool   // whether it has estimates, and the placement's learner made them
+}
+
+// Earned returns the revenue of the choice.
+func (c *Closed) Earned() float64 {
+	if c.Choice == 0 {
+		return 0
+	}
+	return Revenue(c.Revenue, int(c.Shown[c.Choice-1]))
+}
+
+// Group returns the group of this one decision.
+func (c *Closed) Group() *api.Group {
+	x := c.Earned()
+	g := &api.Group{Rounds: 1, Revenue: x, Squares: float64(x * x)}
+	if c.Choice > 0 {
+		g.Purchases = 1
+	}
+	return g
+}
+
+// Bound is the largest revenue of what is shown.
+func (c *Closed) Bound() (bound float64) {
+	for _, i := range c.Shown {
+		bound = max(bound, Revenue(c.Revenue, int(i)))
+	}
+	return bound
+}

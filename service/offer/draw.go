@@ -1,0 +1,141 @@
+package offer
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"vitrine"
+	"vitrine/internal/fields"
+	"vitrine/offpolicy"
+	"vitrine/service/eventlog"
+)
+
+// Draw says how the set of an offer was drawn, given the policy's own one. In bytes:
+//
+//	kind     1 byte    1 sets, 2 slots, 3 pages
+//	ε        8 bytes   a float, little endian, in [0, 1]
+//	size     uvarint   of sets the largest size, of pages the size
+//	page     uvarint   the number of items of the policy's own set, and where they are, as uvarints
+//	                   that increase
+//	swaps    bytes     of slots: a bit for each item of the page and each item of the request, which
+//	                   may replace it; none if all may
+type Draw struct {
+	Kind    uint8
+	Epsilon float64  // the probability that the set is drawn, and is not the policy's own
+	Size    int      // K
+	Page    []uint32 // the policy's own set: positions in Offered.ItemIDs, increasing
+	Swaps   []byte   // nil if all swaps are allowed
+}
+
+// Kinds of a [Draw].
+const (
+	DrawSets  = 1 + iota // uniformly from the nonempty sets of at most Size items
+	DrawSlots            // the page with one item replaced
+	DrawPages            // uniformly from the sets of exactly Size items
+)
+
+// Allows reports whether item j of n may replace the k-th item of the page.
+func (l *Draw) Allows(k, j, n int) bool {
+	at := k*n + j
+	return l.Swaps == nil || at/8 < len(l.Swaps) && l.Swaps[at/8]>>(at%8)&1 == 1
+}
+
+func (l *Draw) fields(f *fields.Fields) {
+	f.Byte(&l.Kind)
+	f.Float(&l.Epsilon)
+	f.Count(&l.Size)
+	n := f.Length(len(l.Page), 1)
+	if f.Reads() {
+		l.Page = make([]uint32, n)
+	}
+	for k := range l.Page {
+		l.Page[k] = uint32(f.Bounded(int(l.Page[k]), math.MaxInt32))
+	}
+	f.Bytes(&l.Swaps)
+}
+
+// valid reports whether the law is one of a request with enough items.
+func (l *Draw) valid() bool {
+	for k := range l.Page[min(1, len(l.Page)):] {
+		if l.Page[k+1] <= l.Page[k] {
+			return false
+		}
+	}
+	return l.Kind >= DrawSets && l.Kind <= DrawPages && l.Epsilon >= 0 && l.Epsilon <= 1 && (l.Swaps == nil || l.Kind == DrawSlots)
+}
+
+// DrawOf returns how the set of an offer was drawn. It returns nil if the log does not say it: for offers without
+// the rows of all candidates, and for uniform sets under rules.
+func DrawOf(o *eventlog.Offered) *Draw {
+	e, err := Decode(o.Answer, len(o.Shown))
+	if err != nil || e.Law == nil || e.Law.Check(len(o.ItemIDs)) != nil {
+		return nil
+	}
+	return e.Law
+}
+
+// Check reports what a law of a request of n items cannot have.
+func (l *Draw) Check(n int) error {
+	for k, i := range l.Page {
+		if int(i) >= n || k > 0 && i <= l.Page[k-1] {
+			return fmt.Errorf("the policy's own set %v is not one of %d items", l.Page, n)
+		}
+	}
+	switch {
+	case l.Kind < DrawSets || l.Kind > DrawPages:
+		return fmt.Errorf("sets of kind %d are not known", l.Kind)
+	case !(l.Epsilon >= 0 && l.Epsilon <= 1):
+		return fmt.Errorf("the share of drawn sets is %v: must be in [0, 1]", l.Epsilon)
+	case l.Kind != DrawSlots && (l.Size < 1 || l.Size > n):
+		return fmt.Errorf("sets of %d of %d items cannot be drawn", l.Size, n)
+	case l.Swaps != nil && (l.Kind != DrawSlots || len(l.Swaps) != (len(l.Page)*n+7)/8):
+		return fmt.Errorf("%d bytes of swaps for %d items of %d", len(l.Swaps), len(l.Page), n)
+	}
+	return nil
+}
+
+// Law returns the law of the set that is shown, of n items.
+func (l *Draw) Law(n int) offpolicy.Law {
+	page := make(vitrine.Assortment, len(l.Page))
+	for k, i := range l.Page {
+		page[k] = int(i)
+	}
+	switch {
+	case l.Kind == DrawSlots && l.Swaps == nil:
+		return offpolicy.Swaps(l.Epsilon, n, page, nil)
+	case l.Kind == DrawSlots:
+		may := make([][]bool, len(page))
+		for k := range may {
+			may[k] = make([]bool, n)
+			for j := range n {
+				may[k][j] = l.Allows(k, j, n)
+			}
+		}
+		return offpolicy.Swaps(l.Epsilon, n, page, may)
+	case l.Kind == DrawPages:
+		return offpolicy.EpsilonPages(l.Epsilon, n, l.Size, page)
+	}
+	return offpolicy.EpsilonSets(l.Epsilon, n, l.Size, page)
+}
+
+// LawOf returns the law by which the set of an offer was drawn, or nil if the log does not say it. A policy in the
+// mode learn that showed its set with probability 1 has a law, too.
+func LawOf(o *eventlog.Offered) offpolicy.Law {
+	n := len(o.ItemIDs)
+	if n < o.Candidates || n == 0 {
+		return nil
+	}
+	l := DrawOf(o)
+	if l == nil && o.Propensity == 1 && o.Mode == ByPolicy && len(o.Shown) > 0 {
+		l = &Draw{Kind: DrawPages, Size: len(o.Shown)}
+		for _, i := range o.Shown {
+			l.Page = append(l.Page, uint32(i))
+		}
+		slices.Sort(l.Page)
+	}
+	if l == nil {
+		return nil
+	}
+	return l.Law(n)
+}

@@ -1,0 +1,215 @@
+package offer
+
+import (
+	"errors"
+
+	"vitrine"
+	"vitrine/internal/fields"
+	"vitrine/service/eventlog"
+)
+
+// Estimates are the part of an answer that an event has only as bytes, in the field Answer:
+//
+//	version      1 byte    6 with a flag from 1024 on, else 5 with flag 512, 4 with flag 256, 3 with flag 128, 2 with a flag from 8 on, else 1
+//	flags        1 byte, from version 4 on a uvarint
+//	                       1: estimated, 2: with the policy's own set, 4: which is the set shown,
+//	                       8: deferred, 16: the policy was certain, 32: of another set, 64: with a note,
+//	                       128: with the law of the set, 256: with candidates from a catalogue,
+//	                       512: of a variant of an experiment, 1024: with rules of the request
+//	number       uvarint   of the decision within its placement, from 1 on
+//	where estimated, floats of 8 bytes, little endian
+//	  p(0|S), R(S), p(i|S) of the items shown in display order
+//	  and with the policy's own set S', R(S')
+//	of another set: its number of items as a uvarint, and their ids as strings
+//	with a note: it, as a string
+//	with the law: see Draw
+//	of a catalogue: its version and the number of missing candidates as uvarints; of the unknown and of the
+//	  unavailable ones the number as a uvarint and the ids as strings
+//	of a variant: its name as a string, and the hash of the unit in 8 bytes, little endian
+//	with rules: their JSON as a string
+//
+// A string is its length as a uvarint, and its bytes.
+type Estimates struct {
+	Number      uint64
+	Probability []float64 // nil: not estimated
+	Outside     float64
+	Expected    float64 // R(S)
+	Shadowed    bool    // the policy's own set S' differs in kind from the set shown
+	Agrees      bool    // S' = S
+	Shadow      float64 // R(S')
+
+	Deferred bool
+	Certain  bool
+	Own      []string
+	Note     string
+	Law      *Draw // nil: not known, or known from the propensity
+
+	Catalogue *FromCatalogue // nil if no candidate may be from a catalogue
+
+	Variant string // of an experiment; "" without one
+	Unit    uint64 // and the hash of the unit that is shown it
+
+	Rules string // of the request; "" if it has none, or if the log has not all candidates
+}
+
+// FromCatalogue says of which catalogue the candidates were, and which were missing.
+type FromCatalogue struct {
+	Version              uint64
+	Unknown, Unavailable []string // the first of them
+	Missing              int
+}
+
+const (
+	flagEstimated = 1 << iota
+	flagShadowed
+	flagAgrees
+	flagDeferred
+	flagCertain
+	flagOwn
+	flagNote
+	flagLaw
+	flagCatalogue
+	flagVariant
+	flagRules
+	allFlags = flagRules<<1 - 1
+)
+
+// flags returns which fields there are, in the order of the constants.
+func (e *Estimates) flags() (flags uint64) {
+	for i, is := range [...]bool{
+		e.Probability != nil, e.Shadowed, e.Agrees, e.Deferred, e.Certain, e.Own != nil,
+		e.Note != "", e.Law != nil, e.Catalogue != nil, e.Variant != "", e.Rules != "",
+	} {
+		if is {
+			flags |= 1 << i
+		}
+	}
+	return flags
+}
+
+// versionOf returns the version of the encoding: the lowest one that has the flags, so that earlier programs
+// read it.
+func versionOf(flags uint64) byte {
+	switch {
+	case flags >= flagRules:
+		return 6
+	case flags >= flagVariant:
+		return 5
+	case flags >= flagCatalogue:
+		return 4
+	case flags >= flagLaw:
+		return 3
+	case flags >= flagDeferred:
+		return 2
+	}
+	return 1
+}
+
+// Append appends the bytes to dst.
+func (e *Estimates) Append(dst []byte) []byte {
+	f := fields.Writer(dst)
+	e.encoded(&f, e.flags(), 0)
+	return f.Rest()
+}
+
+var errEstimates = errors.New("the estimates of an offer are not those of this version")
+
+// Decode reads the estimates of an offer that shows the given number of items.
+func Decode(data []byte, shown int) (Estimates, error) {
+	var e Estimates
+	f := fields.Reader(data)
+	flags := e.encoded(&f, 0, shown)
+	if f.Close() != nil || e.flags() != flags || !e.valid() {
+		return Estimates{}, errEstimates
+	}
+	return e, nil
+}
+
+// encoded writes the fields of the flags, or reads the fields and the flags.
+func (e *Estimates) encoded(f *fields.Fields, flags uint64, shown int) uint64 {
+	version := versionOf(flags)
+	if f.Byte(&version); version >= versionOf(flagCatalogue) {
+		f.Uvarint(&flags)
+	} else {
+		few := byte(flags)
+		f.Byte(&few)
+		flags = uint64(few)
+	}
+	if version != versionOf(flags) || flags&^allFlags != 0 {
+		f.Fail(errEstimates)
+	}
+	has := func(flag uint64) bool { return flags&flag != 0 && f.Err() == nil }
+	f.Uvarint(&e.Number)
+	e.Shadowed, e.Agrees, e.Deferred, e.Certain = has(flagShadowed), has(flagAgrees), has(flagDeferred), has(flagCertain)
+	if has(flagEstimated) {
+		f.Float(&e.Outside)
+		f.Float(&e.Expected)
+		if f.Reads() {
+			e.Probability = make([]float64, shown)
+		}
+		for i := range e.Probability {
+			f.Float(&e.Probability[i])
+		}
+		if e.Shadowed {
+			f.Float(&e.Shadow)
+		}
+	}
+	if has(flagOwn) {
+		list(f, &e.Own)
+	}
+	if has(flagNote) {
+		f.String(&e.Note)
+	}
+	if has(flagLaw) {
+		if f.Reads() {
+			e.Law = new(Draw)
+		}
+		e.Law.fields(f)
+	}
+	if has(flagCatalogue) {
+		if f.Reads() {
+			e.Catalogue = new(FromCatalogue)
+		}
+		f.Uvarint(&e.Catalogue.Version)
+		f.Count(&e.Catalogue.Missing)
+		list(f, &e.Catalogue.Unknown)
+		list(f, &e.Catalogue.Unavailable)
+	}
+	if has(flagVariant) {
+		f.String(&e.Variant)
+		f.Fixed64(&e.Unit)
+	}
+	if has(flagRules) {
+		f.String(&e.Rules)
+	}
+	return flags
+}
+
+// list are the strings of a list, one after the other.
+func list(f *fields.Fields, v *[]string) {
+	n := f.Length(len(*v), 1)
+	if f.Reads() {
+		*v = make([]string, n)
+	}
+	for k := range *v {
+		f.String(&(*v)[k])
+	}
+}
+
+// valid reports whether the numbers are possible probabilities and revenues.
+func (e *Estimates) valid() bool {
+	for _, p := range e.Probability {
+		if !(p >= 0 && p <= 1) {
+			return false
+		}
+	}
+	const maximum = 2 * vitrine.MaxRevenue // of a mean of revenues, and of what rounding adds
+	return e.Outside >= 0 && e.Outside <= 1 && e.Expected >= 0 && e.Expected <= maximum && e.Shadow >= 0 && e.Shadow <= maximum &&
+		(e.Shadowed || !e.Agrees) && (e.Law == nil || e.Law.valid())
+}
+
+// IsDeferred reports whether an offer of this program waits to be activated.
+func IsDeferred(o *eventlog.Offered) bool {
+	e, err := Decode(o.Answer, len(o.Shown))
+	return err == nil && e.Deferred
+}

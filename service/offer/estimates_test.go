@@ -1,0 +1,75 @@
+package offer_test
+
+import (
+	"testing"
+
+	"vitrine/service/offer"
+)
+
+// What is read is written as it was.
+func FuzzEstimates(f *testing.F) {
+	f.Add([]byte{1, 0, 1}, 0)
+	f.Add([]byte{1, 6, 1}, 2)
+	f.Add(append([]byte{1, 1, 9}, make([]byte, 24)...), 1)
+	f.Add([]byte{2, 8, 1}, 0)
+	f.Add([]byte("\x03\x80\x01\x02\x9a\x99\x99\x99\x99\x99\xb9\x3f\x02\x02\x00\x01\x01\x0c"), 2)
+	f.Add([]byte("\x02\x70\x01\x02\x01i\x02jj\x04note"), 1)
+	f.Add([]byte("\x06\x80\x08\x01\x0a{\"size\":1}"), 0)
+	f.Add([]byte("\x05\x80\x04\x01\x05rival12345678"), 1)
+	f.Fuzz(func(t *testing.T, data []byte, shown int) {
+		if shown < 0 || shown > 100 {
+			return
+		}
+		e, err := offer.Decode(data, shown)
+		if err != nil {
+			return
+		}
+		if again := e.Append(nil); string(again) != string(data) {
+			t.Fatalf("%x is written as %x", data, again)
+		}
+	})
+}
+
+// The estimates of each version are read.
+func TestDecode(t *testing.T) {
+	for _, c := range []struct {
+		data  string
+		shown int
+		want  string // an empty one is an error
+	}{
+		{"\x01\x00\x01", 0, "1"},
+		{"\x02\x08\x01", 0, "deferred"},
+		{"\x02\x60\x01\x01\x01i\x04note", 1, "note"},
+		{"\x05\x80\x04\x01\x05rival12345678", 1, "rival"},
+		{"\x06\x80\x08\x01\x0a{\"size\":1}", 0, `{"size":1}`},
+		{"\x03\x80\x01\x02\x9a\x99\x99\x99\x99\x99\xb9\x3f\x02\x02\x00\x01\x01\x0c", 2, "1"},
+		{"\x03\x80\x01\x02\x9a\x99\x99\x99\x99\x99\xb9\x3f\x02\x02\x01\x00\x01\x0c", 2, ""}, // a page that does not increase
+		{"\x03\x80\x01\x02\x9a\x99\x99\x99\x99\x99\xb9\x3f\x02\x02\x01\x01\x01\x0c", 2, ""}, // twice the same item
+		{"\x03\x80\x01\x04\x9a\x99\x99\x99\x99\x99\xb9\x3f\x02\x02\x00\x01\x00", 2, ""},     // an unknown kind
+		{"\x03\x80\x01\x00\x9a\x99\x99\x99\x99\x99\xb9\x3f\x02\x02\x00\x01\x00", 2, ""},
+		{"\x03\x80\x01\x01\x9a\x99\x99\x99\x99\x99\xb9\x3f\x02\x02\x00\x01\x01\x0c", 2, ""}, // swaps of sets
+		{"\x03\x80\x01\x02\x9a\x99\x99\x99\x99\x99\xf9\x3f\x02\x02\x00\x01\x00", 2, ""},     // a share of 1.6
+		{"\x07\x80\x10\x01", 0, ""},                                                         // an unknown flag
+		{"\x01\x08\x01", 0, ""},                                                             // of version 2
+		{"\x02\x08\x01\x00", 0, ""},                                                         // longer
+		{"\x02\x40\x01\x00", 0, ""},                                                         // an empty note
+		{"\x01\x04\x01", 0, ""},                                                             // agrees with nothing
+		{"\x05\x80\x04\x01\x0012345678", 1, ""},                                             // a variant without a name
+		{"\x01\x01\x01" + string(make([]byte, 24)), 2, ""},                                  // of one item
+	} {
+		e, err := offer.Decode([]byte(c.data), c.shown)
+		have := ""
+		switch {
+		case err != nil:
+		case e.Rules != "", e.Variant != "", e.Note != "":
+			have = e.Rules + e.Variant + e.Note
+		case e.Deferred:
+			have = "deferred"
+		case e.Number == 1:
+			have = "1"
+		}
+		if have != c.want {
+			t.Errorf("%q is %q (%v), want %q", c.data, have, err, c.want)
+		}
+	}
+}

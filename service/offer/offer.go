@@ -1,0 +1,98 @@
+// Package offer is an offer in the log: what was shown, how it was found, and what the policy expected of it.
+//
+//	offer.go      an offer, and the round that a learner observes
+//	estimates.go  the part of an answer that the log keeps in bytes
+//	draw.go       how the set was drawn, and the law of that
+package offer
+
+import (
+	"fmt"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+
+	"vitrine"
+	"vitrine/service/eventlog"
+)
+
+// The ways to find an assortment: [eventlog.Offered.Mode].
+const (
+	ByPolicy   uint8 = 1 + iota
+	ByChance         // drawn uniformly from the nonempty sets
+	ByBaseline       // the caller's
+	ByImport         // in the log of another program
+)
+
+// ByNames are the ways to find an assortment, as answers have them.
+var ByNames = map[uint8]string{ByPolicy: "policy", ByChance: "chance", ByBaseline: "baseline", ByImport: "import"}
+
+// Offer is an offer in the log with its estimates.
+type Offer struct {
+	*eventlog.Offered
+	Estimates
+}
+
+// Of decodes the answer of an offer.
+func Of(o *eventlog.Offered) (*Offer, error) {
+	e, err := Decode(o.Answer, len(o.Shown))
+	return &Offer{o, e}, err
+}
+
+// Check reports an offer that a placement cannot have made whose rows have a width and that shows at most maxSize items.
+func (o *Offer) Check(width, maxSize int) error {
+	if len(o.Shown) > maxSize || o.Width != width {
+		return fmt.Errorf("the offer is of %d items of %d features, the placement shows %d of %d", len(o.Shown), o.Width, maxSize, width)
+	}
+	if o.Mode < ByPolicy || o.Mode > ByImport {
+		return fmt.Errorf("the offer was found in way %d, which this program does not know", o.Mode)
+	}
+	for i, v := range o.Revenue {
+		if v > vitrine.MaxRevenue {
+			return fmt.Errorf("item %d has the revenue %v, the largest is %v", i, v, vitrine.MaxRevenue)
+		}
+	}
+	return nil
+}
+
+// Place returns the place of an item among those shown, from 1 on, 0 if it was not shown.
+func (o *Offer) Place(item string) int {
+	return slices.IndexFunc(o.Shown, func(i int32) bool { return o.ItemIDs[i] == item }) + 1
+}
+
+// Round returns the round that the learner observes: the recorded rows, in the order of the request. It moves
+// them out of the offer.
+func (o *Offer) Round(choice int) vitrine.Round {
+	x := &vitrine.Context{Revenue: o.Revenue}
+	if n := len(o.ItemIDs); n > 0 {
+		x.Features = mat.NewDense(n, o.Width, o.Features)
+	}
+	s := make(vitrine.Assortment, len(o.Shown))
+	for k, i := range o.Shown {
+		s[k] = int(i)
+	}
+	order := slices.Clone([]int(s))
+	slices.Sort(s)
+	c := vitrine.Outside
+	if choice > 0 {
+		at, _ := slices.BinarySearch(s, int(o.Shown[choice-1]))
+		c = vitrine.Choice(at + 1)
+	}
+	return vitrine.Round{Context: x, Offer: vitrine.Offer{Assortment: s, Order: order, Propensity: o.Propensity}, Choice: c}
+}
+
+// IDs returns the ids of the items shown, in their order.
+func (o *Offer) IDs() []string {
+	ids := make([]string, len(o.Shown))
+	for k, i := range o.Shown {
+		ids[k] = o.ItemIDs[i]
+	}
+	return ids
+}
+
+// Revenue returns the revenue of an item, which is 1 if r is nil.
+func Revenue(r []float64, i int) float64 {
+	if r == nil {
+		return 1
+	}
+	return r[i]
+}
