@@ -62,7 +62,8 @@ func (a *Audit) Tallies() []Tally {
 	var tallies []Tally
 	for _, name := range slices.Sorted(maps.Keys(a.state.placements)) {
 		p := a.state.placements[name]
-		tallies = append(tallies, Tally{name, p.counts.Offered, p.counts.Chosen, p.counts.Expired, p.counts.Evicted, p.counts.Withdrawn, len(p.open.heap)})
+		c := &p.tally.Counts
+		tallies = append(tallies, Tally{name, c.Offered, c.Chosen, c.Expired, c.Evicted, c.Withdrawn, len(p.open.heap)})
 	}
 	return tallies
 }

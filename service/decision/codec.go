@@ -101,26 +101,3 @@ func (d decoder) oldest(at eventlog.Position) uint64 {
 	}
 	return oldest
 }
-
-// numbers are those that snapshots of a format have.
-func (c *counts) numbers(format int) (n state.Numbers) {
-	if format >= 7 {
-		n.Integers(&c.Unlearned)
-	}
-	if format >= 4 {
-		n.Integers(&c.Evicted)
-	}
-	if format >= 2 {
-		n.Integers(&c.Withdrawn)
-	}
-	n.Integers(&c.Offered, &c.Chosen, &c.Expired, &c.Stale, &c.Chance)
-	comparison(&n, &c.Shadow)
-	n.Floats(&c.Calibration.Revenue, &c.Calibration.Predicted)
-	groups(&n, c.Arms[:])
-	for i := range c.Calibration.Bins {
-		b := &c.Calibration.Bins[i]
-		n.Integers(&b.Rounds, &b.Purchases)
-		n.Floats(&b.Predicted)
-	}
-	return n
-}

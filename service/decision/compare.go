@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"vitrine/internal/state"
-	"vitrine/service/api"
 	"vitrine/service/eventlog"
+	"vitrine/service/tally"
 )
 
 // Compare returns the placements whose states differ between a and b, two engines at the same entry of the
@@ -45,9 +45,7 @@ func Compare(ctx context.Context, a, b *Engine) (different []string, err error) 
 		if same {
 			settleVersions(p, q)
 			settleGuards(p, q)
-			settleSeries(p, q)
-			settleEras(p, q)
-			settleTallies(p, q)
+			tally.Settle(&p.tally, &q.tally)
 			if same, err = p.equal(q); err != nil {
 				return nil, err
 			}
@@ -136,28 +134,6 @@ func settleVersions(p, q *frozen) {
 func settleGuards(p, q *frozen) {
 	if p.guard.late || q.guard.late {
 		p.guard, q.guard = guard{}, guard{}
-	}
-}
-
-// settleSeries leaves out series if one began with a snapshot of before format 11.
-func settleSeries(p, q *frozen) {
-	if p.series.late || q.series.late {
-		p.series, q.series = series{}, series{}
-	}
-}
-
-// settleEras leaves out eras if those of one began with a snapshot of before format 12.
-func settleEras(p, q *frozen) {
-	opened := func(e era) bool { return e.began == api.BegunByOpening }
-	if slices.ContainsFunc(p.eras, opened) || slices.ContainsFunc(q.eras, opened) {
-		p.eras, q.eras = nil, nil
-	}
-}
-
-// settleTallies leaves out tallies if one began with a snapshot of before format 13.
-func settleTallies(p, q *frozen) {
-	if p.tally.late || q.tally.late {
-		p.tally, q.tally = tally{}, tally{}
 	}
 }
 

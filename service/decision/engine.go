@@ -184,7 +184,7 @@ func (e *Engine) Stats(name string) (api.Stats, error) {
 	}
 	e.mu.RLock()
 	defer e.mu.RUnlock()
-	c := &v.counts
+	c := &v.tally.Counts
 	done := v.worker.done.Load()
 	seen, current := v.worker.seen.Load(), v.worker.current.Load()
 	s := api.Stats{
@@ -212,11 +212,7 @@ func (e *Engine) Stats(name string) (api.Stats, error) {
 		s.Unsound, s.Problem = true, cmp.Or(s.Problem, text)
 	}
 	s.Clipped = v.sound.clipped.Load()
-	s.Categories, s.Guard = v.config.schema.Categories(), v.guardReport()
-	s.Eras = make([]api.Era, len(v.eras))
-	for i, e := range v.eras {
-		s.Eras[i] = e.report()
-	}
+	s.Categories, s.Guard, s.Eras = v.config.schema.Categories(), v.guardReport(), v.tally.Eras.Report()
 	if c.Offered > 0 {
 		s.ExplorationShare = float64(c.Chance) / float64(c.Offered)
 	}
@@ -226,4 +222,30 @@ func (e *Engine) Stats(name string) (api.Stats, error) {
 		s.Uplift = &api.Uplift{Estimate: mine - uniform, StandardError: math.Hypot(a, b)}
 	}
 	return s, nil
+}
+
+// Series returns what a placement did in some time before now, all of it if span is 0, in at most points points and one more.
+func (e *Engine) Series(name string, now int64, span time.Duration, points int) (api.Series, error) {
+	v, err := e.view(name)
+	if err != nil {
+		return api.Series{}, err
+	}
+	e.mu.RLock()
+	s := v.tally.Series.Copy()
+	e.mu.RUnlock()
+	return s.Report(name, v.config.window, now, span, points), nil
+}
+
+// Recent returns what the decisions in a span of time before now have earned, by the way that found the assortment:
+// policy, chance and baseline. A span of 0 means all decisions. rate is the number of decisions a second in
+// the last ten full seconds.
+func (e *Engine) Recent(name string, now int64, span time.Duration) (groups [3]api.Group, rate float64, err error) {
+	v, err := e.view(name)
+	if err != nil {
+		return groups, 0, err
+	}
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	groups, rate = v.tally.Series.Recent(now, span)
+	return groups, rate, nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"vitrine/internal/state"
 	"vitrine/service/api"
+	"vitrine/service/tally"
 	"vitrine/service/variants"
 )
 
@@ -30,7 +31,7 @@ func (e *experiment) numbers() (n state.Numbers) {
 	if e.heldOut() {
 		e.held.Numbers(&n)
 	}
-	groups(&n, e.groups)
+	tally.Groups(&n, e.groups)
 	n.Counts(e.asked)
 	n.Counts(e.units)
 	n.Counts(e.ratio.Counts)
@@ -47,7 +48,7 @@ func (s *sample) numbers() (n state.Numbers) {
 	n.Integers(&s.open)
 	s.block.Numbers(&n)
 	s.held.Numbers(&n)
-	groups(&n, s.groups)
+	tally.Groups(&n, s.groups)
 	n.Counts(s.units)
 	return n
 }
@@ -139,16 +140,9 @@ func (s *fold) restoreExperiments(d decoder, p *placement) error {
 		p.turn(s.position.Sequence, 0, api.BegunByOpening)
 		return nil
 	}
+	p.tally.Eras.Decode(d.Decoder)
 	n := d.Count()
-	if n > maxEras {
-		return fmt.Errorf("snapshot has %d eras", n)
-	}
-	for range n {
-		e := new(era)
-		e.decode(d)
-		p.eras = append(p.eras, e)
-	}
-	if n = d.Count(); n > maxPast {
+	if n > maxPast {
 		return fmt.Errorf("snapshot has the reports of %d experiments", n)
 	}
 	for range n {

@@ -70,21 +70,6 @@ func Rivals(c *Config, r *api.Request, shown vitrine.Assortment, u, revenue []fl
 	return next, earns, ok, v.rules(), family
 }
 
-// TimeSeries is the series of a placement.
-type TimeSeries struct{ s series }
-
-// Offered adds a decision.
-func (t *TimeSeries) Offered(time int64) { t.s.offered(time) }
-
-// Buckets returns when the buckets begin and how long they are, in seconds, and their decisions.
-func (t *TimeSeries) Buckets() (starts, widths []int64, decisions []uint64) {
-	for i := range t.s.buckets {
-		b := &t.s.buckets[i]
-		starts, widths, decisions = append(starts, b.start), append(widths, b.end()-b.start), append(decisions, b.offered)
-	}
-	return starts, widths, decisions
-}
-
 // SetNumber sets the number after which the next decision of a placement is numbered.
 func (e *Engine) SetNumber(placement string, number uint64) {
 	e.state.placements[placement].upcoming.Store(number)

@@ -14,6 +14,7 @@ import (
 	"vitrine/service/eventlog"
 	"vitrine/service/feature"
 	"vitrine/service/offer"
+	"vitrine/service/tally"
 )
 
 // fold is the state: the fold of the log's entries. It has one writer.
@@ -331,17 +332,10 @@ func (s *fold) offer(p *placement, sequence uint64, time int64, offered *eventlo
 	s.decisions.add(r)
 	p.open.add(r)
 	p.watch(r)
-	if o.Mode != offer.ByImport {
-		p.series.offered(time)
-	}
 	if o.Number>>replicaShift == 0 {
 		p.numbers = max(p.numbers, o.Number)
 	}
-	p.counts.offered(o)
-	if era := p.eraOf(sequence); era != nil && o.Mode != offer.ByImport {
-		era.decisions++
-		compare(&era.shadow, o)
-	}
+	p.tally.Offered(sequence, time, o)
 	if p.experiment != nil {
 		p.experiment.enter(r, o)
 	}
@@ -393,12 +387,8 @@ func (s *fold) close(sequence uint64, r *record, o *offer.Offer, to status, choi
 	own := o != nil && p.isOwn(o)
 	if o != nil {
 		c = &offer.Closed{Offer: o, Entry: r.entry, Time: r.time, Choice: choice, Predicted: own && o.Probability != nil}
-		if era := p.eraOf(r.entry); era != nil && o.Mode != offer.ByImport {
-			era.groups[o.Mode-offer.ByPolicy].Add(c.Group())
-		}
-		p.tally.closed(c, p.config.maxSoldItems())
 	}
-	p.counts.closed(to == chosen, c)
+	p.tally.Closed(r.time, to == chosen, c, p.lead, tally.MaxItems(p.config.Memory))
 	if p.experiment != nil {
 		p.experiment.leave(r, c)
 	}
@@ -407,12 +397,11 @@ func (s *fold) close(sequence uint64, r *record, o *offer.Offer, to status, choi
 	} else {
 		p.unwatch(r, nil)
 	}
-	p.series.closed(p, r, c)
 	switch {
 	case !r.isOf(p.learner):
-		p.counts.Stale++
+		p.tally.Counts.Stale++
 	case !learn:
-		p.counts.Unlearned++
+		p.tally.Counts.Unlearned++
 	case o != nil:
 		p.sound.closed(c)
 		for _, w := range p.taught(o) {
@@ -429,9 +418,8 @@ func (s *fold) close(sequence uint64, r *record, o *offer.Offer, to status, choi
 func (s *fold) abandon(r *record, to status) {
 	r.placement.open.remove(r)
 	r.status = to
-	r.placement.counts.abandoned(to)
+	r.placement.tally.Abandoned(r.time, to == evicted)
 	r.placement.unwatch(r, nil)
-	r.placement.series.closed(r.placement, r, nil)
 	if e := r.placement.experiment; e != nil {
 		e.leave(r, nil)
 	}

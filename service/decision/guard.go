@@ -160,6 +160,14 @@ func (c *cohort) add(o *offer.Closed, config *Config) {
 	}
 }
 
+// lead returns D of a round that the guard watches, around a centre: see cohort.add.
+func (p *placement) lead(c *offer.Closed, centre float64) (lead float64, ok bool) {
+	if c.Entry <= p.guard.since {
+		return 0, false
+	}
+	return p.config.lead(c.Mode, c.Earned(), centre)
+}
+
 // lead returns D of a round that earned x, with the centre m. ok is false unless sets are drawn by chance.
 func (c *Config) lead(mode uint8, x, m float64) (lead float64, ok bool) {
 	share := c.ExploreShare

@@ -2,7 +2,6 @@ package decision
 
 import (
 	"context"
-	"math"
 	"slices"
 	"sync"
 	"time"
@@ -15,6 +14,7 @@ import (
 	"vitrine/service/eventlog"
 	"vitrine/service/feature"
 	"vitrine/service/offer"
+	"vitrine/service/tally"
 )
 
 const (
@@ -59,33 +59,31 @@ func (e *Engine) Insight(ctx context.Context, name string, now int64) (*api.Insi
 
 func (e *Engine) insight(ctx context.Context, v view, now int64) (*api.Insight, error) {
 	e.mu.RLock()
-	t, c, learner := v.tally.copy(), v.counts, v.learner
+	t, learner := v.tally.Copy(), v.learner
 	e.mu.RUnlock()
 	current := *v.worker.current.Load()
 	x := &api.Insight{
 		Placement: v.name, Mode: v.config.Mode, Policy: v.worker.policyName(), PolicyVersion: current.version, Time: time.Unix(0, now).UTC(),
-		Items: []api.ItemInsight{}, Families: v.worker.families.report(), Calibration: calibrated(&c.Calibration),
+		Items: []api.ItemInsight{}, Families: v.worker.families.report(), Calibration: t.Counts.Calibrated(),
 		Lag: v.worker.given.Load() - v.worker.done.Load(), Waiting: len(e.proposals), Latency: v.placement.latency.report(),
 	}
-	if c.Offered > 0 {
+	if c := &t.Counts; c.Offered > 0 {
 		x.ExplorationShare = float64(c.Chance) / float64(c.Offered)
 	}
-	x.Positions = t.positions(current.policy)
-	x.Drift = t.drift()
-	if t.dropped > 0 {
-		x.Others, x.Dropped = &api.ItemInsight{Shown: t.others.shown, Taken: t.others.taken, Revenue: t.others.revenue}, t.dropped
+	x.Positions = byPlace(t.Items.Places, current.policy)
+	x.Drift = t.Items.Drift()
+	if o := &t.Items.Others; t.Items.Dropped > 0 {
+		x.Others, x.Dropped = &api.ItemInsight{Shown: o.Shown, Taken: o.Taken, Revenue: o.Revenue}, t.Items.Dropped
 	}
-	ids := t.byShown()
-	ids = ids[:min(len(ids), maxSold)]
-	for _, id := range ids {
-		s := t.items[id]
-		x.Items = append(x.Items, api.ItemInsight{ID: id, Shown: s.shown, Taken: s.taken, Revenue: s.revenue})
+	ids, sold := t.Items.Top()
+	for k, s := range sold {
+		x.Items = append(x.Items, api.ItemInsight{ID: ids[k], Shown: s.Shown, Taken: s.Taken, Revenue: s.Revenue})
 	}
 	explainer, ok := current.policy.(bandit.Explainer)
 	if !ok {
 		return x, ctx.Err()
 	}
-	rows, err := e.lastRows(ctx, v, learner, &t, ids[:min(len(ids), maxItemRows)])
+	rows, err := e.lastRows(ctx, v, learner, ids[:min(len(ids), maxItemRows)], sold)
 	if err != nil || len(rows) == 0 {
 		return x, err
 	}
@@ -103,11 +101,11 @@ type itemRow struct {
 
 // lastRows reads the rows with which items were shown last. Rows that the log no longer has are left out, and those of
 // earlier features, before the entry that began the learner.
-func (e *Engine) lastRows(ctx context.Context, v view, learner uint64, t *tally, ids []string) (rows []itemRow, err error) {
+func (e *Engine) lastRows(ctx context.Context, v view, learner uint64, ids []string, sold []tally.Sold) (rows []itemRow, err error) {
 	offers := map[uint64]*eventlog.Offered{}
 	width := v.config.schema.Width()
 	for item, id := range ids {
-		at := t.items[id].last
+		at := sold[item].Last
 		if at <= learner {
 			continue
 		}
@@ -247,62 +245,16 @@ func meanOf(v []float64) float64 {
 	return sum / float64(len(v))
 }
 
-// calibrated returns the bins that have decisions.
-func calibrated(c *api.Calibration) []api.Calibrated {
-	list := []api.Calibrated{}
-	for b, bin := range c.Bins {
-		if bin.Rounds == 0 {
-			continue
-		}
-		n := float64(bin.Rounds)
-		p := min(bin.Predicted/n, 1)
-		list = append(list, api.Calibrated{
-			Low: float64(b) / 10, High: float64(b+1) / 10, Rounds: bin.Rounds, Predicted: p, Observed: float64(bin.Purchases) / n,
-			StandardError: math.Sqrt(float64(p*(1-p)) / n),
-		})
-	}
-	return list
-}
-
-// positions returns what the places have sold, with the effects that a policy has learned.
-func (t *tally) positions(pi vitrine.Policy) []api.Position {
+// byPlace returns what the places have sold, with the effects that a policy has learned.
+func byPlace(places []tally.Sold, pi vitrine.Policy) []api.Position {
 	learned := placeEffects(pi)
 	list := []api.Position{}
-	for k, s := range t.places {
-		p := api.Position{Position: k + 1, Shown: s.shown, Taken: s.taken}
+	for k, s := range places {
+		p := api.Position{Position: k + 1, Shown: s.Shown, Taken: s.Taken}
 		if learned != nil {
 			p.Effect = usable(vitrine.PlaceEffect(learned, k))
 		}
 		list = append(list, p)
 	}
 	return list
-}
-
-func (s *span) report() api.Span {
-	return api.Span{
-		Decisions: s.decisions, Estimated: s.estimated, Earned: s.earned, Predicted: s.predicted,
-		ByPolicy: s.arms[0], ByChance: s.arms[1], ByBaseline: s.arms[2],
-	}
-}
-
-// drift compares the recent decisions with those before, nil if there are none.
-func (t *tally) drift() *api.Drift {
-	var recent span
-	for i := range t.recent {
-		recent.add(&t.recent[i])
-	}
-	before := t.all
-	if before.decisions -= recent.decisions; before.decisions == 0 {
-		return nil
-	}
-	before.estimated -= recent.estimated
-	before.earned -= recent.earned
-	before.predicted -= recent.predicted
-	for i := range before.arms {
-		a, b := &before.arms[i], &recent.arms[i]
-		a.Rounds, a.Purchases = a.Rounds-b.Rounds, a.Purchases-b.Purchases
-		a.Revenue -= b.Revenue
-		a.Squares = max(0, a.Squares-b.Squares)
-	}
-	return &api.Drift{Recent: recent.report(), Before: before.report()}
 }

@@ -15,6 +15,7 @@ import (
 	"vitrine/service/catalogue"
 	"vitrine/service/eventlog"
 	"vitrine/service/feature"
+	"vitrine/service/tally"
 )
 
 // snapshotter is a learner that can be saved. All learners of placements must be.
@@ -172,7 +173,7 @@ func (c *Config) share() int { return c.Memory / 4 }
 // items. The learner and its kept states come on top; their size depends on the policy, and some policies keep all
 // rounds.
 func (c *Config) Bound() int {
-	return c.Memory + 2*c.share() + c.Memory/evictedShare + soldBytes*c.maxSoldItems() + c.schema.NamesBytes()
+	return c.Memory + 2*c.share() + c.Memory/evictedShare + tally.ItemBytes*tally.MaxItems(c.Memory) + c.schema.NamesBytes()
 }
 
 func newWorker(build func(Spec) (vitrine.Learner, error), c *Config, sequence uint64) (*worker, error) {
@@ -564,15 +565,12 @@ type frozen struct {
 	numbers, learned       uint64
 	versions               []version
 	standing, rows         uint64
-	counts                 counts
 	guard                  guard
-	series                 series
-	tally                  tally
+	tally                  tally.Tally
 	open, closed           []record
 	learners               []frozenLearner // the one that decides, the former ones, and the second one
 	relearning             *relearning     // nil if there is no second one
 	items                  *catalogue.Frozen
-	eras                   []era
 	past                   []string
 	experiment             *experiment // nil if none runs
 	challengers            []frozenLearner

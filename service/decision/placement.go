@@ -8,6 +8,7 @@ import (
 	"vitrine/service/api"
 	"vitrine/service/catalogue"
 	"vitrine/service/feature"
+	"vitrine/service/tally"
 )
 
 // placement is the state of a placement.
@@ -27,18 +28,15 @@ type placement struct {
 	standing   uint64    // the version that is the learner's state, 0 if none is
 	open       due
 	closed     shelf
-	counts     counts
-	tally      tally
+	tally      tally.Tally
 	pace       pace
 	sound      soundness
 	guard      guard
-	series     series
 	worker     *worker     // the learner that decides
 	relearning *relearning // nil if none is under way
 	former     []*worker   // those that decided before and have versions, in the order in which they retired
 	experiment *experiment // nil if none runs
 	past       []string    // the reports of experiments that have ended, as canonical JSON
-	eras       []*era      // the oldest first
 	items      stock
 	upcoming   atomic.Uint64 // of live decisions: the largest number given out
 	proposed   atomic.Uint64 // the same while the engine follows, in the numbers of its replica
@@ -61,6 +59,15 @@ func (p *placement) configure(c *Config, sequence uint64) {
 	p.config, p.canonical, p.changed, p.worker.config = c, c.Canonical(), sequence, c.plain()
 	p.worker.queue.setBound(c.share())
 	p.fallBack()
+}
+
+// turn begins an era.
+func (p *placement) turn(sequence uint64, time int64, began string) {
+	experiment := ""
+	if p.config.Experiment != nil {
+		experiment = p.config.Experiment.Name
+	}
+	p.tally.Eras.Begin(sequence, time, began, p.config.Mode, experiment)
 }
 
 // see gives values of a category columns of their own.

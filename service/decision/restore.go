@@ -12,6 +12,7 @@ import (
 	"vitrine/service/eventlog"
 	"vitrine/service/feature"
 	"vitrine/service/offer"
+	"vitrine/service/tally"
 )
 
 // restore restores the state from a snapshot.
@@ -90,10 +91,14 @@ func (s *fold) restorePlacement(d decoder, name string) error {
 			kept = append(kept, d.Uint64())
 		}
 	}
-	p.counts.numbers(d.format).Decode(d.Decoder)
+	p.tally.Counts.Numbers(d.format).Decode(d.Decoder)
 	p.guard.decode(d, s.position.Sequence)
-	p.series.decode(d)
-	p.tally.decode(d)
+	if p.tally.Series = tally.LateSeries(); d.format >= 11 {
+		p.tally.Series.Decode(d.Decoder)
+	}
+	if p.tally.Items = tally.LateItems(); d.format >= 13 {
+		p.tally.Items.Decode(d.Decoder)
+	}
 	if d.Err() != nil {
 		return d.Err()
 	}

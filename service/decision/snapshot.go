@@ -210,16 +210,13 @@ func (p *placement) freeze() *frozen {
 	f := &frozen{
 		name: p.name, born: p.born, changed: p.changed, learner: p.learner, canonical: p.canonical,
 		values:  p.config.schema.Learned(),
-		numbers: p.numbers, learned: p.learned, versions: slices.Clone(p.versions), standing: p.standing, rows: p.rows, counts: p.counts, guard: p.guard.copy(), series: p.series.copy(), tally: p.tally.copy(),
+		numbers: p.numbers, learned: p.learned, versions: slices.Clone(p.versions), standing: p.standing, rows: p.rows, guard: p.guard.copy(), tally: p.tally.Copy(),
 		open: copies(p.open.sorted()), closed: copies(p.closed.records), items: p.items.of.Freeze(),
 	}
 	if p.relearning != nil {
 		f.relearning = new(*p.relearning)
 	}
 	f.past = p.past
-	for _, e := range p.eras {
-		f.eras = append(f.eras, *e)
-	}
 	if p.experiment != nil {
 		f.experiment = p.experiment.copy()
 	}
@@ -268,10 +265,10 @@ func (f *frozen) encode(e *state.Encoder) {
 	}
 	e.String(string(f.canonical))
 	encodeValues(e, f.values)
-	f.counts.numbers(snapshotFormat).Encode(e)
+	f.tally.Counts.Numbers(snapshotFormat).Encode(e)
 	f.guard.encode(e)
-	f.series.encode(e)
-	f.tally.encode(e)
+	f.tally.Series.Encode(e)
+	f.tally.Items.Encode(e)
 	for _, records := range [][]record{f.open, f.closed} {
 		e.Count(len(records))
 		for i := range records {
@@ -303,10 +300,7 @@ func (f *frozen) encode(e *state.Encoder) {
 	e.Uint64(f.standing)
 	e.Uint64(f.rows)
 	encodeItems(e, f.items)
-	e.Count(len(f.eras))
-	for i := range f.eras {
-		f.eras[i].encode(e)
-	}
+	f.tally.Eras.Encode(e)
 	e.Count(len(f.past))
 	for _, report := range f.past {
 		e.String(report)

@@ -25,15 +25,6 @@ type version struct {
 	revenue float64 // what they had earned
 }
 
-// earned returns the number of decisions that have ended, with an outcome or without, and what they have earned.
-func (c *counts) earned() (rounds uint64, revenue float64) {
-	for _, arm := range c.Arms {
-		rounds += arm.Rounds
-		revenue += arm.Revenue
-	}
-	return rounds, revenue
-}
-
 // version returns a version by its number, nil if there is none.
 func (p *placement) version(number uint64) *version {
 	for i := range p.versions {
@@ -61,7 +52,7 @@ func (p *placement) hasLearned() bool { return p.learned > p.worker.began }
 // keep makes the learner that decides remember its state. The version spare is not dropped for it.
 func (s *fold) keep(p *placement, v version, spare uint64) {
 	v.number, v.learner, v.dated = p.learned, p.worker, true
-	v.rounds, v.revenue = p.counts.earned()
+	v.rounds, v.revenue = p.tally.Counts.Earned()
 	p.versions, p.standing = append(p.versions, v), v.number
 	v.learner.send(task{what: toKeep, version: v.number})
 	s.trim(p, spare)
@@ -298,7 +289,7 @@ func (e *Engine) Versions(name string) ([]api.Version, error) {
 	if err != nil {
 		return nil, err
 	}
-	rounds, revenue := p.counts.earned()
+	rounds, revenue := p.tally.Counts.Earned()
 	list := []api.Version{}
 	for _, v := range p.versions {
 		a := api.Version{Version: v.number, Note: v.note, Automatic: v.routine, Policy: v.learner.config.Policy, OtherLearner: v.learner != p.worker}

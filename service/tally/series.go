@@ -1,4 +1,4 @@
-package decision
+package tally
 
 import (
 	"errors"
@@ -11,12 +11,12 @@ import (
 	"vitrine/service/offer"
 )
 
-// series are a placement's sums over time, in buckets that double in width as they age: the width of a bucket is at
+// Series are a placement's sums over time, in buckets that double in width as they age: the width of a bucket is at
 // most a thirty-second of its age, and a second at least. Ten years are some 800 buckets.
 //
 // A decision counts in the bucket of its own time, also what it earns later. The series is part of the state: its
 // buckets depend on the times in the log only.
-type series struct {
+type Series struct {
 	buckets []bucket // the oldest first; seconds without decisions have none
 	policy  struct { // of all closed decisions of the policy, for the centre of leads
 		rounds  uint64
@@ -70,7 +70,7 @@ func (b *bucket) closed() uint64 {
 func secondOf(t int64) int64 { return (t - mod(t, int64(time.Second))) / int64(time.Second) }
 
 // offered adds a decision of a time, which is not before the last one's.
-func (s *series) offered(time int64) {
+func (s *Series) offered(time int64) {
 	at := secondOf(time)
 	if n := len(s.buckets); n == 0 || s.buckets[n-1].end() <= at {
 		s.age(at)
@@ -80,7 +80,7 @@ func (s *series) offered(time int64) {
 }
 
 // at returns the bucket of a time, nil if there is none.
-func (s *series) at(time int64) *bucket {
+func (s *Series) at(time int64) *bucket {
 	second := secondOf(time)
 	i, _ := slices.BinarySearchFunc(s.buckets, second, func(b bucket, second int64) int {
 		if b.end() <= second {
@@ -96,7 +96,7 @@ func (s *series) at(time int64) *bucket {
 
 // age widens the buckets that are old enough at a second. Buckets of one parent have the same age, so they widen
 // together, and are one from then on.
-func (s *series) age(now int64) {
+func (s *Series) age(now int64) {
 	kept := s.buckets[:0]
 	for _, b := range s.buckets {
 		for b.level < seriesLevel {
@@ -120,9 +120,9 @@ func (s *series) age(now int64) {
 // mod is a modulo b, from 0 on.
 func mod(a, b int64) int64 { return (a%b + b) % b }
 
-// closed adds the outcome of a decision. o is nil if there is no round of it.
-func (s *series) closed(p *placement, r *record, o *offer.Closed) {
-	b := s.at(r.time)
+// closed adds the outcome of a decision of a time. o is nil if there is no round of it.
+func (s *Series) closed(time int64, o *offer.Closed, lead Lead) {
+	b := s.at(time)
 	if b == nil {
 		return
 	}
@@ -133,53 +133,40 @@ func (s *series) closed(p *placement, r *record, o *offer.Closed) {
 	if o.Mode == offer.ByImport {
 		return
 	}
-	earned := o.Earned()
 	b.arms[o.Mode-offer.ByPolicy].Add(o.Group())
-	if r.entry > p.guard.since {
-		centre := 0.0
-		if s.policy.rounds > 0 {
-			centre = s.policy.revenue / float64(s.policy.rounds)
-		}
-		if lead, ok := p.config.lead(o.Mode, earned, centre); ok {
-			b.leads++
-			b.lead += lead
-			b.squares += float64(lead * lead)
-		}
+	centre := 0.0
+	if s.policy.rounds > 0 {
+		centre = s.policy.revenue / float64(s.policy.rounds)
+	}
+	if lead, ok := lead(o, centre); ok {
+		b.leads++
+		b.lead += lead
+		b.squares += float64(lead * lead)
 	}
 	if o.Mode == offer.ByPolicy {
 		s.policy.rounds++
-		s.policy.revenue += earned
+		s.policy.revenue += o.Earned()
 	}
 }
 
-// Series returns what a placement did in some time before now, all of it if span is 0, in at most points points and one more.
-func (e *Engine) Series(name string, now int64, span time.Duration, points int) (api.Series, error) {
-	v, err := e.view(name)
-	if err != nil {
-		return api.Series{}, err
-	}
-	e.mu.RLock()
-	buckets := slices.Clone(v.series.buckets)
-	e.mu.RUnlock()
-	return seriesOf(name, v.config.window, buckets, now, span, points), nil
-}
-
-func seriesOf(name string, window time.Duration, buckets []bucket, now int64, span time.Duration, points int) api.Series {
-	s := api.Series{
+// Report returns what the placement did in some time before now, all of it if span is 0, in at most points points and one
+// more.
+func (s *Series) Report(name string, window time.Duration, now int64, span time.Duration, points int) api.Series {
+	r := api.Series{
 		Placement: name, Now: time.Unix(0, now).UTC(), Window: window.Seconds(),
 		Times: []int64{}, Seconds: []int64{}, Decisions: []uint64{}, Open: []uint64{},
 	}
 	to := secondOf(now) + 1
 	from := to - int64(span/time.Second)
-	if span == 0 && len(buckets) > 0 {
-		from = buckets[0].start
+	if span == 0 && len(s.buckets) > 0 {
+		from = s.buckets[0].start
 	}
 	width := max((to-from+int64(points)-1)/int64(points), 1)
 	var before, shown bucket // the sums of what is before the first point, and of all until the present one
 	var all []bucket
 	ends := []int64{}
-	for i := range buckets {
-		b := &buckets[i]
+	for i := range s.buckets {
+		b := &s.buckets[i]
 		if b.end() <= from {
 			before.add(b)
 			continue
@@ -201,40 +188,40 @@ func seriesOf(name string, window time.Duration, buckets []bucket, now int64, sp
 	for i := range all {
 		shown.add(&all[i])
 	}
-	for k, group := range []**api.SeriesMeans{&s.Policy, &s.Chance, &s.Baseline} {
+	for k, group := range []**api.SeriesMeans{&r.Policy, &r.Chance, &r.Baseline} {
 		if shown.arms[k].Rounds > 0 {
 			*group = new(api.SeriesMeans)
 		}
 	}
 	if shown.leads > 0 {
-		s.OverChance = new(api.SeriesSums)
+		r.OverChance = new(api.SeriesSums)
 	}
 	if shown.arms[0].Rounds > 0 && shown.arms[2].Rounds > 0 {
-		s.OverBaseline = new(api.SeriesSums)
+		r.OverBaseline = new(api.SeriesSums)
 	}
 	sum := before
 	for i := range all {
 		b := &all[i]
 		sum.add(b)
-		s.Times, s.Seconds = append(s.Times, b.start), append(s.Seconds, ends[i]-b.start)
-		s.Decisions, s.Open = append(s.Decisions, b.offered), append(s.Open, b.offered-min(b.closed(), b.offered))
-		for k, group := range []*api.SeriesMeans{s.Policy, s.Chance, s.Baseline} {
+		r.Times, r.Seconds = append(r.Times, b.start), append(r.Seconds, ends[i]-b.start)
+		r.Decisions, r.Open = append(r.Decisions, b.offered), append(r.Open, b.offered-min(b.closed(), b.offered))
+		for k, group := range []*api.SeriesMeans{r.Policy, r.Chance, r.Baseline} {
 			if group != nil {
 				mean, standardError := b.arms[k].Mean()
 				group.Rounds = append(group.Rounds, b.arms[k].Rounds)
 				group.Mean, group.StandardError = append(group.Mean, number(mean)), append(group.StandardError, number(standardError))
 			}
 		}
-		if s.OverChance != nil {
+		if r.OverChance != nil {
 			estimate, standardError := sum.overChance()
-			s.OverChance.Estimate, s.OverChance.StandardError = append(s.OverChance.Estimate, estimate), append(s.OverChance.StandardError, standardError)
+			r.OverChance.Estimate, r.OverChance.StandardError = append(r.OverChance.Estimate, estimate), append(r.OverChance.StandardError, standardError)
 		}
-		if s.OverBaseline != nil {
+		if r.OverBaseline != nil {
 			estimate, standardError := sum.overBaseline()
-			s.OverBaseline.Estimate, s.OverBaseline.StandardError = append(s.OverBaseline.Estimate, estimate), append(s.OverBaseline.StandardError, standardError)
+			r.OverBaseline.Estimate, r.OverBaseline.StandardError = append(r.OverBaseline.Estimate, estimate), append(r.OverBaseline.StandardError, standardError)
 		}
 	}
-	return s
+	return r
 }
 
 // number is a value for JSON, nil if it is none.
@@ -264,21 +251,14 @@ func (b *bucket) overBaseline() (estimate, standardError float64) {
 	return n * (x - y), n * math.Hypot(ex, ey)
 }
 
-// Recent returns what the decisions in a span of time before now have earned, by the way that found the assortment:
-// offer.ByPolicy, offer.ByChance and offer.ByBaseline. A span of 0 means all decisions. rate is the number of decisions a second in
-// the last ten full seconds.
-func (e *Engine) Recent(name string, now int64, span time.Duration) (groups [3]api.Group, rate float64, err error) {
-	v, err := e.view(name)
-	if err != nil {
-		return groups, 0, err
-	}
-	e.mu.RLock()
-	defer e.mu.RUnlock()
+// Recent returns what the decisions in a span of time before now have earned, by policy, by chance and by baseline. A span of 0
+// means all decisions. rate is the number of decisions a second in the last ten full seconds.
+func (s *Series) Recent(now int64, span time.Duration) (groups [3]api.Group, rate float64) {
 	var sum bucket
 	to := secondOf(now)
 	last := uint64(0)
-	for i := range v.series.buckets {
-		b := &v.series.buckets[i]
+	for i := range s.buckets {
+		b := &s.buckets[i]
 		if span == 0 || b.end() > to+1-int64(span/time.Second) {
 			sum.add(b)
 		}
@@ -286,10 +266,14 @@ func (e *Engine) Recent(name string, now int64, span time.Duration) (groups [3]a
 			last += b.offered
 		}
 	}
-	return sum.arms, float64(last) / 10, nil
+	return sum.arms, float64(last) / 10
 }
 
-func (s *series) copy() series {
+// LateSeries begins after the last entry of a snapshot that has none.
+func LateSeries() Series { return Series{late: true} }
+
+// Copy returns a copy that shares nothing with s.
+func (s *Series) Copy() Series {
 	c := *s
 	c.buckets = slices.Clone(s.buckets)
 	return c
@@ -299,11 +283,12 @@ func (b *bucket) numbers() (n state.Numbers) {
 	n.Integers(&b.level, &b.offered, &b.abandoned, &b.leads)
 	n.Times(&b.start)
 	n.Floats(&b.lead, &b.squares)
-	groups(&n, b.arms[:])
+	Groups(&n, b.arms[:])
 	return n
 }
 
-func (s *series) encode(e *state.Encoder) {
+// Encode writes the series to a snapshot.
+func (s *Series) Encode(e *state.Encoder) {
 	e.Flag(s.late)
 	e.Uint64(s.policy.rounds)
 	e.Float(s.policy.revenue)
@@ -313,17 +298,13 @@ func (s *series) encode(e *state.Encoder) {
 	}
 }
 
-// decode reads the series of a snapshot, which in earlier formats begins after it.
-func (s *series) decode(d decoder) {
-	if d.format < 11 {
-		s.late = true
-		return
-	}
+// Decode reads the series of a snapshot.
+func (s *Series) Decode(d *state.Decoder) {
 	s.late = d.Flag()
 	s.policy.rounds, s.policy.revenue = d.Uint64(), d.Float()
 	for range d.Count() {
 		var b bucket
-		b.numbers().Decode(d.Decoder)
+		b.numbers().Decode(d)
 		if d.Err() != nil {
 			return
 		}

@@ -1,0 +1,118 @@
+package tally
+
+import (
+	"math"
+
+	"vitrine/internal/state"
+	"vitrine/service/api"
+	"vitrine/service/offer"
+)
+
+// Counts are the counters of a placement.
+type Counts struct {
+	Offered, Chosen, Expired, Stale uint64
+	Withdrawn, Evicted, Unlearned   uint64
+	Chance                          uint64
+	Arms                            [3]api.Group // offer.ByPolicy, offer.ByChance, offer.ByBaseline
+	Calibration                     api.Calibration
+	Shadow                          api.Comparison
+}
+
+func (c *Counts) offered(o *offer.Offer) {
+	c.Offered++
+	if o.Mode == offer.ByChance {
+		c.Chance++
+	}
+	compare(&c.Shadow, o)
+}
+
+// compare adds a decision that showed the caller's set to a comparison with the policy's own one.
+func compare(c *api.Comparison, o *offer.Offer) {
+	if !o.Shadowed {
+		return
+	}
+	c.Rounds++
+	if o.Agrees {
+		c.Agreements++
+	}
+	if o.Probability != nil {
+		c.Estimated++
+		c.Policy += o.Shadow
+		c.Baseline += o.Expected
+	}
+}
+
+// closed counts a decision with an outcome. The rest is counted only with its offer, unless that is nil.
+func (c *Counts) closed(isChosen bool, o *offer.Closed) {
+	if isChosen {
+		c.Chosen++
+	} else {
+		c.Expired++
+	}
+	if o == nil {
+		return
+	}
+	if o.Mode != offer.ByImport {
+		c.Arms[o.Mode-offer.ByPolicy].Add(o.Group())
+	}
+	if !o.Predicted {
+		return
+	}
+	c.Calibration.Revenue += o.Earned()
+	c.Calibration.Predicted += o.Expected
+	bin := &c.Calibration.Bins[min(int(10*(1-o.Outside)), 9)]
+	bin.Rounds++
+	if o.Choice > 0 {
+		bin.Purchases++
+	}
+	bin.Predicted += 1 - o.Outside
+}
+
+// Earned returns the number of decisions that have ended, with an outcome or without, and what they have earned.
+func (c *Counts) Earned() (rounds uint64, revenue float64) {
+	for _, arm := range c.Arms {
+		rounds += arm.Rounds
+		revenue += arm.Revenue
+	}
+	return rounds, revenue
+}
+
+// Calibrated returns the bins of the calibration that have decisions.
+func (c *Counts) Calibrated() []api.Calibrated {
+	list := []api.Calibrated{}
+	for b, bin := range c.Calibration.Bins {
+		if bin.Rounds == 0 {
+			continue
+		}
+		n := float64(bin.Rounds)
+		p := min(bin.Predicted/n, 1)
+		list = append(list, api.Calibrated{
+			Low: float64(b) / 10, High: float64(b+1) / 10, Rounds: bin.Rounds, Predicted: p, Observed: float64(bin.Purchases) / n,
+			StandardError: math.Sqrt(float64(p*(1-p)) / n),
+		})
+	}
+	return list
+}
+
+// Numbers are those that snapshots of a format of the engine have.
+func (c *Counts) Numbers(format int) (n state.Numbers) {
+	if format >= 7 {
+		n.Integers(&c.Unlearned)
+	}
+	if format >= 4 {
+		n.Integers(&c.Evicted)
+	}
+	if format >= 2 {
+		n.Integers(&c.Withdrawn)
+	}
+	n.Integers(&c.Offered, &c.Chosen, &c.Expired, &c.Stale, &c.Chance)
+	comparison(&n, &c.Shadow)
+	n.Floats(&c.Calibration.Revenue, &c.Calibration.Predicted)
+	Groups(&n, c.Arms[:])
+	for i := range c.Calibration.Bins {
+		b := &c.Calibration.Bins[i]
+		n.Integers(&b.Rounds, &b.Purchases)
+		n.Floats(&b.Predicted)
+	}
+	return n
+}

@@ -1,0 +1,102 @@
+package tally
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"vitrine/internal/state"
+	"vitrine/service/api"
+)
+
+// Eras are the last times in which a placement decided in one way, the oldest first. A decision belongs to the era in which it
+// was made.
+type Eras []era
+
+type era struct {
+	entry      uint64 // that began it
+	time       int64  // 0 if it began with a snapshot of an earlier program
+	began      string // api.BegunByMode, …
+	mode       string
+	experiment string // its name, in the mode "experiment"
+	decisions  uint64
+	groups     [3]api.Group // by policy, by chance, by baseline
+	shadow     api.Comparison
+}
+
+// maxEras is how many eras a placement remembers.
+const maxEras = 20
+
+// Begin begins an era with an entry. experiment is a name, or "".
+func (l *Eras) Begin(entry uint64, time int64, began, mode, experiment string) {
+	*l = append(*l, era{entry: entry, time: time, began: began, mode: mode, experiment: experiment})
+	*l = (*l)[max(0, len(*l)-maxEras):]
+}
+
+// of returns the era of a decision by the entry of its offer, nil if it is not remembered.
+func (l Eras) of(entry uint64) *era {
+	for i := len(l) - 1; i >= 0; i-- {
+		if l[i].entry < entry {
+			return &l[i]
+		}
+	}
+	return nil
+}
+
+// late reports whether an era began with a snapshot of before format 12.
+func (l Eras) late() bool {
+	return slices.ContainsFunc(l, func(e era) bool { return e.began == api.BegunByOpening })
+}
+
+func (l Eras) copy() Eras { return slices.Clone(l) }
+
+// Report returns the eras for the statistics.
+func (l Eras) Report() []api.Era {
+	list := make([]api.Era, len(l))
+	for i := range l {
+		e, g := &l[i], &l[i].groups
+		list[i] = api.Era{Entry: e.entry, Began: e.began, Mode: e.mode, Experiment: e.experiment, Decisions: e.decisions, ByPolicy: g[0], ByChance: g[1], ByBaseline: g[2]}
+		if e.time != 0 {
+			list[i].Time = new(time.Unix(0, e.time).UTC())
+		}
+		if e.shadow.Rounds > 0 {
+			list[i].Shadow = new(e.shadow)
+		}
+	}
+	return list
+}
+
+func (e *era) numbers() (n state.Numbers) {
+	n.Integers(&e.entry, &e.decisions)
+	n.Times(&e.time)
+	comparison(&n, &e.shadow)
+	Groups(&n, e.groups[:])
+	return n
+}
+
+// Encode writes the eras to a snapshot.
+func (l Eras) Encode(w *state.Encoder) {
+	w.Count(len(l))
+	for i := range l {
+		e := &l[i]
+		e.numbers().Encode(w)
+		w.String(e.began)
+		w.String(e.mode)
+		w.String(e.experiment)
+	}
+}
+
+// Decode reads the eras of a snapshot.
+func (l *Eras) Decode(d *state.Decoder) {
+	n := d.Count()
+	if n > maxEras {
+		d.Fail(fmt.Errorf("snapshot has %d eras", n))
+		return
+	}
+	for range n {
+		var e era
+		e.numbers().Decode(d)
+		e.began, e.mode, e.experiment = d.String(), d.String(), d.String()
+		*l = append(*l, e)
+	}
+}

@@ -1,0 +1,271 @@
+package tally
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"vitrine/internal/state"
+	"vitrine/service/api"
+	"vitrine/service/offer"
+)
+
+// Items count what the closed decisions of a placement have shown and sold: by item, by place and in the last decisions. Of
+// too many items those that were shown least are summed up.
+type Items struct {
+	late    bool // whether it began with a snapshot of before format 13
+	sold    map[string]*Sold
+	Others  Sold   // of the items that were dropped
+	Dropped uint64 // their number; an item that is dropped twice counts twice
+	Places  []Sold // from the first place on
+
+	all    span
+	recent []span // of recentLength decisions each, but the last
+}
+
+// Sold counts how often something was shown and taken.
+type Sold struct {
+	Shown, Taken uint64
+	Revenue      float64
+	Last         uint64 // the entry of the last offer
+}
+
+func (s *Sold) add(o Sold) {
+	s.Shown, s.Taken, s.Last = s.Shown+o.Shown, s.Taken+o.Taken, max(s.Last, o.Last)
+	s.Revenue += o.Revenue
+}
+
+// span sums up decisions that closed one after the other.
+type span struct {
+	decisions, estimated uint64 // those with a prediction
+	earned, predicted    float64
+	arms                 [3]api.Group // offer.ByPolicy, offer.ByChance, offer.ByBaseline
+}
+
+func (s *span) add(o *span) {
+	s.decisions, s.estimated = s.decisions+o.decisions, s.estimated+o.estimated
+	s.earned += o.earned
+	s.predicted += o.predicted
+	for i := range s.arms {
+		s.arms[i].Add(&o.arms[i])
+	}
+}
+
+const (
+	// ItemBytes are those of two items: twice as many as are counted may wait to be dropped.
+	ItemBytes = 700
+
+	maxSold      = 1000 // items
+	minSold      = 16
+	soldShare    = 64 // of the placement's memory
+	maxPlaces    = 50
+	recentLength = 100
+	maxRecent    = 10
+)
+
+// MaxItems returns how many items have counts of their own in a placement of the given memory.
+func MaxItems(memory int) int { return max(minSold, min(maxSold, memory/soldShare/ItemBytes)) }
+
+// closed counts a decision.
+func (t *Items) closed(o *offer.Closed, maxItems int) {
+	if t.sold == nil {
+		t.sold = map[string]*Sold{}
+	}
+	for k, i := range o.Shown {
+		one := Sold{Shown: 1, Last: o.Entry}
+		if o.Choice == k+1 {
+			one.Taken, one.Revenue = 1, o.Earned()
+		}
+		if k < maxPlaces {
+			if k == len(t.Places) {
+				t.Places = append(t.Places, Sold{})
+			}
+			t.Places[k].add(one)
+		}
+		item := t.sold[o.ItemIDs[i]]
+		if item == nil {
+			item = new(Sold)
+			t.sold[strings.Clone(o.ItemIDs[i])] = item
+		}
+		item.add(one)
+	}
+	if len(t.sold) > 2*maxItems {
+		t.drop(maxItems)
+	}
+	s := spanOf(o)
+	t.all.add(s)
+	if n := len(t.recent); n == 0 || t.recent[n-1].decisions == recentLength {
+		if n == maxRecent {
+			t.recent = slices.Delete(t.recent, 0, 1)
+		}
+		t.recent = append(t.recent, span{})
+	}
+	t.recent[len(t.recent)-1].add(s)
+}
+
+// spanOf returns the span of one decision.
+func spanOf(o *offer.Closed) *span {
+	s := &span{decisions: 1}
+	if o.Predicted {
+		s.estimated, s.earned, s.predicted = 1, o.Earned(), o.Expected
+	}
+	if o.Mode != offer.ByImport {
+		s.arms[o.Mode-offer.ByPolicy] = *o.Group()
+	}
+	return s
+}
+
+// drop keeps the items that were shown most, and of those shown as often the last ones.
+func (t *Items) drop(keep int) {
+	for _, id := range t.byShown()[keep:] {
+		t.Others.add(*t.sold[id])
+		t.Dropped++
+		delete(t.sold, id)
+	}
+}
+
+// byShown returns the items, those that were shown most first.
+func (t *Items) byShown() []string {
+	return slices.SortedFunc(maps.Keys(t.sold), func(a, b string) int {
+		x, y := t.sold[a], t.sold[b]
+		return cmp.Or(cmp.Compare(y.Shown, x.Shown), cmp.Compare(y.Last, x.Last), strings.Compare(a, b))
+	})
+}
+
+// Top returns the items that were shown most, and their counts.
+func (t *Items) Top() (ids []string, sold []Sold) {
+	ids = t.byShown()
+	ids = ids[:min(len(ids), maxSold)]
+	for _, id := range ids {
+		sold = append(sold, *t.sold[id])
+	}
+	return ids, sold
+}
+
+// Copy returns a copy that shares nothing with t.
+func (t *Items) Copy() Items {
+	c := *t
+	c.sold = make(map[string]*Sold, len(t.sold))
+	for id, s := range t.sold {
+		c.sold[id] = new(*s)
+	}
+	c.Places, c.recent = slices.Clone(t.Places), slices.Clone(t.recent)
+	return c
+}
+
+func (s *Sold) encode(e *state.Encoder) {
+	e.Uint64(s.Shown)
+	e.Uint64(s.Taken)
+	e.Float(s.Revenue)
+	e.Uint64(s.Last)
+}
+
+func (s *Sold) decode(d *state.Decoder) {
+	s.Shown, s.Taken, s.Revenue, s.Last = d.Uint64(), d.Uint64(), d.Float(), d.Uint64()
+}
+
+func (s *span) numbers() (n state.Numbers) {
+	n.Integers(&s.decisions, &s.estimated)
+	n.Floats(&s.earned, &s.predicted)
+	Groups(&n, s.arms[:])
+	return n
+}
+
+// Encode writes the counts to a snapshot.
+func (t *Items) Encode(e *state.Encoder) {
+	e.Flag(t.late)
+	e.Count(len(t.sold))
+	for _, id := range slices.Sorted(maps.Keys(t.sold)) {
+		e.String(id)
+		t.sold[id].encode(e)
+	}
+	t.Others.encode(e)
+	e.Uint64(t.Dropped)
+	e.Count(len(t.Places))
+	for i := range t.Places {
+		t.Places[i].encode(e)
+	}
+	t.all.numbers().Encode(e)
+	e.Count(len(t.recent))
+	for i := range t.recent {
+		t.recent[i].numbers().Encode(e)
+	}
+}
+
+var errTally = errors.New("the counts of items are not in order")
+
+// LateItems begin after the last entry of a snapshot that has none.
+func LateItems() Items { return Items{late: true} }
+
+// Decode reads the counts of a snapshot.
+func (t *Items) Decode(d *state.Decoder) {
+	t.late = d.Flag()
+	t.sold = map[string]*Sold{}
+	before := ""
+	for n := range d.Count() {
+		id, s := d.String(), new(Sold)
+		s.decode(d)
+		if d.Err() != nil {
+			return
+		}
+		if n > 0 && id <= before || n > 2*maxSold {
+			d.Fail(fmt.Errorf("%w: %q after %q", errTally, id, before))
+			return
+		}
+		t.sold[id], before = s, id
+	}
+	t.Others.decode(d)
+	t.Dropped = d.Uint64()
+	for range d.Count() {
+		var s Sold
+		s.decode(d)
+		if d.Err() != nil {
+			return
+		}
+		t.Places = append(t.Places, s)
+	}
+	t.all.numbers().Decode(d)
+	for range d.Count() {
+		var s span
+		s.numbers().Decode(d)
+		if d.Err() != nil {
+			return
+		}
+		t.recent = append(t.recent, s)
+	}
+	if len(t.Places) > maxPlaces || len(t.recent) > maxRecent {
+		d.Fail(errTally)
+	}
+}
+
+func (s *span) report() api.Span {
+	return api.Span{
+		Decisions: s.decisions, Estimated: s.estimated, Earned: s.earned, Predicted: s.predicted,
+		ByPolicy: s.arms[0], ByChance: s.arms[1], ByBaseline: s.arms[2],
+	}
+}
+
+// Drift compares the recent decisions with those before, nil if there are none.
+func (t *Items) Drift() *api.Drift {
+	var recent span
+	for i := range t.recent {
+		recent.add(&t.recent[i])
+	}
+	before := t.all
+	if before.decisions -= recent.decisions; before.decisions == 0 {
+		return nil
+	}
+	before.estimated -= recent.estimated
+	before.earned -= recent.earned
+	before.predicted -= recent.predicted
+	for i := range before.arms {
+		a, b := &before.arms[i], &recent.arms[i]
+		a.Rounds, a.Purchases = a.Rounds-b.Rounds, a.Purchases-b.Purchases
+		a.Revenue -= b.Revenue
+		a.Squares = max(0, a.Squares-b.Squares)
+	}
+	return &api.Drift{Recent: recent.report(), Before: before.report()}
+}

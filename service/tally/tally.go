@@ -1,0 +1,93 @@
+// Package tally sums up what the decisions of a placement have shown and earned. The sums are a function of the log, and
+// bounded.
+//
+//	counts.go  in all, and against the policy's predictions
+//	items.go   by item, by place, and in the last decisions
+//	series.go  over time
+//	eras.go    by the ways in which the placement decided
+package tally
+
+import (
+	"vitrine/internal/state"
+	"vitrine/service/api"
+	"vitrine/service/offer"
+)
+
+// Tally are the sums of a placement.
+type Tally struct {
+	Counts Counts
+	Items  Items
+	Series Series
+	Eras   Eras
+}
+
+// Offered adds the decision of an entry.
+func (t *Tally) Offered(entry uint64, time int64, o *offer.Offer) {
+	t.Counts.offered(o)
+	if o.Mode == offer.ByImport {
+		return
+	}
+	t.Series.offered(time)
+	if era := t.Eras.of(entry); era != nil {
+		era.decisions++
+		compare(&era.shadow, o)
+	}
+}
+
+// Lead returns what a round is evidence of the lead of the policy over chance, around a centre; ok is false if it is none.
+type Lead func(c *offer.Closed, centre float64) (lead float64, ok bool)
+
+// Closed adds the outcome of a decision. Without a round, which is nil, decisions are only counted. At most twice
+// maxItems items have counts of their own.
+func (t *Tally) Closed(time int64, isChosen bool, c *offer.Closed, lead Lead, maxItems int) {
+	t.Counts.closed(isChosen, c)
+	t.Series.closed(time, c, lead)
+	if c == nil {
+		return
+	}
+	t.Items.closed(c, maxItems)
+	if era := t.Eras.of(c.Entry); era != nil && c.Mode != offer.ByImport {
+		era.groups[c.Mode-offer.ByPolicy].Add(c.Group())
+	}
+}
+
+// Abandoned counts a decision that has ended without an outcome.
+func (t *Tally) Abandoned(time int64, isEvicted bool) {
+	if isEvicted {
+		t.Counts.Evicted++
+	} else {
+		t.Counts.Withdrawn++
+	}
+	t.Series.closed(time, nil, nil)
+}
+
+// Copy returns a copy that shares nothing with t.
+func (t *Tally) Copy() Tally {
+	return Tally{t.Counts, t.Items.Copy(), t.Series.Copy(), t.Eras.copy()}
+}
+
+// Settle leaves out of two tallies what one of them has counted only since a snapshot of an earlier format.
+func Settle(p, q *Tally) {
+	if p.Series.late || q.Series.late {
+		p.Series, q.Series = Series{}, Series{}
+	}
+	if p.Items.late || q.Items.late {
+		p.Items, q.Items = Items{}, Items{}
+	}
+	if p.Eras.late() || q.Eras.late() {
+		p.Eras, q.Eras = nil, nil
+	}
+}
+
+// Groups adds the fields of groups to those of a snapshot.
+func Groups(n *state.Numbers, list []api.Group) {
+	for i := range list {
+		n.Integers(&list[i].Rounds, &list[i].Purchases)
+		n.Floats(&list[i].Revenue, &list[i].Squares)
+	}
+}
+
+func comparison(n *state.Numbers, c *api.Comparison) {
+	n.Integers(&c.Rounds, &c.Agreements, &c.Estimated)
+	n.Floats(&c.Policy, &c.Baseline)
+}
