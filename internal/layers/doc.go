@@ -15,8 +15,8 @@
 // The vector code of internal/kernel is only for the numeric packages, which the test
 // names.
 //
-// The table of the test has every directory with Go files, and docs/architecture.md draws it. A new
-// package goes to the lowest layer that its imports allow.
+// The table of the test has every directory with Go files. A new package goes to the lowest layer
+// that its imports allow.
 //
 // The test reads the files itself. It does not ask the go command, so that a
 // cached result never hides a file that has changed since.
