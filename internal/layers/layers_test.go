@@ -24,7 +24,7 @@ var table = [][]string{
 	{"assortment", "choice", "mle", "env", "service/eventlog/memlog", "service/eventlog/natslog", "service/variants", "internal/text"},
 	{"offpolicy", "internal/search", "service/feature"},
 	{"bandit", "service/catalogue", "paper/camera", "paper/geometry", "paper/imdb", "service/demo", "service/load", "service/offer"},
-	{"experiment", "internal/policy", "paper/tractability", "service/tally"},
+	{"experiment", "internal/policy", "paper/tractability", "service/guard", "service/tally"},
 	{"tune", "paper/theory", "service/decision"},
 	{"bench/rounds", "config", "figure", "service/personalizer", "service/records"},
 	{"service/server"},

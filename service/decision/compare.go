@@ -10,6 +10,7 @@ import (
 
 	"vitrine/internal/state"
 	"vitrine/service/eventlog"
+	"vitrine/service/guard"
 	"vitrine/service/tally"
 )
 
@@ -44,7 +45,7 @@ func Compare(ctx context.Context, a, b *Engine) (different []string, err error) 
 		}
 		if same {
 			settleVersions(p, q)
-			settleGuards(p, q)
+			guard.Settle(&p.guard, &q.guard)
 			tally.Settle(&p.tally, &q.tally)
 			if same, err = p.equal(q); err != nil {
 				return nil, err
@@ -126,14 +127,6 @@ func settleVersions(p, q *frozen) {
 				*a, *b = unknownRounds, unknownRounds
 			}
 		}
-	}
-}
-
-// settleGuards leaves out guards if one began with a snapshot of before format 10: guards that begin after
-// different entries have different sums.
-func settleGuards(p, q *frozen) {
-	if p.guard.late || q.guard.late {
-		p.guard, q.guard = guard{}, guard{}
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"vitrine/service/api"
 	"vitrine/service/eventlog"
 	"vitrine/service/feature"
+	"vitrine/service/guard"
 	"vitrine/service/offer"
 )
 
@@ -219,14 +220,14 @@ func (d *decider) decide(v view, r *request) (*eventlog.Offered, error) {
 	sound := &v.sound
 	switch {
 	case r.trial:
-		sound, d.estimates.Number, d.estimates.Catalogue = new(soundness), v.upcoming.Load()+1, r.said
+		sound, d.estimates.Number, d.estimates.Catalogue = new(guard.Soundness), v.upcoming.Load()+1, r.said
 	case unseen != nil: // of a request without faults
 		return nil, &unseenError{unseen}
 	default:
 		d.estimates.Number = v.number()
 	}
 	if clipped > 0 {
-		sound.clipped.Add(uint64(clipped))
+		sound.Clipped.Add(uint64(clipped))
 	}
 	d.considered = considered{*current, v.worker, x}
 	if to.worker != nil {
@@ -359,7 +360,7 @@ func (d *decider) ask(pi vitrine.Policy, x *vitrine.Context, seed uint64) (vitri
 
 // estimate stores the probabilities of the items shown and returns them in display order, by decreasing
 // probability unless the request or the policy fixes the order. own is the policy's offer.
-func (d *decider) estimate(pi vitrine.Policy, x *vitrine.Context, shown vitrine.Assortment, own vitrine.Offer, ordered bool, sound *soundness) []int32 {
+func (d *decider) estimate(pi vitrine.Policy, x *vitrine.Context, shown vitrine.Assortment, own vitrine.Offer, ordered bool, sound *guard.Soundness) []int32 {
 	order := make([]int32, len(shown))
 	for k, i := range shown {
 		order[k] = int32(i)
@@ -375,7 +376,7 @@ func (d *decider) estimate(pi vitrine.Policy, x *vitrine.Context, shown vitrine.
 		return order
 	}
 	u, ok := d.utilities(estimator, shown)
-	sound.predicted(ok || u == nil)
+	sound.Predicted(ok || u == nil)
 	if !ok {
 		return order
 	}

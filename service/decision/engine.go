@@ -208,11 +208,11 @@ func (e *Engine) Stats(name string) (api.Stats, error) {
 	if fault := v.worker.fault.Load(); fault != nil {
 		s.Problem = *fault
 	}
-	if text := v.sound.problem(); text != "" {
+	if text := v.sound.Problem(); text != "" {
 		s.Unsound, s.Problem = true, cmp.Or(s.Problem, text)
 	}
-	s.Clipped = v.sound.clipped.Load()
-	s.Categories, s.Guard, s.Eras = v.config.schema.Categories(), v.guardReport(), v.tally.Eras.Report()
+	s.Clipped = v.sound.Clipped.Load()
+	s.Categories, s.Guard, s.Eras = v.config.schema.Categories(), v.guard.Report(v.fallsBack()), v.tally.Eras.Report()
 	if c.Offered > 0 {
 		s.ExplorationShare = float64(c.Chance) / float64(c.Offered)
 	}

@@ -235,7 +235,7 @@ func (s *fold) conduct(p *placement, sequence uint64, time int64, workers []*wor
 		return
 	case p.experiment == nil:
 		p.experiment = newExperiment(sequence, time, p.worker, workers, len(c.Experiment.Variants), variantOf(c.Experiment, c.Experiment.Control))
-		p.experiment.step = c.cohortLength()
+		p.experiment.step = p.guard.Watch.Cohort()
 		for _, w := range workers {
 			if w != nil {
 				w.begin(sequence)
@@ -339,7 +339,7 @@ func (s *fold) adopt(p *placement, sequence uint64, time int64, b *eventlog.Lear
 	p.configure(c, sequence)
 	s.conduct(p, sequence, time, nil)
 	p.turn(sequence, time, api.BegunByAdoption)
-	p.sound.forget()
+	p.sound.Forget()
 	p.restartGuard(sequence)
 	s.trim(p, 0)
 	s.recharge(p, s.chargeOf(p), r.held)
@@ -389,7 +389,7 @@ func (e *experiment) sampleOf(r *record) *sample {
 	if r.entry <= e.number {
 		return nil
 	}
-	number := r.time / r.placement.config.cohortLength()
+	number := r.time / r.placement.guard.Watch.Cohort()
 	at, found := slices.BinarySearchFunc(e.samples, number, func(s *sample, n int64) int { return int(min(max(s.number-n, -1), 1)) })
 	if !found {
 		e.samples = slices.Insert(e.samples, at, e.newSample(number))

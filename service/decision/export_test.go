@@ -5,10 +5,8 @@ import (
 	"time"
 
 	"vitrine"
-	"vitrine/internal/confseq"
 	"vitrine/service/api"
 	"vitrine/service/eventlog"
-	"vitrine/service/offer"
 	"vitrine/service/variants"
 )
 
@@ -94,16 +92,4 @@ func (e *Engine) Evidence(placement string) (log float64, sums []variants.Earned
 	defer e.mu.RUnlock()
 	x := e.state.placements[placement].experiment
 	return x.ratio.Log, append([]variants.Earned{}, x.results.Variants...), x.table
-}
-
-// CohortBounds returns the bounds that a cohort with centre c notes of a round that earned x with a set of one item of
-// that revenue.
-func CohortBounds(centre, x float64) (bounds []float64) {
-	at := confseq.Block{Centre: centre}
-	c := &cohort{earned: at, estimated: at, baseline: at}
-	o := &offer.Closed{Offer: &offer.Offer{Offered: &eventlog.Offered{Shown: []int32{0}, Revenue: []float64{x}, Mode: offer.ByPolicy}}, Choice: 1, Predicted: true}
-	c.add(o, new(Config))
-	o.Mode = offer.ByBaseline
-	c.add(o, new(Config))
-	return []float64{c.earned.Bound, c.estimated.Bound, c.baseline.Bound}
 }

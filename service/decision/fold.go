@@ -70,7 +70,7 @@ func (s *fold) apply(entry []byte, e *eventlog.Event, o *offer.Offer) error {
 	if p := s.placements[e.Placement]; p != nil {
 		s.restock(p)
 		if p.experiment != nil {
-			p.experiment.advance(e.Time, p.config.cohortLength())
+			p.experiment.advance(e.Time, p.guard.Watch.Cohort())
 		}
 		if p.advance(e.Time, next.Sequence) {
 			s.alarmed = append(s.alarmed, p)
@@ -161,7 +161,7 @@ func (s *fold) applyBody(sequence uint64, e *eventlog.Event, o *offer.Offer) err
 	case *eventlog.VersionKept:
 		return s.keepAt(p, b.Version, version{time: e.Time, note: b.Note})
 	case *eventlog.AlarmCleared:
-		if p.guard.alarm == nil && !s.isAudit() {
+		if p.guard.Alarm == nil && !s.isAudit() {
 			return fmt.Errorf("an alarm: %w", ErrNotFound)
 		}
 		p.restartGuard(sequence)
@@ -219,7 +219,7 @@ func (s *fold) put(sequence uint64, time int64, name string, config []byte) erro
 		s.begin(p, r.worker, c, sequence)
 		began = api.BegunByCreation
 	case goesOn:
-		if !p.config.sameWatch(c) || r.variants != nil {
+		if p.config.watch() != c.watch() || r.variants != nil {
 			began = api.BegunByMode
 		}
 		p.configure(c, sequence)
@@ -285,7 +285,7 @@ func (s *fold) begin(p *placement, w *worker, c *Config, sequence uint64) {
 	p.worker = w
 	p.learner, p.learned, p.standing = sequence, sequence, 0
 	p.configure(c, sequence)
-	p.sound.forget()
+	p.sound.Forget()
 	p.restartGuard(sequence)
 	s.workers.Go(w.run)
 }
@@ -331,7 +331,7 @@ func (s *fold) offer(p *placement, sequence uint64, time int64, offered *eventlo
 	}
 	s.decisions.add(r)
 	p.open.add(r)
-	p.watch(r)
+	p.guard.Enter(sequence, time)
 	if o.Number>>replicaShift == 0 {
 		p.numbers = max(p.numbers, o.Number)
 	}
@@ -388,14 +388,14 @@ func (s *fold) close(sequence uint64, r *record, o *offer.Offer, to status, choi
 	if o != nil {
 		c = &offer.Closed{Offer: o, Entry: r.entry, Time: r.time, Choice: choice, Predicted: own && o.Probability != nil}
 	}
-	p.tally.Closed(r.time, to == chosen, c, p.lead, tally.MaxItems(p.config.Memory))
+	p.tally.Closed(r.time, to == chosen, c, p.guard.Lead, tally.MaxItems(p.config.Memory))
 	if p.experiment != nil {
 		p.experiment.leave(r, c)
 	}
 	if own {
-		p.unwatch(r, c)
+		p.guard.Leave(r.entry, r.time, c)
 	} else {
-		p.unwatch(r, nil)
+		p.guard.Leave(r.entry, r.time, nil)
 	}
 	switch {
 	case !r.isOf(p.learner):
@@ -403,7 +403,7 @@ func (s *fold) close(sequence uint64, r *record, o *offer.Offer, to status, choi
 	case !learn:
 		p.tally.Counts.Unlearned++
 	case o != nil:
-		p.sound.closed(c)
+		p.sound.Closed(c)
 		for _, w := range p.taught(o) {
 			w.send(task{sequence: sequence, round: o.Round(choice), bytes: bytesOf(o)})
 		}
@@ -419,7 +419,7 @@ func (s *fold) abandon(r *record, to status) {
 	r.placement.open.remove(r)
 	r.status = to
 	r.placement.tally.Abandoned(r.time, to == evicted)
-	r.placement.unwatch(r, nil)
+	r.placement.guard.Leave(r.entry, r.time, nil)
 	if e := r.placement.experiment; e != nil {
 		e.leave(r, nil)
 	}

@@ -365,18 +365,3 @@ func TestGuardIsSilent(t *testing.T) {
 		})
 	}
 }
-
-// Every round is within its bound of the centre of its cohort, also if the sets have become cheaper than the centre: a
-// period may begin with such a cohort, and knows no earlier bound.
-func TestGuardBounds(t *testing.T) {
-	for _, bound := range decision.CohortBounds(5, 1) {
-		if bound != 5 {
-			t.Errorf("a revenue of at most 1 has the bound %v around 5", bound)
-		}
-	}
-	for _, bound := range decision.CohortBounds(0.5, 2) {
-		if bound != 2 {
-			t.Errorf("a revenue of at most 2 has the bound %v around 0.5", bound)
-		}
-	}
-}

@@ -15,6 +15,7 @@ import (
 	"vitrine/service/catalogue"
 	"vitrine/service/eventlog"
 	"vitrine/service/feature"
+	"vitrine/service/guard"
 	"vitrine/service/tally"
 )
 
@@ -565,7 +566,7 @@ type frozen struct {
 	numbers, learned       uint64
 	versions               []version
 	standing, rows         uint64
-	guard                  guard
+	guard                  guard.Guard
 	tally                  tally.Tally
 	open, closed           []record
 	learners               []frozenLearner // the one that decides, the former ones, and the second one

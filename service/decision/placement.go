@@ -8,6 +8,7 @@ import (
 	"vitrine/service/api"
 	"vitrine/service/catalogue"
 	"vitrine/service/feature"
+	"vitrine/service/guard"
 	"vitrine/service/tally"
 )
 
@@ -30,8 +31,8 @@ type placement struct {
 	closed     shelf
 	tally      tally.Tally
 	pace       pace
-	sound      soundness
-	guard      guard
+	sound      guard.Soundness
+	guard      guard.Guard
 	worker     *worker     // the learner that decides
 	relearning *relearning // nil if none is under way
 	former     []*worker   // those that decided before and have versions, in the order in which they retired
@@ -53,7 +54,8 @@ func (p *placement) configure(c *Config, sequence uint64) {
 	if before != nil {
 		c = c.Inherit(before)
 	}
-	if before == nil || !before.sameWatch(c) {
+	if w := c.watch(); before == nil || w != p.guard.Watch {
+		p.guard.Watch = w
 		p.restartGuard(sequence)
 	}
 	p.config, p.canonical, p.changed, p.worker.config = c, c.Canonical(), sequence, c.plain()

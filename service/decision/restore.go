@@ -11,6 +11,7 @@ import (
 	"vitrine/service/api"
 	"vitrine/service/eventlog"
 	"vitrine/service/feature"
+	"vitrine/service/guard"
 	"vitrine/service/offer"
 	"vitrine/service/tally"
 )
@@ -92,7 +93,9 @@ func (s *fold) restorePlacement(d decoder, name string) error {
 		}
 	}
 	p.tally.Counts.Numbers(d.format).Decode(d.Decoder)
-	p.guard.decode(d, s.position.Sequence)
+	if p.guard = guard.Late(s.position.Sequence); d.format >= 10 {
+		p.guard.Decode(d.Decoder)
+	}
 	if p.tally.Series = tally.LateSeries(); d.format >= 11 {
 		p.tally.Series.Decode(d.Decoder)
 	}
@@ -113,6 +116,7 @@ func (s *fold) restorePlacement(d decoder, name string) error {
 	if p.config, err = config.Learn(values...); err != nil {
 		return fmt.Errorf("placement %q: %w", p.name, err)
 	}
+	p.guard.Watch = p.config.watch()
 	for _, waits := range []bool{true, false} {
 		var before *record
 		for range d.Count() {

@@ -210,7 +210,7 @@ func (p *placement) freeze() *frozen {
 	f := &frozen{
 		name: p.name, born: p.born, changed: p.changed, learner: p.learner, canonical: p.canonical,
 		values:  p.config.schema.Learned(),
-		numbers: p.numbers, learned: p.learned, versions: slices.Clone(p.versions), standing: p.standing, rows: p.rows, guard: p.guard.copy(), tally: p.tally.Copy(),
+		numbers: p.numbers, learned: p.learned, versions: slices.Clone(p.versions), standing: p.standing, rows: p.rows, guard: p.guard.Copy(), tally: p.tally.Copy(),
 		open: copies(p.open.sorted()), closed: copies(p.closed.records), items: p.items.of.Freeze(),
 	}
 	if p.relearning != nil {
@@ -266,7 +266,7 @@ func (f *frozen) encode(e *state.Encoder) {
 	e.String(string(f.canonical))
 	encodeValues(e, f.values)
 	f.tally.Counts.Numbers(snapshotFormat).Encode(e)
-	f.guard.encode(e)
+	f.guard.Encode(e)
 	f.tally.Series.Encode(e)
 	f.tally.Items.Encode(e)
 	for _, records := range [][]record{f.open, f.closed} {

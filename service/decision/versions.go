@@ -88,7 +88,7 @@ func (p *placement) expendable(spare uint64) int {
 	oldest := -1
 	for i, v := range p.versions[:len(p.versions)-1] {
 		switch {
-		case v.number == spare, p.guard.alarm != nil && v.number == p.guard.alarm.version:
+		case v.number == spare, p.guard.Alarm != nil && v.number == p.guard.Alarm.Version:
 		case v.routine:
 			return i
 		case oldest < 0:
@@ -139,7 +139,7 @@ func (s *fold) rollBack(p *placement, sequence uint64, time int64, b *eventlog.L
 		}
 	}
 	p.learned, p.standing = sequence, b.Version
-	p.sound.forget()
+	p.sound.Forget()
 	p.restartGuard(sequence)
 	p.turn(sequence, time, api.BegunByRollback)
 	w.send(task{what: toReturn, sequence: sequence, version: b.Version})
@@ -156,7 +156,7 @@ func (p *placement) rollBackTo(sequence uint64, time int64, number uint64) error
 		return fmt.Errorf("version %d: %w", number, ErrNotFound)
 	}
 	p.learned, p.standing = sequence, 0
-	p.sound.forget()
+	p.sound.Forget()
 	p.restartGuard(sequence)
 	p.turn(sequence, time, api.BegunByRollback)
 	p.worker.send(task{what: toRollBack, sequence: sequence, version: number})
@@ -195,7 +195,7 @@ func (e *Engine) Keep(ctx context.Context, name, note string, now int64) (number
 	err = e.about(ctx, name, now, func(p *placement) (eventlog.Body, error) {
 		*kept = p.learned
 		switch {
-		case note == "" && p.guard.alarm != nil: // what is bad is not worth keeping, and the last good version stays
+		case note == "" && p.guard.Alarm != nil: // what is bad is not worth keeping, and the last good version stays
 			if n := len(p.versions); n > 0 {
 				*kept = p.versions[n-1].number
 			}

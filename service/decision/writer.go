@@ -191,7 +191,7 @@ func (e *Engine) announce(first uint64, events ...*eventlog.Event) {
 	e.reached()
 	for _, p := range e.state.alarmed {
 		if e.alarmed != nil {
-			e.alarmed(p.name, p.guardReport().Alarm)
+			e.alarmed(p.name, p.guard.Report(p.fallsBack()).Alarm)
 		}
 	}
 	e.state.alarmed = nil

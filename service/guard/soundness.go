@@ -1,4 +1,4 @@
-package decision
+package guard
 
 import (
 	"fmt"
@@ -7,11 +7,11 @@ import (
 	"vitrine/service/offer"
 )
 
-// soundness counts signs of an unsound policy: predictions that are not finite, and outcomes that it
+// Soundness counts signs of an unsound policy: predictions that are not finite, and outcomes that it
 // predicted with almost no probability. It counts from the start of the process, and is not part of the
 // state.
-type soundness struct {
-	clipped   atomic.Uint64 // values of features
+type Soundness struct {
+	Clipped   atomic.Uint64 // values of features
 	senseless atomic.Int64  // decisions in a row without predictions
 
 	impossible [surpriseRounds]bool // of the last outcomes: the policy gave it a probability below surprise
@@ -26,7 +26,8 @@ const (
 	maxSenseless   = 20
 )
 
-func (s *soundness) predicted(ok bool) {
+// Predicted notes whether a decision has usable predictions.
+func (s *Soundness) Predicted(ok bool) {
 	if ok {
 		s.senseless.Store(0)
 	} else {
@@ -34,8 +35,8 @@ func (s *soundness) predicted(ok bool) {
 	}
 }
 
-// closed notes the outcome of a decision with predictions.
-func (s *soundness) closed(o *offer.Closed) {
+// Closed notes the outcome of a decision with predictions.
+func (s *Soundness) Closed(o *offer.Closed) {
 	if !o.Predicted {
 		return
 	}
@@ -52,13 +53,14 @@ func (s *soundness) closed(o *offer.Closed) {
 	s.next = (s.next + 1) % surpriseRounds
 }
 
-// forget resets the counts of a learner that begins again or rolls back.
-func (s *soundness) forget() {
+// Forget resets the counts of a learner that begins again or rolls back.
+func (s *Soundness) Forget() {
 	s.senseless.Store(0)
 	s.impossible, s.next, s.surprises = [surpriseRounds]bool{}, 0, 0
 }
 
-func (s *soundness) problem() string {
+// Problem says what is wrong, "" if nothing is.
+func (s *Soundness) Problem() string {
 	switch {
 	case s.senseless.Load() >= maxSenseless:
 		return "the utilities that the policy predicts are not finite, or beyond ±700: roll back to a version, or put the placement with another seed and reset=true, so that its learner begins again; min and max of its features keep extreme values out"

@@ -1,25 +1,30 @@
-package decision
+package guard
 
 import (
 	"errors"
+	"time"
 
 	"vitrine/internal/confseq"
 	"vitrine/internal/state"
+	"vitrine/service/api"
 )
 
-// copy returns the guard of a snapshot, which the writer does not change.
-func (g *guard) copy() guard {
+// Copy returns a copy that shares nothing with g.
+func (g *Guard) Copy() Guard {
 	c := *g
 	c.cohorts = make([]*cohort, len(g.cohorts))
 	for i, from := range g.cohorts {
 		own := *from
 		c.cohorts[i] = &own
 	}
+	if g.Alarm != nil {
+		c.Alarm = new(*g.Alarm)
+	}
 	return c
 }
 
-func (g *guard) numbers() (n state.Numbers) {
-	n.Integers(&g.since, &g.period, &g.entry)
+func (g *Guard) numbers() (n state.Numbers) {
+	n.Integers(&g.since, &g.period, &g.Entry)
 	n.Times(&g.start, &g.begun)
 	n.Floats(&g.predicted)
 	confseq.Means(&n, &g.earned, &g.estimated, &g.lead, &g.first, &g.baseline)
@@ -34,44 +39,40 @@ func (c *cohort) numbers() (n state.Numbers) {
 	return n
 }
 
-func (g *guard) encode(e *state.Encoder) {
+// Encode writes the guard to a snapshot.
+func (g *Guard) Encode(e *state.Encoder) {
 	g.numbers().Encode(e)
 	e.Flag(g.late)
 	e.Count(len(g.cohorts))
 	for _, c := range g.cohorts {
 		c.numbers().Encode(e)
 	}
-	a := g.alarm
+	a := g.Alarm
 	if e.Flag(a != nil); a != nil {
-		e.String(a.check)
-		e.String(a.detail)
-		e.Uint64(uint64(a.time))
-		e.Uint64(a.entry)
-		e.Uint64(a.version)
+		e.String(a.Check)
+		e.String(a.Detail)
+		e.Uint64(uint64(a.Time.UnixNano()))
+		e.Uint64(a.Entry)
+		e.Uint64(a.Version)
 	}
 }
 
-// decode reads a guard of a snapshot, which in earlier formats begins after the snapshot's last entry.
-func (g *guard) decode(d decoder, last uint64) {
-	if d.format < 10 {
-		g.late = true
-		g.restart(last)
-		return
-	}
-	g.numbers().Decode(d.Decoder)
+// Decode reads the guard of a snapshot.
+func (g *Guard) Decode(d *state.Decoder) {
+	g.numbers().Decode(d)
 	g.late = d.Flag()
 	for range d.Count() {
 		if d.Err() != nil {
 			return
 		}
 		c := new(cohort)
-		c.numbers().Decode(d.Decoder)
+		c.numbers().Decode(d)
 		if n := len(g.cohorts); n > 0 && g.cohorts[n-1].number >= c.number {
 			d.Fail(errors.New("the cohorts of a guard are not in order"))
 		}
 		g.cohorts = append(g.cohorts, c)
 	}
 	if d.Flag() {
-		g.alarm = &alarm{check: d.String(), detail: d.String(), time: int64(d.Uint64()), entry: d.Uint64(), version: d.Uint64()}
+		g.Alarm = &api.Alarm{Check: d.String(), Detail: d.String(), Time: time.Unix(0, int64(d.Uint64())).UTC(), Entry: d.Uint64(), Version: d.Uint64()}
 	}
 }

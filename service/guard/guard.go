@@ -1,7 +1,13 @@
-package decision
+// Package guard watches whether the policy of a placement fails: a test of what it earns that may be looked at any time, and
+// signs that its predictions are unsound.
+//
+//	guard.go      what it earns, in cohorts and periods, and the alarm
+//	codec.go      the guard in a snapshot
+//	soundness.go  its predictions, since the process began
+package guard
 
 import (
-	"context"
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -9,11 +15,10 @@ import (
 
 	"vitrine/internal/confseq"
 	"vitrine/service/api"
-	"vitrine/service/eventlog"
 	"vitrine/service/offer"
 )
 
-// guard watches what a placement earns a decision: against its uniformly drawn sets, the baselines that were shown in
+// Guard watches what a placement earns a decision: against its uniformly drawn sets, the baselines that were shown in
 // the mode shadow, its own first week, and its predictions. The tests may be looked at any time: see [confseq.Mean].
 //
 // Outcomes that are reported come before expiries, so decisions do not close in their order, and sales would come
@@ -23,19 +28,21 @@ import (
 // The sums begin again with each period, so that a late decline does not hide behind good months. The error of all
 // tests in all periods sums to guardError: a test has a quarter of it, and of this 1/(j(j+1)) in period j. Period 0 is
 // the learner's apprenticeship, and is not tested.
-type guard struct {
+type Guard struct {
+	Watch Watch
+	Alarm *api.Alarm // without its fallback; nil if there is none
+	Entry uint64     // the last one before the period
+
 	since  uint64 // later entries are watched
 	period uint64
-	start  int64  // of the period, a time
-	begun  int64  // of period 1
-	entry  uint64 // the last one before the period
+	start  int64 // of the period, a time
+	begun  int64 // of period 1
 
 	sums                  // of the period
 	first    confseq.Mean // earned in the first week
 	baseline confseq.Mean // what the caller's sets earned, in all periods
 	cohorts  []*cohort    // the oldest first
-	alarm    *alarm
-	late     bool // whether it began with a snapshot of an earlier program, and not with the placement
+	late     bool         // whether it began with a snapshot of an earlier program, and not with the placement
 }
 
 // sums are what the decisions of a period have earned.
@@ -57,15 +64,16 @@ type cohort struct {
 	baseline  confseq.Block
 }
 
-// alarm is a test that failed. It stays until an operator clears it, or the learner begins again or rolls
-// back.
-type alarm struct {
-	check   string
-	detail  string
-	time    int64
-	entry   uint64
-	version uint64 // that decides with the fallback "version"; 0 if there is none
+// Watch says how a placement decides while a guard watches.
+type Watch struct {
+	Mode    string  // api.Learn, …
+	Explore string  // api.BySets, …
+	Share   float64 // of sets drawn by chance, in the mode explore
+	Window  time.Duration
 }
+
+// Cohort is the length of a cohort in nanoseconds.
+func (w *Watch) Cohort() int64 { return max(int64(w.Window)/cohortShare, 1) }
 
 const (
 	guardError     = 0.01
@@ -78,60 +86,51 @@ const (
 	mostRatio      = 1.25
 )
 
-// restart forgets the sums. What is watched comes after an entry.
-func (g *guard) restart(sequence uint64) {
-	*g = guard{since: sequence, entry: sequence, baseline: g.baseline, late: g.late}
+// Restart forgets the sums, and ends an alarm. What is watched comes after an entry.
+func (g *Guard) Restart(entry uint64) {
+	*g = Guard{Watch: g.Watch, since: entry, Entry: entry, baseline: g.baseline, late: g.late}
 }
 
-// restartGuard restarts the guard after an entry, and ends its alarm.
-func (p *placement) restartGuard(sequence uint64) {
-	p.guard.restart(sequence)
-	p.worker.substitute.Store(nil)
-}
+// Late is a guard that begins after the last entry of a snapshot that has none.
+func Late(entry uint64) Guard { return Guard{since: entry, Entry: entry, late: true} }
 
-// sameWatch reports whether the guard goes on under another configuration.
-func (c *Config) sameWatch(o *Config) bool {
-	share := func(c *Config) float64 {
-		if c.ExploreShare == nil {
-			return 0
-		}
-		return *c.ExploreShare
+// Settle leaves out two guards if one of them began with a snapshot: guards that begin after different entries have different
+// sums.
+func Settle(p, q *Guard) {
+	if p.late || q.late {
+		*p, *q = Guard{}, Guard{}
 	}
-	return c.Mode == o.Mode && c.Explore == o.Explore && share(c) == share(o) && c.window == o.window
 }
 
-// cohortOf returns the cohort of a decision, nil if it is not watched.
-func (p *placement) cohortOf(r *record) *cohort {
-	g := &p.guard
-	if r.entry <= g.since || g.alarm != nil {
+// cohortOf returns the cohort of the decision of an entry, nil if it is not watched.
+func (g *Guard) cohortOf(entry uint64, time int64) *cohort {
+	if entry <= g.since || g.Alarm != nil {
 		return nil
 	}
-	number := r.time / p.config.cohortLength()
-	at, found := slices.BinarySearchFunc(g.cohorts, number, func(c *cohort, n int64) int { return int(min(max(c.number-n, -1), 1)) })
+	number := time / g.Watch.Cohort()
+	at, found := slices.BinarySearchFunc(g.cohorts, number, func(c *cohort, n int64) int { return cmp.Compare(c.number, n) })
 	if !found {
 		g.cohorts = slices.Insert(g.cohorts, at, &cohort{number: number, earned: g.earned.Begin(), estimated: g.estimated.Begin(), baseline: g.baseline.Begin()})
 	}
 	return g.cohorts[at]
 }
 
-func (c *Config) cohortLength() int64 { return max(int64(c.window)/cohortShare, 1) }
-
-// watch adds an open decision.
-func (p *placement) watch(r *record) {
-	if c := p.cohortOf(r); c != nil {
+// Enter adds an open decision.
+func (g *Guard) Enter(entry uint64, time int64) {
+	if c := g.cohortOf(entry, time); c != nil {
 		c.open++
 	}
 }
 
-// unwatch takes a decision that has closed; o is nil if there is no round of it.
-func (p *placement) unwatch(r *record, o *offer.Closed) {
-	c := p.cohortOf(r)
+// Leave takes a decision that has closed; o is nil if there is no round of it.
+func (g *Guard) Leave(entry uint64, time int64, o *offer.Closed) {
+	c := g.cohortOf(entry, time)
 	if c == nil || c.open == 0 {
 		return
 	}
 	c.open--
 	if o != nil {
-		c.add(o, p.config)
+		c.add(o, &g.Watch)
 	}
 }
 
@@ -141,7 +140,7 @@ func (p *placement) unwatch(r *record, o *offer.Closed) {
 //
 // where A says that the policy was drawn, with probability 1 − ε, and m is what sets of the policy earned before. A centre may be
 // larger than all revenues of the round: a cohort that began before a period has the centre of more expensive sets.
-func (c *cohort) add(o *offer.Closed, config *Config) {
+func (c *cohort) add(o *offer.Closed, watch *Watch) {
 	x, bound := o.Earned(), o.Bound()
 	switch o.Mode {
 	case offer.ByPolicy:
@@ -153,51 +152,46 @@ func (c *cohort) add(o *offer.Closed, config *Config) {
 		c.estimated.Add(x, max(bound, c.estimated.Centre))
 		c.predicted += o.Expected
 	}
-	if lead, ok := config.lead(o.Mode, x, c.earned.Centre); ok {
-		share := *config.ExploreShare
-		most := max(bound, c.earned.Centre) / min(share, 1-share)
+	if lead, ok := watch.lead(o, c.earned.Centre); ok {
+		most := max(bound, c.earned.Centre) / min(watch.Share, 1-watch.Share)
 		c.lead.Add(lead, most)
 	}
 }
 
-// lead returns D of a round that the guard watches, around a centre: see cohort.add.
-func (p *placement) lead(c *offer.Closed, centre float64) (lead float64, ok bool) {
-	if c.Entry <= p.guard.since {
+// Lead returns D of a round, with the centre m. ok is false unless the round is watched and sets are drawn by chance.
+func (g *Guard) Lead(c *offer.Closed, m float64) (lead float64, ok bool) {
+	if c.Entry <= g.since {
 		return 0, false
 	}
-	return p.config.lead(c.Mode, c.Earned(), centre)
+	return g.Watch.lead(c, m)
 }
 
-// lead returns D of a round that earned x, with the centre m. ok is false unless sets are drawn by chance.
-func (c *Config) lead(mode uint8, x, m float64) (lead float64, ok bool) {
-	share := c.ExploreShare
-	if c.Mode != api.Explore || c.Explore == api.BySlots || *share >= 1 {
+func (w *Watch) lead(c *offer.Closed, m float64) (lead float64, ok bool) {
+	if w.Mode != api.Explore || w.Explore == api.BySlots || w.Share >= 1 {
 		return 0, false
 	}
-	switch mode {
+	switch c.Mode {
 	case offer.ByPolicy:
-		return (x - m) / (1 - *share), true
+		return (c.Earned() - m) / (1 - w.Share), true
 	case offer.ByChance:
-		return -(x - m) / *share, true
+		return -(c.Earned() - m) / w.Share, true
 	}
 	return 0, false
 }
 
-// advance adds the cohorts that are complete by a time, and tests what they earned. It reports a new alarm.
-func (p *placement) advance(now int64, sequence uint64) bool {
-	g := &p.guard
-	length := p.config.cohortLength()
-	for len(g.cohorts) > 0 && g.alarm == nil {
+// Advance adds the cohorts that are complete by a time, and tests what they earned. It reports a new alarm.
+func (g *Guard) Advance(now int64, entry uint64) bool {
+	length := g.Watch.Cohort()
+	for len(g.cohorts) > 0 && g.Alarm == nil {
 		c := g.cohorts[0]
 		if c.open > 0 || c.number >= now/length {
 			return false
 		}
 		g.cohorts = slices.Delete(g.cohorts, 0, 1)
-		g.take(c, c.number*length, sequence)
+		g.take(c, c.number*length, entry)
 		if check, detail := g.test(); check != "" {
-			g.alarm = &alarm{check: check, detail: detail, time: now, entry: sequence, version: p.lastGood()}
+			g.Alarm = &api.Alarm{Check: check, Detail: detail, Time: time.Unix(0, now).UTC(), Entry: entry}
 			g.cohorts = nil
-			p.fallBack()
 			return true
 		}
 	}
@@ -205,14 +199,14 @@ func (p *placement) advance(now int64, sequence uint64) bool {
 }
 
 // take adds a cohort that began at a time, and begins the next period if this one is over.
-func (g *guard) take(c *cohort, at int64, sequence uint64) {
+func (g *Guard) take(c *cohort, at int64, entry uint64) {
 	g.baseline.Add(&c.baseline)
 	over := g.period == 0 && g.earned.N+c.earned.N > apprenticeship ||
 		g.period > 0 && g.earned.N >= minPeriodSize && at-g.start >= int64(minPeriod) ||
 		g.period > 0 && g.start-g.begun < int64(firstWeek) && at-g.begun >= int64(firstWeek)
 	if over {
 		g.period++
-		g.sums, g.start, g.entry = sums{}, at, sequence
+		g.sums, g.start, g.Entry = sums{}, at, entry
 		if g.period == 1 {
 			g.begun = at
 		}
@@ -227,7 +221,7 @@ func (g *guard) take(c *cohort, at int64, sequence uint64) {
 }
 
 // checks are the tests of the guard in the present period.
-func (g *guard) checks() (all []api.GuardCheck) {
+func (g *Guard) checks() (all []api.GuardCheck) {
 	if g.period == 0 {
 		return nil
 	}
@@ -260,7 +254,7 @@ func (g *guard) checks() (all []api.GuardCheck) {
 func finite(v float64) float64 { return min(max(v, -math.MaxFloat64), math.MaxFloat64) }
 
 // test returns the first check that fails, and what is wrong.
-func (g *guard) test() (check, detail string) {
+func (g *Guard) test() (check, detail string) {
 	for _, c := range g.checks() {
 		switch {
 		case c.Name == "predictions" && (c.High < leastRatio || c.Low > mostRatio):
@@ -277,68 +271,13 @@ func (g *guard) test() (check, detail string) {
 	return "", ""
 }
 
-// lastGood returns the version that decides after an alarm: the last one of the learner from before the period in which
-// the test failed, or else its oldest one; 0 if it has none.
-func (p *placement) lastGood() (number uint64) {
-	for _, v := range p.versions {
-		if v.learner == p.worker && (number == 0 || v.number <= p.guard.entry) {
-			number = v.number
-		}
-	}
-	return number
-}
-
-// fallsBack returns what decides instead of the policy: "" unless there is an alarm and a fallback.
-func (p *placement) fallsBack() string {
-	if p.guard.alarm == nil {
-		return ""
-	}
-	return p.config.Fallback
-}
-
-// fallBack has the learner make the policy of the last good version, if it is needed.
-func (p *placement) fallBack() {
-	if p.fallsBack() != api.FallbackVersion || p.guard.alarm.version == 0 {
-		return
-	}
-	version := p.guard.alarm.version
-	p.worker.send(task{what: toCall, call: func(w *worker) { w.recallPolicy(version) }})
-}
-
-// recallPolicy makes the policy of a kept version the substitute of the current one.
-func (w *worker) recallPolicy(version uint64) {
-	k := stateOf(w.kept, version)
-	if k == nil {
-		return
-	}
-	_, _ = safely(func() error {
-		l, err := w.restored(k.data)
-		if err == nil {
-			w.substitute.Store(&published{l.Policy(), version})
-		}
-		return err
-	})
-}
-
-// ClearAlarm ends a placement's alarm: its policy decides again, and the guard begins again. Without an alarm
-// nothing changes. Errors are ErrNotFound, ErrStopped and that of ctx.
-func (e *Engine) ClearAlarm(ctx context.Context, name string, now int64) error {
-	return e.about(ctx, name, now, func(p *placement) (eventlog.Body, error) {
-		if p.guard.alarm == nil {
-			return nil, nil
-		}
-		return new(eventlog.AlarmCleared), nil
-	})
-}
-
-// report returns the guard's state for the statistics.
-func (p *placement) guardReport() *api.Guard {
-	g := &p.guard
+// Report returns the guard for the statistics. fallback is what decides while there is an alarm, "" for the policy.
+func (g *Guard) Report(fallback string) *api.Guard {
 	r := &api.Guard{Period: g.period, Decisions: g.earned.N, Checks: g.checks()}
-	if a := g.alarm; a != nil {
-		r.Alarm = &api.Alarm{Check: a.check, Detail: a.detail, Time: time.Unix(0, a.time).UTC(), Entry: a.entry, Fallback: p.fallsBack()}
-		if r.Alarm.Fallback == api.FallbackVersion {
-			r.Alarm.Version = a.version
+	if g.Alarm != nil {
+		r.Alarm = new(*g.Alarm)
+		if r.Alarm.Fallback = fallback; fallback != api.FallbackVersion {
+			r.Alarm.Version = 0
 		}
 	}
 	return r
