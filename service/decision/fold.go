@@ -25,6 +25,7 @@ type fold struct {
 	beginAgain bool              // learners whose saved state cannot be read
 	placements map[string]*placement
 	decisions  index     // the remembered decisions of all placements
+	offers     offers    // of the last of them
 	evicted    evictions // of those that are not
 	workers    sync.WaitGroup
 	log        Log          // from which second learners learn; nil in audits
@@ -340,6 +341,9 @@ func (s *fold) offer(p *placement, sequence uint64, time int64, offered *eventlo
 		p.experiment.enter(r, o)
 	}
 	p.pace.add(time, r.size())
+	if o.Decoded && !s.isAudit() {
+		s.offers.add(sequence, o)
+	}
 	s.forget(p)
 	return nil
 }
@@ -433,6 +437,7 @@ func (s *fold) shelve(r *record) {
 	} else {
 		r.rare = nil
 	}
+	s.offers.drop(r.entry)
 	r.placement.closed.push(r)
 	s.forget(r.placement)
 }

@@ -202,9 +202,15 @@ func (e *Engine) follow(ctx context.Context) bool {
 			b.reset()
 			p.done <- p.propose(b)
 		case f := <-incoming:
-			if err := e.take(reading, f); err != nil {
-				e.failure = err
-				return false
+			for more := len(incoming); ; more-- {
+				if err := e.take(reading, f); err != nil {
+					e.failure = err
+					return false
+				}
+				if more == 0 || reading.Err() != nil {
+					break
+				}
+				f = <-incoming
 			}
 			e.look()
 		case l := <-e.lead:

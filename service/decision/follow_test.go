@@ -243,7 +243,7 @@ func TestFollowerStops(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	first := follower(t, decision.Options{Store: store, Build: buildToy})
+	first := follower(t, decision.Options{Store: store, Build: buildToy, Snapshot: snapshot(t, e)}) // without the offers
 	second := follower(t, decision.Options{Store: store.Store, Build: buildToy})
 	reach(t, first, 3)
 	store.is.Store(true)
@@ -297,7 +297,7 @@ func TestFollowerEndsWithoutItsLog(t *testing.T) {
 	if _, err := e.Decide(t.Context(), "home", stock("a", 2), 1); err != nil {
 		t.Fatal(err)
 	}
-	o := decision.Options{Store: store, Build: buildToy}
+	o := decision.Options{Store: store, Build: buildToy, Snapshot: snapshot(t, e)} // without the offer, which must be read
 	first, second := follower(t, o), follower(t, o)
 	reach(t, first, 2)
 	reach(t, second, 2)

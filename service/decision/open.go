@@ -154,6 +154,9 @@ func (e *Engine) closed(ctx context.Context, event *eventlog.Event) (*offer.Offe
 	if r == nil {
 		return nil, nil
 	}
+	if o := e.state.offers.of(r.entry); o != nil {
+		return o, nil
+	}
 	o, err := r.read(ctx, e.store)
 	if err != nil {
 		err = fmt.Errorf("entry %d: %w", e.state.position.Sequence+1, err)

@@ -122,7 +122,7 @@ func (e *Engine) late(name string, now int64) (late []*found, over bool) {
 		if !r.isLate(now) || len(late) == maxExpiry {
 			break
 		}
-		late = append(late, &found{record: r, was: *r})
+		late = append(late, &found{record: r, was: *r, offer: e.state.offers.of(r.entry)})
 	}
 	return late, p.open.bytes > p.config.Memory
 }
@@ -135,8 +135,7 @@ func (e *Engine) readAhead(ctx context.Context, late []*found) ([]*found, error)
 		if f.was.status == deferred {
 			continue
 		}
-		var err error
-		if f.offer, err = f.was.read(ctx, e.store); err != nil && !errors.Is(err, eventlog.ErrRemoved) {
+		if err := f.read(ctx, e.store); err != nil && !errors.Is(err, eventlog.ErrRemoved) {
 			return nil, err
 		}
 		if f.offer != nil {

@@ -17,7 +17,15 @@ import (
 type found struct {
 	record *record // its mutable fields belong to the writer
 	was    record
-	offer  *offer.Offer // nil if the log no longer has it
+	offer  *offer.Offer // nil if it was not read, or the log no longer has it
+}
+
+// read reads the offer, unless it is known.
+func (f *found) read(ctx context.Context, log eventlog.Reader) (err error) {
+	if f.offer == nil {
+		f.offer, err = f.was.read(ctx, log)
+	}
+	return err
 }
 
 // lookUp returns a remembered decision, or nil.
@@ -28,7 +36,7 @@ func (e *Engine) lookUp(placement, id string) *found {
 	if r == nil {
 		return nil
 	}
-	return &found{record: r, was: *r}
+	return &found{record: r, was: *r, offer: e.state.offers.of(r.entry)}
 }
 
 // recallNow is recall with all decisions that the log has now: one that is not there is looked for again when the state has
@@ -51,8 +59,8 @@ func (e *Engine) recall(ctx context.Context, placement, id string) (*found, erro
 		if f == nil {
 			return nil, nil
 		}
-		var err error
-		if f.offer, err = f.was.read(ctx, e.store); !errors.Is(err, eventlog.ErrRemoved) {
+		err := f.read(ctx, e.store)
+		if !errors.Is(err, eventlog.ErrRemoved) {
 			return f, err
 		}
 		if !f.was.status.waits() {

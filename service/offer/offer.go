@@ -30,12 +30,13 @@ var ByNames = map[uint8]string{ByPolicy: "policy", ByChance: "chance", ByBaselin
 type Offer struct {
 	*eventlog.Offered
 	Estimates
+	Decoded bool // from an entry, so that its memory is its own
 }
 
-// Of decodes the answer of an offer.
+// Of decodes the answer of an offer that was decoded.
 func Of(o *eventlog.Offered) (*Offer, error) {
 	e, err := Decode(o.Answer, len(o.Shown))
-	return &Offer{o, e}, err
+	return &Offer{o, e, true}, err
 }
 
 // Check reports an offer that a placement cannot have made whose rows have a width and that shows at most maxSize items.

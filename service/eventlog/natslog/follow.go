@@ -65,7 +65,7 @@ func (s *Store) follow(ctx context.Context, next uint64, yield func([]byte) bool
 				break
 			}
 			s.memory.note(m.sequence, f)
-			s.see(m, &f)
+			s.see(m, &f, c.end)
 			at = m.sequence + 1
 			for ; next < f.Next(); next++ {
 				if !yield(f.Entries[next-f.First]) {
@@ -85,14 +85,14 @@ func wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// see moves the end of a log that another process writes past a frame.
-func (s *Store) see(m message, f *eventlog.Frame) {
+// see moves the end of a log that another process writes past a frame, which ends at a position.
+func (s *Store) see(m message, f *eventlog.Frame, end eventlog.Position) {
 	now := time.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.leads && m.sequence > s.end.message {
 		s.end.message, s.end.epoch = m.sequence, f.Epoch
-		s.end.advance(f)
+		s.end.move(end)
 	}
 	if m.isLast {
 		s.synced = synced{f.Next() - 1, now}

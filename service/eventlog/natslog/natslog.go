@@ -99,9 +99,10 @@ func (t tail) frame(entries [][]byte) eventlog.Frame {
 }
 
 // advance moves the end past a frame.
-func (t *tail) advance(f *eventlog.Frame) {
-	p := f.End()
-	t.next, t.log, t.hash = p.Sequence+1, p.Log, p.Hash
+func (t *tail) advance(f *eventlog.Frame) { t.move(f.End()) }
+
+func (t *tail) move(to eventlog.Position) {
+	t.next, t.log, t.hash = to.Sequence+1, to.Log, to.Hash
 }
 
 var (
