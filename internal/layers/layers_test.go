@@ -21,10 +21,10 @@ import (
 var table = [][]string{
 	{"service/api", "service/budget", "service/desk", "docs/algorithms", "paper/experiments", "internal/decompress", "internal/fields", "internal/flock", "internal/freeport", "internal/hint", "internal/kernel", "internal/layers", "internal/option", "internal/panics", "internal/portable", "internal/replace", "internal/scratch", "internal/state", "internal/stream", "internal/strict"},
 	{".", "utility", "service/client", "service/eventlog", "service/report", "internal/confseq", "internal/gram", "internal/settings", "internal/sparse"},
-	{"assortment", "choice", "mle", "env", "service/eventlog/memlog", "service/eventlog/natslog", "service/variants", "internal/text"},
+	{"assortment", "choice", "mle", "env", "service/eventlog/memlog", "service/eventlog/natslog", "internal/text"},
 	{"offpolicy", "internal/search", "service/feature"},
 	{"bandit", "service/catalogue", "paper/camera", "paper/geometry", "paper/imdb", "service/demo", "service/load", "service/offer"},
-	{"experiment", "internal/policy", "paper/tractability", "service/guard", "service/tally"},
+	{"experiment", "internal/policy", "paper/tractability", "service/guard", "service/tally", "service/variants"},
 	{"tune", "paper/theory", "service/decision"},
 	{"bench/rounds", "config", "figure", "service/personalizer", "service/records"},
 	{"service/server"},

@@ -162,7 +162,10 @@ func (e *Engine) view(name string) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	v := view{placement: p, config: p.config, changed: p.changed, worker: p.worker, items: e.state.itemsOf(p), fallback: p.fallsBack(), follows: e.follows.Load(), replica: e.replica, routes: p.routing()}
+	v := view{placement: p, config: p.config, changed: p.changed, worker: p.worker, items: e.state.itemsOf(p), fallback: p.fallsBack(), follows: e.follows.Load(), replica: e.replica}
+	if x := p.experiment; x != nil {
+		v.routes, v.challengers = x.Routes, x.workers
+	}
 	return v, nil
 }
 

@@ -157,7 +157,9 @@ func (e *Engine) Explain(ctx context.Context, placement, id string) (*api.Explan
 	o, whole := e.recent.complete(v.placement, f.offer)
 	w := v.worker
 	if v.routes != nil {
-		w = cmp.Or(v.routes.learnerOf(o.Variant), w)
+		if class := v.routes.ClassOf(o.Variant); class >= 0 && class < len(v.challengers) {
+			w = cmp.Or(v.challengers[class], w)
+		}
 	}
 	m := &matter{
 		config: v.config, answer: answerOf(placement, o), policy: w.policyOf(o.PolicyVersion), name: w.policyName(),
@@ -170,7 +172,7 @@ func (e *Engine) Explain(ctx context.Context, placement, id string) (*api.Explan
 		m.policy.policy = nil
 		m.unknown = append(m.unknown, "the utilities: the features or the learner of the placement have changed since")
 	}
-	if o.Variant != "" && (v.routes == nil || f.was.entry <= v.routes.number) {
+	if o.Variant != "" && (v.routes == nil || f.was.entry <= v.routes.Number) {
 		m.policy.policy = nil
 		m.unknown = append(m.unknown, fmt.Sprintf("the utilities: the experiment of the variant %q has ended", o.Variant))
 	}

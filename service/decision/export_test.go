@@ -91,5 +91,5 @@ func (e *Engine) Evidence(placement string) (log float64, sums []variants.Earned
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	x := e.state.placements[placement].experiment
-	return x.ratio.Log, append([]variants.Earned{}, x.results.Variants...), x.table
+	return x.Ratio.Log, append([]variants.Earned{}, x.Results.Variants...), x.Table
 }

@@ -15,6 +15,7 @@ import (
 	"vitrine/service/feature"
 	"vitrine/service/offer"
 	"vitrine/service/tally"
+	"vitrine/service/variants"
 )
 
 // fold is the state: the fold of the log's entries. It has one writer.
@@ -71,7 +72,7 @@ func (s *fold) apply(entry []byte, e *eventlog.Event, o *offer.Offer) error {
 	if p := s.placements[e.Placement]; p != nil {
 		s.restock(p)
 		if p.experiment != nil {
-			p.experiment.advance(e.Time, p.guard.Watch.Cohort())
+			p.experiment.Advance(e.Time, p.guard.Watch.Cohort())
 		}
 		if p.advance(e.Time, next.Sequence) {
 			s.alarmed = append(s.alarmed, p)
@@ -319,7 +320,7 @@ func (s *fold) offer(p *placement, sequence uint64, time int64, offered *eventlo
 	if err != nil {
 		return err
 	}
-	if err := p.routing().check(o); err != nil {
+	if err := p.routing().Check(o); err != nil {
 		return err
 	}
 	if before != nil { // whoever wrote this had forgotten it
@@ -338,7 +339,7 @@ func (s *fold) offer(p *placement, sequence uint64, time int64, offered *eventlo
 	}
 	p.tally.Offered(sequence, time, o)
 	if p.experiment != nil {
-		p.experiment.enter(r, o)
+		r.first = p.experiment.Enter(sequence, time, p.guard.Watch.Cohort(), o)
 	}
 	p.pace.add(time, r.size())
 	if o.Decoded && !s.isAudit() {
@@ -394,7 +395,7 @@ func (s *fold) close(sequence uint64, r *record, o *offer.Offer, to status, choi
 	}
 	p.tally.Closed(r.time, to == chosen, c, p.guard.Lead, tally.MaxItems(p.config.Memory))
 	if p.experiment != nil {
-		p.experiment.leave(r, c)
+		p.experiment.Leave(r.entry, r.time, p.guard.Watch.Cohort(), r.first, c)
 	}
 	if own {
 		p.guard.Leave(r.entry, r.time, c)
@@ -425,7 +426,7 @@ func (s *fold) abandon(r *record, to status) {
 	r.placement.tally.Abandoned(r.time, to == evicted)
 	r.placement.guard.Leave(r.entry, r.time, nil)
 	if e := r.placement.experiment; e != nil {
-		e.leave(r, nil)
+		e.Leave(r.entry, r.time, r.placement.guard.Watch.Cohort(), r.first, nil)
 	}
 	s.shelve(r)
 }
@@ -491,7 +492,7 @@ func (s *fold) charge(c *Config, others ...*worker) (int64, error) {
 	}
 	all := size.Learner + int64(2+c.Keep)*size.State + int64(c.Bound())
 	if c.Experiment != nil {
-		all += experimentBytes
+		all += variants.Size
 	}
 	err = c.ofVariants(func(_ int, own *Config) error {
 		size, err := s.sizeOf(own)

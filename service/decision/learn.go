@@ -17,6 +17,7 @@ import (
 	"vitrine/service/feature"
 	"vitrine/service/guard"
 	"vitrine/service/tally"
+	"vitrine/service/variants"
 )
 
 // snapshotter is a learner that can be saved. All learners of placements must be.
@@ -573,7 +574,7 @@ type frozen struct {
 	relearning             *relearning     // nil if there is no second one
 	items                  *catalogue.Frozen
 	past                   []string
-	experiment             *experiment // nil if none runs
+	experiment             *variants.Experiment // nil if none runs
 	challengers            []frozenLearner
 }
 

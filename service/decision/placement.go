@@ -10,6 +10,7 @@ import (
 	"vitrine/service/feature"
 	"vitrine/service/guard"
 	"vitrine/service/tally"
+	"vitrine/service/variants"
 )
 
 // placement is the state of a placement.
@@ -106,11 +107,12 @@ func (p *placement) learners() []*worker { return append([]*worker{p.worker}, p.
 // view is a placement at the time that a decision is computed.
 type view struct {
 	*placement
-	config  *Config
-	changed uint64
-	worker  *worker
-	items   *catalogue.Catalogue // nil if the placement that shares its own is not there
-	routes  *routes              // nil without an experiment
+	config      *Config
+	changed     uint64
+	worker      *worker
+	items       *catalogue.Catalogue // nil if the placement that shares its own is not there
+	routes      *variants.Routes     // nil without an experiment
+	challengers []*worker            // by variant
 
 	fallback string // that decides; "" for the policy
 

@@ -381,7 +381,7 @@ func (e *Engine) acceptOffer(ctx context.Context, changed uint64, entry []byte, 
 		}
 		o, err := offerOf(v.config, offered)
 		if err == nil {
-			err = v.routes.check(o)
+			err = v.routes.Check(o)
 		}
 		if err != nil { // the log would have an entry that no process can apply
 			return nil, fmt.Errorf("%w: %w", errProposal, err)

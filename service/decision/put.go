@@ -242,7 +242,7 @@ func (p *placement) change(c *Config, canonical []byte, how *Change, from uint64
 	case p.config.sameLearner(c):
 		return &eventlog.PlacementPut{Config: canonical}
 	case !how.Reset && p.adoptable(c) >= 0:
-		variant := p.experiment.name(p.adoptable(c))
+		variant := p.experiment.Name(p.adoptable(c))
 		return &eventlog.LearnerAdopted{Config: canonical, Variant: variant, Note: fmt.Sprintf("before variant %q of the experiment %q", variant, p.config.Experiment.Name)}
 	}
 	note := "before a change of " + abbreviated(p.config.learnerFields(c))

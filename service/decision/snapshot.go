@@ -218,7 +218,7 @@ func (p *placement) freeze() *frozen {
 	}
 	f.past = p.past
 	if p.experiment != nil {
-		f.experiment = p.experiment.copy()
+		f.experiment = p.experiment.Copy()
 	}
 	for _, w := range p.challengers() {
 		f.challengers = append(f.challengers, frozenLearner{frozenWorker: w.view(), of: w, began: w.began})
@@ -306,7 +306,7 @@ func (f *frozen) encode(e *state.Encoder) {
 		e.String(report)
 	}
 	if e.Flag(f.experiment != nil); f.experiment != nil {
-		f.experiment.encode(e)
+		f.experiment.Encode(e)
 		for i := range f.challengers {
 			e.Uint64(f.challengers[i].began)
 			f.challengers[i].encode(e)

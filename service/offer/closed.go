@@ -1,6 +1,9 @@
 package offer
 
-import "vitrine/service/api"
+import (
+	"vitrine/internal/state"
+	"vitrine/service/api"
+)
 
 // Closed is an offer with its outcome.
 type Closed struct {
@@ -35,4 +38,12 @@ func (c *Closed) Bound() (bound float64) {
 		bound = max(bound, Revenue(c.Revenue, int(i)))
 	}
 	return bound
+}
+
+// Groups adds the fields of groups to those of a snapshot.
+func Groups(n *state.Numbers, list []api.Group) {
+	for i := range list {
+		n.Integers(&list[i].Rounds, &list[i].Purchases)
+		n.Floats(&list[i].Revenue, &list[i].Squares)
+	}
 }

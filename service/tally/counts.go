@@ -108,7 +108,7 @@ func (c *Counts) Numbers(format int) (n state.Numbers) {
 	n.Integers(&c.Offered, &c.Chosen, &c.Expired, &c.Stale, &c.Chance)
 	comparison(&n, &c.Shadow)
 	n.Floats(&c.Calibration.Revenue, &c.Calibration.Predicted)
-	Groups(&n, c.Arms[:])
+	offer.Groups(&n, c.Arms[:])
 	for i := range c.Calibration.Bins {
 		b := &c.Calibration.Bins[i]
 		n.Integers(&b.Rounds, &b.Purchases)

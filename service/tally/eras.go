@@ -7,6 +7,7 @@ import (
 
 	"vitrine/internal/state"
 	"vitrine/service/api"
+	"vitrine/service/offer"
 )
 
 // Eras are the last times in which a placement decided in one way, the oldest first. A decision belongs to the era in which it
@@ -70,7 +71,7 @@ func (e *era) numbers() (n state.Numbers) {
 	n.Integers(&e.entry, &e.decisions)
 	n.Times(&e.time)
 	comparison(&n, &e.shadow)
-	Groups(&n, e.groups[:])
+	offer.Groups(&n, e.groups[:])
 	return n
 }
 

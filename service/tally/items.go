@@ -170,7 +170,7 @@ func (s *Sold) decode(d *state.Decoder) {
 func (s *span) numbers() (n state.Numbers) {
 	n.Integers(&s.decisions, &s.estimated)
 	n.Floats(&s.earned, &s.predicted)
-	Groups(&n, s.arms[:])
+	offer.Groups(&n, s.arms[:])
 	return n
 }
 

@@ -283,7 +283,7 @@ func (b *bucket) numbers() (n state.Numbers) {
 	n.Integers(&b.level, &b.offered, &b.abandoned, &b.leads)
 	n.Times(&b.start)
 	n.Floats(&b.lead, &b.squares)
-	Groups(&n, b.arms[:])
+	offer.Groups(&n, b.arms[:])
 	return n
 }
 

@@ -79,14 +79,6 @@ func Settle(p, q *Tally) {
 	}
 }
 
-// Groups adds the fields of groups to those of a snapshot.
-func Groups(n *state.Numbers, list []api.Group) {
-	for i := range list {
-		n.Integers(&list[i].Rounds, &list[i].Purchases)
-		n.Floats(&list[i].Revenue, &list[i].Squares)
-	}
-}
-
 func comparison(n *state.Numbers, c *api.Comparison) {
 	n.Integers(&c.Rounds, &c.Agreements, &c.Estimated)
 	n.Floats(&c.Policy, &c.Baseline)

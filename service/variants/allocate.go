@@ -1,8 +1,13 @@
-// Package variants divides units among the variants of an experiment, and compares what the variants earn.
+// Package variants has the experiments of placements: it divides units among the variants, and compares what these earn.
 //
-//	allocate.go  units → buckets → variants
-//	results.go   what the variants earn, and the differences, as confidence sequences
-//	ratio.go     whether the units are divided as they should be
+//	check.go       what an experiment compares
+//	allocate.go    units → buckets → variants
+//	routes.go      which variant a unit is shown
+//	results.go     what the variants earn, and the differences, as confidence sequences
+//	ratio.go       whether the units are divided as they should be
+//	experiment.go  the state of an experiment: cohorts of decisions → results
+//	report.go      what it has found, and the stop rule
+//	codec.go       the state in a snapshot
 package variants
 
 import (

@@ -1,17 +1,15 @@
-package decision
+package variants
 
 import (
 	"fmt"
-
-	"github.com/go-json-experiment/json"
+	"time"
 
 	"vitrine/service/api"
-	"vitrine/service/variants"
 )
 
 // mean returns the revenue a decision of a class, the zero interval without decisions.
-func (e *experiment) mean(class int) (i api.Interval) {
-	r, v := e.results, class
+func (e *Experiment) mean(class int) (i api.Interval) {
+	r, v := e.Results, class
 	if class == len(e.shares) {
 		r, v = e.held, 0
 	}
@@ -24,18 +22,18 @@ func (e *experiment) mean(class int) (i api.Interval) {
 }
 
 // difference returns what a variant earns a decision above the control. All differences share the error.
-func (e *experiment) difference(v int) (i api.Interval, ok bool) {
-	low, estimate, high, ok := e.results.Difference(v, experimentError/float64(len(e.shares)-1))
+func (e *Experiment) difference(v int) (i api.Interval, ok bool) {
+	low, estimate, high, ok := e.Results.Difference(v, experimentError/float64(len(e.shares)-1))
 	if !ok {
 		return i, false
 	}
-	most := e.results.Mean.Bound
+	most := e.Results.Mean.Bound
 	return api.Interval{Low: max(low, -most), Estimate: estimate, High: min(high, most)}, true
 }
 
 // point is the state at a time.
-func (e *experiment) point(at int64) point {
-	p := point{time: at, decisions: e.results.Mean.N}
+func (e *Experiment) point(at int64) point {
+	p := point{time: at, decisions: e.Results.Mean.N}
 	for v := range e.shares {
 		difference, _ := e.difference(v)
 		p.means, p.differences = append(p.means, e.mean(v)), append(p.differences, difference)
@@ -43,17 +41,16 @@ func (e *experiment) point(at int64) point {
 	return p
 }
 
-// report returns what the experiment has found. What the learners have learned is left out, because it is not part of
-// the state.
-func (e *experiment) report() *api.ExperimentReport {
-	d := e.design
+// Report returns what the experiment has found. What the learners are and have learned is left out.
+func (e *Experiment) Report() *api.ExperimentReport {
+	d := e.Design
 	r := &api.ExperimentReport{
-		Name: d.Name, Number: e.number, Begun: *timeOf(e.begun), Control: d.Control, Learn: d.Learn, Worth: d.Worth, Holdout: d.Holdout,
-		Decisions: e.results.Mean.N, Phases: []api.Phase{}, Points: []api.ReportPoint{},
-		Ratio: api.Ratio{P: e.ratio.P(), Mismatch: e.ratio.P() < ratioError},
+		Name: d.Name, Number: e.Number, Begun: timeOf(e.begun), Control: d.Control, Learn: d.Learn, Worth: d.Worth, Holdout: d.Holdout,
+		Decisions: e.Results.Mean.N, Phases: []api.Phase{}, Points: []api.ReportPoint{},
+		Ratio: api.Ratio{P: e.Ratio.P(), Mismatch: e.Ratio.P() < ratioError},
 	}
 	for class := range e.groups {
-		v := api.VariantReport{Name: e.name(class), Show: e.show(class), Asked: e.asked[class], Units: e.units[class], Group: e.groups[class], Share: d.Holdout}
+		v := api.VariantReport{Name: e.Name(class), Show: e.Show(class), Asked: e.asked[class], Units: e.units[class], Group: e.groups[class], Share: d.Holdout}
 		v.Mean = e.mean(class)
 		r.Ratio.Units += e.units[class]
 		if class == len(e.shares) {
@@ -66,18 +63,13 @@ func (e *experiment) report() *api.ExperimentReport {
 		if difference, ok := e.difference(class); ok {
 			v.Difference = &difference
 		}
-		if w := e.workers[class]; w != nil {
-			v.Learner = &api.LearnerReport{Policy: w.config.Policy, Own: true}
-		} else if v.Show == api.ShowPolicy {
-			v.Learner = &api.LearnerReport{Policy: e.owner.config.Policy}
-		}
 		r.Variants = append(r.Variants, v)
 	}
 	for _, p := range e.phases {
-		r.Phases = append(r.Phases, api.Phase{Entry: p.entry, Time: *timeOf(p.time), Shares: p.shares, Holdout: float64(p.holdout) / variants.Buckets, Moved: float64(p.moved) / variants.Buckets})
+		r.Phases = append(r.Phases, api.Phase{Entry: p.entry, Time: timeOf(p.time), Shares: p.shares, Holdout: float64(p.holdout) / Buckets, Moved: float64(p.moved) / Buckets})
 	}
 	for _, p := range e.points {
-		r.Points = append(r.Points, api.ReportPoint{Time: *timeOf(p.time), Decisions: p.decisions, Means: p.means, Differences: p.differences})
+		r.Points = append(r.Points, api.ReportPoint{Time: timeOf(p.time), Decisions: p.decisions, Means: p.means, Differences: p.differences})
 	}
 	r.Verdict = verdict(r)
 	return r
@@ -126,35 +118,4 @@ func verdict(r *api.ExperimentReport) api.Verdict {
 	return api.Verdict{Rule: api.KeepGoing, Reason: fmt.Sprintf("no gain is certain yet: %q earns between %.3g and %.3g a decision more than %q", likely.Name, likely.Difference.Low, likely.Difference.High, r.Control)}
 }
 
-// Experiments returns the experiment of a placement, if one runs, and those that have ended.
-func (e *Engine) Experiments(name string) (*api.Experiments, error) {
-	e.mu.RLock()
-	defer e.mu.RUnlock()
-	p, err := e.state.named(name)
-	if err != nil {
-		return nil, err
-	}
-	all := &api.Experiments{Placement: name, Past: make([]api.ExperimentReport, len(p.past))}
-	for i, text := range p.past {
-		if err := json.Unmarshal([]byte(text), &all.Past[i]); err != nil {
-			return nil, fmt.Errorf("placement %q: the report of an experiment: %w", name, err)
-		}
-	}
-	if p.experiment == nil {
-		return all, nil
-	}
-	all.Experiment = p.experiment.report()
-	for i := range all.Experiment.Variants {
-		v, w := &all.Experiment.Variants[i], p.experiment.workers[i]
-		if v.Learner == nil {
-			continue
-		}
-		if w == nil {
-			w = p.worker
-		}
-		seen := w.seen.Load()
-		v.Learner.Learned, v.Learner.Skipped, v.Learner.Broken, v.Learner.Problem = seen.observed, seen.skipped, seen.broken, seen.problem
-		v.Learner.Lag = w.given.Load() - w.done.Load()
-	}
-	return all, nil
-}
+func timeOf(t int64) time.Time { return time.Unix(0, t).UTC() }
