@@ -9,6 +9,7 @@ type Placement struct {
 	MaxItems          int            `json:"max_items,omitzero" default:"1000" minimum:"1" maximum:"1000000" doc:"the max number of items of a request"`
 	Features          []Feature      `json:"features" minItems:"1" doc:"what is known about items and users"`
 	AtMost            []Limit        `json:"at_most,omitempty" doc:"limits on how many items of each value of a category or an attribute, or of a named group, are shown"`
+	Capacity          *float64       `json:"capacity,omitempty" minimum:"0" maximum:"1e9" doc:"the spaces of the items shown sum to at most this: a number with at most 6 decimals. It does not go together with slots. If it is below the space of every item, nothing is shown"`
 	Policy            map[string]any `json:"policy,omitzero" doc:"name, and its settings: see vitrine list policies. In an answer, all of them; if left out, the default policy"`
 	Rounds            int            `json:"rounds,omitzero" default:"100000" minimum:"1" doc:"T, the horizon in decisions, for policies that have one"`
 	Seed              uint64         `json:"seed" required:"false" doc:"the seed of all random draws"`

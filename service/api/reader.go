@@ -24,9 +24,9 @@ type RequestReader struct {
 	reader
 	out      Request
 	maxItems int
-	items    []Item // reused, as values and revenues are
+	items    []Item // reused, as values and optional numbers are
 	values   Values
-	revenues []float64
+	optional []float64
 
 	request, item, limit, slot keys
 	features, user             keys
@@ -34,9 +34,9 @@ type RequestReader struct {
 
 // Read reads the JSON of a request with at most maxItems elements in each list:
 //
-//	{"decision_id": "abc", "items": [{"id": "sku1", "features": {"price": 1.2, "brand": "acme"}, "revenue": 2.5}, …],
+//	{"decision_id": "abc", "items": [{"id": "sku1", "features": {"price": 1.2, "brand": "acme"}, "revenue": 2.5, "space": 2}, …],
 //	 "user": {…}, "size": 2, "include": ["sku1"], "exclude": ["sku2"],
-//	 "at_most": [{"items": ["sku3", "sku4"], "most": 1}, {"feature": "brand", "most": 2}], "baseline": ["sku1"], "unit": "shopper-7", "defer": true,
+//	 "at_most": [{"items": ["sku3", "sku4"], "most": 1}, {"feature": "brand", "most": 2}], "capacity": 2.5, "baseline": ["sku1"], "unit": "shopper-7", "defer": true,
 //	 "candidates": ["sku7"], "filter": "price < 3", "strict": true, "payload": true}
 //
 // Unknown keys, duplicate keys, wrong types and longer lists are errors, of type *[FieldError]. The
@@ -52,8 +52,8 @@ func (p *RequestReader) Read(text []byte, maxItems int) (*Request, error) {
 
 func (p *RequestReader) begin(text []byte, maxItems int) {
 	if p.request.names == nil {
-		p.request = keysOf("decision_id", "items", "user", "size", "include", "exclude", "at_most", "slots", "baseline", "unit", "defer", "candidates", "filter", "strict", "payload")
-		p.item = keysOf("id", "features", "revenue")
+		p.request = keysOf("decision_id", "items", "user", "size", "include", "exclude", "at_most", "capacity", "slots", "baseline", "unit", "defer", "candidates", "filter", "strict", "payload")
+		p.item = keysOf("id", "features", "revenue", "space")
 		p.limit = keysOf("items", "feature", "attribute", "group", "most")
 		p.slot = keysOf("id", "exclude")
 		p.features, p.user = anyKeys(maxNames), anyKeys(maxNames)
@@ -63,7 +63,7 @@ func (p *RequestReader) begin(text []byte, maxItems int) {
 	}
 	clear(p.items)
 	clear(p.values)
-	p.values, p.revenues = p.values[:0], p.revenues[:0]
+	p.values, p.optional = p.values[:0], p.optional[:0]
 	p.out, p.maxItems = Request{}, maxItems
 	kept := p.kept.Len()
 	p.reader = reader{in: text, steps: p.steps[:0]}
@@ -94,6 +94,8 @@ func (p *RequestReader) read() {
 			for p.list(); p.another(); {
 				r.AtMost = append(r.AtMost, p.readLimit())
 			}
+		case "capacity":
+			r.Capacity = p.given()
 		case "slots":
 			r.Slots = []Slot{}
 			for p.list(); p.another(); {
@@ -127,11 +129,18 @@ func (p *RequestReader) readItem() (item Item) {
 		case "features":
 			item.Features = p.readValues(&p.features)
 		case "revenue":
-			p.revenues = append(p.revenues, p.number())
-			item.Revenue = &p.revenues[len(p.revenues)-1]
+			item.Revenue = p.given()
+		case "space":
+			item.Space = p.given()
 		}
 	}
 	return item
+}
+
+// given reads a number that may be left out.
+func (p *RequestReader) given() *float64 {
+	p.optional = append(p.optional, p.number())
+	return &p.optional[len(p.optional)-1]
 }
 
 // another reports whether a list has another element. More than maxItems elements are an error,

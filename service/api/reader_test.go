@@ -41,7 +41,7 @@ func agree(t *testing.T, p *RequestReader, text []byte) {
 }
 
 var requests = []string{
-	`{"items":[{"id":"i","features":{"price":1,"a/b~ü":"a","t":"x y"},"revenue":2},{"id":"j","features":{"price":-3.25e-2,"a\/b~\u00fc":"\ud83d\ude00","o":{"x":[1,{"y": null}]}}}, {"revenue":3, "features":{ "t" :"\n", "price":null } , "id":"k"}],"user":{"age":3,"place":"Trier"},"size":1,"include":["i"],"exclude":["j"],"at_most":[{"feature":"a/b~ü","most":1},{"items":["i"],"most":1},{"attribute":"shop","most":2},{"most":0,"group":"sale"}],"decision_id":"x","baseline":[],"defer":true}`,
+	`{"items":[{"id":"i","features":{"price":1,"a/b~ü":"a","t":"x y"},"space":0.5,"revenue":2},{"id":"j","features":{"price":-3.25e-2,"a\/b~\u00fc":"\ud83d\ude00","o":{"x":[1,{"y": null}]}}}, {"revenue":3, "features":{ "t" :"\n", "price":null } , "id":"k"}],"user":{"age":3,"place":"Trier"},"size":1,"capacity":1.5,"include":["i"],"exclude":["j"],"at_most":[{"feature":"a/b~ü","most":1},{"items":["i"],"most":1},{"attribute":"shop","most":2},{"most":0,"group":"sale"}],"decision_id":"x","baseline":[],"defer":true}`,
 	`{"items":[]}`, `{"items":[{}]}`, `{"items":[{"features":{"price":[{"a":{"b":[1,"x",true,false,null,1e9,{}]}}]}}]}`,
 	`{"items":[{"features":{"price":[{"a":1,"\u0061":2}]}}]}`, `{"user":{"age":true}}`, `{"size":-0}`, `{"size":1e0}`, `{"size":2147483648}`,
 	`{"items":[{"features":{"price":1e999}}]}`, ` [1]`, `"x"`, "\ufeff{}", `{} x`, `{"items":[{"id":"\ud800"}]}`, `{"a":1}`, `{"items":[{"features":{"age":1}}]}`,

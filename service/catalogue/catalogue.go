@@ -427,6 +427,13 @@ func (c *Catalogue) Row(slot int32) []float64 {
 // Rows returns the columns of all items, Len×Width in row-major order. They must not be changed.
 func (c *Catalogue) Rows() []float64 { return c.rows }
 
+// Space returns the space of an item.
+func (c *Catalogue) Space(slot int32) float64 {
+	var f fields
+	f.begin(c.kept.at(slot))
+	return f.space
+}
+
 // Revenue returns the revenue of an item.
 func (c *Catalogue) Revenue(slot int32) float64 { return c.revenues[slot] }
 

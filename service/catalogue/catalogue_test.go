@@ -45,7 +45,7 @@ func draw(rng *rand.Rand, id string) *api.CatalogueItem {
 		item.Revenue = new(float64(rng.IntN(3)))
 	}
 	if rng.IntN(3) == 0 {
-		item.Space = new(rng.Float64())
+		item.Space = new(float64(rng.IntN(1000)) / 1000)
 	}
 	if rng.IntN(3) == 0 {
 		item.Groups = []string{"sale", "new"}[:1+rng.IntN(2)]
@@ -200,7 +200,7 @@ var conditions = map[string]func(*api.CatalogueItem) bool{
 	`season > "summer"`:    func(i *api.CatalogueItem) bool { return i.Attributes["season"] == "winter" },
 	`id in ["sku1","x"]`:   func(i *api.CatalogueItem) bool { return i.ID == "sku1" },
 	`revenue < 1 and true`: func(i *api.CatalogueItem) bool { return i.Revenue != nil && *i.Revenue < 1 },
-	`space > 0.5`:          func(i *api.CatalogueItem) bool { return i.Space != nil && *i.Space > 0.5 },
+	`space > 0.5`:          func(i *api.CatalogueItem) bool { return i.Space == nil || *i.Space > 0.5 },
 	`rating > 2`: func(i *api.CatalogueItem) bool {
 		r, ok := i.Attributes["rating"].(float64)
 		return ok && r > 2

@@ -9,9 +9,11 @@ import (
 	"vitrine/service/api"
 )
 
-// GroupsBy says what groups items: the value of a category, that of an attribute, or whether they are in a group.
+// GroupsBy says what groups items: the value of a category, that of an attribute, whether they are in a group, or the space
+// that they take.
 type GroupsBy struct {
 	Category, Attribute, Group string // one of them
+	Space                      bool   // if none is given
 }
 
 // Groups are disjoint groups of the items.
@@ -22,6 +24,7 @@ type Groups struct {
 	mu     sync.Mutex
 	number map[api.Value]int32
 	values []api.Value // by number
+	spaces []float64   // of groups by space, the same values
 	seen   int         // of filters.touched; −1 if no item was
 }
 
@@ -33,6 +36,9 @@ func (g *Groups) Number(value string) (number int32, ok bool) {
 
 // Len returns one more than the largest number.
 func (g *Groups) Len() int { return len(g.values) }
+
+// Spaces returns the spaces of the groups, by number, of groups by space. They must not be changed.
+func (g *Groups) Spaces() []float64 { return g.spaces }
 
 // Name returns what errors call a group.
 func (g *Groups) Name(number int32) string {
@@ -82,7 +88,7 @@ func (c *Catalogue) Groups(by GroupsBy) *Groups {
 	var f fields
 	if g.seen < 0 || len(g.values) > 2*n+len(l.touched) { // most groups have no items left
 		clear(g.number)
-		g.values, g.Of = g.values[:0], make([]int32, n)
+		g.values, g.spaces, g.Of = g.values[:0], nil, make([]int32, n)
 		for slot := range int32(n) {
 			g.Of[slot] = g.find(c, slot, &f)
 		}
@@ -100,9 +106,15 @@ func (c *Catalogue) Groups(by GroupsBy) *Groups {
 
 // find returns the number of an item's group.
 func (g *Groups) find(c *Catalogue, slot int32, f *fields) int32 {
-	c.read(f, slot)
+	if g.by.Space {
+		f.begin(c.kept.at(slot))
+	} else {
+		c.read(f, slot)
+	}
 	var value api.Value
 	switch {
+	case g.by.Space:
+		value = api.Number("", f.space)
 	case g.by.Category != "":
 		value = api.Text("", c.Split().Schema().Category(&api.Item{Features: f.values}, g.by.Category))
 	case g.by.Attribute != "":
@@ -122,6 +134,9 @@ func (g *Groups) find(c *Catalogue, slot int32, f *fields) int32 {
 		number = int32(len(g.values))
 		value.Text = string(append([]byte(nil), value.Text...)) // not a part of a page
 		g.number[value], g.values = number, append(g.values, value)
+		if g.by.Space {
+			g.spaces = append(g.spaces, f.space)
+		}
 	}
 	return number
 }

@@ -50,8 +50,10 @@ func check(item *api.CatalogueItem, s *feature.Schema, field string) error {
 	if v := item.Revenue; v != nil && !(*v >= 0 && *v <= vitrine.MaxRevenue) {
 		return wrong("/revenue", "%v: must be finite, not negative and at most %v", *v, vitrine.MaxRevenue)
 	}
-	if v := item.Space; v != nil && !(*v >= 0 && !math.IsInf(*v, 0)) {
-		return wrong("/space", "%v: must be finite and not negative", *v)
+	if item.Space != nil {
+		if err := CheckSpace(field+"/space", *item.Space); err != nil {
+			return err
+		}
 	}
 	for _, t := range []struct {
 		of string

@@ -66,7 +66,7 @@ func (f *fields) begin(kept string) reader {
 	r := reader{rest: kept}
 	f.flags = r.uvarint()
 	f.readTimes(&r)
-	f.space = 0
+	f.space = DefaultSpace
 	if f.flags&hasSpace != 0 {
 		f.space = math.Float64frombits(r.fixed64())
 	}

@@ -179,7 +179,7 @@ func (f *fields) read(record string) error {
 	for range r.count() {
 		f.values = append(f.values, r.value(api.IsObject))
 	}
-	f.revenue, f.space = 1, 0
+	f.revenue, f.space = 1, DefaultSpace
 	if f.flags&hasRevenue != 0 {
 		f.revenue = math.Float64frombits(r.fixed64())
 	}

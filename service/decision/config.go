@@ -15,6 +15,7 @@ import (
 	"vitrine/bandit"
 	"vitrine/internal/policy"
 	"vitrine/service/api"
+	"vitrine/service/catalogue"
 	"vitrine/service/eventlog"
 	"vitrine/service/feature"
 	"vitrine/service/offer"
@@ -210,6 +211,11 @@ func (c *Config) check() error {
 			return api.Fieldf(field+"/items", "only requests have items: name a feature, an attribute or a group")
 		}
 		if err := checkLimit(c.AtMost[:i], l, field, c.schema); err != nil {
+			return err
+		}
+	}
+	if c.Capacity != nil {
+		if err := catalogue.CheckSpace("/capacity", *c.Capacity); err != nil {
 			return err
 		}
 	}

@@ -218,7 +218,7 @@ func (d *decider) decide(v view, r *request) (*eventlog.Offered, error) {
 	x := &vitrine.Context{Features: features, Revenue: r.revenue, Feasible: family}
 	d.estimates = offer.Estimates{Deferred: r.Defer, Note: r.note, Catalogue: r.stock.said(), Variant: to.variant, Unit: to.unit}
 	if v.config.Record == "all" {
-		d.estimates.Rules = r.logged()
+		d.estimates.Rules = r.logged(v.config)
 	}
 	sound := &v.sound
 	switch {

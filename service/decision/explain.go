@@ -116,9 +116,9 @@ func (d *decider) inline(v view, q *request) error {
 	for i := range n {
 		items[i].ID = q.id(i)
 		if values[i].ID = items[i].ID; i < len(q.items) {
-			values[i].Features = q.items[i].Features
+			items[i].Space, values[i].Features = q.Items[i].Space, q.items[i].Features
 		} else {
-			values[i].Features = slices.Clone(q.stock.items.Features(q.stock.slot(i)))
+			items[i].Space, values[i].Features = new(q.stock.items.Space(q.stock.slot(i))), slices.Clone(q.stock.items.Features(q.stock.slot(i)))
 		}
 	}
 	q.revenue = slices.Clone(q.revenue)
@@ -360,6 +360,10 @@ func (m *matter) compare(x *api.Explanation, u []float64) {
 	}
 	if m.answer.CatalogueVersion != 0 && m.request.groups == nil && len(m.request.byCatalogue(m.config)) > 0 {
 		x.Unknown = append(x.Unknown, "the next-best set and what the rules cost: a rule limits items by an attribute or a group, which the log does not have. Try the request to see them")
+		return
+	}
+	if m.request.capacity(m.config) != nil && !m.request.trial && !m.request.spaced {
+		x.Unknown = append(x.Unknown, "the next-best set and what the rules cost: a capacity bounds the spaces of the items, which the log does not have. Try the request to see them")
 		return
 	}
 	if !m.ruled {

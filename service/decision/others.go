@@ -110,6 +110,13 @@ func (v *rivals) rules() []api.RuleCost {
 	for k, l := range v.config.AtMost {
 		without(api.RuleCost{Rule: "at_most", On: l.By()}, func(_ *request, c *Config) { c.AtMost = slices.Delete(slices.Clone(c.AtMost), k, k+1) })
 	}
+	number := func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
+	if q.Capacity != nil {
+		without(api.RuleCost{Rule: "capacity", On: number(*q.Capacity)}, func(q *request, _ *Config) { q.Capacity = nil })
+	}
+	if v.config.Capacity != nil {
+		without(api.RuleCost{Rule: "capacity", On: number(*v.config.Capacity)}, func(_ *request, c *Config) { c.Capacity = nil })
+	}
 	for k, s := range q.Slots {
 		for j, id := range s.Exclude {
 			if _, ok := v.index[id]; ok {

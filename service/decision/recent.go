@@ -58,7 +58,7 @@ func (d *decider) keep(v view, r *request, o *eventlog.Offered, order []int32) {
 	if r.trial || v.config.Record == "all" || d.short != nil || n*(o.Width+1) > maxWholeNumbers {
 		return
 	}
-	w.placement, w.born, w.decision, w.number, w.rules = v.name, v.born, o.Decision, d.estimates.Number, r.logged()
+	w.placement, w.born, w.decision, w.number, w.rules = v.name, v.born, o.Decision, d.estimates.Number, r.logged(v.config)
 	w.ids = slices.Grow(w.ids[:0], n)
 	for i := range n {
 		w.ids = append(w.ids, r.id(i))

@@ -26,6 +26,7 @@ type request struct {
 	trial   bool                            // nothing of it is recorded
 	said    *offer.FromCatalogue            // of a trial, whose candidates are all its own
 	groups  map[catalogue.GroupsBy]grouping // of a trial's candidates, by the attributes and groups that rules limit
+	spaced  bool                            // of a logged request: its candidates have their spaces
 }
 
 // RequestSize bounds the bytes that a request with the given number of items takes while it is read and
@@ -68,6 +69,16 @@ func (r *request) check(c *Config, index map[string]int) error {
 			return api.Fieldf(fmt.Sprintf("/items/%d/id", i), "%q is the id of item %d too", id, j)
 		}
 		index[id] = i
+		if v := r.Items[i].Space; v != nil {
+			if err := catalogue.CheckSpace(fmt.Sprintf("/items/%d/space", i), *v); err != nil {
+				return err
+			}
+		}
+	}
+	if r.Capacity != nil {
+		if err := catalogue.CheckSpace("/capacity", *r.Capacity); err != nil {
+			return err
+		}
 	}
 	if r.Size != 0 {
 		if err := api.InRange("/size", r.Size, 1, c.MaxSize); err != nil {
@@ -146,6 +157,14 @@ func (r *request) sum() [32]byte {
 		if l.Attribute != "" || l.Group != "" {
 			b = binary.AppendUvarint(append(b, 4), uint64(i))
 			b = appendString(appendString(b, l.Attribute), l.Group)
+		}
+	}
+	if r.Capacity != nil {
+		b = appendFloat(append(b, 5), *r.Capacity)
+	}
+	for i := range r.Items {
+		if v := r.Items[i].Space; v != nil {
+			b = appendFloat(binary.AppendUvarint(append(b, 6), uint64(i)), *v)
 		}
 	}
 	*buf = b

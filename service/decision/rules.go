@@ -60,7 +60,7 @@ func (r *request) transversal(c *Config, index map[string]int) (vitrine.Constrai
 	for _, other := range []struct {
 		field string
 		has   bool
-	}{{"/size", r.Size != 0}, {"/include", r.Include != nil}, {"/at_most", len(r.AtMost)+len(c.AtMost) > 0}} {
+	}{{"/size", r.Size != 0}, {"/include", r.Include != nil}, {"/at_most", len(r.AtMost)+len(c.AtMost) > 0}, {"/capacity", r.capacity(c) != nil}} {
 		if other.has {
 			return nil, api.Fieldf(other.field, "does not go together with slots")
 		}
@@ -83,8 +83,8 @@ func (r *request) transversal(c *Config, index map[string]int) (vitrine.Constrai
 	return family, nil
 }
 
-// family returns the sets that may be shown.
-func (r *request) family(c *Config, index map[string]int) (vitrine.Constraint, error) {
+// ruled returns the sets that may be shown regardless of a capacity.
+func (r *request) ruled(c *Config, index map[string]int) (vitrine.Constraint, error) {
 	if r.Slots != nil {
 		return r.transversal(c, index)
 	}
@@ -308,6 +308,9 @@ type rules struct {
 	Exclude []string    `json:"exclude,omitzero"`
 	AtMost  []api.Limit `json:"at_most,omitzero"`
 	Slots   []api.Slot  `json:"slots,omitzero"`
+
+	Capacity *float64  `json:"capacity,omitempty"`
+	Spaces   []float64 `json:"spaces,omitzero"` // of the candidates, if a capacity bounds them
 }
 
 const (
@@ -315,16 +318,19 @@ const (
 	tooManyRules = "null"  // stands for more
 )
 
-// logged returns the rules of a request for the log, "" if it has none.
-func (r *request) logged() string {
-	if r.Size == 0 && len(r.Include) == 0 && len(r.Exclude) == 0 && len(r.AtMost) == 0 && r.Slots == nil {
+// logged returns the rules of a request for the log, "" if it has none. The spaces of many candidates are left out.
+func (r *request) logged(c *Config) string {
+	spaces := r.spacesOf(c)
+	if r.Size == 0 && len(r.Include) == 0 && len(r.Exclude) == 0 && len(r.AtMost) == 0 && r.Slots == nil && r.Capacity == nil && spaces == nil {
 		return ""
 	}
-	text, err := json.Marshal(rules{r.Size, r.Include, r.Exclude, r.AtMost, r.Slots}, json.Deterministic(true))
-	if err != nil || len(text) > maxRulesText {
-		return tooManyRules
+	for _, spaces := range [][]float64{spaces, nil} {
+		text, err := json.Marshal(rules{r.Size, r.Include, r.Exclude, r.AtMost, r.Slots, r.Capacity, spaces}, json.Deterministic(true))
+		if err == nil && len(text) <= maxRulesText {
+			return string(text)
+		}
 	}
-	return string(text)
+	return tooManyRules
 }
 
 // rule gives a request the rules that a log has. It reports whether the log has them.
@@ -336,6 +342,11 @@ func (r *request) rule(text string) bool {
 	if err := json.Unmarshal([]byte(text), &logged); err != nil || logged == nil {
 		return false
 	}
-	r.Size, r.Include, r.Exclude, r.AtMost, r.Slots = logged.Size, logged.Include, logged.Exclude, logged.AtMost, logged.Slots
+	r.Size, r.Include, r.Exclude, r.AtMost, r.Slots, r.Capacity = logged.Size, logged.Include, logged.Exclude, logged.AtMost, logged.Slots, logged.Capacity
+	if r.spaced = len(logged.Spaces) == len(r.Items); r.spaced {
+		for i := range r.Items {
+			r.Items[i].Space = &logged.Spaces[i]
+		}
+	}
 	return true
 }

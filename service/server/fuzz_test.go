@@ -29,6 +29,7 @@ func FuzzBodies(f *testing.F) {
 	for route, body := range []string{
 		home, `{"decision_id":"a",` + items + `}`,
 		`{"user":{"u":0.5,"place":"Trier"},"items":[{"id":"p","features":{"a":1,"b":2,"kind":"new","title":"red shoes"}}],"at_most":[{"feature":"kind","most":1}]}`,
+		`{"user":{"u":0.5,"place":"Trier"},"items":[{"id":"p","features":{"a":1,"b":2,"kind":"new","title":"red shoes"},"space":0.5},{"id":"q","features":{"a":1,"b":2,"kind":"new","title":"hat"}}],"capacity":1}`,
 		`{"choice":"sku1"}`, `{"version":17}`,
 	} {
 		f.Add(uint8(route), []byte(body))

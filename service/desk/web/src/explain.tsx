@@ -61,6 +61,7 @@ const rules: Record<string, (r: { item?: string; on?: string }) => string> = {
   include: (r) => `Must show ${r.item}`,
   exclude: (r) => `Must not show ${r.item}`,
   at_most: (r) => `Limit ${r.on}`,
+  capacity: (r) => `Capacity of ${r.on}`,
   slot: (r) => `${r.item} not in slot ${r.on}`,
 };
 

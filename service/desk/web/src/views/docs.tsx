@@ -107,10 +107,10 @@ function Rules(props: { doc: Document }) {
     <>
       <Card title="Rules of a request">
         <p>Rules hold whatever the policy predicts. They may name items that a request does not have.</p>
-        <Members doc={props.doc} of="Request" only={["size", "include", "exclude", "at_most", "slots", "pinned", "filter", "candidates", "baseline"]} />
+        <Members doc={props.doc} of="Request" only={["size", "include", "exclude", "at_most", "capacity", "slots", "pinned", "filter", "candidates", "baseline"]} />
       </Card>
       <Card title="Limits">
-        <p>A placement's <code>at_most</code> holds for each request, and a request may have more.</p>
+        <p>A placement's <code>at_most</code> and <code>capacity</code> hold for each request, and a request may have more.</p>
         <Members doc={props.doc} of="Limit" />
       </Card>
       {props.doc.components.schemas["Slot"] ? <Card title="Slots"><Members doc={props.doc} of="Slot" /></Card> : null}

@@ -1,0 +1,38 @@
+package catalogue
+
+import (
+	"math"
+
+	"vitrine/service/api"
+)
+
+// DefaultSpace is the space of an item that does not say it.
+const DefaultSpace = 1
+
+const (
+	unitsOfSpace = 1_000_000 // of a space of 1
+	maxSpace     = 1_000_000_000
+)
+
+// SpaceUnits returns a space or a capacity in millionths. ok is false if it is not a multiple of a millionth, up to the
+// rounding of sums of decimals such as 0.1 + 0.2, or if it is negative or more than 10⁹.
+func SpaceUnits(space float64) (units int64, ok bool) {
+	const rounding = 1e-14
+	v := space * unitsOfSpace
+	whole := math.Round(v)
+	return int64(whole), space >= 0 && space <= maxSpace && math.Abs(v-whole) <= rounding*v
+}
+
+// SpaceOf returns a number of millionths as a space.
+func SpaceOf(units int64) float64 { return float64(units) / unitsOfSpace }
+
+// CheckSpace returns an error about a field whose value SpaceUnits refuses.
+func CheckSpace(field string, space float64) error {
+	if !(space >= 0 && !math.IsInf(space, 0)) {
+		return api.Fieldf(field, "%v: must be finite and not negative", space)
+	}
+	if _, ok := SpaceUnits(space); !ok {
+		return api.Fieldf(field, "%v: must be at most 10⁹ and have at most 6 decimals, so that spaces can be summed exactly: round it up", space)
+	}
+	return nil
+}

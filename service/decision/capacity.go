@@ -1,0 +1,204 @@
+package decision
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"vitrine"
+	"vitrine/assortment"
+	"vitrine/service/api"
+	"vitrine/service/catalogue"
+)
+
+// Capacity. The spaces of the items shown sum to at most the capacity of the placement, and at most that of the request.
+//
+// The best set is that of the exact program of a knapsack, which counts whole units. A unit is the greatest common divisor
+// of the spaces of the candidates that fit, so that nothing is rounded.
+
+// maxTable bounds the table of the program, in bits: a call takes less than half a second.
+const maxTable = 1 << 28
+
+// capacity returns that of a request, nil if it has none: the smaller one of its own and the placement's.
+func (r *request) capacity(c *Config) *float64 {
+	if r.Capacity == nil || c.Capacity != nil && *c.Capacity < *r.Capacity {
+		return c.Capacity
+	}
+	return r.Capacity
+}
+
+// family returns the sets that may be shown.
+func (r *request) family(c *Config, index map[string]int) (vitrine.Constraint, error) {
+	family, err := r.ruled(c, index)
+	if capacity := r.capacity(c); err == nil && capacity != nil {
+		return r.within(family, *capacity, c.MaxSize, index)
+	}
+	return family, err
+}
+
+// within returns the sets of a family, of at most size items, that fit.
+func (r *request) within(family vitrine.Constraint, capacity float64, size int, index map[string]int) (vitrine.Constraint, error) {
+	s := r.spaces()
+	most, _ := catalogue.SpaceUnits(capacity)
+	if err := r.checkSpaces(&s, capacity); err != nil {
+		return nil, err
+	}
+	if err := r.checkInclude(&s, most, index); err != nil {
+		return nil, err
+	}
+	unit, largest := int64(0), int64(0)
+	for _, units := range s.units {
+		if units >= 0 && units <= most {
+			unit, largest = gcd(unit, units), max(largest, units)
+		}
+	}
+	unit = max(unit, 1)
+	room := min(most, largest*int64(size)) / unit
+	tooFine := func() error {
+		return api.Fieldf("/capacity", "%v: the spaces of the candidates are multiples of %v, and the exact search cannot count that many: round spaces to larger steps", capacity, catalogue.SpaceOf(unit))
+	}
+	if room >= math.MaxInt32 {
+		return nil, tooFine()
+	}
+	weight := make([]int, len(s.units))
+	for k, units := range s.units {
+		if weight[k] = int(room + 1); units >= 0 { // no candidate has the others
+			weight[k] = int(min(units/unit, room+1))
+		}
+	}
+	var bounded interface {
+		vitrine.Constraint
+		Table() float64
+	}
+	var err error
+	if q, ok := assortment.QuotaOf(family); ok {
+		bounded, err = assortment.NewShelf(r.len(), q, s.kind, weight, int(room))
+	} else {
+		each := make([]int, len(s.kind))
+		for i, k := range s.kind {
+			each[i] = weight[k]
+		}
+		bounded, err = assortment.NewKnapsack(family.(*assortment.Laminar), each, int(room))
+	}
+	switch {
+	case errors.Is(err, assortment.ErrTable), err == nil && bounded.Table() > maxTable:
+		return nil, tooFine()
+	case err != nil:
+		return nil, api.Fieldf("", "%v", err)
+	}
+	return bounded, nil
+}
+
+func gcd(a, b int64) int64 {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
+}
+
+// spaces are those of the candidates.
+type spaces struct {
+	kind  []int32   // the number of each candidate's space
+	of    []float64 // by number
+	units []int64   // the same, in millionths; −1 if no candidate has it
+}
+
+// spaces returns those of the candidates. Items of the request have numbers after those of the catalogue.
+func (r *request) spaces() spaces {
+	s := spaces{}
+	if r.stock.items != nil {
+		stored := r.stock.items.Groups(catalogue.GroupsBy{Space: true})
+		if s.of = stored.Spaces(); r.stock.from == 0 && r.stock.All {
+			s.kind = stored.Of
+			return s
+		}
+		s.kind = make([]int32, r.len())
+		for i := len(r.Items); i < len(s.kind); i++ {
+			s.kind[i] = stored.Of[r.stock.slot(i)]
+		}
+		s.of = slices.Clone(s.of)
+	} else {
+		s.kind = make([]int32, r.len())
+	}
+	number := map[float64]int32{}
+	for i := range r.Items {
+		space := r.spaceOf(i)
+		k, ok := number[space]
+		if !ok {
+			k = int32(len(s.of))
+			number[space], s.of = k, append(s.of, space)
+		}
+		s.kind[i] = k
+	}
+	return s
+}
+
+// spaceOf returns the space of a candidate.
+func (r *request) spaceOf(i int) float64 {
+	switch {
+	case i >= len(r.Items):
+		return r.stock.items.Space(r.stock.slot(i))
+	case r.Items[i].Space == nil:
+		return catalogue.DefaultSpace
+	}
+	return *r.Items[i].Space
+}
+
+// spacesOf returns the spaces of all candidates if there is a capacity.
+func (r *request) spacesOf(c *Config) []float64 {
+	if r.capacity(c) == nil {
+		return nil
+	}
+	of := make([]float64, r.len())
+	for i := range of {
+		of[i] = r.spaceOf(i)
+	}
+	return of
+}
+
+// checkSpaces finds the units of the spaces that candidates have. A space that may fit must have units: an earlier program
+// let others into the catalogue.
+func (r *request) checkSpaces(s *spaces, capacity float64) error {
+	s.units = slices.Repeat([]int64{-1}, len(s.of))
+	for i, k := range s.kind {
+		if s.units[k] >= 0 {
+			continue
+		}
+		units, ok := catalogue.SpaceUnits(s.of[k])
+		if !ok && s.of[k] <= capacity {
+			return api.Fieldf("/capacity", "item %q has the space %v: with a capacity it must have at most 6 decimals", r.id(i), s.of[k])
+		}
+		if s.units[k] = units; !ok {
+			s.units[k] = math.MaxInt64
+		}
+	}
+	return nil
+}
+
+// checkInclude reports items that must be shown and do not fit.
+func (r *request) checkInclude(s *spaces, most int64, index map[string]int) error {
+	if len(r.Include) == 0 {
+		return nil
+	}
+	at, err := find("/include", r.Include, index)
+	if err != nil {
+		return err
+	}
+	slices.Sort(at)
+	sum, list := int64(0), []string(nil)
+	for _, i := range slices.Compact(at) {
+		units := min(s.units[s.kind[i]], math.MaxInt64/2)
+		sum = min(sum+units, math.MaxInt64/2)
+		list = append(list, fmt.Sprintf("item %q takes %v", r.id(i), s.of[s.kind[i]]))
+	}
+	if sum <= most {
+		return nil
+	}
+	const few = 5
+	if len(list) > few {
+		list = append(list[:few], fmt.Sprintf("and %d more", len(list)-few))
+	}
+	return api.Fieldf("/include", "these items do not fit into the capacity of %v: %s", catalogue.SpaceOf(most), strings.Join(list, ", "))
+}
