@@ -88,7 +88,7 @@ func (e *Engine) Decide(ctx context.Context, name string, r *api.Request, now in
 		}
 		switch {
 		case err == nil:
-			v.placement.latency.add(time.Since(start))
+			v.placement.latency.Add(time.Since(start))
 			a := answerOf(name, own)
 			if before == nil {
 				e.recent.add(&d.whole)

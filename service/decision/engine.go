@@ -190,7 +190,7 @@ func (e *Engine) Stats(name string) (api.Stats, error) {
 	s := api.Stats{
 		Placement: name, Mode: v.config.Mode,
 		Decisions: c.Offered, Outcomes: c.Chosen, Expired: c.Expired, Withdrawn: c.Withdrawn, Pending: len(v.open.heap), Memory: v.open.bytes + v.closed.bytes, Charged: v.charged + v.placement.items.charged,
-		ExpiredEarly: c.Evicted, MemorySeconds: v.pace.seconds(v.config.Memory),
+		ExpiredEarly: c.Evicted, MemorySeconds: v.pace.Seconds(v.config.Memory),
 		PolicyVersion: current.version, Lag: v.worker.given.Load() - done,
 		Learned: seen.observed, Skipped: seen.skipped, Forgotten: seen.forgotten, Unlearned: c.Unlearned, Stale: c.Stale, Broken: seen.broken, Problem: seen.problem,
 		Versions: v.numbersOf(nil),

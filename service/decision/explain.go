@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/go-json-experiment/json"
@@ -16,6 +15,7 @@ import (
 	"vitrine/service/api"
 	"vitrine/service/catalogue"
 	"vitrine/service/eventlog"
+	"vitrine/service/explain"
 	"vitrine/service/offer"
 )
 
@@ -279,7 +279,7 @@ func (m *matter) list(x *api.Explanation) {
 
 // give adds what the policy says.
 func (m *matter) give(x *api.Explanation, e bandit.Explainer) {
-	if a, ok := m.policy.policy.(averaging); ok {
+	if a, ok := m.policy.policy.(explain.Averaging); ok {
 		for _, w := range a.Families() {
 			x.Families = append(x.Families, api.FamilyShare(w))
 		}
@@ -303,7 +303,6 @@ func (m *matter) give(x *api.Explanation, e bandit.Explainer) {
 		x.Unknown = append(x.Unknown, fmt.Sprintf("the utilities: the policy %s has none", x.Policy))
 		return
 	}
-	parts := m.config.schema.Parts()
 	reference := make([]float64, m.config.schema.Width())
 	if x.Attribution = "linear"; !e.IsLinear() {
 		x.Attribution = "shapley"
@@ -315,20 +314,20 @@ func (m *matter) give(x *api.Explanation, e bandit.Explainer) {
 	}
 	for k := range x.Items {
 		item, i := &x.Items[k], int(m.shown[k])
-		item.Utility = usable(mean[i])
+		item.Utility = explain.Usable(mean[i])
 		if hasSD {
-			item.SD = usable(sd[i])
+			item.SD = explain.Usable(sd[i])
 		}
 		if why.Index != nil {
-			item.Index = usable(why.Index[i])
+			item.Index = explain.Usable(why.Index[i])
 			if why.Family != nil {
 				item.Family = why.Family[i]
 			}
 		}
 		row := m.x.Features.RawRowView(i)
-		base, shares := attribute(e, parts, row, reference)
-		if item.Base = usable(base); item.Utility != nil && item.Base != nil {
-			item.Contributions = contributions(m.config.schema, parts, row, shares)
+		base, list := explain.Row(e, m.config.schema, row, reference)
+		if item.Base = explain.Usable(base); item.Utility != nil && item.Base != nil {
+			item.Contributions = list
 		}
 	}
 	u := mean
@@ -342,7 +341,7 @@ func (m *matter) give(x *api.Explanation, e bandit.Explainer) {
 // compare compares the set shown with others by the utilities u.
 func (m *matter) compare(x *api.Explanation, u []float64) {
 	for _, v := range u {
-		if usable(v) == nil {
+		if explain.Usable(v) == nil {
 			x.Compared = "none"
 			return
 		}
@@ -377,12 +376,4 @@ func (m *matter) compare(x *api.Explanation, u []float64) {
 		}
 	}
 	x.Rules = v.rules()
-}
-
-// usable returns a number that JSON has, nil for others and for utilities that no set can have.
-func usable(v float64) *float64 {
-	if !(math.Abs(v) <= 700) {
-		return nil
-	}
-	return &v
 }

@@ -25,9 +25,8 @@ type fold struct {
 	machines   []string          // kinds of machines that have learned, sorted: see SnapshotMachines
 	beginAgain bool              // learners whose saved state cannot be read
 	placements map[string]*placement
-	decisions  index     // the remembered decisions of all placements
-	offers     offers    // of the last of them
-	evicted    evictions // of those that are not
+	decisions  index  // the remembered decisions of all placements
+	offers     offers // of the last of them
 	workers    sync.WaitGroup
 	log        Log          // from which second learners learn; nil in audits
 	relearned  []relearned  // the second learners that there were
@@ -41,7 +40,7 @@ type fold struct {
 
 // newFold returns the state before the first entry.
 func newFold(build func(Spec) (vitrine.Learner, error)) *fold {
-	return &fold{build: build, machines: []string{runtime.GOARCH}, placements: map[string]*placement{}, decisions: index{}, evicted: newEvictions()}
+	return &fold{build: build, machines: []string{runtime.GOARCH}, placements: map[string]*placement{}, decisions: index{}}
 }
 
 // isAudit reports whether the state is that of an [Audit], which has no rounds and so no alarms.
@@ -303,7 +302,6 @@ func (s *fold) delete(p *placement) {
 	}
 	delete(s.placements, p.name)
 	s.release(p)
-	s.evicted.forget(p)
 }
 
 // offer adds a decision. o is its offer with its estimates, nil to decode them.
@@ -341,7 +339,7 @@ func (s *fold) offer(p *placement, sequence uint64, time int64, offered *eventlo
 	if p.experiment != nil {
 		r.first = p.experiment.Enter(sequence, time, p.guard.Watch.Cohort(), o)
 	}
-	p.pace.add(time, r.size())
+	p.pace.Add(time, r.size())
 	if o.Decoded && !s.isAudit() {
 		s.offers.add(sequence, o)
 	}
@@ -364,7 +362,7 @@ func (s *fold) forget(p *placement) {
 		r := p.closed.pop()
 		s.decisions.remove(r)
 		if r.status == evicted {
-			s.evicted.add(p, r.id)
+			p.departed.add(r.id, p.config.Memory)
 		}
 	}
 }
@@ -453,7 +451,7 @@ func (s *fold) keepAt(p *placement, number uint64, v version) error {
 }
 
 func (s *fold) missing(p *placement, id string) error {
-	if s.evicted.has(p, id) {
+	if p != nil && p.departed.knows(id) {
 		return tooSmall(p, id)
 	}
 	return unknownDecision(id)

@@ -12,19 +12,13 @@ import (
 	"vitrine/bandit"
 	"vitrine/service/api"
 	"vitrine/service/eventlog"
+	"vitrine/service/explain"
 	"vitrine/service/feature"
 	"vitrine/service/offer"
 	"vitrine/service/tally"
 )
 
-const (
-	maxItemRows   = 100  // items whose utility is computed
-	maxBackground = 32   // rows over which effects are averaged
-	maxEffects    = 30   // features
-	maxEffectRows = 4096 // of all effects
-	numberPoints  = 9
-	maxValues     = 20 // of a category
-)
+const maxItemRows = 100 // items whose utility is computed
 
 // insightAge is how long an insight is given out again, in nanoseconds.
 const insightAge = int64(3 * time.Second)
@@ -64,8 +58,8 @@ func (e *Engine) insight(ctx context.Context, v view, now int64) (*api.Insight, 
 	current := *v.worker.current.Load()
 	x := &api.Insight{
 		Placement: v.name, Mode: v.config.Mode, Policy: v.worker.policyName(), PolicyVersion: current.version, Time: time.Unix(0, now).UTC(),
-		Items: []api.ItemInsight{}, Families: v.worker.families.report(), Calibration: t.Counts.Calibrated(),
-		Lag: v.worker.given.Load() - v.worker.done.Load(), Waiting: len(e.proposals), Latency: v.placement.latency.report(),
+		Items: []api.ItemInsight{}, Families: v.worker.families.Report(), Calibration: t.Counts.Calibrated(),
+		Lag: v.worker.given.Load() - v.worker.done.Load(), Waiting: len(e.proposals), Latency: v.placement.latency.Report(),
 	}
 	if c := &t.Counts; c.Offered > 0 {
 		x.ExplorationShare = float64(c.Chance) / float64(c.Offered)
@@ -153,96 +147,16 @@ func value(x *api.Insight, e bandit.Explainer, rows []itemRow, s *feature.Schema
 	}
 	for i, r := range rows {
 		item := &x.Items[r.item]
-		if item.Utility = usable(mean[i]); item.Utility == nil {
+		if item.Utility = explain.Usable(mean[i]); item.Utility == nil {
 			continue
 		}
 		worth := vitrine.ExpectedRevenue(vitrine.Assortment{0}, mean[i:i+1], []float64{r.revenue})
 		item.SlotWorth = &worth
 		if hasSD {
-			item.SD = usable(sd[i])
+			item.SD = explain.Usable(sd[i])
 		}
 	}
-	x.Effects, x.Background = effects(e, s, features)
-}
-
-// effects returns the partial dependence of the utility on each number and category, over evenly spaced rows,
-//
-//	PD_f(v) = mean over the rows x of u(x with the value v of f)
-//
-// where the crosses of f follow it. A number goes from its smallest to its largest value in the rows.
-func effects(e bandit.Explainer, s *feature.Schema, rows *mat.Dense) (list []api.Effect, background int) {
-	n, d := rows.Dims()
-	type grid struct {
-		part   int
-		values []float64 // of a number, or the column of a category
-	}
-	var grids []grid
-	points := 0
-	for k, p := range s.Parts() {
-		g := grid{part: k}
-		switch p.Kind {
-		case "number":
-			column := mat.Col(nil, p.From, rows)
-			low, high := slices.Min(column), slices.Max(column)
-			for i := range numberPoints {
-				g.values = append(g.values, low+float64((high-low)*float64(i)/(numberPoints-1)))
-			}
-			if low == high {
-				g.values = g.values[:1]
-			}
-		case "category":
-			for b := range s.NumValues(k) {
-				if b < maxValues {
-					g.values = append(g.values, float64(b))
-				}
-			}
-		}
-		if len(g.values) > 0 && len(grids) < maxEffects {
-			grids = append(grids, g)
-			points += len(g.values)
-		}
-	}
-	if points == 0 {
-		return nil, 0
-	}
-	background = max(1, min(n, maxBackground, maxEffectRows/points))
-	moved := mat.NewDense(background, d, nil)
-	mean, sd := make([]float64, background), make([]float64, background)
-	for _, g := range grids {
-		p := s.Parts()[g.part]
-		effect := api.Effect{Feature: p.Name, Kind: p.Kind}
-		columns := make([]float64, p.Size)
-		for _, v := range g.values {
-			clear(columns)
-			if columns[0] = v; p.Kind == "category" {
-				columns[0] = 0
-				columns[int(v)] = 1
-			}
-			for i := range background {
-				row := moved.RawRowView(i)
-				copy(row, rows.RawRowView(i*n/background))
-				s.Set(row, g.part, columns)
-			}
-			_, hasSD := e.Value(mean, sd, moved)
-			point := api.EffectPoint{Value: valueOf(s.Value(moved.RawRowView(0), g.part)), Utility: meanOf(mean)}
-			if hasSD {
-				point.SD = usable(meanOf(sd))
-			}
-			if usable(point.Utility) != nil {
-				effect.Points = append(effect.Points, point)
-			}
-		}
-		list = append(list, effect)
-	}
-	return list, background
-}
-
-func meanOf(v []float64) float64 {
-	sum := 0.0
-	for _, x := range v {
-		sum += x
-	}
-	return sum / float64(len(v))
+	x.Effects, x.Background = explain.Effects(e, s, features)
 }
 
 // byPlace returns what the places have sold, with the effects that a policy has learned.
@@ -252,7 +166,7 @@ func byPlace(places []tally.Sold, pi vitrine.Policy) []api.Position {
 	for k, s := range places {
 		p := api.Position{Position: k + 1, Shown: s.Shown, Taken: s.Taken}
 		if learned != nil {
-			p.Effect = usable(vitrine.PlaceEffect(learned, k))
+			p.Effect = explain.Usable(vitrine.PlaceEffect(learned, k))
 		}
 		list = append(list, p)
 	}

@@ -14,6 +14,7 @@ import (
 	"vitrine/service/api"
 	"vitrine/service/catalogue"
 	"vitrine/service/eventlog"
+	"vitrine/service/explain"
 	"vitrine/service/feature"
 	"vitrine/service/guard"
 	"vitrine/service/tally"
@@ -111,7 +112,7 @@ type worker struct {
 	current    atomic.Pointer[published]
 	substitute atomic.Pointer[published] // what decides while the guard has an alarm and falls back to a version
 	fault      atomic.Pointer[string]    // why the current policy could not be replaced, or nil
-	families   familyPast
+	families   explain.Families
 
 	spec       Spec
 	learner    snapshotter // nil if it has retired
@@ -235,7 +236,7 @@ func (w *worker) publish() {
 	}
 	w.fault.Store(nil)
 	w.current.Store(&published{policy, w.version})
-	w.families.note(policy, w.observed)
+	w.families.Note(policy, w.observed)
 }
 
 func (w *worker) send(t task) {

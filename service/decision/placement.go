@@ -8,6 +8,7 @@ import (
 	"vitrine/service/api"
 	"vitrine/service/catalogue"
 	"vitrine/service/feature"
+	"vitrine/service/gauge"
 	"vitrine/service/guard"
 	"vitrine/service/tally"
 	"vitrine/service/variants"
@@ -30,8 +31,9 @@ type placement struct {
 	standing   uint64    // the version that is the learner's state, 0 if none is
 	open       due
 	closed     shelf
+	departed   departed
 	tally      tally.Tally
-	pace       pace
+	pace       gauge.Pace
 	sound      guard.Soundness
 	guard      guard.Guard
 	worker     *worker     // the learner that decides
@@ -42,7 +44,7 @@ type placement struct {
 	items      stock
 	upcoming   atomic.Uint64 // of live decisions: the largest number given out
 	proposed   atomic.Uint64 // the same while the engine follows, in the numbers of its replica
-	latency    latency
+	latency    gauge.Latency
 	insight    lastInsight
 }
 
@@ -131,7 +133,7 @@ func (v *view) number() uint64 {
 // tooSmall returns the error of an evicted decision.
 func tooSmall(p *placement, id string) error {
 	holds := ""
-	if s := p.pace.seconds(p.config.Memory); s > 0 {
+	if s := p.pace.Seconds(p.config.Memory); s > 0 {
 		holds = fmt.Sprintf(" hold %.3g seconds of decisions at the present rate, and", s)
 	}
 	return fmt.Errorf("decision %q: %w: the %d bytes of %q%s must hold the attribution window of %s: make its memory larger",
@@ -143,51 +145,37 @@ func unknownDecision(id string) error {
 	return fmt.Errorf("decision %q: %w", api.Abbreviate(id, maxDecision), ErrNotFound)
 }
 
-// evictions are the names of the last evicted and forgotten decisions of each placement, so that a late
-// outcome gets ErrEvicted. They are not part of the state: without them the error is ErrNotFound.
-type evictions struct {
-	seed maphash.Seed
-	of   map[*placement]*ring
-}
-
-// ring holds the hashes of one placement, as a circle once it is full.
-type ring struct {
+// departed are the hashes of the last evicted and forgotten decisions of a placement, as a circle once it is full, so that a
+// late outcome gets ErrEvicted. They are not part of the state: without them the error is ErrNotFound.
+type departed struct {
 	hashes []uint64
 	has    map[uint64]bool
 	next   int
 }
 
 const (
-	evictedBytes = 64 // of a name: in the ring and in the map
+	evictedBytes = 64 // of a name: in the circle and in the map
 	evictedShare = 16 // of the placement's memory
 )
 
-func newEvictions() evictions {
-	return evictions{maphash.MakeSeed(), map[*placement]*ring{}}
-}
+var evictedSeed = maphash.MakeSeed()
 
-func (v *evictions) add(p *placement, id string) {
-	r := v.of[p]
-	if r == nil {
-		r = &ring{has: map[uint64]bool{}}
-		v.of[p] = r
+// add adds a decision, in place of the oldest one if there are too many for a part of the placement's memory.
+func (d *departed) add(id string, memory int) {
+	if d.has == nil {
+		d.has = map[uint64]bool{}
 	}
-	h := maphash.String(v.seed, id)
-	if maximum := p.config.Memory / evictedShare / evictedBytes; len(r.hashes) < maximum {
-		r.hashes = append(r.hashes, h)
+	h := maphash.String(evictedSeed, id)
+	if len(d.hashes) < memory/evictedShare/evictedBytes {
+		d.hashes = append(d.hashes, h)
 	} else {
-		r.next %= len(r.hashes)
-		delete(r.has, r.hashes[r.next])
-		r.hashes[r.next] = h
-		r.next++
+		d.next %= len(d.hashes)
+		delete(d.has, d.hashes[d.next])
+		d.hashes[d.next] = h
+		d.next++
 	}
-	r.has[h] = true
+	d.has[h] = true
 }
 
-// has reports whether a placement's decision is known as evicted.
-func (v *evictions) has(p *placement, id string) bool {
-	r := v.of[p]
-	return r != nil && r.has[maphash.String(v.seed, id)]
-}
-
-func (v *evictions) forget(p *placement) { delete(v.of, p) }
+// knows reports whether a decision is known as evicted.
+func (d *departed) knows(id string) bool { return d.has[maphash.String(evictedSeed, id)] }

@@ -147,9 +147,9 @@ func (e *Engine) FindSeen(id string, may func(placement string) bool) (placement
 		add(r.placement.name)
 	}
 	if names == nil {
-		for p := range e.state.evicted.of {
-			if e.state.evicted.has(p, id) {
-				add(p.name)
+		for name, p := range e.state.placements {
+			if p.departed.knows(id) {
+				add(name)
 			}
 		}
 	}

@@ -1,4 +1,9 @@
-package decision
+// Package explain says what the utility of a policy is made of.
+//
+//	row.go       the utility of an item, split among the features
+//	effects.go   how the utility depends on a feature
+//	families.go  the weights of the families that a policy averages, in the past
+package explain
 
 import (
 	"cmp"
@@ -19,7 +24,7 @@ const (
 	maxContributions = 24
 )
 
-// attribute splits the utility of a row among the features, which are the Shapley values of the game whose
+// Row splits the utility of a row among the features, of which it lists the largest shares. These are the Shapley values of the game whose
 // coalitions have their columns from the row and the others' from the reference:
 //
 //	u(row) = u(reference) + Σ_f φ_f
@@ -27,8 +32,9 @@ const (
 // It draws orders of the features from a fixed seed, and takes each with its reverse. Of an affine utility every
 // order gives the same values, w_f (row_f − reference_f), and one is enough. Features whose columns do
 // not differ have none.
-func attribute(e bandit.Explainer, parts []feature.Part, row, reference []float64) (base float64, shares map[int]float64) {
+func Row(e bandit.Explainer, s *feature.Schema, row, reference []float64) (base float64, list []api.Contribution) {
 	var active []int
+	parts, shares := s.Parts(), map[int]float64{}
 	for k, p := range parts {
 		if !slices.Equal(row[p.From:p.From+p.Size], reference[p.From:p.From+p.Size]) {
 			active = append(active, k)
@@ -40,7 +46,6 @@ func attribute(e bandit.Explainer, parts []feature.Part, row, reference []float6
 		orders = 1
 	}
 	rng := rand.New(rand.NewPCG(1, 1))
-	shares = map[int]float64{}
 	rows, u, ignored := mat.NewDense(n, d, nil), make([]float64, n), make([]float64, n)
 	for range orders {
 		rng.Shuffle(len(active), func(i, j int) { active[i], active[j] = active[j], active[i] })
@@ -60,13 +65,13 @@ func attribute(e bandit.Explainer, parts []feature.Part, row, reference []float6
 			slices.Reverse(active)
 		}
 	}
-	return base, shares
+	return base, largest(s, row, shares)
 }
 
-// contributions lists the largest shares, and sums up the others.
-func contributions(s *feature.Schema, parts []feature.Part, row []float64, shares map[int]float64) []api.Contribution {
+// largest lists the largest shares, and sums up the others.
+func largest(s *feature.Schema, row []float64, shares map[int]float64) []api.Contribution {
 	var list []api.Contribution
-	for k, p := range parts {
+	for k, p := range s.Parts() {
 		if share, ok := shares[k]; ok {
 			list = append(list, api.Contribution{Feature: p.Name, Value: valueOf(s.Value(row, k)), Utility: share})
 		}
@@ -91,4 +96,12 @@ func valueOf(v api.Value) any {
 		return v.Text
 	}
 	return nil
+}
+
+// Usable returns a number that JSON has, nil for others and for utilities that no set can have.
+func Usable(v float64) *float64 {
+	if !(math.Abs(v) <= 700) {
+		return nil
+	}
+	return &v
 }

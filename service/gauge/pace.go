@@ -1,20 +1,22 @@
-package decision
+// Package gauge measures decisions since the process began.
+package gauge
 
 import "math"
 
-// pace is the rate of new decisions in bytes a second,
+// Pace is the rate of new decisions in bytes a second,
 //
 //	Σ bytes · exp(−age/τ) / τ(1 − exp(−T/τ)),  τ a minute, T the time since the first one.
 //
 // It is measured by the times in the log, and is not part of the state.
-type pace struct {
+type Pace struct {
 	first, last int64 // Unix nanoseconds
 	bytes       float64
 }
 
 const paceSeconds = 60 // τ
 
-func (p *pace) add(time int64, bytes int) {
+// Add adds a decision of some bytes.
+func (p *Pace) Add(time int64, bytes int) {
 	if p.bytes == 0 {
 		p.first, p.last = time, time
 	}
@@ -25,8 +27,8 @@ func (p *pace) add(time int64, bytes int) {
 	p.bytes += float64(bytes)
 }
 
-// seconds returns the time in which decisions of the given bytes come, 0 if it is not known.
-func (p *pace) seconds(bytes int) float64 {
+// Seconds returns the time in which decisions of the given bytes come, 0 if it is not known.
+func (p *Pace) Seconds(bytes int) float64 {
 	age := float64(p.last-p.first) / 1e9
 	if age < 1 {
 		return 0

@@ -1,0 +1,71 @@
+package explain
+
+import (
+	"sync"
+
+	"vitrine"
+	"vitrine/bandit"
+	"vitrine/service/api"
+)
+
+// Averaging is a policy that averages utility families.
+type Averaging interface{ Families() []bandit.Weight }
+
+// Families has the weights of families after some rounds. Of too many points every other one is dropped, and from then
+// on only half as many are noted.
+type Families struct {
+	mu     sync.Mutex
+	next   uint64 // rounds after which a point is noted
+	stride uint64
+	points []familyPoint
+}
+
+type familyPoint struct {
+	learned uint64
+	weights []bandit.Weight
+}
+
+const maxFamilyPoints = 128
+
+// Note notes the weights of a policy that has learned some rounds.
+func (f *Families) Note(pi vitrine.Policy, learned uint64) {
+	a, ok := pi.(Averaging)
+	if !ok {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if n := len(f.points); n > 0 && learned < f.points[n-1].learned { // after a roll back
+		f.next = learned
+	}
+	if learned < f.next {
+		return
+	}
+	if f.stride = max(f.stride, 1); len(f.points) == maxFamilyPoints {
+		for i := range maxFamilyPoints / 2 {
+			f.points[i] = f.points[2*i]
+		}
+		f.points, f.stride = f.points[:maxFamilyPoints/2], 2*f.stride
+	}
+	f.points = append(f.points, familyPoint{learned, a.Families()})
+	f.next = learned + f.stride
+}
+
+// Report returns the weights by family.
+func (f *Families) Report() (list []api.FamilyHistory) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	at := map[string]int{}
+	for _, p := range f.points {
+		for _, w := range p.weights {
+			i, ok := at[w.Family]
+			if !ok {
+				i = len(list)
+				at[w.Family] = i
+				list = append(list, api.FamilyHistory{Family: w.Family})
+			}
+			list[i].Points = append(list[i].Points, api.FamilyPoint{Learned: p.learned, Weight: w.Weight})
+		}
+	}
+	return list
+}
