@@ -53,12 +53,8 @@ func (f *Few) Maximize(q Quota, r []float64, largest []int, size int, utilities 
 		if full && math.IsInf(least, -1) && len(u) > 0 {
 			least = slices.Min(u)
 		}
-		f.revenue = scratch.Grow(f.revenue, len(f.items))
-		for j, i := range f.items {
-			f.revenue[j] = r[i]
-		}
 		var revenue float64
-		best, revenue = Maximize(best, f.family(&q), u, f.revenue)
+		best, revenue = f.among(best, &q, r, u)
 		had := len(f.items)
 		if full {
 			f.join(&q, r, f.bound(best, u, revenue, least, q.Size), fewGrowth*size)
@@ -73,6 +69,36 @@ func (f *Few) Maximize(q Quota, r []float64, largest []int, size int, utilities 
 			return nil, false
 		}
 	}
+}
+
+// Among finds the best set within a quota of the given items, which increase and have the utilities u; r are the revenues
+// of all items. It returns where the items of the set are among those given, its expected revenue R, and the smallest gain
+// v_i (r_i − R) in it, 0 if it has fewer items than the quota allows. The quota must hide none of the items.
+func (f *Few) Among(dst vitrine.Assortment, q Quota, items []int, u, r []float64) (best vitrine.Assortment, revenue, gain float64) {
+	f.items = append(f.items[:0], items...)
+	best, revenue = f.among(dst, &q, r, u)
+	return best, revenue, f.gain(best, u, revenue, 0, q.Size)
+}
+
+// among finds the best set within a quota of C, whose utilities are u.
+func (f *Few) among(dst vitrine.Assortment, q *Quota, r, u []float64) (best vitrine.Assortment, revenue float64) {
+	f.revenue = scratch.Grow(f.revenue, len(f.items))
+	for j, i := range f.items {
+		f.revenue[j] = r[i]
+	}
+	return Maximize(dst, f.family(q), u, f.revenue)
+}
+
+// gain returns τ/v for the best set of C and log v.
+func (f *Few) gain(best vitrine.Assortment, u []float64, revenue, logV float64, k int) float64 {
+	if len(best) < k {
+		return 0
+	}
+	tau := math.Inf(1)
+	for _, j := range best {
+		tau = min(tau, portable.Exp(u[j]-logV)*(f.revenue[j]-revenue))
+	}
+	return tau
 }
 
 // family returns the sets of C within a quota, which hides none of its items.
@@ -90,15 +116,8 @@ func (f *Few) family(q *Quota) vitrine.Constraint {
 
 // bound returns ρ, less what rounding may add to it, for the best set of C and the largest log v.
 func (f *Few) bound(best vitrine.Assortment, u []float64, revenue, least float64, k int) float64 {
-	tau := 0.0 // τ/v
-	if len(best) == k {
-		tau = math.Inf(1)
-		for _, j := range best {
-			tau = min(tau, portable.Exp(u[j]-least)*(f.revenue[j]-revenue))
-		}
-	}
 	const margin = 1e-9
-	return revenue + float64(tau*(1-margin)) - float64(margin*revenue)
+	return revenue + float64(f.gain(best, u, revenue, least, k)*(1-margin)) - float64(margin*revenue)
 }
 
 // join adds the other items whose revenue is above rho, or is not comparable with it, until there are most of them.

@@ -37,3 +37,21 @@ func TestFewOfMany(t *testing.T) {
 		t.Errorf("a few suffice in %d of 60 problems", found)
 	}
 }
+
+// The best set of given items is that of these items, and its smallest gain is 0 if the quota allows more.
+func TestFewAmong(t *testing.T) {
+	items, r := []int{1, 3, 4}, []float64{9, 2, 9, 1, 3}
+	u := []float64{0.5, 0, -1}
+	for k, want := range []struct {
+		set  vitrine.Assortment
+		gain float64
+	}{1: {vitrine.Assortment{0}, math.Exp(0.5) * (2 - 2*math.Exp(0.5)/(1+math.Exp(0.5)))}, 3: {vitrine.Assortment{0, 2}, 0}} {
+		if k%2 == 0 {
+			continue
+		}
+		best, revenue, gain := new(Few).Among(nil, Quota{Size: k}, items, u, r)
+		if !slices.Equal(best, want.set) || math.Abs(gain-want.gain) > 1e-15 || revenue != vitrine.ExpectedRevenue(best, u, []float64{2, 1, 3}) {
+			t.Errorf("of %d items: %v earns %v with the gain %v, want %v and %v", k, best, revenue, gain, want.set, want.gain)
+		}
+	}
+}

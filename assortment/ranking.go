@@ -42,6 +42,15 @@ func (q *Quota) Allows(s vitrine.Assortment) bool {
 	return true
 }
 
+// Ungrouped returns the quota of some of the items that this one does not hide, whatever their groups.
+func (q Quota) Ungrouped(size int) Quota {
+	q.Size = size
+	if q.Most > 0 {
+		q.Group = nil
+	}
+	return q
+}
+
 // hides reports whether an item is in no set.
 func (q *Quota) hides(i int) bool {
 	if len(q.Exclude) > 0 {

@@ -11,29 +11,33 @@ import (
 	"vitrine/internal/search"
 )
 
-// largest returns the offer of the slots' draws for equal revenues among many items, without the utilities of all of them in
-// memory. It is the one of pick. ok is false if there are few items, the family has no quota, places sell differently, or
-// a slot has no item of a utility above −∞.
+// many returns the offer of the slots' draws among many items, without the utilities of all of them in memory. It is the one
+// of pick. ok is false if there are few items, the family has no quota, places sell differently, or a slot does not find its
+// set.
+func (o *mixture) many(w *mixtureScratch, family vitrine.Constraint, x *vitrine.Context) (s vitrine.Assortment, ok bool) {
+	q, ok := assortment.QuotaOf(family)
+	if !ok || q.Size == 0 || o.places > 0 || w.n < search.MinSlots {
+		return nil, false
+	}
+	z := o.standardisation(x.Features)
+	if assortment.EqualRevenues(x.Revenue) {
+		return o.largest(w, q, z, x.Features)
+	}
+	if w.n < gainingShare*numGaining(q) {
+		return nil, false
+	}
+	return o.earning(w, family, q, z, x)
+}
+
+// largest is many for equal revenues. ok is false if a slot has no item of a utility above −∞.
 //
 // A slot takes the item of its largest sampled utility that may stand beside those of the slots before. That item is in the
 // slot's own best set within the quota: else each better item of that set that might take its place would be shown
 // already, and there is always one more in the set that may be added (Edmonds 1971).
-func (o *mixture) largest(w *mixtureScratch, family vitrine.Constraint, x *vitrine.Context) (s vitrine.Assortment, ok bool) {
-	q, ok := assortment.QuotaOf(family)
-	if !ok || o.places > 0 || w.n < search.MinSlots || !assortment.EqualRevenues(x.Revenue) {
-		return nil, false
-	}
-	z := o.standardisation(x.Features)
-	slots := len(w.expert)
+func (o *mixture) largest(w *mixtureScratch, q assortment.Quota, z standardisation, x *mat.Dense) (s vitrine.Assortment, ok bool) {
 	each := q
-	each.Size = min(q.Size, slots)
-	best := search.Slots(w.n, slots, each, func() (values func(dst []float64, from, to int), done func()) {
-		own := mixtures.Get().(*mixtureScratch)
-		return func(dst []float64, from, to int) {
-			items := o.standardised(&own.items, z, own.view.View(x.Features, from, to))
-			o.fillBlock(own, w, items, 0, slots, func(k int) []float64 { return dst[k*(to-from):][:to-from] })
-		}, func() { mixtures.Put(own) }
-	})
+	each.Size = min(q.Size, len(w.expert))
+	best := o.rank(w, 1, each, z, x, nil)
 	s = make(vitrine.Assortment, 0, each.Size)
 	for _, b := range best[:each.Size] {
 		next, maximum := -1, math.Inf(-1)
@@ -51,36 +55,61 @@ func (o *mixture) largest(w *mixtureScratch, family vitrine.Constraint, x *vitri
 	return s, true
 }
 
-// affineRows makes standardised rows of x = M a + c from short rows a. M has few entries that are not 0.
+// rank returns the best items of each slot within a quota, by their sampled utilities, or by what gains makes of those of the
+// items from one on. It looks at one of so many blocks of items.
+func (o *mixture) rank(w *mixtureScratch, every int, q assortment.Quota, z standardisation, x *mat.Dense, gains func(slot int, u []float64, from int)) []search.Best {
+	slots := len(w.expert)
+	n := w.n
+	if every > 1 {
+		n = n / (every * search.BlockRows) * search.BlockRows
+	}
+	at := func(i int) int { return i - i%search.BlockRows }
+	best := search.Slots(n, slots, q, func() (values func(dst []float64, from, to int), done func()) {
+		own := mixtures.Get().(*mixtureScratch)
+		return func(dst []float64, from, to int) {
+			size := to - from
+			from += (every - 1) * at(from)
+			items := o.standardised(&own.items, z, own.view.View(x, from, from+size))
+			o.fillBlock(own, w, items, 0, slots, func(k int) []float64 { return dst[k*size:][:size] })
+			for k := range slots {
+				if gains != nil {
+					gains(k, dst[k*size:][:size], from)
+				}
+			}
+		}, func() { mixtures.Put(own) }
+	})
+	for _, b := range best {
+		for j, i := range b.Items {
+			b.Items[j] = i + (every-1)*at(i)
+		}
+	}
+	return best
+}
+
+// affineRows makes standardised rows of x = M a + c from short rows a,
+//
+//	(M_j a + c_j − m_j) / s_j = (M_j / s_j) a + (c_j − m_j) / s_j
+//
+// M has few entries that are not 0.
 type affineRows struct {
-	fixed   []float64 // the row of a = 0, standardised
-	columns []affineColumn
+	fixed []float64 // the row of a = 0
+	terms []affineTerm
 }
 
-// affineColumn is a column of x that depends on a.
-type affineColumn struct {
-	at              int
-	c, shift, scale float64
-	terms           []affineTerm
-}
-
+// affineTerm is an entry of M, divided by the scale of its row.
 type affineTerm struct {
-	column int // of a
-	m      float64
+	to, from int
+	m        float64
 }
 
 func newAffineRows(m *mat.Dense, c []float64, z standardisation) *affineRows {
 	rows := &affineRows{fixed: make([]float64, len(c))}
 	for j, v := range c {
 		rows.fixed[j] = (v - z.shift[j]) / z.scale[j]
-		column := affineColumn{at: j, c: v, shift: z.shift[j], scale: z.scale[j]}
 		for k, v := range m.RawRowView(j) {
 			if v != 0 {
-				column.terms = append(column.terms, affineTerm{k, v})
+				rows.terms = append(rows.terms, affineTerm{j, k, v / z.scale[j]})
 			}
-		}
-		if column.terms != nil {
-			rows.columns = append(rows.columns, column)
 		}
 	}
 	return rows
@@ -88,17 +117,13 @@ func newAffineRows(m *mat.Dense, c []float64, z standardisation) *affineRows {
 
 // of stores the rows of short rows a in the first columns of dst.
 func (r *affineRows) of(dst, a *mat.Dense) {
-	n, _ := a.Dims()
-	for i := range n {
-		from, to := a.RawRowView(i), dst.RawRowView(i)
-		copy(to, r.fixed)
-		for k := range r.columns {
-			column := &r.columns[k]
-			v := column.c
-			for _, t := range column.terms {
-				v += float64(t.m * from[t.column])
-			}
-			to[column.at] = (v - column.shift) / column.scale
+	to, from := dst.RawMatrix(), a.RawMatrix()
+	for i := range from.Rows {
+		x, a := to.Data[i*to.Stride:][:len(r.fixed)], from.Data[i*from.Stride:][:from.Cols]
+		copy(x, r.fixed)
+		for k := range r.terms {
+			t := &r.terms[k]
+			x[t.to] += float64(t.m * a[t.from])
 		}
 	}
 }

@@ -53,19 +53,38 @@ func TestManyItems(t *testing.T) {
 	if err != nil || err1 != nil {
 		t.Fatal(err, err1)
 	}
+	var exclude []int
+	for i := range n { // the best are hidden, or the worst
+		if a.At(i, 0) > 0 {
+			exclude = append(exclude, i)
+		}
+	}
+	rest, err := assortment.NewPartition(n, assortment.Quota{Size: 4, Exclude: exclude})
+	same, err1 := assortment.NewLaminar(assortment.Rules{Items: n, Max: 4, Exclude: exclude})
+	if err != nil || err1 != nil {
+		t.Fatal(err, err1)
+	}
+	levels := revenues(0) // many equal items
+	for i := range levels {
+		levels[i] = float64(1 + rng.IntN(2))
+	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
-	for _, r := range [][]float64{nil, revenues(0.1), revenues(0.5), revenues(3)} {
-		for seed := range uint64(4) {
+	for _, r := range [][]float64{nil, revenues(0.01), revenues(0.1), revenues(0.5), revenues(3), levels} {
+		seeds := uint64(4)
+		if slices.Equal(r, levels) {
+			seeds = 2
+		}
+		for seed := range seeds {
 			draws := func() *rand.Rand { return rand.New(rand.NewPCG(seed, 2)) }
 			for _, family := range []struct{ limit, same vitrine.Constraint }{
-				{assortment.AtMost(4), assortment.AtMost(4)}, {assortment.AtMost(2), assortment.AtMost(2)}, {partition, tree},
+				{assortment.AtMost(4), assortment.AtMost(4)}, {assortment.AtMost(2), assortment.AtMost(2)}, {partition, tree}, {rest, same},
 			} {
 				limit := family.limit
 				whole, mapped := &vitrine.Context{Features: x, Revenue: r, Feasible: limit}, &vitrine.Context{Features: a, Revenue: r, Feasible: limit}
 				w := new(mixtureScratch)
 				pi.begin(w, n, draws())
-				if _, ok := pi.largest(w, limit, whole); ok != (r == nil) {
-					t.Errorf("equal revenues %v: %v", r == nil, ok)
+				if _, ok := pi.many(w, limit, whole); !ok && seeds > 2 {
+					t.Errorf("seed %d, %T: a slot does not find its set", seed, limit)
 				}
 				pi.begin(w, n, draws())
 				runtime.GOMAXPROCS(1)

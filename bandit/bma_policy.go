@@ -6,13 +6,13 @@ import (
 	"slices"
 	"sync"
 
-	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"vitrine"
 	"vitrine/assortment"
+	"vitrine/internal/kernel"
 	"vitrine/internal/portable"
 	"vitrine/internal/scratch"
 	"vitrine/internal/search"
@@ -66,7 +66,7 @@ func (o *mixture) Offer(x *vitrine.Context, rng *rand.Rand) vitrine.Offer {
 	w := mixtures.Get().(*mixtureScratch)
 	defer mixtures.Put(w)
 	o.begin(w, x.NumItems(), rng)
-	if s, ok := o.largest(w, family, x); ok {
+	if s, ok := o.many(w, family, x); ok {
 		return vitrine.Offer{Assortment: s}
 	}
 	o.fillSlots(w, x.Features, 0, len(w.expert))
@@ -77,7 +77,7 @@ func (o *mixture) Offer(x *vitrine.Context, rng *rand.Rand) vitrine.Offer {
 func (o *mixture) pick(w *mixtureScratch, family vitrine.Constraint, revenue []float64) vitrine.Offer {
 	var s vitrine.Assortment
 	if k, ok := family.(assortment.AtMost); ok && assortment.EqualRevenues(revenue) {
-		s = w.best(int(k))
+		s = w.largest(int(k))
 	} else {
 		s = w.fill(family, revenue, o.effects)
 	}
@@ -180,8 +180,7 @@ func (o *mixture) fillBlock(w, drawn *mixtureScratch, items *mat.Dense, first, e
 				e.model.Utilities(z, delta, items)
 				continue
 			}
-			copy(z, w.u)
-			blas64.Gemv(blas.NoTrans, 1, g.RawMatrix(), vector(delta), 1, vector(z))
+			kernel.Gemv(z, w.u, g.RawMatrix().Data, delta, n, d) // the same for equal items, wherever they are
 		}
 	}
 }
@@ -208,8 +207,10 @@ func (o *mixture) standardised(dst *scratch.Matrix, z standardisation, x *mat.De
 	} else {
 		z.of(items, x)
 	}
-	for i := range n {
-		clear(items.RawRowView(i)[d:])
+	if o.places > 0 {
+		for i := range n {
+			clear(items.RawRowView(i)[d:])
+		}
 	}
 	return items
 }
@@ -232,13 +233,18 @@ type mixtureScratch struct {
 	g       scratch.Matrix
 	items   scratch.Matrix
 	view    scratch.Matrix
+	some    []int     // items
+	sampled []float64 // utilities of these
+	best    vitrine.Assortment
+	rows    scratch.Matrix
+	few     assortment.Few
 }
 
 var mixtures = sync.Pool{New: func() any { return new(mixtureScratch) }}
 
-// best returns, for each slot but those beyond the limit, the item of the
+// largest returns, for each slot but those beyond the limit, the item of the
 // largest sampled utility that no slot before it took.
-func (s *mixtureScratch) best(limit int) vitrine.Assortment {
+func (s *mixtureScratch) largest(limit int) vitrine.Assortment {
 	slots := max(0, min(limit, len(s.expert)))
 	answer := make(vitrine.Assortment, 0, slots)
 	for k := range slots {
@@ -257,6 +263,12 @@ func (s *mixtureScratch) best(limit int) vitrine.Assortment {
 
 // maxSample is the size beyond which [assortment.Maximize] is not exact.
 const maxSample = 200
+
+func clamp(z []float64) {
+	for i := range z {
+		z[i] = max(-maxSample, min(maxSample, z[i]))
+	}
+}
 
 // fill gives each slot the first item left of the best assortment under its
 // sampled utilities, and returns a set of the family that has all of these
@@ -277,7 +289,11 @@ func (s *mixtureScratch) fill(family vitrine.Constraint, r, effects []float64) v
 		search.Each(len(s.expert), n, func(k int) { s.maximize(k, family, r, effects) })
 	}
 	for k := range s.expert {
-		s.take(family, s.answers[k], s.z[k*n:][:n], r, s.earned[k])
+		s.u = s.u[:0]
+		for _, i := range s.answers[k] {
+			s.u = append(s.u, s.z[k*n+i])
+		}
+		s.take(family, s.answers[k], s.u, r, s.earned[k])
 	}
 	if assortment.Hereditary(family) {
 		answer := append(vitrine.Assortment{}, s.taken...)
@@ -297,9 +313,7 @@ func (s *mixtureScratch) fill(family vitrine.Constraint, r, effects []float64) v
 // maximize finds the best assortment under the sampled utilities of a slot.
 func (s *mixtureScratch) maximize(k int, family vitrine.Constraint, r, effects []float64) {
 	z := s.z[k*s.n:][:s.n]
-	for i := range z {
-		z[i] = max(-maxSample, min(maxSample, z[i]))
-	}
+	clamp(z)
 	if effects == nil {
 		s.answers[k], s.earned[k] = assortment.Maximize(s.answers[k], family, z, r)
 		return
@@ -318,18 +332,18 @@ func (s *mixtureScratch) ask(family vitrine.Constraint) vitrine.Assortment {
 }
 
 // take adds to s.taken the item of left that gains most, v_i (r_i − R), of
-// those that the family lets stand beside it.
-func (s *mixtureScratch) take(family vitrine.Constraint, left vitrine.Assortment, z, r []float64, revenue float64) {
+// those that the family lets stand beside it. The utilities of left are u; it changes both.
+func (s *mixtureScratch) take(family vitrine.Constraint, left vitrine.Assortment, u, r []float64, revenue float64) {
 	for len(left) > 0 {
 		best, maximum := 0, math.Inf(-1)
 		for k, i := range left {
-			gain := portable.Exp(z[i]) * (at(r, i) - revenue)
+			gain := portable.Exp(u[k]) * (at(r, i) - revenue)
 			if gain > maximum {
 				best, maximum = k, gain
 			}
 		}
 		i := left[best]
-		left = slices.Delete(left, best, best+1)
+		left, u = slices.Delete(left, best, best+1), slices.Delete(u, best, best+1)
 		if slices.Contains(s.taken, i) {
 			continue
 		}

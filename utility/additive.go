@@ -150,14 +150,9 @@ func (m *Additive) gradient() (pairs []int32) {
 // inputs stores ‖x‖², x and 1 of the n items from row from of x on, in the first
 // rows.
 func (m *Additive) inputs(rows []float64, n int, x *mat.Dense, from int) {
-	raw := x.RawMatrix()
 	radius := rows[:n]
-	for j := range m.d {
-		row, column := rows[(1+j)*n:][:n], raw.Data[from*raw.Stride+j:]
-		for i := range row {
-			row[i] = column[i*raw.Stride]
-		}
-	}
+	raw := x.RawMatrix()
+	kernel.Columns(rows[n:][:m.d*n], raw.Data[from*raw.Stride:], raw.Stride, n, m.d)
 	if first, _ := m.unit.inputs(m.d); first == 0 {
 		clear(radius)
 		for j := range m.d {

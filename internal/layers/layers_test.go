@@ -35,7 +35,7 @@ var table = [][]string{
 
 // users lists those who may import a package that is not for everyone above.
 var users = map[string][]string{
-	"internal/kernel": {".", "assortment", "choice", "internal/gram", "internal/sparse", "mle", "utility"},
+	"internal/kernel": {".", "assortment", "bandit", "choice", "internal/gram", "internal/sparse", "mle", "utility"},
 }
 
 // parts lists the directories of the workbench and of the service. Neither part imports the other,
@@ -101,7 +101,7 @@ func TestViolations(t *testing.T) {
 		{"a battery does not import up", "utility/utilitytest/t.go", []string{"vitrine/mle"}, []string{"utility/utilitytest/t.go (layer 1, battery) imports vitrine/mle (layer 2)"}},
 		{"a battery builds on a battery", "bandit/bandittest/t.go", []string{"vitrine/utility/utilitytest"}, nil},
 		{"a battery is for tests", "bandit/onl.go", []string{"vitrine/utility/utilitytest"}, []string{"bandit/onl.go (layer 4) imports vitrine/utility/utilitytest (layer 1, battery)"}},
-		{"a package that is not for everyone", "paper/geometry/minima.go", []string{"vitrine/internal/kernel"}, []string{"paper/geometry/minima.go imports vitrine/internal/kernel, which is only for ., assortment, choice, internal/gram, internal/sparse, mle, utility"}},
+		{"a package that is not for everyone", "paper/geometry/minima.go", []string{"vitrine/internal/kernel"}, []string{"paper/geometry/minima.go imports vitrine/internal/kernel, which is only for ., assortment, bandit, choice, internal/gram, internal/sparse, mle, utility"}},
 		{"a test may import it", "paper/geometry/minima_test.go", []string{"vitrine/internal/kernel"}, nil},
 		{"a package without a layer", "pricing/price.go", nil, []string{"pricing has no layer: give it one in the table of internal/layers"}},
 		{"an import without a layer", "bandit/onl.go", []string{"vitrine/pricing"}, []string{"bandit/onl.go (layer 4) imports vitrine/pricing (no layer)"}},

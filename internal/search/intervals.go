@@ -60,8 +60,8 @@ func (w *worker) enclose(from, to int) {
 // tighten bounds the items by all directions. Items that are already bounded by all
 // directions become known.
 func (v *intervals) tighten(items []int) {
-	for ; len(items) > 0; items = items[min(blockRows, len(items)):] {
-		some := items[:min(blockRows, len(items))]
+	for ; len(items) > 0; items = items[min(BlockRows, len(items)):] {
+		some := items[:min(BlockRows, len(items))]
 		for _, sharp := range []bool{true, false} {
 			v.pass = v.pass[:0]
 			for _, i := range some {

@@ -56,8 +56,8 @@ const (
 	// and the additional calls of the oracle.
 	minIntervalParams = 24
 
-	// blockRows is the number of items whose gradients are held at a time.
-	blockRows = 256
+	// BlockRows is the number of items whose gradients are held at a time.
+	BlockRows = 256
 )
 
 // Maximize returns the assortment of the family c with the largest expected revenue
@@ -106,8 +106,8 @@ func (o *Optimistic) utilities(s *search, dst []float64, x *vitrine.Context) []f
 		}
 		return dst
 	}
-	for from := 0; from < n; from += blockRows {
-		to := min(from+blockRows, n)
+	for from := 0; from < n; from += BlockRows {
+		to := min(from+BlockRows, n)
 		o.exact(dst[from:to], s.items.View(x.Features, from, to), &s.g, &s.norms)
 	}
 	return dst

@@ -122,7 +122,7 @@ func sizes(rng *rand.Rand) int {
 	case 1:
 		return rng.IntN(5000)
 	case 2, 3, 4:
-		return blockRows*(1+rng.IntN(3)) + rng.IntN(3) - 1
+		return BlockRows*(1+rng.IntN(3)) + rng.IntN(3) - 1
 	}
 	return rng.IntN(200)
 }

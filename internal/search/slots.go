@@ -31,8 +31,8 @@ func blocks(n, workers int, begin func(worker int) (block func(from, to int), do
 		defer done()
 		for {
 			end := int(next.Add(claimItems))
-			for from := end - claimItems; from < min(end, n); from += blockRows {
-				block(from, min(from+blockRows, n))
+			for from := end - claimItems; from < min(end, n); from += BlockRows {
+				block(from, min(from+BlockRows, n))
 			}
 			if end >= n {
 				return
@@ -87,7 +87,7 @@ type Best struct {
 func Slots(n, slots int, q assortment.Quota, begin func() (values func(z []float64, from, to int), done func())) []Best {
 	rankings := make([][]assortment.Ranking, numWorkers(n)) // the number of processors may change
 	blocks(n, len(rankings), func(worker int) (func(from, to int), func()) {
-		best, z := make([]assortment.Ranking, slots), make([]float64, slots*blockRows)
+		best, z := make([]assortment.Ranking, slots), make([]float64, slots*BlockRows)
 		for s := range best {
 			best[s].Reset(q, math.Inf(-1))
 		}

@@ -25,7 +25,7 @@ const (
 
 	// The number of items that a worker claims at a time.
 	claimBlocks = 16
-	claimItems  = claimBlocks * blockRows
+	claimItems  = claimBlocks * BlockRows
 )
 
 // searches is the scratch of all callers.
@@ -134,8 +134,8 @@ func (w *worker) work() {
 		}
 		w.survived = 0
 		fair := !math.IsInf(s.threshold(), -1)
-		for i := from; i < min(to, n); i += blockRows {
-			s.block(w, i, min(i+blockRows, to, n))
+		for i := from; i < min(to, n); i += BlockRows {
+			s.block(w, i, min(i+BlockRows, to, n))
 		}
 		w.resolve()
 		if fair && 16*w.survived > claimItems {
@@ -147,9 +147,9 @@ func (w *worker) work() {
 // reserve makes room for a block of items with d features and params parameters, so
 // that what a search allocates does not depend on what its workers find.
 func (w *worker) reserve(d, params int) {
-	w.u, w.square, w.upper = scratch.Grow(w.u, blockRows), scratch.Grow(w.square, blockRows), scratch.Grow(w.upper, blockRows)
-	const maximum = resolveItems + blockRows
-	w.along = scratch.Grow(w.along, max(sketchDirections*blockRows, resketchDirections*maximum))
+	w.u, w.square, w.upper = scratch.Grow(w.u, BlockRows), scratch.Grow(w.square, BlockRows), scratch.Grow(w.upper, BlockRows)
+	const maximum = resolveItems + BlockRows
+	w.along = scratch.Grow(w.along, max(sketchDirections*BlockRows, resketchDirections*maximum))
 	w.left, w.bounds = slices.Grow(w.left[:0], maximum), slices.Grow(w.bounds[:0], maximum)
 	w.f, w.norms = scratch.Grow(w.f, maximum), scratch.Grow(w.norms, maximum)
 	w.x.Reshape(maximum, d)

@@ -1,0 +1,122 @@
+package bandit
+
+import (
+	"slices"
+
+	"vitrine"
+	"vitrine/assortment"
+	"vitrine/internal/kernel"
+	"vitrine/internal/scratch"
+)
+
+const (
+	sampled        = 512 // items of the first set of a slot
+	thin           = 16  // one of so many blocks of items has those of its next set
+	gaining        = 64  // items of the largest gains, or gainingPerItem for each item shown
+	gainingPerItem = 8
+	gainingShare   = 16   // there must be so many times more items
+	maxPasses      = 3    // over all items
+	margin         = 1e-9 // for rounding
+)
+
+// numGaining returns the number of items of the largest gains that are enough for a set within a quota.
+func numGaining(q assortment.Quota) int { return max(gaining, gainingPerItem*q.Size) }
+
+// slotSet is the best set that a slot has found so far, and its expected revenue.
+type slotSet struct {
+	items   vitrine.Assortment
+	u       []float64 // of items
+	revenue float64
+	done    bool // it is the best of all
+}
+
+// earning is many for unequal revenues. Each slot needs the set of the largest expected revenue under its sampled utilities.
+//
+// Let z be less than that revenue, such as what the best set within a sample of the items earns. The gain of an item,
+// v_i (r_i − z), falls with z. So let C be some items of the largest gains at z, S the best set within C, R ≥ z its
+// revenue, and τ the smallest gain at R in S, 0 if S has fewer items than the quota allows. If no gain at z outside C is
+// larger than τ, none is at R, and S is the best set of all: an item from outside could only take the place of one of S.
+// Otherwise z becomes R. ok is false if a slot has no such set after some passes over the items.
+func (o *mixture) earning(w *mixtureScratch, family vitrine.Constraint, q assortment.Quota, z standardisation, x *vitrine.Context) (s vitrine.Assortment, ok bool) {
+	size := numGaining(q)
+	sets := make([]slotSet, len(w.expert))
+	some := make([]int, 0, 2*sampled)
+	for i := 0; i < w.n; i += w.n / sampled {
+		some = append(some, i)
+	}
+	for k := range sets {
+		o.solve(w, &sets[k], k, q, some, z, x)
+	}
+	gains := func(k int, u []float64, from int) {
+		clamp(u)
+		kernel.Exp(u, u)
+		least := (1 - margin) * sets[k].revenue
+		for j, r := range x.Revenue[from:][:len(u)] {
+			u[j] *= r - least
+		}
+	}
+	if w.n >= 2*thin*sampled {
+		best := o.rank(w, thin, assortment.Quota{Size: size}, z, x.Features, gains)
+		for k := range sets {
+			o.solve(w, &sets[k], k, q, best[k].Items, z, x)
+		}
+	}
+	for range maxPasses {
+		best := o.rank(w, 1, q.Ungrouped(size), z, x.Features, gains)
+		left := 0
+		for k := range sets {
+			set := &sets[k]
+			if set.done {
+				continue
+			}
+			outside := 0.0 // bounds the gains outside C
+			if len(best[k].Items) == size {
+				outside = slices.Min(best[k].Values) * (1 + margin)
+			}
+			gain, ok := o.solve(w, set, k, q, best[k].Items, z, x)
+			if !ok {
+				return nil, false
+			}
+			if set.done = outside <= gain; !set.done {
+				left++
+			}
+		}
+		if left > 0 {
+			continue
+		}
+		w.taken = w.taken[:0]
+		for k := range sets {
+			w.take(family, sets[k].items, sets[k].u, x.Revenue, sets[k].revenue)
+		}
+		s = append(vitrine.Assortment{}, w.taken...)
+		slices.Sort(s)
+		return s, true
+	}
+	return nil, false
+}
+
+// solve sets the best set of a slot within a quota of some items, in any order, and returns the smallest gain in it. ok is
+// false if the set that the slot has earns more.
+func (o *mixture) solve(w *mixtureScratch, set *slotSet, k int, q assortment.Quota, items []int, z standardisation, x *vitrine.Context) (gain float64, ok bool) {
+	w.some = append(w.some[:0], items...)
+	w.some = slices.DeleteFunc(w.some, func(i int) bool { return !q.Allows([]int{i}) })
+	slices.Sort(w.some)
+	u := scratch.Grow(w.sampled, len(w.some))
+	w.sampled = u
+	for from := 0; from < len(w.some); from += indexRows {
+		to := min(from+indexRows, len(w.some))
+		rows := o.standardised(&w.items, z, w.rows.Rows(x.Features, w.some[from:to]))
+		o.fillBlock(w, w, rows, k, k+1, func(int) []float64 { return u[from:to] })
+	}
+	clamp(u)
+	best, revenue, gain := w.few.Among(w.best, q, w.some, u, x.Revenue)
+	w.best = best
+	if revenue < (1-margin/2)*set.revenue {
+		return 0, false
+	}
+	set.revenue, set.items, set.u = revenue, set.items[:0], set.u[:0]
+	for _, j := range best {
+		set.items, set.u = append(set.items, w.some[j]), append(set.u, u[j])
+	}
+	return gain, true
+}
