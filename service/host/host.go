@@ -146,7 +146,7 @@ const (
 // isTemporary reports whether a later attempt to reopen the log may succeed. It will not if another
 // process has taken the log over, or if entries are lost or damaged.
 func isTemporary(err error) bool {
-	for _, final := range []error{eventlog.ErrFenced, eventlog.ErrAlive, eventlog.ErrLost, eventlog.ErrBeyond} {
+	for _, final := range []error{eventlog.ErrFenced, eventlog.ErrAlive, eventlog.ErrLost, eventlog.ErrBeyond, natslog.ErrShards} {
 		if errors.Is(err, final) {
 			return false
 		}
@@ -427,5 +427,6 @@ func (s *service) openLog(ctx context.Context) (*natslog.Store, error) {
 		return nil, err
 	}
 	o.Patience, o.Logger, o.Process, o.TakeOver, o.Standby = s.Patience, s.Logger, s.process, s.TakeOver, o.URL != ""
+	o.Shards = max(s.Log.Shards, 1)
 	return natslog.Open(ctx, o)
 }

@@ -90,7 +90,7 @@ func (s *service) places(ctx context.Context) (*natslog.Places, error) {
 	if err != nil {
 		return nil, err
 	}
-	o.Patience, o.Logger = s.Patience, s.Logger
+	o.Patience, o.Logger, o.Shards = s.Patience, s.Logger, max(s.Log.Shards, 1)
 	for pause := minPause; ; pause = min(2*pause, maxPause) {
 		places, err := natslog.OpenPlaces(ctx, o, s.Log.Shards)
 		if err == nil || !errors.Is(err, eventlog.ErrReopen) {

@@ -3,10 +3,12 @@ package host
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -14,6 +16,7 @@ import (
 	"time"
 
 	"vitrine/service/api"
+	"vitrine/service/eventlog/natslog"
 )
 
 // quickly makes services even out in milliseconds who leads.
@@ -338,4 +341,53 @@ func TestEndBeforeShards(t *testing.T) {
 	if err := Run(ctx, c, Options{Logger: slog.New(slog.NewTextHandler(stopper(stop), nil))}); err != nil {
 		t.Error(err)
 	}
+}
+
+// A service with shards does not start beside one without, nor the other way round. Whoever was there first goes on.
+func TestShardsBesideNone(t *testing.T) {
+	log := logServer(t)
+	refused := func(change func(*Config), parts ...string) {
+		t.Helper()
+		c := Default()
+		c.Data, c.Listen, c.Log.URL = t.TempDir(), "127.0.0.1:0", log
+		change(c)
+		err := Run(t.Context(), c, Options{Logger: slog.New(slog.DiscardHandler)})
+		if !errors.Is(err, natslog.ErrShards) {
+			t.Fatalf("%v, want ErrShards", err)
+		}
+		for _, part := range parts {
+			if !strings.Contains(err.Error(), part) {
+				t.Errorf("%v, want %q", err, part)
+			}
+		}
+	}
+	single := runs(t, log, t.TempDir(), nil)
+	single.ask(201, "PUT", "/v1/placements/old", homeOfX+`}`)
+	refused(sharded(2), fmt.Sprintf("process %d", os.Getpid()), "has none, this one has 2: stop all, then start them with the same log.shards")
+	single.ask(201, "POST", "/v1/placements/old/decisions", `{"items":[{"id":"i","features":{"x":1}}]}`)
+	if _, err := jetStream(t, log).KeyValue("vitrine-shards"); err == nil {
+		t.Error("a service that is refused has made the bucket of the shards")
+	}
+	single.stop()
+
+	two := runs(t, log, t.TempDir(), sharded(2))
+	two.leads(2)
+	two.ask(201, "PUT", "/v1/placements/new", homeOfX+`,"shard":2}`)
+	refused(sharded(0), `the bucket "vitrine-shards"`, "in the shards [1 2], this process has none: start it with log.shards = 2")
+	if err := jetStream(t, log).DeleteKeyValue("vitrine-shards"); err != nil {
+		t.Fatal(err)
+	}
+	refused(sharded(1)) // by the lease, unless the bucket is there again
+	two.ask(201, "POST", "/v1/placements/old/decisions", `{"items":[{"id":"i","features":{"x":1}}]}`)
+	two.ask(201, "POST", "/v1/placements/new/decisions", `{"items":[{"id":"i","features":{"x":1}}]}`)
+	two.until("the bucket that is made again", func() bool {
+		bucket, err := jetStream(t, log).KeyValue("vitrine-shards")
+		if err != nil {
+			return false
+		}
+		added, err := bucket.Get("=added")
+		return err == nil && strings.Contains(string(added.Value()), "2")
+	})
+	two.stop()
+	refused(sharded(0))
 }

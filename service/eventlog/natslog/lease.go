@@ -43,6 +43,7 @@ type Holder struct {
 	Since   time.Time `json:"since"`
 	Address string    `json:"address,omitempty"`  // at which it serves, "" if it does not say
 	Lasts   int64     `json:"lasts_ms,omitempty"` // milliseconds for which the lease holds after a renewal
+	Shards  int       `json:"shards,omitempty"`   // of its service, 1 if it has no shards
 }
 
 func (h Holder) String() string {
@@ -87,7 +88,7 @@ func (l *lease) take(ctx context.Context, s *Store, waits bool) error {
 	if err != nil {
 		host = "an unknown host"
 	}
-	mine := Holder{Process: s.options.Process, Host: host, PID: os.Getpid(), Since: time.Now().UTC(), Address: s.options.Address, Lasts: silence.Milliseconds()}
+	mine := Holder{Process: s.options.Process, Host: host, PID: os.Getpid(), Since: time.Now().UTC(), Address: s.options.Address, Lasts: silence.Milliseconds(), Shards: s.options.Shards}
 	value, err := json.Marshal(mine)
 	if err != nil {
 		return err
@@ -109,7 +110,9 @@ func (l *lease) take(ctx context.Context, s *Store, waits bool) error {
 			s.seized.Store(nil)
 			from = nil
 		}
-		switch {
+		switch err := s.disagrees(held); {
+		case renewed && err != nil:
+			return err
 		case renewed && !waits && !s.options.TakeOver:
 			return fmt.Errorf("%w: %s writes %s", eventlog.ErrAlive, held, s.where())
 		case revision == 0 || held.Process == s.options.Process || s.options.TakeOver || from != nil || seen.lasted > held.silence():

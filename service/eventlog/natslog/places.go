@@ -55,7 +55,7 @@ func (e *PartialError) Error() string {
 func (e *PartialError) Lacks() []int { return e.Shards }
 
 // OpenPlaces opens the bucket of the shards of a stream on external servers, and makes it if it is missing. Errors are those of
-// the connection, and ErrReopen if the servers do not answer.
+// the connection, ErrShards, and ErrReopen if the servers do not answer.
 func OpenPlaces(ctx context.Context, o Options, shards int) (_ *Places, err error) {
 	s, err := newStore(o)
 	if err != nil {
@@ -78,6 +78,9 @@ func (p *Places) open(ctx context.Context) (err error) {
 		return err
 	}
 	if s.js, err = jetstream.New(s.conn); err != nil {
+		return err
+	}
+	if err := s.agree(ctx); err != nil {
 		return err
 	}
 	if err := p.make(ctx); err != nil {
