@@ -303,7 +303,7 @@ func compare(t *rapid.T, c *Catalogue, want model, version uint64) {
 		if !ok || c.ID(slot) != id {
 			t.Fatalf("item %q is at %d, %v", id, slot, ok)
 		}
-		values, err := bySlot(item.Features, c.Split().Schema(), "")
+		values, err := new(feature.Placer).Item(item.Features, c.Split().Schema(), func() string { return "" })
 		if err != nil {
 			t.Fatal(err)
 		}

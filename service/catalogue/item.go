@@ -35,7 +35,7 @@ func Encode(item *api.CatalogueItem, s *feature.Schema, field string) (string, e
 	if err := check(item, s, field); err != nil {
 		return "", err
 	}
-	values, err := bySlot(item.Features, s, field)
+	values, err := new(feature.Placer).Item(slices.Clone(item.Features), s, func() string { return field + "/features/" })
 	if err != nil {
 		return "", err
 	}
@@ -128,23 +128,6 @@ func isName(name string) bool {
 		}
 	}
 	return name != "" && len(name) <= maxName
-}
-
-// bySlot returns the values of features at their places in the schema.
-func bySlot(values api.Values, s *feature.Schema, field string) (api.Values, error) {
-	placed := make(api.Values, s.NumItem())
-	for _, v := range values {
-		at := field + "/features/" + api.Pointer(v.Name)
-		slot, ok := s.Item(v.Name)
-		if !ok {
-			return nil, api.Fieldf(at, "unknown key %q: must be one of %s", api.Abbreviate(v.Name, 40), s.ItemNames())
-		}
-		if placed[slot].Kind != api.Missing {
-			return nil, api.Fieldf(at, "duplicate key")
-		}
-		placed[slot] = v
-	}
-	return placed, nil
 }
 
 // patched returns an item with the fields of a patch. Features and attributes are merged by name, and

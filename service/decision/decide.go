@@ -91,7 +91,7 @@ func (e *Engine) Decide(ctx context.Context, name string, r *api.Request, now in
 			v.placement.latency.Add(time.Since(start))
 			a := answerOf(name, own)
 			if before == nil {
-				e.recent.add(&d.whole)
+				e.recent.Add(&d.whole)
 			} else {
 				a = answerOf(name, before)
 				a.Repeated = true
@@ -275,6 +275,22 @@ func (d *decider) decide(v view, r *request) (*eventlog.Offered, error) {
 	d.answer = d.estimates.Append(d.answer[:0])
 	o.Answer = d.answer
 	return o, nil
+}
+
+// explore returns what is shown in the mode "explore", and stores its propensity in o and its law in d.estimates.
+func (d *decider) explore(o *eventlog.Offered, own vitrine.Offer, x *vitrine.Context, c *Config, share float64) vitrine.Assortment {
+	draw := offer.ExploreSets
+	if c.Explore == api.BySlots {
+		draw = offer.ExploreSlots
+	}
+	e := draw(own, x, share, d.coin.Numbered(c.Seed, d.estimates.Number, stream.Exploration))
+	if o.Propensity = e.Propensity; e.ByChance {
+		o.Mode = offer.ByChance
+	}
+	if c.Record == "all" { // the law is that of positions among all items
+		d.estimates.Law = e.Law
+	}
+	return e.Shown
 }
 
 // unseenError are values that have to be in the log before the decision.
@@ -496,6 +512,24 @@ func (d *decider) fill(o *eventlog.Offered, r *request, order []int32, all bool)
 		at, _ := slices.BinarySearch(sorted, i)
 		o.Shown[j] = int32(at)
 	}
+}
+
+// keep notes a decision in d, unless the log has it whole or its candidates are too many.
+func (d *decider) keep(v view, r *request, o *eventlog.Offered, order []int32) {
+	w := &d.whole
+	w.Placement = ""
+	n := r.len()
+	if r.trial || v.config.Record == "all" || d.short != nil || n*(o.Width+1) > offer.MaxWhole {
+		return
+	}
+	w.Placement, w.Born, w.Decision, w.Number, w.Rules = v.name, v.born, o.Decision, d.estimates.Number, r.logged(v.config)
+	w.IDs = slices.Grow(w.IDs[:0], n)
+	for i := range n {
+		w.IDs = append(w.IDs, r.id(i))
+	}
+	w.Features = append(w.Features[:0], d.rows[:n*o.Width]...)
+	w.Revenue = append(w.Revenue[:0], r.revenue...)
+	w.Shown = append(w.Shown[:0], order...)
 }
 
 // certain notes the policy's own set, if it was found without a draw.

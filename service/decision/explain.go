@@ -154,7 +154,7 @@ func (e *Engine) Explain(ctx context.Context, placement, id string) (*api.Explan
 	if err != nil {
 		return nil, err
 	}
-	o, whole := e.recent.complete(v.placement, f.offer)
+	o, whole := e.recent.Complete(v.name, v.born, f.offer)
 	w := v.worker
 	if v.routes != nil {
 		if class := v.routes.ClassOf(o.Variant); class >= 0 && class < len(v.challengers) {

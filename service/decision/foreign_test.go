@@ -49,7 +49,7 @@ func TestForeignSnapshots(t *testing.T) {
 		want     error
 	}{
 		"its own": {want, nil}, "its own of the middle": {middle, nil},
-		"a fork's": {fork, decision.ErrForeign}, "without identity": {early, decision.ErrForeign},
+		"a fork's": {fork, eventlog.ErrForeign}, "without identity": {early, eventlog.ErrForeign},
 	} {
 		e, err := decision.Open(t.Context(), decision.Options{Store: log, Build: buildToy, Snapshot: c.snapshot})
 		if !errors.Is(err, c.want) {
@@ -62,7 +62,7 @@ func TestForeignSnapshots(t *testing.T) {
 			e.Close()
 		}
 	}
-	if _, err := decision.Open(t.Context(), decision.Options{Store: named{log}, Build: buildToy, Snapshot: want}); !errors.Is(err, decision.ErrForeign) {
+	if _, err := decision.Open(t.Context(), decision.Options{Store: named{log}, Build: buildToy, Snapshot: want}); !errors.Is(err, eventlog.ErrForeign) {
 		t.Errorf("of another identity: %v, want ErrForeign", err)
 	}
 	short := new(memlog.Store)
@@ -70,7 +70,7 @@ func TestForeignSnapshots(t *testing.T) {
 	if _, err := decision.Open(t.Context(), decision.Options{Store: short, Build: buildToy, Snapshot: want}); !errors.Is(err, eventlog.ErrBeyond) {
 		t.Errorf("of entries that the log has lost: %v, want ErrBeyond", err)
 	}
-	if _, err := decision.Open(t.Context(), decision.Options{Store: named{short}, Build: buildToy, Snapshot: want}); !errors.Is(err, decision.ErrForeign) {
+	if _, err := decision.Open(t.Context(), decision.Options{Store: named{short}, Build: buildToy, Snapshot: want}); !errors.Is(err, eventlog.ErrForeign) {
 		t.Errorf("of another log's later entries: %v, want ErrForeign", err)
 	}
 }

@@ -70,7 +70,7 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	s.log = o.Store
 	s.beginAgain, s.size, s.budget = o.BeginAgain, o.Size, o.Budget
 	e := &Engine{
-		shard: o.Shard, store: o.Store, recent: newRecent(), applied: o.Applied, alarmed: o.Alarmed, gather: o.Gather, state: s,
+		shard: o.Shard, store: o.Store, recent: offer.NewRecent(), applied: o.Applied, alarmed: o.Alarmed, gather: o.Gather, state: s,
 		proposals: make(chan *proposal, 256), quit: make(chan struct{}), stopped: make(chan struct{}),
 		following: following{leader: o.Leader, lead: make(chan leading)},
 		proposing: proposing{propose: o.Propose, replica: o.Replica, confirm: o.Confirm},
@@ -105,7 +105,7 @@ func (e *Engine) replay(ctx context.Context, options Options) error {
 		}
 	}
 	var err error
-	if e.state.position, err = Locate(ctx, options.Store, e.state.position); err != nil {
+	if e.state.position, err = eventlog.Locate(ctx, options.Store, e.state.position); err != nil {
 		return err
 	}
 	n := 0

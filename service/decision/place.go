@@ -16,8 +16,7 @@ import (
 type decider struct {
 	index     map[string]int
 	items     []api.Item
-	values    api.Values // of items that have theirs in another order
-	slots     []slotOf
+	placer    feature.Placer
 	revenue   []float64
 	rows      []float64 // N×d
 	u         []float64
@@ -37,7 +36,7 @@ type decider struct {
 	abandoned bool
 
 	considered considered
-	whole      whole
+	whole      offer.Whole
 }
 
 // considered is what a decision was made of.
@@ -55,10 +54,9 @@ func (d *decider) release() {
 	}
 	clear(d.index)
 	clear(d.items)
-	clear(d.values)
-	clear(d.slots)
+	d.placer.Clear()
 	d.estimates, d.short, d.overflow, d.considered = offer.Estimates{}, nil, false, considered{}
-	d.whole.placement = ""
+	d.whole.Placement = ""
 	deciders.Put(d)
 }
 
@@ -67,11 +65,11 @@ func (d *decider) place(r *api.Request, s *feature.Schema) (*request, error) {
 	q := &request{Request: r}
 	n := len(r.Items)
 	d.items = slices.Grow(d.items[:0], n)[:n]
-	d.values, d.slots = d.values[:0], d.slots[:0]
+	d.placer.Reset()
 	for i := range r.Items {
-		values, err := d.bySlot(r.Items[i].Features, s.NumItem(), s.Item)
+		values, err := d.placer.Item(r.Items[i].Features, s, func() string { return fmt.Sprintf("/items/%d/features/", i) })
 		if err != nil {
-			return nil, err.at(fmt.Sprintf("/items/%d/features/", i), s.ItemNames)
+			return nil, err
 		}
 		d.items[i] = api.Item{ID: r.Items[i].ID, Features: values}
 		if v := r.Items[i].Revenue; v != nil {
@@ -87,65 +85,13 @@ func (d *decider) place(r *api.Request, s *feature.Schema) (*request, error) {
 	}
 	q.items = d.items
 	if r.User != nil {
-		d.slots = d.slots[:0]
-		user, err := d.bySlot(r.User, s.NumUser(), s.User)
+		user, err := d.placer.User(r.User, s)
 		if err != nil {
-			return nil, err.at("/user/", s.UserNames)
+			return nil, err
 		}
 		q.user = user
 	}
 	return q, q.nameSlots()
-}
-
-// slotOf is the slot that a schema gives to the values of a name.
-type slotOf struct {
-	name string
-	slot int
-}
-
-// misplaced is a value without a slot, or a second one of the same slot.
-type misplaced struct {
-	name      string
-	duplicate bool
-}
-
-func (m *misplaced) at(field string, names func() string) error {
-	field += api.Pointer(m.name)
-	if m.duplicate {
-		return api.Fieldf(field, "duplicate key")
-	}
-	return api.Fieldf(field, "unknown key %q: must be one of %s", api.Abbreviate(m.name, 40), names())
-}
-
-// bySlot returns the values indexed by slot: themselves if they are, otherwise a copy in d.values. The
-// slots of the previous item are tried first, since most items have the same names in the same order.
-func (d *decider) bySlot(values api.Values, width int, find func(name string) (slot int, ok bool)) (api.Values, *misplaced) {
-	ordered := len(values) == width
-	for k := range values {
-		name := values[k].Name
-		if k == len(d.slots) || d.slots[k].name != name {
-			slot, ok := find(name)
-			if !ok {
-				return nil, &misplaced{name: name}
-			}
-			d.slots = append(d.slots[:k], slotOf{name, slot})
-		}
-		ordered = ordered && d.slots[k].slot == k
-	}
-	if ordered {
-		return values, nil
-	}
-	from := len(d.values)
-	d.values = append(d.values, make(api.Values, width)...)
-	placed := d.values[from:len(d.values):len(d.values)]
-	for k := range values {
-		to := &placed[d.slots[k].slot]
-		if to.Kind != api.Missing {
-			return nil, &misplaced{name: values[k].Name, duplicate: true}
-		}
-		*to = values[k]
-	}
-	return placed, nil
 }
 
 // maxScratch bounds the scratch of a decider that is reused.

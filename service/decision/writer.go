@@ -23,7 +23,7 @@ import (
 type Engine struct {
 	shard   int // 0 of the only log of a service
 	store   Log
-	recent  *recent
+	recent  *offer.Recent
 	applied func(uint64, *eventlog.Event)
 	alarmed func(string, *api.Alarm)
 	gather  time.Duration

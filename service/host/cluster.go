@@ -12,6 +12,7 @@ import (
 
 	"vitrine/internal/replace"
 	"vitrine/service/decision"
+	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/natslog"
 	"vitrine/service/server"
 )
@@ -113,11 +114,11 @@ func (l *life) fetchSnapshot(ctx context.Context) error {
 		return err
 	}
 	if have, err := decision.SnapshotPosition(own); err == nil && have.Sequence >= at.Sequence {
-		if _, err := decision.Locate(ctx, l.store, have); err == nil {
+		if _, err := eventlog.Locate(ctx, l.store, have); err == nil {
 			return nil
 		}
 	}
-	if _, err := decision.Locate(ctx, l.store, at); err != nil {
+	if _, err := eventlog.Locate(ctx, l.store, at); err != nil {
 		return err
 	}
 	ctx, cancel = context.WithTimeout(ctx, shareDeadline)

@@ -304,7 +304,7 @@ func (l *life) open(ctx context.Context, engine decision.Options, known uint64) 
 			l.Logger.Warn("the snapshot beside the log is not used", "cause", unfetched.Error())
 		}
 		defer func() {
-			if unfetched != nil && errors.Is(err, eventlog.ErrRemoved) && !errors.Is(unfetched, decision.ErrForeign) { // it may be there the next time
+			if unfetched != nil && errors.Is(err, eventlog.ErrRemoved) && !errors.Is(unfetched, eventlog.ErrForeign) { // it may be there the next time
 				err = fmt.Errorf("%w: %w", eventlog.ErrReopen, err)
 			}
 		}()

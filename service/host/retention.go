@@ -83,7 +83,7 @@ func (r *Retention) checkBase(ctx context.Context, path string, upTo uint64) err
 	if err != nil {
 		return err
 	}
-	if _, err = decision.Locate(ctx, r.Log, at); errors.Is(err, eventlog.ErrRemoved) || errors.Is(err, eventlog.ErrBeyond) {
+	if _, err = eventlog.Locate(ctx, r.Log, at); errors.Is(err, eventlog.ErrRemoved) || errors.Is(err, eventlog.ErrBeyond) {
 		return nil // there is nothing to compare it with, and tidy removes it
 	}
 	return err

@@ -242,7 +242,7 @@ func (s *snapshot) entry(ctx context.Context, log *Log) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	switch _, err = decision.Locate(ctx, log, at); {
+	switch _, err = eventlog.Locate(ctx, log, at); {
 	case errors.Is(err, eventlog.ErrBeyond):
 		err = fmt.Errorf("its last entry is %d, but that of the log is %d", at.Sequence, log.Last)
 	case errors.Is(err, eventlog.ErrRemoved):

@@ -3,6 +3,9 @@
 //	offer.go      an offer, and the round that a learner observes
 //	estimates.go  the part of an answer that the log keeps in bytes
 //	draw.go       how the set was drawn, and the law of that
+//	explore.go    draws of other sets than the policy's own
+//	closed.go     an offer with its outcome
+//	recent.go     the candidates of the last offers, in memory
 package offer
 
 import (

@@ -1,11 +1,9 @@
-package decision
+package eventlog
 
 import (
 	"context"
 	"errors"
 	"fmt"
-
-	"vitrine/service/eventlog"
 )
 
 // ErrForeign is returned for a snapshot of another log, or of a copy of this one that grew separately.
@@ -14,9 +12,9 @@ var ErrForeign = errors.New("decision: the snapshot is of another log")
 // Locate returns the log's own position at the entry of a state. If the state has another identity or other
 // entries up to there, the error is ErrForeign. A state without an identity, from an earlier program, must
 // end before the log got its identity.
-func Locate(ctx context.Context, store eventlog.Store, at eventlog.Position) (eventlog.Position, error) {
+func Locate(ctx context.Context, store Store, at Position) (Position, error) {
 	here, err := store.Position(ctx, at.Sequence)
-	if errors.Is(err, eventlog.ErrBeyond) {
+	if errors.Is(err, ErrBeyond) {
 		if id, failed := identity(ctx, store); failed == nil && id != at.Log && !at.Log.IsZero() {
 			return here, fmt.Errorf("%w: of %v, this is %v", ErrForeign, at.Log, id)
 		}
@@ -36,14 +34,14 @@ func Locate(ctx context.Context, store eventlog.Store, at eventlog.Position) (ev
 }
 
 // identity returns the identity of a log.
-func identity(ctx context.Context, store eventlog.Store) (eventlog.Identity, error) {
-	bounded, ok := store.(eventlog.Bounded)
+func identity(ctx context.Context, store Store) (Identity, error) {
+	bounded, ok := store.(Bounded)
 	if !ok {
-		return eventlog.Identity{}, errors.ErrUnsupported
+		return Identity{}, errors.ErrUnsupported
 	}
 	x, err := bounded.Extent(ctx)
 	if err != nil {
-		return eventlog.Identity{}, err
+		return Identity{}, err
 	}
 	p, err := store.Position(ctx, x.Last)
 	return p.Log, err

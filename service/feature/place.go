@@ -1,0 +1,66 @@
+package feature
+
+import "vitrine/service/api"
+
+// Placer puts values at the slots of a schema. It remembers the slots of the last names, since most items have the same names in
+// the same order, and keeps its memory.
+type Placer struct {
+	slots  []slotOf
+	values api.Values // of those that were in another order
+}
+
+// slotOf is the slot that a schema gives to the values of a name.
+type slotOf struct {
+	name string
+	slot int
+}
+
+// Reset begins with another schema, and frees the memory for other values.
+func (p *Placer) Reset() { p.slots, p.values = p.slots[:0], p.values[:0] }
+
+// Clear forgets all names and values.
+func (p *Placer) Clear() {
+	clear(p.slots)
+	clear(p.values)
+}
+
+// Item returns the values of an item indexed by slot: themselves if they are, otherwise a copy in p's memory. field is where the
+// request has them.
+func (p *Placer) Item(values api.Values, s *Schema, field func() string) (api.Values, error) {
+	return p.place(values, s.NumItem(), s.Item, field, s.ItemNames)
+}
+
+// User does the same with the values of the user.
+func (p *Placer) User(values api.Values, s *Schema) (api.Values, error) {
+	p.slots = p.slots[:0]
+	return p.place(values, s.NumUser(), s.User, func() string { return "/user/" }, s.UserNames)
+}
+
+func (p *Placer) place(values api.Values, width int, find func(name string) (slot int, ok bool), field, names func() string) (api.Values, error) {
+	ordered := len(values) == width
+	for k := range values {
+		name := values[k].Name
+		if k == len(p.slots) || p.slots[k].name != name {
+			slot, ok := find(name)
+			if !ok {
+				return nil, api.Fieldf(field()+api.Pointer(name), "unknown key %q: must be one of %s", api.Abbreviate(name, 40), names())
+			}
+			p.slots = append(p.slots[:k], slotOf{name, slot})
+		}
+		ordered = ordered && p.slots[k].slot == k
+	}
+	if ordered {
+		return values, nil
+	}
+	from := len(p.values)
+	p.values = append(p.values, make(api.Values, width)...)
+	placed := p.values[from:len(p.values):len(p.values)]
+	for k := range values {
+		to := &placed[p.slots[k].slot]
+		if to.Kind != api.Missing {
+			return nil, api.Fieldf(field()+api.Pointer(values[k].Name), "duplicate key")
+		}
+		*to = values[k]
+	}
+	return placed, nil
+}

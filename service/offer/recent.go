@@ -1,0 +1,99 @@
+package offer
+
+import (
+	"hash/maphash"
+	"slices"
+	"sync"
+)
+
+// Recent has the candidates and the rules of the last decisions. Of these the log keeps only the items shown. It is for
+// explanations, not part of the state, and begins with the process. A placement's decisions are in one ring, so that a
+// busy placement leaves most of the others theirs.
+type Recent struct {
+	seed  maphash.Seed
+	rings [8]recentRing
+}
+
+// recentRing has decisions, the oldest first.
+type recentRing struct {
+	mu      sync.Mutex
+	list    []*Whole
+	numbers int
+}
+
+// Whole is a decision with all its candidates.
+type Whole struct {
+	Placement         string // "" if there is no decision
+	Born              uint64 // of the placement
+	Decision          string
+	Number            uint64
+	IDs               []string
+	Features, Revenue []float64
+	Shown             []int32
+	Rules             string
+}
+
+const (
+	maxRecent        = 256
+	maxRecentNumbers = 1 << 18 // of a ring: 2 MiB
+
+	// MaxWhole is how many numbers the rows and the revenues of a decision may have.
+	MaxWhole = 1 << 13
+)
+
+// NewRecent has no decisions.
+func NewRecent() *Recent { return &Recent{seed: maphash.MakeSeed()} }
+
+func (r *Recent) ring(name string) *recentRing {
+	return &r.rings[maphash.String(r.seed, name)%uint64(len(r.rings))]
+}
+
+func (w *Whole) numbers() int { return len(w.Features) + len(w.Revenue) }
+
+// Add adds the decision that was kept. The memory of an older one takes its place.
+func (r *Recent) Add(w *Whole) {
+	if w.Placement == "" {
+		return
+	}
+	ring := r.ring(w.Placement)
+	ring.mu.Lock()
+	defer ring.mu.Unlock()
+	added := *w
+	*w = Whole{}
+	ring.list = append(ring.list, &added)
+	ring.numbers += added.numbers()
+	for len(ring.list) > maxRecent || ring.numbers > maxRecentNumbers {
+		*w = *ring.list[0]
+		ring.numbers -= w.numbers()
+		ring.list = slices.Delete(ring.list, 0, 1)
+	}
+	w.Placement = ""
+}
+
+// Complete returns an offer with all its candidates and rules. ok is false, and the offer as it was, if they are not here.
+func (r *Recent) Complete(placement string, born uint64, o *Offer) (all *Offer, ok bool) {
+	ring := r.ring(placement)
+	ring.mu.Lock()
+	defer ring.mu.Unlock()
+	at := slices.IndexFunc(ring.list, func(w *Whole) bool {
+		return w.Placement == placement && w.Born == born && w.Decision == o.Decision && w.Number == o.Number && len(w.Shown) == len(o.Shown)
+	})
+	if at < 0 {
+		return o, false
+	}
+	w := ring.list[at]
+	for k, i := range w.Shown {
+		if w.IDs[i] != o.ItemIDs[o.Shown[k]] {
+			return o, false
+		}
+	}
+	offered := *o.Offered
+	offered.ItemIDs, offered.Features, offered.Shown = slices.Clone(w.IDs), slices.Clone(w.Features), slices.Clone(w.Shown)
+	offered.Revenue = nil
+	if len(w.Revenue) > 0 {
+		offered.Revenue = slices.Clone(w.Revenue)
+	}
+	all = &Offer{Offered: &offered, Estimates: o.Estimates}
+	all.Rules = w.Rules
+	return all, true
+}
